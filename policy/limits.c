@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/limits.h"
+#include "policy/usage.h"
+
+const struct knob_info knobs[KNOB_COUNT] = {
+	[KNOB_CPU_MAX] = {"cpu.max", "CPUQuotaPerSecUSec", RESOURCE_CPU},
+	[KNOB_CPU_BURST] = {"cpu.max.burst", NULL, RESOURCE_CPU},
+	[KNOB_MEM_HIGH] = {"memory.high", "MemoryHigh", RESOURCE_MEMORY},
+	[KNOB_MEM_MAX] = {"memory.max", "MemoryMax", RESOURCE_MEMORY},
+	[KNOB_MEM_RECLAIM] = {"memory.reclaim", NULL, RESOURCE_MEMORY},
+};
+
+uint64_t cpu_milli_of(uint64_t quota_usec, uint64_t period_usec)
+{
+	if (quota_usec == LIMIT_MAX || period_usec == 0)
+		return LIMIT_MAX;
+	return (uint64_t)((unsigned __int128)quota_usec * 1000 / period_usec);
+}
+
+uint64_t cpu_quota_of(uint64_t milli, uint64_t period_usec)
+{
+	unsigned __int128 quota = (unsigned __int128)milli * period_usec / 1000;
+
+	if (milli == LIMIT_MAX || quota >= LIMIT_MAX)
+		return LIMIT_MAX;
+	return MAX((uint64_t)quota, (uint64_t)CPU_QUOTA_MIN_USEC);
+}
+
+uint64_t mem_unreclaimable(const struct mem_stat *s)
+{
+	uint64_t kernel = s->kernel > s->slab_reclaimable ? s->kernel - s->slab_reclaimable : 0;
+
+	return s->anon + s->shmem + s->unevictable + kernel;
+}
+
+uint64_t mem_working_set(const struct usage *u)
+{
+	return u->mem_current > u->stat.inactive_file ? u->mem_current - u->stat.inactive_file : 0;
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/profile.h"
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+const struct tuning tuning_default = {
+	.history =
+		{
+			.algorithm = ALGORITHM_DEFAULT,
+			/* VPA's values (vpa.md 1.4, 1.7), so that the bounds keep their meaning. */
+			.half_life_usec = 24 * USEC_PER_HOUR,
+			.confidence_usec = 24 * USEC_PER_HOUR,
+			.lower_permille = 500,
+			.target_permille = 900,
+			.upper_permille = 950,
+			/* Limits follow the peak: one active period in a hundred may be cut. */
+			.peak_permille = 990,
+			.margin_permille = 150,
+			.mem_window_usec = 24 * USEC_PER_HOUR,
+		},
+	.cpu =
+		{
+			/* Two periods in a hundred throttled is what latency does not notice. */
+			.throttle_target_ppm = 20000,
+			.step_max_permille = 2000,
+			/* What ran plus what waited bounds the demand from above; a tenth of room.
+			 */
+			.evidence_permille = 1100,
+			.raise_interval_usec = 100 * USEC_PER_MSEC,
+			.recent_usec = 10 * USEC_PER_MIN,
+			.shrink_below_permille = 900,
+			.shrink_step_permille = 500,
+			.shrink_interval_usec = 60 * USEC_PER_SEC,
+			.verdict_periods = 20,
+			.floor_half_life_usec = 6 * USEC_PER_HOUR,
+		},
+	.memory =
+		{
+			.time_to_limit_usec = USEC_PER_SEC,
+			.slope_ahead_usec = 3 * USEC_PER_SEC,
+			.raise_permille = 1150,
+			.ceiling_permille = 4000,
+			/* PID 1 lags by up to tens of seconds on a host that starts many units. */
+			.property_ahead_usec = 30 * USEC_PER_SEC,
+			.gap_permille = 50,
+			.gap_min_bytes = 8 * MIB,
+			/* VPA's OOM bump, on the true use at the kill. */
+			.oom_permille = 1200,
+			.oom_min_bytes = 100 * MIB,
+			/* Covers what a busy process allocates between the check and the write. */
+			.margin_permille = 100,
+			.margin_min_bytes = 8 * MIB,
+			.working_set_permille = 1100,
+			.shrink_history_usec = 24 * USEC_PER_HOUR,
+			.shrink_quiet_usec = 5 * USEC_PER_MIN,
+			.shrink_step_permille = 100,
+			.shrink_interval_usec = 60 * USEC_PER_SEC,
+			.high_watch_usec = 10 * USEC_PER_SEC,
+			.verdict_usec = 60 * USEC_PER_SEC,
+			.psi_ppm = 1000,
+			.backoff_max_usec = USEC_PER_DAY,
+		},
+	.common =
+		{
+			.start_quiet_usec = 5 * USEC_PER_MIN,
+			.deadband_up_permille = 50,
+			.deadband_down_permille = 100,
+			.foreign_max = 3,
+			.foreign_window_usec = 10 * USEC_PER_MIN,
+		},
+};
+
+const struct policy_rule policy_rule_default = {
+	.mode = MODE_AUTO,
+	.resources = RESOURCES_BOTH,
+	.scale_down = true,
+};
+
+static const char *const mode_names[MODE_COUNT] = {
+	[MODE_OFF] = "Off",
+	[MODE_INITIAL] = "Initial",
+	[MODE_AUTO] = "Auto",
+};
+
+static const char *const algorithm_names[ALGORITHM_COUNT] = {
+	[ALGORITHM_DEFAULT] = "default",
+	[ALGORITHM_VPA] = "vpa",
+};
+
+/* Index of s in names, any case, or -EINVAL. */
+static int name_index(const char *const *names, int count, const char *s)
+{
+	for (int i = 0; i < count; i++)
+		if (strcasecmp(names[i], s) == 0)
+			return i;
+	return -EINVAL;
+}
+
+const char *mode_name(enum mode m)
+{
+	return m < MODE_COUNT ? mode_names[m] : "?";
+}
+
+int mode_parse(const char *s, enum mode *ret)
+{
+	int i = name_index(mode_names, MODE_COUNT, s);
+
+	if (i < 0)
+		return i;
+	*ret = (enum mode)i;
+	return 0;
+}
+
+const char *algorithm_name(enum algorithm a)
+{
+	return a < ALGORITHM_COUNT ? algorithm_names[a] : "?";
+}
+
+int algorithm_parse(const char *s, enum algorithm *ret)
+{
+	int i = name_index(algorithm_names, ALGORITHM_COUNT, s);
+
+	if (i < 0)
+		return i;
+	*ret = (enum algorithm)i;
+	return 0;
+}
