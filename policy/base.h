@@ -34,18 +34,17 @@ typedef uint64_t usec_t;
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-#define MIN(a, b)                                                                                  \
+/* Each argument is evaluated once; the counter keeps nested uses from shadowing each other. */
+#define PASTE_(a, b) a##b
+#define PASTE(a, b)  PASTE_(a, b)
+#define CHOOSE_(a, op, b, x, y)                                                                    \
 	({                                                                                         \
-		__typeof__(a) min_a_ = (a);                                                        \
-		__typeof__(b) min_b_ = (b);                                                        \
-		min_a_ < min_b_ ? min_a_ : min_b_;                                                 \
+		__typeof__(a) x = (a);                                                             \
+		__typeof__(b) y = (b);                                                             \
+		x op y ? x : y;                                                                    \
 	})
-#define MAX(a, b)                                                                                  \
-	({                                                                                         \
-		__typeof__(a) max_a_ = (a);                                                        \
-		__typeof__(b) max_b_ = (b);                                                        \
-		max_a_ > max_b_ ? max_a_ : max_b_;                                                 \
-	})
+#define MIN(a, b) CHOOSE_(a, <, b, PASTE(lhs_, __COUNTER__), PASTE(rhs_, __COUNTER__))
+#define MAX(a, b) CHOOSE_(a, >, b, PASTE(lhs_, __COUNTER__), PASTE(rhs_, __COUNTER__))
 
 static inline void drop_free(void *p)
 {

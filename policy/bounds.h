@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The bounds of a limit, in their order (docs/architecture.md):
+ * user min, user max, LimitRange min, LimitRange max, request, QoS, ceiling, ledger, quantum,
+ * then every bound checked again on the rounded value. A wish rounds up, a ceiling rounds down.
+ * A later upper bound beats an earlier lower one.
+ */
+#pragma once
+
+#include "policy/limits.h"
+#include "policy/reason.h"
+
+/* Upper bounds: 0 = not set. Lower bounds: 0 = not set. Millicores or bytes. */
+struct bounds {
+	uint64_t value[BOUND_QUANTUM]; /* by enum bound, up to and without BOUND_QUANTUM */
+	uint64_t quantum;              /* >= 1 */
+};
+
+/* Which bounds moved a wish: value after each. */
+struct bound_step {
+	enum bound bound;
+	uint64_t before;
+	uint64_t after;
+};
+
+#define BOUND_TRACE_MAX 8
+struct bound_trace {
+	uint32_t count;
+	struct bound_step step[BOUND_TRACE_MAX];
+};
+
+/* wish in, allowed value out. trace may be NULL. LIMIT_MAX as wish means "as much as allowed". */
+uint64_t bounds_apply(const struct bounds *b, uint64_t wish, struct bound_trace *trace);
+/* The highest value allowed: the smallest upper bound, rounded down; LIMIT_MAX if none is set. */
+uint64_t bounds_ceiling(const struct bounds *b);
+
+/* Multiples of quantum; round_up saturates at LIMIT_MAX - quantum + 1, LIMIT_MAX stays. */
+uint64_t round_up(uint64_t value, uint64_t quantum);
+uint64_t round_down(uint64_t value, uint64_t quantum);
+/* value x permille / 1000 without overflow, saturating below LIMIT_MAX; LIMIT_MAX stays. */
+uint64_t scale_permille(uint64_t value, uint64_t permille);
+/* a + b, saturating below LIMIT_MAX; LIMIT_MAX stays. */
+uint64_t add_sat(uint64_t a, uint64_t b);

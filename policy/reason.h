@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a limit changes, why it does not, and which bound moved a wish. One table each. */
+#pragma once
+
+enum reason {
+	REASON_NONE,
+	REASON_THROTTLED,      /* CPU reflex */
+	REASON_MEMORY_GROWTH,  /* the limit would be reached within the horizon */
+	REASON_CACHE_PRESSURE, /* page cache alone presses, and it hurts */
+	REASON_OOM_KILL,
+	REASON_HISTORY,       /* the recommendation is above the limit */
+	REASON_INITIAL,       /* sized once at the start */
+	REASON_SHRINK,        /* a trial */
+	REASON_SHRINK_UNDONE, /* the trial hurt */
+	REASON_SETTLED,       /* headroom handed to a slow writer is taken back */
+	REASON_DRIFT,         /* somebody else wrote; our value again */
+	REASON_LIFT,          /* memory.high of a trial is lifted */
+	REASON_RESTORE,
+	REASON_COUNT,
+};
+
+/* Why a resource is left as it is. */
+enum hold {
+	HOLD_NONE,
+	HOLD_MODE_OFF,
+	HOLD_INITIAL_DONE,
+	HOLD_NOT_CONTROLLED, /* resource not listed */
+	HOLD_NO_LIMIT,       /* a unit without a limit never gets one */
+	HOLD_PAUSED,
+	HOLD_NO_DATA,
+	HOLD_START_QUIET,
+	HOLD_SCALE_DOWN_OFF,
+	HOLD_DEADBAND, /* the candidate is too close to the limit */
+	HOLD_INTERVAL,
+	HOLD_TRIAL,   /* a shrink is under way */
+	HOLD_GROWING, /* memory grew a moment ago */
+	HOLD_HISTORY, /* not enough of it */
+	HOLD_BACKOFF, /* the last shrink hurt or could not be reclaimed */
+	HOLD_CEILING,
+	HOLD_COUNT,
+};
+
+enum bound {
+	BOUND_USER_MIN,
+	BOUND_USER_MAX,
+	BOUND_RANGE_MIN, /* LimitRange */
+	BOUND_RANGE_MAX,
+	BOUND_REQUEST,
+	BOUND_QOS,
+	BOUND_CEILING,
+	BOUND_LEDGER,
+	BOUND_QUANTUM,
+	BOUND_USE, /* memory in use + margin */
+	BOUND_COUNT,
+};
+
+/* Stable machine names ("throttled", "start-quiet", "user-max"). */
+const char *reason_name(enum reason r);
+const char *hold_name(enum hold h);
+const char *bound_name(enum bound b);
+/* The same in plain words for people. */
+const char *reason_text(enum reason r);
+const char *hold_text(enum hold h);
+const char *bound_text(enum bound b);
