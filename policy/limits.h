@@ -56,6 +56,7 @@ uint64_t cpu_quota_of(uint64_t milli, uint64_t period_usec);
 struct change {
 	uint32_t target; /* index given by the caller; the applier maps it to a cgroup */
 	enum knob knob;
+	uint32_t depth; /* of the cgroup below the root: orders parents and children */
 	uint64_t from;
 	uint64_t to;
 	uint64_t period_usec;  /* KNOB_CPU_MAX only */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The CPU limit of one container: it grows by the reflex and shrinks on trial.
+ *
+ * Reflex: r = throttled / all periods since the last write of the limit, at most a second back.
+ *	r > 3 theta:  limit x (1 + r - 3 theta), at most x step_max, at most evidence x
+ *evidence_permille Shrink: one step down to the candidate, at most halved; the reflex firing while
+ *the step is on trial undoes it at once and leaves a floor behind.
+ */
+#pragma once
+
+#include "policy/demand.h"
+#include "policy/floor.h"
+#include "policy/profile.h"
+#include "policy/reason.h"
+
+struct cpu_trial {
+	bool active;
+	uint64_t from_milli;
+	uint64_t to_milli;
+	uint64_t base_periods; /* nr_periods when it began */
+	usec_t since;
+};
+
+struct cpu_control {
+	struct usage base; /* counters at the last write, or at most the window back */
+	usec_t base_at;    /* 0: no base yet */
+	struct recent_max recent;
+	usec_t last_raise;
+	usec_t last_change;
+	usec_t last_shrink;
+	struct cpu_trial trial;
+	struct shrink_floor floor;
+};
+
+/* What the reflex asks for, or 0: nothing. limit_milli must be a real limit. */
+uint64_t cpu_reflex_wish(const struct tuning_cpu *t, uint64_t limit_milli,
+			 const struct cpu_rates *since_write);
+
+/* Starts the throttle window anew: periods under the old limit never vote on the new one. */
+void cpu_window_restart(struct cpu_control *c, const struct usage *u, usec_t now);
+/* The rates since the window's start; slides the window once it is a second old. -EAGAIN: no window
+ * or no time passed yet, -EINVAL: the counters went back (window restarted). */
+int cpu_window_rates(struct cpu_control *c, const struct usage *u, uint64_t node_milli, usec_t now,
+		     struct cpu_rates *ret);
+
+struct cpu_shrink_input {
+	uint64_t limit_milli;
+	uint64_t candidate_milli; /* bounds applied */
+	usec_t started_at;
+	usec_t now;
+};
+
+/* HOLD_NONE: *ret_milli is the next, lower limit. Else why not, and *ret_next when to look again
+ * (0: unknown). */
+enum hold cpu_shrink_next(const struct tuning *t, const struct cpu_control *c,
+			  const struct cpu_shrink_input *in, uint64_t *ret_milli, usec_t *ret_next);
+
+void cpu_trial_begin(struct cpu_control *c, uint64_t from_milli, uint64_t to_milli,
+		     const struct usage *u, usec_t now);
+/* Ends a trial that held: enough periods without complaint, or idle for the whole recent window. */
+bool cpu_trial_passed(const struct tuning_cpu *t, const struct cpu_control *c,
+		      const struct usage *u, usec_t now);
+/* Ends a trial that hurt; returns the limit to go back to. */
+uint64_t cpu_trial_undo(struct cpu_control *c, usec_t now_real);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory limit of one container: it grows ahead of use and shrinks on trial.
+ *
+ * Growth:  time to limit = (limit - unreclaimable) / slope. Sooner than the horizon, or a `max`
+ *	    event while unreclaimable memory fills the limit:
+ *		max(unreclaimable + slope x slope_ahead, limit x raise_permille)
+ *	    Page cache fills any limit by itself: it makes the limit grow only when it refaults and
+ *	    stalls, and never above CACHE_CEILING of the original.
+ * Shrink:  reclaim the difference, then memory.high, watch, then memory.max, watch. Pressure,
+ *	    refaults or a `max` event undo it; the time to the next trial doubles.
+ */
+#pragma once
+
+#include "policy/demand.h"
+#include "policy/floor.h"
+#include "policy/profile.h"
+#include "policy/reason.h"
+
+#define MEM_POINTS 4
+
+struct mem_point {
+	usec_t at;
+	uint64_t unreclaimable;
+};
+
+enum mem_phase {
+	MEM_IDLE,
+	MEM_RECLAIM, /* the difference is being taken back */
+	MEM_HIGH,    /* memory.high leads */
+	MEM_MAX,     /* memory.max is down, on trial */
+	MEM_PHASE_COUNT,
+};
+
+struct mem_trial {
+	enum mem_phase phase;
+	bool high_lowered; /* memory.high still leads */
+	uint64_t from;
+	uint64_t to;
+	usec_t since;               /* of the phase */
+	uint64_t psi_start_usec;    /* some total when the phase began */
+	uint64_t refault_start;     /* pages */
+	uint64_t max_events_start;  /* memory.events max */
+	uint32_t psi_before_ppm;    /* own level before the trial */
+	uint64_t refault_before_ps; /* pages per second before the trial */
+};
+
+struct mem_control {
+	struct mem_point point[MEM_POINTS]; /* newest first */
+	uint64_t slope_bps;                 /* bytes per second, 0 when not growing */
+	uint64_t growth_mark;
+	usec_t last_growth;
+	uint32_t psi_ppm;     /* smoothed over about 10 s */
+	uint64_t refault_ps;  /* smoothed, pages per second */
+	uint32_t cache_hurts; /* seconds in a row in which cache pressure hurt */
+	usec_t last_raise;
+	usec_t last_change;
+	struct mem_trial trial;
+	struct shrink_floor floor;
+	usec_t backoff_until;
+	usec_t backoff_usec;
+};
+
+/* use + max(permille of it, minimum) */
+uint64_t mem_with_margin(const struct tuning_memory *t, uint64_t use);
+/* Distance of memory.high below a memory.max of `max`. */
+uint64_t mem_gap(const struct tuning_memory *t, uint64_t max);
+
+/* memory.current + this must fit below a memory.max that is being lowered to `max`. */
+uint64_t mem_write_margin(const struct tuning_memory *t, uint64_t max);
+
+/* Feeds slope, pressure and refaults from two observations. prev may be NULL (first one). */
+void mem_observe(const struct tuning_memory *t, struct mem_control *m, const struct usage *prev,
+		 const struct usage *u, usec_t now);
+
+struct mem_growth_input {
+	const struct usage *prev; /* events since; NULL: none known */
+	const struct usage *u;
+	uint64_t original; /* memory.max before us */
+	usec_t tick_usec;  /* until the next look */
+};
+
+/* What growth asks for, or 0. *ret_reason is set with it. The limit is u->limits.mem_max. */
+uint64_t mem_growth_wish(const struct tuning_memory *t, const struct mem_control *m,
+			 const struct mem_growth_input *in, enum reason *ret_reason);
+/* A value for a writer that lags: never below limit, with growth for the lag in it. */
+uint64_t mem_headroom(const struct tuning_memory *t, const struct mem_control *m, uint64_t limit);
+/* The limit that an OOM kill at `use` asks for. */
+uint64_t mem_oom_record(const struct tuning_memory *t, uint64_t use);
+
+struct mem_shrink_input {
+	const struct usage *u;
+	uint64_t limit;     /* bytes */
+	uint64_t candidate; /* bounds applied */
+	uint64_t high;      /* memory.high outside of trials */
+	usec_t history_usec;
+	usec_t started_at;
+	usec_t now;
+	usec_t now_real;
+};
+
+/* What a step of the trial asks to write; 0 = leave it (memory.high back = `high`). */
+struct mem_step {
+	uint64_t reclaim;
+	uint64_t high;
+	uint64_t max;
+	bool undo;
+};
+
+/* May a trial begin? HOLD_NONE: *ret_to is its goal. */
+enum hold mem_shrink_next(const struct tuning *t, const struct mem_control *m,
+			  const struct mem_shrink_input *in, uint64_t *ret_to, usec_t *ret_next);
+struct mem_step mem_trial_begin(const struct tuning_memory *t, struct mem_control *m,
+				const struct mem_shrink_input *in, uint64_t to);
+/* One look at a running trial (about once a second). */
+struct mem_step mem_trial_step(const struct tuning_memory *t, struct mem_control *m,
+			       const struct mem_shrink_input *in);
+/* Ends a trial early: growth, or memory that could not be reclaimed. Returns what puts it back. */
+struct mem_step mem_trial_abort(const struct tuning_memory *t, struct mem_control *m,
+				const struct mem_shrink_input *in);
