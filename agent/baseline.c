@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/baseline.h"
+#include <errno.h>
+#include <string.h>
+
+const struct state_kind baseline_state = {"baseline", 1, 16 * MIB};
+
+#define FIELD(name, type, member, max)                                                             \
+	{                                                                                          \
+		name, type, offsetof(struct baseline, member), max                                 \
+	}
+
+/* clang-format off */
+static const struct record_field fields[] = {
+	FIELD("key",              RECORD_NAME,  key,                          0),
+	FIELD("cpu_quota_usec",   RECORD_LIMIT, limits.cpu_quota_usec,        0),
+	FIELD("cpu_period_usec",  RECORD_U64,   limits.cpu_period_usec,       0),
+	FIELD("cpu_burst_usec",   RECORD_U64,   limits.cpu_burst_usec,        0),
+	FIELD("mem_max",          RECORD_LIMIT, limits.mem_max,               0),
+	FIELD("mem_high",         RECORD_LIMIT, limits.mem_high,              0),
+	FIELD("prop_cpu_quota",   RECORD_LIMIT, props.cpu_quota_per_sec_usec, 0),
+	FIELD("prop_cpu_period",  RECORD_LIMIT, props.cpu_quota_period_usec,  0),
+	FIELD("prop_mem_max",     RECORD_LIMIT, props.mem_max,                0),
+	FIELD("prop_mem_high",    RECORD_LIMIT, props.mem_high,               0),
+	FIELD("dropins",          RECORD_U32,   dropins,
+	      UNIT_PROP_CPU_QUOTA | UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH),
+	FIELD("high",             RECORD_U32,   high,                         BASELINE_HIGH_COUNT - 1),
+	FIELD("high_before",      RECORD_LIMIT, high_before,                  0),
+	FIELD("invocation",       RECORD_ID,    invocation_id,                0),
+	FIELD("inode",            RECORD_U64,   cgroup_inode,                 0),
+	FIELD("saved",            RECORD_U64,   saved_realtime_usec,          0),
+};
+/* clang-format on */
+
+static const struct record_layout layout = {fields, ARRAY_SIZE(fields), sizeof(struct baseline)};
+
+void baseline_set_free(struct baseline_set *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		record_clear(&layout, &s->items[i]);
+	free(s->items);
+	*s = (struct baseline_set){0};
+}
+
+/* Where the key stands or would stand. */
+static size_t position(const struct baseline_set *s, const char *key)
+{
+	size_t low = 0, high = s->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(s->items[middle].key, key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct baseline *baseline_find(const struct baseline_set *s, const char *key)
+{
+	size_t at = position(s, key);
+
+	return at < s->count && strcmp(s->items[at].key, key) == 0 ? &s->items[at] : NULL;
+}
+
+/* Room for one at the place; the item is left empty. */
+static int make_room(struct baseline_set *s, size_t at)
+{
+	struct baseline *items;
+
+	if (s->count >= BASELINE_COUNT_MAX)
+		return -ENOSPC;
+	items = reallocarray(s->items, s->count + 1, sizeof *items);
+	if (items == NULL)
+		return -ENOMEM;
+	memmove(&items[at + 1], &items[at], (s->count - at) * sizeof *items);
+	items[at] = (struct baseline){0};
+	s->items = items;
+	s->count++;
+	return 0;
+}
+
+int baseline_put(struct baseline_set *s, const struct baseline *b)
+{
+	OWN(drop_free) char *key = NULL;
+	struct baseline *item = baseline_find(s, b->key);
+	size_t at;
+	int r;
+
+	if (b->key[0] == '\0' || strlen(b->key) > RECORD_NAME_MAX)
+		return -EINVAL;
+	if (item != NULL) {
+		key = item->key;
+	} else {
+		key = strdup(b->key);
+		if (key == NULL)
+			return -ENOMEM;
+		at = position(s, key);
+		r = make_room(s, at);
+		if (r < 0)
+			return r;
+		item = &s->items[at];
+	}
+	*item = *b;
+	item->key = STEAL(key);
+	return 0;
+}
+
+bool baseline_remove(struct baseline_set *s, const char *key)
+{
+	struct baseline *item = baseline_find(s, key);
+	size_t at;
+
+	if (item == NULL)
+		return false;
+	at = (size_t)(item - s->items);
+	record_clear(&layout, item);
+	memmove(item, item + 1, (s->count - at - 1) * sizeof *item);
+	s->count--;
+	return true;
+}
+
+int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (f == NULL)
+		return -errno;
+	for (size_t i = 0; i < s->count; i++)
+		record_write(f, &layout, &s->items[i]);
+	if (fclose(f) != 0) {
+		free(text);
+		return -ENOMEM;
+	}
+	*ret = text;
+	*ret_len = len;
+	return 0;
+}
+
+static int decode_line(void *ctx, const char *line, size_t len)
+{
+	struct baseline_set *s = ctx;
+	struct baseline b;
+	int r = record_read(&layout, line, len, &b);
+
+	if (r < 0)
+		return r;
+	/* Ascending keys: no duplicates, and no search while loading. */
+	if (s->count > 0 && strcmp(s->items[s->count - 1].key, b.key) >= 0)
+		r = -EBADMSG;
+	else
+		r = make_room(s, s->count);
+	if (r < 0) {
+		record_clear(&layout, &b);
+		return r == -ENOSPC ? -EBADMSG : r;
+	}
+	s->items[s->count - 1] = b;
+	return 0;
+}
+
+int baseline_decode(const char *text, size_t len, struct baseline_set *ret)
+{
+	OWN(baseline_set_free) struct baseline_set s = {0};
+	int r = record_lines(text, len, decode_line, &s);
+
+	if (r < 0)
+		return r;
+	*ret = s;
+	s = (struct baseline_set){0};
+	return 0;
+}
+
+int baseline_save(int dir, const struct baseline_set *s)
+{
+	OWN(drop_free) char *text = NULL;
+	size_t len;
+	int r = baseline_encode(s, &text, &len);
+
+	return r < 0 ? r : state_file_save(dir, &baseline_state, text, len);
+}
+
+int baseline_load(int dir, char *aside, struct baseline_set *ret)
+{
+	OWN(state_file_free) struct state_file f = {0};
+	int r = state_file_load(dir, &baseline_state, aside, &f);
+
+	if (r < 0)
+		return r;
+	r = baseline_decode(f.body, f.len, ret);
+	if (r == -EBADMSG)
+		state_file_set_aside(dir, &baseline_state, aside);
+	return r;
+}

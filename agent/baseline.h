@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was there before the first write to a unit or container, so that it can be put back.
+ * Keys: "unit:web.service", later "pod:UID/CONTAINER".
+ */
+#pragma once
+
+#include "agent/record.h"
+#include "agent/state_file.h"
+#include "policy/limits.h"
+#include "systemd/unit.h"
+
+/* Whether memory.high is, just now, not what the owner wants it to be. */
+enum baseline_high {
+	BASELINE_HIGH_KEPT,
+	BASELINE_HIGH_LIFTED,  /* set to max */
+	BASELINE_HIGH_LOWERED, /* by a shrink trial or the brake */
+	BASELINE_HIGH_COUNT,
+};
+
+struct baseline {
+	char *key;
+	struct limits limits;    /* of the kernel */
+	struct unit_props props; /* of systemd; all UINT64_MAX where it has no say */
+	uint32_t dropins;        /* UNIT_PROP_*: had a runtime drop-in before us */
+	uint32_t high;           /* enum baseline_high */
+	uint64_t high_before;    /* bytes: memory.high before it was lifted or lowered */
+	char invocation_id[RECORD_ID_SIZE];
+	uint64_t cgroup_inode;
+	usec_t saved_realtime_usec;
+};
+
+/* Sorted by key. Zero is the empty set. */
+struct baseline_set {
+	struct baseline *items;
+	size_t count;
+};
+
+#define BASELINE_COUNT_MAX 10000
+
+extern const struct state_kind baseline_state;
+
+void baseline_set_free(struct baseline_set *s);
+
+/* Borrowed until the set changes; NULL when there is none. */
+struct baseline *baseline_find(const struct baseline_set *s, const char *key);
+/* Adds or replaces; b stays the caller's, its key is copied. -EINVAL for a key that is empty or
+ * longer than RECORD_NAME_MAX, -ENOSPC beyond BASELINE_COUNT_MAX, -ENOMEM. */
+int baseline_put(struct baseline_set *s, const struct baseline *b);
+/* False when there was none. */
+bool baseline_remove(struct baseline_set *s, const char *key);
+
+/* The body of the state file. encode: *ret is owned. decode is strict: -EBADMSG, -ENOMEM. */
+int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len);
+int baseline_decode(const char *text, size_t len, struct baseline_set *ret);
+
+int baseline_save(int dir, const struct baseline_set *s);
+/* Like state_file_load(); a body that cannot be decoded is set aside as well. */
+int baseline_load(int dir, char *aside, struct baseline_set *ret);

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The original values: the set, its text, and the file under it. */
+#include "agent/baseline.h"
+#include "test/check.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+static struct baseline sample(const char *key)
+{
+	return (struct baseline){
+		.key = (char *)key,
+		.limits = {20000, 100000, 0, 512 * MIB, LIMIT_MAX},
+		.props = {200000, UINT64_MAX, 512 * MIB, UINT64_MAX},
+		.dropins = UNIT_PROP_CPU_QUOTA | UNIT_PROP_MEM_HIGH,
+		.high = BASELINE_HIGH_LOWERED,
+		.high_before = 400 * MIB,
+		.invocation_id = "0123456789abcdef0123456789abcdef",
+		.cgroup_inode = 4711,
+		.saved_realtime_usec = 1700000000000000,
+	};
+}
+
+static void test_set(void)
+{
+	OWN(baseline_set_free) struct baseline_set s = {0};
+	struct baseline b = sample("unit:b.service");
+
+	CHECK(baseline_find(&s, "unit:b.service") == NULL);
+	CHECK(!baseline_remove(&s, "unit:b.service"));
+	CHECK_EQ(baseline_put(&s, &b), 0);
+	b.key = (char *)"unit:c.service";
+	CHECK_EQ(baseline_put(&s, &b), 0);
+	b.key = (char *)"unit:a.service";
+	b.cgroup_inode = 1;
+	CHECK_EQ(baseline_put(&s, &b), 0);
+	CHECK_EQ(s.count, 3);
+	CHECK_STR(s.items[0].key, "unit:a.service");
+	CHECK_STR(s.items[1].key, "unit:b.service");
+	CHECK_STR(s.items[2].key, "unit:c.service");
+	b.cgroup_inode = 2;
+	CHECK_EQ(baseline_put(&s, &b), 0);
+	CHECK_EQ(baseline_put(&s, baseline_find(&s, "unit:a.service")), 0);
+	CHECK_EQ(s.count, 3);
+	CHECK_EQ(baseline_find(&s, "unit:a.service")->cgroup_inode, 2);
+	CHECK(baseline_remove(&s, "unit:b.service"));
+	CHECK(baseline_find(&s, "unit:b.service") == NULL);
+	CHECK(baseline_find(&s, "unit:c.service") != NULL);
+	CHECK_EQ(s.count, 2);
+	b.key = (char *)"";
+	CHECK_EQ(baseline_put(&s, &b), -EINVAL);
+}
+
+#define LINE(key)                                                                                  \
+	"key=" key " cpu_quota_usec=20000 cpu_period_usec=100000 cpu_burst_usec=0 "                \
+	"mem_max=536870912 mem_high=max prop_cpu_quota=200000 prop_cpu_period=max "                \
+	"prop_mem_max=536870912 prop_mem_high=max dropins=5 high=2 high_before=419430400 "         \
+	"invocation=0123456789abcdef0123456789abcdef inode=4711 saved=1700000000000000\n"
+
+static void test_text(void)
+{
+	OWN(baseline_set_free) struct baseline_set s = {0}, back = {0};
+	OWN(drop_free) char *text = NULL;
+	struct baseline b = sample("unit:b.service");
+	size_t len;
+
+	CHECK_EQ(baseline_put(&s, &b), 0);
+	b.key = (char *)"unit:a b.service";
+	CHECK_EQ(baseline_put(&s, &b), 0);
+	CHECK_EQ(baseline_encode(&s, &text, &len), 0);
+	CHECK_STR(text, LINE("unit:a%20b.service") LINE("unit:b.service"));
+	CHECK_EQ(baseline_decode(text, len, &back), 0);
+	CHECK_EQ(back.count, 2);
+	CHECK_STR(back.items[0].key, "unit:a b.service");
+	CHECK_EQ(back.items[1].limits.mem_high, LIMIT_MAX);
+	CHECK_EQ(back.items[1].props.cpu_quota_per_sec_usec, 200000);
+	CHECK_EQ(back.items[1].high, BASELINE_HIGH_LOWERED);
+}
+
+static void test_refused(void)
+{
+	static const char two_same[] = LINE("unit:a") LINE("unit:a");
+	static const char wrong_order[] = LINE("unit:b") LINE("unit:a");
+	static const char empty_line[] = LINE("unit:b") "\n";
+	static const char *const bad[] = {two_same, wrong_order, empty_line, "x", "\n"};
+	static const char good[] = LINE("unit:a");
+	struct baseline_set s = {.count = 77};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		CHECK_EQ(baseline_decode(bad[i], strlen(bad[i]), &s), -EBADMSG);
+	for (size_t len = 1; len < sizeof good - 1; len++)
+		CHECK_EQ(baseline_decode(good, len, &s), -EBADMSG);
+	CHECK(s.count == 77 && s.items == NULL);
+}
+
+static void test_many(void)
+{
+	OWN(baseline_set_free) struct baseline_set s = {0}, back = {0};
+	OWN(drop_free) char *text = NULL;
+	struct baseline b = sample("");
+	char key[32];
+	size_t len;
+
+	b.key = key;
+	for (int i = 0; i < BASELINE_COUNT_MAX; i++) {
+		snprintf(key, sizeof key, "unit:%05d", i * 7919 % BASELINE_COUNT_MAX);
+		if (baseline_put(&s, &b) != 0)
+			break;
+	}
+	CHECK_EQ(s.count, BASELINE_COUNT_MAX);
+	strcpy(key, "one more");
+	CHECK_EQ(baseline_put(&s, &b), -ENOSPC);
+	CHECK_EQ(baseline_encode(&s, &text, &len), 0);
+	CHECK(len < baseline_state.max_bytes);
+	CHECK_EQ(baseline_decode(text, len, &back), 0);
+	CHECK_EQ(back.count, BASELINE_COUNT_MAX);
+}
+
+static void test_file(void)
+{
+	OWN(baseline_set_free) struct baseline_set s = {0}, back = {0};
+	char path[] = "/tmp/vscaled-baseline-XXXXXX", aside[STATE_ASIDE_MAX];
+	struct baseline b = sample("unit:b.service");
+	int dir = open(mkdtemp(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	CHECK_EQ(baseline_load(dir, aside, &back), -ENOENT);
+	CHECK_EQ(baseline_put(&s, &b), 0);
+	CHECK_EQ(baseline_save(dir, &s), 0);
+	CHECK_EQ(baseline_load(dir, aside, &back), 0);
+	CHECK_EQ(back.count, 1);
+	/* The container is whole, its content is not ours: set aside too. */
+	CHECK_EQ(state_file_save(dir, &baseline_state, "key=x\n", 6), 0);
+	baseline_set_free(&back);
+	CHECK_EQ(baseline_load(dir, aside, &back), -EBADMSG);
+	CHECK_STR(aside, "baseline.damaged-1");
+	CHECK_EQ(baseline_load(dir, aside, &back), -ENOENT);
+	CHECK_EQ(unlinkat(dir, "baseline.damaged-1", 0), 0);
+	close(dir);
+	CHECK_EQ(rmdir(path), 0);
+}
+
+int main(void)
+{
+	test_set();
+	test_text();
+	test_refused();
+	test_many();
+	test_file();
+	return check_result();
+}
