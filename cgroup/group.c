@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cgroup/group.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// clang-format off
+const char *const cg_file_names[CG_FILE_COUNT] = {
+	[CG_FILE_CPU_STAT]    = "cpu.stat",
+	[CG_FILE_MEM_CURRENT] = "memory.current",
+	[CG_FILE_MEM_STAT]    = "memory.stat",
+	[CG_FILE_MEM_PEAK]    = "memory.peak",
+	[CG_FILE_MEM_EVENTS]  = "memory.events",
+	[CG_FILE_PSI_CPU]     = "cpu.pressure",
+	[CG_FILE_PSI_MEM]     = "memory.pressure",
+	[CG_FILE_CPU_MAX]     = "cpu.max",
+	[CG_FILE_CPU_BURST]   = "cpu.max.burst",
+	[CG_FILE_MEM_MAX]     = "memory.max",
+	[CG_FILE_MEM_HIGH]    = "memory.high",
+};
+// clang-format on
+
+static int open_dir(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Copies the next name of *path; 0 at the end. */
+static int next_name(const char **path, char name[static NAME_MAX + 1])
+{
+	size_t len = strcspn(*path, "/");
+
+	if (len == 0)
+		return **path == '\0' ? 0 : -EINVAL;
+	if (len > NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(name, *path, len);
+	name[len] = '\0';
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return -EINVAL;
+	*path += len;
+	if (**path == '/')
+		(*path)++;
+	return 1;
+}
+
+/* Name by name, because O_NOFOLLOW looks at the last one only. */
+static int walk(int root, const char *path, int *ret)
+{
+	OWN(drop_fd) int dir = open_dir(root, ".");
+	char name[NAME_MAX + 1];
+	int r;
+
+	if (dir < 0)
+		return dir;
+	path += strspn(path, "/");
+	while ((r = next_name(&path, name)) > 0) {
+		int child = open_dir(dir, name);
+
+		if (child < 0)
+			return child;
+		close(dir);
+		dir = child;
+	}
+	if (r < 0)
+		return r;
+	*ret = dir;
+	dir = -1;
+	return 0;
+}
+
+int cg_open(int root_dirfd, const char *path, struct cg **ret)
+{
+	OWN(drop_cg) struct cg *c = malloc(sizeof *c);
+	struct stat st;
+	int r;
+
+	if (c == NULL)
+		return -ENOMEM;
+	*c = (struct cg){.dir = -1};
+	for (size_t i = 0; i < CG_FILE_COUNT; i++)
+		c->fd[i] = -1;
+	r = walk(root_dirfd, path, &c->dir);
+	if (r < 0)
+		return r;
+	if (fstat(c->dir, &st) < 0)
+		return -errno;
+	c->dev = st.st_dev;
+	c->id = st.st_ino;
+	*ret = STEAL(c);
+	return 0;
+}
+
+void cg_close(struct cg *c)
+{
+	if (c == NULL)
+		return;
+	for (size_t i = 0; i < CG_FILE_COUNT; i++)
+		drop_fd(&c->fd[i]);
+	drop_fd(&c->dir);
+	free(c);
+}
+
+uint64_t cg_id(const struct cg *c)
+{
+	return c->id;
+}
+
+int cg_dirfd(const struct cg *c)
+{
+	return c->dir;
+}
+
+int cg_same(const struct cg *c, int root_dirfd, const char *path)
+{
+	OWN(drop_fd) int dir = -1;
+	struct stat st;
+	int r = walk(root_dirfd, path, &dir);
+
+	if (r < 0)
+		return r;
+	if (fstat(dir, &st) < 0)
+		return -errno;
+	return st.st_dev == c->dev && st.st_ino == c->id;
+}
+
+/* Every cgroup has this file, whatever its controllers; a removed folder has none. */
+int cg_alive(const struct cg *c)
+{
+	if (faccessat(c->dir, "cgroup.controllers", F_OK, 0) == 0)
+		return 0;
+	return errno == ENOENT ? -ENODEV : -errno;
+}
+
+/* What a failed open or read means: the file is missing for now, or the whole cgroup is. */
+static int file_lost(struct cg *c, enum cg_file file, int error)
+{
+	int r;
+
+	if (error != ENOENT && error != ENODEV && error != EOPNOTSUPP)
+		return -error;
+	r = cg_alive(c);
+	if (r < 0)
+		return r;
+	c->absent_reads[file] = CG_ABSENT_READS;
+	return -ENOENT;
+}
+
+static int file_open(struct cg *c, enum cg_file file)
+{
+	int fd;
+
+	if (c->absent_reads[file] > 0) {
+		c->absent_reads[file]--;
+		return -ENOENT;
+	}
+	fd = openat(c->dir, cg_file_names[file], O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return file_lost(c, file, errno);
+	c->fd[file] = fd;
+	return 0;
+}
+
+int cg_file_read(struct cg *c, enum cg_file file, char *buf)
+{
+	ssize_t n;
+	int r;
+
+	if (c->fd[file] < 0) {
+		r = file_open(c, file);
+		if (r < 0)
+			return r;
+	}
+	n = pread(c->fd[file], buf, CG_TEXT_BYTES, 0);
+	if (n < 0) {
+		r = -errno;
+		/* A file whose controller was switched off stays dead; a new one needs a new
+		 * descriptor. */
+		close(c->fd[file]);
+		c->fd[file] = -1;
+		return file_lost(c, file, -r);
+	}
+	return n == CG_TEXT_BYTES ? -EBADMSG : (int)n;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One open cgroup: its folder, its identity and one kept descriptor per file. What reader, writer
+ * and watch share; nothing outside cgroup/ looks inside.
+ */
+#pragma once
+
+#include "cgroup/reader.h"
+#include <stddef.h>
+#include <unistd.h>
+
+enum cg_file {
+	CG_FILE_CPU_STAT,
+	CG_FILE_MEM_CURRENT,
+	CG_FILE_MEM_STAT,
+	CG_FILE_MEM_PEAK,
+	CG_FILE_MEM_EVENTS,
+	CG_FILE_PSI_CPU,
+	CG_FILE_PSI_MEM,
+	CG_FILE_CPU_MAX,
+	CG_FILE_CPU_BURST,
+	CG_FILE_MEM_MAX,
+	CG_FILE_MEM_HIGH,
+	CG_FILE_COUNT
+};
+
+extern const char *const cg_file_names[CG_FILE_COUNT];
+
+/* The longest file, memory.stat, has about 2 KiB. One that fills the buffer is refused. */
+#define CG_TEXT_BYTES 8192
+/* A file that was not there is looked for again after this many reads: a controller may be
+ * enabled, or pressure switched on, later. At one read a second that is the review's pace. */
+#define CG_ABSENT_READS 10
+
+struct cg {
+	int dir;
+	uint64_t dev;
+	uint64_t id;
+	int fd[CG_FILE_COUNT];               /* -1: not open */
+	uint8_t absent_reads[CG_FILE_COUNT]; /* reads left before looking again */
+};
+
+/*
+ * Content of a file into buf, which has CG_TEXT_BYTES. Returns its length; -ENOENT: the cgroup has
+ * no such file (now); -ENODEV: the cgroup is gone.
+ */
+int cg_file_read(struct cg *c, enum cg_file file, char *buf);
+
+/* 0 while the cgroup exists, -ENODEV once it is removed. */
+int cg_alive(const struct cg *c);
+
+static inline void drop_fd(const int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}

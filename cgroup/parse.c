@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cgroup/parse.h"
+#include <errno.h>
+#include <string.h>
+
+/* One wanted line of a flat-keyed file ("name value"), and where its value goes. */
+struct key {
+	const char *name;
+	uint8_t len;
+	uint8_t offset;
+};
+
+#define KEY(type, field, text)                                                                     \
+	{                                                                                          \
+		text, sizeof(text) - 1, offsetof(type, field)                                      \
+	}
+
+struct keys {
+	const struct key *key;
+	uint32_t count;
+	uint32_t required; /* bit i: key i must be there */
+};
+
+/* A last newline bounds every scan below, so that none of them needs to know the end. */
+static bool text_valid(const char *text, size_t len)
+{
+	return len > 0 && text[len - 1] == '\n' && memchr(text, '\0', len) == NULL;
+}
+
+/* First byte after a decimal number; NULL: none, a leading zero, or not below UINT64_MAX (which
+ * means "max" everywhere). */
+static const char *scan_u64(const char *p, uint64_t *ret)
+{
+	const char *start = p;
+	uint64_t value = 0;
+
+	for (unsigned digit; (digit = (unsigned char)*p - (unsigned)'0') < 10; p++)
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, digit, &value))
+			return NULL;
+	if (p == start || (*start == '0' && p - start > 1) || value == UINT64_MAX)
+		return NULL;
+	*ret = value;
+	return p;
+}
+
+static const char *scan_limit(const char *p, uint64_t *ret)
+{
+	if (strncmp(p, "max", 3) != 0)
+		return scan_u64(p, ret);
+	*ret = LIMIT_MAX;
+	return p + 3;
+}
+
+static const char *scan_word(const char *p)
+{
+	while ((unsigned char)*p > ' ')
+		p++;
+	return p;
+}
+
+/* The kernel prints keys in a stable order: looking from the one after the last hit on makes the
+ * first comparison right nearly always. */
+static int find_key(const struct keys *keys, uint32_t next, const char *name, size_t len)
+{
+	for (uint32_t i = 0; i < keys->count; i++, next++) {
+		const struct key *k;
+
+		if (next >= keys->count)
+			next = 0;
+		k = &keys->key[next];
+		if (k->len == len && memcmp(k->name, name, len) == 0)
+			return (int)next;
+	}
+	return -1;
+}
+
+/* Fills the uint64_t fields of base that keys name; ret_seen has one bit per key found. */
+static int parse_flat(const char *text, size_t len, const struct keys *keys, void *base,
+		      uint32_t *ret_seen)
+{
+	const char *end = text + len;
+	uint32_t next = 0, seen = 0;
+
+	if (!text_valid(text, len))
+		return -EBADMSG;
+	for (const char *p = text; p < end; p++) {
+		const char *value = scan_word(p);
+		int found;
+
+		if (value == p || *value != ' ' || (unsigned char)value[1] <= ' ')
+			return -EBADMSG;
+		found = find_key(keys, next, p, (size_t)(value++ - p));
+		if (found < 0) {
+			p = memchr(value, '\n', (size_t)(end - value));
+			continue;
+		}
+		p = scan_u64(value, (uint64_t *)((char *)base + keys->key[found].offset));
+		if (p == NULL || *p != '\n' || seen & 1u << found)
+			return -EBADMSG;
+		seen |= 1u << found;
+		next = (uint32_t)found + 1;
+	}
+	if ((seen & keys->required) != keys->required)
+		return -EBADMSG;
+	*ret_seen = seen;
+	return 0;
+}
+
+int cg_parse_cpu_max(const char *text, size_t len, struct cg_cpu_max *ret)
+{
+	struct cg_cpu_max max;
+	const char *p;
+
+	if (!text_valid(text, len))
+		return -EBADMSG;
+	p = scan_limit(text, &max.quota_usec);
+	if (p == NULL || *p != ' ')
+		return -EBADMSG;
+	p = scan_u64(p + 1, &max.period_usec);
+	if (p == NULL || p != text + len - 1 || max.quota_usec == 0 || max.period_usec == 0)
+		return -EBADMSG;
+	*ret = max;
+	return 0;
+}
+
+int cg_parse_cpu_stat(const char *text, size_t len, struct cg_cpu_stat *ret)
+{
+	static const struct key key[] = {
+		KEY(struct cg_cpu_stat, usage_usec, "usage_usec"),
+		KEY(struct cg_cpu_stat, nr_periods, "nr_periods"),
+		KEY(struct cg_cpu_stat, nr_throttled, "nr_throttled"),
+		KEY(struct cg_cpu_stat, throttled_usec, "throttled_usec"),
+	};
+	static const struct keys keys = {key, ARRAY_SIZE(key), 1u << 0};
+	const uint32_t throttle = 7u << 1;
+	struct cg_cpu_stat stat = {0};
+	uint32_t seen;
+	int r = parse_flat(text, len, &keys, &stat, &seen);
+
+	if (r < 0)
+		return r;
+	if ((seen & throttle) != 0 && (seen & throttle) != throttle)
+		return -EBADMSG;
+	stat.has_throttle = (seen & throttle) != 0;
+	*ret = stat;
+	return 0;
+}
+
+int cg_parse_value(const char *text, size_t len, uint64_t *ret)
+{
+	uint64_t value;
+
+	if (!text_valid(text, len) || scan_u64(text, &value) != text + len - 1)
+		return -EBADMSG;
+	*ret = value;
+	return 0;
+}
+
+int cg_parse_limit(const char *text, size_t len, uint64_t *ret)
+{
+	uint64_t value;
+
+	if (!text_valid(text, len) || scan_limit(text, &value) != text + len - 1)
+		return -EBADMSG;
+	*ret = value;
+	return 0;
+}
+
+int cg_parse_mem_stat(const char *text, size_t len, struct mem_stat *ret)
+{
+	static const struct key key[] = {
+		KEY(struct mem_stat, anon, "anon"),
+		KEY(struct mem_stat, file, "file"),
+		KEY(struct mem_stat, kernel, "kernel"),
+		KEY(struct mem_stat, shmem, "shmem"),
+		KEY(struct mem_stat, inactive_file, "inactive_file"),
+		KEY(struct mem_stat, active_file, "active_file"),
+		KEY(struct mem_stat, unevictable, "unevictable"),
+		KEY(struct mem_stat, slab_reclaimable, "slab_reclaimable"),
+		KEY(struct mem_stat, refault_anon, "workingset_refault_anon"),
+		KEY(struct mem_stat, refault_file, "workingset_refault_file"),
+	};
+	static const struct keys keys = {key, ARRAY_SIZE(key), (1u << ARRAY_SIZE(key)) - 1};
+	struct mem_stat stat = {0};
+	uint32_t seen;
+	int r = parse_flat(text, len, &keys, &stat, &seen);
+
+	if (r < 0)
+		return r;
+	*ret = stat;
+	return 0;
+}
+
+int cg_parse_mem_events(const char *text, size_t len, struct mem_events *ret)
+{
+	static const struct key key[] = {
+		KEY(struct mem_events, low, "low"),
+		KEY(struct mem_events, high, "high"),
+		KEY(struct mem_events, max, "max"),
+		KEY(struct mem_events, oom_kill, "oom_kill"),
+	};
+	static const struct keys keys = {key, ARRAY_SIZE(key), (1u << ARRAY_SIZE(key)) - 1};
+	struct mem_events events = {0};
+	uint32_t seen;
+	int r = parse_flat(text, len, &keys, &events, &seen);
+
+	if (r < 0)
+		return r;
+	*ret = events;
+	return 0;
+}
+
+/* The fields of one pressure line, from the blank after its name up to the newline. */
+static const char *scan_psi_total(const char *p, uint64_t *ret_total)
+{
+	uint64_t total = 0;
+	bool seen = false;
+
+	while (*p == ' ') {
+		const char *field = ++p;
+
+		p = scan_word(field);
+		if (p == field)
+			return NULL;
+		if (strncmp(field, "total=", 6) != 0)
+			continue;
+		if (seen || scan_u64(field + 6, &total) != p)
+			return NULL;
+		seen = true;
+	}
+	if (!seen || *p != '\n')
+		return NULL;
+	*ret_total = total;
+	return p;
+}
+
+int cg_parse_psi(const char *text, size_t len, struct cg_psi *ret)
+{
+	static const char *const names[] = {"some ", "full "};
+	const char *end = text + len;
+	uint64_t total[ARRAY_SIZE(names)] = {0};
+	uint32_t seen = 0;
+
+	if (!text_valid(text, len))
+		return -EBADMSG;
+	for (const char *p = text; p < end; p++) {
+		uint32_t line = 0;
+
+		while (line < ARRAY_SIZE(names) && strncmp(p, names[line], 5) != 0)
+			line++;
+		if (line == ARRAY_SIZE(names)) {
+			p = memchr(p, '\n', (size_t)(end - p));
+			continue;
+		}
+		p = scan_psi_total(p + 4, &total[line]);
+		if (p == NULL || seen & 1u << line)
+			return -EBADMSG;
+		seen |= 1u << line;
+	}
+	if (!(seen & 1))
+		return -EBADMSG;
+	*ret = (struct cg_psi){.some_usec = total[0], .full_usec = total[1]};
+	return 0;
+}
+
+int cg_parse_state(const char *text, size_t len, struct cg_state *ret)
+{
+	struct raw {
+		uint64_t populated, frozen;
+	} raw = {0};
+	static const struct key key[] = {
+		KEY(struct raw, populated, "populated"),
+		KEY(struct raw, frozen, "frozen"),
+	};
+	static const struct keys keys = {key, ARRAY_SIZE(key), 1u << 0};
+	uint32_t seen;
+	int r = parse_flat(text, len, &keys, &raw, &seen);
+
+	if (r < 0)
+		return r;
+	if (raw.populated > 1 || raw.frozen > 1)
+		return -EBADMSG;
+	*ret = (struct cg_state){.populated = raw.populated == 1, .frozen = raw.frozen == 1};
+	return 0;
+}
+
+// clang-format off
+static const struct {
+	enum cg_controller bit;
+	const char *name;
+} controllers[] = {
+	{CG_CPU,    "cpu"},
+	{CG_MEMORY, "memory"},
+	{CG_CPUSET, "cpuset"},
+	{CG_IO,     "io"},
+	{CG_PIDS,   "pids"},
+};
+// clang-format on
+
+const char *cg_controller_name(enum cg_controller bit)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(controllers); i++)
+		if (controllers[i].bit == bit)
+			return controllers[i].name;
+	return NULL;
+}
+
+static uint32_t controller_bit(const char *name, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(controllers); i++)
+		if (strlen(controllers[i].name) == len &&
+		    memcmp(controllers[i].name, name, len) == 0)
+			return controllers[i].bit;
+	return 0;
+}
+
+int cg_parse_controllers(const char *text, size_t len, uint32_t *ret_mask)
+{
+	const char *p = text;
+	uint32_t mask = 0;
+
+	if (len > 0 && !text_valid(text, len))
+		return -EBADMSG;
+	while (len > 0) {
+		const char *end = scan_word(p);
+
+		if (end == p || (*end != ' ' && *end != '\n'))
+			return -EBADMSG;
+		mask |= controller_bit(p, (size_t)(end - p));
+		if (*end == '\n' && end != text + len - 1)
+			return -EBADMSG;
+		if (*end == '\n')
+			break;
+		p = end + 1;
+	}
+	*ret_mask = mask;
+	return 0;
+}

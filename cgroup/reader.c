@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cgroup/reader.h"
+#include "cgroup/group.h"
+#include "cgroup/parse.h"
+#include <errno.h>
+#include <stdbool.h>
+
+/* A filler parses one file into the snapshot and sets the bits it filled. */
+
+static int fill_cpu_stat(const char *text, size_t len, struct usage *u)
+{
+	struct cg_cpu_stat stat;
+	int r = cg_parse_cpu_stat(text, len, &stat);
+
+	if (r < 0)
+		return r;
+	u->cpu_usage_usec = stat.usage_usec;
+	u->nr_periods = stat.nr_periods;
+	u->nr_throttled = stat.nr_throttled;
+	u->throttled_usec = stat.throttled_usec;
+	u->have |= USAGE_CPU | (stat.has_throttle ? USAGE_THROTTLE : 0);
+	return 0;
+}
+
+static int fill_mem_current(const char *text, size_t len, struct usage *u)
+{
+	u->have |= USAGE_MEM;
+	return cg_parse_value(text, len, &u->mem_current);
+}
+
+static int fill_mem_stat(const char *text, size_t len, struct usage *u)
+{
+	u->have |= USAGE_MEM_STAT;
+	return cg_parse_mem_stat(text, len, &u->stat);
+}
+
+static int fill_mem_peak(const char *text, size_t len, struct usage *u)
+{
+	u->have |= USAGE_MEM_PEAK;
+	return cg_parse_value(text, len, &u->mem_peak);
+}
+
+static int fill_mem_events(const char *text, size_t len, struct usage *u)
+{
+	u->have |= USAGE_MEM_EVENTS;
+	return cg_parse_mem_events(text, len, &u->events);
+}
+
+static int fill_psi_cpu(const char *text, size_t len, struct usage *u)
+{
+	struct cg_psi psi;
+	int r = cg_parse_psi(text, len, &psi);
+
+	if (r < 0)
+		return r;
+	u->psi_cpu_some_usec = psi.some_usec;
+	u->psi_cpu_full_usec = psi.full_usec;
+	u->have |= USAGE_PSI_CPU;
+	return 0;
+}
+
+static int fill_psi_mem(const char *text, size_t len, struct usage *u)
+{
+	struct cg_psi psi;
+	int r = cg_parse_psi(text, len, &psi);
+
+	if (r < 0)
+		return r;
+	u->psi_mem_some_usec = psi.some_usec;
+	u->psi_mem_full_usec = psi.full_usec;
+	u->have |= USAGE_PSI_MEM;
+	return 0;
+}
+
+static int fill_cpu_max(const char *text, size_t len, struct usage *u)
+{
+	struct cg_cpu_max max;
+	int r = cg_parse_cpu_max(text, len, &max);
+
+	if (r < 0)
+		return r;
+	u->limits.cpu_quota_usec = max.quota_usec;
+	u->limits.cpu_period_usec = max.period_usec;
+	u->have |= USAGE_CPU_LIMIT;
+	return 0;
+}
+
+static int fill_cpu_burst(const char *text, size_t len, struct usage *u)
+{
+	return cg_parse_value(text, len, &u->limits.cpu_burst_usec);
+}
+
+static int fill_mem_max(const char *text, size_t len, struct usage *u)
+{
+	u->have |= USAGE_MEM_LIMIT;
+	return cg_parse_limit(text, len, &u->limits.mem_max);
+}
+
+static int fill_mem_high(const char *text, size_t len, struct usage *u)
+{
+	return cg_parse_limit(text, len, &u->limits.mem_high);
+}
+
+// clang-format off
+/* Which bits a file is read for. Files that set no bit of their own are refinements: without
+ * cpu.max.burst there is no burst, without memory.high no brake. */
+static const struct source {
+	uint32_t want;
+	int (*fill)(const char *text, size_t len, struct usage *u);
+} sources[CG_FILE_COUNT] = {
+	[CG_FILE_CPU_STAT]    = {USAGE_CPU | USAGE_THROTTLE, fill_cpu_stat},
+	[CG_FILE_MEM_CURRENT] = {USAGE_MEM, fill_mem_current},
+	[CG_FILE_MEM_STAT]    = {USAGE_MEM_STAT, fill_mem_stat},
+	[CG_FILE_MEM_PEAK]    = {USAGE_MEM_PEAK, fill_mem_peak},
+	[CG_FILE_MEM_EVENTS]  = {USAGE_MEM_EVENTS, fill_mem_events},
+	[CG_FILE_PSI_CPU]     = {USAGE_PSI_CPU, fill_psi_cpu},
+	[CG_FILE_PSI_MEM]     = {USAGE_PSI_MEM, fill_psi_mem},
+	[CG_FILE_CPU_MAX]     = {USAGE_CPU_LIMIT, fill_cpu_max},
+	[CG_FILE_CPU_BURST]   = {USAGE_CPU_LIMIT, fill_cpu_burst},
+	[CG_FILE_MEM_MAX]     = {USAGE_MEM_LIMIT, fill_mem_max},
+	[CG_FILE_MEM_HIGH]    = {USAGE_MEM_LIMIT, fill_mem_high},
+};
+// clang-format on
+
+int cg_read(struct cg *c, uint32_t want, struct usage *ret)
+{
+	struct usage u = {
+		.limits = {LIMIT_MAX, CPU_PERIOD_DEFAULT_USEC, 0, LIMIT_MAX, LIMIT_MAX},
+	};
+	char text[CG_TEXT_BYTES];
+
+	for (enum cg_file file = 0; file < CG_FILE_COUNT; file++) {
+		int r;
+
+		if (!(sources[file].want & want))
+			continue;
+		r = cg_file_read(c, file, text);
+		if (r == -ENOENT)
+			continue;
+		if (r >= 0)
+			r = sources[file].fill(text, (size_t)r, &u);
+		if (r < 0)
+			return r;
+	}
+	u.have &= want;
+	*ret = u;
+	return 0;
+}
+
+int cg_events_fd(struct cg *c)
+{
+	char text[CG_TEXT_BYTES];
+	int r;
+
+	/* Asked for by name, so look even if the file was missing a moment ago. */
+	c->absent_reads[CG_FILE_MEM_EVENTS] = 0;
+	r = cg_file_read(c, CG_FILE_MEM_EVENTS, text);
+	return r < 0 ? r : c->fd[CG_FILE_MEM_EVENTS];
+}

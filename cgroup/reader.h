@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The text reader: counters and limits of one cgroup on kept descriptors.
+ * A struct cg holds the folder, not its path: a cgroup removed and made again under the same name
+ * is another one, and reads of the old one say -ENODEV. It keeps up to 12 descriptors open.
+ */
+#pragma once
+
+#include "policy/usage.h"
+
+struct cg;
+
+/*
+ * Opens the cgroup at path below root_dirfd. Leading slashes are skipped, "" and "/" are the root
+ * itself. -EINVAL: a "." or ".." or an empty name inside; -ELOOP or -ENOTDIR: a symbolic link on
+ * the way; -ENOENT: no such cgroup. Files are opened at their first read.
+ */
+int cg_open(int root_dirfd, const char *path, struct cg **ret);
+/* Closes and frees; NULL is fine. */
+void cg_close(struct cg *c);
+static inline void drop_cg(struct cg **c)
+{
+	cg_close(*c);
+}
+
+/* Inode of the folder: the kernel's cgroup id, never used twice while the system is up. */
+uint64_t cg_id(const struct cg *c);
+/* 1: path still leads to this cgroup, 0: to another one, -ENOENT: to none. */
+int cg_same(const struct cg *c, int root_dirfd, const char *path);
+/* The folder, borrowed. */
+int cg_dirfd(const struct cg *c);
+
+/*
+ * Reads the files behind want (enum usage_have). In ret->have are the bits that could be filled:
+ * a file that the kernel does not show (controller off, pressure off) only leaves its bit out, and
+ * a limit without a file reads as "max". -ENODEV: the cgroup is gone; -EBADMSG: a file is not what
+ * it should be; else -errno. *ret is written on success only.
+ */
+int cg_read(struct cg *c, uint32_t want, struct usage *ret);
+
+/*
+ * Descriptor of memory.events, borrowed, armed by a read: wait for EPOLLPRI | EPOLLERR, then read
+ * USAGE_MEM_EVENTS, which arms it again. Any cg_read() of these events takes a pending wake-up with
+ * it, so compare the counters after each. A removed cgroup wakes too. -ENOENT: no memory
+ * controller.
+ */
+int cg_events_fd(struct cg *c);

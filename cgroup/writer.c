@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cgroup/writer.h"
+#include "cgroup/group.h"
+#include "cgroup/parse.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+/* kernel/sched/core.c: the shortest and the longest period of a quota. */
+#define CPU_PERIOD_MIN_USEC 1000u
+#define CPU_PERIOD_MAX_USEC 1000000u
+
+/* "18446744073709551615 18446744073709551615\n" and its NUL. */
+#define VALUE_BYTES 44
+
+/* A missing file with a living cgroup is a controller that is off, or an older kernel. */
+static int lost(const struct cg *c, int error)
+{
+	int r;
+
+	if (error != -ENOENT && error != -ENODEV)
+		return error;
+	r = cg_alive(c);
+	return r < 0 ? r : -EOPNOTSUPP;
+}
+
+/* A descriptor for this one write: writes are rare, and one kept for writing would ask for the
+ * right to write where only reading is wanted. Truncating is what a shell's > does: cgroupfs does
+ * not mind, and a plain file is left without the rest of a longer value. */
+static int write_text(const struct cg *c, const char *file, const char *text, size_t len)
+{
+	OWN(drop_fd) int fd = openat(c->dir, file, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return lost(c, -errno);
+	n = write(fd, text, len);
+	if (n < 0)
+		return lost(c, -errno);
+	return (size_t)n == len ? 0 : -EIO;
+}
+
+static int write_value(const struct cg *c, enum knob knob, uint64_t value)
+{
+	char text[VALUE_BYTES];
+	int len = value == LIMIT_MAX ? snprintf(text, sizeof text, "max\n")
+				     : snprintf(text, sizeof text, "%" PRIu64 "\n", value);
+
+	return write_text(c, knobs[knob].file, text, (size_t)len);
+}
+
+static int write_cpu_max(const struct cg *c, const struct cg_cpu_max *max)
+{
+	char text[VALUE_BYTES];
+	int len = max->quota_usec == LIMIT_MAX
+			  ? snprintf(text, sizeof text, "max %" PRIu64 "\n", max->period_usec)
+			  : snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 "\n",
+				     max->quota_usec, max->period_usec);
+
+	return write_text(c, knobs[KNOB_CPU_MAX].file, text, (size_t)len);
+}
+
+/* Content of a file now, also one that was missing at the last look. */
+static int read_file(struct cg *c, enum cg_file file, char *text)
+{
+	c->absent_reads[file] = 0;
+	return lost(c, cg_file_read(c, file, text));
+}
+
+/* The present value of a one-number file. */
+static int read_limit(struct cg *c, enum cg_file file, uint64_t *ret)
+{
+	char text[CG_TEXT_BYTES];
+	int r = read_file(c, file, text);
+
+	return r < 0 ? r : cg_parse_limit(text, (size_t)r, ret);
+}
+
+static int read_cpu_max(struct cg *c, struct cg_cpu_max *ret)
+{
+	char text[CG_TEXT_BYTES];
+	int r = read_file(c, CG_FILE_CPU_MAX, text);
+
+	return r < 0 ? r : cg_parse_cpu_max(text, (size_t)r, ret);
+}
+
+static bool cpu_max_valid(const struct cg_cpu_max *max)
+{
+	return max->quota_usec >= CPU_QUOTA_MIN_USEC && max->period_usec >= CPU_PERIOD_MIN_USEC &&
+	       max->period_usec <= CPU_PERIOD_MAX_USEC;
+}
+
+static int apply_cpu_max(struct cg *c, const struct change *ch)
+{
+	struct cg_cpu_max want = {ch->to, ch->period_usec}, held;
+	uint64_t burst = 0;
+	bool lowered = false;
+	int r = read_cpu_max(c, &held);
+
+	if (r < 0)
+		return r;
+	if (want.period_usec == 0)
+		want.period_usec = held.period_usec;
+	if (!cpu_max_valid(&want))
+		return -EINVAL;
+	if (want.quota_usec == held.quota_usec && want.period_usec == held.period_usec)
+		return APPLY_UNCHANGED;
+	r = read_limit(c, CG_FILE_CPU_BURST, &burst);
+	if (r < 0 && r != -EOPNOTSUPP)
+		return r;
+	if (burst > want.quota_usec) {
+		r = write_value(c, KNOB_CPU_BURST, want.quota_usec);
+		if (r < 0)
+			return r;
+		lowered = true;
+	}
+	r = write_cpu_max(c, &want);
+	if (r < 0 && lowered)
+		(void)write_value(c, KNOB_CPU_BURST, burst);
+	return r;
+}
+
+static int apply_cpu_burst(struct cg *c, const struct change *ch)
+{
+	uint64_t held;
+	int r = read_limit(c, CG_FILE_CPU_BURST, &held);
+
+	if (r < 0)
+		return r;
+	return held == ch->to ? APPLY_UNCHANGED : write_value(c, KNOB_CPU_BURST, ch->to);
+}
+
+/* What the kernel makes of a memory limit: whole pages, and "max" for what no page counter holds.
+ */
+static uint64_t page_floor(uint64_t bytes)
+{
+	return bytes >= INT64_MAX - MEM_PAGE_BYTES ? LIMIT_MAX : bytes - bytes % MEM_PAGE_BYTES;
+}
+
+static int apply_mem_high(struct cg *c, const struct change *ch)
+{
+	uint64_t to = page_floor(ch->to), held;
+	int r = read_limit(c, CG_FILE_MEM_HIGH, &held);
+
+	if (r < 0)
+		return r;
+	return held == to ? APPLY_UNCHANGED : write_value(c, KNOB_MEM_HIGH, to);
+}
+
+/* Whether use + margin fits below a limit, as of now. The workload may grow between this and the
+ * write: the margin is there to cover it. */
+static int mem_fits(struct cg *c, uint64_t limit, uint64_t margin)
+{
+	uint64_t current;
+	int r = read_limit(c, CG_FILE_MEM_CURRENT, &current);
+
+	if (r < 0)
+		return r;
+	return current <= limit && margin <= limit - current;
+}
+
+static int apply_mem_max(struct cg *c, const struct change *ch)
+{
+	uint64_t to = page_floor(ch->to), held;
+	int r = read_limit(c, CG_FILE_MEM_MAX, &held);
+
+	if (r < 0)
+		return r;
+	if (held == to)
+		return APPLY_UNCHANGED;
+	if (to < held) {
+		r = mem_fits(c, to, ch->margin_bytes);
+		if (r <= 0)
+			return r < 0 ? r : APPLY_REFUSED;
+	}
+	return write_value(c, KNOB_MEM_MAX, to);
+}
+
+static int apply_mem_reclaim(struct cg *c, const struct change *ch)
+{
+	uint64_t left = MIN(ch->to, CG_RECLAIM_CALL_BYTES);
+
+	if (left == 0)
+		return APPLY_UNCHANGED;
+	while (left > 0) {
+		uint64_t step = MIN(left, CG_RECLAIM_STEP_BYTES);
+		int r = write_value(c, KNOB_MEM_RECLAIM, step);
+
+		/* A signal ends the kernel's attempt early, like a lack of pages does. */
+		if (r == -EAGAIN || r == -EINTR)
+			return APPLY_PARTIAL;
+		if (r < 0)
+			return r;
+		left -= step;
+	}
+	return APPLY_DONE;
+}
+
+static int (*const appliers[KNOB_COUNT])(struct cg *, const struct change *) = {
+	[KNOB_CPU_MAX] = apply_cpu_max,         [KNOB_CPU_BURST] = apply_cpu_burst,
+	[KNOB_MEM_HIGH] = apply_mem_high,       [KNOB_MEM_MAX] = apply_mem_max,
+	[KNOB_MEM_RECLAIM] = apply_mem_reclaim,
+};
+
+int cg_write(struct cg *c, const struct change *ch)
+{
+	int r;
+
+	if ((uint32_t)ch->knob >= KNOB_COUNT)
+		return -EINVAL;
+	r = appliers[ch->knob](c, ch);
+	return r == -ENODEV ? APPLY_GONE : r;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The limit writer: one change of a plan, written to the kernel in place.
+ *
+ * A write is a blocking one: without swap O_NONBLOCK on memory.max only postpones the kill, and
+ * kernels before 6.16 ignore it. Nothing is read back, because the kernel stores a quota exactly
+ * and rounds memory in one known way, which is done here before comparing and writing.
+ */
+#pragma once
+
+#include "cgroup/reader.h"
+
+/* memory.reclaim is asked in pieces, so that one write returns in milliseconds ... */
+#define CG_RECLAIM_STEP_BYTES (16 * MIB)
+/* ... and a call ends after this much. To take back more, call again after the next read. */
+#define CG_RECLAIM_CALL_BYTES (64 * MIB)
+
+/*
+ * Applies ch (its target is not looked at). Returns an enum apply_outcome or -errno:
+ *
+ * APPLY_DONE       the kernel holds the value; for memory.reclaim: min(to, CG_RECLAIM_CALL_BYTES)
+ *                  were taken back.
+ * APPLY_UNCHANGED  the kernel held it already: nothing was written. ch->from is not looked at.
+ * APPLY_REFUSED    memory.max is to go below what the kernel holds, and memory.current, read just
+ *                  before, plus margin_bytes does not fit: nothing was written.
+ * APPLY_PARTIAL    memory.reclaim got less than asked.
+ * APPLY_GONE       the cgroup is removed.
+ * -EOPNOTSUPP      the cgroup is there, its file is not: controller off, or an older kernel.
+ * -EINVAL          a value the kernel would not take: quota below 1 ms, period outside 1 ms..1 s.
+ *
+ * KNOB_CPU_MAX with period_usec 0 keeps the period. A quota below the present burst lowers the
+ * burst to the quota first, as the kernel demands, and puts it back should the quota then fail.
+ */
+int cg_write(struct cg *c, const struct change *ch);
