@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP over a Unix socket on the caller's event loop: no threads, nothing blocks, nothing decides.
+ * Limits: connections at once, seconds a request may take as a whole, bytes of a body.
+ */
+#pragma once
+
+#include "policy/base.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <systemd/sd-event.h>
+
+#define HTTP_CONNECTIONS_MAX 16
+#define HTTP_TIMEOUT_SEC     10
+#define HTTP_BODY_MAX        (16 * KIB)
+#define HTTP_PATH_MAX        512
+
+struct http_request {
+	const char *path; /* decoded */
+	const char *rest; /* what the "*" of the route's pattern matched, never empty; or NULL */
+	const char *body; /* "" when there is none; ends with NUL, but may hold others before */
+	size_t body_size;
+	struct ucred peer;
+};
+
+/* Filled by a handler; the server frees body. */
+struct http_response {
+	unsigned status;
+	const char *content_type; /* NULL: application/json */
+	char *body;
+};
+
+/* A negative return value is answered with 500. */
+typedef int http_handler(void *ctx, const struct http_request *request, struct http_response *ret);
+
+struct http_route {
+	const char *method;
+	const char *pattern; /* a path; a "*" at its end matches one or more characters */
+	http_handler *handle;
+};
+
+struct http_config {
+	const char *socket_path;
+	gid_t group; /* of the socket; (gid_t)-1 leaves it alone */
+	const struct http_route *routes;
+	size_t route_count;
+	void *ctx; /* for the handlers and admit */
+	/* NULL: the socket's mode decides. fd is the connection. */
+	bool (*admit)(void *ctx, int fd, const struct ucred *peer);
+	unsigned timeout_sec; /* 0: HTTP_TIMEOUT_SEC */
+};
+
+struct http_server;
+
+/*
+ * Listens. config and what it points to must outlive the server. A socket file that nobody answers
+ * is replaced; -EADDRINUSE when somebody does, -EEXIST when the path is no socket.
+ */
+int http_server_new(sd_event *event, const struct http_config *config, struct http_server **ret);
+/* Closes every connection and removes the socket file. Not from inside a handler. */
+void http_server_free(struct http_server *s);
+
+/* Gives {"error": ..., "hint": ...}; hint may be NULL. -ENOMEM. */
+int http_fail(struct http_response *ret, unsigned status, const char *error, const char *hint);
+
+/* True if the peer is root, this process's own user, or in the group. */
+bool http_peer_in_group(int fd, const struct ucred *peer, gid_t group);
+
+/*
+ * Decodes %XX of a path into ret, which has room for size bytes. -EBADMSG for a wrong escape, a NUL
+ * or a control character, -ENAMETOOLONG.
+ */
+int http_path_decode(const char *in, size_t size, char *ret);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fixed views that the tests of the control API and of vscalectl share. */
+#pragma once
+
+#include "agent/view.h"
+
+/* 2026-03-01T12:00:00Z: the present of every fixture. */
+#define FIXTURE_NOW_USEC (1772366400ULL * USEC_PER_SEC)
+
+#define FIXTURE_UNIT_COUNT 4
+
+/* 0: raised a moment ago; 1: a memory shrink on trial; 2: waiting, nothing known; 3: gave way,
+ * without limits. */
+void fixture_unit(unsigned index, struct unit_view *ret);
+void fixture_status(struct status_view *ret);
