@@ -7,6 +7,8 @@
 #define REFAULT_MIN_PS 256
 /* The first wait after a failed trial; doubled each time. */
 #define BACKOFF_FIRST_USEC (2 * USEC_PER_MIN)
+/* Pieces are taken back for this long at most. */
+#define RECLAIM_MAX_USEC USEC_PER_MIN
 
 enum hold mem_shrink_next(const struct tuning *t, const struct mem_control *m,
 			  const struct mem_shrink_input *in, uint64_t *ret_to, usec_t *ret_next)
@@ -128,10 +130,14 @@ static struct mem_step lead_with_high(const struct tuning_memory *t, struct mem_
 				      const struct mem_shrink_input *in)
 {
 	uint64_t line = trial_high(t, m->trial.to);
+	uint64_t current = in->u->mem_current;
 
-	/* What did not come back cannot be given up. */
-	if (add_sat(in->u->mem_current, mem_write_margin(t, m->trial.to)) > m->trial.to)
-		return mem_trial_abort(t, m, in);
+	if (add_sat(current, mem_write_margin(t, m->trial.to)) > m->trial.to) {
+		/* One write takes back a piece; what does not come back cannot be given up. */
+		if (in->now - m->trial.since > RECLAIM_MAX_USEC)
+			return mem_trial_abort(t, m, in);
+		return (struct mem_step){.reclaim = round_up(current - line, MEM_PAGE_BYTES)};
+	}
 	phase_begin(m, MEM_HIGH, in);
 	m->trial.high_lowered = line < in->high;
 	return (struct mem_step){.high = MIN(line, in->high)};

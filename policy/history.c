@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/history.h"
+#include "policy/bounds.h"
+#include <math.h>
+
+/* Idle time goes to bucket 0; a percentile of active time starts at the next one. */
+#define FIRST_ACTIVE_BUCKET 1
+
+void history_init(struct history *h, const struct tuning_history *t)
+{
+	*h = (struct history){0};
+	histogram_init(&h->cpu, &histogram_cpu, t->half_life_usec);
+	histogram_init(&h->memory, &histogram_memory, t->half_life_usec);
+}
+
+static void seen(struct history *h, usec_t now_real)
+{
+	if (h->first_real == 0 || now_real < h->first_real)
+		h->first_real = now_real;
+	h->last_real = MAX(h->last_real, now_real);
+}
+
+void history_add_cpu(struct history *h, const struct cpu_rates *r, usec_t now_real)
+{
+	double active = (double)r->active_usec / USEC_PER_SEC;
+	double idle = (double)(r->span_usec - r->active_usec) / USEC_PER_SEC;
+
+	histogram_add(&h->cpu, (double)r->demand_milli / 1000.0, active, now_real);
+	if (idle > 0)
+		histogram_add(&h->cpu, 0.0, idle, now_real);
+	seen(h, now_real);
+	h->observed_usec = add_sat(h->observed_usec, r->span_usec);
+	h->samples++;
+}
+
+/* Opens the window that now belongs to; whole windows are skipped. */
+static void roll_window(struct history *h, usec_t window, usec_t now_real)
+{
+	/* A window end beyond a window ahead: the wall clock stepped back. */
+	bool ahead = h->window_end_real > now_real + window;
+
+	if (h->window_end_real == 0 || ahead)
+		h->window_end_real = now_real + window;
+	else if (now_real >= h->window_end_real)
+		h->window_end_real += (now_real - h->window_end_real) / window * window + window;
+	else
+		return;
+	h->window_peak = 0;
+	h->window_oom = 0;
+}
+
+void history_add_memory(struct history *h, const struct tuning_history *t, uint64_t bytes, bool oom,
+			usec_t now_real)
+{
+	uint64_t before;
+
+	roll_window(h, t->mem_window_usec, now_real);
+	before = MAX(h->window_peak, h->window_oom);
+	if (oom)
+		h->window_oom = MAX(h->window_oom, bytes);
+	else
+		h->window_peak = MAX(h->window_peak, bytes);
+	seen(h, now_real);
+	if (bytes <= before)
+		return;
+	if (before > 0)
+		histogram_subtract(&h->memory, (double)before, 1.0, h->window_end_real);
+	histogram_add(&h->memory, (double)bytes, 1.0, h->window_end_real);
+}
+
+uint32_t history_confidence_permille(const struct history *h, const struct tuning_history *t)
+{
+	uint64_t permille =
+		(uint64_t)((unsigned __int128)h->observed_usec * 1000 / t->confidence_usec);
+
+	return (uint32_t)MIN(permille, (uint64_t)1000000);
+}
+
+static uint64_t percentile(const struct histogram *h, uint32_t permille, uint32_t first,
+			   double scale)
+{
+	return (uint64_t)(histogram_percentile_interpolated(h, permille / 1000.0, first) * scale);
+}
+
+/* Percentiles with margin; VPA's confidence multipliers on lower and upper. */
+static struct range_of range_from(const struct histogram *h, const struct tuning_history *t,
+				  double confidence, double scale)
+{
+	uint64_t margin = 1000 + t->margin_permille;
+	struct range_of r = {
+		.lower = scale_permille(percentile(h, t->lower_permille, 0, scale), margin),
+		.target = scale_permille(percentile(h, t->target_permille, 0, scale), margin),
+		.upper = scale_permille(percentile(h, t->upper_permille, 0, scale), margin),
+	};
+	double narrow = 1.0 + 0.001 / confidence;
+
+	r.lower = (uint64_t)((double)r.lower / (narrow * narrow));
+	r.upper = (uint64_t)((double)r.upper * (1.0 + 1.0 / confidence));
+	return r;
+}
+
+void history_recommend(const struct history *h, const struct tuning_history *t,
+		       struct recommendation *ret)
+{
+	uint32_t permille = history_confidence_permille(h, t);
+	/* Less than a permille would blow the upper bound up beyond any use. */
+	double confidence = MAX(permille, 1u) / 1000.0;
+	uint64_t margin = 1000 + t->margin_permille;
+	struct recommendation r = {.confidence_permille = permille};
+
+	if (!histogram_empty(&h->cpu)) {
+		struct range_of *cpu = &r.resource[RESOURCE_CPU];
+
+		*cpu = range_from(&h->cpu, t, confidence, 1000.0);
+		cpu->peak = scale_permille(
+			percentile(&h->cpu, t->peak_permille, FIRST_ACTIVE_BUCKET, 1000.0), margin);
+		cpu->peak = MAX(cpu->peak, cpu->target);
+	}
+	if (!histogram_empty(&h->memory)) {
+		struct range_of *mem = &r.resource[RESOURCE_MEMORY];
+
+		*mem = range_from(&h->memory, t, confidence, 1.0);
+		mem->peak =
+			scale_permille(percentile(&h->memory, t->peak_permille, 0, 1.0), margin);
+	}
+	*ret = r;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is remembered of one workload's container or unit, and the recommendation made from it.
+ *
+ * CPU: weights are seconds. The active part of a span goes to its demand, the idle rest to bucket
+ * 0. lower, target, upper are percentiles of all time; peak is one of active time alone. Memory:
+ * one peak per window, weight 1, at the window's end; target as VPA, peak = the decayed highest
+ * windows. algorithm vpa feeds and reads the same histograms by VPA's rules instead (policy/vpa.h).
+ */
+#pragma once
+
+#include "policy/demand.h"
+#include "policy/histogram.h"
+#include "policy/profile.h"
+
+struct history {
+	struct histogram cpu;    /* cores */
+	struct histogram memory; /* bytes */
+	usec_t first_real;       /* 0: no sample yet */
+	usec_t last_real;
+	usec_t observed_usec; /* container time seen: gaps do not count */
+	uint64_t samples;
+	usec_t window_end_real; /* of the open memory window; 0: none */
+	uint64_t window_peak;   /* bytes */
+	uint64_t window_oom;    /* bytes: record of an OOM kill in it */
+};
+
+struct range_of {
+	uint64_t lower;
+	uint64_t target;
+	uint64_t upper;
+	uint64_t peak;
+};
+
+struct recommendation {
+	struct range_of resource[RESOURCE_COUNT]; /* millicores, bytes; 0 = nothing known */
+	uint32_t confidence_permille;             /* 1000 and above: a full interval of history */
+};
+
+void history_init(struct history *h, const struct tuning_history *t);
+/* The demand of one span. */
+void history_add_cpu(struct history *h, const struct cpu_rates *r, usec_t now_real);
+/* Memory needed at one moment; oom: a kill proved it. */
+void history_add_memory(struct history *h, const struct tuning_history *t, uint64_t bytes, bool oom,
+			usec_t now_real);
+/* confidence = observed time / confidence_usec */
+uint32_t history_confidence_permille(const struct history *h, const struct tuning_history *t);
+void history_recommend(const struct history *h, const struct tuning_history *t,
+		       struct recommendation *ret);
