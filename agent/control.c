@@ -219,18 +219,20 @@ static int get_live(void *ctx, const struct http_request *request, struct http_r
 {
 	const struct control *c = ctx;
 	const char *why = "not live";
+	bool well = c->ops->live(c->ctx, &why);
 
 	(void)request;
-	return send_probe(ret, c->ops->live(c->ctx, &why), why);
+	return send_probe(ret, well, why);
 }
 
 static int get_ready(void *ctx, const struct http_request *request, struct http_response *ret)
 {
 	const struct control *c = ctx;
 	const char *why = "not ready";
+	bool well = c->ops->ready(c->ctx, &why);
 
 	(void)request;
-	return send_probe(ret, c->ops->ready(c->ctx, &why), why);
+	return send_probe(ret, well, why);
 }
 
 /* clang-format off */

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fake_control.h"
+#include "view_fixture.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void fake_status(void *ctx, struct status_view *ret)
+{
+	(void)ctx;
+	fixture_status(ret);
+}
+
+static int fake_list(void *ctx, control_unit_fn *each, void *arg)
+{
+	const struct fake_control *f = ctx;
+	struct unit_view v;
+
+	for (unsigned i = 0; i < FIXTURE_UNIT_COUNT && f->error == 0; i++) {
+		fixture_unit(i, &v);
+		each(arg, &v);
+	}
+	return f->error;
+}
+
+static int fake_explain(void *ctx, const char *name, control_unit_fn *each, void *arg)
+{
+	const struct fake_control *f = ctx;
+	struct unit_view v;
+
+	for (unsigned i = 0; i < FIXTURE_UNIT_COUNT && f->error == 0; i++) {
+		fixture_unit(i, &v);
+		if (strcmp(v.name, name) == 0) {
+			each(arg, &v);
+			return 0;
+		}
+	}
+	return f->error ? f->error : -ENOENT;
+}
+
+/* A unit of the fixtures, or all of them; -ENOENT otherwise. */
+static int count_named(const struct fake_control *f, const char *name)
+{
+	struct unit_view v;
+
+	if (f->error < 0)
+		return f->error;
+	if (!name)
+		return FIXTURE_UNIT_COUNT;
+	for (unsigned i = 0; i < FIXTURE_UNIT_COUNT; i++) {
+		fixture_unit(i, &v);
+		if (strcmp(v.name, name) == 0)
+			return 1;
+	}
+	return -ENOENT;
+}
+
+static int fake_pause(void *ctx, const char *name)
+{
+	struct fake_control *f = ctx;
+
+	snprintf(f->last, sizeof(f->last), "pause %s", name ? name : "*");
+	return count_named(f, name);
+}
+
+static int fake_resume(void *ctx, const char *name)
+{
+	struct fake_control *f = ctx;
+
+	snprintf(f->last, sizeof(f->last), "resume %s", name ? name : "*");
+	return count_named(f, name);
+}
+
+/* web.service comes back; batch has grown and is left unless forced. */
+static int fake_restore(void *ctx, const char *name, bool force, control_result_fn *each, void *arg)
+{
+	struct restore_result web = {.unit = "web.service", .outcome = RESTORE_RESTORED};
+	struct restore_result batch = {.unit = "batch@nightly.service",
+				       .outcome = force ? RESTORE_RESTORED : RESTORE_LEFT};
+	struct fake_control *f = ctx;
+	int r = count_named(f, name);
+
+	snprintf(f->last, sizeof(f->last), "restore %s%s", name ? name : "*",
+		 force ? " force" : "");
+	if (r < 0)
+		return r;
+	if (!force)
+		strcpy(batch.detail, "memory.max: 5.0 GiB in use, the original is 4.0 GiB");
+	if (!name || strcmp(name, web.unit) == 0)
+		each(arg, &web);
+	if (!name || strcmp(name, batch.unit) == 0)
+		each(arg, &batch);
+	return 0;
+}
+
+static cJSON *fake_config(void *ctx)
+{
+	(void)ctx;
+	return cJSON_Parse(
+		"{\"kind\":\"VscaledConfiguration\",\"units\":"
+		"[{\"match\":[\"web*.service\",\"@x\"],\"mode\":\"Auto\"}],\"none\":[]}");
+}
+
+static bool fake_live(void *ctx, const char **ret_why)
+{
+	(void)ctx;
+	(void)ret_why;
+	return true;
+}
+
+static bool fake_ready(void *ctx, const char **ret_why)
+{
+	const struct fake_control *f = ctx;
+
+	*ret_why = "the first list of units is not done\n";
+	return !f->not_ready;
+}
+
+static bool fake_admit(void *ctx, int fd, const struct ucred *peer)
+{
+	const struct fake_control *f = ctx;
+
+	return !f->refuse_peers && http_peer_in_group(fd, peer, 0);
+}
+
+static const struct control_ops fake_ops = {
+	.status = fake_status,
+	.list = fake_list,
+	.explain = fake_explain,
+	.pause = fake_pause,
+	.resume = fake_resume,
+	.restore = fake_restore,
+	.config = fake_config,
+	.live = fake_live,
+	.ready = fake_ready,
+	.admit = fake_admit,
+};
+
+void fake_control_init(struct fake_control *f)
+{
+	*f = (struct fake_control){.control = {.ops = &fake_ops, .ctx = f}};
+}

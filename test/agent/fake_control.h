@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A daemon that serves the fixtures and records what it was asked to do. */
+#pragma once
+
+#include "agent/control.h"
+
+struct fake_control {
+	struct control control; /* give this to control_server_new() */
+	char last[300];         /* "pause web.service", "restore * force", ... */
+	int error;              /* < 0: what every operation answers */
+	bool refuse_peers;
+	bool not_ready;
+};
+
+void fake_control_init(struct fake_control *f);
