@@ -135,7 +135,7 @@ static int apply_cpu_burst(struct cg *c, const struct change *ch)
  */
 static uint64_t page_floor(uint64_t bytes)
 {
-	return bytes >= INT64_MAX - MEM_PAGE_BYTES ? LIMIT_MAX : bytes - bytes % MEM_PAGE_BYTES;
+	return bytes > INT64_MAX - MEM_PAGE_BYTES ? LIMIT_MAX : bytes - bytes % MEM_PAGE_BYTES;
 }
 
 static int apply_mem_high(struct cg *c, const struct change *ch)

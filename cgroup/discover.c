@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cgroup/discover.h"
+#include "cgroup/group.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <libcgroup.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/vfs.h>
+
+enum fs_kind { FS_NONE, FS_V1, FS_V2 };
+
+static enum fs_kind fs_kind_of(const char *path)
+{
+	struct statfs fs;
+
+	if (statfs(path, &fs) < 0)
+		return FS_NONE;
+	if (fs.f_type == CGROUP2_SUPER_MAGIC)
+		return FS_V2;
+	return fs.f_type == CGROUP_SUPER_MAGIC ? FS_V1 : FS_NONE;
+}
+
+/* libcgroup would print to stdout. What it has to say comes back as a result. */
+__attribute__((format(printf, 3, 0))) static void quiet(void *ctx, int level, const char *format,
+							va_list args)
+{
+	(void)ctx;
+	(void)level;
+	(void)format;
+	(void)args;
+}
+
+/* Which version a controller is mounted under; a version 2 mount point goes to mount. */
+static enum fs_kind controller_kind(const char *name, char mount[static CG_MOUNT_BYTES])
+{
+	OWN(drop_free) char *at = NULL;
+	enum fs_kind kind;
+
+	if (cgroup_get_subsys_mount_point(name, &at) != 0 || at == NULL)
+		return FS_NONE;
+	kind = fs_kind_of(at);
+	if (kind == FS_V2 && strlen(at) < CG_MOUNT_BYTES)
+		strcpy(mount, at);
+	return kind;
+}
+
+static void drop_mntent(FILE **f)
+{
+	if (*f != NULL)
+		endmntent(*f);
+}
+
+/* A version 2 tree without a controller that libcgroup would know it by. */
+static void find_v2_mount(char mount[static CG_MOUNT_BYTES])
+{
+	OWN(drop_mntent) FILE *table = setmntent("/proc/self/mounts", "re");
+	char line[PATH_MAX];
+	struct mntent m;
+
+	if (table == NULL)
+		return;
+	while (getmntent_r(table, &m, line, sizeof line) != NULL)
+		if (strcmp(m.mnt_type, "cgroup2") == 0 && strlen(m.mnt_dir) < CG_MOUNT_BYTES) {
+			strcpy(mount, m.mnt_dir);
+			return;
+		}
+}
+
+static enum cg_mode mode_of(enum fs_kind cpu, enum fs_kind memory, bool has_v2)
+{
+	if (cpu == FS_V1 || memory == FS_V1)
+		return has_v2 ? CG_MODE_HYBRID : CG_MODE_V1;
+	return has_v2 ? CG_MODE_UNIFIED : CG_MODE_NONE;
+}
+
+/* The host's own arrangement. */
+static enum cg_mode find_host(char mount[static CG_MOUNT_BYTES])
+{
+	enum fs_kind cpu = FS_NONE, memory = FS_NONE;
+
+	cgroup_set_logger(quiet, CGROUP_LOG_ERROR, NULL);
+	if (cgroup_init() == 0) {
+		cpu = controller_kind("cpu", mount);
+		memory = controller_kind("memory", mount);
+	}
+	if (mount[0] == '\0')
+		find_v2_mount(mount);
+	return mode_of(cpu, memory, mount[0] != '\0');
+}
+
+static int read_mask(int dir, const char *name, uint32_t *ret)
+{
+	OWN(drop_fd) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	char text[CG_TEXT_BYTES];
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = pread(fd, text, sizeof text, 0);
+	if (n < 0)
+		return -errno;
+	return n == sizeof text ? -EBADMSG : cg_parse_controllers(text, (size_t)n, ret);
+}
+
+/* What the root of the tree at h->mount says about itself. */
+static int look_at_root(struct cg_host *h)
+{
+	OWN(drop_fd) int dir = open(h->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r;
+
+	if (dir < 0)
+		return -errno;
+	r = read_mask(dir, "cgroup.controllers", &h->available);
+	if (r < 0)
+		return r;
+	r = read_mask(dir, "cgroup.subtree_control", &h->enabled);
+	if (r < 0)
+		return r;
+	h->psi = faccessat(dir, "cpu.pressure", R_OK, AT_EACCESS) == 0 &&
+		 faccessat(dir, "memory.pressure", R_OK, AT_EACCESS) == 0;
+	h->writable = faccessat(dir, "cgroup.subtree_control", W_OK, AT_EACCESS) == 0;
+	return 0;
+}
+
+/* The given root instead of the host's. On a hybrid host the version 2 tree is as useless when it
+ * is named as when it is found. */
+static int use_root(struct cg_host *h, const char *root, bool trust)
+{
+	enum fs_kind kind = trust ? FS_V2 : fs_kind_of(root);
+
+	if (strlen(root) >= CG_MOUNT_BYTES)
+		return -ENAMETOOLONG;
+	if (!trust && access(root, F_OK) < 0)
+		return -errno;
+	if (kind != FS_V2) {
+		if (h->mode == CG_MODE_UNIFIED)
+			h->mode = CG_MODE_NONE;
+		h->mount[0] = '\0';
+		return 0;
+	}
+	if (trust || h->mode != CG_MODE_HYBRID)
+		h->mode = CG_MODE_UNIFIED;
+	strcpy(h->mount, root);
+	return 0;
+}
+
+int cg_discover(const char *root, bool trust, struct cg_host *ret)
+{
+	struct cg_host h = {0};
+	int r;
+
+	if (root == NULL || !trust)
+		h.mode = find_host(h.mount);
+	if (root != NULL) {
+		r = use_root(&h, root, trust);
+		if (r < 0)
+			return r;
+	}
+	if (h.mount[0] != '\0') {
+		r = look_at_root(&h);
+		if (r < 0)
+			return r;
+	}
+	*ret = h;
+	return 0;
+}
+
+const char *cg_mode_name(enum cg_mode m)
+{
+	static const char *const names[CG_MODE_COUNT] = {
+		[CG_MODE_NONE] = "none",
+		[CG_MODE_V1] = "v1",
+		[CG_MODE_HYBRID] = "hybrid",
+		[CG_MODE_UNIFIED] = "unified",
+	};
+
+	return names[m];
+}
+
+int cg_gaps(int root_dirfd, const char *path, uint32_t need, cg_gap_fn fn, void *ctx)
+{
+	char folder[PATH_MAX] = "/";
+	const char *rest = path + strspn(path, "/");
+	size_t len = 0;
+	int gaps = 0;
+
+	while (*rest != '\0') {
+		OWN(drop_cg) struct cg *c = NULL;
+		uint32_t enabled;
+		int r = cg_open(root_dirfd, folder, &c);
+
+		if (r == 0)
+			r = read_mask(cg_dirfd(c), "cgroup.subtree_control", &enabled);
+		if (r < 0)
+			return r;
+		if (need & ~enabled) {
+			fn(ctx, folder, need & ~enabled);
+			gaps++;
+		}
+		/* On to the next name: what was the child is now the folder. */
+		r = snprintf(folder + len, sizeof folder - len, "/%.*s", (int)strcspn(rest, "/"),
+			     rest);
+		if ((size_t)r >= sizeof folder - len)
+			return -ENAMETOOLONG;
+		len += (size_t)r;
+		rest += strcspn(rest, "/");
+		rest += strspn(rest, "/");
+	}
+	return gaps;
+}
