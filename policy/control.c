@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/bounds.h"
+#include "policy/control_impl.h"
+#include <assert.h>
+
+static uint64_t limit_of(const struct limits *l, enum resource r)
+{
+	return r == RESOURCE_CPU ? cpu_milli_of(l->cpu_quota_usec, l->cpu_period_usec) : l->mem_max;
+}
+
+void control_set_rule(struct control *c, const struct policy_rule *rule)
+{
+	c->rule = *rule;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		struct control_resource *res = &c->resource[r];
+
+		/* A unit without a limit never gets one. */
+		res->managed = res->original != LIMIT_MAX && (rule->resources & (1u << r));
+		res->at_ceiling = false;
+	}
+}
+
+void control_init(struct control *c, const struct tuning *t, const struct policy_rule *rule,
+		  const struct limits *original)
+{
+	*c = (struct control){.original = *original, .kernel = *original};
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		c->resource[r].original = limit_of(original, r);
+		c->resource[r].limit = c->resource[r].original;
+		c->resource[r].hold = HOLD_NO_DATA;
+	}
+	history_init(&c->history, &t->history);
+	control_set_rule(c, rule);
+}
+
+void control_restarted(struct control *c, const struct limits *kernel, usec_t now)
+{
+	struct shrink_floor cpu_floor = c->cpu.floor, mem_floor = c->mem.floor;
+	usec_t backoff_until = c->mem.backoff_until, backoff = c->mem.backoff_usec;
+
+	c->kernel = *kernel;
+	c->started_at = now;
+	c->initial_done = false;
+	c->gave_way = false;
+	c->cpu = (struct cpu_control){.floor = cpu_floor};
+	c->mem = (struct mem_control){
+		.floor = mem_floor, .backoff_until = backoff_until, .backoff_usec = backoff};
+	c->last = (struct usage){0};
+	c->last_at = 0;
+}
+
+enum hold control_blocked(const struct control *c, enum resource r)
+{
+	const struct control_resource *res = &c->resource[r];
+
+	if (!(c->rule.resources & (1u << r)))
+		return HOLD_NOT_CONTROLLED;
+	if (!res->managed)
+		return HOLD_NO_LIMIT;
+	if (c->rule.mode == MODE_OFF)
+		return HOLD_MODE_OFF;
+	if (c->paused || c->gave_way)
+		return HOLD_PAUSED;
+	return HOLD_NONE;
+}
+
+static void fill_bounds(const struct control *c, const struct tuning *t, enum resource r,
+			uint64_t node_milli, struct bounds *ret)
+{
+	const struct range *range = r == RESOURCE_CPU ? &c->rule.cpu_milli : &c->rule.mem_bytes;
+	struct bounds b = {.quantum = r == RESOURCE_CPU ? CPU_QUANTUM_MILLI : MEM_PAGE_BYTES};
+
+	b.value[BOUND_USER_MIN] = range->min;
+	b.value[BOUND_USER_MAX] = range->max;
+	if (r == RESOURCE_CPU) {
+		b.value[BOUND_CEILING] = node_milli;
+		/* The kernel takes no quota below 1 ms, whatever the period. */
+		b.value[BOUND_REQUEST] = CPU_QUOTA_MIN_USEC * 1000 / c->kernel.cpu_period_usec;
+	} else if (range->max == 0) {
+		b.value[BOUND_CEILING] =
+			scale_permille(c->resource[r].original, t->memory.ceiling_permille);
+	}
+	*ret = b;
+}
+
+uint64_t control_bound(struct control *c, const struct control_context *x, enum resource r,
+		       uint64_t wish)
+{
+	struct bounds b;
+
+	fill_bounds(c, x->tuning, r, x->node_milli, &b);
+	return bounds_apply(&b, wish, &c->resource[r].trace);
+}
+
+uint64_t control_ceiling(const struct control *c, const struct tuning *t, enum resource r,
+			 uint64_t node_milli)
+{
+	struct bounds b;
+
+	fill_bounds(c, t, r, node_milli, &b);
+	return bounds_ceiling(&b);
+}
+
+void control_decide(struct control *c, enum resource r, uint64_t to, enum reason reason,
+		    const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[r];
+
+	res->pending = (struct decision){
+		.at_real = x->now_real,
+		.from = limit_of(&c->kernel, r),
+		.to = to,
+		.reason = reason,
+		.throttle_ppm = c->rates.throttle_ppm,
+		.use = r == RESOURCE_CPU ? c->rates.used_milli : mem_unreclaimable(&c->last.stat),
+		.slope_bps = c->mem.slope_bps,
+	};
+}
+
+void control_observe(struct control *c, const struct usage *u, const struct control_context *x)
+{
+	struct usage prev = c->last;
+	bool first = c->last_at == 0;
+
+	assert(x->now >= c->last_at);
+	c->last = *u;
+	if (u->have & USAGE_CPU_LIMIT) {
+		c->kernel.cpu_quota_usec = u->limits.cpu_quota_usec;
+		c->kernel.cpu_period_usec = u->limits.cpu_period_usec;
+		c->kernel.cpu_burst_usec = u->limits.cpu_burst_usec;
+	}
+	if (u->have & USAGE_MEM_LIMIT) {
+		c->kernel.mem_max = u->limits.mem_max;
+		c->kernel.mem_high = u->limits.mem_high;
+	}
+	if (!first && x->now > c->last_at &&
+	    cpu_rates_between(&prev, u, x->now - c->last_at, x->node_milli, &c->rates) == 0)
+		history_add_cpu(&c->history, &c->rates, x->now_real);
+	control_observe_mem(c, first ? NULL : &prev, x);
+	c->last_at = x->now;
+	control_observe_cpu(c, u, x);
+}
+
+void control_review(struct control *c, const struct control_context *x)
+{
+	history_recommend(&c->history, &x->tuning->history, &c->recommendation);
+	if (c->last_at == 0)
+		return;
+	control_review_cpu(c, x);
+	control_review_mem(c, x);
+	c->initial_done = c->rule.mode == MODE_INITIAL;
+}
+
+/* What a step made true, in the kernel and in our books. */
+static void note_done(struct control *c, const struct change *step, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[knobs[step->knob].resource];
+
+	switch (step->knob) {
+	case KNOB_CPU_MAX:
+		c->kernel.cpu_quota_usec = step->to;
+		res->limit = cpu_milli_of(step->to, step->period_usec);
+		cpu_window_restart(&c->cpu, &c->last, x->now);
+		c->cpu.last_change = x->now;
+		break;
+	case KNOB_CPU_BURST:
+		c->kernel.cpu_burst_usec = step->to;
+		return;
+	case KNOB_MEM_HIGH:
+		c->kernel.mem_high = step->to;
+		return;
+	case KNOB_MEM_MAX:
+		c->kernel.mem_max = step->to;
+		res->limit = step->to;
+		c->mem.last_change = x->now;
+		break;
+	default:
+		return;
+	}
+	if (change_lowers(step))
+		res->counters.lowers++;
+	else
+		res->counters.raises++;
+	if (step->reason == REASON_SHRINK_UNDONE)
+		res->counters.undos++;
+	if (step->reason == REASON_DRIFT)
+		res->counters.drifts++;
+	res->last = res->pending;
+}
+
+void control_applied(struct control *c, const struct change *step, int outcome,
+		     const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[knobs[step->knob].resource];
+
+	assert(step->target == c->target);
+	if (outcome == APPLY_DONE || outcome == APPLY_UNCHANGED) {
+		note_done(c, step, x);
+		return;
+	}
+	res->counters.refusals++;
+	if (knobs[step->knob].resource == RESOURCE_MEMORY)
+		control_mem_step_failed(c, x);
+	else if (c->cpu.trial.active && change_lowers(step))
+		c->cpu.trial = (struct cpu_trial){0};
+}
+
+void control_adopt(struct control *c, const struct limits *kernel, enum resource r,
+		   const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[r];
+
+	c->kernel = *kernel;
+	res->limit = limit_of(kernel, r);
+	res->original = res->limit;
+	res->managed = res->original != LIMIT_MAX && (c->rule.resources & (1u << r));
+	res->at_ceiling = false;
+	if (r == RESOURCE_CPU) {
+		c->original.cpu_quota_usec = kernel->cpu_quota_usec;
+		c->original.cpu_period_usec = kernel->cpu_period_usec;
+		c->cpu.trial = (struct cpu_trial){0};
+		c->cpu.last_change = x->now;
+		cpu_window_restart(&c->cpu, &c->last, x->now);
+		return;
+	}
+	c->original.mem_max = kernel->mem_max;
+	c->original.mem_high = kernel->mem_high;
+	c->mem.trial = (struct mem_trial){0};
+	c->mem.last_change = x->now;
+}
+
+void control_reassert(struct control *c, const struct limits *kernel, enum resource r,
+		      const struct control_context *x)
+{
+	const struct control_resource *res = &c->resource[r];
+
+	c->kernel = *kernel;
+	control_decide(c, r, res->limit, REASON_DRIFT, x);
+	if (r == RESOURCE_CPU) {
+		control_plan_cpu(c, x, res->limit, REASON_DRIFT);
+		return;
+	}
+	control_plan_mem(c, x, KNOB_MEM_MAX, res->limit, REASON_DRIFT);
+	if (c->mem.trial.phase == MEM_IDLE)
+		control_plan_mem(c, x, KNOB_MEM_HIGH, control_mem_high(c, res->limit),
+				 REASON_DRIFT);
+}

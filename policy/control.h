@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One container or unit under control: all laws together.
+ *
+ *	observation + now -> control_observe() -> history, pressure, reflex steps in a plan
+ *	now		  -> control_review()  -> recommendation, raises by history, shrinks
+ *	outcome of a step -> control_applied() -> what stands now
+ *
+ * Pure: no clock, no I/O. Time is boottime for control (now) and realtime for records (now_real).
+ */
+#pragma once
+
+#include "policy/cpu_control.h"
+#include "policy/drift.h"
+#include "policy/history.h"
+#include "policy/mem_control.h"
+#include "policy/plan.h"
+
+/* Everything a step of the laws may depend on beside the container itself. */
+struct control_context {
+	const struct tuning *tuning;
+	uint64_t node_milli; /* CPUs of the node x 1000 */
+	usec_t tick_usec;    /* until the next observation */
+	usec_t now;
+	usec_t now_real;
+	struct plan *plan; /* steps are added here */
+};
+
+struct decision {
+	usec_t at_real; /* 0: none yet */
+	uint64_t from;
+	uint64_t to; /* millicores, bytes */
+	enum reason reason;
+	uint32_t throttle_ppm; /* what the reflex saw */
+	uint64_t use;          /* memory: unreclaimable bytes; CPU: used millicores */
+	uint64_t slope_bps;
+};
+
+struct control_counters {
+	uint64_t raises;
+	uint64_t lowers;
+	uint64_t undos;
+	uint64_t refusals;
+	uint64_t drifts;
+	uint64_t oom_kills;
+};
+
+/* The state of one resource. Millicores or bytes; LIMIT_MAX = no limit. */
+struct control_resource {
+	bool managed;
+	uint64_t original;
+	uint64_t limit;     /* what we hold it at */
+	uint64_t candidate; /* what history and use ask for, before the bounds */
+	uint64_t bounded;   /* after them */
+	struct bound_trace trace;
+	enum hold hold;
+	usec_t next_at; /* when it may change next; 0: unknown */
+	bool at_ceiling;
+	struct decision pending; /* of the step in the plan */
+	struct decision last;
+	struct control_counters counters;
+};
+
+struct control {
+	struct policy_rule rule;
+	struct limits original;
+	struct limits kernel; /* as last seen or written */
+	usec_t started_at;
+	uint32_t target; /* index in the plan's steps */
+	uint32_t depth;
+	bool paused;
+	bool gave_way;
+	bool initial_done;
+	struct control_resource resource[RESOURCE_COUNT];
+	struct cpu_control cpu;
+	struct mem_control mem;
+	struct history history;
+	struct recommendation recommendation;
+	struct usage last; /* newest observation */
+	usec_t last_at;
+	struct cpu_rates rates; /* of the newest span */
+};
+
+/* original = what stood before us, kernel = what stands now. history is set up empty. */
+void control_init(struct control *c, const struct tuning *t, const struct policy_rule *rule,
+		  const struct limits *original);
+/* A new cgroup of the same unit: counters start anew, sizes and history stay. */
+void control_restarted(struct control *c, const struct limits *kernel, usec_t now);
+/* A rule that changed on reload. */
+void control_set_rule(struct control *c, const struct policy_rule *rule);
+
+/* First or next observation; fast ones (no history) may come at any time. */
+void control_observe(struct control *c, const struct usage *u, const struct control_context *x);
+void control_review(struct control *c, const struct control_context *x);
+/* Outcome of a step that carried this control's target: enum apply_outcome or -errno. */
+void control_applied(struct control *c, const struct change *step, int outcome,
+		     const struct control_context *x);
+
+/* A user's or controller's own resize of a resource: the new baseline. */
+void control_adopt(struct control *c, const struct limits *kernel, enum resource r,
+		   const struct control_context *x);
+/* Steps that put our values back after somebody else's write; memory raises are always safe. */
+void control_reassert(struct control *c, const struct limits *kernel, enum resource r,
+		      const struct control_context *x);
+
+/* memory.max to hand to a writer that lags, never below what we hold. */
+uint64_t control_mem_property(const struct control *c, const struct tuning *t);
+/* memory.high outside of trials, in proportion to the original one. */
+uint64_t control_mem_high(const struct control *c, uint64_t mem_max);
+/* The highest allowed value of a resource. */
+uint64_t control_ceiling(const struct control *c, const struct tuning *t, enum resource r,
+			 uint64_t node_milli);

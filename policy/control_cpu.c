@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/bounds.h"
+#include "policy/control_impl.h"
+
+void control_plan_cpu(struct control *c, const struct control_context *x, uint64_t milli,
+		      enum reason reason)
+{
+	uint64_t period = c->kernel.cpu_period_usec;
+	struct change step = {
+		.target = c->target,
+		.knob = KNOB_CPU_MAX,
+		.depth = c->depth,
+		.from = c->kernel.cpu_quota_usec,
+		.to = cpu_quota_of(milli, period),
+		.period_usec = period,
+		.reason = reason,
+	};
+	struct change burst = step;
+
+	control_decide(c, RESOURCE_CPU, milli, reason, x);
+	plan_add(x->plan, &step);
+	/* The writer lowers a burst that no longer fits; here the original one comes back. */
+	burst.knob = KNOB_CPU_BURST;
+	burst.from = c->kernel.cpu_burst_usec;
+	burst.to = MIN(c->original.cpu_burst_usec, step.to);
+	if (burst.to > burst.from)
+		plan_add(x->plan, &burst);
+}
+
+/* A trial that hurt: back to where it began, or further if the reflex asks for more. */
+static void undo_trial(struct control *c, const struct control_context *x, uint64_t wish)
+{
+	uint64_t back = cpu_trial_undo(&c->cpu, x->now_real);
+
+	control_plan_cpu(c, x, control_bound(c, x, RESOURCE_CPU, MAX(back, wish)),
+			 REASON_SHRINK_UNDONE);
+	c->cpu.last_raise = x->now;
+}
+
+static void raise_by_reflex(struct control *c, const struct control_context *x, uint64_t wish)
+{
+	struct control_resource *res = &c->resource[RESOURCE_CPU];
+	uint64_t to = control_bound(c, x, RESOURCE_CPU, wish);
+
+	res->at_ceiling = to <= res->limit;
+	if (res->at_ceiling) {
+		res->hold = HOLD_CEILING;
+		return;
+	}
+	control_plan_cpu(c, x, to, REASON_THROTTLED);
+	c->cpu.last_raise = x->now;
+}
+
+void control_observe_cpu(struct control *c, const struct usage *u, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_CPU];
+	const struct tuning_cpu *t = &x->tuning->cpu;
+	struct cpu_rates window;
+	uint64_t wish;
+
+	recent_max_add(&c->cpu.recent, c->rates.demand_milli, t->recent_usec, x->now);
+	if (control_blocked(c, RESOURCE_CPU) != HOLD_NONE || c->rule.mode != MODE_AUTO ||
+	    c->kernel.cpu_quota_usec == LIMIT_MAX ||
+	    cpu_window_rates(&c->cpu, u, x->node_milli, x->now, &window) < 0)
+		return;
+
+	wish = cpu_reflex_wish(t, cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec),
+			       &window);
+	if (wish == 0) {
+		res->at_ceiling = false;
+		if (cpu_trial_passed(t, &c->cpu, u, x->now))
+			c->cpu.trial = (struct cpu_trial){0};
+		return;
+	}
+	if (c->cpu.last_raise != 0 && x->now - c->cpu.last_raise < t->raise_interval_usec)
+		return;
+	c->rates.throttle_ppm = window.throttle_ppm;
+	if (c->cpu.trial.active)
+		undo_trial(c, x, wish);
+	else
+		raise_by_reflex(c, x, wish);
+}
+
+/* What history, the recent past, a failed shrink and the original ask for, before the bounds. */
+static uint64_t candidate(const struct control *c, const struct control_context *x)
+{
+	const struct tuning *t = x->tuning;
+	const struct range_of *r = &c->recommendation.resource[RESOURCE_CPU];
+	uint32_t confidence = MIN(c->recommendation.confidence_permille, 1000u);
+	uint64_t floor = floor_value(&c->cpu.floor, t->cpu.floor_half_life_usec, x->now_real);
+	uint64_t recent =
+		scale_permille(recent_max_get(&c->cpu.recent), 1000 + t->history.margin_permille);
+
+	if (t->history.algorithm == ALGORITHM_VPA)
+		return MAX(r->target, floor);
+	return MAX(
+		MAX(r->peak, recent),
+		MAX(floor, scale_permille(c->resource[RESOURCE_CPU].original, 1000 - confidence)));
+}
+
+static void shrink(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_CPU];
+	struct cpu_shrink_input in = {
+		.limit_milli = res->limit,
+		.candidate_milli = res->bounded,
+		.started_at = c->started_at,
+		.now = x->now,
+	};
+	uint64_t to;
+
+	if (!c->rule.scale_down) {
+		res->hold = HOLD_SCALE_DOWN_OFF;
+		return;
+	}
+	res->hold = cpu_shrink_next(x->tuning, &c->cpu, &in, &to, &res->next_at);
+	if (res->hold != HOLD_NONE)
+		return;
+	to = control_bound(c, x, RESOURCE_CPU, to);
+	if (to >= res->limit) {
+		res->hold = HOLD_DEADBAND;
+		return;
+	}
+	cpu_trial_begin(&c->cpu, res->limit, to, &c->last, x->now);
+	control_plan_cpu(c, x, to, REASON_SHRINK);
+}
+
+void control_review_cpu(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_CPU];
+	bool initial = c->rule.mode == MODE_INITIAL;
+
+	res->next_at = 0;
+	res->hold = control_blocked(c, RESOURCE_CPU);
+	if (!res->managed)
+		return;
+	res->candidate = candidate(c, x);
+	res->bounded = control_bound(c, x, RESOURCE_CPU, res->candidate);
+	if (res->hold != HOLD_NONE)
+		return;
+	if (initial && c->initial_done) {
+		res->hold = HOLD_INITIAL_DONE;
+		return;
+	}
+	if (initial && c->recommendation.confidence_permille > 0) {
+		if (res->bounded != res->limit)
+			control_plan_cpu(c, x, res->bounded, REASON_INITIAL);
+		return;
+	}
+	if (initial || c->recommendation.resource[RESOURCE_CPU].target == 0) {
+		res->hold = HOLD_HISTORY;
+		return;
+	}
+	if (!c->cpu.trial.active &&
+	    res->bounded >
+		    scale_permille(res->limit, 1000 + x->tuning->common.deadband_up_permille)) {
+		control_plan_cpu(c, x, res->bounded, REASON_HISTORY);
+		return;
+	}
+	if (res->at_ceiling) {
+		res->hold = HOLD_CEILING;
+		return;
+	}
+	shrink(c, x);
+}

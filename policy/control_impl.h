@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by control.c, control_cpu.c and control_mem.c only. */
+#pragma once
+
+#include "policy/control.h"
+
+/* Why the resource may not be changed at all now, or HOLD_NONE. */
+enum hold control_blocked(const struct control *c, enum resource r);
+/* Applies the bounds of the resource to a wish; the trace stays with the resource. */
+uint64_t control_bound(struct control *c, const struct control_context *x, enum resource r,
+		       uint64_t wish);
+/* Fills resource->pending: the decision that the step about to be planned carries out. */
+void control_decide(struct control *c, enum resource r, uint64_t to, enum reason reason,
+		    const struct control_context *x);
+
+void control_plan_cpu(struct control *c, const struct control_context *x, uint64_t milli,
+		      enum reason reason);
+void control_plan_mem(struct control *c, const struct control_context *x, enum knob knob,
+		      uint64_t bytes, enum reason reason);
+
+void control_observe_cpu(struct control *c, const struct usage *u, const struct control_context *x);
+void control_observe_mem(struct control *c, const struct usage *prev,
+			 const struct control_context *x);
+void control_review_cpu(struct control *c, const struct control_context *x);
+void control_review_mem(struct control *c, const struct control_context *x);
+/* A step of a running memory trial was refused or came up short. */
+void control_mem_step_failed(struct control *c, const struct control_context *x);
