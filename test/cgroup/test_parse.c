@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The file parsers: real contents of several kernels, and everything that must be refused. */
+#include "cgroup/parse.h"
+#include "test/check.h"
+#include <errno.h>
+
+#define S(text) text, sizeof(text) - 1
+
+struct text {
+	const char *text;
+	size_t len;
+};
+
+/* Runs parse over each text and wants -EBADMSG with *out untouched. */
+#define CHECK_BAD(parse, type, texts)                                                              \
+	do {                                                                                       \
+		for (size_t bad_ = 0; bad_ < ARRAY_SIZE(texts); bad_++) {                          \
+			type out_, before_;                                                        \
+			int r_;                                                                    \
+                                                                                                   \
+			memset(&out_, 0x5a, sizeof out_);                                          \
+			memset(&before_, 0x5a, sizeof before_);                                    \
+			r_ = parse(texts[bad_].text, texts[bad_].len, &out_);                      \
+			if (r_ != -EBADMSG || memcmp(&out_, &before_, sizeof out_) != 0)           \
+				fprintf(stderr, #parse " took text %zu: \"%.60s\"\n", bad_,        \
+					texts[bad_].text);                                         \
+			CHECK_EQ(r_, -EBADMSG);                                                    \
+			CHECK(memcmp(&out_, &before_, sizeof out_) == 0);                          \
+		}                                                                                  \
+	} while (0)
+
+static void test_cpu_max(void)
+{
+	static const struct text bad[] = {
+		{S("")},
+		{S("\n")},
+		{S("max")},
+		{S("max\n")},
+		{S("max ")},
+		{S("max \n")},
+		{S("max 100000")},
+		{S("maximum 100000\n")},
+		{S("max  100000\n")},
+		{S(" max 100000\n")},
+		{S("max 100000 \n")},
+		{S("max 100000 1\n")},
+		{S("max max\n")},
+		{S("50000\n")},
+		{S("0 100000\n")},
+		{S("50000 0\n")},
+		{S("-1 100000\n")},
+		{S("+1 100000\n")},
+		{S("0x10 100000\n")},
+		{S("1e3 100000\n")},
+		{S("050000 100000\n")},
+		{S("50000 100000\n\n")},
+		{S("50000 100000\n50000 100000\n")},
+		{S("50000\t100000\n")},
+		{S("50000 100000\r\n")},
+		{S("50000\0 100000\n")},
+		{S("18446744073709551615 100000\n")},
+		{S("18446744073709551616 100000\n")},
+		{S("99999999999999999999999 100000\n")},
+		{S("50000 99999999999999999999999\n")},
+	};
+	struct cg_cpu_max m;
+
+	CHECK_EQ(cg_parse_cpu_max(S("max 100000\n"), &m), 0);
+	CHECK(m.quota_usec == LIMIT_MAX && m.period_usec == 100000);
+	CHECK_EQ(cg_parse_cpu_max(S("1000 1000000\n"), &m), 0);
+	CHECK(m.quota_usec == 1000 && m.period_usec == 1000000);
+	CHECK_EQ(cg_parse_cpu_max(S("18446744073709551614 1\n"), &m), 0);
+	CHECK(m.quota_usec == UINT64_MAX - 1 && m.period_usec == 1);
+	CHECK_BAD(cg_parse_cpu_max, struct cg_cpu_max, bad);
+}
+
+static void test_cpu_stat(void)
+{
+	static const struct text bad[] = {
+		{S("")},
+		{S("\n")},
+		{S("user_usec 1\n")},
+		{S("usage_usec\n")},
+		{S("usage_usec \n")},
+		{S("usage_usec 1")},
+		{S("usage_usec  1\n")},
+		{S(" usage_usec 1\n")},
+		{S("usage_usec 1 \n")},
+		{S("usage_usec 1 2\n")},
+		{S("usage_usec -1\n")},
+		{S("usage_usec 1x\n")},
+		{S("usage_usec 0x1\n")},
+		{S("usage_usec 01\n")},
+		{S("usage_usec 1\n\n")},
+		{S("\nusage_usec 1\n")},
+		{S("usage_usec 1\nuser_usec\n")},
+		{S("usage_usec 1\nuser_usec 2")},
+		{S("usage_usec 1\nusage_usec 1\n")},
+		{S("usage_usec 1\0\n")},
+		{S("usage_usec 1\nuser_usec \0 1\n")},
+		{S("usage_usec 18446744073709551616\n")},
+		{S("usage_usec 18446744073709551615\n")},
+		{S("usage_usec 1\nnr_periods 1\n")},
+		{S("usage_usec 1\nnr_periods 1\nnr_throttled 1\n")},
+		{S("usage_usec 1\nthrottled_usec 1\n")},
+		{S("USAGE_USEC 1\n")},
+		{S("usage_use 1\n")},
+		{S("usage_usecs 1\n")},
+	};
+	struct cg_cpu_stat s;
+
+	/* 6.18 without a cpu controller */
+	CHECK_EQ(cg_parse_cpu_stat(S("usage_usec 17\nuser_usec 9\nsystem_usec 8\nnice_usec 0\n"),
+				   &s),
+		 0);
+	CHECK(s.usage_usec == 17 && !s.has_throttle && s.nr_periods == 0);
+	/* 6.12 with it */
+	CHECK_EQ(cg_parse_cpu_stat(S("usage_usec 29500000\nuser_usec 29000000\n"
+				     "system_usec 500000\nnice_usec 0\n"
+				     "core_sched.force_idle_usec 0\nnr_periods 160\n"
+				     "nr_throttled 158\nthrottled_usec 26000000\nnr_bursts 0\n"
+				     "burst_usec 0\n"),
+				   &s),
+		 0);
+	CHECK(s.has_throttle && s.nr_periods == 160 && s.nr_throttled == 158);
+	CHECK(s.throttled_usec == 26000000 && s.usage_usec == 29500000);
+	/* another order, and keys nobody knows yet, even if their values are no numbers */
+	CHECK_EQ(cg_parse_cpu_stat(S("throttled_usec 3\nnew some=1 full=2\nnr_throttled 2\n"
+				     "nr_periods 1\nusage_usec 4\n"),
+				   &s),
+		 0);
+	CHECK(s.has_throttle && s.nr_periods == 1 && s.nr_throttled == 2 && s.usage_usec == 4);
+	CHECK_BAD(cg_parse_cpu_stat, struct cg_cpu_stat, bad);
+}
+
+static void test_values(void)
+{
+	static const struct text bad[] = {
+		{S("")},
+		{S("\n")},
+		{S("1")},
+		{S(" 1\n")},
+		{S("1 \n")},
+		{S("1\n\n")},
+		{S("1\n2\n")},
+		{S("1\0\n")},
+		{S("\0")},
+		{S("-1\n")},
+		{S("+1\n")},
+		{S("1.5\n")},
+		{S("1k\n")},
+		{S("00\n")},
+		{S("0x10\n")},
+		{S("MAX\n")},
+		{S("maxx\n")},
+		{S("max \n")},
+		{S("ma\n")},
+		{S("max")},
+		{S("18446744073709551615\n")},
+		{S("18446744073709551616\n")},
+		{S("184467440737095516150\n")},
+	};
+	static const struct text no_number[] = {{S("max\n")}};
+	uint64_t v;
+
+	CHECK_EQ(cg_parse_value(S("0\n"), &v), 0);
+	CHECK_EQ(v, 0);
+	CHECK_EQ(cg_parse_value(S("18446744073709551614\n"), &v), 0);
+	CHECK(v == UINT64_MAX - 1);
+	CHECK_EQ(cg_parse_limit(S("max\n"), &v), 0);
+	CHECK(v == LIMIT_MAX);
+	CHECK_EQ(cg_parse_limit(S("999424\n"), &v), 0);
+	CHECK_EQ(v, 999424);
+	CHECK_BAD(cg_parse_value, uint64_t, bad);
+	CHECK_BAD(cg_parse_limit, uint64_t, bad);
+	CHECK_BAD(cg_parse_value, uint64_t, no_number);
+}
+
+/* The keys of 6.12 in its order; the ones that are read have values of their own. */
+#define MEM_STAT_HEAD "anon 1001\nfile 1002\nkernel 1003\nkernel_stack 9\npagetables 9\n"
+#define MEM_STAT_REST                                                                              \
+	"sec_pagetables 9\npercpu 9\nsock 9\nvmalloc 9\nshmem 1004\nzswap 0\nzswapped 0\n"         \
+	"file_mapped 9\nfile_dirty 9\nfile_writeback 9\nswapcached 0\nanon_thp 9\nfile_thp 0\n"    \
+	"shmem_thp 0\ninactive_anon 9\nactive_anon 9\ninactive_file 1005\nactive_file 1006\n"      \
+	"unevictable 1007\nslab_reclaimable 1008\nslab_unreclaimable 9\nslab 9\n"                  \
+	"workingset_refault_anon 1009\nworkingset_refault_file 1010\n"                             \
+	"workingset_activate_anon 9\npgscan 9\npgsteal 9\npgfault 9\nthp_swpout 0\n"
+
+static void test_mem_stat(void)
+{
+	static const struct text bad[] = {
+		{S("")},
+		{S(MEM_STAT_HEAD)},
+		{S(MEM_STAT_REST)},
+		{S(MEM_STAT_HEAD MEM_STAT_REST "x")},
+		{S(MEM_STAT_HEAD MEM_STAT_REST "x\n")},
+		{S(MEM_STAT_HEAD MEM_STAT_HEAD MEM_STAT_REST)},
+		{S("anon -1\n" MEM_STAT_HEAD MEM_STAT_REST)},
+		{S(MEM_STAT_HEAD MEM_STAT_REST "\0\n")},
+	};
+	struct mem_stat s;
+
+	CHECK_EQ(cg_parse_mem_stat(S(MEM_STAT_HEAD MEM_STAT_REST), &s), 0);
+	CHECK_EQ(s.anon, 1001);
+	CHECK_EQ(s.file, 1002);
+	CHECK_EQ(s.kernel, 1003);
+	CHECK_EQ(s.shmem, 1004);
+	CHECK_EQ(s.inactive_file, 1005);
+	CHECK_EQ(s.active_file, 1006);
+	CHECK_EQ(s.unevictable, 1007);
+	CHECK_EQ(s.slab_reclaimable, 1008);
+	CHECK_EQ(s.refault_anon, 1009);
+	CHECK_EQ(s.refault_file, 1010);
+	CHECK_EQ(cg_parse_mem_stat(S(MEM_STAT_REST MEM_STAT_HEAD), &s), 0);
+	CHECK_EQ(s.anon, 1001);
+	CHECK_BAD(cg_parse_mem_stat, struct mem_stat, bad);
+}
+
+/* A read that was cut anywhere must not pass for a whole one. */
+static void test_mem_stat_cut(void)
+{
+	static const char text[] = MEM_STAT_HEAD MEM_STAT_REST;
+	size_t last_key = (size_t)(strstr(text, "1010\n") - text) + 5;
+
+	for (size_t len = 0; len < sizeof text - 1; len++) {
+		struct mem_stat s;
+		int r = cg_parse_mem_stat(text, len, &s);
+
+		CHECK_EQ(r, len >= last_key && text[len - 1] == '\n' ? 0 : -EBADMSG);
+	}
+}
+
+static void test_mem_events(void)
+{
+	static const struct text bad[] = {
+		{S("low 0\nhigh 1\nmax 2\noom 3\n")},
+		{S("low 0\nhigh 1\nmax 2\noom 3\noom_kill 4")},
+		{S("low 0\nhigh 1\nmax 2\noom 3\noom_kill x\n")},
+		{S("low 0\nlow 0\nhigh 1\nmax 2\noom 3\noom_kill 4\n")},
+		{S("high 1\nmax 2\noom 3\noom_kill 4\n")},
+		{S("low 0\nhigh 1\nmax max\noom 3\noom_kill 4\n")},
+	};
+	struct mem_events e;
+
+	/* 7.2 has one key more */
+	CHECK_EQ(cg_parse_mem_events(S("low 0\nhigh 1\nmax 2\noom 52164\noom_kill 4\n"
+				       "oom_group_kill 5\nsock_throttled 6\n"),
+				     &e),
+		 0);
+	CHECK(e.low == 0 && e.high == 1 && e.max == 2 && e.oom_kill == 4);
+	CHECK_BAD(cg_parse_mem_events, struct mem_events, bad);
+}
+
+#define SOME "some avg10=12.34 avg60=1.00 avg300=0.10 total=777\n"
+#define FULL "full avg10=0.00 avg60=0.00 avg300=0.00 total=55\n"
+
+static void test_psi(void)
+{
+	static const struct text bad[] = {
+		{S("")},
+		{S("\n")},
+		{S(FULL)},
+		{S(SOME SOME)},
+		{S(SOME FULL FULL)},
+		{S("some\n")},
+		{S("some \n")},
+		{S("some avg10=0.00\n")},
+		{S("some total=\n")},
+		{S("some total=x\n")},
+		{S("some total=1x\n")},
+		{S("some total=-1\n")},
+		{S("some total=1 \n")},
+		{S("some  total=1\n")},
+		{S("some\ttotal=1\n")},
+		{S("some total=1 total=2\n")},
+		{S("some total=1")},
+		{S("some total=1\0\n")},
+		{S("some total=18446744073709551616\n")},
+		{S(SOME "full avg10=0.00 avg60=0.00 avg300=0.00 tot")},
+		{S(SOME "full avg10=0.00 avg60=0.00 avg300=0.00 total=\n")},
+		{S("awesome total=1\n")},
+	};
+	struct cg_psi p;
+
+	CHECK_EQ(cg_parse_psi(S(SOME FULL), &p), 0);
+	CHECK(p.some_usec == 777 && p.full_usec == 55);
+	CHECK_EQ(cg_parse_psi(S(FULL SOME), &p), 0);
+	CHECK(p.some_usec == 777 && p.full_usec == 55);
+	CHECK_EQ(cg_parse_psi(S(SOME), &p), 0);
+	CHECK(p.some_usec == 777 && p.full_usec == 0);
+	CHECK_EQ(cg_parse_psi(S(SOME "half avg10=0.00 total=x\n" FULL), &p), 0);
+	CHECK(p.some_usec == 777 && p.full_usec == 55);
+	CHECK_BAD(cg_parse_psi, struct cg_psi, bad);
+}
+
+static void test_state(void)
+{
+	static const struct text bad[] = {
+		{S("")},
+		{S("frozen 0\n")},
+		{S("populated 2\n")},
+		{S("populated 1\nfrozen 2\n")},
+		{S("populated yes\n")},
+		{S("populated 1")},
+	};
+	struct cg_state s;
+
+	CHECK_EQ(cg_parse_state(S("populated 1\nfrozen 0\n"), &s), 0);
+	CHECK(s.populated && !s.frozen);
+	CHECK_EQ(cg_parse_state(S("populated 0\n"), &s), 0);
+	CHECK(!s.populated && !s.frozen);
+	CHECK_BAD(cg_parse_state, struct cg_state, bad);
+}
+
+static void test_controllers(void)
+{
+	static const struct text bad[] = {
+		{S("\n")},
+		{S("cpu")},
+		{S("cpu \n")},
+		{S(" cpu\n")},
+		{S("cpu  memory\n")},
+		{S("cpu\nmemory\n")},
+		{S("cpu\tmemory\n")},
+		{S("cpu\0memory\n")},
+		{S("cpu memory\n\n")},
+	};
+	uint32_t mask = 0;
+
+	CHECK_EQ(cg_parse_controllers(S(""), &mask), 0);
+	CHECK_EQ(mask, 0);
+	CHECK_EQ(cg_parse_controllers(S("cpuset cpu io memory hugetlb pids rdma misc dmem\n"),
+				      &mask),
+		 0);
+	CHECK_EQ(mask, CG_CPU | CG_MEMORY | CG_CPUSET | CG_IO | CG_PIDS);
+	CHECK_EQ(cg_parse_controllers(S("hugetlb\n"), &mask), 0);
+	CHECK_EQ(mask, 0);
+	CHECK_EQ(cg_parse_controllers(S("cpuacct memoryless cp\n"), &mask), 0);
+	CHECK_EQ(mask, 0);
+	CHECK_BAD(cg_parse_controllers, uint32_t, bad);
+	CHECK_STR(cg_controller_name(CG_MEMORY), "memory");
+	CHECK(cg_controller_name(1 << 30) == NULL);
+}
+
+int main(void)
+{
+	test_cpu_max();
+	test_cpu_stat();
+	test_values();
+	test_mem_stat();
+	test_mem_stat_cut();
+	test_mem_events();
+	test_psi();
+	test_state();
+	test_controllers();
+	return check_result();
+}
