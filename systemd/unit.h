@@ -6,37 +6,13 @@
  */
 #pragma once
 
-#include "policy/base.h"
-#include <stdbool.h>
-#include <stddef.h>
+#include "systemd/unit_conn.h"
+#include "systemd/unit_props.h"
 #include <systemd/sd-event.h>
-
-/* The properties vscaled may own on a unit; UINT64_MAX = infinity (systemd's own value for it). */
-struct unit_props {
-	uint64_t cpu_quota_per_sec_usec;
-	uint64_t cpu_quota_period_usec; /* UINT64_MAX = default (100 ms) */
-	uint64_t mem_max;               /* bytes */
-	uint64_t mem_high;              /* bytes */
-};
-
-enum unit_prop_mask {
-	UNIT_PROP_CPU_QUOTA = 1 << 0, /* quota and period go together */
-	UNIT_PROP_MEM_MAX = 1 << 1,
-	UNIT_PROP_MEM_HIGH = 1 << 2,
-};
-
-/* One loaded service, scope or slice. Strings are borrowed for the duration of the callback. */
-struct unit_info {
-	const char *name;
-	const char *cgroup; /* ControlGroup, "/system.slice/x.service"; "" when it has none */
-	const char *active_state;
-	const char *invocation_id; /* 32 hex digits, "" when not running */
-	usec_t active_enter_usec;  /* ActiveEnterTimestampMonotonic, 0 = never */
-	struct unit_props props;   /* as systemd holds them */
-};
 
 struct unit_bus;
 
+/* Every one may be NULL, and every one may call unit_bus_free(). */
 struct unit_bus_ops {
 	/* Answer to unit_bus_list(): all units that match, complete. error < 0: nothing else is
 	 * valid. */
@@ -44,24 +20,44 @@ struct unit_bus_ops {
 	/* A unit came, went, changed state, or a reload ended: list again. Debounced to once per
 	 * 100 ms. */
 	void (*changed)(void *ctx);
-	/* PID 1 began (true) or finished (false) a daemon-reload or daemon-reexec. */
+	/* PID 1 began (true) or finished (false) a daemon-reload or daemon-reexec; where the end
+	 * was lost with the connection, the next connection is the end. */
 	void (*reloading)(void *ctx, bool active);
 	/* Outcome of unit_set(): error 0 or -errno; stored = what systemd holds now, read back
-	 * (NULL on error); lag = time from the call to the answer. */
+	 * (NULL on error); lag = time from the call to the answer. error < 0 does not mean that
+	 * nothing will happen: after -ETIMEDOUT PID 1 may still do it. */
 	void (*set_done)(void *ctx, const char *unit, int error, const struct unit_props *stored,
 			 usec_t lag);
 	/* Answer to unit_get(). */
 	void (*got)(void *ctx, const char *unit, int error, const struct unit_props *stored);
-	/* The connection is gone; unit_bus_* fail with -ENOTCONN until it is back (reconnects
-	 * itself with back-off and then calls changed()). */
+	/* PID 1 answered on a new connection, the first one included. */
+	void (*connected)(void *ctx);
+	/* The connection is gone, and so are all calls: each got its callback with an error first.
+	 * Nothing is kept to be sent later, since a value that waited may be below use by then.
+	 * unit_bus_* fail with -ENOTCONN until it is back (reconnects itself with back-off and then
+	 * calls connected() and changed()). A daemon-reexec does this on the private socket. */
 	void (*disconnected)(void *ctx, int error);
 };
 
-/* ops and ctx must outlive the bus. -errno when PID 1 cannot be reached at all. */
-int unit_bus_new(sd_event *event, const struct unit_bus_ops *ops, void *ctx, struct unit_bus **ret);
+/* Zero means the default. */
+struct unit_bus_options {
+	struct unit_address at;
+	usec_t deadline_usec;    /* of every call; 30 s */
+	usec_t interval_usec;    /* between two property calls for a unit; 1 s */
+	usec_t debounce_usec;    /* of changed(); 100 ms */
+	usec_t backoff_usec;     /* before the first reconnect, then doubled; 100 ms */
+	usec_t backoff_max_usec; /* 10 s */
+};
+
+/* ops and ctx must outlive the bus; options may be NULL. -errno when PID 1 cannot be reached at
+ * all. */
+int unit_bus_new(sd_event *event, const struct unit_bus_options *options,
+		 const struct unit_bus_ops *ops, void *ctx, struct unit_bus **ret);
 void unit_bus_free(struct unit_bus *b);
 
-/* Asks for all loaded, active services, scopes and slices whose names match one of the globs. */
+/* Asks for all loaded, running services, scopes and slices whose names match one of the globs. A
+ * list that is still on its way is replaced by this one. The globs also choose the signals that
+ * lead to changed(). */
 int unit_bus_list(struct unit_bus *b, const char *const *patterns, size_t count);
 
 /*

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the service manager is told: sd_notify with the fields of Type=notify. Without a
+ * NOTIFY_SOCKET every call is a successful nothing. */
+#pragma once
+
+#include "policy/base.h"
+#include <stddef.h>
+
+enum notify_state {
+	NOTIFY_READY,
+	NOTIFY_RELOADING, /* ends with NOTIFY_READY */
+	NOTIFY_STOPPING,
+	NOTIFY_STATUS,   /* the text alone */
+	NOTIFY_WATCHDOG, /* alive */
+};
+
+/*
+ * The datagram for a state. status: one line for `systemctl status`, NULL = none; a line break in
+ * it becomes a blank, since it would begin another field. monotonic_usec: CLOCK_MONOTONIC, for
+ * NOTIFY_RELOADING alone (asked for by Type=notify-reload, harmless with 252). -ENOBUFS: too long.
+ */
+int notify_format(enum notify_state state, const char *status, usec_t monotonic_usec, size_t size,
+		  char *ret);
+int notify_send(enum notify_state state, const char *status, usec_t monotonic_usec);
+
+/* How often the manager wants to hear NOTIFY_WATCHDOG at the latest; 0: never. Send at half of it.
+ */
+usec_t notify_watchdog_usec(void);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the properties of units, several units at a time but never more than a window: a
+ * dbus-daemon allows a connection 128 calls without an answer.
+ * Single Get calls and not GetAll: GetAll on a service makes PID 1 read a dozen cgroup files and
+ * send 300 properties, and we want seven.
+ */
+#pragma once
+
+#include "systemd/unit_props.h"
+
+/* One unit as read. All strings are owned by it. */
+struct unit_record {
+	char *name;
+	char *cgroup;
+	char active_state[16];
+	char invocation_id[33];
+	usec_t active_enter_usec;
+	struct unit_props props;
+};
+
+void unit_record_clear(struct unit_record *r);
+
+enum unit_read_what {
+	UNIT_READ_PROPS, /* the limits alone */
+	UNIT_READ_ALL,   /* and who the unit is now; active_state stays empty */
+};
+
+struct unit_reader;
+struct unit_read;
+
+/* Called once, never from inside unit_read_start. error 0, or -errno and the record says nothing
+ * but the name. The read is gone afterwards; the reader may be freed inside. What the callback
+ * takes from the record it must replace by NULL. */
+typedef void (*unit_read_done)(void *ctx, struct unit_read *r, int error,
+			       struct unit_record *record);
+
+int unit_reader_new(usec_t timeout_usec, struct unit_reader **ret);
+/* Drops all reads without a word. */
+void unit_reader_free(struct unit_reader *rr);
+/* The connection to use from now on; NULL: none. Drops all reads of the last one without a word. */
+void unit_reader_set_bus(struct unit_reader *rr, sd_bus *bus);
+
+int unit_read_start(struct unit_reader *rr, const char *unit, enum unit_read_what what,
+		    unit_read_done done, void *ctx, struct unit_read **ret);
+/* done will not be called. The answers on their way still count for the window. */
+void unit_read_cancel(struct unit_read *r);

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systemd/unit_sync.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void drop_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static void drop_bus(sd_bus **bus)
+{
+	sd_bus_close_unref(*bus);
+}
+
+static void drop_message(sd_bus_message **m)
+{
+	sd_bus_message_unref(*m);
+}
+
+/* Waits for the answer; an error in it becomes the result. */
+static int call(sd_bus *bus, sd_bus_message *m, usec_t timeout_usec, sd_bus_message **ret)
+{
+	sd_bus_error error = SD_BUS_ERROR_NULL;
+	sd_bus_message *answer = NULL;
+	int r = sd_bus_call(bus, m, timeout_usec, &error, &answer);
+
+	if (r < 0 && sd_bus_error_is_set(&error))
+		r = unit_error_to_errno(&error);
+	sd_bus_error_free(&error);
+	if (r < 0)
+		return r;
+	*ret = answer;
+	return 0;
+}
+
+int unit_set_now(const struct unit_address *at, const char *unit, const struct unit_props *want,
+		 uint32_t mask, usec_t timeout_usec)
+{
+	OWN(drop_bus) sd_bus *bus = NULL;
+	OWN(drop_message) sd_bus_message *m = NULL;
+	OWN(drop_message) sd_bus_message *answer = NULL;
+	bool direct;
+	int r;
+
+	if (unit_interface_of(unit) == NULL)
+		return -EINVAL;
+	r = unit_conn_open(at, &bus, &direct);
+	if (r < 0)
+		return r;
+	r = sd_bus_message_new_method_call(bus, &m, UNIT_BUS_NAME, UNIT_BUS_PATH,
+					   UNIT_INTERFACE_MANAGER, "SetUnitProperties");
+	if (r < 0)
+		return r;
+	r = unit_message_append_set(m, unit, want, mask);
+	return r < 0 ? r : call(bus, m, timeout_usec, &answer);
+}
+
+static int get(sd_bus *bus, const char *unit, const struct unit_prop_row *row, usec_t timeout_usec,
+	       uint64_t *ret)
+{
+	OWN(drop_message) sd_bus_message *m = NULL;
+	OWN(drop_message) sd_bus_message *answer = NULL;
+	OWN(drop_free) char *path = NULL;
+	int r = sd_bus_path_encode(UNIT_BUS_PATH_UNIT, unit, &path);
+
+	if (r < 0)
+		return r;
+	r = sd_bus_message_new_method_call(bus, &m, UNIT_BUS_NAME, path,
+					   "org.freedesktop.DBus.Properties", "Get");
+	if (r < 0)
+		return r;
+	r = sd_bus_message_append(m, "ss", unit_interface_of(unit), row->name);
+	if (r < 0)
+		return r;
+	r = call(bus, m, timeout_usec, &answer);
+	return r < 0 ? r : unit_message_read_u64(answer, ret);
+}
+
+int unit_get_now(const struct unit_address *at, const char *unit, usec_t timeout_usec,
+		 struct unit_props *ret)
+{
+	OWN(drop_bus) sd_bus *bus = NULL;
+	struct unit_props props;
+	bool direct;
+	int r;
+
+	if (unit_interface_of(unit) == NULL)
+		return -EINVAL;
+	r = unit_conn_open(at, &bus, &direct);
+	for (size_t i = 0; r >= 0 && i < UNIT_PROP_ROWS; i++)
+		r = get(bus, unit, &unit_prop_rows[i], timeout_usec,
+			(uint64_t *)((char *)&props + unit_prop_rows[i].offset));
+	if (r < 0)
+		return r;
+	*ret = props;
+	return 0;
+}
+
+static const char *const homes[] = {
+	"run/systemd/system.control",
+	"run/systemd/transient",
+};
+
+/* The folder of a unit's drop-ins, opened without following a link at its end. */
+static int open_folder(const char *root, const char *home, const char *unit, int *ret)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	if (snprintf(path, sizeof path, "%s/%s/%s.d", root, home, unit) >= (int)sizeof path)
+		return -ENAMETOOLONG;
+	fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret = fd;
+	return 0;
+}
+
+int unit_dropin_find(const char *root, const char *unit, uint32_t *ret)
+{
+	uint32_t found = 0;
+
+	if (unit_interface_of(unit) == NULL)
+		return -EINVAL;
+	for (size_t h = 0; h < ARRAY_SIZE(homes); h++) {
+		OWN(drop_fd) int fd = -1;
+		int r = open_folder(root, homes[h], unit, &fd);
+
+		if (r == -ENOENT)
+			continue;
+		if (r < 0)
+			return r;
+		for (size_t i = 0; i < UNIT_PROP_ROWS; i++)
+			if (faccessat(fd, unit_prop_rows[i].dropin, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+				found |= unit_prop_rows[i].bit;
+	}
+	*ret = found;
+	return 0;
+}
+
+static int remove_in(int fd, uint32_t mask)
+{
+	int result = 0;
+
+	for (size_t i = 0; i < UNIT_PROP_ROWS; i++)
+		if ((unit_prop_rows[i].bit & mask) &&
+		    unlinkat(fd, unit_prop_rows[i].dropin, 0) < 0 && errno != ENOENT)
+			result = -errno;
+	return result;
+}
+
+/* Only an empty folder goes; one with other settings in it is not ours. */
+static void remove_folder(const char *root, const char *home, const char *unit)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof path, "%s/%s/%s.d", root, home, unit) < (int)sizeof path)
+		(void)rmdir(path);
+}
+
+int unit_dropin_remove(const char *root, const char *unit, uint32_t mask)
+{
+	int result = 0;
+
+	if (unit_interface_of(unit) == NULL)
+		return -EINVAL;
+	for (size_t h = 0; h < ARRAY_SIZE(homes); h++) {
+		OWN(drop_fd) int fd = -1;
+		int r = open_folder(root, homes[h], unit, &fd);
+
+		if (r == 0)
+			r = remove_in(fd, mask);
+		if (r == 0)
+			remove_folder(root, homes[h], unit);
+		if (r < 0 && r != -ENOENT)
+			result = r;
+	}
+	return result;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which of PID 1's many signals concern us: the globs of the last listing and what it showed. */
+#pragma once
+
+#include "systemd/unit_props.h"
+
+struct unit_seen {
+	char *name;
+	char active_state[16];
+	char invocation_id[33];
+};
+
+struct unit_watch {
+	char **patterns; /* ends with NULL */
+	struct unit_seen *seen;
+	size_t seen_count;
+};
+
+void unit_watch_clear(struct unit_watch *w);
+/* Copies; the old ones stay on failure. */
+int unit_watch_set_patterns(struct unit_watch *w, const char *const *patterns, size_t count);
+int unit_watch_set_seen(struct unit_watch *w, const struct unit_info *units, size_t count);
+
+/* Does a unit of this name belong to the listing? */
+bool unit_watch_concerns(const struct unit_watch *w, const char *unit);
+
+/* PropertiesChanged of a unit: does it say something that the last listing does not know? Our own
+ * property writes cause this signal too, with nothing new in it. */
+bool unit_watch_is_news(const struct unit_watch *w, sd_bus_message *m);
