@@ -1,0 +1,266 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The test lab: virtual machines with a real systemd on cgroup v2. See `test/lab.sh help`.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=lab/common.sh
+. "$here/lab/common.sh"
+# shellcheck source=lab/kernel.sh
+. "$here/lab/kernel.sh"
+# shellcheck source=lab/rootfs.sh
+. "$here/lab/rootfs.sh"
+# shellcheck source=lab/image.sh
+. "$here/lab/image.sh"
+# shellcheck source=lab/vm.sh
+. "$here/lab/vm.sh"
+
+help()
+{
+	cat <<-E
+	usage: test/lab.sh COMMAND [OPTIONS] [ARGUMENTS]
+
+	  build           make the machine: kernel, initrd, packages, image, saved RAM state
+	  run DIR [OUT]   run DIR/run in the machine; DIR is /lab there. Leaves in OUT: out/ (what the
+	                  program left in /lab/out), log (what it printed), console.log, qemu.log.
+	                  Exit status: the program's; 125 if it never finished, 126 if the input could
+	                  not be unpacked. Default OUT: build/lab/NAME-SYSTEMD
+	  shell [DIR]     a root shell in the machine, DIR in /lab (Ctrl-A X ends it)
+	  status          says whether the machine is built (exit status)
+	  list            scenarios under test/lab/scenarios
+	  clean [--all]   drop what no current script would use; --all: everything
+	  help            this text
+
+	  --systemd 252|257   userland: Debian bookworm or trixie (default 252)
+	  --kernel VERSION    Debian cloud kernel, a prefix is enough (default 6.12)
+	  --install DIR       a build tree to install in the machine (default build/release if it is
+	                      there); its test/lab/kit programs go to /opt/lab. none: nothing
+	  --cold              boot instead of resuming the saved state
+	  --timeout SECONDS   default: DIR/timeout, else 300
+	  --mem MB, --smp N   default 2048 and 2; another value boots cold
+	  --append ARGS       more kernel arguments; boots cold
+
+	Everything made is kept in \$VSCALED_LAB (default ~/.cache/vscaled-lab) and made again only when
+	its part of the scripts changed. Building needs root; running does not.
+	E
+}
+
+need()
+{
+	[ $# -ge 2 ] || die "$1 needs a value"
+}
+
+options()
+{
+	args=()
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--systemd) need "$@"; SYSTEMD=$2; shift ;;
+		--kernel) need "$@"; KERNEL=$2; shift ;;
+		--install) need "$@"; INSTALL=$2; shift ;;
+		--timeout) need "$@"; TIMEOUT=$2; shift ;;
+		--mem) need "$@"; MEM=$2; COLD=1; shift ;;
+		--smp) need "$@"; SMP=$2; COLD=1; shift ;;
+		--append) need "$@"; APPEND=$2; COLD=1; shift ;;
+		--cold) COLD=1 ;;
+		--all) ALL=1 ;;
+		-h | --help) args=(help) && return ;;
+		-*) die "unknown option $1 (test/lab.sh help)" ;;
+		*) args+=("$1") ;;
+		esac
+		shift
+	done
+	[ -n "${SUITE[$SYSTEMD]:-}" ] || die "--systemd is one of: ${!SUITE[*]}"
+}
+
+# Sets every path of the wanted machine from its keys; KVER must be known.
+paths()
+{
+	local suite=${SUITE[$SYSTEMD]} rootfs_key image_key
+
+	rootfs_key=$(key "$suite" "$LAB_SRC/rootfs.sh")
+	image_key=$(key "$rootfs_key" "$KVER" "$LAB_SRC/image.sh" \
+		"$LAB_SRC"/guest/{lab-run,lab.service,lab.target,masked-units})
+	VMLINUX=$LAB/kernel/$KVER/vmlinux
+	INITRD=$LAB/initrd/$KVER-$(key "$LAB_SRC/kernel.sh" "$LAB_SRC/guest/init.c").cpio
+	ROOTFS=$LAB/rootfs/$suite-$rootfs_key.tar
+	IMAGE=$LAB/image/$suite-$KVER-$image_key.ext4
+	STATE=$LAB/state/$suite-$KVER-$(key "$image_key" "${INITRD##*/}" "$LAB_SRC/vm.sh" "$MEM" \
+		"$SMP" "$(qemu-system-x86_64 --version 2>/dev/null | head -n 1)")
+}
+
+# known: the version that --kernel stands for was found before, and all parts are there
+known()
+{
+	local memo=$LAB/kernel/$SYSTEMD-$KERNEL.version
+
+	[ -s "$memo" ] || return 1
+	KVER=$(<"$memo")
+	paths
+	[ -e "$VMLINUX" ] && [ -e "$INITRD" ] && [ -e "$IMAGE" ] || return 1
+	[ -n "${COLD:-}" ] || [ -e "$STATE.zst" ]
+}
+
+# Makes what is missing. One builder at a time; the others wait for it and find it done.
+build()
+{
+	if command -v qemu-system-x86_64 >/dev/null && known; then
+		return 0
+	fi
+	[ "$(id -u)" = 0 ] || die "the machine is not built yet, and building it needs root"
+	"$here/packages.sh" install lab build
+	mkdir -p "$LAB"/{kernel,initrd,rootfs,image,state}
+	exec 9>"$LAB/build.lock"
+	flock 9
+	[ -s "$LAB/kernel/$SYSTEMD-$KERNEL.version" ] || step "kernel lists" kernel_resolve
+	KVER=$(<"$LAB/kernel/$SYSTEMD-$KERNEL.version")
+	paths
+	[ -e "$VMLINUX" ] || step "kernel $KVER" kernel_fetch "$KVER"
+	[ -e "$INITRD" ] || step "initrd $KVER" initrd_build "$KVER" "$INITRD"
+	[ -e "$ROOTFS" ] || [ -e "$IMAGE" ] ||
+		step "packages ${SUITE[$SYSTEMD]}" rootfs_build "${SUITE[$SYSTEMD]}" "$ROOTFS"
+	[ -e "$IMAGE" ] || step "image $SYSTEMD" \
+		image_build "$ROOTFS" "${SUITE[$SYSTEMD]}" "$KVER" "$IMAGE"
+	if [ -z "${COLD:-}" ] && [ ! -e "$STATE.zst" ]; then
+		step "saved state $SYSTEMD" state_save "$STATE"
+	fi
+	exec 9>&-
+}
+
+# Puts the scenario, the installed tree and the kit into one tree, as they shall stand in the guest.
+stage()
+{
+	local tree=$1 dir=$2 build=$3 program
+
+	mkdir -p "$tree/lab" "$tree/opt/lab"
+	[ -z "$dir" ] || cp -a "$dir/." "$tree/lab/"
+	cp "$LAB_SRC/kit/lib.sh" "$tree/opt/lab/"
+	[ "$build" != none ] || return 0
+	DESTDIR=$tree cmake --install "$build" --prefix /usr >"$tree.log" 2>&1 || {
+		cat "$tree.log" >&2
+		EXIT=2 die "$build cannot be installed: is it built?"
+	}
+	for program in "$build"/test/lab/kit/*; do
+		[ ! -f "$program" ] || [ ! -x "$program" ] || cp "$program" "$tree/opt/lab/"
+	done
+}
+
+install_dir()
+{
+	if [ -n "${INSTALL:-}" ]; then
+		[ "$INSTALL" = none ] || [ -d "$INSTALL" ] || die "no such build tree: $INSTALL"
+		echo "$INSTALL"
+	elif [ -d "$ROOT/build/release" ]; then
+		echo "$ROOT/build/release"
+	else
+		say "build/release is not there: running without vscaled" >&2
+		echo none
+	fi
+}
+
+run()
+{
+	local dir=$1 out=${2:-} work build rc start=${EPOCHREALTIME/[.,]/}
+
+	[ -x "$dir/run" ] || die "$dir/run is not there or not executable"
+	dir=$(realpath "$dir")
+	out=$(realpath -m "${out:-$ROOT/build/lab/$(basename "$dir")-$SYSTEMD}")
+	mkdir -p "$out"
+	exec 8<"$out"
+	flock -n 8 || die "$out is in use by another run"
+	rm -rf "$out/out" "$out/rc" "$out/log" "$out/console.log" "$out/qemu.log"
+	build
+	build=$(install_dir)
+	work=$(mktemp -d "${TMPDIR:-/tmp}/vscaled-lab.XXXXXX")
+	# shellcheck disable=SC2064  # the value of now
+	trap "rm -rf '$work'" EXIT
+	stage "$work/tree" "$dir" "$build"
+	input_make "$work/tree" run "$work/in.img"
+	vm_prepare "$work" "file,id=serial,path=$work/console.log"
+	[ -n "${TIMEOUT:-}" ] || TIMEOUT=$(cat "$dir/timeout" 2>/dev/null || echo 300)
+	vm_run "$work" "$TIMEOUT" || true
+	touch "$work/console.log"
+	cp "$work/log" "$work/console.log" "$work/qemu.log" "$out/"
+	tar -xf "$work/out.tar" -C "$out" --no-same-owner 2>/dev/null || true
+	if [ ! -s "$out/rc" ]; then
+		tail -n 20 "$out/console.log" >&2
+		cat "$out/qemu.log" >&2
+		EXIT=125 die "$(basename "$dir") on systemd $SYSTEMD never finished ($(since "$start") s)"
+	fi
+	rc=$(<"$out/rc")
+	say "$(basename "$dir") on systemd $SYSTEMD: exit $rc, $(since "$start") s"
+	exit "$rc"
+}
+
+shell()
+{
+	local dir=${1:-} work build
+
+	build
+	build=$(install_dir)
+	work=$(mktemp -d "${TMPDIR:-/tmp}/vscaled-lab.XXXXXX")
+	# shellcheck disable=SC2064  # the value of now
+	trap "rm -rf '$work'" EXIT
+	stage "$work/tree" "$dir" "$build"
+	input_make "$work/tree" shell "$work/in.img"
+	vm_prepare "$work" "stdio,id=serial,mux=on,signal=off"
+	"${QEMU[@]}" -mon chardev=serial
+}
+
+list()
+{
+	local d versions
+
+	for d in "$LAB_SRC"/scenarios/*/run; do
+		[ -e "$d" ] || continue
+		d=${d%/run}
+		versions="252 257 "
+		[ ! -e "$d/systemd" ] || versions=$(tr '\n' ' ' <"$d/systemd")
+		printf '%-20s %s%s\n' "${d##*/}" "${versions% }" "$([ ! -e "$d/full" ] || echo ' full')"
+	done
+}
+
+clean()
+{
+	local keep=() v memo f
+
+	[ -d "$LAB" ] || return 0
+	exec 9>"$LAB/build.lock"
+	flock 9
+	if [ -n "${ALL:-}" ]; then
+		rm -rf "$LAB"/{apt,kernel,initrd,rootfs,image,state,log}
+		return
+	fi
+	for v in "${!SUITE[@]}"; do
+		for memo in "$LAB/kernel/$v"-*.version; do
+			[ -s "$memo" ] || continue
+			SYSTEMD=$v KVER=$(<"$memo")
+			paths
+			keep+=("$INITRD" "$ROOTFS" "$IMAGE" "$STATE.zst" "$STATE.qcow2")
+		done
+	done
+	for f in "$LAB"/{initrd,rootfs,image,state}/* "$LAB"/work.??????; do
+		[ -e "$f" ] || continue
+		[[ " ${keep[*]} " == *" $f "* ]] || { echo "$f" && rm -rf "$f"; }
+	done
+}
+
+options "$@"
+LAB=$(realpath -m "$LAB")
+set -- "${args[@]}"
+case ${1:-help} in
+build)
+	build
+	say "systemd $SYSTEMD, kernel $KVER: ready in $LAB"
+	;;
+run)
+	[ $# -eq 2 ] || [ $# -eq 3 ] || die "run DIR [OUT]"
+	run "${@:2}"
+	;;
+status) known && say "systemd $SYSTEMD, kernel $KVER: built" ;;
+shell) shell "${@:2}" ;;
+list) list ;;
+clean) clean ;;
+help) help ;;
+*) die "unknown command $1 (test/lab.sh help)" ;;
+esac

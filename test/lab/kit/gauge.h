@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every load program of the lab measures about itself: how long it was kept from running.
+ * A gauge belongs to one thread; the printing thread reads it without a lock.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+
+#define NSEC_PER_SEC  1000000000LL
+#define NSEC_PER_MSEC 1000000LL
+#define STALL_MSEC    100 /* one CFS period: a longer gap is more than ordinary throttling */
+
+struct gauge {
+	_Atomic int64_t last_nsec; /* when it was last seen running or meant to run; 0 = never */
+	_Atomic int64_t max_nsec;  /* longest gap */
+	_Atomic int64_t stalls;    /* gaps longer than STALL_MSEC */
+};
+
+static inline int64_t clock_nsec(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+}
+
+static inline int64_t now_nsec(void)
+{
+	return clock_nsec(CLOCK_MONOTONIC);
+}
+
+/* The thread runs at `now`: whatever lies since the last look was a gap. */
+static inline void gauge_look(struct gauge *g, int64_t now)
+{
+	int64_t gap = g->last_nsec == 0 ? 0 : now - g->last_nsec;
+
+	g->last_nsec = now;
+	if (gap > g->max_nsec)
+		g->max_nsec = gap;
+	if (gap > STALL_MSEC * NSEC_PER_MSEC)
+		g->stalls++;
+}
+
+/* Sleeps until `until`, which is no gap; waking late is one. */
+static inline void gauge_sleep(struct gauge *g, int64_t until)
+{
+	struct timespec t = {until / NSEC_PER_SEC, until % NSEC_PER_SEC};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) != 0)
+		;
+	g->last_nsec = until;
+	gauge_look(g, now_nsec());
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * grow [-c FILE] PHASE...   PHASE = SIZE_MB[@RATE_MB_PER_SEC][+HOLD_SEC]
+ *
+ * Brings its anonymous memory to SIZE_MB, growing at the rate (default: at once), then holds it; a
+ * smaller size is given back at once. -c reads FILE over and over beside it: page cache, which
+ * fills any limit by itself. Example: 64 MB, up to 300 at 50 MB/s, 10 s there, back to 64 for good:
+ *   grow 64 300@50+10 64+100000
+ * Prints once a second, and at every phase:
+ *   grow t=3 mb=150 stalls=0 max_stall_ms=4 cache_mb=0
+ */
+#include "gauge.h"
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MB         (1024L * 1024)
+#define ROOM       (64L * 1024 * MB) /* address space only */
+#define TICK_NSEC  (10 * NSEC_PER_MSEC)
+#define STEP_BYTES (256L * 1024) /* a look at the clock between steps: a stall shows as one */
+
+struct phase {
+	long size, rate; /* bytes, bytes per second; rate 0 = at once */
+	int hold_sec;
+};
+
+static char *room;
+static long size_bytes;
+static struct gauge gauge;
+static _Atomic long cache_bytes;
+static int64_t start_nsec, printed_nsec;
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int number)
+{
+	(void)number;
+	stopped = 1;
+}
+
+static void print(const char *what)
+{
+	printf("grow %s=%.1f mb=%ld stalls=%lld max_stall_ms=%lld cache_mb=%ld\n", what,
+	       (double)(now_nsec() - start_nsec) / NSEC_PER_SEC, size_bytes / MB,
+	       (long long)gauge.stalls, (long long)(gauge.max_nsec / NSEC_PER_MSEC),
+	       cache_bytes / MB);
+	printed_nsec = now_nsec();
+}
+
+static void print_each_second(void)
+{
+	if (now_nsec() - printed_nsec >= NSEC_PER_SEC)
+		print("t");
+}
+
+static void touch_to(long size)
+{
+	const long page = sysconf(_SC_PAGESIZE);
+
+	while (size_bytes < size && !stopped) {
+		long end = size_bytes + STEP_BYTES < size ? size_bytes + STEP_BYTES : size;
+
+		for (long at = size_bytes; at < end; at += page)
+			room[at] = 1;
+		size_bytes = end;
+		gauge_look(&gauge, now_nsec());
+	}
+}
+
+static void grow_at_rate(const struct phase *p)
+{
+	const long base = size_bytes;
+	const int64_t start = now_nsec();
+
+	for (int64_t tick = start + TICK_NSEC; size_bytes < p->size && !stopped;
+	     tick += TICK_NSEC) {
+		long due = base + (long)((double)p->rate * (double)(tick - start) / NSEC_PER_SEC);
+
+		touch_to(due < p->size ? due : p->size);
+		print_each_second();
+		if (now_nsec() < tick)
+			gauge_sleep(&gauge, tick);
+	}
+}
+
+static void hold(int sec)
+{
+	const int64_t end = now_nsec() + sec * NSEC_PER_SEC;
+
+	while (now_nsec() < end && !stopped) {
+		gauge_sleep(&gauge, now_nsec() + TICK_NSEC);
+		print_each_second();
+	}
+}
+
+static void phase_run(const struct phase *p)
+{
+	if (p->size < size_bytes) {
+		madvise(room + p->size, (size_t)(size_bytes - p->size), MADV_DONTNEED);
+		size_bytes = p->size;
+	} else if (p->rate == 0) {
+		touch_to(p->size);
+	} else {
+		grow_at_rate(p);
+	}
+	print("reached");
+	hold(p->hold_sec);
+}
+
+static void *cache_read(void *arg)
+{
+	static char buffer[128 * 1024];
+	int fd = open(arg, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0) {
+		perror(arg);
+		exit(1);
+	}
+	for (;;) {
+		n = read(fd, buffer, sizeof buffer);
+		if (n > 0)
+			cache_bytes += n;
+		else if (n < 0 || lseek(fd, 0, SEEK_SET) < 0)
+			break;
+	}
+	perror(arg);
+	exit(1);
+}
+
+static int phase_parse(const char *text, struct phase *ret)
+{
+	struct phase p = {0};
+	char *end;
+
+	p.size = strtol(text, &end, 10) * MB;
+	if (*end == '@')
+		p.rate = strtol(end + 1, &end, 10) * MB;
+	if (*end == '+')
+		p.hold_sec = (int)strtol(end + 1, &end, 10);
+	if (*end != '\0' || p.size < 0 || p.size > ROOM || p.rate < 0)
+		return -1;
+	*ret = p;
+	return 0;
+}
+
+static int usage(void)
+{
+	fputs("usage: grow [-c FILE] SIZE_MB[@RATE_MB_PER_SEC][+HOLD_SEC]...\n", stderr);
+	return 2;
+}
+
+static int begin(const char *cache_file)
+{
+	pthread_t thread;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	signal(SIGTERM, on_signal);
+	signal(SIGINT, on_signal);
+	room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		    -1, 0);
+	if (room == MAP_FAILED) {
+		perror("grow: mmap");
+		return -1;
+	}
+	madvise(room, ROOM, MADV_NOHUGEPAGE);
+	if (cache_file != NULL)
+		return -pthread_create(&thread, NULL, cache_read, (void *)cache_file);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *cache_file = NULL;
+	struct phase p;
+	int c;
+
+	while ((c = getopt(argc, argv, "c:")) != -1) {
+		if (c != 'c')
+			return usage();
+		cache_file = optarg;
+	}
+	for (int i = optind; i < argc; i++) {
+		if (phase_parse(argv[i], &p) < 0)
+			return usage();
+	}
+	if (optind == argc || begin(cache_file) < 0)
+		return usage();
+	start_nsec = printed_nsec = now_nsec();
+	for (int i = optind; i < argc && !stopped; i++) {
+		phase_parse(argv[i], &p);
+		phase_run(&p);
+	}
+	print("total");
+	return 0;
+}

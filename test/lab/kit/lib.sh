@@ -1,0 +1,143 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# For scenarios: `. /opt/lab/lib.sh`, checks, `verdict` as the last line.
+# A process costs 50 ms in the emulated machine: the helpers avoid forks, and timing belongs in C.
+# shellcheck disable=SC2034  # for the scenarios
+
+CG=/sys/fs/cgroup
+SYSTEMD_VERSION=$(systemctl --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p')
+lab_checks=0
+lab_failed=0
+exec {lab_never}<> <(:) # reading it times out: a pause without a process
+
+# uptime: seconds since boot, with centiseconds
+uptime_now()
+{
+	local up
+
+	read -r up _ </proc/uptime
+	echo "$up"
+}
+
+# say TEXT...: a line with the time, for the log
+say()
+{
+	local up
+
+	read -r up _ </proc/uptime
+	printf '[%8s] %s\n' "$up" "$*"
+}
+
+# assert TEXT COMMAND...: one check; goes on after a failure
+assert()
+{
+	local text=$1
+
+	shift
+	lab_checks=$((lab_checks + 1))
+	if "$@"; then
+		say "ok: $text"
+	else
+		lab_failed=$((lab_failed + 1))
+		say "FAILED: $text [$*]"
+		return 1
+	fi
+}
+
+# assert_num TEXT A -OP B: compares integers by test(1)'s operators and shows them
+assert_num()
+{
+	assert "$1 ($2 $3 $4)" [ "$2" "$3" "$4" ]
+}
+
+# must TEXT COMMAND...: a check without which the rest makes no sense
+must()
+{
+	assert "$@" || verdict
+}
+
+# verdict: exit status of the scenario; one without a single check has failed
+verdict()
+{
+	say "$lab_checks checks, $lab_failed failed"
+	[ "$lab_failed" = 0 ] && [ "$lab_checks" -gt 0 ]
+	exit
+}
+
+# wait_until SECONDS COMMAND...: true as soon as COMMAND is, false when the time is over
+wait_until()
+{
+	local deadline=$((SECONDS + $1))
+
+	shift
+	until "$@"; do
+		[ $SECONDS -lt $deadline ] || return 1
+		read -r -t 0.1 -u "$lab_never" || true
+	done
+}
+
+# unit_prop UNIT PROPERTY
+unit_prop()
+{
+	systemctl show --value -p "$2" -- "$1"
+}
+
+# unit_start UNIT "PROPERTY=VALUE ..." PROGRAM [ARG]...: a transient service, its output in the journal
+unit_start()
+{
+	local unit=$1 p properties=()
+
+	for p in $2; do
+		properties+=(-p "$p")
+	done
+	shift 2
+	systemd-run --quiet --unit="$unit" "${properties[@]}" -- "$@"
+}
+
+# unit_cgroup UNIT: its folder under /sys/fs/cgroup
+unit_cgroup()
+{
+	echo "$CG$(unit_prop "$1" ControlGroup)"
+}
+
+# cg FOLDER FILE [KEY]: a cgroup file's text, or the number behind KEY in a keyed one
+cg()
+{
+	local key value
+
+	[ -n "${3:-}" ] || { cat "$1/$2"; return; }
+	while read -r key value; do
+		[ "$key" != "$3" ] || echo "$value"
+	done <"$1/$2"
+}
+
+# quota_percent FOLDER: cpu.max in percent of one CPU, "max" if there is none
+quota_percent()
+{
+	local quota period
+
+	read -r quota period <"$1/cpu.max"
+	[ "$quota" = max ] || quota=$((quota * 100 / period))
+	echo "$quota"
+}
+
+# journal_count MATCH...: entries since boot that match (journalctl's FIELD=value)
+journal_count()
+{
+	journalctl -q --no-pager -o cat --output-fields=MESSAGE "$@" | wc -l
+}
+
+# journal_has MATCH...
+journal_has()
+{
+	[ "$(journalctl -q --no-pager -o cat -n 1 --output-fields=MESSAGE_ID,MESSAGE "$@" | wc -l)" -gt 0 ]
+}
+
+# journal_wait SECONDS MATCH...: until such an entry is there
+journal_wait()
+{
+	local seconds=$1
+
+	shift
+	wait_until "$seconds" journal_has "$@"
+}

@@ -1,0 +1,35 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# The guest's userland as a tar: the suite's packages, nothing configured.
+
+# Besides systemd: what vscaled links to, and what scenarios use.
+GUEST_PACKAGES="systemd systemd-sysv libsystemd0 dbus libbpf1 libcjson1 libyaml-0-2
+	procps strace jq stress-ng kmod iproute2 util-linux e2fsprogs curl"
+# Library packages whose names differ between the suites.
+declare -A SUITE_PACKAGES=(
+	[bookworm]="libcurl4 libcgroup2 libmicrohttpd12"
+	[trixie]="libcurl4t64 libcgroup3 libmicrohttpd12t64"
+)
+
+# rootfs_build SUITE OUT.tar
+rootfs_build()
+{
+	local suite=$1 out=$2 include m s
+	local -a sources
+
+	m=$(mirror)
+	[ -n "$m" ] || die "no Debian archive in apt's configuration: set VSCALED_MIRROR"
+	s=$(security_mirror)
+	sources=("deb $m $suite main")
+	[ -z "$s" ] || sources+=("deb $s $suite-security main")
+	include=$(tr -s ' \n\t' ',' <<<"$GUEST_PACKAGES ${SUITE_PACKAGES[$suite]}")
+	# shellcheck disable=SC2016  # mmdebstrap's shell expands $1, the new root
+	mmdebstrap --variant=minbase --include="${include%,}" \
+		--aptopt='Apt::Install-Recommends "false"' \
+		--dpkgopt='path-exclude=/usr/share/man/*' \
+		--dpkgopt='path-exclude=/usr/share/locale/*' \
+		--dpkgopt='path-exclude=/usr/share/doc/*' \
+		--customize-hook='rm -rf $1/var/lib/apt/lists/* $1/var/cache/apt/*' \
+		"$suite" "$out.new.tar" "${sources[@]}"
+	mv "$out.new.tar" "$out"
+}

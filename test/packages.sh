@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The one list of Debian packages: packages.sh list|install [build|test|lab ...], default all groups.
+set -euo pipefail
+
+declare -A group=(
+	[build]="gcc libc6-dev cmake ninja-build pkg-config
+		libsystemd-dev libcgroup-dev libcjson-dev libcurl4-openssl-dev libbpf-dev libyaml-dev
+		libmicrohttpd-dev"
+	[test]="git clang clang-format clang-tidy shellcheck man-db curl jq"
+	[lab]="qemu-system-x86 qemu-utils mmdebstrap debian-archive-keyring e2fsprogs cpio zstd
+		xz-utils kmod binutils"
+)
+
+usage()
+{
+	echo "usage: packages.sh list|install [build|test|lab ...]" >&2
+	exit 2
+}
+
+missing()
+{
+	local p
+
+	for p in "$@"; do
+		[ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || echo "$p"
+	done
+}
+
+install()
+{
+	local want
+
+	mapfile -t want < <(missing "$@")
+	[ ${#want[@]} -gt 0 ] || return 0
+	if [ "$(id -u)" != 0 ]; then
+		echo "packages.sh: missing packages, run as root: apt-get install ${want[*]}" >&2
+		return 1
+	fi
+	echo "packages: installing ${#want[@]}: ${want[*]}"
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get install -qq -y --no-install-recommends "${want[@]}" >/dev/null 2>&1 && return 0
+	# Stale or absent package lists: fetch them, then fail loudly if it still does not work.
+	apt-get update -qq
+	apt-get install -qq -y --no-install-recommends "${want[@]}" >/dev/null
+}
+
+[ $# -ge 1 ] || usage
+verb=$1
+shift
+[ $# -gt 0 ] || set -- build test lab
+names=()
+for g in "$@"; do
+	[ -n "${group[$g]:-}" ] || usage
+	read -r -d '' -a more <<<"${group[$g]}" || true
+	names+=("${more[@]}")
+done
+
+case $verb in
+list) printf '%s\n' "${names[@]}" ;;
+install) install "${names[@]}" ;;
+*) usage ;;
+esac
