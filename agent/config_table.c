@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/config_table.h"
+#include "policy/histogram.h"
+#include <limits.h>
+#include <string.h>
+#include <sys/un.h>
+
+/* ALGORITHM_DEFAULT, ALGORITHM_VPA, MODE_OFF.. in their order; a test holds them against policy/.
+ */
+static const char *const algorithms[] = {"default", "vpa", NULL};
+static const char *const modes[] = {"Off", "Initial", "Auto", NULL};
+static const char *const log_targets[] = {"auto", "journal", "stderr", NULL};
+static const char *const log_formats[] = {"logfmt", "json", NULL};
+
+#define MS     USEC_PER_MSEC
+#define SEC    USEC_PER_SEC
+#define MINUTE USEC_PER_MIN
+#define HOUR   USEC_PER_HOUR
+#define DAY    USEC_PER_DAY
+/* Percent and parts of a percent in permille and ppm. */
+#define PCT     10u
+#define PCT_PPM 10000u
+
+/* key, type, member, smallest, largest, default, meaning */
+#define ROW(key, type_, member, low, high, default_, doc_)                                         \
+	{                                                                                          \
+		.path = key, .type = type_, .offset = offsetof(struct config, member), .min = low, \
+		.max = high, .fallback = default_, .doc = doc_                                     \
+	}
+#define CHOICE(key, member, list, default_, doc_)                                                  \
+	{                                                                                          \
+		.path = key, .type = CONFIG_CHOICE, .offset = offsetof(struct config, member),     \
+		.max = ARRAY_SIZE(list) - 2, .fallback = default_, .names = list, .doc = doc_      \
+	}
+/* A path or a name: the longest, and the default in words. */
+#define WHERE(key, type_, member, high, words, doc_)                                               \
+	{                                                                                          \
+		.path = key, .type = type_, .offset = offsetof(struct config, member), .min = 1,   \
+		.max = high, .builtin = words, .doc = doc_                                         \
+	}
+
+/* clang-format off */
+const struct config_key config_keys[] = {
+	ROW("clocks.reflexInterval", CONFIG_DURATION, clocks.reflex_usec, 10 * MS, MINUTE, "1s",
+	    "How often throttling and memory growth are looked at. Limits rise on this clock."),
+	ROW("clocks.sampleInterval", CONFIG_DURATION, clocks.sample_usec, 100 * MS, 10 * MINUTE, "1s",
+	    "How often use is recorded in the history, and memory.stat and pressure are read."),
+	ROW("clocks.reviewInterval", CONFIG_DURATION, clocks.review_usec, 100 * MS, HOUR, "10s",
+	    "How often a new recommendation is made. Limits sink on this clock."),
+	ROW("clocks.stateInterval", CONFIG_DURATION, clocks.state_usec, SEC, DAY, "5m",
+	    "How often the history is saved. It is saved at the end too."),
+
+	WHERE("paths.stateDirectory", CONFIG_FILE, paths.state_dir, PATH_MAX - 64,
+	      "`$STATE_DIRECTORY`, else `/var/lib/vscaled`",
+	      "Folder of the history and of the original values. Read at the start only."),
+	WHERE("paths.runtimeDirectory", CONFIG_FILE, paths.runtime_dir, PATH_MAX - 64,
+	      "`$RUNTIME_DIRECTORY`, else `/run/vscaled`",
+	      "Folder of the lock and the control socket. Read at the start only."),
+	WHERE("paths.socket", CONFIG_FILE, paths.socket, sizeof((struct sockaddr_un *)0)->sun_path - 1,
+	      "`control.sock` in the runtime directory",
+	      "The control socket that vscalectl speaks to. Read at the start only."),
+	WHERE("paths.socketGroup", CONFIG_NAME, paths.socket_group, 32, "none: root alone",
+	      "Group whose members may use the control socket. Read at the start only."),
+	WHERE("paths.cgroupRoot", CONFIG_FILE, paths.cgroup_root, PATH_MAX - 64, "`/sys/fs/cgroup`",
+	      "Where the cgroup v2 hierarchy is mounted. Read at the start only."),
+
+	CHOICE("log.target", log.target, log_targets, "auto",
+	       "Where events go. `auto`: to the journal where its socket answers, else to stderr."),
+	CHOICE("log.format", log.format, log_formats, "logfmt",
+	       "How a line on stderr is written. The journal always gets fields."),
+
+	CHOICE("history.algorithm", tuning.history.algorithm, algorithms, "default",
+	       "`vpa` gives the numbers of the Kubernetes Vertical Pod Autoscaler to the integer."),
+	ROW("history.halfLife", CONFIG_DURATION, tuning.history.half_life_usec,
+	    MINUTE, HISTOGRAM_HALF_LIFE_MAX_USEC, "1d",
+	    "A sample this old weighs half of a new one."),
+	ROW("history.confidenceAfter", CONFIG_DURATION, tuning.history.confidence_usec,
+	    SEC, 365 * DAY, "1d",
+	    "With this much history the recommendation stands alone; before, the original limit"
+	    " holds it up."),
+	ROW("history.lowerPercentile", CONFIG_PERMILLE, tuning.history.lower_permille,
+	    0, 100 * PCT, "50%", "Percentile of use for the lower bound."),
+	ROW("history.targetPercentile", CONFIG_PERMILLE, tuning.history.target_permille,
+	    0, 100 * PCT, "90%", "Percentile of use for the target, which requests follow."),
+	ROW("history.upperPercentile", CONFIG_PERMILLE, tuning.history.upper_permille,
+	    0, 100 * PCT, "95%", "Percentile of use for the upper bound."),
+	ROW("history.peakPercentile", CONFIG_PERMILLE, tuning.history.peak_permille,
+	    0, 100 * PCT, "99%", "Percentile of CPU demand for the peak, which limits follow."),
+	ROW("history.margin", CONFIG_PERMILLE, tuning.history.margin_permille,
+	    0, 1000 * PCT, "15%", "Added to every percentile."),
+	ROW("history.memoryWindow", CONFIG_DURATION, tuning.history.mem_window_usec,
+	    SEC, 30 * DAY, "1d", "One memory peak is kept for each window of this length."),
+
+	ROW("cpu.throttleTarget", CONFIG_PPM, tuning.cpu.throttle_target_ppm, 1, 33 * PCT_PPM, "2%",
+	    "Share of throttled periods that does no harm. Above three times this the limit rises."),
+	ROW("cpu.raiseMax", CONFIG_PERMILLE, tuning.cpu.step_max_permille,
+	    101 * PCT, 1000 * PCT, "200%", "A raise goes at most to this share of the limit."),
+	ROW("cpu.evidenceMax", CONFIG_PERMILLE, tuning.cpu.evidence_permille,
+	    100 * PCT, 1000 * PCT, "110%",
+	    "A raise goes at most to this share of what ran plus what waited."),
+	ROW("cpu.raiseInterval", CONFIG_DURATION, tuning.cpu.raise_interval_usec,
+	    10 * MS, MINUTE, "100ms", "Raises are at least this far apart."),
+	ROW("cpu.recentWindow", CONFIG_DURATION, tuning.cpu.recent_usec, SEC, DAY, "10m",
+	    "The limit does not sink below the highest demand of this time."),
+	ROW("cpu.shrinkBelow", CONFIG_PERMILLE, tuning.cpu.shrink_below_permille,
+	    1, 100 * PCT, "90%", "The limit sinks only if it can go below this share of itself."),
+	ROW("cpu.shrinkKeep", CONFIG_PERMILLE, tuning.cpu.shrink_step_permille,
+	    1, 100 * PCT, "50%", "One step down keeps at least this share of the limit."),
+	ROW("cpu.shrinkInterval", CONFIG_DURATION, tuning.cpu.shrink_interval_usec,
+	    100 * MS, DAY, "1m", "Steps down are at least this far apart."),
+	ROW("cpu.verdictPeriods", CONFIG_COUNT, tuning.cpu.verdict_periods, 1, 100000, "20",
+	    "A step down has held after this many scheduling periods without complaint."),
+	ROW("cpu.floorHalfLife", CONFIG_DURATION, tuning.cpu.floor_half_life_usec,
+	    SEC, 365 * DAY, "6h", "A value that proved too low is avoided; half of that fades in this time."),
+
+	ROW("memory.timeToLimit", CONFIG_DURATION, tuning.memory.time_to_limit_usec,
+	    10 * MS, HOUR, "1s", "The limit rises when growing use would reach it sooner than this."),
+	ROW("memory.slopeAhead", CONFIG_DURATION, tuning.memory.slope_ahead_usec,
+	    0, HOUR, "3s", "A raise covers this much further growth."),
+	ROW("memory.raiseMin", CONFIG_PERMILLE, tuning.memory.raise_permille,
+	    101 * PCT, 1000 * PCT, "115%", "A raise goes at least to this share of the limit."),
+	ROW("memory.ceiling", CONFIG_PERMILLE, tuning.memory.ceiling_permille,
+	    100 * PCT, 100000 * PCT, "400%",
+	    "Without `max-memory` the limit rises at most to this share of the original."),
+	ROW("memory.propertyAhead", CONFIG_DURATION, tuning.memory.property_ahead_usec,
+	    0, HOUR, "30s", "Growth covered by the value given to systemd, which applies it late."),
+	ROW("memory.gap", CONFIG_PERMILLE, tuning.memory.gap_permille,
+	    0, 50 * PCT, "5%", "Distance of memory.high below memory.max, as a share of it."),
+	ROW("memory.gapMin", CONFIG_BYTES, tuning.memory.gap_min_bytes,
+	    MEM_PAGE_BYTES, GIB, "8Mi", "This distance is at least this."),
+	ROW("memory.oomRaise", CONFIG_PERMILLE, tuning.memory.oom_permille,
+	    100 * PCT, 1000 * PCT, "120%",
+	    "After an OOM kill the need is this share of the use at the kill."),
+	ROW("memory.oomRaiseMin", CONFIG_BYTES, tuning.memory.oom_min_bytes,
+	    0, 1024 * GIB, "100Mi", "And at least this much more than that use."),
+	ROW("memory.margin", CONFIG_PERMILLE, tuning.memory.margin_permille,
+	    0, 1000 * PCT, "10%", "The limit never sinks below use and this share of it."),
+	ROW("memory.marginMin", CONFIG_BYTES, tuning.memory.margin_min_bytes,
+	    MEM_PAGE_BYTES, 1024 * GIB, "8Mi", "This margin is at least this."),
+	ROW("memory.workingSet", CONFIG_PERMILLE, tuning.memory.working_set_permille,
+	    100 * PCT, 1000 * PCT, "110%",
+	    "The limit does not sink below this share of the working set."),
+	ROW("memory.shrinkHistory", CONFIG_DURATION, tuning.memory.shrink_history_usec,
+	    0, 365 * DAY, "1d", "Nothing sinks before this much history."),
+	ROW("memory.shrinkQuiet", CONFIG_DURATION, tuning.memory.shrink_quiet_usec,
+	    0, 30 * DAY, "5m", "Nothing sinks this soon after growth."),
+	ROW("memory.shrinkStep", CONFIG_PERMILLE, tuning.memory.shrink_step_permille,
+	    1, 50 * PCT, "10%", "One step down takes at most this share of the limit."),
+	ROW("memory.shrinkInterval", CONFIG_DURATION, tuning.memory.shrink_interval_usec,
+	    100 * MS, DAY, "1m", "Steps down are at least this far apart."),
+	ROW("memory.highWatch", CONFIG_DURATION, tuning.memory.high_watch_usec,
+	    0, HOUR, "10s", "In a step down memory.high leads memory.max by this time."),
+	ROW("memory.verdictWindow", CONFIG_DURATION, tuning.memory.verdict_usec,
+	    SEC, DAY, "1m", "A step down has held after this time without complaint."),
+	ROW("memory.pressureMax", CONFIG_PPM, tuning.memory.psi_ppm, 1, 100 * PCT_PPM, "0.1%",
+	    "A step down is undone when memory pressure rises by more than this."),
+	ROW("memory.backoffMax", CONFIG_DURATION, tuning.memory.backoff_max_usec,
+	    SEC, 365 * DAY, "1d", "After failed steps the next one waits twice as long, up to this."),
+
+	ROW("common.startQuiet", CONFIG_DURATION, tuning.common.start_quiet_usec,
+	    0, DAY, "5m", "Nothing sinks this soon after a unit started."),
+	ROW("common.deadbandUp", CONFIG_PERMILLE, tuning.common.deadband_up_permille,
+	    0, 100 * PCT, "5%", "A higher recommendation counts only beyond this share of the limit."),
+	ROW("common.deadbandDown", CONFIG_PERMILLE, tuning.common.deadband_down_permille,
+	    0, 100 * PCT, "10%", "A lower recommendation counts only beyond this share of the limit."),
+	ROW("common.foreignMax", CONFIG_COUNT, tuning.common.foreign_max, 1, 1000, "3",
+	    "After this many writes by somebody unknown within the window vscaled gives way."),
+	ROW("common.foreignWindow", CONFIG_DURATION, tuning.common.foreign_window_usec,
+	    SEC, DAY, "10m", "The window for `foreignMax`."),
+};
+const size_t config_key_count = ARRAY_SIZE(config_keys);
+
+#define RULE(key, type_, member, low, high, default_, doc_)                                       \
+	{                                                                                          \
+		.path = key, .type = type_, .offset = offsetof(struct policy_rule, member),        \
+		.min = low, .max = high,   .fallback = default_, .doc = doc_                        \
+	}
+#define CPU_LOW  CPU_QUANTUM_MILLI
+#define CPU_HIGH 100000000
+#define MEM_LOW  MIB
+#define MEM_HIGH (1024 * 1024 * GIB)
+
+const struct config_key config_rule_keys[] = {
+	{.path = "mode", .type = CONFIG_CHOICE, .offset = offsetof(struct policy_rule, mode),
+	 .max = MODE_COUNT - 1, .fallback = "Auto", .names = modes,
+	 .doc = "`Off` computes and shows, and writes nothing. `Initial` sizes a unit once when it"
+		" starts. `Auto` keeps sizing."},
+	RULE("resources", CONFIG_RESOURCES, resources, 1, RESOURCES_BOTH, "cpu,memory",
+	     "What is sized; the other one is left alone."),
+	RULE("min-cpu", CONFIG_CPU, cpu_milli.min, CPU_LOW, CPU_HIGH, "none",
+	     "The CPU limit never sinks below this."),
+	RULE("max-cpu", CONFIG_CPU, cpu_milli.max, CPU_LOW, CPU_HIGH, "none",
+	     "The CPU limit never rises above this. `none`: the CPUs of the machine."),
+	RULE("min-memory", CONFIG_BYTES, mem_bytes.min, MEM_LOW, MEM_HIGH, "none",
+	     "The memory limit never sinks below this."),
+	RULE("max-memory", CONFIG_BYTES, mem_bytes.max, MEM_LOW, MEM_HIGH, "none",
+	     "The memory limit never rises above this. `none`: `memory.ceiling` of the original."),
+	RULE("scale-down", CONFIG_BOOL, scale_down, 0, 1, "true", "`false`: limits only rise."),
+};
+const size_t config_rule_key_count = ARRAY_SIZE(config_rule_keys);
+/* clang-format on */
+
+const char *const config_pod_keys[] = {
+	"controlled-values", "containers", "policy", "startup-boost", "goal", "status", NULL};
+
+const struct config_order config_orders[] = {
+	{"clocks.reflexInterval", "clocks.sampleInterval"},
+	{"clocks.sampleInterval", "clocks.reviewInterval"},
+	{"history.lowerPercentile", "history.targetPercentile"},
+	{"history.targetPercentile", "history.upperPercentile"},
+	{"history.targetPercentile", "history.peakPercentile"},
+	{"cpu.shrinkKeep", "cpu.shrinkBelow"},
+	{"memory.timeToLimit", "memory.slopeAhead"},
+	{"memory.gap", "memory.margin"},
+	{"memory.gapMin", "memory.marginMin"},
+	{"memory.highWatch", "memory.verdictWindow"},
+	{"memory.shrinkInterval", "memory.backoffMax"},
+};
+const size_t config_order_count = ARRAY_SIZE(config_orders);
+
+const struct config_key *config_key_find(const struct config_key *keys, size_t count,
+					 const char *path)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(keys[i].path, path) == 0)
+			return &keys[i];
+	return NULL;
+}
