@@ -160,7 +160,7 @@ install_dir()
 
 run()
 {
-	local dir=$1 out=${2:-} work build rc start=${EPOCHREALTIME/[.,]/}
+	local dir=$1 out=${2:-} work build rc start=${EPOCHREALTIME/./}
 
 	[ -x "$dir/run" ] || die "$dir/run is not there or not executable"
 	dir=$(realpath "$dir")

@@ -9,7 +9,7 @@ declare -A group=(
 		libmicrohttpd-dev"
 	[test]="git clang clang-format clang-tidy shellcheck man-db curl jq"
 	[lab]="qemu-system-x86 qemu-utils mmdebstrap debian-archive-keyring e2fsprogs cpio zstd
-		xz-utils kmod binutils"
+		xz-utils lz4 kmod binutils"
 )
 
 usage()

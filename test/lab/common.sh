@@ -3,6 +3,9 @@
 # Sourced by test/lab.sh: names, keys and messages. LAB_SRC = this folder, LAB = the cache.
 # shellcheck disable=SC2034  # the other parts use these
 
+# Bytes are bytes (a kernel image is searched), and a fraction begins with a dot.
+export LC_ALL=C
+
 LAB_SRC=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 ROOT=$(cd "$LAB_SRC/../.." && pwd)
 LAB=${VSCALED_LAB:-${XDG_CACHE_HOME:-$HOME/.cache}/vscaled-lab}
@@ -30,7 +33,7 @@ say()
 # since START_USEC: seconds passed, with one decimal
 since()
 {
-	local t=$((${EPOCHREALTIME/[.,]/} - $1))
+	local t=$((${EPOCHREALTIME/./} - $1))
 
 	printf '%d.%d' $((t / 1000000)) $((t / 100000 % 10))
 }
@@ -40,7 +43,7 @@ since()
 # that set -e stays in force inside it.
 step()
 {
-	local what=$1 start=${EPOCHREALTIME/[.,]/} log=$LAB/log/${1// /-}.log rc
+	local what=$1 start=${EPOCHREALTIME/./} log=$LAB/log/${1// /-}.log rc
 
 	shift
 	mkdir -p "$LAB/log"

@@ -58,7 +58,7 @@ decompress()
 {
 	local entry magic tool offset
 
-	for entry in '\x28\xb5\x2f\xfd:zstd' '\xfd7zXZ\x00:xz' '\x1f\x8b\x08:gzip'; do
+	for entry in '\x28\xb5\x2f\xfd:zstd' '\xfd7zXZ:xz' '\x02!L\x18:lz4' '\x1f\x8b\x08:gzip'; do
 		magic=${entry%%:*}
 		tool=${entry#*:}
 		while IFS=: read -r offset _; do

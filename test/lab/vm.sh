@@ -93,7 +93,7 @@ state_save()
 input_make()
 {
 	rm -f "$3"
-	printf 'LABGO %s %s\n' "$2" "$EPOCHREALTIME" | tr , . >"$3"
+	printf 'LABGO %s %s\n' "$2" "$EPOCHREALTIME" >"$3"
 	truncate -s 1M "$3"
 	tar -cf - --owner=0 --group=0 -C "$1" . >>"$3"
 	truncate -s "$INPUT_SIZE" "$3"
