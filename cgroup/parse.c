@@ -44,9 +44,20 @@ static const char *scan_u64(const char *p, uint64_t *ret)
 	return p;
 }
 
+/* Whether word stands at p. Stops at the first difference, the newline at the latest, which the
+ * string functions do not promise for text without a NUL. */
+static bool word_at(const char *p, const char *word)
+{
+	while (*word != '\0' && *p == *word) {
+		p++;
+		word++;
+	}
+	return *word == '\0';
+}
+
 static const char *scan_limit(const char *p, uint64_t *ret)
 {
-	if (strncmp(p, "max", 3) != 0)
+	if (!word_at(p, "max"))
 		return scan_u64(p, ret);
 	*ret = LIMIT_MAX;
 	return p + 3;
@@ -223,7 +234,7 @@ static const char *scan_psi_total(const char *p, uint64_t *ret_total)
 		p = scan_word(field);
 		if (p == field)
 			return NULL;
-		if (strncmp(field, "total=", 6) != 0)
+		if (!word_at(field, "total="))
 			continue;
 		if (seen || scan_u64(field + 6, &total) != p)
 			return NULL;
@@ -247,7 +258,7 @@ int cg_parse_psi(const char *text, size_t len, struct cg_psi *ret)
 	for (const char *p = text; p < end; p++) {
 		uint32_t line = 0;
 
-		while (line < ARRAY_SIZE(names) && strncmp(p, names[line], 5) != 0)
+		while (line < ARRAY_SIZE(names) && !word_at(p, names[line]))
 			line++;
 		if (line == ARRAY_SIZE(names)) {
 			p = memchr(p, '\n', (size_t)(end - p));
