@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Every source says its licence at its top, and no C file outgrows 500 lines.
+set -euo pipefail
+# shellcheck source=lint.sh
+. "$(dirname "$0")/lint.sh"
+
+readonly SPDX="SPDX-License-Identifier: Apache-2.0"
+readonly LINES_MAX=500
+
+# top FILE: the line that must hold the licence
+top()
+{
+	case $1 in
+	*.c) [ "$(head -n 1 "$1")" = "// $SPDX" ] ;;
+	*.h) [[ $(head -n 1 "$1") == "/* $SPDX"* ]] ;;
+	*) head -n 3 "$1" | grep -qxF "# $SPDX" ;;
+	esac
+}
+
+cd "$ROOT"
+while read -r f; do
+	top "$f" || bad "$f: no SPDX line at the top"
+	[[ $f != *.c ]] || [ "$(wc -l <"$f")" -le $LINES_MAX ] || bad "$f: more than $LINES_MAX lines"
+done < <(
+	project_files '*.c' '*.h' '*.sh' '*.cmake' 'CMakeLists.txt' '*/CMakeLists.txt'
+	project_files '*' | xargs -r grep -lIE -m 1 '^#!' --
+)
+verdict

@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# tidy.sh BUILD_DIR: clang-tidy over the compile commands, two at a time. A file that passed is not
+# looked at again until what it is compiled from changes (BUILD_DIR/tidy/, one empty file per pass).
+set -euo pipefail
+# shellcheck source=lint.sh
+. "$(dirname "$0")/lint.sh"
+
+# one COMMAND DIRECTORY FILE
+one()
+{
+	local preprocess key pass
+
+	preprocess=$(sed -E 's/ -o [^ ]+ -c / -E /' <<<"$1")
+	key=$(cd "$2" && { echo "$1"; cat "$ROOT/.clang-tidy" "$3"; clang-tidy --version
+		eval "$preprocess"; } | sha256sum | cut -c1-32)
+	pass=$BUILD/tidy/$key
+	[ ! -e "$pass" ] || return 0
+	clang-tidy -p "$BUILD" --quiet "$3" 2>"$BUILD/tidy/$key.err" || {
+		grep -v 'warnings generated' "$BUILD/tidy/$key.err" || true
+		return 1
+	}
+	rm "$BUILD/tidy/$key.err"
+	touch "$pass"
+}
+
+if [ "$1" = --one ]; then
+	BUILD=$2
+	one "$3" "$4" "$5"
+	exit
+fi
+need clang-tidy jq
+BUILD=$(realpath "$1")
+[ -f "$BUILD/compile_commands.json" ] || { echo "$BUILD has no compile_commands.json"; exit 1; }
+mkdir -p "$BUILD/tidy"
+find "$BUILD/tidy" -name '*.err' -delete
+find "$BUILD/tidy" -type f -mtime +7 -delete
+jq -j '.[] | .command, "\u0000", .directory, "\u0000", .file, "\u0000"' \
+	"$BUILD/compile_commands.json" | xargs -0 -r -n 3 -P 2 "$0" --one "$BUILD"
