@@ -153,7 +153,13 @@ int unit_message_error(sd_bus_message *m)
 {
 	const sd_bus_error *e = sd_bus_message_get_error(m);
 
-	return e ? unit_error_to_errno(e) : 0;
+	if (e == NULL)
+		return 0;
+	/* When the connection ends, libsystemd answers what is open with the same error as after a
+	 * timeout. */
+	if (sd_bus_is_open(sd_bus_message_get_bus(m)) <= 0)
+		return -ENOTCONN;
+	return unit_error_to_errno(e);
 }
 
 int unit_message_read_u64(sd_bus_message *m, uint64_t *ret)

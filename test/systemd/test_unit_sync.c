@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The calls that wait, against a scripted PID 1 in a child process; and the drop-in files. */
+#include "peer.h"
+#include "systemd/unit_sync.h"
+#include "test/check.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void serve(const char *path, bool silent, int ready)
+{
+	struct peer p;
+	sd_event *event = NULL;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (sd_event_new(&event) < 0 || peer_open(&p, event, path) < 0)
+		_exit(1);
+	peer_add(&p, "web.service", "active")->props.mem_max = 5 * MIB;
+	p.set_silent = silent;
+	if (write(ready, "", 1) != 1)
+		_exit(1);
+	sd_event_loop(event);
+	_exit(0);
+}
+
+static pid_t start_peer(const char *path, bool silent)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	CHECK_EQ(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0)
+		serve(path, silent, ready[1]);
+	close(ready[1]);
+	CHECK_EQ(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+static void stop_peer(pid_t pid, const char *path)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	unlink(path);
+}
+
+static void test_calls(const char *dir)
+{
+	char path[128];
+	struct unit_address at = {.private_socket = path, .system_socket = "/nonexistent/bus"};
+	struct unit_props p = {0}, want = {300000, UINT64_MAX, 9 * MIB, UINT64_MAX};
+	pid_t pid;
+
+	snprintf(path, sizeof path, "%s/pid1", dir);
+	CHECK_EQ(unit_get_now(&at, "web.service", USEC_PER_SEC, &p), -ENOENT);
+	pid = start_peer(path, false);
+	CHECK_EQ(unit_get_now(&at, "web.service", 5 * USEC_PER_SEC, &p), 0);
+	CHECK_EQ(p.mem_max, 5 * MIB);
+	CHECK(p.cpu_quota_per_sec_usec == UINT64_MAX);
+	CHECK_EQ(unit_set_now(&at, "web.service", &want, UNIT_PROP_ALL, 5 * USEC_PER_SEC), 0);
+	CHECK_EQ(unit_get_now(&at, "web.service", 5 * USEC_PER_SEC, &p), 0);
+	CHECK(unit_props_equal(&p, &want, UNIT_PROP_ALL));
+	p.mem_max = 77;
+	CHECK(unit_get_now(&at, "none.service", 5 * USEC_PER_SEC, &p) < 0);
+	CHECK_EQ(p.mem_max, 77);
+	CHECK_EQ(unit_get_now(&at, "web.timer", USEC_PER_SEC, &p), -EINVAL);
+	CHECK_EQ(unit_set_now(&at, "a/b.service", &p, UNIT_PROP_ALL, USEC_PER_SEC), -EINVAL);
+	stop_peer(pid, path);
+
+	pid = start_peer(path, true);
+	CHECK_EQ(unit_set_now(&at, "web.service", &want, UNIT_PROP_ALL, USEC_PER_SEC / 5),
+		 -ETIMEDOUT);
+	stop_peer(pid, path);
+}
+
+static void make(const char *root, const char *path)
+{
+	char full[512];
+	int fd;
+
+	snprintf(full, sizeof full, "%s/%s", root, path);
+	for (char *c = full + strlen(root) + 1; *c; c++)
+		if (*c == '/') {
+			*c = '\0';
+			mkdir(full, 0755);
+			*c = '/';
+		}
+	fd = open(full, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+	CHECK(fd >= 0);
+	close(fd);
+}
+
+static bool exists(const char *root, const char *path)
+{
+	char full[512];
+
+	snprintf(full, sizeof full, "%s/%s", root, path);
+	return access(full, F_OK) == 0;
+}
+
+#define CONTROL   "run/systemd/system.control/"
+#define TRANSIENT "run/systemd/transient/"
+
+static void test_dropins(const char *root)
+{
+	char full[512];
+	uint32_t found = 99;
+
+	CHECK_EQ(unit_dropin_find(root, "web.service", &found), 0);
+	CHECK_EQ(found, 0);
+	CHECK_EQ(unit_dropin_remove(root, "web.service", UNIT_PROP_ALL), 0);
+	make(root, CONTROL "web.service.d/50-MemoryMax.conf");
+	make(root, CONTROL "web.service.d/50-CPUQuotaPeriodSec.conf");
+	make(root, CONTROL "web.service.d/50-CPUQuota.conf");
+	make(root, CONTROL "web.service.d/50-CPUWeight.conf");
+	make(root, TRANSIENT "run-1.scope.d/50-MemoryHigh.conf");
+	make(root, CONTROL "other.service.d/50-MemoryMax.conf");
+	CHECK_EQ(unit_dropin_find(root, "web.service", &found), 0);
+	CHECK_EQ(found, UNIT_PROP_MEM_MAX | UNIT_PROP_CPU_QUOTA);
+	CHECK_EQ(unit_dropin_find(root, "run-1.scope", &found), 0);
+	CHECK_EQ(found, UNIT_PROP_MEM_HIGH);
+
+	CHECK_EQ(unit_dropin_remove(root, "web.service", UNIT_PROP_CPU_QUOTA), 0);
+	CHECK(!exists(root, CONTROL "web.service.d/50-CPUQuota.conf"));
+	CHECK(!exists(root, CONTROL "web.service.d/50-CPUQuotaPeriodSec.conf"));
+	CHECK(exists(root, CONTROL "web.service.d/50-MemoryMax.conf"));
+	/* what another wrote stays, and so does its folder */
+	CHECK_EQ(unit_dropin_remove(root, "web.service", UNIT_PROP_ALL), 0);
+	CHECK(!exists(root, CONTROL "web.service.d/50-MemoryMax.conf"));
+	CHECK(exists(root, CONTROL "web.service.d/50-CPUWeight.conf"));
+	CHECK(exists(root, CONTROL "other.service.d/50-MemoryMax.conf"));
+	CHECK_EQ(unit_dropin_remove(root, "run-1.scope", UNIT_PROP_ALL), 0);
+	CHECK(!exists(root, TRANSIENT "run-1.scope.d"));
+
+	/* a link in the folder's place is not followed */
+	snprintf(full, sizeof full, "%s/%slink.service.d", root, CONTROL);
+	CHECK_EQ(symlink("other.service.d", full), 0);
+	CHECK(unit_dropin_find(root, "link.service", &found) < 0);
+	CHECK(unit_dropin_remove(root, "link.service", UNIT_PROP_ALL) < 0);
+	CHECK(exists(root, CONTROL "other.service.d/50-MemoryMax.conf"));
+	CHECK_EQ(unit_dropin_find(root, "../other.service", &found), -EINVAL);
+	CHECK_EQ(unit_dropin_remove(root, "../other.service", UNIT_PROP_ALL), -EINVAL);
+}
+
+int main(void)
+{
+	char dir[] = "/tmp/unit-sync-XXXXXX";
+	char clean[64];
+
+	CHECK(mkdtemp(dir) != NULL);
+	test_calls(dir);
+	test_dropins(dir);
+	snprintf(clean, sizeof clean, "rm -rf %s", dir);
+	CHECK_EQ(system(clean), 0);
+	return check_result();
+}
