@@ -14,8 +14,8 @@ const struct state_kind baseline_state = {"baseline", 1, 16 * MIB};
 static const struct record_field fields[] = {
 	FIELD("key",              RECORD_NAME,  key,                          0),
 	FIELD("cpu_quota_usec",   RECORD_LIMIT, limits.cpu_quota_usec,        0),
-	FIELD("cpu_period_usec",  RECORD_U64,   limits.cpu_period_usec,       0),
-	FIELD("cpu_burst_usec",   RECORD_U64,   limits.cpu_burst_usec,        0),
+	FIELD("cpu_period_usec",  RECORD_U64,   limits.cpu_period_usec,       1000000),
+	FIELD("cpu_burst_usec",   RECORD_U64,   limits.cpu_burst_usec,        UINT64_MAX),
 	FIELD("mem_max",          RECORD_LIMIT, limits.mem_max,               0),
 	FIELD("mem_high",         RECORD_LIMIT, limits.mem_high,              0),
 	FIELD("prop_cpu_quota",   RECORD_LIMIT, props.cpu_quota_per_sec_usec, 0),
@@ -27,8 +27,8 @@ static const struct record_field fields[] = {
 	FIELD("high",             RECORD_U32,   high,                         BASELINE_HIGH_COUNT - 1),
 	FIELD("high_before",      RECORD_LIMIT, high_before,                  0),
 	FIELD("invocation",       RECORD_ID,    invocation_id,                0),
-	FIELD("inode",            RECORD_U64,   cgroup_inode,                 0),
-	FIELD("saved",            RECORD_U64,   saved_realtime_usec,          0),
+	FIELD("inode",            RECORD_U64,   cgroup_inode,                 UINT64_MAX),
+	FIELD("saved",            RECORD_U64,   saved_realtime_usec,          UINT64_MAX),
 };
 /* clang-format on */
 

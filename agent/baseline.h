@@ -8,7 +8,7 @@
 #include "agent/record.h"
 #include "agent/state_file.h"
 #include "policy/limits.h"
-#include "systemd/unit.h"
+#include "systemd/unit_props.h"
 
 /* Whether memory.high is, just now, not what the owner wants it to be. */
 enum baseline_high {

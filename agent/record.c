@@ -104,10 +104,25 @@ static int read_limit(struct cursor *c, uint64_t *ret)
 	return read_number(c, LIMIT_MAX - 1, ret);
 }
 
-static int read_u32(struct cursor *c, uint32_t max, uint32_t *ret)
+static int read_i64(struct cursor *c, int64_t *ret)
+{
+	bool negative = c->p < c->end && *c->p == '-';
+	uint64_t n;
+	int r;
+
+	if (negative)
+		c->p++;
+	r = read_number(c, (uint64_t)INT64_MAX + negative, &n);
+	if (r < 0 || (negative && n == 0))
+		return -EBADMSG;
+	*ret = negative ? (int64_t)(0 - n) : (int64_t)n;
+	return 0;
+}
+
+static int read_u32(struct cursor *c, uint64_t max, uint32_t *ret)
 {
 	uint64_t n;
-	int r = read_number(c, max, &n);
+	int r = read_number(c, MIN(max, (uint64_t)UINT32_MAX), &n);
 
 	if (r == 0)
 		*ret = (uint32_t)n;
@@ -119,10 +134,10 @@ static int read_double(struct cursor *c, double *ret)
 	uint64_t bits = 0;
 	double value;
 
-	if (c->end - c->p != 16)
+	if (c->end - c->p < 16)
 		return -EBADMSG;
-	for (; c->p < c->end; c->p++) {
-		int digit = hex_digit(*c->p, "0123456789abcdef");
+	for (int i = 0; i < 16; i++) {
+		int digit = hex_digit(*c->p++, "0123456789abcdef");
 
 		if (digit < 0)
 			return -EBADMSG;
@@ -160,22 +175,23 @@ static int read_id(struct cursor *c, char *ret)
 	return 0;
 }
 
-static void write_weights(FILE *f, const uint32_t *weights, uint32_t count)
+static void write_weights(FILE *f, const double *weights, uint64_t count)
 {
 	const char *separator = "";
 
-	for (uint32_t i = 0; i < count; i++)
+	for (uint64_t i = 0; i < count; i++)
 		if (weights[i] > 0) {
-			fprintf(f, "%s%u:%u", separator, i, weights[i]);
+			fprintf(f, "%s%" PRIu64 ":", separator, i);
+			write_double(f, weights[i]);
 			separator = ",";
 		}
 	if (*separator == '\0')
 		putc('-', f);
 }
 
-static int read_weights(struct cursor *c, uint32_t count, uint32_t *weights)
+static int read_weights(struct cursor *c, uint64_t count, double *weights)
 {
-	uint64_t index, weight, next = 0;
+	uint64_t index, next = 0;
 
 	if (c->end - c->p == 1 && *c->p == '-') {
 		c->p++;
@@ -183,9 +199,8 @@ static int read_weights(struct cursor *c, uint32_t count, uint32_t *weights)
 	}
 	for (;;) {
 		if (read_number(c, count - 1, &index) < 0 || index < next || c->p == c->end ||
-		    *c->p++ != ':' || read_number(c, UINT32_MAX, &weight) < 0 || weight == 0)
+		    *c->p++ != ':' || read_double(c, &weights[index]) < 0 || weights[index] == 0)
 			return -EBADMSG;
-		weights[index] = (uint32_t)weight;
 		next = index + 1;
 		if (c->p == c->end)
 			return 0;
@@ -209,6 +224,9 @@ static void write_value(FILE *out, const struct record_field *f, const void *val
 		else
 			fprintf(out, "%" PRIu64, *(const uint64_t *)value);
 		break;
+	case RECORD_I64:
+		fprintf(out, "%" PRId64, *(const int64_t *)value);
+		break;
 	case RECORD_U32:
 		fprintf(out, "%" PRIu32, *(const uint32_t *)value);
 		break;
@@ -230,9 +248,11 @@ static int read_value(struct cursor *c, const struct record_field *f, void *valu
 	case RECORD_NAME:
 		return read_name(c, value);
 	case RECORD_U64:
-		return read_number(c, UINT64_MAX, value);
+		return read_number(c, f->max, value);
 	case RECORD_LIMIT:
 		return read_limit(c, value);
+	case RECORD_I64:
+		return read_i64(c, value);
 	case RECORD_U32:
 		return read_u32(c, f->max, value);
 	case RECORD_DOUBLE:

@@ -16,19 +16,21 @@
 
 enum record_type {
 	RECORD_NAME,    /* char *, owned, not empty; all but plain printable bytes as %XX */
-	RECORD_U64,     /* uint64_t */
+	RECORD_U64,     /* uint64_t up to max */
 	RECORD_LIMIT,   /* uint64_t, LIMIT_MAX as "max" */
+	RECORD_I64,     /* int64_t */
 	RECORD_U32,     /* uint32_t up to max */
 	RECORD_DOUBLE,  /* double, finite, not negative: the 16 hex digits of its bits */
 	RECORD_ID,      /* char[RECORD_ID_SIZE], lower case hex digits */
-	RECORD_WEIGHTS, /* uint32_t[max]: "index:weight,..." ascending without zeros, "-" if none */
+	RECORD_WEIGHTS, /* double[max], finite: "index:bits,..." ascending without zeros, "-" if
+			   none */
 };
 
 struct record_field {
 	const char *name;
 	enum record_type type;
 	size_t offset;
-	uint32_t max;
+	uint64_t max; /* the largest number, or the length of an array */
 };
 
 struct record_layout {
