@@ -46,6 +46,9 @@ struct cg {
  */
 int cg_file_read(struct cg *c, enum cg_file file, char *buf);
 
+/* Parses the content of a file into the fields it is read for, and sets their bits. */
+int cg_file_fill(enum cg_file file, const char *text, size_t len, struct usage *u);
+
 /* 0 while the cgroup exists, -ENODEV once it is removed. */
 int cg_alive(const struct cg *c);
 

@@ -122,6 +122,11 @@ static const struct source {
 };
 // clang-format on
 
+int cg_file_fill(enum cg_file file, const char *text, size_t len, struct usage *u)
+{
+	return sources[file].fill(text, len, u);
+}
+
 int cg_read(struct cg *c, uint32_t want, struct usage *ret)
 {
 	struct usage u = {
@@ -138,7 +143,7 @@ int cg_read(struct cg *c, uint32_t want, struct usage *ret)
 		if (r == -ENOENT)
 			continue;
 		if (r >= 0)
-			r = sources[file].fill(text, (size_t)r, &u);
+			r = cg_file_fill(file, text, (size_t)r, &u);
 		if (r < 0)
 			return r;
 	}

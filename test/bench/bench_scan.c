@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Cost of reading one cgroup, three ways over the same files in the same run: the reader's kept
+ * descriptors, open + read + close by path, and libcgroup. One JSON line per figure, microseconds
+ * per cgroup: the best of several passes over all cgroups, the ways taking turns.
+ *
+ * libcgroup reads a group as a whole (cgroup_get_cgroup), then its values are asked for by name. A
+ * file that is not among them, because its controller is bound to another hierarchy, is read by
+ * name (cgroup_read_value_begin). scan_libcgroup_value reads every file that second way.
+ *
+ * Makes its own cgroups below the cgroup2 mount and removes them: needs root.
+ */
+#include "cgroup/discover.h"
+#include "cgroup/group.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <libcgroup.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define PASSES    30
+#define COUNT_MAX 2000
+/* Bits of all files. */
+#define WANT_ALL ((USAGE_MEM_LIMIT << 1) - 1)
+
+struct bench {
+	char root[CG_MOUNT_BYTES];        /* of the cgroup2 tree */
+	char top[64];                     /* own folder in it */
+	char folder[CG_MOUNT_BYTES + 64]; /* both */
+	char controller[FILENAME_MAX];    /* one that libcgroup finds the tree by */
+	uint32_t count;
+	uint32_t files; /* bit per enum cg_file: exists */
+	struct cg **cgroups;
+};
+
+typedef int (*scan_fn)(const struct bench *b, uint32_t index);
+
+/* Everything read is added up here, so that no work can be left out. */
+static volatile uint64_t sink;
+
+static double now_usec(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static int scan_kept_fd(const struct bench *b, uint32_t index)
+{
+	struct usage u;
+	int r = cg_read(b->cgroups[index], WANT_ALL, &u);
+
+	sink += u.cpu_usage_usec;
+	return r;
+}
+
+static int read_by_path(const struct bench *b, uint32_t index, enum cg_file file, struct usage *u)
+{
+	char path[PATH_MAX], text[CG_TEXT_BYTES];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof path, "%s/%u/%s", b->folder, index, cg_file_names[file]);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof text);
+	close(fd);
+	return n < 0 ? -EIO : cg_file_fill(file, text, (size_t)n, u);
+}
+
+static int scan_open_read_close(const struct bench *b, uint32_t index)
+{
+	struct usage u = {0};
+	int r = 0;
+
+	for (enum cg_file file = 0; file < CG_FILE_COUNT && r == 0; file++)
+		if (b->files & 1u << file)
+			r = read_by_path(b, index, file, &u);
+	sink += u.cpu_usage_usec;
+	return r;
+}
+
+static int read_by_libcgroup(const struct bench *b, const char *group, enum cg_file file,
+			     struct usage *u)
+{
+	char text[CG_TEXT_BYTES], part[CG_TEXT_BYTES];
+	void *handle = NULL;
+	size_t len = 0;
+	int r;
+
+	/* One line at a time, without its newline. */
+	r = cgroup_read_value_begin(b->controller, group, (char *)cg_file_names[file], &handle,
+				    part, sizeof part);
+	while (r == 0 && len < sizeof text) {
+		part[strcspn(part, "\n")] = '\0';
+		len += (size_t)snprintf(text + len, sizeof text - len, "%s\n", part);
+		r = cgroup_read_value_next(&handle, part, sizeof part);
+	}
+	cgroup_read_value_end(&handle);
+	if (r != ECGEOF || len >= sizeof text)
+		return -EIO;
+	return cg_file_fill(file, text, len, u);
+}
+
+static int scan_libcgroup_value(const struct bench *b, uint32_t index)
+{
+	struct usage u = {0};
+	char group[96];
+	int r = 0;
+
+	snprintf(group, sizeof group, "%s/%u", b->top, index);
+	for (enum cg_file file = 0; file < CG_FILE_COUNT && r == 0; file++)
+		if (b->files & 1u << file)
+			r = read_by_libcgroup(b, group, file, &u);
+	sink += u.cpu_usage_usec;
+	return r;
+}
+
+/* Value of a file in a group that was read as a whole; NULL: not among its values. */
+static char *value_of(struct cgroup *group, enum cg_file file)
+{
+	const char *name = cg_file_names[file];
+	struct cgroup_controller *controller;
+	char prefix[16], *value = NULL;
+
+	snprintf(prefix, sizeof prefix, "%.*s", (int)strcspn(name, "."), name);
+	controller = cgroup_get_controller(group, prefix);
+	if (controller == NULL || cgroup_get_value_string(controller, name, &value) != 0)
+		return NULL;
+	return value;
+}
+
+/* libcgroup cuts the last newline off. */
+static int fill_value(enum cg_file file, const char *value, struct usage *u)
+{
+	char text[CG_TEXT_BYTES];
+	int len = snprintf(text, sizeof text, "%s\n", value);
+
+	return cg_file_fill(file, text, (size_t)len, u);
+}
+
+static int scan_libcgroup(const struct bench *b, uint32_t index)
+{
+	struct usage u = {0};
+	struct cgroup *group;
+	char name[96];
+	int r;
+
+	snprintf(name, sizeof name, "%s/%u", b->top, index);
+	group = cgroup_new_cgroup(name);
+	r = group == NULL ? -ENOMEM : cgroup_get_cgroup(group) == 0 ? 0 : -EIO;
+	for (enum cg_file file = 0; file < CG_FILE_COUNT && r == 0; file++) {
+		OWN(drop_free) char *value = NULL;
+
+		if (!(b->files & 1u << file))
+			continue;
+		value = value_of(group, file);
+		r = value == NULL ? read_by_libcgroup(b, name, file, &u)
+				  : fill_value(file, value, &u);
+	}
+	cgroup_free(&group);
+	sink += u.cpu_usage_usec;
+	return r;
+}
+
+static const struct {
+	const char *name;
+	scan_fn scan;
+} ways[] = {
+	{"scan_kept_fd", scan_kept_fd},
+	{"scan_open_read_close", scan_open_read_close},
+	{"scan_libcgroup", scan_libcgroup},
+	{"scan_libcgroup_value", scan_libcgroup_value},
+};
+
+static int run_pass(const struct bench *b, scan_fn scan, double *ret_usec)
+{
+	double begin = now_usec();
+
+	for (uint32_t i = 0; i < b->count; i++) {
+		int r = scan(b, i);
+
+		if (r < 0)
+			return r;
+	}
+	*ret_usec = (now_usec() - begin) / b->count;
+	return 0;
+}
+
+static int run(const struct bench *b)
+{
+	double best[ARRAY_SIZE(ways)], usec = 0;
+
+	for (int pass = 0; pass < PASSES; pass++)
+		for (size_t w = 0; w < ARRAY_SIZE(ways); w++) {
+			int r = run_pass(b, ways[w].scan, &usec);
+
+			if (r < 0) {
+				fprintf(stderr, "%s: %s\n", ways[w].name, strerror(-r));
+				return r;
+			}
+			if (pass == 0 || usec < best[w])
+				best[w] = usec;
+		}
+	for (size_t w = 0; w < ARRAY_SIZE(ways); w++)
+		printf("{\"name\":\"%s\",\"value\":%.3f,\"unit\":\"us/cgroup\"}\n", ways[w].name,
+		       best[w]);
+	for (size_t w = 1; w < ARRAY_SIZE(ways); w++)
+		printf("{\"name\":\"%s_ratio\",\"value\":%.2f,\"unit\":\"x\"}\n", ways[w].name,
+		       best[w] / best[0]);
+	return 0;
+}
+
+/* Any controller of the version 2 tree will do: libcgroup knows the tree by it. */
+static int find_controller(struct bench *b)
+{
+	struct cgroup_mount_point m;
+	void *handle = NULL;
+	int r;
+
+	for (r = cgroup_get_controller_begin(&handle, &m); r == 0;
+	     r = cgroup_get_controller_next(&handle, &m))
+		if (strcmp(m.path, b->root) == 0) {
+			snprintf(b->controller, sizeof b->controller, "%s", m.name);
+			break;
+		}
+	cgroup_get_controller_end(&handle);
+	return b->controller[0] == '\0' ? -ENOENT : 0;
+}
+
+/* Children get the controllers that the root hands down. */
+static void enable_controllers(const struct bench *b)
+{
+	static const char *const words[] = {"+cpu", "+memory"};
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof path, "%s/cgroup.subtree_control", b->folder);
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		OWN(drop_fd) int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+		/* Refused where the controller is not there: then its files are not, either. */
+		if (fd >= 0 && write(fd, words[i], strlen(words[i])) < 0)
+			fprintf(stderr, "without %s\n", words[i] + 1);
+	}
+}
+
+static int open_child(struct bench *b, int root, uint32_t index)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof path, "%s/%u", b->folder, index);
+	if (mkdir(path, 0755) < 0)
+		return -errno;
+	snprintf(path, sizeof path, "%s/%u", b->top, index);
+	return cg_open(root, path, &b->cgroups[index]);
+}
+
+static void list_files(struct bench *b)
+{
+	fprintf(stderr, "files:");
+	for (enum cg_file file = 0; file < CG_FILE_COUNT; file++)
+		if (faccessat(cg_dirfd(b->cgroups[0]), cg_file_names[file], R_OK, 0) == 0) {
+			b->files |= 1u << file;
+			fprintf(stderr, " %s", cg_file_names[file]);
+		}
+	fprintf(stderr, "\n");
+}
+
+static int set_up(struct bench *b)
+{
+	OWN(drop_fd) int root = open(b->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct rlimit files;
+	int r = 0;
+
+	if (root < 0 || mkdir(b->folder, 0755) < 0)
+		return -errno;
+	enable_controllers(b);
+	/* One descriptor per cgroup and file, and some for everybody else. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+	b->cgroups = calloc(b->count, sizeof *b->cgroups);
+	if (b->cgroups == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < b->count && r == 0; i++)
+		r = open_child(b, root, i);
+	if (r == 0)
+		list_files(b);
+	return r;
+}
+
+static void tear_down(struct bench *b)
+{
+	char path[PATH_MAX];
+
+	for (uint32_t i = 0; b->cgroups != NULL && i < b->count; i++) {
+		cg_close(b->cgroups[i]);
+		snprintf(path, sizeof path, "%s/%u", b->folder, i);
+		(void)rmdir(path);
+	}
+	free(b->cgroups);
+	(void)rmdir(b->folder);
+}
+
+int main(int argc, char **argv)
+{
+	struct bench b = {.count = 100};
+	struct cg_host host;
+	int r;
+
+	if (argc == 3 && strcmp(argv[1], "--count") == 0)
+		b.count = (uint32_t)strtoul(argv[2], NULL, 10);
+	if ((argc != 1 && argc != 3) || b.count == 0 || b.count > COUNT_MAX) {
+		fprintf(stderr, "usage: %s [--count 1..%d]\n", argv[0], COUNT_MAX);
+		return 2;
+	}
+	r = cg_discover(NULL, false, &host);
+	if (r < 0 || host.mount[0] == '\0') {
+		fprintf(stderr, "no cgroup2 mount here\n");
+		return 1;
+	}
+	snprintf(b.root, sizeof b.root, "%s", host.mount);
+	snprintf(b.top, sizeof b.top, "vscaled-bench-%d", (int)getpid());
+	snprintf(b.folder, sizeof b.folder, "%s/%s", b.root, b.top);
+	r = find_controller(&b);
+	if (r == 0)
+		r = set_up(&b);
+	if (r == 0)
+		r = run(&b);
+	tear_down(&b);
+	if (r < 0)
+		fprintf(stderr, "bench_scan: %s\n", strerror(-r));
+	return r < 0;
+}
