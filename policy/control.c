@@ -117,6 +117,17 @@ void control_decide(struct control *c, enum resource r, uint64_t to, enum reason
 	};
 }
 
+static void observe_history(struct control *c, const struct usage *u,
+			    const struct control_context *x)
+{
+	const struct tuning_history *t = &x->tuning->history;
+
+	if (t->algorithm == ALGORITHM_VPA)
+		history_vpa_observe(&c->history, t, &c->rates, mem_working_set(u), x->now_real);
+	else
+		history_add_cpu(&c->history, &c->rates, x->now_real);
+}
+
 void control_observe(struct control *c, const struct usage *u, const struct control_context *x)
 {
 	struct usage prev = c->last;
@@ -135,7 +146,7 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
 	}
 	if (!first && x->now > c->last_at &&
 	    cpu_rates_between(&prev, u, x->now - c->last_at, x->node_milli, &c->rates) == 0)
-		history_add_cpu(&c->history, &c->rates, x->now_real);
+		observe_history(c, u, x);
 	control_observe_mem(c, first ? NULL : &prev, x);
 	c->last_at = x->now;
 	control_observe_cpu(c, u, x);
@@ -244,4 +255,14 @@ void control_reassert(struct control *c, const struct limits *kernel, enum resou
 	if (c->mem.trial.phase == MEM_IDLE)
 		control_plan_mem(c, x, KNOB_MEM_HIGH, control_mem_high(c, res->limit),
 				 REASON_DRIFT);
+}
+
+void control_shift_clock(struct control *c, int64_t step_usec)
+{
+	struct shrink_floor *floors[] = {&c->cpu.floor, &c->mem.floor};
+
+	history_shift(&c->history, step_usec);
+	for (size_t i = 0; i < ARRAY_SIZE(floors); i++)
+		if (floors[i]->value != 0)
+			floors[i]->since_real += (usec_t)step_usec;
 }

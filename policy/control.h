@@ -103,6 +103,9 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 void control_reassert(struct control *c, const struct limits *kernel, enum resource r,
 		      const struct control_context *x);
 
+/* The wall clock was set: every record moves along, so that ages stay what they are. */
+void control_shift_clock(struct control *c, int64_t step_usec);
+
 /* memory.max to hand to a writer that lags, never below what we hold. */
 uint64_t control_mem_property(const struct control *c, const struct tuning *t);
 /* memory.high outside of trials, in proportion to the original one. */

@@ -127,7 +127,10 @@ static uint64_t oom_wish(struct control *c, const struct usage *prev,
 	/* The victim's memory is gone already: what was used stood at most at the limit. */
 	use = MAX(prev->mem_current, MIN(c->last.mem_peak, c->kernel.mem_max));
 	record = mem_oom_record(&x->tuning->memory, use);
-	history_add_memory(&c->history, &x->tuning->history, record, true, x->now_real);
+	if (x->tuning->history.algorithm == ALGORITHM_VPA)
+		history_vpa_oom(&c->history, &x->tuning->history, c->kernel.mem_max, x->now_real);
+	else
+		history_add_memory(&c->history, &x->tuning->history, record, true, x->now_real);
 	return record;
 }
 
@@ -159,8 +162,9 @@ void control_observe_mem(struct control *c, const struct usage *prev,
 	if ((c->last.have & MEM_USAGE) != MEM_USAGE)
 		return;
 	mem_observe(&x->tuning->memory, &c->mem, prev, &c->last, x->now);
-	history_add_memory(&c->history, &x->tuning->history, need(prev, &c->last), false,
-			   x->now_real);
+	if (x->tuning->history.algorithm == ALGORITHM_DEFAULT)
+		history_add_memory(&c->history, &x->tuning->history, need(prev, &c->last), false,
+				   x->now_real);
 	wish = oom_wish(c, prev, x);
 	if (control_blocked(c, RESOURCE_MEMORY) != HOLD_NONE || c->rule.mode != MODE_AUTO ||
 	    c->kernel.mem_max == LIMIT_MAX)

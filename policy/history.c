@@ -108,6 +108,10 @@ void history_recommend(const struct history *h, const struct tuning_history *t,
 	uint64_t margin = 1000 + t->margin_permille;
 	struct recommendation r = {.confidence_permille = permille};
 
+	if (t->algorithm == ALGORITHM_VPA) {
+		history_vpa_recommend(h, t, ret);
+		return;
+	}
 	if (!histogram_empty(&h->cpu)) {
 		struct range_of *cpu = &r.resource[RESOURCE_CPU];
 
@@ -124,4 +128,22 @@ void history_recommend(const struct history *h, const struct tuning_history *t,
 			scale_permille(percentile(&h->memory, t->peak_permille, 0, 1.0), margin);
 	}
 	*ret = r;
+}
+
+static usec_t shifted(usec_t at, int64_t step_usec)
+{
+	int64_t moved = (int64_t)at + step_usec;
+
+	/* 0 means never: neither made nor left by a shift. */
+	return at == 0 ? 0 : (usec_t)MAX(moved, (int64_t)1);
+}
+
+void history_shift(struct history *h, int64_t step_usec)
+{
+	h->cpu.reference_usec += step_usec;
+	h->memory.reference_usec += step_usec;
+	h->first_real = shifted(h->first_real, step_usec);
+	h->last_real = shifted(h->last_real, step_usec);
+	h->window_end_real = shifted(h->window_end_real, step_usec);
+	h->vpa.last_memory_real = shifted(h->vpa.last_memory_real, step_usec);
 }

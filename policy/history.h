@@ -13,6 +13,13 @@
 #include "policy/histogram.h"
 #include "policy/profile.h"
 
+/* algorithm vpa: what is gathered for VPA's one sample a minute. Not kept on disk. */
+struct vpa_minute {
+	usec_t span_usec;
+	uint64_t used_usec;
+	usec_t last_memory_real;
+};
+
 struct history {
 	struct histogram cpu;    /* cores */
 	struct histogram memory; /* bytes */
@@ -23,6 +30,7 @@ struct history {
 	usec_t window_end_real; /* of the open memory window; 0: none */
 	uint64_t window_peak;   /* bytes */
 	uint64_t window_oom;    /* bytes: record of an OOM kill in it */
+	struct vpa_minute vpa;
 };
 
 struct range_of {
@@ -47,3 +55,13 @@ void history_add_memory(struct history *h, const struct tuning_history *t, uint6
 uint32_t history_confidence_permille(const struct history *h, const struct tuning_history *t);
 void history_recommend(const struct history *h, const struct tuning_history *t,
 		       struct recommendation *ret);
+/* Moves every time in it by step_usec: the wall clock was set, ages stay what they are. */
+void history_shift(struct history *h, int64_t step_usec);
+
+/* algorithm vpa (history_vpa.c): once a minute, the average CPU and the memory of that moment. */
+void history_vpa_observe(struct history *h, const struct tuning_history *t,
+			 const struct cpu_rates *r, uint64_t memory_bytes, usec_t now_real);
+void history_vpa_oom(struct history *h, const struct tuning_history *t, uint64_t request_bytes,
+		     usec_t now_real);
+void history_vpa_recommend(const struct history *h, const struct tuning_history *t,
+			   struct recommendation *ret);
