@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/ctl/client.h"
+#include <curl/curl.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* 10,000 units with 3 KiB each. */
+#define ANSWER_MAX (32 * MIB)
+/* A restore waits for systemd, which may take tens of seconds when it is busy. */
+#define ANSWER_TIMEOUT_SEC 120L
+
+struct buffer {
+	char *text;
+	size_t size;
+};
+
+struct status_exit {
+	long status;
+	int code;
+};
+
+static void drop_curl(CURL **c)
+{
+	curl_easy_cleanup(*c);
+}
+
+static void drop_headers(struct curl_slist **l)
+{
+	curl_slist_free_all(*l);
+}
+
+static void drop_buffer(struct buffer *b)
+{
+	free(b->text);
+}
+
+int client_probe(const char *socket_path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd, r;
+
+	if (strlen(socket_path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, socket_path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	r = connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+	close(fd);
+	/* A full queue is somebody who listens. */
+	return r == -EAGAIN ? 0 : r;
+}
+
+bool client_no_daemon(int error)
+{
+	return error == -ENOENT || error == -ECONNREFUSED;
+}
+
+static int say_unreachable(const struct ctl *c, int error)
+{
+	if (client_no_daemon(error))
+		return ctl_fail(c, CTL_ERROR,
+				"start it with: systemctl start vscaled; or name its socket with "
+				"--socket; restore, lift and doctor work without it",
+				"vscaled is not running: nobody listens at %s", c->socket);
+	if (error == -EACCES || error == -EPERM)
+		return ctl_fail(c, CTL_ERROR,
+				"run vscalectl as root, or as a member of the socket's group "
+				"(paths.socketGroup in the configuration)",
+				"no permission to use %s", c->socket);
+	return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", c->socket, strerror(-error));
+}
+
+static size_t take_data(char *data, size_t size, size_t count, void *ctx)
+{
+	struct buffer *b = ctx;
+	size_t more = size * count;
+	char *text;
+
+	if (more > ANSWER_MAX - b->size)
+		return 0;
+	text = realloc(b->text, b->size + more + 1);
+	if (!text)
+		return 0;
+	memcpy(text + b->size, data, more);
+	b->text = text;
+	b->size += more;
+	text[b->size] = '\0';
+	return more;
+}
+
+/* The answer ends up on a terminal. */
+static void remove_controls(cJSON *value)
+{
+	cJSON *item;
+
+	for (char *c = cJSON_GetStringValue(value); c && *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	cJSON_ArrayForEach (item, value) {
+		remove_controls(item);
+	}
+}
+
+static int say_refused(const struct ctl *c, long status, const cJSON *answer)
+{
+	static const struct status_exit codes[] = {
+		{404, CTL_NOT_MANAGED}, {503, CTL_TRY_LATER}, {400, CTL_USAGE}};
+	const char *error = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(answer, "error"));
+	const char *hint = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(answer, "hint"));
+	int code = CTL_ERROR;
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+		if (codes[i].status == status)
+			code = codes[i].code;
+	return ctl_fail(c, code, hint, "%s (status %ld)", error ? error : "the daemon refused",
+			status);
+}
+
+static int read_answer(const struct ctl *c, CURL *curl, const struct buffer *b, cJSON **ret)
+{
+	cJSON *answer = b->size ? cJSON_ParseWithLengthOpts(b->text, b->size, NULL, false) : NULL;
+	long status = 0;
+	int r;
+
+	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+	remove_controls(answer);
+	if (status == 200 && answer) {
+		*ret = answer;
+		return CTL_OK;
+	}
+	if (status == 200)
+		r = ctl_fail(c, CTL_ERROR, "vscalectl and vscaled may be of different versions",
+			     "the answer of the daemon is not valid");
+	else
+		r = say_refused(c, status, answer);
+	cJSON_Delete(answer);
+	return r;
+}
+
+static void set_options(CURL *curl, const struct ctl *c, struct buffer *b)
+{
+	curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, c->socket);
+	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
+	curl_easy_setopt(curl, CURLOPT_PROXY, "");
+	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(curl, CURLOPT_TIMEOUT, ANSWER_TIMEOUT_SEC);
+	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_data);
+	curl_easy_setopt(curl, CURLOPT_WRITEDATA, b);
+}
+
+static int perform(const struct ctl *c, CURL *curl, const char *path, const char *body, cJSON **ret)
+{
+	OWN(drop_headers) struct curl_slist *headers = NULL;
+	OWN(drop_buffer) struct buffer b = {0};
+	char url[1024];
+	CURLcode r;
+
+	if ((size_t)snprintf(url, sizeof(url), "http://localhost%s", path) >= sizeof(url))
+		return ctl_fail(c, CTL_USAGE, NULL, "the name is too long");
+	set_options(curl, c, &b);
+	curl_easy_setopt(curl, CURLOPT_URL, url);
+	if (body) {
+		headers = curl_slist_append(NULL, "Content-Type: application/json");
+		curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
+	}
+	r = curl_easy_perform(curl);
+	if (r == CURLE_OPERATION_TIMEDOUT)
+		return ctl_fail(c, CTL_TRY_LATER, "see: journalctl -t vscaled",
+				"the daemon does not answer at %s", c->socket);
+	if (r != CURLE_OK)
+		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", c->socket, curl_easy_strerror(r));
+	return read_answer(c, curl, &b, ret);
+}
+
+int client_call(const struct ctl *c, const char *path, const cJSON *body, cJSON **ret)
+{
+	OWN(drop_curl) CURL *curl = NULL;
+	char *text = NULL;
+	int r = client_probe(c->socket);
+
+	if (r < 0)
+		return say_unreachable(c, r);
+	curl = curl_easy_init();
+	if (body)
+		text = cJSON_PrintUnformatted(body);
+	if (!curl || (body && !text))
+		r = ctl_fail(c, CTL_ERROR, NULL, "out of memory");
+	else
+		r = perform(c, curl, path, text, ret);
+	cJSON_free(text);
+	return r;
+}
+
+int client_call_name(const struct ctl *c, const char *path, const char *name, cJSON **ret)
+{
+	char *escaped = curl_easy_escape(NULL, name, 0);
+	char full[1024];
+	int n = snprintf(full, sizeof(full), "%s%s", path, escaped ? escaped : "");
+
+	curl_free(escaped);
+	if (!escaped || n < 0 || (size_t)n >= sizeof(full))
+		return ctl_fail(c, CTL_USAGE, NULL, "the name is too long");
+	return client_call(c, full, NULL, ret);
+}

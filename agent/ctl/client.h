@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking the daemon over its control socket. */
+#pragma once
+
+#include "agent/ctl/ctl.h"
+
+/*
+ * 0: somebody listens at the socket, else -errno: -ENOENT and -ECONNREFUSED mean that no daemon
+ * runs.
+ */
+int client_probe(const char *socket_path);
+bool client_no_daemon(int error);
+
+/*
+ * Sends a request (body NULL: GET) and reads the answer. CTL_OK: *ret is owned by the caller;
+ * otherwise everything has been said on the error stream.
+ */
+int client_call(const struct ctl *c, const char *path, const cJSON *body, cJSON **ret);
+/* The same for path + the escaped name. */
+int client_call_name(const struct ctl *c, const char *path, const char *name, cJSON **ret);

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/ctl/ctl.h"
+#include "agent/config.h"
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int ctl_version(const struct ctl *c);
+static int ctl_help(const struct ctl *c);
+
+/* clang-format off */
+const struct ctl_command ctl_commands[CTL_COMMAND_COUNT] = {
+	{"status",       "",            "the daemon itself: configuration, state, host, cost",  OPTION_OUTPUT,               0, 0, ctl_status},
+	{"list",         "",            "every unit named in the configuration, one per line",  OPTION_OUTPUT | OPTION_WIDE, 0, 0, ctl_list},
+	{"explain",      "UNIT",        "why a unit has the limits that it has, and what next", OPTION_OUTPUT,               1, 1, ctl_explain},
+	{"pause",        "[UNIT]",      "change nothing any more, of one unit or of all",       0,                           0, 1, ctl_pause},
+	{"resume",       "[UNIT]",      "the opposite of pause",                                0,                           0, 1, ctl_resume},
+	{"restore",      "--all|UNIT",  "put the original limits back, also without a daemon",  OPTION_ALL | OPTION_FORCE | OPTION_OUTPUT, 0, 1, ctl_restore},
+	{"lift",         "",            "put a memory.high back that a dead daemon left low",   0,                           0, 0, ctl_lift},
+	{"doctor",       "",            "what this host lacks, and how to mend it",             OPTION_OUTPUT,               0, 0, ctl_doctor},
+	{"config check", "[FILE]",      "whether a configuration is valid",                     0,                           0, 1, ctl_config_check},
+	{"config show",  "",            "the configuration in effect",                          OPTION_OUTPUT,               0, 0, ctl_config_show},
+	{"version",      "",            "the version of vscalectl",                             0,                           0, 0, ctl_version},
+	{"help",         "",            "this text",                                            0,                           0, 0, ctl_help},
+};
+/* clang-format on */
+
+enum option_value {
+	VALUE_OUTPUT = 'o',
+	VALUE_HELP = 'h',
+	VALUE_ALL = 256,
+	VALUE_FORCE,
+	VALUE_NO_COLOR,
+	VALUE_SOCKET,
+	VALUE_STATE,
+	VALUE_RUNTIME,
+	VALUE_CONFIG,
+	VALUE_CGROUP,
+	VALUE_ROOT,
+	VALUE_VERSION,
+};
+
+struct option_info {
+	struct option option;
+	const char *argument;
+	const char *summary;
+};
+
+/* clang-format off */
+static const struct option_info option_infos[] = {
+	{{"output",            required_argument, NULL, VALUE_OUTPUT},   "FORMAT", "-o: table, wide, json or yaml"},
+	{{"all",               no_argument,       NULL, VALUE_ALL},      "",       "restore every unit"},
+	{{"force",             no_argument,       NULL, VALUE_FORCE},    "",       "restore memory values below what is in use, too"},
+	{{"socket",            required_argument, NULL, VALUE_SOCKET},   "PATH",   "where the daemon listens"},
+	{{"state-directory",   required_argument, NULL, VALUE_STATE},    "DIR",    "where the original limits are kept"},
+	{{"runtime-directory", required_argument, NULL, VALUE_RUNTIME},  "DIR",    "where the lock is"},
+	{{"config",            required_argument, NULL, VALUE_CONFIG},   "FILE",   "the daemon's configuration"},
+	{{"cgroup-root",       required_argument, NULL, VALUE_CGROUP},   "DIR",    "the cgroup v2 tree, when it is not the host's"},
+	{{"root",              required_argument, NULL, VALUE_ROOT},     "DIR",    "the host's file system, seen from a container"},
+	{{"no-color",          no_argument,       NULL, VALUE_NO_COLOR}, "",       "no colours, as with NO_COLOR in the environment"},
+	{{"help",              no_argument,       NULL, VALUE_HELP},     "",       "-h: this text"},
+	{{"version",           no_argument,       NULL, VALUE_VERSION},  "",       "the version of vscalectl"},
+};
+/* clang-format on */
+
+static const char *const output_names[OUTPUT_COUNT] = {
+	[OUTPUT_TABLE] = "table",
+	[OUTPUT_WIDE] = "wide",
+	[OUTPUT_JSON] = "json",
+	[OUTPUT_YAML] = "yaml",
+};
+
+int ctl_fail(const struct ctl *c, int code, const char *hint, const char *format, ...)
+{
+	va_list arguments;
+
+	fputs("vscalectl: ", c->err);
+	va_start(arguments, format);
+	vfprintf(c->err, format, arguments);
+	va_end(arguments);
+	fputc('\n', c->err);
+	if (hint)
+		fprintf(c->err, "  %s\n", hint);
+	return code;
+}
+
+static int ctl_version(const struct ctl *c)
+{
+	fprintf(c->out, "vscalectl %s\n", VSCALED_VERSION);
+	return CTL_OK;
+}
+
+static int ctl_help(const struct ctl *c)
+{
+	char left[64];
+
+	fprintf(c->out, "vscalectl COMMAND [OPTIONS]\n\nCommands\n");
+	for (size_t i = 0; i < CTL_COMMAND_COUNT; i++) {
+		const struct ctl_command *k = &ctl_commands[i];
+
+		snprintf(left, sizeof(left), "%s %s", k->name, k->arguments);
+		fprintf(c->out, "  %-22s %s\n", left, k->summary);
+	}
+	fprintf(c->out, "\nOptions\n");
+	for (size_t i = 0; i < ARRAY_SIZE(option_infos); i++) {
+		const struct option_info *o = &option_infos[i];
+
+		snprintf(left, sizeof(left), "--%s %s", o->option.name, o->argument);
+		fprintf(c->out, "  %-22s %s\n", left, o->summary);
+	}
+	fprintf(c->out, "\nExit status: 0 done, 1 error, 2 usage, 3 not managed, 75 try later.\n"
+			"See vscalectl(1).\n");
+	return CTL_OK;
+}
+
+void ctl_default(struct ctl *ret)
+{
+	const char *no_color = getenv("NO_COLOR");
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	*ret = (struct ctl){
+		.config = CONFIG_PATH,
+		.root = "",
+		.color = isatty(STDOUT_FILENO) && !(no_color && no_color[0]),
+		.now_realtime_usec = (usec_t)now.tv_sec * USEC_PER_SEC + (usec_t)now.tv_nsec / 1000,
+		.out = stdout,
+		.err = stderr,
+	};
+}
+
+static int set_output(struct ctl *c, const char *name)
+{
+	for (int i = 0; i < OUTPUT_COUNT; i++) {
+		if (strcmp(output_names[i], name) == 0) {
+			c->output = (enum ctl_output)i;
+			return CTL_OK;
+		}
+	}
+	return ctl_fail(c, CTL_USAGE, "one of table, wide, json, yaml", "no such format: %s", name);
+}
+
+/* ret_seen collects the options that only some commands take. */
+static int take_option(struct ctl *c, int value, const char *argument, unsigned *ret_seen)
+{
+	const char **const texts[] = {&c->socket, &c->state_directory, &c->runtime_directory,
+				      &c->config, &c->cgroup_root,     &c->root};
+
+	if (value >= VALUE_SOCKET && value <= VALUE_ROOT) {
+		*texts[value - VALUE_SOCKET] = argument;
+		return CTL_OK;
+	}
+	switch (value) {
+	case VALUE_OUTPUT:
+		*ret_seen |= OPTION_OUTPUT;
+		return set_output(c, argument);
+	case VALUE_ALL:
+		*ret_seen |= OPTION_ALL;
+		c->all = true;
+		return CTL_OK;
+	case VALUE_FORCE:
+		*ret_seen |= OPTION_FORCE;
+		c->force = true;
+		return CTL_OK;
+	case VALUE_NO_COLOR:
+		c->color = false;
+		return CTL_OK;
+	case VALUE_HELP:
+		c->help = true;
+		return CTL_OK;
+	case VALUE_VERSION:
+		c->version = true;
+		return CTL_OK;
+	default:
+		return ctl_fail(c, CTL_USAGE, NULL, "see: vscalectl help");
+	}
+}
+
+static int take_options(struct ctl *c, int argc, char **argv, unsigned *ret_seen)
+{
+	struct option options[ARRAY_SIZE(option_infos) + 1] = {0};
+	int value, r = CTL_OK;
+
+	for (size_t i = 0; i < ARRAY_SIZE(option_infos); i++)
+		options[i] = option_infos[i].option;
+	optind = 0;
+	while (r == CTL_OK && (value = getopt_long(argc, argv, "o:h", options, NULL)) != -1)
+		r = take_option(c, value, optarg, ret_seen);
+	c->arguments = argv + optind;
+	c->argument_count = argc - optind;
+	return r;
+}
+
+/* The command whose words come first; they are taken off the arguments. */
+static const struct ctl_command *take_command(struct ctl *c)
+{
+	for (size_t i = 0; i < CTL_COMMAND_COUNT; i++) {
+		const struct ctl_command *k = &ctl_commands[i];
+
+		const char *space = strchr(k->name, ' ');
+		size_t first = space ? (size_t)(space - k->name) : strlen(k->name);
+		int words = space ? 2 : 1;
+
+		if (c->argument_count < words || strlen(c->arguments[0]) != first ||
+		    strncmp(c->arguments[0], k->name, first) != 0 ||
+		    (space && strcmp(c->arguments[1], space + 1) != 0))
+			continue;
+		c->arguments += words;
+		c->argument_count -= words;
+		return k;
+	}
+	return NULL;
+}
+
+/* NULL when the command takes the options and arguments as given. */
+static const char *misuse(const struct ctl *c, const struct ctl_command *k, unsigned seen)
+{
+	if (seen & ~k->options)
+		return "takes no such option";
+	if (c->output == OUTPUT_WIDE && !(k->options & OPTION_WIDE))
+		return "has no wide format";
+	if (c->argument_count < k->argument_min)
+		return "needs an argument";
+	if (c->argument_count > k->argument_max)
+		return "takes fewer arguments";
+	return NULL;
+}
+
+/* Takes over a path that no option has set. */
+static void set_path(const char **path, const char *configured)
+{
+	if (!*path)
+		*path = configured;
+}
+
+/*
+ * What the daemon's configuration says holds for vscalectl too. One that cannot be read or is wrong
+ * says nothing: the daemon that runs has an older one, and restoring must work all the same.
+ */
+static int load_config(const struct ctl *c, struct config *ret)
+{
+	struct config_errors *errors = calloc(1, sizeof(*errors));
+	int r = errors ? config_load_file(c->config, ret, errors) : -ENOMEM;
+
+	free(errors);
+	if (r == 0)
+		return 0;
+	r = config_default(ret);
+	if (r == 0)
+		r = config_set_paths(ret, getenv("STATE_DIRECTORY"), getenv("RUNTIME_DIRECTORY"));
+	return r;
+}
+
+static int run_configured(struct ctl *c, const struct ctl_command *k)
+{
+	struct config config = {0};
+	int r = load_config(c, &config);
+
+	if (r < 0)
+		return ctl_fail(c, CTL_ERROR, NULL, "%s", strerror(-r));
+	set_path(&c->socket, config.paths.socket);
+	set_path(&c->state_directory, config.paths.state_dir);
+	set_path(&c->runtime_directory, config.paths.runtime_dir);
+	c->margin_permille = config.tuning.memory.margin_permille;
+	c->margin_min_bytes = config.tuning.memory.margin_min_bytes;
+	r = k->run(c);
+	config_free(&config);
+	return r;
+}
+
+int ctl_main(struct ctl *c, int argc, char **argv)
+{
+	const struct ctl_command *k;
+	unsigned seen = 0;
+	const char *wrong;
+	int r = take_options(c, argc, argv, &seen);
+
+	if (r != CTL_OK)
+		return r;
+	if (c->help)
+		return ctl_help(c);
+	if (c->version)
+		return ctl_version(c);
+	k = take_command(c);
+	if (!k)
+		return ctl_fail(c, CTL_USAGE, "see: vscalectl help",
+				c->argument_count ? "no such command: %s" : "which command?%.0s",
+				c->argument_count ? c->arguments[0] : "");
+	wrong = misuse(c, k, seen);
+	if (wrong)
+		return ctl_fail(c, CTL_USAGE, "see: vscalectl help", "%s %s", k->name, wrong);
+	r = run_configured(c, k);
+	if (fflush(c->out) != 0 && r == CTL_OK)
+		return ctl_fail(c, CTL_ERROR, NULL, "the output could not be written: %s",
+				strerror(errno));
+	return r;
+}

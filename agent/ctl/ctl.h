@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vscalectl: what the command line said, and the commands. */
+#pragma once
+
+#include "policy/base.h"
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+struct restore_units;
+
+enum ctl_exit {
+	CTL_OK = 0,
+	CTL_ERROR = 1,
+	CTL_USAGE = 2,
+	CTL_NOT_MANAGED = 3,
+	CTL_TRY_LATER = 75, /* EX_TEMPFAIL of sysexits.h */
+};
+
+enum ctl_output { OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_JSON, OUTPUT_YAML, OUTPUT_COUNT };
+
+struct ctl {
+	const char *socket;
+	const char *state_directory;
+	const char *runtime_directory;
+	const char *config;
+	const char *cgroup_root; /* NULL: discovered */
+	const char *root;        /* prefix of every host path that doctor looks at; "" */
+	enum ctl_output output;
+	bool all;
+	bool force;
+	bool color;
+	bool help;
+	bool version;
+	bool trust_cgroup_root;            /* tests: it is a tree of plain files */
+	const struct restore_units *units; /* NULL: the systemd of this host */
+	uint32_t margin_permille;          /* of restore, as configured */
+	uint64_t margin_min_bytes;
+	char **arguments; /* after the command's name */
+	int argument_count;
+	usec_t now_realtime_usec;
+	FILE *out;
+	FILE *err;
+};
+
+struct ctl_command {
+	const char *name; /* one or two words */
+	const char *arguments;
+	const char *summary;
+	unsigned options; /* enum ctl_option_bit that it takes beside the common ones */
+	int argument_min;
+	int argument_max;
+	int (*run)(const struct ctl *c); /* enum ctl_exit */
+};
+
+enum ctl_option_bit {
+	OPTION_ALL = 1 << 0,
+	OPTION_FORCE = 1 << 1,
+	OPTION_OUTPUT = 1 << 2, /* table, json and yaml ... */
+	OPTION_WIDE = 1 << 3,   /* ... and wide */
+};
+
+#define CTL_COMMAND_COUNT 12
+extern const struct ctl_command ctl_commands[CTL_COMMAND_COUNT];
+
+/* The values without any option: streams, clock, the environment's folders. */
+void ctl_default(struct ctl *ret);
+/* Reads the command line on top of c and runs the command. */
+int ctl_main(struct ctl *c, int argc, char **argv);
+
+int ctl_status(const struct ctl *c);
+int ctl_list(const struct ctl *c);
+int ctl_explain(const struct ctl *c);
+int ctl_pause(const struct ctl *c);
+int ctl_resume(const struct ctl *c);
+int ctl_restore(const struct ctl *c);
+int ctl_lift(const struct ctl *c);
+int ctl_doctor(const struct ctl *c);
+int ctl_config_check(const struct ctl *c);
+int ctl_config_show(const struct ctl *c);
+
+/* "vscalectl: ..." on the error stream, and a second line that says what to do (may be NULL).
+ * Returns code. */
+int ctl_fail(const struct ctl *c, int code, const char *hint, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/ctl/doctor.h"
+#include "agent/ctl/json.h"
+#include "agent/ctl/render.h"
+
+const char *const finding_names[FINDING_COUNT] = {
+	[FINDING_OK] = "ok",
+	[FINDING_MISSING] = "missing",
+	[FINDING_WARN] = "warning",
+	[FINDING_SKIPPED] = "skipped",
+};
+
+/* clang-format off */
+const struct doctor_check doctor_checks[DOCTOR_CHECK_COUNT] = {
+	{"cgroup-v2",     check_cgroup_version, "boot with systemd.unified_cgroup_hierarchy=1 on the kernel's command line; Debian 11 and later do so by themselves"},
+	{"controllers",   check_controllers,    "remove cgroup_disable= and cgroup_no_v1= from the kernel's command line, or use a kernel with CONFIG_MEMCG and CONFIG_CFS_BANDWIDTH"},
+	{"enabled",       check_enabled,        "systemctl set-property system.slice CPUAccounting=yes MemoryAccounting=yes, and give the units a limit: systemd enables a controller where a unit uses it"},
+	{"kernel",        check_files,          "use kernel 5.19 or later: without memory.reclaim memory shrinks more slowly, without memory.peak short peaks are seen late"},
+	{"psi",           check_psi,            "boot with psi=1 on the kernel's command line: without it the harm of a memory shrink shows only in refaults"},
+	{"privilege",     check_privilege,      "run as root, and mount the cgroup tree read-write (in a unit: not ProtectControlGroups=yes)"},
+	{"systemd",       check_systemd,        "vscaled manages systemd units: run it on a host whose PID 1 is systemd 252 or later, or mount its /run/systemd into the container"},
+	{"systemd-bus",   check_bus,            "make /run/systemd/private (as root) or the system bus reachable: without it a daemon-reload undoes every change"},
+	{"journal",       check_journal,        "start systemd-journald, or mount the folder /run/systemd/journal; until then events go to standard error"},
+	{"state",         check_state,          "make the folder writable for root, and leave room on its file system: without saved originals no unit is managed"},
+	{"configuration", check_config,         "write one: man vscaled.yaml; try it with vscalectl config check"},
+	{"other-writers", check_writers,        "keep the units named in vscaled's configuration apart from what those programs manage: vscaled gives way to a writer that insists"},
+	{"drop-ins",      check_dropins,        "systemctl revert the unit, or write the limit into its unit file: a persistent drop-in can win over vscaled at the next daemon-reload"},
+	{"daemon",        check_daemon,         "systemctl enable --now vscaled"},
+};
+/* clang-format on */
+
+bool doctor_path(const struct doctor *d, const char *path, char *ret, size_t size)
+{
+	int n = snprintf(ret, size, "%s%s", d->ctl->root, path);
+
+	return n >= 0 && (size_t)n < size;
+}
+
+static bool needs_remedy(enum finding f)
+{
+	return f == FINDING_MISSING || f == FINDING_WARN;
+}
+
+static enum paint paint_finding(enum finding f)
+{
+	return f == FINDING_OK        ? PAINT_GOOD
+	       : f == FINDING_MISSING ? PAINT_BAD
+	       : f == FINDING_WARN    ? PAINT_WARN
+				      : PAINT_NONE;
+}
+
+static void print_finding(const struct ctl *c, const struct doctor_check *check, enum finding f,
+			  const char *text)
+{
+	enum paint p = paint_finding(f);
+
+	fprintf(c->out, "%s%-8s%s %-14s %s\n", paint_on(c, p), finding_names[f], paint_off(c, p),
+		check->name, text);
+	if (needs_remedy(f))
+		fprintf(c->out, "%-8s %-14s -> %s\n", "", "", check->remedy);
+}
+
+static void add_finding(cJSON *list, const struct doctor_check *check, enum finding f,
+			const char *text)
+{
+	cJSON *object = cJSON_CreateObject();
+
+	cJSON_AddStringToObject(object, "check", check->name);
+	cJSON_AddStringToObject(object, "finding", finding_names[f]);
+	cJSON_AddStringToObject(object, "text", text);
+	if (needs_remedy(f))
+		cJSON_AddStringToObject(object, "remedy", check->remedy);
+	cJSON_AddItemToArray(list, object);
+}
+
+static void print_sum(const struct ctl *c, const unsigned *counts)
+{
+	if (counts[FINDING_MISSING] > 0)
+		fprintf(c->out, "\n%u missing: vscaled cannot work here.\n",
+			counts[FINDING_MISSING]);
+	else if (counts[FINDING_WARN] > 0)
+		fprintf(c->out, "\nvscaled can work here, with %u warnings.\n",
+			counts[FINDING_WARN]);
+	else
+		fprintf(c->out, "\nvscaled can work here.\n");
+}
+
+int doctor_run(struct doctor *d)
+{
+	const struct ctl *c = d->ctl;
+	unsigned counts[FINDING_COUNT] = {0};
+	cJSON *answer = cJSON_CreateObject();
+	cJSON *list = cJSON_AddArrayToObject(answer, "checks");
+	bool raw = c->output != OUTPUT_TABLE;
+
+	d->host_error = cg_discover(c->cgroup_root, c->trust_cgroup_root, &d->host);
+	for (size_t i = 0; i < ARRAY_SIZE(doctor_checks); i++) {
+		char text[DOCTOR_TEXT_MAX] = "";
+		enum finding f = doctor_checks[i].run(d, text);
+
+		counts[f]++;
+		if (raw)
+			add_finding(list, &doctor_checks[i], f, text);
+		else
+			print_finding(c, &doctor_checks[i], f, text);
+	}
+	cJSON_AddBoolToObject(answer, "usable", counts[FINDING_MISSING] == 0);
+	if (raw)
+		json_print(c, answer);
+	else
+		print_sum(c, counts);
+	cJSON_Delete(answer);
+	return counts[FINDING_MISSING] > 0 ? CTL_ERROR : CTL_OK;
+}
+
+int ctl_doctor(const struct ctl *c)
+{
+	struct doctor d = {.ctl = c};
+
+	return doctor_run(&d);
+}

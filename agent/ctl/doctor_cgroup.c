@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the kernel has to offer. */
+#include "agent/ctl/doctor.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define NEEDED (CG_CPU | CG_MEMORY)
+
+static void drop_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static bool is_unified(const struct doctor *d)
+{
+	return d->host_error == 0 && d->host.mode == CG_MODE_UNIFIED;
+}
+
+static enum finding skip(char *text)
+{
+	snprintf(text, DOCTOR_TEXT_MAX, "not looked at: there is no cgroup v2 tree to manage");
+	return FINDING_SKIPPED;
+}
+
+/* "cpu and memory", "cpu", "memory". */
+static const char *names_of(uint32_t controllers)
+{
+	if ((controllers & NEEDED) == NEEDED)
+		return "cpu and memory";
+	return controllers & CG_CPU ? "cpu" : "memory";
+}
+
+enum finding check_cgroup_version(const struct doctor *d, char *text)
+{
+	static const char *const words[CG_MODE_COUNT] = {
+		[CG_MODE_NONE] = "no cgroup file system is mounted",
+		[CG_MODE_V1] = "only cgroup v1 is mounted",
+		[CG_MODE_HYBRID] = "hybrid: cgroup v2 is mounted, but cpu or memory belong to v1",
+		[CG_MODE_UNIFIED] = "cgroup v2 at",
+	};
+
+	if (d->host_error < 0) {
+		snprintf(text, DOCTOR_TEXT_MAX, "the cgroup tree cannot be read: %s",
+			 strerror(-d->host_error));
+		return FINDING_MISSING;
+	}
+	if (d->host.mode != CG_MODE_UNIFIED) {
+		snprintf(text, DOCTOR_TEXT_MAX, "%s", words[d->host.mode]);
+		return FINDING_MISSING;
+	}
+	snprintf(text, DOCTOR_TEXT_MAX, "%s %s", words[CG_MODE_UNIFIED], d->host.mount);
+	return FINDING_OK;
+}
+
+enum finding check_controllers(const struct doctor *d, char *text)
+{
+	uint32_t missing = NEEDED & ~d->host.available;
+
+	if (!is_unified(d))
+		return skip(text);
+	if (missing) {
+		snprintf(text, DOCTOR_TEXT_MAX, "the kernel does not offer the %s controller",
+			 names_of(missing));
+		return FINDING_MISSING;
+	}
+	snprintf(text, DOCTOR_TEXT_MAX, "the kernel offers cpu and memory");
+	return FINDING_OK;
+}
+
+static void note_gap(void *ctx, const char *folder, uint32_t missing)
+{
+	char *text = ctx;
+
+	/* The first gap on the way is the one to mend. */
+	if (text[0] == '\0')
+		snprintf(text, DOCTOR_TEXT_MAX, "%s %s not enabled below %s", names_of(missing),
+			 (missing & NEEDED) == NEEDED ? "are" : "is", folder);
+}
+
+enum finding check_enabled(const struct doctor *d, char *text)
+{
+	OWN(drop_fd) int root = -1;
+
+	if (!is_unified(d))
+		return skip(text);
+	if ((NEEDED & ~d->host.enabled) != 0) {
+		note_gap(text, "/", NEEDED & ~d->host.enabled);
+		return FINDING_MISSING;
+	}
+	root = open(d->host.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* A slice turns the cpu controller on when a unit in it asks for it. */
+	if (root >= 0 && cg_gaps(root, "system.slice/x.service", NEEDED, note_gap, text) > 0)
+		return FINDING_WARN;
+	snprintf(text, DOCTOR_TEXT_MAX, "cpu and memory are enabled down to the services");
+	return FINDING_OK;
+}
+
+/* Whether some folder right below the root, or the system slice, has the file. */
+static bool offers_file(const struct doctor *d, const char *name)
+{
+	OWN(drop_fd) int root = open(d->host.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char path[64];
+
+	snprintf(path, sizeof(path), "system.slice/%s", name);
+	return root >= 0 && faccessat(root, path, F_OK, 0) == 0;
+}
+
+enum finding check_files(const struct doctor *d, char *text)
+{
+	static const char *const files[] = {"memory.reclaim", "memory.peak", "memory.high"};
+	struct utsname u;
+
+	if (!is_unified(d))
+		return skip(text);
+	if (uname(&u) < 0)
+		strcpy(u.release, "?");
+	if (!offers_file(d, "memory.max")) {
+		snprintf(text, DOCTOR_TEXT_MAX, "not looked at: system.slice has no memory files");
+		return FINDING_SKIPPED;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		if (offers_file(d, files[i]))
+			continue;
+		snprintf(text, DOCTOR_TEXT_MAX, "kernel %.60s has no %s", u.release, files[i]);
+		return FINDING_WARN;
+	}
+	snprintf(text, DOCTOR_TEXT_MAX, "kernel %.60s has memory.reclaim and memory.peak",
+		 u.release);
+	return FINDING_OK;
+}
+
+enum finding check_psi(const struct doctor *d, char *text)
+{
+	char path[512], line[64];
+	int fd;
+	ssize_t n = -1;
+
+	if (!doctor_path(d, "/proc/pressure/memory", path, sizeof(path)))
+		return FINDING_SKIPPED;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* Built in but switched off, the file is there and cannot be read. */
+	if (fd >= 0) {
+		n = read(fd, line, sizeof(line));
+		close(fd);
+	}
+	if (n <= 0) {
+		snprintf(text, DOCTOR_TEXT_MAX, "pressure stall information is off");
+		return FINDING_WARN;
+	}
+	snprintf(text, DOCTOR_TEXT_MAX, "pressure stall information is on");
+	return FINDING_OK;
+}
+
+enum finding check_privilege(const struct doctor *d, char *text)
+{
+	if (!is_unified(d))
+		return skip(text);
+	if (!d->host.writable) {
+		snprintf(text, DOCTOR_TEXT_MAX, "user %u may not write to %s", (unsigned)geteuid(),
+			 d->host.mount);
+		return FINDING_MISSING;
+	}
+	snprintf(text, DOCTOR_TEXT_MAX, "user %u may write limits", (unsigned)geteuid());
+	return FINDING_OK;
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/ctl/render.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* One resource of one unit, on its way to the screen. */
+struct screen {
+	const struct ctl *c;
+	enum resource which;
+	const cJSON *json;
+};
+
+static const char *amount(const struct screen *s, const char *key, char *ret)
+{
+	return human_amount(s->which, json_amount(s->json, key), ret);
+}
+
+static const char *bytes(const struct screen *s, const char *key, char *ret)
+{
+	return human_amount(RESOURCE_MEMORY, json_amount(s->json, key), ret);
+}
+
+/* parts of whole as "4.3 %"; "-" when not known. */
+static const char *percent(const struct screen *s, const char *key, double whole,
+			   char ret[static HUMAN_SIZE])
+{
+	uint64_t parts = json_amount(s->json, key);
+
+	if (parts == VIEW_NONE)
+		snprintf(ret, HUMAN_SIZE, "-");
+	else
+		snprintf(ret, HUMAN_SIZE, "%.1f %%", 100.0 * (double)parts / whole);
+	return ret;
+}
+
+static void row(const struct screen *s, const char *title)
+{
+	fprintf(s->c->out, "  %-10s ", title);
+}
+
+static void print_limit(const struct screen *s)
+{
+	char limit[HUMAN_SIZE], original[HUMAN_SIZE], kernel[HUMAN_SIZE], low[HUMAN_SIZE],
+		high[HUMAN_SIZE];
+	uint64_t held = json_amount(s->json, "kernel");
+
+	row(s, "limit");
+	fprintf(s->c->out, "%s now, originally %s", amount(s, "limit", limit),
+		amount(s, "original", original));
+	if (held != VIEW_NONE && held != json_amount(s->json, "limit"))
+		fprintf(s->c->out, ", the kernel has %s", amount(s, "kernel", kernel));
+	if (json_amount(s->json, "floor") != VIEW_NONE ||
+	    json_amount(s->json, "ceiling") != VIEW_NONE)
+		fprintf(s->c->out, "; may be %s to %s", amount(s, "floor", low),
+			amount(s, "ceiling", high));
+	fputc('\n', s->c->out);
+}
+
+static void print_use(const struct screen *s)
+{
+	char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE], d[HUMAN_SIZE], e[HUMAN_SIZE],
+		f[HUMAN_SIZE];
+
+	row(s, "use");
+	fprintf(s->c->out, "%s now", amount(s, "use", a));
+	if (json_amount(s->json, "use_p50") != VIEW_NONE)
+		fprintf(s->c->out, "; p50 %s, p90 %s, p95 %s, p99 %s, max %s",
+			amount(s, "use_p50", b), amount(s, "use_p90", c), amount(s, "use_p95", d),
+			amount(s, "use_p99", e), amount(s, "use_max", f));
+	fputc('\n', s->c->out);
+}
+
+static void print_history(const struct screen *s)
+{
+	uint64_t confidence = json_amount(s->json, "confidence_permille");
+	char span[HUMAN_SIZE];
+
+	row(s, "history");
+	fprintf(s->c->out, "%" PRIu64 " samples over %s, confidence %.0f %%\n",
+		json_amount(s->json, "samples"),
+		human_span(json_amount(s->json, "history_usec"), span), (double)confidence / 10);
+}
+
+static void print_pressure(const struct screen *s)
+{
+	char throttled[HUMAN_SIZE], some[HUMAN_SIZE], full[HUMAN_SIZE];
+
+	row(s, "pressure");
+	if (s->which == RESOURCE_CPU)
+		fprintf(s->c->out, "throttled in %s of the last periods; ",
+			percent(s, "throttled_permille", 1000, throttled));
+	fprintf(s->c->out, "stalled %s in part, %s wholly (last 10 s)\n",
+		percent(s, "psi_some_ppm", 1e6, some), percent(s, "psi_full_ppm", 1e6, full));
+}
+
+static void print_contents(const struct screen *s)
+{
+	const cJSON *slope = cJSON_GetObjectItemCaseSensitive(s->json, "slope_bytes_per_sec");
+	double speed = cJSON_IsNumber(slope) ? slope->valuedouble : 0;
+	char hard[HUMAN_SIZE], set[HUMAN_SIZE], change[HUMAN_SIZE];
+
+	if (s->which != RESOURCE_MEMORY || json_amount(s->json, "unreclaimable_bytes") == VIEW_NONE)
+		return;
+	human_amount(RESOURCE_MEMORY, (uint64_t)(speed < 0 ? -speed : speed), change);
+	row(s, "contents");
+	fprintf(s->c->out, "%s cannot be reclaimed, working set %s, %s %s/s\n",
+		bytes(s, "unreclaimable_bytes", hard), bytes(s, "working_set_bytes", set),
+		speed < 0 ? "shrinking by" : "growing by", change);
+}
+
+static void print_wish(const struct screen *s)
+{
+	char lower[HUMAN_SIZE], target[HUMAN_SIZE], upper[HUMAN_SIZE], peak[HUMAN_SIZE];
+
+	row(s, "recommend");
+	fprintf(s->c->out, "lower %s, target %s, upper %s, peak %s\n", amount(s, "lower", lower),
+		amount(s, "target", target), amount(s, "upper", upper), amount(s, "peak", peak));
+}
+
+static void print_bounds(const struct screen *s)
+{
+	const cJSON *bound;
+	char text[HUMAN_SIZE];
+
+	if (json_amount(s->json, "candidate") == VIEW_NONE)
+		return;
+	row(s, "candidate");
+	fputs(amount(s, "candidate", text), s->c->out);
+	cJSON_ArrayForEach (bound, cJSON_GetObjectItemCaseSensitive(s->json, "bounds")) {
+		fprintf(s->c->out, ", then %s by %s",
+			human_amount(s->which, json_amount(bound, "after"), text),
+			json_text(bound, "text"));
+	}
+	fputc('\n', s->c->out);
+}
+
+static void print_last(const struct screen *s)
+{
+	const cJSON *last = json_object(s->json, "last");
+	uint64_t before = json_amount(last, "from"), after = json_amount(last, "to");
+	char from[HUMAN_SIZE], to[HUMAN_SIZE], ago[HUMAN_SIZE];
+	const char *why = json_text(last, "detail");
+
+	row(s, "last");
+	if (!last) {
+		fputs("no change so far\n", s->c->out);
+		return;
+	}
+	fprintf(s->c->out, "%s %s -> %s, %s: %s\n", after >= before ? "raised" : "lowered",
+		human_amount(s->which, before, from), human_amount(s->which, after, to),
+		render_ago(s->c, json_time(last, "at"), ago),
+		strcmp(why, "-") == 0 ? json_text(last, "text") : why);
+}
+
+static void print_trial(const struct screen *s)
+{
+	const cJSON *trial = json_object(s->json, "trial");
+	char to[HUMAN_SIZE], span[HUMAN_SIZE];
+
+	if (!trial)
+		return;
+	row(s, "trial");
+	fprintf(s->c->out, "%s at %s; verdict in %s\n", json_text(trial, "phase"),
+		human_amount(s->which, json_amount(trial, "candidate"), to),
+		human_span(json_amount(trial, "ends_in_usec"), span));
+}
+
+static void print_next(const struct screen *s)
+{
+	uint64_t wait = json_amount(s->json, "next_change_in_usec");
+	char span[HUMAN_SIZE];
+
+	row(s, "next");
+	if (strcmp(json_text(s->json, "hold"), "none") == 0)
+		fputs("nothing stands in the way", s->c->out);
+	else
+		fprintf(s->c->out, "no change now: %s", json_text(s->json, "hold_text"));
+	if (wait != VIEW_NONE)
+		fprintf(s->c->out, "; the next may come in %s", human_span(wait, span));
+	fputc('\n', s->c->out);
+}
+
+static void print_counters(const struct screen *s)
+{
+	static const char *const words[][2] = {{"raises", "raised"},
+					       {"lowers", "lowered"},
+					       {"undos", "undone"},
+					       {"drifts", "re-asserted"},
+					       {"foreign", "by an unknown writer"}};
+	const cJSON *counters = json_object(s->json, "counters");
+	const char *comma = "";
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		uint64_t n = json_amount(counters, words[i][0]);
+
+		if (n == 0 || n == VIEW_NONE)
+			continue;
+		if (comma[0] == '\0')
+			row(s, "so far");
+		fprintf(s->c->out, "%s%" PRIu64 " %s", comma, n, words[i][1]);
+		comma = ", ";
+	}
+	if (comma[0])
+		fputc('\n', s->c->out);
+}
+
+static void print_resource(const struct ctl *c, enum resource which, const cJSON *json)
+{
+	static void (*const rows[])(const struct screen *) = {
+		print_use,    print_history, print_pressure, print_contents, print_wish,
+		print_bounds, print_last,    print_trial,    print_next,     print_counters};
+	const struct screen s = {c, which, json};
+
+	fprintf(c->out, "\n%s%s%s\n", paint_on(c, PAINT_BOLD),
+		which == RESOURCE_CPU ? "CPU" : "Memory", paint_off(c, PAINT_BOLD));
+	print_limit(&s);
+	/* What is not sized has no more to tell than why. */
+	if (!json_flag(json, "controlled")) {
+		print_next(&s);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		rows[i](&s);
+}
+
+void render_explain(const struct ctl *c, const cJSON *unit)
+{
+	const char *state = json_text(unit, "state");
+	const char *why = json_text(unit, "state_reason");
+	const char *name = json_text(unit, "name");
+	enum paint p = paint_state(state);
+
+	fprintf(c->out, "%s%s%s  mode %s, %s%s%s", paint_on(c, PAINT_BOLD), name,
+		paint_off(c, PAINT_BOLD), json_text(unit, "mode"), paint_on(c, p), state,
+		paint_off(c, p));
+	fprintf(c->out, strcmp(why, "-") ? ": %s\n" : "\n", why);
+	if (strcmp(json_text(unit, "cgroup"), "-") != 0)
+		fprintf(c->out, "%s\n", json_text(unit, "cgroup"));
+	print_resource(c, RESOURCE_CPU, json_object(unit, "cpu"));
+	print_resource(c, RESOURCE_MEMORY, json_object(unit, "memory"));
+	fprintf(c->out, "\nTo stop: vscalectl pause %s   To go back: vscalectl restore %s\n", name,
+		name);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading the daemon's answers, and printing them as they are. */
+#pragma once
+
+#include "agent/ctl/ctl.h"
+#include "agent/human.h"
+#include "agent/view.h"
+
+/* "-" when it is missing or no text. */
+const char *json_text(const cJSON *object, const char *key);
+/* VIEW_NONE when it is missing, null or no amount; "max" is LIMIT_MAX. */
+uint64_t json_amount(const cJSON *object, const char *key);
+bool json_flag(const cJSON *object, const char *key);
+/* 0 when it is missing or no time. */
+usec_t json_time(const cJSON *object, const char *key);
+/* NULL when it is missing or no object. */
+const cJSON *json_object(const cJSON *object, const char *key);
+
+/* Prints as JSON or YAML. */
+int json_print(const struct ctl *c, const cJSON *value);
+void yaml_print(FILE *out, const cJSON *value);

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/ctl/render.h"
+#include <string.h>
+
+#define CELL_SIZE   120
+#define COLUMN_GAP  2
+#define COLUMNS_MAX 16
+
+struct column {
+	const char *title;
+	bool wide; /* only with -o wide */
+	void (*print)(const struct ctl *c, const cJSON *unit, char *cell);
+};
+
+static const char *amount(const cJSON *unit, enum resource which, const char *key, char *ret)
+{
+	const cJSON *r = json_object(unit, which == RESOURCE_CPU ? "cpu" : "memory");
+
+	return human_amount(which, json_amount(r, key), ret);
+}
+
+static void cell_name(const struct ctl *c, const cJSON *unit, char *cell)
+{
+	(void)c;
+	snprintf(cell, CELL_SIZE, "%s", json_text(unit, "name"));
+}
+
+static void cell_mode(const struct ctl *c, const cJSON *unit, char *cell)
+{
+	(void)c;
+	snprintf(cell, CELL_SIZE, "%s", json_text(unit, "mode"));
+}
+
+static void print_pair(const cJSON *unit, enum resource which, char *cell)
+{
+	char use[HUMAN_SIZE], limit[HUMAN_SIZE];
+
+	snprintf(cell, CELL_SIZE, "%s / %s", amount(unit, which, "use", use),
+		 amount(unit, which, "limit", limit));
+}
+
+static void cell_cpu(const struct ctl *c, const cJSON *unit, char *cell)
+{
+	(void)c;
+	print_pair(unit, RESOURCE_CPU, cell);
+}
+
+static void cell_memory(const struct ctl *c, const cJSON *unit, char *cell)
+{
+	(void)c;
+	print_pair(unit, RESOURCE_MEMORY, cell);
+}
+
+static void print_both(const cJSON *unit, const char *key, char *cell)
+{
+	char cpu[HUMAN_SIZE], memory[HUMAN_SIZE];
+
+	snprintf(cell, CELL_SIZE, "%s, %s", amount(unit, RESOURCE_CPU, key, cpu),
+		 amount(unit, RESOURCE_MEMORY, key, memory));
+}
+
+static void cell_original(const struct ctl *c, const cJSON *unit, char *cell)
+{
+	(void)c;
+	print_both(unit, "original", cell);
+}
+
+static void cell_target(const struct ctl *c, const cJSON *unit, char *cell)
+{
+	(void)c;
+	print_both(unit, "target", cell);
+}
+
+static void cell_peak(const struct ctl *c, const cJSON *unit, char *cell)
+{
+	(void)c;
+	print_both(unit, "peak", cell);
+}
+
+/* The later of the two resources' last changes. */
+static void cell_last(const struct ctl *c, const cJSON *unit, char *cell)
+{
+	const cJSON *cpu = json_object(json_object(unit, "cpu"), "last");
+	const cJSON *memory = json_object(json_object(unit, "memory"), "last");
+	bool is_cpu = json_time(cpu, "at") >= json_time(memory, "at");
+	const cJSON *last = is_cpu ? cpu : memory;
+	enum resource which = is_cpu ? RESOURCE_CPU : RESOURCE_MEMORY;
+	char from[HUMAN_SIZE], to[HUMAN_SIZE], ago[HUMAN_SIZE];
+
+	if (!last) {
+		snprintf(cell, CELL_SIZE, "-");
+		return;
+	}
+	snprintf(cell, CELL_SIZE, "%s %s -> %s, %s", is_cpu ? "cpu" : "memory",
+		 human_amount(which, json_amount(last, "from"), from),
+		 human_amount(which, json_amount(last, "to"), to),
+		 render_ago(c, json_time(last, "at"), ago));
+}
+
+static void cell_state(const struct ctl *c, const cJSON *unit, char *cell)
+{
+	(void)c;
+	snprintf(cell, CELL_SIZE, "%s", json_text(unit, "state"));
+}
+
+static void cell_confidence(const struct ctl *c, const cJSON *unit, char *cell)
+{
+	uint64_t cpu = json_amount(json_object(unit, "cpu"), "confidence_permille");
+	uint64_t memory = json_amount(json_object(unit, "memory"), "confidence_permille");
+
+	(void)c;
+	snprintf(cell, CELL_SIZE, "%u %%, %u %%", cpu > 1000 ? 0 : (unsigned)cpu / 10,
+		 memory > 1000 ? 0 : (unsigned)memory / 10);
+}
+
+static void cell_throttled(const struct ctl *c, const cJSON *unit, char *cell)
+{
+	uint64_t t = json_amount(json_object(unit, "cpu"), "throttled_permille");
+
+	(void)c;
+	if (t > 1000)
+		snprintf(cell, CELL_SIZE, "-");
+	else
+		snprintf(cell, CELL_SIZE, "%u %%", (unsigned)t / 10);
+}
+
+static void cell_hold(const struct ctl *c, const cJSON *unit, char *cell)
+{
+	(void)c;
+	snprintf(cell, CELL_SIZE, "%.50s, %.50s", json_text(json_object(unit, "cpu"), "hold"),
+		 json_text(json_object(unit, "memory"), "hold"));
+}
+
+static void cell_cgroup(const struct ctl *c, const cJSON *unit, char *cell)
+{
+	(void)c;
+	snprintf(cell, CELL_SIZE, "%s", json_text(unit, "cgroup"));
+}
+
+/* clang-format off */
+static const struct column columns[] = {
+	{"NAME",             false, cell_name},
+	{"MODE",             false, cell_mode},
+	{"CPU use/limit",    false, cell_cpu},
+	{"MEMORY use/limit", false, cell_memory},
+	{"ORIGINAL",         false, cell_original},
+	{"TARGET",           true,  cell_target},
+	{"PEAK",             true,  cell_peak},
+	{"CONFIDENCE",       true,  cell_confidence},
+	{"THROTTLED",        true,  cell_throttled},
+	{"HOLD",             true,  cell_hold},
+	{"LAST CHANGE",      false, cell_last},
+	{"STATE",            false, cell_state},
+	{"CGROUP",           true,  cell_cgroup},
+};
+/* clang-format on */
+
+_Static_assert(ARRAY_SIZE(columns) <= COLUMNS_MAX, "widths[] is too short");
+
+static bool is_shown(const struct ctl *c, size_t column)
+{
+	return !columns[column].wide || c->output == OUTPUT_WIDE;
+}
+
+static void measure(const struct ctl *c, const cJSON *units, size_t *widths)
+{
+	const cJSON *unit;
+	char cell[CELL_SIZE];
+
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		widths[i] = strlen(columns[i].title);
+		cJSON_ArrayForEach (unit, units) {
+			columns[i].print(c, unit, cell);
+			widths[i] = MAX(widths[i], strlen(cell));
+		}
+	}
+}
+
+/* The last column that is shown, which is not padded. */
+static size_t last_shown(const struct ctl *c)
+{
+	size_t last = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+		if (is_shown(c, i))
+			last = i;
+	return last;
+}
+
+static void print_cell(const struct ctl *c, size_t column, const char *cell, const size_t *widths)
+{
+	bool is_state = columns[column].print == cell_state;
+	enum paint p = is_state ? paint_state(cell) : PAINT_NONE;
+
+	fprintf(c->out, "%s%s%s", paint_on(c, p), cell, paint_off(c, p));
+	if (column == last_shown(c))
+		fputc('\n', c->out);
+	else
+		fprintf(c->out, "%*s", (int)(widths[column] - strlen(cell) + COLUMN_GAP), "");
+}
+
+void render_list(const struct ctl *c, const cJSON *units)
+{
+	size_t widths[COLUMNS_MAX] = {0};
+	const cJSON *unit;
+	char cell[CELL_SIZE];
+
+	if (cJSON_GetArraySize(units) == 0) {
+		fprintf(c->out, "No unit is managed. Name some under units: in the configuration "
+				"(man vscaled.yaml).\n");
+		return;
+	}
+	measure(c, units, widths);
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+		if (is_shown(c, i))
+			print_cell(c, i, columns[i].title, widths);
+	cJSON_ArrayForEach (unit, units) {
+		for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+			if (!is_shown(c, i))
+				continue;
+			columns[i].print(c, unit, cell);
+			print_cell(c, i, cell, widths);
+		}
+	}
+}

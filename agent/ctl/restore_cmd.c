@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+/* restore and lift: over the socket while the daemon runs, by hand when it is dead. */
+#include "agent/ctl/client.h"
+#include "agent/ctl/json.h"
+#include "agent/lock.h"
+#include "agent/restore_systemd.h"
+#include "cgroup/discover.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What restoring by hand holds open. */
+struct by_hand {
+	int lock;
+	int state;
+	int root;
+	struct baseline_set set;
+	struct restore_systemd systemd;
+	struct restore restore;
+};
+
+/* The verdict over all units, and the list for JSON. */
+struct summary {
+	const struct ctl *c;
+	unsigned counts[RESTORE_OUTCOME_COUNT];
+	cJSON *results;
+};
+
+static void by_hand_close(struct by_hand *h)
+{
+	if (h->root >= 0)
+		close(h->root);
+	if (h->state >= 0)
+		close(h->state);
+	if (h->lock >= 0)
+		close(h->lock);
+	baseline_set_free(&h->set);
+}
+
+static int say_locked(const struct ctl *c, int error)
+{
+	if (error == -EWOULDBLOCK)
+		return ctl_fail(c, CTL_TRY_LATER,
+				"the daemon is starting or stopping, or listens at another socket "
+				"(--socket)",
+				"somebody holds the lock in %s", c->runtime_directory);
+	return ctl_fail(c, CTL_ERROR, error == -EACCES ? "run vscalectl as root" : NULL, "%s: %s",
+			c->runtime_directory, strerror(-error));
+}
+
+static int open_root(const struct ctl *c, int *ret)
+{
+	struct cg_host host;
+	int r = cg_discover(c->cgroup_root, c->trust_cgroup_root, &host);
+
+	if (r < 0)
+		return ctl_fail(c, CTL_ERROR, "see: vscalectl doctor",
+				"no cgroup tree was found: %s", strerror(-r));
+	if (host.mode != CG_MODE_UNIFIED)
+		return ctl_fail(c, CTL_ERROR, "see: vscalectl doctor",
+				"this host's cgroups are in mode %s, which vscaled never manages",
+				cg_mode_name(host.mode));
+	*ret = open(host.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (*ret < 0)
+		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", host.mount, strerror(errno));
+	return CTL_OK;
+}
+
+/* CTL_OK with an empty set: nothing was ever saved. */
+static int open_baselines(const struct ctl *c, struct by_hand *h)
+{
+	char aside[STATE_ASIDE_MAX];
+	int r;
+
+	h->state = open(c->state_directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (h->state < 0 && errno == ENOENT)
+		return CTL_OK;
+	if (h->state < 0)
+		return ctl_fail(c, CTL_ERROR,
+				"run vscalectl as root, or name the place with --state-directory",
+				"%s: %s", c->state_directory, strerror(errno));
+	r = baseline_load(h->state, aside, &h->set);
+	if (r == -ENOENT || r == 0)
+		return CTL_OK;
+	if (aside[0])
+		return ctl_fail(c, CTL_ERROR, "the original values are lost; it was kept aside",
+				"the saved values are damaged: %s/%s", c->state_directory, aside);
+	return ctl_fail(c, CTL_ERROR, NULL, "the saved values cannot be read: %s", strerror(-r));
+}
+
+/* The locks and folders; the tree itself only when there is something to do in it. */
+static int by_hand_open(const struct ctl *c, struct by_hand *h)
+{
+	int r;
+
+	*h = (struct by_hand){.lock = -1, .state = -1, .root = -1};
+	r = lock_take(c->runtime_directory, &h->lock);
+	if (r < 0)
+		return say_locked(c, r);
+	r = open_baselines(c, h);
+	if (r != CTL_OK || h->set.count == 0)
+		return r;
+	if (restore_systemd_init(&h->systemd, c->root) < 0)
+		return ctl_fail(c, CTL_ERROR, NULL, "the root is too long");
+	r = open_root(c, &h->root);
+	h->restore = (struct restore){
+		.root = h->root,
+		.units = c->units ? c->units : &h->systemd.units,
+		.margin_permille = c->margin_permille,
+		.margin_min_bytes = c->margin_min_bytes,
+		.force = c->force,
+		.reclaim = true,
+	};
+	return r;
+}
+
+static void add_result(struct summary *s, const char *unit, const char *outcome, const char *detail)
+{
+	cJSON *object = s->results ? cJSON_CreateObject() : NULL;
+
+	if (s->c->output == OUTPUT_TABLE)
+		fprintf(s->c->out, "%-9s %s%s%s\n", outcome, unit, detail[0] ? ": " : "", detail);
+	for (int i = 0; i < RESTORE_OUTCOME_COUNT; i++)
+		s->counts[i] += strcmp(outcome, restore_outcome_names[i]) == 0;
+	if (!cJSON_AddStringToObject(object, "unit", unit) ||
+	    !cJSON_AddStringToObject(object, "outcome", outcome) ||
+	    !cJSON_AddStringToObject(object, "detail", detail) ||
+	    !cJSON_AddItemToArray(s->results, object))
+		cJSON_Delete(object);
+}
+
+static void each_result(void *arg, const struct restore_result *r)
+{
+	add_result(arg, r->unit, restore_outcome_names[r->outcome], r->detail);
+}
+
+static int finish(struct summary *s)
+{
+	const struct ctl *c = s->c;
+	int code = CTL_OK;
+
+	if (c->output != OUTPUT_TABLE) {
+		cJSON *object = cJSON_CreateObject();
+
+		cJSON_AddItemReferenceToObject(object, "results", s->results);
+		code = json_print(c, object);
+		cJSON_Delete(object);
+	} else if (cJSON_GetArraySize(s->results) == 0) {
+		fprintf(c->out, "nothing to restore\n");
+	}
+	if (s->counts[RESTORE_FAILED] > 0)
+		return ctl_fail(c, CTL_ERROR, "what failed is still on record: try again",
+				"%u of the units could not be restored", s->counts[RESTORE_FAILED]);
+	if (s->counts[RESTORE_LEFT] > 0)
+		return ctl_fail(c, CTL_TRY_LATER,
+				"try again when they use less, or restart them; --force writes "
+				"the values in spite of the use, which may kill",
+				"%u of the units use more memory than they had originally",
+				s->counts[RESTORE_LEFT]);
+	return code;
+}
+
+static int restore_by_socket(const struct ctl *c, struct summary *s)
+{
+	cJSON *body = cJSON_CreateObject();
+	cJSON *answer = NULL;
+	const cJSON *result;
+	int r;
+
+	if (c->all)
+		cJSON_AddTrueToObject(body, "all");
+	else
+		cJSON_AddStringToObject(body, "name", c->arguments[0]);
+	cJSON_AddBoolToObject(body, "force", c->force);
+	r = client_call(c, "/v1/restore", body, &answer);
+	cJSON_ArrayForEach (result, cJSON_GetObjectItemCaseSensitive(answer, "results")) {
+		const char *detail = json_text(result, "detail");
+
+		add_result(s, json_text(result, "unit"), json_text(result, "outcome"),
+			   strcmp(detail, "-") == 0 ? "" : detail);
+	}
+	cJSON_Delete(answer);
+	cJSON_Delete(body);
+	return r;
+}
+
+static int restore_by_hand(const struct ctl *c, struct summary *s)
+{
+	const char *name = c->all ? NULL : c->arguments[0];
+	struct by_hand h;
+	int r = by_hand_open(c, &h);
+
+	if (r == CTL_OK && h.set.count == 0 && name)
+		r = ctl_fail(c, CTL_NOT_MANAGED, NULL, "%s has no saved values: it is as it was",
+			     name);
+	if (r == CTL_OK && h.set.count > 0) {
+		int e = restore_set(&h.restore, &h.set, name, each_result, s);
+		int saved = e < 0 ? 0 : baseline_save(h.state, &h.set);
+
+		if (e == -ENOENT)
+			r = ctl_fail(c, CTL_NOT_MANAGED, NULL,
+				     "%s has no saved values: it is as it was", name);
+		else if (e < 0)
+			r = ctl_fail(c, CTL_ERROR, NULL, "%s", strerror(-e));
+		else if (saved < 0)
+			r = ctl_fail(c, CTL_ERROR, "restoring once more does no harm",
+				     "the record could not be updated: %s", strerror(-saved));
+	}
+	by_hand_close(&h);
+	return r;
+}
+
+int ctl_restore(const struct ctl *c)
+{
+	struct summary s = {.c = c};
+	int r;
+
+	if (c->all == (c->argument_count > 0))
+		return ctl_fail(c, CTL_USAGE, NULL, "give a unit's name, or --all");
+	s.results = cJSON_CreateArray();
+	if (client_no_daemon(client_probe(c->socket)))
+		r = restore_by_hand(c, &s);
+	else
+		r = restore_by_socket(c, &s);
+	if (r == CTL_OK)
+		r = finish(&s);
+	cJSON_Delete(s.results);
+	return r;
+}
+
+int ctl_lift(const struct ctl *c)
+{
+	struct by_hand h;
+	int r, e;
+
+	if (access(c->state_directory, F_OK) < 0 && errno == ENOENT)
+		return CTL_OK;
+	r = by_hand_open(c, &h);
+	if (r == CTL_OK && h.set.count > 0) {
+		e = restore_lift(&h.restore, &h.set);
+		if (e > 0)
+			e = baseline_save(h.state, &h.set);
+		if (e < 0)
+			r = ctl_fail(c, CTL_ERROR, NULL, "memory.high could not be lifted: %s",
+				     strerror(-e));
+	}
+	by_hand_close(&h);
+	return r;
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/ctl/render.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* The result of a load or a save, and when that was. */
+static void print_result(const struct ctl *c, const cJSON *s, const char *result, const char *at)
+{
+	const char *text = json_text(s, result);
+	enum paint p = strcmp(text, "ok") == 0 ? PAINT_GOOD : PAINT_BAD;
+	char ago[HUMAN_SIZE];
+
+	fprintf(c->out, " (%s%s%s, %s)\n", paint_on(c, p), text, paint_off(c, p),
+		render_ago(c, json_time(s, at), ago));
+}
+
+static void print_cost(const struct ctl *c, const cJSON *s)
+{
+	char lag[HUMAN_SIZE], scan[HUMAN_SIZE], rss[HUMAN_SIZE], cpu[HUMAN_SIZE];
+
+	fprintf(c->out, "Loop       %" PRIu64 " wake-ups, longest delay %s, last scan %s\n",
+		json_amount(s, "wakeups"), human_span(json_amount(s, "loop_lag_max_usec"), lag),
+		human_span(json_amount(s, "scan_usec"), scan));
+	fprintf(c->out, "Cost       %s of memory, %s of CPU time\n",
+		human_amount(RESOURCE_MEMORY, json_amount(s, "rss_bytes"), rss),
+		human_span(json_amount(s, "cpu_usec"), cpu));
+}
+
+void render_status(const struct ctl *c, const cJSON *s)
+{
+	bool paused = json_flag(s, "paused");
+	char up[HUMAN_SIZE];
+
+	fprintf(c->out, "vscaled %s, pid %" PRIu64 ", running for %s, %s\n",
+		json_text(s, "version"), json_amount(s, "pid"),
+		human_span(json_amount(s, "uptime_usec"), up), json_text(s, "operation"));
+	fprintf(c->out, "Units      %" PRIu64 " managed%s%s%s\n", json_amount(s, "managed_count"),
+		paint_on(c, PAINT_WARN), paused ? ", all paused (vscalectl resume)" : "",
+		paint_off(c, PAINT_WARN));
+	fprintf(c->out, "Config     %s", json_text(s, "config_path"));
+	print_result(c, s, "config_result", "config_loaded_at");
+	fprintf(c->out, "State      %s", json_text(s, "state_directory"));
+	print_result(c, s, "state_result", "state_saved_at");
+	fprintf(c->out, "systemd    %s\n",
+		json_flag(s, "bus_connected") ? "connected" : "not connected, trying again");
+	fprintf(c->out, "Host       cgroup v2 at %s with %s, pressure (PSI) %s\n",
+		json_text(s, "cgroup_mount"), json_text(s, "controllers"),
+		json_flag(s, "psi") ? "on" : "off");
+	print_cost(c, s);
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/lock.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int lock_open(const char *directory)
+{
+	int dir, fd, error;
+
+	if (mkdir(directory, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	dir = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return -errno;
+	fd = openat(dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	error = errno;
+	close(dir);
+	return fd < 0 ? -error : fd;
+}
+
+int lock_take(const char *directory, int *ret_fd)
+{
+	int fd = lock_open(directory);
+	int error;
+
+	if (fd < 0)
+		return fd;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		error = errno;
+		close(fd);
+		return -error;
+	}
+	*ret_fd = fd;
+	return 0;
+}

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/restore_one.h"
+#include "agent/human.h"
+#include "cgroup/writer.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WANT (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT | USAGE_MEM | USAGE_MEM_STAT)
+
+#define PROPS_CPU    UNIT_PROP_CPU_QUOTA
+#define PROPS_MEMORY (UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH)
+
+/* A reclaim call takes back 64 MiB at most: 16 GiB of page cache, then it is left. */
+#define RECLAIM_CALLS_MAX 256
+
+/* One unit being put back. */
+struct work {
+	const struct restore *restore;
+	const struct restore_target *target;
+	const struct limits *original;
+	struct cg *cg;
+	struct usage usage;
+	bool memory_left;
+	struct restore_result *result;
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct restore_result *result,
+						      const char *format, ...)
+{
+	size_t length = strlen(result->detail);
+	size_t room = sizeof(result->detail) - length;
+	va_list arguments;
+	int n;
+
+	if (length > 0) {
+		n = snprintf(result->detail + length, room, "; ");
+		length += MIN((size_t)n, room - 1);
+		room = sizeof(result->detail) - length;
+	}
+	va_start(arguments, format);
+	vsnprintf(result->detail + length, room, format, arguments);
+	va_end(arguments);
+}
+
+static void fail(struct work *w, const char *what, int error)
+{
+	w->result->outcome = RESTORE_FAILED;
+	say(w->result, "%s: %s", what, strerror(-error));
+}
+
+static uint64_t margin_of(const struct restore *r, uint64_t use)
+{
+	return MAX(use / 1000 * r->margin_permille, r->margin_min_bytes);
+}
+
+/* Whether a memory value may stand: it is no lower than what the kernel holds, or use fits. */
+static bool fits(const struct work *w, uint64_t value, uint64_t held, uint64_t use)
+{
+	if (value == LIMIT_MAX || value >= held || !(w->usage.have & USAGE_MEM))
+		return true;
+	return use <= value && margin_of(w->restore, use) <= value - use;
+}
+
+/* Whether all four memory values may stand, the kernel's and systemd's. */
+static bool memory_fits(const struct work *w, uint64_t use)
+{
+	const struct unit_props *props = &w->target->baseline->props;
+	const struct limits *held = &w->usage.limits;
+
+	return fits(w, w->original->mem_max, held->mem_max, use) &&
+	       fits(w, w->original->mem_high, held->mem_high, use) &&
+	       fits(w, props->mem_max, held->mem_max, use) &&
+	       fits(w, props->mem_high, held->mem_high, use);
+}
+
+/* The smallest memory value that is to be put back. */
+static uint64_t memory_lowest(const struct work *w)
+{
+	const struct unit_props *props = &w->target->baseline->props;
+	uint64_t kernel = MIN(w->original->mem_max, w->original->mem_high);
+
+	return MIN(kernel, MIN(props->mem_max, props->mem_high));
+}
+
+/* A file that the kernel does not show holds its default. */
+static bool is_default(enum knob knob, uint64_t value)
+{
+	return knob == KNOB_CPU_BURST ? value == 0 : value == LIMIT_MAX;
+}
+
+static int write_knob(struct work *w, enum knob knob, uint64_t to)
+{
+	const struct change change = {
+		.knob = knob,
+		.to = to,
+		.period_usec = w->original->cpu_period_usec,
+		.margin_bytes = w->restore->force || !(w->usage.have & USAGE_MEM)
+					? 0
+					: margin_of(w->restore, w->usage.mem_current),
+	};
+	int r = cg_write(w->cg, &change);
+
+	return r == -EOPNOTSUPP && is_default(knob, to) ? APPLY_UNCHANGED : r;
+}
+
+/* The operator insists: the kernel reclaims, and kills when that is not enough. */
+static int write_forced(const struct work *w)
+{
+	int fd = openat(cg_dirfd(w->cg), knobs[KNOB_MEM_MAX].file, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = dprintf(fd, "%" PRIu64 "\n", w->original->mem_max);
+	r = r < 0 ? -errno : 0;
+	close(fd);
+	return r;
+}
+
+/* Takes page cache back that alone keeps the originals from fitting. */
+static void make_room(struct work *w)
+{
+	uint64_t lowest = memory_lowest(w);
+	uint64_t bound = mem_unreclaimable(&w->usage.stat);
+
+	if (!(w->usage.have & USAGE_MEM_STAT) || !memory_fits(w, bound))
+		return;
+	for (int i = 0; i < RECLAIM_CALLS_MAX && !memory_fits(w, w->usage.mem_current); i++) {
+		uint64_t use = w->usage.mem_current;
+		uint64_t keep = lowest - MIN(lowest, margin_of(w->restore, use));
+		struct change change = {.knob = KNOB_MEM_RECLAIM, .to = use - MIN(use, keep)};
+
+		if (change.to == 0 || cg_write(w->cg, &change) != APPLY_DONE ||
+		    cg_read(w->cg, WANT, &w->usage) < 0)
+			return;
+	}
+}
+
+static void say_left(struct work *w)
+{
+	char use[HUMAN_SIZE], original[HUMAN_SIZE], held[HUMAN_SIZE];
+
+	w->result->outcome = RESTORE_LEFT;
+	say(w->result, "memory stays at %s: %s in use and the margin do not fit in the original %s",
+	    human_amount(RESOURCE_MEMORY, w->usage.limits.mem_max, held),
+	    human_amount(RESOURCE_MEMORY, w->usage.mem_current, use),
+	    human_amount(RESOURCE_MEMORY, memory_lowest(w), original));
+}
+
+/* Room for a shrink is made before it is judged; a lowered memory.high is lifted before that. */
+static void judge_memory(struct work *w)
+{
+	if (w->usage.limits.mem_high < w->original->mem_high)
+		(void)write_knob(w, KNOB_MEM_HIGH, w->original->mem_high);
+	if (w->restore->reclaim && !memory_fits(w, w->usage.mem_current))
+		make_room(w);
+	w->memory_left = !w->restore->force && !memory_fits(w, w->usage.mem_current);
+	if (w->memory_left)
+		say_left(w);
+}
+
+/* What systemd is to hold: with memory left, what the kernel holds, so that no reload shrinks. */
+static struct unit_props props_wanted(const struct work *w)
+{
+	struct unit_props want = w->target->baseline->props;
+
+	if (w->memory_left) {
+		want.mem_max = w->usage.limits.mem_max;
+		want.mem_high = LIMIT_MAX;
+	}
+	return want;
+}
+
+static void restore_properties(struct work *w)
+{
+	const struct restore_units *units = w->restore->units;
+	struct unit_props want = props_wanted(w);
+	uint32_t own = (PROPS_CPU | PROPS_MEMORY) & ~w->target->baseline->dropins;
+	int r = units->set(units->ctx, w->target->unit, &want, PROPS_CPU | PROPS_MEMORY);
+
+	if (r < 0) {
+		fail(w, "systemd did not take the values", r);
+		return;
+	}
+	r = units->drop(units->ctx, w->target->unit, w->memory_left ? own & PROPS_CPU : own);
+	if (r < 0)
+		fail(w, "a drop-in could not be removed", r);
+}
+
+static void restore_cpu_files(struct work *w)
+{
+	int r = write_knob(w, KNOB_CPU_MAX, w->original->cpu_quota_usec);
+
+	if (r < 0)
+		fail(w, "cpu.max", r);
+	r = write_knob(w, KNOB_CPU_BURST, w->original->cpu_burst_usec);
+	if (r < 0)
+		fail(w, "cpu.max.burst", r);
+}
+
+static void restore_memory_files(struct work *w)
+{
+	int r;
+
+	if (w->memory_left) {
+		(void)write_knob(w, KNOB_MEM_HIGH, LIMIT_MAX);
+		return;
+	}
+	r = write_knob(w, KNOB_MEM_MAX, w->original->mem_max);
+	if (r == APPLY_REFUSED && w->restore->force)
+		r = write_forced(w);
+	if (r == APPLY_REFUSED) {
+		w->memory_left = true;
+		say_left(w);
+		return;
+	}
+	if (r < 0)
+		fail(w, "memory.max", r);
+	r = write_knob(w, KNOB_MEM_HIGH, w->original->mem_high);
+	if (r < 0)
+		fail(w, "memory.high", r);
+}
+
+/* systemd refuses to lower cpu.max below the burst, without an error. */
+static void lower_burst(struct work *w)
+{
+	if (w->usage.limits.cpu_burst_usec > w->original->cpu_burst_usec)
+		(void)write_knob(w, KNOB_CPU_BURST, w->original->cpu_burst_usec);
+}
+
+static bool props_equal(const struct unit_props *a, const struct unit_props *b)
+{
+	return a->cpu_quota_per_sec_usec == b->cpu_quota_per_sec_usec && a->mem_max == b->mem_max &&
+	       a->mem_high == b->mem_high;
+}
+
+/* Reads everything back: done is what the kernel and systemd say, not what was asked of them. */
+static void verify(struct work *w)
+{
+	const struct restore_units *units = w->restore->units;
+	struct unit_props stored, want = props_wanted(w);
+	int r = cg_read(w->cg, WANT, &w->usage);
+
+	if (r < 0) {
+		fail(w, "reading back", r);
+		return;
+	}
+	if (w->usage.limits.cpu_quota_usec != w->original->cpu_quota_usec ||
+	    w->usage.limits.cpu_burst_usec != w->original->cpu_burst_usec)
+		fail(w, "cpu.max is not the original", -EBUSY);
+	if (!w->memory_left && (w->usage.limits.mem_max != w->original->mem_max ||
+				w->usage.limits.mem_high != w->original->mem_high))
+		fail(w, "memory.max or memory.high is not the original", -EBUSY);
+	r = units->get(units->ctx, w->target->unit, &stored);
+	if (r < 0 && r != -EOPNOTSUPP)
+		fail(w, "reading systemd's values back", r);
+	else if (r == 0 && !props_equal(&stored, &want))
+		fail(w, "systemd holds other values", -EBUSY);
+}
+
+/* Without a cgroup only what systemd would give the next start is left to put back. */
+static void restore_gone(const struct restore *r, const struct restore_target *t,
+			 struct restore_result *ret)
+{
+	const struct restore_units *units = r->units;
+	uint32_t all = PROPS_CPU | PROPS_MEMORY;
+	int e = units->set(units->ctx, t->unit, &t->baseline->props, all);
+
+	ret->outcome = RESTORE_GONE;
+	if (e == 0 || e == -ENOENT)
+		e = units->drop(units->ctx, t->unit, all & ~t->baseline->dropins);
+	if (e < 0) {
+		ret->outcome = RESTORE_FAILED;
+		say(ret, "not running, and systemd did not take the values: %s", strerror(-e));
+	}
+}
+
+static int work_open(const struct restore *r, const struct restore_target *t, struct work *ret)
+{
+	struct work w = {.restore = r, .target = t, .original = &t->baseline->limits};
+	int e = t->path[0] ? cg_open(r->root, t->path, &w.cg) : -ENOENT;
+
+	if (e == 0)
+		e = cg_read(w.cg, WANT, &w.usage);
+	if (e < 0) {
+		cg_close(w.cg);
+		return e;
+	}
+	*ret = w;
+	return 0;
+}
+
+void restore_grow(const struct restore *r, const struct restore_target *t)
+{
+	struct work w;
+
+	if (work_open(r, t, &w) < 0)
+		return;
+	if (w.usage.limits.mem_max < w.original->mem_max)
+		(void)write_knob(&w, KNOB_MEM_MAX, w.original->mem_max);
+	if (w.usage.limits.mem_high < w.original->mem_high)
+		(void)write_knob(&w, KNOB_MEM_HIGH, w.original->mem_high);
+	cg_close(w.cg);
+}
+
+void restore_unit(const struct restore *r, const struct restore_target *t,
+		  struct restore_result *ret)
+{
+	struct work w;
+	int e = work_open(r, t, &w);
+
+	*ret = (struct restore_result){.unit = t->unit, .outcome = RESTORE_RESTORED};
+	if (e == -ENOENT || e == -ENODEV) {
+		restore_gone(r, t, ret);
+		return;
+	}
+	w.result = ret;
+	if (e < 0) {
+		ret->outcome = RESTORE_FAILED;
+		say(ret, "its cgroup cannot be read: %s", strerror(-e));
+		return;
+	}
+	judge_memory(&w);
+	lower_burst(&w);
+	restore_properties(&w);
+	restore_cpu_files(&w);
+	restore_memory_files(&w);
+	verify(&w);
+	cg_close(w.cg);
+}
+
+/*
+ * A call to systemd re-asserts every value it holds, so it goes out only if its own memory.high is
+ * the low one, and then carries the memory.max that the kernel holds, should that be higher.
+ */
+static int lift_property(struct work *w)
+{
+	const struct restore_units *units = w->restore->units;
+	struct unit_props stored;
+	int r = units->get(units->ctx, w->target->unit, &stored);
+
+	if (r < 0 || stored.mem_high >= w->original->mem_high)
+		return r == -EOPNOTSUPP || r == -ENOENT ? 0 : r;
+	stored.mem_high = w->original->mem_high;
+	stored.mem_max = MAX(stored.mem_max, w->usage.limits.mem_max);
+	return units->set(units->ctx, w->target->unit, &stored, PROPS_MEMORY);
+}
+
+int restore_lift_unit(const struct restore *r, const struct restore_target *t)
+{
+	struct work w;
+	int e = work_open(r, t, &w);
+
+	if (e == -ENOENT || e == -ENODEV)
+		return 0;
+	if (e < 0)
+		return e;
+	if (w.usage.limits.mem_high < w.original->mem_high) {
+		e = write_knob(&w, KNOB_MEM_HIGH, w.original->mem_high);
+		if (e >= 0)
+			e = lift_property(&w);
+		e = e < 0 ? e : 1;
+	}
+	cg_close(w.cg);
+	return e;
+}

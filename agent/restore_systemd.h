@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* systemd's side of a restore while no event loop runs: each call waits for PID 1. */
+#pragma once
+
+#include "agent/restore.h"
+#include "systemd/unit_conn.h"
+
+struct restore_systemd {
+	struct restore_units units; /* for struct restore */
+	const char *root;           /* put before /run; "" = this host */
+	char private_socket[256];
+	char system_socket[256];
+	struct unit_address address;
+};
+
+/* ret must stay where it is while units is in use. -ENAMETOOLONG. */
+int restore_systemd_init(struct restore_systemd *ret, const char *root);
