@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the recorded figures do not reach: edges, several containers, LimitRanges. */
+#include "policy/vpa_update.h"
+#include "test/check.h"
+#include <errno.h>
+
+/* 2026-01-01T00:00:00Z */
+#define NEW_YEAR_USEC (1767225600 * USEC_PER_SEC)
+
+#define CPU  RESOURCE_CPU
+#define MEM  RESOURCE_MEMORY
+#define BOTH (1u << RESOURCE_CPU | 1u << RESOURCE_MEMORY)
+
+static void test_amounts(void)
+{
+	int64_t v = 7;
+
+	CHECK_EQ(vpa_amount(-1), 0);
+	CHECK_EQ(vpa_amount(__builtin_nan("")), 0);
+	CHECK_EQ(vpa_amount(__builtin_inf()), VPA_AMOUNT_MAX);
+	CHECK_EQ(vpa_amount(1.999), 1);
+	CHECK_EQ(vpa_scale(VPA_AMOUNT_MAX, 2), VPA_AMOUNT_MAX);
+	CHECK_EQ(vpa_scale(100, -1), 0);
+	CHECK_EQ(vpa_round_up(INT64_MAX, 1000, &v), -ERANGE);
+	CHECK_EQ(vpa_round_up(5, 0, &v), -EINVAL);
+	CHECK_EQ(v, 7);
+}
+
+static void test_samples(void)
+{
+	struct vpa_aggregate a;
+	struct vpa_container c = {.aggregate = &a, .rules = &vpa_rules_default};
+	usec_t t = NEW_YEAR_USEC;
+
+	vpa_aggregate_init(&a, &vpa_rules_default);
+	CHECK_EQ(vpa_add_cpu(&c, 100, t), VPA_SAMPLE_ACCEPTED);
+	CHECK_EQ(vpa_add_cpu(&c, 100, t), VPA_SAMPLE_REJECTED);
+	CHECK_EQ(vpa_add_cpu(&c, 100, t - 1), VPA_SAMPLE_REJECTED);
+	CHECK_EQ(vpa_add_cpu(&c, 100, t + 1), VPA_SAMPLE_ACCEPTED);
+	CHECK_EQ(a.samples, 2);
+	CHECK_EQ(a.first_sample, t);
+	CHECK_EQ(a.last_sample, t + 1);
+
+	/* A first peak of 0 keeps its window to itself. */
+	CHECK_EQ(vpa_add_memory(&c, 0, t), VPA_SAMPLE_ACCEPTED);
+	CHECK_EQ(vpa_add_memory(&c, 1 << 30, t), VPA_SAMPLE_ACCEPTED);
+	CHECK_EQ(c.memory_peak, 0);
+	CHECK_EQ(a.memory.max, 0);
+	/* The next window is open to all. */
+	CHECK_EQ(vpa_add_memory(&c, 1 << 30, t + USEC_PER_DAY), VPA_SAMPLE_ACCEPTED);
+	CHECK_EQ(c.memory_peak, 1 << 30);
+	CHECK_EQ(c.window_end, t + 2 * USEC_PER_DAY);
+	/* Memory samples count for nothing but memory. */
+	CHECK_EQ(a.samples, 2);
+	CHECK_EQ(a.last_sample, t + 1);
+}
+
+static void test_oom_extremes(void)
+{
+	struct vpa_aggregate a;
+	struct vpa_container c = {.aggregate = &a, .rules = &vpa_rules_default};
+
+	vpa_aggregate_init(&a, &vpa_rules_default);
+	CHECK_EQ(vpa_add_oom(&c, INT64_MAX, NEW_YEAR_USEC), VPA_SAMPLE_ACCEPTED);
+	CHECK_EQ(c.oom_peak, VPA_AMOUNT_MAX + 100 * (int64_t)MIB);
+	CHECK_EQ(a.memory.max, HISTOGRAM_BUCKETS - 1);
+	/* Repeated kills at one request do not add up. */
+	c.oom_peak = 0;
+	c.window_end = 0;
+	CHECK_EQ(vpa_add_oom(&c, GIB, NEW_YEAR_USEC), VPA_SAMPLE_ACCEPTED);
+	CHECK_EQ(vpa_add_oom(&c, GIB, NEW_YEAR_USEC + 1), VPA_SAMPLE_ACCEPTED);
+	CHECK_EQ(c.oom_peak, vpa_scale(GIB, 1.2));
+}
+
+static void test_aggregate_merge(void)
+{
+	struct vpa_rules hourly = vpa_rules_default;
+	struct vpa_aggregate a, b, sum;
+	struct vpa_container c = {.aggregate = &b, .rules = &vpa_rules_default};
+
+	vpa_aggregate_init(&a, &vpa_rules_default);
+	vpa_aggregate_init(&b, &vpa_rules_default);
+	vpa_add_cpu(&c, 500, NEW_YEAR_USEC);
+	vpa_add_memory(&c, 1 << 30, NEW_YEAR_USEC);
+	sum = a;
+	CHECK_EQ(vpa_aggregate_merge(&sum, &b), 0);
+	CHECK_EQ(sum.first_sample, NEW_YEAR_USEC);
+	CHECK_EQ(sum.samples, 1);
+	CHECK_EQ(vpa_aggregate_merge(&sum, &a), 0);
+	CHECK_EQ(sum.first_sample, NEW_YEAR_USEC);
+	CHECK(histogram_percentile(&sum.cpu, 0.9) == histogram_percentile(&b.cpu, 0.9));
+	hourly.half_life_usec = USEC_PER_HOUR;
+	vpa_aggregate_init(&a, &hourly);
+	CHECK_EQ(vpa_aggregate_merge(&sum, &a), -EINVAL);
+	CHECK_EQ(sum.samples, 1);
+}
+
+static void test_checkpoint(void)
+{
+	static const struct vpa_checkpoint empty = {.version = "v3"};
+	struct vpa_checkpoint c;
+	struct vpa_aggregate a, kept;
+
+	vpa_aggregate_init(&a, &vpa_rules_default);
+	kept = a;
+	/* A fault in the second histogram leaves the first as it was. */
+	c = empty;
+	c.cpu = (struct checkpoint){.total = 1, .count = 1, .buckets = {{1, 1}}};
+	c.memory = (struct checkpoint){.total = -1};
+	CHECK_EQ(vpa_aggregate_load(&a, &c), -EINVAL);
+	CHECK(memcmp(&a, &kept, sizeof a) == 0);
+	c = empty;
+	memcpy(c.version, "v3v3v3v3", sizeof c.version);
+	CHECK_EQ(vpa_aggregate_load(&a, &c), -EINVAL);
+	memset(c.version, 0, sizeof c.version);
+	CHECK_EQ(vpa_aggregate_load(&a, &c), -EINVAL);
+}
+
+static void test_estimate_empty(void)
+{
+	struct vpa_recommendation r;
+	struct vpa_rules rules = vpa_rules_default;
+	struct vpa_aggregate a;
+
+	vpa_aggregate_init(&a, &rules);
+	vpa_estimate(&a, &rules, 1, BOTH, &r);
+	for (int b = 0; b < VPA_BOUND_COUNT; b++) {
+		CHECK_EQ(r.amount[b][CPU], 25);
+		CHECK_EQ(r.amount[b][MEM], 250 * MIB);
+	}
+	rules.whole_cores = true;
+	rules.round_to[MEM] = (int64_t)GIB;
+	vpa_estimate(&a, &rules, 1, BOTH, &r);
+	CHECK_EQ(r.amount[VPA_TARGET][CPU], 1000);
+	CHECK_EQ(r.amount[VPA_TARGET][MEM], GIB);
+}
+
+static void test_limit_ranges(void)
+{
+	struct vpa_limit_range a = {.min = {10, 0}, .max = {0, 500}, .default_limit = {100, 0}};
+	const struct vpa_limit_range b = {
+		.min = {20, 5}, .max = {900, 300}, .default_limit = {0, 50}};
+
+	vpa_limit_range_merge(&a, &b);
+	CHECK_EQ(a.min[CPU], 20);
+	CHECK_EQ(a.min[MEM], 5);
+	CHECK_EQ(a.max[CPU], 900);
+	CHECK_EQ(a.max[MEM], 300);
+	CHECK_EQ(a.default_limit[CPU], 100);
+	CHECK_EQ(a.default_limit[MEM], 50);
+}
+
+static struct vpa_pod_container container(int64_t request, int64_t limit, int64_t target)
+{
+	return (struct vpa_pod_container){
+		.now = {{request, 0}, {limit, 0}},
+		.recommended = target > 0,
+		.rec = {.resources = 1u << CPU, .amount = {{target}, {target}, {target}}},
+	};
+}
+
+static void test_pod_range(void)
+{
+	struct vpa_pod_container c[2] = {container(100, 200, 300), container(500, 500, 0)};
+	const struct vpa_limit_range max = {.max = {1000, 0}};
+	const struct vpa_limit_range min = {.min = {1000, 0}};
+
+	/* Limits would be 600 + 500; the one without a recommendation counts and stays. */
+	vpa_cap_pod(c, 2, &max, NULL);
+	CHECK_EQ(c[0].rec.amount[VPA_TARGET][CPU], 300 * 1000 / 1100);
+	CHECK_EQ(c[1].now.request[CPU], 500);
+	/* The sum of requests, 800, is below the minimum: CPU rounds up. */
+	c[0] = container(100, 200, 300);
+	c[1].now = (struct vpa_resources){{501, 0}, {501, 0}};
+	vpa_cap_pod(c, 2, &min, NULL);
+	CHECK_EQ(c[0].rec.amount[VPA_TARGET][CPU], 300 * 1000 / 801 + 1);
+	/* Without any limit there is nothing to fit. */
+	c[0] = container(100, 0, 300);
+	vpa_cap_pod(c, 1, &max, NULL);
+	CHECK_EQ(c[0].rec.amount[VPA_TARGET][CPU], 300);
+	/* Sums beyond int64 are cut, not wrapped. */
+	c[0] = container(1, INT64_MAX, VPA_AMOUNT_MAX);
+	c[1] = c[0];
+	vpa_cap_pod(c, 2, &max, NULL);
+	CHECK(c[0].rec.amount[VPA_TARGET][CPU] <= 1);
+}
+
+static void test_container_range(void)
+{
+	/* A limit twice the request halves the bounds, but the minimum holds for the request. */
+	const struct vpa_limit_range range = {.min = {100, 0}, .max = {1000, 0}};
+	struct vpa_pod_container c = container(100, 200, 50);
+
+	vpa_cap_pod(&c, 1, NULL, &range);
+	CHECK_EQ(c.rec.amount[VPA_TARGET][CPU], 100);
+	c = container(100, 200, 5000);
+	vpa_cap_pod(&c, 1, NULL, &range);
+	CHECK_EQ(c.rec.amount[VPA_TARGET][CPU], 500);
+	/* The user's bounds have the last word. */
+	c = container(100, 200, 5000);
+	c.max_allowed[CPU] = 30;
+	vpa_cap_pod(&c, 1, NULL, &range);
+	CHECK_EQ(c.rec.amount[VPA_TARGET][CPU], 30);
+	CHECK_EQ(vpa_cap(5, 10, 7), 7);
+}
+
+static void test_priority(void)
+{
+	struct vpa_pod_container c[2] = {container(0, 0, 100), container(100, 0, 0)};
+	struct vpa_pod_run run = {.age_usec = 12 * USEC_PER_HOUR};
+	struct vpa_priority p = vpa_update_priority(c, 2);
+
+	/* A missing request counts as 1 in the difference. */
+	CHECK(p.outside_range && p.scale_up);
+	CHECK(p.resource_diff == 99);
+	p = vpa_update_priority(c + 1, 1);
+	CHECK(!p.outside_range && !p.scale_up && p.resource_diff == 0);
+	p.resource_diff = 0.1;
+	CHECK(vpa_update_accepted(&p, &run, &vpa_update_rules_default));
+	run.age_usec--;
+	CHECK(!vpa_update_accepted(&p, &run, &vpa_update_rules_default));
+	/* Outside its range, but killed and with nothing to change: left alone. */
+	p = (struct vpa_priority){.outside_range = true};
+	run.oom_killed = true;
+	CHECK(!vpa_update_accepted(&p, &run, &vpa_update_rules_default));
+	run.oom_run_usec = 10 * USEC_PER_MIN;
+	CHECK(vpa_update_accepted(&p, &run, &vpa_update_rules_default));
+}
+
+static void test_disruption(void)
+{
+	/* Replicas and how many of them may go in one round, all running. */
+	static const uint32_t cases[][2] = {{1, 0}, {2, 1}, {3, 1}, {4, 2}, {10, 5}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		CHECK_EQ(vpa_disruption_budget(cases[i][0], cases[i][0], &vpa_update_rules_default),
+			 cases[i][1]);
+	CHECK_EQ(vpa_disruption_budget(10, 5, &vpa_update_rules_default), 0);
+	CHECK_EQ(vpa_disruption_budget(10, 7, &vpa_update_rules_default), 2);
+}
+
+int main(void)
+{
+	test_amounts();
+	test_samples();
+	test_oom_extremes();
+	test_aggregate_merge();
+	test_checkpoint();
+	test_estimate_empty();
+	test_limit_ranges();
+	test_pod_range();
+	test_container_range();
+	test_priority();
+	test_disruption();
+	return check_result();
+}
