@@ -12,7 +12,7 @@ one()
 	local preprocess key pass
 
 	preprocess=$(sed -E 's/ -o [^ ]+ -c / -E /' <<<"$1")
-	key=$(cd "$2" && { echo "$1"; cat "$ROOT/.clang-tidy" "$3"; clang-tidy --version
+	key=$(cd "$2" && { echo "$1"; cat "$ROOT/.clang-tidy" "$ROOT/test/.clang-tidy" "$3"; clang-tidy --version
 		eval "$preprocess"; } | sha256sum | cut -c1-32)
 	pass=$BUILD/tidy/$key
 	[ ! -e "$pass" ] || return 0

@@ -1,0 +1,154 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Everything that can be checked, in one command on a fresh Debian 12: see usage().
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$here")
+logs=$root/build/all
+
+usage()
+{
+	cat <<-E
+	usage: test/all.sh [--quick|--full]
+	Installs missing packages (as root), builds dev, release, asan and with clang, and runs format,
+	lint, unit, vectors, fake, the same on the asan build, and the VM lab on the release build.
+	  --quick   no asan, no clang, no lab
+	  --full    the long runs too
+	Ends with one line "N passed, N failed". A skipped test is no failure unless CI is set or
+	VSCALED_MUST_RUN=1. VSCALED_LAB_JOBS: machines at once (default 2).
+	E
+}
+
+quick='' full=''
+for arg in "$@"; do
+	case $arg in
+	--quick) quick=1 ;;
+	--full) full=1 ;;
+	-h | --help) usage && exit ;;
+	*) usage >&2 && exit 2 ;;
+	esac
+done
+[ -z "${CI:-}" ] || export VSCALED_MUST_RUN=1
+[ "${VSCALED_MUST_RUN:-0}" != 0 ] || unset VSCALED_MUST_RUN
+[ -z "$full" ] || export VSCALED_FULL=1
+jobs=$(nproc)
+passed=0 failed=0 skipped=0
+
+# report NAME PASSED FAILED SKIPPED START_SEC
+report()
+{
+	[ -z "${VSCALED_MUST_RUN:-}" ] || set -- "$1" "$2" $(($3 + $4)) 0 "$5"
+	passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
+	printf '%02d:%02d %-16s %d passed, %d failed%s (%d s)\n' $((SECONDS / 60)) $((SECONDS % 60)) \
+		"$1" "$2" "$3" "$([ "$4" = 0 ] || echo ", $4 skipped")" $((SECONDS - $5))
+}
+
+# step NAME COMMAND...: a command that is right when it exits with 0
+step()
+{
+	local name=$1 start=$SECONDS log=$logs/${1// /-}.log
+
+	shift
+	if "$@" >"$log" 2>&1 </dev/null; then
+		report "$name" 1 0 0 "$start"
+		return
+	fi
+	tail -n 60 "$log"
+	report "$name" 0 1 0 "$start"
+	return 1
+}
+
+build()
+{
+	step "build $1" build_commands "$@" || true
+}
+
+build_commands()
+{
+	local name=$1
+
+	shift
+	cmake --preset "$name" -DVSCALED_WERROR=ON "$@" && cmake --build "build/$name" -j "$jobs"
+}
+
+build_clang()
+{
+	cmake -G Ninja -S . -B build/clang -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_COMPILER=clang \
+		-DVSCALED_WERROR=ON && cmake --build build/clang -j "$jobs"
+}
+
+# count FILE ATTRIBUTE: a number from the head of ctest's report
+count()
+{
+	sed -nE "0,/<testsuite /!{/^[[:space:]]*$2=\"/{s/.*$2=\"([0-9]+)\".*/\1/p;q}}" "$1"
+}
+
+# tests NAME BUILD CTEST_ARGS...: runs a selection of the tests. An empty one has failed: what should
+# have been run is not there.
+tests()
+{
+	local name=$1 build=$2 start=$SECONDS xml=$logs/${1// /-}.xml log=$logs/${1// /-}.log
+	local all bad skip
+
+	shift 2
+	rm -f "$xml"
+	ctest --test-dir "build/$build" --no-tests=error --output-on-failure --output-junit "$xml" \
+		"$@" >"$log" 2>&1 </dev/null || true
+	all=$(count "$xml" tests 2>/dev/null || true)
+	if [ "${all:-0}" = 0 ]; then
+		tail -n 20 "$log"
+		report "$name" 0 1 0 "$start"
+		return
+	fi
+	skip=$(($(count "$xml" skipped) + $(count "$xml" disabled)))
+	bad=$(count "$xml" failures)
+	if [ "$bad" != 0 ] || { [ "$skip" != 0 ] && [ -n "${VSCALED_MUST_RUN:-}" ]; }; then
+		tail -n 200 "$log"
+	elif [ "$skip" != 0 ]; then
+		grep -E '\*\*\*(Skipped|Not Run)' "$log" || true
+	fi
+	report "$name" $((all - bad - skip)) "$bad" "$skip" "$start"
+}
+
+# has LABEL BUILD: there are tests with this label
+has()
+{
+	[ "$(ctest --test-dir "build/$2" -N -L "^$1\$" | sed -n 's/^Total Tests: //p')" != 0 ]
+}
+
+lab()
+{
+	local version long=(-LE '^full$')
+
+	[ -z "$full" ] || long=()
+	for version in 252 257; do
+		step "lab machine $version" "$here/lab.sh" build --systemd $version || true
+	done
+	tests lab release -L '^lab$' "${long[@]}" -j "${VSCALED_LAB_JOBS:-2}"
+}
+
+cd "$root"
+mkdir -p "$logs"
+"$here/packages.sh" install build test lab || [ -z "${VSCALED_MUST_RUN:-}" ]
+build dev
+build release
+[ -n "$quick" ] || build asan
+[ -n "$quick" ] || step "build clang" build_clang || true
+
+tests format dev -R '^lint_format$'
+tests lint dev -L '^lint$' -E '^lint_format$'
+tests unit dev -L '^unit$' -LE '^(lint|full)$' -j "$jobs"
+for label in vectors fake fuzz kube; do
+	if [ $label = vectors ] || [ $label = fake ] || has $label dev; then
+		tests $label dev -L "^$label\$" -LE '^full$' -j "$jobs"
+	fi
+done
+if [ -n "$full" ] && has full dev; then
+	tests "long runs" dev -L '^full$' -LE '^lab$' -j "$jobs"
+fi
+[ -n "$quick" ] || tests asan asan -L '^(unit|vectors|fake|fuzz|kube)$' -LE '^(lint|full)$' -j "$jobs"
+[ -n "$quick" ] || lab
+
+[ "$skipped" = 0 ] || echo "$skipped skipped"
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
