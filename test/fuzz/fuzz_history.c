@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The history. What is accepted comes out again byte by byte, serves for a recommendation, takes
+ * further samples, and survives another half life.
+ */
+#include "agent/history_file.h"
+#include "test/fuzz/fuzz.h"
+#include <string.h>
+
+static void use(const struct history_store *s, const char *key, const struct tuning_history *t)
+{
+	struct cpu_rates rates = {USEC_PER_SEC, USEC_PER_SEC / 2, 100, 200, 300, 5, 0, 0};
+	struct recommendation r;
+	struct history_record record;
+	usec_t now;
+
+	if (history_store_get(s, key, t, &record) < 0)
+		return;
+	history_recommend(&record.history, t, &r);
+	now = record.history.last_real + USEC_PER_SEC;
+	history_add_cpu(&record.history, &rates, now);
+	history_add_memory(&record.history, t, 10 * MIB, false, now);
+	history_recommend(&record.history, t, &r);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	OWN(history_store_free) struct history_store s = {0};
+	OWN(drop_free) char *again = NULL;
+	struct tuning_history other = tuning_default.history;
+	size_t len;
+
+	if (history_decode((const char *)data, size, &s) < 0)
+		return 0;
+	if (history_encode(&s, &again, &len) == 0 && (len != size || memcmp(again, data, len) != 0))
+		abort();
+	other.half_life_usec = USEC_PER_HOUR;
+	for (size_t i = 0; i < s.count; i++) {
+		use(&s, s.items[i].key, &tuning_default.history);
+		use(&s, s.items[i].key, &other);
+	}
+	return 0;
+}
