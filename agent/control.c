@@ -95,7 +95,7 @@ static int send_collected(struct http_response *ret, struct collector *c, const 
 
 static int get_status(void *ctx, const struct http_request *request, struct http_response *ret)
 {
-	const struct control *c = ctx;
+	const struct control_api *c = ctx;
 	struct status_view v = {0};
 
 	(void)request;
@@ -105,7 +105,7 @@ static int get_status(void *ctx, const struct http_request *request, struct http
 
 static int get_units(void *ctx, const struct http_request *request, struct http_response *ret)
 {
-	const struct control *c = ctx;
+	const struct control_api *c = ctx;
 	struct collector units = {.array = cJSON_CreateArray(), .brief = true};
 	int r;
 
@@ -118,7 +118,7 @@ static int get_units(void *ctx, const struct http_request *request, struct http_
 
 static int get_unit(void *ctx, const struct http_request *request, struct http_response *ret)
 {
-	const struct control *c = ctx;
+	const struct control_api *c = ctx;
 	struct collector units = {.array = cJSON_CreateArray()};
 	cJSON *unit;
 	int r;
@@ -136,7 +136,7 @@ static int get_unit(void *ctx, const struct http_request *request, struct http_r
 }
 
 /* Pause and resume: {"name": NAME}, or nothing for every unit. */
-static int set_paused(const struct control *c, int (*op)(void *, const char *),
+static int set_paused(const struct control_api *c, int (*op)(void *, const char *),
 		      const struct http_request *request, struct http_response *ret)
 {
 	struct control_body body;
@@ -160,14 +160,14 @@ static int set_paused(const struct control *c, int (*op)(void *, const char *),
 
 static int post_pause(void *ctx, const struct http_request *request, struct http_response *ret)
 {
-	const struct control *c = ctx;
+	const struct control_api *c = ctx;
 
 	return set_paused(c, c->ops->pause, request, ret);
 }
 
 static int post_resume(void *ctx, const struct http_request *request, struct http_response *ret)
 {
-	const struct control *c = ctx;
+	const struct control_api *c = ctx;
 
 	return set_paused(c, c->ops->resume, request, ret);
 }
@@ -175,7 +175,7 @@ static int post_resume(void *ctx, const struct http_request *request, struct htt
 static int post_restore(void *ctx, const struct http_request *request, struct http_response *ret)
 {
 	const unsigned keys = CONTROL_KEY_NAME | CONTROL_KEY_ALL | CONTROL_KEY_FORCE;
-	const struct control *c = ctx;
+	const struct control_api *c = ctx;
 	struct collector results = {0};
 	struct control_body body;
 	const char *why;
@@ -198,7 +198,7 @@ static int post_restore(void *ctx, const struct http_request *request, struct ht
 
 static int get_config(void *ctx, const struct http_request *request, struct http_response *ret)
 {
-	const struct control *c = ctx;
+	const struct control_api *c = ctx;
 
 	(void)request;
 	return send_json(ret, c->ops->config(c->ctx));
@@ -217,7 +217,7 @@ static int send_probe(struct http_response *ret, bool well, const char *why)
 
 static int get_live(void *ctx, const struct http_request *request, struct http_response *ret)
 {
-	const struct control *c = ctx;
+	const struct control_api *c = ctx;
 	const char *why = "not live";
 	bool well = c->ops->live(c->ctx, &why);
 
@@ -227,7 +227,7 @@ static int get_live(void *ctx, const struct http_request *request, struct http_r
 
 static int get_ready(void *ctx, const struct http_request *request, struct http_response *ret)
 {
-	const struct control *c = ctx;
+	const struct control_api *c = ctx;
 	const char *why = "not ready";
 	bool well = c->ops->ready(c->ctx, &why);
 
@@ -251,12 +251,12 @@ const struct http_route control_routes[CONTROL_ROUTE_COUNT] = {
 
 static bool admit(void *ctx, int fd, const struct ucred *peer)
 {
-	const struct control *c = ctx;
+	const struct control_api *c = ctx;
 
 	return !c->ops->admit || c->ops->admit(c->ctx, fd, peer);
 }
 
-int control_server_new(sd_event *event, const struct control *c, const char *socket_path,
+int control_server_new(sd_event *event, const struct control_api *c, const char *socket_path,
 		       gid_t group, struct http_server **ret)
 {
 	const struct http_config config = {

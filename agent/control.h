@@ -35,7 +35,7 @@ struct control_ops {
 };
 
 /* ctx of the routes' handlers. */
-struct control {
+struct control_api {
 	const struct control_ops *ops;
 	void *ctx;
 };
@@ -44,5 +44,5 @@ struct control {
 extern const struct http_route control_routes[CONTROL_ROUTE_COUNT];
 
 /* The server of these routes; c and socket_path must outlive it. */
-int control_server_new(sd_event *event, const struct control *c, const char *socket_path,
+int control_server_new(sd_event *event, const struct control_api *c, const char *socket_path,
 		       gid_t group, struct http_server **ret);

@@ -21,8 +21,8 @@ struct restore_units {
 };
 
 struct restore {
-	int root; /* folder of the cgroup mount */
-	const struct restore_units *units;
+	int root;                          /* folder of the cgroup mount */
+	const struct restore_units *units; /* NULL: the caller sees to systemd itself */
 	uint32_t margin_permille;
 	uint64_t margin_min_bytes;
 	bool force;

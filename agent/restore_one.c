@@ -53,6 +53,22 @@ static void fail(struct work *w, const char *what, int error)
 	say(w->result, "%s: %s", what, strerror(-error));
 }
 
+static int units_set(const struct restore *r, const char *unit, const struct unit_props *want,
+		     uint32_t mask)
+{
+	return r->units ? r->units->set(r->units->ctx, unit, want, mask) : 0;
+}
+
+static int units_get(const struct restore *r, const char *unit, struct unit_props *ret)
+{
+	return r->units ? r->units->get(r->units->ctx, unit, ret) : -EOPNOTSUPP;
+}
+
+static int units_drop(const struct restore *r, const char *unit, uint32_t mask)
+{
+	return r->units ? r->units->drop(r->units->ctx, unit, mask) : 0;
+}
+
 static uint64_t margin_of(const struct restore *r, uint64_t use)
 {
 	return MAX(use / 1000 * r->margin_permille, r->margin_min_bytes);
@@ -178,16 +194,15 @@ static struct unit_props props_wanted(const struct work *w)
 
 static void restore_properties(struct work *w)
 {
-	const struct restore_units *units = w->restore->units;
 	struct unit_props want = props_wanted(w);
 	uint32_t own = (PROPS_CPU | PROPS_MEMORY) & ~w->target->baseline->dropins;
-	int r = units->set(units->ctx, w->target->unit, &want, PROPS_CPU | PROPS_MEMORY);
+	int r = units_set(w->restore, w->target->unit, &want, PROPS_CPU | PROPS_MEMORY);
 
 	if (r < 0) {
 		fail(w, "systemd did not take the values", r);
 		return;
 	}
-	r = units->drop(units->ctx, w->target->unit, w->memory_left ? own & PROPS_CPU : own);
+	r = units_drop(w->restore, w->target->unit, w->memory_left ? own & PROPS_CPU : own);
 	if (r < 0)
 		fail(w, "a drop-in could not be removed", r);
 }
@@ -242,7 +257,6 @@ static bool props_equal(const struct unit_props *a, const struct unit_props *b)
 /* Reads everything back: done is what the kernel and systemd say, not what was asked of them. */
 static void verify(struct work *w)
 {
-	const struct restore_units *units = w->restore->units;
 	struct unit_props stored, want = props_wanted(w);
 	int r = cg_read(w->cg, WANT, &w->usage);
 
@@ -256,7 +270,7 @@ static void verify(struct work *w)
 	if (!w->memory_left && (w->usage.limits.mem_max != w->original->mem_max ||
 				w->usage.limits.mem_high != w->original->mem_high))
 		fail(w, "memory.max or memory.high is not the original", -EBUSY);
-	r = units->get(units->ctx, w->target->unit, &stored);
+	r = units_get(w->restore, w->target->unit, &stored);
 	if (r < 0 && r != -EOPNOTSUPP)
 		fail(w, "reading systemd's values back", r);
 	else if (r == 0 && !props_equal(&stored, &want))
@@ -267,13 +281,12 @@ static void verify(struct work *w)
 static void restore_gone(const struct restore *r, const struct restore_target *t,
 			 struct restore_result *ret)
 {
-	const struct restore_units *units = r->units;
 	uint32_t all = PROPS_CPU | PROPS_MEMORY;
-	int e = units->set(units->ctx, t->unit, &t->baseline->props, all);
+	int e = units_set(r, t->unit, &t->baseline->props, all);
 
 	ret->outcome = RESTORE_GONE;
 	if (e == 0 || e == -ENOENT)
-		e = units->drop(units->ctx, t->unit, all & ~t->baseline->dropins);
+		e = units_drop(r, t->unit, all & ~t->baseline->dropins);
 	if (e < 0) {
 		ret->outcome = RESTORE_FAILED;
 		say(ret, "not running, and systemd did not take the values: %s", strerror(-e));
@@ -340,15 +353,14 @@ void restore_unit(const struct restore *r, const struct restore_target *t,
  */
 static int lift_property(struct work *w)
 {
-	const struct restore_units *units = w->restore->units;
 	struct unit_props stored;
-	int r = units->get(units->ctx, w->target->unit, &stored);
+	int r = units_get(w->restore, w->target->unit, &stored);
 
 	if (r < 0 || stored.mem_high >= w->original->mem_high)
 		return r == -EOPNOTSUPP || r == -ENOENT ? 0 : r;
 	stored.mem_high = w->original->mem_high;
 	stored.mem_max = MAX(stored.mem_max, w->usage.limits.mem_max);
-	return units->set(units->ctx, w->target->unit, &stored, PROPS_MEMORY);
+	return units_set(w->restore, w->target->unit, &stored, PROPS_MEMORY);
 }
 
 int restore_lift_unit(const struct restore *r, const struct restore_target *t)

@@ -102,14 +102,14 @@ static int ctl_help(const struct ctl *c)
 		const struct ctl_command *k = &ctl_commands[i];
 
 		snprintf(left, sizeof(left), "%s %s", k->name, k->arguments);
-		fprintf(c->out, "  %-22s %s\n", left, k->summary);
+		fprintf(c->out, "  %-24s %s\n", left, k->summary);
 	}
 	fprintf(c->out, "\nOptions\n");
 	for (size_t i = 0; i < ARRAY_SIZE(option_infos); i++) {
 		const struct option_info *o = &option_infos[i];
 
 		snprintf(left, sizeof(left), "--%s %s", o->option.name, o->argument);
-		fprintf(c->out, "  %-22s %s\n", left, o->summary);
+		fprintf(c->out, "  %-24s %s\n", left, o->summary);
 	}
 	fprintf(c->out, "\nExit status: 0 done, 1 error, 2 usage, 3 not managed, 75 try later.\n"
 			"See vscalectl(1).\n");

@@ -45,6 +45,10 @@ static void print_limit(const struct screen *s)
 	uint64_t held = json_amount(s->json, "kernel");
 
 	row(s, "limit");
+	if (json_amount(s->json, "limit") == VIEW_NONE) {
+		fputs("not known yet\n", s->c->out);
+		return;
+	}
 	fprintf(s->c->out, "%s now, originally %s", amount(s, "limit", limit),
 		amount(s, "original", original));
 	if (held != VIEW_NONE && held != json_amount(s->json, "limit"))
@@ -76,6 +80,10 @@ static void print_history(const struct screen *s)
 	char span[HUMAN_SIZE];
 
 	row(s, "history");
+	if (json_amount(s->json, "samples") == 0) {
+		fputs("none yet\n", s->c->out);
+		return;
+	}
 	fprintf(s->c->out, "%" PRIu64 " samples over %s, confidence %.0f %%\n",
 		json_amount(s->json, "samples"),
 		human_span(json_amount(s->json, "history_usec"), span), (double)confidence / 10);
@@ -83,14 +91,20 @@ static void print_history(const struct screen *s)
 
 static void print_pressure(const struct screen *s)
 {
+	bool throttling = json_amount(s->json, "throttled_permille") != VIEW_NONE;
+	bool psi = json_amount(s->json, "psi_some_ppm") != VIEW_NONE;
 	char throttled[HUMAN_SIZE], some[HUMAN_SIZE], full[HUMAN_SIZE];
 
+	if (!throttling && !psi)
+		return;
 	row(s, "pressure");
-	if (s->which == RESOURCE_CPU)
-		fprintf(s->c->out, "throttled in %s of the last periods; ",
-			percent(s, "throttled_permille", 1000, throttled));
-	fprintf(s->c->out, "stalled %s in part, %s wholly (last 10 s)\n",
-		percent(s, "psi_some_ppm", 1e6, some), percent(s, "psi_full_ppm", 1e6, full));
+	if (throttling)
+		fprintf(s->c->out, "throttled in %s of the last periods%s",
+			percent(s, "throttled_permille", 1000, throttled), psi ? "; " : "\n");
+	if (psi)
+		fprintf(s->c->out, "tasks waited %s of the last 10 s, all of them %s\n",
+			percent(s, "psi_some_ppm", 1e6, some),
+			percent(s, "psi_full_ppm", 1e6, full));
 }
 
 static void print_contents(const struct screen *s)
@@ -112,6 +126,8 @@ static void print_wish(const struct screen *s)
 {
 	char lower[HUMAN_SIZE], target[HUMAN_SIZE], upper[HUMAN_SIZE], peak[HUMAN_SIZE];
 
+	if (json_amount(s->json, "target") == VIEW_NONE)
+		return;
 	row(s, "recommend");
 	fprintf(s->c->out, "lower %s, target %s, upper %s, peak %s\n", amount(s, "lower", lower),
 		amount(s, "target", target), amount(s, "upper", upper), amount(s, "peak", peak));

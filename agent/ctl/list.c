@@ -103,25 +103,33 @@ static void cell_state(const struct ctl *c, const cJSON *unit, char *cell)
 	snprintf(cell, CELL_SIZE, "%s", json_text(unit, "state"));
 }
 
+/* Permille as percent, "-" when not known. */
+static const char *percent(const cJSON *unit, enum resource which, const char *key, char *ret)
+{
+	const cJSON *r = json_object(unit, which == RESOURCE_CPU ? "cpu" : "memory");
+	uint64_t permille = json_amount(r, key);
+
+	if (permille > 1000)
+		snprintf(ret, HUMAN_SIZE, "-");
+	else
+		snprintf(ret, HUMAN_SIZE, "%.0f %%", (double)permille / 10);
+	return ret;
+}
+
 static void cell_confidence(const struct ctl *c, const cJSON *unit, char *cell)
 {
-	uint64_t cpu = json_amount(json_object(unit, "cpu"), "confidence_permille");
-	uint64_t memory = json_amount(json_object(unit, "memory"), "confidence_permille");
+	static const char key[] = "confidence_permille";
+	char cpu[HUMAN_SIZE], memory[HUMAN_SIZE];
 
 	(void)c;
-	snprintf(cell, CELL_SIZE, "%u %%, %u %%", cpu > 1000 ? 0 : (unsigned)cpu / 10,
-		 memory > 1000 ? 0 : (unsigned)memory / 10);
+	snprintf(cell, CELL_SIZE, "%s, %s", percent(unit, RESOURCE_CPU, key, cpu),
+		 percent(unit, RESOURCE_MEMORY, key, memory));
 }
 
 static void cell_throttled(const struct ctl *c, const cJSON *unit, char *cell)
 {
-	uint64_t t = json_amount(json_object(unit, "cpu"), "throttled_permille");
-
 	(void)c;
-	if (t > 1000)
-		snprintf(cell, CELL_SIZE, "-");
-	else
-		snprintf(cell, CELL_SIZE, "%u %%", (unsigned)t / 10);
+	percent(unit, RESOURCE_CPU, "throttled_permille", cell);
 }
 
 static void cell_hold(const struct ctl *c, const cJSON *unit, char *cell)

@@ -5,9 +5,9 @@
 #include "agent/control.h"
 
 struct fake_control {
-	struct control control; /* give this to control_server_new() */
-	char last[300];         /* "pause web.service", "restore * force", ... */
-	int error;              /* < 0: what every operation answers */
+	struct control_api control; /* give this to control_server_new() */
+	char last[300];             /* "pause web.service", "restore * force", ... */
+	int error;                  /* < 0: what every operation answers */
 	bool refuse_peers;
 	bool not_ready;
 };

@@ -340,7 +340,7 @@ static void test_pipeline(void)
 
 static bool admit(void *ctx, int fd, const struct ucred *peer)
 {
-	const struct control *c = ctx;
+	const struct control_api *c = ctx;
 
 	return c->ops->admit(c->ctx, fd, peer);
 }

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * vscalectl against a real socket: what it prints for fixed views must equal test/agent/golden
+ * (VSCALED_REGEN=1 rewrites), and every way it can end has its exit status.
+ */
+#include "agent/ctl/client.h"
+#include "fake_control.h"
+#include "test/check.h"
+#include "view_fixture.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define GOLDEN_DIR "test/agent/golden"
+
+static char dir[] = "/tmp/vscaled-ctl-XXXXXX";
+static char socket_path[64];
+static char *out_text, *err_text;
+
+static void drop_outputs(void)
+{
+	free(out_text);
+	free(err_text);
+	out_text = err_text = NULL;
+}
+
+/* Runs a command line of words, with the socket of this test unless it names one; exit status. */
+static int run_with(struct ctl *c, const char *line)
+{
+	char *words = strdup(line), *save = NULL, *argv[24] = {"vscalectl"};
+	size_t out_size, err_size;
+	int argc = 1, r;
+
+	for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
+		argv[argc++] = w;
+	drop_outputs();
+	c->out = open_memstream(&out_text, &out_size);
+	c->err = open_memstream(&err_text, &err_size);
+	if (!c->socket)
+		c->socket = socket_path;
+	r = ctl_main(c, argc, argv);
+	fclose(c->out);
+	fclose(c->err);
+	free(words);
+	return r;
+}
+
+static int run(const char *line)
+{
+	struct ctl c;
+
+	ctl_default(&c);
+	c.config = "/nonexistent";
+	c.color = false;
+	c.now_realtime_usec = FIXTURE_NOW_USEC;
+	return run_with(&c, line);
+}
+
+/* A daemon in a process of its own; it ends with the test. */
+static pid_t serve(void (*prepare)(struct fake_control *))
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct http_server *server;
+		struct fake_control fake;
+		sd_event *event;
+
+		fake_control_init(&fake);
+		if (prepare)
+			prepare(&fake);
+		if (sd_event_new(&event) < 0 ||
+		    control_server_new(event, &fake.control, socket_path, (gid_t)-1, &server) < 0)
+			_exit(1);
+		sd_event_loop(event);
+		_exit(1);
+	}
+	/* The file is there before somebody listens. */
+	for (int i = 0; i < 500 && client_probe(socket_path) < 0; i++)
+		usleep(10000);
+	return pid;
+}
+
+static void stop(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static char *read_text(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	char *text = NULL;
+	size_t size = 0;
+
+	if (!f)
+		return NULL;
+	if (getdelim(&text, &size, EOF, f) < 0) {
+		free(text);
+		text = NULL;
+	}
+	fclose(f);
+	return text;
+}
+
+static void check_golden(const char *name)
+{
+	char path[128];
+	char *want;
+
+	snprintf(path, sizeof(path), GOLDEN_DIR "/%s", name);
+	if (getenv("VSCALED_REGEN")) {
+		FILE *f = fopen(path, "we");
+
+		CHECK(f && fputs(out_text, f) >= 0 && fclose(f) == 0);
+		return;
+	}
+	want = read_text(path);
+	CHECK(want != NULL);
+	if (want && strcmp(want, out_text) != 0)
+		fprintf(stderr, "--- %s\n%s--- got\n%s", name, want, out_text);
+	CHECK_STR(out_text, want ? want : "");
+	free(want);
+}
+
+struct golden {
+	const char *line;
+	const char *file;
+};
+
+static const struct golden goldens[] = {
+	{"status", "status.txt"},
+	{"status -o json", "status.json"},
+	{"status -o yaml", "status.yaml"},
+	{"list", "list.txt"},
+	{"list -o wide", "list-wide.txt"},
+	{"list -o json", "list.json"},
+	{"list -o yaml", "list.yaml"},
+	{"explain web.service", "explain-web.txt"},
+	{"explain web.service -o json", "explain-web.json"},
+	{"explain batch@nightly.service", "explain-batch.txt"},
+	{"explain cron.service", "explain-waiting.txt"},
+	{"explain db.service", "explain-gave-way.txt"},
+	{"config show", "config.yaml"},
+	{"help", "help.txt"},
+};
+
+static void test_goldens(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(goldens); i++) {
+		CHECK_EQ(run(goldens[i].line), CTL_OK);
+		CHECK_STR(err_text, "");
+		check_golden(goldens[i].file);
+	}
+}
+
+struct outcome {
+	const char *line;
+	int code;
+	const char *out; /* a part of it */
+	const char *err;
+};
+
+static const struct outcome with_daemon[] = {
+	{"pause", CTL_OK, "paused all, 4 units\n", ""},
+	{"pause web.service", CTL_OK, "paused web.service\n", ""},
+	{"resume web.service", CTL_OK, "resumed web.service\n", ""},
+	{"pause none.service", CTL_NOT_MANAGED, "", "not managed"},
+	{"explain none.service", CTL_NOT_MANAGED, "", "vscalectl list shows all"},
+	{"explain a/../b", CTL_NOT_MANAGED, "", "not managed"},
+	{"restore web.service", CTL_OK, "restored  web.service\n", ""},
+	{"restore --all", CTL_TRY_LATER, "left      batch@nightly.service: memory.max",
+	 "1 of the units use more memory"},
+	{"restore --all --force", CTL_OK, "restored  batch@nightly.service\n", ""},
+	{"restore --all -o json", CTL_TRY_LATER, "\"outcome\":\t\"left\"", "--force"},
+	{"restore none.service", CTL_NOT_MANAGED, "", "not managed"},
+	{"restore", CTL_USAGE, "", "give a unit's name, or --all"},
+	{"restore --all web.service", CTL_USAGE, "", "give a unit's name, or --all"},
+	{"version", CTL_OK, "vscalectl " VSCALED_VERSION "\n", ""},
+	{"--version", CTL_OK, "vscalectl ", ""},
+	{"-h", CTL_OK, "Commands", ""},
+	{"", CTL_USAGE, "", "which command?\n"},
+	{"foo", CTL_USAGE, "", "no such command: foo"},
+	{"config", CTL_USAGE, "", "no such command: config"},
+	{"explain", CTL_USAGE, "", "explain needs an argument"},
+	{"list x", CTL_USAGE, "", "list takes fewer arguments"},
+	{"list -o xml", CTL_USAGE, "", "no such format: xml"},
+	{"status -o wide", CTL_USAGE, "", "status has no wide format"},
+	{"pause --force", CTL_USAGE, "", "pause takes no such option"},
+	{"--nonsense list", CTL_USAGE, "", "see: vscalectl help"},
+};
+
+static const struct outcome without_daemon[] = {
+	{"status", CTL_ERROR, "", "systemctl start vscaled"},
+	{"list --socket /tmp/no/such/socket", CTL_ERROR, "",
+	 "nobody listens at /tmp/no/such/socket"},
+	{"pause", CTL_ERROR, "", "vscaled is not running"},
+	{"config check agent/vscaled.yaml", CTL_OK, "is valid", ""},
+	{"config check CMakeLists.txt", CTL_ERROR, "", "CMakeLists.txt:"},
+	{"config check /nonexistent", CTL_ERROR, "", "/nonexistent"},
+};
+
+static void check_outcomes(const struct outcome *o, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		CHECK_EQ(run(o[i].line), o[i].code);
+		if (!strstr(out_text, o[i].out) || !strstr(err_text, o[i].err))
+			fprintf(stderr, "vscalectl %s: \"%s\" \"%s\"\n", o[i].line, out_text,
+				err_text);
+		CHECK(strstr(out_text, o[i].out) && strstr(err_text, o[i].err));
+		CHECK(o[i].code == CTL_OK || err_text[0] != '\0');
+	}
+}
+
+static void be_busy(struct fake_control *f)
+{
+	f->error = -EBUSY;
+}
+
+static void be_closed(struct fake_control *f)
+{
+	f->refuse_peers = true;
+}
+
+static void be_broken(struct fake_control *f)
+{
+	f->error = -EIO;
+}
+
+static void test_refusals(void)
+{
+	static const struct {
+		void (*prepare)(struct fake_control *);
+		int code;
+		const char *err;
+	} cases[] = {{be_busy, CTL_TRY_LATER, "try again"},
+		     {be_closed, CTL_ERROR, "not allowed"},
+		     {be_broken, CTL_ERROR, "journal"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		pid_t pid = serve(cases[i].prepare);
+
+		CHECK_EQ(run("pause"), cases[i].code);
+		CHECK(strstr(err_text, cases[i].err) != NULL);
+		stop(pid);
+		unlink(socket_path);
+	}
+}
+
+/* Colours only ever on request. */
+static void test_color(void)
+{
+	struct ctl c;
+
+	CHECK_EQ(run("list"), CTL_OK);
+	CHECK(strchr(out_text, '\033') == NULL);
+	ctl_default(&c);
+	c.color = true;
+	CHECK_EQ(run_with(&c, "list"), CTL_OK);
+	CHECK(strchr(out_text, '\033') != NULL);
+	ctl_default(&c);
+	c.color = true;
+	CHECK_EQ(run_with(&c, "list --no-color"), CTL_OK);
+	CHECK(strchr(out_text, '\033') == NULL);
+}
+
+/* Answers every connection with what is no JSON. */
+static void serve_garbage(int listening)
+{
+	static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n{\0\"a";
+	char request[1024];
+
+	for (;;) {
+		int fd = accept(listening, NULL, NULL);
+
+		if (read(fd, request, sizeof(request)) > 0)
+			send(fd, answer, sizeof(answer) - 1, MSG_NOSIGNAL);
+		close(fd);
+	}
+}
+
+static void test_foreign_server(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	pid_t pid;
+
+	strcpy(address.sun_path, socket_path);
+	CHECK(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 4) == 0);
+	pid = fork();
+	if (pid == 0)
+		serve_garbage(fd);
+	CHECK_EQ(run("status"), CTL_ERROR);
+	CHECK(strstr(err_text, "not valid") != NULL);
+	stop(pid);
+	close(fd);
+	unlink(socket_path);
+}
+
+int main(void)
+{
+	pid_t pid;
+
+	if (!mkdtemp(dir))
+		return EXIT_FAILURE;
+	snprintf(socket_path, sizeof(socket_path), "%s/sock", dir);
+	check_outcomes(without_daemon, ARRAY_SIZE(without_daemon));
+	pid = serve(NULL);
+	test_goldens();
+	check_outcomes(with_daemon, ARRAY_SIZE(with_daemon));
+	test_color();
+	stop(pid);
+	unlink(socket_path);
+	test_refusals();
+	test_foreign_server();
+	drop_outputs();
+	rmdir(dir);
+	return check_result();
+}
