@@ -68,16 +68,18 @@ struct baseline *baseline_find(const struct baseline_set *s, const char *key)
 /* Room for one at the place; the item is left empty. */
 static int make_room(struct baseline_set *s, size_t at)
 {
-	struct baseline *items;
+	struct baseline *items = s->items;
 
 	if (s->count >= BASELINE_COUNT_MAX)
 		return -ENOSPC;
-	items = reallocarray(s->items, s->count + 1, sizeof *items);
+	/* Full at each power of two: the array doubles there, and no capacity need be kept. */
+	if ((s->count & (s->count - 1)) == 0)
+		items = reallocarray(items, MAX(2 * s->count, (size_t)1), sizeof *items);
 	if (items == NULL)
 		return -ENOMEM;
+	s->items = items;
 	memmove(&items[at + 1], &items[at], (s->count - at) * sizeof *items);
 	items[at] = (struct baseline){0};
-	s->items = items;
 	s->count++;
 	return 0;
 }

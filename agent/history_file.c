@@ -66,8 +66,11 @@ bool history_store_remove(struct history_store *s, const char *key)
 /* Takes e over, also on failure. */
 static int insert_at(struct history_store *s, size_t at, struct history_entry *e)
 {
-	struct history_entry *items = reallocarray(s->items, s->count + 1, sizeof *items);
+	struct history_entry *items = s->items;
 
+	/* Full at each power of two: the array doubles there, and no capacity need be kept. */
+	if ((s->count & (s->count - 1)) == 0)
+		items = reallocarray(items, MAX(2 * s->count, (size_t)1), sizeof *items);
 	if (items == NULL) {
 		entry_free(e);
 		return -ENOMEM;
