@@ -128,6 +128,18 @@ static void observe_history(struct control *c, const struct usage *u,
 		history_add_cpu(&c->history, &c->rates, x->now_real);
 }
 
+/* The neighbours' share and the unit's own throttling together: never acted on. */
+static void observe_psi(struct control *c, const struct usage *prev, const struct usage *u,
+			usec_t span)
+{
+	uint64_t stalled =
+		u->psi_cpu_some_usec - MIN(prev->psi_cpu_some_usec, u->psi_cpu_some_usec);
+	uint64_t ppm =
+		MIN((uint64_t)((unsigned __int128)stalled * 1000000 / span), (uint64_t)1000000);
+
+	c->psi_cpu_ppm = (uint32_t)((c->psi_cpu_ppm * 9ULL + ppm) / 10);
+}
+
 void control_observe(struct control *c, const struct usage *u, const struct control_context *x)
 {
 	struct usage prev = c->last;
@@ -147,6 +159,8 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
 	if (!first && x->now > c->last_at &&
 	    cpu_rates_between(&prev, u, x->now - c->last_at, x->node_milli, &c->rates) == 0)
 		observe_history(c, u, x);
+	if (!first && x->now > c->last_at)
+		observe_psi(c, &prev, u, x->now - c->last_at);
 	control_observe_mem(c, first ? NULL : &prev, x);
 	c->last_at = x->now;
 	control_observe_cpu(c, u, x);

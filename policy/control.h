@@ -79,6 +79,7 @@ struct control {
 	struct usage last; /* newest observation */
 	usec_t last_at;
 	struct cpu_rates rates; /* of the newest span */
+	uint32_t psi_cpu_ppm;   /* some, smoothed over about 10 s: shown, never acted on */
 };
 
 /* original = what stood before us, kernel = what stands now. history is set up empty. */
