@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What vscaled tells: one function per kind of event (event_table.h), each takes the struct of its
+ * family. Strings are borrowed, NULL or zero means "not known" unless said otherwise.
+ * docs/journal.md describes the same for readers of the journal.
+ */
+#pragma once
+
+#include "agent/event_log.h"
+#include "policy/limits.h"
+#include "policy/reason.h"
+
+/* Who an event is about: a unit, or a container of a pod. */
+struct event_who {
+	const char *namespace;
+	const char *pod;
+	const char *container;
+	const char *unit;
+	const char *cgroup; /* path below the mount */
+};
+
+/* A limit. Amounts are millicores or bytes; LIMIT_MAX = none. */
+struct change_event {
+	struct event_who who;
+	enum resource resource;
+	uint64_t from;
+	uint64_t to;
+	enum reason reason; /* REASON_NONE: not said */
+	const char
+		*detail; /* the numbers: "throttled 43 % of the last second"; NULL: reason_text */
+	const char *by;  /* drift: who wrote, "systemd", "another writer" */
+	int error;       /* -errno */
+};
+
+void event_limit_raised(const struct change_event *e);
+void event_limit_lowered(const struct change_event *e);
+void event_limit_undone(const struct change_event *e);
+/* from stays, to was not written. */
+void event_limit_refused(const struct change_event *e);
+void event_limit_failed(const struct change_event *e);
+/* to = the ceiling. */
+void event_ceiling_reached(const struct change_event *e);
+/* from = what the other writer left, to = ours again. */
+void event_drift_reasserted(const struct change_event *e);
+/* from = ours, to = the other writer's. */
+void event_drift_adopted(const struct change_event *e);
+void event_drift_gave_way(const struct change_event *e);
+/* from = in the cgroup, to = what systemd stores. */
+void event_property_headroom(const struct change_event *e);
+void event_restored(const struct change_event *e);
+/* from stays, to = the original. */
+void event_restore_left(const struct change_event *e);
+
+/* A unit or container as a whole. */
+struct unit_event {
+	struct event_who who;
+	const char *mode;     /* managed: "Auto" */
+	const char *detail;   /* managed: its original limits in words; unmanaged: why */
+	const char *file;     /* baseline-unsaved: what could not be written */
+	const char *by;       /* paused, resumed: who asked */
+	uint64_t limit_bytes; /* oom-kill: memory.max at the kill */
+	uint64_t count;       /* oom-kill: kills since the last event */
+	usec_t span_usec;     /* property-failed: how long it took */
+	int error;            /* -errno */
+};
+
+void event_unit_managed(const struct unit_event *e);
+void event_unit_gone(const struct unit_event *e);
+void event_unit_unmanaged(const struct unit_event *e);
+void event_oom_kill(const struct unit_event *e);
+void event_property_failed(const struct unit_event *e);
+void event_baseline_unsaved(const struct unit_event *e);
+/* who empty: everything. */
+void event_paused(const struct unit_event *e);
+void event_resumed(const struct unit_event *e);
+
+/* The daemon and its host. */
+struct daemon_event {
+	const char *version; /* started */
+	const char *file;    /* started, config-*, state-* */
+	const char *cgroup;  /* started: the mount */
+	const char *detail;  /* stopping: the signal; config-invalid: "file:line: text";
+			      * host-unsupported: what is wrong; state-damaged: how;
+			      * slow-loop: at what */
+	const char *hint;    /* host-unsupported: how to mend it */
+	bool kept;           /* config-invalid: the last good one stays; else the start failed */
+	uint64_t count;      /* ready: units; config-loaded: entries */
+	int64_t span_usec;   /* clock-jumped (either sign), slow-loop, bus-back: how long */
+	int error;           /* -errno */
+};
+
+void event_started(const struct daemon_event *e);
+void event_ready(const struct daemon_event *e);
+void event_stopping(const struct daemon_event *e);
+void event_config_loaded(const struct daemon_event *e);
+void event_config_invalid(const struct daemon_event *e);
+void event_host_unsupported(const struct daemon_event *e);
+void event_psi_missing(const struct daemon_event *e);
+void event_bus_lost(const struct daemon_event *e);
+void event_bus_back(const struct daemon_event *e);
+void event_state_unsaved(const struct daemon_event *e);
+void event_state_damaged(const struct daemon_event *e);
+void event_clock_jumped(const struct daemon_event *e);
+void event_slow_loop(const struct daemon_event *e);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kinds of events and what belongs to each: one row, one MESSAGE_ID per kind. */
+#pragma once
+
+#include <stdint.h>
+#include <systemd/sd-id128.h>
+
+/* In the order of the tables in event_table.c, docs/journal.md and systemd/vscaled.catalog. */
+enum event_kind {
+	EVENT_STARTED,
+	EVENT_READY,
+	EVENT_STOPPING,
+	EVENT_CONFIG_LOADED,
+	EVENT_CONFIG_INVALID,
+	EVENT_HOST_UNSUPPORTED,
+	EVENT_PSI_MISSING,
+	EVENT_UNIT_MANAGED,
+	EVENT_UNIT_GONE,
+	EVENT_UNIT_UNMANAGED,
+	EVENT_LIMIT_RAISED,
+	EVENT_LIMIT_LOWERED,
+	EVENT_LIMIT_UNDONE,
+	EVENT_LIMIT_REFUSED,
+	EVENT_LIMIT_FAILED,
+	EVENT_CEILING_REACHED,
+	EVENT_OOM_KILL,
+	EVENT_DRIFT_REASSERTED,
+	EVENT_DRIFT_ADOPTED,
+	EVENT_DRIFT_GAVE_WAY,
+	EVENT_PROPERTY_FAILED,
+	EVENT_PROPERTY_HEADROOM,
+	EVENT_BUS_LOST,
+	EVENT_BUS_BACK,
+	EVENT_STATE_UNSAVED,
+	EVENT_STATE_DAMAGED,
+	EVENT_BASELINE_UNSAVED,
+	EVENT_CLOCK_JUMPED,
+	EVENT_RESTORED,
+	EVENT_RESTORE_LEFT,
+	EVENT_PAUSED,
+	EVENT_RESUMED,
+	EVENT_SLOW_LOOP,
+	EVENT_KIND_COUNT,
+};
+
+/* What an event may carry; each is one journal field. */
+enum event_value {
+	VALUE_NAMESPACE,
+	VALUE_POD,
+	VALUE_CONTAINER,
+	VALUE_UNIT,
+	VALUE_CGROUP,
+	VALUE_RESOURCE,
+	VALUE_FROM,
+	VALUE_TO,
+	VALUE_REASON,
+	VALUE_BY,
+	VALUE_MODE,
+	VALUE_FILE,
+	VALUE_COUNT_OF, /* how many, of what the message says */
+	VALUE_SPAN,
+	VALUE_ERROR,
+	VALUE_DETAIL,
+	VALUE_VERSION,
+	VALUE_HINT,
+	VALUE_OUTCOME,
+	VALUE_REPEATED, /* the same event, held back since the last one shown */
+	EVENT_VALUE_COUNT,
+};
+
+struct event_value_info {
+	const char *field; /* in the journal */
+	const char *key;   /* in logfmt and JSON, and in a message between braces */
+};
+extern const struct event_value_info event_values[EVENT_VALUE_COUNT];
+
+struct event_info {
+	const char *name;
+	sd_id128_t id;
+	int priority;    /* syslog's */
+	uint32_t fields; /* bit per event_value: those it may carry */
+	uint32_t burst;  /* shown per subject in 10 minutes, the rest is counted; 0: all */
+	/* {key} is a value as people read it, {who} the unit or container, {why} the detail or else
+	 * the reason in words; a part in brackets is left out when a value in it is missing. */
+	const char *message;
+	const char *subject; /* of the catalog entry */
+};
+extern const struct event_info event_table[EVENT_KIND_COUNT];
