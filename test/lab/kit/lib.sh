@@ -141,3 +141,75 @@ journal_wait()
 	shift
 	wait_until "$seconds" journal_has "$@"
 }
+
+# agent_config CLOCKS [UNITS]: writes vscaled.yaml. CLOCKS short: everything that takes minutes or
+# days takes seconds. UNITS: the entries of `units`, one flow mapping a line.
+agent_config()
+{
+	mkdir -p /etc/vscaled
+	{
+		echo 'apiVersion: config.vscaled.dev/v1alpha1'
+		echo 'kind: VscaledConfiguration'
+		if [ "$1" = short ]; then
+			cat <<-Y
+			clocks: {reviewInterval: 1s, stateInterval: 2s}
+			history: {confidenceAfter: 20s}
+			cpu: {recentWindow: 5s, shrinkInterval: 3s}
+			memory: {shrinkHistory: 5s, shrinkQuiet: 5s, shrinkInterval: 4s, highWatch: 1s, verdictWindow: 3s}
+			common: {startQuiet: 3s}
+			Y
+		fi
+		echo 'units:'
+		printf '%s\n' "$2"
+	} >/etc/vscaled/vscaled.yaml
+	vscalectl config check /etc/vscaled/vscaled.yaml
+}
+
+agent_ready()
+{
+	vscalectl status >/dev/null 2>&1
+}
+
+# agent_start: the installed unit, until it answers
+agent_start()
+{
+	systemctl start vscaled.service && wait_until 30 agent_ready
+}
+
+agent_pid()
+{
+	unit_prop vscaled.service MainPID
+}
+
+# managed UNIT: the agent has found it
+managed()
+{
+	vscalectl list -o json | jq -e --arg u "$1" \
+		'(.units // .) | .[] | select(.name == $u and .state == "managed")' >/dev/null
+}
+
+# mem_max FOLDER, in bytes or "max"
+mem_max()
+{
+	cat "$1/memory.max"
+}
+
+# event_count NAME [MATCH...]: the agent's events of a kind by the name in docs/journal.md
+event_count()
+{
+	local name=$1
+
+	shift
+	journalctl -q --no-pager -t vscaled "MESSAGE_ID=$(event_id "$name")" "$@" -o cat | wc -l
+}
+
+# event_id NAME: looked up in the installed catalogue of kinds
+event_id()
+{
+	sed -nE "s/^\| \`$1\` \| \`([0-9a-f]+)\`.*/\1/p" /opt/lab/journal.md
+}
+
+event_seen()
+{
+	[ "$(event_count "$@")" -gt 0 ]
+}

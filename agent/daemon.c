@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Set-up, timers, signals, reload and stop. */
+#include "agent/daemon.h"
+#include "agent/http.h"
+#include "agent/lock.h"
+#include "agent/restore.h"
+#include "systemd/notify.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A wall clock that moved by more than this was set, not slewed. */
+#define CLOCK_STEP_USEC USEC_PER_MIN
+/* 12 descriptors a cgroup (cgroup/reader.h) for some 600 units. */
+#define FILES_MAX   8192
+#define CGROUP_ROOT "/sys/fs/cgroup"
+/* A wake-up this late is worth a word. */
+#define LAG_WARN_USEC (5 * USEC_PER_SEC)
+
+static usec_t clock_usec(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
+}
+
+usec_t daemon_clock(void)
+{
+	return clock_usec(CLOCK_MONOTONIC);
+}
+
+/* Moves every record along with a wall clock that was set: ages stay what they are. */
+static void follow_clock_step(struct daemon *d, int64_t step)
+{
+	for (size_t i = 0; i < d->unit_count; i++)
+		control_shift_clock(&d->units[i]->control, step);
+	d->clock_offset_usec += step;
+	event_clock_jumped(&(struct daemon_event){.span_usec = step});
+}
+
+void daemon_wake(struct daemon *d)
+{
+	usec_t boot = clock_usec(CLOCK_BOOTTIME), real = clock_usec(CLOCK_REALTIME);
+	int64_t step;
+
+	if (d->now == 0)
+		d->clock_offset_usec = (int64_t)(real - boot);
+	step = (int64_t)(real - boot) - d->clock_offset_usec;
+	d->now = MAX(boot, d->now);
+	if (step > (int64_t)CLOCK_STEP_USEC || step < -(int64_t)CLOCK_STEP_USEC)
+		follow_clock_step(d, step);
+	d->now_real = (usec_t)((int64_t)d->now + d->clock_offset_usec);
+	d->counters.wakeups++;
+	event_log_time(&d->log, d->now, d->now_real);
+}
+
+struct control_context daemon_context(struct daemon *d, struct plan *plan)
+{
+	return (struct control_context){
+		.tuning = &d->config.tuning,
+		.node_milli = d->node_milli,
+		.tick_usec = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec),
+		.now = d->now,
+		.now_real = d->now_real,
+		.plan = plan,
+	};
+}
+
+static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
+{
+	struct daemon *d = userdata;
+	usec_t interval = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec);
+	usec_t lag;
+
+	daemon_wake(d);
+	lag = d->now > due ? d->now - due : 0;
+	d->counters.lag_max_usec = MAX(d->counters.lag_max_usec, lag);
+	if (lag > LAG_WARN_USEC)
+		event_slow_loop(&(struct daemon_event){.span_usec = (int64_t)lag});
+	if (d->now >= d->next_review) {
+		persist_baselines(d);
+		d->list_due = true;
+	}
+	if (d->list_due)
+		units_request_list(d);
+	tick(d);
+	if (d->now >= d->next_save)
+		persist_save(d);
+	/* Missed ticks are not made up for. */
+	sd_event_source_set_time(s, MAX(due + interval, d->now + interval / 2));
+	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
+}
+
+static int on_bus_list(void *ctx, const char *const *patterns, size_t count)
+{
+	return unit_bus_list(ctx, patterns, count);
+}
+
+static int on_bus_set(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask,
+		      bool urgent)
+{
+	return unit_set(ctx, unit, want, mask, urgent);
+}
+
+static bool on_bus_pending(void *ctx, const char *unit)
+{
+	return unit_set_pending(ctx, unit);
+}
+
+static int on_bus_get(void *ctx, const char *unit)
+{
+	return unit_get(ctx, unit);
+}
+
+static void on_bus_changed(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	daemon_wake(d);
+	units_request_list(d);
+}
+
+static void on_bus_connected(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	daemon_wake(d);
+	if (!d->bus_connected && d->bus_lost)
+		event_bus_back(&(struct daemon_event){0});
+	d->bus_connected = true;
+	units_request_list(d);
+}
+
+static void on_bus_disconnected(void *ctx, int error)
+{
+	struct daemon *d = ctx;
+
+	daemon_wake(d);
+	if (d->bus_connected)
+		event_bus_lost(&(struct daemon_event){.error = error});
+	d->bus_connected = false;
+	d->bus_lost = true;
+}
+
+static const struct unit_bus_ops bus_ops = {
+	.listed = guard_listed,
+	.changed = on_bus_changed,
+	.reloading = guard_reloading,
+	.set_done = guard_set_done,
+	.got = guard_got,
+	.connected = on_bus_connected,
+	.disconnected = on_bus_disconnected,
+};
+
+static int bus_start(struct daemon *d)
+{
+	int r = unit_bus_new(d->event, NULL, &bus_ops, d, &d->bus);
+
+	if (r < 0) {
+		report_unsupported("systemd does not answer",
+				   "PID 1 must be systemd, and vscaled must run as root", r);
+		return r;
+	}
+	d->port = (struct unit_port){
+		.ctx = d->bus,
+		.list = on_bus_list,
+		.set = on_bus_set,
+		.pending = on_bus_pending,
+		.get = on_bus_get,
+	};
+	return 0;
+}
+
+static int host_start(struct daemon *d, const struct daemon_options *o)
+{
+	const char *named = o->cgroup_root ? o->cgroup_root : d->config.paths.cgroup_root;
+	/* The usual place is looked for, so that a hybrid host is told what it is. */
+	const char *root = strcmp(named, CGROUP_ROOT) == 0 ? NULL : named;
+	int r = cg_discover(root, o->trust_root, &d->host);
+
+	if (r == 0 && d->host.mode != CG_MODE_UNIFIED) {
+		char why[128];
+
+		snprintf(why, sizeof why, "this host has cgroup %s, vscaled needs version 2 alone",
+			 cg_mode_name(d->host.mode));
+		report_unsupported(why,
+				   "boot with systemd.unified_cgroup_hierarchy=1; "
+				   "`vscalectl doctor` tells more",
+				   0);
+		return -ENOTSUP;
+	}
+	if (r < 0) {
+		report_unsupported("the cgroup tree cannot be read", root, r);
+		return r;
+	}
+	if (!d->host.psi)
+		event_psi_missing(&(struct daemon_event){0});
+	d->root = open(d->host.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (d->root < 0)
+		return -errno;
+	snprintf(d->controllers, sizeof d->controllers, "%s%s",
+		 d->host.enabled & CG_CPU ? "cpu " : "",
+		 d->host.enabled & CG_MEMORY ? "memory" : "");
+	d->node_milli = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
+	return 0;
+}
+
+/* A folder of ours, made when it is missing. */
+static int folder_open(const char *path, int *ret)
+{
+	int fd;
+
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret = fd;
+	return 0;
+}
+
+static int folders_start(struct daemon *d)
+{
+	int r = folder_open(d->config.paths.state_dir, &d->state_dir);
+
+	if (r < 0) {
+		report_unsupported("the state folder cannot be opened", d->config.paths.state_dir,
+				   r);
+		return r;
+	}
+	r = lock_take(d->config.paths.runtime_dir, &d->lock);
+	if (r < 0)
+		report_unsupported(r == -EWOULDBLOCK
+					   ? "another vscaled or `vscalectl restore` is running"
+					   : "the runtime folder cannot be locked",
+				   d->config.paths.runtime_dir, r);
+	return r;
+}
+
+/* A memory.high that a trial lowered: lifting it is the first act and the last. */
+static void lift(struct daemon *d)
+{
+	struct restore r = {.root = d->root};
+
+	restore_lift(&r, &d->baselines);
+}
+
+static int on_stop(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	(void)s;
+	daemon_wake(d);
+	event_stopping(&(struct daemon_event){.detail = strsignal((int)si->ssi_signo)});
+	notify_send(NOTIFY_STOPPING, NULL, 0);
+	return sd_event_exit(d->event, 0);
+}
+
+static int on_hangup(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata)
+{
+	(void)s;
+	(void)si;
+	daemon_wake(userdata);
+	daemon_reload(userdata);
+	return 0;
+}
+
+static int signals_start(struct daemon *d)
+{
+	sigset_t set;
+	int r;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	r = sd_event_add_signal(d->event, NULL, SIGTERM, on_stop, d);
+	if (r >= 0)
+		r = sd_event_add_signal(d->event, NULL, SIGINT, on_stop, d);
+	if (r >= 0)
+		r = sd_event_add_signal(d->event, NULL, SIGHUP, on_hangup, d);
+	if (r >= 0)
+		r = sd_event_set_watchdog(d->event, true);
+	return r;
+}
+
+void daemon_reload(struct daemon *d)
+{
+	struct config_errors errors = {0};
+	struct config fresh;
+	int r;
+
+	notify_send(NOTIFY_RELOADING, NULL, daemon_clock());
+	r = config_load_file(d->config_path, &fresh, &errors);
+	if (r < 0) {
+		snprintf(d->config_result, sizeof d->config_result, "%.*s",
+			 (int)sizeof d->config_result - 1,
+			 errors.count > 0 ? errors.text[0] : strerror(-r));
+		report_config_errors(d->config_path, &errors, true);
+	} else {
+		config_free(&d->config);
+		d->config = fresh;
+		snprintf(d->config_result, sizeof d->config_result, "ok");
+		d->config_loaded_real = d->now_real;
+		event_config_loaded(&(struct daemon_event){.file = d->config_path,
+							   .count = d->config.unit_count});
+		units_apply_rules(d);
+	}
+	notify_send(NOTIFY_READY, NULL, 0);
+}
+
+static int config_start(struct daemon *d, const char *path)
+{
+	struct config_errors errors = {0};
+	int r = config_load_file(path, &d->config, &errors);
+
+	d->config_path = path;
+	if (r < 0) {
+		report_config_errors(path, &errors, false);
+		return -EINVAL;
+	}
+	snprintf(d->config_result, sizeof d->config_result, "ok");
+	d->config_loaded_real = d->now_real;
+	return 0;
+}
+
+/* Before the configuration is read, events go where they go by default. */
+static void log_start(struct daemon *d)
+{
+	const struct event_log_options o = {
+		.target = (enum event_target)d->config.log.target,
+		.format = (enum event_format)d->config.log.format,
+	};
+
+	event_log_open(&d->log, &o);
+	event_log_use(&d->log);
+}
+
+static int loop_start(struct daemon *d)
+{
+	int r;
+
+	d->next_review = d->now;
+	d->next_save = d->now + d->config.clocks.state_usec;
+	r = sd_event_add_time(d->event, &d->tick_source, CLOCK_BOOTTIME, d->now, 0, on_tick, d);
+	if (r < 0)
+		return r;
+	r = guard_start(d);
+	if (r < 0)
+		return r;
+	r = bus_start(d);
+	if (r < 0)
+		return r;
+	r = serve_start(d);
+	if (r < 0)
+		report_unsupported("the control socket cannot be opened", d->config.paths.socket,
+				   r);
+	return r;
+}
+
+int daemon_new(const struct daemon_options *o, struct daemon **ret)
+{
+	struct daemon *d = calloc(1, sizeof *d);
+	struct rlimit files = {FILES_MAX, FILES_MAX};
+	int r;
+
+	if (d == NULL)
+		return -ENOMEM;
+	d->root = d->state_dir = d->lock = -1;
+	daemon_wake(d);
+	d->started_at = d->now;
+	/* Not fatal: fewer units can be watched then, and opening one says so. */
+	setrlimit(RLIMIT_NOFILE, &files);
+	r = sd_event_new(&d->event);
+	log_start(d);
+	if (r >= 0)
+		r = config_start(d, o->config_path);
+	if (r >= 0) {
+		log_start(d);
+		r = signals_start(d);
+	}
+	if (r >= 0)
+		r = host_start(d, o);
+	if (r >= 0)
+		r = folders_start(d);
+	if (r >= 0)
+		r = persist_load(d);
+	if (r >= 0) {
+		lift(d);
+		r = loop_start(d);
+	}
+	if (r < 0) {
+		daemon_free(d);
+		return r;
+	}
+	*ret = d;
+	return 0;
+}
+
+int daemon_run(struct daemon *d)
+{
+	int r;
+
+	event_started(&(struct daemon_event){
+		.version = VSCALED_VERSION, .file = d->config_path, .cgroup = d->host.mount});
+	notify_send(NOTIFY_READY, NULL, 0);
+	r = sd_event_loop(d->event);
+	if (r < 0)
+		return r;
+	daemon_wake(d);
+	lift(d);
+	persist_save(d);
+	return 0;
+}
+
+static void drop_descriptor(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void daemon_free(struct daemon *d)
+{
+	if (d == NULL)
+		return;
+	http_server_free(d->server);
+	unit_bus_free(d->bus);
+	units_free(d);
+	cg_watch_free(d->watch);
+	baseline_set_free(&d->baselines);
+	history_store_free(&d->histories);
+	free(d->steps);
+	event_log_use(NULL);
+	sd_event_source_disable_unref(d->tick_source);
+	sd_event_unref(d->event);
+	config_free(&d->config);
+	drop_descriptor(d->root);
+	drop_descriptor(d->state_dir);
+	drop_descriptor(d->lock);
+	free(d);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon: one event loop, one table of managed units. Private to its own files:
+ *	main.c	  options, exit codes
+ *	daemon.c  set-up, timers, signals, reload, stop
+ *	units.c	  which units are ours: listing, opening, originals, release
+ *	tick.c	  observe -> decide -> apply
+ *	guard.c	  what others write: inotify, reloads, systemd's answers
+ *	persist.c history and originals on disk
+ *	serve.c	  the control API's answers
+ *	report.c  the journal
+ */
+#pragma once
+
+#include "agent/baseline.h"
+#include "agent/config.h"
+#include "agent/control.h"
+#include "agent/event.h"
+#include "agent/history_file.h"
+#include "agent/view.h"
+#include "cgroup/discover.h"
+#include "cgroup/reader.h"
+#include "cgroup/watch.h"
+#include "policy/control.h"
+#include "systemd/unit.h"
+
+struct daemon;
+
+struct managed {
+	struct daemon *daemon;
+	char *name;
+	char *path;              /* of its cgroup, below the root */
+	struct cg *cg;           /* NULL: not running */
+	sd_event_source *events; /* memory.events */
+	struct control control;
+	enum unit_state state;
+	const char *state_reason; /* static text or NULL */
+	bool listed;              /* in the newest list */
+	bool originals_saved;     /* on disk: may be written to */
+	bool touched;             /* we wrote to it, now or in an earlier life */
+	struct unit_props stored; /* what systemd holds, as last told */
+	struct unit_props sent;   /* what we last asked it to hold */
+	uint32_t sent_mask;       /* which of these we ever asked for; 0: none */
+	bool property_due;        /* to be sent at the end of this wake-up */
+	bool property_urgent;
+	bool property_failed; /* told already */
+	bool drift_check;     /* a limit file was written */
+	bool drift_asked;     /* systemd was asked what it stores */
+	usec_t set_done_at;   /* our last property call was answered */
+	struct drift_memory drift[RESOURCE_COUNT];
+	bool ceiling_told[RESOURCE_COUNT];
+	uint64_t oom_told;
+};
+
+/* How properties get to PID 1; tests put a recorder here. Same contracts as systemd/unit.h. */
+struct unit_port {
+	void *ctx;
+	int (*list)(void *ctx, const char *const *patterns, size_t count);
+	int (*set)(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask,
+		   bool urgent);
+	bool (*pending)(void *ctx, const char *unit);
+	int (*get)(void *ctx, const char *unit);
+};
+
+struct daemon_counters {
+	uint64_t wakeups;
+	usec_t lag_max_usec;
+	usec_t scan_usec;
+};
+
+struct daemon {
+	sd_event *event;
+	struct event_log log;
+	const char *config_path;
+	struct config config;
+	char config_result[256];
+	usec_t config_loaded_real;
+	struct cg_host host;
+	char controllers[64];
+	uint64_t node_milli;
+	int root; /* cgroup root */
+	int state_dir;
+	int lock;
+	struct cg_watch *watch;
+	struct unit_bus *bus;
+	struct unit_port port;
+	bool bus_connected;
+	bool bus_lost; /* told */
+	bool ready_told;
+	struct managed **units; /* owned */
+	size_t unit_count;
+	struct baseline_set baselines;
+	struct history_store histories; /* as of the last save */
+	struct change *steps;           /* the plan's storage */
+	size_t step_capacity;
+	usec_t started_at;
+	usec_t now;      /* boottime of this wake-up */
+	usec_t now_real; /* realtime, steps of the wall clock taken out */
+	int64_t clock_offset_usec;
+	usec_t next_tick;
+	usec_t next_review;
+	usec_t next_save;
+	usec_t reload_ended; /* of PID 1 */
+	bool reloading;
+	bool paused;
+	bool list_due;
+	bool baselines_dirty;
+	bool baseline_failed; /* told already */
+	char state_result[128];
+	usec_t state_saved_real;
+	struct daemon_counters counters;
+	sd_event_source *tick_source;
+	struct control_api api;
+	struct http_server *server;
+};
+
+/* --- daemon.c */
+struct daemon_options {
+	const char *config_path;
+	const char *cgroup_root; /* NULL: discover */
+	bool trust_root;         /* tests: any folder will do */
+};
+/* Everything up to the running loop. -errno after having said why. */
+int daemon_new(const struct daemon_options *o, struct daemon **ret);
+/* Until SIGTERM or SIGINT; the exit status. */
+int daemon_run(struct daemon *d);
+void daemon_free(struct daemon *d);
+/* Reads the clocks once for this wake-up. */
+void daemon_wake(struct daemon *d);
+/* CLOCK_MONOTONIC as of this very moment, for measuring our own cost. */
+usec_t daemon_clock(void);
+struct control_context daemon_context(struct daemon *d, struct plan *plan);
+void daemon_reload(struct daemon *d);
+
+/* --- units.c */
+void units_request_list(struct daemon *d);
+void units_listed(struct daemon *d, const struct unit_info *units, size_t count);
+struct managed *units_find(const struct daemon *d, const char *name);
+/* The cgroup is gone; sizes and history stay for its successor. */
+void unit_lost(struct managed *m);
+/* Forgets that the unit was ever ours: the next list begins with what it finds. */
+void unit_reattach(struct managed *m);
+/* Rules after a reload; units without one any more get their originals back. */
+void units_apply_rules(struct daemon *d);
+void units_free(struct daemon *d);
+
+/* --- tick.c */
+void tick(struct daemon *d);
+/* One unit at once, when memory.events spoke. */
+void tick_unit(struct managed *m);
+/* Carries out a plan: writes, outcomes, journal; then sends what properties are due. */
+void plan_apply(struct daemon *d, struct plan *p);
+void plan_begin(struct daemon *d, struct plan *ret);
+void properties_send(struct daemon *d);
+/* What systemd is to store for the unit. */
+struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask);
+
+/* --- guard.c */
+int guard_start(struct daemon *d);
+void guard_listed(void *ctx, int error, const struct unit_info *units, size_t count);
+void guard_set_done(void *ctx, const char *unit, int error, const struct unit_props *stored,
+		    usec_t lag);
+void guard_got(void *ctx, const char *unit, int error, const struct unit_props *stored);
+void guard_reloading(void *ctx, bool active);
+/* Does the kernel hold something else than we believe? Managed resources only. */
+bool unit_moved(const struct managed *m, enum resource r, const struct limits *seen);
+/* Looks at every unit whose limit files were written since the last call. */
+void guard_check(struct daemon *d);
+
+/* --- persist.c */
+int persist_load(struct daemon *d);
+void persist_save(struct daemon *d);
+/* Notes the originals of a unit that may be written to. */
+void persist_baseline(struct daemon *d, struct managed *m, const struct unit_info *info);
+/* Puts what was noted on disk; until that is done, the units concerned are left alone. */
+void persist_baselines(struct daemon *d);
+/* The owner's own new value is the original from now on. */
+void persist_adopted(struct daemon *d, const struct managed *m, enum resource r);
+/* What is remembered of a unit becomes its history. */
+void persist_adopt_history(struct daemon *d, struct managed *m);
+/* And back into the store. */
+void persist_keep_history(struct daemon *d, const struct managed *m);
+
+/* --- serve.c */
+int serve_start(struct daemon *d);
+/* Gives a unit back its originals and leaves it alone; why is static text. */
+void serve_release(struct managed *m, const char *why);
+
+/* --- report.c */
+void report_step(struct managed *m, const struct change *s, int outcome);
+void report_ceiling(struct managed *m, enum resource r);
+void report_oom(struct managed *m, uint64_t kills);
+void report_drift(struct managed *m, enum resource r, const struct drift_facts *f,
+		  enum drift_action action, const char *by);
+void report_managed(struct managed *m);
+void report_gone(struct managed *m);
+void report_unmanaged(struct managed *m, const char *why);
+void report_property_failed(struct managed *m, int error, usec_t span);
+void report_unsaved_baseline(struct daemon *d, int error);
+void report_restored(struct managed *m, const struct restore_result *result,
+		     const struct limits *before);
+void report_config_errors(const char *file, const struct config_errors *errors, bool kept);
+void report_unsupported(const char *what, const char *hint, int error);

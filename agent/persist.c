@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+/* History and original values on disk. */
+#include "agent/daemon.h"
+#include "systemd/unit_sync.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void key_of(const struct managed *m, char key[static RECORD_NAME_MAX])
+{
+	snprintf(key, RECORD_NAME_MAX, "unit:%s", m->name);
+}
+
+int persist_load(struct daemon *d)
+{
+	char aside[STATE_ASIDE_MAX] = "";
+	int r = baseline_load(d->state_dir, aside, &d->baselines);
+
+	if (r < 0 && r != -ENOENT)
+		event_state_damaged(&(struct daemon_event){
+			.file = baseline_state.name, .detail = aside, .error = r});
+	if (r == -ENOMEM)
+		return r;
+	r = history_load(d->state_dir, aside, &d->histories);
+	if (r < 0 && r != -ENOENT)
+		event_state_damaged(&(struct daemon_event){
+			.file = history_state.name, .detail = aside, .error = r});
+	return r == -ENOMEM ? r : 0;
+}
+
+/* --- history --- */
+
+static usec_t later(usec_t wait_usec, usec_t now)
+{
+	return wait_usec == 0 ? 0 : now + wait_usec;
+}
+
+static usec_t left(usec_t until, usec_t now)
+{
+	return until > now ? until - now : 0;
+}
+
+void persist_adopt_history(struct daemon *d, struct managed *m)
+{
+	struct control *c = &m->control;
+	struct history_record rec;
+	char key[RECORD_NAME_MAX];
+
+	key_of(m, key);
+	if (history_store_get(&d->histories, key, &d->config.tuning.history, &rec) < 0)
+		return;
+	c->history = rec.history;
+	c->cpu.floor = rec.floor[RESOURCE_CPU];
+	c->mem.floor = rec.floor[RESOURCE_MEMORY];
+	c->mem.backoff_usec = rec.backoff[RESOURCE_MEMORY].span_usec;
+	c->mem.backoff_until =
+		later(left(rec.backoff[RESOURCE_MEMORY].until_realtime_usec, d->now_real), d->now);
+	/* Saved under a wall clock that ran ahead of today's. */
+	if (rec.seen_realtime_usec > d->now_real + USEC_PER_HOUR)
+		control_shift_clock(c, (int64_t)(d->now_real - rec.seen_realtime_usec));
+}
+
+void persist_keep_history(struct daemon *d, const struct managed *m)
+{
+	const struct control *c = &m->control;
+	struct history_record rec = {
+		.seen_realtime_usec = d->now_real,
+		.history = c->history,
+		.floor = {[RESOURCE_CPU] = c->cpu.floor, [RESOURCE_MEMORY] = c->mem.floor},
+		.backoff[RESOURCE_MEMORY] =
+			{
+				.span_usec = c->mem.backoff_usec,
+				.until_realtime_usec =
+					later(left(c->mem.backoff_until, d->now), d->now_real),
+			},
+	};
+	char key[RECORD_NAME_MAX];
+
+	if (c->history.samples == 0)
+		return;
+	key_of(m, key);
+	history_store_put(&d->histories, key, &rec);
+}
+
+static void save_result(struct daemon *d, const char *name, int r)
+{
+	if (r == 0) {
+		snprintf(d->state_result, sizeof d->state_result, "ok");
+		d->state_saved_real = d->now_real;
+		return;
+	}
+	snprintf(d->state_result, sizeof d->state_result, "%s: %s", name, strerror(-r));
+	event_state_unsaved(&(struct daemon_event){.file = name, .error = r});
+}
+
+void persist_save(struct daemon *d)
+{
+	d->next_save = d->now + d->config.clocks.state_usec;
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (d->units[i]->cg != NULL)
+			persist_keep_history(d, d->units[i]);
+	save_result(d, history_state.name, history_save(d->state_dir, &d->histories, d->now_real));
+	persist_baselines(d);
+}
+
+/* --- original values --- */
+
+void persist_baseline(struct daemon *d, struct managed *m, const struct unit_info *info)
+{
+	struct baseline b = {0};
+	char key[RECORD_NAME_MAX];
+	struct baseline *old;
+
+	key_of(m, key);
+	old = baseline_find(&d->baselines, key);
+	if (old != NULL) {
+		d->baselines_dirty |= old->high != BASELINE_HIGH_LOWERED;
+		old->high = BASELINE_HIGH_LOWERED;
+		return;
+	}
+	b = (struct baseline){
+		.key = key,
+		.limits = m->control.original,
+		.props = info->props,
+		/* A trial may lower it at any time: whoever finds this record may lift it. */
+		.high = BASELINE_HIGH_LOWERED,
+		.high_before = m->control.original.mem_high,
+		.cgroup_inode = cg_id(m->cg),
+		.saved_realtime_usec = d->now_real,
+	};
+	snprintf(b.invocation_id, sizeof b.invocation_id, "%s", info->invocation_id);
+	unit_dropin_find("", m->name, &b.dropins);
+	if (baseline_put(&d->baselines, &b) == 0)
+		d->baselines_dirty = true;
+}
+
+/* Every unit whose record is on disk may be written to. */
+static void mark_saved(struct daemon *d)
+{
+	char key[RECORD_NAME_MAX];
+
+	for (size_t i = 0; i < d->unit_count; i++) {
+		key_of(d->units[i], key);
+		d->units[i]->originals_saved = baseline_find(&d->baselines, key) != NULL;
+	}
+}
+
+void persist_baselines(struct daemon *d)
+{
+	int r;
+
+	if (!d->baselines_dirty)
+		return;
+	r = baseline_save(d->state_dir, &d->baselines);
+	if (r < 0) {
+		if (!d->baseline_failed)
+			report_unsaved_baseline(d, r);
+		d->baseline_failed = true;
+		snprintf(d->state_result, sizeof d->state_result, "%s: %s", baseline_state.name,
+			 strerror(-r));
+		return;
+	}
+	d->baseline_failed = false;
+	d->baselines_dirty = false;
+	mark_saved(d);
+}
+
+void persist_adopted(struct daemon *d, const struct managed *m, enum resource r)
+{
+	const struct limits *o = &m->control.original;
+	char key[RECORD_NAME_MAX];
+	struct baseline *b;
+
+	key_of(m, key);
+	b = baseline_find(&d->baselines, key);
+	if (b == NULL)
+		return;
+	if (r == RESOURCE_CPU) {
+		b->limits.cpu_quota_usec = o->cpu_quota_usec;
+		b->limits.cpu_period_usec = o->cpu_period_usec;
+		unit_props_merge(&b->props, &m->stored, UNIT_PROP_CPU_QUOTA);
+	} else {
+		b->limits.mem_max = o->mem_max;
+		b->limits.mem_high = o->mem_high;
+		b->high_before = o->mem_high;
+		unit_props_merge(&b->props, &m->stored, UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH);
+	}
+	d->baselines_dirty = true;
+	persist_baselines(d);
+}

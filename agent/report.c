@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+/* From what happened to the journal. */
+#include "agent/daemon.h"
+#include "agent/decision_text.h"
+#include "agent/human.h"
+#include "policy/bounds.h"
+#include <stdio.h>
+
+static struct event_who who_is(const struct managed *m)
+{
+	return (struct event_who){.unit = m->name, .cgroup = m->path};
+}
+
+static uint64_t amount(const struct change *s, uint64_t value)
+{
+	return s->knob == KNOB_CPU_MAX ? cpu_milli_of(value, s->period_usec) : value;
+}
+
+/* Steps that are means to an end have no entry of their own: memory.high, reclaim, burst. */
+static bool has_entry(const struct change *s)
+{
+	return s->knob == KNOB_CPU_MAX || s->knob == KNOB_MEM_MAX;
+}
+
+void report_step(struct managed *m, const struct change *s, int outcome)
+{
+	enum resource r = knobs[s->knob].resource;
+	char detail[DECISION_TEXT_BYTES];
+	struct change_event e = {
+		.who = who_is(m),
+		.resource = r,
+		.from = amount(s, s->from),
+		.to = amount(s, s->to),
+		.reason = (enum reason)s->reason,
+		.detail = detail,
+	};
+
+	if (outcome < 0) {
+		e.error = outcome;
+		event_limit_failed(&e);
+		return;
+	}
+	if (!has_entry(s) || s->reason == REASON_DRIFT || outcome == APPLY_UNCHANGED ||
+	    outcome == APPLY_GONE)
+		return;
+	decision_text(outcome == APPLY_DONE ? &m->control.resource[r].last
+					    : &m->control.resource[r].pending,
+		      r, detail);
+	if (outcome == APPLY_REFUSED)
+		event_limit_refused(&e);
+	else if (s->reason == REASON_SHRINK_UNDONE)
+		event_limit_undone(&e);
+	else if (change_lowers(s))
+		event_limit_lowered(&e);
+	else
+		event_limit_raised(&e);
+}
+
+void report_ceiling(struct managed *m, enum resource r)
+{
+	const struct daemon *d = m->daemon;
+	struct change_event e = {
+		.who = who_is(m),
+		.resource = r,
+		.to = control_ceiling(&m->control, &d->config.tuning, r, d->node_milli),
+		.reason = r == RESOURCE_CPU ? REASON_THROTTLED : REASON_MEMORY_GROWTH,
+	};
+
+	event_ceiling_reached(&e);
+}
+
+void report_oom(struct managed *m, uint64_t kills)
+{
+	struct unit_event e = {
+		.who = who_is(m),
+		.limit_bytes = m->control.kernel.mem_max,
+		.count = kills,
+	};
+
+	event_oom_kill(&e);
+}
+
+static struct change_event drift_event(const struct managed *m, enum resource r,
+				       const struct drift_facts *f)
+{
+	uint64_t period = m->control.kernel.cpu_period_usec;
+	bool cpu = r == RESOURCE_CPU;
+
+	return (struct change_event){
+		.who = who_is(m),
+		.resource = r,
+		.from = cpu ? cpu_milli_of(f->expected, period) : f->expected,
+		.to = cpu ? cpu_milli_of(f->observed, period) : f->observed,
+	};
+}
+
+void report_drift(struct managed *m, enum resource r, const struct drift_facts *f,
+		  enum drift_action action, const char *by)
+{
+	struct change_event e = drift_event(m, r, f);
+	uint64_t ours = e.from;
+
+	e.by = by;
+	switch (action) {
+	case DRIFT_ADOPT:
+		event_drift_adopted(&e);
+		return;
+	case DRIFT_GIVE_WAY:
+		event_drift_gave_way(&e);
+		return;
+	default:
+		e.from = e.to;
+		e.to = ours;
+		event_drift_reasserted(&e);
+		return;
+	}
+}
+
+static void originals_text(const struct control *c, size_t size, char *ret)
+{
+	char cpu[HUMAN_SIZE], memory[HUMAN_SIZE];
+
+	snprintf(ret, size, "cpu %s, memory %s",
+		 human_amount(RESOURCE_CPU, c->resource[RESOURCE_CPU].original, cpu),
+		 human_amount(RESOURCE_MEMORY, c->resource[RESOURCE_MEMORY].original, memory));
+}
+
+void report_managed(struct managed *m)
+{
+	char detail[80];
+	struct unit_event e = {
+		.who = who_is(m),
+		.mode = mode_name(m->control.rule.mode),
+		.detail = detail,
+	};
+
+	originals_text(&m->control, sizeof detail, detail);
+	event_unit_managed(&e);
+}
+
+void report_gone(struct managed *m)
+{
+	event_unit_gone(&(struct unit_event){.who = who_is(m)});
+}
+
+void report_unmanaged(struct managed *m, const char *why)
+{
+	event_unit_unmanaged(&(struct unit_event){.who = who_is(m), .detail = why});
+}
+
+void report_property_failed(struct managed *m, int error, usec_t span)
+{
+	event_property_failed(
+		&(struct unit_event){.who = who_is(m), .error = error, .span_usec = span});
+}
+
+void report_unsaved_baseline(struct daemon *d, int error)
+{
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+
+		if (m->cg != NULL && !m->originals_saved)
+			event_baseline_unsaved(&(struct unit_event){
+				.who = who_is(m),
+				.file = d->config.paths.state_dir,
+				.error = error,
+			});
+	}
+}
+
+/* before: what stood when it began. */
+void report_restored(struct managed *m, const struct restore_result *result,
+		     const struct limits *before)
+{
+	const struct limits *o = &m->control.original;
+	struct change_event e = {
+		.who = who_is(m),
+		.resource = RESOURCE_MEMORY,
+		.from = before->mem_max,
+		.to = o->mem_max,
+		.reason = REASON_RESTORE,
+	};
+
+	if (result->outcome == RESTORE_LEFT) {
+		e.detail = result->detail;
+		event_restore_left(&e);
+	} else if (result->outcome == RESTORE_FAILED) {
+		e.detail = result->detail;
+		event_limit_refused(&e);
+	} else if (e.from != e.to) {
+		event_restored(&e);
+	}
+	e.resource = RESOURCE_CPU;
+	e.detail = NULL;
+	e.from = cpu_milli_of(before->cpu_quota_usec, before->cpu_period_usec);
+	e.to = cpu_milli_of(o->cpu_quota_usec, o->cpu_period_usec);
+	if (result->outcome != RESTORE_FAILED && e.from != e.to)
+		event_restored(&e);
+}
+
+void report_config_errors(const char *file, const struct config_errors *errors, bool kept)
+{
+	for (size_t i = 0; i < errors->count; i++)
+		event_config_invalid(&(struct daemon_event){
+			.file = file, .detail = errors->text[i], .kept = kept});
+}
+
+void report_unsupported(const char *what, const char *hint, int error)
+{
+	event_host_unsupported(
+		&(struct daemon_event){.detail = what, .hint = hint, .error = error});
+}

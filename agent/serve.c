@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the control API answers, and what it asks the daemon to do. */
+#include "agent/control.h"
+#include "agent/daemon.h"
+#include "agent/decision_text.h"
+#include "agent/restore_systemd.h"
+#include "policy/bounds.h"
+#include <errno.h>
+#include <grp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static uint64_t left(usec_t until, usec_t now)
+{
+	if (until == 0)
+		return VIEW_NONE;
+	return until > now ? until - now : 0;
+}
+
+static void view_percentiles(struct resource_view *v, const struct histogram *h, double scale)
+{
+	const struct {
+		uint64_t *field;
+		double p;
+	} rows[] = {
+		{&v->use_p50, 0.5},  {&v->use_p90, 0.9}, {&v->use_p95, 0.95},
+		{&v->use_p99, 0.99}, {&v->use_max, 1.0},
+	};
+
+	if (histogram_empty(h))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		*rows[i].field =
+			(uint64_t)(histogram_percentile_interpolated(h, rows[i].p, 0) * scale);
+}
+
+static void view_recommendation(struct resource_view *v, const struct control *c, enum resource r)
+{
+	const struct range_of *range = &c->recommendation.resource[r];
+
+	v->confidence_permille = c->recommendation.confidence_permille;
+	v->samples = c->history.samples;
+	v->history_usec = c->history.observed_usec;
+	if (range->target == 0)
+		return;
+	v->lower = range->lower;
+	v->target = range->target;
+	v->upper = range->upper;
+	v->peak = range->peak;
+}
+
+static void view_decision(struct resource_view *v, const struct decision *last, enum resource r,
+			  char detail[static DECISION_TEXT_BYTES])
+{
+	if (last->at_real == 0)
+		return;
+	decision_text(last, r, detail);
+	v->last = (struct decision_view){
+		.at_realtime_usec = last->at_real,
+		.from = last->from,
+		.to = last->to,
+		.reason = last->reason,
+		.detail = detail,
+	};
+}
+
+static void view_cpu(struct resource_view *v, const struct managed *m)
+{
+	const struct control *c = &m->control;
+	const struct daemon *d = m->daemon;
+
+	view_percentiles(v, &c->history.cpu, 1000.0);
+	v->kernel = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
+	v->floor =
+		floor_value(&c->cpu.floor, d->config.tuning.cpu.floor_half_life_usec, d->now_real);
+	if (c->last_at == 0)
+		return;
+	v->use = c->rates.used_milli;
+	v->throttled_permille = c->rates.throttle_ppm / 1000;
+	v->psi_some_ppm = c->psi_cpu_ppm;
+	if (c->cpu.trial.active)
+		v->trial = (struct trial_view){
+			.phase = "verdict",
+			.candidate = c->cpu.trial.to_milli,
+			.ends_in_usec =
+				left(c->cpu.trial.since + d->config.tuning.cpu.recent_usec, d->now),
+		};
+}
+
+static void view_memory(struct resource_view *v, const struct managed *m)
+{
+	static const char *const phases[MEM_PHASE_COUNT] = {
+		[MEM_RECLAIM] = "reclaim", [MEM_HIGH] = "memory.high", [MEM_MAX] = "memory.max"};
+	const struct control *c = &m->control;
+	const struct daemon *d = m->daemon;
+	const struct tuning *t = &d->config.tuning;
+	usec_t span =
+		c->mem.trial.phase == MEM_HIGH ? t->memory.high_watch_usec : t->memory.verdict_usec;
+
+	view_percentiles(v, &c->history.memory, 1.0);
+	v->kernel = c->kernel.mem_max;
+	v->floor = floor_value(&c->mem.floor, t->cpu.floor_half_life_usec, d->now_real);
+	if (!(c->last.have & USAGE_MEM_STAT))
+		return;
+	v->use = c->last.mem_current;
+	v->psi_some_ppm = c->mem.psi_ppm;
+	v->unreclaimable_bytes = mem_unreclaimable(&c->last.stat);
+	v->working_set_bytes = mem_working_set(&c->last);
+	v->slope_bytes_per_sec = (int64_t)c->mem.slope_bps;
+	if (c->mem.trial.phase != MEM_IDLE)
+		v->trial = (struct trial_view){
+			.phase = phases[c->mem.trial.phase],
+			.candidate = c->mem.trial.to,
+			.ends_in_usec = left(c->mem.trial.since + span, d->now),
+		};
+}
+
+static void view_resource(struct resource_view *v, const struct managed *m, enum resource r,
+			  char *detail)
+{
+	const struct control *c = &m->control;
+	const struct control_resource *res = &c->resource[r];
+	const struct daemon *d = m->daemon;
+
+	v->controlled = res->managed;
+	v->original = res->original;
+	v->limit = res->limit;
+	v->ceiling =
+		res->managed ? control_ceiling(c, &d->config.tuning, r, d->node_milli) : VIEW_NONE;
+	v->hold = res->hold;
+	v->next_change_in_usec = left(res->next_at, d->now);
+	v->counters = (struct counter_view){
+		.raises = res->counters.raises,
+		.lowers = res->counters.lowers,
+		.undos = res->counters.undos,
+		.drifts = res->counters.drifts,
+		.foreign = drift_count(&d->config.tuning.common, &m->drift[r], d->now),
+	};
+	if (res->managed) {
+		v->candidate = res->candidate;
+		v->bounds = res->trace;
+	}
+	view_recommendation(v, c, r);
+	view_decision(v, &res->last, r, detail);
+	if (r == RESOURCE_CPU)
+		view_cpu(v, m);
+	else
+		view_memory(v, m);
+}
+
+static void show_unit(const struct managed *m, control_unit_fn *each, void *arg)
+{
+	char detail[RESOURCE_COUNT][DECISION_TEXT_BYTES];
+	struct unit_view v;
+
+	unit_view_init(&v);
+	v.name = m->name;
+	v.cgroup = m->path;
+	v.mode = m->control.rule.mode;
+	v.state = m->state;
+	v.state_reason = m->state_reason;
+	if (m->state == UNIT_MANAGED && m->daemon->paused)
+		v.state = UNIT_PAUSED;
+	if (m->control.started_at != 0)
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			view_resource(&v.resources[r], m, r, detail[r]);
+	each(arg, &v);
+}
+
+static int serve_list(void *ctx, control_unit_fn *each, void *arg)
+{
+	struct daemon *d = ctx;
+
+	daemon_wake(d);
+	for (size_t i = 0; i < d->unit_count; i++)
+		show_unit(d->units[i], each, arg);
+	return 0;
+}
+
+static int serve_explain(void *ctx, const char *name, control_unit_fn *each, void *arg)
+{
+	struct daemon *d = ctx;
+	const struct managed *m = units_find(d, name);
+
+	daemon_wake(d);
+	if (m == NULL)
+		return -ENOENT;
+	show_unit(m, each, arg);
+	return 0;
+}
+
+static uint64_t rss_bytes(void)
+{
+	unsigned long size, resident = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%lu %lu", &size, &resident) != 2)
+		resident = 0;
+	fclose(f);
+	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static usec_t own_cpu_usec(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (usec_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * USEC_PER_SEC +
+	       (usec_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+static uint32_t managed_count(const struct daemon *d)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < d->unit_count; i++)
+		n += d->units[i]->cg != NULL && d->units[i]->state == UNIT_MANAGED;
+	return n;
+}
+
+static void serve_status(void *ctx, struct status_view *ret)
+{
+	struct daemon *d = ctx;
+
+	daemon_wake(d);
+	*ret = (struct status_view){
+		.version = VSCALED_VERSION,
+		.pid = (uint32_t)getpid(),
+		.uptime_usec = d->now - d->started_at,
+		.operation = "standalone",
+		.managed_count = managed_count(d),
+		.paused = d->paused,
+		.config_path = d->config_path,
+		.config_result = d->config_result,
+		.config_loaded_realtime_usec = d->config_loaded_real,
+		.state_directory = d->config.paths.state_dir,
+		.state_result = d->state_result[0] ? d->state_result : "not saved yet",
+		.state_saved_realtime_usec = d->state_saved_real,
+		.bus_connected = d->bus_connected,
+		.cgroup_mount = d->host.mount,
+		.controllers = d->controllers,
+		.psi = d->host.psi,
+		.wakeups = d->counters.wakeups,
+		.loop_lag_max_usec = d->counters.lag_max_usec,
+		.scan_usec = d->counters.scan_usec,
+		.rss_bytes = rss_bytes(),
+		.cpu_usec = own_cpu_usec(),
+	};
+}
+
+/* --- pause and resume --- */
+
+static void pause_unit(struct managed *m)
+{
+	m->state = UNIT_PAUSED;
+	m->state_reason = "by vscalectl pause";
+	m->control.paused = true;
+}
+
+/* What stands now counts as what we hold: values may have moved while we looked away. */
+static void resume_unit(struct managed *m)
+{
+	struct daemon *d = m->daemon;
+	bool restored = m->state == UNIT_RESTORED || m->state == UNIT_UNMANAGED;
+
+	if (m->state == UNIT_MANAGED || m->state == UNIT_WAITING)
+		return;
+	memset(m->drift, 0, sizeof m->drift);
+	m->control.paused = false;
+	m->control.gave_way = false;
+	m->state = UNIT_MANAGED;
+	m->state_reason = NULL;
+	if (restored)
+		unit_reattach(m);
+	d->list_due = true;
+}
+
+/* Applies fn to one unit or all; the number concerned, -ENOENT for an unknown name. */
+static int for_units(struct daemon *d, const char *name, void (*fn)(struct managed *m))
+{
+	int n = 0;
+
+	daemon_wake(d);
+	for (size_t i = 0; i < d->unit_count; i++) {
+		if (name != NULL && strcmp(d->units[i]->name, name) != 0)
+			continue;
+		fn(d->units[i]);
+		n++;
+	}
+	return name != NULL && n == 0 ? -ENOENT : n;
+}
+
+static int serve_pause(void *ctx, const char *name)
+{
+	struct daemon *d = ctx;
+	int n = for_units(d, name, pause_unit);
+
+	if (name == NULL)
+		d->paused = true;
+	if (n >= 0)
+		event_paused(&(struct unit_event){.who.unit = name});
+	return n;
+}
+
+static int serve_resume(void *ctx, const char *name)
+{
+	struct daemon *d = ctx;
+	int n = for_units(d, name, resume_unit);
+
+	if (name == NULL)
+		d->paused = false;
+	if (n >= 0)
+		event_resumed(&(struct unit_event){.who.unit = name});
+	return n;
+}
+
+/* --- restore --- */
+
+struct restore_job {
+	struct daemon *daemon;
+	control_result_fn *each;
+	void *arg;
+};
+
+static void on_restored(void *arg, const struct restore_result *result)
+{
+	struct restore_job *job = arg;
+	struct managed *m = units_find(job->daemon, result->unit);
+
+	if (m != NULL)
+		report_restored(m, result, &m->control.kernel);
+	if (m != NULL && result->outcome != RESTORE_FAILED) {
+		m->state = UNIT_RESTORED;
+		m->state_reason = "by vscalectl restore";
+		m->control.paused = true;
+		m->touched = false;
+		m->property_due = false;
+		m->sent_mask = 0;
+	}
+	if (job->each != NULL)
+		job->each(job->arg, result);
+}
+
+/* Waits for PID 1, unlike all else: whoever asks for this wants it done when it returns. */
+static int restore_units(struct daemon *d, const char *name, bool force, struct restore_job *job)
+{
+	const struct tuning_memory *t = &d->config.tuning.memory;
+	struct restore_systemd systemd;
+	struct restore r = {
+		.root = d->root,
+		.units = &systemd.units,
+		.margin_permille = t->margin_permille,
+		.margin_min_bytes = t->margin_min_bytes,
+		.force = force,
+	};
+	int result = restore_systemd_init(&systemd, "");
+
+	if (result < 0)
+		return result;
+	result = restore_set(&r, &d->baselines, name, on_restored, job);
+	if (result >= 0) {
+		d->baselines_dirty = true;
+		persist_baselines(d);
+	}
+	return result;
+}
+
+static int serve_restore(void *ctx, const char *name, bool force, control_result_fn *each,
+			 void *arg)
+{
+	struct daemon *d = ctx;
+	struct restore_job job = {.daemon = d, .each = each, .arg = arg};
+
+	daemon_wake(d);
+	return restore_units(d, name, force, &job);
+}
+
+void serve_release(struct managed *m, const char *why)
+{
+	struct daemon *d = m->daemon;
+	struct restore_job job = {.daemon = d};
+
+	if (restore_units(d, m->name, false, &job) < 0 && m->touched)
+		return;
+	m->state = UNIT_UNMANAGED;
+	m->state_reason = why;
+	m->control.paused = true;
+	report_unmanaged(m, why);
+}
+
+/* --- the server --- */
+
+static cJSON *serve_config(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	return config_dump_json(&d->config);
+}
+
+static bool serve_live(void *ctx, const char **ret_why)
+{
+	(void)ctx;
+	*ret_why = NULL;
+	return true; /* the loop turns, or nobody would answer */
+}
+
+static bool serve_ready(void *ctx, const char **ret_why)
+{
+	struct daemon *d = ctx;
+
+	*ret_why = d->bus_connected ? NULL : "systemd does not answer";
+	return d->bus_connected;
+}
+
+static const struct control_ops ops = {
+	.status = serve_status,
+	.list = serve_list,
+	.explain = serve_explain,
+	.pause = serve_pause,
+	.resume = serve_resume,
+	.restore = serve_restore,
+	.config = serve_config,
+	.live = serve_live,
+	.ready = serve_ready,
+};
+
+static gid_t socket_group(const struct daemon *d)
+{
+	const struct group *g =
+		d->config.paths.socket_group ? getgrnam(d->config.paths.socket_group) : NULL;
+
+	return g != NULL ? g->gr_gid : (gid_t)-1;
+}
+
+int serve_start(struct daemon *d)
+{
+	d->api = (struct control_api){.ops = &ops, .ctx = d};
+	return control_server_new(d->event, &d->api, d->config.paths.socket, socket_group(d),
+				  &d->server);
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One wake-up: observe, decide, apply, report. */
+#include "agent/daemon.h"
+#include "cgroup/writer.h"
+#include "policy/bounds.h"
+#include <errno.h>
+
+#define TICK_USAGE                                                                                 \
+	(USAGE_CPU | USAGE_THROTTLE | USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_PEAK |                \
+	 USAGE_MEM_EVENTS | USAGE_PSI_CPU | USAGE_PSI_MEM | USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
+/* A step of every kind for every resource at most, and a failed step may ask for two more. */
+#define STEPS_PER_UNIT 8
+/* systemd is asked for more headroom once less than this share of the wanted one is left. */
+#define HEADROOM_LEFT_PERMILLE 500
+
+void plan_begin(struct daemon *d, struct plan *ret)
+{
+	size_t want = (d->unit_count + 1) * STEPS_PER_UNIT;
+
+	if (want > d->step_capacity) {
+		void *grown = reallocarray(d->steps, want, sizeof *d->steps);
+
+		if (grown != NULL) {
+			d->steps = grown;
+			d->step_capacity = want;
+		}
+	}
+	*ret = (struct plan){.steps = d->steps, .capacity = d->step_capacity};
+}
+
+/* What somebody else wrote is for guard.c to judge: until then the laws go by what we hold. */
+static void keep_ours(struct managed *m, struct limits *seen)
+{
+	const struct limits *k = &m->control.kernel;
+
+	if (unit_moved(m, RESOURCE_CPU, seen)) {
+		m->drift_check = true;
+		seen->cpu_quota_usec = k->cpu_quota_usec;
+		seen->cpu_period_usec = k->cpu_period_usec;
+	}
+	if (unit_moved(m, RESOURCE_MEMORY, seen)) {
+		m->drift_check = true;
+		seen->mem_max = k->mem_max;
+		seen->mem_high = k->mem_high;
+	}
+}
+
+static void observe(struct managed *m, struct plan *plan)
+{
+	struct daemon *d = m->daemon;
+	struct control_context x = daemon_context(d, plan);
+	struct usage u = {0};
+	int r = cg_read(m->cg, TICK_USAGE, &u);
+
+	if (r == -ENODEV) {
+		unit_lost(m);
+		return;
+	}
+	if (r < 0)
+		return;
+	keep_ours(m, &u.limits);
+	control_observe(&m->control, &u, &x);
+}
+
+static bool controls(const struct managed *m)
+{
+	return m->cg != NULL && m->state != UNIT_UNMANAGED &&
+	       (m->originals_saved || m->control.rule.mode == MODE_OFF);
+}
+
+static int carry_out(struct managed *m, const struct change *step)
+{
+	int r;
+
+	if (m->cg == NULL)
+		return APPLY_GONE;
+	r = cg_write(m->cg, step);
+	if (r == APPLY_DONE && knobs[step->knob].property != NULL) {
+		m->touched = true;
+		m->property_due = true;
+		m->property_urgent |= step->knob == KNOB_MEM_MAX && !change_lowers(step);
+	}
+	return r;
+}
+
+void plan_apply(struct daemon *d, struct plan *p)
+{
+	struct change follow[STEPS_PER_UNIT];
+
+	plan_sort(p);
+	for (size_t i = 0; i < p->count; i++) {
+		const struct change *step = &p->steps[i];
+		struct managed *m = d->units[step->target];
+		struct plan next = {.steps = follow, .capacity = ARRAY_SIZE(follow)};
+		struct control_context x = daemon_context(d, &next);
+		int outcome = carry_out(m, step);
+
+		control_applied(&m->control, step, outcome, &x);
+		report_step(m, step, outcome);
+		if (outcome == APPLY_GONE)
+			unit_lost(m);
+		/* A trial that failed half-way asks for its values back: never more than once. */
+		for (size_t f = 0; f < next.count; f++) {
+			struct plan none = {0};
+
+			x.plan = &none;
+			outcome = carry_out(m, &follow[f]);
+			control_applied(&m->control, &follow[f], outcome, &x);
+			report_step(m, &follow[f], outcome);
+		}
+	}
+}
+
+struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask)
+{
+	const struct control *c = &m->control;
+	const struct limits *k = &c->kernel;
+	bool memory = c->resource[RESOURCE_MEMORY].managed;
+	struct unit_props p = m->stored;
+	uint32_t mask = 0;
+
+	if (c->resource[RESOURCE_CPU].managed) {
+		mask |= UNIT_PROP_CPU_QUOTA;
+		p.cpu_quota_per_sec_usec =
+			cpu_milli_of(k->cpu_quota_usec, k->cpu_period_usec) * USEC_PER_MSEC;
+		p.cpu_quota_period_usec = k->cpu_period_usec == CPU_PERIOD_DEFAULT_USEC
+						  ? m->stored.cpu_quota_period_usec
+						  : k->cpu_period_usec;
+	}
+	/*
+	 * Any property call makes systemd write all it stores. Memory that somebody set behind its
+	 * back goes with every call of ours, or our CPU change would undo it.
+	 */
+	if (memory || round_down(m->stored.mem_max, MEM_PAGE_BYTES) != k->mem_max) {
+		mask |= UNIT_PROP_MEM_MAX;
+		p.mem_max =
+			memory ? control_mem_property(c, &m->daemon->config.tuning) : k->mem_max;
+	}
+	if (memory || round_down(m->stored.mem_high, MEM_PAGE_BYTES) != k->mem_high) {
+		mask |= UNIT_PROP_MEM_HIGH;
+		p.mem_high = memory ? control_mem_high(c, p.mem_max) : k->mem_high;
+	}
+	*ret_mask = mask;
+	return p;
+}
+
+/* Growth eats the headroom that systemd holds for us. */
+static bool headroom_short(const struct managed *m)
+{
+	const struct control *c = &m->control;
+	uint64_t wanted, use = mem_unreclaimable(&c->last.stat);
+
+	if (!m->touched || !c->resource[RESOURCE_MEMORY].managed || m->stored.mem_max == UINT64_MAX)
+		return false;
+	wanted = control_mem_property(c, &m->daemon->config.tuning);
+	return wanted > m->stored.mem_max &&
+	       add_sat(use, scale_permille(wanted - MIN(use, wanted), HEADROOM_LEFT_PERMILLE)) >
+		       m->stored.mem_max;
+}
+
+static void property_send(struct managed *m)
+{
+	struct daemon *d = m->daemon;
+	uint32_t mask;
+	struct unit_props want = unit_wanted_props(m, &mask);
+
+	m->property_due = false;
+	if (mask == 0 || d->port.set == NULL)
+		return;
+	if (d->port.set(d->port.ctx, m->name, &want, mask, m->property_urgent) < 0) {
+		m->property_due = true; /* again when PID 1 is back */
+		return;
+	}
+	m->property_urgent = false;
+	unit_props_merge(&m->sent, &want, mask);
+	m->sent_mask |= mask;
+}
+
+void properties_send(struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+
+		if (!controls(m))
+			continue;
+		if (headroom_short(m)) {
+			m->property_due = true;
+			m->property_urgent = true;
+		}
+		if (m->property_due)
+			property_send(m);
+	}
+}
+
+static void tell_states(struct managed *m)
+{
+	uint64_t kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
+
+	if (kills > m->oom_told)
+		report_oom(m, kills - m->oom_told);
+	m->oom_told = kills;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		bool at = m->control.resource[r].at_ceiling;
+
+		if (at && !m->ceiling_told[r])
+			report_ceiling(m, r);
+		m->ceiling_told[r] = at;
+	}
+}
+
+static void review(struct daemon *d, struct plan *plan)
+{
+	struct control_context x = daemon_context(d, plan);
+
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (controls(d->units[i]))
+			control_review(&d->units[i]->control, &x);
+}
+
+void tick(struct daemon *d)
+{
+	struct plan plan;
+	usec_t begin = daemon_clock();
+
+	plan_begin(d, &plan);
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (controls(d->units[i]))
+			observe(d->units[i], &plan);
+	d->counters.scan_usec = daemon_clock() - begin;
+	if (d->now >= d->next_review) {
+		d->next_review = d->now + d->config.clocks.review_usec;
+		review(d, &plan);
+	}
+	plan_apply(d, &plan);
+	guard_check(d);
+	properties_send(d);
+	for (size_t i = 0; i < d->unit_count; i++)
+		tell_states(d->units[i]);
+}
+
+void tick_unit(struct managed *m)
+{
+	struct daemon *d = m->daemon;
+	struct plan plan;
+
+	daemon_wake(d);
+	if (!controls(m))
+		return;
+	plan_begin(d, &plan);
+	observe(m, &plan);
+	plan_apply(d, &plan);
+	properties_send(d);
+	tell_states(m);
+}

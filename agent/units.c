@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which units are ours: from PID 1's list to open cgroups, and back. */
+#include "agent/daemon.h"
+#include <errno.h>
+#include <string.h>
+
+#define LIMITS_USAGE (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
+
+struct managed *units_find(const struct daemon *d, const char *name)
+{
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (strcmp(d->units[i]->name, name) == 0)
+			return d->units[i];
+	return NULL;
+}
+
+static void unit_close(struct managed *m)
+{
+	if (m->cg == NULL)
+		return;
+	sd_event_source_disable_unref(m->events);
+	m->events = NULL;
+	cg_watch_forget(m->daemon->watch, m->control.target + 1);
+	cg_close(m->cg);
+	m->cg = NULL;
+}
+
+static void unit_free(struct managed *m)
+{
+	if (m == NULL)
+		return;
+	unit_close(m);
+	free(m->name);
+	free(m->path);
+	free(m);
+}
+
+void units_free(struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++)
+		unit_free(d->units[i]);
+	free(d->units);
+	d->units = NULL;
+	d->unit_count = 0;
+}
+
+void unit_lost(struct managed *m)
+{
+	if (m->cg == NULL)
+		return;
+	unit_close(m);
+	report_gone(m);
+	if (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY)
+		m->state = UNIT_WAITING;
+	m->state_reason = "it does not run";
+	m->daemon->list_due = true;
+}
+
+void unit_reattach(struct managed *m)
+{
+	persist_keep_history(m->daemon, m);
+	unit_close(m);
+	m->control.started_at = 0;
+	m->originals_saved = false;
+	m->touched = false;
+	m->sent_mask = 0;
+}
+
+static struct managed *unit_new(struct daemon *d, const char *name)
+{
+	struct managed *m = calloc(1, sizeof *m);
+	void *grown;
+
+	if (m == NULL)
+		return NULL;
+	m->daemon = d;
+	m->name = strdup(name);
+	m->state = UNIT_WAITING;
+	grown = reallocarray(d->units, d->unit_count + 1, sizeof *d->units);
+	if (grown != NULL)
+		d->units = grown;
+	if (m->name == NULL || grown == NULL) {
+		unit_free(m);
+		return NULL;
+	}
+	m->control.target = (uint32_t)d->unit_count;
+	d->units[d->unit_count++] = m;
+	return m;
+}
+
+static int on_memory_events(sd_event_source *s, int fd, uint32_t revents, void *userdata)
+{
+	struct managed *m = userdata;
+
+	(void)s;
+	(void)fd;
+	(void)revents;
+	tick_unit(m);
+	return 0;
+}
+
+static uint32_t depth_of(const char *path)
+{
+	uint32_t depth = 0;
+
+	for (; *path != '\0'; path++)
+		depth += *path == '/';
+	return depth;
+}
+
+/* While systemd sets a unit up, its files show defaults: not the originals. */
+static bool still_starting(const struct limits *l, const struct unit_props *p)
+{
+	return (p->cpu_quota_per_sec_usec != UINT64_MAX && l->cpu_quota_usec == LIMIT_MAX) ||
+	       (p->mem_max != UINT64_MAX && l->mem_max == LIMIT_MAX);
+}
+
+/* Files and wake-ups of a cgroup that is to be managed. */
+static int unit_attach(struct managed *m, const struct unit_info *info, struct usage *ret)
+{
+	struct daemon *d = m->daemon;
+	int fd, r;
+
+	free(m->path);
+	m->path = strdup(info->cgroup);
+	if (m->path == NULL)
+		return -ENOMEM;
+	r = cg_open(d->root, info->cgroup, &m->cg);
+	if (r < 0)
+		return r;
+	r = cg_read(m->cg, LIMITS_USAGE, ret);
+	if (r == 0 && still_starting(&ret->limits, &info->props))
+		r = -EAGAIN;
+	if (r < 0) {
+		unit_close(m);
+		return r;
+	}
+	cg_watch_limits(d->watch, m->cg, m->control.target + 1);
+	fd = cg_events_fd(m->cg);
+	if (fd >= 0)
+		sd_event_add_io(d->event, &m->events, fd, EPOLLPRI, on_memory_events, m);
+	return 0;
+}
+
+static bool same_limits(const struct limits *a, const struct limits *b)
+{
+	return a->cpu_quota_usec == b->cpu_quota_usec && a->cpu_period_usec == b->cpu_period_usec &&
+	       a->cpu_burst_usec == b->cpu_burst_usec && a->mem_max == b->mem_max &&
+	       a->mem_high == b->mem_high;
+}
+
+/* First sight of a unit in this life of the daemon. */
+static void unit_begin(struct managed *m, const struct policy_rule *rule, const struct limits *now)
+{
+	struct daemon *d = m->daemon;
+	uint32_t target = m->control.target;
+	char key[RECORD_NAME_MAX];
+	const struct baseline *b;
+
+	snprintf(key, sizeof key, "unit:%s", m->name);
+	b = baseline_find(&d->baselines, key);
+	m->touched = b != NULL && !same_limits(&b->limits, now);
+	control_init(&m->control, &d->config.tuning, rule, b != NULL ? &b->limits : now);
+	m->control.target = target;
+	persist_adopt_history(d, m);
+}
+
+/* A successor whose files are below what we held starts with what we held. */
+static void unit_resume_size(struct managed *m)
+{
+	struct daemon *d = m->daemon;
+	struct plan plan;
+	struct control_context x;
+	struct limits kernel = m->control.kernel;
+
+	if (!m->touched || m->control.rule.mode != MODE_AUTO)
+		return;
+	plan_begin(d, &plan);
+	x = daemon_context(d, &plan);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (m->control.resource[r].managed)
+			control_reassert(&m->control, &kernel, r, &x);
+	plan_apply(d, &plan);
+}
+
+/* What the daemon finds after its own restart is what it had set. */
+static void unit_take_over(struct managed *m, const struct limits *now)
+{
+	struct control *c = &m->control;
+
+	if (!m->touched)
+		return;
+	m->sent = m->stored;
+	m->sent_mask = UNIT_PROP_ALL;
+	if (c->resource[RESOURCE_CPU].managed && now->cpu_quota_usec != LIMIT_MAX)
+		c->resource[RESOURCE_CPU].limit =
+			cpu_milli_of(now->cpu_quota_usec, now->cpu_period_usec);
+	if (c->resource[RESOURCE_MEMORY].managed && now->mem_max != LIMIT_MAX)
+		c->resource[RESOURCE_MEMORY].limit = now->mem_max;
+}
+
+static void unit_start(struct managed *m, const struct policy_rule *rule,
+		       const struct unit_info *info)
+{
+	struct daemon *d = m->daemon;
+	bool first = m->control.started_at == 0;
+	struct usage u = {0};
+
+	if (unit_attach(m, info, &u) < 0) {
+		m->state_reason = "its cgroup is not ready";
+		return;
+	}
+	if (first)
+		unit_begin(m, rule, &u.limits);
+	control_restarted(&m->control, &u.limits, d->now);
+	m->control.depth = depth_of(info->cgroup);
+	m->stored = info->props;
+	if (rule->mode != MODE_OFF)
+		persist_baseline(d, m, info);
+	m->state = m->state == UNIT_RESTORED || m->state == UNIT_PAUSED ? m->state : UNIT_MANAGED;
+	m->state_reason = NULL;
+	report_managed(m);
+	if (first)
+		unit_take_over(m, &u.limits);
+	else
+		unit_resume_size(m);
+}
+
+static void unit_listed(struct daemon *d, const struct unit_info *info)
+{
+	const struct policy_rule *rule = config_rule_for(&d->config, info->name);
+	struct managed *m = units_find(d, info->name);
+
+	if (rule == NULL || info->cgroup[0] == '\0')
+		return;
+	if (m == NULL)
+		m = unit_new(d, info->name);
+	if (m == NULL)
+		return;
+	m->listed = true;
+	if (m->cg != NULL && cg_same(m->cg, d->root, info->cgroup) != 1)
+		unit_lost(m);
+	if (m->cg != NULL) {
+		m->stored = info->props;
+		return;
+	}
+	unit_start(m, rule, info);
+}
+
+void units_listed(struct daemon *d, const struct unit_info *units, size_t count)
+{
+	for (size_t i = 0; i < d->unit_count; i++)
+		d->units[i]->listed = false;
+	for (size_t i = 0; i < count; i++)
+		unit_listed(d, &units[i]);
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (!d->units[i]->listed)
+			unit_lost(d->units[i]);
+	persist_baselines(d);
+}
+
+void units_request_list(struct daemon *d)
+{
+	const char **globs;
+	size_t count = 0, n = 0;
+
+	d->list_due = false;
+	for (size_t i = 0; i < d->config.unit_count; i++)
+		count += d->config.units[i].glob_count;
+	if (count == 0) {
+		units_listed(d, NULL, 0);
+		return;
+	}
+	globs = calloc(count, sizeof *globs);
+	if (globs == NULL)
+		return;
+	for (size_t i = 0; i < d->config.unit_count; i++)
+		for (size_t g = 0; g < d->config.units[i].glob_count; g++)
+			globs[n++] = d->config.units[i].globs[g];
+	if (d->port.list(d->port.ctx, globs, n) < 0)
+		d->list_due = true;
+	free(globs);
+}
+
+void units_apply_rules(struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+		const struct policy_rule *rule = config_rule_for(&d->config, m->name);
+
+		if (rule != NULL) {
+			if (memcmp(&m->control.rule, rule, sizeof *rule) != 0 &&
+			    m->state == UNIT_GAVE_WAY)
+				m->state = UNIT_MANAGED;
+			control_set_rule(&m->control, rule);
+			m->control.gave_way = m->state == UNIT_GAVE_WAY;
+			continue;
+		}
+		if (m->state != UNIT_UNMANAGED)
+			serve_release(m, "no longer named in the configuration");
+	}
+	units_request_list(d);
+}
