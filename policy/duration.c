@@ -73,12 +73,14 @@ const char *duration_format(usec_t span, char *buf, size_t size)
 
 	if (span == 0)
 		text_add_string(&t, "0s");
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-		if (span < units[i].usec)
+	for (size_t i = 0; span > 0 && i < ARRAY_SIZE(units); i++) {
+		usec_t count = units[i].usec > 0 ? span / units[i].usec : 0;
+
+		if (count == 0)
 			continue;
-		text_add_number(&t, span / units[i].usec, 0);
+		text_add_number(&t, count, 0);
 		text_add_string(&t, units[i].name);
-		span %= units[i].usec;
+		span -= count * units[i].usec;
 	}
 	if (t.full && size > 0)
 		buf[0] = '\0';

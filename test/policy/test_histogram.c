@@ -91,6 +91,34 @@ static void test_reference(void)
 	}
 }
 
+/* A loaded reference need not lie on a multiple; the shift counts whole half lives, rounded. */
+static void test_shift_rounds(void)
+{
+	static const struct {
+		usec_t offset_h;
+		double factor;
+	} cases[] = {{0, 0.25}, {11, 0.25}, {12, 0.5}, {13, 0.5}, {35, 0.5}, {36, 1}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct checkpoint c = {
+			.reference_usec =
+				(int64_t)(NEW_YEAR_USEC + cases[i].offset_h * USEC_PER_HOUR),
+			.total = 8,
+			.count = 1,
+			.buckets = {{30, 1}},
+		};
+		struct histogram h, younger;
+
+		histogram_init(&h, &histogram_cpu, USEC_PER_DAY);
+		histogram_init(&younger, &histogram_cpu, USEC_PER_DAY);
+		histogram_add(&younger, 1, 0, NEW_YEAR_USEC + 2 * USEC_PER_DAY);
+		CHECK_EQ(checkpoint_load(&h, &c), 0);
+		CHECK_EQ(histogram_merge(&h, &younger), 0);
+		CHECK_EQ(h.reference_usec, NEW_YEAR_USEC + 2 * USEC_PER_DAY);
+		CHECK(h.total == 8 * cases[i].factor);
+	}
+}
+
 static void test_decay(void)
 {
 	struct histogram h;
@@ -123,8 +151,15 @@ static void test_decay(void)
 
 static void test_subtract(void)
 {
+	struct histogram_options o;
 	struct histogram h;
 
+	/* Exactly epsilon is not yet nothing. */
+	CHECK_EQ(histogram_options_linear(10, 1, 1, &o), 0);
+	histogram_init(&h, &o, 0);
+	histogram_add(&h, 5, 3, 0);
+	histogram_subtract(&h, 5, 2, 0);
+	CHECK(h.total == 1 && h.weight[5] == 1 && !histogram_empty(&h));
 	histogram_init(&h, &histogram_cpu, USEC_PER_DAY);
 	histogram_subtract(&h, 1, 1, NEW_YEAR_USEC);
 	CHECK(histogram_empty(&h));
@@ -203,7 +238,8 @@ static void test_interpolated_agrees(void)
 		histogram_add(&h, (double)((state >> 33) % 4000) / 1000, 0.1,
 			      NEW_YEAR_USEC + i * USEC_PER_MIN);
 	}
-	for (double p = 0.01; p < 1; p += 0.01) {
+	for (int percent = 1; percent < 100; percent++) {
+		double p = percent / 100.0;
 		double end = histogram_percentile(&h, p);
 		double inside = histogram_percentile_interpolated(&h, p, 0);
 		double start = histogram_cpu.start[histogram_find(&histogram_cpu, end * 0.999)];
@@ -271,6 +307,7 @@ int main(void)
 	test_options();
 	test_find();
 	test_reference();
+	test_shift_rounds();
 	test_decay();
 	test_subtract();
 	test_merge();

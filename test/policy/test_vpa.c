@@ -64,6 +64,10 @@ static void test_oom_extremes(void)
 	CHECK_EQ(vpa_add_oom(&c, INT64_MAX, NEW_YEAR_USEC), VPA_SAMPLE_ACCEPTED);
 	CHECK_EQ(c.oom_peak, VPA_AMOUNT_MAX + 100 * (int64_t)MIB);
 	CHECK_EQ(a.memory.max, HISTOGRAM_BUCKETS - 1);
+	/* One window back is still fresh, anything older is not. */
+	CHECK_EQ(vpa_add_oom(&c, 0, NEW_YEAR_USEC - USEC_PER_DAY), VPA_SAMPLE_ACCEPTED);
+	c.last_memory = NEW_YEAR_USEC;
+	CHECK_EQ(vpa_add_oom(&c, 0, NEW_YEAR_USEC - USEC_PER_DAY - 1), VPA_SAMPLE_REJECTED);
 	/* Repeated kills at one request do not add up. */
 	c.oom_peak = 0;
 	c.window_end = 0;
@@ -167,7 +171,8 @@ static void test_pod_range(void)
 
 	/* Limits would be 600 + 500; the one without a recommendation counts and stays. */
 	vpa_cap_pod(c, 2, &max, NULL);
-	CHECK_EQ(c[0].rec.amount[VPA_TARGET][CPU], 300 * 1000 / 1100);
+	for (int b = 0; b < VPA_BOUND_COUNT; b++)
+		CHECK_EQ(c[0].rec.amount[b][CPU], 300 * 1000 / 1100);
 	CHECK_EQ(c[1].now.request[CPU], 500);
 	/* The sum of requests, 800, is below the minimum: CPU rounds up. */
 	c[0] = container(100, 200, 300);
@@ -213,6 +218,10 @@ static void test_priority(void)
 	/* A missing request counts as 1 in the difference. */
 	CHECK(p.outside_range && p.scale_up);
 	CHECK(p.resource_diff == 99);
+	/* Of memory it is a thousandth of a byte. */
+	c[0].rec.resources = 1u << MEM;
+	c[0].rec.amount[VPA_TARGET][MEM] = 5;
+	CHECK(vpa_update_priority(c, 2).resource_diff == 4999);
 	p = vpa_update_priority(c + 1, 1);
 	CHECK(!p.outside_range && !p.scale_up && p.resource_diff == 0);
 	p.resource_diff = 0.1;
