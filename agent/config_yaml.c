@@ -167,7 +167,7 @@ static int build_list(struct builder *b, struct node *n, int depth)
 }
 
 /* The key of the next entry; *ret stays NULL at the end of the map. */
-static int build_key(struct builder *b, const struct node *map, uint32_t *ret_line, char **ret)
+static int build_key(struct builder *b, uint32_t *ret_line, char **ret)
 {
 	OWN(drop_event) yaml_event_t e = {0};
 	const char *key;
@@ -182,12 +182,37 @@ static int build_key(struct builder *b, const struct node *map, uint32_t *ret_li
 		refuse(b, *ret_line, "a key must be one plain word");
 		return -EBADMSG;
 	}
-	for (const struct node *n = map->child; n != NULL; n = n->next)
-		if (strcmp(n->key, key) == 0)
-			config_error(b->errs, &(struct config_place){b->file, *ret_line, key},
-				     "is there twice, first on line %u; allowed: once", n->line);
 	*ret = strdup(key);
 	return *ret != NULL ? 0 : -ENOMEM;
+}
+
+static const struct node *entry_with_key(const struct node *map, const char *key)
+{
+	for (const struct node *n = map->child; n != NULL; n = n->next)
+		if (n->key != NULL && strcmp(n->key, key) == 0)
+			return n;
+	return NULL;
+}
+
+/* Ends the list at *tail with the entry just built, or says why it is no entry and drops it. */
+static struct node **accept_entry(struct builder *b, const struct node *map, struct node **tail,
+				  uint32_t line, char **key)
+{
+	const struct node *first;
+
+	if (*tail == NULL)
+		return tail;
+	first = entry_with_key(map, *key);
+	if (first != NULL) {
+		config_error(b->errs, &(struct config_place){b->file, line, *key},
+			     "is there twice, first on line %u; allowed: once", first->line);
+		node_free(*tail);
+		*tail = NULL;
+		return tail;
+	}
+	(*tail)->key = STEAL(*key);
+	(*tail)->line = line;
+	return &(*tail)->next;
 }
 
 static int build_map(struct builder *b, struct node *n, int depth)
@@ -198,7 +223,7 @@ static int build_map(struct builder *b, struct node *n, int depth)
 		OWN(drop_event) yaml_event_t e = {0};
 		OWN(drop_free) char *key = NULL;
 		uint32_t line;
-		int r = build_key(b, n, &line, &key);
+		int r = build_key(b, &line, &key);
 
 		if (r < 0 || key == NULL)
 			return r;
@@ -207,11 +232,7 @@ static int build_map(struct builder *b, struct node *n, int depth)
 			r = build_node(b, &e, depth + 1, tail);
 		if (r < 0)
 			return r;
-		if (*tail == NULL)
-			continue;
-		(*tail)->key = STEAL(key);
-		(*tail)->line = line;
-		tail = &(*tail)->next;
+		tail = accept_entry(b, n, tail, line, &key);
 	}
 }
 

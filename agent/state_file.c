@@ -28,10 +28,11 @@ void state_file_free(struct state_file *f)
 /* The checksum is over the header up to it and the body. */
 static size_t header_format(const struct state_kind *k, const char *body, size_t len, char *ret)
 {
-	int n = snprintf(ret, HEADER_MAX, "vscaled %s %u %zu ", k->name, k->version, len);
-	uint32_t crc = crc32c(crc32c(0, ret, (size_t)n), body, len);
+	size_t n =
+		(size_t)snprintf(ret, HEADER_MAX, "vscaled %s %u %zu ", k->name, k->version, len);
+	uint32_t crc = crc32c(crc32c(0, ret, n), body, len);
 
-	return (size_t)(n + snprintf(ret + n, HEADER_MAX - (size_t)n, "%08x\n", crc));
+	return n + (size_t)snprintf(ret + n, HEADER_MAX - n, "%08x\n", crc);
 }
 
 /* A canonical decimal number up to max, ended by a space, which is consumed. */

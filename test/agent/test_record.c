@@ -177,9 +177,9 @@ static void test_long_name(void)
 
 	memset(line, 'a', sizeof line);
 	memcpy(line, "name=", 5);
-	strcpy(line + 5 + RECORD_NAME_MAX + 1, GOOD + 6);
+	strcpy(line + 5 + RECORD_NAME_MAX + 1, &GOOD[6]);
 	check_refused(line);
-	strcpy(line + 5 + RECORD_NAME_MAX, GOOD + 6);
+	strcpy(line + 5 + RECORD_NAME_MAX, &GOOD[6]);
 	CHECK_EQ(record_read(&layout, line, strlen(line), &s), 0);
 	CHECK_EQ(strlen(s.name), RECORD_NAME_MAX);
 	CHECK_EQ(s.sign, -4);
