@@ -82,6 +82,14 @@ static bool too_deep(const char *text, size_t size)
 	return opened > DEPTH_MAX;
 }
 
+/* A NUL, plain or escaped, would hide the rest of a name from whoever reads it. */
+static bool holds_nul(const char *text, size_t size)
+{
+	static const char escaped[] = "\\u0000";
+
+	return memchr(text, '\0', size) || memmem(text, size, escaped, sizeof(escaped) - 1);
+}
+
 int control_body_parse(const char *text, size_t size, unsigned keys, struct control_body *ret,
 		       const char **ret_why)
 {
@@ -94,7 +102,7 @@ int control_body_parse(const char *text, size_t size, unsigned keys, struct cont
 		*ret = b;
 		return 0;
 	}
-	if (memchr(text, '\0', size) || too_deep(text, size))
+	if (holds_nul(text, size) || too_deep(text, size))
 		return -EBADMSG;
 	object = cJSON_ParseWithLengthOpts(text, size, &end, false);
 	if (!object)

@@ -167,6 +167,7 @@ static const struct bad_body bad_bodies[] = {
 	{"{\"all\":true,\"all\":false}", "twice"},
 	{"{\"all\":true,\"name\":\"x\"}", "exclude"},
 	{"{\"all\":[[[[true]]]]}", "valid JSON"},
+	{"{\"name\":\"web.service\\u0000x\"}", "valid JSON"},
 	{"{}", "neither"},
 	{"", "neither"},
 };
