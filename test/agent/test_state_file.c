@@ -5,7 +5,9 @@
 #include "test/check.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -293,6 +295,26 @@ static void test_faults(void)
 	remove_folder(dir, path);
 }
 
+/* A write that the kernel really cuts short. */
+static void test_no_room(void)
+{
+	char path[64], body[1000];
+	int dir = new_folder(path);
+	struct rlimit before, small;
+
+	memset(body, 'x', sizeof body);
+	CHECK_EQ(state_file_save(dir, &kind, "old", 3), 0);
+	CHECK_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = (struct rlimit){500, before.rlim_max};
+	signal(SIGXFSZ, SIG_IGN);
+	CHECK_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+	CHECK_EQ(state_file_save(dir, &kind, body, sizeof body), -EFBIG);
+	CHECK_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+	check_body(dir, "old");
+	CHECK(!exists(dir, ".notes.new"));
+	remove_folder(dir, path);
+}
+
 /* A file that cannot be read or moved stays where it is. */
 static void test_failed_load(void)
 {
@@ -324,6 +346,7 @@ int main(void)
 	test_every_bit();
 	test_set_aside();
 	test_faults();
+	test_no_room();
 	test_failed_load();
 	return check_result();
 }
