@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Events: messages, fields, the three outputs, what is held back; and the two texts about them. */
+#include "agent/event.h"
+#include "test/check.h"
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <syslog.h>
+#include <unistd.h>
+
+struct heard {
+	unsigned count;
+	enum event_kind kind;
+	char message[EVENT_MESSAGE_SIZE];
+	char values[EVENT_VALUE_COUNT][128];
+};
+
+static struct heard heard;
+static struct event_log event_log;
+
+static void on_record(void *ctx, const struct event_record *e, const char *message)
+{
+	struct heard *h = ctx;
+
+	h->count++;
+	h->kind = e->kind;
+	snprintf(h->message, sizeof h->message, "%s", message);
+	for (size_t i = 0; i < EVENT_VALUE_COUNT; i++)
+		snprintf(h->values[i], sizeof h->values[i], "%s",
+			 e->values[i].exact ? e->values[i].exact : "");
+}
+
+static void record(void)
+{
+	heard = (struct heard){0};
+	event_log = (struct event_log){.record = on_record, .record_ctx = &heard, .fd = -1};
+	event_log_use(&event_log);
+	event_log_time(&event_log, 100 * USEC_PER_SEC, 1000000 * USEC_PER_SEC);
+}
+
+static void test_change_messages(void)
+{
+	struct change_event e = {
+		.who = {.unit = "web.service", .cgroup = "/system.slice/web.service"},
+		.resource = RESOURCE_CPU,
+		.from = 200,
+		.to = 380,
+		.reason = REASON_THROTTLED,
+		.detail = "throttled 95 % of the last second",
+	};
+
+	record();
+	event_limit_raised(&e);
+	CHECK_EQ(heard.kind, EVENT_LIMIT_RAISED);
+	CHECK_STR(heard.message,
+		  "raised web.service cpu 200m -> 380m (throttled 95 % of the last second)");
+	CHECK_STR(heard.values[VALUE_UNIT], "web.service");
+	CHECK_STR(heard.values[VALUE_CGROUP], "/system.slice/web.service");
+	CHECK_STR(heard.values[VALUE_RESOURCE], "cpu");
+	CHECK_STR(heard.values[VALUE_FROM], "200m");
+	CHECK_STR(heard.values[VALUE_TO], "380m");
+	CHECK_STR(heard.values[VALUE_REASON], "throttled");
+	CHECK_STR(heard.values[VALUE_POD], "");
+
+	e.detail = NULL;
+	event_limit_raised(&e);
+	CHECK_STR(heard.message,
+		  "raised web.service cpu 200m -> 380m (throttled since the last change)");
+	e.reason = REASON_NONE;
+	e.to = LIMIT_MAX;
+	event_limit_raised(&e);
+	CHECK_STR(heard.message, "raised web.service cpu 200m -> max");
+	CHECK_STR(heard.values[VALUE_TO], "max");
+
+	e = (struct change_event){
+		.who = {.namespace = "default", .pod = "web-0", .container = "app"},
+		.resource = RESOURCE_MEMORY,
+		.from = 64 * MIB,
+		.to = 100 * MIB + 4096,
+		.error = -EBUSY,
+	};
+	event_limit_lowered(&e);
+	CHECK_STR(heard.message, "lowered default/web-0/app memory 64.00Mi -> 100.00Mi");
+	CHECK_STR(heard.values[VALUE_FROM], "67108864");
+	CHECK_STR(heard.values[VALUE_TO], "104861696");
+	CHECK_STR(heard.values[VALUE_ERROR], ""); /* not a field of this kind */
+	event_limit_failed(&e);
+	CHECK_STR(heard.message, "could not write default/web-0/app memory 64.00Mi -> 100.00Mi: "
+				 "Device or resource busy");
+	CHECK_STR(heard.values[VALUE_ERROR], "16");
+	e.by = "systemd";
+	event_drift_reasserted(&e);
+	CHECK_STR(heard.message, "default/web-0/app memory was changed to 64.00Mi by systemd, set "
+				 "to 100.00Mi again");
+}
+
+static void test_other_messages(void)
+{
+	record();
+	event_started(&(struct daemon_event){.version = "0.1.0", .file = "/etc/v.yaml"});
+	CHECK_STR(heard.message, "vscaled 0.1.0 started, configuration /etc/v.yaml");
+	event_config_invalid(&(struct daemon_event){
+		.file = "/etc/v.yaml", .detail = "/etc/v.yaml:3: unknown key\n'x'", .kept = true});
+	CHECK_STR(heard.message,
+		  "/etc/v.yaml:3: unknown key 'x'; the last good configuration stays");
+	event_bus_lost(&(struct daemon_event){.error = -ECONNRESET});
+	CHECK_STR(heard.message,
+		  "lost systemd: Connection reset by peer; limits go on in the cgroups");
+	event_clock_jumped(&(struct daemon_event){.span_usec = -(int64_t)USEC_PER_DAY});
+	CHECK_STR(heard.message,
+		  "the wall clock jumped by -24.0 h, history goes on as if it had not");
+	CHECK_STR(heard.values[VALUE_SPAN], "-86400000000");
+	event_slow_loop(&(struct daemon_event){.span_usec = 430000});
+	CHECK_STR(heard.message, "one wake-up took 430.0 ms, limits may come late");
+	event_paused(&(struct unit_event){.by = "root"});
+	CHECK_STR(heard.message, "paused by root, nothing is written");
+	event_paused(&(struct unit_event){.who = {.unit = "a.service"}});
+	CHECK_STR(heard.message, "paused a.service, nothing is written");
+	event_oom_kill(&(struct unit_event){
+		.who = {.unit = "a.service"}, .limit_bytes = 64 * MIB, .count = 2});
+	CHECK_STR(heard.message, "OOM kills in a.service at the limit 64.00Mi: 2");
+	event_unit_managed(&(struct unit_event){.who = {.unit = "a.service"}, .mode = "Auto"});
+	CHECK_STR(heard.message, "managing a.service, mode Auto");
+}
+
+static void test_held_back(void)
+{
+	struct change_event e = {.who = {.unit = "a.service"}, .error = -EIO};
+	struct change_event other = {.who = {.unit = "b.service"}, .error = -EIO};
+
+	record();
+	for (int i = 0; i < 10; i++)
+		event_limit_failed(&e);
+	CHECK_EQ(heard.count, 3);
+	event_limit_failed(&other); /* another subject has its own count */
+	CHECK_EQ(heard.count, 4);
+	other.resource = RESOURCE_MEMORY;
+	e.resource = RESOURCE_MEMORY;
+	event_limit_failed(&e);
+	CHECK_EQ(heard.count, 5);
+	e.resource = RESOURCE_CPU;
+	event_log_time(&event_log, 100 * USEC_PER_SEC + EVENT_LIMIT_WINDOW - 1, 0);
+	event_limit_failed(&e);
+	CHECK_EQ(heard.count, 5);
+	event_log_time(&event_log, 100 * USEC_PER_SEC + EVENT_LIMIT_WINDOW, 0);
+	event_limit_failed(&e);
+	CHECK_EQ(heard.count, 6);
+	CHECK_STR(heard.values[VALUE_REPEATED], "8");
+	CHECK(strstr(heard.message, "[and 8 more like it before]") != NULL);
+	event_limit_failed(&e);
+	CHECK_EQ(heard.count, 7);
+	CHECK_STR(heard.values[VALUE_REPEATED], "");
+	/* changes are never held back */
+	for (int i = 0; i < 100; i++)
+		event_limit_raised(&e);
+	CHECK_EQ(heard.count, 107);
+}
+
+static void test_limiter(void)
+{
+	struct event_limit l = {0};
+	uint32_t held = 99;
+
+	CHECK(event_limit_pass(&l, 1, 1, 10, &held));
+	CHECK_EQ(held, 0);
+	CHECK(!event_limit_pass(&l, 1, 1, 11, &held));
+	/* more subjects than slots: the oldest are given up, new ones still pass */
+	for (uint64_t i = 2; i < 2 + 2 * EVENT_LIMIT_SLOTS; i++) {
+		CHECK(event_limit_pass(&l, i, 1, 10 + i, &held));
+		CHECK(!event_limit_pass(&l, i, 1, 10 + i, &held));
+	}
+	CHECK(event_limit_pass(&l, 1, 1, 1000, &held));
+	CHECK_EQ(held, 0);
+	CHECK(event_limit_key(1, (const char *[]){"a", "b", NULL}) !=
+	      event_limit_key(1, (const char *[]){"ab", "", NULL}));
+	CHECK(event_limit_key(1, (const char *[]){"a", NULL}) !=
+	      event_limit_key(2, (const char *[]){"a", NULL}));
+}
+
+static void test_lines(void)
+{
+	struct event_record e = {.kind = EVENT_STATE_DAMAGED};
+	char line[EVENT_LINE_SIZE], tiny[64];
+	cJSON *json;
+
+	e.values[VALUE_FILE].exact = "/var/lib/a b";
+	e.values[VALUE_DETAIL].exact = "crc \"x\"\n\x01\xff\xc3\xa4 \xe2\x82";
+	CHECK_EQ(event_text_logfmt(&e, 1700000000123456, sizeof line, line), 0);
+	CHECK(strncmp(line, "ts=2023-11-14T22:13:20.123Z level=warning msg=\"/var/lib/a b is ",
+		      63) == 0);
+	CHECK(strstr(line, " event=state-damaged id=") != NULL);
+	CHECK(strstr(line, " file=\"/var/lib/a b\" detail=\"crc \\\"x\\\"\\u000a\\u0001") != NULL);
+	CHECK(strchr(line, '\n') == line + strlen(line) - 1);
+
+	CHECK_EQ(event_text_json(&e, 1700000000123456, sizeof line, line), 0);
+	CHECK(strchr(line, '\n') == line + strlen(line) - 1);
+	json = cJSON_Parse(line);
+	CHECK(json != NULL);
+	CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "event")),
+		  "state-damaged");
+	CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "ts")),
+		  "2023-11-14T22:13:20.123Z");
+	CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "detail")),
+		  "crc \"x\"\n\x01\xef\xbf\xbd\xc3\xa4 \xef\xbf\xbd\xef\xbf\xbd");
+	cJSON_Delete(json);
+	CHECK_EQ(event_text_json(&e, 0, sizeof tiny, tiny), -ENOBUFS);
+	event_text_message(&e, sizeof tiny, tiny);
+	CHECK_EQ(strlen(tiny), sizeof tiny - 1);
+}
+
+/* Catches what the log writes to its descriptor. */
+static void read_line(struct event_log *l, char *buf, size_t size)
+{
+	int fds[2];
+	ssize_t n;
+
+	CHECK_EQ(pipe(fds), 0);
+	l->fd = fds[1];
+	event_log_use(l);
+	event_psi_missing(&(struct daemon_event){0});
+	close(fds[1]);
+	n = read(fds[0], buf, size - 1);
+	buf[MAX(n, 0)] = '\0';
+	close(fds[0]);
+}
+
+static void test_open(void)
+{
+	char dir[] = "/tmp/event-XXXXXX", path[64], line[1024], stream[64];
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	struct event_log_options o = {.journal_socket = path};
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct event_log l;
+	struct stat st;
+
+	CHECK(mkdtemp(dir) != NULL);
+	snprintf(path, sizeof path, "%s/socket", dir);
+	unsetenv("JOURNAL_STREAM");
+	/* no socket: stderr, and sd_journal's silent success is not believed */
+	CHECK_EQ(event_log_open(&l, &o), 0);
+	CHECK(!l.journal && l.lines && !l.prefix);
+	read_line(&l, line, sizeof line);
+	CHECK(strstr(line, " level=warning msg=\"the kernel shows no pressure") != NULL);
+	o.target = EVENT_TARGET_JOURNAL;
+	CHECK_EQ(event_log_open(&l, &o), -ENOTCONN);
+	CHECK(l.lines);
+	/* stderr goes to the journal all the same: lines carry the priority */
+	CHECK_EQ(fstat(STDERR_FILENO, &st), 0);
+	snprintf(stream, sizeof stream, "%llu:%llu", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino);
+	setenv("JOURNAL_STREAM", stream, 1);
+	o.target = EVENT_TARGET_AUTO;
+	o.format = EVENT_FORMAT_JSON;
+	CHECK_EQ(event_log_open(&l, &o), 0);
+	read_line(&l, line, sizeof line);
+	CHECK(strncmp(line, "<4>{\"ts\":", 9) == 0);
+	/* a socket: native, and not twice */
+	strcpy(sa.sun_path, path);
+	CHECK_EQ(bind(fd, (struct sockaddr *)&sa, sizeof sa), 0);
+	o.target = EVENT_TARGET_JOURNAL;
+	CHECK_EQ(event_log_open(&l, &o), 0);
+	CHECK(l.journal && !l.lines && !l.prefix);
+	o.target = EVENT_TARGET_STDERR;
+	CHECK_EQ(event_log_open(&l, &o), 0);
+	CHECK(!l.journal && l.lines);
+	/* nobody behind the socket any more */
+	close(fd);
+	o.target = EVENT_TARGET_AUTO;
+	CHECK_EQ(event_log_open(&l, &o), 0);
+	CHECK(!l.journal && l.lines);
+	unsetenv("JOURNAL_STREAM");
+	unlink(path);
+	rmdir(dir);
+	event_log_use(NULL);
+}
+
+static bool has_value_of(const struct event_info *info, const char *key, size_t len)
+{
+	if (len == 3 && (memcmp(key, "who", 3) == 0))
+		return info->fields & (1u << VALUE_UNIT);
+	if (len == 3 && memcmp(key, "why", 3) == 0)
+		return info->fields & (1u << VALUE_DETAIL);
+	for (size_t i = 0; i < EVENT_VALUE_COUNT; i++)
+		if (strlen(event_values[i].key) == len &&
+		    memcmp(event_values[i].key, key, len) == 0)
+			return info->fields & (1u << i);
+	return false;
+}
+
+static void test_table(void)
+{
+	for (size_t i = 0; i < EVENT_KIND_COUNT; i++) {
+		const struct event_info *e = &event_table[i];
+
+		CHECK(e->name && *e->name && e->message && e->subject);
+		CHECK(e->priority >= LOG_ERR && e->priority <= LOG_INFO);
+		CHECK(!sd_id128_is_null(e->id));
+		for (size_t k = 0; k < i; k++) {
+			CHECK(!sd_id128_equal(e->id, event_table[k].id));
+			CHECK(strcmp(e->name, event_table[k].name) != 0);
+		}
+		for (const char *c = strchr(e->message, '{'); c; c = strchr(c + 1, '{'))
+			CHECK(has_value_of(e, c + 1, (size_t)(strchr(c, '}') - c - 1)));
+	}
+}
+
+static char *slurp(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	char *text = NULL;
+	size_t size = 0;
+
+	CHECK(f != NULL);
+	if (f == NULL)
+		return NULL;
+	if (getdelim(&text, &size, '\0', f) < 0)
+		text[0] = '\0';
+	fclose(f);
+	return text;
+}
+
+static const char *fields_of(const struct event_info *e, char *buf, size_t size)
+{
+	bool who = e->fields & (1u << VALUE_UNIT);
+	size_t n = (size_t)snprintf(buf, size, "%s", who ? "*who*" : "");
+
+	for (size_t i = who ? VALUE_RESOURCE : 0; i < EVENT_VALUE_COUNT; i++)
+		if (e->fields & (1u << i))
+			n += (size_t)snprintf(buf + n, size - n, "%s`%s`", n ? " " : "",
+					      event_values[i].field);
+	return n ? buf : "–";
+}
+
+/* The rows of docs/journal.md begin with what the table says, in its order, and there are no
+ * others. */
+static void test_docs(void)
+{
+	static const char *const priorities[] = {[LOG_ERR] = "err",
+						 [LOG_WARNING] = "warning",
+						 [LOG_NOTICE] = "notice",
+						 [LOG_INFO] = "info"};
+	char *text = slurp("docs/journal.md");
+	const char *at = text ? strstr(text, "| event | MESSAGE_ID |") : NULL;
+	size_t rows = 0;
+
+	CHECK(at != NULL);
+	for (size_t i = 0; at && i < EVENT_KIND_COUNT; i++) {
+		const struct event_info *e = &event_table[i];
+		char row[1024], fields[512], shown[16], id[SD_ID128_STRING_MAX];
+		const char *found;
+
+		snprintf(shown, sizeof shown, "%u", e->burst);
+		snprintf(row, sizeof row, "\n| `%s` | `%s` | %s | %s | %s | ", e->name,
+			 sd_id128_to_string(e->id, id), priorities[e->priority],
+			 e->burst ? shown : "all", fields_of(e, fields, sizeof fields));
+		found = strstr(at, row);
+		if (found == NULL)
+			fprintf(stderr, "docs/journal.md lacks, or out of order:%s\n", row);
+		CHECK(found != NULL);
+		at = found ? found : at;
+	}
+	for (const char *c = text ? strstr(text, "| event | MESSAGE_ID |") : NULL;
+	     c && (c = strstr(c, "\n| `")); c++)
+		rows++;
+	CHECK_EQ(rows, EVENT_KIND_COUNT);
+	for (size_t i = 0; text && i < EVENT_VALUE_COUNT; i++) {
+		char cell[64];
+
+		snprintf(cell, sizeof cell, "`%s`", event_values[i].field);
+		CHECK(strstr(text, cell) != NULL);
+	}
+	free(text);
+}
+
+/* The variables of a catalog text must be fields of its kind, or journalctl shows them bare. */
+static void check_variables(const struct event_info *e, const char *from, const char *to)
+{
+	for (const char *c = memchr(from, '@', (size_t)(to - from)); c && c < to;) {
+		const char *end = strchr(c + 1, '@');
+		bool found = false;
+
+		CHECK(end != NULL);
+		if (end == NULL)
+			return;
+		for (size_t i = 0; i < EVENT_VALUE_COUNT; i++)
+			found |= (e->fields & (1u << i)) &&
+				 strlen(event_values[i].field) == (size_t)(end - c - 1) &&
+				 memcmp(event_values[i].field, c + 1, (size_t)(end - c - 1)) == 0;
+		if (!found)
+			fprintf(stderr, "catalog of %s: %.*s\n", e->name, (int)(end - c + 1), c);
+		CHECK(found);
+		c = strchr(end + 1, '@');
+	}
+}
+
+static void test_catalog(void)
+{
+	char *text = slurp("systemd/vscaled.catalog");
+	const char *at = text;
+	size_t entries = 0;
+
+	for (const char *c = text; c && (c = strstr(c, "\n-- ")); c++)
+		entries++;
+	CHECK_EQ(entries, EVENT_KIND_COUNT);
+	for (size_t i = 0; at && i < EVENT_KIND_COUNT; i++) {
+		const struct event_info *e = &event_table[i];
+		char head[256], id[SD_ID128_STRING_MAX];
+		const char *found, *body, *end;
+
+		snprintf(head, sizeof head, "\n-- %s\nSubject: %s\nDefined-By: vscaled\n",
+			 sd_id128_to_string(e->id, id), e->subject);
+		found = strstr(at, head);
+		if (found == NULL)
+			fprintf(stderr, "catalog lacks, or out of order:%s", head);
+		CHECK(found != NULL);
+		if (found == NULL)
+			continue;
+		body = strstr(found, "\n\n");
+		end = strstr(found + 1, "\n-- ");
+		end = end ? end : text + strlen(text);
+		CHECK(body && end - body > 20);
+		check_variables(e, found, end);
+		at = found;
+	}
+	free(text);
+}
+
+int main(void)
+{
+	test_change_messages();
+	test_other_messages();
+	test_held_back();
+	test_limiter();
+	test_lines();
+	test_open();
+	test_table();
+	test_docs();
+	test_catalog();
+	return check_result();
+}
