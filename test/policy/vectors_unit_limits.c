@@ -42,7 +42,7 @@ static void check_whole_cores(const struct unit_row *row)
 	unit_expect(row, 0, (double)milli / 1000);
 }
 
-/* In thousandths for CPU, plain for memory; LIMITS_MAX and LIMITS_NONE are words in the row. */
+/* CPU in millicores, shown in cores; memory in bytes. A fallback is the default of a LimitRange. */
 static void check_proportional(const struct unit_row *row)
 {
 	static const struct {
