@@ -111,7 +111,8 @@ const struct config_key config_keys[] = {
 	ROW("cpu.verdictPeriods", CONFIG_COUNT, tuning.cpu.verdict_periods, 1, 100000, "20",
 	    "A step down has held after this many scheduling periods without complaint."),
 	ROW("cpu.floorHalfLife", CONFIG_DURATION, tuning.cpu.floor_half_life_usec,
-	    SEC, 365 * DAY, "6h", "A value that proved too low is avoided; half of that fades in this time."),
+	    SEC, 365 * DAY, "6h",
+	    "A value that proved too low is avoided; half of that fades in this time."),
 
 	ROW("memory.timeToLimit", CONFIG_DURATION, tuning.memory.time_to_limit_usec,
 	    10 * MS, HOUR, "1s", "The limit rises when growing use would reach it sooner than this."),
