@@ -310,7 +310,7 @@ static int set_up(struct bench *b)
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
-	b->cgroups = calloc(b->count, sizeof *b->cgroups);
+	b->cgroups = calloc(b->count, sizeof(struct cg *));
 	if (b->cgroups == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < b->count && r == 0; i++)
