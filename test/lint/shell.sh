@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck over every script of the project, with or without an ending to its name.
+# Runs shellcheck over every script of the project, with or without an ending to its name.
 set -euo pipefail
 # shellcheck source=lint.sh
 . "$(dirname "$0")/lint.sh"
