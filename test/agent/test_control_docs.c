@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What is written about the control API and vscalectl against what they are: every path, every JSON
+ * key, every command and option, in both directions.
+ */
+#include "agent/control.h"
+#include "agent/ctl/ctl.h"
+#include "agent/view_json.h"
+#include "test/check.h"
+#include "view_fixture.h"
+#include <ctype.h>
+
+#define API_PAGE "docs/control-api.md"
+#define MAN_PAGE "docs/vscalectl.1.scd"
+#define SHELL    "agent/ctl/vscalectl.bash-completion"
+
+static char *read_text(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	char *text = NULL;
+	size_t size = 0;
+
+	CHECK(f && getdelim(&text, &size, EOF, f) > 0);
+	if (f)
+		fclose(f);
+	return text ? text : strdup("");
+}
+
+/* The text between a heading and the next. Owned. */
+static char *section(const char *page, const char *title)
+{
+	char heading[64];
+	const char *start, *end;
+
+	snprintf(heading, sizeof(heading), "\n## %s\n", title);
+	start = strstr(page, heading);
+	if (!start) {
+		fprintf(stderr, "no section %s\n", title);
+		CHECK(start != NULL);
+		return strdup("");
+	}
+	start += strlen(heading);
+	end = strstr(start, "\n## ");
+	return end ? strndup(start, (size_t)(end - start)) : strdup(start);
+}
+
+static unsigned count_rows(const char *text, const char *start_of_row)
+{
+	unsigned n = 0;
+
+	for (const char *at = text; (at = strstr(at, start_of_row)); at++)
+		n++;
+	return n;
+}
+
+/* Every key of object has a row of its own in the section, and every row a key. */
+static void check_keys(const char *page, const char *title, const cJSON *object)
+{
+	char *text = section(page, title);
+	char row[96];
+	const cJSON *item;
+	unsigned keys = 0;
+
+	cJSON_ArrayForEach (item, object) {
+		keys++;
+		snprintf(row, sizeof(row), "\n| `%s` |", item->string);
+		if (!strstr(text, row))
+			fprintf(stderr, "%s: `%s` has no row under %s\n", API_PAGE, item->string,
+				title);
+		CHECK(strstr(text, row) != NULL);
+	}
+	CHECK(keys > 0);
+	CHECK_EQ(count_rows(text, "\n| `"), keys);
+	free(text);
+}
+
+/* The rows marked brief are exactly the keys of a unit in the list. */
+static void check_brief(const char *page, const char *title, const cJSON *full, const cJSON *brief)
+{
+	char *text = section(page, title);
+	const cJSON *item;
+	char row[96];
+
+	cJSON_ArrayForEach (item, full) {
+		bool is_brief = cJSON_HasObjectItem(brief, item->string);
+
+		snprintf(row, sizeof(row), "\n| `%s` | %s |", item->string,
+			 is_brief ? "yes" : "no");
+		if (!strstr(text, row))
+			fprintf(stderr, "%s: `%s` is wrongly marked\n", title, item->string);
+		CHECK(strstr(text, row) != NULL);
+	}
+	free(text);
+}
+
+static void test_keys(const char *page)
+{
+	struct status_view status;
+	struct unit_view web, batch;
+	cJSON *s, *w, *b, *brief;
+	const cJSON *cpu, *memory;
+
+	fixture_status(&status);
+	fixture_unit(0, &web);
+	fixture_unit(1, &batch);
+	s = view_json_status(&status);
+	w = view_json_unit(&web, false);
+	b = view_json_unit(&batch, false);
+	brief = view_json_unit(&web, true);
+	cpu = cJSON_GetObjectItem(w, "cpu");
+	memory = cJSON_GetObjectItem(b, "memory");
+	check_keys(page, "Status", s);
+	check_keys(page, "Unit", w);
+	check_keys(page, "Resource", cpu);
+	check_keys(page, "Bound", cJSON_GetArrayItem(cJSON_GetObjectItem(cpu, "bounds"), 0));
+	check_keys(page, "Decision", cJSON_GetObjectItem(cpu, "last"));
+	check_keys(page, "Trial", cJSON_GetObjectItem(memory, "trial"));
+	check_keys(page, "Counters", cJSON_GetObjectItem(cpu, "counters"));
+	check_brief(page, "Unit", w, brief);
+	check_brief(page, "Resource", cpu, cJSON_GetObjectItem(brief, "cpu"));
+	cJSON_Delete(s);
+	cJSON_Delete(w);
+	cJSON_Delete(b);
+	cJSON_Delete(brief);
+}
+
+static void test_routes(const char *page)
+{
+	char *text = section(page, "Paths");
+	char row[96];
+
+	for (size_t i = 0; i < CONTROL_ROUTE_COUNT; i++) {
+		const struct http_route *route = &control_routes[i];
+		size_t fixed = strcspn(route->pattern, "*");
+
+		snprintf(row, sizeof(row), "| %s | `%.*s%s` |", route->method, (int)fixed,
+			 route->pattern, route->pattern[fixed] ? "NAME" : "");
+		if (!strstr(text, row))
+			fprintf(stderr, "%s: no row for %s\n", API_PAGE, row);
+		CHECK(strstr(text, row) != NULL);
+	}
+	CHECK_EQ(count_rows(text, "\n| GET |") + count_rows(text, "\n| POST |"),
+		 CONTROL_ROUTE_COUNT);
+	free(text);
+}
+
+static void test_results(const char *page)
+{
+	char *text = section(page, "Result");
+	char quoted[40];
+
+	for (int i = 0; i < RESTORE_OUTCOME_COUNT; i++) {
+		snprintf(quoted, sizeof(quoted), "`%s`:", restore_outcome_names[i]);
+		CHECK(strstr(text, quoted) != NULL);
+	}
+	CHECK_EQ(count_rows(text, "\n| `"), 3);
+	free(text);
+}
+
+/* Whether a word stands there with no letter or dash on either side. */
+static bool has_word(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = text; (at = strstr(at, word)); at++) {
+		bool starts = at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '-');
+
+		if (starts && !isalnum((unsigned char)at[length]) && at[length] != '-')
+			return true;
+	}
+	return false;
+}
+
+static void test_commands(const char *man, const char *shell)
+{
+	for (size_t i = 0; i < CTL_COMMAND_COUNT; i++) {
+		const char *name = ctl_commands[i].name;
+		const char *last = strrchr(name, ' ');
+		char entry[64];
+
+		snprintf(entry, sizeof(entry), "\n*%s*", name);
+		CHECK(strstr(man, entry) != NULL);
+		CHECK(has_word(shell, last ? last + 1 : name));
+	}
+}
+
+/* The long options are those that help prints. */
+static void test_options(const char *man, const char *shell)
+{
+	char *argv[] = {"vscalectl", "help", NULL};
+	char *help = NULL, *save = NULL;
+	unsigned options = 0;
+	struct ctl c;
+	size_t size;
+
+	ctl_default(&c);
+	c.config = "/nonexistent";
+	c.out = open_memstream(&help, &size);
+	CHECK_EQ(ctl_main(&c, 2, argv), CTL_OK);
+	fclose(c.out);
+	for (char *line = strtok_r(help, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char option[40];
+
+		if (sscanf(line, "  %39[-a-z] ", option) != 1 || strncmp(option, "--", 2) != 0)
+			continue;
+		options++;
+		if (!has_word(man, option) || !has_word(shell, option))
+			fprintf(stderr, "%s is not written about everywhere\n", option);
+		CHECK(has_word(man, option) && has_word(shell, option));
+	}
+	CHECK(options >= 10);
+	free(help);
+}
+
+int main(void)
+{
+	char *page = read_text(API_PAGE), *man = read_text(MAN_PAGE), *shell = read_text(SHELL);
+
+	test_routes(page);
+	test_keys(page);
+	test_results(page);
+	test_commands(man, shell);
+	test_options(man, shell);
+	free(page);
+	free(man);
+	free(shell);
+	return check_result();
+}
