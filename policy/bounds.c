@@ -22,13 +22,21 @@ uint64_t round_up(uint64_t value, uint64_t quantum)
 	return down > LIMIT_MAX - 1 - quantum ? down : down + quantum;
 }
 
+uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c)
+{
+	unsigned __int128 scaled = (unsigned __int128)a * b / c;
+
+	return scaled >= LIMIT_MAX ? LIMIT_MAX - 1 : (uint64_t)scaled;
+}
+
 uint64_t scale_permille(uint64_t value, uint64_t permille)
 {
-	unsigned __int128 scaled = (unsigned __int128)value * permille / 1000;
+	return value == LIMIT_MAX ? LIMIT_MAX : mul_div(value, permille, 1000);
+}
 
-	if (value == LIMIT_MAX)
-		return LIMIT_MAX;
-	return scaled >= LIMIT_MAX ? LIMIT_MAX - 1 : (uint64_t)scaled;
+uint64_t rest_permille(uint64_t permille)
+{
+	return permille < 1000 ? 1000 - permille : 0;
 }
 
 uint64_t add_sat(uint64_t a, uint64_t b)
@@ -72,7 +80,8 @@ uint64_t bounds_apply(const struct bounds *b, uint64_t wish, struct bound_trace 
 	value = pass(b, wish, trace);
 	rounded = round_up(value, b->quantum);
 	note(trace, BOUND_QUANTUM, value, rounded);
-	return pass(b, rounded, trace);
+	/* Again without a trace: bounds that contradict each other would be told twice. */
+	return pass(b, rounded, NULL);
 }
 
 uint64_t bounds_ceiling(const struct bounds *b)

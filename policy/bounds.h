@@ -34,10 +34,15 @@ uint64_t bounds_apply(const struct bounds *b, uint64_t wish, struct bound_trace 
 /* The highest value allowed: the smallest upper bound, rounded down; LIMIT_MAX if none is set. */
 uint64_t bounds_ceiling(const struct bounds *b);
 
-/* Multiples of quantum; round_up saturates at LIMIT_MAX - quantum + 1, LIMIT_MAX stays. */
+/* Multiples of quantum; LIMIT_MAX stays. round_up gives the highest multiple below LIMIT_MAX when
+ * there is none above value. */
 uint64_t round_up(uint64_t value, uint64_t quantum);
 uint64_t round_down(uint64_t value, uint64_t quantum);
 /* value x permille / 1000 without overflow, saturating below LIMIT_MAX; LIMIT_MAX stays. */
 uint64_t scale_permille(uint64_t value, uint64_t permille);
+/* a x b / c, saturating below LIMIT_MAX. c > 0. */
+uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c);
+/* 1000 - permille, never below 0. */
+uint64_t rest_permille(uint64_t permille);
 /* a + b, saturating below LIMIT_MAX; LIMIT_MAX stays. */
 uint64_t add_sat(uint64_t a, uint64_t b);

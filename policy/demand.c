@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/demand.h"
+#include "policy/bounds.h"
 #include <assert.h>
 #include <errno.h>
 
+#define PPM 1000000ULL
+
 static uint64_t milli_of(uint64_t cpu_usec, usec_t span_usec)
 {
-	return (uint64_t)((unsigned __int128)cpu_usec * 1000 / span_usec);
+	return mul_div(cpu_usec, 1000, span_usec);
 }
 
 static bool went_back(const struct usage *prev, const struct usage *cur)
@@ -18,9 +21,10 @@ static bool went_back(const struct usage *prev, const struct usage *cur)
 static void fill_demand(struct cpu_rates *r, uint64_t used_usec, uint64_t waited_usec,
 			uint64_t limit_milli, uint64_t node_milli)
 {
-	uint64_t per_active = milli_of(used_usec, r->active_usec);
+	uint64_t per_active = milli_of(used_usec, r->active_usec), most;
 
-	r->evidence_milli = MIN(milli_of(used_usec + waited_usec, r->active_usec), node_milli);
+	r->evidence_milli =
+		MIN(milli_of(add_sat(used_usec, waited_usec), r->active_usec), node_milli);
 	if (r->throttled == 0) {
 		/* Bandwidth control lets nobody use more than the limit in a period. */
 		r->demand_milli = MIN(MIN(per_active, limit_milli), node_milli);
@@ -29,7 +33,20 @@ static void fill_demand(struct cpu_rates *r, uint64_t used_usec, uint64_t waited
 	if (limit_milli == LIMIT_MAX)
 		limit_milli = per_active;
 	r->evidence_milli = MAX(r->evidence_milli, MIN(per_active, node_milli));
-	r->demand_milli = MIN(MAX(r->evidence_milli, limit_milli), 2 * limit_milli);
+	most = add_sat(limit_milli, mul_div(limit_milli, r->throttle_ppm, 2 * PPM));
+	r->demand_milli = MIN(MIN(MAX(r->evidence_milli, limit_milli), most), node_milli);
+}
+
+/* The part of the span in which the group wanted CPU; periods > 0. */
+static usec_t active_part(const struct cpu_rates *r, usec_t period_usec)
+{
+	uint64_t in_span = r->span_usec / period_usec, active = r->periods;
+
+	/* Well short of all periods: it fell idle, and the one that noticed counted too. One period
+	 * more or less is jitter of the observer. */
+	if (active > 1 && active + 1 < in_span && active > r->throttled)
+		active--;
+	return active >= in_span + 1 ? r->span_usec : MIN(r->span_usec, active * period_usec);
 }
 
 int cpu_rates_between(const struct usage *prev, const struct usage *cur, usec_t span_usec,
@@ -40,7 +57,7 @@ int cpu_rates_between(const struct usage *prev, const struct usage *cur, usec_t 
 	uint64_t limit_milli = LIMIT_MAX;
 	struct cpu_rates r = {.span_usec = span_usec};
 
-	if (span_usec == 0 || went_back(prev, cur))
+	if (span_usec == 0 || !(cur->have & prev->have & USAGE_CPU) || went_back(prev, cur))
 		return -EINVAL;
 
 	r.used_milli = milli_of(used, span_usec);
@@ -52,9 +69,9 @@ int cpu_rates_between(const struct usage *prev, const struct usage *cur, usec_t 
 	if (cur->have & USAGE_CPU_LIMIT)
 		limit_milli = cpu_milli_of(l->cpu_quota_usec, l->cpu_period_usec);
 	if (r.periods > 0) {
-		r.throttle_ppm = (uint32_t)(r.throttled * 1000000 / r.periods);
+		r.throttle_ppm = (uint32_t)mul_div(r.throttled, PPM, r.periods);
 		if (limit_milli != LIMIT_MAX)
-			r.active_usec = MIN(span_usec, r.periods * l->cpu_period_usec);
+			r.active_usec = active_part(&r, l->cpu_period_usec);
 	}
 	fill_demand(&r, used, cur->throttled_usec - prev->throttled_usec, limit_milli, node_milli);
 	*ret = r;
@@ -63,7 +80,7 @@ int cpu_rates_between(const struct usage *prev, const struct usage *cur, usec_t 
 
 void recent_max_add(struct recent_max *r, uint64_t value, usec_t keep_usec, usec_t now)
 {
-	usec_t width = MAX(keep_usec / RECENT_SLOTS, (usec_t)1);
+	usec_t width = MAX(keep_usec / (RECENT_SLOTS - 1), (usec_t)1);
 
 	assert(now >= r->slot_start);
 	if (r->slot_start == 0)

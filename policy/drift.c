@@ -17,7 +17,8 @@ static bool insists(const struct tuning_common *t, struct drift_memory *m, usec_
 {
 	memmove(&m->at[1], &m->at[0], sizeof m->at - sizeof m->at[0]);
 	m->at[0] = now;
-	return drift_count(t, m, now) > t->foreign_max;
+	/* A larger maximum than we remember would never be reached. */
+	return drift_count(t, m, now) > MIN(t->foreign_max, DRIFT_TIMES - 1u);
 }
 
 enum drift_action drift_classify(const struct tuning_common *t, struct drift_memory *m,

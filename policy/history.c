@@ -5,6 +5,9 @@
 
 /* Idle time goes to bucket 0; a percentile of active time starts at the next one. */
 #define FIRST_ACTIVE_BUCKET 1
+/* A span between two looks weighs at most this much: the rest of a longer one (a suspended host, a
+ * stopped agent) was not seen. */
+#define SPAN_MAX_USEC (5 * USEC_PER_MIN)
 
 void history_init(struct history *h, const struct tuning_history *t)
 {
@@ -22,14 +25,16 @@ static void seen(struct history *h, usec_t now_real)
 
 void history_add_cpu(struct history *h, const struct cpu_rates *r, usec_t now_real)
 {
-	double active = (double)r->active_usec / USEC_PER_SEC;
-	double idle = (double)(r->span_usec - r->active_usec) / USEC_PER_SEC;
+	usec_t span = MIN(r->span_usec, SPAN_MAX_USEC);
+	usec_t active_usec = mul_div(r->active_usec, span, MAX(r->span_usec, (usec_t)1));
+	double active = (double)active_usec / USEC_PER_SEC;
+	double idle = (double)(span - active_usec) / USEC_PER_SEC;
 
 	histogram_add(&h->cpu, (double)r->demand_milli / 1000.0, active, now_real);
 	if (idle > 0)
 		histogram_add(&h->cpu, 0.0, idle, now_real);
 	seen(h, now_real);
-	h->observed_usec = add_sat(h->observed_usec, r->span_usec);
+	h->observed_usec = add_sat(h->observed_usec, span);
 	h->samples++;
 }
 
@@ -54,7 +59,7 @@ void history_add_memory(struct history *h, const struct tuning_history *t, uint6
 {
 	uint64_t before;
 
-	roll_window(h, t->mem_window_usec, now_real);
+	roll_window(h, MAX(t->mem_window_usec, (usec_t)1), now_real);
 	before = MAX(h->window_peak, h->window_oom);
 	if (oom)
 		h->window_oom = MAX(h->window_oom, bytes);
@@ -70,8 +75,7 @@ void history_add_memory(struct history *h, const struct tuning_history *t, uint6
 
 uint32_t history_confidence_permille(const struct history *h, const struct tuning_history *t)
 {
-	uint64_t permille =
-		(uint64_t)((unsigned __int128)h->observed_usec * 1000 / t->confidence_usec);
+	uint64_t permille = mul_div(h->observed_usec, 1000, MAX(t->confidence_usec, (usec_t)1));
 
 	return (uint32_t)MIN(permille, (uint64_t)1000000);
 }
