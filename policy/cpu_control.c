@@ -8,6 +8,8 @@
 #define WINDOW_USEC USEC_PER_SEC
 /* A raise below 5 % would be lost in rounding and be followed by the next one at once. */
 #define STEP_MIN_PERMILLE 1050
+/* A shrink that is throttled within this time of its trial was too deep. */
+#define REGRET_USEC USEC_PER_HOUR
 
 uint64_t cpu_reflex_wish(const struct tuning_cpu *t, uint64_t limit_milli,
 			 const struct cpu_rates *since_write)
@@ -50,10 +52,10 @@ int cpu_window_rates(struct cpu_control *c, const struct usage *u, uint64_t node
 enum hold cpu_shrink_next(const struct tuning *t, const struct cpu_control *c,
 			  const struct cpu_shrink_input *in, uint64_t *ret_milli, usec_t *ret_next)
 {
-	uint64_t deadband = MIN(t->cpu.shrink_below_permille,
-				(uint64_t)1000 - t->common.deadband_down_permille);
-	usec_t quiet_until = in->started_at + t->common.start_quiet_usec;
-	usec_t next = MAX(c->last_change, c->last_shrink) + t->cpu.shrink_interval_usec;
+	uint64_t deadband = MIN((uint64_t)t->cpu.shrink_below_permille,
+				rest_permille(t->common.deadband_down_permille));
+	usec_t quiet_until = add_sat(in->started_at, t->common.start_quiet_usec);
+	usec_t next = add_sat(MAX(c->last_change, c->last_shrink), t->cpu.shrink_interval_usec);
 
 	*ret_next = 0;
 	if (c->trial.active)
@@ -94,6 +96,22 @@ bool cpu_trial_passed(const struct tuning_cpu *t, const struct cpu_control *c,
 		return false;
 	return u->nr_periods >= c->trial.base_periods + t->verdict_periods ||
 	       now - c->trial.since >= t->recent_usec;
+}
+
+void cpu_trial_end(struct cpu_control *c)
+{
+	c->trial.active = false;
+}
+
+void cpu_shrink_regret(struct cpu_control *c, uint64_t limit_milli, usec_t now, usec_t now_real)
+{
+	const struct cpu_trial *t = &c->trial;
+
+	if (t->active || t->since == 0)
+		return;
+	if (limit_milli <= t->to_milli && now - t->since < REGRET_USEC)
+		floor_learn(&c->floor, t->to_milli, t->from_milli, now_real);
+	c->trial = (struct cpu_trial){0};
 }
 
 uint64_t cpu_trial_undo(struct cpu_control *c, usec_t now_real)

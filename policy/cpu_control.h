@@ -3,9 +3,11 @@
  * The CPU limit of one container: it grows by the reflex and shrinks on trial.
  *
  * Reflex: r = throttled / all periods since the last write of the limit, at most a second back.
- *	r > 3 theta:  limit x (1 + r - 3 theta), at most x step_max, at most evidence x
- *evidence_permille Shrink: one step down to the candidate, at most halved; the reflex firing while
- *the step is on trial undoes it at once and leaves a floor behind.
+ *	r > 3 theta:  limit x (1 + r - 3 theta), at most x step_max,
+ *		      at most evidence x evidence_permille
+ * Shrink: one step down to the candidate, at most halved. The reflex firing while the step is on
+ * trial undoes it at once and leaves a floor behind; firing at that limit within the hour after the
+ * trial leaves the floor too, or a rare burst would make the limit swing for ever.
  */
 #pragma once
 
@@ -14,6 +16,7 @@
 #include "policy/profile.h"
 #include "policy/reason.h"
 
+/* The last shrink: on trial, or passed and still remembered. */
 struct cpu_trial {
 	bool active;
 	uint64_t from_milli;
@@ -61,5 +64,10 @@ void cpu_trial_begin(struct cpu_control *c, uint64_t from_milli, uint64_t to_mil
 /* Ends a trial that held: enough periods without complaint, or idle for the whole recent window. */
 bool cpu_trial_passed(const struct tuning_cpu *t, const struct cpu_control *c,
 		      const struct usage *u, usec_t now);
+/* The trial held; the shrink stays in mind. */
+void cpu_trial_end(struct cpu_control *c);
 /* Ends a trial that hurt; returns the limit to go back to. */
 uint64_t cpu_trial_undo(struct cpu_control *c, usec_t now_real);
+/* Throttled at limit_milli: a shrink to it or further that passed not long ago was wrong after all.
+ */
+void cpu_shrink_regret(struct cpu_control *c, uint64_t limit_milli, usec_t now, usec_t now_real);
