@@ -3,6 +3,24 @@
 #include "policy/control_impl.h"
 #include <assert.h>
 
+/* A unit at its ceiling presses now and then: this long without it is over. */
+#define CEILING_QUIET_USEC (60 * USEC_PER_SEC)
+/* The kernel takes a larger value for "max"; no node has as much. */
+#define MEM_CEILING_MAX (1024 * 1024 * 1024 * GIB)
+
+void control_press_ceiling(struct control_resource *res, usec_t now)
+{
+	res->at_ceiling = true;
+	res->pressed_at = now;
+	res->hold = HOLD_CEILING;
+}
+
+void control_ease_ceiling(struct control_resource *res, usec_t now)
+{
+	if (now - res->pressed_at >= CEILING_QUIET_USEC)
+		res->at_ceiling = false;
+}
+
 static uint64_t limit_of(const struct limits *l, enum resource r)
 {
 	return r == RESOURCE_CPU ? cpu_milli_of(l->cpu_quota_usec, l->cpu_period_usec) : l->mem_max;
@@ -37,14 +55,26 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 {
 	struct shrink_floor cpu_floor = c->cpu.floor, mem_floor = c->mem.floor;
 	usec_t backoff_until = c->mem.backoff_until, backoff = c->mem.backoff_usec;
+	uint64_t oom_record = c->mem.oom_record;
 
+	/* What ended on trial may have ended because of it. */
+	if (c->cpu.trial.active)
+		c->resource[RESOURCE_CPU].limit = c->cpu.trial.from_milli;
+	if (c->mem.trial.phase == MEM_MAX)
+		c->resource[RESOURCE_MEMORY].limit = c->mem.trial.from;
 	c->kernel = *kernel;
 	c->started_at = now;
 	c->initial_done = false;
 	c->gave_way = false;
 	c->cpu = (struct cpu_control){.floor = cpu_floor};
 	c->mem = (struct mem_control){
-		.floor = mem_floor, .backoff_until = backoff_until, .backoff_usec = backoff};
+		.floor = mem_floor,
+		.backoff_until = backoff_until,
+		.backoff_usec = backoff,
+		.oom_record = oom_record,
+	};
+	c->rates = (struct cpu_rates){0};
+	c->rates_fresh = false;
 	c->last = (struct usage){0};
 	c->last_at = 0;
 }
@@ -72,13 +102,19 @@ static void fill_bounds(const struct control *c, const struct tuning *t, enum re
 
 	b.value[BOUND_USER_MIN] = range->min;
 	b.value[BOUND_USER_MAX] = range->max;
+	b.value[BOUND_REQUEST] = b.quantum;
 	if (r == RESOURCE_CPU) {
-		b.value[BOUND_CEILING] = node_milli;
+		b.value[BOUND_CEILING] = MAX(node_milli, b.quantum);
 		/* The kernel takes no quota below 1 ms, whatever the period. */
-		b.value[BOUND_REQUEST] = CPU_QUOTA_MIN_USEC * 1000 / c->kernel.cpu_period_usec;
-	} else if (range->max == 0) {
-		b.value[BOUND_CEILING] =
-			scale_permille(c->resource[r].original, t->memory.ceiling_permille);
+		if (c->kernel.cpu_period_usec != 0)
+			b.value[BOUND_REQUEST] =
+				CPU_QUOTA_MIN_USEC * 1000 / c->kernel.cpu_period_usec;
+	} else {
+		uint64_t ceiling = range->max != 0 ? LIMIT_MAX
+						   : scale_permille(c->resource[r].original,
+								    t->memory.ceiling_permille);
+
+		b.value[BOUND_CEILING] = MIN(MAX(ceiling, b.quantum), MEM_CEILING_MAX);
 	}
 	*ret = b;
 }
@@ -106,13 +142,14 @@ void control_decide(struct control *c, enum resource r, uint64_t to, enum reason
 {
 	struct control_resource *res = &c->resource[r];
 
+	res->planned_at = x->now;
 	res->pending = (struct decision){
 		.at_real = x->now_real,
 		.from = limit_of(&c->kernel, r),
 		.to = to,
 		.reason = reason,
 		.throttle_ppm = c->rates.throttle_ppm,
-		.use = r == RESOURCE_CPU ? c->rates.used_milli : mem_unreclaimable(&c->last.stat),
+		.use = r == RESOURCE_CPU ? c->rates.used_milli : mem_use(&c->last),
 		.slope_bps = c->mem.slope_bps,
 	};
 }
@@ -156,8 +193,10 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
 		c->kernel.mem_max = u->limits.mem_max;
 		c->kernel.mem_high = u->limits.mem_high;
 	}
-	if (!first && x->now > c->last_at &&
-	    cpu_rates_between(&prev, u, x->now - c->last_at, x->node_milli, &c->rates) == 0)
+	c->rates_fresh =
+		!first && x->now > c->last_at &&
+		cpu_rates_between(&prev, u, x->now - c->last_at, x->node_milli, &c->rates) == 0;
+	if (c->rates_fresh)
 		observe_history(c, u, x);
 	if (!first && x->now > c->last_at)
 		observe_psi(c, &prev, u, x->now - c->last_at);
@@ -173,7 +212,8 @@ void control_review(struct control *c, const struct control_context *x)
 		return;
 	control_review_cpu(c, x);
 	control_review_mem(c, x);
-	c->initial_done = c->rule.mode == MODE_INITIAL;
+	c->initial_done =
+		c->rule.mode == MODE_INITIAL && (c->initial_done || !(c->paused || c->gave_way));
 }
 
 /* What a step made true, in the kernel and in our books. */
@@ -184,7 +224,11 @@ static void note_done(struct control *c, const struct change *step, const struct
 	switch (step->knob) {
 	case KNOB_CPU_MAX:
 		c->kernel.cpu_quota_usec = step->to;
-		res->limit = cpu_milli_of(step->to, step->period_usec);
+		c->kernel.cpu_period_usec = step->period_usec;
+		/* Odd periods lose a fraction on the way to the quota; what was decided stands. */
+		res->limit = cpu_quota_of(res->pending.to, step->period_usec) == step->to
+				     ? res->pending.to
+				     : cpu_milli_of(step->to, step->period_usec);
 		cpu_window_restart(&c->cpu, &c->last, x->now);
 		c->cpu.last_change = x->now;
 		break;
@@ -198,6 +242,8 @@ static void note_done(struct control *c, const struct change *step, const struct
 		c->kernel.mem_max = step->to;
 		res->limit = step->to;
 		c->mem.last_change = x->now;
+		if (step->to >= c->mem.oom_record)
+			c->mem.oom_record = 0;
 		break;
 	default:
 		return;
@@ -223,11 +269,30 @@ void control_applied(struct control *c, const struct change *step, int outcome,
 		note_done(c, step, x);
 		return;
 	}
+	if (outcome == APPLY_GONE)
+		return;
 	res->counters.refusals++;
 	if (knobs[step->knob].resource == RESOURCE_MEMORY)
-		control_mem_step_failed(c, x);
-	else if (c->cpu.trial.active && change_lowers(step))
+		control_mem_step_failed(c, step, x);
+	else if (step->knob == KNOB_CPU_MAX && c->cpu.trial.active && change_lowers(step))
 		c->cpu.trial = (struct cpu_trial){0};
+}
+
+/* memory.high of a running trial is ours, not the other writer's. */
+static void adopt_mem(struct control *c, const struct limits *kernel,
+		      const struct control_context *x)
+{
+	bool ours = c->mem.trial.high_lowered && kernel->mem_high <= c->mem.trial.to;
+
+	c->original.mem_max = kernel->mem_max;
+	if (!ours)
+		c->original.mem_high = kernel->mem_high;
+	c->mem.trial = (struct mem_trial){0};
+	c->mem.last_change = x->now;
+	c->mem.oom_record = 0;
+	if (ours)
+		control_plan_mem(c, x, KNOB_MEM_HIGH, control_mem_high(c, kernel->mem_max),
+				 REASON_LIFT);
 }
 
 void control_adopt(struct control *c, const struct limits *kernel, enum resource r,
@@ -248,10 +313,7 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 		cpu_window_restart(&c->cpu, &c->last, x->now);
 		return;
 	}
-	c->original.mem_max = kernel->mem_max;
-	c->original.mem_high = kernel->mem_high;
-	c->mem.trial = (struct mem_trial){0};
-	c->mem.last_change = x->now;
+	adopt_mem(c, kernel, x);
 }
 
 void control_reassert(struct control *c, const struct limits *kernel, enum resource r,

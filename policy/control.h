@@ -10,20 +10,25 @@
  */
 #pragma once
 
+#include "policy/bounds.h"
 #include "policy/cpu_control.h"
 #include "policy/drift.h"
 #include "policy/history.h"
 #include "policy/mem_control.h"
 #include "policy/plan.h"
 
+#define CONTROL_STEPS_MAX 8
+
 /* Everything a step of the laws may depend on beside the container itself. */
 struct control_context {
 	const struct tuning *tuning;
 	uint64_t node_milli; /* CPUs of the node x 1000 */
 	usec_t tick_usec;    /* until the next observation */
-	usec_t now;
+	usec_t now;          /* > 0, never goes back */
 	usec_t now_real;
-	struct plan *plan; /* steps are added here */
+	/* Steps are added here: room for CONTROL_STEPS_MAX per control and call, or a step is lost.
+	 */
+	struct plan *plan;
 };
 
 struct decision {
@@ -56,6 +61,8 @@ struct control_resource {
 	enum hold hold;
 	usec_t next_at; /* when it may change next; 0: unknown */
 	bool at_ceiling;
+	usec_t pressed_at;       /* last time it asked for more than the ceiling */
+	usec_t planned_at;       /* a step of this wake-up is on its way: no second one */
 	struct decision pending; /* of the step in the plan */
 	struct decision last;
 	struct control_counters counters;
@@ -79,13 +86,15 @@ struct control {
 	struct usage last; /* newest observation */
 	usec_t last_at;
 	struct cpu_rates rates; /* of the newest span */
+	bool rates_fresh;       /* they belong to the newest observation */
 	uint32_t psi_cpu_ppm;   /* some, smoothed over about 10 s: shown, never acted on */
 };
 
 /* original = what stood before us, kernel = what stands now. history is set up empty. */
 void control_init(struct control *c, const struct tuning *t, const struct policy_rule *rule,
 		  const struct limits *original);
-/* A new cgroup of the same unit: counters start anew, sizes and history stay. */
+/* A new cgroup of the same unit: counters start anew, sizes and history stay, but for a size that
+ * was on trial: that goes back. */
 void control_restarted(struct control *c, const struct limits *kernel, usec_t now);
 /* A rule that changed on reload. */
 void control_set_rule(struct control *c, const struct policy_rule *rule);
@@ -93,7 +102,8 @@ void control_set_rule(struct control *c, const struct policy_rule *rule);
 /* First or next observation; fast ones (no history) may come at any time. */
 void control_observe(struct control *c, const struct usage *u, const struct control_context *x);
 void control_review(struct control *c, const struct control_context *x);
-/* Outcome of a step that carried this control's target: enum apply_outcome or -errno. */
+/* Outcome of a step that carried this control's target: enum apply_outcome or -errno. A failed step
+ * of a trial adds what puts the others back to x->plan. */
 void control_applied(struct control *c, const struct change *step, int outcome,
 		     const struct control_context *x);
 

@@ -5,7 +5,8 @@
 void control_plan_cpu(struct control *c, const struct control_context *x, uint64_t milli,
 		      enum reason reason)
 {
-	uint64_t period = c->kernel.cpu_period_usec;
+	uint64_t period = c->kernel.cpu_period_usec != 0 ? c->kernel.cpu_period_usec
+							 : CPU_PERIOD_DEFAULT_USEC;
 	struct change step = {
 		.target = c->target,
 		.knob = KNOB_CPU_MAX,
@@ -19,12 +20,11 @@ void control_plan_cpu(struct control *c, const struct control_context *x, uint64
 
 	control_decide(c, RESOURCE_CPU, milli, reason, x);
 	plan_add(x->plan, &step);
-	/* The writer lowers a burst that no longer fits; here the original one comes back. */
+	/* As much of the original burst as fits below the quota. */
 	burst.knob = KNOB_CPU_BURST;
 	burst.from = c->kernel.cpu_burst_usec;
 	burst.to = MIN(c->original.cpu_burst_usec, step.to);
-	if (burst.to > burst.from)
-		plan_add(x->plan, &burst);
+	plan_add(x->plan, &burst);
 }
 
 /* A trial that hurt: back to where it began, or further if the reflex asks for more. */
@@ -40,13 +40,15 @@ static void undo_trial(struct control *c, const struct control_context *x, uint6
 static void raise_by_reflex(struct control *c, const struct control_context *x, uint64_t wish)
 {
 	struct control_resource *res = &c->resource[RESOURCE_CPU];
+	uint64_t limit = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
 	uint64_t to = control_bound(c, x, RESOURCE_CPU, wish);
 
-	res->at_ceiling = to <= res->limit;
-	if (res->at_ceiling) {
-		res->hold = HOLD_CEILING;
+	cpu_shrink_regret(&c->cpu, limit, x->now, x->now_real);
+	if (to <= limit) {
+		control_press_ceiling(res, x->now);
 		return;
 	}
+	res->at_ceiling = false;
 	control_plan_cpu(c, x, to, REASON_THROTTLED);
 	c->cpu.last_raise = x->now;
 }
@@ -58,7 +60,8 @@ void control_observe_cpu(struct control *c, const struct usage *u, const struct 
 	struct cpu_rates window;
 	uint64_t wish;
 
-	recent_max_add(&c->cpu.recent, c->rates.demand_milli, t->recent_usec, x->now);
+	if (c->rates_fresh)
+		recent_max_add(&c->cpu.recent, c->rates.demand_milli, t->recent_usec, x->now);
 	if (control_blocked(c, RESOURCE_CPU) != HOLD_NONE || c->rule.mode != MODE_AUTO ||
 	    c->kernel.cpu_quota_usec == LIMIT_MAX ||
 	    cpu_window_rates(&c->cpu, u, x->node_milli, x->now, &window) < 0)
@@ -67,9 +70,9 @@ void control_observe_cpu(struct control *c, const struct usage *u, const struct 
 	wish = cpu_reflex_wish(t, cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec),
 			       &window);
 	if (wish == 0) {
-		res->at_ceiling = false;
+		control_ease_ceiling(res, x->now);
 		if (cpu_trial_passed(t, &c->cpu, u, x->now))
-			c->cpu.trial = (struct cpu_trial){0};
+			cpu_trial_end(&c->cpu);
 		return;
 	}
 	if (c->cpu.last_raise != 0 && x->now - c->cpu.last_raise < t->raise_interval_usec)
@@ -136,7 +139,7 @@ void control_review_cpu(struct control *c, const struct control_context *x)
 		return;
 	res->candidate = candidate(c, x);
 	res->bounded = control_bound(c, x, RESOURCE_CPU, res->candidate);
-	if (res->hold != HOLD_NONE)
+	if (res->hold != HOLD_NONE || res->planned_at == x->now)
 		return;
 	if (initial && c->initial_done) {
 		res->hold = HOLD_INITIAL_DONE;

@@ -15,8 +15,12 @@ void control_decide(struct control *c, enum resource r, uint64_t to, enum reason
 
 void control_plan_cpu(struct control *c, const struct control_context *x, uint64_t milli,
 		      enum reason reason);
+/* Lowers neither file below what is in use: memory.max stops at use + margin. */
 void control_plan_mem(struct control *c, const struct control_context *x, enum knob knob,
 		      uint64_t bytes, enum reason reason);
+/* It asks for more than the ceiling; a minute without asking ends that. */
+void control_press_ceiling(struct control_resource *res, usec_t now);
+void control_ease_ceiling(struct control_resource *res, usec_t now);
 
 void control_observe_cpu(struct control *c, const struct usage *u, const struct control_context *x);
 void control_observe_mem(struct control *c, const struct usage *prev,
@@ -24,4 +28,5 @@ void control_observe_mem(struct control *c, const struct usage *prev,
 void control_review_cpu(struct control *c, const struct control_context *x);
 void control_review_mem(struct control *c, const struct control_context *x);
 /* A step of a running memory trial was refused or came up short. */
-void control_mem_step_failed(struct control *c, const struct control_context *x);
+void control_mem_step_failed(struct control *c, const struct change *step,
+			     const struct control_context *x);

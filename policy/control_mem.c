@@ -14,8 +14,28 @@ uint64_t control_mem_high(const struct control *c, uint64_t mem_max)
 		return o->mem_high;
 	if (o->mem_high >= o->mem_max)
 		return LIMIT_MAX;
-	return round_down((uint64_t)((unsigned __int128)mem_max * o->mem_high / o->mem_max),
-			  MEM_PAGE_BYTES);
+	return round_down(mul_div(mem_max, o->mem_high, o->mem_max), MEM_PAGE_BYTES);
+}
+
+/* The smallest memory.max whose memory.high is at least `bytes`. */
+static uint64_t max_for_high(const struct control *c, uint64_t bytes)
+{
+	const struct limits *o = &c->original;
+
+	if (o->mem_high == LIMIT_MAX || o->mem_max == LIMIT_MAX || o->mem_high == 0 ||
+	    o->mem_high >= o->mem_max)
+		return bytes;
+	/* memory.high is rounded down to a page. */
+	return mul_div(add_sat(bytes, MEM_PAGE_BYTES), o->mem_max, o->mem_high);
+}
+
+/* What was in use at most in the last minutes, with room so that growth does not act at once. */
+static uint64_t needed(const struct control *c, const struct tuning_memory *t)
+{
+	uint64_t use = MAX(recent_max_get(&c->mem.recent), mem_use(&c->last));
+	uint64_t need = mem_with_margin(t, use);
+
+	return max_for_high(c, add_sat(need, mem_write_margin(t, need)));
 }
 
 uint64_t control_mem_property(const struct control *c, const struct tuning *t)
@@ -25,6 +45,17 @@ uint64_t control_mem_property(const struct control *c, const struct tuning *t)
 
 	return MAX(limit, MIN(round_up(mem_headroom(&t->memory, &c->mem, limit), MEM_PAGE_BYTES),
 			      ceiling));
+}
+
+/* What a file may be lowered to by the use as last seen; LIMIT_MAX: never seen. */
+static uint64_t lowest(const struct control *c, const struct control_context *x, enum knob knob)
+{
+	const struct tuning_memory *t = &x->tuning->memory;
+	uint64_t use = mem_use(&c->last);
+
+	if ((c->last.have & MEM_USAGE) != MEM_USAGE)
+		return LIMIT_MAX;
+	return round_up(knob == KNOB_MEM_MAX ? mem_with_margin(t, use) : use, MEM_PAGE_BYTES);
 }
 
 void control_plan_mem(struct control *c, const struct control_context *x, enum knob knob,
@@ -42,11 +73,25 @@ void control_plan_mem(struct control *c, const struct control_context *x, enum k
 
 	if (knob == KNOB_MEM_RECLAIM)
 		step.from = c->last.mem_current;
+	else if (step.to < step.from)
+		step.to = MIN(MAX(step.to, lowest(c, x, knob)), step.from);
 	if (knob == KNOB_MEM_MAX) {
-		step.margin_bytes = mem_write_margin(&x->tuning->memory, bytes);
-		control_decide(c, RESOURCE_MEMORY, bytes, reason, x);
+		step.margin_bytes = mem_write_margin(&x->tuning->memory, step.to);
+		control_decide(c, RESOURCE_MEMORY, step.to, reason, x);
 	}
 	plan_add(x->plan, &step);
+}
+
+/* Lowers memory.max without a trial, after taking back the page cache that is in the way. */
+static void lower_to(struct control *c, const struct control_context *x, uint64_t to,
+		     enum reason reason)
+{
+	uint64_t fits = add_sat(c->last.mem_current, mem_write_margin(&x->tuning->memory, to));
+
+	if (fits > to)
+		control_plan_mem(c, x, KNOB_MEM_RECLAIM, round_up(fits - to, MEM_PAGE_BYTES),
+				 reason);
+	control_plan_mem(c, x, KNOB_MEM_MAX, to, reason);
 }
 
 static struct mem_shrink_input shrink_input(const struct control *c,
@@ -101,98 +146,167 @@ static void grow(struct control *c, const struct control_context *x, uint64_t wi
 
 		wish = MAX(wish, back.max);
 		reason = back.max != 0 ? REASON_SHRINK_UNDONE : reason;
-		if (back.high != 0)
+		to = control_bound(c, x, RESOURCE_MEMORY, wish);
+		/* memory.high goes along with a raise; without one it is lifted here. */
+		if (to <= c->kernel.mem_max && back.high != 0)
 			control_plan_mem(c, x, KNOB_MEM_HIGH, back.high, REASON_LIFT);
 	}
 	to = control_bound(c, x, RESOURCE_MEMORY, wish);
-	res->at_ceiling = to <= c->kernel.mem_max;
-	if (res->at_ceiling) {
-		res->hold = HOLD_CEILING;
+	if (to <= c->kernel.mem_max) {
+		c->mem.oom_record = 0; /* nothing more can be granted */
+		control_press_ceiling(res, x->now);
 		return;
 	}
+	res->at_ceiling = false;
 	raise_to(c, x, to, reason);
 }
 
-/* The use at a kill goes into history, and what it asks for into the limit. */
+/*
+ * A kill at the limit: what it asks for goes into history and stays asked for until it is granted,
+ * if need be to the successor of the cgroup. A kill without a `max` event came from further up: the
+ * limit was not the reason.
+ */
 static uint64_t oom_wish(struct control *c, const struct usage *prev,
 			 const struct control_context *x)
 {
-	uint64_t use, record;
+	const struct tuning_history *th = &x->tuning->history;
+	const struct usage *u = &c->last;
+	struct mem_control *m = &c->mem;
+	uint64_t record;
 
-	if (prev == NULL || !(c->last.have & prev->have & USAGE_MEM_EVENTS) ||
-	    c->last.events.oom_kill <= prev->events.oom_kill)
-		return 0;
+	if (prev == NULL || !(u->have & prev->have & USAGE_MEM_EVENTS) ||
+	    u->events.oom_kill <= prev->events.oom_kill)
+		return m->oom_record;
 	c->resource[RESOURCE_MEMORY].counters.oom_kills +=
-		c->last.events.oom_kill - prev->events.oom_kill;
-	/* The victim's memory is gone already: what was used stood at most at the limit. */
-	use = MAX(prev->mem_current, MIN(c->last.mem_peak, c->kernel.mem_max));
-	record = mem_oom_record(&x->tuning->memory, use);
-	if (x->tuning->history.algorithm == ALGORITHM_VPA)
-		history_vpa_oom(&c->history, &x->tuning->history, c->kernel.mem_max, x->now_real);
+		u->events.oom_kill - prev->events.oom_kill;
+	if (u->events.max <= prev->events.max || c->kernel.mem_max == LIMIT_MAX)
+		return m->oom_record;
+	/* The victim's memory is gone by now. Reclaim had failed: the limit was full of use. */
+	record = mem_oom_record(&x->tuning->memory, c->kernel.mem_max);
+	m->oom_record = MAX(m->oom_record, record);
+	if (th->algorithm == ALGORITHM_VPA)
+		history_vpa_oom(&c->history, th, c->kernel.mem_max, x->now_real);
 	else
-		history_add_memory(&c->history, &x->tuning->history, record, true, x->now_real);
-	return record;
+		history_add_memory(&c->history, th, record, true, x->now_real);
+	return m->oom_record;
 }
 
-/* What was needed at the worst moment since the last look. */
+/* Page cache that can go. */
+static uint64_t clean_cache(const struct mem_stat *s)
+{
+	return s->file > s->shmem ? s->file - s->shmem : 0;
+}
+
+/*
+ * What was needed at the worst moment since the last look. A new peak says how much was charged,
+ * not what for: as much of it was cache as is cache on the side of it that had less.
+ */
 static uint64_t need(const struct usage *prev, const struct usage *u)
 {
-	uint64_t now = MAX(mem_working_set(u), mem_unreclaimable(&u->stat));
-	bool rose = prev != NULL && (u->have & prev->have & USAGE_MEM_PEAK) &&
-		    u->mem_peak > prev->mem_peak;
-	uint64_t spike =
-		u->mem_peak > u->stat.inactive_file ? u->mem_peak - u->stat.inactive_file : 0;
+	uint64_t now = MAX(mem_working_set(u), mem_use(u)), cache;
 
-	return rose ? MAX(now, spike) : now;
+	if (prev == NULL || !(u->have & prev->have & USAGE_MEM_PEAK) ||
+	    u->mem_peak <= prev->mem_peak)
+		return now;
+	cache = MIN(clean_cache(&prev->stat), clean_cache(&u->stat));
+	return u->mem_peak > cache ? MAX(now, u->mem_peak - cache) : now;
+}
+
+/* Nobody else lifts what a trial left behind. */
+static void drop_trial(struct control *c, const struct control_context *x)
+{
+	struct mem_shrink_input in = shrink_input(c, x);
+	struct mem_step back;
+
+	if (c->mem.trial.phase == MEM_IDLE)
+		return;
+	back = mem_trial_abort(&x->tuning->memory, &c->mem, &in);
+	if (back.high != 0)
+		control_plan_mem(c, x, KNOB_MEM_HIGH, back.high, REASON_LIFT);
+}
+
+/* What growth asks of memory.max. Where memory.high stands below it, growth is stopped there. */
+static uint64_t growth_wish(const struct control *c, const struct usage *prev,
+			    const struct control_context *x, enum reason *ret_reason)
+{
+	const struct limits *k = &c->kernel;
+	bool high = c->mem.trial.phase == MEM_IDLE && k->mem_high < k->mem_max;
+	uint64_t original = c->resource[RESOURCE_MEMORY].original;
+	struct mem_growth_input in = {
+		.prev = prev,
+		.u = &c->last,
+		.limit = high ? k->mem_high : k->mem_max,
+		.high = high,
+		.original = high ? control_mem_high(c, original) : original,
+		.tick_usec = x->tick_usec,
+	};
+	uint64_t wish = mem_growth_wish(&x->tuning->memory, &c->mem, &in, ret_reason);
+
+	return high && wish > 0 ? max_for_high(c, wish) : wish;
+}
+
+static void watch_trial(struct control *c, const struct control_context *x)
+{
+	struct mem_shrink_input in = shrink_input(c, x);
+	struct mem_step step = mem_trial_step(&x->tuning->memory, &c->mem, &in);
+
+	plan_mem_step(c, x, &step);
+}
+
+/* A daemon that died in a trial left its memory.high: without swap that can stop a process. */
+static void lift_left_over(struct control *c, const struct control_context *x)
+{
+	uint64_t high = control_mem_high(c, c->kernel.mem_max);
+
+	if (c->kernel.mem_high < high)
+		control_plan_mem(c, x, KNOB_MEM_HIGH, high, REASON_LIFT);
 }
 
 void control_observe_mem(struct control *c, const struct usage *prev,
 			 const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
-	struct mem_growth_input in = {
-		.prev = prev,
-		.u = &c->last,
-		.original = res->original,
-		.tick_usec = x->tick_usec,
-	};
+	const struct tuning_history *th = &x->tuning->history;
 	enum reason reason = REASON_OOM_KILL;
 	uint64_t wish;
 
 	if ((c->last.have & MEM_USAGE) != MEM_USAGE)
 		return;
 	mem_observe(&x->tuning->memory, &c->mem, prev, &c->last, x->now);
-	if (x->tuning->history.algorithm == ALGORITHM_DEFAULT)
-		history_add_memory(&c->history, &x->tuning->history, need(prev, &c->last), false,
-				   x->now_real);
+	if (th->algorithm == ALGORITHM_DEFAULT)
+		history_add_memory(&c->history, th, need(prev, &c->last), false, x->now_real);
 	wish = oom_wish(c, prev, x);
 	if (control_blocked(c, RESOURCE_MEMORY) != HOLD_NONE || c->rule.mode != MODE_AUTO ||
-	    c->kernel.mem_max == LIMIT_MAX)
+	    c->kernel.mem_max == LIMIT_MAX) {
+		c->mem.oom_record = 0;
+		drop_trial(c, x);
 		return;
+	}
 	if (wish <= c->kernel.mem_max)
-		wish = mem_growth_wish(&x->tuning->memory, &c->mem, &in, &reason);
+		wish = growth_wish(c, prev, x, &reason);
 	if (wish > 0) {
 		grow(c, x, wish, reason);
 		return;
 	}
-	res->at_ceiling = false;
-	if (c->mem.trial.phase != MEM_IDLE) {
-		struct mem_shrink_input shrink = shrink_input(c, x);
-		struct mem_step step = mem_trial_step(&x->tuning->memory, &c->mem, &shrink);
-
-		plan_mem_step(c, x, &step);
-	}
+	control_ease_ceiling(res, x->now);
+	if (c->mem.trial.phase != MEM_IDLE)
+		watch_trial(c, x);
+	else if (prev == NULL)
+		lift_left_over(c, x);
 }
 
-void control_mem_step_failed(struct control *c, const struct control_context *x)
+void control_mem_step_failed(struct control *c, const struct change *step,
+			     const struct control_context *x)
 {
 	struct mem_shrink_input in = shrink_input(c, x);
-	struct mem_step step;
+	struct mem_step back;
 
-	if (c->mem.trial.phase == MEM_IDLE)
-		return;
-	step = mem_trial_abort(&x->tuning->memory, &c->mem, &in);
-	plan_mem_step(c, x, &step);
+	if (c->mem.trial.phase != MEM_IDLE) {
+		back = mem_trial_abort(&x->tuning->memory, &c->mem, &in);
+		plan_mem_step(c, x, &back);
+	} else if (step->knob == KNOB_MEM_RECLAIM) {
+		mem_back_off(&x->tuning->memory, &c->mem, x->now);
+	}
 }
 
 /* What history, present use, a failed shrink and the original ask for, before the bounds. */
@@ -201,7 +315,7 @@ static uint64_t candidate(const struct control *c, const struct control_context 
 	const struct tuning *t = x->tuning;
 	const struct range_of *r = &c->recommendation.resource[RESOURCE_MEMORY];
 	uint32_t confidence = MIN(c->recommendation.confidence_permille, 1000u);
-	uint64_t use = mem_with_margin(&t->memory, mem_unreclaimable(&c->last.stat));
+	uint64_t use = needed(c, &t->memory);
 	uint64_t floor = floor_value(&c->mem.floor, t->cpu.floor_half_life_usec, x->now_real);
 	uint64_t working =
 		scale_permille(mem_working_set(&c->last), t->memory.working_set_permille);
@@ -216,14 +330,12 @@ static uint64_t candidate(const struct control *c, const struct control_context 
 static bool settle(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
-	uint64_t to = MAX(res->limit,
-			  mem_with_margin(&x->tuning->memory, mem_unreclaimable(&c->last.stat)));
+	uint64_t to = round_up(MAX(res->limit, needed(c, &x->tuning->memory)), MEM_PAGE_BYTES);
 
-	to = round_up(to, MEM_PAGE_BYTES);
-	if (to >= c->kernel.mem_max || c->kernel.mem_max == LIMIT_MAX || c->mem.slope_bps > 0 ||
-	    x->now - c->mem.last_growth < SETTLE_USEC)
+	if (to >= c->kernel.mem_max || c->mem.trial.phase != MEM_IDLE ||
+	    x->now < c->mem.backoff_until || x->now - c->mem.last_growth < SETTLE_USEC)
 		return false;
-	control_plan_mem(c, x, KNOB_MEM_MAX, to, REASON_SETTLED);
+	lower_to(c, x, to, REASON_SETTLED);
 	return true;
 }
 
@@ -241,7 +353,6 @@ static void shrink(struct control *c, const struct control_context *x)
 	res->hold = mem_shrink_next(x->tuning, &c->mem, &in, &to, &res->next_at);
 	if (res->hold != HOLD_NONE)
 		return;
-	to = control_bound(c, x, RESOURCE_MEMORY, to);
 	if (to >= c->kernel.mem_max) {
 		res->hold = HOLD_DEADBAND;
 		return;
@@ -249,6 +360,20 @@ static void shrink(struct control *c, const struct control_context *x)
 	step = mem_trial_begin(&x->tuning->memory, &c->mem, &in, to);
 	plan_mem_step(c, x, &step);
 	res->hold = HOLD_TRIAL;
+}
+
+/* No bound, however it is set, asks for less than what is in use. */
+static void above_use(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	struct bound_trace *trace = &res->trace;
+	uint64_t least = round_up(needed(c, &x->tuning->memory), MEM_PAGE_BYTES);
+
+	if (res->bounded >= least)
+		return;
+	if (trace->count < BOUND_TRACE_MAX)
+		trace->step[trace->count++] = (struct bound_step){BOUND_USE, res->bounded, least};
+	res->bounded = least;
 }
 
 /* Once, at the start: from history, never below what is in use. */
@@ -263,7 +388,7 @@ static void size_initially(struct control *c, const struct control_context *x)
 	else if (res->bounded > c->kernel.mem_max)
 		raise_to(c, x, res->bounded, REASON_INITIAL);
 	else
-		control_plan_mem(c, x, KNOB_MEM_MAX, res->bounded, REASON_INITIAL);
+		lower_to(c, x, res->bounded, REASON_INITIAL);
 }
 
 void control_review_mem(struct control *c, const struct control_context *x)
@@ -280,7 +405,8 @@ void control_review_mem(struct control *c, const struct control_context *x)
 	}
 	res->candidate = candidate(c, x);
 	res->bounded = control_bound(c, x, RESOURCE_MEMORY, res->candidate);
-	if (res->hold != HOLD_NONE)
+	above_use(c, x);
+	if (res->hold != HOLD_NONE || res->planned_at == x->now)
 		return;
 	if (c->rule.mode == MODE_INITIAL) {
 		size_initially(c, x);

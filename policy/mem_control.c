@@ -9,11 +9,20 @@
 /* Cache pressure that hurts: a twentieth of the time stalled and pages coming back, for 3 s. */
 #define CACHE_PSI_PPM    50000
 #define CACHE_REFAULT_PS 256
-#define CACHE_SECONDS    3
+#define CACHE_HURTS_USEC (3 * USEC_PER_SEC)
 /* A reader of files larger than the limit would make it grow for ever. */
 #define CACHE_CEILING_PERMILLE 1500
-/* Smoothing: a new second weighs a tenth. */
-#define SMOOTH 10
+/* Time constant of the smoothed pressure. */
+#define SMOOTH_USEC (10 * USEC_PER_SEC)
+/* The older points keep this distance, so that a fast clock sees a second back too. */
+#define POINT_DISTANCE_USEC (500 * USEC_PER_MSEC)
+/* The first wait after a failed shrink; doubled each time. */
+#define BACKOFF_FIRST_USEC (2 * USEC_PER_MIN)
+
+uint64_t mem_use(const struct usage *u)
+{
+	return MIN(mem_unreclaimable(&u->stat), u->mem_current);
+}
 
 uint64_t mem_with_margin(const struct tuning_memory *t, uint64_t use)
 {
@@ -35,24 +44,31 @@ uint64_t mem_oom_record(const struct tuning_memory *t, uint64_t use)
 	return MAX(scale_permille(use, t->oom_permille), add_sat(use, t->oom_min_bytes));
 }
 
-/* Steepest rise towards the newest point, over the last interval and over all kept points. */
-static uint64_t slope_of(const struct mem_control *m)
+static uint64_t rise_bps(const struct mem_point *then, const struct mem_point *now)
 {
-	const struct mem_point *now = &m->point[0];
-	uint64_t steepest = 0;
+	if (then->at == 0 || then->at >= now->at || now->unreclaimable <= then->unreclaimable)
+		return 0;
+	return mul_div(now->unreclaimable - then->unreclaimable, USEC_PER_SEC, now->at - then->at);
+}
 
-	for (int i = 1; i < MEM_POINTS; i++) {
-		const struct mem_point *then = &m->point[i];
-		uint64_t rise;
+static void push_point(struct mem_control *m, uint64_t use, usec_t now)
+{
+	struct mem_point *p = m->point;
 
-		if (then->at == 0 || then->at >= now->at ||
-		    now->unreclaimable <= then->unreclaimable)
-			continue;
-		rise = now->unreclaimable - then->unreclaimable;
-		steepest = MAX(steepest, (uint64_t)((unsigned __int128)rise * USEC_PER_SEC /
-						    (now->at - then->at)));
+	if (p[1].at != 0 && (p[2].at == 0 || p[1].at - p[2].at >= POINT_DISTANCE_USEC)) {
+		p[3] = p[2];
+		p[2] = p[1];
 	}
-	return steepest;
+	p[1] = p[0];
+	p[0] = (struct mem_point){now, use};
+
+	m->slope_bps = 0;
+	m->steady_bps = 0;
+	for (int i = 1; i < MEM_POINTS; i++) {
+		m->slope_bps = MAX(m->slope_bps, rise_bps(&p[i], p));
+		if (p[i].at != 0)
+			m->steady_bps = rise_bps(&p[i], p);
+	}
 }
 
 static void observe_growth(const struct tuning_memory *t, struct mem_control *m, usec_t now)
@@ -71,14 +87,17 @@ static void observe_growth(const struct tuning_memory *t, struct mem_control *m,
 	}
 }
 
-static uint64_t smooth(uint64_t old, uint64_t value)
+/* Exponential smoothing by time, so that it is the same on every clock. */
+static uint64_t smooth(uint64_t old, uint64_t value, usec_t span)
 {
-	return (old * (SMOOTH - 1) + value) / SMOOTH;
+	usec_t part = MIN(span, SMOOTH_USEC);
+
+	return mul_div(old, SMOOTH_USEC - part, SMOOTH_USEC) + mul_div(value, part, SMOOTH_USEC);
 }
 
 static uint64_t per_second(uint64_t count, usec_t span)
 {
-	return (uint64_t)((unsigned __int128)count * USEC_PER_SEC / span);
+	return mul_div(count, USEC_PER_SEC, span);
 }
 
 static uint64_t refaults(const struct usage *u)
@@ -96,11 +115,12 @@ static void observe_pressure(struct mem_control *m, const struct usage *prev, co
 	if (refaults(u) > refaults(prev))
 		faults = per_second(refaults(u) - refaults(prev), span);
 
-	m->cache_hurts =
-		stall > CACHE_PSI_PPM && faults > CACHE_REFAULT_PS ? m->cache_hurts + 1 : 0;
+	m->cache_hurts_usec = stall > CACHE_PSI_PPM && faults > CACHE_REFAULT_PS
+				      ? add_sat(m->cache_hurts_usec, span)
+				      : 0;
 	/* Stall per second in microseconds is a share in ppm. */
-	m->psi_ppm = (uint32_t)smooth(m->psi_ppm, MIN(stall, (uint64_t)1000000));
-	m->refault_ps = smooth(m->refault_ps, faults);
+	m->psi_ppm = (uint32_t)smooth(m->psi_ppm, MIN(stall, (uint64_t)1000000), span);
+	m->refault_ps = smooth(m->refault_ps, faults, span);
 }
 
 void mem_observe(const struct tuning_memory *t, struct mem_control *m, const struct usage *prev,
@@ -111,46 +131,45 @@ void mem_observe(const struct tuning_memory *t, struct mem_control *m, const str
 	assert(now >= before);
 	if (now == before)
 		return;
-	for (int i = MEM_POINTS - 1; i > 0; i--)
-		m->point[i] = m->point[i - 1];
-	m->point[0] = (struct mem_point){now, mem_unreclaimable(&u->stat)};
-	m->slope_bps = slope_of(m);
+	push_point(m, mem_use(u), now);
+	recent_max_add(&m->recent, mem_use(u), t->shrink_quiet_usec, now);
 	observe_growth(t, m, now);
 	if (prev != NULL && before != 0)
 		observe_pressure(m, prev, u, now - before);
 }
 
-/* Will unreclaimable memory reach the limit before we look again and have acted? */
-static bool outgrows(const struct tuning_memory *t, const struct mem_control *m,
-		     const struct mem_growth_input *in)
+/* Growth until the next look has been acted on. */
+static uint64_t growth_until_next(const struct tuning_memory *t, const struct mem_control *m,
+				  usec_t tick_usec)
 {
-	uint64_t use = m->point[0].unreclaimable, limit = in->u->limits.mem_max;
-	usec_t horizon = t->time_to_limit_usec + in->tick_usec;
-	uint64_t ahead = (uint64_t)((unsigned __int128)m->slope_bps * horizon / USEC_PER_SEC);
-
-	return m->slope_bps > 0 && add_sat(use, ahead) >= limit;
+	return mul_div(m->slope_bps, add_sat(t->time_to_limit_usec, tick_usec), USEC_PER_SEC);
 }
 
 static bool hit_limit(const struct mem_growth_input *in)
 {
-	return in->prev != NULL && in->u->events.max > in->prev->events.max;
+	const struct usage *prev = in->prev, *u = in->u;
+
+	if (prev == NULL || !(u->have & prev->have & USAGE_MEM_EVENTS))
+		return false;
+	return in->high ? u->events.high > prev->events.high : u->events.max > prev->events.max;
 }
 
 uint64_t mem_growth_wish(const struct tuning_memory *t, const struct mem_control *m,
 			 const struct mem_growth_input *in, enum reason *ret_reason)
 {
-	uint64_t limit = in->u->limits.mem_max, use = m->point[0].unreclaimable;
-	uint64_t ahead =
-		(uint64_t)((unsigned __int128)m->slope_bps * t->slope_ahead_usec / USEC_PER_SEC);
+	uint64_t limit = in->limit, use = m->point[0].unreclaimable;
+	uint64_t soon = growth_until_next(t, m, in->tick_usec);
+	uint64_t ahead = MAX(soon, mul_div(m->steady_bps, t->slope_ahead_usec, USEC_PER_SEC));
 	uint64_t step = scale_permille(limit, t->raise_permille);
 	bool full = add_sat(use, mem_gap(t, limit)) >= limit;
+	bool outgrows = m->slope_bps > 0 && add_sat(use, soon) >= limit;
 
 	assert(limit != LIMIT_MAX);
-	if (outgrows(t, m, in) || (full && (hit_limit(in) || m->slope_bps > 0))) {
+	if (outgrows || (full && (hit_limit(in) || m->slope_bps > 0))) {
 		*ret_reason = REASON_MEMORY_GROWTH;
 		return MAX(mem_with_margin(t, add_sat(use, ahead)), step);
 	}
-	if (m->cache_hurts >= CACHE_SECONDS && hit_limit(in) &&
+	if (m->cache_hurts_usec >= CACHE_HURTS_USEC && hit_limit(in) &&
 	    step <= scale_permille(in->original, CACHE_CEILING_PERMILLE)) {
 		*ret_reason = REASON_CACHE_PRESSURE;
 		return step;
@@ -160,10 +179,16 @@ uint64_t mem_growth_wish(const struct tuning_memory *t, const struct mem_control
 
 uint64_t mem_headroom(const struct tuning_memory *t, const struct mem_control *m, uint64_t limit)
 {
-	uint64_t ahead =
-		(uint64_t)((unsigned __int128)m->slope_bps * t->property_ahead_usec / USEC_PER_SEC);
+	uint64_t ahead = mul_div(m->slope_bps, t->property_ahead_usec, USEC_PER_SEC);
 
 	if (limit == LIMIT_MAX)
 		return limit;
 	return MAX(limit, add_sat(m->point[0].unreclaimable, ahead));
+}
+
+void mem_back_off(const struct tuning_memory *t, struct mem_control *m, usec_t now)
+{
+	m->backoff_usec = MIN(MAX(add_sat(m->backoff_usec, m->backoff_usec), BACKOFF_FIRST_USEC),
+			      t->backoff_max_usec);
+	m->backoff_until = add_sat(now, m->backoff_usec);
 }

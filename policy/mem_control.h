@@ -4,7 +4,9 @@
  *
  * Growth:  time to limit = (limit - unreclaimable) / slope. Sooner than the horizon, or a `max`
  *	    event while unreclaimable memory fills the limit:
- *		max(unreclaimable + slope x slope_ahead, limit x raise_permille)
+ *		max(unreclaimable + growth ahead + margin, limit x raise_permille)
+ *	    with growth ahead = the steepest slope until the next look, or the steady one for
+ *	    slope_ahead: a single large allocation is no ramp.
  *	    Page cache fills any limit by itself: it makes the limit grow only when it refaults and
  *	    stalls, and never above CACHE_CEILING of the original.
  * Shrink:  reclaim the difference, then memory.high, watch, then memory.max, watch. Pressure,
@@ -17,11 +19,12 @@
 #include "policy/profile.h"
 #include "policy/reason.h"
 
+/* Newest, the one before, and two older ones half a second or more apart. */
 #define MEM_POINTS 4
 
 struct mem_point {
 	usec_t at;
-	uint64_t unreclaimable;
+	uint64_t unreclaimable; /* see mem_use() */
 };
 
 enum mem_phase {
@@ -43,23 +46,31 @@ struct mem_trial {
 	uint64_t max_events_start;  /* memory.events max */
 	uint32_t psi_before_ppm;    /* own level before the trial */
 	uint64_t refault_before_ps; /* pages per second before the trial */
+	uint64_t least_left;        /* MEM_RECLAIM: least that was still to take back */
+	uint32_t idle_looks;        /* looks since that became less */
 };
 
 struct mem_control {
 	struct mem_point point[MEM_POINTS]; /* newest first */
-	uint64_t slope_bps;                 /* bytes per second, 0 when not growing */
+	uint64_t slope_bps;                 /* steepest, bytes per second; 0 when not growing */
+	uint64_t steady_bps;                /* over all points */
+	struct recent_max recent;           /* of unreclaimable, for shrink_quiet_usec */
 	uint64_t growth_mark;
 	usec_t last_growth;
-	uint32_t psi_ppm;     /* smoothed over about 10 s */
-	uint64_t refault_ps;  /* smoothed, pages per second */
-	uint32_t cache_hurts; /* seconds in a row in which cache pressure hurt */
+	uint32_t psi_ppm;        /* smoothed over about 10 s */
+	uint64_t refault_ps;     /* smoothed, pages per second */
+	usec_t cache_hurts_usec; /* for how long cache pressure has hurt */
 	usec_t last_raise;
 	usec_t last_change;
 	struct mem_trial trial;
 	struct shrink_floor floor;
 	usec_t backoff_until;
 	usec_t backoff_usec;
+	uint64_t oom_record; /* asked for by a kill and not granted yet; 0: none */
 };
+
+/* Unreclaimable memory; locked pages are in two counters, so never more than all of it. */
+uint64_t mem_use(const struct usage *u);
 
 /* use + max(permille of it, minimum) */
 uint64_t mem_with_margin(const struct tuning_memory *t, uint64_t use);
@@ -76,15 +87,19 @@ void mem_observe(const struct tuning_memory *t, struct mem_control *m, const str
 struct mem_growth_input {
 	const struct usage *prev; /* events since; NULL: none known */
 	const struct usage *u;
-	uint64_t original; /* memory.max before us */
+	uint64_t limit;    /* where growth is stopped: memory.max, or a lower memory.high */
+	bool high;         /* it is memory.high */
+	uint64_t original; /* the same before us */
 	usec_t tick_usec;  /* until the next look */
 };
 
-/* What growth asks for, or 0. *ret_reason is set with it. The limit is u->limits.mem_max. */
+/* What growth asks for in place of `limit`, or 0. *ret_reason is set with it. */
 uint64_t mem_growth_wish(const struct tuning_memory *t, const struct mem_control *m,
 			 const struct mem_growth_input *in, enum reason *ret_reason);
 /* A value for a writer that lags: never below limit, with growth for the lag in it. */
 uint64_t mem_headroom(const struct tuning_memory *t, const struct mem_control *m, uint64_t limit);
+/* A shrink that did not work: the next one waits, twice as long as the last time. */
+void mem_back_off(const struct tuning_memory *t, struct mem_control *m, usec_t now);
 /* The limit that an OOM kill at `use` asks for. */
 uint64_t mem_oom_record(const struct tuning_memory *t, uint64_t use);
 

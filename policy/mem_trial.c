@@ -5,34 +5,39 @@
 
 /* Refaults are rising when they double and make at least 1 MiB a second. */
 #define REFAULT_MIN_PS 256
-/* The first wait after a failed trial; doubled each time. */
-#define BACKOFF_FIRST_USEC (2 * USEC_PER_MIN)
-/* Pieces are taken back for this long at most. */
-#define RECLAIM_MAX_USEC USEC_PER_MIN
+/* Less stall than this in a phase is noise, whatever its share (Senpai tolerates as much in 6 s).
+ */
+#define STALL_MIN_USEC (10 * USEC_PER_MSEC)
+/* Looks in a row without progress that end the taking back. */
+#define RECLAIM_IDLE_LOOKS 3
+/* memory.high may take back this much by itself: the write blocks while it does. */
+#define HIGH_RECLAIM_MAX_BYTES (64 * MIB)
 
 enum hold mem_shrink_next(const struct tuning *t, const struct mem_control *m,
 			  const struct mem_shrink_input *in, uint64_t *ret_to, usec_t *ret_next)
 {
 	const struct tuning_memory *tm = &t->memory;
-	uint64_t to =
-		MAX(in->candidate, scale_permille(in->limit, 1000 - tm->shrink_step_permille));
+	uint64_t to = MAX(in->candidate,
+			  scale_permille(in->limit, rest_permille(tm->shrink_step_permille)));
 	const struct {
 		enum hold hold;
 		usec_t until;
 	} waits[] = {
-		{HOLD_START_QUIET, in->started_at + t->common.start_quiet_usec},
-		{HOLD_GROWING, m->last_growth ? m->last_growth + tm->shrink_quiet_usec : 0},
+		{HOLD_START_QUIET, add_sat(in->started_at, t->common.start_quiet_usec)},
+		{HOLD_GROWING, m->last_growth ? add_sat(m->last_growth, tm->shrink_quiet_usec) : 0},
 		{HOLD_BACKOFF, m->backoff_until},
-		{HOLD_INTERVAL, m->last_change ? m->last_change + tm->shrink_interval_usec : 0},
+		{HOLD_INTERVAL,
+		 m->last_change ? add_sat(m->last_change, tm->shrink_interval_usec) : 0},
 	};
 
 	*ret_next = 0;
 	if (m->trial.phase != MEM_IDLE)
 		return HOLD_TRIAL;
-	if (in->candidate > scale_permille(in->limit, 1000 - t->common.deadband_down_permille))
+	if (in->candidate >
+	    scale_permille(in->limit, rest_permille(t->common.deadband_down_permille)))
 		return HOLD_DEADBAND;
 	if (in->history_usec < tm->shrink_history_usec) {
-		*ret_next = in->now + tm->shrink_history_usec - in->history_usec;
+		*ret_next = add_sat(in->now, tm->shrink_history_usec - in->history_usec);
 		return HOLD_HISTORY;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(waits); i++) {
@@ -63,11 +68,20 @@ static uint64_t trial_high(const struct tuning_memory *t, uint64_t to)
 	return round_down(to > gap ? to - gap : 0, MEM_PAGE_BYTES);
 }
 
+/* What is to be taken back until the memory.high of the trial fits. */
+static struct mem_step take_back(const struct tuning_memory *t, const struct mem_control *m,
+				 const struct mem_shrink_input *in)
+{
+	uint64_t line = trial_high(t, m->trial.to), current = in->u->mem_current;
+
+	return (struct mem_step){
+		.reclaim = current > line ? round_up(current - line, MEM_PAGE_BYTES) : 0};
+}
+
 struct mem_step mem_trial_begin(const struct tuning_memory *t, struct mem_control *m,
 				const struct mem_shrink_input *in, uint64_t to)
 {
-	uint64_t line = trial_high(t, to);
-	struct mem_step step = {0};
+	struct mem_step step;
 
 	assert(to < in->limit && m->trial.phase == MEM_IDLE);
 	m->trial = (struct mem_trial){
@@ -77,8 +91,8 @@ struct mem_step mem_trial_begin(const struct tuning_memory *t, struct mem_contro
 		.refault_before_ps = m->refault_ps,
 	};
 	phase_begin(m, MEM_RECLAIM, in);
-	if (in->u->mem_current > line)
-		step.reclaim = round_up(in->u->mem_current - line, MEM_PAGE_BYTES);
+	step = take_back(t, m, in);
+	m->trial.least_left = step.reclaim;
 	return step;
 }
 
@@ -98,12 +112,12 @@ static bool hurts(const struct tuning_memory *t, const struct mem_control *m,
 	if (span < USEC_PER_SEC)
 		return false;
 	/* Both totals over the whole phase: one slow second among many is no verdict. */
-	if ((unsigned __int128)stalled * 1000000 >
-	    (unsigned __int128)(trial->psi_before_ppm + t->psi_ppm) * span)
+	if (stalled >= STALL_MIN_USEC &&
+	    mul_div(stalled, 1000000, span) > add_sat(trial->psi_before_ppm, t->psi_ppm))
 		return true;
-	return (unsigned __int128)faults * USEC_PER_SEC >
-	       (unsigned __int128)MAX(2 * trial->refault_before_ps, (uint64_t)REFAULT_MIN_PS) *
-		       span;
+	return mul_div(faults, USEC_PER_SEC, span) >
+	       MAX(add_sat(trial->refault_before_ps, trial->refault_before_ps),
+		   (uint64_t)REFAULT_MIN_PS);
 }
 
 struct mem_step mem_trial_abort(const struct tuning_memory *t, struct mem_control *m,
@@ -119,28 +133,66 @@ struct mem_step mem_trial_abort(const struct tuning_memory *t, struct mem_contro
 		step.max = ended.from;
 	if (ended.phase != MEM_RECLAIM)
 		floor_learn(&m->floor, ended.to, ended.from, in->now_real);
-	m->backoff_usec =
-		MIN(MAX(2 * m->backoff_usec, (usec_t)BACKOFF_FIRST_USEC), t->backoff_max_usec);
-	m->backoff_until = in->now + m->backoff_usec;
+	mem_back_off(t, m, in->now);
 	m->trial = (struct mem_trial){0};
 	return step;
 }
 
-static struct mem_step lead_with_high(const struct tuning_memory *t, struct mem_control *m,
-				      const struct mem_shrink_input *in)
+/* Use that grew since the trial began leaves no margin below its goal. */
+static bool too_full(const struct tuning_memory *t, const struct mem_control *m,
+		     const struct mem_shrink_input *in)
 {
-	uint64_t line = trial_high(t, m->trial.to);
-	uint64_t current = in->u->mem_current;
+	uint64_t use = mem_use(in->u);
 
-	if (add_sat(current, mem_write_margin(t, m->trial.to)) > m->trial.to) {
-		/* One write takes back a piece; what does not come back cannot be given up. */
-		if (in->now - m->trial.since > RECLAIM_MAX_USEC)
-			return mem_trial_abort(t, m, in);
-		return (struct mem_step){.reclaim = round_up(current - line, MEM_PAGE_BYTES)};
+	return mem_with_margin(t, use) > m->trial.to || use > trial_high(t, m->trial.to);
+}
+
+/* Pieces are taken back as long as that makes progress. */
+static struct mem_step watch_reclaim(const struct tuning_memory *t, struct mem_control *m,
+				     const struct mem_shrink_input *in)
+{
+	struct mem_trial *trial = &m->trial;
+	struct mem_step step = take_back(t, m, in);
+	uint64_t line = trial_high(t, trial->to);
+
+	if (too_full(t, m, in))
+		return mem_trial_abort(t, m, in);
+	if (step.reclaim < trial->least_left) {
+		trial->least_left = step.reclaim;
+		trial->idle_looks = 0;
+	} else {
+		trial->idle_looks++;
 	}
+	if (step.reclaim > 0 && trial->idle_looks < RECLAIM_IDLE_LOOKS)
+		return step;
+	/* Cache that comes back as fast as it is taken: memory.high stops it, and the watch tells
+	 * whether it was needed. Too much of it would block the write. */
+	if (step.reclaim > HIGH_RECLAIM_MAX_BYTES)
+		return mem_trial_abort(t, m, in);
 	phase_begin(m, MEM_HIGH, in);
-	m->trial.high_lowered = line < in->high;
+	trial->high_lowered = line < in->high;
 	return (struct mem_step){.high = MIN(line, in->high)};
+}
+
+/* memory.max follows once memory.high has led for a while and what is charged fits below it. */
+static struct mem_step watch_high(const struct tuning_memory *t, struct mem_control *m,
+				  const struct mem_shrink_input *in)
+{
+	struct mem_trial *trial = &m->trial;
+	usec_t led = in->now - trial->since;
+	uint64_t to = trial->to;
+
+	if (too_full(t, m, in) || hurts(t, m, in))
+		return mem_trial_abort(t, m, in);
+	if (led < t->high_watch_usec)
+		return (struct mem_step){0};
+	if (add_sat(in->u->mem_current, mem_write_margin(t, to)) > to) {
+		if (led >= add_sat(t->high_watch_usec, t->high_watch_usec))
+			return mem_trial_abort(t, m, in);
+		return (struct mem_step){0};
+	}
+	phase_begin(m, MEM_MAX, in);
+	return (struct mem_step){.max = to};
 }
 
 static struct mem_step watch_max(const struct tuning_memory *t, struct mem_control *m,
@@ -152,10 +204,8 @@ static struct mem_step watch_max(const struct tuning_memory *t, struct mem_contr
 	if (hurts(t, m, in))
 		return mem_trial_abort(t, m, in);
 	/* memory.high goes back only after memory.max is down: no gap between the two. */
-	if (trial->high_lowered) {
-		trial->high_lowered = false;
-		step.high = in->high;
-	}
+	trial->high_lowered = false;
+	step.high = in->high;
 	if (in->now - trial->since >= t->verdict_usec) {
 		*trial = (struct mem_trial){0};
 		m->backoff_usec = 0;
@@ -166,19 +216,11 @@ static struct mem_step watch_max(const struct tuning_memory *t, struct mem_contr
 struct mem_step mem_trial_step(const struct tuning_memory *t, struct mem_control *m,
 			       const struct mem_shrink_input *in)
 {
-	struct mem_trial *trial = &m->trial;
-	bool too_full = mem_unreclaimable(&in->u->stat) > trial_high(t, trial->to);
-
-	switch (trial->phase) {
+	switch (m->trial.phase) {
 	case MEM_RECLAIM:
-		return lead_with_high(t, m, in);
+		return watch_reclaim(t, m, in);
 	case MEM_HIGH:
-		if (too_full || hurts(t, m, in))
-			return mem_trial_abort(t, m, in);
-		if (in->now - trial->since < t->high_watch_usec)
-			return (struct mem_step){0};
-		phase_begin(m, MEM_MAX, in);
-		return (struct mem_step){.max = trial->to};
+		return watch_high(t, m, in);
 	case MEM_MAX:
 		return watch_max(t, m, in);
 	default:
