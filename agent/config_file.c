@@ -90,7 +90,7 @@ int config_load_file(const char *path, struct config *ret, struct config_errors 
 {
 	OWN(drop_free) char *text = NULL;
 	struct config c;
-	size_t len;
+	size_t len = 0;
 	int r = read_file(path, &text, &len);
 
 	if (r < 0) {

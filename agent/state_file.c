@@ -205,7 +205,7 @@ static int read_and_parse(int dir, const struct state_kind *k, struct state_file
 	OWN(drop_fd) int fd = openat(dir, k->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	OWN(drop_free) char *text = NULL;
 	struct stat st;
-	size_t size, len;
+	size_t size, len = 0;
 	int r;
 
 	if (fd < 0)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/profile.h"
 #include <errno.h>
-#include <string.h>
-#include <strings.h>
 
 const struct tuning tuning_default = {
 	.history =
@@ -88,11 +86,26 @@ static const char *const algorithm_names[ALGORITHM_COUNT] = {
 	[ALGORITHM_VPA] = "vpa",
 };
 
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* strcasecmp() follows the locale. */
+static bool same_word(const char *a, const char *b)
+{
+	while (*a != '\0' && lower(*a) == lower(*b)) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
 /* Index of s in names, any case, or -EINVAL. */
 static int name_index(const char *const *names, int count, const char *s)
 {
 	for (int i = 0; i < count; i++)
-		if (strcasecmp(names[i], s) == 0)
+		if (same_word(names[i], s))
 			return i;
 	return -EINVAL;
 }
