@@ -26,6 +26,8 @@
 
 #define PASSES    30
 #define COUNT_MAX 2000
+/* This host has no cgroup2 tree, or no right to make cgroups in it. */
+#define EXIT_CANNOT_RUN 77
 /* The files of the fast loop; memory.stat, eight times as dear, is read more rarely, and limits are
  * watched instead of read. */
 #define WANT_LOOP                                                                                  \
@@ -346,7 +348,7 @@ int main(int argc, char **argv)
 	r = cg_discover(NULL, false, &host);
 	if (r < 0 || host.mount[0] == '\0') {
 		fprintf(stderr, "no cgroup2 mount here\n");
-		return 1;
+		return EXIT_CANNOT_RUN;
 	}
 	snprintf(b.root, sizeof b.root, "%s", host.mount);
 	snprintf(b.top, sizeof b.top, "vscaled-bench-%d", (int)getpid());
@@ -359,5 +361,7 @@ int main(int argc, char **argv)
 	tear_down(&b);
 	if (r < 0)
 		fprintf(stderr, "bench_scan: %s\n", strerror(-r));
+	if (r == -EACCES || r == -EPERM || r == -EROFS)
+		return EXIT_CANNOT_RUN;
 	return r < 0;
 }
