@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/policy/rig.h"
+#include <string.h>
+
+/* 2026-01-01T00:00:00Z */
+#define START_REAL (1767225600 * USEC_PER_SEC)
+
+void rig_init(struct rig *r, uint64_t cpu_milli, uint64_t mem_max, uint32_t cpus)
+{
+	struct limits l = {
+		.cpu_quota_usec = cpu_quota_of(cpu_milli, CPU_PERIOD_DEFAULT_USEC),
+		.cpu_period_usec = CPU_PERIOD_DEFAULT_USEC,
+		.mem_max = mem_max,
+		.mem_high = LIMIT_MAX,
+	};
+
+	memset(r, 0, sizeof *r);
+	r->t = tuning_default;
+	r->tick_usec = USEC_PER_SEC;
+	r->review_usec = 10 * USEC_PER_SEC;
+	r->now_real = START_REAL;
+	sim_init(&r->sim, &l, cpus, 1);
+	r->next_review = r->sim.now + r->review_usec;
+	control_init(&r->c, &r->t, &policy_rule_default, &l);
+	control_restarted(&r->c, &l, r->sim.now);
+}
+
+struct control_context rig_context(struct rig *r, struct plan *p)
+{
+	return (struct control_context){
+		.tuning = &r->t,
+		.node_milli = r->sim.cpus * 1000,
+		.tick_usec = r->tick_usec,
+		.now = r->sim.now,
+		.now_real = r->now_real,
+		.plan = p,
+	};
+}
+
+static int carry_out(struct rig *r, const struct change *step)
+{
+	int outcome;
+
+	if (r->before != NULL)
+		r->before(r, step);
+	if (r->interfere == NULL || !r->interfere(r, step, &outcome))
+		outcome = sim_apply(&r->sim, step);
+	r->last = (struct rig_change){r->sim.now, *step, outcome};
+	if (outcome == APPLY_DONE) {
+		r->changes++;
+		r->count[step->knob]++;
+	}
+	if (sim_milli(&r->sim) != LIMIT_MAX)
+		r->max_milli = MAX(r->max_milli, sim_milli(&r->sim));
+	if (r->sim.u.limits.mem_max != LIMIT_MAX)
+		r->max_bytes = MAX(r->max_bytes, r->sim.u.limits.mem_max);
+	if (r->after != NULL)
+		r->after(r, step, outcome);
+	return outcome;
+}
+
+void rig_apply(struct rig *r, struct plan *p)
+{
+	struct change follow[CONTROL_STEPS_MAX];
+
+	plan_sort(p);
+	for (size_t i = 0; i < p->count; i++) {
+		struct plan next = {.steps = follow, .capacity = ARRAY_SIZE(follow)};
+		struct plan none = {0};
+		struct control_context x = rig_context(r, &next);
+		int outcome = carry_out(r, &p->steps[i]);
+
+		control_applied(&r->c, &p->steps[i], outcome, &x);
+		x.plan = &none;
+		for (size_t f = 0; f < next.count; f++) {
+			outcome = carry_out(r, &follow[f]);
+			control_applied(&r->c, &follow[f], outcome, &x);
+		}
+	}
+}
+
+void rig_tick(struct rig *r)
+{
+	struct change steps[RIG_STEPS];
+	struct plan p = {.steps = steps, .capacity = RIG_STEPS};
+	struct control_context x;
+	struct usage u;
+
+	sim_run(&r->sim, r->tick_usec);
+	r->now_real += r->tick_usec;
+	x = rig_context(r, &p);
+	sim_observe(&r->sim, &u);
+	control_observe(&r->c, &u, &x);
+	if (r->sim.now >= r->next_review) {
+		r->next_review = r->sim.now + r->review_usec;
+		control_review(&r->c, &x);
+	}
+	rig_apply(r, &p);
+}
+
+void rig_run(struct rig *r, usec_t span)
+{
+	usec_t end = r->sim.now + span;
+
+	while (r->sim.now < end)
+		rig_tick(r);
+}
+
+usec_t rig_until(struct rig *r, bool (*done)(const struct rig *r), usec_t most)
+{
+	usec_t begin = r->sim.now;
+
+	while (!done(r)) {
+		if (r->sim.now - begin >= most)
+			return LIMIT_MAX;
+		rig_tick(r);
+	}
+	return r->sim.now - begin;
+}
+
+static void with_plan(struct rig *r, enum resource res,
+		      void (*f)(struct control *, const struct limits *, enum resource,
+				const struct control_context *))
+{
+	struct change steps[RIG_STEPS];
+	struct plan p = {.steps = steps, .capacity = RIG_STEPS};
+	struct control_context x = rig_context(r, &p);
+
+	f(&r->c, &r->sim.u.limits, res, &x);
+	rig_apply(r, &p);
+}
+
+void rig_reassert(struct rig *r, enum resource res)
+{
+	with_plan(r, res, control_reassert);
+}
+
+void rig_adopt(struct rig *r, enum resource res)
+{
+	with_plan(r, res, control_adopt);
+}
+
+void rig_restart(struct rig *r)
+{
+	sim_restart(&r->sim);
+	control_restarted(&r->c, &r->sim.u.limits, r->sim.now);
+}
+
+void rig_fill_history(struct rig *r, uint64_t milli, uint64_t bytes, usec_t span)
+{
+	const usec_t piece = USEC_PER_MIN;
+	struct cpu_rates rates = {.span_usec = piece,
+				  .active_usec = piece,
+				  .used_milli = milli,
+				  .demand_milli = milli};
+
+	for (usec_t done = 0; done < span; done += piece) {
+		r->now_real += piece;
+		history_add_cpu(&r->c.history, &rates, r->now_real);
+		history_add_memory(&r->c.history, &r->t.history, bytes, false, r->now_real);
+	}
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One control over one simulated cgroup, driven as the daemon drives it: observe every tick, review
+ * every ten seconds, sort, apply, and what a failed step asks for after it. */
+#pragma once
+
+#include "policy/control.h"
+#include "test/policy/sim.h"
+
+#define RIG_STEPS 16
+
+/* A change that was applied or tried. */
+struct rig_change {
+	usec_t at;
+	struct change step;
+	int outcome;
+};
+
+struct rig {
+	struct sim sim;
+	struct control c;
+	struct tuning t;
+	usec_t tick_usec;
+	usec_t review_usec;
+	usec_t next_review;
+	usec_t now_real;
+	uint32_t changes; /* done */
+	uint32_t count[KNOB_COUNT];
+	struct rig_change last;
+	uint64_t max_milli; /* highest CPU limit seen */
+	uint64_t max_bytes;
+	/* Called for every step, before and after it is applied; may be NULL. */
+	void (*before)(struct rig *r, const struct change *c);
+	void (*after)(struct rig *r, const struct change *c, int outcome);
+	/* Decides an outcome in place of the simulator: true and *ret. */
+	bool (*interfere)(struct rig *r, const struct change *c, int *ret);
+	void *user;
+};
+
+/* original: cpu in millicores of a 100 ms period, memory in bytes; LIMIT_MAX: none. */
+void rig_init(struct rig *r, uint64_t cpu_milli, uint64_t mem_max, uint32_t cpus);
+struct control_context rig_context(struct rig *r, struct plan *p);
+void rig_apply(struct rig *r, struct plan *p);
+void rig_tick(struct rig *r);
+void rig_run(struct rig *r, usec_t span);
+/* Runs until the check holds; the time it took, or LIMIT_MAX after `most`. */
+usec_t rig_until(struct rig *r, bool (*done)(const struct rig *r), usec_t most);
+void rig_reassert(struct rig *r, enum resource res);
+void rig_adopt(struct rig *r, enum resource res);
+void rig_restart(struct rig *r);
+/* A day of history of `milli` and `bytes`, without running the day. */
+void rig_fill_history(struct rig *r, uint64_t milli, uint64_t bytes, usec_t span);
