@@ -2,8 +2,9 @@
 /*
  * Reads the properties of units, several units at a time but never more than a window: a
  * dbus-daemon allows a connection 128 calls without an answer.
- * Single Get calls and not GetAll: GetAll on a service makes PID 1 read a dozen cgroup files and
- * send 300 properties, and we want seven.
+ * Single Get calls and not GetAll: we want seven properties, and GetAll of the two interfaces of a
+ * service makes PID 1 read a dozen cgroup files and send 400 (29 ms against 19 ms in the emulated
+ * lab). The price is that the seven are not one instant.
  */
 #pragma once
 
