@@ -194,22 +194,36 @@ mem_max()
 	cat "$1/memory.max"
 }
 
-# event_count NAME [MATCH...]: the agent's events of a kind by the name in docs/journal.md
+# event_count NAME [MATCH...]: the agent's events of a kind, by the name in docs/journal.md
 event_count()
 {
-	local name=$1
-
-	shift
-	journalctl -q --no-pager -t vscaled "MESSAGE_ID=$(event_id "$name")" "$@" -o cat | wc -l
-}
-
-# event_id NAME: looked up in the installed catalogue of kinds
-event_id()
-{
-	sed -nE "s/^\| \`$1\` \| \`([0-9a-f]+)\`.*/\1/p" /opt/lab/journal.md
+	journal_count VSCALED_EVENT="$1" "${@:2}"
 }
 
 event_seen()
 {
-	[ "$(event_count "$@")" -gt 0 ]
+	journal_has VSCALED_EVENT="$1" "${@:2}"
+}
+
+# event_wait SECONDS NAME [MATCH...]
+event_wait()
+{
+	wait_until "$1" event_seen "${@:2}"
+}
+
+# unit_file UNIT "DIRECTIVE=VALUE ..." COMMAND...: a service with a file of its own, started. Unlike
+# a transient one its settings stand apart from what is set later.
+unit_file()
+{
+	local unit=$1 p properties=$2
+
+	shift 2
+	{
+		echo '[Service]'
+		for p in $properties; do
+			echo "$p"
+		done
+		echo "ExecStart=$*"
+	} >/etc/systemd/system/"$unit"
+	systemctl daemon-reload && systemctl start "$unit"
 }
