@@ -326,6 +326,7 @@ static bool announces_too_much(struct MHD_Connection *c)
 	return length && strtoull(length, NULL, 10) > HTTP_BODY_MAX;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the library's signature */
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *url,
 				  const char *method, const char *version, const char *data,
 				  size_t *size, void **state)

@@ -170,18 +170,18 @@ static bool is_shown(const struct ctl *c, size_t column)
 	return !columns[column].wide || c->output == OUTPUT_WIDE;
 }
 
-static void measure(const struct ctl *c, const cJSON *units, size_t *widths)
+/* The width of a column: its widest cell, or the title. */
+static size_t width_of(const struct ctl *c, const struct column *column, const cJSON *units)
 {
+	size_t width = strlen(column->title);
 	const cJSON *unit;
 	char cell[CELL_SIZE];
 
-	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-		widths[i] = strlen(columns[i].title);
-		cJSON_ArrayForEach (unit, units) {
-			columns[i].print(c, unit, cell);
-			widths[i] = MAX(widths[i], strlen(cell));
-		}
+	cJSON_ArrayForEach (unit, units) {
+		column->print(c, unit, cell);
+		width = MAX(width, strlen(cell));
 	}
+	return width;
 }
 
 /* The last column that is shown, which is not padded. */
@@ -218,7 +218,8 @@ void render_list(const struct ctl *c, const cJSON *units)
 				"(man vscaled.yaml).\n");
 		return;
 	}
-	measure(c, units, widths);
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+		widths[i] = width_of(c, &columns[i], units);
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
 		if (is_shown(c, i))
 			print_cell(c, i, columns[i].title, widths);

@@ -45,7 +45,8 @@ struct pid1 {
 	int error;             /* of set */
 	char sets[256];        /* names in the order of the calls */
 	char slice_at_set[32]; /* memory.max of the slice at the first call */
-	const char *deaf_to;   /* writes no files for it */
+	bool beaten;           /* an administrator's drop-in wins over what was set */
+	unsigned refused;      /* quotas that the kernel would not take for the burst */
 };
 
 static struct fake fake;
@@ -73,6 +74,28 @@ static void pid1_write(const char *unit, const char *file, uint64_t value)
 		fake_put(&fake, path, text);
 }
 
+/* The kernel refuses a quota below the burst, and systemd says nothing of it. */
+static void pid1_write_quota(struct pid1 *p, const char *unit)
+{
+	uint64_t per_sec = p->stored.cpu_quota_per_sec_usec;
+	char path[128], text[64];
+
+	snprintf(path, sizeof(path), "%s/cpu.max.burst", path_of(unit));
+	if (faccessat(fake.fd, path, F_OK, 0) < 0)
+		return;
+	if (strtoull(fake_get(&fake, path, text, sizeof(text)), NULL, 10) > per_sec / 10) {
+		p->refused++;
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/cpu.max", path_of(unit));
+	if (per_sec == UINT64_MAX)
+		strcpy(text, "max 100000\n");
+	else
+		snprintf(text, sizeof(text), "%" PRIu64 " 100000\n", per_sec / 10);
+	if (faccessat(fake.fd, path, F_OK, 0) == 0)
+		fake_put(&fake, path, text);
+}
+
 static int pid1_set(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask)
 {
 	struct pid1 *p = ctx;
@@ -90,6 +113,7 @@ static int pid1_set(void *ctx, const char *unit, const struct unit_props *want, 
 	if (mask & UNIT_PROP_MEM_HIGH)
 		p->stored.mem_high = want->mem_high;
 	p->dropins |= mask;
+	pid1_write_quota(p, unit);
 	pid1_write(unit, "memory.max", p->stored.mem_max);
 	pid1_write(unit, "memory.high", p->stored.mem_high);
 	return 0;
@@ -101,6 +125,8 @@ static int pid1_get(void *ctx, const char *unit, struct unit_props *ret)
 
 	(void)unit;
 	*ret = p->stored;
+	if (p->beaten)
+		ret->mem_max = 3 * GIB;
 	return 0;
 }
 
@@ -230,6 +256,14 @@ static void test_grown(void)
 	check_file(WEB "/memory.max", "536870912\n");
 	CHECK_EQ(records.count, 0);
 	end();
+	/* An original memory.high below use would throttle it to a standstill: left as well. */
+	begin();
+	records.items[0].props.mem_high = records.items[0].limits.mem_high = 64 * MIB;
+	CHECK_EQ(restore_now(NULL, false), 0);
+	CHECK_EQ(results[0].outcome, RESTORE_LEFT);
+	check_file(WEB "/memory.high", "max\n");
+	CHECK_EQ(pid1.stored.mem_high, UINT64_MAX);
+	end();
 }
 
 /* Without systemd's help the file itself is forced. */
@@ -331,6 +365,30 @@ static void test_systemd_fails(void)
 	CHECK_EQ(restore_now(NULL, false), 0);
 	CHECK_EQ(results[0].outcome, RESTORE_FAILED);
 	CHECK_EQ(records.count, 1);
+	end();
+}
+
+/* systemd took the values and holds others all the same. */
+static void test_read_back(void)
+{
+	begin();
+	pid1.beaten = true;
+	CHECK_EQ(restore_now(NULL, false), 0);
+	CHECK_EQ(results[0].outcome, RESTORE_FAILED);
+	CHECK(strstr(results[0].detail, "systemd holds other values") != NULL);
+	CHECK_EQ(records.count, 1);
+	end();
+}
+
+/* The burst goes down before the quota does, so that systemd's own write is taken. */
+static void test_burst(void)
+{
+	begin();
+	fake_put(&fake, WEB "/cpu.max.burst", "30000\n");
+	CHECK_EQ(restore_now(NULL, false), 0);
+	CHECK_EQ(results[0].outcome, RESTORE_RESTORED);
+	CHECK_EQ(pid1.refused, 0);
+	check_file(WEB "/cpu.max.burst", "0\n");
 	end();
 }
 
@@ -501,6 +559,8 @@ int main(void)
 	test_gone();
 	test_restarted();
 	test_systemd_fails();
+	test_read_back();
+	test_burst();
 	test_file_fails();
 	test_order();
 	test_lift();
