@@ -5,6 +5,9 @@
 
 const struct state_kind baseline_state = {"baseline", 1, 16 * MIB};
 
+/* What cannot be measured again is kept twice. */
+static const struct state_kind baseline_copy = {"baseline-copy", 1, 16 * MIB};
+
 #define FIELD(name, type, member, max)                                                             \
 	{                                                                                          \
 		name, type, offsetof(struct baseline, member), max                                 \
@@ -182,18 +185,32 @@ int baseline_save(int dir, const struct baseline_set *s)
 	size_t len;
 	int r = baseline_encode(s, &text, &len);
 
-	return r < 0 ? r : state_file_save(dir, &baseline_state, text, len);
+	if (r == 0)
+		r = state_file_save(dir, &baseline_state, text, len);
+	if (r == 0)
+		r = state_file_save(dir, &baseline_copy, text, len);
+	return r;
 }
 
-int baseline_load(int dir, char *aside, struct baseline_set *ret)
+static int load_kind(int dir, const struct state_kind *k, char *aside, struct baseline_set *ret)
 {
 	OWN(state_file_free) struct state_file f = {0};
-	int r = state_file_load(dir, &baseline_state, aside, &f);
+	int r = state_file_load(dir, k, aside, &f);
 
 	if (r < 0)
 		return r;
 	r = baseline_decode(f.body, f.len, ret);
 	if (r == -EBADMSG)
-		state_file_set_aside(dir, &baseline_state, aside);
+		state_file_set_aside(dir, k, aside);
 	return r;
+}
+
+int baseline_load(int dir, char *aside, struct baseline_set *ret)
+{
+	char copy_aside[STATE_ASIDE_MAX];
+	int r = load_kind(dir, &baseline_state, aside, ret);
+
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	return load_kind(dir, &baseline_copy, copy_aside, ret) == 0 ? 0 : r;
 }

@@ -55,5 +55,6 @@ int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len);
 int baseline_decode(const char *text, size_t len, struct baseline_set *ret);
 
 int baseline_save(int dir, const struct baseline_set *s);
-/* Like state_file_load(); a body that cannot be decoded is set aside as well. */
+/* Like state_file_load(), and a body that cannot be decoded is set aside as well; then the copy is
+ * taken: 0 with a name in aside. */
 int baseline_load(int dir, char *aside, struct baseline_set *ret);

@@ -44,11 +44,19 @@ static void follow_clock_step(struct daemon *d, int64_t step)
 	event_clock_jumped(&(struct daemon_event){.span_usec = step});
 }
 
+static void host_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
+{
+	(void)ctx;
+	*ret_boot = clock_usec(CLOCK_BOOTTIME);
+	*ret_real = clock_usec(CLOCK_REALTIME);
+}
+
 void daemon_wake(struct daemon *d)
 {
-	usec_t boot = clock_usec(CLOCK_BOOTTIME), real = clock_usec(CLOCK_REALTIME);
+	usec_t boot, real;
 	int64_t step;
 
+	d->clock(d->clock_ctx, &boot, &real);
 	if (d->now == 0)
 		d->clock_offset_usec = (int64_t)(real - boot);
 	step = (int64_t)(real - boot) - d->clock_offset_usec;
@@ -158,9 +166,16 @@ static const struct unit_bus_ops bus_ops = {
 	.disconnected = on_bus_disconnected,
 };
 
-static int bus_start(struct daemon *d)
+static int bus_start(struct daemon *d, const struct unit_port *port)
 {
-	int r = unit_bus_new(d->event, NULL, &bus_ops, d, &d->bus);
+	int r;
+
+	if (port != NULL) {
+		d->port = *port;
+		d->bus_connected = true;
+		return 0;
+	}
+	r = unit_bus_new(d->event, NULL, &bus_ops, d, &d->bus);
 
 	if (r < 0) {
 		report_unsupported("systemd does not answer",
@@ -209,6 +224,20 @@ static int host_start(struct daemon *d, const struct daemon_options *o)
 		 d->host.enabled & CG_MEMORY ? "memory" : "");
 	d->node_milli = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
 	return 0;
+}
+
+/* "0::/system.slice/vscaled.service" of /proc/self/cgroup. */
+static void read_own_cgroup(struct daemon *d)
+{
+	char line[sizeof d->own_cgroup + 8];
+	FILE *f = fopen("/proc/self/cgroup", "re");
+
+	while (f != NULL && fgets(line, sizeof line, f) != NULL)
+		if (strncmp(line, "0::", 3) == 0)
+			snprintf(d->own_cgroup, sizeof d->own_cgroup, "%.*s",
+				 (int)strcspn(line + 3, "\n"), line + 3);
+	if (f != NULL)
+		fclose(f);
 }
 
 /* A folder of ours, made when it is missing. */
@@ -292,6 +321,14 @@ static int signals_start(struct daemon *d)
 	return r;
 }
 
+static void keep_paths(struct config *fresh, struct config *old)
+{
+	struct config_paths paths = old->paths;
+
+	old->paths = fresh->paths;
+	fresh->paths = paths;
+}
+
 void daemon_reload(struct daemon *d)
 {
 	struct config_errors errors = {0};
@@ -306,6 +343,8 @@ void daemon_reload(struct daemon *d)
 			 errors.count > 0 ? errors.text[0] : strerror(-r));
 		report_config_errors(d->config_path, &errors, true);
 	} else {
+		/* Folders and socket are open: theirs are read at the start only. */
+		keep_paths(&fresh, &d->config);
 		config_free(&d->config);
 		d->config = fresh;
 		snprintf(d->config_result, sizeof d->config_result, "ok");
@@ -344,7 +383,7 @@ static void log_start(struct daemon *d)
 	event_log_use(&d->log);
 }
 
-static int loop_start(struct daemon *d)
+static int loop_start(struct daemon *d, const struct daemon_options *o)
 {
 	int r;
 
@@ -356,7 +395,7 @@ static int loop_start(struct daemon *d)
 	r = guard_start(d);
 	if (r < 0)
 		return r;
-	r = bus_start(d);
+	r = bus_start(d, o->port);
 	if (r < 0)
 		return r;
 	r = serve_start(d);
@@ -375,8 +414,11 @@ int daemon_new(const struct daemon_options *o, struct daemon **ret)
 	if (d == NULL)
 		return -ENOMEM;
 	d->root = d->state_dir = d->lock = -1;
+	d->clock = o->clock != NULL ? o->clock : host_clock;
+	d->clock_ctx = o->clock_ctx;
 	daemon_wake(d);
 	d->started_at = d->now;
+	read_own_cgroup(d);
 	/* Not fatal: fewer units can be watched then, and opening one says so. */
 	setrlimit(RLIMIT_NOFILE, &files);
 	r = sd_event_new(&d->event);
@@ -395,7 +437,7 @@ int daemon_new(const struct daemon_options *o, struct daemon **ret)
 		r = persist_load(d);
 	if (r >= 0) {
 		lift(d);
-		r = loop_start(d);
+		r = loop_start(d, o);
 	}
 	if (r < 0) {
 		daemon_free(d);

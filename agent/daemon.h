@@ -62,6 +62,9 @@ struct unit_port {
 	int (*get)(void *ctx, const char *unit);
 };
 
+/* The time of a wake-up: boottime for control, realtime for records. */
+typedef void daemon_clock_fn(void *ctx, usec_t *ret_boot, usec_t *ret_real);
+
 struct daemon_counters {
 	uint64_t wakeups;
 	usec_t lag_max_usec;
@@ -70,6 +73,8 @@ struct daemon_counters {
 
 struct daemon {
 	sd_event *event;
+	daemon_clock_fn *clock;
+	void *clock_ctx;
 	struct event_log log;
 	const char *config_path;
 	struct config config;
@@ -93,6 +98,7 @@ struct daemon {
 	struct history_store histories; /* as of the last save */
 	struct change *steps;           /* the plan's storage */
 	size_t step_capacity;
+	char own_cgroup[256]; /* never managed, nor what it is in */
 	usec_t started_at;
 	usec_t now;      /* boottime of this wake-up */
 	usec_t now_real; /* realtime, steps of the wall clock taken out */
@@ -117,8 +123,12 @@ struct daemon {
 /* --- daemon.c */
 struct daemon_options {
 	const char *config_path;
-	const char *cgroup_root; /* NULL: discover */
-	bool trust_root;         /* tests: any folder will do */
+	const char *cgroup_root; /* NULL: as configured */
+	/* For tests: any folder will do as a tree, and in place of PID 1 and the clocks ... */
+	bool trust_root;
+	const struct unit_port *port;
+	daemon_clock_fn *clock;
+	void *clock_ctx;
 };
 /* Everything up to the running loop. -errno after having said why. */
 int daemon_new(const struct daemon_options *o, struct daemon **ret);

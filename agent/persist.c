@@ -16,11 +16,12 @@ int persist_load(struct daemon *d)
 	char aside[STATE_ASIDE_MAX] = "";
 	int r = baseline_load(d->state_dir, aside, &d->baselines);
 
-	if (r < 0 && r != -ENOENT)
+	if (aside[0] != '\0' || (r < 0 && r != -ENOENT))
 		event_state_damaged(&(struct daemon_event){
 			.file = baseline_state.name, .detail = aside, .error = r});
 	if (r == -ENOMEM)
 		return r;
+	aside[0] = '\0';
 	r = history_load(d->state_dir, aside, &d->histories);
 	if (r < 0 && r != -ENOENT)
 		event_state_damaged(&(struct daemon_event){

@@ -226,12 +226,21 @@ static void unit_start(struct managed *m, const struct policy_rule *rule,
 		unit_resume_size(m);
 }
 
+/* A limit of ours on ourselves could stop the one who would raise it. */
+static bool holds_us(const struct daemon *d, const char *cgroup)
+{
+	size_t len = strlen(cgroup);
+
+	return strncmp(d->own_cgroup, cgroup, len) == 0 &&
+	       (d->own_cgroup[len] == '/' || d->own_cgroup[len] == '\0');
+}
+
 static void unit_listed(struct daemon *d, const struct unit_info *info)
 {
 	const struct policy_rule *rule = config_rule_for(&d->config, info->name);
 	struct managed *m = units_find(d, info->name);
 
-	if (rule == NULL || info->cgroup[0] == '\0')
+	if (rule == NULL || info->cgroup[0] == '\0' || holds_us(d, info->cgroup))
 		return;
 	if (m == NULL)
 		m = unit_new(d, info->name);
