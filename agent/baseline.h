@@ -39,6 +39,8 @@ struct baseline_set {
 #define BASELINE_COUNT_MAX 10000
 
 extern const struct state_kind baseline_state;
+/* What cannot be measured again is kept twice. */
+extern const struct state_kind baseline_copy;
 
 void baseline_set_free(struct baseline_set *s);
 

@@ -128,13 +128,26 @@ static void test_file(void)
 	CHECK_EQ(baseline_save(dir, &s), 0);
 	CHECK_EQ(baseline_load(dir, aside, &back), 0);
 	CHECK_EQ(back.count, 1);
-	/* The container is whole, its content is not ours: set aside too. */
+	/* The container is whole, its content is not ours: set aside, and the copy serves. */
 	CHECK_EQ(state_file_save(dir, &baseline_state, "key=x\n", 6), 0);
 	baseline_set_free(&back);
-	CHECK_EQ(baseline_load(dir, aside, &back), -EBADMSG);
+	CHECK_EQ(baseline_load(dir, aside, &back), 0);
+	CHECK_EQ(back.count, 1);
 	CHECK_STR(aside, "baseline.damaged-1");
-	CHECK_EQ(baseline_load(dir, aside, &back), -ENOENT);
+	/* The first one lost altogether: the copy again. */
+	baseline_set_free(&back);
+	CHECK_EQ(baseline_load(dir, aside, &back), 0);
+	CHECK_EQ(back.count, 1);
+	/* Both damaged: said, and nothing guessed. */
+	CHECK_EQ(state_file_save(dir, &baseline_state, "key=x\n", 6), 0);
+	CHECK_EQ(state_file_save(dir, &baseline_copy, "key=x\n", 6), 0);
+	baseline_set_free(&back);
+	CHECK_EQ(baseline_load(dir, aside, &back), -EBADMSG);
+	CHECK_STR(aside, "baseline.damaged-2");
+	CHECK_EQ(back.count, 0);
 	CHECK_EQ(unlinkat(dir, "baseline.damaged-1", 0), 0);
+	CHECK_EQ(unlinkat(dir, "baseline.damaged-2", 0), 0);
+	CHECK_EQ(unlinkat(dir, "baseline-copy.damaged-1", 0), 0);
 	close(dir);
 	CHECK_EQ(rmdir(path), 0);
 }
