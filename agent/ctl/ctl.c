@@ -77,6 +77,8 @@ int ctl_fail(const struct ctl *c, int code, const char *hint, const char *format
 {
 	va_list arguments;
 
+	/* What was printed before belongs before it on a terminal too. */
+	fflush(c->out);
 	fputs("vscalectl: ", c->err);
 	va_start(arguments, format);
 	vfprintf(c->err, format, arguments);
