@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/bounds.h"
+#include "test/check.h"
+#include "test/policy/sim.h"
+
+/* name, rows in order, wish, result */
+struct row {
+	const char *name;
+	struct bounds bounds;
+	uint64_t wish;
+	uint64_t want;
+};
+
+#define B(...)                                                                                     \
+	{                                                                                          \
+		.quantum = 10, .value = { __VA_ARGS__ }                                            \
+	}
+
+static const struct row rows[] = {
+	{"no bounds", {.quantum = 10}, 130, 130},
+	{"a wish rounds up", {.quantum = 10}, 131, 140},
+	{"nothing wished", {.quantum = 10}, 0, 0},
+	{"minimum", B([BOUND_USER_MIN] = 200), 130, 200},
+	{"a minimum rounds up", B([BOUND_USER_MIN] = 201), 130, 210},
+	{"maximum", B([BOUND_USER_MAX] = 100), 130, 100},
+	{"a maximum rounds down", B([BOUND_USER_MAX] = 109), 130, 100},
+	{"rounding stays under the maximum", B([BOUND_USER_MAX] = 137), 131, 130},
+	{"a wish below an odd maximum", B([BOUND_USER_MAX] = 199), 150, 150},
+	{"the maximum beats the minimum", B([BOUND_USER_MIN] = 300, [BOUND_USER_MAX] = 200), 10,
+	 200},
+	{"LimitRange beats the user", B([BOUND_USER_MAX] = 200, [BOUND_RANGE_MIN] = 300), 250, 300},
+	{"its maximum beats its minimum", B([BOUND_RANGE_MIN] = 300, [BOUND_RANGE_MAX] = 250), 100,
+	 250},
+	{"never below the request", B([BOUND_USER_MAX] = 200, [BOUND_REQUEST] = 400), 100, 400},
+	{"QoS beats the request", B([BOUND_REQUEST] = 400, [BOUND_QOS] = 390), 500, 390},
+	{"the ceiling beats all before", B([BOUND_REQUEST] = 400, [BOUND_CEILING] = 300), 500, 300},
+	{"the ledger beats the ceiling", B([BOUND_CEILING] = 300, [BOUND_LEDGER] = 150), 500, 150},
+	{"as much as allowed", B([BOUND_CEILING] = 305), LIMIT_MAX, 300},
+	{"as much as there is", {.quantum = 10}, LIMIT_MAX, LIMIT_MAX},
+	{"pages", {.quantum = 4096, .value = {[BOUND_USER_MAX] = 10000}}, 9000, 8192},
+	{"a maximum below the quantum", B([BOUND_USER_MAX] = 9), 50, 0},
+	{"quantum one", {.quantum = 1, .value = {[BOUND_USER_MAX] = 7}}, 9, 7},
+};
+
+static void test_rows(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint64_t got = bounds_apply(&rows[i].bounds, rows[i].wish, NULL);
+
+		if (got != rows[i].want)
+			fprintf(stderr, "row: %s\n", rows[i].name);
+		CHECK_EQ(got, rows[i].want);
+	}
+}
+
+static void test_trace(void)
+{
+	struct bounds b = B([BOUND_USER_MIN] = 300, [BOUND_USER_MAX] = 255);
+	struct bound_trace t = {.count = 99};
+
+	CHECK_EQ(bounds_apply(&b, 41, &t), 250);
+	/* Contradicting bounds are told once each, not once a pass. */
+	CHECK_EQ(t.count, 2);
+	CHECK_EQ(t.step[0].bound, BOUND_USER_MIN);
+	CHECK_EQ(t.step[0].before, 41);
+	CHECK_EQ(t.step[0].after, 300);
+	CHECK_EQ(t.step[1].bound, BOUND_USER_MAX);
+	CHECK_EQ(t.step[1].after, 250);
+
+	b = (struct bounds){.quantum = 10};
+	CHECK_EQ(bounds_apply(&b, 41, &t), 50);
+	CHECK_EQ(t.count, 1);
+	CHECK_EQ(t.step[0].bound, BOUND_QUANTUM);
+	CHECK_EQ(bounds_apply(&b, 40, &t), 40);
+	CHECK_EQ(t.count, 0);
+}
+
+static void test_ceiling(void)
+{
+	struct bounds b = B([BOUND_USER_MAX] = 1005, [BOUND_CEILING] = 2000);
+
+	CHECK_EQ(bounds_ceiling(&b), 1000);
+	b.value[BOUND_LEDGER] = 777;
+	CHECK_EQ(bounds_ceiling(&b), 770);
+	b = (struct bounds){.quantum = 10, .value = {[BOUND_USER_MIN] = 50}};
+	CHECK(bounds_ceiling(&b) == LIMIT_MAX);
+}
+
+static void test_rounding(void)
+{
+	CHECK_EQ(round_up(1, 4096), 4096);
+	CHECK_EQ(round_up(4096, 4096), 4096);
+	CHECK_EQ(round_down(4097, 4096), 4096);
+	CHECK(round_up(LIMIT_MAX, 10) == LIMIT_MAX);
+	CHECK(round_down(LIMIT_MAX, 10) == LIMIT_MAX);
+	CHECK(round_up(LIMIT_MAX - 1, 10) < LIMIT_MAX);
+	CHECK(round_up(LIMIT_MAX - 1, 10) % 10 == 0);
+	CHECK(round_up(LIMIT_MAX - 1, LIMIT_MAX - 2) == LIMIT_MAX - 2);
+}
+
+static void test_arithmetic(void)
+{
+	CHECK_EQ(scale_permille(1000, 1150), 1150);
+	CHECK_EQ(scale_permille(999, 1), 0);
+	CHECK(scale_permille(LIMIT_MAX, 1) == LIMIT_MAX);
+	CHECK(scale_permille(LIMIT_MAX - 1, 4000) == LIMIT_MAX - 1);
+	CHECK(scale_permille(LIMIT_MAX - 1, UINT64_MAX) == LIMIT_MAX - 1);
+	CHECK(mul_div(UINT64_MAX, UINT64_MAX, 1) == LIMIT_MAX - 1);
+	CHECK_EQ(mul_div(7, 3, 2), 10);
+	CHECK_EQ(rest_permille(100), 900);
+	CHECK_EQ(rest_permille(1000), 0);
+	CHECK_EQ(rest_permille(UINT64_MAX), 0);
+	CHECK_EQ(add_sat(1, 2), 3);
+	CHECK(add_sat(LIMIT_MAX - 1, 1) == LIMIT_MAX - 1);
+	CHECK(add_sat(LIMIT_MAX - 5, LIMIT_MAX - 5) == LIMIT_MAX - 1);
+	CHECK(add_sat(1, LIMIT_MAX) == LIMIT_MAX);
+}
+
+static uint64_t edge(uint64_t *random)
+{
+	static const uint64_t edges[] = {
+		0, 1, 9, 10, 11, 4095, 4096, 4097, LIMIT_MAX, LIMIT_MAX - 1, LIMIT_MAX / 2};
+	uint64_t n = random_next(random);
+
+	return n % 4 == 0 ? edges[(n >> 8) % ARRAY_SIZE(edges)] : (n >> 8) % 100000;
+}
+
+/* Whatever the rows say: below the smallest ceiling that no later floor beats, a multiple of the
+ * quantum, and applying it again changes nothing. */
+static void test_any(void)
+{
+	uint64_t random = 7;
+
+	for (int i = 0; i < 200000; i++) {
+		struct bounds b = {.quantum = i % 3 == 0 ? 1 : i % 3 == 1 ? 10 : 4096};
+		uint64_t wish = edge(&random), got, last;
+
+		for (enum bound k = 0; k < BOUND_QUANTUM; k++)
+			b.value[k] = random_next(&random) % 2 ? edge(&random) : 0;
+		got = bounds_apply(&b, wish, NULL);
+		last = b.value[BOUND_LEDGER] != 0 ? b.value[BOUND_LEDGER] : b.value[BOUND_CEILING];
+		if (last != 0)
+			CHECK(got <= last);
+		CHECK(got == LIMIT_MAX || got % b.quantum == 0);
+		CHECK(bounds_apply(&b, got, NULL) == got);
+	}
+}
+
+int main(void)
+{
+	test_rows();
+	test_trace();
+	test_ceiling();
+	test_rounding();
+	test_arithmetic();
+	test_any();
+	return check_result();
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/drift.h"
+#include "test/check.h"
+
+#define US     1000 /* what we wrote */
+#define PROP   1500 /* what we asked systemd for: with headroom */
+#define OTHER  300
+#define STORED 700
+
+/* The classification, row by row. */
+static const struct {
+	const char *name;
+	struct drift_facts f;
+	enum drift_action want;
+	bool counted;
+} rows[] = {
+	{"ours",
+	 {.expected = US, .observed = US, .reloaded = true, .spec_changed = true},
+	 DRIFT_NONE,
+	 false},
+	{"a call of ours is in flight",
+	 {.expected = US, .observed = OTHER, .set_pending = true},
+	 DRIFT_ECHO,
+	 false},
+	{"even with a spec change",
+	 {.expected = US, .observed = OTHER, .set_pending = true, .spec_changed = true},
+	 DRIFT_ECHO,
+	 false},
+	{"our property",
+	 {.expected = US, .observed = PROP, .property = PROP, .has_property = true},
+	 DRIFT_ECHO,
+	 false},
+	{"a property we never sent",
+	 {.expected = US, .observed = OTHER, .property = OTHER},
+	 DRIFT_COUNTED,
+	 true},
+	{"the pod's spec",
+	 {.expected = US, .observed = OTHER, .spec_changed = true},
+	 DRIFT_ADOPT,
+	 true},
+	{"set-property by a user",
+	 {.expected = US,
+	  .observed = STORED,
+	  .stored = STORED,
+	  .property = PROP,
+	  .has_stored = true,
+	  .has_property = true},
+	 DRIFT_ADOPT,
+	 true},
+	{"the same file value during a reload",
+	 {.expected = US,
+	  .observed = STORED,
+	  .stored = STORED,
+	  .property = PROP,
+	  .has_stored = true,
+	  .has_property = true,
+	  .reloaded = true},
+	 DRIFT_REASSERT,
+	 false},
+	{"systemd's stored value, nothing of ours there",
+	 {.expected = US, .observed = STORED, .stored = STORED, .has_stored = true},
+	 DRIFT_REASSERT,
+	 false},
+	{"any value while a reload is going on",
+	 {.expected = US, .observed = OTHER, .reloaded = true},
+	 DRIFT_REASSERT,
+	 false},
+	{"another property was set, the file says something else",
+	 {.expected = US,
+	  .observed = OTHER,
+	  .stored = STORED,
+	  .property = PROP,
+	  .has_stored = true,
+	  .has_property = true},
+	 DRIFT_COUNTED,
+	 true},
+	{"unknown", {.expected = US, .observed = OTHER}, DRIFT_COUNTED, true},
+	{"unknown, to max", {.expected = US, .observed = LIMIT_MAX}, DRIFT_COUNTED, true},
+};
+
+static void test_rows(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct drift_memory m = {0};
+		enum drift_action got =
+			drift_classify(&tuning_default.common, &m, &rows[i].f, USEC_PER_HOUR);
+
+		if (got != rows[i].want)
+			fprintf(stderr, "row: %s\n", rows[i].name);
+		CHECK_EQ(got, rows[i].want);
+		CHECK_EQ(drift_count(&tuning_default.common, &m, USEC_PER_HOUR), rows[i].counted);
+	}
+}
+
+static const struct drift_facts foreign = {.expected = US, .observed = OTHER};
+static const struct drift_facts reload = {.expected = US, .observed = OTHER, .reloaded = true};
+
+static void test_gives_way(void)
+{
+	const struct tuning_common *t = &tuning_default.common;
+	struct drift_memory m = {0};
+	usec_t now = USEC_PER_HOUR;
+
+	for (int i = 0; i < 3; i++, now += USEC_PER_MIN)
+		CHECK_EQ(drift_classify(t, &m, &foreign, now), DRIFT_COUNTED);
+	CHECK_EQ(drift_classify(t, &m, &foreign, now), DRIFT_GIVE_WAY);
+	CHECK_EQ(drift_count(t, &m, now), 4);
+}
+
+static void test_window(void)
+{
+	const struct tuning_common *t = &tuning_default.common;
+	struct drift_memory m = {0};
+	usec_t now = USEC_PER_HOUR;
+
+	/* One every 3 min 20 s: never more than 3 in 10 min. */
+	for (int i = 0; i < 50; i++, now += 200 * USEC_PER_SEC)
+		CHECK_EQ(drift_classify(t, &m, &foreign, now), DRIFT_COUNTED);
+	/* One a little sooner is the fourth. */
+	now -= 2 * USEC_PER_SEC;
+	CHECK_EQ(drift_classify(t, &m, &foreign, now), DRIFT_GIVE_WAY);
+	now += t->foreign_window_usec;
+	CHECK_EQ(drift_count(t, &m, now), 0);
+	CHECK_EQ(drift_classify(t, &m, &foreign, now), DRIFT_COUNTED);
+}
+
+static void test_reloads(void)
+{
+	struct drift_memory m = {0};
+	usec_t now = USEC_PER_HOUR;
+
+	for (int i = 0; i < 100; i++, now += USEC_PER_SEC)
+		CHECK_EQ(drift_classify(&tuning_default.common, &m, &reload, now), DRIFT_REASSERT);
+	CHECK_EQ(drift_count(&tuning_default.common, &m, now), 0);
+	CHECK_EQ(drift_classify(&tuning_default.common, &m, &foreign, now), DRIFT_COUNTED);
+}
+
+/* A maximum beyond what is remembered still ends. */
+static void test_large_maximum(void)
+{
+	struct tuning_common t = tuning_default.common;
+	struct drift_memory m = {0};
+	int counted = 0;
+
+	t.foreign_max = 1000;
+	while (counted < 100 &&
+	       drift_classify(&t, &m, &foreign, USEC_PER_HOUR + (usec_t)counted) == DRIFT_COUNTED)
+		counted++;
+	CHECK_EQ(counted, DRIFT_TIMES - 1);
+}
+
+static void test_names(void)
+{
+	for (enum drift_action a = 0; a < DRIFT_COUNT; a++)
+		CHECK(drift_name(a) != NULL && drift_name(a)[0] != '?');
+	CHECK_STR(drift_name(DRIFT_COUNT), "?");
+}
+
+int main(void)
+{
+	test_rows();
+	test_gives_way();
+	test_window();
+	test_reloads();
+	test_large_maximum();
+	test_names();
+	return check_result();
+}
