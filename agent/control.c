@@ -253,20 +253,22 @@ static bool admit(void *ctx, int fd, const struct ucred *peer)
 {
 	const struct control_api *c = ctx;
 
-	return !c->ops->admit || c->ops->admit(c->ctx, fd, peer);
+	return c->ops->admit ? c->ops->admit(c->ctx, fd, peer)
+			     : http_peer_in_group(fd, peer, c->group);
 }
 
-int control_server_new(sd_event *event, const struct control_api *c, const char *socket_path,
-		       gid_t group, struct http_server **ret)
+int control_server_new(sd_event *event, struct control_api *c, const char *socket_path, gid_t group,
+		       struct http_server **ret)
 {
 	const struct http_config config = {
 		.socket_path = socket_path,
 		.group = group,
 		.routes = control_routes,
 		.route_count = ARRAY_SIZE(control_routes),
-		.ctx = (void *)c,
+		.ctx = c,
 		.admit = admit,
 	};
 
+	c->group = group;
 	return http_server_new(event, &config, ret);
 }

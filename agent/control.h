@@ -31,18 +31,20 @@ struct control_ops {
 	/* False: *ret_why says why, in words. */
 	bool (*live)(void *ctx, const char **ret_why);
 	bool (*ready)(void *ctx, const char **ret_why);
-	bool (*admit)(void *ctx, int fd, const struct ucred *peer); /* NULL: the socket's mode */
+	/* NULL: root, the daemon's own user, and the socket's group. */
+	bool (*admit)(void *ctx, int fd, const struct ucred *peer);
 };
 
 /* ctx of the routes' handlers. */
 struct control_api {
 	const struct control_ops *ops;
 	void *ctx;
+	gid_t group; /* set by control_server_new() */
 };
 
 #define CONTROL_ROUTE_COUNT 9
 extern const struct http_route control_routes[CONTROL_ROUTE_COUNT];
 
 /* The server of these routes; c and socket_path must outlive it. */
-int control_server_new(sd_event *event, const struct control_api *c, const char *socket_path,
-		       gid_t group, struct http_server **ret);
+int control_server_new(sd_event *event, struct control_api *c, const char *socket_path, gid_t group,
+		       struct http_server **ret);

@@ -406,6 +406,28 @@ static void test_path_decode(void)
 	CHECK_EQ(http_path_decode("%0a", sizeof(out), out), -EBADMSG);
 }
 
+/* Who is let in when the daemon has no opinion of its own. */
+static void test_peers(void)
+{
+	struct ucred stranger = {.pid = 1, .uid = 54321, .gid = 54321};
+	gid_t groups[64];
+	int pair[2], count = getgroups(ARRAY_SIZE(groups), groups);
+
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	CHECK(!http_peer_in_group(pair[0], &stranger, 54322));
+	CHECK(!http_peer_in_group(pair[0], &stranger, (gid_t)-1));
+	CHECK(http_peer_in_group(pair[0], &stranger, 54321));
+	/* The other end is this process: its further groups count. */
+	if (count > 0)
+		CHECK(http_peer_in_group(pair[0], &stranger, groups[count - 1]));
+	stranger.uid = 0;
+	CHECK(http_peer_in_group(pair[0], &stranger, 54322));
+	stranger.uid = geteuid();
+	CHECK(http_peer_in_group(pair[0], &stranger, 54322));
+	close(pair[0]);
+	close(pair[1]);
+}
+
 int main(void)
 {
 	if (!mkdtemp(dir))
@@ -415,6 +437,7 @@ int main(void)
 	fake_control_init(&fake);
 	CHECK_EQ(serve(), 0);
 	test_path_decode();
+	test_peers();
 	test_answers();
 	test_operations();
 	test_bad_bodies();

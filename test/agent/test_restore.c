@@ -5,6 +5,7 @@
 #include "agent/restore.h"
 #include "test/check.h"
 #include "test/fake.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -544,10 +545,23 @@ static void test_command(const char *dir)
 	close(state);
 }
 
+/* The lock and whatever a set of records is kept in. */
+static void remove_folder(const char *path)
+{
+	DIR *folder = opendir(path);
+	const struct dirent *entry;
+
+	while (folder && (entry = readdir(folder)))
+		if (entry->d_type == DT_REG)
+			unlinkat(dirfd(folder), entry->d_name, 0);
+	if (folder)
+		closedir(folder);
+	CHECK_EQ(rmdir(path), 0);
+}
+
 int main(void)
 {
 	char dir[] = "/tmp/vscaled-restore-XXXXXX";
-	char path[128];
 
 	if (!mkdtemp(dir))
 		return EXIT_FAILURE;
@@ -566,10 +580,6 @@ int main(void)
 	test_lift();
 	test_lock(dir);
 	test_command(dir);
-	for (size_t i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "%s/%s", dir, i ? "lock" : "baseline");
-		unlink(path);
-	}
-	CHECK_EQ(rmdir(dir), 0);
+	remove_folder(dir);
 	return check_result();
 }
