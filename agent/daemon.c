@@ -80,17 +80,9 @@ struct control_context daemon_context(struct daemon *d, struct plan *plan)
 	};
 }
 
-static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
+void daemon_tick(struct daemon *d)
 {
-	struct daemon *d = userdata;
-	usec_t interval = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec);
-	usec_t lag;
-
 	daemon_wake(d);
-	lag = d->now > due ? d->now - due : 0;
-	d->counters.lag_max_usec = MAX(d->counters.lag_max_usec, lag);
-	if (lag > LAG_WARN_USEC)
-		event_slow_loop(&(struct daemon_event){.span_usec = (int64_t)lag});
 	if (d->now >= d->next_review) {
 		persist_baselines(d);
 		d->list_due = true;
@@ -100,6 +92,19 @@ static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
 	tick(d);
 	if (d->now >= d->next_save)
 		persist_save(d);
+}
+
+static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
+{
+	struct daemon *d = userdata;
+	usec_t interval = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec);
+	usec_t lag;
+
+	daemon_tick(d);
+	lag = d->now > due ? d->now - due : 0;
+	d->counters.lag_max_usec = MAX(d->counters.lag_max_usec, lag);
+	if (lag > LAG_WARN_USEC)
+		event_slow_loop(&(struct daemon_event){.span_usec = (int64_t)lag});
 	/* Missed ticks are not made up for. */
 	sd_event_source_set_time(s, MAX(due + interval, d->now + interval / 2));
 	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);

@@ -141,6 +141,8 @@ void daemon_wake(struct daemon *d);
 usec_t daemon_clock(void);
 struct control_context daemon_context(struct daemon *d, struct plan *plan);
 void daemon_reload(struct daemon *d);
+/* What the timer does. */
+void daemon_tick(struct daemon *d);
 
 /* --- units.c */
 void units_request_list(struct daemon *d);

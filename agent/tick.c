@@ -33,8 +33,12 @@ static void keep_ours(struct managed *m, struct limits *seen)
 {
 	const struct limits *k = &m->control.kernel;
 
+	m->control.frozen = 0;
 	if (unit_moved(m, RESOURCE_CPU, seen)) {
 		m->drift_check = true;
+		/* A raise now would fight the writer without having looked at him. Memory goes on:
+		 * not to raise it may kill. */
+		m->control.frozen = m->touched ? RESOURCES_CPU : 0;
 		seen->cpu_quota_usec = k->cpu_quota_usec;
 		seen->cpu_period_usec = k->cpu_period_usec;
 	}

@@ -89,7 +89,7 @@ enum hold control_blocked(const struct control *c, enum resource r)
 		return HOLD_NO_LIMIT;
 	if (c->rule.mode == MODE_OFF)
 		return HOLD_MODE_OFF;
-	if (c->paused || c->gave_way)
+	if (c->paused || c->gave_way || (c->frozen & (1u << r)))
 		return HOLD_PAUSED;
 	return HOLD_NONE;
 }

@@ -77,6 +77,7 @@ struct control {
 	uint32_t depth;
 	bool paused;
 	bool gave_way;
+	uint32_t frozen; /* RESOURCES_*: somebody else wrote it, and nobody has judged that yet */
 	bool initial_done;
 	struct control_resource resource[RESOURCE_COUNT];
 	struct cpu_control cpu;

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The whole daemon in virtual time, on a fake tree, with a scripted PID 1. */
+#include "test/agent/daemon_rig.h"
+#include "test/check.h"
+#include <fcntl.h>
+#include <unistd.h>
+
+static const char short_clocks[] =
+	"clocks: {reviewInterval: 1s, stateInterval: 1m}\n"
+	"history: {confidenceAfter: 20s}\n"
+	"cpu: {recentWindow: 5s, shrinkInterval: 3s}\n"
+	"memory: {shrinkHistory: 5s, shrinkQuiet: 5s, shrinkInterval: 4s, highWatch: 1s, "
+	"verdictWindow: 3s}\n"
+	"common: {startQuiet: 3s}\n";
+
+static char *config_with(const char *units)
+{
+	static char text[2048];
+
+	snprintf(text, sizeof text, "%sunits:\n%s", short_clocks, units);
+	return text;
+}
+
+static void step_burn_800(struct rig *r)
+{
+	rig_burn(r, &r->unit[0], 800);
+}
+
+static void step_idle(struct rig *r)
+{
+	rig_burn(r, &r->unit[0], 50);
+}
+
+static void test_starved_unit_gets_what_it_wants(void)
+{
+	struct rig r;
+	struct rig_unit *u;
+
+	rig_open(&r, "units:\n  - match: a.service\n");
+	u = rig_add(&r, "a.service", 200, 64 * MIB);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_run(&r, 10, step_burn_800);
+	CHECK(rig_cpu_milli(&r, u) >= 800);
+	CHECK(rig_cpu_milli(&r, u) <= 1600);
+	CHECK_EQ(rig_bytes(&r, u, "memory.max"), 64 * MIB);
+	CHECK(r.events[EVENT_LIMIT_RAISED] >= 2);
+	/* systemd stores the same, so that a reload changes nothing. */
+	CHECK_EQ(u->props.cpu_quota_per_sec_usec, rig_cpu_milli(&r, u) * USEC_PER_MSEC);
+	rig_close(&r);
+}
+
+static void test_oversized_unit_sinks_and_restores(void)
+{
+	struct rig r;
+	struct rig_unit *u;
+
+	rig_open(&r, config_with("  - match: a.service\n"));
+	u = rig_add(&r, "a.service", 1500, 400 * MIB);
+	u->anon_bytes = 50 * MIB;
+	CHECK_EQ(rig_start(&r), 0);
+	rig_run(&r, 200, step_idle);
+	CHECK(rig_cpu_milli(&r, u) < 300);
+	CHECK(rig_bytes(&r, u, "memory.max") < 200 * MIB);
+	CHECK(rig_bytes(&r, u, "memory.max") >= 55 * MIB);
+	/* What systemd stores is never below use plus room to grow while it lags. */
+	CHECK(u->props.mem_max >= rig_bytes(&r, u, "memory.max"));
+	CHECK(u->props.mem_max >= u->anon_bytes);
+	CHECK(r.events[EVENT_LIMIT_LOWERED] > 5);
+	CHECK_EQ(r.events[EVENT_LIMIT_UNDONE], 0);
+	rig_close(&r);
+}
+
+static void test_off_writes_nothing(void)
+{
+	struct rig r;
+	struct rig_unit *u, *other;
+
+	rig_open(&r, config_with("  - {match: a.service, mode: Off}\n"));
+	u = rig_add(&r, "a.service", 200, 64 * MIB);
+	other = rig_add(&r, "b.service", 200, 64 * MIB);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_run(&r, 100, step_burn_800);
+	CHECK_EQ(rig_cpu_milli(&r, u), 200);
+	CHECK_EQ(rig_bytes(&r, u, "memory.max"), 64 * MIB);
+	CHECK_EQ(r.set_calls, 0);
+	CHECK(r.daemon->units[0]->control.recommendation.resource[RESOURCE_CPU].target > 0);
+	/* Not named: not even opened. */
+	CHECK_EQ(r.daemon->unit_count, 1);
+	CHECK_EQ(rig_cpu_milli(&r, other), 200);
+	rig_close(&r);
+}
+
+static void test_reload_of_pid1_changes_nothing(void)
+{
+	struct rig r;
+	struct rig_unit *u;
+	uint64_t cpu, memory = 0;
+
+	rig_open(&r, config_with("  - match: a.service\n"));
+	u = rig_add(&r, "a.service", 1500, 400 * MIB);
+	u->anon_bytes = 50 * MIB;
+	CHECK_EQ(rig_start(&r), 0);
+	rig_run(&r, 60, step_idle);
+	cpu = rig_cpu_milli(&r, u);
+	for (int i = 0; i < 20; i++) {
+		guard_reloading(r.daemon, true);
+		rig_realise(&r, u);
+		guard_reloading(r.daemon, false);
+		rig_run(&r, 1, step_idle);
+		CHECK_EQ(rig_cpu_milli(&r, u), cpu);
+		memory = r.daemon->units[0]->control.resource[RESOURCE_MEMORY].limit;
+		CHECK_EQ(rig_bytes(&r, u, "memory.max"), memory);
+	}
+	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
+	CHECK_EQ(r.daemon->units[0]->state, UNIT_MANAGED);
+	rig_close(&r);
+}
+
+static void write_file(struct rig *r, const char *file, const char *text)
+{
+	char path[192];
+
+	snprintf(path, sizeof path, "%s/%s", r->unit[0].cgroup, file);
+	fake_put(&r->tree, path, text);
+}
+
+static void test_insisting_writer_wins(void)
+{
+	struct rig r;
+	struct rig_unit *u;
+
+	rig_open(&r, "units:\n  - match: a.service\n");
+	u = rig_add(&r, "a.service", 200, 64 * MIB);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_run(&r, 10, step_burn_800);
+	for (int i = 0; i < 4; i++) {
+		write_file(&r, "cpu.max", "30000 100000\n");
+		rig_run(&r, 6, step_burn_800);
+		CHECK_EQ(rig_cpu_milli(&r, u) > 300, i < 3);
+	}
+	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 3);
+	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 1);
+	CHECK_EQ(r.daemon->units[0]->state, UNIT_GAVE_WAY);
+	rig_run(&r, 30, step_burn_800);
+	CHECK_EQ(rig_cpu_milli(&r, u), 300);
+	rig_close(&r);
+}
+
+static void test_owner_is_adopted(void)
+{
+	struct rig r;
+	struct rig_unit *u;
+
+	rig_open(&r, "units:\n  - match: a.service\n");
+	u = rig_add(&r, "a.service", 200, 64 * MIB);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_run(&r, 10, step_burn_800);
+	/* systemctl set-property a.service CPUQuota=150% */
+	u->props.cpu_quota_per_sec_usec = 1500 * USEC_PER_MSEC;
+	rig_realise(&r, u);
+	rig_run(&r, 5, step_burn_800);
+	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 1);
+	CHECK_EQ(rig_cpu_milli(&r, u), 1500);
+	CHECK_EQ(r.daemon->units[0]->control.resource[RESOURCE_CPU].original, 1500);
+	CHECK_EQ(r.daemon->baselines.items[0].limits.cpu_quota_usec, 150000);
+	rig_close(&r);
+}
+
+static void test_restart_of_the_daemon_keeps_all(void)
+{
+	struct rig r;
+	struct rig_unit *u;
+	uint64_t cpu, samples;
+
+	rig_open(&r, "units:\n  - match: a.service\n");
+	u = rig_add(&r, "a.service", 200, 64 * MIB);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_run(&r, 60, step_burn_800);
+	cpu = rig_cpu_milli(&r, u);
+	samples = r.daemon->units[0]->control.history.samples;
+	rig_stop(&r);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_run(&r, 5, step_burn_800);
+	CHECK_EQ(rig_cpu_milli(&r, u), cpu);
+	CHECK(r.daemon->units[0]->control.history.samples >= samples);
+	CHECK_EQ(r.daemon->units[0]->control.resource[RESOURCE_CPU].original, 200);
+	rig_close(&r);
+}
+
+static void test_unit_that_vanishes(void)
+{
+	struct rig r;
+	struct rig_unit *u;
+
+	rig_open(&r, "units:\n  - match: a.service\n");
+	u = rig_add(&r, "a.service", 200, 64 * MIB);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_run(&r, 10, step_burn_800);
+	u->running = false;
+	fake_remove(&r.tree, u->cgroup);
+	rig_run(&r, 15, NULL);
+	CHECK_EQ(r.daemon->units[0]->state, UNIT_WAITING);
+	CHECK_EQ(r.events[EVENT_UNIT_GONE], 1);
+	rig_close(&r);
+}
+
+static void test_bad_config_on_reload(void)
+{
+	struct rig r;
+
+	rig_open(&r, "units:\n  - match: a.service\n");
+	rig_add(&r, "a.service", 200, 64 * MIB);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_run(&r, 2, step_idle);
+	rig_write_config(&r, "units:\n  - match: a.service\n    max-cpu: lots\n");
+	daemon_reload(r.daemon);
+	CHECK_EQ(r.events[EVENT_CONFIG_INVALID], 1);
+	CHECK(strstr(r.last_message, "vscaled.yaml:") != NULL);
+	CHECK_EQ(r.daemon->config.unit_count, 1);
+	rig_run(&r, 2, step_idle);
+	rig_write_config(&r, "units:\n  - match: a.service\n    max-cpu: 1\n");
+	daemon_reload(r.daemon);
+	CHECK_EQ(r.daemon->units[0]->control.rule.cpu_milli.max, 1000);
+	rig_close(&r);
+}
+
+static void test_clock_that_jumps(void)
+{
+	struct rig r;
+	usec_t observed;
+
+	rig_open(&r, "units:\n  - match: a.service\n");
+	rig_add(&r, "a.service", 200, 64 * MIB);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_run(&r, 60, step_burn_800);
+	observed = r.daemon->units[0]->control.history.observed_usec;
+	r.real += USEC_PER_DAY;
+	rig_run(&r, 10, step_burn_800);
+	r.real -= 2 * USEC_PER_DAY;
+	rig_run(&r, 10, step_burn_800);
+	CHECK_EQ(r.events[EVENT_CLOCK_JUMPED], 2);
+	CHECK(r.daemon->units[0]->control.history.observed_usec > observed);
+	control_review(&r.daemon->units[0]->control,
+		       &(struct control_context){.tuning = &r.daemon->config.tuning,
+						 .node_milli = 4000,
+						 .now = r.daemon->now,
+						 .now_real = r.daemon->now_real,
+						 .plan = &(struct plan){0}});
+	CHECK(r.daemon->units[0]->control.recommendation.resource[RESOURCE_CPU].peak >= 800);
+	rig_close(&r);
+}
+
+static void test_silent_pid1_does_not_stop_the_files(void)
+{
+	struct rig r;
+	struct rig_unit *u;
+
+	rig_open(&r, "units:\n  - match: a.service\n");
+	u = rig_add(&r, "a.service", 200, 64 * MIB);
+	CHECK_EQ(rig_start(&r), 0);
+	r.silent = true;
+	rig_run(&r, 10, step_burn_800);
+	CHECK(rig_cpu_milli(&r, u) >= 800);
+	CHECK_EQ(u->props.cpu_quota_per_sec_usec, 200 * USEC_PER_MSEC);
+	rig_close(&r);
+}
+
+static void test_unsaved_originals_forbid_writing(void)
+{
+	struct rig r;
+	struct rig_unit *u;
+
+	if (geteuid() != 0)
+		return; /* covered as root, where the folder is made immutable to us below */
+	rig_open(&r, "units:\n  - match: a.service\n");
+	u = rig_add(&r, "a.service", 200, 64 * MIB);
+	CHECK_EQ(rig_start(&r), 0);
+	close(r.daemon->state_dir);
+	r.daemon->state_dir = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rig_run(&r, 15, step_burn_800);
+	CHECK_EQ(rig_cpu_milli(&r, u), 200);
+	CHECK_EQ(r.events[EVENT_BASELINE_UNSAVED], 1);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	test_starved_unit_gets_what_it_wants();
+	test_oversized_unit_sinks_and_restores();
+	test_off_writes_nothing();
+	test_reload_of_pid1_changes_nothing();
+	test_insisting_writer_wins();
+	test_owner_is_adopted();
+	test_restart_of_the_daemon_keeps_all();
+	test_unit_that_vanishes();
+	test_bad_config_on_reload();
+	test_clock_that_jumps();
+	test_silent_pid1_does_not_stop_the_files();
+	test_unsaved_originals_forbid_writing();
+	return check_result();
+}
