@@ -215,12 +215,12 @@ event_wait()
 # a transient one its settings stand apart from what is set later.
 unit_file()
 {
-	local unit=$1 p properties=$2
+	local unit=$1 p settings=$2
 
 	shift 2
 	{
 		echo '[Service]'
-		for p in $properties; do
+		for p in $settings; do
 			echo "$p"
 		done
 		echo "ExecStart=$*"
