@@ -84,21 +84,31 @@ void control_observe_cpu(struct control *c, const struct usage *u, const struct 
 		raise_by_reflex(c, x, wish);
 }
 
-/* What history, the recent past, a failed shrink and the original ask for, before the bounds. */
+/* What history, a failed shrink and the original ask for, before the bounds. */
 static uint64_t candidate(const struct control *c, const struct control_context *x)
 {
 	const struct tuning *t = x->tuning;
 	const struct range_of *r = &c->recommendation.resource[RESOURCE_CPU];
 	uint32_t confidence = MIN(c->recommendation.confidence_permille, 1000u);
 	uint64_t floor = floor_value(&c->cpu.floor, t->cpu.floor_half_life_usec, x->now_real);
+
+	if (t->history.algorithm == ALGORITHM_VPA)
+		return MAX(r->target, floor);
+	return MAX(MAX(r->peak, floor),
+		   scale_permille(c->resource[RESOURCE_CPU].original, 1000 - confidence));
+}
+
+/* The last minutes keep a limit from sinking. They never raise it: what they forget again would
+ * make it swing, and what is really short of CPU is throttled. */
+static uint64_t least(const struct control *c, const struct control_context *x)
+{
+	const struct tuning *t = x->tuning;
 	uint64_t recent =
 		scale_permille(recent_max_get(&c->cpu.recent), 1000 + t->history.margin_permille);
 
 	if (t->history.algorithm == ALGORITHM_VPA)
-		return MAX(r->target, floor);
-	return MAX(
-		MAX(r->peak, recent),
-		MAX(floor, scale_permille(c->resource[RESOURCE_CPU].original, 1000 - confidence)));
+		recent = 0;
+	return MAX(c->resource[RESOURCE_CPU].bounded, recent);
 }
 
 static void shrink(struct control *c, const struct control_context *x)
@@ -106,7 +116,7 @@ static void shrink(struct control *c, const struct control_context *x)
 	struct control_resource *res = &c->resource[RESOURCE_CPU];
 	struct cpu_shrink_input in = {
 		.limit_milli = res->limit,
-		.candidate_milli = res->bounded,
+		.candidate_milli = least(c, x),
 		.started_at = c->started_at,
 		.now = x->now,
 	};
