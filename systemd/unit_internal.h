@@ -58,7 +58,8 @@ struct unit_bus {
 	} while (0)
 
 /* Keeps the bus in memory for a scope in which a callback may free it. */
-#define HOLD(b) OWN(unit_bus_unref) struct unit_bus *held_ = unit_bus_ref(b)
+#define HOLD(b)                                                                                    \
+	__attribute__((__unused__)) OWN(unit_bus_unref) struct unit_bus *held_ = unit_bus_ref(b)
 
 struct unit_bus *unit_bus_ref(struct unit_bus *b);
 void unit_bus_unref(struct unit_bus **at);

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The unit bus against a scripted PID 1: signals, lost connections, freed in every callback. */
+#include "world.h"
+#include <errno.h>
+#include <unistd.h>
+
+static void test_signals(void)
+{
+	struct world w;
+	unsigned n;
+
+	open_world(&w);
+	peer_add(&w.peer, "web.service", "active");
+	unit_bus_list(w.heard.bus, web, 2);
+	CHECK(wait_for(&w, &w.heard.listed, 1));
+
+	/* a burst is one change */
+	peer_emit_unit(&w.peer, "UnitNew", "web-2.service");
+	peer_emit_job_removed(&w.peer, "web-2.service");
+	peer_emit_state(&w.peer, "web-2.service", "active");
+	CHECK(wait_for(&w, &w.heard.changed, 1));
+	run_for(&w, 60 * MS);
+	CHECK_EQ(w.heard.changed, 1);
+
+	/* what is not ours, or says nothing new, is none */
+	peer_emit_unit(&w.peer, "UnitNew", "db.service");
+	peer_emit_unit(&w.peer, "UnitNew", "web.socket");
+	peer_emit_job_removed(&w.peer, "db.service");
+	peer_emit_state(&w.peer, "db.service", "failed");
+	peer_emit_state(&w.peer, "web.service", "active");
+	peer_emit_state(&w.peer, "web-9.service", "inactive");
+	run_for(&w, 60 * MS);
+	CHECK_EQ(w.heard.changed, 1);
+
+	peer_emit_state(&w.peer, "web.service", "failed");
+	CHECK(wait_for(&w, &w.heard.changed, 2));
+	peer_emit_unit(&w.peer, "UnitRemoved", "web.service");
+	CHECK(wait_for(&w, &w.heard.changed, 3));
+	peer_emit_job_removed(&w.peer, "x.slice");
+	CHECK(wait_for(&w, &w.heard.changed, 4));
+
+	peer_emit_reloading(&w.peer, true);
+	CHECK(wait_for(&w, &w.heard.reload_begin, 1));
+	run_for(&w, 60 * MS);
+	n = w.heard.changed;
+	peer_emit_reloading(&w.peer, false);
+	CHECK(wait_for(&w, &w.heard.changed, n + 1));
+	CHECK_EQ(w.heard.reload_end, 1);
+	close_world(&w);
+}
+
+static void test_reconnect(void)
+{
+	struct world w;
+
+	open_world(&w);
+	peer_add(&w.peer, "web.service", "active");
+	peer_add(&w.peer, "web-2.service", "active");
+	CHECK(wait_for(&w, &w.heard.connected, 1));
+	/* everything open when the connection goes: told once each */
+	w.peer.set_silent = w.peer.get_silent = w.peer.list_silent = true;
+	set_mem(&w, "web.service", MIB, false);
+	run_for(&w, 30 * MS);
+	set_mem(&w, "web.service", 2 * MIB, false);
+	set_mem(&w, "web-2.service", MIB, false);
+	unit_get(w.heard.bus, "web.service");
+	unit_bus_list(w.heard.bus, web, 2);
+	run_for(&w, 30 * MS);
+	peer_emit_reloading(&w.peer, true);
+	CHECK(wait_for(&w, &w.heard.reload_begin, 1));
+	peer_leave(&w.peer);
+	peer_hang_up(&w.peer);
+	CHECK(wait_for(&w, &w.heard.disconnected, 1));
+	CHECK_EQ(w.heard.gots, 1);
+	CHECK_EQ(w.heard.got_error, -ENOTCONN);
+	CHECK(w.heard.sets == 2 || w.heard.sets == 3);
+	CHECK_EQ(w.heard.set_errors, w.heard.sets);
+	CHECK_EQ(w.heard.set_error, -ENOTCONN);
+	CHECK_EQ(w.heard.listed, 1);
+	CHECK_EQ(w.heard.list_error, -ENOTCONN);
+	CHECK_EQ(set_mem(&w, "web.service", MIB, true), -ENOTCONN);
+	CHECK_EQ(unit_get(w.heard.bus, "web.service"), -ENOTCONN);
+	CHECK_EQ(unit_bus_list(w.heard.bus, web, 2), -ENOTCONN);
+	CHECK(!unit_set_pending(w.heard.bus, "web.service"));
+
+	/* it tries on, and says so once */
+	run_for(&w, 120 * MS);
+	CHECK_EQ(w.heard.disconnected, 1);
+	CHECK_EQ(w.heard.connected, 1);
+	w.peer.set_silent = w.peer.get_silent = w.peer.list_silent = false;
+	CHECK(peer_return(&w.peer) >= 0);
+	CHECK(wait_for(&w, &w.heard.connected, 2));
+	CHECK(wait_for(&w, &w.heard.changed, 1));
+	CHECK_EQ(w.heard.reload_end, 1);
+	CHECK_EQ(w.peer.subscribe_count, 2);
+	CHECK_EQ(set_mem(&w, "web.service", 9 * MIB, false), 0);
+	CHECK(wait_for(&w, &w.heard.sets, w.heard.sets + 1));
+	CHECK_EQ(w.heard.set_error, 0);
+	CHECK_EQ(w.heard.stored.mem_max, 9 * MIB);
+	/* what waited when the connection went was not sent later */
+	CHECK_EQ(w.peer.sets[w.peer.set_count - 1].props.mem_max, 9 * MIB);
+	close_world(&w);
+}
+
+static void test_refused_subscription(void)
+{
+	struct world w;
+	unsigned tries;
+
+	open_world(&w);
+	CHECK(wait_for(&w, &w.heard.connected, 1));
+	w.peer.subscribe_error = SD_BUS_ERROR_ACCESS_DENIED;
+	peer_hang_up(&w.peer);
+	CHECK(wait_for(&w, &w.heard.disconnected, 1));
+	tries = w.peer.subscribe_count;
+	CHECK(wait_for(&w, &w.peer.subscribe_count, tries + 3));
+	CHECK_EQ(w.heard.disconnected, 1);
+	w.peer.subscribe_error = "org.freedesktop.systemd1.AlreadySubscribed";
+	CHECK(wait_for(&w, &w.heard.connected, 2));
+	close_world(&w);
+}
+
+static void test_unreachable(void)
+{
+	struct unit_bus_options o = {.at = {.private_socket = "/nonexistent/private",
+					    .system_socket = "/nonexistent/bus"}};
+	struct unit_bus *b = NULL;
+	sd_event *event = NULL;
+
+	CHECK(sd_event_new(&event) >= 0);
+	CHECK_EQ(unit_bus_new(event, &o, &world_ops, NULL, &b), -ENOENT);
+	CHECK(b == NULL);
+	unit_bus_free(NULL);
+	sd_event_unref(event);
+}
+
+/* Every callback may free the bus, with calls of every kind still open. */
+static void test_free_inside(void)
+{
+	static const char *const where[] = {"connected", "listed", "changed",     "reloading",
+					    "set_done",  "got",    "disconnected"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(where); i++) {
+		struct world w;
+		usec_t end = now_usec() + 5 * USEC_PER_SEC;
+
+		open_world(&w);
+		w.heard.free_in = where[i];
+		for (int u = 0; u < 12; u++) {
+			char name[32];
+
+			snprintf(name, sizeof name, "web-%d.service", u);
+			peer_add(&w.peer, name, "active");
+			set_mem(&w, name, MIB, false);
+			set_mem(&w, name, 2 * MIB, true);
+			unit_get(w.heard.bus, name);
+		}
+		unit_bus_list(w.heard.bus, web, 2);
+		for (int turn = 0; w.heard.bus && now_usec() < end; turn++) {
+			sd_event_run(w.event, 10 * MS);
+			if (turn % 20 == 19) {
+				peer_emit_unit(&w.peer, "UnitNew", "web.service");
+				peer_emit_reloading(&w.peer, true);
+			}
+			if (strcmp(where[i], "disconnected") == 0 && turn == 30)
+				peer_hang_up(&w.peer);
+		}
+		if (w.heard.bus)
+			fprintf(stderr, "never called: %s\n", where[i]);
+		CHECK(w.heard.bus == NULL);
+		run_for(&w, 20 * MS);
+		close_world(&w);
+	}
+}
+
+/* The connection goes while callbacks of each kind are due, and one of them frees the bus. */
+static void test_free_while_losing(void)
+{
+	static const char *const where[] = {"set_done", "got", "listed", "disconnected"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(where); i++) {
+		struct world w;
+
+		open_world(&w);
+		peer_add(&w.peer, "web.service", "active");
+		peer_add(&w.peer, "web-2.service", "active");
+		CHECK(wait_for(&w, &w.heard.connected, 1));
+		w.peer.set_silent = w.peer.get_silent = true;
+		set_mem(&w, "web.service", MIB, false);
+		set_mem(&w, "web-2.service", MIB, false);
+		unit_get(w.heard.bus, "web.service");
+		unit_get(w.heard.bus, "web-2.service");
+		unit_bus_list(w.heard.bus, web, 2);
+		run_for(&w, 50 * MS);
+		w.heard.free_in = where[i];
+		peer_hang_up(&w.peer);
+		run_for(&w, 50 * MS);
+		CHECK(w.heard.bus == NULL);
+		close_world(&w);
+	}
+}
+
+int main(void)
+{
+	test_signals();
+	test_reconnect();
+	test_refused_subscription();
+	test_unreachable();
+	test_free_inside();
+	test_free_while_losing();
+	return check_result();
+}
