@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What others write: limit files, reloads of PID 1, and what systemd says it stores. */
 #include "agent/daemon.h"
+#include "agent/footprint.h"
 #include "cgroup/writer.h"
 #include "policy/bounds.h"
 #include <errno.h>
@@ -100,6 +101,18 @@ static struct drift_facts facts_memory(const struct managed *m, const struct lim
 	};
 }
 
+/*
+ * One look at a unit whose files were written: seen is what was found, held what stands now. They
+ * differ where a lower memory.max was made safe before anybody was asked.
+ */
+struct look {
+	struct managed *unit;
+	struct limits seen;
+	struct limits held;
+	bool has_stored; /* systemd has said what it stores */
+	struct control_context x;
+};
+
 /* Lower than a moment ago, and nobody knows yet by whom: first make it safe. */
 static void make_safe(struct managed *m, const struct limits *seen)
 {
@@ -111,100 +124,166 @@ static void make_safe(struct managed *m, const struct limits *seen)
 		.to = k->mem_max,
 	};
 
-	if (m->control.resource[RESOURCE_MEMORY].managed && seen->mem_max < k->mem_max)
-		cg_write(m->cg, &raise);
+	if (!m->control.resource[RESOURCE_MEMORY].managed || seen->mem_max >= k->mem_max)
+		return;
+	if (cg_write(m->cg, &raise) == APPLY_DONE) {
+		m->made_safe = true;
+		m->unsafe_max = seen->mem_max;
+	}
 }
 
-static void give_way(struct managed *m, enum resource r, const struct drift_facts *f)
+/* The limit is the other's; what was made safe goes down to it as far as the use allows. */
+static void yield_to(struct look *l, enum resource r)
 {
+	struct managed *m = l->unit;
+
+	if (r == RESOURCE_MEMORY && l->held.mem_max != l->seen.mem_max)
+		control_reassert(&m->control, &l->held, r, &l->x);
+	/* Or the next reload brings back what we had systemd store. */
+	m->property_due = true;
+	m->property_urgent |= r == RESOURCE_MEMORY;
+}
+
+static void take_limit(struct managed *m, enum resource r, const struct limits *seen)
+{
+	struct control *c = &m->control;
+
+	if (r == RESOURCE_CPU) {
+		c->kernel.cpu_quota_usec = seen->cpu_quota_usec;
+		c->kernel.cpu_period_usec = seen->cpu_period_usec;
+		c->resource[r].limit = cpu_milli_of(seen->cpu_quota_usec, seen->cpu_period_usec);
+	} else {
+		c->kernel.mem_max = seen->mem_max;
+		c->kernel.mem_high = seen->mem_high;
+		c->resource[r].limit = seen->mem_max;
+	}
+}
+
+static void give_way(struct look *l, enum resource r, const struct drift_facts *f)
+{
+	struct managed *m = l->unit;
+
+	report_drift(m, r, f, DRIFT_GIVE_WAY, NULL);
 	m->state = UNIT_GAVE_WAY;
 	m->state_reason = "another writer insists";
 	m->control.gave_way = true;
-	m->control.resource[r].limit =
-		r == RESOURCE_CPU ? m->control.resource[r].limit : f->observed;
-	report_drift(m, r, f, DRIFT_GIVE_WAY, NULL);
+	take_limit(m, r, &l->seen);
+	yield_to(l, r);
 }
 
-static void adopt(struct managed *m, enum resource r, const struct limits *seen,
-		  const struct drift_facts *f, const struct control_context *x)
+/* His further values are none of our business, but systemd must not take them back for us. */
+static void follow_insister(struct managed *m, const struct limits *seen)
 {
-	struct daemon *d = m->daemon;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (unit_moved(m, r, seen))
+			take_limit(m, r, seen);
+	m->property_due = true;
+}
 
-	control_adopt(&m->control, seen, r, x);
-	m->sent_mask &= r == RESOURCE_CPU ? ~(uint32_t)UNIT_PROP_CPU_QUOTA
-					  : ~(uint32_t)(UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH);
-	persist_adopted(d, m, r);
+static void adopt(struct look *l, enum resource r, const struct drift_facts *f)
+{
+	struct managed *m = l->unit;
+	uint32_t bits =
+		r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
+
 	report_drift(m, r, f, DRIFT_ADOPT, NULL);
+	control_adopt(&m->control, &l->seen, r, &l->x);
+	unit_props_merge(&m->sent, &m->stored, bits);
+	m->sent_mask |= bits;
+	persist_adopted(m->daemon, m, r);
+	yield_to(l, r);
 }
 
 /* Before our first write what the owner sets is the original: nothing of ours is at stake. */
-static void follow_owner(struct managed *m, const struct limits *seen,
-			 const struct control_context *x)
+static void follow_owner(struct look *l)
 {
+	struct managed *m = l->unit;
+
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		if (!unit_moved(m, r, seen))
+		if (!unit_moved(m, r, &l->seen))
 			continue;
-		control_adopt(&m->control, seen, r, x);
+		control_adopt(&m->control, &l->seen, r, &l->x);
 		persist_adopted(m->daemon, m, r);
 	}
 }
 
 /* An echo, or a value to be replaced: ours again. */
-static void reassert(struct managed *m, enum resource r, const struct limits *seen,
-		     const struct drift_facts *f, const struct control_context *x)
+static void reassert(struct look *l, enum resource r, const struct drift_facts *f,
+		     enum drift_action action)
 {
-	bool own_echo = f->set_pending || m->daemon->now - m->set_done_at < OWN_ECHO_USEC;
-	const char *by = f->reloaded                                 ? "daemon-reload"
+	struct managed *m = l->unit;
+	struct daemon *d = m->daemon;
+	bool own_echo = action != DRIFT_COUNTED &&
+			(f->set_pending || d->now - m->set_done_at < OWN_ECHO_USEC);
+	const char *by = reloaded(d)                                 ? "daemon-reload"
 			 : f->has_stored && f->observed == f->stored ? "systemd"
 								     : "another writer";
 
-	control_reassert(&m->control, seen, r, x);
 	if (!own_echo)
 		report_drift(m, r, f, DRIFT_REASSERT, by);
+	control_reassert(&m->control, &l->held, r, &l->x);
 }
 
-static void judge(struct managed *m, enum resource r, const struct limits *seen, bool has_stored,
-		  const struct control_context *x)
+static void judge(struct look *l, enum resource r)
 {
+	struct managed *m = l->unit;
 	struct daemon *d = m->daemon;
-	struct drift_facts f = r == RESOURCE_CPU ? facts_cpu(m, seen) : facts_memory(m, seen);
+	struct drift_facts f =
+		r == RESOURCE_CPU ? facts_cpu(m, &l->seen) : facts_memory(m, &l->seen);
+	enum drift_action action;
 
-	f.has_stored = has_stored;
+	f.has_stored = l->has_stored;
 	f.set_pending = d->port.pending(d->port.ctx, m->name);
 	/* With PID 1 silent nobody can be named: not counted against anybody. */
-	f.reloaded = reloaded(d) || !has_stored;
-	switch (drift_classify(&d->config.tuning.common, &m->drift[r], &f, d->now)) {
+	f.reloaded = reloaded(d) || !l->has_stored;
+	action = drift_classify(&d->config.tuning.common, &m->drift[r], &f, d->now);
+	switch (action) {
 	case DRIFT_NONE:
 	case DRIFT_COUNT:
 		return;
 	case DRIFT_ADOPT:
-		adopt(m, r, seen, &f, x);
+		adopt(l, r, &f);
 		return;
 	case DRIFT_GIVE_WAY:
-		give_way(m, r, &f);
+		give_way(l, r, &f);
 		return;
 	case DRIFT_ECHO:
 		/* systemd carries headroom for growth: while it is needed, it stays in the file. */
 		if (r == RESOURCE_MEMORY && f.observed > f.expected &&
 		    m->control.mem.slope_bps > 0) {
-			m->control.kernel.mem_max = seen->mem_max;
+			m->control.kernel.mem_max = l->held.mem_max;
 			return;
 		}
-		reassert(m, r, seen, &f, x);
+		reassert(l, r, &f, action);
 		return;
 	case DRIFT_REASSERT:
 	case DRIFT_COUNTED:
-		reassert(m, r, seen, &f, x);
+		reassert(l, r, &f, action);
 		return;
 	}
 }
 
 enum answer { NOT_ASKED, STORED_KNOWN, STORED_UNKNOWN };
 
-static void guard_unit(struct managed *m, enum answer answer, struct plan *plan)
+/* True when systemd's answer is to be waited for. */
+static bool ask(struct managed *m, const struct limits *seen)
 {
 	struct daemon *d = m->daemon;
-	struct control_context x = daemon_context(d, plan);
+
+	if (m->touched)
+		make_safe(m, seen);
+	m->drift_asked = m->drift_asked || d->port.get(d->port.ctx, m->name) == 0;
+	return m->drift_asked;
+}
+
+static bool moved_at_all(const struct managed *m, const struct limits *seen)
+{
+	return unit_moved(m, RESOURCE_CPU, seen) || unit_moved(m, RESOURCE_MEMORY, seen);
+}
+
+static void guard_unit(struct managed *m, enum answer answer, struct plan *plan)
+{
+	struct look l = {.unit = m, .has_stored = answer == STORED_KNOWN};
 	struct usage u = {0};
 	int r = cg_read(m->cg, GUARD_USAGE, &u);
 
@@ -212,24 +291,24 @@ static void guard_unit(struct managed *m, enum answer answer, struct plan *plan)
 		unit_lost(m);
 	if (r < 0)
 		return;
-	if (!unit_moved(m, RESOURCE_CPU, &u.limits) && !unit_moved(m, RESOURCE_MEMORY, &u.limits))
+	l.x = daemon_context(m->daemon, plan);
+	l.held = l.seen = u.limits;
+	if (m->made_safe && l.held.mem_max == m->control.kernel.mem_max)
+		l.seen.mem_max = m->unsafe_max;
+	if (!moved_at_all(m, &l.seen))
 		return;
-	if (m->state != UNIT_MANAGED)
+	if (m->state == UNIT_GAVE_WAY)
+		follow_insister(m, &l.seen);
+	if (m->state != UNIT_MANAGED || (answer == NOT_ASKED && ask(m, &u.limits)))
 		return;
+	m->made_safe = false;
 	if (!m->touched) {
-		follow_owner(m, &u.limits, &x);
+		follow_owner(&l);
 		return;
-	}
-	if (answer == NOT_ASKED) {
-		make_safe(m, &u.limits);
-		m->drift_asked = m->drift_asked || d->port.get(d->port.ctx, m->name) == 0;
-		if (m->drift_asked)
-			return;
-		answer = STORED_UNKNOWN;
 	}
 	for (enum resource k = 0; k < RESOURCE_COUNT; k++)
-		if (unit_moved(m, k, &u.limits))
-			judge(m, k, &u.limits, answer == STORED_KNOWN, &x);
+		if (unit_moved(m, k, &l.seen))
+			judge(&l, k);
 }
 
 void guard_check(struct daemon *d)
@@ -260,8 +339,10 @@ void guard_listed(void *ctx, int error, const struct unit_info *units, size_t co
 		return;
 	}
 	units_listed(d, units, count);
-	if (!d->ready_told)
+	if (!d->ready_told) {
 		event_ready(&(struct daemon_event){.count = d->unit_count});
+		footprint_trim();
+	}
 	d->ready_told = true;
 }
 
@@ -325,8 +406,41 @@ void guard_reloading(void *ctx, bool active)
 	if (active)
 		return;
 	d->reload_ended = d->now;
-	for (size_t i = 0; i < d->unit_count; i++)
+	for (size_t i = 0; i < d->unit_count; i++) {
 		d->units[i]->drift_check = true;
+		d->units[i]->stored_check = true;
+	}
 	guard_check(d);
 	d->list_due = true;
+}
+
+/* Of what a reload took from systemd the files know nothing (257) until some later event. */
+void guard_stored(struct managed *m, const struct unit_props *stored)
+{
+	struct daemon *d = m->daemon;
+	uint32_t bits = m->sent_mask & (UNIT_PROP_CPU_QUOTA | UNIT_PROP_MEM_MAX);
+	bool ours = m->touched && (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY);
+
+	/* Asked before our last call was answered: old news. */
+	if (d->port.pending(d->port.ctx, m->name) || m->drift_asked ||
+	    m->set_done_at >= d->list_asked_at)
+		return;
+	m->stored = *stored;
+	if (!m->stored_check)
+		return;
+	m->stored_check = false;
+	if (!ours || unit_props_equal(stored, &m->sent, bits))
+		return;
+	m->property_due = true;
+	m->property_urgent = true;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		struct limits held = m->control.kernel;
+		struct drift_facts f =
+			r == RESOURCE_CPU ? facts_cpu(m, &held) : facts_memory(m, &held);
+		uint32_t bit = r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX;
+
+		f.observed = f.stored;
+		if (!unit_props_equal(stored, &m->sent, bits & bit))
+			report_drift(m, r, &f, DRIFT_REASSERT, "daemon-reload");
+	}
 }

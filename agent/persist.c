@@ -3,6 +3,7 @@
 #include "agent/daemon.h"
 #include "systemd/unit_sync.h"
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,13 +86,30 @@ void persist_keep_history(struct daemon *d, const struct managed *m)
 
 static void save_result(struct daemon *d, const char *name, int r)
 {
+	bool news = r != d->state_error;
+
+	d->state_error = r;
 	if (r == 0) {
 		snprintf(d->state_result, sizeof d->state_result, "ok");
 		d->state_saved_real = d->now_real;
 		return;
 	}
 	snprintf(d->state_result, sizeof d->state_result, "%s: %s", name, strerror(-r));
-	event_state_unsaved(&(struct daemon_event){.file = name, .error = r});
+	if (news)
+		event_state_unsaved(&(struct daemon_event){.file = name, .error = r});
+}
+
+/* What is live is in the table of units: a second copy in the store is only memory. */
+static void forget_live(struct daemon *d)
+{
+	char key[RECORD_NAME_MAX];
+
+	for (size_t i = 0; i < d->unit_count; i++) {
+		if (d->units[i]->cg == NULL)
+			continue;
+		key_of(d->units[i], key);
+		history_store_remove(&d->histories, key);
+	}
 }
 
 void persist_save(struct daemon *d)
@@ -101,7 +119,10 @@ void persist_save(struct daemon *d)
 		if (d->units[i]->cg != NULL)
 			persist_keep_history(d, d->units[i]);
 	save_result(d, history_state.name, history_save(d->state_dir, &d->histories, d->now_real));
+	forget_live(d);
 	persist_baselines(d);
+	/* The text of all records is the largest thing we ever hold. */
+	malloc_trim(0);
 }
 
 /* --- original values --- */
@@ -143,6 +164,7 @@ static void mark_saved(struct daemon *d)
 	for (size_t i = 0; i < d->unit_count; i++) {
 		key_of(d->units[i], key);
 		d->units[i]->originals_saved = baseline_find(&d->baselines, key) != NULL;
+		d->units[i]->unsaved_told = false;
 	}
 }
 
@@ -154,14 +176,11 @@ void persist_baselines(struct daemon *d)
 		return;
 	r = baseline_save(d->state_dir, &d->baselines);
 	if (r < 0) {
-		if (!d->baseline_failed)
-			report_unsaved_baseline(d, r);
-		d->baseline_failed = true;
+		report_unsaved_baseline(d, r);
 		snprintf(d->state_result, sizeof d->state_result, "%s: %s", baseline_state.name,
 			 strerror(-r));
 		return;
 	}
-	d->baseline_failed = false;
 	d->baselines_dirty = false;
 	mark_saved(d);
 }

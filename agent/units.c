@@ -23,6 +23,7 @@ static void unit_close(struct managed *m)
 	cg_watch_forget(m->daemon->watch, m->control.target + 1);
 	cg_close(m->cg);
 	m->cg = NULL;
+	m->made_safe = false;
 }
 
 static void unit_free(struct managed *m)
@@ -48,6 +49,7 @@ void unit_lost(struct managed *m)
 {
 	if (m->cg == NULL)
 		return;
+	persist_keep_history(m->daemon, m);
 	unit_close(m);
 	report_gone(m);
 	if (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY)
@@ -159,6 +161,7 @@ static void unit_begin(struct managed *m, const struct policy_rule *rule, const 
 
 	snprintf(key, sizeof key, "unit:%s", m->name);
 	b = baseline_find(&d->baselines, key);
+	m->originals_saved = b != NULL;
 	m->touched = b != NULL && !same_limits(&b->limits, now);
 	control_init(&m->control, &d->config.tuning, rule, b != NULL ? &b->limits : now);
 	m->control.target = target;
@@ -250,7 +253,7 @@ static void unit_listed(struct daemon *d, const struct unit_info *info)
 	if (m->cg != NULL && cg_same(m->cg, d->root, info->cgroup) != 1)
 		unit_lost(m);
 	if (m->cg != NULL) {
-		m->stored = info->props;
+		guard_stored(m, &info->props);
 		return;
 	}
 	unit_start(m, rule, info);
@@ -274,6 +277,7 @@ void units_request_list(struct daemon *d)
 	size_t count = 0, n = 0;
 
 	d->list_due = false;
+	d->list_asked_at = d->now;
 	for (size_t i = 0; i < d->config.unit_count; i++)
 		count += d->config.units[i].glob_count;
 	if (count == 0) {
