@@ -282,7 +282,15 @@ static void lift(struct daemon *d)
 {
 	struct restore r = {.root = d->root};
 
+	/* Every record says "lowered", on disk too: a trial may do it at any time, and whoever
+	 * finds the record after a crash may lift it. */
+	for (size_t i = 0; i < d->baselines.count; i++) {
+		d->baselines_dirty |= d->baselines.items[i].high != BASELINE_HIGH_LOWERED;
+		d->baselines.items[i].high = BASELINE_HIGH_LOWERED;
+	}
 	restore_lift(&r, &d->baselines);
+	for (size_t i = 0; i < d->baselines.count; i++)
+		d->baselines.items[i].high = BASELINE_HIGH_LOWERED;
 }
 
 static int on_stop(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata)

@@ -46,7 +46,11 @@ struct managed {
 	bool property_failed; /* told already */
 	bool drift_check;     /* a limit file was written */
 	bool drift_asked;     /* systemd was asked what it stores */
-	usec_t set_done_at;   /* our last property call was answered */
+	bool stored_check;    /* PID 1 reloaded: does it still store what we told it? */
+	bool made_safe; /* unsafe_max was found in memory.max and raised before anybody was asked */
+	uint64_t unsafe_max;
+	bool unsaved_told;  /* that its originals are not on disk */
+	usec_t set_done_at; /* our last property call was answered */
 	struct drift_memory drift[RESOURCE_COUNT];
 	bool ceiling_told[RESOURCE_COUNT];
 	uint64_t oom_told;
@@ -106,13 +110,14 @@ struct daemon {
 	usec_t next_tick;
 	usec_t next_review;
 	usec_t next_save;
+	usec_t list_asked_at;
 	usec_t reload_ended; /* of PID 1 */
 	bool reloading;
 	bool paused;
 	bool list_due;
 	bool baselines_dirty;
-	bool baseline_failed; /* told already */
 	char state_result[128];
+	int state_error; /* told already */
 	usec_t state_saved_real;
 	struct daemon_counters counters;
 	sd_event_source *tick_source;
@@ -174,6 +179,8 @@ void guard_set_done(void *ctx, const char *unit, int error, const struct unit_pr
 		    usec_t lag);
 void guard_got(void *ctx, const char *unit, int error, const struct unit_props *stored);
 void guard_reloading(void *ctx, bool active);
+/* What systemd stores, by the newest list. */
+void guard_stored(struct managed *m, const struct unit_props *stored);
 /* Does the kernel hold something else than we believe? Managed resources only. */
 bool unit_moved(const struct managed *m, enum resource r, const struct limits *seen);
 /* Looks at every unit whose limit files were written since the last call. */

@@ -159,12 +159,15 @@ void report_unsaved_baseline(struct daemon *d, int error)
 	for (size_t i = 0; i < d->unit_count; i++) {
 		struct managed *m = d->units[i];
 
-		if (m->cg != NULL && !m->originals_saved)
-			event_baseline_unsaved(&(struct unit_event){
-				.who = who_is(m),
-				.file = d->config.paths.state_dir,
-				.error = error,
-			});
+		if (m->cg == NULL || m->originals_saved || m->unsaved_told ||
+		    m->control.rule.mode == MODE_OFF)
+			continue;
+		m->unsaved_told = true;
+		event_baseline_unsaved(&(struct unit_event){
+			.who = who_is(m),
+			.file = d->config.paths.state_dir,
+			.error = error,
+		});
 	}
 }
 

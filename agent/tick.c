@@ -154,8 +154,13 @@ static bool headroom_short(const struct managed *m)
 	const struct control *c = &m->control;
 	uint64_t wanted, use = mem_unreclaimable(&c->last.stat);
 
-	if (!m->touched || !c->resource[RESOURCE_MEMORY].managed || m->stored.mem_max == UINT64_MAX)
+	if (!m->touched || c->paused || !c->resource[RESOURCE_MEMORY].managed ||
+	    m->stored.mem_max == UINT64_MAX)
 		return false;
+	/* Less than the file holds: a reload would take it back. */
+	if (round_down(m->stored.mem_max, MEM_PAGE_BYTES) < c->kernel.mem_max &&
+	    !m->daemon->port.pending(m->daemon->port.ctx, m->name))
+		return true;
 	wanted = control_mem_property(c, &m->daemon->config.tuning);
 	return wanted > m->stored.mem_max &&
 	       add_sat(use, scale_permille(wanted - MIN(use, wanted), HEADROOM_LEFT_PERMILLE)) >
