@@ -179,11 +179,14 @@ uint64_t mem_growth_wish(const struct tuning_memory *t, const struct mem_control
 
 uint64_t mem_headroom(const struct tuning_memory *t, const struct mem_control *m, uint64_t limit)
 {
+	uint64_t use = m->point[0].unreclaimable;
 	uint64_t ahead = mul_div(m->slope_bps, t->property_ahead_usec, USEC_PER_SEC);
+	uint64_t room =
+		MAX(scale_permille(use, t->property_room_permille), t->property_room_min_bytes);
 
 	if (limit == LIMIT_MAX)
 		return limit;
-	return MAX(limit, add_sat(m->point[0].unreclaimable, ahead));
+	return MAX(limit, add_sat(use, MAX(ahead, room)));
 }
 
 void mem_back_off(const struct tuning_memory *t, struct mem_control *m, usec_t now)

@@ -62,12 +62,15 @@ struct tuning_cpu {
 };
 
 struct tuning_memory {
-	usec_t time_to_limit_usec;  /* act when the limit would be reached sooner */
-	usec_t slope_ahead_usec;    /* a raise covers this much growth */
-	uint32_t raise_permille;    /* and is at least this factor */
-	uint32_t ceiling_permille;  /* without max-memory: times the original */
-	usec_t property_ahead_usec; /* growth covered in a value handed to a slow writer */
-	uint32_t gap_permille;      /* memory.high below memory.max by max(this, gap_min_bytes) */
+	usec_t time_to_limit_usec;       /* act when the limit would be reached sooner */
+	usec_t slope_ahead_usec;         /* a raise covers this much growth */
+	uint32_t raise_permille;         /* and is at least this factor */
+	uint32_t ceiling_permille;       /* without max-memory: times the original */
+	usec_t property_ahead_usec;      /* growth covered in a value handed to a slow writer */
+	uint32_t property_room_permille; /* and this above use at least, or property_room_min_bytes
+					  */
+	uint64_t property_room_min_bytes;
+	uint32_t gap_permille; /* memory.high below memory.max by max(this, gap_min_bytes) */
 	uint64_t gap_min_bytes;
 	uint32_t oom_permille; /* record at an OOM kill: max(use x this, use + oom_min_bytes) */
 	uint64_t oom_min_bytes;
