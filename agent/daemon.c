@@ -83,6 +83,7 @@ struct control_context daemon_context(struct daemon *d, struct plan *plan)
 void daemon_tick(struct daemon *d)
 {
 	daemon_wake(d);
+	d->last_tick = d->now;
 	if (d->now >= d->next_review) {
 		persist_baselines(d);
 		d->list_due = true;
@@ -430,7 +431,7 @@ int daemon_new(const struct daemon_options *o, struct daemon **ret)
 	d->clock = o->clock != NULL ? o->clock : host_clock;
 	d->clock_ctx = o->clock_ctx;
 	daemon_wake(d);
-	d->started_at = d->now;
+	d->started_at = d->last_tick = d->now;
 	read_own_cgroup(d);
 	/* Not fatal: fewer units can be watched then, and opening one says so. */
 	setrlimit(RLIMIT_NOFILE, &files);
