@@ -40,7 +40,7 @@ static void test_list_edges(void)
 {
 	static const char *const none[] = {"nothing-*.service"};
 	struct world w;
-	unsigned lists;
+	unsigned lists, gets;
 
 	open_world(&w);
 	for (int i = 0; i < 40; i++) { /* more than the window of reads */
@@ -77,8 +77,11 @@ static void test_list_edges(void)
 	CHECK_EQ(w.heard.list_error, -ETIMEDOUT);
 	w.peer.list_silent = false;
 	w.peer.get_silent = true;
+	gets = w.peer.get_count;
 	unit_bus_list(w.heard.bus, web, 2);
 	CHECK(wait_for(&w, &w.heard.listed, 6));
+	/* a bus daemon would have refused the 129th open call */
+	CHECK(w.peer.get_count - gets <= 100);
 	CHECK_EQ(w.heard.list_error, -ETIMEDOUT);
 	close_world(&w);
 }
@@ -97,6 +100,7 @@ static void test_set_masks(void)
 	CHECK(unit_props_equal(&w.heard.stored, &p, UNIT_PROP_ALL));
 	CHECK(w.heard.lag > 0);
 	CHECK_EQ(w.peer.set_count, 1);
+	CHECK_EQ(w.peer.get_count, 4); /* the limits, and nothing else, are read back */
 	CHECK_EQ(w.peer.sets[0].rows, 15);
 	CHECK(w.peer.sets[0].runtime);
 	CHECK(unit_props_equal(&w.peer.sets[0].props, &p, UNIT_PROP_ALL));

@@ -22,6 +22,15 @@ static void test_signals(void)
 	run_for(&w, 60 * MS);
 	CHECK_EQ(w.heard.changed, 1);
 
+	/* signals without a pause do not put it off for ever */
+	for (int i = 0; i < 40; i++) {
+		peer_emit_unit(&w.peer, "UnitNew", "web-2.service");
+		run_for(&w, 5 * MS);
+	}
+	CHECK(w.heard.changed >= 3);
+	run_for(&w, 60 * MS);
+	w.heard.changed = 1;
+
 	/* what is not ours, or says nothing new, is none */
 	peer_emit_unit(&w.peer, "UnitNew", "db.service");
 	peer_emit_unit(&w.peer, "UnitNew", "web.socket");
@@ -97,6 +106,10 @@ static void test_reconnect(void)
 	CHECK(wait_for(&w, &w.heard.sets, w.heard.sets + 1));
 	CHECK_EQ(w.heard.set_error, 0);
 	CHECK_EQ(w.heard.stored.mem_max, 9 * MIB);
+	/* the end of the reload is told once */
+	peer_hang_up(&w.peer);
+	CHECK(wait_for(&w, &w.heard.connected, 3));
+	CHECK_EQ(w.heard.reload_end, 1);
 	/* what waited when the connection went was not sent later */
 	CHECK_EQ(w.peer.sets[w.peer.set_count - 1].props.mem_max, 9 * MIB);
 	close_world(&w);

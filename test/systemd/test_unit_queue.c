@@ -103,6 +103,15 @@ static void test_interval_and_urgency(void)
 	CHECK(unit_queue_take(q, 3 * MS, &c));
 	CHECK_EQ(c.props.mem_max, 3);
 	unit_queue_done(q, "a.service", 4 * MS);
+	/* a plain wish does not take the urgency back */
+	put_urgent(q, "u.service", 1, 4 * MS);
+	CHECK(unit_queue_take(q, 4 * MS, &c));
+	unit_queue_done(q, "u.service", 4 * MS);
+	put_urgent(q, "u.service", 2, 5 * MS);
+	put(q, "u.service", 3, 5 * MS);
+	CHECK(unit_queue_take(q, 5 * MS, &c));
+	CHECK_EQ(c.props.mem_max, 3);
+	unit_queue_done(q, "u.service", 5 * MS);
 	/* and the next plain one keeps its distance from that one */
 	put(q, "a.service", 4, 5 * MS);
 	CHECK_EQ(unit_queue_next(q), 3 * MS + USEC_PER_SEC);
@@ -140,6 +149,14 @@ static void test_window_and_order(void)
 	unit_queue_done(q, "a.service", 13);
 	CHECK(unit_queue_take(q, 13, &c));
 	CHECK_STR(c.unit, "c.service");
+	/* a newer wish keeps its place in the line */
+	put(q, "f.service", 1, 14);
+	put(q, "g.service", 1, 15);
+	put(q, "f.service", 2, 16);
+	unit_queue_done(q, "b.service", 17);
+	CHECK(unit_queue_take(q, 17, &c));
+	CHECK_STR(c.unit, "f.service");
+	CHECK_EQ(c.props.mem_max, 2);
 	unit_queue_free(q);
 }
 

@@ -11,23 +11,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void serve(const char *path, bool silent, int ready)
+struct manner {
+	bool silent;
+	uid_t uid;
+};
+
+static void serve(const char *path, struct manner manner, int ready)
 {
 	struct peer p;
 	sd_event *event = NULL;
 
+	if (manner.uid != 0 && setuid(manner.uid) < 0)
+		_exit(1);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (sd_event_new(&event) < 0 || peer_open(&p, event, path) < 0)
 		_exit(1);
 	peer_add(&p, "web.service", "active")->props.mem_max = 5 * MIB;
-	p.set_silent = silent;
+	p.set_silent = manner.silent;
 	if (write(ready, "", 1) != 1)
 		_exit(1);
 	sd_event_loop(event);
 	_exit(0);
 }
 
-static pid_t start_peer(const char *path, bool silent)
+static pid_t start_peer(const char *path, struct manner manner)
 {
 	int ready[2];
 	char byte;
@@ -36,7 +43,7 @@ static pid_t start_peer(const char *path, bool silent)
 	CHECK_EQ(pipe(ready), 0);
 	pid = fork();
 	if (pid == 0)
-		serve(path, silent, ready[1]);
+		serve(path, manner, ready[1]);
 	close(ready[1]);
 	CHECK_EQ(read(ready[0], &byte, 1), 1);
 	close(ready[0]);
@@ -59,7 +66,7 @@ static void test_calls(const char *dir)
 
 	snprintf(path, sizeof path, "%s/pid1", dir);
 	CHECK_EQ(unit_get_now(&at, "web.service", USEC_PER_SEC, &p), -ENOENT);
-	pid = start_peer(path, false);
+	pid = start_peer(path, (struct manner){0});
 	CHECK_EQ(unit_get_now(&at, "web.service", 5 * USEC_PER_SEC, &p), 0);
 	CHECK_EQ(p.mem_max, 5 * MIB);
 	CHECK(p.cpu_quota_per_sec_usec == UINT64_MAX);
@@ -73,9 +80,17 @@ static void test_calls(const char *dir)
 	CHECK_EQ(unit_set_now(&at, "a/b.service", &p, UNIT_PROP_ALL, USEC_PER_SEC), -EINVAL);
 	stop_peer(pid, path);
 
-	pid = start_peer(path, true);
+	pid = start_peer(path, (struct manner){.silent = true});
 	CHECK_EQ(unit_set_now(&at, "web.service", &want, UNIT_PROP_ALL, USEC_PER_SEC / 5),
 		 -ETIMEDOUT);
+	stop_peer(pid, path);
+
+	/* somebody else in PID 1's place is not spoken to; only root can play that */
+	if (geteuid() != 0)
+		return;
+	CHECK_EQ(chmod(dir, 0777), 0);
+	pid = start_peer(path, (struct manner){.uid = 65534});
+	CHECK(unit_get_now(&at, "web.service", 5 * USEC_PER_SEC, &p) < 0);
 	stop_peer(pid, path);
 }
 
