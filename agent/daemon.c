@@ -19,6 +19,9 @@
 /* 12 descriptors a cgroup (cgroup/reader.h) for some 600 units. */
 #define FILES_MAX   8192
 #define CGROUP_ROOT "/sys/fs/cgroup"
+/* At the end PID 1 gets this long to take what is due; a second signal ends the wait. */
+#define STOP_WAIT_USEC (3 * USEC_PER_SEC)
+#define STOP_LOOK_USEC (20 * USEC_PER_MSEC)
 /* A wake-up this late is worth a word. */
 #define LAG_WARN_USEC (5 * USEC_PER_SEC)
 
@@ -294,15 +297,39 @@ static void lift(struct daemon *d)
 		d->baselines.items[i].high = BASELINE_HIGH_LOWERED;
 }
 
+static bool properties_pending(const struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (d->units[i]->property_due || d->port.pending(d->port.ctx, d->units[i]->name))
+			return true;
+	return false;
+}
+
+/* What stands in the cgroups must be known to systemd before we go: a reload would undo it. */
+static int on_stop_timer(sd_event_source *s, uint64_t due, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	daemon_wake(d);
+	if (!properties_pending(d) || d->now >= d->stop_by)
+		return sd_event_exit(d->event, 0);
+	properties_send(d);
+	sd_event_source_set_time(s, due + STOP_LOOK_USEC);
+	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
+}
+
 static int on_stop(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata)
 {
 	struct daemon *d = userdata;
 
 	(void)s;
 	daemon_wake(d);
+	if (d->stop_by != 0)
+		return sd_event_exit(d->event, 0);
 	event_stopping(&(struct daemon_event){.detail = strsignal((int)si->ssi_signo)});
 	notify_send(NOTIFY_STOPPING, NULL, 0);
-	return sd_event_exit(d->event, 0);
+	d->stop_by = d->now + STOP_WAIT_USEC;
+	return sd_event_add_time(d->event, NULL, CLOCK_BOOTTIME, d->now, 0, on_stop_timer, d);
 }
 
 static int on_hangup(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata)

@@ -108,6 +108,7 @@ struct daemon {
 	usec_t now_real; /* realtime, steps of the wall clock taken out */
 	int64_t clock_offset_usec;
 	usec_t last_tick;
+	usec_t stop_by; /* 0: not stopping */
 	usec_t next_review;
 	usec_t next_save;
 	usec_t list_asked_at;
