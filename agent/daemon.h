@@ -3,6 +3,7 @@
  * The daemon: one event loop, one table of managed units. Private to its own files:
  *	main.c	  options, exit codes
  *	daemon.c  set-up, timers, signals, reload, stop
+ *	bus.c	  the line to PID 1
  *	units.c	  which units are ours: listing, opening, originals, release
  *	tick.c	  observe -> decide -> apply
  *	guard.c	  what others write: inotify, reloads, systemd's answers
@@ -149,6 +150,10 @@ struct control_context daemon_context(struct daemon *d, struct plan *plan);
 void daemon_reload(struct daemon *d);
 /* What the timer does. */
 void daemon_tick(struct daemon *d);
+
+/* --- bus.c */
+/* port NULL: the real PID 1. */
+int bus_start(struct daemon *d, const struct unit_port *port);
 
 /* --- units.c */
 void units_request_list(struct daemon *d);

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The daemon's line to PID 1: what it asks, and where the answers go. */
+#include "agent/daemon.h"
+
+static int on_bus_list(void *ctx, const char *const *patterns, size_t count)
+{
+	return unit_bus_list(ctx, patterns, count);
+}
+
+static int on_bus_set(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask,
+		      bool urgent)
+{
+	return unit_set(ctx, unit, want, mask, urgent);
+}
+
+static bool on_bus_pending(void *ctx, const char *unit)
+{
+	return unit_set_pending(ctx, unit);
+}
+
+static int on_bus_get(void *ctx, const char *unit)
+{
+	return unit_get(ctx, unit);
+}
+
+static void on_bus_changed(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	daemon_wake(d);
+	units_request_list(d);
+}
+
+static void on_bus_connected(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	daemon_wake(d);
+	if (!d->bus_connected && d->bus_lost)
+		event_bus_back(&(struct daemon_event){0});
+	d->bus_connected = true;
+	units_request_list(d);
+}
+
+static void on_bus_disconnected(void *ctx, int error)
+{
+	struct daemon *d = ctx;
+
+	daemon_wake(d);
+	if (d->bus_connected)
+		event_bus_lost(&(struct daemon_event){.error = error});
+	d->bus_connected = false;
+	d->bus_lost = true;
+}
+
+static const struct unit_bus_ops bus_ops = {
+	.listed = guard_listed,
+	.changed = on_bus_changed,
+	.reloading = guard_reloading,
+	.set_done = guard_set_done,
+	.got = guard_got,
+	.connected = on_bus_connected,
+	.disconnected = on_bus_disconnected,
+};
+
+int bus_start(struct daemon *d, const struct unit_port *port)
+{
+	int r;
+
+	if (port != NULL) {
+		d->port = *port;
+		d->bus_connected = true;
+		return 0;
+	}
+	r = unit_bus_new(d->event, NULL, &bus_ops, d, &d->bus);
+
+	if (r < 0) {
+		report_unsupported("systemd does not answer",
+				   "PID 1 must be systemd, and vscaled must run as root", r);
+		return r;
+	}
+	d->port = (struct unit_port){
+		.ctx = d->bus,
+		.list = on_bus_list,
+		.set = on_bus_set,
+		.pending = on_bus_pending,
+		.get = on_bus_get,
+	};
+	return 0;
+}
