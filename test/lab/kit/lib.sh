@@ -64,6 +64,12 @@ verdict()
 	exit
 }
 
+# pause SECONDS, without a process
+pause()
+{
+	read -r -t "$1" -u "$lab_never" || true
+}
+
 # wait_until SECONDS COMMAND...: true as soon as COMMAND is, false when the time is over
 wait_until()
 {
@@ -72,7 +78,7 @@ wait_until()
 	shift
 	until "$@"; do
 		[ $SECONDS -lt $deadline ] || return 1
-		read -r -t 0.1 -u "$lab_never" || true
+		pause 0.1
 	done
 }
 
