@@ -212,17 +212,31 @@ static uint64_t need(const struct usage *prev, const struct usage *u)
 	return u->mem_peak > cache ? MAX(now, u->mem_peak - cache) : now;
 }
 
-/* Nobody else lifts what a trial left behind. */
+/* Ends a trial that may not go on. It taught nothing; nobody else lifts its memory.high. */
 static void drop_trial(struct control *c, const struct control_context *x)
 {
 	struct mem_shrink_input in = shrink_input(c, x);
+	struct mem_control before = c->mem;
 	struct mem_step back;
 
 	if (c->mem.trial.phase == MEM_IDLE)
 		return;
 	back = mem_trial_abort(&x->tuning->memory, &c->mem, &in);
+	c->mem.floor = before.floor;
+	c->mem.backoff_usec = before.backoff_usec;
+	c->mem.backoff_until = before.backoff_until;
 	if (back.high != 0)
 		control_plan_mem(c, x, KNOB_MEM_HIGH, back.high, REASON_LIFT);
+}
+
+/* The rule, or memory.max by another hand, may have changed since the trial began. */
+static bool goal_allowed(const struct control *c, const struct control_context *x)
+{
+	uint64_t ceiling = control_ceiling(c, x->tuning, RESOURCE_MEMORY, x->node_milli);
+	uint64_t to = c->mem.trial.to;
+
+	return c->mem.trial.phase == MEM_MAX || (c->rule.scale_down && to < c->kernel.mem_max &&
+						 to >= MIN(c->rule.mem_bytes.min, ceiling));
 }
 
 /* What growth asks of memory.max. Where memory.high stands below it, growth is stopped there. */
@@ -248,8 +262,13 @@ static uint64_t growth_wish(const struct control *c, const struct usage *prev,
 static void watch_trial(struct control *c, const struct control_context *x)
 {
 	struct mem_shrink_input in = shrink_input(c, x);
-	struct mem_step step = mem_trial_step(&x->tuning->memory, &c->mem, &in);
+	struct mem_step step;
 
+	if (!goal_allowed(c, x)) {
+		drop_trial(c, x);
+		return;
+	}
+	step = mem_trial_step(&x->tuning->memory, &c->mem, &in);
 	plan_mem_step(c, x, &step);
 }
 
@@ -362,12 +381,13 @@ static void shrink(struct control *c, const struct control_context *x)
 	res->hold = HOLD_TRIAL;
 }
 
-/* No bound, however it is set, asks for less than what is in use. */
+/* No bound, however it is set, takes away what is in use. */
 static void above_use(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 	struct bound_trace *trace = &res->trace;
-	uint64_t least = round_up(needed(c, &x->tuning->memory), MEM_PAGE_BYTES);
+	uint64_t least =
+		MIN(round_up(needed(c, &x->tuning->memory), MEM_PAGE_BYTES), c->kernel.mem_max);
 
 	if (res->bounded >= least)
 		return;

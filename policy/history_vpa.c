@@ -17,8 +17,8 @@ static void view_open(struct view *v, const struct history *h, const struct tuni
 {
 	v->rules = vpa_rules_default;
 	v->rules.half_life_usec = t->half_life_usec;
-	v->rules.window_usec = t->mem_window_usec;
-	v->rules.confidence_usec = t->confidence_usec;
+	v->rules.window_usec = MAX(t->mem_window_usec, (usec_t)1);
+	v->rules.confidence_usec = MAX(t->confidence_usec, (usec_t)1);
 	v->rules.percentile[VPA_LOWER] = t->lower_permille / 1000.0;
 	v->rules.percentile[VPA_TARGET] = t->target_permille / 1000.0;
 	v->rules.percentile[VPA_UPPER] = t->upper_permille / 1000.0;

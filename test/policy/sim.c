@@ -359,7 +359,8 @@ int sim_apply(struct sim *s, const struct change *c)
 		sim_write(s, KNOB_CPU_MAX, c->to);
 		return APPLY_DONE;
 	case KNOB_CPU_BURST:
-		assert(c->to <= s->u.limits.cpu_quota_usec);
+		if (c->to > s->u.limits.cpu_quota_usec)
+			return -EINVAL;
 		sim_write(s, KNOB_CPU_BURST, c->to);
 		return APPLY_DONE;
 	case KNOB_MEM_HIGH:
