@@ -302,8 +302,7 @@ void units_apply_rules(struct daemon *d)
 		const struct policy_rule *rule = config_rule_for(&d->config, m->name);
 
 		if (rule != NULL) {
-			if (memcmp(&m->control.rule, rule, sizeof *rule) != 0 &&
-			    m->state == UNIT_GAVE_WAY)
+			if (!policy_rule_equal(&m->control.rule, rule) && m->state == UNIT_GAVE_WAY)
 				m->state = UNIT_MANAGED;
 			control_set_rule(&m->control, rule);
 			m->control.gave_way = m->state == UNIT_GAVE_WAY;

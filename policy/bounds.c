@@ -39,6 +39,15 @@ uint64_t rest_permille(uint64_t permille)
 	return permille < 1000 ? 1000 - permille : 0;
 }
 
+uint64_t highest(const uint64_t *values, size_t count)
+{
+	uint64_t max = 0;
+
+	for (size_t i = 0; i < count; i++)
+		max = MAX(max, values[i]);
+	return max;
+}
+
 uint64_t add_sat(uint64_t a, uint64_t b)
 {
 	if (a == LIMIT_MAX || b == LIMIT_MAX)

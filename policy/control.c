@@ -114,7 +114,8 @@ static void fill_bounds(const struct control *c, const struct tuning *t, enum re
 						   : scale_permille(c->resource[r].original,
 								    t->memory.ceiling_permille);
 
-		b.value[BOUND_CEILING] = MIN(MAX(ceiling, b.quantum), MEM_CEILING_MAX);
+		ceiling = MAX(ceiling, b.quantum);
+		b.value[BOUND_CEILING] = MIN(ceiling, MEM_CEILING_MAX);
 	}
 	*ret = b;
 }

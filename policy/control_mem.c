@@ -333,16 +333,18 @@ static uint64_t candidate(const struct control *c, const struct control_context 
 {
 	const struct tuning *t = x->tuning;
 	const struct range_of *r = &c->recommendation.resource[RESOURCE_MEMORY];
+	uint64_t original = c->resource[RESOURCE_MEMORY].original;
 	uint32_t confidence = MIN(c->recommendation.confidence_permille, 1000u);
-	uint64_t use = needed(c, &t->memory);
-	uint64_t floor = floor_value(&c->mem.floor, t->cpu.floor_half_life_usec, x->now_real);
-	uint64_t working =
-		scale_permille(mem_working_set(&c->last), t->memory.working_set_permille);
+	bool vpa = t->history.algorithm == ALGORITHM_VPA;
+	const uint64_t asks[] = {
+		needed(c, &t->memory),
+		floor_value(&c->mem.floor, t->cpu.floor_half_life_usec, x->now_real),
+		vpa ? r->target : r->peak,
+		vpa ? 0 : scale_permille(mem_working_set(&c->last), t->memory.working_set_permille),
+		vpa ? 0 : scale_permille(original, 1000 - confidence),
+	};
 
-	if (t->history.algorithm == ALGORITHM_VPA)
-		return MAX(MAX(r->target, use), floor);
-	return MAX(MAX(MAX(r->peak, use), MAX(working, floor)),
-		   scale_permille(c->resource[RESOURCE_MEMORY].original, 1000 - confidence));
+	return highest(asks, ARRAY_SIZE(asks));
 }
 
 /* A slow writer got headroom for growth that is over: back to what we decided. */

@@ -27,14 +27,16 @@ static void fill_demand(struct cpu_rates *r, uint64_t used_usec, uint64_t waited
 		MIN(milli_of(add_sat(used_usec, waited_usec), r->active_usec), node_milli);
 	if (r->throttled == 0) {
 		/* Bandwidth control lets nobody use more than the limit in a period. */
-		r->demand_milli = MIN(MIN(per_active, limit_milli), node_milli);
+		r->demand_milli = MIN(per_active, limit_milli);
+		r->demand_milli = MIN(r->demand_milli, node_milli);
 		return;
 	}
 	if (limit_milli == LIMIT_MAX)
 		limit_milli = per_active;
 	r->evidence_milli = MAX(r->evidence_milli, MIN(per_active, node_milli));
 	most = add_sat(limit_milli, mul_div(limit_milli, r->throttle_ppm, 2 * PPM));
-	r->demand_milli = MIN(MIN(MAX(r->evidence_milli, limit_milli), most), node_milli);
+	r->demand_milli = MAX(r->evidence_milli, limit_milli);
+	r->demand_milli = MIN(r->demand_milli, MIN(most, node_milli));
 }
 
 /* The part of the span in which the group wanted CPU; periods > 0. */

@@ -78,6 +78,18 @@ const struct policy_rule policy_rule_default = {
 	.scale_down = true,
 };
 
+static bool range_equal(const struct range *a, const struct range *b)
+{
+	return a->min == b->min && a->max == b->max;
+}
+
+bool policy_rule_equal(const struct policy_rule *a, const struct policy_rule *b)
+{
+	return a->mode == b->mode && a->resources == b->resources &&
+	       a->scale_down == b->scale_down && range_equal(&a->cpu_milli, &b->cpu_milli) &&
+	       range_equal(&a->mem_bytes, &b->mem_bytes);
+}
+
 static const char *const mode_names[MODE_COUNT] = {
 	[MODE_OFF] = "Off",
 	[MODE_INITIAL] = "Initial",

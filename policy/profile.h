@@ -106,6 +106,8 @@ struct tuning {
 extern const struct tuning tuning_default;
 extern const struct policy_rule policy_rule_default;
 
+bool policy_rule_equal(const struct policy_rule *a, const struct policy_rule *b);
+
 /* "Off", "Initial", "Auto"; parse takes any case. -EINVAL and *ret untouched otherwise. */
 const char *mode_name(enum mode m);
 int mode_parse(const char *s, enum mode *ret);

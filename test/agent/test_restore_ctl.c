@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/* `vscalectl restore` and `lift` with the daemon dead. */
+#include "agent/ctl/ctl.h"
+#include "agent/lock.h"
+#include "test/agent/restore_rig.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+
+static void test_lock(const char *dir)
+{
+	int first = -1, second = -1;
+
+	CHECK_EQ(lock_take(dir, &first), 0);
+	CHECK_EQ(lock_take(dir, &second), -EWOULDBLOCK);
+	CHECK_EQ(second, -1);
+	close(first);
+	CHECK_EQ(lock_take(dir, &second), 0);
+	close(second);
+	CHECK_EQ(lock_take("/proc/none/x", &second), -ENOENT);
+}
+
+static int run_ctl(const char *dir, const char *word, const char *name, const char *extra)
+{
+	char *argv[] = {"vscalectl", (char *)word, (char *)name, (char *)extra, NULL};
+	char socket[80], *text = NULL;
+	struct ctl c;
+	size_t size;
+	int argc = extra ? 4 : name ? 3 : 2, r;
+
+	snprintf(socket, sizeof(socket), "%s/none.sock", dir);
+	ctl_default(&c);
+	c.config = "/nonexistent";
+	c.socket = socket;
+	c.state_directory = dir;
+	c.runtime_directory = dir;
+	c.cgroup_root = fake.path;
+	c.trust_cgroup_root = true;
+	c.units = &units;
+	c.out = c.err = open_memstream(&text, &size);
+	r = ctl_main(&c, argc, argv);
+	fclose(c.out);
+	free(text);
+	return r;
+}
+
+/* The whole command with the daemon dead: exit 75 while it is too big, 0 afterwards. */
+static void test_command(const char *dir)
+{
+	int state = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lock;
+	struct baseline_set left = {0};
+	char aside[STATE_ASIDE_MAX];
+
+	begin();
+	CHECK_EQ(run_ctl(dir, "restore", "--all", NULL), CTL_OK);
+	CHECK_EQ(run_ctl(dir, "lift", NULL, NULL), CTL_OK);
+	CHECK_EQ(run_ctl(dir, "restore", "web.service", NULL), CTL_NOT_MANAGED);
+	records.items[0].high = BASELINE_HIGH_LOWERED;
+	CHECK_EQ(baseline_save(state, &records), 0);
+	CHECK_EQ(run_ctl(dir, "restore", "other.service", NULL), CTL_NOT_MANAGED);
+	fake_put(&fake, WEB "/memory.high", "700000000\n");
+	CHECK_EQ(run_ctl(dir, "lift", NULL, NULL), CTL_OK);
+	check_file(WEB "/memory.high", "max\n");
+	fake_put(&fake, WEB "/memory.current", "629145600\n");
+	fake_put(&fake, WEB "/memory.stat", MEM_STAT(629145600, 0));
+	CHECK_EQ(lock_take(dir, &lock), 0);
+	CHECK_EQ(run_ctl(dir, "restore", "--all", NULL), CTL_TRY_LATER);
+	close(lock);
+	check_file(WEB "/cpu.max", "38000 100000\n");
+	CHECK_EQ(run_ctl(dir, "restore", "--all", NULL), CTL_TRY_LATER);
+	check_file(WEB "/cpu.max", "20000 100000\n");
+	check_file(WEB "/memory.max", "1073741824\n");
+	fake_put(&fake, WEB "/memory.current", "104857600\n");
+	CHECK_EQ(run_ctl(dir, "restore", "web.service", NULL), CTL_OK);
+	check_file(WEB "/memory.max", "536870912\n");
+	CHECK_EQ(baseline_load(state, aside, &left), 0);
+	CHECK_EQ(left.count, 0);
+	/* systemd cannot be reached: an error, and the record stays. */
+	CHECK_EQ(baseline_save(state, &records), 0);
+	pid1.error = -ENOTCONN;
+	CHECK_EQ(run_ctl(dir, "restore", "web.service", NULL), CTL_ERROR);
+	baseline_set_free(&left);
+	left = (struct baseline_set){0};
+	CHECK_EQ(baseline_load(state, aside, &left), 0);
+	CHECK_EQ(left.count, 1);
+	baseline_set_free(&left);
+	end();
+	close(state);
+}
+
+/* The lock and whatever a set of records is kept in. */
+static void remove_folder(const char *path)
+{
+	DIR *folder = opendir(path);
+	const struct dirent *entry;
+
+	while (folder && (entry = readdir(folder)))
+		if (entry->d_type == DT_REG)
+			unlinkat(dirfd(folder), entry->d_name, 0);
+	if (folder)
+		closedir(folder);
+	CHECK_EQ(rmdir(path), 0);
+}
+
+int main(void)
+{
+	char dir[] = "/tmp/vscaled-restore-XXXXXX";
+
+	if (!mkdtemp(dir))
+		return EXIT_FAILURE;
+	test_lock(dir);
+	test_command(dir);
+	remove_folder(dir);
+	return check_result();
+}
