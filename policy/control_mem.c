@@ -132,6 +132,7 @@ static void raise_to(struct control *c, const struct control_context *x, uint64_
 	control_plan_mem(c, x, KNOB_MEM_MAX, to, reason);
 	control_plan_mem(c, x, KNOB_MEM_HIGH, control_mem_high(c, to), reason);
 	c->mem.last_raise = x->now;
+	c->mem.cache_hurts_usec = 0;
 }
 
 static void grow(struct control *c, const struct control_context *x, uint64_t wish,
@@ -428,6 +429,8 @@ void control_review_mem(struct control *c, const struct control_context *x)
 	res->candidate = candidate(c, x);
 	res->bounded = control_bound(c, x, RESOURCE_MEMORY, res->candidate);
 	above_use(c, x);
+	if (res->hold == HOLD_NONE && c->mem.trial.phase != MEM_IDLE)
+		res->hold = HOLD_TRIAL;
 	if (res->hold != HOLD_NONE || res->planned_at == x->now)
 		return;
 	if (c->rule.mode == MODE_INITIAL) {

@@ -81,9 +81,10 @@ static void observe_growth(const struct tuning_memory *t, struct mem_control *m,
 		if (m->growth_mark != 0)
 			m->last_growth = now;
 		m->growth_mark = use;
-	} else if (use < m->growth_mark && now - m->last_growth >= t->shrink_quiet_usec) {
-		/* Quiet for long enough: growth is measured from here. */
-		m->growth_mark = use;
+	} else if (now - m->last_growth >= t->shrink_quiet_usec) {
+		/* Quiet for long enough: growth is measured from what was reached meanwhile, so
+		 * that breathing within that is none. */
+		m->growth_mark = MIN(m->growth_mark, recent_max_get(&m->recent));
 	}
 }
 

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What others do to a unit: pauses, foreign writers, restarts, odd limits and observations. */
+#include "policy/bounds.h"
+#include "policy/control.h"
+#include "test/check.h"
+#include "test/policy/rig.h"
+
+static struct control_resource *cpu(struct rig *r)
+{
+	return &r->c.resource[RESOURCE_CPU];
+}
+
+static struct control_resource *mem(struct rig *r)
+{
+	return &r->c.resource[RESOURCE_MEMORY];
+}
+
+static void never_below_use(struct rig *r, const struct change *c)
+{
+	uint64_t use = sim_unreclaimable(&r->sim);
+
+	if (!change_lowers(c) || c->knob != KNOB_MEM_MAX)
+		return;
+	CHECK(c->to >= use + MAX(use / 10, 8 * MIB));
+	CHECK(c->to >= c->from - c->from / 10 - MEM_PAGE_BYTES);
+}
+
+/* A pause, an Off or an adopted value in the middle of a trial: memory.high does not stay behind.
+ */
+static void start_trial(struct rig *r)
+{
+	rig_init(r, 1000, GIB, 2);
+	rig_fill_history(r, 100, 100 * MIB, USEC_PER_DAY);
+	r->sim.m.anon = r->sim.load.anon_goal = 100 * MIB;
+	while (r->sim.u.limits.mem_high == LIMIT_MAX)
+		rig_tick(r);
+	CHECK_EQ(r->c.mem.trial.phase, MEM_HIGH);
+	CHECK_EQ(r->sim.u.limits.mem_max, GIB);
+}
+
+static void test_trial_interrupted(void)
+{
+	struct policy_rule off = policy_rule_default;
+	struct rig r;
+
+	start_trial(&r);
+	r.c.paused = true;
+	rig_tick(&r);
+	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
+	CHECK_EQ(r.c.mem.trial.phase, MEM_IDLE);
+
+	start_trial(&r);
+	off.mode = MODE_OFF;
+	control_set_rule(&r.c, &off);
+	rig_tick(&r);
+	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
+
+	start_trial(&r);
+	sim_write(&r.sim, KNOB_MEM_MAX, 800 * MIB);
+	rig_adopt(&r, RESOURCE_MEMORY);
+	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
+	CHECK(r.c.original.mem_high == LIMIT_MAX);
+	CHECK_EQ(mem(&r)->original, 800 * MIB);
+	CHECK_EQ(mem(&r)->limit, 800 * MIB);
+
+	/* The daemon died in the trial; its successor lifts at the first look. */
+	start_trial(&r);
+	control_init(&r.c, &r.t, &policy_rule_default, &r.c.original);
+	control_restarted(&r.c, &r.sim.u.limits, r.sim.now);
+	rig_tick(&r);
+	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
+}
+
+/* A slow writer was given headroom and wrote it: it is taken back a minute after the growth. */
+static void test_settle(void)
+{
+	struct rig r;
+	uint64_t limit, property;
+	usec_t grown;
+
+	rig_init(&r, 1000, 200 * MIB, 2);
+	r.sim.m.anon = r.sim.load.anon_goal = 100 * MIB;
+	rig_run(&r, 20 * USEC_PER_SEC);
+	r.sim.load.anon_bps = 10 * MIB;
+	r.sim.load.anon_goal = 300 * MIB;
+	rig_run(&r, 15 * USEC_PER_SEC);
+	limit = mem(&r)->limit;
+	property = control_mem_property(&r.c, &r.t);
+	CHECK(property >= r.sim.m.anon + 300 * MIB);
+	CHECK(property <= 800 * MIB);
+	sim_write(&r.sim, KNOB_MEM_MAX, property);
+	rig_run(&r, 10 * USEC_PER_SEC);
+	CHECK_EQ(r.sim.m.anon, 300 * MIB);
+	grown = r.c.mem.last_growth;
+	while (r.sim.u.limits.mem_max == property && r.sim.now - grown < USEC_PER_HOUR)
+		rig_tick(&r);
+	CHECK(r.sim.now - grown >= 60 * USEC_PER_SEC);
+	CHECK(r.sim.now - grown <= 71 * USEC_PER_SEC);
+	CHECK_EQ(r.last.step.reason, REASON_SETTLED);
+	CHECK(r.sim.u.limits.mem_max >= limit);
+	CHECK(r.sim.u.limits.mem_max >= 330 * MIB);
+	CHECK(r.sim.u.limits.mem_max <= 450 * MIB);
+	CHECK_EQ(mem(&r)->limit, r.sim.u.limits.mem_max);
+	rig_run(&r, 10 * USEC_PER_MIN);
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+}
+
+/* The headroom is full of page cache by then: that is taken back first. */
+static void test_settle_over_cache(void)
+{
+	struct rig r;
+
+	rig_init(&r, 1000, 200 * MIB, 2);
+	r.sim.m.anon = r.sim.load.anon_goal = 100 * MIB;
+	rig_run(&r, 20 * USEC_PER_SEC);
+	sim_write(&r.sim, KNOB_MEM_MAX, 700 * MIB);
+	r.sim.m.file = 500 * MIB;
+	rig_run(&r, 5 * USEC_PER_MIN);
+	CHECK_EQ(r.sim.u.limits.mem_max, 200 * MIB);
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+	CHECK_EQ(r.sim.write_kills, 0);
+}
+
+static void test_adopt(void)
+{
+	struct rig r;
+
+	rig_init(&r, 200, 100 * MIB, 2);
+	r.sim.load = sim_steady(1, 700);
+	rig_run(&r, USEC_PER_MIN);
+	CHECK(sim_milli(&r.sim) >= 700);
+	sim_write(&r.sim, KNOB_CPU_MAX, 150000);
+	rig_adopt(&r, RESOURCE_CPU);
+	CHECK_EQ(cpu(&r)->original, 1500);
+	CHECK_EQ(cpu(&r)->limit, 1500);
+	CHECK_EQ(r.c.original.cpu_quota_usec, 150000);
+	rig_run(&r, 50 * USEC_PER_SEC);
+	CHECK_EQ(sim_milli(&r.sim), 1500);
+
+	sim_write(&r.sim, KNOB_MEM_MAX, 300 * MIB);
+	rig_adopt(&r, RESOURCE_MEMORY);
+	CHECK_EQ(control_ceiling(&r.c, &r.t, RESOURCE_MEMORY, 2000), 1200 * MIB);
+	/* A limit that was taken away is not given back. */
+	sim_write(&r.sim, KNOB_CPU_MAX, LIMIT_MAX);
+	rig_adopt(&r, RESOURCE_CPU);
+	rig_run(&r, USEC_PER_HOUR);
+	CHECK_EQ(cpu(&r)->hold, HOLD_NO_LIMIT);
+	CHECK(r.sim.u.limits.cpu_quota_usec == LIMIT_MAX);
+}
+
+static void test_reassert(void)
+{
+	struct rig r;
+
+	rig_init(&r, 500, 500 * MIB, 2);
+	r.sim.m.anon = r.sim.load.anon_goal = 100 * MIB;
+	rig_run(&r, 20 * USEC_PER_SEC);
+	sim_write(&r.sim, KNOB_CPU_MAX, 10000);
+	sim_write(&r.sim, KNOB_MEM_MAX, 200 * MIB);
+	rig_reassert(&r, RESOURCE_CPU);
+	rig_reassert(&r, RESOURCE_MEMORY);
+	CHECK_EQ(sim_milli(&r.sim), 500);
+	CHECK_EQ(r.sim.u.limits.mem_max, 500 * MIB);
+	CHECK_EQ(mem(&r)->counters.drifts, 1);
+	CHECK_EQ(mem(&r)->last.reason, REASON_DRIFT);
+	/* Somebody raised it, and the use grew into that: ours would kill, so it stays above use.
+	 */
+	sim_write(&r.sim, KNOB_MEM_MAX, 2 * GIB);
+	r.sim.load.anon_goal = r.sim.m.anon = 900 * MIB;
+	r.c.paused = true;
+	rig_tick(&r);
+	r.c.paused = false;
+	rig_reassert(&r, RESOURCE_MEMORY);
+	CHECK(r.sim.u.limits.mem_max >= 990 * MIB);
+	CHECK(r.sim.u.limits.mem_max < GIB);
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+}
+
+/* A successor has nothing on record: its memory.max is not lowered before it was looked at. */
+static void test_reassert_unseen(void)
+{
+	struct rig r;
+
+	rig_init(&r, 500, 500 * MIB, 2);
+	rig_run(&r, 20 * USEC_PER_SEC);
+	rig_restart(&r);
+	sim_write(&r.sim, KNOB_MEM_MAX, GIB);
+	r.sim.m.anon = 700 * MIB;
+	rig_reassert(&r, RESOURCE_MEMORY);
+	CHECK_EQ(r.sim.u.limits.mem_max, GIB);
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+}
+
+static void test_restart(void)
+{
+	struct rig r;
+	uint64_t milli, bytes;
+
+	rig_init(&r, 200, 100 * MIB, 2);
+	r.sim.load = sim_steady(1, 700);
+	r.sim.load.anon_bps = 10 * MIB;
+	r.sim.load.anon_goal = 200 * MIB;
+	rig_run(&r, 2 * USEC_PER_MIN);
+	milli = cpu(&r)->limit;
+	bytes = mem(&r)->limit;
+	CHECK(milli >= 700 && bytes >= 200 * MIB);
+	/* The new cgroup has the unit's own values; what we held is put back, nothing shrinks. */
+	sim_restart(&r.sim);
+	sim_write(&r.sim, KNOB_CPU_MAX, 20000);
+	sim_write(&r.sim, KNOB_MEM_MAX, 100 * MIB);
+	control_restarted(&r.c, &r.sim.u.limits, r.sim.now);
+	CHECK_EQ(cpu(&r)->limit, milli);
+	CHECK_EQ(mem(&r)->limit, bytes);
+	rig_reassert(&r, RESOURCE_CPU);
+	rig_reassert(&r, RESOURCE_MEMORY);
+	CHECK_EQ(sim_milli(&r.sim), milli);
+	CHECK_EQ(r.sim.u.limits.mem_max, bytes);
+	rig_run(&r, 5 * USEC_PER_MIN - USEC_PER_SEC);
+	CHECK_EQ(cpu(&r)->counters.lowers, 0);
+	CHECK(r.c.history.samples > 100);
+}
+
+/* It ended while a smaller size was on trial: that may be why. */
+static void test_restart_in_trial(void)
+{
+	struct rig r;
+
+	rig_init(&r, 2000, GIB, 2);
+	rig_fill_history(&r, 100, 100 * MIB, USEC_PER_DAY);
+	r.sim.m.anon = r.sim.load.anon_goal = 100 * MIB;
+	while (r.c.mem.trial.phase != MEM_MAX)
+		rig_tick(&r);
+	CHECK(mem(&r)->limit < GIB);
+	rig_restart(&r);
+	CHECK_EQ(mem(&r)->limit, GIB);
+}
+
+/* An odd period: what was decided is what is held and put back, not a rounded neighbour. */
+static void test_odd_period(void)
+{
+	struct limits l = {16666, 33333, 0, GIB, LIMIT_MAX};
+	struct rig r;
+	uint64_t quota;
+
+	rig_init(&r, 500, GIB, 2);
+	sim_init(&r.sim, &l, 2, 1);
+	control_init(&r.c, &r.t, &policy_rule_default, &l);
+	control_restarted(&r.c, &l, r.sim.now);
+	r.sim.load = sim_steady(2, 1500);
+	rig_run(&r, USEC_PER_MIN);
+	CHECK(cpu(&r)->counters.raises > 0);
+	CHECK_EQ(cpu(&r)->limit % CPU_QUANTUM_MILLI, 0);
+	quota = r.sim.u.limits.cpu_quota_usec;
+	sim_write(&r.sim, KNOB_CPU_MAX, 5000);
+	rig_reassert(&r, RESOURCE_CPU);
+	CHECK_EQ(r.sim.u.limits.cpu_quota_usec, quota);
+}
+
+static void burst_fits(struct rig *r, const struct change *c)
+{
+	(void)c;
+	CHECK(r->sim.u.limits.cpu_burst_usec <= r->sim.u.limits.cpu_quota_usec);
+}
+
+/* A burst goes down before the quota and comes back after it, never above the original. */
+static void test_burst(void)
+{
+	struct limits l = {200000, 100000, 150000, GIB, LIMIT_MAX};
+	struct rig r;
+
+	rig_init(&r, 2000, GIB, 2);
+	sim_init(&r.sim, &l, 2, 1);
+	control_init(&r.c, &r.t, &policy_rule_default, &l);
+	control_restarted(&r.c, &l, r.sim.now);
+	rig_fill_history(&r, 100, 100 * MIB, USEC_PER_DAY);
+	r.before = burst_fits;
+	r.sim.load = sim_steady(1, 200);
+	rig_run(&r, USEC_PER_HOUR);
+	CHECK(r.sim.u.limits.cpu_quota_usec < 50000);
+	CHECK_EQ(r.sim.u.limits.cpu_burst_usec, r.sim.u.limits.cpu_quota_usec);
+	r.sim.load = sim_steady(2, 2000);
+	rig_run(&r, USEC_PER_HOUR);
+	CHECK_EQ(r.sim.u.limits.cpu_burst_usec, 150000);
+}
+
+/* Bounds that contradict use: a maximum below what is in use ends at use, not below. */
+static void test_max_below_use(void)
+{
+	struct rig r;
+
+	rig_init(&r, 1000, GIB, 2);
+	rig_fill_history(&r, 100, 100 * MIB, USEC_PER_DAY);
+	r.c.rule.mem_bytes.max = 64 * MIB;
+	r.before = never_below_use;
+	r.sim.m.anon = r.sim.load.anon_goal = 300 * MIB;
+	rig_run(&r, 4 * USEC_PER_HOUR);
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+	CHECK(r.sim.u.limits.mem_max >= 330 * MIB);
+	CHECK(r.sim.u.limits.mem_max <= 400 * MIB);
+	CHECK(mem(&r)->trace.count > 0);
+	CHECK_EQ(mem(&r)->trace.step[mem(&r)->trace.count - 1].bound, BOUND_USE);
+}
+
+/* Observations without some groups, and a plan without room: nothing breaks. */
+static void test_partial_observations(void)
+{
+	struct rig r;
+	struct change steps[1];
+	struct plan p = {.steps = steps};
+	struct control_context x;
+	struct usage u;
+
+	rig_init(&r, 200, 100 * MIB, 2);
+	r.sim.load = sim_steady(1, 800);
+	r.sim.load.anon_bps = 10 * MIB;
+	r.sim.load.anon_goal = 300 * MIB;
+	for (uint32_t i = 0; i < 2000; i++) {
+		sim_run(&r.sim, USEC_PER_SEC);
+		x = rig_context(&r, &p);
+		sim_observe(&r.sim, &u);
+		u.have &= i * 2654435761u >> 8;
+		if (!(u.have & USAGE_CPU))
+			u.cpu_usage_usec = 0;
+		p.count = 0;
+		p.capacity = i % 2;
+		control_observe(&r.c, &u, &x);
+		control_review(&r.c, &x);
+	}
+	CHECK(cpu(&r)->counters.raises == 0);
+	CHECK(r.c.rates.used_milli <= 2000);
+}
+
+int main(void)
+{
+	test_trial_interrupted();
+	test_settle();
+	test_settle_over_cache();
+	test_adopt();
+	test_reassert();
+	test_reassert_unseen();
+	test_restart();
+	test_restart_in_trial();
+	test_odd_period();
+	test_burst();
+	test_max_below_use();
+	test_partial_observations();
+	return check_result();
+}
