@@ -132,13 +132,36 @@ static void make_safe(struct managed *m, const struct limits *seen)
 	}
 }
 
+/* What is believed of the kernel, with one resource as it was found: the other is judged apart. */
+static struct limits with_only(const struct managed *m, enum resource r, const struct limits *found)
+{
+	struct limits l = m->control.kernel;
+
+	if (r == RESOURCE_CPU) {
+		l.cpu_quota_usec = found->cpu_quota_usec;
+		l.cpu_period_usec = found->cpu_period_usec;
+		l.cpu_burst_usec = found->cpu_burst_usec;
+	} else {
+		l.mem_max = found->mem_max;
+		l.mem_high = found->mem_high;
+	}
+	return l;
+}
+
+static void write_ours(struct look *l, enum resource r)
+{
+	struct limits held = with_only(l->unit, r, &l->held);
+
+	control_reassert(&l->unit->control, &held, r, &l->x);
+}
+
 /* The limit is the other's; what was made safe goes down to it as far as the use allows. */
 static void yield_to(struct look *l, enum resource r)
 {
 	struct managed *m = l->unit;
 
 	if (r == RESOURCE_MEMORY && l->held.mem_max != l->seen.mem_max)
-		control_reassert(&m->control, &l->held, r, &l->x);
+		write_ours(l, r);
 	/* Or the next reload brings back what we had systemd store. */
 	m->property_due = true;
 	m->property_urgent |= r == RESOURCE_MEMORY;
@@ -148,15 +171,10 @@ static void take_limit(struct managed *m, enum resource r, const struct limits *
 {
 	struct control *c = &m->control;
 
-	if (r == RESOURCE_CPU) {
-		c->kernel.cpu_quota_usec = seen->cpu_quota_usec;
-		c->kernel.cpu_period_usec = seen->cpu_period_usec;
-		c->resource[r].limit = cpu_milli_of(seen->cpu_quota_usec, seen->cpu_period_usec);
-	} else {
-		c->kernel.mem_max = seen->mem_max;
-		c->kernel.mem_high = seen->mem_high;
-		c->resource[r].limit = seen->mem_max;
-	}
+	c->kernel = with_only(m, r, seen);
+	c->resource[r].limit = r == RESOURCE_CPU
+				       ? cpu_milli_of(seen->cpu_quota_usec, seen->cpu_period_usec)
+				       : seen->mem_max;
 }
 
 static void give_way(struct look *l, enum resource r, const struct drift_facts *f)
@@ -183,11 +201,12 @@ static void follow_insister(struct managed *m, const struct limits *seen)
 static void adopt(struct look *l, enum resource r, const struct drift_facts *f)
 {
 	struct managed *m = l->unit;
+	struct limits found = with_only(m, r, &l->seen);
 	uint32_t bits =
 		r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
 
 	report_drift(m, r, f, DRIFT_ADOPT, NULL);
-	control_adopt(&m->control, &l->seen, r, &l->x);
+	control_adopt(&m->control, &found, r, &l->x);
 	unit_props_merge(&m->sent, &m->stored, bits);
 	m->sent_mask |= bits;
 	persist_adopted(m->daemon, m, r);
@@ -200,28 +219,40 @@ static void follow_owner(struct look *l)
 	struct managed *m = l->unit;
 
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		struct limits found = with_only(m, r, &l->seen);
+
 		if (!unit_moved(m, r, &l->seen))
 			continue;
-		control_adopt(&m->control, &l->seen, r, &l->x);
+		control_adopt(&m->control, &found, r, &l->x);
 		persist_adopted(m->daemon, m, r);
 	}
 }
 
-/* An echo, or a value to be replaced: ours again. */
+/* An echo, or a value to be replaced: ours again. What came of our own call is no news. */
 static void reassert(struct look *l, enum resource r, const struct drift_facts *f,
 		     enum drift_action action)
 {
 	struct managed *m = l->unit;
 	struct daemon *d = m->daemon;
-	bool own_echo = action != DRIFT_COUNTED &&
-			(f->set_pending || d->now - m->set_done_at < OWN_ECHO_USEC);
+	bool own_echo = action == DRIFT_ECHO || (action == DRIFT_REASSERT && !reloaded(d) &&
+						 d->now - m->set_done_at < OWN_ECHO_USEC);
 	const char *by = reloaded(d)                                 ? "daemon-reload"
 			 : f->has_stored && f->observed == f->stored ? "systemd"
 								     : "another writer";
 
 	if (!own_echo)
 		report_drift(m, r, f, DRIFT_REASSERT, by);
-	control_reassert(&m->control, &l->held, r, &l->x);
+	write_ours(l, r);
+}
+
+/* Would it pass its limit before a slow PID 1 could be told of the next one? */
+static bool outgrows(const struct managed *m)
+{
+	const struct control *c = &m->control;
+	uint64_t ahead = mul_div(c->mem.slope_bps,
+				 m->daemon->config.tuning.memory.property_ahead_usec, USEC_PER_SEC);
+
+	return add_sat(mem_unreclaimable(&c->last.stat), ahead) > c->kernel.mem_max;
 }
 
 static void judge(struct look *l, enum resource r)
@@ -250,7 +281,7 @@ static void judge(struct look *l, enum resource r)
 	case DRIFT_ECHO:
 		/* systemd carries headroom for growth: while it is needed, it stays in the file. */
 		if (r == RESOURCE_MEMORY && f.observed > f.expected &&
-		    m->control.mem.slope_bps > 0) {
+		    (f.observed == f.property || f.observed == f.stored) && outgrows(m)) {
 			m->control.kernel.mem_max = l->held.mem_max;
 			return;
 		}
@@ -265,13 +296,15 @@ static void judge(struct look *l, enum resource r)
 
 enum answer { NOT_ASKED, STORED_KNOWN, STORED_UNKNOWN };
 
-/* True when systemd's answer is to be waited for. */
+/* True when systemd's answer is to be waited for: to a call that is under way, or to a question. */
 static bool ask(struct managed *m, const struct limits *seen)
 {
 	struct daemon *d = m->daemon;
 
 	if (m->touched)
 		make_safe(m, seen);
+	if (d->port.pending(d->port.ctx, m->name))
+		return true;
 	m->drift_asked = m->drift_asked || d->port.get(d->port.ctx, m->name) == 0;
 	return m->drift_asked;
 }
@@ -434,13 +467,17 @@ void guard_stored(struct managed *m, const struct unit_props *stored)
 	m->property_due = true;
 	m->property_urgent = true;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		struct limits held = m->control.kernel;
-		struct drift_facts f =
-			r == RESOURCE_CPU ? facts_cpu(m, &held) : facts_memory(m, &held);
-		uint32_t bit = r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX;
+		bool cpu = r == RESOURCE_CPU;
+		const struct limits *k = &m->control.kernel;
+		struct drift_facts f = {
+			.expected = cpu ? k->cpu_quota_usec : k->mem_max,
+			.observed = cpu ? quota_of_property(stored->cpu_quota_per_sec_usec,
+							    k->cpu_period_usec)
+					: stored->mem_max,
+		};
 
-		f.observed = f.stored;
-		if (!unit_props_equal(stored, &m->sent, bits & bit))
+		if (!unit_props_equal(stored, &m->sent,
+				      bits & (cpu ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX)))
 			report_drift(m, r, &f, DRIFT_REASSERT, "daemon-reload");
 	}
 }

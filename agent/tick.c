@@ -176,6 +176,10 @@ static void property_send(struct managed *m)
 	m->property_due = false;
 	if (mask == 0 || d->port.set == NULL)
 		return;
+	/* Nothing new: a call would only bring the headroom that systemd holds into the file. */
+	if ((m->sent_mask & mask) == mask && unit_props_equal(&want, &m->stored, mask) &&
+	    !d->port.pending(d->port.ctx, m->name))
+		return;
 	if (d->port.set(d->port.ctx, m->name, &want, mask, m->property_urgent) < 0) {
 		m->property_due = true; /* again when PID 1 is back */
 		return;
