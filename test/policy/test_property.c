@@ -139,7 +139,7 @@ static uint32_t random_share(uint32_t usual)
 	return chance(700) ? usual : odd[pick(ARRAY_SIZE(odd))];
 }
 
-static void random_tuning(struct tuning *t)
+static void odd_spans(struct tuning *t)
 {
 	usec_t *spans[] = {&t->history.half_life_usec,
 			   &t->history.confidence_usec,
@@ -162,6 +162,14 @@ static void random_tuning(struct tuning *t)
 			   &t->memory.margin_min_bytes,
 			   &t->common.start_quiet_usec,
 			   &t->common.foreign_window_usec};
+
+	for (size_t i = 0; i < ARRAY_SIZE(spans); i++)
+		if (chance(200))
+			*spans[i] = random_span(*spans[i]);
+}
+
+static void odd_shares(struct tuning *t)
+{
 	uint32_t *shares[] = {&t->history.lower_permille,
 			      &t->history.target_permille,
 			      &t->history.upper_permille,
@@ -185,6 +193,13 @@ static void random_tuning(struct tuning *t)
 			      &t->common.deadband_down_permille,
 			      &t->common.foreign_max};
 
+	for (size_t i = 0; i < ARRAY_SIZE(shares); i++)
+		if (chance(200))
+			*shares[i] = random_share(*shares[i]);
+}
+
+static void random_tuning(struct tuning *t)
+{
 	*t = tuning_default;
 	/* Short clocks, so that trials come in a life of minutes. */
 	if (chance(700)) {
@@ -199,12 +214,8 @@ static void random_tuning(struct tuning *t)
 	}
 	if (chance(600))
 		return;
-	for (size_t i = 0; i < ARRAY_SIZE(spans); i++)
-		if (chance(200))
-			*spans[i] = random_span(*spans[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(shares); i++)
-		if (chance(200))
-			*shares[i] = random_share(*shares[i]);
+	odd_spans(t);
+	odd_shares(t);
 	t->history.algorithm = chance(300) ? ALGORITHM_VPA : ALGORITHM_DEFAULT;
 }
 
