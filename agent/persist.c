@@ -205,6 +205,9 @@ void persist_adopted(struct daemon *d, const struct managed *m, enum resource r)
 		b->high_before = o->mem_high;
 		unit_props_merge(&b->props, &m->stored, UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH);
 	}
+	/* His drop-ins took the place of ours: a restore leaves them where they are. */
+	b->dropins |=
+		r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
 	d->baselines_dirty = true;
 	persist_baselines(d);
 }
