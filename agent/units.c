@@ -168,6 +168,16 @@ static void unit_begin(struct managed *m, const struct policy_rule *rule, const 
 	persist_adopt_history(d, m);
 }
 
+/* What stands is what we hold from now on. */
+static void hold_what_stands(struct control *c, const struct limits *now)
+{
+	if (c->resource[RESOURCE_CPU].managed && now->cpu_quota_usec != LIMIT_MAX)
+		c->resource[RESOURCE_CPU].limit =
+			cpu_milli_of(now->cpu_quota_usec, now->cpu_period_usec);
+	if (c->resource[RESOURCE_MEMORY].managed && now->mem_max != LIMIT_MAX)
+		c->resource[RESOURCE_MEMORY].limit = now->mem_max;
+}
+
 /* A successor whose files are below what we held starts with what we held. */
 static void unit_resume_size(struct managed *m)
 {
@@ -176,6 +186,8 @@ static void unit_resume_size(struct managed *m)
 	struct control_context x;
 	struct limits kernel = m->control.kernel;
 
+	if (m->control.rule.mode == MODE_INITIAL)
+		hold_what_stands(&m->control, &kernel); /* it is sized anew */
 	if (!m->touched || m->control.rule.mode != MODE_AUTO)
 		return;
 	plan_begin(d, &plan);
@@ -195,11 +207,8 @@ static void unit_take_over(struct managed *m, const struct limits *now)
 		return;
 	m->sent = m->stored;
 	m->sent_mask = UNIT_PROP_ALL;
-	if (c->resource[RESOURCE_CPU].managed && now->cpu_quota_usec != LIMIT_MAX)
-		c->resource[RESOURCE_CPU].limit =
-			cpu_milli_of(now->cpu_quota_usec, now->cpu_period_usec);
-	if (c->resource[RESOURCE_MEMORY].managed && now->mem_max != LIMIT_MAX)
-		c->resource[RESOURCE_MEMORY].limit = now->mem_max;
+	hold_what_stands(c, now);
+	c->initial_done = true; /* in an earlier life of ours, which is no start of the unit */
 }
 
 static void unit_start(struct managed *m, const struct policy_rule *rule,
