@@ -3,8 +3,6 @@
 #include "policy/control_impl.h"
 
 #define MEM_USAGE (USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_LIMIT)
-/* Headroom for a slow writer is taken back once growth has been over for this long. */
-#define SETTLE_USEC (60 * USEC_PER_SEC)
 
 uint64_t control_mem_high(const struct control *c, uint64_t mem_max)
 {
@@ -355,7 +353,8 @@ static bool settle(struct control *c, const struct control_context *x)
 	uint64_t to = round_up(MAX(res->limit, needed(c, &x->tuning->memory)), MEM_PAGE_BYTES);
 
 	if (to >= c->kernel.mem_max || c->mem.trial.phase != MEM_IDLE ||
-	    x->now < c->mem.backoff_until || x->now - c->mem.last_growth < SETTLE_USEC)
+	    x->now < c->mem.backoff_until ||
+	    x->now - c->mem.last_growth < x->tuning->memory.settle_usec)
 		return false;
 	lower_to(c, x, to, REASON_SETTLED);
 	return true;

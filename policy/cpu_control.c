@@ -8,8 +8,6 @@
 #define WINDOW_USEC USEC_PER_SEC
 /* A raise below 5 % would be lost in rounding and be followed by the next one at once. */
 #define STEP_MIN_PERMILLE 1050
-/* A shrink that is throttled within this time of its trial was too deep. */
-#define REGRET_USEC USEC_PER_HOUR
 
 uint64_t cpu_reflex_wish(const struct tuning_cpu *t, uint64_t limit_milli,
 			 const struct cpu_rates *since_write)
@@ -103,14 +101,15 @@ void cpu_trial_end(struct cpu_control *c)
 	c->trial.active = false;
 }
 
-void cpu_shrink_regret(struct cpu_control *c, uint64_t limit_milli, usec_t now, usec_t now_real)
+void cpu_shrink_regret(const struct tuning_cpu *t, struct cpu_control *c, uint64_t limit_milli,
+		       usec_t now, usec_t now_real)
 {
-	const struct cpu_trial *t = &c->trial;
+	const struct cpu_trial *passed = &c->trial;
 
-	if (t->active || t->since == 0)
+	if (passed->active || passed->since == 0)
 		return;
-	if (limit_milli <= t->to_milli && now - t->since < REGRET_USEC)
-		floor_learn(&c->floor, t->to_milli, t->from_milli, now_real);
+	if (limit_milli <= passed->to_milli && now - passed->since < t->regret_usec)
+		floor_learn(&c->floor, passed->to_milli, passed->from_milli, now_real);
 	c->trial = (struct cpu_trial){0};
 }
 

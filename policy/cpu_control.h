@@ -70,4 +70,5 @@ void cpu_trial_end(struct cpu_control *c);
 uint64_t cpu_trial_undo(struct cpu_control *c, usec_t now_real);
 /* Throttled at limit_milli: a shrink to it or further that passed not long ago was wrong after all.
  */
-void cpu_shrink_regret(struct cpu_control *c, uint64_t limit_milli, usec_t now, usec_t now_real);
+void cpu_shrink_regret(const struct tuning_cpu *t, struct cpu_control *c, uint64_t limit_milli,
+		       usec_t now, usec_t now_real);

@@ -6,18 +6,10 @@
 /* A new high by less than this is breathing, not growth. */
 #define GROWTH_MIN_BYTES    MIB
 #define GROWTH_MIN_PERMILLE 1010
-/* Cache pressure that hurts: a twentieth of the time stalled and pages coming back, for 3 s. */
-#define CACHE_PSI_PPM    50000
-#define CACHE_REFAULT_PS 256
-#define CACHE_HURTS_USEC (3 * USEC_PER_SEC)
-/* A reader of files larger than the limit would make it grow for ever. */
-#define CACHE_CEILING_PERMILLE 1500
 /* Time constant of the smoothed pressure. */
 #define SMOOTH_USEC (10 * USEC_PER_SEC)
 /* The older points keep this distance, so that a fast clock sees a second back too. */
 #define POINT_DISTANCE_USEC (500 * USEC_PER_MSEC)
-/* The first wait after a failed shrink; doubled each time. */
-#define BACKOFF_FIRST_USEC (2 * USEC_PER_MIN)
 
 uint64_t mem_use(const struct usage *u)
 {
@@ -106,8 +98,8 @@ static uint64_t refaults(const struct usage *u)
 	return u->stat.refault_anon + u->stat.refault_file;
 }
 
-static void observe_pressure(struct mem_control *m, const struct usage *prev, const struct usage *u,
-			     usec_t span)
+static void observe_pressure(const struct tuning_memory *t, struct mem_control *m,
+			     const struct usage *prev, const struct usage *u, usec_t span)
 {
 	uint64_t stall = 0, faults = 0;
 
@@ -116,7 +108,7 @@ static void observe_pressure(struct mem_control *m, const struct usage *prev, co
 	if (refaults(u) > refaults(prev))
 		faults = per_second(refaults(u) - refaults(prev), span);
 
-	m->cache_hurts_usec = stall > CACHE_PSI_PPM && faults > CACHE_REFAULT_PS
+	m->cache_hurts_usec = stall > t->cache_psi_ppm && faults > t->refault_ps
 				      ? add_sat(m->cache_hurts_usec, span)
 				      : 0;
 	/* Stall per second in microseconds is a share in ppm. */
@@ -136,7 +128,7 @@ void mem_observe(const struct tuning_memory *t, struct mem_control *m, const str
 	recent_max_add(&m->recent, mem_use(u), t->shrink_quiet_usec, now);
 	observe_growth(t, m, now);
 	if (prev != NULL && before != 0)
-		observe_pressure(m, prev, u, now - before);
+		observe_pressure(t, m, prev, u, now - before);
 }
 
 /* Growth until the next look has been acted on. */
@@ -170,8 +162,8 @@ uint64_t mem_growth_wish(const struct tuning_memory *t, const struct mem_control
 		*ret_reason = REASON_MEMORY_GROWTH;
 		return MAX(mem_with_margin(t, add_sat(use, ahead)), step);
 	}
-	if (m->cache_hurts_usec >= CACHE_HURTS_USEC && hit_limit(in) &&
-	    step <= scale_permille(in->original, CACHE_CEILING_PERMILLE)) {
+	if (m->cache_hurts_usec >= t->cache_after_usec && hit_limit(in) &&
+	    step <= scale_permille(in->original, t->cache_ceiling_permille)) {
 		*ret_reason = REASON_CACHE_PRESSURE;
 		return step;
 	}
@@ -192,7 +184,7 @@ uint64_t mem_headroom(const struct tuning_memory *t, const struct mem_control *m
 
 void mem_back_off(const struct tuning_memory *t, struct mem_control *m, usec_t now)
 {
-	m->backoff_usec = MIN(MAX(add_sat(m->backoff_usec, m->backoff_usec), BACKOFF_FIRST_USEC),
+	m->backoff_usec = MIN(MAX(add_sat(m->backoff_usec, m->backoff_usec), t->backoff_first_usec),
 			      t->backoff_max_usec);
 	m->backoff_until = add_sat(now, m->backoff_usec);
 }

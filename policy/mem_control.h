@@ -8,7 +8,7 @@
  *	    with growth ahead = the steepest slope until the next look, or the steady one for
  *	    slope_ahead: a single large allocation is no ramp.
  *	    Page cache fills any limit by itself: it makes the limit grow only when it refaults and
- *	    stalls, and never above CACHE_CEILING of the original.
+ *	    stalls, and never above cache_ceiling of the original.
  * Shrink:  reclaim the difference, then memory.high, watch, then memory.max, watch. Pressure,
  *	    refaults or a `max` event undo it; the time to the next trial doubles.
  */

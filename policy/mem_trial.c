@@ -3,8 +3,6 @@
 #include "policy/mem_control.h"
 #include <assert.h>
 
-/* Refaults are rising when they double and make at least 1 MiB a second. */
-#define REFAULT_MIN_PS 256
 /* Less stall than this in a phase is noise, whatever its share (Senpai tolerates as much in 6 s).
  */
 #define STALL_MIN_USEC (10 * USEC_PER_MSEC)
@@ -117,7 +115,7 @@ static bool hurts(const struct tuning_memory *t, const struct mem_control *m,
 		return true;
 	return mul_div(faults, USEC_PER_SEC, span) >
 	       MAX(add_sat(trial->refault_before_ps, trial->refault_before_ps),
-		   (uint64_t)REFAULT_MIN_PS);
+		   (uint64_t)t->refault_ps);
 }
 
 struct mem_step mem_trial_abort(const struct tuning_memory *t, struct mem_control *m,

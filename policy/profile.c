@@ -32,6 +32,8 @@ const struct tuning tuning_default = {
 			.shrink_interval_usec = 60 * USEC_PER_SEC,
 			.verdict_periods = 20,
 			.floor_half_life_usec = 6 * USEC_PER_HOUR,
+			/* Hourly jobs are missed by a trial of twenty periods. */
+			.regret_usec = USEC_PER_HOUR,
 		},
 	.memory =
 		{
@@ -60,7 +62,16 @@ const struct tuning tuning_default = {
 			.high_watch_usec = 10 * USEC_PER_SEC,
 			.verdict_usec = 60 * USEC_PER_SEC,
 			.psi_ppm = 1000,
+			.backoff_first_usec = 2 * USEC_PER_MIN,
 			.backoff_max_usec = USEC_PER_DAY,
+			/* 1 MiB a second: less is what any file reader does. */
+			.refault_ps = 256,
+			/* A twentieth of the time lost is felt. */
+			.cache_psi_ppm = 50000,
+			.cache_after_usec = 3 * USEC_PER_SEC,
+			/* A reader of files larger than the limit would make it grow for ever. */
+			.cache_ceiling_permille = 1500,
+			.settle_usec = 60 * USEC_PER_SEC,
 		},
 	.common =
 		{

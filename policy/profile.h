@@ -59,6 +59,8 @@ struct tuning_cpu {
 	usec_t shrink_interval_usec;
 	uint32_t verdict_periods;
 	usec_t floor_half_life_usec; /* a failed shrink's floor decays with this */
+	usec_t regret_usec; /* throttled this soon after a shrink that had passed: a floor all the
+			       same */
 };
 
 struct tuning_memory {
@@ -83,8 +85,14 @@ struct tuning_memory {
 	usec_t shrink_interval_usec;
 	usec_t high_watch_usec; /* memory.high leads memory.max by this */
 	usec_t verdict_usec;
-	uint32_t psi_ppm; /* undo when memory pressure rises by more */
+	uint32_t psi_ppm;          /* undo when memory pressure rises by more */
+	usec_t backoff_first_usec; /* wait after the first failed shrink; doubled each time */
 	usec_t backoff_max_usec;
+	uint32_t refault_ps;             /* pages a second coming back that count at all */
+	uint32_t cache_psi_ppm;          /* page cache hurts: this much stall and refault_ps ... */
+	usec_t cache_after_usec;         /* ... for this long */
+	uint32_t cache_ceiling_permille; /* of the original: page cache raises no further */
+	usec_t settle_usec; /* growth over for this long: headroom in the file is taken back */
 };
 
 struct tuning_common {
