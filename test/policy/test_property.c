@@ -401,7 +401,7 @@ static void calm_life(void)
 {
 	struct rig r;
 	struct sim_load load;
-	uint32_t cpu, memory;
+	uint32_t cpu = 0, memory = 0;
 	const uint32_t hours = 6;
 
 	rig_init(&r, 200 + pick(1800), (200 + pick(800)) * MIB, 4);
