@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Shows what vscaled does, in one command on a fresh Debian 12: see usage().
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$here")
+build=$root/build/demo
+
+usage()
+{
+	cat <<-E
+	usage: sudo test/demo.sh [--native|--lab] [--systemd 252|257]
+	Installs missing packages, builds vscaled, starts two units with the wrong limits and shows how
+	vscaled moves them; clocks are shortened. Where this host runs systemd on cgroup v2 with the cpu
+	and memory controllers it happens here, in units of its own that are removed at the end, otherwise
+	in the lab's virtual machine.
+	  --native, --lab   here or there, whatever was found
+	  --systemd         the lab's systemd
+	E
+}
+
+# native_missing: the first thing that this host lacks; nothing if it has all
+native_missing()
+{
+	local controllers=' '
+
+	[ ! -r /sys/fs/cgroup/cgroup.controllers ] || controllers=" $(</sys/fs/cgroup/cgroup.controllers) "
+	if [ "$(</proc/1/comm)" != systemd ] || ! systemctl show -p Version >/dev/null 2>&1; then
+		echo "systemd is not PID 1"
+	elif [[ $controllers != *" cpu "* || $controllers != *" memory "* ]]; then
+		echo "no cgroup v2 with the cpu and memory controllers at /sys/fs/cgroup"
+	fi
+}
+
+build()
+{
+	echo "demo: building, log in ${build#"$root"/}.log"
+	mkdir -p "$root/build"
+	{
+		cmake -G Ninja -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release &&
+			cmake --build "$build" -j "$(nproc)" --target vscaled vscalectl lab_burn lab_grow
+	} >"$build.log" 2>&1 || { tail -n 30 "$build.log" && exit 1; }
+	rm -rf "$build/stage"
+	mkdir -p "$build/stage/kit"
+	cp "$here/demo/run" "$build/stage/"
+	cp "$build"/agent/{vscaled,vscalectl} "$build"/test/lab/kit/{burn,grow} "$build/stage/kit/"
+}
+
+where='' lab_options=()
+while [ $# -gt 0 ]; do
+	case $1 in
+	--native | --lab) where=${1#--} ;;
+	--systemd) lab_options+=(--systemd "${2:?}") && shift ;;
+	-h | --help) usage && exit ;;
+	*) usage >&2 && exit 2 ;;
+	esac
+	shift
+done
+if [ "$(id -u)" != 0 ]; then
+	echo "demo: needs root, to install packages and to set limits of units: sudo test/demo.sh" >&2
+	exit 1
+fi
+missing=$(native_missing)
+[ -n "$where" ] || where=$([ -z "$missing" ] && echo native || echo lab)
+
+"$here/packages.sh" install build
+build
+if [ "$where" = native ]; then
+	[ -z "$missing" ] || { echo "demo: not possible on this host: $missing" >&2 && exit 1; }
+	exec "$build/stage/run"
+fi
+echo "demo: ${missing:-as asked}: in the lab's virtual machine, where time is counted in instructions"
+"$here/packages.sh" install lab
+exec "$here/lab.sh" run "$build/stage" "$build/out" --install none "${lab_options[@]}"
