@@ -44,6 +44,7 @@ struct managed {
 	uint32_t sent_mask;       /* which of these we ever asked for; 0: none */
 	bool property_due;        /* to be sent at the end of this wake-up */
 	bool property_urgent;
+	bool beaten;          /* other drop-ins win at a reload: files of ours are needed too */
 	bool property_failed; /* told already */
 	bool drift_check;     /* a limit file was written */
 	bool drift_asked;     /* systemd was asked what it stores */
@@ -65,6 +66,9 @@ struct unit_port {
 		   bool urgent);
 	bool (*pending)(void *ctx, const char *unit);
 	int (*get)(void *ctx, const char *unit);
+	/* For a unit with other drop-ins that beat a runtime property; NULL: there are none. */
+	bool (*beaten)(void *ctx, const char *unit);
+	int (*keep)(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask);
 };
 
 /* The time of a wake-up: boottime for control, realtime for records. */
@@ -185,6 +189,8 @@ void guard_set_done(void *ctx, const char *unit, int error, const struct unit_pr
 		    usec_t lag);
 void guard_got(void *ctx, const char *unit, int error, const struct unit_props *stored);
 void guard_reloading(void *ctx, bool active);
+/* Looks again whether another drop-in would win over what systemd is told. */
+void guard_beaten(struct managed *m);
 /* What systemd stores, by the newest list. */
 void guard_stored(struct managed *m, const struct unit_props *stored);
 /* Does the kernel hold something else than we believe? Managed resources only. */
@@ -213,6 +219,8 @@ void serve_release(struct managed *m, const char *why);
 
 /* --- report.c */
 void report_step(struct managed *m, const struct change *s, int outcome);
+/* systemd is told a memory limit above the one that stands, because use grows. */
+void report_headroom(struct managed *m, uint64_t to);
 void report_ceiling(struct managed *m, enum resource r);
 void report_oom(struct managed *m, uint64_t kills);
 void report_drift(struct managed *m, enum resource r, const struct drift_facts *f,

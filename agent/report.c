@@ -56,6 +56,28 @@ void report_step(struct managed *m, const struct change *s, int outcome)
 		event_limit_raised(&e);
 }
 
+void report_headroom(struct managed *m, uint64_t to)
+{
+	const struct control *c = &m->control;
+	char detail[DECISION_TEXT_BYTES];
+	struct decision why = {
+		.reason = REASON_MEMORY_GROWTH,
+		.use = mem_use(&c->last),
+		.slope_bps = c->mem.slope_bps,
+	};
+	struct change_event e = {
+		.who = who_is(m),
+		.resource = RESOURCE_MEMORY,
+		.from = c->kernel.mem_max,
+		.to = to,
+		.reason = why.reason,
+		.detail = detail,
+	};
+
+	decision_text(&why, RESOURCE_MEMORY, detail);
+	event_property_headroom(&e);
+}
+
 void report_ceiling(struct managed *m, enum resource r)
 {
 	const struct daemon *d = m->daemon;

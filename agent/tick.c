@@ -167,6 +167,17 @@ static bool headroom_short(const struct managed *m)
 		       m->stored.mem_max;
 }
 
+/* Before the call: a reload may come at any time after it. */
+static void keep_files(struct managed *m, const struct unit_props *want, uint32_t mask)
+{
+	const struct unit_port *port = &m->daemon->port;
+	int r = port->keep(port->ctx, m->name, want, mask);
+
+	if (r < 0 && !m->property_failed)
+		report_property_failed(m, r, 0);
+	m->property_failed |= r < 0;
+}
+
 static void property_send(struct managed *m)
 {
 	struct daemon *d = m->daemon;
@@ -176,6 +187,8 @@ static void property_send(struct managed *m)
 	m->property_due = false;
 	if (mask == 0 || d->port.set == NULL)
 		return;
+	if (m->beaten)
+		keep_files(m, &want, mask);
 	/* Nothing new: a call would only bring the headroom that systemd holds into the file. */
 	if ((m->sent_mask & mask) == mask && unit_props_equal(&want, &m->stored, mask) &&
 	    !d->port.pending(d->port.ctx, m->name))
@@ -185,6 +198,9 @@ static void property_send(struct managed *m)
 		return;
 	}
 	m->property_urgent = false;
+	if ((mask & UNIT_PROP_MEM_MAX) && m->control.mem.slope_bps > 0 &&
+	    want.mem_max > m->control.kernel.mem_max)
+		report_headroom(m, want.mem_max);
 	unit_props_merge(&m->sent, &want, mask);
 	m->sent_mask |= mask;
 }
