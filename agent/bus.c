@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The daemon's line to PID 1: what it asks, and where the answers go. */
 #include "agent/daemon.h"
+#include "systemd/unit_dropin.h"
 
 static int on_bus_list(void *ctx, const char *const *patterns, size_t count)
 {
@@ -21,6 +22,20 @@ static bool on_bus_pending(void *ctx, const char *unit)
 static int on_bus_get(void *ctx, const char *unit)
 {
 	return unit_get(ctx, unit);
+}
+
+static bool on_bus_beaten(void *ctx, const char *unit)
+{
+	bool beaten;
+
+	(void)ctx;
+	return unit_dropin_beaten("", unit, &beaten) == 0 && beaten;
+}
+
+static int on_bus_keep(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask)
+{
+	(void)ctx;
+	return unit_dropin_write("", unit, want, mask);
 }
 
 static void on_bus_changed(void *ctx)
@@ -85,6 +100,8 @@ int bus_start(struct daemon *d, const struct unit_port *port)
 		.set = on_bus_set,
 		.pending = on_bus_pending,
 		.get = on_bus_get,
+		.beaten = on_bus_beaten,
+		.keep = on_bus_keep,
 	};
 	return 0;
 }

@@ -155,6 +155,15 @@ static void write_ours(struct look *l, enum resource r)
 	control_reassert(&l->unit->control, &held, r, &l->x);
 }
 
+void guard_beaten(struct managed *m)
+{
+	const struct unit_port *port = &m->daemon->port;
+	bool before = m->beaten;
+
+	m->beaten = port->beaten != NULL && port->beaten(port->ctx, m->name);
+	m->property_due |= m->beaten && !before && m->touched;
+}
+
 /* The limit is the other's; what was made safe goes down to it as far as the use allows. */
 static void yield_to(struct look *l, enum resource r)
 {
@@ -209,6 +218,7 @@ static void adopt(struct look *l, enum resource r, const struct drift_facts *f)
 	control_adopt(&m->control, &found, r, &l->x);
 	unit_props_merge(&m->sent, &m->stored, bits);
 	m->sent_mask |= bits;
+	guard_beaten(m);
 	persist_adopted(m->daemon, m, r);
 	yield_to(l, r);
 }
@@ -442,6 +452,7 @@ void guard_reloading(void *ctx, bool active)
 	for (size_t i = 0; i < d->unit_count; i++) {
 		d->units[i]->drift_check = true;
 		d->units[i]->stored_check = true;
+		guard_beaten(d->units[i]);
 	}
 	guard_check(d);
 	d->list_due = true;

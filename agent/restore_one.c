@@ -2,6 +2,7 @@
 #include "agent/restore_one.h"
 #include "agent/human.h"
 #include "cgroup/writer.h"
+#include "systemd/unit_dropin.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -202,7 +203,11 @@ static void restore_properties(struct work *w)
 		fail(w, "systemd did not take the values", r);
 		return;
 	}
-	r = units_drop(w->restore, w->target->unit, w->memory_left ? own & PROPS_CPU : own);
+	/* A memory value that is left must not be taken back by a reload. */
+	own |= UNIT_DROPIN_OWN;
+	if (w->memory_left)
+		own &= PROPS_CPU | UNIT_DROPIN_CPU;
+	r = units_drop(w->restore, w->target->unit, own);
 	if (r < 0)
 		fail(w, "a drop-in could not be removed", r);
 }
@@ -286,7 +291,7 @@ static void restore_gone(const struct restore *r, const struct restore_target *t
 
 	ret->outcome = RESTORE_GONE;
 	if (e == 0 || e == -ENOENT)
-		e = units_drop(r, t->unit, all & ~t->baseline->dropins);
+		e = units_drop(r, t->unit, (all & ~t->baseline->dropins) | UNIT_DROPIN_OWN);
 	if (e < 0) {
 		ret->outcome = RESTORE_FAILED;
 		say(ret, "not running, and systemd did not take the values: %s", strerror(-e));

@@ -227,6 +227,7 @@ static void unit_start(struct managed *m, const struct policy_rule *rule,
 	control_restarted(&m->control, &u.limits, d->now);
 	m->control.depth = depth_of(info->cgroup);
 	m->stored = info->props;
+	guard_beaten(m);
 	if (rule->mode != MODE_OFF)
 		persist_baseline(d, m, info);
 	m->state = m->state == UNIT_RESTORED || m->state == UNIT_PAUSED ? m->state : UNIT_MANAGED;

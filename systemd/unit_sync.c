@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systemd/unit_sync.h"
+#include "systemd/unit_dropin.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -151,6 +152,10 @@ static int remove_in(int fd, uint32_t mask)
 	for (size_t i = 0; i < UNIT_PROP_ROWS; i++)
 		if ((unit_prop_rows[i].bit & mask) &&
 		    unlinkat(fd, unit_prop_rows[i].dropin, 0) < 0 && errno != ENOENT)
+			result = -errno;
+	for (size_t i = 0; i < UNIT_DROPIN_ROWS; i++)
+		if ((unit_dropin_rows[i].bit & mask) &&
+		    unlinkat(fd, unit_dropin_rows[i].file, 0) < 0 && errno != ENOENT)
 			result = -errno;
 	return result;
 }

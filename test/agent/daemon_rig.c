@@ -215,7 +215,13 @@ int rig_start(struct rig *r)
 	};
 	int result;
 
-	port = (struct unit_port){r, port_list, port_set, port_pending, port_get};
+	port = (struct unit_port){
+		.ctx = r,
+		.list = port_list,
+		.set = port_set,
+		.pending = port_pending,
+		.get = port_get,
+	};
 	result = daemon_new(&o, &r->daemon);
 	if (result == 0) {
 		/* Virtual time: rig_run() is the timer. */

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The calls that wait, against a scripted PID 1 in a child process; and the drop-in files. */
 #include "peer.h"
+#include "systemd/unit_dropin.h"
 #include "systemd/unit_sync.h"
 #include "test/check.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -163,6 +165,81 @@ static void test_dropins(const char *root)
 	CHECK_EQ(unit_dropin_remove(root, "../other.service", UNIT_PROP_ALL), -EINVAL);
 }
 
+static void fill(const char *root, const char *path, const char *text)
+{
+	char full[512];
+	int fd;
+
+	make(root, path);
+	snprintf(full, sizeof full, "%s/%s", root, path);
+	fd = open(full, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	CHECK_EQ(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+static bool beaten(const char *root, const char *unit)
+{
+	bool b = false;
+
+	CHECK_EQ(unit_dropin_beaten(root, unit, &b), 0);
+	return b;
+}
+
+static void test_beaten(const char *root)
+{
+	static const struct {
+		const char *path, *text, *unit;
+		bool beats;
+	} rows[] = {
+		{"etc/systemd/system/b1.service.d/override.conf", "MemoryMax=1G", "b1.service",
+		 true},
+		{"etc/systemd/system/b2.service.d/10-a.conf", "MemoryMax=1G", "b2.service", false},
+		{"etc/systemd/system/b3.service.d/override.conf", "CPUWeight=5", "b3.service",
+		 false},
+		{"etc/systemd/system/b4.service.d/override.txt", "CPUQuota=5%", "b4.service",
+		 false},
+		{"etc/systemd/system.control/b5.service.d/50-MemoryMax.conf", "MemoryMax=1G",
+		 "b5.service", true},
+		{CONTROL "b6.service.d/50-MemoryMax.conf", "MemoryMax=1G", "b6.service", false},
+		{CONTROL "b7.service.d/zz-vscaled-memory.conf", "MemoryMax=1G", "b7.service",
+		 false},
+		{"usr/lib/systemd/system/b8@.service.d/60-x.conf", "CPUQuota=9%", "b8@x-y.service",
+		 true},
+		{"run/systemd/system/b-9-.slice.d/60-x.conf", "MemoryHigh=1G", "b-9-x-y.slice",
+		 true},
+		{"run/systemd/system/b-9-.slice.d/61-x.conf", "MemoryHigh=1G", "b-9.slice", false},
+		{"etc/systemd/system/scope.d/60-x.conf", "MemoryMax=1G", "run-9.scope", true},
+	};
+	bool unused;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		CHECK(!beaten(root, rows[i].unit) || i >= 9);
+		fill(root, rows[i].path, rows[i].text);
+		CHECK_EQ(beaten(root, rows[i].unit), rows[i].beats);
+	}
+	CHECK_EQ(unit_dropin_beaten(root, "../x.service", &unused), -EINVAL);
+}
+
+static void test_own(const char *root)
+{
+	const struct unit_props p = {1500000, UINT64_MAX, 64 * MIB, UINT64_MAX};
+	char text[UNIT_DROPIN_TEXT];
+
+	CHECK_EQ(unit_dropin_text("a.slice", &p, UNIT_PROP_ALL, UNIT_DROPIN_CPU, text), 0);
+	CHECK(strstr(text, "\n[Slice]\nCPUQuota=150%\nCPUQuotaPeriodSec=\n") != NULL);
+	CHECK_EQ(unit_dropin_text("a.scope", &p, UNIT_PROP_ALL, UNIT_DROPIN_MEMORY, text), 0);
+	CHECK(strstr(text, "\n[Scope]\nMemoryMax=67108864\nMemoryHigh=infinity\n") != NULL);
+	CHECK_EQ(unit_dropin_write(root, "own.service", &p, UNIT_PROP_MEM_MAX), 0);
+	CHECK(!exists(root, CONTROL "own.service.d/zz-vscaled-cpu.conf"));
+	CHECK_EQ(unit_dropin_write(root, "own.service", &p, UNIT_PROP_ALL), 0);
+	CHECK(exists(root, CONTROL "own.service.d/zz-vscaled-cpu.conf"));
+	CHECK_EQ(unit_dropin_remove(root, "own.service", UNIT_PROP_ALL | UNIT_DROPIN_CPU), 0);
+	CHECK(exists(root, CONTROL "own.service.d/zz-vscaled-memory.conf"));
+	CHECK_EQ(unit_dropin_remove(root, "own.service", UNIT_DROPIN_OWN), 0);
+	CHECK(!exists(root, CONTROL "own.service.d"));
+	CHECK_EQ(unit_dropin_write(root, "../x.service", &p, UNIT_PROP_ALL), -EINVAL);
+}
+
 int main(void)
 {
 	char dir[] = "/tmp/unit-sync-XXXXXX";
@@ -171,6 +248,8 @@ int main(void)
 	CHECK(mkdtemp(dir) != NULL);
 	test_calls(dir);
 	test_dropins(dir);
+	test_beaten(dir);
+	test_own(dir);
 	snprintf(clean, sizeof clean, "rm -rf %s", dir);
 	CHECK_EQ(system(clean), 0);
 	return check_result();

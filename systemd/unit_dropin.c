@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systemd/unit_dropin.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CONTROL "run/systemd/system.control"
+/* The first name that SetUnitProperties writes: what comes before it is always beaten. */
+#define FIRST "50-CPUQuota.conf"
+/* More than anybody writes into a drop-in; the rest of a larger one is not looked at. */
+#define FILE_BYTES 16384
+
+const struct unit_dropin_row unit_dropin_rows[UNIT_DROPIN_ROWS] = {
+	{UNIT_DROPIN_CPU, "zz-vscaled-cpu.conf"},
+	{UNIT_DROPIN_MEMORY, "zz-vscaled-memory.conf"},
+};
+
+static const struct {
+	const char *path;
+	bool same_name; /* a file of the name that SetUnitProperties writes is not its own */
+} homes[] = {
+	{"etc/systemd/system.control", true}, {CONTROL, false},
+	{"run/systemd/transient", false},     {"etc/systemd/system", true},
+	{"run/systemd/system", true},         {"usr/local/lib/systemd/system", true},
+	{"usr/lib/systemd/system", true},
+};
+
+static const char *const keys[] = {"CPUQuota", "MemoryMax", "MemoryHigh", "MemoryLimit"};
+
+static void drop_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static void drop_dir(DIR **d)
+{
+	if (*d != NULL)
+		closedir(*d);
+}
+
+/* --- what others have --- */
+
+static bool names_limit(const char *text)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (strstr(text, keys[i]) != NULL)
+			return true;
+	return false;
+}
+
+static bool file_names_limit(int dir, const char *name)
+{
+	OWN(drop_fd) int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	char text[FILE_BYTES];
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof text - 1);
+	text[MAX(n, (ssize_t)0)] = '\0';
+	return names_limit(text);
+}
+
+static bool is_own(const char *name)
+{
+	for (size_t i = 0; i < UNIT_DROPIN_ROWS; i++)
+		if (strcmp(name, unit_dropin_rows[i].file) == 0)
+			return true;
+	return false;
+}
+
+static bool is_of_property(const char *name)
+{
+	for (size_t i = 0; i < UNIT_PROP_ROWS; i++)
+		if (strcmp(name, unit_prop_rows[i].dropin) == 0)
+			return true;
+	return false;
+}
+
+/* Whether a folder of drop-ins has one that wins. */
+static bool folder_beats(const char *path, bool same_name)
+{
+	OWN(drop_dir) DIR *d = opendir(path);
+	const struct dirent *e;
+
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		const char *end = strrchr(e->d_name, '.');
+
+		if (end == NULL || strcmp(end, ".conf") != 0 || is_own(e->d_name) ||
+		    strcmp(e->d_name, FIRST) < 0 || (is_of_property(e->d_name) && !same_name))
+			continue;
+		if (file_names_limit(dirfd(d), e->d_name))
+			return true;
+	}
+	return false;
+}
+
+static bool homes_beat(const char *root, const char *folder)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(homes); i++)
+		if (snprintf(path, sizeof path, "%s/%s/%s.d", root, homes[i].path, folder) <
+			    (int)sizeof path &&
+		    folder_beats(path, homes[i].same_name))
+			return true;
+	return false;
+}
+
+/* The unit's own folder, its template's, those of its dashed prefixes, and its type's. */
+int unit_dropin_beaten(const char *root, const char *unit, bool *ret)
+{
+	const char *type = strrchr(unit, '.'), *at = strchr(unit, '@');
+	char name[NAME_MAX + 1];
+	bool beaten;
+
+	if (unit_interface_of(unit) == NULL)
+		return -EINVAL;
+	beaten = homes_beat(root, unit) || homes_beat(root, type + 1);
+	if (!beaten && at != NULL && at < type) {
+		snprintf(name, sizeof name, "%.*s%s", (int)(at + 1 - unit), unit, type);
+		beaten = homes_beat(root, name);
+	}
+	for (const char *c = type; !beaten && c-- > unit;) {
+		if (*c != '-')
+			continue;
+		snprintf(name, sizeof name, "%.*s%s", (int)(c + 1 - unit), unit, type);
+		beaten = homes_beat(root, name);
+	}
+	*ret = beaten;
+	return 0;
+}
+
+/* --- ours --- */
+
+static const char *section_of(const char *unit)
+{
+	return strrchr(unit_interface_of(unit), '.') + 1;
+}
+
+static int put(char *text, const char *key, uint64_t value, const char *none, const char *unit)
+{
+	size_t length = strlen(text);
+
+	return value == UINT64_MAX
+		       ? snprintf(text + length, UNIT_DROPIN_TEXT - length, "%s=%s\n", key, none)
+		       : snprintf(text + length, UNIT_DROPIN_TEXT - length, "%s=%" PRIu64 "%s\n",
+				  key, value, unit);
+}
+
+/* Quotas are whole percents: rounding up is for those of others only. */
+static uint64_t percent_of(uint64_t per_sec_usec)
+{
+	return per_sec_usec == UINT64_MAX ? UINT64_MAX
+					  : per_sec_usec / 10000 + !!(per_sec_usec % 10000);
+}
+
+int unit_dropin_text(const char *unit, const struct unit_props *p, uint32_t mask, uint32_t bit,
+		     char ret[UNIT_DROPIN_TEXT])
+{
+	if (unit_interface_of(unit) == NULL)
+		return -EINVAL;
+	snprintf(ret, UNIT_DROPIN_TEXT,
+		 "# Of vscaled: has to come after the other drop-ins. vscalectl restore removes "
+		 "it.\n[%s]\n",
+		 section_of(unit));
+	if (bit == UNIT_DROPIN_CPU && (mask & UNIT_PROP_CPU_QUOTA)) {
+		put(ret, "CPUQuota", percent_of(p->cpu_quota_per_sec_usec), "", "%");
+		put(ret, "CPUQuotaPeriodSec", p->cpu_quota_period_usec, "", "us");
+	}
+	if (bit == UNIT_DROPIN_MEMORY && (mask & UNIT_PROP_MEM_MAX))
+		put(ret, "MemoryMax", p->mem_max, "infinity", "");
+	if (bit == UNIT_DROPIN_MEMORY && (mask & UNIT_PROP_MEM_HIGH))
+		put(ret, "MemoryHigh", p->mem_high, "infinity", "");
+	return 0;
+}
+
+/* Its folder, made as systemd makes it; the umask of a daemon would hide it from users. */
+static int open_folder(const char *root, const char *unit, int *ret)
+{
+	char path[PATH_MAX];
+	size_t parent;
+	int fd;
+
+	snprintf(path, sizeof path, "%s/" CONTROL, root);
+	parent = strlen(path);
+	for (int i = 0; i < 2; i++) {
+		if (mkdir(path, 0755) == 0)
+			(void)chmod(path, 0755);
+		else if (errno != EEXIST)
+			return -errno;
+		if (snprintf(path + parent, sizeof path - parent, "/%s.d", unit) >=
+		    (int)(sizeof path - parent))
+			return -ENAMETOOLONG;
+	}
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret = fd;
+	return 0;
+}
+
+/* Whole or not at all: systemd may read it at any moment. In /run, where nothing survives. */
+static int replace(int dir, const char *file, const char *text)
+{
+	OWN(drop_fd) int fd = -1;
+	char fresh[64];
+	size_t length = strlen(text);
+
+	snprintf(fresh, sizeof fresh, ".%s", file);
+	fd = openat(dir, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	if (fchmod(fd, 0644) < 0 || write(fd, text, length) != (ssize_t)length ||
+	    renameat(dir, fresh, dir, file) < 0) {
+		int error = errno ? -errno : -EIO;
+
+		unlinkat(dir, fresh, 0);
+		return error;
+	}
+	return 0;
+}
+
+int unit_dropin_write(const char *root, const char *unit, const struct unit_props *p, uint32_t mask)
+{
+	static const uint32_t needs[UNIT_DROPIN_ROWS] = {UNIT_PROP_CPU_QUOTA,
+							 UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH};
+	OWN(drop_fd) int dir = -1;
+	char text[UNIT_DROPIN_TEXT];
+	int r;
+
+	if (unit_interface_of(unit) == NULL)
+		return -EINVAL;
+	r = open_folder(root, unit, &dir);
+	for (size_t i = 0; r == 0 && i < UNIT_DROPIN_ROWS; i++) {
+		if (!(mask & needs[i]))
+			continue;
+		r = unit_dropin_text(unit, p, mask, unit_dropin_rows[i].bit, text);
+		if (r == 0)
+			r = replace(dir, unit_dropin_rows[i].file, text);
+	}
+	return r;
+}
