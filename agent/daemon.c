@@ -89,6 +89,7 @@ void daemon_tick(struct daemon *d)
 	d->last_tick = d->now;
 	if (d->now >= d->next_review) {
 		persist_baselines(d);
+		hold_tick(d);
 		d->list_due = true;
 	}
 	if (d->list_due)
@@ -275,6 +276,33 @@ static int signals_start(struct daemon *d)
 	return r;
 }
 
+/* Before the configuration is read, events go where they go by default. */
+static void log_start(struct daemon *d)
+{
+	const struct event_log_options o = {
+		.target = (enum event_target)d->config.log.target,
+		.format = (enum event_format)d->config.log.format,
+	};
+
+	event_log_open(&d->log, &o);
+	event_log_use(&d->log);
+}
+
+/* Another half life: every live history is read again under it. */
+static void histories_follow(struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+
+		if (m->control.history.samples == 0 ||
+		    (usec_t)m->control.history.cpu.half_life_usec ==
+			    d->config.tuning.history.half_life_usec)
+			continue;
+		persist_keep_history(d, m);
+		persist_adopt_history(d, m);
+	}
+}
+
 static void keep_paths(struct config *fresh, struct config *old)
 {
 	struct config_paths paths = old->paths;
@@ -305,6 +333,8 @@ void daemon_reload(struct daemon *d)
 		d->config_loaded_real = d->now_real;
 		event_config_loaded(&(struct daemon_event){.file = d->config_path,
 							   .count = d->config.unit_count});
+		log_start(d);
+		histories_follow(d);
 		units_apply_rules(d);
 	}
 	notify_send(NOTIFY_READY, NULL, 0);
@@ -323,18 +353,6 @@ static int config_start(struct daemon *d, const char *path)
 	snprintf(d->config_result, sizeof d->config_result, "ok");
 	d->config_loaded_real = d->now_real;
 	return 0;
-}
-
-/* Before the configuration is read, events go where they go by default. */
-static void log_start(struct daemon *d)
-{
-	const struct event_log_options o = {
-		.target = (enum event_target)d->config.log.target,
-		.format = (enum event_format)d->config.log.format,
-	};
-
-	event_log_open(&d->log, &o);
-	event_log_use(&d->log);
 }
 
 static int loop_start(struct daemon *d, const struct daemon_options *o)
@@ -372,6 +390,7 @@ int daemon_new(const struct daemon_options *o, struct daemon **ret)
 	d->clock_ctx = o->clock_ctx;
 	daemon_wake(d);
 	d->started_at = d->last_tick = d->now;
+	d->started_monotonic = daemon_clock();
 	read_own_cgroup(d);
 	/* Not fatal: fewer units can be watched then, and opening one says so. */
 	setrlimit(RLIMIT_NOFILE, &files);

@@ -6,6 +6,7 @@
  *	bus.c	  the line to PID 1
  *	units.c	  which units are ours: listing, opening, originals, release
  *	tick.c	  observe -> decide -> apply
+ *	hold.c	  pause, restore, giving back
  *	guard.c	  what others write: inotify, reloads, systemd's answers
  *	persist.c history and originals on disk
  *	serve.c	  the control API's answers
@@ -18,6 +19,7 @@
 #include "agent/control.h"
 #include "agent/event.h"
 #include "agent/history_file.h"
+#include "agent/restore.h"
 #include "agent/view.h"
 #include "cgroup/discover.h"
 #include "cgroup/reader.h"
@@ -38,6 +40,12 @@ struct managed {
 	const char *state_reason; /* static text or NULL */
 	bool listed;              /* in the newest list */
 	bool originals_saved;     /* on disk: may be written to */
+	bool paused;              /* by vscalectl pause */
+	bool hand_back_due;       /* its originals are to be put back */
+	bool hand_back_told;
+	const char *hand_back_why; /* static text */
+	usec_t hand_back_at;
+	usec_t lost_at;           /* when it was last seen to run; 0: it runs */
 	bool touched;             /* we wrote to it, now or in an earlier life */
 	struct unit_props stored; /* what systemd holds, as last told */
 	struct unit_props sent;   /* what we last asked it to hold */
@@ -98,9 +106,11 @@ struct daemon {
 	struct cg_watch *watch;
 	struct unit_bus *bus;
 	struct unit_port port;
+	const struct restore_units *restore_units; /* tests; NULL: PID 1 */
 	bool bus_connected;
 	bool bus_lost; /* told */
 	bool ready_told;
+	bool strays_released;
 	struct managed **units; /* owned */
 	size_t unit_count;
 	struct baseline_set baselines;
@@ -109,6 +119,7 @@ struct daemon {
 	size_t step_capacity;
 	char own_cgroup[256]; /* never managed, nor what it is in */
 	usec_t started_at;
+	usec_t started_monotonic;
 	usec_t now;      /* boottime of this wake-up */
 	usec_t now_real; /* realtime, steps of the wall clock taken out */
 	int64_t clock_offset_usec;
@@ -167,6 +178,8 @@ struct managed *units_find(const struct daemon *d, const char *name);
 void unit_lost(struct managed *m);
 /* Forgets that the unit was ever ours: the next list begins with what it finds. */
 void unit_reattach(struct managed *m);
+/* What stands in the cgroup is what we hold from now on. */
+void unit_hold_what_stands(struct managed *m);
 /* Rules after a reload; units without one any more get their originals back. */
 void units_apply_rules(struct daemon *d);
 void units_free(struct daemon *d);
@@ -195,6 +208,8 @@ void guard_beaten(struct managed *m);
 void guard_stored(struct managed *m, const struct unit_props *stored);
 /* Does the kernel hold something else than we believe? Managed resources only. */
 bool unit_moved(const struct managed *m, enum resource r, const struct limits *seen);
+/* A limit file that is not there says nothing: what we believe stays. */
+void unit_fill_absent(const struct managed *m, struct usage *u);
 /* Looks at every unit whose limit files were written since the last call. */
 void guard_check(struct daemon *d);
 
@@ -214,8 +229,18 @@ void persist_keep_history(struct daemon *d, const struct managed *m);
 
 /* --- serve.c */
 int serve_start(struct daemon *d);
-/* Gives a unit back its originals and leaves it alone; why is static text. */
-void serve_release(struct managed *m, const char *why);
+
+/* --- hold.c */
+/* Puts pause, restore and release into effect for the laws. */
+void unit_update_hold(struct managed *m);
+int hold_pause(struct daemon *d, const char *name);
+int hold_resume(struct daemon *d, const char *name);
+int hold_restore(struct daemon *d, const char *name, bool force, control_result_fn *each,
+		 void *arg);
+/* Gives a unit back its originals; why is static text. Tried again until it has worked. */
+void hold_release(struct managed *m, const char *why);
+/* On the review clock: what could not be given back yet. */
+void hold_tick(struct daemon *d);
 
 /* --- report.c */
 void report_step(struct managed *m, const struct change *s, int outcome);

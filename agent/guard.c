@@ -65,23 +65,37 @@ bool unit_moved(const struct managed *m, enum resource r, const struct limits *s
 	return seen->mem_max != k->mem_max || seen->mem_high != k->mem_high;
 }
 
-/* What the kernel shows for a property that systemd applies. */
-static uint64_t quota_of_property(uint64_t per_sec_usec, uint64_t period_usec)
+void unit_fill_absent(const struct managed *m, struct usage *u)
 {
-	if (per_sec_usec == UINT64_MAX)
-		return LIMIT_MAX;
-	return (uint64_t)((unsigned __int128)per_sec_usec * period_usec / USEC_PER_SEC);
+	const struct limits *k = &m->control.kernel;
+
+	if (!(u->have & USAGE_CPU_LIMIT)) {
+		u->limits.cpu_quota_usec = k->cpu_quota_usec;
+		u->limits.cpu_period_usec = k->cpu_period_usec;
+		u->limits.cpu_burst_usec = k->cpu_burst_usec;
+	}
+	if (!(u->have & USAGE_MEM_LIMIT)) {
+		u->limits.mem_max = k->mem_max;
+		u->limits.mem_high = k->mem_high;
+	}
 }
 
+static uint64_t props_milli(const struct unit_props *p)
+{
+	return p->cpu_quota_per_sec_usec == UINT64_MAX ? LIMIT_MAX
+						       : p->cpu_quota_per_sec_usec / USEC_PER_MSEC;
+}
+
+/* Millicores, so that a period that moved with its quota is no change. */
 static struct drift_facts facts_cpu(const struct managed *m, const struct limits *seen)
 {
+	const struct limits *k = &m->control.kernel;
+
 	return (struct drift_facts){
-		.expected = m->control.kernel.cpu_quota_usec,
-		.observed = seen->cpu_quota_usec,
-		.property =
-			quota_of_property(m->sent.cpu_quota_per_sec_usec, seen->cpu_period_usec),
-		.stored =
-			quota_of_property(m->stored.cpu_quota_per_sec_usec, seen->cpu_period_usec),
+		.expected = cpu_milli_of(k->cpu_quota_usec, k->cpu_period_usec),
+		.observed = cpu_milli_of(seen->cpu_quota_usec, seen->cpu_period_usec),
+		.property = props_milli(&m->sent),
+		.stored = props_milli(&m->stored),
 		.has_property = m->sent_mask & UNIT_PROP_CPU_QUOTA,
 	};
 }
@@ -193,7 +207,7 @@ static void give_way(struct look *l, enum resource r, const struct drift_facts *
 	report_drift(m, r, f, DRIFT_GIVE_WAY, NULL);
 	m->state = UNIT_GAVE_WAY;
 	m->state_reason = "another writer insists";
-	m->control.gave_way = true;
+	m->control.gave_way |= 1u << r;
 	take_limit(m, r, &l->seen);
 	yield_to(l, r);
 }
@@ -201,10 +215,12 @@ static void give_way(struct look *l, enum resource r, const struct drift_facts *
 /* His further values are none of our business, but systemd must not take them back for us. */
 static void follow_insister(struct managed *m, const struct limits *seen)
 {
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		if (unit_moved(m, r, seen))
-			take_limit(m, r, seen);
-	m->property_due = true;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		if (!(m->control.gave_way & (1u << r)) || !unit_moved(m, r, seen))
+			continue;
+		take_limit(m, r, seen);
+		m->property_due = true;
+	}
 }
 
 static void adopt(struct look *l, enum resource r, const struct drift_facts *f)
@@ -281,6 +297,8 @@ static void judge(struct look *l, enum resource r)
 	switch (action) {
 	case DRIFT_NONE:
 	case DRIFT_COUNT:
+		/* The same limit in another form. */
+		m->control.kernel = with_only(m, r, &l->seen);
 		return;
 	case DRIFT_ADOPT:
 		adopt(l, r, &f);
@@ -324,6 +342,41 @@ static bool moved_at_all(const struct managed *m, const struct limits *seen)
 	return unit_moved(m, RESOURCE_CPU, seen) || unit_moved(m, RESOURCE_MEMORY, seen);
 }
 
+/* A limit where there was none when we came: the owner's, and the original from now on. */
+static void follow_new_limits(struct look *l)
+{
+	struct managed *m = l->unit;
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		const struct control_resource *res = &m->control.resource[r];
+		uint64_t now = r == RESOURCE_CPU ? l->seen.cpu_quota_usec : l->seen.mem_max;
+
+		struct limits found = with_only(m, r, &l->seen);
+
+		if (res->original != LIMIT_MAX || now == LIMIT_MAX)
+			continue;
+		control_adopt(&m->control, &found, r, &l->x);
+		persist_adopted(m->daemon, m, r);
+	}
+}
+
+/* Nothing of ours is written to it: whatever stands is what counts. */
+static void only_look(struct managed *m, const struct limits *seen)
+{
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (unit_moved(m, r, seen))
+			take_limit(m, r, seen);
+}
+
+static void judge_all(struct look *l)
+{
+	struct managed *m = l->unit;
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (unit_moved(m, r, &l->seen) && !(m->control.gave_way & (1u << r)))
+			judge(l, r);
+}
+
 static void guard_unit(struct managed *m, enum answer answer, struct plan *plan)
 {
 	struct look l = {.unit = m, .has_stored = answer == STORED_KNOWN};
@@ -334,24 +387,26 @@ static void guard_unit(struct managed *m, enum answer answer, struct plan *plan)
 		unit_lost(m);
 	if (r < 0)
 		return;
+	unit_fill_absent(m, &u);
 	l.x = daemon_context(m->daemon, plan);
 	l.held = l.seen = u.limits;
 	if (m->made_safe && l.held.mem_max == m->control.kernel.mem_max)
 		l.seen.mem_max = m->unsafe_max;
+	follow_new_limits(&l);
 	if (!moved_at_all(m, &l.seen))
 		return;
-	if (m->state == UNIT_GAVE_WAY)
-		follow_insister(m, &l.seen);
-	if (m->state != UNIT_MANAGED || (answer == NOT_ASKED && ask(m, &u.limits)))
-		return;
-	m->made_safe = false;
-	if (!m->touched) {
-		follow_owner(&l);
+	if (m->control.rule.mode == MODE_OFF || m->control.paused) {
+		only_look(m, &l.seen);
 		return;
 	}
-	for (enum resource k = 0; k < RESOURCE_COUNT; k++)
-		if (unit_moved(m, k, &l.seen))
-			judge(&l, k);
+	follow_insister(m, &l.seen);
+	if (answer == NOT_ASKED && ask(m, &u.limits))
+		return;
+	m->made_safe = false;
+	if (m->touched)
+		judge_all(&l);
+	else
+		follow_owner(&l);
 }
 
 void guard_check(struct daemon *d)
@@ -481,10 +536,9 @@ void guard_stored(struct managed *m, const struct unit_props *stored)
 		bool cpu = r == RESOURCE_CPU;
 		const struct limits *k = &m->control.kernel;
 		struct drift_facts f = {
-			.expected = cpu ? k->cpu_quota_usec : k->mem_max,
-			.observed = cpu ? quota_of_property(stored->cpu_quota_per_sec_usec,
-							    k->cpu_period_usec)
-					: stored->mem_max,
+			.expected = cpu ? cpu_milli_of(k->cpu_quota_usec, k->cpu_period_usec)
+					: k->mem_max,
+			.observed = cpu ? props_milli(stored) : stored->mem_max,
 		};
 
 		if (!unit_props_equal(stored, &m->sent,

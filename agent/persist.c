@@ -132,6 +132,7 @@ void persist_baseline(struct daemon *d, struct managed *m, const struct unit_inf
 	struct baseline b = {0};
 	char key[RECORD_NAME_MAX];
 	struct baseline *old;
+	int r;
 
 	key_of(m, key);
 	old = baseline_find(&d->baselines, key);
@@ -152,8 +153,10 @@ void persist_baseline(struct daemon *d, struct managed *m, const struct unit_inf
 	};
 	snprintf(b.invocation_id, sizeof b.invocation_id, "%s", info->invocation_id);
 	unit_dropin_find("", m->name, &b.dropins);
-	if (baseline_put(&d->baselines, &b) == 0)
-		d->baselines_dirty = true;
+	r = baseline_put(&d->baselines, &b);
+	if (r < 0)
+		report_unsaved_baseline(d, r);
+	d->baselines_dirty |= r == 0;
 }
 
 /* Every unit whose record is on disk may be written to. */

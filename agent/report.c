@@ -102,17 +102,15 @@ void report_oom(struct managed *m, uint64_t kills)
 	event_oom_kill(&e);
 }
 
+/* Facts are in millicores and bytes. */
 static struct change_event drift_event(const struct managed *m, enum resource r,
 				       const struct drift_facts *f)
 {
-	uint64_t period = m->control.kernel.cpu_period_usec;
-	bool cpu = r == RESOURCE_CPU;
-
 	return (struct change_event){
 		.who = who_is(m),
 		.resource = r,
-		.from = cpu ? cpu_milli_of(f->expected, period) : f->expected,
-		.to = cpu ? cpu_milli_of(f->observed, period) : f->observed,
+		.from = f->expected,
+		.to = f->observed,
 	};
 }
 

@@ -3,7 +3,6 @@
 #include "agent/control.h"
 #include "agent/daemon.h"
 #include "agent/decision_text.h"
-#include "agent/restore_systemd.h"
 #include "policy/bounds.h"
 #include <errno.h>
 #include <grp.h>
@@ -154,6 +153,21 @@ static void view_resource(struct resource_view *v, const struct managed *m, enum
 		view_memory(v, m);
 }
 
+static void show_state(struct unit_view *v, const struct managed *m)
+{
+	v->state = m->state;
+	v->state_reason = m->state_reason;
+	if (m->state == UNIT_RESTORED || m->state == UNIT_UNMANAGED)
+		return;
+	if (m->paused || m->daemon->paused) {
+		v->state = UNIT_PAUSED;
+		v->state_reason = "by vscalectl pause";
+	} else if (m->cg != NULL && !m->originals_saved && m->control.rule.mode != MODE_OFF) {
+		v->state = UNIT_UNMANAGED;
+		v->state_reason = "its original values are not on disk yet";
+	}
+}
+
 static void show_unit(const struct managed *m, control_unit_fn *each, void *arg)
 {
 	char detail[RESOURCE_COUNT][DECISION_TEXT_BYTES];
@@ -163,10 +177,7 @@ static void show_unit(const struct managed *m, control_unit_fn *each, void *arg)
 	v.name = m->name;
 	v.cgroup = m->path;
 	v.mode = m->control.rule.mode;
-	v.state = m->state;
-	v.state_reason = m->state_reason;
-	if (m->state == UNIT_MANAGED && m->daemon->paused)
-		v.state = UNIT_PAUSED;
+	show_state(&v, m);
 	if (m->control.started_at != 0)
 		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 			view_resource(&v.resources[r], m, r, detail[r]);
@@ -256,144 +267,23 @@ static void serve_status(void *ctx, struct status_view *ret)
 	};
 }
 
-/* --- pause and resume --- */
-
-static void pause_unit(struct managed *m)
-{
-	m->state = UNIT_PAUSED;
-	m->state_reason = "by vscalectl pause";
-	m->control.paused = true;
-}
-
-/* What stands now counts as what we hold: values may have moved while we looked away. */
-static void resume_unit(struct managed *m)
-{
-	struct daemon *d = m->daemon;
-	bool restored = m->state == UNIT_RESTORED || m->state == UNIT_UNMANAGED;
-
-	if (m->state == UNIT_MANAGED || m->state == UNIT_WAITING)
-		return;
-	memset(m->drift, 0, sizeof m->drift);
-	m->control.paused = false;
-	m->control.gave_way = false;
-	m->state = UNIT_MANAGED;
-	m->state_reason = NULL;
-	if (restored)
-		unit_reattach(m);
-	d->list_due = true;
-}
-
-/* Applies fn to one unit or all; the number concerned, -ENOENT for an unknown name. */
-static int for_units(struct daemon *d, const char *name, void (*fn)(struct managed *m))
-{
-	int n = 0;
-
-	daemon_wake(d);
-	for (size_t i = 0; i < d->unit_count; i++) {
-		if (name != NULL && strcmp(d->units[i]->name, name) != 0)
-			continue;
-		fn(d->units[i]);
-		n++;
-	}
-	return name != NULL && n == 0 ? -ENOENT : n;
-}
-
 static int serve_pause(void *ctx, const char *name)
 {
-	struct daemon *d = ctx;
-	int n = for_units(d, name, pause_unit);
-
-	if (name == NULL)
-		d->paused = true;
-	if (n >= 0)
-		event_paused(&(struct unit_event){.who.unit = name});
-	return n;
+	daemon_wake(ctx);
+	return hold_pause(ctx, name);
 }
 
 static int serve_resume(void *ctx, const char *name)
 {
-	struct daemon *d = ctx;
-	int n = for_units(d, name, resume_unit);
-
-	if (name == NULL)
-		d->paused = false;
-	if (n >= 0)
-		event_resumed(&(struct unit_event){.who.unit = name});
-	return n;
-}
-
-/* --- restore --- */
-
-struct restore_job {
-	struct daemon *daemon;
-	control_result_fn *each;
-	void *arg;
-};
-
-static void on_restored(void *arg, const struct restore_result *result)
-{
-	struct restore_job *job = arg;
-	struct managed *m = units_find(job->daemon, result->unit);
-
-	if (m != NULL)
-		report_restored(m, result, &m->control.kernel);
-	if (m != NULL && result->outcome != RESTORE_FAILED) {
-		m->state = UNIT_RESTORED;
-		m->state_reason = "by vscalectl restore";
-		m->control.paused = true;
-		m->touched = false;
-		m->property_due = false;
-		m->sent_mask = 0;
-	}
-	if (job->each != NULL)
-		job->each(job->arg, result);
-}
-
-/* Waits for PID 1, unlike all else: whoever asks for this wants it done when it returns. */
-static int restore_units(struct daemon *d, const char *name, bool force, struct restore_job *job)
-{
-	const struct tuning_memory *t = &d->config.tuning.memory;
-	struct restore_systemd systemd;
-	struct restore r = {
-		.root = d->root,
-		.units = &systemd.units,
-		.margin_permille = t->margin_permille,
-		.margin_min_bytes = t->margin_min_bytes,
-		.force = force,
-	};
-	int result = restore_systemd_init(&systemd, "");
-
-	if (result < 0)
-		return result;
-	result = restore_set(&r, &d->baselines, name, on_restored, job);
-	if (result >= 0) {
-		d->baselines_dirty = true;
-		persist_baselines(d);
-	}
-	return result;
+	daemon_wake(ctx);
+	return hold_resume(ctx, name);
 }
 
 static int serve_restore(void *ctx, const char *name, bool force, control_result_fn *each,
 			 void *arg)
 {
-	struct daemon *d = ctx;
-	struct restore_job job = {.daemon = d, .each = each, .arg = arg};
-
-	daemon_wake(d);
-	return restore_units(d, name, force, &job);
-}
-
-void serve_release(struct managed *m, const char *why)
-{
-	struct daemon *d = m->daemon;
-	struct restore_job job = {.daemon = d};
-
-	if (restore_units(d, m->name, false, &job) < 0 && m->touched)
-		return;
-	m->state = UNIT_UNMANAGED;
-	m->state_reason = why;
-	m->control.paused = true;
-	report_unmanaged(m, why);
+	daemon_wake(ctx);
+	return hold_restore(ctx, name, force, each, arg);
 }
 
 /* --- the server --- */

@@ -28,6 +28,11 @@ void plan_begin(struct daemon *d, struct plan *ret)
 	*ret = (struct plan){.steps = d->steps, .capacity = d->step_capacity};
 }
 
+static bool new_limit(const struct managed *m, enum resource r, uint64_t seen)
+{
+	return m->control.resource[r].original == LIMIT_MAX && seen != LIMIT_MAX;
+}
+
 /* What somebody else wrote is for guard.c to judge: until then the laws go by what we hold. */
 static void keep_ours(struct managed *m, struct limits *seen)
 {
@@ -42,6 +47,8 @@ static void keep_ours(struct managed *m, struct limits *seen)
 		seen->cpu_quota_usec = k->cpu_quota_usec;
 		seen->cpu_period_usec = k->cpu_period_usec;
 	}
+	m->drift_check |= new_limit(m, RESOURCE_CPU, seen->cpu_quota_usec) ||
+			  new_limit(m, RESOURCE_MEMORY, seen->mem_max);
 	if (unit_moved(m, RESOURCE_MEMORY, seen)) {
 		m->drift_check = true;
 		seen->mem_max = k->mem_max;
@@ -62,6 +69,7 @@ static void observe(struct managed *m, struct plan *plan)
 	}
 	if (r < 0)
 		return;
+	unit_fill_absent(m, &u);
 	keep_ours(m, &u.limits);
 	control_observe(&m->control, &u, &x);
 }
@@ -115,11 +123,23 @@ void plan_apply(struct daemon *d, struct plan *p)
 	}
 }
 
+/*
+ * PID 1 is never asked to hold less than the original: while it lags, use may have passed a lower
+ * value, and with nobody there to raise it the original is the safe one. The file is ours.
+ */
+static uint64_t memory_property(const struct managed *m)
+{
+	const struct control *c = &m->control;
+	uint64_t wanted = control_mem_property(c, &m->daemon->config.tuning);
+
+	return MAX(wanted, c->resource[RESOURCE_MEMORY].original);
+}
+
 struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask)
 {
 	const struct control *c = &m->control;
 	const struct limits *k = &c->kernel;
-	bool memory = c->resource[RESOURCE_MEMORY].managed;
+	bool memory = c->resource[RESOURCE_MEMORY].managed && !(c->gave_way & RESOURCES_MEMORY);
 	struct unit_props p = m->stored;
 	uint32_t mask = 0;
 
@@ -137,8 +157,7 @@ struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask)
 	 */
 	if (memory || round_down(m->stored.mem_max, MEM_PAGE_BYTES) != k->mem_max) {
 		mask |= UNIT_PROP_MEM_MAX;
-		p.mem_max =
-			memory ? control_mem_property(c, &m->daemon->config.tuning) : k->mem_max;
+		p.mem_max = memory ? memory_property(m) : k->mem_max;
 	}
 	if (memory || round_down(m->stored.mem_high, MEM_PAGE_BYTES) != k->mem_high) {
 		mask |= UNIT_PROP_MEM_HIGH;
@@ -148,20 +167,25 @@ struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask)
 	return p;
 }
 
+static bool writes(const struct managed *m)
+{
+	return m->control.rule.mode != MODE_OFF && !m->control.paused;
+}
+
 /* Growth eats the headroom that systemd holds for us. */
 static bool headroom_short(const struct managed *m)
 {
 	const struct control *c = &m->control;
 	uint64_t wanted, use = mem_unreclaimable(&c->last.stat);
 
-	if (!m->touched || c->paused || !c->resource[RESOURCE_MEMORY].managed ||
-	    m->stored.mem_max == UINT64_MAX)
+	if (!m->touched || !writes(m) || !c->resource[RESOURCE_MEMORY].managed ||
+	    (c->gave_way & RESOURCES_MEMORY) || m->stored.mem_max == UINT64_MAX)
 		return false;
 	/* Less than the file holds: a reload would take it back. */
 	if (round_down(m->stored.mem_max, MEM_PAGE_BYTES) < c->kernel.mem_max &&
 	    !m->daemon->port.pending(m->daemon->port.ctx, m->name))
 		return true;
-	wanted = control_mem_property(c, &m->daemon->config.tuning);
+	wanted = memory_property(m);
 	return wanted > m->stored.mem_max &&
 	       add_sat(use, scale_permille(wanted - MIN(use, wanted), HEADROOM_LEFT_PERMILLE)) >
 		       m->stored.mem_max;
@@ -178,14 +202,28 @@ static void keep_files(struct managed *m, const struct unit_props *want, uint32_
 	m->property_failed |= r < 0;
 }
 
+/* Memory that is not ours may have moved since the last look, and goes along with our call. */
+static void refresh_unmanaged(struct managed *m)
+{
+	struct usage u = {0};
+
+	if (m->control.resource[RESOURCE_MEMORY].managed ||
+	    cg_read(m->cg, USAGE_MEM_LIMIT, &u) < 0 || !(u.have & USAGE_MEM_LIMIT))
+		return;
+	m->control.kernel.mem_max = u.limits.mem_max;
+	m->control.kernel.mem_high = u.limits.mem_high;
+}
+
 static void property_send(struct managed *m)
 {
 	struct daemon *d = m->daemon;
+	struct unit_props want;
 	uint32_t mask;
-	struct unit_props want = unit_wanted_props(m, &mask);
 
+	refresh_unmanaged(m);
+	want = unit_wanted_props(m, &mask);
 	m->property_due = false;
-	if (mask == 0 || d->port.set == NULL)
+	if (mask == 0 || d->port.set == NULL || !writes(m))
 		return;
 	if (m->beaten)
 		keep_files(m, &want, mask);
@@ -273,8 +311,14 @@ void tick_unit(struct managed *m)
 	struct plan plan;
 
 	daemon_wake(d);
-	if (!controls(m))
+	if (!controls(m)) {
+		/* Unread, the wake-up would come again at once. */
+		struct usage u = {0};
+
+		if (m->cg != NULL && cg_read(m->cg, USAGE_MEM_EVENTS, &u) == -ENODEV)
+			unit_lost(m);
 		return;
+	}
 	plan_begin(d, &plan);
 	observe(m, &plan);
 	plan_apply(d, &plan);

@@ -51,10 +51,12 @@ void unit_lost(struct managed *m)
 		return;
 	persist_keep_history(m->daemon, m);
 	unit_close(m);
-	report_gone(m);
-	if (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY)
+	m->lost_at = m->daemon->now;
+	if (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY) {
+		report_gone(m);
 		m->state = UNIT_WAITING;
-	m->state_reason = "it does not run";
+		m->state_reason = "it does not run";
+	}
 	m->daemon->list_due = true;
 }
 
@@ -151,6 +153,17 @@ static bool same_limits(const struct limits *a, const struct limits *b)
 	       a->mem_high == b->mem_high;
 }
 
+/* Does something of ours stand that the rule does not let us have? */
+static bool narrower(const struct limits *original, const struct limits *now,
+		     const struct policy_rule *rule)
+{
+	bool cpu = original->cpu_quota_usec != now->cpu_quota_usec;
+	bool memory = original->mem_max != now->mem_max || original->mem_high != now->mem_high;
+
+	return (cpu && (rule->mode == MODE_OFF || !(rule->resources & RESOURCES_CPU))) ||
+	       (memory && (rule->mode == MODE_OFF || !(rule->resources & RESOURCES_MEMORY)));
+}
+
 /* First sight of a unit in this life of the daemon. */
 static void unit_begin(struct managed *m, const struct policy_rule *rule, const struct limits *now)
 {
@@ -165,6 +178,12 @@ static void unit_begin(struct managed *m, const struct policy_rule *rule, const 
 	m->touched = b != NULL && !same_limits(&b->limits, now);
 	control_init(&m->control, &d->config.tuning, rule, b != NULL ? &b->limits : now);
 	m->control.target = target;
+	if (m->touched && narrower(&b->limits, now, rule)) {
+		/* Sized by an earlier life of ours under a wider rule. */
+		m->hand_back_due = true;
+		m->hand_back_told = false;
+		m->hand_back_why = "the configuration takes it away";
+	}
 	persist_adopt_history(d, m);
 }
 
@@ -178,6 +197,16 @@ static void hold_what_stands(struct control *c, const struct limits *now)
 		c->resource[RESOURCE_MEMORY].limit = now->mem_max;
 }
 
+void unit_hold_what_stands(struct managed *m)
+{
+	struct usage u = {0};
+
+	if (m->cg == NULL || cg_read(m->cg, LIMITS_USAGE, &u) < 0)
+		return;
+	m->control.kernel = u.limits;
+	hold_what_stands(&m->control, &u.limits);
+}
+
 /* A successor whose files are below what we held starts with what we held. */
 static void unit_resume_size(struct managed *m)
 {
@@ -188,7 +217,7 @@ static void unit_resume_size(struct managed *m)
 
 	if (m->control.rule.mode == MODE_INITIAL)
 		hold_what_stands(&m->control, &kernel); /* it is sized anew */
-	if (!m->touched || m->control.rule.mode != MODE_AUTO)
+	if (!m->touched || m->control.rule.mode != MODE_AUTO || m->control.paused)
 		return;
 	plan_begin(d, &plan);
 	x = daemon_context(d, &plan);
@@ -215,7 +244,8 @@ static void unit_start(struct managed *m, const struct policy_rule *rule,
 		       const struct unit_info *info)
 {
 	struct daemon *d = m->daemon;
-	bool first = m->control.started_at == 0;
+	/* A unit that was given back is a new one when it starts again. */
+	bool first = m->control.started_at == 0 || m->state == UNIT_RESTORED;
 	struct usage u = {0};
 
 	if (unit_attach(m, info, &u) < 0) {
@@ -228,10 +258,17 @@ static void unit_start(struct managed *m, const struct policy_rule *rule,
 	m->control.depth = depth_of(info->cgroup);
 	m->stored = info->props;
 	guard_beaten(m);
-	if (rule->mode != MODE_OFF)
-		persist_baseline(d, m, info);
-	m->state = m->state == UNIT_RESTORED || m->state == UNIT_PAUSED ? m->state : UNIT_MANAGED;
-	m->state_reason = NULL;
+	m->lost_at = 0;
+	if (m->state != UNIT_RESTORED) {
+		m->state = UNIT_MANAGED;
+		m->state_reason = NULL;
+		if (rule->mode != MODE_OFF)
+			persist_baseline(d, m, info);
+	}
+	unit_update_hold(m);
+	/* Initial sizes a unit when it starts, not when we do. */
+	if (first && info->active_enter_usec <= d->started_monotonic)
+		m->control.initial_done = true;
 	report_managed(m);
 	if (first)
 		unit_take_over(m, &u.limits);
@@ -305,21 +342,52 @@ void units_request_list(struct daemon *d)
 	free(globs);
 }
 
+/* Something that was ours is not ours by the new rule. */
+static bool takes_away(const struct policy_rule *old, const struct policy_rule *rule)
+{
+	if (old->mode == MODE_OFF)
+		return false;
+	return rule->mode == MODE_OFF || (old->resources & ~rule->resources) != 0;
+}
+
+static void apply_rule(struct managed *m, const struct policy_rule *rule)
+{
+	struct policy_rule old = m->control.rule;
+	bool back = m->state == UNIT_UNMANAGED;
+
+	if (m->control.started_at == 0 || back) {
+		m->hand_back_due = false;
+		m->state = UNIT_WAITING;
+		unit_reattach(m);
+		return;
+	}
+	if (policy_rule_equal(&old, rule))
+		return;
+	if (m->state == UNIT_GAVE_WAY) {
+		m->state = UNIT_MANAGED;
+		m->state_reason = NULL;
+		m->control.gave_way = 0;
+		memset(m->drift, 0, sizeof m->drift);
+	}
+	control_set_rule(&m->control, rule);
+	m->control.initial_done |= rule->mode == MODE_INITIAL && old.mode != MODE_INITIAL;
+	if (takes_away(&old, rule))
+		hold_release(m, "the configuration takes it away");
+	else if (rule->mode != MODE_OFF && m->cg != NULL && !m->originals_saved)
+		unit_reattach(m);
+}
+
 void units_apply_rules(struct daemon *d)
 {
 	for (size_t i = 0; i < d->unit_count; i++) {
 		struct managed *m = d->units[i];
 		const struct policy_rule *rule = config_rule_for(&d->config, m->name);
 
-		if (rule != NULL) {
-			if (!policy_rule_equal(&m->control.rule, rule) && m->state == UNIT_GAVE_WAY)
-				m->state = UNIT_MANAGED;
-			control_set_rule(&m->control, rule);
-			m->control.gave_way = m->state == UNIT_GAVE_WAY;
-			continue;
-		}
-		if (m->state != UNIT_UNMANAGED)
-			serve_release(m, "no longer named in the configuration");
+		if (rule != NULL)
+			apply_rule(m, rule);
+		else if (m->state != UNIT_UNMANAGED)
+			hold_release(m, "no longer named in the configuration");
+		unit_update_hold(m);
 	}
 	units_request_list(d);
 }

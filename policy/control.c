@@ -65,7 +65,7 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 	c->kernel = *kernel;
 	c->started_at = now;
 	c->initial_done = false;
-	c->gave_way = false;
+	c->gave_way = 0;
 	c->cpu = (struct cpu_control){.floor = cpu_floor};
 	c->mem = (struct mem_control){
 		.floor = mem_floor,
@@ -89,7 +89,7 @@ enum hold control_blocked(const struct control *c, enum resource r)
 		return HOLD_NO_LIMIT;
 	if (c->rule.mode == MODE_OFF)
 		return HOLD_MODE_OFF;
-	if (c->paused || c->gave_way || (c->frozen & (1u << r)))
+	if (c->paused || ((c->gave_way | c->frozen) & (1u << r)))
 		return HOLD_PAUSED;
 	return HOLD_NONE;
 }
@@ -213,8 +213,8 @@ void control_review(struct control *c, const struct control_context *x)
 		return;
 	control_review_cpu(c, x);
 	control_review_mem(c, x);
-	c->initial_done =
-		c->rule.mode == MODE_INITIAL && (c->initial_done || !(c->paused || c->gave_way));
+	c->initial_done = c->rule.mode == MODE_INITIAL &&
+			  (c->initial_done || !(c->paused || c->gave_way != 0));
 }
 
 /* What a step made true, in the kernel and in our books. */

@@ -76,8 +76,8 @@ struct control {
 	uint32_t target; /* index in the plan's steps */
 	uint32_t depth;
 	bool paused;
-	bool gave_way;
-	uint32_t frozen; /* RESOURCES_*: somebody else wrote it, and nobody has judged that yet */
+	uint32_t gave_way; /* RESOURCES_*: another writer insists on it */
+	uint32_t frozen;   /* RESOURCES_*: somebody else wrote it, and nobody has judged that yet */
 	bool initial_done;
 	struct control_resource resource[RESOURCE_COUNT];
 	struct cpu_control cpu;

@@ -259,13 +259,14 @@ static void test_paused(void)
 
 		rig_init(&r, 200, 100 * MIB, 2);
 		r.c.paused = !gave_way;
-		r.c.gave_way = gave_way;
+		r.c.gave_way = gave_way ? RESOURCES_BOTH : 0;
 		r.sim.load = sim_steady(1, 800);
 		rig_run(&r, 10 * USEC_PER_MIN);
 		CHECK_EQ(r.changes, 0);
 		CHECK_EQ(cpu(&r)->hold, HOLD_PAUSED);
 		CHECK(cpu(&r)->candidate > 0);
-		r.c.paused = r.c.gave_way = false;
+		r.c.paused = false;
+		r.c.gave_way = 0;
 		rig_run(&r, USEC_PER_MIN);
 		CHECK(r.changes > 0);
 	}

@@ -348,7 +348,7 @@ static void random_event(struct rig *r, uint64_t *stored)
 		break;
 	case 4:
 		r->c.paused = chance(100);
-		r->c.gave_way = chance(50);
+		r->c.gave_way = chance(50) ? RESOURCES_BOTH : 0;
 		break;
 	case 5:
 		rig_restart(r);

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Hands off: pause, resume, restore, and giving a unit back that is no longer ours. */
+#include "agent/daemon.h"
+#include "agent/restore_systemd.h"
+#include <errno.h>
+#include <string.h>
+
+/* A unit that could not be given back whole is tried again this often. */
+#define HAND_BACK_RETRY_USEC USEC_PER_MIN
+
+void unit_update_hold(struct managed *m)
+{
+	m->control.paused = m->paused || m->daemon->paused || m->state == UNIT_RESTORED ||
+			    m->state == UNIT_UNMANAGED;
+}
+
+/* --- pause and resume --- */
+
+static void pause_unit(struct managed *m)
+{
+	m->paused = true;
+	unit_update_hold(m);
+}
+
+static void resume_unit(struct managed *m)
+{
+	bool given_back = m->state == UNIT_RESTORED;
+	bool was_held = m->paused || m->daemon->paused;
+
+	m->paused = false;
+	if (given_back || m->state == UNIT_GAVE_WAY) {
+		m->state = m->cg != NULL ? UNIT_MANAGED : UNIT_WAITING;
+		m->state_reason = NULL;
+	}
+	m->control.gave_way = 0;
+	memset(m->drift, 0, sizeof m->drift);
+	if (given_back)
+		unit_reattach(m);
+	else if (was_held)
+		unit_hold_what_stands(m);
+	m->daemon->list_due = true;
+}
+
+/* Applies fn to one unit or all; the number concerned, -ENOENT for an unknown name. */
+static int for_units(struct daemon *d, const char *name, void (*fn)(struct managed *m))
+{
+	int n = 0;
+
+	for (size_t i = 0; i < d->unit_count; i++) {
+		if (name != NULL && strcmp(d->units[i]->name, name) != 0)
+			continue;
+		fn(d->units[i]);
+		n++;
+	}
+	return name != NULL && n == 0 ? -ENOENT : n;
+}
+
+int hold_pause(struct daemon *d, const char *name)
+{
+	int n = for_units(d, name, pause_unit);
+
+	d->paused |= name == NULL;
+	if (n >= 0)
+		event_paused(&(struct unit_event){.who.unit = name});
+	return n;
+}
+
+int hold_resume(struct daemon *d, const char *name)
+{
+	int n = for_units(d, name, resume_unit);
+
+	if (name == NULL)
+		d->paused = false;
+	for (size_t i = 0; i < d->unit_count; i++)
+		unit_update_hold(d->units[i]);
+	if (n >= 0)
+		event_resumed(&(struct unit_event){.who.unit = name});
+	return n;
+}
+
+/* --- restore --- */
+
+struct restore_job {
+	struct daemon *daemon;
+	control_result_fn *each; /* may be NULL */
+	void *arg;
+	enum restore_outcome outcome; /* of the last unit */
+	bool quiet;
+};
+
+static void on_result(void *arg, const struct restore_result *result)
+{
+	struct restore_job *job = arg;
+	struct managed *m = units_find(job->daemon, result->unit);
+
+	job->outcome = result->outcome;
+	if (m != NULL && !job->quiet)
+		report_restored(m, result, &m->control.kernel);
+	if (m != NULL && result->outcome != RESTORE_FAILED) {
+		m->touched = false;
+		m->property_due = false;
+		m->sent_mask = 0;
+	}
+	if (job->each != NULL)
+		job->each(job->arg, result);
+}
+
+/* Waits for PID 1, unlike all else: whoever asks for this wants it done when it returns. */
+static int restore_units(struct daemon *d, const char *name, bool force, struct restore_job *job)
+{
+	const struct tuning_memory *t = &d->config.tuning.memory;
+	struct restore_systemd systemd;
+	struct restore r = {
+		.root = d->root,
+		.units = d->restore_units != NULL ? d->restore_units : &systemd.units,
+		.margin_permille = t->margin_permille,
+		.margin_min_bytes = t->margin_min_bytes,
+		.force = force,
+	};
+	int result = restore_systemd_init(&systemd, "");
+
+	if (result < 0)
+		return result;
+	result = restore_set(&r, &d->baselines, name, on_result, job);
+	if (result >= 0) {
+		d->baselines_dirty = true;
+		persist_baselines(d);
+	}
+	return result;
+}
+
+struct operator_job {
+	struct daemon *daemon;
+	control_result_fn *each;
+	void *arg;
+};
+
+static void on_operator_result(void *arg, const struct restore_result *result)
+{
+	struct operator_job *job = arg;
+	struct managed *m = units_find(job->daemon, result->unit);
+
+	if (m != NULL && result->outcome != RESTORE_FAILED) {
+		m->state = UNIT_RESTORED;
+		m->state_reason = "by vscalectl restore";
+		unit_update_hold(m);
+	}
+	job->each(job->arg, result);
+}
+
+int hold_restore(struct daemon *d, const char *name, bool force, control_result_fn *each, void *arg)
+{
+	struct operator_job operator= {d, each, arg};
+	struct restore_job job = {.daemon = d, .each = on_operator_result, .arg = &operator};
+
+	return restore_units(d, name, force, &job);
+}
+
+/* --- giving back --- */
+
+static void given_back(struct managed *m)
+{
+	struct daemon *d = m->daemon;
+
+	m->hand_back_due = false;
+	unit_reattach(m);
+	m->state = UNIT_WAITING;
+	m->state_reason = NULL;
+	if (config_rule_for(&d->config, m->name) == NULL) {
+		m->state = UNIT_UNMANAGED;
+		m->state_reason = m->hand_back_why;
+	}
+	unit_update_hold(m);
+	report_unmanaged(m, m->hand_back_why);
+	d->list_due = true;
+}
+
+static void hand_back(struct managed *m)
+{
+	struct daemon *d = m->daemon;
+	struct restore_job job = {.daemon = d, .quiet = m->hand_back_told};
+	int r = restore_units(d, m->name, false, &job);
+
+	m->hand_back_told = true;
+	m->hand_back_at = d->now + HAND_BACK_RETRY_USEC;
+	/* -ENOENT: it has no record, so nothing of ours stands. */
+	if (r == -ENOENT ||
+	    (r >= 0 && job.outcome != RESTORE_FAILED && job.outcome != RESTORE_LEFT))
+		given_back(m);
+}
+
+void hold_release(struct managed *m, const char *why)
+{
+	m->hand_back_due = true;
+	m->hand_back_told = false;
+	m->hand_back_why = why;
+	m->state = UNIT_UNMANAGED;
+	m->state_reason = why;
+	unit_update_hold(m);
+	hand_back(m);
+}
+
+/* Units that an earlier life of ours sized and today's configuration does not name, or not so. */
+static void release_strays(struct daemon *d)
+{
+	for (size_t i = d->baselines.count; i > 0; i--) {
+		const char *name = restore_unit_name(&d->baselines.items[i - 1]);
+		const struct policy_rule *rule =
+			name != NULL ? config_rule_for(&d->config, name) : NULL;
+		struct restore_job job = {.daemon = d};
+		char copy[RECORD_NAME_MAX];
+
+		if (name == NULL || (rule != NULL && rule->mode != MODE_OFF) ||
+		    units_find(d, name) != NULL)
+			continue;
+		/* The record goes away under its name. */
+		snprintf(copy, sizeof copy, "%s", name);
+		restore_units(d, copy, false, &job);
+	}
+}
+
+void hold_tick(struct daemon *d)
+{
+	if (d->ready_told && !d->strays_released) {
+		d->strays_released = true;
+		release_strays(d);
+	}
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (d->units[i]->hand_back_due && d->now >= d->units[i]->hand_back_at)
+			hand_back(d->units[i]);
+}
