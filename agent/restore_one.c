@@ -26,7 +26,7 @@ struct work {
 	const struct limits *original;
 	struct cg *cg;
 	struct usage usage;
-	bool memory_left;
+	bool memory_left; /* its memory stays what the kernel holds, for systemd as well */
 	struct restore_result *result;
 };
 
@@ -126,14 +126,14 @@ static int write_knob(struct work *w, enum knob knob, uint64_t to)
 }
 
 /* The operator insists: the kernel reclaims, and kills when that is not enough. */
-static int write_forced(const struct work *w)
+static int write_forced(const struct work *w, uint64_t to)
 {
 	int fd = openat(cg_dirfd(w->cg), knobs[KNOB_MEM_MAX].file, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	int r;
 
 	if (fd < 0)
 		return -errno;
-	r = dprintf(fd, "%" PRIu64 "\n", w->original->mem_max);
+	r = dprintf(fd, "%" PRIu64 "\n", to);
 	r = r < 0 ? -errno : 0;
 	close(fd);
 	return r;
@@ -223,24 +223,76 @@ static void restore_cpu_files(struct work *w)
 		fail(w, "cpu.max.burst", r);
 }
 
-static void restore_memory_files(struct work *w)
+/* Use grew past the original after it was judged. */
+static void leave_memory(struct work *w)
 {
-	int r;
+	struct usage now;
+
+	if (cg_read(w->cg, WANT, &now) == 0)
+		w->usage = now;
+	w->memory_left = true;
+	say_left(w);
+	(void)write_knob(w, KNOB_MEM_HIGH, LIMIT_MAX);
+}
+
+/* memory.max, looked at right before it is written. False: it was left, or could not be. */
+static bool lower_max(struct work *w, uint64_t to)
+{
+	int r = write_knob(w, KNOB_MEM_MAX, to);
+
+	if (r == APPLY_REFUSED && w->restore->force)
+		r = write_forced(w, to);
+	if (r == APPLY_REFUSED) {
+		leave_memory(w);
+	} else if (r < 0) {
+		fail(w, "memory.max", r);
+		/* With the higher value in the file, systemd's write of the lower one would be a
+		 * blind one. */
+		w->memory_left = r != -EOPNOTSUPP;
+	}
+	return r >= 0 && r != APPLY_REFUSED;
+}
+
+/*
+ * Before systemd hears of it: a call to PID 1 may take seconds, and ends in a write of memory.max
+ * that looks at no use. Once the file holds the lower one of the two originals, use cannot pass
+ * either.
+ */
+static void lower_memory(struct work *w)
+{
+	const struct unit_props *props = &w->target->baseline->props;
+	uint64_t max = MIN(w->original->mem_max, props->mem_max);
+	uint64_t high = MIN(w->original->mem_high, props->mem_high);
+	struct usage now;
 
 	if (w->memory_left) {
 		(void)write_knob(w, KNOB_MEM_HIGH, LIMIT_MAX);
 		return;
 	}
-	r = write_knob(w, KNOB_MEM_MAX, w->original->mem_max);
-	if (r == APPLY_REFUSED && w->restore->force)
-		r = write_forced(w);
-	if (r == APPLY_REFUSED) {
-		w->memory_left = true;
-		say_left(w);
+	if (max < w->usage.limits.mem_max && !lower_max(w, max))
+		return;
+	/* A memory.high below use brings it to a standstill: the same look once more. */
+	if (cg_read(w->cg, WANT, &now) < 0)
+		return;
+	w->usage = now;
+	if (!w->restore->force && !memory_fits(w, now.mem_current))
+		leave_memory(w);
+	else if (high < now.limits.mem_high)
+		(void)write_knob(w, KNOB_MEM_HIGH, high);
+}
+
+/* What systemd's own write left different from the original. */
+static void restore_memory_files(struct work *w)
+{
+	int r;
+
+	if (w->memory_left)
+		return;
+	if (!lower_max(w, w->original->mem_max)) {
+		if (w->memory_left)
+			restore_properties(w);
 		return;
 	}
-	if (r < 0)
-		fail(w, "memory.max", r);
 	r = write_knob(w, KNOB_MEM_HIGH, w->original->mem_high);
 	if (r < 0)
 		fail(w, "memory.high", r);
@@ -344,6 +396,7 @@ void restore_unit(const struct restore *r, const struct restore_target *t,
 		return;
 	}
 	judge_memory(&w);
+	lower_memory(&w);
 	lower_burst(&w);
 	restore_properties(&w);
 	restore_cpu_files(&w);

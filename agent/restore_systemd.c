@@ -3,6 +3,7 @@
 #include "systemd/unit_sync.h"
 #include <errno.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 /* PID 1 answers in 10 ms, in tens of seconds while it starts many units. */
@@ -17,18 +18,40 @@ static int tell_apart(const struct restore_systemd *s, int error)
 	return error == -ENOENT && !reachable ? -ENOTCONN : error;
 }
 
+static usec_t clock_usec(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
+}
+
+/* How long the next call may take; 0: not at all. */
+static usec_t patience(const struct restore_systemd *s)
+{
+	if (s->total_usec == 0)
+		return s->timeout_usec;
+	return MIN(s->timeout_usec, s->total_usec - MIN(s->spent_usec, s->total_usec));
+}
+
 static int set_now(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask)
 {
-	const struct restore_systemd *s = ctx;
+	struct restore_systemd *s = ctx;
+	usec_t begin = clock_usec(), timeout = patience(s);
+	int r = timeout == 0 ? -ETIMEDOUT : unit_set_now(&s->address, unit, want, mask, timeout);
 
-	return tell_apart(s, unit_set_now(&s->address, unit, want, mask, TIMEOUT_USEC));
+	s->spent_usec += clock_usec() - begin;
+	return tell_apart(s, r);
 }
 
 static int get_now(void *ctx, const char *unit, struct unit_props *ret)
 {
-	const struct restore_systemd *s = ctx;
+	struct restore_systemd *s = ctx;
+	usec_t begin = clock_usec(), timeout = patience(s);
+	int r = timeout == 0 ? -ETIMEDOUT : unit_get_now(&s->address, unit, timeout, ret);
 
-	return tell_apart(s, unit_get_now(&s->address, unit, TIMEOUT_USEC, ret));
+	s->spent_usec += clock_usec() - begin;
+	return tell_apart(s, r);
 }
 
 static int drop_now(void *ctx, const char *unit, uint32_t mask)
@@ -52,6 +75,7 @@ int restore_systemd_init(struct restore_systemd *ret, const char *root)
 	*ret = (struct restore_systemd){
 		.units = {.ctx = ret, .set = set_now, .get = get_now, .drop = drop_now},
 		.root = root,
+		.timeout_usec = TIMEOUT_USEC,
 	};
 	r = path_in(root, "/run/systemd/private", ret->private_socket, sizeof(ret->private_socket));
 	if (r == 0)

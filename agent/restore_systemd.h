@@ -11,7 +11,11 @@ struct restore_systemd {
 	char private_socket[256];
 	char system_socket[256];
 	struct unit_address address;
+	usec_t timeout_usec; /* of a single call; 30 s */
+	usec_t total_usec;   /* of all calls together, then they fail at once; 0: no bound */
+	usec_t spent_usec;
 };
 
-/* ret must stay where it is while units is in use. -ENAMETOOLONG. */
+/* The caller may lower the times before the first call. ret must stay where it is while units is in
+ * use. -ENAMETOOLONG. */
 int restore_systemd_init(struct restore_systemd *ret, const char *root);

@@ -46,6 +46,8 @@ struct pid1 {
 	char slice_at_set[32]; /* memory.max of the slice at the first call */
 	bool beaten;           /* an administrator's drop-in wins over what was set */
 	unsigned refused;      /* quotas that the kernel would not take for the burst */
+	uint64_t grow_to; /* web.service grows while a call waits, as far as its file lets it */
+	unsigned kills;   /* memory.max below use */
 };
 
 static struct fake fake;
@@ -71,6 +73,23 @@ static inline void pid1_write(const char *unit, const char *file, uint64_t value
 		snprintf(text, sizeof(text), "%" PRIu64 "\n", value);
 	if (faccessat(fake.fd, path_of(unit), F_OK, 0) == 0)
 		fake_put(&fake, path, text);
+}
+
+static inline uint64_t web_bytes(const char *file)
+{
+	char path[128], text[64];
+
+	snprintf(path, sizeof(path), "%s/%s", WEB, file);
+	fake_get(&fake, path, text, sizeof(text));
+	return strncmp(text, "max", 3) == 0 ? LIMIT_MAX : strtoull(text, NULL, 10);
+}
+
+/* The kernel lets nobody pass memory.max. */
+static inline void web_grow(uint64_t to)
+{
+	uint64_t use = web_bytes("memory.current");
+
+	pid1_write("web.service", "memory.current", MAX(use, MIN(to, web_bytes("memory.max"))));
 }
 
 /* The kernel refuses a quota below the burst, and systemd says nothing of it. */
@@ -113,6 +132,10 @@ static inline int pid1_set(void *ctx, const char *unit, const struct unit_props 
 	if (mask & UNIT_PROP_MEM_HIGH)
 		p->stored.mem_high = want->mem_high;
 	p->dropins |= mask;
+	if (p->grow_to > 0)
+		web_grow(p->grow_to);
+	p->kills += strcmp(unit, "web.service") == 0 && p->grow_to > 0 &&
+		    p->stored.mem_max < web_bytes("memory.current");
 	pid1_write_quota(p, unit);
 	pid1_write(unit, "memory.max", p->stored.mem_max);
 	pid1_write(unit, "memory.high", p->stored.mem_high);

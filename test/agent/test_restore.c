@@ -1,8 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Restoring unit by unit. */
+#include "cgroup/writer.h"
 #include "test/agent/restore_rig.h"
 #include <errno.h>
 #include <fcntl.h>
+
+/* web.service grows right before that write of memory.max; the linker brings the write here. */
+static struct growth {
+	uint64_t to;
+	unsigned write;
+} growth;
+
+int __real_cg_write(struct cg *c, const struct change *ch);
+int __wrap_cg_write(struct cg *c, const struct change *ch);
+
+int __wrap_cg_write(struct cg *c, const struct change *ch)
+{
+	if (growth.to > 0 && ch->knob == KNOB_MEM_MAX && --growth.write == 0) {
+		web_grow(growth.to);
+		growth.to = 0;
+	}
+	return __real_cg_write(c, ch);
+}
 
 static void test_restored(void)
 {
@@ -254,9 +273,82 @@ static void test_lift(void)
 	end();
 }
 
+/* The call to PID 1 takes its time, and the unit grows as far as its file lets it. */
+static void test_growth_while_pid1_lags(void)
+{
+	static const struct {
+		uint64_t file, property; /* the originals */
+		uint64_t ends_at;
+	} cases[] = {
+		{512 * MIB, 512 * MIB, 512 * MIB},
+		{600 * MIB, 512 * MIB, 600 * MIB}, /* the file was written past systemd */
+		{LIMIT_MAX, 512 * MIB, LIMIT_MAX},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		begin();
+		records.items[0].limits.mem_max = cases[i].file;
+		records.items[0].props.mem_max = cases[i].property;
+		pid1.grow_to = 900 * MIB;
+		CHECK_EQ(restore_now(NULL, false), 0);
+		CHECK_EQ(results[0].outcome, RESTORE_RESTORED);
+		CHECK_EQ(pid1.kills, 0);
+		CHECK_EQ(pid1.stored.mem_max, cases[i].property);
+		CHECK(web_bytes("memory.max") == cases[i].ends_at);
+		CHECK_EQ(web_bytes("memory.current"), 512 * MIB);
+		end();
+	}
+}
+
+/* systemd's own original is the higher one: use follows it, and cannot be brought back. */
+static void test_growth_under_a_higher_property(void)
+{
+	begin();
+	records.items[0].props.mem_max = 800 * MIB;
+	growth = (struct growth){.to = 700 * MIB, .write = 2};
+	CHECK_EQ(restore_now(NULL, false), 0);
+	CHECK_EQ(results[0].outcome, RESTORE_LEFT);
+	CHECK_EQ(web_bytes("memory.max"), 800 * MIB);
+	CHECK_EQ(pid1.stored.mem_max, 800 * MIB);
+	CHECK_EQ(pid1.kills, 0);
+	end();
+}
+
+/* It grew between the look at its use and the write: left, and systemd is told what stands. */
+static void test_growth_before_the_write(void)
+{
+	static const struct {
+		uint64_t high, use;
+		uint64_t max; /* what stands in the end */
+	} cases[] = {
+		{LIMIT_MAX, 700 * MIB, GIB},
+		{300 * MIB, 400 * MIB, 512 * MIB}, /* memory.max fits, memory.high does not */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		begin();
+		records.items[0].limits.mem_high = records.items[0].props.mem_high = cases[i].high;
+		growth = (struct growth){.to = cases[i].use, .write = 1};
+		CHECK_EQ(restore_now(NULL, false), 0);
+		CHECK_EQ(growth.to, 0);
+		CHECK_EQ(results[0].outcome, RESTORE_LEFT);
+		CHECK_EQ(web_bytes("memory.max"), cases[i].max);
+		check_file(WEB "/memory.high", "max\n");
+		check_file(WEB "/cpu.max", "20000 100000\n");
+		CHECK_EQ(pid1.stored.mem_max, cases[i].max);
+		CHECK_EQ(pid1.stored.mem_high, UINT64_MAX);
+		CHECK_EQ(pid1.stored.cpu_quota_per_sec_usec, 200000);
+		CHECK_EQ(records.count, 1);
+		end();
+	}
+}
+
 int main(void)
 {
 	test_restored();
+	test_growth_while_pid1_lags();
+	test_growth_under_a_higher_property();
+	test_growth_before_the_write();
 	test_grown();
 	test_forced_file();
 	test_margin();
