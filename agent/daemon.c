@@ -90,6 +90,7 @@ void daemon_tick(struct daemon *d)
 	if (d->now >= d->next_review) {
 		persist_baselines(d);
 		hold_tick(d);
+		units_forget(d);
 		d->list_due = true;
 	}
 	if (d->list_due)

@@ -7,7 +7,8 @@
  *	units.c	  which units are ours: listing, opening, originals, release
  *	tick.c	  observe -> decide -> apply
  *	hold.c	  pause, restore, giving back
- *	guard.c	  what others write: inotify, reloads, systemd's answers
+ *	guard.c	  what is heard of others: inotify, reloads, systemd's answers
+ *	judge.c	  who wrote, and what is done about it
  *	persist.c history and originals on disk
  *	serve.c	  the control API's answers
  *	report.c  the journal
@@ -180,6 +181,8 @@ void unit_lost(struct managed *m);
 void unit_reattach(struct managed *m);
 /* What stands in the cgroup is what we hold from now on. */
 void unit_hold_what_stands(struct managed *m);
+/* Drops units that will not come back. Not while a plan is at work: the rest is numbered anew. */
+void units_forget(struct daemon *d);
 /* Rules after a reload; units without one any more get their originals back. */
 void units_apply_rules(struct daemon *d);
 void units_free(struct daemon *d);
@@ -202,16 +205,23 @@ void guard_set_done(void *ctx, const char *unit, int error, const struct unit_pr
 		    usec_t lag);
 void guard_got(void *ctx, const char *unit, int error, const struct unit_props *stored);
 void guard_reloading(void *ctx, bool active);
-/* Looks again whether another drop-in would win over what systemd is told. */
-void guard_beaten(struct managed *m);
 /* What systemd stores, by the newest list. */
 void guard_stored(struct managed *m, const struct unit_props *stored);
+/* Looks at every unit whose limit files were written since the last call. */
+void guard_check(struct daemon *d);
+
+/* --- judge.c */
 /* Does the kernel hold something else than we believe? Managed resources only. */
 bool unit_moved(const struct managed *m, enum resource r, const struct limits *seen);
 /* A limit file that is not there says nothing: what we believe stays. */
 void unit_fill_absent(const struct managed *m, struct usage *u);
-/* Looks at every unit whose limit files were written since the last call. */
-void guard_check(struct daemon *d);
+/* Millicores of what systemd stores; LIMIT_MAX: none. */
+uint64_t props_milli(const struct unit_props *p);
+enum answer { NOT_ASKED, STORED_KNOWN, STORED_UNKNOWN };
+/* One look at a unit whose files were written; steps go into the plan. */
+void judge_unit(struct managed *m, enum answer answer, struct plan *plan);
+/* Looks again whether another drop-in would win over what systemd is told. */
+void guard_beaten(struct managed *m);
 
 /* --- persist.c */
 int persist_load(struct daemon *d);
@@ -220,6 +230,10 @@ void persist_save(struct daemon *d);
 void persist_baseline(struct daemon *d, struct managed *m, const struct unit_info *info);
 /* Puts what was noted on disk; until that is done, the units concerned are left alone. */
 void persist_baselines(struct daemon *d);
+/* The originals of a unit that will not come back. */
+void persist_forget(struct daemon *d, const struct managed *m);
+/* memory.high of a writer who insists: not to be lifted for ours. */
+void persist_his_high(struct daemon *d, const struct managed *m, uint64_t mem_high);
 /* The owner's own new value is the original from now on. */
 void persist_adopted(struct daemon *d, const struct managed *m, enum resource r);
 /* What is remembered of a unit becomes its history. */

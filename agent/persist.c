@@ -188,6 +188,27 @@ void persist_baselines(struct daemon *d)
 	mark_saved(d);
 }
 
+void persist_forget(struct daemon *d, const struct managed *m)
+{
+	char key[RECORD_NAME_MAX];
+
+	key_of(m, key);
+	d->baselines_dirty |= baseline_remove(&d->baselines, key);
+}
+
+void persist_his_high(struct daemon *d, const struct managed *m, uint64_t mem_high)
+{
+	char key[RECORD_NAME_MAX];
+	struct baseline *b;
+
+	key_of(m, key);
+	b = baseline_find(&d->baselines, key);
+	if (b == NULL || b->high_before == mem_high)
+		return;
+	b->high_before = mem_high;
+	d->baselines_dirty = true;
+}
+
 void persist_adopted(struct daemon *d, const struct managed *m, enum resource r)
 {
 	const struct limits *o = &m->control.original;

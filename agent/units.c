@@ -318,6 +318,41 @@ void units_listed(struct daemon *d, const struct unit_info *units, size_t count)
 	persist_baselines(d);
 }
 
+/* A scope never comes back under its name; a service may, within what the history keeps. */
+static bool forgettable(const struct managed *m)
+{
+	const char *dot = strrchr(m->name, '.');
+	usec_t keep = dot != NULL && strcmp(dot, ".scope") == 0 ? 0 : HISTORY_UNSEEN_USEC;
+
+	return m->cg == NULL && m->lost_at != 0 && !m->hand_back_due &&
+	       m->daemon->now - m->lost_at >= keep;
+}
+
+/* The last one moves into the gap, and its watches and steps follow its new number. */
+static void unit_forget(struct daemon *d, size_t i)
+{
+	struct managed *last = d->units[d->unit_count - 1];
+	struct managed *gone = d->units[i];
+
+	persist_forget(d, gone);
+	d->units[i] = last;
+	d->unit_count--;
+	if (last != gone && last->cg != NULL)
+		cg_watch_forget(d->watch, last->control.target + 1);
+	last->control.target = (uint32_t)i;
+	if (last != gone && last->cg != NULL)
+		cg_watch_limits(d->watch, last->cg, i + 1);
+	last->drift_check = true;
+	unit_free(gone);
+}
+
+void units_forget(struct daemon *d)
+{
+	for (size_t i = d->unit_count; i > 0; i--)
+		if (forgettable(d->units[i - 1]))
+			unit_forget(d, i - 1);
+}
+
 void units_request_list(struct daemon *d)
 {
 	const char **globs;

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Who wrote a limit that is not ours, and what is done about it. */
+#include "agent/daemon.h"
+#include "cgroup/writer.h"
+#include "policy/bounds.h"
+#include <errno.h>
+
+/* Rewrites of a reload come before it is announced as ended, or right after (252). */
+#define RELOAD_ECHO_USEC (5 * USEC_PER_SEC)
+/* systemd writes our property right before it answers. */
+#define OWN_ECHO_USEC (2 * USEC_PER_SEC)
+#define GUARD_USAGE   (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT | USAGE_MEM)
+
+static bool reloaded(const struct daemon *d)
+{
+	return d->reloading ||
+	       (d->reload_ended != 0 && d->now - d->reload_ended < RELOAD_ECHO_USEC);
+}
+
+bool unit_moved(const struct managed *m, enum resource r, const struct limits *seen)
+{
+	const struct limits *k = &m->control.kernel;
+
+	if (!m->control.resource[r].managed)
+		return false;
+	if (r == RESOURCE_CPU)
+		return seen->cpu_quota_usec != k->cpu_quota_usec ||
+		       seen->cpu_period_usec != k->cpu_period_usec;
+	return seen->mem_max != k->mem_max || seen->mem_high != k->mem_high;
+}
+
+void unit_fill_absent(const struct managed *m, struct usage *u)
+{
+	const struct limits *k = &m->control.kernel;
+
+	if (!(u->have & USAGE_CPU_LIMIT)) {
+		u->limits.cpu_quota_usec = k->cpu_quota_usec;
+		u->limits.cpu_period_usec = k->cpu_period_usec;
+		u->limits.cpu_burst_usec = k->cpu_burst_usec;
+	}
+	if (!(u->have & USAGE_MEM_LIMIT)) {
+		u->limits.mem_max = k->mem_max;
+		u->limits.mem_high = k->mem_high;
+	}
+}
+
+uint64_t props_milli(const struct unit_props *p)
+{
+	return p->cpu_quota_per_sec_usec == UINT64_MAX ? LIMIT_MAX
+						       : p->cpu_quota_per_sec_usec / USEC_PER_MSEC;
+}
+
+/* Millicores, so that a period that moved with its quota is no change. */
+static struct drift_facts facts_cpu(const struct managed *m, const struct limits *seen)
+{
+	const struct limits *k = &m->control.kernel;
+
+	return (struct drift_facts){
+		.expected = cpu_milli_of(k->cpu_quota_usec, k->cpu_period_usec),
+		.observed = cpu_milli_of(seen->cpu_quota_usec, seen->cpu_period_usec),
+		.property = props_milli(&m->sent),
+		.stored = props_milli(&m->stored),
+		.has_property = m->sent_mask & UNIT_PROP_CPU_QUOTA,
+	};
+}
+
+/* memory.max speaks for the pair: who writes memory.high alone is a case of its own. */
+static struct drift_facts facts_memory(const struct managed *m, const struct limits *seen)
+{
+	const struct limits *k = &m->control.kernel;
+	bool high = seen->mem_max == k->mem_max;
+
+	return (struct drift_facts){
+		.expected = high ? k->mem_high : k->mem_max,
+		.observed = high ? seen->mem_high : seen->mem_max,
+		.property = round_down(high ? m->sent.mem_high : m->sent.mem_max, MEM_PAGE_BYTES),
+		.stored = round_down(high ? m->stored.mem_high : m->stored.mem_max, MEM_PAGE_BYTES),
+		.has_property = m->sent_mask & (high ? UNIT_PROP_MEM_HIGH : UNIT_PROP_MEM_MAX),
+	};
+}
+
+/*
+ * One look at a unit whose files were written: seen is what was found, held what stands now. They
+ * differ where a lower memory.max was made safe before anybody was asked.
+ */
+struct look {
+	struct managed *unit;
+	struct limits seen;
+	struct limits held;
+	bool has_stored; /* systemd has said what it stores */
+	struct control_context x;
+};
+
+/* Lower than a moment ago, and nobody knows yet by whom: first make it safe. */
+static void make_safe(struct managed *m, const struct limits *seen)
+{
+	const struct limits *k = &m->control.kernel;
+	struct change raise = {
+		.target = m->control.target,
+		.knob = KNOB_MEM_MAX,
+		.from = seen->mem_max,
+		.to = k->mem_max,
+	};
+
+	if (!m->control.resource[RESOURCE_MEMORY].managed || seen->mem_max >= k->mem_max)
+		return;
+	if (cg_write(m->cg, &raise) == APPLY_DONE) {
+		m->made_safe = true;
+		m->unsafe_max = seen->mem_max;
+	}
+}
+
+/* What is believed of the kernel, with one resource as it was found: the other is judged apart. */
+static struct limits with_only(const struct managed *m, enum resource r, const struct limits *found)
+{
+	struct limits l = m->control.kernel;
+
+	if (r == RESOURCE_CPU) {
+		l.cpu_quota_usec = found->cpu_quota_usec;
+		l.cpu_period_usec = found->cpu_period_usec;
+		l.cpu_burst_usec = found->cpu_burst_usec;
+	} else {
+		l.mem_max = found->mem_max;
+		l.mem_high = found->mem_high;
+	}
+	return l;
+}
+
+static void write_ours(struct look *l, enum resource r)
+{
+	struct limits held = with_only(l->unit, r, &l->held);
+
+	control_reassert(&l->unit->control, &held, r, &l->x);
+}
+
+void guard_beaten(struct managed *m)
+{
+	const struct unit_port *port = &m->daemon->port;
+	bool before = m->beaten;
+
+	m->beaten = port->beaten != NULL && port->beaten(port->ctx, m->name);
+	m->property_due |= m->beaten && !before && m->touched;
+}
+
+/* The limit is the other's; what was made safe goes down to it as far as the use allows. */
+static void yield_to(struct look *l, enum resource r)
+{
+	struct managed *m = l->unit;
+
+	if (r == RESOURCE_MEMORY && l->held.mem_max != l->seen.mem_max)
+		write_ours(l, r);
+	/* Or the next reload brings back what we had systemd store. */
+	m->property_due = true;
+	m->property_urgent |= r == RESOURCE_MEMORY;
+}
+
+static void take_limit(struct managed *m, enum resource r, const struct limits *seen)
+{
+	struct control *c = &m->control;
+
+	c->kernel = with_only(m, r, seen);
+	c->resource[r].limit = r == RESOURCE_CPU
+				       ? cpu_milli_of(seen->cpu_quota_usec, seen->cpu_period_usec)
+				       : seen->mem_max;
+}
+
+static void give_way(struct look *l, enum resource r, const struct drift_facts *f)
+{
+	struct managed *m = l->unit;
+
+	report_drift(m, r, f, DRIFT_GIVE_WAY, NULL);
+	m->state = UNIT_GAVE_WAY;
+	m->state_reason = "another writer insists";
+	m->control.gave_way |= 1u << r;
+	take_limit(m, r, &l->seen);
+	if (r == RESOURCE_MEMORY)
+		persist_his_high(m->daemon, m, l->seen.mem_high);
+	yield_to(l, r);
+}
+
+/* His further values are none of our business, but systemd must not take them back for us. */
+static void follow_insister(struct managed *m, const struct limits *seen)
+{
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		if (!(m->control.gave_way & (1u << r)) || !unit_moved(m, r, seen))
+			continue;
+		take_limit(m, r, seen);
+		m->property_due = true;
+	}
+}
+
+static void adopt(struct look *l, enum resource r, const struct drift_facts *f)
+{
+	struct managed *m = l->unit;
+	struct limits found = with_only(m, r, &l->seen);
+	uint32_t bits =
+		r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
+
+	report_drift(m, r, f, DRIFT_ADOPT, NULL);
+	control_adopt(&m->control, &found, r, &l->x);
+	unit_props_merge(&m->sent, &m->stored, bits);
+	m->sent_mask |= bits;
+	guard_beaten(m);
+	persist_adopted(m->daemon, m, r);
+	yield_to(l, r);
+}
+
+/* Before our first write what the owner sets is the original: nothing of ours is at stake. */
+static void follow_owner(struct look *l)
+{
+	struct managed *m = l->unit;
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		struct limits found = with_only(m, r, &l->seen);
+
+		if (!unit_moved(m, r, &l->seen))
+			continue;
+		control_adopt(&m->control, &found, r, &l->x);
+		persist_adopted(m->daemon, m, r);
+	}
+}
+
+/* An echo, or a value to be replaced: ours again. What came of our own call is no news. */
+static void reassert(struct look *l, enum resource r, const struct drift_facts *f,
+		     enum drift_action action)
+{
+	struct managed *m = l->unit;
+	struct daemon *d = m->daemon;
+	bool own_echo = action == DRIFT_ECHO || (action == DRIFT_REASSERT && !reloaded(d) &&
+						 d->now - m->set_done_at < OWN_ECHO_USEC);
+	const char *by = reloaded(d)                                 ? "daemon-reload"
+			 : f->has_stored && f->observed == f->stored ? "systemd"
+								     : "another writer";
+
+	if (!own_echo)
+		report_drift(m, r, f, DRIFT_REASSERT, by);
+	write_ours(l, r);
+}
+
+/* Would it pass its limit before a slow PID 1 could be told of the next one? */
+static bool outgrows(const struct managed *m)
+{
+	const struct control *c = &m->control;
+	uint64_t ahead = mul_div(c->mem.slope_bps,
+				 m->daemon->config.tuning.memory.property_ahead_usec, USEC_PER_SEC);
+
+	return add_sat(mem_unreclaimable(&c->last.stat), ahead) > c->kernel.mem_max;
+}
+
+static void judge(struct look *l, enum resource r)
+{
+	struct managed *m = l->unit;
+	struct daemon *d = m->daemon;
+	struct drift_facts f =
+		r == RESOURCE_CPU ? facts_cpu(m, &l->seen) : facts_memory(m, &l->seen);
+	enum drift_action action;
+
+	f.has_stored = l->has_stored;
+	f.set_pending = d->port.pending(d->port.ctx, m->name);
+	/* With PID 1 silent nobody can be named: not counted against anybody. */
+	f.reloaded = reloaded(d) || !l->has_stored;
+	action = drift_classify(&d->config.tuning.common, &m->drift[r], &f, d->now);
+	switch (action) {
+	case DRIFT_NONE:
+	case DRIFT_COUNT:
+		/* The same limit in another form. */
+		m->control.kernel = with_only(m, r, &l->seen);
+		return;
+	case DRIFT_ADOPT:
+		adopt(l, r, &f);
+		return;
+	case DRIFT_GIVE_WAY:
+		give_way(l, r, &f);
+		return;
+	case DRIFT_ECHO:
+		/* systemd carries headroom for growth: while it is needed, it stays in the file. */
+		if (r == RESOURCE_MEMORY && f.observed > f.expected &&
+		    (f.observed == f.property || f.observed == f.stored) && outgrows(m)) {
+			m->control.kernel.mem_max = l->held.mem_max;
+			return;
+		}
+		reassert(l, r, &f, action);
+		return;
+	case DRIFT_REASSERT:
+	case DRIFT_COUNTED:
+		reassert(l, r, &f, action);
+		return;
+	}
+}
+
+/* True when systemd's answer is to be waited for: to a call that is under way, or to a question. */
+static bool ask(struct managed *m, const struct limits *seen)
+{
+	struct daemon *d = m->daemon;
+
+	if (m->touched)
+		make_safe(m, seen);
+	if (d->port.pending(d->port.ctx, m->name))
+		return true;
+	m->drift_asked = m->drift_asked || d->port.get(d->port.ctx, m->name) == 0;
+	return m->drift_asked;
+}
+
+static bool moved_at_all(const struct managed *m, const struct limits *seen)
+{
+	return unit_moved(m, RESOURCE_CPU, seen) || unit_moved(m, RESOURCE_MEMORY, seen);
+}
+
+/* A limit where there was none when we came: the owner's, and the original from now on. */
+static void follow_new_limits(struct look *l)
+{
+	struct managed *m = l->unit;
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		const struct control_resource *res = &m->control.resource[r];
+		uint64_t now = r == RESOURCE_CPU ? l->seen.cpu_quota_usec : l->seen.mem_max;
+
+		struct limits found = with_only(m, r, &l->seen);
+
+		if (res->original != LIMIT_MAX || now == LIMIT_MAX)
+			continue;
+		control_adopt(&m->control, &found, r, &l->x);
+		persist_adopted(m->daemon, m, r);
+	}
+}
+
+/* Nothing of ours is written to it: whatever stands is what counts. */
+static void only_look(struct managed *m, const struct limits *seen)
+{
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (unit_moved(m, r, seen))
+			take_limit(m, r, seen);
+}
+
+static void judge_all(struct look *l)
+{
+	struct managed *m = l->unit;
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (unit_moved(m, r, &l->seen) && !(m->control.gave_way & (1u << r)))
+			judge(l, r);
+}
+
+void judge_unit(struct managed *m, enum answer answer, struct plan *plan)
+{
+	struct look l = {.unit = m, .has_stored = answer == STORED_KNOWN};
+	struct usage u = {0};
+	int r = cg_read(m->cg, GUARD_USAGE, &u);
+
+	if (r == -ENODEV)
+		unit_lost(m);
+	if (r < 0)
+		return;
+	unit_fill_absent(m, &u);
+	l.x = daemon_context(m->daemon, plan);
+	l.held = l.seen = u.limits;
+	if (m->made_safe && l.held.mem_max == m->control.kernel.mem_max)
+		l.seen.mem_max = m->unsafe_max;
+	follow_new_limits(&l);
+	if (!moved_at_all(m, &l.seen))
+		return;
+	if (m->control.rule.mode == MODE_OFF || m->control.paused) {
+		only_look(m, &l.seen);
+		return;
+	}
+	follow_insister(m, &l.seen);
+	if (answer == NOT_ASKED && ask(m, &u.limits))
+		return;
+	m->made_safe = false;
+	if (m->touched)
+		judge_all(&l);
+	else
+		follow_owner(&l);
+}
