@@ -83,7 +83,7 @@ int cg_open(int root_dirfd, const char *path, struct cg **ret)
 
 	if (c == NULL)
 		return -ENOMEM;
-	*c = (struct cg){.dir = -1};
+	*c = (struct cg){.dir = -1, .events_fd = -1};
 	for (size_t i = 0; i < CG_FILE_COUNT; i++)
 		c->fd[i] = -1;
 	r = walk(root_dirfd, path, &c->dir);
@@ -103,6 +103,8 @@ void cg_close(struct cg *c)
 		return;
 	for (size_t i = 0; i < CG_FILE_COUNT; i++)
 		drop_fd(&c->fd[i]);
+	if (c->events_fd != c->fd[CG_FILE_MEM_EVENTS])
+		drop_fd(&c->events_fd);
 	drop_fd(&c->dir);
 	free(c);
 }
@@ -163,8 +165,25 @@ static int file_open(struct cg *c, enum cg_file file)
 	fd = openat(c->dir, cg_file_names[file], O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return file_lost(c, file, errno);
+	if (file == CG_FILE_MEM_EVENTS && c->events_fd >= 0 &&
+	    dup3(fd, c->events_fd, O_CLOEXEC) >= 0) {
+		close(fd);
+		fd = c->events_fd;
+	}
 	c->fd[file] = fd;
 	return 0;
+}
+
+/* A file whose controller was switched off stays dead; a new one needs a new descriptor. */
+static void file_close(struct cg *c, enum cg_file file)
+{
+	int fd = c->fd[file];
+
+	/* Somebody's event loop knows this one: closed, the number could come back as another
+	 * file's. */
+	if (fd != c->events_fd || dup3(c->dir, fd, O_CLOEXEC) < 0)
+		close(fd);
+	c->fd[file] = -1;
 }
 
 int cg_file_read(struct cg *c, enum cg_file file, char *buf)
@@ -180,10 +199,7 @@ int cg_file_read(struct cg *c, enum cg_file file, char *buf)
 	n = pread(c->fd[file], buf, CG_TEXT_BYTES, 0);
 	if (n < 0) {
 		r = -errno;
-		/* A file whose controller was switched off stays dead; a new one needs a new
-		 * descriptor. */
-		close(c->fd[file]);
-		c->fd[file] = -1;
+		file_close(c, file);
 		return file_lost(c, file, -r);
 	}
 	return n == CG_TEXT_BYTES ? -EBADMSG : (int)n;

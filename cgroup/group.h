@@ -38,6 +38,9 @@ struct cg {
 	uint64_t id;
 	int fd[CG_FILE_COUNT];               /* -1: not open */
 	uint8_t absent_reads[CG_FILE_COUNT]; /* reads left before looking again */
+	/* The number lent out for memory.events, -1: none. It stays ours until cg_close(): while
+	 * the file is away, the number leads to the folder, for which nobody is ever woken. */
+	int events_fd;
 };
 
 /*

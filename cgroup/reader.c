@@ -165,5 +165,8 @@ int cg_events_fd(struct cg *c)
 	/* Asked for by name, so look even if the file was missing a moment ago. */
 	c->absent_reads[CG_FILE_MEM_EVENTS] = 0;
 	r = cg_file_read(c, CG_FILE_MEM_EVENTS, text);
-	return r < 0 ? r : c->fd[CG_FILE_MEM_EVENTS];
+	if (r < 0)
+		return r;
+	c->events_fd = c->fd[CG_FILE_MEM_EVENTS];
+	return c->events_fd;
 }

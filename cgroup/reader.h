@@ -43,5 +43,10 @@ int cg_read(struct cg *c, uint32_t want, struct usage *ret);
  * USAGE_MEM_EVENTS, which arms it again. Any cg_read() of these events takes a pending wake-up with
  * it, so compare the counters after each. A removed cgroup wakes too. -ENOENT: no memory
  * controller.
+ *
+ * The number is the cgroup's until cg_close(), also after a read of the file failed because the
+ * controller was switched off: then it leads elsewhere and wakes nobody, and the kernel has dropped
+ * it from every epoll set. Once reads have USAGE_MEM_EVENTS again it leads to the file again: take
+ * the event source out of its loop and put it back.
  */
 int cg_events_fd(struct cg *c);

@@ -251,6 +251,49 @@ static void test_burst_put_back(void)
 	CHECK_STR(fake_get(&f, TREE_UNIT "/cpu.max.burst", buf, sizeof buf), "10000\n");
 }
 
+static bool leads_to(int fd, const char *path)
+{
+	struct stat a, b;
+
+	return fstat(fd, &a) == 0 && fstatat(f.fd, path, &b, 0) == 0 && a.st_ino == b.st_ino &&
+	       a.st_dev == b.st_dev;
+}
+
+/* The number that an event loop knows is nobody else's while the controller is off, and leads to
+ * the file again when it is back. */
+static void test_events_fd_stays_ours(void)
+{
+	OWN(drop_cg) struct cg *c = NULL;
+	struct usage u;
+	int fd, other;
+
+	fresh_tree();
+	CHECK_EQ(cg_open(f.fd, TREE_UNIT, &c), 0);
+	fd = cg_events_fd(c);
+	CHECK(leads_to(fd, TREE_UNIT "/memory.events"));
+	fault = (typeof(fault)){.armed = true, .call = CALL_PREAD, .error = ENODEV};
+	CHECK_EQ(cg_read(c, USAGE_MEM_EVENTS, &u), 0);
+	fault.armed = false;
+	CHECK_EQ(u.have, 0);
+	CHECK(leads_to(fd, TREE_UNIT));
+	CHECK_EQ(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	other = openat(f.fd, TREE_UNIT "/cpu.stat", O_RDONLY | O_CLOEXEC);
+	CHECK(other >= 0 && other != fd);
+	close(other);
+	for (int i = 0; i < 20 && !(u.have & USAGE_MEM_EVENTS); i++)
+		CHECK_EQ(cg_read(c, USAGE_MEM_EVENTS, &u), 0);
+	CHECK_EQ(u.have, USAGE_MEM_EVENTS);
+	CHECK_EQ(u.events.oom_kill, 3);
+	CHECK(leads_to(fd, TREE_UNIT "/memory.events"));
+	CHECK_EQ(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	CHECK_EQ(cg_events_fd(c), fd);
+	/* A second time, and closed in between: main() counts the descriptors. */
+	fault = (typeof(fault)){.armed = true, .call = CALL_PREAD, .error = EIO};
+	CHECK_EQ(cg_read(c, USAGE_MEM_EVENTS, &u), -EIO);
+	fault.armed = false;
+	CHECK(leads_to(fd, TREE_UNIT));
+}
+
 int main(void)
 {
 	static const struct {
@@ -270,6 +313,7 @@ int main(void)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		CHECK(run_faults(rows[i].call, rows[i].error) >= rows[i].at_least);
 	test_burst_put_back();
+	test_events_fd_stays_ours();
 	fake_close(&f);
 	CHECK_EQ(fake_open_fds(), fds);
 	return check_result();
