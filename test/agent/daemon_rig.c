@@ -29,6 +29,8 @@ static void put_limit(struct rig *r, const struct rig_unit *u, const char *file,
 
 static void put_counters(struct rig *r, const struct rig_unit *u)
 {
+	uint64_t max = rig_bytes(r, u, "memory.max");
+	uint64_t anon = MIN(u->anon_bytes, max), file = MIN(u->file_bytes, max - anon);
 	char text[512];
 
 	snprintf(text, sizeof text,
@@ -37,43 +39,112 @@ static void put_counters(struct rig *r, const struct rig_unit *u)
 		 "\nnr_bursts 0\nburst_usec 0\n",
 		 u->usage_usec, u->nr_periods, u->nr_throttled, u->throttled_usec);
 	put(r, u, "cpu.stat", text);
-	put_limit(r, u, "memory.current", u->anon_bytes + u->file_bytes);
-	put_limit(r, u, "memory.peak", u->anon_bytes + u->file_bytes);
+	put_limit(r, u, "memory.current", anon + file);
+	put_limit(r, u, "memory.peak", anon + file);
 	snprintf(text, sizeof text,
 		 "anon %" PRIu64 "\nfile %" PRIu64 "\nkernel 0\nshmem 0\nunevictable 0\n"
 		 "slab_reclaimable 0\ninactive_file %" PRIu64
 		 "\nactive_file 0\nworkingset_refault_anon 0\nworkingset_refault_file 0\n",
-		 u->anon_bytes, u->file_bytes, u->file_bytes);
+		 anon, file, file);
 	put(r, u, "memory.stat", text);
 	snprintf(text, sizeof text,
-		 "low 0\nhigh 0\nmax %" PRIu64 "\noom 0\noom_kill 0\noom_group_kill 0\n",
-		 u->max_events);
+		 "low 0\nhigh 0\nmax %" PRIu64 "\noom 0\noom_kill %" PRIu64 "\noom_group_kill 0\n",
+		 u->max_events, u->oom_kills);
 	put(r, u, "memory.events", text);
+}
+
+static void kill_unit(struct rig *r, struct rig_unit *u)
+{
+	r->kills++;
+	u->oom_kills++;
+	u->anon_bytes /= 2;
+	u->over = false;
+}
+
+void rig_settle(struct rig *r)
+{
+	for (size_t i = 0; i < r->unit_count; i++) {
+		struct rig_unit *u = &r->unit[i];
+
+		if (u->running && !u->over && u->anon_bytes > rig_bytes(r, u, "memory.max"))
+			kill_unit(r, u);
+	}
+}
+
+/* A second is over: who stopped at his limit is killed by now, or was given room. */
+static void settle_growth(struct rig *r)
+{
+	for (size_t i = 0; i < r->unit_count; i++)
+		r->unit[i].over = false;
+	rig_settle(r);
+}
+
+void rig_grow(struct rig *r, struct rig_unit *u, uint64_t bytes)
+{
+	u->anon_bytes += bytes;
+	if (u->anon_bytes <= rig_bytes(r, u, "memory.max"))
+		return;
+	u->max_events++;
+	u->over = true;
+}
+
+void rig_put(struct rig *r, struct rig_unit *u, const char *file, const char *text)
+{
+	put(r, u, file, text);
+	rig_settle(r);
 }
 
 void rig_realise(struct rig *r, struct rig_unit *u)
 {
 	const struct unit_props *p = &u->props;
+	uint64_t period = p->cpu_quota_period_usec == UINT64_MAX ? CPU_PERIOD_DEFAULT_USEC
+								 : p->cpu_quota_period_usec;
 	char text[64];
 
 	if (p->cpu_quota_per_sec_usec == UINT64_MAX)
-		snprintf(text, sizeof text, "max 100000\n");
+		snprintf(text, sizeof text, "max %" PRIu64 "\n", period);
 	else
-		snprintf(text, sizeof text, "%" PRIu64 " 100000\n", p->cpu_quota_per_sec_usec / 10);
+		snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 "\n",
+			 p->cpu_quota_per_sec_usec * period / USEC_PER_SEC, period);
 	put(r, u, "cpu.max", text);
-	put_limit(r, u, "memory.max", p->mem_max);
-	put_limit(r, u, "memory.high", p->mem_high);
+	if (p->mem_max < u->anon_bytes)
+		kill_unit(r, u);
+	put_limit(r, u, "memory.max",
+		  p->mem_max == UINT64_MAX ? LIMIT_MAX : p->mem_max - p->mem_max % MEM_PAGE_BYTES);
+	put_limit(r, u, "memory.high",
+		  p->mem_high == UINT64_MAX ? LIMIT_MAX
+					    : p->mem_high - p->mem_high % MEM_PAGE_BYTES);
+}
+
+void rig_unit_start(struct rig *r, struct rig_unit *u)
+{
+	static const char pressure[] = "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
+				       "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
+
+	u->running = true;
+	u->active_enter_usec = daemon_clock();
+	fake_put(&r->tree, u->cgroup, NULL);
+	put(r, u, "cpu.max.burst", "0\n");
+	put(r, u, "cpu.pressure", pressure);
+	put(r, u, "memory.pressure", pressure);
+	rig_realise(r, u);
+	put_counters(r, u);
+}
+
+void rig_unit_stop(struct rig *r, struct rig_unit *u)
+{
+	fake_remove(&r->tree, u->cgroup);
+	u->running = u->over = false;
+	u->usage_usec = u->nr_periods = u->nr_throttled = u->throttled_usec = 0;
+	u->anon_bytes = u->file_bytes = u->max_events = u->oom_kills = 0;
 }
 
 struct rig_unit *rig_add(struct rig *r, const char *name, uint64_t quota_milli, uint64_t mem_max)
 {
-	static const char pressure[] = "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
-				       "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
 	struct rig_unit *u = &r->unit[r->unit_count++];
 
 	snprintf(u->name, sizeof u->name, "%s", name);
 	snprintf(u->cgroup, sizeof u->cgroup, "system.slice/%s", name);
-	u->running = true;
 	u->props = (struct unit_props){
 		.cpu_quota_per_sec_usec =
 			quota_milli == LIMIT_MAX ? UINT64_MAX : quota_milli * USEC_PER_MSEC,
@@ -81,85 +152,8 @@ struct rig_unit *rig_add(struct rig *r, const char *name, uint64_t quota_milli, 
 		.mem_max = mem_max,
 		.mem_high = UINT64_MAX,
 	};
-	fake_put(&r->tree, u->cgroup, NULL);
-	put(r, u, "cpu.max.burst", "0\n");
-	put(r, u, "cpu.pressure", pressure);
-	put(r, u, "memory.pressure", pressure);
-	rig_realise(r, u);
-	put_counters(r, u);
+	rig_unit_start(r, u);
 	return u;
-}
-
-static struct rig_unit *find(struct rig *r, const char *name)
-{
-	for (size_t i = 0; i < r->unit_count; i++)
-		if (strcmp(r->unit[i].name, name) == 0)
-			return &r->unit[i];
-	return NULL;
-}
-
-/* --- PID 1 --- */
-
-static int port_list(void *ctx, const char *const *patterns, size_t count)
-{
-	struct unit_info info[RIG_UNITS_MAX];
-	char path[RIG_UNITS_MAX][100];
-	struct rig *r = ctx;
-	size_t n = 0;
-
-	(void)patterns;
-	(void)count;
-	for (size_t i = 0; i < r->unit_count; i++) {
-		if (!r->unit[i].running)
-			continue;
-		snprintf(path[n], sizeof path[n], "/%s", r->unit[i].cgroup);
-		info[n] = (struct unit_info){
-			.name = r->unit[i].name,
-			.cgroup = path[n],
-			.active_state = "active",
-			.invocation_id = "",
-			.props = r->unit[i].props,
-		};
-		n++;
-	}
-	guard_listed(r->daemon, 0, info, n);
-	return 0;
-}
-
-static int port_set(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask,
-		    bool urgent)
-{
-	struct rig *r = ctx;
-	struct rig_unit *u = find(r, unit);
-
-	(void)urgent;
-	r->set_calls++;
-	r->last_set = *want;
-	r->last_mask = mask;
-	snprintf(r->last_unit, sizeof r->last_unit, "%s", unit);
-	if (r->silent)
-		return 0;
-	unit_props_merge(&u->props, want, mask);
-	rig_realise(r, u);
-	return 0;
-}
-
-static bool port_pending(void *ctx, const char *unit)
-{
-	(void)ctx;
-	(void)unit;
-	return false;
-}
-
-static int port_get(void *ctx, const char *unit)
-{
-	struct rig *r = ctx;
-
-	if (r->silent)
-		return -ENOTCONN;
-	/* Answered from the loop, as by a bus. */
-	find(r, unit)->asked = true;
-	return 0;
 }
 
 static void rig_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
@@ -182,6 +176,12 @@ void rig_write_config(struct rig *r, const char *config_body)
 		"log: {target: stderr}\n%s\n",
 		r->folder, r->folder, r->tree.path, config_body);
 	fclose(f);
+}
+
+void rig_reload(struct rig *r, const char *config_body)
+{
+	rig_write_config(r, config_body);
+	daemon_reload(r->daemon);
 }
 
 void rig_open(struct rig *r, const char *config_body)
@@ -215,13 +215,9 @@ int rig_start(struct rig *r)
 	};
 	int result;
 
-	port = (struct unit_port){
-		.ctx = r,
-		.list = port_list,
-		.set = port_set,
-		.pending = port_pending,
-		.get = port_get,
-	};
+	port = rig_port;
+	port.ctx = r;
+	rig_pid1_start(r);
 	result = daemon_new(&o, &r->daemon);
 	if (result == 0) {
 		/* Virtual time: rig_run() is the timer. */
@@ -229,6 +225,7 @@ int rig_start(struct rig *r)
 		r->daemon->log.record = on_event;
 		r->daemon->log.record_ctx = r;
 		r->daemon->log.lines = false;
+		r->daemon->restore_units = &r->restore;
 	}
 	return result;
 }
@@ -239,6 +236,7 @@ void rig_stop(struct rig *r)
 		persist_save(r->daemon);
 	daemon_free(r->daemon);
 	r->daemon = NULL;
+	rig_pid1_stop(r);
 }
 
 void rig_close(struct rig *r)
@@ -252,23 +250,13 @@ void rig_close(struct rig *r)
 		fprintf(stderr, "%s: left behind\n", r->folder);
 }
 
-static void answer(struct rig *r)
-{
-	for (size_t i = 0; i < r->unit_count; i++) {
-		struct rig_unit *u = &r->unit[i];
-
-		if (!u->asked)
-			continue;
-		u->asked = false;
-		guard_got(r->daemon, u->name, 0, &u->props);
-	}
-}
-
 void rig_run(struct rig *r, unsigned seconds, void (*step)(struct rig *r))
 {
+	r->step = step;
 	for (unsigned i = 0; i < seconds; i++) {
 		r->boot += USEC_PER_SEC;
 		r->real += USEC_PER_SEC;
+		settle_growth(r);
 		if (step != NULL)
 			step(r);
 		for (size_t u = 0; u < r->unit_count; u++)
@@ -278,7 +266,9 @@ void rig_run(struct rig *r, unsigned seconds, void (*step)(struct rig *r))
 		while (sd_event_run(r->daemon->event, 0) > 0)
 			;
 		daemon_tick(r->daemon);
-		answer(r);
+		rig_settle(r);
+		rig_pid1_turn(r);
+		rig_settle(r);
 	}
 }
 

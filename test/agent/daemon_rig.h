@@ -1,24 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole daemon on a fake tree: plain files for cgroups, a recorder for PID 1, a clock that the
- * test moves. Only the kernel's side of a write is played (rig_settle).
+ * The whole daemon on a fake tree: plain files for cgroups, a scripted PID 1, a clock that the test
+ * moves. The kernel's side of memory is played: use cannot pass memory.max for longer than a
+ * second, and a memory.max below use kills.
  */
 #pragma once
 
 #include "agent/daemon.h"
+#include "systemd/unit_queue.h"
 #include "test/fake.h"
 
 #define RIG_UNITS_MAX 256
+#define RIG_CALLS_MAX 64
 
 struct rig_unit {
 	char name[48];
 	char cgroup[96]; /* "system.slice/a.service" */
 	bool running;
-	bool asked; /* unit_get() */
+	usec_t active_enter_usec; /* CLOCK_MONOTONIC */
+	usec_t asked_at;          /* unit_get(); 0: nobody did */
 	struct unit_props props;
 	uint64_t usage_usec, nr_periods, nr_throttled, throttled_usec;
 	uint64_t anon_bytes, file_bytes;
-	uint64_t max_events;
+	uint64_t max_events, oom_kills;
+	bool over; /* stopped at memory.max: killed unless it is raised within the second */
+};
+
+/* A SetUnitProperties that PID 1 has before it. */
+struct rig_call {
+	struct rig_unit *unit;
+	struct unit_props props;
+	uint32_t mask;
+	usec_t sent_at;
+	bool done;    /* carried out, not yet answered */
+	bool nobodys; /* who called does not wait any more */
 };
 
 struct rig {
@@ -27,10 +42,20 @@ struct rig {
 	char config[128];
 	struct daemon *daemon;
 	usec_t boot, real;
+	void (*step)(struct rig *r); /* of the rig_run() under way */
 	struct rig_unit unit[RIG_UNITS_MAX];
 	size_t unit_count;
-	bool silent;        /* PID 1 takes calls and never answers */
-	unsigned set_calls; /* SetUnitProperties */
+	bool silent;            /* PID 1 takes calls and never answers */
+	unsigned lag_seconds;   /* PID 1 does and answers everything this late */
+	unsigned set_calls;     /* asked of the queue; silent: all of them wait in vain */
+	unsigned sent_calls;    /* SetUnitProperties that went out */
+	unsigned restore_calls; /* and those that a restore waited for */
+	struct unit_queue *queue;
+	struct rig_call call[RIG_CALLS_MAX];
+	size_t call_count;
+	usec_t list_asked_at; /* 0: no list is on its way */
+	struct restore_units restore;
+	unsigned kills; /* a limit below use, or growth that nobody made room for */
 	struct unit_props last_set;
 	uint32_t last_mask;
 	char last_unit[48];
@@ -42,7 +67,12 @@ struct rig {
 void rig_open(struct rig *r, const char *config_body);
 void rig_close(struct rig *r);
 void rig_write_config(struct rig *r, const char *config_body);
+/* The same, and SIGHUP. */
+void rig_reload(struct rig *r, const char *config_body);
 struct rig_unit *rig_add(struct rig *r, const char *name, uint64_t quota_milli, uint64_t mem_max);
+/* Ends the unit; and starts it again, with what systemd holds and a new cgroup. */
+void rig_unit_stop(struct rig *r, struct rig_unit *u);
+void rig_unit_start(struct rig *r, struct rig_unit *u);
 /* Starts the daemon; 0 or what daemon_new() said. */
 int rig_start(struct rig *r);
 void rig_stop(struct rig *r);
@@ -50,7 +80,20 @@ void rig_stop(struct rig *r);
 void rig_run(struct rig *r, unsigned seconds, void (*step)(struct rig *r));
 /* A second of load: threads that want demand_milli, cut off at the present quota. */
 void rig_burn(struct rig *r, struct rig_unit *u, uint64_t demand_milli);
+/* More memory that cannot be reclaimed. */
+void rig_grow(struct rig *r, struct rig_unit *u, uint64_t bytes);
 uint64_t rig_cpu_milli(struct rig *r, const struct rig_unit *u);
 uint64_t rig_bytes(struct rig *r, const struct rig_unit *u, const char *file);
+/* Somebody else writes a limit file. */
+void rig_put(struct rig *r, struct rig_unit *u, const char *file, const char *text);
 /* What systemd does when it realises a unit: its stored properties go to the files. */
 void rig_realise(struct rig *r, struct rig_unit *u);
+/* The kernel has looked at every limit: what is below use kills. */
+void rig_settle(struct rig *r);
+
+/* --- rig_pid1.c */
+extern const struct unit_port rig_port; /* ctx is set by rig_start() */
+void rig_pid1_start(struct rig *r);
+void rig_pid1_stop(struct rig *r);
+/* PID 1 does and answers what is due by now. */
+void rig_pid1_turn(struct rig *r);
