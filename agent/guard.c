@@ -88,6 +88,35 @@ static void look_again(struct managed *m, enum answer answer)
 	properties_send(d);
 }
 
+/* Of what a reload took from systemd the files know nothing (257) until some later event. */
+static void check_stored(struct managed *m)
+{
+	const struct unit_props *stored = &m->stored;
+	uint32_t bits = m->sent_mask & (UNIT_PROP_CPU_QUOTA | UNIT_PROP_MEM_MAX);
+	bool ours = m->touched && (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY);
+
+	if (!m->stored_check)
+		return;
+	m->stored_check = false;
+	if (!ours || unit_props_equal(stored, &m->sent, bits))
+		return;
+	m->property_due = true;
+	m->property_urgent = true;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		bool cpu = r == RESOURCE_CPU;
+		const struct limits *k = &m->control.kernel;
+		struct drift_facts f = {
+			.expected = cpu ? cpu_milli_of(k->cpu_quota_usec, k->cpu_period_usec)
+					: k->mem_max,
+			.observed = cpu ? props_milli(stored) : stored->mem_max,
+		};
+
+		if (!unit_props_equal(stored, &m->sent,
+				      bits & (cpu ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX)))
+			report_drift(m, r, &f, DRIFT_REASSERT, "daemon-reload");
+	}
+}
+
 void guard_set_done(void *ctx, const char *unit, int error, const struct unit_props *stored,
 		    usec_t lag)
 {
@@ -109,6 +138,7 @@ void guard_set_done(void *ctx, const char *unit, int error, const struct unit_pr
 	m->stored = *stored;
 	m->set_done_at = d->now;
 	look_again(m, STORED_KNOWN);
+	m->stored_check = false;
 }
 
 void guard_got(void *ctx, const char *unit, int error, const struct unit_props *stored)
@@ -123,6 +153,8 @@ void guard_got(void *ctx, const char *unit, int error, const struct unit_props *
 	if (error == 0)
 		m->stored = *stored;
 	look_again(m, error == 0 ? STORED_KNOWN : STORED_UNKNOWN);
+	if (error == 0 && !d->port.pending(d->port.ctx, m->name))
+		check_stored(m);
 }
 
 void guard_reloading(void *ctx, bool active)
@@ -143,36 +175,14 @@ void guard_reloading(void *ctx, bool active)
 	d->list_due = true;
 }
 
-/* Of what a reload took from systemd the files know nothing (257) until some later event. */
 void guard_stored(struct managed *m, const struct unit_props *stored)
 {
 	struct daemon *d = m->daemon;
-	uint32_t bits = m->sent_mask & (UNIT_PROP_CPU_QUOTA | UNIT_PROP_MEM_MAX);
-	bool ours = m->touched && (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY);
 
 	/* Asked before our last call was answered: old news. */
 	if (d->port.pending(d->port.ctx, m->name) || m->drift_asked ||
 	    m->set_done_at >= d->list_asked_at)
 		return;
 	m->stored = *stored;
-	if (!m->stored_check)
-		return;
-	m->stored_check = false;
-	if (!ours || unit_props_equal(stored, &m->sent, bits))
-		return;
-	m->property_due = true;
-	m->property_urgent = true;
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		bool cpu = r == RESOURCE_CPU;
-		const struct limits *k = &m->control.kernel;
-		struct drift_facts f = {
-			.expected = cpu ? cpu_milli_of(k->cpu_quota_usec, k->cpu_period_usec)
-					: k->mem_max,
-			.observed = cpu ? props_milli(stored) : stored->mem_max,
-		};
-
-		if (!unit_props_equal(stored, &m->sent,
-				      bits & (cpu ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX)))
-			report_drift(m, r, &f, DRIFT_REASSERT, "daemon-reload");
-	}
+	check_stored(m);
 }

@@ -5,15 +5,19 @@
 #include "policy/bounds.h"
 #include <errno.h>
 
-/* Rewrites of a reload come before it is announced as ended, or right after (252). */
-#define RELOAD_ECHO_USEC (5 * USEC_PER_SEC)
+/* Rewrites of a reload come before it is announced as ended (252); the rest is the order in which
+ * we hear of it. */
+#define RELOAD_ECHO_USEC USEC_PER_SEC
 /* systemd writes our property right before it answers. */
 #define OWN_ECHO_USEC (2 * USEC_PER_SEC)
 #define GUARD_USAGE   (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT | USAGE_MEM)
 
-static bool reloaded(const struct daemon *d)
+/* As long as it is not known what the reload left, what systemd writes is the reload's. */
+static bool reloaded(const struct managed *m)
 {
-	return d->reloading ||
+	const struct daemon *d = m->daemon;
+
+	return d->reloading || m->stored_check ||
 	       (d->reload_ended != 0 && d->now - d->reload_ended < RELOAD_ECHO_USEC);
 }
 
@@ -226,9 +230,9 @@ static void reassert(struct look *l, enum resource r, const struct drift_facts *
 {
 	struct managed *m = l->unit;
 	struct daemon *d = m->daemon;
-	bool own_echo = action == DRIFT_ECHO || (action == DRIFT_REASSERT && !reloaded(d) &&
+	bool own_echo = action == DRIFT_ECHO || (action == DRIFT_REASSERT && !reloaded(m) &&
 						 d->now - m->set_done_at < OWN_ECHO_USEC);
-	const char *by = reloaded(d)                                 ? "daemon-reload"
+	const char *by = reloaded(m)                                 ? "daemon-reload"
 			 : f->has_stored && f->observed == f->stored ? "systemd"
 								     : "another writer";
 
@@ -258,7 +262,7 @@ static void judge(struct look *l, enum resource r)
 	f.has_stored = l->has_stored;
 	f.set_pending = d->port.pending(d->port.ctx, m->name);
 	/* With PID 1 silent nobody can be named: not counted against anybody. */
-	f.reloaded = reloaded(d) || !l->has_stored;
+	f.reloaded = reloaded(m) || !l->has_stored;
 	action = drift_classify(&d->config.tuning.common, &m->drift[r], &f, d->now);
 	switch (action) {
 	case DRIFT_NONE:

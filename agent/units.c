@@ -257,6 +257,7 @@ static void unit_start(struct managed *m, const struct policy_rule *rule,
 	control_restarted(&m->control, &u.limits, d->now);
 	m->control.depth = depth_of(info->cgroup);
 	m->stored = info->props;
+	m->stored_check = false;
 	guard_beaten(m);
 	m->lost_at = 0;
 	if (m->state != UNIT_RESTORED) {
