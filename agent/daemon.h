@@ -75,6 +75,8 @@ struct unit_port {
 		   bool urgent);
 	bool (*pending)(void *ctx, const char *unit);
 	int (*get)(void *ctx, const char *unit);
+	/* Drops what waits; true: a call is on its way. */
+	bool (*forget)(void *ctx, const char *unit);
 	/* For a unit with other drop-ins that beat a runtime property; NULL: there are none. */
 	bool (*beaten)(void *ctx, const char *unit);
 	int (*keep)(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask);

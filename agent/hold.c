@@ -8,6 +8,12 @@
 /* A unit that could not be given back whole is tried again this often. */
 #define HAND_BACK_RETRY_USEC USEC_PER_MIN
 
+/* The loop stands still meanwhile: well below the watchdog's minute. */
+#define RESTORE_CALL_USEC  (5 * USEC_PER_SEC)
+#define RESTORE_TOTAL_USEC (20 * USEC_PER_SEC)
+/* A call to PID 1 was on its way: the next try. */
+#define HAND_BACK_SOON_USEC USEC_PER_SEC
+
 void unit_update_hold(struct managed *m)
 {
 	m->control.paused = m->paused || m->daemon->paused || m->state == UNIT_RESTORED ||
@@ -105,6 +111,22 @@ static void on_result(void *arg, const struct restore_result *result)
 		job->each(job->arg, result);
 }
 
+/* Values of ours that are on their way to PID 1 would land after the originals. */
+static bool calls_under_way(struct daemon *d, const char *name)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+
+		if (name != NULL && strcmp(m->name, name) != 0)
+			continue;
+		m->property_due = false;
+		any |= d->port.forget != NULL && d->port.forget(d->port.ctx, m->name);
+	}
+	return any;
+}
+
 /* Waits for PID 1, unlike all else: whoever asks for this wants it done when it returns. */
 static int restore_units(struct daemon *d, const char *name, bool force, struct restore_job *job)
 {
@@ -121,6 +143,10 @@ static int restore_units(struct daemon *d, const char *name, bool force, struct 
 
 	if (result < 0)
 		return result;
+	if (calls_under_way(d, name))
+		return -EAGAIN;
+	systemd.timeout_usec = RESTORE_CALL_USEC;
+	systemd.total_usec = RESTORE_TOTAL_USEC;
 	result = restore_set(&r, &d->baselines, name, on_result, job);
 	if (result >= 0) {
 		d->baselines_dirty = true;
@@ -182,7 +208,7 @@ static void hand_back(struct managed *m)
 	int r = restore_units(d, m->name, false, &job);
 
 	m->hand_back_told = true;
-	m->hand_back_at = d->now + HAND_BACK_RETRY_USEC;
+	m->hand_back_at = d->now + (r == -EAGAIN ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC);
 	/* -ENOENT: it has no record, so nothing of ours stands. */
 	if (r == -ENOENT ||
 	    (r >= 0 && job.outcome != RESTORE_FAILED && job.outcome != RESTORE_LEFT))

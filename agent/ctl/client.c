@@ -11,6 +11,9 @@
 #define ANSWER_MAX (32 * MIB)
 /* A restore waits for systemd, which may take tens of seconds when it is busy. */
 #define ANSWER_TIMEOUT_SEC 120L
+/* Two seconds in all. */
+#define RETRIES    20
+#define RETRY_USEC (100 * USEC_PER_MSEC)
 
 struct buffer {
 	char *text;
@@ -152,6 +155,22 @@ static void set_options(CURL *curl, const struct ctl *c, struct buffer *b)
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, b);
 }
 
+/* 503 is "not now": a call of the daemon's is on its way to PID 1, which takes milliseconds. */
+static CURLcode perform_patiently(CURL *curl, struct buffer *b)
+{
+	long status = 0;
+	CURLcode r;
+
+	for (int i = 0;; i++) {
+		r = curl_easy_perform(curl);
+		curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+		if (r != CURLE_OK || status != 503 || i == RETRIES)
+			return r;
+		usleep(RETRY_USEC);
+		b->size = 0;
+	}
+}
+
 static int perform(const struct ctl *c, CURL *curl, const char *path, const char *body, cJSON **ret)
 {
 	OWN(drop_headers) struct curl_slist *headers = NULL;
@@ -168,7 +187,7 @@ static int perform(const struct ctl *c, CURL *curl, const char *path, const char
 		curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
 		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
 	}
-	r = curl_easy_perform(curl);
+	r = perform_patiently(curl, &b);
 	if (r == CURLE_OPERATION_TIMEDOUT)
 		return ctl_fail(c, CTL_TRY_LATER, "see: journalctl -t vscaled",
 				"the daemon does not answer at %s", c->socket);
