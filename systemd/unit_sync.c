@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static void drop_fd(int *fd)
@@ -24,13 +25,47 @@ static void drop_message(sd_bus_message **m)
 	sd_bus_message_unref(*m);
 }
 
+static usec_t now_usec(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
+}
+
+/* sd_bus_call() waits up to 90 s for a new connection, whatever its timeout. */
+static int wait_ready(sd_bus *bus, usec_t until)
+{
+	int r;
+
+	while ((r = sd_bus_is_ready(bus)) == 0) {
+		usec_t now = now_usec();
+
+		if (now >= until)
+			return -ETIMEDOUT;
+		r = sd_bus_process(bus, NULL);
+		if (r == 0)
+			r = sd_bus_wait(bus, until - now);
+		if (r < 0 && r != -EINTR)
+			return r;
+	}
+	return r < 0 ? r : 0;
+}
+
 /* Waits for the answer; an error in it becomes the result. */
-static int call(sd_bus *bus, sd_bus_message *m, usec_t timeout_usec, sd_bus_message **ret)
+static int call(sd_bus *bus, sd_bus_message *m, usec_t until, sd_bus_message **ret)
 {
 	sd_bus_error error = SD_BUS_ERROR_NULL;
 	sd_bus_message *answer = NULL;
-	int r = sd_bus_call(bus, m, timeout_usec, &error, &answer);
+	usec_t now;
+	int r = wait_ready(bus, until);
 
+	if (r < 0)
+		return r;
+	now = now_usec();
+	if (now >= until)
+		return -ETIMEDOUT;
+	r = sd_bus_call(bus, m, until - now, &error, &answer);
 	if (r < 0 && sd_bus_error_is_set(&error))
 		r = unit_error_to_errno(&error);
 	sd_bus_error_free(&error);
@@ -46,6 +81,7 @@ int unit_set_now(const struct unit_address *at, const char *unit, const struct u
 	OWN(drop_bus) sd_bus *bus = NULL;
 	OWN(drop_message) sd_bus_message *m = NULL;
 	OWN(drop_message) sd_bus_message *answer = NULL;
+	usec_t until = now_usec() + timeout_usec;
 	bool direct;
 	int r;
 
@@ -59,10 +95,10 @@ int unit_set_now(const struct unit_address *at, const char *unit, const struct u
 	if (r < 0)
 		return r;
 	r = unit_message_append_set(m, unit, want, mask);
-	return r < 0 ? r : call(bus, m, timeout_usec, &answer);
+	return r < 0 ? r : call(bus, m, until, &answer);
 }
 
-static int get(sd_bus *bus, const char *unit, const struct unit_prop_row *row, usec_t timeout_usec,
+static int get(sd_bus *bus, const char *unit, const struct unit_prop_row *row, usec_t until,
 	       uint64_t *ret)
 {
 	OWN(drop_message) sd_bus_message *m = NULL;
@@ -79,7 +115,7 @@ static int get(sd_bus *bus, const char *unit, const struct unit_prop_row *row, u
 	r = sd_bus_message_append(m, "ss", unit_interface_of(unit), row->name);
 	if (r < 0)
 		return r;
-	r = call(bus, m, timeout_usec, &answer);
+	r = call(bus, m, until, &answer);
 	return r < 0 ? r : unit_message_read_u64(answer, ret);
 }
 
@@ -87,6 +123,7 @@ int unit_get_now(const struct unit_address *at, const char *unit, usec_t timeout
 		 struct unit_props *ret)
 {
 	OWN(drop_bus) sd_bus *bus = NULL;
+	usec_t until = now_usec() + timeout_usec;
 	struct unit_props props;
 	bool direct;
 	int r;
@@ -95,7 +132,7 @@ int unit_get_now(const struct unit_address *at, const char *unit, usec_t timeout
 		return -EINVAL;
 	r = unit_conn_open(at, &bus, &direct);
 	for (size_t i = 0; r >= 0 && i < UNIT_PROP_ROWS; i++)
-		r = get(bus, unit, &unit_prop_rows[i], timeout_usec,
+		r = get(bus, unit, &unit_prop_rows[i], until,
 			(uint64_t *)((char *)&props + unit_prop_rows[i].offset));
 	if (r < 0)
 		return r;

@@ -6,7 +6,8 @@
 #include "systemd/unit_conn.h"
 #include "systemd/unit_props.h"
 
-/* Sets the properties in mask, runtime only. at NULL = this host. -ENOENT: no such unit. */
+/* Sets the properties in mask, runtime only. at NULL = this host. -ENOENT: no such unit. timeout is
+ * for all of it, from the connection on: -ETIMEDOUT. */
 int unit_set_now(const struct unit_address *at, const char *unit, const struct unit_props *want,
 		 uint32_t mask, usec_t timeout_usec);
 int unit_get_now(const struct unit_address *at, const char *unit, usec_t timeout_usec,

@@ -2,10 +2,13 @@
 /* `vscalectl restore` and `lift` with the daemon dead. */
 #include "agent/ctl/ctl.h"
 #include "agent/lock.h"
+#include "agent/restore_systemd.h"
 #include "test/agent/restore_rig.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 static void test_lock(const char *dir)
 {
@@ -88,6 +91,39 @@ static void test_command(const char *dir)
 	close(state);
 }
 
+/* With a PID 1 that hangs, the wait has a bound for each call and one for all of them. */
+static void test_patience(const char *dir)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct unit_props p = {0};
+	struct restore_systemd s;
+	usec_t spent;
+
+	CHECK_EQ(restore_systemd_init(&s, ""), 0);
+	CHECK_EQ(s.timeout_usec, 30 * USEC_PER_SEC);
+	snprintf(s.private_socket, sizeof(s.private_socket), "%s/none", dir);
+	snprintf(s.system_socket, sizeof(s.system_socket), "%s/none", dir);
+	CHECK_EQ(s.units.get(s.units.ctx, "web.service", &p), -ENOTCONN);
+	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/pid1", dir);
+	strcpy(s.private_socket, sa.sun_path);
+	CHECK_EQ(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	CHECK_EQ(listen(fd, 5), 0);
+	s.timeout_usec = 50 * USEC_PER_MSEC;
+	s.total_usec = 80 * USEC_PER_MSEC;
+	s.spent_usec = 0;
+	CHECK_EQ(s.units.get(s.units.ctx, "web.service", &p), -ETIMEDOUT);
+	CHECK(s.spent_usec >= 50 * USEC_PER_MSEC);
+	CHECK_EQ(s.units.set(s.units.ctx, "web.service", &p, UNIT_PROP_ALL), -ETIMEDOUT);
+	CHECK(s.spent_usec >= 80 * USEC_PER_MSEC);
+	spent = s.spent_usec;
+	for (int i = 0; i < 100; i++)
+		CHECK_EQ(s.units.get(s.units.ctx, "web.service", &p), -ETIMEDOUT);
+	CHECK(s.spent_usec - spent < 50 * USEC_PER_MSEC);
+	close(fd);
+	unlink(sa.sun_path);
+}
+
 /* The lock and whatever a set of records is kept in. */
 static void remove_folder(const char *path)
 {
@@ -110,6 +146,7 @@ int main(void)
 		return EXIT_FAILURE;
 	test_lock(dir);
 	test_command(dir);
+	test_patience(dir);
 	remove_folder(dir);
 	return check_result();
 }

@@ -9,8 +9,11 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 struct manner {
@@ -94,6 +97,34 @@ static void test_calls(const char *dir)
 	pid = start_peer(path, (struct manner){.uid = 65534});
 	CHECK(unit_get_now(&at, "web.service", 5 * USEC_PER_SEC, &p) < 0);
 	stop_peer(pid, path);
+}
+
+static usec_t now_usec(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
+}
+
+/* A PID 1 that hangs takes connections (the kernel does) and not even says who it is. */
+static void test_hangs(const char *dir)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	struct unit_address at = {.private_socket = sa.sun_path, .system_socket = "/nonexistent"};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct unit_props p = {0};
+	usec_t begin = now_usec();
+
+	snprintf(sa.sun_path, sizeof sa.sun_path, "%s/hangs", dir);
+	CHECK_EQ(bind(fd, (struct sockaddr *)&sa, sizeof sa), 0);
+	CHECK_EQ(listen(fd, 5), 0);
+	CHECK_EQ(unit_set_now(&at, "web.service", &p, UNIT_PROP_ALL, USEC_PER_SEC / 10),
+		 -ETIMEDOUT);
+	CHECK_EQ(unit_get_now(&at, "web.service", USEC_PER_SEC / 10, &p), -ETIMEDOUT);
+	CHECK(now_usec() - begin >= USEC_PER_SEC / 5);
+	CHECK(now_usec() - begin < 5 * USEC_PER_SEC);
+	close(fd);
 }
 
 static void make(const char *root, const char *path)
@@ -247,6 +278,7 @@ int main(void)
 
 	CHECK(mkdtemp(dir) != NULL);
 	test_calls(dir);
+	test_hangs(dir);
 	test_dropins(dir);
 	test_beaten(dir);
 	test_own(dir);
