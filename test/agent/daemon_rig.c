@@ -58,7 +58,7 @@ static void kill_unit(struct rig *r, struct rig_unit *u)
 	r->kills++;
 	u->oom_kills++;
 	u->anon_bytes /= 2;
-	u->over = false;
+	u->blocked_bytes = 0;
 }
 
 void rig_settle(struct rig *r)
@@ -66,26 +66,41 @@ void rig_settle(struct rig *r)
 	for (size_t i = 0; i < r->unit_count; i++) {
 		struct rig_unit *u = &r->unit[i];
 
-		if (u->running && !u->over && u->anon_bytes > rig_bytes(r, u, "memory.max"))
+		if (u->running && u->anon_bytes > rig_bytes(r, u, "memory.max"))
 			kill_unit(r, u);
 	}
 }
 
-/* A second is over: who stopped at his limit is killed by now, or was given room. */
+/* As much of it as the limit lets pass. */
+static void grow(struct rig *r, struct rig_unit *u, uint64_t bytes)
+{
+	uint64_t max = rig_bytes(r, u, "memory.max");
+	uint64_t room = max - MIN(u->anon_bytes, max);
+
+	u->anon_bytes += MIN(bytes, room);
+	u->blocked_bytes = bytes - MIN(bytes, room);
+	u->blocked_seen = false;
+	u->max_events += u->blocked_bytes > 0;
+}
+
+/* A second is over: who was stopped at his limit goes on if it was raised, or is killed. */
 static void settle_growth(struct rig *r)
 {
-	for (size_t i = 0; i < r->unit_count; i++)
-		r->unit[i].over = false;
-	rig_settle(r);
+	for (size_t i = 0; i < r->unit_count; i++) {
+		struct rig_unit *u = &r->unit[i];
+
+		if (u->blocked_bytes == 0 || !u->blocked_seen)
+			continue;
+		if (rig_bytes(r, u, "memory.max") > u->anon_bytes)
+			grow(r, u, u->blocked_bytes);
+		else
+			kill_unit(r, u);
+	}
 }
 
 void rig_grow(struct rig *r, struct rig_unit *u, uint64_t bytes)
 {
-	u->anon_bytes += bytes;
-	if (u->anon_bytes <= rig_bytes(r, u, "memory.max"))
-		return;
-	u->max_events++;
-	u->over = true;
+	grow(r, u, u->blocked_bytes + bytes);
 }
 
 void rig_put(struct rig *r, struct rig_unit *u, const char *file, const char *text)
@@ -105,7 +120,7 @@ void rig_realise(struct rig *r, struct rig_unit *u)
 		snprintf(text, sizeof text, "max %" PRIu64 "\n", period);
 	else
 		snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 "\n",
-			 p->cpu_quota_per_sec_usec * period / USEC_PER_SEC, period);
+			 p->cpu_quota_per_sec_usec / 1000 * (period / 1000), period);
 	put(r, u, "cpu.max", text);
 	if (p->mem_max < u->anon_bytes)
 		kill_unit(r, u);
@@ -134,9 +149,9 @@ void rig_unit_start(struct rig *r, struct rig_unit *u)
 void rig_unit_stop(struct rig *r, struct rig_unit *u)
 {
 	fake_remove(&r->tree, u->cgroup);
-	u->running = u->over = false;
+	u->running = false;
 	u->usage_usec = u->nr_periods = u->nr_throttled = u->throttled_usec = 0;
-	u->anon_bytes = u->file_bytes = u->max_events = u->oom_kills = 0;
+	u->anon_bytes = u->blocked_bytes = u->file_bytes = u->max_events = u->oom_kills = 0;
 }
 
 struct rig_unit *rig_add(struct rig *r, const char *name, uint64_t quota_milli, uint64_t mem_max)
@@ -176,6 +191,22 @@ void rig_write_config(struct rig *r, const char *config_body)
 		"log: {target: stderr}\n%s\n",
 		r->folder, r->folder, r->tree.path, config_body);
 	fclose(f);
+}
+
+char *rig_config(const char *units)
+{
+	static char text[2048];
+
+	snprintf(text, sizeof text,
+		 "clocks: {reviewInterval: 1s, stateInterval: 1m}\n"
+		 "history: {confidenceAfter: 20s}\n"
+		 "cpu: {recentWindow: 5s, shrinkInterval: 3s}\n"
+		 "memory: {shrinkHistory: 5s, shrinkQuiet: 5s, shrinkInterval: 4s, highWatch: 1s, "
+		 "verdictWindow: 3s}\n"
+		 "common: {startQuiet: 3s}\n"
+		 "units:\n%s",
+		 units);
+	return text;
 }
 
 void rig_reload(struct rig *r, const char *config_body)
@@ -266,6 +297,8 @@ void rig_run(struct rig *r, unsigned seconds, void (*step)(struct rig *r))
 		while (sd_event_run(r->daemon->event, 0) > 0)
 			;
 		daemon_tick(r->daemon);
+		for (size_t u = 0; u < r->unit_count; u++)
+			r->unit[u].blocked_seen = true;
 		rig_settle(r);
 		rig_pid1_turn(r);
 		rig_settle(r);

@@ -23,7 +23,9 @@ struct rig_unit {
 	uint64_t usage_usec, nr_periods, nr_throttled, throttled_usec;
 	uint64_t anon_bytes, file_bytes;
 	uint64_t max_events, oom_kills;
-	bool over; /* stopped at memory.max: killed unless it is raised within the second */
+	/* Growth that memory.max stopped: a kill unless the daemon's next tick raises it. */
+	uint64_t blocked_bytes;
+	bool blocked_seen;
 };
 
 /* A SetUnitProperties that PID 1 has before it. */
@@ -47,6 +49,7 @@ struct rig {
 	size_t unit_count;
 	bool silent;            /* PID 1 takes calls and never answers */
 	unsigned lag_seconds;   /* PID 1 does and answers everything this late */
+	bool overtakes;         /* a restore's calls are done before those that came first */
 	unsigned set_calls;     /* asked of the queue; silent: all of them wait in vain */
 	unsigned sent_calls;    /* SetUnitProperties that went out */
 	unsigned restore_calls; /* and those that a restore waited for */
@@ -67,7 +70,9 @@ struct rig {
 void rig_open(struct rig *r, const char *config_body);
 void rig_close(struct rig *r);
 void rig_write_config(struct rig *r, const char *config_body);
-/* The same, and SIGHUP. */
+/* A configuration with clocks of seconds and these units; valid until the next call. */
+char *rig_config(const char *units);
+/* rig_write_config(), and SIGHUP. */
 void rig_reload(struct rig *r, const char *config_body);
 struct rig_unit *rig_add(struct rig *r, const char *name, uint64_t quota_milli, uint64_t mem_max);
 /* Ends the unit; and starts it again, with what systemd holds and a new cgroup. */

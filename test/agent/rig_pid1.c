@@ -94,8 +94,20 @@ static int port_get(void *ctx, const char *unit)
 	return 0;
 }
 
+static bool port_forget(void *ctx, const char *unit)
+{
+	const struct rig *r = ctx;
+
+	return unit_queue_forget(r->queue, unit);
+}
+
 const struct unit_port rig_port = {
-	.list = port_list, .set = port_set, .pending = port_pending, .get = port_get};
+	.list = port_list,
+	.set = port_set,
+	.pending = port_pending,
+	.get = port_get,
+	.forget = port_forget,
+};
 
 /* --- PID 1 --- */
 
@@ -207,9 +219,9 @@ static void wait_for_pid1(struct rig *r)
 		r->real += USEC_PER_SEC;
 		if (r->step != NULL)
 			r->step(r);
-		do_calls(r);
+		if (!r->overtakes)
+			do_calls(r);
 	}
-	do_calls(r);
 }
 
 static int restore_set_props(void *ctx, const char *unit, const struct unit_props *want,

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What others write to the limits of a unit, and a PID 1 that lags, under the whole daemon. */
+#include "cgroup/group.h"
+#include "test/agent/daemon_rig.h"
+#include "test/check.h"
+#include <inttypes.h>
+
+static void step_busy(struct rig *r)
+{
+	rig_burn(r, &r->unit[0], 800);
+}
+
+static void step_idle(struct rig *r)
+{
+	rig_burn(r, &r->unit[0], 50);
+}
+
+static struct managed *first(const struct rig *r)
+{
+	return r->daemon->units[0];
+}
+
+static struct rig_unit *started(struct rig *r, uint64_t milli, uint64_t mem_max)
+{
+	struct rig_unit *u;
+
+	rig_open(r, "units:\n  - match: a.service\n");
+	u = rig_add(r, "a.service", milli, mem_max);
+	u->anon_bytes = 20 * MIB;
+	CHECK_EQ(rig_start(r), 0);
+	return u;
+}
+
+/* The same quota in twice the time is half the CPU. */
+static void test_period_alone(void)
+{
+	struct rig r;
+	struct rig_unit *u = started(&r, 200, 64 * MIB);
+	char text[64];
+
+	rig_run(&r, 10, step_busy);
+	snprintf(text, sizeof text, "%" PRIu64 " 200000\n", rig_cpu_milli(&r, u) * 100);
+	rig_put(&r, u, "cpu.max", text);
+	rig_run(&r, 15, step_busy);
+	CHECK(rig_cpu_milli(&r, u) >= 800);
+	CHECK(rig_cpu_milli(&r, u) <= 1600);
+	CHECK_EQ(first(&r)->control.frozen, 0);
+	CHECK_EQ(first(&r)->state, UNIT_MANAGED);
+	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 1);
+	rig_close(&r);
+}
+
+/* The controller goes: the file with it, and reads of the kept descriptor fail. */
+static void lose_cpu_max(struct rig *r, struct rig_unit *u)
+{
+	struct cg *c = first(r)->cg;
+	char path[128];
+
+	snprintf(path, sizeof path, "%s/cpu.max", u->cgroup);
+	fake_remove(&r->tree, path);
+	close(c->fd[CG_FILE_CPU_MAX]);
+	c->fd[CG_FILE_CPU_MAX] = -1;
+}
+
+static void test_absent_file(void)
+{
+	for (int touched = 0; touched < 2; touched++) {
+		struct rig r;
+		struct rig_unit *u = started(&r, 200, 64 * MIB);
+		char text[64];
+
+		rig_run(&r, 10, touched ? step_busy : step_idle);
+		snprintf(text, sizeof text, "%" PRIu64 " 100000\n", rig_cpu_milli(&r, u) * 100);
+		lose_cpu_max(&r, u);
+		rig_run(&r, 15, NULL);
+		CHECK_EQ(first(&r)->state, UNIT_MANAGED);
+		CHECK(first(&r)->control.resource[RESOURCE_CPU].managed);
+		rig_put(&r, u, "cpu.max", text);
+		rig_run(&r, 60, step_busy);
+		CHECK(rig_cpu_milli(&r, u) >= 800);
+		CHECK(rig_cpu_milli(&r, u) <= 1600);
+		CHECK_EQ(first(&r)->state, UNIT_MANAGED);
+		CHECK_EQ(first(&r)->control.resource[RESOURCE_CPU].original, 200);
+		CHECK_EQ(r.daemon->baselines.items[0].limits.cpu_quota_usec, 20000);
+		CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY] + r.events[EVENT_DRIFT_ADOPTED], 0);
+		rig_close(&r);
+	}
+}
+
+static void grow_to(struct rig *r, struct rig_unit *u, uint64_t bytes)
+{
+	while (u->anon_bytes < bytes) {
+		rig_grow(r, u, 2 * MIB);
+		rig_run(r, 1, step_idle);
+	}
+}
+
+/* Who insists on a memory limit gets that value to the page, and no more is said of it. */
+static void test_insister_on_memory(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t value;
+	} rows[] = {{"94371840\n", 90 * MIB}, {"314572800\n", 300 * MIB}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct rig r;
+		struct rig_unit *u = started(&r, 200, 64 * MIB);
+		unsigned sets;
+
+		grow_to(&r, u, 80 * MIB);
+		rig_run(&r, 10, step_idle);
+		for (int n = 0; n < 4; n++) {
+			rig_put(&r, u, "memory.max", rows[i].text);
+			rig_run(&r, 6, step_idle);
+		}
+		CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 1);
+		CHECK_EQ(rig_bytes(&r, u, "memory.max"), rows[i].value);
+		sets = r.set_calls;
+		for (int n = 0; n < 6; n++) {
+			rig_grow(&r, u, MIB);
+			rig_run(&r, 10, step_idle);
+			CHECK_EQ(rig_bytes(&r, u, "memory.max"), rows[i].value);
+		}
+		CHECK_EQ(u->props.mem_max, rows[i].value);
+		CHECK_EQ(r.set_calls, sets);
+		CHECK_EQ(r.kills, 0);
+		/* A reload of PID 1 leaves it too. */
+		guard_reloading(r.daemon, true);
+		rig_realise(&r, u);
+		guard_reloading(r.daemon, false);
+		rig_run(&r, 10, step_idle);
+		CHECK_EQ(rig_bytes(&r, u, "memory.max"), rows[i].value);
+		/* CPU is still ours. */
+		rig_run(&r, 20, step_busy);
+		CHECK(rig_cpu_milli(&r, u) >= 800);
+		CHECK_EQ(rig_bytes(&r, u, "memory.max"), rows[i].value);
+		rig_close(&r);
+	}
+}
+
+static void test_insister_on_cpu(void)
+{
+	struct rig r;
+	struct rig_unit *u = started(&r, 200, 64 * MIB);
+
+	rig_run(&r, 10, step_busy);
+	for (int i = 0; i < 4; i++) {
+		rig_put(&r, u, "cpu.max", "30000 100000\n");
+		rig_run(&r, 6, step_busy);
+	}
+	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 1);
+	while (u->anon_bytes < 200 * MIB && r.kills == 0) {
+		rig_grow(&r, u, 5 * MIB);
+		rig_run(&r, 1, step_busy);
+	}
+	CHECK_EQ(r.kills, 0);
+	CHECK(rig_bytes(&r, u, "memory.max") >= 200 * MIB);
+	CHECK_EQ(rig_cpu_milli(&r, u), 300);
+	rig_close(&r);
+}
+
+/* A unit without limits gets them while it runs. */
+static void test_limit_added_later(void)
+{
+	struct rig r;
+	struct rig_unit *u = started(&r, LIMIT_MAX, LIMIT_MAX);
+
+	rig_run(&r, 15, step_busy);
+	CHECK(rig_cpu_milli(&r, u) == LIMIT_MAX);
+	CHECK_EQ(r.set_calls, 0);
+	u->props.cpu_quota_per_sec_usec = 200 * USEC_PER_MSEC;
+	u->props.mem_max = 64 * MIB;
+	rig_realise(&r, u);
+	rig_run(&r, 30, step_busy);
+	CHECK(rig_cpu_milli(&r, u) >= 800);
+	CHECK(rig_cpu_milli(&r, u) <= 1600);
+	grow_to(&r, u, 100 * MIB);
+	CHECK_EQ(r.kills, 0);
+	CHECK_EQ(first(&r)->control.resource[RESOURCE_CPU].original, 200);
+	CHECK_EQ(first(&r)->control.resource[RESOURCE_MEMORY].original, 64 * MIB);
+	CHECK_EQ(r.daemon->baselines.items[0].limits.cpu_quota_usec, 20000);
+	CHECK_EQ(r.daemon->baselines.items[0].limits.mem_max, 64 * MIB);
+	rig_close(&r);
+}
+
+/* One new limit of his, the other one gone: both are taken as they are. */
+static void test_owner_sets_both(void)
+{
+	struct rig r;
+	struct rig_unit *u = started(&r, 200, 64 * MIB);
+
+	rig_run(&r, 3, step_idle);
+	u->props.cpu_quota_per_sec_usec = 500 * USEC_PER_MSEC;
+	u->props.mem_max = 200 * MIB;
+	rig_realise(&r, u);
+	rig_run(&r, 5, step_idle);
+	CHECK_EQ(r.daemon->baselines.items[0].limits.cpu_quota_usec, 50000);
+	CHECK_EQ(r.daemon->baselines.items[0].limits.mem_max, 200 * MIB);
+	CHECK_EQ(r.daemon->baselines.items[0].props.mem_max, 200 * MIB);
+	rig_close(&r);
+}
+
+/* Recently shrunk, then 25 MB a second, while PID 1 does everything three seconds late. */
+static void grow_under_lag(unsigned lag_seconds, bool storm)
+{
+	struct rig r;
+	struct rig_unit *u;
+
+	rig_open(&r, rig_config("  - match: a.service\n"));
+	u = rig_add(&r, "a.service", 1500, 400 * MIB);
+	u->anon_bytes = 50 * MIB;
+	CHECK_EQ(rig_start(&r), 0);
+	rig_run(&r, 200, step_idle);
+	CHECK(rig_bytes(&r, u, "memory.max") < 100 * MIB);
+	r.lag_seconds = lag_seconds;
+	for (int i = 0; i < 40; i++) {
+		rig_grow(&r, u, 25000000);
+		rig_run(&r, 1, step_idle);
+		if (storm && i % 2 == 0) {
+			guard_reloading(r.daemon, true);
+			rig_realise(&r, u);
+			guard_reloading(r.daemon, false);
+		}
+	}
+	CHECK_EQ(r.kills, 0);
+	CHECK_EQ(u->anon_bytes, 50 * MIB + 40 * 25000000);
+	CHECK(u->props.mem_max >= u->anon_bytes || lag_seconds > 0);
+	/* It is quiet again: file and property agree in the end. */
+	rig_run(&r, 30, step_idle);
+	CHECK(u->props.mem_max >= rig_bytes(&r, u, "memory.max"));
+	CHECK_EQ(r.kills, 0);
+	CHECK_EQ(first(&r)->state, UNIT_MANAGED);
+	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY] + r.events[EVENT_DRIFT_ADOPTED], 0);
+	rig_close(&r);
+}
+
+/* One call in flight, later wishes joined: PID 1 hears the last one. */
+static void test_calls_are_joined(void)
+{
+	struct rig r;
+	struct rig_unit *u = started(&r, 200, 64 * MIB);
+	unsigned sent;
+
+	r.lag_seconds = 5;
+	rig_run(&r, 30, step_busy);
+	sent = r.sent_calls;
+	CHECK(rig_cpu_milli(&r, u) >= 800);
+	CHECK_EQ(u->props.cpu_quota_per_sec_usec, rig_cpu_milli(&r, u) * USEC_PER_MSEC);
+	CHECK(sent >= 2 && sent <= 4);
+	/* Neither an echo of an older value nor a late answer is taken for somebody else. */
+	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 0);
+	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 0);
+	CHECK_EQ(r.events[EVENT_PROPERTY_FAILED], 0);
+	rig_close(&r);
+}
+
+/* PID 1 hangs for longer than a call may take, and then does all of it. */
+static void test_pid1_hangs(void)
+{
+	struct rig r;
+	struct rig_unit *u = started(&r, 200, 64 * MIB);
+	uint64_t cpu;
+
+	r.silent = true;
+	rig_run(&r, 90, step_busy);
+	cpu = rig_cpu_milli(&r, u);
+	CHECK(cpu >= 800);
+	CHECK(r.events[EVENT_PROPERTY_FAILED] >= 1);
+	r.silent = false;
+	rig_run(&r, 60, step_busy);
+	CHECK_EQ(rig_cpu_milli(&r, u), cpu);
+	CHECK_EQ(u->props.cpu_quota_per_sec_usec, cpu * USEC_PER_MSEC);
+	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED] + r.events[EVENT_DRIFT_GAVE_WAY], 0);
+	CHECK_EQ(first(&r)->state, UNIT_MANAGED);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	test_period_alone();
+	test_absent_file();
+	test_insister_on_memory();
+	test_insister_on_cpu();
+	test_limit_added_later();
+	test_owner_sets_both();
+	grow_under_lag(0, false);
+	grow_under_lag(3, false);
+	grow_under_lag(3, true);
+	test_calls_are_joined();
+	test_pid1_hangs();
+	return check_result();
+}
