@@ -326,6 +326,9 @@ void daemon_reload(struct daemon *d)
 			 errors.count > 0 ? errors.text[0] : strerror(-r));
 		report_config_errors(d->config_path, &errors, true);
 	} else {
+		bool other_log = fresh.log.target != d->config.log.target ||
+				 fresh.log.format != d->config.log.format;
+
 		/* Folders and socket are open: theirs are read at the start only. */
 		keep_paths(&fresh, &d->config);
 		config_free(&d->config);
@@ -334,7 +337,8 @@ void daemon_reload(struct daemon *d)
 		d->config_loaded_real = d->now_real;
 		event_config_loaded(&(struct daemon_event){.file = d->config_path,
 							   .count = d->config.unit_count});
-		log_start(d);
+		if (other_log)
+			log_start(d);
 		histories_follow(d);
 		units_apply_rules(d);
 	}

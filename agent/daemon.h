@@ -65,6 +65,7 @@ struct managed {
 	struct drift_memory drift[RESOURCE_COUNT];
 	bool ceiling_told[RESOURCE_COUNT];
 	uint64_t oom_told;
+	uint64_t drifts[RESOURCE_COUNT]; /* values of others that were replaced by ours */
 };
 
 /* How properties get to PID 1; tests put a recorder here. Same contracts as systemd/unit.h. */

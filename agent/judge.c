@@ -236,8 +236,10 @@ static void reassert(struct look *l, enum resource r, const struct drift_facts *
 			 : f->has_stored && f->observed == f->stored ? "systemd"
 								     : "another writer";
 
-	if (!own_echo)
+	if (!own_echo) {
+		m->drifts[r]++;
 		report_drift(m, r, f, DRIFT_REASSERT, by);
+	}
 	write_ours(l, r);
 }
 
@@ -310,18 +312,22 @@ static bool moved_at_all(const struct managed *m, const struct limits *seen)
 	return unit_moved(m, RESOURCE_CPU, seen) || unit_moved(m, RESOURCE_MEMORY, seen);
 }
 
+static bool is_new_limit(const struct look *l, enum resource r)
+{
+	uint64_t now = r == RESOURCE_CPU ? l->seen.cpu_quota_usec : l->seen.mem_max;
+
+	return l->unit->control.resource[r].original == LIMIT_MAX && now != LIMIT_MAX;
+}
+
 /* A limit where there was none when we came: the owner's, and the original from now on. */
 static void follow_new_limits(struct look *l)
 {
 	struct managed *m = l->unit;
 
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		const struct control_resource *res = &m->control.resource[r];
-		uint64_t now = r == RESOURCE_CPU ? l->seen.cpu_quota_usec : l->seen.mem_max;
-
 		struct limits found = with_only(m, r, &l->seen);
 
-		if (res->original != LIMIT_MAX || now == LIMIT_MAX)
+		if (!is_new_limit(l, r))
 			continue;
 		control_adopt(&m->control, &found, r, &l->x);
 		persist_adopted(m->daemon, m, r);
@@ -360,7 +366,11 @@ void judge_unit(struct managed *m, enum answer answer, struct plan *plan)
 	l.held = l.seen = u.limits;
 	if (m->made_safe && l.held.mem_max == m->control.kernel.mem_max)
 		l.seen.mem_max = m->unsafe_max;
-	follow_new_limits(&l);
+	if (is_new_limit(&l, RESOURCE_CPU) || is_new_limit(&l, RESOURCE_MEMORY)) {
+		if (answer == NOT_ASKED && ask(m, &u.limits))
+			return;
+		follow_new_limits(&l);
+	}
 	if (!moved_at_all(m, &l.seen))
 		return;
 	if (m->control.rule.mode == MODE_OFF || m->control.paused) {

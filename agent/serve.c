@@ -104,7 +104,8 @@ static void view_memory(struct resource_view *v, const struct managed *m)
 
 	view_percentiles(v, &c->history.memory, 1.0);
 	v->kernel = c->kernel.mem_max;
-	v->floor = floor_value(&c->mem.floor, t->cpu.floor_half_life_usec, d->now_real);
+	v->floor = MAX(c->rule.mem_bytes.min,
+		       floor_value(&c->mem.floor, t->cpu.floor_half_life_usec, d->now_real));
 	if (!(c->last.have & USAGE_MEM_STAT))
 		return;
 	v->use = c->last.mem_current;
@@ -138,7 +139,7 @@ static void view_resource(struct resource_view *v, const struct managed *m, enum
 		.raises = res->counters.raises,
 		.lowers = res->counters.lowers,
 		.undos = res->counters.undos,
-		.drifts = res->counters.drifts,
+		.drifts = m->drifts[r],
 		.foreign = drift_count(&d->config.tuning.common, &m->drift[r], d->now),
 	};
 	if (res->managed) {

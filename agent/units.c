@@ -205,6 +205,8 @@ void unit_hold_what_stands(struct managed *m)
 		return;
 	m->control.kernel = u.limits;
 	hold_what_stands(&m->control, &u.limits);
+	/* Or the next reload brings back what systemd was told before. */
+	m->property_due = m->touched;
 }
 
 /* A successor whose files are below what we held starts with what we held. */

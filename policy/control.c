@@ -249,14 +249,17 @@ static void note_done(struct control *c, const struct change *step, const struct
 	default:
 		return;
 	}
+	if (step->reason == REASON_DRIFT) {
+		/* Our value again: nothing was decided. */
+		res->counters.drifts++;
+		return;
+	}
 	if (change_lowers(step))
 		res->counters.lowers++;
 	else
 		res->counters.raises++;
 	if (step->reason == REASON_SHRINK_UNDONE)
 		res->counters.undos++;
-	if (step->reason == REASON_DRIFT)
-		res->counters.drifts++;
 	res->last = res->pending;
 }
 

@@ -76,7 +76,8 @@ static void print_use(const struct screen *s)
 
 static void print_history(const struct screen *s)
 {
-	uint64_t confidence = json_amount(s->json, "confidence_permille");
+	/* Beyond a whole interval of history there is no more to gain. */
+	uint64_t confidence = MIN(json_amount(s->json, "confidence_permille"), (uint64_t)1000);
 	char span[HUMAN_SIZE];
 
 	row(s, "history");
@@ -93,6 +94,7 @@ static void print_pressure(const struct screen *s)
 {
 	bool throttling = json_amount(s->json, "throttled_permille") != VIEW_NONE;
 	bool psi = json_amount(s->json, "psi_some_ppm") != VIEW_NONE;
+	bool full_known = json_amount(s->json, "psi_full_ppm") != VIEW_NONE;
 	char throttled[HUMAN_SIZE], some[HUMAN_SIZE], full[HUMAN_SIZE];
 
 	if (!throttling && !psi)
@@ -102,9 +104,12 @@ static void print_pressure(const struct screen *s)
 		fprintf(s->c->out, "throttled in %s of the last periods%s",
 			percent(s, "throttled_permille", 1000, throttled), psi ? "; " : "\n");
 	if (psi)
-		fprintf(s->c->out, "tasks waited %s of the last 10 s, all of them %s\n",
-			percent(s, "psi_some_ppm", 1e6, some),
-			percent(s, "psi_full_ppm", 1e6, full));
+		fprintf(s->c->out, "tasks waited %s of the last 10 s",
+			percent(s, "psi_some_ppm", 1e6, some));
+	if (psi && full_known)
+		fprintf(s->c->out, ", all of them %s", percent(s, "psi_full_ppm", 1e6, full));
+	if (psi)
+		fputc('\n', s->c->out);
 }
 
 static void print_contents(const struct screen *s)

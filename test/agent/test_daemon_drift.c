@@ -181,6 +181,8 @@ static void test_limit_added_later(void)
 	CHECK_EQ(first(&r)->control.resource[RESOURCE_MEMORY].original, 64 * MIB);
 	CHECK_EQ(r.daemon->baselines.items[0].limits.cpu_quota_usec, 20000);
 	CHECK_EQ(r.daemon->baselines.items[0].limits.mem_max, 64 * MIB);
+	CHECK_EQ(r.daemon->baselines.items[0].props.mem_max, 64 * MIB);
+	CHECK_EQ(r.daemon->baselines.items[0].props.cpu_quota_per_sec_usec, 200 * USEC_PER_MSEC);
 	rig_close(&r);
 }
 

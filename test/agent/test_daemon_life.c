@@ -72,6 +72,7 @@ static void test_auto_to_off(void)
 	rig_reload(&r, rig_config("  - {match: a.service, mode: Off}\n"));
 	rig_run(&r, 3, step_idle);
 	CHECK(holds(&r, u, 1500, 400 * MIB));
+	CHECK_EQ(r.events[EVENT_UNIT_UNMANAGED], 1);
 	CHECK_EQ(r.daemon->baselines.count, 0);
 	sets = r.set_calls;
 	restores = r.restore_calls;
@@ -239,6 +240,7 @@ static void test_leaves_and_comes_back(void)
 	rig_run(&r, 2, step_busy);
 	CHECK(holds(&r, u, 200, 64 * MIB));
 	CHECK_EQ(r.daemon->baselines.count, 0);
+	CHECK_EQ(r.events[EVENT_UNIT_UNMANAGED], 1);
 	rig_run(&r, 20, step_busy);
 	CHECK(holds(&r, u, 200, 64 * MIB));
 	/* Its owner changes his mind meanwhile. */
@@ -323,6 +325,8 @@ static void test_resume_takes_over(void)
 	CHECK_EQ(rig_cpu_milli(&r, u), 350);
 	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 0);
 	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 0);
+	/* A reload of PID 1 does not take it back either. */
+	CHECK_EQ(u->props.cpu_quota_per_sec_usec, 350 * USEC_PER_MSEC);
 	rig_run(&r, 15, step_busy);
 	CHECK(rig_cpu_milli(&r, u) >= 800);
 	CHECK_EQ(first(&r)->control.resource[RESOURCE_CPU].original, 200);

@@ -161,7 +161,7 @@ agent_config()
 			clocks: {reviewInterval: 1s, stateInterval: 2s}
 			history: {confidenceAfter: 20s}
 			cpu: {recentWindow: 5s, shrinkInterval: 3s}
-			memory: {shrinkHistory: 5s, shrinkQuiet: 5s, shrinkInterval: 4s, highWatch: 1s, verdictWindow: 3s}
+			memory: {shrinkHistory: 5s, shrinkQuiet: 5s, shrinkInterval: 4s, highWatch: 1s, verdictWindow: 3s, settleAfter: 5s}
 			common: {startQuiet: 3s}
 			Y
 		fi
