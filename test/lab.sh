@@ -133,7 +133,7 @@ stage()
 	local tree=$1 dir=$2 build=$3 program
 
 	mkdir -p "$tree/lab" "$tree/opt/lab"
-	[ -z "$dir" ] || cp -a "$dir/." "$tree/lab/"
+	[ -z "$dir" ] || cp -aL "$dir/." "$tree/lab/" # a twin of a scenario links to its run
 	cp "$LAB_SRC/kit/lib.sh" "$tree/opt/lab/"
 	[ "$build" != none ] || return 0
 	DESTDIR=$tree cmake --install "$build" --prefix /usr >"$tree.log" 2>&1 || {
