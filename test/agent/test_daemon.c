@@ -5,22 +5,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-static const char short_clocks[] =
-	"clocks: {reviewInterval: 1s, stateInterval: 1m}\n"
-	"history: {confidenceAfter: 20s}\n"
-	"cpu: {recentWindow: 5s, shrinkInterval: 3s}\n"
-	"memory: {shrinkHistory: 5s, shrinkQuiet: 5s, shrinkInterval: 4s, highWatch: 1s, "
-	"verdictWindow: 3s}\n"
-	"common: {startQuiet: 3s}\n";
-
-static char *config_with(const char *units)
-{
-	static char text[2048];
-
-	snprintf(text, sizeof text, "%sunits:\n%s", short_clocks, units);
-	return text;
-}
-
 static void step_burn_800(struct rig *r)
 {
 	rig_burn(r, &r->unit[0], 800);
@@ -54,7 +38,7 @@ static void test_oversized_unit_sinks_and_restores(void)
 	struct rig r;
 	struct rig_unit *u;
 
-	rig_open(&r, config_with("  - match: a.service\n"));
+	rig_open(&r, rig_config("  - match: a.service\n"));
 	u = rig_add(&r, "a.service", 1500, 400 * MIB);
 	u->anon_bytes = 50 * MIB;
 	CHECK_EQ(rig_start(&r), 0);
@@ -75,7 +59,7 @@ static void test_off_writes_nothing(void)
 	struct rig r;
 	struct rig_unit *u, *other;
 
-	rig_open(&r, config_with("  - {match: a.service, mode: Off}\n"));
+	rig_open(&r, rig_config("  - {match: a.service, mode: Off}\n"));
 	u = rig_add(&r, "a.service", 200, 64 * MIB);
 	other = rig_add(&r, "b.service", 200, 64 * MIB);
 	CHECK_EQ(rig_start(&r), 0);
@@ -96,7 +80,7 @@ static void test_reload_of_pid1_changes_nothing(void)
 	struct rig_unit *u;
 	uint64_t cpu, memory = 0;
 
-	rig_open(&r, config_with("  - match: a.service\n"));
+	rig_open(&r, rig_config("  - match: a.service\n"));
 	u = rig_add(&r, "a.service", 1500, 400 * MIB);
 	u->anon_bytes = 50 * MIB;
 	CHECK_EQ(rig_start(&r), 0);

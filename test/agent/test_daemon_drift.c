@@ -3,6 +3,7 @@
 #include "cgroup/group.h"
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"
+#include <errno.h>
 #include <inttypes.h>
 
 static void step_busy(struct rig *r)
@@ -278,6 +279,35 @@ static void test_pid1_hangs(void)
 	rig_close(&r);
 }
 
+static void take_result(void *arg, const struct restore_result *result)
+{
+	(void)result;
+	*(unsigned *)arg += 1;
+}
+
+/* An operator who is told "not now" and leaves it at that changes nothing. */
+static void test_restore_given_up(void)
+{
+	struct rig r;
+	struct rig_unit *u = started(&r, 200, 64 * MIB);
+	unsigned results = 0;
+
+	rig_run(&r, 3, step_idle);
+	r.lag_seconds = 5;
+	rig_run(&r, 2, step_busy);
+	CHECK(unit_queue_pending(r.queue, "a.service"));
+	CHECK_EQ(r.daemon->api.ops->restore(r.daemon, "a.service", false, take_result, &results),
+		 -EAGAIN);
+	CHECK_EQ(results, 0);
+	CHECK_EQ(r.restore_calls, 0);
+	rig_run(&r, 40, step_busy);
+	CHECK(rig_cpu_milli(&r, u) >= 800);
+	CHECK_EQ(u->props.cpu_quota_per_sec_usec, rig_cpu_milli(&r, u) * USEC_PER_MSEC);
+	CHECK_EQ(first(&r)->state, UNIT_MANAGED);
+	CHECK_EQ(r.daemon->baselines.count, 1);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	test_period_alone();
@@ -291,5 +321,6 @@ int main(void)
 	grow_under_lag(3, true);
 	test_calls_are_joined();
 	test_pid1_hangs();
+	test_restore_given_up();
 	return check_result();
 }
