@@ -178,7 +178,7 @@ static void unit_begin(struct managed *m, const struct policy_rule *rule, const 
 	m->touched = b != NULL && !same_limits(&b->limits, now);
 	control_init(&m->control, &d->config.tuning, rule, b != NULL ? &b->limits : now);
 	m->control.target = target;
-	if (m->touched && narrower(&b->limits, now, rule)) {
+	if (b != NULL && m->touched && narrower(&b->limits, now, rule)) {
 		/* Sized by an earlier life of ours under a wider rule. */
 		m->hand_back_due = true;
 		m->hand_back_told = false;
