@@ -136,6 +136,7 @@ struct daemon {
 	bool reloading;
 	bool paused;
 	bool list_due;
+	bool list_pending; /* asked, not answered */
 	bool baselines_dirty;
 	char state_result[128];
 	int state_error; /* told already */

@@ -62,6 +62,7 @@ void guard_listed(void *ctx, int error, const struct unit_info *units, size_t co
 	struct daemon *d = ctx;
 
 	daemon_wake(d);
+	d->list_pending = false;
 	if (error < 0) {
 		d->list_due = true;
 		return;

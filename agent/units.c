@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define LIMITS_USAGE (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
+/* The bus gives up a call after as long. */
+#define LIST_DEADLINE_USEC (30 * USEC_PER_SEC)
+#define LIMITS_USAGE       (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
 
 struct managed *units_find(const struct daemon *d, const char *name)
 {
@@ -361,6 +363,11 @@ void units_request_list(struct daemon *d)
 	const char **globs;
 	size_t count = 0, n = 0;
 
+	/* Asking anew would drop the list on its way, and a slow PID 1 would never deliver one. */
+	if (d->list_pending && d->now - d->list_asked_at < LIST_DEADLINE_USEC) {
+		d->list_due = true;
+		return;
+	}
 	d->list_due = false;
 	d->list_asked_at = d->now;
 	for (size_t i = 0; i < d->config.unit_count; i++)
@@ -375,8 +382,11 @@ void units_request_list(struct daemon *d)
 	for (size_t i = 0; i < d->config.unit_count; i++)
 		for (size_t g = 0; g < d->config.units[i].glob_count; g++)
 			globs[n++] = d->config.units[i].globs[g];
-	if (d->port.list(d->port.ctx, globs, n) < 0)
+	d->list_pending = true;
+	if (d->port.list(d->port.ctx, globs, n) < 0) {
+		d->list_pending = false;
 		d->list_due = true;
+	}
 	free(globs);
 }
 

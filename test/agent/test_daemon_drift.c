@@ -308,6 +308,22 @@ static void test_restore_given_up(void)
 	rig_close(&r);
 }
 
+/* PID 1 takes longer than the pause between two lists. */
+static void test_slow_list(void)
+{
+	struct rig r;
+	struct rig_unit *u;
+
+	rig_open(&r, rig_config("  - match: a.service\n"));
+	u = rig_add(&r, "a.service", 200, 64 * MIB);
+	r.lag_seconds = 4;
+	CHECK_EQ(rig_start(&r), 0);
+	rig_run(&r, 30, step_busy);
+	CHECK_EQ(r.daemon->unit_count, 1);
+	CHECK(rig_cpu_milli(&r, u) >= 800);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	test_period_alone();
@@ -322,5 +338,6 @@ int main(void)
 	test_calls_are_joined();
 	test_pid1_hangs();
 	test_restore_given_up();
+	test_slow_list();
 	return check_result();
 }
