@@ -286,6 +286,7 @@ static void log_start(struct daemon *d)
 	};
 
 	event_log_open(&d->log, &o);
+	event_log_time(&d->log, d->now, d->now_real);
 	event_log_use(&d->log);
 }
 
