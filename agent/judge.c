@@ -243,14 +243,15 @@ static void reassert(struct look *l, enum resource r, const struct drift_facts *
 	write_ours(l, r);
 }
 
-/* Would it pass its limit before a slow PID 1 could be told of the next one? */
+/* Would it pass its limit before a slow PID 1 could be told of the next one? Only Auto grows. */
 static bool outgrows(const struct managed *m)
 {
 	const struct control *c = &m->control;
 	uint64_t ahead = mul_div(c->mem.slope_bps,
 				 m->daemon->config.tuning.memory.property_ahead_usec, USEC_PER_SEC);
 
-	return add_sat(mem_unreclaimable(&c->last.stat), ahead) > c->kernel.mem_max;
+	return c->rule.mode == MODE_AUTO &&
+	       add_sat(mem_unreclaimable(&c->last.stat), ahead) > c->kernel.mem_max;
 }
 
 static void judge(struct look *l, enum resource r)
