@@ -24,11 +24,6 @@ static int on_bus_get(void *ctx, const char *unit)
 	return unit_get(ctx, unit);
 }
 
-static bool on_bus_forget(void *ctx, const char *unit)
-{
-	return unit_set_forget(ctx, unit);
-}
-
 static bool on_bus_beaten(void *ctx, const char *unit)
 {
 	bool beaten;
@@ -105,7 +100,6 @@ int bus_start(struct daemon *d, const struct unit_port *port)
 		.set = on_bus_set,
 		.pending = on_bus_pending,
 		.get = on_bus_get,
-		.forget = on_bus_forget,
 		.beaten = on_bus_beaten,
 		.keep = on_bus_keep,
 	};

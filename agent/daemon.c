@@ -89,10 +89,10 @@ void daemon_tick(struct daemon *d)
 	d->last_tick = d->now;
 	if (d->now >= d->next_review) {
 		persist_baselines(d);
-		hold_tick(d);
 		units_forget(d);
 		d->list_due = true;
 	}
+	hold_tick(d);
 	if (d->list_due)
 		units_request_list(d);
 	tick(d);

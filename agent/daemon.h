@@ -46,6 +46,10 @@ struct managed {
 	bool hand_back_told;
 	const char *hand_back_why; /* static text */
 	usec_t hand_back_at;
+	usec_t settling_until; /* nothing new is written until then */
+	usec_t reattached_at;  /* lists asked for before tell of another time */
+	usec_t attach_tried_at;
+	bool was_running;         /* before it was begun anew */
 	usec_t lost_at;           /* when it was last seen to run; 0: it runs */
 	bool touched;             /* we wrote to it, now or in an earlier life */
 	struct unit_props stored; /* what systemd holds, as last told */
@@ -76,8 +80,6 @@ struct unit_port {
 		   bool urgent);
 	bool (*pending)(void *ctx, const char *unit);
 	int (*get)(void *ctx, const char *unit);
-	/* Drops what waits; true: a call is on its way. */
-	bool (*forget)(void *ctx, const char *unit);
 	/* For a unit with other drop-ins that beat a runtime property; NULL: there are none. */
 	bool (*beaten)(void *ctx, const char *unit);
 	int (*keep)(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask);
@@ -114,7 +116,9 @@ struct daemon {
 	bool bus_connected;
 	bool bus_lost; /* told */
 	bool ready_told;
-	bool strays_released;
+	usec_t hand_back_at; /* PID 1 hung: none before that */
+	bool strays_told;
+	usec_t strays_at;       /* when to give them back, UINT64_MAX: none */
 	struct managed **units; /* owned */
 	size_t unit_count;
 	struct baseline_set baselines;
@@ -234,6 +238,7 @@ void persist_save(struct daemon *d);
 void persist_baseline(struct daemon *d, struct managed *m, const struct unit_info *info);
 /* Puts what was noted on disk; until that is done, the units concerned are left alone. */
 void persist_baselines(struct daemon *d);
+bool persist_has(const struct daemon *d, const struct managed *m);
 /* The originals of a unit that will not come back. */
 void persist_forget(struct daemon *d, const struct managed *m);
 /* memory.high of a writer who insists: not to be lifted for ours. */
@@ -275,5 +280,7 @@ void report_property_failed(struct managed *m, int error, usec_t span);
 void report_unsaved_baseline(struct daemon *d, int error);
 void report_restored(struct managed *m, const struct restore_result *result,
 		     const struct limits *before);
+/* A unit that is not in the table. */
+void report_stray(const char *unit, enum restore_outcome outcome);
 void report_config_errors(const char *file, const struct config_errors *errors, bool kept);
 void report_unsupported(const char *what, const char *hint, int error);

@@ -11,13 +11,17 @@
 /* The loop stands still meanwhile: well below the watchdog's minute. */
 #define RESTORE_CALL_USEC  (5 * USEC_PER_SEC)
 #define RESTORE_TOTAL_USEC (20 * USEC_PER_SEC)
+/* Giving back goes on at the next tick after this much. */
+#define HAND_BACK_BUDGET_USEC (5 * USEC_PER_SEC)
+/* For whoever asked to restore and is told to ask again. */
+#define SETTLING_USEC (3 * USEC_PER_SEC)
 /* A call to PID 1 was on its way: the next try. */
 #define HAND_BACK_SOON_USEC USEC_PER_SEC
 
 void unit_update_hold(struct managed *m)
 {
-	m->control.paused = m->paused || m->daemon->paused || m->state == UNIT_RESTORED ||
-			    m->state == UNIT_UNMANAGED;
+	m->control.paused = m->paused || m->state == UNIT_RESTORED || m->state == UNIT_UNMANAGED ||
+			    m->daemon->now < m->settling_until;
 }
 
 /* --- pause and resume --- */
@@ -31,7 +35,7 @@ static void pause_unit(struct managed *m)
 static void resume_unit(struct managed *m)
 {
 	bool given_back = m->state == UNIT_RESTORED;
-	bool was_held = m->paused || m->daemon->paused;
+	bool was_held = m->paused;
 
 	m->paused = false;
 	if (given_back || m->state == UNIT_GAVE_WAY) {
@@ -92,6 +96,7 @@ struct restore_job {
 	void *arg;
 	enum restore_outcome outcome; /* of the last unit */
 	bool quiet;
+	bool quick; /* nobody waits for it */
 };
 
 static void on_result(void *arg, const struct restore_result *result)
@@ -111,7 +116,8 @@ static void on_result(void *arg, const struct restore_result *result)
 		job->each(job->arg, result);
 }
 
-/* Values of ours that are on their way to PID 1 would land after the originals. */
+/* Values of ours that are on their way to PID 1 would land after the originals: nothing new goes
+ * out until they have arrived. */
 static bool calls_under_way(struct daemon *d, const char *name)
 {
 	bool any = false;
@@ -121,8 +127,11 @@ static bool calls_under_way(struct daemon *d, const char *name)
 
 		if (name != NULL && strcmp(m->name, name) != 0)
 			continue;
-		m->property_due = false;
-		any |= d->port.forget != NULL && d->port.forget(d->port.ctx, m->name);
+		if (!d->port.pending(d->port.ctx, m->name))
+			continue;
+		any = true;
+		m->settling_until = d->now + SETTLING_USEC;
+		unit_update_hold(m);
 	}
 	return any;
 }
@@ -146,7 +155,7 @@ static int restore_units(struct daemon *d, const char *name, bool force, struct 
 	if (calls_under_way(d, name))
 		return -EAGAIN;
 	systemd.timeout_usec = RESTORE_CALL_USEC;
-	systemd.total_usec = RESTORE_TOTAL_USEC;
+	systemd.total_usec = job->quick ? HAND_BACK_BUDGET_USEC : RESTORE_TOTAL_USEC;
 	result = restore_set(&r, &d->baselines, name, on_result, job);
 	if (result >= 0) {
 		d->baselines_dirty = true;
@@ -204,7 +213,7 @@ static void given_back(struct managed *m)
 static void hand_back(struct managed *m)
 {
 	struct daemon *d = m->daemon;
-	struct restore_job job = {.daemon = d, .quiet = m->hand_back_told};
+	struct restore_job job = {.daemon = d, .quiet = m->hand_back_told, .quick = true};
 	int r = restore_units(d, m->name, false, &job);
 
 	m->hand_back_told = true;
@@ -220,38 +229,60 @@ void hold_release(struct managed *m, const char *why)
 	m->hand_back_due = true;
 	m->hand_back_told = false;
 	m->hand_back_why = why;
+	m->hand_back_at = 0;
 	m->state = UNIT_UNMANAGED;
 	m->state_reason = why;
 	unit_update_hold(m);
-	hand_back(m);
+}
+
+static bool is_stray(const struct daemon *d, const char *name)
+{
+	const struct policy_rule *rule = config_rule_for(&d->config, name);
+
+	return (rule == NULL || rule->mode == MODE_OFF) && units_find(d, name) == NULL;
 }
 
 /* Units that an earlier life of ours sized and today's configuration does not name, or not so. */
 static void release_strays(struct daemon *d)
 {
+	bool told = d->strays_told;
+
+	d->strays_told = true;
+	d->strays_at = UINT64_MAX;
 	for (size_t i = d->baselines.count; i > 0; i--) {
 		const char *name = restore_unit_name(&d->baselines.items[i - 1]);
-		const struct policy_rule *rule =
-			name != NULL ? config_rule_for(&d->config, name) : NULL;
-		struct restore_job job = {.daemon = d};
+		struct restore_job job = {.daemon = d, .quiet = true, .quick = true};
 		char copy[RECORD_NAME_MAX];
+		int r;
 
-		if (name == NULL || (rule != NULL && rule->mode != MODE_OFF) ||
-		    units_find(d, name) != NULL)
+		if (name == NULL || !is_stray(d, name))
 			continue;
 		/* The record goes away under its name. */
 		snprintf(copy, sizeof copy, "%s", name);
-		restore_units(d, copy, false, &job);
+		r = restore_units(d, copy, false, &job);
+		if (r < 0 || job.outcome == RESTORE_LEFT || job.outcome == RESTORE_FAILED)
+			d->strays_at = d->now + HAND_BACK_RETRY_USEC;
+		if (!told || d->strays_at == UINT64_MAX)
+			report_stray(copy, r < 0 ? RESTORE_FAILED : job.outcome);
+		if (r < 0)
+			return;
 	}
 }
 
 void hold_tick(struct daemon *d)
 {
-	if (d->ready_told && !d->strays_released) {
-		d->strays_released = true;
+	usec_t begin = daemon_clock();
+
+	if (d->ready_told && d->now >= d->strays_at)
 		release_strays(d);
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+
+		unit_update_hold(m);
+		if (!m->hand_back_due || d->now < m->hand_back_at || d->now < d->hand_back_at)
+			continue;
+		if (daemon_clock() - begin >= HAND_BACK_BUDGET_USEC)
+			return;
+		hand_back(m);
 	}
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (d->units[i]->hand_back_due && d->now >= d->units[i]->hand_back_at)
-			hand_back(d->units[i]);
 }

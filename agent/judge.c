@@ -300,7 +300,7 @@ static bool ask(struct managed *m, const struct limits *seen)
 {
 	struct daemon *d = m->daemon;
 
-	if (m->touched)
+	if (m->touched && m->control.rule.mode != MODE_OFF && !m->control.paused)
 		make_safe(m, seen);
 	if (d->port.pending(d->port.ctx, m->name))
 		return true;
@@ -338,6 +338,7 @@ static void follow_new_limits(struct look *l)
 /* Nothing of ours is written to it: whatever stands is what counts. */
 static void only_look(struct managed *m, const struct limits *seen)
 {
+	m->made_safe = false;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (unit_moved(m, r, seen))
 			take_limit(m, r, seen);

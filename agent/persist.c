@@ -188,6 +188,14 @@ void persist_baselines(struct daemon *d)
 	mark_saved(d);
 }
 
+bool persist_has(const struct daemon *d, const struct managed *m)
+{
+	char key[RECORD_NAME_MAX];
+
+	key_of(m, key);
+	return baseline_find(&d->baselines, key) != NULL;
+}
+
 void persist_forget(struct daemon *d, const struct managed *m)
 {
 	char key[RECORD_NAME_MAX];

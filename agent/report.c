@@ -221,6 +221,21 @@ void report_restored(struct managed *m, const struct restore_result *result,
 		event_restored(&e);
 }
 
+void report_stray(const char *unit, enum restore_outcome outcome)
+{
+	static const char *const details[RESTORE_OUTCOME_COUNT] = {
+		[RESTORE_RESTORED] = "not named any more, its original limits are back",
+		[RESTORE_LEFT] =
+			"not named any more, its memory limit stays while use does not allow "
+			"the original",
+		[RESTORE_GONE] = "not named any more and not running",
+		[RESTORE_FAILED] =
+			"not named any more, its original limits could not be put back yet",
+	};
+
+	event_unit_unmanaged(&(struct unit_event){.who.unit = unit, .detail = details[outcome]});
+}
+
 void report_config_errors(const char *file, const struct config_errors *errors, bool kept)
 {
 	for (size_t i = 0; i < errors->count; i++)

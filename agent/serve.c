@@ -160,7 +160,7 @@ static void show_state(struct unit_view *v, const struct managed *m)
 	v->state_reason = m->state_reason;
 	if (m->state == UNIT_RESTORED || m->state == UNIT_UNMANAGED)
 		return;
-	if (m->paused || m->daemon->paused) {
+	if (m->paused) {
 		v->state = UNIT_PAUSED;
 		v->state_reason = "by vscalectl pause";
 	} else if (m->cg != NULL && !m->originals_saved && m->control.rule.mode != MODE_OFF) {

@@ -123,6 +123,13 @@ void plan_apply(struct daemon *d, struct plan *p)
 	}
 }
 
+static uint64_t per_sec_of(const struct limits *l)
+{
+	uint64_t milli = cpu_milli_of(l->cpu_quota_usec, l->cpu_period_usec);
+
+	return milli == LIMIT_MAX ? UINT64_MAX : milli * USEC_PER_MSEC;
+}
+
 /*
  * PID 1 is never asked to hold less than the original: while it lags, use may have passed a lower
  * value, and with nobody there to raise it the original is the safe one. The file is ours.
@@ -145,8 +152,7 @@ struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask)
 
 	if (c->resource[RESOURCE_CPU].managed) {
 		mask |= UNIT_PROP_CPU_QUOTA;
-		p.cpu_quota_per_sec_usec =
-			cpu_milli_of(k->cpu_quota_usec, k->cpu_period_usec) * USEC_PER_MSEC;
+		p.cpu_quota_per_sec_usec = per_sec_of(k);
 		p.cpu_quota_period_usec = k->cpu_period_usec == CPU_PERIOD_DEFAULT_USEC
 						  ? m->stored.cpu_quota_period_usec
 						  : k->cpu_period_usec;
@@ -248,8 +254,10 @@ void properties_send(struct daemon *d)
 	for (size_t i = 0; i < d->unit_count; i++) {
 		struct managed *m = d->units[i];
 
-		if (!controls(m))
+		if (!controls(m)) {
+			m->property_due = false;
 			continue;
+		}
 		if (headroom_short(m)) {
 			m->property_due = true;
 			m->property_urgent = true;

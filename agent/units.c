@@ -64,8 +64,10 @@ void unit_lost(struct managed *m)
 
 void unit_reattach(struct managed *m)
 {
+	m->was_running = m->cg != NULL;
 	persist_keep_history(m->daemon, m);
 	unit_close(m);
+	m->reattached_at = m->lost_at = m->daemon->now;
 	m->control.started_at = 0;
 	m->originals_saved = false;
 	m->touched = false;
@@ -80,6 +82,8 @@ static struct managed *unit_new(struct daemon *d, const char *name)
 	if (m == NULL)
 		return NULL;
 	m->daemon = d;
+	m->paused = d->paused;
+	m->lost_at = d->now;
 	m->name = strdup(name);
 	m->state = UNIT_WAITING;
 	grown = reallocarray(d->units, d->unit_count + 1, sizeof *d->units);
@@ -114,6 +118,9 @@ static uint32_t depth_of(const char *path)
 	return depth;
 }
 
+/* Longer than that, somebody took the limit away behind systemd's back. */
+#define STARTING_USEC (10 * USEC_PER_SEC)
+
 /* While systemd sets a unit up, its files show defaults: not the originals. */
 static bool still_starting(const struct limits *l, const struct unit_props *p)
 {
@@ -135,12 +142,16 @@ static int unit_attach(struct managed *m, const struct unit_info *info, struct u
 	if (r < 0)
 		return r;
 	r = cg_read(m->cg, LIMITS_USAGE, ret);
-	if (r == 0 && still_starting(&ret->limits, &info->props))
+	if (m->attach_tried_at == 0)
+		m->attach_tried_at = d->now;
+	if (r == 0 && still_starting(&ret->limits, &info->props) &&
+	    d->now - m->attach_tried_at < STARTING_USEC)
 		r = -EAGAIN;
 	if (r < 0) {
 		unit_close(m);
 		return r;
 	}
+	m->attach_tried_at = 0;
 	cg_watch_limits(d->watch, m->cg, m->control.target + 1);
 	fd = cg_events_fd(m->cg);
 	if (fd >= 0)
@@ -176,15 +187,13 @@ static void unit_begin(struct managed *m, const struct policy_rule *rule, const 
 
 	snprintf(key, sizeof key, "unit:%s", m->name);
 	b = baseline_find(&d->baselines, key);
-	m->originals_saved = b != NULL;
+	m->originals_saved = b != NULL && !d->baselines_dirty;
 	m->touched = b != NULL && !same_limits(&b->limits, now);
 	control_init(&m->control, &d->config.tuning, rule, b != NULL ? &b->limits : now);
 	m->control.target = target;
 	if (b != NULL && m->touched && narrower(&b->limits, now, rule)) {
 		/* Sized by an earlier life of ours under a wider rule. */
-		m->hand_back_due = true;
-		m->hand_back_told = false;
-		m->hand_back_why = "the configuration takes it away";
+		hold_release(m, "the configuration takes it away");
 	}
 	persist_adopt_history(d, m);
 }
@@ -199,13 +208,24 @@ static void hold_what_stands(struct control *c, const struct limits *now)
 		c->resource[RESOURCE_MEMORY].limit = now->mem_max;
 }
 
+static bool is_unlimited(const struct limits *l, enum resource r)
+{
+	return (r == RESOURCE_CPU ? l->cpu_quota_usec : l->mem_max) == LIMIT_MAX;
+}
+
 void unit_hold_what_stands(struct managed *m)
 {
+	struct plan none = {0};
+	struct control_context x = daemon_context(m->daemon, &none);
 	struct usage u = {0};
 
 	if (m->cg == NULL || cg_read(m->cg, LIMITS_USAGE, &u) < 0)
 		return;
 	m->control.kernel = u.limits;
+	/* An owner who took a limit away meanwhile has none now. */
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (m->control.resource[r].managed && is_unlimited(&u.limits, r))
+			control_adopt(&m->control, &u.limits, r, &x);
 	hold_what_stands(&m->control, &u.limits);
 	/* Or the next reload brings back what systemd was told before. */
 	m->property_due = m->touched;
@@ -264,7 +284,7 @@ static void unit_start(struct managed *m, const struct policy_rule *rule,
 	m->stored_check = false;
 	guard_beaten(m);
 	m->lost_at = 0;
-	if (m->state != UNIT_RESTORED) {
+	if (m->state != UNIT_RESTORED && !m->hand_back_due) {
 		m->state = UNIT_MANAGED;
 		m->state_reason = NULL;
 		if (rule->mode != MODE_OFF)
@@ -272,8 +292,9 @@ static void unit_start(struct managed *m, const struct policy_rule *rule,
 	}
 	unit_update_hold(m);
 	/* Initial sizes a unit when it starts, not when we do. */
-	if (first && info->active_enter_usec <= d->started_monotonic)
+	if (first && (m->was_running || info->active_enter_usec <= d->started_monotonic))
 		m->control.initial_done = true;
+	m->was_running = false;
 	report_managed(m);
 	if (first)
 		unit_take_over(m, &u.limits);
@@ -302,6 +323,10 @@ static void unit_listed(struct daemon *d, const struct unit_info *info)
 	if (m == NULL)
 		return;
 	m->listed = true;
+	if (m->reattached_at != 0 && m->reattached_at >= d->list_asked_at) {
+		d->list_due = true;
+		return;
+	}
 	if (m->cg != NULL && cg_same(m->cg, d->root, info->cgroup) != 1)
 		unit_lost(m);
 	if (m->cg != NULL) {
@@ -323,11 +348,17 @@ void units_listed(struct daemon *d, const struct unit_info *units, size_t count)
 	persist_baselines(d);
 }
 
-/* A scope never comes back under its name; a service may, within what the history keeps. */
-static bool forgettable(const struct managed *m)
+static bool is_scope(const struct managed *m)
 {
 	const char *dot = strrchr(m->name, '.');
-	usec_t keep = dot != NULL && strcmp(dot, ".scope") == 0 ? 0 : HISTORY_UNSEEN_USEC;
+
+	return dot != NULL && strcmp(dot, ".scope") == 0;
+}
+
+/* A scope never comes back under its name; a service may, within what the history keeps. */
+static bool unseen_for_good(const struct managed *m)
+{
+	usec_t keep = is_scope(m) ? 0 : HISTORY_UNSEEN_USEC;
 
 	return m->cg == NULL && m->lost_at != 0 && !m->hand_back_due &&
 	       m->daemon->now - m->lost_at >= keep;
@@ -353,9 +384,17 @@ static void unit_forget(struct daemon *d, size_t i)
 
 void units_forget(struct daemon *d)
 {
-	for (size_t i = d->unit_count; i > 0; i--)
-		if (forgettable(d->units[i - 1]))
+	for (size_t i = d->unit_count; i > 0; i--) {
+		struct managed *m = d->units[i - 1];
+
+		if (!unseen_for_good(m))
+			continue;
+		/* systemd may still hold our values for the next start of a service. */
+		if (!is_scope(m) && persist_has(d, m))
+			hold_release(m, "not seen for days");
+		else
 			unit_forget(d, i - 1);
+	}
 }
 
 void units_request_list(struct daemon *d)
@@ -398,6 +437,23 @@ static bool takes_away(const struct policy_rule *old, const struct policy_rule *
 	return rule->mode == MODE_OFF || (old->resources & ~rule->resources) != 0;
 }
 
+/* Nobody raises it from here on: not below what the owner had given it. */
+static void unguard_memory(struct managed *m)
+{
+	struct control_resource *res = &m->control.resource[RESOURCE_MEMORY];
+	struct limits kernel = m->control.kernel;
+	struct control_context x;
+	struct plan plan;
+
+	if (m->cg == NULL || !res->managed || res->limit >= res->original)
+		return;
+	plan_begin(m->daemon, &plan);
+	x = daemon_context(m->daemon, &plan);
+	res->limit = res->original;
+	control_reassert(&m->control, &kernel, RESOURCE_MEMORY, &x);
+	plan_apply(m->daemon, &plan);
+}
+
 static void apply_rule(struct managed *m, const struct policy_rule *rule)
 {
 	struct policy_rule old = m->control.rule;
@@ -407,6 +463,10 @@ static void apply_rule(struct managed *m, const struct policy_rule *rule)
 		m->hand_back_due = false;
 		m->state = UNIT_WAITING;
 		unit_reattach(m);
+		return;
+	}
+	if (m->state == UNIT_RESTORED) {
+		control_set_rule(&m->control, rule);
 		return;
 	}
 	if (policy_rule_equal(&old, rule))
@@ -419,6 +479,8 @@ static void apply_rule(struct managed *m, const struct policy_rule *rule)
 	}
 	control_set_rule(&m->control, rule);
 	m->control.initial_done |= rule->mode == MODE_INITIAL && old.mode != MODE_INITIAL;
+	if (old.mode == MODE_AUTO && rule->mode == MODE_INITIAL)
+		unguard_memory(m);
 	if (takes_away(&old, rule))
 		hold_release(m, "the configuration takes it away");
 	else if (rule->mode != MODE_OFF && m->cg != NULL && !m->originals_saved)

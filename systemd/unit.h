@@ -68,9 +68,6 @@ int unit_bus_list(struct unit_bus *b, const char *const *patterns, size_t count)
  */
 int unit_set(struct unit_bus *b, const char *unit, const struct unit_props *want, uint32_t mask,
 	     bool urgent);
-/* Drops the call that waits for this unit: it gets no set_done(). True: one is in flight, which
- * PID 1 may carry out at any time; its set_done() still comes. */
-bool unit_set_forget(struct unit_bus *b, const char *unit);
 /* True while a call for this unit is in flight or waiting. */
 bool unit_set_pending(const struct unit_bus *b, const char *unit);
 

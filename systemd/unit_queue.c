@@ -193,17 +193,6 @@ char *unit_queue_drop(struct unit_queue *q)
 	return NULL;
 }
 
-bool unit_queue_forget(struct unit_queue *q, const char *unit)
-{
-	struct entry *e = find(q, unit);
-
-	if (e == NULL)
-		return false;
-	e->mask = 0;
-	e->urgent = false;
-	return e->in_flight;
-}
-
 bool unit_queue_pending(const struct unit_queue *q, const char *unit)
 {
 	const struct entry *e = find(q, unit);

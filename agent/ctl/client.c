@@ -11,8 +11,8 @@
 #define ANSWER_MAX (32 * MIB)
 /* A restore waits for systemd, which may take tens of seconds when it is busy. */
 #define ANSWER_TIMEOUT_SEC 120L
-/* Two seconds in all. */
-#define RETRIES    20
+/* Five seconds in all. */
+#define RETRIES    50
 #define RETRY_USEC (100 * USEC_PER_MSEC)
 
 struct buffer {

@@ -94,19 +94,11 @@ static int port_get(void *ctx, const char *unit)
 	return 0;
 }
 
-static bool port_forget(void *ctx, const char *unit)
-{
-	const struct rig *r = ctx;
-
-	return unit_queue_forget(r->queue, unit);
-}
-
 const struct unit_port rig_port = {
 	.list = port_list,
 	.set = port_set,
 	.pending = port_pending,
 	.get = port_get,
-	.forget = port_forget,
 };
 
 /* --- PID 1 --- */

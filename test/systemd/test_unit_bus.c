@@ -189,41 +189,6 @@ static void test_set_errors(void)
 	close_world(&w);
 }
 
-/* Behind a slow call another waits: forgotten, it is never sent and has no outcome. */
-static void test_forget(void)
-{
-	struct world w;
-
-	open_world(&w);
-	peer_add(&w.peer, "web.service", "active");
-	CHECK(wait_for(&w, &w.heard.connected, 1));
-	CHECK(!unit_set_forget(w.heard.bus, "web.service"));
-	/* asked for, not yet sent */
-	set_mem(&w, "web.service", 1 * MIB, true);
-	CHECK(!unit_set_forget(w.heard.bus, "web.service"));
-	CHECK(!unit_set_pending(w.heard.bus, "web.service"));
-	run_for(&w, 50 * MS);
-	CHECK_EQ(w.peer.set_count, 0);
-	w.peer.set_delay_usec = 60 * MS;
-	set_mem(&w, "web.service", 2 * MIB, true);
-	CHECK(wait_for(&w, &w.peer.set_count, 1));
-	set_mem(&w, "web.service", 3 * MIB, true);
-	CHECK(unit_set_forget(w.heard.bus, "web.service"));
-	CHECK(unit_set_pending(w.heard.bus, "web.service"));
-	CHECK(wait_for(&w, &w.heard.sets, 1));
-	CHECK_EQ(w.heard.set_error, 0);
-	CHECK_EQ(w.heard.stored.mem_max, 2 * MIB);
-	CHECK(!unit_set_pending(w.heard.bus, "web.service"));
-	run_for(&w, 300 * MS);
-	CHECK_EQ(w.peer.set_count, 1);
-	CHECK_EQ(w.heard.sets, 1);
-	/* and the unit is free for the next wish */
-	set_mem(&w, "web.service", 4 * MIB, true);
-	CHECK(wait_for(&w, &w.heard.sets, 2));
-	CHECK_EQ(w.heard.stored.mem_max, 4 * MIB);
-	close_world(&w);
-}
-
 static void test_get(void)
 {
 	struct world w;
@@ -253,7 +218,6 @@ int main(void)
 	test_set_masks();
 	test_coalescing();
 	test_set_errors();
-	test_forget();
 	test_get();
 	return check_result();
 }

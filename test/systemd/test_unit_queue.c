@@ -204,44 +204,6 @@ static void test_drop(void)
 	unit_queue_free(q);
 }
 
-static void test_forget(void)
-{
-	struct unit_queue *q = make();
-	struct unit_call c;
-
-	CHECK(!unit_queue_forget(q, "a.service"));
-	/* waiting, before its first call */
-	put_urgent(q, "a.service", 1, 1 * MS);
-	CHECK(!unit_queue_forget(q, "a.service"));
-	CHECK(!unit_queue_pending(q, "a.service"));
-	CHECK(!unit_queue_take(q, 2 * MS, &c));
-	CHECK(unit_queue_next(q) == UINT64_MAX);
-	/* waiting behind a call: that one stays, and ends as ever */
-	put(q, "a.service", 2, 3 * MS);
-	CHECK(unit_queue_take(q, 3 * MS, &c));
-	put_urgent(q, "a.service", 3, 4 * MS);
-	CHECK(unit_queue_forget(q, "a.service"));
-	CHECK(unit_queue_pending(q, "a.service"));
-	CHECK(unit_queue_forget(q, "a.service"));
-	CHECK_EQ(unit_queue_done(q, "a.service", 5 * MS), 2 * MS);
-	CHECK(!unit_queue_pending(q, "a.service"));
-	CHECK(!unit_queue_take(q, 5 * MS, &c));
-	/* neither the values nor the urgency of what was forgotten come back with the next wish */
-	CHECK_EQ(unit_queue_put(q, &(struct unit_call){"a.service", .mask = UNIT_PROP_CPU_QUOTA},
-				false, 6 * MS),
-		 0);
-	CHECK(!unit_queue_take(q, 7 * MS, &c));
-	CHECK_EQ(unit_queue_next(q), 3 * MS + USEC_PER_SEC);
-	CHECK(unit_queue_take(q, 3 * MS + USEC_PER_SEC, &c));
-	CHECK_EQ(c.mask, UNIT_PROP_CPU_QUOTA);
-	/* other units are none of its business, and the window is as wide as before */
-	put(q, "b.service", 1, 2 * USEC_PER_SEC);
-	CHECK(unit_queue_forget(q, "a.service"));
-	CHECK(unit_queue_take(q, 2 * USEC_PER_SEC, &c));
-	CHECK_STR(c.unit, "b.service");
-	unit_queue_free(q);
-}
-
 static void test_refused(void)
 {
 	struct unit_queue *q = make();
@@ -314,7 +276,6 @@ int main(void)
 	test_window_and_order();
 	test_deadline();
 	test_drop();
-	test_forget();
 	test_refused();
 	test_random();
 	return check_result();
