@@ -218,6 +218,8 @@ static void hand_back(struct managed *m)
 
 	m->hand_back_told = true;
 	m->hand_back_at = d->now + (r == -EAGAIN ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC);
+	if ((r < 0 && r != -ENOENT && r != -EAGAIN) || (r >= 0 && job.outcome == RESTORE_FAILED))
+		d->hand_back_at = m->hand_back_at; /* a PID 1 that hangs is not asked for each */
 	/* -ENOENT: it has no record, so nothing of ours stands. */
 	if (r == -ENOENT ||
 	    (r >= 0 && job.outcome != RESTORE_FAILED && job.outcome != RESTORE_LEFT))
