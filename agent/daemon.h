@@ -5,6 +5,7 @@
  *	daemon.c  set-up, timers, signals, reload, stop
  *	bus.c	  the line to PID 1
  *	units.c	  which units are ours: listing, opening, originals, release
+ *	rules.c	  what a new configuration changes
  *	tick.c	  observe -> decide -> apply
  *	hold.c	  pause, restore, giving back
  *	guard.c	  what is heard of others: inotify, reloads, systemd's answers
@@ -191,9 +192,11 @@ void unit_reattach(struct managed *m);
 void unit_hold_what_stands(struct managed *m);
 /* Drops units that will not come back. Not while a plan is at work: the rest is numbered anew. */
 void units_forget(struct daemon *d);
+void units_free(struct daemon *d);
+
+/* --- rules.c */
 /* Rules after a reload; units without one any more get their originals back. */
 void units_apply_rules(struct daemon *d);
-void units_free(struct daemon *d);
 
 /* --- tick.c */
 void tick(struct daemon *d);

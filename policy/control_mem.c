@@ -436,6 +436,11 @@ void control_review_mem(struct control *c, const struct control_context *x)
 		size_initially(c, x);
 		return;
 	}
+	if (c->mem.trial.phase == MEM_IDLE && c->kernel.mem_max < c->rule.mem_bytes.min) {
+		raise_to(c, x, control_bound(c, x, RESOURCE_MEMORY, c->rule.mem_bytes.min),
+			 REASON_MINIMUM);
+		return;
+	}
 	if (res->at_ceiling)
 		res->hold = HOLD_CEILING;
 	else if (!settle(c, x))

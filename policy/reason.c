@@ -13,6 +13,7 @@ static const struct words reasons[REASON_COUNT] = {
 	[REASON_CACHE_PRESSURE] = {"cache-pressure", "page cache refaults under memory pressure"},
 	[REASON_OOM_KILL] = {"oom-kill", "a process was killed at the limit"},
 	[REASON_HISTORY] = {"history", "history asks for more"},
+	[REASON_MINIMUM] = {"minimum", "the configured minimum is higher"},
 	[REASON_INITIAL] = {"initial", "sized from history at the start"},
 	[REASON_SHRINK] = {"shrink", "history needs less"},
 	[REASON_SHRINK_UNDONE] = {"shrink-undone", "the last shrink hurt"},

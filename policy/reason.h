@@ -9,6 +9,7 @@ enum reason {
 	REASON_CACHE_PRESSURE, /* page cache alone presses, and it hurts */
 	REASON_OOM_KILL,
 	REASON_HISTORY,       /* the recommendation is above the limit */
+	REASON_MINIMUM,       /* the configured minimum is above the limit */
 	REASON_INITIAL,       /* sized once at the start */
 	REASON_SHRINK,        /* a trial */
 	REASON_SHRINK_UNDONE, /* the trial hurt */

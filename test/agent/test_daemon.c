@@ -267,8 +267,23 @@ static void test_unsaved_originals_forbid_writing(void)
 	rig_close(&r);
 }
 
+static void test_minimum_above_the_limit(void)
+{
+	struct rig r;
+	struct rig_unit *u;
+
+	rig_open(&r, "units:\n  - {match: a.service, min-memory: 128Mi, min-cpu: 500m}\n");
+	u = rig_add(&r, "a.service", 200, 64 * MIB);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_run(&r, 40, step_idle);
+	CHECK_EQ(rig_bytes(&r, u, "memory.max"), 128 * MIB);
+	CHECK_EQ(rig_cpu_milli(&r, u), 500);
+	rig_close(&r);
+}
+
 int main(void)
 {
+	test_minimum_above_the_limit();
 	test_starved_unit_gets_what_it_wants();
 	test_oversized_unit_sinks_and_restores();
 	test_off_writes_nothing();
