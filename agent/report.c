@@ -226,8 +226,7 @@ void report_stray(const char *unit, enum restore_outcome outcome)
 	static const char *const details[RESTORE_OUTCOME_COUNT] = {
 		[RESTORE_RESTORED] = "not named any more, its original limits are back",
 		[RESTORE_LEFT] =
-			"not named any more, its memory limit stays while use does not allow "
-			"the original",
+			"not named any more, its memory stays, use does not allow the original",
 		[RESTORE_GONE] = "not named any more and not running",
 		[RESTORE_FAILED] =
 			"not named any more, its original limits could not be put back yet",
