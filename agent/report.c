@@ -40,11 +40,12 @@ void report_step(struct managed *m, const struct change *s, int outcome)
 		event_limit_failed(&e);
 		return;
 	}
-	if (!has_entry(s) || s->reason == REASON_DRIFT || outcome == APPLY_UNCHANGED ||
-	    outcome == APPLY_GONE)
+	if (!has_entry(s) || s->reason == REASON_DRIFT || outcome == APPLY_GONE ||
+	    (outcome == APPLY_UNCHANGED && s->reason != REASON_SHRINK_UNDONE))
 		return;
-	decision_text(outcome == APPLY_DONE ? &m->control.resource[r].last
-					    : &m->control.resource[r].pending,
+	decision_text(outcome == APPLY_DONE || outcome == APPLY_UNCHANGED
+			      ? &m->control.resource[r].last
+			      : &m->control.resource[r].pending,
 		      r, detail);
 	if (outcome == APPLY_REFUSED)
 		event_limit_refused(&e);

@@ -77,6 +77,11 @@ void control_plan_mem(struct control *c, const struct control_context *x, enum k
 		step.margin_bytes = mem_write_margin(&x->tuning->memory, step.to);
 		control_decide(c, RESOURCE_MEMORY, step.to, reason, x);
 	}
+	/* What was given up comes back, also where a slow writer has put more into the file. */
+	if (knob == KNOB_MEM_MAX && reason == REASON_SHRINK_UNDONE) {
+		step.from = MIN(step.from, c->resource[RESOURCE_MEMORY].limit);
+		c->resource[RESOURCE_MEMORY].pending.from = step.from;
+	}
 	plan_add(x->plan, &step);
 }
 
@@ -151,6 +156,11 @@ static void grow(struct control *c, const struct control_context *x, uint64_t wi
 			control_plan_mem(c, x, KNOB_MEM_HIGH, back.high, REASON_LIFT);
 	}
 	to = control_bound(c, x, RESOURCE_MEMORY, wish);
+	if (to <= c->kernel.mem_max && reason == REASON_SHRINK_UNDONE && res->limit < to) {
+		/* systemd's headroom stands in the file already: the books follow. */
+		control_plan_mem(c, x, KNOB_MEM_MAX, c->kernel.mem_max, reason);
+		return;
+	}
 	if (to <= c->kernel.mem_max) {
 		c->mem.oom_record = 0; /* nothing more can be granted */
 		control_press_ceiling(res, x->now);
