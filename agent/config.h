@@ -4,6 +4,7 @@
 
 #include "agent/config_yaml.h"
 #include "policy/profile.h"
+#include "policy/report.h"
 #include <cjson/cJSON.h>
 
 #define CONFIG_API_VERSION "config.vscaled.dev/v1alpha1"
@@ -40,6 +41,28 @@ struct config_log {
 	enum config_log_format format; /* on stderr; the journal has fields */
 };
 
+enum config_switch { CONFIG_AUTO, CONFIG_TRUE, CONFIG_FALSE, CONFIG_SWITCH_COUNT };
+
+struct config_kubernetes {
+	enum config_switch enabled; /* auto: in a pod, or when kubeconfig is set */
+	char *kubeconfig;           /* NULL: the pod's service account */
+	char *context;              /* of the kubeconfig; NULL: its current one */
+	char *node;                 /* NULL: $NODE_NAME, else the host's name */
+	char *cgroup_prefix;        /* the kubelet's --cgroup-root; NULL: none */
+	usec_t start_jitter_usec;   /* the first list comes within this */
+	usec_t write_interval_usec; /* writes to the API server: one in this time ... */
+	uint32_t write_burst;       /* ... and this many at once */
+	usec_t status_interval_usec;
+	struct report_tuning report;
+	struct range cpu_milli; /* the administrator's bounds: they always win */
+	struct range mem_bytes;
+};
+
+/* Where metrics and probes are served. */
+struct config_http {
+	char *listen; /* "127.0.0.1:9753", "[::]:9753"; NULL: nowhere */
+};
+
 /* One entry of `units`. */
 struct config_unit {
 	char **globs;
@@ -54,6 +77,8 @@ struct config {
 	struct config_log log;
 	struct tuning tuning;
 	struct policy_rule defaults;
+	struct config_kubernetes kubernetes;
+	struct config_http http;
 	struct config_unit *units;
 	size_t unit_count;
 };

@@ -10,6 +10,7 @@
 static const char *const algorithms[] = {"default", "vpa", NULL};
 static const char *const modes[] = {"Off", "Initial", "Auto", NULL};
 static const char *const log_targets[] = {"auto", "journal", "stderr", NULL};
+static const char *const switches[] = {"auto", "true", "false", NULL};
 static const char *const log_formats[] = {"logfmt", "json", NULL};
 
 #define MS     USEC_PER_MSEC
@@ -68,6 +69,53 @@ const struct config_key config_keys[] = {
 	       "Where events go. `auto`: to the journal where its socket answers, else to stderr."),
 	CHOICE("log.format", log.format, log_formats, "logfmt",
 	       "How a line on stderr is written. The journal always gets fields."),
+
+	WHERE("http.listen", CONFIG_NAME, http.listen, 64, "none: nowhere",
+	      "Address and port of `/metrics`, `/livez` and `/readyz`, as `127.0.0.1:9753` or"
+	      " `:9753`. Read at the start only."),
+
+	CHOICE("kubernetes.enabled", kubernetes.enabled, switches, "auto",
+	       "Whether pods of this node are sized. `auto`: when vscaled runs in a pod, or"
+	       " `kubernetes.kubeconfig` is set. Read at the start only, as all of this section."),
+	WHERE("kubernetes.kubeconfig", CONFIG_FILE, kubernetes.kubeconfig, PATH_MAX - 64,
+	      "none: the pod's service account", "How the API server is reached from outside of a pod."),
+	WHERE("kubernetes.context", CONFIG_NAME, kubernetes.context, 253,
+	      "none: its current context", "Context of the kubeconfig."),
+	WHERE("kubernetes.nodeName", CONFIG_NAME, kubernetes.node, 253,
+	      "`$NODE_NAME`, else the host's name", "Name of this node in the cluster."),
+	WHERE("kubernetes.cgroupPrefix", CONFIG_FILE, kubernetes.cgroup_prefix, PATH_MAX - 64,
+	      "none", "The kubelet's `--cgroup-root`, where it has one."),
+	ROW("kubernetes.startJitter", CONFIG_DURATION, kubernetes.start_jitter_usec, 0, HOUR, "10s",
+	    "The first list comes at a random time within this, so that a roll-out does not bring"
+	    " all nodes at once."),
+	ROW("kubernetes.writeInterval", CONFIG_DURATION, kubernetes.write_interval_usec,
+	    10 * MS, HOUR, "10s", "One write to the API server in this time, on average."),
+	ROW("kubernetes.writeBurst", CONFIG_COUNT, kubernetes.write_burst, 1, 1000, "20",
+	    "And this many at once."),
+	ROW("kubernetes.statusInterval", CONFIG_DURATION, kubernetes.status_interval_usec,
+	    100 * MS, DAY, "10m", "The status annotation of a pod is written this often at most."),
+	ROW("kubernetes.leaseTime", CONFIG_DURATION, kubernetes.report.lease_usec,
+	    100 * MS, HOUR, "1m", "A new limit that has held for this long goes to the API server."),
+	ROW("kubernetes.memoryLeaseTime", CONFIG_DURATION, kubernetes.report.memory_lease_usec,
+	    100 * MS, HOUR, "1m", "The same for memory, once growth has settled."),
+	ROW("kubernetes.slopeAhead", CONFIG_DURATION, kubernetes.report.ahead_usec, 0, HOUR, "1m",
+	    "Growth covered by a memory limit in a resize, which the kubelet applies late."),
+	ROW("kubernetes.margin", CONFIG_PERMILLE, kubernetes.report.margin_permille,
+	    0, 1000 * PCT, "10%", "And it is at least this share of use above use."),
+	ROW("kubernetes.marginMin", CONFIG_BYTES, kubernetes.report.margin_min_bytes,
+	    0, 1024 * GIB, "16Mi", "This margin is at least this."),
+	ROW("kubernetes.atOnce", CONFIG_PERMILLE, kubernetes.report.at_once_permille,
+	    0, 100 * PCT, "10%", "Changes of at least this share do not wait for `smallInterval`."),
+	ROW("kubernetes.smallInterval", CONFIG_DURATION, kubernetes.report.small_usec, 0, DAY, "10m",
+	    "Smaller changes of a pod go out this often at most."),
+	ROW("kubernetes.upInterval", CONFIG_DURATION, kubernetes.report.up_interval_usec,
+	    0, DAY, "10s", "Between two resizes of a pod when the next one raises."),
+	ROW("kubernetes.downInterval", CONFIG_DURATION, kubernetes.report.down_interval_usec,
+	    0, DAY, "5m", "Between two resizes of a pod when the next one only lowers."),
+	ROW("kubernetes.refusalTime", CONFIG_DURATION, kubernetes.report.refusal_usec,
+	    SEC, DAY, "1h", "What the API server refused is not asked again for this long."),
+	ROW("kubernetes.settleMax", CONFIG_DURATION, kubernetes.report.settle_max_usec,
+	    SEC, DAY, "5m", "The kubelet's answer to a resize is waited for this long."),
 
 	CHOICE("history.algorithm", tuning.history.algorithm, algorithms, "default",
 	       "`vpa` gives the numbers of the Kubernetes Vertical Pod Autoscaler to the integer."),

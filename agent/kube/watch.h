@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pods of one node: one list, then one watch, for ever. Relists on 410 in either form, backs
+ * off with jitter (policy/backoff.h), spreads first lists over the start jitter. Needs no bookmark.
+ */
+#pragma once
+
+#include "agent/kube/client.h"
+#include "agent/kube/decode.h"
+
+struct kube_watch_events {
+	void *ctx;
+	/* ADDED or MODIFIED, from the list too. Takes the pod. */
+	void (*put)(void *ctx, struct kube_pod *pod);
+	void (*gone)(void *ctx, const char *uid);
+	/* A list is complete: pods that were not put since the last call of begin are gone. */
+	void (*list_begin)(void *ctx);
+	void (*list_end)(void *ctx);
+	/* Trouble and its end; text is for people. Called on changes of state only, not per try. */
+	void (*trouble)(void *ctx, int error, unsigned status, const char *text);
+	void (*healthy)(void *ctx);
+	/* One object that could not be understood. */
+	void (*bad)(void *ctx, const char *text);
+};
+
+struct kube_watch_options {
+	const char *node;
+	usec_t start_jitter_usec; /* 0: at once */
+	usec_t now;               /* boottime */
+	uint64_t seed;            /* of the jitter */
+};
+
+struct kube_watch_state {
+	bool synced;       /* at least one list was complete */
+	bool healthy;      /* the last thing that happened was good */
+	uint64_t lists;    /* complete ones */
+	uint64_t restarts; /* watches begun again */
+	uint64_t events;
+	uint64_t bad;
+	usec_t last_event_at;
+};
+
+struct kube_watch;
+int kube_watch_new(sd_event *event, struct kube_client *client,
+		   const struct kube_watch_options *options, const struct kube_watch_events *events,
+		   struct kube_watch **ret);
+void kube_watch_free(struct kube_watch *w);
+const struct kube_watch_state *kube_watch_state(const struct kube_watch *w);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the kubelet and the runtime put pods and containers, for both cgroup drivers:
+ *
+ *	systemd	  kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podU_I_D.slice/
+ *			cri-containerd-ID.scope
+ *	cgroupfs  kubepods/burstable/podU-I-D/ID
+ *
+ * Names are text in, values out; only kubepods_find() looks into the tree.
+ */
+#pragma once
+
+#include "policy/base.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#define KUBEPODS_UID_MAX  64
+#define KUBEPODS_ID_MAX   128
+#define KUBEPODS_PATH_MAX 512
+
+enum cgroup_driver { DRIVER_SYSTEMD, DRIVER_CGROUPFS, DRIVER_COUNT };
+
+/* What a path below the cgroup root says. */
+struct kubepods_name {
+	enum cgroup_driver driver;
+	char uid[KUBEPODS_UID_MAX]; /* with dashes */
+	char id[KUBEPODS_ID_MAX];   /* of the container; "": the path is the pod's own */
+	/* The systemd unit of the last part ("...pod1_2.slice", "cri-containerd-ID.scope"), as it
+	 * stands in the path; "" under cgroupfs. */
+	char unit[256];
+};
+
+/* -EINVAL: not a pod's or container's cgroup. */
+int kubepods_parse(const char *path, struct kubepods_name *ret);
+
+/*
+ * Looks for the pod's cgroup at the places it can have, whatever its QoS class; a kubelet's
+ * --cgroup-root in front ("/foo") is found when it is named in prefix ("" else). Path relative to
+ * the root. -ENOENT: there is none (yet).
+ */
+int kubepods_find_pod(int root, const char *prefix, const char *uid, char *ret, size_t size);
+/* The container's cgroup in the pod's, whatever the runtime's prefix. -ENOENT. */
+int kubepods_find_container(int root, const char *pod_path, const char *id, char *ret, size_t size);
+
+/* Folders in which pods appear (those that exist): for watches. At most 6. Returns the number. */
+#define KUBEPODS_PARENTS_MAX 6
+int kubepods_parents(int root, const char *prefix, char ret[][KUBEPODS_PATH_MAX]);
