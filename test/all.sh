@@ -77,34 +77,35 @@ build_clang()
 		-DVSCALED_WERROR=ON && cmake --build build/clang -j "$jobs"
 }
 
-# count LOG OUTCOME: the tests of a ctest log that ended so
+# count LOG PATTERN: the number in the line of a ctest log that matches
 count()
 {
-	grep -cE "^ *[0-9]+/[0-9]+ Test +#[0-9]+: .*$2 +[0-9.]+ sec" "$1" || true
+	sed -nE "s/$2/\\1/p" "$1" | tail -n 1
 }
 
 # tests NAME BUILD CTEST_ARGS...: runs a selection of the tests. An empty one has failed: what should
 # have been run is not there.
 tests()
 {
-	local name=$1 build=$2 start=$SECONDS log=$logs/${1// /-}.log all good skip bad
+	local name=$1 build=$2 start=$SECONDS log=$logs/${1// /-}.log all skip bad
 
 	shift 2
 	ctest --test-dir "build/$build" --no-tests=error --output-on-failure "$@" \
 		>"$log" 2>&1 </dev/null || true
-	all=$(count "$log" '')
-	good=$(count "$log" ' Passed')
-	skip=$(count "$log" '\*\*\*Skipped')
-	bad=$((all - good - skip))
-	if [ "$all" = 0 ]; then
-		bad=1
+	all=$(count "$log" '^[0-9]+% tests passed, [0-9]+ tests failed out of ([0-9]+)$')
+	bad=$(count "$log" '^[0-9]+% tests passed, ([0-9]+) tests failed out of [0-9]+$')
+	skip=$(grep -cE '^ *([0-9]+/[0-9]+)? +Test +#[0-9]+: .*\*\*\*Skipped' "$log" || true)
+	if [ "${all:-0}" = 0 ]; then
+		all=1 bad=1 skip=0
 		tail -n 20 "$log"
 	elif [ "$bad" != 0 ] || { [ "$skip" != 0 ] && [ -n "${VSCALED_MUST_RUN:-}" ]; }; then
 		tail -n 200 "$log"
 	elif [ "$skip" != 0 ]; then
 		grep -E '\*\*\*Skipped' "$log"
 	fi
-	report "$name" "$good" "$bad" "$skip" "$start"
+	# Passed, but not the first time: worth a look, and said.
+	grep -E '^ +Test +#[0-9]+: .* Passed ' "$log" | sed 's/^ */second attempt: /' || true
+	report "$name" $((all - bad - skip)) "$bad" "$skip" "$start"
 }
 
 # has LABEL BUILD: there are tests with this label
@@ -121,6 +122,8 @@ lab()
 	for version in 252 257; do
 		step "lab machine $version" "$here/lab.sh" build --systemd $version || true
 	done
+	# One emulated machine in a hundred is late for a reason of its own. CI tries those again.
+	[ -z "${CI:-}" ] || long+=(--repeat until-pass:2)
 	tests lab release -L '^lab$' "${long[@]}" -j "${VSCALED_LAB_JOBS:-2}"
 }
 
