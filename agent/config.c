@@ -37,19 +37,23 @@ int config_default(struct config *ret)
 	return 0;
 }
 
-static void free_string(char **s)
+/* The field of a row that is a string, else NULL. */
+static char **string_of(const struct config_key *k, struct config *c)
 {
-	free(*s);
-	*s = NULL;
+	if (k->type != CONFIG_FILE && k->type != CONFIG_NAME && k->type != CONFIG_WORD &&
+	    k->type != CONFIG_LISTEN)
+		return NULL;
+	return (char **)((char *)c + k->offset);
 }
 
 void config_free(struct config *c)
 {
-	free_string(&c->paths.state_dir);
-	free_string(&c->paths.runtime_dir);
-	free_string(&c->paths.socket);
-	free_string(&c->paths.socket_group);
-	free_string(&c->paths.cgroup_root);
+	for (size_t i = 0; i < config_key_count; i++) {
+		char **text = string_of(&config_keys[i], c);
+
+		if (text != NULL)
+			free(*text);
+	}
 	config_units_free(c);
 	*c = (struct config){0};
 }
@@ -183,7 +187,8 @@ static void check_orders(struct loader *l)
 			config_key_find(config_keys, config_key_count, o->high);
 		char low_text[CONFIG_VALUE_TEXT], high_text[CONFIG_VALUE_TEXT];
 
-		if (config_value_number(low, l->config) <= config_value_number(high, l->config))
+		if (config_value_none(high, l->config) ||
+		    config_value_number(low, l->config) <= config_value_number(high, l->config))
 			continue;
 		config_say(&l->load, MAX(l->line[low - config_keys], l->line[high - config_keys]),
 			   low->path, "%s is above %s (%s); allowed: at most that",

@@ -100,6 +100,13 @@ int config_set_paths(struct config *c, const char *state_dir, const char *runtim
  * cannot be read is said in errs too, and gives its -errno. */
 int config_load_file(const char *path, struct config *ret, struct config_errors *errs);
 
+/*
+ * After a reload: what is read at the start only (paths, http, kubernetes) goes on as it is in
+ * `old`. Returns buf with the keys that the file has changed, "http.listen, kubernetes.context":
+ * they wait for a restart, and the log should say so; "" when there is none.
+ */
+const char *config_keep_start(struct config *fresh, struct config *old, char *buf, size_t size);
+
 /* The rule of the first entry with a glob that matches, or NULL: not ours. Borrowed. */
 const struct policy_rule *config_rule_for(const struct config *c, const char *unit);
 

@@ -21,6 +21,11 @@ static const char *const log_formats[] = {"logfmt", "json", NULL};
 /* Percent and parts of a percent in permille and ppm. */
 #define PCT     10u
 #define PCT_PPM 10000u
+/* Bounds of limits. */
+#define CPU_LOW  CPU_QUANTUM_MILLI
+#define CPU_HIGH 100000000
+#define MEM_LOW  MIB
+#define MEM_HIGH (1024 * 1024 * GIB)
 
 /* key, type, member, smallest, largest, default, meaning */
 #define ROW(key, type_, member, low, high, default_, doc_)                                         \
@@ -33,11 +38,17 @@ static const char *const log_formats[] = {"logfmt", "json", NULL};
 		.path = key, .type = CONFIG_CHOICE, .offset = offsetof(struct config, member),     \
 		.max = ARRAY_SIZE(list) - 2, .fallback = default_, .names = list, .doc = doc_      \
 	}
-/* A path or a name: the longest, and the default in words. */
+/* The same, read at the start only. */
+#define FIXED(key, type_, member, low, high, default_, doc_)                                       \
+	{                                                                                          \
+		.path = key, .type = type_, .offset = offsetof(struct config, member), .min = low, \
+		.max = high, .fallback = default_, .at_start = true, .doc = doc_                   \
+	}
+/* A path or a name: the longest, and the default in words. All are read at the start only. */
 #define WHERE(key, type_, member, high, words, doc_)                                               \
 	{                                                                                          \
 		.path = key, .type = type_, .offset = offsetof(struct config, member), .min = 1,   \
-		.max = high, .builtin = words, .doc = doc_                                         \
+		.max = high, .builtin = words, .at_start = true, .doc = doc_                       \
 	}
 
 /* clang-format off */
@@ -53,69 +64,79 @@ const struct config_key config_keys[] = {
 
 	WHERE("paths.stateDirectory", CONFIG_FILE, paths.state_dir, PATH_MAX - 64,
 	      "`$STATE_DIRECTORY`, else `/var/lib/vscaled`",
-	      "Folder of the history and of the original values. Read at the start only."),
+	      "Folder of the history and of the original values."),
 	WHERE("paths.runtimeDirectory", CONFIG_FILE, paths.runtime_dir, PATH_MAX - 64,
 	      "`$RUNTIME_DIRECTORY`, else `/run/vscaled`",
-	      "Folder of the lock and the control socket. Read at the start only."),
+	      "Folder of the lock and the control socket."),
 	WHERE("paths.socket", CONFIG_FILE, paths.socket, sizeof((struct sockaddr_un *)0)->sun_path - 1,
 	      "`control.sock` in the runtime directory",
-	      "The control socket that vscalectl speaks to. Read at the start only."),
+	      "The control socket that vscalectl speaks to."),
 	WHERE("paths.socketGroup", CONFIG_NAME, paths.socket_group, 32, "none: root alone",
-	      "Group whose members may use the control socket. Read at the start only."),
+	      "Group whose members may use the control socket."),
 	WHERE("paths.cgroupRoot", CONFIG_FILE, paths.cgroup_root, PATH_MAX - 64, "`/sys/fs/cgroup`",
-	      "Where the cgroup v2 hierarchy is mounted. Read at the start only."),
+	      "Where the cgroup v2 hierarchy is mounted."),
 
 	CHOICE("log.target", log.target, log_targets, "auto",
 	       "Where events go. `auto`: to the journal where its socket answers, else to stderr."),
 	CHOICE("log.format", log.format, log_formats, "logfmt",
 	       "How a line on stderr is written. The journal always gets fields."),
 
-	WHERE("http.listen", CONFIG_NAME, http.listen, 64, "none: nowhere",
-	      "Address and port of `/metrics`, `/livez` and `/readyz`, as `127.0.0.1:9753` or"
-	      " `:9753`. Read at the start only."),
+	WHERE("http.listen", CONFIG_LISTEN, http.listen, 64, "none: nowhere",
+	      "Where `/metrics`, `/livez` and `/readyz` are served. Without an address: on all of the"
+	      " host's."),
 
-	CHOICE("kubernetes.enabled", kubernetes.enabled, switches, "auto",
-	       "Whether pods of this node are sized. `auto`: when vscaled runs in a pod, or"
-	       " `kubernetes.kubeconfig` is set. Read at the start only, as all of this section."),
+	{.path = "kubernetes.enabled", .type = CONFIG_CHOICE,
+	 .offset = offsetof(struct config, kubernetes.enabled), .max = ARRAY_SIZE(switches) - 2,
+	 .fallback = "auto", .names = switches, .at_start = true,
+	 .doc = "Whether pods of this node are sized. `auto`: when vscaled runs in a pod, or"
+		" `kubernetes.kubeconfig` is set."},
 	WHERE("kubernetes.kubeconfig", CONFIG_FILE, kubernetes.kubeconfig, PATH_MAX - 64,
 	      "none: the pod's service account", "How the API server is reached from outside of a pod."),
-	WHERE("kubernetes.context", CONFIG_NAME, kubernetes.context, 253,
+	WHERE("kubernetes.context", CONFIG_WORD, kubernetes.context, 253,
 	      "none: its current context", "Context of the kubeconfig."),
 	WHERE("kubernetes.nodeName", CONFIG_NAME, kubernetes.node, 253,
 	      "`$NODE_NAME`, else the host's name", "Name of this node in the cluster."),
 	WHERE("kubernetes.cgroupPrefix", CONFIG_FILE, kubernetes.cgroup_prefix, PATH_MAX - 64,
 	      "none", "The kubelet's `--cgroup-root`, where it has one."),
-	ROW("kubernetes.startJitter", CONFIG_DURATION, kubernetes.start_jitter_usec, 0, HOUR, "10s",
-	    "The first list comes at a random time within this, so that a roll-out does not bring"
-	    " all nodes at once."),
-	ROW("kubernetes.writeInterval", CONFIG_DURATION, kubernetes.write_interval_usec,
-	    10 * MS, HOUR, "10s", "One write to the API server in this time, on average."),
-	ROW("kubernetes.writeBurst", CONFIG_COUNT, kubernetes.write_burst, 1, 1000, "20",
-	    "And this many at once."),
-	ROW("kubernetes.statusInterval", CONFIG_DURATION, kubernetes.status_interval_usec,
-	    100 * MS, DAY, "10m", "The status annotation of a pod is written this often at most."),
-	ROW("kubernetes.leaseTime", CONFIG_DURATION, kubernetes.report.lease_usec,
-	    100 * MS, HOUR, "1m", "A new limit that has held for this long goes to the API server."),
-	ROW("kubernetes.memoryLeaseTime", CONFIG_DURATION, kubernetes.report.memory_lease_usec,
-	    100 * MS, HOUR, "1m", "The same for memory, once growth has settled."),
-	ROW("kubernetes.slopeAhead", CONFIG_DURATION, kubernetes.report.ahead_usec, 0, HOUR, "1m",
-	    "Growth covered by a memory limit in a resize, which the kubelet applies late."),
-	ROW("kubernetes.margin", CONFIG_PERMILLE, kubernetes.report.margin_permille,
-	    0, 1000 * PCT, "10%", "And it is at least this share of use above use."),
-	ROW("kubernetes.marginMin", CONFIG_BYTES, kubernetes.report.margin_min_bytes,
-	    0, 1024 * GIB, "16Mi", "This margin is at least this."),
-	ROW("kubernetes.atOnce", CONFIG_PERMILLE, kubernetes.report.at_once_permille,
-	    0, 100 * PCT, "10%", "Changes of at least this share do not wait for `smallInterval`."),
-	ROW("kubernetes.smallInterval", CONFIG_DURATION, kubernetes.report.small_usec, 0, DAY, "10m",
-	    "Smaller changes of a pod go out this often at most."),
-	ROW("kubernetes.upInterval", CONFIG_DURATION, kubernetes.report.up_interval_usec,
-	    0, DAY, "10s", "Between two resizes of a pod when the next one raises."),
-	ROW("kubernetes.downInterval", CONFIG_DURATION, kubernetes.report.down_interval_usec,
-	    0, DAY, "5m", "Between two resizes of a pod when the next one only lowers."),
-	ROW("kubernetes.refusalTime", CONFIG_DURATION, kubernetes.report.refusal_usec,
-	    SEC, DAY, "1h", "What the API server refused is not asked again for this long."),
-	ROW("kubernetes.settleMax", CONFIG_DURATION, kubernetes.report.settle_max_usec,
-	    SEC, DAY, "5m", "The kubelet's answer to a resize is waited for this long."),
+	FIXED("kubernetes.startJitter", CONFIG_DURATION, kubernetes.start_jitter_usec, 0, HOUR, "10s",
+	      "The first list comes at a random time within this, so that a roll-out does not bring"
+	      " all nodes at once."),
+	FIXED("kubernetes.writeInterval", CONFIG_DURATION, kubernetes.write_interval_usec,
+	      10 * MS, HOUR, "10s", "One write to the API server in this time, on average."),
+	FIXED("kubernetes.writeBurst", CONFIG_COUNT, kubernetes.write_burst, 1, 1000, "20",
+	      "And this many at once."),
+	FIXED("kubernetes.statusInterval", CONFIG_DURATION, kubernetes.status_interval_usec,
+	      100 * MS, DAY, "10m", "The status annotation of a pod is written this often at most."),
+	FIXED("kubernetes.leaseTime", CONFIG_DURATION, kubernetes.report.lease_usec,
+	      100 * MS, HOUR, "1m", "A new limit that has held for this long goes to the API server."),
+	FIXED("kubernetes.memoryLeaseTime", CONFIG_DURATION, kubernetes.report.memory_lease_usec,
+	      100 * MS, HOUR, "1m", "The same for memory, once growth has settled."),
+	FIXED("kubernetes.slopeAhead", CONFIG_DURATION, kubernetes.report.ahead_usec, 0, HOUR, "1m",
+	      "Growth covered by a memory limit in a resize, which the kubelet applies late."),
+	FIXED("kubernetes.margin", CONFIG_PERMILLE, kubernetes.report.margin_permille,
+	      0, 1000 * PCT, "10%", "And it is at least this share of use above use."),
+	FIXED("kubernetes.marginMin", CONFIG_BYTES, kubernetes.report.margin_min_bytes,
+	      0, 1024 * GIB, "16Mi", "This margin is at least this."),
+	FIXED("kubernetes.atOnce", CONFIG_PERMILLE, kubernetes.report.at_once_permille,
+	      0, 100 * PCT, "10%", "Changes of at least this share do not wait for `smallInterval`."),
+	FIXED("kubernetes.smallInterval", CONFIG_DURATION, kubernetes.report.small_usec, 0, DAY, "10m",
+	      "Smaller changes of a pod go out this often at most."),
+	FIXED("kubernetes.upInterval", CONFIG_DURATION, kubernetes.report.up_interval_usec,
+	      0, DAY, "10s", "Between two resizes of a pod when the next one raises."),
+	FIXED("kubernetes.downInterval", CONFIG_DURATION, kubernetes.report.down_interval_usec,
+	      0, DAY, "5m", "Between two resizes of a pod when the next one only lowers."),
+	FIXED("kubernetes.refusalTime", CONFIG_DURATION, kubernetes.report.refusal_usec,
+	      SEC, DAY, "1h", "What the API server refused is not asked again for this long."),
+	FIXED("kubernetes.settleMax", CONFIG_DURATION, kubernetes.report.settle_max_usec,
+	      SEC, DAY, "5m", "The kubelet's answer to a resize is waited for this long."),
+	FIXED("kubernetes.minCpu", CONFIG_CPU, kubernetes.cpu_milli.min, CPU_LOW, CPU_HIGH, "none",
+	      "No pod's CPU limit sinks below this, whatever its annotations say."),
+	FIXED("kubernetes.maxCpu", CONFIG_CPU, kubernetes.cpu_milli.max, CPU_LOW, CPU_HIGH, "none",
+	      "Nor rises above this."),
+	FIXED("kubernetes.minMemory", CONFIG_BYTES, kubernetes.mem_bytes.min, MEM_LOW, MEM_HIGH, "none",
+	      "No pod's memory limit sinks below this, whatever its annotations say."),
+	FIXED("kubernetes.maxMemory", CONFIG_BYTES, kubernetes.mem_bytes.max, MEM_LOW, MEM_HIGH, "none",
+	      "Nor rises above this."),
 
 	CHOICE("history.algorithm", tuning.history.algorithm, algorithms, "default",
 	       "`vpa` gives the numbers of the Kubernetes Vertical Pod Autoscaler to the integer."),
@@ -244,10 +265,6 @@ const size_t config_key_count = ARRAY_SIZE(config_keys);
 		.path = key, .type = type_, .offset = offsetof(struct policy_rule, member),        \
 		.min = low, .max = high,   .fallback = default_, .doc = doc_                        \
 	}
-#define CPU_LOW  CPU_QUANTUM_MILLI
-#define CPU_HIGH 100000000
-#define MEM_LOW  MIB
-#define MEM_HIGH (1024 * 1024 * GIB)
 
 const struct config_key config_rule_keys[] = {
 	{.path = "mode", .type = CONFIG_CHOICE, .offset = offsetof(struct policy_rule, mode),
@@ -284,6 +301,9 @@ const struct config_order config_orders[] = {
 	{"memory.gapMin", "memory.marginMin"},
 	{"memory.highWatch", "memory.verdictWindow"},
 	{"memory.shrinkInterval", "memory.backoffMax"},
+	{"kubernetes.upInterval", "kubernetes.downInterval"},
+	{"kubernetes.minCpu", "kubernetes.maxCpu"},
+	{"kubernetes.minMemory", "kubernetes.maxMemory"},
 };
 const size_t config_order_count = ARRAY_SIZE(config_orders);
 

@@ -16,6 +16,8 @@ enum config_type {
 	CONFIG_RESOURCES, /* uint32_t, RESOURCES_* */
 	CONFIG_FILE,      /* char *, owned; an absolute path */
 	CONFIG_NAME,      /* char *, owned; one word */
+	CONFIG_WORD,      /* char *, owned; printable, without blanks */
+	CONFIG_LISTEN,    /* char *, owned; address:port, see agent/listen.h */
 	CONFIG_TYPE_COUNT,
 };
 
@@ -31,6 +33,7 @@ struct config_key {
 	const char *fallback;     /* the default as written in a file; NULL: `builtin` says it */
 	const char *builtin;      /* the default in words, where it is no plain value */
 	const char *const *names; /* CONFIG_CHOICE, NULL-terminated */
+	bool at_start;            /* read at the start only: a reload keeps what is in force */
 	const char *doc;
 };
 
@@ -60,5 +63,9 @@ uint64_t config_value_number(const struct config_key *k, const void *base);
 int config_value_set(const struct config_key *k, const char *text, void *base);
 /* The value as it would stand in a file; a path or name is copied too, "" for none. */
 const char *config_value_text(const struct config_key *k, const void *base, char *buf, size_t size);
+/* Exchanges the row's field of two structs. */
+void config_value_swap(const struct config_key *k, void *base, void *other);
+/* True where "none" may stand and does. */
+bool config_value_none(const struct config_key *k, const void *base);
 /* What may stand there, in words: "a duration from 10ms to 1m". */
 const char *config_value_allowed(const struct config_key *k, char *buf, size_t size);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Values of the configuration: text to field, field to text, and what is allowed. */
 #include "agent/config_table.h"
+#include "agent/listen.h"
 #include "policy/duration.h"
 #include "policy/quantity.h"
 #include <ctype.h>
@@ -221,6 +222,9 @@ static const struct value_type types[CONFIG_TYPE_COUNT] = {
 	[CONFIG_RESOURCES] = {"cpu, memory, or both as cpu,memory", 4, parse_resources, format_resources},
 	[CONFIG_FILE]      = {"an absolute path", 0, NULL,        NULL},
 	[CONFIG_NAME]      = {"a name of letters, digits, . _ and -", 0, NULL, NULL},
+	[CONFIG_WORD]      = {"a name without blanks", 0, NULL, NULL},
+	[CONFIG_LISTEN]    = {"an address and a port from 1 to 65535, as 127.0.0.1:9753, [::1]:9753 or"
+			      " :9753", 0, NULL, NULL},
 };
 /* clang-format on */
 
@@ -239,6 +243,8 @@ static bool string_fits(const struct config_key *k, const char *text)
 		if (k->type == CONFIG_NAME && !isalnum((unsigned char)*p) &&
 		    strchr("._-", *p) == NULL)
 			return false;
+		if (k->type == CONFIG_WORD && !isgraph((unsigned char)*p))
+			return false;
 	}
 	return true;
 }
@@ -247,7 +253,10 @@ static int set_string(const struct config_key *k, const char *text, char **field
 {
 	size_t len = strlen(text);
 	char *copy;
+	int r = k->type == CONFIG_LISTEN ? listen_parse(text, &(struct listen_address){0}) : 0;
 
+	if (r < 0)
+		return r;
 	if (!string_fits(k, text))
 		return -EINVAL;
 	if (len < k->min || len > k->max)
@@ -294,6 +303,17 @@ int config_value_set(const struct config_key *k, const char *text, void *base)
 	return 0;
 }
 
+void config_value_swap(const struct config_key *k, void *base, void *other)
+{
+	size_t width = types[k->type].width > 0 ? types[k->type].width : sizeof(char *);
+	char *a = (char *)base + k->offset, *b = (char *)other + k->offset;
+	char keep[sizeof(uint64_t)];
+
+	memcpy(keep, a, width);
+	memcpy(a, b, width);
+	memcpy(b, keep, width);
+}
+
 uint64_t config_value_number(const struct config_key *k, const void *base)
 {
 	const void *field = (const char *)base + k->offset;
@@ -316,6 +336,11 @@ uint64_t config_value_number(const struct config_key *k, const void *base)
 	}
 }
 
+bool config_value_none(const struct config_key *k, const void *base)
+{
+	return may_be_none(k) && config_value_number(k, base) == 0;
+}
+
 const char *config_value_text(const struct config_key *k, const void *base, char *buf, size_t size)
 {
 	uint64_t value = config_value_number(k, base);
@@ -324,7 +349,7 @@ const char *config_value_text(const struct config_key *k, const void *base, char
 		const char *text = *(char *const *)((const char *)base + k->offset);
 
 		snprintf(buf, size, "%s", text != NULL ? text : "");
-	} else if (may_be_none(k) && value == 0) {
+	} else if (config_value_none(k, base)) {
 		snprintf(buf, size, NONE);
 	} else {
 		types[k->type].format(k, value, buf, size);
@@ -349,7 +374,7 @@ const char *config_value_allowed(const struct config_key *k, char *buf, size_t s
 
 	if (k->type == CONFIG_CHOICE)
 		return allowed_names(k, buf, size);
-	if (k->type == CONFIG_BOOL || k->type == CONFIG_RESOURCES) {
+	if (k->type == CONFIG_BOOL || k->type == CONFIG_RESOURCES || k->type == CONFIG_LISTEN) {
 		snprintf(buf, size, "%s", t->what);
 	} else if (t->width == 0) {
 		snprintf(buf, size, "%s of at most %llu bytes", t->what,

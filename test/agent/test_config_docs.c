@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#define AT_START " Read at the start only."
+
 struct page {
 	const char *path;
 	const char *begin;
@@ -49,8 +51,9 @@ static void markdown_row(FILE *f, const struct config_key *k, const char *name)
 {
 	char allowed[CONFIG_ERROR_TEXT_MAX];
 
-	fprintf(f, "| `%s` | %s | %s | %s |\n", name, fallback_of(k),
-		config_value_allowed(k, allowed, sizeof allowed), k->doc);
+	fprintf(f, "| `%s` | %s | %s | %s%s |\n", name, fallback_of(k),
+		config_value_allowed(k, allowed, sizeof allowed), k->doc,
+		k->at_start ? AT_START : "");
 }
 
 static void markdown_after(FILE *f)
@@ -69,6 +72,7 @@ static void scdoc_row(FILE *f, const struct config_key *k, const char *name)
 
 	fprintf(f, "\n*%s:*\n\t", name);
 	put_scdoc(f, k->doc);
+	fputs(k->at_start ? AT_START : "", f);
 	fputs(" Allowed: ", f);
 	put_scdoc(f, config_value_allowed(k, allowed, sizeof allowed));
 	fputs(". Default: ", f);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text "address:port" of a listening TCP socket. */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+struct listen_address {
+	struct sockaddr_storage address; /* AF_INET or AF_INET6 */
+	socklen_t size;
+	bool any; /* no address was named: every one of the host, of both families */
+};
+
+/*
+ * "127.0.0.1:9753", "[::1]:9753", ":9753"; numbers only, nothing is resolved. -EINVAL: not of this
+ * form; -ERANGE: the port is not 1..65535.
+ */
+int listen_parse(const char *text, struct listen_address *ret);

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The file's folder under everything that editors and kubelets do to it. */
+#include "agent/config.h"
+#include "agent/config_watch.h"
+#include "test/check.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HEAD  "apiVersion: config.vscaled.dev/v1alpha1\nkind: VscaledConfiguration\n"
+#define QUIET (50 * USEC_PER_MSEC)
+
+static char dir[] = "/tmp/vscaled-watch-XXXXXX";
+static char file[64];
+static sd_event *event;
+static struct config held; /* the last good one */
+static unsigned told, refused;
+
+static void on_told(void *ctx)
+{
+	struct config_errors errs = {0};
+	struct config fresh;
+
+	CHECK(ctx == &held);
+	told++;
+	if (config_load_file(file, &fresh, &errs) < 0) {
+		refused++;
+		return;
+	}
+	config_free(&held);
+	held = fresh;
+}
+
+static usec_t now_usec(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
+}
+
+/* Turns the loop until so much has been told, and a little longer; how much was. */
+static unsigned wait_told(unsigned want)
+{
+	usec_t end = now_usec() + (want > 0 ? 3 * USEC_PER_SEC : 4 * QUIET);
+
+	told = 0;
+	while (now_usec() < end) {
+		sd_event_run(event, 5 * USEC_PER_MSEC);
+		if (want > 0 && told >= want) {
+			want = 0;
+			end = now_usec() + 3 * QUIET;
+		}
+	}
+	return told;
+}
+
+static void put(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "we");
+
+	CHECK(f != NULL && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+static char *in_dir(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof path, "%s/%s", dir, name);
+	return path;
+}
+
+static void test_file(void)
+{
+	struct config_watch *w = NULL;
+	char fresh[128];
+
+	put(file, HEAD "clocks: {stateInterval: 1m}\n");
+	CHECK_EQ(config_watch_new(event, file, QUIET, on_told, &held, &w), 0);
+	CHECK_EQ(wait_told(0), 0);
+	put(file, HEAD "clocks: {stateInterval: 2m}\n");
+	CHECK_EQ(wait_told(1), 1);
+	CHECK_EQ(held.clocks.state_usec, 2 * USEC_PER_MIN);
+	/* Replaced, as editors do. */
+	strcpy(fresh, in_dir(".new"));
+	put(fresh, HEAD "clocks: {stateInterval: 3m}\n");
+	CHECK_EQ(rename(fresh, file), 0);
+	CHECK_EQ(wait_told(1), 1);
+	CHECK_EQ(held.clocks.state_usec, 3 * USEC_PER_MIN);
+	/* Many writes are told once. */
+	for (int i = 0; i < 20; i++)
+		put(file, HEAD "clocks: {stateInterval: 4m}\n");
+	CHECK_EQ(wait_told(1), 1);
+	/* A bad one is told too, and the reader keeps what it has. */
+	put(file, HEAD "clocks: {stateInterval: soon}\n");
+	CHECK_EQ(wait_told(1), 1);
+	CHECK_EQ(refused, 1);
+	CHECK_EQ(held.clocks.state_usec, 4 * USEC_PER_MIN);
+	/* Other files of the folder, and reading, are nobody's business. */
+	put(in_dir("other.yaml"), "x");
+	close(open(file, O_RDONLY | O_CLOEXEC));
+	CHECK_EQ(wait_told(0), 0);
+	config_watch_free(w);
+	unlink(in_dir("other.yaml"));
+	unlink(file);
+}
+
+/* dir/NAME/vscaled.yaml, and ..data made to point there as the kubelet does it. */
+static void swap(const char *name, const char *text)
+{
+	char path[256], fresh[128];
+
+	snprintf(path, sizeof path, "%s/%s", dir, name);
+	CHECK_EQ(mkdir(path, 0755), 0);
+	snprintf(path, sizeof path, "%s/%s/vscaled.yaml", dir, name);
+	put(path, text);
+	strcpy(fresh, in_dir("..data_tmp"));
+	CHECK_EQ(symlink(name, fresh), 0);
+	CHECK_EQ(rename(fresh, in_dir("..data")), 0);
+}
+
+static void remove_data(const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof path, "%s/%s/vscaled.yaml", dir, name);
+	unlink(path);
+	rmdir(in_dir(name));
+}
+
+static void test_config_map(void)
+{
+	struct config_watch *w = NULL;
+
+	swap("..2026_1", HEAD "clocks: {stateInterval: 5m}\n");
+	CHECK_EQ(symlink("..data/vscaled.yaml", file), 0);
+	CHECK_EQ(config_watch_new(event, file, QUIET, on_told, &held, &w), 0);
+	CHECK_EQ(wait_told(0), 0);
+	swap("..2026_2", HEAD "clocks: {stateInterval: 6m}\n");
+	remove_data("..2026_1");
+	CHECK_EQ(wait_told(1), 1);
+	CHECK_EQ(held.clocks.state_usec, 6 * USEC_PER_MIN);
+	swap("..2026_3", "nonsense");
+	remove_data("..2026_2");
+	CHECK_EQ(wait_told(1), 1);
+	CHECK_EQ(refused, 2);
+	CHECK_EQ(held.clocks.state_usec, 6 * USEC_PER_MIN);
+	config_watch_free(w);
+	remove_data("..2026_3");
+	unlink(in_dir("..data"));
+	unlink(file);
+}
+
+/* Without a pause it is told all the same, some seconds after the first change. */
+static void test_no_end(void)
+{
+	struct config_watch *w = NULL;
+	usec_t start = now_usec();
+
+	CHECK_EQ(config_watch_new(event, file, QUIET, on_told, &held, &w), 0);
+	told = 0;
+	while (told == 0 && now_usec() - start < 2 * CONFIG_WATCH_MAX_USEC) {
+		put(file, HEAD);
+		sd_event_run(event, QUIET / 5);
+	}
+	CHECK_EQ(told, 1);
+	CHECK(now_usec() - start >= CONFIG_WATCH_MAX_USEC - USEC_PER_SEC);
+	config_watch_free(w);
+	unlink(file);
+}
+
+static void test_no_folder(void)
+{
+	struct config_watch *w = NULL;
+
+	CHECK_EQ(config_watch_new(event, in_dir("none/vscaled.yaml"), QUIET, on_told, &held, &w),
+		 -ENOENT);
+	CHECK(w == NULL);
+	CHECK_EQ(config_watch_new(event, "/vscaled.yaml", 0, on_told, &held, &w), 0);
+	config_watch_free(w);
+}
+
+int main(void)
+{
+	if (mkdtemp(dir) == NULL)
+		return EXIT_FAILURE;
+	snprintf(file, sizeof file, "%s/vscaled.yaml", dir);
+	CHECK(sd_event_new(&event) >= 0);
+	test_file();
+	test_config_map();
+	test_no_end();
+	test_no_folder();
+	config_free(&held);
+	sd_event_unref(event);
+	CHECK_EQ(rmdir(dir), 0);
+	return check_result();
+}
