@@ -42,6 +42,11 @@ int kubepods_find_pod(int root, const char *prefix, const char *uid, char *ret, 
 /* The container's cgroup in the pod's, whatever the runtime's prefix. -ENOENT. */
 int kubepods_find_container(int root, const char *pod_path, const char *id, char *ret, size_t size);
 
+/* One folder in a pod's cgroup that carries a container's id: of a container, or the pause. */
+typedef void kubepods_child_fn(void *arg, const char *path, const struct kubepods_name *name);
+/* Calls fn for each. The number of calls, or -errno. */
+int kubepods_children(int root, const char *pod_path, kubepods_child_fn *fn, void *arg);
+
 /* Folders in which pods appear (those that exist): for watches. At most 6. Returns the number. */
 #define KUBEPODS_PARENTS_MAX 6
 int kubepods_parents(int root, const char *prefix, char ret[][KUBEPODS_PATH_MAX]);

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cgroup/kubepods.h"
+#include "cgroup/group.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#define UID_CHARS "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+/* Guaranteed pods stand directly below kubepods. */
+static const char *const classes[] = {"", "burstable", "besteffort"};
+
+/* --- names --- */
+
+static void replace(char *s, char from, char to)
+{
+	for (; *s != '\0'; s++)
+		if (*s == from)
+			*s = to;
+}
+
+static bool ends_with(const char *s, size_t len, const char *end)
+{
+	size_t n = strlen(end);
+
+	return len > n && memcmp(s + len - n, end, n) == 0;
+}
+
+/* All characters are of the given set, and there is room. */
+static int take(const char *from, size_t len, const char *set, char *ret, size_t size)
+{
+	if (len == 0 || len >= size || strspn(from, set) < len)
+		return -EINVAL;
+	memcpy(ret, from, len);
+	ret[len] = '\0';
+	return 0;
+}
+
+/* "kubepods-burstable-podU_I_D.slice", the kubelet's own root may stand in front. */
+static int parse_slice(const char *part, size_t len, struct kubepods_name *ret)
+{
+	static const char marker[] = "kubepods";
+	const char *dash = memrchr(part, '-', len);
+	const char *uid;
+
+	if (!ends_with(part, len, ".slice") || dash == NULL || strncmp(dash, "-pod", 4) != 0 ||
+	    memmem(part, (size_t)(dash - part), marker, strlen(marker)) == NULL)
+		return -EINVAL;
+	uid = dash + strlen("-pod");
+	if (take(uid, len - strlen(".slice") - (size_t)(uid - part), UID_CHARS "_", ret->uid,
+		 sizeof ret->uid) < 0)
+		return -EINVAL;
+	replace(ret->uid, '_', '-');
+	ret->driver = DRIVER_SYSTEMD;
+	return take(part, len, UID_CHARS "-_.", ret->unit, sizeof ret->unit);
+}
+
+/* "podU-I-D" below "kubepods", "kubepods/burstable" or "kubepods/besteffort". */
+static int parse_folder(const char *path, const char *part, size_t len, struct kubepods_name *ret)
+{
+	size_t before = (size_t)(part - path);
+	bool known = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
+		char parent[32];
+		int n = snprintf(parent, sizeof parent, "kubepods/%s%s", classes[i],
+				 classes[i][0] ? "/" : "");
+
+		known |= before >= (size_t)n && memcmp(part - n, parent, (size_t)n) == 0 &&
+			 (before == (size_t)n || part[-n - 1] == '/');
+	}
+	if (!known || len <= 3 || memcmp(part, "pod", 3) != 0)
+		return -EINVAL;
+	ret->driver = DRIVER_CGROUPFS;
+	return take(part + 3, len - 3, UID_CHARS "-", ret->uid, sizeof ret->uid);
+}
+
+/* "cri-containerd-ID.scope", "crio-ID.scope", "ID", "crio-ID"; CRI-O's monitor is no container. */
+static int parse_container(const char *part, struct kubepods_name *ret)
+{
+	bool systemd = ret->driver == DRIVER_SYSTEMD;
+	size_t len = strlen(part);
+	const char *dash;
+
+	if (strstr(part, "conmon") != NULL || (systemd && !ends_with(part, len, ".scope")))
+		return -EINVAL;
+	if (systemd && take(part, len, UID_CHARS "-_.:\\@", ret->unit, sizeof ret->unit) < 0)
+		return -EINVAL;
+	len -= systemd ? strlen(".scope") : 0;
+	dash = memrchr(part, '-', len);
+	if (dash != NULL) {
+		len -= (size_t)(dash + 1 - part);
+		part = dash + 1;
+	}
+	return take(part, len, UID_CHARS, ret->id, sizeof ret->id);
+}
+
+int kubepods_parse(const char *path, struct kubepods_name *ret)
+{
+	struct kubepods_name n = {0};
+	const char *part = path + strspn(path, "/");
+
+	for (;;) {
+		size_t len = strcspn(part, "/");
+		const char *next = part[len] == '/' ? part + len + 1 : NULL;
+
+		if (len == 0)
+			return -EINVAL;
+		if (parse_slice(part, len, &n) == 0 || parse_folder(path, part, len, &n) == 0) {
+			if (next != NULL &&
+			    (strchr(next, '/') != NULL || parse_container(next, &n) < 0))
+				return -EINVAL;
+			*ret = n;
+			return 0;
+		}
+		if (next == NULL)
+			return -EINVAL;
+		part = next;
+	}
+}
+
+/* --- places --- */
+
+static bool is_folder(int root, const char *path)
+{
+	OWN(drop_fd) int fd = openat(root, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd >= 0;
+}
+
+/* Adds "a/" under cgroupfs; under systemd "a.slice/", and later ones carry what is before them. */
+static int add_part(enum cgroup_driver driver, const char *part, char *name, char *path,
+		    size_t size)
+{
+	size_t used = strlen(path), len = strlen(name);
+	int n;
+
+	if (driver == DRIVER_CGROUPFS) {
+		n = snprintf(path + used, size - used, "%s%s", used ? "/" : "", part);
+		return n < 0 || (size_t)n >= size - used ? -ENAMETOOLONG : 0;
+	}
+	n = snprintf(name + len, KUBEPODS_PATH_MAX - len, "%s%s", len ? "-" : "", part);
+	if (n < 0 || (size_t)n >= KUBEPODS_PATH_MAX - len)
+		return -ENAMETOOLONG;
+	/* A dash inside a part would be read as one more level. */
+	replace(name + len + (len ? 1 : 0), '-', '_');
+	n = snprintf(path + used, size - used, "%s%s.slice", used ? "/" : "", name);
+	return n < 0 || (size_t)n >= size - used ? -ENAMETOOLONG : 0;
+}
+
+/* Where the pods of one class are; with uid, where that pod is. */
+static int place(enum cgroup_driver driver, const char *prefix, const char *class, const char *uid,
+		 char *ret, size_t size)
+{
+	char name[KUBEPODS_PATH_MAX] = "", part[NAME_MAX + 1];
+	int r = 0;
+
+	ret[0] = '\0';
+	while (r == 0 && *(prefix += strspn(prefix, "/")) != '\0') {
+		size_t len = strcspn(prefix, "/");
+
+		if (len >= sizeof part || (len <= 2 && strspn(prefix, ".") >= len))
+			return -EINVAL;
+		memcpy(part, prefix, len);
+		part[len] = '\0';
+		r = add_part(driver, part, name, ret, size);
+		prefix += len;
+	}
+	if (r == 0)
+		r = add_part(driver, "kubepods", name, ret, size);
+	if (r == 0 && class[0] != '\0')
+		r = add_part(driver, class, name, ret, size);
+	if (r < 0 || uid == NULL)
+		return r;
+	if (strlen(uid) >= KUBEPODS_UID_MAX || uid[0] == '\0' ||
+	    uid[strspn(uid, UID_CHARS "-")] != '\0')
+		return -EINVAL;
+	snprintf(part, sizeof part, "pod%s", uid);
+	return add_part(driver, part, name, ret, size);
+}
+
+int kubepods_find_pod(int root, const char *prefix, const char *uid, char *ret, size_t size)
+{
+	char path[KUBEPODS_PATH_MAX];
+
+	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
+		for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
+			int r = place(driver, prefix, classes[i], uid, path, sizeof path);
+
+			if (r < 0)
+				return r;
+			if (!is_folder(root, path))
+				continue;
+			if (strlen(path) >= size)
+				return -ENAMETOOLONG;
+			strcpy(ret, path);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int kubepods_parents(int root, const char *prefix, char ret[][KUBEPODS_PATH_MAX])
+{
+	int count = 0;
+
+	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++)
+		for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
+			if (place(driver, prefix, classes[i], NULL, ret[count],
+				  KUBEPODS_PATH_MAX) == 0 &&
+			    is_folder(root, ret[count]))
+				count++;
+	return count;
+}
+
+static void drop_dir(DIR **d)
+{
+	if (*d != NULL)
+		closedir(*d);
+}
+
+int kubepods_children(int root, const char *pod_path, kubepods_child_fn *fn, void *arg)
+{
+	OWN(drop_dir) DIR *dir = NULL;
+	char path[KUBEPODS_PATH_MAX];
+	const struct dirent *entry;
+	int count = 0;
+	int fd = openat(root, pod_path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	dir = fdopendir(fd);
+	if (dir == NULL) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while ((entry = readdir(dir)) != NULL) {
+		struct kubepods_name name;
+		int n = snprintf(path, sizeof path, "%s/%s", pod_path, entry->d_name);
+
+		if (entry->d_type != DT_DIR || n < 0 || (size_t)n >= sizeof path ||
+		    kubepods_parse(path, &name) < 0 || name.id[0] == '\0')
+			continue;
+		fn(arg, path, &name);
+		count++;
+	}
+	return count;
+}
+
+struct search {
+	const char *id;
+	char *ret;
+	size_t size;
+	int result;
+};
+
+static void compare(void *arg, const char *path, const struct kubepods_name *name)
+{
+	struct search *s = arg;
+
+	if (s->result != -ENOENT || strcmp(name->id, s->id) != 0)
+		return;
+	s->result = strlen(path) < s->size ? 0 : -ENAMETOOLONG;
+	if (s->result == 0)
+		strcpy(s->ret, path);
+}
+
+int kubepods_find_container(int root, const char *pod_path, const char *id, char *ret, size_t size)
+{
+	struct search s = {id, ret, size, -ENOENT};
+	int r = kubepods_children(root, pod_path, compare, &s);
+
+	return r < 0 ? r : s.result;
+}
