@@ -129,7 +129,7 @@ lab()
 
 cd "$root"
 mkdir -p "$logs"
-"$here/packages.sh" install build test lab || [ -z "${VSCALED_MUST_RUN:-}" ]
+"$here/packages.sh" install build test lab deploy || [ -z "${VSCALED_MUST_RUN:-}" ]
 build dev
 build release
 [ -n "$quick" ] || build asan
@@ -138,7 +138,7 @@ build release
 tests format dev -R '^lint_format$'
 tests lint dev -L '^lint$' -E '^lint_format$'
 tests unit dev -L '^unit$' -LE '^(lint|full)$' -j "$jobs"
-for label in vectors fake fuzz kube; do
+for label in vectors fake fuzz kube deploy; do
 	if [ $label = vectors ] || [ $label = fake ] || has $label dev; then
 		tests $label dev -L "^$label\$" -LE '^full$' -j "$jobs"
 	fi

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The one list of Debian packages: packages.sh list|install [build|test|lab ...], default all groups.
+# The one list of Debian packages: packages.sh list|install [build|test|lab|deploy ...], default all.
 set -euo pipefail
 
 declare -A group=(
@@ -10,19 +10,24 @@ declare -A group=(
 	[test]="systemd git clang clang-format clang-tidy shellcheck man-db curl jq"
 	[lab]="qemu-system-x86 qemu-utils mmdebstrap debian-archive-keyring e2fsprogs cpio zstd
 		xz-utils lz4 kmod binutils"
+	[deploy]="umoci mmdebstrap yamllint binutils nodejs npm"
 )
 
 usage()
 {
-	echo "usage: packages.sh list|install [build|test|lab ...]" >&2
+	echo "usage: packages.sh list|install [build|test|lab|deploy ...]" >&2
 	exit 2
 }
+
+# Programs that are often there from elsewhere, in packages that would clash with Debian's.
+declare -A program=([nodejs]=node [npm]=npm)
 
 missing()
 {
 	local p
 
 	for p in "$@"; do
+		! command -v "${program[$p]:-/}" >/dev/null || continue
 		[ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || echo "$p"
 	done
 }
@@ -48,7 +53,7 @@ install()
 [ $# -ge 1 ] || usage
 verb=$1
 shift
-[ $# -gt 0 ] || set -- build test lab
+[ $# -gt 0 ] || set -- build test lab deploy
 names=()
 for g in "$@"; do
 	[ -n "${group[$g]:-}" ] || usage

@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The container image without a container daemon: see usage().
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+
+usage()
+{
+	cat <<-E
+	usage: agent/deploy/image.sh [--build DIR] [--tag TAG] OUT
+	Makes OUT, an OCI image layout (a folder), and OUT.tar, the archive that \`ctr images import\`,
+	\`podman load\` and \`skopeo copy oci-archive:OUT.tar ...\` take: the two programs, the Debian
+	packages they are linked to, and nothing else: no shell, no package manager.
+	  --build DIR  release build to take the programs from (default build/release, built if missing)
+	  --tag TAG    tag in the archive (default: the project's version)
+	Needs root, mmdebstrap and umoci: test/packages.sh install deploy.
+	E
+}
+
+die()
+{
+	echo "image.sh: $1" >&2
+	exit 1
+}
+
+build=$root/build/release tag='' out=''
+while [ $# -gt 0 ]; do
+	case $1 in
+	--build) build=$2 && shift ;;
+	--tag) tag=$2 && shift ;;
+	-h | --help) usage && exit ;;
+	-*) usage >&2 && exit 2 ;;
+	*) out=$1 ;;
+	esac
+	shift
+done
+[ -n "$out" ] || { usage >&2 && exit 2; }
+[ "$(id -u)" = 0 ] || die "needs root, to unpack packages with their owners"
+for tool in mmdebstrap umoci; do
+	command -v $tool >/dev/null || die "$tool is missing: test/packages.sh install deploy"
+done
+version=$(sed -n 's/^project(vscaled VERSION \([0-9.]*\) .*/\1/p' "$root/CMakeLists.txt")
+: "${tag:=$version}"
+# Every date in the image is that of the last commit, so that the same source gives the same image.
+SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct 2>/dev/null || echo 0)
+export SOURCE_DATE_EPOCH
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+programs()
+{
+	[ -x "$build/agent/vscaled" ] ||
+		{ cmake --preset release -S "$root" && cmake --build "$root/build/release"; }
+	install -D -m 0755 "$build/agent/vscaled" "$1/usr/sbin/vscaled"
+	install -D -m 0755 "$build/agent/vscalectl" "$1/usr/bin/vscalectl"
+	strip "$1/usr/sbin/vscaled" "$1/usr/bin/vscalectl"
+}
+
+# userland ROOT: packages unpacked, not configured: they are libraries
+userland()
+{
+	local include
+
+	include=$(grep -v '^#' "$here/runtime-packages" | paste -sd,)
+	mmdebstrap --variant=extract --include="base-files,libc6,$include" \
+		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
+		--dpkgopt='path-exclude=/usr/share/man/*' \
+		--dpkgopt='path-exclude=/usr/share/locale/*' \
+		--dpkgopt='path-exclude=/usr/share/doc/*' \
+		--dpkgopt='path-include=/usr/share/doc/*/copyright' \
+		bookworm "$1" >"$work/log" 2>&1 && return
+	tail -n 20 "$work/log" >&2
+	die "the userland could not be made"
+}
+
+# pack ROOT IMAGE: one layer and what the runtime is told
+pack()
+{
+	tar -C "$1" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --numeric-owner -cf "$work/layer.tar" .
+	umoci new --image "$2"
+	umoci raw add-layer --image "$2" --history.created "$created" "$work/layer.tar"
+	umoci config --image "$2" --history.created "$created" --created "$created" \
+		--config.user 0:0 --config.entrypoint /usr/sbin/vscaled \
+		--config.label org.opencontainers.image.title=vscaled \
+		--config.label "org.opencontainers.image.version=$version" \
+		--config.label org.opencontainers.image.licenses=Apache-2.0
+	umoci gc --layout "${2%:*}"
+}
+
+created=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
+echo "image: userland"
+userland "$work/root"
+programs "$work/root"
+echo "image: $out:$tag"
+rm -rf "$out" "$out.tar"
+umoci init --layout "$out"
+pack "$work/root" "$out:$tag"
+# The name that a runtime gives it on import: annotation, else only the tag.
+tar -C "$out" --sort=name --mtime="@$SOURCE_DATE_EPOCH" -cf "$out.tar" .
+echo "image: $(du -h "$out.tar" | cut -f1) in $out.tar"

@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# image.sh BUILD: makes the container image and looks inside. Exit 77 = skipped.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+deploy=$(cd "$here/../../agent/deploy" && pwd)
+build=$1 failed=0
+# shellcheck source=test/deploy/lib.sh
+. "$here/lib.sh"
+
+[ "$(id -u)" = 0 ] || skip "needs root"
+for tool in umoci mmdebstrap; do
+	command -v $tool >/dev/null || skip "no $tool"
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+check()
+{
+	local text=$1
+
+	shift
+	"$@" && return
+	failed=1
+	echo "FAILED: $text"
+}
+
+"$deploy/image.sh" --build "$build" --tag test "$work/oci"
+umoci unpack --image "$work/oci:test" "$work/bundle" >/dev/null
+root=$work/bundle/rootfs
+version=$(sed -n 's/^project(vscaled VERSION \([0-9.]*\) .*/\1/p' "$here/../../CMakeLists.txt")
+check "vscaled runs in it" [ "$(chroot "$root" /usr/sbin/vscaled --version)" = "vscaled $version" ]
+check "vscalectl runs in it" [ "$(chroot "$root" /usr/bin/vscalectl --version)" = "vscalectl $version" ]
+for tool in sh bash dash perl python3 openssl apt dpkg curl; do
+	check "no $tool in it" [ -z "$(find "$root" -name $tool -type f -perm -u+x)" ]
+done
+check "no set-uid program in it" [ -z "$(find "$root" -perm /6000 -type f)" ]
+config=$(umoci stat --image "$work/oci:test" --json)
+check "a history" [ -n "$config" ]
+runs=$(grep -o '"args": *\[[^]]*\]' "$work/bundle/config.json" | tr -d ' \n\t' || true)
+[ -n "$runs" ] || runs=$(tr -d ' \n\t' <"$work/bundle/config.json" | grep -o '"args":\[[^]]*\]')
+check "it starts the agent ($runs)" [ "$runs" = '"args":["/usr/sbin/vscaled"]' ]
+mib=$(($(stat -c %s "$work/oci.tar") >> 20))
+check "small: $mib MiB" [ "$mib" -le 24 ]
+
+# The same packages by both ways to make an image.
+check "the Dockerfile takes the list of packages" grep -q runtime-packages "$deploy/Dockerfile"
+needed=$(objdump -p "$build/agent/vscaled" "$build/agent/vscalectl" | awk '$1 == "NEEDED" { print $2 }' | sort -u)
+for so in $needed; do
+	check "$so is in it" [ -n "$(find "$root" -name "$so")" ]
+done
+exit $failed

@@ -1,0 +1,30 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# What the tests of the installation share.
+
+skip()
+{
+	echo "SKIP: $1"
+	[ "${VSCALED_MUST_RUN:-0}" = 0 ] || exit 1
+	exit 77
+}
+
+skip_part()
+{
+	echo "SKIP: $1"
+	[ "${VSCALED_MUST_RUN:-0}" = 0 ] || exit 1
+}
+
+# kubectl_path: a kubectl whose kustomize knows components (1.21 and later)
+kubectl_path()
+{
+	local k
+
+	for k in kubectl "${VSCALED_LAB:-$HOME/.cache/vscaled-lab}"/kubectl/*/usr/bin/kubectl; do
+		command -v "$k" >/dev/null || continue
+		"$k" version --client -o json 2>/dev/null | grep -qE '"minor": "(2[1-9]|[3-9][0-9])' || continue
+		command -v "$k"
+		return
+	done
+	return 1
+}

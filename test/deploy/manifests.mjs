@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// manifests.mjs FILE.yaml auto|recommend-only|restore: every object against the API's own schema, then
+// what the agent may do and see. Prints one line per finding; the exit status is the verdict.
+import { readFileSync } from "node:fs";
+import { parseAllDocuments } from "yaml";
+
+const [file, overlay] = process.argv.slice(2);
+const actuates = overlay !== "recommend-only";
+const objects = parseAllDocuments(readFileSync(file, "utf8")).map((d) => d.toJS());
+let failed = 0;
+
+function check(what, good, found) {
+  if (good) return;
+  failed++;
+  console.log(`${overlay}: ${what}${found === undefined ? "" : ": " + JSON.stringify(found)}`);
+}
+
+function same(what, found, wanted) {
+  const a = JSON.stringify([...found].sort());
+  check(what, a === JSON.stringify([...wanted].sort()), found);
+}
+
+// --- schema: unknown fields too, which the validators below let pass
+async function model(o) {
+  const [group, version] = o.apiVersion.includes("/") ? o.apiVersion.split("/") : ["", o.apiVersion];
+  const path = group ? `kubernetes-models/${group}/${version}/${o.kind}` : `kubernetes-models/${version}/${o.kind}`;
+  return (await import(path))[o.kind];
+}
+
+for (const o of objects) {
+  const name = `${o.kind}/${o.metadata.name}`;
+  try {
+    const Model = await model(o);
+    new Model(o).validate();
+  } catch (e) {
+    check(`${name} is not what the API takes`, false, e.message);
+  }
+}
+
+// --- rights: these and no others
+const find = (kind, name) => objects.find((o) => o.kind === kind && o.metadata.name === name);
+const rights = objects
+  .filter((o) => o.kind === "ClusterRole" || o.kind === "Role")
+  .flatMap((o) => o.rules)
+  .flatMap((r) => r.apiGroups.flatMap((g) => r.resources.flatMap((x) => r.verbs.map((v) => `${g}/${x}:${v}`))));
+same("rights", rights, [
+  "/pods:get", "/pods:list", "/pods:watch", "/pods:patch",
+  "/limitranges:get", "/limitranges:list",
+  "events.k8s.io/events:create", "events.k8s.io/events:patch",
+  ...(actuates ? ["/pods/resize:patch"] : []),
+]);
+for (const b of objects.filter((o) => o.kind === "ClusterRoleBinding")) {
+  check(`${b.metadata.name} binds a role that is not there`, find("ClusterRole", b.roleRef.name));
+  same(`${b.metadata.name} binds`, b.subjects.map((s) => `${s.namespace}/${s.name}`), ["vscaled/vscaled"]);
+}
+
+// --- the policy that pins the agent to its node
+const policy = find("ValidatingAdmissionPolicy", "vscaled-own-node");
+const account = find("ServiceAccount", "vscaled");
+const user = `system:serviceaccount:${account.metadata.namespace}:${account.metadata.name}`;
+check("the policy is for another user", policy.spec.matchConditions[0].expression.includes(`'${user}'`));
+check("the policy is open when it fails", policy.spec.failurePolicy === "Fail");
+same("the policy looks at", policy.spec.matchConstraints.resourceRules[0].resources, ["pods", "pods/resize"]);
+same("the binding does", find("ValidatingAdmissionPolicyBinding", "vscaled-own-node").spec.validationActions, ["Deny"]);
+
+// --- the pod
+const set = find("DaemonSet", "vscaled");
+const pod = set.spec.template.spec;
+const agent = pod.containers[0];
+same("containers", pod.containers.map((c) => c.name), ["vscaled"]);
+for (const key of ["hostPID", "hostNetwork", "hostIPC"]) check(key, !pod[key]);
+check("privileged", !agent.securityContext.privileged);
+check("privilege escalation", agent.securityContext.allowPrivilegeEscalation === false);
+check("the root file system can be written", agent.securityContext.readOnlyRootFilesystem === true);
+same("dropped capabilities", agent.securityContext.capabilities.drop, ["ALL"]);
+same("added capabilities", agent.securityContext.capabilities.add ?? [], []);
+check("seccomp", pod.securityContext.seccompProfile.type === "RuntimeDefault");
+check("a CPU limit on the agent", agent.resources.limits.cpu === undefined);
+same("host paths", pod.volumes.filter((v) => v.hostPath).map((v) => v.hostPath.path), [
+  "/sys/fs/cgroup", "/var/lib/vscaled", "/run/vscaled", "/run/systemd/journal",
+  ...(actuates ? ["/run/systemd/private"] : []),
+]);
+const readOnly = (name) => agent.volumeMounts.find((m) => m.name === name)?.readOnly ?? false;
+check("the cgroup tree", readOnly("cgroup") === !actuates, readOnly("cgroup"));
+check("the journal's folder can be written", readOnly("journal"));
+check("subPath: such a file never changes", agent.volumeMounts.every((m) => !m.subPath));
+same("volumes without a mount", pod.volumes.map((v) => v.name).filter((n) => !agent.volumeMounts.some((m) => m.name === n)), []);
+check("no rolling update in parts", set.spec.updateStrategy.rollingUpdate.maxUnavailable === "10%");
+check("probes use different ports", new Set(["startupProbe", "livenessProbe", "readinessProbe"].map((p) => agent[p].httpGet.port)).size === 1);
+check("secrets", !objects.some((o) => o.kind === "Secret"));
+check("pod security of the namespace", find("Namespace", "vscaled").metadata.labels["pod-security.kubernetes.io/enforce"] === "privileged");
+check("the image has no tag", /:[0-9]/.test(agent.image), agent.image);
+
+process.exit(failed === 0 && objects.length > 0 ? 0 : 1);

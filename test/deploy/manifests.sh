@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# manifests.sh BUILD: the manifests as the API server would see them. Exit 77 = skipped.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+deploy=$(cd "$here/../../agent/deploy" && pwd)
+build=$1
+# shellcheck source=test/deploy/lib.sh
+. "$here/lib.sh"
+
+kubectl=$(kubectl_path) || skip "no kubectl of 1.27 or later"
+command -v npm >/dev/null || skip "no npm"
+modules=$build/test/deploy/modules
+mkdir -p "$modules"
+cp "$here/package.json" "$here/manifests.mjs" "$modules/"
+(cd "$modules" && npm install --silent --no-audit --no-fund --ignore-scripts --no-package-lock) ||
+	skip "the schemas could not be fetched"
+
+failed=0
+for overlay in auto recommend-only restore; do
+	"$kubectl" kustomize "$deploy/overlays/$overlay" >"$modules/$overlay.yaml"
+	node "$modules/manifests.mjs" "$modules/$overlay.yaml" $overlay || failed=1
+done
+# A check that cannot fail is none: each of these must be found.
+while IFS=$'\t' read -r overlay edit; do
+	sed "$edit" "$modules/$overlay.yaml" >"$modules/planted.yaml"
+	cmp -s "$modules/$overlay.yaml" "$modules/planted.yaml" && echo "planted nothing: $edit" && failed=1
+	if node "$modules/manifests.mjs" "$modules/planted.yaml" "$overlay" >/dev/null 2>&1; then
+		echo "not found: $edit"
+		failed=1
+	fi
+done <<'PLANTED'
+auto	s/readOnlyRootFilesystem: true/readOnlyRootFilesystem: "yes"/
+auto	s/allowPrivilegeEscalation: false/privileged: true/
+auto	s/serviceAccountName: vscaled/hostPID: true/
+auto	s/^  - patch$/  - '*'/
+auto	s/- pods\/resize/- secrets/
+recommend-only	s/readOnly: true/readOnly: false/
+recommend-only	s/kind: DaemonSet/kind: DaemonSets/
+restore	s/failurePolicy: Fail/failurePolicy: Ignore/
+PLANTED
+
+"$kubectl" kustomize "$deploy/overlays/recommend-only" | cmp - "$deploy/install.yaml" || {
+	echo "install.yaml is not what kustomize gives: agent/deploy/install.sh"
+	failed=1
+}
+if command -v yamllint >/dev/null; then
+	yamllint -s -c "$here/yamllint.yaml" "$deploy" || failed=1
+else
+	skip_part "no yamllint"
+fi
+exit $failed

@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# kubectl-vscaled against a kubectl that plays a cluster of two nodes and notes what it was asked.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+plugin=$here/../../agent/ctl/kubectl-vscaled
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+cat >"$work/kubectl" <<'PLAY'
+#!/bin/bash
+echo "$*" >>"$LOG"
+case "$*" in
+*"get pods -n vscaled"*"spec.nodeName=n2"*) echo "agent-2 n2" ;;
+*"get pods -n vscaled"*"spec.nodeName=n3"*) ;;
+*"get pods -n vscaled"*) printf 'agent-1 n1\nagent-2 n2\n' ;;
+*"get pod -n shop web-0 "*) echo n2 ;;
+*"get pod -n shop lonely "*) echo n3 ;;
+*"get pod -n shop new "*) ;;
+*"get pod "*) echo "not found" >&2; exit 1 ;;
+*"config view"*) echo shop ;;
+*"exec -n vscaled agent-1 "*) printf 'NAME\nshop/a-0/app\n'; exit "${EXIT1:-0}" ;;
+*"exec -n vscaled agent-2 "*) printf 'NAME\nshop/web-0/app\n' ;;
+*) echo "unexpected: $*" >&2; exit 1 ;;
+esac
+PLAY
+chmod +x "$work/kubectl"
+export LOG=$work/log PATH=$work:$PATH
+
+# try TEXT STATUS OUTPUT ARG...: exit status and the whole of stdout
+try()
+{
+	local text=$1 status=$2 wanted=$3 got out
+
+	shift 3
+	: >"$LOG"
+	out=$("$plugin" "$@" 2>"$work/err") && got=0 || got=$?
+	[ "$got" = "$status" ] && [ "$out" = "$wanted" ] && return
+	failed=1
+	printf 'FAILED: %s: exit %s, output:\n%s\n%s\n' "$text" "$got" "$out" "$(<"$work/err")"
+}
+
+# asked TEXT ARGS: kubectl was called so
+asked()
+{
+	grep -qxF -- "$2" "$LOG" && return
+	failed=1
+	printf 'FAILED: %s: kubectl was asked\n%s\n' "$1" "$(<"$LOG")"
+}
+
+# told TEXT PATTERN: the complaint
+told()
+{
+	grep -q -- "$2" "$work/err" && return
+	failed=1
+	printf 'FAILED: %s: %s\n' "$1" "$(<"$work/err")"
+}
+
+try "list shows both nodes under one header" 0 $'NAME\nshop/a-0/app\nshop/web-0/app' list
+asked "of the namespace of the context" "exec -n vscaled agent-1 -c vscaled -- vscalectl list -n shop"
+try "list -A" 0 $'NAME\nshop/a-0/app\nshop/web-0/app' list -A
+asked "of all namespaces" "exec -n vscaled agent-2 -c vscaled -- vscalectl list"
+try "list on one node" 0 $'NAME\nshop/web-0/app' list --node n2
+try "list as JSON is handed through" 0 $'NAME\nshop/a-0/app\nNAME\nshop/web-0/app' list -o json
+EXIT1=3 try "a failure on one node does not hide the other" 3 $'NAME\nshop/a-0/app\nshop/web-0/app' list
+try "status names the nodes" 0 $'== n1\nNAME\nshop/a-0/app\n== n2\nNAME\nshop/web-0/app' status
+try "explain goes to the pod's node" 0 $'NAME\nshop/web-0/app' explain web-0/app
+asked "with the whole name" "exec -n vscaled agent-2 -c vscaled -- vscalectl explain shop/web-0/app"
+try "a name with its namespace" 0 $'NAME\nshop/web-0/app' explain shop/web-0/app -n other
+try "restore --force" 0 $'NAME\nshop/web-0/app' restore web-0/app --force
+asked "with --force" "exec -n vscaled agent-2 -c vscaled -- vscalectl restore shop/web-0/app --force"
+try "context and kubeconfig" 0 $'NAME\nshop/web-0/app' --context c --kubeconfig=/k explain web-0/app
+asked "reach kubectl" "--context c --kubeconfig /k get pod -n shop web-0 -o jsonpath={.spec.nodeName}"
+try "no such pod" 1 "" explain gone/app
+told "says so" "no pod gone in namespace shop"
+try "a pod without a node" 1 "" explain new/app
+told "says so" "has no node yet"
+try "a node without an agent" 1 "" explain lonely/app
+told "says so" "no agent runs in namespace vscaled on node n3"
+try "list on a node without an agent" 1 "" list --node n3
+try "no command" 2 ""
+try "an unknown command" 2 "" frobnicate
+told "says so" "unknown command frobnicate"
+try "an unknown option" 2 "" list --frob
+try "explain without a pod" 2 "" explain
+try "help" 0 "$("$plugin" --help)" --help
+exit $failed
