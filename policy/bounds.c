@@ -4,8 +4,9 @@
 
 /* Which rows are ceilings; the others are floors. */
 static const bool is_upper[BOUND_QUANTUM] = {
-	[BOUND_USER_MAX] = true, [BOUND_RANGE_MAX] = true, [BOUND_QOS] = true,
-	[BOUND_CEILING] = true,  [BOUND_LEDGER] = true,
+	[BOUND_USER_MAX] = true,    [BOUND_ADMIN_MAX] = true, [BOUND_RANGE_MAX] = true,
+	[BOUND_RANGE_RATIO] = true, [BOUND_CEILING] = true,   [BOUND_REFUSED] = true,
+	[BOUND_LEDGER] = true,
 };
 
 uint64_t round_down(uint64_t value, uint64_t quantum)
@@ -95,10 +96,10 @@ uint64_t bounds_apply(const struct bounds *b, uint64_t wish, struct bound_trace 
 
 uint64_t bounds_ceiling(const struct bounds *b)
 {
-	uint64_t ceiling = LIMIT_MAX;
+	return bounds_apply(b, LIMIT_MAX, NULL);
+}
 
-	for (enum bound i = 0; i < BOUND_QUANTUM; i++)
-		if (is_upper[i] && b->value[i] != 0)
-			ceiling = MIN(ceiling, round_down(b->value[i], b->quantum));
-	return ceiling;
+uint64_t bounds_floor(const struct bounds *b)
+{
+	return bounds_apply(b, 0, NULL);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The bounds of a limit, in their order (docs/architecture.md):
- * user min, user max, LimitRange min, LimitRange max, request, QoS, ceiling, ledger, quantum,
- * then every bound checked again on the rounded value. A wish rounds up, a ceiling rounds down.
- * A later upper bound beats an earlier lower one.
+ * heap, user min, user max, the administrator's min and max, LimitRange min, max and ratio,
+ * request, QoS, ceiling, refusal, ledger, quantum, then every bound checked again on the rounded
+ * value. A wish rounds up, a ceiling rounds down. Where two contradict each other, the later one
+ * wins.
  */
 #pragma once
 
@@ -23,7 +24,7 @@ struct bound_step {
 	uint64_t after;
 };
 
-#define BOUND_TRACE_MAX 8
+#define BOUND_TRACE_MAX 16
 struct bound_trace {
 	uint32_t count;
 	struct bound_step step[BOUND_TRACE_MAX];
@@ -31,8 +32,9 @@ struct bound_trace {
 
 /* wish in, allowed value out. trace may be NULL. LIMIT_MAX as wish means "as much as allowed". */
 uint64_t bounds_apply(const struct bounds *b, uint64_t wish, struct bound_trace *trace);
-/* The highest value allowed: the smallest upper bound, rounded down; LIMIT_MAX if none is set. */
+/* The highest and the lowest value allowed; LIMIT_MAX and 0 where nothing is set. */
 uint64_t bounds_ceiling(const struct bounds *b);
+uint64_t bounds_floor(const struct bounds *b);
 
 /* Multiples of quantum; LIMIT_MAX stays. round_up gives the highest multiple below LIMIT_MAX when
  * there is none above value. */

@@ -5,8 +5,6 @@
 
 /* A unit at its ceiling presses now and then: this long without it is over. */
 #define CEILING_QUIET_USEC (60 * USEC_PER_SEC)
-/* The kernel takes a larger value for "max"; no node has as much. */
-#define MEM_CEILING_MAX (1024 * 1024 * 1024 * GIB)
 
 void control_press_ceiling(struct control_resource *res, usec_t now)
 {
@@ -47,8 +45,16 @@ void control_init(struct control *c, const struct tuning *t, const struct policy
 		c->resource[r].limit = c->resource[r].original;
 		c->resource[r].hold = HOLD_NO_DATA;
 	}
+	c->start_mem_bytes = original->mem_max;
 	history_init(&c->history, &t->history);
 	control_set_rule(c, rule);
+}
+
+void control_set_pod(struct control *c, const struct pod_bounds *pod)
+{
+	c->pod = *pod;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		c->resource[r].at_ceiling = false;
 }
 
 void control_restarted(struct control *c, const struct limits *kernel, usec_t now)
@@ -62,6 +68,10 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 		c->resource[RESOURCE_CPU].limit = c->cpu.trial.from_milli;
 	if (c->mem.trial.phase == MEM_MAX)
 		c->resource[RESOURCE_MEMORY].limit = c->mem.trial.from;
+	/* A JVM takes its share of one of these: which, depends on who was first. */
+	c->start_mem_bytes = kernel->mem_max;
+	if (c->resource[RESOURCE_MEMORY].limit != LIMIT_MAX && kernel->mem_max != LIMIT_MAX)
+		c->start_mem_bytes = MAX(kernel->mem_max, c->resource[RESOURCE_MEMORY].limit);
 	c->kernel = *kernel;
 	c->started_at = now;
 	c->initial_done = false;
@@ -91,51 +101,9 @@ enum hold control_blocked(const struct control *c, enum resource r)
 		return HOLD_MODE_OFF;
 	if (c->paused || ((c->gave_way | c->frozen) & (1u << r)))
 		return HOLD_PAUSED;
+	if (c->pod.limits_stay)
+		return HOLD_REQUESTS_ONLY;
 	return HOLD_NONE;
-}
-
-static void fill_bounds(const struct control *c, const struct tuning *t, enum resource r,
-			uint64_t node_milli, struct bounds *ret)
-{
-	const struct range *range = r == RESOURCE_CPU ? &c->rule.cpu_milli : &c->rule.mem_bytes;
-	struct bounds b = {.quantum = r == RESOURCE_CPU ? CPU_QUANTUM_MILLI : MEM_PAGE_BYTES};
-
-	b.value[BOUND_USER_MIN] = range->min;
-	b.value[BOUND_USER_MAX] = range->max;
-	b.value[BOUND_REQUEST] = b.quantum;
-	if (r == RESOURCE_CPU) {
-		b.value[BOUND_CEILING] = MAX(node_milli, b.quantum);
-		/* The kernel takes no quota below 1 ms, whatever the period. */
-		if (c->kernel.cpu_period_usec != 0)
-			b.value[BOUND_REQUEST] =
-				CPU_QUOTA_MIN_USEC * 1000 / c->kernel.cpu_period_usec;
-	} else {
-		uint64_t ceiling = range->max != 0 ? LIMIT_MAX
-						   : scale_permille(c->resource[r].original,
-								    t->memory.ceiling_permille);
-
-		ceiling = MAX(ceiling, b.quantum);
-		b.value[BOUND_CEILING] = MIN(ceiling, MEM_CEILING_MAX);
-	}
-	*ret = b;
-}
-
-uint64_t control_bound(struct control *c, const struct control_context *x, enum resource r,
-		       uint64_t wish)
-{
-	struct bounds b;
-
-	fill_bounds(c, x->tuning, r, x->node_milli, &b);
-	return bounds_apply(&b, wish, &c->resource[r].trace);
-}
-
-uint64_t control_ceiling(const struct control *c, const struct tuning *t, enum resource r,
-			 uint64_t node_milli)
-{
-	struct bounds b;
-
-	fill_bounds(c, t, r, node_milli, &b);
-	return bounds_ceiling(&b);
 }
 
 void control_decide(struct control *c, enum resource r, uint64_t to, enum reason reason,

@@ -16,6 +16,7 @@
 #include "policy/history.h"
 #include "policy/mem_control.h"
 #include "policy/plan.h"
+#include "policy/pod_bounds.h"
 
 #define CONTROL_STEPS_MAX 8
 
@@ -70,6 +71,8 @@ struct control_resource {
 
 struct control {
 	struct policy_rule rule;
+	struct pod_bounds pod;    /* all 0: a unit */
+	uint64_t start_mem_bytes; /* memory.max when the process began; LIMIT_MAX: none */
 	struct limits original;
 	struct limits kernel; /* as last seen or written */
 	usec_t started_at;
@@ -99,6 +102,9 @@ void control_init(struct control *c, const struct tuning *t, const struct policy
 void control_restarted(struct control *c, const struct limits *kernel, usec_t now);
 /* A rule that changed on reload. */
 void control_set_rule(struct control *c, const struct policy_rule *rule);
+/* What the pod, its namespace, the administrator and the API server say. After control_init(), and
+ * whenever one of them says something else; a refusal ends by itself. */
+void control_set_pod(struct control *c, const struct pod_bounds *pod);
 
 /* First or next observation; fast ones (no history) may come at any time. */
 void control_observe(struct control *c, const struct usage *u, const struct control_context *x);
@@ -122,6 +128,11 @@ void control_shift_clock(struct control *c, int64_t step_usec);
 uint64_t control_mem_property(const struct control *c, const struct tuning *t);
 /* memory.high outside of trials, in proportion to the original one. */
 uint64_t control_mem_high(const struct control *c, uint64_t mem_max);
-/* The highest allowed value of a resource. */
+/* The highest and the lowest allowed value of a resource. */
 uint64_t control_ceiling(const struct control *c, const struct tuning *t, enum resource r,
 			 uint64_t node_milli);
+uint64_t control_floor(const struct control *c, const struct tuning *t, enum resource r,
+		       uint64_t node_milli);
+/* What the container should request of a resource beside the limit as held: the target of history,
+ * within the bounds that hold for requests. 0: leave it as it is. */
+uint64_t control_request(const struct control *c, enum resource r);

@@ -53,6 +53,22 @@ static void raise_by_reflex(struct control *c, const struct control_context *x, 
 	c->cpu.last_raise = x->now;
 }
 
+/* What the API server refused goes back at once: CPU that is taken away kills nobody. */
+static bool give_back(struct control *c, const struct control_context *x)
+{
+	uint64_t most = control_refused(c, RESOURCE_CPU);
+	uint64_t limit = c->resource[RESOURCE_CPU].limit, to;
+
+	if (most == LIMIT_MAX || limit <= most)
+		return false;
+	to = control_bound(c, x, RESOURCE_CPU, limit);
+	if (to >= limit)
+		return false;
+	c->cpu.trial = (struct cpu_trial){0};
+	control_plan_cpu(c, x, to, REASON_REFUSED);
+	return true;
+}
+
 void control_observe_cpu(struct control *c, const struct usage *u, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_CPU];
@@ -62,8 +78,8 @@ void control_observe_cpu(struct control *c, const struct usage *u, const struct 
 
 	if (c->rates_fresh)
 		recent_max_add(&c->cpu.recent, c->rates.demand_milli, t->recent_usec, x->now);
-	if (control_blocked(c, RESOURCE_CPU) != HOLD_NONE || c->rule.mode != MODE_AUTO ||
-	    c->kernel.cpu_quota_usec == LIMIT_MAX ||
+	if (control_blocked(c, RESOURCE_CPU) != HOLD_NONE ||
+	    c->kernel.cpu_quota_usec == LIMIT_MAX || give_back(c, x) || c->rule.mode != MODE_AUTO ||
 	    cpu_window_rates(&c->cpu, u, x->node_milli, x->now, &window) < 0)
 		return;
 
@@ -122,8 +138,8 @@ static void shrink(struct control *c, const struct control_context *x)
 	};
 	uint64_t to;
 
-	if (!c->rule.scale_down) {
-		res->hold = HOLD_SCALE_DOWN_OFF;
+	if (!c->rule.scale_down || c->pod.not_ready) {
+		res->hold = c->rule.scale_down ? HOLD_NOT_READY : HOLD_SCALE_DOWN_OFF;
 		return;
 	}
 	res->hold = cpu_shrink_next(x->tuning, &c->cpu, &in, &to, &res->next_at);

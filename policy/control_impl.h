@@ -9,6 +9,13 @@ enum hold control_blocked(const struct control *c, enum resource r);
 /* Applies the bounds of the resource to a wish; the trace stays with the resource. */
 uint64_t control_bound(struct control *c, const struct control_context *x, enum resource r,
 		       uint64_t wish);
+/* Puts back what was taken away: a refusal by the API server is no reason not to. */
+uint64_t control_bound_back(struct control *c, const struct control_context *x, enum resource r,
+			    uint64_t wish);
+/* The API server refused as much as we hold; the highest that it takes, or LIMIT_MAX. */
+uint64_t control_refused(const struct control *c, enum resource r);
+/* Minimum that raises a limit which stands below it; 0: there is none. */
+uint64_t control_minimum(const struct control *c, const struct control_context *x, enum resource r);
 /* Fills resource->pending: the decision that the step about to be planned carries out. */
 void control_decide(struct control *c, enum resource r, uint64_t to, enum reason reason,
 		    const struct control_context *x);

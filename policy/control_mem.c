@@ -97,6 +97,13 @@ static void lower_to(struct control *c, const struct control_context *x, uint64_
 	control_plan_mem(c, x, KNOB_MEM_MAX, to, reason);
 }
 
+/* The API server refused what we hold: it goes back by trial, whatever scale-down and history say.
+ */
+static bool above_refused(const struct control *c)
+{
+	return c->kernel.mem_max > control_refused(c, RESOURCE_MEMORY);
+}
+
 static struct mem_shrink_input shrink_input(const struct control *c,
 					    const struct control_context *x)
 {
@@ -108,6 +115,7 @@ static struct mem_shrink_input shrink_input(const struct control *c,
 		.candidate = res->bounded,
 		.high = control_mem_high(c, res->limit),
 		.history_usec = c->history.observed_usec,
+		.must = above_refused(c),
 		.started_at = c->started_at,
 		.now = x->now,
 		.now_real = x->now_real,
@@ -143,19 +151,22 @@ static void grow(struct control *c, const struct control_context *x, uint64_t wi
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 	struct mem_shrink_input in = shrink_input(c, x);
-	uint64_t to;
+	uint64_t to = 0;
 
 	if (c->mem.trial.phase != MEM_IDLE) {
 		struct mem_step back = mem_trial_abort(&x->tuning->memory, &c->mem, &in);
 
 		wish = MAX(wish, back.max);
 		reason = back.max != 0 ? REASON_SHRINK_UNDONE : reason;
-		to = control_bound(c, x, RESOURCE_MEMORY, wish);
+		if (back.max != 0)
+			to = control_bound_back(c, x, RESOURCE_MEMORY, back.max);
+		to = MAX(to, control_bound(c, x, RESOURCE_MEMORY, wish));
 		/* memory.high goes along with a raise; without one it is lifted here. */
 		if (to <= c->kernel.mem_max && back.high != 0)
 			control_plan_mem(c, x, KNOB_MEM_HIGH, back.high, REASON_LIFT);
+	} else {
+		to = control_bound(c, x, RESOURCE_MEMORY, wish);
 	}
-	to = control_bound(c, x, RESOURCE_MEMORY, wish);
 	if (to <= c->kernel.mem_max && reason == REASON_SHRINK_UNDONE && res->limit < to) {
 		/* systemd's headroom stands in the file already: the books follow. */
 		control_plan_mem(c, x, KNOB_MEM_MAX, c->kernel.mem_max, reason);
@@ -241,11 +252,12 @@ static void drop_trial(struct control *c, const struct control_context *x)
 /* The rule, or memory.max by another hand, may have changed since the trial began. */
 static bool goal_allowed(const struct control *c, const struct control_context *x)
 {
-	uint64_t ceiling = control_ceiling(c, x->tuning, RESOURCE_MEMORY, x->node_milli);
+	uint64_t floor = control_floor(c, x->tuning, RESOURCE_MEMORY, x->node_milli);
+	bool wanted = c->rule.scale_down || above_refused(c);
 	uint64_t to = c->mem.trial.to;
 
-	return c->mem.trial.phase == MEM_MAX || (c->rule.scale_down && to < c->kernel.mem_max &&
-						 to >= MIN(c->rule.mem_bytes.min, ceiling));
+	return c->mem.trial.phase == MEM_MAX ||
+	       (wanted && !c->pod.not_ready && to < c->kernel.mem_max && to >= floor);
 }
 
 /* What growth asks of memory.max. Where memory.high stands below it, growth is stopped there. */
@@ -360,7 +372,9 @@ static uint64_t candidate(const struct control *c, const struct control_context 
 static bool settle(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
-	uint64_t to = round_up(MAX(res->limit, needed(c, &x->tuning->memory)), MEM_PAGE_BYTES);
+	uint64_t floor = control_floor(c, x->tuning, RESOURCE_MEMORY, x->node_milli);
+	uint64_t least = MAX(floor, needed(c, &x->tuning->memory));
+	uint64_t to = round_up(MAX(res->limit, least), MEM_PAGE_BYTES);
 
 	if (to >= c->kernel.mem_max || c->mem.trial.phase != MEM_IDLE ||
 	    x->now < c->mem.backoff_until ||
@@ -377,7 +391,14 @@ static void shrink(struct control *c, const struct control_context *x)
 	struct mem_step step;
 	uint64_t to;
 
-	if (!c->rule.scale_down) {
+	if (c->pod.not_ready) {
+		res->hold = HOLD_NOT_READY;
+		return;
+	}
+	if (in.must) {
+		/* No further than it has to be. */
+		in.candidate = MAX(in.candidate, control_refused(c, RESOURCE_MEMORY));
+	} else if (!c->rule.scale_down) {
 		res->hold = HOLD_SCALE_DOWN_OFF;
 		return;
 	}
@@ -426,6 +447,7 @@ static void size_initially(struct control *c, const struct control_context *x)
 void control_review_mem(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	uint64_t minimum;
 
 	res->next_at = 0;
 	res->hold = control_blocked(c, RESOURCE_MEMORY);
@@ -446,9 +468,9 @@ void control_review_mem(struct control *c, const struct control_context *x)
 		size_initially(c, x);
 		return;
 	}
-	if (c->mem.trial.phase == MEM_IDLE && c->kernel.mem_max < c->rule.mem_bytes.min) {
-		raise_to(c, x, control_bound(c, x, RESOURCE_MEMORY, c->rule.mem_bytes.min),
-			 REASON_MINIMUM);
+	minimum = control_minimum(c, x, RESOURCE_MEMORY);
+	if (c->mem.trial.phase == MEM_IDLE && c->kernel.mem_max < minimum) {
+		raise_to(c, x, minimum, REASON_MINIMUM);
 		return;
 	}
 	if (res->at_ceiling)

@@ -109,6 +109,7 @@ struct mem_shrink_input {
 	uint64_t candidate; /* bounds applied */
 	uint64_t high;      /* memory.high outside of trials */
 	usec_t history_usec;
+	bool must; /* others refuse the limit: neither history nor the deadband keeps it */
 	usec_t started_at;
 	usec_t now;
 	usec_t now_real;

@@ -31,10 +31,11 @@ enum hold mem_shrink_next(const struct tuning *t, const struct mem_control *m,
 	*ret_next = 0;
 	if (m->trial.phase != MEM_IDLE)
 		return HOLD_TRIAL;
-	if (in->candidate >
-	    scale_permille(in->limit, rest_permille(t->common.deadband_down_permille)))
+	if (!in->must &&
+	    in->candidate >
+		    scale_permille(in->limit, rest_permille(t->common.deadband_down_permille)))
 		return HOLD_DEADBAND;
-	if (in->history_usec < tm->shrink_history_usec) {
+	if (!in->must && in->history_usec < tm->shrink_history_usec) {
 		*ret_next = add_sat(in->now, tm->shrink_history_usec - in->history_usec);
 		return HOLD_HISTORY;
 	}

@@ -21,6 +21,7 @@ static const struct words reasons[REASON_COUNT] = {
 	[REASON_DRIFT] = {"drift", "another writer changed it"},
 	[REASON_LIFT] = {"lift", "memory.high of a trial is lifted"},
 	[REASON_RESTORE] = {"restore", "the original value again"},
+	[REASON_REFUSED] = {"refused", "the API server refused the value"},
 };
 
 static const struct words holds[HOLD_COUNT] = {
@@ -40,16 +41,24 @@ static const struct words holds[HOLD_COUNT] = {
 	[HOLD_HISTORY] = {"history", "not enough history to shrink"},
 	[HOLD_BACKOFF] = {"backoff", "the last shrink did not hold"},
 	[HOLD_CEILING] = {"ceiling", "at the ceiling: the kernel decides"},
+	[HOLD_NOT_READY] = {"not-ready", "nothing shrinks while the pod is not ready"},
+	[HOLD_REQUESTS_ONLY] = {"requests-only", "RequestsOnly leaves the limits alone"},
 };
 
 static const struct words bounds[BOUND_COUNT] = {
+	[BOUND_HEAP] = {"heap", "the JVM's heap must fit"},
 	[BOUND_USER_MIN] = {"user-min", "the configured minimum"},
 	[BOUND_USER_MAX] = {"user-max", "the configured maximum"},
+	[BOUND_ADMIN_MIN] = {"admin-min", "the administrator's minimum"},
+	[BOUND_ADMIN_MAX] = {"admin-max", "the administrator's maximum"},
 	[BOUND_RANGE_MIN] = {"limitrange-min", "the namespace's minimum"},
 	[BOUND_RANGE_MAX] = {"limitrange-max", "the namespace's maximum"},
+	[BOUND_RANGE_RATIO] = {"limitrange-ratio",
+			       "the namespace's highest ratio of limit to request"},
 	[BOUND_REQUEST] = {"request", "a limit is never below the request"},
 	[BOUND_QOS] = {"qos", "the pod keeps its QoS class"},
 	[BOUND_CEILING] = {"ceiling", "the ceiling"},
+	[BOUND_REFUSED] = {"refused", "what the API server allows, after it refused more"},
 	[BOUND_LEDGER] = {"ledger", "what the node can grant"},
 	[BOUND_QUANTUM] = {"quantum", "rounding"},
 	[BOUND_USE] = {"use", "memory in use plus margin"},

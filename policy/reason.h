@@ -17,6 +17,7 @@ enum reason {
 	REASON_DRIFT,         /* somebody else wrote; our value again */
 	REASON_LIFT,          /* memory.high of a trial is lifted */
 	REASON_RESTORE,
+	REASON_REFUSED, /* the API server refused the value: back to what it allows */
 	REASON_COUNT,
 };
 
@@ -38,17 +39,24 @@ enum hold {
 	HOLD_HISTORY, /* not enough of it */
 	HOLD_BACKOFF, /* the last shrink hurt or could not be reclaimed */
 	HOLD_CEILING,
+	HOLD_NOT_READY,     /* nothing shrinks while a pod is not ready */
+	HOLD_REQUESTS_ONLY, /* limits are not ours to move */
 	HOLD_COUNT,
 };
 
 enum bound {
+	BOUND_HEAP, /* a JVM's heap must fit */
 	BOUND_USER_MIN,
 	BOUND_USER_MAX,
+	BOUND_ADMIN_MIN, /* of the configuration, over annotations */
+	BOUND_ADMIN_MAX,
 	BOUND_RANGE_MIN, /* LimitRange */
 	BOUND_RANGE_MAX,
+	BOUND_RANGE_RATIO, /* LimitRange: limit to request */
 	BOUND_REQUEST,
 	BOUND_QOS,
 	BOUND_CEILING,
+	BOUND_REFUSED, /* by the API server, for a time */
 	BOUND_LEDGER,
 	BOUND_QUANTUM,
 	BOUND_USE, /* memory in use + margin */

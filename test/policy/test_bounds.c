@@ -32,7 +32,15 @@ static const struct row rows[] = {
 	{"its maximum beats its minimum", B([BOUND_RANGE_MIN] = 300, [BOUND_RANGE_MAX] = 250), 100,
 	 250},
 	{"never below the request", B([BOUND_USER_MAX] = 200, [BOUND_REQUEST] = 400), 100, 400},
-	{"QoS beats the request", B([BOUND_REQUEST] = 400, [BOUND_QOS] = 390), 500, 390},
+	{"QoS is above the request", B([BOUND_REQUEST] = 400, [BOUND_QOS] = 405), 100, 410},
+	{"the request beats the LimitRange", B([BOUND_RANGE_MAX] = 300, [BOUND_REQUEST] = 400), 500,
+	 400},
+	{"the administrator beats the user", B([BOUND_USER_MIN] = 900, [BOUND_ADMIN_MAX] = 500),
+	 100, 500},
+	{"and the other way round", B([BOUND_USER_MAX] = 100, [BOUND_ADMIN_MIN] = 200), 150, 200},
+	{"a heap yields to the user", B([BOUND_HEAP] = 900, [BOUND_USER_MAX] = 500), 100, 500},
+	{"a ratio is a ceiling", B([BOUND_RANGE_RATIO] = 444), 900, 440},
+	{"a refusal beats all before it", B([BOUND_QOS] = 600, [BOUND_REFUSED] = 405), 500, 400},
 	{"the ceiling beats all before", B([BOUND_REQUEST] = 400, [BOUND_CEILING] = 300), 500, 300},
 	{"the ledger beats the ceiling", B([BOUND_CEILING] = 300, [BOUND_LEDGER] = 150), 500, 150},
 	{"as much as allowed", B([BOUND_CEILING] = 305), LIMIT_MAX, 300},
@@ -84,6 +92,10 @@ static void test_ceiling(void)
 	CHECK_EQ(bounds_ceiling(&b), 770);
 	b = (struct bounds){.quantum = 10, .value = {[BOUND_USER_MIN] = 50}};
 	CHECK(bounds_ceiling(&b) == LIMIT_MAX);
+	CHECK_EQ(bounds_floor(&b), 50);
+	b = (struct bounds)B([BOUND_USER_MAX] = 100, [BOUND_ADMIN_MIN] = 201);
+	CHECK_EQ(bounds_ceiling(&b), 210);
+	CHECK_EQ(bounds_floor(&b), 210);
 }
 
 static void test_rounding(void)
@@ -133,14 +145,15 @@ static void test_any(void)
 
 	for (int i = 0; i < 200000; i++) {
 		struct bounds b = {.quantum = i % 3 == 0 ? 1 : i % 3 == 1 ? 10 : 4096};
-		uint64_t wish = edge(&random), got, last;
+		uint64_t wish = edge(&random), got;
 
 		for (enum bound k = 0; k < BOUND_QUANTUM; k++)
 			b.value[k] = random_next(&random) % 2 ? edge(&random) : 0;
 		got = bounds_apply(&b, wish, NULL);
-		last = b.value[BOUND_LEDGER] != 0 ? b.value[BOUND_LEDGER] : b.value[BOUND_CEILING];
-		if (last != 0)
-			CHECK(got <= last);
+		for (enum bound k = BOUND_CEILING; k <= BOUND_LEDGER; k++)
+			if (b.value[k] != 0)
+				CHECK(got <= b.value[k]);
+		CHECK(got <= bounds_ceiling(&b) && got >= bounds_floor(&b));
 		CHECK(got == LIMIT_MAX || got % b.quantum == 0);
 		CHECK(bounds_apply(&b, got, NULL) == got);
 	}

@@ -71,6 +71,36 @@ static void test_trial_interrupted(void)
 	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
 }
 
+/* systemd's headroom, up to the maximum, stands in the file when a shrink hurts: nothing is left to
+ * write, and all the same the books and the journal say that the shrink was undone. */
+static void undone_under_headroom(uint64_t max)
+{
+	struct rig r;
+	uint64_t lowered;
+
+	start_trial(&r);
+	r.c.rule.mem_bytes.max = max;
+	while (r.c.mem.trial.phase != MEM_MAX)
+		rig_tick(&r);
+	lowered = mem(&r)->limit;
+	CHECK(lowered < GIB);
+	sim_write(&r.sim, KNOB_MEM_MAX, MIN(max, 2 * GIB));
+	rig_tick(&r);
+	CHECK_EQ(mem(&r)->limit, lowered);
+	/* Growth in the watch. */
+	r.sim.load.anon_bps = GIB;
+	r.sim.load.anon_goal = MIN(max, 2 * GIB) - 100 * MIB;
+	for (int i = 0; i < 30 && r.c.mem.trial.phase != MEM_IDLE; i++)
+		rig_tick(&r);
+	CHECK_EQ(r.c.mem.trial.phase, MEM_IDLE);
+	CHECK_EQ(mem(&r)->counters.undos, 1);
+	CHECK(mem(&r)->limit >= GIB);
+	CHECK_EQ(mem(&r)->last.reason, REASON_SHRINK_UNDONE);
+	CHECK_EQ(mem(&r)->last.from, lowered);
+	CHECK(mem(&r)->last.to >= GIB);
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+}
+
 /* A slow writer was given headroom and wrote it: it is taken back a minute after the growth. */
 static void test_settle(void)
 {
@@ -334,6 +364,8 @@ static void test_partial_observations(void)
 int main(void)
 {
 	test_trial_interrupted();
+	undone_under_headroom(GIB);
+	undone_under_headroom(8 * GIB);
 	test_settle();
 	test_settle_over_cache();
 	test_adopt();

@@ -8,24 +8,13 @@
 #include "policy/bounds.h"
 #include "policy/control.h"
 #include "test/check.h"
-#include "test/policy/rig.h"
+#include "test/policy/property_pod.h"
 #include <errno.h>
 #include <inttypes.h>
 
 #define TICKS 1000
 
-static uint64_t random_state;
 static uint64_t steps_seen, lowered_seen, raised_seen, undone_seen;
-
-static uint64_t pick(uint64_t below)
-{
-	return random_next(&random_state) % below;
-}
-
-static bool chance(uint64_t permille)
-{
-	return pick(1000) < permille;
-}
 
 /* ---- what must hold ---- */
 
@@ -64,6 +53,7 @@ static void check_bounds(const struct rig *r, const struct change *c)
 	}
 	if (c->reason == REASON_DRIFT || c->reason == REASON_SHRINK_UNDONE)
 		return;
+	check_pod(r, res, to, change_lowers(c));
 	if (!change_lowers(c)) {
 		raised_seen++;
 		/* The kernel's smallest quota may lie above a tiny maximum. */
@@ -81,7 +71,7 @@ static void check_bounds(const struct rig *r, const struct change *c)
 
 		CHECK(to >= MIN(min, ceiling));
 	}
-	CHECK(r->c.rule.scale_down || c->reason != REASON_SHRINK);
+	CHECK(r->c.rule.scale_down || c->reason != REASON_SHRINK || refused(r, res));
 }
 
 static void before(struct rig *r, const struct change *c)
@@ -93,7 +83,7 @@ static void before(struct rig *r, const struct change *c)
 	check_memory(r, c);
 	check_bounds(r, c);
 	CHECK(c->from != c->to || c->knob == KNOB_MEM_RECLAIM);
-	if (r->c.rule.mode == MODE_OFF || r->c.paused || !res->managed)
+	if (r->c.rule.mode == MODE_OFF || r->c.paused || !res->managed || r->c.pod.limits_stay)
 		CHECK(c->reason == REASON_LIFT || c->reason == REASON_DRIFT);
 }
 
@@ -219,19 +209,6 @@ static void random_tuning(struct tuning *t)
 	t->history.algorithm = chance(300) ? ALGORITHM_VPA : ALGORITHM_DEFAULT;
 }
 
-static struct range random_range(uint64_t unit)
-{
-	struct range r = {0};
-
-	if (chance(300))
-		r.min = 1 + pick(unit);
-	if (chance(300))
-		r.max = 1 + pick(4 * unit);
-	if (chance(20))
-		r.max = LIMIT_MAX - 1;
-	return r;
-}
-
 static void random_rule(struct rig *r)
 {
 	struct policy_rule rule = {
@@ -286,6 +263,8 @@ static void random_start(struct rig *r)
 	control_init(&r->c, &r->t, &policy_rule_default, &l);
 	control_restarted(&r->c, &l, r->sim.now);
 	random_rule(r);
+	if (chance(500))
+		random_pod(r);
 	random_load(&r->sim);
 	r->sim.m.kernel = pick(20 * MIB);
 	r->before = before;
@@ -345,6 +324,8 @@ static void random_event(struct rig *r, uint64_t *stored)
 		break;
 	case 3:
 		random_rule(r);
+		if (chance(500))
+			random_pod(r);
 		break;
 	case 4:
 		r->c.paused = chance(100);
@@ -374,6 +355,7 @@ static void check_state(const struct rig *r)
 		CHECK(c->resource[i].hold < HOLD_COUNT);
 		CHECK(c->resource[i].trace.count <= BOUND_TRACE_MAX);
 		CHECK(c->resource[i].last.reason < REASON_COUNT);
+		check_request(r, i);
 	}
 	CHECK(c->mem.trial.phase < MEM_PHASE_COUNT);
 	CHECK(c->rates.throttle_ppm <= 1000000);
@@ -465,5 +447,6 @@ int main(void)
 		" of memory.max down, %" PRIu64 " undone\n",
 		rounds * TICKS, steps_seen, raised_seen, lowered_seen, undone_seen);
 	CHECK(rounds < 100 || (raised_seen > rounds && lowered_seen > rounds));
+	CHECK(rounds < 100 || (qos_seen > 0 && requests_seen > 0));
 	return check_result();
 }

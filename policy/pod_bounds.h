@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What bounds a container's limits because it is part of a pod. All 0: it is none, or nothing of
+ * this is known, and the bounds are those of a unit.
+ *
+ * The QoS class of a pod follows from its spec alone, and the API server refuses a resize that
+ *would change it. The cgroup has no class. Hence, by class and controlled values:
+ *
+ *	             the limit in the cgroup                what a report may say
+ *	Burstable,   >= request; a quantum above it where   the limit as held
+ *	LimitsOnly   the class hangs on it (qos_near)
+ *	Burstable,   the request follows, so it is no       limit as held; request = target within
+ *	Requests-    floor; a quantum of room for one       [limit / ratio, limit], a quantum below
+ *	AndLimits    where the class hangs on it            the limit where the class hangs on it
+ *	Guaranteed,  >= request: growth is a lease of the   nothing: limit and request have to be
+ *one LimitsOnly   cgroup, and shrinks end at the request and the request is not ours Guaranteed,
+ *the limit follows the peak             limit as held, request = limit Requests- AndLimits any,
+ *never written (limits_stay)            request = target within [limit / ratio, RequestsOnly
+ *limit]; Guaranteed: nothing BestEffort   there is no limit: nothing             nothing
+ */
+#pragma once
+
+#include "policy/profile.h"
+
+/* Of one resource. Millicores or bytes; 0: not set. */
+struct pod_resource_bounds {
+	uint64_t request;        /* in the spec */
+	struct range admin;      /* of the configuration; beats what the pod's owner wrote */
+	struct range namespace;  /* LimitRange, type Container */
+	uint64_t ratio_permille; /* LimitRange: limit / request at most */
+	uint64_t refused;        /* the API server took no more than this ... */
+	usec_t refused_until;    /* ... and that counts until then (boottime) */
+};
+
+struct pod_bounds {
+	bool guaranteed;
+	bool qos_near;      /* see pod_qos_near() */
+	bool requests_move; /* RequestsAndLimits */
+	bool limits_stay;   /* RequestsOnly */
+	bool not_ready;     /* nothing shrinks */
+	/* A JVM's heap: bytes, or a share of the memory limit that stood when the process began. */
+	uint64_t heap_bytes;
+	uint32_t heap_permille;
+	struct pod_resource_bounds resource[RESOURCE_COUNT];
+};
+
+/* One resource of one container of the pod, for pod_qos_near(). */
+struct pod_qos_part {
+	uint64_t limit; /* LIMIT_MAX: none */
+	uint64_t request;
+	bool moves; /* we may change the limit or the request */
+};
+
+/*
+ * Could a Burstable pod become Guaranteed by what we may do? Only if every container (init
+ * containers too) has all four values and every pair is equal or ours to move. Then each that moves
+ * keeps a quantum between limit and request: deciding which of several alone needs to would depend
+ * on the order of decisions that have not been carried out yet.
+ */
+bool pod_qos_near(const struct pod_qos_part *parts, size_t count);

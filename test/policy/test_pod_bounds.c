@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What bounds a container beside its rule: each row of pod_bounds.h in virtual time. */
+#include "policy/bounds.h"
+#include "policy/control.h"
+#include "test/check.h"
+#include "test/policy/rig.h"
+
+static struct control_resource *cpu(struct rig *r)
+{
+	return &r->c.resource[RESOURCE_CPU];
+}
+
+static struct control_resource *mem(struct rig *r)
+{
+	return &r->c.resource[RESOURCE_MEMORY];
+}
+
+static struct pod_resource_bounds *of(struct pod_bounds *p, enum resource r)
+{
+	return &p->resource[r];
+}
+
+static bool traced(const struct control_resource *res, enum bound b)
+{
+	for (uint32_t i = 0; i < res->trace.count; i++)
+		if (res->trace.step[i].bound == b)
+			return true;
+	return false;
+}
+
+/* Not below the floor, and no further above it than the deadband. */
+static bool rests_on(const struct control_resource *res, uint64_t floor)
+{
+	return res->limit >= floor && res->limit <= floor / 9 * 10 + MEM_PAGE_BYTES;
+}
+
+/* A container that needs a tenth of what it has, with a day of history. */
+static void oversized(struct rig *r, const struct pod_bounds *pod)
+{
+	rig_init(r, 1000, 1000 * MIB, 4);
+	rig_fill_history(r, 50, 50 * MIB, 2 * USEC_PER_DAY);
+	r->sim.m.anon = r->sim.load.anon_goal = 50 * MIB;
+	control_set_pod(&r->c, pod);
+	rig_run(r, 2 * USEC_PER_HOUR);
+}
+
+/* A container that asks for more of both than it may have. */
+static void greedy(struct rig *r, const struct pod_bounds *pod)
+{
+	rig_init(r, 200, 100 * MIB, 4);
+	control_set_pod(&r->c, pod);
+	r->sim.load = sim_steady(2, 1900);
+	r->sim.load.anon_bps = 5 * MIB;
+	r->sim.load.anon_goal = GIB;
+	rig_run(r, 3 * USEC_PER_MIN);
+}
+
+static void test_unit(void)
+{
+	struct pod_bounds none = {0};
+	struct rig r;
+
+	oversized(&r, &none);
+	CHECK(cpu(&r)->limit < 100);
+	CHECK(mem(&r)->limit < 100 * MIB);
+	CHECK_EQ(control_request(&r.c, RESOURCE_CPU), 0);
+}
+
+static void test_request(void)
+{
+	struct pod_bounds p = {0};
+	struct rig r;
+
+	of(&p, RESOURCE_CPU)->request = 305;
+	of(&p, RESOURCE_MEMORY)->request = 400 * MIB + 1;
+	oversized(&r, &p);
+	CHECK_EQ(cpu(&r)->limit, 310);
+	CHECK_EQ(sim_milli(&r.sim), 310);
+	CHECK(rests_on(mem(&r), 400 * MIB + MEM_PAGE_BYTES));
+	CHECK(traced(cpu(&r), BOUND_REQUEST) && traced(mem(&r), BOUND_REQUEST));
+	CHECK_EQ(control_floor(&r.c, &r.t, RESOURCE_CPU, 4000), 310);
+
+	/* Requests that move along are no floor. */
+	p.requests_move = true;
+	oversized(&r, &p);
+	CHECK(cpu(&r)->limit < 100);
+	CHECK(mem(&r)->limit < 100 * MIB);
+	CHECK(control_request(&r.c, RESOURCE_CPU) > 0);
+	CHECK(control_request(&r.c, RESOURCE_CPU) <= cpu(&r)->limit);
+	CHECK(control_request(&r.c, RESOURCE_MEMORY) <= mem(&r)->limit);
+}
+
+static void test_qos(void)
+{
+	struct pod_bounds p = {.qos_near = true};
+	struct rig r;
+
+	of(&p, RESOURCE_CPU)->request = 300;
+	of(&p, RESOURCE_MEMORY)->request = 400 * MIB;
+	oversized(&r, &p);
+	CHECK_EQ(cpu(&r)->limit, 310);
+	CHECK(rests_on(mem(&r), 400 * MIB + MEM_PAGE_BYTES));
+	CHECK(traced(cpu(&r), BOUND_QOS) && traced(mem(&r), BOUND_QOS));
+
+	/* With requests that move, the request keeps below. */
+	p.requests_move = true;
+	oversized(&r, &p);
+	CHECK(control_request(&r.c, RESOURCE_CPU) < cpu(&r)->limit);
+	CHECK(control_request(&r.c, RESOURCE_MEMORY) < mem(&r)->limit);
+
+	/* A limit that equals its request already is not moved for it. */
+	p.requests_move = false;
+	of(&p, RESOURCE_CPU)->request = 1000;
+	of(&p, RESOURCE_MEMORY)->request = 1000 * MIB;
+	oversized(&r, &p);
+	CHECK_EQ(r.changes, 0);
+}
+
+static void test_qos_near(void)
+{
+	struct pod_qos_part parts[] = {
+		{500, 500, false}, {GIB, GIB, false}, {1000, 500, true}, {GIB, GIB, false}};
+
+	CHECK(pod_qos_near(parts, 4));
+	parts[2].moves = false; /* what keeps it Burstable stays as it is */
+	CHECK(!pod_qos_near(parts, 4));
+	parts[2].moves = true;
+	parts[0].request = 0; /* never Guaranteed without it */
+	CHECK(!pod_qos_near(parts, 4));
+	parts[0].request = 500;
+	parts[3].limit = LIMIT_MAX;
+	CHECK(!pod_qos_near(parts, 4));
+	CHECK(!pod_qos_near(parts, 0));
+}
+
+static void test_guaranteed(void)
+{
+	struct pod_bounds p = {.guaranteed = true};
+	struct rig r;
+
+	/* The request is not ours: the limit never goes below it ... */
+	of(&p, RESOURCE_CPU)->request = 1000;
+	of(&p, RESOURCE_MEMORY)->request = 1000 * MIB;
+	oversized(&r, &p);
+	CHECK_EQ(r.changes, 0);
+	CHECK_EQ(control_request(&r.c, RESOURCE_CPU), 0);
+	/* ... but grows: in the cgroup alone. */
+	of(&p, RESOURCE_CPU)->request = 200;
+	of(&p, RESOURCE_MEMORY)->request = 100 * MIB;
+	greedy(&r, &p);
+	CHECK(cpu(&r)->limit > 1000);
+	CHECK(mem(&r)->limit > 300 * MIB);
+	/* Where it is ours: limit = request = peak. */
+	p.requests_move = true;
+	oversized(&r, &p);
+	CHECK(cpu(&r)->limit < 100);
+	CHECK_EQ(control_request(&r.c, RESOURCE_CPU), cpu(&r)->limit);
+	CHECK_EQ(control_request(&r.c, RESOURCE_MEMORY), mem(&r)->limit);
+}
+
+static void test_namespace(void)
+{
+	struct pod_bounds p = {0};
+	struct rig r;
+
+	of(&p, RESOURCE_CPU)->namespace = (struct range){205, 777};
+	of(&p, RESOURCE_MEMORY)->namespace = (struct range){200 * MIB, 300 * MIB + 1};
+	oversized(&r, &p);
+	CHECK_EQ(cpu(&r)->limit, 210);
+	CHECK(rests_on(mem(&r), 200 * MIB));
+	CHECK(traced(cpu(&r), BOUND_RANGE_MIN));
+	greedy(&r, &p);
+	CHECK_EQ(cpu(&r)->limit, 770);
+	CHECK_EQ(mem(&r)->limit, 300 * MIB);
+	CHECK_EQ(r.max_milli, 770);
+	CHECK(mem(&r)->at_ceiling);
+
+	p = (struct pod_bounds){0};
+	of(&p, RESOURCE_CPU)->request = 100;
+	of(&p, RESOURCE_CPU)->ratio_permille = 2500;
+	greedy(&r, &p);
+	CHECK_EQ(r.max_milli, 250);
+	CHECK(traced(cpu(&r), BOUND_RANGE_RATIO));
+	/* A request that moves keeps to the ratio by itself. */
+	p.requests_move = true;
+	oversized(&r, &p);
+	r.c.resource[RESOURCE_CPU].limit = 1000;
+	CHECK_EQ(control_request(&r.c, RESOURCE_CPU), 400);
+}
+
+static void test_admin(void)
+{
+	struct policy_rule rule = policy_rule_default;
+	struct pod_bounds p = {0};
+	struct rig r;
+
+	of(&p, RESOURCE_CPU)->admin = (struct range){0, 500};
+	of(&p, RESOURCE_MEMORY)->admin = (struct range){150 * MIB, 200 * MIB};
+	rig_init(&r, 200, 100 * MIB, 4);
+	rule.cpu_milli.max = 4000;
+	rule.mem_bytes.max = GIB;
+	control_set_rule(&r.c, &rule);
+	control_set_pod(&r.c, &p);
+	/* A minimum raises what stands below it, without any growth. */
+	rig_run(&r, 20 * USEC_PER_SEC);
+	CHECK_EQ(mem(&r)->limit, 150 * MIB);
+	CHECK_EQ(mem(&r)->last.reason, REASON_MINIMUM);
+	r.sim.load = sim_steady(2, 1900);
+	r.sim.load.anon_bps = 5 * MIB;
+	r.sim.load.anon_goal = GIB;
+	rig_run(&r, 3 * USEC_PER_MIN);
+	CHECK_EQ(r.max_milli, 500);
+	CHECK_EQ(r.max_bytes, 200 * MIB);
+}
+
+static void test_heap(void)
+{
+	struct pod_bounds p = {.heap_bytes = 300 * MIB};
+	struct rig r;
+
+	oversized(&r, &p);
+	CHECK(rests_on(mem(&r), 300 * MIB));
+	CHECK(traced(mem(&r), BOUND_HEAP));
+	CHECK(cpu(&r)->limit < 100);
+	/* A share is one of the limit that the JVM saw when it began, and stays that. */
+	p = (struct pod_bounds){.heap_permille = 750};
+	oversized(&r, &p);
+	CHECK(rests_on(mem(&r), 750 * MIB));
+	rig_run(&r, USEC_PER_HOUR);
+	CHECK(rests_on(mem(&r), 750 * MIB));
+	/* It raises nothing. */
+	p = (struct pod_bounds){.heap_bytes = 2 * GIB};
+	oversized(&r, &p);
+	CHECK_EQ(r.count[KNOB_MEM_MAX], 0);
+}
+
+static void test_refused_cpu(void)
+{
+	struct pod_bounds p = {0};
+	struct rig r;
+
+	greedy(&r, &p);
+	CHECK(cpu(&r)->limit > 1500);
+	of(&p, RESOURCE_CPU)->refused = 605;
+	of(&p, RESOURCE_CPU)->refused_until = r.sim.now + USEC_PER_HOUR;
+	control_set_pod(&r.c, &p);
+	rig_tick(&r);
+	CHECK_EQ(sim_milli(&r.sim), 600);
+	CHECK_EQ(cpu(&r)->last.reason, REASON_REFUSED);
+	r.max_milli = 0;
+	rig_run(&r, 59 * USEC_PER_MIN);
+	CHECK_EQ(r.max_milli, 0);
+	CHECK_EQ(sim_milli(&r.sim), 600);
+	CHECK_EQ(cpu(&r)->hold, HOLD_CEILING);
+	CHECK(traced(cpu(&r), BOUND_REFUSED));
+	/* It ends by itself. */
+	rig_run(&r, 2 * USEC_PER_MIN);
+	CHECK(cpu(&r)->limit > 1500);
+}
+
+static void never_below_use(struct rig *r, const struct change *c)
+{
+	uint64_t use = sim_unreclaimable(&r->sim);
+
+	if (c->knob == KNOB_MEM_MAX && change_lowers(c))
+		CHECK(c->to >= use + MAX(use / 10, 8 * MIB));
+}
+
+/* Memory goes back in steps on trial, without any history, and not below use. */
+static void test_refused_memory(void)
+{
+	struct policy_rule rule = policy_rule_default;
+	struct pod_bounds p = {0};
+	uint64_t before;
+	struct rig r;
+
+	rig_init(&r, 200, 500 * MIB, 4);
+	rule.scale_down = false;
+	control_set_rule(&r.c, &rule);
+	r.before = never_below_use;
+	r.sim.m.anon = r.sim.load.anon_goal = 100 * MIB;
+	rig_run(&r, 10 * USEC_PER_MIN);
+	CHECK_EQ(r.changes, 0);
+	of(&p, RESOURCE_MEMORY)->refused = 300 * MIB;
+	of(&p, RESOURCE_MEMORY)->refused_until = r.sim.now + USEC_PER_DAY;
+	control_set_pod(&r.c, &p);
+	while (r.count[KNOB_MEM_MAX] == 0)
+		rig_tick(&r);
+	CHECK_EQ(mem(&r)->limit, 450 * MIB);
+	rig_run(&r, USEC_PER_HOUR);
+	CHECK_EQ(mem(&r)->limit, 300 * MIB);
+	/* Use stands above the next refusal. */
+	before = mem(&r)->limit;
+	of(&p, RESOURCE_MEMORY)->refused = 50 * MIB;
+	control_set_pod(&r.c, &p);
+	rig_run(&r, 2 * USEC_PER_HOUR);
+	CHECK(mem(&r)->limit < before);
+	CHECK(mem(&r)->limit >= 108 * MIB);
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+	CHECK(traced(mem(&r), BOUND_REFUSED) && traced(mem(&r), BOUND_USE));
+}
+
+/* A trial on behalf of a refusal that hurts gives back what it took, above the refusal. */
+static void test_refused_undone(void)
+{
+	struct pod_bounds p = {0};
+	struct rig r;
+
+	rig_init(&r, 200, 500 * MIB, 4);
+	r.sim.m.anon = r.sim.load.anon_goal = 100 * MIB;
+	rig_run(&r, 10 * USEC_PER_MIN);
+	of(&p, RESOURCE_MEMORY)->refused = 300 * MIB;
+	of(&p, RESOURCE_MEMORY)->refused_until = r.sim.now + USEC_PER_DAY;
+	control_set_pod(&r.c, &p);
+	while (r.c.mem.trial.phase != MEM_MAX)
+		rig_tick(&r);
+	CHECK_EQ(r.sim.u.limits.mem_max, 450 * MIB);
+	sim_allocate(&r.sim, 300 * MIB);
+	r.sim.load.anon_bps = 30 * MIB;
+	r.sim.load.anon_goal = 460 * MIB;
+	rig_run(&r, 10 * USEC_PER_SEC);
+	CHECK_EQ(r.sim.u.limits.mem_max, 500 * MIB);
+	CHECK_EQ(mem(&r)->counters.undos, 1);
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+}
+
+static void test_held(void)
+{
+	struct pod_bounds p = {.limits_stay = true};
+	struct rig r;
+
+	of(&p, RESOURCE_CPU)->request = 1000;
+	of(&p, RESOURCE_MEMORY)->request = 1000 * MIB;
+	oversized(&r, &p);
+	CHECK_EQ(r.changes, 0);
+	CHECK_EQ(cpu(&r)->hold, HOLD_REQUESTS_ONLY);
+	CHECK(control_request(&r.c, RESOURCE_CPU) > 0);
+	CHECK(control_request(&r.c, RESOURCE_CPU) < 100);
+
+	p = (struct pod_bounds){.not_ready = true};
+	oversized(&r, &p);
+	CHECK_EQ(r.changes, 0);
+	CHECK_EQ(cpu(&r)->hold, HOLD_NOT_READY);
+	CHECK_EQ(mem(&r)->hold, HOLD_NOT_READY);
+	greedy(&r, &p);
+	CHECK(cpu(&r)->limit > 1000);
+}
+
+int main(void)
+{
+	test_unit();
+	test_request();
+	test_qos();
+	test_qos_near();
+	test_guaranteed();
+	test_namespace();
+	test_admin();
+	test_heap();
+	test_refused_cpu();
+	test_refused_memory();
+	test_refused_undone();
+	test_held();
+	return check_result();
+}
