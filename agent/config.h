@@ -54,7 +54,8 @@ struct config_kubernetes {
 	uint32_t write_burst;       /* ... and this many at once */
 	usec_t status_interval_usec;
 	struct report_tuning report;
-	struct range cpu_milli; /* the administrator's bounds: they always win */
+	enum mode highest_mode; /* the administrator's bounds: they always win */
+	struct range cpu_milli;
 	struct range mem_bytes;
 };
 
