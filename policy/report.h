@@ -9,17 +9,17 @@
  *		use + ahead_usec of slope + margin: whoever replays it replays all of it
  *	requests only at a review, only when they are ours (controlled-values)
  *	a resource with resizePolicy RestartContainer is never ratified in mode Auto
- *	one resize of a pod at a time: the next waits for the kubelet's echo (generation, conditions)
- *	a refusal is no value for the cgroup's memory: it becomes a ceiling for a time, CPU goes back
- *	what the server never takes (memory decreases on 1.33) stays in the cgroup alone
- *	the spec already says it: nothing is sent; the checkpoint says it and the cgroup does not:
- *		the cgroup is ours to write
+ *	one resize of a pod at a time: the next waits for the kubelet's echo (generation,
+ *conditions) a refusal is no value for the cgroup's memory: it becomes a ceiling for a time, CPU
+ *goes back what the server never takes (memory decreases on 1.33) stays in the cgroup alone the
+ *spec already says it: nothing is sent; the checkpoint says it and the cgroup does not: the cgroup
+ *is ours to write
  *
  * Pure: facts + state + now -> decision. Times are boottime unless they say real.
  */
 #pragma once
 
-#include "policy/limits.h"
+#include "policy/profile.h"
 
 #define REPORT_CONTAINERS_MAX 64
 
@@ -31,29 +31,34 @@ enum controlled_values {
 };
 
 struct report_tuning {
-	usec_t lease_usec;          /* a value is ratified when it has held for this long */
-	usec_t memory_lease_usec;   /* memory: at the latest after this, growth settled */
-	usec_t ahead_usec;          /* slope covered by a memory limit in a body */
-	uint32_t margin_permille;   /* and this share of use ... */
-	uint64_t margin_min_bytes;  /* ... or this */
-	uint32_t at_once_permille;  /* a change of at least this share does not wait for small_usec */
-	usec_t small_usec;          /* smaller ones go out this often at most */
-	usec_t up_interval_usec;    /* between two resizes of a pod that raise */
-	usec_t down_interval_usec;  /* ... that lower */
-	usec_t refusal_usec;        /* a refusal binds for this long, or until the spec changes */
-	usec_t settle_max_usec;     /* an echo that never comes is waited for this long */
+	usec_t lease_usec;         /* a value is ratified when it has held for this long */
+	usec_t memory_lease_usec;  /* memory: at the latest after this, growth settled */
+	usec_t ahead_usec;         /* slope covered by a memory limit in a body */
+	uint32_t margin_permille;  /* and this share of use ... */
+	uint64_t margin_min_bytes; /* ... or this */
+	uint32_t
+		at_once_permille; /* a change of at least this share does not wait for small_usec */
+	usec_t small_usec;        /* smaller ones go out this often at most */
+	usec_t up_interval_usec;  /* between two resizes of a pod that raise */
+	usec_t down_interval_usec; /* ... that lower */
+	usec_t refusal_usec;       /* a refusal binds for this long, or until the spec changes */
+	usec_t settle_max_usec;    /* an echo that never comes is waited for this long */
 };
 extern const struct report_tuning report_tuning_default;
 
 /* One resource of one container. Millicores, bytes; LIMIT_MAX: no limit; request 0: none. */
 struct report_resource {
-	bool managed;         /* ours to change */
-	bool restart;         /* resizePolicy RestartContainer */
-	uint64_t spec_limit;  /* what the API object says now */
+	bool managed;        /* ours to change */
+	bool restart;        /* resizePolicy RestartContainer */
+	uint64_t spec_limit; /* what the API object says now */
 	uint64_t spec_request;
-	uint64_t held;        /* what the cgroup is held at */
-	usec_t held_since;    /* unchanged since */
-	uint64_t request;     /* what it should request; 0: leave it */
+	uint64_t original_limit; /* before us: what restoring goes back to */
+	uint64_t original_request;
+	uint64_t held;     /* what the cgroup is held at */
+	usec_t held_since; /* unchanged since */
+	uint64_t actual;   /* what the cgroup's file says; 0: not read */
+	uint64_t ceiling;  /* it is never held above this; 0: no such bound */
+	uint64_t request;  /* what it should request; 0: leave it */
 };
 
 struct report_container {
@@ -71,8 +76,11 @@ struct report_facts {
 	bool pending_infeasible;
 	bool in_progress;
 	bool progress_error;
+	bool echoed;     /* what the runtime has on record is what the spec says */
+	bool ours;       /* the spec's resources were last written by us (managedFields) */
 	bool guaranteed; /* limit = request, always */
 	bool active;     /* mode Auto or Initial, running, not deleting, not paused */
+	bool restoring;  /* the originals go back into the spec */
 	bool offered;    /* pods/resize exists, and we may */
 	enum controlled_values controlled;
 	const struct report_container *containers; /* in the order of the spec */
@@ -91,3 +99,143 @@ struct report_patch {
 	struct report_item item[REPORT_CONTAINERS_MAX];
 	size_t count;
 };
+
+/* --- what is remembered */
+
+/* Of the node: what one pod teaches holds for all. Zero: nothing learnt. */
+struct report_node {
+	usec_t no_decrease_until; /* the server takes no lower memory limit (1.33) */
+	usec_t forbidden_until;   /* RBAC */
+};
+
+struct report_values {
+	uint64_t limit[RESOURCE_COUNT];
+	uint64_t request[RESOURCE_COUNT];
+};
+
+struct report_memory {
+	struct report_values known;   /* the spec as last seen */
+	struct report_values asked;   /* in the last request; what it left out is as known then */
+	struct report_values good;    /* the last spec that was carried out */
+	struct report_values ceiling; /* what a refusal left allowed, until ... */
+	usec_t ceiling_until[RESOURCE_COUNT]; /* 0: none */
+	uint32_t foreign; /* RESOURCES_*: set by somebody else at the last change of the spec */
+};
+
+enum report_phase {
+	REPORT_IDLE,
+	REPORT_SENT,    /* no answer yet */
+	REPORT_WAITING, /* for the kubelet's echo */
+};
+
+struct report_state {
+	enum report_phase phase;
+	usec_t since;         /* of the phase */
+	usec_t sent_at;       /* of the last request that changed something; 0: never */
+	usec_t wait_until;    /* nothing before */
+	usec_t refused_until; /* nothing but a way back before */
+	bool seen;            /* what follows is known */
+	bool ours;            /* the spec as it is now was our doing */
+	bool uncertain;       /* a request ended without an answer: it may have landed */
+	bool put_back;        /* a condition stands on what we asked: the old spec is to be sent */
+	bool restored;        /* the way back to the originals was taken */
+	uint64_t generation;  /* as last seen; before 1.33 pods have none: always 0 */
+	uint64_t base;        /* that of the request */
+	uint64_t observed;
+	uint32_t fact_bits; /* of the conditions as last seen */
+	uint32_t conflicts;
+	size_t count;
+	struct report_memory container[];
+};
+
+/* NULL: no memory, or more than REPORT_CONTAINERS_MAX. Freed with free(). */
+struct report_state *report_state_new(size_t container_count);
+
+/* --- decide */
+
+enum report_hold {
+	REPORT_HOLD_NONE,      /* nothing to say: the spec is as it should be */
+	REPORT_HOLD_OFFERED,   /* no pods/resize, or no right to it */
+	REPORT_HOLD_INACTIVE,  /* the pod is not ours to resize now */
+	REPORT_HOLD_SENT,      /* a request is under way */
+	REPORT_HOLD_WAIT,      /* the server asked for time, or failed */
+	REPORT_HOLD_ECHO,      /* the kubelet has not done the last one */
+	REPORT_HOLD_CONDITION, /* a condition stands on somebody else's resize */
+	REPORT_HOLD_REFUSED,   /* and nothing has changed since */
+	REPORT_HOLD_GROWING,   /* memory grows */
+	REPORT_HOLD_UNSAFE,    /* a memory limit that may not be raised could land below use */
+	REPORT_HOLD_MEMORY,    /* memory comes before CPU and has not held long enough */
+	REPORT_HOLD_LEASE,     /* has not held long enough */
+	REPORT_HOLD_SMALL,     /* small, and the last one is not long ago */
+	REPORT_HOLD_INTERVAL,  /* too soon after the last one */
+	REPORT_HOLD_COUNT
+};
+const char *report_hold_name(enum report_hold h);
+
+/* What goes first when writes are scarce. */
+enum report_urgency { REPORT_AT_ONCE, REPORT_MEMORY_RAISE, REPORT_ORDINARY, REPORT_URGENCY_COUNT };
+
+struct report_decision {
+	bool send;
+	enum report_hold hold; /* why not; REPORT_HOLD_NONE when it is sent */
+	usec_t again;          /* look again then at the latest; 0: when something changes */
+	enum report_urgency urgency;
+	/* Bit of the container: spec and checkpoint say it and the cgroup does not. No request will
+	 * change that: it is to be written directly. */
+	uint64_t write[RESOURCE_COUNT];
+	struct report_patch patch;
+};
+
+/* Changes nothing; what is sent is then told to report_sent(). */
+void report_decide(const struct report_tuning *t, const struct report_node *n,
+		   const struct report_state *s, const struct report_facts *f, usec_t now,
+		   struct report_decision *ret);
+/* The least memory limit that may stand in a request for this container. */
+uint64_t report_memory_floor(const struct report_tuning *t, const struct report_container *c);
+
+/* --- what happens then */
+
+enum report_answer_kind {
+	REPORT_ANSWER_OK,
+	REPORT_ANSWER_REFUSED,     /* quota, LimitRange, capacity, policy, validation */
+	REPORT_ANSWER_NO_DECREASE, /* this server takes no lower memory limit */
+	REPORT_ANSWER_FORBIDDEN,   /* RBAC */
+	REPORT_ANSWER_CONFLICT,    /* the object moved on */
+	REPORT_ANSWER_GONE,        /* the pod, or another one of its name */
+	REPORT_ANSWER_SLOW_DOWN,   /* 429 */
+	REPORT_ANSWER_FAILED,      /* 5xx, or no answer at all */
+	REPORT_ANSWER_KINDS
+};
+struct report_answer {
+	enum report_answer_kind kind;
+	uint32_t resources;      /* of a refusal: RESOURCES_*; 0: not said */
+	usec_t retry_after_usec; /* 0: not said */
+};
+
+/* What the caller is to do after something happened. */
+enum report_news {
+	REPORT_NEWS_VERIFY = 1 << 0,   /* values may have been replaced: read the cgroups now */
+	REPORT_NEWS_RATIFIED = 1 << 1, /* the kubelet has done what we asked */
+	REPORT_NEWS_REFUSED = 1 << 2,  /* report_allows() has new ceilings; CPU goes back at once */
+	REPORT_NEWS_FOREIGN = 1 << 3,  /* somebody else changed the spec: report_foreign() */
+	REPORT_NEWS_GONE = 1 << 4,
+	REPORT_NEWS_RETRY = 1 << 5, /* look again soon */
+};
+
+/* The patch is on its way. */
+void report_sent(struct report_state *s, const struct report_facts *f,
+		 const struct report_patch *patch, usec_t now);
+/* f: for a 200 with the pod of the answer. Returns REPORT_NEWS_*. */
+uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
+			 struct report_state *s, const struct report_facts *f,
+			 const struct report_answer *a, usec_t now);
+/* The pod was seen: generation, conditions, spec. Returns REPORT_NEWS_*. */
+uint32_t report_observed(const struct report_tuning *t, struct report_state *s,
+			 const struct report_facts *f, usec_t now);
+/* Is the spec that was seen last our own doing? */
+bool report_expects(const struct report_state *s);
+/* RESOURCES_* that somebody else set, at the last change of the spec. */
+uint32_t report_foreign(const struct report_state *s, size_t container);
+/* The highest limit that the server was not heard to refuse; LIMIT_MAX: no such bound. */
+uint64_t report_allows(const struct report_state *s, size_t container, enum resource r, usec_t now,
+		       usec_t *ret_until);
