@@ -3,9 +3,12 @@
 #include <errno.h>
 #include <string.h>
 
-const struct state_kind baseline_state = {"baseline", 1, 16 * MIB};
+/* Version 2: what a container needs in addition. */
+#define VERSION 2
 
-const struct state_kind baseline_copy = {"baseline-copy", 1, 16 * MIB};
+const struct state_kind baseline_state = {"baseline", VERSION, 16 * MIB};
+
+const struct state_kind baseline_copy = {"baseline-copy", VERSION, 16 * MIB};
 
 #define FIELD(name, type, member, max)                                                             \
 	{                                                                                          \
@@ -31,10 +34,17 @@ static const struct record_field fields[] = {
 	FIELD("invocation",       RECORD_ID,    invocation_id,                0),
 	FIELD("inode",            RECORD_U64,   cgroup_inode,                 UINT64_MAX),
 	FIELD("saved",            RECORD_U64,   saved_realtime_usec,          UINT64_MAX),
+	/* version 2 */
+	FIELD("cgroup",           RECORD_TEXT,  cgroup,                       0),
+	FIELD("unit",             RECORD_TEXT,  unit,                         0),
+	FIELD("shown",            RECORD_TEXT,  shown,                        0),
+	FIELD("ratified",         RECORD_U32,   ratified,                     1),
 };
 /* clang-format on */
+#define FIELDS_VERSION_1 16
 
 static const struct record_layout layout = {fields, ARRAY_SIZE(fields), sizeof(struct baseline)};
+static const struct record_layout layout_1 = {fields, FIELDS_VERSION_1, sizeof(struct baseline)};
 
 void baseline_set_free(struct baseline_set *s)
 {
@@ -86,29 +96,57 @@ static int make_room(struct baseline_set *s, size_t at)
 	return 0;
 }
 
+/* Copies one text; NULL and "" become NULL. */
+static int copy_text(const char *from, char **ret)
+{
+	*ret = NULL;
+	if (from == NULL || from[0] == '\0')
+		return 0;
+	if (strlen(from) > RECORD_NAME_MAX)
+		return -EINVAL;
+	*ret = strdup(from);
+	return *ret != NULL ? 0 : -ENOMEM;
+}
+
+static void drop_baseline(struct baseline *b)
+{
+	record_clear(&layout, b);
+}
+
+static int copy_record(const struct baseline *b, struct baseline *ret)
+{
+	const char *const from[] = {b->key, b->cgroup, b->unit, b->shown};
+	char **const to[] = {&ret->key, &ret->cgroup, &ret->unit, &ret->shown};
+	int r = 0;
+
+	*ret = *b;
+	for (size_t i = 0; i < ARRAY_SIZE(to); i++)
+		*to[i] = NULL;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(to); i++)
+		r = copy_text(from[i], to[i]);
+	return r == 0 && ret->key == NULL ? -EINVAL : r;
+}
+
 int baseline_put(struct baseline_set *s, const struct baseline *b)
 {
-	OWN(drop_free) char *key = NULL;
-	struct baseline *item = baseline_find(s, b->key);
+	OWN(drop_baseline) struct baseline copy = {0};
+	struct baseline *item;
 	size_t at;
-	int r;
+	int r = copy_record(b, &copy);
 
-	if (b->key[0] == '\0' || strlen(b->key) > RECORD_NAME_MAX)
-		return -EINVAL;
-	if (item != NULL) {
-		key = item->key;
-	} else {
-		key = strdup(b->key);
-		if (key == NULL)
-			return -ENOMEM;
-		at = position(s, key);
+	if (r < 0)
+		return r;
+	item = baseline_find(s, copy.key);
+	if (item == NULL) {
+		at = position(s, copy.key);
 		r = make_room(s, at);
 		if (r < 0)
 			return r;
 		item = &s->items[at];
 	}
-	*item = *b;
-	item->key = STEAL(key);
+	record_clear(&layout, item);
+	*item = copy;
+	copy = (struct baseline){0};
 	return 0;
 }
 
@@ -145,11 +183,17 @@ int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len)
 	return 0;
 }
 
+struct decoding {
+	const struct record_layout *layout;
+	struct baseline_set *set;
+};
+
 static int decode_line(void *ctx, const char *line, size_t len)
 {
-	struct baseline_set *s = ctx;
+	const struct decoding *d = ctx;
+	struct baseline_set *s = d->set;
 	struct baseline b;
-	int r = record_read(&layout, line, len, &b);
+	int r = record_read(d->layout, line, len, &b);
 
 	if (r < 0)
 		return r;
@@ -168,8 +212,16 @@ static int decode_line(void *ctx, const char *line, size_t len)
 
 int baseline_decode(const char *text, size_t len, struct baseline_set *ret)
 {
+	return baseline_decode_version(VERSION, text, len, ret);
+}
+
+int baseline_decode_version(uint32_t version, const char *text, size_t len,
+			    struct baseline_set *ret)
+{
 	OWN(baseline_set_free) struct baseline_set s = {0};
-	int r = record_lines(text, len, decode_line, &s);
+	struct decoding d = {version == VERSION ? &layout : &layout_1, &s};
+	int r = version == 0 || version > VERSION ? -EBADMSG
+						  : record_lines(text, len, decode_line, &d);
 
 	if (r < 0)
 		return r;
@@ -198,7 +250,7 @@ static int load_kind(int dir, const struct state_kind *k, char *aside, struct ba
 
 	if (r < 0)
 		return r;
-	r = baseline_decode(f.body, f.len, ret);
+	r = baseline_decode_version(f.version, f.body, f.len, ret);
 	if (r == -EBADMSG)
 		state_file_set_aside(dir, k, aside);
 	return r;

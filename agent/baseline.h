@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What was there before the first write to a unit or container, so that it can be put back.
- * Keys: "unit:web.service", later "pod:UID/CONTAINER".
+ * Keys: "unit:web.service", "pod:UID/CONTAINER", and "pod:UID" for the pod's own cgroup.
  */
 #pragma once
 
@@ -28,7 +28,15 @@ struct baseline {
 	char invocation_id[RECORD_ID_SIZE];
 	uint64_t cgroup_inode;
 	usec_t saved_realtime_usec;
+	/* What restoring needs with the daemon dead and no API; of units all NULL. */
+	char *cgroup;      /* path below the root, as last known */
+	char *unit;        /* systemd's name of its slice or scope; NULL: cgroupfs driver */
+	char *shown;       /* "NAMESPACE/POD/CONTAINER", "NAMESPACE/POD" */
+	uint32_t ratified; /* 0, 1: the pod's spec holds values of ours */
 };
+
+#define BASELINE_UNIT_PREFIX "unit:"
+#define BASELINE_POD_PREFIX  "pod:"
 
 /* Sorted by key. Zero is the empty set. */
 struct baseline_set {
@@ -46,7 +54,7 @@ void baseline_set_free(struct baseline_set *s);
 
 /* Borrowed until the set changes; NULL when there is none. */
 struct baseline *baseline_find(const struct baseline_set *s, const char *key);
-/* Adds or replaces; b stays the caller's, its key is copied. -EINVAL for a key that is empty or
+/* Adds or replaces; b stays the caller's, its texts are copied. -EINVAL for a key that is empty or
  * longer than RECORD_NAME_MAX, -ENOSPC beyond BASELINE_COUNT_MAX, -ENOMEM. */
 int baseline_put(struct baseline_set *s, const struct baseline *b);
 /* False when there was none. */
@@ -55,6 +63,9 @@ bool baseline_remove(struct baseline_set *s, const char *key);
 /* The body of the state file. encode: *ret is owned. decode is strict: -EBADMSG, -ENOMEM. */
 int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len);
 int baseline_decode(const char *text, size_t len, struct baseline_set *ret);
+/* Of an older version of the format, from 1 on; what it did not have stays 0. */
+int baseline_decode_version(uint32_t version, const char *text, size_t len,
+			    struct baseline_set *ret);
 
 int baseline_save(int dir, const struct baseline_set *s);
 /* Like state_file_load(), and a body that cannot be decoded is set aside as well; then the copy is

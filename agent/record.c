@@ -78,6 +78,25 @@ static int read_name(struct cursor *c, char **ret)
 	return *ret != NULL ? 0 : -ENOMEM;
 }
 
+static bool is_dash(const char *s, size_t len)
+{
+	return len == 1 && *s == '-';
+}
+
+static void write_text(FILE *f, const char *s)
+{
+	write_name(f, s != NULL && *s != '\0' ? s : "-");
+}
+
+static int read_text(struct cursor *c, char **ret)
+{
+	if (!is_dash(c->p, (size_t)(c->end - c->p)))
+		return read_name(c, ret);
+	c->p = c->end;
+	*ret = NULL;
+	return 0;
+}
+
 /* A canonical decimal number up to max; stops at the first other character. */
 static int read_number(struct cursor *c, uint64_t max, uint64_t *ret)
 {
@@ -215,6 +234,9 @@ static void write_value(FILE *out, const struct record_field *f, const void *val
 	case RECORD_NAME:
 		write_name(out, *(char *const *)value);
 		break;
+	case RECORD_TEXT:
+		write_text(out, *(char *const *)value);
+		break;
 	case RECORD_U64:
 		fprintf(out, "%" PRIu64, *(const uint64_t *)value);
 		break;
@@ -247,6 +269,8 @@ static int read_value(struct cursor *c, const struct record_field *f, void *valu
 	switch (f->type) {
 	case RECORD_NAME:
 		return read_name(c, value);
+	case RECORD_TEXT:
+		return read_text(c, value);
 	case RECORD_U64:
 		return read_number(c, f->max, value);
 	case RECORD_LIMIT:
@@ -327,7 +351,7 @@ int record_read(const struct record_layout *l, const char *line, size_t len, voi
 void record_clear(const struct record_layout *l, void *record)
 {
 	for (size_t i = 0; i < l->count; i++)
-		if (l->fields[i].type == RECORD_NAME)
+		if (l->fields[i].type == RECORD_NAME || l->fields[i].type == RECORD_TEXT)
 			free(*(char **)((char *)record + l->fields[i].offset));
 	memset(record, 0, l->size);
 }

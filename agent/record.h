@@ -16,6 +16,7 @@
 
 enum record_type {
 	RECORD_NAME,    /* char *, owned, not empty; all but plain printable bytes as %XX */
+	RECORD_TEXT,    /* the same, or NULL, which is "-"; "-" itself comes back as NULL */
 	RECORD_U64,     /* uint64_t up to max */
 	RECORD_LIMIT,   /* uint64_t, LIMIT_MAX as "max" */
 	RECORD_I64,     /* int64_t */

@@ -51,11 +51,14 @@ static void test_set(void)
 	CHECK_EQ(baseline_put(&s, &b), -EINVAL);
 }
 
-#define LINE(key)                                                                                  \
+#define LINE_COMMON(key)                                                                           \
 	"key=" key " cpu_quota_usec=20000 cpu_period_usec=100000 cpu_burst_usec=0 "                \
 	"mem_max=536870912 mem_high=max prop_cpu_quota=200000 prop_cpu_period=max "                \
 	"prop_mem_max=536870912 prop_mem_high=max dropins=5 high=2 high_before=419430400 "         \
-	"invocation=0123456789abcdef0123456789abcdef inode=4711 saved=1700000000000000\n"
+	"invocation=0123456789abcdef0123456789abcdef inode=4711 saved=1700000000000000"
+/* What version 1 ended with, and version 2 for a unit. */
+#define LINE_1(key) LINE_COMMON(key) "\n"
+#define LINE(key)   LINE_COMMON(key) " cgroup=- unit=- shown=- ratified=0\n"
 
 static void test_text(void)
 {
@@ -91,6 +94,85 @@ static void test_refused(void)
 	for (size_t len = 1; len < sizeof good - 1; len++)
 		CHECK_EQ(baseline_decode(good, len, &s), -EBADMSG);
 	CHECK(s.count == 77 && s.items == NULL);
+}
+
+static void put_pod(struct baseline_set *s)
+{
+	struct baseline b = sample("pod:0b1c/app");
+
+	b.cgroup = (char *)"kubepods.slice/kubepods-pod0b1c.slice/cri-containerd-77.scope";
+	b.unit = (char *)"cri-containerd-77.scope";
+	b.shown = (char *)"default/web-0/app";
+	b.ratified = 1;
+	CHECK_EQ(baseline_put(s, &b), 0);
+	b.key = (char *)"pod:0b1c";
+	b.cgroup = (char *)"kubepods.slice/kubepods-pod0b1c.slice";
+	b.unit = NULL;
+	b.shown = (char *)"default/web-0";
+	CHECK_EQ(baseline_put(s, &b), 0);
+}
+
+/* Containers and pods, with all that restoring needs. */
+static void test_pod(void)
+{
+	OWN(baseline_set_free) struct baseline_set s = {0}, back = {0};
+	OWN(drop_free) char *text = NULL;
+	struct baseline b = sample("unit:z.service");
+	size_t len;
+
+	put_pod(&s);
+	CHECK_EQ(baseline_put(&s, &b), 0);
+	/* A replacement frees what it replaces; one's own texts may be handed in. */
+	CHECK_EQ(baseline_put(&s, baseline_find(&s, "pod:0b1c/app")), 0);
+	put_pod(&s);
+	CHECK_EQ(baseline_encode(&s, &text, &len), 0);
+	CHECK_EQ(baseline_decode(text, len, &back), 0);
+	CHECK_EQ(back.count, 3);
+	CHECK_STR(back.items[0].key, "pod:0b1c");
+	CHECK(back.items[0].unit == NULL && back.items[2].cgroup == NULL);
+	CHECK_STR(back.items[1].cgroup,
+		  "kubepods.slice/kubepods-pod0b1c.slice/cri-containerd-77.scope");
+	CHECK_STR(back.items[1].unit, "cri-containerd-77.scope");
+	CHECK_STR(back.items[1].shown, "default/web-0/app");
+	CHECK_EQ(back.items[1].ratified, 1);
+	CHECK_EQ(back.items[2].ratified, 0);
+	CHECK(baseline_remove(&back, "pod:0b1c/app"));
+	b.shown = malloc(RECORD_NAME_MAX + 2);
+	memset(b.shown, 'x', RECORD_NAME_MAX + 1);
+	b.shown[RECORD_NAME_MAX + 1] = '\0';
+	CHECK_EQ(baseline_put(&s, &b), -EINVAL);
+	free(b.shown);
+}
+
+/* The file of the version before: read as it is, written anew as of today. */
+static void test_old_version(void)
+{
+	static const struct state_kind old = {"baseline", 1, 16 * MIB};
+	static const char body[] = LINE_1("unit:a.service") LINE_1("unit:b.service");
+	OWN(baseline_set_free) struct baseline_set s = {0};
+	char path[] = "/tmp/vscaled-baseline-XXXXXX", aside[STATE_ASIDE_MAX];
+	int dir = open(mkdtemp(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	CHECK_EQ(state_file_save(dir, &old, body, sizeof body - 1), 0);
+	CHECK_EQ(baseline_load(dir, aside, &s), 0);
+	CHECK_EQ(s.count, 2);
+	CHECK_EQ(s.items[1].limits.mem_max, 512 * MIB);
+	CHECK_EQ(s.items[1].cgroup_inode, 4711);
+	CHECK(s.items[1].cgroup == NULL && s.items[1].ratified == 0);
+	CHECK_EQ(baseline_save(dir, &s), 0);
+	baseline_set_free(&s);
+	CHECK_EQ(baseline_load(dir, aside, &s), 0);
+	CHECK_EQ(s.count, 2);
+	/* Lines of one version under the number of another are damage. */
+	baseline_set_free(&s);
+	CHECK_EQ(baseline_decode(body, sizeof body - 1, &s), -EBADMSG);
+	CHECK_EQ(baseline_decode_version(1, LINE("unit:a"), strlen(LINE("unit:a")), &s), -EBADMSG);
+	CHECK_EQ(baseline_decode_version(0, body, sizeof body - 1, &s), -EBADMSG);
+	CHECK_EQ(baseline_decode_version(3, body, sizeof body - 1, &s), -EBADMSG);
+	CHECK_EQ(unlinkat(dir, "baseline", 0), 0);
+	CHECK_EQ(unlinkat(dir, "baseline-copy", 0), 0);
+	close(dir);
+	CHECK_EQ(rmdir(path), 0);
 }
 
 static void test_many(void)
@@ -157,6 +239,8 @@ int main(void)
 	test_set();
 	test_text();
 	test_refused();
+	test_pod();
+	test_old_version();
 	test_many();
 	test_file();
 	return check_result();
