@@ -10,7 +10,13 @@
 #include "agent/kube/pod.h"
 #include "policy/report.h"
 
-#define ANNOTATION_DOMAIN "vscaled.dev/"
+/* What is wrong with them, for the Event and `explain`: names the annotation and what is allowed.
+ * Printable ASCII. */
+struct annotation_error {
+	char text[256];
+};
+
+struct pod_wishes;
 
 /* One row of docs/annotations.md. */
 struct annotation_key {
@@ -18,27 +24,31 @@ struct annotation_key {
 	const char *values;   /* in words */
 	const char *fallback; /* the default in words */
 	const char *doc;
+	/* Reads the value. -EINVAL: not one of the values, or err says more. NULL: ours, not read.
+	 */
+	int (*take)(const char *value, struct pod_wishes *wishes, struct annotation_error *err);
 };
 extern const struct annotation_key annotation_keys[];
 extern const size_t annotation_key_count;
 
-/* What is wrong with them, for the Event and `explain`: names the annotation and what is allowed. */
-struct annotation_error {
-	char text[256];
-};
-
 /* How one container of a pod is to be treated. */
 struct container_rule {
 	struct policy_rule rule;
-	bool named;                        /* by `containers` and `policy`: else not ours */
+	bool named; /* by `containers` and `policy`: else not ours */
 	enum controlled_values controlled;
-	bool in_place_or_recreate;         /* accepted, behaves as Auto */
+	bool in_place_or_recreate; /* accepted, behaves as Auto */
+	uint32_t bounded;          /* RESOURCES_*: the administrator's bounds cut what the pod
+				      asked for; `explain` says so */
+	bool startup_boost;        /* given and understood, not in effect yet */
+	bool goal;                 /* the same */
 };
 
 /*
  * The rule of one container: configuration defaults, then annotations, then the administrator's
- * bounds. 0: *ret is set; -ENOENT: the pod has no mode annotation, it is not ours; -EINVAL: err says
- * what is wrong, and *ret is mode Off.
+ * bounds. 0: *ret is set; -ENOENT: the pod has no mode annotation, it is not ours (err says which
+ * of the other keys do nothing without it, or is empty); -EINVAL: err says what is wrong, and *ret
+ * is mode Off. What is wrong for one container is wrong for the pod: every container gets the same
+ * verdict.
  */
 int annotation_rule(const struct config *config, const struct kube_pod *pod, const char *container,
 		    struct container_rule *ret, struct annotation_error *err);

@@ -51,8 +51,8 @@ int kube_decode_pod(const char *text, size_t len, struct kube_pod **ret,
 /* One line of a watch on pods. */
 int kube_decode_watch(const char *line, size_t len, struct kube_watch_line *ret,
 		      struct kube_decode_error *err);
-/* A PodList, pod by pod; ret_version has size bytes. A pod that cannot be understood is left out and
- * counted in *ret_bad: one odd object must not blind us for the rest. */
+/* A PodList, pod by pod; ret_version has size bytes. A pod that cannot be understood is left out
+ * and counted in *ret_bad: one odd object must not blind us for the rest. */
 int kube_decode_pods(const char *text, size_t len, kube_pod_fn *each, void *arg, char *ret_version,
 		     size_t size, size_t *ret_bad, struct kube_decode_error *err);
 /* A Status; other text (a proxy's page, "Too many requests") becomes the message. Never fails. */

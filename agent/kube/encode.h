@@ -16,7 +16,7 @@ struct kube_event {
 	const char *type; /* Normal, Warning */
 	const char *reason;
 	const char *action;
-	const char *note; /* shortened to 1024 characters, never inside one */
+	const char *note;     /* shortened to 1024 bytes, never inside a character */
 	const char *instance; /* reportingInstance: the node */
 	const struct kube_pod *regarding;
 	usec_t at_real;

@@ -17,7 +17,7 @@ enum container_kind {
 	CONTAINER_KIND_COUNT
 };
 
-/* LIMIT_MAX: no limit. A request of 0: none. */
+/* LIMIT_MAX: no limit, also where 0 stands. A request of 0: none. */
 struct kube_resources {
 	uint64_t limit[RESOURCE_COUNT];
 	uint64_t request[RESOURCE_COUNT];
@@ -34,15 +34,17 @@ struct kube_container {
 	bool running;
 	bool ready;
 	uint32_t restarts;
-	bool oom_killed;      /* lastState or state: terminated, reason OOMKilled */
-	usec_t started_real;  /* state.running.startedAt; 0: not running */
-	uint64_t heap_bytes;  /* a JVM's heap ceiling from args and env; 0: none found */
+	bool oom_killed;        /* lastState or state: terminated, reason OOMKilled */
+	usec_t started_real;    /* state.running.startedAt; 0: not running */
+	uint64_t heap_bytes;    /* a JVM's heap ceiling from args and env; 0: none found */
 	uint32_t heap_permille; /* or as a share of the memory limit (MaxRAMPercentage); 0: none */
 };
 
 /* status.conditions, while they hold. */
 enum resize_pending { RESIZE_NOT_PENDING, RESIZE_DEFERRED, RESIZE_INFEASIBLE };
 enum resize_progress { RESIZE_IDLE, RESIZE_IN_PROGRESS, RESIZE_ERROR };
+
+#define ANNOTATION_DOMAIN "vscaled.dev/"
 
 struct kube_annotation {
 	char *key; /* without the domain: "mode" */
@@ -54,13 +56,14 @@ struct kube_pod {
 	char *cgroup_uid; /* the uid in the cgroup's name: of a static pod its config hash */
 	char *namespace;
 	char *name;
-	char *node;
-	char *workload; /* ReplicaSet without the template hash, CronJob, else the owner, else name */
+	char *node;     /* NULL: not scheduled */
+	char *workload; /* ReplicaSet without the template hash, CronJob, else the owner, else name
+			 */
 	char *resource_version; /* opaque */
 	uint64_t generation;
 	uint64_t observed_generation; /* 0: not told */
 	enum qos_class qos;
-	char *phase;
+	char *phase;          /* "Unknown" when not told */
 	char *priority_class; /* NULL: none */
 	int32_t priority;
 	bool ready;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/kube/pod.h"
+#include <string.h>
+
+static void container_free(struct kube_container *c)
+{
+	free(c->name);
+	free(c->id);
+}
+
+void kube_pod_free(struct kube_pod *p)
+{
+	if (p == NULL)
+		return;
+	for (size_t i = 0; i < p->container_count; i++)
+		container_free(&p->containers[i]);
+	for (size_t i = 0; i < p->annotation_count; i++) {
+		free(p->annotations[i].key);
+		free(p->annotations[i].value);
+	}
+	free(p->containers);
+	free(p->annotations);
+	free(p->uid);
+	free(p->cgroup_uid);
+	free(p->namespace);
+	free(p->name);
+	free(p->node);
+	free(p->workload);
+	free(p->resource_version);
+	free(p->phase);
+	free(p->priority_class);
+	free(p->resize_message);
+	free(p->resize_manager);
+	free(p);
+}
+
+const char *kube_pod_annotation(const struct kube_pod *p, const char *key)
+{
+	for (size_t i = 0; i < p->annotation_count; i++)
+		if (strcmp(p->annotations[i].key, key) == 0)
+			return p->annotations[i].value;
+	return NULL;
+}
+
+const struct kube_container *kube_pod_container(const struct kube_pod *p, const char *name)
+{
+	for (size_t i = 0; i < p->container_count; i++)
+		if (strcmp(p->containers[i].name, name) == 0)
+			return &p->containers[i];
+	return NULL;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What others wrote, made fit for a line of the journal or an Event. */
+#pragma once
+
+#include <stddef.h>
+
+/* Room for a value that is shown: 40 bytes of it, each of which may need an escape. */
+#define SHOWN_SIZE 168
+
+/* Printable ASCII as it is, \" and \\, all else as \xNN; long values end in "...". Returns buf. */
+const char *shown(const char *value, char buf[static SHOWN_SIZE]);
+/* How many bytes of s fit into max without cutting a UTF-8 character. */
+size_t shown_cut(const char *s, size_t max);
+/* Copies what fits into size bytes, cut as above, control characters as blanks. */
+void shown_copy(const char *s, char *buf, size_t size);
