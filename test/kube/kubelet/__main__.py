@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python3 -m kubelet --kubeconfig FILE --images DIR [--driver systemd|cgroupfs] [--lag SECONDS]"""
+from __future__ import annotations
+
+import argparse
+
+from .kubelet import Kubelet
+
+
+def version(text: str) -> tuple[int, ...]:
+    return tuple(int(x) for x in text.split("."))
+
+
+def main() -> None:
+    p = argparse.ArgumentParser(prog="kubelet", description=__doc__)
+    p.add_argument("--kubeconfig", required=True)
+    p.add_argument("--images", required=True, help="folder of root file systems, by image name")
+    p.add_argument("--node", default="node-1")
+    p.add_argument("--driver", choices=("systemd", "cgroupfs"), default="systemd")
+    p.add_argument("--lag", type=float, default=1.0, help="from allocation to the cgroup, seconds")
+    p.add_argument("--backoff", type=float, default=10.0, help="before the second restart, seconds")
+    p.add_argument("--cpu", default="3800m", help="allocatable")
+    p.add_argument("--memory", default="7Gi", help="allocatable")
+    p.add_argument("--ip", default="127.0.0.1")
+    p.add_argument("--version", type=version, default=(1, 36), help="1.33 or 1.36")
+    p.add_argument("--root", default="/var/lib/kubelet", help="checkpoints and volumes")
+    p.add_argument("--control", default="/run/kubelet", help="files defer, infeasible, error, "
+                   "unready, lag: lines of POD [WORDS], * is every pod")
+    Kubelet(p.parse_args()).run()
+
+
+main()

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The node: its registration, its pods' workers, one loop over everything that happens."""
+from __future__ import annotations
+
+import heapq
+import os
+import queue
+import time
+from argparse import Namespace
+from typing import Any
+
+from . import model, node
+from .api import MERGE, Api, Credentials, Refused, Watcher, stamp
+from .checkpoint import Checkpoints
+from .model import Resources
+from .resize import ContainerStep, PodStep
+from .worker import Worker
+
+RETRY_SEC = 1.0
+
+
+class Kubelet:
+    def __init__(self, options: Namespace):
+        self.options = options
+        credentials = Credentials(options.kubeconfig)
+        self.api = Api(credentials)
+        self.checkpoints = Checkpoints(options.root)
+        self.cgroups = node.Cgroups(options.driver)
+        self.containers = node.Containers(options.driver)
+        self.allocatable = Resources.parse({"requests": {"cpu": options.cpu,
+                                                         "memory": options.memory}})
+        self.service_env = {"KUBERNETES_SERVICE_HOST": credentials.host,
+                            "KUBERNETES_SERVICE_PORT": str(credentials.port)}
+        self.queue: queue.Queue[tuple[str, Any]] = queue.Queue()
+        self.timers: list[tuple[float, str]] = []
+        self.workers: dict[str, Worker] = {}
+        self.level_weight: int | None = None
+        self.watcher = Watcher(credentials, options.node, lambda k, o: self.queue.put((k, o)))
+        self.tasks = node.TaskEvents(lambda k, o: self.queue.put((k, o)))
+
+    # What workers ask of the node
+
+    def after(self, seconds: float, uid: str) -> None:
+        heapq.heappush(self.timers, (time.monotonic() + seconds, uid))
+
+    def control(self, name: str, pod: str) -> str | None:
+        """A file in the control folder with lines "POD [WORDS]", "*" for every pod."""
+        try:
+            with open(f"{self.options.control}/{name}", encoding="utf-8") as f:
+                lines = [line.split(maxsplit=1) for line in f if line.strip()]
+        except FileNotFoundError:
+            return None
+        for words in lines:
+            if words[0] in ("*", pod):
+                return words[1].strip() if len(words) > 1 else ""
+        return None
+
+    def lag(self) -> float:
+        return float(self.control("lag", "*") or self.options.lag)
+
+    def image_root(self, image: str) -> str | None:
+        """docker.io/library/lab:1 is IMAGES/lab."""
+        root = f"{self.options.images}/{image.rpartition('/')[2].partition(':')[0].partition('@')[0]}"
+        return root if os.path.isdir(root) else None
+
+    def others(self, uid: str) -> Resources:
+        cpu = memory = 0
+        for w in self.workers.values():
+            if w.uid != uid:
+                r = model.pod_resources(w.pod["spec"], self.checkpoints.allocated.of(w.uid)
+                                        or w.desired())
+                cpu += r.cpu_request or 0
+                memory += r.memory_request or 0
+        return Resources(cpu_request=cpu, memory_request=memory)
+
+    def qos_update(self) -> None:
+        """The weight of the Burstable level, from its pods' requests."""
+        pods = [w for w in self.workers.values() if w.qos == model.BURSTABLE and not w.done]
+        total = sum(model.pod_resources(w.pod["spec"], self.checkpoints.allocated.of(w.uid)
+                                        or w.desired()).cpu_request or 0 for w in pods)
+        level = model.pod_cgroup(self.options.driver, model.BURSTABLE, "").rpartition("/")[0]
+        if model.weight(total) != self.level_weight and node.exists(level):
+            self.cgroups.qos_weight(level, total)
+            self.level_weight = model.weight(total)
+
+    def write_status(self, pod: dict, new: dict, old: dict) -> bool:
+        gone = {key: None for key in old if key not in new}
+        try:
+            self.api.pod_status(pod, {**gone, **new})
+            return True
+        except Refused as e:
+            print(f"status of {pod['metadata']['name']}: {e}", flush=True)
+            if e.status in (404, 409):
+                return True
+        except OSError as e:
+            print(f"status of {pod['metadata']['name']}: {e}", flush=True)
+        self.after(RETRY_SEC, pod["metadata"]["uid"])
+        return False
+
+    def event(self, pod: dict, kind: str, reason: str, message: str) -> None:
+        if self.options.version < (1, 36):
+            return
+        try:
+            self.api.event(pod, self.options.node, kind, reason, message)
+        except (Refused, OSError) as e:
+            print(f"event: {e}", flush=True)
+
+    def trace(self, pod: str, step: PodStep | ContainerStep) -> None:
+        print(f"resize {pod}: {step}", flush=True)
+
+    def finished(self, worker: Worker) -> None:
+        try:
+            if not worker.removed:
+                self.api.pod_delete(worker.pod)
+        except (Refused, OSError) as e:
+            if not isinstance(e, Refused) or e.status not in (404, 409):
+                print(f"delete {worker.name}: {e}", flush=True)
+                self.after(RETRY_SEC, worker.uid)
+                return
+        worker.done = True
+        if worker.created:
+            worker.volumes.remove()
+        self.workers.pop(worker.uid, None)
+        self.checkpoints.forget(worker.uid)
+        self.qos_update()
+
+    # The loop
+
+    def run(self) -> None:
+        while True:
+            try:
+                self._register()
+                break
+            except (OSError, Refused) as e:
+                print(f"register: {e}", flush=True)
+                time.sleep(RETRY_SEC)
+        self.tasks.start()
+        self.watcher.start()
+        print("kubelet ready", flush=True)
+        while True:
+            self._step()
+
+    def _step(self) -> None:
+        wait = max(self.timers[0][0] - time.monotonic(), 0) if self.timers else None
+        try:
+            kind, what = self.queue.get(timeout=wait)
+        except queue.Empty:
+            _, uid = heapq.heappop(self.timers)
+            # Timers of one pod that came due meanwhile are one.
+            while self.timers and self.timers[0][1] == uid \
+                    and self.timers[0][0] <= time.monotonic():
+                heapq.heappop(self.timers)
+            self._sync(uid)
+            return
+        if kind == "LIST":
+            self._list(what)
+        elif kind in ("OOM", "EXIT"):
+            self._task(kind, *what)
+        else:
+            self._pod(kind, what)
+
+    def _list(self, pods: list[dict]) -> None:
+        there = {p["metadata"]["uid"] for p in pods}
+        for uid, worker in list(self.workers.items()):
+            if uid not in there:
+                worker.removed = True
+                self._sync(uid)
+        for pod in pods:
+            self._pod("MODIFIED", pod)
+
+    def _pod(self, kind: str, pod: dict) -> None:
+        uid = pod["metadata"]["uid"]
+        if uid not in self.workers:
+            if kind == "DELETED":
+                return
+            self.workers[uid] = Worker(self, pod)
+        worker = self.workers[uid]
+        worker.pod = pod
+        worker.removed = worker.removed or kind == "DELETED"
+        self._sync(uid)
+
+    def _task(self, kind: str, container_id: str, code: int) -> None:
+        for worker in list(self.workers.values()):
+            if kind == "OOM":
+                worker.oom(container_id)
+            elif worker.exited(container_id, code):
+                self._sync(worker.uid)
+
+    def _sync(self, uid: str) -> None:
+        worker = self.workers.get(uid)
+        if worker is None:
+            return
+        try:
+            worker.sync()
+        except (RuntimeError, OSError, Refused) as e:
+            print(f"sync {worker.name}: {e}", flush=True)
+            self.after(RETRY_SEC, uid)
+
+    def _register(self) -> None:
+        name, now, r = self.options.node, stamp(), self.allocatable.api()["requests"]
+        room = {**r, "pods": "250"}
+        try:
+            self.api.request("POST", "/api/v1/nodes", {
+                "apiVersion": "v1", "kind": "Node", "spec": {},
+                "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name,
+                                                      "kubernetes.io/os": "linux"}}})
+        except Refused as e:
+            if e.status != 409:
+                raise
+        self.api.request("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}}, MERGE)
+        version = ".".join(str(x) for x in self.options.version)
+        self.api.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": {
+            "capacity": room, "allocatable": room,
+            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady",
+                            "lastHeartbeatTime": now, "lastTransitionTime": now}],
+            "addresses": [{"type": "InternalIP", "address": self.options.ip}],
+            "nodeInfo": {"machineID": "", "systemUUID": "", "bootID": "", "kernelVersion": "",
+                         "osImage": "lab", "containerRuntimeVersion": "containerd://1",
+                         "kubeletVersion": f"v{version}.0", "kubeProxyVersion": "",
+                         "operatingSystem": "linux", "architecture": "amd64"}}}, MERGE)

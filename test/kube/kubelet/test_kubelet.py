@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kubelet stand-in's formulas, checkpoints, resize order and status, without a machine.
+With the folder of recorded exchanges (VSCALED_KUBE_RECORDED) also against what a real one wrote."""
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+
+from kubelet import checkpoint, model, ocispec, resize, status  # noqa: E402
+from kubelet.model import Resources  # noqa: E402
+
+MIB = 1 << 20
+RECORDED = os.environ.get("VSCALED_KUBE_RECORDED", f"{HERE}/../../../../shared/kube-recorded")
+
+
+def resources(cpu: str | None, memory: str | None, cpu_request: str | None = None,
+              memory_request: str | None = None) -> dict:
+    def some(**values: str | None) -> dict:
+        return {k: v for k, v in values.items() if v is not None}
+    return {"limits": some(cpu=cpu, memory=memory),
+            "requests": some(cpu=cpu_request, memory=memory_request)}
+
+
+def container(name: str, r: dict | None = None, **more) -> dict:
+    return {"name": name, "image": "docker.io/library/lab:1", "command": ["/bin/hold"],
+            "resources": r or {}, **more}
+
+
+def parsed(spec: dict) -> dict[str, Resources]:
+    return {c["name"]: Resources.parse(c["resources"]) for c in model.sized(spec)}
+
+
+# The pod of kubelet-writes-1.36.json, before and after.
+BEFORE = {"containers": [container("main", resources("500m", "128Mi", "200m", "64Mi")),
+                         container("side", resources("333m", "64Mi", "100m", "32Mi"))]}
+AFTER = {"containers": [container("main", resources("777m", "192Mi", "400m", "80Mi")),
+                        container("side", resources("250m", "64Mi", "50m", "32Mi"))]}
+
+
+class Formulas(unittest.TestCase):
+    def test_weight(self):
+        for milli, expected in ((0, 1), (1, 1), (100, 4), (200, 8), (500, 20), (1000, 39),
+                                (2000, 79), (4000, 157), (300, 12), (450, 18), (10 ** 7, 10000)):
+            self.assertEqual(model.weight(milli), expected, milli)
+
+    def test_weight_read_back(self):
+        for weight, milli in ((14, 334), (33, 821), (18, 437)):
+            self.assertEqual(model.milli_of_weight(weight), milli)
+
+    def test_quota(self):
+        for milli, fine, percent in ((1, 1000, 1000), (10, 1000, 1000), (11, 1100, 2000),
+                                     (333, 33300, 34000), (833, 83300, 84000),
+                                     (1027, 102700, 103000)):
+            self.assertEqual(model.quota_usec(milli), fine)
+            self.assertEqual(model.quota_usec(milli, True), percent)
+        self.assertEqual(model.cpu_max(None), "max 100000")
+
+    def test_pod_sums(self):
+        spec = {"initContainers": [container("init", resources("2", "1Gi", "50m", "500Mi")),
+                                   container("mesh", resources("100m", "64Mi", "10m", "32Mi"),
+                                             restartPolicy="Always")],
+                "containers": [container("main", resources("500m", "128Mi", "200m", "64Mi"))]}
+        self.assertEqual(model.pod_resources(spec, parsed(spec)),
+                         Resources(2000, 1 << 30, 210, 500 * MIB))
+        spec["containers"].append(container("free", resources(None, "1Mi")))
+        total = model.pod_resources(spec, parsed(spec))
+        self.assertIsNone(total.cpu_limit, "one without a limit frees the pod")
+        self.assertEqual(total.memory_limit, 1 << 30)
+        spec["resources"] = {"limits": {"cpu": "3"}}
+        self.assertEqual(model.pod_resources(spec, parsed(spec)).cpu_limit, 3000)
+
+    def test_qos_and_names(self):
+        full = resources("1", "1Gi", "1", "1Gi")
+        for r, qos, level in ((full, "Guaranteed", ""), (resources("1", None), "Burstable",
+                              "burstable"), ({}, "BestEffort", "besteffort")):
+            spec = {"containers": [container("main", r)]}
+            self.assertEqual(model.qos_class(spec), qos)
+            slash = f"/{level}" if level else ""
+            self.assertEqual(model.pod_cgroup("cgroupfs", qos, "a-b"), f"kubepods{slash}/poda-b")
+        pod = model.pod_cgroup("systemd", "Burstable", "a-b")
+        self.assertEqual(pod, "kubepods.slice/kubepods-burstable.slice/"
+                         "kubepods-burstable-poda_b.slice")
+        self.assertEqual(model.pod_cgroup("systemd", "Guaranteed", "a-b"),
+                         "kubepods.slice/kubepods-poda_b.slice")
+        self.assertEqual(model.container_cgroup("systemd", pod, "1"),
+                         f"{pod}/cri-containerd-1.scope")
+        self.assertEqual(model.cgroups_path("systemd", pod, "1"),
+                         "kubepods-burstable-poda_b.slice:cri-containerd:1")
+
+    def test_text(self):
+        r = Resources.parse(resources("1000m", "256Mi", "0.35", "32784Ki"))
+        self.assertEqual(r.api(), {"limits": {"cpu": "1", "memory": "256Mi"},
+                                   "requests": {"cpu": "350m", "memory": "32784Ki"}})
+
+
+class Resize(unittest.TestCase):
+    def steps(self, before: dict, after: dict) -> list:
+        return resize.plan(after, parsed(after), parsed(before))
+
+    def test_up(self):
+        steps = self.steps({"containers": [BEFORE["containers"][0]]},
+                           {"containers": [AFTER["containers"][0]]})
+        old_cpu = Resources(500, 192 * MIB, 200, 80 * MIB)
+        self.assertEqual(steps, [
+            resize.PodStep("memory.max", 192 * MIB), resize.ContainerStep("main", old_cpu),
+            resize.PodStep("cpu.max", 777), resize.PodStep("cpu.weight", 400),
+            resize.ContainerStep("main", Resources(777, 192 * MIB, 400, 80 * MIB))])
+
+    def test_down(self):
+        steps = self.steps({"containers": [AFTER["containers"][0]]},
+                           {"containers": [BEFORE["containers"][0]]})
+        self.assertEqual([type(s).__name__ + getattr(s, "file", "") for s in steps],
+                         ["ContainerStep", "PodStepmemory.max", "ContainerStep",
+                          "PodStepcpu.weight", "PodStepcpu.max"])
+
+    def test_no_pod_limit(self):
+        free = container("free")
+        steps = self.steps({"containers": [BEFORE["containers"][0], free]},
+                           {"containers": [AFTER["containers"][0], free]})
+        self.assertNotIn("cpu.max", [getattr(s, "file", "") for s in steps])
+        self.assertNotIn("memory.max", [getattr(s, "file", "") for s in steps])
+
+    def test_restart_policy(self):
+        policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
+        after = {"containers": [{**AFTER["containers"][0], "resizePolicy": policy}]}
+        steps = self.steps({"containers": [BEFORE["containers"][0]]}, after)
+        self.assertEqual([s.restart for s in steps if isinstance(s, resize.ContainerStep)],
+                         [True, False])
+
+    def test_memory_below_usage(self):
+        old, new = {"main": Resources(memory_limit=192 * MIB)}, {"main": Resources(memory_limit=65536)}
+        self.assertEqual(
+            resize.refusal(new, old, {"main": 806912}),
+            'cannot decrease memory limits: attempting to set container "main" memory limit '
+            "(65536) below current usage (806912)")
+        self.assertIsNone(resize.refusal(new, old, {"main": 65536}))
+        self.assertIsNone(resize.refusal(old, new, {"main": 806912 << 20}), "growth is not checked")
+
+    def test_admission(self):
+        def ask(cpu: int, used: int):
+            verdict = resize.admit(Resources(cpu_request=cpu), Resources(cpu_request=used),
+                                   Resources(cpu_request=2000))
+            return verdict and verdict[0]
+        self.assertEqual([ask(700, 1300), ask(701, 1300), ask(2001, 0)],
+                         [None, "Deferred", "Infeasible"])
+
+    def test_recorded(self):
+        path = f"{RECORDED}/kubelet-writes-1.36.json"
+        if not os.path.exists(path):
+            self.skipTest(f"{path} is not there")
+        with open(path, encoding="utf-8") as f:
+            recorded = [(w["cgroup"], w["file"], w["value"]) for w in json.load(f)["writes"]]
+        ours = [w for step in self.steps(BEFORE, AFTER) for w in resize.writes(step, True)]
+        self.assertEqual(normal(ours), normal(recorded))
+
+
+def normal(writes: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """The runtime writes its two "unified" files in any order."""
+    result = list(writes)
+    for i in range(len(result) - 1):
+        if {result[i][1], result[i + 1][1]} == {"memory.oom.group", "memory.swap.max"}:
+            result[i:i + 2] = sorted(result[i:i + 2])
+    return result
+
+
+class Checkpoints(unittest.TestCase):
+    def test_trap_and_restart(self):
+        with tempfile.TemporaryDirectory() as folder:
+            both = checkpoint.Checkpoints(folder)
+            small, big = Resources(500, 64 * MIB, 100, 32 * MIB), Resources(700, 64 * MIB, 100, 32 * MIB)
+            both.allocated.replace("u", {"main": small, "init": small})
+            both.actuated.set("u", "main", small)
+            self.assertEqual(both.pending("u"), [], "the same value again does nothing")
+            both.allocated.replace("u", {"main": big, "init": small})
+            self.assertEqual(both.pending("u"), ["main"])
+            again = checkpoint.Checkpoints(folder)
+            self.assertEqual(again.pending("u"), ["main"])
+            again.actuated.forget("u", "main")
+            self.assertEqual(again.pending("u"), [], "what does not run starts with it")
+            again.forget("u")
+            self.assertEqual(checkpoint.Checkpoints(folder).allocated.pods, {})
+
+
+class Spec(unittest.TestCase):
+    POD = {"metadata": {"name": "p", "namespace": "n", "uid": "u"}, "spec": {"nodeName": "node-1"}}
+
+    def make(self, c: dict, volumes: dict[str, str] | None = None) -> dict:
+        return ocispec.make(self.POD, c, "/img", "a:b:c", Resources.parse(c["resources"]),
+                            volumes or {}, {"KUBERNETES_SERVICE_HOST": "h"}, "192.0.2.1")
+
+    def test_agent_like(self):
+        security = {"readOnlyRootFilesystem": True, "allowPrivilegeEscalation": False,
+                    "capabilities": {"drop": ["ALL"], "add": ["SYS_RESOURCE"]}}
+        env = [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}]
+        c = container("vscaled", securityContext=security, env=env,
+                      volumeMounts=[{"name": "cg", "mountPath": "/sys/fs/cgroup"}])
+        spec = self.make(c, {"cg": "/sys/fs/cgroup"})
+        self.assertEqual(spec["process"]["capabilities"]["bounding"], ["CAP_SYS_RESOURCE"])
+        self.assertTrue(spec["root"]["readonly"] and spec["process"]["noNewPrivileges"])
+        self.assertIn("NODE_NAME=node-1", spec["process"]["env"])
+        cgroup = [m for m in spec["mounts"] if m["destination"] == "/sys/fs/cgroup"]
+        self.assertEqual([(m["type"], m["options"][-1]) for m in cgroup], [("bind", "rw")])
+
+    def test_resources(self):
+        spec = self.make(container("main", resources("500m", "64Mi", "200m")))
+        self.assertEqual(spec["linux"]["resources"]["cpu"],
+                         {"shares": 204, "period": 100000, "quota": 50000})
+        self.assertEqual(spec["linux"]["resources"]["memory"],
+                         {"limit": 64 * MIB, "swap": 64 * MIB})
+        self.assertIn("CAP_CHOWN", spec["process"]["capabilities"]["bounding"])
+
+
+class Status(unittest.TestCase):
+    def test_resize_conditions(self):
+        r = status.Resizing(progress=True)
+        status.touch(r, "t1")
+        row = {"type": "PodResizeInProgress", "observedGeneration": 9, "status": "True",
+               "lastProbeTime": "t1", "lastTransitionTime": "t1"}
+        self.assertEqual(status.resize_conditions(r, 9), [row])
+        r.error = "below usage"
+        status.touch(r, "t2")
+        self.assertEqual(status.resize_conditions(r, 9), [
+            {**row, "lastProbeTime": "t2", "reason": "Error", "message": "below usage"}])
+        r.progress = False
+        status.touch(r, "t3")
+        self.assertEqual((status.resize_conditions(r, 9), r.since), ([], {}))
+
+    def test_phase(self):
+        init, app = status.Container({"name": "i"}, "init"), status.Container({"name": "a"}, "app")
+        self.assertEqual(status.phase([init, app], "Always"), "Pending")
+        init.terminated = {"exitCode": 0}
+        app.id, app.running = "1", True
+        self.assertEqual(status.phase([init, app], "Always"), "Running")
+        app.running, app.waiting, app.terminated = False, "", {"exitCode": 1}
+        self.assertEqual(status.phase([init, app], "Never"), "Failed")
+        app.terminated = {"exitCode": 0}
+        self.assertEqual(status.phase([init, app], "OnFailure"), "Succeeded")
+
+    def test_states(self):
+        c = status.Container({"name": "a", "image": "x"}, "app")
+        self.assertEqual(c.state(), {"waiting": {"reason": "ContainerCreating"}})
+        end = {"exitCode": 137, "reason": "OOMKilled"}
+        c.waiting, c.terminated = "CrashLoopBackOff", end
+        self.assertEqual((c.state(), c.last_state()),
+                         ({"waiting": {"reason": "CrashLoopBackOff"}}, {"terminated": end}))
+        c.running, c.last, c.terminated, c.waiting = True, end, None, ""
+        self.assertEqual(c.last_state(), {"terminated": end})
+
+    def test_recorded_shape(self):
+        path = f"{RECORDED}/kubelet-resize-1.36.jsonl"
+        if not os.path.exists(path):
+            self.skipTest(f"{path} is not there")
+        with open(path, encoding="utf-8") as f:
+            pod = json.loads(f.readline())["object"]
+        real = pod["status"]["containerStatuses"][0]
+        c = status.Container(pod["spec"]["containers"][0], "app", id="1", running=True,
+                             started_at="t", waiting="")
+        of = parsed(pod["spec"])
+        ours = status.container_status(c, True, of, of)
+        self.assertEqual(set(real) - {"volumeMounts", "user"}, set(ours))
+        for key in ("allocatedResources", "resources", "ready", "started", "lastState"):
+            self.assertEqual(ours[key], real[key])
+        self.assertEqual(status.pod_sums(pod["spec"], of), pod["status"]["allocatedResources"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pod's volumes as folders on the node: hostPath, emptyDir, configMap, projected."""
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+from .api import Refused
+
+if TYPE_CHECKING:
+    from .kubelet import Kubelet
+
+ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+class Volumes:
+    """sources: volume name -> path on the node."""
+
+    def __init__(self, kubelet: Kubelet, pod: dict):
+        self.kubelet, self.pod = kubelet, pod
+        self.folder = f"{kubelet.options.root}/pods/{pod['metadata']['uid']}/volumes"
+        self.sources = {v["name"]: self._make(v) for v in pod["spec"].get("volumes", [])}
+
+    def remove(self) -> None:
+        shutil.rmtree(os.path.dirname(self.folder), ignore_errors=True)
+
+    def _make(self, volume: dict) -> str:
+        if "hostPath" in volume:
+            return volume["hostPath"]["path"]
+        folder = f"{self.folder}/{volume['name']}"
+        os.makedirs(folder, exist_ok=True)
+        if "configMap" in volume:
+            self._publish(folder, self._config_map(volume["configMap"]["name"]))
+        elif "projected" in volume:
+            files: dict[str, str] = {}
+            for source in volume["projected"]["sources"]:
+                files.update(self._projected(source))
+            self._publish(folder, files)
+        return folder
+
+    def _config_map(self, name: str) -> dict[str, str]:
+        namespace = self.pod["metadata"]["namespace"]
+        try:
+            return self.kubelet.api.request(
+                "GET", f"/api/v1/namespaces/{namespace}/configmaps/{name}").get("data", {})
+        except Refused as e:
+            print(f"config map {name}: {e}", flush=True)
+            return {}
+
+    def _projected(self, source: dict) -> dict[str, str]:
+        meta, spec = self.pod["metadata"], self.pod["spec"]
+        if "serviceAccountToken" in source:
+            wish = source["serviceAccountToken"]
+            account = spec.get("serviceAccountName", "default")
+            answer = self.kubelet.api.request(
+                "POST", f"/api/v1/namespaces/{meta['namespace']}/serviceaccounts/{account}/token",
+                {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+                 "spec": {"expirationSeconds": wish.get("expirationSeconds", 3600),
+                          "audiences": [wish["audience"]] if "audience" in wish else [],
+                          "boundObjectRef": {"kind": "Pod", "apiVersion": "v1",
+                                             "name": meta["name"], "uid": meta["uid"]}}})
+            return {wish["path"]: answer["status"]["token"]}
+        if "configMap" in source:
+            data = self._config_map(source["configMap"]["name"])
+            return {i["path"]: data[i["key"]] for i in source["configMap"].get("items", [])
+                    if i["key"] in data}
+        return {i["path"]: meta["namespace"] for i in source.get("downwardAPI", {}).get("items", [])
+                if i["fieldRef"]["fieldPath"] == "metadata.namespace"}
+
+    @staticmethod
+    def _publish(folder: str, files: dict[str, str]) -> None:
+        """As the kubelet does: a folder, the link ..data to it, links to the files in there."""
+        os.makedirs(f"{folder}/..1")
+        for name, text in files.items():
+            with open(f"{folder}/..1/{name}", "w", encoding="utf-8") as f:
+                f.write(text)
+            os.symlink(f"..data/{name}", f"{folder}/{name}")
+        os.symlink("..1", f"{folder}/..data")
