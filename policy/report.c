@@ -149,7 +149,9 @@ static uint64_t wanted_request(const struct draft *d, size_t i, size_t r, uint64
 		return limit;
 	if (d->back)
 		want = way_back(d, i, r).request[r] ? way_back(d, i, r).request[r] : want;
-	else if (requests_ours(d->f) && x->request != 0)
+	else if (!requests_ours(d->f))
+		return want;
+	else if (x->request != 0)
 		want = x->request;
 	if (!d->back && d->now < m->ceiling_until[r] && want > m->ceiling.request[r])
 		want = MAX(m->ceiling.request[r], MIN(want, x->spec_request));
@@ -193,7 +195,8 @@ static void draft_resource(struct draft *d, size_t i, size_t r)
 		d->later = d->later ? MIN(d->later, end) : end;
 		d->memory_later |= r == RESOURCE_MEMORY && limit > x->spec_limit;
 		limit = x->spec_limit;
-		request = d->f->guaranteed ? x->spec_request : MIN(request, limit);
+		request = d->f->guaranteed || x->spec_request == 0 ? x->spec_request
+								   : MIN(request, limit);
 	}
 	if (limit != x->spec_limit)
 		note_change(d, r, x->spec_limit, limit);

@@ -363,8 +363,10 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 		refuse(t, s, RESOURCES_BOTH, true, now);
 		return REPORT_NEWS_VERIFY | REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY;
 	}
-	/* Deferred is waited for as long as it takes. */
-	if (waiting && !f->pending_deferred && now - s->since >= t->settle_max_usec) {
+	/* Deferred is waited for as long as it takes; what follows has its own time. */
+	if (waiting && f->pending_deferred)
+		s->since = now;
+	if (waiting && now - s->since >= t->settle_max_usec) {
 		s->phase = REPORT_IDLE;
 		return REPORT_NEWS_VERIFY;
 	}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What answers, conditions and other people's resizes do to the reports of a pod. */
+#include "test/policy/report_rig.h"
+
+static void test_good_resize(void)
+{
+	WITH(g)
+	{
+		accept_raise(&g);
+		CHECK(report_expects(g.s));
+		CHECK_EQ(rig_observe(&g), REPORT_NEWS_VERIFY); /* generation, not observed yet */
+		g.f.observed_generation = 2;
+		g.f.in_progress = true;
+		CHECK_EQ(rig_observe(&g), REPORT_NEWS_VERIFY);
+		CHECK_EQ(rig_observe(&g), 0);
+		g.f.in_progress = false;
+		g.f.echoed = true;
+		CHECK_EQ(rig_observe(&g), REPORT_NEWS_VERIFY | REPORT_NEWS_RATIFIED);
+		CHECK_EQ(rig_observe(&g), 0);
+		CHECK_EQ(g.s->phase, REPORT_IDLE);
+		CHECK(!rig_decide(&g));
+	}
+}
+
+/* The watch may tell of it before the answer is there. */
+static void test_watch_before_answer(void)
+{
+	WITH(g)
+	{
+		send_raise(&g);
+		rig_store(&g);
+		CHECK_EQ(rig_observe(&g), 0);
+		CHECK(report_expects(g.s));
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), 0);
+		CHECK_EQ(g.s->phase, REPORT_WAITING);
+		CHECK(rig_echo(&g) & REPORT_NEWS_RATIFIED);
+	}
+}
+
+/* 200 and the same generation: the kubelet will do nothing. */
+static void test_no_op(void)
+{
+	WITH(g)
+	{
+		send_raise(&g);
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), REPORT_NEWS_VERIFY);
+		CHECK_EQ(g.s->phase, REPORT_IDLE);
+	}
+}
+
+/* A server without observedGeneration (1.33): conditions and the runtime's record tell. */
+static void test_server_without_observed_generation(void)
+{
+	WITH(g)
+	{
+		g.f.observed_generation = 0;
+		accept_raise(&g);
+		rig_observe(&g);
+		CHECK_EQ(g.s->phase, REPORT_WAITING);
+		g.f.echoed = true;
+		CHECK(rig_observe(&g) & REPORT_NEWS_RATIFIED);
+	}
+}
+
+/* And one without generations of pods (1.32). */
+static void test_server_without_generation(void)
+{
+	WITH(g)
+	{
+		g.f.generation = g.f.observed_generation = g.s->generation = 0;
+		send_raise(&g);
+		rig_store(&g);
+		g.f.generation = 0;
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), 0);
+		CHECK(report_expects(g.s));
+		g.f.echoed = true;
+		CHECK(rig_observe(&g) & REPORT_NEWS_RATIFIED);
+		rig_res(&g, 0, CPU)->spec_limit = 300;
+		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+	}
+}
+
+static void test_refused(void)
+{
+	WITH(g)
+	{
+		usec_t until;
+
+		send_raise(&g);
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_CPU),
+			 REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY);
+		CHECK_EQ(report_allows(g.s, 0, RESOURCE_CPU, g.now, &until), 500);
+		CHECK_EQ(until, g.now + 3600 * S);
+		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+		CHECK_EQ(report_allows(g.s, 7, RESOURCE_CPU, g.now, &until), LIMIT_MAX);
+		/* The rest goes without it. */
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
+		CHECK_EQ(rig_limit(&g, 0, MEM), 512 * MIB);
+		rig_accept(&g);
+		rig_echo(&g);
+		CHECK_EQ(allows(&g, CPU), 500); /* our own change is no reason to ask again */
+		g.now += 3600 * S;
+		CHECK_EQ(allows(&g, CPU), LIMIT_MAX);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
+	}
+}
+
+static void test_refused_without_a_word(void)
+{
+	WITH(g)
+	{
+		send_raise(&g);
+		rig_answer(&g, REPORT_ANSWER_REFUSED, 0);
+		CHECK_EQ(allows(&g, CPU), 500);
+		CHECK_EQ(allows(&g, MEM), 256 * MIB);
+		CHECK(!rig_decide(&g));
+	}
+	WITH(g)
+	{ /* it blames what was not raised */
+		rig_hold(&g, 0, CPU, 900);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+		CHECK_EQ(allows(&g, CPU), 500);
+	}
+	WITH(g)
+	{ /* nothing was raised at all */
+		rig_hold(&g, 0, CPU, 300);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_answer(&g, REPORT_ANSWER_REFUSED, 0);
+		CHECK_EQ(allows(&g, CPU), LIMIT_MAX);
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_REFUSED);
+		CHECK_EQ(g.d.again, g.now + 3600 * S);
+	}
+}
+
+/* Memory that was refused is held above the spec: nothing may make the kubelet replay it. */
+static void test_refused_memory_blocks_replays(void)
+{
+	WITH(g)
+	{
+		g.c[0].use_bytes = 400 * MIB;
+		send_raise(&g);
+		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_UNSAFE);
+		g.c[0].use_bytes = 100 * MIB; /* it shrank: the spec's own value is no danger */
+		rig_hold(&g, 0, MEM, 256 * MIB);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
+		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
+	}
+}
+
+static void test_no_decrease_is_learnt(void)
+{
+	WITH(g)
+	{
+		rig_hold(&g, 0, CPU, 900);
+		rig_hold(&g, 0, MEM, 200 * MIB);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 200 * MIB);
+		rig_sent(&g);
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_NO_DECREASE, 0), REPORT_NEWS_RETRY);
+		CHECK_EQ(g.n.no_decrease_until, g.now + 3600 * S);
+		CHECK(rig_decide(&g)); /* the CPU part goes at once */
+		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
+		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
+		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+	}
+}
+
+static void test_conflict(void)
+{
+	WITH(g)
+	{
+		send_raise(&g);
+		for (int i = 0; i < 3; i++) {
+			CHECK_EQ(rig_answer(&g, REPORT_ANSWER_CONFLICT, 0), REPORT_NEWS_RETRY);
+			CHECK(rig_decide(&g));
+			rig_sent(&g);
+		}
+		rig_answer(&g, REPORT_ANSWER_CONFLICT, 0);
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_WAIT);
+	}
+}
+
+static void test_gone_and_forbidden(void)
+{
+	WITH(g)
+	{
+		send_raise(&g);
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_GONE, 0), REPORT_NEWS_GONE);
+	}
+	WITH(g)
+	{
+		send_raise(&g);
+		rig_answer(&g, REPORT_ANSWER_FORBIDDEN, 0);
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_OFFERED);
+		CHECK_EQ(g.d.again, g.now + 600 * S);
+	}
+}
+
+static void test_slow_down(void)
+{
+	WITH(g)
+	{
+		struct report_answer a = {.kind = REPORT_ANSWER_SLOW_DOWN,
+					  .retry_after_usec = 7 * S};
+
+		send_raise(&g);
+		report_answered(&g.t, &g.n, g.s, &g.f, &a, g.now);
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.again, g.now + 7 * S);
+		g.now += 7 * S;
+		CHECK(rig_decide(&g));
+		/* An answer nobody waits for changes nothing. */
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_REFUSED, 0), 0);
+		CHECK(rig_decide(&g));
+	}
+}
+
+/* No answer, and it had landed all the same: ours, not a user's. */
+static void test_lost_answer(void)
+{
+	WITH(g)
+	{
+		send_raise(&g);
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_FAILED, 0), REPORT_NEWS_RETRY);
+		rig_store(&g);
+		CHECK_EQ(rig_observe(&g), REPORT_NEWS_VERIFY);
+		CHECK(report_expects(g.s));
+		CHECK(rig_echo(&g) & REPORT_NEWS_RATIFIED);
+	}
+}
+
+static void test_users_resize(void)
+{
+	WITH(g)
+	{
+		rig_res(&g, 0, CPU)->spec_limit = 700;
+		g.f.generation++;
+		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		CHECK(!report_expects(g.s));
+		CHECK_EQ(report_foreign(g.s, 0), RESOURCES_CPU);
+		CHECK_EQ(report_foreign(g.s, 1), 0);
+		CHECK_EQ(report_foreign(g.s, 9), 0);
+	}
+	WITH(g)
+	{ /* ours first, then another value of a user */
+		accept_raise(&g);
+		rig_echo(&g);
+		rig_res(&g, 0, CPU)->spec_limit = 700;
+		g.f.generation++;
+		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		CHECK_EQ(report_foreign(g.s, 0), RESOURCES_CPU);
+	}
+	WITH(g)
+	{ /* right back to what we had changed */
+		accept_raise(&g);
+		rig_echo(&g);
+		rig_res(&g, 0, CPU)->spec_limit = 500;
+		g.f.generation++;
+		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+	}
+	WITH(g)
+	{ /* between request and answer */
+		send_raise(&g);
+		rig_store(&g);
+		rig_res(&g, 1, CPU)->spec_limit = 100;
+		g.f.generation++;
+		CHECK(rig_answer(&g, REPORT_ANSWER_OK, 0) & REPORT_NEWS_FOREIGN);
+		CHECK_EQ(report_foreign(g.s, 0), 0);
+		CHECK_EQ(report_foreign(g.s, 1), RESOURCES_CPU);
+	}
+	WITH(g)
+	{ /* something else of the spec */
+		g.f.generation++;
+		CHECK_EQ(rig_observe(&g), 0);
+	}
+}
+
+static void test_users_resize_ends_refusals(void)
+{
+	WITH(g)
+	{
+		send_raise(&g);
+		rig_answer(&g, REPORT_ANSWER_REFUSED, 0);
+		rig_res(&g, 1, CPU)->spec_limit = 700;
+		g.f.generation++;
+		rig_observe(&g);
+		CHECK_EQ(allows(&g, CPU), LIMIT_MAX);
+		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+	}
+}
+
+int main(void)
+{
+	test_good_resize();
+	test_watch_before_answer();
+	test_no_op();
+	test_server_without_observed_generation();
+	test_server_without_generation();
+	test_refused();
+	test_refused_without_a_word();
+	test_refused_memory_blocks_replays();
+	test_no_decrease_is_learnt();
+	test_conflict();
+	test_gone_and_forbidden();
+	test_slow_down();
+	test_lost_answer();
+	test_users_resize();
+	test_users_resize_ends_refusals();
+	return check_result();
+}

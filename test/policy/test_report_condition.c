@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the kubelet makes of a resize, step by step. */
+#include "test/policy/report_rig.h"
+
+static void test_deferred_is_waited_for(void)
+{
+	WITH(g)
+	{
+		accept_raise(&g);
+		g.f.observed_generation = 2;
+		g.f.pending_deferred = true;
+		rig_observe(&g);
+		for (int i = 0; i < 60; i++) {
+			g.now += 60 * S;
+			CHECK_EQ(rig_observe(&g), 0);
+			CHECK(!rig_decide(&g));
+			CHECK_EQ(g.d.hold, REPORT_HOLD_ECHO);
+		}
+		g.f.pending_deferred = false;
+		CHECK(rig_echo(&g) & REPORT_NEWS_RATIFIED);
+	}
+}
+
+static void test_infeasible(void)
+{
+	WITH(g)
+	{
+		accept_raise(&g);
+		g.f.observed_generation = 2;
+		g.f.pending_infeasible = true;
+		CHECK_EQ(rig_observe(&g),
+			 REPORT_NEWS_VERIFY | REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY);
+		CHECK_EQ(allows(&g, CPU), 500);
+		CHECK_EQ(allows(&g, MEM), 256 * MIB);
+		CHECK_EQ(rig_observe(&g), 0); /* said once */
+		/* The old spec goes back, to end the condition. */
+		g.now += 10 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(g.d.urgency, REPORT_AT_ONCE);
+		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
+		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
+		rig_accept(&g);
+		CHECK_EQ(rig_observe(&g) & REPORT_NEWS_REFUSED, 0); /* still of the one before */
+		g.f.pending_infeasible = false;
+		rig_echo(&g);
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.s->put_back, 0);
+	}
+}
+
+/* As recorded: in progress first, the error only at the next sync. */
+static void test_error_below_use(void)
+{
+	WITH(g)
+	{
+		accept_raise(&g);
+		g.f.observed_generation = 2;
+		g.f.in_progress = true;
+		rig_observe(&g);
+		g.now += 30 * S;
+		g.f.progress_error = true;
+		CHECK(rig_observe(&g) & REPORT_NEWS_REFUSED);
+		/* Meanwhile more is used than the old limit: it does not go back below that. */
+		g.c[0].use_bytes = 400 * MIB;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
+		CHECK_EQ(rig_limit(&g, 0, MEM), 440 * MIB);
+	}
+}
+
+/* 1.33 does not say which generation a condition means: it gets a moment. */
+static void test_error_without_observed_generation(void)
+{
+	WITH(g)
+	{
+		g.f.observed_generation = 0;
+		accept_raise(&g);
+		g.f.progress_error = true;
+		CHECK_EQ(rig_observe(&g) & REPORT_NEWS_REFUSED, 0);
+		g.now += 10 * S;
+		CHECK(rig_observe(&g) & REPORT_NEWS_REFUSED);
+	}
+}
+
+static void test_condition_on_a_users_resize(void)
+{
+	WITH(g)
+	{
+		rig_hold(&g, 0, CPU, 900);
+		g.now += 60 * S;
+		rig_res(&g, 1, CPU)->spec_limit = 20000;
+		g.f.generation = g.f.observed_generation = 2;
+		g.f.pending_infeasible = true;
+		g.f.echoed = false;
+		CHECK_EQ(rig_observe(&g) & REPORT_NEWS_REFUSED, 0);
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_CONDITION);
+	}
+}
+
+static void test_echo_never_comes(void)
+{
+	WITH(g)
+	{
+		accept_raise(&g);
+		g.now += 300 * S;
+		CHECK(rig_observe(&g) & REPORT_NEWS_VERIFY);
+		CHECK_EQ(g.s->phase, REPORT_IDLE);
+	}
+}
+
+/* An older object from a watch that lags behind. */
+static void test_stale_object(void)
+{
+	WITH(g)
+	{
+		accept_raise(&g);
+		g.f.generation = 1;
+		rig_res(&g, 0, CPU)->spec_limit = 500;
+		CHECK_EQ(rig_observe(&g), 0);
+		CHECK(report_expects(g.s));
+	}
+}
+
+static void test_admission_makes_less_of_it(void)
+{
+	WITH(g)
+	{
+		send_raise(&g);
+		rig_store(&g);
+		rig_res(&g, 0, CPU)->spec_limit = 800;
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), 0);
+		CHECK_EQ(allows(&g, CPU), 800);
+		rig_echo(&g);
+		g.now += 60 * S;
+		CHECK(!rig_decide(&g));
+	}
+}
+
+static void test_restore_after_refusals(void)
+{
+	WITH(g)
+	{
+		send_raise(&g);
+		rig_store(&g);
+		rig_answer(&g, REPORT_ANSWER_OK, 0);
+		rig_echo(&g);
+		g.s->refused_until = g.now + 3600 * S;
+		g.f.restoring = true;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
+		rig_sent(&g);
+		rig_answer(&g, REPORT_ANSWER_REFUSED, 0); /* a pause, then again */
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.again, g.now + 600 * S);
+		g.now += 600 * S;
+		CHECK(rig_decide(&g));
+	}
+}
+
+/* A new agent finds a condition on what its predecessor asked. */
+static void test_new_life(void)
+{
+	WITH(g)
+	{
+		struct report_state *s = report_state_new(RIG_CONTAINERS);
+
+		rig_res(&g, 0, CPU)->spec_limit = 900;
+		g.f.ours = true;
+		g.f.generation = g.f.observed_generation = 5;
+		g.f.pending_infeasible = true;
+		g.f.echoed = false;
+		CHECK(report_observed(&g.t, s, &g.f, g.now) & REPORT_NEWS_REFUSED);
+		CHECK(report_expects(s));
+		report_decide(&g.t, &g.n, s, &g.f, g.now, &g.d);
+		CHECK(g.d.send);
+		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
+		free(s);
+	}
+}
+
+int main(void)
+{
+	test_deferred_is_waited_for();
+	test_infeasible();
+	test_error_below_use();
+	test_error_without_observed_generation();
+	test_condition_on_a_users_resize();
+	test_echo_never_comes();
+	test_stale_object();
+	test_admission_makes_less_of_it();
+	test_restore_after_refusals();
+	test_new_life();
+	return check_result();
+}

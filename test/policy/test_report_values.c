@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which values stand in a resize: requests, classes, what is never told, rounding. */
+#include "test/policy/report_rig.h"
+
+static void test_restart_container(void)
+{
+	WITH(g)
+	{
+		rig_res(&g, 0, CPU)->restart = true;
+		rig_hold(&g, 0, CPU, 900);
+		g.now += 600 * S;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_NONE);
+		/* Memory that is held above its spec and may not be told: nothing may replay it. */
+		rig_res(&g, 0, CPU)->restart = false;
+		rig_res(&g, 1, MEM)->restart = true;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 1, MEM), 256 * MIB);
+		rig_hold(&g, 1, MEM, 400 * MIB);
+		g.c[1].use_bytes = 250 * MIB;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_UNSAFE);
+		g.c[1].use_bytes = 380 * MIB;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_UNSAFE);
+	}
+}
+
+static void test_limits_only_keeps_requests(void)
+{
+	WITH(g)
+	{
+		rig_res(&g, 0, CPU)->request = 400;
+		rig_hold(&g, 0, CPU, 100);
+		g.now += 600 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_request(&g, 0, CPU), 0);
+		CHECK_EQ(rig_limit(&g, 0, CPU), 200);
+	}
+}
+
+static void test_requests_and_limits(void)
+{
+	WITH(g)
+	{
+		g.f.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
+		rig_res(&g, 0, CPU)->request = 700;
+		rig_hold(&g, 0, CPU, 900);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_request(&g, 0, CPU), 700);
+		rig_res(&g, 0, CPU)->request = 1200; /* never above the limit */
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_request(&g, 0, CPU), 900);
+		/* No request before: none after. */
+		rig_res(&g, 0, CPU)->spec_request = 0;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_request(&g, 0, CPU), 0);
+		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
+	}
+}
+
+static void test_requests_only(void)
+{
+	WITH(g)
+	{
+		g.f.controlled = CONTROLLED_REQUESTS;
+		rig_res(&g, 0, CPU)->request = 300;
+		rig_hold(&g, 0, CPU, 900);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
+		CHECK_EQ(rig_request(&g, 0, CPU), 300);
+		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
+	}
+}
+
+static void test_guaranteed(void)
+{
+	WITH(g)
+	{
+		g.f.guaranteed = true;
+		for (size_t i = 0; i < RIG_CONTAINERS; i++)
+			for (size_t r = 0; r < RESOURCE_COUNT; r++)
+				rig_res(&g, i, r)->spec_request = rig_res(&g, i, r)->spec_limit;
+		CHECK(!rig_decide(&g));
+		rig_hold(&g, 0, CPU, 900);
+		rig_hold(&g, 1, MEM, 200 * MIB);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
+		CHECK_EQ(rig_request(&g, 0, CPU), 900);
+		CHECK_EQ(rig_limit(&g, 1, MEM), 200 * MIB);
+		CHECK_EQ(rig_request(&g, 1, MEM), 200 * MIB);
+		/* Room in the body goes to both as well. */
+		g.c[0].use_bytes = 250 * MIB;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 275 * MIB);
+		CHECK_EQ(rig_request(&g, 0, MEM), 275 * MIB);
+		/* Requests alone would make another class of it. */
+		g.f.controlled = CONTROLLED_REQUESTS;
+		CHECK(!rig_decide(&g));
+	}
+}
+
+static void test_burstable_stays_burstable(void)
+{
+	WITH(g)
+	{
+		g.f.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
+		for (size_t i = 0; i < RIG_CONTAINERS; i++)
+			for (size_t r = 0; r < RESOURCE_COUNT; r++)
+				rig_res(&g, i, r)->spec_request = rig_res(&g, i, r)->spec_limit;
+		rig_res(&g, 0, CPU)->spec_request = 200;
+		rig_res(&g, 0, CPU)->request = 900;
+		rig_hold(&g, 0, CPU, 900);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK(rig_limit(&g, 0, CPU) > rig_request(&g, 0, CPU));
+	}
+}
+
+static void test_no_limit_stays_no_limit(void)
+{
+	WITH(g)
+	{
+		rig_res(&g, 0, CPU)->spec_limit = LIMIT_MAX;
+		rig_hold(&g, 0, CPU, 900);
+		g.now += 600 * S;
+		CHECK(!rig_decide(&g));
+	}
+}
+
+static void test_rounding(void)
+{
+	WITH(g)
+	{
+		rig_res(&g, 0, CPU)->spec_limit = 833;
+		rig_hold(&g, 0, CPU, 840); /* systemd keeps whole percents */
+		g.now += 3600 * S;
+		CHECK(!rig_decide(&g));
+		rig_hold(&g, 0, CPU, 995);
+		rig_hold(&g, 0, MEM, 300 * MIB + 1);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 1000);
+		CHECK_EQ(rig_limit(&g, 0, MEM), 300 * MIB + MEM_PAGE_BYTES);
+	}
+}
+
+int main(void)
+{
+	test_restart_container();
+	test_limits_only_keeps_requests();
+	test_requests_and_limits();
+	test_requests_only();
+	test_guaranteed();
+	test_burstable_stays_burstable();
+	test_no_limit_stays_no_limit();
+	test_rounding();
+	return check_result();
+}
