@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define KEY_PREFIX "unit:"
-
 struct target_list {
 	struct restore_target *items;
 	size_t count;
@@ -18,17 +16,53 @@ static void drop_targets(struct target_list *l)
 
 const char *restore_unit_name(const struct baseline *b)
 {
-	size_t length = strlen(KEY_PREFIX);
+	size_t length = strlen(BASELINE_UNIT_PREFIX);
 
-	return strncmp(b->key, KEY_PREFIX, length) == 0 ? b->key + length : NULL;
+	return strncmp(b->key, BASELINE_UNIT_PREFIX, length) == 0 ? b->key + length : NULL;
 }
 
-static void locate(const struct restore *r, struct restore_target *t)
+const char *restore_shown_name(const struct baseline *b)
 {
-	if (cgroup_find(r->root, t->unit, t->baseline->cgroup_inode, t->path) < 0)
-		t->path[0] = '\0';
-	for (const char *c = t->path; *c; c++)
-		t->depth += *c == '/';
+	const char *unit = restore_unit_name(b);
+
+	if (unit == NULL && b->shown != NULL)
+		return b->shown;
+	return unit != NULL ? unit : b->key;
+}
+
+/* The name itself, or that of the pod it belongs to. */
+static bool is_named(const struct baseline *b, const char *name)
+{
+	const char *shown = restore_shown_name(b);
+	size_t length = strlen(name);
+
+	if (strcmp(shown, name) == 0)
+		return true;
+	return restore_unit_name(b) == NULL && strchr(name, '/') != NULL &&
+	       strncmp(shown, name, length) == 0 && shown[length] == '/';
+}
+
+static bool is_pod_key(const char *key)
+{
+	return strncmp(key, BASELINE_POD_PREFIX, strlen(BASELINE_POD_PREFIX)) == 0;
+}
+
+/* The pod of one that is named: "pod:UID" before "pod:UID/CONTAINER". */
+static bool is_parent_of_named(const struct baseline_set *set, const struct baseline *b,
+			       const char *name)
+{
+	size_t length = strlen(b->key);
+
+	if (!is_pod_key(b->key) || strchr(b->key, '/') != NULL)
+		return false;
+	for (size_t i = 0; i < set->count; i++) {
+		const struct baseline *child = &set->items[i];
+
+		if (strncmp(child->key, b->key, length) == 0 && child->key[length] == '/' &&
+		    is_named(child, name))
+			return true;
+	}
+	return false;
 }
 
 static int by_depth(const void *a, const void *b)
@@ -38,7 +72,7 @@ static int by_depth(const void *a, const void *b)
 	return (x->depth > y->depth) - (x->depth < y->depth);
 }
 
-/* The records of that name, or all, with parents before their children. */
+/* The records of that name, or all, and the pods above them, with parents before their children. */
 static int targets_of(const struct restore *r, const struct baseline_set *set, const char *name,
 		      struct target_list *ret)
 {
@@ -47,14 +81,13 @@ static int targets_of(const struct restore *r, const struct baseline_set *set, c
 	if (!l.items)
 		return -ENOMEM;
 	for (size_t i = 0; i < set->count; i++) {
-		const char *unit = restore_unit_name(&set->items[i]);
-		struct restore_target *t = &l.items[l.count];
+		const struct baseline *b = &set->items[i];
+		bool wanted = name == NULL || is_named(b, name);
 
-		if (!unit || (name && strcmp(unit, name) != 0))
+		if (!wanted && !is_parent_of_named(set, b, name))
 			continue;
-		t->baseline = &set->items[i];
-		t->unit = unit;
-		locate(r, t);
+		restore_locate(r, b, &l.items[l.count]);
+		l.items[l.count].grow_only = !wanted;
 		l.count++;
 	}
 	qsort(l.items, l.count, sizeof(*l.items), by_depth);
@@ -99,9 +132,15 @@ int restore_set(const struct restore *r, struct baseline_set *set, const char *n
 	for (size_t i = 0; i < targets.count; i++)
 		restore_grow(r, &targets.items[i]);
 	for (size_t i = targets.count; i-- > 0;) {
+		const struct restore_target *t = &targets.items[i];
 		struct restore_result result;
 
-		restore_unit(r, &targets.items[i], &result);
+		if (t->grow_only)
+			continue;
+		finished[i] = t->missing == RESTORE_POD_GONE;
+		if (finished[i])
+			continue;
+		restore_unit(r, t, &result);
 		finished[i] = result.outcome == RESTORE_RESTORED || result.outcome == RESTORE_GONE;
 		each(arg, &result);
 	}
@@ -114,12 +153,12 @@ int restore_lift(const struct restore *r, struct baseline_set *set)
 
 	for (size_t i = 0; i < set->count; i++) {
 		struct baseline *b = &set->items[i];
-		struct restore_target t = {.baseline = b, .unit = restore_unit_name(b)};
+		struct restore_target t;
 		int e;
 
-		if (!t.unit || b->high != BASELINE_HIGH_LOWERED)
+		if (b->high != BASELINE_HIGH_LOWERED)
 			continue;
-		locate(r, &t);
+		restore_locate(r, b, &t);
 		e = restore_lift_unit(r, &t);
 		if (e < 0) {
 			error = error ? error : e;

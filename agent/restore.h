@@ -26,16 +26,21 @@ struct restore {
 	uint32_t margin_permille;
 	uint64_t margin_min_bytes;
 	bool force;
-	bool reclaim; /* page cache that is in the way may be taken back first; takes time */
+	bool spec_stays; /* nobody tells the API server: say where the pod's spec holds our values
+			  */
+	bool reclaim;    /* page cache that is in the way may be taken back first; takes time */
 };
 
 /* Called once for each record. */
 typedef void restore_each_fn(void *arg, const struct restore_result *result);
 
 /*
- * Restores the unit of that name, or with NULL every one: memory grows from the parents down, then
- * each is put back from the children up. Records of which everything is back, or whose unit is
- * gone, are removed from the set; saving it is the caller's. -ENOENT: no record of that name.
+ * Restores what has that name (a unit, NAMESPACE/POD/CONTAINER, or NAMESPACE/POD with all its
+ * containers), or with NULL everything: memory grows from the parents down, then each is put back
+ * from the children up. A container by its own name lets its pod grow too, so that it can.
+ * Records of which everything is back, or whose unit or container is gone, are removed from the
+ * set; of a pod that is gone nothing is told. Saving the set is the caller's. -ENOENT: no record of
+ * that name.
  */
 int restore_set(const struct restore *r, struct baseline_set *set, const char *name,
 		restore_each_fn *each, void *arg);
@@ -48,3 +53,5 @@ int restore_lift(const struct restore *r, struct baseline_set *set);
 
 /* "web.service" of "unit:web.service"; NULL for keys of another kind. */
 const char *restore_unit_name(const struct baseline *b);
+/* The name of any record as it is shown and asked for: a unit's, or that of its pod. */
+const char *restore_shown_name(const struct baseline *b);

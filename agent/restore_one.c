@@ -57,17 +57,17 @@ static void fail(struct work *w, const char *what, int error)
 static int units_set(const struct restore *r, const char *unit, const struct unit_props *want,
 		     uint32_t mask)
 {
-	return r->units ? r->units->set(r->units->ctx, unit, want, mask) : 0;
+	return r->units && unit ? r->units->set(r->units->ctx, unit, want, mask) : 0;
 }
 
 static int units_get(const struct restore *r, const char *unit, struct unit_props *ret)
 {
-	return r->units ? r->units->get(r->units->ctx, unit, ret) : -EOPNOTSUPP;
+	return r->units && unit ? r->units->get(r->units->ctx, unit, ret) : -EOPNOTSUPP;
 }
 
 static int units_drop(const struct restore *r, const char *unit, uint32_t mask)
 {
-	return r->units ? r->units->drop(r->units->ctx, unit, mask) : 0;
+	return r->units && unit ? r->units->drop(r->units->ctx, unit, mask) : 0;
 }
 
 static uint64_t margin_of(const struct restore *r, uint64_t use)
@@ -334,14 +334,29 @@ static void verify(struct work *w)
 		fail(w, "systemd holds other values", -EBUSY);
 }
 
+/* What was put back in the cgroup still stands in the API, and the next start takes it from there.
+ */
+static void say_ratified(const struct restore *r, const struct restore_target *t,
+			 struct restore_result *ret)
+{
+	if (r->spec_stays && t->baseline->ratified)
+		say(ret, "the pod's spec still holds the ratified values: they come back with its "
+			 "next restart or resize");
+}
+
 /* Without a cgroup only what systemd would give the next start is left to put back. */
 static void restore_gone(const struct restore *r, const struct restore_target *t,
 			 struct restore_result *ret)
 {
 	uint32_t all = PROPS_CPU | PROPS_MEMORY;
-	int e = units_set(r, t->unit, &t->baseline->props, all);
+	int e;
 
 	ret->outcome = RESTORE_GONE;
+	if (t->missing == RESTORE_RESTARTED) {
+		say(ret, "restarted since: its values are those of its spec");
+		return;
+	}
+	e = units_set(r, t->unit, &t->baseline->props, all);
 	if (e == 0 || e == -ENOENT)
 		e = units_drop(r, t->unit, (all & ~t->baseline->dropins) | UNIT_DROPIN_OWN);
 	if (e < 0) {
@@ -384,9 +399,10 @@ void restore_unit(const struct restore *r, const struct restore_target *t,
 	struct work w;
 	int e = work_open(r, t, &w);
 
-	*ret = (struct restore_result){.unit = t->unit, .outcome = RESTORE_RESTORED};
+	*ret = (struct restore_result){.unit = t->name, .outcome = RESTORE_RESTORED};
 	if (e == -ENOENT || e == -ENODEV) {
 		restore_gone(r, t, ret);
+		say_ratified(r, t, ret);
 		return;
 	}
 	w.result = ret;
@@ -402,6 +418,7 @@ void restore_unit(const struct restore *r, const struct restore_target *t,
 	restore_cpu_files(&w);
 	restore_memory_files(&w);
 	verify(&w);
+	say_ratified(r, t, ret);
 	cg_close(w.cg);
 }
 

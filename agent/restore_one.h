@@ -6,12 +6,26 @@
 #include "agent/restore.h"
 #include "cgroup/reader.h"
 
+/* Why a target has no cgroup. */
+enum restore_missing {
+	RESTORE_THERE,     /* it has one */
+	RESTORE_STOPPED,   /* a unit that does not run */
+	RESTORE_RESTARTED, /* a container that its pod runs anew */
+	RESTORE_POD_GONE,
+};
+
 struct restore_target {
 	const struct baseline *baseline;
-	const char *unit;
+	const char *name;           /* as shown */
+	const char *unit;           /* systemd's; NULL: it has no say */
 	char path[CGROUP_PATH_MAX]; /* "": it has no cgroup now */
+	enum restore_missing missing;
+	bool grow_only; /* the pod of what is restored */
 	unsigned depth;
 };
+
+/* Finds the cgroup and what systemd calls it. */
+void restore_locate(const struct restore *r, const struct baseline *b, struct restore_target *ret);
 
 /* Raises memory.max and memory.high where the original is higher. Errors show up in the next. */
 void restore_grow(const struct restore *r, const struct restore_target *t);

@@ -13,9 +13,9 @@ enum restore_outcome {
 };
 
 struct restore_result {
-	const char *unit;
+	const char *unit; /* or NAMESPACE/POD[/CONTAINER] */
 	enum restore_outcome outcome;
-	char detail[200]; /* in words; "" when there is nothing to add */
+	char detail[320]; /* in words; "" when there is nothing to add */
 };
 
 /* "restored", "left", "gone", "failed". */

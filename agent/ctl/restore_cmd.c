@@ -110,6 +110,7 @@ static int by_hand_open(const struct ctl *c, struct by_hand *h)
 		.margin_permille = c->margin_permille,
 		.margin_min_bytes = c->margin_min_bytes,
 		.force = c->force,
+		.spec_stays = true,
 		.reclaim = true,
 	};
 	return r;
@@ -151,12 +152,12 @@ static int finish(struct summary *s)
 	}
 	if (s->counts[RESTORE_FAILED] > 0)
 		return ctl_fail(c, CTL_ERROR, "what failed is still on record: try again",
-				"%u of the units could not be restored", s->counts[RESTORE_FAILED]);
+				"%u of them could not be restored", s->counts[RESTORE_FAILED]);
 	if (s->counts[RESTORE_LEFT] > 0)
 		return ctl_fail(c, CTL_TRY_LATER,
 				"try again when they use less, or restart them; --force writes "
 				"the values in spite of the use, which may kill",
-				"%u of the units use more memory than they had originally",
+				"%u of them use more memory than they had originally",
 				s->counts[RESTORE_LEFT]);
 	return code;
 }
@@ -217,7 +218,9 @@ int ctl_restore(const struct ctl *c)
 	int r;
 
 	if (c->all == (c->argument_count > 0))
-		return ctl_fail(c, CTL_USAGE, NULL, "give a unit's name, or --all");
+		return ctl_fail(c, CTL_USAGE, NULL,
+				"give a name (a unit, NAMESPACE/POD or "
+				"NAMESPACE/POD/CONTAINER), or --all");
 	s.results = cJSON_CreateArray();
 	if (client_no_daemon(client_probe(c->socket)))
 		r = restore_by_hand(c, &s);

@@ -13,6 +13,11 @@
 #define WEB   "system.slice/web.service"
 #define SLICE "batch.slice"
 #define JOB   "batch.slice/job.service"
+#define POD   "kubepods/burstable/pod0b1c"
+#define APP   POD "/77aa"
+#define SIDE  POD "/88bb"
+#define SCOPE "cri-containerd-99cc.scope"
+#define UNIT  "kubepods.slice/kubepods-pod7d7d.slice/" SCOPE
 
 #define MEM_STAT(anon, file)                                                                       \
 	"anon " #anon "\nfile " #file "\nkernel 0\nshmem 0\nslab_reclaimable 0\n"                  \
@@ -32,6 +37,14 @@ static const struct fake_file tree[] = {
 	       MEM_STAT(104857600, 0)),
 	CGROUP(SLICE, "max 100000\n", "0\n", "max\n", "1073741824\n", "104857600\n",
 	       MEM_STAT(104857600, 0)),
+	CGROUP(POD, "60000 100000\n", "0\n", "max\n", "1073741824\n", "314572800\n",
+	       MEM_STAT(314572800, 0)),
+	CGROUP(APP, "40000 100000\n", "0\n", "max\n", "805306368\n", "209715200\n",
+	       MEM_STAT(209715200, 0)),
+	CGROUP(SIDE, "20000 100000\n", "0\n", "max\n", "268435456\n", "104857600\n",
+	       MEM_STAT(104857600, 0)),
+	CGROUP(UNIT, "40000 100000\n", "0\n", "max\n", "805306368\n", "209715200\n",
+	       MEM_STAT(209715200, 0)),
 	CGROUP(JOB, "10000 100000\n", "5000\n", "max\n", "268435456\n", "104857600\n",
 	       MEM_STAT(104857600, 0)),
 };
@@ -53,12 +66,15 @@ struct pid1 {
 static struct fake fake;
 static struct pid1 pid1;
 static struct restore_result results[8];
+static char result_names[8][64];
 static size_t result_count;
 
 static inline const char *path_of(const char *unit)
 {
 	if (strcmp(unit, "web.service") == 0)
 		return WEB;
+	if (strcmp(unit, SCOPE) == 0)
+		return UNIT;
 	return strcmp(unit, "batch.slice") == 0 ? SLICE : JOB;
 }
 
@@ -168,7 +184,11 @@ static const struct restore_units units = {
 static inline void take_result(void *arg, const struct restore_result *r)
 {
 	(void)arg;
-	results[result_count++] = *r;
+	/* The name is the record's, which may go. */
+	snprintf(result_names[result_count], sizeof(result_names[0]), "%s", r->unit);
+	results[result_count] = *r;
+	results[result_count].unit = result_names[result_count];
+	result_count++;
 }
 
 static inline uint64_t inode_of(const char *path)

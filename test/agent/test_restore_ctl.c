@@ -23,6 +23,9 @@ static void test_lock(const char *dir)
 	CHECK_EQ(lock_take("/proc/none/x", &second), -ENOENT);
 }
 
+/* What the last command printed. */
+static char printed[2048];
+
 static int run_ctl(const char *dir, const char *word, const char *name, const char *extra)
 {
 	char *argv[] = {"vscalectl", (char *)word, (char *)name, (char *)extra, NULL};
@@ -43,8 +46,45 @@ static int run_ctl(const char *dir, const char *word, const char *name, const ch
 	c.out = c.err = open_memstream(&text, &size);
 	r = ctl_main(&c, argc, argv);
 	fclose(c.out);
+	snprintf(printed, sizeof(printed), "%s", text);
 	free(text);
 	return r;
+}
+
+/* A pod by its name; what the API server still has is said, since nobody is there to tell it. */
+static void test_pod(const char *dir)
+{
+	int state = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct baseline b = {
+		.key = (char *)"pod:0b1c/app",
+		.limits = {30000, 100000, 0, 128 * MIB, LIMIT_MAX},
+		.props = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX},
+		.high_before = LIMIT_MAX,
+		.high = BASELINE_HIGH_LOWERED,
+		.cgroup = (char *)APP,
+		.shown = (char *)"default/web-0/app",
+		.ratified = 1,
+	};
+
+	begin();
+	CHECK_EQ(baseline_put(&records, &b), 0);
+	CHECK_EQ(baseline_save(state, &records), 0);
+	fake_put(&fake, APP "/memory.high", "230000000\n");
+	CHECK_EQ(run_ctl(dir, "lift", NULL, NULL), CTL_OK);
+	check_file(APP "/memory.high", "max\n");
+	CHECK_EQ(run_ctl(dir, "restore", "default/web-1", NULL), CTL_NOT_MANAGED);
+	CHECK_EQ(run_ctl(dir, "restore", "default/web-0", NULL), CTL_TRY_LATER);
+	CHECK(strstr(printed, "left      default/web-0/app: memory stays at 768 MiB") != NULL);
+	check_file(APP "/memory.max", "805306368\n");
+	check_file(APP "/cpu.max", "30000 100000\n");
+	CHECK_EQ(run_ctl(dir, "restore", "default/web-0/app", "--force"), CTL_OK);
+	check_file(APP "/memory.max", "134217728\n");
+	CHECK(strstr(printed, "the pod's spec still holds the ratified values") != NULL);
+	check_file(WEB "/cpu.max", "38000 100000\n");
+	CHECK_EQ(unlinkat(state, "baseline", 0), 0);
+	CHECK_EQ(unlinkat(state, "baseline-copy", 0), 0);
+	close(state);
+	end();
 }
 
 /* The whole command with the daemon dead: exit 75 while it is too big, 0 afterwards. */
@@ -146,6 +186,7 @@ int main(void)
 		return EXIT_FAILURE;
 	test_lock(dir);
 	test_command(dir);
+	test_pod(dir);
 	test_patience(dir);
 	remove_folder(dir);
 	return check_result();
