@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One node's queue of reports: coalescing, order, rate, 429, outage. */
+#include "policy/report_queue.h"
+#include "test/check.h"
+#include <errno.h>
+#include <stdio.h>
+
+#define S USEC_PER_SEC
+
+static const struct report_rate rate = {
+	.interval_usec = 10 * S, .burst = 20, .spread_usec = 60 * S};
+
+static const char *uid_of(unsigned n)
+{
+	static char uid[16];
+
+	snprintf(uid, sizeof uid, "pod-%u", n);
+	return uid;
+}
+
+/* Takes what may go now; "" when nothing may. */
+static const char *pop(struct report_queue *q, usec_t now)
+{
+	static char uid[REPORT_UID_MAX];
+	const struct report_slot *s = report_queue_next(q, now);
+
+	if (s == NULL)
+		return "";
+	strcpy(uid, s->uid);
+	report_queue_take(q, now);
+	report_queue_drop(q, uid);
+	return uid;
+}
+
+static void test_coalesces(void)
+{
+	struct report_queue q;
+
+	report_queue_init(&q, &rate, 1, S);
+	for (unsigned i = 0; i < 10000; i++)
+		CHECK_EQ(report_queue_mark(&q, uid_of(i % 30), REPORT_ORDINARY, S + i), 0);
+	CHECK_EQ(q.count, 30);
+	CHECK(q.capacity <= 32);
+	CHECK_EQ(q.slots[0].since, S);
+	report_queue_free(&q);
+}
+
+static void test_order(void)
+{
+	struct report_queue q;
+
+	report_queue_init(&q, &rate, 1, S);
+	report_queue_mark(&q, "old", REPORT_ORDINARY, S);
+	report_queue_mark(&q, "memory", REPORT_MEMORY_RAISE, 2 * S);
+	report_queue_mark(&q, "young", REPORT_ORDINARY, 3 * S);
+	report_queue_mark(&q, "back", REPORT_AT_ONCE, 4 * S);
+	report_queue_mark(&q, "risen", REPORT_ORDINARY, 5 * S);
+	report_queue_mark(&q, "risen", REPORT_MEMORY_RAISE, 6 * S);
+	report_queue_mark(&q, "risen", REPORT_ORDINARY, 7 * S);
+	CHECK_STR(pop(&q, 8 * S), "back");
+	CHECK_STR(pop(&q, 8 * S), "memory");
+	CHECK_STR(pop(&q, 8 * S), "risen");
+	CHECK_STR(pop(&q, 8 * S), "old");
+	CHECK_STR(pop(&q, 8 * S), "young");
+	CHECK_STR(pop(&q, 8 * S), "");
+	CHECK_EQ(report_queue_due(&q, 8 * S), 0);
+	report_queue_drop(&q, "nobody");
+	report_queue_free(&q);
+}
+
+static void test_rate(void)
+{
+	struct report_queue q;
+	usec_t now = S;
+	unsigned sent = 0;
+
+	report_queue_init(&q, &rate, 1, now);
+	for (unsigned i = 0; i < 100; i++)
+		report_queue_mark(&q, uid_of(i), REPORT_ORDINARY, now);
+	while (*pop(&q, now))
+		sent++;
+	CHECK_EQ(sent, 20);
+	CHECK_EQ((report_queue_due(&q, now) - now) / S, 10);
+	/* One in 10 s from then on, however often one looks. */
+	for (sent = 0; now < 601 * S; now += S / 10)
+		sent += *pop(&q, now) != '\0';
+	CHECK(sent >= 59 && sent <= 60);
+	report_queue_free(&q);
+}
+
+/* No finer look than at what it says it waits for. */
+static void test_due_is_reached(void)
+{
+	struct report_queue q;
+	usec_t now = S;
+	unsigned looks = 0, sent = 0;
+
+	report_queue_init(&q, &rate, 1, now);
+	for (unsigned i = 0; i < 100; i++)
+		report_queue_mark(&q, uid_of(i), REPORT_ORDINARY, now);
+	for (; q.count > 0 && looks < 200; looks++) {
+		now = report_queue_due(&q, now);
+		sent += *pop(&q, now) != '\0';
+	}
+	CHECK_EQ(sent, 100);
+	CHECK_EQ(looks, 100);
+	report_queue_free(&q);
+}
+
+static void test_slow_down(void)
+{
+	struct report_queue q;
+	usec_t now = S, opens;
+
+	report_queue_init(&q, &rate, 1, now);
+	report_queue_mark(&q, "a", REPORT_AT_ONCE, now);
+	report_queue_slow(&q, 8 * S, now);
+	opens = report_queue_opens(&q, now);
+	CHECK(opens >= now + 8 * S && opens < now + 10 * S);
+	CHECK_STR(pop(&q, opens - 1), "");
+	CHECK_STR(pop(&q, opens), "a");
+	/* Nothing said: a second; nonsense: an hour, and a quarter. */
+	now = opens;
+	report_queue_slow(&q, 0, now);
+	CHECK(report_queue_opens(&q, now) >= now + S);
+	report_queue_slow(&q, UINT64_MAX, now);
+	CHECK(report_queue_opens(&q, now) <= now + 4500 * S);
+	report_queue_free(&q);
+}
+
+/* An hour without a server, with 10,000 changes: few tries, then one report per changed pod. */
+static void outage(usec_t length, uint64_t seed)
+{
+	struct report_queue q;
+	usec_t now = S, end = now + length, last = 0;
+	unsigned told[30] = {0}, tries = 0, total = 0, n;
+
+	report_queue_init(&q, &rate, seed, now);
+	for (unsigned i = 0; now < end; i++, now += length / 10000 + 1) {
+		CHECK_EQ(report_queue_mark(&q, uid_of(i % 30), REPORT_ORDINARY, now), 0);
+		if (report_queue_next(&q, now) == NULL)
+			continue;
+		report_queue_take(&q, now);
+		report_queue_failed(&q, now);
+		tries++;
+	}
+	CHECK_EQ(q.count, 30);
+	CHECK(tries <= 8 + length / (30 * S));
+	report_queue_healthy(&q, now);
+	end = now;
+	while (q.count > 0) {
+		now = report_queue_due(&q, now);
+		if (sscanf(pop(&q, now), "pod-%u", &n) != 1 || n >= 30)
+			continue;
+		told[n]++;
+		if (++total == 20)
+			last = now;
+	}
+	for (unsigned i = 0; i < 30; i++)
+		CHECK_EQ(told[i], 1);
+	/* Spread, not at once, and not later than the spread unless the rate holds it. */
+	CHECK(last > end + 10 * S && last <= end + 80 * S);
+	report_queue_free(&q);
+}
+
+/* What is new in the minute after goes into the spread as well. */
+static void test_spread_takes_what_is_new(void)
+{
+	struct report_queue q;
+	usec_t now = S;
+	unsigned later = 0;
+
+	report_queue_init(&q, &rate, 7, now);
+	report_queue_failed(&q, now);
+	report_queue_healthy(&q, now);
+	for (unsigned i = 0; i < 30; i++)
+		report_queue_mark(&q, uid_of(i), REPORT_ORDINARY, now);
+	for (unsigned i = 0; i < 30; i++)
+		later += q.slots[i].not_before > now;
+	CHECK(later > 25);
+	now += 60 * S;
+	report_queue_mark(&q, "x", REPORT_ORDINARY, now);
+	CHECK_EQ(q.slots[30].not_before, 0);
+	report_queue_free(&q);
+}
+
+static void test_long_name(void)
+{
+	struct report_queue q;
+	char name[REPORT_UID_MAX + 1];
+
+	memset(name, 'x', sizeof name - 1);
+	name[sizeof name - 1] = '\0';
+	report_queue_init(&q, &rate, 1, S);
+	CHECK_EQ(report_queue_mark(&q, name, REPORT_ORDINARY, S), -ENAMETOOLONG);
+	CHECK_EQ(report_queue_mark(&q, name + 1, REPORT_ORDINARY, S), 0);
+	report_queue_free(&q);
+}
+
+int main(void)
+{
+	test_coalesces();
+	test_order();
+	test_rate();
+	test_due_is_reached();
+	test_slow_down();
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		outage(10 * S, seed);
+		outage(3600 * S, seed);
+		outage(86400 * S, seed);
+	}
+	test_spread_takes_what_is_new();
+	test_long_name();
+	return check_result();
+}
