@@ -35,6 +35,7 @@ class Credentials:
             return found.group(1) if found else None
         self.server = value("server") or ""
         self.token = value("token")
+        self.ca = ""  # PEM
         url = urlsplit(self.server)
         self.host, self.port, self.tls = url.hostname or "", url.port, url.scheme == "https"
         self.context = ssl.create_default_context() if self.tls else None
@@ -46,9 +47,11 @@ class Credentials:
         assert context
         data, file = value("certificate-authority-data"), value("certificate-authority")
         if data:
-            context.load_verify_locations(cadata=base64.b64decode(data).decode())
+            self.ca = base64.b64decode(data).decode()
         elif file:
-            context.load_verify_locations(file)
+            with open(file, encoding="ascii") as f:
+                self.ca = f.read()
+        context.load_verify_locations(cadata=self.ca)
         cert, key = value("client-certificate"), value("client-key")
         cert_data, key_data = value("client-certificate-data"), value("client-key-data")
         if cert_data and key_data:

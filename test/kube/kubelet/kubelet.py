@@ -24,6 +24,7 @@ class Kubelet:
         self.options = options
         credentials = Credentials(options.kubeconfig)
         self.api = Api(credentials)
+        self.ca = credentials.ca
         self.checkpoints = Checkpoints(options.root)
         self.cgroups = node.Cgroups(options.driver)
         self.containers = node.Containers(options.driver)
@@ -62,6 +63,14 @@ class Kubelet:
         """docker.io/library/lab:1 is IMAGES/lab."""
         root = f"{self.options.images}/{image.rpartition('/')[2].partition(':')[0].partition('@')[0]}"
         return root if os.path.isdir(root) else None
+
+    def entrypoint(self, root: str) -> list[str]:
+        """The image's own command: a file beside its folder."""
+        try:
+            with open(f"{root}.entrypoint", encoding="utf-8") as f:
+                return f.read().split()
+        except FileNotFoundError:
+            return []
 
     def others(self, uid: str) -> Resources:
         cpu = memory = 0

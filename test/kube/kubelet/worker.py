@@ -110,7 +110,8 @@ class Worker:
         r = self.kubelet.checkpoints.allocated.of(self.uid).get(
             c.name, Resources.parse(c.spec.get("resources")))
         path = model.cgroups_path(self.kubelet.options.driver, self.cgroup, container_id)
-        spec = ocispec.make(self.pod, c.spec, root, path, r, self.volumes.sources,
+        command = {} if "command" in c.spec else {"command": self.kubelet.entrypoint(root)}
+        spec = ocispec.make(self.pod, {**c.spec, **command}, root, path, r, self.volumes.sources,
                             self.kubelet.service_env, self.kubelet.options.ip)
         self.kubelet.containers.start(container_id, spec, f"{self.name}/{c.name}")
         if c.terminated:
