@@ -63,7 +63,7 @@ int client_follow(struct kube_client *c, usec_t now, char *text, size_t size)
 	int r;
 
 	if (c->token.path != NULL &&
-	    (c->token.read_at == 0 || now >= c->token.read_at + TOKEN_AGE_USEC)) {
+	    (c->token.text == NULL || now >= c->token.read_at + TOKEN_AGE_USEC)) {
 		c->counters.token_reads++;
 		r = credential_follow_token(&c->token, now);
 		if (r < 0)

@@ -13,13 +13,16 @@ struct kube_watch_events {
 	/* ADDED or MODIFIED, from the list too. Takes the pod. */
 	void (*put)(void *ctx, struct kube_pod *pod);
 	void (*gone)(void *ctx, const char *uid);
-	/* A list is complete: pods that were not put since the last call of begin are gone. */
+	/* At list_end the list is complete: pods that were not put since list_begin are gone. A
+	 * list that breaks off has no end: another begin follows, nobody is gone. */
 	void (*list_begin)(void *ctx);
 	void (*list_end)(void *ctx);
-	/* Trouble and its end; text is for people. Called on changes of state only, not per try. */
+	/* Trouble and its end; text is for people. Called on changes of state only, not per try;
+	 * healthy also for the first list. */
 	void (*trouble)(void *ctx, int error, unsigned status, const char *text);
 	void (*healthy)(void *ctx);
-	/* One object that could not be understood. */
+	/* One object that could not be understood, or several of a list (told before its list_end).
+	 */
 	void (*bad)(void *ctx, const char *text);
 };
 
@@ -44,5 +47,6 @@ struct kube_watch;
 int kube_watch_new(sd_event *event, struct kube_client *client,
 		   const struct kube_watch_options *options, const struct kube_watch_events *events,
 		   struct kube_watch **ret);
+/* Before its client, and not from inside one of the functions above. */
 void kube_watch_free(struct kube_watch *w);
 const struct kube_watch_state *kube_watch_state(const struct kube_watch *w);
