@@ -127,22 +127,52 @@ build()
 	exec 9>&-
 }
 
+# What containers are made of: a folder per image name. "lab" holds the static load programs,
+# "vscaled" becomes the guest's own root (kit/kube.sh).
+stage_images()
+{
+	local lab=$1/opt/lab/images/lab
+
+	mkdir -p "$1/opt/lab/images/vscaled" "$lab"/{bin,proc,sys,dev,tmp,etc,run,var}
+	cp "$1/opt/lab"/{burn,grow,hold} "$lab/bin/"
+	echo /usr/sbin/vscaled >"$1/opt/lab/images/vscaled.entrypoint"
+}
+
+# A build with sanitizers needs their libraries, which no guest has.
+stage_sanitizers()
+{
+	local tree=$1 lib
+
+	while read -r lib; do
+		mkdir -p "$tree/usr/lib/x86_64-linux-gnu"
+		cp -L "$lib" "$tree/usr/lib/x86_64-linux-gnu/"
+	done < <(ldd "$tree"/usr/*bin/vscaled 2>/dev/null |
+		awk '$1 ~ /^lib(asan|ubsan)\./ && $3 ~ /^\// { print $3 }')
+}
+
 # Puts the scenario, the installed tree and the kit into one tree, as they shall stand in the guest.
 stage()
 {
-	local tree=$1 dir=$2 build=$3 program
+	local tree=$1 dir=$2 build=$3 program kit
 
 	mkdir -p "$tree/lab" "$tree/opt/lab"
 	[ -z "$dir" ] || cp -aL "$dir/." "$tree/lab/" # a twin of a scenario links to its run
-	cp "$LAB_SRC/kit/lib.sh" "$tree/opt/lab/"
+	cp "$LAB_SRC"/kit/*.sh "$tree/opt/lab/"
+	mkdir -p "$tree/opt/lab/kube"
+	cp -r "$LAB_SRC"/../kube/{apiserver,kubelet} "$tree/opt/lab/kube/"
+	cp -r "$ROOT/agent/deploy" "$tree/opt/lab/"
 	[ "$build" != none ] || return 0
 	DESTDIR=$tree cmake --install "$build" --prefix /usr >"$tree.log" 2>&1 || {
 		cat "$tree.log" >&2
 		EXIT=2 die "$build cannot be installed: is it built?"
 	}
-	for program in "$build"/test/lab/kit/*; do
+	kit=$build/test/lab/kit
+	[ -x "$kit/hold" ] || kit=$ROOT/build/release/test/lab/kit # nothing static with sanitizers
+	for program in "$kit"/*; do
 		[ ! -f "$program" ] || [ ! -x "$program" ] || cp "$program" "$tree/opt/lab/"
 	done
+	stage_images "$tree"
+	stage_sanitizers "$tree"
 }
 
 install_dir()

@@ -34,7 +34,7 @@ class Credentials:
             found = re.search(rf'"?\b{key}"?:\s*"?([^"\s,}}]+)', text)
             return found.group(1) if found else None
         self.server = value("server") or ""
-        self.token = value("token")
+        self.token, self.token_file = value("token"), value("tokenFile")
         self.ca = ""  # PEM
         url = urlsplit(self.server)
         self.host, self.port, self.tls = url.hostname or "", url.port, url.scheme == "https"
@@ -70,8 +70,12 @@ class Credentials:
 
     def headers(self) -> dict[str, str]:
         headers = {"User-Agent": "kubelet/v1.36.3", "Accept": JSON}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
+        token = self.token
+        if self.token_file:
+            with open(self.token_file, encoding="ascii") as f:
+                token = f.read().strip()
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
         return headers
 
 

@@ -1,0 +1,309 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# For scenarios with Kubernetes: after lib.sh, `. /opt/lab/kube.sh`. A test API server, a stand-in
+# for the kubelet with real containers, and the agent as its DaemonSet says.
+# A kubectl costs 2 to 4 s in the machine: pods are made and read with curl, and the real kubectl is
+# for what is to be shown with it.
+# shellcheck disable=SC2034,SC2154  # for the scenarios; set by lib.sh
+
+KUBE=/run/kube-lab # the API server's folder
+KUBE_PORT=6443
+KUBE_DEBUG_PORT=6444
+KUBE_NS=lab        # namespace of the scenario's pods
+KUBE_CONTROL=/run/kubelet
+AGENT_NS=vscaled
+export KUBECONFIG=$KUBE/admin.kubeconfig
+
+# kube_unit NAME MODULE [ARG]...: one of our Python programs as a service, its output in the journal
+kube_unit()
+{
+	local name=$1 module=$2
+
+	shift 2
+	systemd-run --quiet --collect --unit="$name" -p Environment=PYTHONPATH=/opt/lab/kube \
+		-p Environment=PYTHONUNBUFFERED=1 -p Delegate=yes -p RuntimeDirectoryPreserve=yes \
+		-- python3 -m "$module" "$@"
+}
+
+# kube_start DRIVER [KUBELET OPTION]...: server, node-1, namespace lab. DRIVER: systemd or cgroupfs.
+# Useful options: --lag SECONDS, --backoff SECONDS. KUBE_VERSION=1.33: both are of that version.
+kube_start()
+{
+	KUBE_DRIVER=$1
+	shift
+	mkdir -p "$KUBE" "$KUBE_CONTROL"
+	systemctl start --no-block containerd.service
+	apiserver_start
+	mountpoint -q /opt/lab/images/vscaled || mount --bind / /opt/lab/images/vscaled
+	wait_until 60 systemctl is-active -q containerd.service || return
+	kubelet_start "$@"
+	wait_until 60 kube_answers || return
+	kube_namespace "$KUBE_NS"
+	wait_until 60 kube_node_ready
+}
+
+# apiserver_start: without state of an earlier one
+apiserver_start()
+{
+	kube_unit lab-apiserver apiserver --port $KUBE_PORT --data-dir "$KUBE" \
+		--admin-port $KUBE_DEBUG_PORT --bare --version "${KUBE_VERSION:-1.36}"
+	wait_until 60 test -s "$KUBE/node.token"
+}
+
+# apiserver_freeze, apiserver_thaw: it answers nobody, and then goes on with all it knew
+apiserver_freeze()
+{
+	systemctl freeze lab-apiserver.service
+}
+
+apiserver_thaw()
+{
+	systemctl thaw lab-apiserver.service
+}
+
+# kube_debug METHOD PATH [BODY]: its other door, /debug/faults and more (test/kube/apiserver)
+kube_debug()
+{
+	curl -sS --fail-with-body -X "$1" ${3:+-d "$3"} "http://127.0.0.1:$KUBE_DEBUG_PORT$2"
+}
+
+# kubelet_start [OPTION]...
+kubelet_start()
+{
+	kube_unit lab-kubelet kubelet --kubeconfig "$KUBE/node.kubeconfig" --images /opt/lab/images \
+		--driver "$KUBE_DRIVER" --control "$KUBE_CONTROL" \
+		--version "${KUBE_VERSION:-1.36}" "$@"
+}
+
+# kubelet_control WHAT [POD [WORDS]]: defer, infeasible, error, unready, lag; without POD: no more
+kubelet_control()
+{
+	if [ $# -gt 1 ]; then
+		echo "${*:2}" >"$KUBE_CONTROL/$1"
+	else
+		rm -f "$KUBE_CONTROL/$1"
+	fi
+}
+
+# kapi METHOD PATH [BODY [CONTENT-TYPE]]: one request as admin; the answer on stdout
+kapi()
+{
+	local body=()
+
+	[ $# -lt 3 ] || body=(-H "Content-Type: ${4:-application/json}" --data-binary "$3")
+	curl -sS --fail-with-body --max-time 30 --cacert "$KUBE/ca.crt" \
+		-H "Authorization: Bearer $(<"$KUBE/admin.token")" -X "$1" "${body[@]}" \
+		"https://127.0.0.1:$KUBE_PORT$2"
+}
+
+kube_answers()
+{
+	kapi GET /version >/dev/null 2>&1
+}
+
+kube_node_ready()
+{
+	kapi GET /api/v1/nodes/node-1 2>/dev/null | grep -q KubeletReady
+}
+
+kube_namespace()
+{
+	kapi POST /api/v1/namespaces \
+		"{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"$1\"}}" >/dev/null
+	kapi POST "/api/v1/namespaces/$1/serviceaccounts" \
+		'{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}' >/dev/null
+}
+
+# pod_side TEXT: "REQUEST/LIMIT" to two words, empty where there is none
+pod_side()
+{
+	local request=${1%%/*} limit=
+
+	[[ $1 != */* ]] || limit=${1#*/}
+	[ "$request" != - ] || request=
+	echo "$request|$limit"
+}
+
+# pod_list KEY CPU MEMORY: "KEY":{...} of resources
+pod_list()
+{
+	local cpu=${2:+\"cpu\":\"$2\"} memory=${3:+\"memory\":\"$3\"}
+
+	echo "\"$1\":{$cpu${cpu:+${memory:+,}}$memory}"
+}
+
+# pod_container "NAME CPU MEMORY PROGRAM [ARG]...": its JSON. CPU and MEMORY: REQUEST/LIMIT, either
+# may be missing, - is none. The program is one of the image lab: burn, grow, hold.
+pod_container()
+{
+	local name cpu memory words word command=
+
+	read -r name cpu memory words <<<"$1"
+	for word in $words; do
+		command+="${command:+,}\"$word\""
+	done
+	cpu=$(pod_side "$cpu")
+	memory=$(pod_side "$memory")
+	echo "{\"name\":\"${name#*:}\",\"image\":\"docker.io/library/lab:1\",\"imagePullPolicy\":\"Never\"," \
+		"\"command\":[${command/\"/\"/bin/}],\"resources\":{" \
+		"$(pod_list requests "${cpu%|*}" "${memory%|*}")," \
+		"$(pod_list limits "${cpu#*|}" "${memory#*|}")}" \
+		"$([[ $name != sidecar:* ]] || echo ',"restartPolicy":"Always"')}"
+}
+
+# pod_json NAME [KEY=VALUE]... CONTAINER...: a pod of node-1 with these annotations. CONTAINER as in
+# pod_container; a name with init: or sidecar: before it is an init container or a sidecar.
+# POD_SPEC='"restartPolicy":"Never",...' adds to the spec.
+pod_json()
+{
+	local name=$1 annotations='' apps='' inits='' one
+
+	shift
+	while [[ ${1:-} == *=* && ${1%%=*} != *' '* ]]; do
+		annotations+="${annotations:+,}\"${1%%=*}\":\"${1#*=}\""
+		shift
+	done
+	for one in "$@"; do
+		if [[ $one == *:* && ${one%% *} == *:* ]]; then
+			inits+="${inits:+,}$(pod_container "$one")"
+		else
+			apps+="${apps:+,}$(pod_container "$one")"
+		fi
+	done
+	echo "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"$name\"," \
+		"\"namespace\":\"$KUBE_NS\",\"annotations\":{$annotations}},\"spec\":{" \
+		"\"nodeName\":\"node-1\",\"automountServiceAccountToken\":false," \
+		"\"terminationGracePeriodSeconds\":1,${POD_SPEC:+$POD_SPEC,}" \
+		"\"initContainers\":[$inits],\"containers\":[$apps]}}"
+}
+
+# pod_make: as pod_json, made on the server
+pod_make()
+{
+	kapi POST "/api/v1/namespaces/$KUBE_NS/pods" "$(pod_json "$@")" >/dev/null
+}
+
+pod_delete()
+{
+	kapi DELETE "/api/v1/namespaces/$KUBE_NS/pods/$1" >/dev/null
+}
+
+# pod_get NAME FILTER: what jq makes of the pod, raw
+pod_get()
+{
+	kapi GET "/api/v1/namespaces/$KUBE_NS/pods/$1" 2>/dev/null | jq -r "$2"
+}
+
+# pod_is NAME EXPRESSION: jq's verdict on the pod
+pod_is()
+{
+	kapi GET "/api/v1/namespaces/$KUBE_NS/pods/$1" 2>/dev/null | jq -e "$2" >/dev/null 2>&1
+}
+
+# pod_wait SECONDS NAME EXPRESSION
+pod_wait()
+{
+	wait_until "$1" pod_is "$2" "$3"
+}
+
+# pod_running NAME: all of it is ready, within a minute
+pod_running()
+{
+	pod_wait 60 "$1" '.status | .phase == "Running" and all(.containerStatuses[]; .ready)'
+}
+
+pod_gone()
+{
+	! kapi GET "/api/v1/namespaces/$KUBE_NS/pods/$1" >/dev/null 2>&1
+}
+
+# pod_patch NAME BODY [SUBRESOURCE]: a strategic merge patch, as kubectl's
+pod_patch()
+{
+	kapi PATCH "/api/v1/namespaces/$KUBE_NS/pods/$1${3:+/$3}" "$2" \
+		application/strategic-merge-patch+json
+}
+
+# pod_resize NAME CONTAINER RESOURCES: RESOURCES as JSON, {"limits":{"cpu":"1"}}
+pod_resize()
+{
+	pod_patch "$1" "{\"spec\":{\"containers\":[{\"name\":\"$2\",\"resources\":$3}]}}" resize >/dev/null
+}
+
+# pod_annotate NAME KEY VALUE: VALUE is JSON, null removes
+pod_annotate()
+{
+	kapi PATCH "/api/v1/namespaces/$KUBE_NS/pods/$1" "{\"metadata\":{\"annotations\":{\"$2\":$3}}}" \
+		application/merge-patch+json >/dev/null
+}
+
+# pod_cgroup NAME [CONTAINER]: its folder, of the pod or of one container
+pod_cgroup()
+{
+	local uid qos id level=
+
+	read -r uid qos id < <(pod_get "$1" "\"\(.metadata.uid) \(.status.qosClass) \([.status |
+		(.containerStatuses, .initContainerStatuses // [])[] | select(.name == \"${2:-}\") |
+		.containerID // \"\" | ltrimstr(\"containerd://\")] | first // \"\")\"")
+	[ "$qos" = Guaranteed ] || level=${qos,,}
+	if [ "$KUBE_DRIVER" = cgroupfs ]; then
+		echo "$CG/kubepods/${level:+$level/}pod$uid${2:+/$id}"
+	else
+		echo "$CG/kubepods.slice/${level:+kubepods-$level.slice/}kubepods-${level:+$level-}pod${uid//-/_}.slice${2:+/cri-containerd-$id.scope}"
+	fi
+}
+
+# agent_deploy [CONFIG FILE]: the manifests of agent/deploy/overlays/auto, then the pod that the
+# DaemonSet's controller would make, until it is ready. The file replaces vscaled.yaml.
+# AGENT_OVERLAY names another overlay; AGENT_ENV adds JSON {"name":..,"value":..},... to its env.
+agent_deploy()
+{
+	kubectl apply -k "/opt/lab/deploy/overlays/${AGENT_OVERLAY:-auto}" || return
+	if [ $# -gt 0 ]; then
+		kapi PATCH "/api/v1/namespaces/$AGENT_NS/configmaps/vscaled" \
+			"$(jq -Rs '{data: {"vscaled.yaml": .}}' "$1")" application/merge-patch+json \
+			>/dev/null || return
+	fi
+	agent_pod
+}
+
+# agent_pod: the DaemonSet's pod for node-1
+agent_pod()
+{
+	local pod
+
+	pod=$(kapi GET "/apis/apps/v1/namespaces/$AGENT_NS/daemonsets/vscaled" | jq -c --argjson env \
+		"[${AGENT_ENV:-}]" '.spec.template | {apiVersion: "v1", kind: "Pod",
+			metadata: (.metadata + {name: "vscaled-node1", namespace: "'$AGENT_NS'"}),
+			spec: (.spec + {nodeName: "node-1"} | .containers[0].env += $env)}') || return
+	kapi POST "/api/v1/namespaces/$AGENT_NS/pods" "$pod" >/dev/null || return
+	KUBE_NS=$AGENT_NS pod_running vscaled-node1 && wait_until 30 agent_ready
+}
+
+# agent_asan: as agent_pod's environment for an agent built with sanitizers
+agent_asan()
+{
+	AGENT_ENV='{"name":"ASAN_OPTIONS","value":"detect_leaks=1:exitcode=99"}'
+	AGENT_ENV+=',{"name":"UBSAN_OPTIONS","value":"print_stacktrace=1"}'
+}
+
+# agent_pod_delete: as a roll-out ends it
+agent_pod_delete()
+{
+	KUBE_NS=$AGENT_NS pod_delete vscaled-node1 &&
+		KUBE_NS=$AGENT_NS wait_until 60 pod_gone vscaled-node1
+}
+
+# agent_pod_log: what it wrote to stderr, sanitizers' complaints too
+agent_pod_log()
+{
+	cat /var/log/pods/vscaled-node1/vscaled.log
+}
+
+# kube_logs: for the end of a scenario that failed
+kube_logs()
+{
+	journalctl -q --no-pager -o short-monotonic >/lab/out/journal
+	cp -r /var/log/pods /lab/out/ 2>/dev/null
+	kapi GET /api/v1/pods >/lab/out/pods.json 2>/dev/null
+}
