@@ -12,6 +12,16 @@ const char *const unit_state_names[UNIT_STATE_COUNT] = {
 	[UNIT_GAVE_WAY] = "gave-way", [UNIT_RESTORED] = "restored", [UNIT_UNMANAGED] = "unmanaged",
 };
 
+const char *const report_view_state_names[REPORT_VIEW_STATE_COUNT] = {
+	[REPORT_NONE] = "none",
+	[REPORT_LEASE] = "lease",
+	[REPORT_WAITING] = "waiting",
+	[REPORT_SENT] = "sent",
+	[REPORT_DEFERRED] = "deferred",
+	[REPORT_REFUSED] = "refused",
+	[REPORT_CGROUP_ONLY] = "cgroup-only",
+};
+
 static void resource_view_init(struct resource_view *r)
 {
 	*r = (struct resource_view){
@@ -45,4 +55,22 @@ void unit_view_init(struct unit_view *v)
 	*v = (struct unit_view){.state = UNIT_WAITING};
 	for (int i = 0; i < RESOURCE_COUNT; i++)
 		resource_view_init(&v->resources[i]);
+}
+
+void pod_view_init(struct pod_view *v)
+{
+	*v = (struct pod_view){.heap_bytes = VIEW_NONE, .heap_permille = VIEW_NONE};
+	for (int i = 0; i < RESOURCE_COUNT; i++)
+		v->resources[i] = (struct pod_resource_view){
+			.request = VIEW_NONE,
+			.spec_limit = VIEW_NONE,
+			.ratified = VIEW_NONE,
+			.admin_min = VIEW_NONE,
+			.admin_max = VIEW_NONE,
+			.range_min = VIEW_NONE,
+			.range_max = VIEW_NONE,
+			.ratio_permille = VIEW_NONE,
+			.refused = VIEW_NONE,
+			.refused_for_usec = VIEW_NONE,
+		};
 }

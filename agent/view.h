@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "agent/view_pod.h"
 #include "policy/bounds.h"
 #include "policy/profile.h"
 #include "policy/reason.h"
@@ -88,9 +89,10 @@ struct resource_view {
 };
 
 struct unit_view {
-	const char *name;
+	const char *name; /* a unit's, or NAMESPACE/POD/CONTAINER, or NAMESPACE/POD */
 	const char *cgroup;
 	enum unit_kind kind;
+	const struct pod_view *pod; /* NULL: a unit */
 	enum mode mode;
 	enum unit_state state;
 	const char *state_reason;
@@ -101,7 +103,8 @@ struct status_view {
 	const char *version;
 	uint32_t pid;
 	usec_t uptime_usec;
-	const char *operation; /* standalone; later kubernetes */
+	const char *operation; /* standalone, kubernetes */
+	struct cluster_view cluster;
 	uint32_t managed_count;
 	bool paused; /* everything */
 	const char *config_path;

@@ -35,6 +35,12 @@ enum view_table {
 	VIEW_DECISION,
 	VIEW_TRIAL,
 	VIEW_COUNTERS,
+	VIEW_CLUSTER,
+	VIEW_POD_NAME,
+	VIEW_POD,
+	VIEW_POD_RESOURCE,
+	VIEW_ANNOTATION,
+	VIEW_REPORT,
 	VIEW_TABLE_COUNT,
 };
 
@@ -129,6 +135,66 @@ static const struct json_field counter_fields[] = {
 	ROW(counter_view, foreign, JSON_COUNT, true),
 };
 
+/* null of a standalone daemon. */
+static const struct json_field cluster_fields[] = {
+	ROW(cluster_view, server, JSON_TEXT, true),
+	ROW(cluster_view, node, JSON_TEXT, true),
+	ROW(cluster_view, cgroup_driver, JSON_TEXT, true),
+	ROW(cluster_view, synced, JSON_FLAG, true),
+	ROW(cluster_view, healthy, JSON_FLAG, true),
+	ROW(cluster_view, trouble, JSON_TEXT, true),
+	{"last_event_at", offsetof(struct cluster_view, last_event_realtime_usec), JSON_TIME, true},
+	ROW(cluster_view, resize_offered, JSON_FLAG, true),
+	ROW(cluster_view, pod_count, JSON_U32, true),
+	ROW(cluster_view, writes_waiting, JSON_U32, true),
+	ROW(cluster_view, refused_count, JSON_U32, true),
+	ROW(cluster_view, requests, JSON_COUNT, true),
+	ROW(cluster_view, failures, JSON_COUNT, true),
+};
+
+/* Keys of every unit, so that a list can be filtered: null where it is no container. */
+static const struct json_field pod_name_fields[] = {
+	ROW(pod_view, namespace, JSON_TEXT, true),
+	ROW(pod_view, pod, JSON_TEXT, true),
+	ROW(pod_view, container, JSON_TEXT, true),
+};
+
+static const struct json_field pod_fields[] = {
+	ROW(pod_view, uid, JSON_TEXT, false),
+	ROW(pod_view, workload, JSON_TEXT, false),
+	ROW(pod_view, qos_class, JSON_TEXT, false),
+	ROW(pod_view, controlled_values, JSON_TEXT, false),
+	ROW(pod_view, ready, JSON_FLAG, false),
+	ROW(pod_view, restarts, JSON_U32, false),
+	ROW(pod_view, condition, JSON_TEXT, false),
+	ROW(pod_view, heap_bytes, JSON_AMOUNT, false),
+	ROW(pod_view, heap_permille, JSON_AMOUNT, false),
+	ROW(pod_view, annotation_error, JSON_TEXT, false),
+};
+
+static const struct json_field pod_resource_fields[] = {
+	ROW(pod_resource_view, request, JSON_AMOUNT, false),
+	ROW(pod_resource_view, spec_limit, JSON_AMOUNT, false),
+	ROW(pod_resource_view, ratified, JSON_AMOUNT, false),
+	ROW(pod_resource_view, admin_min, JSON_AMOUNT, false),
+	ROW(pod_resource_view, admin_max, JSON_AMOUNT, false),
+	ROW(pod_resource_view, range_min, JSON_AMOUNT, false),
+	ROW(pod_resource_view, range_max, JSON_AMOUNT, false),
+	ROW(pod_resource_view, ratio_permille, JSON_AMOUNT, false),
+	ROW(pod_resource_view, refused, JSON_AMOUNT, false),
+	ROW(pod_resource_view, refused_for_usec, JSON_AMOUNT, false),
+};
+
+static const struct json_field annotation_fields[] = {
+	ROW(annotation_view, key, JSON_TEXT, false),
+	ROW(annotation_view, value, JSON_TEXT, false),
+};
+
+static const struct json_field report_fields[] = {
+	ROW(report_view, detail, JSON_TEXT, false),
+	{"sent_at", offsetof(struct report_view, sent_realtime_usec), JSON_TIME, false},
+};
+
 static const struct json_table view_tables[VIEW_TABLE_COUNT] = {
 	[VIEW_STATUS]   = {status_fields,   ARRAY_SIZE(status_fields)},
 	[VIEW_UNIT]     = {unit_fields,     ARRAY_SIZE(unit_fields)},
@@ -137,6 +203,12 @@ static const struct json_table view_tables[VIEW_TABLE_COUNT] = {
 	[VIEW_DECISION] = {decision_fields, ARRAY_SIZE(decision_fields)},
 	[VIEW_TRIAL]    = {trial_fields,    ARRAY_SIZE(trial_fields)},
 	[VIEW_COUNTERS] = {counter_fields,  ARRAY_SIZE(counter_fields)},
+	[VIEW_CLUSTER]  = {cluster_fields,  ARRAY_SIZE(cluster_fields)},
+	[VIEW_POD_NAME] = {pod_name_fields, ARRAY_SIZE(pod_name_fields)},
+	[VIEW_POD]      = {pod_fields,      ARRAY_SIZE(pod_fields)},
+	[VIEW_POD_RESOURCE] = {pod_resource_fields, ARRAY_SIZE(pod_resource_fields)},
+	[VIEW_ANNOTATION] = {annotation_fields, ARRAY_SIZE(annotation_fields)},
+	[VIEW_REPORT]   = {report_fields,   ARRAY_SIZE(report_fields)},
 };
 /* clang-format on */
 
@@ -236,10 +308,10 @@ static cJSON *done_or_drop(cJSON *object, bool done)
 	return NULL;
 }
 
-static cJSON *table_json(enum view_table table, const void *from, bool brief)
+/* Adds the rows of a table to an object. */
+static bool put_table(cJSON *object, enum view_table table, const void *from, bool brief)
 {
 	const struct json_table *t = &view_tables[table];
-	cJSON *object = cJSON_CreateObject();
 
 	for (size_t i = 0; i < t->count; i++) {
 		const struct json_field *f = &t->fields[i];
@@ -247,9 +319,16 @@ static cJSON *table_json(enum view_table table, const void *from, bool brief)
 		if (brief && !f->brief)
 			continue;
 		if (!put(object, f->key, field_json(f, from)))
-			return done_or_drop(object, false);
+			return false;
 	}
-	return object;
+	return true;
+}
+
+static cJSON *table_json(enum view_table table, const void *from, bool brief)
+{
+	cJSON *object = cJSON_CreateObject();
+
+	return done_or_drop(object, put_table(object, table, from, brief));
 }
 
 static cJSON *bound_json(const struct bound_step *step)
@@ -311,21 +390,69 @@ static cJSON *resource_json(const struct resource_view *r, enum resource which, 
 	return done_or_drop(object, done);
 }
 
+static cJSON *annotations_json(const struct pod_view *v)
+{
+	cJSON *array = cJSON_CreateArray();
+
+	for (size_t i = 0; i < v->annotation_count; i++) {
+		cJSON *one = table_json(VIEW_ANNOTATION, &v->annotations[i], false);
+
+		if (!one || !cJSON_AddItemToArray(array, one)) {
+			cJSON_Delete(one);
+			return done_or_drop(array, false);
+		}
+	}
+	return array;
+}
+
+static cJSON *report_json(const struct report_view *v)
+{
+	cJSON *object = table_json(VIEW_REPORT, v, false);
+
+	return done_or_drop(object, put(object, "state",
+					cJSON_CreateString(report_view_state_names[v->state])));
+}
+
+static cJSON *pod_json(const struct pod_view *v)
+{
+	const struct pod_resource_view *cpu, *memory;
+	cJSON *object;
+
+	if (!v)
+		return cJSON_CreateNull();
+	cpu = &v->resources[RESOURCE_CPU];
+	memory = &v->resources[RESOURCE_MEMORY];
+	object = table_json(VIEW_POD, v, false);
+	return done_or_drop(
+		object,
+		put(object, "annotations", annotations_json(v)) &&
+			put(object, "report", report_json(&v->report)) &&
+			put(object, "cpu", table_json(VIEW_POD_RESOURCE, cpu, false)) &&
+			put(object, "memory", table_json(VIEW_POD_RESOURCE, memory, false)));
+}
+
 cJSON *view_json_status(const struct status_view *v)
 {
-	return table_json(VIEW_STATUS, v, false);
+	cJSON *object = table_json(VIEW_STATUS, v, false);
+	cJSON *cluster = v->cluster.server ? table_json(VIEW_CLUSTER, &v->cluster, false)
+					   : cJSON_CreateNull();
+
+	return done_or_drop(object, put(object, "cluster", cluster));
 }
 
 cJSON *view_json_unit(const struct unit_view *v, bool brief)
 {
 	const struct resource_view *cpu = &v->resources[RESOURCE_CPU];
 	const struct resource_view *memory = &v->resources[RESOURCE_MEMORY];
+	static const struct pod_view none = {0};
 	cJSON *object = table_json(VIEW_UNIT, v, brief);
-	bool done = put(object, "kind", cJSON_CreateString(unit_kind_names[v->kind])) &&
+	bool done = put_table(object, VIEW_POD_NAME, v->pod ? v->pod : &none, brief) &&
+		    put(object, "kind", cJSON_CreateString(unit_kind_names[v->kind])) &&
 		    put(object, "mode", cJSON_CreateString(mode_name(v->mode))) &&
 		    put(object, "state", cJSON_CreateString(unit_state_names[v->state])) &&
 		    put(object, "cpu", resource_json(cpu, RESOURCE_CPU, brief)) &&
-		    put(object, "memory", resource_json(memory, RESOURCE_MEMORY, brief));
+		    put(object, "memory", resource_json(memory, RESOURCE_MEMORY, brief)) &&
+		    (brief || put(object, "kubernetes", pod_json(v->pod)));
 
 	return done_or_drop(object, done);
 }

@@ -14,11 +14,11 @@ static int ctl_help(const struct ctl *c);
 /* clang-format off */
 const struct ctl_command ctl_commands[CTL_COMMAND_COUNT] = {
 	{"status",       "",            "the daemon itself: configuration, state, host, cost",  OPTION_OUTPUT,               0, 0, ctl_status},
-	{"list",         "",            "every unit named in the configuration, one per line",  OPTION_OUTPUT | OPTION_WIDE, 0, 0, ctl_list},
-	{"explain",      "UNIT",        "why a unit has the limits that it has, and what next", OPTION_OUTPUT,               1, 1, ctl_explain},
-	{"pause",        "[UNIT]",      "change nothing any more, of one unit or of all",       0,                           0, 1, ctl_pause},
-	{"resume",       "[UNIT]",      "the opposite of pause",                                0,                           0, 1, ctl_resume},
-	{"restore",      "--all|UNIT",  "put the original limits back, also without a daemon",  OPTION_ALL | OPTION_FORCE | OPTION_OUTPUT, 0, 1, ctl_restore},
+	{"list",         "",            "every unit and container that is sized, one per line", OPTION_OUTPUT | OPTION_WIDE | OPTION_NAMESPACE, 0, 0, ctl_list},
+	{"explain",      "NAME",        "why a unit or container has the limits that it has, and what next", OPTION_OUTPUT,               1, 1, ctl_explain},
+	{"pause",        "[NAME]",      "change nothing any more, of one or of all",       0,                           0, 1, ctl_pause},
+	{"resume",       "[NAME]",      "the opposite of pause",                                0,                           0, 1, ctl_resume},
+	{"restore",      "--all|NAME",  "put the original limits back, also without a daemon",  OPTION_ALL | OPTION_FORCE | OPTION_OUTPUT, 0, 1, ctl_restore},
 	{"lift",         "",            "put a memory.high back that a dead daemon left low",   0,                           0, 0, ctl_lift},
 	{"doctor",       "",            "what this host lacks, and how to mend it",             OPTION_OUTPUT,               0, 0, ctl_doctor},
 	{"config check", "[FILE]",      "whether a configuration is valid",                     0,                           0, 1, ctl_config_check},
@@ -31,6 +31,8 @@ const struct ctl_command ctl_commands[CTL_COMMAND_COUNT] = {
 enum option_value {
 	VALUE_OUTPUT = 'o',
 	VALUE_HELP = 'h',
+	VALUE_NAMESPACE = 'n',
+	VALUE_ALL_NAMESPACES = 'A',
 	VALUE_ALL = 256,
 	VALUE_FORCE,
 	VALUE_NO_COLOR,
@@ -52,7 +54,9 @@ struct option_info {
 /* clang-format off */
 static const struct option_info option_infos[] = {
 	{{"output",            required_argument, NULL, VALUE_OUTPUT},   "FORMAT", "-o: table, wide, json or yaml"},
-	{{"all",               no_argument,       NULL, VALUE_ALL},      "",       "restore every unit"},
+	{{"namespace",         required_argument, NULL, VALUE_NAMESPACE},      "NS", "-n: list the containers of a namespace alone"},
+	{{"all-namespaces",    no_argument,       NULL, VALUE_ALL_NAMESPACES}, "",   "-A: list those of every namespace, and units: the default"},
+	{{"all",               no_argument,       NULL, VALUE_ALL},      "",       "restore everything"},
 	{{"force",             no_argument,       NULL, VALUE_FORCE},    "",       "restore memory values below what is in use, too"},
 	{{"socket",            required_argument, NULL, VALUE_SOCKET},   "PATH",   "where the daemon listens"},
 	{{"state-directory",   required_argument, NULL, VALUE_STATE},    "DIR",    "where the original limits are kept"},
@@ -159,6 +163,14 @@ static int take_option(struct ctl *c, int value, const char *argument, unsigned 
 	case VALUE_OUTPUT:
 		*ret_seen |= OPTION_OUTPUT;
 		return set_output(c, argument);
+	case VALUE_NAMESPACE:
+		*ret_seen |= OPTION_NAMESPACE;
+		c->namespace = argument;
+		return CTL_OK;
+	case VALUE_ALL_NAMESPACES:
+		*ret_seen |= OPTION_NAMESPACE;
+		c->all_namespaces = true;
+		return CTL_OK;
 	case VALUE_ALL:
 		*ret_seen |= OPTION_ALL;
 		c->all = true;
@@ -189,7 +201,7 @@ static int take_options(struct ctl *c, int argc, char **argv, unsigned *ret_seen
 	for (size_t i = 0; i < ARRAY_SIZE(option_infos); i++)
 		options[i] = option_infos[i].option;
 	optind = 0;
-	while (r == CTL_OK && (value = getopt_long(argc, argv, "o:h", options, NULL)) != -1)
+	while (r == CTL_OK && (value = getopt_long(argc, argv, "o:hn:A", options, NULL)) != -1)
 		r = take_option(c, value, optarg, ret_seen);
 	c->arguments = argv + optind;
 	c->argument_count = argc - optind;
@@ -224,6 +236,8 @@ static const char *misuse(const struct ctl *c, const struct ctl_command *k, unsi
 		return "takes no such option";
 	if (c->output == OUTPUT_WIDE && !(k->options & OPTION_WIDE))
 		return "has no wide format";
+	if (c->namespace && c->all_namespaces)
+		return "takes a namespace or all of them, not both";
 	if (c->argument_count < k->argument_min)
 		return "needs an argument";
 	if (c->argument_count > k->argument_max)

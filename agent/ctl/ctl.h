@@ -26,8 +26,10 @@ struct ctl {
 	const char *config;
 	const char *cgroup_root; /* NULL: discovered */
 	const char *root;        /* prefix of every host path that doctor looks at; "" */
+	const char *namespace;   /* list: of this one alone; NULL: everything */
 	enum ctl_output output;
 	bool all;
+	bool all_namespaces;
 	bool force;
 	bool color;
 	bool help;
@@ -58,6 +60,7 @@ enum ctl_option_bit {
 	OPTION_FORCE = 1 << 1,
 	OPTION_OUTPUT = 1 << 2, /* table, json and yaml ... */
 	OPTION_WIDE = 1 << 3,   /* ... and wide */
+	OPTION_NAMESPACE = 1 << 4,
 };
 
 #define CTL_COMMAND_COUNT 12

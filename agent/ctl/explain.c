@@ -225,7 +225,8 @@ static void print_counters(const struct screen *s)
 		fputc('\n', s->c->out);
 }
 
-static void print_resource(const struct ctl *c, enum resource which, const cJSON *json)
+static void print_resource(const struct ctl *c, enum resource which, const cJSON *json,
+			   const cJSON *spec)
 {
 	static void (*const rows[])(const struct screen *) = {
 		print_use,    print_history, print_pressure, print_contents, print_wish,
@@ -235,6 +236,8 @@ static void print_resource(const struct ctl *c, enum resource which, const cJSON
 	fprintf(c->out, "\n%s%s%s\n", paint_on(c, PAINT_BOLD),
 		which == RESOURCE_CPU ? "CPU" : "Memory", paint_off(c, PAINT_BOLD));
 	print_limit(&s);
+	if (spec)
+		render_pod_resource(c, which, spec);
 	/* What is not sized has no more to tell than why. */
 	if (!json_flag(json, "controlled")) {
 		print_next(&s);
@@ -249,6 +252,7 @@ void render_explain(const struct ctl *c, const cJSON *unit)
 	const char *state = json_text(unit, "state");
 	const char *why = json_text(unit, "state_reason");
 	const char *name = json_text(unit, "name");
+	const cJSON *pod = json_object(unit, "kubernetes");
 	enum paint p = paint_state(state);
 
 	fprintf(c->out, "%s%s%s  mode %s, %s%s%s", paint_on(c, PAINT_BOLD), name,
@@ -257,8 +261,10 @@ void render_explain(const struct ctl *c, const cJSON *unit)
 	fprintf(c->out, strcmp(why, "-") ? ": %s\n" : "\n", why);
 	if (strcmp(json_text(unit, "cgroup"), "-") != 0)
 		fprintf(c->out, "%s\n", json_text(unit, "cgroup"));
-	print_resource(c, RESOURCE_CPU, json_object(unit, "cpu"));
-	print_resource(c, RESOURCE_MEMORY, json_object(unit, "memory"));
+	if (pod)
+		render_pod(c, pod);
+	print_resource(c, RESOURCE_CPU, json_object(unit, "cpu"), json_object(pod, "cpu"));
+	print_resource(c, RESOURCE_MEMORY, json_object(unit, "memory"), json_object(pod, "memory"));
 	fprintf(c->out, "\nTo stop: vscalectl pause %s   To go back: vscalectl restore %s\n", name,
 		name);
 }

@@ -25,6 +25,12 @@ static void cell_name(const struct ctl *c, const cJSON *unit, char *cell)
 	snprintf(cell, CELL_SIZE, "%s", json_text(unit, "name"));
 }
 
+static void cell_kind(const struct ctl *c, const cJSON *unit, char *cell)
+{
+	(void)c;
+	snprintf(cell, CELL_SIZE, "%s", json_text(unit, "kind"));
+}
+
 static void cell_mode(const struct ctl *c, const cJSON *unit, char *cell)
 {
 	(void)c;
@@ -148,6 +154,7 @@ static void cell_cgroup(const struct ctl *c, const cJSON *unit, char *cell)
 /* clang-format off */
 static const struct column columns[] = {
 	{"NAME",             false, cell_name},
+	{"KIND",             true,  cell_kind},
 	{"MODE",             false, cell_mode},
 	{"CPU use/limit",    false, cell_cpu},
 	{"MEMORY use/limit", false, cell_memory},
@@ -213,9 +220,16 @@ void render_list(const struct ctl *c, const cJSON *units)
 	const cJSON *unit;
 	char cell[CELL_SIZE];
 
+	if (cJSON_GetArraySize(units) == 0 && c->namespace) {
+		fprintf(c->out,
+			"Nothing in namespace %s is managed here. Pods of this node opt in "
+			"by the annotation vscaled.dev/mode.\n",
+			c->namespace);
+		return;
+	}
 	if (cJSON_GetArraySize(units) == 0) {
-		fprintf(c->out, "No unit is managed. Name some under units: in the configuration "
-				"(man vscaled.yaml).\n");
+		fprintf(c->out, "Nothing is managed. Name units under units: in the configuration "
+				"(man vscaled.yaml), or annotate pods with vscaled.dev/mode.\n");
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)

@@ -3,6 +3,7 @@
 #include "agent/ctl/client.h"
 #include "agent/ctl/render.h"
 #include <inttypes.h>
+#include <string.h>
 
 static bool is_raw(const struct ctl *c)
 {
@@ -22,11 +23,20 @@ int ctl_status(const struct ctl *c)
 	return r;
 }
 
+/* Leaves the containers of one namespace. */
+static void filter(cJSON *units, const char *namespace)
+{
+	for (int i = cJSON_GetArraySize(units) - 1; namespace && i >= 0; i--)
+		if (strcmp(json_text(cJSON_GetArrayItem(units, i), "namespace"), namespace) != 0)
+			cJSON_DeleteItemFromArray(units, i);
+}
+
 int ctl_list(const struct ctl *c)
 {
 	cJSON *answer = NULL;
 	int r = client_call(c, "/v1/units", NULL, &answer);
 
+	filter(cJSON_GetObjectItemCaseSensitive(answer, "units"), c->namespace);
 	if (r == CTL_OK && is_raw(c))
 		r = json_print(c, answer);
 	else if (r == CTL_OK)

@@ -6,6 +6,9 @@
 
 void render_status(const struct ctl *c, const cJSON *status);
 void render_list(const struct ctl *c, const cJSON *units);
+/* Parts of explain for a container: its pod, and its spec of one resource. */
+void render_pod(const struct ctl *c, const cJSON *pod);
+void render_pod_resource(const struct ctl *c, enum resource which, const cJSON *r);
 void render_explain(const struct ctl *c, const cJSON *unit);
 
 #define RENDER_SIZE 160

@@ -26,6 +26,27 @@ static void print_cost(const struct ctl *c, const cJSON *s)
 		human_span(json_amount(s, "cpu_usec"), cpu));
 }
 
+static void print_cluster(const struct ctl *c, const cJSON *s)
+{
+	bool healthy = json_flag(s, "healthy"), synced = json_flag(s, "synced");
+	enum paint p = healthy ? PAINT_GOOD : PAINT_BAD;
+	char ago[HUMAN_SIZE];
+
+	fprintf(c->out, "API server %s, node %s: %s%s%s%s%s, last heard %s\n",
+		json_text(s, "server"), json_text(s, "node"), paint_on(c, p),
+		healthy ? "in touch" : json_text(s, "trouble"), paint_off(c, p),
+		synced ? "" : ", no list of pods yet",
+		json_flag(s, "resize_offered") ? "" : ", pods/resize is not offered",
+		render_ago(c, json_time(s, "last_event_at"), ago));
+	fprintf(c->out,
+		"Reports    %" PRIu64 " waiting, %" PRIu64 " pods refused; %" PRIu64
+		" requests, %" PRIu64 " failed\n",
+		json_amount(s, "writes_waiting"), json_amount(s, "refused_count"),
+		json_amount(s, "requests"), json_amount(s, "failures"));
+	fprintf(c->out, "Pods       %" PRIu64 " opted in, cgroup driver %s\n",
+		json_amount(s, "pod_count"), json_text(s, "cgroup_driver"));
+}
+
 void render_status(const struct ctl *c, const cJSON *s)
 {
 	bool paused = json_flag(s, "paused");
@@ -34,13 +55,15 @@ void render_status(const struct ctl *c, const cJSON *s)
 	fprintf(c->out, "vscaled %s, pid %" PRIu64 ", running for %s, %s\n",
 		json_text(s, "version"), json_amount(s, "pid"),
 		human_span(json_amount(s, "uptime_usec"), up), json_text(s, "operation"));
-	fprintf(c->out, "Units      %" PRIu64 " managed%s%s%s\n", json_amount(s, "managed_count"),
-		paint_on(c, PAINT_WARN), paused ? ", all paused (vscalectl resume)" : "",
-		paint_off(c, PAINT_WARN));
+	fprintf(c->out, "Managed    %" PRIu64 " units and containers%s%s%s\n",
+		json_amount(s, "managed_count"), paint_on(c, PAINT_WARN),
+		paused ? ", all paused (vscalectl resume)" : "", paint_off(c, PAINT_WARN));
 	fprintf(c->out, "Config     %s", json_text(s, "config_path"));
 	print_result(c, s, "config_result", "config_loaded_at");
 	fprintf(c->out, "State      %s", json_text(s, "state_directory"));
 	print_result(c, s, "state_result", "state_saved_at");
+	if (json_object(s, "cluster"))
+		print_cluster(c, json_object(s, "cluster"));
 	fprintf(c->out, "systemd    %s\n",
 		json_flag(s, "bus_connected") ? "connected" : "not connected, trying again");
 	fprintf(c->out, "Host       cgroup v2 at %s with %s, pressure (PSI) %s\n",

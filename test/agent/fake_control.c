@@ -7,8 +7,12 @@
 
 static void fake_status(void *ctx, struct status_view *ret)
 {
-	(void)ctx;
-	fixture_status(ret);
+	const struct fake_control *f = ctx;
+
+	if (f->cluster)
+		fixture_status_cluster(ret);
+	else
+		fixture_status(ret);
 }
 
 static int fake_list(void *ctx, control_unit_fn *each, void *arg)

@@ -10,6 +10,7 @@ struct fake_control {
 	int error;                  /* < 0: what every operation answers */
 	bool refuse_peers;
 	bool not_ready;
+	bool cluster; /* not standalone */
 };
 
 void fake_control_init(struct fake_control *f);

@@ -93,14 +93,37 @@ static void check_brief(const char *page, const char *title, const cJSON *full, 
 	free(text);
 }
 
+/* Every state of a report has its sentence. */
+static void check_states(const char *page)
+{
+	char *text = section(page, "Report");
+	char quoted[40];
+
+	for (int i = 0; i < REPORT_VIEW_STATE_COUNT; i++) {
+		snprintf(quoted, sizeof(quoted), "`%s`:", report_view_state_names[i]);
+		CHECK(strstr(text, quoted) != NULL);
+	}
+	free(text);
+}
+
 static void test_keys(const char *page)
 {
 	struct status_view status;
-	struct unit_view web, batch;
-	cJSON *s, *w, *b, *brief;
-	const cJSON *cpu, *memory;
+	struct unit_view web, batch, app;
+	cJSON *s, *w, *b, *a, *brief;
+	const cJSON *cpu, *memory, *pod;
 
-	fixture_status(&status);
+	fixture_status_cluster(&status);
+	fixture_unit(4, &app);
+	a = view_json_unit(&app, false);
+	pod = cJSON_GetObjectItem(a, "kubernetes");
+	check_keys(page, "Container", pod);
+	check_keys(page, "Report", cJSON_GetObjectItem(pod, "report"));
+	check_keys(page, "Spec", cJSON_GetObjectItem(pod, "memory"));
+	check_keys(page, "Annotation",
+		   cJSON_GetArrayItem(cJSON_GetObjectItem(pod, "annotations"), 0));
+	check_states(page);
+	cJSON_Delete(a);
 	fixture_unit(0, &web);
 	fixture_unit(1, &batch);
 	s = view_json_status(&status);
@@ -110,6 +133,7 @@ static void test_keys(const char *page)
 	cpu = cJSON_GetObjectItem(w, "cpu");
 	memory = cJSON_GetObjectItem(b, "memory");
 	check_keys(page, "Status", s);
+	check_keys(page, "Cluster", cJSON_GetObjectItem(s, "cluster"));
 	check_keys(page, "Unit", w);
 	check_keys(page, "Resource", cpu);
 	check_keys(page, "Bound", cJSON_GetArrayItem(cJSON_GetObjectItem(cpu, "bounds"), 0));

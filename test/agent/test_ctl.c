@@ -144,6 +144,11 @@ static const struct golden goldens[] = {
 	{"explain batch@nightly.service", "explain-batch.txt"},
 	{"explain cron.service", "explain-waiting.txt"},
 	{"explain db.service", "explain-gave-way.txt"},
+	{"explain shop/web-7d9c5b6f4-x2x1p/app", "explain-container.txt"},
+	{"explain shop/web-7d9c5b6f4-x2x1p/app -o json", "explain-container.json"},
+	{"explain default/db-0/postgres", "explain-wrong.txt"},
+	{"list -n shop", "list-namespace.txt"},
+	{"list -A", "list.txt"},
 	{"config show", "config.yaml"},
 	{"help", "help.txt"},
 };
@@ -165,7 +170,7 @@ struct outcome {
 };
 
 static const struct outcome with_daemon[] = {
-	{"pause", CTL_OK, "paused all, 4 units\n", ""},
+	{"pause", CTL_OK, "paused all, 6 units\n", ""},
 	{"pause web.service", CTL_OK, "paused web.service\n", ""},
 	{"resume web.service", CTL_OK, "resumed web.service\n", ""},
 	{"pause none.service", CTL_NOT_MANAGED, "", "not managed"},
@@ -186,6 +191,10 @@ static const struct outcome with_daemon[] = {
 	{"foo", CTL_USAGE, "", "no such command: foo"},
 	{"config", CTL_USAGE, "", "no such command: config"},
 	{"explain", CTL_USAGE, "", "explain needs an argument"},
+	{"list -n none", CTL_OK, "Nothing in namespace none", ""},
+	{"list -n shop -o yaml", CTL_OK, "namespace: shop", ""},
+	{"list -n shop -A", CTL_USAGE, "", "not both"},
+	{"pause -n shop", CTL_USAGE, "", "takes no such option"},
 	{"list x", CTL_USAGE, "", "list takes fewer arguments"},
 	{"list -o xml", CTL_USAGE, "", "no such format: xml"},
 	{"status -o wide", CTL_USAGE, "", "status has no wide format"},
@@ -213,6 +222,23 @@ static void check_outcomes(const struct outcome *o, size_t count)
 		CHECK(strstr(out_text, o[i].out) && strstr(err_text, o[i].err));
 		CHECK(o[i].code == CTL_OK || err_text[0] != '\0');
 	}
+}
+
+static void be_cluster(struct fake_control *f)
+{
+	f->cluster = true;
+}
+
+static void test_cluster(void)
+{
+	pid_t pid = serve(be_cluster);
+
+	CHECK_EQ(run("status"), CTL_OK);
+	check_golden("status-cluster.txt");
+	CHECK_EQ(run("status -o json"), CTL_OK);
+	check_golden("status-cluster.json");
+	stop(pid);
+	unlink(socket_path);
 }
 
 static void be_busy(struct fake_control *f)
@@ -314,6 +340,7 @@ int main(void)
 	test_color();
 	stop(pid);
 	unlink(socket_path);
+	test_cluster();
 	test_refusals();
 	test_foreign_server();
 	drop_outputs();

@@ -137,7 +137,7 @@ static void test_operations(void)
 {
 	CHECK_EQ(ask("POST", "/v1/pause", NULL), 200);
 	CHECK_STR(fake.last, "pause *");
-	CHECK(answered("{\"units\":4}"));
+	CHECK(answered("{\"units\":6}"));
 	CHECK_EQ(ask("POST", "/v1/pause", "{\"name\":\"web.service\"}"), 200);
 	CHECK_STR(fake.last, "pause web.service");
 	CHECK_EQ(ask("POST", "/v1/resume", "{\"all\":true}"), 200);

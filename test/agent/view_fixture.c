@@ -159,10 +159,97 @@ static void fixture_gave_way(struct unit_view *v)
 	v->resources[RESOURCE_MEMORY].use = 5 * MIB;
 }
 
+static const struct annotation_view app_annotations[] = {{"mode", "Auto"}, {"max-cpu", "2"}};
+
+static const struct pod_view app_pod = {
+	.namespace = "shop",
+	.pod = "web-7d9c5b6f4-x2x1p",
+	.container = "app",
+	.uid = "0b1c2d3e-0000-4000-8000-000000000001",
+	.workload = "web",
+	.qos_class = "Burstable",
+	.controlled_values = "LimitsOnly",
+	.ready = true,
+	.restarts = 2,
+	.condition = "PodResizePending Deferred: Node didn't have enough resource: cpu",
+	.heap_bytes = VIEW_NONE,
+	.heap_permille = 750,
+	.annotations = app_annotations,
+	.annotation_count = ARRAY_SIZE(app_annotations),
+	.report = {REPORT_REFUSED, "maximum cpu usage per Container is 1, but limit is 1500m",
+		   FIXTURE_NOW_USEC - 3 * USEC_PER_MIN},
+	.resources =
+		{
+			[RESOURCE_CPU] = {.request = 250,
+					  .spec_limit = 500,
+					  .ratified = 900,
+					  .admin_min = VIEW_NONE,
+					  .admin_max = 4000,
+					  .range_min = 50,
+					  .range_max = 1000,
+					  .ratio_permille = 4000,
+					  .refused = 1000,
+					  .refused_for_usec = 57 * USEC_PER_MIN},
+			[RESOURCE_MEMORY] = {.request = 256 * MIB,
+					     .spec_limit = 512 * MIB,
+					     .ratified = VIEW_NONE,
+					     .admin_min = VIEW_NONE,
+					     .admin_max = VIEW_NONE,
+					     .range_min = VIEW_NONE,
+					     .range_max = VIEW_NONE,
+					     .ratio_permille = VIEW_NONE,
+					     .refused = VIEW_NONE,
+					     .refused_for_usec = VIEW_NONE},
+		},
+};
+
+static void fixture_container(struct unit_view *v)
+{
+	v->name = "shop/web-7d9c5b6f4-x2x1p/app";
+	v->cgroup = "/kubepods.slice/kubepods-burstable.slice/"
+		    "kubepods-burstable-pod0b1c2d3e_0000_4000_8000_000000000001.slice/"
+		    "cri-containerd-77aa.scope";
+	v->kind = UNIT_KIND_CONTAINER;
+	v->pod = &app_pod;
+	v->mode = MODE_AUTO;
+	v->state = UNIT_MANAGED;
+	v->resources[RESOURCE_CPU] = web_cpu;
+	v->resources[RESOURCE_CPU].limit = v->resources[RESOURCE_CPU].kernel = 1000;
+	v->resources[RESOURCE_CPU].hold = HOLD_CEILING;
+	v->resources[RESOURCE_CPU].bounds =
+		(struct bound_trace){.count = 1, .step = {{BOUND_RANGE_MAX, 1437, 1000}}};
+	v->resources[RESOURCE_CPU].candidate = 1437;
+	v->resources[RESOURCE_MEMORY] = web_memory;
+}
+
+static void fixture_wrong(struct unit_view *v)
+{
+	static struct pod_view pod;
+
+	pod_view_init(&pod);
+	pod.namespace = "default";
+	pod.pod = "db-0";
+	pod.container = "postgres";
+	pod.workload = "db";
+	pod.qos_class = "Guaranteed";
+	pod.controlled_values = "LimitsOnly";
+	pod.annotation_error = "vscaled.dev/max-cpu: \"two\" is no quantity";
+	v->name = "default/db-0/postgres";
+	v->cgroup = "/kubepods.slice/kubepods-pod1.slice/cri-containerd-88bb.scope";
+	v->kind = UNIT_KIND_CONTAINER;
+	v->pod = &pod;
+	v->mode = MODE_OFF;
+	v->state = UNIT_UNMANAGED;
+	v->state_reason = pod.annotation_error;
+	v->resources[RESOURCE_CPU].hold = HOLD_MODE_OFF;
+	v->resources[RESOURCE_MEMORY].hold = HOLD_MODE_OFF;
+}
+
 void fixture_unit(unsigned index, struct unit_view *ret)
 {
 	static void (*const fill[FIXTURE_UNIT_COUNT])(struct unit_view *) = {
-		fixture_web, fixture_batch, fixture_waiting, fixture_gave_way};
+		fixture_web,      fixture_batch,     fixture_waiting,
+		fixture_gave_way, fixture_container, fixture_wrong};
 
 	unit_view_init(ret);
 	fill[index](ret);
@@ -191,5 +278,26 @@ void fixture_status(struct status_view *ret)
 		.scan_usec = 620,
 		.rss_bytes = 4 * MIB + 512 * KIB,
 		.cpu_usec = 41 * USEC_PER_SEC,
+	};
+}
+
+void fixture_status_cluster(struct status_view *ret)
+{
+	fixture_status(ret);
+	ret->operation = "kubernetes";
+	ret->cluster = (struct cluster_view){
+		.server = "https://10.96.0.1:443",
+		.node = "node-1",
+		.cgroup_driver = "systemd",
+		.synced = true,
+		.healthy = false,
+		.trouble = "connection refused",
+		.last_event_realtime_usec = FIXTURE_NOW_USEC - 4 * USEC_PER_MIN,
+		.resize_offered = true,
+		.pod_count = 12,
+		.writes_waiting = 3,
+		.refused_count = 1,
+		.requests = 240,
+		.failures = 5,
 	};
 }

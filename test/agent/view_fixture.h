@@ -7,9 +7,12 @@
 /* 2026-03-01T12:00:00Z: the present of every fixture. */
 #define FIXTURE_NOW_USEC (1772366400ULL * USEC_PER_SEC)
 
-#define FIXTURE_UNIT_COUNT 4
+#define FIXTURE_UNIT_COUNT 6
 
 /* 0: raised a moment ago; 1: a memory shrink on trial; 2: waiting, nothing known; 3: gave way,
- * without limits. */
+ * without limits; 4: a container whose resize was refused; 5: one of a pod with a wrong
+ * annotation. */
 void fixture_unit(unsigned index, struct unit_view *ret);
 void fixture_status(struct status_view *ret);
+/* The same on a node of a cluster. */
+void fixture_status_cluster(struct status_view *ret);

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What explain says of a container beside its resources: pod, namespace, API server. */
+#include "agent/ctl/render.h"
+#include <inttypes.h>
+#include <string.h>
+
+static void row(const struct ctl *c, const char *title)
+{
+	fprintf(c->out, "  %-10s ", title);
+}
+
+static bool is_known(const cJSON *o, const char *key)
+{
+	return strcmp(json_text(o, key), "-") != 0;
+}
+
+static void print_workload(const struct ctl *c, const cJSON *pod)
+{
+	uint64_t restarts = json_amount(pod, "restarts");
+
+	row(c, "workload");
+	fprintf(c->out, "%s, QoS class %s, %s", json_text(pod, "workload"),
+		json_text(pod, "qos_class"), json_flag(pod, "ready") ? "ready" : "not ready");
+	if (restarts != 0 && restarts != VIEW_NONE)
+		fprintf(c->out, ", restarted %" PRIu64 " times", restarts);
+	fputc('\n', c->out);
+}
+
+static void print_annotations(const struct ctl *c, const cJSON *pod)
+{
+	const cJSON *a, *all = cJSON_GetObjectItemCaseSensitive(pod, "annotations");
+	const char *comma = "";
+
+	row(c, "controls");
+	fprintf(c->out, "%s\n", json_text(pod, "controlled_values"));
+	if (cJSON_GetArraySize(all) > 0) {
+		row(c, "annotated");
+		cJSON_ArrayForEach (a, all) {
+			fprintf(c->out, "%s%s=%s", comma, json_text(a, "key"),
+				json_text(a, "value"));
+			comma = ", ";
+		}
+		fputc('\n', c->out);
+	}
+	if (!is_known(pod, "annotation_error"))
+		return;
+	row(c, "wrong");
+	fprintf(c->out, "%s%s%s\n", paint_on(c, PAINT_BAD), json_text(pod, "annotation_error"),
+		paint_off(c, PAINT_BAD));
+}
+
+static void print_heap(const struct ctl *c, const cJSON *pod)
+{
+	uint64_t bytes = json_amount(pod, "heap_bytes"), share = json_amount(pod, "heap_permille");
+	char text[HUMAN_SIZE];
+
+	if (bytes == VIEW_NONE && share == VIEW_NONE)
+		return;
+	row(c, "JVM heap");
+	if (bytes != VIEW_NONE)
+		fprintf(c->out, "%s", human_amount(RESOURCE_MEMORY, bytes, text));
+	else
+		fprintf(c->out, "%.1f %% of the limit at the start", (double)share / 10);
+	fputs(": memory is not sized below it\n", c->out);
+}
+
+static void print_report(const struct ctl *c, const cJSON *pod)
+{
+	static const char *const words[REPORT_VIEW_STATE_COUNT] = {
+		[REPORT_NONE] = "the spec says what the cgroup has",
+		[REPORT_LEASE] = "the cgroup leads: the value has to hold for a while first",
+		[REPORT_WAITING] = "waits to be sent",
+		[REPORT_SENT] = "sent, the kubelet is at it",
+		[REPORT_DEFERRED] = "sent, the kubelet waits for room",
+		[REPORT_REFUSED] = "refused",
+		[REPORT_CGROUP_ONLY] = "stays in the cgroup: the API server does not take it",
+	};
+	const cJSON *report = json_object(pod, "report");
+	const char *state = json_text(report, "state");
+	char ago[HUMAN_SIZE];
+
+	row(c, "report");
+	for (int i = 0; i < REPORT_VIEW_STATE_COUNT; i++)
+		if (strcmp(state, report_view_state_names[i]) == 0)
+			fputs(words[i], c->out);
+	if (is_known(report, "detail"))
+		fprintf(c->out, ": %s", json_text(report, "detail"));
+	if (json_time(report, "sent_at") != 0)
+		fprintf(c->out, "; the last one was %s",
+			render_ago(c, json_time(report, "sent_at"), ago));
+	fputc('\n', c->out);
+	if (!is_known(pod, "condition"))
+		return;
+	row(c, "resize");
+	fprintf(c->out, "%s\n", json_text(pod, "condition"));
+}
+
+void render_pod(const struct ctl *c, const cJSON *pod)
+{
+	fprintf(c->out, "\n%sPod%s\n", paint_on(c, PAINT_BOLD), paint_off(c, PAINT_BOLD));
+	print_workload(c, pod);
+	print_annotations(c, pod);
+	print_heap(c, pod);
+	/* Nothing is reported of what is not sized. */
+	if (!is_known(pod, "annotation_error"))
+		print_report(c, pod);
+}
+
+/* "; TITLE A to B"; nothing when neither is set. */
+static void print_range(const struct ctl *c, enum resource which, const cJSON *r, const char *title,
+			const char *min, const char *max)
+{
+	char low[HUMAN_SIZE], high[HUMAN_SIZE];
+	uint64_t a = json_amount(r, min), b = json_amount(r, max);
+
+	if (a == VIEW_NONE && b == VIEW_NONE)
+		return;
+	fprintf(c->out, "; %s", title);
+	if (a != VIEW_NONE)
+		fprintf(c->out, " at least %s%s", human_amount(which, a, low),
+			b != VIEW_NONE ? "," : "");
+	if (b != VIEW_NONE)
+		fprintf(c->out, " at most %s", human_amount(which, b, high));
+}
+
+void render_pod_resource(const struct ctl *c, enum resource which, const cJSON *r)
+{
+	uint64_t ratio = json_amount(r, "ratio_permille"), refused = json_amount(r, "refused");
+	char text[HUMAN_SIZE];
+
+	if (json_amount(r, "request") == VIEW_NONE && json_amount(r, "spec_limit") == VIEW_NONE)
+		return;
+	row(c, "spec");
+	fprintf(c->out, "requests %s", human_amount(which, json_amount(r, "request"), text));
+	fprintf(c->out, ", limit %s", human_amount(which, json_amount(r, "spec_limit"), text));
+	if (json_amount(r, "ratified") != VIEW_NONE)
+		fprintf(c->out, ", ratified %s",
+			human_amount(which, json_amount(r, "ratified"), text));
+	print_range(c, which, r, "LimitRange", "range_min", "range_max");
+	if (ratio != VIEW_NONE)
+		fprintf(c->out, ", %.4g times the request", (double)ratio / 1000);
+	print_range(c, which, r, "administrator", "admin_min", "admin_max");
+	fputc('\n', c->out);
+	if (refused == VIEW_NONE)
+		return;
+	row(c, "refused");
+	fprintf(c->out, "more than %s", human_amount(which, refused, text));
+	fprintf(c->out, ", which counts for another %s\n",
+		human_span(json_amount(r, "refused_for_usec"), text));
+}
