@@ -16,8 +16,8 @@
 
 /* A wall clock that moved by more than this was set, not slewed. */
 #define CLOCK_STEP_USEC USEC_PER_MIN
-/* 12 descriptors a cgroup (cgroup/reader.h) for some 600 units. */
-#define FILES_MAX   8192
+/* 12 descriptors a cgroup (cgroup/reader.h) for some 2,500 units and containers. */
+#define FILES_MAX   32768
 #define CGROUP_ROOT "/sys/fs/cgroup"
 /* At the end PID 1 gets this long to take what is due; a second signal ends the wait. */
 #define STOP_WAIT_USEC (3 * USEC_PER_SEC)
@@ -87,6 +87,7 @@ void daemon_tick(struct daemon *d)
 {
 	daemon_wake(d);
 	d->last_tick = d->now;
+	pods_tick(d);
 	if (d->now >= d->next_review) {
 		persist_baselines(d);
 		units_forget(d);
@@ -215,7 +216,7 @@ static void lift(struct daemon *d)
 static bool properties_pending(const struct daemon *d)
 {
 	for (size_t i = 0; i < d->unit_count; i++)
-		if (d->units[i]->property_due || d->port.pending(d->port.ctx, d->units[i]->name))
+		if (d->units[i]->property_due || managed_call_pending(d->units[i]))
 			return true;
 	return false;
 }
@@ -383,10 +384,21 @@ static int loop_start(struct daemon *d, const struct daemon_options *o)
 	return r;
 }
 
+/* Not fatal: fewer units can be watched then, and opening one says so. */
+static void files_allow(void)
+{
+	struct rlimit files = {FILES_MAX, FILES_MAX};
+
+	/* Without the right to raise the hard limit, as much as it allows. */
+	if (setrlimit(RLIMIT_NOFILE, &files) == 0 || getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int daemon_new(const struct daemon_options *o, struct daemon **ret)
 {
 	struct daemon *d = calloc(1, sizeof *d);
-	struct rlimit files = {FILES_MAX, FILES_MAX};
 	int r;
 
 	if (d == NULL)
@@ -398,8 +410,7 @@ int daemon_new(const struct daemon_options *o, struct daemon **ret)
 	d->started_at = d->last_tick = d->now;
 	d->started_monotonic = daemon_clock();
 	read_own_cgroup(d);
-	/* Not fatal: fewer units can be watched then, and opening one says so. */
-	setrlimit(RLIMIT_NOFILE, &files);
+	files_allow();
 	r = sd_event_new(&d->event);
 	log_start(d);
 	if (r >= 0)
@@ -454,7 +465,8 @@ void daemon_free(struct daemon *d)
 		return;
 	http_server_free(d->server);
 	unit_bus_free(d->bus);
-	units_free(d);
+	pods_free(d);
+	managed_free_all(d);
 	cg_watch_free(d->watch);
 	baseline_set_free(&d->baselines);
 	history_store_free(&d->histories);

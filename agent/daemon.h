@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon: one event loop, one table of managed units. Private to its own files:
+ * The daemon: one event loop, one table of what is managed. Private to its own files:
  *	main.c	  options, exit codes
  *	daemon.c  set-up, timers, signals, reload, stop
  *	bus.c	  the line to PID 1
- *	units.c	  which units are ours: listing, opening, originals, release
+ *	managed.c the table: opening, originals, successors
+ *	units.c	  which units are ours: PID 1's list
+ *	pods.c	  which containers are ours: pods and their annotations (pods.h)
  *	rules.c	  what a new configuration changes
  *	tick.c	  observe -> decide -> apply
  *	hold.c	  pause, restore, giving back
@@ -21,57 +23,14 @@
 #include "agent/control.h"
 #include "agent/event.h"
 #include "agent/history_file.h"
+#include "agent/managed.h"
+#include "agent/pods.h"
 #include "agent/restore.h"
-#include "agent/view.h"
 #include "cgroup/discover.h"
 #include "cgroup/reader.h"
 #include "cgroup/watch.h"
 #include "policy/control.h"
 #include "systemd/unit.h"
-
-struct daemon;
-
-struct managed {
-	struct daemon *daemon;
-	char *name;
-	char *path;              /* of its cgroup, below the root */
-	struct cg *cg;           /* NULL: not running */
-	sd_event_source *events; /* memory.events */
-	struct control control;
-	enum unit_state state;
-	const char *state_reason; /* static text or NULL */
-	bool listed;              /* in the newest list */
-	bool originals_saved;     /* on disk: may be written to */
-	bool paused;              /* by vscalectl pause */
-	bool hand_back_due;       /* its originals are to be put back */
-	bool hand_back_told;
-	const char *hand_back_why; /* static text */
-	usec_t hand_back_at;
-	usec_t settling_until; /* nothing new is written until then */
-	usec_t reattached_at;  /* lists asked for before tell of another time */
-	usec_t attach_tried_at;
-	bool was_running;         /* before it was begun anew */
-	usec_t lost_at;           /* when it was last seen to run; 0: it runs */
-	bool touched;             /* we wrote to it, now or in an earlier life */
-	struct unit_props stored; /* what systemd holds, as last told */
-	struct unit_props sent;   /* what we last asked it to hold */
-	uint32_t sent_mask;       /* which of these we ever asked for; 0: none */
-	bool property_due;        /* to be sent at the end of this wake-up */
-	bool property_urgent;
-	bool beaten;          /* other drop-ins win at a reload: files of ours are needed too */
-	bool property_failed; /* told already */
-	bool drift_check;     /* a limit file was written */
-	bool drift_asked;     /* systemd was asked what it stores */
-	bool stored_check;    /* PID 1 reloaded: does it still store what we told it? */
-	bool made_safe; /* unsafe_max was found in memory.max and raised before anybody was asked */
-	uint64_t unsafe_max;
-	bool unsaved_told;  /* that its originals are not on disk */
-	usec_t set_done_at; /* our last property call was answered */
-	struct drift_memory drift[RESOURCE_COUNT];
-	bool ceiling_told[RESOURCE_COUNT];
-	uint64_t oom_told;
-	uint64_t drifts[RESOURCE_COUNT]; /* values of others that were replaced by ours */
-};
 
 /* How properties get to PID 1; tests put a recorder here. Same contracts as systemd/unit.h. */
 struct unit_port {
@@ -120,8 +79,10 @@ struct daemon {
 	usec_t hand_back_at; /* PID 1 hung: none before that */
 	bool strays_told;
 	usec_t strays_at;       /* when to give them back, UINT64_MAX: none */
-	struct managed **units; /* owned */
+	struct managed **units; /* owned; containers and pod levels too */
 	size_t unit_count;
+	struct pods pods;
+	struct pod_hooks hooks;
 	struct baseline_set baselines;
 	struct history_store histories; /* as of the last save */
 	struct change *steps;           /* the plan's storage */
@@ -183,20 +144,14 @@ int bus_start(struct daemon *d, const struct unit_port *port);
 /* --- units.c */
 void units_request_list(struct daemon *d);
 void units_listed(struct daemon *d, const struct unit_info *units, size_t count);
-struct managed *units_find(const struct daemon *d, const char *name);
-/* The cgroup is gone; sizes and history stay for its successor. */
-void unit_lost(struct managed *m);
-/* Forgets that the unit was ever ours: the next list begins with what it finds. */
-void unit_reattach(struct managed *m);
-/* What stands in the cgroup is what we hold from now on. */
-void unit_hold_what_stands(struct managed *m);
 /* Drops units that will not come back. Not while a plan is at work: the rest is numbered anew. */
 void units_forget(struct daemon *d);
-void units_free(struct daemon *d);
 
 /* --- rules.c */
 /* Rules after a reload; units without one any more get their originals back. */
 void units_apply_rules(struct daemon *d);
+/* One of them. */
+void rule_apply(struct managed *m, const struct policy_rule *rule);
 
 /* --- tick.c */
 void tick(struct daemon *d);
@@ -208,6 +163,10 @@ void plan_begin(struct daemon *d, struct plan *ret);
 void properties_send(struct daemon *d);
 /* What systemd is to store for the unit. */
 struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask);
+/* The memory limit that goes to systemd. */
+uint64_t memory_property(const struct managed *m);
+/* Carries out one step; enum apply_outcome or -errno. */
+int step_apply(struct managed *m, const struct change *step, const struct control_context *x);
 
 /* --- guard.c */
 int guard_start(struct daemon *d);
@@ -238,7 +197,9 @@ void guard_beaten(struct managed *m);
 int persist_load(struct daemon *d);
 void persist_save(struct daemon *d);
 /* Notes the originals of a unit that may be written to. */
-void persist_baseline(struct daemon *d, struct managed *m, const struct unit_info *info);
+void persist_baseline(struct daemon *d, struct managed *m, const struct arrival *a);
+/* systemd has said what it held before us: the originals were written down on a guess. */
+void persist_stored(struct daemon *d, const struct managed *m);
 /* Puts what was noted on disk; until that is done, the units concerned are left alone. */
 void persist_baselines(struct daemon *d);
 bool persist_has(const struct daemon *d, const struct managed *m);
@@ -285,5 +246,7 @@ void report_restored(struct managed *m, const struct restore_result *result,
 		     const struct limits *before);
 /* A unit that is not in the table. */
 void report_stray(const char *unit, enum restore_outcome outcome);
+/* The pod's annotations cannot be understood: it is Off. */
+void report_annotations(const struct pod *p, const char *why);
 void report_config_errors(const char *file, const struct config_errors *errors, bool kept);
 void report_unsupported(const char *what, const char *hint, int error);

@@ -37,6 +37,9 @@ void decision_text(const struct decision *d, enum resource r, char ret[static DE
 	case REASON_MEMORY_GROWTH:
 		text_growth(d, r, ret);
 		return;
+	case REASON_POD_LEVEL: /* it has no use of its own */
+		snprintf(ret, DECISION_TEXT_BYTES, "%s", reason_text(d->reason));
+		return;
 	default:
 		text_plain(d, r, ret);
 		return;

@@ -67,6 +67,8 @@ struct unit_event {
 void event_unit_managed(const struct unit_event *e);
 void event_unit_gone(const struct unit_event *e);
 void event_unit_unmanaged(const struct unit_event *e);
+/* who: the pod; detail: the annotation and what is allowed. */
+void event_annotation_invalid(const struct unit_event *e);
 void event_oom_kill(const struct unit_event *e);
 void event_property_failed(const struct unit_event *e);
 void event_baseline_unsaved(const struct unit_event *e);

@@ -91,6 +91,12 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		"no longer managing {who}[ ({detail})]",
 		"@VSCALED_UNIT@ is no longer managed",
 	},
+	[EVENT_ANNOTATION_INVALID] = {
+		"annotation-invalid", SD_ID128_MAKE(5b,1d,0c,7e,9a,3f,4e,6c,8d,2b,71,f0,a4,c6,3e,95),
+		LOG_WARNING, WHO | F(DETAIL), 3,
+		"{who} is treated as Off: {detail}",
+		"The annotations of @VSCALED_POD@ cannot be understood",
+	},
 	[EVENT_LIMIT_RAISED] = {
 		"limit-raised", SD_ID128_MAKE(cb,4c,3f,dc,b8,f8,4c,f9,9b,0a,39,75,0e,cd,22,3a),
 		LOG_INFO, WHO | CHANGE, 0,

@@ -11,8 +11,11 @@ static void on_watch_event(void *ctx, const struct cg_watch_event *e)
 	if (e->what == CG_WATCH_OVERFLOW) {
 		for (size_t i = 0; i < d->unit_count; i++)
 			d->units[i]->drift_check = true;
+		pods_look_again(d);
 		return;
 	}
+	if (pods_watch_event(d, e))
+		return;
 	if (e->what == CG_WATCH_LIMIT && e->cookie > 0 && e->cookie <= d->unit_count)
 		d->units[e->cookie - 1]->drift_check = true;
 }
@@ -26,6 +29,7 @@ static int on_watch(sd_event_source *s, int fd, uint32_t revents, void *userdata
 	(void)revents;
 	daemon_wake(d);
 	cg_watch_drain(d->watch, on_watch_event, d);
+	pods_look(d);
 	guard_check(d);
 	return 0;
 }
@@ -122,7 +126,7 @@ void guard_set_done(void *ctx, const char *unit, int error, const struct unit_pr
 		    usec_t lag)
 {
 	struct daemon *d = ctx;
-	struct managed *m = units_find(d, unit);
+	struct managed *m = managed_of_unit(d, unit);
 
 	daemon_wake(d);
 	if (m == NULL)
@@ -142,10 +146,18 @@ void guard_set_done(void *ctx, const char *unit, int error, const struct unit_pr
 	m->stored_check = false;
 }
 
+/* The first answer about a container that was begun on a guess. */
+static void take_stored(struct managed *m)
+{
+	m->stored_guessed = false;
+	if (m->sent_mask == 0)
+		persist_stored(m->daemon, m);
+}
+
 void guard_got(void *ctx, const char *unit, int error, const struct unit_props *stored)
 {
 	struct daemon *d = ctx;
-	struct managed *m = units_find(d, unit);
+	struct managed *m = managed_of_unit(d, unit);
 
 	daemon_wake(d);
 	if (m == NULL)
@@ -153,9 +165,20 @@ void guard_got(void *ctx, const char *unit, int error, const struct unit_props *
 	m->drift_asked = false;
 	if (error == 0)
 		m->stored = *stored;
+	if (error == 0 && m->stored_guessed)
+		take_stored(m);
 	look_again(m, error == 0 ? STORED_KNOWN : STORED_UNKNOWN);
-	if (error == 0 && !d->port.pending(d->port.ctx, m->name))
+	if (error == 0 && !managed_call_pending(m))
 		check_stored(m);
+}
+
+/* Units are asked for with the next list; what is of a pod is in no list. */
+static void ask_pod(struct managed *m)
+{
+	const struct unit_port *port = &m->daemon->port;
+
+	if (m->pod != NULL && m->unit != NULL && m->cg != NULL && m->touched)
+		m->drift_asked |= port->get(port->ctx, m->unit) == 0;
 }
 
 void guard_reloading(void *ctx, bool active)
@@ -171,6 +194,7 @@ void guard_reloading(void *ctx, bool active)
 		d->units[i]->drift_check = true;
 		d->units[i]->stored_check = true;
 		guard_beaten(d->units[i]);
+		ask_pod(d->units[i]);
 	}
 	guard_check(d);
 	d->list_due = true;
@@ -181,8 +205,7 @@ void guard_stored(struct managed *m, const struct unit_props *stored)
 	struct daemon *d = m->daemon;
 
 	/* Asked before our last call was answered: old news. */
-	if (d->port.pending(d->port.ctx, m->name) || m->drift_asked ||
-	    m->set_done_at >= d->list_asked_at)
+	if (managed_call_pending(m) || m->drift_asked || m->set_done_at >= d->list_asked_at)
 		return;
 	m->stored = *stored;
 	check_stored(m);

@@ -21,7 +21,8 @@
 void unit_update_hold(struct managed *m)
 {
 	m->control.paused = m->paused || m->state == UNIT_RESTORED || m->state == UNIT_UNMANAGED ||
-			    m->daemon->now < m->settling_until;
+			    m->daemon->now < m->settling_until ||
+			    (m->pod != NULL && m->pod->ending);
 }
 
 /* --- pause and resume --- */
@@ -45,10 +46,17 @@ static void resume_unit(struct managed *m)
 	m->control.gave_way = 0;
 	memset(m->drift, 0, sizeof m->drift);
 	if (given_back)
-		unit_reattach(m);
+		managed_reattach(m);
 	else if (was_held)
-		unit_hold_what_stands(m);
-	m->daemon->list_due = true;
+		managed_hold_what_stands(m);
+	managed_look_again(m);
+}
+
+/* NULL is everything, a pod's name is all of it. */
+static bool is_meant(const struct managed *m, const char *name)
+{
+	return name == NULL || strcmp(m->name, name) == 0 ||
+	       (m->pod != NULL && pods_named(m->daemon, name) == m->pod);
 }
 
 /* Applies fn to one unit or all; the number concerned, -ENOENT for an unknown name. */
@@ -57,7 +65,7 @@ static int for_units(struct daemon *d, const char *name, void (*fn)(struct manag
 	int n = 0;
 
 	for (size_t i = 0; i < d->unit_count; i++) {
-		if (name != NULL && strcmp(d->units[i]->name, name) != 0)
+		if (!is_meant(d->units[i], name))
 			continue;
 		fn(d->units[i]);
 		n++;
@@ -81,6 +89,11 @@ int hold_resume(struct daemon *d, const char *name)
 
 	if (name == NULL)
 		d->paused = false;
+	/* The level above a container that is ours again. */
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (d->units[i]->kind == UNIT_KIND_POD && d->units[i]->state == UNIT_RESTORED &&
+		    pod_is_sized(d->units[i]->pod))
+			resume_unit(d->units[i]);
 	for (size_t i = 0; i < d->unit_count; i++)
 		unit_update_hold(d->units[i]);
 	if (n >= 0)
@@ -102,7 +115,7 @@ struct restore_job {
 static void on_result(void *arg, const struct restore_result *result)
 {
 	struct restore_job *job = arg;
-	struct managed *m = units_find(job->daemon, result->unit);
+	struct managed *m = managed_find(job->daemon, result->unit);
 
 	job->outcome = result->outcome;
 	if (m != NULL && !job->quiet)
@@ -125,15 +138,49 @@ static bool calls_under_way(struct daemon *d, const char *name)
 	for (size_t i = 0; i < d->unit_count; i++) {
 		struct managed *m = d->units[i];
 
-		if (name != NULL && strcmp(m->name, name) != 0)
-			continue;
-		if (!d->port.pending(d->port.ctx, m->name))
+		if (!is_meant(m, name) || !managed_call_pending(m))
 			continue;
 		any = true;
 		m->settling_until = d->now + SETTLING_USEC;
 		unit_update_hold(m);
 	}
 	return any;
+}
+
+/* Containers before the level above them. */
+static int restore_pods(struct daemon *d, const struct restore *r, const char *name,
+			struct restore_job *job)
+{
+	static const enum unit_kind order[] = {UNIT_KIND_CONTAINER, UNIT_KIND_POD};
+	int count = 0;
+
+	for (size_t k = 0; k < ARRAY_SIZE(order); k++) {
+		for (size_t i = 0; i < d->unit_count; i++) {
+			struct managed *m = d->units[i];
+			struct restore_result result;
+
+			if (m->kind != order[k] || !is_meant(m, name) ||
+			    pod_restore(m, r, &result) < 0)
+				continue;
+			on_result(job, &result);
+			count++;
+		}
+	}
+	return count;
+}
+
+static int restore_named(struct daemon *d, const struct restore *r, const char *name,
+			 struct restore_job *job)
+{
+	int units = name == NULL || strchr(name, '/') == NULL
+			    ? restore_set(r, &d->baselines, name, on_result, job)
+			    : 0;
+	int pods;
+
+	if (units < 0)
+		return units;
+	pods = restore_pods(d, r, name, job);
+	return name != NULL && strchr(name, '/') != NULL && pods == 0 ? -ENOENT : 0;
 }
 
 /* Waits for PID 1, unlike all else: whoever asks for this wants it done when it returns. */
@@ -156,7 +203,7 @@ static int restore_units(struct daemon *d, const char *name, bool force, struct 
 		return -EAGAIN;
 	systemd.timeout_usec = RESTORE_CALL_USEC;
 	systemd.total_usec = job->quick ? HAND_BACK_BUDGET_USEC : RESTORE_TOTAL_USEC;
-	result = restore_set(&r, &d->baselines, name, on_result, job);
+	result = restore_named(d, &r, name, job);
 	if (result >= 0) {
 		d->baselines_dirty = true;
 		persist_baselines(d);
@@ -173,7 +220,7 @@ struct operator_job {
 static void on_operator_result(void *arg, const struct restore_result *result)
 {
 	struct operator_job *job = arg;
-	struct managed *m = units_find(job->daemon, result->unit);
+	struct managed *m = managed_find(job->daemon, result->unit);
 
 	if (m != NULL && result->outcome != RESTORE_FAILED) {
 		m->state = UNIT_RESTORED;
@@ -195,19 +242,19 @@ int hold_restore(struct daemon *d, const char *name, bool force, control_result_
 
 static void given_back(struct managed *m)
 {
-	struct daemon *d = m->daemon;
 
 	m->hand_back_due = false;
-	unit_reattach(m);
+	managed_reattach(m);
 	m->state = UNIT_WAITING;
 	m->state_reason = NULL;
-	if (config_rule_for(&d->config, m->name) == NULL) {
+	if (managed_rule(m) == NULL) {
 		m->state = UNIT_UNMANAGED;
 		m->state_reason = m->hand_back_why;
 	}
 	unit_update_hold(m);
-	report_unmanaged(m, m->hand_back_why);
-	d->list_due = true;
+	if (m->kind != UNIT_KIND_POD)
+		report_unmanaged(m, m->hand_back_why);
+	managed_look_again(m);
 }
 
 static void hand_back(struct managed *m)
@@ -241,7 +288,7 @@ static bool is_stray(const struct daemon *d, const char *name)
 {
 	const struct policy_rule *rule = config_rule_for(&d->config, name);
 
-	return (rule == NULL || rule->mode == MODE_OFF) && units_find(d, name) == NULL;
+	return (rule == NULL || rule->mode == MODE_OFF) && managed_find(d, name) == NULL;
 }
 
 /* Units that an earlier life of ours sized and today's configuration does not name, or not so. */
@@ -257,7 +304,8 @@ static void release_strays(struct daemon *d)
 		char copy[RECORD_NAME_MAX];
 		int r;
 
-		if (name == NULL || !is_stray(d, name))
+		if (name == NULL || strncmp(d->baselines.items[i - 1].key, "unit:", 5) != 0 ||
+		    !is_stray(d, name))
 			continue;
 		/* The record goes away under its name. */
 		snprintf(copy, sizeof copy, "%s", name);
@@ -281,7 +329,8 @@ void hold_tick(struct daemon *d)
 		struct managed *m = d->units[i];
 
 		unit_update_hold(m);
-		if (!m->hand_back_due || d->now < m->hand_back_at || d->now < d->hand_back_at)
+		if (!m->hand_back_due || d->now < m->hand_back_at || d->now < d->hand_back_at ||
+		    (m->kind == UNIT_KIND_POD && pod_owes(m->pod)))
 			continue;
 		if (daemon_clock() - begin >= HAND_BACK_BUDGET_USEC)
 			return;

@@ -142,7 +142,7 @@ void guard_beaten(struct managed *m)
 	const struct unit_port *port = &m->daemon->port;
 	bool before = m->beaten;
 
-	m->beaten = port->beaten != NULL && port->beaten(port->ctx, m->name);
+	m->beaten = m->unit != NULL && port->beaten != NULL && port->beaten(port->ctx, m->unit);
 	m->property_due |= m->beaten && !before && m->touched;
 }
 
@@ -224,6 +224,16 @@ static void follow_owner(struct look *l)
 	}
 }
 
+/*
+ * The runtime writes what it has on record with every update of a container, and through systemd:
+ * a pod's owner speaks by the spec alone (pod_spec.c).
+ */
+static bool replayed(const struct managed *m, enum resource r, const struct drift_facts *f)
+{
+	return m->pod != NULL &&
+	       ((f->has_stored && f->stored == f->observed) || pod_on_record(m, r, f->observed));
+}
+
 /* An echo, or a value to be replaced: ours again. What came of our own call is no news. */
 static void reassert(struct look *l, enum resource r, const struct drift_facts *f,
 		     enum drift_action action)
@@ -233,6 +243,7 @@ static void reassert(struct look *l, enum resource r, const struct drift_facts *
 	bool own_echo = action == DRIFT_ECHO || (action == DRIFT_REASSERT && !reloaded(m) &&
 						 d->now - m->set_done_at < OWN_ECHO_USEC);
 	const char *by = reloaded(m)                                 ? "daemon-reload"
+			 : replayed(m, r, f)                         ? "the runtime"
 			 : f->has_stored && f->observed == f->stored ? "systemd"
 								     : "another writer";
 
@@ -262,10 +273,10 @@ static void judge(struct look *l, enum resource r)
 		r == RESOURCE_CPU ? facts_cpu(m, &l->seen) : facts_memory(m, &l->seen);
 	enum drift_action action;
 
-	f.has_stored = l->has_stored;
-	f.set_pending = d->port.pending(d->port.ctx, m->name);
+	f.has_stored = l->has_stored && m->unit != NULL;
+	f.set_pending = managed_call_pending(m) || pod_echo_pending(m);
 	/* With PID 1 silent nobody can be named: not counted against anybody. */
-	f.reloaded = reloaded(m) || !l->has_stored;
+	f.reloaded = reloaded(m) || (!l->has_stored && m->unit != NULL) || replayed(m, r, &f);
 	action = drift_classify(&d->config.tuning.common, &m->drift[r], &f, d->now);
 	switch (action) {
 	case DRIFT_NONE:
@@ -302,9 +313,11 @@ static bool ask(struct managed *m, const struct limits *seen)
 
 	if (m->touched && m->control.rule.mode != MODE_OFF && !m->control.paused)
 		make_safe(m, seen);
-	if (d->port.pending(d->port.ctx, m->name))
+	if (m->unit == NULL)
+		return false;
+	if (managed_call_pending(m))
 		return true;
-	m->drift_asked = m->drift_asked || d->port.get(d->port.ctx, m->name) == 0;
+	m->drift_asked = m->drift_asked || d->port.get(d->port.ctx, m->unit) == 0;
 	return m->drift_asked;
 }
 
@@ -353,14 +366,14 @@ static void judge_all(struct look *l)
 			judge(l, r);
 }
 
-void judge_unit(struct managed *m, enum answer answer, struct plan *plan)
+static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 {
 	struct look l = {.unit = m, .has_stored = answer == STORED_KNOWN};
 	struct usage u = {0};
 	int r = cg_read(m->cg, GUARD_USAGE, &u);
 
 	if (r == -ENODEV)
-		unit_lost(m);
+		managed_lost(m);
 	if (r < 0)
 		return;
 	unit_fill_absent(m, &u);
@@ -387,4 +400,12 @@ void judge_unit(struct managed *m, enum answer answer, struct plan *plan)
 		judge_all(&l);
 	else
 		follow_owner(&l);
+}
+
+void judge_unit(struct managed *m, enum answer answer, struct plan *plan)
+{
+	if (m->kind == UNIT_KIND_POD)
+		pod_level_look(m);
+	else
+		judge_laws(m, answer, plan);
 }

@@ -7,11 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void key_of(const struct managed *m, char key[static RECORD_NAME_MAX])
-{
-	snprintf(key, RECORD_NAME_MAX, "unit:%s", m->name);
-}
-
 int persist_load(struct daemon *d)
 {
 	char aside[STATE_ASIDE_MAX] = "";
@@ -42,14 +37,51 @@ static usec_t left(usec_t until, usec_t now)
 	return until > now ? until - now : 0;
 }
 
+/*
+ * Of the live copies of one workload's history the one that has seen most is kept: each began with
+ * what was known, so that adding them up would count that again and again.
+ */
+static const struct managed *best_sibling(const struct daemon *d, const struct managed *m)
+{
+	const struct managed *best = NULL;
+
+	for (size_t i = 0; m->kind == UNIT_KIND_CONTAINER && i < d->unit_count; i++) {
+		const struct managed *s = d->units[i];
+
+		if (s == m || s->cg == NULL || s->history_key == NULL ||
+		    s->control.history.samples == 0 || strcmp(s->history_key, m->history_key) != 0)
+			continue;
+		if (best == NULL ||
+		    s->control.history.observed_usec > best->control.history.observed_usec)
+			best = s;
+	}
+	return best;
+}
+
+/* A further pod of a workload begins with what is known of the others on this node. */
+static bool adopt_sibling(const struct daemon *d, struct managed *m)
+{
+	const struct managed *s = best_sibling(d, m);
+
+	if (s == NULL || m->control.history.samples > 0)
+		return false;
+	m->control.history = s->control.history;
+	m->control.cpu.floor = s->control.cpu.floor;
+	m->control.mem.floor = s->control.mem.floor;
+	m->control.mem.backoff_usec = s->control.mem.backoff_usec;
+	m->control.mem.backoff_until = s->control.mem.backoff_until;
+	return true;
+}
+
 void persist_adopt_history(struct daemon *d, struct managed *m)
 {
 	struct control *c = &m->control;
 	struct history_record rec;
-	char key[RECORD_NAME_MAX];
 
-	key_of(m, key);
-	if (history_store_get(&d->histories, key, &d->config.tuning.history, &rec) < 0)
+	if (m->history_key == NULL)
+		return;
+	if (adopt_sibling(d, m) ||
+	    history_store_get(&d->histories, m->history_key, &d->config.tuning.history, &rec) < 0)
 		return;
 	c->history = rec.history;
 	c->cpu.floor = rec.floor[RESOURCE_CPU];
@@ -76,12 +108,19 @@ void persist_keep_history(struct daemon *d, const struct managed *m)
 					later(left(c->mem.backoff_until, d->now), d->now_real),
 			},
 	};
-	char key[RECORD_NAME_MAX];
+	struct history_record old;
 
-	if (c->history.samples == 0)
+	if (c->history.samples == 0 || m->history_key == NULL)
 		return;
-	key_of(m, key);
-	history_store_put(&d->histories, key, &rec);
+	/* Another pod of the workload may have left more. */
+	if (m->kind == UNIT_KIND_CONTAINER &&
+	    history_store_get(&d->histories, m->history_key, &d->config.tuning.history, &old) ==
+		    0 &&
+	    old.history.observed_usec > c->history.observed_usec) {
+		rec = old;
+		rec.seen_realtime_usec = d->now_real;
+	}
+	history_store_put(&d->histories, m->history_key, &rec);
 }
 
 static void save_result(struct daemon *d, const char *name, int r)
@@ -102,14 +141,9 @@ static void save_result(struct daemon *d, const char *name, int r)
 /* What is live is in the table of units: a second copy in the store is only memory. */
 static void forget_live(struct daemon *d)
 {
-	char key[RECORD_NAME_MAX];
-
-	for (size_t i = 0; i < d->unit_count; i++) {
-		if (d->units[i]->cg == NULL)
-			continue;
-		key_of(d->units[i], key);
-		history_store_remove(&d->histories, key);
-	}
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (d->units[i]->cg != NULL && d->units[i]->history_key != NULL)
+			history_store_remove(&d->histories, d->units[i]->history_key);
 }
 
 void persist_save(struct daemon *d)
@@ -127,32 +161,30 @@ void persist_save(struct daemon *d)
 
 /* --- original values --- */
 
-void persist_baseline(struct daemon *d, struct managed *m, const struct unit_info *info)
+void persist_baseline(struct daemon *d, struct managed *m, const struct arrival *a)
 {
+	struct baseline *old = baseline_find(&d->baselines, m->key);
 	struct baseline b = {0};
-	char key[RECORD_NAME_MAX];
-	struct baseline *old;
 	int r;
 
-	key_of(m, key);
-	old = baseline_find(&d->baselines, key);
 	if (old != NULL) {
 		d->baselines_dirty |= old->high != BASELINE_HIGH_LOWERED;
 		old->high = BASELINE_HIGH_LOWERED;
 		return;
 	}
 	b = (struct baseline){
-		.key = key,
+		.key = m->key,
 		.limits = m->control.original,
-		.props = info->props,
+		.props = a->props,
 		/* A trial may lower it at any time: whoever finds this record may lift it. */
 		.high = BASELINE_HIGH_LOWERED,
 		.high_before = m->control.original.mem_high,
 		.cgroup_inode = cg_id(m->cg),
 		.saved_realtime_usec = d->now_real,
 	};
-	snprintf(b.invocation_id, sizeof b.invocation_id, "%s", info->invocation_id);
-	unit_dropin_find("", m->name, &b.dropins);
+	snprintf(b.invocation_id, sizeof b.invocation_id, "%s", a->invocation_id);
+	if (m->unit != NULL)
+		unit_dropin_find("", m->unit, &b.dropins);
 	r = baseline_put(&d->baselines, &b);
 	if (r < 0)
 		report_unsaved_baseline(d, r);
@@ -162,12 +194,11 @@ void persist_baseline(struct daemon *d, struct managed *m, const struct unit_inf
 /* Every unit whose record is on disk may be written to. */
 static void mark_saved(struct daemon *d)
 {
-	char key[RECORD_NAME_MAX];
-
 	for (size_t i = 0; i < d->unit_count; i++) {
-		key_of(d->units[i], key);
-		d->units[i]->originals_saved = baseline_find(&d->baselines, key) != NULL;
-		d->units[i]->unsaved_told = false;
+		struct managed *m = d->units[i];
+
+		m->originals_saved = baseline_find(&d->baselines, m->key) != NULL;
+		m->unsaved_told = false;
 	}
 }
 
@@ -190,27 +221,18 @@ void persist_baselines(struct daemon *d)
 
 bool persist_has(const struct daemon *d, const struct managed *m)
 {
-	char key[RECORD_NAME_MAX];
-
-	key_of(m, key);
-	return baseline_find(&d->baselines, key) != NULL;
+	return baseline_find(&d->baselines, m->key) != NULL;
 }
 
 void persist_forget(struct daemon *d, const struct managed *m)
 {
-	char key[RECORD_NAME_MAX];
-
-	key_of(m, key);
-	d->baselines_dirty |= baseline_remove(&d->baselines, key);
+	d->baselines_dirty |= baseline_remove(&d->baselines, m->key);
 }
 
 void persist_his_high(struct daemon *d, const struct managed *m, uint64_t mem_high)
 {
-	char key[RECORD_NAME_MAX];
-	struct baseline *b;
+	struct baseline *b = baseline_find(&d->baselines, m->key);
 
-	key_of(m, key);
-	b = baseline_find(&d->baselines, key);
 	if (b == NULL || b->high_before == mem_high)
 		return;
 	b->high_before = mem_high;
@@ -220,26 +242,36 @@ void persist_his_high(struct daemon *d, const struct managed *m, uint64_t mem_hi
 void persist_adopted(struct daemon *d, const struct managed *m, enum resource r)
 {
 	const struct limits *o = &m->control.original;
-	char key[RECORD_NAME_MAX];
-	struct baseline *b;
+	/* A pod's owner speaks to the API server, which leads to the same in systemd. */
+	struct unit_props stored = m->pod != NULL ? props_of_limits(o) : m->stored;
+	struct baseline *b = baseline_find(&d->baselines, m->key);
 
-	key_of(m, key);
-	b = baseline_find(&d->baselines, key);
 	if (b == NULL)
 		return;
 	if (r == RESOURCE_CPU) {
 		b->limits.cpu_quota_usec = o->cpu_quota_usec;
 		b->limits.cpu_period_usec = o->cpu_period_usec;
-		unit_props_merge(&b->props, &m->stored, UNIT_PROP_CPU_QUOTA);
+		unit_props_merge(&b->props, &stored, UNIT_PROP_CPU_QUOTA);
 	} else {
 		b->limits.mem_max = o->mem_max;
 		b->limits.mem_high = o->mem_high;
 		b->high_before = o->mem_high;
-		unit_props_merge(&b->props, &m->stored, UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH);
+		unit_props_merge(&b->props, &stored, UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH);
 	}
 	/* His drop-ins took the place of ours: a restore leaves them where they are. */
 	b->dropins |=
 		r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
+	d->baselines_dirty = true;
+	persist_baselines(d);
+}
+
+void persist_stored(struct daemon *d, const struct managed *m)
+{
+	struct baseline *b = baseline_find(&d->baselines, m->key);
+
+	if (b == NULL || m->touched || unit_props_equal(&b->props, &m->stored, UNIT_PROP_ALL))
+		return;
+	b->props = m->stored;
 	d->baselines_dirty = true;
 	persist_baselines(d);
 }

@@ -8,7 +8,15 @@
 
 static struct event_who who_is(const struct managed *m)
 {
-	return (struct event_who){.unit = m->name, .cgroup = m->path};
+	const struct pod *p = m->pod;
+
+	return (struct event_who){
+		.namespace = p != NULL ? p->spec->namespace : NULL,
+		.pod = p != NULL ? p->spec->name : NULL,
+		.container = p != NULL ? pod_container_of(m) : NULL,
+		.unit = m->unit,
+		.cgroup = m->path,
+	};
 }
 
 static uint64_t amount(const struct change *s, uint64_t value)
@@ -155,13 +163,16 @@ void report_managed(struct managed *m)
 		.detail = detail,
 	};
 
+	if (m->kind == UNIT_KIND_POD)
+		return; /* its containers speak for it */
 	originals_text(&m->control, sizeof detail, detail);
 	event_unit_managed(&e);
 }
 
 void report_gone(struct managed *m)
 {
-	event_unit_gone(&(struct unit_event){.who = who_is(m)});
+	if (m->kind != UNIT_KIND_POD)
+		event_unit_gone(&(struct unit_event){.who = who_is(m)});
 }
 
 void report_unmanaged(struct managed *m, const char *why)
@@ -234,6 +245,14 @@ void report_stray(const char *unit, enum restore_outcome outcome)
 	};
 
 	event_unit_unmanaged(&(struct unit_event){.who.unit = unit, .detail = details[outcome]});
+}
+
+void report_annotations(const struct pod *p, const char *why)
+{
+	event_annotation_invalid(&(struct unit_event){
+		.who = {.namespace = p->spec->namespace, .pod = p->spec->name},
+		.detail = why,
+	});
 }
 
 void report_config_errors(const char *file, const struct config_errors *errors, bool kept)

@@ -11,6 +11,11 @@ static bool takes_away(const struct policy_rule *old, const struct policy_rule *
 	return rule->mode == MODE_OFF || (old->resources & ~rule->resources) != 0;
 }
 
+static const char *takes_away_text(const struct managed *m)
+{
+	return m->pod != NULL ? "its annotations take it away" : "the configuration takes it away";
+}
+
 /* Nobody raises it from here on: not below what the owner had given it. */
 static void unguard_memory(struct managed *m)
 {
@@ -28,7 +33,7 @@ static void unguard_memory(struct managed *m)
 	plan_apply(m->daemon, &plan);
 }
 
-static void apply_rule(struct managed *m, const struct policy_rule *rule)
+void rule_apply(struct managed *m, const struct policy_rule *rule)
 {
 	struct policy_rule old = m->control.rule;
 	bool back = m->state == UNIT_UNMANAGED;
@@ -36,7 +41,7 @@ static void apply_rule(struct managed *m, const struct policy_rule *rule)
 	if (m->control.started_at == 0 || back) {
 		m->hand_back_due = false;
 		m->state = UNIT_WAITING;
-		unit_reattach(m);
+		managed_reattach(m);
 		return;
 	}
 	if (m->state == UNIT_RESTORED) {
@@ -56,22 +61,26 @@ static void apply_rule(struct managed *m, const struct policy_rule *rule)
 	if (old.mode == MODE_AUTO && rule->mode == MODE_INITIAL)
 		unguard_memory(m);
 	if (takes_away(&old, rule))
-		hold_release(m, "the configuration takes it away");
+		hold_release(m, takes_away_text(m));
 	else if (rule->mode != MODE_OFF && m->cg != NULL && !m->originals_saved)
-		unit_reattach(m);
+		managed_reattach(m);
 }
 
 void units_apply_rules(struct daemon *d)
 {
 	for (size_t i = 0; i < d->unit_count; i++) {
 		struct managed *m = d->units[i];
-		const struct policy_rule *rule = config_rule_for(&d->config, m->name);
+		const struct policy_rule *rule = managed_rule(m);
+
+		if (m->kind != UNIT_KIND_UNIT)
+			continue; /* by its pod */
 
 		if (rule != NULL)
-			apply_rule(m, rule);
+			rule_apply(m, rule);
 		else if (m->state != UNIT_UNMANAGED)
 			hold_release(m, "no longer named in the configuration");
 		unit_update_hold(m);
 	}
+	pods_apply_rules(d);
 	units_request_list(d);
 }

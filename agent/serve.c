@@ -198,7 +198,7 @@ static int serve_list(void *ctx, control_unit_fn *each, void *arg)
 static int serve_explain(void *ctx, const char *name, control_unit_fn *each, void *arg)
 {
 	struct daemon *d = ctx;
-	const struct managed *m = units_find(d, name);
+	const struct managed *m = managed_find(d, name);
 
 	daemon_wake(d);
 	if (m == NULL)

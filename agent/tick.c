@@ -64,7 +64,7 @@ static void observe(struct managed *m, struct plan *plan)
 	int r = cg_read(m->cg, TICK_USAGE, &u);
 
 	if (r == -ENODEV) {
-		unit_lost(m);
+		managed_lost(m);
 		return;
 	}
 	if (r < 0)
@@ -74,10 +74,17 @@ static void observe(struct managed *m, struct plan *plan)
 	control_observe(&m->control, &u, &x);
 }
 
+/* May it be written to? */
 static bool controls(const struct managed *m)
 {
 	return m->cg != NULL && m->state != UNIT_UNMANAGED &&
 	       (m->originals_saved || m->control.rule.mode == MODE_OFF);
+}
+
+/* A pod level has no laws of its own: it follows its containers. */
+static bool has_laws(const struct managed *m)
+{
+	return m->kind != UNIT_KIND_POD && controls(m);
 }
 
 static int carry_out(struct managed *m, const struct change *step)
@@ -95,32 +102,38 @@ static int carry_out(struct managed *m, const struct change *step)
 	return r;
 }
 
+int step_apply(struct managed *m, const struct change *step, const struct control_context *x)
+{
+	int outcome = carry_out(m, step);
+
+	control_applied(&m->control, step, outcome, x);
+	report_step(m, step, outcome);
+	return outcome;
+}
+
 void plan_apply(struct daemon *d, struct plan *p)
 {
 	struct change follow[STEPS_PER_UNIT];
 
+	pod_levels_raise(d, p);
 	plan_sort(p);
 	for (size_t i = 0; i < p->count; i++) {
 		const struct change *step = &p->steps[i];
 		struct managed *m = d->units[step->target];
 		struct plan next = {.steps = follow, .capacity = ARRAY_SIZE(follow)};
 		struct control_context x = daemon_context(d, &next);
-		int outcome = carry_out(m, step);
 
-		control_applied(&m->control, step, outcome, &x);
-		report_step(m, step, outcome);
-		if (outcome == APPLY_GONE)
-			unit_lost(m);
+		if (step_apply(m, step, &x) == APPLY_GONE)
+			managed_lost(m);
 		/* A trial that failed half-way asks for its values back: never more than once. */
 		for (size_t f = 0; f < next.count; f++) {
 			struct plan none = {0};
 
 			x.plan = &none;
-			outcome = carry_out(m, &follow[f]);
-			control_applied(&m->control, &follow[f], outcome, &x);
-			report_step(m, &follow[f], outcome);
+			step_apply(m, &follow[f], &x);
 		}
 	}
+	pod_levels_lower(d);
 }
 
 static uint64_t per_sec_of(const struct limits *l)
@@ -134,7 +147,7 @@ static uint64_t per_sec_of(const struct limits *l)
  * PID 1 is never asked to hold less than the original: while it lags, use may have passed a lower
  * value, and with nobody there to raise it the original is the safe one. The file is ours.
  */
-static uint64_t memory_property(const struct managed *m)
+uint64_t memory_property(const struct managed *m)
 {
 	const struct control *c = &m->control;
 	uint64_t wanted = control_mem_property(c, &m->daemon->config.tuning);
@@ -150,6 +163,8 @@ struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask)
 	struct unit_props p = m->stored;
 	uint32_t mask = 0;
 
+	if (m->kind == UNIT_KIND_POD)
+		return pod_level_props(m, ret_mask);
 	if (c->resource[RESOURCE_CPU].managed) {
 		mask |= UNIT_PROP_CPU_QUOTA;
 		p.cpu_quota_per_sec_usec = per_sec_of(k);
@@ -184,12 +199,14 @@ static bool headroom_short(const struct managed *m)
 	const struct control *c = &m->control;
 	uint64_t wanted, use = mem_unreclaimable(&c->last.stat);
 
+	if (m->kind == UNIT_KIND_POD)
+		return m->touched && writes(m) && pod_level_short(m);
 	if (!m->touched || !writes(m) || !c->resource[RESOURCE_MEMORY].managed ||
 	    (c->gave_way & RESOURCES_MEMORY) || m->stored.mem_max == UINT64_MAX)
 		return false;
 	/* Less than the file holds: a reload would take it back. */
 	if (round_down(m->stored.mem_max, MEM_PAGE_BYTES) < c->kernel.mem_max &&
-	    !m->daemon->port.pending(m->daemon->port.ctx, m->name))
+	    !managed_call_pending(m))
 		return true;
 	wanted = memory_property(m);
 	return wanted > m->stored.mem_max &&
@@ -201,7 +218,7 @@ static bool headroom_short(const struct managed *m)
 static void keep_files(struct managed *m, const struct unit_props *want, uint32_t mask)
 {
 	const struct unit_port *port = &m->daemon->port;
-	int r = port->keep(port->ctx, m->name, want, mask);
+	int r = port->keep(port->ctx, m->unit, want, mask);
 
 	if (r < 0 && !m->property_failed)
 		report_property_failed(m, r, 0);
@@ -235,9 +252,9 @@ static void property_send(struct managed *m)
 		keep_files(m, &want, mask);
 	/* Nothing new: a call would only bring the headroom that systemd holds into the file. */
 	if ((m->sent_mask & mask) == mask && unit_props_equal(&want, &m->stored, mask) &&
-	    !d->port.pending(d->port.ctx, m->name))
+	    !managed_call_pending(m))
 		return;
-	if (d->port.set(d->port.ctx, m->name, &want, mask, m->property_urgent) < 0) {
+	if (d->port.set(d->port.ctx, m->unit, &want, mask, m->property_urgent) < 0) {
 		m->property_due = true; /* again when PID 1 is back */
 		return;
 	}
@@ -254,7 +271,7 @@ void properties_send(struct daemon *d)
 	for (size_t i = 0; i < d->unit_count; i++) {
 		struct managed *m = d->units[i];
 
-		if (!controls(m)) {
+		if (!controls(m) || m->unit == NULL) {
 			m->property_due = false;
 			continue;
 		}
@@ -288,7 +305,7 @@ static void review(struct daemon *d, struct plan *plan)
 	struct control_context x = daemon_context(d, plan);
 
 	for (size_t i = 0; i < d->unit_count; i++)
-		if (controls(d->units[i]))
+		if (has_laws(d->units[i]))
 			control_review(&d->units[i]->control, &x);
 }
 
@@ -299,12 +316,13 @@ void tick(struct daemon *d)
 
 	plan_begin(d, &plan);
 	for (size_t i = 0; i < d->unit_count; i++)
-		if (controls(d->units[i]))
+		if (has_laws(d->units[i]))
 			observe(d->units[i], &plan);
 	d->counters.scan_usec = daemon_clock() - begin;
 	if (d->now >= d->next_review) {
 		d->next_review = d->now + d->config.clocks.review_usec;
 		review(d, &plan);
+		pod_levels_review(d);
 	}
 	plan_apply(d, &plan);
 	guard_check(d);
@@ -319,12 +337,12 @@ void tick_unit(struct managed *m)
 	struct plan plan;
 
 	daemon_wake(d);
-	if (!controls(m)) {
+	if (!has_laws(m)) {
 		/* Unread, the wake-up would come again at once. */
 		struct usage u = {0};
 
 		if (m->cg != NULL && cg_read(m->cg, USAGE_MEM_EVENTS, &u) == -ENODEV)
-			unit_lost(m);
+			managed_lost(m);
 		return;
 	}
 	plan_begin(d, &plan);

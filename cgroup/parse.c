@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* As many as a kernel can be built for. */
+#define CPUS_MAX 8192
+
 /* One wanted line of a flat-keyed file ("name value"), and where its value goes. */
 struct key {
 	const char *name;
@@ -165,6 +168,37 @@ int cg_parse_value(const char *text, size_t len, uint64_t *ret)
 	if (!text_valid(text, len) || scan_u64(text, &value) != text + len - 1)
 		return -EBADMSG;
 	*ret = value;
+	return 0;
+}
+
+/* Ascending, as the kernel prints it: no CPU is named twice. */
+int cg_parse_cpu_list(const char *text, size_t len, uint32_t *ret)
+{
+	uint64_t first, last, next = 0, count = 0;
+	const char *at = text;
+
+	if (len == 1 && text[0] == '\n') {
+		*ret = 0;
+		return 0;
+	}
+	if (!text_valid(text, len))
+		return -EBADMSG;
+	for (;;) {
+		at = scan_u64(at, &first);
+		last = first;
+		if (at != NULL && *at == '-')
+			at = scan_u64(at + 1, &last);
+		if (at == NULL || first < next || last < first || last >= CPUS_MAX)
+			return -EBADMSG;
+		count += last - first + 1;
+		next = last + 1;
+		if (*at != ',')
+			break;
+		at++;
+	}
+	if (at != text + len - 1)
+		return -EBADMSG;
+	*ret = (uint32_t)count;
 	return 0;
 }
 

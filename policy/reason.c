@@ -22,6 +22,7 @@ static const struct words reasons[REASON_COUNT] = {
 	[REASON_LIFT] = {"lift", "memory.high of a trial is lifted"},
 	[REASON_RESTORE] = {"restore", "the original value again"},
 	[REASON_REFUSED] = {"refused", "the API server refused the value"},
+	[REASON_POD_LEVEL] = {"pod-level", "the sum of its containers"},
 };
 
 static const struct words holds[HOLD_COUNT] = {

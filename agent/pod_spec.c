@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What changes in a pod's spec: the owner's own resize, or ours coming back. */
+#include "agent/daemon.h"
+#include "policy/bounds.h"
+#include <string.h>
+
+/* The kubelet carries out a change 1 to 5 s after it, and may write old values in between. */
+#define ECHO_USEC (60 * USEC_PER_SEC)
+
+bool pod_echo_pending(const struct managed *m)
+{
+	const struct pod_hooks *h = &m->daemon->hooks;
+
+	if (m->pod == NULL)
+		return false;
+	return m->daemon->now < m->echo_until || m->pod->spec->progress == RESIZE_IN_PROGRESS ||
+	       (h->pending != NULL && h->pending(h->ctx, m->pod->spec));
+}
+
+/* systemd holds whole percents: a value and the one it is rounded up to are the same. */
+static bool same_amount(enum resource r, uint64_t a, uint64_t b)
+{
+	uint64_t quantum = r == RESOURCE_CPU ? CPU_QUANTUM_MILLI : MEM_PAGE_BYTES;
+
+	return a == b || (a != LIMIT_MAX && b != LIMIT_MAX &&
+			  (r == RESOURCE_CPU ? round_up(a, quantum) == round_up(b, quantum)
+					     : round_down(a, quantum) == round_down(b, quantum)));
+}
+
+bool pod_on_record(const struct managed *m, enum resource r, uint64_t value)
+{
+	const struct kube_container *c =
+		m->kind == UNIT_KIND_CONTAINER
+			? kube_pod_container(m->pod->spec, pod_container_of(m))
+			: NULL;
+
+	return c != NULL && (same_amount(r, value, c->spec.limit[r]) ||
+			     (c->has_status && same_amount(r, value, c->status.limit[r])));
+}
+
+static bool sent_by_us(const struct pod *p, const char *container, enum resource r, uint64_t value)
+{
+	const struct pod_hooks *h = &p->daemon->hooks;
+	uint64_t sent;
+
+	return h->expects != NULL && h->expects(h->ctx, p->spec, container, r, &sent) &&
+	       same_amount(r, sent, value);
+}
+
+static struct limits with_limit(const struct limits *l, enum resource r, uint64_t value)
+{
+	struct limits with = *l;
+
+	if (r == RESOURCE_CPU)
+		with.cpu_quota_usec = cpu_quota_of(value, with.cpu_period_usec);
+	else
+		with.mem_max = round_down(value, MEM_PAGE_BYTES);
+	return with;
+}
+
+/*
+ * The owner's value is the original from now on, and what we hold: written at once, because the
+ * kubelet leaves a cgroup alone whose value it believes to be there.
+ */
+static void adopt(struct managed *m, enum resource r, uint64_t value)
+{
+	struct daemon *d = m->daemon;
+	struct control *c = &m->control;
+	struct limits stands = c->kernel, wanted = with_limit(&stands, r, value);
+	const struct drift_facts f = {.expected = c->resource[r].limit, .observed = value};
+	uint64_t before = c->resource[r].original;
+	struct control_context x;
+	struct plan plan;
+
+	if (same_amount(r, before, value))
+		return;
+	plan_begin(d, &plan);
+	x = daemon_context(d, &plan);
+	report_drift(m, r, &f, DRIFT_ADOPT, NULL);
+	control_adopt(c, &wanted, r, &x);
+	memset(&m->drift[r], 0, sizeof m->drift[r]);
+	pod_level_adopt(m->pod, r, before, value);
+	c->kernel = stands;
+	if (c->resource[r].managed && c->rule.mode != MODE_OFF && !c->paused && m->cg != NULL &&
+	    !(c->gave_way & (1u << r)))
+		control_reassert(c, &stands, r, &x);
+	plan_apply(d, &plan);
+	m->property_due = m->touched;
+	persist_adopted(d, m, r);
+}
+
+static void container_changed(struct pod *p, size_t i, const struct kube_container *old)
+{
+	const struct kube_container *now = &p->spec->containers[i];
+	struct managed *m = p->members[i].managed;
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		if (now->spec.limit[r] == old->spec.limit[r])
+			continue;
+		if (m == NULL || m->control.started_at == 0)
+			continue;
+		m->echo_until = p->daemon->now + ECHO_USEC;
+		if (!sent_by_us(p, now->name, r, now->spec.limit[r]))
+			adopt(m, r, now->spec.limit[r]);
+	}
+}
+
+/* The kubelet replays all values of the containers it updates, and of the pod. */
+static void expect_echo(struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL)
+			p->members[i].managed->echo_until = p->daemon->now + ECHO_USEC;
+}
+
+void pod_spec_changed(struct pod *p, const struct kube_pod *old)
+{
+	if (old == NULL || old->generation == p->spec->generation)
+		return;
+	expect_echo(p);
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct kube_container *was =
+			kube_pod_container(old, p->spec->containers[i].name);
+
+		if (was != NULL)
+			container_changed(p, i, was);
+	}
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The table of pods: they come, change and go. */
+#include "agent/daemon.h"
+#include "cgroup/kubepods.h"
+#include <stdio.h>
+#include <string.h>
+
+struct pod *pods_find(const struct daemon *d, const char *uid)
+{
+	for (size_t i = 0; i < d->pods.count; i++)
+		if (strcmp(d->pods.items[i]->spec->uid, uid) == 0)
+			return d->pods.items[i];
+	return NULL;
+}
+
+static bool same_name(const struct kube_pod *a, const struct kube_pod *b)
+{
+	return strcmp(a->namespace, b->namespace) == 0 && strcmp(a->name, b->name) == 0;
+}
+
+struct pod *pods_named(const struct daemon *d, const char *name)
+{
+	for (size_t i = 0; i < d->pods.count; i++) {
+		const struct kube_pod *s = d->pods.items[i]->spec;
+		size_t len = strlen(s->namespace);
+
+		if (strncmp(name, s->namespace, len) == 0 && name[len] == '/' &&
+		    strcmp(name + len + 1, s->name) == 0)
+			return d->pods.items[i];
+	}
+	return NULL;
+}
+
+const char *pod_container_of(const struct managed *m)
+{
+	return m->kind == UNIT_KIND_CONTAINER ? strrchr(m->name, '/') + 1 : NULL;
+}
+
+/* --- one pod --- */
+
+static struct pod *pod_new(struct daemon *d)
+{
+	struct pod *p = calloc(1, sizeof *p);
+	void *grown = reallocarray(d->pods.items, d->pods.count + 1, sizeof *d->pods.items);
+
+	if (grown != NULL)
+		d->pods.items = grown;
+	if (p == NULL || grown == NULL) {
+		free(p);
+		return NULL;
+	}
+	p->daemon = d;
+	p->serial = ++d->pods.last_serial;
+	d->pods.items[d->pods.count++] = p;
+	return p;
+}
+
+static void pod_free(struct pod *p)
+{
+	kube_pod_free(p->spec);
+	free(p->members);
+	free(p->path);
+	free(p);
+}
+
+/* Takes the pod out of the table. What it left on disk goes unless it may still be there. */
+static void pod_drop(struct pod *p, bool for_good)
+{
+	struct daemon *d = p->daemon;
+	size_t i = 0;
+
+	pod_unwatch(p);
+	for (size_t k = d->unit_count; k > 0; k--) {
+		struct managed *m = d->units[k - 1];
+
+		if (m->pod != p)
+			continue;
+		managed_lost(m);
+		if (for_good)
+			persist_forget(d, m);
+		managed_remove(m);
+	}
+	if (d->hooks.gone != NULL)
+		d->hooks.gone(d->hooks.ctx, p->spec->uid);
+	while (d->pods.items[i] != p)
+		i++;
+	d->pods.items[i] = d->pods.items[--d->pods.count];
+	pod_free(p);
+}
+
+void pods_free(struct daemon *d)
+{
+	pods_unwatch(d);
+	for (size_t i = 0; i < d->pods.count; i++)
+		pod_free(d->pods.items[i]);
+	free(d->pods.items);
+	d->pods = (struct pods){0};
+}
+
+static const struct managed *member_named(const struct pod *p, const struct kube_pod *spec,
+					  const char *container)
+{
+	for (size_t i = 0; spec != NULL && i < spec->container_count; i++)
+		if (strcmp(spec->containers[i].name, container) == 0)
+			return p->members[i].managed;
+	return NULL;
+}
+
+/* Every container keeps what belongs to it; debug containers may have been added. */
+static int pod_take(struct pod *p, struct kube_pod *spec)
+{
+	struct pod_member *members = calloc(spec->container_count + 1, sizeof *members);
+
+	if (members == NULL)
+		return -1;
+	for (size_t i = 0; i < spec->container_count; i++)
+		members[i].managed =
+			(struct managed *)member_named(p, p->spec, spec->containers[i].name);
+	free(p->members);
+	p->members = members;
+	p->spec = spec;
+	return 0;
+}
+
+/* --- what the watch says --- */
+
+/* An earlier life of ours sized it: there are originals to hand back. */
+static bool has_record(const struct daemon *d, const char *uid)
+{
+	char prefix[KUBEPODS_UID_MAX + 8];
+	size_t len = (size_t)snprintf(prefix, sizeof prefix, "pod:%s", uid);
+
+	for (size_t i = 0; i < d->baselines.count; i++)
+		if (strncmp(d->baselines.items[i].key, prefix, len) == 0 &&
+		    strchr("/", d->baselines.items[i].key[len]) != NULL)
+			return true;
+	return false;
+}
+
+/* Another uid is another pod, whatever its name. */
+static void drop_namesake(struct daemon *d, const struct kube_pod *spec)
+{
+	for (size_t i = 0; i < d->pods.count; i++) {
+		struct pod *p = d->pods.items[i];
+
+		if (!same_name(p->spec, spec) || strcmp(p->spec->uid, spec->uid) == 0)
+			continue;
+		pod_drop(p, true);
+		return;
+	}
+}
+
+static void tell_put(struct pod *p)
+{
+	const struct pod_hooks *h = &p->daemon->hooks;
+
+	if (h->put != NULL && p->why == NULL)
+		h->put(h->ctx, p->spec);
+}
+
+void pods_put(struct daemon *d, struct kube_pod *spec)
+{
+	bool asked = kube_pod_annotation(spec, "mode") != NULL;
+	struct kube_pod *old;
+	struct pod *p;
+
+	daemon_wake(d);
+	drop_namesake(d, spec);
+	p = pods_find(d, spec->uid);
+	if (p == NULL && (asked || has_record(d, spec->uid)))
+		p = pod_new(d);
+	if (p == NULL) {
+		kube_pod_free(spec);
+		return;
+	}
+	old = p->spec;
+	if (pod_take(p, spec) < 0) {
+		kube_pod_free(spec);
+		if (old == NULL)
+			d->pods.count--, free(p);
+		return;
+	}
+	p->listed = true;
+	pod_apply_rules(p);
+	pod_spec_changed(p, old);
+	kube_pod_free(old);
+	tell_put(p);
+	pod_look(p);
+	persist_baselines(d);
+	pods_watch_parents(d);
+}
+
+void pods_gone(struct daemon *d, const char *uid)
+{
+	struct pod *p;
+
+	daemon_wake(d);
+	p = pods_find(d, uid);
+	if (p != NULL)
+		pod_drop(p, true);
+}
+
+void pods_list_begin(struct daemon *d)
+{
+	for (size_t i = 0; i < d->pods.count; i++)
+		d->pods.items[i]->listed = false;
+}
+
+/* Originals of pods that ended while we were not there. */
+static void forget_records(struct daemon *d)
+{
+	for (size_t i = d->baselines.count; i > 0; i--) {
+		const char *key = d->baselines.items[i - 1].key;
+		char uid[KUBEPODS_UID_MAX], copy[RECORD_NAME_MAX];
+		size_t len;
+
+		if (strncmp(key, "pod:", 4) != 0)
+			continue;
+		len = strcspn(key + 4, "/");
+		snprintf(uid, sizeof uid, "%.*s", (int)MIN(len, sizeof uid - 1), key + 4);
+		if (pods_find(d, uid) != NULL)
+			continue;
+		snprintf(copy, sizeof copy, "%s", key);
+		d->baselines_dirty |= baseline_remove(&d->baselines, copy);
+	}
+}
+
+void pods_list_end(struct daemon *d)
+{
+	daemon_wake(d);
+	for (size_t i = d->pods.count; i > 0; i--)
+		if (!d->pods.items[i - 1]->listed)
+			pod_drop(d->pods.items[i - 1], true);
+	forget_records(d);
+	d->pods.synced = true;
+	pods_watch_parents(d);
+}
+
+/* --- what the daemon says --- */
+
+void pods_apply_rules(struct daemon *d)
+{
+	for (size_t i = 0; i < d->pods.count; i++) {
+		pod_apply_rules(d->pods.items[i]);
+		d->pods.items[i]->look = true;
+	}
+}
+
+void pods_look_again(struct daemon *d)
+{
+	for (size_t i = 0; i < d->pods.count; i++)
+		d->pods.items[i]->look = true;
+}
+
+void pods_look(struct daemon *d)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < d->pods.count; i++) {
+		if (!d->pods.items[i]->look)
+			continue;
+		any = true;
+		pod_look(d->pods.items[i]);
+	}
+	if (any)
+		persist_baselines(d);
+}
+
+/* What was handed back and is not ours any more leaves the table. */
+static void sweep(struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		struct managed *m = p->members[i].managed;
+
+		if (m == NULL || m->ours || m->hand_back_due || p->ending)
+			continue;
+		managed_lost(m);
+		managed_remove(m);
+		p->members[i].managed = NULL;
+	}
+}
+
+static bool level_owes(const struct pod *p)
+{
+	return p->level != NULL && p->level->hand_back_due;
+}
+
+void pods_tick(struct daemon *d)
+{
+	pods_look(d);
+	for (size_t i = d->pods.count; i > 0; i--) {
+		struct pod *p = d->pods.items[i - 1];
+
+		sweep(p);
+		if (p->leaving && !pod_owes(p) && !level_owes(p))
+			pod_drop(p, true);
+	}
+	if (d->pods.count > 0 && d->now >= d->next_review)
+		pods_watch_parents(d);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pods of this node that asked to be sized. Fed with values alone: whoever watches the API
+ * server calls pods_put() and its like; nothing here asks it anything.
+ *	pods.c	     the table: pods come, change and go
+ *	pod_rule.c   what is managed of a pod, by which rule, and why the rest is not
+ *	pod_find.c   from pod and container to cgroup, and back
+ *	pod_spec.c   what changes in a spec: adopted, or our own report coming back
+ *	pod_restore.c	the originals again
+ *	pod_level.c  the pod's own limits, which follow those of its containers
+ */
+#pragma once
+
+#include "agent/kube/pod.h"
+#include "agent/managed.h"
+#include "agent/restore.h"
+#include "cgroup/watch.h"
+#include "policy/plan.h"
+
+/* What the side of the reports knows and is told. Every one may be NULL. */
+struct pod_hooks {
+	void *ctx;
+	/* Did we send the API server a limit for this container? Then what. */
+	bool (*expects)(void *ctx, const struct kube_pod *pod, const char *container,
+			enum resource r, uint64_t *ret);
+	/* Is a resize of ours still on its way through kubelet and runtime? */
+	bool (*pending)(void *ctx, const struct kube_pod *pod);
+	/* An Event for the pod: type Normal or Warning. */
+	void (*note)(void *ctx, const struct kube_pod *pod, const char *type, const char *reason,
+		     const char *action, const char *text);
+	/* A pod that is managed came or changed; it is gone or no longer ours. */
+	void (*put)(void *ctx, const struct kube_pod *pod);
+	void (*gone)(void *ctx, const char *uid);
+	/* LimitRanges of the namespace, and what the API server refused: into b. */
+	void (*bounds)(void *ctx, const struct kube_pod *pod, const char *container,
+		       struct pod_bounds *b);
+};
+
+/* One container of the spec. */
+struct pod_member {
+	struct managed *managed; /* NULL: it is not */
+	const char *why;         /* static text: why not; NULL: it is */
+	/* Not managed: its limits as they stand in its cgroup, else as in the spec. */
+	uint64_t limit[RESOURCE_COUNT];
+};
+
+struct pod {
+	struct daemon *daemon;
+	struct kube_pod *spec;      /* the newest */
+	struct pod_member *members; /* one per container of the spec */
+	struct managed *level;      /* its own cgroup; NULL: not found yet */
+	char *path;                 /* of its cgroup; NULL: not found yet */
+	uint64_t serial;            /* of its watches */
+	char error[256];            /* what is wrong with its annotations; "": nothing */
+	const char *why;            /* static text: why nothing of it is managed; NULL: it is */
+	bool listed;                /* put since pods_list_begin() */
+	bool look;                  /* a cgroup may have appeared or be ready */
+	bool newcomers;             /* folders are watched for their limits */
+	bool concerned;             /* a limit below it moved: its own is to be looked at */
+	bool leaving;               /* no longer annotated: forgotten once it is handed back */
+	bool ending;                /* it finished or is being deleted: left alone */
+};
+
+struct pods {
+	struct pod **items; /* owned */
+	size_t count;
+	uint64_t last_serial;
+	struct cg *parents[6]; /* folders in which pods appear, watched; NULL: none */
+	bool synced;           /* a list was complete */
+};
+
+/* --- pods.c: what the watch calls */
+/* A pod came or changed. Takes it. */
+void pods_put(struct daemon *d, struct kube_pod *pod);
+void pods_gone(struct daemon *d, const char *uid);
+/* A list: what is not put between the two is gone. */
+void pods_list_begin(struct daemon *d);
+void pods_list_end(struct daemon *d);
+
+/* --- pods.c: what the daemon calls */
+struct pod *pods_find(const struct daemon *d, const char *uid);
+/* "default/web-0". */
+struct pod *pods_named(const struct daemon *d, const char *name);
+/* Events were lost: every pod is looked at again. */
+void pods_look_again(struct daemon *d);
+/* Looks at the pods for which something may have appeared. */
+void pods_look(struct daemon *d);
+/* Before everything else of a tick: looks for cgroups, forgets what was handed back. */
+void pods_tick(struct daemon *d);
+/* Another configuration: every rule is made anew. */
+void pods_apply_rules(struct daemon *d);
+void pods_free(struct daemon *d);
+/* The container's name inside its own; of a pod level NULL. */
+const char *pod_container_of(const struct managed *m);
+
+/* --- pod_rule.c */
+/* Decides for each container of the spec; names and rules are made anew. */
+void pod_apply_rules(struct pod *p);
+/* The level is ours to write to as long as one of its containers is. */
+void pod_set_level_rule(struct pod *p);
+/* Request, LimitRange, heap and the like, for the laws of one container. */
+void pod_set_bounds(struct managed *m);
+
+/* Is a container of it to be written to? */
+bool pod_is_sized(const struct pod *p);
+
+/* --- pod_restore.c */
+/* Puts a container or a pod level back; -ENOENT: it has no originals on record. */
+int pod_restore(struct managed *m, const struct restore *r, struct restore_result *ret);
+/* Is a container of it still to be handed back? */
+bool pod_owes(const struct pod *p);
+
+/* --- pod_find.c */
+void pod_look_again(struct pod *p);
+/* Looks for the cgroups of the pod now. */
+void pod_look(struct pod *p);
+/* Watches the folders in which pods appear. */
+void pods_watch_parents(struct daemon *d);
+void pods_unwatch(struct daemon *d);
+/* An event of a folder, or of a newcomer's limits. False: the cookie is no pod's. */
+bool pods_watch_event(struct daemon *d, const struct cg_watch_event *e);
+void pod_unwatch(struct pod *p);
+
+/* --- pod_spec.c */
+/* The spec went from old (NULL: never seen) to p->spec. */
+void pod_spec_changed(struct pod *p, const struct kube_pod *old);
+/* Is what stands in the files the kubelet's or the runtime's doing, on our or the owner's behalf?
+ */
+bool pod_echo_pending(const struct managed *m);
+/* Is the value what the runtime has on record for this container? */
+bool pod_on_record(const struct managed *m, enum resource r, uint64_t value);
+
+/* --- pod_level.c */
+/* Adds what the pods above have to give before the plan's raises, and what is too low anyway. */
+void pod_levels_raise(struct daemon *d, struct plan *plan);
+/* What stands below is known: takes back what is more than its sum. */
+void pod_levels_lower(struct daemon *d);
+/* Every pod is looked at by the next plan. */
+void pod_levels_review(struct daemon *d);
+/* Its files were written by the kubelet, or by systemd for us. */
+void pod_level_look(struct managed *level);
+struct unit_props pod_level_props(const struct managed *level, uint32_t *ret_mask);
+/* systemd stores less for it than for its containers. */
+bool pod_level_short(const struct managed *level);
+/* The owner moved a container's original by this much. */
+void pod_level_adopt(struct pod *p, enum resource r, uint64_t from, uint64_t to);
