@@ -262,6 +262,7 @@ int control_server_new(sd_event *event, struct control_api *c, const char *socke
 {
 	const struct http_config config = {
 		.socket_path = socket_path,
+		.not_found_hint = "docs/control-api.md lists the paths",
 		.group = group,
 		.routes = control_routes,
 		.route_count = ARRAY_SIZE(control_routes),

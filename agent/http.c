@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/http.h"
+#include "agent/http_reply.h"
 #include "agent/http_socket.h"
 #include <errno.h>
 #include <microhttpd.h>
@@ -22,7 +23,9 @@ struct http_server {
 	sd_event_source *io;
 	sd_event_source *timer;
 	struct MHD_Daemon *daemon;
-	struct stat file;
+	struct stat file; /* of a Unix socket */
+	unsigned port;
+	bool place_freed; /* a connection was closed in this turn */
 	struct peer peers[HTTP_CONNECTIONS_MAX];
 };
 
@@ -36,21 +39,6 @@ struct exchange {
 	char path[HTTP_PATH_MAX];
 	char *body;
 	size_t body_size;
-};
-
-struct refusal {
-	unsigned status;
-	const char *error;
-	const char *hint;
-};
-
-static const struct refusal refusals[] = {
-	{MHD_HTTP_BAD_REQUEST, "the path is not valid", "escape other characters as %XX"},
-	{MHD_HTTP_FORBIDDEN, "not allowed", "ask as root or as a member of the socket's group"},
-	{MHD_HTTP_NOT_FOUND, "no such path", "docs/control-api.md lists the paths"},
-	{MHD_HTTP_METHOD_NOT_ALLOWED, "this path does not take this method", "see Allow"},
-	{MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large", "at most 16 KiB"},
-	{MHD_HTTP_INTERNAL_SERVER_ERROR, "the request failed inside the daemon", NULL},
 };
 
 bool http_peer_in_group(int fd, const struct ucred *peer, gid_t group)
@@ -120,9 +108,16 @@ static void arm_timer(struct http_server *s)
 	sd_event_source_set_enabled(s->timer, SD_EVENT_ONESHOT);
 }
 
+/*
+ * With all places taken the library stops listening; when one is free again, it takes that up at
+ * its next turn only, which nothing would bring about.
+ */
 static void turn(struct http_server *s)
 {
-	MHD_run(s->daemon);
+	do {
+		s->place_freed = false;
+		MHD_run(s->daemon);
+	} while (s->place_freed);
 	arm_timer(s);
 }
 
@@ -153,6 +148,7 @@ static void on_connection(void *ctx, struct MHD_Connection *c, void **socket_ctx
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
 		if (p)
 			*p = (struct peer){0};
+		s->place_freed = true;
 		return;
 	}
 	for (int i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
@@ -201,6 +197,13 @@ static bool pattern_matches(const char *pattern, const char *path, const char **
 	return strncmp(pattern, path, fixed) == 0 && path[fixed] != '\0';
 }
 
+/* The library leaves the body of an answer to HEAD away. */
+static bool takes_method(const struct http_route *route, const char *method)
+{
+	return strcmp(route->method, method) == 0 ||
+	       (strcmp(route->method, "GET") == 0 && strcmp(method, "HEAD") == 0);
+}
+
 static void find_route(const struct http_config *config, const char *method, struct exchange *x)
 {
 	x->refusal = MHD_HTTP_NOT_FOUND;
@@ -210,26 +213,33 @@ static void find_route(const struct http_config *config, const char *method, str
 
 		if (!pattern_matches(route->pattern, x->path, &rest))
 			continue;
-		if (strcmp(route->method, method) == 0) {
+		if (takes_method(route, method)) {
 			x->route = route;
 			x->rest = rest;
 			return;
 		}
 		x->refusal = MHD_HTTP_METHOD_NOT_ALLOWED;
-		x->allow = route->method;
+		x->allow = strcmp(route->method, "GET") == 0 ? "GET, HEAD" : route->method;
 	}
+}
+
+/* Who speaks; nobody in particular over TCP. */
+static bool know_peer(const struct http_server *s, struct MHD_Connection *c, struct exchange *x)
+{
+	const struct peer *p = peer_of(c);
+	socklen_t size = sizeof(x->peer);
+
+	return s->config.listen ||
+	       (p && getsockopt(p->fd, SOL_SOCKET, SO_PEERCRED, &x->peer, &size) == 0);
 }
 
 /* Tells from the head of a request alone whether it will be served. */
 static void examine(struct http_server *s, struct MHD_Connection *c, const char *url,
 		    const char *method, struct exchange *x)
 {
-	struct peer *p = peer_of(c);
-	socklen_t size = sizeof(x->peer);
-
-	if (!p || getsockopt(p->fd, SOL_SOCKET, SO_PEERCRED, &x->peer, &size) < 0)
+	if (!know_peer(s, c, x))
 		x->refusal = MHD_HTTP_INTERNAL_SERVER_ERROR;
-	else if (s->config.admit && !s->config.admit(s->config.ctx, p->fd, &x->peer))
+	else if (s->config.admit && !s->config.admit(s->config.ctx, peer_of(c)->fd, &x->peer))
 		x->refusal = MHD_HTTP_FORBIDDEN;
 	else if (http_path_decode(url, sizeof(x->path), x->path) < 0)
 		x->refusal = MHD_HTTP_BAD_REQUEST;
@@ -237,39 +247,24 @@ static void examine(struct http_server *s, struct MHD_Connection *c, const char 
 		find_route(&s->config, method, x);
 }
 
-static enum MHD_Result send_response(struct MHD_Connection *c, const struct exchange *x,
-				     struct http_response *answer)
+static enum MHD_Result refuse(const struct http_server *s, struct MHD_Connection *c,
+			      const struct exchange *x, unsigned status)
 {
-	const char *type = answer->content_type ? answer->content_type : "application/json";
-	struct MHD_Response *response;
-	enum MHD_Result r;
+	struct http_reply reply = {.allow = x->allow, .hint = s->config.not_found_hint};
 
-	response = MHD_create_response_from_buffer(strlen(answer->body), answer->body,
-						   MHD_RESPMEM_MUST_FREE);
-	if (!response) {
-		free(answer->body);
-		return MHD_NO;
-	}
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	if (x->allow && answer->status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, x->allow);
-	r = MHD_queue_response(c, answer->status, response);
-	MHD_destroy_response(response);
-	return r;
+	return http_reply_refuse(c, &reply, status);
 }
 
-static enum MHD_Result refuse(struct MHD_Connection *c, const struct exchange *x, unsigned status)
+static enum MHD_Result note_arg(void *ctx, enum MHD_ValueKind kind, const char *name,
+				const char *value)
 {
-	struct http_response answer;
+	struct http_request *request = ctx;
 
-	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
-		if (refusals[i].status != status)
-			continue;
-		if (http_fail(&answer, status, refusals[i].error, refusals[i].hint) < 0)
-			return MHD_NO;
-		return send_response(c, x, &answer);
-	}
-	return MHD_NO;
+	(void)kind;
+	if (request->arg_count == HTTP_ARGS_MAX)
+		return MHD_NO;
+	request->args[request->arg_count++] = (struct http_arg){name, value};
+	return MHD_YES;
 }
 
 static enum MHD_Result answer(const struct http_server *s, struct MHD_Connection *c,
@@ -282,15 +277,17 @@ static enum MHD_Result answer(const struct http_server *s, struct MHD_Connection
 		.body = x->body ? x->body : "",
 		.body_size = x->body_size,
 		.peer = x->peer,
+		.accept = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT),
 	};
 
 	if (!x->route)
-		return refuse(c, x, x->refusal);
+		return refuse(s, c, x, x->refusal);
+	MHD_get_connection_values(c, MHD_GET_ARGUMENT_KIND, note_arg, &request);
 	if (x->route->handle(s->config.ctx, &request, &response) < 0 || !response.body) {
 		free(response.body);
-		return refuse(c, x, MHD_HTTP_INTERNAL_SERVER_ERROR);
+		return refuse(s, c, x, MHD_HTTP_INTERNAL_SERVER_ERROR);
 	}
-	return send_response(c, x, &response);
+	return http_reply_send(c, &(struct http_reply){0}, &response);
 }
 
 /* Keeps a piece of the body; what is refused anyway or too much is read and dropped. */
@@ -341,7 +338,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 			return MHD_NO;
 		*state = x;
 		examine(s, c, url, method, x);
-		return announces_too_much(c) ? refuse(c, x, MHD_HTTP_CONTENT_TOO_LARGE) : MHD_YES;
+		return announces_too_much(c) ? refuse(s, c, x, MHD_HTTP_CONTENT_TOO_LARGE)
+					     : MHD_YES;
 	}
 	if (*size > 0) {
 		take_body(x, data, *size);
@@ -408,12 +406,15 @@ int http_server_new(sd_event *event, const struct http_config *config, struct ht
 	if (s->config.timeout_sec == 0)
 		s->config.timeout_sec = HTTP_TIMEOUT_SEC;
 	s->event = sd_event_ref(event);
-	fd = http_socket_listen(config->socket_path, config->group);
+	fd = config->listen ? http_tcp_listen(config->listen)
+			    : http_socket_listen(config->socket_path, config->group);
 	if (fd < 0) {
 		http_server_free(s);
 		return fd;
 	}
-	if (lstat(config->socket_path, &s->file) < 0)
+	if (config->listen)
+		s->port = http_tcp_port(fd);
+	else if (lstat(config->socket_path, &s->file) < 0)
 		s->file = (struct stat){0};
 	/* From here on the library owns fd, also when it fails. */
 	r = start_daemon(s, fd);
@@ -425,6 +426,11 @@ int http_server_new(sd_event *event, const struct http_config *config, struct ht
 	}
 	*ret = s;
 	return 0;
+}
+
+unsigned http_server_port(const struct http_server *s)
+{
+	return s->port;
 }
 
 /* Another process may have put its own socket at the path since. */

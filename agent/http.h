@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP over a Unix socket on the caller's event loop: no threads, nothing blocks, nothing decides.
- * Limits: connections at once, seconds a request may take as a whole, bytes of a body.
+ * HTTP over a Unix socket or TCP on the caller's event loop: no threads, nothing blocks, nothing
+ * decides. Limits: connections at once, seconds a request may take as a whole, bytes of a body.
  */
 #pragma once
 
+#include "agent/listen.h"
 #include "policy/base.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,13 +16,23 @@
 #define HTTP_TIMEOUT_SEC     10
 #define HTTP_BODY_MAX        (16 * KIB)
 #define HTTP_PATH_MAX        512
+#define HTTP_ARGS_MAX        16
+
+/* "?name=value", as sent, without decoding; further ones than HTTP_ARGS_MAX are not looked at. */
+struct http_arg {
+	const char *name;
+	const char *value; /* NULL: there was no "=" */
+};
 
 struct http_request {
 	const char *path; /* decoded */
 	const char *rest; /* what the "*" of the route's pattern matched, never empty; or NULL */
 	const char *body; /* "" when there is none; ends with NUL, but may hold others before */
 	size_t body_size;
-	struct ucred peer;
+	struct ucred peer;  /* all zero over TCP */
+	const char *accept; /* the header; NULL: none */
+	struct http_arg args[HTTP_ARGS_MAX];
+	size_t arg_count;
 };
 
 /* Filled by a handler; the server frees body. */
@@ -29,20 +40,23 @@ struct http_response {
 	unsigned status;
 	const char *content_type; /* NULL: application/json */
 	char *body;
+	size_t body_size; /* 0: up to its NUL */
 };
 
 /* A negative return value is answered with 500. */
 typedef int http_handler(void *ctx, const struct http_request *request, struct http_response *ret);
 
 struct http_route {
-	const char *method;
+	const char *method;  /* GET answers HEAD too */
 	const char *pattern; /* a path; a "*" at its end matches one or more characters */
 	http_handler *handle;
 };
 
 struct http_config {
+	const struct listen_address *listen; /* TCP; NULL: a Unix socket, by the next two */
 	const char *socket_path;
-	gid_t group; /* of the socket; (gid_t)-1 leaves it alone */
+	gid_t group;                /* of the socket; (gid_t)-1 leaves it alone */
+	const char *not_found_hint; /* what to do after a 404; may be NULL */
 	const struct http_route *routes;
 	size_t route_count;
 	void *ctx; /* for the handlers and admit */
@@ -58,6 +72,8 @@ struct http_server;
  * is replaced; -EADDRINUSE when somebody does, -EEXIST when the path is no socket.
  */
 int http_server_new(sd_event *event, const struct http_config *config, struct http_server **ret);
+/* The port that a TCP server listens on; 0 for a Unix socket. */
+unsigned http_server_port(const struct http_server *s);
 /* Closes every connection and removes the socket file. Not from inside a handler. */
 void http_server_free(struct http_server *s);
 

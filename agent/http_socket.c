@@ -2,6 +2,7 @@
 #include "agent/http_socket.h"
 #include "policy/base.h"
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -71,4 +72,62 @@ int http_socket_listen(const char *path, gid_t group)
 	listening = fd;
 	fd = -1;
 	return listening;
+}
+
+static int listen_at(const struct listen_address *at)
+{
+	const struct sockaddr *address = (const struct sockaddr *)&at->address;
+	OWN(drop_fd)
+	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const int yes = 1, only = !at->any;
+	int listening;
+
+	/* A restart need not wait for the connections of the process before. */
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0)
+		return -errno;
+	if (address->sa_family == AF_INET6 &&
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only)) < 0)
+		return -errno;
+	if (bind(fd, address, at->size) < 0 || listen(fd, BACKLOG) < 0)
+		return -errno;
+	listening = fd;
+	fd = -1;
+	return listening;
+}
+
+/* The same port on every address of IPv4. */
+static struct listen_address any_v4(const struct listen_address *at)
+{
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&at->address;
+	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = v6->sin6_port};
+	struct listen_address ret = {.size = sizeof(v4)};
+
+	memcpy(&ret.address, &v4, sizeof(v4));
+	return ret;
+}
+
+int http_tcp_listen(const struct listen_address *at)
+{
+	int fd = listen_at(at);
+
+	if (at->any && (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)) {
+		struct listen_address v4 = any_v4(at);
+
+		return listen_at(&v4);
+	}
+	return fd;
+}
+
+unsigned http_tcp_port(int fd)
+{
+	struct sockaddr_storage address;
+	socklen_t size = sizeof(address);
+
+	if (getsockname(fd, (struct sockaddr *)&address, &size) < 0)
+		return 0;
+	if (address.ss_family == AF_INET)
+		return ntohs(((struct sockaddr_in *)&address)->sin_port);
+	if (address.ss_family == AF_INET6)
+		return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
+	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The listening end of a Unix stream socket. */
+/* The listening end of a Unix stream socket, or of TCP. */
 #pragma once
 
+#include "agent/listen.h"
 #include <sys/types.h>
 
 /*
@@ -10,3 +11,9 @@
  * no socket, -ENAMETOOLONG.
  */
 int http_socket_listen(const char *path, gid_t group);
+
+/* A listening, non-blocking TCP socket. Where every address is meant and the host has no IPv6, it
+ * is IPv4's alone. */
+int http_tcp_listen(const struct listen_address *at);
+/* The port of a socket; 0: not known. */
+unsigned http_tcp_port(int fd);

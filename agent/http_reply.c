@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/http_reply.h"
+#include <malloc.h>
+#include <string.h>
+
+/* From here on an answer is worth giving back to the system once it is sent: the allocator would
+ * keep it for the next one. */
+#define LARGE_BODY (128 * KIB)
+
+struct refusal {
+	unsigned status;
+	const char *error;
+	const char *hint;
+};
+
+static const struct refusal refusals[] = {
+	{MHD_HTTP_BAD_REQUEST, "the path is not valid", "escape other characters as %XX"},
+	{MHD_HTTP_FORBIDDEN, "not allowed", "ask as root or as a member of the socket's group"},
+	{MHD_HTTP_NOT_FOUND, "no such path", NULL},
+	{MHD_HTTP_METHOD_NOT_ALLOWED, "this path does not take this method", "see Allow"},
+	{MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large", "at most 16 KiB"},
+	{MHD_HTTP_INTERNAL_SERVER_ERROR, "the request failed inside the daemon", NULL},
+};
+
+static void free_large(void *body)
+{
+	free(body);
+	malloc_trim(0);
+}
+
+enum MHD_Result http_reply_send(struct MHD_Connection *c, const struct http_reply *reply,
+				struct http_response *answer)
+{
+	const char *type = answer->content_type ? answer->content_type : "application/json";
+	size_t size = answer->body_size ? answer->body_size : strlen(answer->body);
+	struct MHD_Response *response;
+	enum MHD_Result r;
+
+	response = MHD_create_response_from_buffer_with_free_callback(
+		size, answer->body, size < LARGE_BODY ? free : free_large);
+	if (!response) {
+		free(answer->body);
+		return MHD_NO;
+	}
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	if (reply->allow && answer->status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, reply->allow);
+	r = MHD_queue_response(c, answer->status, response);
+	MHD_destroy_response(response);
+	return r;
+}
+
+enum MHD_Result http_reply_refuse(struct MHD_Connection *c, const struct http_reply *reply,
+				  unsigned status)
+{
+	struct http_response answer;
+
+	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
+		const char *hint = status == MHD_HTTP_NOT_FOUND ? reply->hint : refusals[i].hint;
+
+		if (refusals[i].status != status)
+			continue;
+		if (http_fail(&answer, status, refusals[i].error, hint) < 0)
+			return MHD_NO;
+		return http_reply_send(c, reply, &answer);
+	}
+	return MHD_NO;
+}

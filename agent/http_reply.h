@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers as the library takes them; private to http.c. */
+#pragma once
+
+#include "agent/http.h"
+#include <microhttpd.h>
+
+struct http_reply {
+	const char *allow; /* for 405: the methods there are */
+	const char *hint;  /* for 404; NULL: none */
+};
+
+/* Owns answer->body from here on. */
+enum MHD_Result http_reply_send(struct MHD_Connection *c, const struct http_reply *reply,
+				struct http_response *answer);
+/* One of the refusals that the server itself knows. */
+enum MHD_Result http_reply_refuse(struct MHD_Connection *c, const struct http_reply *reply,
+				  unsigned status);

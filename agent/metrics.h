@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What Prometheus is told. The daemon fills one struct metrics_input at a scrape; metrics_table.c
+ * has a row for each metric; metrics.c writes them out. docs/metrics.md is held against the table.
+ *
+ * Series exist for what is in the input alone: what is not managed any more is gone with the next
+ * scrape. Nothing of a scrape is kept.
+ */
+#pragma once
+
+#include "agent/counters.h"
+#include "agent/process.h"
+#include "agent/view.h"
+
+/* The text and what may be accepted of it. */
+enum metrics_format {
+	METRICS_TEXT,        /* Prometheus' text format 0.0.4 */
+	METRICS_OPENMETRICS, /* OpenMetrics 1.0.0 */
+	METRICS_FORMAT_COUNT,
+};
+extern const char *const metrics_content_types[METRICS_FORMAT_COUNT];
+/* By an Accept header, NULL: none. */
+enum metrics_format metrics_accepted(const char *accept);
+
+/* Millicores, bytes; VIEW_NONE: not known, LIMIT_MAX: no limit. Both have no series. */
+struct metrics_resource {
+	bool managed;     /* the numbers below mean something */
+	uint64_t spec;    /* the limit that the API object, or systemd's property, says */
+	uint64_t applied; /* the limit that the kernel holds */
+	uint64_t ceiling;
+	uint64_t lower;
+	uint64_t target;
+	uint64_t upper;
+	uint64_t peak;
+	uint64_t use;
+	uint64_t psi_some_ppm;
+	uint64_t drifts; /* values of other writers that were replaced by ours */
+};
+
+/* One container of a pod, or one unit. Strings are borrowed until the scrape is over. */
+struct metrics_thing {
+	const char *namespace; /* with pod and container; NULL: a unit */
+	const char *pod;
+	const char *container;
+	const char *unit;
+	enum mode mode;
+	enum unit_state state;
+	struct metrics_resource resource[RESOURCE_COUNT];
+	uint64_t throttled_ppm; /* of the last window's periods */
+	uint64_t unreclaimable_bytes;
+	uint64_t oom_kills; /* since it is managed */
+};
+/* All VIEW_NONE. */
+void metrics_thing_init(struct metrics_thing *t);
+/* What a view knows already: mode, state, limits, bounds, use. The caller adds who it is, and the
+ * spec's limits and the OOM kills. */
+void metrics_thing_view(struct metrics_thing *t, const struct unit_view *v);
+
+struct metrics_input {
+	const char *version;
+	const char *revision; /* of the sources; NULL or "": "unknown" */
+	const struct counters *counters;
+	struct metrics_thing *things; /* owned: metrics_input_drop() frees it */
+	size_t thing_count;
+	size_t thing_capacity;
+	bool kubernetes;           /* what follows to its end is shown only with it */
+	uint64_t pods;             /* of the node, as last listed */
+	uint64_t pods_managed;     /* with a valid mode annotation */
+	uint64_t pods_invalid;     /* with an annotation that is not valid: treated as Off */
+	bool watch_healthy;        /* it is open, or was until less than a minute ago */
+	uint64_t reports_waiting;  /* pods whose report has not been sent yet */
+	uint64_t reports_refused;  /* pods whose last resize was refused, and still counts */
+	bool paused;               /* everything */
+	usec_t last_tick_real;     /* 0: none yet */
+	bool config_ok;            /* the last load */
+	usec_t config_loaded_real; /* the last good load */
+	bool state_ok;             /* the last save, or none was due */
+	usec_t state_saved_real;   /* 0: never */
+	uint64_t wakeups;
+	struct process_facts process; /* filled by metrics_server */
+};
+/* A new thing at the end, initialised; NULL: no memory. Valid until the next one. */
+struct metrics_thing *metrics_input_add(struct metrics_input *in);
+void metrics_input_drop(struct metrics_input *in);
+
+/* The whole page, NUL-terminated, owned by the caller. -ENOMEM. */
+int metrics_render(const struct metrics_input *in, enum metrics_format format, char **ret,
+		   size_t *ret_size);

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/metrics_emit.h"
+
+#define IN(member)      offsetof(struct metrics_input, member)
+#define COUNTED(member) offsetof(struct counters, member)
+#define RES(member)     offsetof(struct metrics_resource, member)
+#define THING(member)   offsetof(struct metrics_thing, member)
+#define WHO             "namespace, pod, container; or unit"
+/* Decimals of what is stored. */
+#define MILLI 3
+#define MICRO 6
+
+static const char *hold_label(size_t i)
+{
+	return i == HOLD_NONE ? NULL : hold_name((enum hold)i);
+}
+
+static const char *writer_label(size_t i)
+{
+	return counters_writer_names[i];
+}
+
+static const char *backend_label(size_t i)
+{
+	return counters_backend_names[i];
+}
+
+static const char *answer_label(size_t i)
+{
+	return i == REPORT_ANSWER_OK ? NULL : counters_answer_names[i];
+}
+
+/* clang-format off */
+const struct metric metrics_table[] = {
+	{"vscaled_build_info", METRIC_INFO, NULL, 0, "version, revision",
+	 "What runs here; always 1.", .emit = emit_build},
+
+	{"vscaled_container_limit_cpu_cores", METRIC_GAUGE, "cores", MILLI, WHO "; source",
+	 "CPU limit: spec, what the API object or systemd's property says; applied, what the kernel"
+	 " holds.", emit_limits, .resource = RESOURCE_CPU},
+	{"vscaled_container_limit_memory_bytes", METRIC_GAUGE, "bytes", 0, WHO "; source",
+	 "Memory limit: spec, what the API object or systemd's property says; applied, what the"
+	 " kernel holds.", emit_limits, .resource = RESOURCE_MEMORY},
+	{"vscaled_container_ceiling_cpu_cores", METRIC_GAUGE, "cores", MILLI, WHO,
+	 "The CPU limit does not rise above this.", emit_amount, .offset = RES(ceiling), .resource = RESOURCE_CPU},
+	{"vscaled_container_ceiling_memory_bytes", METRIC_GAUGE, "bytes", 0, WHO,
+	 "The memory limit does not rise above this.", emit_amount, .offset = RES(ceiling), .resource = RESOURCE_MEMORY},
+	{"vscaled_container_recommendation_cpu_cores", METRIC_GAUGE, "cores", MILLI, WHO "; bound",
+	 "Recommended CPU by history: lower, target, upper, and the peak that limits follow.",
+	 emit_bounds, .resource = RESOURCE_CPU},
+	{"vscaled_container_recommendation_memory_bytes", METRIC_GAUGE, "bytes", 0, WHO "; bound",
+	 "Recommended memory by history: lower, target, upper, and the peak that limits follow.",
+	 emit_bounds, .resource = RESOURCE_MEMORY},
+	{"vscaled_container_usage_cpu_cores", METRIC_GAUGE, "cores", MILLI, WHO,
+	 "CPU in use, over the last window.", emit_amount, .offset = RES(use), .resource = RESOURCE_CPU},
+	{"vscaled_container_usage_memory_bytes", METRIC_GAUGE, "bytes", 0, WHO,
+	 "Memory in use, page cache included.", emit_amount, .offset = RES(use), .resource = RESOURCE_MEMORY},
+	{"vscaled_container_unreclaimable_memory_bytes", METRIC_GAUGE, "bytes", 0, WHO,
+	 "Memory in use that cannot be taken back without swap.",
+	 emit_thing, .offset = THING(unreclaimable_bytes)},
+	{"vscaled_container_throttled_ratio", METRIC_GAUGE, "ratio", MICRO, WHO,
+	 "Share of scheduling periods in which the CPU limit throttled, over the last window.",
+	 emit_thing, .offset = THING(throttled_ppm)},
+	{"vscaled_container_psi_some_ratio", METRIC_GAUGE, "ratio", MICRO, WHO "; resource",
+	 "Share of time in which some task waited for the resource.",
+	 emit_amounts, .offset = RES(psi_some_ppm)},
+	{"vscaled_container_oom_events_total", METRIC_COUNTER, NULL, 0, WHO,
+	 "Kills of the OOM killer in the container since it is managed.",
+	 emit_thing, .offset = THING(oom_kills)},
+	{"vscaled_container_limit_drifts_total", METRIC_COUNTER, NULL, 0, WHO "; resource",
+	 "Limits of another writer that were replaced by ours.", emit_amounts, .offset = RES(drifts)},
+
+	{"vscaled_managed_containers", METRIC_GAUGE, NULL, 0, "mode, state",
+	 "Containers and units that are looked after, by mode and state.", .emit = emit_managed},
+	{"vscaled_paused", METRIC_GAUGE, NULL, 0, "",
+	 "1: everything is paused by vscalectl.", emit_flag, .offset = IN(paused)},
+	{"vscaled_limit_changes_total", METRIC_COUNTER, NULL, 0, "resource, direction, reason",
+	 "Limits written.", .emit = emit_changes},
+	{"vscaled_limit_change_blocked_total", METRIC_COUNTER, NULL, 0, "reason",
+	 "Times that a resource began to be left as it is, by why.",
+	 emit_counters, .offset = COUNTED(blocked), .count = HOLD_COUNT, .value = hold_label},
+	{"vscaled_limit_reverted_total", METRIC_COUNTER, NULL, 0, "by",
+	 "Times that somebody else's value stood where ours should, by whose it was.",
+	 emit_counters, .offset = COUNTED(reverted), .count = WRITER_COUNT, .value = writer_label},
+	{"vscaled_apply_duration_seconds", METRIC_HISTOGRAM, "seconds", MICRO, "backend",
+	 "Time until a limit was in force: cgroup, the write; systemd, the property call; api, from"
+	 " the resize to the kubelet's echo.",
+	 emit_spans, .offset = COUNTED(apply), .count = BACKEND_COUNT, .value = backend_label},
+	{"vscaled_apply_failures_total", METRIC_COUNTER, NULL, 0, "backend",
+	 "Limits that could not be put into force.",
+	 emit_counters, .offset = COUNTED(apply_failed), .count = BACKEND_COUNT, .value = backend_label},
+
+	{"vscaled_loop_lag_seconds", METRIC_HISTOGRAM, "seconds", MICRO, "",
+	 "How much later than due the loop's clock came.", emit_span, .offset = COUNTED(loop_lag)},
+	{"vscaled_loop_last_tick_timestamp_seconds", METRIC_GAUGE, "seconds", MICRO, "",
+	 "When the loop's clock last came.", emit_time, .offset = IN(last_tick_real)},
+	{"vscaled_loop_wakeups_total", METRIC_COUNTER, NULL, 0, "",
+	 "Times that the loop woke up.", emit_number, .offset = IN(wakeups)},
+	{"vscaled_scan_duration_seconds", METRIC_HISTOGRAM, "seconds", MICRO, "",
+	 "Time to read the counters of all cgroups once.", emit_span, .offset = COUNTED(scan)},
+
+	{"vscaled_pods", METRIC_GAUGE, NULL, 0, "",
+	 "Pods of the node.", emit_number, .offset = IN(pods), .kubernetes = true},
+	{"vscaled_pods_managed", METRIC_GAUGE, NULL, 0, "",
+	 "Pods of the node that have a valid mode.", emit_number, .offset = IN(pods_managed),
+	 .kubernetes = true},
+	{"vscaled_pods_invalid_annotations", METRIC_GAUGE, NULL, 0, "",
+	 "Pods with an annotation that is not valid, which are treated as Off.",
+	 emit_number, .offset = IN(pods_invalid), .kubernetes = true},
+	{"vscaled_apiserver_requests_total", METRIC_COUNTER, NULL, 0, "verb, code",
+	 "Requests to the API server that have ended; code none: there was no answer.",
+	 .emit = emit_requests, .kubernetes = true},
+	{"vscaled_apiserver_watch_healthy", METRIC_GAUGE, NULL, 0, "",
+	 "1: the watch of pods is open, or was a moment ago.", emit_flag, .offset = IN(watch_healthy),
+	 .kubernetes = true},
+	{"vscaled_apiserver_watch_restarts_total", METRIC_COUNTER, NULL, 0, "",
+	 "Times that the watch of pods began anew.", emit_counter, .offset = COUNTED(watch_restarts),
+	 .kubernetes = true},
+	{"vscaled_reports_waiting", METRIC_GAUGE, NULL, 0, "",
+	 "Pods whose new limits the API server has not been told yet.",
+	 emit_number, .offset = IN(reports_waiting), .kubernetes = true},
+	{"vscaled_reports_refused", METRIC_GAUGE, NULL, 0, "",
+	 "Pods whose last resize was refused and is not asked for again yet.",
+	 emit_number, .offset = IN(reports_refused), .kubernetes = true},
+	{"vscaled_reports_sent_total", METRIC_COUNTER, NULL, 0, "",
+	 "Resizes sent to the API server.", emit_counter, .offset = COUNTED(reports_sent),
+	 .kubernetes = true},
+	{"vscaled_reports_failed_total", METRIC_COUNTER, NULL, 0, "reason",
+	 "Resizes that did not succeed, by the API server's or the kubelet's answer.",
+	 emit_counters, .offset = COUNTED(reports_failed), .count = REPORT_ANSWER_KINDS, .value = answer_label,
+	 .kubernetes = true},
+
+	{"vscaled_config_last_reload_successful", METRIC_GAUGE, NULL, 0, "",
+	 "1: the configuration was valid when it was last read.", emit_flag, .offset = IN(config_ok)},
+	{"vscaled_config_last_reload_success_timestamp_seconds", METRIC_GAUGE, "seconds", MICRO, "",
+	 "When the configuration in force was read.", emit_time, .offset = IN(config_loaded_real)},
+	{"vscaled_config_reloads_total", METRIC_COUNTER, NULL, 0, "",
+	 "Times that the configuration was read after the start.", emit_counter, .offset = COUNTED(reloads)},
+	{"vscaled_config_reload_failures_total", METRIC_COUNTER, NULL, 0, "",
+	 "Times that it was not valid then.", emit_counter, .offset = COUNTED(reloads_failed)},
+	{"vscaled_state_last_save_successful", METRIC_GAUGE, NULL, 0, "",
+	 "1: history and original values were saved when they last were to be.",
+	 emit_flag, .offset = IN(state_ok)},
+	{"vscaled_state_last_save_success_timestamp_seconds", METRIC_GAUGE, "seconds", MICRO, "",
+	 "When they were saved last.", emit_time, .offset = IN(state_saved_real)},
+	{"vscaled_state_saves_total", METRIC_COUNTER, NULL, 0, "",
+	 "Times that they were to be saved.", emit_counter, .offset = COUNTED(saves)},
+	{"vscaled_state_save_failures_total", METRIC_COUNTER, NULL, 0, "",
+	 "Times that they could not be.", emit_counter, .offset = COUNTED(saves_failed)},
+
+	{"process_cpu_seconds_total", METRIC_COUNTER, "seconds", MICRO, "",
+	 "User and system CPU time of the agent.", emit_number, .offset = IN(process.cpu_usec)},
+	{"process_resident_memory_bytes", METRIC_GAUGE, "bytes", 0, "",
+	 "Resident memory of the agent.", emit_number, .offset = IN(process.resident_bytes)},
+	{"process_virtual_memory_bytes", METRIC_GAUGE, "bytes", 0, "",
+	 "Virtual memory of the agent.", emit_number, .offset = IN(process.virtual_bytes)},
+	{"process_open_fds", METRIC_GAUGE, NULL, 0, "",
+	 "Open file descriptors of the agent.", emit_number, .offset = IN(process.fds)},
+	{"process_max_fds", METRIC_GAUGE, NULL, 0, "",
+	 "File descriptors that it may open.", emit_number, .offset = IN(process.fds_max)},
+	{"process_start_time_seconds", METRIC_GAUGE, "seconds", MICRO, "",
+	 "When the agent was started.", emit_time, .offset = IN(process.started_real)},
+};
+/* clang-format on */
+const size_t metrics_table_size = ARRAY_SIZE(metrics_table);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A daemon's worth of metrics. */
+#pragma once
+
+#include "agent/metrics.h"
+
+struct metrics_fixture {
+	struct counters counters;
+	char (*names)[64]; /* of the containers */
+};
+
+/* Two units and `containers` containers. */
+void metrics_fixture_init(struct metrics_fixture *f, size_t containers);
+void metrics_fixture_free(struct metrics_fixture *f);
+/* As a daemon fills it at a scrape. */
+int metrics_fixture_collect(const struct metrics_fixture *f, size_t containers,
+			    struct metrics_input *in);

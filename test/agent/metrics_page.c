@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/* metrics_page text|openmetrics N: a page with N containers. metrics_page serve N: the same over
+ * TCP, on a port that is printed, until standard input ends. */
+#include "agent/metrics_server.h"
+#include "metrics_fixture.h"
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static struct metrics_fixture fixture;
+static size_t containers;
+
+static int collect(void *ctx, struct metrics_input *in)
+{
+	int r = metrics_fixture_collect(ctx, containers, in);
+
+	in->last_tick_real = (usec_t)time(NULL) * USEC_PER_SEC;
+	return r;
+}
+
+static void probe(void *ctx, struct probe_input *in)
+{
+	(void)ctx;
+	*in = (struct probe_input){
+		.now = 1, .started = 1, .cgroup_writable = true, .config_valid = true};
+}
+
+static int on_input(sd_event_source *source, int fd, uint32_t revents, void *event)
+{
+	(void)source;
+	(void)fd;
+	(void)revents;
+	return sd_event_exit(event, 0);
+}
+
+static int serve(void)
+{
+	static const struct metrics_ops ops = {collect, probe};
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct listen_address at = {.size = sizeof in};
+	struct metrics_server *server = NULL;
+	sd_event *event = NULL;
+
+	memcpy(&at.address, &in, sizeof in);
+	if (sd_event_new(&event) < 0 ||
+	    sd_event_add_io(event, NULL, 0, EPOLLIN | EPOLLHUP, on_input, event) < 0 ||
+	    metrics_server_new(event, &at, &ops, &fixture, &server) < 0)
+		return EXIT_FAILURE;
+	printf("%u\n", metrics_server_port(server));
+	fflush(stdout);
+	sd_event_loop(event);
+	metrics_server_free(server);
+	sd_event_unref(event);
+	return EXIT_SUCCESS;
+}
+
+static int print(enum metrics_format format)
+{
+	struct metrics_input in = {0};
+	char *text;
+	size_t size;
+
+	if (collect(&fixture, &in) < 0)
+		return EXIT_FAILURE;
+	process_read(&in.process);
+	if (metrics_render(&in, format, &text, &size) < 0)
+		return EXIT_FAILURE;
+	fwrite(text, 1, size, stdout);
+	free(text);
+	metrics_input_drop(&in);
+	return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	int r;
+
+	if (argc != 3)
+		return 2;
+	containers = strtoul(argv[2], NULL, 10);
+	metrics_fixture_init(&fixture, containers);
+	if (strcmp(argv[1], "serve") == 0)
+		r = serve();
+	else
+		r = print(strcmp(argv[1], "text") == 0 ? METRICS_TEXT : METRICS_OPENMETRICS);
+	metrics_fixture_free(&fixture);
+	return r;
+}

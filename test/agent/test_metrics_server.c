@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Metrics and probes over real TCP. */
+#include "agent/metrics_server.h"
+#include "metrics_fixture.h"
+#include "test/check.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <malloc.h>
+#include <time.h>
+#include <unistd.h>
+
+static sd_event *event;
+static struct metrics_server *server;
+static struct metrics_fixture fixture;
+static size_t containers = 2;
+static int collect_error;
+static struct probe_input facts;
+static unsigned port;
+static char *answer_text;
+static size_t answer_capacity = 8 * MIB;
+
+static int collect(void *ctx, struct metrics_input *in)
+{
+	return collect_error < 0 ? collect_error : metrics_fixture_collect(ctx, containers, in);
+}
+
+static void probe(void *ctx, struct probe_input *in)
+{
+	CHECK(ctx == &fixture);
+	*in = facts;
+}
+
+static const struct metrics_ops ops = {collect, probe};
+
+static struct listen_address at(const char *address)
+{
+	struct listen_address a;
+	char text[64];
+
+	/* Port 0, which no configuration may say: any that is free. */
+	snprintf(text, sizeof text, "%s:1", address);
+	CHECK_EQ(listen_parse(text, &a), 0);
+	if (a.address.ss_family == AF_INET)
+		((struct sockaddr_in *)&a.address)->sin_port = 0;
+	else
+		((struct sockaddr_in6 *)&a.address)->sin6_port = 0;
+	return a;
+}
+
+static int client_open(void)
+{
+	struct sockaddr_in to = {
+		.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	CHECK_EQ(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+	return fd;
+}
+
+/* One request, and all of the answer until the server closes; the status. */
+static int ask_with(const char *method, const char *path, const char *headers)
+{
+	char text[1024];
+	int fd = client_open(), status = 0;
+	size_t n = 0;
+	int size = snprintf(text, sizeof text,
+			    "%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s\r\n", method,
+			    path, headers);
+
+	CHECK_EQ(send(fd, text, (size_t)size, MSG_NOSIGNAL), size);
+	for (int tries = 0; tries < 5000; tries++) {
+		ssize_t got;
+
+		sd_event_run(event, USEC_PER_MSEC);
+		got = recv(fd, answer_text + n, answer_capacity - 1 - n, MSG_DONTWAIT);
+		if (got == 0 || (got < 0 && errno != EAGAIN))
+			break;
+		n += got > 0 ? (size_t)got : 0;
+	}
+	answer_text[n] = '\0';
+	close(fd);
+	sscanf(answer_text, "HTTP/1.1 %d", &status);
+	return status;
+}
+
+static int ask(const char *method, const char *path)
+{
+	return ask_with(method, path, "");
+}
+
+static const char *body(void)
+{
+	const char *end = strstr(answer_text, "\r\n\r\n");
+
+	return end != NULL ? end + 4 : "";
+}
+
+static bool answered(const char *text)
+{
+	return strstr(answer_text, text) != NULL;
+}
+
+static void test_metrics(void)
+{
+	CHECK_EQ(ask("GET", "/metrics"), 200);
+	CHECK(answered("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+	CHECK(answered("\nvscaled_build_info{version=\"" VSCALED_VERSION "\""));
+	CHECK(answered("\nprocess_resident_memory_bytes ") && !answered("# EOF"));
+	CHECK(!answered("process_resident_memory_bytes 0\n"));
+	CHECK_EQ(ask_with("GET", "/metrics",
+			  "Accept: application/openmetrics-text;version=1.0.0\r\n"),
+		 200);
+	CHECK(answered("Content-Type: application/openmetrics-text; version=1.0.0"));
+	CHECK(answered("# EOF\n"));
+	CHECK_EQ(ask("HEAD", "/metrics"), 200);
+	CHECK_STR(body(), "");
+	CHECK(answered("Content-Length: "));
+	collect_error = -EIO;
+	CHECK_EQ(ask("GET", "/metrics"), 500);
+	collect_error = 0;
+}
+
+static void test_routes(void)
+{
+	CHECK_EQ(ask("GET", "/"), 404);
+	CHECK(answered("there are /metrics, /livez, /readyz and /healthz"));
+	CHECK_EQ(ask("GET", "/metrics/"), 404);
+	/* Nothing of the control API is here. */
+	CHECK_EQ(ask("GET", "/v1/status"), 404);
+	CHECK_EQ(ask_with("POST", "/v1/pause", "Content-Length: 0\r\n"), 404);
+	CHECK_EQ(ask_with("POST", "/metrics", "Content-Length: 0\r\n"), 405);
+	CHECK(answered("Allow: GET, HEAD\r\n"));
+	CHECK_EQ(ask("DELETE", "/livez"), 405);
+	CHECK_EQ(ask("GET", "/%00"), 400);
+}
+
+static const struct probe_input healthy = {
+	.now = 1000 * USEC_PER_SEC,
+	.started = USEC_PER_SEC,
+	.last_tick = 999 * USEC_PER_SEC,
+	.interval_usec = USEC_PER_SEC,
+	.kubernetes = true,
+	.pods_listed = true,
+	.standalone = true,
+	.units_listed = true,
+	.cgroup_writable = true,
+	.config_valid = true,
+};
+
+/* What is wrong, and what each probe makes of it. */
+static void expect(const struct probe_input *in, int live, int ready, const char *what)
+{
+	facts = *in;
+	CHECK_EQ(ask("GET", "/livez"), live);
+	if (live == 200)
+		CHECK_STR(body(), "ok");
+	CHECK_EQ(ask("GET", "/healthz"), live);
+	CHECK_EQ(ask("GET", "/readyz"), ready);
+	if (ready == 200)
+		CHECK_STR(body(), "ok");
+	else
+		CHECK(answered(what));
+}
+
+static void test_probes(void)
+{
+	struct probe_input in = healthy;
+
+	expect(&in, 200, 200, NULL);
+	/* The API server away from the very start: alive, and not ready. */
+	in.pods_listed = false;
+	expect(&in, 200, 503, "[-]pods failed: ");
+	in.kubernetes = false;
+	expect(&in, 200, 200, NULL);
+	in = healthy;
+	in.units_listed = false;
+	expect(&in, 200, 503, "[-]units failed: ");
+	in = healthy;
+	in.config_valid = false;
+	expect(&in, 200, 503, "[-]config failed: ");
+	in = healthy;
+	in.cgroup_writable = false;
+	expect(&in, 200, 503, "[-]cgroup failed: ");
+	in.dry_run = true;
+	expect(&in, 200, 200, NULL);
+}
+
+static void test_loop(void)
+{
+	struct probe_input in = healthy;
+
+	in.now = in.last_tick + PROBE_LIVE_MIN_USEC;
+	expect(&in, 200, 200, NULL);
+	in.now++;
+	expect(&in, 503, 503, "[-]loop failed: ");
+	in.grace_usec = USEC_PER_SEC;
+	expect(&in, 200, 200, NULL);
+	in = healthy;
+	in.interval_usec = USEC_PER_MIN;
+	in.now = in.last_tick + 3 * USEC_PER_MIN;
+	expect(&in, 200, 200, NULL);
+	in.now++;
+	expect(&in, 503, 503, "[-]loop failed: ");
+	/* Before the first tick it counts from the start. */
+	in.last_tick = 0;
+	in.started = in.now - USEC_PER_SEC;
+	expect(&in, 200, 200, NULL);
+}
+
+static void test_arguments(void)
+{
+	facts = healthy;
+	CHECK_EQ(ask("GET", "/livez?verbose"), 200);
+	CHECK_STR(body(), "[+]loop ok\nlivez check passed\n");
+	CHECK_EQ(ask("GET", "/readyz?verbose=true"), 200);
+	CHECK_STR(body(), "[+]loop ok\n[+]config ok\n[+]cgroup ok\n[+]pods ok\n[+]units ok\n"
+			  "readyz check passed\n");
+	facts.pods_listed = false;
+	facts.config_valid = false;
+	CHECK_EQ(ask("GET", "/readyz?exclude=pods"), 503);
+	CHECK_EQ(ask("GET", "/readyz?exclude=pods&exclude=config"), 200);
+	CHECK_STR(body(), "ok");
+	CHECK_EQ(ask("GET", "/readyz?exclude=pods&verbose&exclude=config"), 200);
+	CHECK(answered("[+]pods excluded: ok\n"));
+	CHECK_EQ(ask("GET", "/readyz?exclude=nothing"), 503);
+	/* More of them than are looked at. */
+	CHECK_EQ(ask("GET", "/readyz?a&b&c&d&e&f&g&h&i&j&k&l&m&n&o&p&exclude=pods&exclude=config"),
+		 503);
+}
+
+/* A page of 3 MB leaves nothing behind. */
+static void test_memory(void)
+{
+	struct process_facts before, after;
+
+	containers = 1000;
+	CHECK_EQ(ask("GET", "/livez"), 200);
+	malloc_trim(0);
+	process_read(&before);
+	for (int i = 0; i < 5; i++) {
+		CHECK_EQ(ask("GET", "/metrics"), 200);
+		CHECK(strlen(body()) > 2 * MIB);
+	}
+	process_read(&after);
+	fprintf(stderr, "RSS before %llu KiB, after %llu KiB\n",
+		(unsigned long long)before.resident_bytes / KIB,
+		(unsigned long long)after.resident_bytes / KIB);
+	CHECK(after.resident_bytes < before.resident_bytes + MIB);
+	containers = 2;
+}
+
+/* Clients that connected, said nothing and went have left no place taken. */
+static void test_idle(void)
+{
+	int idle[HTTP_CONNECTIONS_MAX];
+
+	facts = healthy;
+	for (size_t i = 0; i < ARRAY_SIZE(idle); i++) {
+		idle[i] = client_open();
+		sd_event_run(event, 2 * USEC_PER_MSEC);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(idle); i++)
+		close(idle[i]);
+	for (int i = 0; i < 20; i++)
+		sd_event_run(event, USEC_PER_MSEC);
+	CHECK_EQ(ask("GET", "/livez"), 200);
+}
+
+static void test_addresses(void)
+{
+	struct listen_address a = at("127.0.0.1"), any = at("");
+	struct metrics_server *second = NULL;
+
+	((struct sockaddr_in *)&a.address)->sin_port = htons((uint16_t)port);
+	CHECK_EQ(metrics_server_new(event, &a, &ops, &fixture, &second), -EADDRINUSE);
+	/* An address of nobody here. */
+	a = at("192.0.2.1");
+	CHECK_EQ(metrics_server_new(event, &a, &ops, &fixture, &second), -EADDRNOTAVAIL);
+	metrics_server_free(server);
+	/* Without an address IPv4 is served too. */
+	CHECK_EQ(metrics_server_new(event, &any, &ops, &fixture, &server), 0);
+	port = metrics_server_port(server);
+	CHECK_EQ(ask("GET", "/livez"), 200);
+}
+
+int main(void)
+{
+	struct listen_address a = at("127.0.0.1");
+
+	answer_text = calloc(1, answer_capacity);
+	/* All of it there from the start: what is resident later is the server's. */
+	memset(answer_text, 1, answer_capacity);
+	CHECK(sd_event_new(&event) >= 0);
+	metrics_fixture_init(&fixture, 1000);
+	CHECK_EQ(metrics_server_new(event, &a, &ops, &fixture, &server), 0);
+	port = metrics_server_port(server);
+	CHECK(port > 0);
+	facts = healthy;
+	test_metrics();
+	test_routes();
+	test_probes();
+	test_loop();
+	test_arguments();
+	test_memory();
+	test_idle();
+	test_addresses();
+	metrics_server_free(server);
+	metrics_fixture_free(&fixture);
+	sd_event_unref(event);
+	free(answer_text);
+	return check_result();
+}
