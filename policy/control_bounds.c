@@ -140,13 +140,29 @@ static uint64_t request_of_ratio(uint64_t limit, uint64_t ratio_permille)
 	return mul_div(request, ratio_permille, 1000) < limit ? request + 1 : request;
 }
 
+/* What a limit allows its request: not above it, a quantum below where the class hangs on it, and
+ * not so far below that the LimitRange forbids it. */
+static void fill_request(const struct control *c, enum resource r, struct bounds *b)
+{
+	uint64_t ratio = c->pod.resource[r].ratio_permille;
+	uint64_t limit = c->resource[r].limit, most = limit;
+
+	if (limit == LIMIT_MAX)
+		return;
+	if (c->pod.qos_near)
+		most -= MIN(most, b->quantum);
+	if (ratio != 0)
+		b->value[BOUND_REQUEST] = request_of_ratio(limit, ratio);
+	b->value[BOUND_CEILING] = MAX(most, b->quantum);
+}
+
 uint64_t control_request(const struct control *c, enum resource r)
 {
 	const struct pod_resource_bounds *p = &c->pod.resource[r];
 	const struct control_resource *res = &c->resource[r];
 	const struct range *range = range_of(c, r);
+	uint64_t target = c->recommendation.resource[r].target;
 	struct bounds b = {.quantum = quantum_of(r)};
-	uint64_t target = c->recommendation.resource[r].target, room = 0;
 
 	if (!c->pod.requests_move && !c->pod.limits_stay)
 		return 0;
@@ -161,11 +177,6 @@ uint64_t control_request(const struct control *c, enum resource r)
 	b.value[BOUND_ADMIN_MIN] = p->admin.min;
 	b.value[BOUND_ADMIN_MAX] = p->admin.max;
 	b.value[BOUND_RANGE_MIN] = p->namespace.min;
-	if (res->limit != LIMIT_MAX) {
-		room = c->pod.qos_near ? b.quantum : 0;
-		if (p->ratio_permille != 0)
-			b.value[BOUND_REQUEST] = request_of_ratio(res->limit, p->ratio_permille);
-		b.value[BOUND_CEILING] = MAX(res->limit - MIN(res->limit, room), b.quantum);
-	}
+	fill_request(c, r, &b);
 	return bounds_apply(&b, target, NULL);
 }

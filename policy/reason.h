@@ -17,7 +17,7 @@ enum reason {
 	REASON_DRIFT,         /* somebody else wrote; our value again */
 	REASON_LIFT,          /* memory.high of a trial is lifted */
 	REASON_RESTORE,
-	REASON_REFUSED, /* the API server refused the value: back to what it allows */
+	REASON_REFUSED,   /* the API server refused the value: back to what it allows */
 	REASON_POD_LEVEL, /* the pod above follows its containers */
 	REASON_COUNT,
 };
