@@ -110,19 +110,18 @@ static const struct wishes *policy_of(const struct pod_wishes *w, const char *co
 	return others;
 }
 
-/* A container that `containers` names is in or out by that, the others also by policy's mode. */
+/* What `containers` says of a container, by its name or as one of all; else policy's mode. */
 static bool is_named(const struct pod_wishes *w, const char *container, bool policy_off)
 {
-	bool others = true;
+	bool all = false, exclusions_alone = true;
 
 	for (size_t i = 0; i < w->name_count; i++) {
 		if (strcmp(w->name[i].name, container) == 0)
 			return !w->name[i].exclude;
-		others = others && w->name[i].exclude;
+		all = all || strcmp(w->name[i].name, "*") == 0;
+		exclusions_alone = exclusions_alone && w->name[i].exclude;
 	}
-	for (size_t i = 0; i < w->name_count; i++)
-		others = others || strcmp(w->name[i].name, "*") == 0;
-	return others && !policy_off;
+	return all || (exclusions_alone && !policy_off);
 }
 
 /* The pod's own bounds, the default where it says none; a default gives way to what it says. */
@@ -179,7 +178,8 @@ static void fill(const struct config *c, const struct pod_wishes *p, const char 
 		.startup_boost = p->startup_boost,
 		.goal = p->goal,
 	};
-	ret->rule.mode = p->mode;
+	ret->rule.mode = MIN(p->mode, c->kubernetes.highest_mode);
+	ret->mode_bounded = ret->rule.mode != p->mode;
 	if (w.resources != 0)
 		ret->rule.resources = w.resources;
 	if (w.has_scale_down)

@@ -37,10 +37,11 @@ struct container_rule {
 	bool named; /* by `containers` and `policy`: else not ours */
 	enum controlled_values controlled;
 	bool in_place_or_recreate; /* accepted, behaves as Auto */
-	uint32_t bounded;          /* RESOURCES_*: the administrator's bounds cut what the pod
-				      asked for; `explain` says so */
-	bool startup_boost;        /* given and understood, not in effect yet */
-	bool goal;                 /* the same */
+	uint32_t bounded;  /* RESOURCES_*: the administrator's bounds cut what the pod asked for ...
+			    */
+	bool mode_bounded; /* ... or its mode; `explain` says so */
+	bool startup_boost; /* given and understood, not in effect yet */
+	bool goal;          /* the same */
 };
 
 /*

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is no pod: Status, plain text, discovery, LimitRanges, reviews, names. */
+#include "pod_text.h"
+#include "test/check.h"
+#include <errno.h>
+
+static void test_status(void)
+{
+	static const char full[] =
+		"{\"kind\":\"Status\",\"message\":\"no\\u0007 \\u00fc\",\"reason\":\"Invalid\","
+		"\"code\":422,\"details\":{\"retryAfterSeconds\":3,\"causes\":["
+		"{\"reason\":\"A\",\"message\":\"m\",\"field\":\"spec\"},"
+		"{\"reason\":\"A\",\"message\":\"m\",\"field\":\"spec\"},{\"reason\":\"B\"}]}}";
+	char longest[2000];
+	OWN(drop_free) char *text = NULL;
+	struct kube_status s;
+
+	kube_decode_status(full, strlen(full), &s);
+	text = status_text(&s);
+	CHECK_STR(text, "code=422 reason=Invalid retry=3s message=no  \xc3\xbc\n"
+			"cause A field=spec message=m\ncause B field= message=\n");
+	kube_decode_status("Too many requests\r\n", 19, &s);
+	CHECK_STR(s.message, "Too many requests");
+	CHECK_EQ(s.code, 0);
+	kube_decode_status("<html>\n\x1b[2J\xff", 12, &s);
+	CHECK_STR(s.message, "<html>  [2J?");
+	kube_decode_status("{\"kind\":\"Pod\"}", 14, &s);
+	CHECK_STR(s.message, "{\"kind\":\"Pod\"}");
+	kube_decode_status("", 0, &s);
+	CHECK_STR(s.message, "");
+	/* cut between characters: 511 bytes would end inside one */
+	memset(longest, 0, sizeof longest);
+	strcpy(longest, "{\"kind\":\"Status\",\"message\":\"");
+	for (int i = 0; i < 400; i++)
+		strcat(longest, "\xc3\xbc");
+	strcat(longest, "\"}");
+	kube_decode_status(longest, strlen(longest), &s);
+	CHECK_EQ(strlen(s.message), 510);
+}
+
+static void test_others(void)
+{
+	static const char resources[] = "{\"kind\":\"APIResourceList\",\"resources\":[{\"name\":"
+					"\"pods\",\"verbs\":[\"patch\"]},"
+					"{\"name\":\"pods/resize\",\"verbs\":[\"get\",\"%s\"]}]}";
+	static const char ranges[] =
+		"{\"kind\":\"LimitRangeList\",\"items\":[{\"spec\":{\"limits\":[{\"type\":"
+		"\"Container\","
+		"\"min\":{\"cpu\":\"50m\"},\"max\":{\"cpu\":\"2\",\"memory\":\"1Gi\"},"
+		"\"maxLimitRequestRatio\":{\"cpu\":\"1.5\"}},{\"type\":\"Pod\",\"max\":{\"cpu\":"
+		"\"1m\"}}]}},"
+		"{\"spec\":{\"limits\":[{\"type\":\"Container\",\"min\":{\"cpu\":\"100m\"},"
+		"\"max\":{\"cpu\":\"1\"},\"maxLimitRequestRatio\":{\"cpu\":\"4\"}}]}}]}";
+	static const char review[] =
+		"{\"kind\":\"SelfSubjectAccessReview\",\"status\":{\"allowed\":%s}}";
+	struct kube_limit_range range;
+	struct kube_decode_error err;
+	char text[512], name[8];
+	bool yes = false;
+
+	snprintf(text, sizeof text, resources, "patch");
+	CHECK(kube_decode_resize_offered(text, strlen(text), &yes, &err) == 0 && yes);
+	snprintf(text, sizeof text, resources, "update");
+	CHECK(kube_decode_resize_offered(text, strlen(text), &yes, &err) == 0 && !yes);
+	CHECK_EQ(kube_decode_resize_offered("{}", 2, &yes, &err), -EBADMSG);
+
+	CHECK_EQ(kube_decode_limit_ranges(ranges, strlen(ranges), &range, &err), 0);
+	CHECK_EQ(range.min[RESOURCE_CPU], 100);
+	CHECK_EQ(range.max[RESOURCE_CPU], 1000);
+	CHECK_EQ(range.max[RESOURCE_MEMORY], GIB);
+	CHECK_EQ(range.min[RESOURCE_MEMORY], 0);
+	CHECK_EQ(range.ratio_permille[RESOURCE_CPU], 1500);
+	CHECK_EQ(range.ratio_permille[RESOURCE_MEMORY], 0);
+
+	snprintf(text, sizeof text, review, "true");
+	CHECK(kube_decode_access(text, strlen(text), &yes, &err) == 0 && yes);
+	snprintf(text, sizeof text, review, "\"true\"");
+	CHECK_EQ(kube_decode_access(text, strlen(text), &yes, &err), -EBADMSG);
+	snprintf(text, sizeof text, review, "null");
+	CHECK_EQ(kube_decode_access(text, strlen(text), &yes, &err), -EBADMSG);
+
+	CHECK_EQ(kube_decode_name("{\"metadata\":{\"name\":\"web.17d\"}}", 31, name, sizeof name),
+		 0);
+	CHECK_STR(name, "web.17d");
+	CHECK_EQ(kube_decode_name("{\"metadata\":{\"name\":\"web.17de\"}}", 32, name, sizeof name),
+		 -EBADMSG);
+	CHECK_EQ(kube_decode_name("{\"metadata\":{\"name\":\"a/b\"}}", 27, name, sizeof name),
+		 -EBADMSG);
+}
+
+int main(void)
+{
+	test_status();
+	test_others();
+	return check_result();
+}
