@@ -7,7 +7,7 @@ from typing import Any
 from .kinds import RESOURCES, SUB_KINDS, GPU, Resource
 
 Obj = dict[str, Any]
-VERSIONS = {36: ("v1.36.3", "go1.26.11"), 33: ("v1.33.13", "go1.25.11")}
+VERSIONS = {36: ("v1.36.3", "go1.26.11"), 33: ("v1.33.13", "go1.26.11")}
 
 
 def version(minor: int) -> Obj:

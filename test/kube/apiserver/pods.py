@@ -95,6 +95,15 @@ def default_pod(pod: dict[str, Any], modern: bool) -> dict[str, Any]:
     return dict(pod, spec=spec, status=status)
 
 
+def drop_observed(status: dict[str, Any]) -> dict[str, Any]:
+    """Generations in the status came after 1.33: dropped without a word."""
+    out = {k: v for k, v in status.items() if k != "observedGeneration"}
+    if "conditions" in out:
+        out["conditions"] = [{k: v for k, v in c.items() if k != "observedGeneration"}
+                             for c in out["conditions"]]
+    return out
+
+
 def drop_unknown(pod: dict[str, Any]) -> dict[str, Any]:
     """Pod-level resources are off in 1.33: dropped without a word."""
     if "resources" not in pod["spec"]:

@@ -117,8 +117,8 @@ def _both(new: dict[str, Any], old: dict[str, Any]) -> list[FieldError]:
 
 
 def again(errors: list[FieldError], new: dict[str, Any], old: dict[str, Any]) -> list[FieldError]:
-    """The storage layer checks the metadata once more, first."""
-    return update_meta_errors(new, old) + errors
+    """The storage layer checks the metadata once more, first, and once as an object."""
+    return update_meta_errors(new, old) + metadata_errors(new["metadata"]) + errors
 
 
 def update_errors(new: dict[str, Any], old: dict[str, Any]) -> list[FieldError]:

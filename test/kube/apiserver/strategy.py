@@ -27,6 +27,8 @@ class Strategy:
         warnings = []
         obj = pods.canonical(obj)
         obj = {k: v for k, v in obj.items() if v is not None}
+        meta = obj.get("metadata") or {}
+        obj["metadata"] = {k: v for k, v in meta.items() if v not in (None, {}, [])}
         if res.kind == "Pod":
             obj = pods.default_pod(obj, self.modern)
         elif res.kind == "Node":
@@ -131,6 +133,8 @@ class Strategy:
             errors = resize.resize_errors(new, old, self.modern)
         elif sub == "status":
             status = {**new.get("status", {}), "qosClass": old["status"].get("qosClass")}
+            if not self.modern:
+                status = pods.drop_observed(status)
             new = dict(old, metadata=new["metadata"], status=status)
             errors = resize.update_meta_errors(new, old)
         else:

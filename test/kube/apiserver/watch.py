@@ -47,26 +47,26 @@ class Watch:
         self.rv = lists.revision(text) if text else 0
         self.bookmarks = query.get("allowWatchBookmarks") in ("true", "1")
         self.timeout = float(query.get("timeoutSeconds") or 1800)
-        self.namespace = namespace
+        with self.store.lock:
+            self.stale = 0 < self.rv < store.cache_floor and not self.initial
+            self.first: list[dict[str, Any]] = []
+            self.after, self.current = self.rv, store.rv
+            if self.initial or not self.rv:
+                self.first, self.after = self._all(), store.rv
+            self.position = store.position_after(self.after)
 
     def lines(self, view: Callable[[str, dict[str, Any]], bytes] | None = None
               ) -> Iterator[bytes]:
         started = time.monotonic()
-        with self.store.lock:
-            if self.rv and not self.initial and self.rv < self.store.cache_floor:
-                yield expired(self.rv, self.store.cache_floor)
-                return
-            first, after = [], self.rv
-            if self.initial or not self.rv:
-                first = self._all()
-                after = self.store.rv
-            position = self.store.position_after(after)
-            current = self.store.rv
-        for obj in first:
+        if self.stale:
+            yield expired(self.rv, self.store.cache_floor)
+            return
+        for obj in self.first:
             yield self._line("ADDED", obj, view)
         if self.initial and self.bookmarks:
-            yield bookmark(self.res, current, True, self.modern)
-        yield from self._tail(position, max(after, 0), started, view)
+            yield bookmark(self.res, self.current, True, self.modern)
+        self.first = []
+        yield from self._tail(self.position, self.after, started, view)
 
     def _all(self) -> list[dict[str, Any]]:
         table = self.store.table(self.res.table)
