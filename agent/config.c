@@ -31,8 +31,9 @@ int config_default(struct config *ret)
 		if (r < 0)
 			return r;
 	}
-	/* The profile is the source; a test holds the table against it. */
+	/* policy/ is the source; a test holds the table against it. */
 	c.tuning = tuning_default;
+	c.kubernetes.report = report_tuning_default;
 	*ret = c;
 	return 0;
 }

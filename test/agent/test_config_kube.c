@@ -195,18 +195,19 @@ static void test_keep(void)
 			   "http: {listen: ':80'}\n"
 			   "kubernetes: {enabled: true, kubeconfig: /root/.kube/config,"
 			   " context: kubernetes-admin@kubernetes, nodeName: node-1.example,"
-			   " cgroupPrefix: /kube, writeBurst: 5, leaseTime: 30s, marginMin: 32Mi,"
-			   " minCpu: 70m}\n",
+			   " cgroupPrefix: /kube, marginMin: 32Mi, minCpu: 70m}\n",
 		      &fresh, &errs),
 		 0);
 	CHECK_STR(config_keep_start(&fresh, &old, changed, sizeof changed),
-		  "paths.socketGroup, http.listen, kubernetes.minCpu, kubernetes.maxMemory");
+		  "paths.socketGroup, http.listen, kubernetes.writeBurst, kubernetes.leaseTime");
 	/* What may change has changed, the rest is as it was; nothing is lost or freed twice. */
 	CHECK_EQ(fresh.clocks.reflex_usec, 100 * USEC_PER_MSEC);
 	CHECK(fresh.paths.socket_group == NULL);
 	CHECK_STR(fresh.http.listen, "[::1]:9753");
-	CHECK_EQ(fresh.kubernetes.cpu_milli.min, 50);
-	CHECK_EQ(fresh.kubernetes.mem_bytes.max, 8 * GIB);
+	CHECK_EQ(fresh.kubernetes.write_burst, 5);
+	CHECK_EQ(fresh.kubernetes.report.lease_usec, 30 * USEC_PER_SEC);
+	CHECK_EQ(fresh.kubernetes.cpu_milli.min, 70);
+	CHECK_EQ(fresh.kubernetes.mem_bytes.max, 0);
 	CHECK_STR(old.http.listen, ":80");
 	/* A list that does not fit is cut, not overrun. */
 	CHECK_STR(config_keep_start(&fresh, &old, changed, 8), "paths.s");
@@ -214,23 +215,58 @@ static void test_keep(void)
 	config_free(&fresh);
 }
 
-/* The whole of paths, http and kubernetes; the rest follows a reload. */
+/* paths, http and kubernetes, but for what an administrator may want to change at once. */
 static void test_at_start(void)
 {
+	static const char *const sections[] = {"paths.", "http.", "kubernetes."};
+	static const char *const live[] = {"kubernetes.highestMode", "kubernetes.minCpu",
+					   "kubernetes.maxCpu", "kubernetes.minMemory",
+					   "kubernetes.maxMemory"};
+
 	for (size_t i = 0; i < config_key_count; i++) {
 		const struct config_key *k = &config_keys[i];
-		bool want = strncmp(k->path, "paths.", 6) == 0 ||
-			    strncmp(k->path, "http.", 5) == 0 ||
-			    strncmp(k->path, "kubernetes.", 11) == 0;
+		bool want = false;
 
+		for (size_t j = 0; j < ARRAY_SIZE(sections); j++)
+			want |= strncmp(k->path, sections[j], strlen(sections[j])) == 0;
+		for (size_t j = 0; j < ARRAY_SIZE(live); j++)
+			want &= strcmp(k->path, live[j]) != 0;
 		if (k->at_start != want)
 			fprintf(stderr, "%s\n", k->path);
 		CHECK_EQ(k->at_start, want);
 	}
 }
 
+/* The table's default texts are the values of policy/, and every value has a row. */
+static void test_report(void)
+{
+	char seen[sizeof(struct report_tuning)] = {0};
+	size_t start = offsetof(struct config, kubernetes.report);
+	struct config c = {0};
+
+	for (size_t i = 0; i < config_key_count; i++) {
+		const struct config_key *k = &config_keys[i];
+		bool wide = k->type == CONFIG_DURATION || k->type == CONFIG_BYTES;
+
+		if (k->offset < start || k->offset >= start + sizeof seen)
+			continue;
+		CHECK_EQ(config_value_set(k, k->fallback, &c), 0);
+		memset(seen + k->offset - start, 1, wide ? 8 : 4);
+	}
+	for (size_t i = 0; i < sizeof seen; i++)
+		if (seen[i])
+			CHECK_EQ(((char *)&c.kubernetes.report)[i],
+				 ((const char *)&report_tuning_default)[i]);
+		else
+			CHECK_EQ(((const char *)&report_tuning_default)[i], 0); /* padding */
+	CHECK_EQ(config_default(&c), 0);
+	CHECK(memcmp(&c.kubernetes.report, &report_tuning_default, sizeof seen) == 0);
+	config_free(&c);
+}
+
 int main(void)
 {
+	test_report();
 	test_addresses();
 	test_full();
 	test_wrong();
