@@ -13,13 +13,13 @@ const char *const unit_state_names[UNIT_STATE_COUNT] = {
 };
 
 const char *const report_view_state_names[REPORT_VIEW_STATE_COUNT] = {
-	[REPORT_NONE] = "none",
-	[REPORT_LEASE] = "lease",
-	[REPORT_WAITING] = "waiting",
-	[REPORT_SENT] = "sent",
-	[REPORT_DEFERRED] = "deferred",
-	[REPORT_REFUSED] = "refused",
-	[REPORT_CGROUP_ONLY] = "cgroup-only",
+	[REPORT_VIEW_NONE] = "none",
+	[REPORT_VIEW_LEASE] = "lease",
+	[REPORT_VIEW_WAITING] = "waiting",
+	[REPORT_VIEW_SENT] = "sent",
+	[REPORT_VIEW_DEFERRED] = "deferred",
+	[REPORT_VIEW_REFUSED] = "refused",
+	[REPORT_VIEW_CGROUP_ONLY] = "cgroup-only",
 };
 
 static void resource_view_init(struct resource_view *r)

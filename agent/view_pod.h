@@ -27,13 +27,13 @@ struct cluster_view {
 
 /* Where the report of a container's pod to the API server stands. */
 enum report_view_state {
-	REPORT_NONE,     /* nothing to say: the spec has what the cgroup has */
-	REPORT_LEASE,    /* the cgroup has a value that has not held for long enough */
-	REPORT_WAITING,  /* to be sent: its turn, the end of growth, the server */
-	REPORT_SENT,     /* the kubelet has not carried it out yet */
-	REPORT_DEFERRED, /* the kubelet waits for room */
-	REPORT_REFUSED,
-	REPORT_CGROUP_ONLY, /* the server does not take such a value: it stays in the cgroup */
+	REPORT_VIEW_NONE,     /* nothing to say: the spec has what the cgroup has */
+	REPORT_VIEW_LEASE,    /* the cgroup has a value that has not held for long enough */
+	REPORT_VIEW_WAITING,  /* to be sent: its turn, the end of growth, the server */
+	REPORT_VIEW_SENT,     /* the kubelet has not carried it out yet */
+	REPORT_VIEW_DEFERRED, /* the kubelet waits for room */
+	REPORT_VIEW_REFUSED,
+	REPORT_VIEW_CGROUP_ONLY, /* the server does not take such a value: it stays in the cgroup */
 	REPORT_VIEW_STATE_COUNT,
 };
 extern const char *const report_view_state_names[REPORT_VIEW_STATE_COUNT];

@@ -67,13 +67,13 @@ static void print_heap(const struct ctl *c, const cJSON *pod)
 static void print_report(const struct ctl *c, const cJSON *pod)
 {
 	static const char *const words[REPORT_VIEW_STATE_COUNT] = {
-		[REPORT_NONE] = "the spec says what the cgroup has",
-		[REPORT_LEASE] = "the cgroup leads: the value has to hold for a while first",
-		[REPORT_WAITING] = "waits to be sent",
-		[REPORT_SENT] = "sent, the kubelet is at it",
-		[REPORT_DEFERRED] = "sent, the kubelet waits for room",
-		[REPORT_REFUSED] = "refused",
-		[REPORT_CGROUP_ONLY] = "stays in the cgroup: the API server does not take it",
+		[REPORT_VIEW_NONE] = "the spec says what the cgroup has",
+		[REPORT_VIEW_LEASE] = "the cgroup leads: the value has to hold for a while first",
+		[REPORT_VIEW_WAITING] = "waits to be sent",
+		[REPORT_VIEW_SENT] = "sent, the kubelet is at it",
+		[REPORT_VIEW_DEFERRED] = "sent, the kubelet waits for room",
+		[REPORT_VIEW_REFUSED] = "refused",
+		[REPORT_VIEW_CGROUP_ONLY] = "stays in the cgroup: the API server does not take it",
 	};
 	const cJSON *report = json_object(pod, "report");
 	const char *state = json_text(report, "state");

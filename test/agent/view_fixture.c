@@ -176,7 +176,7 @@ static const struct pod_view app_pod = {
 	.heap_permille = 750,
 	.annotations = app_annotations,
 	.annotation_count = ARRAY_SIZE(app_annotations),
-	.report = {REPORT_REFUSED, "maximum cpu usage per Container is 1, but limit is 1500m",
+	.report = {REPORT_VIEW_REFUSED, "maximum cpu usage per Container is 1, but limit is 1500m",
 		   FIXTURE_NOW_USEC - 3 * USEC_PER_MIN},
 	.resources =
 		{
