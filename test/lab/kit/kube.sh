@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # For scenarios with Kubernetes: after lib.sh, `. /opt/lab/kube.sh`. A test API server, a stand-in
 # for the kubelet with real containers, and the agent as its DaemonSet says.
-# A kubectl costs 2 to 4 s in the machine: pods are made and read with curl, and the real kubectl is
-# for what is to be shown with it.
+# A kubectl costs 3 to 4 s in the machine: pods are made and asked for by a process that stays
+# (kube_query.py), and the real kubectl is for what is to be shown with it.
 # shellcheck disable=SC2034,SC2154  # for the scenarios; set by lib.sh
 
 KUBE=/run/kube-lab # the API server's folder
@@ -85,25 +85,40 @@ kubelet_control()
 	fi
 }
 
+# kube_query FIELD...: see kube_query.py; the text is in $kube_text. One at a time: not from
+# background jobs.
+kube_query()
+{
+	local rc
+
+	if [ -z "${kube_in:-}" ]; then
+		coproc KUBE_QUERY { PYTHONPATH=/opt/lab/kube exec python3 /opt/lab/kube_query.py "$KUBECONFIG"; }
+		exec {kube_in}>&"${KUBE_QUERY[1]}" {kube_out}<&"${KUBE_QUERY[0]}"
+	fi
+	printf -v rc '%s\x1f' "${@//$'\n'/ }"
+	printf '%s\n' "${rc%$'\x1f'}" >&"$kube_in"
+	read -r rc kube_text <&"$kube_out"
+	return "$rc"
+}
+
 # kapi METHOD PATH [BODY [CONTENT-TYPE]]: one request as admin; the answer on stdout
 kapi()
 {
-	local body=()
+	local rc=0
 
-	[ $# -lt 3 ] || body=(-H "Content-Type: ${4:-application/json}" --data-binary "$3")
-	curl -sS --fail-with-body --max-time 30 --cacert "$KUBE/ca.crt" \
-		-H "Authorization: Bearer $(<"$KUBE/admin.token")" -X "$1" "${body[@]}" \
-		"https://127.0.0.1:$KUBE_PORT$2"
+	kube_query api "$@" || rc=$?
+	echo "$kube_text"
+	return $rc
 }
 
 kube_answers()
 {
-	kapi GET /version >/dev/null 2>&1
+	kapi GET /version >/dev/null
 }
 
 kube_node_ready()
 {
-	kapi GET /api/v1/nodes/node-1 2>/dev/null | grep -q KubeletReady
+	kube_query ask /api/v1/nodes/node-1 cond.Ready
 }
 
 kube_namespace()
@@ -188,16 +203,17 @@ pod_delete()
 	kapi DELETE "/api/v1/namespaces/$KUBE_NS/pods/$1" >/dev/null
 }
 
-# pod_get NAME FILTER: what jq makes of the pod, raw
+# pod_get NAME EXPRESSION: its value (kube_query.py says what there is: p, status, c, cond ...)
 pod_get()
 {
-	kapi GET "/api/v1/namespaces/$KUBE_NS/pods/$1" 2>/dev/null | jq -r "$2"
+	kube_query ask "/api/v1/namespaces/$KUBE_NS/pods/$1" "$2" || true
+	echo "$kube_text"
 }
 
-# pod_is NAME EXPRESSION: jq's verdict on the pod
+# pod_is NAME EXPRESSION: is it true?
 pod_is()
 {
-	kapi GET "/api/v1/namespaces/$KUBE_NS/pods/$1" 2>/dev/null | jq -e "$2" >/dev/null 2>&1
+	kube_query ask "/api/v1/namespaces/$KUBE_NS/pods/$1" "$2"
 }
 
 # pod_wait SECONDS NAME EXPRESSION
@@ -209,12 +225,12 @@ pod_wait()
 # pod_running NAME: all of it is ready, within a minute
 pod_running()
 {
-	pod_wait 60 "$1" '.status | .phase == "Running" and all(.containerStatuses[]; .ready)'
+	pod_wait 60 "$1" 'status.phase == "Running" and cond.Ready.status == "True"'
 }
 
 pod_gone()
 {
-	! kapi GET "/api/v1/namespaces/$KUBE_NS/pods/$1" >/dev/null 2>&1
+	! kapi GET "/api/v1/namespaces/$KUBE_NS/pods/$1" >/dev/null
 }
 
 # pod_patch NAME BODY [SUBRESOURCE]: a strategic merge patch, as kubectl's
@@ -242,9 +258,9 @@ pod_cgroup()
 {
 	local uid qos id level=
 
-	read -r uid qos id < <(pod_get "$1" "\"\(.metadata.uid) \(.status.qosClass) \([.status |
-		(.containerStatuses, .initContainerStatuses // [])[] | select(.name == \"${2:-}\") |
-		.containerID // \"\" | ltrimstr(\"containerd://\")] | first // \"\")\"")
+	kube_query ask "/api/v1/namespaces/$KUBE_NS/pods/$1" \
+		"f'{meta.uid} {status.qosClass} {(c[\"${2:-}\"].containerID or \"/\").split(\"/\")[-1]}'" || return
+	read -r uid qos id <<<"$kube_text"
 	[ "$qos" = Guaranteed ] || level=${qos,,}
 	if [ "$KUBE_DRIVER" = cgroupfs ]; then
 		echo "$CG/kubepods/${level:+$level/}pod$uid${2:+/$id}"
@@ -270,12 +286,13 @@ agent_deploy()
 # agent_pod: the DaemonSet's pod for node-1
 agent_pod()
 {
-	local pod
+	local template pod
 
-	pod=$(kapi GET "/apis/apps/v1/namespaces/$AGENT_NS/daemonsets/vscaled" | jq -c --argjson env \
-		"[${AGENT_ENV:-}]" '.spec.template | {apiVersion: "v1", kind: "Pod",
-			metadata: (.metadata + {name: "vscaled-node1", namespace: "'$AGENT_NS'"}),
-			spec: (.spec + {nodeName: "node-1"} | .containers[0].env += $env)}') || return
+	kube_query ask "/apis/apps/v1/namespaces/$AGENT_NS/daemonsets/vscaled" spec.template || return
+	template=$kube_text
+	pod=$(jq -c --argjson env "[${AGENT_ENV:-}]" '{apiVersion: "v1", kind: "Pod",
+		metadata: (.metadata + {name: "vscaled-node1", namespace: "'$AGENT_NS'"}),
+		spec: (.spec + {nodeName: "node-1"} | .containers[0].env += $env)}' <<<"$template") || return
 	kapi POST "/api/v1/namespaces/$AGENT_NS/pods" "$pod" >/dev/null || return
 	KUBE_NS=$AGENT_NS pod_running vscaled-node1 && wait_until 30 agent_ready
 }
