@@ -6,9 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define JSON   "Content-Type: application/json\r\n"
-#define STREAM "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-#define MSEC   1000
+#define JSON "Content-Type: application/json\r\n"
+#define STREAM                                                                                     \
+	"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+#define MSEC 1000
 
 static void event(struct script_conn *c, const char *type, const char *name, const char *version)
 {
@@ -85,7 +86,7 @@ static void vanish(struct script_conn *c)
 	_exit(0);
 }
 
-/* a b c come, b changes, c goes; then open and silent. */
+/* b and c come, b changes, c goes; then silence until the mode is another. */
 static void stream_good(struct script_conn *c)
 {
 	static const char bookmark[] =
@@ -100,11 +101,12 @@ static void stream_good(struct script_conn *c)
 	event(c, "MODIFIED", "b", "13");
 	event(c, "DELETED", "c", "14");
 	script_chunk(c, bookmark, strlen(bookmark));
-	for (;;)
-		pause();
+	while (atomic_load(&c->share->watch_mode) == SCRIPT_GOOD)
+		usleep(5 * MSEC);
+	script_text(c, "0\r\n\r\n");
 }
 
-/* As above without the silence: a normal end. */
+/* One event and a normal end. */
 static void stream_ends(struct script_conn *c)
 {
 	script_text(c, STREAM);
@@ -163,23 +165,23 @@ static void silent(struct script_conn *c)
 }
 
 static void (*const lists[])(struct script_conn *c) = {
-	[SCRIPT_GOOD] = list_good,    [SCRIPT_401] = status_401,   [SCRIPT_403] = status_403,
-	[SCRIPT_410] = status_410,    [SCRIPT_429] = status_429,   [SCRIPT_500] = status_500,
-	[SCRIPT_504] = status_504,    [SCRIPT_VANISH] = vanish,    [SCRIPT_GARBAGE] = no_list,
-	[SCRIPT_ENDS] = list_good,    [SCRIPT_EMPTY] = no_list,    [SCRIPT_EXPIRED] = status_410,
+	[SCRIPT_GOOD] = list_good,      [SCRIPT_401] = status_401, [SCRIPT_403] = status_403,
+	[SCRIPT_410] = status_410,      [SCRIPT_429] = status_429, [SCRIPT_500] = status_500,
+	[SCRIPT_504] = status_504,      [SCRIPT_VANISH] = vanish,  [SCRIPT_GARBAGE] = no_list,
+	[SCRIPT_ENDS] = list_good,      [SCRIPT_EMPTY] = no_list,  [SCRIPT_EXPIRED] = status_410,
 	[SCRIPT_INTERNAL] = status_500, [SCRIPT_HALF] = vanish,    [SCRIPT_LONG] = no_list,
 	[SCRIPT_SILENT] = silent,
 };
 
 static void (*const streams[])(struct script_conn *c) = {
-	[SCRIPT_GOOD] = stream_good,	[SCRIPT_401] = status_401,
-	[SCRIPT_403] = status_403,	[SCRIPT_410] = status_410,
-	[SCRIPT_429] = status_429,	[SCRIPT_500] = status_500,
-	[SCRIPT_504] = status_504,	[SCRIPT_VANISH] = vanish,
-	[SCRIPT_GARBAGE] = stream_garbage, [SCRIPT_ENDS] = stream_ends,
-	[SCRIPT_EMPTY] = stream_empty,	[SCRIPT_EXPIRED] = stream_expired,
+	[SCRIPT_GOOD] = stream_good,         [SCRIPT_401] = status_401,
+	[SCRIPT_403] = status_403,           [SCRIPT_410] = status_410,
+	[SCRIPT_429] = status_429,           [SCRIPT_500] = status_500,
+	[SCRIPT_504] = status_504,           [SCRIPT_VANISH] = vanish,
+	[SCRIPT_GARBAGE] = stream_garbage,   [SCRIPT_ENDS] = stream_ends,
+	[SCRIPT_EMPTY] = stream_empty,       [SCRIPT_EXPIRED] = stream_expired,
 	[SCRIPT_INTERNAL] = stream_internal, [SCRIPT_HALF] = stream_half,
-	[SCRIPT_LONG] = stream_long,	[SCRIPT_SILENT] = silent,
+	[SCRIPT_LONG] = stream_long,         [SCRIPT_SILENT] = silent,
 };
 
 bool script_pods(struct script_conn *c)

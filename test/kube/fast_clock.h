@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Boottime of the event loop, run faster from the moment of fast_clock_start on. */
+#pragma once
+
+#include "policy/base.h"
+
+#define FAST_CLOCK_FACTOR 60
+
+void fast_clock_start(void);
+usec_t fast_clock_now(void);

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Where the server is and who we are: a pod's files, and the supported part of a kubeconfig. */
+#include "agent/kube/config.h"
+#include "test/check.h"
+#include <errno.h>
+#include <unistd.h>
+
+#define SECRET "hunter2"
+#define DATA   "cGVt" /* "pem" */
+
+static void put(const char *folder, const char *name, const char *text)
+{
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	f = fopen(path, "we");
+	CHECK(f != NULL);
+	if (f == NULL)
+		return;
+	fputs(text, f);
+	fclose(f);
+}
+
+static void drop(const char *folder, const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	CHECK_EQ(unlink(path), 0);
+}
+
+static void check_server(const char *folder, const char *host, const char *port, const char *server)
+{
+	struct kube_config_error err = {""};
+	struct kube_config c = {0};
+	int r = kube_config_in_cluster(host, port, folder, &c, &err);
+
+	CHECK_EQ(r, server != NULL ? 0 : -EINVAL);
+	if (server != NULL)
+		CHECK_STR(c.server, server);
+	else
+		CHECK(strstr(err.text, "KUBERNETES_SERVICE_") != NULL && c.server == NULL);
+	kube_config_free(&c);
+}
+
+static void check_missing(const char *folder, const char *host, const char *port, const char *what)
+{
+	struct kube_config_error err = {""};
+	struct kube_config c = {0};
+
+	CHECK_EQ(kube_config_in_cluster(host, port, folder, &c, &err), -ENOENT);
+	CHECK(strstr(err.text, what) != NULL);
+	CHECK(c.server == NULL);
+}
+
+static void test_in_cluster(void)
+{
+	char folder[] = "/tmp/vscaled-account-XXXXXX";
+	struct kube_config_error err = {""};
+	struct kube_config c = {0};
+
+	CHECK(mkdtemp(folder) != NULL);
+	check_missing(folder, NULL, "443", "KUBERNETES_SERVICE_HOST is not set");
+	check_missing(folder, "", "443", "KUBERNETES_SERVICE_HOST is not set");
+	check_missing(folder, "10.0.0.1", NULL, "KUBERNETES_SERVICE_PORT is not set");
+	check_missing(folder, "10.0.0.1", "443", "/token: No such file");
+	put(folder, "..token", SECRET "\n");
+	/* As the kubelet does it. */
+	char target[256], link[256];
+	snprintf(target, sizeof target, "%s/..token", folder);
+	snprintf(link, sizeof link, "%s/token", folder);
+	CHECK_EQ(symlink(target, link), 0);
+	check_missing(folder, "10.0.0.1", "443", "/ca.crt: No such file");
+	put(folder, "ca.crt", "pem\n");
+	check_missing(folder, "10.0.0.1", "443", "/namespace: No such file");
+	put(folder, "namespace", "\n");
+	check_missing(folder, "10.0.0.1", "443", "/namespace: is empty");
+	put(folder, "namespace", "vscaled\n");
+	CHECK_EQ(kube_config_in_cluster("10.0.0.1", "443", folder, &c, &err), 0);
+	CHECK_STR(c.server, "https://10.0.0.1:443");
+	CHECK_STR(c.namespace, "vscaled");
+	CHECK_STR(c.token_file, link);
+	CHECK(c.ca_file != NULL && c.token == NULL && !c.insecure);
+	kube_config_free(&c);
+	check_server(folder, "fd00::1", "6443", "https://[fd00::1]:6443");
+	check_server(folder, "api.local", "1", "https://api.local:1");
+	check_server(folder, "10.0.0.1/x", "1", NULL);
+	check_server(folder, "user@host", "1", NULL);
+	check_server(folder, "host", "0", NULL);
+	check_server(folder, "host", "65536", NULL);
+	check_server(folder, "host", "44 3", NULL);
+	drop(folder, "..token");
+	check_missing(folder, "10.0.0.1", "443", "automountServiceAccountToken");
+	drop(folder, "token");
+	drop(folder, "ca.crt");
+	drop(folder, "namespace");
+	rmdir(folder);
+}
+
+#define HEAD  "apiVersion: v1\nkind: Config\ncurrent-context: here\npreferences: {}\n"
+#define WHERE "contexts:\n- name: here\n  context: {cluster: c, user: u, namespace: lab}\n"
+#define FULL(cluster, user)                                                                        \
+	HEAD WHERE "clusters:\n- name: c\n  cluster: {server: 'https://h:1'" cluster               \
+		   "}\nusers:\n- name: u\n  user: {" user "}\n"
+
+static int parse(const char *text, struct kube_config *ret, struct kube_config_error *err)
+{
+	int r;
+
+	*ret = (struct kube_config){0};
+	*err = (struct kube_config_error){""};
+	r = kube_config_parse("f.yaml", text, strlen(text), "/etc/k", NULL, ret, err);
+	CHECK((r == 0) == (err->text[0] == '\0'));
+	CHECK(strstr(err->text, SECRET) == NULL);
+	return r;
+}
+
+static void test_accepted(void)
+{
+	struct kube_config_error err;
+	struct kube_config c;
+
+	CHECK_EQ(parse(FULL(", certificate-authority: ca.crt, tls-server-name: n, proxy-url: "
+			    "'http://p:3128', unknown: [1]",
+			    "tokenFile: ../t, token: " SECRET),
+		       &c, &err),
+		 0);
+	CHECK_STR(c.server, "https://h:1");
+	CHECK_STR(c.ca_file, "/etc/k/ca.crt");
+	CHECK_STR(c.tls_server_name, "n");
+	CHECK_STR(c.proxy_url, "http://p:3128");
+	CHECK_STR(c.token_file, "/etc/k/../t");
+	CHECK_STR(c.token, SECRET);
+	CHECK_STR(c.namespace, "lab");
+	kube_config_free(&c);
+	CHECK_EQ(parse(FULL(", certificate-authority: /ca, certificate-authority-data: " DATA,
+			    "client-certificate: /c, client-certificate-data: " DATA
+			    ", client-key: k, client-key-data: " DATA),
+		       &c, &err),
+		 0);
+	CHECK_STR(c.ca_data, "pem");
+	CHECK(c.ca_file == NULL && c.cert_file == NULL && c.key_file == NULL);
+	CHECK_STR(c.cert_data, "pem");
+	CHECK_STR(c.key_data, "pem");
+	kube_config_free(&c);
+	CHECK_EQ(parse(FULL(", insecure-skip-tls-verify: true", "client-certificate: c, "
+								"client-key: k"),
+		       &c, &err),
+		 0);
+	CHECK(c.insecure);
+	CHECK_STR(c.cert_file, "/etc/k/c");
+	CHECK_STR(c.key_file, "/etc/k/k");
+	kube_config_free(&c);
+	/* JSON, no user at all, a slash at the end, empty values. */
+	CHECK_EQ(parse("{\"current-context\":\"a\",\"contexts\":[{\"name\":\"a\",\"context\":"
+		       "{\"cluster\":\"c\",\"user\":\"\"}}],\"clusters\":[{\"name\":\"c\","
+		       "\"cluster\":{\"server\":\"http://[::1]:8/k8s//\",\"proxy-url\":\"\"}}],"
+		       "\"users\":null}",
+		       &c, &err),
+		 0);
+	CHECK_STR(c.server, "http://[::1]:8/k8s");
+	CHECK(c.proxy_url == NULL && c.token == NULL);
+	kube_config_free(&c);
+}
+
+static void test_refused(void)
+{
+	static const struct {
+		const char *text;
+		const char *says;
+	} rows[] = {
+		{FULL("", "exec: {command: aws}"), "exec: is not supported"},
+		{FULL("", "exec: {command: aws}"), "tokenFile"},
+		{FULL("", "auth-provider: {name: gcp}"), "auth-provider: is not supported"},
+		{FULL("", "username: a, password: " SECRET), "username: is not supported"},
+		{FULL("", "as: root"), "as: is not supported"},
+		{FULL("", "token: [" SECRET "]"), "f.yaml:13: token: must be a single value"},
+		{FULL("", "token: \"" SECRET "\\nX: y\""), "control character"},
+		{FULL("", "client-certificate: c"), "need each other"},
+		{FULL("", "client-key: k"), "need each other"},
+		{FULL("", "client-key-data: '" SECRET "'"), "must be base64"},
+		{FULL(", certificate-authority-data: 'cGVt '", ""), "must be base64"},
+		{FULL(", insecure-skip-tls-verify: yes", ""), "must be true or false"},
+		{FULL(", insecure-skip-tls-verify: true, certificate-authority: c", ""),
+		 "exclude each other"},
+		{FULL(", proxy-url: 'ftp://" SECRET "@p'", ""), "proxy-url: must start with"},
+		{FULL(", server: 'https://two'", ""), "is there twice"},
+		{HEAD WHERE "clusters: [{name: c, cluster: {server: 'https://u:" SECRET "@h'}}]",
+		 "plain URL"},
+		{HEAD WHERE "clusters: [{name: c, cluster: {server: 'h:443'}}]", "https://"},
+		{HEAD WHERE "clusters: [{name: c, cluster: {server: 'https://'}}]", "no host"},
+		{HEAD WHERE "clusters: [{name: c, cluster: {}}]", "server: is missing"},
+		{HEAD WHERE "clusters: [{name: c}]", "\"c\" is empty"},
+		{HEAD WHERE "clusters: [{name: d}]", "clusters: none is named \"c\""},
+		{HEAD WHERE "clusters: [{name: c, cluster: {server: 'https://h'}}]",
+		 "users: none is named \"u\""},
+		{HEAD WHERE "clusters: {c: 1}", "must be a list"},
+		{HEAD WHERE "clusters: [{name: c, cluster: 7}]", "must be a section"},
+		{HEAD WHERE "clusters: [{name: c}, {name: c}]", "twice"},
+		{HEAD "contexts: [{name: here, context: {user: u}}]", "names no cluster"},
+		{HEAD, "contexts: none is named \"here\""},
+		{"kind: Config\n", "current-context is not set"},
+		{"current-context: ''\n", "current-context is not set"},
+		{"", "not a kubeconfig"},
+		{"- a\n", "not a kubeconfig"},
+		{"a: &x 1\nb: *x\n", "anchors"},
+		{"a: {\n", "f.yaml:"},
+		{"a: 1\n---\nb: 1\n", "second document"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct kube_config_error err;
+		struct kube_config c;
+
+		CHECK_EQ(parse(rows[i].text, &c, &err), -EINVAL);
+		if (strstr(err.text, rows[i].says) == NULL)
+			fprintf(stderr, "row %zu: %s\n", i, err.text);
+		CHECK(strstr(err.text, rows[i].says) != NULL);
+		CHECK(strncmp(err.text, "f.yaml", 6) == 0);
+		CHECK(c.server == NULL);
+	}
+}
+
+static void test_context(void)
+{
+	static const char text[] =
+		"contexts: [{name: a, context: {cluster: c}}, {name: b, context: {cluster: d}}]\n"
+		"clusters: [{name: c, cluster: {server: 'https://c'}}, {name: d, cluster: {server: "
+		"'https://d'}}]\ncurrent-context: a\n";
+	struct kube_config_error err = {""};
+	struct kube_config c = {0};
+
+	CHECK_EQ(kube_config_parse("f", text, strlen(text), ".", "b", &c, &err), 0);
+	CHECK_STR(c.server, "https://d");
+	kube_config_free(&c);
+	CHECK_EQ(kube_config_parse("f", text, strlen(text), ".", "z", &c, &err), -EINVAL);
+}
+
+static void test_load(void)
+{
+	char folder[] = "/tmp/vscaled-kubeconfig-XXXXXX", list[256];
+	struct kube_config_error err = {""};
+	struct kube_config c = {0};
+
+	CHECK(mkdtemp(folder) != NULL);
+	put(folder, "config", FULL("", "tokenFile: t"));
+	snprintf(list, sizeof list, "::%s/config:/no/such/file", folder);
+	CHECK_EQ(kube_config_load(list, NULL, &c, &err), 0);
+	snprintf(list, sizeof list, "%s/t", folder);
+	CHECK_STR(c.token_file, list);
+	kube_config_free(&c);
+	CHECK_EQ(kube_config_load("/no/such/file", NULL, &c, &err), -ENOENT);
+	CHECK_STR(err.text, "/no/such/file: No such file or directory");
+	CHECK_EQ(kube_config_load(folder, NULL, &c, &err), -EINVAL);
+	CHECK_EQ(kube_config_load("/dev/zero", NULL, &c, &err), -EINVAL);
+	CHECK_EQ(kube_config_load(":", NULL, &c, &err), -ENOENT);
+	drop(folder, "config");
+	rmdir(folder);
+}
+
+int main(void)
+{
+	test_in_cluster();
+	test_accepted();
+	test_refused();
+	test_context();
+	test_load();
+	return check_result();
+}

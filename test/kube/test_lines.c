@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The line splitter in every cut, and base64 as strict as it says. */
+#include "agent/kube/base64.h"
+#include "agent/kube/lines.h"
+#include "policy/base.h"
+#include "test/check.h"
+#include <errno.h>
+
+static char seen[256];
+
+static int take(void *arg, const char *line, size_t len)
+{
+	size_t used = strlen(seen);
+
+	CHECK(len > 0);
+	snprintf(seen + used, sizeof seen - used, "%.*s|", (int)len, line);
+	return arg != NULL && line[0] == 'x' ? -EBADMSG : 0;
+}
+
+/* Text in three pieces, in every way. */
+static void test_cuts(void)
+{
+	static const char text[] = "one\n\ntwo 2\n{\"three\":3}\n\n\nlast";
+	size_t len = strlen(text);
+
+	for (size_t a = 0; a <= len; a++)
+		for (size_t b = a; b <= len; b++) {
+			struct lines l = {.max = 20};
+
+			seen[0] = '\0';
+			CHECK_EQ(lines_feed(&l, text, a, take, NULL), 0);
+			CHECK_EQ(lines_feed(&l, text + a, b - a, take, NULL), 0);
+			CHECK_EQ(lines_feed(&l, text + b, len - b, take, NULL), 0);
+			CHECK_STR(seen, "one|two 2|{\"three\":3}|");
+			CHECK_EQ(l.len, 4);
+			lines_drop(&l);
+		}
+}
+
+static void test_max(void)
+{
+	struct lines l = {.max = 4};
+
+	seen[0] = '\0';
+	CHECK_EQ(lines_feed(&l, "four\nfi", 7, take, NULL), 0);
+	CHECK_EQ(lines_feed(&l, "ve\n", 3, take, NULL), 0);
+	CHECK_EQ(lines_feed(&l, "seven\n", 6, take, NULL), -EMSGSIZE);
+	lines_drop(&l);
+	CHECK_EQ(lines_feed(&l, "fi", 2, take, NULL), 0);
+	CHECK_EQ(lines_feed(&l, "ver", 3, take, NULL), -EMSGSIZE);
+	lines_drop(&l);
+	CHECK_EQ(lines_feed(&l, "fi", 2, take, NULL), 0);
+	CHECK_EQ(lines_feed(&l, "ver\n", 4, take, NULL), -EMSGSIZE);
+	CHECK_STR(seen, "four|five|");
+	lines_drop(&l);
+}
+
+static void test_stop(void)
+{
+	struct lines l = {.max = 4};
+	int stop = 1;
+
+	seen[0] = '\0';
+	CHECK_EQ(lines_feed(&l, "a\nx\nb\n", 6, take, &stop), -EBADMSG);
+	CHECK_STR(seen, "a|x|");
+	lines_drop(&l);
+}
+
+/* A large line does not keep its memory. */
+static void test_memory(void)
+{
+	struct lines l = {.max = MIB};
+	char *text = calloc(1, MIB);
+
+	memset(text, 'y', MIB);
+	seen[0] = '\0';
+	CHECK_EQ(lines_feed(&l, text, MIB, take, NULL), 0);
+	CHECK(l.size >= MIB && l.size <= 2 * MIB);
+	CHECK_EQ(lines_feed(&l, "\n", 1, take, NULL), 0);
+	CHECK_EQ(l.size, 0);
+	CHECK(l.text == NULL);
+	free(text);
+	lines_drop(&l);
+}
+
+static void test_base64(void)
+{
+	static const struct {
+		const char *in;
+		const char *out; /* NULL: refused */
+	} rows[] = {
+		{"Zg==", "f"},
+		{"Zm8=", "fo"},
+		{"Zm9v", "foo"},
+		{"Zm9vYg==", "foob"},
+		{"Zm9vYmE=", "fooba"},
+		{"Zm9vYmFy", "foobar"},
+		{"//79", "\xff\xfe\xfd"},
+		{"", NULL},
+		{"Zg", NULL},
+		{"Zg=", NULL},
+		{"Zg===", NULL},
+		{"Zh==", NULL}, /* spare bits */
+		{"Zm9=", NULL},
+		{"Zm9v\n", NULL},
+		{"Zm 9v", NULL},
+		{"Zm9vZg==Zg==", NULL},
+		{"Zm-v", NULL},
+		{"====", NULL},
+		{"Z===", NULL},
+		{"AGZv", NULL}, /* a NUL inside */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		OWN(drop_free) char *out = NULL;
+		int r = base64_text(rows[i].in, &out);
+
+		CHECK_EQ(r, rows[i].out != NULL ? 0 : -EBADMSG);
+		if (rows[i].out != NULL)
+			CHECK_STR(out, rows[i].out);
+		else
+			CHECK(out == NULL);
+	}
+}
+
+int main(void)
+{
+	test_cuts();
+	test_max();
+	test_stop();
+	test_memory();
+	test_base64();
+	return check_result();
+}
