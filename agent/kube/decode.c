@@ -267,10 +267,15 @@ static int find_members(const char *text, size_t len, const char *const *keys, s
 		return field_bad_scan(err, &fault);
 	if (whole.s[0] != '{')
 		return field_bad_scan(err, &(struct scan_error){"not an object", 0});
-	while (scan_next(&whole, &at, &key, &value))
+	while (scan_next(&whole, &at, &key, &value)) {
+		/* Keys are compared as they are written. */
+		if (memchr(key.s, '\\', key.len) != NULL)
+			return field_bad_scan(err, &(struct scan_error){"an escape in a key",
+									(size_t)(key.s - text)});
 		for (size_t i = 0; i < count; i++)
 			if (ret[i].s == NULL && span_is(&key, keys[i]))
 				ret[i] = value;
+	}
 	for (size_t i = 0; i < count; i++)
 		if (ret[i].s == NULL) {
 			snprintf(err->text, sizeof err->text, "%s: missing", keys[i]);

@@ -382,6 +382,9 @@ static void test_lists(void)
 		{"{\"items\":[%s],\"metadata\":{\"resourceVersion\":\"345\"},\"kind\":\"PodList\","
 		 "\"items\":7}",
 		 0, 1, 0, 0},
+		{"{\"it\\u0065ms\":[]," /* as if it were items */
+		 "\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"345\"},\"items\":[]}",
+		 -EBADMSG, 0, 0, 0},
 		{"[]", -EBADMSG, 0, 0, 0},
 		{"", -EBADMSG, 0, 0, 0},
 	};

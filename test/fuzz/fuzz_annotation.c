@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Annotations, a "key=value" in each line. A rule keeps to the administrator's bounds whatever they
+ * say, a refusal is Off and says why in printable text, and every container gets the same verdict.
+ */
+#include "agent/annotation.h"
+#include "test/fuzz/fuzz.h"
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LINES_MAX 16
+#define INPUT_MAX 65536
+
+static void require(int truth, const char *what, const char *text)
+{
+	if (truth)
+		return;
+	fprintf(stderr, "%s: %s\n", what, text);
+	abort();
+}
+
+static void check_range(const struct range *r, const struct range *admin)
+{
+	require(r->min >= admin->min && r->max <= admin->max && r->max > 0, "beyond", "bounds");
+	require(r->min <= r->max, "minimum above", "maximum");
+}
+
+static int check_rule(const struct config *c, const struct kube_pod *pod, const char *container)
+{
+	struct annotation_error err;
+	struct container_rule rule;
+	int r = annotation_rule(c, pod, container, &rule, &err);
+
+	require(memchr(err.text, '\0', sizeof err.text) != NULL, "no end", "of the error");
+	for (const char *p = err.text; *p != '\0'; p++)
+		require(isprint((unsigned char)*p), "control byte", err.text);
+	if (r == -ENOENT || r == -ENOMEM)
+		return r;
+	require((r == 0) == (err.text[0] == '\0'), "verdict and words", err.text);
+	require(r == 0 || rule.rule.mode == MODE_OFF, "refused and not Off", err.text);
+	require(rule.rule.mode <= c->kubernetes.highest_mode, "beyond", "highest mode");
+	check_range(&rule.rule.cpu_milli, &c->kubernetes.cpu_milli);
+	check_range(&rule.rule.mem_bytes, &c->kubernetes.mem_bytes);
+	return r;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct kube_annotation list[LINES_MAX];
+	struct kube_pod pod = {.annotations = list};
+	OWN(drop_free) char *text = malloc(size + 1);
+	char *rest = text, *line;
+	struct config c;
+	int r;
+
+	if (size > INPUT_MAX || config_default(&c) < 0)
+		return 0;
+	c.kubernetes.highest_mode = MODE_INITIAL;
+	c.kubernetes.cpu_milli = (struct range){100, 4000};
+	c.kubernetes.mem_bytes = (struct range){64 * MIB, GIB};
+	memcpy(text, data, size);
+	text[size] = '\0';
+	while (pod.annotation_count < LINES_MAX && (line = strsep(&rest, "\n")) != NULL) {
+		struct kube_annotation *a = &list[pod.annotation_count];
+
+		a->key = strsep(&line, "=");
+		a->value = line;
+		if (line != NULL)
+			pod.annotation_count++;
+	}
+	r = check_rule(&c, &pod, "app");
+	require(check_rule(&c, &pod, "other") == r, "another verdict", "for another container");
+	config_free(&c);
+	return 0;
+}

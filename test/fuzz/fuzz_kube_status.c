@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Answers that are no pods: whatever comes, texts end, fit and hold nothing that a log acts on. */
+#include "agent/kube/decode.h"
+#include "agent/kube/names.h"
+#include "test/fuzz/fuzz.h"
+#include <stdio.h>
+#include <string.h>
+
+static void require(int truth, const char *what)
+{
+	if (truth)
+		return;
+	fprintf(stderr, "%s\n", what);
+	abort();
+}
+
+static void check_text(const char *s, size_t size)
+{
+	require(memchr(s, '\0', size) != NULL, "no end");
+	for (; *s != '\0'; s++)
+		require((unsigned char)*s >= 0x20 && *s != 0x7f, "control character");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const char *text = (const char *)data;
+	struct kube_limit_range range;
+	struct kube_decode_error err;
+	struct kube_status s;
+	char name[64];
+	bool yes = false;
+
+	kube_decode_status(text, size, &s);
+	check_text(s.reason, sizeof s.reason);
+	check_text(s.message, sizeof s.message);
+	require(s.cause_count <= KUBE_CAUSES_MAX, "causes");
+	for (uint32_t i = 0; i < s.cause_count; i++) {
+		check_text(s.cause[i].reason, sizeof s.cause[i].reason);
+		check_text(s.cause[i].field, sizeof s.cause[i].field);
+		check_text(s.cause[i].message, sizeof s.cause[i].message);
+	}
+	(void)kube_decode_resize_offered(text, size, &yes, &err);
+	(void)kube_decode_access(text, size, &yes, &err);
+	(void)kube_decode_limit_ranges(text, size, &range, &err);
+	if (kube_decode_name(text, size, name, sizeof name) == 0)
+		require(kube_is_subdomain(name), "name");
+	return 0;
+}
