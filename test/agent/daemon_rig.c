@@ -10,7 +10,7 @@
 
 static void put(struct rig *r, const struct rig_unit *u, const char *file, const char *text)
 {
-	char path[192];
+	char path[RIG_PATH_MAX];
 
 	snprintf(path, sizeof path, "%s/%s", u->cgroup, file);
 	fake_put(&r->tree, path, text);
@@ -251,6 +251,7 @@ int rig_start(struct rig *r)
 	rig_pid1_start(r);
 	result = daemon_new(&o, &r->daemon);
 	if (result == 0) {
+		r->daemon->hooks = r->hooks;
 		/* Virtual time: rig_run() is the timer. */
 		sd_event_source_set_enabled(r->daemon->tick_source, SD_EVENT_OFF);
 		r->daemon->log.record = on_event;
@@ -290,6 +291,7 @@ void rig_run(struct rig *r, unsigned seconds, void (*step)(struct rig *r))
 		settle_growth(r);
 		if (step != NULL)
 			step(r);
+		rig_pods_turn(r);
 		for (size_t u = 0; u < r->unit_count; u++)
 			if (r->unit[u].running)
 				put_counters(r, &r->unit[u]);
@@ -308,7 +310,7 @@ void rig_run(struct rig *r, unsigned seconds, void (*step)(struct rig *r))
 uint64_t rig_cpu_milli(struct rig *r, const struct rig_unit *u)
 {
 	unsigned long long quota, period;
-	char path[192], text[64];
+	char path[RIG_PATH_MAX], text[64];
 
 	snprintf(path, sizeof path, "%s/cpu.max", u->cgroup);
 	if (sscanf(fake_get(&r->tree, path, text, sizeof text), "%llu %llu", &quota, &period) != 2)
@@ -318,7 +320,7 @@ uint64_t rig_cpu_milli(struct rig *r, const struct rig_unit *u)
 
 uint64_t rig_bytes(struct rig *r, const struct rig_unit *u, const char *file)
 {
-	char path[192], text[64];
+	char path[RIG_PATH_MAX], text[64];
 
 	snprintf(path, sizeof path, "%s/%s", u->cgroup, file);
 	fake_get(&r->tree, path, text, sizeof text);

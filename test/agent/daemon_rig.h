@@ -7,15 +7,19 @@
 #pragma once
 
 #include "agent/daemon.h"
+#include "cgroup/kubepods.h"
 #include "systemd/unit_queue.h"
 #include "test/fake.h"
 
-#define RIG_UNITS_MAX 256
-#define RIG_CALLS_MAX 64
+#define RIG_UNITS_MAX      256
+#define RIG_CALLS_MAX      64
+#define RIG_PATH_MAX       384
+#define RIG_PODS_MAX       4
+#define RIG_CONTAINERS_MAX 4
 
 struct rig_unit {
-	char name[48];
-	char cgroup[96]; /* "system.slice/a.service" */
+	char name[160];   /* "" where no unit of systemd holds it */
+	char cgroup[320]; /* "system.slice/a.service" */
 	bool running;
 	usec_t active_enter_usec; /* CLOCK_MONOTONIC */
 	usec_t asked_at;          /* unit_get(); 0: nobody did */
@@ -38,6 +42,37 @@ struct rig_call {
 	bool nobodys; /* who called does not wait any more */
 };
 
+/* One container of a pod: what the spec says, and its cgroup. */
+struct rig_container {
+	const char *name;
+	enum container_kind kind;
+	struct kube_resources spec;
+	struct rig_unit *unit; /* of the present or the last cgroup */
+	char id[65];
+	bool told; /* the API server knows the id */
+	bool oom_killed;
+	unsigned restarts;
+};
+
+/* A pod as kubelet and API server have it; a test changes it and calls rig_pod_put(). */
+struct rig_pod {
+	enum cgroup_driver driver;
+	char uid[40];
+	const char *name;
+	const char *workload;
+	const char *mode;       /* NULL: not annotated */
+	const char *containers; /* the annotation; NULL: not there */
+	const char *extra_key, *extra_value;
+	const char *phase;
+	const char *qos_class; /* of the path: "", "burstable" */
+	enum qos_class qos;
+	bool deleting, mirror, windows, pod_resources, started_long_ago;
+	uint64_t generation;
+	struct rig_unit *level;
+	struct rig_container container[RIG_CONTAINERS_MAX];
+	size_t count;
+};
+
 struct rig {
 	struct fake tree;
 	char folder[64]; /* config, state, runtime */
@@ -47,6 +82,11 @@ struct rig {
 	void (*step)(struct rig *r); /* of the rig_run() under way */
 	struct rig_unit unit[RIG_UNITS_MAX];
 	size_t unit_count;
+	struct rig_pod pod[RIG_PODS_MAX];
+	size_t pod_count;
+	unsigned ids;           /* handed out */
+	struct pod_hooks hooks; /* of the daemon to be started */
+	bool below;             /* a pod level was seen below the sum of its containers */
 	bool silent;            /* PID 1 takes calls and never answers */
 	unsigned lag_seconds;   /* PID 1 does and answers everything this late */
 	bool overtakes;         /* a restore's calls are done before those that came first */
@@ -61,7 +101,7 @@ struct rig {
 	unsigned kills; /* a limit below use, or growth that nobody made room for */
 	struct unit_props last_set;
 	uint32_t last_mask;
-	char last_unit[48];
+	char last_unit[160];
 	unsigned events[EVENT_KIND_COUNT];
 	char last_message[EVENT_MESSAGE_SIZE];
 };
@@ -95,6 +135,27 @@ void rig_put(struct rig *r, struct rig_unit *u, const char *file, const char *te
 void rig_realise(struct rig *r, struct rig_unit *u);
 /* The kernel has looked at every limit: what is below use kills. */
 void rig_settle(struct rig *r);
+
+/* --- rig_pods.c */
+/* A pod that is there for the kubelet, with its cgroup and the pause container in it; without a
+ * mode annotation. */
+struct rig_pod *rig_pod_add(struct rig *r, enum cgroup_driver driver, const char *name);
+/* One more container, started. CPU in millicores, memory in bytes, LIMIT_MAX: no limit. */
+struct rig_container *rig_container_add(struct rig *r, struct rig_pod *p, const char *name,
+					uint64_t milli, uint64_t bytes);
+/* Its cgroup appears with a new id; unset: without its limits, which rig_realise() brings. */
+void rig_container_start(struct rig *r, struct rig_pod *p, struct rig_container *c, bool unset);
+/* It goes. */
+void rig_container_stop(struct rig *r, struct rig_container *c);
+/* The kubelet writes what it does for a pod: level and every container, from the spec. */
+void rig_pod_realise(struct rig *r, struct rig_pod *p);
+void rig_pod_remove(struct rig *r, struct rig_pod *p);
+/* What the API server says of it; owned by the caller. */
+struct kube_pod *rig_pod_spec(const struct rig_pod *p);
+/* A watch event with it. */
+void rig_pod_put(struct rig *r, struct rig_pod *p);
+/* What the containers use is used in the pod; looks whether a pod is below their sum. */
+void rig_pods_turn(struct rig *r);
 
 /* --- rig_pid1.c */
 extern const struct unit_port rig_port; /* ctx is set by rig_start() */

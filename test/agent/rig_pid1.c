@@ -30,11 +30,11 @@ static bool is_due(const struct rig *r, usec_t since)
 static void tell_list(struct rig *r)
 {
 	static struct unit_info info[RIG_UNITS_MAX];
-	static char path[RIG_UNITS_MAX][100];
+	static char path[RIG_UNITS_MAX][RIG_PATH_MAX];
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->unit_count; i++) {
-		if (!r->unit[i].running)
+		if (!r->unit[i].running || r->unit[i].name[0] == '\0')
 			continue;
 		snprintf(path[n], sizeof path[n], "/%s", r->unit[i].cgroup);
 		info[n] = (struct unit_info){

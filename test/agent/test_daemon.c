@@ -102,7 +102,7 @@ static void test_reload_of_pid1_changes_nothing(void)
 
 static void write_file(struct rig *r, const char *file, const char *text)
 {
-	char path[192];
+	char path[RIG_PATH_MAX];
 
 	snprintf(path, sizeof path, "%s/%s", r->unit[0].cgroup, file);
 	fake_put(&r->tree, path, text);

@@ -55,7 +55,7 @@ static void test_period_alone(void)
 static void lose_cpu_max(struct rig *r, struct rig_unit *u)
 {
 	struct cg *c = first(r)->cg;
-	char path[128];
+	char path[RIG_PATH_MAX];
 
 	snprintf(path, sizeof path, "%s/cpu.max", u->cgroup);
 	fake_remove(&r->tree, path);

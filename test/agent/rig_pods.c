@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The rig's kubelet, runtime and API server, as far as the daemon sees them. */
+#include "test/agent/daemon_rig.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void uid_in_unit(const char *uid, char *ret)
+{
+	strcpy(ret, uid);
+	for (char *c = ret; *c != '\0'; c++)
+		if (*c == '-')
+			*c = '_';
+}
+
+/* systemd's name of the pod's slice, and the path; under cgroupfs the name is "". */
+static void pod_names(const struct rig_pod *p, struct rig_unit *u)
+{
+	bool classed = p->qos_class[0] != '\0';
+	char uid[40];
+
+	if (p->driver == DRIVER_CGROUPFS) {
+		snprintf(u->cgroup, sizeof u->cgroup, "kubepods/%s%spod%s", p->qos_class,
+			 classed ? "/" : "", p->uid);
+		return;
+	}
+	uid_in_unit(p->uid, uid);
+	snprintf(u->name, sizeof u->name, "kubepods%s%s-pod%s.slice", classed ? "-" : "",
+		 p->qos_class, uid);
+	if (classed)
+		snprintf(u->cgroup, sizeof u->cgroup, "kubepods.slice/kubepods-%s.slice/%s",
+			 p->qos_class, u->name);
+	else
+		snprintf(u->cgroup, sizeof u->cgroup, "kubepods.slice/%s", u->name);
+}
+
+static void child_names(const struct rig_pod *p, const char *id, struct rig_unit *u)
+{
+	char level[sizeof u->cgroup];
+
+	snprintf(level, sizeof level, "%s", p->level->cgroup);
+	if (p->driver == DRIVER_SYSTEMD)
+		snprintf(u->name, sizeof u->name, "cri-containerd-%s.scope", id);
+	snprintf(u->cgroup, sizeof u->cgroup, "%.200s/%.100s", level,
+		 p->driver == DRIVER_SYSTEMD ? u->name : id);
+}
+
+static void new_id(struct rig *r, char *ret)
+{
+	snprintf(ret, 65, "%064x", 0xabc000 + ++r->ids);
+}
+
+static struct rig_unit *unit_new(struct rig *r)
+{
+	struct rig_unit *u = &r->unit[r->unit_count++];
+
+	*u = (struct rig_unit){.props = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX}};
+	return u;
+}
+
+static void set_props(struct rig_unit *u, uint64_t milli, uint64_t bytes)
+{
+	u->props.cpu_quota_per_sec_usec = milli == LIMIT_MAX ? UINT64_MAX : milli * USEC_PER_MSEC;
+	u->props.mem_max = bytes;
+}
+
+/* The kubelet's rule: a pod has a limit where every container has one. */
+static void level_props(struct rig_pod *p)
+{
+	uint64_t sum[RESOURCE_COUNT] = {0};
+
+	for (size_t i = 0; i < p->count; i++)
+		for (enum resource r = 0; p->container[i].kind < CONTAINER_INIT && r < 2; r++) {
+			uint64_t v = p->container[i].spec.limit[r];
+
+			sum[r] = v == LIMIT_MAX || sum[r] == LIMIT_MAX ? LIMIT_MAX : sum[r] + v;
+		}
+	set_props(p->level, sum[RESOURCE_CPU] == 0 ? LIMIT_MAX : sum[RESOURCE_CPU],
+		  sum[RESOURCE_MEMORY] == 0 ? LIMIT_MAX : sum[RESOURCE_MEMORY]);
+}
+
+struct rig_pod *rig_pod_add(struct rig *r, enum cgroup_driver driver, const char *name)
+{
+	struct rig_pod *p = &r->pod[r->pod_count++];
+	struct rig_unit *pause;
+	char id[65];
+
+	*p = (struct rig_pod){
+		.driver = driver,
+		.name = name,
+		.workload = name,
+		.phase = "Running",
+		.qos = QOS_BURSTABLE,
+		.qos_class = "burstable",
+		.generation = 1,
+	};
+	snprintf(p->uid, sizeof p->uid, "%08x-86a3-4f0a-9b1e-3c2f5d6a7b8c", ++r->ids);
+	p->level = unit_new(r);
+	pod_names(p, p->level);
+	rig_unit_start(r, p->level);
+	pause = unit_new(r);
+	new_id(r, id);
+	child_names(p, id, pause);
+	rig_unit_start(r, pause);
+	return p;
+}
+
+void rig_container_start(struct rig *r, struct rig_pod *p, struct rig_container *c, bool unset)
+{
+	c->unit = unit_new(r);
+	new_id(r, c->id);
+	c->told = false;
+	child_names(p, c->id, c->unit);
+	rig_unit_start(r, c->unit);
+	set_props(c->unit, c->spec.limit[RESOURCE_CPU], c->spec.limit[RESOURCE_MEMORY]);
+	if (!unset)
+		rig_realise(r, c->unit);
+}
+
+void rig_container_stop(struct rig *r, struct rig_container *c)
+{
+	rig_unit_stop(r, c->unit);
+	c->unit->name[0] = '\0';
+	c->restarts++;
+}
+
+struct rig_container *rig_container_add(struct rig *r, struct rig_pod *p, const char *name,
+					uint64_t milli, uint64_t bytes)
+{
+	struct rig_container *c = &p->container[p->count++];
+
+	*c = (struct rig_container){
+		.name = name,
+		.spec = {.limit = {milli, bytes}, .request = {100, 16 * MIB}},
+	};
+	level_props(p);
+	rig_realise(r, p->level);
+	rig_container_start(r, p, c, false);
+	c->told = true;
+	return c;
+}
+
+void rig_pod_realise(struct rig *r, struct rig_pod *p)
+{
+	level_props(p);
+	rig_realise(r, p->level);
+	for (size_t i = 0; i < p->count; i++) {
+		struct rig_container *c = &p->container[i];
+
+		set_props(c->unit, c->spec.limit[RESOURCE_CPU], c->spec.limit[RESOURCE_MEMORY]);
+		rig_realise(r, c->unit);
+	}
+}
+
+void rig_pod_remove(struct rig *r, struct rig_pod *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (p->container[i].unit->running)
+			rig_container_stop(r, &p->container[i]);
+	rig_unit_stop(r, p->level);
+	p->level->name[0] = '\0';
+}
+
+/* --- the API server --- */
+
+static char *copy(const char *s)
+{
+	char *c = s != NULL ? strdup(s) : NULL;
+
+	if (s != NULL && c == NULL)
+		exit(EXIT_FAILURE);
+	return c;
+}
+
+static void annotate(struct kube_pod *s, const char *key, const char *value)
+{
+	if (value != NULL)
+		s->annotations[s->annotation_count++] =
+			(struct kube_annotation){copy(key), copy(value)};
+}
+
+struct kube_pod *rig_pod_spec(const struct rig_pod *p)
+{
+	struct kube_pod *s = calloc(1, sizeof *s);
+
+	*s = (struct kube_pod){
+		.uid = copy(p->uid),
+		.cgroup_uid = copy(p->uid),
+		.namespace = copy("default"),
+		.name = copy(p->name),
+		.node = copy("node-1"),
+		.workload = copy(p->workload),
+		.resource_version = copy("1"),
+		.generation = p->generation,
+		.qos = p->qos,
+		.phase = copy(p->phase),
+		.ready = true,
+		.deleting = p->deleting,
+		.mirror = p->mirror,
+		.windows = p->windows,
+		.pod_resources = p->pod_resources,
+		.annotations = calloc(3, sizeof *s->annotations),
+		.containers = calloc(p->count + 1, sizeof *s->containers),
+		.container_count = p->count,
+	};
+	annotate(s, "mode", p->mode);
+	annotate(s, "containers", p->containers);
+	if (p->extra_key != NULL)
+		annotate(s, p->extra_key, p->extra_value);
+	for (size_t i = 0; i < p->count; i++) {
+		const struct rig_container *c = &p->container[i];
+
+		s->containers[i] = (struct kube_container){
+			.name = copy(c->name),
+			.kind = c->kind,
+			.spec = c->spec,
+			.status = c->spec,
+			.has_status = true,
+			.id = c->told ? copy(c->id) : NULL,
+			.running = c->unit->running,
+			.ready = c->unit->running,
+			.restarts = c->restarts,
+			.oom_killed = c->oom_killed,
+			.started_real = p->started_long_ago ? 1 : 0,
+		};
+	}
+	return s;
+}
+
+void rig_pod_put(struct rig *r, struct rig_pod *p)
+{
+	pods_put(r->daemon, rig_pod_spec(p));
+}
+
+void rig_pods_turn(struct rig *r)
+{
+	for (size_t k = 0; k < r->pod_count; k++) {
+		struct rig_pod *p = &r->pod[k];
+		uint64_t milli = 0, bytes = 0, use = 0;
+
+		for (size_t i = 0; i < p->count; i++) {
+			struct rig_unit *u = p->container[i].unit;
+
+			if (!u->running)
+				continue;
+			use += u->anon_bytes;
+			if (rig_cpu_milli(r, u) != LIMIT_MAX)
+				milli += rig_cpu_milli(r, u);
+			if (rig_bytes(r, u, "memory.max") != LIMIT_MAX)
+				bytes += rig_bytes(r, u, "memory.max");
+		}
+		p->level->anon_bytes = use;
+		r->below |= p->level->running && (rig_cpu_milli(r, p->level) < milli ||
+						  rig_bytes(r, p->level, "memory.max") < bytes);
+	}
+}
