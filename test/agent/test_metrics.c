@@ -208,6 +208,7 @@ static void test_cost(void)
 		OWN(drop_free) char *text = render(1000, METRICS_TEXT, &size);
 
 		took = MIN(took, now_usec() - start);
+		CHECK(strstr(text, "checkout-service-7d9c5b6f8-00999") != NULL);
 	}
 	fprintf(stderr, "1000 containers: %zu bytes in %llu us\n", size, (unsigned long long)took);
 	CHECK(size > MIB && size < 4 * MIB);
