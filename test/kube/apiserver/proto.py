@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one protobuf body kubectl insists on: SelfSubjectAccessReview (kubectl auth can-i)."""
+"""The few protobuf bodies kubectl insists on: auth can-i, auth whoami, create namespace/sa."""
 from __future__ import annotations
 
 from typing import Any
@@ -37,20 +37,37 @@ def _fields(data: bytes) -> dict[int, bytes]:
     return out
 
 
-def access_review(body: bytes) -> dict[str, Any]:
+def named(raw: bytes) -> dict[str, Any]:
+    """An object of which only name and namespace matter."""
+    meta = _fields(_fields(raw).get(1, b""))
+    names = {1: "name", 2: "generateName", 3: "namespace"}
+    return {"metadata": {names[n]: v.decode() for n, v in meta.items() if n in names and v}}
+
+
+def access_review(raw: bytes) -> dict[str, Any]:
+    spec = _fields(_fields(raw)[2])
+    out: dict[str, Any] = {}
+    if 1 in spec:
+        out["resourceAttributes"] = {ATTRIBUTES[n]: v.decode()
+                                     for n, v in _fields(spec[1]).items()
+                                     if n in ATTRIBUTES and v}
+    if 2 in spec:
+        names = {1: "path", 2: "verb"}
+        out["nonResourceAttributes"] = {names[n]: v.decode()
+                                        for n, v in _fields(spec[2]).items() if n in names}
+    return {"spec": out}
+
+
+READERS = {"SelfSubjectAccessReview": access_review, "SelfSubjectReview": named,
+           "SelfSubjectRulesReview": named, "Namespace": named, "ServiceAccount": named}
+
+
+def decode(kind: str, body: bytes) -> dict[str, Any]:
+    if kind not in READERS:
+        raise ValueError(f"this test server reads no {kind} in protobuf, only in JSON")
     if not body.startswith(MAGIC):
         raise ValueError("no protobuf object")
     try:
-        spec = _fields(_fields(_fields(body[len(MAGIC):])[2])[2])
-        out: dict[str, Any] = {}
-        if 1 in spec:
-            out["resourceAttributes"] = {ATTRIBUTES[n]: v.decode()
-                                         for n, v in _fields(spec[1]).items()
-                                         if n in ATTRIBUTES and v}
-        if 2 in spec:
-            names = {1: "path", 2: "verb"}
-            out["nonResourceAttributes"] = {names[n]: v.decode()
-                                            for n, v in _fields(spec[2]).items() if n in names}
+        return READERS[kind](_fields(body[len(MAGIC):])[2])
     except (IndexError, KeyError) as e:
         raise ValueError(f"protobuf cut short: {e}") from None
-    return {"spec": out}

@@ -80,8 +80,8 @@ class Rest:
             raise ApiError(413, "RequestEntityTooLarge",
                            f"Request entity too large: limit is {BODY_MAX}")
         try:
-            if c.res.kind == "SelfSubjectAccessReview" and c.content_type == proto.TYPE:
-                return proto.access_review(c.body)
+            if c.content_type == proto.TYPE:
+                return proto.decode(c.sub and "" or c.res.kind, c.body)
             obj = json.loads(c.body or b"{}")
         except ValueError as e:
             raise status.bad_request(f"the object provided is unrecognized: {e}") from None

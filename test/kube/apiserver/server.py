@@ -2,6 +2,7 @@
 """HTTP/1.1 and TLS: reads requests, writes answers and streams, and breaks them when told to."""
 from __future__ import annotations
 
+import select
 import socket
 import ssl
 import threading
@@ -84,27 +85,25 @@ class Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.raw = self.request
-        with self.server.open_lock:
-            self.server.open.add(self.raw)
         if self.server.context:
             self.request.settimeout(30)
             self.request = self.server.context.wrap_socket(self.request, server_side=True)
             self.request.settimeout(None)
+        with self.server.open_lock:
+            self.server.open.add(self.request)
         super().setup()
 
     def finish(self) -> None:
         with self.server.open_lock:
-            self.server.open.discard(self.raw)
+            self.server.open.discard(self.request)
         try:
             super().finish()
         except (OSError, ValueError):
             pass
-        if self.request is not self.raw:
-            try:
-                self.request.close()
-            except OSError:
-                pass
+        try:
+            self.request.close()
+        except OSError:
+            pass
 
     def log_message(self, *args: Any) -> None:
         """The request log is kept, not printed."""
@@ -140,7 +139,7 @@ class Handler(BaseHTTPRequestHandler):
             row["cut"] = True
             self.close_connection = True
             try:
-                self.raw.shutdown(socket.SHUT_RDWR)
+                self.request.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
 
@@ -254,19 +253,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def _gone(self) -> bool:
-        """The client has closed its side (nothing else may arrive during a stream)."""
+        """The client has closed its side: nothing else becomes readable during a stream."""
         try:
-            self.raw.setblocking(False)
-            return self.raw.recv(1, socket.MSG_PEEK) == b""
-        except (BlockingIOError, InterruptedError, ValueError):
-            return False
-        except OSError:
+            return bool(select.select([self.request], [], [], 0)[0])
+        except (OSError, ValueError):
             return True
-        finally:
-            try:
-                self.raw.setblocking(True)
-            except OSError:
-                pass
 
 
 def _chunk(data: bytes) -> bytes:
