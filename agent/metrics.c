@@ -118,30 +118,6 @@ void metrics_thing_init(struct metrics_thing *t)
 	};
 }
 
-void metrics_thing_view(struct metrics_thing *t, const struct unit_view *v)
-{
-	t->mode = v->mode;
-	t->state = v->state;
-	for (size_t i = 0; i < RESOURCE_COUNT; i++) {
-		const struct resource_view *from = &v->resources[i];
-		struct metrics_resource *to = &t->resource[i];
-
-		to->managed = from->controlled;
-		to->applied = from->kernel;
-		to->ceiling = from->ceiling;
-		to->lower = from->lower;
-		to->target = from->target;
-		to->upper = from->upper;
-		to->peak = from->peak;
-		to->use = from->use;
-		to->psi_some_ppm = from->psi_some_ppm;
-		to->drifts = from->counters.drifts;
-	}
-	if (v->resources[RESOURCE_CPU].throttled_permille != VIEW_NONE)
-		t->throttled_ppm = v->resources[RESOURCE_CPU].throttled_permille * 1000;
-	t->unreclaimable_bytes = v->resources[RESOURCE_MEMORY].unreclaimable_bytes;
-}
-
 struct metrics_thing *metrics_input_add(struct metrics_input *in)
 {
 	if (in->thing_count == in->thing_capacity) {
@@ -155,6 +131,69 @@ struct metrics_thing *metrics_input_add(struct metrics_input *in)
 	}
 	metrics_thing_init(&in->things[in->thing_count]);
 	return &in->things[in->thing_count++];
+}
+
+static void note_resource(struct metrics_resource *to, const struct unit_view *v, enum resource r)
+{
+	const struct resource_view *from = &v->resources[r];
+
+	*to = (struct metrics_resource){
+		.managed = from->controlled,
+		.spec = v->pod != NULL ? v->pod->resources[r].spec_limit : VIEW_NONE,
+		.applied = from->kernel,
+		.ceiling = from->ceiling,
+		.lower = from->lower,
+		.target = from->target,
+		.upper = from->upper,
+		.peak = from->peak,
+		.use = from->use,
+		.psi_some_ppm = from->psi_some_ppm,
+		.drifts = from->counters.drifts,
+	};
+}
+
+void metrics_input_view(void *arg, const struct unit_view *v)
+{
+	uint64_t throttled_permille = v->resources[RESOURCE_CPU].throttled_permille;
+	struct metrics_input *in = arg;
+	struct metrics_thing *t;
+
+	if (v->pod != NULL && v->pod->container == NULL)
+		return;
+	t = metrics_input_add(in);
+	if (t == NULL) {
+		in->no_memory = true;
+		return;
+	}
+	if (v->pod != NULL) {
+		t->namespace = v->pod->namespace;
+		t->pod = v->pod->pod;
+		t->container = v->pod->container;
+	} else {
+		t->unit = v->name;
+	}
+	t->mode = v->mode;
+	t->state = v->state;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		note_resource(&t->resource[r], v, r);
+	if (throttled_permille != VIEW_NONE)
+		t->throttled_ppm = throttled_permille * 1000;
+	t->unreclaimable_bytes = v->resources[RESOURCE_MEMORY].unreclaimable_bytes;
+}
+
+void metrics_input_status(struct metrics_input *in, const struct status_view *v)
+{
+	in->version = v->version;
+	in->kubernetes = v->cluster.server != NULL;
+	in->pods_managed = v->cluster.pod_count;
+	in->watch_healthy = v->cluster.healthy;
+	in->reports_waiting = v->cluster.writes_waiting;
+	in->reports_refused = v->cluster.refused_count;
+	in->paused = v->paused;
+	in->config_ok = strcmp(v->config_result, "ok") == 0;
+	in->config_loaded_real = v->config_loaded_realtime_usec;
+	in->state_saved_real = v->state_saved_realtime_usec;
+	in->wakeups = v->wakeups;
 }
 
 void metrics_input_drop(struct metrics_input *in)
@@ -177,7 +216,7 @@ int metrics_render(const struct metrics_input *in, enum metrics_format format, c
 		m->emit(&w, m, in);
 	}
 	metrics_end(&w);
-	if (w.failed) {
+	if (w.failed || in->no_memory) {
 		free(w.data);
 		return -ENOMEM;
 	}

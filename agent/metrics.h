@@ -52,10 +52,6 @@ struct metrics_thing {
 };
 /* All VIEW_NONE. */
 void metrics_thing_init(struct metrics_thing *t);
-/* What a view knows already: mode, state, limits, bounds, use. The caller adds who it is, and the
- * spec's limits and the OOM kills. */
-void metrics_thing_view(struct metrics_thing *t, const struct unit_view *v);
-
 struct metrics_input {
 	const char *version;
 	const char *revision; /* of the sources; NULL or "": "unknown" */
@@ -77,10 +73,19 @@ struct metrics_input {
 	bool state_ok;             /* the last save, or none was due */
 	usec_t state_saved_real;   /* 0: never */
 	uint64_t wakeups;
+	bool no_memory;               /* a view could not be added: there is no page */
 	struct process_facts process; /* filled by metrics_server */
 };
 /* A new thing at the end, initialised; NULL: no memory. Valid until the next one. */
 struct metrics_thing *metrics_input_add(struct metrics_input *in);
+/*
+ * Adds what a view knows: who it is, mode, state, limits, bounds, use; a view of a pod itself adds
+ * nothing. A control_unit_fn, in is a struct metrics_input. The names must stay until the scrape is
+ * over. Not known to a view: oom_kills, and a unit's spec.
+ */
+void metrics_input_view(void *in, const struct unit_view *v);
+/* What the status knows: version, cluster, pause, configuration, the last save's time, wake-ups. */
+void metrics_input_status(struct metrics_input *in, const struct status_view *v);
 void metrics_input_drop(struct metrics_input *in);
 
 /* The whole page, NUL-terminated, owned by the caller. -ENOMEM. */

@@ -32,11 +32,21 @@ void metrics_fixture_free(struct metrics_fixture *f)
 	free(f->names);
 }
 
-static void fill(struct metrics_thing *t, size_t i)
+/* unit or container: NULL for the other one. */
+static void add(struct metrics_input *in, size_t i, const char *unit, const char *pod)
 {
 	struct unit_view v;
+	struct pod_view p;
 
 	unit_view_init(&v);
+	pod_view_init(&p);
+	p.namespace = "shop";
+	p.pod = pod;
+	p.container = "app";
+	p.resources[RESOURCE_CPU].spec_limit = 500;
+	p.resources[RESOURCE_MEMORY].spec_limit = 256 * MIB;
+	v.name = unit;
+	v.pod = unit == NULL ? &p : NULL;
 	v.mode = MODE_AUTO;
 	v.state = UNIT_MANAGED;
 	v.resources[RESOURCE_CPU] = (struct resource_view){
@@ -64,10 +74,14 @@ static void fill(struct metrics_thing *t, size_t i)
 		.psi_some_ppm = 0,
 		.unreclaimable_bytes = 90 * MIB,
 	};
-	metrics_thing_view(t, &v);
-	t->resource[RESOURCE_CPU].spec = 500;
-	t->resource[RESOURCE_MEMORY].spec = 256 * MIB;
-	t->oom_kills = 1;
+	metrics_input_view(in, &v);
+	in->things[i].oom_kills = 1;
+	if (unit != NULL)
+		in->things[i].resource[RESOURCE_CPU].spec = 500;
+	/* The pod's own view is no container. */
+	p.container = NULL;
+	if (unit == NULL)
+		metrics_input_view(in, &v);
 }
 
 int metrics_fixture_collect(const struct metrics_fixture *f, size_t containers,
@@ -89,20 +103,12 @@ int metrics_fixture_collect(const struct metrics_fixture *f, size_t containers,
 		.last_tick_real = 1700000100 * USEC_PER_SEC + 250000,
 		.wakeups = 12,
 	};
-	for (size_t i = 0; i < containers + ARRAY_SIZE(units); i++) {
-		struct metrics_thing *t = metrics_input_add(in);
-
-		if (t == NULL)
-			return -ENOMEM;
-		fill(t, i);
-		if (i < ARRAY_SIZE(units)) {
-			t->unit = units[i];
-			continue;
-		}
-		t->namespace = "shop";
-		t->pod = f->names[i - ARRAY_SIZE(units)];
-		t->container = "app";
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		add(in, i, units[i], NULL);
+	for (size_t i = 0; i < containers; i++)
+		add(in, i + ARRAY_SIZE(units), NULL, f->names[i]);
+	if (in->thing_count != containers + ARRAY_SIZE(units))
+		return -ENOMEM;
 	/* Nothing is known of the second unit's CPU, and its memory has no limit. */
 	metrics_thing_init(&in->things[1]);
 	in->things[1].unit = units[1];

@@ -116,6 +116,35 @@ static void test_standalone(void)
 	CHECK(strstr(text, "unit=") == NULL && strstr(text, "pod=") == NULL);
 }
 
+static void test_status(void)
+{
+	struct metrics_input in = {0};
+	struct status_view v = {
+		.version = "1.2",
+		.cluster = {.server = "https://x",
+			    .healthy = true,
+			    .pod_count = 3,
+			    .writes_waiting = 4,
+			    .refused_count = 5},
+		.config_result = "ok",
+		.config_loaded_realtime_usec = 6,
+		.wakeups = 7,
+	};
+
+	metrics_input_status(&in, &v);
+	CHECK_STR(in.version, "1.2");
+	CHECK(in.kubernetes && in.watch_healthy && in.config_ok && !in.paused);
+	CHECK_EQ(in.pods_managed, 3);
+	CHECK_EQ(in.reports_waiting, 4);
+	CHECK_EQ(in.reports_refused, 5);
+	CHECK_EQ(in.config_loaded_real, 6);
+	CHECK_EQ(in.wakeups, 7);
+	v = (struct status_view){.config_result = "f:3: x", .state_saved_realtime_usec = 1};
+	metrics_input_status(&in, &v);
+	CHECK(!in.kubernetes && !in.config_ok);
+	CHECK_EQ(in.state_saved_real, 1);
+}
+
 static bool ends_with(const char *text, const char *end)
 {
 	size_t n = strlen(text), m = strlen(end);
@@ -247,6 +276,7 @@ int main(void)
 	test_text();
 	test_open();
 	test_standalone();
+	test_status();
 	test_table();
 	test_accept();
 	test_many_codes();
