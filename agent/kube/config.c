@@ -160,7 +160,8 @@ int kube_config_load(const char *path, const char *context, struct kube_config *
 		strcpy(folder, ".");
 	else
 		snprintf(folder, sizeof folder, "%.*s", (int)(slash - first), first);
-	r = kube_config_parse(first, text, strlen(text), folder, context, ret, err);
+	r = kube_config_parse(&(struct kube_config_text){first, folder, text, strlen(text)},
+			      context, ret, err);
 	credential_wipe(text);
 	return r;
 }

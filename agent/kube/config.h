@@ -36,10 +36,16 @@ void kube_config_free(struct kube_config *c);
  * KUBE_ACCOUNT_DIR). -ENOENT: not in a cluster or a file is missing; err says which. */
 int kube_config_in_cluster(const char *host, const char *port, const char *dir,
 			   struct kube_config *ret, struct kube_config_error *err);
-/* Text of a kubeconfig; folder: what its relative paths start from. context NULL: current-context.
- * -EINVAL with err->text: what is wrong or not supported (exec, auth-provider ...). */
-int kube_config_parse(const char *name, const char *text, size_t len, const char *folder,
-		      const char *context, struct kube_config *ret, struct kube_config_error *err);
+struct kube_config_text {
+	const char *name;   /* for messages */
+	const char *folder; /* what relative paths start from */
+	const char *text;
+	size_t len;
+};
+/* Text of a kubeconfig. context NULL: current-context. -EINVAL with err->text: what is wrong or not
+ * supported (exec, auth-provider ...). */
+int kube_config_parse(const struct kube_config_text *from, const char *context,
+		      struct kube_config *ret, struct kube_config_error *err);
 /* path: a file, or $KUBECONFIG's list, of which the first counts. */
 int kube_config_load(const char *path, const char *context, struct kube_config *ret,
 		     struct kube_config_error *err);

@@ -30,7 +30,6 @@ static const struct key cluster_keys[] = {
 	{"tls-server-name", VALUE_TEXT, AT(tls_server_name)},
 	{"insecure-skip-tls-verify", VALUE_BOOL, AT(insecure)},
 	{"proxy-url", VALUE_TEXT, AT(proxy_url)},
-	{NULL},
 };
 static const struct key user_keys[] = {
 	{"token", VALUE_TEXT, AT(token)},
@@ -39,7 +38,6 @@ static const struct key user_keys[] = {
 	{"client-certificate-data", VALUE_DATA, AT(cert_data)},
 	{"client-key", VALUE_FILE, AT(key_file)},
 	{"client-key-data", VALUE_DATA, AT(key_data)},
-	{NULL},
 };
 #undef AT
 
@@ -174,10 +172,10 @@ static int take_key(const struct place *at, const struct node *map, const struct
 }
 
 static int take_keys(const struct place *at, const struct node *map, const struct key *keys,
-		     struct kube_config *c)
+		     size_t count, struct kube_config *c)
 {
-	for (const struct key *k = keys; k->name != NULL; k++) {
-		int r = take_key(at, map, k, c);
+	for (size_t i = 0; i < count; i++) {
+		int r = take_key(at, map, &keys[i], c);
 
 		if (r < 0)
 			return r;
@@ -226,7 +224,7 @@ static void prefer(char *first, char **second)
 
 static int take_cluster(const struct place *at, const struct node *n, struct kube_config *c)
 {
-	int r = take_keys(at, n, cluster_keys, c);
+	int r = take_keys(at, n, cluster_keys, ARRAY_SIZE(cluster_keys), c);
 
 	if (r == 0)
 		r = check_cluster(at, n, c);
@@ -242,7 +240,7 @@ static int take_user(const struct place *at, const struct node *n, struct kube_c
 		if (find_key(n, refused[i].key) != NULL)
 			return say(at, find_key(n, refused[i].key), refused[i].key,
 				   refused[i].instead);
-	r = take_keys(at, n, user_keys, c);
+	r = take_keys(at, n, user_keys, ARRAY_SIZE(user_keys), c);
 	if (r < 0)
 		return r;
 	prefer(c->cert_data, &c->cert_file);
@@ -286,10 +284,10 @@ static int take_context(const struct place *at, const struct node *root, const c
 	return r == 0 && namespace != NULL && c->namespace == NULL ? say_memory(at) : r;
 }
 
-int kube_config_parse(const char *name, const char *text, size_t len, const char *folder,
-		      const char *context, struct kube_config *ret, struct kube_config_error *err)
+int kube_config_parse(const struct kube_config_text *from, const char *context,
+		      struct kube_config *ret, struct kube_config_error *err)
 {
-	const struct place at = {name, folder, err};
+	const struct place at = {from->name, from->folder, err};
 	OWN(drop_free) struct config_errors *errs = calloc(1, sizeof *errs);
 	OWN(drop_node) struct node *root = NULL;
 	OWN(drop_kube_config) struct kube_config c = {0};
@@ -297,13 +295,13 @@ int kube_config_parse(const char *name, const char *text, size_t len, const char
 
 	if (errs == NULL)
 		return say_memory(&at);
-	r = node_parse(name, text, len, errs, &root);
+	r = node_parse(from->name, from->text, from->len, errs, &root);
 	if (r == -ENOMEM)
 		return say_memory(&at);
 	if (r < 0 || errs->count > 0)
 		return config_say(err, -EINVAL, "%s", errs->text[0]);
 	if (root == NULL || root->kind != NODE_MAP)
-		return config_say(err, -EINVAL, "%s: not a kubeconfig", name);
+		return config_say(err, -EINVAL, "%s: not a kubeconfig", at.name);
 	if (context == NULL) {
 		r = find_text(&at, root, "current-context", &context);
 		if (r < 0)
@@ -311,7 +309,8 @@ int kube_config_parse(const char *name, const char *text, size_t len, const char
 	}
 	if (context == NULL)
 		return config_say(err, -EINVAL,
-				  "%s: current-context is not set; name the context to use", name);
+				  "%s: current-context is not set; name the context to use",
+				  at.name);
 	r = take_context(&at, root, context, &c);
 	if (r < 0)
 		return r;

@@ -347,12 +347,13 @@ int kube_watch_new(sd_event *event, struct kube_client *client,
 	delay = random_next(&w->random) % (options->start_jitter_usec + 1);
 	r = encode_node(options->node, &w->node);
 	if (r == 0)
-		r = sd_event_add_time(event, &w->timer, CLOCK_BOOTTIME, options->now + delay,
-				      USEC_PER_MSEC, on_timer, w);
+		r = sd_event_add_time(event, &w->timer, CLOCK_BOOTTIME, UINT64_MAX, USEC_PER_MSEC,
+				      on_timer, w);
 	if (r < 0) {
 		kube_watch_free(w);
 		return r;
 	}
+	set_timer(w, options->now + delay);
 	*ret = w;
 	return 0;
 }

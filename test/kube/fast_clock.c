@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Takes the place of three functions of sd-event by the linker's --wrap. */
+/* Takes the place of two functions of sd-event by the linker's --wrap. */
 #include "fast_clock.h"
 #include <systemd/sd-event.h>
 #include <time.h>
 
 int __wrap_sd_event_now(sd_event *e, clockid_t clock, uint64_t *ret);
-int __wrap_sd_event_add_time(sd_event *e, sd_event_source **ret, clockid_t clock, uint64_t at,
-			     uint64_t accuracy, sd_event_time_handler_t handler, void *arg);
 int __wrap_sd_event_source_set_time(sd_event_source *s, uint64_t at);
 int __real_sd_event_now(sd_event *e, clockid_t clock, uint64_t *ret);
-int __real_sd_event_add_time(sd_event *e, sd_event_source **ret, clockid_t clock, uint64_t at,
-			     uint64_t accuracy, sd_event_time_handler_t handler, void *arg);
 int __real_sd_event_source_set_time(sd_event_source *s, uint64_t at);
 
 static usec_t start;
@@ -50,13 +46,6 @@ int __wrap_sd_event_now(sd_event *e, clockid_t clock, uint64_t *ret)
 	if (clock == CLOCK_BOOTTIME && r >= 0)
 		*ret = faster(*ret);
 	return r;
-}
-
-int __wrap_sd_event_add_time(sd_event *e, sd_event_source **ret, clockid_t clock, uint64_t at,
-			     uint64_t accuracy, sd_event_time_handler_t handler, void *arg)
-{
-	return __real_sd_event_add_time(e, ret, clock, clock == CLOCK_BOOTTIME ? slower(at) : at,
-					accuracy, handler, arg);
 }
 
 int __wrap_sd_event_source_set_time(sd_event_source *s, uint64_t at)

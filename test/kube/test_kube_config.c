@@ -110,7 +110,8 @@ static int parse(const char *text, struct kube_config *ret, struct kube_config_e
 
 	*ret = (struct kube_config){0};
 	*err = (struct kube_config_error){""};
-	r = kube_config_parse("f.yaml", text, strlen(text), "/etc/k", NULL, ret, err);
+	r = kube_config_parse(&(struct kube_config_text){"f.yaml", "/etc/k", text, strlen(text)},
+			      NULL, ret, err);
 	CHECK((r == 0) == (err->text[0] == '\0'));
 	CHECK(strstr(err->text, SECRET) == NULL);
 	return r;
@@ -228,13 +229,14 @@ static void test_context(void)
 		"contexts: [{name: a, context: {cluster: c}}, {name: b, context: {cluster: d}}]\n"
 		"clusters: [{name: c, cluster: {server: 'https://c'}}, {name: d, cluster: {server: "
 		"'https://d'}}]\ncurrent-context: a\n";
+	const struct kube_config_text from = {"f", ".", text, strlen(text)};
 	struct kube_config_error err = {""};
 	struct kube_config c = {0};
 
-	CHECK_EQ(kube_config_parse("f", text, strlen(text), ".", "b", &c, &err), 0);
+	CHECK_EQ(kube_config_parse(&from, "b", &c, &err), 0);
 	CHECK_STR(c.server, "https://d");
 	kube_config_free(&c);
-	CHECK_EQ(kube_config_parse("f", text, strlen(text), ".", "z", &c, &err), -EINVAL);
+	CHECK_EQ(kube_config_parse(&from, "z", &c, &err), -EINVAL);
 }
 
 static void test_load(void)
