@@ -8,7 +8,7 @@ declare -A group=(
 		libsystemd-dev libcgroup-dev libcjson-dev libcurl4-openssl-dev libbpf-dev libyaml-dev
 		libmicrohttpd-dev zlib1g-dev scdoc"
 	[test]="systemd git clang clang-format clang-tidy shellcheck man-db curl jq prometheus
-		openssl libssl-dev"
+		openssl libssl-dev python3"
 	[lab]="qemu-system-x86 qemu-utils mmdebstrap debian-archive-keyring e2fsprogs cpio zstd
 		xz-utils lz4 kmod binutils"
 	[deploy]="umoci mmdebstrap yamllint binutils nodejs npm"
