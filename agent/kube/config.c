@@ -11,7 +11,7 @@
 #define KUBECONFIG_BYTES_MAX MIB
 #define TOKEN_BYTES_MAX      (16 * KIB)
 
-int config_say(struct kube_config_error *err, int error, const char *format, ...)
+int kube_config_say(struct kube_config_error *err, int error, const char *format, ...)
 {
 	va_list args;
 
@@ -66,7 +66,7 @@ static int account_file(const char *dir, const char *name, char **ret,
 	if (asprintf(ret, "%s/%s", dir, name) >= 0)
 		return 0;
 	*ret = NULL;
-	return config_say(err, -ENOMEM, "out of memory");
+	return kube_config_say(err, -ENOMEM, "out of memory");
 }
 
 /* The text of one of the three files; it must be there and say something. */
@@ -75,15 +75,15 @@ static int read_account_file(const char *path, char **ret, struct kube_config_er
 	int r = credential_read(path, CREDENTIAL_BYTES_MAX, ret);
 
 	if (r < 0)
-		return config_say(err, r,
-				  "%s: %s; the pod needs its service account's token volume "
-				  "(automountServiceAccountToken)",
-				  path, strerror(-r));
+		return kube_config_say(err, r,
+				       "%s: %s; the pod needs its service account's token volume "
+				       "(automountServiceAccountToken)",
+				       path, strerror(-r));
 	credential_trim(*ret);
 	if ((*ret)[0] != '\0')
 		return 0;
 	free(STEAL(*ret));
-	return config_say(err, -ENOENT, "%s: is empty", path);
+	return kube_config_say(err, -ENOENT, "%s: is empty", path);
 }
 
 static int read_account(const char *dir, struct kube_config *c, struct kube_config_error *err)
@@ -115,19 +115,20 @@ int kube_config_in_cluster(const char *host, const char *port, const char *dir,
 	int r;
 
 	if (host == NULL || host[0] == '\0' || port == NULL || port[0] == '\0')
-		return config_say(err, -ENOENT,
-				  "%s is not set: not in a pod of a cluster; elsewhere name a "
-				  "kubeconfig file",
-				  host == NULL || host[0] == '\0' ? "KUBERNETES_SERVICE_HOST"
-								  : "KUBERNETES_SERVICE_PORT");
+		return kube_config_say(err, -ENOENT,
+				       "%s is not set: not in a pod of a cluster; elsewhere name a "
+				       "kubeconfig file",
+				       host == NULL || host[0] == '\0' ? "KUBERNETES_SERVICE_HOST"
+								       : "KUBERNETES_SERVICE_PORT");
 	if (!made_of(host, ".:-"))
-		return config_say(err, -EINVAL, "KUBERNETES_SERVICE_HOST: not a host or address");
+		return kube_config_say(err, -EINVAL,
+				       "KUBERNETES_SERVICE_HOST: not a host or address");
 	if (!port_ok(port))
-		return config_say(err, -EINVAL, "KUBERNETES_SERVICE_PORT: not a port");
+		return kube_config_say(err, -EINVAL, "KUBERNETES_SERVICE_PORT: not a port");
 	ipv6 = strchr(host, ':') != NULL;
 	if (asprintf(&c.server, ipv6 ? "https://[%s]:%s" : "https://%s:%s", host, port) < 0) {
 		c.server = NULL;
-		return config_say(err, -ENOMEM, "out of memory");
+		return kube_config_say(err, -ENOMEM, "out of memory");
 	}
 	r = read_account(dir, &c, err);
 	if (r < 0)
@@ -149,12 +150,12 @@ int kube_config_load(const char *path, const char *context, struct kube_config *
 
 	first = strndup(start, strcspn(start, ":"));
 	if (first == NULL)
-		return config_say(err, -ENOMEM, "out of memory");
+		return kube_config_say(err, -ENOMEM, "out of memory");
 	if (first[0] == '\0')
-		return config_say(err, -ENOENT, "kubeconfig: no file is named");
+		return kube_config_say(err, -ENOENT, "kubeconfig: no file is named");
 	r = credential_read(first, KUBECONFIG_BYTES_MAX, &text);
 	if (r < 0)
-		return config_say(err, r, "%s: %s", first, strerror(-r));
+		return kube_config_say(err, r, "%s: %s", first, strerror(-r));
 	slash = strrchr(first, '/');
 	if (slash == NULL)
 		strcpy(folder, ".");

@@ -5,6 +5,6 @@
 #include "agent/kube/config.h"
 
 /* Fills err and gives error back. Never anything secret. */
-int config_say(struct kube_config_error *err, int error, const char *format, ...)
+int kube_config_say(struct kube_config_error *err, int error, const char *format, ...)
 	__attribute__((__format__(__printf__, 3, 4)));
 void drop_kube_config(struct kube_config *c);

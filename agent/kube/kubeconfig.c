@@ -62,12 +62,12 @@ static const struct {
 
 static int say_memory(const struct place *at)
 {
-	return config_say(at->err, -ENOMEM, "%s: out of memory", at->name);
+	return kube_config_say(at->err, -ENOMEM, "%s: out of memory", at->name);
 }
 
 static int say(const struct place *at, const struct node *n, const char *key, const char *what)
 {
-	return config_say(at->err, -EINVAL, "%s:%u: %s: %s", at->name, n->line, key, what);
+	return kube_config_say(at->err, -EINVAL, "%s:%u: %s: %s", at->name, n->line, key, what);
 }
 
 static const struct node *find_key(const struct node *map, const char *key)
@@ -115,8 +115,8 @@ static int find_entry(const struct place *at, const struct node *root, const cha
 		found = n;
 	}
 	if (found == NULL)
-		return config_say(at->err, -EINVAL, "%s: %s: none is named \"%.64s\"", at->name,
-				  key, name);
+		return kube_config_say(at->err, -EINVAL, "%s: %s: none is named \"%.64s\"",
+				       at->name, key, name);
 	*ret = find_key(found, what);
 	if (*ret != NULL && (*ret)->kind != NODE_MAP)
 		return say(at, *ret, what, "must be a section");
@@ -267,12 +267,12 @@ static int take_context(const struct place *at, const struct node *root, const c
 	if (r < 0)
 		return r;
 	if (cluster_name == NULL)
-		return config_say(at->err, -EINVAL, "%s: context \"%.64s\" names no cluster",
-				  at->name, name);
+		return kube_config_say(at->err, -EINVAL, "%s: context \"%.64s\" names no cluster",
+				       at->name, name);
 	r = find_entry(at, root, "clusters", "cluster", cluster_name, &cluster);
 	if (r == 0 && cluster == NULL)
-		return config_say(at->err, -EINVAL, "%s: cluster \"%.64s\" is empty", at->name,
-				  cluster_name);
+		return kube_config_say(at->err, -EINVAL, "%s: cluster \"%.64s\" is empty", at->name,
+				       cluster_name);
 	if (r == 0)
 		r = take_cluster(at, cluster, c);
 	if (r == 0 && user_name != NULL)
@@ -299,18 +299,18 @@ int kube_config_parse(const struct kube_config_text *from, const char *context,
 	if (r == -ENOMEM)
 		return say_memory(&at);
 	if (r < 0 || errs->count > 0)
-		return config_say(err, -EINVAL, "%s", errs->text[0]);
+		return kube_config_say(err, -EINVAL, "%s", errs->text[0]);
 	if (root == NULL || root->kind != NODE_MAP)
-		return config_say(err, -EINVAL, "%s: not a kubeconfig", at.name);
+		return kube_config_say(err, -EINVAL, "%s: not a kubeconfig", at.name);
 	if (context == NULL) {
 		r = find_text(&at, root, "current-context", &context);
 		if (r < 0)
 			return r;
 	}
 	if (context == NULL)
-		return config_say(err, -EINVAL,
-				  "%s: current-context is not set; name the context to use",
-				  at.name);
+		return kube_config_say(err, -EINVAL,
+				       "%s: current-context is not set; name the context to use",
+				       at.name);
 	r = take_context(&at, root, context, &c);
 	if (r < 0)
 		return r;
