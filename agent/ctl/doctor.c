@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/ctl/doctor.h"
+#include "agent/config.h"
 #include "agent/ctl/json.h"
 #include "agent/ctl/render.h"
+#include <string.h>
 
 const char *const finding_names[FINDING_COUNT] = {
 	[FINDING_OK] = "ok",
@@ -25,6 +27,11 @@ const struct doctor_check doctor_checks[DOCTOR_CHECK_COUNT] = {
 	{"configuration", check_config,         "write one: man vscaled.yaml; try it with vscalectl config check"},
 	{"other-writers", check_writers,        "keep the units named in vscaled's configuration apart from what those programs manage: vscaled gives way to a writer that insists"},
 	{"drop-ins",      check_dropins,        "systemctl revert the unit, or write the limit into its unit file: a persistent drop-in can win over vscaled at the next daemon-reload"},
+	{"cgroup-driver", check_cgroup_driver,  "mount the host's /sys/fs/cgroup into the container, and name the kubelet's --cgroup-root as kubernetes.cgroupPrefix in the configuration"},
+	{"kube-account",  check_kube_account,   "give the pod a service account with its token mounted, or name a kubeconfig as kubernetes.kubeconfig in the configuration"},
+	{"kube-api",      check_kube_api,       "see whether a network policy, a proxy, or an expired token or certificate stands in between; until then containers are sized from what the node knows"},
+	{"kube-rights",   check_kube_rights,    "apply the roles of agent/deploy: without pods nothing is found, without pods/resize nothing is reported, without events nothing is told in the cluster"},
+	{"kube-resize",   check_kube_resize,    "use Kubernetes 1.33 or later: until then limits change in the cgroups alone, and the API server sees them as an annotation"},
 	{"daemon",        check_daemon,         "systemctl enable --now vscaled"},
 };
 /* clang-format on */
@@ -85,6 +92,28 @@ static void print_sum(const struct ctl *c, const unsigned *counts)
 		fprintf(c->out, "\nvscaled can work here.\n");
 }
 
+/* What the configuration, or its absence, says of a cluster; then asks the API server. */
+static void look_at_cluster(struct doctor *d)
+{
+	struct config_errors *errors = calloc(1, sizeof(*errors));
+	struct config config = {0};
+	char said[DOCTOR_TEXT_MAX];
+
+	if (!errors || (config_load_file(d->ctl->config, &config, errors) < 0 &&
+			config_default(&config) < 0)) {
+		free(errors);
+		return;
+	}
+	free(errors);
+	doctor_cluster_open(&config.kubernetes, &d->cluster);
+	if (config.kubernetes.cgroup_prefix)
+		d->cgroup_prefix = strdup(config.kubernetes.cgroup_prefix);
+	d->systemd_optional = d->cluster.wanted && config.unit_count == 0 &&
+			      check_cgroup_driver(d, said) == FINDING_OK &&
+			      strstr(said, "cgroupfs driver") != NULL;
+	config_free(&config);
+}
+
 int doctor_run(struct doctor *d)
 {
 	const struct ctl *c = d->ctl;
@@ -94,6 +123,7 @@ int doctor_run(struct doctor *d)
 	bool raw = c->output != OUTPUT_TABLE;
 
 	d->host_error = cg_discover(c->cgroup_root, c->trust_cgroup_root, &d->host);
+	look_at_cluster(d);
 	for (size_t i = 0; i < ARRAY_SIZE(doctor_checks); i++) {
 		char text[DOCTOR_TEXT_MAX] = "";
 		enum finding f = doctor_checks[i].run(d, text);
@@ -110,6 +140,9 @@ int doctor_run(struct doctor *d)
 	else
 		print_sum(c, counts);
 	cJSON_Delete(answer);
+	doctor_cluster_close(&d->cluster);
+	free(d->cgroup_prefix);
+	d->cgroup_prefix = NULL;
 	return counts[FINDING_MISSING] > 0 ? CTL_ERROR : CTL_OK;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/ctl/ctl.h"
+#include "agent/ctl/doctor_kube.h"
 #include "cgroup/discover.h"
 
 enum finding {
@@ -22,6 +23,9 @@ struct doctor {
 	const struct ctl *ctl;
 	struct cg_host host;
 	int host_error;
+	struct doctor_cluster cluster;
+	char *cgroup_prefix;   /* of the kubelet; NULL: none */
+	bool systemd_optional; /* pods alone, and the kubelet does without it */
 };
 
 struct doctor_check {
@@ -31,7 +35,7 @@ struct doctor_check {
 	const char *remedy;
 };
 
-#define DOCTOR_CHECK_COUNT 14
+#define DOCTOR_CHECK_COUNT 19
 extern const struct doctor_check doctor_checks[DOCTOR_CHECK_COUNT];
 
 /* Runs every check and prints what it found. CTL_ERROR: something essential is missing. */
@@ -54,4 +58,9 @@ enum finding check_state(const struct doctor *d, char *text);
 enum finding check_config(const struct doctor *d, char *text);
 enum finding check_writers(const struct doctor *d, char *text);
 enum finding check_dropins(const struct doctor *d, char *text);
+enum finding check_kube_account(const struct doctor *d, char *text);
+enum finding check_kube_api(const struct doctor *d, char *text);
+enum finding check_kube_rights(const struct doctor *d, char *text);
+enum finding check_kube_resize(const struct doctor *d, char *text);
+enum finding check_cgroup_driver(const struct doctor *d, char *text);
 enum finding check_daemon(const struct doctor *d, char *text);

@@ -32,8 +32,9 @@ enum finding check_systemd(const struct doctor *d, char *text)
 {
 	/* What sd_booted() looks at. */
 	if (!exists(d, "/run/systemd/system")) {
-		snprintf(text, DOCTOR_TEXT_MAX, "systemd is not PID 1 here");
-		return FINDING_MISSING;
+		snprintf(text, DOCTOR_TEXT_MAX, "systemd is not PID 1 here%s",
+			 d->systemd_optional ? ", and is not needed" : "");
+		return d->systemd_optional ? FINDING_SKIPPED : FINDING_MISSING;
 	}
 	snprintf(text, DOCTOR_TEXT_MAX, "systemd is PID 1");
 	return FINDING_OK;
@@ -58,6 +59,8 @@ enum finding check_bus(const struct doctor *d, char *text)
 	}
 	if (error < 0)
 		snprintf(text, DOCTOR_TEXT_MAX, "systemd cannot be reached: %s", strerror(-error));
+	if (error < 0 && d->systemd_optional)
+		return FINDING_SKIPPED;
 	return error < 0 ? FINDING_MISSING : FINDING_OK;
 }
 
@@ -144,7 +147,7 @@ enum finding check_config(const struct doctor *d, char *text)
 	}
 	snprintf(text, DOCTOR_TEXT_MAX, "%.150s is valid and names units in %zu rules", path,
 		 config.unit_count);
-	if (config.unit_count == 0) {
+	if (config.unit_count == 0 && !d->cluster.wanted) {
 		snprintf(text, DOCTOR_TEXT_MAX, "%.150s is valid, but names no units", path);
 		f = FINDING_WARN;
 	}
@@ -154,12 +157,13 @@ enum finding check_config(const struct doctor *d, char *text)
 }
 
 /* Programs that write limits of cgroups themselves. */
-static bool is_writer(const char *name)
+static bool is_writer(const struct doctor *d, const char *name)
 {
 	static const char *const names[] = {"kubelet",     "koordlet", "katalyst-agent",
 					    "crane-agent", "oomd",     "senpai"};
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+	/* In a cluster it is expected, and its writes are known. */
+	for (size_t i = d->cluster.wanted ? 1 : 0; i < ARRAY_SIZE(names); i++)
 		if (strcmp(names[i], name) == 0)
 			return true;
 	return false;
@@ -195,7 +199,7 @@ enum finding check_writers(const struct doctor *d, char *text)
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
 		read_name(d, entry->d_name, name, sizeof(name));
-		if (!is_writer(name))
+		if (!is_writer(d, name))
 			continue;
 		snprintf(text, DOCTOR_TEXT_MAX, "%s (pid %.20s) writes limits too", name,
 			 entry->d_name);

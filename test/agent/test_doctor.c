@@ -105,6 +105,14 @@ static const cJSON *entry_of(const cJSON *answer, const char *name)
 	return NULL;
 }
 
+/* test_doctor_kube has a cluster; here there is none. */
+static bool of_cluster(const cJSON *entry)
+{
+	const char *name = cJSON_GetObjectItem(entry, "check")->valuestring;
+
+	return strncmp(name, "kube-", 5) == 0 || strcmp(name, "cgroup-driver") == 0;
+}
+
 /* Every check says ok but the named one, which says the finding with these words in it. */
 static void check_only(const char *name, const char *finding, const char *words)
 {
@@ -116,7 +124,7 @@ static void check_only(const char *name, const char *finding, const char *words)
 		const char *said = cJSON_GetObjectItem(entry, "text")->valuestring;
 		bool here = name && strcmp(name, doctor_checks[i].name) == 0;
 
-		if (!here && strcmp(got, "skipped") == 0 && name)
+		if (!here && strcmp(got, "skipped") == 0 && (name || of_cluster(entry)))
 			continue;
 		CHECK_STR(got, here ? finding : "ok");
 		CHECK(said[0] != '\0');
@@ -275,6 +283,9 @@ static void test_text(void)
 
 int main(void)
 {
+	static const struct doctor_place nowhere = {0};
+
+	doctor_place = &nowhere;
 	test_well();
 	test_damages();
 	test_no_cgroup();

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a cluster has to offer, seen from this node. */
+#include "agent/ctl/doctor_kube.h"
+#include "agent/ctl/doctor.h"
+#include "cgroup/group.h"
+#include "cgroup/kubepods.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+static enum finding skip(char *text, const char *why)
+{
+	snprintf(text, DOCTOR_TEXT_MAX, "not looked at: %s", why);
+	return FINDING_SKIPPED;
+}
+
+static bool reached(const struct doctor *d)
+{
+	return d->cluster.client && d->cluster.status == 200;
+}
+
+enum finding check_kube_account(const struct doctor *d, char *text)
+{
+	const struct doctor_cluster *k = &d->cluster;
+
+	if (!k->wanted)
+		return skip(text, "no cluster is configured, and this is no pod");
+	if (k->config_error < 0) {
+		snprintf(text, DOCTOR_TEXT_MAX, "%s", k->why.text);
+		return FINDING_MISSING;
+	}
+	snprintf(text, DOCTOR_TEXT_MAX, "%s, by %s%s", k->config.server,
+		 k->config.token_file || k->config.token      ? "a token"
+		 : k->config.cert_file || k->config.cert_data ? "a certificate"
+							      : "nobody's name",
+		 k->config.insecure ? "; its certificate is not looked at" : "");
+	return k->config.insecure ? FINDING_WARN : FINDING_OK;
+}
+
+enum finding check_kube_api(const struct doctor *d, char *text)
+{
+	const struct doctor_cluster *k = &d->cluster;
+
+	if (!k->client)
+		return skip(text, "there is no API server to ask");
+	if (k->status == 200) {
+		snprintf(text, DOCTOR_TEXT_MAX, "%s answers", k->config.server);
+		return FINDING_OK;
+	}
+	if (k->status == 0)
+		snprintf(text, DOCTOR_TEXT_MAX, "%s: %s", k->config.server, k->detail);
+	else
+		snprintf(text, DOCTOR_TEXT_MAX, "%s says %u: %s", k->config.server, k->status,
+			 k->detail);
+	return FINDING_MISSING;
+}
+
+struct right {
+	const char *verb;
+	const char *group;
+	const char *resource;
+	const char *subresource;
+	bool essential;
+};
+
+/* As docs and roles have it; without those that are not essential something is left out. */
+static const struct right rights[] = {
+	{"list", "", "pods", NULL, true},
+	{"watch", "", "pods", NULL, true},
+	{"patch", "", "pods", "resize", false},
+	{"patch", "", "pods", NULL, false},
+	{"create", "events.k8s.io", "events", NULL, false},
+	{"patch", "events.k8s.io", "events", NULL, false},
+	{"list", "", "limitranges", NULL, false},
+};
+
+static void add_right(char *text, const struct right *r)
+{
+	size_t length = strlen(text);
+
+	snprintf(text + length, DOCTOR_TEXT_MAX - length, "%s%s %s%s%s", length ? ", " : "may not ",
+		 r->verb, r->resource, r->subresource ? "/" : "",
+		 r->subresource ? r->subresource : "");
+}
+
+enum finding check_kube_rights(const struct doctor *d, char *text)
+{
+	enum finding f = FINDING_OK;
+
+	if (!reached(d))
+		return skip(text, "there is no API server to ask");
+	for (size_t i = 0; i < ARRAY_SIZE(rights); i++) {
+		const struct right *r = &rights[i];
+		bool allowed = false;
+		int e = doctor_cluster_may(&d->cluster, r->verb, r->group, r->resource,
+					   r->subresource, &allowed);
+
+		if (e < 0) {
+			snprintf(text, DOCTOR_TEXT_MAX, "the API server does not tell: %s",
+				 strerror(-e));
+			return FINDING_WARN;
+		}
+		if (allowed)
+			continue;
+		add_right(text, r);
+		if (f != FINDING_MISSING)
+			f = r->essential ? FINDING_MISSING : FINDING_WARN;
+	}
+	if (f == FINDING_OK)
+		snprintf(text, DOCTOR_TEXT_MAX, "all that vscaled asks for is allowed");
+	return f;
+}
+
+enum finding check_kube_resize(const struct doctor *d, char *text)
+{
+	if (!reached(d))
+		return skip(text, "there is no API server to ask");
+	if (!d->cluster.resize_offered) {
+		snprintf(text, DOCTOR_TEXT_MAX, "the API server has no pods/resize");
+		return FINDING_WARN;
+	}
+	snprintf(text, DOCTOR_TEXT_MAX, "the API server has pods/resize");
+	return FINDING_OK;
+}
+
+enum finding check_cgroup_driver(const struct doctor *d, char *text)
+{
+	char parents[KUBEPODS_PARENTS_MAX][KUBEPODS_PATH_MAX];
+	OWN(drop_fd) int root = -1;
+
+	if (!d->cluster.wanted)
+		return skip(text, "no cluster is configured, and this is no pod");
+	if (d->host_error < 0 || d->host.mode != CG_MODE_UNIFIED)
+		return skip(text, "there is no cgroup v2 tree to manage");
+	root = open(d->host.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0 ||
+	    kubepods_parents(root, d->cgroup_prefix ? d->cgroup_prefix : "", parents) == 0) {
+		snprintf(text, DOCTOR_TEXT_MAX, "the kubelet's folder of pods is not below %s",
+			 d->host.mount);
+		return FINDING_MISSING;
+	}
+	snprintf(text, DOCTOR_TEXT_MAX, "the kubelet uses the %s driver: /%s",
+		 strstr(parents[0], ".slice") ? "systemd" : "cgroupfs", parents[0]);
+	return FINDING_OK;
+}

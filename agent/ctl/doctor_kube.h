@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The API server as doctor sees it: asked once, looked at by several checks. */
+#pragma once
+
+#include "agent/kube/client.h"
+
+struct doctor_cluster {
+	bool wanted;      /* by the configuration, or because we are in a pod */
+	int config_error; /* of finding the way to it */
+	struct kube_config_error why;
+	struct kube_config config;
+	sd_event *event;
+	struct kube_client *client; /* NULL: there is no way to it */
+	unsigned status;            /* of GET /api/v1; 0: no answer */
+	char detail[256];           /* why there was none, or what the server said */
+	bool resize_offered;
+};
+
+/* Where a pod finds its API server; tests name another place. */
+struct doctor_place {
+	const char *host; /* NULL: in no pod */
+	const char *port;
+	const char *account; /* folder of the service account */
+};
+extern const struct doctor_place *doctor_place; /* NULL: as the environment says */
+
+struct config_kubernetes;
+
+/* Always to be closed. Takes as long as the server: 10 s at most. */
+void doctor_cluster_open(const struct config_kubernetes *config, struct doctor_cluster *ret);
+void doctor_cluster_close(struct doctor_cluster *k);
+/* Asks a SelfSubjectAccessReview. -errno: no answer. */
+int doctor_cluster_may(const struct doctor_cluster *k, const char *verb, const char *group,
+		       const char *resource, const char *subresource, bool *ret);

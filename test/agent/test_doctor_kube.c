@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+/* doctor in a cluster: the account, the API server, the rights, pods/resize, the driver. */
+#include "agent/ctl/doctor.h"
+#include "test/check.h"
+#include "test/fake.h"
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RESOURCES(more)                                                                            \
+	"{\"kind\":\"APIResourceList\",\"groupVersion\":\"v1\",\"resources\":["                    \
+	"{\"name\":\"pods\",\"namespaced\":true,\"kind\":\"Pod\",\"verbs\":[\"list\"]}" more "]}"
+#define RESIZE                                                                                     \
+	",{\"name\":\"pods/resize\",\"namespaced\":true,\"kind\":\"Pod\","                         \
+	"\"verbs\":[\"get\",\"patch\",\"update\"]}"
+
+/* What the server answers. */
+struct script {
+	const char *status; /* of /api/v1 */
+	const char *resources;
+	const char *denied; /* a part of the question that is denied; NULL: none */
+};
+
+static struct fake tree, host;
+static char config[100], state[100];
+static char *text;
+static unsigned port;
+
+static void answer(int fd, const char *status, const char *body)
+{
+	char head[256];
+	int n = snprintf(head, sizeof(head),
+			 "HTTP/1.1 %s\r\nContent-Type: application/json\r\n"
+			 "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+			 status, strlen(body));
+
+	send(fd, head, (size_t)n, MSG_NOSIGNAL);
+	send(fd, body, strlen(body), MSG_NOSIGNAL);
+}
+
+/* Head and body of a request; the body ends with the length that the head names. */
+static void read_request(int fd, char *buf, size_t size)
+{
+	size_t len = 0, want = 0;
+
+	while (len + 1 < size) {
+		ssize_t n = read(fd, buf + len, size - 1 - len);
+		const char *end, *length;
+
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+		buf[len] = '\0';
+		end = strstr(buf, "\r\n\r\n");
+		length = strcasestr(buf, "content-length: ");
+		want = length ? strtoul(length + 16, NULL, 10) : 0;
+		if (end && strlen(end + 4) >= want)
+			break;
+	}
+	buf[len] = '\0';
+}
+
+static void serve(int listening, const struct script *s)
+{
+	char request[8192], review[160];
+
+	for (;;) {
+		int fd = accept(listening, NULL, NULL);
+
+		read_request(fd, request, sizeof(request));
+		if (strncmp(request, "GET /api/v1 ", 12) == 0) {
+			answer(fd, s->status, s->resources);
+		} else {
+			bool allowed = !s->denied || !strstr(request, s->denied);
+
+			snprintf(review, sizeof(review),
+				 "{\"kind\":\"SelfSubjectAccessReview\",\"apiVersion\":"
+				 "\"authorization.k8s.io/v1\",\"status\":{\"allowed\":%s}}",
+				 allowed ? "true" : "false");
+			answer(fd, "201 Created", review);
+		}
+		close(fd);
+	}
+}
+
+static pid_t server_start(const struct script *s)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	pid_t pid;
+
+	CHECK(bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0 && listen(fd, 8) == 0);
+	CHECK_EQ(getsockname(fd, (struct sockaddr *)&a, &size), 0);
+	port = ntohs(a.sin_port);
+	pid = fork();
+	if (pid == 0)
+		serve(fd, s);
+	close(fd);
+	return pid;
+}
+
+static void server_stop(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* A node whose kubelet uses that driver, and a configuration that names a kubeconfig. */
+static void node_open(bool systemd)
+{
+	static const struct fake_file cgroups[] = {{"cpu.pressure", ""}};
+	static const struct fake_file files[] = {{"proc/1/comm", "x\n"},
+						 {"proc/77/comm", "kubelet\n"},
+						 {"proc/pressure/memory", "some avg10=0.00\n"},
+						 {"state", NULL}};
+	char yaml[512];
+
+	fake_open(&tree, cgroups, ARRAY_SIZE(cgroups));
+	fake_put(&tree, systemd ? "kubepods.slice/kubepods-burstable.slice" : "kubepods/burstable",
+		 NULL);
+	fake_open(&host, files, ARRAY_SIZE(files));
+	snprintf(yaml, sizeof(yaml),
+		 "apiVersion: v1\nkind: Config\ncurrent-context: a\n"
+		 "clusters:\n- name: a\n  cluster:\n    server: http://127.0.0.1:%u\n"
+		 "users:\n- name: a\n  user:\n    token: secret\n"
+		 "contexts:\n- name: a\n  context:\n    cluster: a\n    user: a\n",
+		 port);
+	fake_put(&host, "kubeconfig", yaml);
+	snprintf(yaml, sizeof(yaml),
+		 "apiVersion: config.vscaled.dev/v1alpha1\nkind: VscaledConfiguration\n"
+		 "kubernetes:\n  kubeconfig: %s/kubeconfig\n",
+		 host.path);
+	fake_put(&host, "vscaled.yaml", yaml);
+	snprintf(config, sizeof(config), "%s/vscaled.yaml", host.path);
+	snprintf(state, sizeof(state), "%s/state", host.path);
+}
+
+static void node_close(void)
+{
+	fake_close(&tree);
+	fake_close(&host);
+}
+
+static cJSON *examine(void)
+{
+	struct ctl c;
+	struct doctor d = {.ctl = &c};
+	size_t size;
+
+	ctl_default(&c);
+	c.root = host.path;
+	c.cgroup_root = tree.path;
+	c.trust_cgroup_root = true;
+	c.state_directory = state;
+	c.config = config;
+	c.socket = "/nonexistent";
+	c.output = OUTPUT_JSON;
+	free(text);
+	c.out = open_memstream(&text, &size);
+	doctor_run(&d);
+	fclose(c.out);
+	return cJSON_Parse(text);
+}
+
+static void check_finding(const cJSON *all, const char *name, const char *finding,
+			  const char *words)
+{
+	const cJSON *entry, *found = NULL;
+
+	cJSON_ArrayForEach (entry, cJSON_GetObjectItem(all, "checks"))
+		if (strcmp(cJSON_GetObjectItem(entry, "check")->valuestring, name) == 0)
+			found = entry;
+	CHECK(found != NULL);
+	if (!found)
+		return;
+	CHECK_STR(cJSON_GetObjectItem(found, "finding")->valuestring, finding);
+	if (!strstr(cJSON_GetObjectItem(found, "text")->valuestring, words))
+		fprintf(stderr, "%s: %s\n", name, cJSON_GetObjectItem(found, "text")->valuestring);
+	CHECK(strstr(cJSON_GetObjectItem(found, "text")->valuestring, words) != NULL);
+}
+
+/* One run against a server that answers so. */
+static cJSON *examine_with(const struct script *s, bool systemd)
+{
+	pid_t pid = server_start(s);
+	cJSON *all;
+
+	node_open(systemd);
+	all = examine();
+	node_close();
+	server_stop(pid);
+	return all;
+}
+
+static void test_well(void)
+{
+	const struct script good = {"200 OK", RESOURCES(RESIZE), NULL};
+	cJSON *all = examine_with(&good, true);
+
+	check_finding(all, "kube-account", "ok", "http://127.0.0.1:");
+	check_finding(all, "kube-api", "ok", "answers");
+	check_finding(all, "kube-rights", "ok", "allowed");
+	check_finding(all, "kube-resize", "ok", "pods/resize");
+	check_finding(all, "cgroup-driver", "ok", "systemd driver: /kubepods.slice");
+	check_finding(all, "other-writers", "ok", "");
+	check_finding(all, "configuration", "ok", "");
+	/* The systemd driver needs systemd, which this host has not. */
+	check_finding(all, "systemd", "missing", "not PID 1");
+	CHECK(!strstr(text, "secret"));
+	cJSON_Delete(all);
+	all = examine_with(&good, false);
+	check_finding(all, "cgroup-driver", "ok", "cgroupfs driver: /kubepods");
+	check_finding(all, "systemd", "skipped", "not needed");
+	check_finding(all, "systemd-bus", "skipped", "");
+	cJSON_Delete(all);
+}
+
+static void test_rights(void)
+{
+	static const struct {
+		const char *denied;
+		const char *finding;
+		const char *words;
+	} cases[] = {
+		{"\"watch\"", "missing", "may not watch pods"},
+		{"\"resize\"", "warning", "may not patch pods/resize"},
+		{"events.k8s.io", "warning", "may not create events, patch events"},
+		{"limitranges", "warning", "may not list limitranges"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct script s = {"200 OK", RESOURCES(RESIZE), cases[i].denied};
+		cJSON *all = examine_with(&s, true);
+
+		check_finding(all, "kube-rights", cases[i].finding, cases[i].words);
+		cJSON_Delete(all);
+	}
+}
+
+static void test_server(void)
+{
+	static const struct script old = {"200 OK", RESOURCES(""), NULL};
+	static const struct script refused = {
+		"401 Unauthorized",
+		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\","
+		"\"message\":\"Unauthorized\",\"reason\":\"Unauthorized\",\"code\":401}",
+		NULL};
+	static const struct script page = {"200 OK", "<html>", NULL};
+	cJSON *all = examine_with(&old, true);
+
+	check_finding(all, "kube-resize", "warning", "no pods/resize");
+	cJSON_Delete(all);
+	all = examine_with(&refused, true);
+	check_finding(all, "kube-api", "missing", "says 401: Unauthorized");
+	check_finding(all, "kube-rights", "skipped", "no API server");
+	check_finding(all, "kube-resize", "skipped", "no API server");
+	cJSON_Delete(all);
+	all = examine_with(&page, true);
+	check_finding(all, "kube-api", "missing", "none of an API server");
+	cJSON_Delete(all);
+	/* Nobody listens. */
+	server_stop(server_start(&old));
+	node_open(true);
+	all = examine();
+	check_finding(all, "kube-api", "missing", "http://127.0.0.1:");
+	cJSON_Delete(all);
+	/* No kubeconfig, and no folder of pods. */
+	fake_remove(&host, "kubeconfig");
+	fake_remove(&tree, "kubepods.slice");
+	all = examine();
+	check_finding(all, "kube-account", "missing", "kubeconfig");
+	check_finding(all, "kube-api", "skipped", "");
+	check_finding(all, "cgroup-driver", "missing", "not below");
+	cJSON_Delete(all);
+	node_close();
+}
+
+/* In a pod without a service account. */
+static void test_account(void)
+{
+	struct doctor_place place = {"10.0.0.1", "443", "/nonexistent"};
+	cJSON *all;
+
+	node_open(true);
+	fake_put(&host, "vscaled.yaml",
+		 "apiVersion: config.vscaled.dev/v1alpha1\nkind: VscaledConfiguration\n");
+	doctor_place = &place;
+	all = examine();
+	check_finding(all, "kube-account", "missing", "/nonexistent");
+	cJSON_Delete(all);
+	place = (struct doctor_place){0};
+	all = examine();
+	check_finding(all, "kube-account", "skipped", "no cluster");
+	check_finding(all, "cgroup-driver", "skipped", "no cluster");
+	cJSON_Delete(all);
+	doctor_place = NULL;
+	node_close();
+}
+
+int main(void)
+{
+	static const struct doctor_place nowhere = {0};
+
+	doctor_place = &nowhere;
+	test_well();
+	test_rights();
+	test_server();
+	test_account();
+	free(text);
+	return check_result();
+}
