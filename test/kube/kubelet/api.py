@@ -26,7 +26,8 @@ class Refused(Exception):
 class Credentials:
     """server, CA and token or client certificate of a kubeconfig with one context."""
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, agent: str = "kubelet/v1.36.3"):
+        self.agent = agent
         with open(path, encoding="utf-8") as f:
             text = f.read()
 
@@ -69,7 +70,7 @@ class Credentials:
         return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
 
     def headers(self) -> dict[str, str]:
-        headers = {"User-Agent": "kubelet/v1.36.3", "Accept": JSON}
+        headers = {"User-Agent": self.agent, "Accept": JSON}
         token = self.token
         if self.token_file:
             with open(self.token_file, encoding="ascii") as f:

@@ -2,7 +2,6 @@
 """The node: its registration, its pods' workers, one loop over everything that happens."""
 from __future__ import annotations
 
-import heapq
 import os
 import queue
 import time
@@ -33,7 +32,7 @@ class Kubelet:
         self.service_env = {"KUBERNETES_SERVICE_HOST": credentials.host,
                             "KUBERNETES_SERVICE_PORT": str(credentials.port)}
         self.queue: queue.Queue[tuple[str, Any]] = queue.Queue()
-        self.timers: list[tuple[float, str]] = []
+        self.due: dict[str, float] = {}  # pod uid -> when it is to be looked at again
         self.workers: dict[str, Worker] = {}
         self.level_weight: int | None = None
         self.watcher = Watcher(credentials, options.node, lambda k, o: self.queue.put((k, o)))
@@ -42,7 +41,8 @@ class Kubelet:
     # What workers ask of the node
 
     def after(self, seconds: float, uid: str) -> None:
-        heapq.heappush(self.timers, (time.monotonic() + seconds, uid))
+        at = time.monotonic() + seconds
+        self.due[uid] = min(at, self.due.get(uid, at))
 
     def control(self, name: str, pod: str) -> str | None:
         """A file in the control folder with lines "POD [WORDS]", "*" for every pod."""
@@ -150,15 +150,11 @@ class Kubelet:
             self._step()
 
     def _step(self) -> None:
-        wait = max(self.timers[0][0] - time.monotonic(), 0) if self.timers else None
+        uid, at = min(self.due.items(), key=lambda row: row[1], default=("", None))
         try:
-            kind, what = self.queue.get(timeout=wait)
+            kind, what = self.queue.get(timeout=None if at is None
+                                        else max(at - time.monotonic(), 0))
         except queue.Empty:
-            _, uid = heapq.heappop(self.timers)
-            # Timers of one pod that came due meanwhile are one.
-            while self.timers and self.timers[0][1] == uid \
-                    and self.timers[0][0] <= time.monotonic():
-                heapq.heappop(self.timers)
             self._sync(uid)
             return
         if kind == "LIST":
@@ -197,6 +193,7 @@ class Kubelet:
 
     def _sync(self, uid: str) -> None:
         worker = self.workers.get(uid)
+        self.due.pop(uid, None)
         if worker is None:
             return
         try:

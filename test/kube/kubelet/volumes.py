@@ -73,6 +73,7 @@ class Volumes:
     @staticmethod
     def _publish(folder: str, files: dict[str, str]) -> None:
         """As the kubelet does: a folder, the link ..data to it, links to the files in there."""
+        shutil.rmtree(folder)
         os.makedirs(f"{folder}/..1")
         for name, text in files.items():
             with open(f"{folder}/..1/{name}", "w", encoding="utf-8") as f:

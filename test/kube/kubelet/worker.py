@@ -69,9 +69,10 @@ class Worker:
         checks.allocated.replace(self.uid, self.desired())
         total = model.pod_resources(self.pod["spec"], self.desired())
         self.memory_request_shown = model.memory_text(total.memory_request or None)
-        self.kubelet.cgroups.pod_create(self.cgroup, total)
-        self.kubelet.qos_update()
         self.volumes = Volumes(self.kubelet, self.pod)
+        if not node.exists(self.cgroup):
+            self.kubelet.cgroups.pod_create(self.cgroup, total)
+        self.kubelet.qos_update()
         self.pause = secrets.token_hex(32)
         root = self.kubelet.image_root("lab")
         path = model.cgroups_path(self.kubelet.options.driver, self.cgroup, self.pause)

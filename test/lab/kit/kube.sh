@@ -38,6 +38,7 @@ kube_start()
 	wait_until 60 systemctl is-active -q containerd.service || return
 	kubelet_start "$@"
 	wait_until 60 kube_answers || return
+	kube_node_rights
 	kube_namespace "$KUBE_NS"
 	wait_until 60 kube_node_ready
 }
@@ -119,6 +120,20 @@ kube_answers()
 kube_node_ready()
 {
 	kube_query ask /api/v1/nodes/node-1 cond.Ready
+}
+
+# What the node authorizer allows a kubelet for its own pods, and the test server does not know.
+kube_node_rights()
+{
+	local rbac=/apis/rbac.authorization.k8s.io
+
+	kapi POST $rbac/v1/clusterroles '{"metadata":{"name":"lab-node"},"rules":[
+		{"apiGroups":[""],"resources":["configmaps"],"verbs":["get"]},
+		{"apiGroups":[""],"resources":["serviceaccounts/token"],"verbs":["create"]}]}' >/dev/null
+	kapi POST $rbac/v1/clusterrolebindings '{"metadata":{"name":"lab-node"},
+		"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"lab-node"},
+		"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"system:node:node-1"}]}' \
+		>/dev/null
 }
 
 kube_namespace()

@@ -60,7 +60,7 @@ def answer(api: Api, fields: list[str]) -> tuple[int, str]:
 
 
 def main() -> None:
-    api = Api(Credentials(sys.argv[1]))
+    api = Api(Credentials(sys.argv[1], "kubectl/v1.32.3"))
     for line in sys.stdin:
         rc, text = answer(api, line.rstrip("\n").split("\x1f"))
         print(rc, text.replace("\n", " "), flush=True)
