@@ -7,7 +7,7 @@
  * unit has a day of weight in bucket 0, next to which a share of 1/10000 loses the minutes of
  * activity that its peak is made of.
  *
- * Keys: "unit:web.service", later "NAMESPACE/WORKLOAD/CONTAINER".
+ * Keys: "unit:web.service", "NAMESPACE/WORKLOAD/CONTAINER".
  */
 #pragma once
 

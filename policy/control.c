@@ -50,11 +50,21 @@ void control_init(struct control *c, const struct tuning *t, const struct policy
 	control_set_rule(c, rule);
 }
 
+static bool same_bounds(const struct pod_resource_bounds *a, const struct pod_resource_bounds *b)
+{
+	return a->request == b->request && a->admin.max == b->admin.max &&
+	       a->namespace.max == b->namespace.max && a->ratio_permille == b->ratio_permille &&
+	       a->refused == b->refused;
+}
+
 void control_set_pod(struct control *c, const struct pod_bounds *pod)
 {
-	c->pod = *pod;
+	/* What was told of a ceiling is told once, for as long as the ceiling stays. */
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		c->resource[r].at_ceiling = false;
+		if (!same_bounds(&c->pod.resource[r], &pod->resource[r]) ||
+		    c->pod.requests_move != pod->requests_move)
+			c->resource[r].at_ceiling = false;
+	c->pod = *pod;
 }
 
 void control_restarted(struct control *c, const struct limits *kernel, usec_t now)

@@ -174,6 +174,12 @@ static void test_namespace(void)
 	CHECK_EQ(mem(&r)->limit, 300 * MIB);
 	CHECK_EQ(r.max_milli, 770);
 	CHECK(mem(&r)->at_ceiling);
+	/* The pod says the same again: nothing new is to be told. */
+	control_set_pod(&r.c, &p);
+	CHECK(mem(&r)->at_ceiling);
+	of(&p, RESOURCE_MEMORY)->namespace.max = 400 * MIB;
+	control_set_pod(&r.c, &p);
+	CHECK(!mem(&r)->at_ceiling && cpu(&r)->at_ceiling);
 
 	p = (struct pod_bounds){0};
 	of(&p, RESOURCE_CPU)->request = 100;
