@@ -34,6 +34,11 @@ struct pod_hooks {
 	/* LimitRanges of the namespace, and what the API server refused: into b. */
 	void (*bounds)(void *ctx, const struct kube_pod *pod, const char *container,
 		       struct pod_bounds *b);
+	/* Where the report of a container stands, what was ratified: into v. */
+	void (*view)(void *ctx, const struct kube_pod *pod, const char *container,
+		     struct pod_view *v);
+	/* operation and cluster of the status. */
+	void (*status)(void *ctx, struct status_view *v);
 };
 
 /* One container of the spec. */

@@ -3,6 +3,7 @@
 #include "agent/control.h"
 #include "agent/daemon.h"
 #include "agent/decision_text.h"
+#include "agent/serve_pod.h"
 #include "policy/bounds.h"
 #include <errno.h>
 #include <grp.h>
@@ -172,10 +173,20 @@ static void show_state(struct unit_view *v, const struct managed *m)
 static void show_unit(const struct managed *m, control_unit_fn *each, void *arg)
 {
 	char detail[RESOURCE_COUNT][DECISION_TEXT_BYTES];
+	struct serve_pod pod;
 	struct unit_view v;
 
 	unit_view_init(&v);
 	v.name = m->name;
+	v.kind = m->kind;
+	if (m->pod != NULL) {
+		serve_pod_view(m->pod,
+			       m->kind == UNIT_KIND_CONTAINER
+				       ? kube_pod_container(m->pod->spec, pod_container_of(m))
+				       : NULL,
+			       m, &pod);
+		v.pod = &pod.view;
+	}
 	v.cgroup = m->path;
 	v.mode = m->control.rule.mode;
 	show_state(&v, m);
@@ -190,8 +201,11 @@ static int serve_list(void *ctx, control_unit_fn *each, void *arg)
 	struct daemon *d = ctx;
 
 	daemon_wake(d);
+	/* Pod levels follow their containers: `explain` shows one. */
 	for (size_t i = 0; i < d->unit_count; i++)
-		show_unit(d->units[i], each, arg);
+		if (d->units[i]->kind != UNIT_KIND_POD)
+			show_unit(d->units[i], each, arg);
+	serve_unmanaged(d, each, arg);
 	return 0;
 }
 
@@ -202,7 +216,7 @@ static int serve_explain(void *ctx, const char *name, control_unit_fn *each, voi
 
 	daemon_wake(d);
 	if (m == NULL)
-		return -ENOENT;
+		return serve_unmanaged_named(d, name, each, arg) ? 0 : -ENOENT;
 	show_unit(m, each, arg);
 	return 0;
 }
@@ -234,7 +248,8 @@ static uint32_t managed_count(const struct daemon *d)
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < d->unit_count; i++)
-		n += d->units[i]->cg != NULL && d->units[i]->state == UNIT_MANAGED;
+		n += d->units[i]->cg != NULL && d->units[i]->state == UNIT_MANAGED &&
+		     d->units[i]->kind != UNIT_KIND_POD;
 	return n;
 }
 
@@ -266,6 +281,8 @@ static void serve_status(void *ctx, struct status_view *ret)
 		.rss_bytes = rss_bytes(),
 		.cpu_usec = own_cpu_usec(),
 	};
+	if (d->hooks.status != NULL)
+		d->hooks.status(d->hooks.ctx, ret);
 }
 
 static int serve_pause(void *ctx, const char *name)

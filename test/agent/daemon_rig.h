@@ -149,6 +149,8 @@ void rig_container_start(struct rig *r, struct rig_pod *p, struct rig_container 
 void rig_container_stop(struct rig *r, struct rig_container *c);
 /* The kubelet writes what it does for a pod: level and every container, from the spec. */
 void rig_pod_realise(struct rig *r, struct rig_pod *p);
+/* Its cgroup and the pause container, after rig_pod_remove(). */
+void rig_pod_make(struct rig *r, struct rig_pod *p);
 void rig_pod_remove(struct rig *r, struct rig_pod *p);
 /* What the API server says of it; owned by the caller. */
 struct kube_pod *rig_pod_spec(const struct rig_pod *p);

@@ -79,11 +79,24 @@ static void level_props(struct rig_pod *p)
 		  sum[RESOURCE_MEMORY] == 0 ? LIMIT_MAX : sum[RESOURCE_MEMORY]);
 }
 
+void rig_pod_make(struct rig *r, struct rig_pod *p)
+{
+	struct rig_unit *pause;
+	char id[65];
+
+	p->level = unit_new(r);
+	pod_names(p, p->level);
+	level_props(p);
+	rig_unit_start(r, p->level);
+	pause = unit_new(r);
+	new_id(r, id);
+	child_names(p, id, pause);
+	rig_unit_start(r, pause);
+}
+
 struct rig_pod *rig_pod_add(struct rig *r, enum cgroup_driver driver, const char *name)
 {
 	struct rig_pod *p = &r->pod[r->pod_count++];
-	struct rig_unit *pause;
-	char id[65];
 
 	*p = (struct rig_pod){
 		.driver = driver,
@@ -95,13 +108,7 @@ struct rig_pod *rig_pod_add(struct rig *r, enum cgroup_driver driver, const char
 		.generation = 1,
 	};
 	snprintf(p->uid, sizeof p->uid, "%08x-86a3-4f0a-9b1e-3c2f5d6a7b8c", ++r->ids);
-	p->level = unit_new(r);
-	pod_names(p, p->level);
-	rig_unit_start(r, p->level);
-	pause = unit_new(r);
-	new_id(r, id);
-	child_names(p, id, pause);
-	rig_unit_start(r, pause);
+	rig_pod_make(r, p);
 	return p;
 }
 
@@ -154,11 +161,19 @@ void rig_pod_realise(struct rig *r, struct rig_pod *p)
 
 void rig_pod_remove(struct rig *r, struct rig_pod *p)
 {
-	for (size_t i = 0; i < p->count; i++)
-		if (p->container[i].unit->running)
-			rig_container_stop(r, &p->container[i]);
+	size_t len = strlen(p->level->cgroup);
+
+	/* The pause container too. */
+	for (size_t i = 0; i < r->unit_count; i++) {
+		struct rig_unit *u = &r->unit[i];
+
+		if (!u->running || strncmp(u->cgroup, p->level->cgroup, len) != 0)
+			continue;
+		if (u != p->level)
+			rig_unit_stop(r, u);
+		u->name[0] = '\0';
+	}
 	rig_unit_stop(r, p->level);
-	p->level->name[0] = '\0';
 }
 
 /* --- the API server --- */

@@ -1,54 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pods: found, sized as units are, with the pod level above, under both cgroup drivers. */
-#include "test/agent/daemon_rig.h"
-#include "test/check.h"
+#include "test/agent/test_pods.h"
 #include <unistd.h>
-
-static void burn(struct rig *r, uint64_t milli)
-{
-	for (size_t i = 0; i < r->pod_count; i++)
-		if (r->pod[i].container[0].unit->running)
-			rig_burn(r, r->pod[i].container[0].unit, milli);
-}
-
-static void step_800(struct rig *r)
-{
-	burn(r, 800);
-}
-
-
-static struct rig_pod *begin(struct rig *r, enum cgroup_driver driver, const char *config)
-{
-	struct rig_pod *p;
-
-	rig_open(r, config);
-	p = rig_pod_add(r, driver, "web-0");
-	rig_container_add(r, p, "app", 200, 64 * MIB);
-	rig_container_add(r, p, "log", 300, 32 * MIB);
-	p->mode = "Auto";
-	CHECK_EQ(rig_start(r), 0);
-	return p;
-}
-
-static struct managed *of(struct rig *r, const char *name)
-{
-	struct managed *m = managed_find(r->daemon, name);
-
-	CHECK(m != NULL);
-	if (m == NULL)
-		exit(EXIT_FAILURE);
-	return m;
-}
 
 static void test_grows(enum cgroup_driver driver)
 {
 	struct rig r;
-	struct rig_pod *p = begin(&r, driver, "");
+	struct rig_pod *p = pods_begin(&r, driver, "");
 	struct rig_unit *app = p->container[0].unit, *log = p->container[1].unit;
 
 	rig_pod_put(&r, p);
-	CHECK_EQ(of(&r, "default/web-0/app")->state, UNIT_MANAGED);
-	rig_run(&r, 10, step_800);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
+	rig_run(&r, 10, pods_burn_800);
 	CHECK(rig_cpu_milli(&r, app) >= 800 && rig_cpu_milli(&r, app) <= 1600);
 	CHECK_EQ(rig_bytes(&r, app, "memory.max"), 64 * MIB);
 	CHECK_EQ(rig_cpu_milli(&r, log), 300);
@@ -57,8 +20,7 @@ static void test_grows(enum cgroup_driver driver)
 	CHECK(!r.below);
 	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 0);
 	if (driver == DRIVER_SYSTEMD) {
-		CHECK_EQ(app->props.cpu_quota_per_sec_usec,
-			 rig_cpu_milli(&r, app) * USEC_PER_MSEC);
+		CHECK_EQ(app->props.cpu_quota_per_sec_usec, rig_cpu_milli(&r, app) * USEC_PER_MSEC);
 		CHECK_EQ(p->level->props.cpu_quota_per_sec_usec,
 			 rig_cpu_milli(&r, p->level) * USEC_PER_MSEC);
 	} else {
@@ -70,13 +32,13 @@ static void test_grows(enum cgroup_driver driver)
 static void step_grow(struct rig *r)
 {
 	rig_grow(r, r->pod[0].container[0].unit, 10 * MIB);
-	burn(r, 20);
+	pods_burn_20(r);
 }
 
 static void test_memory_grows(enum cgroup_driver driver)
 {
 	struct rig r;
-	struct rig_pod *p = begin(&r, driver, "");
+	struct rig_pod *p = pods_begin(&r, driver, "");
 	struct rig_unit *app = p->container[0].unit;
 
 	app->anon_bytes = 20 * MIB;
@@ -84,8 +46,7 @@ static void test_memory_grows(enum cgroup_driver driver)
 	rig_run(&r, 15, step_grow);
 	CHECK_EQ(r.kills, 0);
 	CHECK(rig_bytes(&r, app, "memory.max") >= 170 * MIB);
-	CHECK(rig_bytes(&r, p->level, "memory.max") >=
-	      rig_bytes(&r, app, "memory.max") + 32 * MIB);
+	CHECK(rig_bytes(&r, p->level, "memory.max") >= rig_bytes(&r, app, "memory.max") + 32 * MIB);
 	CHECK(!r.below);
 	if (driver == DRIVER_SYSTEMD) {
 		CHECK(p->level->props.mem_max >= app->props.mem_max + 32 * MIB);
@@ -94,11 +55,230 @@ static void test_memory_grows(enum cgroup_driver driver)
 	rig_close(&r);
 }
 
+static void test_shrinks_children_first(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, driver, rig_config("  - match: none.service\n"));
+	struct rig_unit *app = p->container[0].unit;
+
+	p->container[0].spec.limit[RESOURCE_CPU] = 1500;
+	p->container[0].spec.limit[RESOURCE_MEMORY] = 400 * MIB;
+	rig_pod_realise(&r, p);
+	app->anon_bytes = 50 * MIB;
+	rig_pod_put(&r, p);
+	rig_run(&r, 200, pods_burn_20);
+	CHECK(rig_cpu_milli(&r, app) < 300);
+	CHECK(rig_bytes(&r, app, "memory.max") < 200 * MIB);
+	CHECK(rig_bytes(&r, app, "memory.max") >= 55 * MIB);
+	CHECK(rig_cpu_milli(&r, p->level) < 700);
+	CHECK(rig_bytes(&r, p->level, "memory.max") < 250 * MIB);
+	CHECK(!r.below);
+	CHECK_EQ(r.kills, 0);
+	rig_close(&r);
+}
+
+/* A child that does not come down holds the pod up. */
+static void test_child_that_refuses(void)
+{
+	struct rig r;
+	struct rig_pod *p =
+		pods_begin(&r, DRIVER_CGROUPFS, rig_config("  - match: none.service\n"));
+	struct rig_unit *app = p->container[0].unit;
+
+	p->container[0].spec.limit[RESOURCE_MEMORY] = 400 * MIB;
+	rig_pod_realise(&r, p);
+	app->anon_bytes = 395 * MIB;
+	rig_pod_put(&r, p);
+	rig_run(&r, 60, pods_burn_20);
+	CHECK(rig_bytes(&r, app, "memory.max") >= 395 * MIB);
+	CHECK(rig_bytes(&r, p->level, "memory.max") >= rig_bytes(&r, app, "memory.max"));
+	CHECK(!r.below);
+	CHECK_EQ(r.kills, 0);
+	rig_close(&r);
+}
+
+static void test_level_without_limit_stays(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+
+	p->container[1].spec.limit[RESOURCE_CPU] = LIMIT_MAX;
+	p->container[1].spec.limit[RESOURCE_MEMORY] = LIMIT_MAX;
+	rig_pod_realise(&r, p);
+	rig_pod_put(&r, p);
+	rig_run(&r, 12, pods_burn_800);
+	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
+	CHECK_EQ(rig_cpu_milli(&r, p->level), LIMIT_MAX);
+	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), LIMIT_MAX);
+	CHECK_EQ(p->level->props.cpu_quota_per_sec_usec, UINT64_MAX);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[1].unit), LIMIT_MAX);
+	CHECK_EQ(pods_of(&r, "default/web-0/log")->control.resource[RESOURCE_CPU].hold,
+		 HOLD_NO_LIMIT);
+	rig_close(&r);
+}
+
+/* An unmanaged sibling counts with what it has. */
+static void test_sibling_not_named(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, driver, "");
+
+	p->containers = "app";
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_800);
+	CHECK(managed_find(r.daemon, "default/web-0/log") == NULL);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[1].unit), 300);
+	CHECK_EQ(rig_cpu_milli(&r, p->level), rig_cpu_milli(&r, p->container[0].unit) + 300);
+	CHECK(!r.below);
+	rig_close(&r);
+}
+
+static void test_not_annotated_is_not_touched(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, driver, "");
+	int before = fake_open_fds();
+
+	p->mode = NULL;
+	rig_pod_put(&r, p);
+	CHECK_EQ(r.daemon->pods.count, 0);
+	CHECK_EQ(r.daemon->unit_count, 0);
+	rig_run(&r, 1, pods_burn_800);
+	/* The folders of all pods are watched from the first pod on; its own is not. */
+	CHECK(fake_open_fds() <= before + KUBEPODS_PARENTS_MAX);
+	CHECK_EQ(cg_watch_count(r.daemon->watch), fake_open_fds() - before);
+	rig_run(&r, 20, pods_burn_800);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
+	CHECK_EQ(rig_cpu_milli(&r, p->level), 500);
+	CHECK_EQ(r.set_calls, 0);
+	CHECK_EQ(r.daemon->baselines.count, 0);
+	rig_close(&r);
+}
+
+static void test_restart_resumes_at_once(enum cgroup_driver driver, bool unset)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, driver, "");
+	struct rig_container *app = &p->container[0];
+	uint64_t had;
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 15, pods_burn_800);
+	had = rig_cpu_milli(&r, app->unit);
+	CHECK(had >= 800);
+	rig_container_stop(&r, app);
+	rig_run(&r, 2, NULL);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_WAITING);
+	/* The API server knows nothing of it yet. */
+	rig_container_start(&r, p, app, unset);
+	if (unset) {
+		rig_run(&r, 1, NULL);
+		CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_WAITING);
+		rig_realise(&r, app->unit);
+	}
+	rig_run(&r, 1, NULL);
+	CHECK_EQ(rig_cpu_milli(&r, app->unit), had);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.resource[RESOURCE_CPU].original, 200);
+	app->told = true;
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_800);
+	CHECK(rig_cpu_milli(&r, app->unit) >= had);
+	CHECK(!r.below);
+	rig_close(&r);
+}
+
+/* Two at once cannot be told apart by their looks: the API server's word is waited for. */
+static void test_two_newcomers(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 2, pods_burn_800);
+	for (size_t i = 0; i < 2; i++)
+		rig_container_stop(&r, &p->container[i]);
+	rig_run(&r, 1, NULL);
+	for (size_t i = 0; i < 2; i++)
+		rig_container_start(&r, p, &p->container[i], false);
+	rig_run(&r, 2, NULL);
+	CHECK(pods_of(&r, "default/web-0/app")->cg == NULL);
+	CHECK(pods_of(&r, "default/web-0/log")->cg == NULL);
+	for (size_t i = 0; i < 2; i++)
+		p->container[i].told = true;
+	rig_pod_put(&r, p);
+	CHECK_STR(pods_of(&r, "default/web-0/app")->path, p->container[0].unit->cgroup);
+	CHECK_STR(pods_of(&r, "default/web-0/log")->path, p->container[1].unit->cgroup);
+	rig_close(&r);
+}
+
+/* Annotated before the kubelet made anything: found by the cgroup that appears. */
+static void test_pod_before_its_cgroup(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *old = pods_begin(&r, driver, ""), *p;
+	struct kube_pod *spec;
+
+	rig_pod_put(&r, old);
+	rig_run(&r, 2, pods_burn_20);
+	p = rig_pod_add(&r, driver, "web-1");
+	p->mode = "Auto";
+	rig_container_add(&r, p, "app", 200, 64 * MIB);
+	rig_pod_remove(&r, p);
+	p->container[0].told = false;
+	spec = rig_pod_spec(p);
+	pods_put(r.daemon, spec);
+	rig_run(&r, 2, NULL);
+	CHECK_EQ(pods_of(&r, "default/web-1/app")->state, UNIT_WAITING);
+	rig_pod_make(&r, p);
+	rig_container_start(&r, p, &p->container[0], false);
+	rig_run(&r, 1, NULL);
+	CHECK_EQ(pods_of(&r, "default/web-1/app")->state, UNIT_MANAGED);
+	rig_run(&r, 10, pods_burn_800);
+	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
+	rig_close(&r);
+}
+
+static void test_initial_sizes_once(void)
+{
+	struct rig r;
+	struct rig_pod *p =
+		pods_begin(&r, DRIVER_CGROUPFS, rig_config("  - match: none.service\n"));
+	struct rig_container *app = &p->container[0];
+	uint64_t sized;
+
+	p->mode = "Initial";
+	p->started_long_ago = true;
+	rig_pod_put(&r, p);
+	rig_run(&r, 30, pods_burn_800);
+	/* It ran before we came. */
+	CHECK_EQ(rig_cpu_milli(&r, app->unit), 200);
+	p->started_long_ago = false;
+	rig_container_stop(&r, app);
+	rig_run(&r, 1, NULL);
+	rig_container_start(&r, p, app, false);
+	rig_run(&r, 5, pods_burn_20);
+	sized = rig_cpu_milli(&r, app->unit);
+	CHECK(sized != 200);
+	rig_run(&r, 30, pods_burn_800);
+	CHECK_EQ(rig_cpu_milli(&r, app->unit), sized);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
 		test_grows(driver);
 		test_memory_grows(driver);
+		test_shrinks_children_first(driver);
+		test_sibling_not_named(driver);
+		test_not_annotated_is_not_touched(driver);
+		test_restart_resumes_at_once(driver, false);
+		test_restart_resumes_at_once(driver, true);
+		test_pod_before_its_cgroup(driver);
 	}
+	test_child_that_refuses();
+	test_level_without_limit_stays();
+	test_two_newcomers();
+	test_initial_sizes_once();
 	return check_result();
 }

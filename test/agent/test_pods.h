@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of pods share: a pod of two containers, loads, and finding what is managed. */
+#pragma once
+
+#include "test/agent/daemon_rig.h"
+#include "test/check.h"
+
+static inline void pods_burn(struct rig *r, uint64_t milli)
+{
+	for (size_t i = 0; i < r->pod_count; i++)
+		if (r->pod[i].count > 0 && r->pod[i].container[0].unit->running)
+			rig_burn(r, r->pod[i].container[0].unit, milli);
+}
+
+static inline void pods_burn_800(struct rig *r)
+{
+	pods_burn(r, 800);
+}
+
+static inline void pods_burn_20(struct rig *r)
+{
+	pods_burn(r, 20);
+}
+
+/* default/web-0 with app (200m, 64Mi) and log (300m, 32Mi), mode Auto; the daemon runs. */
+static inline struct rig_pod *pods_begin(struct rig *r, enum cgroup_driver driver,
+					 const char *config)
+{
+	struct rig_pod *p;
+
+	rig_open(r, config);
+	p = rig_pod_add(r, driver, "web-0");
+	rig_container_add(r, p, "app", 200, 64 * MIB);
+	rig_container_add(r, p, "log", 300, 32 * MIB);
+	p->mode = "Auto";
+	CHECK_EQ(rig_start(r), 0);
+	return p;
+}
+
+/* Ends the test where there is none. */
+static inline struct managed *pods_of(struct rig *r, const char *name)
+{
+	struct managed *m = managed_find(r->daemon, name);
+
+	CHECK(m != NULL);
+	if (m == NULL)
+		exit(EXIT_FAILURE);
+	return m;
+}

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Pods and their owners: resizes of others and of our own reports, annotations that go or cannot be
+ * read, names that come again, the operator's commands, and a daemon that comes back. */
+#include "test/agent/test_pods.h"
+#include <errno.h>
+#include <unistd.h>
+
+static const struct control_resource *resource(struct rig *r, const char *name, enum resource k)
+{
+	return &pods_of(r, name)->control.resource[k];
+}
+
+/* `kubectl patch --subresource resize`: the API object, and the kubelet some seconds later. */
+static void test_owner_resizes(enum cgroup_driver driver, bool echo_first)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, driver, "");
+	struct rig_container *app = &p->container[0];
+	const struct baseline *b;
+	char key[96];
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_800);
+	app->spec.limit[RESOURCE_CPU] = 1500;
+	app->spec.limit[RESOURCE_MEMORY] = 256 * MIB;
+	p->generation++;
+	if (echo_first) {
+		rig_pod_realise(&r, p);
+		rig_run(&r, 1, pods_burn_800);
+	}
+	rig_pod_put(&r, p);
+	CHECK_EQ(rig_cpu_milli(&r, app->unit), 1500);
+	CHECK_EQ(rig_bytes(&r, app->unit, "memory.max"), 256 * MIB);
+	rig_run(&r, 3, pods_burn_800);
+	rig_pod_realise(&r, p);
+	rig_run(&r, 10, pods_burn_800);
+	CHECK_EQ(rig_cpu_milli(&r, app->unit), 1500);
+	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 1500);
+	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_MEMORY)->original, 256 * MIB);
+	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 2);
+	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
+	CHECK(r.events[EVENT_DRIFT_REASSERTED] <= (echo_first ? 2u : 0u));
+	snprintf(key, sizeof key, "pod:%s/app", p->uid);
+	b = baseline_find(&r.daemon->baselines, key);
+	CHECK(b != NULL && b->limits.cpu_quota_usec == 150000 && b->limits.mem_max == 256 * MIB);
+	snprintf(key, sizeof key, "pod:%s", p->uid);
+	b = baseline_find(&r.daemon->baselines, key);
+	CHECK(b != NULL && b->limits.cpu_quota_usec == 180000 && b->limits.mem_max == 288 * MIB);
+	CHECK_EQ(rig_cpu_milli(&r, p->level), 1800);
+	CHECK(!r.below);
+	rig_close(&r);
+}
+
+/* What the owner takes away while it is in use goes as far as it can. */
+static void test_owner_takes_memory_in_use(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	struct rig_container *app = &p->container[0];
+
+	app->unit->anon_bytes = 50 * MIB;
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_20);
+	app->spec.limit[RESOURCE_MEMORY] = 30 * MIB;
+	p->generation++;
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_20);
+	CHECK_EQ(r.kills, 0);
+	CHECK(rig_bytes(&r, app->unit, "memory.max") > 50 * MIB);
+	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_MEMORY)->original, 30 * MIB);
+	CHECK(!r.below);
+	rig_close(&r);
+}
+
+/* A report of ours: what was sent, and what the kubelet still has to do. */
+static struct {
+	uint64_t milli;
+	bool pending;
+	unsigned notes;
+	char note[256];
+} reported;
+
+static bool expects(void *ctx, const struct kube_pod *pod, const char *container, enum resource r,
+		    uint64_t *ret)
+{
+	(void)ctx;
+	(void)pod;
+	if (strcmp(container, "app") != 0 || r != RESOURCE_CPU || reported.milli == 0)
+		return false;
+	*ret = reported.milli;
+	return true;
+}
+
+static bool pending(void *ctx, const struct kube_pod *pod)
+{
+	(void)ctx;
+	(void)pod;
+	return reported.pending;
+}
+
+static void note(void *ctx, const struct kube_pod *pod, const char *type, const char *reason,
+		 const char *action, const char *text)
+{
+	(void)ctx;
+	(void)pod;
+	(void)reason;
+	(void)action;
+	CHECK_STR(type, "Warning");
+	reported.notes++;
+	snprintf(reported.note, sizeof reported.note, "%s", text);
+}
+
+static struct rig_pod *begin_reporting(struct rig *r, enum cgroup_driver driver)
+{
+	struct rig_pod *p = pods_begin(r, driver, "");
+
+	memset(&reported, 0, sizeof reported);
+	r->daemon->hooks = (struct pod_hooks){.expects = expects, .pending = pending, .note = note};
+	return p;
+}
+
+static void test_own_report_comes_back(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = begin_reporting(&r, driver);
+	struct rig_container *app = &p->container[0];
+	uint64_t had;
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_800);
+	had = rig_cpu_milli(&r, app->unit);
+	reported.milli = app->spec.limit[RESOURCE_CPU] = had;
+	reported.pending = true;
+	p->generation++;
+	rig_pod_put(&r, p);
+	/* The runtime's first call still carries the old values; more than three would be one too
+	 * many if they counted. */
+	for (int i = 0; i < 5; i++) {
+		rig_put(&r, app->unit, "cpu.max", "20000 100000\n");
+		rig_put(&r, p->level, "cpu.max", "50000 100000\n");
+		rig_run(&r, 2, pods_burn_800);
+		CHECK(rig_cpu_milli(&r, app->unit) >= had);
+	}
+	rig_pod_realise(&r, p);
+	reported.pending = false;
+	rig_run(&r, 5, pods_burn_800);
+	CHECK(rig_cpu_milli(&r, app->unit) >= had);
+	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 200);
+	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 0);
+	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 0);
+	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
+	CHECK(!r.below);
+	rig_close(&r);
+}
+
+/* Nobody is known to have asked for it: ours again, three times, then his. */
+static void test_insisting_writer(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	struct rig_container *app = &p->container[0];
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_800);
+	for (int i = 0; i < 4; i++) {
+		rig_put(&r, app->unit, "cpu.max", "30000 100000\n");
+		rig_run(&r, 6, pods_burn_800);
+		CHECK_EQ(rig_cpu_milli(&r, app->unit) > 300, i < 3);
+	}
+	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 1);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_GAVE_WAY);
+	rig_close(&r);
+}
+
+/* What the runtime has on record it may write as often as it likes: not counted. */
+static void test_runtime_replays(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, driver, "");
+	struct rig_container *app = &p->container[0];
+	uint64_t had;
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_800);
+	had = rig_cpu_milli(&r, app->unit);
+	for (int i = 0; i < 6; i++) {
+		if (driver == DRIVER_SYSTEMD)
+			app->unit->props.cpu_quota_per_sec_usec = 200 * USEC_PER_MSEC;
+		rig_put(&r, app->unit, "cpu.max", "20000 100000\n");
+		rig_run(&r, 6, pods_burn_800);
+		CHECK(rig_cpu_milli(&r, app->unit) >= had);
+	}
+	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
+	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 0);
+	rig_close(&r);
+}
+
+static void check_originals(struct rig *r, struct rig_pod *p)
+{
+	struct rig_unit *app = p->container[0].unit;
+
+	CHECK_EQ(rig_cpu_milli(r, app), 200);
+	CHECK_EQ(rig_bytes(r, app, "memory.max"), 64 * MIB);
+	CHECK_EQ(rig_cpu_milli(r, p->level), 500);
+	CHECK_EQ(rig_bytes(r, p->level, "memory.max"), 96 * MIB);
+	if (p->driver == DRIVER_SYSTEMD) {
+		CHECK_EQ(app->props.cpu_quota_per_sec_usec, 200 * USEC_PER_MSEC);
+		CHECK_EQ(p->level->props.cpu_quota_per_sec_usec, 500 * USEC_PER_MSEC);
+	}
+}
+
+static void test_annotation_removed(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, driver, "");
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_800);
+	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
+	p->mode = NULL;
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_20);
+	check_originals(&r, p);
+	CHECK_EQ(r.events[EVENT_UNIT_UNMANAGED], 2);
+	CHECK_EQ(r.daemon->pods.count, 0);
+	CHECK_EQ(r.daemon->unit_count, 0);
+	CHECK_EQ(r.daemon->baselines.count, 0);
+	rig_run(&r, 10, pods_burn_800);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
+	rig_close(&r);
+}
+
+static void test_mode_off_from_auto(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, driver, "");
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_800);
+	p->mode = "Off";
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_800);
+	check_originals(&r, p);
+	/* It is still looked at, and nothing of it is on record. */
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.rule.mode, MODE_OFF);
+	CHECK_EQ(r.daemon->baselines.count, 0);
+	p->mode = "Auto";
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_800);
+	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
+	CHECK(!r.below);
+	rig_close(&r);
+}
+
+/* Memory goes back as far as its use allows; the rest is tried again. */
+static void test_handed_back_when_it_fits(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	struct rig_unit *app = p->container[0].unit;
+
+	rig_pod_put(&r, p);
+	for (int i = 0; i < 10; i++) {
+		rig_grow(&r, app, 10 * MIB);
+		rig_run(&r, 1, pods_burn_20);
+	}
+	CHECK(rig_bytes(&r, app, "memory.max") > 100 * MIB);
+	p->mode = NULL;
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_20);
+	CHECK_EQ(r.kills, 0);
+	CHECK(rig_bytes(&r, app, "memory.max") > 100 * MIB);
+	CHECK_EQ(r.daemon->pods.count, 1);
+	app->anon_bytes = 10 * MIB;
+	rig_run(&r, 70, pods_burn_20);
+	check_originals(&r, p);
+	CHECK_EQ(r.daemon->pods.count, 0);
+	rig_close(&r);
+}
+
+static void test_invalid_annotation(void)
+{
+	struct rig r;
+	struct rig_pod *p = begin_reporting(&r, DRIVER_CGROUPFS);
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_800);
+	p->extra_key = "max-cpu";
+	p->extra_value = "lots";
+	rig_pod_put(&r, p);
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_800);
+	check_originals(&r, p);
+	CHECK_EQ(r.events[EVENT_ANNOTATION_INVALID], 1);
+	CHECK_EQ(reported.notes, 1);
+	CHECK(strstr(reported.note, "max-cpu") != NULL);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.rule.mode, MODE_OFF);
+	CHECK(strstr(pods_of(&r, "default/web-0/app")->state_reason, "max-cpu") != NULL);
+	p->extra_value = "2";
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_800);
+	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
+	CHECK(pods_of(&r, "default/web-0/app")->state_reason == NULL);
+	rig_close(&r);
+}
+
+static void test_name_comes_again(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, driver, ""), *next;
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_800);
+	rig_pod_remove(&r, p);
+	p->count = 0;
+	next = rig_pod_add(&r, driver, "web-0");
+	next->mode = "Auto";
+	rig_container_add(&r, next, "app", 100, 128 * MIB);
+	/* The end of the old one was missed. */
+	rig_pod_put(&r, next);
+	CHECK_EQ(r.daemon->pods.count, 1);
+	CHECK_STR(pods_of(&r, "default/web-0/app")->path, next->container[0].unit->cgroup);
+	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 100);
+	CHECK(pods_of(&r, "default/web-0/app")->control.history.samples > 0);
+	for (size_t i = 0; i < r.daemon->baselines.count; i++)
+		CHECK(strstr(r.daemon->baselines.items[i].key, p->uid) == NULL);
+	pods_gone(r.daemon, p->uid);
+	CHECK_EQ(r.daemon->pods.count, 1);
+	rig_run(&r, 5, pods_burn_800);
+	CHECK(rig_cpu_milli(&r, next->container[0].unit) > 100);
+	rig_close(&r);
+}
+
+static void test_daemon_comes_back(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, driver, "");
+	uint64_t had, samples;
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 60, pods_burn_800);
+	had = rig_cpu_milli(&r, p->container[0].unit);
+	samples = pods_of(&r, "default/web-0/app")->control.history.samples;
+	rig_stop(&r);
+	CHECK_EQ(rig_start(&r), 0);
+	pods_list_begin(r.daemon);
+	rig_pod_put(&r, p);
+	pods_list_end(r.daemon);
+	rig_run(&r, 5, pods_burn_800);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), had);
+	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 200);
+	CHECK(pods_of(&r, "default/web-0/app")->control.history.samples >= samples);
+	CHECK(!r.below);
+	/* And once more, with the annotation gone meanwhile: handed back from the record. */
+	rig_stop(&r);
+	CHECK_EQ(rig_start(&r), 0);
+	p->mode = NULL;
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_20);
+	check_originals(&r, p);
+	CHECK_EQ(r.daemon->pods.count, 0);
+	CHECK_EQ(r.daemon->baselines.count, 0);
+	rig_close(&r);
+}
+
+static void test_records_of_the_dead(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_800);
+	rig_stop(&r);
+	rig_pod_remove(&r, p);
+	CHECK_EQ(rig_start(&r), 0);
+	CHECK_EQ(r.daemon->baselines.count, 3);
+	pods_list_begin(r.daemon);
+	pods_list_end(r.daemon);
+	CHECK_EQ(r.daemon->baselines.count, 0);
+	rig_close(&r);
+}
+
+/* --- what is listed --- */
+
+struct listing {
+	unsigned count, unmanaged;
+	char reason[RIG_CONTAINERS_MAX][128];
+};
+
+static void on_unit(void *arg, const struct unit_view *v)
+{
+	struct listing *l = arg;
+
+	CHECK_EQ(v->kind, UNIT_KIND_CONTAINER);
+	CHECK(v->pod != NULL && v->pod->container != NULL);
+	l->count++;
+	if (v->state != UNIT_UNMANAGED)
+		return;
+	CHECK(v->state_reason != NULL);
+	snprintf(l->reason[l->unmanaged++], sizeof l->reason[0], "%s",
+		 v->state_reason ? v->state_reason : "");
+}
+
+static struct listing list(struct rig *r)
+{
+	struct listing l = {0};
+
+	CHECK_EQ(r->daemon->api.ops->list(r->daemon, on_unit, &l), 0);
+	return l;
+}
+
+static void test_left_out_and_told(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+	struct listing l;
+	bool *flags[] = {&p->mirror, &p->windows, &p->pod_resources, &p->deleting};
+	const char *const words[] = {"static", "Windows", "as a whole", "deleted"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		*flags[i] = true;
+		rig_pod_put(&r, p);
+		rig_run(&r, 3, pods_burn_800);
+		l = list(&r);
+		CHECK_EQ(l.count, 2);
+		CHECK_EQ(l.unmanaged, 2);
+		CHECK(strstr(l.reason[0], words[i]) != NULL);
+		CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
+		*flags[i] = false;
+		pods_gone(r.daemon, p->uid);
+	}
+	rig_container_add(&r, p, "setup", 100, 16 * MIB)->kind = CONTAINER_INIT;
+	rig_container_add(&r, p, "debug", LIMIT_MAX, LIMIT_MAX)->kind = CONTAINER_EPHEMERAL;
+	p->containers = "-log";
+	rig_pod_put(&r, p);
+	l = list(&r);
+	CHECK_EQ(l.count, 4);
+	CHECK_EQ(l.unmanaged, 3);
+	CHECK_EQ(r.daemon->api.ops->explain(r.daemon, "default/web-0/setup", on_unit, &l), 0);
+	CHECK_EQ(r.daemon->api.ops->explain(r.daemon, "default/web-0/none", on_unit, &l), -ENOENT);
+	rig_close(&r);
+}
+
+static void test_own_cpus(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	char path[RIG_PATH_MAX];
+
+	p->qos = QOS_GUARANTEED;
+	p->container[0].spec.limit[RESOURCE_CPU] = 2000;
+	rig_pod_realise(&r, p);
+	fake_put(&r.tree, "kubepods/burstable/cpuset.cpus.effective", "0-7\n");
+	snprintf(path, sizeof path, "%s/cpuset.cpus.effective", p->container[0].unit->cgroup);
+	fake_put(&r.tree, path, "2-3\n");
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_20);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_UNMANAGED);
+	CHECK(strstr(pods_of(&r, "default/web-0/app")->state_reason, "CPUs of its own") != NULL);
+	CHECK_EQ(pods_of(&r, "default/web-0/log")->state, UNIT_MANAGED);
+	rig_close(&r);
+}
+
+/* --- the operator --- */
+
+static void on_result(void *arg, const struct restore_result *result)
+{
+	CHECK_EQ(result->outcome, RESTORE_RESTORED);
+	CHECK(strncmp(result->unit, "default/web-0", 13) == 0);
+	(*(unsigned *)arg)++;
+}
+
+static void test_commands(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, driver, "");
+	const struct control_ops *ops;
+	unsigned results = 0;
+
+	rig_pod_put(&r, p);
+	ops = r.daemon->api.ops;
+	CHECK_EQ(ops->pause(r.daemon, "default/web-0/app"), 1);
+	CHECK_EQ(ops->pause(r.daemon, "default/web-0/none"), -ENOENT);
+	rig_run(&r, 5, pods_burn_800);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
+	CHECK_EQ(ops->resume(r.daemon, "default/web-0/app"), 1);
+	rig_run(&r, 10, pods_burn_800);
+	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
+	CHECK_EQ(ops->restore(r.daemon, "default/web-0", false, on_result, &results), 0);
+	CHECK_EQ(results, 3);
+	check_originals(&r, p);
+	rig_run(&r, 10, pods_burn_800);
+	check_originals(&r, p);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_RESTORED);
+	CHECK(ops->resume(r.daemon, "default/web-0/app") >= 1);
+	rig_run(&r, 15, pods_burn_800);
+	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
+	CHECK(!r.below);
+	rig_close(&r);
+}
+
+/* Two pods of one workload: what the first has seen the second knows, and nothing counts twice. */
+static void test_history_of_a_workload(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, ""), *q;
+	uint64_t samples;
+
+	p->workload = "web";
+	rig_pod_put(&r, p);
+	rig_run(&r, 60, pods_burn_800);
+	samples = pods_of(&r, "default/web-0/app")->control.history.samples;
+	q = rig_pod_add(&r, DRIVER_CGROUPFS, "web-1");
+	q->workload = "web";
+	q->mode = "Auto";
+	rig_container_add(&r, q, "app", 200, 64 * MIB);
+	rig_pod_put(&r, q);
+	CHECK_EQ(pods_of(&r, "default/web-1/app")->control.history.samples, samples);
+	rig_run(&r, 20, pods_burn_800);
+	samples = pods_of(&r, "default/web-0/app")->control.history.samples;
+	rig_stop(&r);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_pod_put(&r, q);
+	CHECK(pods_of(&r, "default/web-1/app")->control.history.samples >= samples - 1);
+	CHECK(pods_of(&r, "default/web-1/app")->control.history.samples <= samples + 1);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
+		test_owner_resizes(driver, false);
+		test_owner_resizes(driver, true);
+		test_own_report_comes_back(driver);
+		test_runtime_replays(driver);
+		test_annotation_removed(driver);
+		test_mode_off_from_auto(driver);
+		test_name_comes_again(driver);
+		test_daemon_comes_back(driver);
+		test_commands(driver);
+	}
+	test_owner_takes_memory_in_use();
+	test_insisting_writer();
+	test_handed_back_when_it_fits();
+	test_invalid_annotation();
+	test_records_of_the_dead();
+	test_left_out_and_told();
+	test_own_cpus();
+	test_history_of_a_workload();
+	return check_result();
+}
