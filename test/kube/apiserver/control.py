@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 import threading
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,5 @@ class Control:
 
 
 def _due(pod: dict[str, Any], grace: int, seconds: float) -> bool:
-    from datetime import datetime
     end = datetime.fromisoformat(pod["metadata"]["deletionTimestamp"].replace("Z", "+00:00"))
     return time.time() - (end.timestamp() - grace) >= seconds

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from . import fixtures
 from .app import Answer, Request, json_answer
+from .watch import Watch
 
 if TYPE_CHECKING:
     from .control import Control
@@ -35,6 +36,8 @@ class Debug:
             ("POST", "pods"): lambda r, b: fixtures.fill(control.store, control.app, **b),
             ("POST", "storm"): lambda r, b: fixtures.storm(control.store, **b),
             ("POST", "without"): self._without,
+            ("POST", "bookmarks"): lambda r, b: setattr(Watch, "bookmark_every",
+                                                        float(b["seconds"])),
         }
 
     def handle(self, r: Request) -> Answer:

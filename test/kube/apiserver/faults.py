@@ -14,14 +14,18 @@ from typing import Any
 INSTEAD = {"429", "500", "503", "504", "401", "403", "410", "hang", "cut-before", "delay",
            "garbage"}
 BYTES = {"cut-inside", "drip", "huge", "dupkeys", "bigint", "half-line"}
-WATCH = {"stale", "end-at-once", "silent"}
+WATCH = {"stale", "end-at-once", "silent", "stream-error"}
 KINDS = INSTEAD | BYTES | WATCH
 HUGE = 3 << 20
 
 
 @dataclass
 class Fault:
-    """count: how many requests it hits, -1 all; after: how many matching ones pass first."""
+    """count: how many requests it hits, -1 all; after: how many matching ones pass first.
+
+    match is searched in "METHOD path?query" as sent. retry_after, seconds (hang, delay), rate
+    (drip, bytes a second) and code (stream-error) belong to single kinds.
+    """
 
     kind: str
     match: str = ".*"
@@ -30,7 +34,7 @@ class Fault:
     retry_after: int = 1
     seconds: float = 3600
     rate: int = 200
-    watch: bool | None = None
+    code: int = 500
     id: int = 0
     hits: int = 0
     pattern: re.Pattern[str] = field(init=False)
@@ -44,7 +48,7 @@ class Fault:
     def shown(self) -> dict[str, Any]:
         return {k: getattr(self, k) for k in
                 ("id", "kind", "match", "count", "after", "retry_after", "seconds", "rate",
-                 "hits")}
+                 "code", "hits")}
 
 
 class Faults:

@@ -54,8 +54,11 @@ def running_status(pod: Obj) -> Obj:
 def fill(store: Store, app: App, count: int = 1, node: str = "node-1",
          namespace: str = "default", prefix: str = "pod", annotations: Obj | None = None,
          labels: Obj | None = None, containers: int = 1, resources: Obj | None = None,
-         running: bool = True) -> Obj:
-    """`count` pods on a node; the namespace, its account and the node are made when missing."""
+         running: bool = True, spec: Obj | None = None, owner: Obj | None = None) -> Obj:
+    """`count` pods on a node; the namespace, its account and the node are made when missing.
+
+    `spec` is laid over the pod's spec; `owner` is its one ownerReference.
+    """
     from .auth import User
     from .kinds import BY_KIND
     from .rest import Call
@@ -80,10 +83,11 @@ def fill(store: Store, app: App, count: int = 1, node: str = "node-1",
         name = f"{prefix}-{i}" if count > 1 else prefix
         pod = make("Pod", namespace, {
             "metadata": {"name": name, "annotations": annotations or {},
-                         "labels": labels or {"app": prefix}},
+                         "labels": labels or {"app": prefix},
+                         **({"ownerReferences": [owner]} if owner else {})},
             "spec": {"nodeName": node, "containers": [
                 {"name": f"c{n}" if containers > 1 else "app", "image": "example.com/app:1",
-                 "resources": resources} for n in range(containers)]}})
+                 "resources": resources} for n in range(containers)], **(spec or {})}})
         if running:
             store.write("MODIFIED", "pods", (namespace, name),
                         dict(pod, status=running_status(pod)))

@@ -121,7 +121,8 @@ def read_token(text: str) -> tuple[int, str]:
         return int(value["rv"]), str(value["start"])
     except (ValueError, KeyError, TypeError):
         first = raw[:1].decode("latin-1")
-        shown = first if first.isprintable() and first < "\x7f" else f"\\u{ord(first or chr(0)):04x}"
+        plain = first.isprintable() and first < "\x7f"
+        shown = first if plain else f"\\u{ord(first or chr(0)):04x}"
         raise bad_request("invalid continue token: continue key is not valid: invalid character "
                           f"'{shown}' looking for beginning of value") from None
 

@@ -2,6 +2,7 @@
 """Merge, strategic merge and JSON patches. Nothing is changed in place: results share parts."""
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from .status import ApiError, bad_request
@@ -97,8 +98,8 @@ def _interleave(rest: list[Any], touched: list[Any], server: list[Any]) -> list[
 
 
 def _refused() -> ApiError:
-    return ApiError(422, "Invalid", "the server rejected our request due to an error in our request",
-                    {})
+    return ApiError(422, "Invalid",
+                    "the server rejected our request due to an error in our request", {})
 
 
 def _walk(doc: Any, parts: list[str]) -> Any:
@@ -112,7 +113,6 @@ def _walk(doc: Any, parts: list[str]) -> Any:
 
 def json_patch(target: Any, operations: Any) -> Any:
     """RFC 6902 on a private copy."""
-    import copy
     doc = copy.deepcopy(target)
     if not isinstance(operations, list):
         raise bad_request("json: cannot unmarshal object into Go value of type jsonpatch.Patch")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import select
 import socket
 import ssl
+import sys
 import threading
 import time
+import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Iterator
 from urllib.parse import parse_qsl, urlsplit
@@ -15,6 +17,7 @@ from . import faults as fault_kinds
 from .app import Answer, App, Request, json_answer, text_answer
 from .faults import Fault, Faults
 from .status import ApiError
+from .store import encode_event
 from .watch import expired
 
 CHUNKED_FROM = 4096
@@ -64,8 +67,6 @@ class Server(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is not worth a word."""
-        import sys
-        import traceback
         kind = sys.exc_info()[0]
         if kind and not issubclass(kind, (OSError, ssl.SSLError)):
             traceback.print_exc()
@@ -184,6 +185,11 @@ class Handler(BaseHTTPRequestHandler):
         if fault.kind == "stale":
             rv = request.query.get("resourceVersion") or "1"
             yield expired(int(rv) if rv.isdigit() else 1, self.server.app.store.rv)
+        elif fault.kind == "stream-error":
+            reasons = {429: "TooManyRequests", 504: "Timeout"}
+            error = ApiError(fault.code, reasons.get(fault.code, "InternalError"),
+                             f"injected {fault.code}")
+            yield encode_event("ERROR", error.body)
         elif fault.kind == "silent":
             end = time.monotonic() + float(request.query.get("timeoutSeconds") or 1800)
             while time.monotonic() < end and not fault.cleared.wait(0.2):

@@ -10,7 +10,6 @@ from .kinds import Resource
 from .status import ApiError
 from .store import Change, Store, encode_event
 
-BOOKMARK_EVERY = 60.0
 BOOKMARK_BEFORE_END = 2.0
 
 
@@ -33,6 +32,8 @@ def expired(rv: int, current: int) -> bytes:
 
 class Watch:
     """One stream; `lines` yields what goes out, b"" now and then so that the sender may look up."""
+
+    bookmark_every = 60.0       # seconds; tests may shorten it
 
     def __init__(self, store: Store, res: Resource, namespace: str, query: dict[str, str],
                  modern: bool) -> None:
@@ -79,7 +80,7 @@ class Watch:
 
     def _tail(self, position: int, seen: int, started: float, view: Any) -> Iterator[bytes]:
         end = started + self.timeout
-        next_mark = started + BOOKMARK_EVERY
+        next_mark = started + self.bookmark_every
         last_mark = end - BOOKMARK_BEFORE_END if self.timeout > BOOKMARK_BEFORE_END else None
         while not self.store.closing:
             now = time.monotonic()
@@ -99,7 +100,7 @@ class Watch:
             now = time.monotonic()
             due = now >= next_mark or (last_mark is not None and now >= last_mark)
             if self.bookmarks and due:
-                next_mark = now + BOOKMARK_EVERY
+                next_mark = now + self.bookmark_every
                 if last_mark is not None and now >= last_mark:
                     last_mark = None
                 yield bookmark(self.res, reached, False, self.modern)
