@@ -100,16 +100,16 @@ static void drop_headers(struct curl_slist *headers)
 {
 	for (struct curl_slist *h = headers; h != NULL; h = h->next)
 		explicit_bzero(h->data, strlen(h->data));
-	curl_slist_free_all(headers);
+	curl.slist_free_all(headers);
 }
 
 void call_reset(struct kube_call *call)
 {
 	if (call->easy != NULL && call->state == CALL_RUNNING && call->client->multi != NULL)
-		curl_multi_remove_handle(call->client->multi, call->easy);
-	curl_easy_cleanup(STEAL(call->easy));
+		curl.multi_remove_handle(call->client->multi, call->easy);
+	curl.easy_cleanup(STEAL(call->easy));
 	drop_headers(STEAL(call->headers));
-	curl_slist_free_all(STEAL(call->connect_to));
+	curl.slist_free_all(STEAL(call->connect_to));
 	lines_drop(&call->lines);
 	free(STEAL(call->body));
 	call->len = 0;
@@ -131,7 +131,7 @@ unsigned call_status(const struct kube_call *call)
 {
 	long status = 0;
 
-	curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+	curl.easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
 	return status > 0 ? (unsigned)status : 0;
 }
 
@@ -211,7 +211,7 @@ static int prepare_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 
 static int add_header(struct kube_call *call, const char *line)
 {
-	struct curl_slist *more = curl_slist_append(call->headers, line);
+	struct curl_slist *more = curl.slist_append(call->headers, line);
 
 	if (more == NULL)
 		return -ENOMEM;
@@ -247,7 +247,7 @@ static int set_headers(struct kube_call *call)
 	if (r == 0 && call->request != NULL)
 		r = add_header(call, "Expect:");
 	if (r == 0)
-		curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->headers);
+		curl.easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->headers);
 	return r;
 }
 
@@ -256,7 +256,7 @@ static void set_blob(CURL *easy, CURLoption option, const struct credential *c)
 	struct curl_blob blob = {.data = c->text, .len = c->len, .flags = CURL_BLOB_COPY};
 
 	if (c->text != NULL)
-		curl_easy_setopt(easy, option, &blob);
+		curl.easy_setopt(easy, option, &blob);
 }
 
 static void set_tls(struct kube_call *call)
@@ -264,16 +264,16 @@ static void set_tls(struct kube_call *call)
 	const struct kube_client *c = call->client;
 	CURL *easy = call->easy;
 
-	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, c->config.insecure ? 0L : 1L);
-	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, c->config.insecure ? 0L : 2L);
+	curl.easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	curl.easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, c->config.insecure ? 0L : 1L);
+	curl.easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, c->config.insecure ? 0L : 2L);
 	/* Sessions and parsed trust stores would outlive a replaced CA, and take room. */
-	curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
-	curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L);
+	curl.easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
+	curl.easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L);
 	if (c->ca.text != NULL) {
 		/* This CA and none of the system's. */
-		curl_easy_setopt(easy, CURLOPT_CAINFO, NULL);
-		curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+		curl.easy_setopt(easy, CURLOPT_CAINFO, NULL);
+		curl.easy_setopt(easy, CURLOPT_CAPATH, NULL);
 	}
 	set_blob(easy, CURLOPT_CAINFO_BLOB, &c->ca);
 	set_blob(easy, CURLOPT_SSLCERT_BLOB, &c->cert);
@@ -282,30 +282,30 @@ static void set_tls(struct kube_call *call)
 
 static void drop_url(CURLU **u)
 {
-	curl_url_cleanup(*u);
+	curl.url_cleanup(*u);
 }
 
 static void drop_curl_text(char **text)
 {
-	curl_free(*text);
+	curl.free(*text);
 }
 
 /* The name that the certificate must have stands in the URL, and the connection goes to where the
  * server is. Only the Host line still says the server's. */
 static int set_other_name(struct kube_call *call, const char *server, const char *name, char **ret)
 {
-	OWN(drop_url) CURLU *u = curl_url();
+	OWN(drop_url) CURLU *u = curl.url();
 	OWN(drop_curl_text) char *host = NULL, *port = NULL, *url = NULL;
 	char line[512];
 	int r;
 
 	if (u == NULL)
 		return -ENOMEM;
-	if (curl_url_set(u, CURLUPART_URL, server, 0) != CURLUE_OK ||
-	    curl_url_get(u, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
-	    curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK ||
-	    curl_url_set(u, CURLUPART_HOST, name, 0) != CURLUE_OK ||
-	    curl_url_get(u, CURLUPART_URL, &url, 0) != CURLUE_OK)
+	if (curl.url_set(u, CURLUPART_URL, server, 0) != CURLUE_OK ||
+	    curl.url_get(u, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
+	    curl.url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK ||
+	    curl.url_set(u, CURLUPART_HOST, name, 0) != CURLUE_OK ||
+	    curl.url_get(u, CURLUPART_URL, &url, 0) != CURLUE_OK)
 		return -EINVAL;
 	if ((size_t)snprintf(line, sizeof line, "Host: %s:%s", host, port) >= sizeof line)
 		return -ENAMETOOLONG;
@@ -313,10 +313,10 @@ static int set_other_name(struct kube_call *call, const char *server, const char
 	if (r < 0)
 		return r;
 	snprintf(line, sizeof line, "::%s:%s", host, port);
-	call->connect_to = curl_slist_append(NULL, line);
+	call->connect_to = curl.slist_append(NULL, line);
 	if (call->connect_to == NULL)
 		return -ENOMEM;
-	curl_easy_setopt(call->easy, CURLOPT_CONNECT_TO, call->connect_to);
+	curl.easy_setopt(call->easy, CURLOPT_CONNECT_TO, call->connect_to);
 	if (url[strlen(url) - 1] == '/')
 		url[strlen(url) - 1] = '\0';
 	*ret = strdup(url);
@@ -338,7 +338,7 @@ static int set_url(struct kube_call *call)
 		url = NULL;
 		return -ENOMEM;
 	}
-	curl_easy_setopt(call->easy, CURLOPT_URL, url);
+	curl.easy_setopt(call->easy, CURLOPT_URL, url);
 	return 0;
 }
 
@@ -350,30 +350,30 @@ static void set_transport(struct kube_call *call)
 
 	if (call->timeout_usec > 0)
 		limit = (long)((call->timeout_usec + USEC_PER_MSEC - 1) / USEC_PER_MSEC);
-	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
+	curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl.easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl.easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
 	/* "" keeps the environment's proxies out. */
-	curl_easy_setopt(easy, CURLOPT_PROXY, c->config.proxy_url ? c->config.proxy_url : "");
-	curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-	curl_easy_setopt(easy, CURLOPT_USERAGENT, c->user_agent);
-	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, BUFFER_SIZE);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MSEC);
-	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, limit);
-	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-	curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, KEEPALIVE_SEC);
-	curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, KEEPALIVE_STEP_SEC);
-	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, prepare_socket);
-	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->problem);
-	curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
-	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_data);
-	curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
+	curl.easy_setopt(easy, CURLOPT_PROXY, c->config.proxy_url ? c->config.proxy_url : "");
+	curl.easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	curl.easy_setopt(easy, CURLOPT_USERAGENT, c->user_agent);
+	curl.easy_setopt(easy, CURLOPT_BUFFERSIZE, BUFFER_SIZE);
+	curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MSEC);
+	curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, limit);
+	curl.easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl.easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, KEEPALIVE_SEC);
+	curl.easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, KEEPALIVE_STEP_SEC);
+	curl.easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, prepare_socket);
+	curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, call->problem);
+	curl.easy_setopt(easy, CURLOPT_PRIVATE, call);
+	curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_data);
+	curl.easy_setopt(easy, CURLOPT_WRITEDATA, call);
 	if (call->request != NULL) {
-		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, call->request);
-		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+		curl.easy_setopt(easy, CURLOPT_POSTFIELDS, call->request);
+		curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
 				 (curl_off_t)strlen(call->request));
 	}
-	curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method);
+	curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method);
 }
 
 int call_prepare(struct kube_call *call)
@@ -387,7 +387,7 @@ int call_prepare(struct kube_call *call)
 		r = client_follow(c, now, call->problem, sizeof call->problem);
 	if (r < 0)
 		return r;
-	call->easy = curl_easy_init();
+	call->easy = curl.easy_init();
 	r = call->easy != NULL ? set_url(call) : -ENOMEM;
 	if (r == 0)
 		r = set_headers(call);
@@ -410,7 +410,7 @@ static int error_of(const struct kube_call *call, CURLcode result)
 		return 0;
 	if (result == CURLE_OK)
 		return call->lines.len > 0 ? -EPROTO : 0;
-	curl_easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &system_error);
+	curl.easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &system_error);
 	if (result == CURLE_COULDNT_CONNECT && system_error > 0)
 		return -(int)system_error;
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
@@ -433,14 +433,14 @@ static const char *detail_of(struct kube_call *call, CURLcode result)
 	for (char *p = call->problem; *p != '\0'; p++)
 		if (iscntrl((unsigned char)*p))
 			*p = '?';
-	return call->problem[0] != '\0' ? call->problem : curl_easy_strerror(result);
+	return call->problem[0] != '\0' ? call->problem : curl.easy_strerror(result);
 }
 
 static const char *header(const struct kube_call *call, const char *name)
 {
 	struct curl_header *h;
 
-	return curl_easy_header(call->easy, name, 0, CURLH_HEADER, -1, &h) == CURLHE_OK ? h->value
+	return curl.easy_header(call->easy, name, 0, CURLH_HEADER, -1, &h) == CURLHE_OK ? h->value
 											: "";
 }
 

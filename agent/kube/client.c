@@ -80,12 +80,15 @@ int client_follow(struct kube_client *c, usec_t now, char *text, size_t size)
 int kube_client_new(sd_event *event, const struct kube_config *config, const char *user_agent,
 		    struct kube_client **ret)
 {
-	struct kube_client *c = calloc(1, sizeof *c);
-	int r;
+	int r = curl_load();
+	struct kube_client *c;
 
+	if (r < 0)
+		return r;
+	c = calloc(1, sizeof *c);
 	if (c == NULL)
 		return -ENOMEM;
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+	if (curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
 		free(c);
 		return -ENOMEM;
 	}
@@ -134,7 +137,7 @@ void client_destroy(struct kube_client *c)
 	free(c->user_agent);
 	sd_event_unref(c->event);
 	free(c);
-	curl_global_cleanup();
+	curl.global_cleanup();
 }
 
 void kube_client_free(struct kube_client *c)

@@ -23,14 +23,15 @@ struct kube_request {
 	const char *path;   /* with its query, percent-encoded: "/api/v1/pods?..." */
 	const char *body;   /* NULL: none; copied */
 	enum kube_content content;
-	bool stream;          /* a watch: lines are handed on as they come, no time limit */
-	usec_t timeout_usec;  /* 0: 30 s; a stream: none but for the connection */
+	bool stream;         /* a watch: lines are handed on as they come, no time limit */
+	usec_t timeout_usec; /* 0: 30 s; a stream: none but for the connection */
 };
 
+/* Look at error first: a 200 whose body broke off has both, and no body. */
 struct kube_answer {
-	unsigned status; /* HTTP; 0: there was none, see error */
-	int error;       /* 0 or -errno: -ETIMEDOUT, -ECONNREFUSED, -EHOSTUNREACH, -EMSGSIZE (too
-			    large), -EPROTO, -ECANCELED, -EKEYREJECTED (TLS) ... */
+	unsigned status;    /* HTTP; 0: there was none, see error */
+	int error;          /* 0 or -errno: -ETIMEDOUT, -ECONNREFUSED, -EHOSTUNREACH, -EMSGSIZE (too
+			       large), -EPROTO, -ECANCELED, -EKEYREJECTED (TLS) ... */
 	const char *detail; /* of the transport, for the log; never NULL */
 	const char *body;   /* NUL-terminated; of a stream "", unless the status is no 2xx */
 	size_t len;
@@ -40,7 +41,8 @@ struct kube_answer {
 
 /* The end of a request; once per request that was started. New requests may be started inside. */
 typedef void kube_done_fn(void *arg, const struct kube_answer *answer);
-/* One whole line of a stream with a 2xx status, without its end. Negative ends the stream with it. */
+/* One whole line of a stream with a 2xx status, without its end. Negative ends the stream with it.
+ */
 typedef int kube_line_fn(void *arg, const char *line, size_t len);
 
 struct kube_client_counters {
@@ -53,7 +55,7 @@ struct kube_client_counters {
 struct kube_client;
 struct kube_call; /* a request under way; borrowed, gone once done was called */
 
-/* config is copied. user_agent: "vscaled/0.1.0 (linux/amd64)". */
+/* config is copied. user_agent: "vscaled/0.1.0 (linux/amd64)". -ELIBACC: libcurl is not there. */
 int kube_client_new(sd_event *event, const struct kube_config *config, const char *user_agent,
 		    struct kube_client **ret);
 /* Ends every call without calling done. */

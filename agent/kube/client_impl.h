@@ -8,8 +8,8 @@
 
 #include "agent/kube/client.h"
 #include "agent/kube/credential.h"
+#include "agent/kube/curl.h"
 #include "agent/kube/lines.h"
-#include <curl/curl.h>
 
 enum call_state {
 	CALL_WAITING, /* for the loop to begin it */

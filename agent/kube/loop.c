@@ -71,13 +71,13 @@ static void collect(struct kube_client *c)
 
 	reap_cancelled(c);
 	while (!c->dead && c->multi != NULL &&
-	       (m = curl_multi_info_read(c->multi, &left)) != NULL) {
+	       (m = curl.multi_info_read(c->multi, &left)) != NULL) {
 		CURLcode result = m->data.result;
 		struct kube_call *call = NULL;
 		struct kube_answer answer;
 
-		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &call);
-		curl_multi_remove_handle(c->multi, m->easy_handle);
+		curl.easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &call);
+		curl.multi_remove_handle(c->multi, m->easy_handle);
 		if (result == CURLE_OK && retry_with_new_token(call))
 			continue;
 		answer = call_answer(call, result);
@@ -93,16 +93,16 @@ static void give_up(struct kube_client *c, CURLMcode code)
 
 	for (struct kube_call *call = c->calls; call != NULL; call = call->next)
 		if (call->state == CALL_RUNNING)
-			curl_multi_remove_handle(broken, call->easy);
+			curl.multi_remove_handle(broken, call->easy);
 	for (struct kube_call *call = c->calls; call != NULL && !c->dead;) {
 		if (call->state != CALL_RUNNING) {
 			call = call->next;
 			continue;
 		}
-		fail_call(call, -EIO, curl_multi_strerror(code));
+		fail_call(call, -EIO, curl.multi_strerror(code));
 		call = c->calls;
 	}
-	curl_multi_cleanup(broken);
+	curl.multi_cleanup(broken);
 }
 
 static void leave(struct kube_client *c)
@@ -121,7 +121,7 @@ static void act(struct kube_client *c, curl_socket_t fd, int mask)
 		return;
 	c->busy = true;
 	c->in_curl = true;
-	code = curl_multi_socket_action(c->multi, fd, mask, &running);
+	code = curl.multi_socket_action(c->multi, fd, mask, &running);
 	c->in_curl = false;
 	collect(c);
 	if (code != CURLM_OK && !c->dead)
@@ -162,7 +162,7 @@ static int socket_changed(CURL *easy, curl_socket_t fd, int what, void *arg, voi
 	if (what == CURL_POLL_REMOVE) {
 		sd_event_source_disable_unref(source);
 		if (c->multi != NULL)
-			curl_multi_assign(c->multi, fd, NULL);
+			curl.multi_assign(c->multi, fd, NULL);
 		return 0;
 	}
 	events |= what & CURL_POLL_IN ? EPOLLIN : 0;
@@ -171,7 +171,7 @@ static int socket_changed(CURL *easy, curl_socket_t fd, int what, void *arg, voi
 		return sd_event_source_set_io_events(source, events) < 0 ? -1 : 0;
 	if (sd_event_add_io(c->event, &source, fd, events, on_io, c) < 0)
 		return -1;
-	curl_multi_assign(c->multi, fd, source);
+	curl.multi_assign(c->multi, fd, source);
 	return 0;
 }
 
@@ -195,14 +195,14 @@ static int make_multi(struct kube_client *c)
 {
 	if (c->multi != NULL)
 		return 0;
-	c->multi = curl_multi_init();
+	c->multi = curl.multi_init();
 	if (c->multi == NULL)
 		return -ENOMEM;
-	curl_multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, socket_changed);
-	curl_multi_setopt(c->multi, CURLMOPT_SOCKETDATA, c);
-	curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, timer_changed);
-	curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
-	curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, IDLE_MAX);
+	curl.multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, socket_changed);
+	curl.multi_setopt(c->multi, CURLMOPT_SOCKETDATA, c);
+	curl.multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, timer_changed);
+	curl.multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
+	curl.multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, IDLE_MAX);
 	return 0;
 }
 
@@ -220,9 +220,9 @@ static void begin_call(struct kube_client *c, struct kube_call *call)
 		fail_call(call, r, call->problem);
 		return;
 	}
-	code = curl_multi_add_handle(c->multi, call->easy);
+	code = curl.multi_add_handle(c->multi, call->easy);
 	if (code != CURLM_OK) {
-		fail_call(call, -EIO, curl_multi_strerror(code));
+		fail_call(call, -EIO, curl.multi_strerror(code));
 		return;
 	}
 	call->state = CALL_RUNNING;
@@ -276,7 +276,7 @@ int loop_start(struct kube_client *c)
 void loop_stop(struct kube_client *c)
 {
 	if (c->multi != NULL)
-		curl_multi_cleanup(c->multi);
+		curl.multi_cleanup(c->multi);
 	sd_event_source_disable_unref(c->begin);
 	sd_event_source_disable_unref(c->timer);
 }
