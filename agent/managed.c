@@ -323,16 +323,12 @@ struct unit_props props_of_limits(const struct limits *l)
  */
 static void guess_stored(struct managed *m, struct arrival *a, const struct limits *now)
 {
-	static const struct limits unlimited = {
-		.cpu_quota_usec = LIMIT_MAX, .mem_max = LIMIT_MAX, .mem_high = LIMIT_MAX};
 	const struct unit_port *port = &m->daemon->port;
 
 	m->stored_guessed = false;
-	if (m->kind == UNIT_KIND_UNIT)
+	if (m->kind == UNIT_KIND_UNIT || m->unit == NULL)
 		return;
-	a->props = props_of_limits(m->unit != NULL ? now : &unlimited);
-	if (m->unit == NULL)
-		return;
+	a->props = props_of_limits(now);
 	m->stored_guessed = port->get != NULL && port->get(port->ctx, m->unit) == 0;
 }
 

@@ -77,7 +77,10 @@ struct managed_names {
 	const char *history_key;
 };
 
-/* Where it runs. Under cgroupfs there is no unit, and props are "none". */
+/* Where systemd has no say, or has not been asked. */
+#define PROPS_NONE ((struct unit_props){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX})
+
+/* Where it runs. */
 struct arrival {
 	const char *cgroup;
 	const char *invocation_id;

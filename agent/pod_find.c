@@ -218,7 +218,7 @@ static void look_for_level(struct pod *p)
 {
 	struct daemon *d = p->daemon;
 	uint64_t spec[RESOURCE_COUNT], stands[RESOURCE_COUNT];
-	const struct arrival a = {.cgroup = p->path, .invocation_id = ""};
+	const struct arrival a = {.cgroup = p->path, .invocation_id = "", .props = PROPS_NONE};
 	struct managed *m = p->level;
 
 	if (m != NULL && m->cg != NULL) {
@@ -366,6 +366,7 @@ static void start(struct pod *p, size_t i, const struct child *child)
 		.cgroup = child->path,
 		.invocation_id = "",
 		.active_enter_usec = started_at(d, c),
+		.props = PROPS_NONE,
 	};
 
 	if (m->attach_tried_at == 0)
