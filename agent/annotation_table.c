@@ -257,6 +257,13 @@ const struct annotation_key *annotation_find(const char *key)
 	return NULL;
 }
 
+static size_t smallest(size_t a, size_t b, size_t c)
+{
+	size_t least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
 /* Levenshtein's, with case counting as nothing. */
 static size_t distance(const char *a, const char *b)
 {
@@ -272,7 +279,7 @@ static size_t distance(const char *a, const char *b)
 			size_t change = diagonal + (strncasecmp(a + i, b + j, 1) != 0);
 
 			diagonal = row[j + 1];
-			row[j + 1] = MIN(change, MIN(row[j], row[j + 1]) + 1);
+			row[j + 1] = smallest(change, row[j] + 1, row[j + 1] + 1);
 		}
 	}
 	return row[n];

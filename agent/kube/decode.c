@@ -2,6 +2,7 @@
 /* Pods: one, a line of a watch, a list. */
 #include "agent/kube/decode_impl.h"
 #include "agent/kube/names.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -210,21 +211,20 @@ int kube_decode_pod(const char *text, size_t len, struct kube_pod **ret,
 	return 0;
 }
 
-/* metadata.resourceVersion of what only has that. */
-static int read_version(const char *text, size_t len, char *ret, size_t size,
+/* resourceVersion in the text of an object's metadata. */
+static int read_version(const struct span *text, char *ret, size_t size,
 			struct kube_decode_error *err)
 {
 	OWN(drop_json) cJSON *json = NULL;
 	struct field root, meta;
 	const char *version;
-	int r = parse_object(text, len, &json, err);
+	int r = parse_object(text->s, text->len, &json, err);
 
 	if (r < 0)
 		return r;
-	root = field_root(json, err);
-	r = field_object(&root, "metadata", &meta);
-	if (r == 0)
-		r = field_text(&meta, "resourceVersion", &version);
+	root = field_root(NULL, err);
+	meta = (struct field){.json = json, .up = &root, .key = "metadata", .err = err};
+	r = field_text(&meta, "resourceVersion", &version);
 	if (r < 0)
 		return r;
 	if (version == NULL || version[0] == '\0' || strlen(version) >= size)
@@ -284,6 +284,16 @@ static int find_members(const char *text, size_t len, const char *const *keys, s
 	return 0;
 }
 
+static int read_bookmark(const struct span *object, char *ret, size_t size,
+			 struct kube_decode_error *err)
+{
+	static const char *const keys[] = {"metadata"};
+	struct span meta = {NULL, 0};
+	int r = find_members(object->s, object->len, keys, &meta, 1, err);
+
+	return r < 0 ? r : read_version(&meta, ret, size, err);
+}
+
 int kube_decode_watch(const char *line, size_t len, struct kube_watch_line *ret,
 		      struct kube_decode_error *err)
 {
@@ -294,12 +304,12 @@ int kube_decode_watch(const char *line, size_t len, struct kube_watch_line *ret,
 
 	if (r < 0)
 		return r;
+	assert(part[0].s != NULL && part[1].s != NULL);
 	l.event = event_of(&part[0]);
 	if (l.event == WATCH_ERROR) {
 		kube_decode_status(part[1].s, part[1].len, &l.status);
 	} else if (l.event == WATCH_BOOKMARK) {
-		r = read_version(part[1].s, part[1].len, l.resource_version,
-				 sizeof l.resource_version, err);
+		r = read_bookmark(&part[1], l.resource_version, sizeof l.resource_version, err);
 	} else if (l.event != WATCH_UNKNOWN) {
 		r = kube_decode_pod(part[1].s, part[1].len, &l.pod, err);
 		if (r == 0)
@@ -337,28 +347,27 @@ static int decode_items(const struct span *items, kube_pod_fn *each, void *arg, 
 	return 0;
 }
 
+/* Seven parameters: text, receiver, three results. NOLINTNEXTLINE(readability-function-size) */
 int kube_decode_pods(const char *text, size_t len, kube_pod_fn *each, void *arg, char *ret_version,
 		     size_t size, size_t *ret_bad, struct kube_decode_error *err)
 {
 	static const char *const keys[] = {"kind", "metadata", "items"};
 	struct span part[ARRAY_SIZE(keys)] = {{NULL, 0}};
-	OWN(drop_free) char *meta = NULL;
 	char version[128];
 	size_t bad = 0;
 	int r = find_members(text, len, keys, part, ARRAY_SIZE(keys), err);
 
 	if (r < 0)
 		return r;
+	assert(part[0].s != NULL && part[1].s != NULL && part[2].s != NULL);
 	if (!span_is(&part[0], "\"PodList\""))
 		r = field_bad_scan(
 			err, &(struct scan_error){"not a PodList", (size_t)(part[0].s - text)});
 	else if (part[2].s[0] != '[' && !span_is(&part[2], "null"))
 		r = field_bad_scan(err, &(struct scan_error){"items is not a list",
 							     (size_t)(part[2].s - text)});
-	else if (asprintf(&meta, "{\"metadata\":%.*s}", (int)part[1].len, part[1].s) < 0)
-		r = -ENOMEM;
 	if (r == 0)
-		r = read_version(meta, strlen(meta), version, MIN(sizeof version, size), err);
+		r = read_version(&part[1], version, MIN(sizeof version, size), err);
 	if (r == 0)
 		r = decode_items(&part[2], each, arg, &bad, err);
 	if (r < 0)

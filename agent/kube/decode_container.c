@@ -150,21 +150,23 @@ static int read_status(const struct field *n, struct kube_container *c)
 static int add_statuses(const struct field *list, struct kube_pod *p, bool *seen)
 {
 	struct field item = {0};
-	const char *name;
 	int r;
 
 	while ((r = field_next(list, &item)) > 0) {
+		const struct kube_container *c = NULL;
+		const char *name = NULL;
+
 		r = field_text(&item, "name", &name);
 		if (r < 0)
 			return r;
-		for (size_t i = 0; name != NULL && i < p->container_count; i++) {
-			if (seen[i] || strcmp(p->containers[i].name, name) != 0)
-				continue;
-			seen[i] = true;
-			r = read_status(&item, &p->containers[i]);
-			if (r < 0)
-				return r;
-		}
+		if (name != NULL)
+			c = kube_pod_container(p, name);
+		if (c == NULL || seen[c - p->containers])
+			continue;
+		seen[c - p->containers] = true;
+		r = read_status(&item, &p->containers[c - p->containers]);
+		if (r < 0)
+			return r;
 	}
 	return r;
 }

@@ -20,7 +20,7 @@ static const char *const after[] = {"_JAVA_OPTIONS"};
 /* Of several with one name the last counts, as in the container. */
 static int take_variable(const struct field *env, const char *name, struct jvm_heap *heap)
 {
-	const char *last = NULL, *key, *value;
+	const char *last = NULL, *key = NULL, *value = NULL;
 	struct field item = {0};
 	int r;
 

@@ -164,7 +164,8 @@ static bool member(struct scan *s, unsigned depth)
 		char *hole = s->writable + (begin - s->start);
 
 		memset(hole, ' ', (size_t)(s->p - begin));
-		memcpy(hole, "{}", 2);
+		hole[0] = '{';
+		hole[1] = '}';
 		s->values = values + 1;
 	}
 	return true;
