@@ -198,6 +198,8 @@ uint64_t report_memory_floor(const struct report_tuning *t, const struct report_
 enum report_answer_kind {
 	REPORT_ANSWER_OK,
 	REPORT_ANSWER_REFUSED,     /* quota, LimitRange, capacity, policy, validation */
+	REPORT_ANSWER_UNSUPPORTED, /* not because of a value: an old kubelet, a request of ours that
+				      the server does not understand */
 	REPORT_ANSWER_NO_DECREASE, /* this server takes no lower memory limit */
 	REPORT_ANSWER_FORBIDDEN,   /* RBAC */
 	REPORT_ANSWER_CONFLICT,    /* the object moved on */

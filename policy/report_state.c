@@ -195,6 +195,9 @@ uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 		return refused(t, s, f, a, now);
 	case REPORT_ANSWER_CONFLICT:
 		return conflict(s, now);
+	case REPORT_ANSWER_UNSUPPORTED:
+		s->refused_until = s->wait_until = add_sat(now, t->small_usec);
+		break;
 	case REPORT_ANSWER_NO_DECREASE:
 		n->no_decrease_until = add_sat(now, t->refusal_usec);
 		break;

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tells the API server of the pods of this node: resizes (policy/report.h), the status annotation,
+ * and the recorder's Events, at the node's rate (policy/report_queue.h). Keeps no values of its
+ *own: each time it asks for the newest facts.
+ *
+ *	reporter_changed()	something about the pod changed: its object, a limit, its use's
+ *growth reporter_step()		on the review clock, after wake(), and when reporter_due()
+ *says so reporter_alive()	the watch is well: the server is back
+ *
+ * Nothing is called back from inside these but facts(); the others come with answers and from
+ * reporter_changed() and reporter_step().
+ */
+#pragma once
+
+#include "agent/kube/decode.h"
+#include "agent/kube/port.h"
+#include "agent/kube/recorder.h"
+#include "policy/report_queue.h"
+
+/* The newest state of one pod, filled by the daemon. */
+struct reporter_view {
+	const struct kube_pod *pod; /* borrowed until the next call of anything of the daemon's */
+	struct report_facts facts;  /* its containers are those below */
+	struct report_container containers[REPORT_CONTAINERS_MAX];
+	/* For the status annotation. */
+	const char *mode; /* "Auto"; NULL: not ours any more, the annotation goes */
+	uint64_t target[REPORT_CONTAINERS_MAX][RESOURCE_COUNT]; /* recommended; 0: none */
+	usec_t changed_real; /* the last change of a limit; 0: none */
+};
+
+/* What the object says, for view->facts and view->containers: spec, originals = spec, generation,
+ * conditions. The daemon adds what it knows: managed, held, use, originals ... Containers that are
+ * never sized count as having no limit. */
+void reporter_fill(const struct kube_pod *pod, struct reporter_view *view);
+
+struct reporter_events {
+	void *ctx;
+	/* 0: *ret is set; -ENOENT: no such pod, forget it. */
+	int (*facts)(void *ctx, const char *uid, struct reporter_view *ret);
+	/* Nothing above ceiling is allowed until then; text: why, for the Event and the journal.
+	 * CPU is to go back at once, memory by a shrink trial. ceiling LIMIT_MAX: no value is to
+	 * blame.
+	 */
+	void (*refused)(void *ctx, const char *uid, size_t container, enum resource resource,
+			uint64_t ceiling, usec_t until, const char *text);
+	/* The kubelet may have written: read the cgroups, raise what is too low. */
+	void (*verify)(void *ctx, const char *uid);
+	/* Spec and checkpoint hold the value and the cgroup does not: write the cgroup. */
+	void (*write)(void *ctx, const char *uid, size_t container, enum resource resource);
+	void (*ratified)(void *ctx, const char *uid, uint64_t generation);
+	/* Somebody else set these in the spec: RESOURCES_* of the container. */
+	void (*foreign)(void *ctx, const char *uid, size_t container, uint32_t resources);
+	/* Trouble that is not a pod's; called once per change. NULL: it is over. */
+	void (*trouble)(void *ctx, const char *text);
+	/* Something was answered: reporter_due() may be another. */
+	void (*wake)(void *ctx);
+	void (*clock)(void *ctx, usec_t *ret_boot, usec_t *ret_real);
+};
+
+struct reporter_options {
+	struct report_tuning tuning;
+	struct report_rate rate;
+	usec_t status_interval_usec;
+	uint64_t seed;
+};
+
+/* Requests by what they were for and how they ended; status 0: no answer. */
+enum reporter_verb {
+	REPORTER_RESIZE,
+	REPORTER_STATUS,
+	REPORTER_EVENT,
+	REPORTER_DISCOVERY,
+	REPORTER_VERB_COUNT
+};
+struct reporter_count {
+	enum reporter_verb verb;
+	unsigned status;
+	uint64_t count;
+};
+const char *reporter_verb_name(enum reporter_verb v);
+
+struct reporter;
+
+/* recorder may be NULL: no Events. It must live as long as the reporter. */
+int reporter_new(const struct kube_port *port, struct recorder *recorder,
+		 const struct reporter_options *o, const struct reporter_events *events,
+		 struct reporter **ret);
+/* Requests under way are cancelled. */
+void reporter_free(struct reporter *r);
+
+/* -ENOMEM; -EINVAL: no uid of a pod. Unknown pods are taken in. */
+int reporter_changed(struct reporter *r, const char *uid, usec_t now);
+/* The status annotation is to go out soon: a refusal, the mode. */
+void reporter_hurry(struct reporter *r, const char *uid);
+void reporter_forget(struct reporter *r, const char *uid);
+void reporter_step(struct reporter *r, usec_t now, usec_t now_real);
+/* 0: nothing to wait for. */
+usec_t reporter_due(const struct reporter *r, usec_t now);
+void reporter_alive(struct reporter *r, usec_t now);
+
+/* Is what the spec says now our own doing? For the daemon's judgement of foreign writes. */
+bool reporter_expects(const struct reporter *r, const char *uid);
+/* LIMIT_MAX: nothing was refused. */
+uint64_t reporter_allows(const struct reporter *r, const char *uid, size_t container,
+			 enum resource resource, usec_t now);
+/* Why nothing is sent now, for explain; "" for an unknown pod. */
+const char *reporter_holds(const struct reporter *r, const char *uid);
+/* Does this server offer pods/resize? Unknown yet: false. */
+bool reporter_offered(const struct reporter *r);
+size_t reporter_counts(const struct reporter *r, const struct reporter_count **ret);
+/* Pods with something to tell. */
+size_t reporter_waiting(const struct reporter *r);
+
+/* The text of vscaled.dev/status, owned by the caller; NULL: no memory. ratified: generation, 0:
+ * none; refusal: NULL or its text. */
+char *reporter_status_text(const struct reporter_view *v, uint64_t ratified, const char *refusal);

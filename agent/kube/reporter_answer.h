@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an answer to a resize or an annotation means: one table over status, causes and, where the
+ * API gives nothing better, the message. */
+#pragma once
+
+#include "agent/kube/client.h"
+#include "agent/kube/decode.h"
+#include "policy/report.h"
+
+/* *ret_status: the Status of a failure, zeroed for a success. *ret_missing: the path does not exist
+ * at all, which says nothing of the pod. */
+struct report_answer reporter_classify(const struct kube_answer *a, struct kube_status *ret_status,
+				       bool *ret_missing);

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/report_impl.h"
+
+uint64_t report_memory_floor(const struct report_tuning *t, const struct report_container *c)
+{
+	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+	uint64_t margin =
+		MAX(scale_permille(c->use_bytes, t->margin_permille), t->margin_min_bytes);
+	uint64_t ahead = mul_div(c->slope_bps, t->ahead_usec, USEC_PER_SEC);
+	uint64_t floor = round_up(add_sat(add_sat(c->use_bytes, ahead), margin), MEM_PAGE_BYTES);
+
+	/* It cannot come to use more than it is ever held at. */
+	if (x->ceiling != 0)
+		floor = MIN(floor, MAX(x->ceiling, MAX(x->held, c->use_bytes)));
+	return floor;
+}
+
+/* A Guaranteed pod's request is its limit. */
+static bool requests_ours(const struct report_facts *f)
+{
+	return f->guaranteed ? limits_ours(f) : f->controlled != CONTROLLED_LIMITS;
+}
+
+/* The value to go back to: the original, or what stood before a condition. */
+static struct report_values way_back(const struct draft *d, size_t i, size_t r)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[r];
+	const struct report_values *good = &d->s->container[i].good;
+	struct report_values v;
+
+	v.limit[r] = d->f->restoring ? x->original_limit : good->limit[r];
+	v.request[r] = d->f->restoring ? x->original_request : good->request[r];
+	return v;
+}
+
+/* Does a refusal bind, and until when? */
+static void note_refusal(struct draft *d, const struct report_memory *m, size_t r, bool binds)
+{
+	if (binds && d->now < m->ceiling_until[r])
+		d->asked_again = sooner(d->asked_again, m->ceiling_until[r]);
+}
+
+/* What the limit should become, before leases and intervals. */
+static uint64_t wanted_limit(struct draft *d, size_t i, size_t r)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[r];
+	const struct report_memory *m = &d->s->container[i];
+	uint64_t spec = x->spec_limit, want, floor = 0;
+
+	if (spec == LIMIT_MAX || !ratifiable(x) || (!limits_ours(d->f) && !d->back))
+		return spec;
+	if (r == RESOURCE_MEMORY)
+		floor = report_memory_floor(d->t, &d->f->containers[i]);
+	want = d->back ? way_back(d, i, r).limit[r] : x->held;
+	if (want == LIMIT_MAX)
+		return spec;
+	if (!d->back) {
+		want = round_up(want, quantum_of(r));
+		/* 833m and 840m are the same to a kubelet under systemd. */
+		if (want == round_up(spec, quantum_of(r)))
+			want = spec;
+		note_refusal(d, m, r, want > m->ceiling.limit[r] && want > spec);
+		if (d->now < m->ceiling_until[r])
+			want = MIN(want, MAX(m->ceiling.limit[r], MIN(spec, want)));
+	}
+	/* Room for the kubelet's delay belongs to a change: alone it makes none. */
+	if (r == RESOURCE_MEMORY && want < floor)
+		want = want > spec ? floor : MAX(want, MIN(spec, floor));
+	if (r == RESOURCE_MEMORY && want < spec && d->now < d->n->no_decrease_until)
+		want = spec;
+	if (r == RESOURCE_MEMORY && want < spec && d->growing)
+		want = spec;
+	return want;
+}
+
+/* Requests: never without one before, never above the limit. */
+static uint64_t wanted_request(struct draft *d, size_t i, size_t r, uint64_t limit)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[r];
+	const struct report_memory *m = &d->s->container[i];
+	uint64_t want = x->spec_request;
+
+	if (want == 0 || !ratifiable(x))
+		return want;
+	if (d->f->guaranteed)
+		return limit;
+	if (d->back)
+		want = way_back(d, i, r).request[r] ? way_back(d, i, r).request[r] : want;
+	else if (!requests_ours(d->f))
+		return want;
+	else if (x->request != 0)
+		want = x->request;
+	note_refusal(d, m, r, !d->back && want > m->ceiling.request[r] && want > x->spec_request);
+	if (!d->back && d->now < m->ceiling_until[r] && want > m->ceiling.request[r])
+		want = MAX(m->ceiling.request[r], MIN(want, x->spec_request));
+	return MIN(want, limit);
+}
+
+/* Share of the change, in permille of what is there. */
+static bool is_big(const struct draft *d, uint64_t from, uint64_t to)
+{
+	uint64_t span = from > to ? from - to : to - from;
+
+	return from == 0 || mul_div(span, 1000, from) >= d->t->at_once_permille;
+}
+
+static void note_change(struct draft *d, size_t r, uint64_t from, uint64_t to)
+{
+	d->any = true;
+	d->big |= is_big(d, from, to);
+	d->up |= to > from;
+	d->down |= to < from;
+	d->memory_up |= r == RESOURCE_MEMORY && to > from;
+}
+
+/* One resource of one container: what it becomes now, and what has to wait. */
+void draft_resource(struct draft *d, size_t i, size_t r)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[r];
+	usec_t lease = r == RESOURCE_CPU ? d->t->lease_usec : d->t->memory_lease_usec;
+	uint64_t limit = wanted_limit(d, i, r), request;
+	bool early = !d->back && d->now < add_sat(x->held_since, lease);
+
+	/* The limit never goes below what is requested, unless that moves too. */
+	request = wanted_request(d, i, r, limit);
+	if (limit != LIMIT_MAX && request > limit)
+		limit = request;
+	if (limit < x->spec_request && request == x->spec_request && !d->f->guaranteed)
+		limit = x->spec_request;
+	if (early && limit != x->spec_limit) {
+		usec_t end = add_sat(x->held_since, lease);
+
+		d->later = sooner(d->later, end);
+		d->memory_later |= r == RESOURCE_MEMORY && limit > x->spec_limit;
+		limit = x->spec_limit;
+		request = d->f->guaranteed || x->spec_request == 0 ? x->spec_request
+								   : MIN(request, limit);
+	}
+	if (limit != x->spec_limit)
+		note_change(d, r, x->spec_limit, limit);
+	if (request != x->spec_request)
+		note_change(d, r, x->spec_request, request);
+	d->want[i].limit[r] = limit;
+	d->want[i].request[r] = request;
+}
+
+/* No body with a memory limit that could land below use: whoever replays it replays all of it. */
+bool draft_make_safe(struct draft *d)
+{
+	for (size_t i = 0; i < d->f->container_count; i++) {
+		const struct report_container *c = &d->f->containers[i];
+		const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+		struct report_values *v = &d->want[i];
+		uint64_t *want = &v->limit[RESOURCE_MEMORY];
+		uint64_t floor = report_memory_floor(d->t, c);
+		bool bound = d->now < d->s->container[i].ceiling_until[RESOURCE_MEMORY] &&
+			     !d->f->restoring;
+
+		if (*want == LIMIT_MAX || *want >= floor)
+			continue;
+		if (ratifiable(x) && limits_ours(d->f) && !bound) {
+			d->up = d->memory_up = d->any = true;
+			*want = floor;
+			if (d->f->guaranteed)
+				v->request[RESOURCE_MEMORY] = floor;
+			continue;
+		}
+		/* It may stay as it is only where nothing more is held. */
+		if (*want < c->use_bytes || x->held > *want)
+			return false;
+	}
+	return true;
+}
+
+/* Every limit equal to its request would make another class of the pod: one quantum apart. */
+void draft_keep_class(struct draft *d)
+{
+	const struct report_facts *f = d->f;
+	struct report_values *free_one = NULL;
+	size_t resource = 0;
+
+	if (f->guaranteed)
+		return;
+	for (size_t i = 0; i < f->container_count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			struct report_values *v = &d->want[i];
+			const struct report_resource *x = &f->containers[i].resource[r];
+
+			if (v->limit[r] != v->request[r])
+				return;
+			if (v->limit[r] != x->spec_limit || v->request[r] != x->spec_request) {
+				free_one = v;
+				resource = r;
+			}
+		}
+	if (free_one == NULL)
+		return;
+	if (limits_ours(f))
+		free_one->limit[resource] += quantum_of(resource);
+	else
+		free_one->request[resource] -=
+			MIN(free_one->request[resource], quantum_of(resource));
+}
+
+void draft_build(struct draft *d)
+{
+	struct report_patch *p = &d->ret->patch;
+
+	for (size_t i = 0; i < d->f->container_count; i++) {
+		const struct report_values *v = &d->want[i];
+		struct report_item item = {.container = (uint32_t)i};
+
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			const struct report_resource *x = &d->f->containers[i].resource[r];
+			bool explicit = r == RESOURCE_MEMORY && x->spec_limit != LIMIT_MAX;
+
+			item.limit[r] = v->limit[r];
+			item.request[r] = v->request[r];
+			if (explicit || v->limit[r] != x->spec_limit)
+				item.limits |= 1u << r;
+			if (v->request[r] != x->spec_request)
+				item.requests |= 1u << r;
+		}
+		if (item.limits || item.requests)
+			p->item[p->count++] = item;
+	}
+}
+
+bool draft_changes(const struct draft *d)
+{
+	for (size_t i = 0; i < d->f->container_count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			const struct report_resource *x = &d->f->containers[i].resource[r];
+
+			if (d->want[i].limit[r] != x->spec_limit ||
+			    d->want[i].request[r] != x->spec_request)
+				return true;
+		}
+	return false;
+}
+
+/* Memory before CPU: a CPU resize replays a memory limit that is about to be raised. */
+void draft_leave_cpu(struct draft *d)
+{
+	d->any = d->big = d->up = d->down = d->memory_up = false;
+	for (size_t i = 0; i < d->f->container_count; i++) {
+		const struct report_resource *cpu = &d->f->containers[i].resource[RESOURCE_CPU];
+
+		d->want[i].limit[RESOURCE_CPU] = cpu->spec_limit;
+		d->want[i].request[RESOURCE_CPU] = cpu->spec_request;
+	}
+	for (size_t i = 0; i < d->f->container_count; i++) {
+		const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+		const struct report_values *v = &d->want[i];
+
+		if (v->limit[RESOURCE_MEMORY] != x->spec_limit)
+			note_change(d, RESOURCE_MEMORY, x->spec_limit, v->limit[RESOURCE_MEMORY]);
+		if (v->request[RESOURCE_MEMORY] != x->spec_request)
+			note_change(d, RESOURCE_MEMORY, x->spec_request,
+				    v->request[RESOURCE_MEMORY]);
+	}
+}

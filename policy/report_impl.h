@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by report.c (whether and when) and report_draft.c (which values). */
+#pragma once
+
+#include "policy/bounds.h"
+#include "policy/report.h"
+
+/* What decide works on, and the answer it builds. */
+struct draft {
+	const struct report_tuning *t;
+	const struct report_node *n;
+	const struct report_state *s;
+	const struct report_facts *f;
+	usec_t now;
+	bool back;    /* restoring, or taking back what a condition stands on: at once */
+	bool growing; /* memory of the pod */
+	bool big, up, down, memory_up, memory_later, any;
+	usec_t asked_again; /* when the first refusal that binds ends; 0: none does */
+	usec_t later;       /* when the first lease ends; 0: none runs */
+	struct report_values want[REPORT_CONTAINERS_MAX];
+	struct report_decision *ret;
+};
+
+static inline bool limits_ours(const struct report_facts *f)
+{
+	return f->controlled != CONTROLLED_REQUESTS;
+}
+
+/* Does the API ever hear of this resource from us? */
+static inline bool ratifiable(const struct report_resource *x)
+{
+	return x->managed && !x->restart;
+}
+
+static inline uint64_t quantum_of(size_t r)
+{
+	return r == RESOURCE_CPU ? CPU_QUANTUM_MILLI : MEM_PAGE_BYTES;
+}
+
+/* Of two times of which 0 means never. */
+static inline usec_t sooner(usec_t a, usec_t b)
+{
+	return a == 0 || b == 0 ? MAX(a, b) : MIN(a, b);
+}
+
+/* --- report_draft.c */
+/* One resource of one container: what it becomes now, and what has to wait. */
+void draft_resource(struct draft *d, size_t i, size_t r);
+/* Memory before CPU: a CPU resize replays a memory limit that is about to be raised. */
+void draft_leave_cpu(struct draft *d);
+/* No body with a memory limit that could land below use. False: one that may not be raised would.
+ */
+bool draft_make_safe(struct draft *d);
+/* Every limit equal to its request would make another class of the pod: one quantum apart. */
+void draft_keep_class(struct draft *d);
+bool draft_changes(const struct draft *d);
+void draft_build(struct draft *d);

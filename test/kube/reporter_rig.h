@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A reporter, a server that answers in virtual time, a kubelet and the pods of a node: what the
+ * daemon would be. Each pod has one container "app", 500m of 200m, 256Mi of 128Mi.
+ */
+#pragma once
+
+#include "agent/kube/reporter.h"
+#include "test/check.h"
+
+#define S        USEC_PER_SEC
+#define PODS_MAX 64
+#define CALLS    16
+
+struct rig_pod {
+	char uid[24];
+	bool exists;
+	struct kube_values_of_spec {
+		uint64_t limit[RESOURCE_COUNT], request[RESOURCE_COUNT];
+	} spec, runtime;
+	uint64_t generation, observed;
+	char *status;          /* the annotation */
+	struct kube_pod *seen; /* by the watch */
+	const char *condition; /* a member of status.conditions, or "" */
+	usec_t kubelet_at;     /* when it gets to the spec; 0: it is done */
+	/* The node. */
+	uint64_t held[RESOURCE_COUNT], actual[RESOURCE_COUNT], use;
+	usec_t held_since;
+	const char *mode;
+	bool restoring, growing;
+	unsigned resizes, statuses, events; /* that were taken */
+	unsigned verified, ratified, refused, written, foreign;
+	uint64_t ceiling[RESOURCE_COUNT];
+	char why[256];
+};
+
+struct rig_call {
+	bool used;
+	usec_t at;
+	unsigned status;
+	char *body;
+	usec_t retry_after;
+	kube_done_fn *done;
+	void *arg;
+};
+
+struct rig {
+	usec_t now;
+	struct reporter *reporter;
+	struct recorder *recorder;
+	struct rig_pod pods[PODS_MAX];
+	size_t count;
+	struct rig_call calls[CALLS];
+	bool offers; /* pods/resize */
+	bool down;
+	usec_t latency, kubelet_delay;
+	/* The next writes of a kind are answered so: "resize", "status", "event". */
+	const char *fail_what;
+	unsigned fail_count, fail_status;
+	const char *fail_body;
+	usec_t fail_retry_after;
+	bool fail_but_do; /* done all the same, and the answer lost */
+	unsigned requests, writes, wakes, steps, troubles, troubles_over;
+	char trouble[512];
+	char log[4096]; /* "R0 S0 E0 ": kinds of writes that came in, with the pod */
+	char last_body[2048];
+	char last_path[1024];
+};
+
+void rig_start(struct rig *g, size_t pods);
+void rig_stop(struct rig *g);
+/* Lets time pass: steps, answers and the kubelet as they are due. */
+void rig_run(struct rig *g, usec_t span);
+/* The node sets a limit. */
+void rig_hold(struct rig *g, size_t pod, enum resource r, uint64_t value);
+/* A user changes the spec. */
+void rig_user(struct rig *g, size_t pod, enum resource r, uint64_t limit);
+/* The watch tells of the object as it is now. */
+void rig_show(struct rig *g, size_t pod);
+void rig_gone(struct rig *g, size_t pod);
+void rig_fail(struct rig *g, const char *what, unsigned count, unsigned status, const char *body);
+/* Counted by the reporter. */
+uint64_t rig_counted(const struct rig *g, enum reporter_verb verb, unsigned status);

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The reporter against a server that answers in virtual time. */
+#include "test/kube/reporter_rig.h"
+#include <errno.h>
+
+#define CPU     RESOURCE_CPU
+#define MEM     RESOURCE_MEMORY
+#define WITH(g) for (struct rig g, *p_ = (rig_start(&g, 1), &g); p_; rig_stop(p_), p_ = NULL)
+
+#define FORBIDDEN(message)                                                                         \
+	"{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Forbidden\",\"code\":403,"       \
+	"\"message\":\"pods \\\"u0\\\" is forbidden: " message "\"}"
+#define QUOTA FORBIDDEN("exceeded quota: q, requested: limits.cpu=900m, used: limits.cpu=500m")
+#define RBAC  FORBIDDEN("User \\\"x\\\" cannot patch resource \\\"pods/resize\\\" in API group")
+#define CONFLICT                                                                                   \
+	"{\"kind\":\"Status\",\"reason\":\"Conflict\",\"code\":409,\"message\":\"modified\"}"
+
+static void test_ratifies(void)
+{
+	WITH(g)
+	{
+		struct rig_pod *p = &g.pods[0];
+
+		rig_run(&g, 10 * S);
+		CHECK_STR(g.log, "S0 "); /* the originals */
+		CHECK_STR(p->status, "{\"mode\":\"Auto\",\"containers\":{\"app\":{"
+				     "\"cpu\":{\"original\":\"500m\",\"limit\":\"500m\"},"
+				     "\"memory\":{\"original\":\"256Mi\",\"limit\":\"256Mi\"}}}}");
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 59 * S);
+		CHECK_EQ(p->resizes, 0);
+		p->verified = 0;
+		rig_run(&g, 10 * S);
+		CHECK_EQ(p->resizes, 1);
+		CHECK_EQ(p->spec.limit[CPU], 900);
+		CHECK_EQ(p->ratified, 1);
+		CHECK(p->verified > 0);
+		CHECK_EQ(p->foreign, 0);
+		CHECK(reporter_expects(g.reporter, "u0"));
+		/* Nothing more until the status is due. */
+		rig_run(&g, 500 * S);
+		CHECK_STR(g.log, "S0 R0 ");
+		rig_run(&g, 100 * S);
+		CHECK_STR(g.log, "S0 R0 S0 ");
+		CHECK(strstr(p->status, "\"limit\":\"900m\"") != NULL);
+		CHECK(strstr(p->status, "\"ratifiedGeneration\":2") != NULL);
+		rig_run(&g, 7200 * S);
+		CHECK_STR(g.log, "S0 R0 S0 ");
+		CHECK_EQ(rig_counted(&g, REPORTER_RESIZE, 200), 1);
+		CHECK_EQ(rig_counted(&g, REPORTER_STATUS, 200), 2);
+	}
+}
+
+static void test_body_and_path(void)
+{
+	WITH(g)
+	{
+		rig_run(&g, S);
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 61 * S);
+		CHECK_STR(g.last_path,
+			  "/api/v1/namespaces/lab/pods/u0/resize?fieldManager=vscaled");
+		CHECK_STR(g.last_body, "{\"metadata\":{\"uid\":\"u0\"},\"spec\":{\"containers\":[{"
+				       "\"name\":\"app\",\"resources\":{\"limits\":{"
+				       "\"cpu\":\"900m\",\"memory\":\"256Mi\"}}}]}}");
+	}
+}
+
+static void test_refused(void)
+{
+	WITH(g)
+	{
+		struct rig_pod *p = &g.pods[0];
+
+		rig_run(&g, S);
+		rig_fail(&g, "resize", 1, 403, QUOTA);
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 65 * S);
+		CHECK_EQ(p->refused, 1);
+		CHECK_EQ(p->ceiling[CPU], 500);
+		CHECK(strstr(p->why, "exceeded quota") != NULL);
+		CHECK_EQ(reporter_allows(g.reporter, "u0", 0, CPU, g.now), 500);
+		/* The status says it at once. */
+		CHECK_STR(g.log, "S0 R0 S0 ");
+		CHECK(strstr(p->status, "\"refused\":\"pods") != NULL);
+		rig_hold(&g, 0, CPU, 900); /* a daemon that does not listen */
+		rig_run(&g, 3000 * S);
+		CHECK_EQ(p->resizes, 0);
+		rig_run(&g, 1000 * S);
+		CHECK_EQ(p->resizes, 1); /* an hour later */
+	}
+}
+
+static void test_conflict(void)
+{
+	WITH(g)
+	{
+		rig_run(&g, S);
+		rig_fail(&g, "resize", 3, 409, CONFLICT);
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 62 * S);
+		CHECK_STR(g.log, "S0 R0 R0 R0 R0 ");
+		CHECK_EQ(g.pods[0].resizes, 1);
+	}
+	WITH(g)
+	{ /* without end: with pauses */
+		rig_run(&g, S);
+		rig_fail(&g, "resize", 1000, 409, CONFLICT);
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 660 * S);
+		CHECK(g.writes <= 20 + 660 / 10 + 2);
+		g.fail_count = 0;
+		rig_run(&g, 60 * S);
+		CHECK_EQ(g.pods[0].resizes, 1);
+	}
+}
+
+static void test_gone(void)
+{
+	WITH(g)
+	{ /* the server knows first */
+		rig_run(&g, S);
+		rig_fail(&g, "resize", 1, 404,
+			 "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404,"
+			 "\"message\":\"pods \\\"u0\\\" not found\"}");
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 600 * S);
+		CHECK_STR(g.log, "S0 R0 ");
+		CHECK_STR(reporter_holds(g.reporter, "u0"), "");
+	}
+	WITH(g)
+	{ /* while a request is under way */
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 60 * S);
+		rig_run(&g, 5 * USEC_PER_MSEC);
+		rig_gone(&g, 0);
+		rig_run(&g, 60 * S);
+		CHECK_STR(reporter_holds(g.reporter, "u0"), "");
+	}
+	WITH(g)
+	{ /* forgotten while a request is under way */
+		g.latency = 10 * S;
+		rig_run(&g, 15 * S);
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 62 * S);
+		reporter_forget(g.reporter, "u0");
+		rig_run(&g, 60 * S);
+		CHECK_EQ(reporter_waiting(g.reporter), 0);
+	}
+}
+
+static void test_not_allowed(void)
+{
+	WITH(g)
+	{
+		rig_run(&g, S);
+		rig_fail(&g, "resize", 1000, 403, RBAC);
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 660 * S);
+		CHECK_EQ(g.troubles, 1);
+		CHECK(strstr(g.trouble, "pods/resize") != NULL);
+		CHECK_EQ(g.pods[0].refused, 0);
+		CHECK_EQ(rig_counted(&g, REPORTER_RESIZE, 403), 1);
+		rig_run(&g, 600 * S);
+		CHECK_EQ(rig_counted(&g, REPORTER_RESIZE, 403), 2);
+		CHECK_EQ(g.troubles, 1); /* said once */
+		g.fail_count = 0;
+		rig_run(&g, 600 * S);
+		CHECK_EQ(g.pods[0].resizes, 1);
+		CHECK_EQ(g.troubles_over, 1);
+	}
+	WITH(g)
+	{ /* the annotation: resizes go on */
+		rig_fail(&g, "status", 1000, 403,
+			 FORBIDDEN("User \\\"x\\\" cannot patch resource \\\"pods\\\" in API"));
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 590 * S);
+		CHECK_EQ(rig_counted(&g, REPORTER_STATUS, 403), 1);
+		CHECK_EQ(g.pods[0].resizes, 1);
+		CHECK_EQ(g.troubles, 1);
+	}
+}
+
+static void test_without_resize(void)
+{
+	WITH(g)
+	{
+		g.offers = false;
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 599 * S);
+		CHECK_STR(g.log, "S0 ");
+		CHECK(!reporter_offered(g.reporter));
+		CHECK_STR(reporter_holds(g.reporter, "u0"), "not offered");
+		g.offers = true; /* an upgrade */
+		rig_run(&g, 5 * S);
+		CHECK(reporter_offered(g.reporter));
+		CHECK_EQ(g.pods[0].resizes, 1);
+	}
+	WITH(g)
+	{ /* a downgrade: the path is unknown, the pod is not gone */
+		rig_run(&g, S);
+		g.offers = false;
+		rig_fail(&g, "resize", 1000, 404,
+			 "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404,"
+			 "\"message\":\"the server could not find the requested resource\"}");
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 3000 * S);
+		CHECK_EQ(rig_counted(&g, REPORTER_RESIZE, 404), 1);
+		CHECK(!reporter_offered(g.reporter));
+		CHECK(strcmp(reporter_holds(g.reporter, "u0"), "") != 0);
+	}
+}
+
+/* No server for a time, 10,000 changes: one report per changed pod, with the newest state. */
+static void outage(usec_t length)
+{
+	struct rig g;
+	unsigned requests;
+	usec_t back;
+
+	rig_start(&g, 30);
+	rig_run(&g, 700 * S); /* the first status of each */
+	g.down = true;
+	requests = g.requests;
+	for (unsigned i = 0; i < 10000; i++) {
+		if (i % 30 < 20) /* 20 of them change */
+			rig_hold(&g, i % 30, CPU, 1000 + i);
+		rig_run(&g, length / 10000);
+		CHECK(reporter_waiting(g.reporter) <= 30);
+	}
+	CHECK(g.requests - requests <= 16 + length / (20 * S));
+	rig_run(&g, 60 * S);
+	g.down = false;
+	g.log[0] = '\0';
+	back = g.now;
+	rig_run(&g, 600 * S);
+	for (unsigned i = 0; i < 30; i++) {
+		CHECK_EQ(g.pods[i].resizes, i < 20);
+		CHECK_EQ(g.pods[i].spec.limit[CPU],
+			 g.pods[i].held[CPU] / 10 * 10 + (g.pods[i].held[CPU] % 10 ? 10 : 0));
+	}
+	CHECK(g.now == back + 600 * S);
+	rig_stop(&g);
+}
+
+static void test_slow_down(void)
+{
+	WITH(g)
+	{
+		rig_run(&g, S);
+		rig_fail(&g, "resize", 1, 429, "Too many requests, please try again later.\n");
+		g.fail_retry_after = 30 * S;
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 61 * S);
+		recorder_note(g.recorder, g.pods[0].seen, "Normal", "Resized", "Resize", "x", g.now,
+			      g.now);
+		rig_run(&g, 28 * S);
+		CHECK_STR(g.log, "S0 R0 "); /* the Event waits too */
+		rig_run(&g, 15 * S);
+		CHECK_EQ(g.pods[0].resizes, 1);
+		CHECK_EQ(g.pods[0].events, 1);
+	}
+}
+
+static void test_lost_answer(void)
+{
+	WITH(g)
+	{
+		rig_run(&g, S);
+		rig_fail(&g, "resize", 1, 0, NULL);
+		g.fail_but_do = true;
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 120 * S);
+		CHECK_EQ(g.pods[0].resizes, 1);
+		CHECK_EQ(g.pods[0].foreign, 0);
+		CHECK_EQ(g.pods[0].ratified, 1);
+	}
+}
+
+static void test_user(void)
+{
+	WITH(g)
+	{
+		rig_run(&g, S);
+		rig_user(&g, 0, CPU, 700);
+		rig_run(&g, 10 * S);
+		CHECK_EQ(g.pods[0].foreign, RESOURCES_CPU);
+		CHECK(!reporter_expects(g.reporter, "u0"));
+		rig_run(&g, 3600 * S);
+		CHECK_EQ(g.pods[0].resizes, 0); /* adopted, never fought */
+	}
+}
+
+static void test_infeasible(void)
+{
+	WITH(g)
+	{
+		struct rig_pod *p = &g.pods[0];
+
+		g.kubelet_delay = 7200 * S;
+		rig_run(&g, S);
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 62 * S);
+		p->observed = p->generation;
+		p->condition = "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":"
+			       "\"Infeasible\",\"message\":\"Resize is infeasible\"}";
+		rig_show(&g, 0);
+		rig_run(&g, 30 * S);
+		CHECK(p->refused > 0);
+		CHECK_EQ(p->ceiling[CPU], 500);
+		CHECK_EQ(p->spec.limit[CPU], 500); /* the old spec is back */
+		CHECK_EQ(p->resizes, 2);
+	}
+}
+
+static void test_restore(void)
+{
+	WITH(g)
+	{
+		struct rig_pod *p = &g.pods[0];
+
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 70 * S);
+		CHECK_EQ(p->spec.limit[CPU], 900);
+		p->restoring = true;
+		p->mode = NULL;
+		reporter_hurry(g.reporter, "u0");
+		rig_run(&g, 10 * S);
+		CHECK_EQ(p->spec.limit[CPU], 500);
+		CHECK(p->status == NULL); /* taken away */
+	}
+}
+
+static void test_trap(void)
+{
+	WITH(g)
+	{
+		rig_run(&g, S);
+		g.pods[0].actual[CPU] = 300;
+		reporter_changed(g.reporter, "u0", g.now);
+		rig_run(&g, S);
+		CHECK_EQ(g.pods[0].written, 1);
+		CHECK_EQ(g.pods[0].resizes, 0);
+	}
+}
+
+/* A status that stands already is not written again by a new agent. */
+static void test_status_is_known(void)
+{
+	struct rig g;
+
+	rig_start(&g, 1);
+	rig_run(&g, S);
+	CHECK_EQ(g.pods[0].statuses, 1);
+	reporter_forget(g.reporter, "u0");
+	CHECK_EQ(reporter_changed(g.reporter, "u0", g.now), 0);
+	rig_run(&g, 3600 * S);
+	CHECK_EQ(g.pods[0].statuses, 1);
+	CHECK_EQ(reporter_changed(g.reporter, "", g.now), -EINVAL);
+	rig_stop(&g);
+}
+
+/* Refusals, Warnings, memory, the rest; an ordinary Event is not starved. */
+static void test_order(void)
+{
+	struct rig g;
+
+	rig_start(&g, 12);
+	g.latency = 200 * USEC_PER_MSEC;
+	rig_run(&g, 700 * S);
+	for (size_t i = 0; i < 10; i++)
+		rig_hold(&g, i, CPU, 900);
+	rig_hold(&g, 10, MEM, 512 * MIB);
+	rig_run(&g, 59 * S);
+	recorder_note(g.recorder, g.pods[1].seen, "Normal", "Resized", "Resize", "n", g.now, g.now);
+	g.down = true;
+	g.down = false;
+	recorder_note(g.recorder, g.pods[2].seen, "Warning", "Refused", "Resize", "w", g.now,
+		      g.now);
+	g.log[0] = '\0';
+	rig_run(&g, 100 * USEC_PER_MSEC);
+	CHECK(strncmp(g.log, "E2 ", 3) == 0);
+	rig_run(&g, 5 * S);
+	CHECK(strstr(g.log, "E1 ") != NULL);
+	CHECK(strstr(g.log, "R10 ") != NULL && strstr(g.log, "R10 ") < strstr(g.log, "R9 "));
+	rig_stop(&g);
+}
+
+static void test_odd_pods(void)
+{
+	WITH(g)
+	{ /* gone before it was looked at */
+		reporter_changed(g.reporter, "nobody", g.now);
+		rig_run(&g, S);
+		CHECK_STR(reporter_holds(g.reporter, "nobody"), "");
+	}
+}
+
+int main(void)
+{
+	test_ratifies();
+	test_body_and_path();
+	test_refused();
+	test_conflict();
+	test_gone();
+	test_not_allowed();
+	test_without_resize();
+	outage(60 * S);
+	outage(3600 * S);
+	outage(86400 * S);
+	test_slow_down();
+	test_lost_answer();
+	test_user();
+	test_infeasible();
+	test_restore();
+	test_trap();
+	test_status_is_known();
+	test_order();
+	test_odd_pods();
+	return check_result();
+}
