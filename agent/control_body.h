@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define CONTROL_NAME_MAX 256
+/* NAMESPACE/POD/CONTAINER: 63, 253 and 63 at most. */
+#define CONTROL_NAME_MAX 512
 
 struct control_body {
 	char name[CONTROL_NAME_MAX]; /* "": none given */
