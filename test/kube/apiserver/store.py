@@ -35,7 +35,8 @@ def encode_event(kind: str, obj: Any) -> bytes:
 
 
 class Store:
-    KEEP = 30000
+    KEEP = 30000    # changes in the log
+    WARM = 1000     # of them with their encoded lines
 
     def __init__(self, first: int = 200) -> None:
         self.lock = threading.RLock()
@@ -67,6 +68,8 @@ class Store:
             else:
                 table[key] = obj
             self.log.append(Change(self.rv, kind, resource, key, obj, prev))
+            if len(self.log) > self.WARM:
+                self.log[-self.WARM - 1].lines = {}
             if len(self.log) > self.KEEP:
                 gone = len(self.log) // 4
                 self.cache_floor = max(self.cache_floor, self.log[gone - 1].rv)
