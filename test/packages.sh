@@ -10,7 +10,7 @@ declare -A group=(
 	[test]="systemd git clang clang-format clang-tidy shellcheck man-db curl jq prometheus
 		openssl libssl-dev python3"
 	[lab]="qemu-system-x86 qemu-utils mmdebstrap debian-archive-keyring e2fsprogs cpio zstd
-		xz-utils lz4 kmod binutils"
+		xz-utils lz4 kmod binutils python3"
 	[deploy]="umoci mmdebstrap yamllint binutils nodejs npm"
 )
 
