@@ -9,10 +9,15 @@ need python3
 readonly LINES_MAX=500
 
 cd "$ROOT"
-while read -r f; do
-	head -n 2 "$f" | grep -qxF "# SPDX-License-Identifier: Apache-2.0" || bad "$f: no SPDX line at the top"
+mapfile -t files < <(project_files '*.py')
+for f in "${files[@]}"; do
+	[ "$(head -n 1 "$f")" = "# SPDX-License-Identifier: Apache-2.0" ] || bad "$f: no SPDX line at the top"
 	[ "$(wc -l <"$f")" -le $LINES_MAX ] || bad "$f: more than $LINES_MAX lines"
-	python3 -W error -c 'import sys; compile(open(sys.argv[1]).read(), sys.argv[1], "exec")' "$f" ||
-		bad "$f: does not compile"
-done < <(project_files '*.py')
+done
+python3 -W error - "${files[@]}" <<'END' || bad "Python that does not compile"
+import pathlib
+import sys
+for name in sys.argv[1:]:
+    compile(pathlib.Path(name).read_text(encoding="utf-8"), name, "exec")
+END
 verdict
