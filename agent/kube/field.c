@@ -26,8 +26,9 @@ int field_parse(const char *text, size_t len, cJSON **ret, struct kube_decode_er
 	if (r < 0)
 		return field_bad_scan(err, &fault);
 	json = cJSON_ParseWithLengthOpts(copy, len + 1, NULL, false);
+	/* The scanner has taken it, so it can be parsed. */
 	if (json == NULL)
-		return field_bad_scan(err, &(struct scan_error){"not readable", 0});
+		return -ENOMEM;
 	*ret = json;
 	return 0;
 }

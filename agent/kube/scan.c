@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define UNREAD "fieldsV1"
+/* cJSON reads this many bytes of a number. */
+#define NUMBER_MAX 63
 
 struct scan {
 	const char *start;
@@ -59,21 +61,45 @@ static size_t utf8_length(const unsigned char *p, size_t left)
 	return n;
 }
 
+/* Four hexadecimal digits. */
+static bool unit(struct scan *s, unsigned *ret)
+{
+	unsigned value = 0;
+
+	for (int i = 0; i < 4; i++, s->p++) {
+		if (s->p == s->end || !isxdigit((unsigned char)*s->p))
+			return fault(s, "an escape without four hexadecimal digits");
+		value = value * 16 + (unsigned)(isdigit((unsigned char)*s->p)
+							? *s->p - '0'
+							: (*s->p | 0x20) - 'a' + 10);
+	}
+	*ret = value;
+	return true;
+}
+
+/* Behind \u: no NUL, and surrogates in pairs. */
+static bool unicode(struct scan *s)
+{
+	unsigned first, second;
+
+	if (!unit(s, &first))
+		return false;
+	if (first == 0)
+		return fault(s, "a NUL in a string");
+	if (first < 0xd800 || first > 0xdfff)
+		return true;
+	if (first > 0xdbff || !take(s, '\\') || !take(s, 'u') || !unit(s, &second) ||
+	    second < 0xdc00 || second > 0xdfff)
+		return fault(s, "half a surrogate pair");
+	return true;
+}
+
 /* Behind the backslash. */
 static bool escape(struct scan *s)
 {
 	if (s->p == s->end || strchr("\"\\/bfnrtu", *s->p) == NULL || *s->p == '\0')
 		return fault(s, "an unknown escape");
-	if (*s->p++ != 'u')
-		return true;
-	if (s->end - s->p < 4)
-		return fault(s, "a string without an end");
-	if (memcmp(s->p, "0000", 4) == 0)
-		return fault(s, "a NUL in a string");
-	for (int i = 0; i < 4; i++, s->p++)
-		if (!isxdigit((unsigned char)*s->p))
-			return fault(s, "an escape without four hexadecimal digits");
-	return true;
+	return *s->p++ != 'u' || unicode(s);
 }
 
 static bool string(struct scan *s)
@@ -101,7 +127,7 @@ static bool string(struct scan *s)
 	return fault(s, "a string without an end");
 }
 
-static bool number(struct scan *s)
+static bool number_text(struct scan *s)
 {
 	take(s, '-');
 	if (!is_digit(s))
@@ -126,6 +152,15 @@ static bool number(struct scan *s)
 			s->p++;
 	}
 	return true;
+}
+
+/* A longer one would be cut by the parser. */
+static bool number(struct scan *s)
+{
+	const char *begin = s->p;
+
+	return number_text(s) &&
+	       (s->p - begin <= NUMBER_MAX || fault(s, "a number of too many digits"));
 }
 
 static bool literal(struct scan *s, const char *word)

@@ -2,7 +2,8 @@
 /*
  * Where the values of a JSON text begin and end, without building anything: lists are cut into
  * their items, and what nobody reads is blanked out, before a parser sees a byte. Strict RFC 8259
- * in UTF-8, nesting and number of values capped.
+ * in UTF-8, nesting, number of values and length of numbers capped: whatever passes here, cJSON
+ * parses.
  */
 #pragma once
 

@@ -71,9 +71,7 @@ static void check_whole(const char *text, size_t size, const struct pods *l, siz
 	const cJSON *item;
 	size_t count = 0, refused = 0;
 
-	/* What is read of no item may be unreadable. */
-	if (whole == NULL)
-		return;
+	require(whole != NULL, "not JSON");
 	cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(whole, "items")) {
 		OWN(drop_kube_pod) struct kube_pod *p = calloc(1, sizeof *p);
 		struct kube_decode_error err;
