@@ -119,6 +119,8 @@ NODE_RULES = [
                                                          "delete"]},
     {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch", "update"]},
     {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]},
+    {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]},
+    {"apiGroups": [""], "resources": ["serviceaccounts/token"], "verbs": ["create"]},
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch", "create",
                                                           "patch", "update"]},
     {"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch", "update"]},
