@@ -234,7 +234,9 @@ int decode_metadata(const struct field *pod, struct kube_pod *p)
 		r = read_workload(&meta, p);
 	if (r == 0)
 		r = read_manager(&meta, p);
+	if (r < 0)
+		return r;
 	p->generation = (uint64_t)generation;
 	p->deleting = field_has(&meta, "deletionTimestamp");
-	return r;
+	return 0;
 }
