@@ -5,19 +5,24 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import socket
 import tempfile
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
 from apiserver.control import Control
+from apiserver.watch import Watch
 
 from . import compare
 from .skips import SKIPPED
 
 Obj = dict[str, Any]
+WATCH_DEADLINE = 30.0
+WATCH_GRACE = 0.3
 HEADERS = ("Content-Type", "Retry-After", "Warning", "Transfer-Encoding")
 
 
@@ -42,6 +47,34 @@ class Client:
         return connection, connection.getresponse()
 
 
+@dataclass
+class Stream:
+    """A watch that is being read while the walk goes on."""
+
+    row: Obj
+    thread: threading.Thread
+    reply: Reply
+    connection: http.client.HTTPConnection
+
+    def _complete(self) -> bool:
+        want = [e["type"] == "BOOKMARK" for e in self.row["events"]]
+        got = [e["type"] == "BOOKMARK" for e in self.reply.lines]
+        return got.count(False) >= want.count(False) and got.count(True) >= want.count(True)
+
+    def finish(self) -> None:
+        """Ends when what was recorded is there, and a little later for what should not be."""
+        deadline = time.monotonic() + WATCH_DEADLINE
+        while self.thread.is_alive() and time.monotonic() < deadline:
+            if self._complete() and "opened before" in self.row.get("note", ""):
+                self.thread.join(WATCH_GRACE)
+                break
+            self.thread.join(0.05)
+        if self.connection.sock:
+            self.connection.sock.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
+        self.connection.close()
+
+
 def expand(value: Any) -> Any:
     """{"$repeat": ["x", N]} stands for N times x."""
     if isinstance(value, dict):
@@ -62,12 +95,13 @@ class Walk:
         self.map: dict[str, str] = {}
         self.seen: dict[str, str] = {}
         self.tokens: dict[str, str] = {"anonymous": "", "bad-token": "unknown"}
-        self.threads: list[tuple[Obj, threading.Thread, Reply]] = []
+        self.threads: list[Stream] = []
 
     def run(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             self.control = Control(Path(folder), self.minor, tls=False)
             self.control.app.rest.default_account = False
+            Watch.bookmark_every = 0.5
             self.control.start(0)
             self.control.seed(("lab", "agent"), "node-1", bare=True, policy=False)
             for who in ("admin", "node", "nobody", "agent"):
@@ -92,7 +126,7 @@ class Walk:
                 reply = self._request(row)
                 self._learn(row, reply)
                 self._check(row, reply)
-            for watched, _, _ in list(self.threads):
+            for watched in [s.row for s in self.threads]:
                 last = re.search(r"beside .*(?:to|and) (\w+)$|beside .*(?:to|and) (\w+);",
                                  watched.get("note", ""))
                 if last and row["name"].startswith((last.group(1) or last.group(2)) + "-"):
@@ -101,12 +135,11 @@ class Walk:
 
     def _end_watches(self, name: str) -> None:
         """Waits for the named stream, or for all, and compares."""
-        for entry in list(self.threads):
-            row, thread, reply = entry
-            if name in ("", row["name"]):
-                thread.join()
-                self.threads.remove(entry)
-                self._check_watch(row, reply)
+        for s in list(self.threads):
+            if name in ("", s.row["name"]):
+                s.finish()
+                self.threads.remove(s)
+                self._check_watch(s.row, s.reply)
 
     def _ordered(self) -> list[Obj]:
         """A watch that runs beside others is opened before them."""
@@ -183,23 +216,22 @@ class Walk:
                 got["status"]["token"]
 
     def _start_watch(self, row: Obj) -> None:
-        seconds = 3 if "allowWatchBookmarks" in row["path"] else 1
-        if "opened before" in row.get("note", ""):
-            seconds = 3
+        seconds = 60 if "opened before" in row.get("note", "") else 1
         path = re.sub(r"timeoutSeconds=\d+", f"timeoutSeconds={seconds}",
                       self._path(row["path"]))
         connection, answer = self._open(row, path)
         reply = Reply(answer.status, dict(answer.headers))
 
         def read() -> None:
-            for line in answer:
-                reply.data += line
-                reply.lines.append(json.loads(line))
-            connection.close()
+            try:
+                for line in answer:
+                    reply.lines.append(json.loads(line))
+            except (OSError, ValueError, http.client.HTTPException):
+                pass    # ended from here, below
 
         thread = threading.Thread(target=read)
         thread.start()
-        self.threads.append((row, thread, reply))
+        self.threads.append(Stream(row, thread, reply, connection))
 
     # Comparing
 
