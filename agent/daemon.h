@@ -203,6 +203,8 @@ void persist_stored(struct daemon *d, const struct managed *m);
 /* Puts what was noted on disk; until that is done, the units concerned are left alone. */
 void persist_baselines(struct daemon *d);
 bool persist_has(const struct daemon *d, const struct managed *m);
+/* The pod's spec holds values of ours now, or does not any more. */
+void persist_ratified(struct daemon *d, const struct managed *m, bool ratified);
 /* The originals of a unit that will not come back. */
 void persist_forget(struct daemon *d, const struct managed *m);
 /* memory.high of a writer who insists: not to be lifted for ours. */

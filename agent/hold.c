@@ -147,42 +147,6 @@ static bool calls_under_way(struct daemon *d, const char *name)
 	return any;
 }
 
-/* Containers before the level above them. */
-static int restore_pods(struct daemon *d, const struct restore *r, const char *name,
-			struct restore_job *job)
-{
-	static const enum unit_kind order[] = {UNIT_KIND_CONTAINER, UNIT_KIND_POD};
-	int count = 0;
-
-	for (size_t k = 0; k < ARRAY_SIZE(order); k++) {
-		for (size_t i = 0; i < d->unit_count; i++) {
-			struct managed *m = d->units[i];
-			struct restore_result result;
-
-			if (m->kind != order[k] || !is_meant(m, name) ||
-			    pod_restore(m, r, &result) < 0)
-				continue;
-			on_result(job, &result);
-			count++;
-		}
-	}
-	return count;
-}
-
-static int restore_named(struct daemon *d, const struct restore *r, const char *name,
-			 struct restore_job *job)
-{
-	int units = name == NULL || strchr(name, '/') == NULL
-			    ? restore_set(r, &d->baselines, name, on_result, job)
-			    : 0;
-	int pods;
-
-	if (units < 0)
-		return units;
-	pods = restore_pods(d, r, name, job);
-	return name != NULL && strchr(name, '/') != NULL && pods == 0 ? -ENOENT : 0;
-}
-
 /* Waits for PID 1, unlike all else: whoever asks for this wants it done when it returns. */
 static int restore_units(struct daemon *d, const char *name, bool force, struct restore_job *job)
 {
@@ -203,7 +167,10 @@ static int restore_units(struct daemon *d, const char *name, bool force, struct 
 		return -EAGAIN;
 	systemd.timeout_usec = RESTORE_CALL_USEC;
 	systemd.total_usec = job->quick ? HAND_BACK_BUDGET_USEC : RESTORE_TOTAL_USEC;
-	result = restore_named(d, &r, name, job);
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (is_meant(d->units[i], name))
+			pod_make_room(d->units[i]);
+	result = restore_set(&r, &d->baselines, name, on_result, job);
 	if (result >= 0) {
 		d->baselines_dirty = true;
 		persist_baselines(d);
@@ -304,8 +271,7 @@ static void release_strays(struct daemon *d)
 		char copy[RECORD_NAME_MAX];
 		int r;
 
-		if (name == NULL || strncmp(d->baselines.items[i - 1].key, "unit:", 5) != 0 ||
-		    !is_stray(d, name))
+		if (name == NULL || !is_stray(d, name))
 			continue;
 		/* The record goes away under its name. */
 		snprintf(copy, sizeof copy, "%s", name);

@@ -161,6 +161,21 @@ void persist_save(struct daemon *d)
 
 /* --- original values --- */
 
+/* Where a container runs now, for whoever restores without us. */
+static void follow_cgroup(struct daemon *d, const struct managed *m, struct baseline *old)
+{
+	struct baseline b = *old;
+
+	if (m->pod == NULL ||
+	    (b.cgroup != NULL && strcmp(b.cgroup, m->path) == 0 && b.cgroup_inode == cg_id(m->cg)))
+		return;
+	b.cgroup = m->path;
+	b.unit = m->unit;
+	b.shown = m->name;
+	b.cgroup_inode = cg_id(m->cg);
+	d->baselines_dirty |= baseline_put(&d->baselines, &b) == 0;
+}
+
 void persist_baseline(struct daemon *d, struct managed *m, const struct arrival *a)
 {
 	struct baseline *old = baseline_find(&d->baselines, m->key);
@@ -170,6 +185,7 @@ void persist_baseline(struct daemon *d, struct managed *m, const struct arrival 
 	if (old != NULL) {
 		d->baselines_dirty |= old->high != BASELINE_HIGH_LOWERED;
 		old->high = BASELINE_HIGH_LOWERED;
+		follow_cgroup(d, m, old);
 		return;
 	}
 	b = (struct baseline){
@@ -181,6 +197,9 @@ void persist_baseline(struct daemon *d, struct managed *m, const struct arrival 
 		.high_before = m->control.original.mem_high,
 		.cgroup_inode = cg_id(m->cg),
 		.saved_realtime_usec = d->now_real,
+		.cgroup = m->pod != NULL ? m->path : NULL,
+		.unit = m->pod != NULL ? m->unit : NULL,
+		.shown = m->pod != NULL ? m->name : NULL,
 	};
 	snprintf(b.invocation_id, sizeof b.invocation_id, "%s", a->invocation_id);
 	if (m->unit != NULL)
@@ -274,4 +293,14 @@ void persist_stored(struct daemon *d, const struct managed *m)
 	b->props = m->stored;
 	d->baselines_dirty = true;
 	persist_baselines(d);
+}
+
+void persist_ratified(struct daemon *d, const struct managed *m, bool ratified)
+{
+	struct baseline *b = baseline_find(&d->baselines, m->key);
+
+	if (b == NULL || b->ratified == ratified)
+		return;
+	b->ratified = ratified;
+	d->baselines_dirty = true;
 }

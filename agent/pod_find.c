@@ -337,11 +337,12 @@ static const struct child *guess(struct pod *p, size_t i, const struct children 
 	for (size_t k = 0; k < all->count; k++) {
 		const struct child *c = &all->item[k];
 
-		if (!is_unknown(p, c) || read_limits(p->daemon, c->path, stands) < 0)
+		if (!is_unknown(p, c))
 			continue;
-		if (has_limits(stands, spec))
-			return c;
+		/* Before the look, or what is written in between is missed. */
 		await(p, c->path);
+		if (read_limits(p->daemon, c->path, stands) == 0 && has_limits(stands, spec))
+			return c;
 	}
 	/* Waited for by the watches alone: the pause container would keep us looking for ever. */
 	p->look = false;

@@ -192,6 +192,21 @@ void pod_levels_raise(struct daemon *d, struct plan *plan)
 	forget_rising(d, plan, count);
 }
 
+void pod_make_room(struct managed *m)
+{
+	const struct control *c = &m->control;
+	struct plan none;
+
+	if (m->kind != UNIT_KIND_CONTAINER || c->started_at == 0)
+		return;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		m->rising[r] = c->resource[r].original == LIMIT_MAX ? 0 : c->resource[r].original;
+	m->pod->concerned = true;
+	plan_begin(m->daemon, &none);
+	plan_apply(m->daemon, &none);
+	memset(m->rising, 0, sizeof m->rising);
+}
+
 /* --- shrinking --- */
 
 static void lower_level(struct pod *p)

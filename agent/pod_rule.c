@@ -62,17 +62,34 @@ static bool qos_near(const struct managed *m, const struct kube_pod *s)
 	return s->qos == QOS_BURSTABLE && pod_qos_near(parts, n);
 }
 
+static bool same_resource(const struct pod_resource_bounds *a, const struct pod_resource_bounds *b)
+{
+	return a->request == b->request && a->admin.min == b->admin.min &&
+	       a->admin.max == b->admin.max && a->namespace.min == b->namespace.min &&
+	       a->namespace.max == b->namespace.max && a->ratio_permille == b->ratio_permille &&
+	       a->refused == b->refused && a->refused_until == b->refused_until;
+}
+
+static bool same_bounds(const struct pod_bounds *a, const struct pod_bounds *b)
+{
+	return a->guaranteed == b->guaranteed && a->qos_near == b->qos_near &&
+	       a->requests_move == b->requests_move && a->limits_stay == b->limits_stay &&
+	       a->not_ready == b->not_ready && a->heap_bytes == b->heap_bytes &&
+	       a->heap_permille == b->heap_permille &&
+	       same_resource(&a->resource[RESOURCE_CPU], &b->resource[RESOURCE_CPU]) &&
+	       same_resource(&a->resource[RESOURCE_MEMORY], &b->resource[RESOURCE_MEMORY]);
+}
+
 void pod_set_bounds(struct managed *m)
 {
 	struct daemon *d = m->daemon;
 	const struct kube_pod *s = m->pod->spec;
 	const struct kube_container *c =
 		m->kind == UNIT_KIND_CONTAINER ? kube_pod_container(s, pod_container_of(m)) : NULL;
-	struct pod_bounds b;
+	struct pod_bounds b = {0};
 
 	if (c == NULL)
 		return;
-	memset(&b, 0, sizeof b); /* padding too: it is compared */
 	b.guaranteed = s->qos == QOS_GUARANTEED;
 	b.qos_near = qos_near(m, s);
 	b.requests_move = m->own.controlled == CONTROLLED_REQUESTS_AND_LIMITS;
@@ -86,7 +103,7 @@ void pod_set_bounds(struct managed *m)
 	b.resource[RESOURCE_MEMORY].admin = d->config.kubernetes.mem_bytes;
 	if (d->hooks.bounds != NULL)
 		d->hooks.bounds(d->hooks.ctx, s, c->name, &b);
-	if (memcmp(&b, &m->control.pod, sizeof b) != 0)
+	if (!same_bounds(&b, &m->control.pod))
 		control_set_pod(&m->control, &b);
 }
 

@@ -154,7 +154,7 @@ static void tell_put(struct pod *p)
 {
 	const struct pod_hooks *h = &p->daemon->hooks;
 
-	if (h->put != NULL && p->why == NULL)
+	if (h->put != NULL && (p->why == NULL || p->leaving))
 		h->put(h->ctx, p->spec);
 }
 
@@ -182,11 +182,13 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 	}
 	p->listed = true;
 	pod_apply_rules(p);
+	if (d->hooks.judge != NULL)
+		d->hooks.judge(d->hooks.ctx, p->spec);
 	pod_spec_changed(p, old);
 	kube_pod_free(old);
 	tell_put(p);
 	pod_look(p);
-	persist_baselines(d);
+	/* On disk with the next tick, together with all others of a list. */
 	pods_watch_parents(d);
 }
 
@@ -266,6 +268,14 @@ void pods_look(struct daemon *d)
 		persist_baselines(d);
 }
 
+bool pod_owes(const struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL && p->members[i].managed->hand_back_due)
+			return true;
+	return false;
+}
+
 /* What was handed back and is not ours any more leaves the table. */
 static void sweep(struct pod *p)
 {
@@ -280,6 +290,13 @@ static void sweep(struct pod *p)
 	}
 }
 
+static bool report_owes(const struct pod *p)
+{
+	const struct pod_hooks *h = &p->daemon->hooks;
+
+	return h->owes != NULL && h->owes(h->ctx, p->spec);
+}
+
 static bool level_owes(const struct pod *p)
 {
 	return p->level != NULL && p->level->hand_back_due;
@@ -288,11 +305,12 @@ static bool level_owes(const struct pod *p)
 void pods_tick(struct daemon *d)
 {
 	pods_look(d);
+	persist_baselines(d);
 	for (size_t i = d->pods.count; i > 0; i--) {
 		struct pod *p = d->pods.items[i - 1];
 
 		sweep(p);
-		if (p->leaving && !pod_owes(p) && !level_owes(p))
+		if (p->leaving && !pod_owes(p) && !level_owes(p) && !report_owes(p))
 			pod_drop(p, true);
 	}
 	if (d->pods.count > 0 && d->now >= d->next_review)

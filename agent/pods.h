@@ -6,7 +6,6 @@
  *	pod_rule.c   what is managed of a pod, by which rule, and why the rest is not
  *	pod_find.c   from pod and container to cgroup, and back
  *	pod_spec.c   what changes in a spec: adopted, or our own report coming back
- *	pod_restore.c	the originals again
  *	pod_level.c  the pod's own limits, which follow those of its containers
  */
 #pragma once
@@ -23,8 +22,12 @@ struct pod_hooks {
 	/* Did we send the API server a limit for this container? Then what. */
 	bool (*expects)(void *ctx, const struct kube_pod *pod, const char *container,
 			enum resource r, uint64_t *ret);
+	/* The object is another one: looked at before expects() is asked about it. */
+	void (*judge)(void *ctx, const struct kube_pod *pod);
 	/* Is a resize of ours still on its way through kubelet and runtime? */
 	bool (*pending)(void *ctx, const struct kube_pod *pod);
+	/* Is something still to be told of it? Then a pod that is handed back is not forgotten yet. */
+	bool (*owes)(void *ctx, const struct kube_pod *pod);
 	/* An Event for the pod: type Normal or Warning. */
 	void (*note)(void *ctx, const struct kube_pod *pod, const char *type, const char *reason,
 		     const char *action, const char *text);
@@ -109,9 +112,6 @@ void pod_set_bounds(struct managed *m);
 /* Is a container of it to be written to? */
 bool pod_is_sized(const struct pod *p);
 
-/* --- pod_restore.c */
-/* Puts a container or a pod level back; -ENOENT: it has no originals on record. */
-int pod_restore(struct managed *m, const struct restore *r, struct restore_result *ret);
 /* Is a container of it still to be handed back? */
 bool pod_owes(const struct pod *p);
 
@@ -147,5 +147,7 @@ void pod_level_look(struct managed *level);
 struct unit_props pod_level_props(const struct managed *level, uint32_t *ret_mask);
 /* systemd stores less for it than for its containers. */
 bool pod_level_short(const struct managed *level);
+/* The level grows so that a container can have its original again. */
+void pod_make_room(struct managed *m);
 /* The owner moved a container's original by this much. */
 void pod_level_adopt(struct pod *p, enum resource r, uint64_t from, uint64_t to);

@@ -31,6 +31,14 @@ static bool holds_us(const struct daemon *d, const char *cgroup)
 	       (d->own_cgroup[len] == '/' || d->own_cgroup[len] == '\0');
 }
 
+/* Pods win over a glob that matches their scopes and slices too. */
+static bool is_of_pod(const struct daemon *d, const char *name)
+{
+	const struct managed *m = managed_of_unit(d, name);
+
+	return m != NULL && m->pod != NULL;
+}
+
 static void unit_listed(struct daemon *d, const struct unit_info *info)
 {
 	const struct policy_rule *rule = config_rule_for(&d->config, info->name);
@@ -42,7 +50,8 @@ static void unit_listed(struct daemon *d, const struct unit_info *info)
 	};
 	struct managed *m = managed_find(d, info->name);
 
-	if (rule == NULL || info->cgroup[0] == '\0' || holds_us(d, info->cgroup))
+	if (rule == NULL || info->cgroup[0] == '\0' || holds_us(d, info->cgroup) ||
+	    is_of_pod(d, info->name))
 		return;
 	if (m == NULL)
 		m = unit_new(d, info->name);

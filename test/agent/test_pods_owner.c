@@ -435,6 +435,7 @@ static void test_left_out_and_told(void)
 	rig_container_add(&r, p, "debug", LIMIT_MAX, LIMIT_MAX)->kind = CONTAINER_EPHEMERAL;
 	p->containers = "-log";
 	rig_pod_put(&r, p);
+	rig_run(&r, 1, pods_burn_20);
 	l = list(&r);
 	CHECK_EQ(l.count, 4);
 	CHECK_EQ(l.unmanaged, 3);
