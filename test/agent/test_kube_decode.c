@@ -257,6 +257,12 @@ static void test_errors(void)
 		{UID, "../../x", "metadata.uid: \"../../x\" is not valid"},
 		{"\"uid\":\"" UID "\",", "", "metadata.uid: missing"},
 		{"\"spec\":{", "\"spec\":7,\"x\":{", "spec: not an object"},
+		{"\"metadata\":{", "\"metadata\":7,\"x\":{", "metadata: not an object"},
+		{"\"status\":{", "\"status\":[],\"x\":{", "status: not an object"},
+		{"\"state\":{", "\"state\":7,\"x\":{",
+		 "status.containerStatuses[0].state: not an object"},
+		{"\"limits\":{", "\"limits\":[],\"x\":{",
+		 "spec.containers[0].resources.limits: not an object"},
 		{"\"generation\":3", "\"generation\":tru", "byte 169: a value was expected"},
 	};
 
