@@ -29,7 +29,6 @@ struct entry {
 	uint32_t tries;
 	struct kube_call *call;
 	bool under_way;
-	bool over;      /* to be dropped once the request under way has ended */
 	uint32_t asked; /* count in the request */
 };
 
@@ -164,7 +163,7 @@ static struct entry *find(const struct recorder *r, const struct kube_pod *pod, 
 	for (size_t i = 0; i < r->count; i++) {
 		struct entry *e = r->entries[i];
 
-		if (!e->over && strcmp(e->pod.uid, pod->uid) == 0 && strcmp(e->type, type) == 0 &&
+		if (strcmp(e->pod.uid, pod->uid) == 0 && strcmp(e->type, type) == 0 &&
 		    strcmp(e->reason, reason) == 0 && strcmp(e->action, action) == 0)
 			return e;
 	}
@@ -251,7 +250,7 @@ static usec_t due_at(const struct recorder *r, const struct entry *e)
 {
 	usec_t at;
 
-	if (e->under_way || e->over || e->told >= e->count)
+	if (e->under_way || e->told >= e->count)
 		return 0;
 	if (e->told <= 1)
 		at = 1;
@@ -339,9 +338,7 @@ static void on_answer(void *arg, const struct kube_answer *a)
 	r->options.clock(r->options.ctx, &now, &now_real);
 	if (r->answered != NULL)
 		r->answered(r->answered_ctx, a);
-	if (e->over) {
-		remove_entry(r, e);
-	} else if (a->status / 100 == 2) {
+	if (a->status / 100 == 2) {
 		answered_well(r, e, now);
 	} else if (e->asked != 0 && a->status == 404) {
 		e->name[0] = '\0'; /* its hour is over: as a new one */

@@ -71,6 +71,7 @@ static void test_refused(void)
 	WITH(g)
 	{
 		struct rig_pod *p = &g.pods[0];
+		usec_t until;
 
 		rig_run(&g, S);
 		rig_fail(&g, "resize", 1, 403, QUOTA);
@@ -79,7 +80,7 @@ static void test_refused(void)
 		CHECK_EQ(p->refused, 1);
 		CHECK_EQ(p->ceiling[CPU], 500);
 		CHECK(strstr(p->why, "exceeded quota") != NULL);
-		CHECK_EQ(reporter_allows(g.reporter, "u0", 0, CPU, g.now), 500);
+		CHECK_EQ(reporter_allows(g.reporter, "u0", 0, CPU, g.now, &until), 500);
 		/* The status says it at once. */
 		CHECK_STR(g.log, "S0 R0 S0 ");
 		CHECK(strstr(p->status, "\"refused\":\"pods") != NULL);

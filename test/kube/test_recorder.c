@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Events: once, then as a series; spam, retries, bounds. */
+#include "agent/kube/recorder.h"
+#include "test/check.h"
+#include <errno.h>
+
+#define S USEC_PER_SEC
+
+struct rig {
+	struct recorder *r;
+	usec_t now;
+	unsigned posts, patches, answers;
+	char body[4096], path[2048];
+	kube_done_fn *done;
+	void *arg;
+};
+
+static int port_start(void *ctx, const struct kube_request *request, kube_done_fn *done, void *arg,
+		      struct kube_call **ret)
+{
+	struct rig *g = ctx;
+
+	CHECK(g->done == NULL);
+	g->posts += strcmp(request->method, "POST") == 0;
+	g->patches += strcmp(request->method, "PATCH") == 0;
+	snprintf(g->body, sizeof g->body, "%s", request->body);
+	snprintf(g->path, sizeof g->path, "%s", request->path);
+	g->done = done;
+	g->arg = arg;
+	*ret = (struct kube_call *)(void *)g;
+	return 0;
+}
+
+static void port_cancel(void *ctx, struct kube_call *call)
+{
+	(void)call;
+	((struct rig *)ctx)->done = NULL;
+}
+
+static void rig_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
+{
+	*ret_boot = ((struct rig *)ctx)->now;
+	*ret_real = *ret_boot + 1795000000 * S;
+}
+
+static void on_answer(void *ctx, const struct kube_answer *a)
+{
+	(void)a;
+	((struct rig *)ctx)->answers++;
+}
+
+static void rig_start(struct rig *g)
+{
+	struct kube_port port = {.ctx = g, .start = port_start, .cancel = port_cancel};
+	struct recorder_options o = {.instance = "node-1", .ctx = g, .clock = rig_clock};
+
+	*g = (struct rig){.now = 1000 * S};
+	CHECK_EQ(recorder_new(&port, &o, &g->r), 0);
+	recorder_on_answer(g->r, on_answer, g);
+}
+
+#define WITH(g) for (struct rig g, *p_ = (rig_start(&g), &g); p_; recorder_free(p_->r), p_ = NULL)
+
+static void note_of(struct rig *g, const char *uid, const char *type, const char *reason)
+{
+	char name[] = "web-0", namespace[] = "lab", version[] = "7";
+	char id[64];
+	struct kube_pod pod = {
+		.uid = id, .name = name, .namespace = namespace, .resource_version = version};
+
+	snprintf(id, sizeof id, "%s", uid);
+	recorder_note(g->r, &pod, type, reason, "Resize", "cpu 500m to 900m", g->now,
+		      g->now + 1795000000 * S);
+}
+
+static void answer(struct rig *g, unsigned status)
+{
+	kube_done_fn *done = g->done;
+	struct kube_answer a = {.status = status, .detail = "", .body = "{}", .len = 2};
+
+	CHECK(done != NULL);
+	g->done = NULL;
+	if (done != NULL)
+		done(g->arg, &a);
+}
+
+static int send_it(struct rig *g)
+{
+	return recorder_send(g->r, g->now, g->now + 1795000000 * S);
+}
+
+static void test_series(void)
+{
+	WITH(g)
+	{
+		char first[2048];
+
+		CHECK_EQ(send_it(&g), -EAGAIN);
+		note_of(&g, "u", "Normal", "Resized");
+		CHECK(recorder_due(g.r, false, g.now));
+		CHECK(!recorder_due(g.r, true, g.now));
+		CHECK_EQ(send_it(&g), 0);
+		CHECK_STR(g.path, "/apis/events.k8s.io/v1/namespaces/lab/events");
+		CHECK(strstr(g.body, "\"note\":\"cpu 500m to 900m\"") != NULL);
+		CHECK(strstr(g.body, "\"reportingInstance\":\"node-1\"") != NULL);
+		CHECK_EQ(send_it(&g), -EAGAIN); /* under way */
+		answer(&g, 201);
+		CHECK_EQ(recorder_next(g.r, g.now), 0);
+		/* The second makes a series at once. */
+		g.now += 60 * S;
+		note_of(&g, "u", "Normal", "Resized");
+		CHECK_EQ(send_it(&g), 0);
+		CHECK(strncmp(g.body, "{\"series\":{\"count\":2,", 21) == 0);
+		CHECK(strncmp(g.path, "/apis/events.k8s.io/v1/namespaces/lab/events/web-0.", 51) ==
+		      0);
+		strcpy(first, g.path);
+		answer(&g, 200);
+		/* The rest goes with the end of the series. */
+		for (int i = 0; i < 10; i++, g.now += 10 * S)
+			note_of(&g, "u", "Normal", "Resized");
+		CHECK_EQ(send_it(&g), -EAGAIN);
+		CHECK_EQ(recorder_next(g.r, g.now), g.now - 10 * S + 360 * S);
+		g.now += 350 * S;
+		CHECK_EQ(send_it(&g), 0);
+		CHECK(strncmp(g.body, "{\"series\":{\"count\":12,", 22) == 0);
+		CHECK_STR(g.path, first);
+		answer(&g, 200);
+		/* After that a new one. */
+		g.now += 60 * S;
+		note_of(&g, "u", "Normal", "Resized");
+		CHECK_EQ(send_it(&g), 0);
+		CHECK_EQ(g.posts, 2);
+		answer(&g, 201);
+		CHECK_EQ(recorder_counters(g.r)->created, 2);
+		CHECK_EQ(recorder_counters(g.r)->series, 2);
+		CHECK_EQ(g.answers, 4);
+	}
+}
+
+/* It goes on and on: told every 30 min. */
+static void test_long_series(void)
+{
+	WITH(g)
+	{
+		for (int i = 0; i < 2 * 12; i++, g.now += 300 * S) {
+			note_of(&g, "u", "Normal", "Resized");
+			if (send_it(&g) == 0)
+				answer(&g, 200);
+		}
+		CHECK_EQ(g.posts, 1);
+		CHECK(g.patches >= 4 && g.patches <= 5);
+	}
+}
+
+static void test_gone_at_the_server(void)
+{
+	WITH(g)
+	{
+		note_of(&g, "u", "Normal", "Resized");
+		send_it(&g);
+		answer(&g, 201);
+		note_of(&g, "u", "Normal", "Resized");
+		send_it(&g);
+		answer(&g, 404);
+		CHECK_EQ(send_it(&g), 0); /* anew */
+		CHECK_EQ(g.posts, 2);
+		answer(&g, 201);
+		CHECK_EQ(send_it(&g), 0);
+		CHECK(strncmp(g.body, "{\"series\":{\"count\":2,", 21) == 0);
+		answer(&g, 200);
+		CHECK_EQ(send_it(&g), -EAGAIN);
+	}
+}
+
+static void test_name_is_taken(void)
+{
+	WITH(g)
+	{
+		char first[4096];
+
+		note_of(&g, "u", "Normal", "Resized");
+		send_it(&g);
+		strcpy(first, g.body);
+		answer(&g, 409);
+		CHECK_EQ(send_it(&g), 0);
+		CHECK(strcmp(first, g.body) != 0);
+		answer(&g, 201);
+		CHECK_EQ(recorder_counters(g.r)->created, 1);
+	}
+}
+
+static void test_retries(void)
+{
+	WITH(g)
+	{
+		unsigned tries = 0;
+
+		note_of(&g, "u", "Warning", "Refused");
+		for (int i = 0; i < 1000; i++, g.now += S) {
+			if (send_it(&g) < 0)
+				continue;
+			tries++;
+			answer(&g, i % 2 ? 500 : 0);
+		}
+		CHECK_EQ(tries, 12);
+		CHECK_EQ(recorder_counters(g.r)->lost, 1);
+	}
+	WITH(g)
+	{ /* refused for good */
+		note_of(&g, "u", "Warning", "Refused");
+		send_it(&g);
+		answer(&g, 422);
+		CHECK_EQ(send_it(&g), -EAGAIN);
+		CHECK_EQ(recorder_counters(g.r)->lost, 1);
+	}
+	WITH(g)
+	{ /* no right: not asked again for 10 min */
+		note_of(&g, "u", "Warning", "Refused");
+		send_it(&g);
+		answer(&g, 403);
+		note_of(&g, "v", "Warning", "Refused");
+		CHECK_EQ(send_it(&g), -EAGAIN);
+		CHECK_EQ(recorder_next(g.r, g.now), g.now + 600 * S);
+		g.now += 600 * S;
+		CHECK_EQ(send_it(&g), 0);
+		answer(&g, 201);
+	}
+}
+
+static void test_warnings_first(void)
+{
+	WITH(g)
+	{
+		note_of(&g, "a", "Normal", "Resized");
+		g.now += S;
+		note_of(&g, "b", "Warning", "Refused");
+		CHECK(recorder_due(g.r, true, g.now));
+		send_it(&g);
+		CHECK(strstr(g.body, "\"Warning\"") != NULL);
+		answer(&g, 201);
+		send_it(&g);
+		CHECK(strstr(g.body, "\"Normal\"") != NULL);
+		answer(&g, 201);
+	}
+}
+
+static void test_spam(void)
+{
+	WITH(g)
+	{
+		char reason[32];
+
+		for (int i = 0; i < 100; i++) {
+			snprintf(reason, sizeof reason, "R%d", i);
+			note_of(&g, "u", "Normal", reason);
+		}
+		CHECK_EQ(recorder_counters(g.r)->spam, 75);
+		note_of(&g, "v", "Normal", "R"); /* another pod has its own */
+		CHECK_EQ(recorder_counters(g.r)->spam, 75);
+		g.now += 300 * S;
+		note_of(&g, "u", "Normal", "R200");
+		note_of(&g, "u", "Normal", "R201");
+		CHECK_EQ(recorder_counters(g.r)->spam, 76);
+	}
+}
+
+/* An outage with 10,000 pods: 1,000 are kept, the newest. */
+static void test_bounded(void)
+{
+	WITH(g)
+	{
+		char uid[32];
+		unsigned sent = 0;
+
+		for (int i = 0; i < 10000; i++, g.now += USEC_PER_MSEC) {
+			snprintf(uid, sizeof uid, "u%d", i);
+			note_of(&g, uid, "Normal", "Resized");
+		}
+		CHECK_EQ(recorder_counters(g.r)->lost, 9000);
+		while (send_it(&g) == 0) {
+			sent++;
+			answer(&g, 201);
+		}
+		CHECK_EQ(sent, RECORDER_MAX);
+		CHECK(strstr(g.body, "\"u9999\"") != NULL);
+	}
+}
+
+static void test_forget(void)
+{
+	WITH(g)
+	{
+		note_of(&g, "u", "Normal", "Resized");
+		send_it(&g);
+		recorder_forget(g.r, "u"); /* under way: to its end */
+		answer(&g, 201);
+		recorder_forget(g.r, "u");
+		recorder_forget(g.r, "u");
+		note_of(&g, "u", "Normal", "Resized");
+		send_it(&g);
+		CHECK_EQ(g.posts, 2);
+		/* Freed with a request under way. */
+	}
+}
+
+int main(void)
+{
+	test_series();
+	test_long_series();
+	test_gone_at_the_server();
+	test_name_is_taken();
+	test_retries();
+	test_warnings_first();
+	test_spam();
+	test_bounded();
+	test_forget();
+	return check_result();
+}
