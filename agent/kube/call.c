@@ -84,6 +84,7 @@ int call_new(const struct kube_request *request, struct kube_call **ret)
 	call->request = request->body != NULL ? strdup(request->body) : NULL;
 	call->content = request->content;
 	call->stream = request->stream;
+	call->pieces = request->pieces;
 	call->timeout_usec = request->timeout_usec;
 	call->lines.max = KUBE_LINE_MAX;
 	if (call->method == NULL || call->path == NULL ||
@@ -170,6 +171,15 @@ static int keep_body(struct kube_call *call, const char *data, size_t len, size_
 	return 0;
 }
 
+/* The body that is not kept has its bound too. */
+static int hand_on_piece(struct kube_call *call, const char *data, size_t len)
+{
+	if (len > KUBE_BODY_MAX - call->len)
+		return -EMSGSIZE;
+	call->len += len;
+	return on_line(call, data, len);
+}
+
 /* The status of a failure is worth more than the end of its page. */
 static int keep_failure(struct kube_call *call, const char *data, size_t len)
 {
@@ -189,6 +199,8 @@ static size_t take_data(char *data, size_t size, size_t count, void *arg)
 	call->client->counters.bytes_in += len;
 	if (!is_good(call_status(call)))
 		call->stop = keep_failure(call, data, len);
+	else if (call->pieces)
+		call->stop = hand_on_piece(call, data, len);
 	else if (call->stream)
 		call->stop = lines_feed(&call->lines, data, len, on_line, call);
 	else
@@ -423,7 +435,7 @@ static const char *detail_of(struct kube_call *call, CURLcode result)
 {
 	if (call->stop == -EMSGSIZE)
 		return call->stream ? "a line is longer than 2 MiB"
-				    : "the body is larger than 32 MiB";
+				    : "the body is larger than 32 MiB, or an item than 2 MiB";
 	if (call->stop < 0)
 		return strerror(-call->stop);
 	if (call->cut)

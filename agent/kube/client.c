@@ -161,7 +161,7 @@ int kube_client_start(struct kube_client *c, const struct kube_request *request,
 
 	assert(!c->dead && done != NULL);
 
-	if (request->stream != (line != NULL))
+	if ((request->stream || request->pieces) != (line != NULL))
 		return -EINVAL;
 	r = call_new(request, &call);
 	if (r < 0)

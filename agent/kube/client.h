@@ -24,6 +24,7 @@ struct kube_request {
 	const char *body;   /* NULL: none; copied */
 	enum kube_content content;
 	bool stream;         /* a watch: lines are handed on as they come, no time limit */
+	bool pieces;         /* the body is handed on as it comes and not kept */
 	usec_t timeout_usec; /* 0: 30 s; a stream: none but for the connection */
 };
 
@@ -61,7 +62,7 @@ int kube_client_new(sd_event *event, const struct kube_config *config, const cha
 /* Ends every call without calling done. */
 void kube_client_free(struct kube_client *c);
 
-/* line NULL unless request->stream. ret may be NULL. -errno: nothing was started. */
+/* line NULL unless request->stream or pieces. ret may be NULL. -errno: nothing was started. */
 int kube_client_start(struct kube_client *c, const struct kube_request *request, kube_line_fn *line,
 		      kube_done_fn *done, void *arg, struct kube_call **ret);
 /* done is not called. */

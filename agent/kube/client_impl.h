@@ -24,6 +24,7 @@ struct kube_call {
 	bool cancelled;
 	bool retried;
 	bool stream;
+	bool pieces;
 	bool cut; /* the body of a failure was longer than is kept */
 	char *method;
 	char *path;

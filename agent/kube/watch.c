@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/watch.h"
 #include "agent/kube/encode.h"
+#include "agent/kube/items.h"
 #include "agent/kube/pace.h"
 #include <assert.h>
 #include <errno.h>
@@ -27,6 +28,11 @@ struct kube_watch {
 	struct kube_call *call; /* under way, or NULL: waiting */
 	sd_event_source *timer; /* the end of a wait, or of a stream's silence */
 	enum watch_step step;
+	/* Of the list that comes in. */
+	struct items items;
+	bool list_begun;
+	size_t list_bad;
+	struct kube_decode_error first_bad;
 	usec_t begun_at;
 	usec_t heard_at;
 	usec_t silence_usec; /* of this stream, before it is cut */
@@ -108,34 +114,64 @@ static void go_on(struct kube_watch *w, const struct pace_end *end, const char *
 	set_timer(w, now + next.delay);
 }
 
-static int take_pod(void *arg, struct kube_pod *pod)
+static int list_item(void *arg, const char *text, size_t len)
 {
 	struct kube_watch *w = arg;
+	struct kube_decode_error err = {""};
+	struct kube_pod *pod;
+	int r = kube_decode_pod(text, len, &pod, &err);
 
-	w->events.put(w->events.ctx, pod);
+	if (r == -ENOMEM)
+		return r;
+	if (r == 0) {
+		w->inside++;
+		w->events.put(w->events.ctx, pod);
+		w->inside--;
+	} else if (w->list_bad++ == 0) {
+		w->first_bad = err;
+	}
 	return 0;
 }
 
-static int take_list(struct kube_watch *w, const struct kube_answer *answer, char *text,
-		     size_t size)
+static int list_piece(void *arg, const char *data, size_t len)
+{
+	struct kube_watch *w = arg;
+
+	if (!w->list_begun) {
+		w->list_begun = true;
+		w->inside++;
+		w->events.list_begin(w->events.ctx);
+		w->inside--;
+	}
+	return items_feed(&w->items, data, len, list_item, w);
+}
+
+static int no_pod(void *arg, struct kube_pod *pod)
+{
+	(void)arg;
+	kube_pod_free(pod);
+	return 0;
+}
+
+/* All items are in: what is around them must be a whole list with its version. */
+static int take_list(struct kube_watch *w, char *text, size_t size)
 {
 	struct kube_decode_error err = {""};
-	size_t bad = 0;
-	int r;
+	size_t zeros;
+	int r = kube_decode_pods(w->items.frame.text != NULL ? w->items.frame.text : "",
+				 w->items.frame.len, no_pod, NULL, w->version, sizeof w->version,
+				 &zeros, &err);
 
-	w->inside++;
-	w->events.list_begin(w->events.ctx);
-	r = kube_decode_pods(answer->body, answer->len, take_pod, w, w->version, sizeof w->version,
-			     &bad, &err);
-	w->state.bad += bad;
-	snprintf(text, size, "%s", err.text[0] != '\0' ? err.text : strerror(-r));
-	if (r == 0 && bad > 0)
-		say_bad(w, text);
-	if (r == 0)
-		w->events.list_end(w->events.ctx);
-	w->inside--;
-	if (r < 0)
+	if (r < 0) {
+		snprintf(text, size, "%s", err.text);
 		return r;
+	}
+	w->state.bad += w->list_bad;
+	if (w->list_bad > 0)
+		say_bad(w, w->first_bad.text);
+	w->inside++;
+	w->events.list_end(w->events.ctx);
+	w->inside--;
 	w->state.synced = true;
 	w->state.lists++;
 	say_healthy(w);
@@ -173,9 +209,10 @@ static void list_done(void *arg, const struct kube_answer *answer)
 
 	w->call = NULL;
 	if (answer->error == 0 && answer->status == 200)
-		end.error = take_list(w, answer, buf, sizeof buf);
+		end.error = take_list(w, buf, sizeof buf);
 	else
 		text = answer_text(answer, &status, buf, sizeof buf);
+	items_drop(&w->items);
 	go_on(w, &end, text);
 }
 
@@ -275,14 +312,17 @@ static void begin(struct kube_watch *w)
 {
 	bool stream = w->step == STEP_STREAM;
 	char path[PATH_BYTES];
-	struct kube_request q = {.method = "GET", .path = path, .stream = stream};
+	struct kube_request q = {
+		.method = "GET", .path = path, .stream = stream, .pieces = !stream};
 	int r;
 
 	fill_path(w, path, sizeof path);
 	w->begun_at = now_of(w);
 	w->heard_at = w->begun_at;
 	w->told_error = false;
-	r = kube_client_start(w->client, &q, stream ? stream_line : NULL,
+	w->list_begun = false;
+	w->list_bad = 0;
+	r = kube_client_start(w->client, &q, stream ? stream_line : list_piece,
 			      stream ? stream_done : list_done, w, &w->call);
 	if (r < 0)
 		go_on(w, &(struct pace_end){.step = w->step, .error = r}, strerror(-r));
@@ -342,6 +382,7 @@ int kube_watch_new(sd_event *event, struct kube_client *client,
 	w->event = sd_event_ref(event);
 	w->client = client;
 	w->events = *events;
+	w->items.max = KUBE_LINE_MAX;
 	w->random = options->seed;
 	w->pace.backoff.random = random_next(&w->random);
 	delay = random_next(&w->random) % (options->start_jitter_usec + 1);
@@ -367,6 +408,7 @@ void kube_watch_free(struct kube_watch *w)
 	kube_call_cancel(w->call);
 	sd_event_source_disable_unref(w->timer);
 	sd_event_unref(w->event);
+	items_drop(&w->items);
 	free(w->node);
 	free(w);
 }

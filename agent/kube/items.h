@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A list of the API server that comes in pieces: each element of "items" is handed on as soon as it
+ * is whole, so that neither a list of megabytes nor the time to decode it comes at once. What is
+ * around the elements is kept, each replaced by a 0: whether that is a list is for the decoder.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define ITEMS_FRAME_MAX (256 * 1024)
+
+struct items_text {
+	char *text;
+	size_t len;
+	size_t size;
+};
+
+/* Zeroed is empty; max must be set. */
+struct items {
+	size_t max; /* bytes of an element; more is refused */
+	struct items_text frame;
+	struct items_text item;
+	size_t depth;
+	bool string;
+	bool escape;
+	bool seen;    /* the key: of two the first counts */
+	bool awaited; /* its value comes next */
+	bool inside;  /* of the array */
+};
+
+/* The text of one element. Negative stops. */
+typedef int items_fn(void *arg, const char *text, size_t len);
+
+/* 0, what each said, -EMSGSIZE, -ENOMEM. */
+int items_feed(struct items *i, const char *data, size_t len, items_fn *each, void *arg);
+void items_drop(struct items *i);
