@@ -47,3 +47,18 @@ static inline struct managed *pods_of(struct rig *r, const char *name)
 		exit(EXIT_FAILURE);
 	return m;
 }
+
+/* app and the pod have what they had before us, systemd too. */
+static inline void pods_check_originals(struct rig *r, struct rig_pod *p)
+{
+	struct rig_unit *app = p->container[0].unit;
+
+	CHECK_EQ(rig_cpu_milli(r, app), 200);
+	CHECK_EQ(rig_bytes(r, app, "memory.max"), 64 * MIB);
+	CHECK_EQ(rig_cpu_milli(r, p->level), 500);
+	CHECK_EQ(rig_bytes(r, p->level, "memory.max"), 96 * MIB);
+	if (p->driver == DRIVER_SYSTEMD) {
+		CHECK_EQ(app->props.cpu_quota_per_sec_usec, 200 * USEC_PER_MSEC);
+		CHECK_EQ(p->level->props.cpu_quota_per_sec_usec, 500 * USEC_PER_MSEC);
+	}
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pods and their owners: resizes of others and of our own reports, annotations that go or cannot be
- * read, names that come again, the operator's commands, and a daemon that comes back. */
+ * read, names that come again, and a daemon that comes back. */
 #include "test/agent/test_pods.h"
 #include <errno.h>
 #include <unistd.h>
@@ -196,20 +196,6 @@ static void test_runtime_replays(enum cgroup_driver driver)
 	rig_close(&r);
 }
 
-static void check_originals(struct rig *r, struct rig_pod *p)
-{
-	struct rig_unit *app = p->container[0].unit;
-
-	CHECK_EQ(rig_cpu_milli(r, app), 200);
-	CHECK_EQ(rig_bytes(r, app, "memory.max"), 64 * MIB);
-	CHECK_EQ(rig_cpu_milli(r, p->level), 500);
-	CHECK_EQ(rig_bytes(r, p->level, "memory.max"), 96 * MIB);
-	if (p->driver == DRIVER_SYSTEMD) {
-		CHECK_EQ(app->props.cpu_quota_per_sec_usec, 200 * USEC_PER_MSEC);
-		CHECK_EQ(p->level->props.cpu_quota_per_sec_usec, 500 * USEC_PER_MSEC);
-	}
-}
-
 static void test_annotation_removed(enum cgroup_driver driver)
 {
 	struct rig r;
@@ -221,7 +207,7 @@ static void test_annotation_removed(enum cgroup_driver driver)
 	p->mode = NULL;
 	rig_pod_put(&r, p);
 	rig_run(&r, 5, pods_burn_20);
-	check_originals(&r, p);
+	pods_check_originals(&r, p);
 	CHECK_EQ(r.events[EVENT_UNIT_UNMANAGED], 2);
 	CHECK_EQ(r.daemon->pods.count, 0);
 	CHECK_EQ(r.daemon->unit_count, 0);
@@ -241,7 +227,7 @@ static void test_mode_off_from_auto(enum cgroup_driver driver)
 	p->mode = "Off";
 	rig_pod_put(&r, p);
 	rig_run(&r, 5, pods_burn_800);
-	check_originals(&r, p);
+	pods_check_originals(&r, p);
 	/* It is still looked at, and nothing of it is on record. */
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.rule.mode, MODE_OFF);
@@ -275,7 +261,7 @@ static void test_handed_back_when_it_fits(void)
 	CHECK_EQ(r.daemon->pods.count, 1);
 	app->anon_bytes = 10 * MIB;
 	rig_run(&r, 70, pods_burn_20);
-	check_originals(&r, p);
+	pods_check_originals(&r, p);
 	CHECK_EQ(r.daemon->pods.count, 0);
 	rig_close(&r);
 }
@@ -292,7 +278,7 @@ static void test_invalid_annotation(void)
 	rig_pod_put(&r, p);
 	rig_pod_put(&r, p);
 	rig_run(&r, 5, pods_burn_800);
-	check_originals(&r, p);
+	pods_check_originals(&r, p);
 	CHECK_EQ(r.events[EVENT_ANNOTATION_INVALID], 1);
 	CHECK_EQ(reported.notes, 1);
 	CHECK(strstr(reported.note, "max-cpu") != NULL);
@@ -359,7 +345,7 @@ static void test_daemon_comes_back(enum cgroup_driver driver)
 	p->mode = NULL;
 	rig_pod_put(&r, p);
 	rig_run(&r, 5, pods_burn_20);
-	check_originals(&r, p);
+	pods_check_originals(&r, p);
 	CHECK_EQ(r.daemon->pods.count, 0);
 	CHECK_EQ(r.daemon->baselines.count, 0);
 	rig_close(&r);
@@ -382,153 +368,6 @@ static void test_records_of_the_dead(void)
 	rig_close(&r);
 }
 
-/* --- what is listed --- */
-
-struct listing {
-	unsigned count, unmanaged;
-	char reason[RIG_CONTAINERS_MAX][128];
-};
-
-static void on_unit(void *arg, const struct unit_view *v)
-{
-	struct listing *l = arg;
-
-	CHECK_EQ(v->kind, UNIT_KIND_CONTAINER);
-	CHECK(v->pod != NULL && v->pod->container != NULL);
-	l->count++;
-	if (v->state != UNIT_UNMANAGED)
-		return;
-	CHECK(v->state_reason != NULL);
-	snprintf(l->reason[l->unmanaged++], sizeof l->reason[0], "%s",
-		 v->state_reason ? v->state_reason : "");
-}
-
-static struct listing list(struct rig *r)
-{
-	struct listing l = {0};
-
-	CHECK_EQ(r->daemon->api.ops->list(r->daemon, on_unit, &l), 0);
-	return l;
-}
-
-static void test_left_out_and_told(void)
-{
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
-	struct listing l;
-	bool *flags[] = {&p->mirror, &p->windows, &p->pod_resources, &p->deleting};
-	const char *const words[] = {"static", "Windows", "as a whole", "deleted"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
-		*flags[i] = true;
-		rig_pod_put(&r, p);
-		rig_run(&r, 3, pods_burn_800);
-		l = list(&r);
-		CHECK_EQ(l.count, 2);
-		CHECK_EQ(l.unmanaged, 2);
-		CHECK(strstr(l.reason[0], words[i]) != NULL);
-		CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
-		*flags[i] = false;
-		pods_gone(r.daemon, p->uid);
-	}
-	rig_container_add(&r, p, "setup", 100, 16 * MIB)->kind = CONTAINER_INIT;
-	rig_container_add(&r, p, "debug", LIMIT_MAX, LIMIT_MAX)->kind = CONTAINER_EPHEMERAL;
-	p->containers = "-log";
-	rig_pod_put(&r, p);
-	rig_run(&r, 1, pods_burn_20);
-	l = list(&r);
-	CHECK_EQ(l.count, 4);
-	CHECK_EQ(l.unmanaged, 3);
-	CHECK_EQ(r.daemon->api.ops->explain(r.daemon, "default/web-0/setup", on_unit, &l), 0);
-	CHECK_EQ(r.daemon->api.ops->explain(r.daemon, "default/web-0/none", on_unit, &l), -ENOENT);
-	rig_close(&r);
-}
-
-static void test_own_cpus(void)
-{
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
-	char path[RIG_PATH_MAX];
-
-	p->qos = QOS_GUARANTEED;
-	p->container[0].spec.limit[RESOURCE_CPU] = 2000;
-	rig_pod_realise(&r, p);
-	fake_put(&r.tree, "kubepods/burstable/cpuset.cpus.effective", "0-7\n");
-	snprintf(path, sizeof path, "%s/cpuset.cpus.effective", p->container[0].unit->cgroup);
-	fake_put(&r.tree, path, "2-3\n");
-	rig_pod_put(&r, p);
-	rig_run(&r, 5, pods_burn_20);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_UNMANAGED);
-	CHECK(strstr(pods_of(&r, "default/web-0/app")->state_reason, "CPUs of its own") != NULL);
-	CHECK_EQ(pods_of(&r, "default/web-0/log")->state, UNIT_MANAGED);
-	rig_close(&r);
-}
-
-/* --- the operator --- */
-
-static void on_result(void *arg, const struct restore_result *result)
-{
-	CHECK_EQ(result->outcome, RESTORE_RESTORED);
-	CHECK(strncmp(result->unit, "default/web-0", 13) == 0);
-	(*(unsigned *)arg)++;
-}
-
-static void test_commands(enum cgroup_driver driver)
-{
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, driver, "");
-	const struct control_ops *ops;
-	unsigned results = 0;
-
-	rig_pod_put(&r, p);
-	ops = r.daemon->api.ops;
-	CHECK_EQ(ops->pause(r.daemon, "default/web-0/app"), 1);
-	CHECK_EQ(ops->pause(r.daemon, "default/web-0/none"), -ENOENT);
-	rig_run(&r, 5, pods_burn_800);
-	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
-	CHECK_EQ(ops->resume(r.daemon, "default/web-0/app"), 1);
-	rig_run(&r, 10, pods_burn_800);
-	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
-	CHECK_EQ(ops->restore(r.daemon, "default/web-0", false, on_result, &results), 0);
-	CHECK_EQ(results, 3);
-	check_originals(&r, p);
-	rig_run(&r, 10, pods_burn_800);
-	check_originals(&r, p);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_RESTORED);
-	CHECK(ops->resume(r.daemon, "default/web-0/app") >= 1);
-	rig_run(&r, 15, pods_burn_800);
-	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
-	CHECK(!r.below);
-	rig_close(&r);
-}
-
-/* Two pods of one workload: what the first has seen the second knows, and nothing counts twice. */
-static void test_history_of_a_workload(void)
-{
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, ""), *q;
-	uint64_t samples;
-
-	p->workload = "web";
-	rig_pod_put(&r, p);
-	rig_run(&r, 60, pods_burn_800);
-	samples = pods_of(&r, "default/web-0/app")->control.history.samples;
-	q = rig_pod_add(&r, DRIVER_CGROUPFS, "web-1");
-	q->workload = "web";
-	q->mode = "Auto";
-	rig_container_add(&r, q, "app", 200, 64 * MIB);
-	rig_pod_put(&r, q);
-	CHECK_EQ(pods_of(&r, "default/web-1/app")->control.history.samples, samples);
-	rig_run(&r, 20, pods_burn_800);
-	samples = pods_of(&r, "default/web-0/app")->control.history.samples;
-	rig_stop(&r);
-	CHECK_EQ(rig_start(&r), 0);
-	rig_pod_put(&r, q);
-	CHECK(pods_of(&r, "default/web-1/app")->control.history.samples >= samples - 1);
-	CHECK(pods_of(&r, "default/web-1/app")->control.history.samples <= samples + 1);
-	rig_close(&r);
-}
-
 int main(void)
 {
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
@@ -540,15 +379,11 @@ int main(void)
 		test_mode_off_from_auto(driver);
 		test_name_comes_again(driver);
 		test_daemon_comes_back(driver);
-		test_commands(driver);
 	}
 	test_owner_takes_memory_in_use();
 	test_insisting_writer();
 	test_handed_back_when_it_fits();
 	test_invalid_annotation();
 	test_records_of_the_dead();
-	test_left_out_and_told();
-	test_own_cpus();
-	test_history_of_a_workload();
 	return check_result();
 }

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Pods as the operator sees them: what is listed and why, commands, and what a workload's pods know
+ * of each other. */
+#include "test/agent/test_pods.h"
+#include <errno.h>
+
+/* --- what is listed --- */
+
+struct listing {
+	unsigned count, unmanaged;
+	char reason[RIG_CONTAINERS_MAX][128];
+};
+
+static void on_unit(void *arg, const struct unit_view *v)
+{
+	struct listing *l = arg;
+
+	CHECK_EQ(v->kind, UNIT_KIND_CONTAINER);
+	CHECK(v->pod != NULL && v->pod->container != NULL);
+	l->count++;
+	if (v->state != UNIT_UNMANAGED)
+		return;
+	CHECK(v->state_reason != NULL);
+	snprintf(l->reason[l->unmanaged++], sizeof l->reason[0], "%s",
+		 v->state_reason ? v->state_reason : "");
+}
+
+static struct listing list(struct rig *r)
+{
+	struct listing l = {0};
+
+	CHECK_EQ(r->daemon->api.ops->list(r->daemon, on_unit, &l), 0);
+	return l;
+}
+
+static void test_left_out_and_told(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+	struct listing l;
+	bool *flags[] = {&p->mirror, &p->windows, &p->pod_resources, &p->deleting};
+	const char *const words[] = {"static", "Windows", "as a whole", "deleted"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		*flags[i] = true;
+		rig_pod_put(&r, p);
+		rig_run(&r, 3, pods_burn_800);
+		l = list(&r);
+		CHECK_EQ(l.count, 2);
+		CHECK_EQ(l.unmanaged, 2);
+		CHECK(strstr(l.reason[0], words[i]) != NULL);
+		CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
+		*flags[i] = false;
+		pods_gone(r.daemon, p->uid);
+	}
+	rig_container_add(&r, p, "setup", 100, 16 * MIB)->kind = CONTAINER_INIT;
+	rig_container_add(&r, p, "debug", LIMIT_MAX, LIMIT_MAX)->kind = CONTAINER_EPHEMERAL;
+	p->containers = "-log";
+	rig_pod_put(&r, p);
+	rig_run(&r, 1, pods_burn_20);
+	l = list(&r);
+	CHECK_EQ(l.count, 4);
+	CHECK_EQ(l.unmanaged, 3);
+	CHECK_EQ(r.daemon->api.ops->explain(r.daemon, "default/web-0/setup", on_unit, &l), 0);
+	CHECK_EQ(r.daemon->api.ops->explain(r.daemon, "default/web-0/none", on_unit, &l), -ENOENT);
+	rig_close(&r);
+}
+
+static void test_own_cpus(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	char path[RIG_PATH_MAX];
+
+	p->qos = QOS_GUARANTEED;
+	p->container[0].spec.limit[RESOURCE_CPU] = 2000;
+	rig_pod_realise(&r, p);
+	fake_put(&r.tree, "kubepods/burstable/cpuset.cpus.effective", "0-7\n");
+	snprintf(path, sizeof path, "%s/cpuset.cpus.effective", p->container[0].unit->cgroup);
+	fake_put(&r.tree, path, "2-3\n");
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_20);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_UNMANAGED);
+	CHECK(strstr(pods_of(&r, "default/web-0/app")->state_reason, "CPUs of its own") != NULL);
+	CHECK_EQ(pods_of(&r, "default/web-0/log")->state, UNIT_MANAGED);
+	rig_close(&r);
+}
+
+/* --- the operator --- */
+
+static void on_result(void *arg, const struct restore_result *result)
+{
+	CHECK_EQ(result->outcome, RESTORE_RESTORED);
+	CHECK(strncmp(result->unit, "default/web-0", 13) == 0);
+	(*(unsigned *)arg)++;
+}
+
+static void test_commands(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, driver, "");
+	const struct control_ops *ops;
+	unsigned results = 0;
+
+	rig_pod_put(&r, p);
+	ops = r.daemon->api.ops;
+	CHECK_EQ(ops->pause(r.daemon, "default/web-0/app"), 1);
+	CHECK_EQ(ops->pause(r.daemon, "default/web-0/none"), -ENOENT);
+	rig_run(&r, 5, pods_burn_800);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
+	CHECK_EQ(ops->resume(r.daemon, "default/web-0/app"), 1);
+	rig_run(&r, 10, pods_burn_800);
+	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
+	CHECK_EQ(ops->restore(r.daemon, "default/web-0", false, on_result, &results), 0);
+	CHECK_EQ(results, 3);
+	pods_check_originals(&r, p);
+	rig_run(&r, 10, pods_burn_800);
+	pods_check_originals(&r, p);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_RESTORED);
+	CHECK(ops->resume(r.daemon, "default/web-0/app") >= 1);
+	rig_run(&r, 15, pods_burn_800);
+	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
+	CHECK(!r.below);
+	rig_close(&r);
+}
+
+/* Two pods of one workload: what the first has seen the second knows, and nothing counts twice. */
+static void test_history_of_a_workload(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, ""), *q;
+	uint64_t samples;
+
+	p->workload = "web";
+	rig_pod_put(&r, p);
+	rig_run(&r, 60, pods_burn_800);
+	samples = pods_of(&r, "default/web-0/app")->control.history.samples;
+	q = rig_pod_add(&r, DRIVER_CGROUPFS, "web-1");
+	q->workload = "web";
+	q->mode = "Auto";
+	rig_container_add(&r, q, "app", 200, 64 * MIB);
+	rig_pod_put(&r, q);
+	CHECK_EQ(pods_of(&r, "default/web-1/app")->control.history.samples, samples);
+	rig_run(&r, 20, pods_burn_800);
+	samples = pods_of(&r, "default/web-0/app")->control.history.samples;
+	rig_stop(&r);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_pod_put(&r, q);
+	CHECK(pods_of(&r, "default/web-1/app")->control.history.samples >= samples - 1);
+	CHECK(pods_of(&r, "default/web-1/app")->control.history.samples <= samples + 1);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++)
+		test_commands(driver);
+	test_left_out_and_told();
+	test_own_cpus();
+	test_history_of_a_workload();
+	return check_result();
+}
