@@ -39,6 +39,8 @@ static const struct record_field fields[] = {
 	FIELD("unit",             RECORD_TEXT,  unit,                         0),
 	FIELD("shown",            RECORD_TEXT,  shown,                        0),
 	FIELD("ratified",         RECORD_U32,   ratified,                     1),
+	FIELD("request_cpu",      RECORD_U64,   request[RESOURCE_CPU],        UINT64_MAX),
+	FIELD("request_memory",   RECORD_U64,   request[RESOURCE_MEMORY],     UINT64_MAX),
 };
 /* clang-format on */
 #define FIELDS_VERSION_1 16

@@ -33,6 +33,7 @@ struct baseline {
 	char *unit;        /* systemd's name of its slice or scope; NULL: cgroupfs driver */
 	char *shown;       /* "NAMESPACE/POD/CONTAINER", "NAMESPACE/POD" */
 	uint32_t ratified; /* 0, 1: the pod's spec holds values of ours */
+	uint64_t request[RESOURCE_COUNT]; /* of the spec before us; 0: none, or not known */
 };
 
 #define BASELINE_UNIT_PREFIX "unit:"

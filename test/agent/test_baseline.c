@@ -58,7 +58,8 @@ static void test_set(void)
 	"invocation=0123456789abcdef0123456789abcdef inode=4711 saved=1700000000000000"
 /* What version 1 ended with, and version 2 for a unit. */
 #define LINE_1(key) LINE_COMMON(key) "\n"
-#define LINE(key)   LINE_COMMON(key) " cgroup=- unit=- shown=- ratified=0\n"
+#define LINE(key)                                                                                  \
+	LINE_COMMON(key) " cgroup=- unit=- shown=- ratified=0 request_cpu=0 request_memory=0\n"
 
 static void test_text(void)
 {
@@ -104,6 +105,7 @@ static void put_pod(struct baseline_set *s)
 	b.unit = (char *)"cri-containerd-77.scope";
 	b.shown = (char *)"default/web-0/app";
 	b.ratified = 1;
+	b.request[RESOURCE_MEMORY] = 256 * MIB;
 	CHECK_EQ(baseline_put(s, &b), 0);
 	b.key = (char *)"pod:0b1c";
 	b.cgroup = (char *)"kubepods.slice/kubepods-pod0b1c.slice";
@@ -135,6 +137,7 @@ static void test_pod(void)
 	CHECK_STR(back.items[1].unit, "cri-containerd-77.scope");
 	CHECK_STR(back.items[1].shown, "default/web-0/app");
 	CHECK_EQ(back.items[1].ratified, 1);
+	CHECK_EQ(back.items[1].request[RESOURCE_MEMORY], 256 * MIB);
 	CHECK_EQ(back.items[2].ratified, 0);
 	CHECK(baseline_remove(&back, "pod:0b1c/app"));
 	b.shown = malloc(RECORD_NAME_MAX + 2);
