@@ -4,19 +4,26 @@
  * this is known, and the bounds are those of a unit.
  *
  * The QoS class of a pod follows from its spec alone, and the API server refuses a resize that
- *would change it. The cgroup has no class. Hence, by class and controlled values:
+ *would change it. The cgroup has no class. Hence what the cgroup may do, and what a report may say:
  *
- *	             the limit in the cgroup                what a report may say
- *	Burstable,   >= request; a quantum above it where   the limit as held
- *	LimitsOnly   the class hangs on it (qos_near)
- *	Burstable,   the request follows, so it is no       limit as held; request = target within
- *	Requests-    floor; a quantum of room for one       [limit / ratio, limit], a quantum below
- *	AndLimits    where the class hangs on it            the limit where the class hangs on it
- *	Guaranteed,  >= request: growth is a lease of the   nothing: limit and request have to be
- *one LimitsOnly   cgroup, and shrinks end at the request and the request is not ours Guaranteed,
- *the limit follows the peak             limit as held, request = limit Requests- AndLimits any,
- *never written (limits_stay)            request = target within [limit / ratio, RequestsOnly
- *limit]; Guaranteed: nothing BestEffort   there is no limit: nothing             nothing
+ *	Burstable, LimitsOnly
+ *		cgroup: limit >= request, a quantum above where the class hangs on it (qos_near)
+ *		report: the limit as held
+ *	Burstable, RequestsAndLimits
+ *		cgroup: the request follows, so it is no floor; a quantum of room where qos_near
+ *		report: limit as held; request = target, within limit / ratio and limit,
+ *			a quantum below the limit where qos_near
+ *	Guaranteed, LimitsOnly
+ *		cgroup: limit >= request; growth is a lease, and shrinks end at the request
+ *		report: nothing: limit and request must be one, and the request is not ours
+ *	Guaranteed, RequestsAndLimits
+ *		cgroup: the limit follows the peak
+ *		report: limit as held, request = limit
+ *	RequestsOnly
+ *		cgroup: never written (limits_stay)
+ *		report: request = target, as above; of a Guaranteed pod nothing
+ *	BestEffort
+ *		there is no limit, so nothing anywhere
  */
 #pragma once
 
