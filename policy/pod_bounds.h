@@ -4,7 +4,8 @@
  * this is known, and the bounds are those of a unit.
  *
  * The QoS class of a pod follows from its spec alone, and the API server refuses a resize that
- *would change it. The cgroup has no class. Hence what the cgroup may do, and what a report may say:
+ * would change it. The cgroup has no class. Hence what the cgroup may do, and what a report may
+ * say:
  *
  *	Burstable, LimitsOnly
  *		cgroup: limit >= request, a quantum above where the class hangs on it (qos_near)
