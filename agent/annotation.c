@@ -192,23 +192,6 @@ static void fill(const struct config *c, const struct pod_wishes *p, const char 
 	}
 }
 
-/* Keys without a mode do nothing: perhaps it is misspelt. */
-static int not_ours(const struct kube_pod *pod, struct annotation_error *err)
-{
-	char buf[SHOWN_SIZE];
-
-	for (size_t i = 0; i < pod->annotation_count; i++) {
-		const char *key = pod->annotations[i].key;
-
-		if (strcmp(key, "status") == 0)
-			continue;
-		bad(err, ANNOTATION_DOMAIN "%s does nothing without " ANNOTATION_DOMAIN "mode",
-		    shown(key, buf));
-		break;
-	}
-	return -ENOENT;
-}
-
 int annotation_rule(const struct config *config, const struct kube_pod *pod, const char *container,
 		    struct container_rule *ret, struct annotation_error *err)
 {
@@ -216,8 +199,9 @@ int annotation_rule(const struct config *config, const struct kube_pod *pod, con
 	int r = 0;
 
 	*err = (struct annotation_error){""};
+	*ret = (struct container_rule){.rule = {.mode = MODE_OFF}};
 	if (kube_pod_annotation(pod, "mode") == NULL)
-		return not_ours(pod, err);
+		return -ENOENT;
 	w = calloc(1, sizeof *w);
 	if (w == NULL)
 		return -ENOMEM;

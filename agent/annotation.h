@@ -46,10 +46,9 @@ struct container_rule {
 
 /*
  * The rule of one container: configuration defaults, then annotations, then the administrator's
- * bounds. 0: *ret is set; -ENOENT: the pod has no mode annotation, it is not ours (err says which
- * of the other keys do nothing without it, or is empty); -EINVAL: err says what is wrong, and *ret
- * is mode Off. What is wrong for one container is wrong for the pod: every container gets the same
- * verdict.
+ * bounds. 0: *ret is set; -ENOENT: the pod has no mode annotation, it is not ours, whatever other
+ * keys it has; -EINVAL: err says what is wrong. *ret is mode Off in both cases. What is wrong for
+ * one container is wrong for the pod: every container gets the same verdict.
  */
 int annotation_rule(const struct config *config, const struct kube_pod *pod, const char *container,
 		    struct container_rule *ret, struct annotation_error *err);
