@@ -273,6 +273,8 @@ static void judge(struct look *l, enum resource r)
 		r == RESOURCE_CPU ? facts_cpu(m, &l->seen) : facts_memory(m, &l->seen);
 	enum drift_action action;
 
+	if (m->pod != NULL && pod_wish_arrived(m, r, f.observed))
+		return;
 	f.has_stored = l->has_stored && m->unit != NULL;
 	f.set_pending = managed_call_pending(m) || pod_echo_pending(m);
 	/* With PID 1 silent nobody can be named: not counted against anybody. */

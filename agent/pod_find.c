@@ -363,6 +363,7 @@ static void start(struct pod *p, size_t i, const struct child *child)
 	const struct kube_container *c = &p->spec->containers[i];
 	struct managed *m = p->members[i].managed;
 	uint64_t stands[RESOURCE_COUNT];
+	bool first;
 	const struct arrival a = {
 		.cgroup = child->path,
 		.invocation_id = "",
@@ -386,7 +387,10 @@ static void start(struct pod *p, size_t i, const struct child *child)
 	}
 	free(m->unit);
 	m->unit = child->name.unit[0] != '\0' ? strdup(child->name.unit) : NULL;
+	first = m->control.started_at == 0;
 	managed_start(m, &m->own.rule, &a);
+	if (first && m->cg != NULL)
+		pod_spec_first(m);
 	p->concerned = true;
 	if (p->error[0] != '\0')
 		m->state_reason = p->error;

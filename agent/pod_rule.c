@@ -158,8 +158,6 @@ static void not_ours(struct pod *p, size_t i, const char *why)
 	const struct kube_container *c = &p->spec->containers[i];
 
 	member->why = why;
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		member->limit[r] = c->spec.limit[r];
 	if (member->managed == NULL && !p->ending && has_originals(p, c))
 		member->managed = container_new(p, c);
 	if (member->managed == NULL)
@@ -226,6 +224,9 @@ void pod_apply_rules(struct pod *p)
 	struct annotation_error error = {""};
 
 	p->why = excluded_pod(s);
+	for (size_t i = 0; i < s->container_count; i++)
+		memcpy(p->members[i].limit, s->containers[i].spec.limit,
+		       sizeof p->members[i].limit);
 	p->leaving = kube_pod_annotation(s, "mode") == NULL;
 	p->ending = s->deleting || finished(s);
 	for (size_t i = 0; i < s->container_count; i++) {

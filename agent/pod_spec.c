@@ -89,6 +89,68 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 	persist_adopted(d, m, r);
 }
 
+/* The kubelet admits a resize, defers it or refuses it in about a second. */
+#define WISH_USEC (4 * USEC_PER_SEC)
+
+static void wish(struct managed *m, enum resource r, uint64_t value)
+{
+	m->wished[r] = value;
+	m->wished_at = m->daemon->now;
+	m->pod->wishes = true;
+}
+
+bool pod_wish_arrived(struct managed *m, enum resource r, uint64_t value)
+{
+	if (m->wished[r] == 0 || !same_amount(r, m->wished[r], value))
+		return false;
+	m->wished_at = 0;
+	return true;
+}
+
+void pod_spec_settle(struct pod *p)
+{
+	const struct kube_pod *s = p->spec;
+	bool seen = s->observed_generation != 0 && s->observed_generation >= s->generation;
+
+	/* No room for it on the node, or never: the values as they are go on to count. */
+	if (!p->wishes || s->pending != RESIZE_NOT_PENDING)
+		return;
+	p->wishes = false;
+	for (size_t i = 0; i < s->container_count; i++) {
+		struct managed *m = p->members[i].managed;
+
+		for (enum resource r = 0; m != NULL && r < RESOURCE_COUNT; r++) {
+			uint64_t value = m->wished[r];
+
+			if (value == 0)
+				continue;
+			if (!seen && p->daemon->now - m->wished_at < WISH_USEC) {
+				p->wishes = true;
+				continue;
+			}
+			m->wished[r] = 0;
+			adopt(m, r, value);
+		}
+	}
+}
+
+void pod_spec_first(struct managed *m)
+{
+	const struct kube_container *c = kube_pod_container(m->pod->spec, pod_container_of(m));
+	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);
+
+	/* What we told the API server ourselves is no wish of the owner's. */
+	if (b == NULL || b->ratified || c == NULL)
+		return;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		uint64_t original = m->control.resource[r].original;
+
+		if (original != LIMIT_MAX && c->spec.limit[r] != LIMIT_MAX &&
+		    !same_amount(r, original, c->spec.limit[r]))
+			wish(m, r, c->spec.limit[r]);
+	}
+}
+
 static void container_changed(struct pod *p, size_t i, const struct kube_container *old)
 {
 	const struct kube_container *now = &p->spec->containers[i];
@@ -101,7 +163,7 @@ static void container_changed(struct pod *p, size_t i, const struct kube_contain
 			continue;
 		m->echo_until = p->daemon->now + ECHO_USEC;
 		if (!sent_by_us(p, now->name, r, now->spec.limit[r]))
-			adopt(m, r, now->spec.limit[r]);
+			wish(m, r, now->spec.limit[r]);
 	}
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The table of pods: they come, change and go. */
 #include "agent/daemon.h"
+#include "agent/footprint.h"
 #include "cgroup/kubepods.h"
 #include <stdio.h>
 #include <string.h>
@@ -185,6 +186,7 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 	if (d->hooks.judge != NULL)
 		d->hooks.judge(d->hooks.ctx, p->spec);
 	pod_spec_changed(p, old);
+	pod_spec_settle(p);
 	kube_pod_free(old);
 	tell_put(p);
 	pod_look(p);
@@ -236,6 +238,7 @@ void pods_list_end(struct daemon *d)
 	forget_records(d);
 	d->pods.synced = true;
 	pods_watch_parents(d);
+	footprint_trim(); /* what the list took */
 }
 
 /* --- what the daemon says --- */
@@ -309,6 +312,7 @@ void pods_tick(struct daemon *d)
 	for (size_t i = d->pods.count; i > 0; i--) {
 		struct pod *p = d->pods.items[i - 1];
 
+		pod_spec_settle(p);
 		sweep(p);
 		if (p->leaving && !pod_owes(p) && !level_owes(p) && !report_owes(p))
 			pod_drop(p, true);

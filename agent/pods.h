@@ -26,7 +26,8 @@ struct pod_hooks {
 	void (*judge)(void *ctx, const struct kube_pod *pod);
 	/* Is a resize of ours still on its way through kubelet and runtime? */
 	bool (*pending)(void *ctx, const struct kube_pod *pod);
-	/* Is something still to be told of it? Then a pod that is handed back is not forgotten yet. */
+	/* Is something still to be told of it? Then a pod that is handed back is not forgotten yet.
+	 */
 	bool (*owes)(void *ctx, const struct kube_pod *pod);
 	/* An Event for the pod: type Normal or Warning. */
 	void (*note)(void *ctx, const struct kube_pod *pod, const char *type, const char *reason,
@@ -65,6 +66,7 @@ struct pod {
 	bool look;                  /* a cgroup may have appeared or be ready */
 	bool newcomers;             /* folders are watched for their limits */
 	bool concerned;             /* a limit below it moved: its own is to be looked at */
+	bool wishes;                /* the owner resized it, not adopted yet */
 	bool leaving;               /* no longer annotated: forgotten once it is handed back */
 	bool ending;                /* it finished or is being deleted: left alone */
 };
@@ -129,6 +131,12 @@ void pod_unwatch(struct pod *p);
 /* --- pod_spec.c */
 /* The spec went from old (NULL: never seen) to p->spec. */
 void pod_spec_changed(struct pod *p, const struct kube_pod *old);
+/* First sight of a container by this daemon: was it resized while nobody looked? */
+void pod_spec_first(struct managed *m);
+/* Adopts what the owner put into the spec and the kubelet did not refuse. */
+void pod_spec_settle(struct pod *p);
+/* The owner's value stands in the cgroup: it is adopted with the next tick. */
+bool pod_wish_arrived(struct managed *m, enum resource r, uint64_t value);
 /* Is what stands in the files the kubelet's or the runtime's doing, on our or the owner's behalf?
  */
 bool pod_echo_pending(const struct managed *m);

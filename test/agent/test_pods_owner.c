@@ -29,10 +29,14 @@ static void test_owner_resizes(enum cgroup_driver driver, bool echo_first)
 		rig_run(&r, 1, pods_burn_800);
 	}
 	rig_pod_put(&r, p);
+	rig_run(&r, 3, pods_burn_800);
+	if (!echo_first) {
+		rig_pod_realise(&r, p);
+		rig_run(&r, 1, pods_burn_800);
+	}
+	rig_run(&r, 2, pods_burn_800);
 	CHECK_EQ(rig_cpu_milli(&r, app->unit), 1500);
 	CHECK_EQ(rig_bytes(&r, app->unit, "memory.max"), 256 * MIB);
-	rig_run(&r, 3, pods_burn_800);
-	rig_pod_realise(&r, p);
 	rig_run(&r, 10, pods_burn_800);
 	CHECK_EQ(rig_cpu_milli(&r, app->unit), 1500);
 	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 1500);
@@ -48,6 +52,52 @@ static void test_owner_resizes(enum cgroup_driver driver, bool echo_first)
 	CHECK(b != NULL && b->limits.cpu_quota_usec == 180000 && b->limits.mem_max == 288 * MIB);
 	CHECK_EQ(rig_cpu_milli(&r, p->level), 1800);
 	CHECK(!r.below);
+	rig_close(&r);
+}
+
+/* The kubelet has no room for it: nothing is adopted before it has. */
+static void test_deferred(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	struct kube_pod *spec;
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_20);
+	p->container[0].spec.limit[RESOURCE_CPU] = 1500;
+	p->generation++;
+	rig_pod_put(&r, p);
+	spec = rig_pod_spec(p);
+	spec->pending = RESIZE_DEFERRED;
+	pods_put(r.daemon, spec);
+	rig_run(&r, 20, pods_burn_20);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
+	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 200);
+	rig_pod_put(&r, p);
+	rig_run(&r, 1, pods_burn_20);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 1500);
+	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 1500);
+	rig_close(&r);
+}
+
+/* Resized while the daemon was away: known by what is on record. */
+static void test_resized_meanwhile(bool ratified)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_800);
+	persist_ratified(r.daemon, pods_of(&r, "default/web-0/app"), ratified);
+	rig_stop(&r);
+	p->container[0].spec.limit[RESOURCE_CPU] = 1500;
+	p->generation++;
+	rig_pod_realise(&r, p);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_pod_put(&r, p);
+	rig_run(&r, 8, pods_burn_800);
+	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, ratified ? 200 : 1500);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 1500);
 	rig_close(&r);
 }
 
@@ -381,6 +431,9 @@ int main(void)
 		test_daemon_comes_back(driver);
 	}
 	test_owner_takes_memory_in_use();
+	test_deferred();
+	test_resized_meanwhile(false);
+	test_resized_meanwhile(true);
 	test_insisting_writer();
 	test_handed_back_when_it_fits();
 	test_invalid_annotation();
