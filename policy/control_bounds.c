@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/bounds.h"
 #include "policy/control_impl.h"
+#include "policy/jvm.h"
 
 /* The kernel takes a larger value for "max"; no node has as much. */
 #define MEM_CEILING_MAX (1024 * 1024 * 1024 * GIB)
@@ -27,11 +28,9 @@ uint64_t control_refused(const struct control *c, enum resource r)
 
 static uint64_t heap_floor(const struct control *c)
 {
-	uint64_t share = 0;
+	const struct jvm_heap heap = {c->pod.heap_bytes, c->pod.heap_permille};
 
-	if (c->pod.heap_permille != 0 && c->start_mem_bytes != LIMIT_MAX)
-		share = scale_permille(c->start_mem_bytes, MIN(c->pod.heap_permille, 1000u));
-	return MAX(c->pod.heap_bytes, share);
+	return jvm_floor(&heap, c->start_mem_bytes);
 }
 
 /* The rows that only a container of a pod has. */

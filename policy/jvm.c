@@ -127,5 +127,5 @@ uint64_t jvm_floor(const struct jvm_heap *h, uint64_t limit_bytes)
 		heap = mul_div(limit_bytes, h->permille, 1000);
 	if (heap == 0)
 		return 0;
-	return MIN(mul_div(heap, 1000, HEAP_SHARE_PERMILLE), limit_bytes);
+	return mul_div(heap, 1000, HEAP_SHARE_PERMILLE);
 }

@@ -21,7 +21,8 @@ void jvm_options(struct jvm_heap *h, const char *text);
 
 /*
  * What the memory limit must not sink below, by the limit that the JVM saw when it started: the
- * heap and what a JVM needs besides, at most that limit (it ran with it). 0: no floor. With a
- * percentage alone and LIMIT_MAX there is none either: the heap is a share of the whole node.
+ * heap and what a JVM needs besides. May be above that limit: no reason to raise it, it ran with
+ * it. 0: no floor. With a percentage alone and LIMIT_MAX there is none either: the heap is a share
+ * of the whole node.
  */
 uint64_t jvm_floor(const struct jvm_heap *h, uint64_t limit_bytes);
