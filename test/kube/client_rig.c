@@ -75,7 +75,8 @@ struct rig_result rig_ask(struct rig *r, const struct kube_request *request)
 {
 	struct rig_result result = {0};
 
-	CHECK_EQ(kube_client_start(r->client, request, request->stream ? rig_line : NULL, rig_done,
+	CHECK_EQ(kube_client_start(r->client, request,
+				   request->stream || request->pieces ? rig_line : NULL, rig_done,
 				   &result, NULL),
 		 0);
 	rig_turn(r, &result.done, 1, 60 * USEC_PER_SEC);

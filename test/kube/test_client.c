@@ -233,6 +233,39 @@ static void test_stop_by_line(void)
 	CHECK_EQ(r.line_count, 3);
 }
 
+/* A body that is handed on as it comes: bounded like one that is kept. */
+static void test_pieces(void)
+{
+	static const struct {
+		const char *path;
+		unsigned status;
+		int error;
+		size_t bytes;
+		size_t len;
+	} rows[] = {
+		{"/ok", 200, 0, 11, 0},
+		{"/body?status=200&body=33554432", 200, 0, 32 * MIB, 0},
+		{"/body?status=500&body=3", 500, 0, 0, 3},
+		{"/cut", 200, -ECONNRESET, 10, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct kube_request q = {.method = "GET", .path = rows[i].path, .pieces = true};
+		OWN(rig_drop) struct rig_result r = rig_ask(&rig, &q);
+
+		CHECK_EQ(r.status, rows[i].status);
+		CHECK_EQ(r.error, rows[i].error);
+		CHECK_EQ(r.line_bytes, rows[i].bytes);
+		CHECK_EQ(r.len, rows[i].len);
+	}
+	struct kube_request q = {
+		.method = "GET", .path = "/body?status=200&body=33554433", .pieces = true};
+	OWN(rig_drop) struct rig_result large = rig_ask(&rig, &q);
+
+	CHECK_EQ(large.error, -EMSGSIZE);
+	CHECK(large.line_bytes <= 32 * MIB);
+}
+
 static void use_token(struct rig *r, const char *folder, char *path, size_t size)
 {
 	if (r->event != NULL)
@@ -309,6 +342,7 @@ int main(void)
 	test_nobody_there();
 	test_stream_cuts();
 	test_stop_by_line();
+	test_pieces();
 	rig_close(&rig);
 	test_token();
 	CHECK_EQ(rig_open_files(), files);

@@ -298,6 +298,37 @@ static void test_jitter(void)
 	sd_event_unref(event);
 }
 
+/* A token that was replaced is used within a minute, without a 401; its neighbour is not read anew
+ * for each request. */
+static void test_token_minute(void)
+{
+	char folder[] = "/tmp/vscaled-minute-XXXXXX", path[64];
+	struct script_server server;
+	struct rig r;
+
+	CHECK(mkdtemp(folder) != NULL);
+	snprintf(path, sizeof path, "%s/token", folder);
+	rig_write(folder, "token", "first");
+	CHECK_EQ(script_server_start(NULL, NULL, NULL, &server), 0);
+	rig_open(&r, "http", server.port);
+	r.config.token_file = path;
+	rig_client(&r);
+	OWN(rig_drop) struct rig_result a = rig_get(&r, "/echo", false);
+	CHECK(strstr(a.body, "Bearer first\r\n") != NULL);
+	rig_write(folder, "token", "second");
+	OWN(rig_drop) struct rig_result b = rig_get(&r, "/echo", false);
+	CHECK(strstr(b.body, "Bearer first\r\n") != NULL);
+	CHECK_EQ(kube_client_counters(r.client)->token_reads, 1);
+	turn(r.event, USEC_PER_MIN);
+	OWN(rig_drop) struct rig_result c = rig_get(&r, "/echo", false);
+	CHECK(strstr(c.body, "Bearer second\r\n") != NULL);
+	CHECK_EQ(kube_client_counters(r.client)->token_reads, 2);
+	rig_close(&r);
+	script_server_stop(&server);
+	CHECK_EQ(unlink(path), 0);
+	rmdir(folder);
+}
+
 int main(void)
 {
 	size_t files = rig_open_files();
@@ -306,6 +337,7 @@ int main(void)
 	fast_clock_start();
 	test_good();
 	test_jitter();
+	test_token_minute();
 	test_faults();
 	CHECK_EQ(rig_open_files(), files);
 	return check_result();
