@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Set-up, timers, signals, reload and stop. */
 #include "agent/daemon.h"
+#include "agent/cluster.h"
+#include "agent/config_watch.h"
 #include "agent/http.h"
 #include "agent/lock.h"
+#include "agent/metrics_server.h"
 #include "agent/restore.h"
 #include "systemd/notify.h"
 #include <errno.h>
@@ -85,10 +88,13 @@ struct control_context daemon_context(struct daemon *d, struct plan *plan)
 
 void daemon_tick(struct daemon *d)
 {
+	bool review;
+
 	daemon_wake(d);
+	review = d->now >= d->next_review;
 	d->last_tick = d->now;
 	pods_tick(d);
-	if (d->now >= d->next_review) {
+	if (review) {
 		persist_baselines(d);
 		units_forget(d);
 		d->list_due = true;
@@ -97,6 +103,8 @@ void daemon_tick(struct daemon *d)
 	if (d->list_due)
 		units_request_list(d);
 	tick(d);
+	if (d->cluster != NULL)
+		cluster_tick(d->cluster, review);
 	if (d->now >= d->next_save)
 		persist_save(d);
 }
@@ -110,6 +118,7 @@ static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
 	daemon_tick(d);
 	lag = d->now > due ? d->now - due : 0;
 	d->counters.lag_max_usec = MAX(d->counters.lag_max_usec, lag);
+	counters_took(&d->tally.loop_lag, lag);
 	if (lag > LAG_WARN_USEC)
 		event_slow_loop(&(struct daemon_event){.span_usec = (int64_t)lag});
 	/* Missed ticks are not made up for. */
@@ -279,7 +288,7 @@ static int signals_start(struct daemon *d)
 }
 
 /* Before the configuration is read, events go where they go by default. */
-static void log_start(struct daemon *d)
+void daemon_log_start(struct daemon *d)
 {
 	const struct event_log_options o = {
 		.target = (enum event_target)d->config.log.target,
@@ -289,62 +298,6 @@ static void log_start(struct daemon *d)
 	event_log_open(&d->log, &o);
 	event_log_time(&d->log, d->now, d->now_real);
 	event_log_use(&d->log);
-}
-
-/* Another half life: every live history is read again under it. */
-static void histories_follow(struct daemon *d)
-{
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct managed *m = d->units[i];
-
-		if (m->control.history.samples == 0 ||
-		    (usec_t)m->control.history.cpu.half_life_usec ==
-			    d->config.tuning.history.half_life_usec)
-			continue;
-		persist_keep_history(d, m);
-		persist_adopt_history(d, m);
-	}
-}
-
-static void keep_paths(struct config *fresh, struct config *old)
-{
-	struct config_paths paths = old->paths;
-
-	old->paths = fresh->paths;
-	fresh->paths = paths;
-}
-
-void daemon_reload(struct daemon *d)
-{
-	struct config_errors errors = {0};
-	struct config fresh;
-	int r;
-
-	notify_send(NOTIFY_RELOADING, NULL, daemon_clock());
-	r = config_load_file(d->config_path, &fresh, &errors);
-	if (r < 0) {
-		snprintf(d->config_result, sizeof d->config_result, "%.*s",
-			 (int)sizeof d->config_result - 1,
-			 errors.count > 0 ? errors.text[0] : strerror(-r));
-		report_config_errors(d->config_path, &errors, true);
-	} else {
-		bool other_log = fresh.log.target != d->config.log.target ||
-				 fresh.log.format != d->config.log.format;
-
-		/* Folders and socket are open: theirs are read at the start only. */
-		keep_paths(&fresh, &d->config);
-		config_free(&d->config);
-		d->config = fresh;
-		snprintf(d->config_result, sizeof d->config_result, "ok");
-		d->config_loaded_real = d->now_real;
-		event_config_loaded(&(struct daemon_event){.file = d->config_path,
-							   .count = d->config.unit_count});
-		if (other_log)
-			log_start(d);
-		histories_follow(d);
-		units_apply_rules(d);
-	}
-	notify_send(NOTIFY_READY, NULL, 0);
 }
 
 static int config_start(struct daemon *d, const char *path)
@@ -378,10 +331,18 @@ static int loop_start(struct daemon *d, const struct daemon_options *o)
 	if (r < 0)
 		return r;
 	r = serve_start(d);
-	if (r < 0)
+	if (r < 0) {
 		report_unsupported("the control socket cannot be opened", d->config.paths.socket,
 				   r);
-	return r;
+		return r;
+	}
+	r = serve_metrics_start(d);
+	if (r < 0)
+		return r;
+	r = daemon_watch_config(d);
+	if (r < 0)
+		return r;
+	return cluster_start(d);
 }
 
 /* Not fatal: fewer units can be watched then, and opening one says so. */
@@ -412,11 +373,11 @@ int daemon_new(const struct daemon_options *o, struct daemon **ret)
 	read_own_cgroup(d);
 	files_allow();
 	r = sd_event_new(&d->event);
-	log_start(d);
+	daemon_log_start(d);
 	if (r >= 0)
 		r = config_start(d, o->config_path);
 	if (r >= 0) {
-		log_start(d);
+		daemon_log_start(d);
 		r = signals_start(d);
 	}
 	if (r >= 0)
@@ -464,6 +425,9 @@ void daemon_free(struct daemon *d)
 	if (d == NULL)
 		return;
 	http_server_free(d->server);
+	metrics_server_free(d->metrics);
+	config_watch_free(d->config_watch);
+	cluster_free(d->cluster);
 	unit_bus_free(d->bus);
 	pods_free(d);
 	managed_free_all(d);

@@ -21,6 +21,7 @@
 #include "agent/baseline.h"
 #include "agent/config.h"
 #include "agent/control.h"
+#include "agent/counters.h"
 #include "agent/event.h"
 #include "agent/history_file.h"
 #include "agent/managed.h"
@@ -108,6 +109,10 @@ struct daemon {
 	int state_error; /* told already */
 	usec_t state_saved_real;
 	struct daemon_counters counters;
+	struct counters tally;   /* for /metrics */
+	struct cluster *cluster; /* NULL: there is no Kubernetes */
+	struct metrics_server *metrics;
+	struct config_watch *config_watch;
 	sd_event_source *tick_source;
 	struct control_api api;
 	struct http_server *server;
@@ -133,9 +138,16 @@ void daemon_wake(struct daemon *d);
 /* CLOCK_MONOTONIC as of this very moment, for measuring our own cost. */
 usec_t daemon_clock(void);
 struct control_context daemon_context(struct daemon *d, struct plan *plan);
-void daemon_reload(struct daemon *d);
 /* What the timer does. */
 void daemon_tick(struct daemon *d);
+
+/* What a log needs to know of the configuration; the old one stays where it cannot be used. */
+void daemon_log_start(struct daemon *d);
+
+/* --- reload.c */
+void daemon_reload(struct daemon *d);
+/* Reads it again when the file is replaced. */
+int daemon_watch_config(struct daemon *d);
 
 /* --- bus.c */
 /* port NULL: the real PID 1. */
@@ -205,6 +217,8 @@ void persist_baselines(struct daemon *d);
 bool persist_has(const struct daemon *d, const struct managed *m);
 /* The pod's spec holds values of ours now, or does not any more. */
 void persist_ratified(struct daemon *d, const struct managed *m, bool ratified);
+/* What the container requested before us; present, where nothing is on record. */
+uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present);
 /* The originals of a unit that will not come back. */
 void persist_forget(struct daemon *d, const struct managed *m);
 /* memory.high of a writer who insists: not to be lifted for ours. */
@@ -218,6 +232,13 @@ void persist_keep_history(struct daemon *d, const struct managed *m);
 
 /* --- serve.c */
 int serve_start(struct daemon *d);
+/* One of the table as others may see it. */
+void serve_view(const struct managed *m, control_unit_fn *each, void *arg);
+void serve_status(void *daemon, struct status_view *ret);
+
+/* --- serve_metrics.c */
+/* Where nothing is to be served: 0. */
+int serve_metrics_start(struct daemon *d);
 
 /* --- hold.c */
 /* Puts pause, restore and release into effect for the laws. */
@@ -250,5 +271,9 @@ void report_restored(struct managed *m, const struct restore_result *result,
 void report_stray(const char *unit, enum restore_outcome outcome);
 /* The pod's annotations cannot be understood: it is Off. */
 void report_annotations(const struct pod *p, const char *why);
+/* The API server did not take a limit: text is its own. */
+void report_refused(const struct managed *m, enum resource r, const char *text);
+/* The kubelet has carried out what the API server was told. */
+void report_ratified(const struct pod *p, uint64_t generation);
 void report_config_errors(const char *file, const struct config_errors *errors, bool kept);
 void report_unsupported(const char *what, const char *hint, int error);

@@ -45,6 +45,8 @@ void event_drift_reasserted(const struct change_event *e);
 /* from = ours, to = the other writer's. */
 void event_drift_adopted(const struct change_event *e);
 void event_drift_gave_way(const struct change_event *e);
+/* from = in the cgroup; detail: what the API server said. */
+void event_report_refused(const struct change_event *e);
 /* from = in the cgroup, to = what systemd stores. */
 void event_property_headroom(const struct change_event *e);
 void event_restored(const struct change_event *e);
@@ -69,6 +71,8 @@ void event_unit_gone(const struct unit_event *e);
 void event_unit_unmanaged(const struct unit_event *e);
 /* who: the pod; detail: the annotation and what is allowed. */
 void event_annotation_invalid(const struct unit_event *e);
+/* who: the pod; count: the generation of its spec. */
+void event_report_ratified(const struct unit_event *e);
 void event_oom_kill(const struct unit_event *e);
 void event_property_failed(const struct unit_event *e);
 void event_baseline_unsaved(const struct unit_event *e);
@@ -82,6 +86,7 @@ struct daemon_event {
 	const char *file;    /* started, config-*, state-* */
 	const char *cgroup;  /* started: the mount */
 	const char *detail;  /* stopping: the signal; config-invalid: "file:line: text";
+			      * config-loaded: keys that are read at the start only;
 			      * host-unsupported: what is wrong; state-damaged: how;
 			      * slow-loop: at what */
 	const char *hint;    /* host-unsupported: how to mend it */
@@ -98,6 +103,11 @@ void event_config_loaded(const struct daemon_event *e);
 void event_config_invalid(const struct daemon_event *e);
 void event_host_unsupported(const struct daemon_event *e);
 void event_psi_missing(const struct daemon_event *e);
+void event_api_lost(const struct daemon_event *e);
+/* count: annotated pods. */
+void event_api_back(const struct daemon_event *e);
+void event_api_refuses(const struct daemon_event *e);
+void event_api_object_bad(const struct daemon_event *e);
 void event_bus_lost(const struct daemon_event *e);
 void event_bus_back(const struct daemon_event *e);
 void event_state_unsaved(const struct daemon_event *e);

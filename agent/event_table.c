@@ -51,8 +51,8 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	},
 	[EVENT_CONFIG_LOADED] = {
 		"config-loaded", SD_ID128_MAKE(95,ee,7a,06,6d,59,42,fa,a3,d8,fd,6f,04,86,1d,c5),
-		LOG_INFO, F(FILE) | F(COUNT_OF), 0,
-		"{file} is in force, entries under units: {count}",
+		LOG_INFO, F(FILE) | F(COUNT_OF) | F(DETAIL), 0,
+		"{file} is in force, entries under units: {count}[; only after a restart: {detail}]",
 		"The configuration was loaded",
 	},
 	[EVENT_CONFIG_INVALID] = {
@@ -168,6 +168,42 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		LOG_INFO, WHO | CHANGE, 3,
 		"systemd stores {who} {resource} {to}, the cgroup has {from}[ ({why})]",
 		"systemd stores a limit with headroom for @VSCALED_UNIT@",
+	},
+	[EVENT_REPORT_RATIFIED] = {
+		"report-ratified", SD_ID128_MAKE(76,14,66,b0,a2,e8,48,6c,a4,82,24,d0,5f,5a,65,84),
+		LOG_INFO, WHO | F(COUNT_OF), 0,
+		"the spec of {who} has the sizes of its cgroups, generation {count}",
+		"The API server knows the sizes of @VSCALED_POD@",
+	},
+	[EVENT_REPORT_REFUSED] = {
+		"report-refused", SD_ID128_MAKE(d5,5d,2e,dc,4c,79,40,af,95,e9,e9,ab,60,78,c6,6f),
+		LOG_WARNING, WHO | F(RESOURCE) | F(FROM) | F(DETAIL), 3,
+		"the API server does not take {who} {resource} {from}[: {detail}]",
+		"A size of @VSCALED_POD@ was refused",
+	},
+	[EVENT_API_LOST] = {
+		"api-lost", SD_ID128_MAKE(11,e5,47,6e,11,ee,44,7f,8e,a5,b0,bc,b8,c7,e6,bd),
+		LOG_WARNING, F(DETAIL) | F(ERROR), 5,
+		"the API server does not answer as it should[: {detail}], sizing goes on",
+		"The API server cannot be watched",
+	},
+	[EVENT_API_BACK] = {
+		"api-back", SD_ID128_MAKE(c0,d8,9e,89,5c,87,44,ec,b9,50,28,b9,44,f8,02,e5),
+		LOG_NOTICE, F(COUNT_OF), 5,
+		"the API server is watched again, annotated pods: {count}",
+		"The watch of the API server is back",
+	},
+	[EVENT_API_REFUSES] = {
+		"api-refuses", SD_ID128_MAKE(4e,96,eb,29,6b,e9,4e,40,86,61,10,8e,52,23,22,ed),
+		LOG_WARNING, F(DETAIL), 5,
+		"the API server takes no reports[: {detail}]",
+		"Reports to the API server are refused",
+	},
+	[EVENT_API_OBJECT_BAD] = {
+		"api-object-bad", SD_ID128_MAKE(9c,87,a4,42,55,ea,45,48,b0,bf,f0,00,a2,f8,9f,41),
+		LOG_WARNING, F(DETAIL), 3,
+		"an object of the API server was left out[: {detail}]",
+		"An object of the API server cannot be understood",
 	},
 	[EVENT_BUS_LOST] = {
 		"bus-lost", SD_ID128_MAKE(e8,15,a3,35,9d,c8,4a,ff,a7,70,31,dc,ca,e8,3f,cc),

@@ -201,6 +201,10 @@ void persist_baseline(struct daemon *d, struct managed *m, const struct arrival 
 		.unit = m->pod != NULL ? m->unit : NULL,
 		.shown = m->pod != NULL ? m->name : NULL,
 	};
+	if (m->kind == UNIT_KIND_CONTAINER)
+		memcpy(b.request,
+		       kube_pod_container(m->pod->spec, pod_container_of(m))->spec.request,
+		       sizeof b.request);
 	snprintf(b.invocation_id, sizeof b.invocation_id, "%s", a->invocation_id);
 	if (m->unit != NULL)
 		unit_dropin_find("", m->unit, &b.dropins);
@@ -303,4 +307,11 @@ void persist_ratified(struct daemon *d, const struct managed *m, bool ratified)
 		return;
 	b->ratified = ratified;
 	d->baselines_dirty = true;
+}
+
+uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present)
+{
+	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);
+
+	return b != NULL && b->request[r] != 0 ? b->request[r] : present;
 }

@@ -255,6 +255,24 @@ void report_annotations(const struct pod *p, const char *why)
 	});
 }
 
+void report_refused(const struct managed *m, enum resource r, const char *text)
+{
+	event_report_refused(&(struct change_event){
+		.who = who_is(m),
+		.resource = r,
+		.from = m->control.resource[r].limit,
+		.detail = text,
+	});
+}
+
+void report_ratified(const struct pod *p, uint64_t generation)
+{
+	event_report_ratified(&(struct unit_event){
+		.who = {.namespace = p->spec->namespace, .pod = p->spec->name},
+		.count = generation,
+	});
+}
+
 void report_config_errors(const char *file, const struct config_errors *errors, bool kept)
 {
 	for (size_t i = 0; i < errors->count; i++)

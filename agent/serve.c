@@ -170,7 +170,7 @@ static void show_state(struct unit_view *v, const struct managed *m)
 	}
 }
 
-static void show_unit(const struct managed *m, control_unit_fn *each, void *arg)
+void serve_view(const struct managed *m, control_unit_fn *each, void *arg)
 {
 	char detail[RESOURCE_COUNT][DECISION_TEXT_BYTES];
 	struct serve_pod pod;
@@ -204,7 +204,7 @@ static int serve_list(void *ctx, control_unit_fn *each, void *arg)
 	/* Pod levels follow their containers: `explain` shows one. */
 	for (size_t i = 0; i < d->unit_count; i++)
 		if (d->units[i]->kind != UNIT_KIND_POD)
-			show_unit(d->units[i], each, arg);
+			serve_view(d->units[i], each, arg);
 	serve_unmanaged(d, each, arg);
 	return 0;
 }
@@ -217,7 +217,7 @@ static int serve_explain(void *ctx, const char *name, control_unit_fn *each, voi
 	daemon_wake(d);
 	if (m == NULL)
 		return serve_unmanaged_named(d, name, each, arg) ? 0 : -ENOENT;
-	show_unit(m, each, arg);
+	serve_view(m, each, arg);
 	return 0;
 }
 
@@ -253,9 +253,9 @@ static uint32_t managed_count(const struct daemon *d)
 	return n;
 }
 
-static void serve_status(void *ctx, struct status_view *ret)
+void serve_status(void *daemon, struct status_view *ret)
 {
-	struct daemon *d = ctx;
+	struct daemon *d = daemon;
 
 	daemon_wake(d);
 	*ret = (struct status_view){

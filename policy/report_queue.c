@@ -92,6 +92,11 @@ int report_queue_mark(struct report_queue *q, const char *uid, enum report_urgen
 	return 0;
 }
 
+bool report_queue_holds(const struct report_queue *q, const char *uid)
+{
+	return find(q, uid) != NULL;
+}
+
 void report_queue_drop(struct report_queue *q, const char *uid)
 {
 	struct report_slot *s = find(q, uid);

@@ -55,6 +55,8 @@ int report_queue_mark(struct report_queue *q, const char *uid, enum report_urgen
 		      usec_t now);
 /* There is nothing to tell any more, or the pod is gone. */
 void report_queue_drop(struct report_queue *q, const char *uid);
+/* Does something of this pod wait? */
+bool report_queue_holds(const struct report_queue *q, const char *uid);
 /* The next one that may go now, borrowed until the next call; NULL: none. It stays in the queue
  * until it is dropped, and takes no token yet. */
 const struct report_slot *report_queue_next(const struct report_queue *q, usec_t now);

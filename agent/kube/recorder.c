@@ -295,10 +295,10 @@ usec_t recorder_next(const struct recorder *r, usec_t now)
 	for (size_t i = 0; i < r->count; i++) {
 		usec_t at = due_at(r, r->entries[i]);
 
-		if (at != 0)
-			next = next ? MIN(next, MAX(at, now)) : MAX(at, now);
+		if (at != 0 && (next == 0 || at < next))
+			next = at;
 	}
-	return next;
+	return next ? MAX(next, now) : 0;
 }
 
 /* What is over and told leaves no trace. */
@@ -363,7 +363,7 @@ static void on_answer(void *arg, const struct kube_answer *a)
 static void name_it(struct recorder *r, struct entry *e, usec_t now_real)
 {
 	snprintf(e->name, sizeof e->name, "%.230s.%llx", e->pod.name,
-		 (unsigned long long)(now_real * 1000 + r->serial++ % 1000));
+		 (unsigned long long)now_real * 1000 + r->serial++ % 1000);
 }
 
 static char *body_of(struct recorder *r, struct entry *e, usec_t now_real)

@@ -70,7 +70,7 @@ void reporter_free(struct reporter *r)
 	free(r);
 }
 
-static struct tracked *find(const struct reporter *r, const char *uid)
+struct tracked *reporter_find(const struct reporter *r, const char *uid)
 {
 	for (size_t i = 0; i < r->count; i++)
 		if (strcmp(r->pods[i]->uid, uid) == 0)
@@ -102,7 +102,7 @@ static struct tracked *track(struct reporter *r, const char *uid)
 
 int reporter_changed(struct reporter *r, const char *uid, usec_t now)
 {
-	struct tracked *t = find(r, uid);
+	struct tracked *t = reporter_find(r, uid);
 
 	(void)now;
 	if (uid[0] == '\0' || strlen(uid) >= REPORT_UID_MAX)
@@ -117,7 +117,7 @@ int reporter_changed(struct reporter *r, const char *uid, usec_t now)
 
 void reporter_hurry(struct reporter *r, const char *uid)
 {
-	struct tracked *t = find(r, uid);
+	struct tracked *t = reporter_find(r, uid);
 
 	if (t != NULL)
 		t->hurry = t->dirty = true;
@@ -125,7 +125,7 @@ void reporter_hurry(struct reporter *r, const char *uid)
 
 void reporter_forget(struct reporter *r, const char *uid)
 {
-	struct tracked *t = find(r, uid);
+	struct tracked *t = reporter_find(r, uid);
 
 	if (t == NULL)
 		return;
@@ -183,7 +183,7 @@ void reporter_news(struct tracked *t, const struct reporter_view *v, uint32_t ne
 	if (news & REPORT_NEWS_FOREIGN) {
 		reporter_set_refusal(t, NULL);
 		for (size_t i = 0; i < t->state->count; i++)
-			if (report_foreign(t->state, i))
+			if (e->foreign != NULL && report_foreign(t->state, i))
 				e->foreign(e->ctx, t->uid, i, report_foreign(t->state, i));
 	}
 	if (news & REPORT_NEWS_RATIFIED) {
@@ -367,7 +367,7 @@ static void send_all(struct reporter *r, usec_t now, usec_t now_real)
 		} else if (slot == NULL) {
 			return;
 		} else {
-			struct tracked *t = find(r, slot->uid);
+			struct tracked *t = reporter_find(r, slot->uid);
 
 			if (t != NULL)
 				send_of(t, now);
@@ -427,43 +427,12 @@ void reporter_alive(struct reporter *r, usec_t now)
 	report_queue_healthy(&r->queue, now);
 }
 
-bool reporter_expects(const struct reporter *r, const char *uid)
+void reporter_judge(struct reporter *r, const char *uid, usec_t now)
 {
-	const struct tracked *t = find(r, uid);
+	struct tracked *t;
 
-	return t != NULL && t->state != NULL && report_expects(t->state);
-}
-
-uint64_t reporter_allows(const struct reporter *r, const char *uid, size_t container,
-			 enum resource resource, usec_t now)
-{
-	const struct tracked *t = find(r, uid);
-	usec_t until;
-
-	return t == NULL || t->state == NULL
-		       ? LIMIT_MAX
-		       : report_allows(t->state, container, resource, now, &until);
-}
-
-const char *reporter_holds(const struct reporter *r, const char *uid)
-{
-	const struct tracked *t = find(r, uid);
-
-	return t == NULL || t->state == NULL ? "" : report_hold_name(t->hold);
-}
-
-bool reporter_offered(const struct reporter *r)
-{
-	return r->offered;
-}
-
-size_t reporter_counts(const struct reporter *r, const struct reporter_count **ret)
-{
-	*ret = r->counts;
-	return r->count_count;
-}
-
-size_t reporter_waiting(const struct reporter *r)
-{
-	return r->queue.count;
+	if (reporter_changed(r, uid, now) < 0)
+		return;
+	t = reporter_find(r, uid);
+	reporter_look(t, now);
 }

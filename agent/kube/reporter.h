@@ -49,7 +49,7 @@ struct reporter_events {
 	/* Spec and checkpoint hold the value and the cgroup does not: write the cgroup. */
 	void (*write)(void *ctx, const char *uid, size_t container, enum resource resource);
 	void (*ratified)(void *ctx, const char *uid, uint64_t generation);
-	/* Somebody else set these in the spec: RESOURCES_* of the container. */
+	/* Somebody else set these in the spec: RESOURCES_* of the container. May be NULL. */
 	void (*foreign)(void *ctx, const char *uid, size_t container, uint32_t resources);
 	/* Trouble that is not a pod's; called once per change. NULL: it is over. */
 	void (*trouble)(void *ctx, const char *text);
@@ -99,11 +99,25 @@ void reporter_step(struct reporter *r, usec_t now, usec_t now_real);
 usec_t reporter_due(const struct reporter *r, usec_t now);
 void reporter_alive(struct reporter *r, usec_t now);
 
+/* The pod's object is another one: what it says is looked at now, before the daemon judges it. */
+void reporter_judge(struct reporter *r, const char *uid, usec_t now);
 /* Is what the spec says now our own doing? For the daemon's judgement of foreign writes. */
 bool reporter_expects(const struct reporter *r, const char *uid);
+/* RESOURCES_* of the container that somebody else set, at the last change of the spec. */
+uint32_t reporter_foreign(const struct reporter *r, const char *uid, size_t container);
+/* Is a resize of ours on its way to the server, or to the kubelet? */
+bool reporter_pending(const struct reporter *r, const char *uid);
+/* Is there still something to tell of this pod? */
+bool reporter_owes(const struct reporter *r, const char *uid);
+/* What was said when the last resize was refused; NULL: it was not. */
+const char *reporter_refusal(const struct reporter *r, const char *uid);
+/* When the last resize went out (boottime); 0: none did. */
+usec_t reporter_sent_at(const struct reporter *r, const char *uid);
 /* LIMIT_MAX: nothing was refused. */
 uint64_t reporter_allows(const struct reporter *r, const char *uid, size_t container,
-			 enum resource resource, usec_t now);
+			 enum resource resource, usec_t now, usec_t *ret_until);
+/* The state behind what follows; REPORT_HOLD_NONE for an unknown pod. */
+enum report_hold reporter_hold(const struct reporter *r, const char *uid);
 /* Why nothing is sent now, for explain; "" for an unknown pod. */
 const char *reporter_holds(const struct reporter *r, const char *uid);
 /* Does this server offer pods/resize? Unknown yet: false. */
@@ -111,6 +125,8 @@ bool reporter_offered(const struct reporter *r);
 size_t reporter_counts(const struct reporter *r, const struct reporter_count **ret);
 /* Pods with something to tell. */
 size_t reporter_waiting(const struct reporter *r);
+/* Pods whose last resize was refused, and nothing has changed since. */
+size_t reporter_refused(const struct reporter *r);
 
 /* The text of vscaled.dev/status, owned by the caller; NULL: no memory. ratified: generation, 0:
  * none; refusal: NULL or its text. */

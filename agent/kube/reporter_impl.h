@@ -51,6 +51,8 @@ struct reporter {
 };
 
 /* --- reporter.c */
+/* NULL: not tracked. */
+struct tracked *reporter_find(const struct reporter *r, const char *uid);
 /* Newest facts into r->view, with what they bring for the state. False: the pod is gone (and
  * forgotten), or nothing is told of it. */
 bool reporter_look(struct tracked *t, usec_t now);

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The cluster as a part of the loop: start, stop, the clock, and what the watch tells. */
+#include "agent/cluster.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define USER_AGENT "vscaled/" VSCALED_VERSION " (linux)"
+
+/* --- the watch --- */
+
+static void on_put(void *ctx, struct kube_pod *pod)
+{
+	struct cluster *c = ctx;
+
+	pods_put(c->daemon, pod);
+}
+
+static void on_gone(void *ctx, const char *uid)
+{
+	struct cluster *c = ctx;
+
+	pods_gone(c->daemon, uid);
+}
+
+static void on_list_begin(void *ctx)
+{
+	struct cluster *c = ctx;
+
+	pods_list_begin(c->daemon);
+}
+
+static void on_list_end(void *ctx)
+{
+	struct cluster *c = ctx;
+
+	pods_list_end(c->daemon);
+}
+
+static void on_trouble(void *ctx, int error, unsigned status, const char *text)
+{
+	struct cluster *c = ctx;
+
+	(void)status; /* it is in the text */
+	daemon_wake(c->daemon);
+	snprintf(c->watch_trouble, sizeof c->watch_trouble, "%s", text);
+	event_api_lost(&(struct daemon_event){.detail = c->watch_trouble, .error = error});
+}
+
+static void on_healthy(void *ctx)
+{
+	struct cluster *c = ctx;
+	struct daemon *d = c->daemon;
+
+	daemon_wake(d);
+	if (c->watch_trouble[0] != '\0')
+		event_api_back(&(struct daemon_event){.count = d->pods.count});
+	c->watch_trouble[0] = '\0';
+	reporter_alive(c->reporter, d->now);
+}
+
+static void on_bad(void *ctx, const char *text)
+{
+	struct cluster *c = ctx;
+
+	daemon_wake(c->daemon);
+	event_api_object_bad(&(struct daemon_event){.detail = text});
+}
+
+static int watch_start(struct cluster *c, uint64_t seed)
+{
+	struct daemon *d = c->daemon;
+	const struct kube_watch_options options = {
+		.node = c->node,
+		.start_jitter_usec = d->config.kubernetes.start_jitter_usec,
+		.now = d->now,
+		.seed = seed,
+	};
+	const struct kube_watch_events events = {
+		.ctx = c,
+		.put = on_put,
+		.gone = on_gone,
+		.list_begin = on_list_begin,
+		.list_end = on_list_end,
+		.trouble = on_trouble,
+		.healthy = on_healthy,
+		.bad = on_bad,
+	};
+
+	return kube_watch_new(d->event, c->client, &options, &events, &c->watch);
+}
+
+/* --- start --- */
+
+static bool is_wanted(const struct config_kubernetes *k)
+{
+	if (k->enabled != CONFIG_AUTO)
+		return k->enabled == CONFIG_TRUE;
+	return k->kubeconfig != NULL || getenv("KUBERNETES_SERVICE_HOST") != NULL;
+}
+
+static int account_load(const struct config_kubernetes *k, struct kube_config *ret,
+			struct kube_config_error *err)
+{
+	if (k->kubeconfig != NULL)
+		return kube_config_load(k->kubeconfig, k->context, ret, err);
+	return kube_config_in_cluster(getenv("KUBERNETES_SERVICE_HOST"),
+				      getenv("KUBERNETES_SERVICE_PORT"), KUBE_ACCOUNT_DIR, ret,
+				      err);
+}
+
+static char *node_name(const struct config_kubernetes *k)
+{
+	const char *named = k->node != NULL ? k->node : getenv("NODE_NAME");
+	char host[256] = "";
+
+	if (named != NULL && named[0] != '\0')
+		return strdup(named);
+	if (gethostname(host, sizeof host - 1) < 0)
+		return NULL;
+	return strdup(host);
+}
+
+static int parts_start(struct cluster *c, const struct kube_config *account)
+{
+	uint64_t seed;
+	int r;
+
+	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+		seed = c->daemon->now ^ (uint64_t)getpid();
+	c->node = node_name(&c->daemon->config.kubernetes);
+	if (c->node == NULL)
+		return -ENOMEM;
+	r = kube_client_new(c->daemon->event, account, USER_AGENT, &c->client);
+	if (r < 0)
+		return r;
+	c->port = kube_port_of(c->client);
+	r = cluster_report_start(c);
+	if (r < 0)
+		return r;
+	return watch_start(c, seed);
+}
+
+int cluster_start(struct daemon *d)
+{
+	const struct config_kubernetes *k = &d->config.kubernetes;
+	struct kube_config account = {0};
+	struct kube_config_error err;
+	int r;
+
+	if (!is_wanted(k))
+		return 0;
+	r = account_load(k, &account, &err);
+	if (r < 0) {
+		report_unsupported("the API server cannot be used", err.text, r);
+		return r;
+	}
+	d->cluster = calloc(1, sizeof *d->cluster);
+	if (d->cluster == NULL) {
+		kube_config_free(&account);
+		return -ENOMEM;
+	}
+	d->cluster->daemon = d;
+	r = parts_start(d->cluster, &account);
+	kube_config_free(&account);
+	if (r < 0)
+		report_unsupported("the API server's client cannot be started", NULL, r);
+	return r;
+}
+
+void cluster_free(struct cluster *c)
+{
+	if (c == NULL)
+		return;
+	c->daemon->hooks = (struct pod_hooks){0};
+	kube_watch_free(c->watch);
+	cluster_ranges_free(c);
+	reporter_free(c->reporter);
+	recorder_free(c->recorder);
+	kube_client_free(c->client);
+	free(c->node);
+	free(c);
+}
+
+/* --- the clock --- */
+
+void cluster_tick(struct cluster *c, bool review)
+{
+	struct daemon *d = c->daemon;
+	const struct kube_watch_state *w = kube_watch_state(c->watch);
+	usec_t due = reporter_due(c->reporter, d->now);
+
+	d->tally.watch_restarts += w->restarts - c->restarts_counted;
+	c->restarts_counted = w->restarts;
+	if (review) {
+		/* What holds, and what memory does, changes without anybody telling. */
+		for (size_t i = 0; i < d->pods.count; i++)
+			reporter_changed(c->reporter, d->pods.items[i]->spec->uid, d->now);
+		cluster_ranges_tick(c);
+	}
+	if (review || (due != 0 && due <= d->now))
+		reporter_step(c->reporter, d->now, d->now_real);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon's side of a Kubernetes cluster: feeds the pods (pods.h) from the API server's watch,
+ *and tells the API server what became of them. cluster.c	  start, stop, the clock, the watch
+ *	cluster_report.c  what the reporter asks and what it tells
+ *	cluster_ranges.c  LimitRanges of the namespaces
+ *	cluster_view.c	  what status and explain show
+ * Nothing here writes a cgroup, and nothing in the daemon waits for any of this.
+ */
+#pragma once
+
+#include "agent/daemon.h"
+#include "agent/kube/reporter.h"
+#include "agent/kube/watch.h"
+
+/* What is known of one namespace's LimitRanges. */
+struct cluster_range {
+	struct cluster *cluster;
+	char *namespace;
+	struct kube_limit_range range;
+	struct kube_call *call; /* NULL: none under way */
+	usec_t ask_at;
+	bool used;
+};
+
+struct cluster {
+	struct daemon *daemon;
+	char *node;
+	struct kube_client *client;
+	struct kube_port port;
+	struct kube_watch *watch;
+	struct recorder *recorder;
+	struct reporter *reporter;
+	struct cluster_range **ranges; /* owned */
+	size_t range_count;
+	char watch_trouble[256]; /* "": none */
+	char write_trouble[256];
+	uint64_t restarts_counted;
+};
+
+/* --- cluster.c */
+/* Where Kubernetes is switched off or not there, d->cluster stays NULL. -errno after having said
+ * why. */
+int cluster_start(struct daemon *d);
+void cluster_free(struct cluster *c);
+/* After every tick. */
+void cluster_tick(struct cluster *c, bool review);
+
+/* --- cluster_report.c */
+int cluster_report_start(struct cluster *c);
+
+/* --- cluster_view.c: hooks */
+void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *container,
+		       struct pod_view *v);
+void cluster_hook_status(void *ctx, struct status_view *v);
+
+/* --- cluster_ranges.c */
+/* Asks for what is not known or old. */
+void cluster_ranges_tick(struct cluster *c);
+/* NULL: nothing is known. */
+const struct kube_limit_range *cluster_range_of(struct cluster *c, const char *namespace);
+void cluster_ranges_free(struct cluster *c);

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What /metrics and the probes are told. */
+#include "agent/daemon.h"
+#include "agent/metrics_server.h"
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A restore that waits for PID 1 holds the loop. */
+#define LIVE_GRACE_USEC (30 * USEC_PER_SEC)
+
+static void fill_spec(struct metrics_thing *t, const struct managed *m)
+{
+	if (m->kind != UNIT_KIND_UNIT)
+		return; /* a container's stands in its view */
+	t->resource[RESOURCE_CPU].spec = props_milli(&m->stored);
+	t->resource[RESOURCE_MEMORY].spec = m->stored.mem_max;
+}
+
+static void collect_things(struct daemon *d, struct metrics_input *in)
+{
+	for (size_t i = 0; i < d->unit_count; i++) {
+		const struct managed *m = d->units[i];
+		size_t before = in->thing_count;
+		struct metrics_thing *t;
+
+		serve_view(m, metrics_input_view, in);
+		if (in->thing_count == before)
+			continue;
+		t = &in->things[in->thing_count - 1];
+		t->oom_kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
+		fill_spec(t, m);
+	}
+}
+
+static uint64_t invalid_pods(const struct daemon *d)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < d->pods.count; i++)
+		n += d->pods.items[i]->error[0] != '\0';
+	return n;
+}
+
+static int on_collect(void *ctx, struct metrics_input *in)
+{
+	struct daemon *d = ctx;
+	struct status_view status;
+
+	serve_status(d, &status);
+	metrics_input_status(in, &status);
+	collect_things(d, in);
+	in->counters = &d->tally;
+	in->last_tick_real = d->last_tick + (usec_t)d->clock_offset_usec;
+	in->state_ok = d->state_error == 0;
+	in->pods = d->pods.count;
+	in->pods_invalid = invalid_pods(d);
+	return 0;
+}
+
+static void on_probe(void *ctx, struct probe_input *in)
+{
+	struct daemon *d = ctx;
+
+	daemon_wake(d);
+	*in = (struct probe_input){
+		.now = d->now,
+		.last_tick = d->last_tick,
+		.started = d->started_at,
+		.interval_usec = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec),
+		.grace_usec = d->bus_connected ? LIVE_GRACE_USEC : 0,
+		.kubernetes = d->cluster != NULL,
+		.pods_listed = d->pods.synced,
+		.standalone = d->config.unit_count > 0,
+		.units_listed = d->ready_told,
+		.cgroup_writable = faccessat(d->root, ".", W_OK, AT_EACCESS) == 0,
+		.dry_run = d->config.kubernetes.highest_mode == MODE_OFF,
+		.config_valid = strcmp(d->config_result, "ok") == 0,
+	};
+}
+
+static const struct metrics_ops ops = {.collect = on_collect, .probe = on_probe};
+
+int serve_metrics_start(struct daemon *d)
+{
+	struct listen_address at;
+	int r;
+
+	if (d->config.http.listen == NULL)
+		return 0;
+	r = listen_parse(d->config.http.listen, &at);
+	if (r == 0)
+		r = metrics_server_new(d->event, &at, &ops, d, &d->metrics);
+	if (r < 0)
+		report_unsupported("metrics cannot be served", d->config.http.listen, r);
+	return r;
+}
