@@ -10,8 +10,11 @@ uint64_t report_memory_floor(const struct report_tuning *t, const struct report_
 	uint64_t floor = round_up(add_sat(add_sat(c->use_bytes, ahead), margin), MEM_PAGE_BYTES);
 
 	/* It cannot come to use more than it is ever held at. */
-	if (x->ceiling != 0)
-		floor = MIN(floor, MAX(x->ceiling, MAX(x->held, c->use_bytes)));
+	if (x->ceiling != 0) {
+		uint64_t most = highest((uint64_t[]){x->ceiling, x->held, c->use_bytes}, 3);
+
+		floor = MIN(floor, most);
+	}
 	return floor;
 }
 
@@ -33,11 +36,39 @@ static struct report_values way_back(const struct draft *d, size_t i, size_t r)
 	return v;
 }
 
-/* Does a refusal bind, and until when? */
-static void note_refusal(struct draft *d, const struct report_memory *m, size_t r, bool binds)
+/* What a refusal leaves of a wish beyond what the spec has. Notes when to ask again. */
+static uint64_t allowed(struct draft *d, usec_t until, uint64_t ceiling, uint64_t spec,
+			uint64_t want)
 {
-	if (binds && d->now < m->ceiling_until[r])
-		d->asked_again = sooner(d->asked_again, m->ceiling_until[r]);
+	uint64_t present = MIN(spec, want);
+
+	if (d->now >= until || want <= ceiling)
+		return want;
+	if (want > spec)
+		d->asked_again = sooner(d->asked_again, until);
+	return MAX(ceiling, present);
+}
+
+/* 833m and 840m are the same to a kubelet under systemd. */
+static uint64_t rounded(size_t r, uint64_t spec, uint64_t want)
+{
+	uint64_t up = round_up(want, quantum_of(r));
+
+	return up == round_up(spec, quantum_of(r)) ? spec : up;
+}
+
+/* Memory: room for the kubelet's delay, and what can or may not sink now. */
+static uint64_t wanted_memory(const struct draft *d, size_t i, uint64_t spec, uint64_t want)
+{
+	uint64_t floor = report_memory_floor(d->t, &d->f->containers[i]);
+	uint64_t least = MIN(spec, floor);
+
+	if (want > spec)
+		return MAX(want, floor);
+	if (d->now < d->n->no_decrease_until || d->growing)
+		return spec;
+	/* Room belongs to a change: alone it makes none. */
+	return MAX(want, least);
 }
 
 /* What the limit should become, before leases and intervals. */
@@ -45,32 +76,17 @@ static uint64_t wanted_limit(struct draft *d, size_t i, size_t r)
 {
 	const struct report_resource *x = &d->f->containers[i].resource[r];
 	const struct report_memory *m = &d->s->container[i];
-	uint64_t spec = x->spec_limit, want, floor = 0;
+	uint64_t spec = x->spec_limit, want;
 
 	if (spec == LIMIT_MAX || !ratifiable(x) || (!limits_ours(d->f) && !d->back))
 		return spec;
-	if (r == RESOURCE_MEMORY)
-		floor = report_memory_floor(d->t, &d->f->containers[i]);
 	want = d->back ? way_back(d, i, r).limit[r] : x->held;
 	if (want == LIMIT_MAX)
 		return spec;
-	if (!d->back) {
-		want = round_up(want, quantum_of(r));
-		/* 833m and 840m are the same to a kubelet under systemd. */
-		if (want == round_up(spec, quantum_of(r)))
-			want = spec;
-		note_refusal(d, m, r, want > m->ceiling.limit[r] && want > spec);
-		if (d->now < m->ceiling_until[r])
-			want = MIN(want, MAX(m->ceiling.limit[r], MIN(spec, want)));
-	}
-	/* Room for the kubelet's delay belongs to a change: alone it makes none. */
-	if (r == RESOURCE_MEMORY && want < floor)
-		want = want > spec ? floor : MAX(want, MIN(spec, floor));
-	if (r == RESOURCE_MEMORY && want < spec && d->now < d->n->no_decrease_until)
-		want = spec;
-	if (r == RESOURCE_MEMORY && want < spec && d->growing)
-		want = spec;
-	return want;
+	if (!d->back)
+		want = allowed(d, m->ceiling_until[r], m->ceiling.limit[r], spec,
+			       rounded(r, spec, want));
+	return r == RESOURCE_MEMORY ? wanted_memory(d, i, spec, want) : want;
 }
 
 /* Requests: never without one before, never above the limit. */
@@ -90,9 +106,9 @@ static uint64_t wanted_request(struct draft *d, size_t i, size_t r, uint64_t lim
 		return want;
 	else if (x->request != 0)
 		want = x->request;
-	note_refusal(d, m, r, !d->back && want > m->ceiling.request[r] && want > x->spec_request);
-	if (!d->back && d->now < m->ceiling_until[r] && want > m->ceiling.request[r])
-		want = MAX(m->ceiling.request[r], MIN(want, x->spec_request));
+	if (!d->back)
+		want = allowed(d, m->ceiling_until[r], m->ceiling.request[r], x->spec_request,
+			       want);
 	return MIN(want, limit);
 }
 

@@ -209,6 +209,7 @@ static bool make_room(struct recorder *r)
 	return true;
 }
 
+/* Who, what, when in one line of the caller. NOLINTNEXTLINE(readability-function-size) */
 void recorder_note(struct recorder *r, const struct kube_pod *pod, const char *type,
 		   const char *reason, const char *action, const char *note, usec_t now,
 		   usec_t now_real)

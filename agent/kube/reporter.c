@@ -166,6 +166,18 @@ static void tell_refusal(struct tracked *t, const char *text, usec_t now)
 			   MAX(t->state->refused_until, t->state->wait_until), text);
 }
 
+/* Does any refusal still hold? */
+static bool is_bound(const struct tracked *t, usec_t now)
+{
+	usec_t until;
+
+	for (size_t i = 0; i < t->state->count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++)
+			if (report_allows(t->state, i, (enum resource)r, now, &until) != LIMIT_MAX)
+				return true;
+	return false;
+}
+
 void reporter_news(struct tracked *t, const struct reporter_view *v, uint32_t news,
 		   const char *text, usec_t now)
 {
@@ -188,6 +200,8 @@ void reporter_news(struct tracked *t, const struct reporter_view *v, uint32_t ne
 	}
 	if (news & REPORT_NEWS_RATIFIED) {
 		t->ratified = v->facts.generation;
+		if (!is_bound(t, now))
+			reporter_set_refusal(t, NULL);
 		e->ratified(e->ctx, t->uid, t->ratified);
 	}
 	if (news & REPORT_NEWS_VERIFY)

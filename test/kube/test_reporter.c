@@ -89,6 +89,8 @@ static void test_refused(void)
 		CHECK_EQ(p->resizes, 0);
 		rig_run(&g, 1000 * S);
 		CHECK_EQ(p->resizes, 1); /* an hour later */
+		rig_run(&g, 610 * S);
+		CHECK(strstr(p->status, "\"refused\"") == NULL);
 	}
 }
 

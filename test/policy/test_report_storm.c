@@ -235,10 +235,10 @@ static struct figures figures_of(const struct cluster *c, const char *name, size
 	return f;
 }
 
-/* Every pod changes every two minutes while the server is away for an hour. */
+/* Every pod changes every ten minutes while the server is away for an hour. */
 static void test_outage(void)
 {
-	struct cluster *c = cluster_new(120 * S);
+	struct cluster *c = cluster_new(600 * S);
 	struct figures f;
 	uint64_t twice = 0, never = 0;
 
