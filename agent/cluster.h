@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The daemon's side of a Kubernetes cluster: feeds the pods (pods.h) from the API server's watch,
- *and tells the API server what became of them. cluster.c	  start, stop, the clock, the watch
+ * and tells the API server what became of them.
+ *
+ *	cluster.c	  start, stop, the clock, the watch
  *	cluster_report.c  what the reporter asks and what it tells
  *	cluster_ranges.c  LimitRanges of the namespaces
  *	cluster_view.c	  what status and explain show

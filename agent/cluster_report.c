@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+/* After an outage the reports of all nodes are spread over this. */
+#define SPREAD_USEC USEC_PER_MIN
 /* Growth this long ago is settled: the next look would have seen more. */
 #define SETTLED_USEC (10 * USEC_PER_SEC)
 
@@ -333,7 +335,12 @@ int cluster_report_start(struct cluster *c)
 	};
 	const struct reporter_options options = {
 		.tuning = k->report,
-		.rate = {.interval_usec = k->write_interval_usec, .burst = k->write_burst},
+		.rate =
+			{
+				.interval_usec = k->write_interval_usec,
+				.burst = k->write_burst,
+				.spread_usec = SPREAD_USEC,
+			},
 		.status_interval_usec = k->status_interval_usec,
 		.seed = (uint64_t)d->now_real,
 	};
