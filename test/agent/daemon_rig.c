@@ -231,6 +231,9 @@ static void on_event(void *ctx, const struct event_record *e, const char *messag
 	struct rig *r = ctx;
 
 	r->events[e->kind]++;
+	if ((e->kind == EVENT_LIMIT_RAISED || e->kind == EVENT_LIMIT_LOWERED) &&
+	    r->moved_count < ARRAY_SIZE(r->moved))
+		snprintf(r->moved[r->moved_count++], sizeof r->moved[0], "%s", message);
 	snprintf(r->last_message, sizeof r->last_message, "%s", message);
 }
 

@@ -104,6 +104,8 @@ struct rig {
 	char last_unit[160];
 	unsigned events[EVENT_KIND_COUNT];
 	char last_message[EVENT_MESSAGE_SIZE];
+	char moved[4][EVENT_MESSAGE_SIZE]; /* the first limits raised or lowered */
+	unsigned moved_count;
 };
 
 /* units: the flow text of the configuration's `units` list. */

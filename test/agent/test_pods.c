@@ -19,6 +19,11 @@ static void test_grows(enum cgroup_driver driver)
 	CHECK_EQ(rig_cpu_milli(&r, p->level), rig_cpu_milli(&r, app) + 300);
 	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), 96 * MIB);
 	CHECK(!r.below);
+	/* The pod first, or the container's raise would be of no use yet. */
+	CHECK(strncmp(r.moved[0], "raised default/web-0 cpu 500m -> ", 33) == 0);
+	CHECK(strncmp(r.moved[1], "raised default/web-0/app cpu 200m -> ", 37) == 0);
+	CHECK(strstr(r.moved[0], "the sum of its containers") != NULL);
+	CHECK(strstr(r.moved[1], "throttled") != NULL);
 	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 0);
 	if (driver == DRIVER_SYSTEMD) {
 		CHECK_EQ(app->props.cpu_quota_per_sec_usec, rig_cpu_milli(&r, app) * USEC_PER_MSEC);
@@ -68,6 +73,10 @@ static void test_shrinks_children_first(enum cgroup_driver driver)
 	app->anon_bytes = 50 * MIB;
 	rig_pod_put(&r, p);
 	rig_run(&r, 200, pods_burn_20);
+	/* The containers first. */
+	CHECK(strncmp(r.moved[0], "lowered default/web-0/app ", 26) == 0);
+	CHECK(strncmp(r.moved[1], "lowered default/web-0/log ", 26) == 0);
+	CHECK(strncmp(r.moved[2], "lowered default/web-0 ", 22) == 0);
 	CHECK(rig_cpu_milli(&r, app) < 300);
 	CHECK(rig_bytes(&r, app, "memory.max") < 200 * MIB);
 	CHECK(rig_bytes(&r, app, "memory.max") >= 55 * MIB);
