@@ -66,6 +66,7 @@ struct managed {
 	struct drift_memory drift[RESOURCE_COUNT];
 	bool ceiling_told[RESOURCE_COUNT];
 	uint64_t oom_told;
+	uint64_t oom_at_restart;         /* kills counted when the container last began anew */
 	uint64_t rising[RESOURCE_COUNT]; /* millicores, bytes: raised to this by the plan at work;
 					    0: not */
 	uint64_t drifts[RESOURCE_COUNT]; /* values of others that were replaced by ours */

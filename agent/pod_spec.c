@@ -151,6 +151,33 @@ void pod_spec_first(struct managed *m)
 	}
 }
 
+/*
+ * The kill took the cgroup away before its counters were read: the API server's word stands in for
+ * them, and what was in use then is the limit.
+ */
+static void note_kill(struct managed *m, const struct kube_container *now,
+		      const struct kube_container *old)
+{
+	struct daemon *d = m->daemon;
+	const struct tuning *t = &d->config.tuning;
+	struct control *c = &m->control;
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	uint64_t record, counted = res->counters.oom_kills;
+
+	if (now->restarts <= old->restarts)
+		return;
+	if (now->oom_killed && counted == m->oom_at_restart && res->managed) {
+		record = mem_oom_record(&t->memory, res->limit);
+		c->mem.oom_record = MAX(c->mem.oom_record, record);
+		res->counters.oom_kills++;
+		if (t->history.algorithm == ALGORITHM_VPA)
+			history_vpa_oom(&c->history, &t->history, res->limit, d->now_real);
+		else
+			history_add_memory(&c->history, &t->history, record, true, d->now_real);
+	}
+	m->oom_at_restart = res->counters.oom_kills;
+}
+
 static void container_changed(struct pod *p, size_t i, const struct kube_container *old)
 {
 	const struct kube_container *now = &p->spec->containers[i];
@@ -177,6 +204,14 @@ static void expect_echo(struct pod *p)
 
 void pod_spec_changed(struct pod *p, const struct kube_pod *old)
 {
+	for (size_t i = 0; old != NULL && i < p->spec->container_count; i++) {
+		const struct kube_container *now = &p->spec->containers[i];
+		const struct kube_container *was = kube_pod_container(old, now->name);
+		struct managed *m = p->members[i].managed;
+
+		if (m != NULL && was != NULL && m->control.started_at != 0)
+			note_kill(m, now, was);
+	}
 	if (old == NULL || old->generation == p->spec->generation)
 		return;
 	expect_echo(p);

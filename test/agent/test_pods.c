@@ -217,6 +217,34 @@ static void test_restart_resumes_at_once(enum cgroup_driver driver, bool unset)
 	rig_close(&r);
 }
 
+/* Killed with its cgroup: only the API server knows, and the next one gets more. */
+static void test_kill_that_nobody_saw(bool seen)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	struct rig_container *app = &p->container[0];
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_20);
+	app->unit->oom_kills += seen;
+	app->unit->max_events += seen;
+	rig_run(&r, 1, pods_burn_20);
+	rig_container_stop(&r, app);
+	rig_container_start(&r, p, app, false);
+	app->oom_killed = app->told = true;
+	rig_pod_put(&r, p);
+	rig_run(&r, 2, pods_burn_20);
+	CHECK(rig_bytes(&r, app->unit, "memory.max") >= 160 * MIB);
+	CHECK(rig_bytes(&r, app->unit, "memory.max") < 200 * MIB);
+	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
+	/* Said again, it is the same kill. */
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_20);
+	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
+	CHECK(!r.below);
+	rig_close(&r);
+}
+
 /* Two at once cannot be told apart by their looks: the API server's word is waited for. */
 static void test_two_newcomers(void)
 {
@@ -309,6 +337,8 @@ int main(void)
 	test_child_that_refuses();
 	test_level_without_limit_stays();
 	test_two_newcomers();
+	test_kill_that_nobody_saw(false);
+	test_kill_that_nobody_saw(true);
 	test_initial_sizes_once();
 	return check_result();
 }
