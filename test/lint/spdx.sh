@@ -6,12 +6,16 @@ set -euo pipefail
 . "$(dirname "$0")/lint.sh"
 
 readonly SPDX="SPDX-License-Identifier: Apache-2.0"
+# What is loaded into the kernel, and the headers that it shares with its readers.
+readonly SPDX_BPF="SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause"
 readonly LINES_MAX=500
 
 # top FILE: the line that must hold the licence
 top()
 {
 	case $1 in
+	cgroup/bpf/*.c) [ "$(head -n 1 "$1")" = "// $SPDX_BPF" ] ;;
+	cgroup/bpf/*.h) [[ $(head -n 1 "$1") == "/* $SPDX_BPF"* ]] ;;
 	*.c) [ "$(head -n 1 "$1")" = "// $SPDX" ] ;;
 	*.h) [[ $(head -n 1 "$1") == "/* $SPDX"* ]] ;;
 	*) head -n 3 "$1" | grep -qxF "# $SPDX" ;;

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loading a BPF program, and the reason why it cannot be: a program that does not load is a missing
+ * convenience, never a failed start.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CG_PROBE_TEXT_BYTES 400
+
+/* What became of one program; filled by whoever opens it. */
+struct cg_probe {
+	const char *program;           /* its name, static */
+	int error;                     /* 0: it serves; else -errno */
+	char why[CG_PROBE_TEXT_BYTES]; /* one line; which build of it serves, or why none does */
+};
+
+/*
+ * Whether programs can be loaded here at all: the kernel describes its types, and this process has
+ * CAP_BPF and CAP_PERFMON. 0, or -errno with the reason in p->why.
+ */
+int cg_probe_host(struct cg_probe *p);
+
+/* One line into p->why; returns error, which it stores as well. */
+int cg_probe_fault(struct cg_probe *p, int error, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+struct bpf_object;
+
+/* Takes an object file of elf_bytes from memory, without loading it yet. */
+int cg_probe_take(const void *elf, size_t elf_bytes, struct bpf_object **ret, struct cg_probe *p);
+/* Maps the first bytes of a loaded object's map (or ".bss") to *ret; name: the end of its name. */
+int cg_probe_share(struct bpf_object *object, const char *name, size_t bytes, void **ret,
+		   struct cg_probe *p);
+/* NULL is fine. */
+void cg_probe_unshare(void *shared, size_t bytes);
+
+/*
+ * Between these two, libbpf's complaints are kept instead of printed. cg_probe_listen_end() adds
+ * the last one to p->why (if p->error is set), so that the reason names what the kernel did not
+ * like.
+ */
+void cg_probe_listen(void);
+void cg_probe_listen_end(struct cg_probe *p);

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cgroup/reader_bpf.h"
+#include "cgroup/bpf/scan.h"
+#include "cgroup/scan_record.h"
+#include "scan_cgroup.skel.h"
+#include "scan_css.skel.h"
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct cg_scan {
+	struct bpf_object *object;
+	struct bpf_link *link;
+	int slots_fd;
+	struct scan_control *control; /* shared with the program */
+	struct scan_record *records;  /* likewise, by slot */
+	size_t records_bytes;
+	uint64_t page_bytes;
+	uint32_t offers;
+	uint32_t slot_count;
+	uint32_t free_count;
+	uint32_t *free; /* stack of slots */
+	uint64_t *ids;  /* by slot; 0: free */
+};
+
+/* Newest first; one that the kernel refuses is followed by the next. */
+static const struct build {
+	const char *flush; /* the function that it is built around */
+	const void *(*elf)(size_t *ret_bytes);
+} builds[] = {
+	{"css_rstat_flush", scan_css__elf_bytes},
+	{"cgroup_rstat_flush", scan_cgroup__elf_bytes},
+};
+
+// clang-format off
+/*
+ * Lines of memory.stat: the kernel's name of each, and its place in memcg_vmstats.state where the
+ * array holds only what the memory controller counts (since 6.10). There the order is that of
+ * memcg_node_stat_items in mm/memcontrol.c, which no type tells; -1: counted from the array's end.
+ */
+static const struct stat_name {
+	const char *type;
+	const char *name;
+	int dense;
+} stat_names[SCAN_STATS] = {
+	[SCAN_STAT_ANON]             = {"node_stat_item",  "NR_ANON_MAPPED",          14},
+	[SCAN_STAT_FILE]             = {"node_stat_item",  "NR_FILE_PAGES",           16},
+	[SCAN_STAT_KERNEL]           = {"memcg_stat_item", "MEMCG_KMEM",              -1},
+	[SCAN_STAT_SHMEM]            = {"node_stat_item",  "NR_SHMEM",                19},
+	[SCAN_STAT_UNEVICTABLE]      = {"node_stat_item",  "NR_UNEVICTABLE",           4},
+	[SCAN_STAT_SLAB_RECLAIMABLE] = {"node_stat_item",  "NR_SLAB_RECLAIMABLE_B",    5},
+	[SCAN_STAT_INACTIVE_FILE]    = {"node_stat_item",  "NR_INACTIVE_FILE",         2},
+	[SCAN_STAT_ACTIVE_FILE]      = {"node_stat_item",  "NR_ACTIVE_FILE",           3},
+	[SCAN_STAT_REFAULT_ANON]     = {"node_stat_item",  "WORKINGSET_REFAULT_ANON",  7},
+	[SCAN_STAT_REFAULT_FILE]     = {"node_stat_item",  "WORKINGSET_REFAULT_FILE",  8},
+};
+// clang-format on
+
+/* Value of an enumerator, -ENOENT if the kernel has none of that name. */
+static int enum_value(const struct btf *btf, const char *type, const char *name)
+{
+	int id = btf__find_by_name_kind(btf, type, BTF_KIND_ENUM);
+	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (__u32)id);
+
+	for (int i = 0; t != NULL && i < btf_vlen(t); i++)
+		if (strcmp(btf__name_by_offset(btf, btf_enum(t)[i].name_off), name) == 0)
+			return btf_enum(t)[i].val;
+	return -ENOENT;
+}
+
+/* How many counters memcg_vmstats.state holds, -ENOENT. */
+static int state_length(const struct btf *btf)
+{
+	int id = btf__find_by_name_kind(btf, "memcg_vmstats", BTF_KIND_STRUCT);
+	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (__u32)id);
+
+	for (int i = 0; t != NULL && i < btf_vlen(t); i++) {
+		const struct btf_member *m = &btf_members(t)[i];
+		const struct btf_type *type = btf__type_by_id(btf, m->type);
+
+		if (strcmp(btf__name_by_offset(btf, m->name_off), "state") == 0 &&
+		    btf_is_array(type))
+			return (int)btf_array(type)->nelems;
+	}
+	return -ENOENT;
+}
+
+/* Where the lines of memory.stat are counted; false: unknown, then they are not offered. */
+static bool find_stats(const struct btf *btf, uint32_t *ret_at)
+{
+	int length = state_length(btf);
+	int all = enum_value(btf, "memcg_stat_item", "MEMCG_NR_STAT");
+
+	if (length < 0 || all < 0)
+		return false;
+	for (int i = 0; i < SCAN_STATS; i++) {
+		const struct stat_name *s = &stat_names[i];
+		int at = enum_value(btf, s->type, s->name);
+
+		if (at >= 0 && length != all)
+			at = s->dense >= 0 ? s->dense : length - (all - at);
+		if (at < 0 || at >= length)
+			return false;
+		ret_at[i] = (uint32_t)at;
+	}
+	return true;
+}
+
+static int set_up(struct cg_scan *s, const struct build *b, const uint32_t *stat_at,
+		  struct cg_probe *p)
+{
+	struct bpf_map *slots, *records, *constants;
+	size_t bytes = 0;
+	const void *elf = b->elf(&bytes);
+	int r = cg_probe_take(elf, bytes, &s->object, p);
+
+	if (r < 0)
+		return r;
+	slots = bpf_object__find_map_by_name(s->object, "slots");
+	records = bpf_object__find_map_by_name(s->object, "records");
+	constants = bpf_object__find_map_by_name(s->object, ".rodata");
+	if (slots == NULL || records == NULL || constants == NULL)
+		return cg_probe_fault(p, -ENOENT, "the program lacks a map");
+	bpf_map__set_max_entries(slots, s->slot_count);
+	bpf_map__set_max_entries(records, s->slot_count);
+	r = bpf_map__set_initial_value(constants, stat_at, SCAN_STATS * sizeof *stat_at);
+	if (r == 0)
+		r = bpf_object__load(s->object);
+	if (r < 0)
+		return cg_probe_fault(p, r, "%s: not loaded: %s", b->flush, strerror(-r));
+	s->slots_fd = bpf_map__fd(slots);
+	r = cg_probe_share(s->object, ".bss", sizeof *s->control, (void **)&s->control, p);
+	if (r == 0)
+		r = cg_probe_share(s->object, "records", s->records_bytes, (void **)&s->records, p);
+	return r;
+}
+
+static int attach(struct cg_scan *s, int root_dirfd, struct cg_probe *p)
+{
+	union bpf_iter_link_info info = {
+		.cgroup = {.order = BPF_CGROUP_ITER_DESCENDANTS_PRE,
+			   .cgroup_fd = (__u32)root_dirfd},
+	};
+	struct bpf_iter_attach_opts options;
+	struct bpf_program *program = bpf_object__find_program_by_name(s->object, "scan");
+	int r;
+
+	if (program == NULL)
+		return cg_probe_fault(p, -ENOENT, "the object lacks its program");
+	/* libbpf wants the padding to be zero as well, which an initializer does not promise. */
+	memset(&options, 0, sizeof options);
+	options.sz = sizeof options;
+	options.link_info = &info;
+	options.link_info_len = sizeof info;
+	s->link = bpf_program__attach_iter(program, &options);
+	if (s->link != NULL)
+		return 0;
+	r = -errno;
+	return cg_probe_fault(p, r, "not attached: %s", strerror(-r));
+}
+
+static void unload(struct cg_scan *s)
+{
+	cg_probe_unshare(STEAL(s->control), sizeof *s->control);
+	cg_probe_unshare(STEAL(s->records), s->records_bytes);
+	bpf_link__destroy(STEAL(s->link));
+	bpf_object__close(STEAL(s->object));
+}
+
+/* Loads the newest build that this kernel takes. */
+static int load(struct cg_scan *s, int root_dirfd, const struct btf *btf, struct cg_probe *p)
+{
+	uint32_t stat_at[SCAN_STATS] = {0};
+	int r = cg_probe_fault(p, -EOPNOTSUPP, "this kernel offers no way to flush statistics");
+
+	s->offers = SCAN_ALL;
+	if (!find_stats(btf, stat_at)) {
+		memset(stat_at, 0, sizeof stat_at);
+		s->offers &= ~(uint32_t)SCAN_MEM_STAT;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(builds); i++) {
+		if (btf__find_by_name_kind(btf, builds[i].flush, BTF_KIND_FUNC) < 0)
+			continue;
+		cg_probe_listen();
+		r = set_up(s, &builds[i], stat_at, p);
+		if (r == 0)
+			r = attach(s, root_dirfd, p);
+		cg_probe_listen_end(p);
+		if (r == 0)
+			return cg_probe_fault(p, 0, "loaded, flushing by %s%s", builds[i].flush,
+					      s->offers & SCAN_MEM_STAT ? "" : ", no memory.stat");
+		unload(s);
+	}
+	return r;
+}
+
+static int allocate(struct cg_scan *s, uint32_t slots)
+{
+	long page = sysconf(_SC_PAGESIZE);
+
+	s->page_bytes = (uint64_t)page;
+	s->slot_count = slots;
+	s->records_bytes = slots * sizeof(struct scan_record);
+	s->free = malloc(slots * sizeof *s->free);
+	s->ids = calloc(slots, sizeof *s->ids);
+	if (s->free == NULL || s->ids == NULL)
+		return -ENOMEM;
+	while (s->free_count < slots) {
+		s->free[s->free_count] = slots - 1 - s->free_count;
+		s->free_count++;
+	}
+	return 0;
+}
+
+int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg_probe *p)
+{
+	OWN(drop_cg_scan) struct cg_scan *s = NULL;
+	struct btf *btf;
+	int r;
+
+	*p = (struct cg_probe){.program = "scan"};
+	if (slots == 0 || slots > CG_SCAN_SLOTS_MAX)
+		return cg_probe_fault(p, -EINVAL, "%u slots", slots);
+	r = cg_probe_host(p);
+	if (r < 0)
+		return r;
+	s = calloc(1, sizeof *s);
+	r = s == NULL ? -ENOMEM : allocate(s, slots);
+	if (r < 0)
+		return cg_probe_fault(p, r, "%s", strerror(-r));
+	btf = btf__load_vmlinux_btf();
+	if (btf == NULL)
+		return cg_probe_fault(p, -errno, "the kernel's types: %s", strerror(errno));
+	r = load(s, root_dirfd, btf, p);
+	btf__free(btf);
+	if (r < 0)
+		return r;
+	*ret = STEAL(s);
+	return 0;
+}
+
+void cg_scan_close(struct cg_scan *s)
+{
+	if (s == NULL)
+		return;
+	unload(s);
+	free(s->free);
+	free(s->ids);
+	free(s);
+}
+
+uint32_t cg_scan_offers(const struct cg_scan *s)
+{
+	return s->offers;
+}
+
+int cg_scan_add(struct cg_scan *s, uint64_t id, uint32_t *ret_slot)
+{
+	uint32_t slot;
+
+	if (id == 0)
+		return -EINVAL;
+	if (s->free_count == 0)
+		return -ENOSPC;
+	slot = s->free[s->free_count - 1];
+	if (bpf_map_update_elem(s->slots_fd, &id, &slot, BPF_NOEXIST) < 0)
+		return -errno;
+	s->free_count--;
+	s->ids[slot] = id;
+	*ret_slot = slot;
+	return 0;
+}
+
+void cg_scan_remove(struct cg_scan *s, uint32_t slot)
+{
+	if (slot >= s->slot_count || s->ids[slot] == 0)
+		return;
+	(void)bpf_map_delete_elem(s->slots_fd, &s->ids[slot]);
+	s->ids[slot] = 0;
+	/* No pass of the past speaks for the next owner of the slot. */
+	s->records[slot].pass = 0;
+	s->free[s->free_count++] = slot;
+}
+
+int cg_scan_pass(struct cg_scan *s, uint32_t want)
+{
+	char nothing[64];
+	ssize_t n;
+	int fd, r = 0;
+
+	s->control->pass++;
+	s->control->want = want;
+	/* A walk is read once; a new one over the same link costs no loading. */
+	fd = bpf_iter_create(bpf_link__fd(s->link));
+	if (fd < 0)
+		return -errno;
+	do
+		n = read(fd, nothing, sizeof nothing);
+	while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	if (n < 0)
+		r = -errno;
+	close(fd);
+	if (r == 0 && s->control->walked != s->control->pass)
+		r = -ENODEV;
+	return r;
+}
+
+int cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct usage *ret)
+{
+	struct scan_expect e = {
+		.pass = s->control->pass, .page_bytes = s->page_bytes, .want = want & s->offers};
+
+	if (slot >= s->slot_count || s->ids[slot] == 0 || e.pass == 0)
+		return -ENODEV;
+	e.id = s->ids[slot];
+	return scan_record_decode(&s->records[slot], sizeof s->records[slot], &e, ret);
+}
+
+void cg_scan_withdraw(struct cg_scan *s, uint32_t parts)
+{
+	s->offers &= ~parts;
+}

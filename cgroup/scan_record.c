@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cgroup/scan_record.h"
+#include "cgroup/bpf/scan.h"
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#define NSEC_PER_USEC 1000u
+/* "No quota" in the kernel's own variable (RUNTIME_INF). */
+#define QUOTA_NONE UINT64_MAX
+
+_Static_assert(SCAN_CPU == (int)USAGE_CPU && SCAN_THROTTLE == (int)USAGE_THROTTLE &&
+		       SCAN_MEM == (int)USAGE_MEM && SCAN_MEM_STAT == (int)USAGE_MEM_STAT &&
+		       SCAN_MEM_PEAK == (int)USAGE_MEM_PEAK &&
+		       SCAN_MEM_EVENTS == (int)USAGE_MEM_EVENTS &&
+		       SCAN_PSI_CPU == (int)USAGE_PSI_CPU && SCAN_PSI_MEM == (int)USAGE_PSI_MEM &&
+		       SCAN_CPU_LIMIT == (int)USAGE_CPU_LIMIT &&
+		       SCAN_MEM_LIMIT == (int)USAGE_MEM_LIMIT,
+	       "a part of the record is a bit of struct usage");
+_Static_assert(sizeof(struct scan_record) % sizeof(uint64_t) == 0, "the kernel rounds to 8");
+_Static_assert(sizeof(struct mem_stat) == SCAN_STATS * sizeof(uint64_t), "one value per line");
+
+/* Pages of a limit or a counter in bytes; *bad is set for more than the kernel counts up to. */
+static uint64_t bytes_of(uint64_t pages, uint64_t page_bytes, bool *bad)
+{
+	uint64_t most = (uint64_t)LONG_MAX / page_bytes;
+
+	*bad |= pages > most;
+	return pages > most ? 0 : pages * page_bytes;
+}
+
+static uint64_t limit_of(uint64_t pages, uint64_t page_bytes, bool *bad)
+{
+	if (pages == (uint64_t)LONG_MAX / page_bytes)
+		return LIMIT_MAX;
+	return bytes_of(pages, page_bytes, bad);
+}
+
+static uint64_t count_of(int64_t value, bool *bad)
+{
+	*bad |= value < 0;
+	return value < 0 ? 0 : (uint64_t)value;
+}
+
+static void take_cpu(const struct scan_record *rec, struct usage *u, bool *bad)
+{
+	u->cpu_usage_usec = rec->cpu_usage_nsec / NSEC_PER_USEC;
+	if (u->have & USAGE_THROTTLE) {
+		u->nr_periods = count_of(rec->nr_periods, bad);
+		u->nr_throttled = count_of(rec->nr_throttled, bad);
+		u->throttled_usec = rec->throttled_nsec / NSEC_PER_USEC;
+	}
+	if (u->have & USAGE_CPU_LIMIT) {
+		u->limits.cpu_quota_usec =
+			rec->quota_nsec == QUOTA_NONE ? LIMIT_MAX : rec->quota_nsec / NSEC_PER_USEC;
+		u->limits.cpu_period_usec = rec->period_nsec / NSEC_PER_USEC;
+		u->limits.cpu_burst_usec = rec->burst_nsec / NSEC_PER_USEC;
+		*bad |= u->limits.cpu_quota_usec == 0 || u->limits.cpu_period_usec == 0;
+	}
+}
+
+/* The kernel's sums dip below 0 for a moment while pages move between CPUs; its files show 0. */
+static uint64_t stat_of(int64_t value, uint64_t unit_bytes, bool *bad)
+{
+	return value < 0 ? 0 : bytes_of((uint64_t)value, unit_bytes, bad);
+}
+
+static void take_stat(const struct scan_record *rec, uint64_t page, struct mem_stat *s, bool *bad)
+{
+	s->anon = stat_of(rec->stat[SCAN_STAT_ANON], page, bad);
+	s->file = stat_of(rec->stat[SCAN_STAT_FILE], page, bad);
+	s->kernel = stat_of(rec->stat[SCAN_STAT_KERNEL], page, bad);
+	s->shmem = stat_of(rec->stat[SCAN_STAT_SHMEM], page, bad);
+	s->unevictable = stat_of(rec->stat[SCAN_STAT_UNEVICTABLE], page, bad);
+	s->slab_reclaimable = stat_of(rec->stat[SCAN_STAT_SLAB_RECLAIMABLE], 1, bad);
+	s->inactive_file = stat_of(rec->stat[SCAN_STAT_INACTIVE_FILE], page, bad);
+	s->active_file = stat_of(rec->stat[SCAN_STAT_ACTIVE_FILE], page, bad);
+	s->refault_anon = stat_of(rec->stat[SCAN_STAT_REFAULT_ANON], 1, bad);
+	s->refault_file = stat_of(rec->stat[SCAN_STAT_REFAULT_FILE], 1, bad);
+}
+
+static void take_memory(const struct scan_record *rec, uint64_t page, struct usage *u, bool *bad)
+{
+	if (u->have & USAGE_MEM)
+		u->mem_current = stat_of(rec->mem_pages, page, bad);
+	if (u->have & USAGE_MEM_PEAK)
+		u->mem_peak = bytes_of(rec->mem_peak_pages, page, bad);
+	if (u->have & USAGE_MEM_LIMIT) {
+		u->limits.mem_max = limit_of(rec->mem_max_pages, page, bad);
+		u->limits.mem_high = limit_of(rec->mem_high_pages, page, bad);
+	}
+	if (u->have & USAGE_MEM_EVENTS) {
+		u->events.low = count_of(rec->events[SCAN_EVENT_LOW], bad);
+		u->events.high = count_of(rec->events[SCAN_EVENT_HIGH], bad);
+		u->events.max = count_of(rec->events[SCAN_EVENT_MAX], bad);
+		u->events.oom_kill = count_of(rec->events[SCAN_EVENT_KILL], bad);
+	}
+	if (u->have & USAGE_MEM_STAT)
+		take_stat(rec, page, &u->stat, bad);
+}
+
+static void take_psi(const struct scan_record *rec, struct usage *u)
+{
+	if (u->have & USAGE_PSI_CPU) {
+		u->psi_cpu_some_usec = rec->psi_cpu_nsec[0] / NSEC_PER_USEC;
+		u->psi_cpu_full_usec = rec->psi_cpu_nsec[1] / NSEC_PER_USEC;
+	}
+	if (u->have & USAGE_PSI_MEM) {
+		u->psi_mem_some_usec = rec->psi_mem_nsec[0] / NSEC_PER_USEC;
+		u->psi_mem_full_usec = rec->psi_mem_nsec[1] / NSEC_PER_USEC;
+	}
+}
+
+int scan_record_decode(const void *bytes, size_t len, const struct scan_expect *e,
+		       struct usage *ret)
+{
+	struct usage u = {
+		.limits = {LIMIT_MAX, CPU_PERIOD_DEFAULT_USEC, 0, LIMIT_MAX, LIMIT_MAX},
+	};
+	struct scan_record rec;
+	bool bad = false;
+
+	if (len != sizeof rec || e->page_bytes == 0)
+		return -EBADMSG;
+	memcpy(&rec, bytes, sizeof rec);
+	if (rec.pass != e->pass)
+		return -ENODEV;
+	if (rec.version != SCAN_VERSION || rec.id != e->id || rec.have & ~(uint32_t)SCAN_ALL ||
+	    !(rec.have & SCAN_CPU))
+		return -EBADMSG;
+	u.have = rec.have & e->want;
+	take_cpu(&rec, &u, &bad);
+	take_memory(&rec, e->page_bytes, &u, &bad);
+	take_psi(&rec, &u);
+	if (bad)
+		return -EBADMSG;
+	*ret = u;
+	return 0;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A record of the BPF reader: bytes in, snapshot out. No I/O, no allocation. */
+#pragma once
+
+#include "policy/usage.h"
+
+/* What the record must be. */
+struct scan_expect {
+	uint64_t id;         /* of the cgroup */
+	uint64_t pass;       /* number of the last pass, not 0 */
+	uint64_t page_bytes; /* of this machine */
+	uint32_t want;       /* enum usage_have */
+};
+
+/*
+ * Fills *ret with what the record has of want. -ENODEV: the pass did not come by this cgroup;
+ * -EBADMSG: not a record, another cgroup's, or values that no kernel file would show. *ret is
+ * written on success only.
+ */
+int scan_record_decode(const void *bytes, size_t len, const struct scan_expect *e,
+		       struct usage *ret);
