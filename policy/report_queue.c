@@ -73,20 +73,21 @@ int report_queue_mark(struct report_queue *q, const char *uid, enum report_urgen
 		      usec_t now)
 {
 	struct report_slot *s = find(q, uid);
+	size_t length = strlen(uid);
 	int r;
 
 	if (s != NULL) {
 		s->urgency = MIN(s->urgency, urgency);
 		return 0;
 	}
-	if (strlen(uid) >= REPORT_UID_MAX)
+	if (length >= REPORT_UID_MAX)
 		return -ENAMETOOLONG;
 	r = make_room(q);
 	if (r < 0)
 		return r;
 	s = &q->slots[q->count++];
 	*s = (struct report_slot){.urgency = urgency, .since = now};
-	strcpy(s->uid, uid);
+	memcpy(s->uid, uid, length + 1);
 	if (now < q->spread_until)
 		s->not_before = now + part_of(q->seed, uid, now, q->spread_until - now);
 	return 0;

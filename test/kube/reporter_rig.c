@@ -268,6 +268,7 @@ static int ev_facts(void *ctx, const char *uid, struct reporter_view *ret)
 	return 0;
 }
 
+/* The signature is the reporter's. NOLINTNEXTLINE(readability-function-size) */
 static void ev_refused(void *ctx, const char *uid, size_t container, enum resource resource,
 		       uint64_t ceiling, usec_t until, const char *text)
 {
