@@ -159,6 +159,28 @@ static void tell_put(struct pod *p)
 		h->put(h->ctx, p->spec);
 }
 
+static bool same_id(const struct kube_container *a, const struct kube_container *b)
+{
+	return b != NULL &&
+	       (a->id == b->id || (a->id != NULL && b->id != NULL && strcmp(a->id, b->id) == 0));
+}
+
+/* Nothing can have appeared that is not attached: most events are of that kind. */
+static bool is_settled(const struct pod *p, const struct kube_pod *old)
+{
+	if (old == NULL || p->level == NULL || p->level->cg == NULL)
+		return false;
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct kube_container *c = &p->spec->containers[i];
+		const struct managed *m = p->members[i].managed;
+
+		if (!same_id(c, kube_pod_container(old, c->name)) ||
+		    (m != NULL && m->ours && m->cg == NULL))
+			return false;
+	}
+	return true;
+}
+
 void pods_put(struct daemon *d, struct kube_pod *spec)
 {
 	bool asked = kube_pod_annotation(spec, "mode") != NULL;
@@ -187,11 +209,14 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 		d->hooks.judge(d->hooks.ctx, p->spec);
 	pod_spec_changed(p, old);
 	pod_spec_settle(p);
+	p->look |= !is_settled(p, old);
 	kube_pod_free(old);
 	tell_put(p);
-	pod_look(p);
-	/* On disk with the next tick, together with all others of a list. */
-	pods_watch_parents(d);
+	/* Originals are on disk with the next tick, together with all others of a list. */
+	if (p->look)
+		pod_look(p);
+	if (p->path == NULL || d->pods.parents[0] == NULL)
+		pods_watch_parents(d);
 }
 
 void pods_gone(struct daemon *d, const char *uid)
