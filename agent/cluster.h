@@ -38,6 +38,8 @@ struct cluster {
 	char watch_trouble[256]; /* "": none */
 	char write_trouble[256];
 	uint64_t restarts_counted;
+	char refused_uid[REPORT_UID_MAX]; /* the Event of this refusal is noted */
+	usec_t refused_at;
 };
 
 /* --- cluster.c */

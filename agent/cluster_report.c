@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the reporter asks of the daemon, and what it tells. */
 #include "agent/cluster.h"
+#include "policy/bounds.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,14 +26,24 @@ static bool may_report(const struct managed *m)
 	       m->state == UNIT_MANAGED;
 }
 
-static void fill_resource(const struct managed *m, enum resource r, struct report_resource *ret)
+/* What was ratified goes back into the spec, though nothing is sized any more. */
+static bool is_reported(const struct managed *m, enum resource r, bool restoring)
+{
+	const struct control *c = &m->control;
+
+	return c->resource[r].managed && !(c->gave_way & (1u << r)) &&
+	       (restoring ? persist_has(m->daemon, m) : may_report(m));
+}
+
+static void fill_resource(const struct managed *m, enum resource r, bool restoring,
+			  struct report_resource *ret)
 {
 	const struct control *c = &m->control;
 	const struct control_resource *res = &c->resource[r];
 	const struct daemon *d = m->daemon;
 	uint64_t ceiling = control_ceiling(c, &d->config.tuning, r, d->node_milli);
 
-	ret->managed = res->managed && may_report(m) && !(c->gave_way & (1u << r));
+	ret->managed = is_reported(m, r, restoring);
 	ret->original_limit = res->original;
 	ret->held = res->limit;
 	ret->held_since = held_since(c, r);
@@ -44,18 +55,27 @@ static void fill_resource(const struct managed *m, enum resource r, struct repor
 	ret->request = control_request(c, r);
 }
 
-static void fill_container(const struct managed *m, struct report_container *ret)
+/* Slow growth is covered by what every memory limit in a request has on top of use. */
+static bool grows(const struct managed *m, uint64_t use_bytes)
+{
+	const struct report_tuning *t = &m->daemon->config.kubernetes.report;
+	const struct mem_control *mem = &m->control.mem;
+	uint64_t margin = MAX(scale_permille(use_bytes, t->margin_permille), t->margin_min_bytes);
+
+	return mul_div(mem->slope_bps, t->ahead_usec, USEC_PER_SEC) > margin ||
+	       (mem->last_growth != 0 && m->daemon->now - mem->last_growth < SETTLED_USEC);
+}
+
+static void fill_container(const struct managed *m, bool restoring, struct report_container *ret)
 {
 	const struct control *c = &m->control;
-	usec_t now = m->daemon->now;
 
 	ret->running = m->cg != NULL;
 	ret->use_bytes = mem_unreclaimable(&c->last.stat);
 	ret->slope_bps = c->mem.slope_bps;
-	ret->growing = c->mem.slope_bps > 0 ||
-		       (c->mem.last_growth != 0 && now - c->mem.last_growth < SETTLED_USEC);
+	ret->growing = grows(m, ret->use_bytes);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		fill_resource(m, r, &ret->resource[r]);
+		fill_resource(m, r, restoring, &ret->resource[r]);
 }
 
 /* Requests move for a pod as soon as they do for one of its containers. */
@@ -137,7 +157,7 @@ static int on_facts(void *ctx, const char *uid, struct reporter_view *ret)
 
 		if (m == NULL)
 			continue;
-		fill_container(m, &ret->containers[i]);
+		fill_container(m, ret->facts.restoring, &ret->containers[i]);
 		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 			ret->target[i][r] = m->control.recommendation.resource[r].target;
 	}
@@ -173,7 +193,11 @@ static void on_refused(void *ctx, const char *uid, size_t container, enum resour
 	daemon_wake(c->daemon);
 	if (p == NULL)
 		return;
-	note(c, p->spec, "Warning", "ResizeRefused", "Resize", text);
+	/* Called for every value that is bound from now on: one refusal is one Event. */
+	if (c->refused_at != c->daemon->now || strcmp(c->refused_uid, uid) != 0)
+		note(c, p->spec, "Warning", "ResizeRefused", "Resize", text);
+	c->refused_at = c->daemon->now;
+	snprintf(c->refused_uid, sizeof c->refused_uid, "%s", uid);
 	reporter_hurry(c->reporter, uid);
 	if (m == NULL)
 		return;
