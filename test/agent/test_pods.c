@@ -61,6 +61,53 @@ static void test_memory_grows(enum cgroup_driver driver)
 	rig_close(&r);
 }
 
+/* What PID 1 writes late, for the container and for the pod, still covers what grew meanwhile. */
+static void test_memory_grows_while_pid1_lags(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+	struct rig_unit *app = p->container[0].unit;
+
+	p->container[0].spec.limit[RESOURCE_MEMORY] = 256 * MIB;
+	rig_pod_realise(&r, p);
+	app->anon_bytes = 150 * MIB;
+	rig_pod_put(&r, p);
+	rig_run(&r, 3, pods_burn_20);
+	r.lag_seconds = 10;
+	rig_run(&r, 40, step_grow);
+	CHECK_EQ(r.kills, 0);
+	CHECK(app->anon_bytes >= 550 * MIB);
+	CHECK(!r.below);
+	rig_run(&r, 30, pods_burn_20);
+	CHECK_EQ(r.kills, 0);
+	CHECK(p->level->props.mem_max >= rig_bytes(&r, p->level, "memory.max"));
+	CHECK(p->level->props.mem_max < UINT64_MAX);
+	rig_close(&r);
+}
+
+static void test_reload_of_pid1_changes_nothing(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+	uint64_t had;
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 15, pods_burn_800);
+	had = rig_cpu_milli(&r, p->container[0].unit);
+	for (int i = 0; i < 8; i++) {
+		guard_reloading(r.daemon, true);
+		rig_realise(&r, p->container[0].unit);
+		rig_realise(&r, p->level);
+		guard_reloading(r.daemon, false);
+		rig_run(&r, 1, pods_burn_800);
+		CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), had);
+		CHECK_EQ(rig_cpu_milli(&r, p->level), had + 300);
+	}
+	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
+	CHECK(!r.below);
+	rig_close(&r);
+}
+
 static void test_shrinks_children_first(enum cgroup_driver driver)
 {
 	struct rig r;
@@ -334,6 +381,8 @@ int main(void)
 		test_restart_resumes_at_once(driver, true);
 		test_pod_before_its_cgroup(driver);
 	}
+	test_memory_grows_while_pid1_lags();
+	test_reload_of_pid1_changes_nothing();
 	test_child_that_refuses();
 	test_level_without_limit_stays();
 	test_two_newcomers();
