@@ -107,6 +107,20 @@ bool pod_wish_arrived(struct managed *m, enum resource r, uint64_t value)
 	return true;
 }
 
+/* True: not yet. */
+static bool settle(struct managed *m, enum resource r, bool seen)
+{
+	uint64_t value = m->wished[r];
+
+	if (value == 0)
+		return false;
+	if (!seen && m->daemon->now - m->wished_at < WISH_USEC)
+		return true;
+	m->wished[r] = 0;
+	adopt(m, r, value);
+	return false;
+}
+
 void pod_spec_settle(struct pod *p)
 {
 	const struct kube_pod *s = p->spec;
@@ -119,18 +133,8 @@ void pod_spec_settle(struct pod *p)
 	for (size_t i = 0; i < s->container_count; i++) {
 		struct managed *m = p->members[i].managed;
 
-		for (enum resource r = 0; m != NULL && r < RESOURCE_COUNT; r++) {
-			uint64_t value = m->wished[r];
-
-			if (value == 0)
-				continue;
-			if (!seen && p->daemon->now - m->wished_at < WISH_USEC) {
-				p->wishes = true;
-				continue;
-			}
-			m->wished[r] = 0;
-			adopt(m, r, value);
-		}
+		for (enum resource r = 0; m != NULL && r < RESOURCE_COUNT; r++)
+			p->wishes |= settle(m, r, seen);
 	}
 }
 

@@ -344,6 +344,31 @@ static void test_controllers(void)
 	CHECK(cg_controller_name(1 << 30) == NULL);
 }
 
+static void test_cpu_list(void)
+{
+	static const struct {
+		const char *text;
+		uint32_t count;
+	} good[] = {
+		{"\n", 0},      {"0\n", 1},       {"0-3\n", 4},
+		{"0-3,7\n", 5}, {"1,3,5-6\n", 4}, {"8191\n", 1},
+	};
+	static const char *const bad[] = {"",      "0",    "3-1\n",  "0,0\n",  "0-2,1\n", ",\n",
+					  "0,\n",  "-1\n", "0-\n",   "a\n",    "0 1\n",   "8192\n",
+					  "0\n\n", "01\n", "0--1\n", "0-1-2\n"};
+	uint32_t count;
+
+	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+		CHECK_EQ(cg_parse_cpu_list(good[i].text, strlen(good[i].text), &count), 0);
+		CHECK_EQ(count, good[i].count);
+	}
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		count = 77;
+		CHECK_EQ(cg_parse_cpu_list(bad[i], strlen(bad[i]), &count), -EBADMSG);
+		CHECK_EQ(count, 77);
+	}
+}
+
 int main(void)
 {
 	test_cpu_max();
@@ -355,5 +380,6 @@ int main(void)
 	test_psi();
 	test_state();
 	test_controllers();
+	test_cpu_list();
 	return check_result();
 }

@@ -31,7 +31,8 @@ union output {
 	X(cg_parse_mem_events, mem_events)                                                         \
 	X(cg_parse_psi, psi)                                                                       \
 	X(cg_parse_state, state)                                                                   \
-	X(cg_parse_controllers, mask)
+	X(cg_parse_controllers, mask)                                                              \
+	X(cg_parse_cpu_list, mask)
 
 #define DEFINE_RUN(parse, member)                                                                  \
 	static int run_##parse(const char *text, size_t len, union output *out)                    \
