@@ -17,7 +17,7 @@ static void uid_in_unit(const char *uid, char *ret)
 static void pod_names(const struct rig_pod *p, struct rig_unit *u)
 {
 	bool classed = p->qos_class[0] != '\0';
-	char uid[40];
+	char uid[40], name[sizeof u->name], parent[64] = "";
 
 	if (p->driver == DRIVER_CGROUPFS) {
 		snprintf(u->cgroup, sizeof u->cgroup, "kubepods/%s%spod%s", p->qos_class,
@@ -25,24 +25,24 @@ static void pod_names(const struct rig_pod *p, struct rig_unit *u)
 		return;
 	}
 	uid_in_unit(p->uid, uid);
-	snprintf(u->name, sizeof u->name, "kubepods%s%s-pod%s.slice", classed ? "-" : "",
-		 p->qos_class, uid);
+	snprintf(name, sizeof name, "kubepods%s%s-pod%s.slice", classed ? "-" : "", p->qos_class,
+		 uid);
 	if (classed)
-		snprintf(u->cgroup, sizeof u->cgroup, "kubepods.slice/kubepods-%s.slice/%s",
-			 p->qos_class, u->name);
-	else
-		snprintf(u->cgroup, sizeof u->cgroup, "kubepods.slice/%s", u->name);
+		snprintf(parent, sizeof parent, "kubepods-%s.slice/", p->qos_class);
+	memcpy(u->name, name, sizeof name);
+	snprintf(u->cgroup, sizeof u->cgroup, "kubepods.slice/%s%s", parent, name);
 }
 
 static void child_names(const struct rig_pod *p, const char *id, struct rig_unit *u)
 {
-	char level[sizeof u->cgroup];
+	char level[200], name[sizeof u->name] = "";
 
-	snprintf(level, sizeof level, "%s", p->level->cgroup);
+	snprintf(level, sizeof level, "%.199s", p->level->cgroup);
 	if (p->driver == DRIVER_SYSTEMD)
-		snprintf(u->name, sizeof u->name, "cri-containerd-%s.scope", id);
-	snprintf(u->cgroup, sizeof u->cgroup, "%.200s/%.100s", level,
-		 p->driver == DRIVER_SYSTEMD ? u->name : id);
+		snprintf(name, sizeof name, "cri-containerd-%s.scope", id);
+	memcpy(u->name, name, sizeof name);
+	snprintf(u->cgroup, sizeof u->cgroup, "%s/%.100s", level,
+		 p->driver == DRIVER_SYSTEMD ? name : id);
 }
 
 static void new_id(struct rig *r, char *ret)
