@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The daemon's line to PID 1: what it asks, and where the answers go. */
+#include "agent/cluster.h"
 #include "agent/daemon.h"
 #include "systemd/unit_dropin.h"
+#include <errno.h>
 
 static int on_bus_list(void *ctx, const char *const *patterns, size_t count)
 {
@@ -78,6 +80,14 @@ static const struct unit_bus_ops bus_ops = {
 	.disconnected = on_bus_disconnected,
 };
 
+/* Pods alone can be looked after without PID 1: it holds their limits only under its own cgroup
+ * driver, and a container of an agent that may not write has no socket of it. */
+static bool can_do_without(const struct daemon *d, int error)
+{
+	return d->config.unit_count == 0 && cluster_wanted(d) &&
+	       (error == -ENOENT || error == -ECONNREFUSED || error == -EACCES);
+}
+
 int bus_start(struct daemon *d, const struct unit_port *port)
 {
 	int r;
@@ -88,7 +98,11 @@ int bus_start(struct daemon *d, const struct unit_port *port)
 		return 0;
 	}
 	r = unit_bus_new(d->event, NULL, &bus_ops, d, &d->bus);
-
+	if (can_do_without(d, r)) {
+		event_bus_absent(&(struct daemon_event){.error = r});
+		d->bus_absent = true;
+		return 0;
+	}
 	if (r < 0) {
 		report_unsupported("systemd does not answer",
 				   "PID 1 must be systemd, and vscaled must run as root", r);

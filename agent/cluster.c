@@ -94,8 +94,10 @@ static int watch_start(struct cluster *c, uint64_t seed)
 
 /* --- start --- */
 
-static bool is_wanted(const struct config_kubernetes *k)
+bool cluster_wanted(const struct daemon *d)
 {
+	const struct config_kubernetes *k = &d->config.kubernetes;
+
 	if (k->enabled != CONFIG_AUTO)
 		return k->enabled == CONFIG_TRUE;
 	return k->kubeconfig != NULL || getenv("KUBERNETES_SERVICE_HOST") != NULL;
@@ -150,7 +152,7 @@ int cluster_start(struct daemon *d)
 	struct kube_config_error err;
 	int r;
 
-	if (!is_wanted(k))
+	if (!cluster_wanted(d))
 		return 0;
 	r = account_load(k, &account, &err);
 	if (r < 0) {

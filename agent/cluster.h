@@ -43,6 +43,8 @@ struct cluster {
 };
 
 /* --- cluster.c */
+/* Is Kubernetes switched on, or found? */
+bool cluster_wanted(const struct daemon *d);
 /* Where Kubernetes is switched off or not there, d->cluster stays NULL. -errno after having said
  * why. */
 int cluster_start(struct daemon *d);

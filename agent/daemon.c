@@ -174,6 +174,17 @@ static void read_own_cgroup(struct daemon *d)
 		fclose(f);
 }
 
+/* Inside a container the cgroup says nothing: its namespace begins right there. */
+static void read_own_pod(struct daemon *d)
+{
+	const char *namespace = getenv("POD_NAMESPACE"), *pod = getenv("POD_NAME");
+
+	if (namespace == NULL || pod == NULL)
+		return;
+	snprintf(d->own_namespace, sizeof d->own_namespace, "%s", namespace);
+	snprintf(d->own_pod, sizeof d->own_pod, "%s", pod);
+}
+
 /* A folder of ours, made when it is missing. */
 static int folder_open(const char *path, int *ret)
 {
@@ -371,6 +382,7 @@ int daemon_new(const struct daemon_options *o, struct daemon **ret)
 	d->started_at = d->last_tick = d->now;
 	d->started_monotonic = daemon_clock();
 	read_own_cgroup(d);
+	read_own_pod(d);
 	files_allow();
 	r = sd_event_new(&d->event);
 	daemon_log_start(d);

@@ -75,7 +75,8 @@ struct daemon {
 	struct unit_port port;
 	const struct restore_units *restore_units; /* tests; NULL: PID 1 */
 	bool bus_connected;
-	bool bus_lost; /* told */
+	bool bus_absent; /* there is no PID 1 to speak to, and none is needed */
+	bool bus_lost;   /* told */
 	bool ready_told;
 	usec_t hand_back_at; /* PID 1 hung: none before that */
 	bool strays_told;
@@ -88,7 +89,8 @@ struct daemon {
 	struct history_store histories; /* as of the last save */
 	struct change *steps;           /* the plan's storage */
 	size_t step_capacity;
-	char own_cgroup[256]; /* never managed, nor what it is in */
+	char own_cgroup[256];                 /* never managed, nor what it is in */
+	char own_namespace[64], own_pod[256]; /* the same; "": we are in none */
 	usec_t started_at;
 	usec_t started_monotonic;
 	usec_t now;      /* boottime of this wake-up */

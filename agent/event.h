@@ -108,6 +108,7 @@ void event_api_lost(const struct daemon_event *e);
 void event_api_back(const struct daemon_event *e);
 void event_api_refuses(const struct daemon_event *e);
 void event_api_object_bad(const struct daemon_event *e);
+void event_bus_absent(const struct daemon_event *e);
 void event_bus_lost(const struct daemon_event *e);
 void event_bus_back(const struct daemon_event *e);
 void event_state_unsaved(const struct daemon_event *e);

@@ -205,6 +205,12 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		"an object of the API server was left out[: {detail}]",
 		"An object of the API server cannot be understood",
 	},
+	[EVENT_BUS_ABSENT] = {
+		"bus-absent", SD_ID128_MAKE(b2,51,9f,6c,0d,e4,47,1a,9c,38,f7,25,6e,81,d0,4b),
+		LOG_NOTICE, F(ERROR), 0,
+		"there is no systemd to speak to: limits of pods stand in the cgroups alone",
+		"Limits are not told to systemd",
+	},
 	[EVENT_BUS_LOST] = {
 		"bus-lost", SD_ID128_MAKE(e8,15,a3,35,9d,c8,4a,ff,a7,70,31,dc,ca,e8,3f,cc),
 		LOG_WARNING, F(ERROR), 5,

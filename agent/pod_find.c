@@ -185,6 +185,12 @@ static void level_spec(const struct kube_pod *s, uint64_t ret[RESOURCE_COUNT])
 	}
 }
 
+/* NULL: nobody but the kernel holds its limits, or nobody can be told. */
+static const char *unit_of(const struct daemon *d, const struct kubepods_name *n)
+{
+	return n->unit[0] != '\0' && !d->bus_absent ? n->unit : NULL;
+}
+
 static struct managed *level_new(struct pod *p)
 {
 	char name[RECORD_NAME_MAX], key[RECORD_NAME_MAX];
@@ -200,7 +206,7 @@ static struct managed *level_new(struct pod *p)
 
 	if (kubepods_parse(p->path, &cgroup) < 0)
 		return NULL;
-	n.unit = cgroup.unit[0] != '\0' ? cgroup.unit : NULL;
+	n.unit = unit_of(p->daemon, &cgroup);
 	snprintf(name, sizeof name, "%s/%s", p->spec->namespace, p->spec->name);
 	snprintf(key, sizeof key, "pod:%s", p->spec->uid);
 	m = managed_new(p->daemon, &n);
@@ -363,6 +369,7 @@ static void start(struct pod *p, size_t i, const struct child *child)
 	const struct kube_container *c = &p->spec->containers[i];
 	struct managed *m = p->members[i].managed;
 	uint64_t stands[RESOURCE_COUNT];
+	const char *unit;
 	bool first;
 	const struct arrival a = {
 		.cgroup = child->path,
@@ -386,7 +393,8 @@ static void start(struct pod *p, size_t i, const struct child *child)
 		return;
 	}
 	free(m->unit);
-	m->unit = child->name.unit[0] != '\0' ? strdup(child->name.unit) : NULL;
+	unit = unit_of(d, &child->name);
+	m->unit = unit != NULL ? strdup(unit) : NULL;
 	first = m->control.started_at == 0;
 	managed_start(m, &m->own.rule, &a);
 	if (first && m->cg != NULL)

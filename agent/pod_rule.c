@@ -11,8 +11,15 @@ static bool finished(const struct kube_pod *s)
 	       (strcmp(s->phase, "Succeeded") == 0 || strcmp(s->phase, "Failed") == 0);
 }
 
+/* A limit of ours on ourselves could stop the one who would raise it. */
+static bool is_us(const struct daemon *d, const struct kube_pod *s)
+{
+	return d->own_pod[0] != '\0' && strcmp(d->own_pod, s->name) == 0 &&
+	       strcmp(d->own_namespace, s->namespace) == 0;
+}
+
 /* Why nothing of the pod is managed; NULL: something may be. Static text. */
-static const char *excluded_pod(const struct kube_pod *s)
+static const char *excluded_pod(const struct daemon *d, const struct kube_pod *s)
 {
 	const struct {
 		bool holds;
@@ -20,6 +27,7 @@ static const char *excluded_pod(const struct kube_pod *s)
 	} rows[] = {
 		{kube_pod_annotation(s, "mode") == NULL, "no longer annotated"},
 		{s->deleting, "it is being deleted"},
+		{is_us(d, s), "vscaled itself: who raises limits must not wait for one"},
 		{finished(s), "it has finished"},
 		{s->mirror, "a static pod: its limits stand in a file of the node"},
 		{s->windows, "a Windows pod"},
@@ -223,7 +231,7 @@ void pod_apply_rules(struct pod *p)
 	const struct kube_pod *s = p->spec;
 	struct annotation_error error = {""};
 
-	p->why = excluded_pod(s);
+	p->why = excluded_pod(p->daemon, s);
 	for (size_t i = 0; i < s->container_count; i++)
 		memcpy(p->members[i].limit, s->containers[i].spec.limit,
 		       sizeof p->members[i].limit);

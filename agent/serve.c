@@ -329,8 +329,8 @@ static bool serve_ready(void *ctx, const char **ret_why)
 {
 	struct daemon *d = ctx;
 
-	*ret_why = d->bus_connected ? NULL : "systemd does not answer";
-	return d->bus_connected;
+	*ret_why = d->bus_connected || d->bus_absent ? NULL : "systemd does not answer";
+	return *ret_why == NULL;
 }
 
 static const struct control_ops ops = {

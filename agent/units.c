@@ -131,7 +131,7 @@ void units_request_list(struct daemon *d)
 	for (size_t i = 0; i < d->config.unit_count; i++)
 		count += d->config.units[i].glob_count;
 	if (count == 0) {
-		units_listed(d, NULL, 0);
+		guard_listed(d, 0, NULL, 0);
 		return;
 	}
 	globs = calloc(count, sizeof *globs);
