@@ -244,8 +244,10 @@ int cg_parse_mem_events(const char *text, size_t len, struct mem_events *ret)
 		KEY(struct mem_events, high, "high"),
 		KEY(struct mem_events, max, "max"),
 		KEY(struct mem_events, oom_kill, "oom_kill"),
+		KEY(struct mem_events, oom_group_kill, "oom_group_kill"),
 	};
-	static const struct keys keys = {key, ARRAY_SIZE(key), (1u << ARRAY_SIZE(key)) - 1};
+	/* All but the last, which came with Linux 5.17. */
+	static const struct keys keys = {key, ARRAY_SIZE(key), (1u << (ARRAY_SIZE(key) - 1)) - 1};
 	struct mem_events events = {0};
 	uint32_t seen;
 	int r = parse_flat(text, len, &keys, &events, &seen);

@@ -95,7 +95,7 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 	};
 	c->rates = (struct cpu_rates){0};
 	c->rates_fresh = false;
-	c->last = (struct usage){0};
+	c->last = c->sample = (struct usage){0};
 	c->last_at = 0;
 }
 
@@ -156,13 +156,8 @@ static void observe_psi(struct control *c, const struct usage *prev, const struc
 	c->psi_cpu_ppm = (uint32_t)((c->psi_cpu_ppm * 9ULL + ppm) / 10);
 }
 
-void control_observe(struct control *c, const struct usage *u, const struct control_context *x)
+static void observe_limits(struct control *c, const struct usage *u)
 {
-	struct usage prev = c->last;
-	bool first = c->last_at == 0;
-
-	assert(x->now >= c->last_at);
-	c->last = *u;
 	if (u->have & USAGE_CPU_LIMIT) {
 		c->kernel.cpu_quota_usec = u->limits.cpu_quota_usec;
 		c->kernel.cpu_period_usec = u->limits.cpu_period_usec;
@@ -172,6 +167,16 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
 		c->kernel.mem_max = u->limits.mem_max;
 		c->kernel.mem_high = u->limits.mem_high;
 	}
+}
+
+void control_observe(struct control *c, const struct usage *u, const struct control_context *x)
+{
+	struct usage prev = c->sample, newest = c->last;
+	bool first = c->last_at == 0;
+
+	assert(x->now >= c->last_at);
+	c->last = c->sample = *u;
+	observe_limits(c, u);
 	c->rates_fresh =
 		!first && x->now > c->last_at &&
 		cpu_rates_between(&prev, u, x->now - c->last_at, x->node_milli, &c->rates) == 0;
@@ -179,9 +184,24 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
 		observe_history(c, u, x);
 	if (!first && x->now > c->last_at)
 		observe_psi(c, &prev, u, x->now - c->last_at);
-	control_observe_mem(c, first ? NULL : &prev, x);
+	control_observe_mem(c, first ? NULL : &prev, &newest, x);
 	c->last_at = x->now;
-	control_observe_cpu(c, u, x);
+	control_record_cpu(c, x);
+	control_reflex_cpu(c, x);
+}
+
+void control_look(struct control *c, const struct usage *u, const struct control_context *x)
+{
+	struct usage before = c->last;
+
+	/* The first one is a sample. */
+	if (c->last_at == 0)
+		return;
+	usage_merge(&c->last, u);
+	c->last.limits = c->kernel;
+	control_look_mem(c, u->have, &before, x);
+	if (u->have & USAGE_CPU)
+		control_reflex_cpu(c, x);
 }
 
 void control_review(struct control *c, const struct control_context *x)
@@ -260,16 +280,19 @@ void control_applied(struct control *c, const struct change *step, int outcome,
 		c->cpu.trial = (struct cpu_trial){0};
 }
 
-/* memory.high of a running trial is ours, not the other writer's. */
+/* memory.high of a running trial or of the brake is ours, not the other writer's. */
 static void adopt_mem(struct control *c, const struct limits *kernel,
 		      const struct control_context *x)
 {
-	bool ours = c->mem.trial.high_lowered && kernel->mem_high <= c->mem.trial.to;
+	bool of_trial = c->mem.trial.high_lowered && kernel->mem_high <= c->mem.trial.to;
+	bool of_brake = c->mem.brake.line != 0 && kernel->mem_high == c->mem.brake.line;
+	bool ours = of_trial || of_brake;
 
 	c->original.mem_max = kernel->mem_max;
 	if (!ours)
 		c->original.mem_high = kernel->mem_high;
 	c->mem.trial = (struct mem_trial){0};
+	c->mem.brake = (struct mem_brake){0};
 	c->mem.last_change = x->now;
 	c->mem.oom_record = 0;
 	if (ours)
@@ -311,7 +334,7 @@ void control_reassert(struct control *c, const struct limits *kernel, enum resou
 	}
 	control_plan_mem(c, x, KNOB_MEM_MAX, res->limit, REASON_DRIFT);
 	if (c->mem.trial.phase == MEM_IDLE)
-		control_plan_mem(c, x, KNOB_MEM_HIGH, control_mem_high(c, res->limit),
+		control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, res->limit),
 				 REASON_DRIFT);
 }
 

@@ -3,6 +3,7 @@
  * One container or unit under control: all laws together.
  *
  *	observation + now -> control_observe() -> history, pressure, reflex steps in a plan
+ *	a look + now	  -> control_look()    -> reflex steps alone
  *	now		  -> control_review()  -> recommendation, raises by history, shrinks
  *	outcome of a step -> control_applied() -> what stands now
  *
@@ -87,8 +88,9 @@ struct control {
 	struct mem_control mem;
 	struct history history;
 	struct recommendation recommendation;
-	struct usage last; /* newest observation */
-	usec_t last_at;
+	struct usage last;      /* the newest of everything */
+	struct usage sample;    /* the last observation as a whole */
+	usec_t last_at;         /* of the sample */
 	struct cpu_rates rates; /* of the newest span */
 	bool rates_fresh;       /* they belong to the newest observation */
 	uint32_t psi_cpu_ppm;   /* some, smoothed over about 10 s: shown, never acted on */
@@ -106,8 +108,19 @@ void control_set_rule(struct control *c, const struct policy_rule *rule);
  * whenever one of them says something else; a refusal ends by itself. */
 void control_set_pod(struct control *c, const struct pod_bounds *pod);
 
-/* First or next observation; fast ones (no history) may come at any time. */
+/* First or next observation of everything, on the sample clock. */
 void control_observe(struct control *c, const struct usage *u, const struct control_context *x);
+/*
+ * A look in between, on the reflex clock or because of an event, with what was read of it: nothing
+ * goes into history. What it should read is asked for in stages: the next group (enum usage_have)
+ * by what u has so far, 0 when that is all. Limits are believed, not read.
+ */
+uint32_t control_look_wants(const struct control *c, const struct usage *u);
+void control_look(struct control *c, const struct usage *u, const struct control_context *x);
+/* Memory is looked at every time: it is close to its limit, or grows. */
+bool control_hot(const struct control *c);
+/* Takes the brake off by a step at once, where there is one: true. */
+bool control_brake_off(struct control *c, struct change *ret);
 void control_review(struct control *c, const struct control_context *x);
 /* Outcome of a step that carried this control's target: enum apply_outcome or -errno. A failed step
  * of a trial adds what puts the others back to x->plan. */
@@ -126,7 +139,7 @@ void control_shift_clock(struct control *c, int64_t step_usec);
 
 /* memory.max to hand to a writer that lags, never below what we hold. */
 uint64_t control_mem_property(const struct control *c, const struct tuning *t);
-/* memory.high outside of trials, in proportion to the original one. */
+/* memory.high without trial and brake, in proportion to the original one. */
 uint64_t control_mem_high(const struct control *c, uint64_t mem_max);
 /* The highest and the lowest allowed value of a resource. */
 uint64_t control_ceiling(const struct control *c, const struct tuning *t, enum resource r,

@@ -69,29 +69,44 @@ static bool give_back(struct control *c, const struct control_context *x)
 	return true;
 }
 
-void control_observe_cpu(struct control *c, const struct usage *u, const struct control_context *x)
+void control_record_cpu(struct control *c, const struct control_context *x)
+{
+	if (c->rates_fresh)
+		recent_max_add(&c->cpu.recent, c->rates.demand_milli, x->tuning->cpu.recent_usec,
+			       x->now);
+}
+
+/* The loop's timer comes a little early at times: that must not cost a whole look. */
+static bool raised_just_now(const struct control *c, const struct control_context *x)
+{
+	return c->cpu.last_raise != 0 && add_sat(x->now - c->cpu.last_raise, x->tick_usec / 2) <
+						 x->tuning->cpu.raise_interval_usec;
+}
+
+void control_reflex_cpu(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_CPU];
 	const struct tuning_cpu *t = &x->tuning->cpu;
+	const struct usage *u = &c->last;
+	uint64_t wish, proven, limit;
 	struct cpu_rates window;
-	uint64_t wish;
 
-	if (c->rates_fresh)
-		recent_max_add(&c->cpu.recent, c->rates.demand_milli, t->recent_usec, x->now);
 	if (control_blocked(c, RESOURCE_CPU) != HOLD_NONE ||
-	    c->kernel.cpu_quota_usec == LIMIT_MAX || give_back(c, x) || c->rule.mode != MODE_AUTO ||
-	    cpu_window_rates(&c->cpu, u, x->node_milli, x->now, &window) < 0)
+	    c->kernel.cpu_quota_usec == LIMIT_MAX || give_back(c, x) || c->rule.mode != MODE_AUTO)
+		return;
+	proven = cpu_proven(&c->cpu, u, x->node_milli, x->now);
+	if (cpu_window_rates(&c->cpu, u, x->node_milli, x->now, &window) < 0)
 		return;
 
-	wish = cpu_reflex_wish(t, cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec),
-			       &window);
+	limit = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
+	wish = cpu_reflex_wish(t, limit, &window, proven);
 	if (wish == 0) {
 		control_ease_ceiling(res, x->now);
 		if (cpu_trial_passed(t, &c->cpu, u, x->now))
 			cpu_trial_end(&c->cpu);
 		return;
 	}
-	if (c->cpu.last_raise != 0 && x->now - c->cpu.last_raise < t->raise_interval_usec)
+	if (raised_just_now(c, x))
 		return;
 	c->rates.throttle_ppm = window.throttle_ppm;
 	if (c->cpu.trial.active)

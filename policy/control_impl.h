@@ -29,9 +29,26 @@ void control_plan_mem(struct control *c, const struct control_context *x, enum k
 void control_press_ceiling(struct control_resource *res, usec_t now);
 void control_ease_ceiling(struct control_resource *res, usec_t now);
 
-void control_observe_cpu(struct control *c, const struct usage *u, const struct control_context *x);
-void control_observe_mem(struct control *c, const struct usage *prev,
+/* What a sample tells of CPU demand, and what any look makes of it. */
+void control_record_cpu(struct control *c, const struct control_context *x);
+void control_reflex_cpu(struct control *c, const struct control_context *x);
+/* A sample; prev is the one before it, NULL: there was none. newest is what was known until now. */
+void control_observe_mem(struct control *c, const struct usage *prev, const struct usage *newest,
 			 const struct control_context *x);
+/* A look that read the groups in have. */
+void control_look_mem(struct control *c, uint32_t have, const struct usage *before,
+		      const struct control_context *x);
+/* May the memory limit be raised at all? */
+bool control_grows_mem(const struct control *c);
+/* What a kill since `prev` asks for, or one that has not been granted yet; 0: nothing. */
+uint64_t control_oom_wish(struct control *c, const struct usage *prev,
+			  const struct control_context *x);
+/* What was needed at the worst moment between two samples; prev NULL: now. */
+uint64_t control_mem_need(const struct usage *prev, const struct usage *u);
+/* memory.high for a memory.max of `max`, the brake included. */
+uint64_t control_braked_high(const struct control *c, uint64_t mem_max);
+/* Arms, holds and lifts the brake. hit: growth was stopped at memory.high. */
+void control_brake(struct control *c, const struct control_context *x, bool hit);
 void control_review_cpu(struct control *c, const struct control_context *x);
 void control_review_mem(struct control *c, const struct control_context *x);
 /* A step of a running memory trial was refused or came up short. */

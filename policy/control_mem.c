@@ -140,8 +140,17 @@ static void plan_mem_step(struct control *c, const struct control_context *x,
 static void raise_to(struct control *c, const struct control_context *x, uint64_t to,
 		     enum reason reason)
 {
+	const struct mem_brake_input in = {
+		.use = mem_use(&c->last),
+		.current = c->last.mem_current,
+		.max = to,
+		.now = x->now,
+	};
+
+	if (reason == REASON_MEMORY_GROWTH || c->mem.brake.line != 0)
+		mem_brake_raised(&x->tuning->memory, &c->mem, &in);
 	control_plan_mem(c, x, KNOB_MEM_MAX, to, reason);
-	control_plan_mem(c, x, KNOB_MEM_HIGH, control_mem_high(c, to), reason);
+	control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, to), reason);
 	c->mem.last_raise = x->now;
 	c->mem.cache_hurts_usec = 0;
 }
@@ -181,57 +190,6 @@ static void grow(struct control *c, const struct control_context *x, uint64_t wi
 	raise_to(c, x, to, reason);
 }
 
-/*
- * A kill at the limit: what it asks for goes into history and stays asked for until it is granted,
- * if need be to the successor of the cgroup. A kill without a `max` event came from further up: the
- * limit was not the reason.
- */
-static uint64_t oom_wish(struct control *c, const struct usage *prev,
-			 const struct control_context *x)
-{
-	const struct tuning_history *th = &x->tuning->history;
-	const struct usage *u = &c->last;
-	struct mem_control *m = &c->mem;
-	uint64_t record;
-
-	if (prev == NULL || !(u->have & prev->have & USAGE_MEM_EVENTS) ||
-	    u->events.oom_kill <= prev->events.oom_kill)
-		return m->oom_record;
-	c->resource[RESOURCE_MEMORY].counters.oom_kills +=
-		u->events.oom_kill - prev->events.oom_kill;
-	if (u->events.max <= prev->events.max || c->kernel.mem_max == LIMIT_MAX)
-		return m->oom_record;
-	/* The victim's memory is gone by now. Reclaim had failed: the limit was full of use. */
-	record = mem_oom_record(&x->tuning->memory, c->kernel.mem_max);
-	m->oom_record = MAX(m->oom_record, record);
-	if (th->algorithm == ALGORITHM_VPA)
-		history_vpa_oom(&c->history, th, c->kernel.mem_max, x->now_real);
-	else
-		history_add_memory(&c->history, th, record, true, x->now_real);
-	return m->oom_record;
-}
-
-/* Page cache that can go. */
-static uint64_t clean_cache(const struct mem_stat *s)
-{
-	return s->file > s->shmem ? s->file - s->shmem : 0;
-}
-
-/*
- * What was needed at the worst moment since the last look. A new peak says how much was charged,
- * not what for: as much of it was cache as is cache on the side of it that had less.
- */
-static uint64_t need(const struct usage *prev, const struct usage *u)
-{
-	uint64_t now = MAX(mem_working_set(u), mem_use(u)), cache;
-
-	if (prev == NULL || !(u->have & prev->have & USAGE_MEM_PEAK) ||
-	    u->mem_peak <= prev->mem_peak)
-		return now;
-	cache = MIN(clean_cache(&prev->stat), clean_cache(&u->stat));
-	return u->mem_peak > cache ? MAX(now, u->mem_peak - cache) : now;
-}
-
 /* Ends a trial that may not go on. It taught nothing; nobody else lifts its memory.high. */
 static void drop_trial(struct control *c, const struct control_context *x)
 {
@@ -265,13 +223,15 @@ static uint64_t growth_wish(const struct control *c, const struct usage *prev,
 			    const struct control_context *x, enum reason *ret_reason)
 {
 	const struct limits *k = &c->kernel;
-	bool high = c->mem.trial.phase == MEM_IDLE && k->mem_high < k->mem_max;
+	bool braked = c->mem.brake.line != 0 && k->mem_high == c->mem.brake.line;
+	bool high = c->mem.trial.phase == MEM_IDLE && k->mem_high < k->mem_max && !braked;
 	uint64_t original = c->resource[RESOURCE_MEMORY].original;
 	struct mem_growth_input in = {
 		.prev = prev,
 		.u = &c->last,
 		.limit = high ? k->mem_high : k->mem_max,
 		.high = high,
+		.braked = braked,
 		.original = high ? control_mem_high(c, original) : original,
 		.tick_usec = x->tick_usec,
 	};
@@ -302,37 +262,86 @@ static void lift_left_over(struct control *c, const struct control_context *x)
 		control_plan_mem(c, x, KNOB_MEM_HIGH, high, REASON_LIFT);
 }
 
-void control_observe_mem(struct control *c, const struct usage *prev,
+/* Nothing of ours may stand where nothing is to be written. */
+static void stand_back(struct control *c, const struct control_context *x)
+{
+	struct change off;
+
+	c->mem.oom_record = 0;
+	drop_trial(c, x);
+	if (control_brake_off(c, &off))
+		plan_add(x->plan, &off);
+}
+
+/* Growth by what has happened since `since`; true when it was asked for. */
+static bool grow_ahead(struct control *c, const struct usage *since, uint64_t wish,
+		       const struct control_context *x)
+{
+	enum reason reason = REASON_OOM_KILL;
+
+	if (wish <= c->kernel.mem_max)
+		wish = growth_wish(c, since, x, &reason);
+	if (wish == 0) {
+		control_ease_ceiling(&c->resource[RESOURCE_MEMORY], x->now);
+		return false;
+	}
+	grow(c, x, wish, reason);
+	return true;
+}
+
+static bool high_events(const struct control *c, const struct usage *before)
+{
+	return (c->last.have & before->have & USAGE_MEM_EVENTS) &&
+	       c->last.events.high > before->events.high;
+}
+
+void control_observe_mem(struct control *c, const struct usage *prev, const struct usage *newest,
 			 const struct control_context *x)
 {
-	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 	const struct tuning_history *th = &x->tuning->history;
-	enum reason reason = REASON_OOM_KILL;
 	uint64_t wish;
 
 	if ((c->last.have & MEM_USAGE) != MEM_USAGE)
 		return;
 	mem_observe(&x->tuning->memory, &c->mem, prev, &c->last, x->now);
 	if (th->algorithm == ALGORITHM_DEFAULT)
-		history_add_memory(&c->history, th, need(prev, &c->last), false, x->now_real);
-	wish = oom_wish(c, prev, x);
-	if (control_blocked(c, RESOURCE_MEMORY) != HOLD_NONE || c->rule.mode != MODE_AUTO ||
-	    c->kernel.mem_max == LIMIT_MAX) {
-		c->mem.oom_record = 0;
-		drop_trial(c, x);
+		history_add_memory(&c->history, th, control_mem_need(prev, &c->last), false,
+				   x->now_real);
+	wish = control_oom_wish(c, newest, x);
+	if (!control_grows_mem(c)) {
+		stand_back(c, x);
 		return;
 	}
-	if (wish <= c->kernel.mem_max)
-		wish = growth_wish(c, prev, x, &reason);
-	if (wish > 0) {
-		grow(c, x, wish, reason);
+	if (!grow_ahead(c, prev, wish, x)) {
+		if (c->mem.trial.phase != MEM_IDLE)
+			watch_trial(c, x);
+		else if (prev == NULL)
+			lift_left_over(c, x);
+	}
+	control_brake(c, x, high_events(c, newest));
+}
+
+void control_look_mem(struct control *c, uint32_t have, const struct usage *before,
+		      const struct control_context *x)
+{
+	uint64_t wish;
+
+	if ((c->last.have & MEM_USAGE) != MEM_USAGE)
+		return;
+	if (have & USAGE_MEM_STAT)
+		c->mem.stat_current = c->last.mem_current;
+	/* What was not read has not moved. */
+	mem_observe_use(&x->tuning->memory, &c->mem, mem_use(&c->last), x->now);
+	wish = control_oom_wish(c, before, x);
+	if (!control_grows_mem(c)) {
+		stand_back(c, x);
 		return;
 	}
-	control_ease_ceiling(res, x->now);
-	if (c->mem.trial.phase != MEM_IDLE)
+	/* A trial is watched by the sample; only what hurts it at once is seen here. */
+	if (!grow_ahead(c, before, wish, x) && c->mem.trial.phase >= MEM_HIGH &&
+	    c->last.events.max > c->mem.trial.max_events_start)
 		watch_trial(c, x);
-	else if (prev == NULL)
-		lift_left_over(c, x);
+	control_brake(c, x, high_events(c, before));
 }
 
 void control_mem_step_failed(struct control *c, const struct change *step,
@@ -341,7 +350,9 @@ void control_mem_step_failed(struct control *c, const struct change *step,
 	struct mem_shrink_input in = shrink_input(c, x);
 	struct mem_step back;
 
-	if (c->mem.trial.phase != MEM_IDLE) {
+	if (step->reason == REASON_BRAKE) {
+		mem_brake_failed(&c->mem, x->now);
+	} else if (c->mem.trial.phase != MEM_IDLE) {
 		back = mem_trial_abort(&x->tuning->memory, &c->mem, &in);
 		plan_mem_step(c, x, &back);
 	} else if (step->knob == KNOB_MEM_RECLAIM) {
@@ -475,6 +486,8 @@ void control_review_mem(struct control *c, const struct control_context *x)
 	}
 	if (res->at_ceiling)
 		res->hold = HOLD_CEILING;
+	else if (c->mem.brake.line != 0)
+		res->hold = HOLD_GROWING;
 	else if (!settle(c, x))
 		shrink(c, x);
 }

@@ -4,7 +4,10 @@
  *
  * Reflex: r = throttled / all periods since the last write of the limit, at most a second back.
  *	r > 3 theta:  limit x (1 + r - 3 theta), at most x step_max,
- *		      at most evidence x evidence_permille
+ *		      at most evidence x evidence_permille,
+ *		      at most twice what has run since throttling began
+ * What has run is a lower bound of the demand: a queue that built up under the old limit keeps the
+ * group throttled above its demand too, and looks like a demand without end.
  * Shrink: one step down to the candidate, at most halved. The reflex firing while the step is on
  * trial undoes it at once and leaves a floor behind; firing at that limit within the hour after the
  * trial leaves the floor too, or a rare burst would make the limit swing for ever.
@@ -25,9 +28,26 @@ struct cpu_trial {
 	usec_t since;
 };
 
+/* The counters of a moment. */
+struct cpu_mark {
+	usec_t at; /* 0: none */
+	uint32_t have;
+	uint64_t used_usec;
+	uint64_t periods;
+	uint64_t throttled;
+	uint64_t waited_usec;
+};
+
+/* From some moment on, half a second to a second back once that is longer ago. */
+struct cpu_window {
+	struct cpu_mark base;
+	struct cpu_mark half; /* the next base */
+};
+
 struct cpu_control {
-	struct usage base; /* counters at the last write, or at most the window back */
-	usec_t base_at;    /* 0: no base yet */
+	struct cpu_window since_write;
+	struct cpu_window burst; /* since the last look that saw no throttling */
+	struct cpu_mark seen;    /* the last look */
 	struct recent_max recent;
 	usec_t last_raise;
 	usec_t last_change;
@@ -36,16 +56,21 @@ struct cpu_control {
 	struct shrink_floor floor;
 };
 
-/* What the reflex asks for, or 0: nothing. limit_milli must be a real limit. */
+/* What the reflex asks for, or 0: nothing. limit_milli must be a real limit; proven_milli is the
+ * least that the demand can be. */
 uint64_t cpu_reflex_wish(const struct tuning_cpu *t, uint64_t limit_milli,
-			 const struct cpu_rates *since_write);
+			 const struct cpu_rates *since_write, uint64_t proven_milli);
 
 /* Starts the throttle window anew: periods under the old limit never vote on the new one. */
 void cpu_window_restart(struct cpu_control *c, const struct usage *u, usec_t now);
-/* The rates since the window's start; slides the window once it is a second old. -EAGAIN: no window
- * or no time passed yet, -EINVAL: the counters went back (window restarted). */
+/* The rates since the window's start; slides it. -EAGAIN: no window or no time passed yet, -EINVAL:
+ * the counters went back (window restarted). */
 int cpu_window_rates(struct cpu_control *c, const struct usage *u, uint64_t node_milli, usec_t now,
 		     struct cpu_rates *ret);
+
+/* What ran on average since throttling began, at most a second back: the demand is no less. Called
+ * once per look. LIMIT_MAX: nothing is known. */
+uint64_t cpu_proven(struct cpu_control *c, const struct usage *u, uint64_t node_milli, usec_t now);
 
 struct cpu_shrink_input {
 	uint64_t limit_milli;

@@ -26,6 +26,40 @@ uint64_t cpu_quota_of(uint64_t milli, uint64_t period_usec)
 	return MAX((uint64_t)quota, (uint64_t)CPU_QUOTA_MIN_USEC);
 }
 
+static void merge_psi(struct usage *into, const struct usage *from)
+{
+	if (from->have & USAGE_PSI_CPU) {
+		into->psi_cpu_some_usec = from->psi_cpu_some_usec;
+		into->psi_cpu_full_usec = from->psi_cpu_full_usec;
+	}
+	if (from->have & USAGE_PSI_MEM) {
+		into->psi_mem_some_usec = from->psi_mem_some_usec;
+		into->psi_mem_full_usec = from->psi_mem_full_usec;
+	}
+}
+
+void usage_merge(struct usage *into, const struct usage *from)
+{
+	if (from->have & USAGE_CPU)
+		into->cpu_usage_usec = from->cpu_usage_usec;
+	if (from->have & USAGE_THROTTLE) {
+		into->nr_periods = from->nr_periods;
+		into->nr_throttled = from->nr_throttled;
+		into->throttled_usec = from->throttled_usec;
+	}
+	if (from->have & USAGE_MEM)
+		into->mem_current = from->mem_current;
+	if (from->have & USAGE_MEM_STAT)
+		into->stat = from->stat;
+	if (from->have & USAGE_MEM_PEAK)
+		into->mem_peak = from->mem_peak;
+	if (from->have & USAGE_MEM_EVENTS)
+		into->events = from->events;
+	merge_psi(into, from);
+	into->limits = from->limits;
+	into->have |= from->have;
+}
+
 uint64_t mem_unreclaimable(const struct mem_stat *s)
 {
 	uint64_t kernel = s->kernel > s->slab_reclaimable ? s->kernel - s->slab_reclaimable : 0;

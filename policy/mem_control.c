@@ -2,14 +2,19 @@
 #include "policy/mem_control.h"
 #include "policy/bounds.h"
 #include <assert.h>
+#include <string.h>
 
 /* A new high by less than this is breathing, not growth. */
 #define GROWTH_MIN_BYTES    MIB
 #define GROWTH_MIN_PERMILLE 1010
 /* Time constant of the smoothed pressure. */
 #define SMOOTH_USEC (10 * USEC_PER_SEC)
-/* The older points keep this distance, so that a fast clock sees a second back too. */
-#define POINT_DISTANCE_USEC (500 * USEC_PER_MSEC)
+/* Looks closer together than this are one: events come in bursts. */
+#define POINT_MIN_USEC (50 * USEC_PER_MSEC)
+/* Two looks of the fast clock show a ramp sooner than it can fill a limit, one would take every
+ * large allocation for one. */
+#define STEEP_USEC  (200 * USEC_PER_MSEC)
+#define STEADY_USEC USEC_PER_SEC
 
 uint64_t mem_use(const struct usage *u)
 {
@@ -36,9 +41,18 @@ uint64_t mem_oom_record(const struct tuning_memory *t, uint64_t use)
 	return MAX(scale_permille(use, t->oom_permille), add_sat(use, t->oom_min_bytes));
 }
 
-static uint64_t rise_bps(const struct mem_point *then, const struct mem_point *now)
+/* Bytes per second since the newest point that is `span` old, or the oldest there is. The timer
+ * may have come a little early. */
+static uint64_t rise_bps(const struct mem_control *m, usec_t span)
 {
-	if (then->at == 0 || then->at >= now->at || now->unreclaimable <= then->unreclaimable)
+	const struct mem_point *now = &m->point[0], *then = now;
+
+	for (int i = 1; i < MEM_POINTS && m->point[i].at != 0; i++) {
+		then = &m->point[i];
+		if (add_sat(now->at - then->at, POINT_MIN_USEC) >= span)
+			break;
+	}
+	if (now->at - then->at < POINT_MIN_USEC || now->unreclaimable <= then->unreclaimable)
 		return 0;
 	return mul_div(now->unreclaimable - then->unreclaimable, USEC_PER_SEC, now->at - then->at);
 }
@@ -47,20 +61,11 @@ static void push_point(struct mem_control *m, uint64_t use, usec_t now)
 {
 	struct mem_point *p = m->point;
 
-	if (p[1].at != 0 && (p[2].at == 0 || p[1].at - p[2].at >= POINT_DISTANCE_USEC)) {
-		p[3] = p[2];
-		p[2] = p[1];
-	}
-	p[1] = p[0];
+	if (p[1].at == 0 || p[0].at - p[1].at >= POINT_MIN_USEC)
+		memmove(&p[1], &p[0], (MEM_POINTS - 1) * sizeof *p);
 	p[0] = (struct mem_point){now, use};
-
-	m->slope_bps = 0;
-	m->steady_bps = 0;
-	for (int i = 1; i < MEM_POINTS; i++) {
-		m->slope_bps = MAX(m->slope_bps, rise_bps(&p[i], p));
-		if (p[i].at != 0)
-			m->steady_bps = rise_bps(&p[i], p);
-	}
+	m->steady_bps = rise_bps(m, STEADY_USEC);
+	m->slope_bps = MAX(rise_bps(m, STEEP_USEC), m->steady_bps);
 }
 
 static void observe_growth(const struct tuning_memory *t, struct mem_control *m, usec_t now)
@@ -116,18 +121,25 @@ static void observe_pressure(const struct tuning_memory *t, struct mem_control *
 	m->refault_ps = smooth(m->refault_ps, faults, span);
 }
 
+void mem_observe_use(const struct tuning_memory *t, struct mem_control *m, uint64_t use, usec_t now)
+{
+	assert(now >= m->point[0].at);
+	if (now == m->point[0].at)
+		return;
+	push_point(m, use, now);
+	recent_max_add(&m->recent, use, t->shrink_quiet_usec, now);
+	observe_growth(t, m, now);
+}
+
 void mem_observe(const struct tuning_memory *t, struct mem_control *m, const struct usage *prev,
 		 const struct usage *u, usec_t now)
 {
-	usec_t before = m->point[0].at;
+	usec_t before = m->pressure_at;
 
-	assert(now >= before);
-	if (now == before)
-		return;
-	push_point(m, mem_use(u), now);
-	recent_max_add(&m->recent, mem_use(u), t->shrink_quiet_usec, now);
-	observe_growth(t, m, now);
-	if (prev != NULL && before != 0)
+	mem_observe_use(t, m, mem_use(u), now);
+	m->stat_current = u->mem_current;
+	m->pressure_at = now;
+	if (prev != NULL && before != 0 && now > before)
 		observe_pressure(t, m, prev, u, now - before);
 }
 
@@ -141,10 +153,13 @@ static uint64_t growth_until_next(const struct tuning_memory *t, const struct me
 static bool hit_limit(const struct mem_growth_input *in)
 {
 	const struct usage *prev = in->prev, *u = in->u;
+	bool hit = false;
 
 	if (prev == NULL || !(u->have & prev->have & USAGE_MEM_EVENTS))
 		return false;
-	return in->high ? u->events.high > prev->events.high : u->events.max > prev->events.max;
+	if (in->high || in->braked)
+		hit = u->events.high > prev->events.high;
+	return hit || (!in->high && u->events.max > prev->events.max);
 }
 
 uint64_t mem_growth_wish(const struct tuning_memory *t, const struct mem_control *m,

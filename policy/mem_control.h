@@ -5,8 +5,8 @@
  * Growth:  time to limit = (limit - unreclaimable) / slope. Sooner than the horizon, or a `max`
  *	    event while unreclaimable memory fills the limit:
  *		max(unreclaimable + growth ahead + margin, limit x raise_permille)
- *	    with growth ahead = the steepest slope until the next look, or the steady one for
- *	    slope_ahead: a single large allocation is no ramp.
+ *	    with growth ahead = the steepest slope (of 200 ms and of a second) until the next look,
+ *	    or the steady one (of a second) for slope_ahead: a single large allocation is no ramp.
  *	    Page cache fills any limit by itself: it makes the limit grow only when it refaults and
  *	    stalls, and never above cache_ceiling of the original.
  * Shrink:  reclaim the difference, then memory.high, watch, then memory.max, watch. Pressure,
@@ -19,8 +19,8 @@
 #include "policy/profile.h"
 #include "policy/reason.h"
 
-/* Newest, the one before, and two older ones half a second or more apart. */
-#define MEM_POINTS 4
+/* A second on a clock of 100 ms, and one more. */
+#define MEM_POINTS 12
 
 struct mem_point {
 	usec_t at;
@@ -50,10 +50,20 @@ struct mem_trial {
 	uint32_t idle_looks;        /* looks since that became less */
 };
 
+/* memory.high ahead of growth (mem_brake.c). */
+struct mem_brake {
+	uint64_t line;     /* where it is armed; 0: it is not */
+	usec_t pressed_at; /* use reached it and no room was made since; 0: it has not */
+	usec_t wanted_at;  /* last time */
+	usec_t rearm_at;   /* not armed before */
+};
+
 struct mem_control {
 	struct mem_point point[MEM_POINTS]; /* newest first */
 	uint64_t slope_bps;                 /* steepest, bytes per second; 0 when not growing */
-	uint64_t steady_bps;                /* over all points */
+	uint64_t steady_bps;                /* over a second */
+	uint64_t stat_current;              /* memory.current when memory.stat was read last */
+	usec_t pressure_at;                 /* of the last sample */
 	struct recent_max recent;           /* of unreclaimable, for shrink_quiet_usec */
 	uint64_t growth_mark;
 	usec_t last_growth;
@@ -62,6 +72,7 @@ struct mem_control {
 	usec_t cache_hurts_usec; /* for how long cache pressure has hurt */
 	usec_t last_raise;
 	usec_t last_change;
+	struct mem_brake brake;
 	struct mem_trial trial;
 	struct shrink_floor floor;
 	usec_t backoff_until;
@@ -80,7 +91,10 @@ uint64_t mem_gap(const struct tuning_memory *t, uint64_t max);
 /* memory.current + this must fit below a memory.max that is being lowered to `max`. */
 uint64_t mem_write_margin(const struct tuning_memory *t, uint64_t max);
 
-/* Feeds slope, pressure and refaults from two observations. prev may be NULL (first one). */
+/* Feeds the slope: one look. */
+void mem_observe_use(const struct tuning_memory *t, struct mem_control *m, uint64_t use,
+		     usec_t now);
+/* Feeds slope, pressure and refaults from two samples. prev may be NULL (first one). */
 void mem_observe(const struct tuning_memory *t, struct mem_control *m, const struct usage *prev,
 		 const struct usage *u, usec_t now);
 
@@ -89,9 +103,26 @@ struct mem_growth_input {
 	const struct usage *u;
 	uint64_t limit;    /* where growth is stopped: memory.max, or a lower memory.high */
 	bool high;         /* it is memory.high */
+	bool braked;       /* the brake stands below it */
 	uint64_t original; /* the same before us */
 	usec_t tick_usec;  /* until the next look */
 };
+
+struct mem_brake_input {
+	uint64_t use, current, max; /* bytes; max: memory.max, after a raise the new one */
+	bool hit;                   /* memory.high has stopped somebody since the last look */
+	usec_t tick_usec;
+	usec_t now;
+};
+
+/* One look: arms it, moves it with memory.max, lifts it. The outcome is brake.line. */
+void mem_brake_look(const struct tuning_memory *t, struct mem_control *m,
+		    const struct mem_brake_input *in);
+/* Growth raises memory.max: the brake goes with it. */
+void mem_brake_raised(const struct tuning_memory *t, struct mem_control *m,
+		      const struct mem_brake_input *in);
+/* memory.high could not be written. */
+void mem_brake_failed(struct mem_control *m, usec_t now);
 
 /* What growth asks for in place of `limit`, or 0. *ret_reason is set with it. */
 uint64_t mem_growth_wish(const struct tuning_memory *t, const struct mem_control *m,

@@ -20,6 +20,7 @@ static const struct words reasons[REASON_COUNT] = {
 	[REASON_SETTLED] = {"settled", "headroom for growth is no longer needed"},
 	[REASON_DRIFT] = {"drift", "another writer changed it"},
 	[REASON_LIFT] = {"lift", "memory.high of a trial is lifted"},
+	[REASON_BRAKE] = {"brake", "memory.high slows growth until there is room"},
 	[REASON_RESTORE] = {"restore", "the original value again"},
 	[REASON_REFUSED] = {"refused", "the API server refused the value"},
 	[REASON_POD_LEVEL] = {"pod-level", "the sum of its containers"},

@@ -16,6 +16,7 @@ enum reason {
 	REASON_SETTLED,       /* headroom handed to a slow writer is taken back */
 	REASON_DRIFT,         /* somebody else wrote; our value again */
 	REASON_LIFT,          /* memory.high of a trial is lifted */
+	REASON_BRAKE,         /* memory.high ahead of growth, and its end */
 	REASON_RESTORE,
 	REASON_REFUSED,   /* the API server refused the value: back to what it allows */
 	REASON_POD_LEVEL, /* the pod above follows its containers */

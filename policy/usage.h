@@ -38,7 +38,8 @@ struct mem_events {
 	uint64_t low;
 	uint64_t high;
 	uint64_t max;
-	uint64_t oom_kill;
+	uint64_t oom_kill;       /* processes */
+	uint64_t oom_group_kill; /* whole groups, Linux 5.17; 0 where it is not shown */
 };
 
 struct usage {
@@ -58,6 +59,8 @@ struct usage {
 	struct limits limits; /* as they stand in the kernel */
 };
 
+/* Takes over the groups that from has; limits always. */
+void usage_merge(struct usage *into, const struct usage *from);
 /* Memory that cannot go without swap: anon + shmem + unevictable + kernel - slab_reclaimable. */
 uint64_t mem_unreclaimable(const struct mem_stat *s);
 /* VPA's and the kubelet's working set: current - inactive_file, never below 0. */

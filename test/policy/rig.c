@@ -17,6 +17,7 @@ void rig_init(struct rig *r, uint64_t cpu_milli, uint64_t mem_max, uint32_t cpus
 	memset(r, 0, sizeof *r);
 	r->t = tuning_default;
 	r->tick_usec = USEC_PER_SEC;
+	r->sample_usec = USEC_PER_SEC;
 	r->review_usec = 10 * USEC_PER_SEC;
 	r->now_real = START_REAL;
 	sim_init(&r->sim, &l, cpus, 1);
@@ -79,6 +80,64 @@ void rig_apply(struct rig *r, struct plan *p)
 	}
 }
 
+static void note_reads(struct rig *r, uint32_t have)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(r->reads); i++)
+		r->reads[i] += have >> i & 1;
+}
+
+/* What a look reads: asked for in stages, or given. */
+static void look(struct rig *r, uint32_t given, const struct control_context *x)
+{
+	struct usage all, u = {0};
+	uint32_t want = given, tried = 0;
+
+	sim_observe(&r->sim, &all);
+	while ((want = given != 0 ? given & ~tried : control_look_wants(&r->c, &u) & ~tried) != 0) {
+		struct usage part = all;
+
+		part.have &= want;
+		usage_merge(&u, &part);
+		tried |= want;
+	}
+	note_reads(r, u.have);
+	control_look(&r->c, &u, x);
+}
+
+/* memory.events speaks: at once, and not more often than the kernel does. */
+static void wake(struct rig *r)
+{
+	struct change steps[RIG_STEPS];
+	struct plan p = {.steps = steps, .capacity = RIG_STEPS};
+	struct control_context x = rig_context(r, &p);
+	const struct mem_events *e = &r->sim.u.events;
+
+	if (e->max == r->woken.max && e->high == r->woken.high && e->oom_kill == r->woken.oom_kill)
+		return;
+	r->woken = *e;
+	look(r, USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_EVENTS, &x);
+	rig_apply(r, &p);
+}
+
+static void run(struct rig *r)
+{
+	usec_t end = r->sim.now + r->tick_usec;
+
+	if (!r->wakes) {
+		sim_run(&r->sim, r->tick_usec);
+		r->now_real += r->tick_usec;
+		return;
+	}
+	while (r->sim.now < end) {
+		usec_t piece = MIN(10 * USEC_PER_MSEC, end - r->sim.now);
+
+		sim_run(&r->sim, piece);
+		r->now_real += piece;
+		if (r->sim.now < end)
+			wake(r);
+	}
+}
+
 void rig_tick(struct rig *r)
 {
 	struct change steps[RIG_STEPS];
@@ -86,11 +145,16 @@ void rig_tick(struct rig *r)
 	struct control_context x;
 	struct usage u;
 
-	sim_run(&r->sim, r->tick_usec);
-	r->now_real += r->tick_usec;
+	run(r);
 	x = rig_context(r, &p);
-	sim_observe(&r->sim, &u);
-	control_observe(&r->c, &u, &x);
+	if (r->sim.now >= r->next_sample) {
+		r->next_sample = r->sim.now + r->sample_usec;
+		sim_observe(&r->sim, &u);
+		note_reads(r, u.have);
+		control_observe(&r->c, &u, &x);
+	} else {
+		look(r, 0, &x);
+	}
 	if (r->sim.now >= r->next_review) {
 		r->next_review = r->sim.now + r->review_usec;
 		control_review(&r->c, &x);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One control over one simulated cgroup, driven as the daemon drives it: observe every tick, review
- * every ten seconds, sort, apply, and what a failed step asks for after it. */
+/* One control over one simulated cgroup, driven as the daemon drives it: a look every tick, a
+ * sample every second, a review every ten, sort, apply, and what a failed step asks for after it.
+ */
 #pragma once
 
 #include "policy/control.h"
@@ -20,10 +21,15 @@ struct rig {
 	struct control c;
 	struct tuning t;
 	usec_t tick_usec;
+	usec_t sample_usec;
 	usec_t review_usec;
+	usec_t next_sample;
 	usec_t next_review;
 	usec_t now_real;
-	uint32_t changes; /* done */
+	bool wakes; /* memory.events wakes: a look at once, 10 ms apart at least */
+	struct mem_events woken;
+	uint64_t reads[10]; /* looks that read the group of this bit */
+	uint32_t changes;   /* done */
 	uint32_t count[KNOB_COUNT];
 	struct rig_change last;
 	uint64_t max_milli; /* highest CPU limit seen */

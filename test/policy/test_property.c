@@ -84,7 +84,8 @@ static void before(struct rig *r, const struct change *c)
 	check_bounds(r, c);
 	CHECK(c->from != c->to || c->knob == KNOB_MEM_RECLAIM);
 	if (r->c.rule.mode == MODE_OFF || r->c.paused || !res->managed || r->c.pod.limits_stay)
-		CHECK(c->reason == REASON_LIFT || c->reason == REASON_DRIFT);
+		CHECK(c->reason == REASON_LIFT || c->reason == REASON_DRIFT ||
+		      (c->reason == REASON_BRAKE && !change_lowers(c)));
 }
 
 static void after(struct rig *r, const struct change *c, int outcome)

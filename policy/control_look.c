@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The looks between two samples: what they read, and the brake. */
+#include "policy/bounds.h"
+#include "policy/control_impl.h"
+
+/* Memory close to its limit by this share, or by this much time at its slope, is looked at every
+ * time. */
+#define HOT_PERMILLE 800
+#define HOT_USEC     (10 * USEC_PER_SEC)
+/*
+ * Whoever did not run did not allocate: zeroing a page takes a quarter of a microsecond, so this
+ * much CPU time is less than a mebibyte.
+ */
+#define RAN_USEC 50
+/* memory.stat costs as much as eight other files: it is read when memory.current has moved by this
+ * share of the way to the limit, and no less than this. */
+#define MOVED_SHARE     16
+#define MOVED_MIN_BYTES MIB
+
+bool control_grows_mem(const struct control *c)
+{
+	return control_blocked(c, RESOURCE_MEMORY) == HOLD_NONE && c->rule.mode == MODE_AUTO &&
+	       c->kernel.mem_max != LIMIT_MAX;
+}
+
+static bool grows_cpu(const struct control *c)
+{
+	return control_blocked(c, RESOURCE_CPU) == HOLD_NONE && c->rule.mode == MODE_AUTO &&
+	       c->kernel.cpu_quota_usec != LIMIT_MAX;
+}
+
+bool control_hot(const struct control *c)
+{
+	const struct mem_control *m = &c->mem;
+	uint64_t max = c->kernel.mem_max, use = m->point[0].unreclaimable;
+	uint64_t ahead = mul_div(m->slope_bps, HOT_USEC, USEC_PER_SEC);
+
+	return m->brake.line != 0 || m->oom_record != 0 ||
+	       use > scale_permille(max, HOT_PERMILLE) ||
+	       (m->slope_bps > 0 && add_sat(use, ahead) >= max);
+}
+
+/* Could unreclaimable memory have come closer to the limit than is known? */
+static bool stat_wanted(const struct control *c, const struct usage *u)
+{
+	uint64_t max = c->kernel.mem_max, use = c->mem.point[0].unreclaimable;
+	uint64_t moved = MAX((max - MIN(use, max)) / MOVED_SHARE, MOVED_MIN_BYTES);
+	/* It grows in the place of page cache, and memory.current stays where it is. */
+	bool filled = add_sat(u->mem_current, moved) >= max && u->mem_current > use;
+
+	return u->mem_current >= add_sat(c->mem.stat_current, moved) || (filled && control_hot(c));
+}
+
+uint32_t control_look_wants(const struct control *c, const struct usage *u)
+{
+	bool memory = control_grows_mem(c);
+
+	if (!(u->have & USAGE_CPU))
+		return memory || grows_cpu(c) ? USAGE_CPU | USAGE_THROTTLE : 0;
+	if (!memory || (u->have & USAGE_MEM_STAT))
+		return 0;
+	if (!(u->have & USAGE_MEM))
+		return control_hot(c) || u->cpu_usage_usec >= c->last.cpu_usage_usec + RAN_USEC
+			       ? USAGE_MEM
+			       : 0;
+	return stat_wanted(c, u) ? USAGE_MEM_STAT : 0;
+}
+
+uint64_t control_braked_high(const struct control *c, uint64_t mem_max)
+{
+	uint64_t own = control_mem_high(c, mem_max), line = c->mem.brake.line;
+
+	/* The owner's own line is a brake already where it is lower. */
+	return line != 0 && line < mem_max ? MIN(own, line) : own;
+}
+
+void control_brake(struct control *c, const struct control_context *x, bool hit)
+{
+	uint64_t line = c->mem.brake.line, max = c->kernel.mem_max;
+	const struct mem_brake_input in = {
+		.use = mem_use(&c->last),
+		.current = c->last.mem_current,
+		.max = max,
+		.hit = hit,
+		.tick_usec = x->tick_usec,
+		.now = x->now,
+	};
+
+	/* A trial has memory.high for itself, a raise has set the line already. */
+	if (c->mem.trial.phase != MEM_IDLE || c->resource[RESOURCE_MEMORY].planned_at == x->now)
+		return;
+	mem_brake_look(&x->tuning->memory, &c->mem, &in);
+	if (c->mem.brake.line != 0 || (line != 0 && c->kernel.mem_high == line))
+		control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, max), REASON_BRAKE);
+}
+
+bool control_brake_off(struct control *c, struct change *ret)
+{
+	uint64_t line = c->mem.brake.line;
+
+	c->mem.brake.line = 0;
+	if (line == 0 || c->kernel.mem_high != line)
+		return false;
+	*ret = (struct change){
+		.target = c->target,
+		.knob = KNOB_MEM_HIGH,
+		.depth = c->depth,
+		.from = line,
+		.to = control_mem_high(c, c->kernel.mem_max),
+		.reason = REASON_BRAKE,
+	};
+	return true;
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What memory was needed at the worst moment, and what a kill asks for. */
+#include "policy/control_impl.h"
+
+/* memory.oom.group ends all processes of the group at once: that is one kill. */
+static uint64_t kills(const struct mem_events *then, const struct mem_events *now)
+{
+	if (now->oom_group_kill > then->oom_group_kill)
+		return now->oom_group_kill - then->oom_group_kill;
+	return now->oom_kill - then->oom_kill;
+}
+
+/*
+ * A kill at the limit: what it asks for goes into history and stays asked for until it is granted,
+ * if need be to the successor of the cgroup. A kill without a `max` event came from further up: the
+ * limit was not the reason.
+ */
+uint64_t control_oom_wish(struct control *c, const struct usage *prev,
+			  const struct control_context *x)
+{
+	const struct tuning_history *th = &x->tuning->history;
+	const struct usage *u = &c->last;
+	struct mem_control *m = &c->mem;
+	uint64_t record;
+
+	if (prev == NULL || !(u->have & prev->have & USAGE_MEM_EVENTS) ||
+	    u->events.oom_kill <= prev->events.oom_kill)
+		return m->oom_record;
+	c->resource[RESOURCE_MEMORY].counters.oom_kills += kills(&prev->events, &u->events);
+	if (u->events.max <= prev->events.max || c->kernel.mem_max == LIMIT_MAX)
+		return m->oom_record;
+	/* The victim's memory is gone by now. Reclaim had failed: the limit was full of use. */
+	record = mem_oom_record(&x->tuning->memory, c->kernel.mem_max);
+	m->oom_record = MAX(m->oom_record, record);
+	if (th->algorithm == ALGORITHM_VPA)
+		history_vpa_oom(&c->history, th, c->kernel.mem_max, x->now_real);
+	else
+		history_add_memory(&c->history, th, record, true, x->now_real);
+	return m->oom_record;
+}
+
+/* Page cache that can go. */
+static uint64_t clean_cache(const struct mem_stat *s)
+{
+	return s->file > s->shmem ? s->file - s->shmem : 0;
+}
+
+/*
+ * What was needed at the worst moment since the last look. A new peak says how much was charged,
+ * not what for: as much of it was cache as is cache on the side of it that had less.
+ */
+uint64_t control_mem_need(const struct usage *prev, const struct usage *u)
+{
+	uint64_t now = MAX(mem_working_set(u), mem_use(u)), cache;
+
+	if (prev == NULL || !(u->have & prev->have & USAGE_MEM_PEAK) ||
+	    u->mem_peak <= prev->mem_peak)
+		return now;
+	cache = MIN(clean_cache(&prev->stat), clean_cache(&u->stat));
+	return u->mem_peak > cache ? MAX(now, u->mem_peak - cache) : now;
+}
