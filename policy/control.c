@@ -285,8 +285,7 @@ static void adopt_mem(struct control *c, const struct limits *kernel,
 		      const struct control_context *x)
 {
 	bool of_trial = c->mem.trial.high_lowered && kernel->mem_high <= c->mem.trial.to;
-	bool of_brake = c->mem.brake.line != 0 && kernel->mem_high == c->mem.brake.line;
-	bool ours = of_trial || of_brake;
+	bool ours = of_trial || mem_brake_owns(&c->mem, kernel->mem_high);
 
 	c->original.mem_max = kernel->mem_max;
 	if (!ours)

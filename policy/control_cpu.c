@@ -41,8 +41,11 @@ static void raise_by_reflex(struct control *c, const struct control_context *x, 
 {
 	struct control_resource *res = &c->resource[RESOURCE_CPU];
 	uint64_t limit = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
-	uint64_t to = control_bound(c, x, RESOURCE_CPU, wish);
+	uint64_t to;
 
+	if (wish <= limit)
+		return; /* what ran has to prove more */
+	to = control_bound(c, x, RESOURCE_CPU, wish);
 	cpu_shrink_regret(&x->tuning->cpu, &c->cpu, limit, x->now, x->now_real);
 	if (to <= limit) {
 		control_press_ceiling(res, x->now);

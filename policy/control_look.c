@@ -48,7 +48,11 @@ static bool stat_wanted(const struct control *c, const struct usage *u)
 	/* It grows in the place of page cache, and memory.current stays where it is. */
 	bool filled = add_sat(u->mem_current, moved) >= max && u->mem_current > use;
 
-	return u->mem_current >= add_sat(c->mem.stat_current, moved) || (filled && control_hot(c));
+	/* At the brake somebody is being held: how long, is to be known. */
+	bool braked = c->mem.brake.line != 0 && add_sat(u->mem_current, moved) >= c->mem.brake.line;
+
+	return braked || (filled && control_hot(c)) ||
+	       u->mem_current >= add_sat(c->mem.stat_current, moved);
 }
 
 uint32_t control_look_wants(const struct control *c, const struct usage *u)
@@ -74,40 +78,51 @@ uint64_t control_braked_high(const struct control *c, uint64_t mem_max)
 	return line != 0 && line < mem_max ? MIN(own, line) : own;
 }
 
+static struct change lift(const struct control *c)
+{
+	return (struct change){
+		.target = c->target,
+		.knob = KNOB_MEM_HIGH,
+		.depth = c->depth,
+		.from = c->kernel.mem_high,
+		.to = control_mem_high(c, c->kernel.mem_max),
+		.reason = REASON_BRAKE,
+	};
+}
+
+bool control_brake_off(struct control *c, struct change *ret)
+{
+	struct mem_brake *b = &c->mem.brake;
+	bool stands = mem_brake_owns(&c->mem, c->kernel.mem_high);
+
+	b->line = 0;
+	if (!stands)
+		b->stands = 0;
+	else
+		*ret = lift(c);
+	return stands && ret->to > ret->from;
+}
+
 void control_brake(struct control *c, const struct control_context *x, bool hit)
 {
-	uint64_t line = c->mem.brake.line, max = c->kernel.mem_max;
+	uint64_t max = c->kernel.mem_max;
 	const struct mem_brake_input in = {
 		.use = mem_use(&c->last),
 		.current = c->last.mem_current,
 		.max = max,
+		.own = control_mem_high(c, max),
 		.hit = hit,
 		.tick_usec = x->tick_usec,
 		.now = x->now,
 	};
+	struct change off;
 
 	/* A trial has memory.high for itself, a raise has set the line already. */
 	if (c->mem.trial.phase != MEM_IDLE || c->resource[RESOURCE_MEMORY].planned_at == x->now)
 		return;
 	mem_brake_look(&x->tuning->memory, &c->mem, &in);
-	if (c->mem.brake.line != 0 || (line != 0 && c->kernel.mem_high == line))
+	if (c->mem.brake.line != 0)
 		control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, max), REASON_BRAKE);
-}
-
-bool control_brake_off(struct control *c, struct change *ret)
-{
-	uint64_t line = c->mem.brake.line;
-
-	c->mem.brake.line = 0;
-	if (line == 0 || c->kernel.mem_high != line)
-		return false;
-	*ret = (struct change){
-		.target = c->target,
-		.knob = KNOB_MEM_HIGH,
-		.depth = c->depth,
-		.from = line,
-		.to = control_mem_high(c, c->kernel.mem_max),
-		.reason = REASON_BRAKE,
-	};
-	return true;
+	else if (control_brake_off(c, &off))
+		plan_add(x->plan, &off);
 }

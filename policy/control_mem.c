@@ -144,6 +144,7 @@ static void raise_to(struct control *c, const struct control_context *x, uint64_
 		.use = mem_use(&c->last),
 		.current = c->last.mem_current,
 		.max = to,
+		.own = control_mem_high(c, to),
 		.now = x->now,
 	};
 
@@ -223,7 +224,7 @@ static uint64_t growth_wish(const struct control *c, const struct usage *prev,
 			    const struct control_context *x, enum reason *ret_reason)
 {
 	const struct limits *k = &c->kernel;
-	bool braked = c->mem.brake.line != 0 && k->mem_high == c->mem.brake.line;
+	bool braked = mem_brake_owns(&c->mem, k->mem_high);
 	bool high = c->mem.trial.phase == MEM_IDLE && k->mem_high < k->mem_max && !braked;
 	uint64_t original = c->resource[RESOURCE_MEMORY].original;
 	struct mem_growth_input in = {

@@ -5,7 +5,7 @@
  * Reflex: r = throttled / all periods since the last write of the limit, at most a second back.
  *	r > 3 theta:  limit x (1 + r - 3 theta), at most x step_max,
  *		      at most evidence x evidence_permille,
- *		      at most twice what has run since throttling began
+ *		      from the second raise on at most 1.8 x what has run since throttling began
  * What has run is a lower bound of the demand: a queue that built up under the old limit keeps the
  * group throttled above its demand too, and looks like a demand without end.
  * Shrink: one step down to the candidate, at most halved. The reflex firing while the step is on
@@ -47,6 +47,9 @@ struct cpu_window {
 struct cpu_control {
 	struct cpu_window since_write;
 	struct cpu_window burst; /* since the last look that saw no throttling */
+	usec_t burst_at;         /* of that look */
+	usec_t write_at;         /* of the limit */
+	uint64_t write_periods;  /* nr_periods then */
 	struct cpu_mark seen;    /* the last look */
 	struct recent_max recent;
 	usec_t last_raise;
@@ -56,8 +59,8 @@ struct cpu_control {
 	struct shrink_floor floor;
 };
 
-/* What the reflex asks for, or 0: nothing. limit_milli must be a real limit; proven_milli is the
- * least that the demand can be. */
+/* What the reflex asks for, or 0: nothing; limit_milli itself: what has run is to prove more first.
+ * limit_milli must be a real limit; proven_milli is the least that the demand can be. */
 uint64_t cpu_reflex_wish(const struct tuning_cpu *t, uint64_t limit_milli,
 			 const struct cpu_rates *since_write, uint64_t proven_milli);
 

@@ -39,13 +39,14 @@ static bool wanted(const struct mem_control *m, const struct mem_brake_input *in
 
 static bool fits(uint64_t line, const struct mem_brake_input *in)
 {
-	return add_sat(in->use, 2 * TOUCH_BYTES) < line &&
+	/* An own line of the owner's at or below it is brake enough. */
+	return line < in->own && add_sat(in->use, 2 * TOUCH_BYTES) < line &&
 	       in->current <= add_sat(line, TAKE_BACK_MAX_BYTES);
 }
 
 static void arm(struct mem_brake *b, uint64_t line, usec_t now)
 {
-	b->line = line;
+	b->line = b->stands = line;
 	b->pressed_at = 0;
 	b->wanted_at = now;
 }
@@ -83,13 +84,14 @@ void mem_brake_look(const struct tuning_memory *t, struct mem_control *m,
 	if (wanted(m, in))
 		b->wanted_at = in->now;
 	if (held_out(b, pressed(t, b, in), in)) {
-		*b = (struct mem_brake){.rearm_at = add_sat(in->now, REST_USEC)};
+		mem_brake_failed(m, in->now);
 		return;
 	}
 	if (in->now - b->wanted_at >= CALM_USEC)
 		b->line = 0;
 	else if (line != b->line)
-		b->line = line > b->line || fits(line, in) ? line : 0;
+		b->line = (line > b->line && line < in->own) || fits(line, in) ? line : 0;
+	b->stands = b->line != 0 ? b->line : b->stands;
 }
 
 void mem_brake_raised(const struct tuning_memory *t, struct mem_control *m,
@@ -103,7 +105,15 @@ void mem_brake_raised(const struct tuning_memory *t, struct mem_control *m,
 		m->brake.line = 0;
 }
 
+bool mem_brake_owns(const struct mem_control *m, uint64_t high)
+{
+	return m->brake.stands != 0 && high <= m->brake.stands;
+}
+
 void mem_brake_failed(struct mem_control *m, usec_t now)
 {
-	m->brake = (struct mem_brake){.rearm_at = add_sat(now, REST_USEC)};
+	m->brake = (struct mem_brake){
+		.stands = m->brake.stands,
+		.rearm_at = add_sat(now, REST_USEC),
+	};
 }

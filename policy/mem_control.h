@@ -53,6 +53,7 @@ struct mem_trial {
 /* memory.high ahead of growth (mem_brake.c). */
 struct mem_brake {
 	uint64_t line;     /* where it is armed; 0: it is not */
+	uint64_t stands;   /* memory.high up to this is the brake's, also when lifting it failed */
 	usec_t pressed_at; /* use reached it and no room was made since; 0: it has not */
 	usec_t wanted_at;  /* last time */
 	usec_t rearm_at;   /* not armed before */
@@ -110,6 +111,7 @@ struct mem_growth_input {
 
 struct mem_brake_input {
 	uint64_t use, current, max; /* bytes; max: memory.max, after a raise the new one */
+	uint64_t own;               /* the owner's memory.high with it; LIMIT_MAX: none */
 	bool hit;                   /* memory.high has stopped somebody since the last look */
 	usec_t tick_usec;
 	usec_t now;
@@ -121,6 +123,8 @@ void mem_brake_look(const struct tuning_memory *t, struct mem_control *m,
 /* Growth raises memory.max: the brake goes with it. */
 void mem_brake_raised(const struct tuning_memory *t, struct mem_control *m,
 		      const struct mem_brake_input *in);
+/* Is a memory.high of `high` the brake's? */
+bool mem_brake_owns(const struct mem_control *m, uint64_t high);
 /* memory.high could not be written. */
 void mem_brake_failed(struct mem_control *m, usec_t now);
 

@@ -14,7 +14,7 @@
 
 #define TICKS 1000
 
-static uint64_t steps_seen, lowered_seen, raised_seen, undone_seen;
+static uint64_t brakes_seen, steps_seen, lowered_seen, raised_seen, undone_seen;
 
 /* ---- what must hold ---- */
 
@@ -25,6 +25,9 @@ static void check_memory(const struct rig *r, const struct change *c)
 
 	if (c->knob == KNOB_MEM_HIGH && change_lowers(c))
 		CHECK(c->to >= seen);
+	/* The owner's own line is never raised by the brake. */
+	if (c->knob == KNOB_MEM_HIGH && c->reason == REASON_BRAKE)
+		CHECK(c->to <= control_mem_high(&r->c, r->c.kernel.mem_max));
 	if (c->knob != KNOB_MEM_MAX)
 		return;
 	CHECK(c->to % MEM_PAGE_BYTES == 0 || c->reason == REASON_DRIFT ||
@@ -259,7 +262,8 @@ static void random_start(struct rig *r)
 	random_tuning(&r->t);
 	sim_init(&r->sim, &l, r->sim.cpus, random_next(&random_state));
 	r->sim.step_usec = 20 * USEC_PER_MSEC;
-	r->tick_usec = chance(300) ? 100 * USEC_PER_MSEC : USEC_PER_SEC;
+	r->tick_usec = chance(500) ? 100 * USEC_PER_MSEC : USEC_PER_SEC;
+	r->wakes = chance(500);
 	r->review_usec = chance(500) ? 10 * r->tick_usec : r->tick_usec;
 	control_init(&r->c, &r->t, &policy_rule_default, &l);
 	control_restarted(&r->c, &l, r->sim.now);
@@ -348,6 +352,29 @@ static void random_event(struct rig *r, uint64_t *stored)
 	}
 }
 
+/*
+ * The brake: whoever stands at it is let go within two seconds and a look, unless room was made
+ * meanwhile. Where writes fail or nothing may be written, the kernel's state is not ours.
+ */
+static void check_brake(const struct rig *r)
+{
+	static const struct rig *of;
+	static uint64_t max;
+	static usec_t since;
+	const struct limits *l = &r->sim.u.limits;
+	bool held = mem_brake_owns(&r->c.mem, l->mem_high) && l->mem_high == r->c.kernel.mem_high &&
+		    sim_unreclaimable(&r->sim) >= l->mem_high && r->interfere == NULL;
+
+	if (of != r || !held || max != l->mem_max || since > r->sim.now) {
+		of = r;
+		max = l->mem_max;
+		since = held ? r->sim.now : UINT64_MAX;
+		return;
+	}
+	brakes_seen++;
+	CHECK(r->sim.now - since <= 2 * USEC_PER_SEC);
+}
+
 static void check_state(const struct rig *r)
 {
 	const struct control *c = &r->c;
@@ -373,6 +400,7 @@ static void one_life(void)
 		if (chance(40))
 			random_event(&r, &stored);
 		check_state(&r);
+		check_brake(&r);
 	}
 }
 
@@ -448,6 +476,7 @@ int main(void)
 		" of memory.max down, %" PRIu64 " undone\n",
 		rounds * TICKS, steps_seen, raised_seen, lowered_seen, undone_seen);
 	CHECK(rounds < 100 || (raised_seen > rounds && lowered_seen > rounds));
+	CHECK(rounds < 100 || brakes_seen > 0);
 	CHECK(rounds < 100 || (qos_seen > 0 && requests_seen > 0));
 	return check_result();
 }

@@ -80,7 +80,12 @@ static void observe(struct replay *p, struct usage *u, usec_t at)
 	u->limits = p->r.c.kernel;
 	u->have |= USAGE_CPU_LIMIT | USAGE_MEM_LIMIT;
 	x = rig_context(&p->r, &plan);
-	control_observe(&p->r.c, u, &x);
+	if (at >= p->r.next_sample) {
+		p->r.next_sample = at + p->r.sample_usec;
+		control_observe(&p->r.c, u, &x);
+	} else {
+		control_look(&p->r.c, u, &x);
+	}
 	if (at >= p->r.next_review) {
 		p->r.next_review = at + p->r.review_usec;
 		control_review(&p->r.c, &x);

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The brake on the clock of 100 ms, with memory.events waking, as the daemon drives it. */
+#include "test/check.h"
+#include "test/policy/rig.h"
+#include <errno.h>
+#include <string.h>
+
+#define MS USEC_PER_MSEC
+
+static void open_rig(struct rig *r, uint64_t max, uint64_t anon)
+{
+	rig_init(r, 1000, max, 2);
+	r->tick_usec = 100 * MS;
+	r->wakes = true;
+	r->sim.m.anon = r->sim.load.anon_goal = anon;
+	rig_run(r, USEC_PER_MIN);
+	CHECK_EQ(r->changes, 0);
+}
+
+/* From a minute of standing still, under 64 MiB, with every start between two looks: nobody dies,
+ * and nobody waits for long. */
+static void test_growth_from_standstill(void)
+{
+	static const uint64_t rates[] = {1, 10, 50, 200, 500};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rates); i++) {
+		for (usec_t phase = 0; phase < 100 * MS; phase += 10 * MS) {
+			uint64_t bps = rates[i] * 1000000, goal = 448 * MIB;
+			struct rig r;
+			usec_t span;
+
+			open_rig(&r, 64 * MIB, 10 * MIB);
+			/* Half of it is there already where a minute would not do. */
+			r.sim.load.anon_goal = goal = MIN(goal, 10 * MIB + 60 * bps);
+			r.t.memory.ceiling_permille = 10000;
+			sim_run(&r.sim, phase);
+			r.sim.load.anon_bps = bps;
+			span = (goal - 10 * MIB) * USEC_PER_SEC / bps;
+			rig_run(&r, span + span / 10 + 400 * MS);
+			CHECK_EQ(r.sim.u.events.oom_kill, 0);
+			CHECK_EQ(r.sim.m.anon, goal);
+			CHECK(r.sim.m.stalled_usec <= 400 * MS);
+			CHECK(r.max_bytes <= 2 * goal);
+		}
+	}
+}
+
+/* One large allocation, and the next one before anybody has looked: the brake has it. */
+static void test_armed_near_limit(void)
+{
+	struct rig r;
+
+	open_rig(&r, 200 * MIB, 100 * MIB);
+	CHECK_EQ(r.c.mem.brake.line, 0);
+	r.sim.load.anon_bps = 1000 * MIB;
+	r.sim.load.anon_goal = 165 * MIB;
+	rig_run(&r, 300 * MS);
+	CHECK(r.c.mem.brake.line != 0);
+	CHECK_EQ(r.sim.u.limits.mem_high, r.c.mem.brake.line);
+	CHECK(r.sim.u.limits.mem_high <= r.sim.u.limits.mem_max - 8 * MIB);
+	/* Over the share it stays, below it and calm for ten seconds it goes. */
+	rig_run(&r, 5 * USEC_PER_SEC);
+	CHECK(r.c.mem.brake.line != 0);
+	r.sim.load.anon_goal = 100 * MIB;
+	rig_run(&r, 12 * USEC_PER_SEC);
+	CHECK_EQ(r.c.mem.brake.line, 0);
+	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+}
+
+static usec_t lifted_at[16];
+static unsigned lifts;
+
+static void note_lift(struct rig *r, const struct change *c, int outcome)
+{
+	if (c->knob == KNOB_MEM_HIGH && c->reason == REASON_BRAKE && !change_lowers(c) &&
+	    outcome == APPLY_DONE && lifts < ARRAY_SIZE(lifted_at))
+		lifted_at[lifts++] = r->sim.now;
+}
+
+/* At the ceiling nobody makes room: held for two seconds, then the kernel decides. Once a minute.
+ */
+static void test_refused(void)
+{
+	struct rig r;
+	usec_t begin;
+
+	open_rig(&r, 200 * MIB, 100 * MIB);
+	r.c.rule.mem_bytes.max = 200 * MIB;
+	r.after = note_lift;
+	lifts = 0;
+	r.sim.load.anon_bps = 50 * MIB;
+	r.sim.load.anon_goal = 300 * MIB;
+	begin = r.sim.now;
+	while (r.sim.u.events.oom_kill == 0 && r.sim.now < begin + 10 * USEC_PER_SEC)
+		rig_tick(&r);
+	CHECK_EQ(r.sim.u.events.oom_kill, 1);
+	CHECK_EQ(lifts, 1);
+	CHECK(r.sim.m.stalled_usec > USEC_PER_SEC);
+	CHECK(r.sim.m.stalled_usec <= 2 * USEC_PER_SEC);
+	CHECK_EQ(r.count[KNOB_MEM_MAX], 0);
+	/* The victim's successor in the same cgroup grows again and again. */
+	begin = r.sim.now;
+	rig_run(&r, 200 * USEC_PER_SEC);
+	CHECK(r.sim.u.events.oom_kill > 10);
+	CHECK(lifts >= 3 && lifts <= 5);
+	for (unsigned i = 1; i < lifts; i++)
+		CHECK(lifted_at[i] - lifted_at[i - 1] >= USEC_PER_MIN);
+	CHECK(r.sim.m.stalled_usec <= 2 * USEC_PER_SEC * lifts);
+}
+
+/* A memory.high of the owner's below the line is brake enough; above it, it comes back. */
+static void test_owner(void)
+{
+	struct rig r;
+
+	open_rig(&r, 200 * MIB, 100 * MIB);
+	r.c.original.mem_high = r.c.kernel.mem_high = r.sim.u.limits.mem_high = 196 * MIB;
+	r.sim.load.anon_bps = 100 * MIB;
+	r.sim.load.anon_goal = 170 * MIB;
+	rig_run(&r, 2 * USEC_PER_SEC);
+	CHECK(r.sim.u.limits.mem_high < control_mem_high(&r.c, r.sim.u.limits.mem_max));
+	r.c.paused = true;
+	rig_tick(&r);
+	CHECK_EQ(r.sim.u.limits.mem_high, control_mem_high(&r.c, r.sim.u.limits.mem_max));
+	CHECK_EQ(r.c.mem.brake.line, 0);
+}
+
+static bool fails(struct rig *r, const struct change *c, int *ret)
+{
+	(void)r;
+	*ret = -EIO;
+	return c->knob == KNOB_MEM_HIGH;
+}
+
+/* Lifting fails: again at the next look, until it has worked. Arming fails: not before a minute. */
+static void test_failures(void)
+{
+	struct rig r;
+	uint32_t tried;
+
+	open_rig(&r, 200 * MIB, 100 * MIB);
+	r.sim.load.anon_bps = 100 * MIB;
+	r.sim.load.anon_goal = 165 * MIB;
+	rig_run(&r, 2 * USEC_PER_SEC);
+	CHECK(r.sim.u.limits.mem_high != LIMIT_MAX);
+	r.c.paused = true;
+	r.interfere = fails;
+	rig_run(&r, USEC_PER_SEC);
+	CHECK(r.sim.u.limits.mem_high != LIMIT_MAX);
+	r.interfere = NULL;
+	rig_run(&r, 2 * USEC_PER_SEC);
+	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
+
+	r.c.paused = false;
+	r.interfere = fails;
+	r.c.mem.brake = (struct mem_brake){0};
+	rig_run(&r, 5 * USEC_PER_SEC);
+	tried = (uint32_t)r.c.resource[RESOURCE_MEMORY].counters.refusals;
+	rig_run(&r, 30 * USEC_PER_SEC);
+	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].counters.refusals, tried);
+}
+
+/* Somebody's own memory.max while the brake stands: its line is not taken for his memory.high. */
+static void test_adopted(void)
+{
+	struct rig r;
+
+	open_rig(&r, 200 * MIB, 100 * MIB);
+	r.sim.load.anon_bps = 100 * MIB;
+	r.sim.load.anon_goal = 170 * MIB;
+	rig_run(&r, 2 * USEC_PER_SEC);
+	CHECK(r.c.mem.brake.line != 0);
+	sim_write(&r.sim, KNOB_MEM_MAX, 400 * MIB);
+	rig_adopt(&r, RESOURCE_MEMORY);
+	CHECK(r.c.original.mem_high == LIMIT_MAX);
+	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
+}
+
+/* Page cache over the line is taken back, and holds nobody: neither growth nor lifting. */
+static void test_cache(void)
+{
+	struct rig r;
+
+	open_rig(&r, 64 * MIB, 10 * MIB);
+	r.sim.load.cache_bps = 200 * MIB;
+	r.sim.load.cache_set = 400 * MIB;
+	rig_run(&r, USEC_PER_MIN);
+	CHECK_EQ(r.c.mem.brake.line, 0);
+	CHECK(r.max_bytes <= 96 * MIB);
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+	CHECK(r.sim.u.events.max > 100);
+}
+
+/* tmpfs counts as what cannot go. */
+static void test_shmem(void)
+{
+	struct rig r;
+
+	open_rig(&r, 100 * MIB, 10 * MIB);
+	for (int i = 0; i < 300; i++) {
+		r.sim.m.shmem += MIB;
+		rig_run(&r, 100 * MS);
+	}
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+	CHECK(r.sim.u.limits.mem_max > 310 * MIB);
+}
+
+/* ---- what looking costs ---- */
+
+/* bits of enum usage_have */
+enum { READ_CPU = 0, READ_MEM = 2, READ_STAT = 3 };
+
+static void test_cost(void)
+{
+	struct rig r;
+
+	/* Idle: one file per look. */
+	open_rig(&r, 200 * MIB, 100 * MIB);
+	memset(r.reads, 0, sizeof r.reads);
+	rig_run(&r, 10 * USEC_PER_SEC);
+	CHECK_EQ(r.reads[READ_CPU], 100);
+	CHECK_EQ(r.reads[READ_MEM], 10);
+	CHECK_EQ(r.reads[READ_STAT], 10);
+	/* It runs and allocates nothing: two. */
+	r.sim.load = sim_steady(1, 100);
+	r.sim.load.anon_goal = 100 * MIB;
+	memset(r.reads, 0, sizeof r.reads);
+	rig_run(&r, 10 * USEC_PER_SEC);
+	CHECK_EQ(r.reads[READ_MEM], 100);
+	CHECK_EQ(r.reads[READ_STAT], 10);
+	/* Grows: memory.stat when it has moved. */
+	r.sim.load.anon_bps = 10 * MIB;
+	r.sim.load.anon_goal = 150 * MIB;
+	memset(r.reads, 0, sizeof r.reads);
+	rig_run(&r, 2 * USEC_PER_SEC);
+	CHECK(r.reads[READ_STAT] >= 4 && r.reads[READ_STAT] <= 20);
+	/* Off: nothing between the samples. */
+	r.c.rule.mode = MODE_OFF;
+	memset(r.reads, 0, sizeof r.reads);
+	rig_run(&r, 10 * USEC_PER_SEC);
+	CHECK_EQ(r.reads[READ_CPU], 10);
+}
+
+/* ---- kills ---- */
+
+/* memory.oom.group ends five processes at once: one kill, one record. */
+static void test_group_kill(void)
+{
+	struct rig r;
+
+	open_rig(&r, 200 * MIB, 50 * MIB);
+	r.sim.u.events.max++;
+	r.sim.u.events.oom_kill += 5;
+	r.sim.u.events.oom_group_kill++;
+	rig_run(&r, USEC_PER_SEC);
+	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].counters.oom_kills, 1);
+	CHECK_EQ(r.sim.u.limits.mem_max, 300 * MIB);
+}
+
+int main(void)
+{
+	test_growth_from_standstill();
+	test_armed_near_limit();
+	test_refused();
+	test_owner();
+	test_failures();
+	test_adopted();
+	test_cache();
+	test_shmem();
+	test_cost();
+	test_group_kill();
+	return check_result();
+}
