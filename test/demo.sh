@@ -54,7 +54,8 @@ kubernetes()
 	cp "$here/demo/kubernetes.sh" "$build/stage/run"
 	echo "demo: in the lab's virtual machine, where time is counted in instructions"
 	"$here/packages.sh" install lab
-	exec "$here/lab.sh" run "$build/stage" "$build/out" --install "$build" "${lab_options[@]}"
+	exec "$here/lab.sh" run "$build/stage" "$build/out" --timeout 600 --install "$build" \
+		"${lab_options[@]}"
 }
 
 where='' lab_options=()
