@@ -101,6 +101,7 @@ static const struct {
 	{"0x 30s", -EINVAL, {0}},
 	{"101x 30s", -EINVAL, {0}},
 	{"1000x 30s", -EINVAL, {0}},
+	{"0002x 30s", -EINVAL, {0}},
 	{"18446744073709551617x 30s", -EINVAL, {0}},
 	{"2X 30s", -EINVAL, {0}},
 	{"1.5x 30s", -EINVAL, {0}},
@@ -395,6 +396,7 @@ static void test_paused(void)
 	r.in.may_write = true;
 	look(&r);
 	CHECK_EQ(r.limit, 500);
+	CHECK(boost_covers(&r.b, r.in.now - 1, r.in.now + SEC)); /* it really lasted until now */
 	run(&r, SEC);
 	CHECK_EQ(r.writes, 2);
 }
