@@ -101,9 +101,10 @@ static enum controlled_values controlled_of(const struct pod *p)
 	return any && only_requests ? CONTROLLED_REQUESTS : widest;
 }
 
+/* What the owner put into the spec and is not adopted yet is not ours to replace. */
 static bool is_active(const struct pod *p)
 {
-	return p->why == NULL && !p->ending && pod_is_sized(p) && !p->daemon->paused;
+	return p->why == NULL && !p->ending && !p->wishes && pod_is_sized(p) && !p->daemon->paused;
 }
 
 static bool is_restoring(const struct pod *p)
