@@ -188,12 +188,29 @@ void cluster_free(struct cluster *c)
 
 /* --- the clock --- */
 
+/* Growth while a resize is under way cannot wait for the review: the kubelet acts within seconds,
+ * with the memory limits as they were sent. */
+static void watch_growth(struct cluster *c)
+{
+	const struct daemon *d = c->daemon;
+
+	for (size_t i = 0; i < d->unit_count; i++) {
+		const struct managed *m = d->units[i];
+
+		if (m->kind == UNIT_KIND_CONTAINER && m->control.mem.slope_bps > 0 &&
+		    reporter_pending(c->reporter, m->pod->spec->uid))
+			reporter_changed(c->reporter, m->pod->spec->uid, d->now);
+	}
+}
+
 void cluster_tick(struct cluster *c, bool review)
 {
 	struct daemon *d = c->daemon;
 	const struct kube_watch_state *w = kube_watch_state(c->watch);
-	usec_t due = reporter_due(c->reporter, d->now);
+	usec_t due;
 
+	watch_growth(c);
+	due = reporter_due(c->reporter, d->now);
 	d->tally.watch_restarts += w->restarts - c->restarts_counted;
 	c->restarts_counted = w->restarts;
 	if (review) {

@@ -2,6 +2,7 @@
 /* What the reporter asks of the daemon, and what it tells. */
 #include "agent/cluster.h"
 #include "policy/bounds.h"
+#include "policy/quantity.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,8 +32,9 @@ static bool is_reported(const struct managed *m, enum resource r, bool restoring
 {
 	const struct control *c = &m->control;
 
-	return c->resource[r].managed && !(c->gave_way & (1u << r)) &&
-	       (restoring ? persist_has(m->daemon, m) : may_report(m));
+	if (c->gave_way & (1u << r))
+		return false;
+	return restoring ? persist_has(m->daemon, m) : c->resource[r].managed && may_report(m);
 }
 
 static void fill_resource(const struct managed *m, enum resource r, bool restoring,
@@ -44,7 +46,9 @@ static void fill_resource(const struct managed *m, enum resource r, bool restori
 	uint64_t ceiling = control_ceiling(c, &d->config.tuning, r, d->node_milli);
 
 	ret->managed = is_reported(m, r, restoring);
-	ret->original_limit = res->original;
+	/* Once handed back, the laws know nothing of it any more. */
+	ret->original_limit =
+		restoring ? persist_original_limit(m, r, ret->spec_limit) : res->original;
 	ret->held = res->limit;
 	ret->held_since = held_since(c, r);
 	ret->actual = r == RESOURCE_CPU
@@ -97,9 +101,10 @@ static enum controlled_values controlled_of(const struct pod *p)
 	return any && only_requests ? CONTROLLED_REQUESTS : widest;
 }
 
+/* What the owner put into the spec and is not adopted yet is not ours to replace. */
 static bool is_active(const struct pod *p)
 {
-	return p->why == NULL && !p->ending && pod_is_sized(p) && !p->daemon->paused;
+	return p->why == NULL && !p->ending && !p->wishes && pod_is_sized(p) && !p->daemon->paused;
 }
 
 static bool is_restoring(const struct pod *p)
@@ -225,6 +230,41 @@ static void on_write(void *ctx, const char *uid, size_t container, enum resource
 		m->drift_check = true;
 }
 
+/* ", app cpu 200m -> 840m": the original, and what the spec has now. */
+static void add_change(const struct managed *m, enum resource r, uint64_t spec, char *text,
+		       size_t size)
+{
+	uint64_t original = m->control.resource[r].original;
+	char from[QUANTITY_TEXT_SIZE], to[QUANTITY_TEXT_SIZE];
+	size_t used = strlen(text);
+	bool cpu = r == RESOURCE_CPU;
+
+	if (spec == original || spec == LIMIT_MAX || original == LIMIT_MAX)
+		return;
+	snprintf(text + used, size - used, "%s%s %s %s -> %s", used != 0 ? ", " : "",
+		 pod_container_of(m), cpu ? "cpu" : "memory",
+		 cpu ? quantity_format_cpu(original, from, sizeof from)
+		     : quantity_format_bytes(original, from, sizeof from),
+		 cpu ? quantity_format_cpu(spec, to, sizeof to)
+		     : quantity_format_bytes(spec, to, sizeof to));
+}
+
+/* The Event of the first time names values; those that follow are one series with it. */
+static void note_ratified(struct cluster *c, const struct pod *p)
+{
+	const struct kube_pod *s = p->spec;
+	char text[512] = "";
+
+	for (size_t i = 0; i < s->container_count; i++)
+		for (enum resource r = 0; p->members[i].managed != NULL && r < RESOURCE_COUNT; r++)
+			add_change(p->members[i].managed, r, s->containers[i].spec.limit[r], text,
+				   sizeof text);
+	if (text[0] == '\0')
+		note(c, s, "Normal", "Restored", "Resize", "the original limits are back");
+	else
+		note(c, s, "Normal", "Resized", "Resize", text);
+}
+
 static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 {
 	struct cluster *c = ctx;
@@ -234,6 +274,9 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 	if (p == NULL)
 		return;
 	report_ratified(p, generation);
+	/* What an earlier life of ours was told is no news. */
+	if (reporter_sent_at(c->reporter, uid) != 0)
+		note_ratified(c, p);
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
 			persist_ratified(c->daemon, p->members[i].managed, true);

@@ -221,6 +221,8 @@ bool persist_has(const struct daemon *d, const struct managed *m);
 void persist_ratified(struct daemon *d, const struct managed *m, bool ratified);
 /* What the container requested before us; present, where nothing is on record. */
 uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present);
+/* Its limit before us, likewise. */
+uint64_t persist_original_limit(const struct managed *m, enum resource r, uint64_t present);
 /* The originals of a unit that will not come back. */
 void persist_forget(struct daemon *d, const struct managed *m);
 /* memory.high of a writer who insists: not to be lifted for ours. */

@@ -158,6 +158,7 @@ static int restore_units(struct daemon *d, const char *name, bool force, struct 
 		.margin_permille = t->margin_permille,
 		.margin_min_bytes = t->margin_min_bytes,
 		.force = force,
+		.keep_pods = d->cluster != NULL,
 	};
 	int result = restore_systemd_init(&systemd, "");
 

@@ -10,9 +10,8 @@ enum { EXIT_USAGE = 2 };
 static const char help[] =
 	"vscaled [OPTION...]\n"
 	"\n"
-	"Keeps the CPU and memory limits of the systemd units named in its configuration the "
-	"right\n"
-	"size, in place.\n"
+	"Keeps the CPU and memory limits of pods and of systemd units the right size, in place.\n"
+	"Pods opt in by annotation, units are named in the configuration.\n"
 	"\n"
 	"  -c, --config FILE       configuration (" CONFIG_PATH ")\n"
 	"      --cgroup-root DIR   the cgroup version 2 tree, e.g. /host/sys/fs/cgroup\n"

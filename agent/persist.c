@@ -3,7 +3,7 @@
 #include "agent/daemon.h"
 #include "systemd/unit_sync.h"
 #include <errno.h>
-#include <malloc.h>
+#include "agent/footprint.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -156,7 +156,7 @@ void persist_save(struct daemon *d)
 	forget_live(d);
 	persist_baselines(d);
 	/* The text of all records is the largest thing we ever hold. */
-	malloc_trim(0);
+	footprint_trim();
 }
 
 /* --- original values --- */
@@ -314,4 +314,14 @@ uint64_t persist_original_request(const struct managed *m, enum resource r, uint
 	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);
 
 	return b != NULL && b->request[r] != 0 ? b->request[r] : present;
+}
+
+uint64_t persist_original_limit(const struct managed *m, enum resource r, uint64_t present)
+{
+	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);
+
+	if (b == NULL)
+		return present;
+	return r == RESOURCE_CPU ? cpu_milli_of(b->limits.cpu_quota_usec, b->limits.cpu_period_usec)
+				 : b->limits.mem_max;
 }

@@ -209,6 +209,13 @@ void pod_make_room(struct managed *m)
 
 /* --- shrinking --- */
 
+/* systemd has written the headroom that it holds: what is taken back is no change. */
+static bool is_headroom(const struct managed *m, enum resource r)
+{
+	return r == RESOURCE_MEMORY && (m->sent_mask & UNIT_PROP_MEM_MAX) &&
+	       m->control.kernel.mem_max == round_down(m->sent.mem_max, MEM_PAGE_BYTES);
+}
+
 static void lower_level(struct pod *p)
 {
 	struct daemon *d = p->daemon;
@@ -222,6 +229,8 @@ static void lower_level(struct pod *p)
 		if (to >= amount_of(&p->level->control.kernel, r))
 			continue;
 		step = step_to(p, r, to);
+		if (is_headroom(p->level, r))
+			step.reason = REASON_DRIFT;
 		decide(p->level, r, to);
 		step_apply(p->level, &step, &x);
 	}

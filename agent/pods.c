@@ -304,25 +304,29 @@ bool pod_owes(const struct pod *p)
 	return false;
 }
 
+static bool report_owes(const struct pod *p)
+{
+	const struct pod_hooks *h = &p->daemon->hooks;
+
+	return h->owes != NULL && h->owes(h->ctx, p->spec);
+}
+
 /* What was handed back and is not ours any more leaves the table. */
 static void sweep(struct pod *p)
 {
+	/* What it was before stands in them, and is to go into the spec as well. */
+	if (p->leaving && report_owes(p))
+		return;
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		struct managed *m = p->members[i].managed;
 
 		if (m == NULL || m->ours || m->hand_back_due || p->ending)
 			continue;
 		managed_lost(m);
+		persist_forget(p->daemon, m);
 		managed_remove(m);
 		p->members[i].managed = NULL;
 	}
-}
-
-static bool report_owes(const struct pod *p)
-{
-	const struct pod_hooks *h = &p->daemon->hooks;
-
-	return h->owes != NULL && h->owes(h->ctx, p->spec);
 }
 
 static bool level_owes(const struct pod *p)

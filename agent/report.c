@@ -49,7 +49,7 @@ void report_step(struct managed *m, const struct change *s, int outcome)
 		return;
 	}
 	if (!has_entry(s) || s->reason == REASON_DRIFT || outcome == APPLY_GONE ||
-	    (outcome == APPLY_UNCHANGED && s->reason != REASON_SHRINK_UNDONE))
+	    (outcome == APPLY_UNCHANGED && !reason_by_books((enum reason)s->reason)))
 		return;
 	decision_text(outcome == APPLY_DONE || outcome == APPLY_UNCHANGED
 			      ? &m->control.resource[r].last

@@ -141,7 +141,9 @@ int restore_set(const struct restore *r, struct baseline_set *set, const char *n
 		if (finished[i])
 			continue;
 		restore_unit(r, t, &result);
-		finished[i] = result.outcome == RESTORE_RESTORED || result.outcome == RESTORE_GONE;
+		finished[i] = result.outcome == RESTORE_GONE ||
+			      (result.outcome == RESTORE_RESTORED &&
+			       !(r->keep_pods && is_pod_key(t->baseline->key)));
 		each(arg, &result);
 	}
 	return remove_finished(set, &targets, finished);

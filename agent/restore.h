@@ -28,6 +28,7 @@ struct restore {
 	bool force;
 	bool spec_stays; /* nobody tells the API server: say where the pod's spec holds our values
 			  */
+	bool keep_pods;  /* somebody does: records of pods stay until that is done */
 	bool reclaim;    /* page cache that is in the way may be taken back first; takes time */
 };
 

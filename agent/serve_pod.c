@@ -85,11 +85,12 @@ void serve_pod_view(const struct pod *p, const struct kube_container *c, const s
 	v->ready = s->ready;
 	v->condition = condition_of(s, ret->condition, sizeof ret->condition);
 	v->annotation_error = p->error[0] != '\0' ? p->error : NULL;
-	for (size_t i = 0; i < s->annotation_count && i < SERVE_ANNOTATIONS_MAX; i++)
-		ret->annotations[i] =
-			(struct annotation_view){s->annotations[i].key, s->annotations[i].value};
 	v->annotations = ret->annotations;
-	v->annotation_count = MIN(s->annotation_count, (size_t)SERVE_ANNOTATIONS_MAX);
+	for (size_t i = 0; i < s->annotation_count && v->annotation_count < SERVE_ANNOTATIONS_MAX;
+	     i++)
+		if (strcmp(s->annotations[i].key, "status") != 0) /* that one is ours */
+			ret->annotations[v->annotation_count++] = (struct annotation_view){
+				s->annotations[i].key, s->annotations[i].value};
 	if (c != NULL)
 		view_container(v, c);
 	if (m != NULL && m->kind == UNIT_KIND_CONTAINER) {

@@ -237,6 +237,16 @@ static void refresh_unmanaged(struct managed *m)
 	m->control.kernel.mem_high = u.limits.mem_high;
 }
 
+/* systemd holds it, or will when the call that is under way or waits has been carried out. */
+static bool is_told(const struct managed *m, const struct unit_props *want, uint32_t mask)
+{
+	bool pending = managed_call_pending(m);
+
+	if ((m->sent_mask & mask) != mask || (pending && m->property_urgent))
+		return false;
+	return unit_props_equal(want, pending ? &m->sent : &m->stored, mask);
+}
+
 static void property_send(struct managed *m)
 {
 	struct daemon *d = m->daemon;
@@ -251,8 +261,7 @@ static void property_send(struct managed *m)
 	if (m->beaten)
 		keep_files(m, &want, mask);
 	/* Nothing new: a call would only bring the headroom that systemd holds into the file. */
-	if ((m->sent_mask & mask) == mask && unit_props_equal(&want, &m->stored, mask) &&
-	    !managed_call_pending(m))
+	if (is_told(m, &want, mask))
 		return;
 	if (d->port.set(d->port.ctx, m->unit, &want, mask, m->property_urgent) < 0) {
 		m->property_due = true; /* again when PID 1 is back */

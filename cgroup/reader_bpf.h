@@ -22,7 +22,7 @@ struct cg_scan;
  * A reader for up to slots cgroups below root_dirfd, a folder of the version 2 hierarchy (its root
  * is best: a pass looks at every cgroup below). *p says what became of the program, whatever is
  * returned: 0; -EOPNOTSUPP: built without BPF or a kernel without it; -EPERM; else -errno. Loading
- * takes some 20 ms, and for that time some 15 MB.
+ * takes some 100 ms, and for that time some 15 MB.
  */
 int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg_probe *p);
 /* Unloads and frees; NULL is fine. */
@@ -53,8 +53,8 @@ int cg_scan_pass(struct cg_scan *s, uint32_t want);
  */
 int cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct usage *ret);
 
-/* The parts of scan that lie outside of two text reads that frame the pass: which differ. Pressure
- * may lag behind. */
+/* The parts of scan that lie outside of two text reads that frame its pass. The first of them also
+ * aggregates, so pressure is no exception. */
 uint32_t cg_scan_differs(const struct usage *before, const struct usage *scan,
 			 const struct usage *after);
 

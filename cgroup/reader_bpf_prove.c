@@ -67,7 +67,7 @@ uint32_t cg_scan_differs(const struct usage *before, const struct usage *scan,
 
 		if (!(scan->have & before->have & after->have & f->part))
 			continue;
-		if (s > MAX(a, b) || (s < MIN(a, b) && !(f->part & CG_SCAN_STALE)))
+		if (s > MAX(a, b) || s < MIN(a, b))
 			differs |= f->part;
 	}
 	return differs;

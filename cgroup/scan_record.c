@@ -3,7 +3,6 @@
 #include "cgroup/bpf/scan.h"
 #include <errno.h>
 #include <limits.h>
-#include <string.h>
 
 #define NSEC_PER_USEC 1000u
 /* "No quota" in the kernel's own variable (RUNTIME_INF). */
@@ -117,21 +116,22 @@ int scan_record_decode(const void *bytes, size_t len, const struct scan_expect *
 	struct usage u = {
 		.limits = {LIMIT_MAX, CPU_PERIOD_DEFAULT_USEC, 0, LIMIT_MAX, LIMIT_MAX},
 	};
-	struct scan_record rec;
+	/* In place: what is not wanted is not even touched. */
+	const struct scan_record *rec = bytes;
 	bool bad = false;
 
-	if (len != sizeof rec || e->page_bytes == 0)
+	if (len != sizeof *rec || (uintptr_t)bytes % _Alignof(struct scan_record) != 0 ||
+	    e->page_bytes == 0)
 		return -EBADMSG;
-	memcpy(&rec, bytes, sizeof rec);
-	if (rec.pass != e->pass)
+	if (rec->pass != e->pass)
 		return -ENODEV;
-	if (rec.version != SCAN_VERSION || rec.id != e->id || rec.have & ~(uint32_t)SCAN_ALL ||
-	    !(rec.have & SCAN_CPU))
+	if (rec->version != SCAN_VERSION || rec->id != e->id || rec->have & ~(uint32_t)SCAN_ALL ||
+	    !(rec->have & SCAN_CPU))
 		return -EBADMSG;
-	u.have = rec.have & e->want;
-	take_cpu(&rec, &u, &bad);
-	take_memory(&rec, e->page_bytes, &u, &bad);
-	take_psi(&rec, &u);
+	u.have = rec->have & e->want;
+	take_cpu(rec, &u, &bad);
+	take_memory(rec, e->page_bytes, &u, &bad);
+	take_psi(rec, &u);
 	if (bad)
 		return -EBADMSG;
 	*ret = u;

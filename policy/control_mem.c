@@ -77,8 +77,9 @@ void control_plan_mem(struct control *c, const struct control_context *x, enum k
 		step.margin_bytes = mem_write_margin(&x->tuning->memory, step.to);
 		control_decide(c, RESOURCE_MEMORY, step.to, reason, x);
 	}
-	/* What was given up comes back, also where a slow writer has put more into the file. */
-	if (knob == KNOB_MEM_MAX && reason == REASON_SHRINK_UNDONE) {
+	/* What was given up or was too little, also where a slow writer has put more into the file.
+	 */
+	if (knob == KNOB_MEM_MAX && reason_by_books(reason)) {
 		step.from = MIN(step.from, c->resource[RESOURCE_MEMORY].limit);
 		c->resource[RESOURCE_MEMORY].pending.from = step.from;
 	}
@@ -177,8 +178,9 @@ static void grow(struct control *c, const struct control_context *x, uint64_t wi
 	} else {
 		to = control_bound(c, x, RESOURCE_MEMORY, wish);
 	}
-	if (to <= c->kernel.mem_max && reason == REASON_SHRINK_UNDONE && res->limit < to) {
-		/* systemd's headroom stands in the file already: the books follow. */
+	if (to <= c->kernel.mem_max && res->limit < to && reason_by_books(reason)) {
+		/* systemd's headroom stands in the file already: the books follow, or a successor
+		 * would start without it. */
 		control_plan_mem(c, x, KNOB_MEM_MAX, c->kernel.mem_max, reason);
 		return;
 	}

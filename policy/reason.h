@@ -2,6 +2,8 @@
 /* Why a limit changes, why it does not, and which bound moved a wish. One table each. */
 #pragma once
 
+#include <stdbool.h>
+
 enum reason {
 	REASON_NONE,
 	REASON_THROTTLED,      /* CPU reflex */
@@ -64,6 +66,12 @@ enum bound {
 	BOUND_USE, /* memory in use + margin */
 	BOUND_COUNT,
 };
+
+/* A raise that is one by our books, also where a slow writer has put as much into the file. */
+static inline bool reason_by_books(enum reason r)
+{
+	return r == REASON_SHRINK_UNDONE || r == REASON_OOM_KILL;
+}
 
 /* Stable machine names ("throttled", "start-quiet", "user-max"). */
 const char *reason_name(enum reason r);

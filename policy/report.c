@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/report_impl.h"
 
+/* The kubelet acts 1 to 5 s after a change, and what overtakes it needs a moment too. */
+#define OVERTAKE_AHEAD_USEC (10 * USEC_PER_SEC)
+/* Of those that overtake; each has the growth of ahead_usec in it. */
+#define OVERTAKE_EVERY_USEC USEC_PER_SEC
+
 /* Why these: design and docs/scalability.md. The margin is that of a shrink, doubled at the low
  * end, because the kubelet is late where a write of ours is not. */
 const struct report_tuning report_tuning_default = {
@@ -58,9 +63,11 @@ static bool overtaken(const struct draft *d)
 		const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
 		uint64_t margin = MAX(scale_permille(c->use_bytes, d->t->margin_permille),
 				      d->t->margin_min_bytes);
+		uint64_t ahead = mul_div(c->slope_bps, OVERTAKE_AHEAD_USEC, USEC_PER_SEC);
 
+		/* The cgroup had to be raised already: no single large allocation. */
 		if (ratifiable(x) && limits_ours(d->f) && x->spec_limit < x->held &&
-		    x->spec_limit < add_sat(c->use_bytes, margin / 2))
+		    x->spec_limit < add_sat(c->use_bytes, MAX(margin / 2, ahead)))
 			return true;
 	}
 	return false;
@@ -123,10 +130,13 @@ static bool too_soon(struct draft *d, bool urgent)
 	usec_t last = d->s->sent_at, again;
 
 	/* The originals go back at once; what could not go then follows in its time. */
-	if (last == 0 || (d->f->restoring && !d->s->restored))
+	if (last == 0 || (d->f->restoring && !d->s->restored) || d->s->withdraw)
 		return false;
-	again = add_sat(last, d->up || urgent || d->s->put_back ? t->up_interval_usec
-								: t->down_interval_usec);
+	if (urgent)
+		again = add_sat(last, MIN(t->up_interval_usec, OVERTAKE_EVERY_USEC));
+	else
+		again = add_sat(last, d->up || d->s->put_back ? t->up_interval_usec
+							      : t->down_interval_usec);
 	if (d->now < again) {
 		hold(d, REPORT_HOLD_INTERVAL, again);
 		return true;
@@ -162,7 +172,7 @@ static bool drafted(struct draft *d, bool urgent)
 	for (size_t i = 0; i < d->f->container_count; i++)
 		for (size_t r = 0; r < RESOURCE_COUNT; r++)
 			draft_resource(d, i, r);
-	if (d->memory_later || (urgent && d->growing))
+	if (d->memory_later || (urgent && d->growing && !d->back))
 		draft_leave_cpu(d);
 	find_traps(d);
 	if (!d->any && !urgent) {

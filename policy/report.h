@@ -138,6 +138,8 @@ struct report_state {
 	bool ours;            /* the spec as it is now was our doing */
 	bool uncertain;       /* a request ended without an answer: it may have landed */
 	bool put_back;        /* a condition stands on what we asked: the old spec is to be sent */
+	bool carrying;        /* the kubelet has not done what was asked, whatever followed */
+	bool withdraw;        /* put_back before the kubelet does it: then it has nothing to do */
 	bool restored;        /* the way back to the originals was taken */
 	uint64_t generation;  /* as last seen; before 1.33 pods have none: always 0 */
 	uint64_t base;        /* that of the request */

@@ -181,6 +181,9 @@ bool draft_make_safe(struct draft *d)
 				v->request[RESOURCE_MEMORY] = floor;
 			continue;
 		}
+		/* The kubelet has nothing to do then, and replays nothing. */
+		if (d->s->withdraw && *want == x->spec_limit)
+			continue;
 		/* It may stay as it is only where nothing more is held. */
 		if (*want < c->use_bytes || x->held > *want)
 			return false;

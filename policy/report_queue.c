@@ -78,6 +78,8 @@ int report_queue_mark(struct report_queue *q, const char *uid, enum report_urgen
 
 	if (s != NULL) {
 		s->urgency = MIN(s->urgency, urgency);
+		if (urgency == REPORT_AT_ONCE)
+			s->not_before = 0;
 		return 0;
 	}
 	if (length >= REPORT_UID_MAX)
@@ -88,7 +90,7 @@ int report_queue_mark(struct report_queue *q, const char *uid, enum report_urgen
 	s = &q->slots[q->count++];
 	*s = (struct report_slot){.urgency = urgency, .since = now};
 	memcpy(s->uid, uid, length + 1);
-	if (now < q->spread_until)
+	if (now < q->spread_until && urgency != REPORT_AT_ONCE)
 		s->not_before = now + part_of(q->seed, uid, now, q->spread_until - now);
 	return 0;
 }
@@ -201,6 +203,8 @@ void report_queue_healthy(struct report_queue *q, usec_t now)
 	for (size_t i = 0; i < q->count; i++) {
 		struct report_slot *s = &q->slots[i];
 
-		s->not_before = add_sat(now, part_of(q->seed, s->uid, now, q->rate.spread_usec));
+		if (s->urgency != REPORT_AT_ONCE)
+			s->not_before =
+				add_sat(now, part_of(q->seed, s->uid, now, q->rate.spread_usec));
 	}
 }

@@ -90,12 +90,31 @@ static uint32_t refuse(const struct report_tuning *t, struct report_state *s, ui
 	return count;
 }
 
+/* After an answer: what was asked before may still be on its way. */
+static void back_to(struct report_state *s)
+{
+	s->phase = s->carrying ? REPORT_WAITING : REPORT_IDLE;
+}
+
+/*
+ * Memory may not be raised past a resize of ours that the kubelet is about to carry out: with all
+ * values of the container, the old limit among them. Taken back in time, it carries out nothing.
+ */
+static bool can_withdraw(const struct report_state *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->container[i].good.limit[RESOURCE_MEMORY] !=
+		    s->container[i].known.limit[RESOURCE_MEMORY])
+			return false;
+	return s->carrying && s->ours;
+}
+
 static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 			const struct report_facts *f, const struct report_answer *a, usec_t now)
 {
 	uint32_t resources = a->resources ? a->resources : RESOURCES_BOTH;
 
-	s->phase = REPORT_IDLE;
+	back_to(s);
 	/* On the way back every refusal is only a pause. */
 	if (f->restoring || s->put_back)
 		s->wait_until = add_sat(now, t->small_usec);
@@ -103,6 +122,8 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 	else if (refuse(t, s, resources, false, now) == 0 &&
 		 refuse(t, s, RESOURCES_BOTH, false, now) == 0)
 		s->refused_until = add_sat(now, t->refusal_usec);
+	if (!f->restoring && !s->put_back && can_withdraw(s))
+		s->put_back = s->withdraw = true;
 	return REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY;
 }
 
@@ -152,7 +173,7 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 	s->sent_at = s->since = now;
 	/* The watch was faster and knows of a later change. */
 	if (f->generation < s->generation) {
-		s->phase = REPORT_IDLE;
+		back_to(s);
 		return REPORT_NEWS_VERIFY | REPORT_NEWS_RETRY;
 	}
 	for (size_t i = 0; i < count_of(s, f); i++) {
@@ -163,18 +184,19 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 			   !equal(&spec, &m->known, RESOURCE_MEMORY);
 		foreign |= take_answer(t, m, &spec, now);
 	}
-	s->put_back = false;
+	s->put_back = s->withdraw = false;
 	s->restored = f->restoring;
 	s->ours |= changed;
+	s->carrying |= changed;
 	s->generation = f->generation;
-	s->phase = changed ? REPORT_WAITING : REPORT_IDLE;
+	back_to(s);
 	/* Nothing changed: the kubelet will do nothing, whatever the cgroup holds. */
 	return (changed ? 0 : REPORT_NEWS_VERIFY) | (foreign ? REPORT_NEWS_FOREIGN : 0);
 }
 
 static uint32_t conflict(struct report_state *s, usec_t now)
 {
-	s->phase = REPORT_IDLE;
+	back_to(s);
 	if (++s->conflicts > CONFLICTS_MAX) {
 		s->conflicts = 0;
 		s->wait_until = add_sat(now, CONFLICT_PAUSE);
@@ -215,7 +237,7 @@ uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 		s->wait_until = add_sat(now, MAX(a->retry_after_usec, FAILURE_PAUSE));
 		break;
 	}
-	s->phase = REPORT_IDLE;
+	back_to(s);
 	return REPORT_NEWS_RETRY;
 }
 
@@ -245,8 +267,8 @@ static uint32_t first_seen(struct report_state *s, const struct report_facts *f,
 	s->ours = f->ours;
 	s->generation = f->generation;
 	s->since = now;
-	if (f->ours)
-		s->phase = REPORT_WAITING;
+	s->carrying = f->ours;
+	back_to(s);
 	return REPORT_NEWS_VERIFY;
 }
 
@@ -275,7 +297,7 @@ static uint32_t begin_anew(struct report_state *s)
 	for (size_t i = 0; i < s->count; i++)
 		memset(s->container[i].ceiling_until, 0, sizeof s->container[i].ceiling_until);
 	s->refused_until = 0;
-	s->put_back = s->uncertain = s->ours = false;
+	s->put_back = s->withdraw = s->carrying = s->uncertain = s->ours = false;
 	if (s->phase == REPORT_WAITING)
 		s->phase = REPORT_IDLE;
 	return REPORT_NEWS_FOREIGN | REPORT_NEWS_VERIFY;
@@ -301,7 +323,7 @@ static uint32_t new_spec(struct report_state *s, const struct report_facts *f, u
 		return 0;
 	if (foreign)
 		return begin_anew(s);
-	s->ours = true;
+	s->ours = s->carrying = true;
 	if (s->phase == REPORT_SENT)
 		return 0;
 	s->uncertain = false;
@@ -352,7 +374,7 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 	if (carried_out(s, f)) {
 		for (size_t i = 0; i < count_of(s, f); i++)
 			s->container[i].good = s->container[i].known;
-		s->put_back = false;
+		s->put_back = s->withdraw = s->carrying = false;
 		if (!waiting)
 			return 0;
 		s->phase = REPORT_IDLE;
@@ -361,6 +383,7 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 	if (s->ours && !s->put_back && condemned(t, s, f, now)) {
 		s->phase = REPORT_IDLE;
 		s->put_back = true;
+		s->carrying = false;
 		for (size_t i = 0; i < s->count; i++)
 			s->container[i].asked = s->container[i].known;
 		refuse(t, s, RESOURCES_BOTH, true, now);
@@ -371,6 +394,7 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 		s->since = now;
 	if (waiting && now - s->since >= t->settle_max_usec) {
 		s->phase = REPORT_IDLE;
+		s->carrying = false;
 		return REPORT_NEWS_VERIFY;
 	}
 	return 0;

@@ -281,7 +281,10 @@ char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due)
 
 	*ret_due = false;
 	t->status_again = 0;
-	if (t->hurry)
+	/* The originals stand in it: it stays until they are back in the spec, then it goes. */
+	if (v->mode == NULL && t->going_back)
+		return NULL;
+	if (t->hurry || v->mode == NULL)
 		at = 0;
 	at = MAX(at, r->status_forbidden_until);
 	if (now < at) {
@@ -300,6 +303,26 @@ char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due)
 	return text;
 }
 
+/* Holds that end by themselves. */
+static bool passes(enum report_hold h)
+{
+	return h != REPORT_HOLD_NONE && h != REPORT_HOLD_OFFERED && h != REPORT_HOLD_INACTIVE &&
+	       h != REPORT_HOLD_REFUSED;
+}
+
+static void decide(struct tracked *t, usec_t now, struct report_decision *ret)
+{
+	struct reporter *r = t->reporter;
+
+	report_decide(&r->options.tuning, &r->node, t->state, &r->view.facts, now, ret);
+	t->hold = ret->hold;
+	t->again = ret->again;
+	t->going_back =
+		r->view.facts.restoring && (ret->send || passes(ret->hold) || !r->offered_known);
+	t->owes = t->going_back ||
+		  (r->view.mode == NULL && t->status != NULL && now >= r->status_forbidden_until);
+}
+
 /* Puts the pod into the queue, or takes it out. */
 static void examine(struct tracked *t, usec_t now)
 {
@@ -309,11 +332,10 @@ static void examine(struct tracked *t, usec_t now)
 
 	t->dirty = false;
 	t->again = 0;
+	t->owes = false;
 	if (!reporter_look(t, now))
 		return;
-	report_decide(&r->options.tuning, &r->node, t->state, &r->view.facts, now, &d);
-	t->hold = d.hold;
-	t->again = d.again;
+	decide(t, now, &d);
 	tell_traps(t, &d);
 	free(reporter_status_due(t, now, &status));
 	if (!d.send && !status)
@@ -337,14 +359,12 @@ static void send_of(struct tracked *t, usec_t now)
 	report_queue_drop(&r->queue, t->uid);
 	if (t->under_way || !reporter_look(t, now))
 		return;
-	report_decide(&r->options.tuning, &r->node, t->state, &r->view.facts, now, &d);
+	decide(t, now, &d);
 	if (d.send) {
 		if (reporter_send_resize(t, &d.patch, now) < 0)
 			t->again = add_sat(now, USEC_PER_SEC);
 		return;
 	}
-	t->hold = d.hold;
-	t->again = d.again;
 	text = reporter_status_due(t, now, &status);
 	if (status && reporter_send_status(t, text, now) < 0)
 		t->status_again = add_sat(now, USEC_PER_SEC);

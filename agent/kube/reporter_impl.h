@@ -13,6 +13,8 @@ struct tracked {
 	bool dirty;
 	usec_t again; /* 0: when something changes */
 	enum report_hold hold;
+	bool going_back; /* the originals are not back in the spec yet */
+	bool owes;       /* that, or an annotation of ours is to go */
 	struct kube_call *call;
 	bool under_way;
 	char *status; /* the annotation as the server has it; NULL: it has none */

@@ -235,6 +235,8 @@ static void on_event(void *ctx, const struct event_record *e, const char *messag
 	    r->moved_count < ARRAY_SIZE(r->moved))
 		snprintf(r->moved[r->moved_count++], sizeof r->moved[0], "%s", message);
 	snprintf(r->last_message, sizeof r->last_message, "%s", message);
+	if (r->told != NULL)
+		r->told(r, e, message);
 }
 
 int rig_start(struct rig *r)
@@ -244,17 +246,20 @@ int rig_start(struct rig *r)
 		.config_path = r->config,
 		.trust_root = true,
 		.port = &port,
-		.clock = rig_clock,
+		.clock = r->clock != NULL ? r->clock : rig_clock,
 		.clock_ctx = r,
 	};
 	int result;
 
 	port = rig_port;
 	port.ctx = r;
+	if (r->clock != NULL)
+		r->clock(r, &r->boot, &r->real);
 	rig_pid1_start(r);
 	result = daemon_new(&o, &r->daemon);
 	if (result == 0) {
-		r->daemon->hooks = r->hooks;
+		if (r->daemon->cluster == NULL)
+			r->daemon->hooks = r->hooks;
 		/* Virtual time: rig_run() is the timer. */
 		sd_event_source_set_enabled(r->daemon->tick_source, SD_EVENT_OFF);
 		r->daemon->log.record = on_event;
@@ -285,12 +290,22 @@ void rig_close(struct rig *r)
 		fprintf(stderr, "%s: left behind\n", r->folder);
 }
 
+static void pass_second(struct rig *r)
+{
+	if (r->clock == NULL) {
+		r->boot += USEC_PER_SEC;
+		r->real += USEC_PER_SEC;
+	} else {
+		r->pump(r);
+		r->clock(r, &r->boot, &r->real);
+	}
+}
+
 void rig_run(struct rig *r, unsigned seconds, void (*step)(struct rig *r))
 {
 	r->step = step;
 	for (unsigned i = 0; i < seconds; i++) {
-		r->boot += USEC_PER_SEC;
-		r->real += USEC_PER_SEC;
+		pass_second(r);
 		settle_growth(r);
 		if (step != NULL)
 			step(r);

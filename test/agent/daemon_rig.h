@@ -79,6 +79,10 @@ struct rig {
 	char config[128];
 	struct daemon *daemon;
 	usec_t boot, real;
+	/* In place of virtual time, both or none: the time, and what goes on for a second of it. */
+	daemon_clock_fn *clock;
+	void (*pump)(struct rig *r);
+	void (*told)(struct rig *r, const struct event_record *e, const char *message);
 	void (*step)(struct rig *r); /* of the rig_run() under way */
 	struct rig_unit unit[RIG_UNITS_MAX];
 	size_t unit_count;

@@ -85,6 +85,38 @@ static void test_memory_grows_while_pid1_lags(void)
 	rig_close(&r);
 }
 
+/* PID 1 has written the pod's headroom and not answered yet: taking it back from the file is no
+ * reason to tell him the same again, or that would never end. */
+static void test_no_call_twice(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+	struct rig_unit *app = p->container[0].unit;
+	unsigned calls, entries;
+	char text[32];
+
+	p->container[0].spec.limit[RESOURCE_MEMORY] = 256 * MIB;
+	rig_pod_realise(&r, p);
+	app->anon_bytes = 180 * MIB;
+	rig_pod_put(&r, p);
+	rig_run(&r, 8, step_grow);
+	rig_run(&r, 100, pods_burn_20);
+	CHECK(p->level->props.mem_max > rig_bytes(&r, p->level, "memory.max"));
+	r.silent = true;
+	rig_run(&r, 10, pods_burn_800);
+	calls = r.set_calls;
+	entries = r.events[EVENT_LIMIT_LOWERED];
+	for (int i = 0; i < 5; i++) {
+		snprintf(text, sizeof text, "%" PRIu64 "\n", p->level->props.mem_max);
+		rig_put(&r, p->level, "memory.max", text);
+		rig_run(&r, 2, pods_burn_800);
+		CHECK(rig_bytes(&r, p->level, "memory.max") < p->level->props.mem_max);
+	}
+	CHECK_EQ(r.set_calls, calls);
+	CHECK_EQ(r.events[EVENT_LIMIT_LOWERED], entries);
+	rig_close(&r);
+}
+
 static void test_reload_of_pid1_changes_nothing(void)
 {
 	struct rig r;
@@ -382,6 +414,7 @@ int main(void)
 		test_pod_before_its_cgroup(driver);
 	}
 	test_memory_grows_while_pid1_lags();
+	test_no_call_twice();
 	test_reload_of_pid1_changes_nothing();
 	test_child_that_refuses();
 	test_level_without_limit_stays();

@@ -4,7 +4,5 @@
 
 #include "policy/base.h"
 
-#define FAST_CLOCK_FACTOR 60
-
-void fast_clock_start(void);
+void fast_clock_start(unsigned times);
 usec_t fast_clock_now(void);

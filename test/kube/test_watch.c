@@ -334,7 +334,7 @@ int main(void)
 	size_t files = rig_open_files();
 
 	alarm(240);
-	fast_clock_start();
+	fast_clock_start(60);
 	test_good();
 	test_jitter();
 	test_token_minute();

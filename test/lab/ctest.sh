@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# ctest.sh SCENARIO SYSTEMD BUILD_DIR: one scenario as a test. Exit 77 = skipped, with the reason.
+# ctest.sh SCENARIO SYSTEMD BUILD_DIR [KERNEL [OPTION...]]: one scenario as a test, OPTIONs are
+# lab.sh's. Exit 77 = skipped, with the reason.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 scenario=$1 systemd=$2 build=$3
+machine=(--systemd "$systemd" ${4:+--kernel "$4"} "${@:5}")
 
 skip()
 {
@@ -14,8 +16,8 @@ skip()
 
 if [ "$(id -u)" != 0 ]; then
 	command -v qemu-system-x86_64 >/dev/null || skip "no qemu-system-x86_64, and no root to install it"
-	"$here/../lab.sh" status --systemd "$systemd" >/dev/null ||
-		skip "the machine for systemd $systemd is not built, and building it needs root"
+	"$here/../lab.sh" status "${machine[@]}" >/dev/null ||
+		skip "the machine (${machine[*]}) is not built, and building it needs root"
 fi
-exec "$here/../lab.sh" run "$scenario" "$build/lab/$(basename "$scenario")-$systemd" \
-	--systemd "$systemd" --install "$build"
+exec "$here/../lab.sh" run "$scenario" "$build/lab/$(basename "$scenario")-$systemd${4:+-$4}" \
+	"${machine[@]}" --install "$build"

@@ -101,6 +101,28 @@ static void undone_under_headroom(uint64_t max)
 	CHECK_EQ(r.sim.u.events.oom_kill, 0);
 }
 
+/* Killed at the limit while systemd's headroom came into the file: the successor starts with what
+ * the kill asked for, though there was nothing to write. */
+static void test_kill_under_headroom(void)
+{
+	struct limits fresh;
+	struct rig r;
+
+	rig_init(&r, 1000, 64 * MIB, 2);
+	r.sim.m.anon = r.sim.load.anon_goal = 20 * MIB;
+	rig_run(&r, 5 * USEC_PER_SEC);
+	fresh = r.sim.u.limits;
+	sim_write(&r.sim, KNOB_MEM_MAX, 256 * MIB);
+	r.sim.u.events.max += 10;
+	r.sim.u.events.oom_kill++;
+	rig_tick(&r);
+	CHECK_EQ(mem(&r)->counters.oom_kills, 1);
+	CHECK_EQ(mem(&r)->limit, 256 * MIB);
+	CHECK_EQ(mem(&r)->last.reason, REASON_OOM_KILL);
+	control_restarted(&r.c, &fresh, r.sim.now);
+	CHECK_EQ(mem(&r)->limit, 256 * MIB);
+}
+
 /* A slow writer was given headroom and wrote it: it is taken back a minute after the growth. */
 static void test_settle(void)
 {
@@ -366,6 +388,7 @@ int main(void)
 	test_trial_interrupted();
 	undone_under_headroom(GIB);
 	undone_under_headroom(8 * GIB);
+	test_kill_under_headroom();
 	test_settle();
 	test_settle_over_cache();
 	test_adopt();

@@ -274,7 +274,7 @@ static void test_growth_overtakes_what_was_asked(void)
 		rig_observe(&g);
 		g.now += 600 * S;
 		rig_hold(&g, 0, MEM, 500 * MIB);
-		g.c[0].use_bytes = 250 * MIB;
+		g.c[0].use_bytes = 195 * MIB;
 		g.c[0].slope_bps = 10 * MIB;
 		g.c[0].growing = true;
 		CHECK(!rig_decide(&g)); /* still fits */

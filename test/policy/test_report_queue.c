@@ -184,6 +184,25 @@ static void test_spread_takes_what_is_new(void)
 	report_queue_free(&q);
 }
 
+/* What cannot wait does not: waiting before the outage ended, new in the minute, or risen in it. */
+static void test_at_once_is_not_spread(void)
+{
+	struct report_queue q;
+
+	report_queue_init(&q, &rate, 1, S);
+	report_queue_mark(&q, "before", REPORT_AT_ONCE, S);
+	report_queue_mark(&q, "risen", REPORT_ORDINARY, S);
+	report_queue_failed(&q, S);
+	report_queue_healthy(&q, 2 * S);
+	report_queue_mark(&q, "new", REPORT_AT_ONCE, 2 * S);
+	CHECK_STR(pop(&q, 2 * S), "before");
+	CHECK_STR(pop(&q, 2 * S), "new");
+	CHECK_STR(pop(&q, 2 * S), "");
+	report_queue_mark(&q, "risen", REPORT_AT_ONCE, 2 * S);
+	CHECK_STR(pop(&q, 2 * S), "risen");
+	report_queue_free(&q);
+}
+
 static void test_long_name(void)
 {
 	struct report_queue q;
@@ -210,6 +229,7 @@ int main(void)
 		outage(86400 * S, seed);
 	}
 	test_spread_takes_what_is_new();
+	test_at_once_is_not_spread();
 	test_long_name();
 	return check_result();
 }

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 # When a kind takes effect: instead of the answer, on its bytes, or on a watch.
-INSTEAD = {"429", "500", "503", "504", "401", "403", "410", "hang", "cut-before", "delay",
+INSTEAD = {"429", "500", "503", "504", "401", "403", "410", "422", "hang", "cut-before", "delay",
            "garbage"}
 BYTES = {"cut-inside", "drip", "huge", "dupkeys", "bigint", "half-line"}
 WATCH = {"stale", "end-at-once", "silent", "stream-error"}

@@ -173,7 +173,8 @@ class Handler(BaseHTTPRequestHandler):
         if kind == "garbage":
             return Answer(200, b'\x00\xff{"kind":"PodList","items":[{]]]\n')
         reasons = {"500": "InternalError", "503": "ServiceUnavailable", "504": "Timeout",
-                   "401": "Unauthorized", "403": "Forbidden", "410": "Expired"}
+                   "401": "Unauthorized", "403": "Forbidden", "410": "Expired",
+                   "422": "Invalid"}
         error = ApiError(int(kind), reasons[kind], f"injected {kind}")
         answer = json_answer(error.code, error.body)
         if kind in ("503", "504"):

@@ -31,7 +31,8 @@ def _cut(r: Rig, path: str = LIST) -> bool:
 
 
 def answers(r: Rig) -> None:
-    for kind, after in (("429", "7"), ("500", None), ("503", "7"), ("504", "7"), ("410", None)):
+    for kind, after in (("429", "7"), ("500", None), ("503", "7"), ("504", "7"), ("410", None),
+                        ("422", None)):
         r.debug("faults", {"kind": kind, "match": "GET .*pods", "count": 1, "retry_after": 7})
         code, headers, body = _get(r)
         check(code == int(kind) and headers["Retry-After"] == after, f"{kind}: {code} {headers}")

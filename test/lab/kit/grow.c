@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * grow [-c FILE] PHASE...   PHASE = SIZE_MB[@RATE_MB_PER_SEC][+HOLD_SEC]
+ * grow [-c FILE] PHASE...   PHASE = SIZE_MB[@RATE_MB_PER_SEC][+HOLD_SEC|+w]
  *
  * Brings its anonymous memory to SIZE_MB, growing at the rate (default: at once), then holds it; a
- * smaller size is given back at once. -c reads FILE over and over beside it: page cache, which
- * fills any limit by itself. Example: 64 MB, up to 300 at 50 MB/s, 10 s there, back to 64 for good:
- *   grow 64 300@50+10 64+100000
- * Prints once a second, and at every phase:
- *   grow t=3 mb=150 stalls=0 max_stall_ms=4 cache_mb=0
+ * smaller size is given back at once. +w holds it until SIGUSR1 comes. -c reads FILE over and over
+ * beside it: page cache, which fills any limit by itself. Example: 64 MB, up to 300 at 50 MB/s, 10
+ * s there, back to 64 for good: grow 64 300@50+10 64+100000 Prints once a second, and at every
+ * phase: grow t=3 mb=150 stalls=0 max_stall_ms=4 cache_mb=0 grow reached=9.2 mb=300 stalls=0
+ * max_stall_ms=4 cache_mb=0 mb_per_sec=49
  */
 #include "gauge.h"
 #include <fcntl.h>
@@ -28,6 +28,7 @@
 struct phase {
 	long size, rate; /* bytes, bytes per second; rate 0 = at once */
 	int hold_sec;
+	bool until_told;
 };
 
 static char *room;
@@ -35,7 +36,7 @@ static long size_bytes;
 static struct gauge gauge;
 static _Atomic long cache_bytes;
 static int64_t start_nsec, printed_nsec;
-static volatile sig_atomic_t stopped;
+static volatile sig_atomic_t stopped, told;
 
 static void on_signal(int number)
 {
@@ -43,19 +44,30 @@ static void on_signal(int number)
 	stopped = 1;
 }
 
-static void print(const char *what)
+static void on_told(int number)
 {
-	printf("grow %s=%.1f mb=%ld stalls=%lld max_stall_ms=%lld cache_mb=%ld\n", what,
+	(void)number;
+	told = 1;
+}
+
+/* rate: of the phase that ended with it; 0: none did. */
+static void print(const char *what, long rate)
+{
+	char text[32] = "";
+
+	if (rate > 0)
+		snprintf(text, sizeof text, " mb_per_sec=%ld", rate / MB);
+	printf("grow %s=%.1f mb=%ld stalls=%lld max_stall_ms=%lld cache_mb=%ld%s\n", what,
 	       (double)(now_nsec() - start_nsec) / NSEC_PER_SEC, size_bytes / MB,
 	       (long long)gauge.stalls, (long long)(gauge.max_nsec / NSEC_PER_MSEC),
-	       cache_bytes / MB);
+	       cache_bytes / MB, text);
 	printed_nsec = now_nsec();
 }
 
 static void print_each_second(void)
 {
 	if (now_nsec() - printed_nsec >= NSEC_PER_SEC)
-		print("t");
+		print("t", 0);
 }
 
 static void touch_to(long size)
@@ -88,11 +100,12 @@ static void grow_at_rate(const struct phase *p)
 	}
 }
 
-static void hold(int sec)
+static void hold(const struct phase *p)
 {
-	const int64_t end = now_nsec() + sec * NSEC_PER_SEC;
+	const int64_t end = now_nsec() + p->hold_sec * NSEC_PER_SEC;
 
-	while (now_nsec() < end && !stopped) {
+	told = 0;
+	while ((p->until_told ? !told : now_nsec() < end) && !stopped) {
 		gauge_sleep(&gauge, now_nsec() + TICK_NSEC);
 		print_each_second();
 	}
@@ -100,6 +113,10 @@ static void hold(int sec)
 
 static void phase_run(const struct phase *p)
 {
+	const int64_t start = now_nsec();
+	const long base = size_bytes;
+	int64_t took;
+
 	if (p->size < size_bytes) {
 		madvise(room + p->size, (size_t)(size_bytes - p->size), MADV_DONTNEED);
 		size_bytes = p->size;
@@ -108,8 +125,9 @@ static void phase_run(const struct phase *p)
 	} else {
 		grow_at_rate(p);
 	}
-	print("reached");
-	hold(p->hold_sec);
+	took = now_nsec() - start;
+	print("reached", took > 0 ? (long)((double)(size_bytes - base) * NSEC_PER_SEC / took) : 0);
+	hold(p);
 }
 
 static void *cache_read(void *arg)
@@ -141,7 +159,10 @@ static int phase_parse(const char *text, struct phase *ret)
 	p.size = strtol(text, &end, 10) * MB;
 	if (*end == '@')
 		p.rate = strtol(end + 1, &end, 10) * MB;
-	if (*end == '+')
+	p.until_told = strcmp(end, "+w") == 0;
+	if (p.until_told)
+		end += 2;
+	else if (*end == '+')
 		p.hold_sec = (int)strtol(end + 1, &end, 10);
 	if (*end != '\0' || p.size < 0 || p.size > ROOM || p.rate < 0)
 		return -1;
@@ -151,7 +172,7 @@ static int phase_parse(const char *text, struct phase *ret)
 
 static int usage(void)
 {
-	fputs("usage: grow [-c FILE] SIZE_MB[@RATE_MB_PER_SEC][+HOLD_SEC]...\n", stderr);
+	fputs("usage: grow [-c FILE] SIZE_MB[@RATE_MB_PER_SEC][+HOLD_SEC|+w]...\n", stderr);
 	return 2;
 }
 
@@ -162,6 +183,7 @@ static int begin(const char *cache_file)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGTERM, on_signal);
 	signal(SIGINT, on_signal);
+	signal(SIGUSR1, on_told);
 	room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 		    -1, 0);
 	if (room == MAP_FAILED) {
@@ -196,6 +218,6 @@ int main(int argc, char **argv)
 		phase_parse(argv[i], &p);
 		phase_run(&p);
 	}
-	print("total");
+	print("total", 0);
 	return 0;
 }

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/ledger.h"
+#include "policy/bounds.h"
+#include <assert.h>
+
+#define RESERVE_PERMILLE  50
+#define RESERVE_MIN_BYTES (256 * MIB)
+/* Less than this of a wish is not worth a write, a journal entry and the next wish a tick later. */
+#define STEP_MIN_BYTES MIB
+/* One who is held asks again within 2 s, the time a brake is held, or when its successor grows. */
+#define CLAIM_USEC (10 * USEC_PER_SEC)
+
+uint64_t ledger_reserve(uint64_t total, uint64_t eviction_bytes)
+{
+	uint64_t share = scale_permille(total, RESERVE_PERMILLE);
+
+	return MAX(MAX(share, RESERVE_MIN_BYTES), eviction_bytes);
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* --- one entry */
+
+/* Nobody can use more than the node has; so no sum of these overflows. */
+static uint64_t outstanding_at(const struct ledger *l, const struct ledger_entry *e, uint64_t limit)
+{
+	if (limit == LIMIT_MAX || limit <= e->original)
+		return 0;
+	return MIN(less(limit, e->use), l->node.total);
+}
+
+static uint64_t outstanding(const struct ledger *l, const struct ledger_entry *e)
+{
+	return outstanding_at(l, e, e->limit);
+}
+
+static uint64_t committed(const struct ledger *l, const struct ledger_entry *e)
+{
+	return MIN(MAX(e->request, add_sat(e->use, outstanding(l, e))), l->node.total);
+}
+
+/* By how much a limit would add to what is outstanding. */
+static uint64_t cost(const struct ledger *l, const struct ledger_entry *e, uint64_t limit)
+{
+	return limit > e->limit ? less(outstanding_at(l, e, limit), outstanding(l, e)) : 0;
+}
+
+static uint64_t awaited(const struct ledger *l, const struct ledger_entry *e)
+{
+	return cost(l, e, MAX(e->claim, e->soon));
+}
+
+static void count_in(struct ledger *l, const struct ledger_entry *e)
+{
+	l->outstanding += outstanding(l, e);
+	l->committed += committed(l, e);
+	l->awaited += awaited(l, e);
+}
+
+static void count_out(struct ledger *l, const struct ledger_entry *e)
+{
+	l->outstanding -= outstanding(l, e);
+	l->committed -= committed(l, e);
+	l->awaited -= awaited(l, e);
+}
+
+void ledger_begin(struct ledger *l, const struct ledger_node *node, struct ledger_entry *entries,
+		  uint32_t count)
+{
+	*l = (struct ledger){.node = *node, .entries = entries, .count = count};
+	l->node.available = MIN(node->available, node->total);
+	for (uint32_t i = 0; i < count; i++)
+		count_in(l, &entries[i]);
+}
+
+void ledger_use(struct ledger *l, uint32_t entry, uint64_t use)
+{
+	struct ledger_entry *e = &l->entries[entry];
+
+	assert(entry < l->count);
+	l->node.available = less(l->node.available, less(use, e->use));
+	count_out(l, e);
+	e->use = use;
+	count_in(l, e);
+}
+
+/* --- who comes first */
+
+static uint64_t overdraft(const struct ledger_entry *e)
+{
+	return less(e->use, e->request);
+}
+
+bool ledger_before(const struct ledger_entry *a, const struct ledger_entry *b)
+{
+	if (a->priority != b->priority)
+		return a->priority > b->priority;
+	if (a->qos != b->qos)
+		return a->qos < b->qos;
+	return overdraft(a) < overdraft(b);
+}
+
+/* What those of higher rank wait for, and who is the first of them. */
+struct kept {
+	uint64_t bytes;
+	uint32_t first;
+};
+
+static struct kept kept_above(const struct ledger *l, uint32_t entry)
+{
+	const struct ledger_entry *self = &l->entries[entry];
+	struct kept k = {.first = LEDGER_NOBODY};
+
+	/* Most of the time nobody else waits. */
+	if (l->awaited == awaited(l, self))
+		return k;
+	for (uint32_t i = 0; i < l->count; i++) {
+		const struct ledger_entry *e = &l->entries[i];
+		uint64_t waits = awaited(l, e);
+
+		if (i == entry || waits == 0 || !ledger_before(e, self))
+			continue;
+		k.bytes += waits;
+		if (k.first == LEDGER_NOBODY || ledger_before(e, &l->entries[k.first]))
+			k.first = i;
+	}
+	return k;
+}
+
+/* --- deciding */
+
+static uint64_t room(const struct ledger *l)
+{
+	return less(l->node.available, add_sat(l->node.reserve, l->outstanding));
+}
+
+/* The limit of an entry when no more than `bytes` are added to what is outstanding. */
+static uint64_t limit_with(const struct ledger *l, const struct ledger_entry *e, uint64_t bytes,
+			   uint64_t wish)
+{
+	uint64_t given = MAX(e->limit, e->original); /* without asking */
+	uint64_t from = outstanding(l, e) > 0 ? e->limit : e->use;
+	uint64_t limit = round_down(add_sat(from, bytes), MEM_PAGE_BYTES);
+
+	if (wish <= given || limit >= wish)
+		return wish;
+	return limit < add_sat(given, STEP_MIN_BYTES) ? given : limit;
+}
+
+static uint64_t decide(const struct ledger *l, uint32_t entry, uint64_t wish, struct kept *ret_kept)
+{
+	const struct ledger_entry *e = &l->entries[entry];
+
+	assert(entry < l->count);
+	*ret_kept = (struct kept){.first = LEDGER_NOBODY};
+	if (wish == LIMIT_MAX && e->original != LIMIT_MAX)
+		wish--; /* "max" costs nothing, as it is never granted */
+	/* Without asking, or so little that nobody needs to be looked at. */
+	if (cost(l, e, wish) <= less(room(l), l->awaited))
+		return wish;
+	*ret_kept = kept_above(l, entry);
+	return limit_with(l, e, less(room(l), ret_kept->bytes), wish);
+}
+
+uint64_t ledger_most(const struct ledger *l, uint32_t entry, uint64_t wish)
+{
+	struct kept kept;
+
+	return decide(l, entry, wish, &kept);
+}
+
+static void find_holder(const struct ledger *l, uint32_t entry, struct ledger_verdict *v)
+{
+	for (uint32_t i = 0; i < l->count; i++) {
+		uint64_t bytes = i == entry ? 0 : outstanding(l, &l->entries[i]);
+
+		if (bytes <= v->holder_bytes)
+			continue;
+		v->holder = i;
+		v->holder_bytes = bytes;
+	}
+}
+
+void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t wish, struct ledger_verdict *ret)
+{
+	struct kept kept;
+	struct ledger_verdict v = {
+		.wish = wish,
+		.allowed = decide(l, entry, wish, &kept),
+		.available = l->node.available,
+		.reserve = l->node.reserve,
+		.outstanding = l->outstanding,
+		.room = room(l),
+		.kept = MIN(kept.bytes, room(l)),
+		.kept_for = kept.first,
+		.holder = LEDGER_NOBODY,
+	};
+
+	/* More than what nobody has requested. */
+	v.borrowed =
+		cost(l, &l->entries[entry], v.allowed) > less(l->node.allocatable, l->committed);
+	if (v.allowed < wish)
+		find_holder(l, entry, &v);
+	*ret = v;
+}
+
+uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t wish)
+{
+	uint64_t allowed = ledger_most(l, entry, wish);
+	struct ledger_entry *e = &l->entries[entry];
+
+	count_out(l, e);
+	e->claim = allowed < wish ? wish : 0;
+	e->limit = MAX(e->limit, allowed);
+	count_in(l, e);
+	return allowed;
+}
+
+/* --- cancelling */
+
+/* What a victim could go down to for the sake of the claimant; its limit: nothing to be had. */
+static uint64_t lowest(const struct ledger_entry *e, const struct ledger_entry *claimant)
+{
+	uint64_t to = MAX(MAX(e->least, e->use), e->original);
+
+	/* What a grower will need is no unused grant, unless the claimant goes before it. */
+	if (!ledger_before(claimant, e))
+		to = MAX(to, e->soon);
+	to = round_up(to, MEM_PAGE_BYTES);
+	return add_sat(to, STEP_MIN_BYTES) <= e->limit ? to : e->limit;
+}
+
+/* Keeps the lowest ranks, lowest first. */
+static uint32_t insert(const struct ledger *l, struct ledger_ask *list, uint32_t count,
+		       uint32_t max, struct ledger_ask ask)
+{
+	const struct ledger_entry *e = &l->entries[ask.entry];
+	uint32_t at = count;
+
+	while (at > 0 && ledger_before(&l->entries[list[at - 1].entry], e))
+		at--;
+	if (at == max)
+		return count;
+	count = MIN(count + 1, max);
+	for (uint32_t i = count - 1; i > at; i--)
+		list[i] = list[i - 1];
+	list[at] = ask;
+	return count;
+}
+
+/* What all claims are short of, and the first of them. */
+static uint64_t short_of(const struct ledger *l, uint32_t *ret_first)
+{
+	uint64_t sum = 0;
+
+	*ret_first = LEDGER_NOBODY;
+	for (uint32_t i = 0; i < l->count; i++) {
+		uint64_t claim = cost(l, &l->entries[i], l->entries[i].claim);
+
+		sum += claim;
+		if (claim > 0 && (*ret_first == LEDGER_NOBODY ||
+				  ledger_before(&l->entries[i], &l->entries[*ret_first])))
+			*ret_first = i;
+	}
+	return less(sum, room(l));
+}
+
+uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t max)
+{
+	uint32_t first, count = 0, asked = 0;
+	uint64_t need = short_of(l, &first);
+
+	if (need == 0)
+		return 0;
+	for (uint32_t i = 0; i < l->count; i++) {
+		const struct ledger_entry *e = &l->entries[i];
+		uint64_t to = lowest(e, &l->entries[first]);
+
+		if (outstanding(l, e) > 0 && to < e->limit && cost(l, e, e->claim) == 0)
+			count = insert(l, ret, count, max, (struct ledger_ask){i, to});
+	}
+	while (asked < count && need > 0) {
+		const struct ledger_entry *e = &l->entries[ret[asked].entry];
+		struct ledger_ask *ask = &ret[asked++];
+
+		/* No further than it has to be. */
+		ask->to = MAX(ask->to, round_down(less(e->limit, need), MEM_PAGE_BYTES));
+		need = less(need, outstanding(l, e) - outstanding_at(l, e, ask->to));
+	}
+	return asked;
+}
+
+/* --- growers and claims */
+
+/*
+ * One that gets no more lives on: what it was granted ahead, one step of growth; then 2 s of brake
+ * and a second until it is dead and MemAvailable shows it, which is about as long again as
+ * slope_ahead. Less comes too late for the higher rank; twice as much stops a low one where there
+ * is enough for all (test_ledger_greedy.c).
+ */
+uint64_t ledger_soon(const struct tuning_memory *t, uint64_t limit, uint64_t use,
+		     uint64_t slope_bps)
+{
+	usec_t ahead = add_sat(t->slope_ahead_usec, t->slope_ahead_usec);
+	uint64_t step = scale_permille(limit, t->raise_permille);
+
+	if (slope_bps == 0 || limit == LIMIT_MAX)
+		return 0;
+	return MAX(step, add_sat(use, mul_div(slope_bps, ahead, USEC_PER_SEC)));
+}
+
+void ledger_claim_note(struct ledger_claim *c, uint64_t claim, usec_t now)
+{
+	*c = (struct ledger_claim){.limit = claim, .at = now};
+}
+
+uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, usec_t now)
+{
+	return c->limit > limit && now - c->at < CLAIM_USEC ? c->limit : 0;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the node can still grant: growth of memory limits above what they were at first sight.
+ *
+ *	outstanding = sum of max(0, limit - use) over the limits that stand above their original
+ *	room	    = MemAvailable - reserve - outstanding
+ *	A grant makes outstanding grow by no more than the room.
+ *
+ * What is used of a grant has left MemAvailable and is not outstanding any more: it counts once.
+ * So growing into a grant never changes the room, and a limit that was granted can be used up at
+ * any moment, by all at once, without the node sinking below its reserve.
+ *
+ * Use is unreclaimable memory. Page cache fills a limit too, but MemAvailable still counts it as
+ *	free: as use it would free the grant while nothing had been taken.
+ * An original limit was given by the owner, however many of them the node could not hold together.
+ *	Nothing of it is outstanding, and going back up to it is no grant. One byte above it, and
+ *	all that the container does not use is: from then on we have vouched for the whole limit.
+ * A limit on trial counts as the one it may go back to. A grant ends with its container: the
+ *	successor asks for its size anew, and until then that is its claim.
+ * Swap is no room: MemAvailable has none of it. Huge pages are in neither of the figures.
+ * A pod's own limit is the sum of its containers' and is not entered a second time.
+ *
+ * Between two reads: what an entry is seen to use more is taken off MemAvailable, what it uses less
+ * is not put back. Memory of the dead is granted once the next read shows it. Growth of others that
+ * nobody has seen yet is not in any figure: that, and growth below original limits, is what the
+ * reserve is for.
+ *
+ * Who gets it: whoever asks, but not before a higher rank. What one of those was denied lately (its
+ *	claim) is left to it, and what its growth takes soon: used memory is never taken back, so a
+ *	low rank has to be stopped before a high one is short. A higher rank is a higher priority,
+ *	then the better QoS class, then the smaller overdraft (use above request).
+ * What is short then is looked for in the grants that others do not use, lowest ranks first:
+ *	ledger_cancel() names whom to ask for how much, never below use nor below the original.
+ * A grant outside of allocatable - sum of max(request, use + outstanding) is borrowed: MemAvailable
+ *	has it, and others have requested it. It is given, and said. Inside of it nothing is short:
+ *	all the unused requests are still there.
+ *
+ * Pure and without memory of its own: the entries are the caller's. A growth that fits is granted
+ * in one step when nobody waits, else in one pass over the entries.
+ */
+#pragma once
+
+#include "policy/profile.h"
+
+#define LEDGER_NOBODY UINT32_MAX
+
+struct ledger_node {
+	uint64_t total;       /* MemTotal */
+	uint64_t available;   /* MemAvailable: read after the uses, or these come by ledger_use() */
+	uint64_t reserve;     /* ledger_reserve() */
+	uint64_t allocatable; /* less what pods without an entry request; 0: unknown */
+};
+
+/* One container or unit; limits are memory.max in bytes. */
+struct ledger_entry {
+	uint64_t limit;    /* or the higher one that a trial goes back to; LIMIT_MAX: none */
+	uint64_t original; /* LIMIT_MAX: none, nothing is ever granted */
+	uint64_t use;      /* unreclaimable */
+	uint64_t request;  /* 0: none */
+	uint64_t least;    /* it may be asked to shrink to this: use and margin */
+	uint64_t soon;     /* ledger_soon(); 0: it does not grow */
+	uint64_t claim;    /* the limit it asked for and did not get; 0: none */
+	int32_t priority;  /* of the pod; a unit: 0 */
+	uint8_t qos;       /* 0 Guaranteed, 1 Burstable, 2 BestEffort; a unit: 1 */
+};
+
+/* Over borrowed entries: every answer is as good as they are. */
+struct ledger {
+	struct ledger_node node;
+	struct ledger_entry *entries;
+	uint32_t count;
+	uint64_t outstanding;
+	uint64_t committed; /* sum of max(request, use + outstanding) */
+	uint64_t awaited;   /* what all claims and growers together ask beyond their limits */
+};
+
+/* The answer to a wish, with what led to it. Amounts as they were before it. */
+struct ledger_verdict {
+	uint64_t wish;
+	uint64_t allowed; /* never below the limit that stands, unless the wish is */
+	bool borrowed;    /* some of it is what others have requested */
+	uint64_t available;
+	uint64_t reserve;
+	uint64_t outstanding;
+	uint64_t room;
+	uint64_t kept;         /* of the room, for higher ranks ... */
+	uint32_t kept_for;     /* ... first of all for this entry, or LEDGER_NOBODY */
+	uint32_t holder;       /* the largest unused grant of another, or LEDGER_NOBODY */
+	uint64_t holder_bytes; /* how large */
+};
+
+/* Somebody who is to shrink: a wish for a trial, never an order. */
+struct ledger_ask {
+	uint32_t entry;
+	uint64_t to;
+};
+
+/* 5 % of the node, at least 256 MiB and where the kubelet begins to evict. */
+uint64_t ledger_reserve(uint64_t total, uint64_t eviction_bytes);
+
+/* Once per tick. entries: in any order, but that of the indices from now on. */
+void ledger_begin(struct ledger *l, const struct ledger_node *node, struct ledger_entry *entries,
+		  uint32_t count);
+/* Newer use of an entry than MemAvailable knows. */
+void ledger_use(struct ledger *l, uint32_t entry, uint64_t use);
+/* What a wish would get; changes nothing. */
+void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t wish,
+		  struct ledger_verdict *ret);
+/* The same without the explanation. LIMIT_MAX as wish: the most there is. */
+uint64_t ledger_most(const struct ledger *l, uint32_t entry, uint64_t wish);
+/* Books what a wish gets; the rest is the entry's claim. Returns the limit. */
+uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t wish);
+/* Whom to ask, so that the claims could be met: lowest ranks first, at most `max` of them. */
+uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t max);
+/* The limit that a grower needs until somebody of lower rank, stopped now, has made way; 0 for one
+ * that does not grow. slope_bps: the steady one. */
+uint64_t ledger_soon(const struct tuning_memory *t, uint64_t limit, uint64_t use,
+		     uint64_t slope_bps);
+/* Does a come before b when memory is short? */
+bool ledger_before(const struct ledger_entry *a, const struct ledger_entry *b);
+
+/* A claim is kept for a while by whoever keeps the entry: one who is held asks again. */
+struct ledger_claim {
+	uint64_t limit;
+	usec_t at;
+};
+void ledger_claim_note(struct ledger_claim *c, uint64_t claim, usec_t now);
+/* 0: there is none any more, or `limit` has met it. */
+uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, usec_t now);

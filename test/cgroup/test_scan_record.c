@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Records of the BPF programs: what is taken, what is refused, and that refusals touch nothing. */
+#include "cgroup/bpf/life.h"
+#include "cgroup/bpf/scan.h"
+#include "cgroup/scan_record.h"
+#include "cgroup/watch_bpf.h"
+#include "test/check.h"
+#include <errno.h>
+#include <limits.h>
+
+#define ALL      ((USAGE_MEM_LIMIT << 1) - 1)
+#define PAGE     4096
+#define NO_LIMIT ((uint64_t)LONG_MAX / PAGE)
+
+static const struct scan_expect expected = {.id = 42, .pass = 7, .page_bytes = PAGE, .want = ALL};
+
+static const struct scan_record good = {
+	.version = SCAN_VERSION,
+	.have = SCAN_ALL,
+	.id = 42,
+	.pass = 7,
+	.cpu_usage_nsec = 1234567,
+	.throttled_nsec = 7654321,
+	.nr_periods = 30,
+	.nr_throttled = 20,
+	.quota_nsec = 20000000,
+	.period_nsec = 100000000,
+	.burst_nsec = 10000000,
+	.mem_pages = 100,
+	.mem_peak_pages = 200,
+	.mem_max_pages = 300,
+	.mem_high_pages = NO_LIMIT,
+	.psi_cpu_nsec = {11000, 12999},
+	.psi_mem_nsec = {21000, 22000},
+	.events = {1, 2, 3, 4},
+	.stat = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
+};
+
+static int decode(const struct scan_record *rec, struct usage *ret)
+{
+	return scan_record_decode(rec, sizeof *rec, &expected, ret);
+}
+
+static void test_good(void)
+{
+	struct usage u;
+
+	CHECK_EQ(decode(&good, &u), 0);
+	CHECK_EQ(u.have, ALL);
+	CHECK(u.cpu_usage_usec == 1234 && u.throttled_usec == 7654);
+	CHECK(u.nr_periods == 30 && u.nr_throttled == 20);
+	CHECK(u.limits.cpu_quota_usec == 20000 && u.limits.cpu_period_usec == 100000);
+	CHECK_EQ(u.limits.cpu_burst_usec, 10000);
+	CHECK(u.mem_current == 100 * PAGE && u.mem_peak == 200 * PAGE);
+	CHECK(u.limits.mem_max == 300 * PAGE && u.limits.mem_high == LIMIT_MAX);
+	CHECK(u.psi_cpu_some_usec == 11 && u.psi_cpu_full_usec == 12);
+	CHECK(u.psi_mem_some_usec == 21 && u.psi_mem_full_usec == 22);
+	CHECK(u.events.low == 1 && u.events.high == 2 && u.events.max == 3);
+	CHECK_EQ(u.events.oom_kill, 4);
+	CHECK(u.stat.anon == PAGE && u.stat.file == 2 * PAGE && u.stat.kernel == 3 * PAGE);
+	CHECK(u.stat.shmem == 4 * PAGE && u.stat.unevictable == 5 * PAGE);
+	CHECK(u.stat.slab_reclaimable == 6); /* bytes */
+	CHECK(u.stat.inactive_file == 7 * PAGE && u.stat.active_file == 8 * PAGE);
+	CHECK(u.stat.refault_anon == 9 && u.stat.refault_file == 10);
+}
+
+/* What a record does not have stays as for files that are not there. */
+static void test_parts(void)
+{
+	struct scan_record rec = good;
+	struct scan_expect e = expected;
+	struct usage u;
+
+	rec.have = SCAN_CPU | SCAN_MEM;
+	CHECK_EQ(decode(&rec, &u), 0);
+	CHECK_EQ(u.have, USAGE_CPU | USAGE_MEM);
+	CHECK(u.nr_periods == 0 && u.mem_peak == 0 && u.stat.anon == 0 && u.psi_cpu_some_usec == 0);
+	CHECK(u.limits.cpu_quota_usec == LIMIT_MAX && u.limits.mem_max == LIMIT_MAX);
+	e.want = USAGE_MEM_LIMIT;
+	CHECK_EQ(scan_record_decode(&good, sizeof good, &e, &u), 0);
+	CHECK_EQ(u.have, USAGE_MEM_LIMIT);
+	CHECK_EQ(u.limits.mem_max, 300 * PAGE);
+	/* nonsense in a part that nobody wants does no harm */
+	rec = good;
+	rec.quota_nsec = 0;
+	CHECK_EQ(scan_record_decode(&rec, sizeof rec, &e, &u), 0);
+}
+
+static void test_edges(void)
+{
+	struct scan_record rec = good;
+	struct usage u;
+
+	rec.quota_nsec = UINT64_MAX;
+	rec.mem_max_pages = NO_LIMIT;
+	rec.mem_high_pages = 0;
+	rec.stat[SCAN_STAT_ANON] = -1;
+	rec.stat[SCAN_STAT_SLAB_RECLAIMABLE] = LONG_MIN;
+	rec.mem_pages = -3;
+	CHECK_EQ(decode(&rec, &u), 0);
+	CHECK(u.limits.cpu_quota_usec == LIMIT_MAX && u.limits.mem_max == LIMIT_MAX);
+	CHECK(u.limits.mem_high == 0 && u.stat.anon == 0 && u.stat.slab_reclaimable == 0);
+	CHECK_EQ(u.mem_current, 0);
+}
+
+#define REFUSED(what, value)                                                                       \
+	do {                                                                                       \
+		struct scan_record spoilt = good;                                                  \
+		struct usage kept = {.have = 77};                                                  \
+		spoilt.what = (value);                                                             \
+		CHECK_EQ(decode(&spoilt, &kept), -EBADMSG);                                        \
+		CHECK_EQ(kept.have, 77);                                                           \
+	} while (0)
+
+static void test_refused(void)
+{
+	struct usage u = {.have = 77};
+	struct scan_record rec = good;
+
+	REFUSED(version, SCAN_VERSION + 1);
+	REFUSED(version, 0);
+	REFUSED(id, 43);
+	REFUSED(have, SCAN_ALL + 1);
+	REFUSED(have, SCAN_ALL & ~SCAN_CPU);
+	REFUSED(nr_periods, -1);
+	REFUSED(nr_throttled, -1);
+	REFUSED(quota_nsec, 0);
+	REFUSED(quota_nsec, 999);
+	REFUSED(period_nsec, 0);
+	REFUSED(mem_peak_pages, NO_LIMIT + 1);
+	REFUSED(mem_max_pages, NO_LIMIT + 1);
+	REFUSED(mem_high_pages, UINT64_MAX);
+	REFUSED(mem_pages, LONG_MAX);
+	REFUSED(events[SCAN_EVENT_KILL], -1);
+	REFUSED(stat[SCAN_STAT_FILE], LONG_MAX);
+	for (size_t len = 0; len < sizeof good; len++)
+		CHECK_EQ(scan_record_decode(&good, len, &expected, &u), -EBADMSG);
+	CHECK_EQ(scan_record_decode(&good, sizeof good + 1, &expected, &u), -EBADMSG);
+	rec.pass = 6;
+	CHECK_EQ(decode(&rec, &u), -ENODEV);
+	CHECK_EQ(u.have, 77);
+}
+
+static struct life_record life(const char *path, int64_t path_bytes)
+{
+	struct life_record rec = {
+		.version = LIFE_VERSION, .what = LIFE_MADE, .id = 5, .path_bytes = path_bytes};
+
+	snprintf(rec.path, sizeof rec.path, "%s", path);
+	return rec;
+}
+
+static void test_life(void)
+{
+	struct life_record rec = life("/a/b", 5);
+	struct cg_life_event e;
+
+	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), 0);
+	CHECK(e.what == CG_LIFE_MADE && e.id == 5);
+	CHECK_STR(e.path, "/a/b");
+	rec.what = LIFE_REMOVED;
+	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), 0);
+	CHECK_EQ(e.what, CG_LIFE_REMOVED);
+	/* cut off, or not to be had */
+	rec.path_bytes = LIFE_PATH_BYTES;
+	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), 0);
+	CHECK(e.path == NULL && e.id == 5);
+	rec.path_bytes = -EFAULT;
+	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), 0);
+	CHECK(e.path == NULL);
+}
+
+static void test_life_refused(void)
+{
+	struct cg_life_event e = {.id = 77};
+	struct life_record rec = life("/a/b", 5);
+
+	for (size_t len = 0; len < sizeof rec; len++)
+		CHECK_EQ(cg_life_decode(&rec, len, &e), -EBADMSG);
+	rec.version++;
+	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), -EBADMSG);
+	rec = life("/a/b", 5);
+	rec.what = 3;
+	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), -EBADMSG);
+	rec = life("/a/b", 5);
+	rec.id = 0;
+	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), -EBADMSG);
+	rec = life("/a/b", 6);
+	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), -EBADMSG);
+	rec = life("/a/b", 4);
+	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), -EBADMSG);
+	rec = life("a/b", 4);
+	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), -EBADMSG);
+	CHECK_EQ(e.id, 77);
+}
+
+int main(void)
+{
+	test_good();
+	test_parts();
+	test_edges();
+	test_refused();
+	test_life();
+	test_life_refused();
+	return check_result();
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The daemon and an API server: what is told, what is adopted, and what is left alone. */
+#include "test/kube/test_cluster.h"
+
+static bool status_is_told(struct crig *x)
+{
+	return crig_has_status(x, &x->rig.pod[0]);
+}
+
+static bool resize_is_told(struct crig *x)
+{
+	return crig_events(x, "Resized") > 0;
+}
+
+/* The cgroup at once, the API server once it has held, and each of them once. */
+static void test_ratified(enum cgroup_driver driver)
+{
+	struct rig_pod *p = begin(driver, NULL, AUTO);
+	uint64_t held;
+
+	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	held = rig_cpu_milli(&c.rig, app_of(p));
+	CHECK_EQ(held, 700);
+	rig_run(&c.rig, 2, burn_600);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), held);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_MEMORY), 64 * MIB);
+	CHECK_EQ(crig_spec(&c, p, "log", RESOURCE_CPU), 300);
+	CHECK_EQ(c.rig.events[EVENT_REPORT_RATIFIED], 0); /* the kubelet has not done it */
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 20, burn_600, has_ratified));
+	CHECK(crig_until(&c, 40, burn_600, status_is_told));
+	CHECK(crig_until(&c, 30, burn_600, resize_is_told));
+	rig_run(&c.rig, 30, burn_600);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), held);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 1);
+	CHECK_EQ(crig_requests(&c, "/resize", 200), 1);
+	CHECK_EQ(crig_events(&c, "Resized"), 1);
+	CHECK_EQ(c.rig.events[EVENT_DRIFT_REASSERTED], 0);
+	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
+	CHECK(!c.rig.below);
+	crig_close(&c);
+}
+
+/* Beside a pod that is sized, one without annotation: no write, no request that names it. */
+static void test_left_alone(void)
+{
+	struct rig_pod *plain, *web;
+
+	crig_open(&c, NULL, NULL);
+	plain = crig_pod(&c, DRIVER_CGROUPFS, "plain-0", NULL);
+	web = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
+	crig_start(&c);
+	ratify(web);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(plain)), 200);
+	CHECK_EQ(rig_cpu_milli(&c.rig, plain->level), 500);
+	CHECK_EQ(rig_bytes(&c.rig, app_of(plain), "memory.max"), 64 * MIB);
+	CHECK_EQ(rig_bytes(&c.rig, app_of(plain), "memory.high"), LIMIT_MAX);
+	CHECK_EQ(crig_requests(&c, "plain-0", 0), 0);
+	CHECK_EQ(crig_spec(&c, plain, "app", RESOURCE_CPU), 200);
+	CHECK(!crig_has_status(&c, plain));
+	crig_close(&c);
+}
+
+/* The agent's own pod, annotated or not. */
+static void test_own_pod(void)
+{
+	struct rig_pod *own;
+
+	crig_open(&c, NULL, NULL);
+	setenv("POD_NAMESPACE", "default", 1);
+	setenv("POD_NAME", "vscaled-x", 1);
+	own = crig_pod(&c, DRIVER_CGROUPFS, "vscaled-x", AUTO);
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_600, is_listed));
+	rig_run(&c.rig, 20, burn_600);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(own)), 200);
+	CHECK_EQ(crig_requests(&c, "PATCH", 0), 0);
+	crig_close(&c);
+	unsetenv("POD_NAMESPACE");
+	unsetenv("POD_NAME");
+}
+
+static bool is_put_back(struct crig *x)
+{
+	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_CPU) == 200;
+}
+
+static bool status_is_gone(struct crig *x)
+{
+	return !crig_has_status(x, &x->rig.pod[0]);
+}
+
+static bool is_dropped(struct crig *x)
+{
+	return x->rig.daemon->pods.count == 0;
+}
+
+static void test_annotation_removed(enum cgroup_driver driver)
+{
+	struct rig_pod *p = begin(driver, NULL, AUTO);
+
+	ratify(p);
+	CHECK(crig_until(&c, 40, burn_600, status_is_told));
+	crig_annotate(&c, p, "mode", NULL);
+	CHECK(crig_until(&c, 60, burn_600, is_put_back));
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
+	rig_run(&c.rig, 2, burn_600);
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 60, burn_600, status_is_gone));
+	CHECK(crig_until(&c, 60, burn_600, is_dropped));
+	rig_run(&c.rig, 20, burn_600);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
+	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 64 * MIB);
+	CHECK_EQ(rig_cpu_milli(&c.rig, p->level), 500);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_MEMORY), 64 * MIB);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 2);
+	crig_close(&c);
+}
+
+static bool is_adopted(struct crig *x)
+{
+	return x->rig.events[EVENT_DRIFT_ADOPTED] == 1 &&
+	       rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 1500;
+}
+
+/* Within 10 s, and for as long as we looked never back. */
+static void test_user_resizes(enum cgroup_driver driver)
+{
+	struct rig_pod *p =
+		begin(driver, NULL,
+		      "{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/containers\":\"app\","
+		      "\"vscaled.dev/scale-down\":\"false\"}");
+	unsigned told;
+
+	ratify(p);
+	rig_run(&c.rig, 20, burn_600);
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 10, burn_600);
+	told = crig_requests(&c, "/resize", 0);
+	crig_user_resizes(&c, p, "1500m", NULL);
+	rig_run(&c.rig, 2, burn_600);
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 8, burn_600, is_adopted));
+	rig_run(&c.rig, 60, burn_600);
+	CHECK(is_adopted(&c));
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 1500);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), told);
+	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 1);
+	CHECK_EQ(c.rig.events[EVENT_DRIFT_GAVE_WAY], 0);
+	crig_close(&c);
+}
+
+static bool knows_ranges(struct crig *x)
+{
+	return crig_requests(x, "/limitranges", 200) > 0;
+}
+
+static void test_limit_range(void)
+{
+	struct rig_pod *p;
+
+	crig_open(&c, NULL, NULL);
+	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
+	cJSON_Delete(crig_ask(&c, "POST", "/api/v1/namespaces/default/limitranges",
+			      "{\"apiVersion\":\"v1\",\"kind\":\"LimitRange\",\"metadata\":{"
+			      "\"name\":\"all\"},\"spec\":{\"limits\":[{\"type\":\"Container\","
+			      "\"max\":{\"cpu\":\"500m\"}}]}}"));
+	crig_start(&c);
+	CHECK(crig_until(&c, 20, burn_50, knows_ranges));
+	rig_run(&c.rig, 2, burn_50);
+	ratify(p);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 500);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 500);
+	CHECK_EQ(crig_requests(&c, "/resize", 403), 0);
+	CHECK(c.rig.events[EVENT_CEILING_REACHED] >= 1);
+	crig_close(&c);
+}
+
+static bool warning_is_told(struct crig *x)
+{
+	return crig_events(x, "InvalidAnnotation") > 0;
+}
+
+static void test_invalid(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, "{\"vscaled.dev/mode\":\"Automatic\"}");
+	char *page = NULL;
+
+	CHECK(crig_until(&c, 60, burn_600, warning_is_told));
+	crig_annotate(&c, p, "other", "x");
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 40, burn_600);
+	CHECK_EQ(crig_events(&c, "InvalidAnnotation"), 1);
+	CHECK_EQ(crig_requests(&c, "/events", 0), 1);
+	CHECK_EQ(c.rig.events[EVENT_ANNOTATION_INVALID], 1);
+	CHECK_EQ(crig_lines(&c, EVENT_ANNOTATION_INVALID, "Automatic"), 1);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
+	CHECK_EQ(crig_http(&c, "/metrics", &page), 200);
+	CHECK(page != NULL && strstr(page, "vscaled_pods_invalid_annotations 1\n") != NULL);
+	free(page);
+	crig_close(&c);
+}
+
+int main(void)
+{
+	test_ratified(DRIVER_CGROUPFS);
+	test_ratified(DRIVER_SYSTEMD);
+	test_left_alone();
+	test_own_pod();
+	test_annotation_removed(DRIVER_CGROUPFS);
+	test_annotation_removed(DRIVER_SYSTEMD);
+	test_user_resizes(DRIVER_CGROUPFS);
+	test_user_resizes(DRIVER_SYSTEMD);
+	test_limit_range();
+	test_invalid();
+	return check_result();
+}

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The ledger, rule by rule. Numbers are MiB unless they say otherwise. */
+#include "policy/bounds.h"
+#include "policy/ledger.h"
+#include "test/check.h"
+
+static uint64_t most(struct world *w, uint32_t entry)
+{
+	return ledger_most(&w->l, entry, LIMIT_MAX) / MIB;
+}
+
+static void test_reserve(void)
+{
+	CHECK_EQ(ledger_reserve(100 * GIB, 100 * MIB), 5 * GIB);
+	CHECK_EQ(ledger_reserve(GIB, 100 * MIB), 256 * MIB);
+	CHECK_EQ(ledger_reserve(GIB, 300 * MIB), 300 * MIB);
+	CHECK_EQ(ledger_reserve(0, 0), 256 * MIB);
+}
+
+/* One call, the whole wish. */
+static void test_fits(void)
+{
+	struct world w = world(2000);
+	struct ledger_verdict v;
+
+	add(&w, 100, 100, 90);
+	begin(&w);
+	ledger_weigh(&w.l, 0, 400 * MIB, &v);
+	CHECK_EQ(v.allowed, 400 * MIB);
+	CHECK_EQ(v.room, 1488 * MIB);
+	CHECK(!v.borrowed);
+	CHECK_EQ(v.kept_for, LEDGER_NOBODY);
+	CHECK_EQ(v.holder, LEDGER_NOBODY);
+	CHECK_EQ(w.l.outstanding, 0); /* weighing books nothing */
+	CHECK_EQ(grant(&w, 0, 400), 400);
+	CHECK_EQ(w.l.outstanding, 310 * MIB); /* what it could take from now on */
+	CHECK_EQ(w.e[0].claim, 0);
+	/* The rest of the room, to the page. */
+	CHECK_EQ(ledger_most(&w.l, 0, LIMIT_MAX), (90 + 1488) * MIB);
+}
+
+/* Memory that a grant has taken has left MemAvailable: it counts once. */
+static void test_used_counts_once(void)
+{
+	struct world w = world(2000);
+	uint64_t before;
+
+	add(&w, 100, 1100, 100);
+	add(&w, 100, 100, 90);
+	begin(&w);
+	CHECK_EQ(w.l.outstanding, 1000 * MIB);
+	before = most(&w, 1);
+	CHECK_EQ(before, 90 + 488);
+	w.e[0].use = 900 * MIB;
+	w.node.available = 1200 * MIB;
+	begin(&w);
+	CHECK_EQ(w.l.outstanding, 200 * MIB);
+	CHECK_EQ(most(&w, 1), before);
+}
+
+/* The node could not hold the original limits together. Nothing of that is ours. */
+static void test_overcommit(void)
+{
+	struct world w = world(1000);
+
+	for (int i = 0; i < 7; i++)
+		add(&w, 8000, 8000, 100);
+	add(&w, 100, 100, 95);
+	begin(&w);
+	CHECK_EQ(w.l.outstanding, 0);
+	CHECK_EQ(grant(&w, 7, 300), 300);
+	CHECK_EQ(w.l.outstanding, 205 * MIB);
+	/* One step above 8000 would vouch for all of it. */
+	CHECK_EQ(most(&w, 0), 8000);
+	CHECK_EQ(grant(&w, 0, 8001), 8000);
+	CHECK_EQ(w.e[0].claim, 8001 * MIB);
+}
+
+/* Lowered, then back: that much was the owner's own gift. */
+static void test_back_to_original(void)
+{
+	struct world w = world(400);
+
+	add(&w, 2000, 500, 450);
+	begin(&w);
+	CHECK_EQ(most(&w, 0), 2000);
+	CHECK_EQ(grant(&w, 0, 2000), 2000);
+	CHECK_EQ(w.l.outstanding, 0);
+	CHECK_EQ(grant(&w, 0, 2500), 2000);
+	/* And a wish below what stands is none. */
+	CHECK_EQ(grant(&w, 0, 300), 300);
+	CHECK_EQ(w.e[0].limit, 2000 * MIB);
+	CHECK_EQ(w.e[0].claim, 0);
+}
+
+static void test_partial(void)
+{
+	struct world w = world(812);
+	struct ledger_verdict v;
+
+	add(&w, 100, 100, 100);
+	add(&w, 100, 350, 150);
+	begin(&w);
+	/* 812 - 512 - 200 */
+	ledger_weigh(&w.l, 0, 900 * MIB, &v);
+	CHECK_EQ(v.allowed, 200 * MIB);
+	CHECK_EQ(v.available, 812 * MIB);
+	CHECK_EQ(v.reserve, 512 * MIB);
+	CHECK_EQ(v.outstanding, 200 * MIB);
+	CHECK_EQ(v.room, 100 * MIB);
+	CHECK_EQ(v.kept, 0);
+	CHECK_EQ(v.holder, 1);
+	CHECK_EQ(v.holder_bytes, 200 * MIB);
+	CHECK_EQ(grant(&w, 0, 900), 200);
+	CHECK_EQ(w.e[0].claim, 900 * MIB);
+	/* Nothing is left, and crumbs are no grant. */
+	CHECK_EQ(grant(&w, 1, 900), 350);
+	w.node.available += MIB / 2;
+	w.e[0].claim = w.e[1].claim = 0;
+	begin(&w);
+	CHECK_EQ(grant(&w, 1, 900), 350);
+	w.node.available += MIB;
+	w.e[1].claim = 0;
+	begin(&w);
+	CHECK_EQ(ledger_grant(&w.l, 1, 900 * MIB), 351 * MIB + MIB / 2);
+}
+
+/* Below the reserve already: originals are given, nothing else. */
+static void test_nothing_left(void)
+{
+	struct world w = world(100);
+
+	add(&w, 100, 100, 90);
+	add(&w, 300, 200, 150);
+	begin(&w);
+	CHECK_EQ(grant(&w, 0, 200), 100);
+	CHECK_EQ(grant(&w, 1, 900), 300);
+	CHECK_EQ(w.l.outstanding, 0);
+}
+
+/* Several in one tick share what there is: no two of them get the same memory. */
+static void test_one_tick(void)
+{
+	struct world w = world(1012);
+
+	for (int i = 0; i < 4; i++)
+		add(&w, 100, 100, 100);
+	begin(&w);
+	CHECK_EQ(grant(&w, 0, 300), 300);
+	CHECK_EQ(grant(&w, 1, 300), 300);
+	CHECK_EQ(grant(&w, 2, 300), 200);
+	CHECK_EQ(grant(&w, 3, 300), 100);
+	CHECK_EQ(w.l.outstanding, 500 * MIB);
+}
+
+/* Use that is newer than MemAvailable. */
+static void test_use_between_reads(void)
+{
+	struct world w = world(1512);
+
+	add(&w, 100, 600, 100);
+	add(&w, 100, 100, 80);
+	begin(&w);
+	CHECK_EQ(most(&w, 1), 80 + 500);
+	/* Growing into a grant changes nothing for the others, though nobody has read anew. */
+	ledger_use(&w.l, 0, 400 * MIB);
+	CHECK_EQ(w.l.outstanding, 200 * MIB);
+	CHECK_EQ(most(&w, 1), 80 + 500);
+	/* What is given back may be gone elsewhere by now. */
+	ledger_use(&w.l, 0, 200 * MIB);
+	CHECK_EQ(most(&w, 1), 80 + 300);
+	/* Below its original limit it takes what was free. */
+	ledger_use(&w.l, 1, 100 * MIB);
+	CHECK_EQ(most(&w, 1), 100 + 280);
+}
+
+/* A container without a limit is never given one, and takes no room. */
+static void test_unlimited(void)
+{
+	struct world w = world(1000);
+	struct ledger_entry *e = add(&w, 0, 0, 300);
+
+	e->limit = e->original = LIMIT_MAX;
+	add(&w, 100, 100, 90);
+	begin(&w);
+	CHECK_EQ(w.l.outstanding, 0);
+	CHECK_EQ(ledger_most(&w.l, 0, LIMIT_MAX), LIMIT_MAX);
+	CHECK_EQ(most(&w, 1), 90 + 488);
+	CHECK(ledger_most(&w.l, 1, LIMIT_MAX) != LIMIT_MAX);
+}
+
+/* A grant ends with its container. The successor asks anew; lower ranks leave it that much. */
+static void test_between_lives(void)
+{
+	struct world w = world(1512);
+
+	add(&w, 100, 100, 0)->priority = 5;
+	w.e[0].claim = 600 * MIB;
+	add(&w, 100, 100, 100);
+	add(&w, 100, 100, 100)->priority = 9;
+	begin(&w);
+	CHECK_EQ(w.l.outstanding, 0);
+	CHECK_EQ(most(&w, 1), 100 + 400);
+	CHECK_EQ(most(&w, 2), 100 + 1000);
+	CHECK_EQ(grant(&w, 0, 600), 600);
+	CHECK_EQ(w.l.outstanding, 600 * MIB);
+	CHECK_EQ(w.l.awaited, 0);
+}
+
+static void test_rank(void)
+{
+	struct ledger_entry a = {.priority = 10, .qos = 2, .use = 900}, b = {.qos = 0, .use = 1};
+
+	CHECK(ledger_before(&a, &b) && !ledger_before(&b, &a));
+	b.priority = 10;
+	CHECK(ledger_before(&b, &a) && !ledger_before(&a, &b));
+	b.qos = 2;
+	CHECK(ledger_before(&b, &a));
+	a.request = 900; /* within its request: no overdraft */
+	CHECK(ledger_before(&a, &b));
+	b.request = 1;
+	CHECK(!ledger_before(&a, &b) && !ledger_before(&b, &a));
+	b.priority = -1;
+	CHECK(ledger_before(&a, &b));
+}
+
+/* Somebody higher was sent away: what is free now waits for him, not for who asks first. */
+static void test_claim_first(void)
+{
+	struct world w = world(700);
+	struct ledger_verdict v;
+
+	add(&w, 100, 100, 100)->priority = 1;
+	add(&w, 100, 100, 100)->priority = 5;
+	begin(&w);
+	CHECK_EQ(grant(&w, 1, 400), 288);
+	w.node.available = 800 * MIB; /* somebody died */
+	begin(&w);
+	ledger_weigh(&w.l, 0, 150 * MIB, &v);
+	CHECK_EQ(v.allowed, 100 * MIB);
+	CHECK_EQ(v.room, 100 * MIB);
+	CHECK_EQ(v.kept, 100 * MIB);
+	CHECK_EQ(v.kept_for, 1);
+	CHECK_EQ(v.holder, 1);
+	CHECK_EQ(grant(&w, 1, 400), 388);
+	CHECK_EQ(grant(&w, 0, 150), 100);
+	/* The other way round nobody waits for the lower one. */
+	w.node.available = 850 * MIB;
+	begin(&w);
+	CHECK_EQ(w.e[0].claim, 150 * MIB);
+	CHECK_EQ(grant(&w, 1, 450), 438);
+	w.e[1].claim = 0;
+	w.node.available = 950 * MIB;
+	begin(&w);
+	CHECK_EQ(grant(&w, 0, 150), 150);
+}
+
+/* What the growers of higher rank take soon is left to them, before anybody is short. */
+static void test_growers_first(void)
+{
+	struct world w = world(1012);
+	struct ledger_verdict v;
+
+	add(&w, 100, 200, 200);
+	add(&w, 100, 200, 200)->priority = 5;
+	w.e[1].soon = 600 * MIB;
+	begin(&w);
+	ledger_weigh(&w.l, 0, 500 * MIB, &v);
+	CHECK_EQ(v.allowed, 300 * MIB);
+	CHECK_EQ(v.kept, 400 * MIB);
+	CHECK_EQ(v.kept_for, 1);
+	CHECK_EQ(most(&w, 1), 700);
+	/* Among equals nobody steps back. */
+	w.e[1].priority = 0;
+	begin(&w);
+	CHECK_EQ(grant(&w, 0, 500), 500);
+}
+
+/* Given while there is memory, and said. */
+static void test_borrowed(void)
+{
+	struct world w = world(5000);
+	struct ledger_verdict v;
+
+	add(&w, 100, 100, 100);
+	add(&w, 9000, 9000, 100)->request = 9000 * MIB;
+	w.node.allocatable = 9500 * MIB;
+	begin(&w);
+	ledger_weigh(&w.l, 0, 500 * MIB, &v);
+	CHECK(v.allowed == 500 * MIB && !v.borrowed);
+	ledger_weigh(&w.l, 0, 501 * MIB, &v);
+	CHECK(v.allowed == 501 * MIB && v.borrowed);
+	w.node.allocatable = 0;
+	begin(&w);
+	ledger_weigh(&w.l, 0, 101 * MIB, &v);
+	CHECK(v.allowed == 101 * MIB && v.borrowed);
+	ledger_weigh(&w.l, 0, 100 * MIB, &v);
+	CHECK(!v.borrowed);
+}
+
+/* Requests are promises, whether used or not; so are grants. */
+static void test_committed(void)
+{
+	struct world w = world(5000);
+
+	add(&w, 1000, 1000, 100)->request = 800 * MIB;
+	add(&w, 100, 500, 200)->request = 100 * MIB;
+	add(&w, 900, 900, 300);
+	begin(&w);
+	CHECK_EQ(w.l.committed, (800 + 500 + 300) * MIB);
+}
+
+static void test_equal_rank(void)
+{
+	struct world w = world(812);
+
+	add(&w, 100, 200, 200)->request = 200 * MIB;
+	add(&w, 100, 200, 200)->request = 100 * MIB;
+	w.e[0].claim = 300 * MIB;
+	w.e[1].claim = 600 * MIB;
+	begin(&w);
+	/* The other one overdraws more: he leaves 100 to the first. */
+	CHECK_EQ(most(&w, 1), 400);
+	CHECK_EQ(most(&w, 0), 500);
+	w.e[1].qos = 0;
+	begin(&w);
+	CHECK_EQ(most(&w, 1), 500);
+	CHECK_EQ(most(&w, 0), 200);
+}
+
+static void test_soon(void)
+{
+	const struct tuning_memory *t = &tuning_default.memory; /* 3 s, 15 % */
+
+	CHECK_EQ(ledger_soon(t, 200 * MIB, 100 * MIB, 0), 0);
+	CHECK_EQ(ledger_soon(t, LIMIT_MAX, 100 * MIB, MIB), 0);
+	CHECK_EQ(ledger_soon(t, 200 * MIB, 100 * MIB, MIB), 230 * MIB);
+	CHECK_EQ(ledger_soon(t, 200 * MIB, 100 * MIB, 50 * MIB), 400 * MIB);
+	CHECK_EQ(ledger_soon(t, 200, LIMIT_MAX - 2, LIMIT_MAX - 1), LIMIT_MAX - 1);
+}
+
+static void test_claims_lapse(void)
+{
+	struct ledger_claim c = {0};
+
+	CHECK_EQ(ledger_claim_value(&c, 100, USEC_PER_SEC), 0);
+	ledger_claim_note(&c, 500, 5 * USEC_PER_SEC);
+	CHECK_EQ(ledger_claim_value(&c, 100, 5 * USEC_PER_SEC), 500);
+	CHECK_EQ(ledger_claim_value(&c, 100, 15 * USEC_PER_SEC - 1), 500);
+	CHECK_EQ(ledger_claim_value(&c, 100, 15 * USEC_PER_SEC), 0);
+	CHECK_EQ(ledger_claim_value(&c, 500, 6 * USEC_PER_SEC), 0);
+	ledger_claim_note(&c, 0, 7 * USEC_PER_SEC);
+	CHECK_EQ(ledger_claim_value(&c, 100, 7 * USEC_PER_SEC), 0);
+}
+
+/* As a row of bounds.h: never below what stands, and cut to it. */
+static void test_as_bound(void)
+{
+	struct world w = world(612);
+	struct bounds b = {.quantum = MEM_PAGE_BYTES};
+	struct bound_trace trace;
+
+	add(&w, 100, 100, 100);
+	begin(&w);
+	b.value[BOUND_LEDGER] = ledger_most(&w.l, 0, 900 * MIB);
+	CHECK_EQ(bounds_apply(&b, 900 * MIB, &trace), 200 * MIB);
+	CHECK_EQ(trace.count, 1);
+	CHECK_EQ(trace.step[0].bound, BOUND_LEDGER);
+	CHECK_EQ(trace.step[0].before, 900 * MIB);
+	b.value[BOUND_LEDGER] = ledger_most(&w.l, 0, 150 * MIB);
+	CHECK_EQ(bounds_apply(&b, 150 * MIB, &trace), 150 * MIB);
+	CHECK_EQ(trace.count, 0);
+}
+
+/* Values that nobody should send. */
+static void test_odd(void)
+{
+	struct world w = world(2000);
+
+	add(&w, 100, 100, 90);
+	add(&w, 100, 0, 90)->limit = LIMIT_MAX - 1;
+	add(&w, 100, 100, 0)->use = LIMIT_MAX - 1;
+	add(&w, 0, 0, 0)->request = LIMIT_MAX - 1;
+	begin(&w);
+	CHECK_EQ(w.l.outstanding, w.node.total);
+	CHECK_EQ(most(&w, 0), 100);
+	CHECK_EQ(ledger_most(&w.l, 1, LIMIT_MAX - 1), LIMIT_MAX - 1);
+	ledger_use(&w.l, 1, LIMIT_MAX - 1);
+	CHECK_EQ(w.l.node.available, 0);
+	CHECK_EQ(most(&w, 3), 0);
+	w.count = 0;
+	begin(&w);
+	CHECK_EQ(w.l.outstanding, 0);
+}
+
+int main(void)
+{
+	test_reserve();
+	test_fits();
+	test_used_counts_once();
+	test_overcommit();
+	test_back_to_original();
+	test_partial();
+	test_nothing_left();
+	test_one_tick();
+	test_use_between_reads();
+	test_unlimited();
+	test_between_lives();
+	test_rank();
+	test_claim_first();
+	test_growers_first();
+	test_borrowed();
+	test_committed();
+	test_equal_rank();
+	test_soon();
+	test_claims_lapse();
+	test_as_bound();
+	test_odd();
+	return check_result();
+}

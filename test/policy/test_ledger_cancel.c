@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Whom the ledger asks to shrink when somebody is short. Numbers are MiB unless they say otherwise.
+ */
+#include "test/policy/ledger_world.h"
+
+static void test_cancel_unused(void)
+{
+	struct world w = world(1000);
+	struct ledger_ask asks[ENTRIES];
+
+	add(&w, 100, 100, 100);
+	add(&w, 100, 588, 100)->priority = 9; /* holds 488 and does not use it */
+	begin(&w);
+	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 0); /* nobody is short */
+	CHECK_EQ(grant(&w, 0, 300), 100);
+	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 1);
+	CHECK_EQ(asks[0].entry, 1);
+	CHECK_EQ(asks[0].to, 388 * MIB); /* no more than is short */
+	w.e[1].limit = asks[0].to;
+	begin(&w);
+	CHECK_EQ(grant(&w, 0, 300), 300);
+	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 0);
+}
+
+static void test_cancel_order(void)
+{
+	struct world w = world(512);
+	struct ledger_ask asks[ENTRIES];
+
+	add(&w, 100, 100, 100)->priority = 5;
+	add(&w, 100, 300, 200)->priority = 3;
+	add(&w, 100, 300, 200)->priority = 1;
+	add(&w, 100, 300, 200)->priority = 9;
+	add(&w, 400, 400, 200); /* nothing was granted to it */
+	begin(&w);
+	CHECK_EQ(grant(&w, 0, 350), 100);
+	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 3);
+	CHECK_EQ(asks[0].entry, 2);
+	CHECK_EQ(asks[0].to, 200 * MIB);
+	CHECK_EQ(asks[1].entry, 1);
+	CHECK_EQ(asks[1].to, 200 * MIB);
+	CHECK_EQ(asks[2].entry, 3);
+	CHECK_EQ(asks[2].to, 250 * MIB);
+	CHECK_EQ(ledger_cancel(&w.l, asks, 1), 1);
+	CHECK_EQ(asks[0].entry, 2);
+}
+
+/* Never below use, never below the original, never below what it needs. */
+static void test_cancel_floor(void)
+{
+	struct world w = world(512);
+	struct ledger_ask asks[ENTRIES];
+
+	add(&w, 100, 100, 100)->priority = 5;
+	add(&w, 300, 400, 150);
+	add(&w, 100, 400, 350)->least = 0;
+	add(&w, 100, 400, 200)->least = 380 * MIB;
+	begin(&w);
+	grant(&w, 0, 5000);
+	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 3);
+	for (int i = 0; i < 3; i++) {
+		static const uint64_t want[] = {0, 300, 350, 380};
+
+		CHECK_EQ(asks[i].to, want[asks[i].entry] * MIB);
+	}
+}
+
+/* What a grower will need is not unused, but for those who come before it. */
+static void test_cancel_grower(void)
+{
+	struct world w = world(512);
+	struct ledger_ask asks[ENTRIES];
+
+	add(&w, 100, 100, 100)->priority = 5;
+	add(&w, 100, 500, 200);
+	w.e[1].soon = 450 * MIB;
+	begin(&w);
+	grant(&w, 0, 5000);
+	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 1);
+	CHECK_EQ(asks[0].to, 200 * MIB);
+	w.e[1].priority = 5;
+	w.e[0].request = 0;
+	w.e[1].request = 200 * MIB;
+	begin(&w);
+	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 1);
+	CHECK_EQ(asks[0].to, 450 * MIB);
+	/* One that is short itself has nothing to give. */
+	w.e[1].claim = 700 * MIB;
+	begin(&w);
+	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 0);
+}
+
+/* A grant that went idle below its original takes nothing from the owner's gift. */
+static void test_cancel_to_original(void)
+{
+	struct world w = world(1000);
+	struct ledger_ask asks[ENTRIES];
+
+	add(&w, 1000, 1100, 612); /* 488 outstanding, 100 of it above the original */
+	add(&w, 100, 100, 100)->priority = 5;
+	begin(&w);
+	CHECK_EQ(grant(&w, 1, 500), 100);
+	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 1);
+	CHECK_EQ(asks[0].to, 1000 * MIB);
+	w.e[0].limit = asks[0].to;
+	begin(&w);
+	CHECK_EQ(grant(&w, 1, 500), 500);
+}
+
+int main(void)
+{
+	test_cancel_unused();
+	test_cancel_order();
+	test_cancel_floor();
+	test_cancel_grower();
+	test_cancel_to_original();
+	return check_result();
+}

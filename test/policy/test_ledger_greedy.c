@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Four greedy pods of different priority on a node that cannot hold them, in virtual time: real
+ * growth laws, MemAvailable read once a tick, the lowest priority looked at first. Each grows to
+ * its goal, holds it, and ends. A pod that gets no more stands at its limit for the time of a brake
+ * and is killed there, which is the kernel's word and not ours.
+ */
+#include "policy/bounds.h"
+#include "policy/ledger.h"
+#include "policy/mem_control.h"
+#include "test/check.h"
+
+#define PODS      4
+#define STEP_USEC (10 * USEC_PER_MSEC)
+#define TICK_USEC (100 * USEC_PER_MSEC)
+/* Shrinks go a tenth down at a time; the minutes between them are shortened to seconds. */
+#define REVIEW_USEC (2 * USEC_PER_SEC)
+#define BRAKE_USEC  (2 * USEC_PER_SEC)
+#define DOWN_USEC   (3 * USEC_PER_SEC)
+#define HOLD_USEC   (20 * USEC_PER_SEC)
+#define TOTAL       (4 * GIB)
+
+struct pod {
+	int32_t priority;
+	uint64_t rate_bps;
+	uint64_t goal;
+	uint64_t original, limit, use;
+	uint64_t held; /* by the life before; 0: nothing to ask for */
+	uint64_t max_events;
+	struct mem_control mem;
+	struct usage prev;
+	bool observed;
+	struct ledger_claim claim;
+	usec_t stuck_since;
+	usec_t back_at; /* killed: next life */
+	usec_t full_at; /* the goal was reached */
+	usec_t done_at;
+	uint32_t kills;
+	usec_t first_kill;
+};
+
+struct world {
+	usec_t now;
+	uint64_t system;
+	struct pod pod[PODS];
+	struct ledger ledger;
+	struct ledger_entry entry[PODS];
+	uint64_t lowest; /* of MemAvailable - reserve */
+	uint64_t reserve;
+	uint32_t grants, cut;
+	bool contested; /* somebody was cut short in this world */
+};
+
+static uint64_t available(const struct world *w)
+{
+	uint64_t used = w->system;
+
+	for (int i = 0; i < PODS; i++)
+		used += w->pod[i].use;
+	return used < TOTAL ? TOTAL - used : 0;
+}
+
+/* --- the node */
+
+static void kill_pod(struct world *w, struct pod *p)
+{
+	if (p->kills++ == 0)
+		p->first_kill = w->now;
+	p->use = 0;
+	/* The grant ends here. */
+	p->held = p->limit;
+	ledger_claim_note(&p->claim, p->limit, w->now);
+	p->limit = p->original;
+	p->mem = (struct mem_control){0};
+	p->observed = false;
+	p->stuck_since = 0;
+	p->back_at = w->now + DOWN_USEC;
+}
+
+static void allocate(struct world *w, struct pod *p)
+{
+	uint64_t bytes = p->rate_bps * STEP_USEC / USEC_PER_SEC;
+
+	if (p->done_at != 0 || w->now < p->back_at)
+		return;
+	bytes = MIN(bytes, p->goal - p->use);
+	if (bytes == 0) {
+		if (p->full_at == 0)
+			p->full_at = w->now;
+		if (w->now - p->full_at < HOLD_USEC)
+			return;
+		p->done_at = w->now;
+		p->use = 0;
+		p->limit = p->original;
+		return;
+	}
+	if (p->use + bytes <= p->limit) {
+		p->use += bytes;
+		p->stuck_since = 0;
+		return;
+	}
+	p->max_events++;
+	if (p->stuck_since == 0)
+		p->stuck_since = w->now;
+	if (w->now - p->stuck_since >= BRAKE_USEC)
+		kill_pod(w, p);
+}
+
+/* --- the daemon */
+
+static void begin(struct world *w)
+{
+	struct ledger_node node = {
+		.total = TOTAL, .available = available(w), .reserve = w->reserve};
+
+	for (int i = 0; i < PODS; i++) {
+		const struct pod *p = &w->pod[i];
+
+		w->entry[i] = (struct ledger_entry){
+			.limit = p->limit,
+			.original = p->original,
+			.use = p->observed ? p->prev.mem_current : 0,
+			.least = mem_with_margin(&tuning_default.memory,
+						 recent_max_get(&p->mem.recent)),
+			.soon = ledger_soon(&tuning_default.memory, p->limit, p->prev.mem_current,
+					    p->mem.steady_bps),
+			.claim = ledger_claim_value(&p->claim, p->limit, w->now),
+			.priority = p->priority,
+			.qos = 1,
+		};
+	}
+	ledger_begin(&w->ledger, &node, w->entry, PODS);
+}
+
+/* Nobody above had to go without what this one gets. */
+static void check_order(const struct world *w, uint32_t i, uint64_t to)
+{
+	uint64_t room = 0, above = 0;
+	uint64_t cost = to - MAX(w->pod[i].limit, w->entry[i].use);
+
+	for (uint32_t j = 0; j < PODS; j++)
+		if (w->pod[j].priority > w->pod[i].priority && w->entry[j].claim != 0)
+			above += w->entry[j].claim - w->entry[j].limit;
+	room = w->ledger.node.available -
+	       MIN(w->ledger.node.available, w->reserve + w->ledger.outstanding);
+	if (to > w->pod[i].limit && to > w->pod[i].original)
+		CHECK(room >= cost + above);
+}
+
+static void want(struct world *w, uint32_t i, uint64_t wish)
+{
+	struct pod *p = &w->pod[i];
+	uint64_t to;
+
+	if (wish <= p->limit)
+		return;
+	check_order(w, i, ledger_most(&w->ledger, i, wish));
+	to = ledger_grant(&w->ledger, i, wish);
+	ledger_claim_note(&p->claim, w->entry[i].claim, w->now);
+	w->grants++;
+	w->cut += to < wish;
+	p->limit = to;
+}
+
+static void observe(struct world *w, uint32_t i)
+{
+	const struct tuning_memory *t = &tuning_default.memory;
+	struct pod *p = &w->pod[i];
+	enum reason reason;
+	struct usage u = {.have = USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_EVENTS,
+			  .mem_current = p->use,
+			  .stat.anon = p->use,
+			  .events.max = p->max_events};
+	struct mem_growth_input in = {.prev = p->observed ? &p->prev : NULL,
+				      .u = &u,
+				      .limit = p->limit,
+				      .original = p->original,
+				      .tick_usec = TICK_USEC};
+
+	if (w->now < p->back_at)
+		return;
+	ledger_use(&w->ledger, i, p->use);
+	want(w, i, p->held);
+	p->held = 0;
+	in.limit = p->limit;
+	mem_observe(t, &p->mem, in.prev, &u, w->now);
+	if (p->done_at == 0)
+		want(w, i, mem_growth_wish(t, &p->mem, &in, &reason));
+	p->prev = u;
+	p->observed = true;
+}
+
+static void review(struct world *w)
+{
+	struct ledger_ask asks[PODS];
+	uint32_t count = ledger_cancel(&w->ledger, asks, PODS);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct pod *p = &w->pod[asks[i].entry];
+
+		CHECK(asks[i].to >= w->entry[asks[i].entry].use && asks[i].to >= p->original);
+		if (p->use + 8 * MIB <= asks[i].to)
+			p->limit = MAX(asks[i].to, p->limit / 10 * 9);
+	}
+}
+
+static void run(struct world *w, usec_t span)
+{
+	usec_t end = w->now + span;
+
+	for (; w->now < end; w->now += STEP_USEC) {
+		for (int i = 0; i < PODS; i++)
+			allocate(w, &w->pod[i]);
+		CHECK(available(w) >= w->reserve);
+		w->lowest = MIN(w->lowest, available(w) - w->reserve);
+		if (w->now % TICK_USEC != 0)
+			continue;
+		begin(w);
+		for (uint32_t i = 0; i < PODS; i++)
+			observe(w, i);
+		if (w->now % REVIEW_USEC == 0)
+			review(w);
+	}
+}
+
+static struct world world(uint64_t rate_bps, uint64_t goal)
+{
+	static const int32_t priorities[PODS] = {0, 10, 100, 1000};
+	struct world w = {.now = 1000 * USEC_PER_SEC,
+			  .system = 700 * MIB,
+			  .lowest = UINT64_MAX,
+			  .reserve = ledger_reserve(TOTAL, 100 * MIB)};
+
+	for (int i = 0; i < PODS; i++)
+		w.pod[i] = (struct pod){.priority = priorities[i],
+					.rate_bps = rate_bps,
+					.goal = goal,
+					.original = 128 * MIB,
+					.limit = 128 * MIB,
+					.use = 60 * MIB};
+	return w;
+}
+
+static void show(const struct world *w, const char *name)
+{
+	printf("%s: %u grants, %u cut short, MemAvailable - reserve never below %llu MiB\n", name,
+	       w->grants, w->cut, w->lowest / MIB);
+	for (int i = PODS - 1; i >= 0; i--) {
+		const struct pod *p = &w->pod[i];
+
+		printf("  priority %4d: full after %6.1f s, ended after %6.1f s, kills %u, "
+		       "use %4llu MiB, limit %4llu MiB\n",
+		       p->priority,
+		       p->full_at ? (double)(p->full_at - 1000 * USEC_PER_SEC) / 1e6 : 0,
+		       p->done_at ? (double)(p->done_at - 1000 * USEC_PER_SEC) / 1e6 : 0, p->kills,
+		       p->use / MIB, p->limit / MIB);
+	}
+}
+
+/* Whoever dies dies in the order of the ranks, from the lowest up; and so, from the highest down,
+ * they come to their goals. */
+static void test_greedy(uint64_t rate_bps, const char *name)
+{
+	struct world w = world(rate_bps, 1200 * MIB);
+	const struct pod *p = w.pod;
+
+	run(&w, 10 * USEC_PER_MIN);
+	show(&w, name);
+	CHECK(w.cut > 0);
+	CHECK_EQ(p[PODS - 1].kills, 0);
+	CHECK(p[0].kills > 0);
+	for (int i = 0; i < PODS; i++)
+		CHECK(p[i].done_at != 0); /* nobody starves for ever */
+	for (int i = 1; i < PODS; i++) {
+		CHECK(p[i].kills <= p[i - 1].kills);
+		CHECK(p[i].kills == 0 || p[i].first_kill >= p[i - 1].first_kill);
+		CHECK(p[i].full_at <= p[i - 1].full_at);
+	}
+}
+
+/* All fit: nobody is cut short, whatever his rank. */
+static void test_enough(void)
+{
+	struct world w = world(50 * MIB, 500 * MIB);
+
+	run(&w, 2 * USEC_PER_MIN);
+	show(&w, "enough for all");
+	CHECK_EQ(w.cut, 0);
+	for (int i = 0; i < PODS; i++)
+		CHECK(w.pod[i].kills == 0 && w.pod[i].done_at != 0);
+}
+
+/* A lower one was there first and holds much more than it uses: the others get it by trials. */
+static void test_hoarder(void)
+{
+	struct world w = world(50 * MIB, 1000 * MIB);
+
+	w.pod[3].goal = 60 * MIB; /* calm */
+	w.pod[3].limit = 2800 * MIB;
+	w.pod[2].done_at = w.pod[1].done_at = 1;
+	w.pod[2].use = w.pod[1].use = 0;
+	run(&w, 15 * USEC_PER_SEC);
+	CHECK(w.cut > 0);
+	run(&w, USEC_PER_MIN);
+	show(&w, "a higher rank that does not use its grant");
+	CHECK(w.pod[0].full_at != 0);
+}
+
+int main(void)
+{
+	test_greedy(10 * MIB, "10 MiB/s");
+	test_greedy(50 * MIB, "50 MiB/s");
+	test_greedy(200 * MIB, "200 MiB/s");
+	test_enough();
+	test_hoarder();
+	return check_result();
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Memory that starts to grow while the kubelet is about to carry out a resize of ours: it replays
+ * the memory limit of the body, too. */
+#include "policy/bounds.h"
+#include "test/policy/report_rig.h"
+
+/* A CPU raise is accepted; then the first container grows at 50 MiB a second, and the cgroup is
+ * raised for it. */
+static void begin(struct report_rig *g)
+{
+	rig_hold(g, 0, CPU, 900);
+	g->now += 60 * S;
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_limit(g, 0, MEM), 256 * MIB);
+	rig_accept(g);
+	rig_observe(g);
+	g->now += S / 2;
+	g->c[0].slope_bps = 50 * MIB;
+	g->c[0].growing = true;
+	rig_hold(g, 0, MEM, 400 * MIB);
+}
+
+/* Long before the old limit is reached: request, server and watch take their time. */
+static void test_growth_is_seen_ahead(void)
+{
+	WITH(g)
+	{
+		begin(&g);
+		CHECK(!rig_decide(&g)); /* within a second of the last one */
+		CHECK_EQ(g.d.hold, REPORT_HOLD_INTERVAL);
+		g.now += S / 2;
+		CHECK(rig_decide(&g)); /* not after the ten of ordinary raises */
+		CHECK_EQ(g.d.urgency, REPORT_AT_ONCE);
+		CHECK_EQ(rig_limit(&g, 0, MEM), 3116 * MIB);
+		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
+	}
+}
+
+static void test_one_allocation_is_no_ramp(void)
+{
+	WITH(g)
+	{
+		begin(&g);
+		g.now += S;
+		rig_hold(&g, 0, MEM, 256 * MIB); /* nothing had to be raised */
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_ECHO);
+	}
+}
+
+/* A failure does not make the earlier resize less under way. */
+static void test_failure_is_tried_again(void)
+{
+	static const enum report_answer_kind kinds[] = {
+		REPORT_ANSWER_SLOW_DOWN, REPORT_ANSWER_FAILED, REPORT_ANSWER_CONFLICT};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		WITH(g)
+		{
+			begin(&g);
+			g.now += S;
+			CHECK(rig_decide(&g));
+			rig_sent(&g);
+			CHECK_EQ(rig_answer(&g, kinds[i], 0), REPORT_NEWS_RETRY);
+			CHECK_EQ(g.s->phase, REPORT_WAITING);
+			g.now += S;
+			CHECK(rig_decide(&g));
+			CHECK_EQ(g.d.urgency, REPORT_AT_ONCE);
+			rig_accept(&g);
+			CHECK_EQ(rig_echo(&g) & REPORT_NEWS_RATIFIED, REPORT_NEWS_RATIFIED);
+			CHECK_EQ(g.s->phase, REPORT_IDLE);
+		}
+}
+
+/* Done while the request was under way: nothing is waited for after its failure. */
+static void test_echo_beside_a_failure(void)
+{
+	WITH(g)
+	{
+		begin(&g);
+		g.now += S;
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_echo(&g);
+		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
+		CHECK_EQ(rig_observe(&g), REPORT_NEWS_VERIFY | REPORT_NEWS_RATIFIED);
+		CHECK_EQ(g.s->phase, REPORT_IDLE);
+	}
+}
+
+/* Memory may not be raised: then the kubelet must not get to replay the old limit. */
+static void test_refusal_takes_the_resize_back(void)
+{
+	WITH(g)
+	{
+		begin(&g);
+		g.now += S;
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		CHECK(rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY) &
+		      REPORT_NEWS_REFUSED);
+		CHECK_EQ(allows(&g, MEM), 256 * MIB);
+		g.c[0].use_bytes = 300 * MIB;
+		CHECK(rig_decide(&g)); /* at once */
+		CHECK_EQ(g.d.urgency, REPORT_AT_ONCE);
+		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
+		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB); /* as it was: no value to carry out */
+		rig_accept(&g);
+		rig_echo(&g);
+		/* And CPU waits for memory from now on. */
+		g.now += 120 * S;
+		g.c[0].slope_bps = 0;
+		g.c[0].growing = false;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_UNSAFE);
+	}
+}
+
+/* A memory limit that may be carried out already is not lowered by taking it back. */
+static void test_memory_is_not_taken_back(void)
+{
+	WITH(g)
+	{
+		accept_raise(&g);
+		g.now += S;
+		g.c[0].use_bytes = 450 * MIB;
+		g.c[0].slope_bps = 50 * MIB;
+		g.c[0].growing = true;
+		rig_hold(&g, 0, MEM, 700 * MIB);
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+		CHECK(!rig_decide(&g));
+	}
+}
+
+int main(void)
+{
+	test_growth_is_seen_ahead();
+	test_one_allocation_is_no_ramp();
+	test_failure_is_tried_again();
+	test_echo_beside_a_failure();
+	test_refusal_takes_the_resize_back();
+	test_memory_is_not_taken_back();
+	return check_result();
+}
