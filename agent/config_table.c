@@ -53,7 +53,7 @@ static const char *const log_formats[] = {"logfmt", "json", NULL};
 
 /* clang-format off */
 const struct config_key config_keys[] = {
-	ROW("clocks.reflexInterval", CONFIG_DURATION, clocks.reflex_usec, 10 * MS, MINUTE, "1s",
+	ROW("clocks.reflexInterval", CONFIG_DURATION, clocks.reflex_usec, 10 * MS, MINUTE, "100ms",
 	    "How often throttling and memory growth are looked at. Limits rise on this clock."),
 	ROW("clocks.sampleInterval", CONFIG_DURATION, clocks.sample_usec, 100 * MS, 10 * MINUTE, "1s",
 	    "How often use is recorded in the history, and memory.stat and pressure are read."),

@@ -25,6 +25,8 @@
 /* At the end PID 1 gets this long to take what is due; a second signal ends the wait. */
 #define STOP_WAIT_USEC (3 * USEC_PER_SEC)
 #define STOP_LOOK_USEC (20 * USEC_PER_MSEC)
+/* sd-event's own is a quarter of a second. */
+#define TICK_ACCURACY_USEC USEC_PER_MSEC
 /* A wake-up this late is worth a word. */
 #define LAG_WARN_USEC (5 * USEC_PER_SEC)
 
@@ -86,13 +88,28 @@ struct control_context daemon_context(struct daemon *d, struct plan *plan)
 	};
 }
 
+/* The timer may come a little early or late: not a whole look is to be lost or gained by that. */
+static bool sample_due(struct daemon *d)
+{
+	const struct config_clocks *c = &d->config.clocks;
+
+	if (d->now + c->reflex_usec / 2 < d->next_sample)
+		return false;
+	d->next_sample = MAX(d->next_sample + c->sample_usec, d->now + c->sample_usec / 2);
+	return true;
+}
+
 void daemon_tick(struct daemon *d)
 {
 	bool review;
 
 	daemon_wake(d);
-	review = d->now >= d->next_review;
 	d->last_tick = d->now;
+	if (!sample_due(d)) {
+		tick_look(d);
+		return;
+	}
+	review = d->now >= d->next_review;
 	pods_tick(d);
 	if (review) {
 		persist_baselines(d);
@@ -332,7 +349,8 @@ static int loop_start(struct daemon *d, const struct daemon_options *o)
 
 	d->next_review = d->now;
 	d->next_save = d->now + d->config.clocks.state_usec;
-	r = sd_event_add_time(d->event, &d->tick_source, CLOCK_BOOTTIME, d->now, 0, on_tick, d);
+	r = sd_event_add_time(d->event, &d->tick_source, CLOCK_BOOTTIME, d->now, TICK_ACCURACY_USEC,
+			      on_tick, d);
 	if (r < 0)
 		return r;
 	r = guard_start(d);

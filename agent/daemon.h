@@ -9,6 +9,7 @@
  *	pods.c	  which containers are ours: pods and their annotations (pods.h)
  *	rules.c	  what a new configuration changes
  *	tick.c	  observe -> decide -> apply
+ *	look.c	  the same between two samples, for what is to grow
  *	hold.c	  pause, restore, giving back
  *	guard.c	  what is heard of others: inotify, reloads, systemd's answers
  *	judge.c	  who wrote, and what is done about it
@@ -52,7 +53,8 @@ typedef void daemon_clock_fn(void *ctx, usec_t *ret_boot, usec_t *ret_real);
 struct daemon_counters {
 	uint64_t wakeups;
 	usec_t lag_max_usec;
-	usec_t scan_usec;
+	usec_t scan_usec; /* of the last sample */
+	usec_t look_usec; /* of the last look */
 };
 
 struct daemon {
@@ -98,6 +100,7 @@ struct daemon {
 	int64_t clock_offset_usec;
 	usec_t last_tick;
 	usec_t stop_by; /* 0: not stopping */
+	usec_t next_sample;
 	usec_t next_review;
 	usec_t next_save;
 	usec_t list_asked_at;
@@ -167,14 +170,28 @@ void units_apply_rules(struct daemon *d);
 /* One of them. */
 void rule_apply(struct managed *m, const struct policy_rule *rule);
 
-/* --- tick.c */
-void tick(struct daemon *d);
+/* --- look.c */
+/* On the reflex clock, between two samples. */
+void tick_look(struct daemon *d);
 /* One unit at once, when memory.events spoke. */
 void tick_unit(struct managed *m);
+/* Nothing will be looked at from here on: nobody may be held at the brake. */
+void unit_brake_off(struct managed *m);
+
+/* --- tick.c */
+/* A sample of everything, and on its clock the review. */
+void tick(struct daemon *d);
+/* A pod level has no laws of its own: it follows its containers. */
+bool managed_has_laws(const struct managed *m);
 /* Carries out a plan: writes, outcomes, journal; then sends what properties are due. */
 void plan_apply(struct daemon *d, struct plan *p);
 void plan_begin(struct daemon *d, struct plan *ret);
 void properties_send(struct daemon *d);
+/* The same, of those that may have changed since the last sample. */
+void properties_look(struct daemon *d);
+/* Kills and ceilings go to the journal. */
+void tell_states(struct daemon *d);
+void tell_states_of(struct managed *m);
 /* What systemd is to store for the unit. */
 struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask);
 /* The memory limit that goes to systemd. */

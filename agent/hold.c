@@ -250,6 +250,7 @@ void hold_release(struct managed *m, const char *why)
 	m->state = UNIT_UNMANAGED;
 	m->state_reason = why;
 	unit_update_hold(m);
+	unit_brake_off(m);
 }
 
 static bool is_stray(const struct daemon *d, const char *name)

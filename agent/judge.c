@@ -297,6 +297,7 @@ static void judge(struct look *l, enum resource r)
 		if (r == RESOURCE_MEMORY && f.observed > f.expected &&
 		    (f.observed == f.property || f.observed == f.stored) && outgrows(m)) {
 			m->control.kernel.mem_max = l->held.mem_max;
+			m->control.kernel.mem_high = l->held.mem_high;
 			return;
 		}
 		reassert(l, r, &f, action);

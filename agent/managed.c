@@ -42,6 +42,7 @@ static void managed_close(struct managed *m)
 		return;
 	sd_event_source_disable_unref(m->events);
 	m->events = NULL;
+	m->events_muted = false;
 	cg_watch_forget(m->daemon->watch, m->control.target + 1);
 	cg_close(m->cg);
 	m->cg = NULL;
@@ -95,6 +96,7 @@ void managed_look_again(struct managed *m)
 
 void managed_reattach(struct managed *m)
 {
+	unit_brake_off(m);
 	m->was_running = m->cg != NULL;
 	persist_keep_history(m->daemon, m);
 	managed_close(m);

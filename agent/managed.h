@@ -28,6 +28,7 @@ struct managed {
 	char *path;                /* of its cgroup, below the root */
 	struct cg *cg;             /* NULL: not running */
 	sd_event_source *events;   /* memory.events */
+	bool events_muted;         /* until the next look: they had nothing to tell */
 	struct control control;
 	enum unit_state state;
 	const char *state_reason; /* static text, or the pod's; NULL: none */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One wake-up: observe, decide, apply, report. */
+/* A sample: observe, decide, apply, report. */
 #include "agent/daemon.h"
 #include "cgroup/writer.h"
 #include "policy/bounds.h"
@@ -82,7 +82,7 @@ static bool controls(const struct managed *m)
 }
 
 /* A pod level has no laws of its own: it follows its containers. */
-static bool has_laws(const struct managed *m)
+bool managed_has_laws(const struct managed *m)
 {
 	return m->kind != UNIT_KIND_POD && controls(m);
 }
@@ -94,7 +94,8 @@ static int carry_out(struct managed *m, const struct change *step)
 	if (m->cg == NULL)
 		return APPLY_GONE;
 	r = cg_write(m->cg, step);
-	if (r == APPLY_DONE && knobs[step->knob].property != NULL) {
+	/* The brake is none of systemd's business: it holds the owner's memory.high. */
+	if (r == APPLY_DONE && knobs[step->knob].property != NULL && step->reason != REASON_BRAKE) {
 		m->touched = true;
 		m->property_due = true;
 		m->property_urgent |= step->knob == KNOB_MEM_MAX && !change_lowers(step);
@@ -275,25 +276,38 @@ static void property_send(struct managed *m)
 	m->sent_mask |= mask;
 }
 
+static void property_check(struct managed *m)
+{
+	if (!controls(m) || m->unit == NULL) {
+		m->property_due = false;
+		return;
+	}
+	if (headroom_short(m)) {
+		m->property_due = true;
+		m->property_urgent = true;
+	}
+	if (m->property_due)
+		property_send(m);
+}
+
 void properties_send(struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++)
+		property_check(d->units[i]);
+}
+
+/* What stands still has the headroom that it had. */
+void properties_look(struct daemon *d)
 {
 	for (size_t i = 0; i < d->unit_count; i++) {
 		struct managed *m = d->units[i];
 
-		if (!controls(m) || m->unit == NULL) {
-			m->property_due = false;
-			continue;
-		}
-		if (headroom_short(m)) {
-			m->property_due = true;
-			m->property_urgent = true;
-		}
-		if (m->property_due)
-			property_send(m);
+		if (m->property_due || m->kind == UNIT_KIND_POD || control_hot(&m->control))
+			property_check(m);
 	}
 }
 
-static void tell_states(struct managed *m)
+void tell_states_of(struct managed *m)
 {
 	uint64_t kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
 
@@ -309,12 +323,18 @@ static void tell_states(struct managed *m)
 	}
 }
 
+void tell_states(struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++)
+		tell_states_of(d->units[i]);
+}
+
 static void review(struct daemon *d, struct plan *plan)
 {
 	struct control_context x = daemon_context(d, plan);
 
 	for (size_t i = 0; i < d->unit_count; i++)
-		if (has_laws(d->units[i]))
+		if (managed_has_laws(d->units[i]))
 			control_review(&d->units[i]->control, &x);
 }
 
@@ -325,7 +345,7 @@ void tick(struct daemon *d)
 
 	plan_begin(d, &plan);
 	for (size_t i = 0; i < d->unit_count; i++)
-		if (has_laws(d->units[i]))
+		if (managed_has_laws(d->units[i]))
 			observe(d->units[i], &plan);
 	d->counters.scan_usec = daemon_clock() - begin;
 	if (d->now >= d->next_review) {
@@ -336,27 +356,5 @@ void tick(struct daemon *d)
 	plan_apply(d, &plan);
 	guard_check(d);
 	properties_send(d);
-	for (size_t i = 0; i < d->unit_count; i++)
-		tell_states(d->units[i]);
-}
-
-void tick_unit(struct managed *m)
-{
-	struct daemon *d = m->daemon;
-	struct plan plan;
-
-	daemon_wake(d);
-	if (!has_laws(m)) {
-		/* Unread, the wake-up would come again at once. */
-		struct usage u = {0};
-
-		if (m->cg != NULL && cg_read(m->cg, USAGE_MEM_EVENTS, &u) == -ENODEV)
-			managed_lost(m);
-		return;
-	}
-	plan_begin(d, &plan);
-	observe(m, &plan);
-	plan_apply(d, &plan);
-	properties_send(d);
-	tell_states(m);
+	tell_states(d);
 }

@@ -213,6 +213,7 @@ void rig_reload(struct rig *r, const char *config_body)
 {
 	rig_write_config(r, config_body);
 	daemon_reload(r->daemon);
+	r->daemon->config.clocks.reflex_usec = RIG_TICK_USEC;
 }
 
 void rig_open(struct rig *r, const char *config_body)
@@ -260,7 +261,8 @@ int rig_start(struct rig *r)
 	if (result == 0) {
 		if (r->daemon->cluster == NULL)
 			r->daemon->hooks = r->hooks;
-		/* Virtual time: rig_run() is the timer. */
+		/* Virtual time: rig_run() is the timer, and a look comes every second. */
+		r->daemon->config.clocks.reflex_usec = RIG_TICK_USEC;
 		sd_event_source_set_enabled(r->daemon->tick_source, SD_EVENT_OFF);
 		r->daemon->log.record = on_event;
 		r->daemon->log.record_ctx = r;

@@ -11,6 +11,7 @@
 #include "systemd/unit_queue.h"
 #include "test/fake.h"
 
+#define RIG_TICK_USEC      USEC_PER_SEC
 #define RIG_UNITS_MAX      256
 #define RIG_CALLS_MAX      64
 #define RIG_PATH_MAX       384
@@ -127,7 +128,8 @@ void rig_unit_start(struct rig *r, struct rig_unit *u);
 /* Starts the daemon; 0 or what daemon_new() said. */
 int rig_start(struct rig *r);
 void rig_stop(struct rig *r);
-/* Virtual time passes in ticks of a second; step (may be NULL) moves the counters before each. */
+/* Virtual time passes in ticks of a second, each a sample; step (may be NULL) moves the counters
+ * before each. */
 void rig_run(struct rig *r, unsigned seconds, void (*step)(struct rig *r));
 /* A second of load: threads that want demand_milli, cut off at the present quota. */
 void rig_burn(struct rig *r, struct rig_unit *u, uint64_t demand_milli);

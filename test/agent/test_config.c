@@ -28,7 +28,7 @@ static void test_defaults(void)
 
 	CHECK_EQ(load(HEAD, &c, &errs), 0);
 	CHECK_EQ(errs.count, 0);
-	CHECK_EQ(c.clocks.reflex_usec, USEC_PER_SEC);
+	CHECK_EQ(c.clocks.reflex_usec, 100 * USEC_PER_MSEC);
 	CHECK_EQ(c.clocks.sample_usec, USEC_PER_SEC);
 	CHECK_EQ(c.clocks.review_usec, 10 * USEC_PER_SEC);
 	CHECK_EQ(c.clocks.state_usec, 5 * USEC_PER_MIN);
