@@ -5,9 +5,10 @@
 #include "policy/bounds.h"
 #include <errno.h>
 
-#define TICK_USAGE                                                                                 \
-	(USAGE_CPU | USAGE_THROTTLE | USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_PEAK |                \
-	 USAGE_MEM_EVENTS | USAGE_PSI_CPU | USAGE_PSI_MEM | USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
+#define SAMPLE_USAGE                                                                               \
+	(USAGE_CPU | USAGE_THROTTLE | USAGE_MEM | USAGE_MEM_PEAK | USAGE_MEM_EVENTS |              \
+	 USAGE_PSI_CPU | USAGE_PSI_MEM)
+#define LIMIT_USAGE (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
 /* A step of every kind for every resource at most, and a failed step may ask for two more. */
 #define STEPS_PER_UNIT 8
 /* systemd is asked for more headroom once less than this share of the wanted one is left. */
@@ -56,12 +57,42 @@ static void keep_ours(struct managed *m, struct limits *seen)
 	}
 }
 
-static void observe(struct managed *m, struct plan *plan)
+/*
+ * inotify tells of every write to a limit, so the files are read with the review only, in case it
+ * missed one. memory.stat costs as much as all the rest: what did not run has the old one.
+ */
+static int read_sample(struct managed *m, bool limits, struct usage *ret)
+{
+	struct control *c = &m->control;
+	bool known = c->last_at != 0 && !m->drift_check;
+	struct usage u = {0}, stat = {0};
+	int r = cg_read(m->cg, SAMPLE_USAGE | (limits || !known ? LIMIT_USAGE : 0), &u);
+
+	if (r < 0)
+		return r;
+	if (!limits && known) {
+		u.limits = c->kernel;
+		u.have |= c->last.have & LIMIT_USAGE;
+	}
+	stat.limits = u.limits;
+	if (control_stat_stands(c, &u)) {
+		stat.have = USAGE_MEM_STAT;
+		stat.stat = c->last.stat;
+	} else {
+		r = cg_read(m->cg, USAGE_MEM_STAT, &stat);
+		stat.limits = u.limits;
+	}
+	usage_merge(&u, &stat);
+	*ret = u;
+	return r;
+}
+
+static void observe(struct managed *m, bool limits, struct plan *plan)
 {
 	struct daemon *d = m->daemon;
 	struct control_context x = daemon_context(d, plan);
 	struct usage u = {0};
-	int r = cg_read(m->cg, TICK_USAGE, &u);
+	int r = read_sample(m, limits, &u);
 
 	if (r == -ENODEV) {
 		managed_lost(m);
@@ -342,13 +373,14 @@ void tick(struct daemon *d)
 {
 	struct plan plan;
 	usec_t begin = daemon_clock();
+	bool due = d->now >= d->next_review;
 
 	plan_begin(d, &plan);
 	for (size_t i = 0; i < d->unit_count; i++)
 		if (managed_has_laws(d->units[i]))
-			observe(d->units[i], &plan);
+			observe(d->units[i], due, &plan);
 	d->counters.scan_usec = daemon_clock() - begin;
-	if (d->now >= d->next_review) {
+	if (due) {
 		d->next_review = d->now + d->config.clocks.review_usec;
 		review(d, &plan);
 		pod_levels_review(d);

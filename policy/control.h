@@ -117,6 +117,8 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
  */
 uint32_t control_look_wants(const struct control *c, const struct usage *u);
 void control_look(struct control *c, const struct usage *u, const struct control_context *x);
+/* For a sample with all but memory.stat: nothing can have changed in it since it was read. */
+bool control_stat_stands(const struct control *c, const struct usage *u);
 /* Memory is looked at every time: it is close to its limit, or grows. */
 bool control_hot(const struct control *c);
 /* Takes the brake off by a step at once, where there is one: true. */

@@ -16,6 +16,8 @@
  * share of the way to the limit, and no less than this. */
 #define MOVED_SHARE     16
 #define MOVED_MIN_BYTES MIB
+/* memory.current of a standstill still breathes by a batch of pages per CPU. */
+#define STAT_SLACK_BYTES (256 * KIB)
 
 bool control_grows_mem(const struct control *c)
 {
@@ -68,6 +70,16 @@ uint32_t control_look_wants(const struct control *c, const struct usage *u)
 			       ? USAGE_MEM
 			       : 0;
 	return stat_wanted(c, u) ? USAGE_MEM_STAT : 0;
+}
+
+bool control_stat_stands(const struct control *c, const struct usage *u)
+{
+	uint64_t then = c->mem.stat_current, now = u->mem_current;
+
+	return (c->last.have & USAGE_MEM_STAT) && c->last_at != 0 &&
+	       u->psi_mem_some_usec == c->sample.psi_mem_some_usec &&
+	       u->cpu_usage_usec < c->sample.cpu_usage_usec + RAN_USEC &&
+	       MAX(then, now) - MIN(then, now) < STAT_SLACK_BYTES;
 }
 
 uint64_t control_braked_high(const struct control *c, uint64_t mem_max)

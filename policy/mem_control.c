@@ -124,8 +124,10 @@ static void observe_pressure(const struct tuning_memory *t, struct mem_control *
 void mem_observe_use(const struct tuning_memory *t, struct mem_control *m, uint64_t use, usec_t now)
 {
 	assert(now >= m->point[0].at);
-	if (now == m->point[0].at)
+	if (now == m->point[0].at) {
+		m->point[0].unreclaimable = use;
 		return;
+	}
 	push_point(m, use, now);
 	recent_max_add(&m->recent, use, t->shrink_quiet_usec, now);
 	observe_growth(t, m, now);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static void put(struct rig *r, const struct rig_unit *u, const char *file, const char *text)
@@ -218,7 +219,9 @@ void rig_reload(struct rig *r, const char *config_body)
 
 void rig_open(struct rig *r, const char *config_body)
 {
-	*r = (struct rig){.boot = 1000 * USEC_PER_SEC, .real = 1800000000ULL * USEC_PER_SEC};
+	*r = (struct rig){.tick_usec = RIG_TICK_USEC,
+			  .boot = 1000 * USEC_PER_SEC,
+			  .real = 1800000000ULL * USEC_PER_SEC};
 	fake_open(&r->tree, NULL, 0);
 	snprintf(r->folder, sizeof r->folder, "/tmp/vscaled-rig-XXXXXX");
 	if (mkdtemp(r->folder) == NULL)
@@ -292,39 +295,72 @@ void rig_close(struct rig *r)
 		fprintf(stderr, "%s: left behind\n", r->folder);
 }
 
-static void pass_second(struct rig *r)
+static void pass_time(struct rig *r)
 {
 	if (r->clock == NULL) {
-		r->boot += USEC_PER_SEC;
-		r->real += USEC_PER_SEC;
+		r->boot += r->tick_usec;
+		r->real += r->tick_usec;
 	} else {
 		r->pump(r);
 		r->clock(r, &r->boot, &r->real);
 	}
 }
 
+static usec_t cpu_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
+}
+
+static void one_tick(struct rig *r)
+{
+	usec_t begin;
+
+	pass_time(r);
+	settle_growth(r);
+	if (r->step != NULL)
+		r->step(r);
+	rig_pods_turn(r);
+	for (size_t u = 0; u < r->unit_count; u++)
+		if (r->unit[u].running && !r->counters_stand)
+			put_counters(r, &r->unit[u]);
+	/* The descriptors that became readable, then the tick that is due. */
+	while (sd_event_run(r->daemon->event, 0) > 0)
+		;
+	begin = cpu_time();
+	daemon_tick(r->daemon);
+	r->own_cpu_usec += cpu_time() - begin;
+	for (size_t u = 0; u < r->unit_count; u++)
+		r->unit[u].blocked_seen = true;
+	rig_settle(r);
+	rig_pid1_turn(r);
+	rig_settle(r);
+}
+
 void rig_run(struct rig *r, unsigned seconds, void (*step)(struct rig *r))
 {
 	r->step = step;
-	for (unsigned i = 0; i < seconds; i++) {
-		pass_second(r);
-		settle_growth(r);
-		if (step != NULL)
-			step(r);
-		rig_pods_turn(r);
-		for (size_t u = 0; u < r->unit_count; u++)
-			if (r->unit[u].running)
-				put_counters(r, &r->unit[u]);
-		/* The descriptors that became readable, then the tick that is due. */
-		while (sd_event_run(r->daemon->event, 0) > 0)
-			;
-		daemon_tick(r->daemon);
-		for (size_t u = 0; u < r->unit_count; u++)
-			r->unit[u].blocked_seen = true;
-		rig_settle(r);
-		rig_pid1_turn(r);
-		rig_settle(r);
-	}
+	for (unsigned i = 0; i < seconds; i++)
+		one_tick(r);
+}
+
+void rig_look(struct rig *r, unsigned looks, void (*step)(struct rig *r))
+{
+	r->step = step;
+	r->tick_usec = r->daemon->config.clocks.reflex_usec = RIG_LOOK_USEC;
+	for (unsigned i = 0; i < looks; i++)
+		one_tick(r);
+	r->tick_usec = r->daemon->config.clocks.reflex_usec = RIG_TICK_USEC;
+}
+
+void rig_wake(struct rig *r, struct rig_unit *u)
+{
+	r->boot += 5 * USEC_PER_MSEC;
+	r->real += 5 * USEC_PER_MSEC;
+	put_counters(r, u);
+	tick_unit(managed_find(r->daemon, u->name));
 }
 
 uint64_t rig_cpu_milli(struct rig *r, const struct rig_unit *u)
@@ -352,10 +388,12 @@ void rig_burn(struct rig *r, struct rig_unit *u, uint64_t demand_milli)
 	uint64_t limit = rig_cpu_milli(r, u);
 	uint64_t got = MIN(demand_milli, limit);
 
-	u->usage_usec += got * USEC_PER_MSEC;
-	u->nr_periods += 10;
+	usec_t span = r->tick_usec;
+
+	u->usage_usec += got * span / 1000;
+	u->nr_periods += span / CPU_PERIOD_DEFAULT_USEC;
 	if (demand_milli > limit) {
-		u->nr_throttled += 10;
-		u->throttled_usec += (demand_milli - limit) * USEC_PER_MSEC;
+		u->nr_throttled += span / CPU_PERIOD_DEFAULT_USEC;
+		u->throttled_usec += (demand_milli - limit) * span / 1000;
 	}
 }

@@ -12,6 +12,7 @@
 #include "test/fake.h"
 
 #define RIG_TICK_USEC      USEC_PER_SEC
+#define RIG_LOOK_USEC      (100 * USEC_PER_MSEC)
 #define RIG_UNITS_MAX      256
 #define RIG_CALLS_MAX      64
 #define RIG_PATH_MAX       384
@@ -80,6 +81,9 @@ struct rig {
 	char config[128];
 	struct daemon *daemon;
 	usec_t boot, real;
+	usec_t tick_usec;
+	usec_t own_cpu_usec; /* of all ticks */
+	bool counters_stand; /* nothing that is looked at moves */
 	/* In place of virtual time, both or none: the time, and what goes on for a second of it. */
 	daemon_clock_fn *clock;
 	void (*pump)(struct rig *r);
@@ -131,7 +135,11 @@ void rig_stop(struct rig *r);
 /* Virtual time passes in ticks of a second, each a sample; step (may be NULL) moves the counters
  * before each. */
 void rig_run(struct rig *r, unsigned seconds, void (*step)(struct rig *r));
-/* A second of load: threads that want demand_milli, cut off at the present quota. */
+/* The same in looks of a tenth of a second: every tenth is a sample. */
+void rig_look(struct rig *r, unsigned looks, void (*step)(struct rig *r));
+/* memory.events speaks: the unit is looked at now. */
+void rig_wake(struct rig *r, struct rig_unit *u);
+/* A tick of load: threads that want demand_milli, cut off at the present quota. */
 void rig_burn(struct rig *r, struct rig_unit *u, uint64_t demand_milli);
 /* More memory that cannot be reclaimed. */
 void rig_grow(struct rig *r, struct rig_unit *u, uint64_t bytes);

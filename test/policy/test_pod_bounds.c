@@ -254,9 +254,9 @@ static void test_refused_cpu(void)
 	rig_tick(&r);
 	CHECK_EQ(sim_milli(&r.sim), 600);
 	CHECK_EQ(cpu(&r)->last.reason, REASON_REFUSED);
-	r.max_milli = 0;
+	r.count[KNOB_CPU_MAX] = 0;
 	rig_run(&r, 59 * USEC_PER_MIN);
-	CHECK_EQ(r.max_milli, 0);
+	CHECK_EQ(r.count[KNOB_CPU_MAX], 0);
 	CHECK_EQ(sim_milli(&r.sim), 600);
 	CHECK_EQ(cpu(&r)->hold, HOLD_CEILING);
 	CHECK(traced(cpu(&r), BOUND_REFUSED));

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Between two samples: looks on the clock of 100 ms, and memory.events. */
+#include "test/agent/daemon_rig.h"
+#include "test/check.h"
+
+static void start(struct rig *r, uint64_t milli, uint64_t bytes, uint64_t anon)
+{
+	rig_open(r, "units:\n  - match: a.service\n");
+	rig_add(r, "a.service", milli, bytes)->anon_bytes = anon;
+	CHECK_EQ(rig_start(r), 0);
+	rig_look(r, 30, NULL);
+	CHECK_EQ(r->daemon->units[0]->state, UNIT_MANAGED);
+}
+
+static void step_burn_800(struct rig *r)
+{
+	rig_burn(r, &r->unit[0], 800);
+}
+
+/* The first raise within 250 ms, 80 % of the demand within 2 s, and systemd knows. */
+static void test_cpu(void)
+{
+	struct rig r;
+	struct rig_unit *u = &r.unit[0];
+
+	start(&r, 100, 64 * MIB, MIB);
+	rig_look(&r, 2, step_burn_800);
+	CHECK(rig_cpu_milli(&r, u) > 100);
+	rig_look(&r, 18, step_burn_800);
+	CHECK(rig_cpu_milli(&r, u) >= 640);
+	CHECK(rig_cpu_milli(&r, u) <= 1600);
+	rig_look(&r, 30, step_burn_800);
+	CHECK_EQ(u->props.cpu_quota_per_sec_usec, rig_cpu_milli(&r, u) * USEC_PER_MSEC);
+	rig_close(&r);
+}
+
+static void step_run_a_little(struct rig *r)
+{
+	rig_burn(r, &r->unit[0], 20);
+}
+
+/* What does not run is not asked for its memory; what runs is. */
+static void test_cold(void)
+{
+	const struct control *c;
+	struct rig r;
+
+	start(&r, 100, 64 * MIB, 10 * MIB);
+	c = &r.daemon->units[0]->control;
+	rig_look(&r, 1, NULL); /* past the sample */
+	CHECK_EQ(c->last.mem_current, 10 * MIB);
+	r.unit[0].anon_bytes = 20 * MIB;
+	rig_look(&r, 3, NULL);
+	CHECK_EQ(c->last.mem_current, 10 * MIB);
+	rig_look(&r, 1, step_run_a_little);
+	CHECK_EQ(c->last.mem_current, 20 * MIB);
+	CHECK_EQ(c->last.stat.anon, 20 * MIB);
+	rig_close(&r);
+}
+
+/* A jump to the limit between two looks: the event is enough, and the write is done when it
+ * returns. */
+static void test_wake(void)
+{
+	struct rig r;
+	struct rig_unit *u = &r.unit[0];
+
+	start(&r, 100, 64 * MIB, 10 * MIB);
+	rig_grow(&r, u, 60 * MIB);
+	CHECK_EQ(u->max_events, 1);
+	CHECK_EQ(rig_bytes(&r, u, "memory.max"), 64 * MIB);
+	rig_wake(&r, u);
+	CHECK(rig_bytes(&r, u, "memory.max") >= 72 * MIB);
+	CHECK_EQ(r.events[EVENT_LIMIT_RAISED], 1);
+	rig_look(&r, 20, NULL);
+	CHECK_EQ(r.kills, 0);
+	CHECK_EQ(u->anon_bytes, 70 * MIB);
+	/* Spoken once, acted on once. */
+	CHECK_EQ(r.events[EVENT_LIMIT_RAISED], 1);
+	rig_close(&r);
+}
+
+static void step_grow(struct rig *r)
+{
+	rig_burn(r, &r->unit[0], 50);
+	if (r->unit[0].anon_bytes < 400 * MIB)
+		rig_grow(r, &r->unit[0], 5 * MIB);
+}
+
+/* 50 MiB/s from a standstill: never at the limit, the brake goes along below it. */
+static void test_growth(void)
+{
+	struct rig r;
+	struct rig_unit *u = &r.unit[0];
+
+	rig_open(&r, "units:\n  - {match: a.service, max-memory: 1Gi}\n");
+	rig_add(&r, "a.service", 100, 64 * MIB)->anon_bytes = 10 * MIB;
+	CHECK_EQ(rig_start(&r), 0);
+	rig_look(&r, 33, NULL);
+	for (int i = 0; i < 90; i++) {
+		uint64_t high;
+
+		rig_look(&r, 1, step_grow);
+		high = rig_bytes(&r, u, "memory.high");
+		CHECK(high == LIMIT_MAX || high < rig_bytes(&r, u, "memory.max"));
+	}
+	CHECK_EQ(r.kills, 0);
+	CHECK_EQ(u->max_events, 0);
+	CHECK_EQ(u->anon_bytes, 400 * MIB);
+	CHECK(rig_bytes(&r, u, "memory.max") > 400 * MIB);
+	CHECK(r.daemon->units[0]->control.resource[RESOURCE_MEMORY].limit < 800 * MIB);
+	CHECK(u->props.mem_max >= 400 * MIB);
+	/* The owner had no memory.high: systemd is told of none. */
+	CHECK(u->props.mem_high == UINT64_MAX);
+	rig_look(&r, 150, NULL);
+	CHECK(rig_bytes(&r, u, "memory.high") == LIMIT_MAX ||
+	      u->anon_bytes * 10 > rig_bytes(&r, u, "memory.max") * 8);
+	rig_close(&r);
+}
+
+static void braked(struct rig *r)
+{
+	rig_open(r, "units:\n  - match: a.service\n");
+	rig_add(r, "a.service", 100, 100 * MIB)->anon_bytes = 85 * MIB;
+	CHECK_EQ(rig_start(r), 0);
+	rig_look(r, 30, NULL);
+	CHECK_EQ(rig_bytes(r, &r->unit[0], "memory.high"), 92 * MIB);
+	/* A brake alone is no size of ours: nothing was said to systemd. */
+	CHECK_EQ(r->set_calls, 0);
+}
+
+/* Whatever ends our watch lifts it first. */
+static void test_lifted(void)
+{
+	struct rig r;
+
+	braked(&r);
+	CHECK_EQ(hold_pause(r.daemon, "a.service"), 1);
+	rig_look(&r, 10, NULL);
+	CHECK(rig_bytes(&r, &r.unit[0], "memory.high") == LIMIT_MAX);
+	CHECK_EQ(hold_resume(r.daemon, "a.service"), 1);
+	rig_look(&r, 20, NULL);
+	CHECK_EQ(rig_bytes(&r, &r.unit[0], "memory.high"), 92 * MIB);
+	rig_reload(&r, "units:\n  - match: b.service\n");
+	CHECK(rig_bytes(&r, &r.unit[0], "memory.high") == LIMIT_MAX);
+	rig_close(&r);
+	/* The next daemon, after a crash. */
+	braked(&r);
+	rig_stop(&r);
+	CHECK_EQ(rig_bytes(&r, &r.unit[0], "memory.high"), 92 * MIB);
+	r.unit[0].anon_bytes = 20 * MIB;
+	CHECK_EQ(rig_start(&r), 0);
+	CHECK(rig_bytes(&r, &r.unit[0], "memory.high") == LIMIT_MAX);
+	rig_look(&r, 20, NULL);
+	CHECK(r.daemon->units[0]->control.original.mem_high == LIMIT_MAX);
+	rig_close(&r);
+}
+
+/* systemd writes every attribute of a unit with each call: the brake comes back, nobody is blamed.
+ */
+static void test_echo(void)
+{
+	struct rig r;
+	struct rig_unit *u = &r.unit[0];
+
+	braked(&r);
+	for (int i = 0; i < 10; i++) {
+		rig_realise(&r, u);
+		rig_look(&r, 5, NULL);
+		CHECK_EQ(rig_bytes(&r, u, "memory.high"), 92 * MIB);
+	}
+	CHECK_EQ(r.daemon->units[0]->state, UNIT_MANAGED);
+	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
+	CHECK(r.daemon->units[0]->control.original.mem_high == LIMIT_MAX);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	test_cpu();
+	test_cold();
+	test_wake();
+	test_growth();
+	test_lifted();
+	test_echo();
+	return check_result();
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The CPU reflex on the clock of 100 ms: how soon, how far, and what a lone period does. */
+#include "test/check.h"
+#include "test/policy/rig.h"
+
+#define MS USEC_PER_MSEC
+
+struct jump {
+	uint64_t from, to;
+	uint32_t threads;
+	bool drops;
+};
+
+/* ---- the fast clock: every phase of load, periods and looks ---- */
+
+struct outcome {
+	usec_t first;       /* raise after the first throttled period */
+	usec_t reach;       /* 80 % of the demand */
+	uint64_t overshoot; /* permille of the demand */
+};
+
+static usec_t throttled_at(const struct rig *r, uint64_t before)
+{
+	struct sim s = r->sim;
+
+	while (s.u.nr_throttled == before && s.now < r->sim.now + r->tick_usec)
+		sim_run(&s, s.step_usec);
+	return s.u.nr_throttled > before ? s.now : 0;
+}
+
+static struct outcome step_to(const struct jump *j, bool idle, usec_t phase)
+{
+	struct outcome o = {0};
+	usec_t begin, thr = 0;
+	uint64_t before;
+	struct rig r;
+
+	rig_init(&r, j->from, GIB, 8);
+	r.tick_usec = 100 * MS;
+	r.sim.load = idle ? (struct sim_load){0} : sim_steady(j->threads, j->from / 2);
+	sim_run(&r.sim, phase);
+	rig_run(&r, USEC_PER_MIN);
+	CHECK_EQ(r.changes, 0);
+	r.sim.next_cycle = r.sim.now + phase * 7 % (100 * MS);
+	r.sim.load = sim_steady(j->threads, j->to);
+	r.sim.load.drops = j->drops;
+	r.max_milli = 0;
+	before = r.sim.u.nr_throttled;
+	for (begin = r.sim.now; r.sim.now < begin + 10 * USEC_PER_SEC;) {
+		if (thr == 0)
+			thr = throttled_at(&r, before);
+		rig_tick(&r);
+		if (o.first == 0 && r.changes > 0)
+			o.first = r.sim.now - thr;
+		if (o.reach == 0 && r.changes > 0 && sim_milli(&r.sim) * 10 >= j->to * 8)
+			o.reach = r.sim.now - begin;
+	}
+	o.overshoot = r.max_milli * 1000 / j->to;
+	return o;
+}
+
+/*
+ * 250 ms to the first raise, 2 s to 80 % of the demand, twice the demand at most on average over
+ * the phases; the worst is the one in which looks and periods end at the same instant.
+ */
+static void test_steps(void)
+{
+	static const struct jump jumps[] = {
+		{100, 800, 1, true},  {100, 800, 4, true},   {500, 550, 1, true},
+		{500, 550, 4, true},  {1000, 1200, 4, true}, {100, 800, 1, false},
+		{500, 550, 1, false}, {500, 550, 4, false},  {1000, 1200, 4, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(jumps); i++) {
+		for (int idle = 0; idle < 2; idle++) {
+			uint64_t overshoot = 0;
+
+			for (usec_t phase = 0; phase < 10; phase++) {
+				struct outcome o = step_to(&jumps[i], idle, phase * 10 * MS);
+
+				CHECK(o.first > 0 && o.first <= 250 * MS);
+				CHECK(o.reach > 0 && o.reach <= 2 * USEC_PER_SEC);
+				CHECK(o.overshoot <= 2200);
+				overshoot += o.overshoot;
+			}
+			CHECK(overshoot <= 20000);
+		}
+	}
+}
+
+/* A group that is throttled in one period of forty is within what is tolerated, more or less: the
+ * smallest step now and then, no doubling by a look that saw this one period alone. */
+static void test_lone_period(void)
+{
+	struct rig r;
+
+	rig_init(&r, 500, GIB, 4);
+	r.tick_usec = 100 * MS;
+	for (int i = 0; i < 30; i++) {
+		r.sim.load = sim_steady(2, 300);
+		rig_run(&r, 4 * USEC_PER_SEC);
+		r.sim.load = sim_steady(2, 600);
+		rig_run(&r, 100 * MS);
+	}
+	CHECK(r.changes >= 1);
+	CHECK(r.max_milli <= 800);
+}
+
+int main(void)
+{
+	test_steps();
+	test_lone_period();
+	return check_result();
+}
