@@ -36,11 +36,19 @@ static int on_watch(sd_event_source *s, int fd, uint32_t revents, void *userdata
 
 int guard_start(struct daemon *d)
 {
+	sd_event_source *s;
 	int r = cg_watch_new(&d->watch);
 
 	if (r < 0)
 		return r;
-	return sd_event_add_io(d->event, NULL, cg_watch_fd(d->watch), EPOLLIN, on_watch, d);
+	r = sd_event_add_io(d->event, &s, cg_watch_fd(d->watch), EPOLLIN, on_watch, d);
+	if (r < 0)
+		return r;
+	/* What others wrote is heard before the reflex acts on the same wake-up. */
+	sd_event_source_set_priority(s, SD_EVENT_PRIORITY_IMPORTANT);
+	sd_event_source_set_floating(s, true);
+	sd_event_source_unref(s);
+	return 0;
 }
 
 void guard_check(struct daemon *d)

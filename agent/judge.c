@@ -396,8 +396,12 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 		return;
 	}
 	follow_insister(m, &l.seen);
-	if (answer == NOT_ASKED && ask(m, &u.limits))
+	if (answer == NOT_ASKED && ask(m, &u.limits)) {
+		/* A raise now would fight the writer without having heard of him. */
+		if (m->touched && unit_moved(m, RESOURCE_CPU, &u.limits))
+			m->control.frozen = RESOURCES_CPU;
 		return;
+	}
 	m->made_safe = false;
 	if (m->touched)
 		judge_all(&l);

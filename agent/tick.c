@@ -64,7 +64,9 @@ static void keep_ours(struct managed *m, struct limits *seen)
 static int read_sample(struct managed *m, bool limits, struct usage *ret)
 {
 	struct control *c = &m->control;
-	bool known = c->last_at != 0 && !m->drift_check;
+	/* A value of somebody else's that waits for its verdict is looked at all the time. */
+	bool known = c->last_at != 0 && !m->drift_check && !m->drift_asked &&
+		     !managed_call_pending(m);
 	struct usage u = {0}, stat = {0};
 	int r = cg_read(m->cg, SAMPLE_USAGE | (limits || !known ? LIMIT_USAGE : 0), &u);
 
