@@ -40,6 +40,11 @@ static int on_bus_keep(void *ctx, const char *unit, const struct unit_props *wan
 	return unit_dropin_write("", unit, want, mask);
 }
 
+static bool on_bus_known(void *ctx, const char *unit)
+{
+	return units_known(ctx, unit);
+}
+
 static void on_bus_changed(void *ctx)
 {
 	struct daemon *d = ctx;
@@ -72,6 +77,7 @@ static void on_bus_disconnected(void *ctx, int error)
 
 static const struct unit_bus_ops bus_ops = {
 	.listed = guard_listed,
+	.known = on_bus_known,
 	.changed = on_bus_changed,
 	.reloading = guard_reloading,
 	.set_done = guard_set_done,

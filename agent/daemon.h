@@ -104,7 +104,8 @@ struct daemon {
 	usec_t next_review;
 	usec_t next_save;
 	usec_t list_asked_at;
-	usec_t reload_ended; /* of PID 1 */
+	usec_t list_whole_at; /* properties of all were asked for */
+	usec_t reload_ended;  /* of PID 1 */
 	bool reloading;
 	bool paused;
 	bool list_due;
@@ -160,6 +161,8 @@ int bus_start(struct daemon *d, const struct unit_port *port);
 
 /* --- units.c */
 void units_request_list(struct daemon *d);
+/* It runs in the cgroup that is open, and nobody doubts what systemd stores for it. */
+bool units_known(const struct daemon *d, const char *name);
 void units_listed(struct daemon *d, const struct unit_info *units, size_t count);
 /* Drops units that will not come back. Not while a plan is at work: the rest is numbered anew. */
 void units_forget(struct daemon *d);

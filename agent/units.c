@@ -6,6 +6,9 @@
 
 /* The bus gives up a call after as long. */
 #define LIST_DEADLINE_USEC (30 * USEC_PER_SEC)
+/* In between, properties are read of what is new or changed: what others store they write to the
+ * files too, and a reload asks for itself. */
+#define LIST_WHOLE_USEC (5 * USEC_PER_MIN)
 
 static struct managed *unit_new(struct daemon *d, const char *name)
 {
@@ -39,6 +42,15 @@ static bool is_of_pod(const struct daemon *d, const char *name)
 	return m != NULL && m->pod != NULL;
 }
 
+bool units_known(const struct daemon *d, const char *name)
+{
+	const struct managed *m = managed_find(d, name);
+
+	return m != NULL && m->kind == UNIT_KIND_UNIT && managed_rule(m) != NULL && m->cg != NULL &&
+	       !m->stored_check && m->reattached_at < d->list_asked_at &&
+	       d->list_whole_at != d->list_asked_at && cg_same(m->cg, d->root, m->path) == 1;
+}
+
 static void unit_listed(struct daemon *d, const struct unit_info *info)
 {
 	const struct policy_rule *rule = config_rule_for(&d->config, info->name);
@@ -50,6 +62,15 @@ static void unit_listed(struct daemon *d, const struct unit_info *info)
 	};
 	struct managed *m = managed_find(d, info->name);
 
+	if (info->known && m != NULL && m->cg != NULL) {
+		m->listed = true;
+		return;
+	}
+	if (info->known) {
+		/* It went while the list was on its way. */
+		d->list_due = true;
+		return;
+	}
 	if (rule == NULL || info->cgroup[0] == '\0' || holds_us(d, info->cgroup) ||
 	    is_of_pod(d, info->name))
 		return;
@@ -128,6 +149,8 @@ void units_request_list(struct daemon *d)
 	}
 	d->list_due = false;
 	d->list_asked_at = d->now;
+	if (d->list_whole_at == 0 || d->now - d->list_whole_at >= LIST_WHOLE_USEC)
+		d->list_whole_at = d->now;
 	for (size_t i = 0; i < d->config.unit_count; i++)
 		count += d->config.units[i].glob_count;
 	if (count == 0) {

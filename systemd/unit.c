@@ -289,6 +289,13 @@ static void on_listed(void *ctx, int error, const struct unit_info *units, size_
 	TELL(b, listed, error, units, count);
 }
 
+static bool is_known(void *ctx, const char *name)
+{
+	struct unit_bus *b = ctx;
+
+	return b->ops->known(b->ctx, name);
+}
+
 int unit_bus_list(struct unit_bus *b, const char *const *patterns, size_t count)
 {
 	struct unit_list_request request = {
@@ -296,6 +303,7 @@ int unit_bus_list(struct unit_bus *b, const char *const *patterns, size_t count)
 		.count = count,
 		.timeout_usec = b->options.deadline_usec,
 		.done = on_listed,
+		.known = b->ops->known != NULL ? is_known : NULL,
 		.ctx = b,
 	};
 	int r;

@@ -17,6 +17,9 @@ struct unit_bus_ops {
 	/* Answer to unit_bus_list(): all units that match, complete. error < 0: nothing else is
 	 * valid. */
 	void (*listed)(void *ctx, int error, const struct unit_info *units, size_t count);
+	/* Asked for each unit of a listing: true where its properties need not be read. They are
+	 * several calls for PID 1, and there may be hundreds of units. */
+	bool (*known)(void *ctx, const char *unit);
 	/* A unit came, went, changed state, or a reload ended: list again. Debounced to once per
 	 * 100 ms. */
 	void (*changed)(void *ctx);

@@ -8,6 +8,7 @@ struct item {
 	struct unit_list *list;
 	struct unit_read *read;
 	char state[16];
+	char *known;               /* its name; NULL: it is read */
 	struct unit_record record; /* name NULL: not (yet) read */
 };
 
@@ -34,8 +35,10 @@ void unit_list_free(struct unit_list *l)
 		return;
 	sd_bus_slot_unref(l->slot);
 	cancel_reads(l);
-	for (size_t i = 0; i < l->count; i++)
+	for (size_t i = 0; i < l->count; i++) {
+		free(l->items[i].known);
 		unit_record_clear(&l->items[i].record);
+	}
 	free(l->items);
 	free(l);
 }
@@ -52,6 +55,16 @@ static void finish(struct unit_list *l, int error)
 	for (size_t i = 0; error == 0 && i < l->count; i++) {
 		const struct unit_record *r = &l->items[i].record;
 
+		if (l->items[i].known != NULL) {
+			units[n++] = (struct unit_info){
+				.name = l->items[i].known,
+				.cgroup = "",
+				.active_state = l->items[i].state,
+				.invocation_id = "",
+				.known = true,
+			};
+			continue;
+		}
 		if (r->name == NULL)
 			continue;
 		units[n++] = (struct unit_info){
@@ -136,9 +149,14 @@ static int start_reads(struct unit_list *l)
 {
 	for (size_t i = 0; i < l->count; i++) {
 		OWN(drop_free) char *name = STEAL(l->items[i].record.name);
-		int r = unit_read_start(l->reader, name, UNIT_READ_ALL, on_read, &l->items[i],
-					&l->items[i].read);
+		int r;
 
+		if (l->request.known != NULL && l->request.known(l->request.ctx, name)) {
+			l->items[i].known = STEAL(name);
+			continue;
+		}
+		r = unit_read_start(l->reader, name, UNIT_READ_ALL, on_read, &l->items[i],
+				    &l->items[i].read);
 		if (r < 0)
 			return r;
 		l->open++;
@@ -155,7 +173,7 @@ static int on_rows(sd_bus_message *m, void *userdata, sd_bus_error *unused)
 	r = take_rows(l, m);
 	if (r >= 0)
 		r = start_reads(l);
-	if (r < 0 || l->count == 0)
+	if (r < 0 || l->open == 0)
 		finish(l, r);
 	return 0;
 }

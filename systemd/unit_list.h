@@ -15,6 +15,7 @@ struct unit_list_request {
 	size_t count;
 	usec_t timeout_usec;
 	unit_list_done done;
+	bool (*known)(void *ctx, const char *name); /* not read; NULL: all are */
 	void *ctx;
 };
 

@@ -36,6 +36,7 @@ struct unit_info {
 	const char *invocation_id; /* 32 hex digits, "" when not running */
 	usec_t active_enter_usec;  /* ActiveEnterTimestampMonotonic, 0 = never */
 	struct unit_props props;   /* as systemd holds them */
+	bool known;                /* not asked about: name and active_state alone are new */
 };
 
 /* One row per D-Bus property that belongs to struct unit_props. */

@@ -44,6 +44,15 @@ int unit_watch_set_patterns(struct unit_watch *w, const char *const *patterns, s
 	return 0;
 }
 
+/* What is remembered of a unit that was not asked about again. */
+static const char *invocation_of(const struct unit_watch *w, const struct unit_info *u)
+{
+	for (size_t i = 0; u->known && i < w->seen_count; i++)
+		if (strcmp(w->seen[i].name, u->name) == 0)
+			return w->seen[i].invocation_id;
+	return u->invocation_id;
+}
+
 int unit_watch_set_seen(struct unit_watch *w, const struct unit_info *units, size_t count)
 {
 	struct unit_seen *seen = calloc(count + 1, sizeof *seen);
@@ -59,7 +68,7 @@ int unit_watch_set_seen(struct unit_watch *w, const struct unit_info *units, siz
 		snprintf(seen[i].active_state, sizeof seen->active_state, "%s",
 			 units[i].active_state);
 		snprintf(seen[i].invocation_id, sizeof seen->invocation_id, "%s",
-			 units[i].invocation_id);
+			 invocation_of(w, &units[i]));
 	}
 	free_seen(w->seen, w->seen_count);
 	w->seen = seen;

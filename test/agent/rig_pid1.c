@@ -45,6 +45,11 @@ static void tell_list(struct rig *r)
 			.active_enter_usec = r->unit[i].active_enter_usec,
 			.props = r->unit[i].props,
 		};
+		if (units_known(r->daemon, r->unit[i].name)) {
+			info[n].known = true;
+			info[n].cgroup = "";
+			info[n].props = (struct unit_props){0};
+		}
 		n++;
 	}
 	guard_listed(r->daemon, 0, info, n);

@@ -86,6 +86,37 @@ static void test_list_edges(void)
 	close_world(&w);
 }
 
+/* What is known is named, and PID 1 is not asked for its properties. */
+static void test_list_known(void)
+{
+	struct world w;
+	unsigned gets, each;
+
+	open_world(&w);
+	peer_add(&w.peer, "web-1.service", "active");
+	peer_add(&w.peer, "web-2.service", "active");
+	unit_bus_list(w.heard.bus, web, 2);
+	CHECK(wait_for(&w, &w.heard.listed, 1));
+	each = w.peer.get_count / 2;
+	CHECK(each > 0);
+	gets = w.peer.get_count;
+	w.heard.unknown = "web-2.service";
+	unit_bus_list(w.heard.bus, web, 2);
+	CHECK(wait_for(&w, &w.heard.listed, 2));
+	CHECK_EQ(w.peer.get_count - gets, each);
+	CHECK_STR(w.heard.names, "web-1.service web-2.service ");
+	CHECK(w.heard.first.known);
+	CHECK_STR(w.heard.first_state, "active");
+	gets = w.peer.get_count;
+	w.heard.unknown = "";
+	unit_bus_list(w.heard.bus, web, 2);
+	CHECK(wait_for(&w, &w.heard.listed, 3));
+	CHECK_EQ(w.heard.list_error, 0);
+	CHECK_EQ(w.heard.count, 2);
+	CHECK_EQ(w.peer.get_count, gets);
+	close_world(&w);
+}
+
 static void test_set_masks(void)
 {
 	struct world w;
@@ -215,6 +246,7 @@ int main(void)
 {
 	test_list();
 	test_list_edges();
+	test_list_known();
 	test_set_masks();
 	test_coalescing();
 	test_set_errors();

@@ -42,6 +42,13 @@ static void on_listed(void *ctx, int error, const struct unit_info *units, size_
 	maybe_free(h, "listed");
 }
 
+static bool on_known(void *ctx, const char *unit)
+{
+	struct heard *h = ctx;
+
+	return h->unknown != NULL && strcmp(unit, h->unknown) != 0;
+}
+
 static void on_changed(void *ctx)
 {
 	struct heard *h = ctx;
@@ -104,6 +111,7 @@ static void on_disconnected(void *ctx, int error)
 
 const struct unit_bus_ops world_ops = {
 	.listed = on_listed,
+	.known = on_known,
 	.changed = on_changed,
 	.reloading = on_reloading,
 	.set_done = on_set_done,

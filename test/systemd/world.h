@@ -22,6 +22,7 @@ struct heard {
 	usec_t lag;
 	unsigned set_errors;
 	unsigned odd;        /* callbacks that broke their contract */
+	const char *unknown; /* every other unit is known; NULL: none is */
 	const char *free_in; /* the callback in which to free the bus */
 };
 
