@@ -89,6 +89,13 @@ static int state_length(const struct btf *btf)
 	return -ENOENT;
 }
 
+/* What the kernel's types say, looked up at once: the description takes megabytes. */
+struct findings {
+	bool flush[ARRAY_SIZE(builds)];
+	bool stats; /* stat_at is known */
+	uint32_t stat_at[SCAN_STATS];
+};
+
 /* Where the lines of memory.stat are counted; false: unknown, then they are not offered. */
 static bool find_stats(const struct btf *btf, uint32_t *ret_at)
 {
@@ -108,6 +115,21 @@ static bool find_stats(const struct btf *btf, uint32_t *ret_at)
 		ret_at[i] = (uint32_t)at;
 	}
 	return true;
+}
+
+static int look_up(struct findings *ret, struct cg_probe *p)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+
+	if (btf == NULL)
+		return cg_probe_fault(p, -errno, "the kernel's types: %s", strerror(errno));
+	for (size_t i = 0; i < ARRAY_SIZE(builds); i++)
+		ret->flush[i] = btf__find_by_name_kind(btf, builds[i].flush, BTF_KIND_FUNC) >= 0;
+	ret->stats = find_stats(btf, ret->stat_at);
+	if (!ret->stats)
+		memset(ret->stat_at, 0, sizeof ret->stat_at);
+	btf__free(btf);
+	return 0;
 }
 
 static int set_up(struct cg_scan *s, const struct build *b, const uint32_t *stat_at,
@@ -172,27 +194,22 @@ static void unload(struct cg_scan *s)
 }
 
 /* Loads the newest build that this kernel takes. */
-static int load(struct cg_scan *s, int root_dirfd, const struct btf *btf, struct cg_probe *p)
+static int load(struct cg_scan *s, int root_dirfd, const struct findings *f, struct cg_probe *p)
 {
-	uint32_t stat_at[SCAN_STATS] = {0};
 	int r = cg_probe_fault(p, -EOPNOTSUPP, "this kernel offers no way to flush statistics");
 
-	s->offers = SCAN_ALL;
-	if (!find_stats(btf, stat_at)) {
-		memset(stat_at, 0, sizeof stat_at);
-		s->offers &= ~(uint32_t)SCAN_MEM_STAT;
-	}
+	s->offers = f->stats ? SCAN_ALL : SCAN_ALL & ~(uint32_t)SCAN_MEM_STAT;
 	for (size_t i = 0; i < ARRAY_SIZE(builds); i++) {
-		if (btf__find_by_name_kind(btf, builds[i].flush, BTF_KIND_FUNC) < 0)
+		if (!f->flush[i])
 			continue;
 		cg_probe_listen();
-		r = set_up(s, &builds[i], stat_at, p);
+		r = set_up(s, &builds[i], f->stat_at, p);
 		if (r == 0)
 			r = attach(s, root_dirfd, p);
 		cg_probe_listen_end(p);
 		if (r == 0)
 			return cg_probe_fault(p, 0, "loaded, flushing by %s%s", builds[i].flush,
-					      s->offers & SCAN_MEM_STAT ? "" : ", no memory.stat");
+					      f->stats ? "" : ", no memory.stat");
 		unload(s);
 	}
 	return r;
@@ -219,7 +236,7 @@ static int allocate(struct cg_scan *s, uint32_t slots)
 int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg_probe *p)
 {
 	OWN(drop_cg_scan) struct cg_scan *s = NULL;
-	struct btf *btf;
+	struct findings found = {0};
 	int r;
 
 	*p = (struct cg_probe){.program = "scan"};
@@ -232,11 +249,9 @@ int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg
 	r = s == NULL ? -ENOMEM : allocate(s, slots);
 	if (r < 0)
 		return cg_probe_fault(p, r, "%s", strerror(-r));
-	btf = btf__load_vmlinux_btf();
-	if (btf == NULL)
-		return cg_probe_fault(p, -errno, "the kernel's types: %s", strerror(errno));
-	r = load(s, root_dirfd, btf, p);
-	btf__free(btf);
+	r = look_up(&found, p);
+	if (r == 0)
+		r = load(s, root_dirfd, &found, p);
 	if (r < 0)
 		return r;
 	*ret = STEAL(s);
