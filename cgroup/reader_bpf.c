@@ -4,6 +4,7 @@
 #include "cgroup/scan_record.h"
 #include "scan_cgroup.skel.h"
 #include "scan_css.skel.h"
+#include "scan_first.skel.h"
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -29,11 +30,13 @@ struct cg_scan {
 
 /* Newest first; one that the kernel refuses is followed by the next. */
 static const struct build {
-	const char *flush; /* the function that it is built around */
+	const char *name;
+	const char *imports[2]; /* functions of the kernel */
 	const void *(*elf)(size_t *ret_bytes);
 } builds[] = {
-	{"css_rstat_flush", scan_css__elf_bytes},
-	{"cgroup_rstat_flush", scan_cgroup__elf_bytes},
+	{"for 6.16", {"css_rstat_flush", "bpf_rdonly_cast"}, scan_css__elf_bytes},
+	{"for 6.2", {"cgroup_rstat_flush", "bpf_rdonly_cast"}, scan_cgroup__elf_bytes},
+	{"for 6.1", {"cgroup_rstat_flush"}, scan_first__elf_bytes},
 };
 
 // clang-format off
@@ -91,7 +94,7 @@ static int state_length(const struct btf *btf)
 
 /* What the kernel's types say, looked up at once: the description takes megabytes. */
 struct findings {
-	bool flush[ARRAY_SIZE(builds)];
+	bool fits[ARRAY_SIZE(builds)];
 	bool stats; /* stat_at is known */
 	uint32_t stat_at[SCAN_STATS];
 };
@@ -117,6 +120,15 @@ static bool find_stats(const struct btf *btf, uint32_t *ret_at)
 	return true;
 }
 
+static bool has_imports(const struct btf *btf, const struct build *b)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(b->imports); i++)
+		if (b->imports[i] != NULL &&
+		    btf__find_by_name_kind(btf, b->imports[i], BTF_KIND_FUNC) < 0)
+			return false;
+	return true;
+}
+
 static int look_up(struct findings *ret, struct cg_probe *p)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
@@ -124,7 +136,7 @@ static int look_up(struct findings *ret, struct cg_probe *p)
 	if (btf == NULL)
 		return cg_probe_fault(p, -errno, "the kernel's types: %s", strerror(errno));
 	for (size_t i = 0; i < ARRAY_SIZE(builds); i++)
-		ret->flush[i] = btf__find_by_name_kind(btf, builds[i].flush, BTF_KIND_FUNC) >= 0;
+		ret->fits[i] = has_imports(btf, &builds[i]);
 	ret->stats = find_stats(btf, ret->stat_at);
 	if (!ret->stats)
 		memset(ret->stat_at, 0, sizeof ret->stat_at);
@@ -153,7 +165,7 @@ static int set_up(struct cg_scan *s, const struct build *b, const uint32_t *stat
 	if (r == 0)
 		r = bpf_object__load(s->object);
 	if (r < 0)
-		return cg_probe_fault(p, r, "%s: not loaded: %s", b->flush, strerror(-r));
+		return cg_probe_fault(p, r, "build %s: not loaded: %s", b->name, strerror(-r));
 	s->slots_fd = bpf_map__fd(slots);
 	r = cg_probe_share(s->object, ".bss", sizeof *s->control, (void **)&s->control, p);
 	if (r == 0)
@@ -200,7 +212,7 @@ static int load(struct cg_scan *s, int root_dirfd, const struct findings *f, str
 
 	s->offers = f->stats ? SCAN_ALL : SCAN_ALL & ~(uint32_t)SCAN_MEM_STAT;
 	for (size_t i = 0; i < ARRAY_SIZE(builds); i++) {
-		if (!f->flush[i])
+		if (!f->fits[i])
 			continue;
 		cg_probe_listen();
 		r = set_up(s, &builds[i], f->stat_at, p);
@@ -208,7 +220,7 @@ static int load(struct cg_scan *s, int root_dirfd, const struct findings *f, str
 			r = attach(s, root_dirfd, p);
 		cg_probe_listen_end(p);
 		if (r == 0)
-			return cg_probe_fault(p, 0, "loaded, flushing by %s%s", builds[i].flush,
+			return cg_probe_fault(p, 0, "loaded, build %s%s", builds[i].name,
 					      f->stats ? "" : ", no memory.stat");
 		unload(s);
 	}
