@@ -53,11 +53,6 @@ int cg_scan_pass(struct cg_scan *s, uint32_t want);
  */
 int cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct usage *ret);
 
-/* The parts of scan that lie outside of two text reads that frame its pass. The first of them also
- * aggregates, so pressure is no exception. */
-uint32_t cg_scan_differs(const struct usage *before, const struct usage *scan,
-			 const struct usage *after);
-
 /*
  * Compares every part with what the files of this cgroup say, and stops offering parts that differ
  * time and again. *p then names them (error stays 0). For the places of memory.stat's counters,

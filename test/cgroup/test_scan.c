@@ -4,6 +4,7 @@
  * this host does not offer (controllers) is covered by the lab, on several kernels.
  */
 #include "cgroup/reader_bpf.h"
+#include "cgroup/scan_record.h"
 #include "test/cgroup/live.h"
 #include "test/check.h"
 #include "test/fake.h"
@@ -38,7 +39,7 @@ static int look(struct cg *c, uint32_t slot, struct usage *ret)
 	CHECK_EQ(cg_scan_get(scan, slot, ALL, ret), 0);
 	CHECK_EQ(cg_read(c, ALL, &after), 0);
 	CHECK_EQ(ret->have, after.have);
-	return cg_scan_differs(&before, ret, &after) == 0;
+	return scan_differs(&before, ret, &after) == 0;
 }
 
 static void test_idle(void)

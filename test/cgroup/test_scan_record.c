@@ -141,6 +141,41 @@ static void test_refused(void)
 	CHECK_EQ(u.have, 77);
 }
 
+/* A value between two looks agrees; below or above, in any of the fields, its part differs. */
+static void test_differs(void)
+{
+	struct usage before, u, after;
+	uint32_t seen = 0;
+
+	CHECK_EQ(decode(&good, &u), 0);
+	before = after = u;
+	CHECK_EQ(scan_differs(&before, &u, &after), 0);
+	for (size_t at = offsetof(struct usage, cpu_usage_usec); at < sizeof u; at += 8) {
+		uint64_t *value = (uint64_t *)((char *)&u + at);
+		uint64_t *low = (uint64_t *)((char *)&before + at);
+		uint64_t kept = *value;
+		uint32_t part;
+
+		*value = kept + 1;
+		part = scan_differs(&before, &u, &after);
+		CHECK_EQ(__builtin_popcount(part), 1);
+		seen |= part;
+		*value = kept - 1;
+		CHECK_EQ(scan_differs(&before, &u, &after), part);
+		*low = kept - 1;
+		CHECK_EQ(scan_differs(&before, &u, &after), 0);
+		CHECK_EQ(scan_differs(&after, &u, &before), 0);
+		*low = *value = kept;
+	}
+	CHECK_EQ(seen, ALL);
+	/* one look has the part: it came or went just now; none has it: the scan made it up */
+	before.have &= ~(uint32_t)USAGE_MEM;
+	u.mem_current++;
+	CHECK_EQ(scan_differs(&before, &u, &after), 0);
+	after.have &= ~(uint32_t)USAGE_MEM;
+	CHECK_EQ(scan_differs(&before, &u, &after), USAGE_MEM);
+}
+
 static struct life_record life(const char *path, int64_t path_bytes)
 {
 	struct life_record rec = {
@@ -200,6 +235,7 @@ int main(void)
 	test_parts();
 	test_edges();
 	test_refused();
+	test_differs();
 	test_life();
 	test_life_refused();
 	return check_result();
