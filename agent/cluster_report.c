@@ -27,6 +27,15 @@ static bool may_report(const struct managed *m)
 	       m->state == UNIT_MANAGED;
 }
 
+/* The originals stand in its cgroup again. Memory that did not fit stays, in the spec too. */
+static bool is_back(const struct managed *m, enum resource r)
+{
+	return persist_has(m->daemon, m) &&
+	       (m->cg == NULL || r != RESOURCE_MEMORY ||
+		m->control.kernel.mem_max ==
+			persist_original_limit(m, r, m->control.kernel.mem_max));
+}
+
 /* What was ratified goes back into the spec, though nothing is sized any more. */
 static bool is_reported(const struct managed *m, enum resource r, bool restoring)
 {
@@ -34,7 +43,7 @@ static bool is_reported(const struct managed *m, enum resource r, bool restoring
 
 	if (c->gave_way & (1u << r))
 		return false;
-	return restoring ? persist_has(m->daemon, m) : c->resource[r].managed && may_report(m);
+	return restoring ? is_back(m, r) : c->resource[r].managed && may_report(m);
 }
 
 static void fill_resource(const struct managed *m, enum resource r, bool restoring,
@@ -49,7 +58,7 @@ static void fill_resource(const struct managed *m, enum resource r, bool restori
 	/* Once handed back, the laws know nothing of it any more. */
 	ret->original_limit =
 		restoring ? persist_original_limit(m, r, ret->spec_limit) : res->original;
-	ret->held = res->limit;
+	ret->held = restoring ? ret->original_limit : res->limit;
 	ret->held_since = held_since(c, r);
 	ret->actual = r == RESOURCE_CPU
 			      ? cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec)
@@ -57,6 +66,19 @@ static void fill_resource(const struct managed *m, enum resource r, bool restori
 	ret->ceiling = ceiling == LIMIT_MAX ? 0 : ceiling;
 	ret->original_request = persist_original_request(m, r, ret->spec_request);
 	ret->request = control_request(c, r);
+	/* What it holds there is of another time. */
+	if (m->cg == NULL)
+		ret->actual = 0;
+}
+
+/* Nobody observes what is being handed back. */
+static uint64_t use_of(const struct managed *m)
+{
+	struct usage u = {0};
+
+	if (m->state == UNIT_UNMANAGED && m->cg != NULL && cg_read(m->cg, USAGE_MEM_STAT, &u) == 0)
+		return mem_unreclaimable(&u.stat);
+	return mem_unreclaimable(&m->control.last.stat);
 }
 
 /* Slow growth is covered by what every memory limit in a request has on top of use. */
@@ -75,7 +97,7 @@ static void fill_container(const struct managed *m, bool restoring, struct repor
 	const struct control *c = &m->control;
 
 	ret->running = m->cg != NULL;
-	ret->use_bytes = mem_unreclaimable(&c->last.stat);
+	ret->use_bytes = use_of(m);
 	ret->slope_bps = c->mem.slope_bps;
 	ret->growing = grows(m, ret->use_bytes);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
@@ -107,18 +129,22 @@ static bool is_active(const struct pod *p)
 	return p->why == NULL && !p->ending && !p->wishes && pod_is_sized(p) && !p->daemon->paused;
 }
 
+static bool is_given_back(const struct managed *m)
+{
+	return (!m->ours || m->own.rule.mode == MODE_OFF || m->state == UNIT_RESTORED) &&
+	       persist_has(m->daemon, m);
+}
+
+/* After the cgroups: until its originals stand there, its spec is left alone. */
 static bool is_restoring(const struct pod *p)
 {
 	bool given_back = false;
 
-	if (p->ending)
+	if (p->ending || p->wishes || pod_owes(p) || pod_is_sized(p))
 		return false;
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-
-		given_back |= m != NULL && (m->state == UNIT_RESTORED || m->hand_back_due);
-	}
-	return p->leaving || (given_back && !pod_is_sized(p));
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		given_back |= p->members[i].managed != NULL && is_given_back(p->members[i].managed);
+	return given_back;
 }
 
 static usec_t changed_real(const struct pod *p)
@@ -153,7 +179,8 @@ static int on_facts(void *ctx, const char *uid, struct reporter_view *ret)
 		return -ENOENT;
 	reporter_fill(p->spec, ret);
 	ret->facts.active = is_active(p);
-	ret->facts.restoring = is_restoring(p);
+	/* What the owner put there since is his. */
+	ret->facts.restoring = is_restoring(p) && reporter_expects(c->reporter, uid);
 	ret->facts.controlled = controlled_of(p);
 	ret->mode = mode_shown(p);
 	ret->changed_real = changed_real(p);
@@ -265,6 +292,17 @@ static void note_ratified(struct cluster *c, const struct pod *p)
 		note(c, s, "Normal", "Resized", "Resize", text);
 }
 
+/* Does the spec hold another limit than the original? */
+static bool holds_ours(const struct managed *m, const struct kube_container *c)
+{
+	bool other = false;
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		other |= c->spec.limit[r] != persist_original_limit(m, r, c->spec.limit[r]) ||
+			 c->spec.request[r] != persist_original_request(m, r, c->spec.request[r]);
+	return other;
+}
+
 static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 {
 	struct cluster *c = ctx;
@@ -279,7 +317,9 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 		note_ratified(c, p);
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
-			persist_ratified(c->daemon, p->members[i].managed, true);
+			persist_ratified(
+				c->daemon, p->members[i].managed,
+				holds_ours(p->members[i].managed, &p->spec->containers[i]));
 }
 
 static void on_trouble(void *ctx, const char *text)

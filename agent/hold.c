@@ -210,7 +210,6 @@ int hold_restore(struct daemon *d, const char *name, bool force, control_result_
 
 static void given_back(struct managed *m)
 {
-
 	m->hand_back_due = false;
 	managed_reattach(m);
 	m->state = UNIT_WAITING;
@@ -222,6 +221,9 @@ static void given_back(struct managed *m)
 	unit_update_hold(m);
 	if (m->kind != UNIT_KIND_POD)
 		report_unmanaged(m, m->hand_back_why);
+	/* The spec follows the cgroup. */
+	if (m->kind == UNIT_KIND_CONTAINER)
+		pod_tell(m->pod);
 	managed_look_again(m);
 }
 

@@ -151,7 +151,7 @@ static void drop_namesake(struct daemon *d, const struct kube_pod *spec)
 	}
 }
 
-static void tell_put(struct pod *p)
+void pod_tell(struct pod *p)
 {
 	const struct pod_hooks *h = &p->daemon->hooks;
 
@@ -211,7 +211,7 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 	pod_spec_settle(p);
 	p->look |= !is_settled(p, old);
 	kube_pod_free(old);
-	tell_put(p);
+	pod_tell(p);
 	/* Originals are on disk with the next tick, together with all others of a list. */
 	if (p->look)
 		pod_look(p);

@@ -100,6 +100,8 @@ void pods_tick(struct daemon *d);
 /* Another configuration: every rule is made anew. */
 void pods_apply_rules(struct daemon *d);
 void pods_free(struct daemon *d);
+/* The side of the reports is to look at it. */
+void pod_tell(struct pod *p);
 /* The container's name inside its own; of a pod level NULL. */
 const char *pod_container_of(const struct managed *m);
 
