@@ -29,6 +29,7 @@ static void on_list_begin(void *ctx)
 {
 	struct cluster *c = ctx;
 
+	c->list_bad = false;
 	pods_list_begin(c->daemon);
 }
 
@@ -36,7 +37,7 @@ static void on_list_end(void *ctx)
 {
 	struct cluster *c = ctx;
 
-	pods_list_end(c->daemon);
+	pods_list_end(c->daemon, !c->list_bad);
 }
 
 static void on_trouble(void *ctx, int error, unsigned status, const char *text)
@@ -66,6 +67,7 @@ static void on_bad(void *ctx, const char *text)
 	struct cluster *c = ctx;
 
 	daemon_wake(c->daemon);
+	c->list_bad = true;
 	event_api_object_bad(&(struct daemon_event){.detail = text});
 }
 

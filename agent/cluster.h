@@ -35,6 +35,7 @@ struct cluster {
 	struct reporter *reporter;
 	struct cluster_range **ranges; /* owned */
 	size_t range_count;
+	bool list_bad;           /* something of the list that comes in could not be read */
 	char watch_trouble[256]; /* "": none */
 	char write_trouble[256];
 	uint64_t restarts_counted;

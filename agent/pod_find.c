@@ -249,27 +249,29 @@ static void look_for_level(struct pod *p)
 	p->concerned = true;
 }
 
-/* Its folder, and a watch of it. */
-static bool look_for_path(struct pod *p)
+/* Its folder, and a watch of it. -ENOENT: there is none. */
+static int look_for_path(struct pod *p)
 {
 	struct daemon *d = p->daemon;
 	char path[KUBEPODS_PATH_MAX];
 	struct cg *cg;
+	int r = kubepods_find_pod(d->root, prefix_of(d), p->spec->cgroup_uid, path, sizeof path);
 
-	if (kubepods_find_pod(d->root, prefix_of(d), p->spec->cgroup_uid, path, sizeof path) < 0) {
+	if (r < 0) {
 		pod_unwatch(p);
 		free(STEAL(p->path));
-		return false;
+		return -ENOENT;
 	}
 	if (p->path != NULL && strcmp(p->path, path) == 0)
-		return true;
-	free(p->path);
-	p->path = strdup(path);
-	if (p->path == NULL || cg_open(d->root, path, &cg) < 0)
-		return false;
+		return 0;
+	r = cg_open(d->root, path, &cg);
+	if (r < 0)
+		return r;
 	cg_watch_children(d->watch, cg, COOKIE_POD | p->serial);
 	cg_close(cg);
-	return true;
+	free(p->path);
+	p->path = strdup(path);
+	return p->path != NULL ? 0 : -ENOMEM;
 }
 
 /* --- containers --- */
@@ -445,15 +447,18 @@ static bool has_members(const struct pod *p)
 void pod_look(struct pod *p)
 {
 	static struct children all;
+	int r;
 
 	p->look = false;
 	if (p->ending || !has_members(p))
 		return;
-	if (!look_for_path(p)) {
+	r = look_for_path(p);
+	if (r == -ENOENT)
 		lose_all(p);
-		p->look = false;
+	/* No memory, no descriptor: the next tick tries again. */
+	p->look = r < 0 && r != -ENOENT;
+	if (r < 0)
 		return;
-	}
 	all.count = 0;
 	if (kubepods_children(p->daemon->root, p->path, note_child, &all) < 0)
 		return;

@@ -254,13 +254,17 @@ static void forget_records(struct daemon *d)
 	}
 }
 
-void pods_list_end(struct daemon *d)
+void pods_list_end(struct daemon *d, bool whole)
 {
 	daemon_wake(d);
-	for (size_t i = d->pods.count; i > 0; i--)
-		if (!d->pods.items[i - 1]->listed)
-			pod_drop(d->pods.items[i - 1], true);
-	forget_records(d);
+	for (size_t i = d->pods.count; i > 0; i--) {
+		struct pod *p = d->pods.items[i - 1];
+
+		if (!p->listed && (whole || p->path == NULL))
+			pod_drop(p, true);
+	}
+	if (whole)
+		forget_records(d);
 	d->pods.synced = true;
 	pods_watch_parents(d);
 	footprint_trim(); /* what the list took */
