@@ -226,8 +226,10 @@ static void on_refused(void *ctx, const char *uid, size_t container, enum resour
 	if (p == NULL)
 		return;
 	/* Called for every value that is bound from now on: one refusal is one Event. */
-	if (c->refused_at != c->daemon->now || strcmp(c->refused_uid, uid) != 0)
+	if (c->refused_at != c->daemon->now || strcmp(c->refused_uid, uid) != 0) {
+		c->daemon->tally.apply_failed[BACKEND_API]++;
 		note(c, p->spec, "Warning", "ResizeRefused", "Resize", text);
+	}
 	c->refused_at = c->daemon->now;
 	snprintf(c->refused_uid, sizeof c->refused_uid, "%s", uid);
 	reporter_hurry(c->reporter, uid);
@@ -312,6 +314,8 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 	if (p == NULL)
 		return;
 	report_ratified(p, generation);
+	counters_took(&c->daemon->tally.apply[BACKEND_API],
+		      c->daemon->now - reporter_sent_at(c->reporter, uid));
 	/* What an earlier life of ours was told is no news. */
 	if (reporter_sent_at(c->reporter, uid) != 0)
 		note_ratified(c, p);

@@ -89,11 +89,16 @@ static bool has_laws(const struct managed *m)
 
 static int carry_out(struct managed *m, const struct change *step)
 {
+	usec_t begin;
 	int r;
 
 	if (m->cg == NULL)
 		return APPLY_GONE;
+	begin = daemon_clock();
 	r = cg_write(m->cg, step);
+	if (r == APPLY_DONE)
+		counters_took(&m->daemon->tally.apply[BACKEND_CGROUP], daemon_clock() - begin);
+	m->daemon->tally.apply_failed[BACKEND_CGROUP] += r < 0;
 	if (r == APPLY_DONE && knobs[step->knob].property != NULL) {
 		m->touched = true;
 		m->property_due = true;
@@ -106,6 +111,10 @@ int step_apply(struct managed *m, const struct change *step, const struct contro
 {
 	int outcome = carry_out(m, step);
 
+	if (outcome == APPLY_DONE && m->kind != UNIT_KIND_POD &&
+	    (step->knob == KNOB_CPU_MAX || step->knob == KNOB_MEM_MAX))
+		counters_change(&m->daemon->tally, knobs[step->knob].resource, step->from, step->to,
+				(enum reason)step->reason);
 	control_applied(&m->control, step, outcome, x);
 	report_step(m, step, outcome);
 	return outcome;
@@ -309,13 +318,28 @@ static void tell_states(struct managed *m)
 	}
 }
 
+static void count_holds(struct managed *m)
+{
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		const struct control_resource *res = &m->control.resource[r];
+
+		if (!res->managed)
+			continue;
+		counters_hold(&m->daemon->tally, m->hold_counted[r], res->hold);
+		m->hold_counted[r] = res->hold;
+	}
+}
+
 static void review(struct daemon *d, struct plan *plan)
 {
 	struct control_context x = daemon_context(d, plan);
 
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (has_laws(d->units[i]))
-			control_review(&d->units[i]->control, &x);
+	for (size_t i = 0; i < d->unit_count; i++) {
+		if (!has_laws(d->units[i]))
+			continue;
+		control_review(&d->units[i]->control, &x);
+		count_holds(d->units[i]);
+	}
 }
 
 void tick(struct daemon *d)
@@ -328,6 +352,7 @@ void tick(struct daemon *d)
 		if (has_laws(d->units[i]))
 			observe(d->units[i], &plan);
 	d->counters.scan_usec = daemon_clock() - begin;
+	counters_took(&d->tally.scan, d->counters.scan_usec);
 	if (d->now >= d->next_review) {
 		d->next_review = d->now + d->config.clocks.review_usec;
 		review(d, &plan);

@@ -246,6 +246,8 @@ bool reporter_look(struct tracked *t, usec_t now)
 	learn_status(t, v->pod);
 	why = v->pod->resize_message ? v->pod->resize_message : "the kubelet cannot do the resize";
 	news = report_observed(&r->options.tuning, t->state, &v->facts, now);
+	if (news & REPORT_NEWS_REFUSED)
+		r->tally.answers[REPORT_ANSWER_REFUSED]++;
 	if (news != 0)
 		reporter_news(t, v, news, why, now);
 	/* What was called back may have changed what the facts were made of. */

@@ -78,6 +78,11 @@ struct reporter_count {
 	unsigned status;
 	uint64_t count;
 };
+/* Resizes alone. What a condition refuses later counts as REPORT_ANSWER_REFUSED. */
+struct reporter_tally {
+	uint64_t sent;
+	uint64_t answers[REPORT_ANSWER_KINDS];
+};
 const char *reporter_verb_name(enum reporter_verb v);
 
 struct reporter;
@@ -122,6 +127,7 @@ enum report_hold reporter_hold(const struct reporter *r, const char *uid);
 const char *reporter_holds(const struct reporter *r, const char *uid);
 /* Does this server offer pods/resize? Unknown yet: false. */
 bool reporter_offered(const struct reporter *r);
+const struct reporter_tally *reporter_tally(const struct reporter *r);
 size_t reporter_counts(const struct reporter *r, const struct reporter_count **ret);
 /* Pods with something to tell. */
 size_t reporter_waiting(const struct reporter *r);

@@ -162,6 +162,7 @@ static void on_resize(void *arg, const struct kube_answer *a)
 		else
 			answer.kind = REPORT_ANSWER_FAILED; /* it landed; the watch will tell */
 	}
+	r->tally.answers[answer.kind]++;
 	news = report_answered(&r->options.tuning, &r->node, t->state, &v->facts, &answer, now);
 	if (answer.kind == REPORT_ANSWER_UNSUPPORTED)
 		news |= REPORT_NEWS_REFUSED;
@@ -177,8 +178,10 @@ int reporter_send_resize(struct tracked *t, const struct report_patch *patch, us
 
 	if (e >= 0)
 		e = start(t, path, body, KUBE_STRATEGIC_PATCH, on_resize, now);
-	if (e >= 0)
+	if (e >= 0) {
+		r->tally.sent++;
 		report_sent(t->state, &r->view.facts, patch, now);
+	}
 	return e;
 }
 
