@@ -228,7 +228,7 @@ static void look_for_level(struct pod *p)
 	struct managed *m = p->level;
 
 	if (m != NULL && m->cg != NULL) {
-		if (cg_same(m->cg, d->root, p->path) == 1)
+		if (!cg_replaced(m->cg, d->root, p->path))
 			return;
 		managed_lost(m);
 	}
@@ -416,7 +416,7 @@ static void look_for_container(struct pod *p, size_t i, const struct children *a
 			(void)read_limits(p->daemon, child->path, p->members[i].limit);
 		return;
 	}
-	if (m->cg != NULL && (cg_same(m->cg, p->daemon->root, m->path) != 1 ||
+	if (m->cg != NULL && (cg_replaced(m->cg, p->daemon->root, m->path) ||
 			      (child != NULL && strcmp(child->path, m->path) != 0)))
 		managed_lost(m);
 	if (m->cg != NULL)

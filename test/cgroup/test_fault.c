@@ -160,6 +160,8 @@ static int use_cgroup(struct cg *c)
 		if (r != APPLY_DONE)
 			return r;
 	}
+	/* Whatever fails, nobody is told that it is gone. */
+	CHECK(!cg_replaced(c, f.fd, TREE_UNIT));
 	r = cg_same(c, f.fd, TREE_UNIT);
 	CHECK(r != 0);
 	return MIN(r, 0);
