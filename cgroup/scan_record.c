@@ -204,3 +204,13 @@ uint32_t scan_differs(const struct usage *before, const struct usage *scan,
 	}
 	return differs;
 }
+
+void scan_take(struct usage *to, const struct usage *from, uint32_t parts)
+{
+	parts &= from->have;
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (fields[i].part & parts)
+			memcpy((char *)to + fields[i].offset, (const char *)from + fields[i].offset,
+			       sizeof(uint64_t));
+	to->have |= parts;
+}

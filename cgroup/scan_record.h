@@ -26,3 +26,6 @@ int scan_record_decode(const void *bytes, size_t len, const struct scan_expect *
  */
 uint32_t scan_differs(const struct usage *before, const struct usage *scan,
 		      const struct usage *after);
+
+/* Copies what from has of parts into to, and sets their bits. */
+void scan_take(struct usage *to, const struct usage *from, uint32_t parts);

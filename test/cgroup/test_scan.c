@@ -242,6 +242,47 @@ static void test_pressure_off(void)
 	cg_scan_remove(scan, slot);
 }
 
+/* One call for both readers: whatever the pass lacks comes from the files. */
+static void test_both(void)
+{
+	OWN(drop_cg) struct cg *c = NULL;
+	struct usage u, text;
+	uint32_t slot;
+
+	live_make(&live, "both");
+	live_start(&live, "both", LIVE_BURN);
+	live_start(&live, "both", LIVE_BURN);
+	live_start(&live, "both", LIVE_BURN);
+	c = open_cg("both");
+	CHECK_EQ(cg_scan_add(scan, cg_id(c), &slot), 0);
+	CHECK_EQ(cg_scan_read(scan, slot, c, ALL, 0, &u), 0); /* not passed by yet */
+	CHECK_EQ(cg_read(c, ALL, &text), 0);
+	CHECK_EQ(u.have, text.have);
+	CHECK_EQ(cg_scan_pass(scan, ALL), 0);
+	usleep(200000);
+	CHECK_EQ(cg_scan_read(scan, slot, c, ALL, 0, &u), 0);
+	CHECK_EQ(cg_read(c, ALL, &text), 0);
+	CHECK(u.have == text.have && u.cpu_usage_usec < text.cpu_usage_usec);
+	/* what the pass was not for */
+	CHECK_EQ(cg_scan_pass(scan, USAGE_CPU), 0);
+	CHECK_EQ(cg_scan_read(scan, slot, c, ALL, 0, &u), 0);
+	CHECK_EQ(u.have, text.have);
+	/* CPU time of the pass, pressure of now */
+	if (live.host.psi) {
+		uint64_t usage = u.cpu_usage_usec;
+
+		CHECK_EQ(cg_scan_read(scan, slot, c, ALL, CG_SCAN_STALE, &u), 0);
+		CHECK(u.have == text.have && u.cpu_usage_usec == usage);
+		CHECK(u.psi_cpu_some_usec >= text.psi_cpu_some_usec);
+		CHECK_EQ(cg_scan_read(NULL, 0, c, ALL, 0, &u), 0);
+		CHECK(u.have == text.have && u.cpu_usage_usec > usage);
+	}
+	live_remove(&live, "both");
+	CHECK_EQ(cg_scan_pass(scan, ALL), 0);
+	CHECK_EQ(cg_scan_read(scan, slot, c, ALL, 0, &u), -ENODEV);
+	cg_scan_remove(scan, slot);
+}
+
 /* Every part is proven on a cgroup in use; a withdrawn one is not read from then on. */
 static void test_prove(struct cg_probe *p)
 {
@@ -262,6 +303,8 @@ static void test_prove(struct cg_probe *p)
 	CHECK_EQ(cg_scan_pass(scan, ALL), 0);
 	CHECK_EQ(cg_scan_get(scan, slot, ALL, &u), 0);
 	CHECK_EQ(u.have & USAGE_CPU, 0);
+	CHECK_EQ(cg_scan_read(scan, slot, c, ALL, 0, &u), 0);
+	CHECK_EQ(u.have & USAGE_CPU, USAGE_CPU);
 	live_remove(&live, "prove");
 	CHECK_EQ(cg_scan_pass(scan, ALL), 0);
 	cg_scan_remove(scan, slot);
@@ -304,6 +347,7 @@ static void run_tests(struct cg_probe *p)
 	if (live.host.psi)
 		test_pressure_off();
 	test_root();
+	test_both();
 	test_prove(p);
 }
 

@@ -176,6 +176,25 @@ static void test_differs(void)
 	CHECK_EQ(scan_differs(&before, &u, &after), USAGE_MEM);
 }
 
+static void test_take(void)
+{
+	struct usage full, to = {.have = USAGE_CPU, .cpu_usage_usec = 3, .mem_current = 4};
+
+	CHECK_EQ(decode(&good, &full), 0);
+	scan_take(&to, &full, USAGE_PSI_MEM | USAGE_MEM_LIMIT);
+	CHECK_EQ(to.have, USAGE_CPU | USAGE_PSI_MEM | USAGE_MEM_LIMIT);
+	CHECK(to.psi_mem_some_usec == 21 && to.limits.mem_max == 300 * PAGE);
+	CHECK(to.cpu_usage_usec == 3 && to.mem_current == 4 && to.psi_cpu_some_usec == 0);
+	/* what it does not have is not taken */
+	full.have = USAGE_CPU;
+	scan_take(&to, &full, ALL);
+	CHECK(to.cpu_usage_usec == 1234 && to.mem_current == 4);
+	full.have = ALL;
+	scan_take(&to, &full, ALL);
+	CHECK_EQ(scan_differs(&full, &to, &full), 0);
+	CHECK_EQ(to.have, ALL);
+}
+
 static struct life_record life(const char *path, int64_t path_bytes)
 {
 	struct life_record rec = {
@@ -236,6 +255,7 @@ int main(void)
 	test_edges();
 	test_refused();
 	test_differs();
+	test_take();
 	test_life();
 	test_life_refused();
 	return check_result();
