@@ -127,6 +127,13 @@ static char *node_name(const struct config_kubernetes *k)
 	return strdup(host);
 }
 
+static void on_request_end(void *ctx, const char *verb, unsigned status)
+{
+	struct cluster *c = ctx;
+
+	counters_request(&c->daemon->tally, verb, status);
+}
+
 static int parts_start(struct cluster *c, const struct kube_config *account)
 {
 	uint64_t seed;
@@ -140,6 +147,7 @@ static int parts_start(struct cluster *c, const struct kube_config *account)
 	r = kube_client_new(c->daemon->event, account, USER_AGENT, &c->client);
 	if (r < 0)
 		return r;
+	kube_client_on_end(c->client, on_request_end, c);
 	c->port = kube_port_of(c->client);
 	r = cluster_report_start(c);
 	if (r < 0)
@@ -205,6 +213,15 @@ static void watch_growth(struct cluster *c)
 	}
 }
 
+static void count_reports(const struct cluster *c)
+{
+	const struct reporter_tally *from = reporter_tally(c->reporter);
+	struct counters *to = &c->daemon->tally;
+
+	to->reports_sent = from->sent;
+	memcpy(to->reports_failed, from->answers, sizeof to->reports_failed);
+}
+
 void cluster_tick(struct cluster *c, bool review)
 {
 	struct daemon *d = c->daemon;
@@ -213,6 +230,7 @@ void cluster_tick(struct cluster *c, bool review)
 
 	watch_growth(c);
 	due = reporter_due(c->reporter, d->now);
+	count_reports(c);
 	d->tally.watch_restarts += w->restarts - c->restarts_counted;
 	c->restarts_counted = w->restarts;
 	if (review) {
