@@ -54,9 +54,9 @@ int cg_scan_pass(struct cg_scan *s, uint32_t want);
 int cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct usage *ret);
 
 /*
- * In the place of cg_read(c, want, ret): from the last pass, except for by_text (CG_SCAN_STALE where
- * pressure must be of now), for what the pass was not for and for what is not offered: these come
- * from c's files. All of it does when s is NULL, or when the pass has nothing of this cgroup.
+ * In the place of cg_read(c, want, ret): from the last pass, except for by_text (CG_SCAN_STALE
+ * where pressure must be of now), for what the pass was not for and for what is not offered: these
+ * come from c's files. All of it does when s is NULL, or when the pass has nothing of this cgroup.
  */
 int cg_scan_read(const struct cg_scan *s, uint32_t slot, struct cg *c, uint32_t want,
 		 uint32_t by_text, struct usage *ret);
