@@ -112,6 +112,17 @@ struct restore_job {
 	bool quick; /* nobody waits for it */
 };
 
+/* The books follow, or the pod above would make room for what is no more. */
+static void note_what_stands(struct managed *m)
+{
+	struct usage u = {0};
+
+	if (m->cg == NULL || cg_read(m->cg, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT, &u) < 0)
+		return;
+	unit_fill_absent(m, &u);
+	m->control.kernel = u.limits;
+}
+
 static void on_result(void *arg, const struct restore_result *result)
 {
 	struct restore_job *job = arg;
@@ -124,6 +135,7 @@ static void on_result(void *arg, const struct restore_result *result)
 		m->touched = false;
 		m->property_due = false;
 		m->sent_mask = 0;
+		note_what_stands(m);
 	}
 	if (job->each != NULL)
 		job->each(job->arg, result);

@@ -259,6 +259,8 @@ static void test_annotation_removed(enum cgroup_driver driver)
 	rig_run(&r, 5, pods_burn_20);
 	pods_check_originals(&r, p);
 	CHECK_EQ(r.events[EVENT_UNIT_UNMANAGED], 2);
+	/* app and the pod, each once. */
+	CHECK_EQ(r.events[EVENT_RESTORED], 2);
 	CHECK_EQ(r.daemon->pods.count, 0);
 	CHECK_EQ(r.daemon->unit_count, 0);
 	CHECK_EQ(r.daemon->baselines.count, 0);
