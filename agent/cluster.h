@@ -4,7 +4,8 @@
  * and tells the API server what became of them.
  *
  *	cluster.c	  start, stop, the clock, the watch
- *	cluster_report.c  what the reporter asks and what it tells
+ *	cluster_facts.c	  what the reporter asks
+ *	cluster_report.c  what the reporter tells, and what the pods ask
  *	cluster_ranges.c  LimitRanges of the namespaces
  *	cluster_view.c	  what status and explain show
  * Nothing here writes a cgroup, and nothing in the daemon waits for any of this.
@@ -52,6 +53,9 @@ int cluster_start(struct daemon *d);
 void cluster_free(struct cluster *c);
 /* After every tick. */
 void cluster_tick(struct cluster *c, bool review);
+
+/* --- cluster_facts.c */
+int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret);
 
 /* --- cluster_report.c */
 int cluster_report_start(struct cluster *c);

@@ -153,6 +153,9 @@ static void on_resize(void *arg, const struct kube_answer *a)
 		reporter_forget(r, t->uid);
 		return;
 	}
+	/* Another number of containers came in between, and there was no memory for it. */
+	if (t->state == NULL)
+		return;
 	if (answer.kind == REPORT_ANSWER_FORBIDDEN)
 		forbidden(r, "resizes are not allowed (pods/resize, verb patch)", &status);
 	if (answer.kind == REPORT_ANSWER_OK) {
@@ -176,6 +179,8 @@ int reporter_send_resize(struct tracked *t, const struct report_patch *patch, us
 	char path[PATH_SIZE];
 	int e = body ? path_of(r->view.pod, "/resize", path) : -ENOMEM;
 
+	if (e >= 0 && r->events.sending != NULL && !r->view.facts.restoring)
+		r->events.sending(r->events.ctx, t->uid);
 	if (e >= 0)
 		e = start(t, path, body, KUBE_STRATEGIC_PATCH, on_resize, now);
 	if (e >= 0) {

@@ -62,6 +62,25 @@ static void test_owner_afterwards(void)
 	crig_close(&c);
 }
 
+/* The API server has it, the kubelet has not, and we are gone: what stands there is no wish of the
+ * owner's. */
+static void test_gone_before_the_echo(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+	const struct managed *m;
+
+	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	rig_stop(&c.rig);
+	crig_start(&c);
+	rig_run(&c.rig, 20, burn_600);
+	m = managed_find(c.rig.daemon, "default/web-0/app");
+	CHECK(m != NULL && m->control.resource[RESOURCE_CPU].original == 200);
+	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
+	crig_annotate(&c, p, "mode", "Off");
+	check_back(p);
+	crig_close(&c);
+}
+
 int main(void)
 {
 	test_mode_off(DRIVER_CGROUPFS);
@@ -69,5 +88,6 @@ int main(void)
 	test_meanwhile(NULL);
 	test_meanwhile("Off");
 	test_owner_afterwards();
+	test_gone_before_the_echo();
 	return check_result();
 }
