@@ -131,10 +131,15 @@ static bool has_imports(const struct btf *btf, const struct build *b)
 
 static int look_up(struct findings *ret, struct cg_probe *p)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
+	struct btf *btf;
 
+	cg_probe_listen();
+	btf = btf__load_vmlinux_btf();
 	if (btf == NULL)
-		return cg_probe_fault(p, -errno, "the kernel's types: %s", strerror(errno));
+		(void)cg_probe_fault(p, -errno, "the kernel's types: %s", strerror(errno));
+	cg_probe_listen_end(p);
+	if (btf == NULL)
+		return p->error;
 	for (size_t i = 0; i < ARRAY_SIZE(builds); i++)
 		ret->fits[i] = has_imports(btf, &builds[i]);
 	ret->stats = find_stats(btf, ret->stat_at);

@@ -4,6 +4,10 @@
  * the text reader's. It needs Linux 6.1, CAP_BPF and CAP_PERFMON (cgroup/probe.h); where it does
  * not serve, or for parts that it does not offer, there is the text reader (cgroup/reader.h).
  *
+ * A pass holds the kernel's cgroup lock for as long as it takes (below 1 ms for 1,000 cgroups):
+ * while it lasts, no cgroup is made or removed. Removed ones that still hold memory are walked
+ * past, too.
+ *
  * How fresh: everything is as of the pass, CPU time and memory.stat flushed right before it (so
  * memory.stat is fresher than the file, which lags by up to 64 pages per CPU). Pressure alone is as
  * of the kernel's last aggregation, up to 2 s ago: CG_SCAN_STALE. Reading the file aggregates.
