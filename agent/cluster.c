@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The cluster as a part of the loop: start, stop, the clock, and what the watch tells. */
 #include "agent/cluster.h"
+#include "agent/footprint.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -222,6 +223,16 @@ static void count_reports(const struct cluster *c)
 	memcpy(to->reports_failed, from->answers, sizeof to->reports_failed);
 }
 
+/* A connection leaves megabytes of the TLS library mapped that the next ticks have no use for. */
+static void trim(struct cluster *c)
+{
+	uint64_t requests = kube_client_counters(c->client)->requests;
+
+	if (requests != c->requests_trimmed)
+		footprint_trim();
+	c->requests_trimmed = requests;
+}
+
 void cluster_tick(struct cluster *c, bool review)
 {
 	struct daemon *d = c->daemon;
@@ -238,6 +249,7 @@ void cluster_tick(struct cluster *c, bool review)
 		for (size_t i = 0; i < d->pods.count; i++)
 			reporter_changed(c->reporter, d->pods.items[i]->spec->uid, d->now);
 		cluster_ranges_tick(c);
+		trim(c);
 	}
 	if (review || (due != 0 && due <= d->now))
 		reporter_step(c->reporter, d->now, d->now_real);

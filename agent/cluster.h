@@ -40,6 +40,7 @@ struct cluster {
 	char watch_trouble[256]; /* "": none */
 	char write_trouble[256];
 	uint64_t restarts_counted;
+	uint64_t requests_trimmed;        /* as of the last footprint_trim() */
 	char refused_uid[REPORT_UID_MAX]; /* the Event of this refusal is noted */
 	usec_t refused_at;
 };
