@@ -6,8 +6,8 @@
  *	tokens	  one in interval_usec, at most burst: every write takes one, Events too
  *	order	  what was refused or goes back, then memory that rises, then the oldest
  *	429	  nothing of this node goes out before Retry-After
- *	outage	  one try at a time, 1 s to 60 s apart; when it is over every slot waits its own
- *part of spread_usec
+ *	outage	  one try at a time, 1 s to 60 s apart
+ *	after it  every slot waits its own part of spread_usec
  *
  * Pure; random choices come from the seed.
  */

@@ -2,11 +2,11 @@
 /*
  * Tells the API server of the pods of this node: resizes (policy/report.h), the status annotation,
  * and the recorder's Events, at the node's rate (policy/report_queue.h). Keeps no values of its
- *own: each time it asks for the newest facts.
+ * own: each time it asks for the newest facts.
  *
- *	reporter_changed()	something about the pod changed: its object, a limit, its use's
- *growth reporter_step()		on the review clock, after wake(), and when reporter_due()
- *says so reporter_alive()	the watch is well: the server is back
+ *	reporter_changed()	something of the pod changed: its object, a limit, its growth
+ *	reporter_step()		on the review clock, after wake(), when reporter_due() is
+ *	reporter_alive()	the watch is well: the server is back
  *
  * Nothing is called back from inside these but facts(); the others come with answers and from
  * reporter_changed() and reporter_step().
