@@ -179,7 +179,13 @@ enum report_hold {
 const char *report_hold_name(enum report_hold h);
 
 /* What goes first when writes are scarce. */
-enum report_urgency { REPORT_AT_ONCE, REPORT_MEMORY_RAISE, REPORT_ORDINARY, REPORT_URGENCY_COUNT };
+enum report_urgency {
+	REPORT_AT_ONCE,
+	REPORT_MEMORY_RAISE,
+	REPORT_ORDINARY,
+	REPORT_ANNOTATION, /* the status annotation alone: on a full node there are hundreds */
+	REPORT_URGENCY_COUNT
+};
 
 struct report_decision {
 	bool send;

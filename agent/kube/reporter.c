@@ -346,7 +346,7 @@ static void examine(struct tracked *t, usec_t now)
 		report_queue_mark(&r->queue, t->uid,
 				  d.send               ? d.urgency
 				  : status && t->hurry ? REPORT_AT_ONCE
-						       : REPORT_ORDINARY,
+						       : REPORT_ANNOTATION,
 				  now);
 }
 
@@ -388,7 +388,7 @@ static bool event_first(struct reporter *r, const struct report_slot *slot, usec
 		return false;
 	if (recorder_due(r->recorder, true, now))
 		return true;
-	return slot->urgency == REPORT_ORDINARY && ++r->turn % EVENT_TURN == 0;
+	return slot->urgency >= REPORT_ORDINARY && ++r->turn % EVENT_TURN == 0;
 }
 
 static void send_all(struct reporter *r, usec_t now, usec_t now_real)
