@@ -25,6 +25,7 @@ static void note(struct cluster *c, const struct kube_pod *pod, const char *type
 		      c->daemon->now_real);
 }
 
+/* The reporter's signature. NOLINTNEXTLINE(readability-function-size) */
 static void on_refused(void *ctx, const char *uid, size_t container, enum resource resource,
 		       uint64_t ceiling, usec_t until, const char *text)
 {
