@@ -63,7 +63,7 @@ struct ledger_entry {
 	uint64_t soon;     /* ledger_soon(); 0: it does not grow */
 	uint64_t claim;    /* the limit it asked for and did not get; 0: none */
 	int32_t priority;  /* of the pod; a unit: 0 */
-	uint8_t qos;       /* 0 Guaranteed, 1 Burstable, 2 BestEffort; a unit: 1 */
+	uint8_t qos;       /* 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
 };
 
 /* Over borrowed entries: every answer is as good as they are. */
