@@ -116,10 +116,25 @@ static enum controlled_values controlled_of(const struct pod *p)
 	return any && only_requests ? CONTROLLED_REQUESTS : widest;
 }
 
+/* Sized by us, running, and not attached: what it uses and may hold is not known, and the kubelet
+ * would write the spec's values into it with every other one's. */
+static bool any_unseen(const struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m != NULL && m->cg == NULL && (m->ours || m->hand_back_due) &&
+		    p->spec->containers[i].running && persist_has(p->daemon, m))
+			return true;
+	}
+	return false;
+}
+
 /* What the owner put into the spec and is not adopted yet is not ours to replace. */
 static bool is_active(const struct pod *p)
 {
-	return p->why == NULL && !p->ending && !p->wishes && pod_is_sized(p) && !p->daemon->paused;
+	return p->why == NULL && !p->ending && !p->wishes && pod_is_sized(p) &&
+	       !p->daemon->paused && !any_unseen(p);
 }
 
 static bool is_given_back(const struct managed *m)

@@ -81,6 +81,24 @@ static void test_gone_before_the_echo(void)
 	crig_close(&c);
 }
 
+/* What runs and was not found yet: nothing is sent that would be written into it. */
+static void test_not_seen(void)
+{
+	static struct reporter_view v;
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+	struct cluster *cluster;
+
+	ratify(p);
+	cluster = c.rig.daemon->cluster;
+	CHECK_EQ(cluster_facts(cluster, p->uid, &v), 0);
+	CHECK(v.facts.active);
+	rig_unit_stop(&c.rig, app_of(p));
+	rig_run(&c.rig, 3, NULL);
+	CHECK_EQ(cluster_facts(cluster, p->uid, &v), 0);
+	CHECK(!v.facts.active && !v.facts.restoring);
+	crig_close(&c);
+}
+
 int main(void)
 {
 	test_mode_off(DRIVER_CGROUPFS);
@@ -89,5 +107,6 @@ int main(void)
 	test_meanwhile("Off");
 	test_owner_afterwards();
 	test_gone_before_the_echo();
+	test_not_seen();
 	return check_result();
 }
