@@ -7,6 +7,8 @@
 
 /* After an outage the reports of all nodes are spread over this. */
 #define SPREAD_USEC USEC_PER_MIN
+/* The values of one refusal are told one after the other, within this. */
+#define ONE_REFUSAL_USEC USEC_PER_SEC
 
 /* --- what came of it --- */
 
@@ -39,11 +41,12 @@ static void on_refused(void *ctx, const char *uid, size_t container, enum resour
 	if (p == NULL)
 		return;
 	/* Called for every value that is bound from now on: one refusal is one Event. */
-	if (c->refused_at != c->daemon->now || strcmp(c->refused_uid, uid) != 0) {
+	if (c->daemon->now - c->refused_at >= ONE_REFUSAL_USEC ||
+	    strcmp(c->refused_uid, uid) != 0) {
 		c->daemon->tally.apply_failed[BACKEND_API]++;
 		note(c, p->spec, "Warning", "ResizeRefused", "Resize", text);
 	}
-	c->refused_at = c->daemon->now;
+	c->refused_at = c->daemon->now; /* each call is a wake-up of its own */
 	snprintf(c->refused_uid, sizeof c->refused_uid, "%s", uid);
 	reporter_hurry(c->reporter, uid);
 	if (m == NULL)

@@ -36,9 +36,32 @@ static void test_growth_does_not_wait_for_the_review(enum cgroup_driver driver)
 	crig_close(&c);
 }
 
+static bool is_refused(struct crig *x)
+{
+	return x->rig.events[EVENT_REPORT_REFUSED] > 1;
+}
+
+/* CPU and memory in one refusal: two values to go back, and one Event. */
+static void test_refusal_of_both(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+
+	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	CHECK(crig_until(&c, 20, burn_and_grow, memory_is_told));
+	crig_kubelet(&c, p,
+		     "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":"
+		     "\"Infeasible\",\"message\":\"Node didn't have enough capacity: cpu\"}");
+	CHECK(crig_until(&c, 30, burn_600, is_refused));
+	CHECK_EQ(c.rig.events[EVENT_REPORT_REFUSED], 2);
+	CHECK_EQ(c.rig.daemon->tally.apply_failed[BACKEND_API], 1);
+	CHECK_EQ(c.rig.kills, 0);
+	crig_close(&c);
+}
+
 int main(void)
 {
 	test_growth_does_not_wait_for_the_review(DRIVER_SYSTEMD);
 	test_growth_does_not_wait_for_the_review(DRIVER_CGROUPFS);
+	test_refusal_of_both();
 	return check_result();
 }
