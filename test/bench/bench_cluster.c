@@ -4,6 +4,7 @@
  * the first complete list, a storm of 10,000 changes, then a minute in which every twentieth
  * container is throttled. The agent is a process of its own on a tree of plain files, with the
  * configuration's defaults but for the start jitter; its CPU and memory are the kernel's figures.
+ * With an argument: that many containers in each pod.
  * Exit status 77: there is no python3, or no such server.
  */
 #include "agent/daemon.h"
@@ -21,18 +22,19 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PODS       250
-#define CONTAINERS 4
-#define STORM      10000
-#define LOAD_SEC   60
-#define SKIP       77
+#define PODS           250
+#define CONTAINERS_MAX 8
+#define STORM          10000
+#define LOAD_SEC       60
+#define SKIP           77
 
 struct bench {
 	struct fake tree;
 	char folder[64];
 	pid_t server, agent;
 	unsigned admin_port;
-	char *cgroup[PODS * CONTAINERS];
+	unsigned containers; /* of a pod */
+	char *cgroup[PODS * CONTAINERS_MAX];
 	size_t cgroup_count;
 };
 
@@ -171,7 +173,7 @@ static void make_pod(struct bench *b, const cJSON *pod)
 	char path[200];
 
 	snprintf(path, sizeof path, "kubepods/burstable/pod%s", string_of(meta, "uid"));
-	make_cgroup(b, path, CONTAINERS);
+	make_cgroup(b, path, b->containers);
 	cJSON_ArrayForEach (c, cJSON_GetObjectItemCaseSensitive(status, "containerStatuses")) {
 		const char *id = strstr(string_of(c, "containerID"), "://") + 3;
 		char *cgroup;
@@ -190,9 +192,9 @@ static void make_pods(struct bench *b)
 	cJSON *list;
 
 	snprintf(body, sizeof body,
-		 "{\"count\":%d,\"containers\":%d,\"prefix\":\"web\",\"annotations\":"
+		 "{\"count\":%d,\"containers\":%u,\"prefix\":\"web\",\"annotations\":"
 		 "{\"vscaled.dev/mode\":\"Auto\"}}",
-		 PODS, CONTAINERS);
+		 PODS, b->containers);
 	free(ask(b, "POST", "/debug/pods", body));
 	text = ask(b, "GET", "/api/v1/pods", "");
 	list = cJSON_Parse(text);
@@ -321,7 +323,7 @@ static void sync_up(struct bench *b)
 	double begin = seconds();
 
 	for (int i = 0; i < 3000; i++) {
-		if (log_lines(b, "event=unit-managed") >= PODS * CONTAINERS)
+		if (log_lines(b, "event=unit-managed") >= PODS * b->containers)
 			break;
 		usleep(10000);
 	}
@@ -398,6 +400,9 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && strcmp(argv[1], "agent") == 0)
 		return be_agent(argv[2]);
+	b.containers = argc == 2 ? (unsigned)atoi(argv[1]) : 4;
+	if (b.containers < 1 || b.containers > CONTAINERS_MAX)
+		return EXIT_FAILURE;
 	snprintf(b.folder, sizeof b.folder, "/tmp/vscaled-bench-XXXXXX");
 	if (mkdtemp(b.folder) == NULL || !server_start(&b))
 		return SKIP;
@@ -405,7 +410,7 @@ int main(int argc, char **argv)
 	make_pods(&b);
 	agent_start(&b, argv[0]);
 	sync_up(&b);
-	if (log_lines(&b, "event=unit-managed") < PODS * CONTAINERS) {
+	if (log_lines(&b, "event=unit-managed") < PODS * b.containers) {
 		fprintf(stderr, "bench: not all containers were found\n");
 		rc = EXIT_FAILURE;
 	} else {

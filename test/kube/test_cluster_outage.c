@@ -121,8 +121,8 @@ static void check_metrics(void)
 		"vscaled_apiserver_requests_total{verb=\"list\",code=\"200\"} ",
 		"vscaled_apiserver_requests_total{verb=\"get\",code=\"200\"} ",
 		"vscaled_apiserver_requests_total{verb=\"patch\",code=\"200\"} ",
-		"vscaled_limit_changes_total{resource=\"cpu\",direction=\"up\","
-		"reason=\"throttled\"} ",
+		("vscaled_limit_changes_total{resource=\"cpu\",direction=\"up\","
+		 "reason=\"throttled\"} "),
 		"\nvscaled_reports_sent_total ",
 		"vscaled_apply_duration_seconds_count{backend=\"cgroup\"} ",
 		"vscaled_apply_duration_seconds_count{backend=\"systemd\"} ",

@@ -203,7 +203,7 @@ static bool one_left(struct crig *x)
 	return true;
 }
 
-/* 1.33 takes no lower memory limit: learnt from one answer, then it stays in the cgroups. */
+/* 1.33 takes no lower memory limit: not asked twice, it stays in the cgroups. */
 static void test_no_decrease(void)
 {
 	static const char *const old[] = {"--version", "1.33", NULL};
@@ -225,7 +225,10 @@ static void test_no_decrease(void)
 		CHECK_EQ(rig_bytes(&c.rig, app_of(p[i]), "memory.max"), 64 * MIB);
 		CHECK(crig_spec(&c, p[i], "app", RESOURCE_MEMORY) > 64 * MIB);
 	}
-	CHECK_EQ(crig_requests(&c, "/resize", 422), 1);
+	/* Both may be on their way before the first answer. */
+	CHECK(crig_requests(&c, "/resize", 422) >= 1);
+	CHECK(crig_requests(&c, "/pods/web-0/resize", 422) <= 1);
+	CHECK(crig_requests(&c, "/pods/web-1/resize", 422) <= 1);
 	CHECK_EQ(c.rig.kills, 0);
 	CHECK_EQ(crig_events(&c, "ResizeRefused"), 0);
 	crig_close(&c);
