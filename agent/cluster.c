@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The cluster as a part of the loop: start, stop, the clock, and what the watch tells. */
 #include "agent/cluster.h"
+#include "agent/footprint.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,7 @@ static void on_list_begin(void *ctx)
 {
 	struct cluster *c = ctx;
 
+	c->list_bad = false;
 	pods_list_begin(c->daemon);
 }
 
@@ -36,7 +38,7 @@ static void on_list_end(void *ctx)
 {
 	struct cluster *c = ctx;
 
-	pods_list_end(c->daemon);
+	pods_list_end(c->daemon, !c->list_bad);
 }
 
 static void on_trouble(void *ctx, int error, unsigned status, const char *text)
@@ -66,6 +68,7 @@ static void on_bad(void *ctx, const char *text)
 	struct cluster *c = ctx;
 
 	daemon_wake(c->daemon);
+	c->list_bad = true;
 	event_api_object_bad(&(struct daemon_event){.detail = text});
 }
 
@@ -125,6 +128,13 @@ static char *node_name(const struct config_kubernetes *k)
 	return strdup(host);
 }
 
+static void on_request_end(void *ctx, const char *verb, unsigned status)
+{
+	struct cluster *c = ctx;
+
+	counters_request(&c->daemon->tally, verb, status);
+}
+
 static int parts_start(struct cluster *c, const struct kube_config *account)
 {
 	uint64_t seed;
@@ -138,6 +148,7 @@ static int parts_start(struct cluster *c, const struct kube_config *account)
 	r = kube_client_new(c->daemon->event, account, USER_AGENT, &c->client);
 	if (r < 0)
 		return r;
+	kube_client_on_end(c->client, on_request_end, c);
 	c->port = kube_port_of(c->client);
 	r = cluster_report_start(c);
 	if (r < 0)
@@ -203,6 +214,25 @@ static void watch_growth(struct cluster *c)
 	}
 }
 
+static void count_reports(const struct cluster *c)
+{
+	const struct reporter_tally *from = reporter_tally(c->reporter);
+	struct counters *to = &c->daemon->tally;
+
+	to->reports_sent = from->sent;
+	memcpy(to->reports_failed, from->answers, sizeof to->reports_failed);
+}
+
+/* A connection leaves megabytes of the TLS library mapped that the next ticks have no use for. */
+static void trim(struct cluster *c)
+{
+	uint64_t requests = kube_client_counters(c->client)->requests;
+
+	if (requests != c->requests_trimmed)
+		footprint_trim();
+	c->requests_trimmed = requests;
+}
+
 void cluster_tick(struct cluster *c, bool review)
 {
 	struct daemon *d = c->daemon;
@@ -211,6 +241,7 @@ void cluster_tick(struct cluster *c, bool review)
 
 	watch_growth(c);
 	due = reporter_due(c->reporter, d->now);
+	count_reports(c);
 	d->tally.watch_restarts += w->restarts - c->restarts_counted;
 	c->restarts_counted = w->restarts;
 	if (review) {
@@ -218,6 +249,7 @@ void cluster_tick(struct cluster *c, bool review)
 		for (size_t i = 0; i < d->pods.count; i++)
 			reporter_changed(c->reporter, d->pods.items[i]->spec->uid, d->now);
 		cluster_ranges_tick(c);
+		trim(c);
 	}
 	if (review || (due != 0 && due <= d->now))
 		reporter_step(c->reporter, d->now, d->now_real);

@@ -4,7 +4,8 @@
  * and tells the API server what became of them.
  *
  *	cluster.c	  start, stop, the clock, the watch
- *	cluster_report.c  what the reporter asks and what it tells
+ *	cluster_facts.c	  what the reporter asks
+ *	cluster_report.c  what the reporter tells, and what the pods ask
  *	cluster_ranges.c  LimitRanges of the namespaces
  *	cluster_view.c	  what status and explain show
  * Nothing here writes a cgroup, and nothing in the daemon waits for any of this.
@@ -35,9 +36,11 @@ struct cluster {
 	struct reporter *reporter;
 	struct cluster_range **ranges; /* owned */
 	size_t range_count;
+	bool list_bad;           /* something of the list that comes in could not be read */
 	char watch_trouble[256]; /* "": none */
 	char write_trouble[256];
 	uint64_t restarts_counted;
+	uint64_t requests_trimmed;        /* as of the last footprint_trim() */
 	char refused_uid[REPORT_UID_MAX]; /* the Event of this refusal is noted */
 	usec_t refused_at;
 };
@@ -51,6 +54,9 @@ int cluster_start(struct daemon *d);
 void cluster_free(struct cluster *c);
 /* After every tick. */
 void cluster_tick(struct cluster *c, bool review);
+
+/* --- cluster_facts.c */
+int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret);
 
 /* --- cluster_report.c */
 int cluster_report_start(struct cluster *c);

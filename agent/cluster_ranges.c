@@ -76,7 +76,6 @@ static void on_answer(void *arg, const struct kube_answer *a)
 
 	r->call = NULL;
 	daemon_wake(c->daemon);
-	counters_request(&c->daemon->tally, "list", a->status);
 	r->ask_at = c->daemon->now + RETRY_USEC;
 	/* What is known stays in force while the server is away; without the right nothing is. */
 	if (a->status == 403 || a->status == 404)

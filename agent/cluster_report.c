@@ -1,173 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the reporter asks of the daemon, and what it tells. */
+/* What the reporter tells the daemon, and what the pods ask of it. */
 #include "agent/cluster.h"
-#include "policy/bounds.h"
 #include "policy/quantity.h"
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 /* After an outage the reports of all nodes are spread over this. */
 #define SPREAD_USEC USEC_PER_MIN
-/* Growth this long ago is settled: the next look would have seen more. */
-#define SETTLED_USEC (10 * USEC_PER_SEC)
-
-/* --- facts: what we hold, beside what the object says --- */
-
-static usec_t held_since(const struct control *c, enum resource r)
-{
-	usec_t changed = r == RESOURCE_CPU ? c->cpu.last_change : c->mem.last_change;
-
-	return MAX(changed, c->started_at);
-}
-
-static bool may_report(const struct managed *m)
-{
-	return m->ours && m->control.rule.mode != MODE_OFF && !m->control.paused &&
-	       m->state == UNIT_MANAGED;
-}
-
-/* What was ratified goes back into the spec, though nothing is sized any more. */
-static bool is_reported(const struct managed *m, enum resource r, bool restoring)
-{
-	const struct control *c = &m->control;
-
-	if (c->gave_way & (1u << r))
-		return false;
-	return restoring ? persist_has(m->daemon, m) : c->resource[r].managed && may_report(m);
-}
-
-static void fill_resource(const struct managed *m, enum resource r, bool restoring,
-			  struct report_resource *ret)
-{
-	const struct control *c = &m->control;
-	const struct control_resource *res = &c->resource[r];
-	const struct daemon *d = m->daemon;
-	uint64_t ceiling = control_ceiling(c, &d->config.tuning, r, d->node_milli);
-
-	ret->managed = is_reported(m, r, restoring);
-	/* Once handed back, the laws know nothing of it any more. */
-	ret->original_limit =
-		restoring ? persist_original_limit(m, r, ret->spec_limit) : res->original;
-	ret->held = res->limit;
-	ret->held_since = held_since(c, r);
-	ret->actual = r == RESOURCE_CPU
-			      ? cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec)
-			      : c->kernel.mem_max;
-	ret->ceiling = ceiling == LIMIT_MAX ? 0 : ceiling;
-	ret->original_request = persist_original_request(m, r, ret->spec_request);
-	ret->request = control_request(c, r);
-}
-
-/* Slow growth is covered by what every memory limit in a request has on top of use. */
-static bool grows(const struct managed *m, uint64_t use_bytes)
-{
-	const struct report_tuning *t = &m->daemon->config.kubernetes.report;
-	const struct mem_control *mem = &m->control.mem;
-	uint64_t margin = MAX(scale_permille(use_bytes, t->margin_permille), t->margin_min_bytes);
-
-	return mul_div(mem->slope_bps, t->ahead_usec, USEC_PER_SEC) > margin ||
-	       (mem->last_growth != 0 && m->daemon->now - mem->last_growth < SETTLED_USEC);
-}
-
-static void fill_container(const struct managed *m, bool restoring, struct report_container *ret)
-{
-	const struct control *c = &m->control;
-
-	ret->running = m->cg != NULL;
-	ret->use_bytes = mem_unreclaimable(&c->last.stat);
-	ret->slope_bps = c->mem.slope_bps;
-	ret->growing = grows(m, ret->use_bytes);
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		fill_resource(m, r, restoring, &ret->resource[r]);
-}
-
-/* Requests move for a pod as soon as they do for one of its containers. */
-static enum controlled_values controlled_of(const struct pod *p)
-{
-	enum controlled_values widest = CONTROLLED_LIMITS;
-	bool only_requests = true, any = false;
-
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-
-		if (m == NULL || !m->ours)
-			continue;
-		any = true;
-		only_requests &= m->own.controlled == CONTROLLED_REQUESTS;
-		if (m->own.controlled != CONTROLLED_LIMITS)
-			widest = CONTROLLED_REQUESTS_AND_LIMITS;
-	}
-	return any && only_requests ? CONTROLLED_REQUESTS : widest;
-}
-
-/* What the owner put into the spec and is not adopted yet is not ours to replace. */
-static bool is_active(const struct pod *p)
-{
-	return p->why == NULL && !p->ending && !p->wishes && pod_is_sized(p) && !p->daemon->paused;
-}
-
-static bool is_restoring(const struct pod *p)
-{
-	bool given_back = false;
-
-	if (p->ending)
-		return false;
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-
-		given_back |= m != NULL && (m->state == UNIT_RESTORED || m->hand_back_due);
-	}
-	return p->leaving || (given_back && !pod_is_sized(p));
-}
-
-static usec_t changed_real(const struct pod *p)
-{
-	usec_t newest = 0;
-
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		for (enum resource r = 0; p->members[i].managed != NULL && r < RESOURCE_COUNT; r++)
-			newest = MAX(newest,
-				     p->members[i].managed->control.resource[r].last.at_real);
-	return newest;
-}
-
-static const char *mode_shown(const struct pod *p)
-{
-	enum mode highest = MODE_OFF;
-
-	if (p->why != NULL || p->leaving)
-		return NULL;
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL && p->members[i].managed->ours)
-			highest = MAX(highest, p->members[i].managed->own.rule.mode);
-	return mode_name(highest);
-}
-
-static int on_facts(void *ctx, const char *uid, struct reporter_view *ret)
-{
-	struct cluster *c = ctx;
-	const struct pod *p = pods_find(c->daemon, uid);
-
-	if (p == NULL)
-		return -ENOENT;
-	reporter_fill(p->spec, ret);
-	ret->facts.active = is_active(p);
-	ret->facts.restoring = is_restoring(p);
-	ret->facts.controlled = controlled_of(p);
-	ret->mode = mode_shown(p);
-	ret->changed_real = changed_real(p);
-	for (size_t i = 0; i < ret->facts.container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-
-		if (m == NULL)
-			continue;
-		fill_container(m, ret->facts.restoring, &ret->containers[i]);
-		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-			ret->target[i][r] = m->control.recommendation.resource[r].target;
-	}
-	return 0;
-}
+/* The values of one refusal are told one after the other, within this. */
+#define ONE_REFUSAL_USEC USEC_PER_SEC
 
 /* --- what came of it --- */
 
@@ -186,6 +27,7 @@ static void note(struct cluster *c, const struct kube_pod *pod, const char *type
 		      c->daemon->now_real);
 }
 
+/* The reporter's signature. NOLINTNEXTLINE(readability-function-size) */
 static void on_refused(void *ctx, const char *uid, size_t container, enum resource resource,
 		       uint64_t ceiling, usec_t until, const char *text)
 {
@@ -199,9 +41,12 @@ static void on_refused(void *ctx, const char *uid, size_t container, enum resour
 	if (p == NULL)
 		return;
 	/* Called for every value that is bound from now on: one refusal is one Event. */
-	if (c->refused_at != c->daemon->now || strcmp(c->refused_uid, uid) != 0)
+	if (c->daemon->now - c->refused_at >= ONE_REFUSAL_USEC ||
+	    strcmp(c->refused_uid, uid) != 0) {
+		c->daemon->tally.apply_failed[BACKEND_API]++;
 		note(c, p->spec, "Warning", "ResizeRefused", "Resize", text);
-	c->refused_at = c->daemon->now;
+	}
+	c->refused_at = c->daemon->now; /* each call is a wake-up of its own */
 	snprintf(c->refused_uid, sizeof c->refused_uid, "%s", uid);
 	reporter_hurry(c->reporter, uid);
 	if (m == NULL)
@@ -265,6 +110,40 @@ static void note_ratified(struct cluster *c, const struct pod *p)
 		note(c, s, "Normal", "Resized", "Resize", text);
 }
 
+/* Does the spec hold another limit than the original? */
+static bool holds_ours(const struct managed *m, const struct kube_container *c)
+{
+	bool other = false;
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		other |= c->spec.limit[r] != persist_original_limit(m, r, c->spec.limit[r]) ||
+			 c->spec.request[r] != persist_original_request(m, r, c->spec.request[r]);
+	return other;
+}
+
+/* On disk first: or after a crash a value of ours would be taken for its owner's. */
+static void on_sending(void *ctx, const char *uid)
+{
+	struct cluster *c = ctx;
+	struct pod *p = pods_find(c->daemon, uid);
+
+	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL)
+			persist_ratified(c->daemon, p->members[i].managed, true);
+	persist_baselines(c->daemon);
+}
+
+/* With another's wish in the spec no refusal holds any more. */
+static void on_foreign(void *ctx, const char *uid, size_t container, uint32_t resources)
+{
+	struct managed *m = member_of(ctx, uid, container);
+
+	(void)resources;
+	for (size_t i = 0; m != NULL && i < m->pod->spec->container_count; i++)
+		if (m->pod->members[i].managed != NULL)
+			pod_set_bounds(m->pod->members[i].managed);
+}
+
 static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 {
 	struct cluster *c = ctx;
@@ -274,12 +153,16 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 	if (p == NULL)
 		return;
 	report_ratified(p, generation);
+	counters_took(&c->daemon->tally.apply[BACKEND_API],
+		      c->daemon->now - reporter_sent_at(c->reporter, uid));
 	/* What an earlier life of ours was told is no news. */
 	if (reporter_sent_at(c->reporter, uid) != 0)
 		note_ratified(c, p);
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
-			persist_ratified(c->daemon, p->members[i].managed, true);
+			persist_ratified(
+				c->daemon, p->members[i].managed,
+				holds_ours(p->members[i].managed, &p->spec->containers[i]));
 }
 
 static void on_trouble(void *ctx, const char *text)
@@ -413,11 +296,13 @@ int cluster_report_start(struct cluster *c)
 	};
 	const struct reporter_events events = {
 		.ctx = c,
-		.facts = on_facts,
+		.facts = cluster_facts,
 		.refused = on_refused,
 		.verify = on_verify,
 		.write = on_write,
+		.sending = on_sending,
 		.ratified = on_ratified,
+		.foreign = on_foreign,
 		.trouble = on_trouble,
 		.wake = on_wake,
 		.clock = on_clock,

@@ -24,11 +24,17 @@ static void fill_report(const struct cluster *c, const struct kube_pod *pod,
 {
 	const struct daemon *d = c->daemon;
 	usec_t sent = reporter_sent_at(c->reporter, pod->uid);
+	const char *refusal = reporter_refusal(c->reporter, pod->uid);
 
 	ret->state = states[reporter_hold(c->reporter, pod->uid)];
-	ret->detail = reporter_holds(c->reporter, pod->uid);
-	if (ret->state == REPORT_VIEW_REFUSED)
-		ret->detail = reporter_refusal(c->reporter, pod->uid);
+	if (ret->state != REPORT_VIEW_NONE)
+		ret->detail = reporter_holds(c->reporter, pod->uid);
+	/* The spec is as it should be under a refusal as well: what bounds it is to be seen. */
+	if (refusal != NULL &&
+	    (ret->state == REPORT_VIEW_NONE || ret->state == REPORT_VIEW_REFUSED)) {
+		ret->state = REPORT_VIEW_REFUSED;
+		ret->detail = refusal;
+	}
 	if (pod->pending == RESIZE_DEFERRED)
 		ret->state = REPORT_VIEW_DEFERRED;
 	if (sent != 0)

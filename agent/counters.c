@@ -16,6 +16,7 @@ const char *const counters_backend_names[BACKEND_COUNT] = {
 const char *const counters_answer_names[REPORT_ANSWER_KINDS] = {
 	[REPORT_ANSWER_OK] = "ok",
 	[REPORT_ANSWER_REFUSED] = "refused",
+	[REPORT_ANSWER_UNSUPPORTED] = "unsupported",
 	[REPORT_ANSWER_NO_DECREASE] = "no-decrease",
 	[REPORT_ANSWER_FORBIDDEN] = "forbidden",
 	[REPORT_ANSWER_CONFLICT] = "conflict",

@@ -40,7 +40,8 @@ struct counters_request {
 };
 
 struct counters {
-	/* tick.c: a limit was written, by the plan's step (not KNOB_MEM_HIGH, not reclaim) */
+	/* tick.c: a limit was written, by the plan's step (not KNOB_MEM_HIGH, not reclaim; not of a
+	 * pod's own level, which follows its containers) */
 	uint64_t changes[RESOURCE_COUNT][DIRECTION_COUNT][REASON_COUNT];
 	/* at a review: a resource's hold has become this one and was another before */
 	uint64_t blocked[HOLD_COUNT];

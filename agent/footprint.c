@@ -5,24 +5,41 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* "start-end r-xp ... /path": code backed by a file, which nobody can have written to. */
-static int is_code(const char *mode, const char *path)
+struct mapping {
+	unsigned long start, end;
+	int trimmable;
+};
+
+/* "start-end r-xp offset dev inode /path": code and constants of a file. */
+static int read_mapping(const char *line, struct mapping *ret)
 {
-	return strcmp(mode, "r-xp") == 0 && path[0] == '/';
+	char mode[8], path[8] = "";
+	struct mapping m;
+
+	/* Names of figures begin with letters that may be digits too. */
+	if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %7s", &m.start, &m.end, mode, path) < 3)
+		return 0;
+	m.trimmable = path[0] == '/' && (strcmp(mode, "r-xp") == 0 || strcmp(mode, "r--p") == 0);
+	*ret = m;
+	return 1;
 }
 
 void footprint_trim(void)
 {
-	unsigned long start, end;
-	char mode[8], path[8], line[512];
-	FILE *maps = fopen("/proc/self/maps", "re");
+	struct mapping m = {0};
+	unsigned long own;
+	char line[512];
+	FILE *maps = fopen("/proc/self/smaps", "re");
 
-	if (maps == NULL)
-		return;
-	while (fgets(line, sizeof line, maps) != NULL)
-		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %7s", &start, &end, mode, path) == 4 &&
-		    is_code(mode, path))
-			madvise((void *)start, end - start, MADV_DONTNEED);
-	fclose(maps);
+	while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+		if (read_mapping(line, &m))
+			continue;
+		/* A page that was written, by the dynamic linker before it became read-only, is
+		 * in no file. */
+		if (m.trimmable && sscanf(line, "Anonymous: %lu", &own) == 1 && own == 0)
+			madvise((void *)m.start, m.end - m.start, MADV_DONTNEED);
+	}
+	if (maps != NULL)
+		fclose(maps);
 	malloc_trim(0);
 }

@@ -5,7 +5,8 @@
 /*
  * Start-up runs code that never runs again: dynamic linking, the TLS library behind the HTTP server
  * initialising itself, parsing the configuration. Its pages stay in the page cache, but need not
- * stay mapped: they count as ours, and would be charged to us. Unmaps the code pages of this
- * process; those that are still needed come back from the page cache at their next use.
+ * stay mapped: they count as ours, and would be charged to us. So does a TLS handshake. Unmaps what
+ * nobody wrote to of the files of this process; what is still needed comes back from the page cache
+ * at its next use. Frees what the heap has to spare.
  */
 void footprint_trim(void);

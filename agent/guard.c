@@ -145,8 +145,10 @@ void guard_set_done(void *ctx, const char *unit, int error, const struct unit_pr
 		if (!m->property_failed)
 			report_property_failed(m, error, lag);
 		m->property_failed = true;
+		d->tally.apply_failed[BACKEND_SYSTEMD] += error != -ENOENT;
 		return;
 	}
+	counters_took(&d->tally.apply[BACKEND_SYSTEMD], lag);
 	m->property_failed = false;
 	m->stored = *stored;
 	m->set_done_at = d->now;

@@ -112,6 +112,17 @@ struct restore_job {
 	bool quick; /* nobody waits for it */
 };
 
+/* The books follow, or the pod above would make room for what is no more. */
+static void note_what_stands(struct managed *m)
+{
+	struct usage u = {0};
+
+	if (m->cg == NULL || cg_read(m->cg, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT, &u) < 0)
+		return;
+	unit_fill_absent(m, &u);
+	m->control.kernel = u.limits;
+}
+
 static void on_result(void *arg, const struct restore_result *result)
 {
 	struct restore_job *job = arg;
@@ -124,6 +135,7 @@ static void on_result(void *arg, const struct restore_result *result)
 		m->touched = false;
 		m->property_due = false;
 		m->sent_mask = 0;
+		note_what_stands(m);
 	}
 	if (job->each != NULL)
 		job->each(job->arg, result);
@@ -210,7 +222,6 @@ int hold_restore(struct daemon *d, const char *name, bool force, control_result_
 
 static void given_back(struct managed *m)
 {
-
 	m->hand_back_due = false;
 	managed_reattach(m);
 	m->state = UNIT_WAITING;
@@ -222,6 +233,9 @@ static void given_back(struct managed *m)
 	unit_update_hold(m);
 	if (m->kind != UNIT_KIND_POD)
 		report_unmanaged(m, m->hand_back_why);
+	/* The spec follows the cgroup. */
+	if (m->kind == UNIT_KIND_CONTAINER)
+		pod_tell(m->pod);
 	managed_look_again(m);
 }
 

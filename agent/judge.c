@@ -242,11 +242,19 @@ static void reassert(struct look *l, enum resource r, const struct drift_facts *
 	struct daemon *d = m->daemon;
 	bool own_echo = action == DRIFT_ECHO || (action == DRIFT_REASSERT && !reloaded(m) &&
 						 d->now - m->set_done_at < OWN_ECHO_USEC);
-	const char *by = reloaded(m)                                 ? "daemon-reload"
-			 : replayed(m, r, f)                         ? "the runtime"
-			 : f->has_stored && f->observed == f->stored ? "systemd"
-								     : "another writer";
+	static const char *const names[WRITER_COUNT] = {
+		[WRITER_SYSTEMD] = "systemd",
+		[WRITER_KUBELET] = "the runtime",
+		[WRITER_UNKNOWN] = "another writer",
+	};
+	enum counters_writer writer = reloaded(m)                                 ? WRITER_SYSTEMD
+				      : replayed(m, r, f)                         ? WRITER_KUBELET
+				      : f->has_stored && f->observed == f->stored ? WRITER_SYSTEMD
+										  : WRITER_UNKNOWN;
+	const char *by = reloaded(m) ? "daemon-reload" : names[writer];
 
+	if (!own_echo || m->pod != NULL)
+		d->tally.reverted[writer]++;
 	if (!own_echo) {
 		m->drifts[r]++;
 		report_drift(m, r, f, DRIFT_REASSERT, by);

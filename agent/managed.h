@@ -66,6 +66,7 @@ struct managed {
 	usec_t set_done_at; /* our last property call was answered */
 	struct drift_memory drift[RESOURCE_COUNT];
 	bool ceiling_told[RESOURCE_COUNT];
+	enum hold hold_counted[RESOURCE_COUNT]; /* as of the last review */
 	uint64_t oom_told;
 	uint64_t oom_at_restart;         /* kills counted when the container last began anew */
 	uint64_t rising[RESOURCE_COUNT]; /* millicores, bytes: raised to this by the plan at work;

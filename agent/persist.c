@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* History and original values on disk. */
 #include "agent/daemon.h"
+#include "agent/footprint.h"
 #include "systemd/unit_sync.h"
 #include <errno.h>
-#include "agent/footprint.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -128,6 +128,8 @@ static void save_result(struct daemon *d, const char *name, int r)
 	bool news = r != d->state_error;
 
 	d->state_error = r;
+	d->tally.saves += r == 0;
+	d->tally.saves_failed += r != 0;
 	if (r == 0) {
 		snprintf(d->state_result, sizeof d->state_result, "ok");
 		d->state_saved_real = d->now_real;

@@ -228,7 +228,7 @@ static void look_for_level(struct pod *p)
 	struct managed *m = p->level;
 
 	if (m != NULL && m->cg != NULL) {
-		if (cg_same(m->cg, d->root, p->path) == 1)
+		if (!cg_replaced(m->cg, d->root, p->path))
 			return;
 		managed_lost(m);
 	}
@@ -249,27 +249,29 @@ static void look_for_level(struct pod *p)
 	p->concerned = true;
 }
 
-/* Its folder, and a watch of it. */
-static bool look_for_path(struct pod *p)
+/* Its folder, and a watch of it. -ENOENT: there is none. */
+static int look_for_path(struct pod *p)
 {
 	struct daemon *d = p->daemon;
 	char path[KUBEPODS_PATH_MAX];
 	struct cg *cg;
+	int r = kubepods_find_pod(d->root, prefix_of(d), p->spec->cgroup_uid, path, sizeof path);
 
-	if (kubepods_find_pod(d->root, prefix_of(d), p->spec->cgroup_uid, path, sizeof path) < 0) {
+	if (r < 0) {
 		pod_unwatch(p);
 		free(STEAL(p->path));
-		return false;
+		return -ENOENT;
 	}
 	if (p->path != NULL && strcmp(p->path, path) == 0)
-		return true;
-	free(p->path);
-	p->path = strdup(path);
-	if (p->path == NULL || cg_open(d->root, path, &cg) < 0)
-		return false;
+		return 0;
+	r = cg_open(d->root, path, &cg);
+	if (r < 0)
+		return r;
 	cg_watch_children(d->watch, cg, COOKIE_POD | p->serial);
 	cg_close(cg);
-	return true;
+	free(p->path);
+	p->path = strdup(path);
+	return p->path != NULL ? 0 : -ENOMEM;
 }
 
 /* --- containers --- */
@@ -414,7 +416,7 @@ static void look_for_container(struct pod *p, size_t i, const struct children *a
 			(void)read_limits(p->daemon, child->path, p->members[i].limit);
 		return;
 	}
-	if (m->cg != NULL && (cg_same(m->cg, p->daemon->root, m->path) != 1 ||
+	if (m->cg != NULL && (cg_replaced(m->cg, p->daemon->root, m->path) ||
 			      (child != NULL && strcmp(child->path, m->path) != 0)))
 		managed_lost(m);
 	if (m->cg != NULL)
@@ -445,15 +447,18 @@ static bool has_members(const struct pod *p)
 void pod_look(struct pod *p)
 {
 	static struct children all;
+	int r;
 
 	p->look = false;
 	if (p->ending || !has_members(p))
 		return;
-	if (!look_for_path(p)) {
+	r = look_for_path(p);
+	if (r == -ENOENT)
 		lose_all(p);
-		p->look = false;
+	/* No memory, no descriptor: the next tick tries again. */
+	p->look = r < 0 && r != -ENOENT;
+	if (r < 0)
 		return;
-	}
 	all.count = 0;
 	if (kubepods_children(p->daemon->root, p->path, note_child, &all) < 0)
 		return;

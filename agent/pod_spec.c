@@ -77,6 +77,7 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 	plan_begin(d, &plan);
 	x = daemon_context(d, &plan);
 	report_drift(m, r, &f, DRIFT_ADOPT, NULL);
+	d->tally.reverted[WRITER_USER]++;
 	control_adopt(c, &wanted, r, &x);
 	memset(&m->drift[r], 0, sizeof m->drift[r]);
 	pod_level_adopt(m->pod, r, before, value);

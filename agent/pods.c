@@ -151,7 +151,7 @@ static void drop_namesake(struct daemon *d, const struct kube_pod *spec)
 	}
 }
 
-static void tell_put(struct pod *p)
+void pod_tell(struct pod *p)
 {
 	const struct pod_hooks *h = &p->daemon->hooks;
 
@@ -211,7 +211,7 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 	pod_spec_settle(p);
 	p->look |= !is_settled(p, old);
 	kube_pod_free(old);
-	tell_put(p);
+	pod_tell(p);
 	/* Originals are on disk with the next tick, together with all others of a list. */
 	if (p->look)
 		pod_look(p);
@@ -254,13 +254,17 @@ static void forget_records(struct daemon *d)
 	}
 }
 
-void pods_list_end(struct daemon *d)
+void pods_list_end(struct daemon *d, bool whole)
 {
 	daemon_wake(d);
-	for (size_t i = d->pods.count; i > 0; i--)
-		if (!d->pods.items[i - 1]->listed)
-			pod_drop(d->pods.items[i - 1], true);
-	forget_records(d);
+	for (size_t i = d->pods.count; i > 0; i--) {
+		struct pod *p = d->pods.items[i - 1];
+
+		if (!p->listed && (whole || p->path == NULL))
+			pod_drop(p, true);
+	}
+	if (whole)
+		forget_records(d);
 	d->pods.synced = true;
 	pods_watch_parents(d);
 	footprint_trim(); /* what the list took */

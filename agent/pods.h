@@ -83,9 +83,10 @@ struct pods {
 /* A pod came or changed. Takes it. */
 void pods_put(struct daemon *d, struct kube_pod *pod);
 void pods_gone(struct daemon *d, const char *uid);
-/* A list: what is not put between the two is gone. */
+/* A list: what is not put between the two is gone. Not whole: something of it could not be read,
+ * and that may be the pod that is missed: it goes if it has no cgroup. */
 void pods_list_begin(struct daemon *d);
-void pods_list_end(struct daemon *d);
+void pods_list_end(struct daemon *d, bool whole);
 
 /* --- pods.c: what the daemon calls */
 struct pod *pods_find(const struct daemon *d, const char *uid);
@@ -100,6 +101,8 @@ void pods_tick(struct daemon *d);
 /* Another configuration: every rule is made anew. */
 void pods_apply_rules(struct daemon *d);
 void pods_free(struct daemon *d);
+/* The side of the reports is to look at it. */
+void pod_tell(struct pod *p);
 /* The container's name inside its own; of a pod level NULL. */
 const char *pod_container_of(const struct managed *m);
 

@@ -19,10 +19,12 @@ void plan_begin(struct daemon *d, struct plan *ret)
 	size_t want = (d->unit_count + 1) * STEPS_PER_UNIT;
 
 	if (want > d->step_capacity) {
-		void *grown = reallocarray(d->steps, want, sizeof *d->steps);
+		void *steps = malloc(want * sizeof *d->steps);
 
-		if (grown != NULL) {
-			d->steps = grown;
+		/* Nothing in it is kept: what is not copied is not touched, and takes no memory. */
+		if (steps != NULL) {
+			free(d->steps);
+			d->steps = steps;
 			d->step_capacity = want;
 		}
 	}
@@ -65,8 +67,8 @@ static int read_sample(struct managed *m, bool limits, struct usage *ret)
 {
 	struct control *c = &m->control;
 	/* A value of somebody else's that waits for its verdict is looked at all the time. */
-	bool known = c->last_at != 0 && !m->drift_check && !m->drift_asked &&
-		     !managed_call_pending(m);
+	bool known =
+		c->last_at != 0 && !m->drift_check && !m->drift_asked && !managed_call_pending(m);
 	struct usage u = {0}, stat = {0};
 	int r = cg_read(m->cg, SAMPLE_USAGE | (limits || !known ? LIMIT_USAGE : 0), &u);
 
@@ -122,11 +124,16 @@ bool managed_has_laws(const struct managed *m)
 
 static int carry_out(struct managed *m, const struct change *step)
 {
+	usec_t begin;
 	int r;
 
 	if (m->cg == NULL)
 		return APPLY_GONE;
+	begin = daemon_clock();
 	r = cg_write(m->cg, step);
+	if (r == APPLY_DONE)
+		counters_took(&m->daemon->tally.apply[BACKEND_CGROUP], daemon_clock() - begin);
+	m->daemon->tally.apply_failed[BACKEND_CGROUP] += r < 0;
 	/* The brake is none of systemd's business: it holds the owner's memory.high. */
 	if (r == APPLY_DONE && knobs[step->knob].property != NULL && step->reason != REASON_BRAKE) {
 		m->touched = true;
@@ -140,6 +147,10 @@ int step_apply(struct managed *m, const struct change *step, const struct contro
 {
 	int outcome = carry_out(m, step);
 
+	if (outcome == APPLY_DONE && m->kind != UNIT_KIND_POD &&
+	    (step->knob == KNOB_CPU_MAX || step->knob == KNOB_MEM_MAX))
+		counters_change(&m->daemon->tally, knobs[step->knob].resource, step->from, step->to,
+				(enum reason)step->reason);
 	control_applied(&m->control, step, outcome, x);
 	report_step(m, step, outcome);
 	return outcome;
@@ -362,13 +373,28 @@ void tell_states(struct daemon *d)
 		tell_states_of(d->units[i]);
 }
 
+static void count_holds(struct managed *m)
+{
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		const struct control_resource *res = &m->control.resource[r];
+
+		if (!res->managed)
+			continue;
+		counters_hold(&m->daemon->tally, m->hold_counted[r], res->hold);
+		m->hold_counted[r] = res->hold;
+	}
+}
+
 static void review(struct daemon *d, struct plan *plan)
 {
 	struct control_context x = daemon_context(d, plan);
 
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (managed_has_laws(d->units[i]))
-			control_review(&d->units[i]->control, &x);
+	for (size_t i = 0; i < d->unit_count; i++) {
+		if (!managed_has_laws(d->units[i]))
+			continue;
+		control_review(&d->units[i]->control, &x);
+		count_holds(d->units[i]);
+	}
 }
 
 void tick(struct daemon *d)
@@ -382,6 +408,7 @@ void tick(struct daemon *d)
 		if (managed_has_laws(d->units[i]))
 			observe(d->units[i], due, &plan);
 	d->counters.scan_usec = daemon_clock() - begin;
+	counters_took(&d->tally.scan, d->counters.scan_usec);
 	if (due) {
 		d->next_review = d->now + d->config.clocks.review_usec;
 		review(d, &plan);

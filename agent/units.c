@@ -83,7 +83,7 @@ static void unit_listed(struct daemon *d, const struct unit_info *info)
 		d->list_due = true;
 		return;
 	}
-	if (m->cg != NULL && cg_same(m->cg, d->root, info->cgroup) != 1)
+	if (m->cg != NULL && cg_replaced(m->cg, d->root, info->cgroup))
 		managed_lost(m);
 	if (m->cg != NULL) {
 		guard_stored(m, &info->props);

@@ -132,6 +132,13 @@ int cg_same(const struct cg *c, int root_dirfd, const char *path)
 	return st.st_dev == c->dev && st.st_ino == c->id;
 }
 
+bool cg_replaced(const struct cg *c, int root_dirfd, const char *path)
+{
+	int r = cg_same(c, root_dirfd, path);
+
+	return r == 0 || r == -ENOENT || r == -ENOTDIR || r == -ELOOP;
+}
+
 /* Every cgroup has this file, whatever its controllers; a removed folder has none. */
 int cg_alive(const struct cg *c)
 {

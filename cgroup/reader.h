@@ -27,6 +27,8 @@ static inline void drop_cg(struct cg **c)
 uint64_t cg_id(const struct cg *c);
 /* 1: path still leads to this cgroup, 0: to another one, -ENOENT: to none. */
 int cg_same(const struct cg *c, int root_dirfd, const char *path);
+/* It leads to another one or to none for certain: want of memory or descriptors is no answer. */
+bool cg_replaced(const struct cg *c, int root_dirfd, const char *path);
 /* The folder, borrowed. */
 int cg_dirfd(const struct cg *c);
 

@@ -4,6 +4,7 @@
 #include "cgroup/scan_record.h"
 #include "scan_cgroup.skel.h"
 #include "scan_css.skel.h"
+#include "scan_first.skel.h"
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -29,11 +30,13 @@ struct cg_scan {
 
 /* Newest first; one that the kernel refuses is followed by the next. */
 static const struct build {
-	const char *flush; /* the function that it is built around */
+	const char *name;
+	const char *imports[2]; /* functions of the kernel */
 	const void *(*elf)(size_t *ret_bytes);
 } builds[] = {
-	{"css_rstat_flush", scan_css__elf_bytes},
-	{"cgroup_rstat_flush", scan_cgroup__elf_bytes},
+	{"for 6.16", {"css_rstat_flush", "bpf_rdonly_cast"}, scan_css__elf_bytes},
+	{"for 6.2", {"cgroup_rstat_flush", "bpf_rdonly_cast"}, scan_cgroup__elf_bytes},
+	{"for 6.1", {"cgroup_rstat_flush"}, scan_first__elf_bytes},
 };
 
 // clang-format off
@@ -89,6 +92,13 @@ static int state_length(const struct btf *btf)
 	return -ENOENT;
 }
 
+/* What the kernel's types say, looked up at once: the description takes megabytes. */
+struct findings {
+	bool fits[ARRAY_SIZE(builds)];
+	bool stats; /* stat_at is known */
+	uint32_t stat_at[SCAN_STATS];
+};
+
 /* Where the lines of memory.stat are counted; false: unknown, then they are not offered. */
 static bool find_stats(const struct btf *btf, uint32_t *ret_at)
 {
@@ -108,6 +118,35 @@ static bool find_stats(const struct btf *btf, uint32_t *ret_at)
 		ret_at[i] = (uint32_t)at;
 	}
 	return true;
+}
+
+static bool has_imports(const struct btf *btf, const struct build *b)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(b->imports); i++)
+		if (b->imports[i] != NULL &&
+		    btf__find_by_name_kind(btf, b->imports[i], BTF_KIND_FUNC) < 0)
+			return false;
+	return true;
+}
+
+static int look_up(struct findings *ret, struct cg_probe *p)
+{
+	struct btf *btf;
+
+	cg_probe_listen();
+	btf = btf__load_vmlinux_btf();
+	if (btf == NULL)
+		(void)cg_probe_fault(p, -errno, "the kernel's types: %s", strerror(errno));
+	cg_probe_listen_end(p);
+	if (btf == NULL)
+		return p->error;
+	for (size_t i = 0; i < ARRAY_SIZE(builds); i++)
+		ret->fits[i] = has_imports(btf, &builds[i]);
+	ret->stats = find_stats(btf, ret->stat_at);
+	if (!ret->stats)
+		memset(ret->stat_at, 0, sizeof ret->stat_at);
+	btf__free(btf);
+	return 0;
 }
 
 static int set_up(struct cg_scan *s, const struct build *b, const uint32_t *stat_at,
@@ -131,7 +170,7 @@ static int set_up(struct cg_scan *s, const struct build *b, const uint32_t *stat
 	if (r == 0)
 		r = bpf_object__load(s->object);
 	if (r < 0)
-		return cg_probe_fault(p, r, "%s: not loaded: %s", b->flush, strerror(-r));
+		return cg_probe_fault(p, r, "build %s: not loaded: %s", b->name, strerror(-r));
 	s->slots_fd = bpf_map__fd(slots);
 	r = cg_probe_share(s->object, ".bss", sizeof *s->control, (void **)&s->control, p);
 	if (r == 0)
@@ -172,27 +211,22 @@ static void unload(struct cg_scan *s)
 }
 
 /* Loads the newest build that this kernel takes. */
-static int load(struct cg_scan *s, int root_dirfd, const struct btf *btf, struct cg_probe *p)
+static int load(struct cg_scan *s, int root_dirfd, const struct findings *f, struct cg_probe *p)
 {
-	uint32_t stat_at[SCAN_STATS] = {0};
 	int r = cg_probe_fault(p, -EOPNOTSUPP, "this kernel offers no way to flush statistics");
 
-	s->offers = SCAN_ALL;
-	if (!find_stats(btf, stat_at)) {
-		memset(stat_at, 0, sizeof stat_at);
-		s->offers &= ~(uint32_t)SCAN_MEM_STAT;
-	}
+	s->offers = f->stats ? SCAN_ALL : SCAN_ALL & ~(uint32_t)SCAN_MEM_STAT;
 	for (size_t i = 0; i < ARRAY_SIZE(builds); i++) {
-		if (btf__find_by_name_kind(btf, builds[i].flush, BTF_KIND_FUNC) < 0)
+		if (!f->fits[i])
 			continue;
 		cg_probe_listen();
-		r = set_up(s, &builds[i], stat_at, p);
+		r = set_up(s, &builds[i], f->stat_at, p);
 		if (r == 0)
 			r = attach(s, root_dirfd, p);
 		cg_probe_listen_end(p);
 		if (r == 0)
-			return cg_probe_fault(p, 0, "loaded, flushing by %s%s", builds[i].flush,
-					      s->offers & SCAN_MEM_STAT ? "" : ", no memory.stat");
+			return cg_probe_fault(p, 0, "loaded, build %s%s", builds[i].name,
+					      f->stats ? "" : ", no memory.stat");
 		unload(s);
 	}
 	return r;
@@ -219,7 +253,7 @@ static int allocate(struct cg_scan *s, uint32_t slots)
 int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg_probe *p)
 {
 	OWN(drop_cg_scan) struct cg_scan *s = NULL;
-	struct btf *btf;
+	struct findings found = {0};
 	int r;
 
 	*p = (struct cg_probe){.program = "scan"};
@@ -232,11 +266,9 @@ int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg
 	r = s == NULL ? -ENOMEM : allocate(s, slots);
 	if (r < 0)
 		return cg_probe_fault(p, r, "%s", strerror(-r));
-	btf = btf__load_vmlinux_btf();
-	if (btf == NULL)
-		return cg_probe_fault(p, -errno, "the kernel's types: %s", strerror(errno));
-	r = load(s, root_dirfd, btf, p);
-	btf__free(btf);
+	r = look_up(&found, p);
+	if (r == 0)
+		r = load(s, root_dirfd, &found, p);
 	if (r < 0)
 		return r;
 	*ret = STEAL(s);
@@ -318,6 +350,25 @@ int cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct us
 		return -ENODEV;
 	e.id = s->ids[slot];
 	return scan_record_decode(&s->records[slot], sizeof s->records[slot], &e, ret);
+}
+
+int cg_scan_read(const struct cg_scan *s, uint32_t slot, struct cg *c, uint32_t want,
+		 uint32_t by_text, struct usage *ret)
+{
+	struct usage u, text;
+	int r;
+
+	if (s == NULL || cg_scan_get(s, slot, want & ~by_text, &u) < 0)
+		return cg_read(c, want, ret);
+	by_text = want & (by_text | ~s->offers | ~s->control->want);
+	if (by_text != 0) {
+		r = cg_read(c, by_text, &text);
+		if (r < 0)
+			return r;
+		scan_take(&u, &text, by_text);
+	}
+	*ret = u;
+	return 0;
 }
 
 void cg_scan_withdraw(struct cg_scan *s, uint32_t parts)

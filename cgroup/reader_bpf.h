@@ -4,6 +4,10 @@
  * the text reader's. It needs Linux 6.1, CAP_BPF and CAP_PERFMON (cgroup/probe.h); where it does
  * not serve, or for parts that it does not offer, there is the text reader (cgroup/reader.h).
  *
+ * A pass holds the kernel's cgroup lock for as long as it takes (below 1 ms for 1,000 cgroups):
+ * while it lasts, no cgroup is made or removed. Removed ones that still hold memory are walked
+ * past, too.
+ *
  * How fresh: everything is as of the pass, CPU time and memory.stat flushed right before it (so
  * memory.stat is fresher than the file, which lags by up to 64 pages per CPU). Pressure alone is as
  * of the kernel's last aggregation, up to 2 s ago: CG_SCAN_STALE. Reading the file aggregates.
@@ -22,7 +26,7 @@ struct cg_scan;
  * A reader for up to slots cgroups below root_dirfd, a folder of the version 2 hierarchy (its root
  * is best: a pass looks at every cgroup below). *p says what became of the program, whatever is
  * returned: 0; -EOPNOTSUPP: built without BPF or a kernel without it; -EPERM; else -errno. Loading
- * takes some 100 ms, and for that time some 15 MB.
+ * takes some 100 ms, and for that time some 12 MB.
  */
 int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg_probe *p);
 /* Unloads and frees; NULL is fine. */
@@ -53,10 +57,13 @@ int cg_scan_pass(struct cg_scan *s, uint32_t want);
  */
 int cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct usage *ret);
 
-/* The parts of scan that lie outside of two text reads that frame its pass. The first of them also
- * aggregates, so pressure is no exception. */
-uint32_t cg_scan_differs(const struct usage *before, const struct usage *scan,
-			 const struct usage *after);
+/*
+ * In the place of cg_read(c, want, ret): from the last pass, except for by_text (CG_SCAN_STALE
+ * where pressure must be of now), for what the pass was not for and for what is not offered: these
+ * come from c's files. All of it does when s is NULL, or when the pass has nothing of this cgroup.
+ */
+int cg_scan_read(const struct cg_scan *s, uint32_t slot, struct cg *c, uint32_t want,
+		 uint32_t by_text, struct usage *ret);
 
 /*
  * Compares every part with what the files of this cgroup say, and stops offering parts that differ

@@ -3,6 +3,7 @@
 #include "cgroup/bpf/scan.h"
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 
 #define NSEC_PER_USEC 1000u
 /* "No quota" in the kernel's own variable (RUNTIME_INF). */
@@ -136,4 +137,80 @@ int scan_record_decode(const void *bytes, size_t len, const struct scan_expect *
 		return -EBADMSG;
 	*ret = u;
 	return 0;
+}
+
+#define FIELD(bit, field)                                                                          \
+	{                                                                                          \
+		bit, offsetof(struct usage, field)                                                 \
+	}
+
+static const struct field {
+	uint32_t part;
+	size_t offset;
+} fields[] = {
+	FIELD(USAGE_CPU, cpu_usage_usec),
+	FIELD(USAGE_THROTTLE, nr_periods),
+	FIELD(USAGE_THROTTLE, nr_throttled),
+	FIELD(USAGE_THROTTLE, throttled_usec),
+	FIELD(USAGE_MEM, mem_current),
+	FIELD(USAGE_MEM_PEAK, mem_peak),
+	FIELD(USAGE_MEM_STAT, stat.anon),
+	FIELD(USAGE_MEM_STAT, stat.file),
+	FIELD(USAGE_MEM_STAT, stat.kernel),
+	FIELD(USAGE_MEM_STAT, stat.shmem),
+	FIELD(USAGE_MEM_STAT, stat.unevictable),
+	FIELD(USAGE_MEM_STAT, stat.slab_reclaimable),
+	FIELD(USAGE_MEM_STAT, stat.inactive_file),
+	FIELD(USAGE_MEM_STAT, stat.active_file),
+	FIELD(USAGE_MEM_STAT, stat.refault_anon),
+	FIELD(USAGE_MEM_STAT, stat.refault_file),
+	FIELD(USAGE_MEM_EVENTS, events.low),
+	FIELD(USAGE_MEM_EVENTS, events.high),
+	FIELD(USAGE_MEM_EVENTS, events.max),
+	FIELD(USAGE_MEM_EVENTS, events.oom_kill),
+	FIELD(USAGE_PSI_CPU, psi_cpu_some_usec),
+	FIELD(USAGE_PSI_CPU, psi_cpu_full_usec),
+	FIELD(USAGE_PSI_MEM, psi_mem_some_usec),
+	FIELD(USAGE_PSI_MEM, psi_mem_full_usec),
+	FIELD(USAGE_CPU_LIMIT, limits.cpu_quota_usec),
+	FIELD(USAGE_CPU_LIMIT, limits.cpu_period_usec),
+	FIELD(USAGE_CPU_LIMIT, limits.cpu_burst_usec),
+	FIELD(USAGE_MEM_LIMIT, limits.mem_max),
+	FIELD(USAGE_MEM_LIMIT, limits.mem_high),
+};
+
+static uint64_t value_of(const struct usage *u, const struct field *f)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)u + f->offset, sizeof value);
+	return value;
+}
+
+uint32_t scan_differs(const struct usage *before, const struct usage *scan,
+		      const struct usage *after)
+{
+	/* A part that only one of the readers has is no difference while it comes or goes. */
+	uint32_t differs = scan->have & ~(before->have | after->have);
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		const struct field *f = &fields[i];
+		uint64_t a = value_of(before, f), s = value_of(scan, f), b = value_of(after, f);
+
+		if (!(scan->have & before->have & after->have & f->part))
+			continue;
+		if (s > MAX(a, b) || s < MIN(a, b))
+			differs |= f->part;
+	}
+	return differs;
+}
+
+void scan_take(struct usage *to, const struct usage *from, uint32_t parts)
+{
+	parts &= from->have;
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (fields[i].part & parts)
+			memcpy((char *)to + fields[i].offset, (const char *)from + fields[i].offset,
+			       sizeof(uint64_t));
+	to->have |= parts;
 }

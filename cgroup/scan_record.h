@@ -19,3 +19,13 @@ struct scan_expect {
  */
 int scan_record_decode(const void *bytes, size_t len, const struct scan_expect *e,
 		       struct usage *ret);
+
+/*
+ * The parts (enum usage_have) in which scan lies outside of two text reads that frame its pass, or
+ * that neither of them has. The first of the two also aggregates, so pressure is no exception.
+ */
+uint32_t scan_differs(const struct usage *before, const struct usage *scan,
+		      const struct usage *after);
+
+/* Copies what from has of parts into to, and sets their bits. */
+void scan_take(struct usage *to, const struct usage *from, uint32_t parts);

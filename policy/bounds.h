@@ -17,14 +17,15 @@ struct bounds {
 	uint64_t quantum;              /* >= 1 */
 };
 
-/* Which bounds moved a wish: value after each. */
+/* Which bounds moved a wish, in their order. Two of them are kept of every container: what bounds
+ * that contradict each other do beyond the first few steps is not told. */
 struct bound_step {
 	enum bound bound;
 	uint64_t before;
 	uint64_t after;
 };
 
-#define BOUND_TRACE_MAX 16
+#define BOUND_TRACE_MAX 6
 struct bound_trace {
 	uint32_t count;
 	struct bound_step step[BOUND_TRACE_MAX];

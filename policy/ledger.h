@@ -30,7 +30,9 @@
  *	low rank has to be stopped before a high one is short. A higher rank is a higher priority,
  *	then the better QoS class, then the smaller overdraft (use above request).
  * What is short then is looked for in the grants that others do not use, lowest ranks first:
- *	ledger_cancel() names whom to ask for how much, never below use nor below the original.
+ *	ledger_cancel() names whom to ask for how much, never below use nor below the original. What
+ *	is not even charged can go back at once and without a trial, or an equally fast grower of
+ *	higher rank that was looked at later dies waiting for it; only the page cache needs one.
  * A grant outside of allocatable - sum of max(request, use + outstanding) is borrowed: MemAvailable
  *	has it, and others have requested it. It is given, and said. Inside of it nothing is short:
  *	all the unused requests are still there.
@@ -61,7 +63,7 @@ struct ledger_entry {
 	uint64_t soon;     /* ledger_soon(); 0: it does not grow */
 	uint64_t claim;    /* the limit it asked for and did not get; 0: none */
 	int32_t priority;  /* of the pod; a unit: 0 */
-	uint8_t qos;       /* 0 Guaranteed, 1 Burstable, 2 BestEffort; a unit: 1 */
+	uint8_t qos;       /* 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
 };
 
 /* Over borrowed entries: every answer is as good as they are. */
@@ -89,7 +91,7 @@ struct ledger_verdict {
 	uint64_t holder_bytes; /* how large */
 };
 
-/* Somebody who is to shrink: a wish for a trial, never an order. */
+/* Somebody who is to shrink: a wish, never an order. */
 struct ledger_ask {
 	uint32_t entry;
 	uint64_t to;
@@ -110,7 +112,8 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t wish,
 uint64_t ledger_most(const struct ledger *l, uint32_t entry, uint64_t wish);
 /* Books what a wish gets; the rest is the entry's claim. Returns the limit. */
 uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t wish);
-/* Whom to ask, so that the claims could be met: lowest ranks first, at most `max` of them. */
+/* Whom to ask, so that the claims could be met: lowest ranks first, at most `max` of them. On every
+ * tick with claims. */
 uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t max);
 /* The limit that a grower needs until somebody of lower rank, stopped now, has made way; 0 for one
  * that does not grow. slope_bps: the steady one. */

@@ -65,8 +65,9 @@ static bool overtaken(const struct draft *d)
 				      d->t->margin_min_bytes);
 		uint64_t ahead = mul_div(c->slope_bps, OVERTAKE_AHEAD_USEC, USEC_PER_SEC);
 
-		/* The cgroup had to be raised already: no single large allocation. */
-		if (ratifiable(x) && limits_ours(d->f) && x->spec_limit < x->held &&
+		/* The cgroup was raised already, if only by systemd's headroom: no single large
+		 * allocation. */
+		if (ratifiable(x) && limits_ours(d->f) && x->spec_limit < MAX(x->held, x->actual) &&
 		    x->spec_limit < add_sat(c->use_bytes, MAX(margin / 2, ahead)))
 			return true;
 	}

@@ -10,10 +10,14 @@
  *	requests only at a review, only when they are ours (controlled-values)
  *	a resource with resizePolicy RestartContainer is never ratified in mode Auto
  *	one resize of a pod at a time: the next waits for the kubelet's echo (generation,
- *conditions) a refusal is no value for the cgroup's memory: it becomes a ceiling for a time, CPU
- *goes back what the server never takes (memory decreases on 1.33) stays in the cgroup alone the
- *spec already says it: nothing is sent; the checkpoint says it and the cgroup does not: the cgroup
- *is ours to write
+ *		conditions)
+ *	but for growth that could pass what is on its way: a higher value overtakes it at once;
+ *		where that is refused, a resize that left memory alone is taken back
+ *	a refusal is no value for the cgroup's memory: it becomes a ceiling for a time, CPU goes
+ *		back
+ *	what the server never takes (memory decreases on 1.33) stays in the cgroup alone
+ *	the spec already says it: nothing is sent; the checkpoint says it and the cgroup does not:
+ *		the cgroup is ours to write
  *
  * Pure: facts + state + now -> decision. Times are boottime unless they say real.
  */
@@ -175,7 +179,13 @@ enum report_hold {
 const char *report_hold_name(enum report_hold h);
 
 /* What goes first when writes are scarce. */
-enum report_urgency { REPORT_AT_ONCE, REPORT_MEMORY_RAISE, REPORT_ORDINARY, REPORT_URGENCY_COUNT };
+enum report_urgency {
+	REPORT_AT_ONCE,
+	REPORT_MEMORY_RAISE,
+	REPORT_ORDINARY,
+	REPORT_ANNOTATION, /* the status annotation alone: on a full node there are hundreds */
+	REPORT_URGENCY_COUNT
+};
 
 struct report_decision {
 	bool send;

@@ -4,10 +4,11 @@
  * that an outage of any length ends in one report per changed pod, with the newest state.
  *
  *	tokens	  one in interval_usec, at most burst: every write takes one, Events too
- *	order	  what was refused or goes back, then memory that rises, then the oldest
+ *	order	  what was refused or goes back, then memory that rises, other resizes, and
+ *		  annotations alone; the oldest first
  *	429	  nothing of this node goes out before Retry-After
- *	outage	  one try at a time, 1 s to 60 s apart; when it is over every slot waits its own
- *part of spread_usec
+ *	outage	  one try at a time, 1 s to 60 s apart
+ *	after it  every slot waits its own part of spread_usec
  *
  * Pure; random choices come from the seed.
  */

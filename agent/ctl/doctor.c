@@ -109,8 +109,9 @@ static void look_at_cluster(struct doctor *d)
 	if (config.kubernetes.cgroup_prefix)
 		d->cgroup_prefix = strdup(config.kubernetes.cgroup_prefix);
 	d->systemd_optional = d->cluster.wanted && config.unit_count == 0 &&
-			      check_cgroup_driver(d, said) == FINDING_OK &&
-			      strstr(said, "cgroupfs driver") != NULL;
+			      (config.kubernetes.highest_mode == MODE_OFF ||
+			       (check_cgroup_driver(d, said) == FINDING_OK &&
+				strstr(said, "cgroupfs driver") != NULL));
 	config_free(&config);
 }
 

@@ -25,7 +25,7 @@ struct doctor {
 	int host_error;
 	struct doctor_cluster cluster;
 	char *cgroup_prefix;   /* of the kubelet; NULL: none */
-	bool systemd_optional; /* pods alone, and the kubelet does without it */
+	bool systemd_optional; /* pods alone, and nothing to tell it of them */
 };
 
 struct doctor_check {

@@ -28,10 +28,16 @@ static bool exists(const struct doctor *d, const char *path)
 	return doctor_path(d, path, full, sizeof(full)) && access(full, F_OK) == 0;
 }
 
+/* What sd_booted() looks at; a pod is given no more of it than PID 1's own socket. */
+static bool has_systemd(const struct doctor *d)
+{
+	return exists(d, "/run/systemd/system") ||
+	       (d->cluster.wanted && exists(d, "/run/systemd/private"));
+}
+
 enum finding check_systemd(const struct doctor *d, char *text)
 {
-	/* What sd_booted() looks at. */
-	if (!exists(d, "/run/systemd/system")) {
+	if (!has_systemd(d)) {
 		snprintf(text, DOCTOR_TEXT_MAX, "systemd is not PID 1 here%s",
 			 d->systemd_optional ? ", and is not needed" : "");
 		return d->systemd_optional ? FINDING_SKIPPED : FINDING_MISSING;
@@ -47,7 +53,7 @@ enum finding check_bus(const struct doctor *d, char *text)
 	char path[512];
 	int error = -ENOENT;
 
-	if (!exists(d, "/run/systemd/system")) {
+	if (!has_systemd(d)) {
 		snprintf(text, DOCTOR_TEXT_MAX, "not looked at: there is no systemd");
 		return FINDING_SKIPPED;
 	}

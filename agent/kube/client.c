@@ -203,3 +203,9 @@ const char *kube_client_server(const struct kube_client *c)
 {
 	return c->config.server;
 }
+
+void kube_client_on_end(struct kube_client *c, kube_count_fn *fn, void *ctx)
+{
+	c->count = fn;
+	c->count_ctx = ctx;
+}

@@ -42,6 +42,8 @@ struct kube_answer {
 
 /* The end of a request; once per request that was started. New requests may be started inside. */
 typedef void kube_done_fn(void *arg, const struct kube_answer *answer);
+/* The end of every request; verb: static text, "list", "watch", "get", "create", "patch". */
+typedef void kube_count_fn(void *ctx, const char *verb, unsigned status);
 /* One whole line of a stream with a 2xx status, without its end. Negative ends the stream with it.
  */
 typedef int kube_line_fn(void *arg, const char *line, size_t len);
@@ -61,6 +63,8 @@ int kube_client_new(sd_event *event, const struct kube_config *config, const cha
 		    struct kube_client **ret);
 /* Ends every call without calling done. */
 void kube_client_free(struct kube_client *c);
+/* Told of all that ends, but not of what is cancelled. */
+void kube_client_on_end(struct kube_client *c, kube_count_fn *fn, void *ctx);
 
 /* line NULL unless request->stream or pieces. ret may be NULL. -errno: nothing was started. */
 int kube_client_start(struct kube_client *c, const struct kube_request *request, kube_line_fn *line,

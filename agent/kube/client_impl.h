@@ -62,6 +62,8 @@ struct kube_client {
 	bool busy;
 	bool dead; /* freed while busy */
 	struct kube_client_counters counters;
+	kube_count_fn *count;
+	void *count_ctx;
 };
 
 /* --- client.c */

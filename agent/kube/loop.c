@@ -9,6 +9,21 @@
 /* Idle connections that are kept: one to be used again, one that the last watch left. */
 #define IDLE_MAX 2L
 
+/* As kube-apiserver's own metrics call it. The lists we ask for are those of resources. */
+static const char *verb_of(const struct kube_call *call)
+{
+	static const struct {
+		const char *method, *verb;
+	} verbs[] = {{"POST", "create"}, {"PATCH", "patch"}, {"PUT", "update"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (strcmp(call->method, verbs[i].method) == 0)
+			return verbs[i].verb;
+	if (call->stream)
+		return "watch";
+	return strcmp(call->path, "/api/v1") == 0 ? "get" : "list";
+}
+
 /* The end of a call: out of the list, told, freed. The client may be dead afterwards. */
 static void end_call(struct kube_call *call, const struct kube_answer *answer)
 {
@@ -18,6 +33,8 @@ static void end_call(struct kube_call *call, const struct kube_answer *answer)
 	call->state = CALL_ENDED;
 	if (answer->status == 0)
 		c->counters.failures++;
+	if (c->count != NULL)
+		c->count(c->count_ctx, verb_of(call), answer->status);
 	call->done(call->arg, answer);
 	call_free(call);
 }

@@ -246,6 +246,8 @@ bool reporter_look(struct tracked *t, usec_t now)
 	learn_status(t, v->pod);
 	why = v->pod->resize_message ? v->pod->resize_message : "the kubelet cannot do the resize";
 	news = report_observed(&r->options.tuning, t->state, &v->facts, now);
+	if (news & REPORT_NEWS_REFUSED)
+		r->tally.answers[REPORT_ANSWER_REFUSED]++;
 	if (news != 0)
 		reporter_news(t, v, news, why, now);
 	/* What was called back may have changed what the facts were made of. */
@@ -344,7 +346,7 @@ static void examine(struct tracked *t, usec_t now)
 		report_queue_mark(&r->queue, t->uid,
 				  d.send               ? d.urgency
 				  : status && t->hurry ? REPORT_AT_ONCE
-						       : REPORT_ORDINARY,
+						       : REPORT_ANNOTATION,
 				  now);
 }
 
@@ -386,7 +388,7 @@ static bool event_first(struct reporter *r, const struct report_slot *slot, usec
 		return false;
 	if (recorder_due(r->recorder, true, now))
 		return true;
-	return slot->urgency == REPORT_ORDINARY && ++r->turn % EVENT_TURN == 0;
+	return slot->urgency >= REPORT_ORDINARY && ++r->turn % EVENT_TURN == 0;
 }
 
 static void send_all(struct reporter *r, usec_t now, usec_t now_real)

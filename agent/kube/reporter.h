@@ -2,11 +2,11 @@
 /*
  * Tells the API server of the pods of this node: resizes (policy/report.h), the status annotation,
  * and the recorder's Events, at the node's rate (policy/report_queue.h). Keeps no values of its
- *own: each time it asks for the newest facts.
+ * own: each time it asks for the newest facts.
  *
- *	reporter_changed()	something about the pod changed: its object, a limit, its use's
- *growth reporter_step()		on the review clock, after wake(), and when reporter_due()
- *says so reporter_alive()	the watch is well: the server is back
+ *	reporter_changed()	something of the pod changed: its object, a limit, its growth
+ *	reporter_step()		on the review clock, after wake(), when reporter_due() is
+ *	reporter_alive()	the watch is well: the server is back
  *
  * Nothing is called back from inside these but facts(); the others come with answers and from
  * reporter_changed() and reporter_step().
@@ -48,6 +48,8 @@ struct reporter_events {
 	void (*verify)(void *ctx, const char *uid);
 	/* Spec and checkpoint hold the value and the cgroup does not: write the cgroup. */
 	void (*write)(void *ctx, const char *uid, size_t container, enum resource resource);
+	/* Values of ours are about to go into the spec: to be on record before. May be NULL. */
+	void (*sending)(void *ctx, const char *uid);
 	void (*ratified)(void *ctx, const char *uid, uint64_t generation);
 	/* Somebody else set these in the spec: RESOURCES_* of the container. May be NULL. */
 	void (*foreign)(void *ctx, const char *uid, size_t container, uint32_t resources);
@@ -77,6 +79,11 @@ struct reporter_count {
 	enum reporter_verb verb;
 	unsigned status;
 	uint64_t count;
+};
+/* Resizes alone. What a condition refuses later counts as REPORT_ANSWER_REFUSED. */
+struct reporter_tally {
+	uint64_t sent;
+	uint64_t answers[REPORT_ANSWER_KINDS];
 };
 const char *reporter_verb_name(enum reporter_verb v);
 
@@ -122,6 +129,7 @@ enum report_hold reporter_hold(const struct reporter *r, const char *uid);
 const char *reporter_holds(const struct reporter *r, const char *uid);
 /* Does this server offer pods/resize? Unknown yet: false. */
 bool reporter_offered(const struct reporter *r);
+const struct reporter_tally *reporter_tally(const struct reporter *r);
 size_t reporter_counts(const struct reporter *r, const struct reporter_count **ret);
 /* Pods with something to tell. */
 size_t reporter_waiting(const struct reporter *r);

@@ -49,6 +49,7 @@ struct reporter {
 	bool troubled;
 	struct reporter_count counts[REPORTER_COUNTS_MAX];
 	size_t count_count;
+	struct reporter_tally tally;
 	struct reporter_view view, answer; /* large: here, not on the stack */
 };
 

@@ -75,6 +75,11 @@ bool reporter_offered(const struct reporter *r)
 	return r->offered;
 }
 
+const struct reporter_tally *reporter_tally(const struct reporter *r)
+{
+	return &r->tally;
+}
+
 size_t reporter_counts(const struct reporter *r, const struct reporter_count **ret)
 {
 	*ret = r->counts;

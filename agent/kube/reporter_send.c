@@ -153,6 +153,9 @@ static void on_resize(void *arg, const struct kube_answer *a)
 		reporter_forget(r, t->uid);
 		return;
 	}
+	/* Another number of containers came in between, and there was no memory for it. */
+	if (t->state == NULL)
+		return;
 	if (answer.kind == REPORT_ANSWER_FORBIDDEN)
 		forbidden(r, "resizes are not allowed (pods/resize, verb patch)", &status);
 	if (answer.kind == REPORT_ANSWER_OK) {
@@ -162,6 +165,7 @@ static void on_resize(void *arg, const struct kube_answer *a)
 		else
 			answer.kind = REPORT_ANSWER_FAILED; /* it landed; the watch will tell */
 	}
+	r->tally.answers[answer.kind]++;
 	news = report_answered(&r->options.tuning, &r->node, t->state, &v->facts, &answer, now);
 	if (answer.kind == REPORT_ANSWER_UNSUPPORTED)
 		news |= REPORT_NEWS_REFUSED;
@@ -175,10 +179,14 @@ int reporter_send_resize(struct tracked *t, const struct report_patch *patch, us
 	char path[PATH_SIZE];
 	int e = body ? path_of(r->view.pod, "/resize", path) : -ENOMEM;
 
+	if (e >= 0 && r->events.sending != NULL && !r->view.facts.restoring)
+		r->events.sending(r->events.ctx, t->uid);
 	if (e >= 0)
 		e = start(t, path, body, KUBE_STRATEGIC_PATCH, on_resize, now);
-	if (e >= 0)
+	if (e >= 0) {
+		r->tally.sent++;
 		report_sent(t->state, &r->view.facts, patch, now);
+	}
 	return e;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * One walk over all cgroups below a root: for each that is in `slots`, one record. Counts and
- * copies, nothing else. Built twice, because a function that a kernel lacks cannot be imported:
- * with SCAN_FLUSH_CSS for kernels whose statistics are flushed by controller (6.16 and later),
- * without it for those that flush a cgroup as a whole (6.1 to 6.15).
+ * copies, nothing else. Built thrice, because a function that a kernel lacks cannot be imported:
+ * SCAN_FLUSH_CSS: statistics are flushed by controller (6.16 and later), else a cgroup as a whole;
+ * SCAN_CAST: pointers can be given a type and then be followed by plain loads (6.2 and later), else
+ * each load is a call of a helper.
  *
  * The walk holds cgroup_mutex, so no cgroup and no controller goes away under it.
  */
@@ -34,8 +35,7 @@ struct {
 	__type(value, struct scan_record);
 } records SEC(".maps");
 
-#ifdef SCAN_FLUSH_CSS
-/* Every kernel with css_rstat_flush() has this one too, and plain loads cost a tenth of helpers. */
+#ifdef SCAN_CAST
 extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym;
 #define CAST(type, p) ((type *)bpf_rdonly_cast(p, bpf_core_type_id_kernel(type)))
 #define LOAD(place)   (*(place))

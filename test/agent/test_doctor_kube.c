@@ -109,6 +109,9 @@ static void server_stop(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
+static const char *more_path;        /* one more file of the host */
+static const char *more_config = ""; /* one more line of the configuration */
+
 /* A node whose kubelet uses that driver, and a configuration that names a kubeconfig. */
 static void node_open(bool systemd)
 {
@@ -132,9 +135,11 @@ static void node_open(bool systemd)
 	fake_put(&host, "kubeconfig", yaml);
 	snprintf(yaml, sizeof(yaml),
 		 "apiVersion: config.vscaled.dev/v1alpha1\nkind: VscaledConfiguration\n"
-		 "kubernetes:\n  kubeconfig: %s/kubeconfig\n",
-		 host.path);
+		 "kubernetes:\n  kubeconfig: %s/kubeconfig\n%s",
+		 host.path, more_config);
 	fake_put(&host, "vscaled.yaml", yaml);
+	if (more_path != NULL)
+		fake_put(&host, more_path, "");
 	snprintf(config, sizeof(config), "%s/vscaled.yaml", host.path);
 	snprintf(state, sizeof(state), "%s/state", host.path);
 }
@@ -217,6 +222,24 @@ static void test_well(void)
 	check_finding(all, "systemd", "skipped", "not needed");
 	check_finding(all, "systemd-bus", "skipped", "");
 	cJSON_Delete(all);
+}
+
+/* What an agent's pod sees of systemd: its socket, or nothing where it is not to write. */
+static void test_systemd_of_a_pod(void)
+{
+	const struct script good = {"200 OK", RESOURCES(RESIZE), NULL};
+	cJSON *all;
+
+	more_path = "run/systemd/private";
+	all = examine_with(&good, true);
+	check_finding(all, "systemd", "ok", "");
+	cJSON_Delete(all);
+	more_path = NULL;
+	more_config = "  highestMode: \"Off\"\n";
+	all = examine_with(&good, true);
+	check_finding(all, "systemd", "skipped", "not needed");
+	cJSON_Delete(all);
+	more_config = "";
 }
 
 static void test_rights(void)
@@ -307,6 +330,7 @@ int main(void)
 
 	doctor_place = &nowhere;
 	test_well();
+	test_systemd_of_a_pod();
 	test_rights();
 	test_server();
 	test_account();

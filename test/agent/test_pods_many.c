@@ -160,7 +160,7 @@ static void put_all(struct rig *r)
 	pods_list_begin(r->daemon);
 	for (unsigned n = 0; n < PODS; n++)
 		pods_put(r->daemon, pod(n));
-	pods_list_end(r->daemon);
+	pods_list_end(r->daemon, true);
 }
 
 int main(void)
@@ -217,7 +217,7 @@ int main(void)
 	CHECK_EQ(asked.gets, PODS * (CONTAINERS + 1));
 	CHECK_EQ(r.daemon->unit_count, PODS * (CONTAINERS + 1));
 	pods_list_begin(r.daemon);
-	pods_list_end(r.daemon);
+	pods_list_end(r.daemon, true);
 	CHECK_EQ(r.daemon->unit_count, 0);
 	CHECK(fake_open_fds() <= fds + KUBEPODS_PARENTS_MAX);
 	rig_close(&r);

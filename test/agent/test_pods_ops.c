@@ -120,6 +120,12 @@ static void test_commands(enum cgroup_driver driver)
 	CHECK(ops->resume(r.daemon, "default/web-0/app") >= 1);
 	rig_run(&r, 15, pods_burn_800);
 	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
+	/* One container alone: the pod makes no room for what it had. */
+	CHECK_EQ(ops->restore(r.daemon, "default/web-0/app", false, on_result, &results), 0);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.kernel.cpu_quota_usec, 20000);
+	rig_run(&r, 3, pods_burn_800);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
+	CHECK_EQ(rig_cpu_milli(&r, p->level), 500);
 	CHECK(!r.below);
 	rig_close(&r);
 }

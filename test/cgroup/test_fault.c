@@ -145,6 +145,7 @@ static void no_gap(void *ctx, const char *folder, uint32_t missing)
 static int use_cgroup(struct cg *c)
 {
 	struct usage u = {.have = 1u << 31};
+	bool before, replaced;
 	int r = cg_read(c, ALL, &u);
 
 	if (r < 0) {
@@ -162,7 +163,15 @@ static int use_cgroup(struct cg *c)
 	}
 	r = cg_same(c, f.fd, TREE_UNIT);
 	CHECK(r != 0);
-	return MIN(r, 0);
+	if (r < 0)
+		return r;
+	before = fault.hit;
+	replaced = cg_replaced(c, f.fd, TREE_UNIT);
+	if (!fault.hit || before)
+		return 0;
+	/* What else fails tells nobody that it is gone. */
+	CHECK_EQ(replaced, fault.error == ENOENT);
+	return -fault.error;
 }
 
 static int scenario(void)

@@ -61,7 +61,8 @@ static void test_one(struct cg_life *l)
 	CHECK(h.event[1].id == cg_id(c));
 	CHECK_STR(h.path[1], path);
 	CHECK_EQ(h.lost, 0);
-	CHECK_EQ(cg_life_drain(l, hear, &h), 0);
+	CHECK(cg_life_drain(l, hear, &h) >= 0);
+	CHECK_EQ(h.count, 2);
 }
 
 /* More than the ring holds while nobody drains: what is there is told, and that some is not. */
@@ -79,7 +80,7 @@ static void test_overflow(struct cg_life *l)
 	/* told once, and it goes on */
 	h = (struct heard){0};
 	test_one(l);
-	CHECK_EQ(cg_life_drain(l, hear, &h), 0);
+	CHECK(cg_life_drain(l, hear, &h) >= 0);
 	CHECK_EQ(h.lost, 0);
 }
 

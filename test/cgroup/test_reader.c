@@ -228,6 +228,7 @@ static void test_identity(const struct fake *f)
 	CHECK_EQ(cg_same(c, f->fd, TREE_UNIT), 0);
 	fake_remove(f, "re.slice/a");
 	CHECK_EQ(cg_same(c, f->fd, "re.slice/a"), -ENOENT);
+	CHECK(cg_replaced(c, f->fd, "re.slice/a"));
 	CHECK_EQ(cg_read(c, ALL, &u), -ENODEV);
 	fake_put(f, "re.slice/a/cpu.stat", "usage_usec 6\n");
 	CHECK_EQ(cg_same(c, f->fd, "re.slice/a"), 0);

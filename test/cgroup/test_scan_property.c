@@ -8,6 +8,7 @@
  * VSCALED_SEED repeats a run; VSCALED_STEPS makes a longer one.
  */
 #include "cgroup/reader_bpf.h"
+#include "cgroup/scan_record.h"
 #include "test/cgroup/live.h"
 #include "test/check.h"
 #include <errno.h>
@@ -106,7 +107,7 @@ static uint32_t compare(void)
 			continue;
 		CHECK_EQ(cg_scan_get(scan, g->slot, ALL, &u), 0);
 		CHECK_EQ(u.have, after[i].have);
-		differs = cg_scan_differs(&before[i], &u, &after[i]);
+		differs = scan_differs(&before[i], &u, &after[i]);
 		CHECK_EQ(differs & ~(uint32_t)GAUGES, 0);
 		g->looks++;
 		g->gauges_agreed += differs == 0;

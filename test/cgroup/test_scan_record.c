@@ -141,6 +141,60 @@ static void test_refused(void)
 	CHECK_EQ(u.have, 77);
 }
 
+/* A value between two looks agrees; below or above, in any of the fields, its part differs. */
+static void test_differs(void)
+{
+	struct usage before, u, after;
+	uint32_t seen = 0;
+
+	CHECK_EQ(decode(&good, &u), 0);
+	before = after = u;
+	CHECK_EQ(scan_differs(&before, &u, &after), 0);
+	for (size_t at = offsetof(struct usage, cpu_usage_usec); at < sizeof u; at += 8) {
+		uint64_t *value = (uint64_t *)((char *)&u + at);
+		uint64_t *low = (uint64_t *)((char *)&before + at);
+		uint64_t kept = *value;
+		uint32_t part;
+
+		*value = kept + 1;
+		part = scan_differs(&before, &u, &after);
+		CHECK_EQ(__builtin_popcount(part), 1);
+		seen |= part;
+		*value = kept - 1;
+		CHECK_EQ(scan_differs(&before, &u, &after), part);
+		*low = kept - 1;
+		CHECK_EQ(scan_differs(&before, &u, &after), 0);
+		CHECK_EQ(scan_differs(&after, &u, &before), 0);
+		*low = *value = kept;
+	}
+	CHECK_EQ(seen, ALL);
+	/* one look has the part: it came or went just now; none has it: the scan made it up */
+	before.have &= ~(uint32_t)USAGE_MEM;
+	u.mem_current++;
+	CHECK_EQ(scan_differs(&before, &u, &after), 0);
+	after.have &= ~(uint32_t)USAGE_MEM;
+	CHECK_EQ(scan_differs(&before, &u, &after), USAGE_MEM);
+}
+
+static void test_take(void)
+{
+	struct usage full, to = {.have = USAGE_CPU, .cpu_usage_usec = 3, .mem_current = 4};
+
+	CHECK_EQ(decode(&good, &full), 0);
+	scan_take(&to, &full, USAGE_PSI_MEM | USAGE_MEM_LIMIT);
+	CHECK_EQ(to.have, USAGE_CPU | USAGE_PSI_MEM | USAGE_MEM_LIMIT);
+	CHECK(to.psi_mem_some_usec == 21 && to.limits.mem_max == 300 * PAGE);
+	CHECK(to.cpu_usage_usec == 3 && to.mem_current == 4 && to.psi_cpu_some_usec == 0);
+	/* what it does not have is not taken */
+	full.have = USAGE_CPU;
+	scan_take(&to, &full, ALL);
+	CHECK(to.cpu_usage_usec == 1234 && to.mem_current == 4);
+	full.have = ALL;
+	scan_take(&to, &full, ALL);
+	CHECK_EQ(scan_differs(&full, &to, &full), 0);
+	CHECK_EQ(to.have, ALL);
+}
+
 static struct life_record life(const char *path, int64_t path_bytes)
 {
 	struct life_record rec = {
@@ -200,6 +254,8 @@ int main(void)
 	test_parts();
 	test_edges();
 	test_refused();
+	test_differs();
+	test_take();
 	test_life();
 	test_life_refused();
 	return check_result();

@@ -10,7 +10,7 @@
 export LC_ALL=C # EPOCHREALTIME has a dot
 
 KUBE_NS=shop
-SECONDS_LIVE=${SECONDS_LIVE:-30}
+SECONDS_LIVE=${SECONDS_LIVE:-24}
 CONTAINERS=(web cache)
 follower=''
 
@@ -55,8 +55,15 @@ configure()
 	vscalectl config check /run/demo.yaml >/dev/null || fail "its configuration is wrong"
 }
 
-# spec: the limits in the API object, as kubectl shows them
+# go_on CONTAINER: its program goes on to its next size
+go_on()
+{
+	kill -USR1 "$(<"${group[$1]}/cgroup.procs")"
+}
+
+# The limits in the API object, and what vscaled says of them there.
 SPEC='jsonpath={range .spec.containers[*]}{.name}{"\t"}{.resources.limits}{"\n"}{end}'
+STATUS='{.metadata.annotations.vscaled\.dev/status}{"\n"}'
 
 # limits: of every container, as they stand in the kernel
 limits()
@@ -98,7 +105,7 @@ agent_deploy /run/demo.yaml || fail "the agent does not get ready"
 echo "its pod on node-1 is ready"
 
 title "a pod with the wrong limits"
-pod_json web "web 100m/200m 32Mi/64Mi burn -d 80" "cache 100m/1 32Mi/48Mi grow 30+14 60@2+12 30+10000" >/run/web.json
+pod_json web "web 100m/200m 32Mi/64Mi burn -d 80" "cache 100m/1 32Mi/48Mi grow 30+w 60@2+w 30+10000" >/run/web.json
 shown kubectl -n shop create -f /run/web.json
 pod_running web || fail "the pod does not run"
 for c in "${CONTAINERS[@]}"; do
@@ -117,15 +124,16 @@ follower=$!
 shown kubectl -n shop annotate pod web vscaled.dev/mode=Auto
 echo "    # in use, - left, | limit; full scale is 110 % of a CPU and 110 MiB; other lines: journalctl -t vscaled"
 printf '%4s  %-43s  %s\n' '' 'web: cpu              memory' 'cache: cpu            memory'
+(pause 4 && go_on cache) &
 show_seconds "$SECONDS_LIVE" 110 110 "${CONTAINERS[@]}"
+go_on cache # it needs little again
 wait_until 20 told || fail "the API server was not told"
 kill "$follower"
 follower=''
 
 title "what the API server knows by now"
-shown kubectl -n shop get pod web -o "$SPEC"
-shown kubectl -n shop get pod web -o 'jsonpath={.metadata.annotations.vscaled\.dev/status}{"\n"}'
-shown kubectl -n shop get events
+shown kubectl -n shop get pod web -o "$SPEC$STATUS"
+shown kubectl -n shop events --for pod/web
 
 title "why? On the node, because the test API server has no exec; elsewhere: kubectl vscaled explain web/web"
 shown vscalectl list

@@ -187,7 +187,7 @@ static char *config_text(const struct crig *c, const char *extra)
 		"common: {startQuiet: 3s}\n"
 		"http: {listen: 127.0.0.1:%u}\n"
 		"kubernetes: {kubeconfig: %s/agent.kubeconfig, nodeName: node-1, startJitter: 0s,\n"
-		"  writeInterval: 1s, writeBurst: 20, statusInterval: 30s, leaseTime: 5s,\n"
+		"  writeInterval: 3s, writeBurst: 10, statusInterval: 30s, leaseTime: 5s,\n"
 		"  memoryLeaseTime: 5s, smallInterval: 5s, upInterval: 5s, downInterval: 10s,\n"
 		"  refusalTime: 10m, settleMax: 1m}\n%s",
 		c->http_port, c->folder, extra != NULL ? extra : "");

@@ -12,7 +12,7 @@
 #include <cjson/cJSON.h>
 #include <sys/types.h>
 
-#define CRIG_FASTER    20
+#define CRIG_FASTER    40
 #define CRIG_LINES_MAX 512
 
 /* One line of the journal. */

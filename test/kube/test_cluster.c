@@ -80,11 +80,6 @@ static void test_own_pod(void)
 	unsetenv("POD_NAME");
 }
 
-static bool is_put_back(struct crig *x)
-{
-	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_CPU) == 200;
-}
-
 static bool status_is_gone(struct crig *x)
 {
 	return !crig_has_status(x, &x->rig.pod[0]);

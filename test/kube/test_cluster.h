@@ -50,6 +50,11 @@ static inline bool has_ratified(struct crig *x)
 	return x->rig.events[EVENT_REPORT_RATIFIED] > 0;
 }
 
+static inline bool is_put_back(struct crig *x)
+{
+	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_CPU) == 200;
+}
+
 /* app grows to what 800m take, and the API server has it. */
 static inline void ratify(struct rig_pod *p)
 {

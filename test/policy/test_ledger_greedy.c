@@ -2,23 +2,21 @@
 /*
  * Four greedy pods of different priority on a node that cannot hold them, in virtual time: real
  * growth laws, MemAvailable read once a tick, the lowest priority looked at first. Each grows to
- * its goal, holds it, and ends. A pod that gets no more stands at its limit for the time of a brake
- * and is killed there, which is the kernel's word and not ours.
+ * its goal, holds it, and ends. A pod that gets no more stands at its limit for the time of a
+ * brake, if there is one, and is killed there, which is the kernel's word and not ours.
  */
 #include "policy/bounds.h"
 #include "policy/ledger.h"
 #include "policy/mem_control.h"
 #include "test/check.h"
 
-#define PODS      4
-#define STEP_USEC (10 * USEC_PER_MSEC)
-#define TICK_USEC (100 * USEC_PER_MSEC)
-/* Shrinks go a tenth down at a time; the minutes between them are shortened to seconds. */
-#define REVIEW_USEC (2 * USEC_PER_SEC)
-#define BRAKE_USEC  (2 * USEC_PER_SEC)
-#define DOWN_USEC   (3 * USEC_PER_SEC)
-#define HOLD_USEC   (20 * USEC_PER_SEC)
-#define TOTAL       (4 * GIB)
+#define PODS       4
+#define STEP_USEC  (10 * USEC_PER_MSEC)
+#define TICK_USEC  (100 * USEC_PER_MSEC)
+#define BRAKE_USEC (2 * USEC_PER_SEC)
+#define DOWN_USEC  (3 * USEC_PER_SEC)
+#define HOLD_USEC  (20 * USEC_PER_SEC)
+#define TOTAL      (4 * GIB)
 
 struct pod {
 	int32_t priority;
@@ -41,6 +39,7 @@ struct pod {
 
 struct world {
 	usec_t now;
+	usec_t brake;
 	uint64_t system;
 	struct pod pod[PODS];
 	struct ledger ledger;
@@ -102,7 +101,7 @@ static void allocate(struct world *w, struct pod *p)
 	p->max_events++;
 	if (p->stuck_since == 0)
 		p->stuck_since = w->now;
-	if (w->now - p->stuck_since >= BRAKE_USEC)
+	if (w->now - p->stuck_since >= w->brake)
 		kill_pod(w, p);
 }
 
@@ -190,17 +189,20 @@ static void observe(struct world *w, uint32_t i)
 	p->observed = true;
 }
 
-static void review(struct world *w)
+/* Memory that is not charged goes back at once. */
+static void give_back(struct world *w)
 {
 	struct ledger_ask asks[PODS];
-	uint32_t count = ledger_cancel(&w->ledger, asks, PODS);
+	uint32_t count;
+
+	begin(w);
+	count = ledger_cancel(&w->ledger, asks, PODS);
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct pod *p = &w->pod[asks[i].entry];
 
 		CHECK(asks[i].to >= w->entry[asks[i].entry].use && asks[i].to >= p->original);
-		if (p->use + 8 * MIB <= asks[i].to)
-			p->limit = MAX(asks[i].to, p->limit / 10 * 9);
+		p->limit = MIN(p->limit, MAX(asks[i].to, p->use + 8 * MIB));
 	}
 }
 
@@ -218,8 +220,7 @@ static void run(struct world *w, usec_t span)
 		begin(w);
 		for (uint32_t i = 0; i < PODS; i++)
 			observe(w, i);
-		if (w->now % REVIEW_USEC == 0)
-			review(w);
+		give_back(w);
 	}
 }
 
@@ -259,11 +260,12 @@ static void show(const struct world *w, const char *name)
 
 /* Whoever dies dies in the order of the ranks, from the lowest up; and so, from the highest down,
  * they come to their goals. */
-static void test_greedy(uint64_t rate_bps, const char *name)
+static void test_greedy(uint64_t rate_bps, usec_t brake, const char *name)
 {
 	struct world w = world(rate_bps, 1200 * MIB);
 	const struct pod *p = w.pod;
 
+	w.brake = brake;
 	run(&w, 10 * USEC_PER_MIN);
 	show(&w, name);
 	CHECK(w.cut > 0);
@@ -290,7 +292,7 @@ static void test_enough(void)
 		CHECK(w.pod[i].kills == 0 && w.pod[i].done_at != 0);
 }
 
-/* A lower one was there first and holds much more than it uses: the others get it by trials. */
+/* A lower one was there first and holds much more than it uses: the others get it. */
 static void test_hoarder(void)
 {
 	struct world w = world(50 * MIB, 1000 * MIB);
@@ -308,9 +310,12 @@ static void test_hoarder(void)
 
 int main(void)
 {
-	test_greedy(10 * MIB, "10 MiB/s");
-	test_greedy(50 * MIB, "50 MiB/s");
-	test_greedy(200 * MIB, "200 MiB/s");
+	test_greedy(10 * MIB, BRAKE_USEC, "10 MiB/s");
+	test_greedy(50 * MIB, BRAKE_USEC, "50 MiB/s");
+	test_greedy(200 * MIB, BRAKE_USEC, "200 MiB/s");
+	test_greedy(10 * MIB, 0, "10 MiB/s without a brake");
+	test_greedy(50 * MIB, 0, "50 MiB/s without a brake");
+	test_greedy(200 * MIB, 0, "200 MiB/s without a brake");
 	test_enough();
 	test_hoarder();
 	return check_result();

@@ -36,6 +36,20 @@ static void test_growth_is_seen_ahead(void)
 	}
 }
 
+/* systemd's headroom may stand in the file before anything had to be decided. */
+static void test_headroom_is_growth_too(void)
+{
+	WITH(g)
+	{
+		begin(&g);
+		g.now += S;
+		rig_hold(&g, 0, MEM, 256 * MIB);
+		rig_res(&g, 0, MEM)->actual = 400 * MIB;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 3116 * MIB);
+	}
+}
+
 static void test_one_allocation_is_no_ramp(void)
 {
 	WITH(g)
@@ -137,6 +151,7 @@ static void test_memory_is_not_taken_back(void)
 int main(void)
 {
 	test_growth_is_seen_ahead();
+	test_headroom_is_growth_too();
 	test_one_allocation_is_no_ramp();
 	test_failure_is_tried_again();
 	test_echo_beside_a_failure();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * seed STATE_DIR UNIT CPU_MILLI MEMORY_MB HOURS
+ * seed STATE_DIR UNIT|NAMESPACE/WORKLOAD/CONTAINER CPU_MILLI MEMORY_MB HOURS
  *
- * Writes a history of a unit that used this much, steadily, for so many hours until now: what a
- * scenario cannot wait for.
+ * Writes a history of a unit or container that used this much, steadily, for so many hours until
+ * now: what a scenario cannot wait for.
  */
 #include "agent/history_file.h"
 #include <errno.h>
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 	history_init(&record.history, &tuning_default.history);
 	live(&record.history, (const char *const *)&argv[3], (usec_t)now.tv_sec * USEC_PER_SEC);
 	record.seen_realtime_usec = record.history.last_real;
-	snprintf(key, sizeof key, "unit:%s", argv[2]);
+	snprintf(key, sizeof key, "%s%s", strchr(argv[2], '/') == NULL ? "unit:" : "", argv[2]);
 	if (dir < 0 || history_load(dir, (char[STATE_ASIDE_MAX]){0}, &store) == -EBADMSG ||
 	    history_store_put(&store, key, &record) < 0 ||
 	    history_save(dir, &store, record.seen_realtime_usec) < 0) {

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What we hold, beside what the object says: the facts a report is made of. */
+#include "agent/cluster.h"
+#include "policy/bounds.h"
+#include <errno.h>
+
+/* Growth this long ago is settled: the next look would have seen more. */
+#define SETTLED_USEC (10 * USEC_PER_SEC)
+
+static usec_t held_since(const struct control *c, enum resource r)
+{
+	usec_t changed = r == RESOURCE_CPU ? c->cpu.last_change : c->mem.last_change;
+
+	return MAX(changed, c->started_at);
+}
+
+static bool may_report(const struct managed *m)
+{
+	return m->ours && m->control.rule.mode != MODE_OFF && !m->control.paused &&
+	       m->state == UNIT_MANAGED;
+}
+
+/* The originals stand in its cgroup again. Memory that did not fit stays, in the spec too. */
+static bool is_back(const struct managed *m, enum resource r)
+{
+	return persist_has(m->daemon, m) &&
+	       (m->cg == NULL || r != RESOURCE_MEMORY ||
+		m->control.kernel.mem_max ==
+			persist_original_limit(m, r, m->control.kernel.mem_max));
+}
+
+/* What was ratified goes back into the spec, though nothing is sized any more. */
+static bool is_reported(const struct managed *m, enum resource r, bool restoring)
+{
+	const struct control *c = &m->control;
+
+	if (c->gave_way & (1u << r))
+		return false;
+	return restoring ? is_back(m, r) : c->resource[r].managed && may_report(m);
+}
+
+static void fill_resource(const struct managed *m, enum resource r, bool restoring,
+			  struct report_resource *ret)
+{
+	const struct control *c = &m->control;
+	const struct control_resource *res = &c->resource[r];
+	const struct daemon *d = m->daemon;
+	uint64_t ceiling = control_ceiling(c, &d->config.tuning, r, d->node_milli);
+
+	ret->managed = is_reported(m, r, restoring);
+	/* Once handed back, the laws know nothing of it any more. */
+	ret->original_limit =
+		restoring ? persist_original_limit(m, r, ret->spec_limit) : res->original;
+	ret->held = restoring ? ret->original_limit : res->limit;
+	ret->held_since = held_since(c, r);
+	ret->actual = r == RESOURCE_CPU
+			      ? cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec)
+			      : c->kernel.mem_max;
+	ret->ceiling = ceiling == LIMIT_MAX ? 0 : ceiling;
+	ret->original_request = persist_original_request(m, r, ret->spec_request);
+	ret->request = control_request(c, r);
+	/* What it holds there is of another time. */
+	if (m->cg == NULL)
+		ret->actual = 0;
+}
+
+/* Nobody observes what is being handed back. */
+static uint64_t use_of(const struct managed *m)
+{
+	struct usage u = {0};
+
+	if (m->state == UNIT_UNMANAGED && m->cg != NULL && cg_read(m->cg, USAGE_MEM_STAT, &u) == 0)
+		return mem_unreclaimable(&u.stat);
+	return mem_unreclaimable(&m->control.last.stat);
+}
+
+/* Slow growth is covered by what every memory limit in a request has on top of use. */
+static bool grows(const struct managed *m, uint64_t use_bytes)
+{
+	const struct report_tuning *t = &m->daemon->config.kubernetes.report;
+	const struct mem_control *mem = &m->control.mem;
+	uint64_t margin = MAX(scale_permille(use_bytes, t->margin_permille), t->margin_min_bytes);
+
+	return mul_div(mem->slope_bps, t->ahead_usec, USEC_PER_SEC) > margin ||
+	       (mem->last_growth != 0 && m->daemon->now - mem->last_growth < SETTLED_USEC);
+}
+
+static void fill_container(const struct managed *m, bool restoring, struct report_container *ret)
+{
+	const struct control *c = &m->control;
+
+	ret->running = m->cg != NULL;
+	ret->use_bytes = use_of(m);
+	ret->slope_bps = c->mem.slope_bps;
+	ret->growing = grows(m, ret->use_bytes);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		fill_resource(m, r, restoring, &ret->resource[r]);
+}
+
+/* Requests move for a pod as soon as they do for one of its containers. */
+static enum controlled_values controlled_of(const struct pod *p)
+{
+	enum controlled_values widest = CONTROLLED_LIMITS;
+	bool only_requests = true, any = false;
+
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m == NULL || !m->ours)
+			continue;
+		any = true;
+		only_requests &= m->own.controlled == CONTROLLED_REQUESTS;
+		if (m->own.controlled != CONTROLLED_LIMITS)
+			widest = CONTROLLED_REQUESTS_AND_LIMITS;
+	}
+	return any && only_requests ? CONTROLLED_REQUESTS : widest;
+}
+
+/* Sized by us, running, and not attached: what it uses and may hold is not known, and the kubelet
+ * would write the spec's values into it with every other one's. */
+static bool any_unseen(const struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m != NULL && m->cg == NULL && (m->ours || m->hand_back_due) &&
+		    p->spec->containers[i].running && persist_has(p->daemon, m))
+			return true;
+	}
+	return false;
+}
+
+/* What the owner put into the spec and is not adopted yet is not ours to replace. */
+static bool is_active(const struct pod *p)
+{
+	return p->why == NULL && !p->ending && !p->wishes && pod_is_sized(p) &&
+	       !p->daemon->paused && !any_unseen(p);
+}
+
+static bool is_given_back(const struct managed *m)
+{
+	return (!m->ours || m->own.rule.mode == MODE_OFF || m->state == UNIT_RESTORED) &&
+	       persist_has(m->daemon, m);
+}
+
+/* After the cgroups: until its originals stand there, its spec is left alone. */
+static bool is_restoring(const struct pod *p)
+{
+	bool given_back = false;
+
+	if (p->ending || p->wishes || pod_owes(p) || pod_is_sized(p))
+		return false;
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		given_back |= p->members[i].managed != NULL && is_given_back(p->members[i].managed);
+	return given_back;
+}
+
+static usec_t changed_real(const struct pod *p)
+{
+	usec_t newest = 0;
+
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		for (enum resource r = 0; p->members[i].managed != NULL && r < RESOURCE_COUNT; r++)
+			newest = MAX(newest,
+				     p->members[i].managed->control.resource[r].last.at_real);
+	return newest;
+}
+
+static const char *mode_shown(const struct pod *p)
+{
+	enum mode highest = MODE_OFF;
+
+	if (p->why != NULL || p->leaving)
+		return NULL;
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL && p->members[i].managed->ours)
+			highest = MAX(highest, p->members[i].managed->own.rule.mode);
+	return mode_name(highest);
+}
+
+int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret)
+{
+	struct cluster *c = ctx;
+	const struct pod *p = pods_find(c->daemon, uid);
+
+	if (p == NULL)
+		return -ENOENT;
+	reporter_fill(p->spec, ret);
+	ret->facts.active = is_active(p);
+	/* What the owner put there since is his. */
+	ret->facts.restoring = is_restoring(p) && reporter_expects(c->reporter, uid);
+	ret->facts.controlled = controlled_of(p);
+	ret->mode = mode_shown(p);
+	ret->changed_real = changed_real(p);
+	for (size_t i = 0; i < ret->facts.container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m == NULL)
+			continue;
+		fill_container(m, ret->facts.restoring, &ret->containers[i]);
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			ret->target[i][r] = m->control.recommendation.resource[r].target;
+	}
+	return 0;
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Originals that go back into the spec: every way to take a pod away from us. */
+#include "test/kube/test_cluster.h"
+
+static bool is_handed_back(struct crig *x)
+{
+	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 200;
+}
+
+static void check_back(struct rig_pod *p)
+{
+	CHECK(crig_until(&c, 60, burn_600, is_handed_back));
+	CHECK(crig_until(&c, 60, burn_600, is_put_back));
+	rig_run(&c.rig, 2, burn_600);
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 90, burn_600);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_MEMORY), 64 * MIB);
+}
+
+static void test_mode_off(enum cgroup_driver driver)
+{
+	struct rig_pod *p = begin(driver, NULL, AUTO);
+
+	ratify(p);
+	crig_annotate(&c, p, "mode", "Off");
+	check_back(p);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 2);
+	crig_close(&c);
+}
+
+/* Taken away while nobody was there to see it. */
+static void test_meanwhile(const char *mode)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+
+	ratify(p);
+	rig_run(&c.rig, 2, burn_600);
+	rig_stop(&c.rig);
+	crig_annotate(&c, p, "mode", mode);
+	crig_start(&c);
+	check_back(p);
+	crig_close(&c);
+}
+
+/* What the owner sets once it is his again stays. */
+static void test_owner_afterwards(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+
+	ratify(p);
+	crig_annotate(&c, p, "mode", "Off");
+	check_back(p);
+	crig_user_resizes(&c, p, "400m", NULL);
+	rig_run(&c.rig, 2, burn_600);
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 60, burn_600);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 400);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 400);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 2);
+	crig_close(&c);
+}
+
+/* The API server has it, the kubelet has not, and we are gone: what stands there is no wish of the
+ * owner's. */
+static void test_gone_before_the_echo(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+	const struct managed *m;
+
+	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	rig_stop(&c.rig);
+	crig_start(&c);
+	rig_run(&c.rig, 20, burn_600);
+	m = managed_find(c.rig.daemon, "default/web-0/app");
+	CHECK(m != NULL && m->control.resource[RESOURCE_CPU].original == 200);
+	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
+	crig_annotate(&c, p, "mode", "Off");
+	check_back(p);
+	crig_close(&c);
+}
+
+/* What runs and was not found yet: nothing is sent that would be written into it. */
+static void test_not_seen(void)
+{
+	static struct reporter_view v;
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+	struct cluster *cluster;
+
+	ratify(p);
+	cluster = c.rig.daemon->cluster;
+	CHECK_EQ(cluster_facts(cluster, p->uid, &v), 0);
+	CHECK(v.facts.active);
+	rig_unit_stop(&c.rig, app_of(p));
+	rig_run(&c.rig, 3, NULL);
+	CHECK_EQ(cluster_facts(cluster, p->uid, &v), 0);
+	CHECK(!v.facts.active && !v.facts.restoring);
+	crig_close(&c);
+}
+
+int main(void)
+{
+	test_mode_off(DRIVER_CGROUPFS);
+	test_mode_off(DRIVER_SYSTEMD);
+	test_meanwhile(NULL);
+	test_meanwhile("Off");
+	test_owner_afterwards();
+	test_gone_before_the_echo();
+	test_not_seen();
+	return check_result();
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What an API server does not take: by quota, by rights, by age, or not now. */
+#include "test/kube/test_cluster.h"
+
+static bool is_refused(struct crig *x)
+{
+	return x->rig.events[EVENT_REPORT_REFUSED] > 0;
+}
+
+static bool refusal_is_told(struct crig *x)
+{
+	return crig_events(x, "ResizeRefused") > 0;
+}
+
+static bool cpu_is_back(struct crig *x)
+{
+	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) <= 400;
+}
+
+static bool knows_ranges(struct crig *x)
+{
+	return crig_requests(x, "/limitranges", 200) > 0;
+}
+
+/* Quota: 403. CPU goes back to what is allowed and stays there, one Event says why. */
+static void test_quota(void)
+{
+	struct rig_pod *p;
+	char *page = NULL;
+
+	crig_open(&c, NULL, NULL);
+	cJSON_Delete(crig_ask(&c, "POST", "/api/v1/namespaces/default/resourcequotas",
+			      "{\"apiVersion\":\"v1\",\"kind\":\"ResourceQuota\",\"metadata\":{"
+			      "\"name\":\"all\"},\"spec\":{\"hard\":{\"limits.cpu\":\"650m\"}}}"));
+	cJSON_Delete(crig_ask(&c, "PATCH", "/api/v1/namespaces/default/resourcequotas/all/status",
+			      "{\"status\":{\"hard\":{\"limits.cpu\":\"650m\"},\"used\":{\"limits."
+			      "cpu\":\"0\"}}}"));
+	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_600, is_refused));
+	CHECK(crig_requests(&c, "/resize", 403) >= 1);
+	CHECK(crig_until(&c, 10, burn_600, cpu_is_back));
+	CHECK(crig_until(&c, 60, burn_600, refusal_is_told));
+	rig_run(&c.rig, 60, burn_600);
+	CHECK(cpu_is_back(&c));
+	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 64 * MIB);
+	CHECK_EQ(crig_requests(&c, "/resize", 403), 1);
+	CHECK_EQ(crig_events(&c, "ResizeRefused"), 1);
+	CHECK_EQ(c.rig.events[EVENT_REPORT_REFUSED], 1);
+	CHECK(crig_lines(&c, EVENT_REPORT_REFUSED, "quota") == 1);
+	CHECK_EQ(crig_http(&c, "/metrics", &page), 200);
+	CHECK(strstr(page, "vscaled_reports_refused 1\n") != NULL);
+	CHECK(strstr(page, "vscaled_reports_failed_total{reason=\"refused\"} 1\n") != NULL);
+	free(page);
+	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
+	CHECK(strstr(page, "quota") != NULL);
+	free(page);
+	crig_close(&c);
+}
+
+/* A LimitRange that came after it was asked for: 403 again, and the same end. */
+static void test_late_range(void)
+{
+	crig_open(&c, NULL, NULL);
+	crig_pod(&c, DRIVER_SYSTEMD, "web-0", AUTO);
+	crig_start(&c);
+	CHECK(crig_until(&c, 20, burn_50, knows_ranges));
+	cJSON_Delete(crig_ask(&c, "POST", "/api/v1/namespaces/default/limitranges",
+			      "{\"apiVersion\":\"v1\",\"kind\":\"LimitRange\",\"metadata\":{"
+			      "\"name\":\"all\"},\"spec\":{\"limits\":[{\"type\":\"Container\","
+			      "\"max\":{\"cpu\":\"400m\"}}]}}"));
+	CHECK(crig_until(&c, 60, burn_600, is_refused));
+	CHECK(crig_until(&c, 10, burn_600, cpu_is_back));
+	rig_run(&c.rig, 40, burn_600);
+	CHECK(cpu_is_back(&c));
+	CHECK_EQ(crig_requests(&c, "/resize", 403), 1);
+	CHECK_EQ(crig_events(&c, "ResizeRefused"), 1);
+	crig_close(&c);
+}
+
+/* The kubelet says never: back to what was, in cgroup and spec. */
+static void test_infeasible(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+
+	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	crig_kubelet(&c, p,
+		     "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":"
+		     "\"Infeasible\",\"message\":\"Node didn't have enough capacity: cpu\"}");
+	CHECK(crig_until(&c, 30, burn_600, is_refused));
+	CHECK(crig_until(&c, 10, burn_600, cpu_is_back));
+	rig_run(&c.rig, 20, burn_600);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 60, burn_600);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 2);
+	CHECK_EQ(crig_events(&c, "ResizeRefused"), 1);
+	crig_close(&c);
+}
+
+static bool is_denied(struct crig *x)
+{
+	return x->rig.events[EVENT_API_REFUSES] > 0;
+}
+
+/* Without the right to resize: sizing goes on, it is said once, and asked again seldom. */
+static void test_rights(void)
+{
+	struct rig_pod *p;
+
+	crig_open(&c, NULL, NULL);
+	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
+	/* All but pods/resize. */
+	cJSON_Delete(crig_ask(
+		&c, "PATCH", "/apis/rbac.authorization.k8s.io/v1/clusterroles/vscaled",
+		"{\"rules\":[{\"apiGroups\":[\"\"],\"resources\":[\"pods\"],\"verbs\":[\"get\","
+		"\"list\",\"watch\",\"patch\"]},{\"apiGroups\":[\"events.k8s.io\"],\"resources\":["
+		"\"events\"],\"verbs\":[\"create\",\"patch\"]}]}"));
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_600, is_denied));
+	CHECK_EQ(crig_lines(&c, EVENT_API_REFUSES, "pods/resize"), 1);
+	rig_run(&c.rig, 60, burn_600);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
+	CHECK_EQ(c.rig.events[EVENT_API_REFUSES], 1);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 1);
+	CHECK(crig_has_status(&c, p));
+	crig_close(&c);
+}
+
+/* Nothing at all but the token: no pods, no crash, a word, and little noise. */
+static void test_no_rights(void)
+{
+	static const char *const bare[] = {"--bare", NULL};
+
+	crig_open(&c, bare, NULL);
+	crig_start(&c);
+	rig_run(&c.rig, 120, burn_600);
+	CHECK_EQ(c.rig.events[EVENT_API_LOST], 1);
+	CHECK(crig_lines(&c, EVENT_API_LOST, "cannot list") == 1);
+	CHECK(crig_requests(&c, "", 0) > 2 && crig_requests(&c, "", 0) <= 16);
+	crig_close(&c);
+}
+
+static bool status_is_told(struct crig *x)
+{
+	return crig_has_status(x, &x->rig.pod[0]);
+}
+
+/* Without pods/resize: the annotation alone. */
+static void test_not_offered(void)
+{
+	struct rig_pod *p;
+	char *page = NULL;
+
+	crig_open(&c, NULL, NULL);
+	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
+	crig_debug(&c, "without", "{\"names\":[\"pods/resize\"]}");
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_600, status_is_told));
+	rig_run(&c.rig, 40, burn_600);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
+	CHECK_EQ(crig_http(&c, "/metrics", &page), 200);
+	CHECK(strstr(page, "vscaled_reports_sent_total 0\n") != NULL);
+	free(page);
+	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
+	CHECK(strstr(page, "\"cgroup-only\"") != NULL);
+	free(page);
+	crig_close(&c);
+}
+
+static void grow(struct rig *r)
+{
+	burn_all(r, 150);
+	for (size_t i = 0; i < r->pod_count; i++)
+		if (app_of(&r->pod[i])->anon_bytes < 90 * MIB)
+			rig_grow(r, app_of(&r->pod[i]), 10 * MIB);
+}
+
+static void shrunk(struct rig *r)
+{
+	burn_all(r, 150);
+	for (size_t i = 0; i < r->pod_count; i++)
+		app_of(&r->pod[i])->anon_bytes = 20 * MIB;
+}
+
+static bool memory_is_told(struct crig *x)
+{
+	for (size_t i = 0; i < x->rig.pod_count; i++)
+		if (crig_spec(x, &x->rig.pod[i], "app", RESOURCE_MEMORY) <= 64 * MIB)
+			return false;
+	return true;
+}
+
+static bool one_left(struct crig *x)
+{
+	static size_t before = 2;
+
+	if (x->rig.daemon->pods.count >= before)
+		return false;
+	before--;
+	return true;
+}
+
+/* 1.33 takes no lower memory limit: not asked twice, it stays in the cgroups. */
+static void test_no_decrease(void)
+{
+	static const char *const old[] = {"--version", "1.33", NULL};
+	struct rig_pod *p[2];
+
+	crig_open(&c, old, NULL);
+	p[0] = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
+	p[1] = crig_pod(&c, DRIVER_CGROUPFS, "web-1", AUTO);
+	crig_start(&c);
+	CHECK(crig_until(&c, 80, grow, memory_is_told));
+	for (int i = 0; i < 2; i++)
+		crig_kubelet(&c, p[i], NULL);
+	rig_run(&c.rig, 20, shrunk);
+	for (int i = 0; i < 2; i++) {
+		crig_annotate(&c, p[i], "mode", NULL);
+		CHECK(crig_until(&c, 120, shrunk, one_left));
+	}
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(rig_bytes(&c.rig, app_of(p[i]), "memory.max"), 64 * MIB);
+		CHECK(crig_spec(&c, p[i], "app", RESOURCE_MEMORY) > 64 * MIB);
+	}
+	/* Both may be on their way before the first answer. */
+	CHECK(crig_requests(&c, "/resize", 422) >= 1);
+	CHECK(crig_requests(&c, "/pods/web-0/resize", 422) <= 1);
+	CHECK(crig_requests(&c, "/pods/web-1/resize", 422) <= 1);
+	CHECK_EQ(c.rig.kills, 0);
+	CHECK_EQ(crig_events(&c, "ResizeRefused"), 0);
+	crig_close(&c);
+}
+
+int main(void)
+{
+	test_quota();
+	test_late_range();
+	test_infeasible();
+	test_rights();
+	test_no_rights();
+	test_not_offered();
+	test_no_decrease();
+	return check_result();
+}
