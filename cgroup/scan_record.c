@@ -94,6 +94,7 @@ static void take_memory(const struct scan_record *rec, uint64_t page, struct usa
 		u->events.high = count_of(rec->events[SCAN_EVENT_HIGH], bad);
 		u->events.max = count_of(rec->events[SCAN_EVENT_MAX], bad);
 		u->events.oom_kill = count_of(rec->events[SCAN_EVENT_KILL], bad);
+		u->events.oom_group_kill = count_of(rec->events[SCAN_EVENT_GROUP_KILL], bad);
 	}
 	if (u->have & USAGE_MEM_STAT)
 		take_stat(rec, page, &u->stat, bad);
@@ -168,6 +169,7 @@ static const struct field {
 	FIELD(USAGE_MEM_EVENTS, events.high),
 	FIELD(USAGE_MEM_EVENTS, events.max),
 	FIELD(USAGE_MEM_EVENTS, events.oom_kill),
+	FIELD(USAGE_MEM_EVENTS, events.oom_group_kill),
 	FIELD(USAGE_PSI_CPU, psi_cpu_some_usec),
 	FIELD(USAGE_PSI_CPU, psi_cpu_full_usec),
 	FIELD(USAGE_PSI_MEM, psi_mem_some_usec),

@@ -41,7 +41,14 @@ typedef struct {
 } atomic_long_t;
 
 enum cgroup_subsys_id { cpu_cgrp_id, memory_cgrp_id };
-enum memcg_memory_event { MEMCG_LOW, MEMCG_HIGH, MEMCG_MAX, MEMCG_OOM, MEMCG_OOM_KILL };
+enum memcg_memory_event {
+	MEMCG_LOW,
+	MEMCG_HIGH,
+	MEMCG_MAX,
+	MEMCG_OOM,
+	MEMCG_OOM_KILL,
+	MEMCG_OOM_GROUP_KILL
+};
 enum psi_states { PSI_MEM_SOME, PSI_MEM_FULL, PSI_CPU_SOME, PSI_CPU_FULL };
 
 struct kernfs_node {

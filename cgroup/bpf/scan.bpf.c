@@ -141,6 +141,7 @@ static __always_inline __u32 read_memory(struct cgroup *cgrp, struct scan_record
 	rec->events[SCAN_EVENT_HIGH] = EVENT(memcg, MEMCG_HIGH);
 	rec->events[SCAN_EVENT_MAX] = EVENT(memcg, MEMCG_MAX);
 	rec->events[SCAN_EVENT_KILL] = EVENT(memcg, MEMCG_OOM_KILL);
+	rec->events[SCAN_EVENT_GROUP_KILL] = EVENT(memcg, MEMCG_OOM_GROUP_KILL);
 	return SCAN_MEM | SCAN_MEM_PEAK | SCAN_MEM_LIMIT | SCAN_MEM_EVENTS |
 	       (control.want & SCAN_MEM_STAT ? read_stat(memcg, rec) : 0);
 }

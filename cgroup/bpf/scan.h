@@ -34,7 +34,14 @@ struct scan_control {
 	__u32 want;   /* enum scan_part */
 };
 
-enum scan_event { SCAN_EVENT_LOW, SCAN_EVENT_HIGH, SCAN_EVENT_MAX, SCAN_EVENT_KILL, SCAN_EVENTS };
+enum scan_event {
+	SCAN_EVENT_LOW,
+	SCAN_EVENT_HIGH,
+	SCAN_EVENT_MAX,
+	SCAN_EVENT_KILL,
+	SCAN_EVENT_GROUP_KILL,
+	SCAN_EVENTS
+};
 
 /* Lines of memory.stat, in the order of struct mem_stat. */
 enum scan_stat {
