@@ -138,15 +138,21 @@ build release
 tests format dev -R '^lint_format$'
 tests lint dev -L '^lint$' -E '^lint_format$'
 tests unit dev -L '^unit$' -LE '^(lint|full)$' -j "$jobs"
-for label in vectors fake fuzz kube deploy; do
+for label in vectors fake fuzz deploy; do
 	if [ $label = vectors ] || [ $label = fake ] || has $label dev; then
 		tests $label dev -L "^$label\$" -LE '^full$' -j "$jobs"
 	fi
 done
+# The whole daemon against the API server takes its time: once, with sanitizers where they are built.
+# And what is no C needs none.
+cluster=(-E '^test_cluster')
+[ -z "$quick" ] || cluster=()
+tests kube dev -L '^kube$' "${cluster[@]}" -j "$jobs"
 if [ -n "$full" ] && has full dev; then
 	tests "long runs" dev -L '^full$' -LE '^lab$' -j "$jobs"
 fi
-[ -n "$quick" ] || tests asan asan -L '^(unit|vectors|fake|fuzz|kube)$' -LE '^(lint|full)$' -j "$jobs"
+[ -n "$quick" ] || tests asan asan -L '^(unit|vectors|fake|fuzz|kube)$' -LE '^(lint|full)$' \
+	-E '^(kube_|kubelet_)' -j "$jobs"
 [ -n "$quick" ] || lab
 
 [ "$skipped" = 0 ] || echo "$skipped skipped"
