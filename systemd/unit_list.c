@@ -145,23 +145,28 @@ static int take_rows(struct unit_list *l, sd_bus_message *m)
 	return r;
 }
 
+static int start_read(struct unit_list *l, struct item *item)
+{
+	OWN(drop_free) char *name = STEAL(item->record.name);
+	int r;
+
+	if (l->request.known != NULL && l->request.known(l->request.ctx, name)) {
+		item->known = STEAL(name);
+		return 0;
+	}
+	r = unit_read_start(l->reader, name, UNIT_READ_ALL, on_read, item, &item->read);
+	if (r >= 0)
+		l->open++;
+	return r;
+}
+
 static int start_reads(struct unit_list *l)
 {
-	for (size_t i = 0; i < l->count; i++) {
-		OWN(drop_free) char *name = STEAL(l->items[i].record.name);
-		int r;
+	int r = 0;
 
-		if (l->request.known != NULL && l->request.known(l->request.ctx, name)) {
-			l->items[i].known = STEAL(name);
-			continue;
-		}
-		r = unit_read_start(l->reader, name, UNIT_READ_ALL, on_read, &l->items[i],
-				    &l->items[i].read);
-		if (r < 0)
-			return r;
-		l->open++;
-	}
-	return 0;
+	for (size_t i = 0; r >= 0 && i < l->count; i++)
+		r = start_read(l, &l->items[i]);
+	return r;
 }
 
 static int on_rows(sd_bus_message *m, void *userdata, sd_bus_error *unused)
