@@ -203,7 +203,7 @@ void persist_baseline(struct daemon *d, struct managed *m, const struct arrival 
 		.unit = m->pod != NULL ? m->unit : NULL,
 		.shown = m->pod != NULL ? m->name : NULL,
 	};
-	if (m->kind == UNIT_KIND_CONTAINER)
+	if (m->kind == UNIT_KIND_CONTAINER && m->pod != NULL)
 		memcpy(b.request,
 		       kube_pod_container(m->pod->spec, pod_container_of(m))->spec.request,
 		       sizeof b.request);

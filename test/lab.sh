@@ -157,7 +157,7 @@ stage()
 
 	mkdir -p "$tree/lab" "$tree/opt/lab"
 	[ -z "$dir" ] || cp -aL "$dir/." "$tree/lab/" # a twin of a scenario links to its run
-	cp "$LAB_SRC"/kit/*.{sh,py} "$tree/opt/lab/"
+	cp "$LAB_SRC"/kit/*.{sh,py} "$LAB_SRC"/../demo/*.sh "$tree/opt/lab/"
 	mkdir -p "$tree/opt/lab/kube"
 	cp -r "$LAB_SRC"/../kube/{apiserver,kubelet} "$tree/opt/lab/kube/"
 	cp -r "$ROOT/agent/deploy" "$tree/opt/lab/"
