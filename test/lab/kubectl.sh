@@ -8,6 +8,7 @@ KUBECTL_MINOR=32
 # kubectl_fetch OUT: trixie's program
 kubectl_fetch()
 {
+	# shellcheck disable=SC2153  # set by step()
 	local work=$WORK/kubectl
 
 	apt_tree
