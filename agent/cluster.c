@@ -170,6 +170,8 @@ int cluster_start(struct daemon *d)
 		report_unsupported("the API server cannot be used", err.text, r);
 		return r;
 	}
+	if (account.insecure)
+		event_api_insecure(&(struct daemon_event){.file = k->kubeconfig});
 	d->cluster = calloc(1, sizeof *d->cluster);
 	if (d->cluster == NULL) {
 		kube_config_free(&account);

@@ -103,6 +103,8 @@ void event_config_loaded(const struct daemon_event *e);
 void event_config_invalid(const struct daemon_event *e);
 void event_host_unsupported(const struct daemon_event *e);
 void event_psi_missing(const struct daemon_event *e);
+/* file: the kubeconfig. */
+void event_api_insecure(const struct daemon_event *e);
 void event_api_lost(const struct daemon_event *e);
 /* count: annotated pods. */
 void event_api_back(const struct daemon_event *e);

@@ -181,6 +181,12 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		"the API server does not take {who} {resource} {from}[: {detail}]",
 		"A size of @VSCALED_POD@ was refused",
 	},
+	[EVENT_API_INSECURE] = {
+		"api-insecure", SD_ID128_MAKE(3f,a6,1c,94,d7,0b,45,2e,b8,13,6a,e5,90,2d,7c,f8),
+		LOG_WARNING, F(FILE), 0,
+		"the API server's certificate is not checked: {file} says insecure-skip-tls-verify",
+		"The API server's certificate is not checked",
+	},
 	[EVENT_API_LOST] = {
 		"api-lost", SD_ID128_MAKE(11,e5,47,6e,11,ee,44,7f,8e,a5,b0,bc,b8,c7,e6,bd),
 		LOG_WARNING, F(DETAIL) | F(ERROR), 5,

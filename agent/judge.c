@@ -92,6 +92,7 @@ struct look {
 	struct limits seen;
 	struct limits held;
 	bool has_stored; /* systemd has said what it stores */
+	bool was_stored; /* seen.mem_max is what it stored at that moment */
 	struct control_context x;
 };
 
@@ -111,6 +112,8 @@ static void make_safe(struct managed *m, const struct limits *seen)
 	if (cg_write(m->cg, &raise) == APPLY_DONE) {
 		m->made_safe = true;
 		m->unsafe_max = seen->mem_max;
+		/* Before its answer to our call: then it stores what we asked for. */
+		m->unsafe_stored = round_down(m->stored.mem_max, MEM_PAGE_BYTES) == seen->mem_max;
 	}
 }
 
@@ -286,7 +289,8 @@ static void judge(struct look *l, enum resource r)
 	f.has_stored = l->has_stored && m->unit != NULL;
 	f.set_pending = managed_call_pending(m) || pod_echo_pending(m);
 	/* With PID 1 silent nobody can be named: not counted against anybody. */
-	f.reloaded = reloaded(m) || (!l->has_stored && m->unit != NULL) || replayed(m, r, &f);
+	f.reloaded = reloaded(m) || (r == RESOURCE_MEMORY && l->was_stored) ||
+		     (!l->has_stored && m->unit != NULL) || replayed(m, r, &f);
 	action = drift_classify(&d->config.tuning.common, &m->drift[r], &f, d->now);
 	switch (action) {
 	case DRIFT_NONE:
@@ -391,7 +395,7 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 	l.x = daemon_context(m->daemon, plan);
 	l.held = l.seen = u.limits;
 	if (m->made_safe && l.held.mem_max == m->control.kernel.mem_max)
-		l.seen.mem_max = m->unsafe_max;
+		l.seen.mem_max = m->unsafe_max, l.was_stored = m->unsafe_stored;
 	if (is_new_limit(&l, RESOURCE_CPU) || is_new_limit(&l, RESOURCE_MEMORY)) {
 		if (answer == NOT_ASKED && ask(m, &u.limits))
 			return;

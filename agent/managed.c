@@ -287,9 +287,7 @@ static void resume_size(struct managed *m)
 		return;
 	plan_begin(d, &plan);
 	x = daemon_context(d, &plan);
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		if (m->control.resource[r].managed)
-			control_reassert(&m->control, &kernel, r, &x);
+	control_resume(&m->control, &kernel, &x);
 	plan_apply(d, &plan);
 }
 

@@ -58,7 +58,8 @@ struct managed {
 	bool stored_check;    /* PID 1 reloaded: does it still store what we told it? */
 	bool made_safe; /* unsafe_max was found in memory.max and raised before anybody was asked */
 	uint64_t unsafe_max;
-	usec_t echo_until; /* the kubelet carries out a change of the spec: what it writes is it */
+	bool unsafe_stored; /* systemd stored that very value: the write was its own */
+	usec_t echo_until;  /* the kubelet carries out a change of the spec: what it writes is it */
 	uint64_t wished[RESOURCE_COUNT]; /* the owner put it into the spec, not adopted yet; 0: none
 					  */
 	usec_t wished_at;

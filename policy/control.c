@@ -337,6 +337,14 @@ void control_reassert(struct control *c, const struct limits *kernel, enum resou
 				 REASON_DRIFT);
 }
 
+void control_resume(struct control *c, const struct limits *kernel, const struct control_context *x)
+{
+	c->kernel = *kernel;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (c->resource[r].managed && !(r == RESOURCE_MEMORY && control_mem_owed(c, x)))
+			control_reassert(c, kernel, r, x);
+}
+
 void control_shift_clock(struct control *c, int64_t step_usec)
 {
 	struct shrink_floor *floors[] = {&c->cpu.floor, &c->mem.floor};

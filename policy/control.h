@@ -136,6 +136,11 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 void control_reassert(struct control *c, const struct limits *kernel, enum resource r,
 		      const struct control_context *x);
 
+/* Steps for a new cgroup of the same unit, after control_restarted(): what was held, and where a
+ * kill asked for more, that. */
+void control_resume(struct control *c, const struct limits *kernel,
+		    const struct control_context *x);
+
 /* The wall clock was set: every record moves along, so that ages stay what they are. */
 void control_shift_clock(struct control *c, int64_t step_usec);
 

@@ -51,6 +51,8 @@ uint64_t control_braked_high(const struct control *c, uint64_t mem_max);
 void control_brake(struct control *c, const struct control_context *x, bool hit);
 void control_review_cpu(struct control *c, const struct control_context *x);
 void control_review_mem(struct control *c, const struct control_context *x);
+/* Plans what a kill of the predecessor asked for; false: nothing beyond what is held. */
+bool control_mem_owed(struct control *c, const struct control_context *x);
 /* A step of a running memory trial was refused or came up short. */
 void control_mem_step_failed(struct control *c, const struct change *step,
 			     const struct control_context *x);

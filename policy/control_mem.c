@@ -243,6 +243,15 @@ static uint64_t growth_wish(const struct control *c, const struct usage *prev,
 	return high && wish > 0 ? max_for_high(c, wish) : wish;
 }
 
+bool control_mem_owed(struct control *c, const struct control_context *x)
+{
+	if (c->mem.oom_record <= MAX(c->kernel.mem_max, c->resource[RESOURCE_MEMORY].limit) ||
+	    control_blocked(c, RESOURCE_MEMORY) != HOLD_NONE)
+		return false;
+	grow(c, x, c->mem.oom_record, REASON_OOM_KILL);
+	return true;
+}
+
 static void watch_trial(struct control *c, const struct control_context *x)
 {
 	struct mem_shrink_input in = shrink_input(c, x);

@@ -130,6 +130,8 @@ lab()
 cd "$root"
 mkdir -p "$logs"
 "$here/packages.sh" install build test lab deploy || [ -z "${VSCALED_MUST_RUN:-}" ]
+# For the tests of manifests and API server; which of them cannot do without it says so.
+KUBECTL=$("$here/lab.sh" kubectl 2>/dev/null) && export KUBECTL
 build dev
 build release
 [ -n "$quick" ] || build asan

@@ -10,6 +10,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lab/kernel.sh"
 # shellcheck source=lab/rootfs.sh
 . "$here/lab/rootfs.sh"
+# shellcheck source=lab/kubectl.sh
+. "$here/lab/kubectl.sh"
 # shellcheck source=lab/image.sh
 . "$here/lab/image.sh"
 # shellcheck source=lab/vm.sh
@@ -27,6 +29,7 @@ help()
 	                  not be unpacked. Default OUT: build/lab/NAME-SYSTEMD
 	  shell [DIR]     a root shell in the machine, DIR in /lab (Ctrl-A X ends it)
 	  status          says whether the machine is built (exit status)
+	  kubectl         the path of a kubectl that can resize: this host's, else Debian trixie's, fetched
 	  list            scenarios under test/lab/scenarios
 	  clean [--all]   drop what no current script would use; --all: everything
 	  help            this text
@@ -291,6 +294,7 @@ run)
 	;;
 status) known && say "systemd $SYSTEMD, kernel $KVER: built" ;;
 shell) shell "${@:2}" ;;
+kubectl) kubectl_path ;;
 list) list ;;
 clean) clean ;;
 help) help ;;

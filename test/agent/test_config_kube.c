@@ -84,7 +84,7 @@ static int load(const char *text, struct config *ret, struct config_errors *errs
 static const char full[] = HEAD "http: {listen: '[::1]:9753'}\n"
 				"kubernetes:\n"
 				"  enabled: true\n"
-				"  kubeconfig: /root/.kube/config\n"
+				"  kubeconfig: /etc/vscaled/kubeconfig\n"
 				"  context: kubernetes-admin@kubernetes\n"
 				"  nodeName: node-1.example\n"
 				"  cgroupPrefix: /kube\n"
@@ -103,7 +103,7 @@ static void test_full(void)
 	CHECK_EQ(load(full, &c, &errs), 0);
 	CHECK_STR(c.http.listen, "[::1]:9753");
 	CHECK_EQ(c.kubernetes.enabled, CONFIG_TRUE);
-	CHECK_STR(c.kubernetes.kubeconfig, "/root/.kube/config");
+	CHECK_STR(c.kubernetes.kubeconfig, "/etc/vscaled/kubeconfig");
 	CHECK_STR(c.kubernetes.context, "kubernetes-admin@kubernetes");
 	CHECK_STR(c.kubernetes.node, "node-1.example");
 	CHECK_STR(c.kubernetes.cgroup_prefix, "/kube");
@@ -193,7 +193,7 @@ static void test_keep(void)
 	CHECK_EQ(load(HEAD "clocks: {reflexInterval: 100ms}\n"
 			   "paths: {socketGroup: adm}\n"
 			   "http: {listen: ':80'}\n"
-			   "kubernetes: {enabled: true, kubeconfig: /root/.kube/config,"
+			   "kubernetes: {enabled: true, kubeconfig: /etc/vscaled/kubeconfig,"
 			   " context: kubernetes-admin@kubernetes, nodeName: node-1.example,"
 			   " cgroupPrefix: /kube, marginMin: 32Mi, minCpu: 70m}\n",
 		      &fresh, &errs),

@@ -238,6 +238,36 @@ static void grow_under_lag(unsigned lag_seconds, bool storm)
 	rig_close(&r);
 }
 
+/* Before our call's turn PID 1 writes what it stored until then. Nobody else did, though it stores
+ * our value by the time it answers. */
+static void test_stored_before_ours(void)
+{
+	struct rig r;
+	struct rig_unit *u;
+	const struct tuning_common *t;
+
+	rig_open(&r, rig_config("  - {match: a.service, mode: Initial}\n"));
+	u = rig_add(&r, "a.service", 200, 64 * MIB);
+	u->anon_bytes = 62 * MIB;
+	CHECK_EQ(rig_start(&r), 0);
+	rig_run(&r, 120, step_idle);
+	rig_unit_stop(&r, u);
+	rig_run(&r, 3, NULL);
+	u->anon_bytes = 2 * MIB;
+	r.lag_seconds = 4;
+	rig_unit_start(&r, u);
+	for (int i = 0; i < 20 && rig_bytes(&r, u, "memory.max") == 64 * MIB; i++)
+		rig_run(&r, 1, step_idle);
+	CHECK(rig_bytes(&r, u, "memory.max") > 64 * MIB);
+	CHECK_EQ(u->props.mem_max, 64 * MIB);
+	rig_realise(&r, u);
+	rig_run(&r, 10, step_idle);
+	CHECK(rig_bytes(&r, u, "memory.max") > 64 * MIB);
+	t = &r.daemon->config.tuning.common;
+	CHECK_EQ(drift_count(t, &first(&r)->drift[RESOURCE_MEMORY], r.daemon->now), 0);
+	rig_close(&r);
+}
+
 /* One call in flight, later wishes joined: PID 1 hears the last one. */
 static void test_calls_are_joined(void)
 {
@@ -335,6 +365,7 @@ int main(void)
 	grow_under_lag(0, false);
 	grow_under_lag(3, false);
 	grow_under_lag(3, true);
+	test_stored_before_ours();
 	test_calls_are_joined();
 	test_pid1_hangs();
 	test_restore_given_up();

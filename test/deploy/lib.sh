@@ -18,13 +18,8 @@ skip_part()
 # kubectl_path: a kubectl whose kustomize knows components (1.21 and later)
 kubectl_path()
 {
-	local k
+	local k=${KUBECTL:-kubectl}
 
-	for k in kubectl "${VSCALED_LAB:-$HOME/.cache/vscaled-lab}"/kubectl/*/usr/bin/kubectl; do
-		command -v "$k" >/dev/null || continue
-		"$k" version --client -o json 2>/dev/null | grep -qE '"minor": "(2[1-9]|[3-9][0-9])' || continue
+	"$k" version --client -o json 2>/dev/null | grep -qE '"minor": "(2[1-9]|[3-9][0-9])' &&
 		command -v "$k"
-		return
-	done
-	return 1
 }

@@ -26,21 +26,6 @@ compat_install()
 	chroot "$root" ldconfig
 }
 
-# kubectl can resize from 1.32 on, which trixie has; its program runs with bookworm's libc too.
-KUBECTL_SUITE=trixie
-
-# kubectl_install ROOT
-kubectl_install()
-{
-	local root=$1 work=$WORK/kubectl
-
-	apt_tree
-	mkdir -p "$work"
-	(cd "$work" && apt-get download "kubectl/$KUBECTL_SUITE")
-	dpkg-deb -x "$work"/kubectl_*.deb "$work/tree"
-	install -m 0755 "$work/tree/usr/bin/kubectl" "$root/usr/local/bin/kubectl"
-}
-
 # Settings that make the guest boot quickly and say the same thing every time.
 guest_configure()
 {
@@ -80,7 +65,7 @@ image_build()
 	chroot "$root" /sbin/depmod "$3"
 	guest_configure "$root"
 	compat_install "$root" "$2"
-	kubectl_install "$root"
+	kubectl_fetch "$root/usr/local/bin/kubectl"
 	rm -f "$4.new"
 	truncate -s 2G "$4.new"
 	mkfs.ext4 -q -F -O '^has_journal,^metadata_csum' -E lazy_itable_init=1,root_owner=0:0 -m 0 \

@@ -199,6 +199,18 @@ void rig_reassert(struct rig *r, enum resource res)
 	with_plan(r, res, control_reassert);
 }
 
+static void resume(struct control *c, const struct limits *kernel, enum resource res,
+		   const struct control_context *x)
+{
+	(void)res;
+	control_resume(c, kernel, x);
+}
+
+void rig_resume(struct rig *r)
+{
+	with_plan(r, RESOURCE_MEMORY, resume);
+}
+
 void rig_adopt(struct rig *r, enum resource res)
 {
 	with_plan(r, res, control_adopt);

@@ -51,6 +51,8 @@ void rig_run(struct rig *r, usec_t span);
 /* Runs until the check holds; the time it took, or LIMIT_MAX after `most`. */
 usec_t rig_until(struct rig *r, bool (*done)(const struct rig *r), usec_t most);
 void rig_reassert(struct rig *r, enum resource res);
+/* What a successor begins with, after rig_restart(). */
+void rig_resume(struct rig *r);
 void rig_adopt(struct rig *r, enum resource res);
 void rig_restart(struct rig *r);
 /* A day of history of `milli` and `bytes`, without running the day. */

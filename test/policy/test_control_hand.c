@@ -264,13 +264,40 @@ static void test_restart(void)
 	control_restarted(&r.c, &r.sim.u.limits, r.sim.now);
 	CHECK_EQ(cpu(&r)->limit, milli);
 	CHECK_EQ(mem(&r)->limit, bytes);
-	rig_reassert(&r, RESOURCE_CPU);
-	rig_reassert(&r, RESOURCE_MEMORY);
+	rig_resume(&r);
 	CHECK_EQ(sim_milli(&r.sim), milli);
 	CHECK_EQ(r.sim.u.limits.mem_max, bytes);
 	rig_run(&r, 5 * USEC_PER_MIN - USEC_PER_SEC);
 	CHECK_EQ(cpu(&r)->counters.lowers, 0);
 	CHECK(r.c.history.samples > 100);
+}
+
+/* Killed before its raise was written: its successor does not wait for a tick to have it. */
+static void test_restart_after_kill(void)
+{
+	const struct {
+		uint64_t record, limit;
+	} rows[] = {
+		{164 * MIB, 164 * MIB},
+		{32 * MIB, 64 * MIB}, /* less than it has */
+		{GIB, 256 * MIB},     /* the ceiling */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct rig r;
+
+		rig_init(&r, 1000, 64 * MIB, 2);
+		rig_run(&r, 5 * USEC_PER_SEC);
+		r.c.mem.oom_record = rows[i].record;
+		sim_restart(&r.sim);
+		sim_write(&r.sim, KNOB_MEM_MAX, 64 * MIB);
+		control_restarted(&r.c, &r.sim.u.limits, r.sim.now);
+		rig_resume(&r);
+		CHECK_EQ(r.sim.u.limits.mem_max, rows[i].limit);
+		CHECK_EQ(mem(&r)->limit, rows[i].limit);
+		if (rows[i].limit > 64 * MIB)
+			CHECK_EQ(mem(&r)->last.reason, REASON_OOM_KILL);
+	}
 }
 
 /* It ended while a smaller size was on trial: that may be why. */
@@ -395,6 +422,7 @@ int main(void)
 	test_reassert();
 	test_reassert_unseen();
 	test_restart();
+	test_restart_after_kill();
 	test_restart_in_trial();
 	test_odd_period();
 	test_burst();
