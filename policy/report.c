@@ -3,7 +3,7 @@
 
 /* The kubelet acts 1 to 5 s after a change, and what overtakes it needs a moment too. */
 #define OVERTAKE_AHEAD_USEC (10 * USEC_PER_SEC)
-/* Of those that overtake; each has the growth of ahead_usec in it. */
+/* Between two of those that overtake; each has the growth of ahead_usec in it. */
 #define OVERTAKE_EVERY_USEC USEC_PER_SEC
 
 /* Why these: design and docs/scalability.md. The margin is that of a shrink, doubled at the low
@@ -134,7 +134,9 @@ static bool too_soon(struct draft *d, bool urgent)
 	if (last == 0 || (d->f->restoring && !d->s->restored) || d->s->withdraw)
 		return false;
 	if (urgent)
-		again = add_sat(last, MIN(t->up_interval_usec, OVERTAKE_EVERY_USEC));
+		again = d->s->overtook
+				? add_sat(last, MIN(t->up_interval_usec, OVERTAKE_EVERY_USEC))
+				: last;
 	else
 		again = add_sat(last, d->up || d->s->put_back ? t->up_interval_usec
 							      : t->down_interval_usec);
@@ -212,7 +214,8 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 		return;
 	draft_build(&d);
 	ret->send = true;
-	ret->urgency = d.back || urgent ? REPORT_AT_ONCE
-		       : d.memory_up    ? REPORT_MEMORY_RAISE
-					: REPORT_ORDINARY;
+	ret->urgency = s->phase == REPORT_WAITING && (urgent || s->withdraw) ? REPORT_OVERTAKES
+		       : d.back || urgent                                    ? REPORT_AT_ONCE
+		       : d.memory_up                                         ? REPORT_MEMORY_RAISE
+									     : REPORT_ORDINARY;
 }

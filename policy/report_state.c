@@ -8,6 +8,8 @@
 #define CONFLICT_PAUSE (10 * USEC_PER_SEC)
 /* Without a word from the server; the queue backs off on its own. */
 #define FAILURE_PAUSE USEC_PER_SEC
+/* The kubelet's delay is all there is for what has to overtake: then as above. */
+static const usec_t overtaking_pause[] = {100 * USEC_PER_MSEC, 300 * USEC_PER_MSEC};
 #define FORBIDDEN_FOR (10 * USEC_PER_MIN)
 
 enum { BIT_DEFERRED = 1, BIT_INFEASIBLE = 2, BIT_PROGRESS = 4, BIT_ERROR = 8, BIT_ECHOED = 16 };
@@ -59,6 +61,7 @@ void report_sent(struct report_state *s, const struct report_facts *f,
 				asked->request[r] = item->request[r];
 		}
 	}
+	s->overtaking = s->phase == REPORT_WAITING;
 	s->phase = REPORT_SENT;
 	s->base = f->generation;
 	s->since = now;
@@ -168,8 +171,9 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 	bool changed = f->generation != s->base;
 	uint32_t foreign = 0;
 
-	s->conflicts = 0;
+	s->conflicts = s->failures = 0;
 	s->uncertain = false;
+	s->overtook = s->overtaking;
 	s->sent_at = s->since = now;
 	/* The watch was faster and knows of a later change. */
 	if (f->generation < s->generation) {
@@ -204,6 +208,19 @@ static uint32_t conflict(struct report_state *s, usec_t now)
 	return REPORT_NEWS_RETRY;
 }
 
+static uint32_t failed(struct report_state *s, const struct report_answer *a, usec_t now)
+{
+	usec_t pause = s->overtaking && s->failures < ARRAY_SIZE(overtaking_pause)
+			       ? overtaking_pause[s->failures]
+			       : FAILURE_PAUSE;
+
+	s->failures++;
+	s->uncertain = true;
+	s->wait_until = add_sat(now, MAX(a->retry_after_usec, pause));
+	back_to(s);
+	return REPORT_NEWS_RETRY;
+}
+
 uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 			 struct report_state *s, const struct report_facts *f,
 			 const struct report_answer *a, usec_t now)
@@ -233,9 +250,7 @@ uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 		s->wait_until = add_sat(now, MAX(a->retry_after_usec, USEC_PER_SEC));
 		break;
 	default:
-		s->uncertain = true;
-		s->wait_until = add_sat(now, MAX(a->retry_after_usec, FAILURE_PAUSE));
-		break;
+		return failed(s, a, now);
 	}
 	back_to(s);
 	return REPORT_NEWS_RETRY;

@@ -114,6 +114,8 @@ bool reporter_expects(const struct reporter *r, const char *uid);
 uint32_t reporter_foreign(const struct reporter *r, const char *uid, size_t container);
 /* Is a resize of ours on its way to the server, or to the kubelet? */
 bool reporter_pending(const struct reporter *r, const char *uid);
+/* Uids of the pods for which it is, one per call from *at = 0 on; NULL: no more. */
+const char *reporter_pending_next(const struct reporter *r, size_t *at);
 /* Is there still something to tell of this pod? */
 bool reporter_owes(const struct reporter *r, const char *uid);
 /* What was said when the last resize was refused; NULL: it was not. */

@@ -265,6 +265,31 @@ static void test_slow_down(void)
 	}
 }
 
+/* The kubelet is about to write the old memory limit, 5 s after it was told: two failures of the
+ * server must not take that long. */
+static void test_overtaking_beside_failures(void)
+{
+	WITH(g)
+	{
+		struct rig_pod *p = &g.pods[0];
+
+		g.kubelet_delay = 5 * S;
+		rig_run(&g, S);
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 61 * S);
+		CHECK_EQ(p->resizes, 1);
+		p->use = 250 * MIB;
+		p->growing = true;
+		rig_hold(&g, 0, MEM, 400 * MIB);
+		rig_fail(&g, "resize", 2, 500, "");
+		rig_run(&g, S);
+		CHECK_EQ(rig_counted(&g, REPORTER_RESIZE, 500), 2);
+		CHECK_EQ(p->resizes, 2);
+		CHECK(p->spec.limit[MEM] >= 270 * MIB);
+		CHECK_EQ(p->runtime.limit[MEM], 256 * MIB);
+	}
+}
+
 static void test_lost_answer(void)
 {
 	WITH(g)
@@ -412,6 +437,7 @@ int main(void)
 	outage(3600 * S);
 	outage(86400 * S);
 	test_slow_down();
+	test_overtaking_beside_failures();
 	test_lost_answer();
 	test_user();
 	test_infeasible();

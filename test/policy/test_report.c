@@ -280,7 +280,7 @@ static void test_growth_overtakes_what_was_asked(void)
 		CHECK(!rig_decide(&g)); /* still fits */
 		g.c[0].use_bytes = 295 * MIB;
 		CHECK(rig_decide(&g));
-		CHECK_EQ(g.d.urgency, REPORT_AT_ONCE);
+		CHECK_EQ(g.d.urgency, REPORT_OVERTAKES);
 		CHECK_EQ(rig_limit(&g, 0, MEM), round_up(295 * MIB * 11 / 10, 4096) + 600 * MIB);
 		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
 	}
