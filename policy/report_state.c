@@ -3,8 +3,10 @@
 #include "policy/report.h"
 #include <string.h>
 
-/* A conflict is tried again this often without a pause, then with one. */
+/* What was sent was made from an object that is not the newest: the watch is about to tell of that
+ * one. After this many in a row it takes longer. */
 #define CONFLICTS_MAX  3
+#define CONFLICT_SOON  (500 * USEC_PER_MSEC)
 #define CONFLICT_PAUSE (10 * USEC_PER_SEC)
 /* Without a word from the server; the queue backs off on its own. */
 #define FAILURE_PAUSE USEC_PER_SEC
@@ -204,6 +206,8 @@ static uint32_t conflict(struct report_state *s, usec_t now)
 	if (++s->conflicts > CONFLICTS_MAX) {
 		s->conflicts = 0;
 		s->wait_until = add_sat(now, CONFLICT_PAUSE);
+	} else if (!s->overtaking) {
+		s->wait_until = add_sat(now, CONFLICT_SOON);
 	}
 	return REPORT_NEWS_RETRY;
 }

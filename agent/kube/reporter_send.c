@@ -174,7 +174,10 @@ static void on_resize(void *arg, const struct kube_answer *a)
 int reporter_send_resize(struct tracked *t, const struct report_decision *d, usec_t now)
 {
 	struct reporter *r = t->reporter;
-	OWN(drop_free) char *body = kube_encode_resize(r->view.pod, &d->patch);
+	/* Somebody else's change that we have not seen is not to be undone: 409, and another look.
+	 * What overtakes has no time for that. */
+	bool exact = d->urgency != REPORT_OVERTAKES;
+	OWN(drop_free) char *body = kube_encode_resize(r->view.pod, &d->patch, exact);
 	char path[PATH_SIZE];
 	struct kube_request request = {
 		.method = "PATCH", .path = path, .body = body, .content = KUBE_STRATEGIC_PATCH};

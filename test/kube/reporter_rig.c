@@ -112,6 +112,21 @@ static const char *kind_of(const struct kube_request *r)
 	return strstr(r->path, "/events") ? "event" : "status";
 }
 
+/* What recorded servers say to a resourceVersion that is not the newest. */
+static bool is_stale(const struct rig *g, const struct kube_request *r)
+{
+	cJSON *body = cJSON_Parse(r->body);
+	const cJSON *meta = cJSON_GetObjectItem(body, "metadata");
+	const char *uid = cJSON_GetStringValue(cJSON_GetObjectItem(meta, "uid"));
+	const char *version = cJSON_GetStringValue(cJSON_GetObjectItem(meta, "resourceVersion"));
+	size_t i = uid ? pod_of(g, uid) : PODS_MAX;
+	bool stale = i < g->count && version != NULL &&
+		     strtoull(version, NULL, 10) != g->pods[i].generation * 10;
+
+	cJSON_Delete(body);
+	return stale;
+}
+
 /* A write: what it does, and the pod it is about. */
 static struct rig_pod *take(struct rig *g, const struct kube_request *r, const char *kind,
 			    bool doit)
@@ -146,10 +161,11 @@ static void answer_write(struct rig *g, const struct kube_request *r, struct rig
 	const char *kind = kind_of(r);
 	bool fails = g->fail_count > 0 && g->fail_what && strcmp(g->fail_what, kind) == 0;
 	bool lost = g->down || (fails && g->fail_status == 0);
+	bool stale = is_stale(g, r);
 	struct rig_pod *p;
 
 	g->writes++;
-	p = take(g, r, kind, !lost ? !fails : g->fail_but_do && !g->down);
+	p = take(g, r, kind, !stale && (!lost ? !fails : g->fail_but_do && !g->down));
 	if (lost) {
 		c->status = 0;
 		g->fail_count -= fails;
@@ -158,6 +174,10 @@ static void answer_write(struct rig *g, const struct kube_request *r, struct rig
 		c->status = g->fail_status;
 		c->body = strdup(g->fail_body ? g->fail_body : "");
 		c->retry_after = g->fail_retry_after;
+	} else if (stale) {
+		c->status = 409;
+		c->body = strdup("{\"kind\":\"Status\",\"reason\":\"Conflict\",\"code\":409,"
+				 "\"message\":\"the object has been modified\"}");
 	} else if (p == NULL) {
 		c->status = 404;
 		c->body = strdup("{\"kind\":\"Status\",\"reason\":\"NotFound\","
@@ -455,14 +475,19 @@ void rig_hold(struct rig *g, size_t pod, enum resource r, uint64_t value)
 	reporter_changed(g->reporter, p->uid, g->now);
 }
 
-void rig_user(struct rig *g, size_t pod, enum resource r, uint64_t limit)
+void rig_user_unseen(struct rig *g, size_t pod, enum resource r, uint64_t limit)
 {
 	struct rig_pod *p = &g->pods[pod];
 
 	p->spec.limit[r] = limit;
 	p->generation++;
 	p->kubelet_at = g->now + g->kubelet_delay;
-	show(g, p);
+}
+
+void rig_user(struct rig *g, size_t pod, enum resource r, uint64_t limit)
+{
+	rig_user_unseen(g, pod, r, limit);
+	show(g, &g->pods[pod]);
 }
 
 void rig_show(struct rig *g, size_t pod)

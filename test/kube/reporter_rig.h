@@ -75,6 +75,8 @@ void rig_run(struct rig *g, usec_t span);
 void rig_hold(struct rig *g, size_t pod, enum resource r, uint64_t value);
 /* A user changes the spec. */
 void rig_user(struct rig *g, size_t pod, enum resource r, uint64_t limit);
+/* The same, and the watch does not tell of it yet. */
+void rig_user_unseen(struct rig *g, size_t pod, enum resource r, uint64_t limit);
 /* The watch tells of the object as it is now. */
 void rig_show(struct rig *g, size_t pod);
 void rig_gone(struct rig *g, size_t pod);

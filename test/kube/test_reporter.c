@@ -60,7 +60,8 @@ static void test_body_and_path(void)
 		rig_run(&g, 61 * S);
 		CHECK_STR(g.last_path,
 			  "/api/v1/namespaces/lab/pods/u0/resize?fieldManager=vscaled");
-		CHECK_STR(g.last_body, "{\"metadata\":{\"uid\":\"u0\"},\"spec\":{\"containers\":[{"
+		CHECK_STR(g.last_body, "{\"metadata\":{\"uid\":\"u0\",\"resourceVersion\":\"10\"},"
+				       "\"spec\":{\"containers\":[{"
 				       "\"name\":\"app\",\"resources\":{\"limits\":{"
 				       "\"cpu\":\"900m\",\"memory\":\"256Mi\"}}}]}}");
 	}
@@ -319,6 +320,31 @@ static void test_user(void)
 	}
 }
 
+/* His resize and ours in the same moment: his stands, whatever ours was about. */
+static void test_user_in_between(void)
+{
+	WITH(g)
+	{
+		struct rig_pod *p = &g.pods[0];
+
+		g.kubelet_delay = 5 * S;
+		rig_run(&g, S);
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 60 * S - S / 2);
+		rig_user_unseen(&g, 0, CPU, 700);
+		rig_run(&g, S);
+		CHECK(rig_counted(&g, REPORTER_RESIZE, 409) >= 1);
+		CHECK(rig_counted(&g, REPORTER_RESIZE, 409) <= 2);
+		CHECK_EQ(p->spec.limit[CPU], 700);
+		rig_show(&g, 0);
+		rig_run(&g, 60 * S);
+		CHECK_EQ(p->foreign, RESOURCES_CPU);
+		CHECK_EQ(p->spec.limit[CPU], 700);
+		CHECK_EQ(p->resizes, 0);
+		CHECK(p->refused == 0);
+	}
+}
+
 static void test_infeasible(void)
 {
 	WITH(g)
@@ -440,6 +466,7 @@ int main(void)
 	test_overtaking_beside_failures();
 	test_lost_answer();
 	test_user();
+	test_user_in_between();
 	test_infeasible();
 	test_restore();
 	test_trap();
