@@ -313,7 +313,7 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 		c->original.cpu_quota_usec = kernel->cpu_quota_usec;
 		c->original.cpu_period_usec = kernel->cpu_period_usec;
 		c->cpu.trial = (struct cpu_trial){0};
-		c->cpu.last_change = x->now;
+		c->cpu.last_change = c->cpu.adopted_at = x->now;
 		cpu_window_restart(&c->cpu, &c->last, x->now);
 		return;
 	}
