@@ -128,7 +128,7 @@ static void on_sending(void *ctx, const char *uid)
 	struct pod *p = pods_find(c->daemon, uid);
 
 	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL)
+		if (p->members[i].managed != NULL && p->members[i].managed->ours)
 			persist_ratified(c->daemon, p->members[i].managed, true);
 	persist_baselines(c->daemon);
 }

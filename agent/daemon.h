@@ -239,6 +239,7 @@ void persist_baselines(struct daemon *d);
 bool persist_has(const struct daemon *d, const struct managed *m);
 /* The pod's spec holds values of ours now, or does not any more. */
 void persist_ratified(struct daemon *d, const struct managed *m, bool ratified);
+bool persist_is_ratified(const struct daemon *d, const struct managed *m);
 /* What the container requested before us; present, where nothing is on record. */
 uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present);
 /* Its limit before us, likewise. */

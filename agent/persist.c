@@ -311,6 +311,13 @@ void persist_ratified(struct daemon *d, const struct managed *m, bool ratified)
 	d->baselines_dirty = true;
 }
 
+bool persist_is_ratified(const struct daemon *d, const struct managed *m)
+{
+	const struct baseline *b = baseline_find(&d->baselines, m->key);
+
+	return b != NULL && b->ratified;
+}
+
 uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present)
 {
 	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);

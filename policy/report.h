@@ -55,6 +55,7 @@ extern const struct report_tuning report_tuning_default;
 struct report_resource {
 	bool managed;        /* ours to change */
 	bool restart;        /* resizePolicy RestartContainer */
+	bool back;           /* not ours any more: held is what it was before us */
 	uint64_t spec_limit; /* what the API object says now */
 	uint64_t spec_request;
 	uint64_t original_limit; /* before us: what restoring goes back to */

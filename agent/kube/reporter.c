@@ -312,6 +312,21 @@ static bool passes(enum report_hold h)
 	       h != REPORT_HOLD_REFUSED;
 }
 
+/* Is something of ours in the spec that is to go? */
+static bool holds_ours(const struct report_facts *f)
+{
+	bool any = f->restoring;
+
+	for (size_t i = 0; i < f->container_count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			const struct report_resource *x = &f->containers[i].resource[r];
+
+			any |= x->back && x->managed &&
+			       (x->spec_limit != x->held || x->spec_request != x->original_request);
+		}
+	return any;
+}
+
 static void decide(struct tracked *t, usec_t now, struct report_decision *ret)
 {
 	struct reporter *r = t->reporter;
@@ -320,7 +335,7 @@ static void decide(struct tracked *t, usec_t now, struct report_decision *ret)
 	t->hold = ret->hold;
 	t->again = ret->again;
 	t->going_back =
-		r->view.facts.restoring && (ret->send || passes(ret->hold) || !r->offered_known);
+		holds_ours(&r->view.facts) && (ret->send || passes(ret->hold) || !r->offered_known);
 	t->owes = t->going_back ||
 		  (r->view.mode == NULL && t->status != NULL && now >= r->status_forbidden_until);
 }
