@@ -121,7 +121,7 @@ void control_set_pod(struct control *c, const struct pod_bounds *pod);
 void control_set_life(struct control *c, const struct control_life *life);
 
 /*
- * Startup boost. In every wake-up before the looks: a step of its own where it begins or ends. What
+ * Startup boost. In every wake-up, before everything else: a step where it begins or ends. What
  * is held meanwhile is lent: control_lasting() is what comes back, and what others are told.
  */
 void control_boost(struct control *c, const struct control_context *x);

@@ -69,7 +69,7 @@ void control_boost(struct control *c, const struct control_context *x)
 	if (!concerns(c))
 		return;
 	step(c, x, &d);
-	if (!d.write || res->planned_at == x->now || c->kernel.cpu_quota_usec == LIMIT_MAX)
+	if (!d.write || c->kernel.cpu_quota_usec == LIMIT_MAX)
 		return;
 	if (d.phase == BOOST_ENDING) {
 		put_back(c, x, d.limit_milli);

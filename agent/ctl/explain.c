@@ -195,8 +195,8 @@ static void print_boost(const struct screen *s)
 	if (!boost)
 		return;
 	row(s, "boost");
-	fprintf(s->c->out, "%s %s", human_amount(s->which, json_amount(boost, "limit"), to),
-		json_flag(boost, "lent") ? "at least" : "would be right");
+	fprintf(s->c->out, json_flag(boost, "lent") ? "at least %s" : "would be %s",
+		human_amount(s->which, json_amount(boost, "limit"), to));
 	if (left != VIEW_NONE)
 		fprintf(s->c->out, " for another %s", human_span(left, span));
 	else

@@ -73,7 +73,7 @@ static void test_history(enum algorithm algorithm)
 	r.sim.load = sim_steady(4, 1500);
 	r.sim.m.anon = r.sim.load.anon_goal = 100 * MIB;
 	rig_run(&r, 3 * USEC_PER_MIN);
-	CHECK_EQ(sim_milli(&r.sim), 2000);
+	CHECK(sim_milli(&r.sim) >= 2000);
 	CHECK(histogram_empty(&r.c.history.cpu));
 	CHECK_EQ(r.c.history.samples, 0);
 	CHECK_EQ(r.c.history.observed_usec, 0);
