@@ -45,6 +45,16 @@ static bool is_given_back(const struct managed *m)
 	       persist_has(m->daemon, m);
 }
 
+/* What is lent for a start is nobody's business but ours: as if it were back. */
+static uint64_t actual_of(const struct control *c, enum resource r)
+{
+	if (r == RESOURCE_MEMORY)
+		return c->kernel.mem_max;
+	if (c->boost.written)
+		return control_lasting(c, r);
+	return cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
+}
+
 /* back: the originals are to stand in the spec again. */
 static void fill_resource(const struct managed *m, enum resource r, bool back,
 			  struct report_resource *ret)
@@ -57,11 +67,9 @@ static void fill_resource(const struct managed *m, enum resource r, bool back,
 	ret->managed = is_reported(m, r, back);
 	/* Once handed back, the laws know nothing of it any more. */
 	ret->original_limit = back ? persist_original_limit(m, r, ret->spec_limit) : res->original;
-	ret->held = back ? ret->original_limit : res->limit;
+	ret->held = back ? ret->original_limit : control_lasting(c, r);
 	ret->held_since = held_since(c, r);
-	ret->actual = r == RESOURCE_CPU
-			      ? cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec)
-			      : c->kernel.mem_max;
+	ret->actual = actual_of(c, r);
 	ret->ceiling = ceiling == LIMIT_MAX ? 0 : ceiling;
 	ret->original_request = persist_original_request(m, r, ret->spec_request);
 	ret->request = control_request(c, r);
