@@ -110,12 +110,30 @@ static void grow_at_rate(const struct phase *p)
 	}
 }
 
+/* Nothing runs meanwhile: a container that waits is idle. */
+static void wait_for_word(void)
+{
+	sigset_t ours, before;
+
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGUSR1);
+	sigaddset(&ours, SIGTERM);
+	sigaddset(&ours, SIGINT);
+	sigprocmask(SIG_BLOCK, &ours, &before);
+	told = 0;
+	while (!told && !stopped)
+		sigsuspend(&before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	gauge.last_nsec = 0;
+}
+
 static void hold(const struct phase *p)
 {
 	const int64_t end = now_nsec() + p->hold_sec * NSEC_PER_SEC;
 
-	told = 0;
-	while ((p->until_told ? !told : now_nsec() < end) && !stopped) {
+	if (p->until_told)
+		wait_for_word();
+	while (!p->until_told && now_nsec() < end && !stopped) {
 		gauge_sleep(&gauge, now_nsec() + TICK_NSEC);
 		print_each_second();
 	}
