@@ -72,6 +72,7 @@ void tick_look(struct daemon *d)
 	struct plan plan;
 
 	plan_begin(d, &plan);
+	boost_look(d, &plan);
 	for (size_t i = 0; i < d->unit_count; i++) {
 		struct managed *m = d->units[i];
 

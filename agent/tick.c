@@ -404,6 +404,7 @@ void tick(struct daemon *d)
 	bool due = d->now >= d->next_review;
 
 	plan_begin(d, &plan);
+	boost_look(d, &plan);
 	for (size_t i = 0; i < d->unit_count; i++)
 		if (managed_has_laws(d->units[i]))
 			observe(d->units[i], due, &plan);

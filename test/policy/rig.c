@@ -146,6 +146,7 @@ void rig_decide(struct rig *r)
 	struct control_context x = rig_context(r, &p);
 	struct usage u;
 
+	control_boost(&r->c, &x);
 	if (r->sim.now >= r->next_sample) {
 		r->next_sample = r->sim.now + r->sample_usec;
 		sim_observe(&r->sim, &u);
