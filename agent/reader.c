@@ -261,8 +261,11 @@ void reader_end(struct daemon *d)
 	d->reader.passed = false;
 }
 
-/* Pressure since the kernel last added it up is not in the records. Who did not run since the last
- * sample has none that he had not two seconds ago. */
+/*
+ * Pressure since the kernel last added it up, up to two seconds ago, is not in the records. That of
+ * the CPU is only shown; memory's decides about shrinks, so it comes from the file, unless nothing
+ * ran since the last sample that could have waited.
+ */
 static bool pressure_stale(const struct managed *m)
 {
 	struct usage u;
@@ -278,7 +281,7 @@ int reader_read(struct managed *m, uint32_t want, uint32_t by_text, struct usage
 	if (!r->passed || m->slot == READER_NO_SLOT)
 		return cg_read(m->cg, want, ret);
 	r->stat_reads += r->clock == READER_LOOK && (want & USAGE_MEM_STAT);
-	if ((want & CG_SCAN_STALE) && pressure_stale(m))
-		by_text |= CG_SCAN_STALE;
+	if ((want & USAGE_PSI_MEM) && pressure_stale(m))
+		by_text |= USAGE_PSI_MEM;
 	return cg_scan_read(r->scan, m->slot, m->cg, want, by_text, ret);
 }
