@@ -72,6 +72,7 @@ void daemon_wake(struct daemon *d)
 	if (step > (int64_t)CLOCK_STEP_USEC || step < -(int64_t)CLOCK_STEP_USEC)
 		follow_clock_step(d, step);
 	d->now_real = (usec_t)((int64_t)d->now + d->clock_offset_usec);
+	d->wall_now = real;
 	d->counters.wakeups++;
 	event_log_time(&d->log, d->now, d->now_real);
 }

@@ -73,6 +73,7 @@ void tick_look(struct daemon *d)
 	struct plan plan;
 
 	plan_begin(d, &plan);
+	boost_look(d, &plan);
 	reader_begin(d, READER_LOOK);
 	for (size_t i = 0; i < d->unit_count; i++) {
 		struct managed *m = d->units[i];

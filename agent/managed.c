@@ -241,6 +241,10 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 					       : "the configuration takes it away");
 	}
 	persist_adopt_history(d, m);
+	/* More was lent to it in an earlier life of ours. */
+	m->lent_milli = b != NULL ? b->lent_milli : 0;
+	if (m->lent_milli != 0)
+		m->control.boost = (struct boost){.base_milli = m->lent_milli, .written = true};
 }
 
 /* What stands is what we hold from now on. */
@@ -284,8 +288,10 @@ static void resume_size(struct managed *m)
 	struct control_context x;
 	struct limits kernel = m->control.kernel;
 
-	if (m->control.rule.mode == MODE_INITIAL)
+	if (m->control.rule.mode == MODE_INITIAL) {
 		hold_what_stands(&m->control, &kernel); /* it is sized anew */
+		boost_forget(m);
+	}
 	if (!m->touched || m->control.rule.mode != MODE_AUTO || m->control.paused)
 		return;
 	plan_begin(d, &plan);
@@ -350,6 +356,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	if (first)
 		begin(m, rule, &u.limits);
 	control_restarted(&m->control, &u.limits, d->now);
+	boost_born(m);
 	m->control.depth = depth_of(a.cgroup);
 	guess_stored(m, &a, &u.limits);
 	m->stored = a.props;

@@ -404,6 +404,7 @@ void tick(struct daemon *d)
 	bool due = d->now >= d->next_review;
 
 	plan_begin(d, &plan);
+	boost_look(d, &plan);
 	reader_begin(d, READER_SAMPLE);
 	for (size_t i = 0; i < d->unit_count; i++)
 		if (managed_has_laws(d->units[i]))

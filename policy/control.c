@@ -84,6 +84,7 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 		c->start_mem_bytes = MAX(kernel->mem_max, c->resource[RESOURCE_MEMORY].limit);
 	c->kernel = *kernel;
 	c->started_at = now;
+	c->life = (struct control_life){0};
 	c->initial_done = false;
 	c->gave_way = 0;
 	c->cpu = (struct cpu_control){.floor = cpu_floor};
@@ -138,6 +139,10 @@ static void observe_history(struct control *c, const struct usage *u,
 {
 	const struct tuning_history *t = &x->tuning->history;
 
+	/* What a start takes says nothing of the time after it. Memory that it takes stays taken:
+	 * control_observe_mem(). */
+	if (control_boost_covers(c, c->last_at, x->now))
+		return;
 	if (t->algorithm == ALGORITHM_VPA)
 		history_vpa_observe(&c->history, t, &c->rates, mem_working_set(u), x->now_real);
 	else
@@ -258,6 +263,7 @@ static void note_done(struct control *c, const struct change *step, const struct
 		res->counters.raises++;
 	if (step->reason == REASON_SHRINK_UNDONE)
 		res->counters.undos++;
+	control_boost_applied(c, step, x);
 	res->last = res->pending;
 }
 
@@ -314,6 +320,7 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 		c->original.cpu_period_usec = kernel->cpu_period_usec;
 		c->cpu.trial = (struct cpu_trial){0};
 		c->cpu.last_change = x->now;
+		boost_adopt(&c->boost, res->limit);
 		cpu_window_restart(&c->cpu, &c->last, x->now);
 		return;
 	}

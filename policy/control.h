@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "policy/boost.h"
 #include "policy/bounds.h"
 #include "policy/cpu_control.h"
 #include "policy/drift.h"
@@ -70,6 +71,12 @@ struct control_resource {
 	struct control_counters counters;
 };
 
+/* Of the process that runs, by the clock of control; 0: not known, it is not. */
+struct control_life {
+	usec_t started_at;
+	usec_t ready_since; /* without a break */
+};
+
 struct control {
 	struct policy_rule rule;
 	struct pod_bounds pod;    /* all 0: a unit */
@@ -84,6 +91,9 @@ struct control {
 	uint32_t frozen;   /* RESOURCES_*: somebody else wrote it, and nobody has judged that yet */
 	bool initial_done;
 	struct control_resource resource[RESOURCE_COUNT];
+	struct control_life life;
+	struct boost boost;
+	struct boost_decision boost_now; /* as last looked at */
 	struct cpu_control cpu;
 	struct mem_control mem;
 	struct history history;
@@ -107,6 +117,19 @@ void control_set_rule(struct control *c, const struct policy_rule *rule);
 /* What the pod, its namespace, the administrator and the API server say. After control_init(), and
  * whenever one of them says something else; a refusal ends by itself. */
 void control_set_pod(struct control *c, const struct pod_bounds *pod);
+/* After control_restarted(), and whenever one of the two moves. */
+void control_set_life(struct control *c, const struct control_life *life);
+
+/*
+ * Startup boost. In every wake-up, before everything else: a step where it begins or ends. What
+ * is held meanwhile is lent: control_lasting() is what comes back, and what others are told.
+ */
+void control_boost(struct control *c, const struct control_context *x);
+/* What must be on record before that: the limit to come back to, 0: none is or will be lent. */
+uint64_t control_boost_prepare(struct control *c, const struct control_context *x);
+/* Hands off: what is lent comes back by a step now. */
+void control_boost_end(struct control *c, const struct control_context *x);
+uint64_t control_lasting(const struct control *c, enum resource r);
 
 /* First or next observation of everything, on the sample clock. */
 void control_observe(struct control *c, const struct usage *u, const struct control_context *x);

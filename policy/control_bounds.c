@@ -144,7 +144,7 @@ static uint64_t request_of_ratio(uint64_t limit, uint64_t ratio_permille)
 static void fill_request(const struct control *c, enum resource r, struct bounds *b)
 {
 	uint64_t ratio = c->pod.resource[r].ratio_permille;
-	uint64_t limit = c->resource[r].limit, most = limit;
+	uint64_t limit = control_lasting(c, r), most = limit;
 
 	if (limit == LIMIT_MAX)
 		return;
@@ -158,8 +158,8 @@ static void fill_request(const struct control *c, enum resource r, struct bounds
 uint64_t control_request(const struct control *c, enum resource r)
 {
 	const struct pod_resource_bounds *p = &c->pod.resource[r];
-	const struct control_resource *res = &c->resource[r];
 	const struct range *range = range_of(c, r);
+	uint64_t limit = control_lasting(c, r);
 	uint64_t target = c->recommendation.resource[r].target;
 	struct bounds b = {.quantum = quantum_of(r)};
 
@@ -168,7 +168,7 @@ uint64_t control_request(const struct control *c, enum resource r)
 	if (p->request == 0 || !(c->rule.resources & (1u << r)))
 		return 0;
 	if (c->pod.guaranteed)
-		return c->pod.requests_move && res->limit != LIMIT_MAX ? res->limit : 0;
+		return c->pod.requests_move && limit != LIMIT_MAX ? limit : 0;
 	if (target == 0)
 		return 0;
 	b.value[BOUND_USER_MIN] = range->min;

@@ -49,6 +49,13 @@ uint64_t control_mem_need(const struct usage *prev, const struct usage *u);
 uint64_t control_braked_high(const struct control *c, uint64_t mem_max);
 /* Arms, holds and lifts the brake. hit: growth was stopped at memory.high. */
 void control_brake(struct control *c, const struct control_context *x, bool hit);
+/* A step of a boost has been carried out. */
+void control_boost_applied(struct control *c, const struct change *done,
+			   const struct control_context *x);
+/* Is it boosted? Then a review moves what comes back afterwards, and nothing else. */
+bool control_boost_holds(struct control *c, const struct control_context *x);
+/* Is the use of this span the start's? */
+bool control_boost_covers(const struct control *c, usec_t from, usec_t to);
 void control_review_cpu(struct control *c, const struct control_context *x);
 void control_review_mem(struct control *c, const struct control_context *x);
 /* Plans what a kill of the predecessor asked for; false: nothing beyond what is held. */

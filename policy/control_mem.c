@@ -4,17 +4,6 @@
 
 #define MEM_USAGE (USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_LIMIT)
 
-uint64_t control_mem_high(const struct control *c, uint64_t mem_max)
-{
-	const struct limits *o = &c->original;
-
-	if (o->mem_high == LIMIT_MAX || o->mem_max == LIMIT_MAX || mem_max == LIMIT_MAX)
-		return o->mem_high;
-	if (o->mem_high >= o->mem_max)
-		return LIMIT_MAX;
-	return round_down(mul_div(mem_max, o->mem_high, o->mem_max), MEM_PAGE_BYTES);
-}
-
 /* The smallest memory.max whose memory.high is at least `bytes`. */
 static uint64_t max_for_high(const struct control *c, uint64_t bytes)
 {

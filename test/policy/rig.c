@@ -147,6 +147,7 @@ void rig_tick(struct rig *r)
 
 	run(r);
 	x = rig_context(r, &p);
+	control_boost(&r->c, &x);
 	if (r->sim.now >= r->next_sample) {
 		r->next_sample = r->sim.now + r->sample_usec;
 		sim_observe(&r->sim, &u);
