@@ -44,6 +44,7 @@ static void managed_close(struct managed *m)
 	m->events = NULL;
 	m->events_muted = false;
 	cg_watch_forget(m->daemon->watch, m->control.target + 1);
+	reader_detach(m);
 	cg_close(m->cg);
 	m->cg = NULL;
 	m->made_safe = false;
@@ -122,6 +123,7 @@ struct managed *managed_new(struct daemon *d, const struct managed_names *names)
 	if (m == NULL)
 		return NULL;
 	m->daemon = d;
+	m->slot = READER_NO_SLOT;
 	m->kind = names->kind;
 	m->paused = d->paused;
 	m->lost_at = d->now;
@@ -194,6 +196,7 @@ static int attach(struct managed *m, const struct arrival *a, struct usage *ret)
 		return r;
 	}
 	m->attach_tried_at = 0;
+	reader_attach(m);
 	cg_watch_limits(d->watch, m->cg, m->control.target + 1);
 	fd = m->kind == UNIT_KIND_POD ? -ENOENT : cg_events_fd(m->cg);
 	if (fd >= 0)
