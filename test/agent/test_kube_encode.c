@@ -60,7 +60,8 @@ static void test_resize(void)
 	patch.item[0].limit[RESOURCE_MEMORY] = LIMIT_MAX;
 	patch.item[1].limits = 0;
 	check_text(kube_encode_resize(&pod, &patch, true),
-		   "{\"metadata\":{\"uid\":\"" UID "\",\"resourceVersion\":\"213\"},\"spec\":{\"containers\":["
+		   "{\"metadata\":{\"uid\":\"" UID
+		   "\",\"resourceVersion\":\"213\"},\"spec\":{\"containers\":["
 		   "{\"name\":\"app\",\"resources\":{\"limits\":{\"cpu\":\"600m\"},"
 		   "\"requests\":{\"cpu\":\"300m\"}}}]}}");
 }

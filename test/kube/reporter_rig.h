@@ -83,3 +83,12 @@ void rig_gone(struct rig *g, size_t pod);
 void rig_fail(struct rig *g, const char *what, unsigned count, unsigned status, const char *body);
 /* Counted by the reporter. */
 uint64_t rig_counted(const struct rig *g, enum reporter_verb verb, unsigned status);
+
+/* --- reporter_server.c: the API server and the kubelet, for reporter_rig.c */
+int server_start(void *ctx, const struct kube_request *r, kube_done_fn *done, void *arg,
+		 struct kube_call **ret);
+void server_cancel(void *ctx, struct kube_call *call);
+void server_deliver(struct rig *g, struct rig_call *c);
+void server_kubelet(struct rig *g, struct rig_pod *p);
+/* The watch tells of the newest object. */
+void server_show(struct rig *g, struct rig_pod *p);
