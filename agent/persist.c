@@ -326,6 +326,19 @@ void persist_ratified(struct daemon *d, const struct managed *m, bool ratified)
 	d->baselines_dirty = true;
 }
 
+void persist_sent(struct daemon *d, const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
+		  const uint64_t over[RESOURCE_COUNT])
+{
+	struct baseline *b = baseline_find(&d->baselines, m->key);
+
+	if (b == NULL || (memcmp(b->sent, sent, sizeof b->sent) == 0 &&
+			  memcmp(b->sent_over, over, sizeof b->sent_over) == 0))
+		return;
+	memcpy(b->sent, sent, sizeof b->sent);
+	memcpy(b->sent_over, over, sizeof b->sent_over);
+	d->baselines_dirty = true;
+}
+
 bool persist_is_ratified(const struct daemon *d, const struct managed *m)
 {
 	const struct baseline *b = baseline_find(&d->baselines, m->key);

@@ -184,7 +184,7 @@ int reporter_send_resize(struct tracked *t, const struct report_decision *d, use
 	int e = body ? path_of(r->view.pod, "/resize", path) : -ENOMEM;
 
 	if (e >= 0 && r->events.sending != NULL && !r->view.facts.restoring)
-		r->events.sending(r->events.ctx, t->uid);
+		r->events.sending(r->events.ctx, t->uid, &d->patch);
 	if (e >= 0)
 		e = start(t, &request, on_resize, d->urgency, now);
 	if (e >= 0) {

@@ -131,6 +131,33 @@ static void test_one_of_two(bool again)
 	crig_close(&c);
 }
 
+static bool is_adopted(struct crig *x)
+{
+	const struct managed *m = managed_find(x->rig.daemon, "default/web-0/app");
+
+	return m != NULL && m->control.resource[RESOURCE_CPU].original == 500;
+}
+
+/* The owner's resize, while nobody was there, of a pod whose spec held values of ours: his is the
+ * new original, what he left alone is not. */
+static void test_owner_meanwhile(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+	const struct managed *m;
+
+	ratify(p);
+	rig_run(&c.rig, 2, burn_600);
+	rig_stop(&c.rig);
+	crig_user_resizes(&c, p, "500m", NULL);
+	crig_kubelet(&c, p, NULL);
+	crig_start(&c);
+	CHECK(crig_until(&c, 30, burn_50, is_adopted));
+	m = managed_find(c.rig.daemon, "default/web-0/app");
+	CHECK_EQ(m->control.resource[RESOURCE_MEMORY].original, 64 * MIB);
+	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 1);
+	crig_close(&c);
+}
+
 /* What runs and was not found yet: nothing is sent that would be written into it. */
 static void test_not_seen(void)
 {
@@ -159,6 +186,7 @@ int main(void)
 	test_gone_before_the_echo();
 	test_one_of_two(false);
 	test_one_of_two(true);
+	test_owner_meanwhile();
 	test_not_seen();
 	return check_result();
 }
