@@ -166,6 +166,15 @@ void pod_spec_first(struct managed *m)
 	}
 }
 
+/* Which run of it was OOM-killed last, from 1 on: told when it ends, and on when the next one runs.
+ * 0: none. */
+static uint32_t killed_run(const struct kube_container *c)
+{
+	if (!c->oom_killed)
+		return 0;
+	return c->running ? c->restarts : c->restarts + 1;
+}
+
 /*
  * The kill took the cgroup away before its counters were read: the API server's word stands in for
  * them, and what was in use then is the limit.
@@ -179,9 +188,9 @@ static void note_kill(struct managed *m, const struct kube_container *now,
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 	uint64_t record, counted = res->counters.oom_kills;
 
-	if (now->restarts <= old->restarts)
+	if (now->restarts == old->restarts && killed_run(now) <= killed_run(old))
 		return;
-	if (now->oom_killed && counted == m->oom_at_restart && res->managed) {
+	if (killed_run(now) > killed_run(old) && counted == m->oom_at_restart && res->managed) {
 		record = mem_oom_record(&t->memory, res->limit);
 		c->mem.oom_record = MAX(c->mem.oom_record, record);
 		res->counters.oom_kills++;
