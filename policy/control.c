@@ -180,8 +180,11 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
 	c->rates_fresh =
 		!first && x->now > c->last_at &&
 		cpu_rates_between(&prev, u, x->now - c->last_at, x->node_milli, &c->rates) == 0;
-	if (c->rates_fresh)
+	cpu_prove(&c->cpu, u, x->node_milli, x->now);
+	if (c->rates_fresh) {
+		cpu_temper_demand(&c->cpu, &x->tuning->history, &c->rates);
 		observe_history(c, u, x);
+	}
 	if (!first && x->now > c->last_at)
 		observe_psi(c, &prev, u, x->now - c->last_at);
 	control_observe_mem(c, first ? NULL : &prev, &newest, x);
@@ -200,8 +203,10 @@ void control_look(struct control *c, const struct usage *u, const struct control
 	usage_merge(&c->last, u);
 	c->last.limits = c->kernel;
 	control_look_mem(c, u->have, &before, x);
-	if (u->have & USAGE_CPU)
-		control_reflex_cpu(c, x);
+	if (!(u->have & USAGE_CPU))
+		return;
+	cpu_prove(&c->cpu, &c->last, x->node_milli, x->now);
+	control_reflex_cpu(c, x);
 }
 
 void control_review(struct control *c, const struct control_context *x)
@@ -230,6 +235,9 @@ static void note_done(struct control *c, const struct change *step, const struct
 				     : cpu_milli_of(step->to, step->period_usec);
 		cpu_window_restart(&c->cpu, &c->last, x->now);
 		c->cpu.last_change = x->now;
+		/* The next span begins under it. */
+		if (x->now == c->last_at)
+			c->sample.limits = c->kernel;
 		break;
 	case KNOB_CPU_BURST:
 		c->kernel.cpu_burst_usec = step->to;
