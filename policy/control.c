@@ -3,6 +3,7 @@
 #include "policy/control_impl.h"
 #include <assert.h>
 
+#define PPM 1000000ULL
 /* A unit at its ceiling presses now and then: this long without it is over. */
 #define CEILING_QUIET_USEC (60 * USEC_PER_SEC)
 
@@ -156,16 +157,24 @@ static void observe_history(struct control *c, const struct usage *u,
 		history_add_cpu(&c->history, &c->rates, x->now_real);
 }
 
-/* The neighbours' share and the unit's own throttling together: never acted on. */
+static uint32_t smooth(uint32_t before, uint64_t ppm)
+{
+	return (uint32_t)((before * 9ULL + MIN(ppm, PPM)) / 10);
+}
+
+/*
+ * The kernel counts a group that its own limit holds back as waiting, too. A throttled period may
+ * have been so from its first moment: what waited beyond those is the neighbours' for sure.
+ */
 static void observe_psi(struct control *c, const struct usage *prev, const struct usage *u,
 			usec_t span)
 {
-	uint64_t stalled =
-		u->psi_cpu_some_usec - MIN(prev->psi_cpu_some_usec, u->psi_cpu_some_usec);
-	uint64_t ppm =
-		MIN((uint64_t)((unsigned __int128)stalled * 1000000 / span), (uint64_t)1000000);
+	uint64_t waited = u->psi_cpu_some_usec - MIN(prev->psi_cpu_some_usec, u->psi_cpu_some_usec);
+	uint64_t own = c->rates_fresh ? c->rates.throttled * u->limits.cpu_period_usec : waited;
 
-	c->psi_cpu_ppm = (uint32_t)((c->psi_cpu_ppm * 9ULL + ppm) / 10);
+	c->psi_cpu_ppm = smooth(c->psi_cpu_ppm, mul_div(waited, PPM, span));
+	c->psi_cpu_others_ppm =
+		smooth(c->psi_cpu_others_ppm, mul_div(waited - MIN(own, waited), PPM, span));
 }
 
 static void observe_limits(struct control *c, const struct usage *u)

@@ -24,6 +24,7 @@ static const struct resource_view web_cpu = {
 	.throttled_permille = 430,
 	.psi_some_ppm = 31000,
 	.psi_full_ppm = 2000,
+	.psi_others_ppm = 11000,
 	.unreclaimable_bytes = VIEW_NONE,
 	.working_set_bytes = VIEW_NONE,
 	.candidate = 437,

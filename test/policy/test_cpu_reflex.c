@@ -160,8 +160,31 @@ static void test_temper(void)
 	CHECK_EQ(r.demand_milli, 3000);
 }
 
+/* Waiting because of its own limit is not the neighbours' doing. */
+static void test_neighbours(void)
+{
+	struct rig r;
+
+	rig_init(&r, 100, GIB, 4);
+	r.c.rule.mode = MODE_OFF;
+	r.sim.load = sim_steady(1, 800);
+	rig_run(&r, USEC_PER_MIN);
+	CHECK(r.c.psi_cpu_ppm > 600000);
+	CHECK(r.c.psi_cpu_others_ppm < 10000);
+	rig_init(&r, 1000, GIB, 4);
+	r.sim.load = sim_steady(1, 500);
+	for (int i = 0; i < 60; i++) {
+		r.sim.u.psi_cpu_some_usec += 300 * MS;
+		rig_run(&r, USEC_PER_SEC);
+	}
+	CHECK(r.c.psi_cpu_others_ppm > 290000 && r.c.psi_cpu_others_ppm <= 300000);
+	CHECK_EQ(r.c.psi_cpu_others_ppm, r.c.psi_cpu_ppm);
+	CHECK_EQ(r.changes, 0); /* shown, never acted on */
+}
+
 int main(void)
 {
+	test_neighbours();
 	test_span_of_a_raise();
 	test_temper();
 	test_steps();
