@@ -5,7 +5,7 @@
  * Reflex: r = throttled / all periods since the last write of the limit, at most a second back.
  *	r > 3 theta:  limit x (1 + r - 3 theta), at most x step_max,
  *		      at most evidence x evidence_permille,
- *		      from the second raise on at most 1.8 x what has run since throttling began
+ *		      from the second raise on at most 1.9 x what has run since throttling began
  * What has run on average is a lower bound of the demand: a queue that built up under the old limit
  * keeps the group throttled above its demand too, and looks like a demand without end.
  * Shrink: one step down to the candidate, at most halved. The reflex firing while the step is on
