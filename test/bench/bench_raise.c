@@ -31,11 +31,13 @@ static void print(const char *name, uint64_t *usec, size_t count)
 	static const unsigned percents[] = {50, 95};
 
 	qsort(usec, count, sizeof *usec, by_value);
-	for (size_t i = 0; i < ARRAY_SIZE(percents); i++)
-		printf("{\"name\":\"event_to_write_own_ms_p%u_%s_%zu\",\"value\":%.3f,\"unit\":"
-		       "\"ms\"}\n",
-		       percents[i], name, units,
-		       (double)usec[(count * percents[i] + 99) / 100 - 1] / 1000);
+	for (size_t i = 0; i < ARRAY_SIZE(percents); i++) {
+		size_t at = (count * percents[i] + 99) / 100 - 1;
+
+		printf("{\"name\":\"event_to_write_own_ms_p%u_%s_%zu\",\"value\":%.3f,"
+		       "\"unit\":\"ms\"}\n",
+		       percents[i], name, units, (double)usec[at] / 1000);
+	}
 	printf("{\"name\":\"event_to_write_own_runs_%s_%zu\",\"value\":%zu,\"unit\":\"runs\"}\n",
 	       name, units, count);
 }
