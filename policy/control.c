@@ -340,10 +340,11 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 	res->managed = res->original != LIMIT_MAX && (c->rule.resources & (1u << r));
 	res->at_ceiling = false;
 	if (r == RESOURCE_CPU) {
+		c->cpu.adopted_at = x->now;
 		c->original.cpu_quota_usec = kernel->cpu_quota_usec;
 		c->original.cpu_period_usec = kernel->cpu_period_usec;
 		c->cpu.trial = (struct cpu_trial){0};
-		c->cpu.last_change = c->cpu.adopted_at = x->now;
+		c->cpu.last_change = x->now;
 		boost_adopt(&c->boost, res->limit);
 		cpu_window_restart(&c->cpu, &c->last, x->now);
 		return;
