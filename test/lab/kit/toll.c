@@ -4,7 +4,8 @@
  * outside. A lowering is harmful when within the window the group runs into memory.max, or waits
  * for memory for more than 10 ms and a hundredth of the time more than before. It is undone when
  * memory.max is back where it was within two seconds of that. SIGTERM ends it early. Prints every
- * harmful one and at the end: toll lowered=212 harmful=9 undone=9 kills=0
+ * harmful one and at the end:
+ *   toll lowered=212 harmful=9 undone=9 kills=0
  */
 #include "gauge.h"
 #include <fcntl.h>
