@@ -357,6 +357,7 @@ static int loop_start(struct daemon *d, const struct daemon_options *o)
 	r = guard_start(d);
 	if (r < 0)
 		return r;
+	reader_start(d);
 	r = bus_start(d, o->port);
 	if (r < 0)
 		return r;
@@ -462,6 +463,7 @@ void daemon_free(struct daemon *d)
 	unit_bus_free(d->bus);
 	pods_free(d);
 	managed_free_all(d);
+	reader_stop(d);
 	cg_watch_free(d->watch);
 	baseline_set_free(&d->baselines);
 	history_store_free(&d->histories);

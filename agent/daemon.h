@@ -8,6 +8,7 @@
  *	units.c	  which units are ours: PID 1's list
  *	pods.c	  which containers are ours: pods and their annotations (pods.h)
  *	rules.c	  what a new configuration changes
+ *	reader.c  which reader serves, and its passes
  *	tick.c	  observe -> decide -> apply
  *	look.c	  the same between two samples, for what is to grow
  *	boost.c	  more CPU until it has started
@@ -28,6 +29,7 @@
 #include "agent/history_file.h"
 #include "agent/managed.h"
 #include "agent/pods.h"
+#include "agent/reader.h"
 #include "agent/restore.h"
 #include "cgroup/discover.h"
 #include "cgroup/reader.h"
@@ -74,6 +76,7 @@ struct daemon {
 	int state_dir;
 	int lock;
 	struct cg_watch *watch;
+	struct reader reader;
 	struct unit_bus *bus;
 	struct unit_port port;
 	const struct restore_units *restore_units; /* tests; NULL: PID 1 */

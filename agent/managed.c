@@ -44,6 +44,7 @@ static void managed_close(struct managed *m)
 	m->events = NULL;
 	m->events_muted = false;
 	cg_watch_forget(m->daemon->watch, m->control.target + 1);
+	reader_detach(m);
 	cg_close(m->cg);
 	m->cg = NULL;
 	m->made_safe = false;
@@ -54,6 +55,7 @@ static void managed_free(struct managed *m)
 	if (m == NULL)
 		return;
 	managed_close(m);
+	control_drop(&m->control);
 	free(m->name);
 	free(m->unit);
 	free(m->key);
@@ -122,6 +124,7 @@ struct managed *managed_new(struct daemon *d, const struct managed_names *names)
 	if (m == NULL)
 		return NULL;
 	m->daemon = d;
+	m->slot = READER_NO_SLOT;
 	m->kind = names->kind;
 	m->paused = d->paused;
 	m->lost_at = d->now;
@@ -194,6 +197,7 @@ static int attach(struct managed *m, const struct arrival *a, struct usage *ret)
 		return r;
 	}
 	m->attach_tried_at = 0;
+	reader_attach(m);
 	cg_watch_limits(d->watch, m->cg, m->control.target + 1);
 	fd = m->kind == UNIT_KIND_POD ? -ENOENT : cg_events_fd(m->cg);
 	if (fd >= 0)
@@ -228,6 +232,7 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 
 	m->originals_saved = b != NULL && !d->baselines_dirty;
 	m->touched = b != NULL && !same_limits(&b->limits, now);
+	control_drop(&m->control);
 	control_init(&m->control, &d->config.tuning, rule, b != NULL ? &b->limits : now);
 	m->control.target = target;
 	if (m->pod != NULL)

@@ -27,6 +27,7 @@ struct managed {
 	bool ours;                 /* a container: the pod names it */
 	char *path;                /* of its cgroup, below the root */
 	struct cg *cg;             /* NULL: not running */
+	uint32_t slot;             /* of the BPF reader, or READER_NO_SLOT */
 	sd_event_source *events;   /* memory.events */
 	bool life_told;            /* the API server has spoken of the container that runs */
 	bool events_muted;         /* until the next look: they had nothing to tell */

@@ -25,6 +25,7 @@ enum reason {
 	REASON_RESUMED,    /* what the predecessor was held at */
 	REASON_BOOST,      /* lent until it has started */
 	REASON_BOOST_OVER, /* it has: what was lent goes back */
+	REASON_GIVEN_BACK, /* granted and not used: the node needs it */
 	REASON_COUNT,
 };
 
@@ -49,6 +50,7 @@ enum hold {
 	HOLD_NOT_READY,     /* nothing shrinks while a pod is not ready */
 	HOLD_REQUESTS_ONLY, /* limits are not ours to move */
 	HOLD_BOOST,         /* it starts: nothing shrinks */
+	HOLD_LEDGER,        /* the node has no memory to grant */
 	HOLD_COUNT,
 };
 

@@ -82,6 +82,7 @@ struct rig {
 	struct fake tree;
 	char folder[64]; /* config, state, runtime */
 	char config[128];
+	const char *reader; /* NULL: text */
 	struct daemon *daemon;
 	usec_t boot, real;
 	usec_t tick_usec;
