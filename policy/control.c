@@ -327,7 +327,10 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 		c->original.cpu_period_usec = kernel->cpu_period_usec;
 		c->cpu.trial = (struct cpu_trial){0};
 		c->cpu.last_change = x->now;
-		boost_adopt(&c->boost, res->limit);
+		if (res->limit == LIMIT_MAX)
+			boost_put_back(&c->boost, x->now);
+		else
+			boost_adopt(&c->boost, res->limit);
 		cpu_window_restart(&c->cpu, &c->last, x->now);
 		return;
 	}

@@ -225,6 +225,23 @@ static void test_others(void)
 	CHECK_EQ(sim_milli(&r.sim), 800);
 }
 
+/* He takes the limit away: there is nothing to put back. */
+static void test_limit_goes(void)
+{
+	struct rig r;
+
+	begin(&r, "2x 5s");
+	rig_tick(&r);
+	CHECK_EQ(sim_milli(&r.sim), 1000);
+	sim_write(&r.sim, KNOB_CPU_MAX, LIMIT_MAX);
+	rig_adopt(&r, RESOURCE_CPU);
+	ready(&r);
+	rig_run(&r, 10 * SEC);
+	CHECK_EQ(sim_milli(&r.sim), LIMIT_MAX);
+	CHECK_EQ(control_lasting(&r.c, RESOURCE_CPU), LIMIT_MAX);
+	CHECK(!r.c.boost.written);
+}
+
 /* Requests of a Guaranteed pod go by what lasts. */
 static void test_requests(void)
 {
@@ -337,6 +354,7 @@ int main(void)
 	test_history_asks(MODE_INITIAL);
 	test_trial();
 	test_others();
+	test_limit_goes();
 	test_requests();
 	test_restarts();
 	test_ended();
