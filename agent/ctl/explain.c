@@ -95,6 +95,7 @@ static void print_pressure(const struct screen *s)
 	bool throttling = json_amount(s->json, "throttled_permille") != VIEW_NONE;
 	bool psi = json_amount(s->json, "psi_some_ppm") != VIEW_NONE;
 	bool full_known = json_amount(s->json, "psi_full_ppm") != VIEW_NONE;
+	bool others = json_amount(s->json, "psi_others_ppm") != VIEW_NONE;
 	char throttled[HUMAN_SIZE], some[HUMAN_SIZE], full[HUMAN_SIZE];
 
 	if (!throttling && !psi)
@@ -108,6 +109,9 @@ static void print_pressure(const struct screen *s)
 			percent(s, "psi_some_ppm", 1e6, some));
 	if (psi && full_known)
 		fprintf(s->c->out, ", all of them %s", percent(s, "psi_full_ppm", 1e6, full));
+	if (psi && others)
+		fprintf(s->c->out, ", at least %s because of neighbours",
+			percent(s, "psi_others_ppm", 1e6, full));
 	if (psi)
 		fputc('\n', s->c->out);
 }
