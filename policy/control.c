@@ -50,6 +50,11 @@ void control_init(struct control *c, const struct tuning *t, const struct policy
 	control_set_rule(c, rule);
 }
 
+void control_drop(struct control *c)
+{
+	history_drop(&c->history);
+}
+
 static bool same_bounds(const struct pod_resource_bounds *a, const struct pod_resource_bounds *b)
 {
 	return a->request == b->request && a->admin.max == b->admin.max &&
@@ -83,6 +88,7 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 	if (c->resource[RESOURCE_MEMORY].limit != LIMIT_MAX && kernel->mem_max != LIMIT_MAX)
 		c->start_mem_bytes = MAX(kernel->mem_max, c->resource[RESOURCE_MEMORY].limit);
 	c->kernel = *kernel;
+	c->grant_ended = true;
 	c->started_at = now;
 	c->life = (struct control_life){0};
 	c->initial_done = false;
@@ -93,6 +99,7 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 		.backoff_until = backoff_until,
 		.backoff_usec = backoff,
 		.oom_record = oom_record,
+		.oom_at = now,
 	};
 	c->rates = (struct cpu_rates){0};
 	c->rates_fresh = false;
@@ -330,9 +337,11 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 void control_reassert(struct control *c, const struct limits *kernel, enum resource r,
 		      const struct control_context *x)
 {
-	const struct control_resource *res = &c->resource[r];
+	struct control_resource *res = &c->resource[r];
 
 	c->kernel = *kernel;
+	if (r == RESOURCE_MEMORY)
+		control_grant_held(c, x);
 	control_decide(c, r, res->limit, REASON_DRIFT, x);
 	if (r == RESOURCE_CPU) {
 		control_plan_cpu(c, x, res->limit, REASON_DRIFT);
@@ -347,6 +356,8 @@ void control_reassert(struct control *c, const struct limits *kernel, enum resou
 void control_resume(struct control *c, const struct limits *kernel, const struct control_context *x)
 {
 	c->kernel = *kernel;
+	if (c->resource[RESOURCE_MEMORY].managed)
+		control_grant_held(c, x);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (c->resource[r].managed && !(r == RESOURCE_MEMORY && control_mem_owed(c, x)))
 			control_reassert(c, kernel, r, x);

@@ -16,6 +16,7 @@
 #include "policy/cpu_control.h"
 #include "policy/drift.h"
 #include "policy/history.h"
+#include "policy/ledger.h"
 #include "policy/mem_control.h"
 #include "policy/plan.h"
 #include "policy/pod_bounds.h"
@@ -32,6 +33,8 @@ struct control_context {
 	/* Steps are added here: room for CONTROL_STEPS_MAX per control and call, or a step is lost.
 	 */
 	struct plan *plan;
+	/* The node's memory, one entry per target; NULL: growth is not counted. */
+	struct ledger *ledger;
 };
 
 struct decision {
@@ -51,6 +54,13 @@ struct control_counters {
 	uint64_t refusals;
 	uint64_t drifts;
 	uint64_t oom_kills;
+};
+
+/* Memory that the node did not have for it, until a minute after it was asked for last. */
+struct denial {
+	usec_t since; /* 0: never */
+	usec_t at;    /* last time */
+	struct ledger_verdict verdict;
 };
 
 /* The state of one resource. Millicores or bytes; LIMIT_MAX = no limit. */
@@ -96,6 +106,10 @@ struct control {
 	struct boost_decision boost_now; /* as last looked at */
 	struct cpu_control cpu;
 	struct mem_control mem;
+	bool grant_ended; /* with its predecessor: what it is held at is to be granted anew */
+	struct ledger_claim claim; /* memory it was denied */
+	struct ledger_claim asked; /* of what it was granted, this is to go on trial */
+	struct denial denial;
 	struct history history;
 	struct recommendation recommendation;
 	struct usage last;      /* the newest of everything */
@@ -106,9 +120,12 @@ struct control {
 	uint32_t psi_cpu_ppm;   /* some, smoothed over about 10 s: shown, never acted on */
 };
 
-/* original = what stood before us, kernel = what stands now. history is set up empty. */
+/* original = what stood before us, kernel = what stands now. history is set up empty. Of what holds
+ * none: a new one, or one that was dropped. */
 void control_init(struct control *c, const struct tuning *t, const struct policy_rule *rule,
 		  const struct limits *original);
+/* Frees what it owns. */
+void control_drop(struct control *c);
 /* A new cgroup of the same unit: counters start anew, sizes and history stay, but for a size that
  * was on trial: that goes back. */
 void control_restarted(struct control *c, const struct limits *kernel, usec_t now);
@@ -179,3 +196,18 @@ uint64_t control_floor(const struct control *c, const struct tuning *t, enum res
 /* What the container should request of a resource beside the limit as held: the target of history,
  * within the bounds that hold for requests. 0: leave it as it is. */
 uint64_t control_request(const struct control *c, enum resource r);
+
+/* --- control_ledger.c */
+/* What the node's ledger is to know of it, as of the last look. promised: the highest memory.max
+ * that others were told and may write at any time; 0: none. */
+void control_ledger_entry(const struct control *c, const struct tuning *t, uint64_t promised,
+			  usec_t now, struct ledger_entry *ret);
+/* The same of one that does not run: what it held is its claim for a while. */
+void control_ledger_waiting(const struct control *c, usec_t now, struct ledger_entry *ret);
+/* Its cgroup is gone, and the grant with it. */
+void control_lost(struct control *c, usec_t now);
+/* The ledger asks for a grant that is not used: what is not even charged goes back at once, what is
+ * page cache by trial. */
+void control_give_back(struct control *c, const struct control_context *x, uint64_t to);
+/* The node has less than it asked for; c->denial says what led to that. */
+bool control_denied(const struct control *c, usec_t now);

@@ -82,13 +82,27 @@ static void fill_bounds(const struct control *c, const struct tuning *t, enum re
 	*ret = b;
 }
 
+/* Memory alone is granted; contention for CPU is left to weights. */
 uint64_t control_bound(struct control *c, const struct control_context *x, enum resource r,
 		       uint64_t wish)
 {
 	struct bounds b;
 
 	fill_bounds(c, x->tuning, r, x->node_milli, &b);
+	if (r == RESOURCE_MEMORY && x->ledger != NULL)
+		b.value[BOUND_LEDGER] =
+			ledger_most(x->ledger, c->target, bounds_apply(&b, wish, NULL));
 	return bounds_apply(&b, wish, &c->resource[r].trace);
+}
+
+uint64_t control_bound_raise(struct control *c, const struct control_context *x, uint64_t wish)
+{
+	struct bounds b;
+
+	fill_bounds(c, x->tuning, RESOURCE_MEMORY, x->node_milli, &b);
+	if (x->ledger != NULL)
+		b.value[BOUND_LEDGER] = control_grant(c, x, bounds_apply(&b, wish, NULL));
+	return bounds_apply(&b, wish, &c->resource[RESOURCE_MEMORY].trace);
 }
 
 uint64_t control_bound_back(struct control *c, const struct control_context *x, enum resource r,

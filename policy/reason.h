@@ -24,6 +24,7 @@ enum reason {
 	REASON_POD_LEVEL,  /* the pod above follows its containers */
 	REASON_BOOST,      /* more until it has started */
 	REASON_BOOST_OVER, /* it has: what was lent goes back */
+	REASON_GIVEN_BACK, /* granted and not used: the node needs it */
 	REASON_COUNT,
 };
 
@@ -48,6 +49,7 @@ enum hold {
 	HOLD_NOT_READY,     /* nothing shrinks while a pod is not ready */
 	HOLD_REQUESTS_ONLY, /* limits are not ours to move */
 	HOLD_BOOST,         /* it starts: nothing shrinks */
+	HOLD_LEDGER,        /* the node has no memory to grant */
 	HOLD_COUNT,
 };
 

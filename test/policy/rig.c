@@ -5,6 +5,28 @@
 /* 2026-01-01T00:00:00Z */
 #define START_REAL (1767225600 * USEC_PER_SEC)
 
+static double **kept;
+static size_t kept_count;
+
+/*
+ * Rigs stand on the stacks of tests, which end where they like. So what their histories own has its
+ * full size from the start, and stays where it is until the program ends.
+ */
+static void keep_weights(struct histogram *h)
+{
+	kept = reallocarray(kept, kept_count + 1, sizeof(*kept));
+	if (kept == NULL || histogram_reserve(h, 0, HISTOGRAM_BUCKETS - 1) < 0)
+		abort();
+	kept[kept_count++] = h->weight;
+}
+
+void rig_begin(struct rig *r, const struct limits *original)
+{
+	control_init(&r->c, &r->t, &policy_rule_default, original);
+	keep_weights(&r->c.history.cpu);
+	keep_weights(&r->c.history.memory);
+}
+
 void rig_init(struct rig *r, uint64_t cpu_milli, uint64_t mem_max, uint32_t cpus)
 {
 	struct limits l = {
@@ -22,7 +44,7 @@ void rig_init(struct rig *r, uint64_t cpu_milli, uint64_t mem_max, uint32_t cpus
 	r->now_real = START_REAL;
 	sim_init(&r->sim, &l, cpus, 1);
 	r->next_review = r->sim.now + r->review_usec;
-	control_init(&r->c, &r->t, &policy_rule_default, &l);
+	rig_begin(r, &l);
 	control_restarted(&r->c, &l, r->sim.now);
 }
 
@@ -35,6 +57,7 @@ struct control_context rig_context(struct rig *r, struct plan *p)
 		.now = r->sim.now,
 		.now_real = r->now_real,
 		.plan = p,
+		.ledger = r->ledger != NULL ? r->ledger(r) : NULL,
 	};
 }
 
@@ -119,7 +142,7 @@ static void wake(struct rig *r)
 	rig_apply(r, &p);
 }
 
-static void run(struct rig *r)
+void rig_pass(struct rig *r)
 {
 	usec_t end = r->sim.now + r->tick_usec;
 
@@ -138,15 +161,13 @@ static void run(struct rig *r)
 	}
 }
 
-void rig_tick(struct rig *r)
+void rig_decide(struct rig *r)
 {
 	struct change steps[RIG_STEPS];
 	struct plan p = {.steps = steps, .capacity = RIG_STEPS};
-	struct control_context x;
+	struct control_context x = rig_context(r, &p);
 	struct usage u;
 
-	run(r);
-	x = rig_context(r, &p);
 	control_boost(&r->c, &x);
 	if (r->sim.now >= r->next_sample) {
 		r->next_sample = r->sim.now + r->sample_usec;
@@ -161,6 +182,12 @@ void rig_tick(struct rig *r)
 		control_review(&r->c, &x);
 	}
 	rig_apply(r, &p);
+}
+
+void rig_tick(struct rig *r)
+{
+	rig_pass(r);
+	rig_decide(r);
 }
 
 void rig_run(struct rig *r, usec_t span)
