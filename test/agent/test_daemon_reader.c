@@ -3,6 +3,7 @@
 #include "test/agent/rig_scan.h"
 #include "test/check.h"
 #include <errno.h>
+#include <linux/capability.h>
 #include <sys/stat.h>
 
 static char *told;
@@ -283,6 +284,26 @@ static void test_made(void)
 	rig_close(&r);
 }
 
+/* "CapPrm:\t000001ffffffffff". */
+static uint64_t permitted(void)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	uint64_t caps = UINT64_MAX;
+	char line[256];
+
+	while (f != NULL && fgets(line, sizeof line, f) != NULL)
+		if (strncmp(line, "CapPrm:", 7) == 0)
+			caps = strtoull(line + 7, NULL, 16);
+	fclose(f);
+	return caps;
+}
+
+/* Whatever reader serves, what was needed to load one is given up. */
+static void check_rights(void)
+{
+	CHECK_EQ(permitted() & (1ULL << CAP_BPF | 1ULL << CAP_PERFMON), 0);
+}
+
 int main(void)
 {
 	test_same();
@@ -293,5 +314,6 @@ int main(void)
 	test_no_slot();
 	test_removed();
 	test_made();
+	check_rights();
 	return check_result();
 }
