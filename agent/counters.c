@@ -17,6 +17,10 @@ const char *const counters_scan_names[SCAN_CLOCK_COUNT] = {
 	[SCAN_REFLEX] = "reflex",
 	[SCAN_SAMPLE] = "sample",
 };
+const char *const counters_since_names[SINCE_COUNT] = {
+	[SINCE_DUE] = "due",
+	[SINCE_WAKE] = "wake",
+};
 const char *const counters_answer_names[REPORT_ANSWER_KINDS] = {
 	[REPORT_ANSWER_OK] = "ok",
 	[REPORT_ANSWER_REFUSED] = "refused",
