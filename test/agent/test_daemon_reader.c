@@ -214,6 +214,25 @@ static void test_no_slot(void)
 	rig_close(&r);
 }
 
+/* What memory.events wakes for is read now, not taken from the last pass. */
+static void test_wake(void)
+{
+	struct rig r;
+
+	start_one(&r, "bpf");
+	CHECK_EQ(rig_start(&r), 0);
+	for (unsigned i = 0; i < 10; i++) {
+		uint64_t bytes = (i + 20) * MIB;
+
+		rig_look(&r, 31, step_burn); /* after each look of a second, and the sample */
+		r.unit[0].anon_bytes = bytes;
+		rig_wake(&r, &r.unit[0]);
+		CHECK_EQ(r.daemon->units[0]->control.last.stat.anon, bytes);
+		CHECK_EQ(r.daemon->units[0]->control.last.mem_current, bytes);
+	}
+	rig_close(&r);
+}
+
 /* --- what the kernel tells --- */
 
 static void turn(struct rig *r)
@@ -312,6 +331,7 @@ int main(void)
 	test_fails_later();
 	test_fails_once();
 	test_no_slot();
+	test_wake();
 	test_removed();
 	test_made();
 	check_rights();
