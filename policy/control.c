@@ -344,30 +344,38 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 		c->original.cpu_period_usec = kernel->cpu_period_usec;
 		c->cpu.trial = (struct cpu_trial){0};
 		c->cpu.last_change = x->now;
-		boost_adopt(&c->boost, res->limit);
+		if (res->limit == LIMIT_MAX)
+			boost_put_back(&c->boost, x->now);
+		else
+			boost_adopt(&c->boost, res->limit);
 		cpu_window_restart(&c->cpu, &c->last, x->now);
 		return;
 	}
 	adopt_mem(c, kernel, x);
 }
 
+static void write_held(struct control *c, enum resource r, enum reason reason,
+		       const struct control_context *x)
+{
+	uint64_t limit = c->resource[r].limit;
+
+	control_decide(c, r, limit, reason, x);
+	if (r == RESOURCE_CPU) {
+		control_plan_cpu(c, x, limit, reason);
+		return;
+	}
+	control_plan_mem(c, x, KNOB_MEM_MAX, limit, reason);
+	if (c->mem.trial.phase == MEM_IDLE)
+		control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, limit), reason);
+}
+
 void control_reassert(struct control *c, const struct limits *kernel, enum resource r,
 		      const struct control_context *x)
 {
-	struct control_resource *res = &c->resource[r];
-
 	c->kernel = *kernel;
 	if (r == RESOURCE_MEMORY)
 		control_grant_held(c, x);
-	control_decide(c, r, res->limit, REASON_DRIFT, x);
-	if (r == RESOURCE_CPU) {
-		control_plan_cpu(c, x, res->limit, REASON_DRIFT);
-		return;
-	}
-	control_plan_mem(c, x, KNOB_MEM_MAX, res->limit, REASON_DRIFT);
-	if (c->mem.trial.phase == MEM_IDLE)
-		control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, res->limit),
-				 REASON_DRIFT);
+	write_held(c, r, REASON_DRIFT, x);
 }
 
 void control_resume(struct control *c, const struct limits *kernel, const struct control_context *x)
@@ -377,7 +385,7 @@ void control_resume(struct control *c, const struct limits *kernel, const struct
 		control_grant_held(c, x);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (c->resource[r].managed && !(r == RESOURCE_MEMORY && control_mem_owed(c, x)))
-			control_reassert(c, kernel, r, x);
+			write_held(c, r, REASON_RESUMED, x);
 }
 
 void control_shift_clock(struct control *c, int64_t step_usec)

@@ -271,6 +271,34 @@ static void print_resource(const struct ctl *c, enum resource which, const cJSON
 		rows[i](&s);
 }
 
+/* What can be done about it; nothing is offered that would do nothing. */
+static void print_offers(const struct ctl *c, const char *name, const cJSON *unit)
+{
+	static const struct {
+		enum unit_state state;
+		const char *text[2];
+		const char *command[2];
+	} rows[] = {
+		{UNIT_MANAGED, {"To stop", "To go back"}, {"pause", "restore"}},
+		{UNIT_WAITING, {"To stop", "To go back"}, {"pause", "restore"}},
+		{UNIT_PAUSED, {"To go on", "To go back"}, {"resume", "restore"}},
+		{UNIT_GAVE_WAY, {"To size it again", "To go back"}, {"resume", "restore"}},
+		{UNIT_RESTORED, {"To size it again", NULL}, {"resume", NULL}},
+	};
+	const char *state = json_text(unit, "state");
+
+	if (strcmp(json_text(unit, "mode"), mode_name(MODE_OFF)) == 0)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (strcmp(state, unit_state_names[rows[i].state]) != 0)
+			continue;
+		for (size_t k = 0; k < ARRAY_SIZE(rows[i].text) && rows[i].text[k] != NULL; k++)
+			fprintf(c->out, "%s%s: vscalectl %s %s", k == 0 ? "\n" : "   ",
+				rows[i].text[k], rows[i].command[k], name);
+		fputc('\n', c->out);
+	}
+}
+
 void render_explain(const struct ctl *c, const cJSON *unit)
 {
 	const char *state = json_text(unit, "state");
@@ -289,6 +317,5 @@ void render_explain(const struct ctl *c, const cJSON *unit)
 		render_pod(c, pod);
 	print_resource(c, RESOURCE_CPU, json_object(unit, "cpu"), json_object(pod, "cpu"));
 	print_resource(c, RESOURCE_MEMORY, json_object(unit, "memory"), json_object(pod, "memory"));
-	fprintf(c->out, "\nTo stop: vscalectl pause %s   To go back: vscalectl restore %s\n", name,
-		name);
+	print_offers(c, name, unit);
 }
