@@ -36,6 +36,33 @@ static void test_growth_does_not_wait_for_the_review(enum cgroup_driver driver)
 	crig_close(&c);
 }
 
+static bool spec_covers_use(struct crig *x)
+{
+	struct rig_pod *p = &x->rig.pod[0];
+
+	return crig_spec(x, p, "app", RESOURCE_MEMORY) >
+	       rig_bytes(&x->rig, app_of(p), "memory.current");
+}
+
+static void grow_slowly(struct rig *r)
+{
+	burn_50(r);
+	rig_grow(r, app_of(&r->pod[0]), STEP_BYTES);
+}
+
+/* systemd's headroom makes room for all of it: no limit has to move, and the spec follows use. */
+static void test_growth_into_headroom(void)
+{
+	struct rig_pod *p = begin(DRIVER_SYSTEMD, NULL, AUTO);
+
+	rig_run(&c.rig, 70, burn_50);
+	rig_run(&c.rig, 16, grow_slowly);
+	CHECK(rig_bytes(&c.rig, app_of(p), "memory.current") > 100 * MIB);
+	CHECK(crig_until(&c, 30, burn_50, spec_covers_use));
+	CHECK_EQ(c.rig.kills, 0);
+	crig_close(&c);
+}
+
 static void grow_by_looks(struct rig *r)
 {
 	burn_600(r);
@@ -91,6 +118,7 @@ int main(void)
 {
 	test_growth_does_not_wait_for_the_review(DRIVER_SYSTEMD);
 	test_growth_does_not_wait_for_the_review(DRIVER_CGROUPFS);
+	test_growth_into_headroom();
 	test_growth_does_not_wait_for_the_sample();
 	test_refusal_of_both();
 	return check_result();
