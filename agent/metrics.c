@@ -201,26 +201,3 @@ void metrics_input_drop(struct metrics_input *in)
 	free(in->things);
 	*in = (struct metrics_input){0};
 }
-
-int metrics_render(const struct metrics_input *in, enum metrics_format format, char **ret,
-		   size_t *ret_size)
-{
-	struct metrics_writer w = {.format = format};
-
-	for (size_t i = 0; i < metrics_table_size; i++) {
-		const struct metric *m = &metrics_table[i];
-
-		if (m->kubernetes && !in->kubernetes)
-			continue;
-		metrics_family(&w, m);
-		m->emit(&w, m, in);
-	}
-	metrics_end(&w);
-	if (w.failed || in->no_memory) {
-		free(w.data);
-		return -ENOMEM;
-	}
-	*ret = w.data;
-	*ret_size = w.size;
-	return 0;
-}
