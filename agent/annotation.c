@@ -175,11 +175,11 @@ static void fill(const struct config *c, const struct pod_wishes *p, const char 
 		.named = is_named(p, container, w.off),
 		.controlled = w.has_controlled ? w.controlled : CONTROLLED_LIMITS,
 		.in_place_or_recreate = p->in_place_or_recreate,
-		.startup_boost = p->startup_boost,
 		.goal = p->goal,
 	};
 	ret->rule.mode = MIN(p->mode, c->kubernetes.highest_mode);
 	ret->mode_bounded = ret->rule.mode != p->mode;
+	ret->rule.boost = p->boost;
 	if (w.resources != 0)
 		ret->rule.resources = w.resources;
 	if (w.has_scale_down)

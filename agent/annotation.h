@@ -40,8 +40,7 @@ struct container_rule {
 	uint32_t bounded;  /* RESOURCES_*: the administrator's bounds cut what the pod asked for ...
 			    */
 	bool mode_bounded; /* ... or its mode; `explain` says so */
-	bool startup_boost; /* given and understood, not in effect yet */
-	bool goal;          /* the same */
+	bool goal;         /* given and understood, not in effect yet */
 };
 
 /*

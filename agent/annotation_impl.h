@@ -38,7 +38,7 @@ struct list_name {
 struct pod_wishes {
 	enum mode mode;
 	bool in_place_or_recreate;
-	bool startup_boost;
+	struct boost_rule boost;
 	bool goal;
 	struct wishes own; /* the explicit keys */
 	size_t name_count;

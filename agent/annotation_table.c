@@ -3,16 +3,13 @@
 #include "agent/annotation_impl.h"
 #include "agent/config_table.h"
 #include "agent/kube/names.h"
-#include "policy/duration.h"
-#include "policy/quantity.h"
+#include "policy/boost.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #define BLANKS " \t"
-/* startup-boost: more than this is a slip of the pen. */
-#define BOOST_FACTOR_MAX 100u
 /* Two misspelt letters in a word of the keys' length still point at it. */
 #define KEY_LENGTH_MAX 32u
 
@@ -169,33 +166,10 @@ static int take_scale_down(const char *value, struct pod_wishes *w, struct annot
 	return w->own.scale_down || strcasecmp(value, "false") == 0 ? 0 : -EINVAL;
 }
 
-/* "2x" or "+500m". */
-static bool boost_amount(const char *s)
-{
-	size_t digits = strspn(s, "0123456789");
-	uint64_t milli;
-
-	if (s[0] == '+')
-		return quantity_parse_cpu(s + 1, &milli) == 0 && milli > 0;
-	return digits > 0 && digits <= 3 && strcmp(s + digits, "x") == 0 && atoi(s) >= 1 &&
-	       atoi(s) <= (int)BOOST_FACTOR_MAX;
-}
-
 static int take_boost(const char *value, struct pod_wishes *w, struct annotation_error *err)
 {
-	char amount[QUANTITY_TEXT_SIZE];
-	size_t n = strcspn(value, " ");
-	usec_t span;
-
 	(void)err;
-	if (n == 0 || n >= sizeof amount || value[n] != ' ')
-		return -EINVAL;
-	memcpy(amount, value, n);
-	amount[n] = '\0';
-	if (!boost_amount(amount) || duration_parse(value + n + 1, &span) < 0)
-		return -EINVAL;
-	w->startup_boost = true;
-	return 0;
+	return boost_parse(value, &w->boost);
 }
 
 static int take_goal(const char *value, struct pod_wishes *w, struct annotation_error *err)
@@ -240,7 +214,8 @@ const struct annotation_key annotation_keys[] = {
 	{"scale-down", "true or false", "true", "`false`: limits only rise.", take_scale_down},
 	{"startup-boost", "a factor from 1x to 100x or an amount of CPU as +500m, a blank,"
 	 " and a duration: 2x 30s", "none",
-	 "Checked, and not in effect yet.", take_boost},
+	 "More CPU from a container's start until it has been ready for the time: so many times"
+	 " the limit, or so much on top. See below.", take_boost},
 	{"goal", "savings, balanced or latency", "balanced", "Checked, and not in effect yet.",
 	 take_goal},
 	{"status", "written by vscaled", "none",

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Version 2: what a container needs in addition. */
-#define VERSION 2
+/* Version 2: what a container needs in addition. 3: what is lent to it. */
+#define VERSION 3
 
 const struct state_kind baseline_state = {"baseline", VERSION, 16 * MIB};
 
@@ -41,17 +41,22 @@ static const struct record_field fields[] = {
 	FIELD("ratified",         RECORD_U32,   ratified,                     1),
 	FIELD("request_cpu",      RECORD_U64,   request[RESOURCE_CPU],        UINT64_MAX),
 	FIELD("request_memory",   RECORD_U64,   request[RESOURCE_MEMORY],     UINT64_MAX),
+	/* version 3 */
+	FIELD("lent_cpu",         RECORD_U64,   lent_milli,                   LIMIT_MAX - 1),
 };
 /* clang-format on */
-#define FIELDS_VERSION_1 16
 
-static const struct record_layout layout = {fields, ARRAY_SIZE(fields), sizeof(struct baseline)};
-static const struct record_layout layout_1 = {fields, FIELDS_VERSION_1, sizeof(struct baseline)};
+/* By version: each has the fields of the one before and some more. */
+static const struct record_layout layouts[VERSION + 1] = {
+	[1] = {fields, 16, sizeof(struct baseline)},
+	[2] = {fields, 22, sizeof(struct baseline)},
+	[VERSION] = {fields, ARRAY_SIZE(fields), sizeof(struct baseline)},
+};
 
 void baseline_set_free(struct baseline_set *s)
 {
 	for (size_t i = 0; i < s->count; i++)
-		record_clear(&layout, &s->items[i]);
+		record_clear(&layouts[VERSION], &s->items[i]);
 	free(s->items);
 	*s = (struct baseline_set){0};
 }
@@ -112,7 +117,7 @@ static int copy_text(const char *from, char **ret)
 
 static void drop_baseline(struct baseline *b)
 {
-	record_clear(&layout, b);
+	record_clear(&layouts[VERSION], b);
 }
 
 static int copy_record(const struct baseline *b, struct baseline *ret)
@@ -146,7 +151,7 @@ int baseline_put(struct baseline_set *s, const struct baseline *b)
 			return r;
 		item = &s->items[at];
 	}
-	record_clear(&layout, item);
+	record_clear(&layouts[VERSION], item);
 	*item = copy;
 	copy = (struct baseline){0};
 	return 0;
@@ -160,7 +165,7 @@ bool baseline_remove(struct baseline_set *s, const char *key)
 	if (item == NULL)
 		return false;
 	at = (size_t)(item - s->items);
-	record_clear(&layout, item);
+	record_clear(&layouts[VERSION], item);
 	memmove(item, item + 1, (s->count - at - 1) * sizeof *item);
 	s->count--;
 	return true;
@@ -175,7 +180,7 @@ int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len)
 	if (f == NULL)
 		return -errno;
 	for (size_t i = 0; i < s->count; i++)
-		record_write(f, &layout, &s->items[i]);
+		record_write(f, &layouts[VERSION], &s->items[i]);
 	if (fclose(f) != 0) {
 		free(text);
 		return -ENOMEM;
@@ -205,7 +210,7 @@ static int decode_line(void *ctx, const char *line, size_t len)
 	else
 		r = make_room(s, s->count);
 	if (r < 0) {
-		record_clear(&layout, &b);
+		record_clear(&layouts[VERSION], &b);
 		return r == -ENOSPC ? -EBADMSG : r;
 	}
 	s->items[s->count - 1] = b;
@@ -221,7 +226,7 @@ int baseline_decode_version(uint32_t version, const char *text, size_t len,
 			    struct baseline_set *ret)
 {
 	OWN(baseline_set_free) struct baseline_set s = {0};
-	struct decoding d = {version == VERSION ? &layout : &layout_1, &s};
+	struct decoding d = {&layouts[MIN(version, (uint32_t)VERSION)], &s};
 	int r = version == 0 || version > VERSION ? -EBADMSG
 						  : record_lines(text, len, decode_line, &d);
 

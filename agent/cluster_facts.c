@@ -39,6 +39,16 @@ static bool is_reported(const struct managed *m, enum resource r, bool restoring
 	return restoring ? is_back(m, r) : c->resource[r].managed && may_report(m);
 }
 
+/* What is lent for a start is nobody's business but ours: as if it were back. */
+static uint64_t actual_of(const struct control *c, enum resource r)
+{
+	if (r == RESOURCE_MEMORY)
+		return c->kernel.mem_max;
+	if (c->boost.written)
+		return control_lasting(c, r);
+	return cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
+}
+
 static void fill_resource(const struct managed *m, enum resource r, bool restoring,
 			  struct report_resource *ret)
 {
@@ -51,11 +61,9 @@ static void fill_resource(const struct managed *m, enum resource r, bool restori
 	/* Once handed back, the laws know nothing of it any more. */
 	ret->original_limit =
 		restoring ? persist_original_limit(m, r, ret->spec_limit) : res->original;
-	ret->held = restoring ? ret->original_limit : res->limit;
+	ret->held = restoring ? ret->original_limit : control_lasting(c, r);
 	ret->held_since = held_since(c, r);
-	ret->actual = r == RESOURCE_CPU
-			      ? cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec)
-			      : c->kernel.mem_max;
+	ret->actual = actual_of(c, r);
 	ret->ceiling = ceiling == LIMIT_MAX ? 0 : ceiling;
 	ret->original_request = persist_original_request(m, r, ret->spec_request);
 	ret->request = control_request(c, r);

@@ -41,6 +41,18 @@ struct config_log {
 	enum config_log_format format; /* on stderr; the journal has fields */
 };
 
+enum config_reader {
+	CONFIG_READER_AUTO, /* BPF where it loads, else text */
+	CONFIG_READER_TEXT,
+	CONFIG_READER_BPF, /* the same as auto, and an error is told where it does not load */
+	CONFIG_READER_COUNT,
+};
+
+/* How cgroups are read. */
+struct config_cgroup {
+	enum config_reader reader;
+};
+
 enum config_switch { CONFIG_AUTO, CONFIG_TRUE, CONFIG_FALSE, CONFIG_SWITCH_COUNT };
 
 struct config_kubernetes {
@@ -76,6 +88,7 @@ struct config {
 	struct config_clocks clocks;
 	struct config_paths paths;
 	struct config_log log;
+	struct config_cgroup cgroup;
 	struct tuning tuning;
 	struct policy_rule defaults;
 	struct config_kubernetes kubernetes;

@@ -11,6 +11,7 @@ static const char *const algorithms[] = {"default", "vpa", NULL};
 static const char *const modes[] = {"Off", "Initial", "Auto", NULL};
 static const char *const log_targets[] = {"auto", "journal", "stderr", NULL};
 static const char *const switches[] = {"auto", "true", "false", NULL};
+static const char *const readers[] = {"auto", "text", "bpf", NULL};
 static const char *const log_formats[] = {"logfmt", "json", NULL};
 
 #define MS     USEC_PER_MSEC
@@ -80,6 +81,13 @@ const struct config_key config_keys[] = {
 	       "Where events go. `auto`: to the journal where its socket answers, else to stderr."),
 	CHOICE("log.format", log.format, log_formats, "logfmt",
 	       "How a line on stderr is written. The journal always gets fields."),
+
+	{.path = "cgroup.reader", .type = CONFIG_CHOICE,
+	 .offset = offsetof(struct config, cgroup.reader), .max = ARRAY_SIZE(readers) - 2,
+	 .fallback = "auto", .names = readers, .at_start = true,
+	 .doc = "How counters are read. `auto`: all cgroups in one pass by BPF where the kernel and our"
+		" rights let it, else each by its files (`text`). `bpf`: the same, and what keeps it from"
+		" loading is an error in the journal."},
 
 	WHERE("http.listen", CONFIG_LISTEN, http.listen, 64, "none: nowhere",
 	      "Where `/metrics`, `/livez` and `/readyz` are served. Without an address: on all of the"

@@ -72,6 +72,7 @@ void daemon_wake(struct daemon *d)
 	if (step > (int64_t)CLOCK_STEP_USEC || step < -(int64_t)CLOCK_STEP_USEC)
 		follow_clock_step(d, step);
 	d->now_real = (usec_t)((int64_t)d->now + d->clock_offset_usec);
+	d->wall_now = real;
 	d->counters.wakeups++;
 	event_log_time(&d->log, d->now, d->now_real);
 }
@@ -356,6 +357,7 @@ static int loop_start(struct daemon *d, const struct daemon_options *o)
 	r = guard_start(d);
 	if (r < 0)
 		return r;
+	reader_start(d);
 	r = bus_start(d, o->port);
 	if (r < 0)
 		return r;
@@ -461,6 +463,7 @@ void daemon_free(struct daemon *d)
 	unit_bus_free(d->bus);
 	pods_free(d);
 	managed_free_all(d);
+	reader_stop(d);
 	cg_watch_free(d->watch);
 	baseline_set_free(&d->baselines);
 	history_store_free(&d->histories);

@@ -8,8 +8,10 @@
  *	units.c	  which units are ours: PID 1's list
  *	pods.c	  which containers are ours: pods and their annotations (pods.h)
  *	rules.c	  what a new configuration changes
+ *	reader.c  which reader serves, and its passes
  *	tick.c	  observe -> decide -> apply
  *	look.c	  the same between two samples, for what is to grow
+ *	boost.c	  more CPU until it has started
  *	hold.c	  pause, restore, giving back
  *	guard.c	  what is heard of others: inotify, reloads, systemd's answers
  *	judge.c	  who wrote, and what is done about it
@@ -27,6 +29,7 @@
 #include "agent/history_file.h"
 #include "agent/managed.h"
 #include "agent/pods.h"
+#include "agent/reader.h"
 #include "agent/restore.h"
 #include "cgroup/discover.h"
 #include "cgroup/reader.h"
@@ -73,6 +76,7 @@ struct daemon {
 	int state_dir;
 	int lock;
 	struct cg_watch *watch;
+	struct reader reader;
 	struct unit_bus *bus;
 	struct unit_port port;
 	const struct restore_units *restore_units; /* tests; NULL: PID 1 */
@@ -97,6 +101,7 @@ struct daemon {
 	usec_t started_monotonic;
 	usec_t now;      /* boottime of this wake-up */
 	usec_t now_real; /* realtime, steps of the wall clock taken out */
+	usec_t wall_now; /* the wall clock as it is: for what others stamp by it */
 	int64_t clock_offset_usec;
 	usec_t last_tick;
 	usec_t stop_by; /* 0: not stopping */
@@ -202,6 +207,18 @@ uint64_t memory_property(const struct managed *m);
 /* Carries out one step; enum apply_outcome or -errno. */
 int step_apply(struct managed *m, const struct change *step, const struct control_context *x);
 
+/* --- boost.c */
+/* It was attached to its cgroup. */
+void boost_born(struct managed *m);
+/* The API server has told something new of it. */
+void boost_heard(struct managed *m);
+/* In every wake-up of the timer: what is to begin or to end. */
+void boost_look(struct daemon *d, struct plan *plan);
+/* Hands off: what is lent comes back now. */
+void boost_end(struct managed *m);
+/* What was lent has been put back, or another writer's value stands. */
+void boost_forget(struct managed *m);
+
 /* --- guard.c */
 int guard_start(struct daemon *d);
 void guard_listed(void *ctx, int error, const struct unit_info *units, size_t count);
@@ -247,6 +264,8 @@ uint64_t persist_original_limit(const struct managed *m, enum resource r, uint64
 void persist_forget(struct daemon *d, const struct managed *m);
 /* memory.high of a writer who insists: not to be lifted for ours. */
 void persist_his_high(struct daemon *d, const struct managed *m, uint64_t mem_high);
+/* The CPU limit that comes back after a boost, millicores; 0: none is lent. True: that is news. */
+bool persist_lent(struct daemon *d, struct managed *m, uint64_t milli);
 /* The owner's own new value is the original from now on. */
 void persist_adopted(struct daemon *d, const struct managed *m, enum resource r);
 /* What is remembered of a unit becomes its history. */

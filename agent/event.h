@@ -103,6 +103,10 @@ void event_config_loaded(const struct daemon_event *e);
 void event_config_invalid(const struct daemon_event *e);
 void event_host_unsupported(const struct daemon_event *e);
 void event_psi_missing(const struct daemon_event *e);
+/* detail: "bpf (scan: loaded, ...)", "text (why)". */
+void event_reader_chosen(const struct daemon_event *e);
+/* It was asked for, or served until now; detail: why. */
+void event_reader_failed(const struct daemon_event *e);
 /* file: the kubeconfig. */
 void event_api_insecure(const struct daemon_event *e);
 void event_api_lost(const struct daemon_event *e);

@@ -73,6 +73,18 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		"the kernel shows no pressure (psi=1 on its command line turns it on), shrinks are judged without it",
 		"The kernel shows no pressure information",
 	},
+	[EVENT_READER_CHOSEN] = {
+		"reader-chosen", SD_ID128_MAKE(36,e7,af,18,72,17,46,1a,ae,52,0e,7f,d0,b6,4a,04),
+		LOG_INFO, F(DETAIL), 0,
+		"cgroups are read by {detail}",
+		"How vscaled reads cgroups",
+	},
+	[EVENT_READER_FAILED] = {
+		"reader-failed", SD_ID128_MAKE(6a,53,15,d7,88,3a,44,56,b7,d7,02,31,16,22,21,b4),
+		LOG_ERR, F(DETAIL), 0,
+		"the BPF reader does not serve, the text reader does: {detail}",
+		"The BPF reader does not serve",
+	},
 	[EVENT_UNIT_MANAGED] = {
 		"unit-managed", SD_ID128_MAKE(3d,4b,bb,57,e5,3e,4c,75,a9,26,6e,40,69,65,da,07),
 		LOG_INFO, WHO | F(MODE) | F(DETAIL), 0,

@@ -29,6 +29,7 @@ void unit_update_hold(struct managed *m)
 
 static void pause_unit(struct managed *m)
 {
+	boost_end(m);
 	m->paused = true;
 	unit_update_hold(m);
 }
@@ -133,6 +134,7 @@ static void on_result(void *arg, const struct restore_result *result)
 		report_restored(m, result, &m->control.kernel);
 	if (m != NULL && result->outcome != RESTORE_FAILED) {
 		m->touched = false;
+		boost_forget(m);
 		m->property_due = false;
 		m->sent_mask = 0;
 		note_what_stands(m);

@@ -182,6 +182,8 @@ static void give_way(struct look *l, enum resource r, const struct drift_facts *
 	take_limit(m, r, &l->seen);
 	if (r == RESOURCE_MEMORY)
 		persist_his_high(m->daemon, m, l->seen.mem_high);
+	else
+		boost_forget(m);
 	yield_to(l, r);
 }
 

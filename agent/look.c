@@ -11,7 +11,8 @@
 static int read_more(struct managed *m, uint32_t want, struct usage *u)
 {
 	struct usage part = {0};
-	int r = cg_read(m->cg, want, &part);
+	/* Reading its file is what arms the next wake-up. */
+	int r = reader_read(m, want, USAGE_MEM_EVENTS, &part);
 
 	if (r >= 0)
 		usage_merge(u, &part);
@@ -72,6 +73,8 @@ void tick_look(struct daemon *d)
 	struct plan plan;
 
 	plan_begin(d, &plan);
+	boost_look(d, &plan);
+	reader_begin(d, READER_LOOK);
 	for (size_t i = 0; i < d->unit_count; i++) {
 		struct managed *m = d->units[i];
 
@@ -80,6 +83,7 @@ void tick_look(struct daemon *d)
 		if (m->events_muted)
 			unmute(m);
 	}
+	reader_end(d);
 	d->counters.look_usec = daemon_clock() - begin;
 	if (plan.count > 0)
 		plan_apply(d, &plan);

@@ -44,6 +44,7 @@ static void managed_close(struct managed *m)
 	m->events = NULL;
 	m->events_muted = false;
 	cg_watch_forget(m->daemon->watch, m->control.target + 1);
+	reader_detach(m);
 	cg_close(m->cg);
 	m->cg = NULL;
 	m->made_safe = false;
@@ -123,6 +124,7 @@ struct managed *managed_new(struct daemon *d, const struct managed_names *names)
 	if (m == NULL)
 		return NULL;
 	m->daemon = d;
+	m->slot = READER_NO_SLOT;
 	m->kind = names->kind;
 	m->paused = d->paused;
 	m->lost_at = d->now;
@@ -195,6 +197,7 @@ static int attach(struct managed *m, const struct arrival *a, struct usage *ret)
 		return r;
 	}
 	m->attach_tried_at = 0;
+	reader_attach(m);
 	cg_watch_limits(d->watch, m->cg, m->control.target + 1);
 	fd = m->kind == UNIT_KIND_POD ? -ENOENT : cg_events_fd(m->cg);
 	if (fd >= 0)
@@ -240,6 +243,10 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 					       : "the configuration takes it away");
 	}
 	persist_adopt_history(d, m);
+	/* More was lent to it in an earlier life of ours. */
+	m->lent_milli = b != NULL ? b->lent_milli : 0;
+	if (m->lent_milli != 0)
+		m->control.boost = (struct boost){.base_milli = m->lent_milli, .written = true};
 }
 
 /* What stands is what we hold from now on. */
@@ -283,8 +290,10 @@ static void resume_size(struct managed *m)
 	struct control_context x;
 	struct limits kernel = m->control.kernel;
 
-	if (m->control.rule.mode == MODE_INITIAL)
+	if (m->control.rule.mode == MODE_INITIAL) {
 		hold_what_stands(&m->control, &kernel); /* it is sized anew */
+		boost_forget(m);
+	}
 	if (!m->touched || m->control.rule.mode != MODE_AUTO || m->control.paused)
 		return;
 	plan_begin(d, &plan);
@@ -349,6 +358,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	if (first)
 		begin(m, rule, &u.limits);
 	control_restarted(&m->control, &u.limits, d->now);
+	boost_born(m);
 	m->control.depth = depth_of(a.cgroup);
 	guess_stored(m, &a, &u.limits);
 	m->stored = a.props;

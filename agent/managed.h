@@ -27,7 +27,9 @@ struct managed {
 	bool ours;                 /* a container: the pod names it */
 	char *path;                /* of its cgroup, below the root */
 	struct cg *cg;             /* NULL: not running */
+	uint32_t slot;             /* of the BPF reader, or READER_NO_SLOT */
 	sd_event_source *events;   /* memory.events */
+	bool life_told;            /* the API server has spoken of the container that runs */
 	bool events_muted;         /* until the next look: they had nothing to tell */
 	struct control control;
 	enum unit_state state;
@@ -70,6 +72,7 @@ struct managed {
 	enum hold hold_counted[RESOURCE_COUNT]; /* as of the last review */
 	uint64_t oom_told;
 	uint64_t oom_at_restart;         /* kills counted when the container last began anew */
+	uint64_t lent_milli;             /* on record, see struct baseline */
 	uint64_t rising[RESOURCE_COUNT]; /* millicores, bytes: raised to this by the plan at work;
 					    0: not */
 	uint64_t drifts[RESOURCE_COUNT]; /* values of others that were replaced by ours */

@@ -172,6 +172,8 @@ void metrics_input_view(void *arg, const struct unit_view *v)
 	} else {
 		t->unit = v->name;
 	}
+	in->boosted += v->resources[RESOURCE_CPU].boost.limit != VIEW_NONE &&
+		       v->resources[RESOURCE_CPU].boost.lent;
 	t->mode = v->mode;
 	t->state = v->state;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)

@@ -69,6 +69,7 @@ struct metrics_input {
 	uint64_t reports_waiting;  /* pods whose report has not been sent yet */
 	uint64_t reports_refused;  /* pods whose last resize was refused, and still counts */
 	bool paused;               /* everything */
+	uint64_t boosted;          /* containers whose start is boosted */
 	usec_t last_tick_real;     /* 0: none yet */
 	bool config_ok;            /* the last load */
 	usec_t config_loaded_real; /* the last good load */

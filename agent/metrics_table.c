@@ -74,6 +74,8 @@ const struct metric metrics_table[] = {
 	 "Containers and units that are looked after, by mode and state.", .emit = emit_managed},
 	{"vscaled_paused", METRIC_GAUGE, NULL, 0, "",
 	 "1: everything is paused by vscalectl.", .emit = emit_flag, .offset = IN(paused)},
+	{"vscaled_boosted_containers", METRIC_GAUGE, NULL, 0, "",
+	 "Containers that have more CPU because they start.", .emit = emit_number, .offset = IN(boosted)},
 	{"vscaled_limit_changes_total", METRIC_COUNTER, NULL, 0, "resource, direction, reason",
 	 "Limits written.", .emit = emit_changes},
 	{"vscaled_limit_change_blocked_total", METRIC_COUNTER, NULL, 0, "reason",

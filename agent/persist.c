@@ -214,6 +214,7 @@ void persist_baseline(struct daemon *d, struct managed *m, const struct arrival 
 	snprintf(b.invocation_id, sizeof b.invocation_id, "%s", a->invocation_id);
 	if (m->unit != NULL)
 		unit_dropin_find("", m->unit, &b.dropins);
+	m->lent_milli = 0;
 	r = baseline_put(&d->baselines, &b);
 	if (r < 0)
 		report_unsaved_baseline(d, r);
@@ -266,6 +267,20 @@ void persist_his_high(struct daemon *d, const struct managed *m, uint64_t mem_hi
 		return;
 	b->high_before = mem_high;
 	d->baselines_dirty = true;
+}
+
+bool persist_lent(struct daemon *d, struct managed *m, uint64_t milli)
+{
+	struct baseline *b;
+
+	if (m->lent_milli == milli)
+		return false;
+	b = baseline_find(&d->baselines, m->key);
+	if (b == NULL)
+		return false;
+	b->lent_milli = m->lent_milli = milli;
+	d->baselines_dirty = true;
+	return milli != 0;
 }
 
 void persist_adopted(struct daemon *d, const struct managed *m, enum resource r)

@@ -204,6 +204,9 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 		return;
 	}
 	p->listed = true;
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL)
+			boost_heard(p->members[i].managed);
 	pod_apply_rules(p);
 	if (d->hooks.judge != NULL)
 		d->hooks.judge(d->hooks.ctx, p->spec);

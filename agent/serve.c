@@ -70,12 +70,29 @@ static void view_decision(struct resource_view *v, const struct decision *last, 
 	};
 }
 
+static void view_boost(struct boost_view *v, const struct control *c, usec_t now)
+{
+	const struct boost_decision *d = &c->boost_now;
+	bool ready = c->life.ready_since != 0 || c->boost.phase == BOOST_ENDING;
+
+	if (c->boost.phase != BOOST_ACTIVE && c->boost.phase != BOOST_ENDING)
+		return;
+	*v = (struct boost_view){
+		.lent = c->boost.written,
+		.limit = d->limit_milli,
+		.base = c->boost.base_milli,
+		.ready_for_usec = c->rule.boost.after_usec,
+		.ends_in_usec = ready ? left(d->next_at, now) : VIEW_NONE,
+	};
+}
+
 static void view_cpu(struct resource_view *v, const struct managed *m)
 {
 	const struct control *c = &m->control;
 	const struct daemon *d = m->daemon;
 
 	view_percentiles(v, &c->history.cpu, 1000.0);
+	view_boost(&v->boost, c, d->now);
 	v->kernel = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
 	v->floor =
 		floor_value(&c->cpu.floor, d->config.tuning.cpu.floor_half_life_usec, d->now_real);

@@ -70,7 +70,7 @@ static int read_sample(struct managed *m, bool limits, struct usage *ret)
 	bool known =
 		c->last_at != 0 && !m->drift_check && !m->drift_asked && !managed_call_pending(m);
 	struct usage u = {0}, stat = {0};
-	int r = cg_read(m->cg, SAMPLE_USAGE | (limits || !known ? LIMIT_USAGE : 0), &u);
+	int r = reader_read(m, SAMPLE_USAGE | (limits || !known ? LIMIT_USAGE : 0), 0, &u);
 
 	if (r < 0)
 		return r;
@@ -83,7 +83,7 @@ static int read_sample(struct managed *m, bool limits, struct usage *ret)
 		stat.have = USAGE_MEM_STAT;
 		stat.stat = c->last.stat;
 	} else {
-		r = cg_read(m->cg, USAGE_MEM_STAT, &stat);
+		r = reader_read(m, USAGE_MEM_STAT, 0, &stat);
 		stat.limits = u.limits;
 	}
 	usage_merge(&u, &stat);
@@ -404,9 +404,12 @@ void tick(struct daemon *d)
 	bool due = d->now >= d->next_review;
 
 	plan_begin(d, &plan);
+	boost_look(d, &plan);
+	reader_begin(d, READER_SAMPLE);
 	for (size_t i = 0; i < d->unit_count; i++)
 		if (managed_has_laws(d->units[i]))
 			observe(d->units[i], due, &plan);
+	reader_end(d);
 	d->counters.scan_usec = daemon_clock() - begin;
 	counters_took(&d->tally.scan, d->counters.scan_usec);
 	if (due) {

@@ -47,6 +47,7 @@ static void resource_view_init(struct resource_view *r)
 		.working_set_bytes = VIEW_NONE,
 		.candidate = VIEW_NONE,
 		.next_change_in_usec = VIEW_NONE,
+		.boost.limit = VIEW_NONE,
 	};
 }
 

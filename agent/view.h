@@ -44,6 +44,15 @@ struct trial_view {
 	usec_t ends_in_usec;
 };
 
+/* More for a start; limit VIEW_NONE: none runs. */
+struct boost_view {
+	bool lent;             /* false: only shown */
+	uint64_t limit;        /* at least, while it lasts */
+	uint64_t base;         /* comes back then */
+	usec_t ready_for_usec; /* it ends when it has been Ready for this long ... */
+	uint64_t ends_in_usec; /* ... which is then; VIEW_NONE: it is not Ready */
+};
+
 struct counter_view {
 	uint64_t raises;
 	uint64_t lowers;
@@ -85,6 +94,7 @@ struct resource_view {
 	usec_t next_change_in_usec; /* VIEW_NONE: no time can be named */
 	struct decision_view last;
 	struct trial_view trial;
+	struct boost_view boost; /* CPU */
 	struct counter_view counters;
 };
 

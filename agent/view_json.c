@@ -34,6 +34,7 @@ enum view_table {
 	VIEW_BOUND,
 	VIEW_DECISION,
 	VIEW_TRIAL,
+	VIEW_BOOST,
 	VIEW_COUNTERS,
 	VIEW_CLUSTER,
 	VIEW_POD_NAME,
@@ -127,6 +128,14 @@ static const struct json_field trial_fields[] = {
 	ROW(trial_view, ends_in_usec, JSON_COUNT, true),
 };
 
+static const struct json_field boost_fields[] = {
+	ROW(boost_view, lent, JSON_FLAG, true),
+	ROW(boost_view, limit, JSON_AMOUNT, true),
+	ROW(boost_view, base, JSON_AMOUNT, true),
+	ROW(boost_view, ready_for_usec, JSON_COUNT, true),
+	ROW(boost_view, ends_in_usec, JSON_AMOUNT, true),
+};
+
 static const struct json_field counter_fields[] = {
 	ROW(counter_view, raises, JSON_COUNT, true),
 	ROW(counter_view, lowers, JSON_COUNT, true),
@@ -202,6 +211,7 @@ static const struct json_table view_tables[VIEW_TABLE_COUNT] = {
 	[VIEW_BOUND]    = {bound_fields,    ARRAY_SIZE(bound_fields)},
 	[VIEW_DECISION] = {decision_fields, ARRAY_SIZE(decision_fields)},
 	[VIEW_TRIAL]    = {trial_fields,    ARRAY_SIZE(trial_fields)},
+	[VIEW_BOOST]    = {boost_fields,    ARRAY_SIZE(boost_fields)},
 	[VIEW_COUNTERS] = {counter_fields,  ARRAY_SIZE(counter_fields)},
 	[VIEW_CLUSTER]  = {cluster_fields,  ARRAY_SIZE(cluster_fields)},
 	[VIEW_POD_NAME] = {pod_name_fields, ARRAY_SIZE(pod_name_fields)},
@@ -360,6 +370,11 @@ static cJSON *trial_json(const struct trial_view *t)
 	return t->phase ? table_json(VIEW_TRIAL, t, false) : cJSON_CreateNull();
 }
 
+static cJSON *boost_json(const struct boost_view *b)
+{
+	return b->limit != VIEW_NONE ? table_json(VIEW_BOOST, b, false) : cJSON_CreateNull();
+}
+
 static cJSON *decision_json(const struct decision_view *d)
 {
 	cJSON *object;
@@ -386,6 +401,7 @@ static cJSON *resource_json(const struct resource_view *r, enum resource which, 
 	done = done && put(object, "hold_text", cJSON_CreateString(hold_text(r->hold))) &&
 	       put(object, "bounds", bounds_json(&r->bounds)) &&
 	       put(object, "trial", trial_json(&r->trial)) &&
+	       put(object, "boost", boost_json(&r->boost)) &&
 	       put(object, "counters", table_json(VIEW_COUNTERS, &r->counters, false));
 	return done_or_drop(object, done);
 }

@@ -3,6 +3,7 @@
 #include "policy/base.h"
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -131,6 +132,16 @@ int cg_probe_share(struct bpf_object *object, const char *name, size_t bytes, vo
 	if (shared == MAP_FAILED)
 		return cg_probe_fault(p, -errno, "%s not shared: %s", name, strerror(errno));
 	*ret = shared;
+	return 0;
+}
+
+int cg_probe_keep(int fd, int *ret, struct cg_probe *p)
+{
+	int kept = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	if (kept < 0)
+		return cg_probe_fault(p, -errno, "not kept: %s", strerror(errno));
+	*ret = kept;
 	return 0;
 }
 

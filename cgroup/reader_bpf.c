@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 struct cg_scan {
-	struct bpf_object *object;
-	struct bpf_link *link;
+	/* What holds the program and its maps in the kernel; libbpf's own books go after loading.
+	 */
+	int link_fd;
 	int slots_fd;
 	struct scan_control *control; /* shared with the program */
 	struct scan_record *records;  /* likewise, by slot */
@@ -149,43 +150,46 @@ static int look_up(struct findings *ret, struct cg_probe *p)
 	return 0;
 }
 
+/* The object, with its maps sized and its constants set, in the kernel. */
 static int set_up(struct cg_scan *s, const struct build *b, const uint32_t *stat_at,
-		  struct cg_probe *p)
+		  struct bpf_object **ret, struct cg_probe *p)
 {
 	struct bpf_map *slots, *records, *constants;
 	size_t bytes = 0;
 	const void *elf = b->elf(&bytes);
-	int r = cg_probe_take(elf, bytes, &s->object, p);
+	int r = cg_probe_take(elf, bytes, ret, p);
 
 	if (r < 0)
 		return r;
-	slots = bpf_object__find_map_by_name(s->object, "slots");
-	records = bpf_object__find_map_by_name(s->object, "records");
-	constants = bpf_object__find_map_by_name(s->object, ".rodata");
+	slots = bpf_object__find_map_by_name(*ret, "slots");
+	records = bpf_object__find_map_by_name(*ret, "records");
+	constants = bpf_object__find_map_by_name(*ret, ".rodata");
 	if (slots == NULL || records == NULL || constants == NULL)
 		return cg_probe_fault(p, -ENOENT, "the program lacks a map");
 	bpf_map__set_max_entries(slots, s->slot_count);
 	bpf_map__set_max_entries(records, s->slot_count);
 	r = bpf_map__set_initial_value(constants, stat_at, SCAN_STATS * sizeof *stat_at);
 	if (r == 0)
-		r = bpf_object__load(s->object);
+		r = bpf_object__load(*ret);
 	if (r < 0)
 		return cg_probe_fault(p, r, "build %s: not loaded: %s", b->name, strerror(-r));
-	s->slots_fd = bpf_map__fd(slots);
-	r = cg_probe_share(s->object, ".bss", sizeof *s->control, (void **)&s->control, p);
+	r = cg_probe_keep(bpf_map__fd(slots), &s->slots_fd, p);
 	if (r == 0)
-		r = cg_probe_share(s->object, "records", s->records_bytes, (void **)&s->records, p);
+		r = cg_probe_share(*ret, ".bss", sizeof *s->control, (void **)&s->control, p);
+	if (r == 0)
+		r = cg_probe_share(*ret, "records", s->records_bytes, (void **)&s->records, p);
 	return r;
 }
 
-static int attach(struct cg_scan *s, int root_dirfd, struct cg_probe *p)
+static int attach(struct cg_scan *s, struct bpf_object *object, int root_dirfd, struct cg_probe *p)
 {
 	union bpf_iter_link_info info = {
 		.cgroup = {.order = BPF_CGROUP_ITER_DESCENDANTS_PRE,
 			   .cgroup_fd = (__u32)root_dirfd},
 	};
 	struct bpf_iter_attach_opts options;
-	struct bpf_program *program = bpf_object__find_program_by_name(s->object, "scan");
+	struct bpf_program *program = bpf_object__find_program_by_name(object, "scan");
+	struct bpf_link *link;
 	int r;
 
 	if (program == NULL)
@@ -195,19 +199,29 @@ static int attach(struct cg_scan *s, int root_dirfd, struct cg_probe *p)
 	options.sz = sizeof options;
 	options.link_info = &info;
 	options.link_info_len = sizeof info;
-	s->link = bpf_program__attach_iter(program, &options);
-	if (s->link != NULL)
-		return 0;
-	r = -errno;
-	return cg_probe_fault(p, r, "not attached: %s", strerror(-r));
+	link = bpf_program__attach_iter(program, &options);
+	if (link == NULL) {
+		r = -errno;
+		return cg_probe_fault(p, r, "not attached: %s", strerror(-r));
+	}
+	r = cg_probe_keep(bpf_link__fd(link), &s->link_fd, p);
+	bpf_link__destroy(link);
+	return r;
+}
+
+static void drop_kept(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
 }
 
 static void unload(struct cg_scan *s)
 {
 	cg_probe_unshare(STEAL(s->control), sizeof *s->control);
 	cg_probe_unshare(STEAL(s->records), s->records_bytes);
-	bpf_link__destroy(STEAL(s->link));
-	bpf_object__close(STEAL(s->object));
+	drop_kept(&s->link_fd);
+	drop_kept(&s->slots_fd);
 }
 
 /* Loads the newest build that this kernel takes. */
@@ -217,13 +231,16 @@ static int load(struct cg_scan *s, int root_dirfd, const struct findings *f, str
 
 	s->offers = f->stats ? SCAN_ALL : SCAN_ALL & ~(uint32_t)SCAN_MEM_STAT;
 	for (size_t i = 0; i < ARRAY_SIZE(builds); i++) {
+		struct bpf_object *object = NULL;
+
 		if (!f->fits[i])
 			continue;
 		cg_probe_listen();
-		r = set_up(s, &builds[i], f->stat_at, p);
+		r = set_up(s, &builds[i], f->stat_at, &object, p);
 		if (r == 0)
-			r = attach(s, root_dirfd, p);
+			r = attach(s, object, root_dirfd, p);
 		cg_probe_listen_end(p);
+		bpf_object__close(object);
 		if (r == 0)
 			return cg_probe_fault(p, 0, "loaded, build %s%s", builds[i].name,
 					      f->stats ? "" : ", no memory.stat");
@@ -236,6 +253,7 @@ static int allocate(struct cg_scan *s, uint32_t slots)
 {
 	long page = sysconf(_SC_PAGESIZE);
 
+	s->link_fd = s->slots_fd = -1;
 	s->page_bytes = (uint64_t)page;
 	s->slot_count = slots;
 	s->records_bytes = slots * sizeof(struct scan_record);
@@ -327,7 +345,7 @@ int cg_scan_pass(struct cg_scan *s, uint32_t want)
 	s->control->pass++;
 	s->control->want = want;
 	/* A walk is read once; a new one over the same link costs no loading. */
-	fd = bpf_iter_create(bpf_link__fd(s->link));
+	fd = bpf_iter_create(s->link_fd);
 	if (fd < 0)
 		return -errno;
 	do

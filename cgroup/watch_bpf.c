@@ -7,12 +7,14 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const programs[] = {"made", "removed"};
 
 struct cg_life {
-	struct bpf_object *object;
-	struct bpf_link *links[ARRAY_SIZE(programs)];
+	/* What holds the programs and the ring in the kernel; libbpf's books of them go. */
+	int link_fd[ARRAY_SIZE(programs)];
+	int ring_fd;
 	struct ring_buffer *ring;
 	const uint64_t *lost; /* counted by the programs */
 	uint64_t lost_told;
@@ -32,58 +34,77 @@ static int take(void *ctx, void *bytes, size_t len)
 	return 0;
 }
 
-static int attach(struct cg_life *l, struct cg_probe *p)
+static int attach(struct cg_life *l, struct bpf_object *object, struct cg_probe *p)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
-		struct bpf_program *program =
-			bpf_object__find_program_by_name(l->object, programs[i]);
+		struct bpf_program *program = bpf_object__find_program_by_name(object, programs[i]);
+		struct bpf_link *link;
+		int r;
 
 		if (program == NULL)
 			return cg_probe_fault(p, -ENOENT, "no program %s", programs[i]);
-		l->links[i] = bpf_program__attach(program);
-		if (l->links[i] == NULL)
+		link = bpf_program__attach(program);
+		if (link == NULL)
 			return cg_probe_fault(p, -errno, "%s: not attached: %s", programs[i],
 					      strerror(errno));
+		r = cg_probe_keep(bpf_link__fd(link), &l->link_fd[i], p);
+		bpf_link__destroy(link);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
 
-static int load(struct cg_life *l, struct cg_probe *p)
+static int load(struct cg_life *l, struct bpf_object **ret, struct cg_probe *p)
 {
 	size_t bytes = 0;
 	const void *elf = life__elf_bytes(&bytes);
-	int r = cg_probe_take(elf, bytes, &l->object, p);
+	int r = cg_probe_take(elf, bytes, ret, p);
 
 	if (r < 0)
 		return r;
-	r = bpf_object__load(l->object);
+	r = bpf_object__load(*ret);
 	if (r < 0)
 		return cg_probe_fault(p, r, "not loaded: %s", strerror(-r));
-	r = cg_probe_share(l->object, ".bss", sizeof *l->lost, (void **)&l->lost, p);
+	r = cg_probe_share(*ret, ".bss", sizeof *l->lost, (void **)&l->lost, p);
+	if (r == 0)
+		r = cg_probe_keep(bpf_object__find_map_fd_by_name(*ret, "ring"), &l->ring_fd, p);
 	if (r < 0)
 		return r;
-	l->ring =
-		ring_buffer__new(bpf_object__find_map_fd_by_name(l->object, "ring"), take, l, NULL);
+	l->ring = ring_buffer__new(l->ring_fd, take, l, NULL);
 	if (l->ring == NULL)
 		return cg_probe_fault(p, -errno, "the ring: %s", strerror(errno));
-	return attach(l, p);
+	return attach(l, *ret, p);
+}
+
+static struct cg_life *life_new(void)
+{
+	struct cg_life *l = calloc(1, sizeof *l);
+
+	for (size_t i = 0; l != NULL && i < ARRAY_SIZE(programs); i++)
+		l->link_fd[i] = -1;
+	if (l != NULL)
+		l->ring_fd = -1;
+	return l;
 }
 
 int cg_life_open(struct cg_life **ret, struct cg_probe *p)
 {
 	OWN(drop_cg_life) struct cg_life *l = NULL;
+	struct bpf_object *object = NULL;
 	int r;
 
 	*p = (struct cg_probe){.program = "life"};
 	r = cg_probe_host(p);
 	if (r < 0)
 		return r;
-	l = calloc(1, sizeof *l);
+	l = life_new();
 	if (l == NULL)
 		return cg_probe_fault(p, -ENOMEM, "%s", strerror(ENOMEM));
 	cg_probe_listen();
-	r = load(l, p);
+	r = load(l, &object, p);
 	cg_probe_listen_end(p);
+	bpf_object__close(object);
 	if (r < 0)
 		return r;
 	(void)cg_probe_fault(p, 0, "loaded");
@@ -96,10 +117,12 @@ void cg_life_close(struct cg_life *l)
 	if (l == NULL)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
-		bpf_link__destroy(l->links[i]);
+		if (l->link_fd[i] >= 0)
+			close(l->link_fd[i]);
 	ring_buffer__free(l->ring);
+	if (l->ring_fd >= 0)
+		close(l->ring_fd);
 	cg_probe_unshare((void *)l->lost, sizeof *l->lost);
-	bpf_object__close(l->object);
 	free(l);
 }
 

@@ -10,23 +10,17 @@
  * CPUs, the user's and administrator's maximum, a LimitRange, a refusal), which cuts a boost and
  * does not refuse it. A container without a limit gets none.
  * While it lasts the limit is a floor: the reflex may raise above it, nothing shrinks. Then what
- *was held before comes back at once, without a trial: it was lent for a time that the owner chose,
- *and the reflex answers who still needs it. Ready for the time without a break, as with VPA
- *(AEP-7862), and counted from the start where it was Ready earlier. Over is over until the next
- *start; a crash in the middle boosts the successor, from the same base. One that is not Ready after
- *an hour is not starting: it ends there. What is used meanwhile is no sample: boost_covers(). Mode
- *Off shows it and writes nothing. Here VPA differs: its boost also works in Off.
+ * was held before comes back at once, without a trial: it was lent for a time that the owner chose,
+ * and the reflex answers who still needs it. Ready for the time without a break, as with VPA
+ * (AEP-7862), and counted from the start where it was Ready earlier. Over is over until the next
+ * start; a crash in the middle boosts the successor, from the same base. One that is not Ready
+ * after an hour is not starting: it ends there. What is used meanwhile is no sample:
+ * boost_covers(). Mode Off shows it and writes nothing. Here VPA differs: its boost also works in
+ * Off.
  */
 #pragma once
 
 #include "policy/profile.h"
-
-/* All 0: none. */
-struct boost_rule {
-	uint32_t factor;    /* 1..100, or 0 and ... */
-	uint64_t add_milli; /* ... this much on top */
-	usec_t after_usec;  /* Ready */
-};
 
 /* "2x 30s", "+500m 1m30s". -EINVAL, -ERANGE: *ret is untouched. */
 int boost_parse(const char *text, struct boost_rule *ret);

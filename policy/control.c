@@ -88,7 +88,9 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 	if (c->resource[RESOURCE_MEMORY].limit != LIMIT_MAX && kernel->mem_max != LIMIT_MAX)
 		c->start_mem_bytes = MAX(kernel->mem_max, c->resource[RESOURCE_MEMORY].limit);
 	c->kernel = *kernel;
+	c->grant_ended = true;
 	c->started_at = now;
+	c->life = (struct control_life){0};
 	c->initial_done = false;
 	c->gave_way = 0;
 	c->cpu = (struct cpu_control){.floor = cpu_floor};
@@ -97,6 +99,7 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 		.backoff_until = backoff_until,
 		.backoff_usec = backoff,
 		.oom_record = oom_record,
+		.oom_at = now,
 	};
 	c->rates = (struct cpu_rates){0};
 	c->rates_fresh = false;
@@ -143,6 +146,10 @@ static void observe_history(struct control *c, const struct usage *u,
 {
 	const struct tuning_history *t = &x->tuning->history;
 
+	/* What a start takes says nothing of the time after it. Memory that it takes stays taken:
+	 * control_observe_mem(). */
+	if (control_boost_covers(c, c->last_at, x->now))
+		return;
 	if (t->algorithm == ALGORITHM_VPA)
 		history_vpa_observe(&c->history, t, &c->rates, mem_working_set(u), x->now_real);
 	else
@@ -263,6 +270,7 @@ static void note_done(struct control *c, const struct change *step, const struct
 		res->counters.raises++;
 	if (step->reason == REASON_SHRINK_UNDONE)
 		res->counters.undos++;
+	control_boost_applied(c, step, x);
 	res->last = res->pending;
 }
 
@@ -319,6 +327,7 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 		c->original.cpu_period_usec = kernel->cpu_period_usec;
 		c->cpu.trial = (struct cpu_trial){0};
 		c->cpu.last_change = x->now;
+		boost_adopt(&c->boost, res->limit);
 		cpu_window_restart(&c->cpu, &c->last, x->now);
 		return;
 	}
@@ -328,9 +337,11 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 void control_reassert(struct control *c, const struct limits *kernel, enum resource r,
 		      const struct control_context *x)
 {
-	const struct control_resource *res = &c->resource[r];
+	struct control_resource *res = &c->resource[r];
 
 	c->kernel = *kernel;
+	if (r == RESOURCE_MEMORY)
+		control_grant_held(c, x);
 	control_decide(c, r, res->limit, REASON_DRIFT, x);
 	if (r == RESOURCE_CPU) {
 		control_plan_cpu(c, x, res->limit, REASON_DRIFT);
@@ -345,6 +356,8 @@ void control_reassert(struct control *c, const struct limits *kernel, enum resou
 void control_resume(struct control *c, const struct limits *kernel, const struct control_context *x)
 {
 	c->kernel = *kernel;
+	if (c->resource[RESOURCE_MEMORY].managed)
+		control_grant_held(c, x);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (c->resource[r].managed && !(r == RESOURCE_MEMORY && control_mem_owed(c, x)))
 			control_reassert(c, kernel, r, x);

@@ -11,10 +11,12 @@
  */
 #pragma once
 
+#include "policy/boost.h"
 #include "policy/bounds.h"
 #include "policy/cpu_control.h"
 #include "policy/drift.h"
 #include "policy/history.h"
+#include "policy/ledger.h"
 #include "policy/mem_control.h"
 #include "policy/plan.h"
 #include "policy/pod_bounds.h"
@@ -31,6 +33,8 @@ struct control_context {
 	/* Steps are added here: room for CONTROL_STEPS_MAX per control and call, or a step is lost.
 	 */
 	struct plan *plan;
+	/* The node's memory, one entry per target; NULL: growth is not counted. */
+	struct ledger *ledger;
 };
 
 struct decision {
@@ -52,6 +56,13 @@ struct control_counters {
 	uint64_t oom_kills;
 };
 
+/* Memory that the node did not have for it, until a minute after it was asked for last. */
+struct denial {
+	usec_t since; /* 0: never */
+	usec_t at;    /* last time */
+	struct ledger_verdict verdict;
+};
+
 /* The state of one resource. Millicores or bytes; LIMIT_MAX = no limit. */
 struct control_resource {
 	bool managed;
@@ -70,6 +81,12 @@ struct control_resource {
 	struct control_counters counters;
 };
 
+/* Of the process that runs, by the clock of control; 0: not known, it is not. */
+struct control_life {
+	usec_t started_at;
+	usec_t ready_since; /* without a break */
+};
+
 struct control {
 	struct policy_rule rule;
 	struct pod_bounds pod;    /* all 0: a unit */
@@ -84,8 +101,15 @@ struct control {
 	uint32_t frozen;   /* RESOURCES_*: somebody else wrote it, and nobody has judged that yet */
 	bool initial_done;
 	struct control_resource resource[RESOURCE_COUNT];
+	struct control_life life;
+	struct boost boost;
+	struct boost_decision boost_now; /* as last looked at */
 	struct cpu_control cpu;
 	struct mem_control mem;
+	bool grant_ended; /* with its predecessor: what it is held at is to be granted anew */
+	struct ledger_claim claim; /* memory it was denied */
+	struct ledger_claim asked; /* of what it was granted, this is to go on trial */
+	struct denial denial;
 	struct history history;
 	struct recommendation recommendation;
 	struct usage last;      /* the newest of everything */
@@ -110,6 +134,19 @@ void control_set_rule(struct control *c, const struct policy_rule *rule);
 /* What the pod, its namespace, the administrator and the API server say. After control_init(), and
  * whenever one of them says something else; a refusal ends by itself. */
 void control_set_pod(struct control *c, const struct pod_bounds *pod);
+/* After control_restarted(), and whenever one of the two moves. */
+void control_set_life(struct control *c, const struct control_life *life);
+
+/*
+ * Startup boost. In every wake-up, before everything else: a step where it begins or ends. What
+ * is held meanwhile is lent: control_lasting() is what comes back, and what others are told.
+ */
+void control_boost(struct control *c, const struct control_context *x);
+/* What must be on record before that: the limit to come back to, 0: none is or will be lent. */
+uint64_t control_boost_prepare(struct control *c, const struct control_context *x);
+/* Hands off: what is lent comes back by a step now. */
+void control_boost_end(struct control *c, const struct control_context *x);
+uint64_t control_lasting(const struct control *c, enum resource r);
 
 /* First or next observation of everything, on the sample clock. */
 void control_observe(struct control *c, const struct usage *u, const struct control_context *x);
@@ -159,3 +196,18 @@ uint64_t control_floor(const struct control *c, const struct tuning *t, enum res
 /* What the container should request of a resource beside the limit as held: the target of history,
  * within the bounds that hold for requests. 0: leave it as it is. */
 uint64_t control_request(const struct control *c, enum resource r);
+
+/* --- control_ledger.c */
+/* What the node's ledger is to know of it, as of the last look. promised: the highest memory.max
+ * that others were told and may write at any time; 0: none. */
+void control_ledger_entry(const struct control *c, const struct tuning *t, uint64_t promised,
+			  usec_t now, struct ledger_entry *ret);
+/* The same of one that does not run: what it held is its claim for a while. */
+void control_ledger_waiting(const struct control *c, usec_t now, struct ledger_entry *ret);
+/* Its cgroup is gone, and the grant with it. */
+void control_lost(struct control *c, usec_t now);
+/* The ledger asks for a grant that is not used: what is not even charged goes back at once, what is
+ * page cache by trial. */
+void control_give_back(struct control *c, const struct control_context *x, uint64_t to);
+/* The node has less than it asked for; c->denial says what led to that. */
+bool control_denied(const struct control *c, usec_t now);

@@ -82,13 +82,27 @@ static void fill_bounds(const struct control *c, const struct tuning *t, enum re
 	*ret = b;
 }
 
+/* Memory alone is granted; contention for CPU is left to weights. */
 uint64_t control_bound(struct control *c, const struct control_context *x, enum resource r,
 		       uint64_t wish)
 {
 	struct bounds b;
 
 	fill_bounds(c, x->tuning, r, x->node_milli, &b);
+	if (r == RESOURCE_MEMORY && x->ledger != NULL)
+		b.value[BOUND_LEDGER] =
+			ledger_most(x->ledger, c->target, bounds_apply(&b, wish, NULL));
 	return bounds_apply(&b, wish, &c->resource[r].trace);
+}
+
+uint64_t control_bound_raise(struct control *c, const struct control_context *x, uint64_t wish)
+{
+	struct bounds b;
+
+	fill_bounds(c, x->tuning, RESOURCE_MEMORY, x->node_milli, &b);
+	if (x->ledger != NULL)
+		b.value[BOUND_LEDGER] = control_grant(c, x, bounds_apply(&b, wish, NULL));
+	return bounds_apply(&b, wish, &c->resource[RESOURCE_MEMORY].trace);
 }
 
 uint64_t control_bound_back(struct control *c, const struct control_context *x, enum resource r,
@@ -144,7 +158,7 @@ static uint64_t request_of_ratio(uint64_t limit, uint64_t ratio_permille)
 static void fill_request(const struct control *c, enum resource r, struct bounds *b)
 {
 	uint64_t ratio = c->pod.resource[r].ratio_permille;
-	uint64_t limit = c->resource[r].limit, most = limit;
+	uint64_t limit = control_lasting(c, r), most = limit;
 
 	if (limit == LIMIT_MAX)
 		return;
@@ -158,8 +172,8 @@ static void fill_request(const struct control *c, enum resource r, struct bounds
 uint64_t control_request(const struct control *c, enum resource r)
 {
 	const struct pod_resource_bounds *p = &c->pod.resource[r];
-	const struct control_resource *res = &c->resource[r];
 	const struct range *range = range_of(c, r);
+	uint64_t limit = control_lasting(c, r);
 	uint64_t target = c->recommendation.resource[r].target;
 	struct bounds b = {.quantum = quantum_of(r)};
 
@@ -168,7 +182,7 @@ uint64_t control_request(const struct control *c, enum resource r)
 	if (p->request == 0 || !(c->rule.resources & (1u << r)))
 		return 0;
 	if (c->pod.guaranteed)
-		return c->pod.requests_move && res->limit != LIMIT_MAX ? res->limit : 0;
+		return c->pod.requests_move && limit != LIMIT_MAX ? limit : 0;
 	if (target == 0)
 		return 0;
 	b.value[BOUND_USER_MIN] = range->min;

@@ -74,7 +74,7 @@ static bool give_back(struct control *c, const struct control_context *x)
 
 void control_record_cpu(struct control *c, const struct control_context *x)
 {
-	if (c->rates_fresh)
+	if (c->rates_fresh && !control_boost_covers(c, x->now - c->rates.span_usec, x->now))
 		recent_max_add(&c->cpu.recent, c->rates.demand_milli, x->tuning->cpu.recent_usec,
 			       x->now);
 }
@@ -94,7 +94,7 @@ void control_reflex_cpu(struct control *c, const struct control_context *x)
 	uint64_t wish, proven, limit;
 	struct cpu_rates window;
 
-	if (control_blocked(c, RESOURCE_CPU) != HOLD_NONE ||
+	if (res->planned_at == x->now || control_blocked(c, RESOURCE_CPU) != HOLD_NONE ||
 	    c->kernel.cpu_quota_usec == LIMIT_MAX || give_back(c, x) || c->rule.mode != MODE_AUTO)
 		return;
 	proven = cpu_proven(&c->cpu, u, x->node_milli, x->now);
@@ -183,7 +183,7 @@ void control_review_cpu(struct control *c, const struct control_context *x)
 		return;
 	res->candidate = candidate(c, x);
 	res->bounded = control_bound(c, x, RESOURCE_CPU, res->candidate);
-	if (res->hold != HOLD_NONE || res->planned_at == x->now)
+	if (res->hold != HOLD_NONE || res->planned_at == x->now || control_boost_holds(c, x))
 		return;
 	if (initial && c->initial_done) {
 		res->hold = HOLD_INITIAL_DONE;

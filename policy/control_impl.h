@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by control.c, control_cpu.c and control_mem.c only. */
+/* Shared by control.c and control_*.c only. */
 #pragma once
 
 #include "policy/control.h"
+
+/* Without these nothing is said about memory. */
+#define MEM_USAGE (USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_LIMIT)
 
 /* Why the resource may not be changed at all now, or HOLD_NONE. */
 enum hold control_blocked(const struct control *c, enum resource r);
 /* Applies the bounds of the resource to a wish; the trace stays with the resource. */
 uint64_t control_bound(struct control *c, const struct control_context *x, enum resource r,
 		       uint64_t wish);
+/* The same for a raise of memory that is about to be planned: it is booked in the node's ledger,
+ * and what that does not grant is a claim. */
+uint64_t control_bound_raise(struct control *c, const struct control_context *x, uint64_t wish);
 /* Puts back what was taken away: a refusal by the API server is no reason not to. */
 uint64_t control_bound_back(struct control *c, const struct control_context *x, enum resource r,
 			    uint64_t wish);
@@ -25,6 +31,15 @@ void control_plan_cpu(struct control *c, const struct control_context *x, uint64
 /* Lowers neither file below what is in use: memory.max stops at use + margin. */
 void control_plan_mem(struct control *c, const struct control_context *x, enum knob knob,
 		      uint64_t bytes, enum reason reason);
+/* Raises memory.max, and memory.high with it. */
+void control_raise_to(struct control *c, const struct control_context *x, uint64_t to,
+		      enum reason reason);
+/* What was in use at most in the last minutes, with room so that growth does not act at once. */
+uint64_t control_mem_needed(const struct control *c, const struct tuning_memory *t);
+struct mem_shrink_input control_shrink_input(const struct control *c,
+					     const struct control_context *x);
+void control_plan_mem_step(struct control *c, const struct control_context *x,
+			   const struct mem_step *s);
 /* It asks for more than the ceiling; a minute without asking ends that. */
 void control_press_ceiling(struct control_resource *res, usec_t now);
 void control_ease_ceiling(struct control_resource *res, usec_t now);
@@ -49,6 +64,13 @@ uint64_t control_mem_need(const struct usage *prev, const struct usage *u);
 uint64_t control_braked_high(const struct control *c, uint64_t mem_max);
 /* Arms, holds and lifts the brake. hit: growth was stopped at memory.high. */
 void control_brake(struct control *c, const struct control_context *x, bool hit);
+/* A step of a boost has been carried out. */
+void control_boost_applied(struct control *c, const struct change *done,
+			   const struct control_context *x);
+/* Is it boosted? Then a review moves what comes back afterwards, and nothing else. */
+bool control_boost_holds(struct control *c, const struct control_context *x);
+/* Is the use of this span the start's? */
+bool control_boost_covers(const struct control *c, usec_t from, usec_t to);
 void control_review_cpu(struct control *c, const struct control_context *x);
 void control_review_mem(struct control *c, const struct control_context *x);
 /* Plans what a kill of the predecessor asked for; false: nothing beyond what is held. */
@@ -56,3 +78,18 @@ bool control_mem_owed(struct control *c, const struct control_context *x);
 /* A step of a running memory trial was refused or came up short. */
 void control_mem_step_failed(struct control *c, const struct change *step,
 			     const struct control_context *x);
+
+/* --- control_ledger.c */
+/* As much of a memory limit as the node grants, booked; in full where it is not counted. */
+uint64_t control_grant(struct control *c, const struct control_context *x, uint64_t wish);
+/* What it is held at: a successor asks for it anew, what stands is granted already. */
+void control_grant_held(struct control *c, const struct control_context *x);
+/* Less than was asked for, at this very look. */
+bool control_denied_now(const struct control *c, const struct control_context *x);
+/* It waits for memory that it asked for a moment ago. */
+bool control_claims(const struct control *c, usec_t now);
+/* Tells the ledger of newer use than it knows. */
+void control_ledger_use(const struct control *c, const struct control_context *x);
+/* The limit that the ledger would have of it, where a trial is needed for that; 0: it does not ask.
+ */
+uint64_t control_asked(const struct control *c, usec_t now);

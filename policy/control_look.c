@@ -82,6 +82,17 @@ bool control_stat_stands(const struct control *c, const struct usage *u)
 	       MAX(then, now) - MIN(then, now) < STAT_SLACK_BYTES;
 }
 
+uint64_t control_mem_high(const struct control *c, uint64_t mem_max)
+{
+	const struct limits *o = &c->original;
+
+	if (o->mem_high == LIMIT_MAX || o->mem_max == LIMIT_MAX || mem_max == LIMIT_MAX)
+		return o->mem_high;
+	if (o->mem_high >= o->mem_max)
+		return LIMIT_MAX;
+	return round_down(mul_div(mem_max, o->mem_high, o->mem_max), MEM_PAGE_BYTES);
+}
+
 uint64_t control_braked_high(const struct control *c, uint64_t mem_max)
 {
 	uint64_t own = control_mem_high(c, mem_max), line = c->mem.brake.line;

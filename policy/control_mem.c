@@ -2,18 +2,8 @@
 #include "policy/bounds.h"
 #include "policy/control_impl.h"
 
-#define MEM_USAGE (USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_LIMIT)
-
-uint64_t control_mem_high(const struct control *c, uint64_t mem_max)
-{
-	const struct limits *o = &c->original;
-
-	if (o->mem_high == LIMIT_MAX || o->mem_max == LIMIT_MAX || mem_max == LIMIT_MAX)
-		return o->mem_high;
-	if (o->mem_high >= o->mem_max)
-		return LIMIT_MAX;
-	return round_down(mul_div(mem_max, o->mem_high, o->mem_max), MEM_PAGE_BYTES);
-}
+/* For as long it asks a short node for what a kill taught; then for what it uses. */
+#define RECORD_ASKS_USEC (10 * USEC_PER_SEC)
 
 /* The smallest memory.max whose memory.high is at least `bytes`. */
 static uint64_t max_for_high(const struct control *c, uint64_t bytes)
@@ -27,8 +17,7 @@ static uint64_t max_for_high(const struct control *c, uint64_t bytes)
 	return mul_div(add_sat(bytes, MEM_PAGE_BYTES), o->mem_max, o->mem_high);
 }
 
-/* What was in use at most in the last minutes, with room so that growth does not act at once. */
-static uint64_t needed(const struct control *c, const struct tuning_memory *t)
+uint64_t control_mem_needed(const struct control *c, const struct tuning_memory *t)
 {
 	uint64_t use = MAX(recent_max_get(&c->mem.recent), mem_use(&c->last));
 	uint64_t need = mem_with_margin(t, use);
@@ -86,18 +75,6 @@ void control_plan_mem(struct control *c, const struct control_context *x, enum k
 	plan_add(x->plan, &step);
 }
 
-/* Lowers memory.max without a trial, after taking back the page cache that is in the way. */
-static void lower_to(struct control *c, const struct control_context *x, uint64_t to,
-		     enum reason reason)
-{
-	uint64_t fits = add_sat(c->last.mem_current, mem_write_margin(&x->tuning->memory, to));
-
-	if (fits > to)
-		control_plan_mem(c, x, KNOB_MEM_RECLAIM, round_up(fits - to, MEM_PAGE_BYTES),
-				 reason);
-	control_plan_mem(c, x, KNOB_MEM_MAX, to, reason);
-}
-
 /* The API server refused what we hold: it goes back by trial, whatever scale-down and history say.
  */
 static bool above_refused(const struct control *c)
@@ -105,8 +82,8 @@ static bool above_refused(const struct control *c)
 	return c->kernel.mem_max > control_refused(c, RESOURCE_MEMORY);
 }
 
-static struct mem_shrink_input shrink_input(const struct control *c,
-					    const struct control_context *x)
+struct mem_shrink_input control_shrink_input(const struct control *c,
+					     const struct control_context *x)
 {
 	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 
@@ -116,15 +93,15 @@ static struct mem_shrink_input shrink_input(const struct control *c,
 		.candidate = res->bounded,
 		.high = control_mem_high(c, res->limit),
 		.history_usec = c->history.observed_usec,
-		.must = above_refused(c),
+		.must = above_refused(c) || control_asked(c, x->now) != 0,
 		.started_at = c->started_at,
 		.now = x->now,
 		.now_real = x->now_real,
 	};
 }
 
-static void plan_mem_step(struct control *c, const struct control_context *x,
-			  const struct mem_step *s)
+void control_plan_mem_step(struct control *c, const struct control_context *x,
+			   const struct mem_step *s)
 {
 	enum reason reason = s->undo ? REASON_SHRINK_UNDONE : REASON_SHRINK;
 
@@ -137,9 +114,8 @@ static void plan_mem_step(struct control *c, const struct control_context *x,
 				 s->high >= c->kernel.mem_high ? REASON_LIFT : reason);
 }
 
-/* Raises memory.max, and memory.high with it. */
-static void raise_to(struct control *c, const struct control_context *x, uint64_t to,
-		     enum reason reason)
+void control_raise_to(struct control *c, const struct control_context *x, uint64_t to,
+		      enum reason reason)
 {
 	const struct mem_brake_input in = {
 		.use = mem_use(&c->last),
@@ -161,7 +137,7 @@ static void grow(struct control *c, const struct control_context *x, uint64_t wi
 		 enum reason reason)
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
-	struct mem_shrink_input in = shrink_input(c, x);
+	struct mem_shrink_input in = control_shrink_input(c, x);
 	uint64_t to = 0;
 
 	if (c->mem.trial.phase != MEM_IDLE) {
@@ -171,12 +147,12 @@ static void grow(struct control *c, const struct control_context *x, uint64_t wi
 		reason = back.max != 0 ? REASON_SHRINK_UNDONE : reason;
 		if (back.max != 0)
 			to = control_bound_back(c, x, RESOURCE_MEMORY, back.max);
-		to = MAX(to, control_bound(c, x, RESOURCE_MEMORY, wish));
+		to = MAX(to, control_bound_raise(c, x, wish));
 		/* memory.high goes along with a raise; without one it is lifted here. */
 		if (to <= c->kernel.mem_max && back.high != 0)
 			control_plan_mem(c, x, KNOB_MEM_HIGH, back.high, REASON_LIFT);
 	} else {
-		to = control_bound(c, x, RESOURCE_MEMORY, wish);
+		to = control_bound_raise(c, x, wish);
 	}
 	if (to <= c->kernel.mem_max && res->limit < to && reason_by_books(reason)) {
 		/* systemd's headroom stands in the file already: the books follow, or a successor
@@ -184,19 +160,26 @@ static void grow(struct control *c, const struct control_context *x, uint64_t wi
 		control_plan_mem(c, x, KNOB_MEM_MAX, c->kernel.mem_max, reason);
 		return;
 	}
+	if (to <= c->kernel.mem_max && control_denied_now(c, x)) {
+		/* Asked again at the next look; a record of the past, for a while. */
+		res->hold = HOLD_LEDGER;
+		if (x->now - c->mem.oom_at >= RECORD_ASKS_USEC)
+			c->mem.oom_record = 0;
+		return;
+	}
 	if (to <= c->kernel.mem_max) {
-		c->mem.oom_record = 0; /* nothing more can be granted */
+		c->mem.oom_record = 0; /* nothing more can be granted, ever */
 		control_press_ceiling(res, x->now);
 		return;
 	}
 	res->at_ceiling = false;
-	raise_to(c, x, to, reason);
+	control_raise_to(c, x, to, reason);
 }
 
 /* Ends a trial that may not go on. It taught nothing; nobody else lifts its memory.high. */
 static void drop_trial(struct control *c, const struct control_context *x)
 {
-	struct mem_shrink_input in = shrink_input(c, x);
+	struct mem_shrink_input in = control_shrink_input(c, x);
 	struct mem_control before = c->mem;
 	struct mem_step back;
 
@@ -254,7 +237,7 @@ bool control_mem_owed(struct control *c, const struct control_context *x)
 
 static void watch_trial(struct control *c, const struct control_context *x)
 {
-	struct mem_shrink_input in = shrink_input(c, x);
+	struct mem_shrink_input in = control_shrink_input(c, x);
 	struct mem_step step;
 
 	if (!goal_allowed(c, x)) {
@@ -262,7 +245,7 @@ static void watch_trial(struct control *c, const struct control_context *x)
 		return;
 	}
 	step = mem_trial_step(&x->tuning->memory, &c->mem, &in);
-	plan_mem_step(c, x, &step);
+	control_plan_mem_step(c, x, &step);
 }
 
 /* A daemon that died in a trial left its memory.high: without swap that can stop a process. */
@@ -315,6 +298,7 @@ void control_observe_mem(struct control *c, const struct usage *prev, const stru
 
 	if ((c->last.have & MEM_USAGE) != MEM_USAGE)
 		return;
+	control_ledger_use(c, x);
 	mem_observe(&x->tuning->memory, &c->mem, prev, &c->last, x->now);
 	if (th->algorithm == ALGORITHM_DEFAULT)
 		history_add_memory(&c->history, th, control_mem_need(prev, &c->last), false,
@@ -342,6 +326,7 @@ void control_look_mem(struct control *c, uint32_t have, const struct usage *befo
 		return;
 	if (have & USAGE_MEM_STAT)
 		c->mem.stat_current = c->last.mem_current;
+	control_ledger_use(c, x);
 	/* What was not read has not moved. */
 	mem_observe_use(&x->tuning->memory, &c->mem, mem_use(&c->last), x->now);
 	wish = control_oom_wish(c, before, x);
@@ -359,147 +344,15 @@ void control_look_mem(struct control *c, uint32_t have, const struct usage *befo
 void control_mem_step_failed(struct control *c, const struct change *step,
 			     const struct control_context *x)
 {
-	struct mem_shrink_input in = shrink_input(c, x);
+	struct mem_shrink_input in = control_shrink_input(c, x);
 	struct mem_step back;
 
 	if (step->reason == REASON_BRAKE) {
 		mem_brake_failed(&c->mem, x->now);
 	} else if (c->mem.trial.phase != MEM_IDLE) {
 		back = mem_trial_abort(&x->tuning->memory, &c->mem, &in);
-		plan_mem_step(c, x, &back);
+		control_plan_mem_step(c, x, &back);
 	} else if (step->knob == KNOB_MEM_RECLAIM) {
 		mem_back_off(&x->tuning->memory, &c->mem, x->now);
 	}
-}
-
-/* What history, present use, a failed shrink and the original ask for, before the bounds. */
-static uint64_t candidate(const struct control *c, const struct control_context *x)
-{
-	const struct tuning *t = x->tuning;
-	const struct range_of *r = &c->recommendation.resource[RESOURCE_MEMORY];
-	uint64_t original = c->resource[RESOURCE_MEMORY].original;
-	uint32_t confidence = MIN(c->recommendation.confidence_permille, 1000u);
-	bool vpa = t->history.algorithm == ALGORITHM_VPA;
-	const uint64_t asks[] = {
-		needed(c, &t->memory),
-		floor_value(&c->mem.floor, t->cpu.floor_half_life_usec, x->now_real),
-		vpa ? r->target : r->peak,
-		vpa ? 0 : scale_permille(mem_working_set(&c->last), t->memory.working_set_permille),
-		vpa ? 0 : scale_permille(original, 1000 - confidence),
-	};
-
-	return highest(asks, ARRAY_SIZE(asks));
-}
-
-/* A slow writer got headroom for growth that is over: back to what we decided. */
-static bool settle(struct control *c, const struct control_context *x)
-{
-	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
-	uint64_t floor = control_floor(c, x->tuning, RESOURCE_MEMORY, x->node_milli);
-	uint64_t least = MAX(floor, needed(c, &x->tuning->memory));
-	uint64_t to = round_up(MAX(res->limit, least), MEM_PAGE_BYTES);
-
-	if (to >= c->kernel.mem_max || c->mem.trial.phase != MEM_IDLE ||
-	    x->now < c->mem.backoff_until ||
-	    x->now - c->mem.last_growth < x->tuning->memory.settle_usec)
-		return false;
-	lower_to(c, x, to, REASON_SETTLED);
-	return true;
-}
-
-static void shrink(struct control *c, const struct control_context *x)
-{
-	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
-	struct mem_shrink_input in = shrink_input(c, x);
-	struct mem_step step;
-	uint64_t to;
-
-	if (c->pod.not_ready) {
-		res->hold = HOLD_NOT_READY;
-		return;
-	}
-	if (in.must) {
-		/* No further than it has to be. */
-		in.candidate = MAX(in.candidate, control_refused(c, RESOURCE_MEMORY));
-	} else if (!c->rule.scale_down) {
-		res->hold = HOLD_SCALE_DOWN_OFF;
-		return;
-	}
-	res->hold = mem_shrink_next(x->tuning, &c->mem, &in, &to, &res->next_at);
-	if (res->hold != HOLD_NONE)
-		return;
-	if (to >= c->kernel.mem_max) {
-		res->hold = HOLD_DEADBAND;
-		return;
-	}
-	step = mem_trial_begin(&x->tuning->memory, &c->mem, &in, to);
-	plan_mem_step(c, x, &step);
-	res->hold = HOLD_TRIAL;
-}
-
-/* No bound, however it is set, takes away what is in use. */
-static void above_use(struct control *c, const struct control_context *x)
-{
-	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
-	struct bound_trace *trace = &res->trace;
-	uint64_t least =
-		MIN(round_up(needed(c, &x->tuning->memory), MEM_PAGE_BYTES), c->kernel.mem_max);
-
-	if (res->bounded >= least)
-		return;
-	if (trace->count < BOUND_TRACE_MAX)
-		trace->step[trace->count++] = (struct bound_step){BOUND_USE, res->bounded, least};
-	res->bounded = least;
-}
-
-/* Once, at the start: from history, never below what is in use. */
-static void size_initially(struct control *c, const struct control_context *x)
-{
-	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
-
-	if (c->initial_done)
-		res->hold = HOLD_INITIAL_DONE;
-	else if (c->recommendation.confidence_permille == 0)
-		res->hold = HOLD_HISTORY;
-	else if (res->bounded > c->kernel.mem_max)
-		raise_to(c, x, res->bounded, REASON_INITIAL);
-	else
-		lower_to(c, x, res->bounded, REASON_INITIAL);
-}
-
-void control_review_mem(struct control *c, const struct control_context *x)
-{
-	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
-	uint64_t minimum;
-
-	res->next_at = 0;
-	res->hold = control_blocked(c, RESOURCE_MEMORY);
-	if (!res->managed)
-		return;
-	if ((c->last.have & MEM_USAGE) != MEM_USAGE || c->kernel.mem_max == LIMIT_MAX) {
-		res->hold = HOLD_NO_DATA;
-		return;
-	}
-	res->candidate = candidate(c, x);
-	res->bounded = control_bound(c, x, RESOURCE_MEMORY, res->candidate);
-	above_use(c, x);
-	if (res->hold == HOLD_NONE && c->mem.trial.phase != MEM_IDLE)
-		res->hold = HOLD_TRIAL;
-	if (res->hold != HOLD_NONE || res->planned_at == x->now)
-		return;
-	if (c->rule.mode == MODE_INITIAL) {
-		size_initially(c, x);
-		return;
-	}
-	minimum = control_minimum(c, x, RESOURCE_MEMORY);
-	if (c->mem.trial.phase == MEM_IDLE && c->kernel.mem_max < minimum) {
-		raise_to(c, x, minimum, REASON_MINIMUM);
-		return;
-	}
-	if (res->at_ceiling)
-		res->hold = HOLD_CEILING;
-	else if (c->mem.brake.line != 0)
-		res->hold = HOLD_GROWING;
-	else if (!settle(c, x))
-		shrink(c, x);
 }

@@ -32,6 +32,7 @@ uint64_t control_oom_wish(struct control *c, const struct usage *prev,
 	/* The victim's memory is gone by now. Reclaim had failed: the limit was full of use. */
 	record = mem_oom_record(&x->tuning->memory, c->kernel.mem_max);
 	m->oom_record = MAX(m->oom_record, record);
+	m->oom_at = x->now;
 	if (th->algorithm == ALGORITHM_VPA)
 		history_vpa_oom(&c->history, th, c->kernel.mem_max, x->now_real);
 	else

@@ -219,6 +219,17 @@ uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t wish)
 	return allowed;
 }
 
+uint64_t ledger_vouch(struct ledger *l, uint32_t entry, uint64_t limit)
+{
+	uint64_t allowed = ledger_most(l, entry, limit);
+	struct ledger_entry *e = &l->entries[entry];
+
+	count_out(l, e);
+	e->limit = MAX(e->limit, allowed);
+	count_in(l, e);
+	return allowed;
+}
+
 /* --- cancelling */
 
 /* What a victim could go down to for the sake of the claimant; its limit: nothing to be had. */
@@ -268,6 +279,12 @@ static uint64_t short_of(const struct ledger *l, uint32_t *ret_first)
 	return less(sum, room(l));
 }
 
+/* Where it stands a moment after it was asked. */
+static uint64_t at_once(const struct ledger_entry *e, uint64_t to)
+{
+	return MIN(MAX(to, e->charged), e->limit);
+}
+
 uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t max)
 {
 	uint32_t first, count = 0, asked = 0;
@@ -279,7 +296,9 @@ uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t 
 		const struct ledger_entry *e = &l->entries[i];
 		uint64_t to = lowest(e, &l->entries[first]);
 
-		if (outstanding(l, e) > 0 && to < e->limit && cost(l, e, e->claim) == 0)
+		/* Who waits himself is asked for the sake of a higher rank alone. */
+		if (outstanding(l, e) > 0 && to < e->limit &&
+		    (cost(l, e, e->claim) == 0 || ledger_before(&l->entries[first], e)))
 			count = insert(l, ret, count, max, (struct ledger_ask){i, to});
 	}
 	while (asked < count && need > 0) {
@@ -288,7 +307,7 @@ uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t 
 
 		/* No further than it has to be. */
 		ask->to = MAX(ask->to, round_down(less(e->limit, need), MEM_PAGE_BYTES));
-		need = less(need, outstanding(l, e) - outstanding_at(l, e, ask->to));
+		need = less(need, outstanding(l, e) - outstanding_at(l, e, at_once(e, ask->to)));
 	}
 	return asked;
 }
@@ -320,4 +339,31 @@ void ledger_claim_note(struct ledger_claim *c, uint64_t claim, usec_t now)
 uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, usec_t now)
 {
 	return c->limit > limit && now - c->at < CLAIM_USEC ? c->limit : 0;
+}
+
+/* --- MemAvailable */
+
+/* What ledger_use() took off. */
+static void settle(struct ledger_reads *r, const struct ledger *l)
+{
+	uint64_t grown = less(r->given, l->node.available);
+
+	r->given -= grown;
+	r->taken += grown;
+	if (r->base != LIMIT_MAX)
+		r->base = less(r->base, grown);
+}
+
+uint64_t ledger_read(struct ledger_reads *r, const struct ledger *l, uint64_t available)
+{
+	settle(r, l);
+	r->given = MIN(available, r->base);
+	return r->given;
+}
+
+void ledger_passed(struct ledger_reads *r, const struct ledger *l, uint64_t available)
+{
+	settle(r, l);
+	r->base = less(available, r->taken);
+	r->taken = 0;
 }

@@ -21,9 +21,10 @@
  * A pod's own limit is the sum of its containers' and is not entered a second time.
  *
  * Between two reads: what an entry is seen to use more is taken off MemAvailable, what it uses less
- * is not put back. Memory of the dead is granted once the next read shows it. Growth of others that
- * nobody has seen yet is not in any figure: that, and growth below original limits, is what the
- * reserve is for.
+ * is not put back. Memory of the dead is granted once the next read shows it. What an entry has
+ * freed since its use was read must not be in MemAvailable yet, or it counts twice: the caller
+ *gives the lower one of two reads. Growth of others that nobody has seen yet is not in any figure:
+ *that, and growth below original limits, is what the reserve is for.
  *
  * Who gets it: whoever asks, but not before a higher rank. What one of those was denied lately (its
  *	claim) is left to it, and what its growth takes soon: used memory is never taken back, so a
@@ -48,7 +49,8 @@
 
 struct ledger_node {
 	uint64_t total;       /* MemTotal */
-	uint64_t available;   /* MemAvailable: read after the uses, or these come by ledger_use() */
+	uint64_t available;   /* MemAvailable now or at the last read, whatever is less; newer uses
+				 come   by ledger_use() */
 	uint64_t reserve;     /* ledger_reserve() */
 	uint64_t allocatable; /* less what pods without an entry request; 0: unknown */
 };
@@ -60,6 +62,7 @@ struct ledger_entry {
 	uint64_t use;      /* unreclaimable */
 	uint64_t request;  /* 0: none */
 	uint64_t least;    /* it may be asked to shrink to this: use and margin */
+	uint64_t charged;  /* to this at once: page cache takes a trial; 0: to the least */
 	uint64_t soon;     /* ledger_soon(); 0: it does not grow */
 	uint64_t claim;    /* the limit it asked for and did not get; 0: none */
 	int32_t priority;  /* of the pod; a unit: 0 */
@@ -112,8 +115,12 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t wish,
 uint64_t ledger_most(const struct ledger *l, uint32_t entry, uint64_t wish);
 /* Books what a wish gets; the rest is the entry's claim. Returns the limit. */
 uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t wish);
+/* Vouches for a limit that others are told and will write later: for as much of it as fits. What it
+ * does not get is no claim: nobody has grown into it. */
+uint64_t ledger_vouch(struct ledger *l, uint32_t entry, uint64_t limit);
 /* Whom to ask, so that the claims could be met: lowest ranks first, at most `max` of them. On every
- * tick with claims. */
+ * tick with claims. Who can give at once only a part of what he is asked for counts for that part.
+ */
 uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t max);
 /* The limit that a grower needs until somebody of lower rank, stopped now, has made way; 0 for one
  * that does not grow. slope_bps: the steady one. */
@@ -130,3 +137,15 @@ struct ledger_claim {
 void ledger_claim_note(struct ledger_claim *c, uint64_t claim, usec_t now);
 /* 0: there is none any more, or `limit` has met it. */
 uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, usec_t now);
+
+/* MemAvailable over several reads. base: begin with LIMIT_MAX. */
+struct ledger_reads {
+	uint64_t base;  /* as of the last pass, less what was seen to grow since */
+	uint64_t given; /* to the ledger at its begin */
+	uint64_t taken; /* seen to grow since the last pass */
+};
+/* For ledger_begin(), with the ledger as it was left: MemAvailable without what was freed since all
+ * entries were looked at. */
+uint64_t ledger_read(struct ledger_reads *r, const struct ledger *l, uint64_t available);
+/* All entries have been looked at since `available` was read. */
+void ledger_passed(struct ledger_reads *r, const struct ledger *l, uint64_t available);

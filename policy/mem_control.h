@@ -79,6 +79,7 @@ struct mem_control {
 	usec_t backoff_until;
 	usec_t backoff_usec;
 	uint64_t oom_record; /* asked for by a kill and not granted yet; 0: none */
+	usec_t oom_at;       /* of the kill, or when its successor began */
 };
 
 /* Unreclaimable memory; locked pages are in two counters, so never more than all of it. */

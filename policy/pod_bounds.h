@@ -46,6 +46,8 @@ struct pod_bounds {
 	bool requests_move; /* RequestsAndLimits */
 	bool limits_stay;   /* RequestsOnly */
 	bool not_ready;     /* nothing shrinks */
+	int32_t priority;   /* who goes first when the node is short; a unit: 0 */
+	uint8_t qos;        /* then this: 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
 	/* A JVM's heap: bytes, or a share of the memory limit that stood when the process began. */
 	uint64_t heap_bytes;
 	uint32_t heap_permille;

@@ -94,11 +94,17 @@ static bool range_equal(const struct range *a, const struct range *b)
 	return a->min == b->min && a->max == b->max;
 }
 
+static bool boost_equal(const struct boost_rule *a, const struct boost_rule *b)
+{
+	return a->factor == b->factor && a->add_milli == b->add_milli &&
+	       a->after_usec == b->after_usec;
+}
+
 bool policy_rule_equal(const struct policy_rule *a, const struct policy_rule *b)
 {
 	return a->mode == b->mode && a->resources == b->resources &&
 	       a->scale_down == b->scale_down && range_equal(&a->cpu_milli, &b->cpu_milli) &&
-	       range_equal(&a->mem_bytes, &b->mem_bytes);
+	       range_equal(&a->mem_bytes, &b->mem_bytes) && boost_equal(&a->boost, &b->boost);
 }
 
 static const char *const mode_names[MODE_COUNT] = {

@@ -27,6 +27,13 @@ struct range {
 	uint64_t max;
 };
 
+/* More CPU from the start until Ready and a time (boost.h). All 0: none. */
+struct boost_rule {
+	uint32_t factor;    /* 1..100, or 0 and ... */
+	uint64_t add_milli; /* ... this much on top */
+	usec_t after_usec;  /* Ready */
+};
+
 /* How one container or unit is to be treated. */
 struct policy_rule {
 	enum mode mode;
@@ -34,6 +41,7 @@ struct policy_rule {
 	bool scale_down;
 	struct range cpu_milli;
 	struct range mem_bytes;
+	struct boost_rule boost;
 };
 
 struct tuning_history {

@@ -24,6 +24,9 @@ static const struct words reasons[REASON_COUNT] = {
 	[REASON_RESTORE] = {"restore", "the original value again"},
 	[REASON_REFUSED] = {"refused", "the API server refused the value"},
 	[REASON_POD_LEVEL] = {"pod-level", "the sum of its containers"},
+	[REASON_BOOST] = {"boost", "more until it has started"},
+	[REASON_BOOST_OVER] = {"boost-over", "it has started: what was lent goes back"},
+	[REASON_GIVEN_BACK] = {"given-back", "granted and not used, and the node needs it"},
 };
 
 static const struct words holds[HOLD_COUNT] = {
@@ -45,6 +48,8 @@ static const struct words holds[HOLD_COUNT] = {
 	[HOLD_CEILING] = {"ceiling", "at the ceiling: the kernel decides"},
 	[HOLD_NOT_READY] = {"not-ready", "nothing shrinks while the pod is not ready"},
 	[HOLD_REQUESTS_ONLY] = {"requests-only", "RequestsOnly leaves the limits alone"},
+	[HOLD_BOOST] = {"boost", "nothing shrinks while it is boosted"},
+	[HOLD_LEDGER] = {"ledger", "the node has no memory to grant"},
 };
 
 static const struct words bounds[BOUND_COUNT] = {

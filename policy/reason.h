@@ -20,8 +20,11 @@ enum reason {
 	REASON_LIFT,          /* memory.high of a trial is lifted */
 	REASON_BRAKE,         /* memory.high ahead of growth, and its end */
 	REASON_RESTORE,
-	REASON_REFUSED,   /* the API server refused the value: back to what it allows */
-	REASON_POD_LEVEL, /* the pod above follows its containers */
+	REASON_REFUSED,    /* the API server refused the value: back to what it allows */
+	REASON_POD_LEVEL,  /* the pod above follows its containers */
+	REASON_BOOST,      /* more until it has started */
+	REASON_BOOST_OVER, /* it has: what was lent goes back */
+	REASON_GIVEN_BACK, /* granted and not used: the node needs it */
 	REASON_COUNT,
 };
 
@@ -45,6 +48,8 @@ enum hold {
 	HOLD_CEILING,
 	HOLD_NOT_READY,     /* nothing shrinks while a pod is not ready */
 	HOLD_REQUESTS_ONLY, /* limits are not ours to move */
+	HOLD_BOOST,         /* it starts: nothing shrinks */
+	HOLD_LEDGER,        /* the node has no memory to grant */
 	HOLD_COUNT,
 };
 

@@ -186,6 +186,25 @@ static void print_trial(const struct screen *s)
 		human_span(json_amount(trial, "ends_in_usec"), span));
 }
 
+static void print_boost(const struct screen *s)
+{
+	const cJSON *boost = json_object(s->json, "boost");
+	uint64_t left = json_amount(boost, "ends_in_usec");
+	char to[HUMAN_SIZE], base[HUMAN_SIZE], span[HUMAN_SIZE];
+
+	if (!boost)
+		return;
+	row(s, "boost");
+	fprintf(s->c->out, json_flag(boost, "lent") ? "at least %s" : "would be %s",
+		human_amount(s->which, json_amount(boost, "limit"), to));
+	if (left != VIEW_NONE)
+		fprintf(s->c->out, " for another %s", human_span(left, span));
+	else
+		fprintf(s->c->out, " until it has been ready for %s",
+			human_span(json_amount(boost, "ready_for_usec"), span));
+	fprintf(s->c->out, ", then %s\n", human_amount(s->which, json_amount(boost, "base"), base));
+}
+
 static void print_next(const struct screen *s)
 {
 	uint64_t wait = json_amount(s->json, "next_change_in_usec");
@@ -229,8 +248,9 @@ static void print_resource(const struct ctl *c, enum resource which, const cJSON
 			   const cJSON *spec)
 {
 	static void (*const rows[])(const struct screen *) = {
-		print_use,    print_history, print_pressure, print_contents, print_wish,
-		print_bounds, print_last,    print_trial,    print_next,     print_counters};
+		print_use,   print_history, print_pressure, print_contents,
+		print_wish,  print_bounds,  print_last,     print_trial,
+		print_boost, print_next,    print_counters};
 	const struct screen s = {c, which, json};
 
 	fprintf(c->out, "\n%s%s%s\n", paint_on(c, PAINT_BOLD),

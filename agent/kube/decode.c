@@ -65,6 +65,8 @@ static int take_condition(const struct field *n, const char *type, struct kube_p
 		return r;
 	if (strcmp(type, "Ready") == 0) {
 		p->ready = true;
+	} else if (strcmp(type, "ContainersReady") == 0) {
+		r = field_time(n, "lastTransitionTime", &p->containers_ready_real);
 	} else if (strcmp(type, "PodResizePending") == 0) {
 		/* A reason of the future waits like Deferred. */
 		p->pending = reason != NULL && strcmp(reason, "Infeasible") == 0 ? RESIZE_INFEASIBLE

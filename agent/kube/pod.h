@@ -67,8 +67,9 @@ struct kube_pod {
 	char *priority_class; /* NULL: none */
 	int32_t priority;
 	bool ready;
-	bool deleting; /* has a deletionTimestamp */
-	bool mirror;   /* of a static pod */
+	usec_t containers_ready_real; /* since when all of them are; 0: they are not */
+	bool deleting;                /* has a deletionTimestamp */
+	bool mirror;                  /* of a static pod */
 	bool windows;
 	bool pod_resources; /* spec.resources: pod-level, not managed */
 	enum resize_pending pending;

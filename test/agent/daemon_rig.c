@@ -189,8 +189,9 @@ void rig_write_config(struct rig *r, const char *config_body)
 	fprintf(f,
 		"apiVersion: config.vscaled.dev/v1alpha1\nkind: VscaledConfiguration\n"
 		"paths: {stateDirectory: %s/state, runtimeDirectory: %s/run, cgroupRoot: %s}\n"
-		"log: {target: stderr}\n%s\n",
-		r->folder, r->folder, r->tree.path, config_body);
+		"log: {target: stderr}\ncgroup: {reader: %s}\n%s\n",
+		r->folder, r->folder, r->tree.path, r->reader != NULL ? r->reader : "text",
+		config_body);
 	fclose(f);
 }
 

@@ -52,6 +52,8 @@ struct rig_container {
 	struct rig_unit *unit; /* of the present or the last cgroup */
 	char id[65];
 	bool told; /* the API server knows the id */
+	bool unready;
+	usec_t started_real; /* as the API server tells it; 0: not at all */
 	bool oom_killed;
 	unsigned restarts;
 };
@@ -69,6 +71,7 @@ struct rig_pod {
 	const char *qos_class; /* of the path: "", "burstable" */
 	enum qos_class qos;
 	bool deleting, mirror, windows, pod_resources, started_long_ago;
+	usec_t ready_real; /* since when all containers are ready; 0: they are not */
 	uint64_t generation;
 	struct rig_unit *level;
 	struct rig_container container[RIG_CONTAINERS_MAX];
@@ -79,6 +82,7 @@ struct rig {
 	struct fake tree;
 	char folder[64]; /* config, state, runtime */
 	char config[128];
+	const char *reader; /* NULL: text */
 	struct daemon *daemon;
 	usec_t boot, real;
 	usec_t tick_usec;

@@ -210,6 +210,7 @@ struct kube_pod *rig_pod_spec(const struct rig_pod *p)
 		.qos = p->qos,
 		.phase = copy(p->phase),
 		.ready = true,
+		.containers_ready_real = p->ready_real,
 		.deleting = p->deleting,
 		.mirror = p->mirror,
 		.windows = p->windows,
@@ -233,10 +234,10 @@ struct kube_pod *rig_pod_spec(const struct rig_pod *p)
 			.has_status = true,
 			.id = c->told ? copy(c->id) : NULL,
 			.running = c->unit->running,
-			.ready = c->unit->running,
+			.ready = c->unit->running && !c->unready,
 			.restarts = c->restarts,
 			.oom_killed = c->oom_killed,
-			.started_real = p->started_long_ago ? 1 : 0,
+			.started_real = p->started_long_ago ? 1 : c->started_real,
 		};
 	}
 	return s;

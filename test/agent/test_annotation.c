@@ -38,8 +38,8 @@ static const char *text_of(const struct container_rule *r)
 		 (unsigned long long)(r->rule.mem_bytes.min / MIB),
 		 (unsigned long long)(r->rule.mem_bytes.max / MIB), (int)r->controlled,
 		 r->named ? "" : " unnamed", r->bounded != 0 ? " bounded" : "",
-		 r->mode_bounded ? " mode-bounded" : "", r->startup_boost ? " boost" : "",
-		 r->goal ? " goal" : "");
+		 r->mode_bounded ? " mode-bounded" : "",
+		 r->rule.boost.after_usec != 0 ? " boost" : "", r->goal ? " goal" : "");
 	return text;
 }
 

@@ -18,6 +18,7 @@ static struct baseline sample(const char *key)
 		.invocation_id = "0123456789abcdef0123456789abcdef",
 		.cgroup_inode = 4711,
 		.saved_realtime_usec = 1700000000000000,
+		.lent_milli = 450,
 	};
 }
 
@@ -56,10 +57,13 @@ static void test_set(void)
 	"mem_max=536870912 mem_high=max prop_cpu_quota=200000 prop_cpu_period=max "                \
 	"prop_mem_max=536870912 prop_mem_high=max dropins=5 high=2 high_before=419430400 "         \
 	"invocation=0123456789abcdef0123456789abcdef inode=4711 saved=1700000000000000"
-/* What version 1 ended with, and version 2 for a unit. */
+/* What each version ended with, for a unit. */
 #define LINE_1(key) LINE_COMMON(key) "\n"
+#define LINE_2(key)                                                                                \
+	LINE_COMMON(key) " cgroup=- unit=- shown=- ratified=0 request_cpu=0 request_memory=7\n"
 #define LINE(key)                                                                                  \
-	LINE_COMMON(key) " cgroup=- unit=- shown=- ratified=0 request_cpu=0 request_memory=0\n"
+	LINE_COMMON(key)                                                                           \
+	" cgroup=- unit=- shown=- ratified=0 request_cpu=0 request_memory=0 lent_cpu=450\n"
 
 static void test_text(void)
 {
@@ -77,6 +81,7 @@ static void test_text(void)
 	CHECK_EQ(back.count, 2);
 	CHECK_STR(back.items[0].key, "unit:a b.service");
 	CHECK_EQ(back.items[1].limits.mem_high, LIMIT_MAX);
+	CHECK_EQ(back.items[1].lent_milli, 450);
 	CHECK_EQ(back.items[1].props.cpu_quota_per_sec_usec, 200000);
 	CHECK_EQ(back.items[1].high, BASELINE_HIGH_LOWERED);
 }
@@ -171,7 +176,12 @@ static void test_old_version(void)
 	CHECK_EQ(baseline_decode(body, sizeof body - 1, &s), -EBADMSG);
 	CHECK_EQ(baseline_decode_version(1, LINE("unit:a"), strlen(LINE("unit:a")), &s), -EBADMSG);
 	CHECK_EQ(baseline_decode_version(0, body, sizeof body - 1, &s), -EBADMSG);
-	CHECK_EQ(baseline_decode_version(3, body, sizeof body - 1, &s), -EBADMSG);
+	CHECK_EQ(baseline_decode_version(4, LINE("unit:a"), strlen(LINE("unit:a")), &s), -EBADMSG);
+	CHECK_EQ(baseline_decode_version(2, LINE("unit:a"), strlen(LINE("unit:a")), &s), -EBADMSG);
+	CHECK_EQ(baseline_decode_version(2, body, sizeof body - 1, &s), -EBADMSG);
+	CHECK_EQ(baseline_decode_version(2, LINE_2("unit:a"), strlen(LINE_2("unit:a")), &s), 0);
+	CHECK_EQ(s.items[0].request[RESOURCE_MEMORY], 7);
+	CHECK_EQ(s.items[0].lent_milli, 0);
 	CHECK_EQ(unlinkat(dir, "baseline", 0), 0);
 	CHECK_EQ(unlinkat(dir, "baseline-copy", 0), 0);
 	close(dir);

@@ -215,10 +215,10 @@ static void test_keep(void)
 	config_free(&fresh);
 }
 
-/* paths, http and kubernetes, but for what an administrator may want to change at once. */
+/* paths, cgroup, http and kubernetes, but for what an administrator may want to change at once. */
 static void test_at_start(void)
 {
-	static const char *const sections[] = {"paths.", "http.", "kubernetes."};
+	static const char *const sections[] = {"paths.", "cgroup.", "http.", "kubernetes."};
 	static const char *const live[] = {"kubernetes.highestMode", "kubernetes.minCpu",
 					   "kubernetes.maxCpu", "kubernetes.minMemory",
 					   "kubernetes.maxMemory"};

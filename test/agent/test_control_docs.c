@@ -119,6 +119,7 @@ static void test_keys(const char *page)
 	pod = cJSON_GetObjectItem(a, "kubernetes");
 	check_keys(page, "Container", pod);
 	check_keys(page, "Report", cJSON_GetObjectItem(pod, "report"));
+	check_keys(page, "Boost", cJSON_GetObjectItem(cJSON_GetObjectItem(a, "cpu"), "boost"));
 	check_keys(page, "Spec", cJSON_GetObjectItem(pod, "memory"));
 	check_keys(page, "Annotation",
 		   cJSON_GetArrayItem(cJSON_GetObjectItem(pod, "annotations"), 0));

@@ -27,6 +27,7 @@ static const struct resource_view web_cpu = {
 	.unreclaimable_bytes = VIEW_NONE,
 	.working_set_bytes = VIEW_NONE,
 	.candidate = 437,
+	.boost.limit = VIEW_NONE,
 	.bounds = {.count = 2, .step = {{BOUND_USER_MAX, 437, 404}, {BOUND_QUANTUM, 404, 400}}},
 	.hold = HOLD_INTERVAL,
 	.next_change_in_usec = 58 * USEC_PER_SEC,
@@ -64,6 +65,7 @@ static const struct resource_view web_memory = {
 	.unreclaimable_bytes = 96 * MIB,
 	.working_set_bytes = 120 * MIB,
 	.slope_bytes_per_sec = -4096,
+	.boost.limit = VIEW_NONE,
 	.candidate = 150 * MIB,
 	.hold = HOLD_NONE,
 	.next_change_in_usec = 8 * USEC_PER_SEC,
@@ -98,6 +100,7 @@ static const struct resource_view batch_memory = {
 	.candidate = 1400 * MIB,
 	.bounds = {.count = 1, .step = {{BOUND_USE, 1400 * MIB, 1408 * MIB}}},
 	.hold = HOLD_TRIAL,
+	.boost.limit = VIEW_NONE,
 	.next_change_in_usec = 42 * USEC_PER_SEC,
 	.last = {.at_realtime_usec = FIXTURE_NOW_USEC - 3 * USEC_PER_HOUR - 5 * USEC_PER_MIN,
 		 .from = 4 * GIB,
@@ -216,6 +219,13 @@ static void fixture_container(struct unit_view *v)
 	v->resources[RESOURCE_CPU] = web_cpu;
 	v->resources[RESOURCE_CPU].limit = v->resources[RESOURCE_CPU].kernel = 1000;
 	v->resources[RESOURCE_CPU].hold = HOLD_CEILING;
+	v->resources[RESOURCE_CPU].boost = (struct boost_view){
+		.lent = true,
+		.limit = 1000,
+		.base = 500,
+		.ready_for_usec = 30 * USEC_PER_SEC,
+		.ends_in_usec = 12 * USEC_PER_SEC,
+	};
 	v->resources[RESOURCE_CPU].bounds =
 		(struct bound_trace){.count = 1, .step = {{BOUND_RANGE_MAX, 1437, 1000}}};
 	v->resources[RESOURCE_CPU].candidate = 1437;

@@ -1,18 +1,146 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The agent's own size and work with 250 units, on a fake tree: reading plain files costs about
- * what reading cgroup files of idle groups costs, the rest is the real thing.
- * rss_250 is the growth-free steady state: what the process holds after an hour of virtual time.
+ * The agent's own size and work with 250 units, by each of the two readers.
+ *
+ * text: on a fake tree of plain files, which cost about what cgroup files of idle groups cost; all
+ * the rest is the real thing.
+ * bpf: the same daemon and tree, and every pass is a real one over 250 cgroups of this kernel. What
+ * it counted there is fetched, and then played over with the fake tree's counters, decoded from
+ * full records: that part is paid for twice. Files that the agent reads beside the records are
+ * those of the fake tree.
+ *
+ * agent_cpu_250_cold_*: nothing runs. agent_cpu_250_hot_*: everybody is at its CPU limit, memory
+ * close to its limit and moving. Percent of a CPU on the clock of 100 ms, samples and reviews
+ * included, systemd's side left out. rss_250*: what the process holds after ten minutes of it.
  */
+#include "cgroup/bpf/scan.h"
+#include "cgroup/scan_record.h"
 #include "test/agent/daemon_rig.h"
+#include "test/cgroup/live.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define UNITS      250
 #define LIVE_TICKS 600
 #define LIVE_LOOKS 600
+
+static struct rig rig;
+static struct live live;
+static bool hot;
+
+/* --- in the place of the reader's own: real passes, played counters --- */
+
+static struct played {
+	uint64_t live_id; /* of the cgroup that stands for it */
+	uint64_t fake_id;
+	uint32_t slot;
+	struct scan_record record;
+} played[UNITS];
+
+int __real_cg_scan_open(int root, uint32_t slots, struct cg_scan **ret, struct cg_probe *p);
+int __wrap_cg_scan_open(int root, uint32_t slots, struct cg_scan **ret, struct cg_probe *p);
+int __real_cg_scan_add(struct cg_scan *s, uint64_t id, uint32_t *ret_slot);
+int __wrap_cg_scan_add(struct cg_scan *s, uint64_t id, uint32_t *ret_slot);
+int __real_cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct usage *ret);
+int __wrap_cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct usage *ret);
+int __wrap_cg_scan_prove(struct cg_scan *s, struct cg *c, struct cg_probe *p);
+int __wrap_cg_scan_read(const struct cg_scan *s, uint32_t slot, struct cg *c, uint32_t want,
+			uint32_t by_text, struct usage *ret);
+
+int __wrap_cg_scan_open(int root, uint32_t slots, struct cg_scan **ret, struct cg_probe *p)
+{
+	(void)root;
+	return __real_cg_scan_open(live.root, slots, ret, p);
+}
+
+int __wrap_cg_scan_add(struct cg_scan *s, uint64_t id, uint32_t *ret_slot)
+{
+	for (size_t i = 0; i < UNITS; i++) {
+		int r;
+
+		if (played[i].fake_id != id)
+			continue;
+		r = __real_cg_scan_add(s, played[i].live_id, ret_slot);
+		if (r == 0)
+			played[i].slot = *ret_slot;
+		return r;
+	}
+	return -ENOENT;
+}
+
+/* The fake tree has nothing that could prove the kernel's. */
+int __wrap_cg_scan_prove(struct cg_scan *s, struct cg *c, struct cg_probe *p)
+{
+	(void)s;
+	(void)c;
+	(void)p;
+	return 0;
+}
+
+/* Slots are handed out in order. */
+int __wrap_cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct usage *ret)
+{
+	const struct played *p = &played[slot];
+	const struct scan_expect e = {
+		.id = p->record.id, .pass = 1, .page_bytes = MEM_PAGE_BYTES, .want = want};
+	int r = __real_cg_scan_get(s, slot, want, ret);
+
+	return r < 0 ? r : scan_record_decode(&p->record, sizeof p->record, &e, ret);
+}
+
+int __wrap_cg_scan_read(const struct cg_scan *s, uint32_t slot, struct cg *c, uint32_t want,
+			uint32_t by_text, struct usage *ret)
+{
+	struct usage u, text;
+	int r = __wrap_cg_scan_get(s, slot, want & ~by_text, &u);
+
+	by_text &= want;
+	if (r == 0 && by_text != 0) {
+		r = cg_read(c, by_text, &text);
+		if (r == 0)
+			scan_take(&u, &text, by_text);
+	}
+	if (r == 0)
+		*ret = u;
+	return r;
+}
+
+static void play(struct rig *r)
+{
+	for (size_t i = 0; i < r->unit_count; i++) {
+		const struct rig_unit *u = &r->unit[i];
+		uint64_t max = rig_bytes(r, u, "memory.max"), high = rig_bytes(r, u, "memory.high");
+		int64_t none = INT64_MAX / (int64_t)MEM_PAGE_BYTES;
+		struct scan_record *rec = &played[i].record;
+
+		*rec = (struct scan_record){
+			.version = SCAN_VERSION,
+			.have = SCAN_ALL,
+			.id = i + 1,
+			.pass = 1,
+			.cpu_usage_nsec = u->usage_usec * 1000,
+			.throttled_nsec = u->throttled_usec * 1000,
+			.nr_periods = (int64_t)u->nr_periods,
+			.nr_throttled = (int64_t)u->nr_throttled,
+			.quota_nsec = rig_cpu_milli(r, u) * 100000,
+			.period_nsec = CPU_PERIOD_DEFAULT_USEC * 1000,
+			.mem_pages = (int64_t)(u->anon_bytes / MEM_PAGE_BYTES),
+			.mem_peak_pages = u->anon_bytes / MEM_PAGE_BYTES,
+			.mem_max_pages = max / MEM_PAGE_BYTES,
+			.mem_high_pages =
+				high == LIMIT_MAX ? (uint64_t)none : high / MEM_PAGE_BYTES,
+			.stat = {[SCAN_STAT_ANON] = (int64_t)(u->anon_bytes / MEM_PAGE_BYTES)},
+		};
+	}
+}
+
+/* --- the measurement --- */
 
 static uint64_t status_kib(const char *field)
 {
@@ -28,19 +156,17 @@ static uint64_t status_kib(const char *field)
 	return kib;
 }
 
-static bool hot;
-
-/* Hot: at its limit in CPU, memory close to its limit and moving. Cold: nothing runs. */
 static void load(struct rig *r)
 {
 	for (size_t i = 0; hot && i < r->unit_count; i++) {
 		rig_burn(r, &r->unit[i], 199);
 		r->unit[i].anon_bytes ^= 2 * MIB;
 	}
+	if (r->reader != NULL && !r->counters_stand)
+		play(r);
 }
 
-/* Percent of a CPU on the clock of 100 ms, systemd's side left out. */
-static void measure(struct rig *r, const char *name)
+static void measure(struct rig *r, const char *name, const char *reader)
 {
 	usec_t begin;
 
@@ -49,40 +175,102 @@ static void measure(struct rig *r, const char *name)
 	r->counters_stand = !hot;
 	rig_look(r, LIVE_LOOKS, load);
 	r->counters_stand = false;
-	printf("{\"name\":\"%s\",\"value\":%.3f,\"unit\":\"percent\"}\n", name,
+	printf("{\"name\":\"agent_cpu_250_%s_%s\",\"value\":%.3f,\"unit\":\"percent\"}\n", name,
+	       reader,
 	       100.0 * (double)(r->own_cpu_usec - begin) /
 		       ((double)LIVE_LOOKS * (double)RIG_LOOK_USEC));
 }
 
-static void fill(struct rig *r)
+static uint64_t inode(int dir, const char *path)
 {
+	struct stat st;
+
+	return fstatat(dir, path, &st, 0) == 0 ? st.st_ino : 0;
+}
+
+static void fill(struct rig *r, const char *reader)
+{
+	bool bpf = strcmp(reader, "bpf") == 0;
 	char name[32];
 
-	rig_open(r, "units:\n  - match: q*.service\n");
+	rig_open(r, "");
+	r->reader = bpf ? reader : NULL;
+	rig_write_config(r, "units:\n  - match: q*.service\n");
 	for (unsigned i = 0; i < UNITS; i++) {
 		snprintf(name, sizeof name, "q%03u.service", i);
 		rig_add(r, name, 200, 64 * MIB)->anon_bytes = 20 * MIB;
+		if (!bpf)
+			continue;
+		live_make(&live, name);
+		played[i].live_id = inode(live.root, live_path(&live, name));
+		played[i].fake_id = inode(r->tree.fd, r->unit[i].cgroup);
 	}
 }
 
-int main(void)
+/* One reader in a process of its own, so that the sizes are its own. */
+static int run(const char *reader)
 {
-	static struct rig r;
+	bool bpf = strcmp(reader, "bpf") == 0;
+	const char *suffix = bpf ? "_bpf" : "";
+	struct rig *r = &rig;
 
-	fill(&r);
-	if (rig_start(&r) < 0)
+	fill(r, reader);
+	if (rig_start(r) < 0)
 		return 1;
-	rig_run(&r, LIVE_TICKS, load);
-	measure(&r, "agent_cpu_250_cold_text");
-	for (size_t i = 0; i < r.unit_count; i++)
-		r.unit[i].anon_bytes = 52 * MIB;
+	if (strcmp(reader_name(r->daemon), reader) != 0) {
+		fprintf(stderr, "bpf: %s\n", r->daemon->reader.detail);
+		rig_close(r);
+		return 0;
+	}
+	rig_run(r, LIVE_TICKS, load);
+	measure(r, "cold", reader);
+	for (size_t i = 0; i < r->unit_count; i++)
+		r->unit[i].anon_bytes = 52 * MIB;
 	hot = true;
-	measure(&r, "agent_cpu_250_hot_text");
-	/* The rig itself holds a table of its own units; its share is named, not hidden. */
-	printf("{\"name\":\"rss_250\",\"value\":%" PRIu64 ",\"unit\":\"bytes\"}\n",
-	       (uint64_t)(status_kib("VmRSS") * KIB - sizeof r));
-	printf("{\"name\":\"rss_250_anon\",\"value\":%" PRIu64 ",\"unit\":\"bytes\"}\n",
-	       (uint64_t)(status_kib("RssAnon") * KIB - sizeof r));
-	rig_close(&r);
+	measure(r, "hot", reader);
+	/* The rig itself holds tables of its own; their share is named, not hidden. */
+	printf("{\"name\":\"rss_250%s\",\"value\":%" PRIu64 ",\"unit\":\"bytes\"}\n", suffix,
+	       (uint64_t)(status_kib("VmRSS") * KIB - sizeof rig - (bpf ? sizeof played : 0)));
+	printf("{\"name\":\"rss_250_anon%s\",\"value\":%" PRIu64 ",\"unit\":\"bytes\"}\n", suffix,
+	       (uint64_t)(status_kib("RssAnon") * KIB - sizeof rig - (bpf ? sizeof played : 0)));
+	fflush(stdout);
+	rig_close(r);
 	return 0;
+}
+
+static int in_process(const char *self, const char *reader)
+{
+	int status = 1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execl(self, self, reader, NULL);
+		_exit(127);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+static int run_bpf(void)
+{
+	const char *why = live_open(&live);
+	int r;
+
+	if (why != NULL) {
+		fprintf(stderr, "bpf: %s\n", why);
+		return 0;
+	}
+	r = run("bpf");
+	live_close(&live);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	int text;
+
+	if (argc > 1)
+		return strcmp(argv[1], "bpf") == 0 ? run_bpf() : run(argv[1]);
+	text = in_process("/proc/self/exe", "text");
+	return in_process("/proc/self/exe", "bpf") | text;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// manifests.mjs FILE.yaml auto|recommend-only|restore: every object against the API's own schema, then
+// manifests.mjs FILE.yaml auto|auto-bpf|recommend-only|restore: every object against the API's own schema, then
 // what the agent may do and see. Prints one line per finding; the exit status is the verdict.
 import { readFileSync } from "node:fs";
 import { parseAllDocuments } from "yaml";
@@ -73,7 +73,7 @@ check("privileged", !agent.securityContext.privileged);
 check("privilege escalation", agent.securityContext.allowPrivilegeEscalation === false);
 check("the root file system can be written", agent.securityContext.readOnlyRootFilesystem === true);
 same("dropped capabilities", agent.securityContext.capabilities.drop, ["ALL"]);
-same("added capabilities", agent.securityContext.capabilities.add ?? [], []);
+same("added capabilities", agent.securityContext.capabilities.add ?? [], overlay === "auto-bpf" ? ["BPF", "PERFMON"] : []);
 check("seccomp", pod.securityContext.seccompProfile.type === "RuntimeDefault");
 check("a CPU limit on the agent", agent.resources.limits.cpu === undefined);
 same("host paths", pod.volumes.filter((v) => v.hostPath).map((v) => v.hostPath.path), [

@@ -17,7 +17,7 @@ cp "$here/package.json" "$here/manifests.mjs" "$modules/"
 	skip "the schemas could not be fetched"
 
 failed=0
-for overlay in auto recommend-only restore; do
+for overlay in auto auto-bpf recommend-only restore; do
 	"$kubectl" kustomize "$deploy/overlays/$overlay" >"$modules/$overlay.yaml"
 	node "$modules/manifests.mjs" "$modules/$overlay.yaml" $overlay || failed=1
 done
@@ -35,6 +35,7 @@ auto	s/allowPrivilegeEscalation: false/privileged: true/
 auto	s/serviceAccountName: vscaled/hostPID: true/
 auto	s/^  - patch$/  - '*'/
 auto	s/- pods\/resize/- secrets/
+auto-bpf	s/- PERFMON/- SYS_ADMIN/
 recommend-only	s/readOnly: true/readOnly: false/
 recommend-only	s/kind: DaemonSet/kind: DaemonSets/
 restore	s/failurePolicy: Fail/failurePolicy: Ignore/

@@ -5,6 +5,7 @@
 #include "test/kube/cluster_rig.h"
 #include "test/kube/fast_clock.h"
 #include <stdarg.h>
+#include <time.h>
 
 static const char containers[] =
 	"\"containers\":[{\"name\":\"app\",\"image\":\"example.com/app:1\",\"resources\":{"
@@ -57,17 +58,30 @@ struct kube_pod *crig_read(struct crig *c, const struct rig_pod *p)
 
 /* --- the kubelet --- */
 
+/* As the API server writes a time; 0: one long ago. */
+static const char *stamp(usec_t real, char buf[static 32])
+{
+	time_t seconds = (time_t)(real / USEC_PER_SEC);
+	struct tm tm;
+
+	if (real == 0)
+		return "2026-01-01T00:00:00Z";
+	gmtime_r(&seconds, &tm);
+	strftime(buf, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return buf;
+}
+
 static cJSON *container_status(const struct rig_container *k, const cJSON *spec)
 {
 	const cJSON *resources = cJSON_GetObjectItemCaseSensitive(spec, "resources");
 	cJSON *s = cJSON_CreateObject(), *state = cJSON_AddObjectToObject(s, "state");
 	cJSON *running = cJSON_AddObjectToObject(state, "running");
-	char id[96];
+	char id[96], at[32];
 
 	snprintf(id, sizeof id, "containerd://%s", k->id);
 	cJSON_AddStringToObject(s, "name", k->name);
-	cJSON_AddStringToObject(running, "startedAt", "2026-01-01T00:00:00Z");
-	cJSON_AddBoolToObject(s, "ready", true);
+	cJSON_AddStringToObject(running, "startedAt", stamp(k->started_real, at));
+	cJSON_AddBoolToObject(s, "ready", !k->unready);
 	cJSON_AddNumberToObject(s, "restartCount", k->restarts);
 	cJSON_AddStringToObject(s, "image", "example.com/app:1");
 	cJSON_AddStringToObject(s, "imageID", "sha256:0");
@@ -95,8 +109,18 @@ static cJSON *statuses(const struct rig_pod *p, const cJSON *pod, bool carried_o
 	return all;
 }
 
+static bool is_ready(const struct rig_pod *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (p->container[i].unready)
+			return false;
+	return true;
+}
+
 static void tell_status(struct crig *c, const struct rig_pod *p, const char *conditions)
 {
+	const char *ready = is_ready(p) ? "True" : "False";
+	char at[32];
 	cJSON *pod = read_pod(c, p);
 	const cJSON *meta = cJSON_GetObjectItemCaseSensitive(pod, "metadata");
 	int generation = cJSON_GetObjectItemCaseSensitive(meta, "generation") != NULL
@@ -111,10 +135,12 @@ static void tell_status(struct crig *c, const struct rig_pod *p, const char *con
 	cJSON_Delete(pod);
 	send_json(c, "PATCH", path,
 		  text_of("{\"status\":{\"phase\":\"Running\",\"observedGeneration\":%d,"
-			  "\"containerStatuses\":%s,\"conditions\":[{\"type\":\"Ready\","
-			  "\"status\":\"True\",\"lastTransitionTime\":\"2026-01-01T00:00:00Z\"}%s%"
-			  "s]}}",
-			  generation, containers_text, conditions != NULL ? "," : "",
+			  "\"containerStatuses\":%s,\"conditions\":["
+			  "{\"type\":\"Ready\",\"status\":\"%s\",\"lastTransitionTime\":\"%s\"},"
+			  "{\"type\":\"ContainersReady\",\"status\":\"%s\","
+			  "\"lastTransitionTime\":\"%s\"}%s%s]}}",
+			  generation, containers_text, ready, stamp(p->ready_real, at), ready,
+			  stamp(p->ready_real, at), conditions != NULL ? "," : "",
 			  conditions != NULL ? conditions : ""));
 }
 

@@ -57,6 +57,7 @@ struct control_context rig_context(struct rig *r, struct plan *p)
 		.now = r->sim.now,
 		.now_real = r->now_real,
 		.plan = p,
+		.ledger = r->ledger != NULL ? r->ledger(r) : NULL,
 	};
 }
 
@@ -141,7 +142,7 @@ static void wake(struct rig *r)
 	rig_apply(r, &p);
 }
 
-static void run(struct rig *r)
+void rig_pass(struct rig *r)
 {
 	usec_t end = r->sim.now + r->tick_usec;
 
@@ -160,15 +161,14 @@ static void run(struct rig *r)
 	}
 }
 
-void rig_tick(struct rig *r)
+void rig_decide(struct rig *r)
 {
 	struct change steps[RIG_STEPS];
 	struct plan p = {.steps = steps, .capacity = RIG_STEPS};
-	struct control_context x;
+	struct control_context x = rig_context(r, &p);
 	struct usage u;
 
-	run(r);
-	x = rig_context(r, &p);
+	control_boost(&r->c, &x);
 	if (r->sim.now >= r->next_sample) {
 		r->next_sample = r->sim.now + r->sample_usec;
 		sim_observe(&r->sim, &u);
@@ -182,6 +182,12 @@ void rig_tick(struct rig *r)
 		control_review(&r->c, &x);
 	}
 	rig_apply(r, &p);
+}
+
+void rig_tick(struct rig *r)
+{
+	rig_pass(r);
+	rig_decide(r);
 }
 
 void rig_run(struct rig *r, usec_t span)

@@ -39,6 +39,8 @@ struct rig {
 	void (*after)(struct rig *r, const struct change *c, int outcome);
 	/* Decides an outcome in place of the simulator: true and *ret. */
 	bool (*interfere)(struct rig *r, const struct change *c, int *ret);
+	/* A fresh ledger for what is about to be decided; NULL: growth is not counted. */
+	struct ledger *(*ledger)(struct rig *r);
 	void *user;
 };
 
@@ -49,6 +51,9 @@ void rig_begin(struct rig *r, const struct limits *original);
 struct control_context rig_context(struct rig *r, struct plan *p);
 void rig_apply(struct rig *r, struct plan *p);
 void rig_tick(struct rig *r);
+/* The two halves of it: a tick passes; what is read then, and what comes of it. */
+void rig_pass(struct rig *r);
+void rig_decide(struct rig *r);
 void rig_run(struct rig *r, usec_t span);
 /* Runs until the check holds; the time it took, or LIMIT_MAX after `most`. */
 usec_t rig_until(struct rig *r, bool (*done)(const struct rig *r), usec_t most);

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a container is to the node's ledger, what it gets, and what it gives back. */
+#include "policy/bounds.h"
+#include "policy/control_impl.h"
+
+/* Without a new refusal for as long, the shortage is over. */
+#define DENIED_USEC (60 * USEC_PER_SEC)
+/* The ledger asks again at every look while somebody waits; a review comes in between. */
+#define ASKED_USEC (30 * USEC_PER_SEC)
+
+/* --- what it is */
+
+static void fill_rank(const struct control *c, struct ledger_entry *e)
+{
+	e->request = c->pod.resource[RESOURCE_MEMORY].request;
+	e->priority = c->pod.priority;
+	e->qos = c->pod.qos;
+}
+
+/* memory.stat may be a second old: what memory.current has lost since then is no use any more. */
+static uint64_t known_use(const struct control *c)
+{
+	uint64_t use = mem_use(&c->last), then = c->mem.stat_current;
+	uint64_t freed = then > c->last.mem_current ? then - c->last.mem_current : 0;
+
+	return use - MIN(use, freed);
+}
+
+static bool gives_back(const struct control *c)
+{
+	return control_grows_mem(c) && c->rule.scale_down && c->last_at != 0;
+}
+
+/* What memory.max may be lowered to without taking anything back. */
+static uint64_t charged(const struct control *c, const struct tuning_memory *t)
+{
+	return add_sat(c->last.mem_current, mem_write_margin(t, c->kernel.mem_max));
+}
+
+void control_ledger_entry(const struct control *c, const struct tuning *t, uint64_t promised,
+			  usec_t now, struct ledger_entry *ret)
+{
+	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	uint64_t held = c->grant_ended ? res->original : res->limit;
+	uint64_t limit = MAX(MAX(c->kernel.mem_max, promised), held);
+	uint64_t use = known_use(c);
+
+	if (c->mem.trial.phase == MEM_MAX)
+		limit = MAX(limit, c->mem.trial.from);
+	*ret = (struct ledger_entry){
+		.limit = limit,
+		.original = res->managed ? res->original : LIMIT_MAX,
+		.use = use,
+		.least = gives_back(c) ? control_mem_needed(c, &t->memory) : limit,
+		.charged = charged(c, &t->memory),
+		.soon = ledger_soon(&t->memory, limit, use, c->mem.steady_bps),
+		.claim = ledger_claim_value(&c->claim, limit, now),
+	};
+	fill_rank(c, ret);
+}
+
+void control_ledger_waiting(const struct control *c, usec_t now, struct ledger_entry *ret)
+{
+	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	uint64_t original = res->managed ? res->original : LIMIT_MAX;
+
+	*ret = (struct ledger_entry){
+		.limit = original,
+		.original = original,
+		.claim = ledger_claim_value(&c->claim, original, now),
+	};
+	fill_rank(c, ret);
+}
+
+void control_lost(struct control *c, usec_t now)
+{
+	ledger_claim_note(&c->claim, c->resource[RESOURCE_MEMORY].limit, now);
+}
+
+void control_ledger_use(const struct control *c, const struct control_context *x)
+{
+	if (x->ledger != NULL)
+		ledger_use(x->ledger, c->target, known_use(c));
+}
+
+/* --- what it gets */
+
+bool control_denied(const struct control *c, usec_t now)
+{
+	return c->denial.since != 0 && now - c->denial.at < DENIED_USEC;
+}
+
+bool control_denied_now(const struct control *c, const struct control_context *x)
+{
+	return x->ledger != NULL && c->denial.since != 0 && c->denial.at == x->now;
+}
+
+bool control_claims(const struct control *c, usec_t now)
+{
+	return ledger_claim_value(&c->claim, c->kernel.mem_max, now) != 0;
+}
+
+static void note_denial(struct control *c, const struct control_context *x, uint64_t wish)
+{
+	struct denial *d = &c->denial;
+
+	if (!control_denied(c, x->now))
+		d->since = x->now;
+	d->at = x->now;
+	ledger_weigh(x->ledger, c->target, wish, &d->verdict);
+}
+
+uint64_t control_grant(struct control *c, const struct control_context *x, uint64_t wish)
+{
+	uint64_t allowed;
+
+	if (x->ledger == NULL)
+		return wish;
+	if (ledger_most(x->ledger, c->target, wish) < wish)
+		note_denial(c, x, wish);
+	allowed = ledger_grant(x->ledger, c->target, wish);
+	ledger_claim_note(&c->claim, x->ledger->entries[c->target].claim, x->now);
+	return allowed;
+}
+
+void control_grant_held(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+
+	res->limit = control_grant(c, x, res->limit);
+	c->grant_ended = false;
+}
+
+/* --- what it gives back */
+
+uint64_t control_asked(const struct control *c, usec_t now)
+{
+	return c->asked.limit != 0 && now - c->asked.at < ASKED_USEC &&
+			       c->asked.limit < c->kernel.mem_max
+		       ? c->asked.limit
+		       : 0;
+}
+
+void control_give_back(struct control *c, const struct control_context *x, uint64_t to)
+{
+	uint64_t fits = charged(c, &x->tuning->memory);
+	uint64_t now = round_up(MAX(to, fits), MEM_PAGE_BYTES);
+
+	if (!gives_back(c) || c->mem.trial.phase != MEM_IDLE ||
+	    c->resource[RESOURCE_MEMORY].planned_at == x->now)
+		return;
+	if (fits > to)
+		c->asked = (struct ledger_claim){.limit = to, .at = x->now};
+	/* Crumbs are not worth a write each. */
+	if (add_sat(now, MIB) > c->kernel.mem_max)
+		return;
+	control_plan_mem(c, x, KNOB_MEM_MAX, now, REASON_GIVEN_BACK);
+	control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, now), REASON_GIVEN_BACK);
+}

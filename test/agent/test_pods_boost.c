@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+/* vscaled.dev/startup-boost from the annotation to cpu.max and back, in looks of a tenth of a
+ * second: starts, restarts of either side, hands off. */
+#include "test/agent/test_pods.h"
+
+#define RULE "2x 5s"
+
+static struct rig_unit *app(const struct rig_pod *p)
+{
+	return p->container[0].unit;
+}
+
+static uint64_t milli(struct rig *r, const struct rig_pod *p)
+{
+	return rig_cpu_milli(r, app(p));
+}
+
+/* app with 200m and log with 300m have just started, and neither is ready. */
+static struct rig_pod *begin(struct rig *r, enum cgroup_driver driver, const char *config)
+{
+	struct rig_pod *p = pods_begin(r, driver, config);
+
+	p->extra_key = "startup-boost";
+	p->extra_value = RULE;
+	for (size_t i = 0; i < p->count; i++) {
+		p->container[i].unready = true;
+		p->container[i].started_real = r->real;
+	}
+	rig_pod_put(r, p);
+	return p;
+}
+
+static void ready(struct rig *r, struct rig_pod *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		p->container[i].unready = false;
+	/* Whole seconds, as the API server has them. */
+	p->ready_real = r->real - r->real % USEC_PER_SEC;
+	rig_pod_put(r, p);
+}
+
+/* Looks until the limit stands, at most so many. */
+static unsigned looks_until(struct rig *r, const struct rig_pod *p, uint64_t want, unsigned most)
+{
+	unsigned n = 0;
+
+	for (; n < most && milli(r, p) != want; n++)
+		rig_look(r, 1, pods_burn_20);
+	CHECK_EQ(milli(r, p), want);
+	return n;
+}
+
+static void check_lent(struct rig *r, const struct rig_pod *p)
+{
+	CHECK_EQ(milli(r, p), 400);
+	CHECK_EQ(rig_cpu_milli(r, p->container[1].unit), 600);
+	CHECK_EQ(rig_cpu_milli(r, p->level), 1000);
+	CHECK(!r->below);
+}
+
+/* Lines of the journal since the rig was opened. */
+static struct {
+	char text[32][EVENT_MESSAGE_SIZE];
+	size_t count;
+} told;
+
+static void note_told(struct rig *r, const struct event_record *e, const char *message)
+{
+	(void)r;
+	(void)e;
+	if (told.count < ARRAY_SIZE(told.text))
+		snprintf(told.text[told.count++], sizeof told.text[0], "%s", message);
+}
+
+static bool was_told(const char *text)
+{
+	for (size_t i = 0; i < told.count; i++)
+		if (strstr(told.text[i], text) != NULL)
+			return true;
+	return false;
+}
+
+static void test_begin_and_end(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, driver, "");
+	usec_t at;
+
+	told.count = 0;
+	r.told = note_told;
+	rig_look(&r, 1, pods_burn_20);
+	check_lent(&r, p);
+	CHECK(was_told("app cpu 200m -> 400m (more until it has started"));
+	rig_run(&r, 30, pods_burn_20);
+	check_lent(&r, p);
+	CHECK(histogram_empty(&pods_of(&r, "default/web-0/app")->control.history.cpu));
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.resource[RESOURCE_CPU].hold, HOLD_BOOST);
+	ready(&r, p);
+	at = p->ready_real;
+	rig_look(&r, 40, pods_burn_20);
+	check_lent(&r, p);
+	looks_until(&r, p, 200, 20);
+	CHECK(r.real >= at + 5 * USEC_PER_SEC && r.real <= at + 6 * USEC_PER_SEC);
+	rig_look(&r, 1, pods_burn_20);
+	pods_check_originals(&r, p);
+	CHECK(was_told("app cpu 400m -> 200m (it has started: what was lent goes back"));
+	rig_run(&r, 30, pods_burn_20);
+	pods_check_originals(&r, p);
+	CHECK(!histogram_empty(&pods_of(&r, "default/web-0/app")->control.history.cpu));
+	rig_close(&r);
+}
+
+/* Each container goes by its own readiness, without the pod's being known. */
+static void test_own_readiness(void)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS, "");
+
+	rig_look(&r, 20, pods_burn_20);
+	p->container[0].unready = false;
+	rig_pod_put(&r, p);
+	rig_look(&r, 40, pods_burn_20);
+	CHECK_EQ(milli(&r, p), 400);
+	/* A break: the time begins anew. */
+	p->container[0].unready = true;
+	rig_pod_put(&r, p);
+	rig_look(&r, 5, pods_burn_20);
+	p->container[0].unready = false;
+	rig_pod_put(&r, p);
+	rig_look(&r, 49, pods_burn_20);
+	CHECK_EQ(milli(&r, p), 400);
+	CHECK(looks_until(&r, p, 200, 10) <= 2);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[1].unit), 600);
+	rig_close(&r);
+}
+
+static void restart(struct rig *r, struct rig_pod *p, struct rig_container *c)
+{
+	rig_container_stop(r, c);
+	rig_look(r, 2, NULL);
+	rig_container_start(r, p, c, false);
+	/* The cgroup is there, and the API server still tells of the one before. */
+	rig_look(r, 1, NULL);
+}
+
+static void tell(struct rig *r, struct rig_pod *p, struct rig_container *c)
+{
+	c->told = true;
+	c->unready = true;
+	c->started_real = r->real;
+	p->ready_real = 0;
+	rig_pod_put(r, p);
+}
+
+static void test_container_restarts(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, driver, "");
+	struct rig_container *c = &p->container[0];
+
+	/* In the middle, and again after its end; ready was the one before. */
+	rig_look(&r, 30, pods_burn_20);
+	for (int i = 0; i < 2; i++) {
+		restart(&r, p, c);
+		CHECK_EQ(milli(&r, p), 400);
+		rig_look(&r, 20, pods_burn_20);
+		tell(&r, p, c);
+		rig_look(&r, 80, pods_burn_20);
+		CHECK_EQ(milli(&r, p), 400);
+		ready(&r, p);
+		looks_until(&r, p, 200, 60);
+	}
+	rig_look(&r, 10, pods_burn_20);
+	pods_check_originals(&r, p);
+	rig_close(&r);
+}
+
+/* What was held before a boost, higher than the original, is known to the next daemon as well. */
+static void test_agent_restarts(void)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS, "");
+	struct rig_container *c = &p->container[0];
+	uint64_t held;
+
+	ready(&r, p);
+	rig_look(&r, 60, pods_burn_20);
+	rig_run(&r, 20, pods_burn_800);
+	held = milli(&r, p);
+	CHECK(held >= 800 && held < 2000);
+	restart(&r, p, c);
+	tell(&r, p, c);
+	rig_look(&r, 10, pods_burn_20);
+	CHECK_EQ(milli(&r, p), MIN(2 * held, r.daemon->node_milli));
+	rig_stop(&r);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_pod_put(&r, p);
+	rig_look(&r, 20, pods_burn_20);
+	CHECK_EQ(milli(&r, p), MIN(2 * held, r.daemon->node_milli));
+	/* And it goes on in the life of the next one, which ends it after its time. */
+	ready(&r, p);
+	rig_look(&r, 20, pods_burn_20);
+	rig_stop(&r);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_pod_put(&r, p);
+	rig_look(&r, 20, pods_burn_20);
+	CHECK_EQ(milli(&r, p), MIN(2 * held, r.daemon->node_milli));
+	looks_until(&r, p, held, 20);
+	CHECK(r.real <= p->ready_real + 6 * USEC_PER_SEC);
+	rig_close(&r);
+}
+
+/* Its end came while nobody was there. */
+static void test_agent_comes_late(void)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, DRIVER_SYSTEMD, "");
+
+	rig_look(&r, 10, pods_burn_20);
+	check_lent(&r, p);
+	rig_stop(&r);
+	r.boot += USEC_PER_MIN;
+	r.real += USEC_PER_MIN;
+	for (size_t i = 0; i < p->count; i++)
+		p->container[i].unready = false;
+	p->ready_real = r.real - 30 * USEC_PER_SEC;
+	CHECK_EQ(rig_start(&r), 0);
+	rig_pod_put(&r, p);
+	rig_look(&r, 10, pods_burn_20);
+	pods_check_originals(&r, p);
+	rig_run(&r, 10, pods_burn_20);
+	pods_check_originals(&r, p);
+	rig_close(&r);
+}
+
+/* Ready for longer than the time when we first see it, whether or not the pod is. */
+static void test_found_running(bool pod_ready)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+
+	p->extra_key = "startup-boost";
+	p->extra_value = RULE;
+	for (size_t i = 0; i < p->count; i++)
+		p->container[i].started_real = r.real - USEC_PER_MIN;
+	p->ready_real = pod_ready ? r.real - 10 * USEC_PER_SEC : 0;
+	rig_pod_put(&r, p);
+	rig_look(&r, 30, pods_burn_20);
+	pods_check_originals(&r, p);
+	CHECK_EQ(r.moved_count, 0);
+	rig_close(&r);
+}
+
+static void ignore(void *arg, const struct restore_result *result)
+{
+	(void)arg;
+	CHECK_EQ(result->outcome, RESTORE_RESTORED);
+}
+
+static void test_hands_off(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, driver, "");
+	const struct control_ops *ops = r.daemon->api.ops;
+
+	rig_look(&r, 10, pods_burn_20);
+	check_lent(&r, p);
+	CHECK(ops->pause(r.daemon, "default/web-0") >= 1);
+	CHECK_EQ(milli(&r, p), 200);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[1].unit), 300);
+	rig_look(&r, 10, pods_burn_20);
+	CHECK(ops->resume(r.daemon, "default/web-0") >= 1);
+	rig_look(&r, 30, pods_burn_20);
+	pods_check_originals(&r, p);
+	rig_close(&r);
+
+	p = begin(&r, driver, "");
+	rig_look(&r, 10, pods_burn_20);
+	check_lent(&r, p);
+	CHECK_EQ(r.daemon->api.ops->restore(r.daemon, "default/web-0", false, ignore, NULL), 0);
+	pods_check_originals(&r, p);
+	rig_look(&r, 30, pods_burn_20);
+	pods_check_originals(&r, p);
+	rig_close(&r);
+
+	p = begin(&r, driver, "");
+	rig_look(&r, 10, pods_burn_20);
+	check_lent(&r, p);
+	p->mode = "Off";
+	rig_pod_put(&r, p);
+	rig_look(&r, 20, pods_burn_20);
+	pods_check_originals(&r, p);
+	rig_close(&r);
+}
+
+/* The annotation goes, or another one comes. */
+static void test_annotation_changes(void)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS, "");
+
+	rig_look(&r, 10, pods_burn_20);
+	p->extra_value = "+500m 5s";
+	rig_pod_put(&r, p);
+	rig_look(&r, 1, pods_burn_20);
+	CHECK_EQ(milli(&r, p), 700);
+	p->extra_key = NULL;
+	rig_pod_put(&r, p);
+	rig_look(&r, 1, pods_burn_20);
+	pods_check_originals(&r, p);
+	rig_close(&r);
+}
+
+/* A value that is not one is no boost and no sizing. */
+static void test_invalid(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+
+	p->extra_key = "startup-boost";
+	p->extra_value = "double 5s";
+	p->container[0].unready = true;
+	rig_pod_put(&r, p);
+	rig_look(&r, 20, pods_burn_800);
+	CHECK_EQ(r.events[EVENT_ANNOTATION_INVALID], 1);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.rule.mode, MODE_OFF);
+	pods_check_originals(&r, p);
+	rig_close(&r);
+}
+
+/* The administrator's bound cuts it; the kubelet's replay of the spec does not end it. */
+static void test_bounds_and_echoes(void)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, DRIVER_SYSTEMD, "kubernetes: {maxCpu: 350m}\n");
+
+	rig_look(&r, 5, pods_burn_20);
+	CHECK_EQ(milli(&r, p), 350);
+	rig_pod_realise(&r, p);
+	rig_look(&r, 20, pods_burn_20);
+	CHECK_EQ(milli(&r, p), 350);
+	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 0);
+	ready(&r, p);
+	looks_until(&r, p, 200, 60);
+	rig_close(&r);
+}
+
+static void on_unit(void *arg, const struct unit_view *v)
+{
+	*(struct boost_view *)arg = v->resources[RESOURCE_CPU].boost;
+}
+
+static struct boost_view shown(struct rig *r)
+{
+	struct boost_view b = {0};
+
+	CHECK_EQ(r->daemon->api.ops->explain(r->daemon, "default/web-0/app", on_unit, &b), 0);
+	return b;
+}
+
+static void test_shown(void)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS, "");
+	struct boost_view b;
+
+	rig_look(&r, 10, pods_burn_20);
+	b = shown(&r);
+	CHECK(b.lent);
+	CHECK_EQ(b.limit, 400);
+	CHECK_EQ(b.base, 200);
+	CHECK_EQ(b.ready_for_usec, 5 * USEC_PER_SEC);
+	CHECK_EQ(b.ends_in_usec, VIEW_NONE);
+	ready(&r, p);
+	rig_look(&r, 10, pods_burn_20);
+	b = shown(&r);
+	CHECK(b.ends_in_usec > 0 && b.ends_in_usec <= 4 * USEC_PER_SEC);
+	rig_look(&r, 60, pods_burn_20);
+	CHECK_EQ(shown(&r).limit, VIEW_NONE);
+	rig_close(&r);
+	p = begin(&r, DRIVER_CGROUPFS, "kubernetes: {highestMode: Off}\n");
+	rig_look(&r, 10, pods_burn_20);
+	b = shown(&r);
+	CHECK(!b.lent);
+	CHECK_EQ(b.limit, 400);
+	pods_check_originals(&r, p);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
+		test_begin_and_end(driver);
+		test_container_restarts(driver);
+		test_hands_off(driver);
+	}
+	test_own_readiness();
+	test_agent_restarts();
+	test_agent_comes_late();
+	test_found_running(true);
+	test_found_running(false);
+	test_annotation_changes();
+	test_invalid();
+	test_bounds_and_echoes();
+	test_shown();
+	return check_result();
+}

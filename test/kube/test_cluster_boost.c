@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Startup boost and the API server: readiness comes from it, and what is lent is not told to it. */
+#include "test/kube/test_cluster.h"
+
+#define BOOSTED(value)                                                                             \
+	"{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/containers\":\"app\","                       \
+	"\"vscaled.dev/scale-down\":\"false\","                                                    \
+	"\"vscaled.dev/startup-boost\":\"" value "\"}"
+
+static bool is_lent(struct crig *x)
+{
+	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 400;
+}
+
+static bool is_over(struct crig *x)
+{
+	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 200;
+}
+
+static bool memory_is_told(struct crig *x)
+{
+	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) > 64 * MIB;
+}
+
+static bool is_warned(struct crig *x)
+{
+	return crig_events(x, "InvalidAnnotation") > 0;
+}
+
+static void started_now(struct rig_pod *p)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		p->container[i].unready = true;
+		p->container[i].started_real = c.rig.real;
+	}
+	crig_kubelet(&c, p, NULL);
+}
+
+static void ready_now(struct rig_pod *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		p->container[i].unready = false;
+	p->ready_real = c.rig.real;
+	crig_kubelet(&c, p, NULL);
+}
+
+static void test_told(enum cgroup_driver driver)
+{
+	struct rig_pod *p = begin(driver, NULL, BOOSTED("2x 10s"));
+	unsigned resizes;
+
+	started_now(p);
+	CHECK(crig_until(&c, 60, burn_50, is_lent));
+	/* Longer than any lease. */
+	rig_run(&c.rig, 120, burn_50);
+	CHECK(is_lent(&c));
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
+	/* Something else is to be told: the limit in it is the one that lasts. */
+	rig_grow(&c.rig, app_of(p), 40 * MIB);
+	CHECK(crig_until(&c, 180, burn_50, memory_is_told));
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 20, burn_50, has_ratified));
+	/* The kubelet has replayed the spec. */
+	CHECK(crig_until(&c, 20, burn_50, is_lent));
+	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
+	resizes = crig_requests(&c, "/resize", 0);
+	ready_now(p);
+	rig_run(&c.rig, 5, burn_50);
+	CHECK(is_lent(&c));
+	CHECK(crig_until(&c, 20, burn_50, is_over));
+	rig_run(&c.rig, 120, burn_50);
+	CHECK(is_over(&c));
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), resizes);
+	CHECK(!c.rig.below);
+	crig_close(&c);
+}
+
+static void test_invalid(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, BOOSTED("2x"));
+
+	started_now(p);
+	CHECK(crig_until(&c, 60, burn_600, is_warned));
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
+	CHECK_EQ(crig_events(&c, "InvalidAnnotation"), 1);
+	crig_close(&c);
+}
+
+int main(void)
+{
+	test_told(DRIVER_CGROUPFS);
+	test_told(DRIVER_SYSTEMD);
+	test_invalid();
+	return check_result();
+}

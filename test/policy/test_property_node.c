@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Random nodes under the laws: storms of growth, kills, successors, owners who gave away more than
+ * there is, and other memory that comes and goes. What was granted never drives the node below its
+ * reserve, and whoever is granted everything behaves as one that nobody counts: no reflex waits.
+ *
+ * VSCALED_SEED repeats a run, VSCALED_ROUNDS makes it longer.
+ */
+#include "policy/bounds.h"
+#include "test/check.h"
+#include "test/policy/node.h"
+#include <inttypes.h>
+
+#define TICKS 1500
+
+static uint64_t random_state;
+static uint64_t grants, denied, kills, below, gave_back;
+static int64_t slack_before;
+static bool cached;
+static struct node n;
+
+static uint64_t pick(uint64_t under)
+{
+	return random_next(&random_state) % under;
+}
+
+static bool chance(uint64_t permille)
+{
+	return pick(1000) < permille;
+}
+
+static void random_load(struct sim *s)
+{
+	static const uint64_t rates[] = {1, 5, 20, 50, 100, 300};
+
+	s->load = sim_steady(1, 100 + pick(500));
+	s->load.anon_bps = rates[pick(ARRAY_SIZE(rates))] * MIB;
+	s->load.anon_goal = pick(chance(300) ? 3000 : 600) * MIB;
+	/* Page cache in the place of what was freed hides that until the next sample. */
+	s->load.cache_bps = cached && chance(500) ? pick(100) * MIB : 0;
+	s->load.cache_set = pick(1000) * MIB;
+}
+
+/* ---- what was granted ---- */
+
+static void before(struct rig *r, const struct change *c)
+{
+	(void)r;
+	(void)c;
+	slack_before = node_slack(&n);
+}
+
+/* A grant is made of what is there; where others have eaten into the reserve, of nothing. */
+static void after(struct rig *r, const struct change *c, int outcome)
+{
+	const struct control_resource *res = &r->c.resource[RESOURCE_MEMORY];
+
+	if (c->knob != KNOB_MEM_MAX || change_lowers(c) || outcome != APPLY_DONE ||
+	    c->to <= res->original)
+		return;
+	grants++;
+	CHECK(node_slack(&n) >= MIN(slack_before, 0));
+}
+
+static void random_rig(uint64_t original)
+{
+	static const int32_t priorities[] = {-10, 0, 0, 1000, 2000000000};
+	struct rig *r = node_add(&n, original, pick(original));
+	const struct pod_bounds pod = {
+		.priority = priorities[pick(ARRAY_SIZE(priorities))],
+		.qos = (uint8_t)pick(3),
+		.resource[RESOURCE_MEMORY].request = chance(500) ? pick(original) : 0,
+	};
+	struct policy_rule rule = policy_rule_default;
+
+	rule.scale_down = chance(800);
+	rule.mem_bytes.max = chance(700) ? 4 * GIB : 0;
+	control_set_rule(&r->c, &rule);
+	control_set_pod(&r->c, &pod);
+	/* Trials too. */
+	r->t.common.start_quiet_usec = pick(60) * USEC_PER_SEC;
+	r->t.memory.shrink_quiet_usec = r->t.memory.shrink_interval_usec = USEC_PER_SEC;
+	r->t.memory.shrink_history_usec = pick(60) * USEC_PER_SEC;
+	r->t.memory.verdict_usec = r->t.memory.high_watch_usec = 5 * USEC_PER_SEC;
+	r->wakes = chance(500);
+	r->sim.step_usec = 20 * USEC_PER_MSEC;
+	r->before = before;
+	r->after = after;
+	random_load(&r->sim);
+}
+
+/* Somebody else's memory: within what is left, so that the node itself does not run out of it. */
+static void others(void)
+{
+	uint64_t bytes = pick(300) * MIB;
+
+	if (chance(500))
+		n.system -= MIN(n.system, bytes);
+	else
+		n.system += MIN(bytes, node_available(&n) / 2);
+}
+
+/* Another writer takes some away, and it is put back. */
+static void foreign(struct rig *r)
+{
+	uint64_t use = sim_unreclaimable(&r->sim), max = r->sim.u.limits.mem_max;
+
+	if (use + 20 * MIB >= max)
+		return;
+	sim_write(&r->sim, KNOB_MEM_MAX, use + 20 * MIB + pick(max - use - 20 * MIB));
+	rig_reassert(r, RESOURCE_MEMORY);
+}
+
+static void random_event(void)
+{
+	uint32_t i = (uint32_t)pick(n.count);
+	struct rig *r = &n.rig[i];
+
+	switch (pick(4)) {
+	case 0:
+		others();
+		break;
+	case 1:
+		if (n.life[i].back_at == 0)
+			foreign(r);
+		break;
+	default:
+		random_load(&r->sim);
+	}
+}
+
+/* The node sinks below its reserve by growth that no grant covers, and by no more. */
+static void checked_tick(void)
+{
+	uint64_t use[NODE_RIGS] = {0};
+	int64_t slack, uncovered = 0;
+
+	node_begin(&n);
+	slack = node_slack(&n);
+	for (uint32_t i = 0; i < n.count; i++)
+		if (n.entry[i].limit <= n.entry[i].original)
+			use[i] = sim_unreclaimable(&n.rig[i].sim);
+		else
+			use[i] = LIMIT_MAX;
+	node_tick(&n);
+	for (uint32_t i = 0; i < n.count; i++) {
+		uint64_t now = sim_unreclaimable(&n.rig[i].sim);
+
+		uncovered += now > use[i] ? (int64_t)(now - use[i]) : 0;
+	}
+	CHECK(cached || node_slack(&n) >= MIN(slack, 0) - uncovered);
+	below += node_available(&n) < n.reserve;
+}
+
+static void node_life(void)
+{
+	uint32_t count = (uint32_t)(2 + pick(NODE_RIGS - 1));
+	uint64_t total = (1 + pick(8)) * GIB, most = total / (1 + pick(count));
+
+	cached = chance(300);
+	node_init(&n, total, pick(total / 2));
+	n.down_usec = 1 + pick(4 * USEC_PER_SEC);
+	for (uint32_t i = 0; i < count; i++)
+		random_rig((16 + pick(most / MIB)) * MIB);
+	for (int t = 0; t < TICKS; t++) {
+		checked_tick();
+		if (chance(60))
+			random_event();
+	}
+	gave_back += n.gave_back;
+	for (uint32_t i = 0; i < n.count; i++) {
+		kills += n.life[i].kills;
+		denied += n.rig[i].c.denial.since != 0;
+	}
+}
+
+/* ---- no reflex waits ---- */
+
+static uint64_t trace;
+
+static void note(struct rig *r, const struct change *c, int outcome)
+{
+	const uint64_t words[] = {r->sim.now, c->knob,    c->from,          c->to,
+				  c->reason,  r->changes, (uint64_t)outcome};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		uint64_t mixed = trace ^ words[i];
+
+		trace = random_next(&mixed);
+	}
+}
+
+/* Every step of a life, in one number. */
+static uint64_t trace_life(uint64_t seed, bool counted)
+{
+	random_state = seed;
+	trace = 0;
+	node_init(&n, 1024 * GIB, 0);
+	random_rig((16 + pick(1000)) * MIB);
+	n.rig[0].before = NULL;
+	n.rig[0].after = note;
+	if (!counted)
+		n.rig[0].ledger = NULL;
+	for (int t = 0; t < TICKS; t++) {
+		node_tick(&n);
+		if (chance(20))
+			random_load(&n.rig[0].sim);
+	}
+	return trace;
+}
+
+static uint64_t number_from(const char *name, uint64_t otherwise)
+{
+	const char *s = getenv(name);
+
+	return s != NULL ? strtoull(s, NULL, 0) : otherwise;
+}
+
+int main(void)
+{
+	uint64_t seed = number_from("VSCALED_SEED", 20260101);
+	uint64_t rounds = number_from("VSCALED_ROUNDS", 60);
+
+	fprintf(stderr, "VSCALED_SEED=%" PRIu64 " VSCALED_ROUNDS=%" PRIu64 "\n", seed, rounds);
+	for (uint64_t i = 0; i < rounds && check_failures < 20; i++) {
+		int failed = check_failures;
+
+		random_state = seed + i;
+		node_life();
+		CHECK_EQ(trace_life(seed + i, true), trace_life(seed + i, false));
+		if (check_failures > failed)
+			fprintf(stderr,
+				"in the life of VSCALED_SEED=%" PRIu64 " VSCALED_ROUNDS=1\n",
+				seed + i);
+	}
+	fprintf(stderr,
+		"%" PRIu64 " grants, %" PRIu64 " denied, %" PRIu64 " kills, %" PRIu64
+		" gave back, %" PRIu64 " ticks below the reserve by others\n",
+		grants, denied, kills, gave_back, below);
+	CHECK(rounds < 50 || (grants > 0 && denied > 0 && gave_back > 0 && below > 0));
+	return check_result();
+}
