@@ -118,17 +118,25 @@ void metrics_thing_init(struct metrics_thing *t)
 	};
 }
 
+void metrics_input_reserve(struct metrics_input *in, size_t count)
+{
+	struct metrics_thing *things;
+
+	if (count <= in->thing_capacity)
+		return;
+	things = reallocarray(in->things, count, sizeof *things);
+	if (things == NULL)
+		return;
+	in->things = things;
+	in->thing_capacity = count;
+}
+
 struct metrics_thing *metrics_input_add(struct metrics_input *in)
 {
-	if (in->thing_count == in->thing_capacity) {
-		size_t capacity = MAX(in->thing_capacity * 2, (size_t)64);
-		struct metrics_thing *things = reallocarray(in->things, capacity, sizeof *things);
-
-		if (things == NULL)
-			return NULL;
-		in->things = things;
-		in->thing_capacity = capacity;
-	}
+	if (in->thing_count == in->thing_capacity)
+		metrics_input_reserve(in, MAX(in->thing_capacity * 2, (size_t)64));
+	if (in->thing_count == in->thing_capacity)
+		return NULL;
 	metrics_thing_init(&in->things[in->thing_count]);
 	return &in->things[in->thing_count++];
 }

@@ -79,6 +79,8 @@ struct metrics_input {
 	bool no_memory;               /* a view could not be added: there is no page */
 	struct process_facts process; /* filled by metrics_server */
 };
+/* Room for so many things in all, at once; less is no harm. */
+void metrics_input_reserve(struct metrics_input *in, size_t count);
 /* A new thing at the end, initialised; NULL: no memory. Valid until the next one. */
 struct metrics_thing *metrics_input_add(struct metrics_input *in);
 /*
