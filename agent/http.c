@@ -11,6 +11,9 @@
 /* Room for the request line, the headers and the answer's headers of one connection. */
 #define CONNECTION_BYTES (32 * KIB)
 
+/* Of a stream at one turn: below a millisecond or two, then it is others' turn. */
+#define PIECES_MAX 8
+
 struct peer {
 	struct MHD_Connection *connection; /* NULL: free */
 	int fd;
@@ -109,16 +112,26 @@ static void arm_timer(struct http_server *s)
 	sd_event_source_set_enabled(s->timer, SD_EVENT_ONESHOT);
 }
 
+/* There is something to do without waiting for anybody. */
+static bool has_more(const struct http_server *s)
+{
+	MHD_UNSIGNED_LONG_LONG wait_msec;
+
+	return MHD_get_timeout(s->daemon, &wait_msec) == MHD_YES && wait_msec == 0;
+}
+
 /*
  * With all places taken the library stops listening; when one is free again, it takes that up at
  * its next turn only, which nothing would bring about.
  */
 static void turn(struct http_server *s)
 {
+	int pieces = PIECES_MAX;
+
 	do {
 		s->place_freed = false;
 		MHD_run(s->daemon);
-	} while (s->place_freed);
+	} while (s->place_freed || (has_more(s) && --pieces > 0));
 	arm_timer(s);
 }
 

@@ -359,14 +359,20 @@ static void scrape(struct bench *b)
 		"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 	int fd = crig_connect(b->metrics_port, NULL);
 	double bytes = 0;
+	bool whole = false;
 	char text[16384];
 	ssize_t n;
 
 	if (send(fd, request, sizeof request - 1, MSG_NOSIGNAL) < 0)
 		fprintf(stderr, "bench: no metrics\n");
-	while ((n = recv(fd, text, sizeof text, 0)) > 0 || (n < 0 && errno == EAGAIN))
-		bytes += n > 0 ? (double)n : 0;
+	while ((n = recv(fd, text, sizeof text - 1, 0)) > 0) {
+		bytes += (double)n;
+		text[n] = '\0';
+		whole = n >= 5 && strcmp(text + n - 5, "0\r\n\r\n") == 0;
+	}
 	close(fd);
+	if (!whole)
+		fprintf(stderr, "bench: the page of metrics ends early: %s\n", strerror(errno));
 	figure("cluster_scrape_bytes", bytes, "bytes");
 }
 

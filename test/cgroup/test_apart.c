@@ -23,8 +23,7 @@ static int two_pipes(void *ctx, struct cg_apart *ret, struct cg_probe *p)
 	setrlimit(RLIMIT_NOFILE, &limit);
 	if (pipe(ends) < 0)
 		return cg_probe_fault(p, -errno, "pipe");
-	if (cg_apart_keep(ret, ends[0], p) < 0 ||
-	    cg_apart_keep(ret, ends[1], p) < 0)
+	if (cg_apart_keep(ret, ends[0], p) < 0 || cg_apart_keep(ret, ends[1], p) < 0)
 		return p->error;
 	ret->number = 42;
 	return cg_probe_fault(p, 0, "loaded");
