@@ -85,6 +85,7 @@ void tick_look(struct daemon *d)
 	}
 	reader_end(d);
 	d->counters.look_usec = daemon_clock() - begin;
+	counters_took(&d->tally.scan[SCAN_REFLEX], d->counters.look_usec);
 	if (plan.count > 0)
 		plan_apply(d, &plan);
 	properties_look(d);

@@ -52,6 +52,7 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	in->counters = &d->tally;
 	in->last_tick_real = d->last_tick + (usec_t)d->clock_offset_usec;
 	in->state_ok = d->state_error == 0;
+	in->reader_bpf = d->reader.scan != NULL;
 	in->pods = d->pods.count;
 	in->pods_invalid = invalid_pods(d);
 	return 0;
