@@ -110,6 +110,8 @@ void daemon_tick(struct daemon *d)
 	d->last_tick = d->now;
 	if (!sample_due(d)) {
 		tick_look(d);
+		if (d->cluster != NULL)
+			cluster_look(d->cluster);
 		return;
 	}
 	review = d->now >= d->next_review;
