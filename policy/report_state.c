@@ -69,15 +69,23 @@ void report_sent(struct report_state *s, const struct report_facts *f,
 	s->since = now;
 }
 
-/* What was asked beyond `from` is refused: `from` is what is left. Returns how many values. */
-static uint32_t refuse(const struct report_tuning *t, struct report_state *s, uint32_t resources,
-		       bool from_good, usec_t now)
+/* What is used of a memory limit that was asked for, and the room of a limit in a body. */
+static uint64_t kept(const struct report_tuning *t, const struct report_facts *f,
+		     const struct report_memory *m, size_t i)
+{
+	return MIN(m->asked.limit[RESOURCE_MEMORY], report_memory_floor(t, &f->containers[i]));
+}
+
+/* What was asked beyond `from` is refused: `from` is what is left. Returns how many values.
+ * f: by a condition, from what was carried out last; memory keeps what the way back leaves it. */
+static uint32_t refuse(const struct report_tuning *t, struct report_state *s,
+		       const struct report_facts *f, uint32_t resources, usec_t now)
 {
 	uint32_t count = 0;
 
-	for (size_t i = 0; i < s->count; i++) {
+	for (size_t i = 0; i < (f ? count_of(s, f) : s->count); i++) {
 		struct report_memory *m = &s->container[i];
-		const struct report_values *from = from_good ? &m->good : &m->known;
+		const struct report_values *from = f ? &m->good : &m->known;
 
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 			if (!(resources & (1u << r)) || (m->asked.limit[r] <= from->limit[r] &&
@@ -90,6 +98,8 @@ static uint32_t refuse(const struct report_tuning *t, struct report_state *s, ui
 							: LIMIT_MAX;
 			m->ceiling_until[r] = add_sat(now, t->refusal_usec);
 			count++;
+			if (f && r == RESOURCE_MEMORY)
+				m->ceiling.limit[r] = MAX(m->ceiling.limit[r], kept(t, f, m, i));
 		}
 	}
 	return count;
@@ -124,8 +134,8 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 	if (f->restoring || s->put_back)
 		s->wait_until = add_sat(now, t->small_usec);
 	/* What the text names was not raised, or nothing was: no value is to blame. */
-	else if (refuse(t, s, resources, false, now) == 0 &&
-		 refuse(t, s, RESOURCES_BOTH, false, now) == 0)
+	else if (refuse(t, s, NULL, resources, now) == 0 &&
+		 refuse(t, s, NULL, RESOURCES_BOTH, now) == 0)
 		s->refused_until = add_sat(now, t->refusal_usec);
 	if (!f->restoring && !s->put_back && can_withdraw(s))
 		s->put_back = s->withdraw = true;
@@ -384,6 +394,23 @@ static bool condemned(const struct report_tuning *t, const struct report_state *
 	return f->observed_generation >= s->generation;
 }
 
+/* A condition stands on what we asked: what it names is refused, and all of it goes back. */
+static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
+			const struct report_facts *f, usec_t now)
+{
+	uint32_t resources = f->condition_resources ? f->condition_resources : RESOURCES_BOTH;
+
+	s->phase = REPORT_IDLE;
+	s->put_back = true;
+	s->carrying = false;
+	for (size_t i = 0; i < s->count; i++)
+		s->container[i].asked = s->container[i].known;
+	/* Not raised by us: no value is to blame, and growth of another is not to end for it. */
+	if (refuse(t, s, f, resources, now) == 0 && f->pending_infeasible)
+		s->refused_until = add_sat(now, t->refusal_usec);
+	return REPORT_NEWS_VERIFY | REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY;
+}
+
 /* What the kubelet makes of the spec as it is. */
 static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 		       const struct report_facts *f, usec_t now)
@@ -399,15 +426,8 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 		s->phase = REPORT_IDLE;
 		return REPORT_NEWS_VERIFY | (s->ours ? REPORT_NEWS_RATIFIED : 0);
 	}
-	if (s->ours && !s->put_back && condemned(t, s, f, now)) {
-		s->phase = REPORT_IDLE;
-		s->put_back = true;
-		s->carrying = false;
-		for (size_t i = 0; i < s->count; i++)
-			s->container[i].asked = s->container[i].known;
-		refuse(t, s, RESOURCES_BOTH, true, now);
-		return REPORT_NEWS_VERIFY | REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY;
-	}
+	if (s->ours && !s->put_back && condemned(t, s, f, now))
+		return condemn(t, s, f, now);
 	/* Deferred is waited for as long as it takes; what follows has its own time. */
 	if (waiting && f->pending_deferred)
 		s->since = now;
