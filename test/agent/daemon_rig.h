@@ -133,6 +133,8 @@ struct rig_unit *rig_add(struct rig *r, const char *name, uint64_t quota_milli, 
 /* Ends the unit; and starts it again, with what systemd holds and a new cgroup. */
 void rig_unit_stop(struct rig *r, struct rig_unit *u);
 void rig_unit_start(struct rig *r, struct rig_unit *u);
+/* What the node says of its memory, in place of /proc/meminfo. Before the start, or it has none. */
+void rig_meminfo(struct rig *r, uint64_t total, uint64_t available);
 /* Starts the daemon; 0 or what daemon_new() said. */
 int rig_start(struct rig *r);
 void rig_stop(struct rig *r);

@@ -230,7 +230,7 @@ static struct world world(uint64_t rate_bps, uint64_t goal)
 	struct world w = {.now = 1000 * USEC_PER_SEC,
 			  .system = 700 * MIB,
 			  .lowest = UINT64_MAX,
-			  .reserve = ledger_reserve(TOTAL, 100 * MIB)};
+			  .reserve = ledger_reserve(&tuning_default.node, TOTAL)};
 
 	for (int i = 0; i < PODS; i++)
 		w.pod[i] = (struct pod){.priority = priorities[i],
