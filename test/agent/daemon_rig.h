@@ -73,6 +73,7 @@ struct rig_pod {
 	bool deleting, mirror, windows, pod_resources, started_long_ago;
 	usec_t ready_real; /* since when all containers are ready; 0: they are not */
 	uint64_t generation;
+	int32_t priority;
 	struct rig_unit *level;
 	struct rig_container container[RIG_CONTAINERS_MAX];
 	size_t count;

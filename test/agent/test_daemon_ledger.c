@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The daemon on a node that cannot hold all that its units want. */
-#include "test/agent/daemon_rig.h"
-#include "test/check.h"
+#include "test/agent/test_pods.h"
 
 #define TOTAL  (2 * GIB)
 #define SYSTEM (400 * MIB)
@@ -213,6 +212,79 @@ static void test_given_back(void)
 	rig_close(&r);
 }
 
+/* ---- pods ---- */
+
+static unsigned notes;
+static char noted[512];
+
+static void note(void *ctx, const struct kube_pod *pod, const char *type, const char *reason,
+		 const char *action, const char *text)
+{
+	(void)ctx;
+	(void)action;
+	if (strcmp(reason, "MemoryDenied") != 0)
+		return;
+	CHECK_STR(type, "Warning");
+	if (strcmp(pod->name, "low-0") == 0 && notes++ == 0)
+		snprintf(noted, sizeof noted, "%s", text);
+}
+
+static void step_pods(struct rig *r)
+{
+	uint64_t used = SYSTEM;
+
+	for (size_t i = 0; i < r->pod_count; i++) {
+		struct rig_unit *u = r->pod[i].container[0].unit;
+
+		rig_burn(r, u, 50);
+		if (u->anon_bytes < goal)
+			rig_grow(r, u, rate * r->tick_usec / USEC_PER_SEC);
+		used += u->anon_bytes;
+	}
+	lowest = MIN(lowest, TOTAL - used);
+	rig_meminfo(r, TOTAL, TOTAL - used);
+}
+
+/* The pod's priority decides, and the one that goes without is told so by one Event. */
+static void test_pods(void)
+{
+	static const char *const names[] = {"low-0", "high-0"};
+	struct rig r;
+
+	rig_open(&r, "");
+	for (int i = 0; i < 2; i++) {
+		struct rig_pod *p = rig_pod_add(&r, DRIVER_CGROUPFS, names[i]);
+
+		p->priority = i * 1000;
+		p->mode = "Auto";
+		p->extra_key = "max-memory";
+		p->extra_value = "3Gi";
+		rig_container_add(&r, p, "app", 1000, 64 * MIB);
+	}
+	rig_meminfo(&r, TOTAL, GIB);
+	CHECK_EQ(rig_start(&r), 0);
+	r.daemon->hooks.note = note;
+	for (size_t i = 0; i < r.pod_count; i++)
+		rig_pod_put(&r, &r.pod[i]);
+	goal = 0;
+	lowest = LIMIT_MAX;
+	rig_look(&r, 33, step_pods);
+	CHECK_EQ(pods_of(&r, "default/high-0/app")->control.pod.priority, 1000);
+	CHECK_EQ(pods_of(&r, "default/high-0/app")->control.pod.qos, r.pod[1].qos);
+	goal = 1000 * MIB;
+	rate = 50 * MIB;
+	rig_look(&r, 400, step_pods);
+	printf("%s\n", noted);
+	CHECK(r.pod[1].container[0].unit->anon_bytes >= goal);
+	CHECK_EQ(r.pod[1].container[0].unit->oom_kills, 0);
+	CHECK(r.pod[0].container[0].unit->oom_kills > 0);
+	CHECK(lowest >= reserve());
+	CHECK_EQ(notes, 1);
+	CHECK(strstr(noted, "app memory: asked for ") == noted);
+	CHECK(strstr(noted, "kept for those who go first, as default/high-0/app") != NULL);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	test_greedy();
@@ -220,5 +292,6 @@ int main(void)
 	test_uncounted("node: {ledger: false}\n" UNITS, 0);
 	test_uncounted(UNITS, 1);
 	test_given_back();
+	test_pods();
 	return check_result();
 }
