@@ -7,6 +7,11 @@
 
 const struct state_kind history_state = {"history", 1, HISTORY_BYTES_MAX};
 
+void history_record_drop(struct history_record *r)
+{
+	history_drop(&r->history);
+}
+
 static void entry_free(struct history_entry *e)
 {
 	free(e->key);
@@ -173,7 +178,7 @@ int history_encode(const struct history_store *s, char **ret, size_t *ret_len)
 static int decode_line(void *ctx, const char *line, size_t len)
 {
 	struct history_store *s = ctx;
-	struct history_record record;
+	OWN(history_record_drop) struct history_record record = {0};
 	struct history_entry e = {0};
 	int r = history_line_read(line, len, NULL, &e.key, &record);
 

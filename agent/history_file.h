@@ -32,6 +32,9 @@ struct history_record {
 	struct shrink_backoff backoff[RESOURCE_COUNT];
 };
 
+/* Frees what its history owns. */
+void history_record_drop(struct history_record *r);
+
 struct history_entry {
 	char *key;
 	char *line;
@@ -52,7 +55,8 @@ void history_store_free(struct history_store *s);
 /* Adds or replaces. Where that goes beyond the bounds, those unseen for longest are dropped.
  * -EINVAL for a key that is empty or too long, -ENOMEM. */
 int history_store_put(struct history_store *s, const char *key, const struct history_record *r);
-/* -ENOENT, -ENOMEM. t: a half life other than the saved one moves the weights over to it. */
+/* ret holds nothing. -ENOENT, -ENOMEM. t: a half life other than the saved one moves the weights
+ * over to it. */
 int history_store_get(const struct history_store *s, const char *key,
 		      const struct tuning_history *t, struct history_record *ret);
 bool history_store_remove(struct history_store *s, const char *key);

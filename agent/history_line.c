@@ -68,7 +68,8 @@ static void save_histogram(const struct histogram *h, struct saved_histogram *re
 {
 	ret->total = h->total;
 	ret->reference_usec = h->reference_usec;
-	memcpy(ret->weight, h->weight, sizeof ret->weight);
+	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+		ret->weight[i] = histogram_weight(h, i);
 }
 
 static bool histogram_valid(const struct saved_histogram *s)
@@ -82,14 +83,29 @@ static bool histogram_valid(const struct saved_histogram *s)
 	return true;
 }
 
+/* Room for all that was saved: from the first to the last bucket with a weight. */
+static int make_room(const struct saved_histogram *s, struct histogram *h)
+{
+	uint32_t first = HISTOGRAM_BUCKETS, last = 0;
+
+	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		if (s->weight[i] == 0)
+			continue;
+		first = MIN(first, i);
+		last = i;
+	}
+	return first <= last ? histogram_reserve(h, first, last) : 0;
+}
+
 /* Fills an initialised histogram whose half life is that of the record. */
 static void load_histogram(const struct saved_histogram *s, struct histogram *h)
 {
 	h->total = s->total;
 	h->reference_usec = s->reference_usec;
-	memcpy(h->weight, s->weight, sizeof h->weight);
+	for (uint32_t i = 0; i < h->count; i++)
+		h->weight[i] = s->weight[h->from + i];
 	h->min = 0;
-	h->max = h->options->buckets - 1;
+	h->max = (uint16_t)(h->options->buckets - 1);
 	histogram_trim(h);
 }
 
@@ -110,19 +126,23 @@ static void move_histogram(const struct saved_histogram *s, usec_t half_life_use
 	}
 }
 
-static void load_record(const struct saved *s, const struct tuning_history *t,
-			struct history_record *ret)
+static int load_record(const struct saved *s, const struct tuning_history *t,
+		       struct history_record *ret)
 {
 	struct history *h = &ret->history;
 	struct tuning_history as_saved = {.half_life_usec = s->half_life_usec};
+	bool as_is = t == NULL || t->half_life_usec == s->half_life_usec;
 
 	*ret = s->record;
-	if (t == NULL || t->half_life_usec == s->half_life_usec) {
-		history_init(h, &as_saved);
+	history_init(h, as_is ? &as_saved : t);
+	if (make_room(&s->cpu, &h->cpu) < 0 || make_room(&s->memory, &h->memory) < 0) {
+		history_drop(h);
+		return -ENOMEM;
+	}
+	if (as_is) {
 		load_histogram(&s->cpu, &h->cpu);
 		load_histogram(&s->memory, &h->memory);
 	} else {
-		history_init(h, t);
 		move_histogram(&s->cpu, s->half_life_usec, s->record.history.last_real, &h->cpu);
 		move_histogram(&s->memory, s->half_life_usec, s->record.history.last_real,
 			       &h->memory);
@@ -132,11 +152,12 @@ static void load_record(const struct saved *s, const struct tuning_history *t,
 	h->observed_usec = s->record.history.observed_usec;
 	h->samples = s->record.history.samples;
 	/* Weights that were moved no longer hold the open window's peak as it was put in. */
-	if (t != NULL && t->half_life_usec != s->half_life_usec)
-		return;
+	if (!as_is)
+		return 0;
 	h->window_end_real = s->record.history.window_end_real;
 	h->window_peak = s->record.history.window_peak;
 	h->window_oom = s->record.history.window_oom;
+	return 0;
 }
 
 int history_line_write(const char *key, const struct history_record *r, char **ret)
@@ -178,11 +199,14 @@ int history_line_read(const char *line, size_t len, const struct tuning_history 
 	r = record_read(&layout, line, len, s);
 	if (r < 0)
 		return r;
-	if (!histogram_valid(&s->cpu) || !histogram_valid(&s->memory) || s->half_life_usec == 0) {
+	if (!histogram_valid(&s->cpu) || !histogram_valid(&s->memory) || s->half_life_usec == 0)
+		r = -EBADMSG;
+	else
+		r = load_record(s, t, ret);
+	if (r < 0) {
 		record_clear(&layout, s);
-		return -EBADMSG;
+		return r;
 	}
-	load_record(s, t, ret);
 	*ret_key = STEAL(s->key);
 	return 0;
 }

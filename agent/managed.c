@@ -55,6 +55,7 @@ static void managed_free(struct managed *m)
 	if (m == NULL)
 		return;
 	managed_close(m);
+	control_drop(&m->control);
 	free(m->name);
 	free(m->unit);
 	free(m->key);
@@ -232,6 +233,7 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 
 	m->originals_saved = b != NULL && !d->baselines_dirty;
 	m->touched = b != NULL && !same_limits(&b->limits, now);
+	control_drop(&m->control);
 	control_init(&m->control, &d->config.tuning, rule, b != NULL ? &b->limits : now);
 	m->control.target = target;
 	if (m->pod != NULL)

@@ -62,10 +62,13 @@ static const struct managed *best_sibling(const struct daemon *d, const struct m
 static bool adopt_sibling(const struct daemon *d, struct managed *m)
 {
 	const struct managed *s = best_sibling(d, m);
+	struct history known;
 
-	if (s == NULL || m->control.history.samples > 0)
+	if (s == NULL || m->control.history.samples > 0 ||
+	    history_copy(&s->control.history, &known) < 0)
 		return false;
-	m->control.history = s->control.history;
+	history_drop(&m->control.history);
+	m->control.history = known;
 	m->control.cpu.floor = s->control.cpu.floor;
 	m->control.mem.floor = s->control.mem.floor;
 	m->control.mem.backoff_usec = s->control.mem.backoff_usec;
@@ -83,6 +86,7 @@ void persist_adopt_history(struct daemon *d, struct managed *m)
 	if (adopt_sibling(d, m) ||
 	    history_store_get(&d->histories, m->history_key, &d->config.tuning.history, &rec) < 0)
 		return;
+	history_drop(&c->history);
 	c->history = rec.history;
 	c->cpu.floor = rec.floor[RESOURCE_CPU];
 	c->mem.floor = rec.floor[RESOURCE_MEMORY];
@@ -108,7 +112,7 @@ void persist_keep_history(struct daemon *d, const struct managed *m)
 					later(left(c->mem.backoff_until, d->now), d->now_real),
 			},
 	};
-	struct history_record old;
+	OWN(history_record_drop) struct history_record old = {0};
 
 	if (c->history.samples == 0 || m->history_key == NULL)
 		return;

@@ -25,6 +25,6 @@ void checkpoint_save(const struct histogram *h, struct checkpoint *ret);
 /*
  * Adds the saved weights to h and takes the reference over as it is. -EINVAL: c is NULL, holds a
  * bucket that h has not, too many of them, a total that is negative or not finite, or a reference
- * outside the years 1 to 9999. Without any weight h stays as it is, but for the reference.
+ * outside the years 1 to 9999; -ENOMEM. Without any weight h stays as it is, but for the reference.
  */
 int checkpoint_load(struct histogram *h, const struct checkpoint *c);

@@ -50,6 +50,11 @@ void control_init(struct control *c, const struct tuning *t, const struct policy
 	control_set_rule(c, rule);
 }
 
+void control_drop(struct control *c)
+{
+	history_drop(&c->history);
+}
+
 static bool same_bounds(const struct pod_resource_bounds *a, const struct pod_resource_bounds *b)
 {
 	return a->request == b->request && a->admin.max == b->admin.max &&

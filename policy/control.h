@@ -120,9 +120,12 @@ struct control {
 	uint32_t psi_cpu_ppm;   /* some, smoothed over about 10 s: shown, never acted on */
 };
 
-/* original = what stood before us, kernel = what stands now. history is set up empty. */
+/* original = what stood before us, kernel = what stands now. history is set up empty. Of what holds
+ * none: a new one, or one that was dropped. */
 void control_init(struct control *c, const struct tuning *t, const struct policy_rule *rule,
 		  const struct limits *original);
+/* Frees what it owns. */
+void control_drop(struct control *c);
 /* A new cgroup of the same unit: counters start anew, sizes and history stay, but for a size that
  * was on trial: that goes back. */
 void control_restarted(struct control *c, const struct limits *kernel, usec_t now);

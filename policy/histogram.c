@@ -6,6 +6,8 @@
 
 /* Beyond this many half lives the weights are scaled down before they overflow. */
 #define DECAY_EXPONENT_MAX 100
+/* Room is made for so many buckets at a time. */
+#define ROOM_BUCKETS 4
 
 /*
  * ratio^n by square and multiply. pow() differs from VPA's values in the last bits of nearly every
@@ -89,32 +91,89 @@ uint32_t histogram_find(const struct histogram_options *o, double value)
 
 void histogram_init(struct histogram *h, const struct histogram_options *o, usec_t half_life_usec)
 {
-	memset(h, 0, sizeof *h);
-	h->options = o;
-	h->half_life_usec = (int64_t)MIN(half_life_usec, HISTOGRAM_HALF_LIFE_MAX_USEC);
-	h->reference_usec = HISTOGRAM_YEAR_1_USEC;
-	h->min = o->buckets - 1;
+	*h = (struct histogram){
+		.options = o,
+		.half_life_usec = (int64_t)MIN(half_life_usec, HISTOGRAM_HALF_LIFE_MAX_USEC),
+		.reference_usec = HISTOGRAM_YEAR_1_USEC,
+		.min = (uint16_t)(o->buckets - 1),
+	};
+}
+
+void histogram_drop(struct histogram *h)
+{
+	free(h->weight);
+	if (h->options != NULL)
+		histogram_init(h, h->options, (usec_t)h->half_life_usec);
+}
+
+int histogram_copy(const struct histogram *h, struct histogram *ret)
+{
+	struct histogram copy = *h;
+
+	if (h->count > 0) {
+		copy.weight = malloc(h->count * sizeof *copy.weight);
+		if (copy.weight == NULL)
+			return -ENOMEM;
+		memcpy(copy.weight, h->weight, h->count * sizeof *copy.weight);
+	}
+	*ret = copy;
+	return 0;
+}
+
+static bool has_room(const struct histogram *h, uint32_t bucket)
+{
+	return bucket - h->from < h->count; /* below `from` it wraps around */
+}
+
+int histogram_reserve(struct histogram *h, uint32_t first, uint32_t last)
+{
+	uint32_t from, end;
+	double *weight;
+
+	if (has_room(h, first) && has_room(h, last))
+		return 0;
+	from = first / ROOM_BUCKETS * ROOM_BUCKETS;
+	end = last / ROOM_BUCKETS * ROOM_BUCKETS + ROOM_BUCKETS;
+	if (h->count > 0) {
+		from = MIN(from, (uint32_t)h->from);
+		end = MAX(end, (uint32_t)h->from + h->count);
+	}
+	weight = calloc(end - from, sizeof *weight);
+	if (weight == NULL)
+		return -ENOMEM;
+	if (h->count > 0)
+		memcpy(weight + (h->from - from), h->weight, h->count * sizeof *weight);
+	free(h->weight);
+	h->weight = weight;
+	h->from = (uint16_t)from;
+	h->count = (uint16_t)(end - from);
+	return 0;
+}
+
+double histogram_weight(const struct histogram *h, uint32_t bucket)
+{
+	return has_room(h, bucket) ? h->weight[bucket - h->from] : 0;
 }
 
 bool histogram_empty(const struct histogram *h)
 {
-	return h->weight[h->min] < h->options->epsilon;
+	return histogram_weight(h, h->min) < h->options->epsilon;
 }
 
 void histogram_trim(struct histogram *h)
 {
 	double epsilon = h->options->epsilon;
 
-	while (h->min < h->options->buckets - 1 && h->weight[h->min] < epsilon)
+	while (h->min < h->options->buckets - 1 && histogram_weight(h, h->min) < epsilon)
 		h->min++;
-	while (h->max > 0 && h->weight[h->max] < epsilon)
+	while (h->max > 0 && histogram_weight(h, h->max) < epsilon)
 		h->max--;
 }
 
 void histogram_scale(struct histogram *h, double factor)
 {
 	for (uint32_t i = h->min; i <= h->max; i++)
-		h->weight[i] *= factor;
+		h->weight[i - h->from] *= factor;
 	h->total *= factor;
 	histogram_trim(h);
 }
@@ -154,16 +213,20 @@ static double decay_factor(struct histogram *h, int64_t t_usec)
 void histogram_add(struct histogram *h, double value, double weight, usec_t now)
 {
 	uint32_t bucket = histogram_find(h->options, value);
+	double *w;
 
+	if (histogram_reserve(h, bucket, bucket) < 0)
+		return;
 	weight *= decay_factor(h, (int64_t)now);
-	h->weight[bucket] += weight;
+	w = &h->weight[bucket - h->from];
+	*w += weight;
 	h->total += weight;
 	if (bucket >= h->min && bucket <= h->max)
 		return;
-	if (h->weight[bucket] < h->options->epsilon)
+	if (*w < h->options->epsilon)
 		return;
-	h->min = MIN(h->min, bucket);
-	h->max = MAX(h->max, bucket);
+	h->min = (uint16_t)MIN(h->min, bucket);
+	h->max = (uint16_t)MAX(h->max, bucket);
 }
 
 /* Rounding must not leave a trace of what is gone. */
@@ -180,7 +243,9 @@ void histogram_subtract(struct histogram *h, double value, double weight, usec_t
 
 	weight *= decay_factor(h, (int64_t)now);
 	h->total = subtract(h->total, weight, epsilon);
-	h->weight[bucket] = subtract(h->weight[bucket], weight, epsilon);
+	if (has_room(h, bucket))
+		h->weight[bucket - h->from] =
+			subtract(h->weight[bucket - h->from], weight, epsilon);
 	histogram_trim(h);
 }
 
@@ -191,24 +256,43 @@ static bool same_options(const struct histogram_options *a, const struct histogr
 		a->growth == b->growth && a->epsilon == b->epsilon);
 }
 
-int histogram_merge(struct histogram *h, const struct histogram *other)
+static void add_weights(struct histogram *h, const struct histogram *other)
 {
-	struct histogram shifted;
-
-	if (!same_options(h->options, other->options) || h->half_life_usec != other->half_life_usec)
-		return -EINVAL;
-	if (h->half_life_usec > 0 && h->reference_usec < other->reference_usec) {
-		shift_reference(h, other->reference_usec);
-	} else if (h->half_life_usec > 0 && other->reference_usec < h->reference_usec) {
-		shifted = *other;
-		shift_reference(&shifted, h->reference_usec);
-		other = &shifted;
-	}
 	for (uint32_t i = other->min; i <= other->max; i++)
-		h->weight[i] += other->weight[i];
+		h->weight[i - h->from] += histogram_weight(other, i);
 	h->total += other->total;
 	h->min = MIN(h->min, other->min);
 	h->max = MAX(h->max, other->max);
+}
+
+int histogram_merge(struct histogram *h, const struct histogram *other)
+{
+	struct histogram shifted;
+	int r;
+
+	if (!same_options(h->options, other->options) || h->half_life_usec != other->half_life_usec)
+		return -EINVAL;
+	/* Both ends of what results: what lies between is walked through. */
+	if (other->min <= other->max) {
+		r = histogram_reserve(h, MIN(h->min, other->min), MAX(h->max, other->max));
+		if (r < 0)
+			return r;
+	}
+	if (h->half_life_usec == 0 || h->reference_usec == other->reference_usec) {
+		add_weights(h, other);
+		return 0;
+	}
+	if (h->reference_usec < other->reference_usec) {
+		shift_reference(h, other->reference_usec);
+		add_weights(h, other);
+		return 0;
+	}
+	r = histogram_copy(other, &shifted);
+	if (r < 0)
+		return r;
+	shift_reference(&shifted, h->reference_usec);
+	add_weights(h, &shifted);
+	histogram_drop(&shifted);
 	return 0;
 }
 
@@ -220,7 +304,7 @@ double histogram_percentile(const struct histogram *h, double p)
 	if (histogram_empty(h))
 		return 0;
 	for (; bucket < h->max; bucket++) {
-		sum += h->weight[bucket];
+		sum += h->weight[bucket - h->from];
 		if (sum >= threshold)
 			break;
 	}
@@ -230,19 +314,20 @@ double histogram_percentile(const struct histogram *h, double p)
 double histogram_percentile_interpolated(const struct histogram *h, double p, uint32_t first)
 {
 	const double *start = h->options->start;
-	uint32_t bucket = MAX(h->min, first);
-	double total = 0, below = 0, threshold, share;
+	uint32_t bucket = MAX((uint32_t)h->min, first);
+	double total = 0, below = 0, threshold, share, weight;
 
 	for (uint32_t i = bucket; i <= h->max; i++)
-		total += h->weight[i];
+		total += h->weight[i - h->from];
 	if (total < h->options->epsilon)
 		return 0;
 	threshold = MAX(0.0, MIN(p, 1.0)) * total;
-	while (bucket < h->max && below + h->weight[bucket] < threshold)
-		below += h->weight[bucket++];
+	while (bucket < h->max && below + h->weight[bucket - h->from] < threshold)
+		below += h->weight[bucket++ - h->from];
 	if (bucket == h->options->buckets - 1)
 		return start[bucket];
+	weight = histogram_weight(h, bucket);
 	/* The last bucket can miss the threshold by a rounding error, never by more. */
-	share = h->weight[bucket] > 0 ? MIN((threshold - below) / h->weight[bucket], 1.0) : 0;
+	share = weight > 0 ? MIN((threshold - below) / weight, 1.0) : 0;
 	return start[bucket] + share * (start[bucket + 1] - start[bucket]);
 }

@@ -41,18 +41,33 @@ int histogram_options_exponential(double max, double first, double ratio, double
 /* Bucket of a value; what lies outside goes to the first or the last one. */
 uint32_t histogram_find(const struct histogram_options *o, double value);
 
+/*
+ * Only the buckets that were ever used have room: a container touches a fifth of them. So it owns
+ * memory: it may be moved by assignment, never copied so. A sample that there is no memory for is
+ * lost.
+ */
 struct histogram {
 	const struct histogram_options *options; /* borrowed */
+	double *weight; /* owned: of `count` buckets from `from` on; all others weigh nothing */
 	double total;
 	int64_t reference_usec; /* realtime at which a weight counts as itself */
 	int64_t half_life_usec; /* 0: no decay */
-	uint32_t min;           /* first and last bucket that reached epsilon; */
-	uint32_t max;           /* last bucket and 0 in an empty histogram */
-	double weight[HISTOGRAM_BUCKETS];
+	uint16_t from;
+	uint16_t count;
+	uint16_t min; /* first and last bucket that reached epsilon; */
+	uint16_t max; /* last bucket and 0 in an empty histogram */
 };
 
+/* Of what holds nothing: a new one, or one that was dropped. */
 void histogram_init(struct histogram *h, const struct histogram_options *o, usec_t half_life_usec);
+/* Frees what it owns: empty, and as if new but for options and half life. */
+void histogram_drop(struct histogram *h);
+/* ret holds nothing. -ENOMEM: still nothing. */
+int histogram_copy(const struct histogram *h, struct histogram *ret);
+/* Makes room for the buckets first..last. -ENOMEM: nothing has changed. */
+int histogram_reserve(struct histogram *h, uint32_t first, uint32_t last);
 bool histogram_empty(const struct histogram *h);
+double histogram_weight(const struct histogram *h, uint32_t bucket);
 /* weight >= 0. */
 void histogram_add(struct histogram *h, double value, double weight, usec_t now);
 void histogram_subtract(struct histogram *h, double value, double weight, usec_t now);
@@ -60,7 +75,8 @@ void histogram_subtract(struct histogram *h, double value, double weight, usec_t
 void histogram_scale(struct histogram *h, double factor);
 /* Restores min <= max around the buckets that reach epsilon. */
 void histogram_trim(struct histogram *h);
-/* Adds other to h, both shifted to the younger reference. -EINVAL: options or half life differ. */
+/* Adds other to h, both shifted to the younger reference. -EINVAL: options or half life differ;
+ * -ENOMEM. Then h is what it was. */
 int histogram_merge(struct histogram *h, const struct histogram *other);
 
 /* End of the bucket where the share p (0..1) of the weight is reached; 0 when empty. */

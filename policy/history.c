@@ -16,6 +16,28 @@ void history_init(struct history *h, const struct tuning_history *t)
 	histogram_init(&h->memory, &histogram_memory, t->half_life_usec);
 }
 
+void history_drop(struct history *h)
+{
+	histogram_drop(&h->cpu);
+	histogram_drop(&h->memory);
+}
+
+int history_copy(const struct history *h, struct history *ret)
+{
+	struct history copy = *h;
+	int r = histogram_copy(&h->cpu, &copy.cpu);
+
+	if (r < 0)
+		return r;
+	r = histogram_copy(&h->memory, &copy.memory);
+	if (r < 0) {
+		histogram_drop(&copy.cpu);
+		return r;
+	}
+	*ret = copy;
+	return 0;
+}
+
 static void seen(struct history *h, usec_t now_real)
 {
 	if (h->first_real == 0 || now_real < h->first_real)

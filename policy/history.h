@@ -20,6 +20,7 @@ struct vpa_minute {
 	usec_t last_memory_real;
 };
 
+/* Owns its histograms' weights: moved by assignment, never copied so. */
 struct history {
 	struct histogram cpu;    /* cores */
 	struct histogram memory; /* bytes */
@@ -45,7 +46,12 @@ struct recommendation {
 	uint32_t confidence_permille;             /* 1000 and above: a full interval of history */
 };
 
+/* Of what holds nothing: a new one, or one that was dropped. */
 void history_init(struct history *h, const struct tuning_history *t);
+/* Frees what it owns. */
+void history_drop(struct history *h);
+/* ret holds nothing. -ENOMEM: still nothing. */
+int history_copy(const struct history *h, struct history *ret);
 /* The demand of one span. */
 void history_add_cpu(struct history *h, const struct cpu_rates *r, usec_t now_real);
 /* Memory needed at one moment; oom: a kill proved it. */

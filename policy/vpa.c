@@ -41,6 +41,28 @@ void vpa_aggregate_init(struct vpa_aggregate *a, const struct vpa_rules *rules)
 	histogram_init(&a->memory, &histogram_memory, rules->half_life_usec);
 }
 
+void vpa_aggregate_drop(struct vpa_aggregate *a)
+{
+	histogram_drop(&a->cpu);
+	histogram_drop(&a->memory);
+}
+
+int vpa_aggregate_copy(const struct vpa_aggregate *a, struct vpa_aggregate *ret)
+{
+	struct vpa_aggregate copy = *a;
+	int r = histogram_copy(&a->cpu, &copy.cpu);
+
+	if (r < 0)
+		return r;
+	r = histogram_copy(&a->memory, &copy.memory);
+	if (r < 0) {
+		histogram_drop(&copy.cpu);
+		return r;
+	}
+	*ret = copy;
+	return 0;
+}
+
 static bool mergeable(const struct histogram *a, const struct histogram *b)
 {
 	return a->options == b->options && a->half_life_usec == b->half_life_usec;
@@ -48,10 +70,15 @@ static bool mergeable(const struct histogram *a, const struct histogram *b)
 
 int vpa_aggregate_merge(struct vpa_aggregate *a, const struct vpa_aggregate *other)
 {
+	int r;
+
 	if (!mergeable(&a->cpu, &other->cpu) || !mergeable(&a->memory, &other->memory))
 		return -EINVAL;
-	histogram_merge(&a->cpu, &other->cpu);
-	histogram_merge(&a->memory, &other->memory);
+	r = histogram_merge(&a->cpu, &other->cpu);
+	if (r == 0)
+		r = histogram_merge(&a->memory, &other->memory);
+	if (r < 0)
+		return r;
 	if (a->first_sample == 0 ||
 	    (other->first_sample > 0 && other->first_sample < a->first_sample))
 		a->first_sample = other->first_sample;
@@ -161,20 +188,25 @@ void vpa_aggregate_save(const struct vpa_aggregate *a, struct vpa_checkpoint *re
 
 int vpa_aggregate_load(struct vpa_aggregate *a, const struct vpa_checkpoint *c)
 {
-	struct vpa_aggregate loaded = *a;
+	struct vpa_aggregate loaded;
 	int r;
 
 	if (strncmp(c->version, CHECKPOINT_VERSION, sizeof c->version) != 0)
 		return -EINVAL;
+	r = vpa_aggregate_copy(a, &loaded);
+	if (r < 0)
+		return r;
 	r = checkpoint_load(&loaded.cpu, &c->cpu);
-	if (r < 0)
+	if (r == 0)
+		r = checkpoint_load(&loaded.memory, &c->memory);
+	if (r < 0) {
+		vpa_aggregate_drop(&loaded);
 		return r;
-	r = checkpoint_load(&loaded.memory, &c->memory);
-	if (r < 0)
-		return r;
+	}
 	loaded.first_sample = c->first_sample;
 	loaded.last_sample = c->last_sample;
 	loaded.samples = c->samples;
+	vpa_aggregate_drop(a);
 	*a = loaded;
 	return 0;
 }

@@ -35,7 +35,8 @@ struct vpa_rules {
 /* The flags of VPA 1.8 at their defaults. */
 extern const struct vpa_rules vpa_rules_default;
 
-/* History of all instances of one container. */
+/* History of all instances of one container. Owns its histograms' weights: moved by assignment,
+ * never copied so. */
 struct vpa_aggregate {
 	struct histogram cpu;
 	struct histogram memory;
@@ -55,8 +56,12 @@ struct vpa_container {
 	int64_t oom_peak;
 };
 
+/* Of what holds nothing: a new one, or one that was dropped. */
 void vpa_aggregate_init(struct vpa_aggregate *a, const struct vpa_rules *rules);
-/* -EINVAL when the histograms do not match. */
+void vpa_aggregate_drop(struct vpa_aggregate *a);
+/* ret holds nothing. -ENOMEM: still nothing. */
+int vpa_aggregate_copy(const struct vpa_aggregate *a, struct vpa_aggregate *ret);
+/* -EINVAL when the histograms do not match, -ENOMEM: a may have been merged in part. */
 int vpa_aggregate_merge(struct vpa_aggregate *a, const struct vpa_aggregate *other);
 /* True once nothing was sampled for rules->windows windows; created counts when nothing ever was.
  */
@@ -82,7 +87,8 @@ struct vpa_checkpoint {
 };
 
 void vpa_aggregate_save(const struct vpa_aggregate *a, struct vpa_checkpoint *ret);
-/* Adds to the histograms, takes the rest over. -EINVAL and a untouched when c is not valid. */
+/* Adds to the histograms, takes the rest over. -EINVAL when c is not valid,
+ * -ENOMEM; then a is untouched. */
 int vpa_aggregate_load(struct vpa_aggregate *a, const struct vpa_checkpoint *c);
 
 /* trunc(v * factor) within 0..VPA_AMOUNT_MAX. */

@@ -9,23 +9,26 @@ release=$root/build/release
 usage()
 {
 	cat <<-E
-	usage: test/bench.sh [--json] [--lab] [--systemd 252|257]
+	usage: test/bench.sh [--json] [--lab] [--systemd 252|257] [NAME]...
 	Builds release, runs every program of build/release/test/bench and prints its figures.
 	  --json  one line per figure: {"name":...,"value":...,"unit":...}
-	  --lab   in the lab's machine; figures carry "where":"lab". Emulated: compare them with each
-	          other, not with those of real hardware
+	  --lab   in the lab's machine, and every folder of test/bench/lab in a machine of its own;
+	          figures carry "where":"lab". Emulated: compare them with each other, not with those of
+	          real hardware
+	  NAME    these programs and folders only
 	Exit status 1 when a program failed. One that cannot run here (exit 77) is named and left out.
 	E
 }
 
-json='' lab='' systemd=252
+json='' lab='' systemd=252 only=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	--json) json=1 ;;
 	--lab) lab=1 ;;
 	--systemd) systemd=${2:?}; shift ;;
 	-h | --help) usage && exit ;;
-	*) usage >&2 && exit 2 ;;
+	-*) usage >&2 && exit 2 ;;
+	*) only+=("$1") ;;
 	esac
 	shift
 done
@@ -48,9 +51,19 @@ build()
 	}
 }
 
+# chosen NAME
+chosen()
+{
+	[ ${#only[@]} = 0 ] || [[ " ${only[*]} " == *" $1 "* ]]
+}
+
 programs()
 {
-	find "$release/test/bench" -maxdepth 1 -type f -executable | sort
+	local p
+
+	while read -r p; do
+		! chosen "${p##*/}" || echo "$p"
+	done < <(find "$release/test/bench" -maxdepth 1 -type f -executable | sort)
 }
 
 # run_one PROGRAM: its figures to stdout, its remarks to stderr
@@ -75,8 +88,41 @@ measure_here()
 	return $rc
 }
 
-# The same function runs in the guest, where the programs lie in /lab/programs.
+# lab_figures OUT: those of one machine
+lab_figures()
+{
+	sed -n 's/}$/,"where":"lab"}/p' "$1/out/figures"
+	cp "$1/out/kernel" "$work/kernel"
+}
+
+# lab_folder NAME: test/bench/lab/NAME is a scenario that leaves figures and kernel in /lab/out.
+# Options of lab.sh in `options`.
+lab_folder()
+{
+	local dir=$here/bench/lab/$1 words=() rc=0
+
+	[ ! -e "$dir/options" ] || read -r -a words <"$dir/options"
+	note "$1 in the lab, systemd $systemd"
+	"$here/lab.sh" run "$dir" "$work/$1" --systemd "$systemd" --install "$release" \
+		"${words[@]}" >&2 || rc=1
+	lab_figures "$work/$1" || rc=1
+	return $rc
+}
+
 measure_lab()
+{
+	local d rc=0
+
+	[ -z "$(programs)" ] || lab_programs || rc=1
+	for d in "$here"/bench/lab/*/run; do
+		d=$(basename "${d%/run}")
+		! chosen "$d" || lab_folder "$d" || rc=1
+	done
+	return $rc
+}
+
+# The same function runs in the guest, where the programs lie in /lab/programs.
+lab_programs()
 {
 	local p rc=0
 
@@ -97,7 +143,7 @@ uname -r >out/kernel; exit $rc'
 	"$here/lab.sh" run "$work/lab" "$work/result" --systemd "$systemd" --install "$release" \
 		--timeout 1500 >&2 || rc=1
 	cat "$work/result/out/remarks" >&2 || true
-	sed -n 's/}$/,"where":"lab"}/p' "$work/result/out/figures" || rc=1
+	lab_figures "$work/result" || rc=1
 	return $rc
 }
 
@@ -121,7 +167,7 @@ table()
 	local kernel
 
 	kernel=$(uname -r)
-	[ -z "$lab" ] || kernel="$(<"$work/result/out/kernel") (emulated)"
+	[ -z "$lab" ] || kernel="$(<"$work/kernel") (emulated)"
 	printf 'machine  %s, %s cores\nkernel   %s\ndate     %s\n\n' \
 		"$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" "$kernel" \
 		"$(date -u +%FT%TZ)"
@@ -136,7 +182,7 @@ if [ -n "$lab" ]; then
 else
 	measure_here >"$work/figures" || rc=1
 fi
-binary_sizes >>"$work/figures"
+[ ${#only[@]} -gt 0 ] || binary_sizes >>"$work/figures"
 if [ -n "$json" ]; then
 	cat "$work/figures"
 else

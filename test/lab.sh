@@ -41,6 +41,8 @@ help()
 	  --cold              boot instead of resuming the saved state
 	  --timeout SECONDS   default: DIR/timeout, else 300
 	  --mem MB, --smp N   default 2048 and 2; another value boots cold
+	  --shift N           an instruction takes 2^N ns (default 3: 125 million a second); another
+	                      value boots cold
 	  --append ARGS       more kernel arguments; boots cold
 
 	Everything made is kept in \$VSCALED_LAB (default ~/.cache/vscaled-lab) and made again only when
@@ -64,6 +66,7 @@ options()
 		--timeout) need "$@"; TIMEOUT=$2; shift ;;
 		--mem) need "$@"; MEM=$2; COLD=1; shift ;;
 		--smp) need "$@"; SMP=$2; COLD=1; shift ;;
+		--shift) need "$@"; SHIFT=$2; COLD=1; shift ;;
 		--append) need "$@"; APPEND=$2; COLD=1; shift ;;
 		--cold) COLD=1 ;;
 		--all) ALL=1 ;;

@@ -2,6 +2,7 @@
 /* The history between two runs: nothing changes by saving and loading, and it stays bounded. */
 #include "agent/history_file.h"
 #include "test/check.h"
+#include "test/policy/same.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -68,16 +69,16 @@ static void test_exact(void)
 	for (size_t i = 0; i < ARRAY_SIZE(minutes); i++) {
 		OWN(history_store_free) struct history_store s = {0}, loaded = {0};
 		OWN(drop_free) char *text = NULL;
-		struct history_record r = sample(t, minutes[i]), back;
+		OWN(history_record_drop)
+		struct history_record r = sample(t, minutes[i]), back = {0};
 		size_t len;
 
 		CHECK_EQ(history_store_put(&s, "unit:a.service", &r), 0);
 		CHECK_EQ(history_encode(&s, &text, &len), 0);
 		CHECK_EQ(history_decode(text, len, &loaded), 0);
 		CHECK_EQ(history_store_get(&loaded, "unit:a.service", t, &back), 0);
-		CHECK(memcmp(&back.history.cpu, &r.history.cpu, sizeof r.history.cpu) == 0);
-		CHECK(memcmp(&back.history.memory, &r.history.memory, sizeof r.history.memory) ==
-		      0);
+		CHECK(same_histogram(&back.history.cpu, &r.history.cpu));
+		CHECK(same_histogram(&back.history.memory, &r.history.memory));
 		CHECK_EQ(back.history.observed_usec, r.history.observed_usec);
 		CHECK_EQ(back.history.window_end_real, r.history.window_end_real);
 		CHECK_EQ(back.history.window_peak, r.history.window_peak);
@@ -103,12 +104,13 @@ static void test_half_life(void)
 {
 	OWN(history_store_free) struct history_store s = {0};
 	struct tuning_history t = tuning_default.history;
-	struct history_record r = sample(&t, 4 * 24 * 60), back;
+	OWN(history_record_drop) struct history_record r = sample(&t, 4 * 24 * 60), back = {0};
 
 	CHECK_EQ(history_store_put(&s, "a", &r), 0);
 	for (int i = 0; i < 3; i++) {
 		t.half_life_usec = (usec_t[]){USEC_PER_HOUR, 10 * USEC_PER_DAY,
 					      HISTOGRAM_HALF_LIFE_MAX_USEC}[i];
+		history_record_drop(&back);
 		CHECK_EQ(history_store_get(&s, "a", &t, &back), 0);
 		CHECK_EQ(back.history.cpu.half_life_usec, t.half_life_usec);
 		CHECK_EQ(back.history.observed_usec, r.history.observed_usec);
@@ -131,7 +133,7 @@ static void test_store(void)
 {
 	OWN(history_store_free) struct history_store s = {0};
 	const struct tuning_history *t = &tuning_default.history;
-	struct history_record r = sample(t, 10), back;
+	OWN(history_record_drop) struct history_record r = sample(t, 10), back = {0};
 	char long_key[1100];
 
 	CHECK_EQ(history_store_get(&s, "b", t, &back), -ENOENT);
@@ -156,7 +158,7 @@ static void test_store(void)
 static void test_prune(void)
 {
 	OWN(history_store_free) struct history_store s = {0};
-	struct history_record r = sample(&tuning_default.history, 0);
+	OWN(history_record_drop) struct history_record r = sample(&tuning_default.history, 0);
 	usec_t now = START + 20 * USEC_PER_DAY;
 
 	r.seen_realtime_usec = now - 8 * USEC_PER_DAY;
@@ -178,8 +180,8 @@ static void test_bounds(void)
 {
 	OWN(history_store_free) struct history_store s = {0}, back = {0};
 	OWN(drop_free) char *text = NULL;
-	struct history_record small = sample(&tuning_default.history, 0);
-	struct history_record big = sample(&tuning_default.history, 600);
+	OWN(history_record_drop) struct history_record small = sample(&tuning_default.history, 0);
+	OWN(history_record_drop) struct history_record big = sample(&tuning_default.history, 600);
 	char key[32];
 	size_t len;
 
@@ -191,6 +193,7 @@ static void test_bounds(void)
 	}
 	CHECK_EQ(s.count, HISTORY_COUNT_MAX);
 	CHECK(history_store_remove(&s, "00000") == false);
+	CHECK_EQ(histogram_reserve(&big.history.cpu, 0, HISTOGRAM_BUCKETS - 1), 0);
 	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
 		big.history.cpu.weight[i] = 1.0 / (double)(3 * i + 7);
 	for (unsigned i = 0; i < 6000; i++) {
@@ -212,7 +215,7 @@ static void test_refused(void)
 {
 	OWN(history_store_free) struct history_store s = {0}, back = {0};
 	OWN(drop_free) char *text = NULL, *twice = NULL;
-	struct history_record r = sample(&tuning_default.history, 120);
+	OWN(history_record_drop) struct history_record r = sample(&tuning_default.history, 120);
 	size_t len;
 
 	CHECK_EQ(history_store_put(&s, "a", &r), 0);
@@ -233,7 +236,7 @@ static void test_file(void)
 {
 	OWN(history_store_free) struct history_store s = {0}, back = {0};
 	char path[] = "/tmp/vscaled-history-XXXXXX", aside[STATE_ASIDE_MAX];
-	struct history_record r = sample(&tuning_default.history, 60);
+	OWN(history_record_drop) struct history_record r = sample(&tuning_default.history, 60);
 	int dir = open(mkdtemp(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	CHECK_EQ(history_store_put(&s, "new", &r), 0);

@@ -56,6 +56,7 @@ static double round_add(struct histogram *h)
 {
 	double begin;
 
+	histogram_drop(h);
 	histogram_init(h, &histogram_cpu, USEC_PER_DAY);
 	begin = now_nsec();
 	add_all(h);
@@ -91,11 +92,12 @@ static void measure(const char *name, double (*round)(struct histogram *), struc
 
 int main(void)
 {
-	struct histogram h;
+	OWN(histogram_drop) struct histogram h = {0};
 
 	fill_values();
 	measure("histogram_add", round_add, &h);
 	measure("histogram_percentile", round_percentile, &h);
-	report("histogram_size", sizeof h, "bytes");
+	report("histogram_size", sizeof h + HISTOGRAM_BUCKETS * sizeof *h.weight, "bytes");
+	report("histogram_size_used", (double)(sizeof h + h.count * sizeof *h.weight), "bytes");
 	return 0;
 }

@@ -11,7 +11,7 @@ static void use(const struct history_store *s, const char *key, const struct tun
 {
 	struct cpu_rates rates = {USEC_PER_SEC, USEC_PER_SEC / 2, 100, 200, 300, 5, 0, 0};
 	struct recommendation r;
-	struct history_record record;
+	OWN(history_record_drop) struct history_record record = {0};
 	usec_t now;
 
 	if (history_store_get(s, key, t, &record) < 0)

@@ -18,6 +18,7 @@ SYSTEMD=252
 KERNEL=6.12	# a prefix of the version; the newest match is taken
 MEM=2048	# MB
 SMP=2
+SHIFT=3	# 2^SHIFT ns for an instruction
 
 die()
 {

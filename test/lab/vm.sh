@@ -5,9 +5,10 @@
 
 # With cmpxchg16b emulated, 6.12 kernels panic at random under QEMU 7.2: hence -cx16.
 CPU=qemu64,-cx16
-# Time in the machine is counted in instructions (8 ns each) and jumps over idleness: a busy host
-# makes a run longer, but steals nothing that the guest could take for a throttled period or a stall.
-ACCEL="tcg,thread=single -icount shift=3,sleep=off"
+# Time in the machine is counted in instructions (2^SHIFT ns each, 8 by default) and jumps over
+# idleness: a busy host makes a run longer, but steals nothing that the guest could take for a
+# throttled period or a stall.
+ACCEL="tcg,thread=single -icount sleep=off"
 CMDLINE="console=ttyS0 quiet panic=-1 psi=1 nokaslr mitigations=off tsc=reliable no_timer_check
 	cgroup_no_v1=all systemd.unified_cgroup_hierarchy=1 systemd.show_status=0 audit=0"
 # The size of /dev/vdb belongs to the saved state; the file is sparse, so this costs nothing.
@@ -22,7 +23,7 @@ qemu_args()
 
 	read -r -d '' -a words <<<"$CMDLINE ${APPEND:-}" || true
 	# shellcheck disable=SC2054,SC2206  # the commas are QEMU's; ACCEL is several words
-	QEMU=(qemu-system-x86_64 -accel $ACCEL -cpu "$CPU" -smp "$SMP" -m "$MEM"
+	QEMU=(qemu-system-x86_64 -accel $ACCEL,shift=$SHIFT -cpu "$CPU" -smp "$SMP" -m "$MEM"
 		-machine q35 -nodefaults -no-user-config -display none -vga none -no-reboot
 		-kernel "$VMLINUX" -initrd "$INITRD" -append "${words[*]}"
 		-drive "file=$disk,if=none,id=d0,format=qcow2,cache=unsafe"

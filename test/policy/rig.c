@@ -5,6 +5,28 @@
 /* 2026-01-01T00:00:00Z */
 #define START_REAL (1767225600 * USEC_PER_SEC)
 
+static double **kept;
+static size_t kept_count;
+
+/*
+ * Rigs stand on the stacks of tests, which end where they like. So what their histories own has its
+ * full size from the start, and stays where it is until the program ends.
+ */
+static void keep_weights(struct histogram *h)
+{
+	kept = reallocarray(kept, kept_count + 1, sizeof(*kept));
+	if (kept == NULL || histogram_reserve(h, 0, HISTOGRAM_BUCKETS - 1) < 0)
+		abort();
+	kept[kept_count++] = h->weight;
+}
+
+void rig_begin(struct rig *r, const struct limits *original)
+{
+	control_init(&r->c, &r->t, &policy_rule_default, original);
+	keep_weights(&r->c.history.cpu);
+	keep_weights(&r->c.history.memory);
+}
+
 void rig_init(struct rig *r, uint64_t cpu_milli, uint64_t mem_max, uint32_t cpus)
 {
 	struct limits l = {
@@ -22,7 +44,7 @@ void rig_init(struct rig *r, uint64_t cpu_milli, uint64_t mem_max, uint32_t cpus
 	r->now_real = START_REAL;
 	sim_init(&r->sim, &l, cpus, 1);
 	r->next_review = r->sim.now + r->review_usec;
-	control_init(&r->c, &r->t, &policy_rule_default, &l);
+	rig_begin(r, &l);
 	control_restarted(&r->c, &l, r->sim.now);
 }
 

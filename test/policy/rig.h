@@ -46,6 +46,8 @@ struct rig {
 
 /* original: cpu in millicores of a 100 ms period, memory in bytes; LIMIT_MAX: none. */
 void rig_init(struct rig *r, uint64_t cpu_milli, uint64_t mem_max, uint32_t cpus);
+/* Its control begins anew, with these originals and no history. */
+void rig_begin(struct rig *r, const struct limits *original);
 struct control_context rig_context(struct rig *r, struct plan *p);
 void rig_apply(struct rig *r, struct plan *p);
 void rig_tick(struct rig *r);

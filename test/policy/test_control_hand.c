@@ -65,7 +65,7 @@ static void test_trial_interrupted(void)
 
 	/* The daemon died in the trial; its successor lifts at the first look. */
 	start_trial(&r);
-	control_init(&r.c, &r.t, &policy_rule_default, &r.c.original);
+	rig_begin(&r, &r.c.original);
 	control_restarted(&r.c, &r.sim.u.limits, r.sim.now);
 	rig_tick(&r);
 	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
@@ -324,7 +324,7 @@ static void test_odd_period(void)
 
 	rig_init(&r, 500, GIB, 2);
 	sim_init(&r.sim, &l, 2, 1);
-	control_init(&r.c, &r.t, &policy_rule_default, &l);
+	rig_begin(&r, &l);
 	control_restarted(&r.c, &l, r.sim.now);
 	r.sim.load = sim_steady(2, 1500);
 	rig_run(&r, USEC_PER_MIN);
@@ -350,7 +350,7 @@ static void test_burst(void)
 
 	rig_init(&r, 2000, GIB, 2);
 	sim_init(&r.sim, &l, 2, 1);
-	control_init(&r.c, &r.t, &policy_rule_default, &l);
+	rig_begin(&r, &l);
 	control_restarted(&r.c, &l, r.sim.now);
 	rig_fill_history(&r, 100, 100 * MIB, USEC_PER_DAY);
 	r.before = burst_fits;

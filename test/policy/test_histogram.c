@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/checkpoint.h"
 #include "test/check.h"
+#include "test/policy/same.h"
 #include <errno.h>
 #include <math.h>
 
 /* 2026-01-01T00:00:00Z */
 #define NEW_YEAR_USEC (1767225600 * USEC_PER_SEC)
 
-_Static_assert(sizeof(struct histogram) <= 1536, "one histogram stays within 1.5 KiB");
+_Static_assert(sizeof(struct histogram) + HISTOGRAM_BUCKETS * sizeof(double) <= 1536,
+	       "one histogram stays within 1.5 KiB");
 
 static bool same(double a, double b)
 {
@@ -82,7 +84,7 @@ static void test_reference(void)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct histogram h;
+		OWN(histogram_drop) struct histogram h;
 
 		histogram_init(&h, &histogram_cpu, cases[i].half_life);
 		CHECK_EQ(h.reference_usec, HISTOGRAM_YEAR_1_USEC);
@@ -107,7 +109,7 @@ static void test_shift_rounds(void)
 			.count = 1,
 			.buckets = {{30, 1}},
 		};
-		struct histogram h, younger;
+		OWN(histogram_drop) struct histogram h, younger;
 
 		histogram_init(&h, &histogram_cpu, USEC_PER_DAY);
 		histogram_init(&younger, &histogram_cpu, USEC_PER_DAY);
@@ -121,7 +123,7 @@ static void test_shift_rounds(void)
 
 static void test_decay(void)
 {
-	struct histogram h;
+	OWN(histogram_drop) struct histogram h;
 
 	histogram_init(&h, &histogram_cpu, USEC_PER_DAY);
 	histogram_add(&h, 1, 1, NEW_YEAR_USEC);
@@ -129,10 +131,12 @@ static void test_decay(void)
 	histogram_add(&h, 1, 1, NEW_YEAR_USEC - USEC_PER_DAY);
 	CHECK(h.total == 1 + 2 + 0.5);
 	/* Half a millisecond is not lost. */
+	histogram_drop(&h);
 	histogram_init(&h, &histogram_cpu, USEC_PER_DAY);
 	histogram_add(&h, 1, 1, NEW_YEAR_USEC + 500);
 	CHECK(h.total > 1);
 	/* 100 half lives leave the reference, one second more moves it. */
+	histogram_drop(&h);
 	histogram_init(&h, &histogram_cpu, USEC_PER_DAY);
 	histogram_add(&h, 1, 1, NEW_YEAR_USEC);
 	histogram_add(&h, 2, 1, NEW_YEAR_USEC + 100 * USEC_PER_DAY);
@@ -143,6 +147,7 @@ static void test_decay(void)
 	CHECK(near(h.total, 1 + exp2(1.0 / 86400)));
 	CHECK_EQ(h.min, histogram_find(&histogram_cpu, 2));
 	/* Without half life the time does not matter. */
+	histogram_drop(&h);
 	histogram_init(&h, &histogram_cpu, 0);
 	histogram_add(&h, 1, 1, 0);
 	histogram_add(&h, 1, 1, NEW_YEAR_USEC);
@@ -152,14 +157,15 @@ static void test_decay(void)
 static void test_subtract(void)
 {
 	struct histogram_options o;
-	struct histogram h;
+	OWN(histogram_drop) struct histogram h;
 
 	/* Exactly epsilon is not yet nothing. */
 	CHECK_EQ(histogram_options_linear(10, 1, 1, &o), 0);
 	histogram_init(&h, &o, 0);
 	histogram_add(&h, 5, 3, 0);
 	histogram_subtract(&h, 5, 2, 0);
-	CHECK(h.total == 1 && h.weight[5] == 1 && !histogram_empty(&h));
+	CHECK(h.total == 1 && histogram_weight(&h, 5) == 1 && !histogram_empty(&h));
+	histogram_drop(&h);
 	histogram_init(&h, &histogram_cpu, USEC_PER_DAY);
 	histogram_subtract(&h, 1, 1, NEW_YEAR_USEC);
 	CHECK(histogram_empty(&h));
@@ -177,15 +183,15 @@ static void test_subtract(void)
 static void test_merge(void)
 {
 	struct histogram_options copy = histogram_cpu;
-	struct histogram a, b, kept;
+	OWN(histogram_drop) struct histogram a, b, kept;
 
 	histogram_init(&a, &histogram_cpu, USEC_PER_DAY);
 	histogram_init(&b, &histogram_cpu, USEC_PER_DAY);
 	histogram_add(&a, 1, 1, NEW_YEAR_USEC);
-	kept = a;
+	CHECK_EQ(histogram_copy(&a, &kept), 0);
 	/* Nothing to add changes nothing, and an older reference gives way. */
 	CHECK_EQ(histogram_merge(&a, &b), 0);
-	CHECK(memcmp(&a, &kept, sizeof a) == 0);
+	CHECK(same_histogram(&a, &kept));
 	CHECK_EQ(histogram_merge(&b, &a), 0);
 	CHECK_EQ(b.reference_usec, a.reference_usec);
 	CHECK(b.total == 1);
@@ -194,6 +200,7 @@ static void test_merge(void)
 	CHECK(a.total == 2);
 	b.options = &histogram_memory;
 	CHECK_EQ(histogram_merge(&a, &b), -EINVAL);
+	histogram_drop(&b);
 	histogram_init(&b, &histogram_cpu, USEC_PER_HOUR);
 	CHECK_EQ(histogram_merge(&a, &b), -EINVAL);
 	CHECK(a.total == 2);
@@ -202,7 +209,7 @@ static void test_merge(void)
 static void test_interpolated(void)
 {
 	struct histogram_options o;
-	struct histogram h;
+	OWN(histogram_drop) struct histogram h;
 
 	CHECK_EQ(histogram_options_linear(10, 1, 1e-15, &o), 0);
 	histogram_init(&h, &o, 0);
@@ -230,7 +237,7 @@ static void test_interpolated(void)
 static void test_interpolated_agrees(void)
 {
 	uint64_t state = 20260101;
-	struct histogram h;
+	OWN(histogram_drop) struct histogram h;
 
 	histogram_init(&h, &histogram_cpu, USEC_PER_DAY);
 	for (usec_t i = 0; i < 5000; i++) {
@@ -256,7 +263,8 @@ static void test_checkpoint(void)
 					.count = 2,
 					.buckets = {{0, 1}, {9, 2}}};
 	struct checkpoint c = good;
-	struct histogram h, kept;
+	OWN(histogram_drop) struct histogram h;
+	struct histogram kept;
 
 	histogram_init(&h, &histogram_cpu, USEC_PER_DAY);
 	kept = h;
@@ -281,25 +289,81 @@ static void test_checkpoint(void)
 	CHECK(memcmp(&h, &kept, sizeof h) == 0);
 
 	CHECK_EQ(checkpoint_load(&h, &good), 0);
-	CHECK(h.weight[0] == 2 && h.weight[9] == 4 && h.total == 6);
+	CHECK(histogram_weight(&h, 0) == 2 && histogram_weight(&h, 9) == 4 && h.total == 6);
 	CHECK_EQ(h.reference_usec, NEW_YEAR_USEC);
 	CHECK_EQ(h.min, 0);
 	CHECK_EQ(h.max, 9);
 	/* Loading adds. */
 	CHECK_EQ(checkpoint_load(&h, &good), 0);
-	CHECK(h.weight[9] == 8 && h.total == 12);
+	CHECK(histogram_weight(&h, 9) == 8 && h.total == 12);
 	/* Far apart times stay defined. */
 	c = good;
 	c.reference_usec = HISTOGRAM_YEAR_1_USEC;
+	histogram_drop(&h);
 	histogram_init(&h, &histogram_cpu, USEC_PER_DAY);
 	CHECK_EQ(checkpoint_load(&h, &c), 0);
 	histogram_add(&h, 1, 1, NEW_YEAR_USEC);
 	CHECK(near(h.total, 1));
 	c.reference_usec = 253402300799 * (int64_t)USEC_PER_SEC;
+	histogram_drop(&h);
 	histogram_init(&h, &histogram_cpu, USEC_PER_DAY);
 	CHECK_EQ(checkpoint_load(&h, &c), 0);
 	histogram_add(&h, 1, 1, NEW_YEAR_USEC);
 	CHECK(near(h.total, 6));
+}
+
+/* Room is made around what is used, wherever that begins; nothing that was there moves. */
+static void test_room(void)
+{
+	static const uint32_t order[] = {90, 91, 92, 88, 3, 0, 175, 40, 120};
+	static const uint32_t room[] = {4, 4, 8, 8, 96, 96, 176, 176, 176};
+	OWN(histogram_drop) struct histogram h, copy;
+	double total = 0;
+
+	histogram_init(&h, &histogram_cpu, 0);
+	histogram_init(&copy, &histogram_cpu, 0);
+	CHECK(h.weight == NULL && histogram_weight(&h, 0) == 0 && histogram_weight(&h, 175) == 0);
+	histogram_subtract(&h, 5, 1, 0);
+	CHECK(h.weight == NULL);
+	for (uint32_t i = 0; i < ARRAY_SIZE(order); i++) {
+		histogram_add(&h, histogram_cpu.start[order[i]] * 1.001, i + 1, 0);
+		total += i + 1;
+		for (uint32_t k = 0; k < ARRAY_SIZE(order); k++)
+			CHECK(histogram_weight(&h, order[k]) == (k <= i ? k + 1 : 0));
+		CHECK(h.total == total);
+		CHECK_EQ(h.count, room[i]);
+	}
+	CHECK(histogram_weight(&h, HISTOGRAM_BUCKETS) == 0);
+	CHECK(histogram_weight(&h, UINT32_MAX) == 0);
+	CHECK_EQ(histogram_copy(&h, &copy), 0);
+	histogram_add(&h, 1, 1, 0);
+	CHECK(copy.total == total);
+	histogram_drop(&h);
+	CHECK(histogram_empty(&h) && h.total == 0 && h.weight == NULL);
+	histogram_add(&h, 1, 1, 0);
+	CHECK(h.total == 1);
+	CHECK(histogram_percentile(&copy, 1) == histogram_cpu.start[175]);
+}
+
+/* Two that share no bucket, nor the room for one. */
+static void test_merge_apart(void)
+{
+	OWN(histogram_drop) struct histogram low, high, empty;
+
+	histogram_init(&low, &histogram_cpu, USEC_PER_DAY);
+	histogram_init(&high, &histogram_cpu, USEC_PER_DAY);
+	histogram_init(&empty, &histogram_cpu, USEC_PER_DAY);
+	histogram_add(&low, 0.02, 1, NEW_YEAR_USEC);
+	histogram_add(&high, 500, 3, NEW_YEAR_USEC + 3 * USEC_PER_DAY);
+	CHECK_EQ(histogram_merge(&empty, &low), 0);
+	CHECK(same_histogram(&empty, &low));
+	CHECK_EQ(histogram_merge(&high, &low), 0);
+	CHECK(high.total == 3 + 0.125);
+	CHECK_EQ(histogram_merge(&low, &empty), 0);
+	CHECK_EQ(low.min, histogram_find(&histogram_cpu, 0.02));
+	CHECK_EQ(high.min, low.min);
+	CHECK(histogram_percentile(&high, 0.01) == histogram_cpu.start[high.min + 1]);
+	CHECK(near(histogram_percentile(&high, 0.5), histogram_cpu.start[high.max + 1]));
 }
 
 int main(void)
@@ -311,6 +375,8 @@ int main(void)
 	test_decay();
 	test_subtract();
 	test_merge();
+	test_room();
+	test_merge_apart();
 	test_interpolated();
 	test_interpolated_agrees();
 	test_checkpoint();

@@ -64,11 +64,12 @@ static bool within(uint64_t got, uint64_t want, uint32_t permille)
 static void test_weighted_by_time(void)
 {
 	struct tuning_history t = plain();
-	struct history one, other;
+	OWN(history_drop) struct history one, other;
 	usec_t now = START;
 
 	t.target_permille = 700;
 	history_init(&one, &t);
+	history_init(&other, &t);
 	/* 60 s busy in 600 looks, 60 s nearly idle in 12. By looks the 70th percentile is busy, by
 	 * time too; with the busy half seen in 12 looks and the idle one in 600 only by time. */
 	for (int i = 0; i < 12; i++)
@@ -78,7 +79,6 @@ static void test_weighted_by_time(void)
 	CHECK(within(cpu_of(&one, &t).target, 1000, 50));
 
 	now = START;
-	history_init(&other, &t);
 	for (int i = 0; i < 600; i++)
 		add(&other, 100 * USEC_PER_MSEC, 1000, &now);
 	for (int i = 0; i < 12; i++)
@@ -91,7 +91,7 @@ static void test_weighted_by_time(void)
 static void test_unseen_time(void)
 {
 	struct tuning_history t = plain();
-	struct history h;
+	OWN(history_drop) struct history h;
 	usec_t now = START;
 
 	history_init(&h, &t);
@@ -145,7 +145,7 @@ static void test_interpolation(void)
 
 	/* A load spread evenly over +-20 %. */
 	for (size_t i = 0; i < ARRAY_SIZE(steady); i++) {
-		struct history h;
+		OWN(history_drop) struct history h;
 		usec_t now = START;
 		uint64_t random = 5, from = steady[i] * 8 / 10, width = steady[i] * 4 / 10;
 
@@ -215,7 +215,7 @@ static void test_oom_evidence(void)
 static void test_confidence(void)
 {
 	struct tuning_history t = *th;
-	struct history h;
+	OWN(history_drop) struct history h;
 	struct recommendation r;
 	usec_t now = START;
 
@@ -244,7 +244,7 @@ static void test_confidence(void)
 static void test_memory_windows(void)
 {
 	struct tuning_history t = plain();
-	struct history h;
+	OWN(history_drop) struct history h;
 	usec_t now = START;
 
 	history_init(&h, &t);
@@ -274,7 +274,7 @@ static void test_clock(void)
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
 		for (int shift = 0; shift < 2; shift++) {
 			struct tuning_history t = plain();
-			struct history h;
+			OWN(history_drop) struct history h;
 			usec_t now = START;
 			struct range_of cpu, memory;
 
@@ -303,7 +303,7 @@ static void test_clock(void)
 
 static void test_empty(void)
 {
-	struct history h;
+	OWN(history_drop) struct history h;
 	struct recommendation r;
 
 	history_init(&h, th);

@@ -320,6 +320,45 @@ static void test_oom_successor(void)
 	CHECK_EQ(r.count[KNOB_MEM_MAX], 1);
 }
 
+/* What a kill asks for goes no further than the ceiling, nor for the successor; history knows it.
+ */
+static void test_oom_ceiling(void)
+{
+	struct rig r;
+
+	rig_init(&r, 1000, 200 * MIB, 2);
+	r.c.rule.mem_bytes.max = 240 * MIB;
+	r.sim.m.anon = r.sim.load.anon_goal = 50 * MIB;
+	rig_run(&r, 5 * USEC_PER_SEC);
+	sim_allocate(&r.sim, 300 * MIB);
+	r.sim.load.anon_goal = 0;
+	rig_run(&r, 3 * USEC_PER_SEC);
+	CHECK_EQ(r.sim.u.events.oom_kill, 1);
+	CHECK_EQ(r.sim.u.limits.mem_max, 240 * MIB);
+	CHECK_EQ(r.c.history.window_oom, 300 * MIB);
+	rig_restart(&r);
+	rig_run(&r, 3 * USEC_PER_SEC);
+	CHECK(r.max_bytes <= 240 * MIB);
+	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].counters.oom_kills, 1);
+}
+
+/* Three processes of one container, ended one by one between two looks: three kills, one record. */
+static void test_oom_processes(void)
+{
+	struct rig r;
+
+	rig_init(&r, 1000, 200 * MIB, 2);
+	r.sim.m.anon = r.sim.load.anon_goal = 50 * MIB;
+	rig_run(&r, 5 * USEC_PER_SEC);
+	r.sim.u.events.max += 40;
+	r.sim.u.events.oom_kill += 3;
+	rig_run(&r, 3 * USEC_PER_SEC);
+	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].counters.oom_kills, 3);
+	CHECK_EQ(r.c.history.window_oom, 300 * MIB);
+	CHECK_EQ(r.sim.u.limits.mem_max, 300 * MIB);
+	CHECK_EQ(r.count[KNOB_MEM_MAX], 1);
+}
+
 int main(void)
 {
 	test_use();
@@ -337,5 +376,7 @@ int main(void)
 	test_oom();
 	test_oom_elsewhere();
 	test_oom_successor();
+	test_oom_ceiling();
+	test_oom_processes();
 	return check_result();
 }

@@ -265,7 +265,7 @@ static void random_start(struct rig *r)
 	r->tick_usec = chance(500) ? 100 * USEC_PER_MSEC : USEC_PER_SEC;
 	r->wakes = chance(500);
 	r->review_usec = chance(500) ? 10 * r->tick_usec : r->tick_usec;
-	control_init(&r->c, &r->t, &policy_rule_default, &l);
+	rig_begin(r, &l);
 	control_restarted(&r->c, &l, r->sim.now);
 	random_rule(r);
 	if (chance(500))

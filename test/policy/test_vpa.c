@@ -28,7 +28,7 @@ static void test_amounts(void)
 
 static void test_samples(void)
 {
-	struct vpa_aggregate a;
+	OWN(vpa_aggregate_drop) struct vpa_aggregate a;
 	struct vpa_container c = {.aggregate = &a, .rules = &vpa_rules_default};
 	usec_t t = NEW_YEAR_USEC;
 
@@ -57,7 +57,7 @@ static void test_samples(void)
 
 static void test_oom_extremes(void)
 {
-	struct vpa_aggregate a;
+	OWN(vpa_aggregate_drop) struct vpa_aggregate a;
 	struct vpa_container c = {.aggregate = &a, .rules = &vpa_rules_default};
 
 	vpa_aggregate_init(&a, &vpa_rules_default);
@@ -79,14 +79,14 @@ static void test_oom_extremes(void)
 static void test_aggregate_merge(void)
 {
 	struct vpa_rules hourly = vpa_rules_default;
-	struct vpa_aggregate a, b, sum;
+	OWN(vpa_aggregate_drop) struct vpa_aggregate a, b, sum;
 	struct vpa_container c = {.aggregate = &b, .rules = &vpa_rules_default};
 
 	vpa_aggregate_init(&a, &vpa_rules_default);
 	vpa_aggregate_init(&b, &vpa_rules_default);
 	vpa_add_cpu(&c, 500, NEW_YEAR_USEC);
 	vpa_add_memory(&c, 1 << 30, NEW_YEAR_USEC);
-	sum = a;
+	vpa_aggregate_init(&sum, &vpa_rules_default);
 	CHECK_EQ(vpa_aggregate_merge(&sum, &b), 0);
 	CHECK_EQ(sum.first_sample, NEW_YEAR_USEC);
 	CHECK_EQ(sum.samples, 1);
@@ -103,7 +103,8 @@ static void test_checkpoint(void)
 {
 	static const struct vpa_checkpoint empty = {.version = "v3"};
 	struct vpa_checkpoint c;
-	struct vpa_aggregate a, kept;
+	OWN(vpa_aggregate_drop) struct vpa_aggregate a;
+	struct vpa_aggregate kept;
 
 	vpa_aggregate_init(&a, &vpa_rules_default);
 	kept = a;
@@ -124,7 +125,7 @@ static void test_estimate_empty(void)
 {
 	struct vpa_recommendation r;
 	struct vpa_rules rules = vpa_rules_default;
-	struct vpa_aggregate a;
+	OWN(vpa_aggregate_drop) struct vpa_aggregate a;
 
 	vpa_aggregate_init(&a, &rules);
 	vpa_estimate(&a, &rules, 1, BOTH, &r);

@@ -41,7 +41,7 @@ void run_single_value(const char *dir)
 		const struct histogram_options *o = cpu ? &histogram_cpu : &histogram_memory;
 		double unit = cpu ? 1000 : 1, value = csv_double(c, "value") / unit, end;
 		int64_t target, minimum = vpa_rules_default.pod_minimum[!cpu];
-		struct histogram h;
+		OWN(histogram_drop) struct histogram h;
 
 		histogram_init(&h, o, DAY_USEC);
 		histogram_add(&h, value, 1.0, 1767225600 * USEC_PER_SEC);
@@ -85,7 +85,8 @@ void run_merge(const char *dir)
 	char text[CSV_LINE_MAX];
 
 	while (csv_next(c)) {
-		struct histogram a = load_operand(c, 'a'), b = load_operand(c, 'b');
+		OWN(histogram_drop) struct histogram a = load_operand(c, 'a');
+		OWN(histogram_drop) struct histogram b = load_operand(c, 'b');
 		struct checkpoint m;
 
 		expect_int(c, "merge", histogram_merge(&a, &b), 0);

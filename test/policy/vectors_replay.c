@@ -70,6 +70,7 @@ static void decay_advance(struct decay *d, const struct csv *want)
 		snprintf(d->stream, sizeof d->stream, "%s", stream);
 		seek_stream(d->samples, stream, want);
 		csv_next(d->samples);
+		histogram_drop(&d->h);
 		histogram_init(&d->h, vectors_options(csv_text(d->samples, "kind")),
 			       (usec_t)csv_int(d->samples, "half_life_s") * USEC_PER_SEC);
 		csv_unread(d->samples);
@@ -90,6 +91,7 @@ static void decay_run(const char *dir, const char *base,
 		decay_advance(&d, want);
 		check(want, &d.h);
 	}
+	histogram_drop(&d.h);
 	csv_close(d.samples);
 	csv_close(want);
 }
@@ -117,7 +119,7 @@ static void check_checkpoint(const struct csv *want, const struct histogram *h)
 static void check_reload(const struct csv *want, const struct histogram *h)
 {
 	struct checkpoint saved;
-	struct histogram loaded;
+	OWN(histogram_drop) struct histogram loaded;
 
 	checkpoint_save(h, &saved);
 	histogram_init(&loaded, h->options, (usec_t)h->half_life_usec);
@@ -153,6 +155,7 @@ struct e2e {
 static void e2e_start(struct e2e *e, const char *stream)
 {
 	snprintf(e->stream, sizeof e->stream, "%s", stream);
+	vpa_aggregate_drop(&e->aggregate);
 	vpa_aggregate_init(&e->aggregate, &vpa_rules_default);
 	e->container = (struct vpa_container){
 		.aggregate = &e->aggregate,
@@ -185,6 +188,7 @@ void run_e2e_input(const char *dir)
 		expect_int(e.samples, "accepted", e2e_apply(&e) == VPA_SAMPLE_ACCEPTED,
 			   csv_bool(e.samples, "accepted"));
 	}
+	vpa_aggregate_drop(&e.aggregate);
 	csv_close(e.samples);
 }
 
@@ -243,6 +247,7 @@ void run_e2e_recommendation(const char *dir)
 		e2e_advance(&e, want);
 		check_recommendation(want, &e.aggregate);
 	}
+	vpa_aggregate_drop(&e.aggregate);
 	csv_close(e.samples);
 	csv_close(want);
 }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * grow [-c FILE] PHASE...   PHASE = SIZE_MB[@RATE_MB_PER_SEC][+HOLD_SEC|+w]
+ * grow [-Hs] [-c FILE] [-f FIFO] PHASE...   PHASE = SIZE_MB[@RATE_MB_PER_SEC][+HOLD_SEC|+w]
  *
  * Brings its anonymous memory to SIZE_MB, growing at the rate (default: at once), then holds it; a
  * smaller size is given back at once. +w holds it until SIGUSR1 comes. -c reads FILE over and over
- * beside it: page cache, which fills any limit by itself. Example: 64 MB, up to 300 at 50 MB/s, 10
- * s there, back to 64 for good: grow 64 300@50+10 64+100000 Prints once a second, and at every
- * phase: grow t=3 mb=150 stalls=0 max_stall_ms=4 cache_mb=0 grow reached=9.2 mb=300 stalls=0
- * max_stall_ms=4 cache_mb=0 mb_per_sec=49
+ * beside it: page cache, which fills any limit by itself. -f sleeps after the last phase, without
+ * waking once, until a line of further phases comes from FIFO. -H: huge pages where the kernel has
+ * them. -s: the memory is shared (shmem), not anonymous.
+ * Example: 64 MB, up to 300 at 50 MB/s, 10 s there, back to 64 for good:
+ *   grow 64 300@50+10 64+100000
+ * Prints once a second, and at every phase:
+ *   grow t=3 mb=150 stalls=0 max_stall_ms=4 cache_mb=0
+ *   grow reached=9.2 mb=300 stalls=0 max_stall_ms=4 cache_mb=0 took_ms=4720 mb_per_sec=49
  */
 #include "gauge.h"
 #include <fcntl.h>
@@ -31,6 +35,10 @@ struct phase {
 	bool until_told;
 };
 
+static struct {
+	bool huge, shared;
+	char *cache_file, *fifo;
+} options;
 static char *room;
 static long size_bytes;
 static struct gauge gauge;
@@ -50,13 +58,15 @@ static void on_told(int number)
 	told = 1;
 }
 
-/* rate: of the phase that ended with it; 0: none did. */
-static void print(const char *what, long rate)
+/* took, grown: of the phase that ended with it; 0: none did. */
+static void print(const char *what, int64_t took_nsec, long grown_bytes)
 {
-	char text[32] = "";
+	char text[64] = "";
 
-	if (rate > 0)
-		snprintf(text, sizeof text, " mb_per_sec=%ld", rate / MB);
+	if (took_nsec > 0)
+		snprintf(text, sizeof text, " took_ms=%lld mb_per_sec=%ld",
+			 (long long)(took_nsec / NSEC_PER_MSEC),
+			 (long)((double)grown_bytes * NSEC_PER_SEC / (double)took_nsec / MB));
 	printf("grow %s=%.1f mb=%ld stalls=%lld max_stall_ms=%lld cache_mb=%ld%s\n", what,
 	       (double)(now_nsec() - start_nsec) / NSEC_PER_SEC, size_bytes / MB,
 	       (long long)gauge.stalls, (long long)(gauge.max_nsec / NSEC_PER_MSEC),
@@ -67,7 +77,7 @@ static void print(const char *what, long rate)
 static void print_each_second(void)
 {
 	if (now_nsec() - printed_nsec >= NSEC_PER_SEC)
-		print("t", 0);
+		print("t", 0, 0);
 }
 
 static void touch_to(long size)
@@ -100,12 +110,30 @@ static void grow_at_rate(const struct phase *p)
 	}
 }
 
+/* Nothing runs meanwhile: a container that waits is idle. */
+static void wait_for_word(void)
+{
+	sigset_t ours, before;
+
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGUSR1);
+	sigaddset(&ours, SIGTERM);
+	sigaddset(&ours, SIGINT);
+	sigprocmask(SIG_BLOCK, &ours, &before);
+	told = 0;
+	while (!told && !stopped)
+		sigsuspend(&before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	gauge.last_nsec = 0;
+}
+
 static void hold(const struct phase *p)
 {
 	const int64_t end = now_nsec() + p->hold_sec * NSEC_PER_SEC;
 
-	told = 0;
-	while ((p->until_told ? !told : now_nsec() < end) && !stopped) {
+	if (p->until_told)
+		wait_for_word();
+	while (!p->until_told && now_nsec() < end && !stopped) {
 		gauge_sleep(&gauge, now_nsec() + TICK_NSEC);
 		print_each_second();
 	}
@@ -115,18 +143,17 @@ static void phase_run(const struct phase *p)
 {
 	const int64_t start = now_nsec();
 	const long base = size_bytes;
-	int64_t took;
 
 	if (p->size < size_bytes) {
-		madvise(room + p->size, (size_t)(size_bytes - p->size), MADV_DONTNEED);
+		madvise(room + p->size, (size_t)(size_bytes - p->size),
+			options.shared ? MADV_REMOVE : MADV_DONTNEED);
 		size_bytes = p->size;
 	} else if (p->rate == 0) {
 		touch_to(p->size);
 	} else {
 		grow_at_rate(p);
 	}
-	took = now_nsec() - start;
-	print("reached", took > 0 ? (long)((double)(size_bytes - base) * NSEC_PER_SEC / took) : 0);
+	print("reached", now_nsec() - start, size_bytes - base);
 	hold(p);
 }
 
@@ -172,11 +199,34 @@ static int phase_parse(const char *text, struct phase *ret)
 
 static int usage(void)
 {
-	fputs("usage: grow [-c FILE] SIZE_MB[@RATE_MB_PER_SEC][+HOLD_SEC|+w]...\n", stderr);
+	fputs("usage: grow [-Hs] [-c FILE] [-f FIFO] SIZE_MB[@RATE_MB_PER_SEC][+HOLD_SEC|+w]...\n",
+	      stderr);
 	return 2;
 }
 
-static int begin(const char *cache_file)
+/* Phases in one line from there; nothing runs until it comes. Stalls are those since then. */
+static int phases_from(const char *fifo)
+{
+	char line[256], *at = line;
+	FILE *in = fopen(fifo, "re");
+	struct phase p;
+
+	if (in == NULL || fgets(line, sizeof line, in) == NULL) {
+		perror(fifo);
+		return -1;
+	}
+	fclose(in);
+	gauge = (struct gauge){0};
+	line[strcspn(line, "\n")] = '\0';
+	for (char *word; (word = strsep(&at, " ")) != NULL && !stopped;) {
+		if (phase_parse(word, &p) < 0)
+			return usage();
+		phase_run(&p);
+	}
+	return 0;
+}
+
+static int begin(void)
 {
 	pthread_t thread;
 
@@ -184,40 +234,59 @@ static int begin(const char *cache_file)
 	signal(SIGTERM, on_signal);
 	signal(SIGINT, on_signal);
 	signal(SIGUSR1, on_told);
-	room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		    -1, 0);
+	room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE,
+		    (options.shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		    0);
 	if (room == MAP_FAILED) {
 		perror("grow: mmap");
 		return -1;
 	}
-	madvise(room, ROOM, MADV_NOHUGEPAGE);
-	if (cache_file != NULL)
-		return -pthread_create(&thread, NULL, cache_read, (void *)cache_file);
+	if (!options.huge)
+		madvise(room, ROOM, MADV_NOHUGEPAGE);
+	if (options.cache_file != NULL)
+		return -pthread_create(&thread, NULL, cache_read, options.cache_file);
 	return 0;
+}
+
+static int options_read(int argc, char **argv)
+{
+	struct phase p;
+	int c;
+
+	while ((c = getopt(argc, argv, "Hsc:f:")) != -1) {
+		if (c == 'H')
+			options.huge = true;
+		else if (c == 's')
+			options.shared = true;
+		else if (c == 'c')
+			options.cache_file = optarg;
+		else if (c == 'f')
+			options.fifo = optarg;
+		else
+			return -1;
+	}
+	for (int i = optind; i < argc; i++) {
+		if (phase_parse(argv[i], &p) < 0)
+			return -1;
+	}
+	return optind < argc ? 0 : -1;
 }
 
 int main(int argc, char **argv)
 {
-	const char *cache_file = NULL;
 	struct phase p;
-	int c;
 
-	while ((c = getopt(argc, argv, "c:")) != -1) {
-		if (c != 'c')
-			return usage();
-		cache_file = optarg;
-	}
-	for (int i = optind; i < argc; i++) {
-		if (phase_parse(argv[i], &p) < 0)
-			return usage();
-	}
-	if (optind == argc || begin(cache_file) < 0)
+	if (options_read(argc, argv) < 0)
 		return usage();
+	if (begin() < 0)
+		return 1;
 	start_nsec = printed_nsec = now_nsec();
 	for (int i = optind; i < argc && !stopped; i++) {
 		phase_parse(argv[i], &p);
 		phase_run(&p);
 	}
-	print("total", 0);
+	if (options.fifo != NULL && !stopped && phases_from(options.fifo) != 0)
+		return 1;
+	print("total", 0, 0);
 	return 0;
 }

@@ -56,5 +56,6 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	history_store_free(&store);
+	history_record_drop(&record);
 	return 0;
 }

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * toll SECONDS WINDOW_MS FOLDER...: what lowering memory.max did to these cgroups, seen from
+ * outside. A lowering is harmful when within the window the group runs into memory.max, or waits
+ * for memory for more than 10 ms and a hundredth of the time more than before. It is undone when
+ * memory.max is back where it was within two seconds of that. SIGTERM ends it early. Prints every
+ * harmful one and at the end: toll lowered=212 harmful=9 undone=9 kills=0
+ */
+#include "gauge.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FOLDERS_MAX 64
+#define TICK_NSEC   (25 * NSEC_PER_MSEC)
+#define STALL_USEC  10000
+#define UNDO_NSEC   (2 * NSEC_PER_SEC)
+#define HISTORY     200 /* ticks: the 5 s before */
+
+struct state {
+	int64_t max, stalled_usec, max_events, kills;
+};
+
+struct group {
+	const char *path, *name;
+	int max_fd, pressure_fd, events_fd;
+	struct state now, at;        /* at: when it was lowered */
+	int64_t before[HISTORY];     /* stalled_usec */
+	int64_t level_usec;          /* in those 5 s */
+	int64_t from;                /* memory.max before; 0: nothing is watched */
+	int64_t lowered_at, hurt_at; /* 0: it has not hurt */
+};
+
+static struct group groups[FOLDERS_MAX];
+static int group_count, lowered, harmful, undone;
+static int64_t window_nsec, kills;
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int number)
+{
+	(void)number;
+	stopped = 1;
+}
+
+static int open_at(const char *folder, const char *file)
+{
+	char path[512];
+
+	snprintf(path, sizeof path, "%s/%s", folder, file);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static int64_t value_after(int fd, const char *key)
+{
+	char text[512];
+	ssize_t n = pread(fd, text, sizeof text - 1, 0);
+	const char *at;
+
+	text[n > 0 ? n : 0] = '\0';
+	at = strstr(text, key);
+	return n <= 0 || at == NULL ? -1 : strtoll(at + strlen(key), NULL, 10);
+}
+
+static bool state_read(const struct group *g, struct state *ret)
+{
+	struct state s = {
+		.max = value_after(g->max_fd, ""),
+		.stalled_usec = value_after(g->pressure_fd, "total="),
+		.max_events = value_after(g->events_fd, "\nmax "),
+		.kills = value_after(g->events_fd, "oom_kill "),
+	};
+
+	*ret = s;
+	return s.max > 0 && s.stalled_usec >= 0 && s.max_events >= 0 && s.kills >= 0;
+}
+
+static bool hurts(const struct group *g, int64_t now)
+{
+	int64_t stalled = g->now.stalled_usec - g->at.stalled_usec;
+	int64_t usual = g->level_usec * (now - g->lowered_at) / (HISTORY * TICK_NSEC);
+
+	return g->now.max_events > g->at.max_events ||
+	       (stalled > STALL_USEC && stalled > usual + (now - g->lowered_at) / 1000 / 100);
+}
+
+static void watch(struct group *g, int64_t now)
+{
+	if (g->hurt_at == 0 && now - g->lowered_at > window_nsec) {
+		g->from = 0;
+		return;
+	}
+	if (g->hurt_at == 0 && hurts(g, now)) {
+		g->hurt_at = now;
+		harmful++;
+	}
+	if (g->hurt_at == 0)
+		return;
+	if (g->now.max >= g->from) {
+		undone++;
+		printf("toll %s: %lld -> %lld hurt after %lld ms, undone %lld ms later\n", g->name,
+		       (long long)g->from, (long long)g->at.max,
+		       (long long)((g->hurt_at - g->lowered_at) / NSEC_PER_MSEC),
+		       (long long)((now - g->hurt_at) / NSEC_PER_MSEC));
+		g->from = 0;
+	} else if (now - g->hurt_at > UNDO_NSEC) {
+		printf("toll %s: %lld -> %lld hurt after %lld ms and stayed\n", g->name,
+		       (long long)g->from, (long long)g->at.max,
+		       (long long)((g->hurt_at - g->lowered_at) / NSEC_PER_MSEC));
+		g->from = 0;
+	}
+}
+
+static void look(struct group *g, long tick, int64_t now)
+{
+	struct state old = g->now;
+	int64_t *then = &g->before[tick % HISTORY];
+
+	if (!state_read(g, &g->now)) {
+		g->now = old; /* it is gone */
+		return;
+	}
+	kills += g->now.kills - old.kills;
+	if (g->now.max < old.max) {
+		lowered++;
+		g->from = g->from != 0 && g->hurt_at != 0 ? g->from : old.max;
+		g->at = g->now;
+		g->level_usec = tick >= HISTORY ? old.stalled_usec - *then : 0;
+		g->lowered_at = now;
+		g->hurt_at = 0;
+	}
+	*then = g->now.stalled_usec;
+	if (g->from != 0)
+		watch(g, now);
+}
+
+static int begin(int argc, char **argv)
+{
+	for (int i = 3; i < argc && group_count < FOLDERS_MAX; i++) {
+		struct group *g = &groups[group_count++];
+
+		g->path = argv[i];
+		g->name = strrchr(argv[i], '/') != NULL ? strrchr(argv[i], '/') + 1 : argv[i];
+		g->max_fd = open_at(g->path, "memory.max");
+		g->pressure_fd = open_at(g->path, "memory.pressure");
+		g->events_fd = open_at(g->path, "memory.events");
+		if (!state_read(g, &g->now)) {
+			fprintf(stderr, "toll: %s cannot be read\n", g->path);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct gauge own = {0};
+	int64_t start = now_nsec(), end;
+
+	if (argc < 4) {
+		fputs("usage: toll SECONDS WINDOW_MS FOLDER...\n", stderr);
+		return 2;
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	signal(SIGTERM, on_signal);
+	end = start + atoi(argv[1]) * NSEC_PER_SEC;
+	window_nsec = atoi(argv[2]) * NSEC_PER_MSEC;
+	if (begin(argc, argv) < 0)
+		return 1;
+	puts("toll ready");
+	for (long tick = 0; !stopped && now_nsec() < end; tick++) {
+		for (int i = 0; i < group_count; i++)
+			look(&groups[i], tick, now_nsec());
+		gauge_sleep(&own, start + (tick + 1) * TICK_NSEC);
+	}
+	printf("toll lowered=%d harmful=%d undone=%d kills=%lld\n", lowered, harmful, undone,
+	       (long long)kills);
+	return 0;
+}
