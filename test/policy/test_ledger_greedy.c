@@ -276,7 +276,8 @@ static void test_greedy(uint64_t rate_bps, usec_t brake, const char *name)
 	for (int i = 1; i < PODS; i++) {
 		CHECK(p[i].kills <= p[i - 1].kills);
 		CHECK(p[i].kills == 0 || p[i].first_kill >= p[i - 1].first_kill);
-		/* Killed right before there was enough for both, it is behind by the time of that. */
+		/* Killed right before there was enough for both, it is behind by the time of that.
+		 */
 		CHECK(p[i].full_at <= p[i - 1].full_at + DOWN_USEC + BRAKE_USEC);
 	}
 }
