@@ -265,7 +265,7 @@ int rig_start(struct rig *r)
 	const struct daemon_options o = {
 		.config_path = r->config,
 		.trust_root = true,
-		.proc_root = proc,
+		.proc_root = r->proc != NULL ? r->proc : proc,
 		.port = &port,
 		.clock = r->clock != NULL ? r->clock : rig_clock,
 		.clock_ctx = r,
