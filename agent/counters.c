@@ -13,6 +13,10 @@ const char *const counters_backend_names[BACKEND_COUNT] = {
 	[BACKEND_SYSTEMD] = "systemd",
 	[BACKEND_API] = "api",
 };
+const char *const counters_since_names[SINCE_COUNT] = {
+	[SINCE_DUE] = "due",
+	[SINCE_WAKE] = "wake",
+};
 const char *const counters_answer_names[REPORT_ANSWER_KINDS] = {
 	[REPORT_ANSWER_OK] = "ok",
 	[REPORT_ANSWER_REFUSED] = "refused",

@@ -23,6 +23,8 @@ void counters_took(struct counters_span *s, usec_t span_usec);
 
 enum counters_direction { DIRECTION_UP, DIRECTION_DOWN, DIRECTION_COUNT };
 enum counters_backend { BACKEND_CGROUP, BACKEND_SYSTEMD, BACKEND_API, BACKEND_COUNT };
+/* A raise counts from when its look was due (its event: from the wake-up), and from the wake-up. */
+enum counters_since { SINCE_DUE, SINCE_WAKE, SINCE_COUNT };
 enum counters_writer {
 	WRITER_SYSTEMD, /* PID 1, by a reload or a property */
 	WRITER_KUBELET, /* kubelet or runtime, after a resize */
@@ -51,7 +53,9 @@ struct counters {
 	uint64_t reverted[WRITER_COUNT];
 	/* around a write, a property call (its lag), a resize until the kubelet's echo */
 	struct counters_span apply[BACKEND_COUNT];
-	/* the same, when it was refused or failed; a vanished cgroup is no failure */
+	/* until a higher limit stood in the file */
+	struct counters_span raise[SINCE_COUNT];
+	/* the same as apply, when it was refused or failed; a vanished cgroup is no failure */
 	uint64_t apply_failed[BACKEND_COUNT];
 	/* on_tick: how much later it came than it was due */
 	struct counters_span loop_lag;
@@ -83,5 +87,6 @@ void counters_hold(struct counters *c, enum hold before, enum hold now);
 void counters_request(struct counters *c, const char *verb, unsigned code);
 
 extern const char *const counters_writer_names[WRITER_COUNT];
+extern const char *const counters_since_names[SINCE_COUNT];
 extern const char *const counters_backend_names[BACKEND_COUNT];
 extern const char *const counters_answer_names[REPORT_ANSWER_KINDS];

@@ -65,6 +65,7 @@ void daemon_wake(struct daemon *d)
 	int64_t step;
 
 	d->clock(d->clock_ctx, &boot, &real);
+	d->woke = daemon_clock();
 	if (d->now == 0)
 		d->clock_offset_usec = (int64_t)(real - boot);
 	step = (int64_t)(real - boot) - d->clock_offset_usec;
@@ -135,7 +136,9 @@ static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
 	usec_t interval = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec);
 	usec_t lag;
 
+	d->due = due;
 	daemon_tick(d);
+	d->due = 0;
 	lag = d->now > due ? d->now - due : 0;
 	d->counters.lag_max_usec = MAX(d->counters.lag_max_usec, lag);
 	counters_took(&d->tally.loop_lag, lag);

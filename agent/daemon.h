@@ -104,6 +104,8 @@ struct daemon {
 	usec_t started_at;
 	usec_t started_monotonic;
 	usec_t now;      /* boottime of this wake-up */
+	usec_t woke;     /* the same on daemon_clock() */
+	usec_t due;      /* when the timer's wake-up was due, boottime; 0: not the timer's */
 	usec_t now_real; /* realtime, steps of the wall clock taken out */
 	usec_t wall_now; /* the wall clock as it is: for what others stamp by it */
 	int64_t clock_offset_usec;

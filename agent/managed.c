@@ -291,10 +291,8 @@ static void resume_size(struct managed *m)
 	struct control_context x;
 	struct limits kernel = m->control.kernel;
 
-	if (m->control.rule.mode == MODE_INITIAL) {
+	if (m->control.rule.mode == MODE_INITIAL)
 		hold_what_stands(&m->control, &kernel); /* it is sized anew */
-		boost_forget(m);
-	}
 	if (!m->touched || m->control.rule.mode != MODE_AUTO || m->control.paused)
 		return;
 	plan_begin(d, &plan);

@@ -20,6 +20,11 @@ static const char *writer_label(size_t i)
 	return counters_writer_names[i];
 }
 
+static const char *since_label(size_t i)
+{
+	return counters_since_names[i];
+}
+
 static const char *backend_label(size_t i)
 {
 	return counters_backend_names[i];
@@ -97,6 +102,10 @@ const struct metric metrics_table[] = {
 	 "Time until a limit was in force: cgroup, the write; systemd, the property call; api, from"
 	 " the resize to the kubelet's echo.",
 	 emit_spans, .offset = COUNTED(apply), .count = BACKEND_COUNT, .value = backend_label},
+	{"vscaled_raise_duration_seconds", METRIC_HISTOGRAM, "seconds", MICRO, "since",
+	 "Time until a higher limit stood in the cgroup: since the wake-up that found it too low, and"
+	 " since that was due.",
+	 emit_spans, .offset = COUNTED(raise), .count = SINCE_COUNT, .value = since_label},
 	{"vscaled_apply_failures_total", METRIC_COUNTER, NULL, 0, "backend",
 	 "Limits that could not be put into force.",
 	 emit_counters, .offset = COUNTED(apply_failed), .count = BACKEND_COUNT, .value = backend_label},

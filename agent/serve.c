@@ -101,6 +101,7 @@ static void view_cpu(struct resource_view *v, const struct managed *m)
 	v->use = c->rates.used_milli;
 	v->throttled_permille = c->rates.throttle_ppm / 1000;
 	v->psi_some_ppm = c->psi_cpu_ppm;
+	v->psi_others_ppm = c->psi_cpu_others_ppm;
 	if (c->cpu.trial.active)
 		v->trial = (struct trial_view){
 			.phase = "verdict",

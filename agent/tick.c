@@ -123,6 +123,15 @@ bool managed_has_laws(const struct managed *m)
 	return m->kind != UNIT_KIND_POD && controls(m);
 }
 
+static void count_raise(struct daemon *d)
+{
+	usec_t span = daemon_clock() - d->woke,
+	       late = d->due != 0 ? d->now - MIN(d->due, d->now) : 0;
+
+	counters_took(&d->tally.raise[SINCE_WAKE], span);
+	counters_took(&d->tally.raise[SINCE_DUE], span + late);
+}
+
 static int carry_out(struct managed *m, const struct change *step)
 {
 	usec_t begin;
@@ -135,6 +144,9 @@ static int carry_out(struct managed *m, const struct change *step)
 	if (r == APPLY_DONE)
 		counters_took(&m->daemon->tally.apply[BACKEND_CGROUP], daemon_clock() - begin);
 	m->daemon->tally.apply_failed[BACKEND_CGROUP] += r < 0;
+	if (r == APPLY_DONE && !change_lowers(step) &&
+	    (step->knob == KNOB_CPU_MAX || step->knob == KNOB_MEM_MAX))
+		count_raise(m->daemon);
 	/* The brake is none of systemd's business: it holds the owner's memory.high. */
 	if (r == APPLY_DONE && knobs[step->knob].property != NULL && step->reason != REASON_BRAKE) {
 		m->touched = true;

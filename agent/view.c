@@ -43,6 +43,7 @@ static void resource_view_init(struct resource_view *r)
 		.throttled_permille = VIEW_NONE,
 		.psi_some_ppm = VIEW_NONE,
 		.psi_full_ppm = VIEW_NONE,
+		.psi_others_ppm = VIEW_NONE,
 		.unreclaimable_bytes = VIEW_NONE,
 		.working_set_bytes = VIEW_NONE,
 		.candidate = VIEW_NONE,

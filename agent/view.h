@@ -85,6 +85,7 @@ struct resource_view {
 	uint64_t throttled_permille; /* CPU: of the last window's periods */
 	uint64_t psi_some_ppm;       /* over the last 10 s */
 	uint64_t psi_full_ppm;
+	uint64_t psi_others_ppm;      /* CPU: of some, at least: not because of its own limit */
 	uint64_t unreclaimable_bytes; /* memory, as the next two */
 	uint64_t working_set_bytes;
 	int64_t slope_bytes_per_sec;

@@ -102,6 +102,7 @@ static const struct json_field resource_fields[] = {
 	ROW(resource_view, throttled_permille, JSON_AMOUNT, true),
 	ROW(resource_view, psi_some_ppm, JSON_AMOUNT, true),
 	ROW(resource_view, psi_full_ppm, JSON_AMOUNT, false),
+	ROW(resource_view, psi_others_ppm, JSON_AMOUNT, false),
 	ROW(resource_view, unreclaimable_bytes, JSON_AMOUNT, false),
 	ROW(resource_view, working_set_bytes, JSON_AMOUNT, false),
 	ROW(resource_view, slope_bytes_per_sec, JSON_SIGNED, false),

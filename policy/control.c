@@ -3,6 +3,7 @@
 #include "policy/control_impl.h"
 #include <assert.h>
 
+#define PPM 1000000ULL
 /* A unit at its ceiling presses now and then: this long without it is over. */
 #define CEILING_QUIET_USEC (60 * USEC_PER_SEC)
 
@@ -156,16 +157,24 @@ static void observe_history(struct control *c, const struct usage *u,
 		history_add_cpu(&c->history, &c->rates, x->now_real);
 }
 
-/* The neighbours' share and the unit's own throttling together: never acted on. */
+static uint32_t smooth(uint32_t before, uint64_t ppm)
+{
+	return (uint32_t)((before * 9ULL + MIN(ppm, PPM)) / 10);
+}
+
+/*
+ * The kernel counts a group that its own limit holds back as waiting, too. A throttled period may
+ * have been so from its first moment: what waited beyond those is the neighbours' for sure.
+ */
 static void observe_psi(struct control *c, const struct usage *prev, const struct usage *u,
 			usec_t span)
 {
-	uint64_t stalled =
-		u->psi_cpu_some_usec - MIN(prev->psi_cpu_some_usec, u->psi_cpu_some_usec);
-	uint64_t ppm =
-		MIN((uint64_t)((unsigned __int128)stalled * 1000000 / span), (uint64_t)1000000);
+	uint64_t waited = u->psi_cpu_some_usec - MIN(prev->psi_cpu_some_usec, u->psi_cpu_some_usec);
+	uint64_t own = c->rates_fresh ? c->rates.throttled * u->limits.cpu_period_usec : waited;
 
-	c->psi_cpu_ppm = (uint32_t)((c->psi_cpu_ppm * 9ULL + ppm) / 10);
+	c->psi_cpu_ppm = smooth(c->psi_cpu_ppm, mul_div(waited, PPM, span));
+	c->psi_cpu_others_ppm =
+		smooth(c->psi_cpu_others_ppm, mul_div(waited - MIN(own, waited), PPM, span));
 }
 
 static void observe_limits(struct control *c, const struct usage *u)
@@ -192,8 +201,11 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
 	c->rates_fresh =
 		!first && x->now > c->last_at &&
 		cpu_rates_between(&prev, u, x->now - c->last_at, x->node_milli, &c->rates) == 0;
-	if (c->rates_fresh)
+	cpu_prove(&c->cpu, u, x->node_milli, x->now);
+	if (c->rates_fresh) {
+		cpu_temper_demand(&c->cpu, &x->tuning->history, &c->rates);
 		observe_history(c, u, x);
+	}
 	if (!first && x->now > c->last_at)
 		observe_psi(c, &prev, u, x->now - c->last_at);
 	control_observe_mem(c, first ? NULL : &prev, &newest, x);
@@ -212,8 +224,10 @@ void control_look(struct control *c, const struct usage *u, const struct control
 	usage_merge(&c->last, u);
 	c->last.limits = c->kernel;
 	control_look_mem(c, u->have, &before, x);
-	if (u->have & USAGE_CPU)
-		control_reflex_cpu(c, x);
+	if (!(u->have & USAGE_CPU))
+		return;
+	cpu_prove(&c->cpu, &c->last, x->node_milli, x->now);
+	control_reflex_cpu(c, x);
 }
 
 void control_review(struct control *c, const struct control_context *x)
@@ -242,6 +256,9 @@ static void note_done(struct control *c, const struct change *step, const struct
 				     : cpu_milli_of(step->to, step->period_usec);
 		cpu_window_restart(&c->cpu, &c->last, x->now);
 		c->cpu.last_change = x->now;
+		/* The next span begins under it. */
+		if (x->now == c->last_at)
+			c->sample.limits = c->kernel;
 		break;
 	case KNOB_CPU_BURST:
 		c->kernel.cpu_burst_usec = step->to;
@@ -327,30 +344,38 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 		c->original.cpu_period_usec = kernel->cpu_period_usec;
 		c->cpu.trial = (struct cpu_trial){0};
 		c->cpu.last_change = x->now;
-		boost_adopt(&c->boost, res->limit);
+		if (res->limit == LIMIT_MAX)
+			boost_put_back(&c->boost, x->now);
+		else
+			boost_adopt(&c->boost, res->limit);
 		cpu_window_restart(&c->cpu, &c->last, x->now);
 		return;
 	}
 	adopt_mem(c, kernel, x);
 }
 
+static void write_held(struct control *c, enum resource r, enum reason reason,
+		       const struct control_context *x)
+{
+	uint64_t limit = c->resource[r].limit;
+
+	control_decide(c, r, limit, reason, x);
+	if (r == RESOURCE_CPU) {
+		control_plan_cpu(c, x, limit, reason);
+		return;
+	}
+	control_plan_mem(c, x, KNOB_MEM_MAX, limit, reason);
+	if (c->mem.trial.phase == MEM_IDLE)
+		control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, limit), reason);
+}
+
 void control_reassert(struct control *c, const struct limits *kernel, enum resource r,
 		      const struct control_context *x)
 {
-	struct control_resource *res = &c->resource[r];
-
 	c->kernel = *kernel;
 	if (r == RESOURCE_MEMORY)
 		control_grant_held(c, x);
-	control_decide(c, r, res->limit, REASON_DRIFT, x);
-	if (r == RESOURCE_CPU) {
-		control_plan_cpu(c, x, res->limit, REASON_DRIFT);
-		return;
-	}
-	control_plan_mem(c, x, KNOB_MEM_MAX, res->limit, REASON_DRIFT);
-	if (c->mem.trial.phase == MEM_IDLE)
-		control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, res->limit),
-				 REASON_DRIFT);
+	write_held(c, r, REASON_DRIFT, x);
 }
 
 void control_resume(struct control *c, const struct limits *kernel, const struct control_context *x)
@@ -360,7 +385,7 @@ void control_resume(struct control *c, const struct limits *kernel, const struct
 		control_grant_held(c, x);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (c->resource[r].managed && !(r == RESOURCE_MEMORY && control_mem_owed(c, x)))
-			control_reassert(c, kernel, r, x);
+			write_held(c, r, REASON_RESUMED, x);
 }
 
 void control_shift_clock(struct control *c, int64_t step_usec)

@@ -117,7 +117,9 @@ struct control {
 	usec_t last_at;         /* of the sample */
 	struct cpu_rates rates; /* of the newest span */
 	bool rates_fresh;       /* they belong to the newest observation */
-	uint32_t psi_cpu_ppm;   /* some, smoothed over about 10 s: shown, never acted on */
+	/* Shown, never acted on; smoothed over about 10 s. */
+	uint32_t psi_cpu_ppm;        /* some task waited */
+	uint32_t psi_cpu_others_ppm; /* of it, at least: not because of our own limit */
 };
 
 /* original = what stood before us, kernel = what stands now. history is set up empty. Of what holds

@@ -91,18 +91,17 @@ void control_reflex_cpu(struct control *c, const struct control_context *x)
 	struct control_resource *res = &c->resource[RESOURCE_CPU];
 	const struct tuning_cpu *t = &x->tuning->cpu;
 	const struct usage *u = &c->last;
-	uint64_t wish, proven, limit;
+	uint64_t wish, limit;
 	struct cpu_rates window;
 
 	if (res->planned_at == x->now || control_blocked(c, RESOURCE_CPU) != HOLD_NONE ||
 	    c->kernel.cpu_quota_usec == LIMIT_MAX || give_back(c, x) || c->rule.mode != MODE_AUTO)
 		return;
-	proven = cpu_proven(&c->cpu, u, x->node_milli, x->now);
 	if (cpu_window_rates(&c->cpu, u, x->node_milli, x->now, &window) < 0)
 		return;
 
 	limit = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
-	wish = cpu_reflex_wish(t, limit, &window, proven);
+	wish = cpu_reflex_wish(t, limit, &window, c->cpu.proven_milli);
 	if (wish == 0) {
 		control_ease_ceiling(res, x->now);
 		if (cpu_trial_passed(t, &c->cpu, u, x->now))

@@ -14,12 +14,20 @@
 /* A raise below 5 % would be lost in rounding and be followed by the next one at once. */
 #define STEP_MIN_PERMILLE 1050
 /*
- * A raise goes at most to this much of what is proven, so that a queue left behind by the old limit
- * does not drive it to the moon. What is proven grows with the limit: in simulated steps 100m reach
- * 800m in 0.6 s on average and 1.3 s at worst, for 1.7 times the demand. With 2000 it is 0.4 s and
- * 1.9 times, with 1500 it takes 2 s.
+ * A raise goes at most to this much of what is proven: while a queue drains, no more than the
+ * demand runs on average since throttling began, so the limit stays below 1.9 times the demand
+ * however long the queue keeps the group throttled. bench_reflex, p95 of 100m to 800m: 0.9 s to 80
+ * %, for 1.9 times the demand at most (2.0 where all of it queues up). With 1800 it is 1.0 s
+ * for 1.8 times (1.95), with 2000 0.9 s for 2.0 times (2.05).
  */
-#define PROVEN_PERMILLE 1800
+#define PROVEN_PERMILLE 1900
+/*
+ * The average goes back to where throttling began, or the queue's own beginning is forgotten: over
+ * a second, as r is, a step by a factor of 8 ends at 3 times the demand. A queue that a step by a
+ * factor of 10 leaves behind has drained after 5 s; from what was throttled for longer than 8 s,
+ * the first seconds do not speak for what it wants now.
+ */
+#define BURST_USEC (8 * USEC_PER_SEC)
 
 uint64_t cpu_reflex_wish(const struct tuning_cpu *t, uint64_t limit_milli,
 			 const struct cpu_rates *since_write, uint64_t proven_milli)
@@ -70,12 +78,12 @@ static void window_restart(struct cpu_window *w, const struct usage *u, usec_t n
 	w->base = w->half = mark_of(u, now);
 }
 
-static void window_slide(struct cpu_window *w, const struct usage *u, usec_t now)
+static void window_slide(struct cpu_window *w, const struct usage *u, usec_t length, usec_t now)
 {
-	if (now - w->half.at < WINDOW_USEC / 2)
+	if (now - w->half.at < length / 2)
 		return;
-	if (now - w->base.at >= WINDOW_USEC)
-		w->base = now - w->half.at >= WINDOW_USEC ? mark_of(u, now) : w->half;
+	if (now - w->base.at >= length)
+		w->base = now - w->half.at >= length ? mark_of(u, now) : w->half;
 	w->half = mark_of(u, now);
 }
 
@@ -103,7 +111,7 @@ int cpu_window_rates(struct cpu_control *c, const struct usage *u, uint64_t node
 	if (r < 0)
 		window_restart(w, u, now);
 	else
-		window_slide(w, u, now);
+		window_slide(w, u, WINDOW_USEC, now);
 	/* The period that the limit was written in had its quota twice: no vote against it. */
 	if (r == 0 && c->write_at == from && ret->periods > 1)
 		ret->throttle_ppm = (uint32_t)mul_div(MIN(ret->throttled, ret->periods - 1), PPM,
@@ -112,37 +120,47 @@ int cpu_window_rates(struct cpu_control *c, const struct usage *u, uint64_t node
 }
 
 /*
- * A period ended, and none of those that did was throttled. The one that the limit was written in
- * had its quota twice: it says nothing.
+ * Periods ended, and none of those that did was throttled; or none ends, because nothing runs. The
+ * one that the limit was written in had its quota twice: it says nothing.
  */
-static bool ran_free(const struct cpu_control *c, const struct usage *u)
+static bool ran_free(const struct cpu_control *c, const struct usage *u, usec_t now)
 {
 	const struct cpu_mark *seen = &c->seen;
 
 	if (seen->at == 0 || u->nr_periods < seen->periods || u->nr_throttled < seen->throttled)
 		return true;
-	return u->nr_periods > seen->periods && u->nr_periods > c->write_periods + 1 &&
-	       u->nr_throttled == seen->throttled;
+	if (u->nr_periods == seen->periods)
+		return now - seen->at > 2 * u->limits.cpu_period_usec;
+	return u->nr_periods > c->write_periods + 1 && u->nr_throttled == seen->throttled;
 }
 
-uint64_t cpu_proven(struct cpu_control *c, const struct usage *u, uint64_t node_milli, usec_t now)
+void cpu_prove(struct cpu_control *c, const struct usage *u, uint64_t node_milli, usec_t now)
 {
-	usec_t period = u->limits.cpu_period_usec;
 	struct cpu_rates r;
 
-	if (ran_free(c, u) || c->burst.base.at == 0) {
+	if (ran_free(c, u, now) || c->burst.base.at == 0) {
 		window_restart(&c->burst, u, now);
 		c->burst_at = now;
 	}
-	c->seen = mark_of(u, now);
+	if (c->seen.at == 0 || c->seen.periods != u->nr_periods)
+		c->seen = mark_of(u, now);
+	c->proven_milli = LIMIT_MAX;
 	if (now == c->burst.base.at || rates_since(&c->burst.base, u, node_milli, now, &r) < 0)
-		return LIMIT_MAX;
-	window_slide(&c->burst, u, now);
+		return;
+	window_slide(&c->burst, u, BURST_USEC, now);
 	/* The first raise needs no proof: throttled under a limit is to want that much at least. */
 	if (c->write_at < c->burst_at)
-		return LIMIT_MAX;
-	/* Some of it was left over from before, at most what the period under way can hold. */
-	return mul_div(r.used_milli, r.span_usec, MAX(add_sat(r.active_usec, period), (usec_t)1));
+		return;
+	c->proven_milli = mul_div(r.used_milli, r.span_usec, MAX(r.active_usec, (usec_t)1));
+}
+
+void cpu_temper_demand(const struct cpu_control *c, const struct tuning_history *t,
+		       struct cpu_rates *r)
+{
+	uint64_t most = mul_div(c->proven_milli, PROVEN_PERMILLE, 1000 + t->margin_permille);
+
+	if (r->throttled > 0 && c->proven_milli != LIMIT_MAX)
+		r->demand_milli = MIN(r->demand_milli, most);
 }
 
 enum hold cpu_shrink_next(const struct tuning *t, const struct cpu_control *c,

@@ -5,9 +5,9 @@
  * Reflex: r = throttled / all periods since the last write of the limit, at most a second back.
  *	r > 3 theta:  limit x (1 + r - 3 theta), at most x step_max,
  *		      at most evidence x evidence_permille,
- *		      from the second raise on at most 1.8 x what has run since throttling began
- * What has run is a lower bound of the demand: a queue that built up under the old limit keeps the
- * group throttled above its demand too, and looks like a demand without end.
+ *		      from the second raise on at most 1.9 x what has run since throttling began
+ * What has run on average is a lower bound of the demand: a queue that built up under the old limit
+ * keeps the group throttled above its demand too, and looks like a demand without end.
  * Shrink: one step down to the candidate, at most halved. The reflex firing while the step is on
  * trial undoes it at once and leaves a floor behind; firing at that limit within the hour after the
  * trial leaves the floor too, or a rare burst would make the limit swing for ever.
@@ -51,6 +51,7 @@ struct cpu_control {
 	usec_t write_at;         /* of the limit */
 	uint64_t write_periods;  /* nr_periods then */
 	struct cpu_mark seen;    /* the last look */
+	uint64_t proven_milli;   /* the least that the demand can be; LIMIT_MAX: nothing is known */
 	struct recent_max recent;
 	usec_t last_raise;
 	usec_t last_change;
@@ -71,9 +72,11 @@ void cpu_window_restart(struct cpu_control *c, const struct usage *u, usec_t now
 int cpu_window_rates(struct cpu_control *c, const struct usage *u, uint64_t node_milli, usec_t now,
 		     struct cpu_rates *ret);
 
-/* What ran on average since throttling began, at most a second back: the demand is no less. Called
- * once per look. LIMIT_MAX: nothing is known. */
-uint64_t cpu_proven(struct cpu_control *c, const struct usage *u, uint64_t node_milli, usec_t now);
+/* Sets proven_milli. Once per look, before the rest. */
+void cpu_prove(struct cpu_control *c, const struct usage *u, uint64_t node_milli, usec_t now);
+/* What history makes of a throttled second must not outgrow what the reflex makes of it. */
+void cpu_temper_demand(const struct cpu_control *c, const struct tuning_history *t,
+		       struct cpu_rates *r);
 
 struct cpu_shrink_input {
 	uint64_t limit_milli;

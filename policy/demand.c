@@ -54,7 +54,7 @@ static usec_t active_part(const struct cpu_rates *r, usec_t period_usec)
 int cpu_rates_between(const struct usage *prev, const struct usage *cur, usec_t span_usec,
 		      uint64_t node_milli, struct cpu_rates *ret)
 {
-	const struct limits *l = &cur->limits;
+	const struct limits *l = &cur->limits, *before = &prev->limits;
 	uint64_t used = cur->cpu_usage_usec - prev->cpu_usage_usec;
 	uint64_t limit_milli = LIMIT_MAX;
 	struct cpu_rates r = {.span_usec = span_usec};
@@ -74,6 +74,10 @@ int cpu_rates_between(const struct usage *prev, const struct usage *cur, usec_t 
 		r.throttle_ppm = (uint32_t)mul_div(r.throttled, PPM, r.periods);
 		if (limit_milli != LIMIT_MAX)
 			r.active_usec = active_part(&r, l->cpu_period_usec);
+		/* What was throttled and then raised says nothing against the new limit. */
+		if (r.throttled > 0 && (prev->have & USAGE_CPU_LIMIT))
+			limit_milli = MIN(limit_milli, cpu_milli_of(before->cpu_quota_usec,
+								    before->cpu_period_usec));
 	}
 	fill_demand(&r, used, cur->throttled_usec - prev->throttled_usec, limit_milli, node_milli);
 	*ret = r;

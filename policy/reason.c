@@ -24,8 +24,9 @@ static const struct words reasons[REASON_COUNT] = {
 	[REASON_RESTORE] = {"restore", "the original value again"},
 	[REASON_REFUSED] = {"refused", "the API server refused the value"},
 	[REASON_POD_LEVEL] = {"pod-level", "the sum of its containers"},
-	[REASON_BOOST] = {"boost", "more until it has started"},
-	[REASON_BOOST_OVER] = {"boost-over", "it has started: what was lent goes back"},
+	[REASON_RESUMED] = {"resumed", "it was held at this before it restarted"},
+	[REASON_BOOST] = {"boost", "lent until it has started"},
+	[REASON_BOOST_OVER] = {"boost-over", "what was lent for the start goes back"},
 	[REASON_GIVEN_BACK] = {"given-back", "granted and not used, and the node needs it"},
 };
 

@@ -22,7 +22,8 @@ enum reason {
 	REASON_RESTORE,
 	REASON_REFUSED,    /* the API server refused the value: back to what it allows */
 	REASON_POD_LEVEL,  /* the pod above follows its containers */
-	REASON_BOOST,      /* more until it has started */
+	REASON_RESUMED,    /* what the predecessor was held at */
+	REASON_BOOST,      /* lent until it has started */
 	REASON_BOOST_OVER, /* it has: what was lent goes back */
 	REASON_GIVEN_BACK, /* granted and not used: the node needs it */
 	REASON_COUNT,

@@ -95,6 +95,7 @@ static void print_pressure(const struct screen *s)
 	bool throttling = json_amount(s->json, "throttled_permille") != VIEW_NONE;
 	bool psi = json_amount(s->json, "psi_some_ppm") != VIEW_NONE;
 	bool full_known = json_amount(s->json, "psi_full_ppm") != VIEW_NONE;
+	bool others = json_amount(s->json, "psi_others_ppm") != VIEW_NONE;
 	char throttled[HUMAN_SIZE], some[HUMAN_SIZE], full[HUMAN_SIZE];
 
 	if (!throttling && !psi)
@@ -108,6 +109,9 @@ static void print_pressure(const struct screen *s)
 			percent(s, "psi_some_ppm", 1e6, some));
 	if (psi && full_known)
 		fprintf(s->c->out, ", all of them %s", percent(s, "psi_full_ppm", 1e6, full));
+	if (psi && others)
+		fprintf(s->c->out, ", at least %s because of neighbours",
+			percent(s, "psi_others_ppm", 1e6, full));
 	if (psi)
 		fputc('\n', s->c->out);
 }
@@ -277,6 +281,34 @@ static void print_resource(const struct ctl *c, enum resource which, const cJSON
 		rows[i](&s);
 }
 
+/* What can be done about it; nothing is offered that would do nothing. */
+static void print_offers(const struct ctl *c, const char *name, const cJSON *unit)
+{
+	static const struct {
+		enum unit_state state;
+		const char *text[2];
+		const char *command[2];
+	} rows[] = {
+		{UNIT_MANAGED, {"To stop", "To go back"}, {"pause", "restore"}},
+		{UNIT_WAITING, {"To stop", "To go back"}, {"pause", "restore"}},
+		{UNIT_PAUSED, {"To go on", "To go back"}, {"resume", "restore"}},
+		{UNIT_GAVE_WAY, {"To size it again", "To go back"}, {"resume", "restore"}},
+		{UNIT_RESTORED, {"To size it again", NULL}, {"resume", NULL}},
+	};
+	const char *state = json_text(unit, "state");
+
+	if (strcmp(json_text(unit, "mode"), mode_name(MODE_OFF)) == 0)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (strcmp(state, unit_state_names[rows[i].state]) != 0)
+			continue;
+		for (size_t k = 0; k < ARRAY_SIZE(rows[i].text) && rows[i].text[k] != NULL; k++)
+			fprintf(c->out, "%s%s: vscalectl %s %s", k == 0 ? "\n" : "   ",
+				rows[i].text[k], rows[i].command[k], name);
+		fputc('\n', c->out);
+	}
+}
+
 void render_explain(const struct ctl *c, const cJSON *unit)
 {
 	const char *state = json_text(unit, "state");
@@ -295,6 +327,5 @@ void render_explain(const struct ctl *c, const cJSON *unit)
 		render_pod(c, pod);
 	print_resource(c, RESOURCE_CPU, json_object(unit, "cpu"), json_object(pod, "cpu"));
 	print_resource(c, RESOURCE_MEMORY, json_object(unit, "memory"), json_object(pod, "memory"));
-	fprintf(c->out, "\nTo stop: vscalectl pause %s   To go back: vscalectl restore %s\n", name,
-		name);
+	print_offers(c, name, unit);
 }

@@ -57,6 +57,8 @@ char *pod_text(const struct kube_pod *p)
 	fprintf(f, "generation=%llu observed=%llu qos=%s phase=%s class=%s priority=%d\n",
 		(unsigned long long)p->generation, (unsigned long long)p->observed_generation,
 		qos[p->qos], p->phase, or_none(p->priority_class), p->priority);
+	if (p->containers_ready_real != 0)
+		fprintf(f, "ready-since=%llu\n", (unsigned long long)p->containers_ready_real);
 	fprintf(f, "flags=%s%s%s%s%s pending=%s progress=%s manager=%s message=%s\n",
 		p->ready ? "ready " : "", p->deleting ? "deleting " : "",
 		p->mirror ? "mirror " : "", p->windows ? "windows " : "",

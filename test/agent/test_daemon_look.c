@@ -29,6 +29,9 @@ static void test_cpu(void)
 	rig_look(&r, 18, step_burn_800);
 	CHECK(rig_cpu_milli(&r, u) >= 640);
 	CHECK(rig_cpu_milli(&r, u) <= 1600);
+	CHECK(r.daemon->tally.raise[SINCE_WAKE].count >= 3);
+	CHECK_EQ(r.daemon->tally.raise[SINCE_DUE].count, r.daemon->tally.raise[SINCE_WAKE].count);
+	CHECK(r.daemon->tally.raise[SINCE_WAKE].sum_usec > 0);
 	rig_look(&r, 30, step_burn_800);
 	CHECK_EQ(u->props.cpu_quota_per_sec_usec, rig_cpu_milli(&r, u) * USEC_PER_MSEC);
 	rig_close(&r);

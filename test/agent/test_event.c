@@ -334,6 +334,28 @@ static const char *fields_of(const struct event_info *e, char *buf, size_t size)
 	return n ? buf : "–";
 }
 
+/* Every reason has its row, and there are no others. */
+static void test_reasons_page(void)
+{
+	char *text = slurp("docs/journal.md");
+	const char *at = strstr(text, "| reason | means |"), *end = strstr(text, "\n## Events");
+	unsigned rows = 0;
+
+	CHECK(at != NULL && end != NULL);
+	for (const char *row = at; row != NULL && row < end; row = strstr(row + 1, "\n| `"))
+		rows += row != at;
+	CHECK_EQ(rows, REASON_COUNT - 1);
+	for (enum reason r = REASON_NONE + 1; r < REASON_COUNT; r++) {
+		char row[256];
+
+		snprintf(row, sizeof row, "| `%s` | %s |\n", reason_name(r), reason_text(r));
+		if (strstr(text, row) == NULL)
+			fprintf(stderr, "docs/journal.md lacks: %s", row);
+		CHECK(strstr(text, row) != NULL);
+	}
+	free(text);
+}
+
 /* The rows of docs/journal.md begin with what the table says, in its order, and there are no
  * others. */
 static void test_docs(void)
@@ -439,5 +461,6 @@ int main(void)
 	test_table();
 	test_docs();
 	test_catalog();
+	test_reasons_page();
 	return check_result();
 }

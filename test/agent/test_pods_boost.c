@@ -90,7 +90,7 @@ static void test_begin_and_end(enum cgroup_driver driver)
 	r.told = note_told;
 	rig_look(&r, 1, pods_burn_20);
 	check_lent(&r, p);
-	CHECK(was_told("app cpu 200m -> 400m (more until it has started"));
+	CHECK(was_told("app cpu 200m -> 400m (lent until it has started"));
 	rig_run(&r, 30, pods_burn_20);
 	check_lent(&r, p);
 	CHECK(histogram_empty(&pods_of(&r, "default/web-0/app")->control.history.cpu));
@@ -103,7 +103,7 @@ static void test_begin_and_end(enum cgroup_driver driver)
 	CHECK(r.real >= at + 5 * USEC_PER_SEC && r.real <= at + 6 * USEC_PER_SEC);
 	rig_look(&r, 1, pods_burn_20);
 	pods_check_originals(&r, p);
-	CHECK(was_told("app cpu 400m -> 200m (it has started: what was lent goes back"));
+	CHECK(was_told("app cpu 400m -> 200m (what was lent for the start goes back"));
 	rig_run(&r, 30, pods_burn_20);
 	pods_check_originals(&r, p);
 	CHECK(!histogram_empty(&pods_of(&r, "default/web-0/app")->control.history.cpu));
@@ -345,6 +345,28 @@ static void test_bounds_and_echoes(void)
 	rig_close(&r);
 }
 
+/* Another writer insists: his it is, and what was lent is not asked back. */
+static void test_insister(void)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS, "");
+
+	rig_look(&r, 10, pods_burn_20);
+	for (int i = 0; i < 6; i++) {
+		rig_put(&r, app(p), "cpu.max", "33000 100000\n");
+		rig_run(&r, 2, pods_burn_20);
+	}
+	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 1);
+	CHECK_EQ(milli(&r, p), 330);
+	ready(&r, p);
+	rig_run(&r, 10, pods_burn_20);
+	CHECK_EQ(milli(&r, p), 330);
+	CHECK(r.daemon->api.ops->resume(r.daemon, "default/web-0/app") >= 1);
+	rig_run(&r, 5, pods_burn_20);
+	CHECK_EQ(milli(&r, p), 330);
+	rig_close(&r);
+}
+
 static void on_unit(void *arg, const struct unit_view *v)
 {
 	*(struct boost_view *)arg = v->resources[RESOURCE_CPU].boost;
@@ -402,6 +424,7 @@ int main(void)
 	test_annotation_changes();
 	test_invalid();
 	test_bounds_and_echoes();
+	test_insister();
 	test_shown();
 	return check_result();
 }

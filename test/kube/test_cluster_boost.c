@@ -44,6 +44,17 @@ static void ready_now(struct rig_pod *p)
 	crig_kubelet(&c, p, NULL);
 }
 
+static void check_facts(const struct rig_pod *p)
+{
+	static struct reporter_view v;
+	const struct report_resource *cpu = &v.containers[0].resource[RESOURCE_CPU];
+
+	CHECK_EQ(cluster_facts(c.rig.daemon->cluster, p->uid, &v), 0);
+	CHECK_EQ(cpu->held, 200);
+	CHECK_EQ(cpu->actual, 200);
+	CHECK_EQ(cpu->spec_limit, 200);
+}
+
 static void test_told(enum cgroup_driver driver)
 {
 	struct rig_pod *p = begin(driver, NULL, BOOSTED("2x 10s"));
@@ -54,6 +65,7 @@ static void test_told(enum cgroup_driver driver)
 	/* Longer than any lease. */
 	rig_run(&c.rig, 120, burn_50);
 	CHECK(is_lent(&c));
+	check_facts(p);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
 	/* Something else is to be told: the limit in it is the one that lasts. */
 	rig_grow(&c.rig, app_of(p), 40 * MIB);
@@ -77,6 +89,33 @@ static void test_told(enum cgroup_driver driver)
 	crig_close(&c);
 }
 
+static void ignore(void *arg, const struct restore_result *result)
+{
+	(void)arg;
+	CHECK_EQ(result->outcome, RESTORE_RESTORED);
+}
+
+/* The records of pods stay until the spec is restored too: nothing is lent by them any more. */
+static void test_restored(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, BOOSTED("2x 10s"));
+	struct daemon *d = c.rig.daemon;
+	const struct managed *m;
+	const struct baseline *b;
+
+	started_now(p);
+	CHECK(crig_until(&c, 60, burn_50, is_lent));
+	m = managed_find(d, "default/web-0/app");
+	CHECK_EQ(baseline_find(&d->baselines, m->key)->lent_milli, 200);
+	CHECK_EQ(d->api.ops->restore(d, "default/web-0", false, ignore, NULL), 0);
+	CHECK(is_over(&c));
+	b = baseline_find(&d->baselines, m->key);
+	CHECK(b != NULL && b->lent_milli == 0);
+	rig_run(&c.rig, 20, burn_50);
+	CHECK(is_over(&c));
+	crig_close(&c);
+}
+
 static void test_invalid(void)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, BOOSTED("2x"));
@@ -92,6 +131,7 @@ int main(void)
 {
 	test_told(DRIVER_CGROUPFS);
 	test_told(DRIVER_SYSTEMD);
+	test_restored();
 	test_invalid();
 	return check_result();
 }

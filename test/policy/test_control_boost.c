@@ -115,6 +115,25 @@ static void test_reflex(void)
 	CHECK(sim_milli(&r.sim) >= 600);
 }
 
+/* The reflex wants more in the moment in which a boost begins: one of the two writes. */
+static void test_one_step(void)
+{
+	struct rig r;
+
+	begin(&r, "4x 5s");
+	life(&r, 0, 0);
+	r.c.rule.cpu_milli.max = 500;
+	r.sim.load = sim_steady(4, 3000);
+	rig_run(&r, 5 * SEC);
+	CHECK_EQ(sim_milli(&r.sim), 500);
+	CHECK(cpu(&r)->at_ceiling);
+	r.c.rule.cpu_milli.max = 0;
+	life(&r, r.sim.now, 0);
+	rig_tick(&r);
+	CHECK_EQ(sim_milli(&r.sim), 2000);
+	CHECK_EQ(r.count[KNOB_CPU_MAX], 1);
+}
+
 static void test_ceiling(void)
 {
 	struct pod_bounds pod = {.resource[RESOURCE_CPU] = {.namespace = {.max = 700}}};
@@ -204,6 +223,23 @@ static void test_others(void)
 	ready(&r);
 	rig_run(&r, 5 * SEC);
 	CHECK_EQ(sim_milli(&r.sim), 800);
+}
+
+/* He takes the limit away: there is nothing to put back. */
+static void test_limit_goes(void)
+{
+	struct rig r;
+
+	begin(&r, "2x 5s");
+	rig_tick(&r);
+	CHECK_EQ(sim_milli(&r.sim), 1000);
+	sim_write(&r.sim, KNOB_CPU_MAX, LIMIT_MAX);
+	rig_adopt(&r, RESOURCE_CPU);
+	ready(&r);
+	rig_run(&r, 10 * SEC);
+	CHECK_EQ(sim_milli(&r.sim), LIMIT_MAX);
+	CHECK_EQ(control_lasting(&r.c, RESOURCE_CPU), LIMIT_MAX);
+	CHECK(!r.c.boost.written);
 }
 
 /* Requests of a Guaranteed pod go by what lasts. */
@@ -312,11 +348,13 @@ int main(void)
 	for (enum algorithm a = 0; a < ALGORITHM_COUNT; a++)
 		test_history(a);
 	test_reflex();
+	test_one_step();
 	test_ceiling();
 	test_history_asks(MODE_AUTO);
 	test_history_asks(MODE_INITIAL);
 	test_trial();
 	test_others();
+	test_limit_goes();
 	test_requests();
 	test_restarts();
 	test_ended();

@@ -267,6 +267,11 @@ static void test_restart(void)
 	rig_resume(&r);
 	CHECK_EQ(sim_milli(&r.sim), milli);
 	CHECK_EQ(r.sim.u.limits.mem_max, bytes);
+	/* Told as what it is: nobody has taken anything away. */
+	CHECK_EQ(cpu(&r)->last.reason, REASON_RESUMED);
+	CHECK_EQ(cpu(&r)->last.from, 200);
+	CHECK_EQ(mem(&r)->last.reason, REASON_RESUMED);
+	CHECK_EQ(cpu(&r)->counters.drifts + mem(&r)->counters.drifts, 0);
 	rig_run(&r, 5 * USEC_PER_MIN - USEC_PER_SEC);
 	CHECK_EQ(cpu(&r)->counters.lowers, 0);
 	CHECK(r.c.history.samples > 100);

@@ -6,8 +6,8 @@
  * A server at work: it reads FILE once (page cache that nobody needs), and from then on touches all
  * its memory and the first HOT_MB of FILE every two seconds. A surge takes MB more at the rate (0:
  * at once), keeps it and gives it back. -s: it reads the whole of FILE over and over at that rate
- * instead, never a page twice in a row. Prints once a second how often it was held up for more than
- * 100 ms since it began to work:
+ * instead. Prints once a second how often it was held up for more than 100 ms since it began to
+ * work:
  *   tend t=12 mb=40 stalls=0 max_stall_ms=3
  */
 #include "gauge.h"

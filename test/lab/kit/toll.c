@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * toll SECONDS WINDOW_MS FOLDER...: what lowering memory.max did to these cgroups, seen from
- * outside. A lowering is harmful when within the window the group runs into memory.max, or waits
- * for memory for more than 10 ms and a hundredth of the time more than before. It is undone when
- * memory.max is back where it was within two seconds of that. SIGTERM ends it early. Prints every
- * harmful one and at the end: toll lowered=212 harmful=9 undone=9 kills=0
+ * outside. A lowering is harmful when within the window the group runs into memory.max, reads more
+ * than 2 MiB a second again that it had had, or waits for memory for more than 10 ms and a
+ * hundredth of the time; in each case twice as much as before. It is undone when memory.max is back
+ * where it was within two seconds of that. SIGTERM ends it early. Prints every harmful one and at
+ * the end: toll lowered=212 harmful=9 undone=9 kills=0
  */
 #include "gauge.h"
 #include <fcntl.h>
@@ -15,22 +16,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FOLDERS_MAX 64
-#define TICK_NSEC   (25 * NSEC_PER_MSEC)
-#define STALL_USEC  10000
-#define UNDO_NSEC   (2 * NSEC_PER_SEC)
-#define HISTORY     200 /* ticks: the 5 s before */
+#define FOLDERS_MAX      64
+#define TICK_NSEC        (25 * NSEC_PER_MSEC)
+#define STALL_USEC       10000
+#define REFAULTS_PER_SEC 512 /* pages */
+#define UNDO_NSEC        (2 * NSEC_PER_SEC)
+#define HISTORY          200 /* ticks: the 5 s before */
 
 struct state {
-	int64_t max, stalled_usec, max_events, kills;
+	int64_t max, stalled_usec, max_events, refaults, kills;
 };
 
 struct group {
 	const char *path, *name;
-	int max_fd, pressure_fd, events_fd;
-	struct state now, at;        /* at: when it was lowered */
-	int64_t before[HISTORY];     /* stalled_usec */
-	int64_t level_usec;          /* in those 5 s */
+	int max_fd, pressure_fd, events_fd, stat_fd;
+	struct state now, at; /* at: when it was lowered */
+	struct state before[HISTORY];
+	struct state level;          /* what it had in those 5 s */
 	int64_t from;                /* memory.max before; 0: nothing is watched */
 	int64_t lowered_at, hurt_at; /* 0: it has not hurt */
 };
@@ -56,7 +58,7 @@ static int open_at(const char *folder, const char *file)
 
 static int64_t value_after(int fd, const char *key)
 {
-	char text[512];
+	char text[4096];
 	ssize_t n = pread(fd, text, sizeof text - 1, 0);
 	const char *at;
 
@@ -71,20 +73,30 @@ static bool state_read(const struct group *g, struct state *ret)
 		.max = value_after(g->max_fd, ""),
 		.stalled_usec = value_after(g->pressure_fd, "total="),
 		.max_events = value_after(g->events_fd, "\nmax "),
+		.refaults = value_after(g->stat_fd, "workingset_refault_file "),
 		.kills = value_after(g->events_fd, "oom_kill "),
 	};
 
 	*ret = s;
-	return s.max > 0 && s.stalled_usec >= 0 && s.max_events >= 0 && s.kills >= 0;
+	return s.max > 0 && s.stalled_usec >= 0 && s.max_events >= 0 && s.refaults >= 0 &&
+	       s.kills >= 0;
+}
+
+/* More than `most` since it was lowered, and more than twice what is usual. */
+static bool rose(int64_t count, int64_t usual, int64_t most, int64_t span_nsec)
+{
+	return count > most && count > 2 * usual * span_nsec / (HISTORY * TICK_NSEC);
 }
 
 static bool hurts(const struct group *g, int64_t now)
 {
-	int64_t stalled = g->now.stalled_usec - g->at.stalled_usec;
-	int64_t usual = g->level_usec * (now - g->lowered_at) / (HISTORY * TICK_NSEC);
+	int64_t span = now - g->lowered_at;
 
-	return g->now.max_events > g->at.max_events ||
-	       (stalled > STALL_USEC && stalled > usual + (now - g->lowered_at) / 1000 / 100);
+	return rose(g->now.max_events - g->at.max_events, g->level.max_events, 0, span) ||
+	       rose(g->now.refaults - g->at.refaults, g->level.refaults,
+		    REFAULTS_PER_SEC * span / NSEC_PER_SEC, span) ||
+	       rose(g->now.stalled_usec - g->at.stalled_usec, g->level.stalled_usec,
+		    STALL_USEC + span / 1000 / 100, span);
 }
 
 static void watch(struct group *g, int64_t now)
@@ -114,10 +126,19 @@ static void watch(struct group *g, int64_t now)
 	}
 }
 
+static struct state difference(const struct state *now, const struct state *then)
+{
+	return (struct state){
+		.stalled_usec = now->stalled_usec - then->stalled_usec,
+		.max_events = now->max_events - then->max_events,
+		.refaults = now->refaults - then->refaults,
+	};
+}
+
 static void look(struct group *g, long tick, int64_t now)
 {
 	struct state old = g->now;
-	int64_t *then = &g->before[tick % HISTORY];
+	struct state *then = &g->before[tick % HISTORY];
 
 	if (!state_read(g, &g->now)) {
 		g->now = old; /* it is gone */
@@ -128,11 +149,11 @@ static void look(struct group *g, long tick, int64_t now)
 		lowered++;
 		g->from = g->from != 0 && g->hurt_at != 0 ? g->from : old.max;
 		g->at = g->now;
-		g->level_usec = tick >= HISTORY ? old.stalled_usec - *then : 0;
+		g->level = tick < HISTORY ? (struct state){0} : difference(&old, then);
 		g->lowered_at = now;
 		g->hurt_at = 0;
 	}
-	*then = g->now.stalled_usec;
+	*then = g->now;
 	if (g->from != 0)
 		watch(g, now);
 }
@@ -147,6 +168,7 @@ static int begin(int argc, char **argv)
 		g->max_fd = open_at(g->path, "memory.max");
 		g->pressure_fd = open_at(g->path, "memory.pressure");
 		g->events_fd = open_at(g->path, "memory.events");
+		g->stat_fd = open_at(g->path, "memory.stat");
 		if (!state_read(g, &g->now)) {
 			fprintf(stderr, "toll: %s cannot be read\n", g->path);
 			return -1;
