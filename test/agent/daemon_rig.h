@@ -83,7 +83,7 @@ struct rig {
 	struct fake tree;
 	char folder[64]; /* config, state, runtime */
 	char config[128];
-	const char *proc; /* NULL: what rig_meminfo() says */
+	const char *proc;   /* NULL: what rig_meminfo() says */
 	const char *reader; /* NULL: text */
 	struct daemon *daemon;
 	usec_t boot, real;
