@@ -314,6 +314,7 @@ static void take_over(struct managed *m, const struct limits *now)
 	m->sent = m->stored;
 	m->sent_mask = UNIT_PROP_ALL;
 	hold_what_stands(c, now);
+	c->grant_ended = false;
 	c->initial_done = true; /* in an earlier life of ours, which is no start of the unit */
 }
 

@@ -48,8 +48,9 @@ void control_ledger_entry(const struct control *c, const struct tuning *t, usec_
 			  struct ledger_entry *ret)
 {
 	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
-	uint64_t held = c->grant_ended ? res->original : res->limit;
-	uint64_t limit = MAX(c->kernel.mem_max, held);
+	/* A successor has been granted nothing, whatever stands in its file: that comes down with
+	 * the first sample. */
+	uint64_t limit = c->grant_ended ? res->original : MAX(c->kernel.mem_max, res->limit);
 	uint64_t use = known_use(c);
 
 	if (c->mem.trial.phase == MEM_MAX)
@@ -137,6 +138,16 @@ void control_grant_held(struct control *c, const struct control_context *x)
 
 	res->limit = control_grant(c, x, res->limit);
 	c->grant_ended = false;
+}
+
+void control_come_down(struct control *c, const struct control_context *x)
+{
+	uint64_t held = c->resource[RESOURCE_MEMORY].limit;
+
+	if (x->ledger == NULL || held >= c->kernel.mem_max || !control_grows_mem(c))
+		return;
+	control_plan_mem(c, x, KNOB_MEM_MAX, held, REASON_SETTLED);
+	control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, held), REASON_SETTLED);
 }
 
 /* --- what it gives back */

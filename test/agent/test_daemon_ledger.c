@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The daemon on a node that cannot hold all that its units want. */
+#include "policy/bounds.h"
 #include "test/agent/test_pods.h"
 
 #define TOTAL  (2 * GIB)
@@ -25,8 +26,10 @@ static void step(struct rig *r)
 		struct rig_unit *u = &r->unit[i];
 		uint64_t more = rate * r->tick_usec / USEC_PER_SEC;
 
+		if (!u->running)
+			continue;
 		rig_burn(r, u, 50);
-		if (u->running && u->anon_bytes < goal)
+		if (u->anon_bytes < goal)
 			rig_grow(r, u, MIN(more, goal - u->anon_bytes));
 	}
 	lowest = MIN(lowest, available(r));
@@ -212,6 +215,35 @@ static void test_given_back(void)
 	rig_close(&r);
 }
 
+/* systemd starts it again with all the room that it holds: nobody has granted that. */
+static void test_restarted(void)
+{
+	struct rig_unit *u;
+	uint64_t held, stored;
+	struct rig r;
+
+	start(&r, UNITS, 1);
+	u = &r.unit[0];
+	goal = 400 * MIB;
+	rate = 40 * MIB;
+	rig_look(&r, 60, step);
+	stored = u->props.mem_max;
+	held = unit(&r, "low.service")->control.resource[RESOURCE_MEMORY].limit;
+	CHECK(stored > held + 200 * MIB);
+	goal = 0;
+	rig_unit_stop(&r, u);
+	rig_look(&r, 20, step);
+	rig_unit_start(&r, u);
+	u->anon_bytes = 30 * MIB;
+	CHECK_EQ(rig_bytes(&r, u, "memory.max"), round_down(stored, MEM_PAGE_BYTES));
+	rig_look(&r, 30, step);
+	CHECK_EQ(unit(&r, "low.service")->state, UNIT_MANAGED);
+	CHECK(rig_bytes(&r, u, "memory.max") <= held);
+	CHECK(rig_bytes(&r, u, "memory.max") >= 64 * MIB);
+	CHECK_EQ(r.kills, 0);
+	rig_close(&r);
+}
+
 /* ---- pods ---- */
 
 static unsigned notes;
@@ -292,6 +324,7 @@ int main(void)
 	test_uncounted("node: {ledger: false}\n" UNITS, 0);
 	test_uncounted(UNITS, 1);
 	test_given_back();
+	test_restarted();
 	test_pods();
 	return check_result();
 }
