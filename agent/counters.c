@@ -13,6 +13,10 @@ const char *const counters_backend_names[BACKEND_COUNT] = {
 	[BACKEND_SYSTEMD] = "systemd",
 	[BACKEND_API] = "api",
 };
+const char *const counters_scan_names[SCAN_CLOCK_COUNT] = {
+	[SCAN_REFLEX] = "reflex",
+	[SCAN_SAMPLE] = "sample",
+};
 const char *const counters_since_names[SINCE_COUNT] = {
 	[SINCE_DUE] = "due",
 	[SINCE_WAKE] = "wake",

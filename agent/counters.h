@@ -23,6 +23,7 @@ void counters_took(struct counters_span *s, usec_t span_usec);
 
 enum counters_direction { DIRECTION_UP, DIRECTION_DOWN, DIRECTION_COUNT };
 enum counters_backend { BACKEND_CGROUP, BACKEND_SYSTEMD, BACKEND_API, BACKEND_COUNT };
+enum counters_scan { SCAN_REFLEX, SCAN_SAMPLE, SCAN_CLOCK_COUNT };
 /* A raise counts from when its look was due (its event: from the wake-up), and from the wake-up. */
 enum counters_since { SINCE_DUE, SINCE_WAKE, SINCE_COUNT };
 enum counters_writer {
@@ -59,8 +60,8 @@ struct counters {
 	uint64_t apply_failed[BACKEND_COUNT];
 	/* on_tick: how much later it came than it was due */
 	struct counters_span loop_lag;
-	/* tick.c: the reading of all cgroups */
-	struct counters_span scan;
+	/* tick.c, look.c: the reading of all cgroups, and what the laws made of it */
+	struct counters_span scan[SCAN_CLOCK_COUNT];
 	/* the end of every request to the API server: counters_request() */
 	struct counters_request requests[COUNTERS_REQUESTS];
 	/* the pod watch begins anew after its first time, for whatever reason */
@@ -89,4 +90,5 @@ void counters_request(struct counters *c, const char *verb, unsigned code);
 extern const char *const counters_writer_names[WRITER_COUNT];
 extern const char *const counters_since_names[SINCE_COUNT];
 extern const char *const counters_backend_names[BACKEND_COUNT];
+extern const char *const counters_scan_names[SCAN_CLOCK_COUNT];
 extern const char *const counters_answer_names[REPORT_ANSWER_KINDS];

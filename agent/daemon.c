@@ -139,7 +139,8 @@ static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
 	d->due = due;
 	daemon_tick(d);
 	d->due = 0;
-	lag = d->now > due ? d->now - due : 0;
+	/* As of the wake-up, whatever was done since. */
+	lag = d->last_tick > due ? d->last_tick - due : 0;
 	d->counters.lag_max_usec = MAX(d->counters.lag_max_usec, lag);
 	counters_took(&d->tally.loop_lag, lag);
 	if (lag > LAG_WARN_USEC)

@@ -91,6 +91,7 @@ void tick_look(struct daemon *d)
 	reader_end(d);
 	node_memory_balance(d, &plan);
 	d->counters.look_usec = daemon_clock() - begin;
+	counters_took(&d->tally.scan[SCAN_REFLEX], d->counters.look_usec);
 	if (plan.count > 0)
 		plan_apply(d, &plan);
 	properties_look(d);

@@ -59,6 +59,7 @@ struct metrics_input {
 	struct metrics_thing *things; /* owned: metrics_input_drop() frees it */
 	size_t thing_count;
 	size_t thing_capacity;
+	bool reader_bpf;
 	bool kubernetes;           /* what follows to its end is shown only with it */
 	uint64_t pods;             /* of the node, as last listed */
 	uint64_t pods_managed;     /* with a valid mode annotation */

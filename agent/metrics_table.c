@@ -30,6 +30,11 @@ static const char *backend_label(size_t i)
 	return counters_backend_names[i];
 }
 
+static const char *scan_label(size_t i)
+{
+	return counters_scan_names[i];
+}
+
 static const char *answer_label(size_t i)
 {
 	return i == REPORT_ANSWER_OK ? NULL : counters_answer_names[i];
@@ -111,13 +116,17 @@ const struct metric metrics_table[] = {
 	 emit_counters, .offset = COUNTED(apply_failed), .count = BACKEND_COUNT, .value = backend_label},
 
 	{"vscaled_loop_lag_seconds", METRIC_HISTOGRAM, "seconds", MICRO, "",
-	 "How much later than due the loop's clock came.", emit_span, .offset = COUNTED(loop_lag)},
+	 "How much later than due the loop's clock came; up to 1 ms of it is the timer's own slack.", emit_span, .offset = COUNTED(loop_lag)},
 	{"vscaled_loop_last_tick_timestamp_seconds", METRIC_GAUGE, "seconds", MICRO, "",
 	 "When the loop's clock last came.", emit_time, .offset = IN(last_tick_real)},
 	{"vscaled_loop_wakeups_total", METRIC_COUNTER, NULL, 0, "",
 	 "Times that the loop woke up.", emit_number, .offset = IN(wakeups)},
-	{"vscaled_scan_duration_seconds", METRIC_HISTOGRAM, "seconds", MICRO, "",
-	 "Time to read the counters of all cgroups once.", emit_span, .offset = COUNTED(scan)},
+	{"vscaled_scan_duration_seconds", METRIC_HISTOGRAM, "seconds", MICRO, "clock",
+	 "Time to read all cgroups once and decide: reflex, a look between two samples; sample,"
+	 " everything.",
+	 emit_spans, .offset = COUNTED(scan), .count = SCAN_CLOCK_COUNT, .value = scan_label},
+	{"vscaled_reader_bpf", METRIC_GAUGE, NULL, 0, "",
+	 "1: cgroups are read by BPF; 0: by their files.", emit_flag, .offset = IN(reader_bpf)},
 
 	{"vscaled_pods", METRIC_GAUGE, NULL, 0, "",
 	 "Pods of the node.", emit_number, .offset = IN(pods), .kubernetes = true},

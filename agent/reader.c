@@ -11,8 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* As many as FILES_MAX of daemon.c has descriptors for; the kernel's part takes 270 bytes each. */
-#define SLOTS 2560
+/* A full node has 250 pods. A slot takes 270 bytes, resident whether it is used or not; who finds
+ * none is read by its files. */
+#define SLOTS 1024
 /* In a row, and BPF is given up. */
 #define FAILURES_MAX 3
 /* Cgroups, besides our own, that the places of memory.stat's lines are proven by. */
@@ -176,16 +177,11 @@ static void tell(const struct daemon *d, bool wanted)
 		event_reader_chosen(&(struct daemon_event){.detail = text});
 }
 
-void reader_start(struct daemon *d)
+static void bpf_start(struct daemon *d)
 {
 	struct reader *r = &d->reader;
 	struct cg_probe p;
 
-	*r = (struct reader){0};
-	if (d->config.cgroup.reader == CONFIG_READER_TEXT) {
-		note(r, "as configured");
-		return;
-	}
 	if (cg_scan_open(d->root, SLOTS, &r->scan, &p) == 0)
 		prove(d, &p);
 	note_probe(r, &p);
@@ -194,6 +190,22 @@ void reader_start(struct daemon *d)
 	/* Loading takes megabytes, once. */
 	footprint_trim();
 	tell(d, r->scan == NULL && d->config.cgroup.reader == CONFIG_READER_BPF);
+}
+
+void reader_start(struct daemon *d)
+{
+	struct reader *r = &d->reader;
+	int error;
+
+	*r = (struct reader){0};
+	if (d->config.cgroup.reader == CONFIG_READER_TEXT)
+		note(r, "as configured");
+	else
+		bpf_start(d);
+	/* They let a process read all of the kernel's memory, and have done what they are for. */
+	error = cg_probe_drop_rights();
+	if (error < 0)
+		note(r, "; its rights are kept: %s", strerror(-error));
 }
 
 void reader_stop(struct daemon *d)

@@ -276,6 +276,7 @@ static uint32_t managed_count(const struct daemon *d)
 void serve_status(void *daemon, struct status_view *ret)
 {
 	struct daemon *d = daemon;
+	const struct counters_span *lag = &d->tally.loop_lag;
 
 	daemon_wake(d);
 	*ret = (struct status_view){
@@ -297,7 +298,13 @@ void serve_status(void *daemon, struct status_view *ret)
 		.psi = d->host.psi,
 		.wakeups = d->counters.wakeups,
 		.loop_lag_max_usec = d->counters.lag_max_usec,
+		.loop_lag_mean_usec = lag->count > 0 ? lag->sum_usec / lag->count : 0,
 		.scan_usec = d->counters.scan_usec,
+		.look_usec = d->counters.look_usec,
+		.writes = d->tally.apply[BACKEND_CGROUP].count,
+		.write_failures = d->tally.apply_failed[BACKEND_CGROUP],
+		.reader = reader_name(d),
+		.reader_detail = d->reader.detail,
 		.rss_bytes = rss_bytes(),
 		.cpu_usec = own_cpu_usec(),
 	};

@@ -56,6 +56,7 @@ static int on_collect(void *ctx, struct metrics_input *in)
 		in->node_reserve_bytes = d->memory.reserve;
 		in->node_granted_bytes = d->memory.ledger.outstanding;
 	}
+	in->reader_bpf = d->reader.scan != NULL;
 	in->pods = d->pods.count;
 	in->pods_invalid = invalid_pods(d);
 	return 0;

@@ -431,7 +431,7 @@ void tick(struct daemon *d)
 			observe(d->units[i], due, &plan);
 	reader_end(d);
 	d->counters.scan_usec = daemon_clock() - begin;
-	counters_took(&d->tally.scan, d->counters.scan_usec);
+	counters_took(&d->tally.scan[SCAN_SAMPLE], d->counters.scan_usec);
 	if (due) {
 		d->next_review = d->now + d->config.clocks.review_usec;
 		review(d, &plan);

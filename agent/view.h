@@ -131,7 +131,13 @@ struct status_view {
 	bool psi;
 	uint64_t wakeups;
 	usec_t loop_lag_max_usec;
-	usec_t scan_usec; /* the last reading of all cgroups */
+	usec_t loop_lag_mean_usec;
+	usec_t scan_usec; /* the last sample of all cgroups */
+	usec_t look_usec; /* the last look at them in between */
+	uint64_t writes;  /* to limit files */
+	uint64_t write_failures;
+	const char *reader;        /* bpf, text */
+	const char *reader_detail; /* which programs serve, or why none does */
 	uint64_t rss_bytes;
 	usec_t cpu_usec;
 };

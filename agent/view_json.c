@@ -67,7 +67,13 @@ static const struct json_field status_fields[] = {
 	ROW(status_view, psi, JSON_FLAG, true),
 	ROW(status_view, wakeups, JSON_COUNT, true),
 	ROW(status_view, loop_lag_max_usec, JSON_COUNT, true),
+	ROW(status_view, loop_lag_mean_usec, JSON_COUNT, true),
 	ROW(status_view, scan_usec, JSON_COUNT, true),
+	ROW(status_view, look_usec, JSON_COUNT, true),
+	ROW(status_view, writes, JSON_COUNT, true),
+	ROW(status_view, write_failures, JSON_COUNT, true),
+	ROW(status_view, reader, JSON_TEXT, true),
+	ROW(status_view, reader_detail, JSON_TEXT, true),
 	ROW(status_view, rss_bytes, JSON_COUNT, true),
 	ROW(status_view, cpu_usec, JSON_COUNT, true),
 };

@@ -23,6 +23,12 @@ struct cg_probe {
  */
 int cg_probe_host(struct cg_probe *p);
 
+/*
+ * Loading is over: gives up CAP_BPF and CAP_PERFMON for good. What is loaded goes on without them.
+ * Under "no new privileges" no program that is executed gets them back either.
+ */
+int cg_probe_drop_rights(void);
+
 /* One line into p->why; returns error, which it stores as well. */
 int cg_probe_fault(struct cg_probe *p, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -156,6 +156,23 @@ enum finding check_psi(const struct doctor *d, char *text)
 	return FINDING_OK;
 }
 
+/* Whether the agent may load programs is the agent's to say: `vscalectl status`. */
+enum finding check_bpf(const struct doctor *d, char *text)
+{
+	static const char types[] = "/sys/kernel/btf/vmlinux";
+	char path[512];
+
+	if (!doctor_path(d, types, path, sizeof(path)))
+		return FINDING_SKIPPED;
+	if (access(path, R_OK) < 0) {
+		snprintf(text, DOCTOR_TEXT_MAX, "the kernel does not describe its types (%s: %s)",
+			 types, strerror(errno));
+		return FINDING_WARN;
+	}
+	snprintf(text, DOCTOR_TEXT_MAX, "the kernel describes its types for BPF programs");
+	return FINDING_OK;
+}
+
 enum finding check_privilege(const struct doctor *d, char *text)
 {
 	if (!is_unified(d))

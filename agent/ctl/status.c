@@ -16,14 +16,24 @@ static void print_result(const struct ctl *c, const cJSON *s, const char *result
 
 static void print_cost(const struct ctl *c, const cJSON *s)
 {
-	char lag[HUMAN_SIZE], scan[HUMAN_SIZE], rss[HUMAN_SIZE], cpu[HUMAN_SIZE];
+	char lag[HUMAN_SIZE], mean[HUMAN_SIZE], rss[HUMAN_SIZE], cpu[HUMAN_SIZE];
+	char scan[HUMAN_SIZE], look[HUMAN_SIZE];
+	uint64_t used = json_amount(s, "cpu_usec"), up = json_amount(s, "uptime_usec");
 
-	fprintf(c->out, "Loop       %" PRIu64 " wake-ups, longest delay %s, last scan %s\n",
-		json_amount(s, "wakeups"), human_span(json_amount(s, "loop_lag_max_usec"), lag),
-		human_span(json_amount(s, "scan_usec"), scan));
-	fprintf(c->out, "Cost       %s of memory, %s of CPU time\n",
+	fprintf(c->out, "Reader     %s (%s)\n", json_text(s, "reader"),
+		json_text(s, "reader_detail"));
+	fprintf(c->out, "Loop       %" PRIu64 " wake-ups, late by %s on average, %s at most\n",
+		json_amount(s, "wakeups"), human_span(json_amount(s, "loop_lag_mean_usec"), mean),
+		human_span(json_amount(s, "loop_lag_max_usec"), lag));
+	fprintf(c->out,
+		"Scan       %s the last look, %s the last sample; %" PRIu64
+		" limits written, %" PRIu64 " failed\n",
+		human_span(json_amount(s, "look_usec"), look),
+		human_span(json_amount(s, "scan_usec"), scan), json_amount(s, "writes"),
+		json_amount(s, "write_failures"));
+	fprintf(c->out, "Cost       %s of memory, %s of CPU time (%.2f %% of one CPU)\n",
 		human_amount(RESOURCE_MEMORY, json_amount(s, "rss_bytes"), rss),
-		human_span(json_amount(s, "cpu_usec"), cpu));
+		human_span(used, cpu), up > 0 ? 100.0 * (double)used / (double)up : 0.0);
 }
 
 static void print_cluster(const struct ctl *c, const cJSON *s)

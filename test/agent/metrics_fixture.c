@@ -19,6 +19,8 @@ void metrics_fixture_init(struct metrics_fixture *f, size_t containers)
 	counters_took(&f->counters.apply[BACKEND_CGROUP], 7 * USEC_PER_MSEC);
 	counters_took(&f->counters.apply[BACKEND_CGROUP], USEC_PER_MIN);
 	counters_took(&f->counters.loop_lag, 250);
+	counters_took(&f->counters.scan[SCAN_REFLEX], 90);
+	counters_took(&f->counters.scan[SCAN_SAMPLE], 800);
 	counters_took(&f->counters.raise[SINCE_WAKE], 90);
 	counters_took(&f->counters.raise[SINCE_DUE], 700);
 	counters_request(&f->counters, "patch", 200);

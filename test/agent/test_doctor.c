@@ -19,6 +19,7 @@ static const struct fake_file cgroups[] = {
 
 static const struct fake_file files[] = {
 	{"proc/pressure/memory", "some avg10=0.00\n"},
+	{"sys/kernel/btf/vmlinux", "x"},
 	{"proc/1/comm", "systemd\n"},
 	{"proc/77/comm", "bash\n"},
 	{"run/systemd/system", NULL},
@@ -163,6 +164,7 @@ static const struct damage damages[] = {
 	{"kernel",        "warning", "memory.reclaim",         in_tree, "system.slice/memory.reclaim", NULL},
 	{"psi",           "warning", "off",                    in_host, "proc/pressure/memory",   NULL},
 	{"psi",           "warning", "off",                    in_host, "proc/pressure/memory",   ""},
+	{"bpf",           "warning", "does not describe its types", in_host, "sys/kernel/btf/vmlinux", NULL},
 	{"systemd",       "missing", "not PID 1",              in_host, "run/systemd/system",     NULL},
 	{"systemd-bus",   "missing", "cannot be reached",      in_host, "run/systemd/private",    NULL},
 	{"journal",       "warning", "does not listen",        in_host, "run/systemd/journal/socket", NULL},

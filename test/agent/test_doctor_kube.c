@@ -119,6 +119,7 @@ static void node_open(bool systemd)
 	static const struct fake_file files[] = {{"proc/1/comm", "x\n"},
 						 {"proc/77/comm", "kubelet\n"},
 						 {"proc/pressure/memory", "some avg10=0.00\n"},
+						 {"sys/kernel/btf/vmlinux", "x"},
 						 {"state", NULL}};
 	char yaml[512];
 

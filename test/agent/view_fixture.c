@@ -290,7 +290,13 @@ void fixture_status(struct status_view *ret)
 		.psi = true,
 		.wakeups = 93900,
 		.loop_lag_max_usec = 1840,
+		.loop_lag_mean_usec = 190,
 		.scan_usec = 620,
+		.look_usec = 85,
+		.writes = 17,
+		.write_failures = 1,
+		.reader = "bpf",
+		.reader_detail = "scan: loaded, build for 6.16; life: loaded",
 		.rss_bytes = 4 * MIB + 512 * KIB,
 		.cpu_usec = 41 * USEC_PER_SEC,
 	};

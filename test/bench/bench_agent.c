@@ -39,19 +39,20 @@ static bool hot;
 static struct played {
 	uint64_t live_id; /* of the cgroup that stands for it */
 	uint64_t fake_id;
-	uint32_t slot;
 	struct scan_record record;
 } played[UNITS];
+/* By live_id; 0: nobody. */
+static uint16_t played_at[4096];
 
 int __real_cg_scan_open(int root, uint32_t slots, struct cg_scan **ret, struct cg_probe *p);
 int __wrap_cg_scan_open(int root, uint32_t slots, struct cg_scan **ret, struct cg_probe *p);
 int __real_cg_scan_add(struct cg_scan *s, uint64_t id, uint32_t *ret_slot);
 int __wrap_cg_scan_add(struct cg_scan *s, uint64_t id, uint32_t *ret_slot);
-int __real_cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct usage *ret);
-int __wrap_cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct usage *ret);
 int __wrap_cg_scan_prove(struct cg_scan *s, struct cg *c, struct cg_probe *p);
-int __wrap_cg_scan_read(const struct cg_scan *s, uint32_t slot, struct cg *c, uint32_t want,
-			uint32_t by_text, struct usage *ret);
+int __real_scan_record_decode(const void *bytes, size_t len, const struct scan_expect *e,
+			      struct usage *ret);
+int __wrap_scan_record_decode(const void *bytes, size_t len, const struct scan_expect *e,
+			      struct usage *ret);
 
 int __wrap_cg_scan_open(int root, uint32_t slots, struct cg_scan **ret, struct cg_probe *p)
 {
@@ -59,17 +60,22 @@ int __wrap_cg_scan_open(int root, uint32_t slots, struct cg_scan **ret, struct c
 	return __real_cg_scan_open(live.root, slots, ret, p);
 }
 
+static uint16_t *place_of(uint64_t live_id)
+{
+	uint16_t *at = &played_at[live_id % ARRAY_SIZE(played_at)];
+
+	while (*at != 0 && played[*at - 1].live_id != live_id)
+		at = at == &played_at[ARRAY_SIZE(played_at) - 1] ? played_at : at + 1;
+	return at;
+}
+
 int __wrap_cg_scan_add(struct cg_scan *s, uint64_t id, uint32_t *ret_slot)
 {
-	for (size_t i = 0; i < UNITS; i++) {
-		int r;
-
+	for (uint16_t i = 0; i < UNITS; i++) {
 		if (played[i].fake_id != id)
 			continue;
-		r = __real_cg_scan_add(s, played[i].live_id, ret_slot);
-		if (r == 0)
-			played[i].slot = *ret_slot;
-		return r;
+		*place_of(played[i].live_id) = (uint16_t)(i + 1);
+		return __real_cg_scan_add(s, played[i].live_id, ret_slot);
 	}
 	return -ENOENT;
 }
@@ -83,32 +89,16 @@ int __wrap_cg_scan_prove(struct cg_scan *s, struct cg *c, struct cg_probe *p)
 	return 0;
 }
 
-/* Slots are handed out in order. */
-int __wrap_cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct usage *ret)
+/* What this pass wrote, with what is played in the place of what it counted. */
+int __wrap_scan_record_decode(const void *bytes, size_t len, const struct scan_expect *e,
+			      struct usage *ret)
 {
-	const struct played *p = &played[slot];
-	const struct scan_expect e = {
-		.id = p->record.id, .pass = 1, .page_bytes = MEM_PAGE_BYTES, .want = want};
-	int r = __real_cg_scan_get(s, slot, want, ret);
+	const struct scan_record *rec = bytes;
+	struct scan_record *play = &played[*place_of(rec->id) - 1].record;
 
-	return r < 0 ? r : scan_record_decode(&p->record, sizeof p->record, &e, ret);
-}
-
-int __wrap_cg_scan_read(const struct cg_scan *s, uint32_t slot, struct cg *c, uint32_t want,
-			uint32_t by_text, struct usage *ret)
-{
-	struct usage u, text;
-	int r = __wrap_cg_scan_get(s, slot, want & ~by_text, &u);
-
-	by_text &= want;
-	if (r == 0 && by_text != 0) {
-		r = cg_read(c, by_text, &text);
-		if (r == 0)
-			scan_take(&u, &text, by_text);
-	}
-	if (r == 0)
-		*ret = u;
-	return r;
+	play->id = rec->id;
+	play->pass = rec->pass;
+	return __real_scan_record_decode(play, len, e, ret);
 }
 
 static void play(struct rig *r)
@@ -122,8 +112,6 @@ static void play(struct rig *r)
 		*rec = (struct scan_record){
 			.version = SCAN_VERSION,
 			.have = SCAN_ALL,
-			.id = i + 1,
-			.pass = 1,
 			.cpu_usage_nsec = u->usage_usec * 1000,
 			.throttled_nsec = u->throttled_usec * 1000,
 			.nr_periods = (int64_t)u->nr_periods,
@@ -196,6 +184,12 @@ static void fill(struct rig *r, const char *reader)
 	rig_open(r, "");
 	r->reader = bpf ? reader : NULL;
 	rig_write_config(r, "units:\n  - match: q*.service\n");
+	/* So that memory.stat is believed. */
+	fake_put(&r->tree, "proof.slice/memory.current", "4096\n");
+	fake_put(&r->tree, "proof.slice/memory.stat",
+		 "anon 4096\nfile 4096\nkernel 0\nshmem 0\nunevictable 0\nslab_reclaimable 0\n"
+		 "inactive_file 0\nactive_file 0\nworkingset_refault_anon 0\n"
+		 "workingset_refault_file 0\n");
 	for (unsigned i = 0; i < UNITS; i++) {
 		snprintf(name, sizeof name, "q%03u.service", i);
 		rig_add(r, name, 200, 64 * MIB)->anon_bytes = 20 * MIB;
@@ -212,8 +206,12 @@ static int run(const char *reader)
 {
 	bool bpf = strcmp(reader, "bpf") == 0;
 	const char *suffix = bpf ? "_bpf" : "";
+	static struct cg_host host;
 	struct rig *r = &rig;
 
+	/* On a real tree the agent asks libcgroup where it is, whose table stays. */
+	if (cg_discover(NULL, false, &host) < 0)
+		fprintf(stderr, "the host's cgroups are not known\n");
 	fill(r, reader);
 	r->proc = "/proc"; /* a read there costs more than one of a plain file */
 	if (rig_start(r) < 0)

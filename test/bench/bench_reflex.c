@@ -130,6 +130,7 @@ static struct outcome run_ours(const struct step *s, const struct load *l)
 			w.throttled_at = throttled_ahead(&r);
 		rig_tick(&r);
 	}
+	control_drop(&r.c);
 	w.o.throttled = w.throttled_at != 0;
 	return w.o;
 }
@@ -197,7 +198,7 @@ static struct outcome run_vpa(const struct step *s, const struct load *l)
 	usec_t recommend = start + (l->seed % 60) * USEC_PER_SEC;
 	usec_t update = start + (l->seed / 60 % 60) * USEC_PER_SEC;
 	struct watch w = {.s = s, .begin = begin, .throttled_at = begin + LOOK};
-	struct vpa_aggregate a;
+	OWN(vpa_aggregate_drop) struct vpa_aggregate a;
 	struct vpa_container c = {.aggregate = &a, .rules = &vpa_rules_default};
 	struct vpa_pod_container pod = {.now = {{(int64_t)s->from}, {(int64_t)s->from}}};
 

@@ -273,6 +273,7 @@ int main(int argc, char **argv)
 		if (pid <= 0 || r.stat < 0 || r.max < 0)
 			return 1;
 		watch(&r, &g, pid);
+		vpa_aggregate_drop(&r.vpa.a);
 		close(r.stat);
 		close(r.max);
 	}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/agent/rig_scan.h"
+#include "cgroup/bpf/scan.h"
+#include "cgroup/scan_record.h"
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SLOTS (RIG_UNITS_MAX * 2)
+
+struct rig_scan rig_scan;
+
+struct cg_scan {
+	uint64_t id[SLOTS]; /* 0: free */
+	struct scan_record record[SLOTS];
+	uint64_t pass;
+	uint32_t slots, offers, want;
+};
+
+struct cg_life {
+	int fd;
+};
+
+static struct cg_life *life;
+
+void rig_scan_reset(struct rig *r)
+{
+	rig_scan = (struct rig_scan){.rig = r};
+}
+
+static int probe(struct cg_probe *p, const char *program, int error)
+{
+	*p = (struct cg_probe){.program = program, .error = error};
+	snprintf(p->why, sizeof p->why, "%s", error == 0 ? "loaded" : "not here");
+	return error;
+}
+
+int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg_probe *p)
+{
+	uint32_t given = rig_scan.slots != 0 ? rig_scan.slots : SLOTS;
+
+	(void)root_dirfd;
+	rig_scan.opened++;
+	if (rig_scan.open_error != 0)
+		return probe(p, "scan", rig_scan.open_error);
+	*ret = calloc(1, sizeof **ret);
+	(*ret)->slots = MIN(slots, given);
+	(*ret)->offers = SCAN_ALL;
+	return probe(p, "scan", 0);
+}
+
+void cg_scan_close(struct cg_scan *s)
+{
+	free(s);
+}
+
+int cg_scan_add(struct cg_scan *s, uint64_t id, uint32_t *ret_slot)
+{
+	uint32_t slot = 0;
+
+	while (slot < s->slots && s->id[slot] != 0)
+		slot++;
+	if (slot == s->slots)
+		return -ENOSPC;
+	s->id[slot] = id;
+	*ret_slot = slot;
+	rig_scan.added++;
+	return 0;
+}
+
+void cg_scan_remove(struct cg_scan *s, uint32_t slot)
+{
+	s->id[slot] = 0;
+	s->record[slot] = (struct scan_record){0};
+	rig_scan.added--;
+}
+
+uint32_t cg_scan_offers(const struct cg_scan *s)
+{
+	return s->offers;
+}
+
+void cg_scan_withdraw(struct cg_scan *s, uint32_t parts)
+{
+	s->offers &= ~parts;
+}
+
+static uint64_t pages(uint64_t bytes)
+{
+	return bytes == LIMIT_MAX ? (uint64_t)INT64_MAX / MEM_PAGE_BYTES : bytes / MEM_PAGE_BYTES;
+}
+
+/* What the rig writes into the files of this unit, as the kernel counts it. */
+static struct scan_record record_of(const struct cg_scan *s, const struct rig_unit *u, uint64_t id)
+{
+	uint64_t max = rig_bytes(rig_scan.rig, u, "memory.max");
+	uint64_t milli = rig_cpu_milli(rig_scan.rig, u);
+	uint64_t anon = MIN(u->anon_bytes, max), file = MIN(u->file_bytes, max - anon);
+
+	return (struct scan_record){
+		.version = SCAN_VERSION,
+		.have = SCAN_CPU | (s->want & SCAN_ALL),
+		.id = id,
+		.pass = s->pass,
+		.cpu_usage_nsec = u->usage_usec * 1000,
+		.throttled_nsec = u->throttled_usec * 1000,
+		.nr_periods = (int64_t)u->nr_periods,
+		.nr_throttled = (int64_t)u->nr_throttled,
+		.quota_nsec = milli == LIMIT_MAX ? UINT64_MAX : milli * 100000,
+		.period_nsec = CPU_PERIOD_DEFAULT_USEC * 1000,
+		.mem_pages = (int64_t)pages(anon + file),
+		.mem_peak_pages = pages(anon + file),
+		.mem_max_pages = pages(max),
+		.mem_high_pages = pages(rig_bytes(rig_scan.rig, u, "memory.high")),
+		.events = {[SCAN_EVENT_MAX] = (int64_t)u->max_events,
+			   [SCAN_EVENT_KILL] = (int64_t)u->oom_kills},
+		.stat = {[SCAN_STAT_ANON] = (int64_t)pages(anon),
+			 [SCAN_STAT_FILE] = (int64_t)pages(file),
+			 [SCAN_STAT_INACTIVE_FILE] = (int64_t)pages(file)},
+	};
+}
+
+static const struct rig_unit *unit_of(uint64_t id)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < rig_scan.rig->unit_count; i++) {
+		const struct rig_unit *u = &rig_scan.rig->unit[i];
+
+		if (u->running && fstatat(rig_scan.rig->tree.fd, u->cgroup, &st, 0) == 0 &&
+		    st.st_ino == id)
+			return u;
+	}
+	return NULL;
+}
+
+int cg_scan_pass(struct cg_scan *s, uint32_t want)
+{
+	rig_scan.passes++;
+	rig_scan.stat_passes += (want & USAGE_MEM_STAT) != 0;
+	if (rig_scan.pass_error != 0)
+		return rig_scan.pass_error;
+	s->pass++;
+	s->want = want;
+	for (uint32_t i = 0; i < s->slots; i++) {
+		const struct rig_unit *u = s->id[i] != 0 ? unit_of(s->id[i]) : NULL;
+
+		if (u != NULL)
+			s->record[i] = record_of(s, u, s->id[i]);
+	}
+	return 0;
+}
+
+int cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct usage *ret)
+{
+	struct scan_expect e = {.pass = s->pass,
+				.page_bytes = MEM_PAGE_BYTES,
+				.want = want & s->offers,
+				.id = s->id[slot]};
+
+	return scan_record_decode(&s->record[slot], sizeof s->record[slot], &e, ret);
+}
+
+int cg_scan_read(const struct cg_scan *s, uint32_t slot, struct cg *c, uint32_t want,
+		 uint32_t by_text, struct usage *ret)
+{
+	struct usage u, text;
+	int r;
+
+	if (cg_scan_get(s, slot, want & ~by_text, &u) < 0)
+		return cg_read(c, want, ret);
+	rig_scan.reads++;
+	by_text = want & (by_text | ~s->offers | ~s->want);
+	if (by_text != 0) {
+		r = cg_read(c, by_text, &text);
+		if (r < 0)
+			return r;
+		scan_take(&u, &text, by_text);
+	}
+	*ret = u;
+	return 0;
+}
+
+int cg_scan_prove(struct cg_scan *s, struct cg *c, struct cg_probe *p)
+{
+	(void)s;
+	(void)c;
+	(void)p;
+	return 0;
+}
+
+int cg_life_open(struct cg_life **ret, struct cg_probe *p)
+{
+	life = calloc(1, sizeof *life);
+	life->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	*ret = life;
+	return probe(p, "life", 0);
+}
+
+void cg_life_close(struct cg_life *l)
+{
+	if (l == NULL)
+		return;
+	close(l->fd);
+	free(l);
+	life = NULL;
+}
+
+int cg_life_fd(const struct cg_life *l)
+{
+	return l->fd;
+}
+
+void rig_scan_tell(const struct cg_life_event *e)
+{
+	rig_scan.event[rig_scan.event_count++] = *e;
+	if (eventfd_write(life->fd, 1) < 0)
+		abort();
+}
+
+int cg_life_drain(struct cg_life *l, cg_life_fn hear, void *ctx)
+{
+	eventfd_t n;
+	size_t count = rig_scan.event_count;
+
+	eventfd_read(l->fd, &n);
+	for (size_t i = 0; i < count; i++)
+		hear(ctx, &rig_scan.event[i]);
+	rig_scan.event_count = 0;
+	return (int)count;
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The whole daemon by the BPF reader: it decides what it decides by text, and lives without. */
+#include "test/agent/rig_scan.h"
+#include "test/check.h"
+#include <errno.h>
+#include <linux/capability.h>
+#include <sys/stat.h>
+
+static char *told;
+static size_t told_size;
+static FILE *telling;
+
+/* Everything but who reads. */
+static void note(struct rig *r, const struct event_record *e, const char *message)
+{
+	if (e->kind != EVENT_READER_CHOSEN && e->kind != EVENT_READER_FAILED)
+		fprintf(telling, "%llu %s\n", (unsigned long long)r->boot, message);
+}
+
+static void open_rig(struct rig *r, const char *reader, const char *body)
+{
+	rig_open(r, "");
+	r->reader = reader;
+	rig_write_config(r, body);
+	rig_scan_reset(r);
+	fake_put(&r->tree, "proof.slice/memory.current", "4096\n");
+	fake_put(&r->tree, "proof.slice/memory.stat",
+		 "anon 4096\nfile 4096\nkernel 0\nshmem 0\nunevictable 0\nslab_reclaimable 0\n"
+		 "inactive_file 0\nactive_file 0\nworkingset_refault_anon 0\n"
+		 "workingset_refault_file 0\n");
+}
+
+static uint64_t inode(const struct rig *r, const struct rig_unit *u)
+{
+	struct stat st;
+
+	return fstatat(r->tree.fd, u->cgroup, &st, 0) == 0 ? st.st_ino : 0;
+}
+
+/* --- the same decisions --- */
+
+static unsigned step_number;
+
+/* Throttling that comes and goes, growth, page cache, a kill, and a unit that stands still. */
+static void step_mixed(struct rig *r)
+{
+	unsigned n = step_number++;
+
+	rig_burn(r, &r->unit[0], n % 300 < 200 ? 800 : 50);
+	if (n > 100 && n < 400)
+		rig_grow(r, &r->unit[1], MIB);
+	rig_burn(r, &r->unit[1], 60);
+	r->unit[2].file_bytes = n % 64 * MIB;
+	rig_burn(r, &r->unit[2], n % 7 * 10);
+	if (n == 500)
+		rig_grow(r, &r->unit[3], 300 * MIB);
+	rig_burn(r, &r->unit[4], 20);
+}
+
+static char *decisions(const char *reader, unsigned *ret_kills)
+{
+	static struct rig r;
+	char *text;
+
+	step_number = 0;
+	open_rig(&r, reader, rig_config("  - match: '*.service'\n    max-memory: 2Gi\n"));
+	rig_add(&r, "throttled.service", 100, 64 * MIB)->anon_bytes = 10 * MIB;
+	rig_add(&r, "growing.service", 200, 64 * MIB)->anon_bytes = 30 * MIB;
+	rig_add(&r, "caching.service", 200, 64 * MIB)->anon_bytes = 10 * MIB;
+	rig_add(&r, "killed.service", 200, 64 * MIB)->anon_bytes = 30 * MIB;
+	rig_add(&r, "oversized.service", 2000, 512 * MIB)->anon_bytes = 10 * MIB;
+	rig_add(&r, "idle.service", 1000, 64 * MIB)->anon_bytes = 10 * MIB;
+	telling = open_memstream(&told, &told_size);
+	CHECK_EQ(rig_start(&r), 0);
+	r.told = note;
+	rig_look(&r, 900, step_mixed);
+	rig_run(&r, 120, step_mixed);
+	fclose(telling);
+	text = told;
+	*ret_kills = r.kills;
+	CHECK(r.events[EVENT_LIMIT_RAISED] > 5);
+	CHECK(r.events[EVENT_LIMIT_LOWERED] > 0);
+	rig_close(&r);
+	return text;
+}
+
+static void test_same(void)
+{
+	unsigned kills[2];
+	char *text = decisions("text", &kills[0]), *bpf;
+
+	CHECK_EQ(rig_scan.opened, 0);
+	bpf = decisions("bpf", &kills[1]);
+	CHECK(rig_scan.reads > 1000);
+	CHECK(rig_scan.stat_passes > 0 && rig_scan.stat_passes < rig_scan.passes);
+	CHECK_EQ(kills[0], kills[1]);
+	CHECK_STR(bpf, text);
+	free(text);
+	free(bpf);
+}
+
+/* --- what becomes of the choice --- */
+
+static void start_one(struct rig *r, const char *reader)
+{
+	open_rig(r, reader, "units:\n  - match: a*.service\n");
+	rig_add(r, "a.service", 100, 64 * MIB)->anon_bytes = MIB;
+}
+
+static void step_burn(struct rig *r)
+{
+	rig_burn(r, &r->unit[0], 800);
+}
+
+/* No start fails for want of BPF; a limit is raised as ever. */
+static void test_not_loaded(void)
+{
+	static const char *const readers[] = {"auto", "bpf"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(readers); i++) {
+		struct status_view status;
+		struct rig r;
+
+		start_one(&r, readers[i]);
+		rig_scan.open_error = -EPERM;
+		CHECK_EQ(rig_start(&r), 0);
+		serve_status(r.daemon, &status);
+		CHECK_STR(status.reader, "text");
+		CHECK_STR(status.reader_detail, "scan: not here");
+		rig_look(&r, 30, step_burn);
+		CHECK(rig_cpu_milli(&r, &r.unit[0]) > 100);
+		CHECK_EQ(rig_scan.passes, 0);
+		rig_close(&r);
+	}
+}
+
+/* Nothing to compare memory.stat with: it is not believed. */
+static void test_no_proof(void)
+{
+	struct status_view status;
+	struct rig r;
+
+	start_one(&r, "bpf");
+	fake_remove(&r.tree, "proof.slice");
+	CHECK_EQ(rig_start(&r), 0);
+	serve_status(r.daemon, &status);
+	CHECK_STR(status.reader_detail,
+		  "scan: loaded; memory.stat is left to its file, nothing here proves it; "
+		  "life: loaded");
+	CHECK_EQ(cg_scan_offers(r.daemon->reader.scan) & USAGE_MEM_STAT, 0);
+	r.unit[0].anon_bytes = 9 * MIB;
+	rig_look(&r, 30, step_burn);
+	CHECK_EQ(r.daemon->units[0]->control.last.stat.anon, 9 * MIB);
+	rig_close(&r);
+}
+
+/* After three passes that fail the files are read, and an error is told, once. */
+static void test_fails_later(void)
+{
+	struct status_view status;
+	struct rig r;
+
+	start_one(&r, "auto");
+	CHECK_EQ(rig_start(&r), 0);
+	rig_look(&r, 30, NULL);
+	serve_status(r.daemon, &status);
+	CHECK_STR(status.reader, "bpf");
+	CHECK_STR(status.reader_detail, "scan: loaded; life: loaded");
+	rig_scan.pass_error = -EIO;
+	rig_look(&r, 2, step_burn);
+	CHECK_STR(reader_name(r.daemon), "bpf");
+	CHECK_EQ(r.events[EVENT_READER_FAILED], 0);
+	rig_look(&r, 30, step_burn);
+	CHECK_EQ(r.events[EVENT_READER_FAILED], 1);
+	serve_status(r.daemon, &status);
+	CHECK_STR(status.reader, "text");
+	CHECK_STR(status.reader_detail, "3 passes failed: Input/output error");
+	CHECK(rig_cpu_milli(&r, &r.unit[0]) >= 640);
+	rig_close(&r);
+}
+
+/* One that fails is none: the next one serves. */
+static void test_fails_once(void)
+{
+	struct rig r;
+
+	start_one(&r, "auto");
+	CHECK_EQ(rig_start(&r), 0);
+	for (unsigned i = 0; i < 10; i++) {
+		rig_scan.pass_error = i % 3 == 2 ? 0 : -EIO;
+		rig_look(&r, 1, step_burn);
+	}
+	CHECK_STR(reader_name(r.daemon), "bpf");
+	rig_close(&r);
+}
+
+/* Who finds no slot is read by its files. */
+static void test_no_slot(void)
+{
+	struct rig r;
+
+	start_one(&r, "bpf");
+	rig_add(&r, "a2.service", 100, 64 * MIB)->anon_bytes = MIB;
+	rig_scan.slots = 1;
+	CHECK_EQ(rig_start(&r), 0);
+	rig_look(&r, 30, NULL);
+	CHECK_EQ(rig_scan.added, 1);
+	for (unsigned i = 0; i < 20; i++) {
+		rig_burn(&r, &r.unit[1], 800);
+		rig_look(&r, 1, step_burn);
+	}
+	CHECK(rig_cpu_milli(&r, &r.unit[0]) >= 640);
+	CHECK(rig_cpu_milli(&r, &r.unit[1]) > 100);
+	rig_close(&r);
+}
+
+/* What memory.events wakes for is read now, not taken from the last pass. */
+static void test_wake(void)
+{
+	struct rig r;
+
+	start_one(&r, "bpf");
+	CHECK_EQ(rig_start(&r), 0);
+	for (unsigned i = 0; i < 10; i++) {
+		uint64_t bytes = (i + 20) * MIB;
+
+		rig_look(&r, 31, step_burn); /* after each look of a second, and the sample */
+		r.unit[0].anon_bytes = bytes;
+		rig_wake(&r, &r.unit[0]);
+		CHECK_EQ(r.daemon->units[0]->control.last.stat.anon, bytes);
+		CHECK_EQ(r.daemon->units[0]->control.last.mem_current, bytes);
+	}
+	rig_close(&r);
+}
+
+/* --- what the kernel tells --- */
+
+static void turn(struct rig *r)
+{
+	while (sd_event_run(r->daemon->event, 0) > 0)
+		;
+}
+
+/* What is removed is let go at once, and its slot is free for the next. */
+static void test_removed(void)
+{
+	struct managed *m;
+	struct rig r;
+
+	start_one(&r, "bpf");
+	CHECK_EQ(rig_start(&r), 0);
+	rig_look(&r, 30, NULL);
+	m = r.daemon->units[0];
+	CHECK(m->cg != NULL && rig_scan.added == 1);
+	rig_scan_tell(&(struct cg_life_event){.what = CG_LIFE_REMOVED, .id = 1});
+	turn(&r);
+	CHECK(m->cg != NULL);
+	rig_scan_tell(
+		&(struct cg_life_event){.what = CG_LIFE_REMOVED, .id = inode(&r, &r.unit[0])});
+	rig_unit_stop(&r, &r.unit[0]);
+	turn(&r);
+	CHECK(m->cg == NULL);
+	CHECK_EQ(m->slot, READER_NO_SLOT);
+	CHECK_EQ(rig_scan.added, 0);
+	rig_unit_start(&r, &r.unit[0]);
+	rig_run(&r, 15, NULL);
+	CHECK(m->cg != NULL);
+	CHECK_EQ(rig_scan.added, 1);
+	rig_close(&r);
+}
+
+/* A container's cgroup that no watch told of. */
+static void test_made(void)
+{
+	struct cg_life_event e = {.what = CG_LIFE_MADE};
+	struct rig_container *c;
+	struct rig_pod *p;
+	struct rig r;
+
+	open_rig(&r, "bpf", "");
+	p = rig_pod_add(&r, DRIVER_SYSTEMD, "web-0");
+	p->mode = "Auto";
+	c = rig_container_add(&r, p, "app", 500, 64 * MIB);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_pod_put(&r, p);
+	rig_run(&r, 2, NULL);
+	CHECK_EQ(rig_scan.added, 1);
+	pods_unwatch(r.daemon);
+	pod_unwatch(r.daemon->pods.items[0]);
+	rig_container_stop(&r, c);
+	rig_run(&r, 1, NULL);
+	CHECK_EQ(rig_scan.added, 0);
+	rig_container_start(&r, p, c, false);
+	r.daemon->pods.items[0]->look = false;
+	e.path = "/kubepods.slice/kubepods-pod0_0.slice";
+	rig_scan_tell(&e);
+	turn(&r);
+	CHECK_EQ(rig_scan.added, 0);
+	e.path = c->unit->cgroup;
+	rig_scan_tell(&e);
+	turn(&r);
+	CHECK_EQ(rig_scan.added, 1);
+	rig_close(&r);
+}
+
+/* "CapPrm:\t000001ffffffffff". */
+static uint64_t permitted(void)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	uint64_t caps = UINT64_MAX;
+	char line[256];
+
+	while (f != NULL && fgets(line, sizeof line, f) != NULL)
+		if (strncmp(line, "CapPrm:", 7) == 0)
+			caps = strtoull(line + 7, NULL, 16);
+	fclose(f);
+	return caps;
+}
+
+/* Whatever reader serves, what was needed to load one is given up. */
+static void check_rights(void)
+{
+	CHECK_EQ(permitted() & (1ULL << CAP_BPF | 1ULL << CAP_PERFMON), 0);
+}
+
+int main(void)
+{
+	test_same();
+	test_not_loaded();
+	test_no_proof();
+	test_fails_later();
+	test_fails_once();
+	test_no_slot();
+	test_wake();
+	test_removed();
+	test_made();
+	check_rights();
+	return check_result();
+}
