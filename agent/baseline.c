@@ -3,8 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* Version 2: what a container needs in addition. 3: what is lent to it. */
-#define VERSION 3
+/* Version 2: what a container needs in addition. 3: what is lent to it. 4: what was
+ * sent of it. */
+#define VERSION 4
 
 const struct state_kind baseline_state = {"baseline", VERSION, 16 * MIB};
 
@@ -43,6 +44,11 @@ static const struct record_field fields[] = {
 	FIELD("request_memory",   RECORD_U64,   request[RESOURCE_MEMORY],     UINT64_MAX),
 	/* version 3 */
 	FIELD("lent_cpu",         RECORD_U64,   lent_milli,                   LIMIT_MAX - 1),
+	/* version 4 */
+	FIELD("sent_cpu",         RECORD_LIMIT, sent[RESOURCE_CPU],           0),
+	FIELD("sent_memory",      RECORD_LIMIT, sent[RESOURCE_MEMORY],        0),
+	FIELD("over_cpu",         RECORD_LIMIT, sent_over[RESOURCE_CPU],      0),
+	FIELD("over_memory",      RECORD_LIMIT, sent_over[RESOURCE_MEMORY],   0),
 };
 /* clang-format on */
 
@@ -50,6 +56,7 @@ static const struct record_field fields[] = {
 static const struct record_layout layouts[VERSION + 1] = {
 	[1] = {fields, 16, sizeof(struct baseline)},
 	[2] = {fields, 22, sizeof(struct baseline)},
+	[3] = {fields, 23, sizeof(struct baseline)},
 	[VERSION] = {fields, ARRAY_SIZE(fields), sizeof(struct baseline)},
 };
 

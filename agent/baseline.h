@@ -34,6 +34,10 @@ struct baseline {
 	char *shown;       /* "NAMESPACE/POD/CONTAINER", "NAMESPACE/POD" */
 	uint32_t ratified; /* 0, 1: the pod's spec holds values of ours */
 	uint64_t request[RESOURCE_COUNT]; /* of the spec before us; 0: none, or not known */
+	/* Limits of the last resize of ours, and of the spec it was made from; 0: none, or not
+	 * known. */
+	uint64_t sent[RESOURCE_COUNT];
+	uint64_t sent_over[RESOURCE_COUNT];
 	uint64_t lent_milli; /* more is lent for a start: to be put back; 0: it is not */
 };
 

@@ -201,19 +201,32 @@ void cluster_free(struct cluster *c)
 
 /* --- the clock --- */
 
+static bool is_growing(const struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL &&
+		    p->members[i].managed->control.mem.slope_bps > 0)
+			return true;
+	return false;
+}
+
 /* Growth while a resize is under way cannot wait for the review: the kubelet acts within seconds,
- * with the memory limits as they were sent. */
-static void watch_growth(struct cluster *c)
+ * with the memory limits as they were sent. True: there is some. */
+static bool watch_growth(struct cluster *c)
 {
 	const struct daemon *d = c->daemon;
+	const char *uid;
+	bool any = false;
 
-	for (size_t i = 0; i < d->unit_count; i++) {
-		const struct managed *m = d->units[i];
+	for (size_t at = 0; (uid = reporter_pending_next(c->reporter, &at)) != NULL;) {
+		const struct pod *p = pods_find(d, uid);
 
-		if (m->kind == UNIT_KIND_CONTAINER && m->control.mem.slope_bps > 0 &&
-		    reporter_pending(c->reporter, m->pod->spec->uid))
-			reporter_changed(c->reporter, m->pod->spec->uid, d->now);
+		if (p == NULL || !is_growing(p))
+			continue;
+		reporter_changed(c->reporter, uid, d->now);
+		any = true;
 	}
+	return any;
 }
 
 static void count_reports(const struct cluster *c)
@@ -235,14 +248,27 @@ static void trim(struct cluster *c)
 	c->requests_trimmed = requests;
 }
 
+static void step_if_due(struct cluster *c)
+{
+	const struct daemon *d = c->daemon;
+	usec_t due = reporter_due(c->reporter, d->now);
+
+	if (due != 0 && due <= d->now)
+		reporter_step(c->reporter, d->now, d->now_real);
+}
+
+void cluster_look(struct cluster *c)
+{
+	if (watch_growth(c))
+		step_if_due(c);
+}
+
 void cluster_tick(struct cluster *c, bool review)
 {
 	struct daemon *d = c->daemon;
 	const struct kube_watch_state *w = kube_watch_state(c->watch);
-	usec_t due;
 
 	watch_growth(c);
-	due = reporter_due(c->reporter, d->now);
 	count_reports(c);
 	d->tally.watch_restarts += w->restarts - c->restarts_counted;
 	c->restarts_counted = w->restarts;
@@ -253,6 +279,8 @@ void cluster_tick(struct cluster *c, bool review)
 		cluster_ranges_tick(c);
 		trim(c);
 	}
-	if (review || (due != 0 && due <= d->now))
+	if (review)
 		reporter_step(c->reporter, d->now, d->now_real);
+	else
+		step_if_due(c);
 }

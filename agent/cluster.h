@@ -52,7 +52,9 @@ bool cluster_wanted(const struct daemon *d);
  * why. */
 int cluster_start(struct daemon *d);
 void cluster_free(struct cluster *c);
-/* After every tick. */
+/* After every look between two samples: what cannot wait for the next one. */
+void cluster_look(struct cluster *c);
+/* After every sample. */
 void cluster_tick(struct cluster *c, bool review);
 
 /* --- cluster_facts.c */

@@ -29,14 +29,20 @@ static bool is_back(const struct managed *m, enum resource r)
 			persist_original_limit(m, r, m->control.kernel.mem_max));
 }
 
-/* What was ratified goes back into the spec, though nothing is sized any more. */
-static bool is_reported(const struct managed *m, enum resource r, bool restoring)
+/* What was ratified goes back into the spec, though it is not sized any more. */
+static bool is_reported(const struct managed *m, enum resource r, bool back)
 {
 	const struct control *c = &m->control;
 
 	if (c->gave_way & (1u << r))
 		return false;
-	return restoring ? is_back(m, r) : c->resource[r].managed && may_report(m);
+	return back ? is_back(m, r) : c->resource[r].managed && may_report(m);
+}
+
+static bool is_given_back(const struct managed *m)
+{
+	return (!m->ours || m->own.rule.mode == MODE_OFF || m->state == UNIT_RESTORED) &&
+	       persist_has(m->daemon, m);
 }
 
 /* What is lent for a start is nobody's business but ours: as if it were back. */
@@ -49,7 +55,8 @@ static uint64_t actual_of(const struct control *c, enum resource r)
 	return cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
 }
 
-static void fill_resource(const struct managed *m, enum resource r, bool restoring,
+/* back: the originals are to stand in the spec again. */
+static void fill_resource(const struct managed *m, enum resource r, bool back,
 			  struct report_resource *ret)
 {
 	const struct control *c = &m->control;
@@ -57,11 +64,10 @@ static void fill_resource(const struct managed *m, enum resource r, bool restori
 	const struct daemon *d = m->daemon;
 	uint64_t ceiling = control_ceiling(c, &d->config.tuning, r, d->node_milli);
 
-	ret->managed = is_reported(m, r, restoring);
+	ret->managed = is_reported(m, r, back);
 	/* Once handed back, the laws know nothing of it any more. */
-	ret->original_limit =
-		restoring ? persist_original_limit(m, r, ret->spec_limit) : res->original;
-	ret->held = restoring ? ret->original_limit : control_lasting(c, r);
+	ret->original_limit = back ? persist_original_limit(m, r, ret->spec_limit) : res->original;
+	ret->held = back ? ret->original_limit : control_lasting(c, r);
 	ret->held_since = held_since(c, r);
 	ret->actual = actual_of(c, r);
 	ret->ceiling = ceiling == LIMIT_MAX ? 0 : ceiling;
@@ -96,13 +102,19 @@ static bool grows(const struct managed *m, uint64_t use_bytes)
 static void fill_container(const struct managed *m, bool restoring, struct report_container *ret)
 {
 	const struct control *c = &m->control;
+	/* One of a pod of which others stay ours; after its cgroup, like them all. */
+	bool back = restoring ||
+		    (is_given_back(m) && !m->hand_back_due && persist_is_ratified(m->daemon, m));
+	bool watched = m->state != UNIT_UNMANAGED;
 
 	ret->running = m->cg != NULL;
 	ret->use_bytes = use_of(m);
-	ret->slope_bps = c->mem.slope_bps;
-	ret->growing = grows(m, ret->use_bytes);
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		fill_resource(m, r, restoring, &ret->resource[r]);
+	ret->slope_bps = watched ? c->mem.slope_bps : 0;
+	ret->growing = watched && grows(m, ret->use_bytes);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		fill_resource(m, r, back, &ret->resource[r]);
+		ret->resource[r].back = back && !restoring;
+	}
 }
 
 /* Requests move for a pod as soon as they do for one of its containers. */
@@ -143,12 +155,6 @@ static bool is_active(const struct pod *p)
 {
 	return p->why == NULL && !p->ending && !p->wishes && pod_is_sized(p) &&
 	       !p->daemon->paused && !any_unseen(p);
-}
-
-static bool is_given_back(const struct managed *m)
-{
-	return (!m->ours || m->own.rule.mode == MODE_OFF || m->state == UNIT_RESTORED) &&
-	       persist_has(m->daemon, m);
 }
 
 /* After the cgroups: until its originals stand there, its spec is left alone. */

@@ -122,14 +122,25 @@ static bool holds_ours(const struct managed *m, const struct kube_container *c)
 }
 
 /* On disk first: or after a crash a value of ours would be taken for its owner's. */
-static void on_sending(void *ctx, const char *uid)
+static void on_sending(void *ctx, const char *uid, const struct report_patch *patch)
 {
 	struct cluster *c = ctx;
 	struct pod *p = pods_find(c->daemon, uid);
 
 	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL)
+		if (p->members[i].managed != NULL && p->members[i].managed->ours)
 			persist_ratified(c->daemon, p->members[i].managed, true);
+	for (size_t i = 0; p != NULL && i < patch->count; i++) {
+		const struct report_item *item = &patch->item[i];
+		const struct kube_container *k = &p->spec->containers[item->container];
+		uint64_t sent[RESOURCE_COUNT];
+
+		for (size_t r = 0; r < RESOURCE_COUNT; r++)
+			sent[r] = item->limits & (1u << r) ? item->limit[r] : k->spec.limit[r];
+		if (p->members[item->container].managed != NULL)
+			persist_sent(c->daemon, p->members[item->container].managed, sent,
+				     k->spec.limit);
+	}
 	persist_baselines(c->daemon);
 }
 
@@ -158,11 +169,16 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 	/* What an earlier life of ours was told is no news. */
 	if (reporter_sent_at(c->reporter, uid) != 0)
 		note_ratified(c, p);
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL)
-			persist_ratified(
-				c->daemon, p->members[i].managed,
-				holds_ours(p->members[i].managed, &p->spec->containers[i]));
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct kube_container *k = &p->spec->containers[i];
+		struct managed *m = p->members[i].managed;
+
+		if (m == NULL)
+			continue;
+		persist_ratified(c->daemon, m, holds_ours(m, k));
+		/* Admission may have made another value of it. */
+		persist_sent(c->daemon, m, k->spec.limit, k->spec.limit);
+	}
 }
 
 static void on_trouble(void *ctx, const char *text)

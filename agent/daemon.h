@@ -258,6 +258,11 @@ void persist_baselines(struct daemon *d);
 bool persist_has(const struct daemon *d, const struct managed *m);
 /* The pod's spec holds values of ours now, or does not any more. */
 void persist_ratified(struct daemon *d, const struct managed *m, bool ratified);
+/* What goes to the API server, and what its spec has by now: what is found there later and is none
+ * of them is its owner's. */
+void persist_sent(struct daemon *d, const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
+		  const uint64_t over[RESOURCE_COUNT]);
+bool persist_is_ratified(const struct daemon *d, const struct managed *m);
 /* What the container requested before us; present, where nothing is on record. */
 uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present);
 /* Its limit before us, likewise. */

@@ -330,6 +330,26 @@ void persist_ratified(struct daemon *d, const struct managed *m, bool ratified)
 	d->baselines_dirty = true;
 }
 
+void persist_sent(struct daemon *d, const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
+		  const uint64_t over[RESOURCE_COUNT])
+{
+	struct baseline *b = baseline_find(&d->baselines, m->key);
+
+	if (b == NULL || (memcmp(b->sent, sent, sizeof b->sent) == 0 &&
+			  memcmp(b->sent_over, over, sizeof b->sent_over) == 0))
+		return;
+	memcpy(b->sent, sent, sizeof b->sent);
+	memcpy(b->sent_over, over, sizeof b->sent_over);
+	d->baselines_dirty = true;
+}
+
+bool persist_is_ratified(const struct daemon *d, const struct managed *m)
+{
+	const struct baseline *b = baseline_find(&d->baselines, m->key);
+
+	return b != NULL && b->ratified;
+}
+
 uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present)
 {
 	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);

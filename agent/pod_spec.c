@@ -139,21 +139,40 @@ void pod_spec_settle(struct pod *p)
 	}
 }
 
+/* What we told the API server ourselves is no wish of the owner's. */
+static bool told_by_us(const struct baseline *b, enum resource r, uint64_t value)
+{
+	if (!b->ratified)
+		return false;
+	/* A record from before these were kept tells no more than that. */
+	return b->sent[r] == 0 || same_amount(r, value, b->sent[r]) ||
+	       same_amount(r, value, b->sent_over[r]);
+}
+
 void pod_spec_first(struct managed *m)
 {
 	const struct kube_container *c = kube_pod_container(m->pod->spec, pod_container_of(m));
 	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);
 
-	/* What we told the API server ourselves is no wish of the owner's. */
-	if (b == NULL || b->ratified || c == NULL)
+	if (b == NULL || c == NULL)
 		return;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		uint64_t original = m->control.resource[r].original;
 
 		if (original != LIMIT_MAX && c->spec.limit[r] != LIMIT_MAX &&
-		    !same_amount(r, original, c->spec.limit[r]))
+		    !same_amount(r, original, c->spec.limit[r]) &&
+		    !told_by_us(b, r, c->spec.limit[r]))
 			wish(m, r, c->spec.limit[r]);
 	}
+}
+
+/* Which run of it was OOM-killed last, from 1 on: told when it ends, and on when the next one runs.
+ * 0: none. */
+static uint32_t killed_run(const struct kube_container *c)
+{
+	if (!c->oom_killed)
+		return 0;
+	return c->running ? c->restarts : c->restarts + 1;
 }
 
 /*
@@ -169,9 +188,9 @@ static void note_kill(struct managed *m, const struct kube_container *now,
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 	uint64_t record, counted = res->counters.oom_kills;
 
-	if (now->restarts <= old->restarts)
+	if (now->restarts == old->restarts && killed_run(now) <= killed_run(old))
 		return;
-	if (now->oom_killed && counted == m->oom_at_restart && res->managed) {
+	if (killed_run(now) > killed_run(old) && counted == m->oom_at_restart && res->managed) {
 		record = mem_oom_record(&t->memory, res->limit);
 		c->mem.oom_record = MAX(c->mem.oom_record, record);
 		res->counters.oom_kills++;

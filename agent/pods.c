@@ -234,6 +234,7 @@ void pods_gone(struct daemon *d, const char *uid)
 
 void pods_list_begin(struct daemon *d)
 {
+	footprint_trim(); /* what connecting took: the list comes on top of it */
 	for (size_t i = 0; i < d->pods.count; i++)
 		d->pods.items[i]->listed = false;
 }
@@ -322,7 +323,7 @@ static bool report_owes(const struct pod *p)
 static void sweep(struct pod *p)
 {
 	/* What it was before stands in them, and is to go into the spec as well. */
-	if (p->leaving && report_owes(p))
+	if (report_owes(p))
 		return;
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		struct managed *m = p->members[i].managed;

@@ -340,6 +340,7 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 	res->managed = res->original != LIMIT_MAX && (c->rule.resources & (1u << r));
 	res->at_ceiling = false;
 	if (r == RESOURCE_CPU) {
+		c->cpu.adopted_at = x->now;
 		c->original.cpu_quota_usec = kernel->cpu_quota_usec;
 		c->original.cpu_period_usec = kernel->cpu_period_usec;
 		c->cpu.trial = (struct cpu_trial){0};

@@ -171,6 +171,18 @@ static void shrink(struct control *c, const struct control_context *x)
 	control_plan_cpu(c, x, to, REASON_SHRINK);
 }
 
+/* History from before an owner's own value does not overrule it the moment it stands; being
+ * throttled at it does. */
+static bool history_may_raise(const struct control *c, const struct control_context *x)
+{
+	const struct control_resource *res = &c->resource[RESOURCE_CPU];
+	uint64_t from = scale_permille(res->limit, 1000 + x->tuning->common.deadband_up_permille);
+	usec_t adopted = c->cpu.adopted_at;
+
+	return !c->cpu.trial.active && res->bounded > from &&
+	       (adopted == 0 || x->now - adopted >= x->tuning->cpu.recent_usec);
+}
+
 void control_review_cpu(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_CPU];
@@ -197,9 +209,7 @@ void control_review_cpu(struct control *c, const struct control_context *x)
 		res->hold = HOLD_HISTORY;
 		return;
 	}
-	if (!c->cpu.trial.active &&
-	    res->bounded >
-		    scale_permille(res->limit, 1000 + x->tuning->common.deadband_up_permille)) {
+	if (history_may_raise(c, x)) {
 		control_plan_cpu(c, x, res->bounded, REASON_HISTORY);
 		return;
 	}

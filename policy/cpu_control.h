@@ -56,6 +56,7 @@ struct cpu_control {
 	usec_t last_raise;
 	usec_t last_change;
 	usec_t last_shrink;
+	usec_t adopted_at; /* of the owner's own value; 0: none */
 	struct cpu_trial trial;
 	struct shrink_floor floor;
 };

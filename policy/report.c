@@ -3,7 +3,7 @@
 
 /* The kubelet acts 1 to 5 s after a change, and what overtakes it needs a moment too. */
 #define OVERTAKE_AHEAD_USEC (10 * USEC_PER_SEC)
-/* Of those that overtake; each has the growth of ahead_usec in it. */
+/* Between two of those that overtake; each has the growth of ahead_usec in it. */
 #define OVERTAKE_EVERY_USEC USEC_PER_SEC
 
 /* Why these: design and docs/scalability.md. The margin is that of a shrink, doubled at the low
@@ -117,8 +117,8 @@ static void find_traps(struct draft *d)
 			const struct report_resource *x = &d->f->containers[i].resource[r];
 			uint64_t should = d->f->restoring ? x->original_limit : x->held;
 
-			if (ratifiable(x) && x->actual != 0 && x->spec_limit == should &&
-			    d->want[i].limit[r] == should &&
+			if (ratifiable(x) && !x->back && x->actual != 0 &&
+			    x->spec_limit == should && d->want[i].limit[r] == should &&
 			    round_up(x->actual, quantum_of(r)) != round_up(should, quantum_of(r)))
 				d->ret->write[r] |= 1ULL << i;
 		}
@@ -129,21 +129,24 @@ static bool too_soon(struct draft *d, bool urgent)
 {
 	const struct report_tuning *t = d->t;
 	usec_t last = d->s->sent_at, again;
+	/* What somebody else waits for does not take its time. */
+	bool soon = d->s->put_back || d->handed_back;
 
 	/* The originals go back at once; what could not go then follows in its time. */
 	if (last == 0 || (d->f->restoring && !d->s->restored) || d->s->withdraw)
 		return false;
 	if (urgent)
-		again = add_sat(last, MIN(t->up_interval_usec, OVERTAKE_EVERY_USEC));
+		again = d->s->overtook
+				? add_sat(last, MIN(t->up_interval_usec, OVERTAKE_EVERY_USEC))
+				: last;
 	else
-		again = add_sat(last, d->up || d->s->put_back ? t->up_interval_usec
-							      : t->down_interval_usec);
+		again = add_sat(last, d->up || soon ? t->up_interval_usec : t->down_interval_usec);
 	if (d->now < again) {
 		hold(d, REPORT_HOLD_INTERVAL, again);
 		return true;
 	}
 	again = add_sat(last, t->small_usec);
-	if (!d->big && !urgent && !d->s->put_back && d->now < again) {
+	if (!d->big && !urgent && !soon && d->now < again) {
 		hold(d, REPORT_HOLD_SMALL, again);
 		return true;
 	}
@@ -212,7 +215,8 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 		return;
 	draft_build(&d);
 	ret->send = true;
-	ret->urgency = d.back || urgent ? REPORT_AT_ONCE
-		       : d.memory_up    ? REPORT_MEMORY_RAISE
-					: REPORT_ORDINARY;
+	ret->urgency = s->phase == REPORT_WAITING && (urgent || s->withdraw) ? REPORT_OVERTAKES
+		       : d.back || urgent                                    ? REPORT_AT_ONCE
+		       : d.memory_up                                         ? REPORT_MEMORY_RAISE
+									     : REPORT_ORDINARY;
 }

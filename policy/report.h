@@ -11,8 +11,9 @@
  *	a resource with resizePolicy RestartContainer is never ratified in mode Auto
  *	one resize of a pod at a time: the next waits for the kubelet's echo (generation,
  *		conditions)
- *	but for growth that could pass what is on its way: a higher value overtakes it at once;
- *		where that is refused, a resize that left memory alone is taken back
+ *	but for growth that could pass what is on its way: a higher value overtakes it at once,
+ *		and where the server fails it is tried again within the kubelet's delay; where that
+ *		is refused, a resize that left memory alone is taken back
  *	a refusal is no value for the cgroup's memory: it becomes a ceiling for a time, CPU goes
  *		back
  *	what the server never takes (memory decreases on 1.33) stays in the cgroup alone
@@ -54,6 +55,7 @@ extern const struct report_tuning report_tuning_default;
 struct report_resource {
 	bool managed;        /* ours to change */
 	bool restart;        /* resizePolicy RestartContainer */
+	bool back;           /* not ours any more: held is what it was before us */
 	uint64_t spec_limit; /* what the API object says now */
 	uint64_t spec_request;
 	uint64_t original_limit; /* before us: what restoring goes back to */
@@ -145,11 +147,14 @@ struct report_state {
 	bool carrying;        /* the kubelet has not done what was asked, whatever followed */
 	bool withdraw;        /* put_back before the kubelet does it: then it has nothing to do */
 	bool restored;        /* the way back to the originals was taken */
+	bool overtaking;      /* the last request was sent past one that the kubelet had to do */
+	bool overtook;        /* and so was the last one that was taken */
 	uint64_t generation;  /* as last seen; before 1.33 pods have none: always 0 */
 	uint64_t base;        /* that of the request */
 	uint64_t observed;
 	uint32_t fact_bits; /* of the conditions as last seen */
 	uint32_t conflicts;
+	uint32_t failures; /* in a row */
 	size_t count;
 	struct report_memory container[];
 };
@@ -180,6 +185,7 @@ const char *report_hold_name(enum report_hold h);
 
 /* What goes first when writes are scarce. */
 enum report_urgency {
+	REPORT_OVERTAKES, /* what is on its way to the kubelet would end in a kill */
 	REPORT_AT_ONCE,
 	REPORT_MEMORY_RAISE,
 	REPORT_ORDINARY,

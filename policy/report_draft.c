@@ -78,7 +78,8 @@ static uint64_t wanted_limit(struct draft *d, size_t i, size_t r)
 	const struct report_memory *m = &d->s->container[i];
 	uint64_t spec = x->spec_limit, want;
 
-	if (spec == LIMIT_MAX || !ratifiable(x) || (!limits_ours(d->f) && !d->back))
+	if (spec == LIMIT_MAX || !ratifiable(x) ||
+	    (!limits_ours(d->f) && !d->back && !goes_back(x)))
 		return spec;
 	want = d->back ? way_back(d, i, r).limit[r] : x->held;
 	if (want == LIMIT_MAX)
@@ -102,6 +103,8 @@ static uint64_t wanted_request(struct draft *d, size_t i, size_t r, uint64_t lim
 		return limit;
 	if (d->back)
 		want = way_back(d, i, r).request[r] ? way_back(d, i, r).request[r] : want;
+	else if (goes_back(x))
+		want = x->original_request ? x->original_request : want;
 	else if (!requests_ours(d->f))
 		return want;
 	else if (x->request != 0)
@@ -135,7 +138,7 @@ void draft_resource(struct draft *d, size_t i, size_t r)
 	const struct report_resource *x = &d->f->containers[i].resource[r];
 	usec_t lease = r == RESOURCE_CPU ? d->t->lease_usec : d->t->memory_lease_usec;
 	uint64_t limit = wanted_limit(d, i, r), request;
-	bool early = !d->back && d->now < add_sat(x->held_since, lease);
+	bool early = !d->back && !goes_back(x) && d->now < add_sat(x->held_since, lease);
 
 	/* The limit never goes below what is requested, unless that moves too. */
 	request = wanted_request(d, i, r, limit);
@@ -152,6 +155,7 @@ void draft_resource(struct draft *d, size_t i, size_t r)
 		request = d->f->guaranteed || x->spec_request == 0 ? x->spec_request
 								   : MIN(request, limit);
 	}
+	d->handed_back |= goes_back(x) && (limit != x->spec_limit || request != x->spec_request);
 	if (limit != x->spec_limit)
 		note_change(d, r, x->spec_limit, limit);
 	if (request != x->spec_request)

@@ -15,6 +15,7 @@ struct draft {
 	bool back;    /* restoring, or taking back what a condition stands on: at once */
 	bool growing; /* memory of the pod */
 	bool big, up, down, memory_up, memory_later, any;
+	bool handed_back;   /* some of it is no longer ours */
 	usec_t asked_again; /* when the first refusal that binds ends; 0: none does */
 	usec_t later;       /* when the first lease ends; 0: none runs */
 	struct report_values want[REPORT_CONTAINERS_MAX];
@@ -30,6 +31,12 @@ static inline bool limits_ours(const struct report_facts *f)
 static inline bool ratifiable(const struct report_resource *x)
 {
 	return x->managed && !x->restart;
+}
+
+/* Does one value of a container go back, though others of the pod stay ours? */
+static inline bool goes_back(const struct report_resource *x)
+{
+	return x->back && ratifiable(x);
 }
 
 static inline uint64_t quantum_of(size_t r)

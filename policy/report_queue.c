@@ -7,6 +7,10 @@
 #define TRY_FIRST USEC_PER_SEC
 #define TRY_MAX   (60 * USEC_PER_SEC)
 #define SLOW_MIN  USEC_PER_SEC
+/* What overtakes saves a process, and is rare: a pod must grow in the seconds that the kubelet
+ * takes for a resize. As many as one pod tries in that time, and one more. */
+#define OVERTAKING_INTERVAL (10 * USEC_PER_SEC)
+#define OVERTAKING_BURST    8
 /* A proxy may say anything; more than this is not believed. */
 #define SLOW_MAX USEC_PER_HOUR
 
@@ -29,14 +33,24 @@ static usec_t part_of(uint64_t seed, const char *text, usec_t at, usec_t span)
 	return span ? mix(hash) % span : 0;
 }
 
+static struct report_bucket bucket_full(usec_t interval_usec, uint32_t burst, usec_t now)
+{
+	return (struct report_bucket){
+		.interval_usec = MAX(interval_usec, (usec_t)1),
+		.burst = burst,
+		.permille = (uint64_t)burst * 1000,
+		.filled_at = now,
+	};
+}
+
 void report_queue_init(struct report_queue *q, const struct report_rate *rate, uint64_t seed,
 		       usec_t now)
 {
 	*q = (struct report_queue){
 		.rate = *rate,
 		.seed = seed,
-		.tokens_permille = (uint64_t)rate->burst * 1000,
-		.filled_at = now,
+		.writes = bucket_full(rate->interval_usec, rate->burst, now),
+		.overtaking = bucket_full(OVERTAKING_INTERVAL, OVERTAKING_BURST, now),
 	};
 }
 
@@ -78,7 +92,7 @@ int report_queue_mark(struct report_queue *q, const char *uid, enum report_urgen
 
 	if (s != NULL) {
 		s->urgency = MIN(s->urgency, urgency);
-		if (urgency == REPORT_AT_ONCE)
+		if (urgency <= REPORT_AT_ONCE)
 			s->not_before = 0;
 		return 0;
 	}
@@ -90,7 +104,7 @@ int report_queue_mark(struct report_queue *q, const char *uid, enum report_urgen
 	s = &q->slots[q->count++];
 	*s = (struct report_slot){.urgency = urgency, .since = now};
 	memcpy(s->uid, uid, length + 1);
-	if (now < q->spread_until && urgency != REPORT_AT_ONCE)
+	if (now < q->spread_until && urgency > REPORT_AT_ONCE)
 		s->not_before = now + part_of(q->seed, uid, now, q->spread_until - now);
 	return 0;
 }
@@ -108,24 +122,49 @@ void report_queue_drop(struct report_queue *q, const char *uid)
 		*s = q->slots[--q->count];
 }
 
-static uint64_t tokens(const struct report_queue *q, usec_t now)
+static uint64_t tokens(const struct report_bucket *b, usec_t now)
 {
-	uint64_t more = mul_div(now - q->filled_at, 1000, MAX(q->rate.interval_usec, (usec_t)1));
+	uint64_t more = mul_div(now - b->filled_at, 1000, b->interval_usec);
 
-	return MIN(add_sat(q->tokens_permille, more), (uint64_t)q->rate.burst * 1000);
+	return MIN(add_sat(b->permille, more), (uint64_t)b->burst * 1000);
+}
+
+static void take(struct report_bucket *b, usec_t now)
+{
+	uint64_t have = tokens(b, now);
+
+	b->permille = have > 1000 ? have - 1000 : 0;
+	b->filled_at = now;
+}
+
+/* When there are that many tokens. */
+static usec_t filled(const struct report_bucket *b, uint64_t permille, usec_t now)
+{
+	uint64_t have = tokens(b, now);
+
+	/* One more, against the rounding of the fill. */
+	return have >= permille
+		       ? now
+		       : add_sat(now, mul_div(permille - have, b->interval_usec, 1000) + 1);
+}
+
+/* When a write of this urgency may go out at the earliest. */
+static usec_t opens(const struct report_queue *q, enum report_urgency urgency, usec_t now)
+{
+	bool spare = urgency == REPORT_ANNOTATION;
+	uint64_t need = 1000 + (spare ? (uint64_t)(q->rate.burst / 2) * 1000 : 0);
+	usec_t at = filled(&q->writes, need, now);
+
+	if (q->outage)
+		at = MAX(at, q->try_at);
+	if (urgency == REPORT_OVERTAKES)
+		at = MIN(at, filled(&q->overtaking, 1000, now));
+	return MAX(MAX(now, q->slow_until), at);
 }
 
 usec_t report_queue_opens(const struct report_queue *q, usec_t now)
 {
-	uint64_t have = tokens(q, now);
-	usec_t at = MAX(now, q->slow_until);
-
-	if (q->outage)
-		at = MAX(at, q->try_at);
-	if (have < 1000)
-		/* One more, against the rounding of the fill. */
-		at = MAX(at, add_sat(now, mul_div(1000 - have, q->rate.interval_usec, 1000) + 1));
-	return at;
+	return opens(q, REPORT_ORDINARY, now);
 }
 
 bool report_queue_open(const struct report_queue *q, usec_t now)
@@ -133,15 +172,23 @@ bool report_queue_open(const struct report_queue *q, usec_t now)
 	return report_queue_opens(q, now) <= now;
 }
 
-void report_queue_take(struct report_queue *q, usec_t now)
+bool report_queue_take(struct report_queue *q, enum report_urgency urgency, usec_t now)
 {
-	uint64_t have = tokens(q, now);
-
-	q->tokens_permille = have > 1000 ? have - 1000 : 0;
-	q->filled_at = now;
+	if (urgency == REPORT_OVERTAKES && !report_queue_open(q, now)) {
+		take(&q->overtaking, now);
+		return false;
+	}
+	take(&q->writes, now);
 	/* Until this one is answered there is no other while the server is away. */
 	if (q->outage)
 		q->try_at = add_sat(now, q->outage_step);
+	return true;
+}
+
+static void opens_all(const struct report_queue *q, usec_t now, usec_t ret[REPORT_URGENCY_COUNT])
+{
+	for (size_t u = 0; u < REPORT_URGENCY_COUNT; u++)
+		ret[u] = opens(q, (enum report_urgency)u, now);
 }
 
 /* Does a come before b, both being ready? */
@@ -155,13 +202,13 @@ static bool before(const struct report_slot *a, const struct report_slot *b)
 const struct report_slot *report_queue_next(const struct report_queue *q, usec_t now)
 {
 	const struct report_slot *best = NULL;
+	usec_t at[REPORT_URGENCY_COUNT];
 
-	if (!report_queue_open(q, now))
-		return NULL;
+	opens_all(q, now, at);
 	for (size_t i = 0; i < q->count; i++) {
 		const struct report_slot *s = &q->slots[i];
 
-		if (now >= s->not_before && (best == NULL || before(s, best)))
+		if (MAX(s->not_before, at[s->urgency]) <= now && (best == NULL || before(s, best)))
 			best = s;
 	}
 	return best;
@@ -169,11 +216,12 @@ const struct report_slot *report_queue_next(const struct report_queue *q, usec_t
 
 usec_t report_queue_due(const struct report_queue *q, usec_t now)
 {
-	usec_t first = UINT64_MAX;
+	usec_t first = UINT64_MAX, at[REPORT_URGENCY_COUNT];
 
+	opens_all(q, now, at);
 	for (size_t i = 0; i < q->count; i++)
-		first = MIN(first, q->slots[i].not_before);
-	return q->count ? MAX(first, report_queue_opens(q, now)) : 0;
+		first = MIN(first, MAX(q->slots[i].not_before, at[q->slots[i].urgency]));
+	return q->count ? first : 0;
 }
 
 void report_queue_slow(struct report_queue *q, usec_t retry_after_usec, usec_t now)
@@ -203,7 +251,7 @@ void report_queue_healthy(struct report_queue *q, usec_t now)
 	for (size_t i = 0; i < q->count; i++) {
 		struct report_slot *s = &q->slots[i];
 
-		if (s->urgency != REPORT_AT_ONCE)
+		if (s->urgency > REPORT_AT_ONCE)
 			s->not_before =
 				add_sat(now, part_of(q->seed, s->uid, now, q->rate.spread_usec));
 	}

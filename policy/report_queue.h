@@ -3,11 +3,13 @@
  * What one node has to tell the API server, and at what rate: level-triggered, one slot per pod, so
  * that an outage of any length ends in one report per changed pod, with the newest state.
  *
- *	tokens	  one in interval_usec, at most burst: every write takes one, Events too
- *	order	  what was refused or goes back, then memory that rises, other resizes, and
- *		  annotations alone; the oldest first
+ *	tokens	  one in interval_usec, at most burst: every write takes one, Events too;
+ *		  annotations alone leave half of the burst to what may come
+ *	order	  what overtakes, what was refused or goes back, then memory that rises, other
+ *		  resizes, and annotations alone; the oldest first
  *	429	  nothing of this node goes out before Retry-After
- *	outage	  one try at a time, 1 s to 60 s apart
+ *	outage	  one try at a time, 1 s to 60 s apart; what overtakes cannot wait for it and
+ *		  has a small budget of its own
  *	after it  every slot waits its own part of spread_usec
  *
  * Pure; random choices come from the seed.
@@ -31,11 +33,18 @@ struct report_slot {
 	usec_t not_before;
 };
 
+struct report_bucket {
+	usec_t interval_usec;
+	uint32_t burst;
+	uint64_t permille; /* tokens at filled_at */
+	usec_t filled_at;
+};
+
 struct report_queue {
 	struct report_rate rate;
 	uint64_t seed;
-	uint64_t tokens_permille;
-	usec_t filled_at;
+	struct report_bucket writes;
+	struct report_bucket overtaking; /* when `writes` or an outage would make it wait */
 	usec_t slow_until;
 	bool outage;
 	usec_t outage_step;  /* between two tries */
@@ -61,10 +70,10 @@ bool report_queue_holds(const struct report_queue *q, const char *uid);
 /* The next one that may go now, borrowed until the next call; NULL: none. It stays in the queue
  * until it is dropped, and takes no token yet. */
 const struct report_slot *report_queue_next(const struct report_queue *q, usec_t now);
-/* May a write go out now? What it is does not matter: slots, Events. */
+/* May a write go out now, slot or Event? */
 bool report_queue_open(const struct report_queue *q, usec_t now);
-/* Takes a token: a write goes out. */
-void report_queue_take(struct report_queue *q, usec_t now);
+/* Takes a token: a write goes out. False: out of its turn, because it overtakes. */
+bool report_queue_take(struct report_queue *q, enum report_urgency urgency, usec_t now);
 /* When report_queue_next() may give something at the earliest; 0: nothing waits. */
 usec_t report_queue_due(const struct report_queue *q, usec_t now);
 /* When report_queue_open() is true at the earliest; now: it is. */

@@ -3,11 +3,15 @@
 #include "policy/report.h"
 #include <string.h>
 
-/* A conflict is tried again this often without a pause, then with one. */
+/* What was sent was made from an object that is not the newest: the watch is about to tell of that
+ * one. After this many in a row it takes longer. */
 #define CONFLICTS_MAX  3
+#define CONFLICT_SOON  (500 * USEC_PER_MSEC)
 #define CONFLICT_PAUSE (10 * USEC_PER_SEC)
 /* Without a word from the server; the queue backs off on its own. */
 #define FAILURE_PAUSE USEC_PER_SEC
+/* The kubelet's delay is all there is for what has to overtake: then as above. */
+static const usec_t overtaking_pause[] = {100 * USEC_PER_MSEC, 300 * USEC_PER_MSEC};
 #define FORBIDDEN_FOR (10 * USEC_PER_MIN)
 
 enum { BIT_DEFERRED = 1, BIT_INFEASIBLE = 2, BIT_PROGRESS = 4, BIT_ERROR = 8, BIT_ECHOED = 16 };
@@ -59,6 +63,7 @@ void report_sent(struct report_state *s, const struct report_facts *f,
 				asked->request[r] = item->request[r];
 		}
 	}
+	s->overtaking = s->phase == REPORT_WAITING;
 	s->phase = REPORT_SENT;
 	s->base = f->generation;
 	s->since = now;
@@ -168,8 +173,9 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 	bool changed = f->generation != s->base;
 	uint32_t foreign = 0;
 
-	s->conflicts = 0;
+	s->conflicts = s->failures = 0;
 	s->uncertain = false;
+	s->overtook = s->overtaking;
 	s->sent_at = s->since = now;
 	/* The watch was faster and knows of a later change. */
 	if (f->generation < s->generation) {
@@ -200,7 +206,22 @@ static uint32_t conflict(struct report_state *s, usec_t now)
 	if (++s->conflicts > CONFLICTS_MAX) {
 		s->conflicts = 0;
 		s->wait_until = add_sat(now, CONFLICT_PAUSE);
+	} else if (!s->overtaking) {
+		s->wait_until = add_sat(now, CONFLICT_SOON);
 	}
+	return REPORT_NEWS_RETRY;
+}
+
+static uint32_t failed(struct report_state *s, const struct report_answer *a, usec_t now)
+{
+	usec_t pause = s->overtaking && s->failures < ARRAY_SIZE(overtaking_pause)
+			       ? overtaking_pause[s->failures]
+			       : FAILURE_PAUSE;
+
+	s->failures++;
+	s->uncertain = true;
+	s->wait_until = add_sat(now, MAX(a->retry_after_usec, pause));
+	back_to(s);
 	return REPORT_NEWS_RETRY;
 }
 
@@ -233,9 +254,7 @@ uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 		s->wait_until = add_sat(now, MAX(a->retry_after_usec, USEC_PER_SEC));
 		break;
 	default:
-		s->uncertain = true;
-		s->wait_until = add_sat(now, MAX(a->retry_after_usec, FAILURE_PAUSE));
-		break;
+		return failed(s, a, now);
 	}
 	back_to(s);
 	return REPORT_NEWS_RETRY;

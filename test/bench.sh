@@ -171,8 +171,8 @@ table()
 	printf 'machine  %s, %s cores\nkernel   %s\ndate     %s\n\n' \
 		"$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" "$kernel" \
 		"$(date -u +%FT%TZ)"
-	sed -nE 's/^\{"name":"([^"]*)","value":([^,]*),"unit":"([^"]*)".*/\1 \2 \3/p' "$1" |
-		awk '{ printf "%-36s %14s %s\n", $1, $2, $3 }'
+	sed -nE 's/^\{"name":"([^"]*)","value":([^,]*),"unit":"([^"]*)".*/\1\t\2\t\3/p' "$1" |
+		awk -F '\t' '{ printf "%-36s %14s %s\n", $1, $2, $3 }'
 }
 
 build

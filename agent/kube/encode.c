@@ -124,12 +124,14 @@ static bool add_uid(cJSON *root, const struct kube_pod *pod, cJSON **ret_meta)
 	return *ret_meta != NULL && add_text(*ret_meta, "uid", pod->uid);
 }
 
-char *kube_encode_resize(const struct kube_pod *pod, const struct report_patch *patch)
+char *kube_encode_resize(const struct kube_pod *pod, const struct report_patch *patch, bool exact)
 {
 	OWN(drop_json) cJSON *root = cJSON_CreateObject();
 	cJSON *meta, *spec;
 	bool ok = add_uid(root, pod, &meta);
 
+	if (exact)
+		ok = ok && add_text(meta, "resourceVersion", pod->resource_version);
 	spec = cJSON_AddObjectToObject(root, "spec");
 	ok = ok && spec != NULL;
 	for (size_t i = 0; ok && i < patch->count; i++) {

@@ -312,6 +312,21 @@ static bool passes(enum report_hold h)
 	       h != REPORT_HOLD_REFUSED;
 }
 
+/* Is something of ours in the spec that is to go? */
+static bool holds_ours(const struct report_facts *f)
+{
+	bool any = f->restoring;
+
+	for (size_t i = 0; i < f->container_count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			const struct report_resource *x = &f->containers[i].resource[r];
+
+			any |= x->back && x->managed &&
+			       (x->spec_limit != x->held || x->spec_request != x->original_request);
+		}
+	return any;
+}
+
 static void decide(struct tracked *t, usec_t now, struct report_decision *ret)
 {
 	struct reporter *r = t->reporter;
@@ -320,7 +335,7 @@ static void decide(struct tracked *t, usec_t now, struct report_decision *ret)
 	t->hold = ret->hold;
 	t->again = ret->again;
 	t->going_back =
-		r->view.facts.restoring && (ret->send || passes(ret->hold) || !r->offered_known);
+		holds_ours(&r->view.facts) && (ret->send || passes(ret->hold) || !r->offered_known);
 	t->owes = t->going_back ||
 		  (r->view.mode == NULL && t->status != NULL && now >= r->status_forbidden_until);
 }
@@ -363,7 +378,7 @@ static void send_of(struct tracked *t, usec_t now)
 		return;
 	decide(t, now, &d);
 	if (d.send) {
-		if (reporter_send_resize(t, &d.patch, now) < 0)
+		if (reporter_send_resize(t, &d, now) < 0)
 			t->again = add_sat(now, USEC_PER_SEC);
 		return;
 	}
@@ -372,19 +387,22 @@ static void send_of(struct tracked *t, usec_t now)
 		t->status_again = add_sat(now, USEC_PER_SEC);
 }
 
-static bool may_send(const struct reporter *r)
+static bool may_send(const struct reporter *r, enum report_urgency urgency)
 {
-	return r->in_flight < (r->queue.outage ? 1 : IN_FLIGHT_MAX);
+	bool one = r->queue.outage && urgency != REPORT_OVERTAKES;
+
+	return r->in_flight < (one ? 1 : IN_FLIGHT_MAX);
 }
 
 /* An Event now, rather than the report that is first in the queue? */
 static bool event_first(struct reporter *r, const struct report_slot *slot, usec_t now)
 {
-	if (r->recorder == NULL || !recorder_due(r->recorder, false, now))
+	if (r->recorder == NULL || !recorder_due(r->recorder, false, now) ||
+	    !report_queue_open(&r->queue, now))
 		return false;
 	if (slot == NULL)
 		return true;
-	if (slot->urgency == REPORT_AT_ONCE)
+	if (slot->urgency <= REPORT_AT_ONCE)
 		return false;
 	if (recorder_due(r->recorder, true, now))
 		return true;
@@ -393,13 +411,15 @@ static bool event_first(struct reporter *r, const struct report_slot *slot, usec
 
 static void send_all(struct reporter *r, usec_t now, usec_t now_real)
 {
-	while (may_send(r) && report_queue_open(&r->queue, now)) {
+	for (;;) {
 		const struct report_slot *slot = report_queue_next(&r->queue, now);
 
+		if (!may_send(r, slot ? slot->urgency : REPORT_ORDINARY))
+			return;
 		if (event_first(r, slot, now)) {
 			if (recorder_send(r->recorder, now, now_real) < 0)
 				return;
-			report_queue_take(&r->queue, now);
+			report_queue_take(&r->queue, REPORT_ORDINARY, now);
 		} else if (slot == NULL) {
 			return;
 		} else {
@@ -448,7 +468,7 @@ usec_t reporter_due(const struct reporter *r, usec_t now)
 			continue;
 		due = sooner(due, t->dirty ? now : sooner(t->again, t->status_again));
 	}
-	if (may_send(r)) {
+	if (may_send(r, REPORT_ORDINARY)) {
 		usec_t event = r->recorder ? recorder_next(r->recorder, now) : 0;
 
 		due = sooner(due, report_queue_due(&r->queue, now));

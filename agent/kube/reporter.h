@@ -49,7 +49,7 @@ struct reporter_events {
 	/* Spec and checkpoint hold the value and the cgroup does not: write the cgroup. */
 	void (*write)(void *ctx, const char *uid, size_t container, enum resource resource);
 	/* Values of ours are about to go into the spec: to be on record before. May be NULL. */
-	void (*sending)(void *ctx, const char *uid);
+	void (*sending)(void *ctx, const char *uid, const struct report_patch *patch);
 	void (*ratified)(void *ctx, const char *uid, uint64_t generation);
 	/* Somebody else set these in the spec: RESOURCES_* of the container. May be NULL. */
 	void (*foreign)(void *ctx, const char *uid, size_t container, uint32_t resources);
@@ -114,6 +114,8 @@ bool reporter_expects(const struct reporter *r, const char *uid);
 uint32_t reporter_foreign(const struct reporter *r, const char *uid, size_t container);
 /* Is a resize of ours on its way to the server, or to the kubelet? */
 bool reporter_pending(const struct reporter *r, const char *uid);
+/* Uids of the pods for which it is, one per call from *at = 0 on; NULL: no more. */
+const char *reporter_pending_next(const struct reporter *r, size_t *at);
 /* Is there still something to tell of this pod? */
 bool reporter_owes(const struct reporter *r, const char *uid);
 /* What was said when the last resize was refused; NULL: it was not. */

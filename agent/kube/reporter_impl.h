@@ -17,6 +17,7 @@ struct tracked {
 	bool owes;       /* that, or an annotation of ours is to go */
 	struct kube_call *call;
 	bool under_way;
+	bool in_turn; /* what is under way; else it overtakes */
 	char *status; /* the annotation as the server has it; NULL: it has none */
 	char *asked;  /* in the request under way; NULL: its removal */
 	bool status_known;
@@ -67,7 +68,7 @@ char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due);
 
 /* --- reporter_send.c */
 /* 0: on its way. */
-int reporter_send_resize(struct tracked *t, const struct report_patch *patch, usec_t now);
+int reporter_send_resize(struct tracked *t, const struct report_decision *d, usec_t now);
 int reporter_send_status(struct tracked *t, char *text, usec_t now); /* takes text */
 void reporter_discover(struct reporter *r, usec_t now);
 void reporter_recorded(void *ctx, const struct kube_answer *a);

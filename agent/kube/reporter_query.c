@@ -23,6 +23,17 @@ bool reporter_pending(const struct reporter *r, const char *uid)
 	return t != NULL && t->state != NULL && t->state->phase != REPORT_IDLE;
 }
 
+const char *reporter_pending_next(const struct reporter *r, size_t *at)
+{
+	while (*at < r->count) {
+		const struct tracked *t = r->pods[(*at)++];
+
+		if (t->state != NULL && t->state->phase != REPORT_IDLE)
+			return t->uid;
+	}
+	return NULL;
+}
+
 bool reporter_owes(const struct reporter *r, const char *uid)
 {
 	const struct tracked *t = reporter_find(r, uid);

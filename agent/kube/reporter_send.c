@@ -36,14 +36,15 @@ static void trouble(struct reporter *r, const char *text)
 }
 
 /* What an answer says of the server. */
-static void health(struct reporter *r, const struct kube_answer *a, usec_t now)
+static void health(struct reporter *r, const struct kube_answer *a, bool in_turn, usec_t now)
 {
 	if (a->status == 429)
 		report_queue_slow(&r->queue, a->retry_after_usec, now);
-	else if (a->status == 0 || a->status == 401 || a->status >= 500)
-		report_queue_failed(&r->queue, now);
-	else
+	else if (a->status != 0 && a->status != 401 && a->status < 500)
 		report_queue_healthy(&r->queue, now);
+	/* What did not wait for its turn says nothing new of an outage. */
+	else if (in_turn || !r->queue.outage)
+		report_queue_failed(&r->queue, now);
 }
 
 static usec_t clock_of(struct reporter *r)
@@ -59,7 +60,7 @@ void reporter_recorded(void *ctx, const struct kube_answer *a)
 	struct reporter *r = ctx;
 
 	count(r, REPORTER_EVENT, a->status);
-	health(r, a, clock_of(r));
+	health(r, a, true, clock_of(r));
 	r->events.wake(r->events.ctx);
 }
 
@@ -77,23 +78,21 @@ static int path_of(const struct kube_pod *pod, const char *end, char *path)
 	return 0;
 }
 
-static int start(struct tracked *t, const char *path, const char *body, enum kube_content content,
-		 kube_done_fn *done, usec_t now)
+static int start(struct tracked *t, const struct kube_request *request, kube_done_fn *done,
+		 enum report_urgency urgency, usec_t now)
 {
 	struct reporter *r = t->reporter;
-	struct kube_request request = {
-		.method = "PATCH", .path = path, .body = body, .content = content};
 	int e;
 
 	t->under_way = true;
-	e = r->port.start(r->port.ctx, &request, done, t, &t->call);
+	e = r->port.start(r->port.ctx, request, done, t, &t->call);
 	if (e < 0) {
 		t->under_way = false;
 		report_queue_failed(&r->queue, now);
 		return e;
 	}
 	r->in_flight++;
-	report_queue_take(&r->queue, now);
+	t->in_turn = report_queue_take(&r->queue, urgency, now);
 	return 0;
 }
 
@@ -142,7 +141,7 @@ static void on_resize(void *arg, const struct kube_answer *a)
 
 	ended(t);
 	count(r, REPORTER_RESIZE, a->status);
-	health(r, a, now);
+	health(r, a, t->in_turn, now);
 	r->events.wake(r->events.ctx);
 	if (missing) {
 		answer.kind = REPORT_ANSWER_UNSUPPORTED;
@@ -172,20 +171,25 @@ static void on_resize(void *arg, const struct kube_answer *a)
 	reporter_news(t, v, news, status.message, now);
 }
 
-int reporter_send_resize(struct tracked *t, const struct report_patch *patch, usec_t now)
+int reporter_send_resize(struct tracked *t, const struct report_decision *d, usec_t now)
 {
 	struct reporter *r = t->reporter;
-	OWN(drop_free) char *body = kube_encode_resize(r->view.pod, patch);
+	/* Somebody else's change that we have not seen is not to be undone: 409, and another look.
+	 * What overtakes has no time for that. */
+	bool exact = d->urgency != REPORT_OVERTAKES;
+	OWN(drop_free) char *body = kube_encode_resize(r->view.pod, &d->patch, exact);
 	char path[PATH_SIZE];
+	struct kube_request request = {
+		.method = "PATCH", .path = path, .body = body, .content = KUBE_STRATEGIC_PATCH};
 	int e = body ? path_of(r->view.pod, "/resize", path) : -ENOMEM;
 
 	if (e >= 0 && r->events.sending != NULL && !r->view.facts.restoring)
-		r->events.sending(r->events.ctx, t->uid);
+		r->events.sending(r->events.ctx, t->uid, &d->patch);
 	if (e >= 0)
-		e = start(t, path, body, KUBE_STRATEGIC_PATCH, on_resize, now);
+		e = start(t, &request, on_resize, d->urgency, now);
 	if (e >= 0) {
 		r->tally.sent++;
-		report_sent(t->state, &r->view.facts, patch, now);
+		report_sent(t->state, &r->view.facts, &d->patch, now);
 	}
 	return e;
 }
@@ -210,7 +214,7 @@ static void on_status(void *arg, const struct kube_answer *a)
 
 	ended(t);
 	count(r, REPORTER_STATUS, a->status);
-	health(r, a, now);
+	health(r, a, t->in_turn, now);
 	r->events.wake(r->events.ctx);
 	switch (answer.kind) {
 	case REPORT_ANSWER_OK:
@@ -244,12 +248,14 @@ int reporter_send_status(struct tracked *t, char *text, usec_t now)
 	struct reporter *r = t->reporter;
 	OWN(drop_free) char *body = kube_encode_annotation(r->view.pod, "status", text);
 	char path[PATH_SIZE];
+	struct kube_request request = {
+		.method = "PATCH", .path = path, .body = body, .content = KUBE_MERGE_PATCH};
 	int e = body ? path_of(r->view.pod, "", path) : -ENOMEM;
 
 	free(t->asked);
 	t->asked = text;
 	if (e >= 0)
-		e = start(t, path, body, KUBE_MERGE_PATCH, on_status, now);
+		e = start(t, &request, on_status, REPORT_ANNOTATION, now);
 	return e;
 }
 

@@ -18,6 +18,7 @@ static struct baseline sample(const char *key)
 		.invocation_id = "0123456789abcdef0123456789abcdef",
 		.cgroup_inode = 4711,
 		.saved_realtime_usec = 1700000000000000,
+		.sent = {[RESOURCE_MEMORY] = LIMIT_MAX},
 		.lent_milli = 450,
 	};
 }
@@ -61,9 +62,13 @@ static void test_set(void)
 #define LINE_1(key) LINE_COMMON(key) "\n"
 #define LINE_2(key)                                                                                \
 	LINE_COMMON(key) " cgroup=- unit=- shown=- ratified=0 request_cpu=0 request_memory=7\n"
-#define LINE(key)                                                                                  \
+#define LINE_3(key)                                                                                \
 	LINE_COMMON(key)                                                                           \
 	" cgroup=- unit=- shown=- ratified=0 request_cpu=0 request_memory=0 lent_cpu=450\n"
+#define LINE(key)                                                                                  \
+	LINE_COMMON(key)                                                                           \
+	" cgroup=- unit=- shown=- ratified=0 request_cpu=0 request_memory=0 lent_cpu=450 "         \
+	"sent_cpu=0 sent_memory=max over_cpu=0 over_memory=0\n"
 
 static void test_text(void)
 {
@@ -176,12 +181,18 @@ static void test_old_version(void)
 	CHECK_EQ(baseline_decode(body, sizeof body - 1, &s), -EBADMSG);
 	CHECK_EQ(baseline_decode_version(1, LINE("unit:a"), strlen(LINE("unit:a")), &s), -EBADMSG);
 	CHECK_EQ(baseline_decode_version(0, body, sizeof body - 1, &s), -EBADMSG);
-	CHECK_EQ(baseline_decode_version(4, LINE("unit:a"), strlen(LINE("unit:a")), &s), -EBADMSG);
+	CHECK_EQ(baseline_decode_version(5, LINE("unit:a"), strlen(LINE("unit:a")), &s), -EBADMSG);
 	CHECK_EQ(baseline_decode_version(2, LINE("unit:a"), strlen(LINE("unit:a")), &s), -EBADMSG);
 	CHECK_EQ(baseline_decode_version(2, body, sizeof body - 1, &s), -EBADMSG);
 	CHECK_EQ(baseline_decode_version(2, LINE_2("unit:a"), strlen(LINE_2("unit:a")), &s), 0);
 	CHECK_EQ(s.items[0].request[RESOURCE_MEMORY], 7);
 	CHECK_EQ(s.items[0].lent_milli, 0);
+	baseline_set_free(&s);
+	CHECK_EQ(baseline_decode_version(4, LINE_3("unit:a"), strlen(LINE_3("unit:a")), &s),
+		 -EBADMSG);
+	CHECK_EQ(baseline_decode_version(3, LINE_3("unit:a"), strlen(LINE_3("unit:a")), &s), 0);
+	CHECK_EQ(s.items[0].lent_milli, 450);
+	CHECK_EQ(s.items[0].sent[RESOURCE_MEMORY], 0);
 	CHECK_EQ(unlinkat(dir, "baseline", 0), 0);
 	CHECK_EQ(unlinkat(dir, "baseline-copy", 0), 0);
 	close(dir);

@@ -47,7 +47,7 @@ static void test_resize(void)
 			},
 	};
 
-	check_text(kube_encode_resize(&pod, &patch),
+	check_text(kube_encode_resize(&pod, &patch, false),
 		   "{\"metadata\":{\"uid\":\"" UID "\"},\"spec\":{\"containers\":["
 		   "{\"name\":\"app\",\"resources\":{\"limits\":{\"cpu\":\"600m\",\"memory\":"
 		   "\"192Mi\"},"
@@ -59,8 +59,9 @@ static void test_resize(void)
 	patch.count = 2;
 	patch.item[0].limit[RESOURCE_MEMORY] = LIMIT_MAX;
 	patch.item[1].limits = 0;
-	check_text(kube_encode_resize(&pod, &patch),
-		   "{\"metadata\":{\"uid\":\"" UID "\"},\"spec\":{\"containers\":["
+	check_text(kube_encode_resize(&pod, &patch, true),
+		   "{\"metadata\":{\"uid\":\"" UID
+		   "\",\"resourceVersion\":\"213\"},\"spec\":{\"containers\":["
 		   "{\"name\":\"app\",\"resources\":{\"limits\":{\"cpu\":\"600m\"},"
 		   "\"requests\":{\"cpu\":\"300m\"}}}]}}");
 }
@@ -82,7 +83,7 @@ static void test_round_trip(void)
 				  .limit = {cpu, mem},
 				  .request = {cpu, mem}}},
 		};
-		OWN(drop_free) char *body = kube_encode_resize(&pod, &patch), *text = NULL;
+		OWN(drop_free) char *body = kube_encode_resize(&pod, &patch, false), *text = NULL;
 		OWN(drop_kube_pod) struct kube_pod *back = NULL;
 		struct kube_decode_error err;
 		const char *rest = strstr(body, "},\"spec\"");

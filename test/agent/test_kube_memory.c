@@ -131,7 +131,7 @@ static int one_resize(void)
 		.count = 1,
 		.item = {{.limits = 3, .requests = 3, .limit = {10, MIB}, .request = {10, MIB}}}};
 
-	return text_result(kube_encode_resize(&pod, &patch),
+	return text_result(kube_encode_resize(&pod, &patch, true),
 			   "\"requests\":{\"cpu\":\"10m\",\"memory\":\"1Mi\"}}}]}}");
 }
 

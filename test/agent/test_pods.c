@@ -326,6 +326,33 @@ static void test_kill_that_nobody_saw(bool seen)
 	rig_close(&r);
 }
 
+/* The end is told before the next one runs: it begins with what its predecessor lacked. */
+static void test_kill_told_before_the_restart(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	struct rig_container *app = &p->container[0];
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_20);
+	rig_container_stop(&r, app);
+	app->restarts--; /* the kubelet waits before it does */
+	app->oom_killed = true;
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, NULL);
+	rig_container_start(&r, p, app, false);
+	app->restarts++;
+	rig_run(&r, 1, NULL);
+	CHECK(rig_bytes(&r, app->unit, "memory.max") >= 160 * MIB);
+	app->told = true;
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_20);
+	CHECK(rig_bytes(&r, app->unit, "memory.max") < 200 * MIB);
+	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
+	CHECK(!r.below);
+	rig_close(&r);
+}
+
 /* Two at once cannot be told apart by their looks: the API server's word is waited for. */
 static void test_two_newcomers(void)
 {
@@ -420,6 +447,7 @@ int main(void)
 	test_reload_of_pid1_changes_nothing();
 	test_child_that_refuses();
 	test_level_without_limit_stays();
+	test_kill_told_before_the_restart();
 	test_two_newcomers();
 	test_kill_that_nobody_saw(false);
 	test_kill_that_nobody_saw(true);

@@ -75,9 +75,20 @@ void rig_run(struct rig *g, usec_t span);
 void rig_hold(struct rig *g, size_t pod, enum resource r, uint64_t value);
 /* A user changes the spec. */
 void rig_user(struct rig *g, size_t pod, enum resource r, uint64_t limit);
+/* The same, and the watch does not tell of it yet. */
+void rig_user_unseen(struct rig *g, size_t pod, enum resource r, uint64_t limit);
 /* The watch tells of the object as it is now. */
 void rig_show(struct rig *g, size_t pod);
 void rig_gone(struct rig *g, size_t pod);
 void rig_fail(struct rig *g, const char *what, unsigned count, unsigned status, const char *body);
 /* Counted by the reporter. */
 uint64_t rig_counted(const struct rig *g, enum reporter_verb verb, unsigned status);
+
+/* --- reporter_server.c: the API server and the kubelet, for reporter_rig.c */
+int server_start(void *ctx, const struct kube_request *r, kube_done_fn *done, void *arg,
+		 struct kube_call **ret);
+void server_cancel(void *ctx, struct kube_call *call);
+void server_deliver(struct rig *g, struct rig_call *c);
+void server_kubelet(struct rig *g, struct rig_pod *p);
+/* The watch tells of the newest object. */
+void server_show(struct rig *g, struct rig_pod *p);

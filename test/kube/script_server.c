@@ -126,7 +126,6 @@ static void serve(int fd, struct script_share *share, const struct files *f)
 	struct script_conn *c = calloc(1, sizeof *c);
 	int on = 1;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_IGN);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	c->fd = fd;
@@ -141,9 +140,18 @@ static void serve(int fd, struct script_share *share, const struct files *f)
 	}
 }
 
-static void listen_for_ever(int fd, struct script_share *share, const struct files *f)
+/* A parent that was killed before we could ask for that is not told of any more. */
+static void end_with(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+}
+
+static void listen_for_ever(int fd, struct script_share *share, const struct files *f)
+{
+	pid_t self = getpid();
+
 	signal(SIGCHLD, SIG_IGN);
 	for (;;) {
 		int conn = accept(fd, NULL, NULL);
@@ -151,6 +159,7 @@ static void listen_for_ever(int fd, struct script_share *share, const struct fil
 		if (conn < 0)
 			_exit(1);
 		if (fork() == 0) {
+			end_with(self);
 			close(fd);
 			serve(conn, share, f);
 		}
@@ -166,6 +175,7 @@ int script_server_start(const char *cert, const char *key, const char *client_ca
 	const struct files f = {cert, key, client_ca};
 	socklen_t len = sizeof address;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	pid_t self = getpid();
 
 	ret->share = mmap(NULL, sizeof *ret->share, PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -174,8 +184,10 @@ int script_server_start(const char *cert, const char *key, const char *client_ca
 		return -errno;
 	ret->port = ntohs(address.sin_port);
 	ret->pid = fork();
-	if (ret->pid == 0)
+	if (ret->pid == 0) {
+		end_with(self);
 		listen_for_ever(fd, ret->share, &f);
+	}
 	close(fd);
 	return ret->pid < 0 ? -errno : 0;
 }

@@ -81,6 +81,83 @@ static void test_gone_before_the_echo(void)
 	crig_close(&c);
 }
 
+static bool both_are_told(struct crig *x)
+{
+	struct rig_pod *p = &x->rig.pod[0];
+
+	return crig_spec(x, p, "app", RESOURCE_CPU) > 200 &&
+	       crig_spec(x, p, "log", RESOURCE_CPU) > 300;
+}
+
+static bool log_is_put_back(struct crig *x)
+{
+	return crig_spec(x, &x->rig.pod[0], "log", RESOURCE_CPU) == 300;
+}
+
+static void burn_both(struct rig *r)
+{
+	rig_burn(r, app_of(&r->pod[0]), 600);
+	rig_burn(r, r->pod[0].container[1].unit, 600);
+}
+
+/* One of two containers is taken out of the list; the other one stays ours and keeps its size.
+ * again: and nobody was there to see it. */
+static void test_one_of_two(bool again)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, "{\"vscaled.dev/mode\":\"Auto\"}");
+	uint64_t app;
+
+	CHECK(crig_until(&c, 200, burn_both, both_are_told));
+	rig_run(&c.rig, 2, burn_both);
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 30, burn_both);
+	app = crig_spec(&c, p, "app", RESOURCE_CPU);
+	if (again)
+		rig_stop(&c.rig);
+	crig_annotate(&c, p, "containers", "app");
+	if (again)
+		crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_both, log_is_put_back));
+	CHECK_EQ(rig_cpu_milli(&c.rig, p->container[1].unit), 300);
+	rig_run(&c.rig, 2, burn_both);
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 30, burn_both);
+	CHECK_EQ(crig_spec(&c, p, "log", RESOURCE_CPU), 300);
+	CHECK_EQ(rig_cpu_milli(&c.rig, p->container[1].unit), 300);
+	CHECK(crig_spec(&c, p, "app", RESOURCE_CPU) >= app);
+	/* And its record goes, not before. */
+	CHECK(managed_find(c.rig.daemon, "default/web-0/log") == NULL);
+	CHECK(managed_find(c.rig.daemon, "default/web-0/app") != NULL);
+	crig_close(&c);
+}
+
+static bool is_adopted(struct crig *x)
+{
+	const struct managed *m = managed_find(x->rig.daemon, "default/web-0/app");
+
+	return m != NULL && m->control.resource[RESOURCE_CPU].original == 500;
+}
+
+/* The owner's resize, while nobody was there, of a pod whose spec held values of ours: his is the
+ * new original, what he left alone is not. */
+static void test_owner_meanwhile(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+	const struct managed *m;
+
+	ratify(p);
+	rig_run(&c.rig, 2, burn_600);
+	rig_stop(&c.rig);
+	crig_user_resizes(&c, p, "500m", NULL);
+	crig_kubelet(&c, p, NULL);
+	crig_start(&c);
+	CHECK(crig_until(&c, 30, burn_50, is_adopted));
+	m = managed_find(c.rig.daemon, "default/web-0/app");
+	CHECK_EQ(m->control.resource[RESOURCE_MEMORY].original, 64 * MIB);
+	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 1);
+	crig_close(&c);
+}
+
 /* What runs and was not found yet: nothing is sent that would be written into it. */
 static void test_not_seen(void)
 {
@@ -107,6 +184,9 @@ int main(void)
 	test_meanwhile("Off");
 	test_owner_afterwards();
 	test_gone_before_the_echo();
+	test_one_of_two(false);
+	test_one_of_two(true);
+	test_owner_meanwhile();
 	test_not_seen();
 	return check_result();
 }

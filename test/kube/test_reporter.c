@@ -60,7 +60,8 @@ static void test_body_and_path(void)
 		rig_run(&g, 61 * S);
 		CHECK_STR(g.last_path,
 			  "/api/v1/namespaces/lab/pods/u0/resize?fieldManager=vscaled");
-		CHECK_STR(g.last_body, "{\"metadata\":{\"uid\":\"u0\"},\"spec\":{\"containers\":[{"
+		CHECK_STR(g.last_body, "{\"metadata\":{\"uid\":\"u0\",\"resourceVersion\":\"10\"},"
+				       "\"spec\":{\"containers\":[{"
 				       "\"name\":\"app\",\"resources\":{\"limits\":{"
 				       "\"cpu\":\"900m\",\"memory\":\"256Mi\"}}}]}}");
 	}
@@ -265,6 +266,31 @@ static void test_slow_down(void)
 	}
 }
 
+/* The kubelet is about to write the old memory limit, 5 s after it was told: two failures of the
+ * server must not take that long. */
+static void test_overtaking_beside_failures(void)
+{
+	WITH(g)
+	{
+		struct rig_pod *p = &g.pods[0];
+
+		g.kubelet_delay = 5 * S;
+		rig_run(&g, S);
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 61 * S);
+		CHECK_EQ(p->resizes, 1);
+		p->use = 250 * MIB;
+		p->growing = true;
+		rig_hold(&g, 0, MEM, 400 * MIB);
+		rig_fail(&g, "resize", 2, 500, "");
+		rig_run(&g, S);
+		CHECK_EQ(rig_counted(&g, REPORTER_RESIZE, 500), 2);
+		CHECK_EQ(p->resizes, 2);
+		CHECK(p->spec.limit[MEM] >= 270 * MIB);
+		CHECK_EQ(p->runtime.limit[MEM], 256 * MIB);
+	}
+}
+
 static void test_lost_answer(void)
 {
 	WITH(g)
@@ -291,6 +317,31 @@ static void test_user(void)
 		CHECK(!reporter_expects(g.reporter, "u0"));
 		rig_run(&g, 3600 * S);
 		CHECK_EQ(g.pods[0].resizes, 0); /* adopted, never fought */
+	}
+}
+
+/* His resize and ours in the same moment: his stands, whatever ours was about. */
+static void test_user_in_between(void)
+{
+	WITH(g)
+	{
+		struct rig_pod *p = &g.pods[0];
+
+		g.kubelet_delay = 5 * S;
+		rig_run(&g, S);
+		rig_hold(&g, 0, CPU, 900);
+		rig_run(&g, 60 * S - S / 2);
+		rig_user_unseen(&g, 0, CPU, 700);
+		rig_run(&g, S);
+		CHECK(rig_counted(&g, REPORTER_RESIZE, 409) >= 1);
+		CHECK(rig_counted(&g, REPORTER_RESIZE, 409) <= 2);
+		CHECK_EQ(p->spec.limit[CPU], 700);
+		rig_show(&g, 0);
+		rig_run(&g, 60 * S);
+		CHECK_EQ(p->foreign, RESOURCES_CPU);
+		CHECK_EQ(p->spec.limit[CPU], 700);
+		CHECK_EQ(p->resizes, 0);
+		CHECK(p->refused == 0);
 	}
 }
 
@@ -412,8 +463,10 @@ int main(void)
 	outage(3600 * S);
 	outage(86400 * S);
 	test_slow_down();
+	test_overtaking_beside_failures();
 	test_lost_answer();
 	test_user();
+	test_user_in_between();
 	test_infeasible();
 	test_restore();
 	test_trap();

@@ -103,6 +103,22 @@ static void undone_under_headroom(uint64_t max)
 
 /* Killed at the limit while systemd's headroom came into the file: the successor starts with what
  * the kill asked for, though there was nothing to write. */
+/* What history asks for is no reason to raise the value that its owner has just set. */
+static void test_owner_before_history(void)
+{
+	struct rig r;
+
+	rig_init(&r, 500, GIB, 2);
+	rig_fill_history(&r, 700, 100 * MIB, USEC_PER_DAY);
+	r.sim.load.threads = 0;
+	sim_write(&r.sim, KNOB_CPU_MAX, 50000);
+	rig_adopt(&r, RESOURCE_CPU);
+	rig_run(&r, 9 * USEC_PER_MIN);
+	CHECK_EQ(cpu(&r)->limit, 500);
+	rig_run(&r, 2 * USEC_PER_MIN);
+	CHECK(cpu(&r)->limit >= 700);
+}
+
 static void test_kill_under_headroom(void)
 {
 	struct limits fresh;
@@ -420,6 +436,7 @@ int main(void)
 	test_trial_interrupted();
 	undone_under_headroom(GIB);
 	undone_under_headroom(8 * GIB);
+	test_owner_before_history();
 	test_kill_under_headroom();
 	test_settle();
 	test_settle_over_cache();

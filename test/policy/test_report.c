@@ -280,7 +280,7 @@ static void test_growth_overtakes_what_was_asked(void)
 		CHECK(!rig_decide(&g)); /* still fits */
 		g.c[0].use_bytes = 295 * MIB;
 		CHECK(rig_decide(&g));
-		CHECK_EQ(g.d.urgency, REPORT_AT_ONCE);
+		CHECK_EQ(g.d.urgency, REPORT_OVERTAKES);
 		CHECK_EQ(rig_limit(&g, 0, MEM), round_up(295 * MIB * 11 / 10, 4096) + 600 * MIB);
 		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
 	}
@@ -323,6 +323,39 @@ static void test_restoring(void)
 		CHECK_EQ(g.d.hold, REPORT_HOLD_NONE);
 		/* The spec is back and the cgroup is not: ours to write. */
 		CHECK_EQ(g.d.write[CPU], 1);
+	}
+}
+
+/* One container is no longer ours, the other one is: without a lease, and not five minutes after
+ * the last resize as other values that sink. */
+static void test_one_is_handed_back(void)
+{
+	WITH(g)
+	{
+		rig_hold(&g, 0, CPU, 900);
+		rig_hold(&g, 1, CPU, 800);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		rig_echo(&g);
+		g.now += S;
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			rig_res(&g, 0, r)->back = true;
+			rig_hold(&g, 0, r, rig_res(&g, 0, r)->original_limit);
+		}
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_INTERVAL);
+		CHECK(g.d.again <= g.now + 10 * S);
+		g.now += 10 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
+		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
+		CHECK_EQ(rig_limit(&g, 1, CPU), 0);
+		CHECK_EQ(rig_limit(&g, 1, MEM), 256 * MIB);
+		rig_accept(&g);
+		rig_echo(&g);
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_NONE);
 	}
 }
 
@@ -414,6 +447,7 @@ int main(void)
 	test_growth_overtakes_what_was_asked();
 	test_trap();
 	test_restoring();
+	test_one_is_handed_back();
 	test_restoring_keeps_memory_above_use();
 	test_restoring_puts_requests_back();
 	test_not_offered_not_active();

@@ -185,12 +185,16 @@ static void test_conflict(void)
 		send_raise(&g);
 		for (int i = 0; i < 3; i++) {
 			CHECK_EQ(rig_answer(&g, REPORT_ANSWER_CONFLICT, 0), REPORT_NEWS_RETRY);
+			CHECK(!rig_decide(&g)); /* the watch has a moment to tell of the newest */
+			CHECK_EQ(g.d.again, g.now + S / 2);
+			g.now += S / 2;
 			CHECK(rig_decide(&g));
 			rig_sent(&g);
 		}
 		rig_answer(&g, REPORT_ANSWER_CONFLICT, 0);
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.hold, REPORT_HOLD_WAIT);
+		CHECK_EQ(g.d.again, g.now + 10 * S);
 	}
 }
 

@@ -26,13 +26,28 @@ static void test_growth_is_seen_ahead(void)
 	WITH(g)
 	{
 		begin(&g);
-		CHECK(!rig_decide(&g)); /* within a second of the last one */
-		CHECK_EQ(g.d.hold, REPORT_HOLD_INTERVAL);
-		g.now += S / 2;
-		CHECK(rig_decide(&g)); /* not after the ten of ordinary raises */
-		CHECK_EQ(g.d.urgency, REPORT_AT_ONCE);
+		CHECK(rig_decide(&g)); /* at once: not after the ten seconds of ordinary raises */
+		CHECK_EQ(g.d.urgency, REPORT_OVERTAKES);
 		CHECK_EQ(rig_limit(&g, 0, MEM), 3116 * MIB);
 		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
+	}
+}
+
+/* Each has room for a minute of growth: more than one in a second would be a storm. */
+static void test_one_a_second(void)
+{
+	WITH(g)
+	{
+		begin(&g);
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		g.c[0].slope_bps = 500 * MIB;
+		rig_hold(&g, 0, MEM, 4000 * MIB);
+		g.now += S / 2;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_INTERVAL);
+		g.now += S / 2;
+		CHECK(rig_decide(&g));
 	}
 }
 
@@ -79,11 +94,45 @@ static void test_failure_is_tried_again(void)
 			CHECK_EQ(g.s->phase, REPORT_WAITING);
 			g.now += S;
 			CHECK(rig_decide(&g));
-			CHECK_EQ(g.d.urgency, REPORT_AT_ONCE);
+			CHECK_EQ(g.d.urgency, REPORT_OVERTAKES);
 			rig_accept(&g);
 			CHECK_EQ(rig_echo(&g) & REPORT_NEWS_RATIFIED, REPORT_NEWS_RATIFIED);
 			CHECK_EQ(g.s->phase, REPORT_IDLE);
 		}
+}
+
+/* The kubelet's delay is short: two more tries in half a second, then one a second. */
+static void test_tried_again_within_the_delay(void)
+{
+	static const usec_t after[] = {S / 10, 3 * S / 10, S, S};
+
+	WITH(g)
+	{
+		begin(&g);
+		for (size_t i = 0; i < ARRAY_SIZE(after); i++) {
+			CHECK(rig_decide(&g));
+			rig_sent(&g);
+			rig_answer(&g, REPORT_ANSWER_FAILED, 0);
+			CHECK(!rig_decide(&g));
+			CHECK_EQ(g.d.again, g.now + after[i]);
+			g.now += after[i];
+		}
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		CHECK_EQ(g.s->failures, 0);
+	}
+}
+
+/* What nothing waits for has time. */
+static void test_ordinary_failures_have_time(void)
+{
+	WITH(g)
+	{
+		send_raise(&g);
+		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.again, g.now + S);
+	}
 }
 
 /* Done while the request was under way: nothing is waited for after its failure. */
@@ -116,7 +165,7 @@ static void test_refusal_takes_the_resize_back(void)
 		CHECK_EQ(allows(&g, MEM), 256 * MIB);
 		g.c[0].use_bytes = 300 * MIB;
 		CHECK(rig_decide(&g)); /* at once */
-		CHECK_EQ(g.d.urgency, REPORT_AT_ONCE);
+		CHECK_EQ(g.d.urgency, REPORT_OVERTAKES);
 		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
 		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB); /* as it was: no value to carry out */
 		rig_accept(&g);
@@ -151,9 +200,12 @@ static void test_memory_is_not_taken_back(void)
 int main(void)
 {
 	test_growth_is_seen_ahead();
+	test_one_a_second();
 	test_headroom_is_growth_too();
 	test_one_allocation_is_no_ramp();
 	test_failure_is_tried_again();
+	test_tried_again_within_the_delay();
+	test_ordinary_failures_have_time();
 	test_echo_beside_a_failure();
 	test_refusal_takes_the_resize_back();
 	test_memory_is_not_taken_back();

@@ -58,7 +58,7 @@ static void judge(const struct report_rig *g, struct tally *t)
 	}
 	for (size_t i = 0; i < RIG_CONTAINERS; i++)
 		CHECK(g->c[i].resource[MEM].spec_limit == LIMIT_MAX || rig_limit(g, i, MEM) != 0);
-	t->overtook += g->d.urgency == REPORT_AT_ONCE && !g->f.restoring && !g->s->put_back;
+	t->overtook += g->d.urgency == REPORT_OVERTAKES;
 }
 
 static void random_pod(struct report_rig *g)

@@ -18,6 +18,8 @@ static const char *uid_of(unsigned n)
 	return uid;
 }
 
+static unsigned out_of_turn;
+
 /* Takes what may go now; "" when nothing may. */
 static const char *pop(struct report_queue *q, usec_t now)
 {
@@ -27,7 +29,8 @@ static const char *pop(struct report_queue *q, usec_t now)
 	if (s == NULL)
 		return "";
 	strcpy(uid, s->uid);
-	report_queue_take(q, now);
+	if (!report_queue_take(q, s->urgency, now))
+		out_of_turn++;
 	report_queue_drop(q, uid);
 	return uid;
 }
@@ -140,7 +143,7 @@ static void outage(usec_t length, uint64_t seed)
 		CHECK_EQ(report_queue_mark(&q, uid_of(i % 30), REPORT_ORDINARY, now), 0);
 		if (report_queue_next(&q, now) == NULL)
 			continue;
-		report_queue_take(&q, now);
+		report_queue_take(&q, REPORT_ORDINARY, now);
 		report_queue_failed(&q, now);
 		tries++;
 	}
@@ -203,6 +206,65 @@ static void test_at_once_is_not_spread(void)
 	report_queue_free(&q);
 }
 
+/* An outage of an hour: what overtakes is tried at once, and yet seldom. */
+static void test_overtaking_has_its_own_budget(void)
+{
+	struct report_queue q;
+	usec_t now = S, at = 0;
+	unsigned tries = 0, before = out_of_turn;
+
+	report_queue_init(&q, &rate, 1, now);
+	report_queue_mark(&q, "other", REPORT_AT_ONCE, now);
+	CHECK_STR(pop(&q, now), "other");
+	report_queue_failed(&q, now);
+	report_queue_mark(&q, "other", REPORT_AT_ONCE, now);
+	CHECK_STR(pop(&q, now), "");
+	at = q.try_at;
+	report_queue_mark(&q, "fast", REPORT_OVERTAKES, now);
+	CHECK_EQ(report_queue_due(&q, now), now);
+	CHECK_STR(pop(&q, now), "fast");
+	CHECK_EQ(out_of_turn, ++before);
+	CHECK_EQ(q.try_at, at); /* the others' turn stays */
+	report_queue_drop(&q, "other");
+	for (usec_t end = now + 3600 * S; now < end; now += S / 10) {
+		report_queue_mark(&q, "fast", REPORT_OVERTAKES, now);
+		if (*pop(&q, now) == '\0')
+			continue;
+		tries++;
+		if (out_of_turn == before + 1)
+			before++;
+		else
+			report_queue_failed(&q, now);
+	}
+	/* One in ten seconds, and those that the outage allows anyway. */
+	CHECK(tries > 360 && tries < 360 + 8 + 120);
+	report_queue_slow(&q, 8 * S, now);
+	CHECK_STR(pop(&q, now + 7 * S), "");
+	report_queue_free(&q);
+}
+
+/* Annotations of a full node take no more than half of the burst: a resize finds the rest. */
+static void test_annotations_leave_room(void)
+{
+	struct report_queue q;
+	usec_t now = S;
+	unsigned sent = 0;
+
+	report_queue_init(&q, &rate, 1, now);
+	for (unsigned i = 0; i < 100; i++)
+		report_queue_mark(&q, uid_of(i), REPORT_ANNOTATION, now);
+	while (*pop(&q, now))
+		sent++;
+	CHECK_EQ(sent, 10);
+	CHECK_EQ((report_queue_due(&q, now) - now) / S, 10);
+	for (unsigned i = 0; i < 11; i++)
+		report_queue_mark(&q, uid_of(i), REPORT_ORDINARY, now);
+	for (unsigned i = 0; i < 10; i++)
+		CHECK(*pop(&q, now) != '\0');
+	CHECK_STR(pop(&q, now), "");
+	report_queue_free(&q);
+}
+
 static void test_long_name(void)
 {
 	struct report_queue q;
@@ -230,6 +292,8 @@ int main(void)
 	}
 	test_spread_takes_what_is_new();
 	test_at_once_is_not_spread();
+	test_overtaking_has_its_own_budget();
+	test_annotations_leave_room();
 	test_long_name();
 	return check_result();
 }

@@ -115,7 +115,7 @@ static void act(struct cluster *c, struct node *n, usec_t now)
 	while ((s = report_queue_next(&n->q, now)) != NULL) {
 		size_t pod = pod_of(s->uid);
 
-		report_queue_take(&n->q, now);
+		report_queue_take(&n->q, s->urgency, now);
 		if (is_down(c, now)) {
 			c->tries[now / S]++;
 			report_queue_failed(&n->q, now);

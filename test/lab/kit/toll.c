@@ -17,11 +17,11 @@
 #include <unistd.h>
 
 #define FOLDERS_MAX      64
-#define TICK_NSEC        (25 * NSEC_PER_MSEC)
+#define TICK_NSEC        (50 * NSEC_PER_MSEC)
 #define STALL_USEC       10000
 #define REFAULTS_PER_SEC 512 /* pages */
 #define UNDO_NSEC        (2 * NSEC_PER_SEC)
-#define HISTORY          200 /* ticks: the 5 s before */
+#define HISTORY          100 /* ticks: the 5 s before */
 
 struct state {
 	int64_t max, stalled_usec, max_events, refaults, kills;
