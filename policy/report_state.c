@@ -69,23 +69,15 @@ void report_sent(struct report_state *s, const struct report_facts *f,
 	s->since = now;
 }
 
-/* What is used of a memory limit that was asked for, and the room of a limit in a body. */
-static uint64_t kept(const struct report_tuning *t, const struct report_facts *f,
-		     const struct report_memory *m, size_t i)
-{
-	return MIN(m->asked.limit[RESOURCE_MEMORY], report_memory_floor(t, &f->containers[i]));
-}
-
-/* What was asked beyond `from` is refused: `from` is what is left. Returns how many values.
- * f: by a condition, from what was carried out last; memory keeps what the way back leaves it. */
-static uint32_t refuse(const struct report_tuning *t, struct report_state *s,
-		       const struct report_facts *f, uint32_t resources, usec_t now)
+/* What was asked beyond `from` is refused: `from` is what is left. Returns how many values. */
+static uint32_t refuse(const struct report_tuning *t, struct report_state *s, uint32_t resources,
+		       bool from_good, usec_t now)
 {
 	uint32_t count = 0;
 
-	for (size_t i = 0; i < (f ? count_of(s, f) : s->count); i++) {
+	for (size_t i = 0; i < s->count; i++) {
 		struct report_memory *m = &s->container[i];
-		const struct report_values *from = f ? &m->good : &m->known;
+		const struct report_values *from = from_good ? &m->good : &m->known;
 
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 			if (!(resources & (1u << r)) || (m->asked.limit[r] <= from->limit[r] &&
@@ -98,8 +90,6 @@ static uint32_t refuse(const struct report_tuning *t, struct report_state *s,
 							: LIMIT_MAX;
 			m->ceiling_until[r] = add_sat(now, t->refusal_usec);
 			count++;
-			if (f && r == RESOURCE_MEMORY)
-				m->ceiling.limit[r] = MAX(m->ceiling.limit[r], kept(t, f, m, i));
 		}
 	}
 	return count;
@@ -134,8 +124,8 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 	if (f->restoring || s->put_back)
 		s->wait_until = add_sat(now, t->small_usec);
 	/* What the text names was not raised, or nothing was: no value is to blame. */
-	else if (refuse(t, s, NULL, resources, now) == 0 &&
-		 refuse(t, s, NULL, RESOURCES_BOTH, now) == 0)
+	else if (refuse(t, s, resources, false, now) == 0 &&
+		 refuse(t, s, RESOURCES_BOTH, false, now) == 0)
 		s->refused_until = add_sat(now, t->refusal_usec);
 	if (!f->restoring && !s->put_back && can_withdraw(s))
 		s->put_back = s->withdraw = true;
@@ -394,6 +384,20 @@ static bool condemned(const struct report_tuning *t, const struct report_state *
 	return f->observed_generation >= s->generation;
 }
 
+/* No ceiling is lower than what the way back leaves: the use, and the room of a limit in a body. */
+static void keep_used(const struct report_tuning *t, struct report_state *s,
+		      const struct report_facts *f)
+{
+	for (size_t i = 0; i < count_of(s, f); i++) {
+		struct report_memory *m = &s->container[i];
+		uint64_t *ceiling = &m->ceiling.limit[RESOURCE_MEMORY];
+		uint64_t left = report_memory_floor(t, &f->containers[i]);
+
+		left = MIN(left, m->asked.limit[RESOURCE_MEMORY]);
+		*ceiling = MAX(*ceiling, left);
+	}
+}
+
 /* A condition stands on what we asked: what it names is refused, and all of it goes back. */
 static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 			const struct report_facts *f, usec_t now)
@@ -406,8 +410,10 @@ static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 	for (size_t i = 0; i < s->count; i++)
 		s->container[i].asked = s->container[i].known;
 	/* Not raised by us: no value is to blame, and growth of another is not to end for it. */
-	if (refuse(t, s, f, resources, now) == 0 && f->pending_infeasible)
+	if (refuse(t, s, resources, true, now) == 0 && f->pending_infeasible)
 		s->refused_until = add_sat(now, t->refusal_usec);
+	if (resources & RESOURCES_MEMORY)
+		keep_used(t, s, f);
 	return REPORT_NEWS_VERIFY | REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY;
 }
 
