@@ -3,6 +3,7 @@
 #include "agent/daemon.h"
 #include "agent/cluster.h"
 #include "agent/config_watch.h"
+#include "agent/footprint.h"
 #include "agent/http.h"
 #include "agent/lock.h"
 #include "agent/metrics_server.h"
@@ -396,9 +397,11 @@ static void files_allow(void)
 
 int daemon_new(const struct daemon_options *o, struct daemon **ret)
 {
-	struct daemon *d = calloc(1, sizeof *d);
+	struct daemon *d;
 	int r;
 
+	footprint_start();
+	d = calloc(1, sizeof *d);
 	if (d == NULL)
 		return -ENOMEM;
 	d->root = d->state_dir = d->lock = -1;

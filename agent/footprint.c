@@ -5,6 +5,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* The allocator's own threshold at the start. */
+#define LARGE_BYTES (128 * 1024)
+
 struct mapping {
 	unsigned long start, end;
 	int trimmable;
@@ -22,6 +25,11 @@ static int read_mapping(const char *line, struct mapping *ret)
 	m.trimmable = path[0] == '/' && (strcmp(mode, "r-xp") == 0 || strcmp(mode, "r--p") == 0);
 	*ret = m;
 	return 1;
+}
+
+void footprint_start(void)
+{
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 }
 
 void footprint_trim(void)

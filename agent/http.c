@@ -11,6 +11,9 @@
 /* Room for the request line, the headers and the answer's headers of one connection. */
 #define CONNECTION_BYTES (32 * KIB)
 
+/* Of a stream at one turn: below a millisecond or two, then it is others' turn. */
+#define PIECES_MAX 8
+
 struct peer {
 	struct MHD_Connection *connection; /* NULL: free */
 	int fd;
@@ -34,6 +37,7 @@ struct exchange {
 	const struct http_route *route; /* NULL: the answer is refusal below */
 	unsigned refusal;
 	const char *allow; /* for 405 */
+	bool head;
 	const char *rest;
 	struct ucred peer;
 	char path[HTTP_PATH_MAX];
@@ -108,16 +112,26 @@ static void arm_timer(struct http_server *s)
 	sd_event_source_set_enabled(s->timer, SD_EVENT_ONESHOT);
 }
 
+/* There is something to do without waiting for anybody. */
+static bool has_more(const struct http_server *s)
+{
+	MHD_UNSIGNED_LONG_LONG wait_msec;
+
+	return MHD_get_timeout(s->daemon, &wait_msec) == MHD_YES && wait_msec == 0;
+}
+
 /*
  * With all places taken the library stops listening; when one is free again, it takes that up at
  * its next turn only, which nothing would bring about.
  */
 static void turn(struct http_server *s)
 {
+	int pieces = PIECES_MAX;
+
 	do {
 		s->place_freed = false;
 		MHD_run(s->daemon);
-	} while (s->place_freed);
+	} while (s->place_freed || (has_more(s) && --pieces > 0));
 	arm_timer(s);
 }
 
@@ -283,11 +297,12 @@ static enum MHD_Result answer(const struct http_server *s, struct MHD_Connection
 	if (!x->route)
 		return refuse(s, c, x, x->refusal);
 	MHD_get_connection_values(c, MHD_GET_ARGUMENT_KIND, note_arg, &request);
-	if (x->route->handle(s->config.ctx, &request, &response) < 0 || !response.body) {
+	if (x->route->handle(s->config.ctx, &request, &response) < 0 ||
+	    (!response.body && !response.stream.read)) {
 		free(response.body);
 		return refuse(s, c, x, MHD_HTTP_INTERNAL_SERVER_ERROR);
 	}
-	return http_reply_send(c, &(struct http_reply){0}, &response);
+	return http_reply_send(c, &(struct http_reply){.head = x->head}, &response);
 }
 
 /* Keeps a piece of the body; what is refused anyway or too much is read and dropped. */
@@ -337,6 +352,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 		if (!x)
 			return MHD_NO;
 		*state = x;
+		x->head = strcmp(method, "HEAD") == 0;
 		examine(s, c, url, method, x);
 		return announces_too_much(c) ? refuse(s, c, x, MHD_HTTP_CONTENT_TOO_LARGE)
 					     : MHD_YES;
@@ -386,7 +402,8 @@ static int attach(struct http_server *s)
 	r = sd_event_add_io(s->event, &s->io, info->epoll_fd, EPOLLIN, on_io, s);
 	if (r < 0)
 		return r;
-	r = sd_event_add_time(s->event, &s->timer, CLOCK_MONOTONIC, UINT64_MAX, 0, on_timer, s);
+	/* Exact: between two pieces of a stream it is the timer that goes on, after all else. */
+	r = sd_event_add_time(s->event, &s->timer, CLOCK_MONOTONIC, UINT64_MAX, 1, on_timer, s);
 	if (r < 0)
 		return r;
 	/* What the library does before the loop's first turn, such as adding the listening socket.

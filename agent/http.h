@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <systemd/sd-event.h>
 
 #define HTTP_CONNECTIONS_MAX 16
@@ -35,12 +36,21 @@ struct http_request {
 	size_t arg_count;
 };
 
-/* Filled by a handler; the server frees body. */
+/* An answer that comes piece by piece, and is never there as a whole. */
+struct http_stream {
+	/* 0: the end; negative: the answer is cut off, which the client notices. */
+	ssize_t (*read)(void *ctx, char *to, size_t size);
+	void (*free)(void *ctx);
+	void *ctx;
+};
+
+/* Filled by a handler; the server frees body or stream. */
 struct http_response {
 	unsigned status;
 	const char *content_type; /* NULL: application/json */
 	char *body;
-	size_t body_size; /* 0: up to its NUL */
+	size_t body_size;          /* 0: up to its NUL */
+	struct http_stream stream; /* where body is NULL */
 };
 
 /* A negative return value is answered with 500. */

@@ -7,6 +7,9 @@
  * keep it for the next one. */
 #define LARGE_BODY (128 * KIB)
 
+/* The library's buffer for a piece of a stream. */
+#define STREAM_BYTES (16 * KIB)
+
 struct refusal {
 	unsigned status;
 	const char *error;
@@ -28,20 +31,76 @@ static void free_large(void *body)
 	malloc_trim(0);
 }
 
+static ssize_t stream_read(void *ctx, uint64_t at, char *to, size_t size)
+{
+	struct http_stream *stream = ctx;
+	ssize_t n = stream->read(stream->ctx, to, size);
+
+	(void)at;
+	if (n == 0)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	return n < 0 ? MHD_CONTENT_READER_END_WITH_ERROR : n;
+}
+
+static void stream_free(void *ctx)
+{
+	struct http_stream *stream = ctx;
+
+	stream->free(stream->ctx);
+	free(stream);
+}
+
+/* Reads it to its end: the library sends the last chunk of a body even where there is none. */
+static uint64_t stream_length(const struct http_stream *stream)
+{
+	char piece[STREAM_BYTES];
+	uint64_t length = 0;
+	ssize_t n;
+
+	while ((n = stream->read(stream->ctx, piece, sizeof piece)) > 0)
+		length += (uint64_t)n;
+	return length;
+}
+
+static struct MHD_Response *respond_stream(const struct http_stream *stream, bool head)
+{
+	struct http_stream *copy = malloc(sizeof *copy);
+	uint64_t length = head ? stream_length(stream) : MHD_SIZE_UNKNOWN;
+	struct MHD_Response *response = NULL;
+
+	if (copy) {
+		*copy = *stream;
+		response = MHD_create_response_from_callback(length, STREAM_BYTES, stream_read,
+							     copy, stream_free);
+	}
+	if (!response) {
+		stream->free(stream->ctx);
+		free(copy);
+	}
+	return response;
+}
+
+static struct MHD_Response *respond_body(struct http_response *answer)
+{
+	size_t size = answer->body_size ? answer->body_size : strlen(answer->body);
+	struct MHD_Response *response = MHD_create_response_from_buffer_with_free_callback(
+		size, answer->body, size < LARGE_BODY ? free : free_large);
+
+	if (!response)
+		free(answer->body);
+	return response;
+}
+
 enum MHD_Result http_reply_send(struct MHD_Connection *c, const struct http_reply *reply,
 				struct http_response *answer)
 {
 	const char *type = answer->content_type ? answer->content_type : "application/json";
-	size_t size = answer->body_size ? answer->body_size : strlen(answer->body);
-	struct MHD_Response *response;
+	struct MHD_Response *response =
+		answer->body ? respond_body(answer) : respond_stream(&answer->stream, reply->head);
 	enum MHD_Result r;
 
-	response = MHD_create_response_from_buffer_with_free_callback(
-		size, answer->body, size < LARGE_BODY ? free : free_large);
-	if (!response) {
-		free(answer->body);
+	if (!response)
 		return MHD_NO;
-	}
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
 	if (reply->allow && answer->status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, reply->allow);

@@ -8,9 +8,10 @@
 struct http_reply {
 	const char *allow; /* for 405: the methods there are */
 	const char *hint;  /* for 404; NULL: none */
+	bool head;         /* the length alone is asked for */
 };
 
-/* Owns answer->body from here on. */
+/* Owns answer->body or answer->stream from here on. */
 enum MHD_Result http_reply_send(struct MHD_Connection *c, const struct http_reply *reply,
 				struct http_response *answer);
 /* One of the refusals that the server itself knows. */

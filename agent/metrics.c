@@ -118,17 +118,25 @@ void metrics_thing_init(struct metrics_thing *t)
 	};
 }
 
+void metrics_input_reserve(struct metrics_input *in, size_t count)
+{
+	struct metrics_thing *things;
+
+	if (count <= in->thing_capacity)
+		return;
+	things = reallocarray(in->things, count, sizeof *things);
+	if (things == NULL)
+		return;
+	in->things = things;
+	in->thing_capacity = count;
+}
+
 struct metrics_thing *metrics_input_add(struct metrics_input *in)
 {
-	if (in->thing_count == in->thing_capacity) {
-		size_t capacity = MAX(in->thing_capacity * 2, (size_t)64);
-		struct metrics_thing *things = reallocarray(in->things, capacity, sizeof *things);
-
-		if (things == NULL)
-			return NULL;
-		in->things = things;
-		in->thing_capacity = capacity;
-	}
+	if (in->thing_count == in->thing_capacity)
+		metrics_input_reserve(in, MAX(in->thing_capacity * 2, (size_t)64));
+	if (in->thing_count == in->thing_capacity)
+		return NULL;
 	metrics_thing_init(&in->things[in->thing_count]);
 	return &in->things[in->thing_count++];
 }
@@ -202,27 +210,4 @@ void metrics_input_drop(struct metrics_input *in)
 {
 	free(in->things);
 	*in = (struct metrics_input){0};
-}
-
-int metrics_render(const struct metrics_input *in, enum metrics_format format, char **ret,
-		   size_t *ret_size)
-{
-	struct metrics_writer w = {.format = format};
-
-	for (size_t i = 0; i < metrics_table_size; i++) {
-		const struct metric *m = &metrics_table[i];
-
-		if (m->kubernetes && !in->kubernetes)
-			continue;
-		metrics_family(&w, m);
-		m->emit(&w, m, in);
-	}
-	metrics_end(&w);
-	if (w.failed || in->no_memory) {
-		free(w.data);
-		return -ENOMEM;
-	}
-	*ret = w.data;
-	*ret_size = w.size;
-	return 0;
 }

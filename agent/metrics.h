@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What Prometheus is told. The daemon fills one struct metrics_input at a scrape; metrics_table.c
- * has a row for each metric; metrics.c writes them out. docs/metrics.md is held against the table.
+ * has a row for each metric; metrics_page.c writes them out. docs/metrics.md is held against the
+ * table.
  *
  * Series exist for what is in the input alone: what is not managed any more is gone with the next
  * scrape. Nothing of a scrape is kept.
@@ -11,6 +12,7 @@
 #include "agent/counters.h"
 #include "agent/process.h"
 #include "agent/view.h"
+#include <sys/types.h>
 
 /* The text and what may be accepted of it. */
 enum metrics_format {
@@ -37,7 +39,7 @@ struct metrics_resource {
 	uint64_t drifts; /* values of other writers that were replaced by ours */
 };
 
-/* One container of a pod, or one unit. Strings are borrowed until the scrape is over. */
+/* One container of a pod, or one unit. Strings are borrowed until there is a page. */
 struct metrics_thing {
 	const char *namespace; /* with pod and container; NULL: a unit */
 	const char *pod;
@@ -78,18 +80,29 @@ struct metrics_input {
 	bool no_memory;               /* a view could not be added: there is no page */
 	struct process_facts process; /* filled by metrics_server */
 };
+/* Room for so many things in all, at once; less is no harm. */
+void metrics_input_reserve(struct metrics_input *in, size_t count);
 /* A new thing at the end, initialised; NULL: no memory. Valid until the next one. */
 struct metrics_thing *metrics_input_add(struct metrics_input *in);
 /*
  * Adds what a view knows: who it is, mode, state, limits, bounds, use; a view of a pod itself adds
- * nothing. A control_unit_fn, in is a struct metrics_input. The names must stay until the scrape is
- * over. Not known to a view: oom_kills, and a unit's spec.
+ * nothing. A control_unit_fn, in is a struct metrics_input. The names must stay until there
+ * is a page. Not known to a view: oom_kills, and a unit's spec.
  */
 void metrics_input_view(void *in, const struct unit_view *v);
 /* What the status knows: version, cluster, pause, configuration, the last save's time, wake-ups. */
 void metrics_input_status(struct metrics_input *in, const struct status_view *v);
 void metrics_input_drop(struct metrics_input *in);
 
-/* The whole page, NUL-terminated, owned by the caller. -ENOMEM. */
-int metrics_render(const struct metrics_input *in, enum metrics_format format, char **ret,
-		   size_t *ret_size);
+/*
+ * The page of one scrape, as it stood then: megabytes on a large node, of which only a few KB are
+ * there at a time.
+ */
+struct metrics_page;
+/* Takes over what in owns and copies what is only borrowed: names, counters. -ENOMEM: in keeps it.
+ */
+int metrics_page_new(struct metrics_input *in, enum metrics_format format,
+		     struct metrics_page **ret);
+/* The next bytes, `size` at most; 0: that was all. -ENOMEM. */
+ssize_t metrics_page_read(struct metrics_page *p, char *to, size_t size);
+void metrics_page_free(struct metrics_page *p);

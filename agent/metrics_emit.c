@@ -178,59 +178,47 @@ static void amount(struct metrics_writer *w, const struct metrics_thing *t, cons
 	metrics_value(w, number, w->metric->digits);
 }
 
-EMIT(emit_limits)
+EACH(each_limits)
 {
-	for (size_t i = 0; i < in->thing_count; i++) {
-		const struct metrics_thing *t = &in->things[i];
-		const struct metrics_resource *r = &t->resource[m->resource];
+	const struct metrics_resource *r = &t->resource[m->resource];
 
-		if (!r->managed)
-			continue;
-		amount(w, t, "source", "spec", r->spec);
-		amount(w, t, "source", "applied", r->applied);
-	}
+	if (!r->managed)
+		return;
+	amount(w, t, "source", "spec", r->spec);
+	amount(w, t, "source", "applied", r->applied);
 }
 
-EMIT(emit_bounds)
+EACH(each_bounds)
 {
-	for (size_t i = 0; i < in->thing_count; i++) {
-		const struct metrics_thing *t = &in->things[i];
-		const struct metrics_resource *r = &t->resource[m->resource];
+	const struct metrics_resource *r = &t->resource[m->resource];
 
-		if (!r->managed)
-			continue;
-		amount(w, t, "bound", "lower", r->lower);
-		amount(w, t, "bound", "target", r->target);
-		amount(w, t, "bound", "upper", r->upper);
-		amount(w, t, "bound", "peak", r->peak);
-	}
+	if (!r->managed)
+		return;
+	amount(w, t, "bound", "lower", r->lower);
+	amount(w, t, "bound", "target", r->target);
+	amount(w, t, "bound", "upper", r->upper);
+	amount(w, t, "bound", "peak", r->peak);
 }
 
-EMIT(emit_amount)
+EACH(each_amount)
 {
-	for (size_t i = 0; i < in->thing_count; i++) {
-		const struct metrics_thing *t = &in->things[i];
-		const struct metrics_resource *r = &t->resource[m->resource];
+	const struct metrics_resource *r = &t->resource[m->resource];
+
+	if (r->managed)
+		amount(w, t, NULL, NULL, number_at(r, m->offset));
+}
+
+EACH(each_amounts)
+{
+	for (enum resource i = 0; i < RESOURCE_COUNT; i++) {
+		const struct metrics_resource *r = &t->resource[i];
 
 		if (r->managed)
-			amount(w, t, NULL, NULL, number_at(r, m->offset));
+			amount(w, t, "resource", resource_names[i], number_at(r, m->offset));
 	}
 }
 
-EMIT(emit_amounts)
+EACH(each_thing)
 {
-	for (size_t i = 0; i < in->thing_count * RESOURCE_COUNT; i++) {
-		const struct metrics_thing *t = &in->things[i / RESOURCE_COUNT];
-		const struct metrics_resource *r = &t->resource[i % RESOURCE_COUNT];
-
-		if (r->managed)
-			amount(w, t, "resource", resource_names[i % RESOURCE_COUNT],
-			       number_at(r, m->offset));
-	}
-}
-
-EMIT(emit_thing)
-{
-	for (size_t i = 0; i < in->thing_count; i++)
-		amount(w, &in->things[i], NULL, NULL, number_at(&in->things[i], m->offset));
+	amount(w, t, NULL, NULL, number_at(t, m->offset));
 }

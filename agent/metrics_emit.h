@@ -7,6 +7,9 @@
 #define EMIT(name)                                                                                 \
 	void name(struct metrics_writer *w, const struct metric *m, const struct metrics_input *in)
 
+#define EACH(name)                                                                                 \
+	void name(struct metrics_writer *w, const struct metric *m, const struct metrics_thing *t)
+
 EMIT(emit_build);    /* no offset */
 EMIT(emit_number);   /* uint64_t of metrics_input */
 EMIT(emit_time);     /* usec_t of metrics_input; 0 has no series */
@@ -18,8 +21,8 @@ EMIT(emit_requests);
 EMIT(emit_span);    /* counters_span of counters */
 EMIT(emit_spans);   /* counters_span[count] of counters, by one label */
 EMIT(emit_managed); /* things by mode and state */
-EMIT(emit_limits);  /* spec and applied of a resource */
-EMIT(emit_bounds);  /* lower, target, upper, peak of a resource */
-EMIT(emit_amount);  /* uint64_t of one metrics_resource */
-EMIT(emit_amounts); /* the same of both, by the label resource */
-EMIT(emit_thing);   /* uint64_t of metrics_thing */
+EACH(each_limits);  /* spec and applied of a resource */
+EACH(each_bounds);  /* lower, target, upper, peak of a resource */
+EACH(each_amount);  /* uint64_t of one metrics_resource */
+EACH(each_amounts); /* the same of both, by the label resource */
+EACH(each_thing);   /* uint64_t of metrics_thing */

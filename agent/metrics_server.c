@@ -9,26 +9,34 @@ struct metrics_server {
 	struct http_server *http;
 };
 
+static ssize_t page_read(void *page, char *to, size_t size)
+{
+	return metrics_page_read(page, to, size);
+}
+
+static void page_free(void *page)
+{
+	metrics_page_free(page);
+}
+
 static int answer_metrics(void *ctx, const struct http_request *request, struct http_response *ret)
 {
 	OWN(metrics_input_drop) struct metrics_input in = {0};
 	enum metrics_format format = metrics_accepted(request->accept);
 	struct metrics_server *s = ctx;
-	char *body;
-	size_t size;
+	struct metrics_page *page;
 	int r = s->ops->collect(s->ctx, &in);
 
 	if (r < 0)
 		return r;
 	process_read(&in.process);
-	r = metrics_render(&in, format, &body, &size);
+	r = metrics_page_new(&in, format, &page);
 	if (r < 0)
 		return r;
 	*ret = (struct http_response){
 		.status = 200,
 		.content_type = metrics_content_types[format],
-		.body = body,
-		.body_size = size,
+		.stream = {page_read, page_free, page},
 	};
 	return 0;
 }

@@ -2,8 +2,8 @@
 #include "agent/metrics_text.h"
 #include <string.h>
 
-/* A page of 25 things; it doubles from there. */
-#define FIRST_BYTES (64 * KIB)
+/* A piece and the largest family behind it; it doubles from there. */
+#define FIRST_BYTES (32 * KIB)
 
 const char *const metric_type_names[METRIC_TYPE_COUNT] = {
 	[METRIC_COUNTER] = "counter",
@@ -19,9 +19,9 @@ static bool make_room(struct metrics_writer *w, size_t size)
 
 	if (w->failed)
 		return false;
-	if (w->size + size < w->capacity)
+	if (w->size + size <= w->capacity)
 		return true;
-	while (capacity <= w->size + size)
+	while (capacity < w->size + size)
 		capacity *= 2;
 	data = realloc(w->data, capacity);
 	if (data == NULL) {
@@ -165,6 +165,4 @@ void metrics_end(struct metrics_writer *w)
 {
 	if (w->format == METRICS_OPENMETRICS)
 		put_text(w, "# EOF\n");
-	if (make_room(w, 1))
-		w->data[w->size] = '\0';
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page in the making; private to metrics*.c. Out of memory is noted and said at the end. */
+/* A page in the making; private to metrics*.c. Out of memory is noted and said by whoever reads. */
 #pragma once
 
 #include "agent/metrics.h"
@@ -9,7 +9,7 @@ enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO, 
 extern const char *const metric_type_names[METRIC_TYPE_COUNT];
 
 struct metrics_writer {
-	char *data; /* NULL and failed: no memory */
+	char *data;
 	size_t size;
 	size_t capacity;
 	bool failed;
@@ -25,8 +25,11 @@ struct metric {
 	unsigned digits;    /* decimals in the stored integers: 3 for millicores, 6 for usec */
 	const char *labels; /* for the reference: "resource, direction"; "" */
 	const char *help;
+	/* All series at once, or those of one thing after the other. */
 	void (*emit)(struct metrics_writer *w, const struct metric *m,
 		     const struct metrics_input *in);
+	void (*each)(struct metrics_writer *w, const struct metric *m,
+		     const struct metrics_thing *t);
 	size_t offset; /* of the field, in the struct that emit looks at */
 	enum resource resource;
 	size_t count;                   /* of an array with one label ... */
@@ -44,6 +47,7 @@ void metrics_series(struct metrics_writer *w, const char *suffix);
 void metrics_label(struct metrics_writer *w, const char *name, const char *value);
 /* value / 10^digits. */
 void metrics_value(struct metrics_writer *w, uint64_t value, unsigned digits);
+/* What a format wants at the end. */
 void metrics_end(struct metrics_writer *w);
 /* "0.0001", "1.0": value / 10^digits as the label of a bucket. */
 const char *metrics_bound(uint64_t value, unsigned digits, char *buf, size_t size);

@@ -234,6 +234,7 @@ void pods_gone(struct daemon *d, const char *uid)
 
 void pods_list_begin(struct daemon *d)
 {
+	footprint_trim(); /* what connecting took: the list comes on top of it */
 	for (size_t i = 0; i < d->pods.count; i++)
 		d->pods.items[i]->listed = false;
 }

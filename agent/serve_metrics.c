@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What /metrics and the probes are told. */
 #include "agent/daemon.h"
+#include "agent/footprint.h"
 #include "agent/metrics_server.h"
 #include <string.h>
 #include <sys/statvfs.h>
 
 /* A restore that waits for PID 1 holds the loop. */
 #define LIVE_GRACE_USEC (30 * USEC_PER_SEC)
+/* From here on the page of a scrape counts. */
+#define MANY_UNITS 250
 
 static void fill_spec(struct metrics_thing *t, const struct managed *m)
 {
@@ -46,6 +49,10 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	struct daemon *d = ctx;
 	struct status_view status;
 
+	/* A page is made on top of the rest: not of what other work has left as well. */
+	if (d->unit_count >= MANY_UNITS)
+		footprint_trim();
+	metrics_input_reserve(in, d->unit_count);
 	serve_status(d, &status);
 	metrics_input_status(in, &status);
 	collect_things(d, in);

@@ -251,29 +251,3 @@ int kubepods_children(int root, const char *pod_path, kubepods_child_fn *fn, voi
 	}
 	return count;
 }
-
-struct search {
-	const char *id;
-	char *ret;
-	size_t size;
-	int result;
-};
-
-static void compare(void *arg, const char *path, const struct kubepods_name *name)
-{
-	struct search *s = arg;
-
-	if (s->result != -ENOENT || strcmp(name->id, s->id) != 0)
-		return;
-	s->result = strlen(path) < s->size ? 0 : -ENAMETOOLONG;
-	if (s->result == 0)
-		strcpy(s->ret, path);
-}
-
-int kubepods_find_container(int root, const char *pod_path, const char *id, char *ret, size_t size)
-{
-	struct search s = {id, ret, size, -ENOENT};
-	int r = kubepods_children(root, pod_path, compare, &s);
-
-	return r < 0 ? r : s.result;
-}

@@ -39,8 +39,6 @@ int kubepods_parse(const char *path, struct kubepods_name *ret);
  * the root. -ENOENT: there is none (yet).
  */
 int kubepods_find_pod(int root, const char *prefix, const char *uid, char *ret, size_t size);
-/* The container's cgroup in the pod's, whatever the runtime's prefix. -ENOENT. */
-int kubepods_find_container(int root, const char *pod_path, const char *id, char *ret, size_t size);
 
 /* One folder in a pod's cgroup that carries a container's id: of a container, or the pause. */
 typedef void kubepods_child_fn(void *arg, const char *path, const struct kubepods_name *name);

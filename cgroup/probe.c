@@ -3,7 +3,6 @@
 #include "policy/base.h"
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -120,28 +119,13 @@ int cg_probe_take(const void *elf, size_t elf_bytes, struct bpf_object **ret, st
 	return 0;
 }
 
-int cg_probe_share(struct bpf_object *object, const char *name, size_t bytes, void **ret,
-		   struct cg_probe *p)
+int cg_probe_share(int map_fd, size_t bytes, void **ret, struct cg_probe *p)
 {
-	struct bpf_map *map = bpf_object__find_map_by_name(object, name);
-	void *shared;
+	void *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
 
-	if (map == NULL)
-		return cg_probe_fault(p, -ENOENT, "the program lacks %s", name);
-	shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 	if (shared == MAP_FAILED)
-		return cg_probe_fault(p, -errno, "%s not shared: %s", name, strerror(errno));
+		return cg_probe_fault(p, -errno, "not shared: %s", strerror(errno));
 	*ret = shared;
-	return 0;
-}
-
-int cg_probe_keep(int fd, int *ret, struct cg_probe *p)
-{
-	int kept = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-
-	if (kept < 0)
-		return cg_probe_fault(p, -errno, "not kept: %s", strerror(errno));
-	*ret = kept;
 	return 0;
 }
 

@@ -37,11 +37,8 @@ struct bpf_object;
 
 /* Takes an object file of elf_bytes from memory, without loading it yet. */
 int cg_probe_take(const void *elf, size_t elf_bytes, struct bpf_object **ret, struct cg_probe *p);
-/* Maps the first bytes of a loaded object's map (or ".bss") to *ret; name: the end of its name. */
-int cg_probe_share(struct bpf_object *object, const char *name, size_t bytes, void **ret,
-		   struct cg_probe *p);
-/* A descriptor of our own, which outlives the object that fd is of. */
-int cg_probe_keep(int fd, int *ret, struct cg_probe *p);
+/* Maps the first bytes of a map to *ret. */
+int cg_probe_share(int map_fd, size_t bytes, void **ret, struct cg_probe *p);
 /* NULL is fine. */
 void cg_probe_unshare(void *shared, size_t bytes);
 

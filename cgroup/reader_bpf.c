@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cgroup/reader_bpf.h"
+#include "cgroup/apart.h"
 #include "cgroup/bpf/scan.h"
 #include "cgroup/scan_record.h"
 #include "scan_cgroup.skel.h"
@@ -150,8 +151,17 @@ static int look_up(struct findings *ret, struct cg_probe *p)
 	return 0;
 }
 
+/* What the loading process is given. */
+struct order {
+	int root_dirfd;
+	uint32_t slot_count;
+};
+
+/* What comes back, in this order; beside it, whether memory.stat is known. */
+enum { LOADED_LINK, LOADED_SLOTS, LOADED_CONTROL, LOADED_RECORDS };
+
 /* The object, with its maps sized and its constants set, in the kernel. */
-static int set_up(struct cg_scan *s, const struct build *b, const uint32_t *stat_at,
+static int set_up(const struct order *o, const struct build *b, const uint32_t *stat_at,
 		  struct bpf_object **ret, struct cg_probe *p)
 {
 	struct bpf_map *slots, *records, *constants;
@@ -166,22 +176,18 @@ static int set_up(struct cg_scan *s, const struct build *b, const uint32_t *stat
 	constants = bpf_object__find_map_by_name(*ret, ".rodata");
 	if (slots == NULL || records == NULL || constants == NULL)
 		return cg_probe_fault(p, -ENOENT, "the program lacks a map");
-	bpf_map__set_max_entries(slots, s->slot_count);
-	bpf_map__set_max_entries(records, s->slot_count);
+	bpf_map__set_max_entries(slots, o->slot_count);
+	bpf_map__set_max_entries(records, o->slot_count);
 	r = bpf_map__set_initial_value(constants, stat_at, SCAN_STATS * sizeof *stat_at);
 	if (r == 0)
 		r = bpf_object__load(*ret);
 	if (r < 0)
 		return cg_probe_fault(p, r, "build %s: not loaded: %s", b->name, strerror(-r));
-	r = cg_probe_keep(bpf_map__fd(slots), &s->slots_fd, p);
-	if (r == 0)
-		r = cg_probe_share(*ret, ".bss", sizeof *s->control, (void **)&s->control, p);
-	if (r == 0)
-		r = cg_probe_share(*ret, "records", s->records_bytes, (void **)&s->records, p);
-	return r;
+	return 0;
 }
 
-static int attach(struct cg_scan *s, struct bpf_object *object, int root_dirfd, struct cg_probe *p)
+static int attach(struct bpf_object *object, int root_dirfd, struct cg_apart *ret,
+		  struct cg_probe *p)
 {
 	union bpf_iter_link_info info = {
 		.cgroup = {.order = BPF_CGROUP_ITER_DESCENDANTS_PRE,
@@ -204,8 +210,18 @@ static int attach(struct cg_scan *s, struct bpf_object *object, int root_dirfd, 
 		r = -errno;
 		return cg_probe_fault(p, r, "not attached: %s", strerror(-r));
 	}
-	r = cg_probe_keep(bpf_link__fd(link), &s->link_fd, p);
+	r = cg_apart_keep(ret, bpf_link__fd(link), p);
 	bpf_link__destroy(link);
+	return r;
+}
+
+static int keep_maps(struct bpf_object *object, struct cg_apart *ret, struct cg_probe *p)
+{
+	static const char *const names[] = {"slots", ".bss", "records"};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++)
+		r = cg_apart_keep(ret, bpf_object__find_map_fd_by_name(object, names[i]), p);
 	return r;
 }
 
@@ -224,28 +240,51 @@ static void unload(struct cg_scan *s)
 	drop_kept(&s->slots_fd);
 }
 
-/* Loads the newest build that this kernel takes. */
-static int load(struct cg_scan *s, int root_dirfd, const struct findings *f, struct cg_probe *p)
+/* In a process of its own: loads the newest build that this kernel takes. */
+static int load(void *ctx, struct cg_apart *ret, struct cg_probe *p)
 {
-	int r = cg_probe_fault(p, -EOPNOTSUPP, "this kernel offers no way to flush statistics");
+	const struct order *o = ctx;
+	struct findings found = {0};
+	int r = look_up(&found, p);
 
-	s->offers = f->stats ? SCAN_ALL : SCAN_ALL & ~(uint32_t)SCAN_MEM_STAT;
+	if (r < 0)
+		return r;
+	r = cg_probe_fault(p, -EOPNOTSUPP, "this kernel offers no way to flush statistics");
 	for (size_t i = 0; i < ARRAY_SIZE(builds); i++) {
 		struct bpf_object *object = NULL;
 
-		if (!f->fits[i])
+		if (!found.fits[i])
 			continue;
 		cg_probe_listen();
-		r = set_up(s, &builds[i], f->stat_at, &object, p);
+		r = set_up(o, &builds[i], found.stat_at, &object, p);
 		if (r == 0)
-			r = attach(s, object, root_dirfd, p);
+			r = attach(object, o->root_dirfd, ret, p);
+		if (r == 0)
+			r = keep_maps(object, ret, p);
 		cg_probe_listen_end(p);
 		bpf_object__close(object);
+		ret->number = found.stats;
 		if (r == 0)
 			return cg_probe_fault(p, 0, "loaded, build %s%s", builds[i].name,
-					      f->stats ? "" : ", no memory.stat");
-		unload(s);
+					      found.stats ? "" : ", no memory.stat");
+		cg_apart_drop(ret);
 	}
+	return r;
+}
+
+/* Where what was loaded is used. */
+static int take(struct cg_scan *s, struct cg_apart *loaded, struct cg_probe *p)
+{
+	int r;
+
+	s->offers = loaded->number != 0 ? SCAN_ALL : SCAN_ALL & ~(uint32_t)SCAN_MEM_STAT;
+	s->link_fd = cg_apart_take(loaded, LOADED_LINK);
+	s->slots_fd = cg_apart_take(loaded, LOADED_SLOTS);
+	r = cg_probe_share(cg_apart_fd(loaded, LOADED_CONTROL), sizeof *s->control,
+			   (void **)&s->control, p);
+	if (r == 0)
+		r = cg_probe_share(cg_apart_fd(loaded, LOADED_RECORDS), s->records_bytes,
+				   (void **)&s->records, p);
 	return r;
 }
 
@@ -271,7 +310,8 @@ static int allocate(struct cg_scan *s, uint32_t slots)
 int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg_probe *p)
 {
 	OWN(drop_cg_scan) struct cg_scan *s = NULL;
-	struct findings found = {0};
+	struct order order = {root_dirfd, slots};
+	struct cg_apart loaded = {0};
 	int r;
 
 	*p = (struct cg_probe){.program = "scan"};
@@ -284,9 +324,10 @@ int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg
 	r = s == NULL ? -ENOMEM : allocate(s, slots);
 	if (r < 0)
 		return cg_probe_fault(p, r, "%s", strerror(-r));
-	r = look_up(&found, p);
+	r = cg_apart_load(load, &order, &loaded, p);
 	if (r == 0)
-		r = load(s, root_dirfd, &found, p);
+		r = take(s, &loaded, p);
+	cg_apart_drop(&loaded);
 	if (r < 0)
 		return r;
 	*ret = STEAL(s);

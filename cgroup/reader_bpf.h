@@ -26,7 +26,7 @@ struct cg_scan;
  * A reader for up to slots cgroups below root_dirfd, a folder of the version 2 hierarchy (its root
  * is best: a pass looks at every cgroup below). *p says what became of the program, whatever is
  * returned: 0; -EOPNOTSUPP: built without BPF or a kernel without it; -EPERM; else -errno. Loading
- * takes some 100 ms, and for that time some 12 MB.
+ * takes some 100 ms and, in a process of its own, some 12 MB.
  */
 int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg_probe *p);
 /* Unloads and frees; NULL is fine. */

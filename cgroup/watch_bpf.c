@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cgroup/watch_bpf.h"
+#include "cgroup/apart.h"
 #include "cgroup/bpf/life.h"
 #include "life.skel.h"
 #include "policy/base.h"
@@ -34,7 +35,10 @@ static int take(void *ctx, void *bytes, size_t len)
 	return 0;
 }
 
-static int attach(struct cg_life *l, struct bpf_object *object, struct cg_probe *p)
+/* What comes back of loading: the links first. */
+enum { LOADED_LOST = ARRAY_SIZE(programs), LOADED_RING };
+
+static int attach(struct bpf_object *object, struct cg_apart *ret, struct cg_probe *p)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		struct bpf_program *program = bpf_object__find_program_by_name(object, programs[i]);
@@ -47,7 +51,7 @@ static int attach(struct cg_life *l, struct bpf_object *object, struct cg_probe 
 		if (link == NULL)
 			return cg_probe_fault(p, -errno, "%s: not attached: %s", programs[i],
 					      strerror(errno));
-		r = cg_probe_keep(bpf_link__fd(link), &l->link_fd[i], p);
+		r = cg_apart_keep(ret, bpf_link__fd(link), p);
 		bpf_link__destroy(link);
 		if (r < 0)
 			return r;
@@ -55,7 +59,7 @@ static int attach(struct cg_life *l, struct bpf_object *object, struct cg_probe 
 	return 0;
 }
 
-static int load(struct cg_life *l, struct bpf_object **ret, struct cg_probe *p)
+static int load_object(struct bpf_object **ret, struct cg_apart *made, struct cg_probe *p)
 {
 	size_t bytes = 0;
 	const void *elf = life__elf_bytes(&bytes);
@@ -66,15 +70,41 @@ static int load(struct cg_life *l, struct bpf_object **ret, struct cg_probe *p)
 	r = bpf_object__load(*ret);
 	if (r < 0)
 		return cg_probe_fault(p, r, "not loaded: %s", strerror(-r));
-	r = cg_probe_share(*ret, ".bss", sizeof *l->lost, (void **)&l->lost, p);
+	r = attach(*ret, made, p);
 	if (r == 0)
-		r = cg_probe_keep(bpf_object__find_map_fd_by_name(*ret, "ring"), &l->ring_fd, p);
+		r = cg_apart_keep(made, bpf_object__find_map_fd_by_name(*ret, ".bss"), p);
+	if (r == 0)
+		r = cg_apart_keep(made, bpf_object__find_map_fd_by_name(*ret, "ring"), p);
+	return r;
+}
+
+/* In a process of its own. */
+static int load(void *ctx, struct cg_apart *ret, struct cg_probe *p)
+{
+	struct bpf_object *object = NULL;
+	int r;
+
+	(void)ctx;
+	cg_probe_listen();
+	r = load_object(&object, ret, p);
+	cg_probe_listen_end(p);
+	bpf_object__close(object);
+	return r == 0 ? cg_probe_fault(p, 0, "loaded") : r;
+}
+
+/* Where what was loaded is used. */
+static int use(struct cg_life *l, struct cg_apart *loaded, struct cg_probe *p)
+{
+	int r = cg_probe_share(cg_apart_fd(loaded, LOADED_LOST), sizeof *l->lost, (void **)&l->lost,
+			       p);
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(programs); i++)
+		l->link_fd[i] = cg_apart_take(loaded, i);
+	l->ring_fd = cg_apart_take(loaded, LOADED_RING);
 	if (r < 0)
 		return r;
 	l->ring = ring_buffer__new(l->ring_fd, take, l, NULL);
-	if (l->ring == NULL)
-		return cg_probe_fault(p, -errno, "the ring: %s", strerror(errno));
-	return attach(l, *ret, p);
+	return l->ring == NULL ? cg_probe_fault(p, -errno, "the ring: %s", strerror(errno)) : 0;
 }
 
 static struct cg_life *life_new(void)
@@ -91,7 +121,7 @@ static struct cg_life *life_new(void)
 int cg_life_open(struct cg_life **ret, struct cg_probe *p)
 {
 	OWN(drop_cg_life) struct cg_life *l = NULL;
-	struct bpf_object *object = NULL;
+	struct cg_apart loaded = {0};
 	int r;
 
 	*p = (struct cg_probe){.program = "life"};
@@ -101,13 +131,12 @@ int cg_life_open(struct cg_life **ret, struct cg_probe *p)
 	l = life_new();
 	if (l == NULL)
 		return cg_probe_fault(p, -ENOMEM, "%s", strerror(ENOMEM));
-	cg_probe_listen();
-	r = load(l, &object, p);
-	cg_probe_listen_end(p);
-	bpf_object__close(object);
+	r = cg_apart_load(load, NULL, &loaded, p);
+	if (r == 0)
+		r = use(l, &loaded, p);
+	cg_apart_drop(&loaded);
 	if (r < 0)
 		return r;
-	(void)cg_probe_fault(p, 0, "loaded");
 	*ret = STEAL(l);
 	return 0;
 }

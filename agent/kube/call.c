@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One request: its curl handle, what comes in, and the answer that is made of it. */
+#include "agent/footprint.h"
 #include "agent/kube/client_impl.h"
 #include <ctype.h>
 #include <errno.h>
@@ -218,6 +219,8 @@ static int prepare_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 	 */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	/* A handshake touches megabytes of code for a moment: not on top of what others left. */
+	footprint_trim();
 	return CURL_SOCKOPT_OK;
 }
 

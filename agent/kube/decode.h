@@ -72,5 +72,3 @@ int kube_decode_limit_ranges(const char *text, size_t len, struct kube_limit_ran
 /* status.allowed of a SelfSubjectAccessReview. */
 int kube_decode_access(const char *text, size_t len, bool *ret_allowed,
 		       struct kube_decode_error *err);
-/* metadata.name of a created Event, into ret of size bytes. */
-int kube_decode_name(const char *text, size_t len, char *ret, size_t size);

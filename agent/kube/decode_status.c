@@ -251,23 +251,3 @@ int kube_decode_access(const char *text, size_t len, bool *ret_allowed,
 		*ret_allowed = allowed;
 	return r;
 }
-
-int kube_decode_name(const char *text, size_t len, char *ret, size_t size)
-{
-	OWN(drop_json) cJSON *json = NULL;
-	struct kube_decode_error err;
-	struct field root, meta;
-	const char *name;
-	int r = parse(text, len, &json, &root, &err);
-
-	if (r == 0)
-		r = field_object(&root, "metadata", &meta);
-	if (r == 0)
-		r = field_text(&meta, "name", &name);
-	if (r < 0)
-		return r;
-	if (name == NULL || !kube_is_subdomain(name) || strlen(name) >= size)
-		return -EBADMSG;
-	strcpy(ret, name);
-	return 0;
-}

@@ -2,6 +2,7 @@
 #include "metrics_fixture.h"
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 void metrics_fixture_init(struct metrics_fixture *f, size_t containers)
 {
@@ -121,4 +122,23 @@ int metrics_fixture_collect(const struct metrics_fixture *f, size_t containers,
 	in->things[1].resource[RESOURCE_MEMORY].applied = LIMIT_MAX;
 	in->things[1].resource[RESOURCE_MEMORY].use = 5;
 	return 0;
+}
+
+char *metrics_fixture_render(struct metrics_input *in, enum metrics_format format, size_t step)
+{
+	OWN(drop_free) char *piece = malloc(step);
+	struct metrics_page *page;
+	char *text = NULL;
+	size_t size = 0;
+	ssize_t n;
+	FILE *out;
+
+	if (piece == NULL || metrics_page_new(in, format, &page) < 0)
+		return NULL;
+	out = open_memstream(&text, &size);
+	while ((n = metrics_page_read(page, piece, step)) > 0)
+		fwrite(piece, 1, (size_t)n, out);
+	fclose(out);
+	metrics_page_free(page);
+	return n == 0 ? text : NULL;
 }

@@ -59,16 +59,15 @@ static int print(enum metrics_format format)
 {
 	struct metrics_input in = {0};
 	char *text;
-	size_t size;
 
 	if (collect(&fixture, &in) < 0)
 		return EXIT_FAILURE;
 	process_read(&in.process);
-	if (metrics_render(&in, format, &text, &size) < 0)
+	text = metrics_fixture_render(&in, format, 4 * KIB);
+	if (text == NULL)
 		return EXIT_FAILURE;
-	fwrite(text, 1, size, stdout);
+	fputs(text, stdout);
 	free(text);
-	metrics_input_drop(&in);
 	return EXIT_SUCCESS;
 }
 

@@ -168,13 +168,10 @@ static void take_status(const cJSON *body, const char *text, const char *file, c
 static void take_other(const char *kind, const char *text)
 {
 	struct kube_decode_error err;
-	char name[254];
 	bool yes = false;
 
 	if (strcmp(kind, "SelfSubjectAccessReview") == 0)
 		CHECK_EQ(kube_decode_access(text, strlen(text), &yes, &err), 0);
-	else if (strcmp(kind, "Event") == 0)
-		CHECK_EQ(kube_decode_name(text, strlen(text), name, sizeof name), 0);
 	else if (strcmp(kind, "APIResourceList") == 0)
 		CHECK_EQ(kube_decode_resize_offered(text, strlen(text), &yes, &err), 0);
 	else

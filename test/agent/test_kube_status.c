@@ -55,7 +55,7 @@ static void test_others(void)
 		"{\"kind\":\"SelfSubjectAccessReview\",\"status\":{\"allowed\":%s}}";
 	struct kube_limit_range range;
 	struct kube_decode_error err;
-	char text[512], name[8];
+	char text[512];
 	bool yes = false;
 
 	snprintf(text, sizeof text, resources, "patch");
@@ -78,14 +78,6 @@ static void test_others(void)
 	CHECK_EQ(kube_decode_access(text, strlen(text), &yes, &err), -EBADMSG);
 	snprintf(text, sizeof text, review, "null");
 	CHECK_EQ(kube_decode_access(text, strlen(text), &yes, &err), -EBADMSG);
-
-	CHECK_EQ(kube_decode_name("{\"metadata\":{\"name\":\"web.17d\"}}", 31, name, sizeof name),
-		 0);
-	CHECK_STR(name, "web.17d");
-	CHECK_EQ(kube_decode_name("{\"metadata\":{\"name\":\"web.17de\"}}", 32, name, sizeof name),
-		 -EBADMSG);
-	CHECK_EQ(kube_decode_name("{\"metadata\":{\"name\":\"a/b\"}}", 27, name, sizeof name),
-		 -EBADMSG);
 }
 
 int main(void)

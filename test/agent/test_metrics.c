@@ -12,12 +12,11 @@ static struct metrics_fixture fixture;
 static char *render(size_t containers, enum metrics_format format, size_t *ret_size)
 {
 	struct metrics_input in = {0};
-	char *text = NULL;
+	char *text;
 
 	CHECK_EQ(metrics_fixture_collect(&fixture, containers, &in), 0);
-	CHECK_EQ(metrics_render(&in, format, &text, ret_size), 0);
-	CHECK_EQ(strlen(text), *ret_size);
-	metrics_input_drop(&in);
+	text = metrics_fixture_render(&in, format, 4 * KIB);
+	*ret_size = strlen(text);
 	return text;
 }
 
@@ -114,13 +113,50 @@ static void test_open(void)
 static void test_standalone(void)
 {
 	struct metrics_input in = {.version = "1", .counters = &fixture.counters};
-	OWN(drop_free) char *text = NULL;
-	size_t size;
+	OWN(drop_free) char *text = metrics_fixture_render(&in, METRICS_TEXT, 64);
 
-	CHECK_EQ(metrics_render(&in, METRICS_TEXT, &text, &size), 0);
+	CHECK(text != NULL);
 	CHECK(strstr(text, "apiserver") == NULL && strstr(text, "vscaled_pods") == NULL);
 	CHECK(strstr(text, "vscaled_reports") == NULL);
 	CHECK(strstr(text, "unit=") == NULL && strstr(text, "pod=") == NULL);
+}
+
+/* What the scrape found stays what it is, however long the client takes, and whatever goes. */
+static void test_pieces(void)
+{
+	struct metrics_fixture f;
+	struct metrics_input in = {0};
+	struct metrics_page *page = NULL;
+	OWN(drop_free) char *whole = NULL, *text = calloc(1, MIB);
+	size_t size = 0, n = 0;
+
+	metrics_fixture_init(&f, 20);
+	CHECK_EQ(metrics_fixture_collect(&f, 20, &in), 0);
+	whole = metrics_fixture_render(&in, METRICS_OPENMETRICS, MIB);
+	CHECK_EQ(metrics_fixture_collect(&f, 20, &in), 0);
+	CHECK_EQ(metrics_page_new(&in, METRICS_OPENMETRICS, &page), 0);
+	CHECK(in.things == NULL && in.thing_count == 0);
+	counters_change(&f.counters, RESOURCE_CPU, 1, 2, REASON_THROTTLED);
+	memset(f.names, 'x', 20 * sizeof *f.names);
+	for (ssize_t got = 1; got > 0 && size < MIB / 2; n++) {
+		got = metrics_page_read(page, text + size, n % 2 == 0 ? 1 : 5000);
+		CHECK(got >= 0);
+		size += (size_t)MAX(got, (ssize_t)0);
+	}
+	CHECK(n > 5 && size > 40 * KIB);
+	CHECK(whole != NULL && strcmp(text, whole) == 0);
+	metrics_page_free(page);
+	/* Half read, and with a thing that there was no memory for. */
+	CHECK_EQ(metrics_fixture_collect(&f, 20, &in), 0);
+	CHECK_EQ(metrics_page_new(&in, METRICS_TEXT, &page), 0);
+	CHECK_EQ(metrics_page_read(page, text, 10), 10);
+	metrics_page_free(page);
+	CHECK_EQ(metrics_fixture_collect(&f, 20, &in), 0);
+	in.no_memory = true;
+	CHECK_EQ(metrics_page_new(&in, METRICS_TEXT, &page), -ENOMEM);
+	CHECK_EQ(in.thing_count, 22);
+	metrics_input_drop(&in);
+	metrics_fixture_free(&f);
 }
 
 static void test_status(void)
@@ -175,6 +211,7 @@ static void test_table(void)
 			 metrics_family_length(m, METRICS_OPENMETRICS), m->name);
 		CHECK(m->unit == NULL || ends_with(family, m->unit));
 		CHECK((m->value == NULL) == (m->count == 0));
+		CHECK((m->emit == NULL) != (m->each == NULL));
 		for (size_t j = 0; j < i; j++)
 			CHECK(strcmp(m->name, metrics_table[j].name) != 0);
 	}
@@ -283,6 +320,7 @@ int main(void)
 	test_text();
 	test_open();
 	test_standalone();
+	test_pieces();
 	test_status();
 	test_table();
 	test_accept();

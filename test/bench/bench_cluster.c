@@ -4,14 +4,16 @@
  * the first complete list, a storm of 10,000 changes, then a minute in which every twentieth
  * container is throttled. The agent is a process of its own on a tree of plain files, with the
  * configuration's defaults but for the start jitter; its CPU and memory are the kernel's figures.
- * With an argument: that many containers in each pod.
- * Exit status 77: there is no python3, or no such server.
+ * With an argument: that many containers in each pod. Fails when the agent's memory passed the
+ * bound. Exit status 77: there is no python3, or no such server.
  */
 #include "agent/daemon.h"
 #include "agent/kube/decode.h"
 #include "test/fake.h"
 #include "test/kube/crig_http.h"
+#include <arpa/inet.h>
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -27,12 +29,14 @@
 #define STORM          10000
 #define LOAD_SEC       60
 #define SKIP           77
+/* With 1,000 containers, list, storm, scrape and handshakes included. */
+#define PEAK_MAX (16 * MIB)
 
 struct bench {
 	struct fake tree;
 	char folder[64];
 	pid_t server, agent;
-	unsigned admin_port;
+	unsigned admin_port, metrics_port;
 	unsigned containers; /* of a pod */
 	char *cgroup[PODS * CONTAINERS_MAX];
 	size_t cgroup_count;
@@ -219,20 +223,36 @@ static int be_agent(const char *config)
 	return EXIT_SUCCESS;
 }
 
+/* One that was free a moment ago. */
+static unsigned free_port(void)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof in;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (bind(fd, (struct sockaddr *)&in, size) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&in, &size) < 0)
+		exit(EXIT_FAILURE);
+	close(fd);
+	return ntohs(in.sin_port);
+}
+
 static void agent_start(struct bench *b, const char *self)
 {
 	char path[128];
 	FILE *f;
 
+	b->metrics_port = free_port();
 	snprintf(path, sizeof path, "%s/vscaled.yaml", b->folder);
 	f = fopen(path, "we");
 	fprintf(f,
 		"apiVersion: config.vscaled.dev/v1alpha1\nkind: VscaledConfiguration\n"
 		"paths: {stateDirectory: %s/state, runtimeDirectory: %s/run, cgroupRoot: %s}\n"
 		"log: {target: stderr}\n"
+		"http: {listen: '127.0.0.1:%u'}\n"
 		"kubernetes: {kubeconfig: %s/agent.kubeconfig, nodeName: node-1, startJitter: "
 		"0s}\n",
-		b->folder, b->folder, b->tree.path, b->folder);
+		b->folder, b->folder, b->tree.path, b->metrics_port, b->folder);
 	fclose(f);
 	b->agent = fork();
 	if (b->agent == 0) {
@@ -332,6 +352,30 @@ static void sync_up(struct bench *b)
 	figure("cluster_sync_peak_rss", memory(b, "VmHWM"), "bytes");
 }
 
+/* All of /metrics, as Prometheus asks for it. */
+static void scrape(struct bench *b)
+{
+	static const char request[] =
+		"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+	int fd = crig_connect(b->metrics_port, NULL);
+	double bytes = 0;
+	bool whole = false;
+	char text[16384];
+	ssize_t n;
+
+	if (send(fd, request, sizeof request - 1, MSG_NOSIGNAL) < 0)
+		fprintf(stderr, "bench: no metrics\n");
+	while ((n = recv(fd, text, sizeof text - 1, 0)) > 0) {
+		bytes += (double)n;
+		text[n] = '\0';
+		whole = n >= 5 && strcmp(text + n - 5, "0\r\n\r\n") == 0;
+	}
+	close(fd);
+	if (!whole)
+		fprintf(stderr, "bench: the page of metrics ends early: %s\n", strerror(errno));
+	figure("cluster_scrape_bytes", bytes, "bytes");
+}
+
 static void storm(struct bench *b)
 {
 	double begin = cpu(b), idle, from;
@@ -348,6 +392,8 @@ static void storm(struct bench *b)
 	sleep(5);
 	figure("cluster_storm_cpu", cpu(b) - begin - idle * (seconds() - from) / 10, "s");
 	figure("cluster_storm_peak_rss", memory(b, "VmHWM"), "bytes");
+	scrape(b);
+	figure("cluster_scrape_peak_rss", memory(b, "VmHWM"), "bytes");
 }
 
 static void load(struct bench *b)
@@ -417,6 +463,10 @@ int main(int argc, char **argv)
 		storm(&b);
 		load(&b);
 		count_requests(&b);
+		if (b.containers <= 4 && memory(&b, "VmHWM") >= PEAK_MAX) {
+			fprintf(stderr, "bench: more than %llu bytes at the peak\n", PEAK_MAX);
+			rc = EXIT_FAILURE;
+		}
 	}
 	stop(b.agent);
 	stop(b.server);

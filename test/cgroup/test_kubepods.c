@@ -82,6 +82,13 @@ static void test_names(void)
 	}
 }
 
+/* The path of the one with the id that is looked for. */
+static void keep_container(void *path, const char *child, const struct kubepods_name *name)
+{
+	if (strcmp(name->id, ID) == 0)
+		strcpy(path, child);
+}
+
 static void check_found(const char *prefix, const char *pod, const char *container)
 {
 	char full[KUBEPODS_PATH_MAX], path[KUBEPODS_PATH_MAX], pause[KUBEPODS_PATH_MAX];
@@ -96,11 +103,12 @@ static void check_found(const char *prefix, const char *pod, const char *contain
 	CHECK_EQ(kubepods_find_pod(f.fd, prefix, UID, path, sizeof path), 0);
 	CHECK_STR(path, pod);
 	/* The pause container's id is no container's. */
-	CHECK_EQ(kubepods_find_container(f.fd, pod, ID, path, sizeof path), -ENOENT);
+	path[0] = '\0';
+	CHECK_EQ(kubepods_children(f.fd, pod, keep_container, path), 1);
+	CHECK_STR(path, "");
 	fake_put(&f, full, NULL);
-	CHECK_EQ(kubepods_find_container(f.fd, pod, ID, path, sizeof path), 0);
+	CHECK_EQ(kubepods_children(f.fd, pod, keep_container, path), 2);
 	CHECK_STR(path, full);
-	CHECK_EQ(kubepods_find_container(f.fd, pod, ID, path, 10), -ENAMETOOLONG);
 	CHECK_EQ(kubepods_find_pod(f.fd, prefix, UID, path, 10), -ENAMETOOLONG);
 	/* Another pod is none of ours. */
 	CHECK_EQ(kubepods_find_pod(f.fd, prefix, "ffff", path, sizeof path), -ENOENT);

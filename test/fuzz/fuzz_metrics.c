@@ -17,7 +17,7 @@ static void require(int truth)
 /* Undoes the escapes of a label; what is not ASCII has become a question mark. */
 static void check_label(const struct metrics_writer *w, const char *want)
 {
-	const char *p = strstr(w->data, "{unit=\"");
+	const char *p = memmem(w->data, w->size, "{unit=\"", strlen("{unit=\""));
 	const char *end = w->data + w->size;
 
 	require(p != NULL);
