@@ -149,6 +149,17 @@ const struct config_key config_keys[] = {
 	ROW("kubernetes.maxMemory", CONFIG_BYTES, kubernetes.mem_bytes.max, MEM_LOW, MEM_HIGH, "none",
 	    "Nor rises above this."),
 
+	ROW("node.ledger", CONFIG_BOOL, tuning.node.count, 0, 1, "true",
+	    "`false`: memory limits rise without regard to what the node has."),
+	ROW("node.reserve", CONFIG_PERMILLE, tuning.node.reserve_permille, 0, 50 * PCT, "5%",
+	    "Share of the node's memory that is never granted."),
+	ROW("node.reserveMin", CONFIG_BYTES, tuning.node.reserve_min_bytes,
+	    0, 1024 * GIB, "256Mi", "This reserve is at least this."),
+	ROW("node.evictionThreshold", CONFIG_BYTES, tuning.node.eviction_bytes,
+	    0, 1024 * GIB, "100Mi",
+	    "And at least the kubelet's `--eviction-hard` for `memory.available`: below it pods are"
+	    " evicted."),
+
 	CHOICE("history.algorithm", tuning.history.algorithm, algorithms, "default",
 	       "`vpa` gives the numbers of the Kubernetes Vertical Pod Autoscaler to the integer."),
 	ROW("history.halfLife", CONFIG_DURATION, tuning.history.half_life_usec,
@@ -282,6 +293,9 @@ const struct config_key config_rule_keys[] = {
 	 .max = MODE_COUNT - 1, .fallback = "Auto", .names = modes,
 	 .doc = "`Off` computes and shows, and writes nothing. `Initial` sizes a unit once when it"
 		" starts. `Auto` keeps sizing."},
+	RULE("priority", CONFIG_COUNT, priority, 0, 1000000000, "0",
+	     "Who has a higher one gets memory first when the node is short, as with a pod's"
+	     " priority."),
 	RULE("resources", CONFIG_RESOURCES, resources, 1, RESOURCES_BOTH, "cpu,memory",
 	     "What is sized; the other one is left alone."),
 	RULE("min-cpu", CONFIG_CPU, cpu_milli.min, CPU_LOW, CPU_HIGH, "none",

@@ -48,6 +48,8 @@ struct counters {
 	uint64_t changes[RESOURCE_COUNT][DIRECTION_COUNT][REASON_COUNT];
 	/* at a review: a resource's hold has become this one and was another before */
 	uint64_t blocked[HOLD_COUNT];
+	/* denied.c: the node has begun not to have what somebody asks for */
+	uint64_t denials;
 	/* judge.c, and the kubelet's echo: somebody else's value stood where ours should */
 	uint64_t reverted[WRITER_COUNT];
 	/* around a write, a property call (its lag), a resize until the kubelet's echo */

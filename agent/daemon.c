@@ -76,6 +76,7 @@ void daemon_wake(struct daemon *d)
 	d->now_real = (usec_t)((int64_t)d->now + d->clock_offset_usec);
 	d->wall_now = real;
 	d->counters.wakeups++;
+	node_memory_close(d);
 	event_log_time(&d->log, d->now, d->now_real);
 }
 
@@ -88,6 +89,7 @@ struct control_context daemon_context(struct daemon *d, struct plan *plan)
 		.now = d->now,
 		.now_real = d->now_real,
 		.plan = plan,
+		.ledger = d->memory.open ? &d->memory.ledger : NULL,
 	};
 }
 
@@ -181,6 +183,7 @@ static int host_start(struct daemon *d, const struct daemon_options *o)
 	snprintf(d->controllers, sizeof d->controllers, "%s%s",
 		 d->host.enabled & CG_CPU ? "cpu " : "",
 		 d->host.enabled & CG_MEMORY ? "memory" : "");
+	node_memory_start(d, o->proc_root);
 	d->node_milli = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
 	return 0;
 }
@@ -404,7 +407,7 @@ int daemon_new(const struct daemon_options *o, struct daemon **ret)
 	d = calloc(1, sizeof *d);
 	if (d == NULL)
 		return -ENOMEM;
-	d->root = d->state_dir = d->lock = -1;
+	d->root = d->state_dir = d->lock = d->memory.fd = -1;
 	d->clock = o->clock != NULL ? o->clock : host_clock;
 	d->clock_ctx = o->clock_ctx;
 	daemon_wake(d);
@@ -476,6 +479,7 @@ void daemon_free(struct daemon *d)
 	cg_watch_free(d->watch);
 	baseline_set_free(&d->baselines);
 	history_store_free(&d->histories);
+	node_memory_stop(d);
 	free(d->steps);
 	event_log_use(NULL);
 	sd_event_source_disable_unref(d->tick_source);

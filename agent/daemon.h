@@ -15,6 +15,8 @@
  *	hold.c	  pause, restore, giving back
  *	guard.c	  what is heard of others: inotify, reloads, systemd's answers
  *	judge.c	  who wrote, and what is done about it
+ *	node_memory.c what the node has left to grant (node_memory.h)
+ *	denied.c  memory that the node did not have, told
  *	persist.c history and originals on disk
  *	serve.c	  the control API's answers
  *	report.c  the journal
@@ -28,6 +30,7 @@
 #include "agent/event.h"
 #include "agent/history_file.h"
 #include "agent/managed.h"
+#include "agent/node_memory.h"
 #include "agent/pods.h"
 #include "agent/reader.h"
 #include "agent/restore.h"
@@ -76,6 +79,7 @@ struct daemon {
 	int state_dir;
 	int lock;
 	struct cg_watch *watch;
+	struct node_memory memory;
 	struct reader reader;
 	struct unit_bus *bus;
 	struct unit_port port;
@@ -135,6 +139,7 @@ struct daemon {
 struct daemon_options {
 	const char *config_path;
 	const char *cgroup_root; /* NULL: as configured */
+	const char *proc_root;   /* NULL: /proc */
 	/* For tests: any folder will do as a tree, and in place of PID 1 and the clocks ... */
 	bool trust_root;
 	const struct unit_port *port;
@@ -302,11 +307,20 @@ void hold_release(struct managed *m, const char *why);
 /* On the review clock: what could not be given back yet. */
 void hold_tick(struct daemon *d);
 
+/* --- denied.c */
+#define DENIED_TEXT_BYTES 512
+/* What the node did not have, with the figures; false: it has had everything lately. */
+bool denied_text(const struct managed *m, char *ret, size_t size);
+/* Journal, metric and Event, when that begins. */
+void denied_tell(struct managed *m);
+
 /* --- report.c */
 void report_step(struct managed *m, const struct change *s, int outcome);
 /* systemd is told a memory limit above the one that stands, because use grows. */
 void report_headroom(struct managed *m, uint64_t to);
 void report_ceiling(struct managed *m, enum resource r);
+/* The node has memory for a limit of `to` and no more. */
+void report_denied(struct managed *m, uint64_t to, uint64_t wish, const char *why);
 void report_oom(struct managed *m, uint64_t kills);
 void report_drift(struct managed *m, enum resource r, const struct drift_facts *f,
 		  enum drift_action action, const char *by);

@@ -40,6 +40,8 @@ void event_limit_refused(const struct change_event *e);
 void event_limit_failed(const struct change_event *e);
 /* to = the ceiling. */
 void event_ceiling_reached(const struct change_event *e);
+/* from = the limit that the node has memory for, to = what it asked for; detail: the figures. */
+void event_memory_denied(const struct change_event *e);
 /* from = what the other writer left, to = ours again. */
 void event_drift_reasserted(const struct change_event *e);
 /* from = ours, to = the other writer's. */
@@ -103,6 +105,7 @@ void event_config_loaded(const struct daemon_event *e);
 void event_config_invalid(const struct daemon_event *e);
 void event_host_unsupported(const struct daemon_event *e);
 void event_psi_missing(const struct daemon_event *e);
+void event_node_memory_unread(const struct daemon_event *e);
 /* detail: "bpf (scan: loaded, ...)", "text (why)". */
 void event_reader_chosen(const struct daemon_event *e);
 /* It was asked for, or served until now; detail: why. */

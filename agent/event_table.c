@@ -85,6 +85,12 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		"the BPF reader does not serve, the text reader does: {detail}",
 		"The BPF reader does not serve",
 	},
+	[EVENT_NODE_MEMORY_UNREAD] = {
+		"node-memory-unread", SD_ID128_MAKE(17,39,63,cb,3d,ae,4a,ee,86,c4,87,22,98,5e,f2,58),
+		LOG_WARNING, F(ERROR), 0,
+		"/proc/meminfo cannot be read[ ({error})]: memory limits rise without regard to what the node has",
+		"The node's memory cannot be read",
+	},
 	[EVENT_UNIT_MANAGED] = {
 		"unit-managed", SD_ID128_MAKE(3d,4b,bb,57,e5,3e,4c,75,a9,26,6e,40,69,65,da,07),
 		LOG_INFO, WHO | F(MODE) | F(DETAIL), 0,
@@ -144,6 +150,12 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		LOG_WARNING, WHO | F(RESOURCE) | F(TO) | F(REASON) | F(DETAIL), 3,
 		"{who} {resource} is at its ceiling {to} and wants more[ ({why})]",
 		"@VSCALED_UNIT@ is at its ceiling",
+	},
+	[EVENT_MEMORY_DENIED] = {
+		"memory-denied", SD_ID128_MAKE(e7,68,f8,60,9f,d8,48,1a,97,41,d6,e4,c8,3e,97,8f),
+		LOG_WARNING, WHO | F(RESOURCE) | F(FROM) | F(TO) | F(DETAIL), 3,
+		"{who} memory needs {to}, the node has it for {from}[ ({why})]",
+		"The node has no memory for @VSCALED_UNIT@",
 	},
 	[EVENT_OOM_KILL] = {
 		"oom-kill", SD_ID128_MAKE(08,30,39,46,8f,8d,4d,30,af,45,46,e4,27,d5,6f,6c),

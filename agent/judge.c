@@ -307,9 +307,11 @@ static void judge(struct look *l, enum resource r)
 		give_way(l, r, &f);
 		return;
 	case DRIFT_ECHO:
-		/* systemd carries headroom for growth: while it is needed, it stays in the file. */
+		/* systemd carries headroom for growth: while it is needed and the node has it, it
+		 * stays in the file. */
 		if (r == RESOURCE_MEMORY && f.observed > f.expected &&
-		    (f.observed == f.property || f.observed == f.stored) && outgrows(m)) {
+		    (f.observed == f.property || f.observed == f.stored) && outgrows(m) &&
+		    node_memory_take(m, f.observed)) {
 			m->control.kernel.mem_max = l->held.mem_max;
 			m->control.kernel.mem_high = l->held.mem_high;
 			return;

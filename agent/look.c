@@ -38,14 +38,18 @@ static int read_in_stages(struct managed *m, uint32_t first, struct usage *u)
 
 static void look(struct managed *m, uint32_t first, struct plan *plan)
 {
-	struct control_context x = daemon_context(m->daemon, plan);
+	struct control_context x;
 	struct usage u = {0};
 	int r = read_in_stages(m, first, &u);
 
 	if (r == -ENODEV)
 		managed_lost(m);
-	else if (r >= 0 && u.have != 0)
-		control_look(&m->control, &u, &x);
+	if (r < 0 || u.have == 0)
+		return;
+	if (u.have & USAGE_MEM)
+		node_memory_for(m);
+	x = daemon_context(m->daemon, plan);
+	control_look(&m->control, &u, &x);
 }
 
 /*
@@ -74,6 +78,7 @@ void tick_look(struct daemon *d)
 
 	plan_begin(d, &plan);
 	boost_look(d, &plan);
+	node_memory_expect(d, true);
 	reader_begin(d, READER_LOOK);
 	for (size_t i = 0; i < d->unit_count; i++) {
 		struct managed *m = d->units[i];
@@ -84,6 +89,7 @@ void tick_look(struct daemon *d)
 			unmute(m);
 	}
 	reader_end(d);
+	node_memory_balance(d, &plan);
 	d->counters.look_usec = daemon_clock() - begin;
 	counters_took(&d->tally.scan[SCAN_REFLEX], d->counters.look_usec);
 	if (plan.count > 0)
@@ -108,6 +114,7 @@ void tick_unit(struct managed *m)
 		return;
 	}
 	plan_begin(d, &plan);
+	node_memory_for(m);
 	look(m, EVENT_USAGE, &plan);
 	if (plan.count == 0) {
 		mute(m);

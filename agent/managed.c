@@ -80,6 +80,7 @@ void managed_lost(struct managed *m)
 	persist_keep_history(m->daemon, m);
 	managed_close(m);
 	m->lost_at = m->daemon->now;
+	control_lost(&m->control, m->daemon->now);
 	if (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY) {
 		report_gone(m);
 		m->state = UNIT_WAITING;
@@ -295,6 +296,9 @@ static void resume_size(struct managed *m)
 	if (!m->touched || m->control.rule.mode != MODE_AUTO || m->control.paused)
 		return;
 	plan_begin(d, &plan);
+	/* What its predecessor held is granted anew. */
+	node_memory_close(d);
+	node_memory_for(m);
 	x = daemon_context(d, &plan);
 	control_resume(&m->control, &kernel, &x);
 	plan_apply(d, &plan);
@@ -310,6 +314,7 @@ static void take_over(struct managed *m, const struct limits *now)
 	m->sent = m->stored;
 	m->sent_mask = UNIT_PROP_ALL;
 	hold_what_stands(c, now);
+	c->grant_ended = false;
 	c->initial_done = true; /* in an earlier life of ours, which is no start of the unit */
 }
 
@@ -389,6 +394,7 @@ void managed_remove(struct managed *m)
 	struct managed *last = d->units[d->unit_count - 1];
 
 	managed_close(m);
+	node_memory_renumber(d);
 	d->units[i] = last;
 	d->unit_count--;
 	if (last != m && last->cg != NULL)

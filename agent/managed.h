@@ -69,6 +69,7 @@ struct managed {
 	usec_t set_done_at; /* our last property call was answered */
 	struct drift_memory drift[RESOURCE_COUNT];
 	bool ceiling_told[RESOURCE_COUNT];
+	bool denied_told;
 	enum hold hold_counted[RESOURCE_COUNT]; /* as of the last review */
 	uint64_t oom_told;
 	uint64_t oom_at_restart;         /* kills counted when the container last began anew */

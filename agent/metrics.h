@@ -77,6 +77,8 @@ struct metrics_input {
 	bool state_ok;             /* the last save, or none was due */
 	usec_t state_saved_real;   /* 0: never */
 	uint64_t wakeups;
+	uint64_t node_reserve_bytes;  /* 0: the node's memory is not counted */
+	uint64_t node_granted_bytes;  /* and not used yet, at the last look */
 	bool no_memory;               /* a view could not be added: there is no page */
 	struct process_facts process; /* filled by metrics_server */
 };

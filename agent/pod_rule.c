@@ -82,8 +82,8 @@ static bool same_bounds(const struct pod_bounds *a, const struct pod_bounds *b)
 {
 	return a->guaranteed == b->guaranteed && a->qos_near == b->qos_near &&
 	       a->requests_move == b->requests_move && a->limits_stay == b->limits_stay &&
-	       a->not_ready == b->not_ready && a->heap_bytes == b->heap_bytes &&
-	       a->heap_permille == b->heap_permille &&
+	       a->not_ready == b->not_ready && a->priority == b->priority && a->qos == b->qos &&
+	       a->heap_bytes == b->heap_bytes && a->heap_permille == b->heap_permille &&
 	       same_resource(&a->resource[RESOURCE_CPU], &b->resource[RESOURCE_CPU]) &&
 	       same_resource(&a->resource[RESOURCE_MEMORY], &b->resource[RESOURCE_MEMORY]);
 }
@@ -103,6 +103,8 @@ void pod_set_bounds(struct managed *m)
 	b.requests_move = m->own.controlled == CONTROLLED_REQUESTS_AND_LIMITS;
 	b.limits_stay = m->own.controlled == CONTROLLED_REQUESTS;
 	b.not_ready = !s->ready;
+	b.priority = s->priority;
+	b.qos = (uint8_t)s->qos;
 	b.heap_bytes = c->heap_bytes;
 	b.heap_permille = c->heap_permille;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)

@@ -100,6 +100,19 @@ void report_ceiling(struct managed *m, enum resource r)
 	event_ceiling_reached(&e);
 }
 
+void report_denied(struct managed *m, uint64_t to, uint64_t wish, const char *why)
+{
+	struct change_event e = {
+		.who = who_is(m),
+		.resource = RESOURCE_MEMORY,
+		.from = to,
+		.to = wish,
+		.detail = why,
+	};
+
+	event_memory_denied(&e);
+}
+
 void report_oom(struct managed *m, uint64_t kills)
 {
 	struct unit_event e = {

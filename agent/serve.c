@@ -190,7 +190,7 @@ static void show_state(struct unit_view *v, const struct managed *m)
 
 void serve_view(const struct managed *m, control_unit_fn *each, void *arg)
 {
-	char detail[RESOURCE_COUNT][DECISION_TEXT_BYTES];
+	char detail[RESOURCE_COUNT][DECISION_TEXT_BYTES], denied[DENIED_TEXT_BYTES];
 	struct serve_pod pod;
 	struct unit_view v;
 
@@ -211,6 +211,8 @@ void serve_view(const struct managed *m, control_unit_fn *each, void *arg)
 	if (m->control.started_at != 0)
 		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 			view_resource(&v.resources[r], m, r, detail[r]);
+	if (denied_text(m, denied, sizeof denied))
+		v.resources[RESOURCE_MEMORY].denied = denied;
 	each(arg, &v);
 }
 

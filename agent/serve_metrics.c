@@ -59,6 +59,10 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	in->counters = &d->tally;
 	in->last_tick_real = d->last_tick + (usec_t)d->clock_offset_usec;
 	in->state_ok = d->state_error == 0;
+	if (d->memory.read.total != 0 && d->config.tuning.node.count) {
+		in->node_reserve_bytes = d->memory.reserve;
+		in->node_granted_bytes = d->memory.ledger.outstanding;
+	}
 	in->reader_bpf = d->reader.scan != NULL;
 	in->pods = d->pods.count;
 	in->pods_invalid = invalid_pods(d);

@@ -94,7 +94,7 @@ static int read_sample(struct managed *m, bool limits, struct usage *ret)
 static void observe(struct managed *m, bool limits, struct plan *plan)
 {
 	struct daemon *d = m->daemon;
-	struct control_context x = daemon_context(d, plan);
+	struct control_context x;
 	struct usage u = {0};
 	int r = read_sample(m, limits, &u);
 
@@ -106,6 +106,7 @@ static void observe(struct managed *m, bool limits, struct plan *plan)
 		return;
 	unit_fill_absent(m, &u);
 	keep_ours(m, &u.limits);
+	x = daemon_context(d, plan);
 	control_observe(&m->control, &u, &x);
 }
 
@@ -209,6 +210,11 @@ uint64_t memory_property(const struct managed *m)
 	const struct control *c = &m->control;
 	uint64_t wanted = control_mem_property(c, &m->daemon->config.tuning);
 
+	/* On a node that is short: every call brings what it carries into the file, and from there
+	 * it goes back no further than to use and margin. */
+	if (control_denied(c, m->daemon->now) && m->stored.mem_max != UINT64_MAX &&
+	    m->stored.mem_max >= MAX(c->kernel.mem_max, c->resource[RESOURCE_MEMORY].limit))
+		return m->stored.mem_max;
 	return MAX(wanted, c->resource[RESOURCE_MEMORY].original);
 }
 
@@ -370,6 +376,7 @@ void tell_states_of(struct managed *m)
 	if (kills > m->oom_told)
 		report_oom(m, kills - m->oom_told);
 	m->oom_told = kills;
+	denied_tell(m);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		bool at = m->control.resource[r].at_ceiling;
 
@@ -417,6 +424,7 @@ void tick(struct daemon *d)
 
 	plan_begin(d, &plan);
 	boost_look(d, &plan);
+	node_memory_expect(d, false);
 	reader_begin(d, READER_SAMPLE);
 	for (size_t i = 0; i < d->unit_count; i++)
 		if (managed_has_laws(d->units[i]))
@@ -429,6 +437,7 @@ void tick(struct daemon *d)
 		review(d, &plan);
 		pod_levels_review(d);
 	}
+	node_memory_balance(d, &plan);
 	plan_apply(d, &plan);
 	guard_check(d);
 	properties_send(d);

@@ -96,6 +96,7 @@ struct resource_view {
 	struct decision_view last;
 	struct trial_view trial;
 	struct boost_view boost; /* CPU */
+	const char *denied; /* memory that the node did not have, in words; NULL: none lately */
 	struct counter_view counters;
 };
 

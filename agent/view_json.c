@@ -114,6 +114,7 @@ static const struct json_field resource_fields[] = {
 	ROW(resource_view, slope_bytes_per_sec, JSON_SIGNED, false),
 	ROW(resource_view, candidate, JSON_AMOUNT, false),
 	ROW(resource_view, next_change_in_usec, JSON_AMOUNT, false),
+	ROW(resource_view, denied, JSON_TEXT, false),
 };
 
 /* Followed by the bound's name and text. */

@@ -200,10 +200,9 @@ uint64_t control_floor(const struct control *c, const struct tuning *t, enum res
 uint64_t control_request(const struct control *c, enum resource r);
 
 /* --- control_ledger.c */
-/* What the node's ledger is to know of it, as of the last look. promised: the highest memory.max
- * that others were told and may write at any time; 0: none. */
-void control_ledger_entry(const struct control *c, const struct tuning *t, uint64_t promised,
-			  usec_t now, struct ledger_entry *ret);
+/* What the node's ledger is to know of it, as of the last look. */
+void control_ledger_entry(const struct control *c, const struct tuning *t, usec_t now,
+			  struct ledger_entry *ret);
 /* The same of one that does not run: what it held is its claim for a while. */
 void control_ledger_waiting(const struct control *c, usec_t now, struct ledger_entry *ret);
 /* Its cgroup is gone, and the grant with it. */

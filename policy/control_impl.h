@@ -84,6 +84,9 @@ void control_mem_step_failed(struct control *c, const struct change *step,
 uint64_t control_grant(struct control *c, const struct control_context *x, uint64_t wish);
 /* What it is held at: a successor asks for it anew, what stands is granted already. */
 void control_grant_held(struct control *c, const struct control_context *x);
+/* At the first sample: systemd starts a successor with all the room that it holds for growth, which
+ * nobody granted. */
+void control_come_down(struct control *c, const struct control_context *x);
 /* Less than was asked for, at this very look. */
 bool control_denied_now(const struct control *c, const struct control_context *x);
 /* It waits for memory that it asked for a moment ago. */

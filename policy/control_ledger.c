@@ -13,7 +13,7 @@
 static void fill_rank(const struct control *c, struct ledger_entry *e)
 {
 	e->request = c->pod.resource[RESOURCE_MEMORY].request;
-	e->priority = c->pod.priority;
+	e->priority = c->pod.priority + (int32_t)c->rule.priority;
 	e->qos = c->pod.qos;
 }
 
@@ -37,12 +37,20 @@ static uint64_t charged(const struct control *c, const struct tuning_memory *t)
 	return add_sat(c->last.mem_current, mem_write_margin(t, c->kernel.mem_max));
 }
 
-void control_ledger_entry(const struct control *c, const struct tuning *t, uint64_t promised,
-			  usec_t now, struct ledger_entry *ret)
+static uint64_t least(const struct control *c, const struct tuning_memory *t)
+{
+	uint64_t need = mem_with_margin(t, mem_use(&c->last));
+
+	return add_sat(need, mem_write_margin(t, need));
+}
+
+void control_ledger_entry(const struct control *c, const struct tuning *t, usec_t now,
+			  struct ledger_entry *ret)
 {
 	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
-	uint64_t held = c->grant_ended ? res->original : res->limit;
-	uint64_t limit = MAX(MAX(c->kernel.mem_max, promised), held);
+	/* A successor has been granted nothing, whatever stands in its file: that comes down with
+	 * the first sample. */
+	uint64_t limit = c->grant_ended ? res->original : MAX(c->kernel.mem_max, res->limit);
 	uint64_t use = known_use(c);
 
 	if (c->mem.trial.phase == MEM_MAX)
@@ -51,7 +59,8 @@ void control_ledger_entry(const struct control *c, const struct tuning *t, uint6
 		.limit = limit,
 		.original = res->managed ? res->original : LIMIT_MAX,
 		.use = use,
-		.least = gives_back(c) ? control_mem_needed(c, &t->memory) : limit,
+		.least = gives_back(c) ? least(c, &t->memory) : limit,
+		.lately = control_mem_needed(c, &t->memory),
 		.charged = charged(c, &t->memory),
 		.soon = ledger_soon(&t->memory, limit, use, c->mem.steady_bps),
 		.claim = ledger_claim_value(&c->claim, limit, now),
@@ -129,6 +138,16 @@ void control_grant_held(struct control *c, const struct control_context *x)
 
 	res->limit = control_grant(c, x, res->limit);
 	c->grant_ended = false;
+}
+
+void control_come_down(struct control *c, const struct control_context *x)
+{
+	uint64_t held = c->resource[RESOURCE_MEMORY].limit;
+
+	if (x->ledger == NULL || held >= c->kernel.mem_max || !control_grows_mem(c))
+		return;
+	control_plan_mem(c, x, KNOB_MEM_MAX, held, REASON_SETTLED);
+	control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, held), REASON_SETTLED);
 }
 
 /* --- what it gives back */

@@ -304,6 +304,8 @@ void control_observe_mem(struct control *c, const struct usage *prev, const stru
 		history_add_memory(&c->history, th, control_mem_need(prev, &c->last), false,
 				   x->now_real);
 	wish = control_oom_wish(c, newest, x);
+	if (prev == NULL)
+		c->grant_ended = false;
 	if (!control_grows_mem(c)) {
 		stand_back(c, x);
 		return;
@@ -313,6 +315,8 @@ void control_observe_mem(struct control *c, const struct usage *prev, const stru
 			watch_trial(c, x);
 		else if (prev == NULL)
 			lift_left_over(c, x);
+		if (prev == NULL)
+			control_come_down(c, x);
 	}
 	control_brake(c, x, high_events(c, newest));
 }

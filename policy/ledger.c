@@ -3,18 +3,16 @@
 #include "policy/bounds.h"
 #include <assert.h>
 
-#define RESERVE_PERMILLE  50
-#define RESERVE_MIN_BYTES (256 * MIB)
 /* Less than this of a wish is not worth a write, a journal entry and the next wish a tick later. */
 #define STEP_MIN_BYTES MIB
 /* One who is held asks again within 2 s, the time a brake is held, or when its successor grows. */
 #define CLAIM_USEC (10 * USEC_PER_SEC)
 
-uint64_t ledger_reserve(uint64_t total, uint64_t eviction_bytes)
+uint64_t ledger_reserve(const struct tuning_node *t, uint64_t total)
 {
-	uint64_t share = scale_permille(total, RESERVE_PERMILLE);
+	uint64_t share = scale_permille(total, t->reserve_permille);
 
-	return MAX(MAX(share, RESERVE_MIN_BYTES), eviction_bytes);
+	return MAX(MAX(share, t->reserve_min_bytes), t->eviction_bytes);
 }
 
 static uint64_t less(uint64_t a, uint64_t b)
@@ -219,36 +217,24 @@ uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t wish)
 	return allowed;
 }
 
-uint64_t ledger_vouch(struct ledger *l, uint32_t entry, uint64_t limit)
-{
-	uint64_t allowed = ledger_most(l, entry, limit);
-	struct ledger_entry *e = &l->entries[entry];
-
-	count_out(l, e);
-	e->limit = MAX(e->limit, allowed);
-	count_in(l, e);
-	return allowed;
-}
-
 /* --- cancelling */
 
-/* What a victim could go down to for the sake of the claimant; its limit: nothing to be had. */
-static uint64_t lowest(const struct ledger_entry *e, const struct ledger_entry *claimant)
+/* What a victim could go down to, for those who go before it or for anybody. */
+static uint64_t lowest(const struct ledger_entry *e, bool before)
 {
 	uint64_t to = MAX(MAX(e->least, e->use), e->original);
 
-	/* What a grower will need is no unused grant, unless the claimant goes before it. */
-	if (!ledger_before(claimant, e))
-		to = MAX(to, e->soon);
-	to = round_up(to, MEM_PAGE_BYTES);
-	return add_sat(to, STEP_MIN_BYTES) <= e->limit ? to : e->limit;
+	/* What it will need or needed lately is no unused grant to its inferiors. */
+	if (!before)
+		to = MAX(to, MAX(e->soon, e->lately));
+	return round_up(to, MEM_PAGE_BYTES);
 }
 
 /* Keeps the lowest ranks, lowest first. */
 static uint32_t insert(const struct ledger *l, struct ledger_ask *list, uint32_t count,
-		       uint32_t max, struct ledger_ask ask)
+		       uint32_t max, uint32_t entry)
 {
-	const struct ledger_entry *e = &l->entries[ask.entry];
+	const struct ledger_entry *e = &l->entries[entry];
 	uint32_t at = count;
 
 	while (at > 0 && ledger_before(&l->entries[list[at - 1].entry], e))
@@ -258,25 +244,38 @@ static uint32_t insert(const struct ledger *l, struct ledger_ask *list, uint32_t
 	count = MIN(count + 1, max);
 	for (uint32_t i = count - 1; i > at; i--)
 		list[i] = list[i - 1];
-	list[at] = ask;
+	list[at].entry = entry;
 	return count;
 }
 
-/* What all claims are short of, and the first of them. */
-static uint64_t short_of(const struct ledger *l, uint32_t *ret_first)
+/* The sum of the claims; of those who go before `than`, where that is somebody. */
+static uint64_t claims(const struct ledger *l, const struct ledger_entry *than)
 {
 	uint64_t sum = 0;
 
-	*ret_first = LEDGER_NOBODY;
 	for (uint32_t i = 0; i < l->count; i++) {
-		uint64_t claim = cost(l, &l->entries[i], l->entries[i].claim);
+		const struct ledger_entry *e = &l->entries[i];
 
-		sum += claim;
-		if (claim > 0 && (*ret_first == LEDGER_NOBODY ||
-				  ledger_before(&l->entries[i], &l->entries[*ret_first])))
-			*ret_first = i;
+		if (e->claim != 0 && (than == NULL || ledger_before(e, than)))
+			sum += cost(l, e, e->claim);
 	}
-	return less(sum, room(l));
+	return sum;
+}
+
+/* How far one is to go, no further than it has to be. have: room, and what others will make of it.
+ */
+static uint64_t ask_for(const struct ledger *l, const struct ledger_entry *e, uint64_t all,
+			uint64_t have)
+{
+	uint64_t any = e->limit, before = e->limit;
+
+	/* Who waits himself makes room for those before him alone. */
+	if (cost(l, e, e->claim) == 0)
+		any = MAX(lowest(e, false),
+			  round_down(less(e->limit, less(all, have)), MEM_PAGE_BYTES));
+	before = MAX(lowest(e, true),
+		     round_down(less(e->limit, less(claims(l, e), have)), MEM_PAGE_BYTES));
+	return MIN(any, before);
 }
 
 /* Where it stands a moment after it was asked. */
@@ -287,27 +286,25 @@ static uint64_t at_once(const struct ledger_entry *e, uint64_t to)
 
 uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t max)
 {
-	uint32_t first, count = 0, asked = 0;
-	uint64_t need = short_of(l, &first);
+	uint64_t all = claims(l, NULL), have = room(l);
+	uint32_t count = 0, asked = 0;
 
-	if (need == 0)
+	if (all <= have)
 		return 0;
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct ledger_entry *e = &l->entries[i];
-		uint64_t to = lowest(e, &l->entries[first]);
 
-		/* Who waits himself is asked for the sake of a higher rank alone. */
-		if (outstanding(l, e) > 0 && to < e->limit &&
-		    (cost(l, e, e->claim) == 0 || ledger_before(&l->entries[first], e)))
-			count = insert(l, ret, count, max, (struct ledger_ask){i, to});
+		if (outstanding(l, e) > 0 && add_sat(lowest(e, true), STEP_MIN_BYTES) <= e->limit)
+			count = insert(l, ret, count, max, i);
 	}
-	while (asked < count && need > 0) {
-		const struct ledger_entry *e = &l->entries[ret[asked].entry];
-		struct ledger_ask *ask = &ret[asked++];
+	for (uint32_t i = 0; i < count && all > have; i++) {
+		const struct ledger_entry *e = &l->entries[ret[i].entry];
+		uint64_t to = ask_for(l, e, all, have);
 
-		/* No further than it has to be. */
-		ask->to = MAX(ask->to, round_down(less(e->limit, need), MEM_PAGE_BYTES));
-		need = less(need, outstanding(l, e) - outstanding_at(l, e, at_once(e, ask->to)));
+		if (add_sat(to, STEP_MIN_BYTES) > e->limit)
+			continue;
+		ret[asked++] = (struct ledger_ask){.entry = ret[i].entry, .to = to};
+		have += outstanding(l, e) - outstanding_at(l, e, at_once(e, to));
 	}
 	return asked;
 }

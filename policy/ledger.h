@@ -62,6 +62,7 @@ struct ledger_entry {
 	uint64_t use;      /* unreclaimable */
 	uint64_t request;  /* 0: none */
 	uint64_t least;    /* it may be asked to shrink to this: use and margin */
+	uint64_t lately;   /* what it needed lately is left to it, but for those who go before it */
 	uint64_t charged;  /* to this at once: page cache takes a trial; 0: to the least */
 	uint64_t soon;     /* ledger_soon(); 0: it does not grow */
 	uint64_t claim;    /* the limit it asked for and did not get; 0: none */
@@ -100,8 +101,8 @@ struct ledger_ask {
 	uint64_t to;
 };
 
-/* 5 % of the node, at least 256 MiB and where the kubelet begins to evict. */
-uint64_t ledger_reserve(uint64_t total, uint64_t eviction_bytes);
+/* A share of the node, at least some MiB and where the kubelet begins to evict. */
+uint64_t ledger_reserve(const struct tuning_node *t, uint64_t total);
 
 /* Once per tick. entries: in any order, but that of the indices from now on. */
 void ledger_begin(struct ledger *l, const struct ledger_node *node, struct ledger_entry *entries,
@@ -115,9 +116,6 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t wish,
 uint64_t ledger_most(const struct ledger *l, uint32_t entry, uint64_t wish);
 /* Books what a wish gets; the rest is the entry's claim. Returns the limit. */
 uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t wish);
-/* Vouches for a limit that others are told and will write later: for as much of it as fits. What it
- * does not get is no claim: nobody has grown into it. */
-uint64_t ledger_vouch(struct ledger *l, uint32_t entry, uint64_t limit);
 /* Whom to ask, so that the claims could be met: lowest ranks first, at most `max` of them. On every
  * tick with claims. Who can give at once only a part of what he is asked for counts for that part.
  */

@@ -81,6 +81,15 @@ const struct tuning tuning_default = {
 			.foreign_max = 3,
 			.foreign_window_usec = 10 * USEC_PER_MIN,
 		},
+	.node =
+		{
+			.count = true,
+			/* Growth within a second that nobody could see yet. */
+			.reserve_permille = 50,
+			.reserve_min_bytes = 256 * MIB,
+			/* --eviction-hard memory.available of a kubelet that is told nothing. */
+			.eviction_bytes = 100 * MIB,
+		},
 };
 
 const struct policy_rule policy_rule_default = {
@@ -102,7 +111,7 @@ static bool boost_equal(const struct boost_rule *a, const struct boost_rule *b)
 
 bool policy_rule_equal(const struct policy_rule *a, const struct policy_rule *b)
 {
-	return a->mode == b->mode && a->resources == b->resources &&
+	return a->mode == b->mode && a->priority == b->priority && a->resources == b->resources &&
 	       a->scale_down == b->scale_down && range_equal(&a->cpu_milli, &b->cpu_milli) &&
 	       range_equal(&a->mem_bytes, &b->mem_bytes) && boost_equal(&a->boost, &b->boost);
 }

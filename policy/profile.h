@@ -37,6 +37,7 @@ struct boost_rule {
 /* How one container or unit is to be treated. */
 struct policy_rule {
 	enum mode mode;
+	uint32_t priority;  /* of a unit: a higher one gets memory first */
 	uint32_t resources; /* RESOURCES_* */
 	bool scale_down;
 	struct range cpu_milli;
@@ -111,11 +112,20 @@ struct tuning_common {
 	usec_t foreign_window_usec;
 };
 
+/* The node's memory, of which growth is granted. */
+struct tuning_node {
+	bool count;                /* false: growth is not held against it */
+	uint32_t reserve_permille; /* of all memory, never granted */
+	uint64_t reserve_min_bytes;
+	uint64_t eviction_bytes; /* the kubelet evicts below this */
+};
+
 struct tuning {
 	struct tuning_history history;
 	struct tuning_cpu cpu;
 	struct tuning_memory memory;
 	struct tuning_common common;
+	struct tuning_node node;
 };
 
 /* The documented defaults. */

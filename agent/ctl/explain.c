@@ -209,6 +209,16 @@ static void print_boost(const struct screen *s)
 	fprintf(s->c->out, ", then %s\n", human_amount(s->which, json_amount(boost, "base"), base));
 }
 
+static void print_denied(const struct screen *s)
+{
+	const char *denied = json_text(s->json, "denied");
+
+	if (strcmp(denied, "-") == 0)
+		return;
+	row(s, "node");
+	fprintf(s->c->out, "%s\n", denied);
+}
+
 static void print_next(const struct screen *s)
 {
 	uint64_t wait = json_amount(s->json, "next_change_in_usec");
@@ -254,7 +264,7 @@ static void print_resource(const struct ctl *c, enum resource which, const cJSON
 	static void (*const rows[])(const struct screen *) = {
 		print_use,   print_history, print_pressure, print_contents,
 		print_wish,  print_bounds,  print_last,     print_trial,
-		print_boost, print_next,    print_counters};
+		print_boost, print_denied,  print_next,     print_counters};
 	const struct screen s = {c, which, json};
 
 	fprintf(c->out, "\n%s%s%s\n", paint_on(c, PAINT_BOLD),

@@ -244,18 +244,35 @@ static void on_event(void *ctx, const struct event_record *e, const char *messag
 		r->told(r, e, message);
 }
 
+void rig_meminfo(struct rig *r, uint64_t total, uint64_t available)
+{
+	char path[96];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/proc", r->folder);
+	mkdir(path, 0700);
+	snprintf(path, sizeof path, "%s/proc/meminfo", r->folder);
+	f = fopen(path, "we");
+	fprintf(f, "MemTotal: %8" PRIu64 " kB\nMemFree: 0 kB\nMemAvailable: %8" PRIu64 " kB\n",
+		total / 1024, available / 1024);
+	fclose(f);
+}
+
 int rig_start(struct rig *r)
 {
+	char proc[96];
 	static struct unit_port port;
 	const struct daemon_options o = {
 		.config_path = r->config,
 		.trust_root = true,
+		.proc_root = r->proc != NULL ? r->proc : proc,
 		.port = &port,
 		.clock = r->clock != NULL ? r->clock : rig_clock,
 		.clock_ctx = r,
 	};
 	int result;
 
+	snprintf(proc, sizeof proc, "%s/proc", r->folder);
 	port = rig_port;
 	port.ctx = r;
 	if (r->clock != NULL)

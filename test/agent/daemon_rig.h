@@ -73,6 +73,7 @@ struct rig_pod {
 	bool deleting, mirror, windows, pod_resources, started_long_ago;
 	usec_t ready_real; /* since when all containers are ready; 0: they are not */
 	uint64_t generation;
+	int32_t priority;
 	struct rig_unit *level;
 	struct rig_container container[RIG_CONTAINERS_MAX];
 	size_t count;
@@ -82,6 +83,7 @@ struct rig {
 	struct fake tree;
 	char folder[64]; /* config, state, runtime */
 	char config[128];
+	const char *proc;   /* NULL: what rig_meminfo() says */
 	const char *reader; /* NULL: text */
 	struct daemon *daemon;
 	usec_t boot, real;
@@ -133,6 +135,8 @@ struct rig_unit *rig_add(struct rig *r, const char *name, uint64_t quota_milli, 
 /* Ends the unit; and starts it again, with what systemd holds and a new cgroup. */
 void rig_unit_stop(struct rig *r, struct rig_unit *u);
 void rig_unit_start(struct rig *r, struct rig_unit *u);
+/* What the node says of its memory, in place of /proc/meminfo. Before the start, or it has none. */
+void rig_meminfo(struct rig *r, uint64_t total, uint64_t available);
 /* Starts the daemon; 0 or what daemon_new() said. */
 int rig_start(struct rig *r);
 void rig_stop(struct rig *r);

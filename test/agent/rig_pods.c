@@ -208,6 +208,7 @@ struct kube_pod *rig_pod_spec(const struct rig_pod *p)
 		.resource_version = copy("1"),
 		.generation = p->generation,
 		.qos = p->qos,
+		.priority = p->priority,
 		.phase = copy(p->phase),
 		.ready = true,
 		.containers_ready_real = p->ready_real,

@@ -191,7 +191,7 @@ static const struct {
 	 "f:2: kind: \"a list\" is not known; allowed: VscaledConfiguration"},
 	{HEAD "unit: []\n",
 	 "f:3: unit: unknown key; allowed: apiVersion, kind, clocks, paths, log, cgroup, http, "
-	 "kubernetes, history, cpu, memory, common, defaults, units"},
+	 "kubernetes, node, history, cpu, memory, common, defaults, units"},
 	{HEAD "clocks: 5s\n",
 	 "f:3: clocks: a single value; allowed: a section with reflexInterval, "
 	 "sampleInterval, reviewInterval, stateInterval"},
@@ -252,12 +252,12 @@ static const struct {
 	 "f:6: units[1].mode: \"InPlaceOrRecreate\" is not valid; allowed: Off, Initial, Auto"},
 	{HEAD "units:\n- match: a.slice\n  goal: savings\n",
 	 "f:5: units[0].goal: is for pods and means nothing for a unit; allowed: match, mode, "
-	 "resources, min-cpu, max-cpu, min-memory, max-memory, scale-down"},
+	 "priority, resources, min-cpu, max-cpu, min-memory, max-memory, scale-down"},
 	{HEAD "defaults: {startup-boost: 2x 30s}\n",
 	 "f:3: defaults.startup-boost: is for pods and means nothing for a unit; allowed: mode, "
-	 "resources, min-cpu, max-cpu, min-memory, max-memory, scale-down"},
+	 "priority, resources, min-cpu, max-cpu, min-memory, max-memory, scale-down"},
 	{HEAD "defaults: {match: '*'}\n", "f:3: defaults.match: unknown key; allowed: mode, "
-					  "resources, min-cpu, max-cpu, min-memory, "
+					  "priority, resources, min-cpu, max-cpu, min-memory, "
 					  "max-memory, scale-down"},
 	{HEAD "units:\n- match: a.slice\n  resources: [cpu, disk]\n",
 	 "f:5: units[0].resources: \"a list\" is not valid; allowed: cpu, memory, or both as "

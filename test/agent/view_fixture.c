@@ -103,6 +103,8 @@ static const struct resource_view batch_memory = {
 	.candidate = 1400 * MIB,
 	.bounds = {.count = 1, .step = {{BOUND_USE, 1400 * MIB, 1408 * MIB}}},
 	.hold = HOLD_TRIAL,
+	.denied = "asked for 5 GiB, the node had it for 4.2 GiB: 900 MiB available less 256 MiB "
+		  "reserve, 444 MiB granted and not used yet",
 	.boost.limit = VIEW_NONE,
 	.next_change_in_usec = 42 * USEC_PER_SEC,
 	.last = {.at_realtime_usec = FIXTURE_NOW_USEC - 3 * USEC_PER_HOUR - 5 * USEC_PER_MIN,

@@ -127,7 +127,7 @@ static void check_metrics(void)
 		"vscaled_apply_duration_seconds_count{backend=\"cgroup\"} ",
 		"vscaled_apply_duration_seconds_count{backend=\"systemd\"} ",
 		"vscaled_apply_duration_seconds_count{backend=\"api\"} ",
-		"vscaled_scan_duration_seconds_count ",
+		"vscaled_scan_duration_seconds_count{clock=\"sample\"} ",
 	};
 	char *page = NULL;
 

@@ -10,7 +10,7 @@ void node_init(struct node *n, uint64_t total, uint64_t system)
 	memset(n, 0, sizeof *n);
 	n->total = total;
 	n->system = system;
-	n->reserve = ledger_reserve(total, 100 * MIB);
+	n->reserve = ledger_reserve(&tuning_default.node, total);
 	n->down_usec = 3 * USEC_PER_SEC;
 	n->lowest = n->reads.base = LIMIT_MAX;
 }
@@ -57,7 +57,7 @@ static void fill(const struct node *n, uint32_t i, struct ledger_entry *ret)
 	if (n->life[i].back_at != 0)
 		control_ledger_waiting(&r->c, r->sim.now, ret);
 	else
-		control_ledger_entry(&r->c, &r->t, 0, r->sim.now, ret);
+		control_ledger_entry(&r->c, &r->t, r->sim.now, ret);
 }
 
 int64_t node_slack(const struct node *n)

@@ -8,12 +8,20 @@ static uint64_t most(struct world *w, uint32_t entry)
 	return ledger_most(&w->l, entry, LIMIT_MAX) / MIB;
 }
 
+static uint64_t reserve(uint64_t total, uint64_t eviction_bytes)
+{
+	struct tuning_node t = tuning_default.node;
+
+	t.eviction_bytes = eviction_bytes;
+	return ledger_reserve(&t, total);
+}
+
 static void test_reserve(void)
 {
-	CHECK_EQ(ledger_reserve(100 * GIB, 100 * MIB), 5 * GIB);
-	CHECK_EQ(ledger_reserve(GIB, 100 * MIB), 256 * MIB);
-	CHECK_EQ(ledger_reserve(GIB, 300 * MIB), 300 * MIB);
-	CHECK_EQ(ledger_reserve(0, 0), 256 * MIB);
+	CHECK_EQ(reserve(100 * GIB, 100 * MIB), 5 * GIB);
+	CHECK_EQ(reserve(GIB, 100 * MIB), 256 * MIB);
+	CHECK_EQ(reserve(GIB, 300 * MIB), 300 * MIB);
+	CHECK_EQ(reserve(0, 0), 256 * MIB);
 }
 
 /* One call, the whole wish. */

@@ -230,7 +230,7 @@ static struct world world(uint64_t rate_bps, uint64_t goal)
 	struct world w = {.now = 1000 * USEC_PER_SEC,
 			  .system = 700 * MIB,
 			  .lowest = UINT64_MAX,
-			  .reserve = ledger_reserve(TOTAL, 100 * MIB)};
+			  .reserve = ledger_reserve(&tuning_default.node, TOTAL)};
 
 	for (int i = 0; i < PODS; i++)
 		w.pod[i] = (struct pod){.priority = priorities[i],
@@ -276,7 +276,9 @@ static void test_greedy(uint64_t rate_bps, usec_t brake, const char *name)
 	for (int i = 1; i < PODS; i++) {
 		CHECK(p[i].kills <= p[i - 1].kills);
 		CHECK(p[i].kills == 0 || p[i].first_kill >= p[i - 1].first_kill);
-		CHECK(p[i].full_at <= p[i - 1].full_at);
+		/* Killed right before there was enough for both, it is behind by the time of that.
+		 */
+		CHECK(p[i].full_at <= p[i - 1].full_at + DOWN_USEC + BRAKE_USEC);
 	}
 }
 

@@ -109,9 +109,12 @@ static void read_anew(struct node *n)
 
 static void start(struct node *n)
 {
+	struct tuning_node t = tuning_default.node;
+
 	*n = (struct node){.tame = chance(500), .count = (uint32_t)(1 + pick(ENTRIES_MAX))};
 	n->figures.total = (1 + pick(64)) * GIB;
-	n->figures.reserve = ledger_reserve(n->figures.total, pick(400) * MIB);
+	t.eviction_bytes = pick(400) * MIB;
+	n->figures.reserve = ledger_reserve(&t, n->figures.total);
 	n->figures.allocatable = chance(200) ? 0 : n->figures.total - n->figures.reserve;
 	n->system = pick(n->figures.total / 2);
 	for (uint32_t i = 0; i < n->count; i++) {

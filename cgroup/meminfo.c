@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cgroup/meminfo.h"
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+/* About 1.5 KiB on today's kernels. */
+#define FILE_MAX_BYTES 8192
+/* No node has as many, and in bytes it is still a number. */
+#define KIB_MAX (UINT64_MAX / 1024)
+
+/* "       123 kB" up to the end of its line. The newline at the end of all text ends every scan. */
+static bool scan_kib(const char *p, uint64_t *ret)
+{
+	uint64_t kib = 0;
+	const char *first;
+
+	while (*p == ' ')
+		p++;
+	first = p;
+	for (unsigned digit; (digit = (unsigned char)*p - (unsigned)'0') < 10; p++)
+		if (__builtin_mul_overflow(kib, 10, &kib) ||
+		    __builtin_add_overflow(kib, digit, &kib))
+			return false;
+	if (p == first || (*first == '0' && p - first > 1) || kib >= KIB_MAX)
+		return false;
+	*ret = kib * 1024;
+	return p[0] == ' ' && p[1] == 'k' && p[2] == 'B' && p[3] == '\n';
+}
+
+int meminfo_parse(const char *text, size_t len, struct meminfo *ret)
+{
+	enum { TOTAL, AVAILABLE, COUNT };
+	static const struct {
+		const char *name;
+		size_t len;
+	} keys[COUNT] = {{"MemTotal:", 9}, {"MemAvailable:", 13}};
+	uint64_t value[COUNT];
+	unsigned seen = 0;
+
+	if (len == 0 || text[len - 1] != '\n' || memchr(text, '\0', len) != NULL)
+		return -EBADMSG;
+	for (const char *line = text, *end; line < text + len; line = end + 1) {
+		end = memchr(line, '\n', (size_t)(text + len - line));
+		for (unsigned i = 0; i < COUNT; i++) {
+			if ((size_t)(end - line) < keys[i].len ||
+			    memcmp(line, keys[i].name, keys[i].len) != 0)
+				continue;
+			if (seen & 1u << i || !scan_kib(line + keys[i].len, &value[i]))
+				return -EBADMSG;
+			seen |= 1u << i;
+		}
+	}
+	if (seen != (1u << COUNT) - 1 || value[TOTAL] == 0 || value[AVAILABLE] > value[TOTAL])
+		return -EBADMSG;
+	*ret = (struct meminfo){.total = value[TOTAL], .available = value[AVAILABLE]};
+	return 0;
+}
+
+int meminfo_read(int fd, struct meminfo *ret)
+{
+	char buf[FILE_MAX_BYTES];
+	ssize_t n = pread(fd, buf, sizeof buf, 0);
+
+	if (n < 0)
+		return -errno;
+	return meminfo_parse(buf, (size_t)n, ret);
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The daemon on a node that cannot hold all that its units want. */
+#include "policy/bounds.h"
+#include "test/agent/test_pods.h"
+
+#define TOTAL  (2 * GIB)
+#define SYSTEM (400 * MIB)
+
+/* What the node has left: everything that is not used. */
+static uint64_t available(const struct rig *r)
+{
+	uint64_t used = SYSTEM;
+
+	for (size_t i = 0; i < r->unit_count; i++)
+		used += r->unit[i].running ? r->unit[i].anon_bytes : 0;
+	return TOTAL - MIN(TOTAL, used);
+}
+
+static uint64_t lowest, goal, rate;
+static int64_t least_left;
+static bool nonsense;
+
+static void step(struct rig *r)
+{
+	for (size_t i = 0; i < r->unit_count; i++) {
+		struct rig_unit *u = &r->unit[i];
+		uint64_t more = rate * r->tick_usec / USEC_PER_SEC;
+
+		if (!u->running)
+			continue;
+		rig_burn(r, u, 50);
+		if (u->anon_bytes < goal)
+			rig_grow(r, u, MIN(more, goal - u->anon_bytes));
+	}
+	lowest = MIN(lowest, available(r));
+	if (nonsense)
+		rig_meminfo(r, 0, available(r));
+	else
+		rig_meminfo(r, TOTAL, available(r));
+}
+
+static void start(struct rig *r, const char *config, unsigned units)
+{
+	static const char *const names[] = {"low.service", "middle.service", "high.service"};
+
+	rig_open(r, config);
+	for (unsigned i = 0; i < units; i++)
+		rig_add(r, names[i], 1000, 64 * MIB)->anon_bytes = 30 * MIB;
+	lowest = LIMIT_MAX;
+	least_left = INT64_MAX;
+	goal = 0;
+	rig_meminfo(r, TOTAL, available(r));
+	CHECK_EQ(rig_start(r), 0);
+	rig_look(r, 33, step);
+}
+
+#define UNITS                                                                                      \
+	"units:\n"                                                                                 \
+	"  - {match: low.service, max-memory: 2Gi}\n"                                              \
+	"  - {match: middle.service, max-memory: 2Gi, priority: 10}\n"                             \
+	"  - {match: high.service, max-memory: 2Gi, priority: 100}\n"
+
+static struct managed *unit(struct rig *r, const char *name)
+{
+	return managed_find(r->daemon, name);
+}
+
+static unsigned kills(struct rig *r, const char *name)
+{
+	return (unsigned)unit(r, name)->control.resource[RESOURCE_MEMORY].counters.oom_kills;
+}
+
+static uint64_t reserve(void)
+{
+	return ledger_reserve(&tuning_default.node, TOTAL);
+}
+
+static char denied[EVENT_MESSAGE_SIZE];
+
+static void on_told(struct rig *r, const struct event_record *e, const char *message)
+{
+	(void)r;
+	if (e->kind == EVENT_MEMORY_DENIED && denied[0] == '\0')
+		snprintf(denied, sizeof denied, "%s", message);
+}
+
+/* PID 1 writes the headroom that it was told: that stays in the file only where the node has it. */
+static void check_files(struct rig *r)
+{
+	int64_t left = (int64_t)available(r) - (int64_t)reserve();
+
+	for (size_t i = 0; i < r->unit_count; i++) {
+		const struct rig_unit *u = &r->unit[i];
+		uint64_t max = rig_bytes(r, u, "memory.max");
+
+		if (max > 64 * MIB && max > u->anon_bytes)
+			left -= (int64_t)(max - u->anon_bytes);
+	}
+	least_left = MIN(left, least_left);
+}
+
+static void test_greedy(void)
+{
+	struct rig r;
+
+	start(&r, UNITS, 3);
+	r.told = on_told;
+	denied[0] = '\0';
+	goal = 700 * MIB;
+	rate = 40 * MIB;
+	for (int i = 0; i < 600; i++) {
+		rig_look(&r, 1, step);
+		check_files(&r);
+	}
+	printf("lowest %llu MiB, reserve %llu MiB, low %llu middle %llu high %llu MiB\n",
+	       (unsigned long long)lowest / MIB, (unsigned long long)reserve() / MIB,
+	       (unsigned long long)r.unit[0].anon_bytes / MIB,
+	       (unsigned long long)r.unit[1].anon_bytes / MIB,
+	       (unsigned long long)r.unit[2].anon_bytes / MIB);
+	printf("least left when all is used: %lld MiB\n", (long long)least_left / (long long)MIB);
+	CHECK(lowest >= reserve());
+	/* What uses of originals have grown by is nobody's grant. */
+	CHECK(least_left >= -(int64_t)(64 * MIB));
+	CHECK_EQ(r.unit[2].anon_bytes, goal);
+	CHECK_EQ(kills(&r, "high.service"), 0);
+	CHECK(kills(&r, "low.service") > 0);
+	CHECK(kills(&r, "middle.service") <= kills(&r, "low.service"));
+	/* Told once, with the figures. */
+	CHECK(r.events[EVENT_MEMORY_DENIED] >= 1 && r.events[EVENT_MEMORY_DENIED] <= 3);
+	printf("%s\n", denied);
+	CHECK(strstr(denied, ".service memory needs ") != NULL);
+	CHECK(strstr(denied, " reserve, ") != NULL);
+	CHECK_EQ(r.daemon->tally.denials, r.events[EVENT_MEMORY_DENIED]);
+	rig_close(&r);
+}
+
+static void on_view(void *arg, const struct unit_view *v)
+{
+	snprintf(arg, DENIED_TEXT_BYTES, "%s",
+		 v->resources[RESOURCE_MEMORY].denied != NULL ? v->resources[RESOURCE_MEMORY].denied
+							      : "-");
+}
+
+/* Shown for as long as it lasts, and no longer. */
+static void test_shown(void)
+{
+	char text[DENIED_TEXT_BYTES];
+	struct rig r;
+
+	start(&r, UNITS, 1);
+	goal = 2 * GIB;
+	rate = 40 * MIB;
+	serve_view(unit(&r, "low.service"), on_view, text);
+	CHECK_STR(text, "-");
+	for (int i = 0; i < 600 && !unit(&r, "low.service")->denied_told; i++)
+		rig_look(&r, 1, step);
+	CHECK(unit(&r, "low.service")->denied_told);
+	serve_view(unit(&r, "low.service"), on_view, text);
+	CHECK(strncmp(text, "asked for ", 10) == 0);
+	CHECK_EQ(unit(&r, "low.service")->control.resource[RESOURCE_MEMORY].at_ceiling, false);
+	goal = 0;
+	r.unit[0].anon_bytes = 20 * MIB;
+	rig_look(&r, 700, step);
+	CHECK(!unit(&r, "low.service")->denied_told);
+	serve_view(unit(&r, "low.service"), on_view, text);
+	CHECK_STR(text, "-");
+	CHECK_EQ(r.events[EVENT_MEMORY_DENIED], 1);
+	rig_close(&r);
+}
+
+/* A node that says nonsense, or is not to be counted, stops nobody. */
+static void test_uncounted(const char *config, unsigned told)
+{
+	struct rig r;
+
+	start(&r, config, 1);
+	nonsense = told > 0;
+	goal = 1500 * MIB;
+	rate = 100 * MIB;
+	rig_look(&r, 300, step);
+	CHECK_EQ(r.unit[0].anon_bytes, goal);
+	CHECK_EQ(r.kills, 0);
+	CHECK_EQ(r.events[EVENT_NODE_MEMORY_UNREAD], told);
+	CHECK_EQ(r.events[EVENT_MEMORY_DENIED], 0);
+	nonsense = false;
+	rig_close(&r);
+}
+
+/* One holds much more than it uses, and another one needs it. */
+static void test_given_back(void)
+{
+	uint64_t before;
+	struct rig r;
+
+	start(&r, UNITS, 3);
+	goal = 0;
+	rate = 60 * MIB;
+	rig_look(&r, 20, step);
+	rig_grow(&r, &r.unit[2], 34 * MIB);
+	goal = 1000 * MIB;
+	for (int i = 0; i < 600 && r.unit[2].anon_bytes < 700 * MIB; i++) {
+		r.unit[0].anon_bytes = r.unit[1].anon_bytes = 30 * MIB;
+		rig_look(&r, 1, step);
+	}
+	before = rig_bytes(&r, &r.unit[2], "memory.max");
+	CHECK(before > 700 * MIB);
+	/* It is done with it, and the lowest one comes. */
+	goal = 1300 * MIB;
+	for (int i = 0; i < 300; i++) {
+		r.unit[2].anon_bytes = r.unit[1].anon_bytes = 30 * MIB;
+		rig_look(&r, 1, step);
+	}
+	CHECK(rig_bytes(&r, &r.unit[2], "memory.max") < before);
+	CHECK(lowest >= reserve());
+	rig_close(&r);
+}
+
+/* systemd starts it again with all the room that it holds: nobody has granted that. */
+static void test_restarted(void)
+{
+	struct rig_unit *u;
+	uint64_t held, stored;
+	struct rig r;
+
+	start(&r, UNITS, 1);
+	u = &r.unit[0];
+	goal = 400 * MIB;
+	rate = 40 * MIB;
+	rig_look(&r, 60, step);
+	stored = u->props.mem_max;
+	held = unit(&r, "low.service")->control.resource[RESOURCE_MEMORY].limit;
+	CHECK(stored > held + 200 * MIB);
+	goal = 0;
+	rig_unit_stop(&r, u);
+	rig_look(&r, 20, step);
+	rig_unit_start(&r, u);
+	u->anon_bytes = 30 * MIB;
+	CHECK_EQ(rig_bytes(&r, u, "memory.max"), round_down(stored, MEM_PAGE_BYTES));
+	rig_look(&r, 30, step);
+	CHECK_EQ(unit(&r, "low.service")->state, UNIT_MANAGED);
+	CHECK(rig_bytes(&r, u, "memory.max") <= held);
+	CHECK(rig_bytes(&r, u, "memory.max") >= 64 * MIB);
+	CHECK_EQ(r.kills, 0);
+	rig_close(&r);
+}
+
+/* ---- pods ---- */
+
+static unsigned notes;
+static char noted[512];
+
+static void note(void *ctx, const struct kube_pod *pod, const char *type, const char *reason,
+		 const char *action, const char *text)
+{
+	(void)ctx;
+	(void)action;
+	if (strcmp(reason, "MemoryDenied") != 0)
+		return;
+	CHECK_STR(type, "Warning");
+	if (strcmp(pod->name, "low-0") == 0 && notes++ == 0)
+		snprintf(noted, sizeof noted, "%s", text);
+}
+
+static void step_pods(struct rig *r)
+{
+	uint64_t used = SYSTEM;
+
+	for (size_t i = 0; i < r->pod_count; i++) {
+		struct rig_unit *u = r->pod[i].container[0].unit;
+
+		rig_burn(r, u, 50);
+		if (u->anon_bytes < goal)
+			rig_grow(r, u, rate * r->tick_usec / USEC_PER_SEC);
+		used += u->anon_bytes;
+	}
+	lowest = MIN(lowest, TOTAL - used);
+	rig_meminfo(r, TOTAL, TOTAL - used);
+}
+
+/* The pod's priority decides, and the one that goes without is told so by one Event. */
+static void test_pods(void)
+{
+	static const char *const names[] = {"low-0", "high-0"};
+	struct rig r;
+
+	rig_open(&r, "");
+	for (int i = 0; i < 2; i++) {
+		struct rig_pod *p = rig_pod_add(&r, DRIVER_CGROUPFS, names[i]);
+
+		p->priority = i * 1000;
+		p->mode = "Auto";
+		p->extra_key = "max-memory";
+		p->extra_value = "3Gi";
+		rig_container_add(&r, p, "app", 1000, 64 * MIB);
+	}
+	rig_meminfo(&r, TOTAL, GIB);
+	CHECK_EQ(rig_start(&r), 0);
+	r.daemon->hooks.note = note;
+	for (size_t i = 0; i < r.pod_count; i++)
+		rig_pod_put(&r, &r.pod[i]);
+	goal = 0;
+	lowest = LIMIT_MAX;
+	rig_look(&r, 33, step_pods);
+	CHECK_EQ(pods_of(&r, "default/high-0/app")->control.pod.priority, 1000);
+	CHECK_EQ(pods_of(&r, "default/high-0/app")->control.pod.qos, r.pod[1].qos);
+	goal = 1000 * MIB;
+	rate = 50 * MIB;
+	rig_look(&r, 400, step_pods);
+	printf("%s\n", noted);
+	CHECK(r.pod[1].container[0].unit->anon_bytes >= goal);
+	CHECK_EQ(r.pod[1].container[0].unit->oom_kills, 0);
+	CHECK(r.pod[0].container[0].unit->oom_kills > 0);
+	CHECK(lowest >= reserve());
+	CHECK_EQ(notes, 1);
+	CHECK(strstr(noted, "app memory: asked for ") == noted);
+	CHECK(strstr(noted, "kept for those who go first, as default/high-0/app") != NULL);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	test_greedy();
+	test_shown();
+	test_uncounted("node: {ledger: false}\n" UNITS, 0);
+	test_uncounted(UNITS, 1);
+	test_given_back();
+	test_restarted();
+	test_pods();
+	return check_result();
+}
