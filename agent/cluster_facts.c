@@ -99,6 +99,15 @@ static bool grows(const struct managed *m, uint64_t use_bytes)
 	       (mem->last_growth != 0 && m->daemon->now - mem->last_growth < SETTLED_USEC);
 }
 
+/* Where systemd's headroom stands in the file nothing needs to be raised, whatever comes to be
+ * used: the spec is not to stay below that. */
+static uint64_t held_memory(const struct report_container *c)
+{
+	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+
+	return MAX(x->held, MIN(round_up(c->use_bytes, MEM_PAGE_BYTES), x->actual));
+}
+
 static void fill_container(const struct managed *m, bool restoring, struct report_container *ret)
 {
 	const struct control *c = &m->control;
@@ -115,6 +124,8 @@ static void fill_container(const struct managed *m, bool restoring, struct repor
 		fill_resource(m, r, back, &ret->resource[r]);
 		ret->resource[r].back = back && !restoring;
 	}
+	if (!back)
+		ret->resource[RESOURCE_MEMORY].held = held_memory(ret);
 }
 
 /* Requests move for a pod as soon as they do for one of its containers. */

@@ -82,7 +82,8 @@ struct report_facts {
 	bool pending_infeasible;
 	bool in_progress;
 	bool progress_error;
-	bool echoed;     /* what the runtime has on record is what the spec says */
+	uint32_t condition_resources; /* RESOURCES_* that its message names; 0: none of them */
+	bool echoed;                  /* what the runtime has on record is what the spec says */
 	bool ours;       /* the spec's resources were last written by us (managedFields) */
 	bool guaranteed; /* limit = request, always */
 	bool active;     /* mode Auto or Initial, running, not deleting, not paused */

@@ -384,6 +384,39 @@ static bool condemned(const struct report_tuning *t, const struct report_state *
 	return f->observed_generation >= s->generation;
 }
 
+/* No ceiling is lower than what the way back leaves: the use, and the room of a limit in a body. */
+static void keep_used(const struct report_tuning *t, struct report_state *s,
+		      const struct report_facts *f)
+{
+	for (size_t i = 0; i < count_of(s, f); i++) {
+		struct report_memory *m = &s->container[i];
+		uint64_t *ceiling = &m->ceiling.limit[RESOURCE_MEMORY];
+		uint64_t left = report_memory_floor(t, &f->containers[i]);
+
+		left = MIN(left, m->asked.limit[RESOURCE_MEMORY]);
+		*ceiling = MAX(*ceiling, left);
+	}
+}
+
+/* A condition stands on what we asked: what it names is refused, and all of it goes back. */
+static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
+			const struct report_facts *f, usec_t now)
+{
+	uint32_t resources = f->condition_resources ? f->condition_resources : RESOURCES_BOTH;
+
+	s->phase = REPORT_IDLE;
+	s->put_back = true;
+	s->carrying = false;
+	for (size_t i = 0; i < s->count; i++)
+		s->container[i].asked = s->container[i].known;
+	/* Not raised by us: no value is to blame, and growth of another is not to end for it. */
+	if (refuse(t, s, resources, true, now) == 0 && f->pending_infeasible)
+		s->refused_until = add_sat(now, t->refusal_usec);
+	if (resources & RESOURCES_MEMORY)
+		keep_used(t, s, f);
+	return REPORT_NEWS_VERIFY | REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY;
+}
+
 /* What the kubelet makes of the spec as it is. */
 static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 		       const struct report_facts *f, usec_t now)
@@ -399,15 +432,8 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 		s->phase = REPORT_IDLE;
 		return REPORT_NEWS_VERIFY | (s->ours ? REPORT_NEWS_RATIFIED : 0);
 	}
-	if (s->ours && !s->put_back && condemned(t, s, f, now)) {
-		s->phase = REPORT_IDLE;
-		s->put_back = true;
-		s->carrying = false;
-		for (size_t i = 0; i < s->count; i++)
-			s->container[i].asked = s->container[i].known;
-		refuse(t, s, RESOURCES_BOTH, true, now);
-		return REPORT_NEWS_VERIFY | REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY;
-	}
+	if (s->ours && !s->put_back && condemned(t, s, f, now))
+		return condemn(t, s, f, now);
 	/* Deferred is waited for as long as it takes; what follows has its own time. */
 	if (waiting && f->pending_deferred)
 		s->since = now;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/reporter_answer.h"
 #include <string.h>
+#include <strings.h>
 
 /* First row that matches. Texts are of kube-apiserver 1.33 to 1.36; NULL matches everything. */
 static const struct {
@@ -61,21 +62,28 @@ static const char *reason_of(const char *message)
 	return message;
 }
 
+uint32_t reporter_resources_named(const char *text)
+{
+	static const char *const names[RESOURCE_COUNT] = {"cpu", "memory"};
+	bool quoted = false;
+	uint32_t found = 0;
+
+	for (; *text != '\0'; text++) {
+		quoted ^= *text == '"';
+		for (size_t r = 0; r < RESOURCE_COUNT && !quoted; r++)
+			if (strncasecmp(text, names[r], strlen(names[r])) == 0)
+				found |= 1u << r;
+	}
+	return found;
+}
+
 /* RESOURCES_* that the causes or the text name; 0: none of them. */
 static uint32_t resources_of(const struct kube_status *s)
 {
-	static const char *const names[RESOURCE_COUNT] = {"cpu", "memory"};
-	const char *text = reason_of(s->message);
-	uint32_t found = 0;
+	uint32_t found = reporter_resources_named(reason_of(s->message));
 
-	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
-		bool named = strstr(text, names[r]) != NULL;
-
-		for (uint32_t i = 0; i < s->cause_count; i++)
-			named |= strstr(s->cause[i].field, names[r]) != NULL;
-		if (named)
-			found |= 1u << r;
-	}
+	for (uint32_t i = 0; i < s->cause_count; i++)
+		found |= reporter_resources_named(s->cause[i].field);
 	return found;
 }
 

@@ -11,3 +11,5 @@
  * at all, which says nothing of the pod. */
 struct report_answer reporter_classify(const struct kube_answer *a, struct kube_status *ret_status,
 				       bool *ret_missing);
+/* RESOURCES_* that a text of the server or the kubelet speaks of; what it quotes is a name. */
+uint32_t reporter_resources_named(const char *text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The annotation vscaled.dev/status, and what a pod object says to a report. */
 #include "agent/kube/reporter.h"
+#include "agent/kube/reporter_answer.h"
 #include "agent/shown.h"
 #include "policy/quantity.h"
 #include <cjson/cJSON.h>
@@ -110,6 +111,14 @@ static void fill_resource(const struct kube_container *c, size_t r, struct repor
 	x->original_request = x->spec_request;
 }
 
+/* The message is that of what is pending, before that of an error. */
+static uint32_t condition_resources(const struct kube_pod *pod)
+{
+	if (pod->resize_message == NULL || pod->pending == RESIZE_DEFERRED)
+		return 0;
+	return reporter_resources_named(pod->resize_message);
+}
+
 /* Ephemeral containers come and go at the end: the others keep their places. */
 static size_t lasting(const struct kube_pod *pod)
 {
@@ -148,6 +157,7 @@ void reporter_fill(const struct kube_pod *pod, struct reporter_view *view)
 	view->facts.pending_infeasible = pod->pending == RESIZE_INFEASIBLE;
 	view->facts.in_progress = pod->progress != RESIZE_IDLE;
 	view->facts.progress_error = pod->progress == RESIZE_ERROR;
+	view->facts.condition_resources = condition_resources(pod);
 	view->facts.guaranteed = pod->qos == QOS_GUARANTEED;
 	view->facts.ours =
 		pod->resize_manager != NULL && strcmp(pod->resize_manager, "vscaled") == 0;

@@ -62,7 +62,8 @@ cJSON *crig_ask(struct crig *c, const char *method, const char *path, const char
 void crig_debug(struct crig *c, const char *door, const char *body);
 void crig_fault(struct crig *c, const char *kind, const char *more);
 void crig_heal(struct crig *c);
-/* Requests of the daemon whose "METHOD path" contains text; status 0: whatever it was. */
+/* Requests of the daemon whose "METHOD path" contains text; status 0: whatever it was, but for
+ * conflicts: what had just changed is asked again. */
 unsigned crig_requests(struct crig *c, const char *text, int status);
 /* What the log holds is dropped; requests per minute count from now on. */
 void crig_forget_log(struct crig *c);

@@ -288,6 +288,7 @@ static unsigned count_log(struct crig *c, const char *text, int status)
 	const cJSON *row;
 	unsigned n = 0;
 	char line[2048];
+	int got;
 
 	cJSON_ArrayForEach (row, log) {
 		const char *agent =
@@ -298,8 +299,8 @@ static unsigned count_log(struct crig *c, const char *text, int status)
 			 cJSON_GetObjectItemCaseSensitive(row, "path")->valuestring);
 		if (strncmp(agent, "vscaled/", 8) != 0 || strstr(line, text) == NULL)
 			continue;
-		n += status == 0 ||
-		     cJSON_GetObjectItemCaseSensitive(row, "status")->valueint == status;
+		got = cJSON_GetObjectItemCaseSensitive(row, "status")->valueint;
+		n += got == status || (status == 0 && got != 409);
 	}
 	cJSON_Delete(log);
 	return n;

@@ -36,6 +36,33 @@ static void test_growth_does_not_wait_for_the_review(enum cgroup_driver driver)
 	crig_close(&c);
 }
 
+static bool spec_covers_use(struct crig *x)
+{
+	struct rig_pod *p = &x->rig.pod[0];
+
+	return crig_spec(x, p, "app", RESOURCE_MEMORY) >
+	       rig_bytes(&x->rig, app_of(p), "memory.current");
+}
+
+static void grow_slowly(struct rig *r)
+{
+	burn_50(r);
+	rig_grow(r, app_of(&r->pod[0]), STEP_BYTES);
+}
+
+/* systemd's headroom makes room for all of it: no limit has to move, and the spec follows use. */
+static void test_growth_into_headroom(void)
+{
+	struct rig_pod *p = begin(DRIVER_SYSTEMD, NULL, AUTO);
+
+	rig_run(&c.rig, 70, burn_50);
+	rig_run(&c.rig, 16, grow_slowly);
+	CHECK(rig_bytes(&c.rig, app_of(p), "memory.current") > 100 * MIB);
+	CHECK(crig_until(&c, 30, burn_50, spec_covers_use));
+	CHECK_EQ(c.rig.kills, 0);
+	crig_close(&c);
+}
+
 static void grow_by_looks(struct rig *r)
 {
 	burn_600(r);
@@ -67,22 +94,58 @@ static void test_growth_does_not_wait_for_the_sample(void)
 
 static bool is_refused(struct crig *x)
 {
-	return x->rig.events[EVENT_REPORT_REFUSED] > 1;
+	return x->rig.events[EVENT_REPORT_REFUSED] > 0;
+}
+
+static bool is_told(struct crig *x)
+{
+	return x->rig.daemon->tally.apply_failed[BACKEND_API] > 0;
+}
+
+static uint64_t memory_limit(struct rig_pod *p)
+{
+	return rig_bytes(&c.rig, app_of(p), "memory.max");
+}
+
+/* CPU is on its way, growth has overtaken it, and the kubelet cannot do it. */
+static struct rig_pod *refuse_raise(const char *message)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+	char condition[256];
+
+	snprintf(condition, sizeof condition,
+		 "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":\"Infeasible\","
+		 "\"message\":\"%s\"}",
+		 message);
+	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	CHECK(crig_until(&c, 20, burn_and_grow, memory_is_told));
+	crig_kubelet(&c, p, condition);
+	CHECK(crig_until(&c, 30, burn_600, is_told));
+	CHECK(is_refused(&c));
+	CHECK_EQ(c.rig.daemon->tally.apply_failed[BACKEND_API], 1);
+	return p;
 }
 
 /* CPU and memory in one refusal: two values to go back, and one Event. */
-static void test_refusal_of_both(void)
+static void test_refusal_of_both(const char *message)
 {
-	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+	struct rig_pod *p = refuse_raise(message);
 
-	CHECK(crig_until(&c, 60, burn_600, is_resized));
-	CHECK(crig_until(&c, 20, burn_and_grow, memory_is_told));
-	crig_kubelet(&c, p,
-		     "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":"
-		     "\"Infeasible\",\"message\":\"Node didn't have enough capacity: cpu\"}");
-	CHECK(crig_until(&c, 30, burn_600, is_refused));
 	CHECK_EQ(c.rig.events[EVENT_REPORT_REFUSED], 2);
-	CHECK_EQ(c.rig.daemon->tally.apply_failed[BACKEND_API], 1);
+	CHECK(memory_limit(p) > rig_bytes(&c.rig, app_of(p), "memory.current"));
+	CHECK_EQ(c.rig.kills, 0);
+	crig_close(&c);
+}
+
+/* Memory goes on growing where there is not enough CPU. */
+static void test_refusal_of_cpu(void)
+{
+	struct rig_pod *p = refuse_raise("Node didn't have enough capacity: cpu");
+
+	CHECK_EQ(c.rig.events[EVENT_REPORT_REFUSED], 1);
+	rig_run(&c.rig, 16, grow_slowly);
+	CHECK(rig_bytes(&c.rig, app_of(p), "memory.current") > 160 * MIB);
+	CHECK(memory_limit(p) > rig_bytes(&c.rig, app_of(p), "memory.current"));
 	CHECK_EQ(c.rig.kills, 0);
 	crig_close(&c);
 }
@@ -91,7 +154,10 @@ int main(void)
 {
 	test_growth_does_not_wait_for_the_review(DRIVER_SYSTEMD);
 	test_growth_does_not_wait_for_the_review(DRIVER_CGROUPFS);
+	test_growth_into_headroom();
 	test_growth_does_not_wait_for_the_sample();
-	test_refusal_of_both();
+	test_refusal_of_both("Node didn't have enough capacity: cpu, memory");
+	test_refusal_of_both("it cannot be done");
+	test_refusal_of_cpu();
 	return check_result();
 }

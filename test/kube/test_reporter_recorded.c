@@ -307,6 +307,30 @@ static void test_kubelet(void)
 	fclose(f);
 }
 
+/* Texts of the kubelet's conditions. */
+static void test_resources_named(void)
+{
+	static const struct {
+		const char *text;
+		uint32_t named;
+	} rows[] = {
+		{"Node didn't have enough capacity: cpu, requested: 9000, capacity: 2000",
+		 RESOURCES_CPU},
+		{"Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "
+		 "\"static\"",
+		 RESOURCES_CPU},
+		{"cannot decrease memory limits: attempting to set container \"cpu-hog\" memory "
+		 "limit (65536) below current usage (806912)",
+		 RESOURCES_MEMORY},
+		{"Node didn't have enough capacity: cpu, memory", RESOURCES_BOTH},
+		{"In-place resize of containers with swap is not supported.", 0},
+		{"", 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		CHECK_EQ(reporter_resources_named(rows[i].text), rows[i].named);
+}
+
 int main(void)
 {
 	test_kept();
@@ -316,5 +340,6 @@ int main(void)
 	test_recorded("guard-1.36.jsonl", 5);
 	test_recorded("guard-1.33.jsonl", 5);
 	test_kubelet();
+	test_resources_named();
 	return check_result();
 }

@@ -48,6 +48,73 @@ static void test_infeasible(void)
 	}
 }
 
+static uint32_t condemn(struct report_rig *g, uint32_t resources)
+{
+	g->f.observed_generation = g->f.generation;
+	g->f.pending_infeasible = true;
+	g->f.condition_resources = resources;
+	return rig_observe(g) & REPORT_NEWS_REFUSED;
+}
+
+/* Growth that overtook a CPU raise is not to end for want of CPU. */
+static void test_infeasible_for_cpu_alone(void)
+{
+	WITH(g)
+	{
+		accept_raise(&g);
+		g.c[0].use_bytes = 400 * MIB;
+		CHECK(condemn(&g, RESOURCES_CPU));
+		CHECK_EQ(allows(&g, CPU), 500);
+		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+		/* The way back ends above use, and so it does for what has grown meanwhile. */
+		rig_hold(&g, 0, MEM, 1024 * MIB);
+		g.c[0].use_bytes = 800 * MIB;
+		g.c[0].growing = true;
+		g.now += 10 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
+		CHECK_EQ(rig_limit(&g, 0, MEM), 880 * MIB);
+		rig_accept(&g);
+		/* A kubelet that says it of the old CPU too: no value is to blame. */
+		CHECK(condemn(&g, RESOURCES_CPU));
+		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+		CHECK_EQ(g.s->refused_until, g.now + 3600 * S);
+		g.c[0].growing = false;
+		g.now += 10 * S;
+		CHECK(!rig_decide(&g)); /* it is back as far as use lets it */
+		g.f.pending_infeasible = false;
+		rig_echo(&g);
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_REFUSED);
+		CHECK_EQ(g.d.again, g.s->refused_until);
+	}
+}
+
+/* CPU does not go back for want of memory; memory ends no lower than the spec does. */
+static void test_infeasible_for_memory_alone(void)
+{
+	WITH(g)
+	{
+		accept_raise(&g);
+		g.c[0].use_bytes = 400 * MIB;
+		CHECK(condemn(&g, RESOURCES_MEMORY));
+		CHECK_EQ(allows(&g, CPU), LIMIT_MAX);
+		CHECK_EQ(allows(&g, MEM), 440 * MIB);
+		g.now += 10 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 440 * MIB);
+		rig_accept(&g);
+		g.f.pending_infeasible = false;
+		rig_echo(&g);
+		CHECK_EQ(allows(&g, MEM), 440 * MIB);
+		/* CPU is asked for again, memory is not. */
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
+		CHECK_EQ(rig_limit(&g, 0, MEM), 440 * MIB);
+	}
+}
+
 /* As recorded: in progress first, the error only at the next sync. */
 static void test_error_below_use(void)
 {
@@ -183,6 +250,8 @@ int main(void)
 {
 	test_deferred_is_waited_for();
 	test_infeasible();
+	test_infeasible_for_cpu_alone();
+	test_infeasible_for_memory_alone();
 	test_error_below_use();
 	test_error_without_observed_generation();
 	test_condition_on_a_users_resize();

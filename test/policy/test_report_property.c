@@ -122,6 +122,7 @@ static void kubelet(struct report_rig *g, struct tally *t)
 	case 2:
 		g->f.progress_error = g->f.in_progress && one_in(2);
 		g->f.pending_infeasible = one_in(6);
+		g->f.condition_resources = (uint32_t)rnd(4);
 		break;
 	case 3:
 	case 4:

@@ -243,7 +243,8 @@ static void watch(struct run *r, const struct goal *g, pid_t pid)
 	}
 	kill(pid, SIGTERM);
 	printf("react %s first_ms=%lld reach_ms=%lld overshoot_permille=%" PRIu64 "\n",
-	       g->law->name, first == 0 ? -1 : (long long)((first - thr) / NSEC_PER_MSEC),
+	       g->law->name,
+	       first == 0 || thr == 0 ? -1 : (long long)((first - thr) / NSEC_PER_MSEC),
 	       reach == 0 ? -1 : (long long)((reach - begin) / NSEC_PER_MSEC),
 	       thr == 0 ? 0 : highest * 1000 / g->to);
 }

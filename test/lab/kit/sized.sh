@@ -63,19 +63,20 @@ explain_is()
 	value=$(explain "$1" "$2") && test "$value" "$3" "$4"
 }
 
-# requests PATTERN: requests of the agent that match, out of the server's log; "METHOD PATH" is
-# what it is compared with
+# requests PATTERN: requests of the agent that match, out of the server's log; "METHOD PATH STATUS"
+# is what it is compared with
 requests()
 {
 	kube_debug GET /debug/log | tr '{' '\n' |
-		sed -n 's/.*"method": *"\([A-Z]*\)", *"path": *"\([^"]*\)", *"user_agent": *"vscaled\/.*/\1 \2/p' |
+		sed -n 's/.*"method": *"\([A-Z]*\)", *"path": *"\([^"]*\)", *"user_agent": *"vscaled\/[^"]*", *"identity": *"[^"]*", *"status": *\([0-9]*\).*/\1 \2 \3/p' |
 		grep -cE "$1"
 }
 
-# resizes POD: how many the agent has sent
+# resizes POD: how many the agent has sent. A conflict is none: the pod had just changed, and it is
+# asked again.
 resizes()
 {
-	requests "^PATCH /api/v1/namespaces/$KUBE_NS/pods/$1/resize"
+	requests "^PATCH /api/v1/namespaces/$KUBE_NS/pods/$1/resize.* (0|[235]..|40[0-8]|4[1-9].)\$"
 }
 
 # cpu_milli FOLDER: cpu.max in millicores
