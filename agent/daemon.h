@@ -190,6 +190,10 @@ void rule_apply(struct managed *m, const struct policy_rule *rule);
 void tick_look(struct daemon *d);
 /* One unit at once, when memory.events spoke. */
 void tick_unit(struct managed *m);
+/* Sets PID 1 free where it is stuck in a write of memory.max. At every wake-up by memory.events. */
+void stuck_check(struct managed *m);
+/* A new cgroup counts from anew. */
+void stuck_forget(struct managed *m);
 /* Nothing will be looked at from here on: nobody may be held at the brake. */
 void unit_brake_off(struct managed *m);
 
@@ -322,6 +326,8 @@ void report_ceiling(struct managed *m, enum resource r);
 /* The node has memory for a limit of `to` and no more. */
 void report_denied(struct managed *m, uint64_t to, uint64_t wish, const char *why);
 void report_oom(struct managed *m, uint64_t kills);
+/* error: of the nudge. */
+void report_stuck(struct managed *m, int error);
 void report_drift(struct managed *m, enum resource r, const struct drift_facts *f,
 		  enum drift_action action, const char *by);
 void report_managed(struct managed *m);

@@ -76,6 +76,8 @@ void event_annotation_invalid(const struct unit_event *e);
 /* who: the pod; count: the generation of its spec. */
 void event_report_ratified(const struct unit_event *e);
 void event_oom_kill(const struct unit_event *e);
+/* limit_bytes: memory.max as it is; error: PID 1 could not be set free. */
+void event_writer_stuck(const struct unit_event *e);
 void event_property_failed(const struct unit_event *e);
 void event_baseline_unsaved(const struct unit_event *e);
 /* who empty: everything. */

@@ -163,6 +163,12 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		"OOM kills in {who} at the limit {from}: {count}[ ({detail})]",
 		"A process of @VSCALED_UNIT@ was killed for want of memory",
 	},
+	[EVENT_WRITER_STUCK] = {
+		"writer-stuck", SD_ID128_MAKE(b4,0e,71,5c,2f,96,4d,0a,9a,13,c8,5b,e7,62,3d,41),
+		LOG_WARNING, WHO | F(FROM) | F(ERROR), 10,
+		"somebody who lowered memory.max of {who} is stuck in the kernel, it is {from} again; PID 1 is set free, should it be the one[: {error}]",
+		"Somebody who lowered the memory limit of @VSCALED_UNIT@ is stuck",
+	},
 	[EVENT_DRIFT_REASSERTED] = {
 		"drift-reasserted", SD_ID128_MAKE(97,c9,da,5f,2d,aa,4b,17,89,36,9a,0c,80,d7,73,ac),
 		LOG_NOTICE, WHO | F(RESOURCE) | F(FROM) | F(TO) | F(BY), 6,

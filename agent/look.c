@@ -83,6 +83,8 @@ void tick_look(struct daemon *d)
 	for (size_t i = 0; i < d->unit_count; i++) {
 		struct managed *m = d->units[i];
 
+		if (m->events_muted)
+			stuck_check(m);
 		if (managed_has_laws(m))
 			look(m, m->events_muted ? EVENT_USAGE : 0, &plan);
 		if (m->events_muted)
@@ -105,12 +107,15 @@ void tick_unit(struct managed *m)
 	struct plan plan;
 
 	daemon_wake(d);
+	stuck_check(m);
 	if (!managed_has_laws(m)) {
 		/* Unread, the wake-up would come again at once. */
 		struct usage u = {0};
 
 		if (m->cg != NULL && cg_read(m->cg, USAGE_MEM_EVENTS, &u) == -ENODEV)
 			managed_lost(m);
+		else
+			mute(m);
 		return;
 	}
 	plan_begin(d, &plan);

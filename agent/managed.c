@@ -200,7 +200,8 @@ static int attach(struct managed *m, const struct arrival *a, struct usage *ret)
 	m->attach_tried_at = 0;
 	reader_attach(m);
 	cg_watch_limits(d->watch, m->cg, m->control.target + 1);
-	fd = m->kind == UNIT_KIND_POD ? -ENOENT : cg_events_fd(m->cg);
+	stuck_forget(m);
+	fd = cg_events_fd(m->cg);
 	if (fd >= 0)
 		sd_event_add_io(d->event, &m->events, fd, EPOLLPRI, on_memory_events, m);
 	return 0;

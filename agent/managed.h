@@ -72,6 +72,9 @@ struct managed {
 	bool denied_told;
 	enum hold hold_counted[RESOURCE_COUNT]; /* as of the last review */
 	uint64_t oom_told;
+	uint64_t oom_looks; /* as of the last wake-up, see stuck.c */
+	usec_t nudge_next;  /* not before */
+	usec_t nudge_wait;
 	uint64_t oom_at_restart;         /* kills counted when the container last began anew */
 	uint64_t lent_milli;             /* on record, see struct baseline */
 	uint64_t rising[RESOURCE_COUNT]; /* millicores, bytes: raised to this by the plan at work;

@@ -124,6 +124,17 @@ void report_oom(struct managed *m, uint64_t kills)
 	event_oom_kill(&e);
 }
 
+void report_stuck(struct managed *m, int error)
+{
+	struct unit_event e = {
+		.who = who_is(m),
+		.limit_bytes = m->control.kernel.mem_max,
+		.error = error,
+	};
+
+	event_writer_stuck(&e);
+}
+
 /* Facts are in millicores and bytes. */
 static struct change_event drift_event(const struct managed *m, enum resource r,
 				       const struct drift_facts *f)

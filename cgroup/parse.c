@@ -258,6 +258,22 @@ int cg_parse_mem_events(const char *text, size_t len, struct mem_events *ret)
 	return 0;
 }
 
+int cg_parse_mem_ooms(const char *text, size_t len, uint64_t *ret)
+{
+	struct ooms {
+		uint64_t oom;
+	} ooms;
+	static const struct key key[] = {KEY(struct ooms, oom, "oom")};
+	static const struct keys keys = {key, ARRAY_SIZE(key), 1};
+	uint32_t seen;
+	int r = parse_flat(text, len, &keys, &ooms, &seen);
+
+	if (r < 0)
+		return r;
+	*ret = ooms.oom;
+	return 0;
+}
+
 /* The fields of one pressure line, from the blank after its name up to the newline. */
 static const char *scan_psi_total(const char *p, uint64_t *ret_total)
 {

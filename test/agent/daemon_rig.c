@@ -49,8 +49,9 @@ static void put_counters(struct rig *r, const struct rig_unit *u)
 		 anon, file, file);
 	put(r, u, "memory.stat", text);
 	snprintf(text, sizeof text,
-		 "low 0\nhigh 0\nmax %" PRIu64 "\noom 0\noom_kill %" PRIu64 "\noom_group_kill 0\n",
-		 u->max_events, u->oom_kills);
+		 "low 0\nhigh 0\nmax %" PRIu64 "\noom %" PRIu64 "\noom_kill %" PRIu64
+		 "\noom_group_kill 0\n",
+		 u->max_events, u->oom_looks, u->oom_kills);
 	put(r, u, "memory.events", text);
 }
 

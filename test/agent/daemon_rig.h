@@ -28,7 +28,7 @@ struct rig_unit {
 	struct unit_props props;
 	uint64_t usage_usec, nr_periods, nr_throttled, throttled_usec;
 	uint64_t anon_bytes, file_bytes;
-	uint64_t max_events, oom_kills;
+	uint64_t max_events, oom_kills, oom_looks;
 	/* Growth that memory.max stopped: a kill unless the daemon's next tick raises it. */
 	uint64_t blocked_bytes;
 	bool blocked_seen;

@@ -83,6 +83,58 @@ static void test_wake(void)
 	rig_close(&r);
 }
 
+static void stuck(struct rig *r, uint64_t looks)
+{
+	r->unit[0].oom_looks += looks;
+	rig_wake(r, &r->unit[0]);
+}
+
+static void thawed(struct rig *r, const char *want)
+{
+	char buf[8];
+
+	CHECK_STR(fake_get(&r->tree, "init.scope/cgroup.freeze", buf, sizeof buf), want);
+	fake_put(&r->tree, "init.scope/cgroup.freeze", "-");
+}
+
+/* A writer goes round in the kernel: PID 1 is nudged, less and less often where that is no help. A
+ * group at its limit looks for somebody to kill, too. */
+static void test_stuck(void)
+{
+	struct rig r;
+	struct rig_unit *u = &r.unit[0];
+
+	start(&r, 100, 64 * MIB, 10 * MIB);
+	fake_put(&r.tree, "init.scope/cgroup.freeze", "-");
+	stuck(&r, 100000); /* nobody knows since when */
+	thawed(&r, "-");
+	stuck(&r, 900);
+	thawed(&r, "-");
+	stuck(&r, 2000);
+	thawed(&r, "0");
+	CHECK_EQ(r.events[EVENT_WRITER_STUCK], 1);
+	rig_look(&r, 5, NULL);
+	stuck(&r, 300000);
+	thawed(&r, "-");
+	rig_look(&r, 10, NULL);
+	stuck(&r, 300000);
+	thawed(&r, "0");
+	rig_look(&r, 15, NULL);
+	stuck(&r, 300000);
+	thawed(&r, "-");
+	CHECK_EQ(r.events[EVENT_WRITER_STUCK], 2);
+	rig_close(&r);
+
+	start(&r, 100, 64 * MIB, 10 * MIB);
+	fake_put(&r.tree, "init.scope/cgroup.freeze", "-");
+	stuck(&r, 1);
+	u->anon_bytes = 64 * MIB;
+	stuck(&r, 300000);
+	thawed(&r, "-");
+	CHECK_EQ(r.events[EVENT_WRITER_STUCK], 0);
+	rig_close(&r);
+}
+
 static void step_grow(struct rig *r)
 {
 	rig_burn(r, &r->unit[0], 50);
@@ -183,6 +235,7 @@ int main(void)
 	test_cpu();
 	test_cold();
 	test_wake();
+	test_stuck();
 	test_growth();
 	test_lifted();
 	test_echo();

@@ -241,7 +241,13 @@ static void test_mem_events(void)
 		{S("high 1\nmax 2\noom 3\noom_kill 4\n")},
 		{S("low 0\nhigh 1\nmax max\noom 3\noom_kill 4\n")},
 	};
+	static const struct text no_ooms[] = {
+		{S("low 0\nhigh 1\nmax 2\noom_kill 4\n")},
+		{S("low 0\noom -1\n")},
+		{S("oom 3\noom 4\n")},
+	};
 	struct mem_events e;
+	uint64_t ooms;
 
 	/* 7.2 has one key more */
 	CHECK_EQ(cg_parse_mem_events(S("low 0\nhigh 1\nmax 2\noom 52164\noom_kill 4\n"
@@ -250,6 +256,9 @@ static void test_mem_events(void)
 		 0);
 	CHECK(e.low == 0 && e.high == 1 && e.max == 2 && e.oom_kill == 4);
 	CHECK_BAD(cg_parse_mem_events, struct mem_events, bad);
+	CHECK_EQ(cg_parse_mem_ooms(S("low 0\nhigh 1\nmax 2\noom 52164\noom_kill 4\n"), &ooms), 0);
+	CHECK_EQ(ooms, 52164);
+	CHECK_BAD(cg_parse_mem_ooms, uint64_t, no_ooms);
 }
 
 #define SOME "some avg10=12.34 avg60=1.00 avg300=0.10 total=777\n"

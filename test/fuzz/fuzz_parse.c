@@ -16,6 +16,7 @@ union output {
 	struct cg_cpu_stat cpu_stat;
 	struct mem_stat mem_stat;
 	struct mem_events mem_events;
+	uint64_t mem_ooms;
 	struct cg_psi psi;
 	struct cg_state state;
 	uint64_t value;
@@ -32,7 +33,8 @@ union output {
 	X(cg_parse_psi, psi)                                                                       \
 	X(cg_parse_state, state)                                                                   \
 	X(cg_parse_controllers, mask)                                                              \
-	X(cg_parse_cpu_list, mask)
+	X(cg_parse_cpu_list, mask)                                                                 \
+	X(cg_parse_mem_ooms, mem_ooms)
 
 #define DEFINE_RUN(parse, member)                                                                  \
 	static int run_##parse(const char *text, size_t len, union output *out)                    \

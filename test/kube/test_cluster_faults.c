@@ -71,6 +71,13 @@ static void burn_650(struct rig *r)
 	burn_all(r, 650);
 }
 
+/* What it demands, and a little more. */
+static void granted(uint64_t milli)
+{
+	CHECK(milli >= 650);
+	CHECK(milli <= 750);
+}
+
 /* Enough to be worth a report, in turn up and down from where it is. */
 static void check_fault(const struct fault *f)
 {
@@ -84,7 +91,7 @@ static void check_fault(const struct fault *f)
 	crig_forget_log(&c);
 	crig_fault(&c, f->kind, f->more);
 	rig_run(&c.rig, FAULT_SEC, burn_650);
-	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
+	granted(rig_cpu_milli(&c.rig, app_of(p)));
 	CHECK(crig_per_minute(&c) <= PER_MINUTE_MAX);
 	fprintf(stderr, "%s: %.1f requests a minute, lines %u: %s\n", f->kind, crig_per_minute(&c),
 		words(), c.line_count > 0 ? c.line[c.line_count - 1].text : "");
@@ -95,7 +102,8 @@ static void check_fault(const struct fault *f)
 	CHECK(crig_until(&c, RECOVER_SEC, burn_650, is_good));
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 20, burn_650);
-	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 700);
+	granted(rig_cpu_milli(&c.rig, app_of(p)));
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), rig_cpu_milli(&c.rig, app_of(p)));
 	CHECK(fake_open_fds() <= fds + 3); /* connections that are kept */
 	CHECK_EQ(c.rig.kills, 0);
 	crig_close(&c);

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cgroup/stuck.h"
+#include "cgroup/group.h"
+#include "cgroup/parse.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+/* A thaw that does not succeed would leave PID 1 frozen. */
+#define THAW_TRIES 100
+
+int cg_oom_looks(struct cg *c, uint64_t *ret)
+{
+	char text[CG_TEXT_BYTES];
+	int len = cg_file_read(c, CG_FILE_MEM_EVENTS, text);
+
+	return len < 0 ? len : cg_parse_mem_ooms(text, (size_t)len, ret);
+}
+
+static int put(int fd, char value)
+{
+	return pwrite(fd, &value, 1, 0) == 1 ? 0 : -errno;
+}
+
+static int freeze_and_thaw(int fd)
+{
+	int r = put(fd, '1');
+
+	for (unsigned i = 0; i < THAW_TRIES && put(fd, '0') < 0; i++)
+		;
+	return r;
+}
+
+int cg_nudge_pid1(int root)
+{
+	int fd = openat(root, "init.scope/cgroup.freeze", O_WRONLY | O_CLOEXEC);
+	sigset_t all, before;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	/* Nothing may come in between. */
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	r = freeze_and_thaw(fd);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	close(fd);
+	return r;
+}
