@@ -310,6 +310,15 @@ static bool is_told(const struct managed *m, const struct unit_props *want, uint
 	return unit_props_equal(want, pending ? &m->sent : &m->stored, mask);
 }
 
+/* More for growth than the cgroup has. Pressing for the same again is not told again. */
+static bool is_new_headroom(const struct managed *m, const struct unit_props *want, uint32_t mask)
+{
+	bool again = (m->sent_mask & UNIT_PROP_MEM_MAX) && m->sent.mem_max == want->mem_max;
+
+	return (mask & UNIT_PROP_MEM_MAX) && !again && m->control.mem.slope_bps > 0 &&
+	       want->mem_max > m->control.kernel.mem_max;
+}
+
 static void property_send(struct managed *m)
 {
 	struct daemon *d = m->daemon;
@@ -331,8 +340,7 @@ static void property_send(struct managed *m)
 		return;
 	}
 	m->property_urgent = false;
-	if ((mask & UNIT_PROP_MEM_MAX) && m->control.mem.slope_bps > 0 &&
-	    want.mem_max > m->control.kernel.mem_max)
+	if (is_new_headroom(m, &want, mask))
 		report_headroom(m, want.mem_max);
 	unit_props_merge(&m->sent, &want, mask);
 	m->sent_mask |= mask;

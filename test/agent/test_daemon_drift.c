@@ -288,6 +288,45 @@ static void test_calls_are_joined(void)
 	rig_close(&r);
 }
 
+static char headroom[32];
+static unsigned headroom_twice;
+
+static void on_headroom(struct rig *r, const struct event_record *e, const char *message)
+{
+	char amount[sizeof headroom] = "";
+
+	(void)r;
+	if (e->kind != EVENT_PROPERTY_HEADROOM)
+		return;
+	CHECK(sscanf(message, "systemd stores a.service memory %31[^,]", amount) == 1);
+	headroom_twice += strcmp(amount, headroom) == 0;
+	snprintf(headroom, sizeof headroom, "%s", amount);
+}
+
+static void step_growth(struct rig *r)
+{
+	rig_burn(r, &r->unit[0], 50);
+	rig_grow(r, &r->unit[0], MIB);
+}
+
+/* Every look of a growing unit presses for its headroom while PID 1 is at it: told once. */
+static void test_headroom_told_once(void)
+{
+	struct rig r;
+
+	started(&r, 200, 64 * MIB);
+	rig_look(&r, 60, step_idle);
+	headroom[0] = '\0';
+	headroom_twice = 0;
+	r.told = on_headroom;
+	r.lag_seconds = 1;
+	rig_look(&r, 150, step_growth);
+	CHECK(r.events[EVENT_PROPERTY_HEADROOM] >= 1);
+	CHECK_EQ(headroom_twice, 0);
+	CHECK_EQ(r.kills, 0);
+	rig_close(&r);
+}
+
 /* PID 1 hangs for longer than a call may take, and then does all of it. */
 static void test_pid1_hangs(void)
 {
@@ -367,6 +406,7 @@ int main(void)
 	grow_under_lag(3, true);
 	test_stored_before_ours();
 	test_calls_are_joined();
+	test_headroom_told_once();
 	test_pid1_hangs();
 	test_restore_given_up();
 	test_slow_list();
