@@ -247,7 +247,8 @@ static void hand_back(struct managed *m)
 	struct restore_job job = {.daemon = d, .quiet = m->hand_back_told, .quick = true};
 	int r = restore_units(d, m->name, false, &job);
 
-	m->hand_back_told = true;
+	/* Nothing was said of one who is to come again at once. */
+	m->hand_back_told |= r != -EAGAIN;
 	m->hand_back_at = d->now + (r == -EAGAIN ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC);
 	if ((r < 0 && r != -ENOENT && r != -EAGAIN) || (r >= 0 && job.outcome == RESTORE_FAILED))
 		d->hand_back_at = m->hand_back_at; /* a PID 1 that hangs is not asked for each */
