@@ -180,6 +180,8 @@ static void fill(const struct config *c, const struct pod_wishes *p, const char 
 	ret->rule.mode = MIN(p->mode, c->kubernetes.highest_mode);
 	ret->mode_bounded = ret->rule.mode != p->mode;
 	ret->rule.boost = p->boost;
+	/* Units have one; a pod has its class. */
+	ret->rule.priority = 0;
 	if (w.resources != 0)
 		ret->rule.resources = w.resources;
 	if (w.has_scale_down)

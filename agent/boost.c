@@ -88,12 +88,17 @@ void boost_look(struct daemon *d, struct plan *plan)
 			continue;
 		lends |= persist_lent(d, m, control_boost_prepare(&m->control, &x));
 	}
-	/* Whoever comes after us must know what to put back. */
 	if (lends)
 		persist_baselines(d);
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (managed_has_laws(d->units[i]))
-			control_boost(&d->units[i]->control, &x);
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+
+		/* Whoever comes after us must know what to put back: the next look tries again. */
+		if (lends && d->baselines_dirty && !m->control.boost.written)
+			m->lent_milli = 0;
+		else if (managed_has_laws(m))
+			control_boost(&m->control, &x);
+	}
 }
 
 void boost_end(struct managed *m)

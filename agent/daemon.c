@@ -8,6 +8,7 @@
 #include "agent/lock.h"
 #include "agent/metrics_server.h"
 #include "agent/restore.h"
+#include "cgroup/stuck.h"
 #include "systemd/notify.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -367,6 +368,7 @@ static int loop_start(struct daemon *d, const struct daemon_options *o)
 	r = guard_start(d);
 	if (r < 0)
 		return r;
+	cg_thaw_pid1(d->root);
 	reader_start(d);
 	r = bus_start(d, o->port);
 	if (r < 0)

@@ -397,6 +397,8 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 		return;
 	unit_fill_absent(m, &u);
 	l.x = daemon_context(m->daemon, plan);
+	/* Judged now: what must wait for PID 1's word is said below. */
+	m->control.frozen = 0;
 	l.held = l.seen = u.limits;
 	if (m->made_safe && l.held.mem_max == m->control.kernel.mem_max)
 		l.seen.mem_max = m->unsafe_max, l.was_stored = m->unsafe_stored;

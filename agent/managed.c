@@ -124,6 +124,8 @@ struct managed *managed_new(struct daemon *d, const struct managed_names *names)
 
 	if (m == NULL)
 		return NULL;
+	/* It has an entry for each of those that there were. */
+	node_memory_close(d);
 	m->daemon = d;
 	m->slot = READER_NO_SLOT;
 	m->kind = names->kind;

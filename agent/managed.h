@@ -73,6 +73,7 @@ struct managed {
 	enum hold hold_counted[RESOURCE_COUNT]; /* as of the last review */
 	uint64_t oom_told;
 	uint64_t oom_looks; /* as of the last wake-up, see stuck.c */
+	uint64_t oom_kills;
 	usec_t nudge_next;  /* not before */
 	usec_t nudge_wait;
 	uint64_t oom_at_restart;         /* kills counted when the container last began anew */

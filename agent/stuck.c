@@ -4,7 +4,7 @@
 #include "cgroup/stuck.h"
 #include "agent/daemon.h"
 
-/* From one wake-up to the next, ten milliseconds at least: no group at its limit looks for somebody
+/* From one wake-up to the next, a tenth of a second: no group at its limit looks for somebody
  * to kill as often as one whose writer goes round. */
 #define STUCK_LOOKS 1000
 /* Charges are counted in batches per CPU: a group this close to its limit may be at it. */
@@ -13,19 +13,22 @@
 #define NUDGE_MIN_USEC USEC_PER_SEC
 #define NUDGE_MAX_USEC (64 * USEC_PER_SEC)
 
-/* It looks for somebody to kill, and has room: only a writer with a lower value of its own does. */
+/*
+ * It looks for somebody to kill, kills nobody, and has room: only a writer with a lower value of
+ * his own does that to it.
+ */
 static bool is_stuck(struct managed *m)
 {
-	uint64_t before = m->oom_looks, looks;
+	const uint32_t want = USAGE_MEM | USAGE_MEM_LIMIT | USAGE_MEM_EVENTS;
+	uint64_t before = m->oom_looks, kills = m->oom_kills, looks;
 	struct usage u = {0};
 
-	if (cg_oom_looks(m->cg, &looks) < 0)
+	if (cg_oom_looks(m->cg, &looks) < 0 || cg_read(m->cg, want, &u) < 0 ||
+	    (u.have & want) != want)
 		return false;
 	m->oom_looks = looks;
-	if (looks < before || looks - before < STUCK_LOOKS)
-		return false;
-	return cg_read(m->cg, USAGE_MEM | USAGE_MEM_LIMIT, &u) == 0 && (u.have & USAGE_MEM) != 0 &&
-	       (u.have & USAGE_MEM_LIMIT) != 0 &&
+	m->oom_kills = u.events.oom_kill;
+	return looks >= before && looks - before >= STUCK_LOOKS && m->oom_kills == kills &&
 	       add_sat(u.mem_current, ROOM_BYTES) < u.limits.mem_max;
 }
 

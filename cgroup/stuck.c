@@ -10,12 +10,22 @@
 /* A thaw that does not succeed would leave PID 1 frozen. */
 #define THAW_TRIES 100
 
+#define FREEZE_FILE "init.scope/cgroup.freeze"
+
+/* Not kept open: it is read after wake-ups only. */
 int cg_oom_looks(struct cg *c, uint64_t *ret)
 {
 	char text[CG_TEXT_BYTES];
-	int len = cg_file_read(c, CG_FILE_MEM_EVENTS, text);
+	int fd = openat(c->dir, "memory.events.local", O_RDONLY | O_CLOEXEC);
+	ssize_t len;
+	int r;
 
-	return len < 0 ? len : cg_parse_mem_ooms(text, (size_t)len, ret);
+	if (fd < 0)
+		return -errno;
+	len = read(fd, text, sizeof text);
+	r = len < 0 ? -errno : 0;
+	close(fd);
+	return r < 0 ? r : cg_parse_mem_ooms(text, (size_t)len, ret);
 }
 
 static int put(int fd, char value)
@@ -34,7 +44,7 @@ static int freeze_and_thaw(int fd)
 
 int cg_nudge_pid1(int root)
 {
-	int fd = openat(root, "init.scope/cgroup.freeze", O_WRONLY | O_CLOEXEC);
+	int fd = openat(root, FREEZE_FILE, O_WRONLY | O_CLOEXEC);
 	sigset_t all, before;
 	int r;
 
@@ -47,4 +57,16 @@ int cg_nudge_pid1(int root)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(fd);
 	return r;
+}
+
+void cg_thaw_pid1(int root)
+{
+	int fd = openat(root, FREEZE_FILE, O_RDWR | O_CLOEXEC);
+	char now;
+
+	if (fd < 0)
+		return;
+	if (pread(fd, &now, 1, 0) == 1 && now == '1')
+		put(fd, '0');
+	close(fd);
 }

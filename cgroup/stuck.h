@@ -14,9 +14,13 @@
 
 #include "cgroup/reader.h"
 
-/* `oom` of memory.events: how often the kernel looked for somebody to kill. Errors of cg_read(). */
+/* `oom` of memory.events.local: how often the kernel looked for somebody to kill in this very
+ * group. -errno. */
 int cg_oom_looks(struct cg *c, uint64_t *ret);
 
 /* Freezes and thaws PID 1's cgroup, init.scope, at once. root: the cgroup mount. -ENOENT: this is
  * no systemd host; else -errno. */
 int cg_nudge_pid1(int root);
+
+/* Thaws it where a nudge was cut short. At the start. */
+void cg_thaw_pid1(int root);

@@ -53,6 +53,7 @@ static void put_counters(struct rig *r, const struct rig_unit *u)
 		 "\noom_group_kill 0\n",
 		 u->max_events, u->oom_looks, u->oom_kills);
 	put(r, u, "memory.events", text);
+	put(r, u, "memory.events.local", text);
 }
 
 static void kill_unit(struct rig *r, struct rig_unit *u)

@@ -110,6 +110,9 @@ static void test_stuck(void)
 	thawed(&r, "-");
 	stuck(&r, 900);
 	thawed(&r, "-");
+	u->oom_kills++; /* who wrote is through */
+	stuck(&r, 50000);
+	thawed(&r, "-");
 	stuck(&r, 2000);
 	thawed(&r, "0");
 	CHECK_EQ(r.events[EVENT_WRITER_STUCK], 1);
