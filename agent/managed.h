@@ -74,7 +74,7 @@ struct managed {
 	uint64_t oom_told;
 	uint64_t oom_looks; /* as of the last wake-up, see stuck.c */
 	uint64_t oom_kills;
-	usec_t nudge_next;  /* not before */
+	usec_t nudge_next; /* not before */
 	usec_t nudge_wait;
 	uint64_t oom_at_restart;         /* kills counted when the container last began anew */
 	uint64_t lent_milli;             /* on record, see struct baseline */
