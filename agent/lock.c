@@ -6,6 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define TRIES    10
+#define TRY_USEC 50000
+
 static int lock_open(const char *directory)
 {
 	int dir, fd, error;
@@ -21,6 +24,18 @@ static int lock_open(const char *directory)
 	return fd < 0 ? -error : fd;
 }
 
+/* A predecessor that was killed may have left a child that has not ended yet. */
+static int lock_soon(int fd)
+{
+	int r = flock(fd, LOCK_EX | LOCK_NB);
+
+	for (unsigned i = 0; i < TRIES && r < 0 && errno == EWOULDBLOCK; i++) {
+		usleep(TRY_USEC);
+		r = flock(fd, LOCK_EX | LOCK_NB);
+	}
+	return r;
+}
+
 int lock_take(const char *directory, int *ret_fd)
 {
 	int fd = lock_open(directory);
@@ -28,7 +43,7 @@ int lock_take(const char *directory, int *ret_fd)
 
 	if (fd < 0)
 		return fd;
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+	if (lock_soon(fd) < 0) {
 		error = errno;
 		close(fd);
 		return -error;

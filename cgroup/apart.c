@@ -3,7 +3,9 @@
 #include "policy/base.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -116,10 +118,14 @@ static int hear(int from, struct cg_apart *ret, struct cg_probe *p)
 }
 
 static void __attribute__((noreturn))
-child(int to, cg_apart_fn *load, void *ctx, struct cg_probe *p)
+child(pid_t parent, int to, cg_apart_fn *load, void *ctx, struct cg_probe *p)
 {
 	struct cg_apart made = {0};
 
+	/* It has all that the parent has open, the lock against a second agent, too. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(0);
 	if (load(ctx, &made, p) < 0)
 		made.count = 0;
 	tell(to, &made, p);
@@ -128,6 +134,7 @@ child(int to, cg_apart_fn *load, void *ctx, struct cg_probe *p)
 
 int cg_apart_load(cg_apart_fn *load, void *ctx, struct cg_apart *ret, struct cg_probe *p)
 {
+	const pid_t self = getpid();
 	int pair[2], r;
 	pid_t pid;
 
@@ -135,7 +142,7 @@ int cg_apart_load(cg_apart_fn *load, void *ctx, struct cg_apart *ret, struct cg_
 		return cg_probe_fault(p, -errno, "socketpair: %s", strerror(errno));
 	pid = fork();
 	if (pid == 0)
-		child(pair[1], load, ctx, p);
+		child(self, pair[1], load, ctx, p);
 	r = pid < 0 ? cg_probe_fault(p, -errno, "fork: %s", strerror(errno)) : 0;
 	/* Or its end would not be heard. */
 	close(pair[1]);
