@@ -21,10 +21,9 @@ kubectl_fetch()
 # kubectl_path: this host's where it is new enough, else trixie's in the cache
 kubectl_path()
 {
-	local own fetched=$LAB/kubectl/kubectl minor=''
+	local own='' fetched=$LAB/kubectl/kubectl minor=''
 
-	own=$(command -v kubectl || true)
-	[ -z "$own" ] || minor=$("$own" version --client -o json 2>/dev/null |
+	! own=$(command -v kubectl) || minor=$("$own" version --client -o json 2>/dev/null |
 		sed -n 's/.*"minor": "\([0-9]*\).*/\1/p' | head -n 1)
 	if [ "${minor:-0}" -ge $KUBECTL_MINOR ]; then
 		echo "$own"
