@@ -336,8 +336,10 @@ static void decide(struct tracked *t, usec_t now, struct report_decision *ret)
 	t->again = ret->again;
 	t->going_back =
 		holds_ours(&r->view.facts) && (ret->send || passes(ret->hold) || !r->offered_known);
-	t->owes = t->going_back ||
-		  (r->view.mode == NULL && t->status != NULL && now >= r->status_forbidden_until);
+	/* Who leaves stays until the kubelet has done it, or nobody would tell that it has. */
+	t->owes = t->going_back || (r->view.mode == NULL &&
+				    (t->state->phase == REPORT_WAITING ||
+				     (t->status != NULL && now >= r->status_forbidden_until)));
 }
 
 /* Puts the pod into the queue, or takes it out. */

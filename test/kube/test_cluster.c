@@ -90,7 +90,7 @@ static bool is_dropped(struct crig *x)
 	return x->rig.daemon->pods.count == 0;
 }
 
-static void test_annotation_removed(enum cgroup_driver driver)
+static void test_annotation_removed(enum cgroup_driver driver, unsigned lag_sec)
 {
 	struct rig_pod *p = begin(driver, NULL, AUTO);
 
@@ -99,7 +99,7 @@ static void test_annotation_removed(enum cgroup_driver driver)
 	crig_annotate(&c, p, "mode", NULL);
 	CHECK(crig_until(&c, 60, burn_600, is_put_back));
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
-	rig_run(&c.rig, 2, burn_600);
+	rig_run(&c.rig, lag_sec, burn_600);
 	crig_kubelet(&c, p, NULL);
 	CHECK(crig_until(&c, 60, burn_600, status_is_gone));
 	CHECK(crig_until(&c, 60, burn_600, is_dropped));
@@ -108,6 +108,7 @@ static void test_annotation_removed(enum cgroup_driver driver)
 	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 64 * MIB);
 	CHECK_EQ(rig_cpu_milli(&c.rig, p->level), 500);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_MEMORY), 64 * MIB);
+	CHECK_EQ(crig_events(&c, "Restored"), 1);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 2);
 	crig_close(&c);
 }
@@ -203,8 +204,10 @@ int main(void)
 	test_ratified(DRIVER_SYSTEMD);
 	test_left_alone();
 	test_own_pod();
-	test_annotation_removed(DRIVER_CGROUPFS);
-	test_annotation_removed(DRIVER_SYSTEMD);
+	test_annotation_removed(DRIVER_CGROUPFS, 2);
+	test_annotation_removed(DRIVER_CGROUPFS, 8);
+	test_annotation_removed(DRIVER_SYSTEMD, 2);
+	test_annotation_removed(DRIVER_SYSTEMD, 8);
 	test_user_resizes(DRIVER_CGROUPFS);
 	test_user_resizes(DRIVER_SYSTEMD);
 	test_limit_range();
