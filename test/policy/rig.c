@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/policy/rig.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* 2026-01-01T00:00:00Z */
@@ -263,4 +264,11 @@ void rig_fill_history(struct rig *r, uint64_t milli, uint64_t bytes, usec_t span
 		history_add_cpu(&r->c.history, &rates, r->now_real);
 		history_add_memory(&r->c.history, &r->t.history, bytes, false, r->now_real);
 	}
+}
+
+uint64_t rig_number_from(const char *name, uint64_t otherwise)
+{
+	const char *s = getenv(name);
+
+	return s != NULL ? strtoull(s, NULL, 0) : otherwise;
 }

@@ -16,6 +16,9 @@ struct rig_change {
 	int outcome;
 };
 
+/* A number of the environment, as VSCALED_SEED. */
+uint64_t rig_number_from(const char *name, uint64_t otherwise);
+
 struct rig {
 	struct sim sim;
 	struct control c;

@@ -444,17 +444,10 @@ static void calm_life(void)
 	CHECK_EQ(r.sim.write_kills, 0);
 }
 
-static uint64_t number_from(const char *name, uint64_t otherwise)
-{
-	const char *s = getenv(name);
-
-	return s != NULL ? strtoull(s, NULL, 0) : otherwise;
-}
-
 int main(void)
 {
-	uint64_t seed = number_from("VSCALED_SEED", 20260101);
-	uint64_t rounds = number_from("VSCALED_ROUNDS", 300);
+	uint64_t seed = rig_number_from("VSCALED_SEED", 20260101);
+	uint64_t rounds = rig_number_from("VSCALED_ROUNDS", 300);
 
 	fprintf(stderr, "VSCALED_SEED=%" PRIu64 " VSCALED_ROUNDS=%" PRIu64 "\n", seed, rounds);
 	for (uint64_t i = 0; i < rounds; i++) {
