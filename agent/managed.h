@@ -50,6 +50,7 @@ struct managed {
 	struct unit_props stored; /* what systemd holds, as last told */
 	struct unit_props sent;   /* what we last asked it to hold */
 	uint32_t sent_mask;       /* which of these we ever asked for; 0: none */
+	bool sent_urgent;         /* the newest call was */
 	bool stored_guessed; /* stored is what the files say: systemd was asked, no answer yet */
 	bool property_due;   /* to be sent at the end of this wake-up */
 	bool property_urgent;

@@ -305,7 +305,8 @@ static bool is_told(const struct managed *m, const struct unit_props *want, uint
 {
 	bool pending = managed_call_pending(m);
 
-	if ((m->sent_mask & mask) != mask || (pending && m->property_urgent))
+	/* What waits is to go first now. */
+	if ((m->sent_mask & mask) != mask || (pending && m->property_urgent && !m->sent_urgent))
 		return false;
 	return unit_props_equal(want, pending ? &m->sent : &m->stored, mask);
 }
@@ -333,12 +334,15 @@ static void property_send(struct managed *m)
 	if (m->beaten)
 		keep_files(m, &want, mask);
 	/* Nothing new: a call would only bring the headroom that systemd holds into the file. */
-	if (is_told(m, &want, mask))
+	if (is_told(m, &want, mask)) {
+		m->property_urgent = false;
 		return;
+	}
 	if (d->port.set(d->port.ctx, m->unit, &want, mask, m->property_urgent) < 0) {
 		m->property_due = true; /* again when PID 1 is back */
 		return;
 	}
+	m->sent_urgent = m->property_urgent;
 	m->property_urgent = false;
 	if (is_new_headroom(m, &want, mask))
 		report_headroom(m, want.mem_max);
