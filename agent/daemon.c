@@ -456,6 +456,8 @@ int daemon_run(struct daemon *d)
 		return r;
 	daemon_wake(d);
 	lift(d);
+	for (size_t i = 0; i < d->unit_count; i++)
+		report_summed(d->units[i], true);
 	persist_save(d);
 	return 0;
 }

@@ -320,6 +320,8 @@ void denied_tell(struct managed *m);
 
 /* --- report.c */
 void report_step(struct managed *m, const struct change *s, int outcome);
+/* What was summed up for long enough; now: whatever there is. */
+void report_summed(struct managed *m, bool now);
 /* systemd is told a memory limit above the one that stands, because use grows. */
 void report_headroom(struct managed *m, uint64_t to);
 void report_ceiling(struct managed *m, enum resource r);

@@ -30,6 +30,52 @@ static bool has_entry(const struct change *s)
 	return s->knob == KNOB_CPU_MAX || s->knob == KNOB_MEM_MAX;
 }
 
+/* What the ledger asks for goes back as it can be spared, and the pod above follows: many small
+ * steps, told as one. */
+#define SUM_UP_USEC (10 * USEC_PER_SEC)
+
+void report_summed(struct managed *m, bool now)
+{
+	char detail[DECISION_TEXT_BYTES];
+	struct summed_steps *sum = &m->summed;
+	struct change_event e = {
+		.who = who_is(m),
+		.resource = RESOURCE_MEMORY,
+		.from = sum->from,
+		.to = sum->why.to,
+		.reason = sum->why.reason,
+		.detail = detail,
+	};
+
+	if (sum->since == 0 || (!now && m->daemon->now - sum->since < SUM_UP_USEC))
+		return;
+	decision_text(&sum->why, RESOURCE_MEMORY, detail);
+	event_limit_lowered(&e);
+	*sum = (struct summed_steps){0};
+}
+
+static bool is_summed(const struct change *s, int outcome)
+{
+	return outcome == APPLY_DONE && s->knob == KNOB_MEM_MAX && change_lowers(s) &&
+	       (s->reason == REASON_GIVEN_BACK || s->reason == REASON_POD_LEVEL);
+}
+
+/* True: it is told later. Another change of the limit ends the sum. */
+static bool sum_up(struct managed *m, const struct change *s, int outcome)
+{
+	struct summed_steps *sum = &m->summed;
+	bool goes_on = sum->since != 0 && sum->why.reason == (enum reason)s->reason;
+
+	if (s->knob == KNOB_MEM_MAX && !(goes_on && is_summed(s, outcome)))
+		report_summed(m, true);
+	if (!is_summed(s, outcome))
+		return false;
+	if (sum->since == 0)
+		*sum = (struct summed_steps){.since = m->daemon->now, .from = s->from};
+	sum->why = m->control.resource[RESOURCE_MEMORY].last;
+	return true;
+}
+
 void report_step(struct managed *m, const struct change *s, int outcome)
 {
 	enum resource r = knobs[s->knob].resource;
@@ -48,6 +94,8 @@ void report_step(struct managed *m, const struct change *s, int outcome)
 		event_limit_failed(&e);
 		return;
 	}
+	if (sum_up(m, s, outcome))
+		return;
 	if (!has_entry(s) || s->reason == REASON_DRIFT || outcome == APPLY_GONE ||
 	    (outcome == APPLY_UNCHANGED && !reason_by_books((enum reason)s->reason)))
 		return;

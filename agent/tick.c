@@ -389,6 +389,7 @@ void tell_states_of(struct managed *m)
 		report_oom(m, kills - m->oom_told);
 	m->oom_told = kills;
 	denied_tell(m);
+	report_summed(m, false);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		bool at = m->control.resource[r].at_ceiling;
 
