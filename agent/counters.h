@@ -11,7 +11,7 @@
 #include "policy/report.h"
 
 /* How long things took, in buckets of fixed bounds. */
-#define COUNTERS_BUCKETS 11
+#define COUNTERS_BUCKETS 13
 extern const usec_t counters_bounds_usec[COUNTERS_BUCKETS];
 
 struct counters_span {
