@@ -27,7 +27,7 @@
 /* At the end PID 1 gets this long to take what is due; a second signal ends the wait. */
 #define STOP_WAIT_USEC (3 * USEC_PER_SEC)
 #define STOP_LOOK_USEC (20 * USEC_PER_MSEC)
-/* sd-event wakes as late as it may: a quarter of a second, where nothing is said. */
+/* sd-event wakes as late as this allows; 0 stands for a quarter of a second. */
 #define TICK_ACCURACY_USEC 1
 /* A wake-up this late is worth a word. */
 #define LAG_WARN_USEC (5 * USEC_PER_SEC)
