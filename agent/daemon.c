@@ -27,8 +27,8 @@
 /* At the end PID 1 gets this long to take what is due; a second signal ends the wait. */
 #define STOP_WAIT_USEC (3 * USEC_PER_SEC)
 #define STOP_LOOK_USEC (20 * USEC_PER_MSEC)
-/* sd-event's own is a quarter of a second. */
-#define TICK_ACCURACY_USEC USEC_PER_MSEC
+/* sd-event wakes as late as this allows; 0 stands for a quarter of a second. */
+#define TICK_ACCURACY_USEC 1
 /* A wake-up this late is worth a word. */
 #define LAG_WARN_USEC (5 * USEC_PER_SEC)
 
@@ -119,15 +119,15 @@ void daemon_tick(struct daemon *d)
 	}
 	review = d->now >= d->next_review;
 	pods_tick(d);
+	hold_tick(d);
+	tick(d);
 	if (review) {
 		persist_baselines(d);
 		units_forget(d);
 		d->list_due = true;
 	}
-	hold_tick(d);
 	if (d->list_due)
 		units_request_list(d);
-	tick(d);
 	if (d->cluster != NULL)
 		cluster_tick(d->cluster, review);
 	if (d->now >= d->next_save)
@@ -262,14 +262,6 @@ static void lift(struct daemon *d)
 		d->baselines.items[i].high = BASELINE_HIGH_LOWERED;
 }
 
-static bool properties_pending(const struct daemon *d)
-{
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (d->units[i]->property_due || managed_call_pending(d->units[i]))
-			return true;
-	return false;
-}
-
 /* What stands in the cgroups must be known to systemd before we go: a reload would undo it. */
 static int on_stop_timer(sd_event_source *s, uint64_t due, void *userdata)
 {
@@ -365,6 +357,7 @@ static int loop_start(struct daemon *d, const struct daemon_options *o)
 			      on_tick, d);
 	if (r < 0)
 		return r;
+	sd_event_source_set_priority(d->tick_source, DAEMON_PRIORITY_REFLEX);
 	r = guard_start(d);
 	if (r < 0)
 		return r;
@@ -451,6 +444,11 @@ int daemon_run(struct daemon *d)
 	event_started(&(struct daemon_event){
 		.version = VSCALED_VERSION, .file = d->config_path, .cgroup = d->host.mount});
 	notify_send(NOTIFY_READY, NULL, 0);
+	/* The clock begins now: what starting took is no lag of the loop. */
+	daemon_wake(d);
+	r = sd_event_source_set_time(d->tick_source, d->now);
+	if (r < 0)
+		return r;
 	r = sd_event_loop(d->event);
 	if (r < 0)
 		return r;
