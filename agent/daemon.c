@@ -118,10 +118,9 @@ void daemon_tick(struct daemon *d)
 			cluster_look(d->cluster);
 		return;
 	}
-	review = d->now >= d->next_review;
 	pods_tick(d);
 	hold_tick(d);
-	tick(d);
+	review = tick(d);
 	if (review) {
 		persist_baselines(d);
 		units_forget(d);

@@ -218,8 +218,8 @@ void stuck_forget(struct managed *m);
 void unit_brake_off(struct managed *m);
 
 /* --- tick.c */
-/* A sample of everything, and on its clock the review. */
-void tick(struct daemon *d);
+/* A sample of everything, and on its clock the review: true. */
+bool tick(struct daemon *d);
 /* A pod level has no laws of its own: it follows its containers. */
 bool managed_has_laws(const struct managed *m);
 /* Carries out a plan: writes, outcomes, journal; then sends what properties are due. */

@@ -447,7 +447,7 @@ static void review(struct daemon *d, struct plan *plan)
 	}
 }
 
-void tick(struct daemon *d)
+bool tick(struct daemon *d)
 {
 	struct plan plan;
 	usec_t begin = daemon_clock();
@@ -469,4 +469,5 @@ void tick(struct daemon *d)
 	guard_check(d);
 	properties_send(d);
 	tell_states(d);
+	return due;
 }
