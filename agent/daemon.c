@@ -451,6 +451,11 @@ int daemon_run(struct daemon *d)
 	event_started(&(struct daemon_event){
 		.version = VSCALED_VERSION, .file = d->config_path, .cgroup = d->host.mount});
 	notify_send(NOTIFY_READY, NULL, 0);
+	/* The clock begins now: what starting took is no lag of the loop. */
+	daemon_wake(d);
+	r = sd_event_source_set_time(d->tick_source, d->now);
+	if (r < 0)
+		return r;
 	r = sd_event_loop(d->event);
 	if (r < 0)
 		return r;

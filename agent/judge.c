@@ -163,12 +163,9 @@ static void yield_to(struct look *l, enum resource r)
 
 static void take_limit(struct managed *m, enum resource r, const struct limits *seen)
 {
-	struct control *c = &m->control;
+	struct limits found = with_only(m, r, seen);
 
-	c->kernel = with_only(m, r, seen);
-	c->resource[r].limit = r == RESOURCE_CPU
-				       ? cpu_milli_of(seen->cpu_quota_usec, seen->cpu_period_usec)
-				       : seen->mem_max;
+	control_follow(&m->control, &found, r);
 }
 
 static void give_way(struct look *l, enum resource r, const struct drift_facts *f)

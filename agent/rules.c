@@ -19,8 +19,7 @@ static const char *takes_away_text(const struct managed *m)
 /* Nobody raises it from here on: not below what the owner had given it. */
 static void unguard_memory(struct managed *m)
 {
-	struct control_resource *res = &m->control.resource[RESOURCE_MEMORY];
-	struct limits kernel = m->control.kernel;
+	const struct control_resource *res = &m->control.resource[RESOURCE_MEMORY];
 	struct control_context x;
 	struct plan plan;
 
@@ -28,8 +27,7 @@ static void unguard_memory(struct managed *m)
 		return;
 	plan_begin(m->daemon, &plan);
 	x = daemon_context(m->daemon, &plan);
-	res->limit = res->original;
-	control_reassert(&m->control, &kernel, RESOURCE_MEMORY, &x);
+	control_put_back(&m->control, RESOURCE_MEMORY, &x);
 	plan_apply(m->daemon, &plan);
 }
 

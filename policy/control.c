@@ -90,6 +90,11 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 		c->start_mem_bytes = MAX(kernel->mem_max, c->resource[RESOURCE_MEMORY].limit);
 	c->kernel = *kernel;
 	c->grant_ended = true;
+	/* Asked of the dead one, and written to it. What the node was short of, it still is: that
+	 * denial is told once, whoever dies of it. */
+	c->asked = (struct ledger_claim){0};
+	c->frozen = 0;
+	c->psi_cpu_ppm = c->psi_cpu_others_ppm = 0;
 	c->started_at = now;
 	c->life = (struct control_life){0};
 	c->initial_done = false;
@@ -310,13 +315,18 @@ void control_applied(struct control *c, const struct change *step, int outcome,
 		c->cpu.trial = (struct cpu_trial){0};
 }
 
-/* memory.high of a running trial or of the brake is ours, not the other writer's. */
-static void adopt_mem(struct control *c, const struct limits *kernel,
-		      const struct control_context *x)
+/* Of a running trial or the brake, and nobody has written it since. */
+static bool high_is_ours(const struct control *c, const struct limits *kernel)
 {
 	bool of_trial = c->mem.trial.high_lowered && kernel->mem_high <= c->mem.trial.to;
-	bool ours = of_trial || mem_brake_owns(&c->mem, kernel->mem_high);
 
+	return kernel->mem_high == c->kernel.mem_high &&
+	       (of_trial || mem_brake_owns(&c->mem, kernel->mem_high));
+}
+
+static void adopt_mem(struct control *c, const struct limits *kernel, bool ours,
+		      const struct control_context *x)
+{
 	c->original.mem_max = kernel->mem_max;
 	if (!ours)
 		c->original.mem_high = kernel->mem_high;
@@ -333,6 +343,7 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 		   const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[r];
+	bool ours = high_is_ours(c, kernel);
 
 	c->kernel = *kernel;
 	res->limit = limit_of(kernel, r);
@@ -352,7 +363,18 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 		cpu_window_restart(&c->cpu, &c->last, x->now);
 		return;
 	}
-	adopt_mem(c, kernel, x);
+	adopt_mem(c, kernel, ours, x);
+}
+
+void control_follow(struct control *c, const struct limits *kernel, enum resource r)
+{
+	/* Not to be lifted by the end of a trial, or of the brake. */
+	if (r == RESOURCE_MEMORY && kernel->mem_high != c->kernel.mem_high) {
+		c->mem.trial.high_lowered = false;
+		c->mem.brake = (struct mem_brake){0};
+	}
+	c->kernel = *kernel;
+	c->resource[r].limit = limit_of(kernel, r);
 }
 
 static void write_held(struct control *c, enum resource r, enum reason reason,
@@ -377,6 +399,12 @@ void control_reassert(struct control *c, const struct limits *kernel, enum resou
 	if (r == RESOURCE_MEMORY)
 		control_grant_held(c, x);
 	write_held(c, r, REASON_DRIFT, x);
+}
+
+void control_put_back(struct control *c, enum resource r, const struct control_context *x)
+{
+	c->resource[r].limit = c->resource[r].original;
+	write_held(c, r, REASON_RESTORE, x);
 }
 
 void control_resume(struct control *c, const struct limits *kernel, const struct control_context *x)

@@ -174,9 +174,14 @@ void control_applied(struct control *c, const struct change *step, int outcome,
 /* A user's or controller's own resize of a resource: the new baseline. */
 void control_adopt(struct control *c, const struct limits *kernel, enum resource r,
 		   const struct control_context *x);
+/* Another writer's value stands, and nothing is done about it. */
+void control_follow(struct control *c, const struct limits *kernel, enum resource r);
 /* Steps that put our values back after somebody else's write; memory raises are always safe. */
 void control_reassert(struct control *c, const struct limits *kernel, enum resource r,
 		      const struct control_context *x);
+
+/* Steps to the original, where nobody would raise it again: to be given is never a grant. */
+void control_put_back(struct control *c, enum resource r, const struct control_context *x);
 
 /* Steps for a new cgroup of the same unit, after control_restarted(): what was held, and where a
  * kill asked for more, that. */

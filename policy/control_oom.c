@@ -2,6 +2,10 @@
 /* What memory was needed at the worst moment, and what a kill asks for. */
 #include "policy/control_impl.h"
 
+/* The kernel counts the limit that was hit, tries to reclaim, and then kills: a look may come in
+ * between. */
+#define MAX_TO_KILL_USEC USEC_PER_SEC
+
 /* memory.oom.group ends all processes of the group at once: that is one kill. */
 static uint64_t kills(const struct mem_events *then, const struct mem_events *now)
 {
@@ -23,11 +27,15 @@ uint64_t control_oom_wish(struct control *c, const struct usage *prev,
 	struct mem_control *m = &c->mem;
 	uint64_t record;
 
-	if (prev == NULL || !(u->have & prev->have & USAGE_MEM_EVENTS) ||
-	    u->events.oom_kill <= prev->events.oom_kill)
+	if (prev == NULL || !(u->have & prev->have & USAGE_MEM_EVENTS))
+		return m->oom_record;
+	if (u->events.max > prev->events.max)
+		m->max_event_at = x->now;
+	if (u->events.oom_kill <= prev->events.oom_kill)
 		return m->oom_record;
 	c->resource[RESOURCE_MEMORY].counters.oom_kills += kills(&prev->events, &u->events);
-	if (u->events.max <= prev->events.max || c->kernel.mem_max == LIMIT_MAX)
+	if (m->max_event_at == 0 || x->now - m->max_event_at > MAX_TO_KILL_USEC ||
+	    c->kernel.mem_max == LIMIT_MAX)
 		return m->oom_record;
 	/* The victim's memory is gone by now. Reclaim had failed: the limit was full of use. */
 	record = mem_oom_record(&x->tuning->memory, c->kernel.mem_max);

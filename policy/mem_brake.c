@@ -18,8 +18,12 @@
 #define REST_USEC (60 * USEC_PER_SEC)
 /* Not wanted for as long: lifted. Breathing around the share must not write every second. */
 #define CALM_USEC (10 * USEC_PER_SEC)
-/* Arming takes back the page cache above the line, and blocks while it does. */
-#define TAKE_BACK_MAX_BYTES (64 * MIB)
+/*
+ * A memory.high below what is charged takes the rest back, and its writer waits for that. So the
+ * line comes down through page cache by a piece a look, of about a millisecond, and by the next one
+ * when that has gone: dirty pages wait for their disk.
+ */
+#define PIECE_BYTES (4 * MIB)
 
 static uint64_t line_of(const struct tuning_memory *t, uint64_t max)
 {
@@ -40,24 +44,45 @@ static bool wanted(const struct mem_control *m, const struct mem_brake_input *in
 static bool fits(uint64_t line, const struct mem_brake_input *in)
 {
 	/* An own line of the owner's at or below it is brake enough. */
-	return line < in->own && add_sat(in->use, 2 * TOUCH_BYTES) < line &&
-	       in->current <= add_sat(line, TAKE_BACK_MAX_BYTES);
+	return line < in->own && add_sat(in->use, 2 * TOUCH_BYTES) < line;
 }
 
-static void arm(struct mem_brake *b, uint64_t line, usec_t now)
+/* As far towards the line as one write may go. */
+static uint64_t piece_to(uint64_t line, const struct mem_brake_input *in)
 {
-	b->line = b->stands = line;
-	b->pressed_at = 0;
-	b->wanted_at = now;
+	uint64_t piece = round_down(in->current - MIN(in->current, PIECE_BYTES), MEM_PAGE_BYTES);
+
+	return MAX(line, piece);
 }
 
-/* At the line, and no room was made. Page cache over the line alone holds nobody. */
+static void put(struct mem_brake *b, uint64_t line)
+{
+	b->line = line;
+	/* What was written last may not have got there. */
+	b->stands = MAX(b->stands, line);
+}
+
+static void arm(struct mem_brake *b, uint64_t line, const struct mem_brake_input *in)
+{
+	put(b, piece_to(line, in));
+	b->pressed_at = 0;
+	b->wanted_at = in->now;
+}
+
+/* On the way down: the last piece has not gone yet. */
+static bool waits(const struct mem_brake *b, uint64_t line, const struct mem_brake_input *in)
+{
+	return line < b->line && in->current > add_sat(b->line, TOUCH_BYTES);
+}
+
+/* At the line, and no room was made. Page cache over it that can go holds nobody. */
 static bool pressed(const struct tuning_memory *t, const struct mem_brake *b,
 		    const struct mem_brake_input *in)
 {
 	uint64_t near = in->hit ? mem_gap(t, in->max) : TOUCH_BYTES;
+	uint64_t line = line_of(t, in->max);
 
-	return line_of(t, in->max) <= b->line && add_sat(in->use, near) >= b->line;
+	return line <= b->line && (add_sat(in->use, near) >= b->line || waits(b, line, in));
 }
 
 /* Held for long enough: the look after this one would be too late. */
@@ -70,6 +95,19 @@ static bool held_out(struct mem_brake *b, bool at_line, const struct mem_brake_i
 	return at_line && add_sat(in->now - b->pressed_at, in->tick_usec) > HOLD_USEC;
 }
 
+/* Where an armed brake is to stand now; 0: nowhere. */
+static uint64_t next_line(const struct mem_brake *b, uint64_t line,
+			  const struct mem_brake_input *in)
+{
+	if (line == b->line)
+		return line;
+	if (line > b->line)
+		return line < in->own ? piece_to(line, in) : 0;
+	if (waits(b, line, in) || !fits(line, in))
+		return b->line < MIN(in->max, in->own) ? b->line : 0;
+	return MIN(b->line, piece_to(line, in));
+}
+
 void mem_brake_look(const struct tuning_memory *t, struct mem_control *m,
 		    const struct mem_brake_input *in)
 {
@@ -78,7 +116,7 @@ void mem_brake_look(const struct tuning_memory *t, struct mem_control *m,
 
 	if (b->line == 0) {
 		if (wanted(m, in) && in->now >= b->rearm_at && fits(line, in))
-			arm(b, line, in->now);
+			arm(b, line, in);
 		return;
 	}
 	if (wanted(m, in))
@@ -89,9 +127,8 @@ void mem_brake_look(const struct tuning_memory *t, struct mem_control *m,
 	}
 	if (in->now - b->wanted_at >= CALM_USEC)
 		b->line = 0;
-	else if (line != b->line)
-		b->line = (line > b->line && line < in->own) || fits(line, in) ? line : 0;
-	b->stands = b->line != 0 ? b->line : b->stands;
+	else
+		put(b, next_line(b, line, in));
 }
 
 void mem_brake_raised(const struct tuning_memory *t, struct mem_control *m,
@@ -100,7 +137,7 @@ void mem_brake_raised(const struct tuning_memory *t, struct mem_control *m,
 	uint64_t line = line_of(t, in->max);
 
 	if ((m->brake.line != 0 || in->now >= m->brake.rearm_at) && fits(line, in))
-		arm(&m->brake, line, in->now);
+		arm(&m->brake, line, in);
 	else
 		m->brake.line = 0;
 }

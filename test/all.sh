@@ -105,6 +105,8 @@ tests()
 	fi
 	# Passed, but not the first time: worth a look, and said.
 	grep -E '^ +Test +#[0-9]+: .* Passed ' "$log" | sed 's/^ */second attempt: /' || true
+	# What a failed one said, once more where it is found at once.
+	[ "$bad" = 0 ] || grep -E 'FAILED: |^[^ ]+:[0-9]+: .*(failed$|, want )' "$log" | head -n 20 || true
 	report "$name" $((all - bad - skip)) "$bad" "$skip" "$start"
 }
 

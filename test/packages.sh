@@ -3,12 +3,13 @@
 # The one list of Debian packages: packages.sh list|install [build|test|lab|deploy ...], default all.
 set -euo pipefail
 
+# build: all that is compiled, the tests among it.
 declare -A group=(
 	[build]="gcc libc6-dev cmake ninja-build pkg-config
 		libsystemd-dev libcgroup-dev libcjson-dev libcurl4-openssl-dev libbpf-dev libyaml-dev
-		libmicrohttpd-dev zlib1g-dev scdoc clang bpftool"
+		libmicrohttpd-dev zlib1g-dev libssl-dev python3 scdoc clang bpftool"
 	[test]="systemd git clang-format clang-tidy shellcheck man-db curl jq prometheus
-		openssl libssl-dev python3"
+		openssl python3"
 	[lab]="qemu-system-x86 qemu-utils mmdebstrap debian-archive-keyring e2fsprogs cpio zstd
 		xz-utils lz4 kmod binutils python3"
 	[deploy]="umoci mmdebstrap yamllint binutils nodejs npm"

@@ -281,6 +281,43 @@ static void test_minimum_above_the_limit(void)
 	rig_close(&r);
 }
 
+static void clock_real(void *ctx, usec_t *ret_boot, usec_t *ret_real)
+{
+	struct timespec boot, real;
+
+	(void)ctx;
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	clock_gettime(CLOCK_REALTIME, &real);
+	*ret_boot = (usec_t)boot.tv_sec * USEC_PER_SEC + (usec_t)boot.tv_nsec / 1000;
+	*ret_real = (usec_t)real.tv_sec * USEC_PER_SEC + (usec_t)real.tv_nsec / 1000;
+}
+
+static int on_enough(sd_event_source *s, uint64_t due, void *userdata)
+{
+	(void)due;
+	(void)userdata;
+	return sd_event_exit(sd_event_source_get_event(s), 0);
+}
+
+/* Loading the reader's programs takes its time, before anything can be late. */
+static void test_start_is_no_lag(void)
+{
+	const usec_t start_usec = 1500 * USEC_PER_MSEC;
+	struct rig r;
+
+	rig_open(&r, rig_config("- {match: a.service}\n"));
+	r.clock = clock_real;
+	CHECK_EQ(rig_start(&r), 0);
+	usleep(start_usec);
+	sd_event_source_set_enabled(r.daemon->tick_source, SD_EVENT_ONESHOT);
+	sd_event_add_time_relative(r.daemon->event, NULL, CLOCK_BOOTTIME, 50 * USEC_PER_MSEC, 0,
+				   on_enough, NULL);
+	CHECK_EQ(daemon_run(r.daemon), 0);
+	CHECK(r.daemon->tally.loop_lag.count > 0);
+	CHECK(r.daemon->counters.lag_max_usec < start_usec);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	test_minimum_above_the_limit();
@@ -296,5 +333,6 @@ int main(void)
 	test_clock_that_jumps();
 	test_silent_pid1_does_not_stop_the_files();
 	test_unsaved_originals_forbid_writing();
+	test_start_is_no_lag();
 	return check_result();
 }

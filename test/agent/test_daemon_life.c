@@ -156,11 +156,15 @@ static void test_auto_to_initial(void)
 	uint64_t cpu = rig_cpu_milli(&r, u);
 
 	CHECK(rig_bytes(&r, u, "memory.max") < 64 * MIB);
+	memset(r.events, 0, sizeof r.events);
 	rig_reload(&r, rig_config("  - {match: a.service, mode: Initial}\n"));
 	rig_run(&r, 120, step_idle);
 	CHECK_EQ(rig_cpu_milli(&r, u), cpu);
-	/* Nobody raises memory from here on: it has what its owner gave it. */
+	/* Nobody raises memory from here on: it has what its owner gave it, and that is told. */
 	CHECK_EQ(rig_bytes(&r, u, "memory.max"), 64 * MIB);
+	CHECK_EQ(r.events[EVENT_LIMIT_RAISED], 1);
+	CHECK_EQ(first(&r)->control.resource[RESOURCE_MEMORY].last.reason, REASON_RESTORE);
+	CHECK_EQ(first(&r)->control.resource[RESOURCE_MEMORY].counters.drifts, 0);
 	rig_close(&r);
 }
 

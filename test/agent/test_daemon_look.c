@@ -233,6 +233,53 @@ static void test_echo(void)
 	rig_close(&r);
 }
 
+static void step_busy(struct rig *r)
+{
+	rig_burn(r, &r->unit[0], 80);
+}
+
+/* Who insists on a memory.high below the brake's line keeps it: it is not taken for the brake. Who
+ * insists on a memory.max alone does not get the brake with it. */
+static void test_insister(void)
+{
+	static const struct {
+		const char *file, *text;
+		uint64_t high;
+	} rows[] = {{"memory.high", "94371840\n", 90 * MIB},
+		    {"memory.max", "99614720\n", LIMIT_MAX}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct rig r;
+		struct rig_unit *u = &r.unit[0];
+
+		braked(&r);
+		rig_put(&r, u, "cpu.max", "5000 100000\n");
+		rig_look(&r, 150, step_busy);
+		CHECK(r.daemon->units[0]->touched);
+		for (int n = 0; n < 4; n++) {
+			rig_put(&r, u, rows[i].file, rows[i].text);
+			rig_look(&r, 60, NULL);
+		}
+		CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 1);
+		rig_look(&r, 100, NULL);
+		CHECK_EQ(rig_bytes(&r, u, "memory.high"), rows[i].high);
+		rig_close(&r);
+	}
+}
+
+/* The owner's own memory.high, before anything else of ours was written: adopted. */
+static void test_owners_high(void)
+{
+	struct rig r;
+
+	braked(&r);
+	rig_put(&r, &r.unit[0], "memory.high", "94371840\n");
+	rig_look(&r, 200, NULL);
+	CHECK_EQ(rig_bytes(&r, &r.unit[0], "memory.high"), 90 * MIB);
+	CHECK_EQ(r.daemon->units[0]->control.original.mem_high, 90 * MIB);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	test_cpu();
@@ -242,5 +289,7 @@ int main(void)
 	test_growth();
 	test_lifted();
 	test_echo();
+	test_insister();
+	test_owners_high();
 	return check_result();
 }

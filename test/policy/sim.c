@@ -167,7 +167,7 @@ static void step_cpu(struct sim *s)
 
 static void drop_file(struct sim *s, uint64_t bytes)
 {
-	s->m.file -= MIN(bytes, s->m.file);
+	s->m.file -= MIN(bytes, s->m.file - MIN(s->m.dirty, s->m.file));
 }
 
 static void kill_all(struct sim *s)

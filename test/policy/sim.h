@@ -30,7 +30,8 @@ struct sim_load {
 
 struct sim_memory {
 	uint64_t anon, shmem, kernel, locked, file;
-	uint64_t debt; /* bytes that a stalled allocator has earned */
+	uint64_t dirty; /* of file: cannot go */
+	uint64_t debt;  /* bytes that a stalled allocator has earned */
 	uint64_t stalled_usec;
 };
 

@@ -293,6 +293,24 @@ static void test_restart(void)
 	CHECK(r.c.history.samples > 100);
 }
 
+/* What belongs to the dead one goes with it: what the ledger asked it to give back, the verdict on
+ * what was written to it, how long it waited. */
+static void test_restart_forgets(void)
+{
+	struct rig r;
+
+	rig_init(&r, 200, 100 * MIB, 2);
+	r.sim.load = sim_steady(1, 700);
+	rig_run(&r, 5 * USEC_PER_SEC);
+	CHECK(r.c.psi_cpu_ppm > 0);
+	r.c.asked = (struct ledger_claim){.limit = 50 * MIB, .at = r.sim.now};
+	r.c.frozen = RESOURCES_CPU;
+	rig_restart(&r);
+	CHECK_EQ(r.c.asked.limit, 0);
+	CHECK_EQ(r.c.frozen, 0);
+	CHECK_EQ(r.c.psi_cpu_ppm + r.c.psi_cpu_others_ppm, 0);
+}
+
 /* Killed before its raise was written: its successor does not wait for a tick to have it. */
 static void test_restart_after_kill(void)
 {
@@ -444,6 +462,7 @@ int main(void)
 	test_reassert();
 	test_reassert_unseen();
 	test_restart();
+	test_restart_forgets();
 	test_restart_after_kill();
 	test_restart_in_trial();
 	test_odd_period();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The brake on the clock of 100 ms, with memory.events waking, as the daemon drives it. */
+#include "policy/bounds.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 #include <errno.h>
@@ -192,6 +193,87 @@ static void test_cache(void)
 	CHECK(r.sim.u.events.max > 100);
 }
 
+static uint64_t largest_piece;
+
+static void note_piece(struct rig *r, const struct change *c)
+{
+	uint64_t current = sim_unreclaimable(&r->sim) + r->sim.m.file;
+
+	if (c->knob == KNOB_MEM_HIGH && c->to < current)
+		largest_piece = MAX(largest_piece, current - c->to);
+}
+
+/* A GiB full of cache, and the brake has begun to come down through it. */
+static void open_full(struct rig *r)
+{
+	open_rig(r, GIB, 700 * MIB);
+	r->before = note_piece;
+	r->after = note_lift;
+	largest_piece = lifts = 0;
+	r->sim.m.file = 324 * MIB;
+	r->sim.load.anon_bps = 100 * MIB;
+	r->sim.load.anon_goal = 850 * MIB;
+	while (r->sim.u.limits.mem_high == LIMIT_MAX)
+		rig_tick(r);
+	r->sim.load.anon_goal = r->sim.m.anon;
+	CHECK(r->c.mem.brake.line > round_down(GIB - GIB / 20, MEM_PAGE_BYTES) + 10 * MIB);
+}
+
+/* No write waits for more than a piece. */
+static void test_pieces(void)
+{
+	struct rig r;
+
+	open_full(&r);
+	r.sim.load.anon_goal = 850 * MIB;
+	rig_run(&r, 5 * USEC_PER_SEC);
+	CHECK_EQ(largest_piece, 4 * MIB);
+	CHECK_EQ(r.c.mem.brake.line, round_down(GIB - GIB / 20, MEM_PAGE_BYTES));
+	CHECK_EQ(r.sim.u.limits.mem_high, r.c.mem.brake.line);
+	CHECK_EQ(r.count[KNOB_MEM_MAX], 0);
+	CHECK_EQ(lifts, 0);
+}
+
+/* Cache that waits for its disk: one piece is asked for, nobody is held for it beyond two seconds,
+ * and it is not asked for again before a minute. */
+static void test_dirty(void)
+{
+	struct rig r;
+	uint32_t begun;
+
+	open_full(&r);
+	r.sim.m.dirty = r.sim.m.file;
+	begun = r.count[KNOB_MEM_HIGH];
+	rig_run(&r, USEC_PER_SEC);
+	CHECK(r.sim.u.limits.mem_high != LIMIT_MAX);
+	CHECK_EQ(r.count[KNOB_MEM_HIGH], begun + 1);
+	rig_run(&r, 2 * USEC_PER_SEC);
+	CHECK_EQ(lifts, 1);
+	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
+	rig_run(&r, 30 * USEC_PER_SEC);
+	CHECK_EQ(r.count[KNOB_MEM_HIGH], begun + 2);
+	/* Written out: down to the line. */
+	r.sim.m.dirty = 0;
+	r.sim.load.anon_goal = 850 * MIB;
+	rig_run(&r, USEC_PER_MIN);
+	CHECK_EQ(r.sim.u.limits.mem_high, round_down(GIB - GIB / 20, MEM_PAGE_BYTES));
+	CHECK_EQ(largest_piece, 4 * MIB);
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+}
+
+/* A piece that cannot be written, on the way down: what stands is still taken away. */
+static void test_piece_fails(void)
+{
+	struct rig r;
+
+	open_full(&r);
+	r.interfere = fails;
+	rig_run(&r, 200 * MS);
+	r.interfere = NULL;
+	rig_run(&r, 200 * MS);
+	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
+}
+
 /* tmpfs counts as what cannot go. */
 static void test_shmem(void)
 {
@@ -258,6 +340,30 @@ static void test_group_kill(void)
 	CHECK_EQ(r.sim.u.limits.mem_max, 300 * MIB);
 }
 
+/* The kernel counts the limit that was hit, and then the kill: a look between the two. */
+static void test_kill_after_max(void)
+{
+	struct rig r;
+
+	for (unsigned looks = 1; looks <= 20; looks++) {
+		open_rig(&r, 200 * MIB, 50 * MIB);
+		rig_run(&r, looks * 50 * MS);
+		r.sim.u.events.max++;
+		rig_tick(&r);
+		r.sim.u.events.oom_kill++;
+		rig_tick(&r);
+		CHECK_EQ(r.sim.u.limits.mem_max, 300 * MIB);
+	}
+	/* From further up: no matter what happened before. */
+	open_rig(&r, 200 * MIB, 50 * MIB);
+	r.sim.u.events.max++;
+	rig_run(&r, 2 * USEC_PER_SEC);
+	r.sim.u.events.oom_kill++;
+	rig_run(&r, 2 * USEC_PER_SEC);
+	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].counters.oom_kills, 1);
+	CHECK_EQ(r.sim.u.limits.mem_max, 200 * MIB);
+}
+
 int main(void)
 {
 	test_growth_from_standstill();
@@ -267,8 +373,12 @@ int main(void)
 	test_failures();
 	test_adopted();
 	test_cache();
+	test_pieces();
+	test_dirty();
+	test_piece_fails();
 	test_shmem();
 	test_cost();
 	test_group_kill();
+	test_kill_after_max();
 	return check_result();
 }

@@ -338,4 +338,5 @@ kube_logs()
 	journalctl -q --no-pager -o short-monotonic >/lab/out/journal
 	cp -r /var/log/pods /lab/out/ 2>/dev/null
 	kapi GET /api/v1/pods >/lab/out/pods.json 2>/dev/null
+	kube_debug GET /debug/log >/lab/out/requests.json 2>/dev/null
 }
