@@ -32,6 +32,8 @@ struct managed {
 	bool life_told;            /* the API server has spoken of the container that runs */
 	bool events_muted;         /* until the next look: they had nothing to tell */
 	struct control control;
+	struct usage seen; /* what this wake-up has read of it so far */
+	bool waits;        /* for whoever cannot */
 	enum unit_state state;
 	const char *state_reason; /* static text, or the pod's; NULL: none */
 	bool listed;              /* in the newest list */

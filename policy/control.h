@@ -163,6 +163,9 @@ void control_look(struct control *c, const struct usage *u, const struct control
 bool control_stat_stands(const struct control *c, const struct usage *u);
 /* Memory is looked at every time: it is close to its limit, or grows. */
 bool control_hot(const struct control *c);
+/* It may have to grow now, by the CPU counters that were read first: no other is to be read before
+ * it. */
+bool control_presses(const struct control *c, const struct usage *u);
 /* Takes the brake off by a step at once, where there is one: true. */
 bool control_brake_off(struct control *c, struct change *ret);
 void control_review(struct control *c, const struct control_context *x);
