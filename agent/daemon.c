@@ -262,14 +262,6 @@ static void lift(struct daemon *d)
 		d->baselines.items[i].high = BASELINE_HIGH_LOWERED;
 }
 
-static bool properties_pending(const struct daemon *d)
-{
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (d->units[i]->property_due || managed_call_pending(d->units[i]))
-			return true;
-	return false;
-}
-
 /* What stands in the cgroups must be known to systemd before we go: a reload would undo it. */
 static int on_stop_timer(sd_event_source *s, uint64_t due, void *userdata)
 {
@@ -462,6 +454,8 @@ int daemon_run(struct daemon *d)
 		return r;
 	daemon_wake(d);
 	lift(d);
+	for (size_t i = 0; i < d->unit_count; i++)
+		report_summed(d->units[i], true);
 	persist_save(d);
 	return 0;
 }

@@ -229,6 +229,8 @@ void plan_begin(struct daemon *d, struct plan *ret);
  */
 bool plan_raise(struct daemon *d, struct plan *p, size_t from);
 void properties_send(struct daemon *d);
+/* Some of them are not with PID 1 yet. */
+bool properties_pending(const struct daemon *d);
 /* The same, of those that may have changed since the last sample. */
 void properties_look(struct daemon *d);
 /* Kills and ceilings go to the journal. */
@@ -346,6 +348,8 @@ void denied_tell(struct managed *m);
 void report_step(struct managed *m, const struct change *s, int outcome,
 		 const usec_t took[SINCE_COUNT]);
 void report_steps(struct daemon *d);
+/* What was summed up for long enough; now: whatever there is. */
+void report_summed(struct managed *m, bool now);
 /* systemd is told a memory limit above the one that stands, because use grows. */
 void report_headroom(struct managed *m, uint64_t to);
 void report_ceiling(struct managed *m, enum resource r);

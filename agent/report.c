@@ -52,6 +52,49 @@ void report_step(struct managed *m, const struct change *s, int outcome,
 	};
 }
 
+/* What the ledger asks for goes back as it can be spared, and the pod above follows: many small
+ * steps, told as one. */
+#define SUM_UP_USEC (10 * USEC_PER_SEC)
+
+void report_summed(struct managed *m, bool now)
+{
+	char detail[DECISION_TEXT_BYTES];
+	struct summed_steps *sum = &m->summed;
+	struct change_event e = {
+		.who = who_is(m),
+		.resource = RESOURCE_MEMORY,
+		.from = sum->from,
+		.to = sum->why.to,
+		.reason = sum->why.reason,
+		.detail = detail,
+	};
+
+	if (sum->since == 0 || (!now && m->daemon->now - sum->since < SUM_UP_USEC))
+		return;
+	decision_text(&sum->why, RESOURCE_MEMORY, detail);
+	event_limit_lowered(&e);
+	*sum = (struct summed_steps){0};
+}
+
+/* True: it is told later. Any other change of the limit ends the sum. */
+static bool sum_up(const struct done_step *done)
+{
+	const struct change *s = &done->step;
+	struct managed *m = done->unit;
+	struct summed_steps *sum = &m->summed;
+	bool small = done->outcome == APPLY_DONE && s->knob == KNOB_MEM_MAX && change_lowers(s) &&
+		     (s->reason == REASON_GIVEN_BACK || s->reason == REASON_POD_LEVEL);
+
+	if (s->knob == KNOB_MEM_MAX && !(small && sum->why.reason == done->why.reason))
+		report_summed(m, true);
+	if (!small)
+		return false;
+	if (sum->since == 0)
+		*sum = (struct summed_steps){.since = m->daemon->now, .from = s->from};
+	sum->why = done->why;
+	return true;
+}
+
 static void tell_step(const struct done_step *done)
 {
 	const struct change *s = &done->step;
@@ -68,6 +111,8 @@ static void tell_step(const struct done_step *done)
 		.own_usec = done->took[SINCE_WAKE],
 	};
 
+	if (sum_up(done))
+		return;
 	decision_text(&done->why, r, detail);
 	if (done->outcome < 0) {
 		e.error = done->outcome;

@@ -328,7 +328,8 @@ static bool is_told(const struct managed *m, const struct unit_props *want, uint
 {
 	bool pending = managed_call_pending(m);
 
-	if ((m->sent_mask & mask) != mask || (pending && m->property_urgent))
+	/* What waits is to go first now. */
+	if ((m->sent_mask & mask) != mask || (pending && m->property_urgent && !m->sent_urgent))
 		return false;
 	return unit_props_equal(want, pending ? &m->sent : &m->stored, mask);
 }
@@ -356,12 +357,15 @@ static void property_send(struct managed *m)
 	if (m->beaten)
 		keep_files(m, &want, mask);
 	/* Nothing new: a call would only bring the headroom that systemd holds into the file. */
-	if (is_told(m, &want, mask))
+	if (is_told(m, &want, mask)) {
+		m->property_urgent = false;
 		return;
+	}
 	if (d->port.set(d->port.ctx, m->unit, &want, mask, m->property_urgent) < 0) {
 		m->property_due = true; /* again when PID 1 is back */
 		return;
 	}
+	m->sent_urgent = m->property_urgent;
 	m->property_urgent = false;
 	if (is_new_headroom(m, &want, mask))
 		report_headroom(m, want.mem_max);
@@ -389,6 +393,14 @@ void properties_send(struct daemon *d)
 		property_check(d->units[i]);
 }
 
+bool properties_pending(const struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (d->units[i]->property_due || managed_call_pending(d->units[i]))
+			return true;
+	return false;
+}
+
 /* What stands still has the headroom that it had. */
 void properties_look(struct daemon *d)
 {
@@ -408,6 +420,7 @@ void tell_states_of(struct managed *m)
 		report_oom(m, kills - m->oom_told);
 	m->oom_told = kills;
 	denied_tell(m);
+	report_summed(m, false);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		bool at = m->control.resource[r].at_ceiling;
 

@@ -177,6 +177,8 @@ void control_applied(struct control *c, const struct change *step, int outcome,
 /* A user's or controller's own resize of a resource: the new baseline. */
 void control_adopt(struct control *c, const struct limits *kernel, enum resource r,
 		   const struct control_context *x);
+/* memory.high is that of a running trial or the brake, and nobody has written it since. */
+bool control_high_is_ours(const struct control *c, const struct limits *kernel);
 /* Another writer's value stands, and nothing is done about it. */
 void control_follow(struct control *c, const struct limits *kernel, enum resource r);
 /* Steps that put our values back after somebody else's write; memory raises are always safe. */

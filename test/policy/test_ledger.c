@@ -35,7 +35,6 @@ static void test_fits(void)
 	ledger_weigh(&w.l, 0, 400 * MIB, &v);
 	CHECK_EQ(v.allowed, 400 * MIB);
 	CHECK_EQ(v.room, 1488 * MIB);
-	CHECK(!v.borrowed);
 	CHECK_EQ(v.kept_for, LEDGER_NOBODY);
 	CHECK_EQ(v.holder, LEDGER_NOBODY);
 	CHECK_EQ(w.l.outstanding, 0); /* weighing books nothing */
@@ -283,40 +282,6 @@ static void test_growers_first(void)
 	CHECK_EQ(grant(&w, 0, 500), 500);
 }
 
-/* Given while there is memory, and said. */
-static void test_borrowed(void)
-{
-	struct world w = world(5000);
-	struct ledger_verdict v;
-
-	add(&w, 100, 100, 100);
-	add(&w, 9000, 9000, 100)->request = 9000 * MIB;
-	w.node.allocatable = 9500 * MIB;
-	begin(&w);
-	ledger_weigh(&w.l, 0, 500 * MIB, &v);
-	CHECK(v.allowed == 500 * MIB && !v.borrowed);
-	ledger_weigh(&w.l, 0, 501 * MIB, &v);
-	CHECK(v.allowed == 501 * MIB && v.borrowed);
-	w.node.allocatable = 0;
-	begin(&w);
-	ledger_weigh(&w.l, 0, 101 * MIB, &v);
-	CHECK(v.allowed == 101 * MIB && v.borrowed);
-	ledger_weigh(&w.l, 0, 100 * MIB, &v);
-	CHECK(!v.borrowed);
-}
-
-/* Requests are promises, whether used or not; so are grants. */
-static void test_committed(void)
-{
-	struct world w = world(5000);
-
-	add(&w, 1000, 1000, 100)->request = 800 * MIB;
-	add(&w, 100, 500, 200)->request = 100 * MIB;
-	add(&w, 900, 900, 300);
-	begin(&w);
-	CHECK_EQ(w.l.committed, (800 + 500 + 300) * MIB);
-}
-
 static void test_equal_rank(void)
 {
 	struct world w = world(812);
@@ -432,8 +397,6 @@ int main(void)
 	test_rank();
 	test_claim_first();
 	test_growers_first();
-	test_borrowed();
-	test_committed();
 	test_equal_rank();
 	test_soon();
 	test_claims_lapse();
