@@ -29,6 +29,7 @@
 #define STOP_LOOK_USEC (20 * USEC_PER_MSEC)
 /* sd-event wakes as late as this allows; 0 stands for a quarter of a second. */
 #define TICK_ACCURACY_USEC 1
+#define TICK_PRIORITY      (SD_EVENT_PRIORITY_IMPORTANT / 2) /* what others did is heard first */
 /* A wake-up this late is worth a word. */
 #define LAG_WARN_USEC (5 * USEC_PER_SEC)
 
@@ -117,10 +118,9 @@ void daemon_tick(struct daemon *d)
 			cluster_look(d->cluster);
 		return;
 	}
-	review = d->now >= d->next_review;
 	pods_tick(d);
 	hold_tick(d);
-	tick(d);
+	review = tick(d);
 	if (review) {
 		persist_baselines(d);
 		units_forget(d);
@@ -357,7 +357,7 @@ static int loop_start(struct daemon *d, const struct daemon_options *o)
 			      on_tick, d);
 	if (r < 0)
 		return r;
-	sd_event_source_set_priority(d->tick_source, DAEMON_PRIORITY_REFLEX);
+	sd_event_source_set_priority(d->tick_source, TICK_PRIORITY);
 	r = guard_start(d);
 	if (r < 0)
 		return r;

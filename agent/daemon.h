@@ -54,10 +54,6 @@ struct unit_port {
 	int (*keep)(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask);
 };
 
-/* What may have to raise a limit comes before whoever asks or answers, and after what tells of
- * others' writes and of cgroups that are gone. */
-#define DAEMON_PRIORITY_REFLEX (SD_EVENT_PRIORITY_IMPORTANT / 2)
-
 /* The time of a wake-up: boottime for control, realtime for records. */
 typedef void daemon_clock_fn(void *ctx, usec_t *ret_boot, usec_t *ret_real);
 
@@ -222,8 +218,8 @@ void stuck_forget(struct managed *m);
 void unit_brake_off(struct managed *m);
 
 /* --- tick.c */
-/* A sample of everything, and on its clock the review. */
-void tick(struct daemon *d);
+/* A sample of everything, and on its clock the review: true. */
+bool tick(struct daemon *d);
 /* A pod level has no laws of its own: it follows its containers. */
 bool managed_has_laws(const struct managed *m);
 /* Carries out a plan: writes, outcomes, journal; then sends what properties are due. */

@@ -206,9 +206,8 @@ static int attach(struct managed *m, const struct arrival *a, struct usage *ret)
 	cg_watch_limits(d->watch, m->cg, m->control.target + 1);
 	stuck_forget(m);
 	fd = cg_events_fd(m->cg);
-	if (fd >= 0 &&
-	    sd_event_add_io(d->event, &m->events, fd, EPOLLPRI, on_memory_events, m) >= 0)
-		sd_event_source_set_priority(m->events, DAEMON_PRIORITY_REFLEX);
+	if (fd >= 0)
+		sd_event_add_io(d->event, &m->events, fd, EPOLLPRI, on_memory_events, m);
 	return 0;
 }
 

@@ -460,7 +460,7 @@ static void review(struct daemon *d, struct plan *plan)
 	}
 }
 
-void tick(struct daemon *d)
+bool tick(struct daemon *d)
 {
 	struct plan plan;
 	usec_t begin = daemon_clock();
@@ -482,4 +482,5 @@ void tick(struct daemon *d)
 	guard_check(d);
 	properties_send(d);
 	tell_states(d);
+	return due;
 }

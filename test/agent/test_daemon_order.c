@@ -67,12 +67,21 @@ void __wrap_units_request_list(struct daemon *d)
 	__real_units_request_list(d);
 }
 
+static uint64_t number(const struct event_record *e, enum event_value v)
+{
+	return e->values[v].exact != NULL ? strtoull(e->values[v].exact, NULL, 10) : 0;
+}
+
 static void on_told(struct rig *r, const struct event_record *e, const char *message)
 {
-	(void)r;
 	(void)message;
-	if (e->kind == EVENT_LIMIT_RAISED)
-		note(TELL, NULL);
+	if (e->kind != EVENT_LIMIT_RAISED)
+		return;
+	note(TELL, NULL);
+	/* As in the metric; nothing is due in virtual time. */
+	CHECK(number(e, VALUE_OWN) > 0);
+	CHECK_EQ(number(e, VALUE_SPAN), number(e, VALUE_OWN));
+	CHECK(number(e, VALUE_OWN) <= r->daemon->tally.raise[SINCE_WAKE].sum_usec);
 }
 
 /* Where the nth of these is; act_count: nowhere. */
