@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/baseline.h"
+#include "agent/keyed.h"
 #include <errno.h>
 #include <string.h>
 
@@ -68,43 +69,22 @@ void baseline_set_free(struct baseline_set *s)
 	*s = (struct baseline_set){0};
 }
 
-/* Where the key stands or would stand. */
-static size_t position(const struct baseline_set *s, const char *key)
-{
-	size_t low = 0, high = s->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (strcmp(s->items[middle].key, key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 struct baseline *baseline_find(const struct baseline_set *s, const char *key)
 {
-	size_t at = position(s, key);
-
-	return at < s->count && strcmp(s->items[at].key, key) == 0 ? &s->items[at] : NULL;
+	return keyed_find(s->items, s->count, sizeof *s->items, key);
 }
 
 /* Room for one at the place; the item is left empty. */
 static int make_room(struct baseline_set *s, size_t at)
 {
-	struct baseline *items = s->items;
+	struct baseline *items;
 
 	if (s->count >= BASELINE_COUNT_MAX)
 		return -ENOSPC;
-	/* Full at each power of two: the array doubles there, and no capacity need be kept. */
-	if ((s->count & (s->count - 1)) == 0)
-		items = reallocarray(items, MAX(2 * s->count, (size_t)1), sizeof *items);
+	items = keyed_make_room(s->items, s->count, sizeof *items, at);
 	if (items == NULL)
 		return -ENOMEM;
 	s->items = items;
-	memmove(&items[at + 1], &items[at], (s->count - at) * sizeof *items);
 	items[at] = (struct baseline){0};
 	s->count++;
 	return 0;
@@ -152,7 +132,7 @@ int baseline_put(struct baseline_set *s, const struct baseline *b)
 		return r;
 	item = baseline_find(s, copy.key);
 	if (item == NULL) {
-		at = position(s, copy.key);
+		at = keyed_position(s->items, s->count, sizeof *s->items, copy.key);
 		r = make_room(s, at);
 		if (r < 0)
 			return r;

@@ -36,8 +36,10 @@ const char *const counters_answer_names[REPORT_ANSWER_KINDS] = {
 /* From a write to a file (microseconds) to a kubelet's echo (seconds). */
 const usec_t counters_bounds_usec[COUNTERS_BUCKETS] = {
 	100,
+	250,
 	500,
 	USEC_PER_MSEC,
+	2500,
 	5 * USEC_PER_MSEC,
 	10 * USEC_PER_MSEC,
 	50 * USEC_PER_MSEC,

@@ -11,7 +11,7 @@
 #include "policy/report.h"
 
 /* How long things took, in buckets of fixed bounds. */
-#define COUNTERS_BUCKETS 11
+#define COUNTERS_BUCKETS 13
 extern const usec_t counters_bounds_usec[COUNTERS_BUCKETS];
 
 struct counters_span {
@@ -60,7 +60,7 @@ struct counters {
 	uint64_t apply_failed[BACKEND_COUNT];
 	/* on_tick: how much later it came than it was due */
 	struct counters_span loop_lag;
-	/* tick.c, look.c: the reading of all cgroups, and what the laws made of it */
+	/* tick.c, look.c: the reading of all cgroups, what the laws made of it, and raises */
 	struct counters_span scan[SCAN_CLOCK_COUNT];
 	/* the end of every request to the API server: counters_request() */
 	struct counters_request requests[COUNTERS_REQUESTS];

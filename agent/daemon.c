@@ -27,8 +27,9 @@
 /* At the end PID 1 gets this long to take what is due; a second signal ends the wait. */
 #define STOP_WAIT_USEC (3 * USEC_PER_SEC)
 #define STOP_LOOK_USEC (20 * USEC_PER_MSEC)
-/* sd-event's own is a quarter of a second. */
-#define TICK_ACCURACY_USEC USEC_PER_MSEC
+/* sd-event wakes as late as this allows; 0 stands for a quarter of a second. */
+#define TICK_ACCURACY_USEC 1
+#define TICK_PRIORITY      (SD_EVENT_PRIORITY_IMPORTANT / 2) /* what others did is heard first */
 /* A wake-up this late is worth a word. */
 #define LAG_WARN_USEC (5 * USEC_PER_SEC)
 
@@ -117,17 +118,16 @@ void daemon_tick(struct daemon *d)
 			cluster_look(d->cluster);
 		return;
 	}
-	review = d->now >= d->next_review;
 	pods_tick(d);
+	hold_tick(d);
+	review = tick(d);
 	if (review) {
 		persist_baselines(d);
 		units_forget(d);
 		d->list_due = true;
 	}
-	hold_tick(d);
 	if (d->list_due)
 		units_request_list(d);
-	tick(d);
 	if (d->cluster != NULL)
 		cluster_tick(d->cluster, review);
 	if (d->now >= d->next_save)
@@ -262,14 +262,6 @@ static void lift(struct daemon *d)
 		d->baselines.items[i].high = BASELINE_HIGH_LOWERED;
 }
 
-static bool properties_pending(const struct daemon *d)
-{
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (d->units[i]->property_due || managed_call_pending(d->units[i]))
-			return true;
-	return false;
-}
-
 /* What stands in the cgroups must be known to systemd before we go: a reload would undo it. */
 static int on_stop_timer(sd_event_source *s, uint64_t due, void *userdata)
 {
@@ -365,6 +357,7 @@ static int loop_start(struct daemon *d, const struct daemon_options *o)
 			      on_tick, d);
 	if (r < 0)
 		return r;
+	sd_event_source_set_priority(d->tick_source, TICK_PRIORITY);
 	r = guard_start(d);
 	if (r < 0)
 		return r;
@@ -461,6 +454,8 @@ int daemon_run(struct daemon *d)
 		return r;
 	daemon_wake(d);
 	lift(d);
+	for (size_t i = 0; i < d->unit_count; i++)
+		report_summed(d->units[i], true);
 	persist_save(d);
 	return 0;
 }

@@ -11,6 +11,7 @@
  *	reader.c  which reader serves, and its passes
  *	tick.c	  observe -> decide -> apply
  *	look.c	  the same between two samples, for what is to grow
+ *	sweep.c	  in which order units are read, and raised
  *	boost.c	  more CPU until it has started
  *	hold.c	  pause, restore, giving back
  *	guard.c	  what is heard of others: inotify, reloads, systemd's answers
@@ -56,6 +57,16 @@ struct unit_port {
 /* The time of a wake-up: boottime for control, realtime for records. */
 typedef void daemon_clock_fn(void *ctx, usec_t *ret_boot, usec_t *ret_real);
 
+/* A step that was carried out; the journal hears of it when all steps were. */
+struct done_step {
+	struct managed *unit;
+	struct change step;
+	struct decision why;
+	int outcome; /* enum apply_outcome or -errno */
+	usec_t took[SINCE_COUNT];
+};
+#define DONE_STEPS_MAX 64
+
 struct daemon_counters {
 	uint64_t wakeups;
 	usec_t lag_max_usec;
@@ -99,6 +110,8 @@ struct daemon {
 	struct history_store histories; /* as of the last save */
 	struct change *steps;           /* the plan's storage */
 	size_t step_capacity;
+	struct done_step done[DONE_STEPS_MAX];
+	size_t done_count;
 	char own_cgroup[256];                 /* never managed, nor what it is in */
 	char own_namespace[64], own_pod[256]; /* the same; "": we are in none */
 	usec_t started_at;
@@ -185,6 +198,13 @@ void units_apply_rules(struct daemon *d);
 /* One of them. */
 void rule_apply(struct managed *m, const struct policy_rule *rule);
 
+/* --- sweep.c */
+/* Reads the rest of what it needs beside m->seen, which has the CPU counters, and judges it. */
+typedef void visit_fn(struct managed *m, struct plan *plan);
+/* Everybody who has laws is visited once. Raises are written on the way, the plan keeps the rest.
+ * True: there were some. */
+bool sweep_units(struct daemon *d, enum reader_clock clock, visit_fn *visit, struct plan *plan);
+
 /* --- look.c */
 /* On the reflex clock, between two samples. */
 void tick_look(struct daemon *d);
@@ -198,14 +218,19 @@ void stuck_forget(struct managed *m);
 void unit_brake_off(struct managed *m);
 
 /* --- tick.c */
-/* A sample of everything, and on its clock the review. */
-void tick(struct daemon *d);
+/* A sample of everything, and on its clock the review: true. */
+bool tick(struct daemon *d);
 /* A pod level has no laws of its own: it follows its containers. */
 bool managed_has_laws(const struct managed *m);
 /* Carries out a plan: writes, outcomes, journal; then sends what properties are due. */
 void plan_apply(struct daemon *d, struct plan *p);
 void plan_begin(struct daemon *d, struct plan *ret);
+/* Writes what raises at once, of the steps from `from` on, and takes it out. True: there was some.
+ */
+bool plan_raise(struct daemon *d, struct plan *p, size_t from);
 void properties_send(struct daemon *d);
+/* Some of them are not with PID 1 yet. */
+bool properties_pending(const struct daemon *d);
 /* The same, of those that may have changed since the last sample. */
 void properties_look(struct daemon *d);
 /* Kills and ceilings go to the journal. */
@@ -319,7 +344,12 @@ bool denied_text(const struct managed *m, char *ret, size_t size);
 void denied_tell(struct managed *m);
 
 /* --- report.c */
-void report_step(struct managed *m, const struct change *s, int outcome);
+/* took: of a raise, else zeros. Kept until report_steps(). */
+void report_step(struct managed *m, const struct change *s, int outcome,
+		 const usec_t took[SINCE_COUNT]);
+void report_steps(struct daemon *d);
+/* What was summed up for long enough; now: whatever there is. */
+void report_summed(struct managed *m, bool now);
 /* systemd is told a memory limit above the one that stands, because use grows. */
 void report_headroom(struct managed *m, uint64_t to);
 void report_ceiling(struct managed *m, enum resource r);

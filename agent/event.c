@@ -11,7 +11,7 @@
 struct draft {
 	struct event_record record;
 	char from[NUMBER_SIZE], to[NUMBER_SIZE], count[NUMBER_SIZE], span[NUMBER_SIZE],
-		error[NUMBER_SIZE];
+		own[NUMBER_SIZE], error[NUMBER_SIZE];
 	char from_human[QUANTITY_TEXT_SIZE], to_human[QUANTITY_TEXT_SIZE];
 	char span_human[NUMBER_SIZE];
 	char error_human[128];
@@ -92,6 +92,14 @@ static void put_span(struct draft *d, int64_t span_usec)
 	put(d, VALUE_SPAN, d->span, d->span_human);
 }
 
+static void put_own(struct draft *d, usec_t own_usec)
+{
+	if (own_usec == 0)
+		return;
+	snprintf(d->own, sizeof d->own, "%" PRIu64, own_usec);
+	put(d, VALUE_OWN, d->own, NULL);
+}
+
 static const char *resource_word(enum resource r)
 {
 	static const char *const words[RESOURCE_COUNT] = {
@@ -110,6 +118,8 @@ static void emit_change(enum event_kind kind, const struct change_event *e)
 	put_amount(&d, VALUE_TO, e->resource, e->to);
 	put_text(&d, VALUE_DETAIL, e->detail);
 	put_text(&d, VALUE_BY, e->by);
+	put_span(&d, (int64_t)e->span_usec);
+	put_own(&d, e->own_usec);
 	put_error(&d, e->error);
 	d.record.why = e->detail;
 	if (e->reason != REASON_NONE) {

@@ -30,6 +30,9 @@ struct change_event {
 		*detail; /* the numbers: "throttled 43 % of the last second"; NULL: reason_text */
 	const char *by;  /* drift: who wrote, "systemd", "another writer" */
 	int error;       /* -errno */
+	/* A raise: until it stood in the file, and of that our own part; 0: not measured. */
+	usec_t span_usec;
+	usec_t own_usec;
 };
 
 void event_limit_raised(const struct change_event *e);

@@ -17,6 +17,7 @@ const struct event_value_info event_values[EVENT_VALUE_COUNT] = {
 	[VALUE_FILE] = {"VSCALED_FILE", "file"},
 	[VALUE_COUNT_OF] = {"VSCALED_COUNT", "count"},
 	[VALUE_SPAN] = {"VSCALED_SPAN_USEC", "span"},
+	[VALUE_OWN] = {"VSCALED_OWN_USEC", "own"},
 	[VALUE_ERROR] = {"ERRNO", "error"},
 	[VALUE_DETAIL] = {"VSCALED_DETAIL", "detail"},
 	[VALUE_VERSION] = {"VSCALED_VERSION", "version"},
@@ -28,6 +29,7 @@ const struct event_value_info event_values[EVENT_VALUE_COUNT] = {
 #define F(value) (1u << VALUE_##value)
 #define WHO      (F(NAMESPACE) | F(POD) | F(CONTAINER) | F(UNIT) | F(CGROUP))
 #define CHANGE   (F(RESOURCE) | F(FROM) | F(TO) | F(REASON) | F(DETAIL))
+#define TOOK     (F(SPAN) | F(OWN))
 
 /* clang-format off */
 const struct event_info event_table[EVENT_KIND_COUNT] = {
@@ -117,7 +119,7 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	},
 	[EVENT_LIMIT_RAISED] = {
 		"limit-raised", SD_ID128_MAKE(cb,4c,3f,dc,b8,f8,4c,f9,9b,0a,39,75,0e,cd,22,3a),
-		LOG_INFO, WHO | CHANGE, 0,
+		LOG_INFO, WHO | CHANGE | TOOK, 0,
 		"raised {who} {resource} {from} -> {to}[ ({why})]",
 		"A limit of @VSCALED_UNIT@ was raised",
 	},
@@ -129,7 +131,7 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	},
 	[EVENT_LIMIT_UNDONE] = {
 		"limit-undone", SD_ID128_MAKE(a1,d1,ef,f2,22,77,43,95,b7,ae,dd,6b,b5,c3,94,04),
-		LOG_NOTICE, WHO | CHANGE, 0,
+		LOG_NOTICE, WHO | CHANGE | TOOK, 0,
 		"took back the shrink of {who} {resource} {from} -> {to}[ ({why})]",
 		"A shrink of @VSCALED_UNIT@ hurt and was taken back",
 	},

@@ -73,6 +73,7 @@ enum event_value {
 	VALUE_FILE,
 	VALUE_COUNT_OF, /* how many, of what the message says */
 	VALUE_SPAN,
+	VALUE_OWN, /* of it, since the wake-up */
 	VALUE_ERROR,
 	VALUE_DETAIL,
 	VALUE_VERSION,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/history_file.h"
 #include "agent/history_line.h"
+#include "agent/keyed.h"
 #include "agent/record.h"
 #include <errno.h>
 #include <string.h>
@@ -27,27 +28,9 @@ void history_store_free(struct history_store *s)
 	*s = (struct history_store){0};
 }
 
-/* Where the key stands or would stand. */
-static size_t position(const struct history_store *s, const char *key)
-{
-	size_t low = 0, high = s->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (strcmp(s->items[middle].key, key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static struct history_entry *find(const struct history_store *s, const char *key)
 {
-	size_t at = position(s, key);
-
-	return at < s->count && strcmp(s->items[at].key, key) == 0 ? &s->items[at] : NULL;
+	return keyed_find(s->items, s->count, sizeof *s->items, key);
 }
 
 static void remove_at(struct history_store *s, size_t at)
@@ -71,16 +54,12 @@ bool history_store_remove(struct history_store *s, const char *key)
 /* Takes e over, also on failure. */
 static int insert_at(struct history_store *s, size_t at, struct history_entry *e)
 {
-	struct history_entry *items = s->items;
+	struct history_entry *items = keyed_make_room(s->items, s->count, sizeof *items, at);
 
-	/* Full at each power of two: the array doubles there, and no capacity need be kept. */
-	if ((s->count & (s->count - 1)) == 0)
-		items = reallocarray(items, MAX(2 * s->count, (size_t)1), sizeof *items);
 	if (items == NULL) {
 		entry_free(e);
 		return -ENOMEM;
 	}
-	memmove(&items[at + 1], &items[at], (s->count - at) * sizeof *items);
 	items[at] = *e;
 	s->items = items;
 	s->count++;
@@ -124,7 +103,7 @@ int history_store_put(struct history_store *s, const char *key, const struct his
 		if (e.key == NULL)
 			return -ENOMEM;
 		e.line = STEAL(line);
-		error = insert_at(s, position(s, key), &e);
+		error = insert_at(s, keyed_position(s->items, s->count, sizeof *s->items, key), &e);
 		if (error < 0)
 			return error;
 	}

@@ -176,11 +176,11 @@ static void give_way(struct look *l, enum resource r, const struct drift_facts *
 	m->state = UNIT_GAVE_WAY;
 	m->state_reason = "another writer insists";
 	m->control.gave_way |= 1u << r;
-	take_limit(m, r, &l->seen);
-	if (r == RESOURCE_MEMORY)
-		persist_his_high(m->daemon, m, l->seen.mem_high);
-	else
+	if (r == RESOURCE_CPU)
 		boost_forget(m);
+	else if (!control_high_is_ours(&m->control, &l->seen))
+		persist_his_high(m->daemon, m, l->seen.mem_high);
+	take_limit(m, r, &l->seen);
 	yield_to(l, r);
 }
 

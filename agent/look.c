@@ -39,17 +39,17 @@ static int read_in_stages(struct managed *m, uint32_t first, struct usage *u)
 static void look(struct managed *m, uint32_t first, struct plan *plan)
 {
 	struct control_context x;
-	struct usage u = {0};
-	int r = read_in_stages(m, first, &u);
+	struct usage *u = &m->seen;
+	int r = read_in_stages(m, first, u);
 
 	if (r == -ENODEV)
 		managed_lost(m);
-	if (r < 0 || u.have == 0)
+	if (r < 0 || u->have == 0)
 		return;
-	if (u.have & USAGE_MEM)
+	if (u->have & USAGE_MEM)
 		node_memory_for(m);
 	x = daemon_context(m->daemon, plan);
-	control_look(&m->control, &u, &x);
+	control_look(&m->control, u, &x);
 }
 
 /*
@@ -71,33 +71,34 @@ static void unmute(struct managed *m)
 		sd_event_source_set_enabled(m->events, SD_EVENT_ON);
 }
 
+static void look_on_clock(struct managed *m, struct plan *plan)
+{
+	if (m->events_muted)
+		stuck_check(m);
+	look(m, m->events_muted ? EVENT_USAGE : 0, plan);
+}
+
 void tick_look(struct daemon *d)
 {
 	usec_t begin = daemon_clock();
 	struct plan plan;
+	bool moved;
 
 	plan_begin(d, &plan);
 	boost_look(d, &plan);
 	node_memory_expect(d, true);
-	reader_begin(d, READER_LOOK);
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct managed *m = d->units[i];
-
-		if (m->events_muted)
-			stuck_check(m);
-		if (managed_has_laws(m))
-			look(m, m->events_muted ? EVENT_USAGE : 0, &plan);
-		if (m->events_muted)
-			unmute(m);
-	}
-	reader_end(d);
+	moved = sweep_units(d, READER_LOOK, look_on_clock, &plan);
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (d->units[i]->events_muted)
+			unmute(d->units[i]);
 	node_memory_balance(d, &plan);
 	d->counters.look_usec = daemon_clock() - begin;
 	counters_took(&d->tally.scan[SCAN_REFLEX], d->counters.look_usec);
-	if (plan.count > 0)
+	moved |= plan.count > 0;
+	if (moved)
 		plan_apply(d, &plan);
 	properties_look(d);
-	if (plan.count > 0)
+	if (moved)
 		tell_states(d);
 }
 
@@ -120,6 +121,7 @@ void tick_unit(struct managed *m)
 	}
 	plan_begin(d, &plan);
 	node_memory_for(m);
+	m->seen = (struct usage){0};
 	look(m, EVENT_USAGE, &plan);
 	if (plan.count == 0) {
 		mute(m);
@@ -138,4 +140,5 @@ void unit_brake_off(struct managed *m)
 
 	if (m->cg != NULL && control_brake_off(&m->control, &off))
 		step_apply(m, &off, &x);
+	report_steps(m->daemon);
 }

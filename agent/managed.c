@@ -78,6 +78,7 @@ void managed_lost(struct managed *m)
 	if (m->cg == NULL)
 		return;
 	persist_keep_history(m->daemon, m);
+	report_summed(m, true);
 	managed_close(m);
 	m->lost_at = m->daemon->now;
 	control_lost(&m->control, m->daemon->now);
@@ -100,6 +101,7 @@ void managed_look_again(struct managed *m)
 void managed_reattach(struct managed *m)
 {
 	unit_brake_off(m);
+	report_summed(m, true);
 	m->was_running = m->cg != NULL;
 	persist_keep_history(m->daemon, m);
 	managed_close(m);

@@ -15,6 +15,13 @@
 struct daemon;
 struct pod;
 
+/* Memory that went back in several steps, and is told as one. */
+struct summed_steps {
+	usec_t since; /* 0: none */
+	uint64_t from;
+	struct decision why; /* the newest */
+};
+
 struct managed {
 	struct daemon *daemon;
 	enum unit_kind kind;
@@ -32,6 +39,8 @@ struct managed {
 	bool life_told;            /* the API server has spoken of the container that runs */
 	bool events_muted;         /* until the next look: they had nothing to tell */
 	struct control control;
+	struct usage seen; /* what this wake-up has read of it so far */
+	bool waits;        /* for whoever cannot */
 	enum unit_state state;
 	const char *state_reason; /* static text, or the pod's; NULL: none */
 	bool listed;              /* in the newest list */
@@ -50,6 +59,7 @@ struct managed {
 	struct unit_props stored; /* what systemd holds, as last told */
 	struct unit_props sent;   /* what we last asked it to hold */
 	uint32_t sent_mask;       /* which of these we ever asked for; 0: none */
+	bool sent_urgent;         /* the newest call was */
 	bool stored_guessed; /* stored is what the files say: systemd was asked, no answer yet */
 	bool property_due;   /* to be sent at the end of this wake-up */
 	bool property_urgent;
@@ -70,6 +80,7 @@ struct managed {
 	struct drift_memory drift[RESOURCE_COUNT];
 	bool ceiling_told[RESOURCE_COUNT];
 	bool denied_told;
+	struct summed_steps summed;
 	enum hold hold_counted[RESOURCE_COUNT]; /* as of the last review */
 	uint64_t oom_told;
 	uint64_t oom_looks; /* as of the last wake-up, see stuck.c */

@@ -116,13 +116,13 @@ const struct metric metrics_table[] = {
 	 emit_counters, .offset = COUNTED(apply_failed), .count = BACKEND_COUNT, .value = backend_label},
 
 	{"vscaled_loop_lag_seconds", METRIC_HISTOGRAM, "seconds", MICRO, "",
-	 "How much later than due the loop's clock came; up to 1 ms of it is the timer's own slack.", emit_span, .offset = COUNTED(loop_lag)},
+	 "How much later than due the loop's clock came.", emit_span, .offset = COUNTED(loop_lag)},
 	{"vscaled_loop_last_tick_timestamp_seconds", METRIC_GAUGE, "seconds", MICRO, "",
 	 "When the loop's clock last came.", emit_time, .offset = IN(last_tick_real)},
 	{"vscaled_loop_wakeups_total", METRIC_COUNTER, NULL, 0, "",
 	 "Times that the loop woke up.", emit_number, .offset = IN(wakeups)},
 	{"vscaled_scan_duration_seconds", METRIC_HISTOGRAM, "seconds", MICRO, "clock",
-	 "Time to read all cgroups once and decide: reflex, a look between two samples; sample,"
+	 "Time to read all cgroups once, decide and raise: reflex, a look between two samples; sample,"
 	 " everything.",
 	 emit_spans, .offset = COUNTED(scan), .count = SCAN_CLOCK_COUNT, .value = scan_label},
 	{"vscaled_reader_bpf", METRIC_GAUGE, NULL, 0, "",

@@ -30,39 +30,109 @@ static bool has_entry(const struct change *s)
 	return s->knob == KNOB_CPU_MAX || s->knob == KNOB_MEM_MAX;
 }
 
-void report_step(struct managed *m, const struct change *s, int outcome)
+void report_step(struct managed *m, const struct change *s, int outcome,
+		 const usec_t took[SINCE_COUNT])
 {
+	const struct control_resource *res = &m->control.resource[knobs[s->knob].resource];
+	struct daemon *d = m->daemon;
+
+	if (outcome >= 0 &&
+	    (!has_entry(s) || s->reason == REASON_DRIFT || outcome == APPLY_GONE ||
+	     (outcome == APPLY_UNCHANGED && !reason_by_books((enum reason)s->reason))))
+		return;
+	if (d->done_count == DONE_STEPS_MAX)
+		report_steps(d);
+	d->done[d->done_count++] = (struct done_step){
+		.unit = m,
+		.step = *s,
+		.why = outcome == APPLY_DONE || outcome == APPLY_UNCHANGED ? res->last
+									   : res->pending,
+		.outcome = outcome,
+		.took = {took[0], took[1]},
+	};
+}
+
+/* What the ledger asks for goes back as it can be spared, and the pod above follows: many small
+ * steps, told as one. */
+#define SUM_UP_USEC (10 * USEC_PER_SEC)
+
+void report_summed(struct managed *m, bool now)
+{
+	char detail[DECISION_TEXT_BYTES];
+	struct summed_steps *sum = &m->summed;
+	struct change_event e = {
+		.who = who_is(m),
+		.resource = RESOURCE_MEMORY,
+		.from = sum->from,
+		.to = sum->why.to,
+		.reason = sum->why.reason,
+		.detail = detail,
+	};
+
+	if (sum->since == 0 || (!now && m->daemon->now - sum->since < SUM_UP_USEC))
+		return;
+	decision_text(&sum->why, RESOURCE_MEMORY, detail);
+	event_limit_lowered(&e);
+	*sum = (struct summed_steps){0};
+}
+
+/* True: it is told later. Any other change of the limit ends the sum. */
+static bool sum_up(const struct done_step *done)
+{
+	const struct change *s = &done->step;
+	struct managed *m = done->unit;
+	struct summed_steps *sum = &m->summed;
+	bool small = done->outcome == APPLY_DONE && s->knob == KNOB_MEM_MAX && change_lowers(s) &&
+		     (s->reason == REASON_GIVEN_BACK || s->reason == REASON_POD_LEVEL);
+
+	if (s->knob == KNOB_MEM_MAX && !(small && sum->why.reason == done->why.reason))
+		report_summed(m, true);
+	if (!small)
+		return false;
+	if (sum->since == 0)
+		*sum = (struct summed_steps){.since = m->daemon->now, .from = s->from};
+	sum->why = done->why;
+	return true;
+}
+
+static void tell_step(const struct done_step *done)
+{
+	const struct change *s = &done->step;
 	enum resource r = knobs[s->knob].resource;
 	char detail[DECISION_TEXT_BYTES];
 	struct change_event e = {
-		.who = who_is(m),
+		.who = who_is(done->unit),
 		.resource = r,
 		.from = amount(s, s->from),
 		.to = amount(s, s->to),
 		.reason = (enum reason)s->reason,
-		.detail = detail,
+		.detail = has_entry(s) ? detail : NULL,
+		.span_usec = done->took[SINCE_DUE],
+		.own_usec = done->took[SINCE_WAKE],
 	};
 
-	if (outcome < 0) {
-		e.error = outcome;
+	if (sum_up(done))
+		return;
+	decision_text(&done->why, r, detail);
+	if (done->outcome < 0) {
+		e.error = done->outcome;
 		event_limit_failed(&e);
-		return;
-	}
-	if (!has_entry(s) || s->reason == REASON_DRIFT || outcome == APPLY_GONE ||
-	    (outcome == APPLY_UNCHANGED && !reason_by_books((enum reason)s->reason)))
-		return;
-	decision_text(outcome == APPLY_DONE || outcome == APPLY_UNCHANGED
-			      ? &m->control.resource[r].last
-			      : &m->control.resource[r].pending,
-		      r, detail);
-	if (outcome == APPLY_REFUSED)
+	} else if (done->outcome == APPLY_REFUSED) {
 		event_limit_refused(&e);
-	else if (s->reason == REASON_SHRINK_UNDONE)
+	} else if (s->reason == REASON_SHRINK_UNDONE) {
 		event_limit_undone(&e);
-	else if (change_lowers(s))
+	} else if (change_lowers(s)) {
 		event_limit_lowered(&e);
-	else
+	} else {
 		event_limit_raised(&e);
+	}
+}
+
+void report_steps(struct daemon *d)
+{
+	for (size_t i = 0; i < d->done_count; i++)
+		tell_step(&d->done[i]);
+	d->done_count = 0;
 }
 
 void report_headroom(struct managed *m, uint64_t to)
@@ -195,6 +265,8 @@ void report_managed(struct managed *m)
 
 void report_gone(struct managed *m)
 {
+	/* What was written to it was written before. */
+	report_steps(m->daemon);
 	if (m->kind != UNIT_KIND_POD)
 		event_unit_gone(&(struct unit_event){.who = who_is(m)});
 }

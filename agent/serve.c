@@ -161,6 +161,8 @@ static void view_resource(struct resource_view *v, const struct managed *m, enum
 		.drifts = m->drifts[r],
 		.foreign = drift_count(&d->config.tuning.common, &m->drift[r], d->now),
 	};
+	if (m->cg == NULL)
+		v->kernel = VIEW_NONE;
 	if (res->managed) {
 		v->candidate = res->candidate;
 		v->bounds = res->trace;

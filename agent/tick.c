@@ -4,11 +4,11 @@
 #include "cgroup/writer.h"
 #include "policy/bounds.h"
 #include <errno.h>
+#include <string.h>
 
-#define SAMPLE_USAGE                                                                               \
-	(USAGE_CPU | USAGE_THROTTLE | USAGE_MEM | USAGE_MEM_PEAK | USAGE_MEM_EVENTS |              \
-	 USAGE_PSI_CPU | USAGE_PSI_MEM)
-#define LIMIT_USAGE (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
+/* Beside the CPU counters, which are read first. */
+#define SAMPLE_USAGE (USAGE_MEM | USAGE_MEM_PEAK | USAGE_MEM_EVENTS | USAGE_PSI_CPU | USAGE_PSI_MEM)
+#define LIMIT_USAGE  (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
 /* A step of every kind for every resource at most, and a failed step may ask for two more. */
 #define STEPS_PER_UNIT 8
 /* systemd is asked for more headroom once less than this share of the wanted one is left. */
@@ -69,11 +69,12 @@ static int read_sample(struct managed *m, bool limits, struct usage *ret)
 	/* A value of somebody else's that waits for its verdict is looked at all the time. */
 	bool known =
 		c->last_at != 0 && !m->drift_check && !m->drift_asked && !managed_call_pending(m);
-	struct usage u = {0}, stat = {0};
-	int r = reader_read(m, SAMPLE_USAGE | (limits || !known ? LIMIT_USAGE : 0), 0, &u);
+	struct usage u = m->seen, rest = {0}, stat = {0};
+	int r = reader_read(m, SAMPLE_USAGE | (limits || !known ? LIMIT_USAGE : 0), 0, &rest);
 
 	if (r < 0)
 		return r;
+	usage_merge(&u, &rest);
 	if (!limits && known) {
 		u.limits = c->kernel;
 		u.have |= c->last.have & LIMIT_USAGE;
@@ -91,12 +92,12 @@ static int read_sample(struct managed *m, bool limits, struct usage *ret)
 	return r;
 }
 
-static void observe(struct managed *m, bool limits, struct plan *plan)
+static void observe(struct managed *m, struct plan *plan)
 {
 	struct daemon *d = m->daemon;
 	struct control_context x;
 	struct usage u = {0};
-	int r = read_sample(m, limits, &u);
+	int r = read_sample(m, d->now >= d->next_review, &u);
 
 	if (r == -ENODEV) {
 		managed_lost(m);
@@ -123,16 +124,18 @@ bool managed_has_laws(const struct managed *m)
 	return m->kind != UNIT_KIND_POD && controls(m);
 }
 
-static void count_raise(struct daemon *d)
+static void count_raise(struct daemon *d, usec_t ret_took[SINCE_COUNT])
 {
 	usec_t span = daemon_clock() - d->woke,
 	       late = d->due != 0 ? d->now - MIN(d->due, d->now) : 0;
 
-	counters_took(&d->tally.raise[SINCE_WAKE], span);
-	counters_took(&d->tally.raise[SINCE_DUE], span + late);
+	ret_took[SINCE_WAKE] = span;
+	ret_took[SINCE_DUE] = span + late;
+	for (enum counters_since s = 0; s < SINCE_COUNT; s++)
+		counters_took(&d->tally.raise[s], ret_took[s]);
 }
 
-static int carry_out(struct managed *m, const struct change *step)
+static int carry_out(struct managed *m, const struct change *step, usec_t ret_took[SINCE_COUNT])
 {
 	usec_t begin;
 	int r;
@@ -146,7 +149,7 @@ static int carry_out(struct managed *m, const struct change *step)
 	m->daemon->tally.apply_failed[BACKEND_CGROUP] += r < 0;
 	if (r == APPLY_DONE && !change_lowers(step) &&
 	    (step->knob == KNOB_CPU_MAX || step->knob == KNOB_MEM_MAX))
-		count_raise(m->daemon);
+		count_raise(m->daemon, ret_took);
 	/* The brake is none of systemd's business: it holds the owner's memory.high. */
 	if (r == APPLY_DONE && knobs[step->knob].property != NULL && step->reason != REASON_BRAKE) {
 		m->touched = true;
@@ -158,40 +161,60 @@ static int carry_out(struct managed *m, const struct change *step)
 
 int step_apply(struct managed *m, const struct change *step, const struct control_context *x)
 {
-	int outcome = carry_out(m, step);
+	usec_t took[SINCE_COUNT] = {0};
+	int outcome = carry_out(m, step, took);
 
 	if (outcome == APPLY_DONE && m->kind != UNIT_KIND_POD &&
 	    (step->knob == KNOB_CPU_MAX || step->knob == KNOB_MEM_MAX))
 		counters_change(&m->daemon->tally, knobs[step->knob].resource, step->from, step->to,
 				(enum reason)step->reason);
 	control_applied(&m->control, step, outcome, x);
-	report_step(m, step, outcome);
+	report_step(m, step, outcome, took);
 	return outcome;
+}
+
+static void plan_step(struct daemon *d, const struct change *step)
+{
+	struct change follow[STEPS_PER_UNIT];
+	struct managed *m = d->units[step->target];
+	struct plan next = {.steps = follow, .capacity = ARRAY_SIZE(follow)};
+	struct control_context x = daemon_context(d, &next);
+
+	if (step_apply(m, step, &x) == APPLY_GONE)
+		managed_lost(m);
+	/* A trial that failed half-way asks for its values back: never more than once. */
+	for (size_t f = 0; f < next.count; f++) {
+		struct plan none = {0};
+
+		x.plan = &none;
+		step_apply(m, &follow[f], &x);
+	}
+}
+
+bool plan_raise(struct daemon *d, struct plan *p, size_t from)
+{
+	struct plan part = {p->steps + from, p->count - from, p->capacity - from};
+	size_t raises = 0;
+
+	pod_levels_raise(d, &part);
+	plan_sort(&part);
+	/* What lowers stands behind it. */
+	while (raises < part.count && !change_lowers(&part.steps[raises]))
+		plan_step(d, &part.steps[raises++]);
+	part.count -= raises;
+	memmove(part.steps, part.steps + raises, part.count * sizeof *part.steps);
+	p->count = from + part.count;
+	return raises > 0;
 }
 
 void plan_apply(struct daemon *d, struct plan *p)
 {
-	struct change follow[STEPS_PER_UNIT];
-
 	pod_levels_raise(d, p);
 	plan_sort(p);
-	for (size_t i = 0; i < p->count; i++) {
-		const struct change *step = &p->steps[i];
-		struct managed *m = d->units[step->target];
-		struct plan next = {.steps = follow, .capacity = ARRAY_SIZE(follow)};
-		struct control_context x = daemon_context(d, &next);
-
-		if (step_apply(m, step, &x) == APPLY_GONE)
-			managed_lost(m);
-		/* A trial that failed half-way asks for its values back: never more than once. */
-		for (size_t f = 0; f < next.count; f++) {
-			struct plan none = {0};
-
-			x.plan = &none;
-			step_apply(m, &follow[f], &x);
-		}
-	}
+	for (size_t i = 0; i < p->count; i++)
+		plan_step(d, &p->steps[i]);
 	pod_levels_lower(d);
+	report_steps(d);
 }
 
 static uint64_t per_sec_of(const struct limits *l)
@@ -305,7 +328,8 @@ static bool is_told(const struct managed *m, const struct unit_props *want, uint
 {
 	bool pending = managed_call_pending(m);
 
-	if ((m->sent_mask & mask) != mask || (pending && m->property_urgent))
+	/* What waits is to go first now. */
+	if ((m->sent_mask & mask) != mask || (pending && m->property_urgent && !m->sent_urgent))
 		return false;
 	return unit_props_equal(want, pending ? &m->sent : &m->stored, mask);
 }
@@ -333,12 +357,15 @@ static void property_send(struct managed *m)
 	if (m->beaten)
 		keep_files(m, &want, mask);
 	/* Nothing new: a call would only bring the headroom that systemd holds into the file. */
-	if (is_told(m, &want, mask))
+	if (is_told(m, &want, mask)) {
+		m->property_urgent = false;
 		return;
+	}
 	if (d->port.set(d->port.ctx, m->unit, &want, mask, m->property_urgent) < 0) {
 		m->property_due = true; /* again when PID 1 is back */
 		return;
 	}
+	m->sent_urgent = m->property_urgent;
 	m->property_urgent = false;
 	if (is_new_headroom(m, &want, mask))
 		report_headroom(m, want.mem_max);
@@ -366,6 +393,14 @@ void properties_send(struct daemon *d)
 		property_check(d->units[i]);
 }
 
+bool properties_pending(const struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (d->units[i]->property_due || managed_call_pending(d->units[i]))
+			return true;
+	return false;
+}
+
 /* What stands still has the headroom that it had. */
 void properties_look(struct daemon *d)
 {
@@ -385,6 +420,7 @@ void tell_states_of(struct managed *m)
 		report_oom(m, kills - m->oom_told);
 	m->oom_told = kills;
 	denied_tell(m);
+	report_summed(m, false);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		bool at = m->control.resource[r].at_ceiling;
 
@@ -424,7 +460,7 @@ static void review(struct daemon *d, struct plan *plan)
 	}
 }
 
-void tick(struct daemon *d)
+bool tick(struct daemon *d)
 {
 	struct plan plan;
 	usec_t begin = daemon_clock();
@@ -433,11 +469,7 @@ void tick(struct daemon *d)
 	plan_begin(d, &plan);
 	boost_look(d, &plan);
 	node_memory_expect(d, false);
-	reader_begin(d, READER_SAMPLE);
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (managed_has_laws(d->units[i]))
-			observe(d->units[i], due, &plan);
-	reader_end(d);
+	sweep_units(d, READER_SAMPLE, observe, &plan);
 	d->counters.scan_usec = daemon_clock() - begin;
 	counters_took(&d->tally.scan[SCAN_SAMPLE], d->counters.scan_usec);
 	if (due) {
@@ -450,4 +482,5 @@ void tick(struct daemon *d)
 	guard_check(d);
 	properties_send(d);
 	tell_states(d);
+	return due;
 }

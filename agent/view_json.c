@@ -89,7 +89,7 @@ static const struct json_field resource_fields[] = {
 	ROW(resource_view, controlled, JSON_FLAG, true),
 	ROW(resource_view, original, JSON_AMOUNT, true),
 	ROW(resource_view, limit, JSON_AMOUNT, true),
-	ROW(resource_view, kernel, JSON_AMOUNT, false),
+	ROW(resource_view, kernel, JSON_AMOUNT, true),
 	ROW(resource_view, floor, JSON_AMOUNT, false),
 	ROW(resource_view, ceiling, JSON_AMOUNT, false),
 	ROW(resource_view, lower, JSON_AMOUNT, false),

@@ -46,30 +46,28 @@ static int fill_mem_events(const char *text, size_t len, struct usage *u)
 	return cg_parse_mem_events(text, len, &u->events);
 }
 
-static int fill_psi_cpu(const char *text, size_t len, struct usage *u)
+static int fill_psi(const char *text, size_t len, uint64_t *some_usec, uint64_t *full_usec)
 {
 	struct cg_psi psi;
 	int r = cg_parse_psi(text, len, &psi);
 
 	if (r < 0)
 		return r;
-	u->psi_cpu_some_usec = psi.some_usec;
-	u->psi_cpu_full_usec = psi.full_usec;
-	u->have |= USAGE_PSI_CPU;
+	*some_usec = psi.some_usec;
+	*full_usec = psi.full_usec;
 	return 0;
+}
+
+static int fill_psi_cpu(const char *text, size_t len, struct usage *u)
+{
+	u->have |= USAGE_PSI_CPU;
+	return fill_psi(text, len, &u->psi_cpu_some_usec, &u->psi_cpu_full_usec);
 }
 
 static int fill_psi_mem(const char *text, size_t len, struct usage *u)
 {
-	struct cg_psi psi;
-	int r = cg_parse_psi(text, len, &psi);
-
-	if (r < 0)
-		return r;
-	u->psi_mem_some_usec = psi.some_usec;
-	u->psi_mem_full_usec = psi.full_usec;
 	u->have |= USAGE_PSI_MEM;
-	return 0;
+	return fill_psi(text, len, &u->psi_mem_some_usec, &u->psi_mem_full_usec);
 }
 
 static int fill_cpu_max(const char *text, size_t len, struct usage *u)

@@ -411,23 +411,9 @@ int cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct us
 	return scan_record_decode(&s->records[slot], sizeof s->records[slot], &e, ret);
 }
 
-int cg_scan_read(const struct cg_scan *s, uint32_t slot, struct cg *c, uint32_t want,
-		 uint32_t by_text, struct usage *ret)
+uint32_t cg_scan_passed(const struct cg_scan *s)
 {
-	struct usage u, text;
-	int r;
-
-	if (s == NULL || cg_scan_get(s, slot, want & ~by_text, &u) < 0)
-		return cg_read(c, want, ret);
-	by_text = want & (by_text | ~s->offers | ~s->control->want);
-	if (by_text != 0) {
-		r = cg_read(c, by_text, &text);
-		if (r < 0)
-			return r;
-		scan_take(&u, &text, by_text);
-	}
-	*ret = u;
-	return 0;
+	return s->offers & s->control->want;
 }
 
 void cg_scan_withdraw(struct cg_scan *s, uint32_t parts)

@@ -56,6 +56,8 @@ int cg_scan_pass(struct cg_scan *s, uint32_t want);
  * the pass; -EBADMSG. *ret is written on success only.
  */
 int cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct usage *ret);
+/* What the last pass was for, of what is offered. */
+uint32_t cg_scan_passed(const struct cg_scan *s);
 
 /*
  * In the place of cg_read(c, want, ret): from the last pass, except for by_text (CG_SCAN_STALE

@@ -315,8 +315,7 @@ void control_applied(struct control *c, const struct change *step, int outcome,
 		c->cpu.trial = (struct cpu_trial){0};
 }
 
-/* Of a running trial or the brake, and nobody has written it since. */
-static bool high_is_ours(const struct control *c, const struct limits *kernel)
+bool control_high_is_ours(const struct control *c, const struct limits *kernel)
 {
 	bool of_trial = c->mem.trial.high_lowered && kernel->mem_high <= c->mem.trial.to;
 
@@ -343,7 +342,7 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 		   const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[r];
-	bool ours = high_is_ours(c, kernel);
+	bool ours = control_high_is_ours(c, kernel);
 
 	c->kernel = *kernel;
 	res->limit = limit_of(kernel, r);

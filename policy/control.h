@@ -163,6 +163,9 @@ void control_look(struct control *c, const struct usage *u, const struct control
 bool control_stat_stands(const struct control *c, const struct usage *u);
 /* Memory is looked at every time: it is close to its limit, or grows. */
 bool control_hot(const struct control *c);
+/* It may have to grow now, by the CPU counters that were read first: no other is to be read before
+ * it. */
+bool control_presses(const struct control *c, const struct usage *u);
 /* Takes the brake off by a step at once, where there is one: true. */
 bool control_brake_off(struct control *c, struct change *ret);
 void control_review(struct control *c, const struct control_context *x);
@@ -174,6 +177,8 @@ void control_applied(struct control *c, const struct change *step, int outcome,
 /* A user's or controller's own resize of a resource: the new baseline. */
 void control_adopt(struct control *c, const struct limits *kernel, enum resource r,
 		   const struct control_context *x);
+/* memory.high is that of a running trial or the brake, and nobody has written it since. */
+bool control_high_is_ours(const struct control *c, const struct limits *kernel);
 /* Another writer's value stands, and nothing is done about it. */
 void control_follow(struct control *c, const struct limits *kernel, enum resource r);
 /* Steps that put our values back after somebody else's write; memory raises are always safe. */

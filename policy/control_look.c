@@ -42,6 +42,12 @@ bool control_hot(const struct control *c)
 	       (m->slope_bps > 0 && add_sat(use, ahead) >= max);
 }
 
+bool control_presses(const struct control *c, const struct usage *u)
+{
+	return (control_grows_mem(c) && control_hot(c)) ||
+	       ((u->have & USAGE_THROTTLE) && u->nr_throttled != c->last.nr_throttled);
+}
+
 /* Could unreclaimable memory have come closer to the limit than is known? */
 static bool stat_wanted(const struct control *c, const struct usage *u)
 {

@@ -35,11 +35,6 @@ static uint64_t outstanding(const struct ledger *l, const struct ledger_entry *e
 	return outstanding_at(l, e, e->limit);
 }
 
-static uint64_t committed(const struct ledger *l, const struct ledger_entry *e)
-{
-	return MIN(MAX(e->request, add_sat(e->use, outstanding(l, e))), l->node.total);
-}
-
 /* By how much a limit would add to what is outstanding. */
 static uint64_t cost(const struct ledger *l, const struct ledger_entry *e, uint64_t limit)
 {
@@ -54,14 +49,12 @@ static uint64_t awaited(const struct ledger *l, const struct ledger_entry *e)
 static void count_in(struct ledger *l, const struct ledger_entry *e)
 {
 	l->outstanding += outstanding(l, e);
-	l->committed += committed(l, e);
 	l->awaited += awaited(l, e);
 }
 
 static void count_out(struct ledger *l, const struct ledger_entry *e)
 {
 	l->outstanding -= outstanding(l, e);
-	l->committed -= committed(l, e);
 	l->awaited -= awaited(l, e);
 }
 
@@ -197,9 +190,6 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t wish, struct 
 		.holder = LEDGER_NOBODY,
 	};
 
-	/* More than what nobody has requested. */
-	v.borrowed =
-		cost(l, &l->entries[entry], v.allowed) > less(l->node.allocatable, l->committed);
 	if (v.allowed < wish)
 		find_holder(l, entry, &v);
 	*ret = v;
@@ -328,14 +318,16 @@ uint64_t ledger_soon(const struct tuning_memory *t, uint64_t limit, uint64_t use
 	return MAX(step, add_sat(use, mul_div(slope_bps, ahead, USEC_PER_SEC)));
 }
 
-void ledger_claim_note(struct ledger_claim *c, uint64_t claim, usec_t now)
+void ledger_claim_note(struct ledger_claim *c, uint64_t claim, uint64_t use, usec_t now)
 {
-	*c = (struct ledger_claim){.limit = claim, .at = now};
+	*c = (struct ledger_claim){.limit = claim, .use = use, .at = now};
 }
 
-uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, usec_t now)
+uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, uint64_t use, usec_t now)
 {
-	return c->limit > limit && now - c->at < CLAIM_USEC ? c->limit : 0;
+	uint64_t missing = less(c->limit, limit), freed = less(c->use, use);
+
+	return missing > freed && now - c->at < CLAIM_USEC ? c->limit : 0;
 }
 
 /* --- MemAvailable */

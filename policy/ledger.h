@@ -34,9 +34,7 @@
  *	ledger_cancel() names whom to ask for how much, never below use nor below the original. What
  *	is not even charged can go back at once and without a trial, or an equally fast grower of
  *	higher rank that was looked at later dies waiting for it; only the page cache needs one.
- * A grant outside of allocatable - sum of max(request, use + outstanding) is borrowed: MemAvailable
- *	has it, and others have requested it. It is given, and said. Inside of it nothing is short:
- *	all the unused requests are still there.
+ * Requests that are not used are no reservation: what nobody uses is granted to whoever asks.
  *
  * Pure and without memory of its own: the entries are the caller's. A growth that fits is granted
  * in one step when nobody waits, else in one pass over the entries.
@@ -48,11 +46,10 @@
 #define LEDGER_NOBODY UINT32_MAX
 
 struct ledger_node {
-	uint64_t total;       /* MemTotal */
-	uint64_t available;   /* MemAvailable now or at the last read, whatever is less; newer uses
-				 come   by ledger_use() */
-	uint64_t reserve;     /* ledger_reserve() */
-	uint64_t allocatable; /* less what pods without an entry request; 0: unknown */
+	uint64_t total;     /* MemTotal */
+	uint64_t available; /* MemAvailable now or at the last read, whatever is less; newer uses
+			       come   by ledger_use() */
+	uint64_t reserve;   /* ledger_reserve() */
 };
 
 /* One container or unit; limits are memory.max in bytes. */
@@ -76,15 +73,13 @@ struct ledger {
 	struct ledger_entry *entries;
 	uint32_t count;
 	uint64_t outstanding;
-	uint64_t committed; /* sum of max(request, use + outstanding) */
-	uint64_t awaited;   /* what all claims and growers together ask beyond their limits */
+	uint64_t awaited; /* what all claims and growers together ask beyond their limits */
 };
 
 /* The answer to a wish, with what led to it. Amounts as they were before it. */
 struct ledger_verdict {
 	uint64_t wish;
 	uint64_t allowed; /* never below the limit that stands, unless the wish is */
-	bool borrowed;    /* some of it is what others have requested */
 	uint64_t available;
 	uint64_t reserve;
 	uint64_t outstanding;
@@ -130,11 +125,13 @@ bool ledger_before(const struct ledger_entry *a, const struct ledger_entry *b);
 /* A claim is kept for a while by whoever keeps the entry: one who is held asks again. */
 struct ledger_claim {
 	uint64_t limit;
+	uint64_t use; /* as it was made */
 	usec_t at;
 };
-void ledger_claim_note(struct ledger_claim *c, uint64_t claim, usec_t now);
-/* 0: there is none any more, or `limit` has met it. */
-uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, usec_t now);
+void ledger_claim_note(struct ledger_claim *c, uint64_t claim, uint64_t use, usec_t now);
+/* 0: there is none any more, or `limit` has met it, or what was freed since: one that has shrunk
+ * would go before those that grow. */
+uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, uint64_t use, usec_t now);
 
 /* MemAvailable over several reads. base: begin with LIMIT_MAX. */
 struct ledger_reads {

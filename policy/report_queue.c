@@ -83,6 +83,17 @@ static int make_room(struct report_queue *q)
 	return 0;
 }
 
+/* What is no hurry waits for its part of the spread. */
+static void place(const struct report_queue *q, struct report_slot *s, enum report_urgency urgency,
+		  bool was_at_once, usec_t now)
+{
+	s->urgency = urgency;
+	if (urgency <= REPORT_AT_ONCE)
+		s->not_before = 0;
+	else if (was_at_once && now < q->spread_until)
+		s->not_before = now + part_of(q->seed, s->uid, now, q->spread_until - now);
+}
+
 int report_queue_mark(struct report_queue *q, const char *uid, enum report_urgency urgency,
 		      usec_t now)
 {
@@ -91,9 +102,7 @@ int report_queue_mark(struct report_queue *q, const char *uid, enum report_urgen
 	int r;
 
 	if (s != NULL) {
-		s->urgency = MIN(s->urgency, urgency);
-		if (urgency <= REPORT_AT_ONCE)
-			s->not_before = 0;
+		place(q, s, urgency, s->urgency <= REPORT_AT_ONCE, now);
 		return 0;
 	}
 	if (length >= REPORT_UID_MAX)
@@ -102,10 +111,9 @@ int report_queue_mark(struct report_queue *q, const char *uid, enum report_urgen
 	if (r < 0)
 		return r;
 	s = &q->slots[q->count++];
-	*s = (struct report_slot){.urgency = urgency, .since = now};
+	*s = (struct report_slot){.since = now};
 	memcpy(s->uid, uid, length + 1);
-	if (now < q->spread_until && urgency > REPORT_AT_ONCE)
-		s->not_before = now + part_of(q->seed, uid, now, q->spread_until - now);
+	place(q, s, urgency, true, now);
 	return 0;
 }
 

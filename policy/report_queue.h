@@ -59,8 +59,8 @@ void report_queue_init(struct report_queue *q, const struct report_rate *rate, u
 		       usec_t now);
 void report_queue_free(struct report_queue *q);
 
-/* Something is to be told of this pod. What waits already keeps its age and takes the higher
- * urgency. -ENOMEM; -ENAMETOOLONG. */
+/* Something is to be told of this pod. What waits already keeps its age; its urgency is that of the
+ * newest state, or what grew once would go out of turn long after. -ENOMEM; -ENAMETOOLONG. */
 int report_queue_mark(struct report_queue *q, const char *uid, enum report_urgency urgency,
 		      usec_t now);
 /* There is nothing to tell any more, or the pod is gone. */

@@ -40,19 +40,20 @@ static void row(const struct screen *s, const char *title)
 
 static void print_limit(const struct screen *s)
 {
-	char limit[HUMAN_SIZE], original[HUMAN_SIZE], kernel[HUMAN_SIZE], low[HUMAN_SIZE],
+	char now[HUMAN_SIZE], original[HUMAN_SIZE], held[HUMAN_SIZE], low[HUMAN_SIZE],
 		high[HUMAN_SIZE];
-	uint64_t held = json_amount(s->json, "kernel");
+	uint64_t kernel = json_amount(s->json, "kernel");
 
 	row(s, "limit");
 	if (json_amount(s->json, "limit") == VIEW_NONE) {
 		fputs("not known yet\n", s->c->out);
 		return;
 	}
-	fprintf(s->c->out, "%s now, originally %s", amount(s, "limit", limit),
+	fprintf(s->c->out, "%s now, originally %s",
+		amount(s, kernel != VIEW_NONE ? "kernel" : "limit", now),
 		amount(s, "original", original));
-	if (held != VIEW_NONE && held != json_amount(s->json, "limit"))
-		fprintf(s->c->out, ", the kernel has %s", amount(s, "kernel", kernel));
+	if (kernel != VIEW_NONE && kernel != json_amount(s->json, "limit"))
+		fprintf(s->c->out, ", decided: %s", amount(s, "limit", held));
 	if (json_amount(s->json, "floor") != VIEW_NONE ||
 	    json_amount(s->json, "ceiling") != VIEW_NONE)
 		fprintf(s->c->out, "; may be %s to %s", amount(s, "floor", low),

@@ -39,10 +39,13 @@ static void cell_mode(const struct ctl *c, const cJSON *unit, char *cell)
 
 static void print_pair(const cJSON *unit, enum resource which, char *cell)
 {
+	const cJSON *r = json_object(unit, which == RESOURCE_CPU ? "cpu" : "memory");
+	/* What is in force: systemd's headroom may stand above what vscaled decided. */
+	const char *key = json_amount(r, "kernel") != VIEW_NONE ? "kernel" : "limit";
 	char use[HUMAN_SIZE], limit[HUMAN_SIZE];
 
 	snprintf(cell, CELL_SIZE, "%s / %s", amount(unit, which, "use", use),
-		 amount(unit, which, "limit", limit));
+		 amount(unit, which, key, limit));
 }
 
 static void cell_cpu(const struct ctl *c, const cJSON *unit, char *cell)

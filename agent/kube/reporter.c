@@ -144,10 +144,11 @@ void reporter_set_refusal(struct tracked *t, const char *text)
 	t->refusal = text ? strdup(text) : NULL;
 }
 
-/* Every ceiling that holds, and where there is none that no value is to blame. */
+/* Every ceiling that it brings, and where there is none that no value is to blame. */
 static void tell_refusal(struct tracked *t, const char *text, usec_t now)
 {
 	const struct reporter_events *e = &t->reporter->events;
+	usec_t end = add_sat(now, t->reporter->options.tuning.refusal_usec);
 	bool any = false;
 
 	for (size_t i = 0; i < t->state->count; i++)
@@ -156,8 +157,8 @@ static void tell_refusal(struct tracked *t, const char *text, usec_t now)
 			uint64_t ceiling =
 				report_allows(t->state, i, (enum resource)r, now, &until);
 
-			if (until == 0)
-				continue;
+			if (until < end)
+				continue; /* there was none, or it has been told */
 			any = true;
 			e->refused(e->ctx, t->uid, i, (enum resource)r, ceiling, until, text);
 		}

@@ -107,6 +107,7 @@ struct rig {
 	bool overtakes;         /* a restore's calls are done before those that came first */
 	unsigned set_calls;     /* asked of the queue; silent: all of them wait in vain */
 	unsigned sent_calls;    /* SetUnitProperties that went out */
+	unsigned again_calls;   /* those that told it what it holds */
 	unsigned restore_calls; /* and those that a restore waited for */
 	struct unit_queue *queue;
 	struct rig_call call[RIG_CALLS_MAX];

@@ -121,6 +121,7 @@ static void send_calls(struct rig *r)
 
 	while (unit_queue_take(r->queue, r->boot, &job)) {
 		assert(r->call_count < RIG_CALLS_MAX);
+		r->again_calls += unit_props_equal(&find(r, job.unit)->props, &job.props, job.mask);
 		r->sent_calls++;
 		r->call[r->call_count++] = (struct rig_call){
 			.unit = find(r, job.unit),

@@ -158,28 +158,15 @@ int cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct us
 				.page_bytes = MEM_PAGE_BYTES,
 				.want = want & s->offers,
 				.id = s->id[slot]};
+	int r = scan_record_decode(&s->record[slot], sizeof s->record[slot], &e, ret);
 
-	return scan_record_decode(&s->record[slot], sizeof s->record[slot], &e, ret);
+	rig_scan.reads += r == 0;
+	return r;
 }
 
-int cg_scan_read(const struct cg_scan *s, uint32_t slot, struct cg *c, uint32_t want,
-		 uint32_t by_text, struct usage *ret)
+uint32_t cg_scan_passed(const struct cg_scan *s)
 {
-	struct usage u, text;
-	int r;
-
-	if (cg_scan_get(s, slot, want & ~by_text, &u) < 0)
-		return cg_read(c, want, ret);
-	rig_scan.reads++;
-	by_text = want & (by_text | ~s->offers | ~s->want);
-	if (by_text != 0) {
-		r = cg_read(c, by_text, &text);
-		if (r < 0)
-			return r;
-		scan_take(&u, &text, by_text);
-	}
-	*ret = u;
-	return 0;
+	return s->offers & s->want;
 }
 
 int cg_scan_prove(struct cg_scan *s, struct cg *c, struct cg_probe *p)

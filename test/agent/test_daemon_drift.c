@@ -323,6 +323,7 @@ static void test_headroom_told_once(void)
 	rig_look(&r, 150, step_growth);
 	CHECK(r.events[EVENT_PROPERTY_HEADROOM] >= 1);
 	CHECK_EQ(headroom_twice, 0);
+	CHECK_EQ(r.again_calls, 0);
 	CHECK_EQ(r.kills, 0);
 	rig_close(&r);
 }

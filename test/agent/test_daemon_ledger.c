@@ -186,6 +186,26 @@ static void test_uncounted(const char *config, unsigned told)
 	rig_close(&r);
 }
 
+static unsigned given_back;
+static char first_from[32], given_to[32];
+
+/* The entries of one who gives back: what one ends at the next begins with. */
+static void on_given_back(struct rig *r, const struct event_record *e, const char *message)
+{
+	const struct event_pair *v = e->values;
+
+	(void)r;
+	(void)message;
+	if (e->kind != EVENT_LIMIT_LOWERED || strcmp(v[VALUE_REASON].exact, "given-back") != 0 ||
+	    strcmp(v[VALUE_UNIT].exact, "low.service") != 0)
+		return;
+	if (given_back++ == 0)
+		snprintf(first_from, sizeof first_from, "%s", v[VALUE_FROM].exact);
+	else
+		CHECK_STR(v[VALUE_FROM].exact, given_to);
+	snprintf(given_to, sizeof given_to, "%s", v[VALUE_TO].exact);
+}
+
 /* One holds much more than it uses, and another one needs it. */
 static void test_given_back(void)
 {
@@ -212,6 +232,40 @@ static void test_given_back(void)
 	}
 	CHECK(rig_bytes(&r, &r.unit[2], "memory.max") < before);
 	CHECK(lowest >= reserve());
+	rig_close(&r);
+}
+
+/* The highest one grows step by step, and the lowest one gives back as much each time: in many
+ * steps, told every ten seconds at most. */
+static void test_given_back_slowly(void)
+{
+	const struct control_counters *done;
+	uint64_t before;
+	struct rig r;
+
+	start(&r, UNITS, 3);
+	rate = 60 * MIB;
+	goal = 1000 * MIB;
+	for (int i = 0; i < 600 && r.unit[0].anon_bytes < 900 * MIB; i++) {
+		r.unit[1].anon_bytes = r.unit[2].anon_bytes = 30 * MIB;
+		rig_look(&r, 1, step);
+	}
+	goal = 1200 * MIB;
+	rate = 20 * MIB;
+	given_back = 0;
+	r.told = on_given_back;
+	done = &unit(&r, "low.service")->control.resource[RESOURCE_MEMORY].counters;
+	before = done->lowers;
+	for (int i = 0; i < 600; i++) {
+		r.unit[0].anon_bytes = r.unit[1].anon_bytes = 30 * MIB;
+		rig_look(&r, 1, step);
+	}
+	rig_look(&r, 110, NULL);
+	printf("given back in %llu steps and %u entries\n",
+	       (unsigned long long)(done->lowers - before), given_back);
+	CHECK(done->lowers - before > 10);
+	CHECK(given_back >= 1 && given_back <= 7);
+	CHECK_EQ(strtoull(given_to, NULL, 10), rig_bytes(&r, &r.unit[0], "memory.max"));
 	rig_close(&r);
 }
 
@@ -324,6 +378,7 @@ int main(void)
 	test_uncounted("node: {ledger: false}\n" UNITS, 0);
 	test_uncounted(UNITS, 1);
 	test_given_back();
+	test_given_back_slowly();
 	test_restarted();
 	test_pods();
 	return check_result();

@@ -263,6 +263,7 @@ static void test_insister(void)
 		CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 1);
 		rig_look(&r, 100, NULL);
 		CHECK_EQ(rig_bytes(&r, u, "memory.high"), rows[i].high);
+		CHECK_EQ(r.daemon->baselines.items[0].high_before, rows[i].high);
 		rig_close(&r);
 	}
 }

@@ -77,7 +77,7 @@ static const struct resource_view batch_memory = {
 	.controlled = true,
 	.original = 4 * GIB,
 	.limit = 3686 * MIB,
-	.kernel = 3686 * MIB,
+	.kernel = 4608 * MIB,
 	.floor = 512 * MIB,
 	.ceiling = 16 * GIB,
 	.lower = 1 * GIB,
@@ -136,6 +136,7 @@ static void fixture_batch(struct unit_view *v)
 	v->resources[RESOURCE_CPU].hold = HOLD_NOT_CONTROLLED;
 	v->resources[RESOURCE_CPU].original = LIMIT_MAX;
 	v->resources[RESOURCE_CPU].limit = LIMIT_MAX;
+	v->resources[RESOURCE_CPU].kernel = LIMIT_MAX;
 	v->resources[RESOURCE_CPU].use = 1250;
 	v->resources[RESOURCE_MEMORY] = batch_memory;
 }
@@ -160,7 +161,7 @@ static void fixture_gave_way(struct unit_view *v)
 	for (int i = 0; i < RESOURCE_COUNT; i++) {
 		v->resources[i].controlled = true;
 		v->resources[i].original = LIMIT_MAX;
-		v->resources[i].limit = LIMIT_MAX;
+		v->resources[i].limit = v->resources[i].kernel = LIMIT_MAX;
 		v->resources[i].hold = HOLD_NO_LIMIT;
 	}
 	v->resources[RESOURCE_CPU].use = 7;

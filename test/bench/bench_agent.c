@@ -13,10 +13,8 @@
  * close to its limit and moving. Percent of a CPU on the clock of 100 ms, samples and reviews
  * included, systemd's side left out. rss_250*: what the process holds after ten minutes of it.
  */
-#include "cgroup/bpf/scan.h"
-#include "cgroup/scan_record.h"
 #include "test/agent/daemon_rig.h"
-#include "test/cgroup/live.h"
+#include "test/bench/played.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -31,102 +29,7 @@
 #define LIVE_LOOKS 600
 
 static struct rig rig;
-static struct live live;
 static bool hot;
-
-/* --- in the place of the reader's own: real passes, played counters --- */
-
-static struct played {
-	uint64_t live_id; /* of the cgroup that stands for it */
-	uint64_t fake_id;
-	struct scan_record record;
-} played[UNITS];
-/* By live_id; 0: nobody. */
-static uint16_t played_at[4096];
-
-int __real_cg_scan_open(int root, uint32_t slots, struct cg_scan **ret, struct cg_probe *p);
-int __wrap_cg_scan_open(int root, uint32_t slots, struct cg_scan **ret, struct cg_probe *p);
-int __real_cg_scan_add(struct cg_scan *s, uint64_t id, uint32_t *ret_slot);
-int __wrap_cg_scan_add(struct cg_scan *s, uint64_t id, uint32_t *ret_slot);
-int __wrap_cg_scan_prove(struct cg_scan *s, struct cg *c, struct cg_probe *p);
-int __real_scan_record_decode(const void *bytes, size_t len, const struct scan_expect *e,
-			      struct usage *ret);
-int __wrap_scan_record_decode(const void *bytes, size_t len, const struct scan_expect *e,
-			      struct usage *ret);
-
-int __wrap_cg_scan_open(int root, uint32_t slots, struct cg_scan **ret, struct cg_probe *p)
-{
-	(void)root;
-	return __real_cg_scan_open(live.root, slots, ret, p);
-}
-
-static uint16_t *place_of(uint64_t live_id)
-{
-	uint16_t *at = &played_at[live_id % ARRAY_SIZE(played_at)];
-
-	while (*at != 0 && played[*at - 1].live_id != live_id)
-		at = at == &played_at[ARRAY_SIZE(played_at) - 1] ? played_at : at + 1;
-	return at;
-}
-
-int __wrap_cg_scan_add(struct cg_scan *s, uint64_t id, uint32_t *ret_slot)
-{
-	for (uint16_t i = 0; i < UNITS; i++) {
-		if (played[i].fake_id != id)
-			continue;
-		*place_of(played[i].live_id) = (uint16_t)(i + 1);
-		return __real_cg_scan_add(s, played[i].live_id, ret_slot);
-	}
-	return -ENOENT;
-}
-
-/* The fake tree has nothing that could prove the kernel's. */
-int __wrap_cg_scan_prove(struct cg_scan *s, struct cg *c, struct cg_probe *p)
-{
-	(void)s;
-	(void)c;
-	(void)p;
-	return 0;
-}
-
-/* What this pass wrote, with what is played in the place of what it counted. */
-int __wrap_scan_record_decode(const void *bytes, size_t len, const struct scan_expect *e,
-			      struct usage *ret)
-{
-	const struct scan_record *rec = bytes;
-	struct scan_record *play = &played[*place_of(rec->id) - 1].record;
-
-	play->id = rec->id;
-	play->pass = rec->pass;
-	return __real_scan_record_decode(play, len, e, ret);
-}
-
-static void play(struct rig *r)
-{
-	for (size_t i = 0; i < r->unit_count; i++) {
-		const struct rig_unit *u = &r->unit[i];
-		uint64_t max = rig_bytes(r, u, "memory.max"), high = rig_bytes(r, u, "memory.high");
-		int64_t none = INT64_MAX / (int64_t)MEM_PAGE_BYTES;
-		struct scan_record *rec = &played[i].record;
-
-		*rec = (struct scan_record){
-			.version = SCAN_VERSION,
-			.have = SCAN_ALL,
-			.cpu_usage_nsec = u->usage_usec * 1000,
-			.throttled_nsec = u->throttled_usec * 1000,
-			.nr_periods = (int64_t)u->nr_periods,
-			.nr_throttled = (int64_t)u->nr_throttled,
-			.quota_nsec = rig_cpu_milli(r, u) * 100000,
-			.period_nsec = CPU_PERIOD_DEFAULT_USEC * 1000,
-			.mem_pages = (int64_t)(u->anon_bytes / MEM_PAGE_BYTES),
-			.mem_peak_pages = u->anon_bytes / MEM_PAGE_BYTES,
-			.mem_max_pages = max / MEM_PAGE_BYTES,
-			.mem_high_pages =
-				high == LIMIT_MAX ? (uint64_t)none : high / MEM_PAGE_BYTES,
-			.stat = {[SCAN_STAT_ANON] = (int64_t)(u->anon_bytes / MEM_PAGE_BYTES)},
-		};
-	}
-}
 
 /* --- the measurement --- */
 
@@ -151,7 +54,7 @@ static void load(struct rig *r)
 		r->unit[i].anon_bytes ^= 2 * MIB;
 	}
 	if (r->reader != NULL && !r->counters_stand)
-		play(r);
+		played_turn(r);
 }
 
 static void measure(struct rig *r, const char *name, const char *reader)
@@ -167,13 +70,6 @@ static void measure(struct rig *r, const char *name, const char *reader)
 	       reader,
 	       100.0 * (double)(r->own_cpu_usec - begin) /
 		       ((double)LIVE_LOOKS * (double)RIG_LOOK_USEC));
-}
-
-static uint64_t inode(int dir, const char *path)
-{
-	struct stat st;
-
-	return fstatat(dir, path, &st, 0) == 0 ? st.st_ino : 0;
 }
 
 static void fill(struct rig *r, const char *reader)
@@ -195,9 +91,7 @@ static void fill(struct rig *r, const char *reader)
 		rig_add(r, name, 200, 64 * MIB)->anon_bytes = 20 * MIB;
 		if (!bpf)
 			continue;
-		live_make(&live, name);
-		played[i].live_id = inode(live.root, live_path(&live, name));
-		played[i].fake_id = inode(r->tree.fd, r->unit[i].cgroup);
+		played_add(r, &r->unit[i]);
 	}
 }
 
@@ -229,9 +123,9 @@ static int run(const char *reader)
 	measure(r, "hot", reader);
 	/* The rig itself holds tables of its own; their share is named, not hidden. */
 	printf("{\"name\":\"rss_250%s\",\"value\":%" PRIu64 ",\"unit\":\"bytes\"}\n", suffix,
-	       (uint64_t)(status_kib("VmRSS") * KIB - sizeof rig - (bpf ? sizeof played : 0)));
+	       (uint64_t)(status_kib("VmRSS") * KIB - sizeof rig - (bpf ? played_bytes : 0)));
 	printf("{\"name\":\"rss_250_anon%s\",\"value\":%" PRIu64 ",\"unit\":\"bytes\"}\n", suffix,
-	       (uint64_t)(status_kib("RssAnon") * KIB - sizeof rig - (bpf ? sizeof played : 0)));
+	       (uint64_t)(status_kib("RssAnon") * KIB - sizeof rig - (bpf ? played_bytes : 0)));
 	fflush(stdout);
 	rig_close(r);
 	return 0;
@@ -252,7 +146,7 @@ static int in_process(const char *self, const char *reader)
 
 static int run_bpf(void)
 {
-	const char *why = live_open(&live);
+	const char *why = played_open();
 	int r;
 
 	if (why != NULL) {
@@ -260,7 +154,7 @@ static int run_bpf(void)
 		return 0;
 	}
 	r = run("bpf");
-	live_close(&live);
+	played_close();
 	return r;
 }
 

@@ -56,8 +56,7 @@ static struct ledger_node fill(struct ledger_entry *list, uint32_t of, bool cont
 	}
 	return (struct ledger_node){.total = 1024 * GIB,
 				    .available = contested ? 300 * GIB : 800 * GIB,
-				    .reserve = 50 * GIB,
-				    .allocatable = 1000 * GIB};
+				    .reserve = 50 * GIB};
 }
 
 static struct ledger_entry entries[ENTRIES];

@@ -99,6 +99,50 @@ static void test_infeasible(void)
 	crig_close(&c);
 }
 
+static void grow(struct rig *r)
+{
+	burn_all(r, 150);
+	for (size_t i = 0; i < r->pod_count; i++)
+		if (app_of(&r->pod[i])->anon_bytes < 90 * MIB)
+			rig_grow(r, app_of(&r->pod[i]), 10 * MIB);
+}
+
+static bool memory_is_told(struct crig *x)
+{
+	for (size_t i = 0; i < x->rig.pod_count; i++)
+		if (crig_spec(x, &x->rig.pod[i], "app", RESOURCE_MEMORY) <= 64 * MIB)
+			return false;
+	return true;
+}
+
+static bool is_refused_again(struct crig *x)
+{
+	return x->rig.events[EVENT_REPORT_REFUSED] > 1;
+}
+
+/* First the CPU, then the memory: each ceiling is told once, when it comes. */
+static void test_infeasible_again(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+
+	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	crig_kubelet(&c, p,
+		     "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":"
+		     "\"Infeasible\",\"message\":\"Node didn't have enough capacity: cpu\"}");
+	CHECK(crig_until(&c, 30, burn_600, is_refused));
+	rig_run(&c.rig, 20, burn_600);
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 5, burn_50);
+	CHECK(crig_until(&c, 80, grow, memory_is_told));
+	crig_kubelet(&c, p,
+		     "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":\"Infeasible\","
+		     "\"message\":\"Node didn't have enough capacity: memory\"}");
+	CHECK(crig_until(&c, 60, grow, is_refused_again));
+	CHECK_EQ(crig_lines(&c, EVENT_REPORT_REFUSED, "capacity: cpu"), 1);
+	CHECK_EQ(crig_lines(&c, EVENT_REPORT_REFUSED, "capacity: memory"), 1);
+	crig_close(&c);
+}
+
 static bool is_denied(struct crig *x)
 {
 	return x->rig.events[EVENT_API_REFUSES] > 0;
@@ -170,27 +214,11 @@ static void test_not_offered(void)
 	crig_close(&c);
 }
 
-static void grow(struct rig *r)
-{
-	burn_all(r, 150);
-	for (size_t i = 0; i < r->pod_count; i++)
-		if (app_of(&r->pod[i])->anon_bytes < 90 * MIB)
-			rig_grow(r, app_of(&r->pod[i]), 10 * MIB);
-}
-
 static void shrunk(struct rig *r)
 {
 	burn_all(r, 150);
 	for (size_t i = 0; i < r->pod_count; i++)
 		app_of(&r->pod[i])->anon_bytes = 20 * MIB;
-}
-
-static bool memory_is_told(struct crig *x)
-{
-	for (size_t i = 0; i < x->rig.pod_count; i++)
-		if (crig_spec(x, &x->rig.pod[i], "app", RESOURCE_MEMORY) <= 64 * MIB)
-			return false;
-	return true;
 }
 
 static bool one_left(struct crig *x)
@@ -239,6 +267,7 @@ int main(void)
 	test_quota();
 	test_late_range();
 	test_infeasible();
+	test_infeasible_again();
 	test_rights();
 	test_no_rights();
 	test_not_offered();

@@ -18,10 +18,8 @@ struct world {
 /* A node of 10 GiB with a reserve of 512: `available` is what MemAvailable says. */
 static struct world world(uint64_t available)
 {
-	return (struct world){.node = {.total = 10240 * MIB,
-				       .available = available * MIB,
-				       .reserve = 512 * MIB,
-				       .allocatable = 10000 * MIB}};
+	return (struct world){
+		.node = {.total = 10240 * MIB, .available = available * MIB, .reserve = 512 * MIB}};
 }
 
 static struct ledger_entry *add(struct world *w, uint64_t original, uint64_t limit, uint64_t use)

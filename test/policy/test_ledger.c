@@ -35,7 +35,6 @@ static void test_fits(void)
 	ledger_weigh(&w.l, 0, 400 * MIB, &v);
 	CHECK_EQ(v.allowed, 400 * MIB);
 	CHECK_EQ(v.room, 1488 * MIB);
-	CHECK(!v.borrowed);
 	CHECK_EQ(v.kept_for, LEDGER_NOBODY);
 	CHECK_EQ(v.holder, LEDGER_NOBODY);
 	CHECK_EQ(w.l.outstanding, 0); /* weighing books nothing */
@@ -283,40 +282,6 @@ static void test_growers_first(void)
 	CHECK_EQ(grant(&w, 0, 500), 500);
 }
 
-/* Given while there is memory, and said. */
-static void test_borrowed(void)
-{
-	struct world w = world(5000);
-	struct ledger_verdict v;
-
-	add(&w, 100, 100, 100);
-	add(&w, 9000, 9000, 100)->request = 9000 * MIB;
-	w.node.allocatable = 9500 * MIB;
-	begin(&w);
-	ledger_weigh(&w.l, 0, 500 * MIB, &v);
-	CHECK(v.allowed == 500 * MIB && !v.borrowed);
-	ledger_weigh(&w.l, 0, 501 * MIB, &v);
-	CHECK(v.allowed == 501 * MIB && v.borrowed);
-	w.node.allocatable = 0;
-	begin(&w);
-	ledger_weigh(&w.l, 0, 101 * MIB, &v);
-	CHECK(v.allowed == 101 * MIB && v.borrowed);
-	ledger_weigh(&w.l, 0, 100 * MIB, &v);
-	CHECK(!v.borrowed);
-}
-
-/* Requests are promises, whether used or not; so are grants. */
-static void test_committed(void)
-{
-	struct world w = world(5000);
-
-	add(&w, 1000, 1000, 100)->request = 800 * MIB;
-	add(&w, 100, 500, 200)->request = 100 * MIB;
-	add(&w, 900, 900, 300);
-	begin(&w);
-	CHECK_EQ(w.l.committed, (800 + 500 + 300) * MIB);
-}
-
 static void test_equal_rank(void)
 {
 	struct world w = world(812);
@@ -350,14 +315,30 @@ static void test_claims_lapse(void)
 {
 	struct ledger_claim c = {0};
 
-	CHECK_EQ(ledger_claim_value(&c, 100, USEC_PER_SEC), 0);
-	ledger_claim_note(&c, 500, 5 * USEC_PER_SEC);
-	CHECK_EQ(ledger_claim_value(&c, 100, 5 * USEC_PER_SEC), 500);
-	CHECK_EQ(ledger_claim_value(&c, 100, 15 * USEC_PER_SEC - 1), 500);
-	CHECK_EQ(ledger_claim_value(&c, 100, 15 * USEC_PER_SEC), 0);
-	CHECK_EQ(ledger_claim_value(&c, 500, 6 * USEC_PER_SEC), 0);
-	ledger_claim_note(&c, 0, 7 * USEC_PER_SEC);
-	CHECK_EQ(ledger_claim_value(&c, 100, 7 * USEC_PER_SEC), 0);
+	CHECK_EQ(ledger_claim_value(&c, 100, 0, USEC_PER_SEC), 0);
+	ledger_claim_note(&c, 500, 80, 5 * USEC_PER_SEC);
+	CHECK_EQ(ledger_claim_value(&c, 100, 80, 5 * USEC_PER_SEC), 500);
+	CHECK_EQ(ledger_claim_value(&c, 100, 80, 15 * USEC_PER_SEC - 1), 500);
+	CHECK_EQ(ledger_claim_value(&c, 100, 80, 15 * USEC_PER_SEC), 0);
+	CHECK_EQ(ledger_claim_value(&c, 500, 80, 6 * USEC_PER_SEC), 0);
+	ledger_claim_note(&c, 0, 80, 7 * USEC_PER_SEC);
+	CHECK_EQ(ledger_claim_value(&c, 100, 80, 7 * USEC_PER_SEC), 0);
+}
+
+/* One that has freed what it asked for does not go before those that grow. */
+static void test_claims_met_by_what_is_freed(void)
+{
+	struct ledger_claim c = {0};
+
+	ledger_claim_note(&c, 300, 200, USEC_PER_SEC);
+	CHECK_EQ(ledger_claim_value(&c, 250, 200, USEC_PER_SEC), 300);
+	CHECK_EQ(ledger_claim_value(&c, 250, 240, USEC_PER_SEC), 300);
+	CHECK_EQ(ledger_claim_value(&c, 250, 151, USEC_PER_SEC), 300);
+	CHECK_EQ(ledger_claim_value(&c, 250, 150, USEC_PER_SEC), 0);
+	CHECK_EQ(ledger_claim_value(&c, 250, 1, USEC_PER_SEC), 0);
+	/* A successor begins with nothing, and asks for all of it. */
+	ledger_claim_note(&c, 300, 0, USEC_PER_SEC);
+	CHECK_EQ(ledger_claim_value(&c, 64, 0, USEC_PER_SEC), 300);
 }
 
 /* As a row of bounds.h: never below what stands, and cut to it. */
@@ -416,11 +397,10 @@ int main(void)
 	test_rank();
 	test_claim_first();
 	test_growers_first();
-	test_borrowed();
-	test_committed();
 	test_equal_rank();
 	test_soon();
 	test_claims_lapse();
+	test_claims_met_by_what_is_freed();
 	test_as_bound();
 	test_odd();
 	return check_result();

@@ -59,11 +59,15 @@ static void test_order(void)
 	report_queue_mark(&q, "back", REPORT_AT_ONCE, 4 * S);
 	report_queue_mark(&q, "risen", REPORT_ORDINARY, 5 * S);
 	report_queue_mark(&q, "risen", REPORT_MEMORY_RAISE, 6 * S);
-	report_queue_mark(&q, "risen", REPORT_ORDINARY, 7 * S);
+	/* It grew, and does not any more: as old as it is, and no more urgent than that. */
+	report_queue_mark(&q, "fallen", REPORT_ORDINARY, 2 * S);
+	report_queue_mark(&q, "fallen", REPORT_OVERTAKES, 6 * S);
+	report_queue_mark(&q, "fallen", REPORT_ORDINARY, 7 * S);
 	CHECK_STR(pop(&q, 8 * S), "back");
 	CHECK_STR(pop(&q, 8 * S), "memory");
 	CHECK_STR(pop(&q, 8 * S), "risen");
 	CHECK_STR(pop(&q, 8 * S), "old");
+	CHECK_STR(pop(&q, 8 * S), "fallen");
 	CHECK_STR(pop(&q, 8 * S), "young");
 	CHECK_STR(pop(&q, 8 * S), "");
 	CHECK_EQ(report_queue_due(&q, 8 * S), 0);
@@ -203,6 +207,26 @@ static void test_at_once_is_not_spread(void)
 	CHECK_STR(pop(&q, 2 * S), "");
 	report_queue_mark(&q, "risen", REPORT_AT_ONCE, 2 * S);
 	CHECK_STR(pop(&q, 2 * S), "risen");
+	/* No hurry after all: into the spread with the others. */
+	report_queue_mark(&q, "fallen", REPORT_AT_ONCE, 2 * S);
+	report_queue_mark(&q, "fallen", REPORT_ORDINARY, 2 * S);
+	CHECK_STR(pop(&q, 2 * S), "");
+	CHECK(report_queue_due(&q, 2 * S) <= 2 * S + rate.spread_usec);
+	report_queue_free(&q);
+}
+
+/* While the server is away, what overtook when it was marked and does not any more waits for it. */
+static void test_no_more_urgent(void)
+{
+	struct report_queue q;
+
+	report_queue_init(&q, &rate, 1, S);
+	report_queue_failed(&q, S);
+	report_queue_mark(&q, "a", REPORT_OVERTAKES, S);
+	CHECK_EQ(report_queue_due(&q, S), S);
+	report_queue_mark(&q, "a", REPORT_ORDINARY, S);
+	CHECK_STR(pop(&q, S), "");
+	CHECK_EQ(report_queue_due(&q, S), q.try_at);
 	report_queue_free(&q);
 }
 
@@ -292,6 +316,7 @@ int main(void)
 	}
 	test_spread_takes_what_is_new();
 	test_at_once_is_not_spread();
+	test_no_more_urgent();
 	test_overtaking_has_its_own_budget();
 	test_annotations_leave_room();
 	test_long_name();

@@ -7,11 +7,14 @@
  * its memory and the first HOT_MB of FILE every two seconds. A surge takes MB more at the rate (0:
  * at once), keeps it and gives it back. -s: it reads the whole of FILE over and over at that rate
  * instead. Prints once a second how often it was held up for more than 100 ms since it began to
- * work:
- *   tend t=12 mb=40 stalls=0 max_stall_ms=3
+ * work, and each time at once, with the seconds since boot and how much of it, and of the work
+ * before it (20 ms), it waited for a CPU:
+ *   tend t=12 mb=40 stalls=1 max_stall_ms=103
+ *   tend stall at=64.21 ms=103 cpu_wait_ms=99
  */
 #include "gauge.h"
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -33,13 +36,43 @@ static int surge_count, fd;
 static long anon_bytes, hot_bytes, stream_rate, extra_bytes;
 static char *room, *extra;
 static struct gauge gauge;
+static int sched_fd;
+static int64_t waited_nsec; /* for a CPU, until this tick */
+static bool working;
+
+static int64_t cpu_wait_nsec(void)
+{
+	char text[128];
+	ssize_t n = pread(sched_fd, text, sizeof text - 1, 0);
+	long long ran, waited;
+
+	text[n > 0 ? n : 0] = '\0';
+	return sscanf(text, "%lld %lld", &ran, &waited) == 2 ? waited : -1;
+}
+
+static void say_stall(int64_t gap)
+{
+	if (!working || gap <= STALL_MSEC * NSEC_PER_MSEC)
+		return;
+	printf("tend stall at=%.2f ms=%lld cpu_wait_ms=%lld\n",
+	       (double)clock_nsec(CLOCK_BOOTTIME) / NSEC_PER_SEC, (long long)(gap / NSEC_PER_MSEC),
+	       (long long)((cpu_wait_nsec() - waited_nsec) / NSEC_PER_MSEC));
+}
+
+static void look(void)
+{
+	int64_t now = now_nsec(), gap = gauge.last_nsec == 0 ? 0 : now - gauge.last_nsec;
+
+	gauge_look(&gauge, now);
+	say_stall(gap);
+}
 
 static void touch(char *from, long begin, long end)
 {
 	for (long at = begin; at < end; at += 4096) {
 		from[at]++;
 		if (at % STEP_BYTES == 0)
-			gauge_look(&gauge, now_nsec());
+			look();
 	}
 }
 
@@ -50,7 +83,7 @@ static void read_part(long begin, long end)
 	for (long at = begin; at < end; at += STEP_BYTES) {
 		if (pread(fd, buffer, sizeof buffer, at) < 0)
 			perror("tend: read");
-		gauge_look(&gauge, now_nsec());
+		look();
 	}
 }
 
@@ -94,10 +127,12 @@ static void work(long size)
 	const int64_t start = now_nsec();
 
 	gauge = (struct gauge){0};
+	working = true;
 	for (long tick = 1;; tick++) {
 		long part = (tick - 1) % PASS_TICKS;
 		int64_t next = start + tick * TICK_NSEC;
 
+		waited_nsec = cpu_wait_nsec();
 		touch(room, anon_bytes / PASS_TICKS * part, anon_bytes / PASS_TICKS * (part + 1));
 		if (stream_rate > 0)
 			stream(tick, size);
@@ -109,8 +144,10 @@ static void work(long size)
 			printf("tend t=%ld mb=%ld stalls=%lld max_stall_ms=%lld\n", tick / 50,
 			       (anon_bytes + extra_bytes) / MB, (long long)gauge.stalls,
 			       (long long)(gauge.max_nsec / NSEC_PER_MSEC));
-		if (now_nsec() < next)
+		if (now_nsec() < next) {
 			gauge_sleep(&gauge, next);
+			say_stall(gauge.last_nsec - next);
+		}
 	}
 }
 
@@ -154,8 +191,9 @@ static int options_read(int argc, char **argv)
 	if (stream_rate == 0)
 		hot_bytes = atol(*argv++) * MB;
 	fd = open(*argv, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		perror(*argv);
+	sched_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || sched_fd < 0) {
+		perror(fd < 0 ? *argv : "tend: schedstat");
 		return -1;
 	}
 	while (*++argv != NULL) {

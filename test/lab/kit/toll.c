@@ -35,6 +35,7 @@ struct group {
 	struct state level;          /* what it had in those 5 s */
 	int64_t from;                /* memory.max before; 0: nothing is watched */
 	int64_t lowered_at, hurt_at; /* 0: it has not hurt */
+	const char *how;             /* it hurt */
 };
 
 static struct group groups[FOLDERS_MAX];
@@ -88,42 +89,61 @@ static bool rose(int64_t count, int64_t usual, int64_t most, int64_t span_nsec)
 	return count > most && count > 2 * usual * span_nsec / (HISTORY * TICK_NSEC);
 }
 
-static bool hurts(const struct group *g, int64_t now)
+/* NULL: it does not. */
+static const char *hurts(const struct group *g, int64_t now)
 {
 	int64_t span = now - g->lowered_at;
 
-	return rose(g->now.max_events - g->at.max_events, g->level.max_events, 0, span) ||
-	       rose(g->now.refaults - g->at.refaults, g->level.refaults,
-		    REFAULTS_PER_SEC * span / NSEC_PER_SEC, span) ||
-	       rose(g->now.stalled_usec - g->at.stalled_usec, g->level.stalled_usec,
-		    STALL_USEC + span / 1000 / 100, span);
+	if (rose(g->now.max_events - g->at.max_events, g->level.max_events, 0, span))
+		return "memory.max";
+	if (rose(g->now.refaults - g->at.refaults, g->level.refaults,
+		 REFAULTS_PER_SEC * span / NSEC_PER_SEC, span))
+		return "refaults";
+	if (rose(g->now.stalled_usec - g->at.stalled_usec, g->level.stalled_usec,
+		 STALL_USEC + span / 1000 / 100, span))
+		return "pressure";
+	return NULL;
+}
+
+/* How it ended, or NULL: not yet. */
+static const char *ending(const struct group *g, int64_t now)
+{
+	if (g->now.max >= g->from)
+		return "undone";
+	return now - g->hurt_at > UNDO_NSEC ? "it stayed" : NULL;
 }
 
 static void watch(struct group *g, int64_t now)
 {
-	if (g->hurt_at == 0 && now - g->lowered_at > window_nsec) {
-		g->from = 0;
-		return;
-	}
-	if (g->hurt_at == 0 && hurts(g, now)) {
+	const char *end;
+
+	if (g->hurt_at == 0) {
+		if (now - g->lowered_at > window_nsec) {
+			g->from = 0;
+			return;
+		}
+		g->how = hurts(g, now);
+		if (g->how == NULL)
+			return;
 		g->hurt_at = now;
 		harmful++;
 	}
-	if (g->hurt_at == 0)
+	end = ending(g, now);
+	if (end == NULL)
 		return;
-	if (g->now.max >= g->from) {
-		undone++;
-		printf("toll %s: %lld -> %lld hurt after %lld ms, undone %lld ms later\n", g->name,
-		       (long long)g->from, (long long)g->at.max,
-		       (long long)((g->hurt_at - g->lowered_at) / NSEC_PER_MSEC),
-		       (long long)((now - g->hurt_at) / NSEC_PER_MSEC));
-		g->from = 0;
-	} else if (now - g->hurt_at > UNDO_NSEC) {
-		printf("toll %s: %lld -> %lld hurt after %lld ms and stayed\n", g->name,
-		       (long long)g->from, (long long)g->at.max,
-		       (long long)((g->hurt_at - g->lowered_at) / NSEC_PER_MSEC));
-		g->from = 0;
-	}
+	undone += g->now.max >= g->from;
+	printf("toll %s: %lld -> %lld hurt after %lld ms by %s, %s %lld ms later; since it was "
+	       "lowered max+%lld "
+	       "refaults+%lld stalled_ms+%lld, in the 5 s before %lld, %lld, %lld\n",
+	       g->name, (long long)g->from, (long long)g->at.max,
+	       (long long)((g->hurt_at - g->lowered_at) / NSEC_PER_MSEC), g->how, end,
+	       (long long)((now - g->hurt_at) / NSEC_PER_MSEC),
+	       (long long)(g->now.max_events - g->at.max_events),
+	       (long long)(g->now.refaults - g->at.refaults),
+	       (long long)(g->now.stalled_usec - g->at.stalled_usec) / 1000,
+	       (long long)g->level.max_events, (long long)g->level.refaults,
+	       (long long)g->level.stalled_usec / 1000);
+	g->from = 0;
 }
 
 static struct state difference(const struct state *now, const struct state *then)

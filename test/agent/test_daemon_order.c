@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What comes before what in one wake-up: whoever is throttled or runs into his memory limit has the
+ * higher limit before anything else is read of the others, and before anybody is told.
+ */
+#include "test/agent/daemon_rig.h"
+#include "test/check.h"
+
+#define UNITS 20
+#define LAST  (UNITS - 1)
+/* What tells who cannot wait. */
+#define FIRST    (USAGE_CPU | USAGE_THROTTLE)
+#define ACTS_MAX 512
+
+enum act { READ_FIRST, READ_REST, WRITE, TELL, ASK };
+
+static struct {
+	enum act act;
+	size_t unit;
+} acts[ACTS_MAX];
+static size_t act_count;
+static struct rig rig;
+
+int __real_cg_read(struct cg *c, uint32_t want, struct usage *ret);
+int __wrap_cg_read(struct cg *c, uint32_t want, struct usage *ret);
+int __real_cg_write(struct cg *c, const struct change *ch);
+int __wrap_cg_write(struct cg *c, const struct change *ch);
+void __real_reader_begin(struct daemon *d, enum reader_clock clock);
+void __wrap_reader_begin(struct daemon *d, enum reader_clock clock);
+void __real_units_request_list(struct daemon *d);
+void __wrap_units_request_list(struct daemon *d);
+
+static void note(enum act act, const struct cg *c)
+{
+	size_t i = 0;
+
+	while (rig.daemon != NULL && i < rig.daemon->unit_count && rig.daemon->units[i]->cg != c)
+		i++;
+	if (act_count == ACTS_MAX)
+		return;
+	acts[act_count].act = act;
+	acts[act_count++].unit = i;
+}
+
+int __wrap_cg_read(struct cg *c, uint32_t want, struct usage *ret)
+{
+	note(want & ~(uint32_t)FIRST ? READ_REST : READ_FIRST, c);
+	return __real_cg_read(c, want, ret);
+}
+
+int __wrap_cg_write(struct cg *c, const struct change *ch)
+{
+	note(WRITE, c);
+	return __real_cg_write(c, ch);
+}
+
+/* What was read because inotify spoke is no part of it. */
+void __wrap_reader_begin(struct daemon *d, enum reader_clock clock)
+{
+	act_count = 0;
+	__real_reader_begin(d, clock);
+}
+
+void __wrap_units_request_list(struct daemon *d)
+{
+	note(ASK, NULL);
+	__real_units_request_list(d);
+}
+
+static uint64_t number(const struct event_record *e, enum event_value v)
+{
+	return e->values[v].exact != NULL ? strtoull(e->values[v].exact, NULL, 10) : 0;
+}
+
+static void on_told(struct rig *r, const struct event_record *e, const char *message)
+{
+	(void)message;
+	if (e->kind != EVENT_LIMIT_RAISED)
+		return;
+	note(TELL, NULL);
+	/* As in the metric; nothing is due in virtual time. */
+	CHECK(number(e, VALUE_OWN) > 0);
+	CHECK_EQ(number(e, VALUE_SPAN), number(e, VALUE_OWN));
+	CHECK(number(e, VALUE_OWN) <= r->daemon->tally.raise[SINCE_WAKE].sum_usec);
+}
+
+/* Where the nth of these is; act_count: nowhere. */
+static size_t at(enum act act, size_t unit, unsigned nth)
+{
+	size_t i = 0;
+
+	for (; i < act_count; i++)
+		if (acts[i].act == act && (unit > UNITS || acts[i].unit == unit) && nth-- == 0)
+			break;
+	return i;
+}
+
+#define ANY (UNITS + 1)
+
+/* Other units of which more than the CPU counters was read before this. */
+static unsigned read_before(size_t end, size_t unit)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < end; i++)
+		n += acts[i].act == READ_REST && acts[i].unit != unit;
+	return n;
+}
+
+static void start(void)
+{
+	char name[32];
+
+	rig_open(&rig, "units:\n  - match: q*.service\n");
+	for (size_t i = 0; i < UNITS; i++) {
+		snprintf(name, sizeof name, "q%02zu.service", i);
+		rig_add(&rig, name, 100, 64 * MIB)->anon_bytes = 10 * MIB;
+	}
+	CHECK_EQ(rig_start(&rig), 0);
+	rig.told = on_told;
+	rig_look(&rig, 30, NULL);
+}
+
+/* All run and allocate a little, so that more is read of everybody. */
+static void run(struct rig *r)
+{
+	for (size_t i = 0; i < UNITS; i++) {
+		r->unit[i].anon_bytes ^= 2 * MIB;
+		rig_burn(r, &r->unit[i], 20);
+	}
+}
+
+static void run_and_throttle_last(struct rig *r)
+{
+	run(r);
+	rig_burn(r, &r->unit[LAST], 800);
+}
+
+static void run_and_throttle_two(struct rig *r)
+{
+	run_and_throttle_last(r);
+	rig_burn(r, &r->unit[5], 800);
+}
+
+static void run_and_grow_last(struct rig *r)
+{
+	run(r);
+	r->unit[LAST].anon_bytes += 4 * MIB;
+}
+
+/* Nine looks after a sample: the next tick is one. */
+static void to_before_sample(void)
+{
+	usec_t next = rig.daemon->next_sample;
+
+	while (rig.daemon->next_sample == next)
+		rig_look(&rig, 1, run);
+	rig_look(&rig, 9, run);
+}
+
+static void to_before_review(void)
+{
+	do
+		to_before_sample();
+	while (rig.boot + RIG_LOOK_USEC < rig.daemon->next_review);
+}
+
+static void turn(void (*step)(struct rig *r))
+{
+	act_count = 0;
+	rig_look(&rig, 1, step);
+	CHECK(act_count > 0 && act_count < ACTS_MAX);
+}
+
+static void check_written_first(size_t unit)
+{
+	size_t write = at(WRITE, unit, 0);
+
+	CHECK(write < act_count);
+	CHECK_EQ(read_before(write, unit), 0);
+	CHECK(read_before(act_count, unit) >= LAST);
+	CHECK(write < at(TELL, ANY, 0));
+	CHECK(at(TELL, ANY, 0) < act_count);
+}
+
+static void test_sample(void)
+{
+	usec_t next;
+
+	start();
+	to_before_sample();
+	next = rig.daemon->next_sample;
+	turn(run_and_throttle_last);
+	CHECK(rig.daemon->next_sample > next);
+	CHECK(rig_cpu_milli(&rig, &rig.unit[LAST]) > 100);
+	check_written_first(LAST);
+	rig_close(&rig);
+}
+
+static void test_look(void)
+{
+	start();
+	to_before_sample();
+	turn(run);
+	turn(run_and_throttle_last);
+	CHECK(rig_cpu_milli(&rig, &rig.unit[LAST]) > 100);
+	check_written_first(LAST);
+	rig_close(&rig);
+}
+
+/* A review reads limits, too, and then asks PID 1. */
+static void test_review(void)
+{
+	start();
+	to_before_review();
+	turn(run_and_throttle_last);
+	check_written_first(LAST);
+	CHECK(at(ASK, ANY, 0) < act_count);
+	CHECK(at(WRITE, LAST, 0) < at(ASK, ANY, 0));
+	rig_close(&rig);
+}
+
+/* Close to its limit at the last look: known before anything is read. */
+static void test_memory(void)
+{
+	const struct control *c;
+	uint64_t max;
+
+	start();
+	c = &rig.daemon->units[LAST]->control;
+	to_before_sample();
+	turn(run);
+	for (int i = 0; i < 20 && !control_hot(c); i++)
+		turn(run_and_grow_last);
+	CHECK(control_hot(c));
+	max = rig_bytes(&rig, &rig.unit[LAST], "memory.max");
+	rig.unit[LAST].anon_bytes = max - MIB;
+	turn(run);
+	CHECK(rig_bytes(&rig, &rig.unit[LAST], "memory.max") > max);
+	check_written_first(LAST);
+	rig_close(&rig);
+}
+
+/* One after the other, each before the next is read on; then the journal. */
+static void test_two(void)
+{
+	size_t first, second;
+
+	start();
+	to_before_sample();
+	turn(run);
+	turn(run_and_throttle_two);
+	first = at(WRITE, 5, 0);
+	second = at(WRITE, LAST, 0);
+	CHECK(first < second && second < act_count);
+	CHECK(first < at(READ_REST, LAST, 0));
+	CHECK_EQ(read_before(first, 5), 0);
+	CHECK_EQ(read_before(second, LAST), read_before(first, LAST));
+	CHECK(second < at(TELL, ANY, 0));
+	CHECK(at(TELL, ANY, 1) < act_count);
+	CHECK(rig_cpu_milli(&rig, &rig.unit[5]) > 100);
+	rig_close(&rig);
+}
+
+int main(void)
+{
+	test_sample();
+	test_look();
+	test_review();
+	test_memory();
+	test_two();
+	return check_result();
+}
