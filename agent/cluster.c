@@ -248,13 +248,22 @@ static void trim(struct cluster *c)
 	c->requests_trimmed = requests;
 }
 
+/* What is sent is on disk before its first byte goes out, which is after this wake-up: or after a
+ * crash a value of ours would be taken for its owner's. */
+static void step(struct cluster *c)
+{
+	struct daemon *d = c->daemon;
+
+	reporter_step(c->reporter, d->now, d->now_real);
+	persist_baselines(d);
+}
+
 static void step_if_due(struct cluster *c)
 {
-	const struct daemon *d = c->daemon;
-	usec_t due = reporter_due(c->reporter, d->now);
+	usec_t now = c->daemon->now, due = reporter_due(c->reporter, now);
 
-	if (due != 0 && due <= d->now)
-		reporter_step(c->reporter, d->now, d->now_real);
+	if (due != 0 && due <= now)
+		step(c);
 }
 
 void cluster_look(struct cluster *c)
@@ -280,7 +289,7 @@ void cluster_tick(struct cluster *c, bool review)
 		trim(c);
 	}
 	if (review)
-		reporter_step(c->reporter, d->now, d->now_real);
+		step(c);
 	else
 		step_if_due(c);
 }

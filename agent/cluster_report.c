@@ -121,7 +121,7 @@ static bool holds_ours(const struct managed *m, const struct kube_container *c)
 	return other;
 }
 
-/* On disk first: or after a crash a value of ours would be taken for its owner's. */
+/* On record; the step that sends it writes that to disk. */
 static void on_sending(void *ctx, const char *uid, const struct report_patch *patch)
 {
 	struct cluster *c = ctx;
@@ -141,7 +141,6 @@ static void on_sending(void *ctx, const char *uid, const struct report_patch *pa
 			persist_sent(c->daemon, p->members[item->container].managed, sent,
 				     k->spec.limit);
 	}
-	persist_baselines(c->daemon);
 }
 
 /* With another's wish in the spec no refusal holds any more. */

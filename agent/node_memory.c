@@ -52,11 +52,18 @@ void node_memory_renumber(struct daemon *d)
 	}
 }
 
+/* Nothing to grant: a pod level is the sum of its containers, and what has ended for good claims
+ * nothing for a successor. */
+static bool is_out(const struct managed *m)
+{
+	return m->kind == UNIT_KIND_POD || (m->cg == NULL && m->pod != NULL && m->pod->spec->once);
+}
+
 static void fill_entry(const struct managed *m, struct ledger_entry *ret)
 {
 	const struct daemon *d = m->daemon;
 
-	if (m->kind == UNIT_KIND_POD) {
+	if (is_out(m)) {
 		*ret = (struct ledger_entry){.limit = LIMIT_MAX, .original = LIMIT_MAX};
 		return;
 	}

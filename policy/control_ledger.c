@@ -63,7 +63,7 @@ void control_ledger_entry(const struct control *c, const struct tuning *t, usec_
 		.lately = control_mem_needed(c, &t->memory),
 		.charged = charged(c, &t->memory),
 		.soon = ledger_soon(&t->memory, limit, use, c->mem.steady_bps),
-		.claim = ledger_claim_value(&c->claim, limit, now),
+		.claim = ledger_claim_value(&c->claim, limit, use, now),
 	};
 	fill_rank(c, ret);
 }
@@ -76,14 +76,14 @@ void control_ledger_waiting(const struct control *c, usec_t now, struct ledger_e
 	*ret = (struct ledger_entry){
 		.limit = original,
 		.original = original,
-		.claim = ledger_claim_value(&c->claim, original, now),
+		.claim = ledger_claim_value(&c->claim, original, 0, now),
 	};
 	fill_rank(c, ret);
 }
 
 void control_lost(struct control *c, usec_t now)
 {
-	ledger_claim_note(&c->claim, c->resource[RESOURCE_MEMORY].limit, now);
+	ledger_claim_note(&c->claim, c->resource[RESOURCE_MEMORY].limit, 0, now);
 }
 
 void control_ledger_use(const struct control *c, const struct control_context *x)
@@ -106,7 +106,7 @@ bool control_denied_now(const struct control *c, const struct control_context *x
 
 bool control_claims(const struct control *c, usec_t now)
 {
-	return ledger_claim_value(&c->claim, c->kernel.mem_max, now) != 0;
+	return ledger_claim_value(&c->claim, c->kernel.mem_max, known_use(c), now) != 0;
 }
 
 static void note_denial(struct control *c, const struct control_context *x, uint64_t wish)
@@ -128,7 +128,7 @@ uint64_t control_grant(struct control *c, const struct control_context *x, uint6
 	if (ledger_most(x->ledger, c->target, wish) < wish)
 		note_denial(c, x, wish);
 	allowed = ledger_grant(x->ledger, c->target, wish);
-	ledger_claim_note(&c->claim, x->ledger->entries[c->target].claim, x->now);
+	ledger_claim_note(&c->claim, x->ledger->entries[c->target].claim, known_use(c), x->now);
 	return allowed;
 }
 

@@ -318,14 +318,16 @@ uint64_t ledger_soon(const struct tuning_memory *t, uint64_t limit, uint64_t use
 	return MAX(step, add_sat(use, mul_div(slope_bps, ahead, USEC_PER_SEC)));
 }
 
-void ledger_claim_note(struct ledger_claim *c, uint64_t claim, usec_t now)
+void ledger_claim_note(struct ledger_claim *c, uint64_t claim, uint64_t use, usec_t now)
 {
-	*c = (struct ledger_claim){.limit = claim, .at = now};
+	*c = (struct ledger_claim){.limit = claim, .use = use, .at = now};
 }
 
-uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, usec_t now)
+uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, uint64_t use, usec_t now)
 {
-	return c->limit > limit && now - c->at < CLAIM_USEC ? c->limit : 0;
+	uint64_t missing = less(c->limit, limit), freed = less(c->use, use);
+
+	return missing > freed && now - c->at < CLAIM_USEC ? c->limit : 0;
 }
 
 /* --- MemAvailable */

@@ -125,11 +125,13 @@ bool ledger_before(const struct ledger_entry *a, const struct ledger_entry *b);
 /* A claim is kept for a while by whoever keeps the entry: one who is held asks again. */
 struct ledger_claim {
 	uint64_t limit;
+	uint64_t use; /* as it was made */
 	usec_t at;
 };
-void ledger_claim_note(struct ledger_claim *c, uint64_t claim, usec_t now);
-/* 0: there is none any more, or `limit` has met it. */
-uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, usec_t now);
+void ledger_claim_note(struct ledger_claim *c, uint64_t claim, uint64_t use, usec_t now);
+/* 0: there is none any more, or `limit` has met it, or what was freed since: one that has shrunk
+ * would go before those that grow. */
+uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, uint64_t use, usec_t now);
 
 /* MemAvailable over several reads. base: begin with LIMIT_MAX. */
 struct ledger_reads {

@@ -24,9 +24,11 @@ static int read_spec(const struct field *spec, struct kube_pod *p)
 {
 	struct field os, resources, limits, requests;
 	int64_t priority = 0;
-	const char *system;
+	const char *system, *restart;
 	int r = field_name(spec, "nodeName", kube_is_subdomain, &p->node);
 
+	if (r == 0)
+		r = field_text(spec, "restartPolicy", &restart);
 	if (r == 0)
 		r = field_name(spec, "priorityClassName", kube_is_subdomain, &p->priority_class);
 	if (r == 0)
@@ -45,6 +47,7 @@ static int read_spec(const struct field *spec, struct kube_pod *p)
 		return r;
 	p->priority = (int32_t)priority;
 	p->windows = system != NULL && strcmp(system, "windows") == 0;
+	p->once = restart != NULL && strcmp(restart, "Never") == 0;
 	p->pod_resources = cJSON_GetArraySize(limits.json) + cJSON_GetArraySize(requests.json) > 0;
 	return 0;
 }

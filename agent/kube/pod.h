@@ -71,6 +71,7 @@ struct kube_pod {
 	bool deleting;                /* has a deletionTimestamp */
 	bool mirror;                  /* of a static pod */
 	bool windows;
+	bool once;          /* restartPolicy Never: what has ended does not come back */
 	bool pod_resources; /* spec.resources: pod-level, not managed */
 	enum resize_pending pending;
 	enum resize_progress progress;

@@ -59,9 +59,9 @@ char *pod_text(const struct kube_pod *p)
 		qos[p->qos], p->phase, or_none(p->priority_class), p->priority);
 	if (p->containers_ready_real != 0)
 		fprintf(f, "ready-since=%llu\n", (unsigned long long)p->containers_ready_real);
-	fprintf(f, "flags=%s%s%s%s%s pending=%s progress=%s manager=%s message=%s\n",
+	fprintf(f, "flags=%s%s%s%s%s%s pending=%s progress=%s manager=%s message=%s\n",
 		p->ready ? "ready " : "", p->deleting ? "deleting " : "",
-		p->mirror ? "mirror " : "", p->windows ? "windows " : "",
+		p->mirror ? "mirror " : "", p->windows ? "windows " : "", p->once ? "once " : "",
 		p->pod_resources ? "pod-resources " : "", pendings[p->pending],
 		progresses[p->progress], or_none(p->resize_manager), or_none(p->resize_message));
 	for (size_t i = 0; i < p->annotation_count; i++)

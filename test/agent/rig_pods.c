@@ -215,6 +215,7 @@ struct kube_pod *rig_pod_spec(const struct rig_pod *p)
 		.deleting = p->deleting,
 		.mirror = p->mirror,
 		.windows = p->windows,
+		.once = p->once,
 		.pod_resources = p->pod_resources,
 		.annotations = calloc(3, sizeof *s->annotations),
 		.containers = calloc(p->count + 1, sizeof *s->containers),

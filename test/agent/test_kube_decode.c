@@ -175,6 +175,8 @@ static const struct row good[] = {
 	{"Burstable", "Guaranteed", "qos=Guaranteed"},
 	/* the rest */
 	{"\"nodeName\"", "\"os\":{\"name\":\"windows\"},\"nodeName\"", "flags=ready windows "},
+	{"\"nodeName\"", "\"restartPolicy\":\"Never\",\"nodeName\"", "flags=ready once "},
+	{"\"nodeName\"", "\"restartPolicy\":\"OnFailure\",\"nodeName\"", "flags=ready  pending"},
 	{"\"nodeName\"", "\"resources\":{\"limits\":{\"cpu\":\"1\"}},\"nodeName\"",
 	 "flags=ready pod-resources "},
 	{"\"nodeName\"", "\"resources\":{},\"nodeName\"", "flags=ready  "},

@@ -315,14 +315,30 @@ static void test_claims_lapse(void)
 {
 	struct ledger_claim c = {0};
 
-	CHECK_EQ(ledger_claim_value(&c, 100, USEC_PER_SEC), 0);
-	ledger_claim_note(&c, 500, 5 * USEC_PER_SEC);
-	CHECK_EQ(ledger_claim_value(&c, 100, 5 * USEC_PER_SEC), 500);
-	CHECK_EQ(ledger_claim_value(&c, 100, 15 * USEC_PER_SEC - 1), 500);
-	CHECK_EQ(ledger_claim_value(&c, 100, 15 * USEC_PER_SEC), 0);
-	CHECK_EQ(ledger_claim_value(&c, 500, 6 * USEC_PER_SEC), 0);
-	ledger_claim_note(&c, 0, 7 * USEC_PER_SEC);
-	CHECK_EQ(ledger_claim_value(&c, 100, 7 * USEC_PER_SEC), 0);
+	CHECK_EQ(ledger_claim_value(&c, 100, 0, USEC_PER_SEC), 0);
+	ledger_claim_note(&c, 500, 80, 5 * USEC_PER_SEC);
+	CHECK_EQ(ledger_claim_value(&c, 100, 80, 5 * USEC_PER_SEC), 500);
+	CHECK_EQ(ledger_claim_value(&c, 100, 80, 15 * USEC_PER_SEC - 1), 500);
+	CHECK_EQ(ledger_claim_value(&c, 100, 80, 15 * USEC_PER_SEC), 0);
+	CHECK_EQ(ledger_claim_value(&c, 500, 80, 6 * USEC_PER_SEC), 0);
+	ledger_claim_note(&c, 0, 80, 7 * USEC_PER_SEC);
+	CHECK_EQ(ledger_claim_value(&c, 100, 80, 7 * USEC_PER_SEC), 0);
+}
+
+/* One that has freed what it asked for does not go before those that grow. */
+static void test_claims_met_by_what_is_freed(void)
+{
+	struct ledger_claim c = {0};
+
+	ledger_claim_note(&c, 300, 200, USEC_PER_SEC);
+	CHECK_EQ(ledger_claim_value(&c, 250, 200, USEC_PER_SEC), 300);
+	CHECK_EQ(ledger_claim_value(&c, 250, 240, USEC_PER_SEC), 300);
+	CHECK_EQ(ledger_claim_value(&c, 250, 151, USEC_PER_SEC), 300);
+	CHECK_EQ(ledger_claim_value(&c, 250, 150, USEC_PER_SEC), 0);
+	CHECK_EQ(ledger_claim_value(&c, 250, 1, USEC_PER_SEC), 0);
+	/* A successor begins with nothing, and asks for all of it. */
+	ledger_claim_note(&c, 300, 0, USEC_PER_SEC);
+	CHECK_EQ(ledger_claim_value(&c, 64, 0, USEC_PER_SEC), 300);
 }
 
 /* As a row of bounds.h: never below what stands, and cut to it. */
@@ -384,6 +400,7 @@ int main(void)
 	test_equal_rank();
 	test_soon();
 	test_claims_lapse();
+	test_claims_met_by_what_is_freed();
 	test_as_bound();
 	test_odd();
 	return check_result();
