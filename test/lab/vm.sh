@@ -69,7 +69,8 @@ state_save()
 	overlay "$IMAGE" raw "$work/disk.qcow2"
 	truncate -s "$INPUT_SIZE" "$work/in.img"
 	qemu_args "$work" "$work/disk.qcow2" "file,id=serial,path=$work/console.log"
-	coproc VM { exec "${QEMU[@]}" -monitor stdio 2>&1; }
+	# Without its run state in the file it runs when resumed, although it was stopped to be saved.
+	coproc VM { exec "${QEMU[@]}" -global migration.store-global-state=off -monitor stdio 2>&1; }
 	pid=$VM_PID
 	# shellcheck disable=SC2064  # the values of now
 	trap "kill $pid 2>/dev/null || true" EXIT
@@ -83,7 +84,9 @@ state_save()
 		return 1
 	fi
 	sleep 1
-	# Not stopped first: a machine that was saved stopped would stay stopped when resumed.
+	# RAM that is saved while the machine runs may not be of one moment: on a busy host the kernel in
+	# it then fell over its own lists at every resume.
+	echo stop >&"${VM[1]}"
 	echo "migrate_set_parameter max-bandwidth 4G" >&"${VM[1]}"
 	echo "migrate \"exec:zstd -1 -q > $work/ram.zst\"" >&"${VM[1]}"
 	monitor_wait 'Migration status: completed' 120
