@@ -8,7 +8,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define USER_AGENT "vscaled/" VSCALED_VERSION " (linux)"
+#define USER_AGENT   "vscaled/" VSCALED_VERSION " (linux)"
+#define MANY_RECORDS 256
 
 /* --- the watch --- */
 
@@ -255,6 +256,9 @@ static void step(struct cluster *c)
 	struct daemon *d = c->daemon;
 
 	reporter_step(c->reporter, d->now, d->now_real);
+	/* The text takes 1.6 KB a record for a moment: not on top of what a handshake has left. */
+	if (d->baselines_dirty && d->baselines.count >= MANY_RECORDS)
+		footprint_trim();
 	persist_baselines(d);
 }
 

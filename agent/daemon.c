@@ -29,7 +29,6 @@
 #define STOP_LOOK_USEC (20 * USEC_PER_MSEC)
 /* sd-event wakes as late as this allows; 0 stands for a quarter of a second. */
 #define TICK_ACCURACY_USEC 1
-#define TICK_PRIORITY      (SD_EVENT_PRIORITY_IMPORTANT / 2) /* what others did is heard first */
 /* A wake-up this late is worth a word. */
 #define LAG_WARN_USEC (5 * USEC_PER_SEC)
 
@@ -138,11 +137,13 @@ static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
 {
 	struct daemon *d = userdata;
 	usec_t interval = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec);
-	usec_t lag;
+	usec_t lag, begin = daemon_clock(), pause;
 
 	d->due = due;
 	daemon_tick(d);
 	d->due = 0;
+	/* On a machine that is too slow for its clock all others have their turn, too. */
+	pause = MAX(interval / 2, daemon_clock() - begin + interval / 10);
 	/* As of the wake-up, whatever was done since. */
 	lag = d->last_tick > due ? d->last_tick - due : 0;
 	d->counters.lag_max_usec = MAX(d->counters.lag_max_usec, lag);
@@ -150,7 +151,7 @@ static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
 	if (lag > LAG_WARN_USEC)
 		event_slow_loop(&(struct daemon_event){.span_usec = (int64_t)lag});
 	/* Missed ticks are not made up for. */
-	sd_event_source_set_time(s, MAX(due + interval, d->now + interval / 2));
+	sd_event_source_set_time(s, MAX(due + interval, d->last_tick + pause));
 	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 }
 
@@ -357,7 +358,7 @@ static int loop_start(struct daemon *d, const struct daemon_options *o)
 			      on_tick, d);
 	if (r < 0)
 		return r;
-	sd_event_source_set_priority(d->tick_source, TICK_PRIORITY);
+	sd_event_source_set_priority(d->tick_source, DAEMON_PRIORITY_REFLEX);
 	r = guard_start(d);
 	if (r < 0)
 		return r;

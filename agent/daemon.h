@@ -54,6 +54,10 @@ struct unit_port {
 	int (*keep)(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask);
 };
 
+/* What may have to raise a limit comes before whoever asks or answers, and after what tells of
+ * others' writes and of cgroups that are gone. */
+#define DAEMON_PRIORITY_REFLEX (SD_EVENT_PRIORITY_IMPORTANT / 2)
+
 /* The time of a wake-up: boottime for control, realtime for records. */
 typedef void daemon_clock_fn(void *ctx, usec_t *ret_boot, usec_t *ret_real);
 
@@ -199,10 +203,10 @@ void units_apply_rules(struct daemon *d);
 void rule_apply(struct managed *m, const struct policy_rule *rule);
 
 /* --- sweep.c */
-/* Reads the rest of what it needs beside m->seen, which has the CPU counters, and judges it. */
-typedef void visit_fn(struct managed *m, struct plan *plan);
-/* Everybody who has laws is visited once. Raises are written on the way, the plan keeps the rest.
- * True: there were some. */
+/* Reads the rest of what it needs beside `u`, which has the CPU counters, and judges it. */
+typedef void visit_fn(struct managed *m, struct usage *u, struct plan *plan);
+/* What the plan raises already is written first. Everybody who has laws is visited once. Raises are
+ * written on the way, the plan keeps the rest. True: there were some. */
 bool sweep_units(struct daemon *d, enum reader_clock clock, visit_fn *visit, struct plan *plan);
 
 /* --- look.c */

@@ -36,10 +36,9 @@ static int read_in_stages(struct managed *m, uint32_t first, struct usage *u)
 	return r;
 }
 
-static void look(struct managed *m, uint32_t first, struct plan *plan)
+static void look(struct managed *m, uint32_t first, struct usage *u, struct plan *plan)
 {
 	struct control_context x;
-	struct usage *u = &m->seen;
 	int r = read_in_stages(m, first, u);
 
 	if (r == -ENODEV)
@@ -48,6 +47,7 @@ static void look(struct managed *m, uint32_t first, struct plan *plan)
 		return;
 	if (u->have & USAGE_MEM)
 		node_memory_for(m);
+	pod_asked_full(m, u);
 	x = daemon_context(m->daemon, plan);
 	control_look(&m->control, u, &x);
 }
@@ -71,11 +71,11 @@ static void unmute(struct managed *m)
 		sd_event_source_set_enabled(m->events, SD_EVENT_ON);
 }
 
-static void look_on_clock(struct managed *m, struct plan *plan)
+static void look_on_clock(struct managed *m, struct usage *u, struct plan *plan)
 {
 	if (m->events_muted)
 		stuck_check(m);
-	look(m, m->events_muted ? EVENT_USAGE : 0, plan);
+	look(m, m->events_muted ? EVENT_USAGE : 0, u, plan);
 }
 
 void tick_look(struct daemon *d)
@@ -105,14 +105,13 @@ void tick_look(struct daemon *d)
 void tick_unit(struct managed *m)
 {
 	struct daemon *d = m->daemon;
+	struct usage u = {0};
 	struct plan plan;
 
 	daemon_wake(d);
 	stuck_check(m);
 	if (!managed_has_laws(m)) {
 		/* Unread, the wake-up would come again at once. */
-		struct usage u = {0};
-
 		if (m->cg != NULL && cg_read(m->cg, USAGE_MEM_EVENTS, &u) == -ENODEV)
 			managed_lost(m);
 		else
@@ -121,8 +120,7 @@ void tick_unit(struct managed *m)
 	}
 	plan_begin(d, &plan);
 	node_memory_for(m);
-	m->seen = (struct usage){0};
-	look(m, EVENT_USAGE, &plan);
+	look(m, EVENT_USAGE, &u, &plan);
 	if (plan.count == 0) {
 		mute(m);
 	} else {

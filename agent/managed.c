@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The table of what is managed: from a cgroup that appeared to limits that are held, and back. */
 #include "agent/daemon.h"
+#include "cgroup/stuck.h"
 #include <errno.h>
 #include <string.h>
 
@@ -205,9 +206,12 @@ static int attach(struct managed *m, const struct arrival *a, struct usage *ret)
 	reader_attach(m);
 	cg_watch_limits(d->watch, m->cg, m->control.target + 1);
 	stuck_forget(m);
+	if (m->kind == UNIT_KIND_POD)
+		cg_oom_looks(m->cg, &m->pod_ooms);
 	fd = cg_events_fd(m->cg);
-	if (fd >= 0)
-		sd_event_add_io(d->event, &m->events, fd, EPOLLPRI, on_memory_events, m);
+	if (fd >= 0 &&
+	    sd_event_add_io(d->event, &m->events, fd, EPOLLPRI, on_memory_events, m) >= 0)
+		sd_event_source_set_priority(m->events, DAEMON_PRIORITY_REFLEX);
 	return 0;
 }
 

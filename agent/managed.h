@@ -22,6 +22,15 @@ struct summed_steps {
 	struct decision why; /* the newest */
 };
 
+/* The CPU counters of struct usage: sweep.c. */
+struct first_look {
+	uint32_t have;
+	uint64_t cpu_usage_usec;
+	uint64_t nr_periods;
+	uint64_t nr_throttled;
+	uint64_t throttled_usec;
+};
+
 struct managed {
 	struct daemon *daemon;
 	enum unit_kind kind;
@@ -39,8 +48,9 @@ struct managed {
 	bool life_told;            /* the API server has spoken of the container that runs */
 	bool events_muted;         /* until the next look: they had nothing to tell */
 	struct control control;
-	struct usage seen; /* what this wake-up has read of it so far */
-	bool waits;        /* for whoever cannot */
+	uint64_t pod_ooms;       /* of a pod level: pod_asked_full() */
+	struct first_look first; /* what this wake-up has read of it so far */
+	bool waits;              /* for whoever cannot */
 	enum unit_state state;
 	const char *state_reason; /* static text, or the pod's; NULL: none */
 	bool listed;              /* in the newest list */

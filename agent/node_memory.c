@@ -52,11 +52,21 @@ void node_memory_renumber(struct daemon *d)
 	}
 }
 
+static bool has_ended(const struct managed *m)
+{
+	const struct kube_container *c;
+
+	if (m->cg != NULL || m->pod == NULL || !m->pod->spec->once)
+		return false;
+	c = kube_pod_container(m->pod->spec, pod_container_of(m));
+	return c == NULL || c->kind != CONTAINER_SIDECAR;
+}
+
 /* Nothing to grant: a pod level is the sum of its containers, and what has ended for good claims
  * nothing for a successor. */
 static bool is_out(const struct managed *m)
 {
-	return m->kind == UNIT_KIND_POD || (m->cg == NULL && m->pod != NULL && m->pod->spec->once);
+	return m->kind == UNIT_KIND_POD || has_ended(m);
 }
 
 static void fill_entry(const struct managed *m, struct ledger_entry *ret)

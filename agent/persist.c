@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MANY_RECORDS 256
-
 int persist_load(struct daemon *d)
 {
 	char aside[STATE_ASIDE_MAX] = "";
@@ -240,9 +238,6 @@ void persist_baselines(struct daemon *d)
 
 	if (!d->baselines_dirty)
 		return;
-	/* The text takes 1.6 KB a record for a moment: not on top of what a handshake has left. */
-	if (d->baselines.count >= MANY_RECORDS)
-		footprint_trim();
 	r = baseline_save(d->state_dir, &d->baselines);
 	if (r < 0) {
 		report_unsaved_baseline(d, r);

@@ -5,6 +5,7 @@
  * below what stands in the containers.
  */
 #include "agent/daemon.h"
+#include "cgroup/stuck.h"
 #include "policy/bounds.h"
 #include <errno.h>
 #include <string.h>
@@ -338,4 +339,21 @@ bool pod_level_short(const struct managed *m)
 				: m->stored.mem_max;
 
 	return m->control.kernel.mem_max != LIMIT_MAX && held != UINT64_MAX && held < memory_sum(m);
+}
+
+/* The pod holds more than its containers, and may be full first: then `max` is counted up there. */
+void pod_asked_full(struct managed *m, const struct usage *u)
+{
+	const struct usage *last = &m->control.last;
+	struct managed *level = m->pod != NULL ? m->pod->level : NULL;
+	uint64_t before, now;
+
+	if (!(u->have & last->have & USAGE_MEM_EVENTS) ||
+	    u->events.oom_kill <= last->events.oom_kill || level == NULL || level->cg == NULL ||
+	    cg_oom_looks(level->cg, &now) < 0)
+		return;
+	before = level->pod_ooms;
+	level->pod_ooms = now;
+	if (now > before)
+		control_pod_full(&m->control, m->daemon->now);
 }

@@ -156,6 +156,8 @@ void pod_levels_review(struct daemon *d);
 /* Its files were written by the kubelet, or by systemd for us. */
 void pod_level_look(struct managed *level);
 struct unit_props pod_level_props(const struct managed *level, uint32_t *ret_mask);
+/* Somebody was killed in a container: the laws hear if that was because its pod was full. */
+void pod_asked_full(struct managed *m, const struct usage *u);
 /* systemd stores less for it than for its containers. */
 bool pod_level_short(const struct managed *level);
 /* The level grows so that a container can have its original again. */

@@ -223,6 +223,8 @@ void report_drift(struct managed *m, enum resource r, const struct drift_facts *
 	struct change_event e = drift_event(m, r, f);
 	uint64_t ours = e.from;
 
+	if (r == RESOURCE_MEMORY)
+		report_summed(m, true);
 	e.by = by;
 	switch (action) {
 	case DRIFT_ADOPT:
@@ -312,6 +314,7 @@ void report_restored(struct managed *m, const struct restore_result *result,
 		.reason = REASON_RESTORE,
 	};
 
+	report_summed(m, true);
 	if (result->outcome == RESTORE_LEFT) {
 		e.detail = result->detail;
 		event_restore_left(&e);

@@ -63,13 +63,13 @@ static void keep_ours(struct managed *m, struct limits *seen)
  * inotify tells of every write to a limit, so the files are read with the review only, in case it
  * missed one. memory.stat costs as much as all the rest: what did not run has the old one.
  */
-static int read_sample(struct managed *m, bool limits, struct usage *ret)
+static int read_sample(struct managed *m, bool limits, const struct usage *first, struct usage *ret)
 {
 	struct control *c = &m->control;
 	/* A value of somebody else's that waits for its verdict is looked at all the time. */
 	bool known =
 		c->last_at != 0 && !m->drift_check && !m->drift_asked && !managed_call_pending(m);
-	struct usage u = m->seen, rest = {0}, stat = {0};
+	struct usage u = *first, rest = {0}, stat = {0};
 	int r = reader_read(m, SAMPLE_USAGE | (limits || !known ? LIMIT_USAGE : 0), 0, &rest);
 
 	if (r < 0)
@@ -92,12 +92,12 @@ static int read_sample(struct managed *m, bool limits, struct usage *ret)
 	return r;
 }
 
-static void observe(struct managed *m, struct plan *plan)
+static void observe(struct managed *m, struct usage *first, struct plan *plan)
 {
 	struct daemon *d = m->daemon;
 	struct control_context x;
 	struct usage u = {0};
-	int r = read_sample(m, d->now >= d->next_review, &u);
+	int r = read_sample(m, d->now >= d->next_review, first, &u);
 
 	if (r == -ENODEV) {
 		managed_lost(m);
@@ -107,6 +107,7 @@ static void observe(struct managed *m, struct plan *plan)
 		return;
 	unit_fill_absent(m, &u);
 	keep_ours(m, &u.limits);
+	pod_asked_full(m, &u);
 	x = daemon_context(d, plan);
 	control_observe(&m->control, &u, &x);
 }

@@ -166,6 +166,9 @@ bool control_hot(const struct control *c);
 /* It may have to grow now, by the CPU counters that were read first: no other is to be read before
  * it. */
 bool control_presses(const struct control *c, const struct usage *u);
+/* Its pod was full and the kernel killed for that: as if its own limit had been hit. Before the
+ * usage that has the kill. */
+void control_pod_full(struct control *c, usec_t now);
 /* Takes the brake off by a step at once, where there is one: true. */
 bool control_brake_off(struct control *c, struct change *ret);
 void control_review(struct control *c, const struct control_context *x);

@@ -45,7 +45,8 @@ bool control_hot(const struct control *c)
 bool control_presses(const struct control *c, const struct usage *u)
 {
 	return (control_grows_mem(c) && control_hot(c)) ||
-	       ((u->have & USAGE_THROTTLE) && u->nr_throttled != c->last.nr_throttled);
+	       (grows_cpu(c) && (u->have & USAGE_THROTTLE) &&
+		u->nr_throttled != c->last.nr_throttled);
 }
 
 /* Could unreclaimable memory have come closer to the limit than is known? */

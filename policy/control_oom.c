@@ -14,10 +14,15 @@ static uint64_t kills(const struct mem_events *then, const struct mem_events *no
 	return now->oom_kill - then->oom_kill;
 }
 
+void control_pod_full(struct control *c, usec_t now)
+{
+	c->mem.max_event_at = now;
+}
+
 /*
  * A kill at the limit: what it asks for goes into history and stays asked for until it is granted,
  * if need be to the successor of the cgroup. A kill without a `max` event came from further up: the
- * limit was not the reason.
+ * limit was not the reason, unless it was the pod's, which is the sum of its containers'.
  */
 uint64_t control_oom_wish(struct control *c, const struct usage *prev,
 			  const struct control_context *x)

@@ -78,7 +78,7 @@ struct mem_control {
 	struct shrink_floor floor;
 	usec_t backoff_until;
 	usec_t backoff_usec;
-	usec_t max_event_at; /* last `max` event; 0: none */
+	usec_t max_event_at; /* last `max` event, or the pod was full; 0: none */
 	uint64_t oom_record; /* asked for by a kill and not granted yet; 0: none */
 	usec_t oom_at;       /* of the kill, or when its successor began */
 };

@@ -382,7 +382,7 @@ static void step_second(struct rig *r)
 }
 
 /* A container has grown to 1,000 MiB and ended: what of it is kept from one that grows then? */
-static unsigned kills_after_an_end(bool once)
+static unsigned kills_after_an_end(bool once, enum container_kind kind)
 {
 	struct rig r;
 	unsigned kills;
@@ -395,7 +395,7 @@ static unsigned kills_after_an_end(bool once)
 		p->once = once;
 		p->extra_key = "max-memory";
 		p->extra_value = "3Gi";
-		rig_container_add(&r, p, "app", 1000, 64 * MIB);
+		rig_container_add(&r, p, "app", 1000, 64 * MIB)->kind = kind;
 	}
 	rig_meminfo(&r, TOTAL, TOTAL - SYSTEM);
 	CHECK_EQ(rig_start(&r), 0);
@@ -423,8 +423,10 @@ static unsigned kills_after_an_end(bool once)
 /* A successor is kept room for, which one that never comes does not need. */
 static void test_what_ends_for_good(void)
 {
-	CHECK_EQ(kills_after_an_end(true), 0);
-	CHECK(kills_after_an_end(false) > 0);
+	CHECK_EQ(kills_after_an_end(true, CONTAINER_APP), 0);
+	CHECK(kills_after_an_end(false, CONTAINER_APP) > 0);
+	/* It comes back in any pod. */
+	CHECK(kills_after_an_end(true, CONTAINER_SIDECAR) > 0);
 }
 
 int main(void)

@@ -148,6 +148,12 @@ static void run_and_grow_last(struct rig *r)
 	r->unit[LAST].anon_bytes += 4 * MIB;
 }
 
+static void throttle_all(struct rig *r)
+{
+	for (size_t i = 0; i < r->unit_count; i++)
+		rig_burn(r, &r->unit[i], 800);
+}
+
 /* Nine looks after a sample: the next tick is one. */
 static void to_before_sample(void)
 {
@@ -262,6 +268,66 @@ static void test_two(void)
 	rig_close(&rig);
 }
 
+/* More raises than are kept until the journal hears of them. */
+static void test_many(void)
+{
+	enum { MANY = DONE_STEPS_MAX + 10 };
+	unsigned told;
+	char name[32];
+
+	rig_open(&rig, "units:\n  - match: m*.service\n");
+	for (size_t i = 0; i < MANY; i++) {
+		snprintf(name, sizeof name, "m%02zu.service", i);
+		rig_add(&rig, name, 100, 64 * MIB)->anon_bytes = 10 * MIB;
+	}
+	CHECK_EQ(rig_start(&rig), 0);
+	rig_look(&rig, 30, NULL);
+	told = rig.events[EVENT_LIMIT_RAISED];
+	rig_look(&rig, 1, throttle_all);
+	for (size_t i = 0; i < MANY; i++)
+		CHECK(rig_cpu_milli(&rig, &rig.unit[i]) > 100);
+	CHECK_EQ(rig.events[EVENT_LIMIT_RAISED] - told, MANY);
+	rig_close(&rig);
+}
+
+/* Its place among the units. */
+static size_t number_of(const char *name)
+{
+	size_t i = 0;
+
+	while (i < rig.daemon->unit_count && strcmp(rig.daemon->units[i]->name, name) != 0)
+		i++;
+	CHECK(i < rig.daemon->unit_count);
+	return i;
+}
+
+/* The pod has room for a container's raise before that is written, for one after the other. */
+static void test_pod(void)
+{
+	size_t level, app, side, begin;
+	struct rig_pod *p;
+
+	rig_open(&rig, "");
+	p = rig_pod_add(&rig, DRIVER_CGROUPFS, "web");
+	p->mode = "Auto";
+	rig_container_add(&rig, p, "app", 100, 64 * MIB);
+	rig_container_add(&rig, p, "side", 100, 64 * MIB);
+	CHECK_EQ(rig_start(&rig), 0);
+	rig_pod_put(&rig, p);
+	rig_look(&rig, 30, NULL);
+	level = number_of("default/web");
+	app = number_of("default/web/app");
+	side = number_of("default/web/side");
+	rig_look(&rig, 1, throttle_all);
+	begin = at(WRITE, level, 0);
+	CHECK(begin < at(WRITE, app, 0) && at(WRITE, app, 0) < act_count);
+	CHECK(at(WRITE, level, 1) < at(WRITE, side, 0) && at(WRITE, side, 0) < act_count);
+	CHECK(rig_cpu_milli(&rig, p->container[0].unit) > 100);
+	CHECK(rig_cpu_milli(&rig, p->container[1].unit) > 100);
+	CHECK(!rig.below);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	test_sample();
@@ -269,5 +335,7 @@ int main(void)
 	test_review();
 	test_memory();
 	test_two();
+	test_many();
+	test_pod();
 	return check_result();
 }

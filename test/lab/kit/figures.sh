@@ -18,7 +18,7 @@ raise_times()
 	journalctl -q -t vscaled -o cat --output-fields="$1" VSCALED_EVENT=limit-raised "${@:2}" | sort -n
 }
 
-# raise_figures SUFFIX [MATCH...]: from when a look was due, or memory.events spoke, until the higher
+# raise_figures SUFFIX [MATCH...]: from when a look was due, or memory.events woke the agent, until the higher
 # limit stood in the file; own: of that, since the agent woke up
 raise_figures()
 {

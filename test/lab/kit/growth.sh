@@ -113,10 +113,12 @@ growth_run()
 		fi
 		pause 0.05
 	done
+	# One that is gone may have said its last word after it was looked for.
+	growth_line "$log" "$mb"
 	took=${growth_line#*took_ms=} stall=${growth_line##*max_stall_ms=}
 	if [ -n "$growth_line" ]; then
 		echo "$1 $2 0 $((mb - 1)) ${took%% *} ${stall%% *}"
-	elif growth_over "$mb" && [ -z "$growth_line" ]; then
+	elif growth_over "$mb"; then
 		echo "$1 $2 1 $((mb - 1))"
 	else
 		echo "$1 $2 stuck $((mb - 1))"
