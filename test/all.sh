@@ -106,7 +106,7 @@ tests()
 	# Passed, but not the first time: worth a look, and said.
 	grep -E '^ +Test +#[0-9]+: .* Passed ' "$log" | sed 's/^ */second attempt: /' || true
 	# What a failed one said, once more where it is found at once.
-	[ "$bad" = 0 ] || grep -E 'FAILED: |^[^ ]+:[0-9]+: .*(failed$|, want )' "$log" | head -n 20 || true
+	[ "$bad" = 0 ] || awk '/FAILED: |^[^ ]+:[0-9]+: .*(failed$|, want )/ && n++ < 20' "$log"
 	report "$name" $((all - bad - skip)) "$bad" "$skip" "$start"
 }
 

@@ -107,18 +107,23 @@ static unsigned read_before(size_t end, size_t unit)
 	return n;
 }
 
-static void start(void)
+static void start_units(size_t count)
 {
 	char name[32];
 
 	rig_open(&rig, "units:\n  - match: q*.service\n");
-	for (size_t i = 0; i < UNITS; i++) {
+	for (size_t i = 0; i < count; i++) {
 		snprintf(name, sizeof name, "q%02zu.service", i);
 		rig_add(&rig, name, 100, 64 * MIB)->anon_bytes = 10 * MIB;
 	}
 	CHECK_EQ(rig_start(&rig), 0);
 	rig.told = on_told;
 	rig_look(&rig, 30, NULL);
+}
+
+static void start(void)
+{
+	start_units(UNITS);
 }
 
 /* All run and allocate a little, so that more is read of everybody. */
@@ -273,15 +278,8 @@ static void test_many(void)
 {
 	enum { MANY = DONE_STEPS_MAX + 10 };
 	unsigned told;
-	char name[32];
 
-	rig_open(&rig, "units:\n  - match: m*.service\n");
-	for (size_t i = 0; i < MANY; i++) {
-		snprintf(name, sizeof name, "m%02zu.service", i);
-		rig_add(&rig, name, 100, 64 * MIB)->anon_bytes = 10 * MIB;
-	}
-	CHECK_EQ(rig_start(&rig), 0);
-	rig_look(&rig, 30, NULL);
+	start_units(MANY);
 	told = rig.events[EVENT_LIMIT_RAISED];
 	rig_look(&rig, 1, throttle_all);
 	for (size_t i = 0; i < MANY; i++)

@@ -78,15 +78,17 @@ static void test_late_range(void)
 	crig_close(&c);
 }
 
+#define INFEASIBLE(what)                                                                           \
+	"{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":\"Infeasible\","            \
+	"\"message\":\"Node didn't have enough capacity: " what "\"}"
+
 /* The kubelet says never: back to what was, in cgroup and spec. */
 static void test_infeasible(void)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 
 	CHECK(crig_until(&c, 60, burn_600, is_resized));
-	crig_kubelet(&c, p,
-		     "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":"
-		     "\"Infeasible\",\"message\":\"Node didn't have enough capacity: cpu\"}");
+	crig_kubelet(&c, p, INFEASIBLE("cpu"));
 	CHECK(crig_until(&c, 30, burn_600, is_refused));
 	CHECK(crig_until(&c, 10, burn_600, cpu_is_back));
 	rig_run(&c.rig, 20, burn_600);
@@ -126,17 +128,13 @@ static void test_infeasible_again(void)
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 
 	CHECK(crig_until(&c, 60, burn_600, is_resized));
-	crig_kubelet(&c, p,
-		     "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":"
-		     "\"Infeasible\",\"message\":\"Node didn't have enough capacity: cpu\"}");
+	crig_kubelet(&c, p, INFEASIBLE("cpu"));
 	CHECK(crig_until(&c, 30, burn_600, is_refused));
 	rig_run(&c.rig, 20, burn_600);
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 5, burn_50);
 	CHECK(crig_until(&c, 80, grow, memory_is_told));
-	crig_kubelet(&c, p,
-		     "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":\"Infeasible\","
-		     "\"message\":\"Node didn't have enough capacity: memory\"}");
+	crig_kubelet(&c, p, INFEASIBLE("memory"));
 	CHECK(crig_until(&c, 60, grow, is_refused_again));
 	CHECK_EQ(crig_lines(&c, EVENT_REPORT_REFUSED, "capacity: cpu"), 1);
 	CHECK_EQ(crig_lines(&c, EVENT_REPORT_REFUSED, "capacity: memory"), 1);
