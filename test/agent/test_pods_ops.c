@@ -157,6 +157,38 @@ static void test_history_of_a_workload(void)
 	rig_close(&r);
 }
 
+static void burn_little(struct rig *r)
+{
+	rig_burn(r, r->pod[0].container[0].unit, 50);
+}
+
+/* Somebody is killed in the container, whose own limit was not hit. The pod's? */
+static uint64_t memory_after_a_kill(bool pod_was_full)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	struct rig_unit *app = p->container[0].unit;
+	uint64_t max;
+
+	rig_pod_put(&r, p);
+	app->anon_bytes = 30 * MIB;
+	rig_look(&r, 30, burn_little);
+	CHECK_EQ(rig_bytes(&r, app, "memory.max"), 64 * MIB);
+	p->level->oom_looks += pod_was_full;
+	app->oom_kills++;
+	rig_look(&r, 20, burn_little);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->oom_told, 1);
+	max = rig_bytes(&r, app, "memory.max");
+	rig_close(&r);
+	return max;
+}
+
+static void test_kill_in_a_full_pod(void)
+{
+	CHECK_EQ(memory_after_a_kill(false), 64 * MIB);
+	CHECK(memory_after_a_kill(true) > 64 * MIB);
+}
+
 int main(void)
 {
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++)
@@ -164,5 +196,6 @@ int main(void)
 	test_left_out_and_told();
 	test_own_cpus();
 	test_history_of_a_workload();
+	test_kill_in_a_full_pod();
 	return check_result();
 }
