@@ -95,13 +95,14 @@ uint64_t control_bound(struct control *c, const struct control_context *x, enum 
 	return bounds_apply(&b, wish, &c->resource[r].trace);
 }
 
-uint64_t control_bound_raise(struct control *c, const struct control_context *x, uint64_t wish)
+uint64_t control_bound_raise(struct control *c, const struct control_context *x, uint64_t wish,
+			     enum reason reason)
 {
 	struct bounds b;
 
 	fill_bounds(c, x->tuning, RESOURCE_MEMORY, x->node_milli, &b);
 	if (x->ledger != NULL)
-		b.value[BOUND_LEDGER] = control_grant(c, x, bounds_apply(&b, wish, NULL));
+		b.value[BOUND_LEDGER] = control_grant(c, x, bounds_apply(&b, wish, NULL), reason);
 	return bounds_apply(&b, wish, &c->resource[RESOURCE_MEMORY].trace);
 }
 

@@ -14,7 +14,8 @@ uint64_t control_bound(struct control *c, const struct control_context *x, enum 
 		       uint64_t wish);
 /* The same for a raise of memory that is about to be planned: it is booked in the node's ledger,
  * and what that does not grant is a claim. */
-uint64_t control_bound_raise(struct control *c, const struct control_context *x, uint64_t wish);
+uint64_t control_bound_raise(struct control *c, const struct control_context *x, uint64_t wish,
+			     enum reason reason);
 /* Puts back what was taken away: a refusal by the API server is no reason not to. */
 uint64_t control_bound_back(struct control *c, const struct control_context *x, enum resource r,
 			    uint64_t wish);
@@ -80,8 +81,10 @@ void control_mem_step_failed(struct control *c, const struct change *step,
 			     const struct control_context *x);
 
 /* --- control_ledger.c */
-/* As much of a memory limit as the node grants, booked; in full where it is not counted. */
-uint64_t control_grant(struct control *c, const struct control_context *x, uint64_t wish);
+/* As much of a memory limit as the node grants, booked; in full where it is not counted. What is
+ * denied to growth is a claim of now, else one ahead of need. */
+uint64_t control_grant(struct control *c, const struct control_context *x, uint64_t wish,
+		       enum reason reason);
 /* What it is held at: a successor asks for it anew, what stands is granted already. */
 void control_grant_held(struct control *c, const struct control_context *x);
 /* At the first sample: systemd starts a successor with all the room that it holds for growth, which
@@ -90,7 +93,7 @@ void control_come_down(struct control *c, const struct control_context *x);
 /* Less than was asked for, at this very look. */
 bool control_denied_now(const struct control *c, const struct control_context *x);
 /* It waits for memory that it asked for a moment ago. */
-bool control_claims(const struct control *c, usec_t now);
+bool control_claims(const struct control *c, const struct control_context *x);
 /* Tells the ledger of newer use than it knows. */
 void control_ledger_use(const struct control *c, const struct control_context *x);
 /* The limit that the ledger would have of it, where a trial is needed for that; 0: it does not ask.

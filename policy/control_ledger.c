@@ -37,11 +37,31 @@ static uint64_t charged(const struct control *c, const struct tuning_memory *t)
 	return add_sat(c->last.mem_current, mem_write_margin(t, c->kernel.mem_max));
 }
 
+/* A single large allocation is no ramp, and yet what it took is not to be hit a moment later. */
+static uint64_t next(const struct control *c, const struct tuning_memory *t, uint64_t use)
+{
+	uint64_t grown = mul_div(c->mem.slope_bps, t->slope_ahead_usec, USEC_PER_SEC);
+
+	return grown == 0 ? 0 : mem_with_margin(t, add_sat(use, grown));
+}
+
 static uint64_t least(const struct control *c, const struct tuning_memory *t)
 {
 	uint64_t need = mem_with_margin(t, mem_use(&c->last));
 
 	return add_sat(need, mem_write_margin(t, need));
+}
+
+/* What was denied to growth is needed by one that grows on or stands at its limit or brake; who
+ * has freed or is done would go before those that grow. */
+static uint64_t claimed(const struct control *c, const struct ledger_entry *e,
+			const struct tuning_memory *t, usec_t now)
+{
+	uint64_t near = 2 * mem_gap(t, e->limit);
+
+	if (!c->claim.ahead && e->soon == 0 && add_sat(e->use, near) < e->limit)
+		return 0;
+	return ledger_claim_value(&c->claim, e->limit, now);
 }
 
 void control_ledger_entry(const struct control *c, const struct tuning *t, usec_t now,
@@ -61,10 +81,12 @@ void control_ledger_entry(const struct control *c, const struct tuning *t, usec_
 		.use = use,
 		.least = gives_back(c) ? least(c, &t->memory) : limit,
 		.lately = control_mem_needed(c, &t->memory),
+		.next = next(c, &t->memory, use),
 		.charged = charged(c, &t->memory),
 		.soon = ledger_soon(&t->memory, limit, use, c->mem.steady_bps),
-		.claim = ledger_claim_value(&c->claim, limit, use, now),
 	};
+	ret->claim = claimed(c, ret, &t->memory, now);
+	ret->needs = ret->soon != 0 || (ret->claim != 0 && !c->claim.ahead);
 	fill_rank(c, ret);
 }
 
@@ -76,14 +98,22 @@ void control_ledger_waiting(const struct control *c, usec_t now, struct ledger_e
 	*ret = (struct ledger_entry){
 		.limit = original,
 		.original = original,
-		.claim = ledger_claim_value(&c->claim, original, 0, now),
+		.claim = ledger_claim_value(&c->claim, original, now),
 	};
 	fill_rank(c, ret);
 }
 
+/* As much as it has freed, or was killed for: nobody has less than while it lived. */
 void control_lost(struct control *c, usec_t now)
 {
-	ledger_claim_note(&c->claim, c->resource[RESOURCE_MEMORY].limit, 0, now);
+	uint64_t freed = round_up(mem_use(&c->last), MEM_PAGE_BYTES);
+	uint64_t held = c->resource[RESOURCE_MEMORY].limit;
+
+	c->claim = (struct ledger_claim){
+		.limit = MAX(MIN(freed, held), c->mem.oom_record),
+		.at = now,
+		.ahead = true,
+	};
 }
 
 void control_ledger_use(const struct control *c, const struct control_context *x)
@@ -104,9 +134,12 @@ bool control_denied_now(const struct control *c, const struct control_context *x
 	return x->ledger != NULL && c->denial.since != 0 && c->denial.at == x->now;
 }
 
-bool control_claims(const struct control *c, usec_t now)
+bool control_claims(const struct control *c, const struct control_context *x)
 {
-	return ledger_claim_value(&c->claim, c->kernel.mem_max, known_use(c), now) != 0;
+	struct ledger_entry e;
+
+	control_ledger_entry(c, x->tuning, x->now, &e);
+	return e.claim != 0;
 }
 
 static void note_denial(struct control *c, const struct control_context *x, uint64_t wish)
@@ -119,16 +152,23 @@ static void note_denial(struct control *c, const struct control_context *x, uint
 	ledger_weigh(x->ledger, c->target, wish, &d->verdict);
 }
 
-uint64_t control_grant(struct control *c, const struct control_context *x, uint64_t wish)
+uint64_t control_grant(struct control *c, const struct control_context *x, uint64_t wish,
+		       enum reason reason)
 {
+	bool ahead = reason != REASON_MEMORY_GROWTH;
 	uint64_t allowed;
 
 	if (x->ledger == NULL)
 		return wish;
+	x->ledger->entries[c->target].needs |= !ahead;
 	if (ledger_most(x->ledger, c->target, wish) < wish)
 		note_denial(c, x, wish);
 	allowed = ledger_grant(x->ledger, c->target, wish);
-	ledger_claim_note(&c->claim, x->ledger->entries[c->target].claim, known_use(c), x->now);
+	c->claim = (struct ledger_claim){
+		.limit = x->ledger->entries[c->target].claim,
+		.at = x->now,
+		.ahead = ahead,
+	};
 	return allowed;
 }
 
@@ -136,7 +176,7 @@ void control_grant_held(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 
-	res->limit = control_grant(c, x, res->limit);
+	res->limit = control_grant(c, x, res->limit, REASON_RESUMED);
 	c->grant_ended = false;
 }
 

@@ -144,15 +144,15 @@ static void grow(struct control *c, const struct control_context *x, uint64_t wi
 		struct mem_step back = mem_trial_abort(&x->tuning->memory, &c->mem, &in);
 
 		wish = MAX(wish, back.max);
-		reason = back.max != 0 ? REASON_SHRINK_UNDONE : reason;
 		if (back.max != 0)
 			to = control_bound_back(c, x, RESOURCE_MEMORY, back.max);
-		to = MAX(to, control_bound_raise(c, x, wish));
+		to = MAX(to, control_bound_raise(c, x, wish, reason));
+		reason = back.max != 0 ? REASON_SHRINK_UNDONE : reason;
 		/* memory.high goes along with a raise; without one it is lifted here. */
 		if (to <= c->kernel.mem_max && back.high != 0)
 			control_plan_mem(c, x, KNOB_MEM_HIGH, back.high, REASON_LIFT);
 	} else {
-		to = control_bound_raise(c, x, wish);
+		to = control_bound_raise(c, x, wish, reason);
 	}
 	if (to <= c->kernel.mem_max && res->limit < to && reason_by_books(reason)) {
 		/* systemd's headroom stands in the file already: the books follow, or a successor

@@ -107,7 +107,7 @@ static void above_use(struct control *c, const struct control_context *x)
 static void raise_granted(struct control *c, const struct control_context *x, uint64_t wish,
 			  enum reason reason)
 {
-	uint64_t to = control_bound_raise(c, x, wish);
+	uint64_t to = control_bound_raise(c, x, wish, reason);
 
 	if (to > c->kernel.mem_max)
 		control_raise_to(c, x, to, reason);
@@ -161,7 +161,7 @@ void control_review_mem(struct control *c, const struct control_context *x)
 	}
 	if (res->at_ceiling)
 		res->hold = HOLD_CEILING;
-	else if (control_claims(c, x->now))
+	else if (control_claims(c, x))
 		res->hold = HOLD_LEDGER;
 	else if (c->mem.brake.line != 0)
 		res->hold = HOLD_GROWING;

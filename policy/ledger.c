@@ -91,7 +91,23 @@ bool ledger_before(const struct ledger_entry *a, const struct ledger_entry *b)
 		return a->priority > b->priority;
 	if (a->qos != b->qos)
 		return a->qos < b->qos;
+	if (a->needs != b->needs)
+		return a->needs;
 	return overdraft(a) < overdraft(b);
+}
+
+static bool equals(const struct ledger_entry *a, const struct ledger_entry *b)
+{
+	return a->priority == b->priority && a->qos == b->qos;
+}
+
+/* What one leaves to another who goes before it. */
+static uint64_t left_to(const struct ledger *l, const struct ledger_entry *e,
+			const struct ledger_entry *self)
+{
+	if (!ledger_before(e, self))
+		return 0;
+	return equals(e, self) ? cost(l, e, e->claim) : awaited(l, e);
 }
 
 /* What those of higher rank wait for, and who is the first of them. */
@@ -110,9 +126,9 @@ static struct kept kept_above(const struct ledger *l, uint32_t entry)
 		return k;
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct ledger_entry *e = &l->entries[i];
-		uint64_t waits = awaited(l, e);
+		uint64_t waits = i == entry ? 0 : left_to(l, e, self);
 
-		if (i == entry || waits == 0 || !ledger_before(e, self))
+		if (waits == 0)
 			continue;
 		k.bytes += waits;
 		if (k.first == LEDGER_NOBODY || ledger_before(e, &l->entries[k.first]))
@@ -209,13 +225,30 @@ uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t wish)
 
 /* --- cancelling */
 
-/* What a victim could go down to, for those who go before it or for anybody. */
-static uint64_t lowest(const struct ledger_entry *e, bool before)
+/* Who may take how much of a grant. */
+enum taker {
+	TAKER_ANY,
+	TAKER_BEFORE, /* goes before its holder */
+	TAKER_ABOVE,  /* is of higher rank */
+	TAKER_COUNT,
+};
+
+static bool takes(const struct ledger_entry *e, enum taker taker, const struct ledger_entry *from)
+{
+	if (taker == TAKER_ANY)
+		return true;
+	return ledger_before(e, from) && (taker == TAKER_BEFORE || !equals(e, from));
+}
+
+/* What a holder could go down to. What it will need or needed lately is not unused to those who
+ * come after it, and what it grows by now not even to its equals. */
+static uint64_t lowest(const struct ledger_entry *e, enum taker taker)
 {
 	uint64_t to = MAX(MAX(e->least, e->use), e->original);
 
-	/* What it will need or needed lately is no unused grant to its inferiors. */
-	if (!before)
+	if (taker <= TAKER_BEFORE)
+		to = MAX(to, e->next);
+	if (taker == TAKER_ANY)
 		to = MAX(to, MAX(e->soon, e->lately));
 	return round_up(to, MEM_PAGE_BYTES);
 }
@@ -238,15 +271,15 @@ static uint32_t insert(const struct ledger *l, struct ledger_ask *list, uint32_t
 	return count;
 }
 
-/* The sum of the claims; of those who go before `than`, where that is somebody. */
-static uint64_t claims(const struct ledger *l, const struct ledger_entry *than)
+/* The sum of the claims of those who take from it. */
+static uint64_t claims(const struct ledger *l, enum taker taker, const struct ledger_entry *from)
 {
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct ledger_entry *e = &l->entries[i];
 
-		if (e->claim != 0 && (than == NULL || ledger_before(e, than)))
+		if (e->claim != 0 && takes(e, taker, from))
 			sum += cost(l, e, e->claim);
 	}
 	return sum;
@@ -254,18 +287,20 @@ static uint64_t claims(const struct ledger *l, const struct ledger_entry *than)
 
 /* How far one is to go, no further than it has to be. have: room, and what others will make of it.
  */
-static uint64_t ask_for(const struct ledger *l, const struct ledger_entry *e, uint64_t all,
-			uint64_t have)
+static uint64_t ask_for(const struct ledger *l, const struct ledger_entry *e, uint64_t have)
 {
-	uint64_t any = e->limit, before = e->limit;
-
 	/* Who waits himself makes room for those before him alone. */
-	if (cost(l, e, e->claim) == 0)
-		any = MAX(lowest(e, false),
-			  round_down(less(e->limit, less(all, have)), MEM_PAGE_BYTES));
-	before = MAX(lowest(e, true),
-		     round_down(less(e->limit, less(claims(l, e), have)), MEM_PAGE_BYTES));
-	return MIN(any, before);
+	enum taker taker = cost(l, e, e->claim) == 0 ? TAKER_ANY : TAKER_BEFORE;
+	uint64_t to = e->limit;
+
+	for (; taker < TAKER_COUNT; taker++) {
+		uint64_t missing = less(claims(l, taker, e), have);
+		uint64_t enough = round_down(less(e->limit, missing), MEM_PAGE_BYTES);
+		uint64_t goal = MAX(enough, lowest(e, taker));
+
+		to = MIN(to, goal);
+	}
+	return to;
 }
 
 /* Where it stands a moment after it was asked. */
@@ -276,7 +311,7 @@ static uint64_t at_once(const struct ledger_entry *e, uint64_t to)
 
 uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t max)
 {
-	uint64_t all = claims(l, NULL), have = room(l);
+	uint64_t all = claims(l, TAKER_ANY, NULL), have = room(l);
 	uint32_t count = 0, asked = 0;
 
 	if (all <= have)
@@ -284,12 +319,13 @@ uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t 
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct ledger_entry *e = &l->entries[i];
 
-		if (outstanding(l, e) > 0 && add_sat(lowest(e, true), STEP_MIN_BYTES) <= e->limit)
+		if (outstanding(l, e) > 0 &&
+		    add_sat(lowest(e, TAKER_ABOVE), STEP_MIN_BYTES) <= e->limit)
 			count = insert(l, ret, count, max, i);
 	}
 	for (uint32_t i = 0; i < count && all > have; i++) {
 		const struct ledger_entry *e = &l->entries[ret[i].entry];
-		uint64_t to = ask_for(l, e, all, have);
+		uint64_t to = ask_for(l, e, have);
 
 		if (add_sat(to, STEP_MIN_BYTES) > e->limit)
 			continue;
@@ -318,16 +354,9 @@ uint64_t ledger_soon(const struct tuning_memory *t, uint64_t limit, uint64_t use
 	return MAX(step, add_sat(use, mul_div(slope_bps, ahead, USEC_PER_SEC)));
 }
 
-void ledger_claim_note(struct ledger_claim *c, uint64_t claim, uint64_t use, usec_t now)
+uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, usec_t now)
 {
-	*c = (struct ledger_claim){.limit = claim, .use = use, .at = now};
-}
-
-uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, uint64_t use, usec_t now)
-{
-	uint64_t missing = less(c->limit, limit), freed = less(c->use, use);
-
-	return missing > freed && now - c->at < CLAIM_USEC ? c->limit : 0;
+	return c->limit > limit && now - c->at < CLAIM_USEC ? c->limit : 0;
 }
 
 /* --- MemAvailable */

@@ -29,7 +29,9 @@
  * Who gets it: whoever asks, but not before a higher rank. What one of those was denied lately (its
  *	claim) is left to it, and what its growth takes soon: used memory is never taken back, so a
  *	low rank has to be stopped before a high one is short. A higher rank is a higher priority,
- *	then the better QoS class, then the smaller overdraft (use above request).
+ *	then the better QoS class. Among equals nobody steps back for what others may take soon or
+ *	ask for ahead of need: one who grows would die of it while there is memory. Of those who
+ *	were denied what they need now, the smaller overdraft (use above request) goes first.
  * What is short then is looked for in the grants that others do not use, lowest ranks first:
  *	ledger_cancel() names whom to ask for how much, never below use nor below the original. What
  *	is not even charged can go back at once and without a trial, or an equally fast grower of
@@ -59,10 +61,12 @@ struct ledger_entry {
 	uint64_t use;      /* unreclaimable */
 	uint64_t request;  /* 0: none */
 	uint64_t least;    /* it may be asked to shrink to this: use and margin */
-	uint64_t lately;   /* what it needed lately is left to it, but for those who go before it */
+	uint64_t lately;   /* what it needed in the last minutes */
+	uint64_t next;     /* a raise would make this of it now; 0: it does not grow */
 	uint64_t charged;  /* to this at once: page cache takes a trial; 0: to the least */
 	uint64_t soon;     /* ledger_soon(); 0: it does not grow */
 	uint64_t claim;    /* the limit it asked for and did not get; 0: none */
+	bool needs;        /* now: it grows, or what was denied to its growth is its claim */
 	int32_t priority;  /* of the pod; a unit: 0 */
 	uint8_t qos;       /* 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
 };
@@ -124,14 +128,12 @@ bool ledger_before(const struct ledger_entry *a, const struct ledger_entry *b);
 
 /* A claim is kept for a while by whoever keeps the entry: one who is held asks again. */
 struct ledger_claim {
-	uint64_t limit;
-	uint64_t use; /* as it was made */
+	uint64_t limit; /* 0: there is none */
 	usec_t at;
+	bool ahead; /* of need */
 };
-void ledger_claim_note(struct ledger_claim *c, uint64_t claim, uint64_t use, usec_t now);
-/* 0: there is none any more, or `limit` has met it, or what was freed since: one that has shrunk
- * would go before those that grow. */
-uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, uint64_t use, usec_t now);
+/* 0: there is none any more, or `limit` has met it. */
+uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, usec_t now);
 
 /* MemAvailable over several reads. base: begin with LIMIT_MAX. */
 struct ledger_reads {

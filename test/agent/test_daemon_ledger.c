@@ -371,64 +371,6 @@ static void test_pods(void)
 	rig_close(&r);
 }
 
-static void step_second(struct rig *r)
-{
-	struct rig_unit *u = r->pod[1].container[0].unit;
-
-	rig_burn(r, u, 50);
-	if (u->anon_bytes < goal)
-		rig_grow(r, u, rate * r->tick_usec / USEC_PER_SEC);
-	rig_meminfo(r, TOTAL, TOTAL - SYSTEM - u->anon_bytes);
-}
-
-/* A container has grown to 1,000 MiB and ended: what of it is kept from one that grows then? */
-static unsigned kills_after_an_end(bool once, enum container_kind kind)
-{
-	struct rig r;
-	unsigned kills;
-
-	rig_open(&r, "");
-	for (int i = 0; i < 2; i++) {
-		struct rig_pod *p = rig_pod_add(&r, DRIVER_CGROUPFS, i == 0 ? "first" : "second");
-
-		p->mode = "Auto";
-		p->once = once;
-		p->extra_key = "max-memory";
-		p->extra_value = "3Gi";
-		rig_container_add(&r, p, "app", 1000, 64 * MIB)->kind = kind;
-	}
-	rig_meminfo(&r, TOTAL, TOTAL - SYSTEM);
-	CHECK_EQ(rig_start(&r), 0);
-	for (size_t i = 0; i < r.pod_count; i++)
-		rig_pod_put(&r, &r.pod[i]);
-	goal = 0;
-	lowest = LIMIT_MAX;
-	rig_look(&r, 33, step_pods);
-	r.pod_count = 1;
-	goal = 1000 * MIB;
-	rate = 50 * MIB;
-	rig_look(&r, 300, step_pods);
-	CHECK(r.pod[0].container[0].unit->anon_bytes >= goal);
-	rig_container_stop(&r, &r.pod[0].container[0]);
-	r.pod_count = 2;
-	rig_look(&r, 10, step_second);
-	rate = 200 * MIB;
-	rig_look(&r, 60, step_second);
-	kills = (unsigned)r.pod[1].container[0].unit->oom_kills;
-	CHECK(kills > 0 || r.pod[1].container[0].unit->anon_bytes >= goal);
-	rig_close(&r);
-	return kills;
-}
-
-/* A successor is kept room for, which one that never comes does not need. */
-static void test_what_ends_for_good(void)
-{
-	CHECK_EQ(kills_after_an_end(true, CONTAINER_APP), 0);
-	CHECK(kills_after_an_end(false, CONTAINER_APP) > 0);
-	/* It comes back in any pod. */
-	CHECK(kills_after_an_end(true, CONTAINER_SIDECAR) > 0);
-}
-
 int main(void)
 {
 	test_greedy();
@@ -439,6 +381,5 @@ int main(void)
 	test_given_back_slowly();
 	test_restarted();
 	test_pods();
-	test_what_ends_for_good();
 	return check_result();
 }

@@ -88,17 +88,21 @@ void node_begin(struct node *n)
 	ledger_begin(&n->ledger, &figures, n->entry, n->count);
 }
 
-/* Nothing is left of it until its successor starts. */
-static void die(struct node *n, uint32_t i)
+void node_end(struct node *n, uint32_t i)
 {
 	struct rig *r = &n->rig[i];
 
-	n->life[i].kills++;
-	if (n->life[i].first_kill == 0)
-		n->life[i].first_kill = r->sim.now;
 	n->life[i].back_at = r->sim.now + n->down_usec;
 	r->sim.m.anon = r->sim.m.file = r->sim.m.kernel = 0;
 	control_lost(&r->c, r->sim.now);
+}
+
+static void die(struct node *n, uint32_t i)
+{
+	n->life[i].kills++;
+	if (n->life[i].first_kill == 0)
+		n->life[i].first_kill = n->rig[i].sim.now;
+	node_end(n, i);
 }
 
 static void revive(struct node *n, uint32_t i)

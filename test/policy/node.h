@@ -18,12 +18,12 @@ struct node {
 	uint64_t total;
 	uint64_t reserve;
 	uint64_t system;  /* used by everything else */
-	usec_t down_usec; /* between a kill and the successor */
+	usec_t down_usec; /* between an end and the successor */
 	struct ledger_reads reads;
 	uint64_t lowest; /* MemAvailable, at any tick */
 	uint32_t gave_back;
 	struct {
-		usec_t back_at; /* killed: its successor starts then; 0: it runs */
+		usec_t back_at; /* it has ended: its successor starts then; 0: it runs */
 		uint64_t kills_seen;
 		uint32_t kills;
 		usec_t first_kill;
@@ -34,6 +34,8 @@ struct node {
 void node_init(struct node *n, uint64_t total, uint64_t system);
 /* The next rig: its limits are its originals. */
 struct rig *node_add(struct node *n, uint64_t mem_max, uint64_t use);
+/* Ends by itself or is killed: nothing is left of it until its successor starts. */
+void node_end(struct node *n, uint32_t i);
 uint64_t node_available(const struct node *n);
 /* What is left above the reserve when all that was granted is used; may be negative. */
 int64_t node_slack(const struct node *n);

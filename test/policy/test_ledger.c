@@ -226,6 +226,13 @@ static void test_rank(void)
 	CHECK(ledger_before(&a, &b));
 	b.request = 1;
 	CHECK(!ledger_before(&a, &b) && !ledger_before(&b, &a));
+	/* Need comes before the lack of it among equals, and there alone. */
+	b.priority = 10;
+	a.needs = true;
+	a.use = 2000;
+	CHECK(ledger_before(&a, &b) && !ledger_before(&b, &a));
+	a.qos = 3;
+	CHECK(ledger_before(&b, &a));
 	b.priority = -1;
 	CHECK(ledger_before(&a, &b));
 }
@@ -278,6 +285,7 @@ static void test_growers_first(void)
 	CHECK_EQ(most(&w, 1), 700);
 	/* Among equals nobody steps back. */
 	w.e[1].priority = 0;
+	w.e[1].request = 150 * MIB;
 	begin(&w);
 	CHECK_EQ(grant(&w, 0, 500), 500);
 }
@@ -294,6 +302,10 @@ static void test_equal_rank(void)
 	/* The other one overdraws more: he leaves 100 to the first. */
 	CHECK_EQ(most(&w, 1), 400);
 	CHECK_EQ(most(&w, 0), 500);
+	w.e[1].needs = true;
+	begin(&w);
+	CHECK_EQ(most(&w, 1), 500);
+	w.e[1].needs = false;
 	w.e[1].qos = 0;
 	begin(&w);
 	CHECK_EQ(most(&w, 1), 500);
@@ -315,30 +327,14 @@ static void test_claims_lapse(void)
 {
 	struct ledger_claim c = {0};
 
-	CHECK_EQ(ledger_claim_value(&c, 100, 0, USEC_PER_SEC), 0);
-	ledger_claim_note(&c, 500, 80, 5 * USEC_PER_SEC);
-	CHECK_EQ(ledger_claim_value(&c, 100, 80, 5 * USEC_PER_SEC), 500);
-	CHECK_EQ(ledger_claim_value(&c, 100, 80, 15 * USEC_PER_SEC - 1), 500);
-	CHECK_EQ(ledger_claim_value(&c, 100, 80, 15 * USEC_PER_SEC), 0);
-	CHECK_EQ(ledger_claim_value(&c, 500, 80, 6 * USEC_PER_SEC), 0);
-	ledger_claim_note(&c, 0, 80, 7 * USEC_PER_SEC);
-	CHECK_EQ(ledger_claim_value(&c, 100, 80, 7 * USEC_PER_SEC), 0);
-}
-
-/* One that has freed what it asked for does not go before those that grow. */
-static void test_claims_met_by_what_is_freed(void)
-{
-	struct ledger_claim c = {0};
-
-	ledger_claim_note(&c, 300, 200, USEC_PER_SEC);
-	CHECK_EQ(ledger_claim_value(&c, 250, 200, USEC_PER_SEC), 300);
-	CHECK_EQ(ledger_claim_value(&c, 250, 240, USEC_PER_SEC), 300);
-	CHECK_EQ(ledger_claim_value(&c, 250, 151, USEC_PER_SEC), 300);
-	CHECK_EQ(ledger_claim_value(&c, 250, 150, USEC_PER_SEC), 0);
-	CHECK_EQ(ledger_claim_value(&c, 250, 1, USEC_PER_SEC), 0);
-	/* A successor begins with nothing, and asks for all of it. */
-	ledger_claim_note(&c, 300, 0, USEC_PER_SEC);
-	CHECK_EQ(ledger_claim_value(&c, 64, 0, USEC_PER_SEC), 300);
+	CHECK_EQ(ledger_claim_value(&c, 100, USEC_PER_SEC), 0);
+	c = (struct ledger_claim){.limit = 500, .at = 5 * USEC_PER_SEC};
+	CHECK_EQ(ledger_claim_value(&c, 100, 5 * USEC_PER_SEC), 500);
+	CHECK_EQ(ledger_claim_value(&c, 100, 15 * USEC_PER_SEC - 1), 500);
+	CHECK_EQ(ledger_claim_value(&c, 100, 15 * USEC_PER_SEC), 0);
+	CHECK_EQ(ledger_claim_value(&c, 500, 6 * USEC_PER_SEC), 0);
+	c = (struct ledger_claim){.limit = 0, .at = 7 * USEC_PER_SEC};
+	CHECK_EQ(ledger_claim_value(&c, 100, 7 * USEC_PER_SEC), 0);
 }
 
 /* As a row of bounds.h: never below what stands, and cut to it. */
@@ -400,7 +396,6 @@ int main(void)
 	test_equal_rank();
 	test_soon();
 	test_claims_lapse();
-	test_claims_met_by_what_is_freed();
 	test_as_bound();
 	test_odd();
 	return check_result();

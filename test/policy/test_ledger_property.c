@@ -99,6 +99,8 @@ static void read_anew(struct node *n)
 		e->use = n->use[i];
 		e->least = e->use + pick(32) * MIB;
 		e->soon = chance(200) ? e->use + pick(300) * MIB : 0;
+		e->next = chance(200) ? e->use + pick(100) * MIB : 0;
+		e->needs = chance(300);
 		if (chance(30))
 			e->claim = 0;
 	}
@@ -266,8 +268,9 @@ static void cancel(struct node *n)
 		uint64_t floor = MAX(MAX(e->least, e->use), e->original);
 
 		need += short_of(e, e->claim);
-		if (e->limit != LIMIT_MAX && short_of(e, e->claim) == 0 && e->soon == 0 &&
-		    e->limit > e->original && floor + STEP_MIN + MEM_PAGE_BYTES < e->limit)
+		if (e->limit != LIMIT_MAX && short_of(e, e->claim) == 0 &&
+		    MAX(e->soon, e->next) == 0 && e->limit > e->original &&
+		    floor + STEP_MIN + MEM_PAGE_BYTES < e->limit)
 			all += floor == e->original ? e->limit - e->use : e->limit - floor;
 	}
 	room = n->l.node.available > n->l.node.reserve + n->l.outstanding

@@ -14,7 +14,7 @@
 #define TICKS 1500
 
 static uint64_t random_state;
-static uint64_t grants, denied, kills, below, gave_back;
+static uint64_t grants, denied, kills, below, gave_back, reached, equals_gave_back;
 static int64_t slack_before;
 static bool cached;
 static struct node n;
@@ -174,6 +174,88 @@ static void node_life(void)
 	}
 }
 
+/* ---- equals that the node can hold ---- */
+
+#define CALM    (30 * MIB)
+#define GROWERS 2
+
+static void rest(uint32_t i)
+{
+	n.rig[i].sim.load.anon_goal = CALM;
+}
+
+static bool grows(uint32_t i)
+{
+	return n.life[i].back_at == 0 && n.rig[i].sim.load.anon_goal > CALM;
+}
+
+static uint32_t growers(void)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < n.count; i++)
+		sum += grows(i);
+	return sum;
+}
+
+/* One begins to grow, or one that is done frees it all or ends. */
+static void turn(uint64_t share)
+{
+	static const uint64_t rates[] = {20, 50, 100, 200};
+	uint32_t i = (uint32_t)pick(n.count);
+	struct sim *s = &n.rig[i].sim;
+
+	if (n.life[i].back_at != 0)
+		return;
+	if (!grows(i) && growers() < GROWERS) {
+		s->load.anon_bps = rates[pick(ARRAY_SIZE(rates))] * MIB;
+		s->load.anon_goal = share / 2 + pick(share / 2);
+	} else if (grows(i) && s->m.anon >= s->load.anon_goal) {
+		reached++;
+		if (chance(500))
+			node_end(&n, i);
+		rest(i);
+	}
+}
+
+/*
+ * What lives can all be held, with its margins and what it is granted ahead; what has ended or was
+ * freed could not. Whoever grows is not killed for the sake of the past of his equals.
+ */
+static void fitting_life(void)
+{
+	uint64_t total = (3 + pick(6)) * GIB, share;
+	uint32_t killed = 0;
+
+	node_init(&n, total, pick(total / 4));
+	n.down_usec = 1 + pick(12 * USEC_PER_SEC);
+	share = (total - n.system - n.reserve - NODE_RIGS * 2 * CALM) / GROWERS;
+	share = share * 10 / 14 - 200 * MIB;
+	for (uint32_t i = 0; i < NODE_RIGS; i++) {
+		struct rig *r = node_add(&n, 64 * MIB, CALM);
+		struct policy_rule rule = policy_rule_default;
+		const struct pod_bounds pod = {
+			.qos = 1,
+			.resource[RESOURCE_MEMORY].request = chance(500) ? pick(64) * MIB : 0,
+		};
+
+		r->wakes = true;
+		rule.mem_bytes.max = total;
+		control_set_rule(&r->c, &rule);
+		control_set_pod(&r->c, &pod);
+		r->sim.load = sim_steady(1, 100);
+		rest(i);
+	}
+	for (int t = 0; t < TICKS; t++) {
+		node_tick(&n);
+		turn(share);
+	}
+	for (uint32_t i = 0; i < n.count; i++)
+		killed += n.life[i].kills;
+	equals_gave_back += n.gave_back;
+	CHECK_EQ(killed, 0);
+}
+
 /* ---- no reflex waits ---- */
 
 static uint64_t trace;
@@ -220,6 +302,8 @@ int main(void)
 
 		random_state = seed + i;
 		node_life();
+		if (i % 2 == 0)
+			fitting_life();
 		CHECK_EQ(trace_life(seed + i, true), trace_life(seed + i, false));
 		if (check_failures > failed)
 			fprintf(stderr,
@@ -228,8 +312,10 @@ int main(void)
 	}
 	fprintf(stderr,
 		"%" PRIu64 " grants, %" PRIu64 " denied, %" PRIu64 " kills, %" PRIu64
-		" gave back, %" PRIu64 " ticks below the reserve by others\n",
-		grants, denied, kills, gave_back, below);
-	CHECK(rounds < 50 || (grants > 0 && denied > 0 && gave_back > 0 && below > 0));
+		" gave back, %" PRIu64 " ticks below the reserve by others; %" PRIu64
+		" equals came to their goals, %" PRIu64 " gave back\n",
+		grants, denied, kills, gave_back, below, reached, equals_gave_back);
+	CHECK(rounds < 50 || (grants > 0 && denied > 0 && gave_back > 0 && below > 0 &&
+			      reached > 0 && equals_gave_back > 0));
 	return check_result();
 }

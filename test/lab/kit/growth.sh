@@ -144,8 +144,8 @@ growth_runs()
 	say "$1 at $2 MB/s: done"
 }
 
-# $OUT/runs has a line for each growth: KIND RATE KILLED MB TOOK_MS STALL_MS. KIND ramp: with vscaled;
-# free: without a limit; none, vpa, poll: with a peer's law. KILLED is 0, 1 or stuck.
+# $OUT/runs has a line for each growth: KIND RATE KILLED MB TOOK_MS STALL_MS. KIND ramp and stay: with
+# vscaled; free: without a limit; none, vpa, poll: with a peer's law. KILLED is 0, 1 or stuck.
 
 # growth_killed: how many
 growth_killed()
@@ -158,10 +158,10 @@ growth_ended()
 	! grep -q ' stuck ' "$OUT/runs"
 }
 
-# growth_figures: from $OUT/runs; a name ends in $1
+# growth_figures [TAIL [KIND]]: of KIND (ramp), from $OUT/runs; a name ends in TAIL
 growth_figures()
 {
-	awk -v tail="${1:-}" '
+	awk -v tail="${1:-}" -v kind="${2:-ramp}" '
 	function figure(name, value, unit) {
 		printf "{\"name\":\"%s%s\",\"value\":%s,\"unit\":\"%s\"}\n", name, tail, value, unit
 	}
@@ -180,7 +180,8 @@ growth_figures()
 	END {
 		split("no_agent vpa poll", peer_name); split("none vpa poll", peer)
 		for (r in rates) {
-			f = "free " r; k = "ramp " r; free = lived[f] ? sum[f] / lived[f] : 0
+			f = "free " r; k = kind " " r; free = lived[f] ? sum[f] / lived[f] : 0
+			if (!n[k]) continue
 			figure("unlimited_" r "mbs", sprintf("%.1f", free), "MB/s")
 			if (free < 0.8 * r) { figure("void_" r "mbs", 1, "rate not reached"); continue }
 			figure("oom_kills_" r "mbs", killed[k] + 0, "of " n[k] " runs")
@@ -196,7 +197,7 @@ growth_figures()
 				figure("oom_stall_max_" r "mbs", s[m], "ms")
 			}
 			for (i = 1; i <= 3; i++)
-				if (n[peer[i] " " r])
+				if (kind == "ramp" && n[peer[i] " " r])
 					figure("oom_kills_" r "mbs_" peer_name[i], killed[peer[i] " " r] + 0,
 						"of " n[peer[i] " " r] " runs")
 		}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The daemon on a node whose memory has been others': what is kept for whom, and from whom. */
+#include "policy/bounds.h"
+#include "test/agent/test_pods.h"
+
+#define TOTAL  (2 * GIB)
+#define SYSTEM (400 * MIB)
+
+#define UNITS 8
+
+/* All that use memory, and the one that grows to its goal, at a rate per second. */
+static struct rig_unit *unit[UNITS], *grower;
+static unsigned units;
+static uint64_t goal, rate;
+static uint64_t lowest; /* MemAvailable */
+
+/* What the node has left: everything that is not used. */
+static uint64_t available(void)
+{
+	uint64_t used = SYSTEM;
+
+	for (unsigned i = 0; i < units; i++)
+		used += unit[i]->running ? unit[i]->anon_bytes : 0;
+	return TOTAL - MIN(TOTAL, used);
+}
+
+static void step(struct rig *r)
+{
+	for (unsigned i = 0; i < units; i++)
+		if (unit[i]->running)
+			rig_burn(r, unit[i], 50);
+	if (grower->running && grower->anon_bytes < goal)
+		rig_grow(r, grower,
+			 MIN(rate * r->tick_usec / USEC_PER_SEC, goal - grower->anon_bytes));
+	lowest = MIN(lowest, available());
+	rig_meminfo(r, TOTAL, available());
+}
+
+static uint64_t reserve(void)
+{
+	return ledger_reserve(&tuning_default.node, TOTAL);
+}
+
+/* ---- from equals ---- */
+
+/* So many of the same rank, all calm. */
+static void start_equals(struct rig *r, unsigned count)
+{
+	char name[32];
+
+	rig_open(r, "units:\n  - {match: equal-*.service, max-memory: 2Gi}\n");
+	for (units = 0; units < count; units++) {
+		snprintf(name, sizeof name, "equal-%u.service", units);
+		unit[units] = rig_add(r, name, 1000, 64 * MIB);
+		unit[units]->anon_bytes = 30 * MIB;
+	}
+	lowest = LIMIT_MAX;
+	goal = 0;
+	grower = unit[0];
+	rig_meminfo(r, TOTAL, available());
+	CHECK_EQ(rig_start(r), 0);
+	rig_look(r, 33, step);
+}
+
+/* Nothing is kept from a live one for equals that have ended, however many. */
+static void test_one_after_another(void)
+{
+	struct rig r;
+
+	start_equals(&r, 8);
+	goal = 450 * MIB;
+	rate = 200 * MIB;
+	for (unsigned i = 0; i < 8; i++) {
+		grower = unit[i];
+		rig_look(&r, 25, step);
+		CHECK_EQ(grower->anon_bytes, goal);
+		rig_unit_stop(&r, grower);
+	}
+	CHECK_EQ(r.kills, 0);
+	CHECK(lowest >= reserve());
+	rig_close(&r);
+}
+
+/* Nor for one that has started again and does not use what its predecessor held. */
+static void test_equal_successor(void)
+{
+	struct rig r;
+
+	start_equals(&r, 2);
+	goal = 1000 * MIB;
+	rate = 100 * MIB;
+	rig_look(&r, 120, step);
+	CHECK_EQ(grower->anon_bytes, goal);
+	rig_unit_stop(&r, grower);
+	grower = unit[1];
+	goal = 500 * MIB;
+	rig_look(&r, 60, step);
+	CHECK_EQ(grower->anon_bytes, goal);
+	rig_unit_start(&r, unit[0]);
+	unit[0]->anon_bytes = 30 * MIB;
+	rig_look(&r, 3, step);
+	goal = 1200 * MIB;
+	rig_look(&r, 80, step);
+	CHECK_EQ(grower->anon_bytes, goal);
+	CHECK_EQ(r.kills, 0);
+	CHECK(lowest >= reserve());
+	rig_close(&r);
+}
+
+/* ---- for a successor ---- */
+
+struct ended {
+	bool once;
+	enum container_kind kind;
+	int32_t priority; /* of the other one: 0 */
+	bool frees;       /* before it ends */
+};
+
+/* A container has grown to 1,000 MiB and ended: what of it is kept from one that grows then? */
+static unsigned kills_after_an_end(struct ended e)
+{
+	struct rig r;
+	unsigned kills;
+
+	rig_open(&r, "");
+	for (units = 0; units < 2; units++) {
+		const char *name = units == 0 ? "first" : "second";
+		struct rig_pod *p = rig_pod_add(&r, DRIVER_CGROUPFS, name);
+		struct rig_container *c;
+
+		p->mode = "Auto";
+		p->once = e.once;
+		p->priority = units == 0 ? e.priority : 0;
+		p->extra_key = "max-memory";
+		p->extra_value = "3Gi";
+		c = rig_container_add(&r, p, "app", 1000, 64 * MIB);
+		c->kind = e.kind;
+		unit[units] = c->unit;
+	}
+	rig_meminfo(&r, TOTAL, available());
+	CHECK_EQ(rig_start(&r), 0);
+	for (size_t i = 0; i < r.pod_count; i++)
+		rig_pod_put(&r, &r.pod[i]);
+	grower = unit[0];
+	goal = 0;
+	rig_look(&r, 33, step);
+	goal = 1000 * MIB;
+	rate = 50 * MIB;
+	rig_look(&r, 300, step);
+	CHECK_EQ(grower->anon_bytes, goal);
+	if (e.frees)
+		grower->anon_bytes = 30 * MIB;
+	goal = 0;
+	rig_look(&r, 2, step);
+	rig_container_stop(&r, &r.pod[0].container[0]);
+	grower = unit[1];
+	rig_look(&r, 10, step);
+	goal = 1000 * MIB;
+	rate = 200 * MIB;
+	rig_look(&r, 60, step);
+	kills = (unsigned)grower->oom_kills;
+	CHECK(kills > 0 || grower->anon_bytes == goal);
+	rig_close(&r);
+	return kills;
+}
+
+/* From lower ranks, room is kept for a successor: as much as its predecessor used. */
+static void test_what_is_kept(void)
+{
+	CHECK(kills_after_an_end((struct ended){.priority = 1000}) > 0);
+	CHECK_EQ(kills_after_an_end((struct ended){0}), 0);
+	CHECK_EQ(kills_after_an_end((struct ended){.priority = 1000, .frees = true}), 0);
+	/* Nobody comes after this one; but a sidecar comes back in any pod. */
+	CHECK_EQ(kills_after_an_end((struct ended){.priority = 1000, .once = true}), 0);
+	CHECK(kills_after_an_end((struct ended){
+		      .priority = 1000, .once = true, .kind = CONTAINER_SIDECAR}) > 0);
+}
+
+int main(void)
+{
+	test_one_after_another();
+	test_equal_successor();
+	test_what_is_kept();
+	return check_result();
+}
