@@ -208,6 +208,8 @@ static void test_successor(void)
 	CHECK(r->c.kernel.mem_max > 500 * MIB);
 	CHECK_EQ(r->c.resource[RESOURCE_MEMORY].limit, r->c.kernel.mem_max);
 	CHECK(control_denied(&r->c, r->sim.now));
+	CHECK(n.entry[0].claim >= 1500 * MIB);
+	CHECK(!n.entry[0].needs);
 	CHECK(node_slack(&n) >= 0);
 }
 
