@@ -5,6 +5,7 @@
  */
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"
+#include <errno.h>
 
 #define UNITS 20
 #define LAST  (UNITS - 1)
@@ -20,6 +21,9 @@ static struct {
 } acts[ACTS_MAX];
 static size_t act_count;
 static struct rig rig;
+/* Whose cgroup goes when the rest of it is about to be read, or when its raise is written. */
+static struct rig_unit *goes;
+static enum act goes_at;
 
 int __real_cg_read(struct cg *c, uint32_t want, struct usage *ret);
 int __wrap_cg_read(struct cg *c, uint32_t want, struct usage *ret);
@@ -42,16 +46,30 @@ static void note(enum act act, const struct cg *c)
 	acts[act_count++].unit = i;
 }
 
+/* Descriptors of a removed cgroup are open still. */
+static bool is_gone(enum act act, const struct cg *c)
+{
+	struct managed *m = goes == NULL ? NULL : managed_find(rig.daemon, goes->name);
+
+	if (m == NULL || m->cg != c || (goes->running && act != goes_at))
+		return false;
+	if (goes->running)
+		rig_unit_stop(&rig, goes);
+	return true;
+}
+
 int __wrap_cg_read(struct cg *c, uint32_t want, struct usage *ret)
 {
-	note(want & ~(uint32_t)FIRST ? READ_REST : READ_FIRST, c);
-	return __real_cg_read(c, want, ret);
+	enum act act = want & ~(uint32_t)FIRST ? READ_REST : READ_FIRST;
+
+	note(act, c);
+	return is_gone(act, c) ? -ENODEV : __real_cg_read(c, want, ret);
 }
 
 int __wrap_cg_write(struct cg *c, const struct change *ch)
 {
 	note(WRITE, c);
-	return __real_cg_write(c, ch);
+	return is_gone(WRITE, c) ? APPLY_GONE : __real_cg_write(c, ch);
 }
 
 /* What was read because inotify spoke is no part of it. */
@@ -288,6 +306,36 @@ static void test_many(void)
 	rig_close(&rig);
 }
 
+static struct managed *managed_of(const struct rig_unit *u)
+{
+	return managed_find(rig.daemon, u->name);
+}
+
+/* One goes in the middle: the others have all that is theirs, and it is there again when it is. */
+static void test_gone(size_t unit, enum act when)
+{
+	struct rig_unit *u = &rig.unit[unit];
+	unsigned raised;
+
+	start();
+	raised = rig.events[EVENT_LIMIT_RAISED];
+	to_before_sample();
+	goes_at = when;
+	goes = u;
+	turn(run_and_throttle_two);
+	CHECK(!u->running);
+	CHECK_EQ(managed_of(u)->state, UNIT_WAITING);
+	CHECK(rig_cpu_milli(&rig, &rig.unit[LAST]) > 100);
+	CHECK_EQ(rig.events[EVENT_LIMIT_RAISED] - raised, unit == 5 ? 1 : 2);
+	for (size_t i = 0; i < UNITS; i++)
+		CHECK(i == unit || managed_of(&rig.unit[i])->state == UNIT_MANAGED);
+	goes = NULL;
+	rig_unit_start(&rig, u);
+	rig_look(&rig, 100, run);
+	CHECK_EQ(managed_of(u)->state, UNIT_MANAGED);
+	rig_close(&rig);
+}
+
 /* Its place among the units. */
 static size_t number_of(const char *name)
 {
@@ -326,6 +374,56 @@ static void test_pod(void)
 	rig_close(&rig);
 }
 
+static struct rig_unit *app, *side;
+static uint64_t demand;
+
+static void throttle_side(struct rig *r)
+{
+	rig_burn(r, app, 50);
+	rig_burn(r, side, demand);
+}
+
+/* What was lent goes back while the other container is throttled at every look: the pod has room
+ * for both all the time, and the other one has what it wants soon after. */
+static void test_boost(void)
+{
+	struct rig_pod *p;
+
+	rig_open(&rig, "");
+	p = rig_pod_add(&rig, DRIVER_CGROUPFS, "web");
+	p->mode = "Auto";
+	p->extra_key = "startup-boost";
+	p->extra_value = "2x 5s";
+	for (int i = 0; i < 2; i++) {
+		struct rig_container *c =
+			rig_container_add(&rig, p, i == 0 ? "app" : "side", 100, 64 * MIB);
+
+		c->unready = true;
+		c->started_real = rig.real;
+	}
+	app = p->container[0].unit;
+	side = p->container[1].unit;
+	demand = 200;
+	CHECK_EQ(rig_start(&rig), 0);
+	rig_pod_put(&rig, p);
+	rig_look(&rig, 30, NULL);
+	CHECK_EQ(rig_cpu_milli(&rig, app), 200);
+	for (int i = 0; i < 2; i++)
+		p->container[i].unready = false;
+	p->ready_real = rig.real - rig.real % USEC_PER_SEC;
+	rig_pod_put(&rig, p);
+	for (int i = 0; i < 100 && rig_cpu_milli(&rig, app) == 200; i++) {
+		demand += 40;
+		turn(throttle_side);
+	}
+	CHECK_EQ(rig_cpu_milli(&rig, app), 100);
+	rig_look(&rig, 20, throttle_side);
+	CHECK_EQ(rig_cpu_milli(&rig, app), 100);
+	CHECK(rig_cpu_milli(&rig, side) >= demand * 8 / 10);
+	CHECK(!rig.below);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	test_sample();
@@ -334,6 +432,10 @@ int main(void)
 	test_memory();
 	test_two();
 	test_many();
+	test_gone(3, READ_REST);
+	test_gone(5, WRITE);
+	test_gone(5, READ_REST);
 	test_pod();
+	test_boost();
 	return check_result();
 }
