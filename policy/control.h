@@ -216,7 +216,8 @@ uint64_t control_request(const struct control *c, enum resource r);
 /* What the node's ledger is to know of it, as of the last look. */
 void control_ledger_entry(const struct control *c, const struct tuning *t, usec_t now,
 			  struct ledger_entry *ret);
-/* The same of one that does not run: what it held is its claim for a while. */
+/* The same of one that does not run: what it has freed, or was killed for, is its claim for a
+ * while. */
 void control_ledger_waiting(const struct control *c, usec_t now, struct ledger_entry *ret);
 /* Its cgroup is gone, and the grant with it. */
 void control_lost(struct control *c, usec_t now);

@@ -7,6 +7,10 @@
 #define DENIED_USEC (60 * USEC_PER_SEC)
 /* The ledger asks again at every look while somebody waits; a review comes in between. */
 #define ASKED_USEC (30 * USEC_PER_SEC)
+/* Who grows asks again at every look, who is held at his limit or brake within 2 s. */
+#define NEED_USEC (3 * USEC_PER_SEC)
+/* Use of so long ago is what ended: a look may find it freed before it finds it gone. */
+#define ENDED_USEC (2 * USEC_PER_SEC)
 
 /* --- what it is */
 
@@ -45,23 +49,22 @@ static uint64_t next(const struct control *c, const struct tuning_memory *t, uin
 	return grown == 0 ? 0 : mem_with_margin(t, add_sat(use, grown));
 }
 
-static uint64_t least(const struct control *c, const struct tuning_memory *t)
+static uint64_t least(const struct control *c, const struct tuning *t)
 {
-	uint64_t need = mem_with_margin(t, mem_use(&c->last));
+	uint64_t need = mem_with_margin(&t->memory, mem_use(&c->last));
+	uint64_t floor = control_floor(c, t, RESOURCE_MEMORY, 0);
 
-	return add_sat(need, mem_write_margin(t, need));
+	return MAX(floor, add_sat(need, mem_write_margin(&t->memory, need)));
 }
 
-/* What was denied to growth is needed by one that grows on or stands at its limit or brake; who
- * has freed or is done would go before those that grow. */
-static uint64_t claimed(const struct control *c, const struct ledger_entry *e,
-			const struct tuning_memory *t, usec_t now)
+/* It was denied what its growth asked for, and stands there. */
+static bool stands_denied(const struct control *c, const struct tuning_memory *t,
+			  const struct ledger_entry *e, usec_t now)
 {
-	uint64_t near = 2 * mem_gap(t, e->limit);
+	uint64_t stop = MIN(e->limit, c->kernel.mem_high);
 
-	if (!c->claim.ahead && e->soon == 0 && add_sat(e->use, near) < e->limit)
-		return 0;
-	return ledger_claim_value(&c->claim, e->limit, now);
+	return e->claim != 0 && !c->claim.ahead && now - c->claim.at < NEED_USEC &&
+	       add_sat(e->use, mem_gap(t, e->limit)) >= stop;
 }
 
 void control_ledger_entry(const struct control *c, const struct tuning *t, usec_t now,
@@ -79,14 +82,14 @@ void control_ledger_entry(const struct control *c, const struct tuning *t, usec_
 		.limit = limit,
 		.original = res->managed ? res->original : LIMIT_MAX,
 		.use = use,
-		.least = gives_back(c) ? least(c, &t->memory) : limit,
+		.least = gives_back(c) ? least(c, t) : limit,
 		.lately = control_mem_needed(c, &t->memory),
 		.next = next(c, &t->memory, use),
 		.charged = charged(c, &t->memory),
 		.soon = ledger_soon(&t->memory, limit, use, c->mem.steady_bps),
+		.claim = ledger_claim_value(&c->claim, limit, use, now),
 	};
-	ret->claim = claimed(c, ret, &t->memory, now);
-	ret->needs = ret->soon != 0 || (ret->claim != 0 && !c->claim.ahead);
+	ret->needs = ret->soon != 0 || stands_denied(c, &t->memory, ret, now);
 	fill_rank(c, ret);
 }
 
@@ -94,23 +97,31 @@ void control_ledger_waiting(const struct control *c, usec_t now, struct ledger_e
 {
 	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 	uint64_t original = res->managed ? res->original : LIMIT_MAX;
+	struct ledger_claim claim = c->claim;
 
+	/* The API server may tell of the kill later. */
+	claim.limit = MAX(claim.limit, c->mem.oom_record);
 	*ret = (struct ledger_entry){
 		.limit = original,
 		.original = original,
-		.claim = ledger_claim_value(&c->claim, original, now),
+		.claim = ledger_claim_value(&claim, original, 0, now),
 	};
 	fill_rank(c, ret);
 }
 
-/* As much as it has freed, or was killed for: nobody has less than while it lived. */
+/* As much as it has freed: nobody has less than while it lived. */
 void control_lost(struct control *c, usec_t now)
 {
-	uint64_t freed = round_up(mem_use(&c->last), MEM_PAGE_BYTES);
-	uint64_t held = c->resource[RESOURCE_MEMORY].limit;
+	uint64_t freed = 0;
 
+	/* Never seen: what its predecessor has freed. */
+	if (c->last_at == 0)
+		return;
+	for (int i = 0; i < MEM_POINTS; i++)
+		if (c->mem.point[i].at != 0 && now - c->mem.point[i].at < ENDED_USEC)
+			freed = MAX(freed, c->mem.point[i].unreclaimable);
 	c->claim = (struct ledger_claim){
-		.limit = MAX(MIN(freed, held), c->mem.oom_record),
+		.limit = round_up(MIN(freed, c->resource[RESOURCE_MEMORY].limit), MEM_PAGE_BYTES),
 		.at = now,
 		.ahead = true,
 	};
@@ -136,10 +147,7 @@ bool control_denied_now(const struct control *c, const struct control_context *x
 
 bool control_claims(const struct control *c, const struct control_context *x)
 {
-	struct ledger_entry e;
-
-	control_ledger_entry(c, x->tuning, x->now, &e);
-	return e.claim != 0;
+	return x->ledger != NULL && x->ledger->entries[c->target].claim != 0;
 }
 
 static void note_denial(struct control *c, const struct control_context *x, uint64_t wish)
@@ -166,6 +174,7 @@ uint64_t control_grant(struct control *c, const struct control_context *x, uint6
 	allowed = ledger_grant(x->ledger, c->target, wish);
 	c->claim = (struct ledger_claim){
 		.limit = x->ledger->entries[c->target].claim,
+		.use = known_use(c),
 		.at = x->now,
 		.ahead = ahead,
 	};

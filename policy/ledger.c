@@ -101,16 +101,22 @@ static bool equals(const struct ledger_entry *a, const struct ledger_entry *b)
 	return a->priority == b->priority && a->qos == b->qos;
 }
 
-/* What one leaves to another who goes before it. */
+/* A higher rank, or an equal that needs it now. */
+static bool takes_from(const struct ledger_entry *e, const struct ledger_entry *from)
+{
+	return ledger_before(e, from) && (e->needs || !equals(e, from));
+}
+
+/* What one leaves to another. */
 static uint64_t left_to(const struct ledger *l, const struct ledger_entry *e,
 			const struct ledger_entry *self)
 {
-	if (!ledger_before(e, self))
+	if (!takes_from(e, self))
 		return 0;
 	return equals(e, self) ? cost(l, e, e->claim) : awaited(l, e);
 }
 
-/* What those of higher rank wait for, and who is the first of them. */
+/* What those who go first wait for, and who is the first of them. */
 struct kept {
 	uint64_t bytes;
 	uint32_t first;
@@ -227,8 +233,8 @@ uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t wish)
 
 /* Who may take how much of a grant. */
 enum taker {
-	TAKER_ANY,
-	TAKER_BEFORE, /* goes before its holder */
+	TAKER_ANY,    /* needs it */
+	TAKER_BEFORE, /* takes_from() its holder */
 	TAKER_ABOVE,  /* is of higher rank */
 	TAKER_COUNT,
 };
@@ -236,8 +242,8 @@ enum taker {
 static bool takes(const struct ledger_entry *e, enum taker taker, const struct ledger_entry *from)
 {
 	if (taker == TAKER_ANY)
-		return true;
-	return ledger_before(e, from) && (taker == TAKER_BEFORE || !equals(e, from));
+		return e->needs || takes_from(e, from);
+	return takes_from(e, from) && (taker == TAKER_BEFORE || !equals(e, from));
 }
 
 /* What a holder could go down to. What it will need or needed lately is not unused to those who
@@ -309,20 +315,45 @@ static uint64_t at_once(const struct ledger_entry *e, uint64_t to)
 	return MIN(MAX(to, e->charged), e->limit);
 }
 
+/* All claims; sets who of them goes first. */
+static uint64_t all_claims(const struct ledger *l, const struct ledger_entry **ret_first)
+{
+	uint64_t sum = 0;
+
+	*ret_first = NULL;
+	for (uint32_t i = 0; i < l->count; i++) {
+		const struct ledger_entry *e = &l->entries[i];
+		uint64_t claim = e->claim != 0 ? cost(l, e, e->claim) : 0;
+
+		if (claim > 0 && (*ret_first == NULL || ledger_before(e, *ret_first)))
+			*ret_first = e;
+		sum += claim;
+	}
+	return sum;
+}
+
+/* Has it anything for those who wait? The first of them may take most. */
+static bool can_give(const struct ledger *l, const struct ledger_entry *e,
+		     const struct ledger_entry *first)
+{
+	enum taker taker = TAKER_ABOVE;
+
+	while (taker > TAKER_ANY && !takes(first, taker, e))
+		taker--;
+	return outstanding(l, e) > 0 && add_sat(lowest(e, taker), STEP_MIN_BYTES) <= e->limit;
+}
+
 uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t max)
 {
-	uint64_t all = claims(l, TAKER_ANY, NULL), have = room(l);
+	const struct ledger_entry *first;
+	uint64_t all = all_claims(l, &first), have = room(l);
 	uint32_t count = 0, asked = 0;
 
 	if (all <= have)
 		return 0;
-	for (uint32_t i = 0; i < l->count; i++) {
-		const struct ledger_entry *e = &l->entries[i];
-
-		if (outstanding(l, e) > 0 &&
-		    add_sat(lowest(e, TAKER_ABOVE), STEP_MIN_BYTES) <= e->limit)
+	for (uint32_t i = 0; i < l->count; i++)
+		if (can_give(l, &l->entries[i], first))
 			count = insert(l, ret, count, max, i);
-	}
 	for (uint32_t i = 0; i < count && all > have; i++) {
 		const struct ledger_entry *e = &l->entries[ret[i].entry];
 		uint64_t to = ask_for(l, e, have);
@@ -348,15 +379,17 @@ uint64_t ledger_soon(const struct tuning_memory *t, uint64_t limit, uint64_t use
 {
 	usec_t ahead = add_sat(t->slope_ahead_usec, t->slope_ahead_usec);
 	uint64_t step = scale_permille(limit, t->raise_permille);
+	uint64_t grown = add_sat(use, mul_div(slope_bps, ahead, USEC_PER_SEC));
 
-	if (slope_bps == 0 || limit == LIMIT_MAX)
-		return 0;
-	return MAX(step, add_sat(use, mul_div(slope_bps, ahead, USEC_PER_SEC)));
+	/* Whoever only breathes below his limit would stop everybody else. */
+	return slope_bps == 0 || limit == LIMIT_MAX || grown < limit ? 0 : MAX(step, grown);
 }
 
-uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, usec_t now)
+uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, uint64_t use, usec_t now)
 {
-	return c->limit > limit && now - c->at < CLAIM_USEC ? c->limit : 0;
+	uint64_t missing = less(c->limit, limit), freed = less(c->use, use);
+
+	return missing > freed && now - c->at < CLAIM_USEC ? c->limit : 0;
 }
 
 /* --- MemAvailable */

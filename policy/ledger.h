@@ -16,7 +16,7 @@
  *	Nothing of it is outstanding, and going back up to it is no grant. One byte above it, and
  *	all that the container does not use is: from then on we have vouched for the whole limit.
  * A limit on trial counts as the one it may go back to. A grant ends with its container: the
- *	successor asks for its size anew, and until then that is its claim.
+ *	successor asks for its size anew, and until then what was freed is its claim.
  * Swap is no room: MemAvailable has none of it. Huge pages are in neither of the figures.
  * A pod's own limit is the sum of its containers' and is not entered a second time.
  *
@@ -31,7 +31,7 @@
  *	low rank has to be stopped before a high one is short. A higher rank is a higher priority,
  *	then the better QoS class. Among equals nobody steps back for what others may take soon or
  *	ask for ahead of need: one who grows would die of it while there is memory. Of those who
- *	were denied what they need now, the smaller overdraft (use above request) goes first.
+ *	need memory now, the smaller overdraft (use above request) goes first.
  * What is short then is looked for in the grants that others do not use, lowest ranks first:
  *	ledger_cancel() names whom to ask for how much, never below use nor below the original. What
  *	is not even charged can go back at once and without a trial, or an equally fast grower of
@@ -62,11 +62,11 @@ struct ledger_entry {
 	uint64_t request;  /* 0: none */
 	uint64_t least;    /* it may be asked to shrink to this: use and margin */
 	uint64_t lately;   /* what it needed in the last minutes */
-	uint64_t next;     /* a raise would make this of it now; 0: it does not grow */
+	uint64_t next;     /* it grows to this within slope_ahead; 0: it does not grow */
 	uint64_t charged;  /* to this at once: page cache takes a trial; 0: to the least */
 	uint64_t soon;     /* ledger_soon(); 0: it does not grow */
 	uint64_t claim;    /* the limit it asked for and did not get; 0: none */
-	bool needs;        /* now: it grows, or what was denied to its growth is its claim */
+	bool needs;        /* now: its growth reaches its limit soon, or stands denied at it */
 	int32_t priority;  /* of the pod; a unit: 0 */
 	uint8_t qos;       /* 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
 };
@@ -120,7 +120,7 @@ uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t wish);
  */
 uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t max);
 /* The limit that a grower needs until somebody of lower rank, stopped now, has made way; 0 for one
- * that does not grow. slope_bps: the steady one. */
+ * that has room until then. slope_bps: the steady one. */
 uint64_t ledger_soon(const struct tuning_memory *t, uint64_t limit, uint64_t use,
 		     uint64_t slope_bps);
 /* Does a come before b when memory is short? */
@@ -129,11 +129,12 @@ bool ledger_before(const struct ledger_entry *a, const struct ledger_entry *b);
 /* A claim is kept for a while by whoever keeps the entry: one who is held asks again. */
 struct ledger_claim {
 	uint64_t limit; /* 0: there is none */
+	uint64_t use;   /* as it was made */
 	usec_t at;
 	bool ahead; /* of need */
 };
-/* 0: there is none any more, or `limit` has met it. */
-uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, usec_t now);
+/* 0: there is none any more, or `limit` has met it, or what was freed since. */
+uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, uint64_t use, usec_t now);
 
 /* MemAvailable over several reads. base: begin with LIMIT_MAX. */
 struct ledger_reads {

@@ -151,7 +151,7 @@ static unsigned kills_after_an_end(struct ended e)
 	if (e.frees)
 		grower->anon_bytes = 30 * MIB;
 	goal = 0;
-	rig_look(&r, 2, step);
+	rig_look(&r, 30, step);
 	rig_container_stop(&r, &r.pod[0].container[0]);
 	grower = unit[1];
 	rig_look(&r, 10, step);

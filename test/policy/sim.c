@@ -210,6 +210,7 @@ static void grow_anon(struct sim *s)
 	if (s->m.anon >= s->load.anon_goal) {
 		/* A smaller goal is memory given back. */
 		s->m.anon = s->load.anon_goal;
+		s->m.debt = 0;
 		return;
 	}
 	if (crawls) {

@@ -213,6 +213,63 @@ static void test_successor(void)
 	CHECK(node_slack(&n) >= 0);
 }
 
+/* What the ended leave: what they used, also where a look has seen it freed before it was gone. */
+static void test_ended(void)
+{
+	struct rig *r = &n.rig[0];
+	struct control *c = &r->c;
+	struct ledger_entry e;
+
+	start(0, 60 * MIB);
+	node_run(&n, 2 * USEC_PER_SEC);
+	hoard(r, 1500 * MIB);
+	r->sim.m.anon = r->sim.load.anon_goal = 1000 * MIB;
+	node_tick(&n);
+	r->sim.m.anon = r->sim.load.anon_goal = 0;
+	node_tick(&n);
+	CHECK_EQ(n.entry[0].use, 0);
+	control_lost(c, r->sim.now);
+	control_ledger_waiting(c, r->sim.now, &e);
+	CHECK(e.claim >= 1000 * MIB && e.claim < 1100 * MIB);
+	CHECK(!e.needs && e.use == 0 && e.limit == 128 * MIB);
+	/* The API server tells of a kill later. */
+	c->mem.oom_record = 1800 * MIB;
+	control_ledger_waiting(c, r->sim.now, &e);
+	CHECK_EQ(e.claim, 1800 * MIB);
+	c->mem.oom_record = 0;
+	/* A successor that ends before it was seen leaves what its predecessor left. */
+	control_restarted(c, &c->original, r->sim.now);
+	control_lost(c, r->sim.now + USEC_PER_SEC);
+	control_ledger_waiting(c, r->sim.now + USEC_PER_SEC, &e);
+	CHECK(e.claim >= 1000 * MIB);
+	control_ledger_waiting(c, r->sim.now + 10 * USEC_PER_SEC, &e);
+	CHECK_EQ(e.claim, 0);
+}
+
+/* Denied growth needs memory for as long as it stands where it was stopped, and not for ever. */
+static void test_stands_denied(void)
+{
+	struct control *c = &n.rig[0].c;
+	struct ledger_entry e;
+	usec_t now;
+
+	start(0, 60 * MIB);
+	node_run(&n, 2 * USEC_PER_SEC);
+	now = n.rig[0].sim.now;
+	c->claim = (struct ledger_claim){.limit = 400 * MIB, .use = 60 * MIB, .at = now};
+	control_ledger_entry(c, &n.rig[0].t, now, &e);
+	CHECK_EQ(e.claim, 400 * MIB);
+	CHECK(!e.needs); /* 60 of 128 */
+	c->kernel.mem_high = 64 * MIB;
+	control_ledger_entry(c, &n.rig[0].t, now, &e);
+	CHECK(e.needs);
+	control_ledger_entry(c, &n.rig[0].t, now + 3 * USEC_PER_SEC, &e);
+	CHECK(!e.needs && e.claim == 400 * MIB);
+	c->claim.ahead = true;
+	control_ledger_entry(c, &n.rig[0].t, now, &e);
+	CHECK(!e.needs && e.claim == 400 * MIB);
+}
+
 int main(void)
 {
 	test_enough();
@@ -224,5 +281,7 @@ int main(void)
 	test_cached();
 	test_keeps();
 	test_successor();
+	test_ended();
+	test_stands_denied();
 	return check_result();
 }

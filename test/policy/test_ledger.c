@@ -299,12 +299,18 @@ static void test_equal_rank(void)
 	w.e[0].claim = 300 * MIB;
 	w.e[1].claim = 600 * MIB;
 	begin(&w);
+	/* What neither needs now is not left to anybody. */
+	CHECK_EQ(most(&w, 1), 500);
+	CHECK_EQ(most(&w, 0), 500);
 	/* The other one overdraws more: he leaves 100 to the first. */
+	w.e[0].needs = w.e[1].needs = true;
+	begin(&w);
 	CHECK_EQ(most(&w, 1), 400);
 	CHECK_EQ(most(&w, 0), 500);
-	w.e[1].needs = true;
+	w.e[0].needs = false;
 	begin(&w);
 	CHECK_EQ(most(&w, 1), 500);
+	CHECK_EQ(most(&w, 0), 200);
 	w.e[1].needs = false;
 	w.e[1].qos = 0;
 	begin(&w);
@@ -318,7 +324,9 @@ static void test_soon(void)
 
 	CHECK_EQ(ledger_soon(t, 200 * MIB, 100 * MIB, 0), 0);
 	CHECK_EQ(ledger_soon(t, LIMIT_MAX, 100 * MIB, MIB), 0);
-	CHECK_EQ(ledger_soon(t, 200 * MIB, 100 * MIB, MIB), 230 * MIB);
+	/* It has room for longer. */
+	CHECK_EQ(ledger_soon(t, 200 * MIB, 100 * MIB, MIB), 0);
+	CHECK_EQ(ledger_soon(t, 200 * MIB, 196 * MIB, MIB), 230 * MIB);
 	CHECK_EQ(ledger_soon(t, 200 * MIB, 100 * MIB, 50 * MIB), 400 * MIB);
 	CHECK_EQ(ledger_soon(t, 200, LIMIT_MAX - 2, LIMIT_MAX - 1), LIMIT_MAX - 1);
 }
@@ -327,14 +335,26 @@ static void test_claims_lapse(void)
 {
 	struct ledger_claim c = {0};
 
-	CHECK_EQ(ledger_claim_value(&c, 100, USEC_PER_SEC), 0);
-	c = (struct ledger_claim){.limit = 500, .at = 5 * USEC_PER_SEC};
-	CHECK_EQ(ledger_claim_value(&c, 100, 5 * USEC_PER_SEC), 500);
-	CHECK_EQ(ledger_claim_value(&c, 100, 15 * USEC_PER_SEC - 1), 500);
-	CHECK_EQ(ledger_claim_value(&c, 100, 15 * USEC_PER_SEC), 0);
-	CHECK_EQ(ledger_claim_value(&c, 500, 6 * USEC_PER_SEC), 0);
-	c = (struct ledger_claim){.limit = 0, .at = 7 * USEC_PER_SEC};
-	CHECK_EQ(ledger_claim_value(&c, 100, 7 * USEC_PER_SEC), 0);
+	CHECK_EQ(ledger_claim_value(&c, 100, 0, USEC_PER_SEC), 0);
+	c = (struct ledger_claim){.limit = 500, .use = 80, .at = 5 * USEC_PER_SEC};
+	CHECK_EQ(ledger_claim_value(&c, 100, 80, 5 * USEC_PER_SEC), 500);
+	CHECK_EQ(ledger_claim_value(&c, 100, 80, 15 * USEC_PER_SEC - 1), 500);
+	CHECK_EQ(ledger_claim_value(&c, 100, 80, 15 * USEC_PER_SEC), 0);
+	CHECK_EQ(ledger_claim_value(&c, 500, 80, 6 * USEC_PER_SEC), 0);
+}
+
+/* One that has freed what it asked for waits for nothing. */
+static void test_claims_met_by_what_is_freed(void)
+{
+	struct ledger_claim c = {.limit = 300, .use = 200, .at = USEC_PER_SEC};
+
+	CHECK_EQ(ledger_claim_value(&c, 250, 240, USEC_PER_SEC), 300);
+	CHECK_EQ(ledger_claim_value(&c, 250, 151, USEC_PER_SEC), 300);
+	CHECK_EQ(ledger_claim_value(&c, 250, 150, USEC_PER_SEC), 0);
+	CHECK_EQ(ledger_claim_value(&c, 250, 1, USEC_PER_SEC), 0);
+	/* A successor begins with nothing, and asks for all of it. */
+	c.use = 0;
+	CHECK_EQ(ledger_claim_value(&c, 64, 0, USEC_PER_SEC), 300);
 }
 
 /* As a row of bounds.h: never below what stands, and cut to it. */
@@ -396,6 +416,7 @@ int main(void)
 	test_equal_rank();
 	test_soon();
 	test_claims_lapse();
+	test_claims_met_by_what_is_freed();
 	test_as_bound();
 	test_odd();
 	return check_result();

@@ -10,6 +10,7 @@ static void test_cancel_unused(void)
 
 	add(&w, 100, 100, 100);
 	add(&w, 100, 588, 100)->priority = 9; /* holds 488 and does not use it */
+	w.e[0].needs = true;
 	begin(&w);
 	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 0); /* nobody is short */
 	CHECK_EQ(grant(&w, 0, 300), 100);
@@ -32,6 +33,7 @@ static void test_cancel_order(void)
 	add(&w, 100, 300, 200)->priority = 1;
 	add(&w, 100, 300, 200)->priority = 9;
 	add(&w, 400, 400, 200); /* nothing was granted to it */
+	w.e[0].needs = true;
 	begin(&w);
 	CHECK_EQ(grant(&w, 0, 350), 100);
 	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 3);
@@ -78,6 +80,7 @@ static void test_cancel_grower(void)
 	grant(&w, 0, 5000);
 	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 1);
 	CHECK_EQ(asks[0].to, 200 * MIB);
+	w.e[0].needs = w.e[1].needs = true;
 	w.e[1].priority = 5;
 	w.e[0].request = 0;
 	w.e[1].request = 200 * MIB;
@@ -107,6 +110,68 @@ static void test_cancel_to_original(void)
 	CHECK_EQ(grant(&w, 1, 500), 500);
 }
 
+static uint64_t asked_of(struct world *w, uint32_t entry)
+{
+	struct ledger_ask asks[ENTRIES];
+	uint32_t count;
+
+	begin(w);
+	count = ledger_cancel(&w->l, asks, ENTRIES);
+	for (uint32_t i = 0; i < count; i++)
+		if (asks[i].entry == entry)
+			return asks[i].to / MIB;
+	return 0;
+}
+
+/* One that needs it now takes from a calm equal what that needed lately; from one that grows what
+ * that does not grow by now; a higher rank takes that, too. */
+static void test_cancel_equal(void)
+{
+	struct world w = world(512);
+
+	add(&w, 100, 300, 300)->claim = 5000 * MIB;
+	add(&w, 100, 500, 100)->lately = 400 * MIB;
+	CHECK_EQ(asked_of(&w, 1), 0);
+	w.e[0].needs = true;
+	CHECK_EQ(asked_of(&w, 1), 100);
+	w.e[1].next = 250 * MIB;
+	CHECK_EQ(asked_of(&w, 1), 250);
+	/* Both need it: the smaller overdraft goes first. */
+	w.e[1].needs = true;
+	CHECK_EQ(asked_of(&w, 1), 400);
+	w.e[0].request = 250 * MIB;
+	CHECK_EQ(asked_of(&w, 1), 250);
+	w.e[0].priority = 5;
+	CHECK_EQ(asked_of(&w, 1), 100);
+	w.e[0].needs = false;
+	CHECK_EQ(asked_of(&w, 1), 100);
+	/* And one of lower rank what was not needed lately, when it needs that. */
+	w.e[0].priority = -5;
+	CHECK_EQ(asked_of(&w, 1), 0);
+	w.e[0].needs = true;
+	CHECK_EQ(asked_of(&w, 1), 400);
+}
+
+/* Who has nothing to give takes no place on the list. */
+static void test_cancel_places(void)
+{
+	struct world w = world(1000);
+	struct ledger_ask asks[2];
+
+	add(&w, 100, 100, 100)->claim = 2000 * MIB;
+	w.e[0].needs = true;
+	for (int i = 0; i < 3; i++) {
+		struct ledger_entry *e = add(&w, 100, 200, 100);
+
+		e->next = 200 * MIB;
+		e->request = i * MIB;
+	}
+	add(&w, 100, 700, 100)->request = 100 * MIB;
+	begin(&w);
+	CHECK_EQ(ledger_cancel(&w.l, asks, 2), 1);
+	CHECK_EQ(asks[0].entry, 4);
+}
+
 int main(void)
 {
 	test_cancel_unused();
@@ -114,5 +179,7 @@ int main(void)
 	test_cancel_floor();
 	test_cancel_grower();
 	test_cancel_to_original();
+	test_cancel_equal();
+	test_cancel_places();
 	return check_result();
 }

@@ -65,10 +65,10 @@ static void kill_pod(struct world *w, struct pod *p)
 {
 	if (p->kills++ == 0)
 		p->first_kill = w->now;
-	p->use = 0;
 	/* The grant ends here. */
 	p->held = p->limit;
-	p->claim = (struct ledger_claim){.limit = p->limit, .at = w->now, .ahead = true};
+	p->claim = (struct ledger_claim){.limit = p->use, .at = w->now, .ahead = true};
+	p->use = 0;
 	p->limit = p->original;
 	p->mem = (struct mem_control){0};
 	p->observed = false;
@@ -123,7 +123,8 @@ static void begin(struct world *w)
 						 recent_max_get(&p->mem.recent)),
 			.soon = ledger_soon(&tuning_default.memory, p->limit, p->prev.mem_current,
 					    p->mem.steady_bps),
-			.claim = ledger_claim_value(&p->claim, p->limit, w->now),
+			.claim = ledger_claim_value(&p->claim, p->limit, p->use, w->now),
+			.needs = !p->claim.ahead,
 			.priority = p->priority,
 			.qos = 1,
 		};
@@ -155,7 +156,7 @@ static void want(struct world *w, uint32_t i, uint64_t wish)
 		return;
 	check_order(w, i, ledger_most(&w->ledger, i, wish));
 	to = ledger_grant(&w->ledger, i, wish);
-	p->claim = (struct ledger_claim){.limit = w->entry[i].claim, .at = w->now};
+	p->claim = (struct ledger_claim){.limit = w->entry[i].claim, .use = p->use, .at = w->now};
 	w->grants++;
 	w->cut += to < wish;
 	p->limit = to;

@@ -197,7 +197,9 @@ static void check_rank(const struct node *n, uint32_t i, const struct ledger_ver
 	if (short_of(&n->e[i], v->allowed) == 0)
 		return;
 	for (uint32_t j = 0; j < n->count; j++)
-		if (j != i && ledger_before(&n->e[j], &n->e[i]))
+		if (j != i && ledger_before(&n->e[j], &n->e[i]) &&
+		    (n->e[j].needs || n->e[j].priority > n->e[i].priority ||
+		     n->e[j].qos < n->e[i].qos))
 			above += short_of(&n->e[j], n->e[j].claim);
 	CHECK(v->room >= short_of(&n->e[i], v->allowed) + above);
 }
@@ -261,13 +263,14 @@ static void cancel(struct node *n)
 {
 	struct ledger_ask asks[ENTRIES_MAX];
 	uint32_t count = ledger_cancel(&n->l, asks, ENTRIES_MAX);
-	uint64_t need = 0, freed = 0, all = 0, room;
+	uint64_t need = 0, urgent = 0, freed = 0, all = 0, room;
 
 	for (uint32_t i = 0; i < n->count; i++) {
 		const struct ledger_entry *e = &n->e[i];
 		uint64_t floor = MAX(MAX(e->least, e->use), e->original);
 
 		need += short_of(e, e->claim);
+		urgent += e->needs ? short_of(e, e->claim) : 0;
 		if (e->limit != LIMIT_MAX && short_of(e, e->claim) == 0 &&
 		    MAX(e->soon, e->next) == 0 && e->limit > e->original &&
 		    floor + STEP_MIN + MEM_PAGE_BYTES < e->limit)
@@ -277,6 +280,7 @@ static void cancel(struct node *n)
 		       ? n->l.node.available - n->l.node.reserve - n->l.outstanding
 		       : 0;
 	need = need > room ? need - room : 0;
+	urgent = urgent > room ? urgent - room : 0;
 	CHECK(need > 0 || count == 0);
 	for (uint32_t i = 0; i < count; i++) {
 		struct ledger_entry *e = &n->e[asks[i].entry];
@@ -287,7 +291,7 @@ static void cancel(struct node *n)
 		CHECK(i == 0 || !ledger_before(&n->e[asks[i - 1].entry], e));
 		freed += asks[i].to > e->original ? e->limit - asks[i].to : e->limit - e->use;
 	}
-	CHECK(freed + (uint64_t)ENTRIES_MAX * MEM_PAGE_BYTES >= MIN(need, all));
+	CHECK(freed + (uint64_t)ENTRIES_MAX * MEM_PAGE_BYTES >= MIN(urgent, all));
 	/* A trial ends well where use has not grown meanwhile; the books follow at the next read.
 	 */
 	for (uint32_t i = 0; i < count; i++) {

@@ -184,6 +184,12 @@ static void rest(uint32_t i)
 	n.rig[i].sim.load.anon_goal = CALM;
 }
 
+/* Nobody's memory stands quite still. */
+static void breathe(uint32_t i)
+{
+	n.rig[i].sim.load.anon_goal = CALM - pick(2 * MIB);
+}
+
 static bool grows(uint32_t i)
 {
 	return n.life[i].back_at == 0 && n.rig[i].sim.load.anon_goal > CALM;
@@ -247,6 +253,9 @@ static void fitting_life(void)
 		rest(i);
 	}
 	for (int t = 0; t < TICKS; t++) {
+		for (uint32_t i = 0; i < n.count; i++)
+			if (!grows(i) && chance(300))
+				breathe(i);
 		node_tick(&n);
 		turn(share);
 	}
