@@ -299,6 +299,13 @@ static int on_hangup(sd_event_source *s, const struct signalfd_siginfo *si, void
 	return 0;
 }
 
+static int loop_part(int r)
+{
+	if (r < 0)
+		report_unsupported("the event loop cannot be set up", NULL, r);
+	return r;
+}
+
 static int signals_start(struct daemon *d)
 {
 	sigset_t set;
@@ -317,7 +324,7 @@ static int signals_start(struct daemon *d)
 		r = sd_event_add_signal(d->event, NULL, SIGHUP, on_hangup, d);
 	if (r >= 0)
 		r = sd_event_set_watchdog(d->event, true);
-	return r;
+	return loop_part(r);
 }
 
 /* Before the configuration is read, events go where they go by default. */
@@ -356,11 +363,11 @@ static int loop_start(struct daemon *d, const struct daemon_options *o)
 	d->next_save = d->now + d->config.clocks.state_usec;
 	r = sd_event_add_time(d->event, &d->tick_source, CLOCK_BOOTTIME, d->now, TICK_ACCURACY_USEC,
 			      on_tick, d);
-	if (r < 0)
-		return r;
-	sd_event_source_set_priority(d->tick_source, DAEMON_PRIORITY_REFLEX);
-	r = guard_start(d);
-	if (r < 0)
+	if (r >= 0) {
+		sd_event_source_set_priority(d->tick_source, DAEMON_PRIORITY_REFLEX);
+		r = guard_start(d);
+	}
+	if (loop_part(r) < 0)
 		return r;
 	cg_thaw_pid1(d->root);
 	reader_start(d);
@@ -374,12 +381,9 @@ static int loop_start(struct daemon *d, const struct daemon_options *o)
 		return r;
 	}
 	r = serve_metrics_start(d);
-	if (r < 0)
-		return r;
-	r = daemon_watch_config(d);
-	if (r < 0)
-		return r;
-	return cluster_start(d);
+	if (r >= 0)
+		r = loop_part(daemon_watch_config(d));
+	return r < 0 ? r : cluster_start(d);
 }
 
 /* Not fatal: fewer units can be watched then, and opening one says so. */
@@ -412,8 +416,8 @@ int daemon_new(const struct daemon_options *o, struct daemon **ret)
 	read_own_cgroup(d);
 	read_own_pod(d);
 	files_allow();
-	r = sd_event_new(&d->event);
 	daemon_log_start(d);
+	r = loop_part(sd_event_new(&d->event));
 	if (r >= 0)
 		r = config_start(d, o->config_path);
 	if (r >= 0) {

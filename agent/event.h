@@ -110,6 +110,7 @@ void event_config_loaded(const struct daemon_event *e);
 void event_config_invalid(const struct daemon_event *e);
 void event_host_unsupported(const struct daemon_event *e);
 void event_psi_missing(const struct daemon_event *e);
+void event_inotify_missing(const struct daemon_event *e);
 void event_node_memory_unread(const struct daemon_event *e);
 /* detail: "bpf (scan: loaded, ...)", "text (why)". */
 void event_reader_chosen(const struct daemon_event *e);

@@ -75,6 +75,12 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		"the kernel shows no pressure (psi=1 on its command line turns it on), shrinks are judged without it",
 		"The kernel shows no pressure information",
 	},
+	[EVENT_INOTIFY_MISSING] = {
+		"inotify-missing", SD_ID128_MAKE(40,3a,45,68,f8,ed,61,a8,0e,fc,c3,d4,d2,ee,be,96),
+		LOG_WARNING, F(ERROR), 0,
+		"no inotify instance is to be had (fs.inotify.max_user_instances): what others write to limits is noticed at the next review, a new configuration on reload: {error}",
+		"vscaled is not told when others write",
+	},
 	[EVENT_READER_CHOSEN] = {
 		"reader-chosen", SD_ID128_MAKE(36,e7,af,18,72,17,46,1a,ae,52,0e,7f,d0,b6,4a,04),
 		LOG_INFO, F(DETAIL), 0,

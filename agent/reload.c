@@ -69,5 +69,6 @@ int daemon_watch_config(struct daemon *d)
 	int r = config_watch_new(d->event, d->config_path, 0, on_config_changed, d,
 				 &d->config_watch);
 
-	return r == -ENOENT ? 0 : r;
+	/* -EMFILE: no inotify instance is left, which was told. */
+	return r == -ENOENT || r == -EMFILE ? 0 : r;
 }

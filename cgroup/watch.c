@@ -29,14 +29,15 @@ struct cg_watch {
 int cg_watch_new(struct cg_watch **ret)
 {
 	OWN(drop_cg_watch) struct cg_watch *w = malloc(sizeof *w);
+	int r;
 
+	*ret = NULL;
 	if (w == NULL)
 		return -ENOMEM;
 	*w = (struct cg_watch){.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
-	if (w->fd < 0)
-		return -errno;
+	r = w->fd < 0 ? -errno : 0;
 	*ret = STEAL(w);
-	return 0;
+	return r;
 }
 
 void cg_watch_free(struct cg_watch *w)

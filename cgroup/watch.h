@@ -30,6 +30,8 @@ typedef void (*cg_watch_fn)(void *ctx, const struct cg_watch_event *event);
 
 struct cg_watch;
 
+/* On an error *ret is NULL, or where inotify is not to be had one that hears nothing and refuses
+ * every watch. */
 int cg_watch_new(struct cg_watch **ret);
 void cg_watch_free(struct cg_watch *w);
 static inline void drop_cg_watch(struct cg_watch **w)
@@ -37,7 +39,7 @@ static inline void drop_cg_watch(struct cg_watch **w)
 	cg_watch_free(*w);
 }
 
-/* Borrowed; readable when cg_watch_drain() has something to tell. */
+/* Borrowed; readable when cg_watch_drain() has something to tell. -1: it hears nothing. */
 int cg_watch_fd(const struct cg_watch *w);
 
 /*

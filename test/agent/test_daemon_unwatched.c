@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/* No inotify instance is left: what it would tell is found a little later. */
+#include "test/agent/test_pods.h"
+#include <errno.h>
+
+int __wrap_inotify_init1(int flags);
+
+int __wrap_inotify_init1(int flags)
+{
+	(void)flags;
+	errno = EMFILE;
+	return -1;
+}
+
+static void step_busy(struct rig *r)
+{
+	rig_burn(r, &r->unit[0], 800);
+}
+
+static void test_unit(void)
+{
+	struct rig_unit *u;
+	struct rig r;
+
+	rig_open(&r, "units:\n  - match: a.service\n");
+	u = rig_add(&r, "a.service", 100, 64 * MIB);
+	u->anon_bytes = 20 * MIB;
+	CHECK_EQ(rig_start(&r), 0);
+	CHECK(cg_watch_fd(r.daemon->watch) < 0);
+	rig_run(&r, 20, step_busy);
+	CHECK(rig_cpu_milli(&r, u) >= 800);
+	/* Somebody else writes: a review sees that. */
+	rig_put(&r, u, "cpu.max", "20000 100000\n");
+	rig_run(&r, 15, step_busy);
+	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 1);
+	CHECK(rig_cpu_milli(&r, u) >= 800);
+	rig_reload(&r, "units:\n  - {match: a.service, mode: Off}\n");
+	rig_run(&r, 2, NULL);
+	CHECK_EQ(rig_cpu_milli(&r, u), 100);
+	rig_close(&r);
+}
+
+/* A container that the API server does not know yet. */
+static void test_container(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, driver, "");
+	struct rig_container *app = &p->container[0];
+	uint64_t had;
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 15, pods_burn_800);
+	had = rig_cpu_milli(&r, app->unit);
+	CHECK(had >= 800);
+	rig_container_stop(&r, app);
+	rig_run(&r, 2, NULL);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_WAITING);
+	rig_container_start(&r, p, app, false);
+	rig_run(&r, 2, NULL);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
+	CHECK_EQ(rig_cpu_milli(&r, app->unit), had);
+	CHECK(!r.below);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	test_unit();
+	test_container(DRIVER_SYSTEMD);
+	test_container(DRIVER_CGROUPFS);
+	return check_result();
+}
