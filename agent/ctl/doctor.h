@@ -35,7 +35,7 @@ struct doctor_check {
 	const char *remedy;
 };
 
-#define DOCTOR_CHECK_COUNT 20
+#define DOCTOR_CHECK_COUNT 21
 extern const struct doctor_check doctor_checks[DOCTOR_CHECK_COUNT];
 
 /* Runs every check and prints what it found. CTL_ERROR: something essential is missing. */
@@ -50,6 +50,7 @@ enum finding check_controllers(const struct doctor *d, char *text);
 enum finding check_enabled(const struct doctor *d, char *text);
 enum finding check_files(const struct doctor *d, char *text);
 enum finding check_psi(const struct doctor *d, char *text);
+enum finding check_inotify(const struct doctor *d, char *text);
 enum finding check_bpf(const struct doctor *d, char *text);
 enum finding check_privilege(const struct doctor *d, char *text);
 enum finding check_systemd(const struct doctor *d, char *text);

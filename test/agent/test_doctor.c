@@ -3,6 +3,7 @@
 #include "agent/ctl/doctor.h"
 #include "test/check.h"
 #include "test/fake.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -192,6 +193,25 @@ static void test_damages(void)
 	}
 }
 
+int __real_inotify_init1(int flags);
+int __wrap_inotify_init1(int flags);
+static bool no_instance;
+
+int __wrap_inotify_init1(int flags)
+{
+	errno = EMFILE;
+	return no_instance ? -1 : __real_inotify_init1(flags);
+}
+
+static void test_no_inotify(void)
+{
+	host_open();
+	no_instance = true;
+	check_only("inotify", "warning", "no instance is left");
+	no_instance = false;
+	host_close();
+}
+
 static void test_well(void)
 {
 	cJSON *answer;
@@ -290,6 +310,7 @@ int main(void)
 	doctor_place = &nowhere;
 	test_well();
 	test_damages();
+	test_no_inotify();
 	test_no_cgroup();
 	test_other_hosts();
 	test_text();
