@@ -100,6 +100,7 @@ struct daemon {
 	struct unit_port port;
 	const struct restore_units *restore_units; /* tests; NULL: PID 1 */
 	bool bus_connected;
+	bool unwatched;  /* inotify does not tell of everything */
 	bool bus_absent; /* there is no PID 1 to speak to, and none is needed */
 	bool bus_lost;   /* told */
 	bool ready_told;
@@ -183,6 +184,8 @@ void daemon_log_start(struct daemon *d);
 void daemon_reload(struct daemon *d);
 /* Reads it again when the file is replaced. */
 int daemon_watch_config(struct daemon *d);
+/* Inotify is not to be had for something: told once. Always 0: reviews find it, later. */
+int daemon_unwatched(struct daemon *d, int error);
 
 /* --- bus.c */
 /* port NULL: the real PID 1. */

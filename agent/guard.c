@@ -39,11 +39,9 @@ int guard_start(struct daemon *d)
 	sd_event_source *s;
 	int r = cg_watch_new(&d->watch);
 
-	if (r < 0 && d->watch != NULL) {
-		/* A node full of containers may have none left. Reviews find the same, later. */
-		event_inotify_missing(&(struct daemon_event){.error = r});
-		return 0;
-	}
+	/* A node full of containers may have none left. Reviews find the same, later. */
+	if (r < 0 && d->watch != NULL)
+		return daemon_unwatched(d, r);
 	if (r < 0)
 		return r;
 	r = sd_event_add_io(d->event, &s, cg_watch_fd(d->watch), EPOLLIN, on_watch, d);

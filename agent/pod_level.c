@@ -253,8 +253,14 @@ void pod_levels_lower(struct daemon *d)
 
 void pod_levels_review(struct daemon *d)
 {
-	for (size_t i = 0; i < d->pods.count; i++)
-		d->pods.items[i]->concerned = d->pods.items[i]->level != NULL;
+	for (size_t i = 0; i < d->pods.count; i++) {
+		struct managed *level = d->pods.items[i]->level;
+
+		d->pods.items[i]->concerned = level != NULL;
+		/* Nobody tells of what others write. */
+		if (level != NULL && d->unwatched)
+			level->drift_check = true;
+	}
 }
 
 /* --- others --- */

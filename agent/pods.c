@@ -344,7 +344,8 @@ static bool level_owes(const struct pod *p)
 
 void pods_tick(struct daemon *d)
 {
-	if (cg_watch_fd(d->watch) < 0)
+	/* Nobody tells of what is new. */
+	if (d->unwatched)
 		pods_look_again(d);
 	pods_look(d);
 	persist_baselines(d);

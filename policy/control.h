@@ -108,6 +108,7 @@ struct control {
 	struct mem_control mem;
 	bool grant_ended; /* with its predecessor: what it is held at is to be granted anew */
 	struct ledger_claim claim; /* memory it was denied */
+	struct ledger_claim freed; /* by its predecessor, when that ended */
 	struct ledger_claim asked; /* of what it was granted, this is to go on trial */
 	struct denial denial;
 	struct history history;

@@ -52,8 +52,11 @@ static uint64_t next(const struct control *c, const struct tuning_memory *t, uin
 static uint64_t least(const struct control *c, const struct tuning *t)
 {
 	uint64_t need = mem_with_margin(&t->memory, mem_use(&c->last));
-	uint64_t floor = control_floor(c, t, RESOURCE_MEMORY, 0);
+	uint64_t limit = c->kernel.mem_max, floor = 0;
 
+	/* Below the original nothing is given back in any case. */
+	if (limit > c->resource[RESOURCE_MEMORY].original)
+		floor = control_floor(c, t, RESOURCE_MEMORY, 0);
 	return MAX(floor, add_sat(need, mem_write_margin(&t->memory, need)));
 }
 
@@ -86,10 +89,12 @@ void control_ledger_entry(const struct control *c, const struct tuning *t, usec_
 		.lately = control_mem_needed(c, &t->memory),
 		.next = next(c, &t->memory, use),
 		.charged = charged(c, &t->memory),
-		.soon = ledger_soon(&t->memory, limit, use, c->mem.steady_bps),
 		.claim = ledger_claim_value(&c->claim, limit, use, now),
 	};
+	if (control_grows_mem(c))
+		ret->soon = ledger_soon(&t->memory, limit, use, c->mem.steady_bps);
 	ret->needs = ret->soon != 0 || stands_denied(c, &t->memory, ret, now);
+	ret->urgent = ret->needs && !c->claim.ahead ? ret->claim : 0;
 	fill_rank(c, ret);
 }
 
@@ -97,10 +102,11 @@ void control_ledger_waiting(const struct control *c, usec_t now, struct ledger_e
 {
 	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 	uint64_t original = res->managed ? res->original : LIMIT_MAX;
-	struct ledger_claim claim = c->claim;
+	struct ledger_claim claim = c->freed;
 
 	/* The API server may tell of the kill later. */
-	claim.limit = MAX(claim.limit, c->mem.oom_record);
+	if (control_grows_mem(c))
+		claim.limit = MAX(claim.limit, c->mem.oom_record);
 	*ret = (struct ledger_entry){
 		.limit = original,
 		.original = original,
@@ -112,18 +118,18 @@ void control_ledger_waiting(const struct control *c, usec_t now, struct ledger_e
 /* As much as it has freed: nobody has less than while it lived. */
 void control_lost(struct control *c, usec_t now)
 {
+	const struct mem_point *p = c->mem.point;
 	uint64_t freed = 0;
 
+	c->claim = (struct ledger_claim){0};
 	/* Never seen: what its predecessor has freed. */
 	if (c->last_at == 0)
 		return;
-	for (int i = 0; i < MEM_POINTS; i++)
-		if (c->mem.point[i].at != 0 && now - c->mem.point[i].at < ENDED_USEC)
-			freed = MAX(freed, c->mem.point[i].unreclaimable);
-	c->claim = (struct ledger_claim){
+	for (int i = 0; i < MEM_POINTS && p[i].at != 0 && p[0].at - p[i].at < ENDED_USEC; i++)
+		freed = MAX(freed, p[i].unreclaimable);
+	c->freed = (struct ledger_claim){
 		.limit = round_up(MIN(freed, c->resource[RESOURCE_MEMORY].limit), MEM_PAGE_BYTES),
 		.at = now,
-		.ahead = true,
 	};
 }
 
@@ -163,21 +169,28 @@ static void note_denial(struct control *c, const struct control_context *x, uint
 uint64_t control_grant(struct control *c, const struct control_context *x, uint64_t wish,
 		       enum reason reason)
 {
-	bool ahead = reason != REASON_MEMORY_GROWTH;
-	uint64_t allowed;
+	bool ahead = reason != REASON_MEMORY_GROWTH && reason != REASON_OOM_KILL;
+	struct ledger_entry *e;
+	uint64_t allowed, urgent;
 
 	if (x->ledger == NULL)
 		return wish;
-	x->ledger->entries[c->target].needs |= !ahead;
+	e = &x->ledger->entries[c->target];
+	e->needs |= !ahead;
 	if (ledger_most(x->ledger, c->target, wish) < wish)
 		note_denial(c, x, wish);
+	urgent = e->urgent;
 	allowed = ledger_grant(x->ledger, c->target, wish);
-	c->claim = (struct ledger_claim){
-		.limit = x->ledger->entries[c->target].claim,
-		.use = known_use(c),
-		.at = x->now,
-		.ahead = ahead,
-	};
+	if (ahead)
+		e->urgent = MIN(urgent, e->claim);
+	/* What growth waits for is not forgotten for a wish that can wait. */
+	if (!ahead || urgent == 0)
+		c->claim = (struct ledger_claim){
+			.limit = e->claim,
+			.use = known_use(c),
+			.at = x->now,
+			.ahead = ahead,
+		};
 	return allowed;
 }
 

@@ -276,7 +276,10 @@ static bool grow_ahead(struct control *c, const struct usage *since, uint64_t wi
 	uint64_t growth = growth_wish(c, since, x, &reason);
 
 	/* A kill's record is asked for until it is granted, and growth goes on meanwhile. */
-	wish = MAX(wish > c->kernel.mem_max ? wish : 0, growth);
+	if (wish > MAX(growth, c->kernel.mem_max))
+		reason = REASON_OOM_KILL;
+	else
+		wish = growth;
 	if (wish == 0) {
 		control_ease_ceiling(&c->resource[RESOURCE_MEMORY], x->now);
 		return false;

@@ -101,19 +101,22 @@ static bool equals(const struct ledger_entry *a, const struct ledger_entry *b)
 	return a->priority == b->priority && a->qos == b->qos;
 }
 
-/* A higher rank, or an equal that needs it now. */
-static bool takes_from(const struct ledger_entry *e, const struct ledger_entry *from)
+/* What of a claim binds another one: of an equal's what it needs now, of a higher rank's all. */
+static uint64_t binds(const struct ledger *l, const struct ledger_entry *e,
+		      const struct ledger_entry *other)
 {
-	return ledger_before(e, from) && (e->needs || !equals(e, from));
+	if (!ledger_before(e, other))
+		return 0;
+	return cost(l, e, equals(e, other) ? e->urgent : e->claim);
 }
 
 /* What one leaves to another. */
 static uint64_t left_to(const struct ledger *l, const struct ledger_entry *e,
 			const struct ledger_entry *self)
 {
-	if (!takes_from(e, self))
-		return 0;
-	return equals(e, self) ? cost(l, e, e->claim) : awaited(l, e);
+	uint64_t bound = binds(l, e, self);
+
+	return ledger_before(e, self) && !equals(e, self) ? awaited(l, e) : bound;
 }
 
 /* What those who go first wait for, and who is the first of them. */
@@ -224,6 +227,7 @@ uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t wish)
 
 	count_out(l, e);
 	e->claim = allowed < wish ? wish : 0;
+	e->urgent = e->needs ? e->claim : 0;
 	e->limit = MAX(e->limit, allowed);
 	count_in(l, e);
 	return allowed;
@@ -233,18 +237,18 @@ uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t wish)
 
 /* Who may take how much of a grant. */
 enum taker {
-	TAKER_ANY,    /* needs it */
-	TAKER_BEFORE, /* takes_from() its holder */
-	TAKER_ABOVE,  /* is of higher rank */
+	TAKER_ANY,    /* whoever waits, where somebody needs it now */
+	TAKER_BEFORE, /* those who go before its holder */
+	TAKER_ABOVE,  /* those of higher rank */
 	TAKER_COUNT,
 };
 
-static bool takes(const struct ledger_entry *e, enum taker taker, const struct ledger_entry *from)
-{
-	if (taker == TAKER_ANY)
-		return e->needs || takes_from(e, from);
-	return takes_from(e, from) && (taker == TAKER_BEFORE || !equals(e, from));
-}
+/* What is waited for, by all and for whom first. */
+struct wanted {
+	uint64_t all;
+	bool now; /* growth needs some of it */
+	const struct ledger_entry *first;
+};
 
 /* What a holder could go down to. What it will need or needed lately is not unused to those who
  * come after it, and what it grows by now not even to its equals. */
@@ -277,30 +281,34 @@ static uint32_t insert(const struct ledger *l, struct ledger_ask *list, uint32_t
 	return count;
 }
 
-/* The sum of the claims of those who take from it. */
-static uint64_t claims(const struct ledger *l, enum taker taker, const struct ledger_entry *from)
+/* What those takers ask of its holder. */
+static uint64_t wanted_of(const struct ledger *l, const struct wanted *w, enum taker taker,
+			  const struct ledger_entry *holder)
 {
 	uint64_t sum = 0;
 
+	if (taker == TAKER_ANY)
+		return w->now ? w->all : 0;
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct ledger_entry *e = &l->entries[i];
 
-		if (e->claim != 0 && takes(e, taker, from))
-			sum += cost(l, e, e->claim);
+		if (e->claim != 0 && (taker == TAKER_BEFORE || !equals(e, holder)))
+			sum += binds(l, e, holder);
 	}
 	return sum;
 }
 
 /* How far one is to go, no further than it has to be. have: room, and what others will make of it.
  */
-static uint64_t ask_for(const struct ledger *l, const struct ledger_entry *e, uint64_t have)
+static uint64_t ask_for(const struct ledger *l, const struct wanted *w,
+			const struct ledger_entry *e, uint64_t have)
 {
 	/* Who waits himself makes room for those before him alone. */
 	enum taker taker = cost(l, e, e->claim) == 0 ? TAKER_ANY : TAKER_BEFORE;
 	uint64_t to = e->limit;
 
 	for (; taker < TAKER_COUNT; taker++) {
-		uint64_t missing = less(claims(l, taker, e), have);
+		uint64_t missing = less(wanted_of(l, w, taker, e), have);
 		uint64_t enough = round_down(less(e->limit, missing), MEM_PAGE_BYTES);
 		uint64_t goal = MAX(enough, lowest(e, taker));
 
@@ -315,48 +323,46 @@ static uint64_t at_once(const struct ledger_entry *e, uint64_t to)
 	return MIN(MAX(to, e->charged), e->limit);
 }
 
-/* All claims; sets who of them goes first. */
-static uint64_t all_claims(const struct ledger *l, const struct ledger_entry **ret_first)
+static struct wanted wanted(const struct ledger *l)
 {
-	uint64_t sum = 0;
+	struct wanted w = {0};
 
-	*ret_first = NULL;
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct ledger_entry *e = &l->entries[i];
 		uint64_t claim = e->claim != 0 ? cost(l, e, e->claim) : 0;
 
-		if (claim > 0 && (*ret_first == NULL || ledger_before(e, *ret_first)))
-			*ret_first = e;
-		sum += claim;
+		if (claim > 0 && (w.first == NULL || ledger_before(e, w.first)))
+			w.first = e;
+		w.all += claim;
+		w.now |= claim > 0 && e->urgent != 0;
 	}
-	return sum;
+	return w;
 }
 
 /* Has it anything for those who wait? The first of them may take most. */
-static bool can_give(const struct ledger *l, const struct ledger_entry *e,
-		     const struct ledger_entry *first)
+static bool can_give(const struct ledger *l, const struct ledger_entry *e, const struct wanted *w)
 {
-	enum taker taker = TAKER_ABOVE;
+	enum taker taker = TAKER_ANY;
 
-	while (taker > TAKER_ANY && !takes(first, taker, e))
-		taker--;
+	if (binds(l, w->first, e) > 0)
+		taker = equals(w->first, e) ? TAKER_BEFORE : TAKER_ABOVE;
 	return outstanding(l, e) > 0 && add_sat(lowest(e, taker), STEP_MIN_BYTES) <= e->limit;
 }
 
 uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t max)
 {
-	const struct ledger_entry *first;
-	uint64_t all = all_claims(l, &first), have = room(l);
+	struct wanted w = wanted(l);
+	uint64_t have = room(l);
 	uint32_t count = 0, asked = 0;
 
-	if (all <= have)
+	if (w.all <= have)
 		return 0;
 	for (uint32_t i = 0; i < l->count; i++)
-		if (can_give(l, &l->entries[i], first))
+		if (can_give(l, &l->entries[i], &w))
 			count = insert(l, ret, count, max, i);
-	for (uint32_t i = 0; i < count && all > have; i++) {
+	for (uint32_t i = 0; i < count && w.all > have; i++) {
 		const struct ledger_entry *e = &l->entries[ret[i].entry];
-		uint64_t to = ask_for(l, e, have);
+		uint64_t to = ask_for(l, &w, e, have);
 
 		if (add_sat(to, STEP_MIN_BYTES) > e->limit)
 			continue;

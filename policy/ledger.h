@@ -64,9 +64,10 @@ struct ledger_entry {
 	uint64_t lately;   /* what it needed in the last minutes */
 	uint64_t next;     /* it grows to this within slope_ahead; 0: it does not grow */
 	uint64_t charged;  /* to this at once: page cache takes a trial; 0: to the least */
-	uint64_t soon;     /* ledger_soon(); 0: it does not grow */
+	uint64_t soon;     /* ledger_soon() */
 	uint64_t claim;    /* the limit it asked for and did not get; 0: none */
-	bool needs;        /* now: its growth reaches its limit soon, or stands denied at it */
+	uint64_t urgent;   /* of the claim, what denied growth needs now */
+	bool needs;        /* its growth reaches its limit soon, or stands denied at it */
 	int32_t priority;  /* of the pod; a unit: 0 */
 	uint8_t qos;       /* 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
 };
@@ -113,7 +114,9 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t wish,
 		  struct ledger_verdict *ret);
 /* The same without the explanation. LIMIT_MAX as wish: the most there is. */
 uint64_t ledger_most(const struct ledger *l, uint32_t entry, uint64_t wish);
-/* Books what a wish gets; the rest is the entry's claim. Returns the limit. */
+/* Books what a wish gets; the rest is the entry's claim, urgent where it needs it. Returns the
+ * limit.
+ */
 uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t wish);
 /* Whom to ask, so that the claims could be met: lowest ranks first, at most `max` of them. On every
  * tick with claims. Who can give at once only a part of what he is asked for counts for that part.

@@ -160,14 +160,18 @@ enum finding check_psi(const struct doctor *d, char *text)
 /* Containers take them from the same user: a full node has none for one who restarts. */
 enum finding check_inotify(const struct doctor *d, char *text)
 {
-	int fd = inotify_init1(IN_CLOEXEC);
+	/* vscaled needs as many. */
+	int first = inotify_init1(IN_CLOEXEC), second = inotify_init1(IN_CLOEXEC);
+	int error = errno;
 
 	(void)d;
-	if (fd < 0) {
-		snprintf(text, DOCTOR_TEXT_MAX, "no instance is left (%s)", strerror(errno));
+	if (first >= 0)
+		close(first);
+	if (second < 0) {
+		snprintf(text, DOCTOR_TEXT_MAX, "too few instances are left (%s)", strerror(error));
 		return FINDING_WARN;
 	}
-	close(fd);
+	close(second);
 	snprintf(text, DOCTOR_TEXT_MAX, "instances are left for this user");
 	return FINDING_OK;
 }

@@ -60,6 +60,10 @@ static void test_container(enum cgroup_driver driver)
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
 	CHECK_EQ(rig_cpu_milli(&r, app->unit), had);
 	CHECK(!r.below);
+	/* The kubelet takes room from the pod. */
+	rig_put(&r, p->level, "memory.max", "50331648\n");
+	rig_run(&r, 15, pods_burn_20);
+	CHECK(rig_bytes(&r, p->level, "memory.max") >= 96 * MIB);
 	rig_close(&r);
 }
 

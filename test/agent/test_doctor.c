@@ -207,7 +207,7 @@ static void test_no_inotify(void)
 {
 	host_open();
 	no_instance = true;
-	check_only("inotify", "warning", "no instance is left");
+	check_only("inotify", "warning", "too few instances are left");
 	no_instance = false;
 	host_close();
 }

@@ -239,6 +239,7 @@ static void test_ended(void)
 	c->mem.oom_record = 0;
 	/* A successor that ends before it was seen leaves what its predecessor left. */
 	control_restarted(c, &c->original, r->sim.now);
+	rig_resume(r);
 	control_lost(c, r->sim.now + USEC_PER_SEC);
 	control_ledger_waiting(c, r->sim.now + USEC_PER_SEC, &e);
 	CHECK(e.claim >= 1000 * MIB);

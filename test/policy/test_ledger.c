@@ -304,14 +304,20 @@ static void test_equal_rank(void)
 	CHECK_EQ(most(&w, 0), 500);
 	/* The other one overdraws more: he leaves 100 to the first. */
 	w.e[0].needs = w.e[1].needs = true;
+	w.e[0].urgent = 300 * MIB;
+	w.e[1].urgent = 600 * MIB;
 	begin(&w);
 	CHECK_EQ(most(&w, 1), 400);
 	CHECK_EQ(most(&w, 0), 500);
-	w.e[0].needs = false;
+	/* What it asked for ahead of need binds nobody of his equals. */
+	w.e[0].urgent = 0;
 	begin(&w);
 	CHECK_EQ(most(&w, 1), 500);
+	w.e[0].needs = false;
+	begin(&w);
 	CHECK_EQ(most(&w, 0), 200);
 	w.e[1].needs = false;
+	w.e[1].urgent = 0;
 	w.e[1].qos = 0;
 	begin(&w);
 	CHECK_EQ(most(&w, 1), 500);

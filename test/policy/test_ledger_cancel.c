@@ -81,6 +81,7 @@ static void test_cancel_grower(void)
 	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 1);
 	CHECK_EQ(asks[0].to, 200 * MIB);
 	w.e[0].needs = w.e[1].needs = true;
+	w.e[0].urgent = w.e[0].claim;
 	w.e[1].priority = 5;
 	w.e[0].request = 0;
 	w.e[1].request = 200 * MIB;
@@ -133,6 +134,8 @@ static void test_cancel_equal(void)
 	add(&w, 100, 500, 100)->lately = 400 * MIB;
 	CHECK_EQ(asked_of(&w, 1), 0);
 	w.e[0].needs = true;
+	CHECK_EQ(asked_of(&w, 1), 0);
+	w.e[0].urgent = 5000 * MIB;
 	CHECK_EQ(asked_of(&w, 1), 100);
 	w.e[1].next = 250 * MIB;
 	CHECK_EQ(asked_of(&w, 1), 250);
@@ -144,11 +147,27 @@ static void test_cancel_equal(void)
 	w.e[0].priority = 5;
 	CHECK_EQ(asked_of(&w, 1), 100);
 	w.e[0].needs = false;
+	w.e[0].urgent = 0;
 	CHECK_EQ(asked_of(&w, 1), 100);
 	/* And one of lower rank what was not needed lately, when it needs that. */
 	w.e[0].priority = -5;
 	CHECK_EQ(asked_of(&w, 1), 0);
 	w.e[0].needs = true;
+	w.e[0].urgent = 5000 * MIB;
+	CHECK_EQ(asked_of(&w, 1), 400);
+}
+
+/* All room is kept for one that has ended: who needs some gets it of what others do not use. */
+static void test_cancel_behind_the_ended(void)
+{
+	struct world w = world(1512);
+
+	add(&w, 100, 100, 100)->claim = 300 * MIB;
+	w.e[0].needs = true;
+	w.e[0].urgent = 300 * MIB;
+	add(&w, 100, 600, 100)->priority = 5;
+	add(&w, 0, 0, 0)->priority = 5;
+	w.e[2].claim = 500 * MIB;
 	CHECK_EQ(asked_of(&w, 1), 400);
 }
 
@@ -160,6 +179,7 @@ static void test_cancel_places(void)
 
 	add(&w, 100, 100, 100)->claim = 2000 * MIB;
 	w.e[0].needs = true;
+	w.e[0].urgent = 2000 * MIB;
 	for (int i = 0; i < 3; i++) {
 		struct ledger_entry *e = add(&w, 100, 200, 100);
 
@@ -181,5 +201,6 @@ int main(void)
 	test_cancel_to_original();
 	test_cancel_equal();
 	test_cancel_places();
+	test_cancel_behind_the_ended();
 	return check_result();
 }

@@ -129,6 +129,8 @@ static void begin(struct world *w)
 			.qos = 1,
 		};
 	}
+	for (int i = 0; i < PODS; i++)
+		w->entry[i].urgent = w->entry[i].needs ? w->entry[i].claim : 0;
 	ledger_begin(&w->ledger, &node, w->entry, PODS);
 }
 

@@ -101,8 +101,9 @@ static void read_anew(struct node *n)
 		e->soon = chance(200) ? e->use + pick(300) * MIB : 0;
 		e->next = chance(200) ? e->use + pick(100) * MIB : 0;
 		e->needs = chance(300);
+		e->urgent = e->needs && chance(700) ? e->claim : 0;
 		if (chance(30))
-			e->claim = 0;
+			e->claim = e->urgent = 0;
 	}
 	n->figures.available = now > 0 ? (uint64_t)now : 0;
 	n->unseen = 0;
@@ -189,19 +190,23 @@ static uint64_t short_of(const struct ledger_entry *e, uint64_t limit)
 	return want > have ? want - have : 0;
 }
 
-/* No grant of contested memory leaves a higher rank's claim uncovered. */
+/* No grant of contested memory leaves a higher rank's claim uncovered, nor what an equal before it
+ * needs now. */
 static void check_rank(const struct node *n, uint32_t i, const struct ledger_verdict *v)
 {
+	const struct ledger_entry *self = &n->e[i];
 	uint64_t above = 0;
 
-	if (short_of(&n->e[i], v->allowed) == 0)
+	if (short_of(self, v->allowed) == 0)
 		return;
-	for (uint32_t j = 0; j < n->count; j++)
-		if (j != i && ledger_before(&n->e[j], &n->e[i]) &&
-		    (n->e[j].needs || n->e[j].priority > n->e[i].priority ||
-		     n->e[j].qos < n->e[i].qos))
-			above += short_of(&n->e[j], n->e[j].claim);
-	CHECK(v->room >= short_of(&n->e[i], v->allowed) + above);
+	for (uint32_t j = 0; j < n->count; j++) {
+		const struct ledger_entry *e = &n->e[j];
+		bool equal = e->priority == self->priority && e->qos == self->qos;
+
+		if (j != i && ledger_before(e, self))
+			above += short_of(e, equal ? e->urgent : e->claim);
+	}
+	CHECK(v->room >= short_of(self, v->allowed) + above);
 }
 
 static void check_verdict(const struct node *n, uint32_t i, const struct ledger_verdict *v)
@@ -263,14 +268,15 @@ static void cancel(struct node *n)
 {
 	struct ledger_ask asks[ENTRIES_MAX];
 	uint32_t count = ledger_cancel(&n->l, asks, ENTRIES_MAX);
-	uint64_t need = 0, urgent = 0, freed = 0, all = 0, room;
+	uint64_t need = 0, freed = 0, all = 0, room;
+	bool now = false;
 
 	for (uint32_t i = 0; i < n->count; i++) {
 		const struct ledger_entry *e = &n->e[i];
 		uint64_t floor = MAX(MAX(e->least, e->use), e->original);
 
 		need += short_of(e, e->claim);
-		urgent += e->needs ? short_of(e, e->claim) : 0;
+		now |= e->urgent != 0 && short_of(e, e->claim) > 0;
 		if (e->limit != LIMIT_MAX && short_of(e, e->claim) == 0 &&
 		    MAX(e->soon, e->next) == 0 && e->limit > e->original &&
 		    floor + STEP_MIN + MEM_PAGE_BYTES < e->limit)
@@ -280,7 +286,6 @@ static void cancel(struct node *n)
 		       ? n->l.node.available - n->l.node.reserve - n->l.outstanding
 		       : 0;
 	need = need > room ? need - room : 0;
-	urgent = urgent > room ? urgent - room : 0;
 	CHECK(need > 0 || count == 0);
 	for (uint32_t i = 0; i < count; i++) {
 		struct ledger_entry *e = &n->e[asks[i].entry];
@@ -291,7 +296,7 @@ static void cancel(struct node *n)
 		CHECK(i == 0 || !ledger_before(&n->e[asks[i - 1].entry], e));
 		freed += asks[i].to > e->original ? e->limit - asks[i].to : e->limit - e->use;
 	}
-	CHECK(freed + (uint64_t)ENTRIES_MAX * MEM_PAGE_BYTES >= MIN(urgent, all));
+	CHECK(freed + (uint64_t)ENTRIES_MAX * MEM_PAGE_BYTES >= (now ? MIN(need, all) : 0));
 	/* A trial ends well where use has not grown meanwhile; the books follow at the next read.
 	 */
 	for (uint32_t i = 0; i < count; i++) {
