@@ -184,8 +184,6 @@ void daemon_log_start(struct daemon *d);
 void daemon_reload(struct daemon *d);
 /* Reads it again when the file is replaced. */
 int daemon_watch_config(struct daemon *d);
-/* Inotify is not to be had for something: told once. Always 0: reviews find it, later. */
-int daemon_unwatched(struct daemon *d, int error);
 
 /* --- bus.c */
 /* port NULL: the real PID 1. */
@@ -264,6 +262,8 @@ void boost_forget(struct managed *m);
 
 /* --- guard.c */
 int guard_start(struct daemon *d);
+/* r of something that wanted inotify. That none is to be had is told once, and 0; else r. */
+int guard_without(struct daemon *d, int r);
 void guard_listed(void *ctx, int error, const struct unit_info *units, size_t count);
 void guard_set_done(void *ctx, const char *unit, int error, const struct unit_props *stored,
 		    usec_t lag);

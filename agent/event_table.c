@@ -78,7 +78,7 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_INOTIFY_MISSING] = {
 		"inotify-missing", SD_ID128_MAKE(40,3a,45,68,f8,ed,61,a8,0e,fc,c3,d4,d2,ee,be,96),
 		LOG_WARNING, F(ERROR), 0,
-		"no inotify instance is to be had (fs.inotify.max_user_instances): what others write to limits is noticed at the next review, a new configuration on reload: {error}",
+		"inotify is not to be had (fs.inotify.max_user_instances): what others write to limits is noticed at the next review, a new configuration on reload: {error}",
 		"vscaled is not told when others write",
 	},
 	[EVENT_READER_CHOSEN] = {

@@ -34,16 +34,24 @@ static int on_watch(sd_event_source *s, int fd, uint32_t revents, void *userdata
 	return 0;
 }
 
+/* A node full of containers may have none left. Reviews find the same, later. */
+int guard_without(struct daemon *d, int r)
+{
+	if (r != -EMFILE && r != -ENFILE && r != -ENOSPC && r != -ENOMEM)
+		return r;
+	if (!d->unwatched)
+		event_inotify_missing(&(struct daemon_event){.error = r});
+	d->unwatched = true;
+	return 0;
+}
+
 int guard_start(struct daemon *d)
 {
 	sd_event_source *s;
 	int r = cg_watch_new(&d->watch);
 
-	/* A node full of containers may have none left. Reviews find the same, later. */
-	if (r < 0 && d->watch != NULL)
-		return daemon_unwatched(d, r);
 	if (r < 0)
-		return r;
+		return d->watch != NULL ? guard_without(d, r) : r;
 	r = sd_event_add_io(d->event, &s, cg_watch_fd(d->watch), EPOLLIN, on_watch, d);
 	if (r < 0)
 		return r;

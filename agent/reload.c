@@ -64,18 +64,10 @@ static void on_config_changed(void *ctx)
 	daemon_reload(d);
 }
 
-int daemon_unwatched(struct daemon *d, int error)
-{
-	if (!d->unwatched)
-		event_inotify_missing(&(struct daemon_event){.error = error});
-	d->unwatched = true;
-	return 0;
-}
-
 int daemon_watch_config(struct daemon *d)
 {
 	int r = config_watch_new(d->event, d->config_path, 0, on_config_changed, d,
 				 &d->config_watch);
 
-	return r == -ENOENT || r >= 0 ? 0 : daemon_unwatched(d, r);
+	return r == -ENOENT ? 0 : guard_without(d, r);
 }

@@ -101,22 +101,14 @@ static bool equals(const struct ledger_entry *a, const struct ledger_entry *b)
 	return a->priority == b->priority && a->qos == b->qos;
 }
 
-/* What of a claim binds another one: of an equal's what it needs now, of a higher rank's all. */
-static uint64_t binds(const struct ledger *l, const struct ledger_entry *e,
+/* What binds another one of a limit that is waited for: of an equal's what it needs now, of a
+ * higher rank's all. */
+static uint64_t binds(const struct ledger *l, const struct ledger_entry *e, uint64_t limit,
 		      const struct ledger_entry *other)
 {
 	if (!ledger_before(e, other))
 		return 0;
-	return cost(l, e, equals(e, other) ? e->urgent : e->claim);
-}
-
-/* What one leaves to another. */
-static uint64_t left_to(const struct ledger *l, const struct ledger_entry *e,
-			const struct ledger_entry *self)
-{
-	uint64_t bound = binds(l, e, self);
-
-	return ledger_before(e, self) && !equals(e, self) ? awaited(l, e) : bound;
+	return cost(l, e, equals(e, other) ? e->urgent : limit);
 }
 
 /* What those who go first wait for, and who is the first of them. */
@@ -135,9 +127,9 @@ static struct kept kept_above(const struct ledger *l, uint32_t entry)
 		return k;
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct ledger_entry *e = &l->entries[i];
-		uint64_t waits = i == entry ? 0 : left_to(l, e, self);
+		uint64_t waits = binds(l, e, MAX(e->claim, e->soon), self);
 
-		if (waits == 0)
+		if (i == entry || waits == 0)
 			continue;
 		k.bytes += waits;
 		if (k.first == LEDGER_NOBODY || ledger_before(e, &l->entries[k.first]))
@@ -292,8 +284,8 @@ static uint64_t wanted_of(const struct ledger *l, const struct wanted *w, enum t
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct ledger_entry *e = &l->entries[i];
 
-		if (e->claim != 0 && (taker == TAKER_BEFORE || !equals(e, holder)))
-			sum += binds(l, e, holder);
+		if (taker == TAKER_BEFORE || !equals(e, holder))
+			sum += binds(l, e, e->claim, holder);
 	}
 	return sum;
 }
@@ -329,12 +321,12 @@ static struct wanted wanted(const struct ledger *l)
 
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct ledger_entry *e = &l->entries[i];
-		uint64_t claim = e->claim != 0 ? cost(l, e, e->claim) : 0;
+		uint64_t claim = cost(l, e, e->claim);
 
 		if (claim > 0 && (w.first == NULL || ledger_before(e, w.first)))
 			w.first = e;
 		w.all += claim;
-		w.now |= claim > 0 && e->urgent != 0;
+		w.now |= cost(l, e, e->urgent) > 0;
 	}
 	return w;
 }
@@ -344,7 +336,7 @@ static bool can_give(const struct ledger *l, const struct ledger_entry *e, const
 {
 	enum taker taker = TAKER_ANY;
 
-	if (binds(l, w->first, e) > 0)
+	if (binds(l, w->first, w->first->claim, e) > 0)
 		taker = equals(w->first, e) ? TAKER_BEFORE : TAKER_ABOVE;
 	return outstanding(l, e) > 0 && add_sat(lowest(e, taker), STEP_MIN_BYTES) <= e->limit;
 }

@@ -19,7 +19,7 @@ const struct doctor_check doctor_checks[DOCTOR_CHECK_COUNT] = {
 	{"enabled",       check_enabled,        "systemctl set-property system.slice CPUAccounting=yes MemoryAccounting=yes, and give the units a limit: systemd enables a controller where a unit uses it"},
 	{"kernel",        check_files,          "use kernel 5.19 or later: without memory.reclaim memory shrinks more slowly, without memory.peak short peaks are seen late"},
 	{"psi",           check_psi,            "boot with psi=1 on the kernel's command line: without it the harm of a memory shrink shows only in refaults"},
-	{"inotify",       check_inotify,        "raise it, to 8192 for one: sysctl fs.inotify.max_user_instances=8192, and a file in /etc/sysctl.d; started without, vscaled finds later what others write"},
+	{"inotify",       check_inotify,        "raise the limit, to 8192 for one: sysctl fs.inotify.max_user_instances=8192, and a file in /etc/sysctl.d; started without, vscaled finds later what others write"},
 	{"bpf",           check_bpf,            "use kernel 6.1 or later, built with CONFIG_DEBUG_INFO_BTF: until then each cgroup is read by its files, at more CPU time and with the same result"},
 	{"privilege",     check_privilege,      "run as root, and mount the cgroup tree read-write (in a unit: not ProtectControlGroups=yes)"},
 	{"systemd",       check_systemd,        "vscaled manages systemd units: run it on a host whose PID 1 is systemd 252 or later, or mount its /run/systemd into the container"},

@@ -37,6 +37,15 @@ static inline struct rig_pod *pods_begin(struct rig *r, enum cgroup_driver drive
 	return p;
 }
 
+/* The API server tells of it, and app is throttled until it has been raised: to this. */
+static inline uint64_t pods_raise_app(struct rig *r, struct rig_pod *p)
+{
+	rig_pod_put(r, p);
+	rig_run(r, 15, pods_burn_800);
+	CHECK(rig_cpu_milli(r, p->container[0].unit) >= 800);
+	return rig_cpu_milli(r, p->container[0].unit);
+}
+
 /* Ends the test where there is none. */
 static inline struct managed *pods_of(struct rig *r, const char *name)
 {

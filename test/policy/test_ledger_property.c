@@ -263,6 +263,19 @@ static void check_sums(const struct node *n)
 	CHECK_EQ(n->l.awaited, fresh.awaited);
 }
 
+/* Does one of higher rank wait? */
+static bool above_it(const struct node *n, const struct ledger_entry *than)
+{
+	for (uint32_t i = 0; i < n->count; i++) {
+		const struct ledger_entry *e = &n->e[i];
+		bool equal = e->priority == than->priority && e->qos == than->qos;
+
+		if (!equal && ledger_before(e, than) && short_of(e, e->claim) > 0)
+			return true;
+	}
+	return false;
+}
+
 /* Asks are within their bounds, and together enough or all there is. */
 static void cancel(struct node *n)
 {
@@ -294,6 +307,7 @@ static void cancel(struct node *n)
 		CHECK(asks[i].to >= MAX(MAX(e->least, e->use), e->original));
 		CHECK(asks[i].to < e->limit);
 		CHECK(i == 0 || !ledger_before(&n->e[asks[i - 1].entry], e));
+		CHECK(above_it(n, e) || (now && asks[i].to >= e->next));
 		freed += asks[i].to > e->original ? e->limit - asks[i].to : e->limit - e->use;
 	}
 	CHECK(freed + (uint64_t)ENTRIES_MAX * MEM_PAGE_BYTES >= (now ? MIN(need, all) : 0));
