@@ -310,6 +310,8 @@ uint64_t persist_original_request(const struct managed *m, enum resource r, uint
 uint64_t persist_original_limit(const struct managed *m, enum resource r, uint64_t present);
 /* The originals of a unit that will not come back. */
 void persist_forget(struct daemon *d, const struct managed *m);
+/* The cgroup on record turned out to be another container's. */
+void persist_left_cgroup(struct daemon *d, const struct managed *m);
 /* memory.high of a writer who insists: not to be lifted for ours. */
 void persist_his_high(struct daemon *d, const struct managed *m, uint64_t mem_high);
 /* The CPU limit that comes back after a boost, millicores; 0: none is lent. True: that is news. */
@@ -370,6 +372,8 @@ void report_drift(struct managed *m, enum resource r, const struct drift_facts *
 void report_managed(struct managed *m);
 void report_gone(struct managed *m);
 void report_unmanaged(struct managed *m, const char *why);
+/* Its cgroup is that of another container of the pod. */
+void report_released(struct managed *m, const char *owner);
 void report_property_failed(struct managed *m, int error, usec_t span);
 void report_unsaved_baseline(struct daemon *d, int error);
 void report_restored(struct managed *m, const struct restore_result *result,

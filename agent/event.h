@@ -74,6 +74,8 @@ struct unit_event {
 void event_unit_managed(const struct unit_event *e);
 void event_unit_gone(const struct unit_event *e);
 void event_unit_unmanaged(const struct unit_event *e);
+/* who and cgroup: as it was taken; detail: the container that it belongs to. */
+void event_cgroup_released(const struct unit_event *e);
 /* who: the pod; detail: the annotation and what is allowed. */
 void event_annotation_invalid(const struct unit_event *e);
 /* who: the pod; count: the generation of its spec. */

@@ -117,6 +117,12 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		"no longer managing {who}[ ({detail})]",
 		"@VSCALED_UNIT@ is no longer managed",
 	},
+	[EVENT_CGROUP_RELEASED] = {
+		"cgroup-released", SD_ID128_MAKE(18,b3,7e,2b,0b,df,4c,63,a9,52,44,16,c3,c0,8c,bd),
+		LOG_WARNING, WHO | F(DETAIL), 3,
+		"released {cgroup}, which was taken for {who}: it belongs to {detail}, whose limits are put back",
+		"@VSCALED_UNIT@ released the cgroup of another container",
+	},
 	[EVENT_ANNOTATION_INVALID] = {
 		"annotation-invalid", SD_ID128_MAKE(5b,1d,0c,7e,9a,3f,4e,6c,8d,2b,71,f0,a4,c6,3e,95),
 		LOG_WARNING, WHO | F(DETAIL), 3,

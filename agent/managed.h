@@ -53,10 +53,13 @@ struct managed {
 	bool waits;              /* for whoever cannot */
 	enum unit_state state;
 	const char *state_reason; /* static text, or the pod's; NULL: none */
-	bool listed;              /* in the newest list */
-	bool originals_saved;     /* on disk: may be written to */
-	bool paused;              /* by vscalectl pause */
-	bool hand_back_due;       /* its originals are to be put back */
+	bool guessed;        /* attached without the API server's word that the cgroup is its own */
+	bool guess_first;    /* and it had no record before that */
+	struct limits found; /* the cgroup's before that */
+	bool listed;         /* in the newest list */
+	bool originals_saved; /* on disk: may be written to */
+	bool paused;          /* by vscalectl pause */
+	bool hand_back_due;   /* its originals are to be put back */
 	bool hand_back_told;
 	const char *hand_back_why; /* static text */
 	usec_t hand_back_at;

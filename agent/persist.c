@@ -259,6 +259,18 @@ void persist_forget(struct daemon *d, const struct managed *m)
 	d->baselines_dirty |= baseline_remove(&d->baselines, m->key);
 }
 
+void persist_left_cgroup(struct daemon *d, const struct managed *m)
+{
+	struct baseline *b = baseline_find(&d->baselines, m->key);
+
+	if (b == NULL)
+		return;
+	free(STEAL(b->cgroup));
+	free(STEAL(b->unit));
+	b->cgroup_inode = 0;
+	d->baselines_dirty = true;
+}
+
 void persist_his_high(struct daemon *d, const struct managed *m, uint64_t mem_high)
 {
 	struct baseline *b = baseline_find(&d->baselines, m->key);

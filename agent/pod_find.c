@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From pods and containers to their cgroups: by the API's word, or by the cgroup that appears. */
-#include "agent/daemon.h"
-#include "cgroup/kubepods.h"
+#include "agent/pod_claim.h"
 #include "cgroup/parse.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -18,17 +17,6 @@
 /* Longer than that, a limit of the spec is not going to be there. */
 #define READY_USEC   (10 * USEC_PER_SEC)
 #define LIMITS_USAGE (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
-
-#define CHILDREN_MAX 128
-
-/* The folders in the pod's cgroup. */
-struct children {
-	size_t count;
-	struct child {
-		char path[KUBEPODS_PATH_MAX];
-		struct kubepods_name name;
-	} item[CHILDREN_MAX];
-};
 
 void pod_look_again(struct pod *p)
 {
@@ -114,7 +102,7 @@ static void await(struct pod *p, const char *path)
 
 /* --- what is ready --- */
 
-static int read_limits(const struct daemon *d, const char *path, uint64_t ret[RESOURCE_COUNT])
+static int read_limits(const struct daemon *d, const char *path, struct limits *ret)
 {
 	struct usage u = {0};
 	struct cg *cg;
@@ -126,18 +114,25 @@ static int read_limits(const struct daemon *d, const char *path, uint64_t ret[RE
 	cg_close(cg);
 	if (r < 0)
 		return r;
-	ret[RESOURCE_CPU] = cpu_milli_of(u.limits.cpu_quota_usec, u.limits.cpu_period_usec);
-	ret[RESOURCE_MEMORY] = u.limits.mem_max;
+	*ret = u.limits;
 	return 0;
 }
 
 /* Every limit that is to come has come. */
-static bool has_limits(const uint64_t stands[RESOURCE_COUNT], const uint64_t spec[RESOURCE_COUNT])
+static bool has_limits(const struct limits *stands, const uint64_t spec[RESOURCE_COUNT])
 {
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		if (spec[r] != LIMIT_MAX && stands[r] == LIMIT_MAX)
-			return false;
-	return true;
+	return (spec[RESOURCE_CPU] == LIMIT_MAX || stands->cpu_quota_usec != LIMIT_MAX) &&
+	       (spec[RESOURCE_MEMORY] == LIMIT_MAX || stands->mem_max != LIMIT_MAX);
+}
+
+static void note_limits(const struct daemon *d, const char *path, uint64_t ret[RESOURCE_COUNT])
+{
+	struct limits l;
+
+	if (read_limits(d, path, &l) < 0)
+		return;
+	ret[RESOURCE_CPU] = cpu_milli_of(l.cpu_quota_usec, l.cpu_period_usec);
+	ret[RESOURCE_MEMORY] = l.mem_max;
 }
 
 /* CPUs of a list like "0-3,7"; 0: not known. */
@@ -223,7 +218,8 @@ static struct managed *level_new(struct pod *p)
 static void look_for_level(struct pod *p)
 {
 	struct daemon *d = p->daemon;
-	uint64_t spec[RESOURCE_COUNT], stands[RESOURCE_COUNT];
+	uint64_t spec[RESOURCE_COUNT];
+	struct limits stands;
 	const struct arrival a = {.cgroup = p->path, .invocation_id = "", .props = PROPS_NONE};
 	struct managed *m = p->level;
 
@@ -239,9 +235,9 @@ static void look_for_level(struct pod *p)
 	level_spec(p->spec, spec);
 	if (m->attach_tried_at == 0)
 		m->attach_tried_at = d->now;
-	if (read_limits(d, p->path, stands) < 0)
+	if (read_limits(d, p->path, &stands) < 0)
 		return;
-	if (!has_limits(stands, spec) && d->now - m->attach_tried_at < READY_USEC) {
+	if (!has_limits(&stands, spec) && d->now - m->attach_tried_at < READY_USEC) {
 		await(p, p->path);
 		return;
 	}
@@ -278,78 +274,32 @@ static int look_for_path(struct pod *p)
 
 static void note_child(void *arg, const char *path, const struct kubepods_name *name)
 {
-	struct children *all = arg;
+	struct pod_children *all = arg;
 
-	if (all->count == CHILDREN_MAX)
+	if (all->count == POD_CHILDREN_MAX)
 		return;
 	snprintf(all->item[all->count].path, KUBEPODS_PATH_MAX, "%s", path);
 	all->item[all->count++].name = *name;
 }
 
-static const struct child *child_of_id(const struct children *all, const char *id)
-{
-	for (size_t i = 0; id != NULL && i < all->count; i++)
-		if (strcmp(all->item[i].name.id, id) == 0)
-			return &all->item[i];
-	return NULL;
-}
-
-/* No container of the spec has this id, and none of ours runs there. */
-static bool is_unknown(const struct pod *p, const struct child *c)
-{
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-
-		if (p->spec->containers[i].id != NULL &&
-		    strcmp(p->spec->containers[i].id, c->name.id) == 0)
-			return false;
-		if (m != NULL && m->cg != NULL && strcmp(m->path, c->path) == 0)
-			return false;
-	}
-	return true;
-}
-
-/* The only container that an unknown cgroup can be of; NULL: that cannot be told. */
-static const struct pod_member *only_missing(const struct pod *p, const struct children *all)
-{
-	const struct pod_member *found = NULL;
-
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct pod_member *member = &p->members[i];
-		const struct kube_container *c = &p->spec->containers[i];
-
-		if (member->managed == NULL || !member->managed->ours) {
-			/* One that never showed its id may be what just appeared. */
-			if (c->id == NULL)
-				return NULL;
-			continue;
-		}
-		if (member->managed->cg != NULL || child_of_id(all, c->id) != NULL)
-			continue;
-		if (found != NULL)
-			return NULL;
-		found = member;
-	}
-	return found;
-}
-
-/* The pause container never gets limits: who has those of the spec is the one. */
-static const struct child *guess(struct pod *p, size_t i, const struct children *all)
+/* The pause container never gets limits: the one with those of the spec is it. */
+static const struct pod_child *guess(struct pod *p, size_t i, const struct pod_children *all)
 {
 	const uint64_t *spec = p->spec->containers[i].spec.limit;
-	uint64_t stands[RESOURCE_COUNT];
+	struct limits stands;
 
-	if (only_missing(p, all) != &p->members[i] ||
+	if (pod_only_missing(p, all) != &p->members[i] ||
 	    (spec[RESOURCE_CPU] == LIMIT_MAX && spec[RESOURCE_MEMORY] == LIMIT_MAX))
 		return NULL;
 	for (size_t k = 0; k < all->count; k++) {
-		const struct child *c = &all->item[k];
+		const struct pod_child *c = &all->item[k];
 
-		if (!is_unknown(p, c))
+		if (!pod_child_is_unknown(p, c))
 			continue;
 		/* Before the look, or what is written in between is missed. */
 		await(p, c->path);
-		if (read_limits(p->daemon, c->path, stands) == 0 && has_limits(stands, spec))
+		if (read_limits(p->daemon, c->path, &stands) == 0 && has_limits(&stands, spec) &&
+		    pod_has_limits_of(&p->spec->containers[i], &stands))
 			return c;
 	}
 	/* Waited for by the watches alone: the pause container would keep us looking for ever. */
@@ -365,12 +315,12 @@ static usec_t started_at(const struct daemon *d, const struct kube_container *c)
 	return c->started_real != 0 && c->started_real < our_start ? 0 : UINT64_MAX;
 }
 
-static void start(struct pod *p, size_t i, const struct child *child)
+static void start(struct pod *p, size_t i, const struct pod_child *child, bool guessed)
 {
 	struct daemon *d = p->daemon;
 	const struct kube_container *c = &p->spec->containers[i];
 	struct managed *m = p->members[i].managed;
-	uint64_t stands[RESOURCE_COUNT];
+	struct limits stands;
 	const char *unit;
 	bool first;
 	const struct arrival a = {
@@ -382,9 +332,9 @@ static void start(struct pod *p, size_t i, const struct child *child)
 
 	if (m->attach_tried_at == 0)
 		m->attach_tried_at = d->now;
-	if (read_limits(d, child->path, stands) < 0)
+	if (read_limits(d, child->path, &stands) < 0)
 		return;
-	if (!has_limits(stands, c->spec.limit) && d->now - m->attach_tried_at < READY_USEC) {
+	if (!has_limits(&stands, c->spec.limit) && d->now - m->attach_tried_at < READY_USEC) {
 		await(p, child->path);
 		return;
 	}
@@ -398,6 +348,9 @@ static void start(struct pod *p, size_t i, const struct child *child)
 	unit = unit_of(d, &child->name);
 	m->unit = unit != NULL ? strdup(unit) : NULL;
 	first = m->control.started_at == 0;
+	m->guessed = false;
+	if (guessed)
+		pod_note_guess(m, &stands);
 	managed_start(m, &m->own.rule, &a);
 	if (first && m->cg != NULL)
 		pod_spec_first(m);
@@ -406,14 +359,14 @@ static void start(struct pod *p, size_t i, const struct child *child)
 		m->state_reason = p->error;
 }
 
-static void look_for_container(struct pod *p, size_t i, const struct children *all)
+static void look_for_container(struct pod *p, size_t i, const struct pod_children *all)
 {
 	struct managed *m = p->members[i].managed;
-	const struct child *child = child_of_id(all, p->spec->containers[i].id);
+	const struct pod_child *child = pod_child_of_id(all, p->spec->containers[i].id);
 
 	if (m == NULL || !m->ours || m->hand_back_due || m->state == UNIT_RESTORED) {
 		if (child != NULL)
-			(void)read_limits(p->daemon, child->path, p->members[i].limit);
+			note_limits(p->daemon, child->path, p->members[i].limit);
 		return;
 	}
 	if (m->cg != NULL && (cg_replaced(m->cg, p->daemon->root, m->path) ||
@@ -421,10 +374,13 @@ static void look_for_container(struct pod *p, size_t i, const struct children *a
 		managed_lost(m);
 	if (m->cg != NULL)
 		return;
-	if (child == NULL)
-		child = guess(p, i, all);
+	if (child != NULL) {
+		start(p, i, child, false);
+		return;
+	}
+	child = guess(p, i, all);
 	if (child != NULL)
-		start(p, i, child);
+		start(p, i, child, true);
 }
 
 static void lose_all(struct pod *p)
@@ -446,7 +402,7 @@ static bool has_members(const struct pod *p)
 
 void pod_look(struct pod *p)
 {
-	static struct children all;
+	static struct pod_children all;
 	int r;
 
 	p->look = false;
@@ -467,6 +423,7 @@ void pod_look(struct pod *p)
 		cg_watch_forget(p->daemon->watch, COOKIE_NEWCOMER | p->serial);
 	}
 	look_for_level(p);
+	pod_check_guesses(p, &all);
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		look_for_container(p, i, &all);
 }

@@ -5,6 +5,7 @@
  *	pods.c	     the table: pods come, change and go
  *	pod_rule.c   what is managed of a pod, by which rule, and why the rest is not
  *	pod_find.c   from pod and container to cgroup, and back
+ *	pod_claim.c  whose cgroup is it, while the API server has not said
  *	pod_spec.c   what changes in a spec: adopted, or our own report coming back
  *	pod_level.c  the pod's own limits, which follow those of its containers
  */

@@ -278,6 +278,11 @@ void report_unmanaged(struct managed *m, const char *why)
 	event_unit_unmanaged(&(struct unit_event){.who = who_is(m), .detail = why});
 }
 
+void report_released(struct managed *m, const char *owner)
+{
+	event_cgroup_released(&(struct unit_event){.who = who_is(m), .detail = owner});
+}
+
 void report_property_failed(struct managed *m, int error, usec_t span)
 {
 	event_property_failed(

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Whose cgroup is it: a container in back-off must not take its sibling's, and gives it back. */
+#include "test/agent/test_pods.h"
+#include <string.h>
+
+static const char same[] = "default/web-0/app";
+
+/* app (200m, 64Mi) is annotated and grown, log (given limits) is not; then app waits in back-off.
+ */
+static struct rig_pod *begin(struct rig *r, enum cgroup_driver driver, uint64_t milli,
+			     uint64_t bytes)
+{
+	struct rig_pod *p;
+
+	rig_open(r, "");
+	p = rig_pod_add(r, driver, "web-0");
+	rig_container_add(r, p, "app", 200, 64 * MIB);
+	rig_container_add(r, p, "log", milli, bytes);
+	p->mode = "Auto";
+	p->containers = "app";
+	CHECK_EQ(rig_start(r), 0);
+	pods_raise_app(r, p);
+	rig_container_stop(r, &p->container[0]);
+	rig_run(r, 2, NULL);
+	return p;
+}
+
+static void check_log(struct rig *r, struct rig_pod *p, uint64_t milli, uint64_t bytes)
+{
+	struct rig_unit *log = p->container[1].unit;
+
+	CHECK_EQ(rig_cpu_milli(r, log), milli);
+	CHECK_EQ(rig_bytes(r, log, "memory.max"), bytes);
+	if (p->driver == DRIVER_SYSTEMD) {
+		CHECK_EQ(log->props.cpu_quota_per_sec_usec, milli * USEC_PER_MSEC);
+		CHECK_EQ(log->props.mem_max, bytes);
+	}
+}
+
+static bool app_has(struct rig *r, const struct rig_unit *u)
+{
+	const struct managed *m = pods_of(r, same);
+
+	return m->cg != NULL && strcmp(m->path, u->cgroup) == 0;
+}
+
+/* Two containers are missing: what appears may be of either. */
+static void test_sibling_restarts(enum cgroup_driver driver, uint64_t milli, uint64_t bytes)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, driver, milli, bytes);
+	struct rig_container *app = &p->container[0], *log = &p->container[1];
+
+	rig_container_stop(&r, log);
+	rig_run(&r, 1, NULL);
+	rig_container_start(&r, p, log, false);
+	rig_run(&r, 3, NULL);
+	check_log(&r, p, milli, bytes);
+	CHECK(pods_of(&r, same)->cg == NULL);
+	log->told = true;
+	rig_pod_put(&r, p);
+	rig_run(&r, 30, NULL);
+	check_log(&r, p, milli, bytes);
+	CHECK(pods_of(&r, same)->cg == NULL);
+	/* app comes back, and is the only one that can. */
+	rig_container_start(&r, p, app, false);
+	rig_run(&r, 2, NULL);
+	CHECK(rig_cpu_milli(&r, app->unit) >= 800);
+	check_log(&r, p, milli, bytes);
+	CHECK_EQ(r.events[EVENT_CGROUP_RELEASED], 0);
+	rig_close(&r);
+}
+
+/* The limits of the cgroup are not those of the container that is missing. */
+static void test_other_limits(void)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS, 300, 32 * MIB);
+
+	/* Its old cgroup is still there, so that only app seems to be missing. */
+	rig_container_start(&r, p, &p->container[1], false);
+	rig_run(&r, 5, NULL);
+	check_log(&r, p, 300, 32 * MIB);
+	CHECK(pods_of(&r, same)->cg == NULL);
+	rig_close(&r);
+}
+
+/* log runs anew with the limits of app while its old cgroup lingers: app takes it for its own. */
+static struct rig_unit *mislead(struct rig *r, struct rig_pod *p)
+{
+	struct rig_unit *old = p->container[1].unit;
+
+	rig_container_start(r, p, &p->container[1], false);
+	rig_run(r, 3, NULL);
+	CHECK(app_has(r, p->container[1].unit));
+	CHECK(rig_cpu_milli(r, p->container[1].unit) >= 800);
+	return old;
+}
+
+static void check_released(struct rig *r, struct rig_pod *p)
+{
+	check_log(r, p, 200, 64 * MIB);
+	CHECK_EQ(r->events[EVENT_CGROUP_RELEASED], 1);
+	CHECK_EQ(r->kills, 0);
+	CHECK_EQ(rig_cpu_milli(r, p->level), rig_cpu_milli(r, p->container[0].unit) + 200);
+	/* Nothing of it stays on record under either name. */
+	for (size_t i = 0; i < r->daemon->baselines.count; i++) {
+		const struct baseline *b = &r->daemon->baselines.items[i];
+
+		CHECK(strstr(b->key, "/log") == NULL);
+		CHECK(b->cgroup == NULL || strcmp(b->cgroup, p->container[1].unit->cgroup) != 0);
+	}
+}
+
+static void app_returns(struct rig *r, struct rig_pod *p)
+{
+	struct rig_container *app = &p->container[0];
+
+	rig_container_start(r, p, app, false);
+	app->told = true;
+	rig_pod_put(r, p);
+	rig_run(r, 3, NULL);
+	CHECK(app_has(r, app->unit));
+	CHECK(rig_cpu_milli(r, app->unit) >= 800);
+}
+
+/* The API server names the other container first, and app comes back later. */
+static void test_claimed_first(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, driver, 200, 64 * MIB);
+	struct rig_unit *old = mislead(&r, p);
+
+	rig_unit_stop(&r, old);
+	old->name[0] = '\0';
+	p->container[1].told = true;
+	rig_pod_put(&r, p);
+	rig_run(&r, 3, NULL);
+	CHECK(pods_of(&r, same)->cg == NULL);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[1].unit), 200);
+	app_returns(&r, p);
+	check_released(&r, p);
+	rig_run(&r, 60, pods_burn_800);
+	check_released(&r, p);
+	rig_close(&r);
+}
+
+/* app's own cgroup is named first, while the API server still has the other's old id. */
+static void test_claimed_last(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, driver, 200, 64 * MIB);
+	struct rig_container *app = &p->container[0], *log = &p->container[1];
+	char now[65], before[65];
+	struct rig_unit *old;
+
+	memcpy(before, log->id, sizeof before);
+	old = mislead(&r, p);
+	rig_unit_stop(&r, old);
+	old->name[0] = '\0';
+	rig_container_start(&r, p, app, false);
+	app->told = log->told = true;
+	memcpy(now, log->id, sizeof now);
+	memcpy(log->id, before, sizeof before);
+	rig_pod_put(&r, p);
+	rig_run(&r, 3, NULL);
+	CHECK(app_has(&r, app->unit));
+	check_released(&r, p);
+	memcpy(log->id, now, sizeof now);
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, NULL);
+	CHECK(rig_cpu_milli(&r, app->unit) >= 800);
+	check_released(&r, p);
+	rig_close(&r);
+}
+
+/* Memory that the other container has come to use meanwhile goes back as soon as it can. */
+static void test_memory_is_in_use(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, driver, 200, 64 * MIB);
+	struct rig_unit *old = mislead(&r, p), *log = p->container[1].unit;
+
+	for (int i = 0; i < 10; i++) {
+		rig_grow(&r, log, 10 * MIB);
+		rig_run(&r, 1, NULL);
+	}
+	CHECK(log->anon_bytes >= 90 * MIB);
+	rig_unit_stop(&r, old);
+	old->name[0] = '\0';
+	p->container[1].told = true;
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, NULL);
+	CHECK_EQ(rig_cpu_milli(&r, log), 200);
+	CHECK(rig_bytes(&r, log, "memory.max") > log->anon_bytes);
+	log->anon_bytes = 20 * MIB;
+	rig_run(&r, 130, NULL);
+	app_returns(&r, p);
+	check_released(&r, p);
+	rig_close(&r);
+}
+
+/* Both are managed: each goes on with what it had before. */
+static void test_claimed_by_managed(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p;
+	struct rig_unit *old;
+
+	rig_open(&r, "");
+	p = rig_pod_add(&r, driver, "web-0");
+	rig_container_add(&r, p, "app", 200, 64 * MIB);
+	rig_container_add(&r, p, "log", 200, 64 * MIB);
+	p->mode = "Auto";
+	CHECK_EQ(rig_start(&r), 0);
+	pods_raise_app(&r, p);
+	rig_container_stop(&r, &p->container[0]);
+	rig_run(&r, 2, NULL);
+	old = mislead(&r, p);
+	rig_unit_stop(&r, old);
+	old->name[0] = '\0';
+	p->container[1].told = true;
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, NULL);
+	CHECK(pods_of(&r, same)->cg == NULL);
+	CHECK_EQ(pods_of(&r, "default/web-0/log")->state, UNIT_MANAGED);
+	CHECK_EQ(pods_of(&r, "default/web-0/log")->control.resource[RESOURCE_CPU].original, 200);
+	CHECK_EQ(r.events[EVENT_CGROUP_RELEASED], 1);
+	rig_run(&r, 5, NULL);
+	app_returns(&r, p);
+	check_log(&r, p, 200, 64 * MIB);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
+		test_sibling_restarts(driver, 300, 32 * MIB);
+		test_sibling_restarts(driver, 200, 64 * MIB);
+		test_claimed_first(driver);
+		test_claimed_last(driver);
+		test_memory_is_in_use(driver);
+		test_claimed_by_managed(driver);
+	}
+	test_other_limits();
+	return check_result();
+}
