@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/http.h"
+#include "agent/http_peers.h"
 #include "agent/http_reply.h"
 #include "agent/http_socket.h"
 #include <errno.h>
@@ -14,22 +15,26 @@
 /* Of a stream at one turn: below a millisecond or two, then it is others' turn. */
 #define PIECES_MAX 8
 
-struct peer {
-	struct MHD_Connection *connection; /* NULL: free */
-	int fd;
-	usec_t since_usec; /* the start of the request now under way */
-};
+/* Taken in at one turn, then it is others' turn. Fewer than an address may have: what came in at
+ * this turn has its request read before it can be closed for the next ones. */
+#define ACCEPTS_MAX (HTTP_PER_ADDRESS_MAX / 2)
+/* Without a descriptor for a new connection and without one to close: until the next attempt. */
+#define PAUSE_USEC (100 * USEC_PER_MSEC)
 
 struct http_server {
 	struct http_config config;
 	sd_event *event;
 	sd_event_source *io;
+	sd_event_source *listening;
+	int listen_fd;
 	sd_event_source *timer;
 	struct MHD_Daemon *daemon;
 	struct stat file; /* of a Unix socket */
 	unsigned port;
-	bool place_freed; /* a connection was closed in this turn */
-	struct peer peers[HTTP_CONNECTIONS_MAX];
+	uint64_t turns;
+	usec_t resume_usec;       /* no connection is taken in before; 0: nothing is in the way */
+	struct http_peer *coming; /* while the library is given a connection */
+	struct http_peer peers[HTTP_PEERS_MAX];
 };
 
 /* One request while its body comes in. */
@@ -45,21 +50,6 @@ struct exchange {
 	size_t body_size;
 };
 
-bool http_peer_in_group(int fd, const struct ucred *peer, gid_t group)
-{
-	gid_t groups[64];
-	socklen_t size = sizeof(groups);
-
-	if (peer->uid == 0 || peer->uid == geteuid() || peer->gid == group)
-		return true;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0)
-		return false;
-	for (size_t i = 0; i < size / sizeof(groups[0]); i++)
-		if (groups[i] == group)
-			return true;
-	return false;
-}
-
 static usec_t server_now(const struct http_server *s)
 {
 	usec_t now = 0;
@@ -73,20 +63,27 @@ static usec_t timeout_usec(const struct http_server *s)
 	return s->config.timeout_sec * USEC_PER_SEC;
 }
 
-/* Ends the requests that have taken too long as a whole; the library only knows idle ones. */
+/* The library notices at its next turn, and closes the connection. */
+static void shut(struct http_peer *p)
+{
+	shutdown(p->fd, SHUT_RDWR);
+	p->closing = true;
+}
+
+/* Ends the requests that have taken too long; the library only knows idle ones. */
 static void close_overdue(struct http_server *s)
 {
 	usec_t now = server_now(s);
 
-	for (int i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
-		struct peer *p = &s->peers[i];
+	for (size_t i = 0; i < HTTP_PEERS_MAX; i++) {
+		struct http_peer *p = &s->peers[i];
 
-		if (p->connection && now - p->since_usec >= timeout_usec(s))
-			shutdown(p->fd, SHUT_RDWR);
+		if (p->connection && now >= http_peer_deadline(p, timeout_usec(s)))
+			shut(p);
 	}
 }
 
-/* The library's own wish, and the earliest time at which a request is overdue. */
+/* The library's own time, and the earliest deadline of a connection. */
 static void arm_timer(struct http_server *s)
 {
 	usec_t now = server_now(s);
@@ -95,14 +92,16 @@ static void arm_timer(struct http_server *s)
 
 	if (MHD_get_timeout(s->daemon, &wait_msec) == MHD_YES)
 		wait = wait_msec * USEC_PER_MSEC;
-	for (int i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
-		usec_t age = now - s->peers[i].since_usec;
+	if (s->resume_usec != 0)
+		wait = MIN(wait, s->resume_usec > now ? s->resume_usec - now : 0);
+	for (size_t i = 0; i < HTTP_PEERS_MAX; i++) {
+		usec_t due = http_peer_deadline(&s->peers[i], timeout_usec(s));
 
 		if (!s->peers[i].connection)
 			continue;
 		/* A connection that was shut down is collected soon after. */
 		wait = MIN(wait,
-			   age < timeout_usec(s) ? timeout_usec(s) - age : 100 * USEC_PER_MSEC);
+			   s->peers[i].closing || due <= now ? 100 * USEC_PER_MSEC : due - now);
 	}
 	if (wait == UINT64_MAX) {
 		sd_event_source_set_enabled(s->timer, SD_EVENT_OFF);
@@ -120,18 +119,14 @@ static bool has_more(const struct http_server *s)
 	return MHD_get_timeout(s->daemon, &wait_msec) == MHD_YES && wait_msec == 0;
 }
 
-/*
- * With all places taken the library stops listening; when one is free again, it takes that up at
- * its next turn only, which nothing would bring about.
- */
 static void turn(struct http_server *s)
 {
 	int pieces = PIECES_MAX;
 
+	s->turns++;
 	do {
-		s->place_freed = false;
 		MHD_run(s->daemon);
-	} while (s->place_freed || (has_more(s) && --pieces > 0));
+	} while (has_more(s) && --pieces > 0);
 	arm_timer(s);
 }
 
@@ -144,12 +139,76 @@ static int on_io(sd_event_source *source, int fd, uint32_t revents, void *ctx)
 	return 0;
 }
 
+/* No descriptor is left: the oldest connection gives its own, or the next attempt is later. */
+static void out_of_files(struct http_server *s)
+{
+	struct http_peer *oldest = http_peers_oldest(s->peers);
+
+	if (oldest) {
+		shut(oldest);
+		return;
+	}
+	s->resume_usec = server_now(s) + PAUSE_USEC;
+	sd_event_source_set_enabled(s->listening, SD_EVENT_OFF);
+}
+
+/* Takes one connection in; false: there is none, or not now. */
+static bool take_connection(struct http_server *s)
+{
+	struct http_peer *place = http_peers_free(s->peers), *victim;
+	struct http_peer_address from;
+	struct sockaddr_storage address;
+	socklen_t size = sizeof(address);
+	int fd;
+
+	if (!place)
+		return false;
+	fd = http_socket_accept(s->listen_fd, &address, &size, &from);
+	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS)
+		out_of_files(s);
+	if (fd < 0)
+		return fd == -ECONNABORTED;
+	victim = http_peers_victim(s->peers, &from);
+	if (victim)
+		shut(victim);
+	*place = (struct http_peer){
+		.fd = fd,
+		.address = from,
+		.since_usec = server_now(s),
+		.active = s->turns,
+	};
+	s->coming = place;
+	/* Closes fd where it fails. */
+	MHD_add_connection(s->daemon, fd, (struct sockaddr *)&address, size);
+	s->coming = NULL;
+	return true;
+}
+
+static int on_listening(sd_event_source *source, int fd, uint32_t revents, void *ctx)
+{
+	struct http_server *s = ctx;
+
+	(void)source;
+	(void)fd;
+	(void)revents;
+	for (int i = 0; i < ACCEPTS_MAX && take_connection(s); i++)
+		;
+	turn(s);
+	return 0;
+}
+
 static int on_timer(sd_event_source *source, uint64_t usec, void *ctx)
 {
+	struct http_server *s = ctx;
+
 	(void)source;
 	(void)usec;
-	close_overdue(ctx);
-	turn(ctx);
+	close_overdue(s);
+	if (s->resume_usec != 0 && server_now(s) >= s->resume_usec) {
+		s->resume_usec = 0;
+		sd_event_source_set_enabled(s->listening, SD_EVENT_ON);
+	}
+	turn(s);
 	return 0;
 }
 
@@ -157,28 +216,18 @@ static void on_connection(void *ctx, struct MHD_Connection *c, void **socket_ctx
 			  enum MHD_ConnectionNotificationCode code)
 {
 	struct http_server *s = ctx;
-	struct peer *p = *socket_ctx;
+	struct http_peer *p = *socket_ctx;
 
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
 		if (p)
-			*p = (struct peer){0};
-		s->place_freed = true;
+			*p = (struct http_peer){0};
 		return;
 	}
-	for (int i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
-		const union MHD_ConnectionInfo *info;
-
-		p = &s->peers[i];
-		if (p->connection)
-			continue;
-		info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-		*p = (struct peer){c, info->connect_fd, server_now(s)};
-		*socket_ctx = p;
-		return;
-	}
+	s->coming->connection = c;
+	*socket_ctx = s->coming;
 }
 
-static struct peer *peer_of(struct MHD_Connection *c)
+static struct http_peer *peer_of(struct MHD_Connection *c)
 {
 	return MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
@@ -186,61 +235,24 @@ static struct peer *peer_of(struct MHD_Connection *c)
 static void on_completed(void *ctx, struct MHD_Connection *c, void **state,
 			 enum MHD_RequestTerminationCode code)
 {
-	struct peer *p = peer_of(c);
+	struct http_peer *p = peer_of(c);
 	struct exchange *x = *state;
 
 	(void)code;
-	if (p)
+	if (p) {
 		p->since_usec = server_now(ctx);
+		p->head_usec = 0;
+	}
 	if (x)
 		free(x->body);
 	free(x);
 	*state = NULL;
 }
 
-/* The end of pattern's match, or NULL: *ret_rest is what the star took. */
-static bool pattern_matches(const char *pattern, const char *path, const char **ret_rest)
-{
-	size_t fixed = strcspn(pattern, "*");
-
-	if (pattern[fixed] == '\0') {
-		*ret_rest = NULL;
-		return strcmp(pattern, path) == 0;
-	}
-	*ret_rest = path + fixed;
-	return strncmp(pattern, path, fixed) == 0 && path[fixed] != '\0';
-}
-
-/* The library leaves the body of an answer to HEAD away. */
-static bool takes_method(const struct http_route *route, const char *method)
-{
-	return strcmp(route->method, method) == 0 ||
-	       (strcmp(route->method, "GET") == 0 && strcmp(method, "HEAD") == 0);
-}
-
-static void find_route(const struct http_config *config, const char *method, struct exchange *x)
-{
-	x->refusal = MHD_HTTP_NOT_FOUND;
-	for (size_t i = 0; i < config->route_count; i++) {
-		const struct http_route *route = &config->routes[i];
-		const char *rest;
-
-		if (!pattern_matches(route->pattern, x->path, &rest))
-			continue;
-		if (takes_method(route, method)) {
-			x->route = route;
-			x->rest = rest;
-			return;
-		}
-		x->refusal = MHD_HTTP_METHOD_NOT_ALLOWED;
-		x->allow = strcmp(route->method, "GET") == 0 ? "GET, HEAD" : route->method;
-	}
-}
-
 /* Who speaks; nobody in particular over TCP. */
 static bool know_peer(const struct http_server *s, struct MHD_Connection *c, struct exchange *x)
 {
-	const struct peer *p = peer_of(c);
+	const struct http_peer *p = peer_of(c);
 	socklen_t size = sizeof(x->peer);
 
 	return s->config.listen ||
@@ -258,7 +270,9 @@ static void examine(struct http_server *s, struct MHD_Connection *c, const char 
 	else if (http_path_decode(url, sizeof(x->path), x->path) < 0)
 		x->refusal = MHD_HTTP_BAD_REQUEST;
 	else
-		find_route(&s->config, method, x);
+		x->route = http_route_find(&s->config, method, x->path, &x->rest, &x->allow);
+	if (x->refusal == 0)
+		x->refusal = x->allow ? MHD_HTTP_METHOD_NOT_ALLOWED : MHD_HTTP_NOT_FOUND;
 }
 
 static enum MHD_Result refuse(const struct http_server *s, struct MHD_Connection *c,
@@ -302,7 +316,12 @@ static enum MHD_Result answer(const struct http_server *s, struct MHD_Connection
 		free(response.body);
 		return refuse(s, c, x, MHD_HTTP_INTERNAL_SERVER_ERROR);
 	}
-	return http_reply_send(c, &(struct http_reply){.head = x->head}, &response);
+	return http_reply_send(c,
+			       &(struct http_reply){
+				       .progress = {&peer_of(c)->active, &s->turns},
+				       .head = x->head,
+			       },
+			       &response);
 }
 
 /* Keeps a piece of the body; what is refused anyway or too much is read and dropped. */
@@ -352,6 +371,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 		if (!x)
 			return MHD_NO;
 		*state = x;
+		peer_of(c)->head_usec = server_now(s);
+		peer_of(c)->active = s->turns;
 		x->head = strcmp(method, "HEAD") == 0;
 		examine(s, c, url, method, x);
 		return announces_too_much(c) ? refuse(s, c, x, MHD_HTTP_CONTENT_TOO_LARGE)
@@ -373,11 +394,11 @@ static size_t leave_escaped(void *ctx, struct MHD_Connection *c, char *text)
 	return strlen(text);
 }
 
-static int start_daemon(struct http_server *s, int listen_fd)
+/* Connections are taken in here, not by the library: it would keep old ones and refuse new ones. */
+static int start_daemon(struct http_server *s)
 {
 	struct MHD_OptionItem options[] = {
-		{MHD_OPTION_LISTEN_SOCKET, listen_fd, NULL},
-		{MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS_MAX, NULL},
+		{MHD_OPTION_CONNECTION_LIMIT, HTTP_PEERS_MAX, NULL},
 		{MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)s->config.timeout_sec, NULL},
 		{MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BYTES, NULL},
 		{MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
@@ -387,8 +408,8 @@ static int start_daemon(struct http_server *s, int listen_fd)
 		{MHD_OPTION_END, 0, NULL},
 	};
 
-	s->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, s, MHD_OPTION_ARRAY,
-				     options, MHD_OPTION_END);
+	s->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
+				     on_request, s, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 	return s->daemon ? 0 : -ENOMEM;
 }
 
@@ -400,41 +421,43 @@ static int attach(struct http_server *s)
 	if (!info)
 		return -ENOTSUP;
 	r = sd_event_add_io(s->event, &s->io, info->epoll_fd, EPOLLIN, on_io, s);
+	if (r >= 0)
+		r = sd_event_add_io(s->event, &s->listening, s->listen_fd, EPOLLIN, on_listening,
+				    s);
 	if (r < 0)
 		return r;
 	/* Exact: between two pieces of a stream it is the timer that goes on, after all else. */
 	r = sd_event_add_time(s->event, &s->timer, CLOCK_MONOTONIC, UINT64_MAX, 1, on_timer, s);
 	if (r < 0)
 		return r;
-	/* What the library does before the loop's first turn, such as adding the listening socket.
-	 */
-	turn(s);
+	arm_timer(s);
 	return 0;
 }
 
 int http_server_new(sd_event *event, const struct http_config *config, struct http_server **ret)
 {
 	struct http_server *s = calloc(1, sizeof(*s));
-	int fd, r;
+	int r;
 
 	if (!s)
 		return -ENOMEM;
 	s->config = *config;
+	s->listen_fd = -1;
 	if (s->config.timeout_sec == 0)
 		s->config.timeout_sec = HTTP_TIMEOUT_SEC;
 	s->event = sd_event_ref(event);
-	fd = config->listen ? http_tcp_listen(config->listen)
-			    : http_socket_listen(config->socket_path, config->group);
-	if (fd < 0) {
+	s->listen_fd = config->listen ? http_tcp_listen(config->listen)
+				      : http_socket_listen(config->socket_path, config->group);
+	if (s->listen_fd < 0) {
+		r = s->listen_fd;
 		http_server_free(s);
-		return fd;
+		return r;
 	}
 	if (config->listen)
-		s->port = http_tcp_port(fd);
+		s->port = http_tcp_port(s->listen_fd);
 	else if (lstat(config->socket_path, &s->file) < 0)
 		s->file = (struct stat){0};
-	/* From here on the library owns fd, also when it fails. */
-	r = start_daemon(s, fd);
+	r = start_daemon(s);
 	if (r == 0)
 		r = attach(s);
 	if (r < 0) {
@@ -465,9 +488,12 @@ void http_server_free(struct http_server *s)
 	if (!s)
 		return;
 	sd_event_source_disable_unref(s->io);
+	sd_event_source_disable_unref(s->listening);
 	sd_event_source_disable_unref(s->timer);
 	if (s->daemon)
 		MHD_stop_daemon(s->daemon);
+	if (s->listen_fd >= 0)
+		close(s->listen_fd);
 	remove_own_file(s);
 	sd_event_unref(s->event);
 	free(s);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HTTP over a Unix socket or TCP on the caller's event loop: no threads, nothing blocks, nothing
- * decides. Limits: connections at once, seconds a request may take as a whole, bytes of a body.
+ * decides. Limits: connections at once and per address, seconds until the head of a request is
+ * complete and for the request as a whole, bytes of a body. A new connection above a limit is
+ * taken, and an old one closed for it (agent/http_peers.h).
  */
 #pragma once
 
@@ -13,11 +15,13 @@
 #include <sys/types.h>
 #include <systemd/sd-event.h>
 
-#define HTTP_CONNECTIONS_MAX 16
-#define HTTP_TIMEOUT_SEC     10
-#define HTTP_BODY_MAX        (16 * KIB)
-#define HTTP_PATH_MAX        512
-#define HTTP_ARGS_MAX        16
+#define HTTP_CONNECTIONS_MAX  64
+#define HTTP_PER_ADDRESS_MAX  16
+#define HTTP_HEAD_TIMEOUT_SEC 5
+#define HTTP_TIMEOUT_SEC      10
+#define HTTP_BODY_MAX         (16 * KIB)
+#define HTTP_PATH_MAX         512
+#define HTTP_ARGS_MAX         16
 
 /* "?name=value", as sent, without decoding; further ones than HTTP_ARGS_MAX are not looked at. */
 struct http_arg {
@@ -86,6 +90,14 @@ int http_server_new(sd_event *event, const struct http_config *config, struct ht
 unsigned http_server_port(const struct http_server *s);
 /* Closes every connection and removes the socket file. Not from inside a handler. */
 void http_server_free(struct http_server *s);
+
+/*
+ * The route for a path, and what its "*" matched. NULL: there is none; *ret_allow then names the
+ * methods that the path does take, or is left as it was.
+ */
+const struct http_route *http_route_find(const struct http_config *config, const char *method,
+					 const char *path, const char **ret_rest,
+					 const char **ret_allow);
 
 /* Gives {"error": ..., "hint": ...}; hint may be NULL. -ENOMEM. */
 int http_fail(struct http_response *ret, unsigned status, const char *error, const char *hint);

@@ -25,6 +25,11 @@ static const struct refusal refusals[] = {
 	{MHD_HTTP_INTERNAL_SERVER_ERROR, "the request failed inside the daemon", NULL},
 };
 
+struct sent_stream {
+	struct http_stream stream;
+	struct http_progress progress;
+};
+
 static void free_large(void *body)
 {
 	free(body);
@@ -33,10 +38,11 @@ static void free_large(void *body)
 
 static ssize_t stream_read(void *ctx, uint64_t at, char *to, size_t size)
 {
-	struct http_stream *stream = ctx;
-	ssize_t n = stream->read(stream->ctx, to, size);
+	struct sent_stream *sent = ctx;
+	ssize_t n = sent->stream.read(sent->stream.ctx, to, size);
 
 	(void)at;
+	*sent->progress.last = *sent->progress.now;
 	if (n == 0)
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	return n < 0 ? MHD_CONTENT_READER_END_WITH_ERROR : n;
@@ -44,10 +50,10 @@ static ssize_t stream_read(void *ctx, uint64_t at, char *to, size_t size)
 
 static void stream_free(void *ctx)
 {
-	struct http_stream *stream = ctx;
+	struct sent_stream *sent = ctx;
 
-	stream->free(stream->ctx);
-	free(stream);
+	sent->stream.free(sent->stream.ctx);
+	free(sent);
 }
 
 /* Reads it to its end: the library sends the last chunk of a body even where there is none. */
@@ -62,20 +68,21 @@ static uint64_t stream_length(const struct http_stream *stream)
 	return length;
 }
 
-static struct MHD_Response *respond_stream(const struct http_stream *stream, bool head)
+static struct MHD_Response *respond_stream(const struct http_stream *stream,
+					   const struct http_reply *reply)
 {
-	struct http_stream *copy = malloc(sizeof *copy);
-	uint64_t length = head ? stream_length(stream) : MHD_SIZE_UNKNOWN;
+	struct sent_stream *sent = malloc(sizeof *sent);
+	uint64_t length = reply->head ? stream_length(stream) : MHD_SIZE_UNKNOWN;
 	struct MHD_Response *response = NULL;
 
-	if (copy) {
-		*copy = *stream;
+	if (sent) {
+		*sent = (struct sent_stream){*stream, reply->progress};
 		response = MHD_create_response_from_callback(length, STREAM_BYTES, stream_read,
-							     copy, stream_free);
+							     sent, stream_free);
 	}
 	if (!response) {
 		stream->free(stream->ctx);
-		free(copy);
+		free(sent);
 	}
 	return response;
 }
@@ -96,7 +103,7 @@ enum MHD_Result http_reply_send(struct MHD_Connection *c, const struct http_repl
 {
 	const char *type = answer->content_type ? answer->content_type : "application/json";
 	struct MHD_Response *response =
-		answer->body ? respond_body(answer) : respond_stream(&answer->stream, reply->head);
+		answer->body ? respond_body(answer) : respond_stream(&answer->stream, reply);
 	enum MHD_Result r;
 
 	if (!response)

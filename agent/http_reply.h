@@ -5,10 +5,17 @@
 #include "agent/http.h"
 #include <microhttpd.h>
 
+/* When a connection last moved on, in turns of the server. */
+struct http_progress {
+	uint64_t *last;
+	const uint64_t *now;
+};
+
 struct http_reply {
-	const char *allow; /* for 405: the methods there are */
-	const char *hint;  /* for 404; NULL: none */
-	bool head;         /* the length alone is asked for */
+	struct http_progress progress; /* noted with each piece of a stream that is fetched */
+	const char *allow;             /* for 405: the methods there are */
+	const char *hint;              /* for 404; NULL: none */
+	bool head;                     /* the length alone is asked for */
 };
 
 /* Owns answer->body or answer->stream from here on. */

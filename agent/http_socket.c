@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/http_socket.h"
+#include "agent/http.h"
 #include "policy/base.h"
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#define BACKLOG 16
+/* The kernel takes no more than net.core.somaxconn, 4096 by default. A crowd that connects at once
+ * waits here; what finds no place tries again after a second, which is a probe's whole time. */
+#define BACKLOG 4096
+/* A connection that says nothing is handed over after this long, one with a request at once. */
+#define DEFER_SEC 1
 
 static void drop_fd(int *fd)
 {
@@ -79,7 +85,7 @@ static int listen_at(const struct listen_address *at)
 	const struct sockaddr *address = (const struct sockaddr *)&at->address;
 	OWN(drop_fd)
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	const int yes = 1, only = !at->any;
+	const int yes = 1, only = !at->any, defer = DEFER_SEC;
 	int listening;
 
 	/* A restart need not wait for the connections of the process before. */
@@ -90,6 +96,8 @@ static int listen_at(const struct listen_address *at)
 		return -errno;
 	if (bind(fd, address, at->size) < 0 || listen(fd, BACKLOG) < 0)
 		return -errno;
+	/* Only better with it: a request is there when its connection is taken in. */
+	setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &defer, sizeof(defer));
 	listening = fd;
 	fd = -1;
 	return listening;
@@ -118,6 +126,39 @@ int http_tcp_listen(const struct listen_address *at)
 	return fd;
 }
 
+/* Of a Unix socket the user counts as the address. */
+static void address_key(int fd, const struct sockaddr_storage *address,
+			struct http_peer_address *ret)
+{
+	uint8_t bytes[sizeof(*ret)] = {[10] = 0xff, [11] = 0xff};
+	struct ucred peer = {0};
+	socklen_t size = sizeof(peer);
+
+	if (address->ss_family == AF_INET6)
+		memcpy(bytes, &((const struct sockaddr_in6 *)address)->sin6_addr, sizeof(bytes));
+	else if (address->ss_family == AF_INET)
+		memcpy(bytes + 12, &((const struct sockaddr_in *)address)->sin_addr, 4);
+	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
+		memcpy(bytes + 12, &peer.uid, 4);
+	memcpy(ret, bytes, sizeof(bytes));
+}
+
+int http_socket_accept(int listening, struct sockaddr_storage *ret, socklen_t *ret_size,
+		       struct http_peer_address *ret_from)
+{
+	struct sockaddr_storage address = {0};
+	socklen_t size = sizeof(address);
+	int fd = accept4(listening, (struct sockaddr *)&address, &size,
+			 SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return -errno;
+	address_key(fd, &address, ret_from);
+	*ret = address;
+	*ret_size = MIN(size, (socklen_t)sizeof(address));
+	return fd;
+}
+
 unsigned http_tcp_port(int fd)
 {
 	struct sockaddr_storage address;
@@ -130,4 +171,19 @@ unsigned http_tcp_port(int fd)
 	if (address.ss_family == AF_INET6)
 		return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
 	return 0;
+}
+
+bool http_peer_in_group(int fd, const struct ucred *peer, gid_t group)
+{
+	gid_t groups[64];
+	socklen_t size = sizeof(groups);
+
+	if (peer->uid == 0 || peer->uid == geteuid() || peer->gid == group)
+		return true;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0)
+		return false;
+	for (size_t i = 0; i < size / sizeof(groups[0]); i++)
+		if (groups[i] == group)
+			return true;
+	return false;
 }

@@ -2,7 +2,9 @@
 /* The listening end of a Unix stream socket, or of TCP. */
 #pragma once
 
+#include "agent/http_peers.h"
 #include "agent/listen.h"
+#include <sys/socket.h>
 #include <sys/types.h>
 
 /*
@@ -15,5 +17,11 @@ int http_socket_listen(const char *path, gid_t group);
 /* A listening, non-blocking TCP socket. Where every address is meant and the host has no IPv6, it
  * is IPv4's alone. */
 int http_tcp_listen(const struct listen_address *at);
+/*
+ * The next connection, non-blocking, and where it comes from. -EAGAIN: none is waiting; -EMFILE and
+ * the like: it keeps waiting.
+ */
+int http_socket_accept(int listening, struct sockaddr_storage *ret, socklen_t *ret_size,
+		       struct http_peer_address *ret_from);
 /* The port of a socket; 0: not known. */
 unsigned http_tcp_port(int fd);

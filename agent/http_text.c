@@ -2,6 +2,7 @@
 #include "agent/http.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <string.h>
 
 static int hex_value(char c)
 {
@@ -53,4 +54,43 @@ int http_fail(struct http_response *ret, unsigned status, const char *error, con
 		return -ENOMEM;
 	*ret = (struct http_response){.status = status, .body = body};
 	return 0;
+}
+
+/* The end of pattern's match, or NULL: *ret_rest is what the star took. */
+static bool pattern_matches(const char *pattern, const char *path, const char **ret_rest)
+{
+	size_t fixed = strcspn(pattern, "*");
+
+	if (pattern[fixed] == '\0') {
+		*ret_rest = NULL;
+		return strcmp(pattern, path) == 0;
+	}
+	*ret_rest = path + fixed;
+	return strncmp(pattern, path, fixed) == 0 && path[fixed] != '\0';
+}
+
+/* The library leaves the body of an answer to HEAD away. */
+static bool takes_method(const struct http_route *route, const char *method)
+{
+	return strcmp(route->method, method) == 0 ||
+	       (strcmp(route->method, "GET") == 0 && strcmp(method, "HEAD") == 0);
+}
+
+const struct http_route *http_route_find(const struct http_config *config, const char *method,
+					 const char *path, const char **ret_rest,
+					 const char **ret_allow)
+{
+	for (size_t i = 0; i < config->route_count; i++) {
+		const struct http_route *route = &config->routes[i];
+		const char *rest;
+
+		if (!pattern_matches(route->pattern, path, &rest))
+			continue;
+		if (takes_method(route, method)) {
+			*ret_rest = rest;
+			return route;
+		}
+		*ret_allow = strcmp(route->method, "GET") == 0 ? "GET, HEAD" : route->method;
+	}
+	return NULL;
 }

@@ -336,7 +336,7 @@ static void test_memory(void)
 /* Clients that connected, said nothing and went have left no place taken. */
 static void test_idle(void)
 {
-	int idle[HTTP_CONNECTIONS_MAX];
+	int idle[HTTP_PER_ADDRESS_MAX];
 
 	facts = healthy;
 	for (size_t i = 0; i < ARRAY_SIZE(idle); i++) {

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The connections of an HTTP server: their deadlines, and which one is closed to make room for a
+ * new one. No sockets, no clock.
+ */
+#pragma once
+
+#include "agent/http.h"
+#include <stdint.h>
+
+/* Closed ones keep their entry until the library has finished with them. */
+#define HTTP_PEERS_CLOSING_MAX 16
+#define HTTP_PEERS_MAX         (HTTP_CONNECTIONS_MAX + HTTP_PEERS_CLOSING_MAX)
+
+/* The bytes of an IPv6 address, or of IPv4 mapped into it; of a Unix socket: the user's number. */
+struct http_peer_address {
+	uint64_t high, low;
+};
+
+struct http_peer {
+	void *connection; /* the library's; NULL: the entry is free */
+	int fd;
+	struct http_peer_address address;
+	usec_t since_usec; /* the head of a request is awaited since */
+	usec_t head_usec;  /* when it was complete; 0: it is awaited */
+	uint64_t active;   /* the turn of the server at which it last moved on */
+	bool closing;      /* shut down */
+};
+
+/* A free entry; NULL: none. */
+struct http_peer *http_peers_free(struct http_peer peers[HTTP_PEERS_MAX]);
+
+/*
+ * The connection to close for a new one from this address; NULL: there is room. Where the address
+ * has HTTP_PER_ADDRESS_MAX, one of its own; in a full table one of the address that has most. Of
+ * those the one that has not moved on for longest: come in, completed a head, taken a piece of its
+ * answer.
+ */
+struct http_peer *http_peers_victim(struct http_peer peers[HTTP_PEERS_MAX],
+				    const struct http_peer_address *from);
+/* The one that has not moved on for longest, of all addresses; NULL: there is none. */
+struct http_peer *http_peers_oldest(struct http_peer peers[HTTP_PEERS_MAX]);
+
+/* When the connection has to be closed: its head, or its whole request, took too long. */
+usec_t http_peer_deadline(const struct http_peer *p, usec_t timeout_usec);
