@@ -179,6 +179,7 @@ int cluster_start(struct daemon *d)
 		return -ENOMEM;
 	}
 	d->cluster->daemon = d;
+	d->memory.kubelet = true;
 	r = parts_start(d->cluster, &account);
 	kube_config_free(&account);
 	if (r < 0)

@@ -155,10 +155,11 @@ const struct config_key config_keys[] = {
 	    "Share of the node's memory that is never granted."),
 	ROW("node.reserveMin", CONFIG_BYTES, tuning.node.reserve_min_bytes,
 	    0, 1024 * GIB, "256Mi", "This reserve is at least this."),
-	ROW("node.evictionThreshold", CONFIG_BYTES, tuning.node.eviction_bytes,
+	ROW("node.evictionThreshold", CONFIG_AMOUNT, tuning.node.eviction,
 	    0, 1024 * GIB, "100Mi",
-	    "And at least the kubelet's `--eviction-hard` for `memory.available`: below it pods are"
-	    " evicted."),
+	    "The kubelet's `--eviction-hard` for `memory.available`, below which it evicts pods. The"
+	    " reserve is at least this, and in a cluster no growth is granted that would bring the"
+	    " kubelet's own figure below this and half of the reserve."),
 
 	CHOICE("history.algorithm", tuning.history.algorithm, algorithms, "default",
 	       "`vpa` gives the numbers of the Kubernetes Vertical Pod Autoscaler to the integer."),

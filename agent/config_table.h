@@ -10,6 +10,7 @@ enum config_type {
 	CONFIG_PPM,       /* uint32_t */
 	CONFIG_COUNT,     /* uint32_t */
 	CONFIG_BYTES,     /* uint64_t */
+	CONFIG_AMOUNT,    /* uint64_t, bytes or AMOUNT_SHARE | permille */
 	CONFIG_CPU,       /* uint64_t, millicores */
 	CONFIG_BOOL,      /* bool */
 	CONFIG_CHOICE,    /* an enum, by names */

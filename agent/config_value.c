@@ -135,6 +135,31 @@ static void format_bytes(const struct config_key *k, uint64_t value, char *buf, 
 	quantity_format_bytes(value, buf, size);
 }
 
+/* A share of the whole is no more than all of it. */
+static int parse_amount(const struct config_key *k, const char *text, uint64_t *ret)
+{
+	uint64_t permille;
+	int r;
+
+	if (strchr(text, '%') == NULL)
+		return parse_bytes(k, text, ret);
+	r = parse_permille(k, text, &permille);
+	if (r < 0)
+		return r;
+	if (permille > 1000)
+		return -ERANGE;
+	*ret = AMOUNT_SHARE | permille;
+	return 0;
+}
+
+static void format_amount(const struct config_key *k, uint64_t value, char *buf, size_t size)
+{
+	if (value & AMOUNT_SHARE)
+		format_permille(k, value & ~AMOUNT_SHARE, buf, size);
+	else
+		format_bytes(k, value, buf, size);
+}
+
 static int parse_cpu(const struct config_key *k, const char *text, uint64_t *ret)
 {
 	(void)k;
@@ -216,6 +241,7 @@ static const struct value_type types[CONFIG_TYPE_COUNT] = {
 	[CONFIG_PPM]       = {"a percentage", 4, parse_ppm,       format_ppm},
 	[CONFIG_COUNT]     = {"a number",     4, parse_count,     format_count},
 	[CONFIG_BYTES]     = {"an amount of memory", 8, parse_bytes, format_bytes},
+	[CONFIG_AMOUNT]    = {"an amount of memory", 8, parse_amount, format_amount},
 	[CONFIG_CPU]       = {"an amount of CPU", 8, parse_cpu,   format_cpu},
 	[CONFIG_BOOL]      = {"true or false", 1, parse_bool,     format_bool},
 	[CONFIG_CHOICE]    = {NULL,           4, parse_choice,    format_choice},
@@ -231,6 +257,14 @@ static const struct value_type types[CONFIG_TYPE_COUNT] = {
 static bool may_be_none(const struct config_key *k)
 {
 	return k->fallback != NULL && strcmp(k->fallback, NONE) == 0;
+}
+
+/* The parser has checked shares. */
+static bool in_range(const struct config_key *k, uint64_t value)
+{
+	if (k->type == CONFIG_AMOUNT && value & AMOUNT_SHARE)
+		return true;
+	return value >= k->min && value <= k->max;
 }
 
 static bool string_fits(const struct config_key *k, const char *text)
@@ -297,7 +331,7 @@ int config_value_set(const struct config_key *k, const char *text, void *base)
 	r = types[k->type].parse(k, text, &value);
 	if (r < 0)
 		return r;
-	if (value < k->min || value > k->max)
+	if (!in_range(k, value))
 		return -ERANGE;
 	store(field, types[k->type].width, value);
 	return 0;
@@ -382,7 +416,8 @@ const char *config_value_allowed(const struct config_key *k, char *buf, size_t s
 	} else {
 		t->format(k, k->min, low, sizeof low);
 		t->format(k, k->max, high, sizeof high);
-		snprintf(buf, size, "%s from %s to %s%s", t->what, low, high,
+		snprintf(buf, size, "%s from %s to %s%s%s", t->what, low, high,
+			 k->type == CONFIG_AMOUNT ? ", or a percentage of the node's" : "",
 			 may_be_none(k) ? ", or none" : "");
 	}
 	return buf;

@@ -34,8 +34,14 @@ static void figures(const struct managed *m, char *text, size_t size)
 	char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE];
 
 	text[0] = '\0';
-	add(text, size, "%s available less %s reserve, %s granted and not used yet",
-	    bytes(v->available, a), bytes(v->reserve, b), bytes(v->outstanding, c));
+	if (v->kubelet)
+		add(text, size,
+		    "%s available to the kubelet less %s for its eviction threshold and a margin,"
+		    " %s granted and not used yet",
+		    bytes(v->available, a), bytes(v->reserve, b), bytes(v->outstanding, c));
+	else
+		add(text, size, "%s available less %s reserve, %s granted and not used yet",
+		    bytes(v->available, a), bytes(v->reserve, b), bytes(v->outstanding, c));
 	if (v->kept > 0)
 		add(text, size, ", %s kept for those who go first, as %s", bytes(v->kept, a),
 		    name_of(d, v->kept_for));

@@ -77,10 +77,12 @@ struct metrics_input {
 	bool state_ok;             /* the last save, or none was due */
 	usec_t state_saved_real;   /* 0: never */
 	uint64_t wakeups;
-	uint64_t node_reserve_bytes;  /* 0: the node's memory is not counted */
-	uint64_t node_granted_bytes;  /* and not used yet, at the last look */
-	bool no_memory;               /* a view could not be added: there is no page */
-	struct process_facts process; /* filled by metrics_server */
+	uint64_t node_reserve_bytes;           /* 0: the node's memory is not counted */
+	uint64_t node_granted_bytes;           /* and not used yet, at the last look */
+	uint64_t node_kubelet_available_bytes; /* 0: no kubelet's memory.available is respected */
+	bool node_eviction_bound;              /* it leaves less to grant than MemAvailable */
+	bool no_memory;                        /* a view could not be added: there is no page */
+	struct process_facts process;          /* filled by metrics_server */
 };
 /* Room for so many things in all, at once; less is no harm. */
 void metrics_input_reserve(struct metrics_input *in, size_t count);

@@ -115,7 +115,8 @@ static bool read_node(struct daemon *d)
 	}
 	n->told = false;
 	n->read = read;
-	n->reserve = ledger_reserve(&d->config.tuning.node, read.total);
+	ledger_supply(&d->config.tuning.node, read.total, read.available,
+		      n->kubelet ? read.kubelet_available : LIMIT_MAX, &n->supply);
 	return true;
 }
 
@@ -129,11 +130,8 @@ static struct ledger *open_ledger(struct daemon *d)
 	n->open = read_node(d) && fill_entries(d);
 	if (!n->open)
 		return NULL;
-	figures = (struct ledger_node){
-		.total = n->read.total,
-		.available = ledger_read(&n->reads, &n->ledger, n->read.available),
-		.reserve = n->reserve,
-	};
+	figures = n->supply;
+	figures.available = ledger_read(&n->reads, &n->ledger, figures.available);
 	ledger_begin(&n->ledger, &figures, n->entries, (uint32_t)d->unit_count);
 	return &n->ledger;
 }
@@ -167,7 +165,7 @@ void node_memory_balance(struct daemon *d, struct plan *plan)
 
 	if (!n->open)
 		return;
-	ledger_passed(&n->reads, &n->ledger, n->read.available);
+	ledger_passed(&n->reads, &n->ledger, n->supply.available);
 	count = ledger_cancel(&n->ledger, asks, ASKS_MAX);
 	for (uint32_t i = 0; i < count; i++) {
 		struct managed *m = d->units[asks[i].entry];

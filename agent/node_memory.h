@@ -18,8 +18,9 @@ struct node_memory {
 	struct ledger_reads reads;
 	struct ledger_entry *entries; /* owned, one per target */
 	size_t capacity;
-	struct meminfo read; /* as of the last time; total 0: never */
-	uint64_t reserve;    /* with it */
+	bool kubelet;              /* there is one, which evicts by a figure of its own */
+	struct meminfo read;       /* as of the last time; total 0: never */
+	struct ledger_node supply; /* with it */
 };
 
 /* root NULL: the host's own. No file: growth is not counted, and that is told. */

@@ -60,7 +60,10 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	in->last_tick_real = d->last_tick + (usec_t)d->clock_offset_usec;
 	in->state_ok = d->state_error == 0;
 	if (d->memory.read.total != 0 && d->config.tuning.node.count) {
-		in->node_reserve_bytes = d->memory.reserve;
+		in->node_reserve_bytes = d->memory.supply.reserve;
+		in->node_eviction_bound = d->memory.supply.eviction != 0;
+		if (d->memory.kubelet && d->memory.read.kubelet_available != UINT64_MAX)
+			in->node_kubelet_available_bytes = d->memory.read.kubelet_available;
 		in->node_granted_bytes = d->memory.ledger.outstanding;
 	}
 	in->reader_bpf = d->reader.scan != NULL;

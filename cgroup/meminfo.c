@@ -29,14 +29,37 @@ static bool scan_kib(const char *p, uint64_t *ret)
 	return p[0] == ' ' && p[1] == 'k' && p[2] == 'B' && p[3] == '\n';
 }
 
+enum { TOTAL, AVAILABLE, FREE, INACTIVE_FILE, COUNT };
+#define NEEDED  (1u << TOTAL | 1u << AVAILABLE)
+#define KUBELET (1u << FREE | 1u << INACTIVE_FILE)
+
+/* value[] where seen has its bit. */
+static int check(const uint64_t value[COUNT], unsigned seen, struct meminfo *ret)
+{
+	struct meminfo m = {value[TOTAL], value[AVAILABLE], UINT64_MAX};
+
+	if ((seen & NEEDED) != NEEDED || m.total == 0 || m.available > m.total)
+		return -EBADMSG;
+	if (seen & KUBELET) {
+		if ((seen & KUBELET) != KUBELET)
+			return -EBADMSG;
+		m.kubelet_available = value[FREE] + value[INACTIVE_FILE];
+		/* The lines are not of one moment. */
+		if (m.kubelet_available < value[FREE] || m.kubelet_available > m.total)
+			m.kubelet_available = m.total;
+	}
+	*ret = m;
+	return 0;
+}
+
 int meminfo_parse(const char *text, size_t len, struct meminfo *ret)
 {
-	enum { TOTAL, AVAILABLE, COUNT };
 	static const struct {
 		const char *name;
 		size_t len;
-	} keys[COUNT] = {{"MemTotal:", 9}, {"MemAvailable:", 13}};
-	uint64_t value[COUNT];
+	} keys[COUNT] = {
+		{"MemTotal:", 9}, {"MemAvailable:", 13}, {"MemFree:", 8}, {"Inactive(file):", 15}};
+	uint64_t value[COUNT] = {0};
 	unsigned seen = 0;
 
 	if (len == 0 || text[len - 1] != '\n' || memchr(text, '\0', len) != NULL)
@@ -52,10 +75,7 @@ int meminfo_parse(const char *text, size_t len, struct meminfo *ret)
 			seen |= 1u << i;
 		}
 	}
-	if (seen != (1u << COUNT) - 1 || value[TOTAL] == 0 || value[AVAILABLE] > value[TOTAL])
-		return -EBADMSG;
-	*ret = (struct meminfo){.total = value[TOTAL], .available = value[AVAILABLE]};
-	return 0;
+	return check(value, seen, ret);
 }
 
 int meminfo_read(int fd, struct meminfo *ret)

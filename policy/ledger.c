@@ -8,16 +8,51 @@
 /* One who is held asks again within 2 s, the time a brake is held, or when its successor grows. */
 #define CLAIM_USEC (10 * USEC_PER_SEC)
 
-uint64_t ledger_reserve(const struct tuning_node *t, uint64_t total)
-{
-	uint64_t share = scale_permille(total, t->reserve_permille);
-
-	return MAX(MAX(share, t->reserve_min_bytes), t->eviction_bytes);
-}
-
 static uint64_t less(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
+}
+
+/* --- the node */
+
+static uint64_t reserve_of(const struct tuning_node *t, uint64_t total)
+{
+	return MAX(scale_permille(total, t->reserve_permille), t->reserve_min_bytes);
+}
+
+uint64_t ledger_eviction(const struct tuning_node *t, uint64_t total)
+{
+	return t->eviction & AMOUNT_SHARE ? scale_permille(total, t->eviction & ~AMOUNT_SHARE)
+					  : t->eviction;
+}
+
+uint64_t ledger_reserve(const struct tuning_node *t, uint64_t total)
+{
+	return MAX(reserve_of(t, total), ledger_eviction(t, total));
+}
+
+/* What nobody could see yet, as in the reserve. Half as much: page cache that the kubelet takes for
+ * used can still be given up. */
+static uint64_t eviction_margin(const struct tuning_node *t, uint64_t total)
+{
+	return reserve_of(t, total) / 2;
+}
+
+void ledger_supply(const struct tuning_node *t, uint64_t total, uint64_t available,
+		   uint64_t kubelet_available, struct ledger_node *ret)
+{
+	uint64_t reserve = ledger_reserve(t, total);
+	uint64_t eviction = add_sat(ledger_eviction(t, total), eviction_margin(t, total));
+	/* As MemAvailable would have to be for the same room. */
+	uint64_t same = less(add_sat(kubelet_available, reserve), eviction);
+	bool kubelet = kubelet_available != LIMIT_MAX && same < available;
+
+	*ret = (struct ledger_node){
+		.total = total,
+		.available = kubelet ? same : available,
+		.reserve = reserve,
+		.eviction = kubelet ? eviction : 0,
+	};
 }
 
 /* --- one entry */
@@ -200,6 +235,7 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t wish, struct 
 		.allowed = decide(l, entry, wish, &kept),
 		.available = l->node.available,
 		.reserve = l->node.reserve,
+		.kubelet = l->node.eviction != 0,
 		.outstanding = l->outstanding,
 		.room = room(l),
 		.kept = MIN(kept.bytes, room(l)),
@@ -207,6 +243,10 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t wish, struct 
 		.holder = LEDGER_NOBODY,
 	};
 
+	if (v.kubelet) {
+		v.available = less(add_sat(v.available, l->node.eviction), l->node.reserve);
+		v.reserve = l->node.eviction;
+	}
 	if (v.allowed < wish)
 		find_holder(l, entry, &v);
 	*ret = v;

@@ -3,7 +3,8 @@
  * What the node can still grant: growth of memory limits above what they were at first sight.
  *
  *	outstanding = sum of max(0, limit - use) over the limits that stand above their original
- *	room	    = MemAvailable - reserve - outstanding
+ *	room	    = MemAvailable - reserve - outstanding, or what the kubelet's bound leaves
+ *		      where that is less: ledger_supply()
  *	A grant makes outstanding grow by no more than the room.
  *
  * What is used of a grant has left MemAvailable and is not outstanding any more: it counts once.
@@ -49,9 +50,11 @@
 
 struct ledger_node {
 	uint64_t total;     /* MemTotal */
-	uint64_t available; /* MemAvailable now or at the last read, whatever is less; newer uses
-			       come   by ledger_use() */
+	uint64_t available; /* ledger_supply() now or at the last read, whatever is less; newer uses
+			       come by ledger_use() */
 	uint64_t reserve;   /* ledger_reserve() */
+	uint64_t eviction;  /* the kubelet's bound is the lower one: what must stay available to it;
+			       0: MemAvailable is */
 };
 
 /* One container or unit; limits are memory.max in bytes. */
@@ -84,9 +87,10 @@ struct ledger {
 /* The answer to a wish, with what led to it. Amounts as they were before it. */
 struct ledger_verdict {
 	uint64_t wish;
-	uint64_t allowed; /* never below the limit that stands, unless the wish is */
-	uint64_t available;
-	uint64_t reserve;
+	uint64_t allowed;   /* never below the limit that stands, unless the wish is */
+	uint64_t available; /* MemAvailable, or the kubelet's memory.available */
+	uint64_t reserve;   /* of it */
+	bool kubelet;       /* which of the two */
 	uint64_t outstanding;
 	uint64_t room;
 	uint64_t kept;         /* of the room, for higher ranks ... */
@@ -103,6 +107,20 @@ struct ledger_ask {
 
 /* A share of the node, at least some MiB and where the kubelet begins to evict. */
 uint64_t ledger_reserve(const struct tuning_node *t, uint64_t total);
+/* Where the kubelet begins to evict. */
+uint64_t ledger_eviction(const struct tuning_node *t, uint64_t total);
+/*
+ * What the node has to grant from is the lower one of two bounds:
+ *
+ *	MemAvailable - reserve
+ *	memory.available of the kubelet - (its hard eviction threshold + margin)
+ *
+ * The kubelet counts active page cache and slab as used and evicts by that, a long time before the
+ * kernel would run out. kubelet_available: LIMIT_MAX where there is no kubelet. Fills all of *ret;
+ * available is given in terms of MemAvailable in either case.
+ */
+void ledger_supply(const struct tuning_node *t, uint64_t total, uint64_t available,
+		   uint64_t kubelet_available, struct ledger_node *ret);
 
 /* Once per tick. entries: in any order, but that of the indices from now on. */
 void ledger_begin(struct ledger *l, const struct ledger_node *node, struct ledger_entry *entries,

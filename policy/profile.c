@@ -88,7 +88,7 @@ const struct tuning tuning_default = {
 			.reserve_permille = 50,
 			.reserve_min_bytes = 256 * MIB,
 			/* --eviction-hard memory.available of a kubelet that is told nothing. */
-			.eviction_bytes = 100 * MIB,
+			.eviction = 100 * MIB,
 		},
 };
 

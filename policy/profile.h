@@ -17,6 +17,9 @@ enum mode {
 
 enum algorithm { ALGORITHM_DEFAULT, ALGORITHM_VPA, ALGORITHM_COUNT };
 
+/* Set in an amount of memory that is a share of the whole, in permille. */
+#define AMOUNT_SHARE (UINT64_C(1) << 63)
+
 #define RESOURCES_CPU    (1u << RESOURCE_CPU)
 #define RESOURCES_MEMORY (1u << RESOURCE_MEMORY)
 #define RESOURCES_BOTH   (RESOURCES_CPU | RESOURCES_MEMORY)
@@ -117,7 +120,8 @@ struct tuning_node {
 	bool count;                /* false: growth is not held against it */
 	uint32_t reserve_permille; /* of all memory, never granted */
 	uint64_t reserve_min_bytes;
-	uint64_t eviction_bytes; /* the kubelet evicts below this */
+	uint64_t eviction; /* the kubelet evicts below this: bytes, or AMOUNT_SHARE | permille of
+			      all memory */
 };
 
 struct tuning {

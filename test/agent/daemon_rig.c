@@ -248,6 +248,11 @@ static void on_event(void *ctx, const struct event_record *e, const char *messag
 
 void rig_meminfo(struct rig *r, uint64_t total, uint64_t available)
 {
+	rig_meminfo_active(r, total, available, available);
+}
+
+void rig_meminfo_active(struct rig *r, uint64_t total, uint64_t available, uint64_t kubelet)
+{
 	char path[96];
 	FILE *f;
 
@@ -255,8 +260,10 @@ void rig_meminfo(struct rig *r, uint64_t total, uint64_t available)
 	mkdir(path, 0700);
 	snprintf(path, sizeof path, "%s/proc/meminfo", r->folder);
 	f = fopen(path, "we");
-	fprintf(f, "MemTotal: %8" PRIu64 " kB\nMemFree: 0 kB\nMemAvailable: %8" PRIu64 " kB\n",
-		total / 1024, available / 1024);
+	fprintf(f,
+		"MemTotal: %8" PRIu64 " kB\nMemFree: %8" PRIu64 " kB\nMemAvailable: %8" PRIu64
+		" kB\nInactive(file): %8" PRIu64 " kB\n",
+		total / 1024, kubelet / 2 / 1024, available / 1024, kubelet / 2 / 1024);
 	fclose(f);
 }
 

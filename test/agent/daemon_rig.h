@@ -138,6 +138,8 @@ void rig_unit_stop(struct rig *r, struct rig_unit *u);
 void rig_unit_start(struct rig *r, struct rig_unit *u);
 /* What the node says of its memory, in place of /proc/meminfo. Before the start, or it has none. */
 void rig_meminfo(struct rig *r, uint64_t total, uint64_t available);
+/* The same with the kubelet's memory.available, which is lower: page cache is active. */
+void rig_meminfo_active(struct rig *r, uint64_t total, uint64_t available, uint64_t kubelet);
 /* Starts the daemon; 0 or what daemon_new() said. */
 int rig_start(struct rig *r);
 void rig_stop(struct rig *r);

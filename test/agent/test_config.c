@@ -51,7 +51,10 @@ static void test_table(void)
 
 	for (size_t i = 0; i < config_key_count; i++) {
 		const struct config_key *k = &config_keys[i];
-		size_t width = k->type == CONFIG_DURATION || k->type == CONFIG_BYTES ? 8 : 4;
+		size_t width = k->type == CONFIG_DURATION || k->type == CONFIG_BYTES ||
+					       k->type == CONFIG_AMOUNT
+				       ? 8
+				       : 4;
 
 		CHECK((k->fallback == NULL) != (k->builtin == NULL));
 		CHECK(k->doc != NULL && k->doc[0] != '\0');

@@ -264,8 +264,46 @@ static void test_report(void)
 	config_free(&c);
 }
 
+/* Bytes, or a share of the node's memory. */
+static void test_amount(void)
+{
+	const struct config_key *k =
+		config_key_find(config_keys, config_key_count, "node.evictionThreshold");
+	static const struct {
+		const char *text;
+		int result;
+		uint64_t value;
+	} rows[] = {
+		{"0", 0, 0},
+		{"512Mi", 0, 512 * MIB},
+		{"5%", 0, AMOUNT_SHARE | 50},
+		{"0%", 0, AMOUNT_SHARE},
+		{"100%", 0, AMOUNT_SHARE | 1000},
+		{"2.5%", 0, AMOUNT_SHARE | 25},
+		{"100.1%", -ERANGE, 0},
+		{"2Ti", -ERANGE, 0},
+		{"2.55%", -EINVAL, 0},
+		{"-5%", -EINVAL, 0},
+		{"5%%", -EINVAL, 0},
+		{"%", -EINVAL, 0},
+		{"5 %", -EINVAL, 0},
+		{"none", -EINVAL, 0},
+	};
+	char text[CONFIG_VALUE_TEXT];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct config c = {.tuning.node.eviction = 1};
+
+		CHECK_EQ(config_value_set(k, rows[i].text, &c), rows[i].result);
+		CHECK_EQ(c.tuning.node.eviction, rows[i].result == 0 ? rows[i].value : 1);
+		if (rows[i].result == 0)
+			CHECK_STR(config_value_text(k, &c, text, sizeof text), rows[i].text);
+	}
+}
+
 int main(void)
 {
+	test_amount();
 	test_report();
 	test_addresses();
 	test_full();

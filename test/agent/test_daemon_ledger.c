@@ -134,6 +134,47 @@ static void test_greedy(void)
 	rig_close(&r);
 }
 
+#define ACTIVE (600 * MIB)
+
+static uint64_t kubelet_available(const struct rig *r)
+{
+	uint64_t a = available(r);
+
+	return a - MIN(a, ACTIVE);
+}
+
+static void step_active(struct rig *r)
+{
+	step(r);
+	rig_meminfo_active(r, TOTAL, available(r), kubelet_available(r));
+}
+
+/* 600 MiB of page cache are active: the kubelet takes them for used and would evict somebody, while
+ * MemAvailable is far above the reserve. */
+static void test_kubelet(bool kubelet)
+{
+	uint64_t least = UINT64_MAX;
+	struct rig r;
+
+	start(&r, UNITS, 3);
+	r.told = on_told;
+	r.daemon->memory.kubelet = kubelet;
+	denied[0] = '\0';
+	goal = 700 * MIB;
+	rate = 40 * MIB;
+	for (int i = 0; i < 600; i++) {
+		rig_look(&r, 1, step_active);
+		least = MIN(least, kubelet_available(&r));
+	}
+	printf("%s: memory.available of the kubelet never below %llu MiB, %s\n",
+	       kubelet ? "in a cluster" : "standalone", (unsigned long long)least / MIB, denied);
+	CHECK((least >= 100 * MIB) == kubelet);
+	CHECK_EQ(kills(&r, "high.service"), 0);
+	CHECK((strstr(denied, " available to the kubelet less 228 MiB") != NULL) == kubelet);
+	CHECK_EQ(r.daemon->memory.supply.eviction, kubelet ? 228 * MIB : 0);
+	rig_close(&r);
+}
+
 static void on_view(void *arg, const struct unit_view *v)
 {
 	snprintf(arg, DENIED_TEXT_BYTES, "%s",
@@ -374,6 +415,8 @@ static void test_pods(void)
 int main(void)
 {
 	test_greedy();
+	test_kubelet(false);
+	test_kubelet(true);
 	test_shown();
 	test_uncounted("node: {ledger: false}\n" UNITS, 0);
 	test_uncounted(UNITS, 1);

@@ -14,6 +14,8 @@ static const char real[] = "MemTotal:        2014232 kB\n"
 			   "MemFree:         1630464 kB\n"
 			   "MemAvailable:    1713408 kB\n"
 			   "Buffers:           13648 kB\n"
+			   "Active(file):      43200 kB\n"
+			   "Inactive(file):    71040 kB\n"
 			   "SwapTotal:             0 kB\n"
 			   "HugePages_Total:       0\n"
 			   "Hugepagesize:       2048 kB\n";
@@ -25,10 +27,34 @@ static void test_real(void)
 	CHECK_EQ(meminfo_parse(S(real), &m), 0);
 	CHECK_EQ(m.total, 2014232ULL * 1024);
 	CHECK_EQ(m.available, 1713408ULL * 1024);
+	CHECK_EQ(m.kubelet_available, (1630464ULL + 71040) * 1024);
 	/* A full node, and in the other order. */
 	CHECK_EQ(meminfo_parse(S("MemAvailable: 0 kB\nMemTotal: 8 kB\n"), &m), 0);
 	CHECK_EQ(m.available, 0);
 	CHECK_EQ(m.total, 8192);
+	CHECK_EQ(m.kubelet_available, UINT64_MAX); /* not told */
+}
+
+/* The two lines are not of one moment: never more than there is. */
+static void test_kubelet(void)
+{
+	struct meminfo m;
+
+	CHECK_EQ(meminfo_parse(S("MemTotal: 8 kB\nMemFree: 0 kB\nMemAvailable: 4 kB\n"
+				 "Inactive(anon): 3 kB\nInactive(file): 0 kB\n"),
+			       &m),
+		 0);
+	CHECK_EQ(m.kubelet_available, 0);
+	CHECK_EQ(meminfo_parse(S("MemTotal: 8 kB\nMemFree: 5 kB\nMemAvailable: 4 kB\n"
+				 "Inactive(file): 4 kB\n"),
+			       &m),
+		 0);
+	CHECK_EQ(m.kubelet_available, 8192);
+	CHECK_EQ(meminfo_parse(S("MemTotal: 8 kB\nMemFree: 18014398509481982 kB\n"
+				 "MemAvailable: 4 kB\nInactive(file): 18014398509481982 kB\n"),
+			       &m),
+		 0);
+	CHECK_EQ(m.kubelet_available, 8192);
 }
 
 static void test_refused(void)
@@ -60,15 +86,21 @@ static void test_refused(void)
 		{S("MemTotal: 8 kB\n MemAvailable: 4 kB\n")},
 		{S("memtotal: 8 kB\nMemAvailable: 4 kB\n")},
 		{S("MemTotal: 8 kB\n\0\nMemAvailable: 4 kB\n")},
+		{S("MemTotal: 8 kB\nMemAvailable: 4 kB\nMemFree: 1 kB\n")},
+		{S("MemTotal: 8 kB\nMemAvailable: 4 kB\nInactive(file): 1 kB\n")},
+		{S("MemTotal: 8 kB\nMemFree: 1 kB\nInactive(file): 1 kB\n")},
+		{S("MemTotal: 8 kB\nMemAvailable: 4 kB\nMemFree: 1\nInactive(file): 1 kB\n")},
+		{S("MemTotal: 8 kB\nMemAvailable: 4 kB\nMemFree: 1 kB\nMemFree: 1 kB\n"
+		   "Inactive(file): 1 kB\n")},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		struct meminfo m = {1, 2};
+		struct meminfo m = {1, 2, 3};
 
 		CHECK_EQ(meminfo_parse(bad[i].text, bad[i].len, &m), -EBADMSG);
-		if (m.total != 1 || m.available != 2)
+		if (m.total != 1 || m.available != 2 || m.kubelet_available != 3)
 			fprintf(stderr, "text %zu was taken\n", i);
-		CHECK(m.total == 1 && m.available == 2);
+		CHECK(m.total == 1 && m.available == 2 && m.kubelet_available == 3);
 	}
 }
 
@@ -90,12 +122,14 @@ static void test_read(void)
 	fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
 	CHECK_EQ(meminfo_read(fd, &m), 0);
 	CHECK(m.total >= m.available && m.total > 0);
+	CHECK(m.kubelet_available > 0 && m.kubelet_available <= m.total);
 	close(fd);
 }
 
 int main(void)
 {
 	test_real();
+	test_kubelet();
 	test_refused();
 	test_read();
 	return check_result();

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* A copy of exactly this size, so that one byte too far is seen. */
 	OWN(drop_free) char *text = malloc(size ? size : 1);
-	struct meminfo m = {1, 2};
+	struct meminfo m = {1, 2, 3};
 	int r;
 
 	if (text == NULL)
@@ -20,7 +20,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	r = meminfo_parse(text, size, &m);
 	if (r == 0 && (m.total == 0 || m.available > m.total || m.total % 1024 != 0))
 		abort();
-	if (r != 0 && (r != -EBADMSG || m.total != 1 || m.available != 2))
+	if (r == 0 && m.kubelet_available > m.total && m.kubelet_available != UINT64_MAX)
+		abort();
+	if (r != 0 &&
+	    (r != -EBADMSG || m.total != 1 || m.available != 2 || m.kubelet_available != 3))
 		abort();
 	return 0;
 }

@@ -8,11 +8,11 @@ static uint64_t most(struct world *w, uint32_t entry)
 	return ledger_most(&w->l, entry, LIMIT_MAX) / MIB;
 }
 
-static uint64_t reserve(uint64_t total, uint64_t eviction_bytes)
+static uint64_t reserve(uint64_t total, uint64_t eviction)
 {
 	struct tuning_node t = tuning_default.node;
 
-	t.eviction_bytes = eviction_bytes;
+	t.eviction = eviction;
 	return ledger_reserve(&t, total);
 }
 

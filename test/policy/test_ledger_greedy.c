@@ -41,6 +41,9 @@ struct world {
 	usec_t now;
 	usec_t brake;
 	uint64_t system;
+	uint64_t active;  /* page cache that the kubelet counts as used */
+	bool told;        /* the kubelet's figure is respected */
+	uint64_t evicted; /* looks at which it was below its threshold */
 	struct pod pod[PODS];
 	struct ledger ledger;
 	struct ledger_entry entry[PODS];
@@ -107,11 +110,20 @@ static void allocate(struct world *w, struct pod *p)
 
 /* --- the daemon */
 
+/* What the kubelet makes of it. */
+static uint64_t kubelet_available(const struct world *w)
+{
+	uint64_t a = available(w);
+
+	return a - MIN(a, w->active);
+}
+
 static void begin(struct world *w)
 {
-	struct ledger_node node = {
-		.total = TOTAL, .available = available(w), .reserve = w->reserve};
+	struct ledger_node node;
 
+	ledger_supply(&tuning_default.node, TOTAL, available(w),
+		      w->told ? kubelet_available(w) : LIMIT_MAX, &node);
 	for (int i = 0; i < PODS; i++) {
 		const struct pod *p = &w->pod[i];
 
@@ -220,6 +232,7 @@ static void run(struct world *w, usec_t span)
 		w->lowest = MIN(w->lowest, available(w) - w->reserve);
 		if (w->now % TICK_USEC != 0)
 			continue;
+		w->evicted += kubelet_available(w) < ledger_eviction(&tuning_default.node, TOTAL);
 		begin(w);
 		for (uint32_t i = 0; i < PODS; i++)
 			observe(w, i);
@@ -297,6 +310,23 @@ static void test_enough(void)
 		CHECK(w.pod[i].kills == 0 && w.pod[i].done_at != 0);
 }
 
+/* 800 MiB of active page cache: the kubelet evicts long before MemAvailable is short. */
+static void test_kubelet(uint64_t rate_bps, bool told)
+{
+	struct world w = world(rate_bps, 1200 * MIB);
+
+	w.brake = BRAKE_USEC;
+	w.active = 800 * MIB;
+	w.told = told;
+	run(&w, 10 * USEC_PER_MIN);
+	show(&w, told ? "active page cache, with the kubelet's bound" : "without it");
+	printf("  below the eviction threshold for %.1f s\n", (double)w.evicted / 10);
+	CHECK((w.evicted == 0) == told);
+	CHECK_EQ(w.pod[PODS - 1].kills, 0);
+	for (int i = 0; i < PODS; i++)
+		CHECK(w.pod[i].done_at != 0);
+}
+
 /* A lower one was there first and holds much more than it uses: the others get it. */
 static void test_hoarder(void)
 {
@@ -321,6 +351,11 @@ int main(void)
 	test_greedy(10 * MIB, 0, "10 MiB/s without a brake");
 	test_greedy(50 * MIB, 0, "50 MiB/s without a brake");
 	test_greedy(200 * MIB, 0, "200 MiB/s without a brake");
+	for (int told = 0; told < 2; told++) {
+		test_kubelet(10 * MIB, told);
+		test_kubelet(50 * MIB, told);
+		test_kubelet(200 * MIB, told);
+	}
 	test_enough();
 	test_hoarder();
 	return check_result();

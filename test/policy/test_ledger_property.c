@@ -116,7 +116,7 @@ static void start(struct node *n)
 
 	*n = (struct node){.tame = chance(500), .count = (uint32_t)(1 + pick(ENTRIES_MAX))};
 	n->figures.total = (1 + pick(64)) * GIB;
-	t.eviction_bytes = pick(400) * MIB;
+	t.eviction = pick(400) * MIB;
 	n->figures.reserve = ledger_reserve(&t, n->figures.total);
 	n->system = pick(n->figures.total / 2);
 	for (uint32_t i = 0; i < n->count; i++) {
