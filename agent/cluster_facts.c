@@ -62,7 +62,10 @@ static void fill_resource(const struct managed *m, enum resource r, bool back,
 	const struct control *c = &m->control;
 	const struct control_resource *res = &c->resource[r];
 	const struct daemon *d = m->daemon;
-	uint64_t ceiling = control_ceiling(c, &d->config.tuning, r, d->node_milli);
+	/* Mode Initial raises nothing after the start. */
+	uint64_t ceiling = c->rule.mode == MODE_INITIAL
+				   ? control_lasting(c, r)
+				   : control_ceiling(c, &d->config.tuning, r, d->node_milli);
 
 	ret->managed = is_reported(m, r, back);
 	/* Once handed back, the laws know nothing of it any more. */
@@ -117,6 +120,7 @@ static void fill_container(const struct managed *m, bool restoring, struct repor
 	bool watched = m->state != UNIT_UNMANAGED;
 
 	ret->running = m->cg != NULL;
+	ret->limits_only = m->own.controlled == CONTROLLED_LIMITS;
 	ret->use_bytes = use_of(m);
 	ret->slope_bps = watched ? c->mem.slope_bps : 0;
 	ret->growing = watched && grows(m, ret->use_bytes);

@@ -321,6 +321,18 @@ void persist_adopted(struct daemon *d, const struct managed *m, enum resource r)
 	persist_baselines(d);
 }
 
+void persist_adopted_request(struct daemon *d, const struct managed *m, enum resource r)
+{
+	const struct kube_container *c = kube_pod_container(m->pod->spec, pod_container_of(m));
+	struct baseline *b = baseline_find(&d->baselines, m->key);
+
+	if (b == NULL || c == NULL || b->request[r] == c->spec.request[r])
+		return;
+	b->request[r] = c->spec.request[r];
+	d->baselines_dirty = true;
+	persist_baselines(d);
+}
+
 void persist_stored(struct daemon *d, const struct managed *m)
 {
 	struct baseline *b = baseline_find(&d->baselines, m->key);

@@ -88,6 +88,15 @@ static bool same_bounds(const struct pod_bounds *a, const struct pod_bounds *b)
 	       same_resource(&a->resource[RESOURCE_MEMORY], &b->resource[RESOURCE_MEMORY]);
 }
 
+/* What vscaled raised along with the limit of a Guaranteed pod is no floor: the original is. */
+static uint64_t request_of(const struct managed *m, const struct kube_container *c, enum resource r)
+{
+	uint64_t request = c->spec.request[r];
+
+	return m->pod->spec->qos == QOS_GUARANTEED ? persist_original_request(m, r, request)
+						   : request;
+}
+
 void pod_set_bounds(struct managed *m)
 {
 	struct daemon *d = m->daemon;
@@ -108,7 +117,7 @@ void pod_set_bounds(struct managed *m)
 	b.heap_bytes = c->heap_bytes;
 	b.heap_permille = c->heap_permille;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		b.resource[r].request = c->spec.request[r];
+		b.resource[r].request = request_of(m, c, r);
 	b.resource[RESOURCE_CPU].admin = d->config.kubernetes.cpu_milli;
 	b.resource[RESOURCE_MEMORY].admin = d->config.kubernetes.mem_bytes;
 	if (d->hooks.bounds != NULL)

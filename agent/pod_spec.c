@@ -88,6 +88,10 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 	plan_apply(d, &plan);
 	m->property_due = m->touched;
 	persist_adopted(d, m, r);
+	/* The request of a Guaranteed pod is its limit: the owner has set both. */
+	if (m->pod->spec->qos == QOS_GUARANTEED)
+		persist_adopted_request(d, m, r);
+	pod_set_bounds(m);
 }
 
 /* The kubelet admits a resize, defers it or refuses it in about a second. */

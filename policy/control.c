@@ -2,6 +2,7 @@
 #include "policy/bounds.h"
 #include "policy/control_impl.h"
 #include <assert.h>
+#include <string.h>
 
 #define PPM 1000000ULL
 /* A unit at its ceiling presses now and then: this long without it is over. */
@@ -27,6 +28,10 @@ static uint64_t limit_of(const struct limits *l, enum resource r)
 
 void control_set_rule(struct control *c, const struct policy_rule *rule)
 {
+	if (rule->mode != MODE_INITIAL) {
+		c->initial_done = false;
+		memset(c->initial_request, 0, sizeof c->initial_request);
+	}
 	c->rule = *rule;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		struct control_resource *res = &c->resource[r];
@@ -98,6 +103,7 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 	c->started_at = now;
 	c->life = (struct control_life){0};
 	c->initial_done = false;
+	memset(c->initial_request, 0, sizeof c->initial_request);
 	c->gave_way = 0;
 	c->cpu = (struct cpu_control){.floor = cpu_floor};
 	c->mem = (struct mem_control){
@@ -242,8 +248,10 @@ void control_review(struct control *c, const struct control_context *x)
 		return;
 	control_review_cpu(c, x);
 	control_review_mem(c, x);
-	c->initial_done = c->rule.mode == MODE_INITIAL &&
-			  (c->initial_done || !(c->paused || c->gave_way != 0));
+	if (c->rule.mode == MODE_INITIAL && !c->initial_done && !c->paused && c->gave_way == 0) {
+		control_fix_requests(c, x);
+		c->initial_done = true;
+	}
 }
 
 /* What a step made true, in the kernel and in our books. */

@@ -100,6 +100,7 @@ struct control {
 	uint32_t gave_way; /* RESOURCES_*: another writer insists on it */
 	uint32_t frozen;   /* RESOURCES_*: somebody else wrote it, and nobody has judged that yet */
 	bool initial_done;
+	uint64_t initial_request[RESOURCE_COUNT]; /* mode Initial: for good; 0: leave it */
 	struct control_resource resource[RESOURCE_COUNT];
 	struct control_life life;
 	struct boost boost;
@@ -210,7 +211,8 @@ uint64_t control_ceiling(const struct control *c, const struct tuning *t, enum r
 uint64_t control_floor(const struct control *c, const struct tuning *t, enum resource r,
 		       uint64_t node_milli);
 /* What the container should request of a resource beside the limit as held: the target of history,
- * within the bounds that hold for requests. 0: leave it as it is. */
+ * within the bounds that hold for requests; in mode Initial that of the start. 0: leave it as it
+ * is. */
 uint64_t control_request(const struct control *c, enum resource r);
 
 /* --- control_ledger.c */

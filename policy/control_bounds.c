@@ -156,10 +156,9 @@ static uint64_t request_of_ratio(uint64_t limit, uint64_t ratio_permille)
 
 /* What a limit allows its request: not above it, a quantum below where the class hangs on it, and
  * not so far below that the LimitRange forbids it. */
-static void fill_request(const struct control *c, enum resource r, struct bounds *b)
+static void fill_request(const struct control *c, enum resource r, uint64_t limit, struct bounds *b)
 {
-	uint64_t ratio = c->pod.resource[r].ratio_permille;
-	uint64_t limit = control_lasting(c, r), most = limit;
+	uint64_t ratio = c->pod.resource[r].ratio_permille, most = limit;
 
 	if (limit == LIMIT_MAX)
 		return;
@@ -170,11 +169,11 @@ static void fill_request(const struct control *c, enum resource r, struct bounds
 	b->value[BOUND_CEILING] = MAX(most, b->quantum);
 }
 
-uint64_t control_request(const struct control *c, enum resource r)
+/* Beside this limit. */
+static uint64_t request_beside(const struct control *c, enum resource r, uint64_t limit)
 {
 	const struct pod_resource_bounds *p = &c->pod.resource[r];
 	const struct range *range = range_of(c, r);
-	uint64_t limit = control_lasting(c, r);
 	uint64_t target = c->recommendation.resource[r].target;
 	struct bounds b = {.quantum = quantum_of(r)};
 
@@ -191,6 +190,26 @@ uint64_t control_request(const struct control *c, enum resource r)
 	b.value[BOUND_ADMIN_MIN] = p->admin.min;
 	b.value[BOUND_ADMIN_MAX] = p->admin.max;
 	b.value[BOUND_RANGE_MIN] = p->namespace.min;
-	fill_request(c, r, &b);
+	fill_request(c, r, limit, &b);
 	return bounds_apply(&b, target, NULL);
+}
+
+uint64_t control_request(const struct control *c, enum resource r)
+{
+	if (c->rule.mode == MODE_INITIAL)
+		return c->initial_request[r];
+	return request_beside(c, r, control_lasting(c, r));
+}
+
+void control_fix_requests(struct control *c, const struct control_context *x)
+{
+	bool known = c->recommendation.confidence_permille > 0;
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		const struct control_resource *res = &c->resource[r];
+		bool planned = res->planned_at == x->now && !c->boost.written;
+		uint64_t limit = planned ? res->pending.to : control_lasting(c, r);
+
+		c->initial_request[r] = known ? request_beside(c, r, limit) : 0;
+	}
 }

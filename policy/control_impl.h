@@ -21,6 +21,8 @@ uint64_t control_bound_back(struct control *c, const struct control_context *x, 
 			    uint64_t wish);
 /* The API server refused as much as we hold; the highest that it takes, or LIMIT_MAX. */
 uint64_t control_refused(const struct control *c, enum resource r);
+/* Mode Initial has sized it: what it requests from now on. Leaves limits to the plan. */
+void control_fix_requests(struct control *c, const struct control_context *x);
 /* Minimum that raises a limit which stands below it; 0: there is none. */
 uint64_t control_minimum(const struct control *c, const struct control_context *x, enum resource r);
 /* Fills resource->pending: the decision that the step about to be planned carries out. */

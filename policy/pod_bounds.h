@@ -15,16 +15,16 @@
  *		report: limit as held; request = target, within limit / ratio and limit,
  *			a quantum below the limit where qos_near
  *	Guaranteed, LimitsOnly
- *		cgroup: limit >= request; growth is a lease, and shrinks end at the request
- *		report: nothing: limit and request must be one, and the request is not ours
- *	Guaranteed, RequestsAndLimits
- *		cgroup: the limit follows the peak
- *		report: limit as held, request = limit
- *	RequestsOnly
- *		cgroup: never written (limits_stay)
- *		report: request = target, as above; of a Guaranteed pod nothing
- *	BestEffort
- *		there is no limit, so nothing anywhere
+ *		cgroup: limit >= the original request, whatever the spec requests by now
+ *		report: no CPU; memory: limit as held, at least the original request; request =
+ *limit Guaranteed, RequestsAndLimits cgroup: the limit follows the peak report: limit as held,
+ *request = limit RequestsOnly cgroup: never written (limits_stay) report: request = target, as
+ *above; of a Guaranteed pod nothing BestEffort there is no limit, so nothing anywhere
+ *
+ * In a Guaranteed pod under `LimitsOnly` the CPU limit moves in the cgroup alone: nothing of it is
+ * sent to the API server. A memory limit that has to rise above the spec is sent together with its
+ * request, since the class allows nothing else; both come back when use falls. Neither goes below
+ * the original request. Under `RequestsAndLimits` limit and request move together, up and down.
  */
 #pragma once
 
@@ -32,7 +32,7 @@
 
 /* Of one resource. Millicores or bytes; 0: not set. */
 struct pod_resource_bounds {
-	uint64_t request;        /* in the spec */
+	uint64_t request;        /* in the spec; Guaranteed: the original one */
 	struct range admin;      /* of the configuration; beats what the pod's owner wrote */
 	struct range namespace;  /* LimitRange, type Container */
 	uint64_t ratio_permille; /* LimitRange: limit / request at most */

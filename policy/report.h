@@ -8,6 +8,7 @@
  *	a body names the memory limit of every container of the pod that has one, each at least
  *		use + ahead_usec of slope + margin: whoever replays it replays all of it
  *	requests only at a review, only when they are ours (controlled-values)
+ *	of a Guaranteed pod under LimitsOnly no CPU, and memory with its request (pod_bounds.h)
  *	a resource with resizePolicy RestartContainer is never ratified in mode Auto
  *	one resize of a pod at a time: the next waits for the kubelet's echo (generation,
  *		conditions)
@@ -73,6 +74,7 @@ struct report_container {
 	uint64_t slope_bps; /* growth now */
 	bool growing;       /* not settled yet */
 	bool running;
+	bool limits_only; /* its requests are not ours, though those of others in the pod are */
 };
 
 struct report_facts {

@@ -24,6 +24,22 @@ static bool requests_ours(const struct report_facts *f)
 	return f->guaranteed ? limits_ours(f) : f->controlled != CONTROLLED_LIMITS;
 }
 
+/*
+ * LimitsOnly in a Guaranteed pod (policy/pod_bounds.h): CPU is sized in the cgroup alone; memory
+ * above the spec is sent with its request, since the class allows nothing else, and neither goes
+ * below the original request.
+ */
+static uint64_t keep_request(const struct draft *d, size_t i, size_t r, uint64_t want)
+{
+	const struct report_container *c = &d->f->containers[i];
+	const struct report_resource *x = &c->resource[r];
+
+	if (!d->f->guaranteed || x->original_request == 0 ||
+	    (d->f->controlled != CONTROLLED_LIMITS && !c->limits_only))
+		return want;
+	return r == RESOURCE_CPU ? x->original_request : MAX(want, x->original_request);
+}
+
 /* The value to go back to: the original, or what stood before a condition. */
 static struct report_values way_back(const struct draft *d, size_t i, size_t r)
 {
@@ -84,6 +100,8 @@ static uint64_t wanted_limit(struct draft *d, size_t i, size_t r)
 	want = d->back ? way_back(d, i, r).limit[r] : x->held;
 	if (want == LIMIT_MAX)
 		return spec;
+	if (!d->back && !goes_back(x))
+		want = keep_request(d, i, r, want);
 	if (!d->back)
 		want = allowed(d, m->ceiling_until[r], m->ceiling.limit[r], spec,
 			       rounded(r, spec, want));

@@ -181,7 +181,7 @@ static char *config_text(const struct crig *c, const char *extra)
 	snprintf(
 		text, sizeof text,
 		"clocks: {reviewInterval: 1s, stateInterval: 1h}\n"
-		"history: {confidenceAfter: 20s}\n"
+		"%s"
 		"cpu: {recentWindow: 5s, shrinkInterval: 3s}\n"
 		"common: {startQuiet: 3s}\n"
 		"http: {listen: 127.0.0.1:%u}\n"
@@ -189,6 +189,9 @@ static char *config_text(const struct crig *c, const char *extra)
 		"  writeInterval: 3s, writeBurst: 10, statusInterval: 30s, leaseTime: 5s,\n"
 		"  memoryLeaseTime: 5s, smallInterval: 5s, upInterval: 5s, downInterval: 10s,\n"
 		"  refusalTime: 10m, settleMax: 1m}\n%s",
+		extra != NULL && strstr(extra, "history:") != NULL
+			? ""
+			: "history: {confidenceAfter: 20s}\n",
 		c->http_port, c->folder, extra != NULL ? extra : "");
 	return text;
 }

@@ -33,7 +33,7 @@ struct crig {
 };
 
 /* Starts a server with these options (ended by NULL), and a tree without pods. extra: further
- * configuration, or NULL. False: there is no python3 here. */
+ * configuration, or NULL; a history: in it replaces the rig's. False: there is no python3 here. */
 bool crig_open(struct crig *c, const char *const *options, const char *extra);
 /* Starts the daemon; the API server need not answer. */
 void crig_start(struct crig *c);

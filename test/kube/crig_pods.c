@@ -170,11 +170,15 @@ static struct rig_pod *pod_make(struct crig *c, enum cgroup_driver driver, const
 {
 	struct rig_pod *p = &c->rig.pod[c->rig.pod_count++];
 	cJSON *pod;
-	const cJSON *meta;
+	const cJSON *meta, *status;
 
 	*p = (struct rig_pod){.driver = driver, .name = name, .qos_class = "burstable"};
 	pod = read_pod(c, p);
 	meta = cJSON_GetObjectItemCaseSensitive(pod, "metadata");
+	status = cJSON_GetObjectItemCaseSensitive(pod, "status");
+	if (strcmp(cJSON_GetObjectItemCaseSensitive(status, "qosClass")->valuestring,
+		   "Guaranteed") == 0)
+		p->qos_class = "";
 	snprintf(p->uid, sizeof p->uid, "%s",
 		 cJSON_GetObjectItemCaseSensitive(meta, "uid")->valuestring);
 	cJSON_Delete(pod);

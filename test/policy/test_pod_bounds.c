@@ -158,6 +158,66 @@ static void test_guaranteed(void)
 	CHECK_EQ(control_request(&r.c, RESOURCE_MEMORY), mem(&r)->limit);
 }
 
+/* Mode Initial: limits and requests are those of the start, whatever history learns later. */
+static void test_initial(bool guaranteed, bool limits_stay)
+{
+	struct pod_bounds p = {.guaranteed = guaranteed, .requests_move = !limits_stay};
+	uint64_t request[RESOURCE_COUNT];
+	struct rig r;
+
+	p.limits_stay = limits_stay;
+	of(&p, RESOURCE_CPU)->request = guaranteed ? 1000 : 100;
+	of(&p, RESOURCE_MEMORY)->request = guaranteed ? GIB : 100 * MIB;
+	rig_init(&r, 1000, GIB, 4);
+	rig_fill_history(&r, 300, 200 * MIB, 6 * USEC_PER_HOUR);
+	r.c.rule.mode = MODE_INITIAL;
+	control_set_pod(&r.c, &p);
+	r.sim.load = sim_steady(1, 300);
+	r.sim.m.anon = r.sim.load.anon_goal = 150 * MIB;
+	CHECK_EQ(control_request(&r.c, RESOURCE_CPU), 0);
+	rig_run(&r, 11 * USEC_PER_SEC);
+	CHECK(r.c.initial_done);
+	CHECK_EQ(cpu(&r)->limit < 1000, !limits_stay);
+	for (enum resource i = 0; i < RESOURCE_COUNT; i++) {
+		request[i] = control_request(&r.c, i);
+		CHECK(request[i] > 0);
+		CHECK(request[i] <= r.c.resource[i].limit);
+		if (guaranteed)
+			CHECK_EQ(request[i], r.c.resource[i].limit);
+	}
+	CHECK(guaranteed || (request[RESOURCE_CPU] >= 300 && request[RESOURCE_CPU] < 400));
+	r.sim.load = sim_steady(1, 60);
+	for (unsigned hour = 0; hour < (guaranteed ? 6 : 40); hour++) {
+		rig_run(&r, USEC_PER_HOUR);
+		CHECK_EQ(control_request(&r.c, RESOURCE_CPU), request[RESOURCE_CPU]);
+		CHECK_EQ(control_request(&r.c, RESOURCE_MEMORY), request[RESOURCE_MEMORY]);
+	}
+	/* It would have moved: history has learnt better. */
+	CHECK(guaranteed || r.c.recommendation.resource[RESOURCE_CPU].target < 200);
+	/* The next start is sized by what is known then. */
+	rig_restart(&r);
+	CHECK_EQ(control_request(&r.c, RESOURCE_CPU), 0);
+	rig_run(&r, 11 * USEC_PER_SEC);
+	CHECK(control_request(&r.c, RESOURCE_CPU) > 0);
+	CHECK(control_request(&r.c, RESOURCE_CPU) < request[RESOURCE_CPU]);
+}
+
+/* Without history at the start nothing moves, and not later either. */
+static void test_initial_too_late(void)
+{
+	struct pod_bounds p = {.requests_move = true};
+	struct rig r;
+
+	of(&p, RESOURCE_CPU)->request = 100;
+	rig_init(&r, 1000, GIB, 4);
+	r.c.rule.mode = MODE_INITIAL;
+	control_set_pod(&r.c, &p);
+	r.sim.load = sim_steady(1, 300);
+	rig_run(&r, USEC_PER_DAY);
+	CHECK(r.c.recommendation.resource[RESOURCE_CPU].target > 200);
+	CHECK_EQ(control_request(&r.c, RESOURCE_CPU), 0);
+}
+
 static void test_namespace(void)
 {
 	struct pod_bounds p = {0};
@@ -360,6 +420,10 @@ int main(void)
 	test_qos();
 	test_qos_near();
 	test_guaranteed();
+	test_initial(false, false);
+	test_initial(true, false);
+	test_initial(false, true);
+	test_initial_too_late();
 	test_namespace();
 	test_admin();
 	test_heap();

@@ -43,6 +43,11 @@ static void judge(const struct report_rig *g, struct tally *t)
 		/* Below use and margin only what is not held higher. */
 		CHECK(limit == LIMIT_MAX || limit >= report_memory_floor(&g->t, c) ||
 		      c->resource[MEM].held <= limit || as_is);
+		if (g->f.guaranteed && !g->f.restoring && !g->s->put_back &&
+		    (g->f.controlled == CONTROLLED_LIMITS || c->limits_only)) {
+			CHECK_EQ(item->limit[CPU], c->resource[CPU].original_request);
+			CHECK(limit >= c->resource[MEM].original_request);
+		}
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 			const struct report_resource *x = &c->resource[r];
 
@@ -70,6 +75,8 @@ static void random_pod(struct report_rig *g)
 	rig_init(g);
 	g->f.controlled = ways[rnd(ARRAY_SIZE(ways))];
 	g->f.guaranteed = one_in(4);
+	for (size_t i = 0; i < RIG_CONTAINERS; i++)
+		g->c[i].limits_only = one_in(3);
 	for (size_t i = 0; i < RIG_CONTAINERS; i++)
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 			struct report_resource *x = rig_res(g, i, r);

@@ -75,14 +75,24 @@ static void test_requests_only(void)
 	}
 }
 
-static void test_guaranteed(void)
+static void make_guaranteed(struct report_rig *g, enum controlled_values controlled)
+{
+	g->f.guaranteed = true;
+	g->f.controlled = controlled;
+	for (size_t i = 0; i < RIG_CONTAINERS; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			struct report_resource *x = rig_res(g, i, r);
+
+			x->spec_request = x->original_request = x->spec_limit;
+		}
+}
+
+/* The request moves along with what is sent: the class allows nothing else. */
+static void test_guaranteed_moves(void)
 {
 	WITH(g)
 	{
-		g.f.guaranteed = true;
-		for (size_t i = 0; i < RIG_CONTAINERS; i++)
-			for (size_t r = 0; r < RESOURCE_COUNT; r++)
-				rig_res(&g, i, r)->spec_request = rig_res(&g, i, r)->spec_limit;
+		make_guaranteed(&g, CONTROLLED_REQUESTS_AND_LIMITS);
 		CHECK(!rig_decide(&g));
 		rig_hold(&g, 0, CPU, 900);
 		rig_hold(&g, 1, MEM, 200 * MIB);
@@ -100,6 +110,112 @@ static void test_guaranteed(void)
 		/* Requests alone would make another class of it. */
 		g.f.controlled = CONTROLLED_REQUESTS;
 		CHECK(!rig_decide(&g));
+	}
+}
+
+/* LimitsOnly: CPU lives in the cgroup alone, whatever it is held at and for how long. */
+static void test_guaranteed_cpu(void)
+{
+	WITH(g)
+	{
+		make_guaranteed(&g, CONTROLLED_LIMITS);
+		for (uint64_t milli = 600; milli > 100; milli -= 100) {
+			rig_hold(&g, 0, CPU, milli);
+			g.now += 600 * S;
+			CHECK(!rig_decide(&g));
+			CHECK_EQ(g.d.hold, REPORT_HOLD_NONE);
+			CHECK_EQ(g.d.write[CPU], 0);
+		}
+		/* Nor along with memory. */
+		rig_hold(&g, 0, CPU, 900);
+		rig_hold(&g, 0, MEM, 300 * MIB);
+		g.now += 600 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
+		CHECK_EQ(rig_request(&g, 0, CPU), 0);
+		/* What an earlier version or another mode left in the spec goes back. */
+		rig_res(&g, 0, MEM)->held = 256 * MIB;
+		rig_res(&g, 0, CPU)->spec_limit = rig_res(&g, 0, CPU)->spec_request = 700;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
+		CHECK_EQ(rig_request(&g, 0, CPU), 500);
+		/* systemd's whole percents are no difference. */
+		rig_res(&g, 0, CPU)->spec_limit = rig_res(&g, 0, CPU)->spec_request = 833;
+		rig_res(&g, 0, CPU)->original_request = 840;
+		CHECK(!rig_decide(&g));
+	}
+}
+
+/* LimitsOnly: memory above the spec goes out with its request; both come back, and no further. */
+static void test_guaranteed_memory(void)
+{
+	WITH(g)
+	{
+		make_guaranteed(&g, CONTROLLED_LIMITS);
+		rig_hold(&g, 0, MEM, 400 * MIB);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 400 * MIB);
+		CHECK_EQ(rig_request(&g, 0, MEM), 400 * MIB);
+		rig_accept(&g);
+		rig_echo(&g);
+		rig_hold(&g, 0, MEM, 300 * MIB);
+		g.now += 600 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 300 * MIB);
+		CHECK_EQ(rig_request(&g, 0, MEM), 300 * MIB);
+		rig_accept(&g);
+		rig_echo(&g);
+		/* Held below the original: the request is not ours to lower. */
+		rig_hold(&g, 0, MEM, 200 * MIB);
+		g.now += 600 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
+		CHECK_EQ(rig_request(&g, 0, MEM), 256 * MIB);
+		rig_accept(&g);
+		rig_echo(&g);
+		g.now += 6000 * S;
+		CHECK(!rig_decide(&g));
+	}
+}
+
+/* One container LimitsOnly, the other RequestsAndLimits: each by its own rule. */
+static void test_guaranteed_mixed(void)
+{
+	WITH(g)
+	{
+		make_guaranteed(&g, CONTROLLED_REQUESTS_AND_LIMITS);
+		g.c[0].limits_only = true;
+		rig_hold(&g, 0, CPU, 900);
+		rig_hold(&g, 1, CPU, 300);
+		rig_hold(&g, 1, MEM, 200 * MIB);
+		g.now += 600 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
+		CHECK_EQ(rig_request(&g, 0, CPU), 0);
+		CHECK_EQ(rig_limit(&g, 1, CPU), 300);
+		CHECK_EQ(rig_request(&g, 1, CPU), 300);
+		CHECK_EQ(rig_request(&g, 1, MEM), 200 * MIB);
+	}
+}
+
+/* Handed back, it is the originals, as for every other pod. */
+static void test_guaranteed_restored(void)
+{
+	WITH(g)
+	{
+		make_guaranteed(&g, CONTROLLED_LIMITS);
+		rig_hold(&g, 0, MEM, 400 * MIB);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		rig_echo(&g);
+		g.f.restoring = true;
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
+		CHECK_EQ(rig_request(&g, 0, MEM), 256 * MIB);
+		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
 	}
 }
 
@@ -154,7 +270,11 @@ int main(void)
 	test_limits_only_keeps_requests();
 	test_requests_and_limits();
 	test_requests_only();
-	test_guaranteed();
+	test_guaranteed_moves();
+	test_guaranteed_cpu();
+	test_guaranteed_memory();
+	test_guaranteed_mixed();
+	test_guaranteed_restored();
 	test_burstable_stays_burstable();
 	test_no_limit_stays_no_limit();
 	test_rounding();

@@ -1,0 +1,30 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A rule that stands in several places has the same words in each of them.
+set -euo pipefail
+# shellcheck source=lint.sh
+. "$(dirname "$0")/lint.sh"
+
+# plain FILE: its words on one line, without the marks of comments
+plain()
+{
+	sed 's/^ \* / /' "$1" | tr -s ' \t\n' ' '
+}
+
+# same BEGIN END FILE...: what begins and ends with these words, in the first file, is in all
+same()
+{
+	local begin=$1 end=$2 rule f
+
+	shift 2
+	rule=$(plain "$1" | grep -oE "$begin.*$end" | head -n 1) || true
+	[ -n "$rule" ] || bad "$1: no rule \"$begin ... $end\""
+	for f in "${@:2}"; do
+		[[ "$(plain "$f")" == *"$rule"* ]] || bad "$f: not the words of $1: $rule"
+	done
+}
+
+cd "$ROOT"
+same 'In a Guaranteed pod under' 'limit and request move together, up and down[.]' \
+	docs/annotations.md docs/architecture.md README.md policy/pod_bounds.h
+verdict
