@@ -190,9 +190,9 @@ static int take_goal(const char *value, struct pod_wishes *w, struct annotation_
 /* clang-format off */
 const struct annotation_key annotation_keys[] = {
 	{"mode", "Off, Initial, Auto or InPlaceOrRecreate, in any case", "absent: not managed",
-	 "`Off` computes and shows, and writes nothing. `Initial` sizes a container once when it"
-	 " starts. `Auto` keeps sizing it and never restarts it. `InPlaceOrRecreate` is accepted and"
-	 " behaves as `Auto`.", take_mode},
+	 "`Off` computes and shows, and writes nothing. `Initial` sizes a container once when "
+	 "it starts, limits and requests, and moves nothing afterwards. `Auto` keeps sizing "
+	 "it and never restarts it. `InPlaceOrRecreate` is accepted and behaves as `Auto`.", take_mode},
 	{"resources", "cpu, memory, or both as cpu,memory", "cpu,memory",
 	 "What is sized; the other one is left alone.", take_resources},
 	{"controlled-values", "LimitsOnly, RequestsAndLimits or RequestsOnly", "LimitsOnly",
