@@ -73,6 +73,9 @@ static void take_stat(const struct scan_record *rec, uint64_t page, struct mem_s
 	s->shmem = stat_of(rec->stat[SCAN_STAT_SHMEM], page, bad);
 	s->unevictable = stat_of(rec->stat[SCAN_STAT_UNEVICTABLE], page, bad);
 	s->slab_reclaimable = stat_of(rec->stat[SCAN_STAT_SLAB_RECLAIMABLE], 1, bad);
+	s->sock = stat_of(rec->stat[SCAN_STAT_SOCK], page, bad);
+	s->inactive_anon = stat_of(rec->stat[SCAN_STAT_INACTIVE_ANON], page, bad);
+	s->active_anon = stat_of(rec->stat[SCAN_STAT_ACTIVE_ANON], page, bad);
 	s->inactive_file = stat_of(rec->stat[SCAN_STAT_INACTIVE_FILE], page, bad);
 	s->active_file = stat_of(rec->stat[SCAN_STAT_ACTIVE_FILE], page, bad);
 	s->refault_anon = stat_of(rec->stat[SCAN_STAT_REFAULT_ANON], 1, bad);
@@ -161,6 +164,9 @@ static const struct field {
 	FIELD(USAGE_MEM_STAT, stat.shmem),
 	FIELD(USAGE_MEM_STAT, stat.unevictable),
 	FIELD(USAGE_MEM_STAT, stat.slab_reclaimable),
+	FIELD(USAGE_MEM_STAT, stat.sock),
+	FIELD(USAGE_MEM_STAT, stat.inactive_anon),
+	FIELD(USAGE_MEM_STAT, stat.active_anon),
 	FIELD(USAGE_MEM_STAT, stat.inactive_file),
 	FIELD(USAGE_MEM_STAT, stat.active_file),
 	FIELD(USAGE_MEM_STAT, stat.refault_anon),

@@ -64,7 +64,9 @@ uint64_t mem_unreclaimable(const struct mem_stat *s)
 {
 	uint64_t kernel = s->kernel > s->slab_reclaimable ? s->kernel - s->slab_reclaimable : 0;
 
-	return s->anon + s->shmem + s->unevictable + kernel;
+	uint64_t listed = s->inactive_anon + s->active_anon + s->unevictable;
+
+	return MAX(listed, s->anon + s->shmem) + s->sock + kernel;
 }
 
 uint64_t mem_working_set(const struct usage *u)

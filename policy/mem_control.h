@@ -83,7 +83,7 @@ struct mem_control {
 	usec_t oom_at;       /* of the kill, or when its successor began */
 };
 
-/* Unreclaimable memory; locked pages are in two counters, so never more than all of it. */
+/* Unreclaimable memory; no more than memory.current, which is read at another moment. */
 uint64_t mem_use(const struct usage *u);
 
 /* use + max(permille of it, minimum) */

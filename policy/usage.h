@@ -27,6 +27,9 @@ struct mem_stat {
 	uint64_t shmem;
 	uint64_t unevictable;
 	uint64_t slab_reclaimable;
+	uint64_t sock;
+	uint64_t inactive_anon; /* with shmem, without what is unevictable */
+	uint64_t active_anon;   /* likewise */
 	uint64_t inactive_file;
 	uint64_t active_file;
 	uint64_t refault_anon; /* workingset_refault_anon, pages */
@@ -61,7 +64,17 @@ struct usage {
 
 /* Takes over the groups that from has; limits always. */
 void usage_merge(struct usage *into, const struct usage *from);
-/* Memory that cannot go without swap: anon + shmem + unevictable + kernel - slab_reclaimable. */
+/*
+ * Memory that cannot go without swap:
+ *	max(inactive_anon + active_anon + unevictable, anon + shmem) + sock
+ *	+ kernel - slab_reclaimable
+ * The kernel's lists hold each page once: an mlocked page is in `unevictable` and in no other list,
+ * while `anon`, `shmem` or `file` count it as well. The sum of the counters is no less where it is
+ * the larger one: pages on their way to a list wait in batches (up to 31 of each CPU), and what
+ * MADV_FREE let go stands in the list of files, but its owner can take it back with a mere write.
+ * Sockets of the network are charged beside `kernel`; page tables, stacks, per-CPU memory, pipes
+ *and Unix sockets are in it.
+ */
 uint64_t mem_unreclaimable(const struct mem_stat *s);
 /* VPA's and the kubelet's working set: current - inactive_file, never below 0. */
 uint64_t mem_working_set(const struct usage *u);

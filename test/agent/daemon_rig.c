@@ -44,9 +44,10 @@ static void put_counters(struct rig *r, const struct rig_unit *u)
 	put_limit(r, u, "memory.peak", anon + file);
 	snprintf(text, sizeof text,
 		 "anon %" PRIu64 "\nfile %" PRIu64 "\nkernel 0\nshmem 0\nunevictable 0\n"
-		 "slab_reclaimable 0\ninactive_file %" PRIu64
+		 "slab_reclaimable 0\nsock 0\ninactive_anon 0\nactive_anon %" PRIu64
+		 "\ninactive_file %" PRIu64
 		 "\nactive_file 0\nworkingset_refault_anon 0\nworkingset_refault_file 0\n",
-		 anon, file, file);
+		 anon, file, anon, file);
 	put(r, u, "memory.stat", text);
 	snprintf(text, sizeof text,
 		 "low 0\nhigh 0\nmax %" PRIu64 "\noom %" PRIu64 "\noom_kill %" PRIu64

@@ -20,8 +20,9 @@
 #define UNIT  "kubepods.slice/kubepods-pod7d7d.slice/" SCOPE
 
 #define MEM_STAT(anon, file)                                                                       \
-	"anon " #anon "\nfile " #file "\nkernel 0\nshmem 0\nslab_reclaimable 0\n"                  \
-	"inactive_file 0\nactive_file " #file "\nunevictable 0\n"                                  \
+	"anon " #anon "\nfile " #file "\nkernel 0\nshmem 0\nslab_reclaimable 0\nsock 0\n"          \
+	"inactive_anon " #anon "\nactive_anon 0\ninactive_file 0\nactive_file " #file              \
+	"\nunevictable 0\n"                                                                        \
 	"workingset_refault_anon 0\nworkingset_refault_file 0\n"
 
 #define CGROUP(path, cpu, burst, high, max, current, stat)                                         \

@@ -117,6 +117,7 @@ static struct scan_record record_of(const struct cg_scan *s, const struct rig_un
 			   [SCAN_EVENT_KILL] = (int64_t)u->oom_kills},
 		.stat = {[SCAN_STAT_ANON] = (int64_t)pages(anon),
 			 [SCAN_STAT_FILE] = (int64_t)pages(file),
+			 [SCAN_STAT_ACTIVE_ANON] = (int64_t)pages(anon),
 			 [SCAN_STAT_INACTIVE_FILE] = (int64_t)pages(file)},
 	};
 }

@@ -25,7 +25,8 @@ static void open_rig(struct rig *r, const char *reader, const char *body)
 	rig_scan_reset(r);
 	fake_put(&r->tree, "proof.slice/memory.current", "4096\n");
 	fake_put(&r->tree, "proof.slice/memory.stat",
-		 "anon 4096\nfile 4096\nkernel 0\nshmem 0\nunevictable 0\nslab_reclaimable 0\n"
+		 "anon 4096\nfile 4096\nkernel 0\nshmem 0\nunevictable 0\nslab_reclaimable 0\nsock "
+		 "0\ninactive_anon 0\nactive_anon 0\n"
 		 "inactive_file 0\nactive_file 0\nworkingset_refault_anon 0\n"
 		 "workingset_refault_file 0\n");
 }

@@ -70,7 +70,8 @@ static void put_files(struct rig *r, const char *folder, const char *quota, uint
 		{"memory.high", "max\n"},
 		{"memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n"},
 		{"memory.stat", "anon 1048576\nfile 0\nkernel 0\nshmem 0\nunevictable 0\n"
-				"slab_reclaimable 0\ninactive_file 0\nactive_file 0\n"
+				"slab_reclaimable 0\nsock 0\ninactive_anon 0\nactive_anon "
+				"1048576\ninactive_file 0\nactive_file 0\n"
 				"workingset_refault_anon 0\nworkingset_refault_file 0\n"},
 	};
 	char path[RIG_PATH_MAX];

@@ -83,7 +83,8 @@ static void fill(struct rig *r, const char *reader)
 	/* So that memory.stat is believed. */
 	fake_put(&r->tree, "proof.slice/memory.current", "4096\n");
 	fake_put(&r->tree, "proof.slice/memory.stat",
-		 "anon 4096\nfile 4096\nkernel 0\nshmem 0\nunevictable 0\nslab_reclaimable 0\n"
+		 "anon 4096\nfile 4096\nkernel 0\nshmem 0\nunevictable 0\nslab_reclaimable 0\nsock "
+		 "0\ninactive_anon 0\nactive_anon 0\n"
 		 "inactive_file 0\nactive_file 0\nworkingset_refault_anon 0\n"
 		 "workingset_refault_file 0\n");
 	for (unsigned i = 0; i < UNITS; i++) {

@@ -148,7 +148,8 @@ static void make_cgroup(struct bench *b, const char *cgroup, unsigned n)
 		{"memory.current", "104857600\n"},
 		{"memory.peak", "104857600\n"},
 		{"memory.stat", "anon 94371840\nfile 10485760\nkernel 0\nshmem 0\nunevictable 0\n"
-				"slab_reclaimable 0\ninactive_file 10485760\nactive_file 0\n"
+				"slab_reclaimable 0\nsock 0\ninactive_anon 0\nactive_anon "
+				"94371840\ninactive_file 10485760\nactive_file 0\n"
 				"workingset_refault_anon 0\nworkingset_refault_file 0\n"},
 		{"memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n"},
 	};

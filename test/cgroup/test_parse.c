@@ -180,9 +180,10 @@ static void test_values(void)
 /* The keys of 6.12 in its order; the ones that are read have values of their own. */
 #define MEM_STAT_HEAD "anon 1001\nfile 1002\nkernel 1003\nkernel_stack 9\npagetables 9\n"
 #define MEM_STAT_REST                                                                              \
-	"sec_pagetables 9\npercpu 9\nsock 9\nvmalloc 9\nshmem 1004\nzswap 0\nzswapped 0\n"         \
+	"sec_pagetables 9\npercpu 9\nsock 1011\nvmalloc 9\nshmem 1004\nzswap 0\nzswapped 0\n"      \
 	"file_mapped 9\nfile_dirty 9\nfile_writeback 9\nswapcached 0\nanon_thp 9\nfile_thp 0\n"    \
-	"shmem_thp 0\ninactive_anon 9\nactive_anon 9\ninactive_file 1005\nactive_file 1006\n"      \
+	"shmem_thp 0\ninactive_anon 1012\nactive_anon 1013\ninactive_file 1005\nactive_file "      \
+	"1006\n"                                                                                   \
 	"unevictable 1007\nslab_reclaimable 1008\nslab_unreclaimable 9\nslab 9\n"                  \
 	"workingset_refault_anon 1009\nworkingset_refault_file 1010\n"                             \
 	"workingset_activate_anon 9\npgscan 9\npgsteal 9\npgfault 9\nthp_swpout 0\n"
@@ -210,6 +211,9 @@ static void test_mem_stat(void)
 	CHECK_EQ(s.active_file, 1006);
 	CHECK_EQ(s.unevictable, 1007);
 	CHECK_EQ(s.slab_reclaimable, 1008);
+	CHECK_EQ(s.sock, 1011);
+	CHECK_EQ(s.inactive_anon, 1012);
+	CHECK_EQ(s.active_anon, 1013);
 	CHECK_EQ(s.refault_anon, 1009);
 	CHECK_EQ(s.refault_file, 1010);
 	CHECK_EQ(cg_parse_mem_stat(S(MEM_STAT_REST MEM_STAT_HEAD), &s), 0);

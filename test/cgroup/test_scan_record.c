@@ -33,7 +33,7 @@ static const struct scan_record good = {
 	.psi_cpu_nsec = {11000, 12999},
 	.psi_mem_nsec = {21000, 22000},
 	.events = {1, 2, 3, 4},
-	.stat = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
+	.stat = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13},
 };
 
 static int decode(const struct scan_record *rec, struct usage *ret)
@@ -60,8 +60,10 @@ static void test_good(void)
 	CHECK(u.stat.anon == PAGE && u.stat.file == 2 * PAGE && u.stat.kernel == 3 * PAGE);
 	CHECK(u.stat.shmem == 4 * PAGE && u.stat.unevictable == 5 * PAGE);
 	CHECK(u.stat.slab_reclaimable == 6); /* bytes */
-	CHECK(u.stat.inactive_file == 7 * PAGE && u.stat.active_file == 8 * PAGE);
-	CHECK(u.stat.refault_anon == 9 && u.stat.refault_file == 10);
+	CHECK_EQ(u.stat.sock, 7 * PAGE);
+	CHECK(u.stat.inactive_anon == 8 * PAGE && u.stat.active_anon == 9 * PAGE);
+	CHECK(u.stat.inactive_file == 10 * PAGE && u.stat.active_file == 11 * PAGE);
+	CHECK(u.stat.refault_anon == 12 && u.stat.refault_file == 13);
 }
 
 /* What a record does not have stays as for files that are not there. */

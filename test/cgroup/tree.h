@@ -18,8 +18,9 @@ static const struct fake_file tree_files[] = {
 	{TREE_UNIT "/memory.events", "low 0\nhigh 1\nmax 2\noom 900\noom_kill 3\n"
 				     "oom_group_kill 0\n"},
 	{TREE_UNIT "/memory.stat",
-	 "anon 60000000\nfile 20000000\nkernel 3000000\nshmem 0\ninactive_file 15000000\n"
-	 "active_file 5000000\nunevictable 0\nslab_reclaimable 1000000\n"
+	 "anon 60000000\nfile 20000000\nkernel 3000000\nshmem 0\ninactive_anon 60000000\n"
+	 "active_anon 0\ninactive_file 15000000\n"
+	 "active_file 5000000\nunevictable 0\nslab_reclaimable 1000000\nsock 0\n"
 	 "workingset_refault_anon 0\nworkingset_refault_file 7\n"},
 	{TREE_UNIT "/cpu.max", "20000 100000\n"},
 	{TREE_UNIT "/cpu.max.burst", "10000\n"},

@@ -48,7 +48,7 @@ struct sim_load sim_steady(uint32_t threads, uint64_t milli)
 
 uint64_t sim_unreclaimable(const struct sim *s)
 {
-	return s->m.anon + s->m.shmem + s->m.kernel;
+	return s->m.anon + s->m.shmem + s->m.kernel + s->m.sock + s->m.locked_file;
 }
 
 static uint64_t charged(const struct sim *s)
@@ -283,8 +283,11 @@ void sim_observe(const struct sim *s, struct usage *ret)
 	u.stat.anon = s->m.anon;
 	u.stat.shmem = s->m.shmem;
 	u.stat.kernel = s->m.kernel;
-	u.stat.unevictable = s->m.locked;
-	u.stat.file = s->m.file + s->m.shmem;
+	u.stat.sock = s->m.sock;
+	/* The kernel's lists: what is locked is in none of the others. */
+	u.stat.unevictable = MIN(s->m.locked, s->m.anon) + s->m.locked_file;
+	u.stat.active_anon = s->m.anon - MIN(s->m.locked, s->m.anon) + s->m.shmem;
+	u.stat.file = s->m.file + s->m.shmem + s->m.locked_file;
 	u.stat.active_file = scale_permille(s->m.file, s->load.cache_active);
 	u.stat.inactive_file = s->m.file - u.stat.active_file;
 	*ret = u;

@@ -29,9 +29,11 @@ struct sim_load {
 };
 
 struct sim_memory {
-	uint64_t anon, shmem, kernel, locked, file;
-	uint64_t dirty; /* of file: cannot go */
-	uint64_t debt;  /* bytes that a stalled allocator has earned */
+	uint64_t anon, shmem, kernel, sock, file;
+	uint64_t locked;      /* of anon: mlocked */
+	uint64_t locked_file; /* beside file: mlocked */
+	uint64_t dirty;       /* of file: cannot go */
+	uint64_t debt;        /* bytes that a stalled allocator has earned */
 	uint64_t stalled_usec;
 };
 

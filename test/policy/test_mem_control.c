@@ -35,10 +35,31 @@ static void test_use(void)
 	CHECK_EQ(mem_use(&u), 135);
 	u.stat.slab_reclaimable = 500;
 	CHECK_EQ(mem_use(&u), 130);
-	/* Locked anonymous memory stands in two counters, and is there once. */
-	u = memory(100, 0, LIMIT_MAX);
-	u.stat.unevictable = 90;
-	CHECK_EQ(mem_use(&u), 100);
+}
+
+/* Each page once, in whichever counters it stands: 100 anon, 40 shmem, 30 file, 10 of sockets. */
+static void test_counted_once(void)
+{
+	static const struct {
+		const char *what;
+		struct mem_stat stat;
+		uint64_t use;
+	} rows[] = {
+		{"nothing locked", {100, 70, 0, 40, 0, 0, 10, 60, 80, 20, 10, 0, 0}, 150},
+		{"anon locked", {100, 70, 0, 40, 90, 0, 10, 10, 40, 20, 10, 0, 0}, 150},
+		{"shmem locked", {100, 70, 0, 40, 40, 0, 10, 60, 40, 20, 10, 0, 0}, 150},
+		{"a file locked", {100, 70, 0, 40, 25, 0, 10, 60, 80, 5, 0, 0, 0}, 175},
+		{"all locked", {100, 70, 0, 40, 170, 0, 10, 0, 0, 0, 0, 0, 0}, 180},
+		/* Not on a list yet, or on that of files after MADV_FREE. */
+		{"in batches", {100, 70, 0, 40, 0, 0, 10, 30, 30, 20, 10, 0, 0}, 150},
+		{"let go of", {100, 70, 0, 40, 0, 0, 10, 60, 30, 70, 10, 0, 0}, 150},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (mem_unreclaimable(&rows[i].stat) != rows[i].use)
+			fprintf(stderr, "%s:\n", rows[i].what);
+		CHECK_EQ(mem_unreclaimable(&rows[i].stat), rows[i].use);
+	}
 }
 
 static void test_slope(void)
@@ -189,6 +210,45 @@ static void test_tmpfs(void)
 	}
 	CHECK_EQ(r.sim.u.events.oom_kill, 0);
 	CHECK(r.sim.u.limits.mem_max >= 120 * MIB);
+}
+
+/* What a socket holds is beside the kernel's memory: alone, and under memory that grows. */
+static void test_sockets(void)
+{
+	for (int alone = 0; alone < 2; alone++) {
+		struct rig r;
+
+		rig_init(&r, 1000, 512 * MIB, 2);
+		r.sim.m.sock = alone ? 0 : 32 * MIB;
+		r.sim.m.anon = r.sim.load.anon_goal = 400 * MIB;
+		r.sim.load.anon_bps = 5 * MIB;
+		r.sim.load.anon_goal = alone ? 400 * MIB : 600 * MIB;
+		for (int i = 0; i < 60; i++) {
+			r.sim.m.sock += alone ? 4 * MIB : 0;
+			rig_run(&r, USEC_PER_SEC);
+		}
+		CHECK_EQ(r.sim.u.events.oom_kill, 0);
+		CHECK(r.sim.u.limits.mem_max > sim_unreclaimable(&r.sim));
+		CHECK(sim_unreclaimable(&r.sim) >= 632 * MIB);
+	}
+}
+
+/* Locked memory leaves page cache less room, and no reason to grow. */
+static void test_locked_and_cache(void)
+{
+	for (int file = 0; file < 2; file++) {
+		struct rig r;
+
+		rig_init(&r, 1000, 512 * MIB, 2);
+		r.sim.m.anon = r.sim.load.anon_goal = 300 * MIB;
+		r.sim.m.locked = file ? 0 : 300 * MIB;
+		r.sim.m.locked_file = file ? 100 * MIB : 0;
+		r.sim.load.cache_bps = 40 * MIB;
+		r.sim.load.cache_set = 2 * GIB;
+		rig_run(&r, 5 * USEC_PER_MIN);
+		CHECK(r.sim.u.events.max > 0);
+		CHECK_EQ(r.sim.u.limits.mem_max, 512 * MIB);
+	}
 }
 
 /* A reader of a 400 MiB file under 64 MiB: page cache alone never takes it beyond half again. */
@@ -374,6 +434,7 @@ static void test_oom_processes(void)
 int main(void)
 {
 	test_use();
+	test_counted_once();
 	test_slope();
 	test_slope_fast();
 	test_time_to_limit();
@@ -382,6 +443,8 @@ int main(void)
 	test_growth();
 	test_one_jump();
 	test_tmpfs();
+	test_sockets();
+	test_locked_and_cache();
 	test_cache_reader();
 	test_cache_delay();
 	test_own_high();
