@@ -2,6 +2,7 @@
 /* The cluster as a part of the loop: start, stop, the clock, and what the watch tells. */
 #include "agent/cluster.h"
 #include "agent/footprint.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 
 #define USER_AGENT   "vscaled/" VSCALED_VERSION " (linux)"
 #define MANY_RECORDS 256
+
+static_assert((int)KUBE_SKIP_COUNT == COUNTERS_SKIPS, "counters.h");
 
 /* --- the watch --- */
 
@@ -64,13 +67,18 @@ static void on_healthy(void *ctx)
 	reporter_alive(c->reporter, d->now);
 }
 
-static void on_bad(void *ctx, const char *text)
+static void on_skipped(void *ctx, const struct kube_skipped *s)
 {
 	struct cluster *c = ctx;
 
 	daemon_wake(c->daemon);
-	c->list_bad = true;
-	event_api_object_bad(&(struct daemon_event){.detail = text});
+	c->daemon->tally.objects_skipped[s->why]++;
+	if (s->uid[0] == '\0')
+		c->list_bad = true;
+	else
+		pods_seen(c->daemon, s->uid);
+	if (s->news)
+		event_api_object_bad(&(struct daemon_event){.detail = s->text});
 }
 
 static int watch_start(struct cluster *c, uint64_t seed)
@@ -90,7 +98,7 @@ static int watch_start(struct cluster *c, uint64_t seed)
 		.list_end = on_list_end,
 		.trouble = on_trouble,
 		.healthy = on_healthy,
-		.bad = on_bad,
+		.skipped = on_skipped,
 	};
 
 	return kube_watch_new(d->event, c->client, &options, &events, &c->watch);

@@ -21,6 +21,8 @@ const char *const counters_since_names[SINCE_COUNT] = {
 	[SINCE_DUE] = "due",
 	[SINCE_WAKE] = "wake",
 };
+const char *const counters_skip_names[COUNTERS_SKIPS] = {"large", "undecodable"};
+
 const char *const counters_answer_names[REPORT_ANSWER_KINDS] = {
 	[REPORT_ANSWER_OK] = "ok",
 	[REPORT_ANSWER_REFUSED] = "refused",

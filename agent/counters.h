@@ -34,6 +34,9 @@ enum counters_writer {
 	WRITER_COUNT
 };
 
+/* Objects of the API server that are left out: too large, or not understood. */
+#define COUNTERS_SKIPS 2
+
 /* Requests by verb and answer: as many pairs as there are places; the last place takes the rest. */
 #define COUNTERS_REQUESTS 48
 struct counters_request {
@@ -66,6 +69,8 @@ struct counters {
 	struct counters_request requests[COUNTERS_REQUESTS];
 	/* the pod watch begins anew after its first time, for whatever reason */
 	uint64_t watch_restarts;
+	/* cluster.c: an object of a list or a watch was left out, by why (enum kube_skip) */
+	uint64_t objects_skipped[COUNTERS_SKIPS];
 	/* a resize was sent (its answer counts below, and in requests) */
 	uint64_t reports_sent;
 	/* an answer to a resize other than REPORT_ANSWER_OK; a condition that refuses it counts as
@@ -91,4 +96,5 @@ extern const char *const counters_writer_names[WRITER_COUNT];
 extern const char *const counters_since_names[SINCE_COUNT];
 extern const char *const counters_backend_names[BACKEND_COUNT];
 extern const char *const counters_scan_names[SCAN_CLOCK_COUNT];
+extern const char *const counters_skip_names[COUNTERS_SKIPS];
 extern const char *const counters_answer_names[REPORT_ANSWER_KINDS];

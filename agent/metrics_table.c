@@ -40,6 +40,11 @@ static const char *answer_label(size_t i)
 	return i == REPORT_ANSWER_OK ? NULL : counters_answer_names[i];
 }
 
+static const char *skip_label(size_t i)
+{
+	return counters_skip_names[i];
+}
+
 /* clang-format off */
 const struct metric metrics_table[] = {
 	{"vscaled_build_info", METRIC_INFO, NULL, 0, "version, revision",
@@ -150,6 +155,10 @@ const struct metric metrics_table[] = {
 	 .kubernetes = true},
 	{"vscaled_apiserver_watch_restarts_total", METRIC_COUNTER, NULL, 0, "",
 	 "Times that the watch of pods began anew.", emit_counter, .offset = COUNTED(watch_restarts),
+	 .kubernetes = true},
+	{"vscaled_apiserver_objects_skipped_total", METRIC_COUNTER, NULL, 0, "reason",
+	 "Pods of a list or a watch that were left out: larger than 2 MiB, or not understood.",
+	 emit_counters, .offset = COUNTED(objects_skipped), .count = COUNTERS_SKIPS, .value = skip_label,
 	 .kubernetes = true},
 	{"vscaled_reports_waiting", METRIC_GAUGE, NULL, 0, "",
 	 "Pods whose new limits the API server has not been told yet.",

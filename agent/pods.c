@@ -232,6 +232,14 @@ void pods_gone(struct daemon *d, const char *uid)
 		pod_drop(p, true);
 }
 
+void pods_seen(struct daemon *d, const char *uid)
+{
+	struct pod *p = pods_find(d, uid);
+
+	if (p != NULL)
+		p->listed = true;
+}
+
 void pods_list_begin(struct daemon *d)
 {
 	footprint_trim(); /* what connecting took: the list comes on top of it */

@@ -84,6 +84,8 @@ struct pods {
 /* A pod came or changed. Takes it. */
 void pods_put(struct daemon *d, struct kube_pod *pod);
 void pods_gone(struct daemon *d, const char *uid);
+/* It is there, though nothing is known of what has changed. */
+void pods_seen(struct daemon *d, const char *uid);
 /* A list: what is not put between the two is gone. Not whole: something of it could not be read,
  * and that may be the pod that is missed: it goes if it has no cgroup. */
 void pods_list_begin(struct daemon *d);

@@ -56,10 +56,7 @@ static const struct {
 
 static bool method_ok(const char *method)
 {
-	for (const char *p = method; *p != '\0'; p++)
-		if (*p < 'A' || *p > 'Z')
-			return false;
-	return method[0] != '\0';
+	return method[0] != '\0' && method[strspn(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '\0';
 }
 
 static bool path_ok(const char *path)
@@ -68,6 +65,23 @@ static bool path_ok(const char *path)
 		if (*p <= ' ' || *p > '~' || *p == '#')
 			return false;
 	return path[0] == '/';
+}
+
+static int hand_on(struct kube_call *call, kube_line_fn *fn, const char *line, size_t len)
+{
+	int r = fn(call->arg, line, len);
+
+	return call->cancelled ? -ECANCELED : r;
+}
+
+static int on_line(void *arg, const char *line, size_t len)
+{
+	return hand_on(arg, ((struct kube_call *)arg)->line, line, len);
+}
+
+static int on_long_line(void *arg, const char *line, size_t len)
+{
+	return hand_on(arg, ((struct kube_call *)arg)->too_long, line, len);
 }
 
 int call_new(const struct kube_request *request, struct kube_call **ret)
@@ -88,6 +102,8 @@ int call_new(const struct kube_request *request, struct kube_call **ret)
 	call->pieces = request->pieces;
 	call->timeout_usec = request->timeout_usec;
 	call->lines.max = KUBE_LINE_MAX;
+	call->too_long = request->too_long;
+	call->lines.too_long = request->too_long != NULL ? on_long_line : NULL;
 	if (call->method == NULL || call->path == NULL ||
 	    (request->body != NULL && call->request == NULL)) {
 		call_free(call);
@@ -139,15 +155,7 @@ unsigned call_status(const struct kube_call *call)
 
 static bool is_good(unsigned status)
 {
-	return status >= 200 && status < 300;
-}
-
-static int on_line(void *arg, const char *line, size_t len)
-{
-	struct kube_call *call = arg;
-	int r = call->line(call->arg, line, len);
-
-	return call->cancelled ? -ECANCELED : r;
+	return status / 100 == 2;
 }
 
 static int keep_body(struct kube_call *call, const char *data, size_t len, size_t max)
@@ -172,15 +180,6 @@ static int keep_body(struct kube_call *call, const char *data, size_t len, size_
 	return 0;
 }
 
-/* The body that is not kept has its bound too. */
-static int hand_on_piece(struct kube_call *call, const char *data, size_t len)
-{
-	if (len > KUBE_BODY_MAX - call->len)
-		return -EMSGSIZE;
-	call->len += len;
-	return on_line(call, data, len);
-}
-
 /* The status of a failure is worth more than the end of its page. */
 static int keep_failure(struct kube_call *call, const char *data, size_t len)
 {
@@ -201,7 +200,7 @@ static size_t take_data(char *data, size_t size, size_t count, void *arg)
 	if (!is_good(call_status(call)))
 		call->stop = keep_failure(call, data, len);
 	else if (call->pieces)
-		call->stop = hand_on_piece(call, data, len);
+		call->stop = on_line(call, data, len);
 	else if (call->stream)
 		call->stop = lines_feed(&call->lines, data, len, on_line, call);
 	else
@@ -424,7 +423,7 @@ static int error_of(const struct kube_call *call, CURLcode result)
 	if (call->cut)
 		return 0;
 	if (result == CURLE_OK)
-		return call->lines.len > 0 ? -EPROTO : 0;
+		return lines_is_inside(&call->lines) ? -EPROTO : 0;
 	curl.easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &system_error);
 	if (result == CURLE_COULDNT_CONNECT && system_error > 0)
 		return -(int)system_error;
@@ -437,14 +436,15 @@ static int error_of(const struct kube_call *call, CURLcode result)
 static const char *detail_of(struct kube_call *call, CURLcode result)
 {
 	if (call->stop == -EMSGSIZE)
-		return call->stream ? "a line is longer than 2 MiB"
-				    : "the body is larger than 32 MiB, or an item than 2 MiB";
+		return call->stream   ? "a line is longer than 2 MiB"
+		       : call->pieces ? "what is around the items is larger than 256 KiB"
+				      : "the body is larger than 32 MiB";
 	if (call->stop < 0)
 		return strerror(-call->stop);
 	if (call->cut)
 		return "the body is cut at 64 KiB";
 	if (result == CURLE_OK)
-		return call->lines.len > 0 ? "the stream ended inside a line" : "";
+		return lines_is_inside(&call->lines) ? "the stream ended inside a line" : "";
 	for (char *p = call->problem; *p != '\0'; p++)
 		if (iscntrl((unsigned char)*p))
 			*p = '?';

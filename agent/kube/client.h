@@ -9,7 +9,9 @@
 #include "agent/kube/config.h"
 #include <systemd/sd-event.h>
 
+/* Of a stream, or an item of a list that is handed on in pieces. */
 #define KUBE_LINE_MAX (2 * MIB)
+/* Of a body that is kept. */
 #define KUBE_BODY_MAX (32 * MIB)
 
 enum kube_content {
@@ -18,13 +20,20 @@ enum kube_content {
 	KUBE_STRATEGIC_PATCH, /* application/strategic-merge-patch+json */
 };
 
+/* One whole line of a stream with a 2xx status, without its end. Negative ends the stream with it.
+ */
+typedef int kube_line_fn(void *arg, const char *line, size_t len);
+
 struct kube_request {
 	const char *method; /* "GET", "PATCH", "POST" */
 	const char *path;   /* with its query, percent-encoded: "/api/v1/pods?..." */
 	const char *body;   /* NULL: none; copied */
 	enum kube_content content;
-	bool stream;         /* a watch: lines are handed on as they come, no time limit */
-	bool pieces;         /* the body is handed on as it comes and not kept */
+	bool stream; /* a watch: lines are handed on as they come, no time limit */
+	/* Of a stream: the beginning of a line that is longer than KUBE_LINE_MAX; the rest of it is
+	 * skipped. NULL: it ends the stream with -EMSGSIZE. */
+	kube_line_fn *too_long;
+	bool pieces; /* the body is handed on as it comes, whatever its size, and not kept */
 	usec_t timeout_usec; /* 0: 30 s; a stream: none but for the connection */
 };
 
@@ -44,10 +53,6 @@ struct kube_answer {
 typedef void kube_done_fn(void *arg, const struct kube_answer *answer);
 /* The end of every request; verb: static text, "list", "watch", "get", "create", "patch". */
 typedef void kube_count_fn(void *ctx, const char *verb, unsigned status);
-/* One whole line of a stream with a 2xx status, without its end. Negative ends the stream with it.
- */
-typedef int kube_line_fn(void *arg, const char *line, size_t len);
-
 struct kube_client_counters {
 	uint64_t requests; /* started */
 	uint64_t failures; /* no HTTP answer */

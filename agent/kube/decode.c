@@ -246,16 +246,19 @@ static const struct {
 	{"BOOKMARK", WATCH_BOOKMARK}, {"ERROR", WATCH_ERROR},
 };
 
+enum watch_event decode_event_type(const char *type, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(watch_events); i++)
+		if (len == strlen(watch_events[i].type) &&
+		    memcmp(type, watch_events[i].type, len) == 0)
+			return watch_events[i].event;
+	return WATCH_UNKNOWN;
+}
+
+/* The value is a string or something else, as it is written. */
 static enum watch_event event_of(const struct span *type)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(watch_events); i++) {
-		const char *name = watch_events[i].type;
-		size_t n = strlen(name);
-
-		if (type->len == n + 2 && memcmp(type->s + 1, name, n) == 0)
-			return watch_events[i].event;
-	}
-	return WATCH_UNKNOWN;
+	return type->len < 2 ? WATCH_UNKNOWN : decode_event_type(type->s + 1, type->len - 2);
 }
 
 /* The first member of each of these keys in an object; the others stay empty. */

@@ -4,6 +4,8 @@
 
 #include "agent/kube/field.h"
 
+/* decode.c: "ADDED" and its like. */
+enum watch_event decode_event_type(const char *type, size_t len);
 /* The Pod in a parsed object; what was filled before a failure is the caller's to free. */
 int decode_pod(const struct field *pod, struct kube_pod *p);
 /* decode_meta.c: who it is, whose it is, what it says of itself. */

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #define FIRST_SIZE (4 * KIB)
+/* What is kept between two elements; a large one gives its memory back. */
+#define KEPT_SIZE (64 * KIB)
 /* Depths: inside the list's object, inside the array. */
 #define IN_LIST  1
 #define IN_ARRAY 2
@@ -26,9 +28,30 @@ static int push_to(struct items_text *t, size_t max, char c)
 	return 0;
 }
 
-static int push(struct items *i, char c)
+static void drop_text(struct items_text *t)
 {
-	return i->inside ? push_to(&i->item, i->max, c) : push_to(&i->frame, ITEMS_FRAME_MAX, c);
+	free(t->text);
+	*t = (struct items_text){NULL, 0, 0};
+}
+
+static int give_up(struct items *i, void *arg)
+{
+	int r = i->too_long(arg, i->item.text, i->item.len);
+
+	drop_text(&i->item);
+	i->skipping = true;
+	return r;
+}
+
+static int push(struct items *i, char c, void *arg)
+{
+	if (!i->inside)
+		return push_to(&i->frame, ITEMS_FRAME_MAX, c);
+	if (i->skipping)
+		return 0;
+	if (i->item.len >= i->max && i->too_long != NULL)
+		return give_up(i, arg);
+	return push_to(&i->item, i->max, c);
 }
 
 static bool is_blank(char c)
@@ -57,19 +80,23 @@ static bool at_items(const struct items_text *t)
 
 static int flush(struct items *i, items_fn *each, void *arg)
 {
-	int r;
+	int r = 0;
 
-	if (i->item.len == 0)
+	if (i->item.len == 0 && !i->skipping)
 		return 0;
-	r = each(arg, i->item.text, i->item.len);
+	if (!i->skipping)
+		r = each(arg, i->item.text, i->item.len);
+	i->skipping = false;
 	i->item.len = 0;
+	if (i->item.size > KEPT_SIZE)
+		drop_text(&i->item);
 	return r < 0 ? r : push_to(&i->frame, ITEMS_FRAME_MAX, '0');
 }
 
-static int open_bracket(struct items *i, char c)
+static int open_bracket(struct items *i, char c, void *arg)
 {
 	bool array = c == '[' && i->awaited;
-	int r = push(i, c);
+	int r = push(i, c, arg);
 
 	i->awaited = false;
 	i->depth++;
@@ -86,9 +113,9 @@ static int close_bracket(struct items *i, char c, items_fn *each, void *arg)
 	if (i->inside && i->depth < IN_ARRAY) {
 		r = flush(i, each, arg);
 		i->inside = false;
-		return r < 0 ? r : push(i, c);
+		return r < 0 ? r : push(i, c, arg);
 	}
-	r = push(i, c);
+	r = push(i, c, arg);
 	return r == 0 && i->inside && i->depth == IN_ARRAY ? flush(i, each, arg) : r;
 }
 
@@ -99,10 +126,10 @@ static int feed_byte(struct items *i, char c, items_fn *each, void *arg)
 	if (i->string) {
 		i->string = c != '"' || i->escape;
 		i->escape = c == '\\' && !i->escape;
-		return push(i, c);
+		return push(i, c, arg);
 	}
 	if (c == '{' || c == '[')
-		return open_bracket(i, c);
+		return open_bracket(i, c, arg);
 	if (c == '}' || c == ']')
 		return close_bracket(i, c, each, arg);
 	if (i->inside && i->depth == IN_ARRAY && (c == ',' || is_blank(c))) {
@@ -116,7 +143,7 @@ static int feed_byte(struct items *i, char c, items_fn *each, void *arg)
 	} else if (!is_blank(c)) {
 		i->awaited = false;
 	}
-	return push(i, c);
+	return push(i, c, arg);
 }
 
 int items_feed(struct items *i, const char *data, size_t len, items_fn *each, void *arg)
@@ -134,5 +161,5 @@ void items_drop(struct items *i)
 {
 	free(i->frame.text);
 	free(i->item.text);
-	*i = (struct items){.max = i->max};
+	*i = (struct items){.max = i->max, .too_long = i->too_long};
 }

@@ -17,22 +17,26 @@ struct items_text {
 	size_t size;
 };
 
+/* The text of one element. Negative stops. */
+typedef int items_fn(void *arg, const char *text, size_t len);
+
 /* Zeroed is empty; max must be set. */
 struct items {
-	size_t max; /* bytes of an element; more is refused */
+	size_t max; /* bytes of an element */
+	/* The beginning of a longer element, once; the rest of it is skipped and not kept. NULL: a
+	 * longer element is refused. */
+	items_fn *too_long;
 	struct items_text frame;
 	struct items_text item;
 	size_t depth;
 	bool string;
 	bool escape;
-	bool seen;    /* the key: of two the first counts */
-	bool awaited; /* its value comes next */
-	bool inside;  /* of the array */
+	bool seen;     /* the key: of two the first counts */
+	bool awaited;  /* its value comes next */
+	bool inside;   /* of the array */
+	bool skipping; /* inside of an element that is too long */
 };
 
-/* The text of one element. Negative stops. */
-typedef int items_fn(void *arg, const char *text, size_t len);
-
-/* 0, what each said, -EMSGSIZE, -ENOMEM. */
+/* 0, what each or too_long said, -EMSGSIZE, -ENOMEM. */
 int items_feed(struct items *i, const char *data, size_t len, items_fn *each, void *arg);
 void items_drop(struct items *i);

@@ -13,8 +13,6 @@ static int keep(struct lines *l, const char *data, size_t len)
 	size_t size = MAX(l->size, FIRST_SIZE);
 	char *text;
 
-	if (len > l->max - l->len)
-		return -EMSGSIZE;
 	while (size < l->len + len)
 		size *= 2;
 	if (size != l->size) {
@@ -29,16 +27,33 @@ static int keep(struct lines *l, const char *data, size_t len)
 	return 0;
 }
 
-static int hand_on(struct lines *l, const char *data, size_t len, lines_fn *each, void *arg)
+/* What is kept of the line and what has come of it now are more than may be. */
+static int give_up(struct lines *l, const char *data, size_t len, void *arg)
 {
 	int r;
 
-	if (l->len == 0 && len > l->max)
+	if (l->too_long == NULL)
 		return -EMSGSIZE;
-	if (l->len == 0)
+	r = l->len > 0 ? l->too_long(arg, l->text, l->len) : l->too_long(arg, data, len);
+	lines_drop(l);
+	l->skipping = true;
+	return r;
+}
+
+/* A part of a line; whole: to its end. */
+static int take(struct lines *l, const char *data, size_t len, bool whole, lines_fn *each,
+		void *arg)
+{
+	int r = 0;
+
+	if (l->skipping)
+		return 0;
+	if (len > l->max - l->len)
+		return give_up(l, data, len, arg);
+	if (whole && l->len == 0)
 		return len > 0 ? each(arg, data, len) : 0;
 	r = keep(l, data, len);
-	if (r < 0)
+	if (r < 0 || !whole)
 		return r;
 	r = each(arg, l->text, l->len);
 	l->len = 0;
@@ -52,15 +67,22 @@ int lines_feed(struct lines *l, const char *data, size_t len, lines_fn *each, vo
 	while (len > 0) {
 		const char *end = memchr(data, '\n', len);
 		size_t part = end != NULL ? (size_t)(end - data) : len;
-		int r = end != NULL ? hand_on(l, data, part, each, arg) : keep(l, data, part);
+		int r = take(l, data, part, end != NULL, each, arg);
 
 		if (r < 0)
 			return r;
+		if (end != NULL)
+			l->skipping = false;
 		part += end != NULL;
 		data += part;
 		len -= part;
 	}
 	return 0;
+}
+
+bool lines_is_inside(const struct lines *l)
+{
+	return l->len > 0 || l->skipping;
 }
 
 void lines_drop(struct lines *l)
@@ -69,4 +91,5 @@ void lines_drop(struct lines *l)
 	l->text = NULL;
 	l->len = 0;
 	l->size = 0;
+	l->skipping = false;
 }

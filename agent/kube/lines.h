@@ -2,19 +2,26 @@
 /* Bytes that come in any cuts to whole lines. A line that came in one piece is not copied. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+
+/* One line without its end, never empty. Negative stops. */
+typedef int lines_fn(void *arg, const char *line, size_t len);
 
 /* Zeroed is empty; max must be set. */
 struct lines {
 	char *text; /* the beginning of a line whose end is still to come */
 	size_t len;
 	size_t size;
-	size_t max; /* bytes of a line; more is refused */
+	size_t max; /* bytes of a line */
+	/* The beginning of a longer line, once; the rest of it is skipped and not kept. NULL: a
+	 * longer line is refused. */
+	lines_fn *too_long;
+	bool skipping; /* inside of one */
 };
 
-/* One line without its end, never empty. Negative stops. */
-typedef int lines_fn(void *arg, const char *line, size_t len);
-
-/* 0, what each said, -EMSGSIZE for a line that is too long, -ENOMEM. */
+/* 0, what each or too_long said, -EMSGSIZE for a line that is too long, -ENOMEM. */
 int lines_feed(struct lines *l, const char *data, size_t len, lines_fn *each, void *arg);
+/* The end of a line is still to come. */
+bool lines_is_inside(const struct lines *l);
 void lines_drop(struct lines *l);

@@ -15,6 +15,7 @@
 #define SILENCE_USEC (30 * USEC_PER_SEC)
 /* 253 bytes of a node's name and 127 of a resourceVersion, all escaped, and the rest. */
 #define PATH_BYTES 1536
+#define TOO_LARGE  "larger than 2 MiB"
 
 struct kube_watch {
 	sd_event *event;
@@ -31,8 +32,7 @@ struct kube_watch {
 	/* Of the list that comes in. */
 	struct items items;
 	bool list_begun;
-	size_t list_bad;
-	struct kube_decode_error first_bad;
+	struct kube_skipped_memory skipped;
 	usec_t begun_at;
 	usec_t heard_at;
 	usec_t silence_usec; /* of this stream, before it is cut */
@@ -92,10 +92,21 @@ static void say_trouble(struct kube_watch *w, const struct pace_end *end, const 
 	w->inside--;
 }
 
-static void say_bad(struct kube_watch *w, const char *text)
+static void skip(struct kube_watch *w, const struct kube_peek *p, enum kube_skip why,
+		 const char *reason)
 {
+	char text[512];
+	const struct kube_skipped s = {
+		.why = why,
+		.uid = p->uid,
+		.text = text,
+		.news = kube_skipped_is_news(&w->skipped, p, reason),
+	};
+
+	kube_skipped_text(p, reason, text, sizeof text);
+	w->state.skipped[why]++;
 	w->inside++;
-	w->events.bad(w->events.ctx, text);
+	w->events.skipped(w->events.ctx, &s);
 	w->inside--;
 }
 
@@ -118,18 +129,29 @@ static int list_item(void *arg, const char *text, size_t len)
 {
 	struct kube_watch *w = arg;
 	struct kube_decode_error err = {""};
+	struct kube_peek peek;
 	struct kube_pod *pod;
 	int r = kube_decode_pod(text, len, &pod, &err);
 
 	if (r == -ENOMEM)
 		return r;
-	if (r == 0) {
-		w->inside++;
-		w->events.put(w->events.ctx, pod);
-		w->inside--;
-	} else if (w->list_bad++ == 0) {
-		w->first_bad = err;
+	if (r < 0) {
+		kube_peek_pod(text, len, &peek);
+		skip(w, &peek, KUBE_SKIP_UNDECODABLE, err.text);
+		return 0;
 	}
+	w->inside++;
+	w->events.put(w->events.ctx, pod);
+	w->inside--;
+	return 0;
+}
+
+static int list_item_too_long(void *arg, const char *text, size_t len)
+{
+	struct kube_peek peek;
+
+	kube_peek_pod(text, len, &peek);
+	skip(arg, &peek, KUBE_SKIP_LARGE, TOO_LARGE);
 	return 0;
 }
 
@@ -166,9 +188,6 @@ static int take_list(struct kube_watch *w, char *text, size_t size)
 		snprintf(text, size, "%s", err.text);
 		return r;
 	}
-	w->state.bad += w->list_bad;
-	if (w->list_bad > 0)
-		say_bad(w, w->first_bad.text);
 	w->inside++;
 	w->events.list_end(w->events.ctx);
 	w->inside--;
@@ -235,19 +254,46 @@ static void take_event(struct kube_watch *w, struct kube_watch_line *line)
 	say_healthy(w);
 }
 
+/* Its object is not known, but which pod it is of, and that is all that a DELETED is for. */
+static void skip_event(struct kube_watch *w, const struct kube_peek *p, enum kube_skip why,
+		       const char *reason)
+{
+	skip(w, p, why, reason);
+	/* A watch from an older version on would bring it again. */
+	if (p->resource_version[0] != '\0')
+		memcpy(w->version, p->resource_version, sizeof w->version);
+	if (p->event != WATCH_DELETED || p->uid[0] == '\0')
+		return;
+	w->inside++;
+	w->events.gone(w->events.ctx, p->uid);
+	w->inside--;
+}
+
+static int stream_line_too_long(void *arg, const char *text, size_t len)
+{
+	struct kube_watch *w = arg;
+	struct kube_peek peek;
+
+	w->heard_at = now_of(w);
+	kube_peek_watch(text, len, &peek);
+	skip_event(w, &peek, KUBE_SKIP_LARGE, TOO_LARGE);
+	return 0;
+}
+
 static int stream_line(void *arg, const char *text, size_t len)
 {
 	struct kube_watch *w = arg;
 	struct kube_watch_line line = {0};
 	struct kube_decode_error err = {""};
+	struct kube_peek peek;
 	int r = kube_decode_watch(text, len, &line, &err);
 
 	w->heard_at = now_of(w);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
-		w->state.bad++;
-		say_bad(w, err.text);
+		kube_peek_watch(text, len, &peek);
+		skip_event(w, &peek, KUBE_SKIP_UNDECODABLE, err.text);
 		return 0;
 	}
 	if (line.event != WATCH_ERROR) {
@@ -312,8 +358,11 @@ static void begin(struct kube_watch *w)
 {
 	bool stream = w->step == STEP_STREAM;
 	char path[PATH_BYTES];
-	struct kube_request q = {
-		.method = "GET", .path = path, .stream = stream, .pieces = !stream};
+	struct kube_request q = {.method = "GET",
+				 .path = path,
+				 .stream = stream,
+				 .pieces = !stream,
+				 .too_long = stream ? stream_line_too_long : NULL};
 	int r;
 
 	fill_path(w, path, sizeof path);
@@ -321,7 +370,6 @@ static void begin(struct kube_watch *w)
 	w->heard_at = w->begun_at;
 	w->told_error = false;
 	w->list_begun = false;
-	w->list_bad = 0;
 	r = kube_client_start(w->client, &q, stream ? stream_line : list_piece,
 			      stream ? stream_done : list_done, w, &w->call);
 	if (r < 0)
@@ -383,6 +431,7 @@ int kube_watch_new(sd_event *event, struct kube_client *client,
 	w->client = client;
 	w->events = *events;
 	w->items.max = KUBE_LINE_MAX;
+	w->items.too_long = list_item_too_long;
 	w->random = options->seed;
 	w->pace.backoff.random = random_next(&w->random);
 	delay = random_next(&w->random) % (options->start_jitter_usec + 1);

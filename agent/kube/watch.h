@@ -6,7 +6,7 @@
 #pragma once
 
 #include "agent/kube/client.h"
-#include "agent/kube/decode.h"
+#include "agent/kube/skipped.h"
 
 struct kube_watch_events {
 	void *ctx;
@@ -21,9 +21,9 @@ struct kube_watch_events {
 	 * healthy also for the first list. */
 	void (*trouble)(void *ctx, int error, unsigned status, const char *text);
 	void (*healthy)(void *ctx);
-	/* One object that could not be understood, or several of a list (told before its list_end).
-	 */
-	void (*bad)(void *ctx, const char *text);
+	/* An object that is left out, in a list before its list_end. One with a uid is there all
+	 * the same. */
+	void (*skipped)(void *ctx, const struct kube_skipped *s);
 };
 
 struct kube_watch_options {
@@ -39,7 +39,7 @@ struct kube_watch_state {
 	uint64_t lists;    /* complete ones */
 	uint64_t restarts; /* watches begun again */
 	uint64_t events;
-	uint64_t bad;
+	uint64_t skipped[KUBE_SKIP_COUNT];
 	usec_t last_event_at;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The line splitter. The first byte says how long the pieces are, the second how long a line may
- * be; pieces must give the same lines, and the same refusal, as the text as a whole.
+ * be; pieces must give the same lines, and the same refusal, as the text as a whole, and with
+ * skipping the same lines and the same number of those that are too long.
  */
 #include "agent/kube/lines.h"
 #include "policy/base.h"
@@ -13,6 +14,7 @@
 struct sum {
 	size_t max;
 	size_t count;
+	size_t skipped;
 	uint64_t hash;
 };
 
@@ -29,9 +31,20 @@ static int add(void *arg, const char *line, size_t len)
 	return 0;
 }
 
-static int split(const char *text, size_t len, size_t piece, size_t max, struct sum *ret)
+static int skip(void *arg, const char *line, size_t len)
 {
-	struct lines l = {.max = max};
+	struct sum *s = arg;
+
+	if (line == NULL || len == 0)
+		abort();
+	s->skipped++;
+	return 0;
+}
+
+static int split(const char *text, size_t len, size_t piece, size_t max, lines_fn *too_long,
+		 struct sum *ret)
+{
+	struct lines l = {.max = max, .too_long = too_long};
 	int r = 0;
 
 	*ret = (struct sum){.max = max};
@@ -41,18 +54,25 @@ static int split(const char *text, size_t len, size_t piece, size_t max, struct 
 	return r;
 }
 
+static void compare(const uint8_t *data, size_t size, lines_fn *too_long)
+{
+	const char *text = (const char *)data + 2;
+	struct sum whole, pieces;
+	int r = split(text, size - 2, size, data[1] + 1U, too_long, &whole);
+
+	if (r == split(text, size - 2, data[0] + 1U, data[1] + 1U, too_long, &pieces) &&
+	    whole.count == pieces.count && whole.hash == pieces.hash &&
+	    whole.skipped == pieces.skipped && (too_long == NULL || r == 0))
+		return;
+	fprintf(stderr, "pieces of %u give other lines\n", data[0] + 1U);
+	abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct sum whole, pieces;
-	int r;
-
 	if (size < 3)
 		return 0;
-	r = split((const char *)data + 2, size - 2, size, data[1] + 1U, &whole);
-	if (r != split((const char *)data + 2, size - 2, data[0] + 1U, data[1] + 1U, &pieces) ||
-	    whole.count != pieces.count || whole.hash != pieces.hash) {
-		fprintf(stderr, "pieces of %u give other lines\n", data[0] + 1U);
-		abort();
-	}
+	compare(data, size, NULL);
+	compare(data, size, skip);
 	return 0;
 }

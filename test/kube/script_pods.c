@@ -157,6 +157,75 @@ static void stream_long(struct script_conn *c)
 	script_text(c, "0\r\n\r\n");
 }
 
+#define LARGE_BYTES (3u << 20)
+#define LARGE_COUNT 20
+
+/* An object of 3 MiB, as an API server writes a value full of '<': six bytes each. */
+static void large(struct script_conn *c, const char *before, const char *name, const char *version,
+		  const char *after)
+{
+	static char text[LARGE_BYTES + 1024];
+	int n = snprintf(
+		text, sizeof text,
+		"%s{\"metadata\":{\"name\":\"%s\",\"namespace\":\"lab\",\"uid\":\"uid-%s\","
+		"\"resourceVersion\":\"%s\"},\"spec\":{\"nodeName\":\"n\",\"containers\":"
+		"[{\"name\":\"c\",\"env\":[{\"name\":\"E\",\"value\":\"",
+		before, name, name, version);
+
+	for (; n < (int)LARGE_BYTES; n += 6)
+		memcpy(text + n, "\\u003c", 6);
+	n += snprintf(text + n, sizeof text - (size_t)n, "\"}]}]}}%s", after);
+	script_chunk(c, text, (size_t)n);
+}
+
+/* 60 MiB: a good pod, 20 large ones, one that cannot be decoded, another good one. */
+static void list_large(struct script_conn *c)
+{
+	static const char begin[] =
+		"{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":"
+		"\"10\"},\"items\":[";
+	static const char good[] =
+		"{\"metadata\":{\"name\":\"%s\",\"namespace\":\"lab\",\"uid\":\"uid-%s\","
+		"\"resourceVersion\":\"9\"},\"spec\":{\"containers\":[{\"name\":\"c\"%s}]}}%s";
+	char text[512], name[16];
+
+	script_text(c, STREAM);
+	script_chunk(c, begin, strlen(begin));
+	snprintf(text, sizeof text, good, "a", "a", "", ",");
+	script_chunk(c, text, strlen(text));
+	for (int i = 0; i < LARGE_COUNT; i++) {
+		snprintf(name, sizeof name, "l%d", i);
+		large(c, "", name, "9", ",");
+	}
+	snprintf(text, sizeof text, good, "odd", "odd", ",\"args\":7", ",");
+	script_chunk(c, text, strlen(text));
+	snprintf(text, sizeof text, good, "z", "z", "", "]}");
+	script_chunk(c, text, strlen(text));
+	script_text(c, "0\r\n\r\n");
+}
+
+/* b comes, grows and goes while nobody can read it; the same with c, that is no Pod; d is well. */
+static void stream_large(struct script_conn *c)
+{
+	static const char odd[] =
+		"{\"type\":\"DELETED\",\"object\":{\"kind\":\"Pod\",\"metadata\":{"
+		"\"name\":\"c\",\"namespace\":\"lab\",\"uid\":\"uid-c\","
+		"\"resourceVersion\":\"15\"},\"spec\":{\"containers\":7}}}\n";
+
+	script_text(c, STREAM);
+	event(c, "ADDED", "b", "11");
+	event(c, "ADDED", "c", "12");
+	for (int i = 0; i < 3; i++)
+		large(c, "{\"type\":\"MODIFIED\",\"object\":", "b", "13", "}\n");
+	large(c, "{\"type\":\"DELETED\",\"object\":", "b", "14", "}\n");
+	script_chunk(c, odd, strlen(odd));
+	event(c, "ADDED", "d", "16");
+	large(c, "{\"type\":\"MODIFIED\",\"object\":", "d", "v17", "}\n");
+	while (atomic_load(&c->share->watch_mode) == SCRIPT_LARGE)
+		usleep(5 * MSEC);
+	script_text(c, "0\r\n\r\n");
+}
+
 static void silent(struct script_conn *c)
 {
 	script_text(c, STREAM);
@@ -165,12 +234,12 @@ static void silent(struct script_conn *c)
 }
 
 static void (*const lists[])(struct script_conn *c) = {
-	[SCRIPT_GOOD] = list_good,      [SCRIPT_401] = status_401, [SCRIPT_403] = status_403,
-	[SCRIPT_410] = status_410,      [SCRIPT_429] = status_429, [SCRIPT_500] = status_500,
-	[SCRIPT_504] = status_504,      [SCRIPT_VANISH] = vanish,  [SCRIPT_GARBAGE] = no_list,
-	[SCRIPT_ENDS] = list_good,      [SCRIPT_EMPTY] = no_list,  [SCRIPT_EXPIRED] = status_410,
-	[SCRIPT_INTERNAL] = status_500, [SCRIPT_HALF] = vanish,    [SCRIPT_LONG] = no_list,
-	[SCRIPT_SILENT] = silent,
+	[SCRIPT_GOOD] = list_good,      [SCRIPT_401] = status_401,   [SCRIPT_403] = status_403,
+	[SCRIPT_410] = status_410,      [SCRIPT_429] = status_429,   [SCRIPT_500] = status_500,
+	[SCRIPT_504] = status_504,      [SCRIPT_VANISH] = vanish,    [SCRIPT_GARBAGE] = no_list,
+	[SCRIPT_ENDS] = list_good,      [SCRIPT_EMPTY] = no_list,    [SCRIPT_EXPIRED] = status_410,
+	[SCRIPT_INTERNAL] = status_500, [SCRIPT_HALF] = vanish,      [SCRIPT_LONG] = no_list,
+	[SCRIPT_SILENT] = silent,       [SCRIPT_LARGE] = list_large,
 };
 
 static void (*const streams[])(struct script_conn *c) = {
@@ -182,6 +251,7 @@ static void (*const streams[])(struct script_conn *c) = {
 	[SCRIPT_EMPTY] = stream_empty,       [SCRIPT_EXPIRED] = stream_expired,
 	[SCRIPT_INTERNAL] = stream_internal, [SCRIPT_HALF] = stream_half,
 	[SCRIPT_LONG] = stream_long,         [SCRIPT_SILENT] = silent,
+	[SCRIPT_LARGE] = stream_large,
 };
 
 bool script_pods(struct script_conn *c)

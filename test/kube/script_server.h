@@ -31,6 +31,7 @@ enum script_mode {
 	SCRIPT_HALF,
 	SCRIPT_LONG,
 	SCRIPT_SILENT,
+	SCRIPT_LARGE, /* many objects of 3 MiB, and some that cannot be decoded */
 	SCRIPT_MODE_COUNT,
 };
 

@@ -71,6 +71,47 @@ static void test_cuts(void)
 				check_cut(row, a, b);
 }
 
+static int cut(void *arg, const char *text, size_t len)
+{
+	size_t used = strlen(seen);
+
+	(void)arg;
+	CHECK_EQ(len, 6);
+	snprintf(seen + used, sizeof seen - used, "(%.*s)|", (int)len, text);
+	return 0;
+}
+
+/* A longer element is skipped to its very end, and its beginning is shown once. */
+static void test_skip(void)
+{
+	static const struct {
+		const char *text;
+		const char *items;
+		const char *frame;
+	} longer[] = {
+		{"{\"items\":[1,{\"a\":[1,\"]},{\",{}]},2]}", "1|({\"a\":[)|2|",
+		 "{\"items\":[0,0,0]}"},
+		{"{\"items\":[{\"a\":\"\\\"]}\"} ,\"123456\" , [1]]}", "({\"a\":\")|(\"12345)|[1]|",
+		 "{\"items\":[0,0,0]}"},
+		{"{\"items\":[12345678]}", "(123456)|", "{\"items\":[0]}"},
+		{"{\"items\":[{\"a\":\"bcdef", "({\"a\":\")|", "{\"items\":["},
+	};
+
+	for (size_t row = 0; row < ARRAY_SIZE(longer); row++)
+		for (size_t a = 0; a <= strlen(longer[row].text); a++) {
+			struct items i = {.max = 6, .too_long = cut};
+			size_t len = strlen(longer[row].text);
+
+			seen[0] = '\0';
+			CHECK_EQ(items_feed(&i, longer[row].text, a, take, NULL), 0);
+			CHECK_EQ(items_feed(&i, longer[row].text + a, len - a, take, NULL), 0);
+			CHECK_STR(seen, longer[row].items);
+			CHECK_EQ(i.frame.len, strlen(longer[row].frame));
+			CHECK(memcmp(i.frame.text, longer[row].frame, i.frame.len) == 0);
+			items_drop(&i);
+		}
+}
+
 static void test_bounds(void)
 {
 	struct items i = {.max = 4};
@@ -92,6 +133,7 @@ static void test_bounds(void)
 int main(void)
 {
 	test_cuts();
+	test_skip();
 	test_bounds();
 	return check_result();
 }

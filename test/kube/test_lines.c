@@ -55,6 +55,56 @@ static void test_max(void)
 	lines_drop(&l);
 }
 
+static int cut(void *arg, const char *line, size_t len)
+{
+	size_t used = strlen(seen);
+
+	(void)arg;
+	CHECK(len > 0);
+	snprintf(seen + used, sizeof seen - used, "(%c)|", line[0]);
+	return 0;
+}
+
+/* A longer line is skipped in every cut, and its beginning is shown once. */
+static void test_skip(void)
+{
+	static const char text[] = "one\nlonger\ntwo\n\nfiver\nx";
+	size_t len = strlen(text);
+
+	for (size_t a = 0; a <= len; a++)
+		for (size_t b = a; b <= len; b++) {
+			struct lines l = {.max = 4, .too_long = cut};
+
+			seen[0] = '\0';
+			CHECK_EQ(lines_feed(&l, text, a, take, NULL), 0);
+			CHECK_EQ(lines_feed(&l, text + a, b - a, take, NULL), 0);
+			CHECK_EQ(lines_feed(&l, text + b, len - b, take, NULL), 0);
+			CHECK_STR(seen, "one|(l)|two|(f)|");
+			CHECK(lines_is_inside(&l));
+			CHECK_EQ(l.len, 1);
+			lines_drop(&l);
+		}
+}
+
+/* Nothing of the rest of such a line is kept. */
+static void test_skip_memory(void)
+{
+	struct lines l = {.max = 4 * KIB, .too_long = cut};
+	char *text = calloc(1, MIB);
+
+	memset(text, 'y', MIB);
+	seen[0] = '\0';
+	CHECK_EQ(lines_feed(&l, text, 2 * KIB, take, NULL), 0);
+	for (int i = 0; i < 16; i++)
+		CHECK_EQ(lines_feed(&l, text, MIB, take, NULL), 0);
+	CHECK(lines_is_inside(&l) && l.size == 0);
+	CHECK_EQ(lines_feed(&l, "\nz\n", 3, take, NULL), 0);
+	CHECK(!lines_is_inside(&l));
+	CHECK_STR(seen, "(y)|z|");
+	free(text);
+	lines_drop(&l);
+}
+
 static void test_stop(void)
 {
 	struct lines l = {.max = 4};
@@ -127,6 +177,8 @@ int main(void)
 {
 	test_cuts();
 	test_max();
+	test_skip();
+	test_skip_memory();
 	test_stop();
 	test_memory();
 	test_base64();

@@ -98,6 +98,16 @@ def _objects(value: dict[str, Any]) -> list[dict[str, Any]]:
     return [value["object"]] if "object" in value else [value]
 
 
+# metav1.ObjectMeta in the order in which a server writes it.
+META = ("name", "generateName", "namespace", "uid", "resourceVersion", "generation",
+        "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "labels",
+        "annotations", "ownerReferences", "finalizers", "managedFields")
+
+
+def in_order(meta: dict[str, Any]) -> dict[str, Any]:
+    return {k: meta[k] for k in META if k in meta} | meta
+
+
 def mangle(kind: str, data: bytes) -> bytes:
     """The bytes of an answer or of one event, made nasty but (but for size) still JSON."""
     end = b"\n" if data.endswith(b"\n") else b""
@@ -113,6 +123,7 @@ def mangle(kind: str, data: bytes) -> bytes:
         meta = obj.setdefault("metadata", {})
         if kind == "huge":
             meta.setdefault("annotations", {})["example.com/huge"] = "x" * HUGE
+            obj["metadata"] = in_order(meta)
             break
         meta["generation"] = 9007199254740993
         obj.setdefault("status", {})["observedGeneration"] = 9223372036854775807
