@@ -4,7 +4,6 @@
  * before more is lent to it.
  */
 #include "agent/daemon.h"
-#include "cgroup/kubepods.h"
 #include <string.h>
 
 /* What others stamped by the wall clock, by ours: never ahead of it. */
@@ -13,15 +12,6 @@ static usec_t stamped_at(const struct daemon *d, usec_t stamp_real)
 	usec_t ago = d->wall_now > stamp_real ? d->wall_now - stamp_real : 0;
 
 	return d->now > ago ? d->now - ago : 1;
-}
-
-/* What the API server says is of the life that we see; else of the one before. */
-static bool is_of_this_life(const struct managed *m, const struct kube_container *c)
-{
-	struct kubepods_name name;
-
-	return c->id != NULL && m->path != NULL && kubepods_parse(m->path, &name) == 0 &&
-	       strcmp(name.id, c->id) == 0;
 }
 
 /*
@@ -51,7 +41,7 @@ void boost_heard(struct managed *m)
 			: NULL;
 	struct control_life life = m->control.life;
 
-	if (c == NULL || m->cg == NULL || !is_of_this_life(m, c))
+	if (c == NULL || m->cg == NULL || !scope_is_of(m, c))
 		return;
 	life.ready_since = ready_since(m, c, !m->life_told);
 	m->life_told = true;
@@ -69,7 +59,7 @@ void boost_born(struct managed *m)
 
 	if (c == NULL)
 		return;
-	if (is_of_this_life(m, c) && c->started_real != 0)
+	if (scope_is_of(m, c) && c->started_real != 0)
 		life.started_at = stamped_at(d, c->started_real);
 	m->life_told = false;
 	control_set_life(&m->control, &life);

@@ -21,6 +21,11 @@ static bool on_bus_pending(void *ctx, const char *unit)
 	return unit_set_pending(ctx, unit);
 }
 
+static void on_bus_forget(void *ctx, const char *unit)
+{
+	unit_set_forget(ctx, unit);
+}
+
 static int on_bus_get(void *ctx, const char *unit)
 {
 	return unit_get(ctx, unit);
@@ -119,6 +124,7 @@ int bus_start(struct daemon *d, const struct unit_port *port)
 		.list = on_bus_list,
 		.set = on_bus_set,
 		.pending = on_bus_pending,
+		.forget = on_bus_forget,
 		.get = on_bus_get,
 		.beaten = on_bus_beaten,
 		.keep = on_bus_keep,

@@ -12,6 +12,7 @@
  *	tick.c	  observe -> decide -> apply
  *	look.c	  the same between two samples, for what is to grow
  *	sweep.c	  in which order units are read, and raised
+ *	scope.c	  when PID 1 may be called for a container
  *	boost.c	  more CPU until it has started
  *	hold.c	  pause, restore, giving back
  *	guard.c	  what is heard of others: inotify, reloads, systemd's answers
@@ -48,6 +49,7 @@ struct unit_port {
 	int (*set)(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask,
 		   bool urgent);
 	bool (*pending)(void *ctx, const char *unit);
+	void (*forget)(void *ctx, const char *unit); /* NULL: nothing ever waits */
 	int (*get)(void *ctx, const char *unit);
 	/* For a unit with other drop-ins that beat a runtime property; NULL: there are none. */
 	bool (*beaten)(void *ctx, const char *unit);
@@ -247,6 +249,18 @@ struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask)
 uint64_t memory_property(const struct managed *m);
 /* Carries out one step; enum apply_outcome or -errno. */
 int step_apply(struct managed *m, const struct change *step, const struct control_context *x);
+
+/* --- scope.c */
+/* It was attached to its cgroup; active_enter_usec as in struct arrival. */
+void scope_born(struct managed *m, usec_t active_enter_usec);
+/*
+ * A container runtime may still be at work on its scope: PID 1 must not be called for it
+ * (unit_is_container()), and what is written to its files is the runtime's own start. True until
+ * the API server says that this container runs, or UNIT_CREATING_USEC have passed.
+ */
+bool scope_is_creating(const struct managed *m);
+/* Does what the API server says of a container belong to the one in its cgroup? */
+bool scope_is_of(const struct managed *m, const struct kube_container *c);
 
 /* --- boost.c */
 /* It was attached to its cgroup. */

@@ -144,15 +144,15 @@ static void on_result(void *arg, const struct restore_result *result)
 }
 
 /* Values of ours that are on their way to PID 1 would land after the originals: nothing new goes
- * out until they have arrived. */
-static bool calls_under_way(struct daemon *d, const char *name)
+ * out until they have arrived. Nor is PID 1 called for a container that is being created. */
+static bool must_wait(struct daemon *d, const char *name)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < d->unit_count; i++) {
 		struct managed *m = d->units[i];
 
-		if (!is_meant(m, name) || !managed_call_pending(m))
+		if (!is_meant(m, name) || !(managed_call_pending(m) || scope_is_creating(m)))
 			continue;
 		any = true;
 		m->settling_until = d->now + SETTLING_USEC;
@@ -178,9 +178,10 @@ static int restore_units(struct daemon *d, const char *name, bool force, struct 
 
 	if (result < 0)
 		return result;
-	if (calls_under_way(d, name))
+	if (must_wait(d, name))
 		return -EAGAIN;
 	systemd.timeout_usec = RESTORE_CALL_USEC;
+	systemd.waits_for_runtime = false;
 	systemd.total_usec = job->quick ? HAND_BACK_BUDGET_USEC : RESTORE_TOTAL_USEC;
 	for (size_t i = 0; i < d->unit_count; i++)
 		if (is_meant(d->units[i], name))

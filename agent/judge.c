@@ -286,7 +286,8 @@ static void judge(struct look *l, enum resource r)
 	if (m->pod != NULL && pod_wish_arrived(m, r, f.observed))
 		return;
 	f.has_stored = l->has_stored && m->unit != NULL;
-	f.set_pending = managed_call_pending(m) || pod_echo_pending(m);
+	/* While it is created its runtime writes what it was given, once. */
+	f.set_pending = managed_call_pending(m) || pod_echo_pending(m) || scope_is_creating(m);
 	/* With PID 1 silent nobody can be named: not counted against anybody. */
 	f.reloaded = reloaded(m) || (r == RESOURCE_MEMORY && l->was_stored) ||
 		     (!l->has_stored && m->unit != NULL) || replayed(m, r, &f);
@@ -411,7 +412,7 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 		return;
 	}
 	follow_insister(m, &l.seen);
-	if (answer == NOT_ASKED && ask(m, &u.limits)) {
+	if (answer == NOT_ASKED && !(m->touched && scope_is_creating(m)) && ask(m, &u.limits)) {
 		/* A raise now would fight the writer without having heard of him. */
 		if (m->touched && unit_moved(m, RESOURCE_CPU, &u.limits))
 			m->control.frozen = RESOURCES_CPU;

@@ -74,6 +74,15 @@ void managed_free_all(struct daemon *d)
 	d->unit_count = 0;
 }
 
+/* What waits would be made of the one that comes under the same name, while it is created. */
+static void forget_call(struct managed *m)
+{
+	const struct unit_port *port = &m->daemon->port;
+
+	if (m->unit != NULL && port->forget != NULL)
+		port->forget(port->ctx, m->unit);
+}
+
 void managed_lost(struct managed *m)
 {
 	if (m->cg == NULL)
@@ -81,6 +90,7 @@ void managed_lost(struct managed *m)
 	persist_keep_history(m->daemon, m);
 	report_summed(m, true);
 	managed_close(m);
+	forget_call(m);
 	m->lost_at = m->daemon->now;
 	control_lost(&m->control, m->daemon->now);
 	if (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY) {
@@ -370,6 +380,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	if (first)
 		begin(m, rule, &u.limits);
 	control_restarted(&m->control, &u.limits, d->now);
+	scope_born(m, a.active_enter_usec);
 	boost_born(m);
 	m->control.depth = depth_of(a.cgroup);
 	guess_stored(m, &a, &u.limits);

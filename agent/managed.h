@@ -66,6 +66,7 @@ struct managed {
 	usec_t settling_until; /* nothing new is written until then */
 	usec_t reattached_at;  /* lists asked for before tell of another time */
 	usec_t attach_tried_at;
+	usec_t created_by;        /* its runtime is done by then, see scope.c */
 	bool was_running;         /* before it was begun anew */
 	usec_t lost_at;           /* when it was last seen to run; 0: it runs */
 	bool touched;             /* we wrote to it, now or in an earlier life */

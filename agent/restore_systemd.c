@@ -34,12 +34,30 @@ static usec_t patience(const struct restore_systemd *s)
 	return MIN(s->timeout_usec, s->total_usec - MIN(s->spent_usec, s->total_usec));
 }
 
+/* A container that has just appeared: its runtime has to be done first. */
+static void wait_for_runtime(const struct restore_systemd *s, const char *unit)
+{
+	usec_t age = 0, left;
+	struct timespec pause;
+
+	if (!s->waits_for_runtime || !unit_is_container(unit) ||
+	    unit_age_now(&s->address, unit, patience(s), &age) < 0 || age >= UNIT_CREATING_USEC)
+		return;
+	left = UNIT_CREATING_USEC - age;
+	pause = (struct timespec){.tv_sec = (time_t)(left / USEC_PER_SEC),
+				  .tv_nsec = (long)(left % USEC_PER_SEC) * 1000};
+	nanosleep(&pause, NULL);
+}
+
 static int set_now(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask)
 {
 	struct restore_systemd *s = ctx;
-	usec_t begin = clock_usec(), timeout = patience(s);
-	int r = timeout == 0 ? -ETIMEDOUT : unit_set_now(&s->address, unit, want, mask, timeout);
+	usec_t begin, timeout = patience(s);
+	int r;
 
+	wait_for_runtime(s, unit);
+	begin = clock_usec();
+	r = timeout == 0 ? -ETIMEDOUT : unit_set_now(&s->address, unit, want, mask, timeout);
 	s->spent_usec += clock_usec() - begin;
 	return tell_apart(s, r);
 }
@@ -76,6 +94,7 @@ int restore_systemd_init(struct restore_systemd *ret, const char *root)
 		.units = {.ctx = ret, .set = set_now, .get = get_now, .drop = drop_now},
 		.root = root,
 		.timeout_usec = TIMEOUT_USEC,
+		.waits_for_runtime = true,
 	};
 	r = path_in(root, "/run/systemd/private", ret->private_socket, sizeof(ret->private_socket));
 	if (r == 0)

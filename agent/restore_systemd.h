@@ -14,6 +14,9 @@ struct restore_systemd {
 	usec_t timeout_usec; /* of a single call; 30 s */
 	usec_t total_usec;   /* of all calls together, then they fail at once; 0: no bound */
 	usec_t spent_usec;
+	/* Before a call for a container that appeared less than UNIT_CREATING_USEC ago the rest of
+	 * that time is waited for. The daemon knows better itself: it switches this off. */
+	bool waits_for_runtime;
 };
 
 /* The caller may lower the times before the first call. ret must stay where it is while units is in

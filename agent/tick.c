@@ -384,7 +384,7 @@ static void property_check(struct managed *m)
 		m->property_due = true;
 		m->property_urgent = true;
 	}
-	if (m->property_due)
+	if (m->property_due && !scope_is_creating(m))
 		property_send(m);
 }
 

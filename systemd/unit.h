@@ -71,6 +71,9 @@ int unit_bus_list(struct unit_bus *b, const char *const *patterns, size_t count)
  */
 int unit_set(struct unit_bus *b, const char *unit, const struct unit_props *want, uint32_t mask,
 	     bool urgent);
+/* The unit is gone: a call that waits for its turn is not made, neither of the one that comes under
+ * its name. Without an answer. */
+void unit_set_forget(struct unit_bus *b, const char *unit);
 /* True while a call for this unit is in flight or waiting. */
 bool unit_set_pending(const struct unit_bus *b, const char *unit);
 

@@ -179,6 +179,11 @@ int unit_set(struct unit_bus *b, const char *unit, const struct unit_props *want
 	return 0;
 }
 
+void unit_set_forget(struct unit_bus *b, const char *unit)
+{
+	unit_queue_forget(b->queue, unit);
+}
+
 bool unit_set_pending(const struct unit_bus *b, const char *unit)
 {
 	return unit_queue_pending(b->queue, unit);

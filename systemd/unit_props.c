@@ -42,6 +42,17 @@ static const char *const live_states[] = {
 };
 /* clang-format on */
 
+#define CONTAINER_ID_DIGITS 64
+
+bool unit_is_container(const char *unit)
+{
+	const char *dot = strrchr(unit, '.'), *dash = strrchr(unit, '-');
+
+	return dot != NULL && dash != NULL && dash != unit && strcmp(dot, ".scope") == 0 &&
+	       dot - dash == CONTAINER_ID_DIGITS + 1 &&
+	       strspn(dash + 1, "0123456789abcdef") == CONTAINER_ID_DIGITS;
+}
+
 static bool name_valid(const char *unit)
 {
 	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

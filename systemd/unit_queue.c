@@ -193,6 +193,16 @@ char *unit_queue_drop(struct unit_queue *q)
 	return NULL;
 }
 
+void unit_queue_forget(struct unit_queue *q, const char *unit)
+{
+	struct entry *e = find(q, unit);
+
+	if (e == NULL)
+		return;
+	e->mask = 0;
+	e->urgent = false;
+}
+
 bool unit_queue_pending(const struct unit_queue *q, const char *unit)
 {
 	const struct entry *e = find(q, unit);

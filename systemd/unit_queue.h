@@ -37,6 +37,8 @@ usec_t unit_queue_done(struct unit_queue *q, const char *unit, usec_t now);
 const char *unit_queue_expire(struct unit_queue *q, usec_t now);
 /* Forgets one unit that waits or is in flight and returns its name (owned); NULL: none left. */
 char *unit_queue_drop(struct unit_queue *q);
+/* Drops what waits for this unit; what is in flight stays. */
+void unit_queue_forget(struct unit_queue *q, const char *unit);
 bool unit_queue_pending(const struct unit_queue *q, const char *unit);
 /* When take or expire have something to do next; UINT64_MAX: not before a put or done. */
 usec_t unit_queue_next(const struct unit_queue *q);

@@ -98,8 +98,8 @@ int unit_set_now(const struct unit_address *at, const char *unit, const struct u
 	return r < 0 ? r : call(bus, m, until, &answer);
 }
 
-static int get(sd_bus *bus, const char *unit, const struct unit_prop_row *row, usec_t until,
-	       uint64_t *ret)
+static int get(sd_bus *bus, const char *unit, const char *interface, const char *property,
+	       usec_t until, uint64_t *ret)
 {
 	OWN(drop_message) sd_bus_message *m = NULL;
 	OWN(drop_message) sd_bus_message *answer = NULL;
@@ -112,7 +112,7 @@ static int get(sd_bus *bus, const char *unit, const struct unit_prop_row *row, u
 					   "org.freedesktop.DBus.Properties", "Get");
 	if (r < 0)
 		return r;
-	r = sd_bus_message_append(m, "ss", unit_interface_of(unit), row->name);
+	r = sd_bus_message_append(m, "ss", interface, property);
 	if (r < 0)
 		return r;
 	r = call(bus, m, until, &answer);
@@ -132,11 +132,30 @@ int unit_get_now(const struct unit_address *at, const char *unit, usec_t timeout
 		return -EINVAL;
 	r = unit_conn_open(at, &bus, &direct);
 	for (size_t i = 0; r >= 0 && i < UNIT_PROP_ROWS; i++)
-		r = get(bus, unit, &unit_prop_rows[i], until,
+		r = get(bus, unit, unit_interface_of(unit), unit_prop_rows[i].name, until,
 			(uint64_t *)((char *)&props + unit_prop_rows[i].offset));
 	if (r < 0)
 		return r;
 	*ret = props;
+	return 0;
+}
+
+int unit_age_now(const struct unit_address *at, const char *unit, usec_t timeout_usec, usec_t *ret)
+{
+	OWN(drop_bus) sd_bus *bus = NULL;
+	usec_t until = now_usec() + timeout_usec, since = 0, now;
+	bool direct;
+	int r;
+
+	if (unit_interface_of(unit) == NULL)
+		return -EINVAL;
+	r = unit_conn_open(at, &bus, &direct);
+	if (r >= 0)
+		r = get(bus, unit, UNIT_INTERFACE, "ActiveEnterTimestampMonotonic", until, &since);
+	if (r < 0)
+		return r;
+	now = now_usec();
+	*ret = since != 0 && now > since ? now - since : 0;
 	return 0;
 }
 

@@ -10,6 +10,8 @@
  * for all of it, from the connection on: -ETIMEDOUT. */
 int unit_set_now(const struct unit_address *at, const char *unit, const struct unit_props *want,
 		 uint32_t mask, usec_t timeout_usec);
+/* For how long the unit has been active: 0 when it is not. */
+int unit_age_now(const struct unit_address *at, const char *unit, usec_t timeout_usec, usec_t *ret);
 int unit_get_now(const struct unit_address *at, const char *unit, usec_t timeout_usec,
 		 struct unit_props *ret);
 

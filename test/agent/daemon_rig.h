@@ -23,6 +23,7 @@ struct rig_unit {
 	char name[160];   /* "" where no unit of systemd holds it */
 	char cgroup[320]; /* "system.slice/a.service" */
 	bool running;
+	bool creating; /* the container runtime is at work: a property call breaks the start */
 	usec_t active_enter_usec; /* CLOCK_MONOTONIC */
 	usec_t asked_at;          /* unit_get(); 0: nobody did */
 	struct unit_props props;
@@ -108,6 +109,7 @@ struct rig {
 	unsigned set_calls;     /* asked of the queue; silent: all of them wait in vain */
 	unsigned sent_calls;    /* SetUnitProperties that went out */
 	unsigned again_calls;   /* those that told it what it holds */
+	unsigned broken_starts; /* those that were carried out while a runtime was creating */
 	unsigned restore_calls; /* and those that a restore waited for */
 	struct unit_queue *queue;
 	struct rig_call call[RIG_CALLS_MAX];

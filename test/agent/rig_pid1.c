@@ -87,6 +87,13 @@ static bool port_pending(void *ctx, const char *unit)
 	return unit_queue_pending(r->queue, unit);
 }
 
+static void port_forget(void *ctx, const char *unit)
+{
+	const struct rig *r = ctx;
+
+	unit_queue_forget(r->queue, unit);
+}
+
 static int port_get(void *ctx, const char *unit)
 {
 	struct rig *r = ctx;
@@ -103,6 +110,7 @@ const struct unit_port rig_port = {
 	.list = port_list,
 	.set = port_set,
 	.pending = port_pending,
+	.forget = port_forget,
 	.get = port_get,
 };
 
@@ -139,6 +147,7 @@ static void do_calls(struct rig *r)
 
 		if (c->done || !is_due(r, c->sent_at))
 			continue;
+		r->broken_starts += c->unit->creating && c->unit->running;
 		realise(r, c->unit, &c->props, c->mask);
 		c->done = true;
 	}
@@ -234,6 +243,7 @@ static int restore_set_props(void *ctx, const char *unit, const struct unit_prop
 	if (u == NULL)
 		return -ENOENT;
 	wait_for_pid1(r);
+	r->broken_starts += u->creating && u->running;
 	realise(r, u, want, mask);
 	return 0;
 }

@@ -10,7 +10,7 @@
 #define PEER_LOG   64
 
 struct peer_unit {
-	char name[64];
+	char name[128];
 	char *state;  /* borrowed */
 	char *cgroup; /* borrowed */
 	uint8_t id[16];
@@ -19,7 +19,7 @@ struct peer_unit {
 };
 
 struct peer_set {
-	char unit[64];
+	char unit[128];
 	struct unit_props props; /* only what the call named */
 	uint32_t rows;           /* bit i: unit_prop_rows[i] was in the call */
 	bool runtime;

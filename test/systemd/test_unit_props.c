@@ -35,6 +35,23 @@ static void test_names(void)
 	CHECK(unit_interface_of(huge) == NULL);
 }
 
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void test_container_scopes(void)
+{
+	CHECK(unit_is_container("cri-containerd-" ID ".scope"));
+	CHECK(unit_is_container("docker-" ID ".scope"));
+	CHECK(!unit_is_container(ID ".scope"));
+	CHECK(!unit_is_container("-" ID ".scope"));
+	CHECK(!unit_is_container("docker-" ID "0.scope"));
+	CHECK(!unit_is_container("docker-g" ID ".scope"));
+	CHECK(!unit_is_container("docker-" ID ".service"));
+	CHECK(!unit_is_container("docker-" ID));
+	CHECK(!unit_is_container("session-1.scope"));
+	CHECK(!unit_is_container("run-u12.scope"));
+	CHECK(!unit_is_container(""));
+}
+
 static void test_merge(void)
 {
 	struct unit_props a = {1, 2, 3, 4}, b = {10, 20, 30, 40}, c = a;
@@ -198,6 +215,7 @@ int main(void)
 	CHECK(sd_bus_set_fd(bus, fds[0], fds[0]) >= 0);
 	CHECK(sd_bus_start(bus) >= 0);
 	test_names();
+	test_container_scopes();
 	test_merge();
 	test_values();
 	test_rows();

@@ -268,6 +268,30 @@ static void test_random(void)
 	unit_queue_free(q);
 }
 
+/* The unit is gone: what waited for it is not sent to the one that comes. */
+static void test_forget(void)
+{
+	struct unit_queue *q = make();
+	struct unit_call c;
+
+	unit_queue_forget(q, "a.scope");
+	put(q, "a.scope", 1, 0);
+	unit_queue_forget(q, "a.scope");
+	CHECK(!unit_queue_pending(q, "a.scope"));
+	CHECK(!unit_queue_take(q, 0, &c));
+	put(q, "a.scope", 2, 0);
+	CHECK(unit_queue_take(q, 0, &c));
+	put_urgent(q, "a.scope", 3, 1);
+	put(q, "b.scope", 4, 1);
+	unit_queue_forget(q, "a.scope");
+	CHECK(unit_queue_pending(q, "a.scope")); /* what is in flight stays */
+	CHECK_EQ(unit_queue_done(q, "a.scope", 5), 5);
+	CHECK(unit_queue_take(q, USEC_PER_MIN, &c));
+	CHECK_STR(c.unit, "b.scope");
+	CHECK(!unit_queue_take(q, USEC_PER_MIN, &c));
+	unit_queue_free(q);
+}
+
 int main(void)
 {
 	test_one_in_flight();
@@ -276,6 +300,7 @@ int main(void)
 	test_window_and_order();
 	test_deadline();
 	test_drop();
+	test_forget();
 	test_refused();
 	test_random();
 	return check_result();

@@ -21,6 +21,14 @@ struct manner {
 	uid_t uid;
 };
 
+static usec_t now_usec(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
+}
+
 static void serve(const char *path, struct manner manner, int ready)
 {
 	struct peer p;
@@ -32,6 +40,8 @@ static void serve(const char *path, struct manner manner, int ready)
 	if (sd_event_new(&event) < 0 || peer_open(&p, event, path) < 0)
 		_exit(1);
 	peer_add(&p, "web.service", "active")->props.mem_max = 5 * MIB;
+	peer_add(&p, "young.scope", "active")->enter_usec = now_usec() - 3 * USEC_PER_SEC;
+	peer_add(&p, "idle.scope", "inactive")->enter_usec = 0;
 	p.set_silent = manner.silent;
 	if (write(ready, "", 1) != 1)
 		_exit(1);
@@ -67,6 +77,7 @@ static void test_calls(const char *dir)
 	char path[128];
 	struct unit_address at = {.private_socket = path, .system_socket = "/nonexistent/bus"};
 	struct unit_props p = {0}, want = {300000, UINT64_MAX, 9 * MIB, UINT64_MAX};
+	usec_t age = 0;
 	pid_t pid;
 
 	snprintf(path, sizeof path, "%s/pid1", dir);
@@ -78,6 +89,12 @@ static void test_calls(const char *dir)
 	CHECK_EQ(unit_set_now(&at, "web.service", &want, UNIT_PROP_ALL, 5 * USEC_PER_SEC), 0);
 	CHECK_EQ(unit_get_now(&at, "web.service", 5 * USEC_PER_SEC, &p), 0);
 	CHECK(unit_props_equal(&p, &want, UNIT_PROP_ALL));
+	CHECK_EQ(unit_age_now(&at, "young.scope", 5 * USEC_PER_SEC, &age), 0);
+	CHECK(age >= 3 * USEC_PER_SEC && age < 60 * USEC_PER_SEC);
+	CHECK_EQ(unit_age_now(&at, "idle.scope", 5 * USEC_PER_SEC, &age), 0);
+	CHECK_EQ(age, 0);
+	CHECK(unit_age_now(&at, "none.scope", 5 * USEC_PER_SEC, &age) < 0);
+	CHECK_EQ(unit_age_now(&at, "a/b.scope", USEC_PER_SEC, &age), -EINVAL);
 	p.mem_max = 77;
 	CHECK(unit_get_now(&at, "none.service", 5 * USEC_PER_SEC, &p) < 0);
 	CHECK_EQ(p.mem_max, 77);
@@ -97,14 +114,6 @@ static void test_calls(const char *dir)
 	pid = start_peer(path, (struct manner){.uid = 65534});
 	CHECK(unit_get_now(&at, "web.service", 5 * USEC_PER_SEC, &p) < 0);
 	stop_peer(pid, path);
-}
-
-static usec_t now_usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
 }
 
 /* A PID 1 that hangs takes connections (the kernel does) and not even says who it is. */

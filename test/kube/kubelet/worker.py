@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 ERROR_SYNC_SEC = 15.0  # until the next sync, which shows and retries
 PENDING_POLL_SEC = 1.0
 BACKOFF_MAX_SEC, BACKOFF_RESET_SEC = 300.0, 600.0
+START_ERROR_CODE, NEVER_STARTED = 128, "1970-01-01T00:00:00Z"  # as containerd reports it
 
 
 class Worker:
@@ -114,14 +115,30 @@ class Worker:
         command = {} if "command" in c.spec else {"command": self.kubelet.entrypoint(root)}
         spec = ocispec.make(self.pod, {**c.spec, **command}, root, path, r, self.volumes.sources,
                             self.kubelet.service_env, self.kubelet.options.ip)
-        self.kubelet.containers.start(container_id, spec, f"{self.name}/{c.name}")
         if c.terminated:
             c.last, c.terminated = c.terminated, None
             c.restarts += 1
-        c.id, c.running, c.waiting, c.oom = container_id, True, "", False
-        c.started_at, c.begun = stamp(), time.monotonic()
+        c.id, c.waiting, c.oom = container_id, "", False
+        try:
+            self.kubelet.containers.start(container_id, spec, f"{self.name}/{c.name}")
+        except RuntimeError as e:
+            self._start_failed(c, str(e))
+            return
+        c.running, c.started_at, c.begun = True, stamp(), time.monotonic()
+        print(f"started {self.name}/{c.name} in {c.begun - now:.2f} s", flush=True)
         if c.kind != "init":
             self.kubelet.checkpoints.actuated.set(self.uid, c.name, r)
+
+    def _start_failed(self, c: status.Container, message: str) -> None:
+        """The runtime could not create or start it: told, and tried again after the back-off."""
+        c.terminated = {"exitCode": START_ERROR_CODE, "reason": "StartError", "message": message,
+                        "startedAt": NEVER_STARTED, "finishedAt": stamp(),
+                        "containerID": f"containerd://{c.id}"}
+        print(f"StartError {self.name}/{c.name}: {message}", flush=True)
+        self.kubelet.event(self.pod, "Warning", "Failed", f"Error: {message}")
+        self.kubelet.containers.remove(c.id or "")
+        self._back_off(c)
+        self.kubelet.after(max(c.not_before - time.monotonic(), 0.0), self.uid)
 
     def oom(self, container_id: str) -> None:
         for c in self.containers:
@@ -140,14 +157,17 @@ class Worker:
         return False
 
     def _ended(self, c: status.Container, code: int) -> None:
-        now = time.monotonic()
         c.running = False
         reason = "OOMKilled" if c.oom else "Error" if code else "Completed"
         c.terminated = {"exitCode": code, "reason": reason, "startedAt": c.started_at,
                         "finishedAt": stamp(), "containerID": f"containerd://{c.id}"}
         self.kubelet.containers.remove(c.id)
         self.kubelet.checkpoints.actuated.forget(self.uid, c.name)
-        # The first restart is at once, the others wait longer and longer.
+        self._back_off(c)
+
+    def _back_off(self, c: status.Container) -> None:
+        """The first restart is at once, the others wait longer and longer."""
+        now = time.monotonic()
         if now - c.begun > BACKOFF_RESET_SEC:
             c.backoff = 0.0
         c.not_before = now + c.backoff
