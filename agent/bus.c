@@ -96,7 +96,7 @@ static const struct unit_bus_ops bus_ops = {
 static bool can_do_without(const struct daemon *d, int error)
 {
 	return d->config.unit_count == 0 && cluster_wanted(d) &&
-	       (error == -ENOENT || error == -ECONNREFUSED || error == -EACCES);
+	       (error == -ENOENT || error == -EACCES);
 }
 
 int bus_start(struct daemon *d, const struct unit_port *port)

@@ -62,6 +62,7 @@ struct metrics_input {
 	size_t thing_count;
 	size_t thing_capacity;
 	bool reader_bpf;
+	bool systemd_connected;
 	bool kubernetes;           /* what follows to its end is shown only with it */
 	uint64_t pods;             /* of the node, as last listed */
 	uint64_t pods_managed;     /* with a valid mode annotation */

@@ -138,6 +138,9 @@ const struct metric metrics_table[] = {
 	 emit_spans, .offset = COUNTED(scan), .count = SCAN_CLOCK_COUNT, .value = scan_label},
 	{"vscaled_reader_bpf", METRIC_GAUGE, NULL, 0, "",
 	 "1: cgroups are read by BPF; 0: by their files.", emit_flag, .offset = IN(reader_bpf)},
+	{"vscaled_systemd_connected", METRIC_GAUGE, NULL, 0, "",
+	 "1: PID 1 answers; 0: the connection is lost, or none is needed.",
+	 emit_flag, .offset = IN(systemd_connected)},
 
 	{"vscaled_pods", METRIC_GAUGE, NULL, 0, "",
 	 "Pods of the node.", emit_number, .offset = IN(pods), .kubernetes = true},

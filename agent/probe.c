@@ -39,6 +39,11 @@ static bool units_listed(const struct probe_input *in)
 	return in->units_listed || !in->standalone;
 }
 
+static bool systemd_connected(const struct probe_input *in)
+{
+	return !in->systemd_lost;
+}
+
 static const struct check checks[] = {
 	{"loop", true, "the loop does not turn", loop_turns},
 	{"config", false, "the configuration is not valid; the last good one is in force",
@@ -46,6 +51,8 @@ static const struct check checks[] = {
 	{"cgroup", false, "the cgroup hierarchy cannot be written", cgroup_writable},
 	{"pods", false, "the pods of the node are not listed yet", pods_listed},
 	{"units", false, "systemd has not told of its units yet", units_listed},
+	{"systemd", false, "the connection to systemd is lost; it is tried again",
+	 systemd_connected},
 };
 
 static const char *const kind_names[PROBE_KIND_COUNT] = {"livez", "readyz"};

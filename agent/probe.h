@@ -21,6 +21,7 @@ struct probe_input {
 	bool pods_listed;     /* ... and their first list is done */
 	bool standalone;      /* units are managed ... */
 	bool units_listed;    /* ... and systemd has told of them */
+	bool systemd_lost;    /* the connection to PID 1, where one is needed */
 	bool cgroup_writable; /* the hierarchy is mounted for writing */
 	bool dry_run;         /* nothing is ever written: mode Off everywhere, or asked for */
 	bool config_valid;    /* of the last load */

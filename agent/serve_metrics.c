@@ -66,6 +66,7 @@ static int on_collect(void *ctx, struct metrics_input *in)
 			in->node_kubelet_available_bytes = d->memory.read.kubelet_available;
 		in->node_granted_bytes = d->memory.ledger.outstanding;
 	}
+	in->systemd_connected = d->bus_connected;
 	in->reader_bpf = d->reader.scan != NULL;
 	in->pods = d->pods.count;
 	in->pods_invalid = invalid_pods(d);
@@ -96,6 +97,7 @@ static void on_probe(void *ctx, struct probe_input *in)
 		.pods_listed = d->pods.synced,
 		.standalone = d->config.unit_count > 0,
 		.units_listed = d->ready_told,
+		.systemd_lost = !d->bus_connected && !d->bus_absent,
 		.cgroup_writable = cgroup_writable(d),
 		.dry_run = d->config.kubernetes.highest_mode == MODE_OFF,
 		.config_valid = strcmp(d->config_result, "ok") == 0,

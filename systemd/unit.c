@@ -170,7 +170,7 @@ static int on_owner_changed(sd_bus_message *m, void *userdata, sd_bus_error *unu
 static int on_subscribed(sd_bus_message *m, void *userdata, sd_bus_error *unused)
 {
 	struct unit_bus *b = userdata;
-	bool ended = b->reloading, again = b->was_answered;
+	bool again = b->was_answered;
 	HOLD(b);
 
 	(void)unused;
@@ -186,7 +186,8 @@ static int on_subscribed(sd_bus_message *m, void *userdata, sd_bus_error *unused
 	if (again)
 		schedule_changed(b);
 	TELL(b, connected);
-	if (!b->closed && ended)
+	/* A reexec may have begun unheard. */
+	if (!b->closed && again)
 		TELL(b, reloading, false);
 	return 0;
 }
@@ -367,7 +368,7 @@ static int copy_options(struct unit_bus *b, const struct unit_bus_options *given
 		.interval_usec = USEC_PER_SEC,
 		.debounce_usec = 100 * USEC_PER_MSEC,
 		.backoff_usec = 100 * USEC_PER_MSEC,
-		.backoff_max_usec = 10 * USEC_PER_SEC,
+		.backoff_max_usec = 5 * USEC_PER_SEC,
 	};
 	struct unit_bus_options *o = &b->options;
 
@@ -388,6 +389,22 @@ static int copy_options(struct unit_bus *b, const struct unit_bus_options *given
 		       : 0;
 }
 
+/* PID 1 is about to make its socket anew, or has too much to do to take a connection. */
+static bool is_busy(int error)
+{
+	return error == -ECONNREFUSED || error == -EAGAIN;
+}
+
+static int first_connection(struct unit_bus *b)
+{
+	int r = open_bus(b);
+
+	if (!is_busy(r))
+		return r;
+	schedule_reconnect(b);
+	return 0;
+}
+
 static int start(struct unit_bus *b)
 {
 	struct unit_queue_config queue = {
@@ -405,7 +422,7 @@ static int start(struct unit_bus *b)
 				      on_timer, b);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(b->timer, SD_EVENT_OFF);
-	return r < 0 ? r : open_bus(b);
+	return r < 0 ? r : first_connection(b);
 }
 
 int unit_bus_new(sd_event *event, const struct unit_bus_options *options,

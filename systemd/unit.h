@@ -23,8 +23,8 @@ struct unit_bus_ops {
 	/* A unit came, went, changed state, or a reload ended: list again. Debounced to once per
 	 * 100 ms. */
 	void (*changed)(void *ctx);
-	/* PID 1 began (true) or finished (false) a daemon-reload or daemon-reexec; where the end
-	 * was lost with the connection, the next connection is the end. */
+	/* PID 1 began (true) or finished (false) a daemon-reload or daemon-reexec. Every connection
+	 * after the first one counts as the end of one: what was told meanwhile is not known. */
 	void (*reloading)(void *ctx, bool active);
 	/* Outcome of unit_set(): error 0 or -errno; stored = what systemd holds now, read back
 	 * (NULL on error); lag = time from the call to the answer. error < 0 does not mean that
@@ -49,11 +49,13 @@ struct unit_bus_options {
 	usec_t interval_usec;    /* between two property calls for a unit; 1 s */
 	usec_t debounce_usec;    /* of changed(); 100 ms */
 	usec_t backoff_usec;     /* before the first reconnect, then doubled; 100 ms */
-	usec_t backoff_max_usec; /* 10 s */
+	usec_t backoff_max_usec; /* 5 s */
 };
 
 /* ops and ctx must outlive the bus; options may be NULL. -errno when PID 1 cannot be reached at
- * all. */
+ * all; where its socket is there and nobody takes the connection, it is tried again as after a
+ * loss.
+ */
 int unit_bus_new(sd_event *event, const struct unit_bus_options *options,
 		 const struct unit_bus_ops *ops, void *ctx, struct unit_bus **ret);
 void unit_bus_free(struct unit_bus *b);

@@ -89,14 +89,17 @@ int unit_conn_open(const struct unit_address *at, sd_bus **ret, bool *ret_direct
 		{at && at->system_socket ? at->system_socket : "/run/dbus/system_bus_socket",
 		 false},
 	};
-	int r = -ENOTCONN;
+	int error = -ENOENT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
-		r = start(ways[i].path, ways[i].direct, ret);
-		if (r < 0)
-			continue;
-		*ret_direct = ways[i].direct;
-		return 0;
+		int r = start(ways[i].path, ways[i].direct, ret);
+
+		if (r >= 0) {
+			*ret_direct = ways[i].direct;
+			return 0;
+		}
+		/* A socket that is there says more than one that is not. */
+		error = error == -ENOENT ? r : error;
 	}
-	return r;
+	return error;
 }

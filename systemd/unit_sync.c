@@ -201,17 +201,24 @@ int unit_dropin_find(const char *root, const char *unit, uint32_t *ret)
 	return 0;
 }
 
+/* In a container the folder is mounted for reading alone: what systemd made stays until the reboot,
+ * with the value that it was told last. */
+static bool may_stay(int error)
+{
+	return error == ENOENT || error == EROFS;
+}
+
 static int remove_in(int fd, uint32_t mask)
 {
 	int result = 0;
 
 	for (size_t i = 0; i < UNIT_PROP_ROWS; i++)
 		if ((unit_prop_rows[i].bit & mask) &&
-		    unlinkat(fd, unit_prop_rows[i].dropin, 0) < 0 && errno != ENOENT)
+		    unlinkat(fd, unit_prop_rows[i].dropin, 0) < 0 && !may_stay(errno))
 			result = -errno;
 	for (size_t i = 0; i < UNIT_DROPIN_ROWS; i++)
 		if ((unit_dropin_rows[i].bit & mask) &&
-		    unlinkat(fd, unit_dropin_rows[i].file, 0) < 0 && errno != ENOENT)
+		    unlinkat(fd, unit_dropin_rows[i].file, 0) < 0 && !may_stay(errno))
 			result = -errno;
 	return result;
 }

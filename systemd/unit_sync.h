@@ -25,5 +25,5 @@ int unit_get_now(const struct unit_address *at, const char *unit, usec_t timeout
 /* *ret = the properties of which such a file exists (UNIT_PROP_CPU_QUOTA: either of its two). */
 int unit_dropin_find(const char *root, const char *unit, uint32_t *ret);
 /* Removes those in mask, UNIT_DROPIN_* of unit_dropin.h among them, and the folder when it is empty
- * then. What is not there is no error. */
+ * then. What is not there is no error, and neither is a read-only mount. */
 int unit_dropin_remove(const char *root, const char *unit, uint32_t mask);

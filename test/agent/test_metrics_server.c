@@ -179,6 +179,9 @@ static void test_probes(void)
 	in.units_listed = false;
 	expect(&in, 200, 503, "[-]units failed: ");
 	in = healthy;
+	in.systemd_lost = true;
+	expect(&in, 200, 503, "[-]systemd failed: ");
+	in = healthy;
 	in.config_valid = false;
 	expect(&in, 200, 503, "[-]config failed: ");
 	in = healthy;
@@ -217,7 +220,7 @@ static void test_arguments(void)
 	CHECK_STR(body(), "[+]loop ok\nlivez check passed\n");
 	CHECK_EQ(ask("GET", "/readyz?verbose=true"), 200);
 	CHECK_STR(body(), "[+]loop ok\n[+]config ok\n[+]cgroup ok\n[+]pods ok\n[+]units ok\n"
-			  "readyz check passed\n");
+			  "[+]systemd ok\nreadyz check passed\n");
 	facts.pods_listed = false;
 	facts.config_valid = false;
 	CHECK_EQ(ask("GET", "/readyz?exclude=pods"), 503);

@@ -78,10 +78,11 @@ check("seccomp", pod.securityContext.seccompProfile.type === "RuntimeDefault");
 check("a CPU limit on the agent", agent.resources.limits.cpu === undefined);
 same("host paths", pod.volumes.filter((v) => v.hostPath).map((v) => v.hostPath.path), [
   "/sys/fs/cgroup", "/var/lib/vscaled", "/run/vscaled", "/run/systemd/journal",
-  ...(actuates ? ["/run/systemd/private"] : []),
+  ...(actuates ? ["/run/systemd"] : []),
 ]);
 const readOnly = (name) => agent.volumeMounts.find((m) => m.name === name)?.readOnly ?? false;
 check("the cgroup tree", readOnly("cgroup") === !actuates, readOnly("cgroup"));
+check("systemd's folder can be written", !actuates || readOnly("systemd"));
 check("the journal's folder can be written", readOnly("journal"));
 check("subPath: such a file never changes", agent.volumeMounts.every((m) => !m.subPath));
 same("volumes without a mount", pod.volumes.map((v) => v.name).filter((n) => !agent.volumeMounts.some((m) => m.name === n)), []);

@@ -2,6 +2,8 @@
 /* The unit bus against a scripted PID 1: signals, lost connections, freed in every callback. */
 #include "world.h"
 #include <errno.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static void test_signals(void)
@@ -106,10 +108,11 @@ static void test_reconnect(void)
 	CHECK(wait_for(&w, &w.heard.sets, w.heard.sets + 1));
 	CHECK_EQ(w.heard.set_error, 0);
 	CHECK_EQ(w.heard.stored.mem_max, 9 * MIB);
-	/* the end of the reload is told once */
+	/* PID 1 went without a word: a new one may store something else */
 	peer_hang_up(&w.peer);
 	CHECK(wait_for(&w, &w.heard.connected, 3));
-	CHECK_EQ(w.heard.reload_end, 1);
+	CHECK_EQ(w.heard.reload_begin, 1);
+	CHECK(wait_for(&w, &w.heard.reload_end, 2));
 	/* what waited when the connection went was not sent later */
 	CHECK_EQ(w.peer.sets[w.peer.set_count - 1].props.mem_max, 9 * MIB);
 	close_world(&w);
@@ -145,6 +148,39 @@ static void test_unreachable(void)
 	CHECK(b == NULL);
 	unit_bus_free(NULL);
 	sd_event_unref(event);
+}
+
+/* As it is left by one who has ended: nobody listens. */
+static void leave_dead_socket(const char *path)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(sa.sun_path, sizeof sa.sun_path, "%s", path);
+	CHECK_EQ(bind(fd, (struct sockaddr *)&sa, sizeof sa), 0);
+	close(fd);
+}
+
+/* At the start PID 1 may be about to make its socket anew: nobody takes the connection yet. */
+static void test_refused_at_first(void)
+{
+	struct world w;
+
+	open_world(&w);
+	CHECK(wait_for(&w, &w.heard.connected, 1));
+	unit_bus_free(w.heard.bus);
+	w.heard.bus = NULL;
+	peer_leave(&w.peer);
+	leave_dead_socket(w.peer.path);
+	CHECK_EQ(unit_bus_new(w.event, &w.options, &world_ops, &w.heard, &w.heard.bus), 0);
+	run_for(&w, 60 * MS);
+	CHECK_EQ(w.heard.connected, 1);
+	CHECK_EQ(set_mem(&w, "web.service", MIB, true), -ENOTCONN);
+	CHECK(peer_return(&w.peer) >= 0);
+	CHECK(wait_for(&w, &w.heard.connected, 2));
+	CHECK_EQ(w.heard.disconnected, 0);
+	CHECK_EQ(w.heard.reload_end, 0);
+	close_world(&w);
 }
 
 /* Every callback may free the bus, with calls of every kind still open. */
@@ -219,6 +255,7 @@ int main(void)
 	test_reconnect();
 	test_refused_subscription();
 	test_unreachable();
+	test_refused_at_first();
 	test_free_inside();
 	test_free_while_losing();
 	return check_result();

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 import tempfile
 import unittest
@@ -13,7 +14,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
-from kubelet import checkpoint, model, ocispec, resize, status  # noqa: E402
+from kubelet import checkpoint, model, ocispec, resize, status, volumes  # noqa: E402
 from kubelet.model import Resources  # noqa: E402
 
 MIB = 1 << 20
@@ -215,6 +216,24 @@ class Spec(unittest.TestCase):
         self.assertEqual(spec["linux"]["resources"]["memory"],
                          {"limit": 64 * MIB, "swap": 64 * MIB})
         self.assertIn("CAP_CHOWN", spec["process"]["capabilities"]["bounding"])
+
+
+class HostPath(unittest.TestCase):
+    def test_types(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file, sock, new = f"{folder}/file", f"{folder}/sock", f"{folder}/a/b"
+            with open(file, "w", encoding="utf-8"), socket.socket(socket.AF_UNIX) as s:
+                s.bind(sock)
+            good = [("", f"{folder}/none"), ("Directory", folder), ("File", file), ("Socket", sock),
+                    ("DirectoryOrCreate", new), ("FileOrCreate", f"{folder}/made")]
+            for kind, path in good:
+                self.assertEqual(volumes.host_path({"path": path, "type": kind}), path)
+            self.assertTrue(os.path.isdir(new) and os.path.isfile(f"{folder}/made"))
+            for kind, path in (("Directory", file), ("Directory", f"{folder}/none"),
+                               ("DirectoryOrCreate", sock), ("File", sock), ("Socket", file),
+                               ("Socket", folder), ("FileOrCreate", folder)):
+                with self.assertRaises((RuntimeError, FileExistsError), msg=f"{kind} {path}"):
+                    volumes.host_path({"path": path, "type": kind})
 
 
 class Status(unittest.TestCase):

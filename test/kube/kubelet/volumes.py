@@ -4,12 +4,36 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from typing import TYPE_CHECKING
 
 from .api import Refused
 
 if TYPE_CHECKING:
     from .kubelet import Kubelet
+
+# hostPath.type: what must be there, and whether it is made. "" asks for nothing.
+HOST_TYPES = {"Directory": (stat.S_ISDIR, "a directory"), "File": (stat.S_ISREG, "a file"),
+              "Socket": (stat.S_ISSOCK, "a socket file"),
+              "CharDevice": (stat.S_ISCHR, "a character device"),
+              "BlockDevice": (stat.S_ISBLK, "a block device")}
+
+
+def host_path(source: dict) -> str:
+    """The path on the node, checked as the kubelet does. It is bound as it is then: of a file the
+    inode, which stays when another file takes its name; of a folder whatever comes to be in it."""
+    path, kind = source["path"], source.get("type") or ""
+    if kind == "DirectoryOrCreate":
+        os.makedirs(path, mode=0o755, exist_ok=True)
+    elif kind == "FileOrCreate" and not os.path.exists(path):
+        with open(path, "w", encoding="utf-8"):
+            pass
+    if kind:
+        test, name = HOST_TYPES[kind.removesuffix("OrCreate")]
+        if not os.path.exists(path) or not test(os.stat(path).st_mode):
+            raise RuntimeError(f"hostPath type check failed: {path} is not {name}")
+    return path
+
 
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
@@ -27,7 +51,7 @@ class Volumes:
 
     def _make(self, volume: dict) -> str:
         if "hostPath" in volume:
-            return volume["hostPath"]["path"]
+            return host_path(volume["hostPath"])
         folder = f"{self.folder}/{volume['name']}"
         os.makedirs(folder, exist_ok=True)
         if "configMap" in volume:
