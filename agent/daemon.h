@@ -301,6 +301,13 @@ void judge_unit(struct managed *m, enum answer answer, struct plan *plan);
 /* Looks again whether another drop-in would win over what systemd is told. */
 void guard_beaten(struct managed *m);
 
+/* --- oom.c */
+/* memory.max of m, or of the pod level above it, was found at `seen`: noted where that is less than
+ * is held there. Before it is put right. */
+void oom_lowered(struct managed *m, const struct managed *at, uint64_t seen);
+/* Before usage with a new kill is observed: which limit stands, and the newest peak, into u. */
+void oom_look(struct managed *m, struct usage *u);
+
 /* --- persist.c */
 int persist_load(struct daemon *d);
 void persist_save(struct daemon *d);

@@ -62,10 +62,11 @@ void event_restore_left(const struct change_event *e);
 struct unit_event {
 	struct event_who who;
 	const char *mode;     /* managed: "Auto" */
-	const char *detail;   /* managed: its original limits in words; unmanaged: why */
+	const char *detail;   /* managed: its original limits in words; unmanaged: why; oom-kill:
+			       * that an external writer had lowered the limit; NULL: nobody */
 	const char *file;     /* baseline-unsaved: what could not be written */
 	const char *by;       /* paused, resumed: who asked */
-	uint64_t limit_bytes; /* oom-kill: memory.max at the kill */
+	uint64_t limit_bytes; /* oom-kill: memory.max at the kill, the pod's if that was full */
 	uint64_t count;       /* oom-kill: kills since the last event */
 	usec_t span_usec;     /* property-failed: how long it took */
 	int error;            /* -errno */

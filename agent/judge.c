@@ -394,6 +394,7 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 	if (r < 0)
 		return;
 	unit_fill_absent(m, &u);
+	oom_lowered(m, m, u.limits.mem_max);
 	l.x = daemon_context(m->daemon, plan);
 	/* Judged now: what must wait for PID 1's word is said below. */
 	m->control.frozen = 0;

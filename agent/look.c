@@ -48,6 +48,7 @@ static void look(struct managed *m, uint32_t first, struct usage *u, struct plan
 	if (u->have & USAGE_MEM)
 		node_memory_for(m);
 	pod_asked_full(m, u);
+	oom_look(m, u);
 	x = daemon_context(m->daemon, plan);
 	control_look(&m->control, u, &x);
 }

@@ -275,6 +275,9 @@ void pod_level_look(struct managed *m)
 	if (r < 0)
 		return;
 	unit_fill_absent(m, &u);
+	for (size_t i = 0; i < m->pod->spec->container_count; i++)
+		if (m->pod->members[i].managed != NULL)
+			oom_lowered(m->pod->members[i].managed, m, u.limits.mem_max);
 	m->control.kernel = u.limits;
 	m->pod->concerned = true;
 }

@@ -179,30 +179,20 @@ static uint32_t killed_run(const struct kube_container *c)
 	return c->running ? c->restarts : c->restarts + 1;
 }
 
-/*
- * The kill took the cgroup away before its counters were read: the API server's word stands in for
- * them, and what was in use then is the limit.
- */
+/* The kill took the cgroup away before its counters were read: the API server's word stands in for
+ * them. */
 static void note_kill(struct managed *m, const struct kube_container *now,
 		      const struct kube_container *old)
 {
 	struct daemon *d = m->daemon;
-	const struct tuning *t = &d->config.tuning;
 	struct control *c = &m->control;
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
-	uint64_t record, counted = res->counters.oom_kills;
 
 	if (now->restarts == old->restarts && killed_run(now) <= killed_run(old))
 		return;
-	if (killed_run(now) > killed_run(old) && counted == m->oom_at_restart && res->managed) {
-		record = mem_oom_record(&t->memory, res->limit);
-		c->mem.oom_record = MAX(c->mem.oom_record, record);
-		res->counters.oom_kills++;
-		if (t->history.algorithm == ALGORITHM_VPA)
-			history_vpa_oom(&c->history, &t->history, res->limit, d->now_real);
-		else
-			history_add_memory(&c->history, &t->history, record, true, d->now_real);
-	}
+	if (killed_run(now) > killed_run(old) && res->counters.oom_kills == m->oom_at_restart &&
+	    res->managed)
+		control_oom_told(c, &d->config.tuning, d->now, d->now_real);
 	m->oom_at_restart = res->counters.oom_kills;
 }
 

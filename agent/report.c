@@ -185,12 +185,20 @@ void report_denied(struct managed *m, uint64_t to, uint64_t wish, const char *wh
 
 void report_oom(struct managed *m, uint64_t kills)
 {
+	const struct oom_kill *k = &m->control.kill;
+	char detail[128], held[HUMAN_SIZE], use[HUMAN_SIZE];
+	bool lowered = k->at != 0 && k->limit < k->held;
 	struct unit_event e = {
 		.who = who_is(m),
-		.limit_bytes = m->control.kernel.mem_max,
+		.limit_bytes = k->at != 0 ? k->limit : m->control.kernel.mem_max,
+		.detail = lowered ? detail : NULL,
 		.count = kills,
 	};
 
+	snprintf(detail, sizeof detail, "an external writer had lowered %s from %s; %s in use",
+		 k->pod ? "the pod's memory.max" : "memory.max",
+		 human_amount(RESOURCE_MEMORY, k->held, held),
+		 human_amount(RESOURCE_MEMORY, k->use, use));
 	event_oom_kill(&e);
 }
 

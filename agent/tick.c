@@ -53,6 +53,7 @@ static void keep_ours(struct managed *m, struct limits *seen)
 	m->drift_check |= new_limit(m, RESOURCE_CPU, seen->cpu_quota_usec) ||
 			  new_limit(m, RESOURCE_MEMORY, seen->mem_max);
 	if (unit_moved(m, RESOURCE_MEMORY, seen)) {
+		oom_lowered(m, m, seen->mem_max);
 		m->drift_check = true;
 		seen->mem_max = k->mem_max;
 		seen->mem_high = k->mem_high;
@@ -108,6 +109,7 @@ static void observe(struct managed *m, struct usage *first, struct plan *plan)
 	unit_fill_absent(m, &u);
 	keep_ours(m, &u.limits);
 	pod_asked_full(m, &u);
+	oom_look(m, &u);
 	x = daemon_context(d, plan);
 	control_observe(&m->control, &u, &x);
 }

@@ -417,6 +417,7 @@ void control_put_back(struct control *c, enum resource r, const struct control_c
 void control_resume(struct control *c, const struct limits *kernel, const struct control_context *x)
 {
 	c->kernel = *kernel;
+	control_oom_apply(c, x->tuning);
 	if (c->resource[RESOURCE_MEMORY].managed)
 		control_grant_held(c, x);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)

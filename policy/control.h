@@ -81,6 +81,24 @@ struct control_resource {
 	struct control_counters counters;
 };
 
+/* memory.max as somebody else left it, below what was held. */
+struct mem_lowered {
+	usec_t at; /* last time; 0: never */
+	uint64_t from;
+	uint64_t to;
+	bool pod; /* the pod's, not the container's own */
+};
+
+/* The newest OOM kill of the run, or its end under a memory.max that somebody else had lowered. */
+struct oom_kill {
+	usec_t at;      /* 0: none */
+	uint64_t limit; /* memory.max at that moment */
+	uint64_t held;  /* what stood there before an external writer lowered it; else the same */
+	uint64_t use;   /* memory that could not go, at that moment */
+	bool pod;       /* the limit was the pod's */
+	bool applied;   /* the size of a successor goes by it */
+};
+
 /* Of the process that runs, by the clock of control; 0: not known, it is not. */
 struct control_life {
 	usec_t started_at;
@@ -112,6 +130,8 @@ struct control {
 	struct ledger_claim freed; /* by its predecessor, when that ended */
 	struct ledger_claim asked; /* of what it was granted, this is to go on trial */
 	struct denial denial;
+	struct mem_lowered lowered;
+	struct oom_kill kill;
 	struct history history;
 	struct recommendation recommendation;
 	struct usage last;      /* the newest of everything */
@@ -171,6 +191,14 @@ bool control_presses(const struct control *c, const struct usage *u);
 /* Its pod was full and the kernel killed for that: as if its own limit had been hit. Before the
  * usage that has the kill. */
 void control_pod_full(struct control *c, usec_t now);
+/*
+ * Somebody else's memory.max was found below what stood there, in its own file or the pod's. A kill
+ * within a second of it is that writer's: what was in use counts then, not the limit that was held.
+ * Before the usage that has the kill, and before the limit is put right.
+ */
+void control_mem_lowered(struct control *c, const struct mem_lowered *l);
+/* Its cgroup went with its counters, and was OOM-killed, as somebody else knows. */
+void control_oom_told(struct control *c, const struct tuning *t, usec_t now, usec_t now_real);
 /* Takes the brake off by a step at once, where there is one: true. */
 bool control_brake_off(struct control *c, struct change *ret);
 void control_review(struct control *c, const struct control_context *x);
@@ -194,7 +222,8 @@ void control_reassert(struct control *c, const struct limits *kernel, enum resou
 void control_put_back(struct control *c, enum resource r, const struct control_context *x);
 
 /* Steps for a new cgroup of the same unit, after control_restarted(): what was held, and where a
- * kill asked for more, that. */
+ * kill asked for more, that. After a kill by an external writer's limit, what was held for growth
+ * is not what is needed: no more then than the kill asks for, history and the original. */
 void control_resume(struct control *c, const struct limits *kernel,
 		    const struct control_context *x);
 

@@ -61,6 +61,10 @@ bool control_grows_mem(const struct control *c);
 /* What a kill since `prev` asks for, or one that has not been granted yet; 0: nothing. */
 uint64_t control_oom_wish(struct control *c, const struct usage *prev,
 			  const struct control_context *x);
+/* The run is over: did it end under a lowered limit? Before what is known of it goes. */
+void control_oom_ended(struct control *c, usec_t now);
+/* Once, before the size of a successor is written. */
+void control_oom_apply(struct control *c, const struct tuning *t);
 /* What was needed at the worst moment between two samples; prev NULL: now. */
 uint64_t control_mem_need(const struct usage *prev, const struct usage *u);
 /* memory.high for a memory.max of `max`, the brake included. */

@@ -121,6 +121,7 @@ void control_lost(struct control *c, usec_t now)
 	const struct mem_point *p = c->mem.point;
 	uint64_t freed = 0;
 
+	control_oom_ended(c, now);
 	c->claim = (struct ledger_claim){0};
 	/* Never seen: what its predecessor has freed. */
 	if (c->last_at == 0)

@@ -6,6 +6,11 @@
  * between. */
 #define MAX_TO_KILL_USEC USEC_PER_SEC
 
+/* A kill and the write that caused it are seen apart; the write is told of when it returns. */
+#define LOWERED_USEC USEC_PER_SEC
+/* Who lives on for this long was not ended by the kill. */
+#define LIVES_ON_USEC (10 * USEC_PER_SEC)
+
 /* memory.oom.group ends all processes of the group at once: that is one kill. */
 static uint64_t kills(const struct mem_events *then, const struct mem_events *now)
 {
@@ -19,18 +24,79 @@ void control_pod_full(struct control *c, usec_t now)
 	c->mem.max_event_at = now;
 }
 
+void control_mem_lowered(struct control *c, const struct mem_lowered *l)
+{
+	c->lowered = *l;
+}
+
+static bool lowered_lately(const struct control *c, usec_t now)
+{
+	return c->lowered.at != 0 && now - c->lowered.at <= LOWERED_USEC;
+}
+
+/* What could not go, as last seen. What was charged since memory.stat was read counts, too. */
+static uint64_t use_seen(const struct usage *u)
+{
+	uint64_t cache = u->stat.inactive_file + u->stat.active_file + u->stat.slab_reclaimable;
+
+	return MAX(mem_use(u), u->mem_current - MIN(cache, u->mem_current));
+}
+
 /*
- * A kill at the limit: what it asks for goes into history and stays asked for until it is granted,
- * if need be to the successor of the cgroup. A kill without a `max` event came from further up: the
- * limit was not the reason, unless it was the pod's, which is the sum of its containers'.
+ * Under an external writer's limit: more than that limit was in use, or nobody had to die, and no
+ * more than what was held, nor than was ever charged. prev is what was seen before the kill, u what
+ * came with it.
+ */
+static struct oom_kill kill_by_writer(const struct control *c, const struct usage *prev,
+				      const struct usage *u, usec_t now)
+{
+	const struct mem_lowered *l = &c->lowered;
+	uint64_t use = use_seen(prev), most = c->kernel.mem_max;
+
+	if (u->have & USAGE_MEM_PEAK)
+		most = MIN(MAX(most, l->from), MAX(u->mem_peak, use));
+	/* A pod's is full of all its containers. */
+	if (!l->pod)
+		use = MAX(use, l->to);
+	return (struct oom_kill){
+		.at = now,
+		.limit = l->to,
+		.held = l->from,
+		.use = MIN(use, most),
+		.pod = l->pod,
+	};
+}
+
+/* The victim's memory is gone by now. Reclaim had failed: the limit was full of use. */
+static struct oom_kill kill_at_limit(uint64_t limit, usec_t now)
+{
+	return (struct oom_kill){.at = now, .limit = limit, .held = limit, .use = limit};
+}
+
+/* Into history; and asked for until it is granted, if need be to the successor of the cgroup. */
+static void record(struct control *c, const struct tuning *t, uint64_t use, usec_t now_real)
+{
+	uint64_t needed = mem_oom_record(&t->memory, use);
+
+	if (needed > c->resource[RESOURCE_MEMORY].limit)
+		c->mem.oom_record = MAX(c->mem.oom_record, needed);
+	if (t->history.algorithm == ALGORITHM_VPA)
+		history_vpa_oom(&c->history, &t->history, use, now_real);
+	else
+		history_add_memory(&c->history, &t->history, needed, true, now_real);
+}
+
+/*
+ * A kill without a `max` event came from further up: the limit was not the reason, unless it was
+ * the pod's, which is the sum of its containers', or somebody had just lowered it: such a write
+ * kills without one.
  */
 uint64_t control_oom_wish(struct control *c, const struct usage *prev,
 			  const struct control_context *x)
 {
-	const struct tuning_history *th = &x->tuning->history;
 	const struct usage *u = &c->last;
 	struct mem_control *m = &c->mem;
-	uint64_t record;
+	bool lowered = lowered_lately(c, x->now);
 
 	if (prev == NULL || !(u->have & prev->have & USAGE_MEM_EVENTS))
 		return m->oom_record;
@@ -39,18 +105,46 @@ uint64_t control_oom_wish(struct control *c, const struct usage *prev,
 	if (u->events.oom_kill <= prev->events.oom_kill)
 		return m->oom_record;
 	c->resource[RESOURCE_MEMORY].counters.oom_kills += kills(&prev->events, &u->events);
-	if (m->max_event_at == 0 || x->now - m->max_event_at > MAX_TO_KILL_USEC ||
-	    c->kernel.mem_max == LIMIT_MAX)
+	c->kill = lowered ? kill_by_writer(c, prev, u, x->now)
+			  : kill_at_limit(c->kernel.mem_max, x->now);
+	if (!lowered && (m->max_event_at == 0 || x->now - m->max_event_at > MAX_TO_KILL_USEC ||
+			 c->kernel.mem_max == LIMIT_MAX))
 		return m->oom_record;
-	/* The victim's memory is gone by now. Reclaim had failed: the limit was full of use. */
-	record = mem_oom_record(&x->tuning->memory, c->kernel.mem_max);
-	m->oom_record = MAX(m->oom_record, record);
+	record(c, x->tuning, c->kill.use, x->now_real);
 	m->oom_at = x->now;
-	if (th->algorithm == ALGORITHM_VPA)
-		history_vpa_oom(&c->history, th, c->kernel.mem_max, x->now_real);
-	else
-		history_add_memory(&c->history, th, record, true, x->now_real);
 	return m->oom_record;
+}
+
+void control_oom_ended(struct control *c, usec_t now)
+{
+	bool counted =
+		c->kill.at >= c->started_at && c->kill.at != 0 && now - c->kill.at <= LIVES_ON_USEC;
+
+	if (!counted)
+		c->kill = lowered_lately(c, now) ? kill_by_writer(c, &c->last, &c->last, now)
+						 : (struct oom_kill){0};
+}
+
+void control_oom_told(struct control *c, const struct tuning *t, usec_t now, usec_t now_real)
+{
+	if (c->kill.at == 0)
+		c->kill = kill_at_limit(c->resource[RESOURCE_MEMORY].limit, now);
+	c->resource[RESOURCE_MEMORY].counters.oom_kills++;
+	record(c, t, c->kill.use, now_real);
+}
+
+void control_oom_apply(struct control *c, const struct tuning *t)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	const uint64_t needs[] = {mem_oom_record(&t->memory, c->kill.use), res->candidate,
+				  res->original};
+
+	if (c->kill.at == 0 || c->kill.applied || c->kill.limit >= c->kill.held)
+		return;
+	c->kill.applied = true;
+	if (res->managed && res->limit != LIMIT_MAX)
+		res->limit = MIN(res->limit,
+				 round_up(highest(needs, ARRAY_SIZE(needs)), MEM_PAGE_BYTES));
 }
 
 /* Page cache that can go. */

@@ -383,12 +383,23 @@ void rig_look(struct rig *r, unsigned looks, void (*step)(struct rig *r))
 	r->tick_usec = r->daemon->config.clocks.reflex_usec = RIG_TICK_USEC;
 }
 
+static struct managed *managed_in(struct rig *r, const char *cgroup)
+{
+	for (size_t i = 0; i < r->daemon->unit_count; i++) {
+		struct managed *m = r->daemon->units[i];
+
+		if (m->cg != NULL && strcmp(m->path + (m->path[0] == '/'), cgroup) == 0)
+			return m;
+	}
+	return NULL;
+}
+
 void rig_wake(struct rig *r, struct rig_unit *u)
 {
 	r->boot += 5 * USEC_PER_MSEC;
 	r->real += 5 * USEC_PER_MSEC;
 	put_counters(r, u);
-	tick_unit(managed_find(r->daemon, u->name));
+	tick_unit(managed_in(r, u->cgroup));
 }
 
 uint64_t rig_cpu_milli(struct rig *r, const struct rig_unit *u)

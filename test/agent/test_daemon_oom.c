@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+/* OOM kills, and an external writer whose lower memory.max was the reason, under the whole daemon.
+ */
+#include "test/agent/test_pods.h"
+
+static char told[EVENT_MESSAGE_SIZE];
+static unsigned lowers_told;
+
+static void on_event(struct rig *r, const struct event_record *e, const char *message)
+{
+	(void)r;
+	if (e->kind != EVENT_OOM_KILL)
+		return;
+	snprintf(told, sizeof told, "%s", message);
+	lowers_told += strstr(message, "external writer") != NULL;
+}
+
+static struct rig_container *app_of(struct rig *r)
+{
+	return &r->pod[0].container[0];
+}
+
+/* 113 MiB at 100 MiB a second, and no more. */
+static void step_ramp(struct rig *r)
+{
+	struct rig_unit *u = app_of(r)->unit;
+
+	rig_burn(r, u, 50);
+	if (u->anon_bytes < 113 * MIB)
+		rig_grow(r, u, MIN(10 * MIB, 113 * MIB - u->anon_bytes));
+}
+
+static void step_idle(struct rig *r)
+{
+	rig_burn(r, app_of(r)->unit, 20);
+}
+
+/* A container of 64 MiB that has grown fast to 113: what it is held at by now. */
+static uint64_t grown(struct rig *r, enum cgroup_driver driver)
+{
+	struct rig_pod *p = pods_begin(r, driver, "");
+	struct rig_unit *app = p->container[0].unit;
+	uint64_t held;
+
+	told[0] = '\0';
+	lowers_told = 0;
+	r->told = on_event;
+	app->anon_bytes = 20 * MIB;
+	rig_pod_put(r, p);
+	rig_look(r, 20, step_idle);
+	rig_look(r, 20, step_ramp);
+	CHECK_EQ(app->anon_bytes, 113 * MIB);
+	held = rig_bytes(r, app, "memory.max");
+	CHECK_EQ(held, 256 * MIB); /* the ceiling */
+	CHECK_EQ(r->kills, 0);
+	return held;
+}
+
+static void hear_files(struct rig *r)
+{
+	while (sd_event_run(r->daemon->event, 0) > 0)
+		;
+}
+
+/* It ends, and its successor runs for a moment: its memory.max in MiB. */
+static uint64_t successor(struct rig *r, bool killed)
+{
+	struct rig_pod *p = &r->pod[0];
+	struct rig_container *app = app_of(r);
+
+	rig_container_stop(r, app);
+	rig_look(r, 3, NULL);
+	rig_container_start(r, p, app, false);
+	app->oom_killed = killed;
+	app->told = true;
+	rig_pod_put(r, p);
+	rig_look(r, 15, step_idle);
+	return rig_bytes(r, app->unit, "memory.max") / MIB;
+}
+
+static void check_told(uint64_t held)
+{
+	char want[160];
+
+	snprintf(want, sizeof want,
+		 "OOM kills in default/web-0/app at the limit 64.00Mi: 1 (an external writer had "
+		 "lowered memory.max from %llu MiB; 113 MiB in use)",
+		 held / MIB);
+	CHECK_STR(told, want);
+}
+
+/*
+ * 64 MiB are written over 113 in use. Who speaks first: memory.events, since the write returns
+ * after the kill; or inotify, and the limit has been put right by then.
+ */
+static void test_killed_by_a_write(enum cgroup_driver driver, bool events_first)
+{
+	struct rig r;
+	uint64_t held = grown(&r, driver), next;
+	struct managed *m = pods_of(&r, "default/web-0/app");
+
+	rig_put(&r, app_of(&r)->unit, "memory.max", "67108864\n");
+	CHECK_EQ(r.kills, 1);
+	if (!events_first)
+		hear_files(&r);
+	rig_wake(&r, app_of(&r)->unit);
+	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
+	check_told(held);
+	CHECK_EQ(m->control.kill.use, 113 * MIB);
+	/* Who lives on has what was held, or what the kill asks for: in the file PID 1's room for
+	 * growth may have stood. */
+	rig_look(&r, 5, step_idle);
+	CHECK(rig_bytes(&r, app_of(&r)->unit, "memory.max") >=
+	      (driver == DRIVER_SYSTEMD ? 213 * MIB : held));
+	next = successor(&r, true);
+	CHECK(next >= 213 && next < 230);
+	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
+	CHECK_EQ(r.kills, 1);
+	rig_close(&r);
+}
+
+/* The cgroup goes with its counters: the API server tells of the kill, the files told of the write.
+ */
+static void test_kill_that_nobody_saw(void)
+{
+	struct rig r;
+	uint64_t held = grown(&r, DRIVER_CGROUPFS), next;
+
+	rig_put(&r, app_of(&r)->unit, "memory.max", "67108864\n");
+	hear_files(&r);
+	CHECK_EQ(r.events[EVENT_OOM_KILL], 0);
+	next = successor(&r, true);
+	CHECK(next >= 213 && next < 230);
+	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
+	check_told(held);
+	rig_close(&r);
+}
+
+/* Neither a limit that was lowered earlier nor a kill of a process long before the end. */
+static void test_not_the_writers(void)
+{
+	struct rig r;
+	uint64_t held = grown(&r, DRIVER_CGROUPFS);
+	struct rig_unit *app = app_of(&r)->unit;
+
+	rig_put(&r, app, "memory.max", "157286400\n"); /* 150 MiB: nobody has to die */
+	rig_look(&r, 20, step_idle);
+	CHECK_EQ(r.kills, 0);
+	app->max_events++;
+	app->oom_kills++;
+	rig_wake(&r, app);
+	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
+	CHECK_EQ(lowers_told, 0);
+	CHECK(pods_of(&r, "default/web-0/app")->control.kill.use >= held);
+	rig_close(&r);
+
+	held = grown(&r, DRIVER_CGROUPFS);
+	rig_put(&r, app_of(&r)->unit, "memory.max", "67108864\n");
+	rig_look(&r, 150, step_idle);
+	CHECK_EQ(lowers_told, 1);
+	CHECK(successor(&r, false) * MIB >= held);
+	rig_close(&r);
+}
+
+/* The kubelet writes the pod's limit, and the pod is full: what the container used counts. */
+static void test_pod_lowered(void)
+{
+	struct rig r;
+	uint64_t next;
+
+	grown(&r, DRIVER_CGROUPFS);
+	rig_put(&r, r.pod[0].level, "memory.max", "100663296\n");
+	r.pod[0].level->oom_looks++;
+	app_of(&r)->unit->oom_kills++;
+	rig_wake(&r, app_of(&r)->unit);
+	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
+	CHECK(strstr(told, "at the limit 96.00Mi: 1 (an external writer had lowered the pod's "
+			   "memory.max from ") != NULL);
+	CHECK(strstr(told, "113 MiB in use") != NULL);
+	next = successor(&r, true);
+	CHECK(next >= 213 && next < 230);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	test_killed_by_a_write(DRIVER_CGROUPFS, true);
+	test_killed_by_a_write(DRIVER_CGROUPFS, false);
+	test_killed_by_a_write(DRIVER_SYSTEMD, true);
+	test_killed_by_a_write(DRIVER_SYSTEMD, false);
+	test_kill_that_nobody_saw();
+	test_not_the_writers();
+	test_pod_lowered();
+	return check_result();
+}

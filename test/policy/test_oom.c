@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What an OOM kill says of the need: at the limit that was held, and under one that an external
+ * writer had lowered. */
+#include "policy/control_impl.h"
+#include "test/check.h"
+#include "test/policy/rig.h"
+
+static struct control_resource *mem(struct rig *r)
+{
+	return &r->c.resource[RESOURCE_MEMORY];
+}
+
+/* 100 MiB in use and as much page cache, of which the last look knows; held: 512 MiB. */
+static void begin(struct rig *r, uint64_t use)
+{
+	rig_init(r, 1000, 512 * MIB, 2);
+	r->tick_usec = 100 * USEC_PER_MSEC;
+	r->sim.m.anon = r->sim.load.anon_goal = use;
+	r->sim.m.file = 100 * MIB;
+	rig_run(r, 5 * USEC_PER_SEC);
+	CHECK_EQ(mem(r)->limit, 512 * MIB);
+}
+
+static void lowered(struct rig *r, uint64_t to, usec_t ago, bool pod)
+{
+	const struct mem_lowered l = {r->sim.now - ago, 512 * MIB, to, pod};
+
+	control_mem_lowered(&r->c, &l);
+}
+
+/* Somebody writes it and a look sees the kill: what counts as used. The limit is put right first.
+ */
+static uint64_t use_of_kill(struct rig *r, uint64_t to, usec_t ago, bool pod)
+{
+	if (!pod)
+		sim_write(&r->sim, KNOB_MEM_MAX, to);
+	else
+		r->sim.u.events.oom_kill++;
+	sim_write(&r->sim, KNOB_MEM_MAX, 512 * MIB);
+	r->sim.load.anon_goal = 0;
+	lowered(r, to, ago, pod);
+	rig_tick(r);
+	CHECK_EQ(mem(r)->counters.oom_kills, 1);
+	return r->c.kill.use;
+}
+
+static void test_use_at_the_kill(void)
+{
+	static const struct {
+		uint64_t use, to;
+		usec_t ago;
+		bool pod;
+		uint64_t want;
+	} rows[] = {
+		{100 * MIB, 64 * MIB, 0, false, 100 * MIB},
+		{100 * MIB, 64 * MIB, 800 * USEC_PER_MSEC, false, 100 * MIB},
+		/* The pod is full of others, too: its limit says nothing of this one. */
+		{100 * MIB, 300 * MIB, 0, true, 100 * MIB},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct rig r;
+
+		begin(&r, rows[i].use);
+		CHECK_EQ(use_of_kill(&r, rows[i].to, rows[i].ago, rows[i].pod), rows[i].want);
+		CHECK_EQ(r.c.kill.limit, rows[i].to);
+		CHECK_EQ(r.c.kill.held, 512 * MIB);
+		/* Less than what is held: nothing to ask for, and history knows the use. */
+		CHECK_EQ(r.c.mem.oom_record, 0);
+		CHECK_EQ(r.c.history.window_oom, 200 * MIB);
+		CHECK_EQ(mem(&r)->limit, 512 * MIB);
+	}
+}
+
+/* It grew since the last look: no less than what was written, no more than was ever charged. */
+static void test_between_write_and_peak(void)
+{
+	struct usage before = {.have = USAGE_MEM_EVENTS}, now = before;
+	struct plan none = {0};
+	struct rig r;
+	struct control_context x;
+
+	for (uint64_t peak = 140 * MIB; peak <= 200 * MIB; peak += 60 * MIB) {
+		begin(&r, 100 * MIB);
+		lowered(&r, 150 * MIB, 0, false);
+		before = now = r.c.last;
+		now.events.oom_kill++;
+		now.mem_peak = peak;
+		now.mem_current = now.stat.anon = 0;
+		before.mem_current += 20 * MIB;
+		r.c.last = now;
+		x = rig_context(&r, &none);
+		control_oom_wish(&r.c, &before, &x);
+		CHECK_EQ(r.c.kill.use, MAX(peak == 140 * MIB ? 140 * MIB : 150 * MIB, 120 * MIB));
+	}
+}
+
+/* A second later the limit that stands is the one that killed, and it was full. */
+static void test_too_long_ago(void)
+{
+	struct rig r;
+
+	begin(&r, 100 * MIB);
+	lowered(&r, 64 * MIB, USEC_PER_SEC, false);
+	r.sim.u.events.max++;
+	r.sim.u.events.oom_kill++;
+	rig_tick(&r);
+	CHECK_EQ(r.c.kill.use, 512 * MIB);
+	CHECK_EQ(r.c.kill.limit, r.c.kill.held);
+	CHECK_EQ(r.c.history.window_oom, 614 * MIB + 419430);
+}
+
+/* The successor has what the kill asks for, once; not less than the original, nor than history. */
+static void test_successor(void)
+{
+	static const struct {
+		uint64_t original, candidate, want;
+	} rows[] = {
+		{64 * MIB, 0, 200 * MIB},
+		{64 * MIB, 250 * MIB, 250 * MIB},
+		{300 * MIB, 0, 300 * MIB},
+		{64 * MIB, 700 * MIB, 512 * MIB},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct limits fresh = {LIMIT_MAX, 100000, 0, 64 * MIB, LIMIT_MAX};
+		struct plan none = {0};
+		struct control_context x;
+		struct rig r;
+
+		begin(&r, 100 * MIB);
+		CHECK_EQ(use_of_kill(&r, 64 * MIB, 0, false), 100 * MIB);
+		mem(&r)->original = rows[i].original;
+		mem(&r)->candidate = rows[i].candidate;
+		control_lost(&r.c, r.sim.now);
+		control_restarted(&r.c, &fresh, r.sim.now);
+		x = rig_context(&r, &none);
+		control_resume(&r.c, &fresh, &x);
+		CHECK_EQ(mem(&r)->limit, rows[i].want);
+		/* The next end is no kill. */
+		mem(&r)->limit = 512 * MIB;
+		control_lost(&r.c, r.sim.now);
+		control_restarted(&r.c, &fresh, r.sim.now);
+		control_resume(&r.c, &fresh, &x);
+		CHECK_EQ(mem(&r)->limit, 512 * MIB);
+	}
+}
+
+int main(void)
+{
+	test_use_at_the_kill();
+	test_between_write_and_peak();
+	test_too_long_ago();
+	test_successor();
+	return check_result();
+}
