@@ -15,6 +15,16 @@ def _deny(pod: dict[str, Any], why: str, causes: list[dict[str, Any]] | None = N
     return forbidden("pods", "", pod["metadata"]["name"], why, causes)
 
 
+def _request(user: User, sub: str, pod: dict[str, Any]) -> dict[str, Any]:
+    """What a policy sees of the request. As in an AdmissionRequest, what is empty is left out."""
+    who = {"username": user.name, "uid": user.uid, "groups": user.groups, "extra": user.extra}
+    request = {"operation": "UPDATE", "subResource": sub, "name": pod["metadata"]["name"],
+               "namespace": pod["metadata"]["namespace"],
+               "resource": {"group": "", "version": "v1", "resource": "pods"},
+               "userInfo": {k: v for k, v in who.items() if v}}
+    return {k: v for k, v in request.items() if v}
+
+
 def policies(store: Store, user: User, sub: str, new: dict[str, Any],
              old: dict[str, Any]) -> None:
     """ValidatingAdmissionPolicies that match an UPDATE of pods."""
@@ -29,7 +39,8 @@ def policies(store: Store, user: User, sub: str, new: dict[str, Any],
         if not any(resource in r["resources"] and {"UPDATE", "*"} & set(r["operations"])
                    for r in rules):
             continue
-        said = cel.denied(policy["spec"], {"user": user, "object": new, "oldObject": old})
+        said = cel.denied(policy["spec"], {
+            "object": new, "oldObject": old, "request": _request(user, sub, new)})
         if said is not None:
             text = (f"ValidatingAdmissionPolicy '{name}' with binding "
                     f"'{binding['metadata']['name']}' denied request: {said}")

@@ -158,7 +158,7 @@ class Strategy:
             cel.check(obj["spec"])
         except (cel.Unsupported, KeyError) as e:
             self._fail(res, obj, [FieldError("spec", "Invalid value", "this test server evaluates "
-                                             f"own-node policies only: {e}", "")])
+                                             f"a part of CEL only: {e}", "")])
 
     @staticmethod
     def _fail(res: Resource, obj: dict[str, Any], errors: list[FieldError]) -> None:
