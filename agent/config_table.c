@@ -65,10 +65,10 @@ const struct config_key config_keys[] = {
 
 	WHERE("paths.stateDirectory", CONFIG_FILE, paths.state_dir, PATH_MAX - 64,
 	      "`$STATE_DIRECTORY`, else `/var/lib/vscaled`",
-	      "Folder of the history and of the original values."),
+	      "Folder of the history, of the original values and of the lock."),
 	WHERE("paths.runtimeDirectory", CONFIG_FILE, paths.runtime_dir, PATH_MAX - 64,
 	      "`$RUNTIME_DIRECTORY`, else `/run/vscaled`",
-	      "Folder of the lock and the control socket."),
+	      "Folder of the control socket, and of the lock of earlier versions."),
 	WHERE("paths.socket", CONFIG_FILE, paths.socket, sizeof((struct sockaddr_un *)0)->sun_path - 1,
 	      "`control.sock` in the runtime directory",
 	      "The control socket that vscalectl speaks to."),

@@ -121,6 +121,7 @@ void daemon_tick(struct daemon *d)
 	hold_tick(d);
 	review = tick(d);
 	if (review) {
+		folders_check(d);
 		persist_baselines(d);
 		units_forget(d);
 		d->list_due = true;
@@ -213,38 +214,6 @@ static void read_own_pod(struct daemon *d)
 		return;
 	snprintf(d->own_namespace, sizeof d->own_namespace, "%s", namespace);
 	snprintf(d->own_pod, sizeof d->own_pod, "%s", pod);
-}
-
-/* A folder of ours, made when it is missing. */
-static int folder_open(const char *path, int *ret)
-{
-	int fd;
-
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return -errno;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	*ret = fd;
-	return 0;
-}
-
-static int folders_start(struct daemon *d)
-{
-	int r = folder_open(d->config.paths.state_dir, &d->state_dir);
-
-	if (r < 0) {
-		report_unsupported("the state folder cannot be opened", d->config.paths.state_dir,
-				   r);
-		return r;
-	}
-	r = lock_take(d->config.paths.runtime_dir, &d->lock);
-	if (r < 0)
-		report_unsupported(r == -EWOULDBLOCK
-					   ? "another vscaled or `vscalectl restore` is running"
-					   : "the runtime folder cannot be locked",
-				   d->config.paths.runtime_dir, r);
-	return r;
 }
 
 /* A memory.high that a trial lowered: lifting it is the first act and the last. */
@@ -407,7 +376,8 @@ int daemon_new(const struct daemon_options *o, struct daemon **ret)
 	d = calloc(1, sizeof *d);
 	if (d == NULL)
 		return -ENOMEM;
-	d->root = d->state_dir = d->lock = d->memory.fd = -1;
+	d->root = d->state_dir = d->memory.fd = -1;
+	d->lock = (struct lock)LOCK_NONE;
 	d->clock = o->clock != NULL ? o->clock : host_clock;
 	d->clock_ctx = o->clock_ctx;
 	daemon_wake(d);
@@ -455,10 +425,13 @@ int daemon_run(struct daemon *d)
 	if (r < 0)
 		return r;
 	r = sd_event_loop(d->event);
-	if (r < 0)
+	if (r < 0 && r != FOLDERS_LOST)
 		return r;
 	daemon_wake(d);
 	lift(d);
+	/* The state files are another process's now. */
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < d->unit_count; i++)
 		report_summed(d->units[i], true);
 	persist_save(d);
@@ -494,6 +467,6 @@ void daemon_free(struct daemon *d)
 	config_free(&d->config);
 	drop_descriptor(d->root);
 	drop_descriptor(d->state_dir);
-	drop_descriptor(d->lock);
+	lock_drop(&d->lock);
 	free(d);
 }

@@ -31,6 +31,7 @@
 #include "agent/counters.h"
 #include "agent/event.h"
 #include "agent/history_file.h"
+#include "agent/lock.h"
 #include "agent/managed.h"
 #include "agent/node_memory.h"
 #include "agent/pods.h"
@@ -94,7 +95,7 @@ struct daemon {
 	uint64_t node_milli;
 	int root; /* cgroup root */
 	int state_dir;
-	int lock;
+	struct lock lock;
 	struct cg_watch *watch;
 	struct node_memory memory;
 	struct reader reader;
@@ -347,6 +348,13 @@ void persist_adopt_history(struct daemon *d, struct managed *m);
 void persist_keep_history(struct daemon *d, const struct managed *m);
 
 /* --- serve.c */
+/* --- folders.c */
+/* What the loop ends with when another process took the lock: its state files are left alone. */
+#define FOLDERS_LOST (-EBUSY)
+int folders_start(struct daemon *d);
+/* Takes the lock and opens the control socket again when somebody removed their files. */
+void folders_check(struct daemon *d);
+
 int serve_start(struct daemon *d);
 /* One of the table as others may see it. */
 void serve_view(const struct managed *m, control_unit_fn *each, void *arg);

@@ -129,6 +129,8 @@ void event_api_object_bad(const struct daemon_event *e);
 void event_bus_absent(const struct daemon_event *e);
 void event_bus_lost(const struct daemon_event *e);
 void event_bus_back(const struct daemon_event *e);
+/* file: the lock or the control socket; detail: what follows. */
+void event_file_removed(const struct daemon_event *e);
 void event_state_unsaved(const struct daemon_event *e);
 void event_state_damaged(const struct daemon_event *e);
 void event_clock_jumped(const struct daemon_event *e);

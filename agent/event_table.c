@@ -273,6 +273,12 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		"systemd answers again[ after {span}]",
 		"The connection to systemd is back",
 	},
+	[EVENT_FILE_REMOVED] = {
+		"file-removed", SD_ID128_MAKE(e1,3b,ca,73,30,fa,46,3f,b6,ad,8e,9e,72,7f,fa,5e),
+		LOG_WARNING, F(FILE) | F(DETAIL), 2,
+		"{file} was removed or replaced by another process, {detail}",
+		"A file of vscaled was removed by another process",
+	},
 	[EVENT_STATE_UNSAVED] = {
 		"state-unsaved", SD_ID128_MAKE(6b,78,16,12,f8,6f,43,4f,9f,63,51,cd,f2,3a,94,a1),
 		LOG_WARNING, F(FILE) | F(ERROR), 2,

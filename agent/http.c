@@ -348,15 +348,6 @@ static void take_body(struct exchange *x, const char *data, size_t size)
 	body[x->body_size] = '\0';
 }
 
-/* True if the client announces more than is taken: it is answered without reading that. */
-static bool announces_too_much(struct MHD_Connection *c)
-{
-	const char *length =
-		MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
-
-	return length && strtoull(length, NULL, 10) > HTTP_BODY_MAX;
-}
-
 /* NOLINTNEXTLINE(readability-function-size): the library's signature */
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *url,
 				  const char *method, const char *version, const char *data,
@@ -375,8 +366,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 		peer_of(c)->active = s->turns;
 		x->head = strcmp(method, "HEAD") == 0;
 		examine(s, c, url, method, x);
-		return announces_too_much(c) ? refuse(s, c, x, MHD_HTTP_CONTENT_TOO_LARGE)
-					     : MHD_YES;
+		return http_announces_too_much(c) ? refuse(s, c, x, MHD_HTTP_CONTENT_TOO_LARGE)
+						  : MHD_YES;
 	}
 	if (*size > 0) {
 		take_body(x, data, *size);
@@ -473,13 +464,18 @@ unsigned http_server_port(const struct http_server *s)
 	return s->port;
 }
 
-/* Another process may have put its own socket at the path since. */
-static void remove_own_file(const struct http_server *s)
+bool http_server_reachable(const struct http_server *s)
 {
 	struct stat now;
 
-	if (s->file.st_ino != 0 && lstat(s->config.socket_path, &now) == 0 &&
-	    now.st_ino == s->file.st_ino && now.st_dev == s->file.st_dev)
+	return s->config.listen || (lstat(s->config.socket_path, &now) == 0 &&
+				    now.st_ino == s->file.st_ino && now.st_dev == s->file.st_dev);
+}
+
+/* Another process may have put its own socket at the path since. */
+static void remove_own_file(const struct http_server *s)
+{
+	if (!s->config.listen && s->file.st_ino != 0 && http_server_reachable(s))
 		unlink(s->config.socket_path);
 }
 

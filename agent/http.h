@@ -88,6 +88,8 @@ struct http_server;
 int http_server_new(sd_event *event, const struct http_config *config, struct http_server **ret);
 /* The port that a TCP server listens on; 0 for a Unix socket. */
 unsigned http_server_port(const struct http_server *s);
+/* The socket's file is still at its path; always true over TCP. */
+bool http_server_reachable(const struct http_server *s);
 /* Closes every connection and removes the socket file. Not from inside a handler. */
 void http_server_free(struct http_server *s);
 

@@ -132,3 +132,11 @@ enum MHD_Result http_reply_refuse(struct MHD_Connection *c, const struct http_re
 	}
 	return MHD_NO;
 }
+
+bool http_announces_too_much(struct MHD_Connection *c)
+{
+	const char *length =
+		MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+	return length && strtoull(length, NULL, 10) > HTTP_BODY_MAX;
+}

@@ -24,3 +24,5 @@ enum MHD_Result http_reply_send(struct MHD_Connection *c, const struct http_repl
 /* One of the refusals that the server itself knows. */
 enum MHD_Result http_reply_refuse(struct MHD_Connection *c, const struct http_reply *reply,
 				  unsigned status);
+/* The client announces a body of more than is taken: it is refused without being read. */
+bool http_announces_too_much(struct MHD_Connection *c);

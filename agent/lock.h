@@ -1,9 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One writer at a time: the daemon holds this lock while it runs, vscalectl while it restores. */
+/*
+ * One writer at a time: the daemon holds this lock while it runs, vscalectl while it restores. The
+ * lock that counts is a file in the state directory, which nobody removes: systemd removes a
+ * RuntimeDirectory= with what is in it, whoever holds it. The one in the runtime directory, which
+ * versions before 0.1.0 knew alone, is held beside it so that they and this one exclude each other.
+ */
 #pragma once
 
+#define LOCK_HOLDER_MAX 160
+
+struct lock_place {
+	const char *state_directory;
+	const char *runtime_directory;
+	const char *holder; /* who we are, for the one who finds it locked: one line */
+};
+
+struct lock {
+	int fd;         /* in the state directory; -1: not held */
+	int runtime_fd; /* -1: the same file, or it could not be taken again */
+};
+#define LOCK_NONE                                                                                  \
+	{                                                                                          \
+		-1, -1                                                                             \
+	}
+
+enum lock_state {
+	LOCK_HELD,
+	LOCK_RETAKEN, /* the file had been removed or replaced */
+};
+
 /*
- * Locks DIRECTORY/lock, making the directory when it is missing. Closing *ret_fd unlocks.
- * -EWOULDBLOCK: somebody else holds it.
+ * Takes both, making directories that are missing. -EWOULDBLOCK: somebody else holds one; ret_other
+ * then says who, and is left alone otherwise.
  */
-int lock_take(const char *directory, int *ret_fd);
+int lock_take(const struct lock_place *at, struct lock *ret, char ret_other[LOCK_HOLDER_MAX]);
+
+/*
+ * A lock on a file that is no longer at its path keeps nobody out: compares the inodes, and takes
+ * the lock again where they differ. An lock_state, or negative: it is no longer held. -EWOULDBLOCK
+ * as above. Where only the runtime directory cannot be written, its lock is given up.
+ */
+int lock_check(const struct lock_place *at, struct lock *l, char ret_other[LOCK_HOLDER_MAX]);
+
+void lock_drop(struct lock *l);

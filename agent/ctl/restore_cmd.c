@@ -12,7 +12,7 @@
 
 /* What restoring by hand holds open. */
 struct by_hand {
-	int lock;
+	struct lock lock;
 	int state;
 	int root;
 	struct baseline_set set;
@@ -33,20 +33,19 @@ static void by_hand_close(struct by_hand *h)
 		close(h->root);
 	if (h->state >= 0)
 		close(h->state);
-	if (h->lock >= 0)
-		close(h->lock);
+	lock_drop(&h->lock);
 	baseline_set_free(&h->set);
 }
 
-static int say_locked(const struct ctl *c, int error)
+static int say_locked(const struct ctl *c, int error, const char *other)
 {
 	if (error == -EWOULDBLOCK)
 		return ctl_fail(c, CTL_TRY_LATER,
 				"the daemon is starting or stopping, or listens at another socket "
 				"(--socket)",
-				"somebody holds the lock in %s", c->runtime_directory);
+				"%s holds the lock in %s", other, c->state_directory);
 	return ctl_fail(c, CTL_ERROR, error == -EACCES ? "run vscalectl as root" : NULL, "%s: %s",
-			c->runtime_directory, strerror(-error));
+			c->state_directory, strerror(-error));
 }
 
 static int open_root(const struct ctl *c, int *ret)
@@ -92,12 +91,15 @@ static int open_baselines(const struct ctl *c, struct by_hand *h)
 /* The locks and folders; the tree itself only when there is something to do in it. */
 static int by_hand_open(const struct ctl *c, struct by_hand *h)
 {
+	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX];
+	const struct lock_place at = {c->state_directory, c->runtime_directory, holder};
 	int r;
 
-	*h = (struct by_hand){.lock = -1, .state = -1, .root = -1};
-	r = lock_take(c->runtime_directory, &h->lock);
+	*h = (struct by_hand){.lock = LOCK_NONE, .state = -1, .root = -1};
+	snprintf(holder, sizeof holder, "vscalectl, process %d", (int)getpid());
+	r = lock_take(&at, &h->lock, other);
 	if (r < 0)
-		return say_locked(c, r);
+		return say_locked(c, r, other);
 	r = open_baselines(c, h);
 	if (r != CTL_OK || h->set.count == 0)
 		return r;

@@ -12,15 +12,19 @@
 
 static void test_lock(const char *dir)
 {
-	int first = -1, second = -1;
+	struct lock_place at = {dir, dir, "one test"}, nowhere = {"/proc/none/x", dir, ""};
+	struct lock first = LOCK_NONE, second = LOCK_NONE;
+	char other[LOCK_HOLDER_MAX] = "untouched";
 
-	CHECK_EQ(lock_take(dir, &first), 0);
-	CHECK_EQ(lock_take(dir, &second), -EWOULDBLOCK);
-	CHECK_EQ(second, -1);
-	close(first);
-	CHECK_EQ(lock_take(dir, &second), 0);
-	close(second);
-	CHECK_EQ(lock_take("/proc/none/x", &second), -ENOENT);
+	CHECK_EQ(lock_take(&at, &first, other), 0);
+	CHECK_STR(other, "untouched");
+	CHECK_EQ(lock_take(&at, &second, other), -EWOULDBLOCK);
+	CHECK_STR(other, "one test");
+	CHECK_EQ(second.fd, -1);
+	lock_drop(&first);
+	CHECK_EQ(lock_take(&at, &second, other), 0);
+	lock_drop(&second);
+	CHECK_EQ(lock_take(&nowhere, &second, other), -ENOENT);
 }
 
 /* What the last command printed. */
@@ -90,7 +94,10 @@ static void test_pod(const char *dir)
 /* The whole command with the daemon dead: exit 75 while it is too big, 0 afterwards. */
 static void test_command(const char *dir)
 {
-	int state = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lock;
+	int state = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct lock_place at = {dir, dir, "the test"};
+	char other[LOCK_HOLDER_MAX];
+	struct lock lock;
 	struct baseline_set left = {0};
 	char aside[STATE_ASIDE_MAX];
 
@@ -106,9 +113,9 @@ static void test_command(const char *dir)
 	check_file(WEB "/memory.high", "max\n");
 	fake_put(&fake, WEB "/memory.current", "629145600\n");
 	fake_put(&fake, WEB "/memory.stat", MEM_STAT(629145600, 0));
-	CHECK_EQ(lock_take(dir, &lock), 0);
+	CHECK_EQ(lock_take(&at, &lock, other), 0);
 	CHECK_EQ(run_ctl(dir, "restore", "--all", NULL), CTL_TRY_LATER);
-	close(lock);
+	lock_drop(&lock);
 	check_file(WEB "/cpu.max", "38000 100000\n");
 	CHECK_EQ(run_ctl(dir, "restore", "--all", NULL), CTL_TRY_LATER);
 	check_file(WEB "/cpu.max", "20000 100000\n");

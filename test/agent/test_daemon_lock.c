@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The daemon when somebody removes its lock or its control socket. */
+#include "agent/http.h"
+#include "daemon_rig.h"
+#include "test/check.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct rig r;
+static const char *lock_path, *socket_path;
+
+static void begin(void)
+{
+	static char lock[PATH_MAX], socket[PATH_MAX];
+
+	rig_open(&r, rig_config("  - match: a.service\n"));
+	rig_add(&r, "a.service", 200, 512 * MIB);
+	CHECK_EQ(rig_start(&r), 0);
+	snprintf(lock, sizeof lock, "%s/lock", r.daemon->config.paths.state_dir);
+	snprintf(socket, sizeof socket, "%s", r.daemon->config.paths.socket);
+	lock_path = lock;
+	socket_path = socket;
+	rig_run(&r, 30, NULL);
+	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 0);
+}
+
+static void test_removed(void)
+{
+	struct stat before, after;
+
+	begin();
+	CHECK_EQ(stat(lock_path, &before), 0);
+	CHECK_EQ(unlink(lock_path), 0);
+	CHECK_EQ(unlink(socket_path), 0);
+	rig_run(&r, 15, NULL);
+	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 2);
+	CHECK_EQ(stat(lock_path, &after), 0);
+	CHECK_EQ(stat(socket_path, &after), 0);
+	CHECK(http_server_reachable(r.daemon->server));
+	rig_run(&r, 30, NULL);
+	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 2);
+	rig_close(&r);
+}
+
+/* The whole state directory: what is known goes to the new one. */
+static void test_directory_removed(void)
+{
+	char command[PATH_MAX + 32], path[PATH_MAX + 32];
+
+	begin();
+	snprintf(command, sizeof command, "rm -rf '%s'", r.daemon->config.paths.state_dir);
+	CHECK_EQ(system(command), 0);
+	rig_run(&r, 30, NULL);
+	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 1);
+	snprintf(path, sizeof path, "%s/baseline", r.daemon->config.paths.state_dir);
+	CHECK_EQ(access(path, F_OK), 0);
+	rig_close(&r);
+}
+
+/* Another agent was faster: this one stops, and writes no state any more. */
+static void test_taken(void)
+{
+	struct lock_place other = {.holder = "another agent"};
+	char who[LOCK_HOLDER_MAX];
+	struct lock lock = LOCK_NONE;
+
+	begin();
+	other.state_directory = other.runtime_directory = r.daemon->config.paths.state_dir;
+	CHECK_EQ(lock_take(&other, &lock, who), -EWOULDBLOCK);
+	CHECK_EQ(unlink(lock_path), 0);
+	CHECK_EQ(lock_take(&other, &lock, who), 0);
+	for (int i = 0; i < 15 && r.events[EVENT_FILE_REMOVED] == 0; i++)
+		rig_run(&r, 1, NULL);
+	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 1);
+	CHECK(strstr(r.last_message, "held by another agent now: stopping") != NULL);
+	CHECK_EQ(sd_event_loop(r.daemon->event), FOLDERS_LOST);
+	lock_drop(&lock);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	test_removed();
+	test_directory_removed();
+	test_taken();
+	return check_result();
+}
