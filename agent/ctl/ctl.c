@@ -287,7 +287,7 @@ static int run_configured(struct ctl *c, const struct ctl_command *k)
 	return r;
 }
 
-int ctl_main(struct ctl *c, int argc, char **argv)
+int ctl_parse(struct ctl *c, int argc, char **argv, const struct ctl_command **ret)
 {
 	const struct ctl_command *k;
 	unsigned seen = 0;
@@ -296,10 +296,10 @@ int ctl_main(struct ctl *c, int argc, char **argv)
 
 	if (r != CTL_OK)
 		return r;
-	if (c->help)
-		return ctl_help(c);
-	if (c->version)
-		return ctl_version(c);
+	if (c->help || c->version) {
+		*ret = NULL;
+		return CTL_OK;
+	}
 	k = take_command(c);
 	if (!k)
 		return ctl_fail(c, CTL_USAGE, "see: vscalectl help",
@@ -308,6 +308,21 @@ int ctl_main(struct ctl *c, int argc, char **argv)
 	wrong = misuse(c, k, seen);
 	if (wrong)
 		return ctl_fail(c, CTL_USAGE, "see: vscalectl help", "%s %s", k->name, wrong);
+	*ret = k;
+	return CTL_OK;
+}
+
+int ctl_main(struct ctl *c, int argc, char **argv)
+{
+	const struct ctl_command *k;
+	int r = ctl_parse(c, argc, argv, &k);
+
+	if (r != CTL_OK)
+		return r;
+	if (c->help)
+		return ctl_help(c);
+	if (c->version)
+		return ctl_version(c);
 	r = run_configured(c, k);
 	if (fflush(c->out) != 0 && r == CTL_OK)
 		return ctl_fail(c, CTL_ERROR, NULL, "the output could not be written: %s",

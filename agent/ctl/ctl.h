@@ -68,7 +68,10 @@ extern const struct ctl_command ctl_commands[CTL_COMMAND_COUNT];
 
 /* The values without any option: streams, clock, the environment's folders. */
 void ctl_default(struct ctl *ret);
-/* Reads the command line on top of c and runs the command. */
+/* Reads the command line on top of c. CTL_USAGE, said on c->err; *ret is NULL for help and version.
+ */
+int ctl_parse(struct ctl *c, int argc, char **argv, const struct ctl_command **ret);
+/* The same, and runs the command. */
 int ctl_main(struct ctl *c, int argc, char **argv);
 
 int ctl_status(const struct ctl *c);
