@@ -20,6 +20,7 @@ static void on_put(void *ctx, struct kube_pod *pod)
 {
 	struct cluster *c = ctx;
 
+	cluster_node_note(c, pod);
 	pods_put(c->daemon, pod);
 }
 
@@ -35,6 +36,7 @@ static void on_list_begin(void *ctx)
 	struct cluster *c = ctx;
 
 	c->list_bad = false;
+	c->here = false;
 	pods_list_begin(c->daemon);
 }
 
@@ -81,6 +83,16 @@ static void on_skipped(void *ctx, const struct kube_skipped *s)
 		event_api_object_bad(&(struct daemon_event){.detail = s->text});
 }
 
+/* Is there something that an old list would have us drop? */
+static bool has_records(const struct daemon *d)
+{
+	for (size_t i = 0; i < d->baselines.count; i++)
+		if (strncmp(d->baselines.items[i].key, BASELINE_POD_PREFIX,
+			    strlen(BASELINE_POD_PREFIX)) == 0)
+			return true;
+	return false;
+}
+
 static int watch_start(struct cluster *c, uint64_t seed)
 {
 	struct daemon *d = c->daemon;
@@ -89,6 +101,7 @@ static int watch_start(struct cluster *c, uint64_t seed)
 		.start_jitter_usec = d->config.kubernetes.start_jitter_usec,
 		.now = d->now,
 		.seed = seed,
+		.newest = has_records(d),
 	};
 	const struct kube_watch_events events = {
 		.ctx = c,
@@ -125,18 +138,6 @@ static int account_load(const struct config_kubernetes *k, struct kube_config *r
 				      err);
 }
 
-static char *node_name(const struct config_kubernetes *k)
-{
-	const char *named = k->node != NULL ? k->node : getenv("NODE_NAME");
-	char host[256] = "";
-
-	if (named != NULL && named[0] != '\0')
-		return strdup(named);
-	if (gethostname(host, sizeof host - 1) < 0)
-		return NULL;
-	return strdup(host);
-}
-
 static void on_request_end(void *ctx, const char *verb, unsigned status)
 {
 	struct cluster *c = ctx;
@@ -151,7 +152,7 @@ static int parts_start(struct cluster *c, const struct kube_config *account)
 
 	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
 		seed = c->daemon->now ^ (uint64_t)getpid();
-	c->node = node_name(&c->daemon->config.kubernetes);
+	c->node = config_node_name(&c->daemon->config.kubernetes);
 	if (c->node == NULL)
 		return -ENOMEM;
 	r = kube_client_new(c->daemon->event, account, USER_AGENT, &c->client);
@@ -298,6 +299,7 @@ void cluster_tick(struct cluster *c, bool review)
 		/* What holds, and what memory does, changes without anybody telling. */
 		for (size_t i = 0; i < d->pods.count; i++)
 			reporter_changed(c->reporter, d->pods.items[i]->spec->uid, d->now);
+		cluster_node_check(c);
 		cluster_ranges_tick(c);
 		trim(c);
 	}

@@ -7,6 +7,7 @@
  *	cluster_facts.c	  what the reporter asks
  *	cluster_report.c  what the reporter tells, and what the pods ask
  *	cluster_ranges.c  LimitRanges of the namespaces
+ *	cluster_node.c	  is the node's name the right one
  *	cluster_view.c	  what status and explain show
  * Nothing here writes a cgroup, and nothing in the daemon waits for any of this.
  */
@@ -37,6 +38,9 @@ struct cluster {
 	struct cluster_range **ranges; /* owned */
 	size_t range_count;
 	bool list_bad;           /* something of the list that comes in could not be read */
+	bool here;               /* one of the pods that were listed has a cgroup on this machine */
+	bool node_wrong;         /* none has for a while, and there are cgroups of pods: told */
+	usec_t nowhere_since;    /* 0: it is not so */
 	char watch_trouble[256]; /* "": none */
 	char write_trouble[256];
 	uint64_t restarts_counted;
@@ -62,6 +66,12 @@ int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret);
 
 /* --- cluster_report.c */
 int cluster_report_start(struct cluster *c);
+
+/* --- cluster_node.c */
+/* A pod is listed. */
+void cluster_node_note(struct cluster *c, const struct kube_pod *pod);
+/* On the review clock. */
+void cluster_node_check(struct cluster *c);
 
 /* --- cluster_view.c: hooks */
 void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *container,

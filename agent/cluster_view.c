@@ -60,7 +60,10 @@ void cluster_hook_status(void *ctx, struct status_view *v)
 	const struct daemon *d = c->daemon;
 	const struct kube_watch_state *w = kube_watch_state(c->watch);
 	const struct kube_client_counters *n = kube_client_counters(c->client);
-	const char *trouble = c->watch_trouble[0] != '\0' ? c->watch_trouble : c->write_trouble;
+	const char *trouble = c->node_wrong ? "no pod of this node's name runs here: "
+					      "kubernetes.nodeName or NODE_NAME is wrong"
+			      : c->watch_trouble[0] != '\0' ? c->watch_trouble
+							    : c->write_trouble;
 
 	v->operation = d->config.unit_count > 0 ? "kubernetes and units" : "kubernetes";
 	v->cluster = (struct cluster_view){

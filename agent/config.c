@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Keys that are no rows: the two that name the format, and what holds rules. */
 #define SECTION_DEFAULTS "defaults"
@@ -228,4 +229,16 @@ int config_load_text(const char *name, const char *text, size_t len, struct conf
 	*ret = c;
 	c = (struct config){0};
 	return 0;
+}
+
+char *config_node_name(const struct config_kubernetes *k)
+{
+	const char *named = k->node != NULL ? k->node : getenv("NODE_NAME");
+	char host[256] = "";
+
+	if (named != NULL && named[0] != '\0')
+		return strdup(named);
+	if (gethostname(host, sizeof host - 1) < 0)
+		return NULL;
+	return strdup(host);
 }

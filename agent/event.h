@@ -126,6 +126,8 @@ void event_api_lost(const struct daemon_event *e);
 void event_api_back(const struct daemon_event *e);
 void event_api_refuses(const struct daemon_event *e);
 void event_api_object_bad(const struct daemon_event *e);
+/* detail: the name. */
+void event_node_name_wrong(const struct daemon_event *e);
 void event_bus_absent(const struct daemon_event *e);
 void event_bus_lost(const struct daemon_event *e);
 void event_bus_back(const struct daemon_event *e);

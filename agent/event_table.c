@@ -255,6 +255,12 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		"an object of the API server was left out[: {detail}]",
 		"An object of the API server cannot be understood",
 	},
+	[EVENT_NODE_NAME_WRONG] = {
+		"node-name-wrong", SD_ID128_MAKE(d2,c0,64,9f,2e,23,4c,1e,84,e0,9c,78,0d,7a,ed,6d),
+		LOG_ERR, F(DETAIL), 0,
+		"the node's name is wrong: the API server has no pod of node {detail} that runs here; nothing is sized and nothing is put back, set kubernetes.nodeName or NODE_NAME",
+		"The node's name is wrong",
+	},
 	[EVENT_BUS_ABSENT] = {
 		"bus-absent", SD_ID128_MAKE(b2,51,9f,6c,0d,e4,47,1a,9c,38,f7,25,6e,81,d0,4b),
 		LOG_NOTICE, F(ERROR), 0,

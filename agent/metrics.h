@@ -67,6 +67,7 @@ struct metrics_input {
 	uint64_t pods;             /* of the node, as last listed */
 	uint64_t pods_managed;     /* with a valid mode annotation */
 	uint64_t pods_invalid;     /* with an annotation that is not valid: treated as Off */
+	bool node_wrong;           /* no pod of the node's name runs here */
 	bool watch_healthy;        /* it is open, or was until less than a minute ago */
 	uint64_t reports_waiting;  /* pods whose report has not been sent yet */
 	uint64_t reports_refused;  /* pods whose last resize was refused, and still counts */

@@ -138,6 +138,21 @@ static bool has_record(const struct daemon *d, const char *uid)
 	return false;
 }
 
+/* Its originals, where it is in no table. */
+static void forget_pod(struct daemon *d, const char *uid)
+{
+	char key[KUBEPODS_UID_MAX + 8];
+	size_t len = (size_t)snprintf(key, sizeof key, "pod:%s", uid);
+
+	for (size_t i = d->baselines.count; i > 0; i--) {
+		char copy[RECORD_NAME_MAX];
+
+		snprintf(copy, sizeof copy, "%s", d->baselines.items[i - 1].key);
+		if (strncmp(copy, key, len) == 0 && strchr("/", copy[len]) != NULL)
+			d->baselines_dirty |= baseline_remove(&d->baselines, copy);
+	}
+}
+
 /* Another uid is another pod, whatever its name. */
 static void drop_namesake(struct daemon *d, const struct kube_pod *spec)
 {
@@ -204,6 +219,7 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 		return;
 	}
 	p->listed = true;
+	p->absent = false;
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
 			boost_heard(p->members[i].managed);
@@ -230,14 +246,18 @@ void pods_gone(struct daemon *d, const char *uid)
 	p = pods_find(d, uid);
 	if (p != NULL)
 		pod_drop(p, true);
+	else
+		forget_pod(d, uid);
 }
 
 void pods_seen(struct daemon *d, const char *uid)
 {
 	struct pod *p = pods_find(d, uid);
 
-	if (p != NULL)
-		p->listed = true;
+	if (p == NULL)
+		return;
+	p->listed = true;
+	p->absent = false;
 }
 
 void pods_list_begin(struct daemon *d)
@@ -247,9 +267,20 @@ void pods_list_begin(struct daemon *d)
 		d->pods.items[i]->listed = false;
 }
 
-/* Originals of pods that ended while we were not there. */
+static bool has_cgroup(const struct daemon *d, const char *uid)
+{
+	const char *prefix = d->config.kubernetes.cgroup_prefix;
+	char path[KUBEPODS_PATH_MAX];
+
+	return kubepods_find_pod(d->root, prefix != NULL ? prefix : "", uid, path, sizeof path) ==
+	       0;
+}
+
+/* Originals of pods that ended while nobody looked. Those of a pod that still has its cgroup may
+ * be needed: whatever made the list lack it, the values in there are ours. */
 static void forget_records(struct daemon *d)
 {
+	d->pods.stray_records = false;
 	for (size_t i = d->baselines.count; i > 0; i--) {
 		const char *key = d->baselines.items[i - 1].key;
 		char uid[KUBEPODS_UID_MAX], copy[RECORD_NAME_MAX];
@@ -261,6 +292,10 @@ static void forget_records(struct daemon *d)
 		snprintf(uid, sizeof uid, "%.*s", (int)MIN(len, sizeof uid - 1), key + 4);
 		if (pods_find(d, uid) != NULL)
 			continue;
+		if (has_cgroup(d, uid)) {
+			d->pods.stray_records = true;
+			continue;
+		}
 		snprintf(copy, sizeof copy, "%s", key);
 		d->baselines_dirty |= baseline_remove(&d->baselines, copy);
 	}
@@ -272,7 +307,8 @@ void pods_list_end(struct daemon *d, bool whole)
 	for (size_t i = d->pods.count; i > 0; i--) {
 		struct pod *p = d->pods.items[i - 1];
 
-		if (!p->listed && (whole || p->path == NULL))
+		p->absent = !p->listed;
+		if (p->absent && !has_cgroup(d, p->spec->cgroup_uid))
 			pod_drop(p, true);
 	}
 	if (whole)
@@ -280,6 +316,19 @@ void pods_list_end(struct daemon *d, bool whole)
 	d->pods.synced = true;
 	pods_watch_parents(d);
 	footprint_trim(); /* what the list took */
+}
+
+/* What no list names goes with its cgroup. */
+static void drop_absent(struct daemon *d)
+{
+	for (size_t i = d->pods.count; i > 0; i--) {
+		struct pod *p = d->pods.items[i - 1];
+
+		if (p->absent && !has_cgroup(d, p->spec->cgroup_uid))
+			pod_drop(p, true);
+	}
+	if (d->pods.stray_records)
+		forget_records(d);
 }
 
 /* --- what the daemon says --- */
@@ -365,6 +414,9 @@ void pods_tick(struct daemon *d)
 		if (p->leaving && !pod_owes(p) && !level_owes(p) && !report_owes(p))
 			pod_drop(p, true);
 	}
-	if (d->pods.count > 0 && d->now >= d->next_review)
+	if (d->now < d->next_review)
+		return;
+	drop_absent(d);
+	if (d->pods.count > 0)
 		pods_watch_parents(d);
 }

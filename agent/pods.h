@@ -64,6 +64,7 @@ struct pod {
 	char error[256];            /* what is wrong with its annotations; "": nothing */
 	const char *why;            /* static text: why nothing of it is managed; NULL: it is */
 	bool listed;                /* put since pods_list_begin() */
+	bool absent;                /* the last list lacked it, but its cgroup is there */
 	bool look;                  /* a cgroup may have appeared or be ready */
 	bool newcomers;             /* folders are watched for their limits */
 	bool concerned;             /* a limit below it moved: its own is to be looked at */
@@ -78,6 +79,7 @@ struct pods {
 	uint64_t last_serial;
 	struct cg *parents[6]; /* folders in which pods appear, watched; NULL: none */
 	bool synced;           /* a list was complete */
+	bool stray_records;    /* originals of pods that no list names, but that have a cgroup */
 };
 
 /* --- pods.c: what the watch calls */
@@ -86,8 +88,10 @@ void pods_put(struct daemon *d, struct kube_pod *pod);
 void pods_gone(struct daemon *d, const char *uid);
 /* It is there, though nothing is known of what has changed. */
 void pods_seen(struct daemon *d, const char *uid);
-/* A list: what is not put between the two is gone. Not whole: something of it could not be read,
- * and that may be the pod that is missed: it goes if it has no cgroup. */
+/* A list: what is not put between the two is gone once it has no cgroup. What has one may be
+ * missing because the list is old, the node's name is wrong, or the kubelet is not done with it:
+ * it and its originals stay. Not whole: something of the list could not be read, and originals of
+ * pods that are not known stay, too. */
 void pods_list_begin(struct daemon *d);
 void pods_list_end(struct daemon *d, bool whole);
 

@@ -34,6 +34,11 @@ static bool pods_listed(const struct probe_input *in)
 	return in->pods_listed || !in->kubernetes;
 }
 
+static bool node_right(const struct probe_input *in)
+{
+	return !in->node_wrong;
+}
+
 static bool units_listed(const struct probe_input *in)
 {
 	return in->units_listed || !in->standalone;
@@ -50,6 +55,7 @@ static const struct check checks[] = {
 	 config_valid},
 	{"cgroup", false, "the cgroup hierarchy cannot be written", cgroup_writable},
 	{"pods", false, "the pods of the node are not listed yet", pods_listed},
+	{"node", false, "no pod of this node's name runs here: the name is wrong", node_right},
 	{"units", false, "systemd has not told of its units yet", units_listed},
 	{"systemd", false, "the connection to systemd is lost; it is tried again",
 	 systemd_connected},

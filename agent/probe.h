@@ -19,6 +19,7 @@ struct probe_input {
 	usec_t grace_usec;    /* what may hold the loop longer than usual: a restore; 0: nothing */
 	bool kubernetes;      /* pods are managed ... */
 	bool pods_listed;     /* ... and their first list is done */
+	bool node_wrong;      /* ... and none of it is a pod that runs here */
 	bool standalone;      /* units are managed ... */
 	bool units_listed;    /* ... and systemd has told of them */
 	bool systemd_lost;    /* the connection to PID 1, where one is needed */

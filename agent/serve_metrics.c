@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What /metrics and the probes are told. */
-#include "agent/daemon.h"
+#include "agent/cluster.h"
 #include "agent/footprint.h"
 #include "agent/metrics_server.h"
 #include <string.h>
@@ -69,6 +69,7 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	in->systemd_connected = d->bus_connected;
 	in->reader_bpf = d->reader.scan != NULL;
 	in->pods = d->pods.count;
+	in->node_wrong = d->cluster != NULL && d->cluster->node_wrong;
 	in->pods_invalid = invalid_pods(d);
 	return 0;
 }
@@ -95,6 +96,7 @@ static void on_probe(void *ctx, struct probe_input *in)
 		.grace_usec = d->bus_connected ? LIVE_GRACE_USEC : 0,
 		.kubernetes = d->cluster != NULL,
 		.pods_listed = d->pods.synced,
+		.node_wrong = d->cluster != NULL && d->cluster->node_wrong,
 		.standalone = d->config.unit_count > 0,
 		.units_listed = d->ready_told,
 		.systemd_lost = !d->bus_connected && !d->bus_absent,

@@ -251,3 +251,40 @@ int kubepods_children(int root, const char *pod_path, kubepods_child_fn *fn, voi
 	}
 	return count;
 }
+
+/* A pod's folder in one of those in which they appear. */
+static bool has_pod(int root, const char *parent)
+{
+	OWN(drop_dir) DIR *dir = NULL;
+	char path[KUBEPODS_PATH_MAX];
+	const struct dirent *entry;
+	int fd = openat(root, parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	dir = fdopendir(fd);
+	if (dir == NULL) {
+		close(fd);
+		return false;
+	}
+	while ((entry = readdir(dir)) != NULL) {
+		struct kubepods_name name;
+		int n = snprintf(path, sizeof path, "%s/%s", parent, entry->d_name);
+
+		if (entry->d_type == DT_DIR && n > 0 && (size_t)n < sizeof path &&
+		    kubepods_parse(path, &name) == 0 && name.id[0] == '\0')
+			return true;
+	}
+	return false;
+}
+
+bool kubepods_any_pod(int root, const char *prefix)
+{
+	char parents[KUBEPODS_PARENTS_MAX][KUBEPODS_PATH_MAX];
+	int count = kubepods_parents(root, prefix, parents);
+
+	for (int i = 0; i < count; i++)
+		if (has_pod(root, parents[i]))
+			return true;
+	return false;
+}

@@ -45,6 +45,9 @@ typedef void kubepods_child_fn(void *arg, const char *path, const struct kubepod
 /* Calls fn for each. The number of calls, or -errno. */
 int kubepods_children(int root, const char *pod_path, kubepods_child_fn *fn, void *arg);
 
+/* Is there the cgroup of any pod? */
+bool kubepods_any_pod(int root, const char *prefix);
+
 /* Folders in which pods appear (those that exist): for watches. At most 6. Returns the number. */
 #define KUBEPODS_PARENTS_MAX 6
 int kubepods_parents(int root, const char *prefix, char ret[][KUBEPODS_PATH_MAX]);

@@ -34,6 +34,7 @@ const struct doctor_check doctor_checks[DOCTOR_CHECK_COUNT] = {
 	{"kube-api",      check_kube_api,       "see whether a network policy, a proxy, or an expired token or certificate stands in between; until then containers are sized from what the node knows"},
 	{"kube-rights",   check_kube_rights,    "apply the roles of agent/deploy: without pods nothing is found, without pods/resize nothing is reported, without events nothing is told in the cluster"},
 	{"kube-resize",   check_kube_resize,    "use Kubernetes 1.33 or later: until then limits change in the cgroups alone, and the API server sees them as an annotation"},
+	{"kube-node",     check_kube_node,      "compare with kubectl get nodes, and set kubernetes.nodeName in the configuration, or NODE_NAME in the environment"},
 	{"daemon",        check_daemon,         "systemctl enable --now vscaled"},
 };
 /* clang-format on */
@@ -110,6 +111,7 @@ static void look_at_cluster(struct doctor *d)
 	doctor_cluster_open(&config.kubernetes, &d->cluster);
 	if (config.kubernetes.cgroup_prefix)
 		d->cgroup_prefix = strdup(config.kubernetes.cgroup_prefix);
+	d->node = config_node_name(&config.kubernetes);
 	d->systemd_optional = d->cluster.wanted && config.unit_count == 0 &&
 			      (config.kubernetes.highest_mode == MODE_OFF ||
 			       (check_cgroup_driver(d, said) == FINDING_OK &&
@@ -146,6 +148,8 @@ int doctor_run(struct doctor *d)
 	doctor_cluster_close(&d->cluster);
 	free(d->cgroup_prefix);
 	d->cgroup_prefix = NULL;
+	free(d->node);
+	d->node = NULL;
 	return counts[FINDING_MISSING] > 0 ? CTL_ERROR : CTL_OK;
 }
 

@@ -25,6 +25,7 @@ struct doctor {
 	int host_error;
 	struct doctor_cluster cluster;
 	char *cgroup_prefix;   /* of the kubelet; NULL: none */
+	char *node;            /* whose pods are ours; NULL: not known */
 	bool systemd_optional; /* pods alone, and nothing to tell it of them */
 };
 
@@ -35,7 +36,7 @@ struct doctor_check {
 	const char *remedy;
 };
 
-#define DOCTOR_CHECK_COUNT 21
+#define DOCTOR_CHECK_COUNT 22
 extern const struct doctor_check doctor_checks[DOCTOR_CHECK_COUNT];
 
 /* Runs every check and prints what it found. CTL_ERROR: something essential is missing. */
@@ -64,5 +65,6 @@ enum finding check_kube_account(const struct doctor *d, char *text);
 enum finding check_kube_api(const struct doctor *d, char *text);
 enum finding check_kube_rights(const struct doctor *d, char *text);
 enum finding check_kube_resize(const struct doctor *d, char *text);
+enum finding check_kube_node(const struct doctor *d, char *text);
 enum finding check_cgroup_driver(const struct doctor *d, char *text);
 enum finding check_daemon(const struct doctor *d, char *text);

@@ -150,3 +150,27 @@ int doctor_cluster_may(const struct doctor_cluster *k, const char *verb, const c
 		return -EPERM;
 	return kube_decode_access(r.body ? r.body : "", r.len, ret, &why);
 }
+
+int doctor_cluster_pods(const struct doctor_cluster *k, const char *node, kube_pod_fn *each,
+			void *arg)
+{
+	OWN(drop_reply) struct reply r = {0};
+	char segment[3 * 253 + 1], path[1024], version[128];
+	struct kube_decode_error why;
+	size_t bad;
+	int e = kube_encode_segment(node, segment, sizeof(segment));
+
+	if (e < 0)
+		return e;
+	snprintf(path, sizeof(path),
+		 "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s&resourceVersion=0", segment);
+	e = ask(k, "GET", path, NULL, &r);
+	if (e < 0)
+		return e;
+	if (r.status == 0)
+		return r.error < 0 ? r.error : -EIO;
+	if (r.status != 200)
+		return -EPERM;
+	return kube_decode_pods(r.body ? r.body : "", r.len, each, arg, version, sizeof(version),
+				&bad, &why);
+}

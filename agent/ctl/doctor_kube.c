@@ -124,6 +124,59 @@ enum finding check_kube_resize(const struct doctor *d, char *text)
 	return FINDING_OK;
 }
 
+/* Pods of the API server, and which of them are here. */
+struct census {
+	const struct doctor *doctor;
+	int root;
+	unsigned listed;
+	unsigned here;
+};
+
+static const char *prefix_of(const struct doctor *d)
+{
+	return d->cgroup_prefix ? d->cgroup_prefix : "";
+}
+
+static int count_pod(void *arg, struct kube_pod *pod)
+{
+	struct census *c = arg;
+	char path[KUBEPODS_PATH_MAX];
+
+	c->listed++;
+	c->here += kubepods_find_pod(c->root, prefix_of(c->doctor), pod->cgroup_uid, path,
+				     sizeof(path)) == 0;
+	kube_pod_free(pod);
+	return 0;
+}
+
+enum finding check_kube_node(const struct doctor *d, char *text)
+{
+	OWN(drop_fd) int root = -1;
+	struct census c = {.doctor = d};
+	int e;
+
+	if (!reached(d) || d->node == NULL)
+		return skip(text, "there is no API server to ask");
+	if (d->host_error < 0 || d->host.mode != CG_MODE_UNIFIED)
+		return skip(text, "there is no cgroup v2 tree to manage");
+	root = open(d->host.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	c.root = root;
+	e = doctor_cluster_pods(&d->cluster, d->node, count_pod, &c);
+	if (e < 0) {
+		snprintf(text, DOCTOR_TEXT_MAX, "the pods of node %s cannot be listed: %s", d->node,
+			 strerror(-e));
+		return FINDING_WARN;
+	}
+	snprintf(text, DOCTOR_TEXT_MAX, "node %s has %u pods, of which %u run here", d->node,
+		 c.listed, c.here);
+	if (c.here > 0 || !kubepods_any_pod(root, prefix_of(d)))
+		return FINDING_OK;
+	snprintf(text, DOCTOR_TEXT_MAX,
+		 "pods run here, and none of them is one of the %u of node %s: that name is wrong",
+		 c.listed, d->node);
+	return FINDING_MISSING;
+}
+
 enum finding check_cgroup_driver(const struct doctor *d, char *text)
 {
 	char parents[KUBEPODS_PARENTS_MAX][KUBEPODS_PATH_MAX];
@@ -134,8 +187,7 @@ enum finding check_cgroup_driver(const struct doctor *d, char *text)
 	if (d->host_error < 0 || d->host.mode != CG_MODE_UNIFIED)
 		return skip(text, "there is no cgroup v2 tree to manage");
 	root = open(d->host.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0 ||
-	    kubepods_parents(root, d->cgroup_prefix ? d->cgroup_prefix : "", parents) == 0) {
+	if (root < 0 || kubepods_parents(root, prefix_of(d), parents) == 0) {
 		snprintf(text, DOCTOR_TEXT_MAX, "the kubelet's folder of pods is not below %s",
 			 d->host.mount);
 		return FINDING_MISSING;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/kube/client.h"
+#include "agent/kube/decode.h"
 
 struct doctor_cluster {
 	bool wanted;      /* by the configuration, or because we are in a pod */
@@ -29,6 +30,9 @@ struct config_kubernetes;
 /* Always to be closed. Takes as long as the server: 10 s at most. */
 void doctor_cluster_open(const struct config_kubernetes *config, struct doctor_cluster *ret);
 void doctor_cluster_close(struct doctor_cluster *k);
+/* Every pod of the node, as the server's cache has it. each takes the pod. -errno: no answer. */
+int doctor_cluster_pods(const struct doctor_cluster *k, const char *node, kube_pod_fn *each,
+			void *arg);
 /* Asks a SelfSubjectAccessReview. -errno: no answer. */
 int doctor_cluster_may(const struct doctor_cluster *k, const char *verb, const char *group,
 		       const char *resource, const char *subresource, bool *ret);

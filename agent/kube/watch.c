@@ -23,8 +23,9 @@ struct kube_watch {
 	struct kube_watch_events events;
 	struct kube_watch_state state;
 	struct pace pace;
-	char *node; /* percent-encoded */
-	char version[128];
+	char *node;        /* percent-encoded */
+	char version[128]; /* the newest that was seen; "": none */
+	bool newest;       /* the next list asks for what is stored, not for what a cache holds */
 	uint64_t random;
 	struct kube_call *call; /* under way, or NULL: waiting */
 	sd_event_source *timer; /* the end of a wait, or of a stream's silence */
@@ -191,6 +192,7 @@ static int take_list(struct kube_watch *w, char *text, size_t size)
 	w->inside++;
 	w->events.list_end(w->events.ctx);
 	w->inside--;
+	w->newest = false;
 	w->state.synced = true;
 	w->state.lists++;
 	say_healthy(w);
@@ -218,6 +220,24 @@ static struct pace_end end_of(const struct kube_watch *w, const struct kube_answ
 	};
 }
 
+static bool is_too_large(const struct kube_status *s)
+{
+	for (uint32_t i = 0; i < s->cause_count; i++)
+		if (strcmp(s->cause[i].reason, "ResourceVersionTooLarge") == 0)
+			return true;
+	return false;
+}
+
+/* A cache that lags behind what was seen, a storage that was set back, or a version that is gone:
+ * the next list asks for the newest, whatever its version is. The first time that is no trouble. */
+static void ask_for_newest(struct kube_watch *w, const struct kube_status *s, struct pace_end *end)
+{
+	if (w->newest || (end->status != 410 && !(end->status == 504 && is_too_large(s))))
+		return;
+	w->newest = true;
+	end->status = 410;
+}
+
 static void list_done(void *arg, const struct kube_answer *answer)
 {
 	struct kube_watch *w = arg;
@@ -231,6 +251,8 @@ static void list_done(void *arg, const struct kube_answer *answer)
 		end.error = take_list(w, buf, sizeof buf);
 	else
 		text = answer_text(answer, &status, buf, sizeof buf);
+	if (end.error == 0)
+		ask_for_newest(w, &status, &end);
 	items_drop(&w->items);
 	go_on(w, &end, text);
 }
@@ -341,12 +363,19 @@ static void fill_path(struct kube_watch *w, char *path, size_t size)
 	int n = snprintf(path, size, "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s", w->node);
 
 	assert(n > 0 && (size_t)n < size);
-	if (w->step == STEP_LIST) {
+	if (w->step == STEP_LIST && w->newest)
+		return;
+	if (w->step == STEP_LIST && w->version[0] == '\0') {
 		snprintf(path + n, size - (size_t)n, "&resourceVersion=0");
 		return;
 	}
 	if (kube_encode_segment(w->version, version, sizeof version) < 0)
 		version[0] = '\0'; /* cannot be: the buffer holds three bytes for each */
+	if (w->step == STEP_LIST) {
+		snprintf(path + n, size - (size_t)n,
+			 "&resourceVersion=%s&resourceVersionMatch=NotOlderThan", version);
+		return;
+	}
 	sec = STREAM_SEC_MIN + (unsigned)(random_next(&w->random) % (STREAM_SEC_SPREAD + 1));
 	w->silence_usec = sec * USEC_PER_SEC + SILENCE_USEC;
 	snprintf(path + n, size - (size_t)n,
@@ -432,6 +461,7 @@ int kube_watch_new(sd_event *event, struct kube_client *client,
 	w->events = *events;
 	w->items.max = KUBE_LINE_MAX;
 	w->items.too_long = list_item_too_long;
+	w->newest = options->newest;
 	w->random = options->seed;
 	w->pace.backoff.random = random_next(&w->random);
 	delay = random_next(&w->random) % (options->start_jitter_usec + 1);

@@ -13,8 +13,8 @@ struct kube_watch_events {
 	/* ADDED or MODIFIED, from the list too. Takes the pod. */
 	void (*put)(void *ctx, struct kube_pod *pod);
 	void (*gone)(void *ctx, const char *uid);
-	/* At list_end the list is complete: pods that were not put since list_begin are gone. A
-	 * list that breaks off has no end: another begin follows, nobody is gone. */
+	/* At list_end the list is complete. A list that breaks off has no end: another begin
+	 * follows. */
 	void (*list_begin)(void *ctx);
 	void (*list_end)(void *ctx);
 	/* Trouble and its end; text is for people. Called on changes of state only, not per try;
@@ -31,6 +31,9 @@ struct kube_watch_options {
 	usec_t start_jitter_usec; /* 0: at once */
 	usec_t now;               /* boottime */
 	uint64_t seed;            /* of the jitter */
+	/* Even the first list is as new as what is stored; else it may be as old as the server's
+	 * cache. No later list is older than what was seen before. */
+	bool newest;
 };
 
 struct kube_watch_state {

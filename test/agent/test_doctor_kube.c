@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define POD_UID "0a1b2c3d"
+
 #define RESOURCES(more)                                                                            \
 	"{\"kind\":\"APIResourceList\",\"groupVersion\":\"v1\",\"resources\":["                    \
 	"{\"name\":\"pods\",\"namespaced\":true,\"kind\":\"Pod\",\"verbs\":[\"list\"]}" more "]}"
@@ -63,6 +65,12 @@ static void read_request(int fd, char *buf, size_t size)
 	buf[len] = '\0';
 }
 
+#define PODS_OF_NODE "GET /api/v1/pods?fieldSelector=spec.nodeName%3Dnode-1&resourceVersion=0 "
+static const char pods_of_node[] =
+	"{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"7\"},"
+	"\"items\":[{\"metadata\":{\"name\":\"a\",\"namespace\":\"lab\",\"uid\":\"" POD_UID "\","
+	"\"resourceVersion\":\"5\"},\"spec\":{\"containers\":[{\"name\":\"c\"}]}}]}";
+
 static void serve(int listening, const struct script *s)
 {
 	char request[8192], review[160];
@@ -73,6 +81,8 @@ static void serve(int listening, const struct script *s)
 		read_request(fd, request, sizeof(request));
 		if (strncmp(request, "GET /api/v1 ", 12) == 0) {
 			answer(fd, s->status, s->resources);
+		} else if (strncmp(request, PODS_OF_NODE, strlen(PODS_OF_NODE)) == 0) {
+			answer(fd, "200 OK", pods_of_node);
 		} else {
 			bool allowed = !s->denied || !strstr(request, s->denied);
 
@@ -243,6 +253,37 @@ static void test_systemd_of_a_pod(void)
 	more_config = "";
 }
 
+#define BURSTABLE  "kubepods.slice/kubepods-burstable.slice/"
+#define SLICE(uid) BURSTABLE "kubepods-burstable-pod" uid ".slice"
+
+/* Pods of the name that is watched, and pods that run here. */
+static void test_node_name(void)
+{
+	static const struct {
+		const char *folder, *finding, *words;
+	} cases[] = {
+		{BURSTABLE, "ok", "node node-1 has 1 pods, of which 0 run here"},
+		{SLICE(POD_UID), "ok", "node node-1 has 1 pods, of which 1 run here"},
+		{SLICE("7b1e"), "missing", "none of them is one of the 1 of node node-1"},
+	};
+	const struct script good = {"200 OK", RESOURCES(RESIZE), NULL};
+
+	more_config = "  nodeName: node-1\n";
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		pid_t pid = server_start(&good);
+		cJSON *all;
+
+		node_open(true);
+		fake_put(&tree, cases[i].folder, NULL);
+		all = examine();
+		check_finding(all, "kube-node", cases[i].finding, cases[i].words);
+		cJSON_Delete(all);
+		node_close();
+		server_stop(pid);
+	}
+	more_config = "";
+}
+
 static void test_rights(void)
 {
 	static const struct {
@@ -332,6 +373,7 @@ int main(void)
 	doctor_place = &nowhere;
 	test_well();
 	test_systemd_of_a_pod();
+	test_node_name();
 	test_rights();
 	test_server();
 	test_account();

@@ -176,6 +176,9 @@ static void test_probes(void)
 	in.kubernetes = false;
 	expect(&in, 200, 200, NULL);
 	in = healthy;
+	in.node_wrong = true;
+	expect(&in, 200, 503, "[-]node failed: ");
+	in = healthy;
 	in.units_listed = false;
 	expect(&in, 200, 503, "[-]units failed: ");
 	in = healthy;
@@ -219,8 +222,8 @@ static void test_arguments(void)
 	CHECK_EQ(ask("GET", "/livez?verbose"), 200);
 	CHECK_STR(body(), "[+]loop ok\nlivez check passed\n");
 	CHECK_EQ(ask("GET", "/readyz?verbose=true"), 200);
-	CHECK_STR(body(), "[+]loop ok\n[+]config ok\n[+]cgroup ok\n[+]pods ok\n[+]units ok\n"
-			  "[+]systemd ok\nreadyz check passed\n");
+	CHECK_STR(body(), "[+]loop ok\n[+]config ok\n[+]cgroup ok\n[+]pods ok\n[+]node ok\n"
+			  "[+]units ok\n[+]systemd ok\nreadyz check passed\n");
 	facts.pods_listed = false;
 	facts.config_valid = false;
 	CHECK_EQ(ask("GET", "/readyz?exclude=pods"), 503);

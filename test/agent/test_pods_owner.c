@@ -403,47 +403,6 @@ static void test_daemon_comes_back(enum cgroup_driver driver)
 	rig_close(&r);
 }
 
-/* Something in the list could not be read: it may be the pod that is sized. */
-static void test_list_with_a_hole(void)
-{
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
-	uint64_t had;
-
-	rig_pod_put(&r, p);
-	rig_run(&r, 20, pods_burn_800);
-	had = rig_cpu_milli(&r, p->container[0].unit);
-	pods_list_begin(r.daemon);
-	pods_list_end(r.daemon, false);
-	rig_run(&r, 2, pods_burn_800);
-	CHECK_EQ(r.daemon->pods.count, 1);
-	CHECK_EQ(r.daemon->baselines.count, 3);
-	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= had);
-	rig_pod_remove(&r, p);
-	rig_run(&r, 2, NULL);
-	pods_list_begin(r.daemon);
-	pods_list_end(r.daemon, false);
-	CHECK_EQ(r.daemon->pods.count, 0);
-	rig_close(&r);
-}
-
-static void test_records_of_the_dead(void)
-{
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
-
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_800);
-	rig_stop(&r);
-	rig_pod_remove(&r, p);
-	CHECK_EQ(rig_start(&r), 0);
-	CHECK_EQ(r.daemon->baselines.count, 3);
-	pods_list_begin(r.daemon);
-	pods_list_end(r.daemon, true);
-	CHECK_EQ(r.daemon->baselines.count, 0);
-	rig_close(&r);
-}
-
 int main(void)
 {
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
@@ -463,7 +422,5 @@ int main(void)
 	test_insisting_writer();
 	test_handed_back_when_it_fits();
 	test_invalid_annotation();
-	test_list_with_a_hole();
-	test_records_of_the_dead();
 	return check_result();
 }

@@ -144,6 +144,10 @@ static void test_parents(void)
 	CHECK_STR(paths[1], "kubepods.slice/kubepods-burstable.slice");
 	fake_put(&f, "kubepods/besteffort", NULL);
 	CHECK_EQ(kubepods_parents(f.fd, "", paths), 4);
+	CHECK(!kubepods_any_pod(f.fd, ""));
+	fake_put(&f, "kubepods/burstable/pod" UID, NULL);
+	CHECK(kubepods_any_pod(f.fd, ""));
+	CHECK(!kubepods_any_pod(f.fd, "/other"));
 	CHECK_STR(paths[3], "kubepods/besteffort");
 	CHECK_EQ(kubepods_parents(f.fd, "/../etc", paths), 0);
 	fake_close(&f);

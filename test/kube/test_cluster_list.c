@@ -48,8 +48,156 @@ static void test_large_neighbour(void)
 	crig_close(&c);
 }
 
+/* --- what a list lacks --- */
+
+static int revision(void)
+{
+	cJSON *counters = crig_ask(&c, "GET", "/debug/counters", NULL);
+	int rv = cJSON_GetObjectItemCaseSensitive(counters, "resource_version")->valueint;
+
+	cJSON_Delete(counters);
+	return rv;
+}
+
+/* From now on caches show what was there then. */
+static void lag(int rv)
+{
+	char body[64];
+
+	snprintf(body, sizeof body, "{\"rv\":%d}", rv);
+	crig_debug(&c, "stale", body);
+}
+
+static void check_kept(const struct rig_pod *p)
+{
+	const struct managed *m = managed_find(c.rig.daemon, "default/web-0/app");
+
+	CHECK_EQ(c.rig.daemon->pods.count, 1);
+	CHECK_EQ(c.rig.daemon->baselines.count, 2);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
+	CHECK(m != NULL && m->control.resource[RESOURCE_CPU].original == 200);
+	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 1);
+}
+
+/* What it had before us goes back into the spec: nothing was forgotten. */
+static void check_goes_back(struct rig_pod *p)
+{
+	crig_annotate(&c, p, "mode", NULL);
+	CHECK(crig_until(&c, 60, burn_50, is_put_back));
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
+}
+
+/* A second API server, whose cache lags behind the time at which the pod was made. */
+static void test_relist_from_a_lagging_cache(void)
+{
+	struct rig_pod *p;
+	int rv;
+
+	crig_open(&c, NULL, NULL);
+	rv = revision();
+	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
+	crig_start(&c);
+	ratify(p);
+	lag(rv);
+	crig_fault(&c, "stale", "\"count\":1");
+	crig_debug(&c, "cut", "{}");
+	rig_run(&c.rig, 90, burn_600);
+	CHECK(crig_requests(&c, "resourceVersionMatch=NotOlderThan", 504) >= 1);
+	check_kept(p);
+	CHECK(c.rig.events[EVENT_API_LOST] <= 1); /* the cut */
+	crig_debug(&c, "stale", "{}");
+	rig_run(&c.rig, 30, burn_600);
+	check_kept(p);
+	check_goes_back(p);
+	crig_close(&c);
+}
+
+/* The agent starts anew and meets that server first. */
+static void test_first_list_from_a_lagging_cache(void)
+{
+	struct rig_pod *p;
+	int rv;
+
+	crig_open(&c, NULL, NULL);
+	rv = revision();
+	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
+	crig_start(&c);
+	ratify(p);
+	rig_stop(&c.rig);
+	lag(rv);
+	crig_start(&c);
+	rig_run(&c.rig, 60, burn_600);
+	check_kept(p);
+	crig_debug(&c, "stale", "{}");
+	check_goes_back(p);
+	crig_close(&c);
+}
+
+/* --- a wrong name --- */
+
+static void name_node(const char *name)
+{
+	char text[4096], path[256];
+	char *at;
+	FILE *f;
+	size_t n;
+
+	snprintf(path, sizeof path, "%s", c.rig.config);
+	f = fopen(path, "r");
+	n = fread(text, 1, sizeof text - 64, f);
+	fclose(f);
+	text[n] = '\0';
+	at = strstr(text, "nodeName: ") + strlen("nodeName: ");
+	f = fopen(path, "w");
+	fprintf(f, "%.*s%s%s", (int)(at - text), text, name, strchr(at, ','));
+	fclose(f);
+}
+
+static void check_wrong_name(struct rig_pod *p)
+{
+	OWN(drop_free) char *page = NULL, *ready = NULL;
+
+	rig_run(&c.rig, 20, burn_600);
+	CHECK_EQ(c.rig.events[EVENT_NODE_NAME_WRONG], 0);
+	rig_run(&c.rig, 60, burn_600);
+	CHECK_EQ(c.rig.events[EVENT_NODE_NAME_WRONG], 1);
+	CHECK_EQ(crig_http(&c, "/readyz", &ready), 503);
+	CHECK(strstr(ready, "[-]node failed") != NULL);
+	CHECK_EQ(crig_http(&c, "/metrics", &page), 200);
+	CHECK(strstr(page, "\nvscaled_node_name_wrong 1\n") != NULL);
+	CHECK_EQ(c.rig.daemon->baselines.count, 2);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 700);
+}
+
+static void test_wrong_node_name(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+	char *ready = NULL;
+
+	ratify(p);
+	rig_stop(&c.rig);
+	name_node("node-7");
+	crig_start(&c);
+	check_wrong_name(p);
+	rig_stop(&c.rig);
+	name_node("node-1");
+	crig_start(&c);
+	rig_run(&c.rig, 60, burn_600);
+	CHECK_EQ(crig_http(&c, "/readyz", &ready), 200);
+	free(ready);
+	CHECK_EQ(c.rig.events[EVENT_NODE_NAME_WRONG], 1);
+	check_kept(p);
+	check_goes_back(p);
+	crig_close(&c);
+}
+
 int main(void)
 {
 	test_large_neighbour();
+	test_relist_from_a_lagging_cache();
+	test_first_list_from_a_lagging_cache();
+	test_wrong_node_name();
 	return check_result();
 }

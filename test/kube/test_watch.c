@@ -94,7 +94,7 @@ static void watched_open(struct watched *w, sd_event *event, usec_t jitter, uint
 {
 	const struct kube_watch_events events = {w,        put,     gone,    list_begin,
 						 list_end, trouble, healthy, skipped};
-	const struct kube_watch_options options = {"node/1", jitter, fast_clock_now(), seed};
+	const struct kube_watch_options options = {"node/1", jitter, fast_clock_now(), seed, false};
 
 	rig_open(&w->rig, "http", w->server.port);
 	sd_event_unref(w->rig.event);

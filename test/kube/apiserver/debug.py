@@ -33,6 +33,7 @@ class Debug:
             ("POST", "cut"): lambda r, b: control.cut(),
             ("POST", "compact"): lambda r, b: control.store.compact(),
             ("POST", "restart"): lambda r, b: control.restart(),
+            ("POST", "stale"): lambda r, b: control.store.freeze(b.get("rv")),
             ("POST", "pods"): lambda r, b: fixtures.fill(control.store, control.app, **b),
             ("POST", "storm"): lambda r, b: fixtures.storm(control.store, **b),
             ("POST", "without"): self._without,

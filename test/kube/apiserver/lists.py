@@ -10,7 +10,7 @@ import time
 from typing import Any, Callable
 
 from .kinds import Resource
-from .status import ApiError, bad_request
+from .status import ApiError, FieldError, bad_request, invalid
 from .store import Store
 
 Match = Callable[[dict[str, Any]], bool]
@@ -105,6 +105,22 @@ def too_large(asked: int, current: int) -> ApiError:
                                    "retryAfterSeconds": 1}, headers={"Retry-After": "1"})
 
 
+def check_match(text: str, match: str) -> None:
+    """apimachinery's ValidateListOptions."""
+    wrong = ""
+    if match and not text:
+        wrong = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+    elif match == "Exact" and text == "0":
+        wrong = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+    if wrong:
+        raise invalid("ListOptions", "", [FieldError("resourceVersionMatch", "Forbidden", wrong)],
+                      "meta.k8s.io")
+    if match not in ("", "Exact", "NotOlderThan"):
+        raise invalid("ListOptions", "", [FieldError(
+            "resourceVersionMatch", "Unsupported value",
+            'supported values: "Exact", "NotOlderThan", ""', match)], "meta.k8s.io")
+
+
 def token(rv: int, start: str) -> str:
     text = json.dumps({"v": "meta.k8s.io/v1", "rv": rv, "start": start}, separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
@@ -141,19 +157,23 @@ def _snapshot(store: Store, resource: Resource, query: dict[str, str], old_from_
                            metadata={"continue": token(-1, start + "\0")})
         return items, rv, start
     text, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
+    check_match(text, match)
     rv = revision(text) if text else 0
-    if rv > store.rv:
+    if rv > store.cached and match != "Exact":
         end = time.monotonic() + min(float(query.get("timeoutSeconds", "1")), 1.0)
-        while rv > store.rv and time.monotonic() < end:
+        while rv > store.cached and time.monotonic() < end:
             store.changed.wait(end - time.monotonic())
-        if rv > store.rv:
-            raise too_large(rv, store.rv)
+        if rv > store.cached:
+            raise too_large(rv, store.cached)
     if match == "Exact":
         items = store.items_at(resource.table, rv)
         if items is None or (not old_from_cache and rv < store.storage_floor):
             raise ApiError(410, "Expired",
                            "The resourceVersion for the provided list is too old.")
         return items, rv, ""
+    if text and store.cached < store.rv:
+        # From the watch cache, which lags. Without a version it is what is stored.
+        return store.items_at(resource.table, store.cached) or {}, store.cached, ""
     return store.table(resource.table), store.rv, ""
 
 

@@ -47,6 +47,7 @@ class Store:
         self.dropped = 0            # changes no longer in the log, for absolute positions
         self.cache_floor = first    # watches and exact lists from below this are too old
         self.storage_floor = 0      # compacted below this
+        self.frozen: int | None = None  # the watch cache lags: it shows nothing newer than this
         self.closing = False
 
     def table(self, resource: str) -> dict[Key, Any]:
@@ -92,12 +93,27 @@ class Store:
     def wait(self, position: int, timeout: float) -> tuple[list[Change], int, int]:
         """Changes from a position on, the next position, and the revision they reach."""
         with self.changed:
-            if self.dropped + len(self.log) <= position and timeout > 0:
+            known = len(self.log) if self.frozen is None else \
+                self.position_after(self.frozen) - self.dropped
+            if self.dropped + known <= position and timeout > 0:
                 self.changed.wait(timeout)
             at = position - self.dropped
             if at < 0:
                 raise IndexError("the log no longer goes back that far")
+            if self.frozen is not None:
+                end = max(position, self.position_after(self.frozen))
+                return self.log[at:end - self.dropped], end, min(self.rv, self.frozen)
             return self.log[at:], self.dropped + len(self.log), self.rv
+
+    @property
+    def cached(self) -> int:
+        """What the watch cache has got to."""
+        return self.rv if self.frozen is None else min(self.rv, self.frozen)
+
+    def freeze(self, rv: int | None) -> None:
+        with self.lock:
+            self.frozen = rv
+            self.changed.notify_all()
 
     def items_at(self, resource: str, rv: int) -> dict[Key, Any] | None:
         """The table as it was at a revision, or None when that is no longer known."""

@@ -162,6 +162,13 @@ ROWS = [
         reason="BadRequest"),
     Row("list from the future", "GET", LIST + "&resourceVersion=999999999", None, 504,
         reason="Timeout", message="Too large resource version", headers={"Retry-After": "1"}),
+    Row("list not older than the future", "GET", LIST + "&resourceVersion=999999999&"
+        "resourceVersionMatch=NotOlderThan", None, 504, reason="Timeout",
+        message="Too large resource version", headers={"Retry-After": "1"}),
+    Row("list not older than the past", "GET", LIST + "&resourceVersion=1&"
+        "resourceVersionMatch=NotOlderThan", None, shows={"kind": "PodList"}),
+    Row("a match without a version", "GET", LIST + "&resourceVersionMatch=NotOlderThan", None, 422,
+        where="resourceVersionMatch"),
     Row("list too old", "GET", LIST + "&resourceVersion=1&resourceVersionMatch=Exact", None, 410,
         reason="Expired"),
     Row("watch too old: 200, then an ERROR", "GET",
