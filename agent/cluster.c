@@ -22,6 +22,7 @@ static void on_put(void *ctx, struct kube_pod *pod)
 
 	cluster_node_note(c, pod);
 	pods_put(c->daemon, pod);
+	cluster_ranges_first(c);
 }
 
 static void on_gone(void *ctx, const char *uid)
@@ -55,6 +56,7 @@ static void on_trouble(void *ctx, int error, unsigned status, const char *text)
 	daemon_wake(c->daemon);
 	snprintf(c->watch_trouble, sizeof c->watch_trouble, "%s", text);
 	event_api_lost(&(struct daemon_event){.detail = c->watch_trouble, .error = error});
+	cluster_bounds_tick(c);
 }
 
 static void on_healthy(void *ctx)
@@ -67,6 +69,8 @@ static void on_healthy(void *ctx)
 		event_api_back(&(struct daemon_event){.count = d->pods.count});
 	c->watch_trouble[0] = '\0';
 	reporter_alive(c->reporter, d->now);
+	cluster_ranges_first(c);
+	cluster_bounds_tick(c);
 }
 
 static void on_skipped(void *ctx, const struct kube_skipped *s)
@@ -292,6 +296,7 @@ void cluster_tick(struct cluster *c, bool review)
 	const struct kube_watch_state *w = kube_watch_state(c->watch);
 
 	watch_growth(c);
+	cluster_bounds_tick(c);
 	count_reports(c);
 	d->tally.watch_restarts += w->restarts - c->restarts_counted;
 	c->restarts_counted = w->restarts;

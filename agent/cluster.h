@@ -24,6 +24,7 @@ struct cluster_range {
 	struct kube_limit_range range;
 	struct kube_call *call; /* NULL: none under way */
 	usec_t ask_at;
+	bool known; /* answered, if only that we may not know */
 	bool used;
 };
 
@@ -78,9 +79,14 @@ void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *contai
 		       struct pod_view *v);
 void cluster_hook_status(void *ctx, struct status_view *v);
 
+/* Bounds of the pods follow what has become of the way to the API server. */
+void cluster_bounds_tick(struct cluster *c);
+
 /* --- cluster_ranges.c */
 /* Asks for what is not known or old. */
 void cluster_ranges_tick(struct cluster *c);
-/* NULL: nothing is known. */
-const struct kube_limit_range *cluster_range_of(struct cluster *c, const char *namespace);
+/* The same for namespaces whose LimitRanges were never answered: at once, not in turn. */
+void cluster_ranges_first(struct cluster *c);
+/* NULL: no memory for it. */
+const struct cluster_range *cluster_range_of(struct cluster *c, const char *namespace);
 void cluster_ranges_free(struct cluster *c);

@@ -8,6 +8,8 @@
 #define FRESH_USEC (10 * USEC_PER_MIN)
 #define RETRY_USEC USEC_PER_MIN
 #define PATH_BYTES 384
+/* Requests for namespaces that are new to us. */
+#define FIRST_MAX 4
 
 static struct cluster_range *find(const struct cluster *c, const char *namespace)
 {
@@ -67,6 +69,16 @@ static void put_in_force(struct cluster *c, const char *namespace)
 	}
 }
 
+/* Growth above the spec waits for that. */
+static void learned(struct cluster_range *r)
+{
+	bool before = r->known;
+
+	r->known = true;
+	if (!before)
+		put_in_force(r->cluster, r->namespace);
+}
+
 static void on_answer(void *arg, const struct kube_answer *a)
 {
 	struct cluster_range *r = arg;
@@ -78,12 +90,16 @@ static void on_answer(void *arg, const struct kube_answer *a)
 	daemon_wake(c->daemon);
 	r->ask_at = c->daemon->now + RETRY_USEC;
 	/* What is known stays in force while the server is away; without the right nothing is. */
-	if (a->status == 403 || a->status == 404)
+	if (a->status == 403 || a->status == 404) {
 		r->ask_at = c->daemon->now + FRESH_USEC;
+		learned(r);
+	}
+	cluster_ranges_first(c);
 	if (a->error != 0 || a->status != 200 ||
 	    kube_decode_limit_ranges(a->body, a->len, &fresh, &err) < 0)
 		return;
 	r->ask_at = c->daemon->now + FRESH_USEC;
+	learned(r);
 	if (memcmp(&fresh, &r->range, sizeof fresh) == 0)
 		return;
 	r->range = fresh;
@@ -101,7 +117,7 @@ static void ask(struct cluster *c, struct cluster_range *r)
 		r->ask_at = c->daemon->now + RETRY_USEC;
 }
 
-const struct kube_limit_range *cluster_range_of(struct cluster *c, const char *namespace)
+const struct cluster_range *cluster_range_of(struct cluster *c, const char *namespace)
 {
 	struct cluster_range *r = find(c, namespace);
 
@@ -110,7 +126,7 @@ const struct kube_limit_range *cluster_range_of(struct cluster *c, const char *n
 	if (r == NULL)
 		return NULL;
 	r->used = true;
-	return &r->range;
+	return r;
 }
 
 static void forget_unused(struct cluster *c)
@@ -131,10 +147,34 @@ static void forget_unused(struct cluster *c)
 	}
 }
 
+static bool is_healthy(const struct cluster *c)
+{
+	return c->watch != NULL && kube_watch_state(c->watch)->healthy;
+}
+
+void cluster_ranges_first(struct cluster *c)
+{
+	size_t calls = 0;
+
+	if (!is_healthy(c))
+		return;
+	for (size_t i = 0; i < c->range_count; i++)
+		calls += c->ranges[i]->call != NULL;
+	for (size_t i = 0; i < c->range_count && calls < FIRST_MAX; i++) {
+		struct cluster_range *r = c->ranges[i];
+
+		if (r->known || r->call != NULL || r->ask_at > c->daemon->now)
+			continue;
+		ask(c, r);
+		calls += r->call != NULL;
+	}
+}
+
 void cluster_ranges_tick(struct cluster *c)
 {
 	forget_unused(c);
-	if (!kube_watch_state(c->watch)->healthy)
+	cluster_ranges_first(c);
+	if (!is_healthy(c))
 		return;
 	/* One at a time: a node with many namespaces is no reason to hurry. */
 	for (size_t i = 0; i < c->range_count; i++)

@@ -263,13 +263,49 @@ static void hook_gone(void *ctx, const char *uid)
 	recorder_forget(c->recorder, uid);
 }
 
+/* Can the API server accept a higher memory limit now? */
+static bool ratifies(struct cluster *c, const struct kube_pod *pod, const struct kube_container *k)
+{
+	const struct cluster_range *range = cluster_range_of(c, pod->namespace);
+
+	return c->watch != NULL && kube_watch_state(c->watch)->healthy && range != NULL &&
+	       range->known && !(k->restart_on_resize & RESOURCES_MEMORY) &&
+	       reporter_ratifies(c->reporter, pod->uid, c->daemon->now);
+}
+
+static uint32_t unratified_permille(struct cluster *c, const struct kube_pod *pod,
+				    const struct kube_container *k)
+{
+	return ratifies(c, pod, k) ? 0 : c->daemon->config.kubernetes.unratified_permille;
+}
+
+void cluster_bounds_tick(struct cluster *c)
+{
+	struct daemon *d = c->daemon;
+
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+		const struct kube_container *k;
+
+		if (m->kind != UNIT_KIND_CONTAINER)
+			continue;
+		k = kube_pod_container(m->pod->spec, pod_container_of(m));
+		if (k != NULL &&
+		    m->control.pod.unratified_permille != unratified_permille(c, m->pod->spec, k))
+			pod_set_bounds(m);
+	}
+}
+
 static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *container,
 			struct pod_bounds *b)
 {
 	struct cluster *c = ctx;
-	const struct kube_limit_range *range = cluster_range_of(c, pod->namespace);
-	size_t i = (size_t)(kube_pod_container(pod, container) - pod->containers);
+	const struct cluster_range *known = cluster_range_of(c, pod->namespace);
+	const struct kube_limit_range *range = known != NULL ? &known->range : NULL;
+	const struct kube_container *k = kube_pod_container(pod, container);
+	size_t i = (size_t)(k - pod->containers);
 
+	b->unratified_permille = unratified_permille(c, pod, k);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		struct pod_resource_bounds *x = &b->resource[r];
 		usec_t until = 0;

@@ -69,6 +69,7 @@ struct config_kubernetes {
 	enum mode highest_mode; /* the administrator's bounds: they always win */
 	struct range cpu_milli;
 	struct range mem_bytes;
+	uint32_t unratified_permille; /* of the original: growth that cannot be ratified; 0: none */
 };
 
 /* Where metrics and probes are served. */

@@ -148,6 +148,13 @@ const struct config_key config_keys[] = {
 	    "No pod's memory limit sinks below this, whatever its annotations say."),
 	ROW("kubernetes.maxMemory", CONFIG_BYTES, kubernetes.mem_bytes.max, MEM_LOW, MEM_HIGH, "none",
 	    "Nor rises above this."),
+	{.path = "kubernetes.unratifiedCeiling", .type = CONFIG_PERMILLE,
+	 .offset = offsetof(struct config, kubernetes.unratified_permille), .min = 100 * PCT,
+	 .max = 100000 * PCT, .fallback = "200%", .or_none = true,
+	 .doc = "While the API server cannot accept a higher memory limit (it is away, refuses, or has"
+		" no `pods/resize`; `RestartContainer`; LimitRanges not known yet), memory grows at"
+		" most to the limit in the spec or this share of the original, whatever `max-memory`"
+		" says. Not where `maxMemory` is set."},
 
 	ROW("node.ledger", CONFIG_BOOL, tuning.node.count, 0, 1, "true",
 	    "`false`: memory limits rise without regard to what the node has."),

@@ -34,6 +34,7 @@ struct config_key {
 	const char *fallback;     /* the default as written in a file; NULL: `builtin` says it */
 	const char *builtin;      /* the default in words, where it is no plain value */
 	const char *const *names; /* CONFIG_CHOICE, NULL-terminated */
+	bool or_none;             /* "none" (0) may stand there, though it is not the default */
 	bool at_start;            /* read at the start only: a reload keeps what is in force */
 	const char *doc;
 };

@@ -256,7 +256,7 @@ static const struct value_type types[CONFIG_TYPE_COUNT] = {
 
 static bool may_be_none(const struct config_key *k)
 {
-	return k->fallback != NULL && strcmp(k->fallback, NONE) == 0;
+	return k->or_none || (k->fallback != NULL && strcmp(k->fallback, NONE) == 0);
 }
 
 /* The parser has checked shares. */

@@ -264,14 +264,15 @@ static void reassert(struct look *l, enum resource r, const struct drift_facts *
 	write_ours(l, r);
 }
 
-/* Would it pass its limit before a slow PID 1 could be told of the next one? Only Auto grows. */
-static bool outgrows(const struct managed *m)
+/* Would it pass its limit before a slow PID 1 could be told of the next one? Only Auto grows, and
+ * not beyond what it may while the API server cannot accept more. */
+static bool outgrows(const struct managed *m, uint64_t stands)
 {
 	const struct control *c = &m->control;
 	uint64_t ahead = mul_div(c->mem.slope_bps,
 				 m->daemon->config.tuning.memory.property_ahead_usec, USEC_PER_SEC);
 
-	return c->rule.mode == MODE_AUTO &&
+	return c->rule.mode == MODE_AUTO && stands <= control_unratified(c) &&
 	       add_sat(mem_unreclaimable(&c->last.stat), ahead) > c->kernel.mem_max;
 }
 
@@ -308,8 +309,8 @@ static void judge(struct look *l, enum resource r)
 		/* systemd carries headroom for growth: while it is needed and the node has it, it
 		 * stays in the file. */
 		if (r == RESOURCE_MEMORY && f.observed > f.expected &&
-		    (f.observed == f.property || f.observed == f.stored) && outgrows(m) &&
-		    node_memory_take(m, f.observed)) {
+		    (f.observed == f.property || f.observed == f.stored) &&
+		    outgrows(m, f.observed) && node_memory_take(m, f.observed)) {
 			m->control.kernel.mem_max = l->held.mem_max;
 			m->control.kernel.mem_high = l->held.mem_high;
 			return;

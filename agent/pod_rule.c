@@ -72,18 +72,20 @@ static bool qos_near(const struct managed *m, const struct kube_pod *s)
 
 static bool same_resource(const struct pod_resource_bounds *a, const struct pod_resource_bounds *b)
 {
-	return a->request == b->request && a->admin.min == b->admin.min &&
-	       a->admin.max == b->admin.max && a->namespace.min == b->namespace.min &&
-	       a->namespace.max == b->namespace.max && a->ratio_permille == b->ratio_permille &&
-	       a->refused == b->refused && a->refused_until == b->refused_until;
+	return a->request == b->request && a->accepted == b->accepted &&
+	       a->admin.min == b->admin.min && a->admin.max == b->admin.max &&
+	       a->namespace.min == b->namespace.min && a->namespace.max == b->namespace.max &&
+	       a->ratio_permille == b->ratio_permille && a->refused == b->refused &&
+	       a->refused_until == b->refused_until;
 }
 
 static bool same_bounds(const struct pod_bounds *a, const struct pod_bounds *b)
 {
 	return a->guaranteed == b->guaranteed && a->qos_near == b->qos_near &&
 	       a->requests_move == b->requests_move && a->limits_stay == b->limits_stay &&
-	       a->not_ready == b->not_ready && a->priority == b->priority && a->qos == b->qos &&
-	       a->heap_bytes == b->heap_bytes && a->heap_permille == b->heap_permille &&
+	       a->not_ready == b->not_ready && a->unratified_permille == b->unratified_permille &&
+	       a->priority == b->priority && a->qos == b->qos && a->heap_bytes == b->heap_bytes &&
+	       a->heap_permille == b->heap_permille &&
 	       same_resource(&a->resource[RESOURCE_CPU], &b->resource[RESOURCE_CPU]) &&
 	       same_resource(&a->resource[RESOURCE_MEMORY], &b->resource[RESOURCE_MEMORY]);
 }
@@ -116,8 +118,10 @@ void pod_set_bounds(struct managed *m)
 	b.qos = (uint8_t)s->qos;
 	b.heap_bytes = c->heap_bytes;
 	b.heap_permille = c->heap_permille;
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		b.resource[r].request = request_of(m, c, r);
+		b.resource[r].accepted = c->spec.limit[r];
+	}
 	b.resource[RESOURCE_CPU].admin = d->config.kubernetes.cpu_milli;
 	b.resource[RESOURCE_MEMORY].admin = d->config.kubernetes.mem_bytes;
 	if (d->hooks.bounds != NULL)

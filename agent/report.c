@@ -167,6 +167,10 @@ void report_ceiling(struct managed *m, enum resource r)
 		.reason = r == RESOURCE_CPU ? REASON_THROTTLED : REASON_MEMORY_GROWTH,
 	};
 
+	if (r == RESOURCE_MEMORY && control_unratified(&m->control) < e.to) {
+		e.to = control_unratified(&m->control);
+		e.detail = hold_text(HOLD_UNRATIFIED);
+	}
 	event_ceiling_reached(&e);
 }
 

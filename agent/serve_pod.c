@@ -24,6 +24,8 @@ static void view_bounds(struct pod_view *v, const struct managed *m)
 		to->range_min = set_or_none(b->namespace.min);
 		to->range_max = set_or_none(b->namespace.max);
 		to->ratio_permille = set_or_none(b->ratio_permille);
+		if (r == RESOURCE_MEMORY && control_unratified(&m->control) != LIMIT_MAX)
+			to->unratified_max = control_unratified(&m->control);
 		if (b->refused == 0 || b->refused_until <= now)
 			continue;
 		to->refused = b->refused;

@@ -74,5 +74,6 @@ void pod_view_init(struct pod_view *v)
 			.ratio_permille = VIEW_NONE,
 			.refused = VIEW_NONE,
 			.refused_for_usec = VIEW_NONE,
+			.unratified_max = VIEW_NONE,
 		};
 }

@@ -6,7 +6,7 @@
 static const bool is_upper[BOUND_QUANTUM] = {
 	[BOUND_USER_MAX] = true,    [BOUND_ADMIN_MAX] = true, [BOUND_RANGE_MAX] = true,
 	[BOUND_RANGE_RATIO] = true, [BOUND_CEILING] = true,   [BOUND_REFUSED] = true,
-	[BOUND_LEDGER] = true,
+	[BOUND_UNRATIFIED] = true,  [BOUND_LEDGER] = true,
 };
 
 uint64_t round_down(uint64_t value, uint64_t quantum)

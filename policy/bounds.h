@@ -2,9 +2,9 @@
 /*
  * The bounds of a limit, in their order (docs/architecture.md):
  * heap, user min, user max, the administrator's min and max, LimitRange min, max and ratio,
- * request, QoS, ceiling, refusal, ledger, quantum, then every bound checked again on the rounded
- * value. A wish rounds up, a ceiling rounds down. Where two contradict each other, the later one
- * wins.
+ * request, QoS, ceiling, refusal, unratified growth, ledger, quantum, then every bound checked
+ * again on the rounded value. A wish rounds up, a ceiling rounds down. Where two contradict each
+ * other, the later one wins.
  */
 #pragma once
 

@@ -15,6 +15,13 @@ void control_press_ceiling(struct control_resource *res, usec_t now)
 	res->hold = HOLD_CEILING;
 }
 
+enum hold control_hold_at_ceiling(const struct control *c)
+{
+	uint64_t max = control_unratified(c);
+
+	return max != LIMIT_MAX && c->kernel.mem_max >= max ? HOLD_UNRATIFIED : HOLD_CEILING;
+}
+
 void control_ease_ceiling(struct control_resource *res, usec_t now)
 {
 	if (now - res->pressed_at >= CEILING_QUIET_USEC)
@@ -70,12 +77,16 @@ static bool same_bounds(const struct pod_resource_bounds *a, const struct pod_re
 
 void control_set_pod(struct control *c, const struct pod_bounds *pod)
 {
+	uint64_t before = control_unratified(c);
+
 	/* What was told of a ceiling is told once, for as long as the ceiling stays. */
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (!same_bounds(&c->pod.resource[r], &pod->resource[r]) ||
 		    c->pod.requests_move != pod->requests_move)
 			c->resource[r].at_ceiling = false;
 	c->pod = *pod;
+	if (control_unratified(c) != before)
+		c->resource[RESOURCE_MEMORY].at_ceiling = false;
 }
 
 void control_restarted(struct control *c, const struct limits *kernel, usec_t now)

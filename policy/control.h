@@ -237,6 +237,8 @@ uint64_t control_mem_high(const struct control *c, uint64_t mem_max);
 /* The highest and the lowest allowed value of a resource. */
 uint64_t control_ceiling(const struct control *c, const struct tuning *t, enum resource r,
 			 uint64_t node_milli);
+/* What growth of memory may reach while it cannot be ratified; pod_unratified_max(). */
+uint64_t control_unratified(const struct control *c);
 uint64_t control_floor(const struct control *c, const struct tuning *t, enum resource r,
 		       uint64_t node_milli);
 /* What the container should request of a resource beside the limit as held: the target of history,

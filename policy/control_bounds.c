@@ -26,6 +26,13 @@ uint64_t control_refused(const struct control *c, enum resource r)
 	return MAX(round_down(p->refused, quantum), quantum);
 }
 
+uint64_t control_unratified(const struct control *c)
+{
+	uint64_t max = pod_unratified_max(&c->pod, c->resource[RESOURCE_MEMORY].original);
+
+	return round_down(max, MEM_PAGE_BYTES);
+}
+
 static uint64_t heap_floor(const struct control *c)
 {
 	const struct jvm_heap heap = {c->pod.heap_bytes, c->pod.heap_permille};
@@ -82,6 +89,16 @@ static void fill_bounds(const struct control *c, const struct tuning *t, enum re
 	*ret = b;
 }
 
+/* It bounds growth here and not what is asked of the API server, or that would never get beyond
+ * it. */
+static void fill_growth(const struct control *c, enum resource r, struct bounds *b)
+{
+	uint64_t max = control_unratified(c);
+
+	if (r == RESOURCE_MEMORY && max != LIMIT_MAX)
+		b->value[BOUND_UNRATIFIED] = max;
+}
+
 /* Memory alone is granted; contention for CPU is left to weights. */
 uint64_t control_bound(struct control *c, const struct control_context *x, enum resource r,
 		       uint64_t wish)
@@ -89,6 +106,7 @@ uint64_t control_bound(struct control *c, const struct control_context *x, enum 
 	struct bounds b;
 
 	fill_bounds(c, x->tuning, r, x->node_milli, &b);
+	fill_growth(c, r, &b);
 	if (r == RESOURCE_MEMORY && x->ledger != NULL)
 		b.value[BOUND_LEDGER] =
 			ledger_most(x->ledger, c->target, bounds_apply(&b, wish, NULL));
@@ -101,6 +119,7 @@ uint64_t control_bound_raise(struct control *c, const struct control_context *x,
 	struct bounds b;
 
 	fill_bounds(c, x->tuning, RESOURCE_MEMORY, x->node_milli, &b);
+	fill_growth(c, RESOURCE_MEMORY, &b);
 	if (x->ledger != NULL)
 		b.value[BOUND_LEDGER] = control_grant(c, x, bounds_apply(&b, wish, NULL), reason);
 	return bounds_apply(&b, wish, &c->resource[RESOURCE_MEMORY].trace);

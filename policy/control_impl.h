@@ -43,6 +43,8 @@ struct mem_shrink_input control_shrink_input(const struct control *c,
 					     const struct control_context *x);
 void control_plan_mem_step(struct control *c, const struct control_context *x,
 			   const struct mem_step *s);
+/* Which ceiling it is that memory stands at. */
+enum hold control_hold_at_ceiling(const struct control *c);
 /* It asks for more than the ceiling; a minute without asking ends that. */
 void control_press_ceiling(struct control_resource *res, usec_t now);
 void control_ease_ceiling(struct control_resource *res, usec_t now);

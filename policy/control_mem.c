@@ -28,7 +28,7 @@ uint64_t control_mem_needed(const struct control *c, const struct tuning_memory 
 uint64_t control_mem_property(const struct control *c, const struct tuning *t)
 {
 	uint64_t limit = MAX(c->resource[RESOURCE_MEMORY].limit, c->kernel.mem_max);
-	uint64_t ceiling = control_ceiling(c, t, RESOURCE_MEMORY, 0);
+	uint64_t ceiling = MIN(control_ceiling(c, t, RESOURCE_MEMORY, 0), control_unratified(c));
 
 	return MAX(limit, MIN(round_up(mem_headroom(&t->memory, &c->mem, limit), MEM_PAGE_BYTES),
 			      ceiling));
@@ -168,8 +168,11 @@ static void grow(struct control *c, const struct control_context *x, uint64_t wi
 		return;
 	}
 	if (to <= c->kernel.mem_max) {
-		c->mem.oom_record = 0; /* nothing more can be granted, ever */
 		control_press_ceiling(res, x->now);
+		res->hold = control_hold_at_ceiling(c);
+		/* Nothing more can be granted, ever; or what a kill taught is asked for later. */
+		if (res->hold == HOLD_CEILING || x->now - c->mem.oom_at >= RECORD_ASKS_USEC)
+			c->mem.oom_record = 0;
 		return;
 	}
 	res->at_ceiling = false;

@@ -112,7 +112,9 @@ static void raise_granted(struct control *c, const struct control_context *x, ui
 	if (to > c->kernel.mem_max)
 		control_raise_to(c, x, to, reason);
 	else
-		c->resource[RESOURCE_MEMORY].hold = HOLD_LEDGER;
+		c->resource[RESOURCE_MEMORY].hold = control_hold_at_ceiling(c) == HOLD_UNRATIFIED
+							    ? HOLD_UNRATIFIED
+							    : HOLD_LEDGER;
 }
 
 /* Once, at the start: from history, never below what is in use. */
@@ -160,7 +162,7 @@ void control_review_mem(struct control *c, const struct control_context *x)
 		return;
 	}
 	if (res->at_ceiling)
-		res->hold = HOLD_CEILING;
+		res->hold = control_hold_at_ceiling(c);
 	else if (control_claims(c, x))
 		res->hold = HOLD_LEDGER;
 	else if (c->mem.brake.line != 0)

@@ -32,9 +32,11 @@
 
 /* Of one resource. Millicores or bytes; 0: not set. */
 struct pod_resource_bounds {
-	uint64_t request;        /* in the spec; Guaranteed: the original one */
-	struct range admin;      /* of the configuration; beats what the pod's owner wrote */
-	struct range namespace;  /* LimitRange, type Container */
+	uint64_t request;       /* in the spec; Guaranteed: the original one */
+	uint64_t accepted;      /* limit in the spec, as the API server accepted it; LIMIT_MAX: none
+				 */
+	struct range admin;     /* of the configuration; beats what the pod's owner wrote */
+	struct range namespace; /* LimitRange, type Container */
 	uint64_t ratio_permille; /* LimitRange: limit / request at most */
 	uint64_t refused;        /* the API server took no more than this ... */
 	usec_t refused_until;    /* ... and that counts until then (boottime) */
@@ -46,13 +48,27 @@ struct pod_bounds {
 	bool requests_move; /* RequestsAndLimits */
 	bool limits_stay;   /* RequestsOnly */
 	bool not_ready;     /* nothing shrinks */
-	int32_t priority;   /* who goes first when the node is short; a unit: 0 */
-	uint8_t qos;        /* then this: 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
+	/* No higher memory limit can be ratified now (API server away, no pods/resize, refused
+	 * ...): growth ends at this share of the original. 0: it can, or there is no such bound. */
+	uint32_t unratified_permille;
+	int32_t priority; /* who goes first when the node is short; a unit: 0 */
+	uint8_t qos;      /* then this: 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
 	/* A JVM's heap: bytes, or a share of the memory limit that stood when the process began. */
 	uint64_t heap_bytes;
 	uint32_t heap_permille;
 	struct pod_resource_bounds resource[RESOURCE_COUNT];
 };
+
+/*
+ * Growth of memory above the limit in the spec is one that neither ResourceQuota nor LimitRange has
+ * seen. While it can be ratified, it is within moments; while it cannot, it ends here:
+ *
+ *	max(limit in the spec, original, original x unratified_permille)
+ *
+ * LIMIT_MAX: no such bound. An administrator's maximum says what is allowed in any case and takes
+ * its place; an owner's max-memory does not.
+ */
+uint64_t pod_unratified_max(const struct pod_bounds *p, uint64_t original);
 
 /* One resource of one container of the pod, for pod_qos_near(). */
 struct pod_qos_part {

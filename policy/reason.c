@@ -51,6 +51,8 @@ static const struct words holds[HOLD_COUNT] = {
 	[HOLD_REQUESTS_ONLY] = {"requests-only", "RequestsOnly leaves the limits alone"},
 	[HOLD_BOOST] = {"boost", "nothing shrinks while it is boosted"},
 	[HOLD_LEDGER] = {"ledger", "the node has no memory to grant"},
+	[HOLD_UNRATIFIED] = {"unratified", "growth above the spec ends here until the API server"
+					   " accepts more"},
 };
 
 static const struct words bounds[BOUND_COUNT] = {
@@ -67,6 +69,8 @@ static const struct words bounds[BOUND_COUNT] = {
 	[BOUND_QOS] = {"qos", "the pod keeps its QoS class"},
 	[BOUND_CEILING] = {"ceiling", "the ceiling"},
 	[BOUND_REFUSED] = {"refused", "what the API server allows, after it refused more"},
+	[BOUND_UNRATIFIED] = {"unratified",
+			      "what growth may reach while the API server cannot accept it"},
 	[BOUND_LEDGER] = {"ledger", "what the node can grant"},
 	[BOUND_QUANTUM] = {"quantum", "rounding"},
 	[BOUND_USE] = {"use", "memory in use plus margin"},

@@ -51,6 +51,7 @@ enum hold {
 	HOLD_REQUESTS_ONLY, /* limits are not ours to move */
 	HOLD_BOOST,         /* it starts: nothing shrinks */
 	HOLD_LEDGER,        /* the node has no memory to grant */
+	HOLD_UNRATIFIED,    /* growth that the API server cannot accept now has ended */
 	HOLD_COUNT,
 };
 
@@ -66,7 +67,8 @@ enum bound {
 	BOUND_REQUEST,
 	BOUND_QOS,
 	BOUND_CEILING,
-	BOUND_REFUSED, /* by the API server, for a time */
+	BOUND_REFUSED,    /* by the API server, for a time */
+	BOUND_UNRATIFIED, /* growth that the API server cannot accept now */
 	BOUND_LEDGER,
 	BOUND_QUANTUM,
 	BOUND_USE, /* memory in use + margin */

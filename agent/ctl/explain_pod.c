@@ -126,6 +126,7 @@ static void print_range(const struct ctl *c, enum resource which, const cJSON *r
 void render_pod_resource(const struct ctl *c, enum resource which, const cJSON *r)
 {
 	uint64_t ratio = json_amount(r, "ratio_permille"), refused = json_amount(r, "refused");
+	uint64_t unratified = json_amount(r, "unratified_max");
 	char text[HUMAN_SIZE];
 
 	if (json_amount(r, "request") == VIEW_NONE && json_amount(r, "spec_limit") == VIEW_NONE)
@@ -141,6 +142,12 @@ void render_pod_resource(const struct ctl *c, enum resource which, const cJSON *
 		fprintf(c->out, ", %.4g times the request", (double)ratio / 1000);
 	print_range(c, which, r, "administrator", "admin_min", "admin_max");
 	fputc('\n', c->out);
+	if (unratified != VIEW_NONE) {
+		row(c, "unratified");
+		fprintf(c->out,
+			"growth ends at %s while the API server cannot accept a higher limit\n",
+			human_amount(which, unratified, text));
+	}
 	if (refused == VIEW_NONE)
 		return;
 	row(c, "refused");

@@ -125,6 +125,9 @@ usec_t reporter_sent_at(const struct reporter *r, const char *uid);
 /* LIMIT_MAX: nothing was refused. */
 uint64_t reporter_allows(const struct reporter *r, const char *uid, size_t container,
 			 enum resource resource, usec_t now, usec_t *ret_until);
+/* Can a resize of this pod be accepted, by all that is known: offered, allowed, the last one did
+ * not fail, and no refusal stands that no value was to blame for: those are reporter_allows(). */
+bool reporter_ratifies(const struct reporter *r, const char *uid, usec_t now);
 /* The state behind what follows; REPORT_HOLD_NONE for an unknown pod. */
 enum report_hold reporter_hold(const struct reporter *r, const char *uid);
 /* Why nothing is sent now, for explain; "" for an unknown pod. */

@@ -53,6 +53,16 @@ uint64_t reporter_allows(const struct reporter *r, const char *uid, size_t conta
 		       : report_allows(t->state, container, resource, now, ret_until);
 }
 
+bool reporter_ratifies(const struct reporter *r, const char *uid, usec_t now)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	if (!r->offered || now < r->node.forbidden_until)
+		return false;
+	return t == NULL || t->state == NULL ||
+	       (t->state->failures == 0 && now >= t->state->refused_until);
+}
+
 enum report_hold reporter_hold(const struct reporter *r, const char *uid)
 {
 	const struct tracked *t = reporter_find(r, uid);

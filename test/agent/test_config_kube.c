@@ -219,9 +219,9 @@ static void test_keep(void)
 static void test_at_start(void)
 {
 	static const char *const sections[] = {"paths.", "cgroup.", "http.", "kubernetes."};
-	static const char *const live[] = {"kubernetes.highestMode", "kubernetes.minCpu",
-					   "kubernetes.maxCpu", "kubernetes.minMemory",
-					   "kubernetes.maxMemory"};
+	static const char *const live[] = {
+		"kubernetes.highestMode", "kubernetes.minCpu",    "kubernetes.maxCpu",
+		"kubernetes.minMemory",   "kubernetes.maxMemory", "kubernetes.unratifiedCeiling"};
 
 	for (size_t i = 0; i < config_key_count; i++) {
 		const struct config_key *k = &config_keys[i];

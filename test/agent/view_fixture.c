@@ -198,7 +198,8 @@ static const struct pod_view app_pod = {
 					  .range_max = 1000,
 					  .ratio_permille = 4000,
 					  .refused = 1000,
-					  .refused_for_usec = 57 * USEC_PER_MIN},
+					  .refused_for_usec = 57 * USEC_PER_MIN,
+					  .unratified_max = VIEW_NONE},
 			[RESOURCE_MEMORY] = {.request = 256 * MIB,
 					     .spec_limit = 512 * MIB,
 					     .ratified = VIEW_NONE,
@@ -208,7 +209,8 @@ static const struct pod_view app_pod = {
 					     .range_max = VIEW_NONE,
 					     .ratio_permille = VIEW_NONE,
 					     .refused = VIEW_NONE,
-					     .refused_for_usec = VIEW_NONE},
+					     .refused_for_usec = VIEW_NONE,
+					     .unratified_max = GIB},
 		},
 };
 

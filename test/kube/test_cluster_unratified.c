@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Memory that grows above the spec while the API server cannot accept a higher limit, and
+ * LimitRanges that are known before it does. */
+#include "test/kube/test_cluster.h"
+
+/* The owner allows himself a gigabyte. */
+#define GENEROUS                                                                                   \
+	"{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/containers\":\"app\","                       \
+	"\"vscaled.dev/resources\":\"memory\",\"vscaled.dev/max-memory\":\"1Gi\"}"
+
+static uint64_t goal;
+
+static void grow(struct rig *r)
+{
+	struct rig_unit *app = app_of(&r->pod[0]);
+
+	burn_50(r);
+	if (app->anon_bytes < goal)
+		rig_grow(r, app, MIN(4 * MIB, goal - app->anon_bytes));
+}
+
+static uint64_t memory_max(struct crig *x)
+{
+	return rig_bytes(&x->rig, app_of(&x->rig.pod[0]), "memory.max");
+}
+
+static bool is_ended(struct crig *x)
+{
+	return x->rig.events[EVENT_CEILING_REACHED] > 0;
+}
+
+static bool is_lost(struct crig *x)
+{
+	return x->rig.events[EVENT_API_LOST] > 0;
+}
+
+static bool is_far(struct crig *x)
+{
+	return app_of(&x->rig.pod[0])->anon_bytes >= 250 * MIB;
+}
+
+static void start_generous(uint32_t unratified_permille, uint64_t admin_max)
+{
+	if (!crig_open(&c, NULL, NULL))
+		exit(check_skip("no test API server: is there a python3?"));
+	crig_pod(&c, DRIVER_CGROUPFS, "web-0", GENEROUS);
+	crig_start(&c);
+	CHECK_EQ(c.rig.daemon->config.kubernetes.unratified_permille, 2000);
+	c.rig.daemon->config.kubernetes.unratified_permille = unratified_permille;
+	c.rig.daemon->config.kubernetes.mem_bytes.max = admin_max;
+	CHECK(crig_until(&c, 60, burn_50, is_listed));
+	rig_run(&c.rig, 5, burn_50);
+	crig_debug(&c, "listen", "{\"on\":false}");
+	CHECK(crig_until(&c, 60, burn_50, is_lost));
+	goal = 124 * MIB;
+}
+
+/* The API server is away: twice the original of 64 MiB, and what it is that ends it is told. Back
+ * again, growth goes on. */
+static void test_away(void)
+{
+	char *page;
+
+	start_generous(2000, 0);
+	CHECK(crig_until(&c, 60, grow, is_ended));
+	rig_run(&c.rig, 20, grow);
+	CHECK_EQ(memory_max(&c), 128 * MIB);
+	for (size_t i = 0; i < c.line_count; i++)
+		if (c.line[i].kind == EVENT_CEILING_REACHED)
+			printf("%s\n", c.line[i].text);
+	CHECK_EQ(crig_lines(&c, EVENT_CEILING_REACHED, "is at its ceiling 128"), 1);
+	CHECK_EQ(crig_lines(&c, EVENT_CEILING_REACHED, "until the API server accepts more"), 1);
+	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
+	CHECK(strstr(page, "\"unratified_max\":134217728") != NULL);
+	CHECK(strstr(page, "\"hold\":\"unratified\"") != NULL);
+	free(page);
+	CHECK_EQ(c.rig.kills, 0);
+	crig_debug(&c, "listen", "{\"on\":true}");
+	goal = 250 * MIB;
+	CHECK(crig_until(&c, 300, grow, is_far));
+	CHECK(memory_max(&c) > 250 * MIB);
+	crig_close(&c);
+}
+
+/* Switched off, or replaced by an administrator's maximum. */
+static void test_other_bound(uint32_t unratified_permille, uint64_t admin_max)
+{
+	start_generous(unratified_permille, admin_max);
+	goal = 190 * MIB;
+	rig_run(&c.rig, 90, grow);
+	CHECK_EQ(app_of(&c.rig.pod[0])->anon_bytes, goal);
+	CHECK(memory_max(&c) > goal && memory_max(&c) <= (admin_max != 0 ? admin_max : GIB));
+	CHECK_EQ(c.rig.kills, 0);
+	crig_close(&c);
+}
+
+static bool knows_ranges(struct crig *x)
+{
+	return crig_requests(x, "/limitranges", 200) > 0;
+}
+
+/* The namespace's LimitRanges are asked for with its first pod, not at a review. */
+static void test_ranges_first(void)
+{
+	struct daemon *d;
+	char *page;
+
+	crig_open(&c, NULL, NULL);
+	cJSON_Delete(crig_ask(&c, "POST", "/api/v1/namespaces/default/limitranges",
+			      "{\"apiVersion\":\"v1\",\"kind\":\"LimitRange\",\"metadata\":{"
+			      "\"name\":\"all\"},\"spec\":{\"limits\":[{\"type\":\"Container\","
+			      "\"max\":{\"memory\":\"100Mi\"}}]}}"));
+	crig_pod(&c, DRIVER_CGROUPFS, "web-0", GENEROUS);
+	crig_start(&c);
+	d = c.rig.daemon;
+	d->config.clocks.review_usec = USEC_PER_HOUR;
+	d->next_review = d->now + USEC_PER_HOUR;
+	CHECK(crig_until(&c, 60, burn_50, is_listed));
+	CHECK(crig_until(&c, 10, burn_50, knows_ranges));
+	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
+	CHECK(strstr(page, "\"range_max\":104857600") != NULL);
+	free(page);
+	CHECK_EQ(crig_requests(&c, "/limitranges", 0), 1);
+	goal = 90 * MIB;
+	rig_run(&c.rig, 40, grow);
+	CHECK(memory_max(&c) > 64 * MIB && memory_max(&c) <= 100 * MIB);
+	crig_close(&c);
+}
+
+int main(void)
+{
+	test_ranges_first();
+	test_away();
+	test_other_bound(0, 0);
+	test_other_bound(2000, 200 * MIB);
+	return check_result();
+}

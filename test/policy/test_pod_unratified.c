@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Growth of memory that the API server cannot accept, in virtual time. */
+#include "policy/control.h"
+#include "test/check.h"
+#include "test/policy/rig.h"
+
+static bool traced(const struct control_resource *res, enum bound b)
+{
+	for (uint32_t i = 0; i < res->trace.count; i++)
+		if (res->trace.step[i].bound == b)
+			return true;
+	return false;
+}
+
+/* Growth that the API server cannot accept ends at twice the original, whatever its owner wrote,
+ * and goes on as soon as it can. No limit is lowered by that below what is in use. */
+static void test_unratified(void)
+{
+	struct policy_rule rule = policy_rule_default;
+	struct pod_bounds p = {.unratified_permille = 2000};
+	struct rig r;
+
+	rule.mem_bytes = (struct range){.min = 900 * MIB, .max = 4 * GIB};
+	p.resource[RESOURCE_MEMORY].accepted = 100 * MIB;
+	rig_init(&r, 200, 100 * MIB, 4);
+	control_set_rule(&r.c, &rule);
+	control_set_pod(&r.c, &p);
+	r.sim.load.anon_bps = 5 * MIB;
+	r.sim.load.anon_goal = 190 * MIB;
+	rig_run(&r, USEC_PER_MIN);
+	CHECK_EQ(r.sim.u.limits.mem_max, 200 * MIB);
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].hold, HOLD_UNRATIFIED);
+	CHECK(traced(&r.c.resource[RESOURCE_MEMORY], BOUND_UNRATIFIED));
+	CHECK_EQ(control_unratified(&r.c), 200 * MIB);
+	/* Neither what PID 1 is told nor what the API server may be asked for is the same. */
+	CHECK_EQ(control_mem_property(&r.c, &tuning_default), 200 * MIB);
+	CHECK_EQ(control_ceiling(&r.c, &tuning_default, RESOURCE_MEMORY, 0), 4 * GIB);
+
+	/* What the API server accepted counts, also while it is away. */
+	p.resource[RESOURCE_MEMORY].accepted = 300 * MIB;
+	control_set_pod(&r.c, &p);
+	r.sim.load.anon_goal = 280 * MIB;
+	rig_run(&r, USEC_PER_MIN);
+	CHECK_EQ(r.sim.u.limits.mem_max, 300 * MIB);
+
+	/* It is back. */
+	p.unratified_permille = 0;
+	control_set_pod(&r.c, &p);
+	rig_run(&r, USEC_PER_MIN);
+	CHECK(r.sim.u.limits.mem_max >= 900 * MIB);
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].hold == HOLD_UNRATIFIED, false);
+
+	/* And away again: what stands above the bound is not taken from those who use it. */
+	r.sim.load.anon_goal = 600 * MIB;
+	rig_run(&r, 2 * USEC_PER_MIN);
+	p.unratified_permille = 2000;
+	control_set_pod(&r.c, &p);
+	rig_run(&r, USEC_PER_HOUR);
+	CHECK(r.sim.u.limits.mem_max >= 660 * MIB);
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+}
+
+static void test_unratified_max(void)
+{
+	struct pod_bounds p = {.unratified_permille = 2000};
+	struct pod_resource_bounds *m = &p.resource[RESOURCE_MEMORY];
+
+	CHECK_EQ(pod_unratified_max(&p, 100 * MIB), 200 * MIB);
+	m->accepted = 100 * MIB;
+	CHECK_EQ(pod_unratified_max(&p, 100 * MIB), 200 * MIB);
+	m->accepted = 201 * MIB;
+	CHECK_EQ(pod_unratified_max(&p, 100 * MIB), 201 * MIB);
+	m->accepted = LIMIT_MAX;
+	CHECK_EQ(pod_unratified_max(&p, 100 * MIB), LIMIT_MAX);
+	CHECK_EQ(pod_unratified_max(&p, LIMIT_MAX), LIMIT_MAX);
+	m->accepted = 50 * MIB;
+	p.unratified_permille = 1000;
+	CHECK_EQ(pod_unratified_max(&p, 100 * MIB), 100 * MIB);
+	/* An administrator has said what is allowed; a minimum says nothing of growth. */
+	m->admin.min = MIB;
+	CHECK_EQ(pod_unratified_max(&p, 100 * MIB), 100 * MIB);
+	m->admin.max = 500 * MIB;
+	CHECK_EQ(pod_unratified_max(&p, 100 * MIB), LIMIT_MAX);
+	m->admin.max = 0;
+	p.unratified_permille = 0;
+	CHECK_EQ(pod_unratified_max(&p, 100 * MIB), LIMIT_MAX);
+}
+
+int main(void)
+{
+	test_unratified();
+	test_unratified_max();
+	return check_result();
+}
