@@ -12,7 +12,7 @@ kubectl=$(kubectl_path) || skip "no kubectl of 1.27 or later"
 command -v npm >/dev/null || skip "no npm"
 modules=$build/test/deploy/modules
 mkdir -p "$modules"
-cp "$here/package.json" "$here/manifests.mjs" "$modules/"
+cp "$here/package.json" "$here"/{manifests,policy}.mjs "$modules/"
 (cd "$modules" && npm install --silent --no-audit --no-fund --ignore-scripts --no-package-lock) ||
 	skip "the schemas could not be fetched"
 
@@ -40,6 +40,17 @@ recommend-only	s/readOnly: true/readOnly: false/
 recommend-only	s/kind: DaemonSet/kind: DaemonSets/
 restore	s/failurePolicy: Fail/failurePolicy: Ignore/
 PLANTED
+
+# The policy's expressions, by a second CEL: what the test API server makes of each planted change.
+node "$modules/policy.mjs" "$modules/auto.yaml" "$modules/policy.json"
+PYTHONPATH=$here/../kube PYTHONDONTWRITEBYTECODE=1 python3 -m conformance.stolen \
+	--cases "$modules/policy.json" >"$modules/cases.json"
+node "$modules/policy.mjs" "$modules/policy.json" "$modules/cases.json" compare || failed=1
+sed 's/"passes": true/"passes": false/' "$modules/cases.json" >"$modules/planted.json"
+if node "$modules/policy.mjs" "$modules/policy.json" "$modules/planted.json" compare >/dev/null; then
+	echo "not found: a case in which the two CELs differ"
+	failed=1
+fi
 
 "$kubectl" kustomize "$deploy/overlays/recommend-only" | cmp - "$deploy/install.yaml" || {
 	echo "install.yaml is not what kustomize gives: agent/deploy/install.sh"

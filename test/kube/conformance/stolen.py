@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python3 -m conformance.stolen: what the token of an agent is good for in other hands.
+"""python3 -m conformance.stolen [--cases POLICY.json]: what the token of an agent is good for in other hands.
 
 The manifests are installed as users do. Then a thief with the agent's token tries to change pods; the
 test API server evaluates the admission policy itself. Beside that the policy is given pairs of objects
-that the server's own rules would not let through, or would have put right, before it.
+that the server's own rules would not let through, or would have put right, before it. --cases prints these
+pairs and what the policy says of each.
 """
 from __future__ import annotations
 
@@ -148,17 +149,22 @@ class Story:
             check(code in (403, 404, 405), f"{method} {path}: {code}")
 
 
-def judge(policy: Obj, new: Obj, old: Obj, sub: str = "", node: str = "node-1") -> str | None:
-    """What the policy alone says."""
+def judge(policy: Obj, new: Obj, old: Obj, sub: str = "", node: str = "node-1",
+          cases: list[Obj] | None = None) -> str | None:
+    """What the policy alone says; the case goes to the list."""
     extra = {"authentication.kubernetes.io/node-name": [node]} if node else {}
     who = {"username": "system:serviceaccount:vscaled:vscaled", "extra": extra}
-    request = {"userInfo": {k: v for k, v in who.items() if v}}
+    request: Obj = {"userInfo": {k: v for k, v in who.items() if v}}
     if sub:
         request["subResource"] = sub
-    return cel.denied(policy, {"object": new, "oldObject": old, "request": request})
+    said = cel.denied(policy, {"object": new, "oldObject": old, "request": request})
+    if cases is not None:
+        cases.append({"object": new, "oldObject": old, "request": request, "passes": said is None,
+                      "what": said or "allowed"})
+    return said
 
 
-def planted(policy: Obj) -> None:
+def planted(policy: Obj, cases: list[Obj] | None = None) -> None:
     """Changes of every field, whatever the server would do with them before."""
     old = pod("web", "node-1")
     old["spec"]["initContainers"] = [{"name": "init", "image": "example.com/init:1"}]
@@ -208,16 +214,16 @@ def planted(policy: Obj) -> None:
             (("metadata", "generation"), 2, True, True)]:
         new = changed(path, value)
         for sub, may in (("", pods_may), ("resize", resize_may)):
-            said = judge(policy, new, old, sub)
+            said = judge(policy, new, old, sub, cases=cases)
             check((said is None) is may, f"{sub or 'pods'} {path} := {value!r}: {said}")
     bare = copy.deepcopy(old)
     for key in ("labels", "annotations", "finalizers"):
         del bare["metadata"][key]
     del bare["spec"]["initContainers"]
-    check(judge(policy, bare, bare) is None, "a pod without any of it")
-    check(judge(policy, bare, bare, "resize") is None, "a pod without any of it, resized")
-    check(judge(policy, old, old, node="node-2") is not None, "a token of another node")
-    check(judge(policy, old, old, node="") is not None, "a token that names no node")
+    check(judge(policy, bare, bare, cases=cases) is None, "a pod without any of it")
+    check(judge(policy, bare, bare, "resize", cases=cases) is None, "a pod without any of it, resized")
+    check(judge(policy, old, old, node="node-2", cases=cases) is not None, "a token of another node")
+    check(judge(policy, old, old, node="", cases=cases) is not None, "a token that names no node")
 
 
 def loosened(policy: Obj) -> None:
@@ -254,6 +260,11 @@ def run(version: str) -> None:
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["--cases"]:
+        found: list[Obj] = []
+        planted(json.loads(Path(sys.argv[2]).read_text()), found)
+        print(json.dumps(found))
+        return 0
     why = unfit()
     if why:
         print(f"SKIP: {why}")
