@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// manifests.mjs FILE.yaml auto|auto-bpf|recommend-only|restore: every object against the API's own schema, then
+// manifests.mjs FILE.yaml OVERLAY: every object against the API's own schema, then
 // what the agent may do and see. Prints one line per finding; the exit status is the verdict.
 import { readFileSync } from "node:fs";
 import { parseAllDocuments } from "yaml";
 
 const [file, overlay] = process.argv.slice(2);
 const actuates = overlay !== "recommend-only";
+const systemd = actuates && !overlay.endsWith("-cgroupfs");
+const openshift = overlay === "auto-openshift";
 const objects = parseAllDocuments(readFileSync(file, "utf8")).map((d) => d.toJS());
 let failed = 0;
 
@@ -27,7 +29,7 @@ async function model(o) {
   return (await import(path))[o.kind];
 }
 
-for (const o of objects) {
+for (const o of objects.filter((o) => o.kind !== "SecurityContextConstraints")) {
   const name = `${o.kind}/${o.metadata.name}`;
   try {
     const Model = await model(o);
@@ -78,7 +80,7 @@ check("seccomp", pod.securityContext.seccompProfile.type === "RuntimeDefault");
 check("a CPU limit on the agent", agent.resources.limits.cpu === undefined);
 same("host paths", pod.volumes.filter((v) => v.hostPath).map((v) => v.hostPath.path), [
   "/sys/fs/cgroup", "/var/lib/vscaled", "/run/vscaled", "/run/systemd/journal",
-  ...(actuates ? ["/run/systemd"] : []),
+  ...(systemd ? ["/run/systemd"] : []),
 ]);
 const readOnly = (name) => agent.volumeMounts.find((m) => m.name === name)?.readOnly ?? false;
 check("the cgroup tree", readOnly("cgroup") === !actuates, readOnly("cgroup"));
@@ -90,6 +92,31 @@ check("no rolling update in parts", set.spec.updateStrategy.rollingUpdate.maxUna
 check("probes use different ports", new Set(["startupProbe", "livenessProbe", "readinessProbe"].map((p) => agent[p].httpGet.port)).size === 1);
 check("secrets", !objects.some((o) => o.kind === "Secret"));
 check("pod security of the namespace", find("Namespace", "vscaled").metadata.labels["pod-security.kubernetes.io/enforce"] === "privileged");
+
+// --- OpenShift: nothing that the pod does not have, and for nobody else
+check("the SELinux type", agent.securityContext.seLinuxOptions?.type === (openshift ? "spc_t" : undefined),
+  agent.securityContext.seLinuxOptions);
+same("constraints", objects.filter((o) => o.kind === "SecurityContextConstraints").map((o) => o.metadata.name),
+  openshift ? ["vscaled"] : []);
+if (openshift) {
+  const scc = objects.find((o) => o.kind === "SecurityContextConstraints");
+  const { apiVersion, kind, metadata, priority, ...rest } = scc;
+  const wanted = {
+    users: [user], groups: [],
+    allowPrivilegedContainer: false, allowPrivilegeEscalation: false, allowHostDirVolumePlugin: true,
+    allowHostIPC: false, allowHostNetwork: false, allowHostPID: false, allowHostPorts: false,
+    allowedCapabilities: [], defaultAddCapabilities: [], requiredDropCapabilities: ["ALL"],
+    readOnlyRootFilesystem: true, seccompProfiles: ["runtime/default"],
+    runAsUser: { type: "RunAsAny" }, seLinuxContext: { type: "RunAsAny" },
+    fsGroup: { type: "RunAsAny" }, supplementalGroups: { type: "RunAsAny" },
+  };
+  check("its version", apiVersion === "security.openshift.io/v1" && priority === null, apiVersion);
+  const { volumes, ...constraints } = rest;
+  for (const key of new Set([...Object.keys(wanted), ...Object.keys(constraints)]))
+    check(`constraints: ${key}`, JSON.stringify(constraints[key]) === JSON.stringify(wanted[key]), constraints[key]);
+  const kinds = pod.volumes.map((v) => Object.keys(v).find((k) => k !== "name"));
+  same("volumes that the constraints allow", volumes, [...new Set([...kinds, "projected"])]);
+}
 check("the image has no tag", /:[0-9]/.test(agent.image), agent.image);
 
 process.exit(failed === 0 && objects.length > 0 ? 0 : 1);

@@ -17,7 +17,7 @@ cp "$here/package.json" "$here"/{manifests,policy}.mjs "$modules/"
 	skip "the schemas could not be fetched"
 
 failed=0
-for overlay in auto auto-bpf recommend-only restore; do
+for overlay in auto auto-bpf auto-cgroupfs auto-openshift recommend-only restore restore-cgroupfs; do
 	"$kubectl" kustomize "$deploy/overlays/$overlay" >"$modules/$overlay.yaml"
 	node "$modules/manifests.mjs" "$modules/$overlay.yaml" $overlay || failed=1
 done
@@ -38,6 +38,12 @@ auto	s/- pods\/resize/- secrets/
 auto-bpf	s/- PERFMON/- SYS_ADMIN/
 recommend-only	s/readOnly: true/readOnly: false/
 recommend-only	s/kind: DaemonSet/kind: DaemonSets/
+auto-cgroupfs	s/path: \/run\/vscaled$/path: \/run\/systemd/
+auto-openshift	s/type: spc_t/type: container_t/
+auto-openshift	s/allowPrivilegedContainer: false/allowPrivilegedContainer: true/
+auto-openshift	s/system:serviceaccount:vscaled:vscaled$/system:serviceaccount:vscaled:default/
+auto-openshift	s/allowHostPID: false/allowHostPID: "no"/
+auto-openshift	s/^- hostPath$/- secret/
 restore	s/failurePolicy: Fail/failurePolicy: Ignore/
 PLANTED
 
