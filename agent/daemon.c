@@ -111,6 +111,8 @@ void daemon_tick(struct daemon *d)
 
 	daemon_wake(d);
 	d->last_tick = d->now;
+	if (unsupported_tick(d))
+		return;
 	if (!sample_due(d)) {
 		tick_look(d);
 		if (d->cluster != NULL)
@@ -163,17 +165,10 @@ static int host_start(struct daemon *d, const struct daemon_options *o)
 	const char *root = strcmp(named, CGROUP_ROOT) == 0 ? NULL : named;
 	int r = cg_discover(root, o->trust_root, &d->host);
 
-	if (r == 0 && d->host.mode != CG_MODE_UNIFIED) {
-		char why[128];
-
-		snprintf(why, sizeof why, "this host has cgroup %s, vscaled needs version 2 alone",
-			 cg_mode_name(d->host.mode));
-		report_unsupported(why,
-				   "boot with systemd.unified_cgroup_hierarchy=1; "
-				   "`vscalectl doctor` tells more",
-				   0);
-		return -ENOTSUP;
-	}
+	if (o->mode != CG_MODE_NONE)
+		d->host.mode = o->mode;
+	if (r == 0 && d->host.mode != CG_MODE_UNIFIED)
+		return unsupported_host(d);
 	if (r < 0) {
 		report_unsupported("the cgroup tree cannot be read", root, r);
 		return r;
@@ -355,6 +350,16 @@ static int loop_start(struct daemon *d, const struct daemon_options *o)
 	return r < 0 ? r : cluster_start(d);
 }
 
+static int work_start(struct daemon *d, const struct daemon_options *o)
+{
+	int r = persist_load(d);
+
+	if (r < 0)
+		return r;
+	lift(d);
+	return loop_start(d, o);
+}
+
 /* Not fatal: fewer units can be watched then, and opening one says so. */
 static void files_allow(void)
 {
@@ -399,11 +404,7 @@ int daemon_new(const struct daemon_options *o, struct daemon **ret)
 	if (r >= 0)
 		r = folders_start(d);
 	if (r >= 0)
-		r = persist_load(d);
-	if (r >= 0) {
-		lift(d);
-		r = loop_start(d, o);
-	}
+		r = d->unsupported != NULL ? unsupported_start(d) : work_start(d, o);
 	if (r < 0) {
 		daemon_free(d);
 		return r;
@@ -425,7 +426,7 @@ int daemon_run(struct daemon *d)
 	if (r < 0)
 		return r;
 	r = sd_event_loop(d->event);
-	if (r < 0 && r != FOLDERS_LOST)
+	if ((r < 0 && r != FOLDERS_LOST) || d->unsupported != NULL)
 		return r;
 	daemon_wake(d);
 	lift(d);

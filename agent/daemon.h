@@ -103,9 +103,10 @@ struct daemon {
 	struct unit_port port;
 	const struct restore_units *restore_units; /* tests; NULL: PID 1 */
 	bool bus_connected;
-	bool unwatched;  /* inotify does not tell of everything */
-	bool bus_absent; /* there is no PID 1 to speak to, and none is needed */
-	bool bus_lost;   /* told */
+	bool unwatched;          /* inotify does not tell of everything */
+	const char *unsupported; /* in a word: why nothing here can be managed; NULL: it can */
+	bool bus_absent;         /* there is no PID 1 to speak to, and none is needed */
+	bool bus_lost;           /* told */
 	bool ready_told;
 	usec_t hand_back_at; /* PID 1 hung: none before that */
 	bool strays_told;
@@ -163,6 +164,7 @@ struct daemon_options {
 	const char *proc_root;   /* NULL: /proc */
 	/* For tests: any folder will do as a tree, and in place of PID 1 and the clocks ... */
 	bool trust_root;
+	enum cg_mode mode; /* the host's, as if found; CG_MODE_NONE: as found */
 	const struct unit_port *port;
 	daemon_clock_fn *clock;
 	void *clock_ctx;
@@ -346,6 +348,16 @@ void persist_adopted_request(struct daemon *d, const struct managed *m, enum res
 void persist_adopt_history(struct daemon *d, struct managed *m);
 /* And back into the store. */
 void persist_keep_history(struct daemon *d, const struct managed *m);
+
+/* --- unsupported.c */
+/* No cgroup version 2 here. 0: in a cluster; -ENOTSUP: the start fails. */
+int unsupported_host(struct daemon *d);
+/* The loop of such a node: probes, metrics, the control socket, and pods are told. */
+int unsupported_start(struct daemon *d);
+/* Its wake-up. False: it is no such node. */
+bool unsupported_tick(struct daemon *d);
+/* One Event of a pod that asks for more. */
+void unsupported_tell(struct pod *p);
 
 /* --- serve.c */
 /* --- folders.c */

@@ -99,7 +99,7 @@ struct daemon_event {
 			      * config-loaded: keys that are read at the start only;
 			      * host-unsupported: what is wrong; state-damaged: how;
 			      * slow-loop: at what */
-	const char *hint;    /* host-unsupported: how to mend it */
+	const char *hint;    /* host-unsupported, node-unsupported: how to mend it */
 	bool kept;           /* config-invalid: the last good one stays; else the start failed */
 	uint64_t count;      /* ready: units; config-loaded: entries */
 	int64_t span_usec;   /* clock-jumped (either sign), slow-loop, bus-back: how long */
@@ -112,6 +112,7 @@ void event_stopping(const struct daemon_event *e);
 void event_config_loaded(const struct daemon_event *e);
 void event_config_invalid(const struct daemon_event *e);
 void event_host_unsupported(const struct daemon_event *e);
+void event_node_unsupported(const struct daemon_event *e);
 void event_psi_missing(const struct daemon_event *e);
 void event_inotify_missing(const struct daemon_event *e);
 void event_node_memory_unread(const struct daemon_event *e);

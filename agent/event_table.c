@@ -69,6 +69,12 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		"cannot manage this host: {detail}[: {error}][; {hint}]",
 		"vscaled cannot work on this host",
 	},
+	[EVENT_NODE_UNSUPPORTED] = {
+		"node-unsupported", SD_ID128_MAKE(04,99,8d,e9,1f,e1,4f,8f,9f,4c,96,ba,90,c0,66,43),
+		LOG_ERR, F(DETAIL) | F(HINT), 0,
+		"nothing on this node is managed: {detail}[; {hint}]",
+		"This node is not supported",
+	},
 	[EVENT_PSI_MISSING] = {
 		"psi-missing", SD_ID128_MAKE(2f,fe,ba,91,5f,98,44,ec,9c,19,b1,d7,6f,89,ca,00),
 		LOG_WARNING, 0, 0,

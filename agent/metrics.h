@@ -71,6 +71,7 @@ struct metrics_input {
 	bool watch_healthy;        /* it is open, or was until less than a minute ago */
 	uint64_t reports_waiting;  /* pods whose report has not been sent yet */
 	uint64_t reports_refused;  /* pods whose last resize was refused, and still counts */
+	const char *unsupported;   /* a word, static: why nothing can be managed; NULL: it can */
 	bool paused;               /* everything */
 	uint64_t boosted;          /* containers whose start is boosted */
 	usec_t last_tick_real;     /* 0: none yet */

@@ -22,6 +22,16 @@ EMIT(emit_build)
 	metrics_value(w, 1, 0);
 }
 
+EMIT(emit_unsupported)
+{
+	(void)m;
+	if (in->unsupported == NULL)
+		return;
+	metrics_series(w, "");
+	metrics_label(w, "reason", in->unsupported);
+	metrics_value(w, 1, 0);
+}
+
 EMIT(emit_number)
 {
 	metrics_series(w, "");

@@ -10,7 +10,8 @@
 #define EACH(name)                                                                                 \
 	void name(struct metrics_writer *w, const struct metric *m, const struct metrics_thing *t)
 
-EMIT(emit_build);    /* no offset */
+EMIT(emit_build); /* no offset */
+EMIT(emit_unsupported);
 EMIT(emit_number);   /* uint64_t of metrics_input */
 EMIT(emit_time);     /* usec_t of metrics_input; 0 has no series */
 EMIT(emit_flag);     /* bool of metrics_input */

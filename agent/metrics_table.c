@@ -87,6 +87,8 @@ const struct metric metrics_table[] = {
 
 	{"vscaled_managed_containers", METRIC_GAUGE, NULL, 0, "mode, state",
 	 "Containers and units that are looked after, by mode and state.", .emit = emit_managed},
+	{"vscaled_unsupported", METRIC_GAUGE, NULL, 0, "reason",
+	 "1: nothing on this node can be managed, by why; no series where it can.", .emit = emit_unsupported},
 	{"vscaled_paused", METRIC_GAUGE, NULL, 0, "",
 	 "1: everything is paused by vscalectl.", emit_flag, .offset = IN(paused)},
 	{"vscaled_boosted_containers", METRIC_GAUGE, NULL, 0, "",

@@ -26,6 +26,7 @@ static const char *excluded_pod(const struct daemon *d, const struct kube_pod *s
 		const char *why;
 	} rows[] = {
 		{kube_pod_annotation(s, "mode") == NULL, "no longer annotated"},
+		{d->unsupported != NULL, "its node is not supported: cgroup version 2 is needed"},
 		{s->deleting, "it is being deleted"},
 		{is_us(d, s), "vscaled itself: who raises limits must not wait for one"},
 		{finished(s), "it has finished"},

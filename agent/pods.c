@@ -224,6 +224,11 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 		if (p->members[i].managed != NULL)
 			boost_heard(p->members[i].managed);
 	pod_apply_rules(p);
+	if (d->unsupported != NULL) {
+		kube_pod_free(old);
+		unsupported_tell(p);
+		return;
+	}
 	if (d->hooks.judge != NULL)
 		d->hooks.judge(d->hooks.ctx, p->spec);
 	pod_spec_changed(p, old);
@@ -314,7 +319,8 @@ void pods_list_end(struct daemon *d, bool whole)
 	if (whole)
 		forget_records(d);
 	d->pods.synced = true;
-	pods_watch_parents(d);
+	if (d->unsupported == NULL)
+		pods_watch_parents(d);
 	footprint_trim(); /* what the list took */
 }
 

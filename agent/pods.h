@@ -70,6 +70,7 @@ struct pod {
 	bool concerned;             /* a limit below it moved: its own is to be looked at */
 	bool wishes;                /* the owner resized it, not adopted yet */
 	bool leaving;               /* no longer annotated: forgotten once it is handed back */
+	bool unsupported_told;      /* that its node is not supported */
 	bool ending;                /* it finished or is being deleted: left alone */
 };
 

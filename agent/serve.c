@@ -288,6 +288,7 @@ void serve_status(void *daemon, struct status_view *ret)
 		.operation = "standalone",
 		.managed_count = managed_count(d),
 		.paused = d->paused,
+		.unsupported = d->unsupported,
 		.config_path = d->config_path,
 		.config_result = d->config_result,
 		.config_loaded_realtime_usec = d->config_loaded_real,

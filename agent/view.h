@@ -118,7 +118,8 @@ struct status_view {
 	const char *operation; /* standalone, kubernetes */
 	struct cluster_view cluster;
 	uint32_t managed_count;
-	bool paused; /* everything */
+	bool paused;             /* everything */
+	const char *unsupported; /* static: why nothing on this node can be managed */
 	const char *config_path;
 	const char *config_result; /* of the last load: ok, or what is wrong */
 	usec_t config_loaded_realtime_usec;

@@ -55,6 +55,7 @@ static const struct json_field status_fields[] = {
 	ROW(status_view, operation, JSON_TEXT, true),
 	ROW(status_view, managed_count, JSON_U32, true),
 	ROW(status_view, paused, JSON_FLAG, true),
+	ROW(status_view, unsupported, JSON_TEXT, true),
 	ROW(status_view, config_path, JSON_TEXT, true),
 	ROW(status_view, config_result, JSON_TEXT, true),
 	{"config_loaded_at", offsetof(struct status_view, config_loaded_realtime_usec), JSON_TIME, true},

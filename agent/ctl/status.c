@@ -59,6 +59,8 @@ static void print_cluster(const struct ctl *c, const cJSON *s)
 
 void render_status(const struct ctl *c, const cJSON *s)
 {
+	const cJSON *word = cJSON_GetObjectItemCaseSensitive(s, "unsupported");
+	const char *unsupported = cJSON_GetStringValue(word);
 	bool paused = json_flag(s, "paused");
 	char up[HUMAN_SIZE];
 
@@ -74,6 +76,12 @@ void render_status(const struct ctl *c, const cJSON *s)
 	print_result(c, s, "state_result", "state_saved_at");
 	if (json_object(s, "cluster"))
 		print_cluster(c, json_object(s, "cluster"));
+	if (unsupported != NULL) {
+		fprintf(c->out,
+			"Host       %snot supported: %s%s, nothing is managed (vscalectl doctor)\n",
+			paint_on(c, PAINT_BAD), unsupported, paint_off(c, PAINT_BAD));
+		return;
+	}
 	fprintf(c->out, "systemd    %s\n",
 		json_flag(s, "bus_connected") ? "connected" : "not connected, trying again");
 	fprintf(c->out, "Host       cgroup v2 at %s with %s, pressure (PSI) %s\n",

@@ -275,6 +275,7 @@ int rig_start(struct rig *r)
 	const struct daemon_options o = {
 		.config_path = r->config,
 		.trust_root = true,
+		.mode = r->mode,
 		.proc_root = r->proc != NULL ? r->proc : proc,
 		.port = &port,
 		.clock = r->clock != NULL ? r->clock : rig_clock,
@@ -305,7 +306,7 @@ int rig_start(struct rig *r)
 
 void rig_stop(struct rig *r)
 {
-	if (r->daemon != NULL)
+	if (r->daemon != NULL && r->daemon->unsupported == NULL)
 		persist_save(r->daemon);
 	daemon_free(r->daemon);
 	r->daemon = NULL;

@@ -85,6 +85,7 @@ struct rig {
 	char folder[64]; /* config, state, runtime */
 	char config[128];
 	const char *proc;   /* NULL: what rig_meminfo() says */
+	enum cg_mode mode;  /* CG_MODE_NONE: version 2 */
 	const char *reader; /* NULL: text */
 	struct daemon *daemon;
 	usec_t boot, real;

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A node without cgroup version 2: the agent stays up, says so once each, and writes nothing. */
+#include "test/kube/test_cluster.h"
+#include <errno.h>
+#include <unistd.h>
+
+static bool is_told(struct crig *x)
+{
+	return crig_events(x, "NodeUnsupported") > 0;
+}
+
+static void check_answer(const char *path, const char *contains)
+{
+	OWN(drop_free) char *body = NULL;
+
+	CHECK_EQ(crig_http(&c, path, &body), 200);
+	CHECK(body != NULL && strstr(body, contains) != NULL);
+}
+
+static void check_control(const char *path, const char *contains)
+{
+	OWN(drop_free) char *body = NULL;
+
+	CHECK_EQ(crig_control(&c, path, &body), 200);
+	CHECK(body != NULL && strstr(body, contains) != NULL);
+}
+
+static bool has_state(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof path, "%s/state/%s", c.rig.folder, name);
+	return access(path, F_OK) == 0;
+}
+
+static void test_in_cluster(enum cg_mode mode, const char *word)
+{
+	struct rig_pod *p, *plain;
+	char metric[64];
+
+	if (!crig_open(&c, NULL, NULL))
+		exit(check_skip("no test API server: is there a python3?"));
+	c.rig.mode = mode;
+	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
+	plain = crig_pod(&c, DRIVER_CGROUPFS, "plain-0", NULL);
+	crig_start(&c);
+	CHECK_STR(c.rig.daemon->unsupported, word);
+	CHECK(crig_until(&c, 60, burn_600, is_told));
+	crig_annotate(&c, p, "max-cpu", "800m");
+	daemon_reload(c.rig.daemon);
+	rig_run(&c.rig, 60, burn_600);
+	CHECK_EQ(crig_events(&c, "NodeUnsupported"), 1);
+
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
+	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 64 * MIB);
+	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.high"), LIMIT_MAX);
+	CHECK_EQ(rig_cpu_milli(&c.rig, p->level), 500);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(plain)), 200);
+	CHECK_EQ(crig_requests(&c, "PATCH /api/v1", 0), 0);
+	CHECK_EQ(crig_requests(&c, "plain-0", 0), 0);
+	CHECK(!has_state("baseline") && !has_state("history"));
+
+	check_answer("/livez", "ok");
+	check_answer("/readyz", "ok");
+	snprintf(metric, sizeof metric, "vscaled_unsupported{reason=\"%s\"} 1\n", word);
+	check_answer("/metrics", metric);
+	check_control("/v1/status", word);
+	check_control("/v1/units", "cgroup version 2 is needed");
+	crig_close(&c);
+}
+
+/* What an earlier life of the node had left is not touched either. */
+static void test_records_stay(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+
+	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	rig_stop(&c.rig);
+	CHECK(has_state("baseline"));
+	c.rig.mode = CG_MODE_V1;
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_600, is_told));
+	rig_run(&c.rig, 30, burn_600);
+	rig_stop(&c.rig);
+	CHECK(has_state("baseline"));
+	c.rig.mode = CG_MODE_NONE;
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_600, is_listed));
+	rig_run(&c.rig, 5, burn_600);
+	CHECK_EQ(managed_find(c.rig.daemon, "default/web-0/app")
+			 ->control.resource[RESOURCE_CPU]
+			 .original,
+		 200);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
+	crig_close(&c);
+}
+
+static void test_standalone(void)
+{
+	struct rig r;
+
+	rig_open(&r, rig_config("  - {match: a.service}\n"));
+	r.mode = CG_MODE_HYBRID;
+	CHECK_EQ(rig_start(&r), -ENOTSUP);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	test_standalone();
+	test_in_cluster(CG_MODE_V1, "cgroup-v1");
+	test_in_cluster(CG_MODE_HYBRID, "cgroup-hybrid");
+	test_records_stay();
+	return check_result();
+}
