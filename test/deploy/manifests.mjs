@@ -84,7 +84,7 @@ same("host paths", pod.volumes.filter((v) => v.hostPath).map((v) => v.hostPath.p
 ]);
 const readOnly = (name) => agent.volumeMounts.find((m) => m.name === name)?.readOnly ?? false;
 check("the cgroup tree", readOnly("cgroup") === !actuates, readOnly("cgroup"));
-check("systemd's folder can be written", !actuates || readOnly("systemd"));
+check("systemd's folder can be written", !systemd || readOnly("systemd"));
 check("the journal's folder can be written", readOnly("journal"));
 check("subPath: such a file never changes", agent.volumeMounts.every((m) => !m.subPath));
 same("volumes without a mount", pod.volumes.map((v) => v.name).filter((n) => !agent.volumeMounts.some((m) => m.name === n)), []);
