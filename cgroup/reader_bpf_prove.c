@@ -8,7 +8,7 @@
 #define TRIES 16
 
 /* Flushes, so that the text reads that frame a pass are as fresh as the pass. */
-static int compare(struct cg_scan *s, struct cg *c, uint32_t slot, uint32_t *ret_differs)
+static int compare(struct cg_scan *s, struct cg *c, uint32_t slot, uint64_t *ret_differs)
 {
 	uint32_t want = cg_scan_offers(s);
 	struct usage before, scan, after;
@@ -23,7 +23,7 @@ static int compare(struct cg_scan *s, struct cg *c, uint32_t slot, uint32_t *ret
 	if (r == 0)
 		r = cg_read(c, want, &after);
 	if (r == 0)
-		*ret_differs = scan_differs(&before, &scan, &after);
+		*ret_differs = scan_differing_fields(&before, &scan, &after);
 	return r;
 }
 
@@ -51,12 +51,14 @@ static void name_parts(uint32_t parts, struct cg_probe *p)
 
 int cg_scan_prove(struct cg_scan *s, struct cg *c, struct cg_probe *p)
 {
-	uint32_t open = cg_scan_offers(s), slot, differs = 0;
+	uint64_t open = UINT64_MAX, differs;
+	uint32_t slot, parts;
 	int r = cg_scan_add(s, cg_id(c), &slot);
 
 	if (r < 0)
 		return r;
-	/* A part is proven by one comparison that agrees. */
+	/* A field is proven by one comparison that agrees: in a busy cgroup some field of
+	 * memory.stat goes up and down at any moment. */
 	for (int i = 0; i < TRIES && open != 0 && r == 0; i++) {
 		r = compare(s, c, slot, &differs);
 		if (r == 0)
@@ -65,12 +67,13 @@ int cg_scan_prove(struct cg_scan *s, struct cg *c, struct cg_probe *p)
 	cg_scan_remove(s, slot);
 	if (r < 0)
 		return r;
-	cg_scan_withdraw(s, open);
-	if (open != 0) {
+	parts = scan_parts_of(open);
+	cg_scan_withdraw(s, parts);
+	if (parts != 0) {
 		size_t len = strlen(p->why);
 
 		snprintf(p->why + len, sizeof p->why - len, "; unlike its file, so left to it:");
-		name_parts(open, p);
+		name_parts(parts, p);
 	}
 	return 0;
 }

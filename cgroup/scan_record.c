@@ -195,22 +195,44 @@ static uint64_t value_of(const struct usage *u, const struct field *f)
 	return value;
 }
 
+_Static_assert(ARRAY_SIZE(fields) <= 64, "a bit for each");
+
+static bool lies_outside(const struct usage *before, const struct usage *scan,
+			 const struct usage *after, const struct field *f)
+{
+	uint64_t a = value_of(before, f), s = value_of(scan, f), b = value_of(after, f);
+
+	/* A part that only one of the readers has is no difference while it comes or goes. */
+	if (!(scan->have & f->part) || !(before->have & after->have & f->part))
+		return scan->have & f->part & ~(before->have | after->have);
+	return s > MAX(a, b) || s < MIN(a, b);
+}
+
+uint64_t scan_differing_fields(const struct usage *before, const struct usage *scan,
+			       const struct usage *after)
+{
+	uint64_t differs = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (lies_outside(before, scan, after, &fields[i]))
+			differs |= UINT64_C(1) << i;
+	return differs;
+}
+
+uint32_t scan_parts_of(uint64_t fields_mask)
+{
+	uint32_t parts = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (fields_mask & (UINT64_C(1) << i))
+			parts |= fields[i].part;
+	return parts;
+}
+
 uint32_t scan_differs(const struct usage *before, const struct usage *scan,
 		      const struct usage *after)
 {
-	/* A part that only one of the readers has is no difference while it comes or goes. */
-	uint32_t differs = scan->have & ~(before->have | after->have);
-
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		const struct field *f = &fields[i];
-		uint64_t a = value_of(before, f), s = value_of(scan, f), b = value_of(after, f);
-
-		if (!(scan->have & before->have & after->have & f->part))
-			continue;
-		if (s > MAX(a, b) || s < MIN(a, b))
-			differs |= f->part;
-	}
-	return differs;
+	return scan_parts_of(scan_differing_fields(before, scan, after));
 }
 
 void scan_take(struct usage *to, const struct usage *from, uint32_t parts)

@@ -26,6 +26,10 @@ int scan_record_decode(const void *bytes, size_t len, const struct scan_expect *
  */
 uint32_t scan_differs(const struct usage *before, const struct usage *scan,
 		      const struct usage *after);
+/* The same by fields, a bit each; and the parts that these fields are of. */
+uint64_t scan_differing_fields(const struct usage *before, const struct usage *scan,
+			       const struct usage *after);
+uint32_t scan_parts_of(uint64_t fields_mask);
 
 /* Copies what from has of parts into to, and sets their bits. */
 void scan_take(struct usage *to, const struct usage *from, uint32_t parts);

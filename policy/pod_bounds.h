@@ -16,10 +16,16 @@
  *			a quantum below the limit where qos_near
  *	Guaranteed, LimitsOnly
  *		cgroup: limit >= the original request, whatever the spec requests by now
- *		report: no CPU; memory: limit as held, at least the original request; request =
- *limit Guaranteed, RequestsAndLimits cgroup: the limit follows the peak report: limit as held,
- *request = limit RequestsOnly cgroup: never written (limits_stay) report: request = target, as
- *above; of a Guaranteed pod nothing BestEffort there is no limit, so nothing anywhere
+ *		report: no CPU; memory: limit as held, at least the original request,
+ *			request = limit
+ *	Guaranteed, RequestsAndLimits
+ *		cgroup: the limit follows the peak
+ *		report: limit as held, request = limit
+ *	RequestsOnly
+ *		cgroup: never written (limits_stay)
+ *		report: request = target, as above; of a Guaranteed pod nothing
+ *	BestEffort
+ *		there is no limit, so nothing anywhere
  *
  * In a Guaranteed pod under `LimitsOnly` the CPU limit moves in the cgroup alone: nothing of it is
  * sent to the API server. A memory limit that has to rise above the spec is sent together with its

@@ -170,6 +170,13 @@ static void test_differs(void)
 		*low = *value = kept;
 	}
 	CHECK_EQ(seen, ALL);
+	/* By fields: two of one part, each its own. */
+	u.stat.anon++;
+	u.stat.sock++;
+	CHECK_EQ(__builtin_popcountll(scan_differing_fields(&before, &u, &after)), 2);
+	CHECK_EQ(scan_parts_of(scan_differing_fields(&before, &u, &after)), USAGE_MEM_STAT);
+	CHECK_EQ(scan_parts_of(0), 0);
+	u.stat = before.stat;
 	/* one look has the part: it came or went just now; none has it: the scan made it up */
 	before.have &= ~(uint32_t)USAGE_MEM;
 	u.mem_current++;
