@@ -301,6 +301,9 @@ uint64_t props_milli(const struct unit_props *p);
 enum answer { NOT_ASKED, STORED_KNOWN, STORED_UNKNOWN };
 /* One look at a unit whose files were written; steps go into the plan. */
 void judge_unit(struct managed *m, enum answer answer, struct plan *plan);
+/* A memory limit above what is held, which nobody has judged yet, goes back as far as use allows.
+ */
+void judge_take_back(struct managed *m);
 /* Looks again whether another drop-in would win over what systemd is told. */
 void guard_beaten(struct managed *m);
 

@@ -117,6 +117,57 @@ static void make_safe(struct managed *m, const struct limits *seen)
 	}
 }
 
+/* Would it pass its limit before a slow PID 1 could be told of the next one? Only Auto grows, and
+ * not beyond what it may while the API server cannot accept more. */
+static bool outgrows(const struct managed *m, uint64_t stands)
+{
+	const struct control *c = &m->control;
+	uint64_t ahead = mul_div(c->mem.slope_bps,
+				 m->daemon->config.tuning.memory.property_ahead_usec, USEC_PER_SEC);
+
+	return c->rule.mode == MODE_AUTO && stands <= control_unratified(c) &&
+	       add_sat(mem_unreclaimable(&c->last.stat), ahead) > c->kernel.mem_max;
+}
+
+void judge_take_back(struct managed *m)
+{
+	struct control *c = &m->control;
+	const struct change lower = {
+		.target = c->target,
+		.knob = KNOB_MEM_MAX,
+		.from = c->unjudged_bytes,
+		.to = c->kernel.mem_max,
+		.margin_bytes =
+			mem_write_margin(&m->daemon->config.tuning.memory, c->kernel.mem_max),
+	};
+
+	if (m->cg == NULL || cg_write(m->cg, &lower) != APPLY_DONE)
+		return; /* in use: it goes on to count */
+	m->made_safe = true;
+	m->unsafe_max = c->unjudged_bytes;
+	m->unsafe_stored = round_down(m->stored.mem_max, MEM_PAGE_BYTES) == m->unsafe_max;
+	c->unjudged_bytes = 0;
+}
+
+/*
+ * Higher than a moment ago, as when systemd writes the headroom that it stores: until its answer,
+ * which may take seconds, that stays where it is needed and the node has it, and counts in the
+ * ledger. Else it is taken back at once.
+ */
+static void bound_unjudged(struct managed *m, const struct limits *seen)
+{
+	struct control *c = &m->control;
+	bool lent;
+
+	c->unjudged_bytes = 0;
+	if (!c->resource[RESOURCE_MEMORY].managed || seen->mem_max <= c->kernel.mem_max)
+		return;
+	lent = outgrows(m, seen->mem_max) && node_memory_take(m, seen->mem_max);
+	c->unjudged_bytes = seen->mem_max;
+	if (!lent)
+		judge_take_back(m);
+}
+
 /* What is believed of the kernel, with one resource as it was found: the other is judged apart. */
 static struct limits with_only(const struct managed *m, enum resource r, const struct limits *found)
 {
@@ -264,18 +315,6 @@ static void reassert(struct look *l, enum resource r, const struct drift_facts *
 	write_ours(l, r);
 }
 
-/* Would it pass its limit before a slow PID 1 could be told of the next one? Only Auto grows, and
- * not beyond what it may while the API server cannot accept more. */
-static bool outgrows(const struct managed *m, uint64_t stands)
-{
-	const struct control *c = &m->control;
-	uint64_t ahead = mul_div(c->mem.slope_bps,
-				 m->daemon->config.tuning.memory.property_ahead_usec, USEC_PER_SEC);
-
-	return c->rule.mode == MODE_AUTO && stands <= control_unratified(c) &&
-	       add_sat(mem_unreclaimable(&c->last.stat), ahead) > c->kernel.mem_max;
-}
-
 static void judge(struct look *l, enum resource r)
 {
 	struct managed *m = l->unit;
@@ -407,20 +446,25 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 			return;
 		follow_new_limits(&l);
 	}
-	if (!moved_at_all(m, &l.seen))
+	if (!moved_at_all(m, &l.seen)) {
+		m->control.unjudged_bytes = 0;
 		return;
+	}
 	if (m->control.rule.mode == MODE_OFF || m->control.paused) {
 		only_look(m, &l.seen);
 		return;
 	}
 	follow_insister(m, &l.seen);
 	if (answer == NOT_ASKED && !(m->touched && scope_is_creating(m)) && ask(m, &u.limits)) {
+		if (m->touched && !(m->control.gave_way & RESOURCES_MEMORY))
+			bound_unjudged(m, &u.limits);
 		/* A raise now would fight the writer without having heard of him. */
 		if (m->touched && unit_moved(m, RESOURCE_CPU, &u.limits))
 			m->control.frozen = RESOURCES_CPU;
 		return;
 	}
 	m->made_safe = false;
+	m->control.unjudged_bytes = 0;
 	if (m->touched)
 		judge_all(&l);
 	else

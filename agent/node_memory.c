@@ -170,7 +170,9 @@ void node_memory_balance(struct daemon *d, struct plan *plan)
 	for (uint32_t i = 0; i < count; i++) {
 		struct managed *m = d->units[asks[i].entry];
 
-		if (managed_has_laws(m) && m->cg != NULL)
+		if (m->control.unjudged_bytes != 0)
+			judge_take_back(m);
+		else if (managed_has_laws(m) && m->cg != NULL)
 			control_give_back(&m->control, &x, asks[i].to);
 	}
 }

@@ -125,6 +125,8 @@ struct control {
 	struct boost_decision boost_now; /* as last looked at */
 	struct cpu_control cpu;
 	struct mem_control mem;
+	uint64_t unjudged_bytes; /* memory.max found above what is held, and nobody knows yet by
+				    whom: counted as granted while it stands; 0: none */
 	bool grant_ended; /* with its predecessor: what it is held at is to be granted anew */
 	struct ledger_claim claim; /* memory it was denied */
 	struct ledger_claim freed; /* by its predecessor, when that ended */
