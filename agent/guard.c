@@ -16,8 +16,12 @@ static void on_watch_event(void *ctx, const struct cg_watch_event *e)
 	}
 	if (pods_watch_event(d, e))
 		return;
-	if (e->what == CG_WATCH_LIMIT && e->cookie > 0 && e->cookie <= d->unit_count)
+	if (e->cookie == 0 || e->cookie > d->unit_count)
+		return;
+	if (e->what == CG_WATCH_LIMIT)
 		d->units[e->cookie - 1]->drift_check = true;
+	else
+		managed_look_levels(d->units[e->cookie - 1]);
 }
 
 static int on_watch(sd_event_source *s, int fd, uint32_t revents, void *userdata)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The table of what is managed: from a cgroup that appeared to limits that are held, and back. */
 #include "agent/daemon.h"
+#include "cgroup/levels.h"
 #include "cgroup/stuck.h"
 #include <errno.h>
 #include <string.h>
@@ -140,7 +141,7 @@ struct managed *managed_new(struct daemon *d, const struct managed_names *names)
 	/* It has an entry for each of those that there were. */
 	node_memory_close(d);
 	m->daemon = d;
-	m->slot = READER_NO_SLOT;
+	m->slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
 	m->kind = names->kind;
 	m->paused = d->paused;
 	m->lost_at = d->now;
@@ -223,6 +224,38 @@ static int attach(struct managed *m, const struct arrival *a, struct usage *ret)
 	    sd_event_add_io(d->event, &m->events, fd, EPOLLPRI, on_memory_events, m) >= 0)
 		sd_event_source_set_priority(m->events, DAEMON_PRIORITY_REFLEX);
 	return 0;
+}
+
+void managed_look_levels(struct managed *m)
+{
+	int r = m->cg != NULL ? cg_levels_look(m->cg) : 0;
+
+	if (r == -ENODEV)
+		managed_lost(m);
+	if (r <= 0)
+		return;
+	reader_detach(m);
+	reader_attach(m);
+	cg_watch_limits(m->daemon->watch, m->cg, m->control.target + 1);
+	m->drift_check = true;
+}
+
+/*
+ * Of a scope with a second level systemd holds what the runtime told it, which may be nothing. A
+ * limit that the scope does not have is not given to it.
+ */
+uint32_t managed_props_mask(const struct managed *m)
+{
+	const struct unit_props *p = &m->stored;
+	uint32_t mask = m->sent_mask;
+
+	if (m->cg == NULL || cg_inner_id(m->cg) == 0)
+		return UNIT_PROP_ALL;
+	if (p->cpu_quota_per_sec_usec != UINT64_MAX)
+		mask |= UNIT_PROP_CPU_QUOTA;
+	if (p->mem_max != UINT64_MAX)
+		mask |= UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
+	return mask;
 }
 
 static bool same_limits(const struct limits *a, const struct limits *b)
@@ -354,14 +387,16 @@ struct unit_props props_of_limits(const struct limits *l)
  * The first write to a container does not wait for PID 1, who may be busy for seconds: what the
  * runtime told it a moment ago stands in the files. The answer corrects that.
  */
-static void guess_stored(struct managed *m, struct arrival *a, const struct limits *now)
+static void guess_stored(struct managed *m, struct arrival *a)
 {
 	const struct unit_port *port = &m->daemon->port;
+	struct usage u = {0};
 
 	m->stored_guessed = false;
-	if (m->kind == UNIT_KIND_UNIT || m->unit == NULL)
+	if (m->kind == UNIT_KIND_UNIT || m->unit == NULL ||
+	    cg_read_outer(m->cg, LIMITS_USAGE, &u) < 0)
 		return;
-	a->props = props_of_limits(now);
+	a->props = props_of_limits(&u.limits);
 	m->stored_guessed = port->get != NULL && port->get(port->ctx, m->unit) == 0;
 }
 
@@ -383,7 +418,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	scope_born(m, a.active_enter_usec);
 	boost_born(m);
 	m->control.depth = depth_of(a.cgroup);
-	guess_stored(m, &a, &u.limits);
+	guess_stored(m, &a);
 	m->stored = a.props;
 	m->stored_check = false;
 	guard_beaten(m);

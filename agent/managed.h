@@ -7,7 +7,7 @@
 
 #include "agent/annotation.h"
 #include "agent/view.h"
-#include "cgroup/reader.h"
+#include "cgroup/reader_bpf.h"
 #include "policy/control.h"
 #include "systemd/unit_props.h"
 #include <systemd/sd-event.h>
@@ -39,14 +39,14 @@ struct managed {
 	char *key;         /* of its originals: "unit:NAME", "pod:UID/CONTAINER", "pod:UID" */
 	char *history_key; /* "unit:NAME", "NS/WORKLOAD/CONTAINER"; NULL: it has no history */
 	struct pod *pod;   /* of a container or pod level; NULL: a unit */
-	struct container_rule own; /* of a container or pod level: what the pod says */
-	bool ours;                 /* a container: the pod names it */
-	char *path;                /* of its cgroup, below the root */
-	struct cg *cg;             /* NULL: not running */
-	uint32_t slot;             /* of the BPF reader, or READER_NO_SLOT */
-	sd_event_source *events;   /* memory.events */
-	bool life_told;            /* the API server has spoken of the container that runs */
-	bool events_muted;         /* until the next look: they had nothing to tell */
+	struct container_rule own;  /* of a container or pod level: what the pod says */
+	bool ours;                  /* a container: the pod names it */
+	char *path;                 /* of its cgroup, below the root */
+	struct cg *cg;              /* NULL: not running */
+	struct cg_scan_slots slots; /* of the BPF reader, or READER_NO_SLOT */
+	sd_event_source *events;    /* memory.events */
+	bool life_told;             /* the API server has spoken of the container that runs */
+	bool events_muted;          /* until the next look: they had nothing to tell */
 	struct control control;
 	uint64_t pod_ooms;       /* of a pod level: pod_asked_full() */
 	struct first_look first; /* what this wake-up has read of it so far */
@@ -142,6 +142,10 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 void managed_lost(struct managed *m);
 /* Is a property call of ours on its way to PID 1? */
 bool managed_call_pending(const struct managed *m);
+/* Looks for the second level of its cgroup (cgroup/levels.h), which may come late. */
+void managed_look_levels(struct managed *m);
+/* What systemd keeps of it as properties: UNIT_PROP_*. */
+uint32_t managed_props_mask(const struct managed *m);
 /* Something may have appeared that it can be attached to. */
 void managed_look_again(struct managed *m);
 /* Forgets that it was ever ours: the next look begins with what it finds. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From pods and containers to their cgroups: by the API's word, or by the cgroup that appears. */
 #include "agent/pod_claim.h"
+#include "cgroup/levels.h"
 #include "cgroup/parse.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -152,6 +153,17 @@ static uint32_t cpus_in(const struct daemon *d, const char *path)
 	return n > 0 && cg_parse_cpu_list(text, (size_t)n, &count) == 0 ? count : 0;
 }
 
+/* crun sets a container's CPUs at its second level alone. */
+static uint32_t cpus_of(const struct daemon *d, const char *path)
+{
+	char inner[KUBEPODS_PATH_MAX + sizeof CG_LEVEL_NAME];
+	uint32_t count;
+
+	snprintf(inner, sizeof inner, "%s/" CG_LEVEL_NAME, path);
+	count = cpus_in(d, inner);
+	return count != 0 ? count : cpus_in(d, path);
+}
+
 /* The static CPU manager gave it CPUs of its own: fewer than the folder of all pods has. */
 static bool has_own_cpus(const struct pod *p, const struct kube_container *c, const char *path)
 {
@@ -162,7 +174,7 @@ static bool has_own_cpus(const struct pod *p, const struct kube_container *c, co
 	if (p->spec->qos != QOS_GUARANTEED || milli == LIMIT_MAX || milli % 1000 != 0)
 		return false;
 	snprintf(all, sizeof all, "%.*s", (int)(strrchr(p->path, '/') - p->path), p->path);
-	mine = cpus_in(p->daemon, path);
+	mine = cpus_of(p->daemon, path);
 	theirs = cpus_in(p->daemon, all);
 	return mine != 0 && mine < theirs;
 }

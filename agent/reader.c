@@ -4,6 +4,7 @@
 #include "agent/daemon.h"
 #include "agent/footprint.h"
 #include "cgroup/kubepods.h"
+#include "cgroup/levels.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +42,7 @@ static void on_removed(struct daemon *d, uint64_t id)
 	for (size_t i = 0; i < d->unit_count; i++) {
 		struct managed *m = d->units[i];
 
-		if (m->cg == NULL || cg_id(m->cg) != id)
+		if (m->cg == NULL || (cg_id(m->cg) != id && cg_inner_id(m->cg) != id))
 			continue;
 		managed_lost(m);
 		return;
@@ -229,22 +230,40 @@ static void give_up(struct daemon *d, int error)
 
 /* --- reading --- */
 
+static uint32_t slot_for(struct cg_scan *s, uint64_t id)
+{
+	uint32_t slot;
+
+	return cg_scan_add(s, id, &slot) < 0 ? READER_NO_SLOT : slot;
+}
+
 void reader_attach(struct managed *m)
 {
 	struct reader *r = &m->daemon->reader;
+	uint64_t inner = cg_inner_id(m->cg);
 
-	/* A pod level has no laws, so nothing is read of it on a clock. No slot left: by text. */
-	m->slot = READER_NO_SLOT;
-	if (r->scan != NULL && m->kind != UNIT_KIND_POD &&
-	    cg_scan_add(r->scan, cg_id(m->cg), &m->slot) < 0)
-		m->slot = READER_NO_SLOT;
+	m->slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
+	/* A pod level has no laws, so nothing is read of it on a clock. */
+	if (r->scan == NULL || m->kind == UNIT_KIND_POD)
+		return;
+	m->slots.own = slot_for(r->scan, cg_id(m->cg));
+	if (inner == 0 || m->slots.own == READER_NO_SLOT)
+		return;
+	m->slots.inner = slot_for(r->scan, inner);
+	/* Both levels are read at the same moment, or by text. */
+	if (m->slots.inner == READER_NO_SLOT)
+		reader_detach(m);
 }
 
 void reader_detach(struct managed *m)
 {
-	if (m->daemon->reader.scan != NULL && m->slot != READER_NO_SLOT)
-		cg_scan_remove(m->daemon->reader.scan, m->slot);
-	m->slot = READER_NO_SLOT;
+	struct cg_scan *s = m->daemon->reader.scan;
+
+	if (s != NULL && m->slots.own != READER_NO_SLOT)
+		cg_scan_remove(s, m->slots.own);
+	if (s != NULL && m->slots.inner != READER_NO_SLOT)
+		cg_scan_remove(s, m->slots.inner);
+	m->slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
 }
 
 void reader_begin(struct daemon *d, enum reader_clock clock)
@@ -282,7 +301,7 @@ static bool pressure_stale(const struct managed *m)
 {
 	struct usage u;
 
-	return cg_scan_get(m->daemon->reader.scan, m->slot, USAGE_CPU, &u) < 0 ||
+	return cg_scan_get(m->daemon->reader.scan, m->slots.own, USAGE_CPU, &u) < 0 ||
 	       u.cpu_usage_usec != m->control.sample.cpu_usage_usec;
 }
 
@@ -290,10 +309,10 @@ int reader_read(struct managed *m, uint32_t want, uint32_t by_text, struct usage
 {
 	struct reader *r = &m->daemon->reader;
 
-	if (!r->passed || m->slot == READER_NO_SLOT)
+	if (!r->passed || m->slots.own == READER_NO_SLOT)
 		return cg_read(m->cg, want, ret);
 	r->stat_reads += r->clock == READER_LOOK && (want & USAGE_MEM_STAT);
 	if ((want & USAGE_PSI_MEM) && pressure_stale(m))
 		by_text |= USAGE_PSI_MEM;
-	return cg_scan_read(r->scan, m->slot, m->cg, want, by_text, ret);
+	return cg_scan_read(r->scan, m->slots, m->cg, want, by_text, ret);
 }

@@ -4,12 +4,9 @@
 #include "cgroup/writer.h"
 #include "systemd/unit_dropin.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define WANT (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT | USAGE_MEM | USAGE_MEM_STAT)
 
@@ -125,20 +122,6 @@ static int write_knob(struct work *w, enum knob knob, uint64_t to)
 	return r == -EOPNOTSUPP && is_default(knob, to) ? APPLY_UNCHANGED : r;
 }
 
-/* The operator insists: the kernel reclaims, and kills when that is not enough. */
-static int write_forced(const struct work *w, uint64_t to)
-{
-	int fd = openat(cg_dirfd(w->cg), knobs[KNOB_MEM_MAX].file, O_WRONLY | O_TRUNC | O_CLOEXEC);
-	int r;
-
-	if (fd < 0)
-		return -errno;
-	r = dprintf(fd, "%" PRIu64 "\n", to);
-	r = r < 0 ? -errno : 0;
-	close(fd);
-	return r;
-}
-
 /* Takes page cache back that alone keeps the originals from fitting. */
 static void make_room(struct work *w)
 {
@@ -240,8 +223,9 @@ static bool lower_max(struct work *w, uint64_t to)
 {
 	int r = write_knob(w, KNOB_MEM_MAX, to);
 
+	/* The operator insists. */
 	if (r == APPLY_REFUSED && w->restore->force)
-		r = write_forced(w, to);
+		r = cg_force_mem_max(w->cg, to);
 	if (r == APPLY_REFUSED) {
 		leave_memory(w);
 	} else if (r < 0) {

@@ -273,7 +273,7 @@ struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask)
 		mask |= UNIT_PROP_MEM_HIGH;
 		p.mem_high = memory ? control_mem_high(c, p.mem_max) : k->mem_high;
 	}
-	*ret_mask = mask;
+	*ret_mask = mask & managed_props_mask(m);
 	return p;
 }
 
@@ -456,6 +456,7 @@ static void review(struct daemon *d, struct plan *plan)
 	struct control_context x = daemon_context(d, plan);
 
 	for (size_t i = 0; i < d->unit_count; i++) {
+		managed_look_levels(d->units[i]);
 		if (!managed_has_laws(d->units[i]))
 			continue;
 		control_review(&d->units[i]->control, &x);

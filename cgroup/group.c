@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cgroup/group.h"
+#include "cgroup/levels.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -75,24 +76,55 @@ static int walk(int root, const char *path, int *ret)
 	return 0;
 }
 
-int cg_open(int root_dirfd, const char *path, struct cg **ret)
+/* Takes dir over, also when it fails. */
+static int cg_new(int dir, struct cg **ret)
 {
-	OWN(drop_cg) struct cg *c = malloc(sizeof *c);
+	struct cg *c = malloc(sizeof *c);
 	struct stat st;
-	int r;
 
-	if (c == NULL)
-		return -ENOMEM;
-	*c = (struct cg){.dir = -1, .events_fd = -1};
+	if (c == NULL || fstat(dir, &st) < 0) {
+		int error = c == NULL ? ENOMEM : errno;
+
+		close(dir);
+		free(c);
+		return -error;
+	}
+	*c = (struct cg){.dir = dir, .dev = st.st_dev, .id = st.st_ino, .events_fd = -1};
 	for (size_t i = 0; i < CG_FILE_COUNT; i++)
 		c->fd[i] = -1;
-	r = walk(root_dirfd, path, &c->dir);
+	*ret = c;
+	return 0;
+}
+
+int cg_open_child(int dir, const char *name, struct cg **ret)
+{
+	int child = open_dir(dir, name);
+
+	return child < 0 ? child : cg_new(child, ret);
+}
+
+static bool is_scope(const char *path)
+{
+	static const char end[] = ".scope";
+	size_t len = strlen(path), n = strlen(end);
+
+	return len > n && strcmp(path + len - n, end) == 0;
+}
+
+int cg_open(int root_dirfd, const char *path, struct cg **ret)
+{
+	OWN(drop_cg) struct cg *c = NULL;
+	int dir, r;
+
+	r = walk(root_dirfd, path, &dir);
+	if (r == 0)
+		r = cg_new(dir, &c);
 	if (r < 0)
 		return r;
-	if (fstat(c->dir, &st) < 0)
-		return -errno;
-	c->dev = st.st_dev;
-	c->id = st.st_ino;
+	c->scope = is_scope(path);
+	r = cg_levels_look(c);
+	if (r < 0)
+		return r;
 	*ret = STEAL(c);
 	return 0;
 }
@@ -101,6 +133,7 @@ void cg_close(struct cg *c)
 {
 	if (c == NULL)
 		return;
+	cg_close(c->inner);
 	for (size_t i = 0; i < CG_FILE_COUNT; i++)
 		drop_fd(&c->fd[i]);
 	if (c->events_fd != c->fd[CG_FILE_MEM_EVENTS])

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "cgroup/reader.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -32,6 +33,13 @@ extern const char *const cg_file_names[CG_FILE_COUNT];
  * enabled, or pressure switched on, later. At one read a second that is the review's pace. */
 #define CG_ABSENT_READS 10
 
+/* Throttling as of the last read of one level. */
+struct cg_throttle {
+	uint64_t nr_periods;
+	uint64_t nr_throttled;
+	uint64_t throttled_usec;
+};
+
 struct cg {
 	int dir;
 	uint64_t dev;
@@ -41,7 +49,15 @@ struct cg {
 	/* The number lent out for memory.events, -1: none. It stays ours until cg_close(): while
 	 * the file is away, the number leads to the folder, for which nobody is ever woken. */
 	int events_fd;
+	/* A systemd scope may have a second level, see levels.h. Owned; NULL: it has none. */
+	bool scope;
+	struct cg *inner;
+	struct cg_throttle seen[2]; /* of the scope, of the second level */
+	struct cg_throttle sum;
 };
+
+/* Opens a folder below dir, which is no symbolic link. */
+int cg_open_child(int dir, const char *name, struct cg **ret);
 
 /*
  * Content of a file into buf, which has CG_TEXT_BYTES. Returns its length; -ENOENT: the cgroup has

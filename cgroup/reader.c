@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cgroup/reader.h"
 #include "cgroup/group.h"
+#include "cgroup/levels.h"
 #include "cgroup/parse.h"
 #include <errno.h>
 #include <stdbool.h>
@@ -130,7 +131,7 @@ int cg_file_fill(enum cg_file file, const char *text, size_t len, struct usage *
 	return sources[file].fill(text, len, u);
 }
 
-int cg_read(struct cg *c, uint32_t want, struct usage *ret)
+static int read_one(struct cg *c, uint32_t want, struct usage *ret)
 {
 	struct usage u = {
 		.limits = {LIMIT_MAX, CPU_PERIOD_DEFAULT_USEC, 0, LIMIT_MAX, LIMIT_MAX},
@@ -153,6 +154,28 @@ int cg_read(struct cg *c, uint32_t want, struct usage *ret)
 	u.have &= want;
 	*ret = u;
 	return 0;
+}
+
+int cg_read(struct cg *c, uint32_t want, struct usage *ret)
+{
+	struct usage u, inner;
+	int r = read_one(c, want, &u);
+
+	if (r < 0)
+		return r;
+	if (c->inner != NULL && (want & CG_LEVEL_USAGE)) {
+		r = read_one(c->inner, want & CG_LEVEL_USAGE, &inner);
+		if (r < 0)
+			return r;
+		cg_levels_merge(c, &inner, &u);
+	}
+	*ret = u;
+	return 0;
+}
+
+int cg_read_outer(struct cg *c, uint32_t want, struct usage *ret)
+{
+	return read_one(c, want, ret);
 }
 
 int cg_events_fd(struct cg *c)

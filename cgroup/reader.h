@@ -40,6 +40,9 @@ int cg_dirfd(const struct cg *c);
  */
 int cg_read(struct cg *c, uint32_t want, struct usage *ret);
 
+/* The same without the second level (levels.h): what systemd and the kubelet know of. */
+int cg_read_outer(struct cg *c, uint32_t want, struct usage *ret);
+
 /*
  * Descriptor of memory.events, borrowed, armed by a read: wait for EPOLLPRI | EPOLLERR, then read
  * USAGE_MEM_EVENTS, which arms it again. Any cg_read() of these events takes a pending wake-up with

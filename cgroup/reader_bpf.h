@@ -59,12 +59,18 @@ int cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct us
 /* What the last pass was for, of what is offered. */
 uint32_t cg_scan_passed(const struct cg_scan *s);
 
+/* Of one struct cg: its own, and that of its second level (levels.h) where it has one. */
+struct cg_scan_slots {
+	uint32_t own, inner;
+};
+
 /*
  * In the place of cg_read(c, want, ret): from the last pass, except for by_text (CG_SCAN_STALE
  * where pressure must be of now), for what the pass was not for and for what is not offered: these
- * come from c's files. All of it does when s is NULL, or when the pass has nothing of this cgroup.
+ * come from c's files. All of it does when s is NULL, or when the pass has nothing of this cgroup
+ * or of its second level.
  */
-int cg_scan_read(const struct cg_scan *s, uint32_t slot, struct cg *c, uint32_t want,
+int cg_scan_read(const struct cg_scan *s, struct cg_scan_slots slots, struct cg *c, uint32_t want,
 		 uint32_t by_text, struct usage *ret);
 
 /*

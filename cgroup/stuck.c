@@ -13,7 +13,7 @@
 #define FREEZE_FILE "init.scope/cgroup.freeze"
 
 /* Not kept open: it is read after wake-ups only. */
-int cg_oom_looks(struct cg *c, uint64_t *ret)
+static int oom_looks(const struct cg *c, uint64_t *ret)
 {
 	char text[CG_TEXT_BYTES];
 	int fd = openat(c->dir, "memory.events.local", O_RDONLY | O_CLOEXEC);
@@ -26,6 +26,20 @@ int cg_oom_looks(struct cg *c, uint64_t *ret)
 	r = len < 0 ? -errno : 0;
 	close(fd);
 	return r < 0 ? r : cg_parse_mem_ooms(text, (size_t)len, ret);
+}
+
+/* A writer may be stuck at either level. */
+int cg_oom_looks(struct cg *c, uint64_t *ret)
+{
+	uint64_t outer, inner = 0;
+	int r = oom_looks(c, &outer);
+
+	if (r == 0 && c->inner != NULL)
+		r = oom_looks(c->inner, &inner);
+	if (r < 0)
+		return r;
+	*ret = outer + inner;
+	return 0;
 }
 
 static int put(int fd, char value)

@@ -140,7 +140,7 @@ static void forget(struct cg_watch *w, uint64_t cookie, bool folders)
 	}
 }
 
-int cg_watch_limits(struct cg_watch *w, const struct cg *c, uint64_t cookie)
+static int watch_files(struct cg_watch *w, const struct cg *c, uint64_t cookie)
 {
 	static const enum knob watched[] = {KNOB_CPU_MAX, KNOB_MEM_MAX, KNOB_MEM_HIGH};
 	int count = 0;
@@ -151,13 +151,27 @@ int cg_watch_limits(struct cg_watch *w, const struct cg *c, uint64_t cookie)
 
 		if (r == -ENOENT)
 			continue;
-		if (r < 0) {
-			forget(w, cookie, false);
+		if (r < 0)
 			return r;
-		}
 		count++;
 	}
 	return count;
+}
+
+int cg_watch_limits(struct cg_watch *w, const struct cg *c, uint64_t cookie)
+{
+	int inner = 0, r = watch_files(w, c, cookie);
+
+	if (r >= 0 && c->inner != NULL)
+		inner = watch_files(w, c->inner, cookie);
+	if (r < 0 || inner < 0) {
+		forget(w, cookie, false);
+		return r < 0 ? r : inner;
+	}
+	/* Its second level comes later than its limits. */
+	if (c->scope)
+		(void)cg_watch_children(w, c, cookie);
+	return r + inner;
 }
 
 int cg_watch_children(struct cg_watch *w, const struct cg *c, uint64_t cookie)

@@ -43,9 +43,10 @@ static inline void drop_cg_watch(struct cg_watch **w)
 int cg_watch_fd(const struct cg_watch *w);
 
 /*
- * Watches cpu.max, memory.max and memory.high of c, those that exist. Returns how many; after
- * -errno none is watched under this cookie. Watching the same cgroup again replaces the cookie and
- * picks up new files.
+ * Watches cpu.max, memory.max and memory.high of c, those that exist, on both levels of a container
+ * that has two (levels.h); of a scope its children, too, since the second level appears later.
+ * Returns how many files; after -errno none is watched under this cookie. Watching the same cgroup
+ * again replaces the cookie and picks up new files.
  */
 int cg_watch_limits(struct cg_watch *w, const struct cg *c, uint64_t cookie);
 /* Watches for children of c to come and go. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 /* kernel/sched/core.c: the shortest and the longest period of a quota. */
@@ -203,12 +204,103 @@ static int (*const appliers[KNOB_COUNT])(struct cg *, const struct change *) = {
 	[KNOB_MEM_RECLAIM] = apply_mem_reclaim,
 };
 
+/* --- two levels, see levels.h --- */
+
+/* What one level holds of the knob; of a burst its quota, since a burst has no "max". */
+static int read_held(struct cg *c, enum knob knob, struct cg_cpu_max *ret)
+{
+	if (knob == KNOB_CPU_MAX || knob == KNOB_CPU_BURST)
+		return read_cpu_max(c, ret);
+	ret->period_usec = 1;
+	return read_limit(c, knob == KNOB_MEM_MAX ? CG_FILE_MEM_MAX : CG_FILE_MEM_HIGH,
+			  &ret->quota_usec);
+}
+
+static bool takes_away(const struct change *ch, const struct cg_cpu_max *held)
+{
+	uint64_t period = ch->knob == KNOB_CPU_MAX && ch->period_usec != 0 ? ch->period_usec
+									   : held->period_usec;
+
+	if (ch->knob == KNOB_CPU_BURST || ch->to == LIMIT_MAX)
+		return false;
+	return held->quota_usec == LIMIT_MAX ||
+	       (unsigned __int128)ch->to * held->period_usec <
+		       (unsigned __int128)held->quota_usec * period;
+}
+
+/* The levels that the change is for, the scope first. */
+struct levels {
+	struct cg *cg[2];
+	bool lower[2];
+	size_t count;
+};
+
+static int choose_levels(struct cg *c, const struct change *ch, struct levels *ret)
+{
+	struct cg *all[2] = {c, c->inner};
+	struct cg_cpu_max held;
+
+	*ret = (struct levels){0};
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		int r = read_held(all[i], ch->knob, &held);
+
+		if (r < 0)
+			return r;
+		/* What has no limit does not get one; but somebody has to hold it. */
+		if (held.quota_usec == LIMIT_MAX && (all[i] == c || ret->count > 0))
+			continue;
+		ret->cg[ret->count] = all[i];
+		ret->lower[ret->count++] = takes_away(ch, &held);
+	}
+	return 0;
+}
+
+static int write_levels(struct cg *c, const struct change *ch)
+{
+	struct levels l;
+	int outcome = APPLY_UNCHANGED, r = choose_levels(c, ch, &l);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < l.count; i++) {
+		r = l.lower[i] ? APPLY_UNCHANGED : appliers[ch->knob](l.cg[i], ch);
+		if (r < 0)
+			return r;
+		if (r == APPLY_DONE)
+			outcome = r;
+	}
+	/* One of them was raised, and that one was the limit. */
+	if (outcome == APPLY_DONE)
+		return outcome;
+	for (size_t i = l.count; i-- > 0;) {
+		r = l.lower[i] ? appliers[ch->knob](l.cg[i], ch) : APPLY_UNCHANGED;
+		if (r < 0 || r == APPLY_REFUSED)
+			return outcome == APPLY_DONE ? outcome : r;
+		if (r == APPLY_DONE)
+			outcome = r;
+	}
+	return outcome;
+}
+
 int cg_write(struct cg *c, const struct change *ch)
 {
 	int r;
 
 	if ((uint32_t)ch->knob >= KNOB_COUNT)
 		return -EINVAL;
-	r = appliers[ch->knob](c, ch);
+	/* What is reclaimed from the scope comes from the inner level. */
+	r = c->inner != NULL && ch->knob != KNOB_MEM_RECLAIM ? write_levels(c, ch)
+							     : appliers[ch->knob](c, ch);
 	return r == -ENODEV ? APPLY_GONE : r;
+}
+
+int cg_force_mem_max(struct cg *c, uint64_t bytes)
+{
+	const struct change ch = {.knob = KNOB_MEM_MAX, .to = bytes};
+	struct levels l = {.cg = {c}, .count = 1};
+	int r = c->inner != NULL ? choose_levels(c, &ch, &l) : 0;
+
+	for (size_t i = l.count; r == 0 && i-- > 0;)
+		r = write_value(l.cg[i], KNOB_MEM_MAX, bytes);
+	return r;
 }

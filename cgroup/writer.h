@@ -16,7 +16,8 @@
 #define CG_RECLAIM_CALL_BYTES (64 * MIB)
 
 /*
- * Applies ch (its target is not looked at). Returns an enum apply_outcome or -errno:
+ * Applies ch (its target is not looked at), to both levels of a container that has two (levels.h).
+ * Returns an enum apply_outcome or -errno:
  *
  * APPLY_DONE       the kernel holds the value; for memory.reclaim: min(to, CG_RECLAIM_CALL_BYTES)
  *                  were taken back.
@@ -32,3 +33,7 @@
  * burst to the quota first, as the kernel demands, and puts it back should the quota then fail.
  */
 int cg_write(struct cg *c, const struct change *ch);
+
+/* memory.max := bytes whatever is in use: the kernel reclaims, and kills when that is not enough.
+ */
+int cg_force_mem_max(struct cg *c, uint64_t bytes);

@@ -261,7 +261,7 @@ static void test_removed(void)
 	rig_unit_stop(&r, &r.unit[0]);
 	turn(&r);
 	CHECK(m->cg == NULL);
-	CHECK_EQ(m->slot, READER_NO_SLOT);
+	CHECK_EQ(m->slots.own, READER_NO_SLOT);
 	CHECK_EQ(rig_scan.added, 0);
 	rig_unit_start(&r, &r.unit[0]);
 	rig_run(&r, 15, NULL);

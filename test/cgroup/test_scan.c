@@ -247,40 +247,40 @@ static void test_both(void)
 {
 	OWN(drop_cg) struct cg *c = NULL;
 	struct usage u, text;
-	uint32_t slot;
+	struct cg_scan_slots slots = {0};
 
 	live_make(&live, "both");
 	live_start(&live, "both", LIVE_BURN);
 	live_start(&live, "both", LIVE_BURN);
 	live_start(&live, "both", LIVE_BURN);
 	c = open_cg("both");
-	CHECK_EQ(cg_scan_add(scan, cg_id(c), &slot), 0);
-	CHECK_EQ(cg_scan_read(scan, slot, c, ALL, 0, &u), 0); /* not passed by yet */
+	CHECK_EQ(cg_scan_add(scan, cg_id(c), &slots.own), 0);
+	CHECK_EQ(cg_scan_read(scan, slots, c, ALL, 0, &u), 0); /* not passed by yet */
 	CHECK_EQ(cg_read(c, ALL, &text), 0);
 	CHECK_EQ(u.have, text.have);
 	CHECK_EQ(cg_scan_pass(scan, ALL), 0);
 	usleep(200000);
-	CHECK_EQ(cg_scan_read(scan, slot, c, ALL, 0, &u), 0);
+	CHECK_EQ(cg_scan_read(scan, slots, c, ALL, 0, &u), 0);
 	CHECK_EQ(cg_read(c, ALL, &text), 0);
 	CHECK(u.have == text.have && u.cpu_usage_usec <= text.cpu_usage_usec);
 	/* what the pass was not for */
 	CHECK_EQ(cg_scan_pass(scan, USAGE_CPU), 0);
-	CHECK_EQ(cg_scan_read(scan, slot, c, ALL, 0, &u), 0);
+	CHECK_EQ(cg_scan_read(scan, slots, c, ALL, 0, &u), 0);
 	CHECK_EQ(u.have, text.have);
 	/* CPU time of the pass, pressure of now */
 	if (live.host.psi) {
 		uint64_t usage = u.cpu_usage_usec;
 
-		CHECK_EQ(cg_scan_read(scan, slot, c, ALL, CG_SCAN_STALE, &u), 0);
+		CHECK_EQ(cg_scan_read(scan, slots, c, ALL, CG_SCAN_STALE, &u), 0);
 		CHECK(u.have == text.have && u.cpu_usage_usec == usage);
 		CHECK(u.psi_cpu_some_usec >= text.psi_cpu_some_usec);
-		CHECK_EQ(cg_scan_read(NULL, 0, c, ALL, 0, &u), 0);
+		CHECK_EQ(cg_scan_read(NULL, slots, c, ALL, 0, &u), 0);
 		CHECK(u.have == text.have && u.cpu_usage_usec >= usage);
 	}
 	live_remove(&live, "both");
 	CHECK_EQ(cg_scan_pass(scan, ALL), 0);
-	CHECK_EQ(cg_scan_read(scan, slot, c, ALL, 0, &u), -ENODEV);
-	cg_scan_remove(scan, slot);
+	CHECK_EQ(cg_scan_read(scan, slots, c, ALL, 0, &u), -ENODEV);
+	cg_scan_remove(scan, slots.own);
 }
 
 /* Every part is proven on a cgroup in use; a withdrawn one is not read from then on. */
@@ -288,7 +288,7 @@ static void test_prove(struct cg_probe *p)
 {
 	OWN(drop_cg) struct cg *c = NULL;
 	struct usage u;
-	uint32_t slot;
+	struct cg_scan_slots slots = {0};
 
 	live_make(&live, "prove");
 	live_start(&live, "prove", LIVE_FILES);
@@ -298,16 +298,16 @@ static void test_prove(struct cg_probe *p)
 	CHECK_EQ(cg_scan_prove(scan, c, p), 0);
 	CHECK_EQ(cg_scan_offers(scan), ALL);
 	fprintf(stderr, "%s: %s\n", p->program, p->why);
-	CHECK_EQ(cg_scan_add(scan, cg_id(c), &slot), 0);
+	CHECK_EQ(cg_scan_add(scan, cg_id(c), &slots.own), 0);
 	cg_scan_withdraw(scan, USAGE_CPU);
 	CHECK_EQ(cg_scan_pass(scan, ALL), 0);
-	CHECK_EQ(cg_scan_get(scan, slot, ALL, &u), 0);
+	CHECK_EQ(cg_scan_get(scan, slots.own, ALL, &u), 0);
 	CHECK_EQ(u.have & USAGE_CPU, 0);
-	CHECK_EQ(cg_scan_read(scan, slot, c, ALL, 0, &u), 0);
+	CHECK_EQ(cg_scan_read(scan, slots, c, ALL, 0, &u), 0);
 	CHECK_EQ(u.have & USAGE_CPU, USAGE_CPU);
 	live_remove(&live, "prove");
 	CHECK_EQ(cg_scan_pass(scan, ALL), 0);
-	cg_scan_remove(scan, slot);
+	cg_scan_remove(scan, slots.own);
 	CHECK_EQ(cg_scan_prove(scan, c, p), -ENODEV);
 }
 

@@ -5,7 +5,7 @@
 # Besides systemd: what vscaled links to, and what scenarios use.
 GUEST_PACKAGES="systemd systemd-sysv libsystemd0 dbus libbpf1 libcjson1 libyaml-0-2
 	procps strace jq stress-ng kmod iproute2 util-linux e2fsprogs curl
-	containerd runc python3 openssl"
+	containerd runc crun python3 openssl"
 # Library packages whose names differ between the suites.
 declare -A SUITE_PACKAGES=(
 	[bookworm]="libcurl4 libcgroup2 libmicrohttpd12"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python3 -m kubelet --kubeconfig FILE --images DIR [--driver systemd|cgroupfs] [--lag SECONDS]"""
+"""python3 -m kubelet --kubeconfig FILE --images DIR [--driver systemd|cgroupfs]
+[--runtime runc|crun] [--lag SECONDS]"""
 from __future__ import annotations
 
 import argparse
@@ -17,6 +18,8 @@ def main() -> None:
     p.add_argument("--images", required=True, help="folder of root file systems, by image name")
     p.add_argument("--node", default="node-1")
     p.add_argument("--driver", choices=("systemd", "cgroupfs"), default="systemd")
+    p.add_argument("--runtime", choices=("runc", "crun"), default="runc",
+                   help="containerd's BinaryName of io.containerd.runc.v2")
     p.add_argument("--lag", type=float, default=1.0, help="from allocation to the cgroup, seconds")
     p.add_argument("--backoff", type=float, default=10.0, help="before the second restart, seconds")
     p.add_argument("--cpu", default="3800m", help="allocatable")

@@ -26,7 +26,7 @@ class Kubelet:
         self.ca = credentials.ca
         self.checkpoints = Checkpoints(options.root)
         self.cgroups = node.Cgroups(options.driver)
-        self.containers = node.Containers(options.driver)
+        self.containers = node.Containers(options.driver, options.runtime)
         self.allocatable = Resources.parse({"requests": {"cpu": options.cpu,
                                                          "memory": options.memory}})
         self.service_env = {"KUBERNETES_SERVICE_HOST": credentials.host,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What touches the machine: containerd and runc by their programs, cgroups, PID 1 by busctl."""
+"""What touches the machine: containerd and runc or crun by their programs, cgroups, PID 1 by busctl."""
 from __future__ import annotations
 
 import json
@@ -134,10 +134,11 @@ class Cgroups:
 
 
 class Containers:
-    """Containers by containerd's own client; updates by runc on the same state."""
+    """Containers by containerd's own client; updates by the OCI runtime on the same state."""
 
-    def __init__(self, driver: str):
+    def __init__(self, driver: str, runtime: str = "runc"):
         self.systemd = ["--systemd-cgroup"] if driver == "systemd" else []
+        self.runtime = runtime
 
     def start(self, container_id: str, spec: dict, log: str) -> None:
         folder = f"{LOGS}/{log.rpartition('/')[0]}"
@@ -150,12 +151,12 @@ class Containers:
                 os.makedirs(m["source"])
         driver = ["--runc-systemd-cgroup", "--cgroup", spec["linux"]["cgroupsPath"]] \
             if self.systemd else []
-        run("ctr", "-n", NAMESPACE, "run", "-d", *driver, "--log-uri", f"file://{LOGS}/{log}.log",
-            "--config", config, container_id)
+        run("ctr", "-n", NAMESPACE, "run", "-d", "--runc-binary", self.runtime, *driver,
+            "--log-uri", f"file://{LOGS}/{log}.log", "--config", config, container_id)
 
     def update(self, container_id: str, r: Resources) -> None:
-        """All values of the container, as the runtime service has runc do it."""
-        run("runc", "--root", RUNC_ROOT, *self.systemd, "update", "-r", "-", container_id,
+        """All values of the container, as the runtime service has the OCI runtime do it."""
+        run(self.runtime, "--root", RUNC_ROOT, *self.systemd, "update", "-r", "-", container_id,
             text=json.dumps(model.oci_resources(r)))
 
     def pid(self, container_id: str) -> int:

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The second level of a container: crun with the systemd cgroup driver runs the processes in a
+ * child of the scope, `<scope>/container`, because the scope itself belongs to PID 1. Measured
+ *under containerd with SystemdCgroup = true:
+ *
+ *	                 crun 1.8.1 (Debian 12)     crun 1.21 (Debian 13)
+ *	scope            cpu.weight; no limits      limits, as properties: CPU rounded up to 1 %
+ *	scope/container  all limits                 all limits
+ *	crun update      writes scope/container     writes both
+ *	daemon-reload    rewrites nothing of it     rewrites the scope from its properties
+ *
+ * With the cgroupfs driver there is no second level, and runc never makes one.
+ *
+ * To everybody else such a container is one cgroup, the scope, and struct cg carries the second
+ * level along:
+ *
+ *  - A limit is the lower one of both levels; "max" at one level leaves the other's.
+ *  - A write raises the scope first and then the inner level, and lowers in the opposite order. A
+ *    level that holds "max" keeps it; if both do, the inner level gets the value. A raise leaves
+ *    alone a scope that holds more than asked for (headroom that PID 1 wrote).
+ *  - Throttling is counted where it happens, and with equal quotas that may be either level,
+ *    depending on whose period began first (measured: 31 of 31 periods at the scope, 4 at the inner
+ *    level). Of each two reads the larger increase of the two levels is added up.
+ *  - All else is hierarchical: the scope's cpu time, memory.current, memory.stat, memory.events and
+ *    pressure include the inner level's.
+ *
+ * An inner level that was there and is gone ends the whole: reads and writes say that the cgroup is
+ * gone.
+ */
+#pragma once
+
+#include "cgroup/reader.h"
+
+#define CG_LEVEL_NAME "container"
+
+/* What is read of both levels. */
+#define CG_LEVEL_USAGE (USAGE_THROTTLE | USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
+
+/*
+ * Looks for a second level that appeared. 1: it did, and is open now; 0: nothing new; -ENODEV: the
+ * one that was there is gone or another one; else -errno.
+ */
+int cg_levels_look(struct cg *c);
+
+/* The kernel's id of the second level; 0: there is none. */
+uint64_t cg_inner_id(const struct cg *c);
+
+/* Adds what was read of the inner level (bits of CG_LEVEL_USAGE) to what was read of the scope. */
+void cg_levels_merge(struct cg *c, const struct usage *inner, struct usage *u);
