@@ -415,6 +415,7 @@ static bool has_members(const struct pod *p)
 void pod_look(struct pod *p)
 {
 	static struct pod_children all;
+	bool waited = p->newcomers;
 	int r;
 
 	p->look = false;
@@ -430,12 +431,13 @@ void pod_look(struct pod *p)
 	all.count = 0;
 	if (kubepods_children(p->daemon->root, p->path, note_child, &all) < 0)
 		return;
-	if (p->newcomers) {
-		p->newcomers = false;
-		cg_watch_forget(p->daemon->watch, COOKIE_NEWCOMER | p->serial);
-	}
+	p->newcomers = false;
 	look_for_level(p);
 	pod_check_guesses(p, &all);
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		look_for_container(p, i, &all);
+	/* Not before each look: ending a watch makes inotify speak, which asks for the next look.
+	 */
+	if (waited && !p->newcomers)
+		cg_watch_forget(p->daemon->watch, COOKIE_NEWCOMER | p->serial);
 }

@@ -216,16 +216,31 @@ static int read_held(struct cg *c, enum knob knob, struct cg_cpu_max *ret)
 			  &ret->quota_usec);
 }
 
+static uint64_t period_of(const struct change *ch, const struct cg_cpu_max *held)
+{
+	return ch->knob == KNOB_CPU_MAX && ch->period_usec != 0 ? ch->period_usec
+								: held->period_usec;
+}
+
 static bool takes_away(const struct change *ch, const struct cg_cpu_max *held)
 {
-	uint64_t period = ch->knob == KNOB_CPU_MAX && ch->period_usec != 0 ? ch->period_usec
-									   : held->period_usec;
+	uint64_t period = period_of(ch, held);
 
 	if (ch->knob == KNOB_CPU_BURST || ch->to == LIMIT_MAX)
 		return false;
 	return held->quota_usec == LIMIT_MAX ||
 	       (unsigned __int128)ch->to * held->period_usec <
 		       (unsigned __int128)held->quota_usec * period;
+}
+
+/* systemd rounds a quota up to whole percent of a CPU: that is the scope's form of it. */
+static bool is_rounded(const struct change *ch, const struct cg_cpu_max *held)
+{
+	uint64_t percent = held->period_usec / 100;
+
+	return ch->knob == KNOB_CPU_MAX && percent > 0 && ch->to < LIMIT_MAX - percent &&
+	       period_of(ch, held) == held->period_usec &&
+	       held->quota_usec == (ch->to + percent - 1) / percent * percent;
 }
 
 /* The levels that the change is for, the scope first. */
@@ -246,6 +261,8 @@ static int choose_levels(struct cg *c, const struct change *ch, struct levels *r
 
 		if (r < 0)
 			return r;
+		if (all[i] == c && is_rounded(ch, &held))
+			continue;
 		/* What has no limit does not get one; but somebody has to hold it. */
 		if (held.quota_usec == LIMIT_MAX && (all[i] == c || ret->count > 0))
 			continue;

@@ -3,6 +3,7 @@
 #include "cgroup/writer.h"
 #include "test/agent/restore_rig.h"
 #include <errno.h>
+#include <stdbool.h>
 
 #define LIMITS(quota, max) ((struct limits){quota, 100000, 0, max, LIMIT_MAX})
 
@@ -226,6 +227,41 @@ static void test_scope(void)
 	end();
 }
 
+static void put_levels(const char *cpu, const char *max)
+{
+	static const struct fake_file inner[] = {
+		CGROUP(UNIT "/container", "40000 100000\n", "0\n", "max\n", "805306368\n",
+		       "209715200\n", MEM_STAT(209715200, 0)),
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(inner); i++)
+		fake_put(&fake, inner[i].path, inner[i].text);
+	fake_put(&fake, UNIT "/cpu.max", cpu);
+	fake_put(&fake, UNIT "/memory.max", max);
+}
+
+/* crun: the second level goes back with the scope, which has no limits before 1.9. */
+static void test_scope_levels(bool both)
+{
+	const char *scope_cpu = both ? "34000 100000\n" : "max 100000\n";
+	const char *scope_max = both ? "536870912\n" : "max\n";
+	struct baseline *b;
+
+	begin();
+	put_levels(both ? "40000 100000\n" : "max 100000\n", both ? "805306368\n" : "max\n");
+	b = put("pod:7d7d/app", UNIT, "default/db-0/app", LIMITS(33300, 512 * MIB));
+	b->unit = strdup(SCOPE);
+	if (both)
+		b->props = (struct unit_props){340000, UINT64_MAX, 512 * MIB, UINT64_MAX};
+	CHECK_EQ(restore_now("default/db-0/app", false), 0);
+	CHECK_EQ(results[0].outcome, RESTORE_RESTORED);
+	check_file(UNIT "/container/cpu.max", "33300 100000\n");
+	check_file(UNIT "/container/memory.max", "536870912\n");
+	check_file(UNIT "/cpu.max", scope_cpu);
+	check_file(UNIT "/memory.max", scope_max);
+	end();
+}
+
 static void test_lift(void)
 {
 	struct restore r;
@@ -262,6 +298,8 @@ int main(void)
 	test_pod_gone();
 	test_ratified();
 	test_scope();
+	test_scope_levels(false);
+	test_scope_levels(true);
 	test_lift();
 	CHECK_EQ(fake_open_fds(), fds);
 	return check_result();

@@ -230,6 +230,11 @@ static void test_write_cpu(void)
 	both("cpu.max", "90000 100000\n", "60000 100000\n");
 	check_write(cpu(60000), APPLY_DONE, "1");
 	both("cpu.max", "60000 100000\n", "60000 100000\n");
+	/* what systemd made of the quota is left as it is */
+	fake_put(&f, SCOPE "/cpu.max", "34000 100000\n");
+	check_write(cpu(33300), APPLY_DONE, "2");
+	both("cpu.max", "34000 100000\n", "33300 100000\n");
+	check_write(cpu(60000), APPLY_DONE, "1 2");
 	/* burst follows the quota at each level */
 	fake_put(&f, INNER "/cpu.max.burst", "50000\n");
 	check_write(cpu(20000), APPLY_DONE, "2 1");
