@@ -240,7 +240,7 @@ static void put_levels(const char *cpu, const char *max)
 	fake_put(&fake, UNIT "/memory.max", max);
 }
 
-/* crun: the second level goes back with the scope, which has no limits before 1.9. */
+/* crun: the second level goes back with the scope, which has no limits of its own with crun 1.8. */
 static void test_scope_levels(bool both)
 {
 	const char *scope_cpu = both ? "34000 100000\n" : "max 100000\n";
