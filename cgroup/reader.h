@@ -2,7 +2,8 @@
 /*
  * The text reader: counters and limits of one cgroup on kept descriptors.
  * A struct cg holds the folder, not its path: a cgroup removed and made again under the same name
- * is another one, and reads of the old one say -ENODEV. It keeps up to 12 descriptors open.
+ * is another one, and reads of the old one say -ENODEV. It keeps up to 12 descriptors open,
+ * and 6 more for a second level (levels.h).
  */
 #pragma once
 

@@ -254,6 +254,7 @@ static int choose_levels(struct cg *c, const struct change *ch, struct levels *r
 {
 	struct cg *all[2] = {c, c->inner};
 	struct cg_cpu_max held;
+	bool limited = false;
 
 	*ret = (struct levels){0};
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
@@ -261,10 +262,11 @@ static int choose_levels(struct cg *c, const struct change *ch, struct levels *r
 
 		if (r < 0)
 			return r;
-		if (all[i] == c && is_rounded(ch, &held))
-			continue;
 		/* What has no limit does not get one; but somebody has to hold it. */
-		if (held.quota_usec == LIMIT_MAX && (all[i] == c || ret->count > 0))
+		if (held.quota_usec == LIMIT_MAX && (all[i] == c || limited))
+			continue;
+		limited = true;
+		if (all[i] == c && is_rounded(ch, &held))
 			continue;
 		ret->cg[ret->count] = all[i];
 		ret->lower[ret->count++] = takes_away(ch, &held);

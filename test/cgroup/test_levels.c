@@ -263,6 +263,8 @@ static void test_write_inner(void)
 	put(INNER, "max 100000\n", "max\n");
 	check_write(cpu(80000), APPLY_DONE, "1");
 	both("cpu.max", "80000 100000\n", "max 100000\n");
+	check_write(cpu(79500), APPLY_UNCHANGED, "");
+	both("cpu.max", "80000 100000\n", "max 100000\n");
 }
 
 static void test_write_memory(void)
