@@ -367,7 +367,7 @@ void unsupported_tell(struct pod *p);
 /* What the loop ends with when another process took the lock: its state files are left alone. */
 #define FOLDERS_LOST (-EBUSY)
 int folders_start(struct daemon *d);
-/* Takes the lock and opens the control socket again when somebody removed their files. */
+/* Takes the lock and opens the control socket again when another process removed their files. */
 void folders_check(struct daemon *d);
 
 int serve_start(struct daemon *d);

@@ -80,7 +80,8 @@ static void write_holder(int fd, const char *holder)
 	(void)n;
 }
 
-/* The locked file; when somebody removed it between open() and flock(), the next one. */
+/* The locked file; if it was removed between open() and flock(), the one that is at its path now.
+ */
 static int take_one(const char *directory, mode_t mode, const struct lock_place *at, unsigned tries,
 		    char ret_other[LOCK_HOLDER_MAX])
 {

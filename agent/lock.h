@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One writer at a time: the daemon holds this lock while it runs, vscalectl while it restores. The
- * lock that counts is a file in the state directory, which nobody removes: systemd removes a
- * RuntimeDirectory= with what is in it, whoever holds it. The one in the runtime directory, which
- * versions before 0.1.0 knew alone, is held beside it so that they and this one exclude each other.
+ * lock that counts is a file in the state directory, because systemd removes a RuntimeDirectory=
+ * with a lock that another process holds in it. Versions before 0.1.0 lock a file in the runtime
+ * directory only; it is locked as well, so that they and this version exclude each other.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 struct lock_place {
 	const char *state_directory;
 	const char *runtime_directory;
-	const char *holder; /* who we are, for the one who finds it locked: one line */
+	const char *holder; /* one line, shown by a process that finds the file locked */
 };
 
 struct lock {
@@ -30,15 +30,15 @@ enum lock_state {
 };
 
 /*
- * Takes both, making directories that are missing. -EWOULDBLOCK: somebody else holds one; ret_other
- * then says who, and is left alone otherwise.
+ * Takes both, making directories that are missing. -EWOULDBLOCK: another process holds one;
+ * ret_other then names it, and is left alone otherwise.
  */
 int lock_take(const struct lock_place *at, struct lock *ret, char ret_other[LOCK_HOLDER_MAX]);
 
 /*
- * A lock on a file that is no longer at its path keeps nobody out: compares the inodes, and takes
- * the lock again where they differ. An lock_state, or negative: it is no longer held. -EWOULDBLOCK
- * as above. Where only the runtime directory cannot be written, its lock is given up.
+ * A lock on a file that is no longer at its path excludes no other process: compares the inodes,
+ * and takes the lock again where they differ. A lock_state, or negative: it is no longer held.
+ * -EWOULDBLOCK as above. Where only the runtime directory cannot be written, its lock is given up.
  */
 int lock_check(const struct lock_place *at, struct lock *l, char ret_other[LOCK_HOLDER_MAX]);
 
