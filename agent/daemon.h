@@ -362,7 +362,6 @@ bool unsupported_tick(struct daemon *d);
 /* One Event of a pod that asks for more. */
 void unsupported_tell(struct pod *p);
 
-/* --- serve.c */
 /* --- folders.c */
 /* What the loop ends with when another process took the lock: its state files are left alone. */
 #define FOLDERS_LOST (-EBUSY)
@@ -370,6 +369,7 @@ int folders_start(struct daemon *d);
 /* Takes the lock and opens the control socket again when another process removed their files. */
 void folders_check(struct daemon *d);
 
+/* --- serve.c */
 int serve_start(struct daemon *d);
 /* One of the table as others may see it. */
 void serve_view(const struct managed *m, control_unit_fn *each, void *arg);

@@ -4,7 +4,8 @@
 
 void oom_lowered(struct managed *m, const struct managed *at, uint64_t seen)
 {
-	uint64_t held = at->control.kernel.mem_max;
+	const struct control *c = &at->control;
+	uint64_t held = MAX(c->kernel.mem_max, c->unjudged_bytes);
 	const struct mem_lowered l = {
 		.at = m->daemon->now,
 		.from = held,
@@ -12,7 +13,9 @@ void oom_lowered(struct managed *m, const struct managed *at, uint64_t seen)
 		.pod = at != m,
 	};
 
-	if (m->control.resource[RESOURCE_MEMORY].managed && seen < held)
+	/* What we hold is our own, whatever systemd had put there before. */
+	if (m->control.resource[RESOURCE_MEMORY].managed && seen < held &&
+	    seen != c->kernel.mem_max)
 		control_mem_lowered(&m->control, &l);
 }
 

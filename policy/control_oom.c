@@ -42,6 +42,12 @@ static uint64_t use_seen(const struct usage *u)
 	return MAX(mem_use(u), u->mem_current - MIN(cache, u->mem_current));
 }
 
+/* A value that systemd has written and nobody has judged yet is the limit that counts. */
+static uint64_t limit_now(const struct control *c)
+{
+	return MAX(c->kernel.mem_max, c->unjudged_bytes);
+}
+
 /*
  * Under an external writer's limit: more than that limit was in use, or nobody had to die, and no
  * more than what was held, nor than was ever charged. prev is what was seen before the kill, u what
@@ -51,10 +57,11 @@ static struct oom_kill kill_by_writer(const struct control *c, const struct usag
 				      const struct usage *u, usec_t now)
 {
 	const struct mem_lowered *l = &c->lowered;
-	uint64_t use = use_seen(prev), most = c->kernel.mem_max;
+	uint64_t use = use_seen(prev);
+	uint64_t most = l->pod ? limit_now(c) : MAX(limit_now(c), l->from);
 
 	if (u->have & USAGE_MEM_PEAK)
-		most = MIN(MAX(most, l->from), MAX(u->mem_peak, use));
+		most = MIN(most, MAX(u->mem_peak, use));
 	/* A pod's is full of all its containers. */
 	if (!l->pod)
 		use = MAX(use, l->to);
@@ -105,8 +112,8 @@ uint64_t control_oom_wish(struct control *c, const struct usage *prev,
 	if (u->events.oom_kill <= prev->events.oom_kill)
 		return m->oom_record;
 	c->resource[RESOURCE_MEMORY].counters.oom_kills += kills(&prev->events, &u->events);
-	c->kill = lowered ? kill_by_writer(c, prev, u, x->now)
-			  : kill_at_limit(c->kernel.mem_max, x->now);
+	c->kill =
+		lowered ? kill_by_writer(c, prev, u, x->now) : kill_at_limit(limit_now(c), x->now);
 	if (!lowered && (m->max_event_at == 0 || x->now - m->max_event_at > MAX_TO_KILL_USEC ||
 			 c->kernel.mem_max == LIMIT_MAX))
 		return m->oom_record;

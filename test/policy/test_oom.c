@@ -110,6 +110,19 @@ static void test_too_long_ago(void)
 	CHECK_EQ(r.c.history.window_oom, 614 * MIB + 419430);
 }
 
+/* What systemd wrote a moment ago stands in the file, and was full. */
+static void test_at_an_unjudged_limit(void)
+{
+	struct rig r;
+
+	begin(&r, 100 * MIB);
+	r.c.unjudged_bytes = 700 * MIB;
+	r.sim.u.events.max++;
+	r.sim.u.events.oom_kill++;
+	rig_tick(&r);
+	CHECK_EQ(r.c.kill.use, 700 * MIB);
+}
+
 /* The successor has what the kill asks for, once; not less than the original, nor than history. */
 static void test_successor(void)
 {
@@ -151,6 +164,7 @@ int main(void)
 	test_use_at_the_kill();
 	test_between_write_and_peak();
 	test_too_long_ago();
+	test_at_an_unjudged_limit();
 	test_successor();
 	return check_result();
 }
