@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 
+from . import eviction
 from .kubelet import Kubelet
 
 
@@ -24,6 +25,11 @@ def main() -> None:
     p.add_argument("--backoff", type=float, default=10.0, help="before the second restart, seconds")
     p.add_argument("--cpu", default="3800m", help="allocatable")
     p.add_argument("--memory", default="7Gi", help="allocatable")
+    p.add_argument("--eviction-hard", metavar="AMOUNT|PERCENT", help="evict a pod when "
+                   "memory.available is below this (a kubelet's default: 100Mi); without: never")
+    p.add_argument("--eviction-interval", type=float, default=10.0, help="between two looks, seconds")
+    p.add_argument("--root-usage", choices=eviction.USAGES, default="stat", help="usage of the root "
+                   "cgroup: anon + file, or as in older kubelets MemTotal - MemFree")
     p.add_argument("--ip", default="127.0.0.1")
     p.add_argument("--version", type=version, default=(1, 36), help="1.33 or 1.36")
     p.add_argument("--root", default="/var/lib/kubelet", help="checkpoints and volumes")

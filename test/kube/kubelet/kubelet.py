@@ -8,7 +8,7 @@ import time
 from argparse import Namespace
 from typing import Any
 
-from . import model, node
+from . import eviction, model, node
 from .api import MERGE, Api, Credentials, Refused, Watcher, stamp
 from .checkpoint import Checkpoints
 from .model import Resources
@@ -16,6 +16,7 @@ from .resize import ContainerStep, PodStep
 from .worker import Worker
 
 RETRY_SEC = 1.0
+EVICTION = "eviction"  # in due, in place of a pod's uid
 
 
 class Kubelet:
@@ -33,6 +34,8 @@ class Kubelet:
                             "KUBERNETES_SERVICE_PORT": str(credentials.port)}
         self.queue: queue.Queue[tuple[str, Any]] = queue.Queue()
         self.due: dict[str, float] = {}  # pod uid -> when it is to be looked at again
+        if options.eviction_hard:
+            self.after(options.eviction_interval, EVICTION)
         self.workers: dict[str, Worker] = {}
         self.level_weight: int | None = None
         self.watcher = Watcher(credentials, options.node, lambda k, o: self.queue.put((k, o)))
@@ -155,7 +158,10 @@ class Kubelet:
             kind, what = self.queue.get(timeout=None if at is None
                                         else max(at - time.monotonic(), 0))
         except queue.Empty:
-            self._sync(uid)
+            if uid == EVICTION:
+                self._look_for_memory()
+            else:
+                self._sync(uid)
             return
         if kind == "LIST":
             self._list(what)
@@ -190,6 +196,33 @@ class Kubelet:
                 worker.oom(container_id)
             elif worker.exited(container_id, code):
                 self._sync(worker.uid)
+
+    def _look_for_memory(self) -> None:
+        self.due.pop(EVICTION, None)
+        self.after(self.options.eviction_interval, EVICTION)
+        try:
+            self._evict()
+        except OSError as e:  # a cgroup went
+            print(f"eviction: {e}", flush=True)
+
+    def _evict(self) -> None:
+        """One pod at a time; its memory is to show before the next one is looked for."""
+        with open("/proc/meminfo", encoding="ascii") as f:
+            meminfo = f.read()
+        limit = eviction.threshold(self.options.eviction_hard, meminfo)
+        available = eviction.available(meminfo, node.read("", "memory.stat"),
+                                       self.options.root_usage)
+        print(f"memory.available {available >> 20} MiB, threshold {limit >> 20} MiB", flush=True)
+        if available >= limit or any(w.evicted and w.pause for w in self.workers.values()):
+            return
+        pods = {w.name: w for w in self.workers.values() if w.created and not w.evicted}
+        for c in eviction.rank([w.candidate() for w in pods.values()]):
+            print(f"evict {c.name}: uses {c.usage >> 20} MiB, requests {c.request >> 20} MiB",
+                  flush=True)
+            pods[c.name].evicted = eviction.message(limit, available)
+            self.event(pods[c.name].pod, "Warning", eviction.REASON, pods[c.name].evicted)
+            self._sync(pods[c.name].uid)
+            return
 
     def _sync(self, uid: str) -> None:
         worker = self.workers.get(uid)

@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
-from kubelet import checkpoint, model, ocispec, resize, status, volumes  # noqa: E402
+from kubelet import checkpoint, eviction, model, ocispec, resize, status, volumes  # noqa: E402
 from kubelet.model import Resources  # noqa: E402
 
 MIB = 1 << 20
@@ -234,6 +234,27 @@ class HostPath(unittest.TestCase):
                                ("Socket", folder), ("FileOrCreate", folder)):
                 with self.assertRaises((RuntimeError, FileExistsError), msg=f"{kind} {path}"):
                     volumes.host_path({"path": path, "type": kind})
+
+
+class Eviction(unittest.TestCase):
+    MEMINFO = "MemTotal: 2000000 kB\nMemFree: 300000 kB\nMemAvailable: 900000 kB\nHugePages_Total: 0\n"
+    STAT = f"anon {700000 << 10}\nfile {800000 << 10}\nkernel {100000 << 10}\n" \
+           f"inactive_file {200000 << 10}\nactive_file {590000 << 10}\n"
+
+    def test_available(self):
+        # 2000000 - (700000 + 800000 - 200000), and 2000000 - (1700000 - 200000)
+        self.assertEqual(eviction.available(self.MEMINFO, self.STAT, "stat"), 700000 << 10)
+        self.assertEqual(eviction.available(self.MEMINFO, self.STAT, "meminfo"), 500000 << 10)
+        self.assertEqual(eviction.threshold("100Mi", self.MEMINFO), 100 * MIB)
+        self.assertEqual(eviction.threshold("5%", self.MEMINFO), 100000 << 10)
+        self.assertEqual(eviction.working_set("1000", "anon 1\ninactive_file 300\n"), 700)
+        self.assertEqual(eviction.working_set("100", "inactive_file 300\n"), 0)
+
+    def test_rank(self):
+        pods = [eviction.Candidate("calm", 50, 100, 0), eviction.Candidate("over", 120, 100, 0),
+                eviction.Candidate("far", 500, 100, 0), eviction.Candidate("dear", 900, 100, 1000),
+                eviction.Candidate("vital", 900, 0, 2000001000)]
+        self.assertEqual([p.name for p in eviction.rank(pods)], ["far", "over", "dear", "calm"])
 
 
 class Status(unittest.TestCase):

@@ -7,7 +7,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from . import model, node, ocispec, resize, status
+from . import eviction, model, node, ocispec, resize, status
 from .api import stamp
 from .model import Resources
 from .volumes import Volumes
@@ -40,6 +40,7 @@ class Worker:
         self.conditions = status.Conditions()
         self.kill_at: float | None = None
         self.removed = False  # by somebody else: no DELETE from us
+        self.evicted: str | None = None  # the message
         self.done = False
         self.written: dict | None = None
         self.memory_request_shown: str | None = None
@@ -57,6 +58,8 @@ class Worker:
             return
         if self.kill_at is not None or "deletionTimestamp" in self.pod["metadata"] or self.removed:
             self._terminate()
+        elif self.evicted:
+            self._kill_evicted()
         else:
             if not self.created:
                 self._create()
@@ -266,6 +269,26 @@ class Worker:
 
     # The end
 
+    def candidate(self) -> eviction.Candidate:
+        """For the eviction manager."""
+        spec = self.pod["spec"]
+        usage = 0
+        if node.exists(self.cgroup):
+            usage = eviction.working_set(node.read(self.cgroup, "memory.current"),
+                                         node.read(self.cgroup, "memory.stat"))
+        return eviction.Candidate(self.name, usage,
+                                  model.pod_resources(spec, self.desired()).memory_request or 0,
+                                  spec.get("priority") or 0)
+
+    def _kill_evicted(self) -> None:
+        """A hard threshold leaves no grace. The object stays, Failed."""
+        running = [c for c in self.containers if c.running]
+        for c in running:
+            self.kubelet.containers.kill(c.id or "", signal.SIGKILL)
+        if running or not self.pause:
+            return
+        self.kubelet.containers.kill(self.pause, signal.SIGKILL)
+
     def _terminate(self) -> None:
         now = time.monotonic()
         running = [c for c in self.containers if c.running]
@@ -322,6 +345,8 @@ class Worker:
             "conditions": status.resize_conditions(self.resizing, generation) + rows,
             "hostIP": options.ip, "hostIPs": [{"ip": options.ip}], "podIP": options.ip,
             "podIPs": [{"ip": options.ip}], "startTime": self.start_time, "qosClass": self.qos}
+        if self.evicted:
+            result.update(phase="Failed", reason=eviction.REASON, message=self.evicted)
         for key, kinds in (("initContainerStatuses", ("init", "sidecar")),
                            ("containerStatuses", ("app",))):
             some = [status.container_status(c, ready[c.name], allocated, actuated)
