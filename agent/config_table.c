@@ -230,7 +230,7 @@ const struct config_key config_keys[] = {
 	    0, 1000 * PCT, "25%",
 	    "That value keeps at least this share of use above use, growth or not."),
 	ROW("memory.propertyRoomMin", CONFIG_BYTES, tuning.memory.property_room_min_bytes,
-	    0, 1024 * GIB, "32Mi", "This room is at least this."),
+	    0, 1024 * GIB, "256Mi", "This room is at least this."),
 	ROW("memory.gap", CONFIG_PERMILLE, tuning.memory.gap_permille,
 	    0, 50 * PCT, "5%", "Distance of memory.high below memory.max, as a share of it."),
 	ROW("memory.gapMin", CONFIG_BYTES, tuning.memory.gap_min_bytes,

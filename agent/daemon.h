@@ -250,6 +250,8 @@ void tell_states_of(struct managed *m);
 struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask);
 /* The memory limit that goes to systemd. */
 uint64_t memory_property(const struct managed *m);
+/* systemd is to be told more for it at once. */
+bool memory_property_due(const struct managed *m);
 /* Carries out one step; enum apply_outcome or -errno. */
 int step_apply(struct managed *m, const struct change *step, const struct control_context *x);
 

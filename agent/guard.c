@@ -174,9 +174,19 @@ void guard_set_done(void *ctx, const char *unit, int error, const struct unit_pr
 /* The first answer about a container that was begun on a guess. */
 static void take_stored(struct managed *m)
 {
+	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);
+
 	m->stored_guessed = false;
-	if (m->sent_mask == 0)
+	if (m->sent_mask != 0)
+		return;
+	if (!m->recorded || b == NULL) {
 		persist_stored(m->daemon, m);
+	} else if (m->stored.mem_max != b->props.mem_max) {
+		/* Told by an earlier life of ours. */
+		m->touched = true;
+		m->sent = m->stored;
+		m->sent_mask = UNIT_PROP_ALL;
+	}
 }
 
 void guard_got(void *ctx, const char *unit, int error, const struct unit_props *stored)

@@ -265,6 +265,18 @@ static bool same_limits(const struct limits *a, const struct limits *b)
 	       a->mem_high == b->mem_high;
 }
 
+static bool sizes(const struct policy_rule *rule, uint32_t resources)
+{
+	return rule->mode != MODE_OFF && (rule->resources & resources);
+}
+
+/* An earlier life of ours had systemd store headroom, and wrote nothing. Of a pod systemd is asked
+ * later (guard.c). */
+static bool is_told_more(const struct managed *m, const struct baseline *b, const struct arrival *a)
+{
+	return m->kind == UNIT_KIND_UNIT && a->props.mem_max != b->props.mem_max;
+}
+
 /* Does something of ours stand that the rule does not let us have? */
 static bool narrower(const struct limits *original, const struct limits *now,
 		     const struct policy_rule *rule)
@@ -272,25 +284,28 @@ static bool narrower(const struct limits *original, const struct limits *now,
 	bool cpu = original->cpu_quota_usec != now->cpu_quota_usec;
 	bool memory = original->mem_max != now->mem_max || original->mem_high != now->mem_high;
 
-	return (cpu && (rule->mode == MODE_OFF || !(rule->resources & RESOURCES_CPU))) ||
-	       (memory && (rule->mode == MODE_OFF || !(rule->resources & RESOURCES_MEMORY)));
+	return (cpu && !sizes(rule, RESOURCES_CPU)) || (memory && !sizes(rule, RESOURCES_MEMORY));
 }
 
 /* First sight of it in this life of the daemon. */
-static void begin(struct managed *m, const struct policy_rule *rule, const struct limits *now)
+static void begin(struct managed *m, const struct policy_rule *rule, const struct arrival *a,
+		  const struct limits *now)
 {
 	struct daemon *d = m->daemon;
 	const struct baseline *b = baseline_find(&d->baselines, m->key);
 	uint32_t target = m->control.target;
 
 	m->originals_saved = b != NULL && !d->baselines_dirty;
-	m->touched = b != NULL && !same_limits(&b->limits, now);
+	m->recorded = b != NULL;
+	m->touched = b != NULL && (!same_limits(&b->limits, now) || is_told_more(m, b, a));
 	control_drop(&m->control);
 	control_init(&m->control, &d->config.tuning, rule, b != NULL ? &b->limits : now);
 	m->control.target = target;
 	if (m->pod != NULL)
 		pod_set_bounds(m);
-	if (b != NULL && m->touched && narrower(&b->limits, now, rule)) {
+	if (b != NULL && m->touched &&
+	    (narrower(&b->limits, now, rule) ||
+	     (is_told_more(m, b, a) && !sizes(rule, RESOURCES_MEMORY)))) {
 		/* Sized by an earlier life of ours under a wider rule. */
 		hold_release(m, m->pod != NULL ? "its annotations take it away"
 					       : "the configuration takes it away");
@@ -413,7 +428,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 		return;
 	}
 	if (first)
-		begin(m, rule, &u.limits);
+		begin(m, rule, &a, &u.limits);
 	control_restarted(&m->control, &u.limits, d->now);
 	scope_born(m, a.active_enter_usec);
 	boost_born(m);

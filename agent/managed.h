@@ -74,6 +74,7 @@ struct managed {
 	struct unit_props sent;   /* what we last asked it to hold */
 	uint32_t sent_mask;       /* which of these we ever asked for; 0: none */
 	bool sent_urgent;         /* the newest call was */
+	bool recorded;            /* its originals were noted by an earlier life of ours */
 	bool stored_guessed; /* stored is what the files say: systemd was asked, no answer yet */
 	bool property_due;   /* to be sent at the end of this wake-up */
 	bool property_urgent;
@@ -105,6 +106,8 @@ struct managed {
 	uint64_t lent_milli;             /* on record, see struct baseline */
 	uint64_t rising[RESOURCE_COUNT]; /* millicores, bytes: raised to this by the plan at work;
 					    0: not */
+	uint64_t echoed; /* bytes: PID 1 wrote its headroom, the plan at work takes it back to this;
+			    0: not */
 	uint64_t drifts[RESOURCE_COUNT]; /* values of others that were replaced by ours */
 };
 

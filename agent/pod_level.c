@@ -27,7 +27,9 @@ static uint64_t present_of(const struct pod *p, size_t i, enum resource r)
 		return member->why != NULL ? member->limit[r] : spec;
 	if (m->hand_back_due)
 		return MAX(amount_of(&c->kernel, r), c->resource[r].original);
-	if (m->cg != NULL)
+	if (m->cg != NULL && r == RESOURCE_MEMORY && m->echoed != 0)
+		value = m->echoed;
+	else if (m->cg != NULL)
 		value = amount_of(&c->kernel, r);
 	else
 		value = MAX(c->resource[r].limit, spec);
@@ -133,7 +135,7 @@ static bool may_write(const struct pod *p)
 		const struct managed *m = p->members[i].managed;
 
 		if (m != NULL && (m->hand_back_due || m->touched || m->rising[RESOURCE_CPU] != 0 ||
-				  m->rising[RESOURCE_MEMORY] != 0))
+				  m->rising[RESOURCE_MEMORY] != 0 || memory_property_due(m)))
 			return true;
 	}
 	return p->level->touched;
@@ -154,6 +156,8 @@ static void note_rising(struct daemon *d, const struct plan *plan)
 			continue;
 		m->pod->concerned = true;
 		to = r == RESOURCE_CPU ? cpu_milli_of(s->to, s->period_usec) : s->to;
+		if (s->knob == KNOB_MEM_MAX && s->reason == REASON_DRIFT && change_lowers(s))
+			m->echoed = to;
 		if (!change_lowers(s) && to != LIMIT_MAX)
 			m->rising[r] = MAX(m->rising[r], to);
 	}
@@ -165,6 +169,7 @@ static void forget_rising(struct daemon *d, const struct plan *plan, size_t coun
 		struct managed *m = d->units[plan->steps[i].target];
 
 		memset(m->rising, 0, sizeof m->rising);
+		m->echoed = 0;
 	}
 }
 
@@ -316,6 +321,9 @@ static uint64_t memory_sum(const struct managed *m)
 
 		if (c != NULL && (c->sent_mask & UNIT_PROP_MEM_MAX) && c->cg != NULL)
 			value = MAX(value, c->sent.mem_max);
+		/* The pod first, as in the files. */
+		if (c != NULL && c->cg != NULL && memory_property_due(c))
+			value = MAX(value, memory_property(c));
 		if (value != LIMIT_MAX && p->spec->containers[i].kind < CONTAINER_INIT)
 			sum = add_sat(sum, value);
 	}
@@ -347,7 +355,8 @@ bool pod_level_short(const struct managed *m)
 				? m->sent.mem_max
 				: m->stored.mem_max;
 
-	return m->control.kernel.mem_max != LIMIT_MAX && held != UINT64_MAX && held < memory_sum(m);
+	return may_write(m->pod) && m->control.kernel.mem_max != LIMIT_MAX && held != UINT64_MAX &&
+	       held < memory_sum(m);
 }
 
 /* The pod holds more than its containers, and may be full first: then `max` is counted up there. */

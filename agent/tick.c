@@ -11,8 +11,6 @@
 #define LIMIT_USAGE  (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
 /* A step of every kind for every resource at most, and a failed step may ask for two more. */
 #define STEPS_PER_UNIT 8
-/* systemd is asked for more headroom once less than this share of the wanted one is left. */
-#define HEADROOM_LEFT_PERMILLE 500
 
 void plan_begin(struct daemon *d, struct plan *ret)
 {
@@ -282,25 +280,24 @@ static bool writes(const struct managed *m)
 	return m->control.rule.mode != MODE_OFF && !m->control.paused;
 }
 
-/* Growth eats the headroom that systemd holds for us. */
-static bool headroom_short(const struct managed *m)
+/* Growth eats the headroom that systemd holds for us, or would before it could be told: what may
+ * grow has the first one before anything was written to it. */
+bool memory_property_due(const struct managed *m)
 {
 	const struct control *c = &m->control;
-	uint64_t wanted, use = mem_unreclaimable(&c->last.stat);
 
 	if (m->kind == UNIT_KIND_POD)
-		return m->touched && writes(m) && pod_level_short(m);
-	if (!m->touched || !writes(m) || !c->resource[RESOURCE_MEMORY].managed ||
-	    (c->gave_way & RESOURCES_MEMORY) || m->stored.mem_max == UINT64_MAX)
+		return writes(m) && pod_level_short(m);
+	if (m->unit == NULL || !(m->touched || c->rule.mode == MODE_AUTO) || !writes(m) ||
+	    !c->resource[RESOURCE_MEMORY].managed || (c->gave_way & RESOURCES_MEMORY) ||
+	    m->stored.mem_max == UINT64_MAX)
 		return false;
 	/* Less than the file holds: a reload would take it back. */
-	if (round_down(m->stored.mem_max, MEM_PAGE_BYTES) < c->kernel.mem_max &&
+	if (m->touched && round_down(m->stored.mem_max, MEM_PAGE_BYTES) < c->kernel.mem_max &&
 	    !managed_call_pending(m))
 		return true;
-	wanted = memory_property(m);
-	return wanted > m->stored.mem_max &&
-	       add_sat(use, scale_permille(wanted - MIN(use, wanted), HEADROOM_LEFT_PERMILLE)) >
-		       m->stored.mem_max;
+	return memory_property(m) > m->stored.mem_max &&
+	       control_mem_property_short(c, &m->daemon->config.tuning, m->stored.mem_max);
 }
 
 /* Before the call: a reload may come at any time after it. */
@@ -370,6 +367,7 @@ static void property_send(struct managed *m)
 	}
 	m->sent_urgent = m->property_urgent;
 	m->property_urgent = false;
+	m->touched = true; /* PID 1 writes what it is told into the files */
 	if (is_new_headroom(m, &want, mask))
 		report_headroom(m, want.mem_max);
 	unit_props_merge(&m->sent, &want, mask);
@@ -382,7 +380,7 @@ static void property_check(struct managed *m)
 		m->property_due = false;
 		return;
 	}
-	if (headroom_short(m)) {
+	if (memory_property_due(m)) {
 		m->property_due = true;
 		m->property_urgent = true;
 	}

@@ -292,8 +292,11 @@ static void note_done(struct control *c, const struct change *step, const struct
 		return;
 	case KNOB_MEM_MAX:
 		c->kernel.mem_max = step->to;
+		/* PID 1 wrote its headroom, and the limit is back: nothing that a trial waits for.
+		 */
+		if (step->reason != REASON_DRIFT || res->limit != step->to)
+			c->mem.last_change = x->now;
 		res->limit = step->to;
-		c->mem.last_change = x->now;
 		if (step->to >= c->mem.oom_record)
 			c->mem.oom_record = 0;
 		break;

@@ -234,6 +234,12 @@ void control_shift_clock(struct control *c, int64_t step_usec);
 
 /* memory.max to hand to a writer that lags, never below what we hold. */
 uint64_t control_mem_property(const struct control *c, const struct tuning *t);
+/*
+ * systemd holds `stored`: is it to be told more now? As soon as less than half of the room above
+ * use is left, growing or not: PID 1 may be busy with a reload when growth begins, and ends it with
+ * what it was told before.
+ */
+bool control_mem_property_short(const struct control *c, const struct tuning *t, uint64_t stored);
 /* memory.high without trial and brake, in proportion to the original one. */
 uint64_t control_mem_high(const struct control *c, uint64_t mem_max);
 /* The highest and the lowest allowed value of a resource. */

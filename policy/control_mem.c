@@ -5,6 +5,9 @@
 /* For as long it asks a short node for what a kill taught; then for what it uses. */
 #define RECORD_ASKS_USEC (10 * USEC_PER_SEC)
 
+/* systemd is told of more room once less than this share of the wanted one is left. */
+#define PROPERTY_LEFT_PERMILLE 500
+
 /* The smallest memory.max whose memory.high is at least `bytes`. */
 static uint64_t max_for_high(const struct control *c, uint64_t bytes)
 {
@@ -32,6 +35,28 @@ uint64_t control_mem_property(const struct control *c, const struct tuning *t)
 
 	return MAX(limit, MIN(round_up(mem_headroom(&t->memory, &c->mem, limit), MEM_PAGE_BYTES),
 			      ceiling));
+}
+
+/*
+ * Growth that has just begun is measured too low, and a call that has gone out with it cannot be
+ * called back: a few looks later it is known, and a single large allocation is told from a ramp.
+ * Not where `stored` would be reached in the meantime.
+ */
+static bool growth_is_young(const struct mem_control *m, uint64_t use, uint64_t stored)
+{
+	return m->steady_bps < m->slope_bps / 4 && stored > add_sat(use, 2 * m->slope_bps);
+}
+
+bool control_mem_property_short(const struct control *c, const struct tuning *t, uint64_t stored)
+{
+	uint64_t use = mem_use(&c->last), wanted;
+
+	if (stored == LIMIT_MAX || !c->resource[RESOURCE_MEMORY].managed ||
+	    (c->last.have & MEM_USAGE) != MEM_USAGE || growth_is_young(&c->mem, use, stored))
+		return false;
+	wanted = MAX(control_mem_property(c, t), c->resource[RESOURCE_MEMORY].original);
+	return wanted > stored && add_sat(use, scale_permille(wanted - MIN(use, wanted),
+							      PROPERTY_LEFT_PERMILLE)) > stored;
 }
 
 /* What a file may be lowered to by the use as last seen; LIMIT_MAX: never seen. */

@@ -43,9 +43,12 @@ const struct tuning tuning_default = {
 			.ceiling_permille = 4000,
 			/* PID 1 lags by up to tens of seconds on a host that starts many units. */
 			.property_ahead_usec = 30 * USEC_PER_SEC,
-			/* Growth may begin while a call is on its way to PID 1. */
+			/*
+			 * Growth may begin while PID 1 is busy, and a reload that is under way ends
+			 * with what it was told before: 2.3 s in an emulated machine, at 100 MB/s.
+			 */
 			.property_room_permille = 250,
-			.property_room_min_bytes = 32 * MIB,
+			.property_room_min_bytes = 256 * MIB,
 			.gap_permille = 50,
 			.gap_min_bytes = 8 * MIB,
 			/* VPA's OOM bump, on the true use at the kill. */

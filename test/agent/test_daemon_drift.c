@@ -314,7 +314,8 @@ static void test_headroom_told_once(void)
 {
 	struct rig r;
 
-	started(&r, 200, 64 * MIB);
+	started(&r, 200, 512 * MIB);
+	r.unit[0].anon_bytes = 300 * MIB;
 	rig_look(&r, 60, step_idle);
 	headroom[0] = '\0';
 	headroom_twice = 0;

@@ -183,8 +183,8 @@ static void braked(struct rig *r)
 	CHECK_EQ(rig_start(r), 0);
 	rig_look(r, 30, NULL);
 	CHECK_EQ(rig_bytes(r, &r->unit[0], "memory.high"), 92 * MIB);
-	/* A brake alone is no size of ours: nothing was said to systemd. */
-	CHECK_EQ(r->set_calls, 0);
+	/* A brake alone is no size of ours: nothing is said of it to systemd. */
+	CHECK(r->unit[0].props.mem_high == UINT64_MAX);
 }
 
 /* Whatever ends our watch lifts it first. */
@@ -273,11 +273,17 @@ static void test_owners_high(void)
 {
 	struct rig r;
 
-	braked(&r);
-	rig_put(&r, &r.unit[0], "memory.high", "94371840\n");
+	/* So large that systemd needs no headroom. */
+	rig_open(&r, "units:\n  - match: a.service\n");
+	rig_add(&r, "a.service", 100, 1000 * MIB)->anon_bytes = 850 * MIB;
+	CHECK_EQ(rig_start(&r), 0);
+	rig_look(&r, 30, NULL);
+	CHECK_EQ(rig_bytes(&r, &r.unit[0], "memory.high"), 950 * MIB);
+	CHECK_EQ(r.set_calls, 0);
+	rig_put(&r, &r.unit[0], "memory.high", "943718400\n");
 	rig_look(&r, 200, NULL);
-	CHECK_EQ(rig_bytes(&r, &r.unit[0], "memory.high"), 90 * MIB);
-	CHECK_EQ(r.daemon->units[0]->control.original.mem_high, 90 * MIB);
+	CHECK_EQ(rig_bytes(&r, &r.unit[0], "memory.high"), 900 * MIB);
+	CHECK_EQ(r.daemon->units[0]->control.original.mem_high, 900 * MIB);
 	rig_close(&r);
 }
 

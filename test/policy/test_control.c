@@ -201,6 +201,65 @@ static void test_no_limit(void)
 	CHECK(control_mem_property(&r.c, &r.t) == LIMIT_MAX);
 }
 
+/* A PID 1 that does each call and each reload this late. */
+#define PID1_LAG_USEC (2300 * USEC_PER_MSEC)
+
+/* What it stores is ahead of use from a standstill on: it was told before growth began. */
+static void test_property_is_ahead(uint64_t rate_bps)
+{
+	uint64_t stored = 64 * MIB, told = 0;
+	usec_t told_at = 0;
+	unsigned calls = 0;
+	struct rig r;
+
+	rig_init(&r, 1000, 64 * MIB, 2);
+	r.c.rule.mem_bytes.max = 2 * GIB;
+	r.sim.m.anon = r.sim.load.anon_goal = 20 * MIB;
+	for (usec_t end = r.sim.now + 12 * USEC_PER_SEC; r.sim.now < end;) {
+		if (end - r.sim.now < 7 * USEC_PER_SEC) {
+			r.sim.load.anon_bps = rate_bps;
+			r.sim.load.anon_goal = GIB;
+		}
+		rig_tick(&r);
+		if (told != 0 && r.sim.now - told_at >= PID1_LAG_USEC) {
+			stored = told;
+			told = 0;
+		}
+		if (told == 0 && control_mem_property_short(&r.c, &r.t, stored)) {
+			told = control_mem_property(&r.c, &r.t);
+			told_at = r.sim.now;
+			calls++;
+			CHECK(told > stored);
+		}
+		if (r.sim.m.anon > 64 * MIB)
+			CHECK(stored >= r.sim.m.anon);
+	}
+	CHECK(r.sim.m.anon > 200 * MIB);
+	CHECK(calls >= 2 && calls <= 4);
+}
+
+static void test_property_needs_no_call(void)
+{
+	struct rig r;
+
+	rig_init(&r, 1000, 512 * MIB, 2);
+	CHECK(!control_mem_property_short(&r.c, &r.t, 512 * MIB)); /* nothing was seen yet */
+	r.sim.m.anon = r.sim.load.anon_goal = 200 * MIB;
+	rig_run(&r, 5 * USEC_PER_SEC);
+	CHECK(!control_mem_property_short(&r.c, &r.t, 512 * MIB));
+	CHECK(!control_mem_property_short(&r.c, &r.t, LIMIT_MAX));
+	r.sim.m.anon = r.sim.load.anon_goal = 400 * MIB;
+	rig_run(&r, 5 * USEC_PER_SEC);
+	CHECK(control_mem_property_short(&r.c, &r.t, 512 * MIB));
+	CHECK(!control_mem_property_short(&r.c, &r.t, control_mem_property(&r.c, &r.t)));
+	/* At its ceiling there is nothing more to be told. */
+	rig_init(&r, 1000, 512 * MIB, 2);
+	r.c.rule.mem_bytes.max = 512 * MIB;
+	r.sim.m.anon = r.sim.load.anon_goal = 400 * MIB;
+	rig_run(&r, 5 * USEC_PER_SEC);
+	CHECK(!control_mem_property_short(&r.c, &r.t, 512 * MIB));
+}
+
 static void test_one_resource(void)
 {
 	struct policy_rule rule = policy_rule_default;
@@ -282,6 +341,9 @@ int main(void)
 	test_initial_without_history();
 	test_scale_down_off();
 	test_no_limit();
+	test_property_is_ahead(40 * MIB);
+	test_property_is_ahead(90 * MIB);
+	test_property_needs_no_call();
 	test_one_resource();
 	test_ceiling();
 	test_paused();

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+/* PID 1 is told the first headroom before memory grows, and what was stored before us comes back.
+ */
+#include "test/agent/test_pods.h"
+
+#define SMALL "units:\n  - {match: a.service, max-memory: 1Gi}\n"
+
+static void step_40(struct rig *r)
+{
+	rig_grow(r, &r->unit[0], 4 * MIB);
+}
+
+static struct rig_unit *begin(struct rig *r, const char *config, uint64_t mem_max, uint64_t use)
+{
+	struct rig_unit *u;
+
+	rig_open(r, config);
+	u = rig_add(r, "a.service", 200, mem_max);
+	u->anon_bytes = use;
+	CHECK_EQ(rig_start(r), 0);
+	rig_look(r, 40, NULL);
+	return u;
+}
+
+/*
+ * Growth at 40 MB/s begins while PID 1 is in a reload of three seconds: it writes what it stored
+ * before, then does what it was asked meanwhile, and reloads again.
+ */
+static void test_reload_when_growth_begins(void)
+{
+	struct rig r;
+	struct rig_unit *u = begin(&r, SMALL, 64 * MIB, 20 * MIB);
+
+	r.lag_seconds = 3;
+	for (int i = 0; i < 60; i++) {
+		rig_look(&r, 1, step_40);
+		if (i % 5 == 4)
+			rig_realise(&r, u);
+	}
+	CHECK_EQ(r.kills, 0);
+	CHECK(u->anon_bytes >= 250 * MIB);
+	CHECK(u->props.mem_max >= u->anon_bytes);
+	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
+	rig_close(&r);
+}
+
+/* It is no limit: the file has what it had, and nobody is told of a change. */
+static void test_only_systemd(void)
+{
+	struct rig r;
+	struct rig_unit *u = begin(&r, SMALL, 64 * MIB, 20 * MIB);
+
+	CHECK_EQ(u->props.mem_max, 276 * MIB);
+	CHECK_EQ(u->props.cpu_quota_per_sec_usec, 200 * USEC_PER_MSEC);
+	CHECK_EQ(rig_bytes(&r, u, "memory.max"), 64 * MIB);
+	CHECK_EQ(r.sent_calls, 1);
+	CHECK_EQ(r.events[EVENT_LIMIT_RAISED] + r.events[EVENT_LIMIT_LOWERED], 0);
+	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 0);
+	rig_look(&r, 200, NULL);
+	CHECK_EQ(r.sent_calls, 1);
+	rig_close(&r);
+}
+
+/* Far from its limit, at its ceiling, or not to grow: nothing is said. */
+static void test_not_needed(void)
+{
+	struct rig r;
+
+	begin(&r, SMALL, 512 * MIB, 20 * MIB);
+	CHECK_EQ(r.set_calls, 0);
+	rig_close(&r);
+	begin(&r, "units:\n  - {match: a.service, max-memory: 64Mi}\n", 64 * MIB, 20 * MIB);
+	CHECK_EQ(r.set_calls, 0);
+	rig_close(&r);
+	begin(&r, "units:\n  - {match: a.service, mode: Off}\n", 64 * MIB, 20 * MIB);
+	CHECK_EQ(r.set_calls, 0);
+	rig_close(&r);
+	begin(&r, "units:\n  - {match: a.service, mode: Initial}\n", 64 * MIB, 20 * MIB);
+	CHECK_EQ(r.set_calls, 0);
+	rig_close(&r);
+}
+
+/* The next daemon finds the file as its owner wrote it, and more with systemd: still ours. */
+static void test_given_back_after_a_restart(void)
+{
+	struct rig r;
+	struct rig_unit *u = begin(&r, SMALL, 64 * MIB, 20 * MIB);
+
+	rig_stop(&r);
+	CHECK_EQ(u->props.mem_max, 276 * MIB);
+	rig_write_config(&r, "units:\n  - {match: a.service, mode: Off}\n");
+	CHECK_EQ(rig_start(&r), 0);
+	rig_look(&r, 50, NULL);
+	CHECK_EQ(u->props.mem_max, 64 * MIB);
+	CHECK_EQ(rig_bytes(&r, u, "memory.max"), 64 * MIB);
+	rig_close(&r);
+}
+
+/* A container and the pod above it: the pod is told as much, and both get their originals back from
+ * a daemon that did not tell them. */
+static void test_pod(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+	struct rig_unit *app = p->container[0].unit, *log = p->container[1].unit;
+
+	app->anon_bytes = 20 * MIB;
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_20);
+	/* Four times the original is the ceiling. */
+	CHECK_EQ(app->props.mem_max, 256 * MIB);
+	CHECK_EQ(log->props.mem_max, 128 * MIB);
+	CHECK(p->level->props.mem_max >= 384 * MIB);
+	CHECK_EQ(rig_bytes(&r, app, "memory.max"), 64 * MIB);
+	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), 96 * MIB);
+	CHECK_EQ(r.events[EVENT_LIMIT_RAISED] + r.events[EVENT_LIMIT_LOWERED], 0);
+	rig_stop(&r);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_20);
+	CHECK_EQ(app->props.mem_max, 256 * MIB);
+	p->mode = NULL;
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_20);
+	pods_check_originals(&r, p);
+	CHECK_EQ(app->props.mem_max, 64 * MIB);
+	CHECK_EQ(log->props.mem_max, 32 * MIB);
+	CHECK_EQ(p->level->props.mem_max, 96 * MIB);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	test_reload_when_growth_begins();
+	test_only_systemd();
+	test_not_needed();
+	test_given_back_after_a_restart();
+	test_pod();
+	return check_result();
+}
