@@ -119,7 +119,7 @@ int cg_open(int root_dirfd, const char *path, struct cg **ret)
 	r = walk(root_dirfd, path, &dir);
 	if (r == 0)
 		r = cg_new(dir, &c);
-	if (r < 0)
+	if (c == NULL)
 		return r;
 	c->scope = is_scope(path);
 	r = cg_levels_look(c);

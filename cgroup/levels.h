@@ -10,6 +10,9 @@
  *	crun update      writes scope/container     writes both
  *	daemon-reload    rewrites nothing of it     rewrites the scope from its properties
  *
+ * crun 1.21 makes a CPUQuota of 1 % for the scope of a quota of -1 ("no limit"); without a quota in
+ * the spec the scope has none.
+ *
  * With the cgroupfs driver there is no second level, and runc never makes one.
  *
  * To everybody else such a container is one cgroup, the scope, and struct cg carries the second

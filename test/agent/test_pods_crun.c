@@ -4,6 +4,7 @@
  * or in the scope as well (crun 1.21).
  */
 #include "cgroup/levels.h"
+#include "test/agent/rig_scan.h"
 #include "test/agent/test_pods.h"
 
 /* The second level of app; the processes are in there. */
@@ -29,10 +30,29 @@ static void crun_writes(struct rig *r, struct rig_unit *scope, uint64_t milli, u
 	rig_realise(r, inner);
 }
 
+static bool by_bpf;
+
+/* As pods_begin(), by either reader. */
+static struct rig_pod *begin_pod(struct rig *r, const char *config)
+{
+	struct rig_pod *p;
+
+	rig_open(r, "");
+	r->reader = by_bpf ? "bpf" : "text";
+	rig_write_config(r, config);
+	rig_scan_reset(r);
+	p = rig_pod_add(r, DRIVER_SYSTEMD, "web-0");
+	rig_container_add(r, p, "app", 200, 64 * MIB);
+	rig_container_add(r, p, "log", 300, 32 * MIB);
+	p->mode = "Auto";
+	CHECK_EQ(rig_start(r), 0);
+	return p;
+}
+
 /* default/web-0/app by crun; log is by runc, as it makes no difference. */
 static struct rig_pod *begin(struct rig *r, bool both, const char *config)
 {
-	struct rig_pod *p = pods_begin(r, DRIVER_SYSTEMD, config);
+	struct rig_pod *p = begin_pod(r, config);
 
 	both_levels = both;
 	put_inner(r, p->container[0].unit);
@@ -111,6 +131,8 @@ static void test_grows(bool both)
 
 	rig_pod_put(&r, p);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.resource[RESOURCE_CPU].original, 200);
+	/* Both levels are in the pass. */
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->slots.inner == READER_NO_SLOT, !by_bpf);
 	rig_run(&r, 10, burn_800);
 	CHECK(rig_cpu_milli(&r, inner) >= 800 && rig_cpu_milli(&r, inner) <= 1600);
 	check_scope(&r, p, rig_cpu_milli(&r, inner), 64 * MIB);
@@ -242,7 +264,7 @@ static void test_owner(bool both)
 static void test_late(bool both)
 {
 	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+	struct rig_pod *p = begin_pod(&r, "");
 	struct rig_unit *scope = p->container[0].unit;
 
 	both_levels = both;
@@ -293,7 +315,7 @@ static void test_gone(bool both)
 static void test_late_unwatched(void)
 {
 	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+	struct rig_pod *p = begin_pod(&r, "");
 	struct managed *m;
 
 	both_levels = true;
@@ -310,7 +332,10 @@ static void test_late_unwatched(void)
 
 int main(void)
 {
-	for (int both = 0; both < 2; both++) {
+	for (unsigned n = 0; n < 4; n++) {
+		bool both = n & 1;
+
+		by_bpf = n & 2;
 		test_grows(both);
 		test_shrinks(both);
 		test_drift(both);

@@ -57,6 +57,14 @@ def _mounts(container: dict, volumes: dict[str, str]) -> list[dict]:
     return mounts
 
 
+def _at_start(resources: model.Resources) -> dict:
+    """Without a CPU limit no quota is named at all: crun 1.21 makes 1 % of a CPU of -1."""
+    oci = model.oci_resources(resources)
+    if resources.cpu_limit is None:
+        del oci["cpu"]["quota"]
+    return oci
+
+
 def make(pod: dict, container: dict, root: str, cgroups_path: str, resources: model.Resources,
          volumes: dict[str, str], extra_env: dict[str, str], host_ip: str) -> dict:
     spec = pod["spec"]
@@ -79,7 +87,7 @@ def make(pod: dict, container: dict, root: str, cgroups_path: str, resources: mo
         "mounts": _mounts(container, volumes),
         "linux": {
             "cgroupsPath": cgroups_path,
-            "resources": {**model.oci_resources(resources),
+            "resources": {**_at_start(resources),
                           "devices": [{"allow": False, "access": "rwm"}]},
             "namespaces": [{"type": n} for n in namespaces],
             "maskedPaths": MASKED,
