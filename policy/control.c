@@ -109,6 +109,7 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 	/* Asked of the dead one, and written to it. What the node was short of, it still is: that
 	 * denial is told once, whoever dies of it. */
 	c->asked = (struct ledger_claim){0};
+	c->unjudged_bytes = 0;
 	c->frozen = 0;
 	c->psi_cpu_ppm = c->psi_cpu_others_ppm = 0;
 	c->started_at = now;

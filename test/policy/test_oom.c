@@ -145,8 +145,11 @@ static void test_successor(void)
 		CHECK_EQ(use_of_kill(&r, 64 * MIB, 0, false), 100 * MIB);
 		mem(&r)->original = rows[i].original;
 		mem(&r)->candidate = rows[i].candidate;
+		/* Of the cgroup that went. */
+		r.c.unjudged_bytes = GIB;
 		control_lost(&r.c, r.sim.now);
 		control_restarted(&r.c, &fresh, r.sim.now);
+		CHECK_EQ(r.c.unjudged_bytes, 0);
 		x = rig_context(&r, &none);
 		control_resume(&r.c, &fresh, &x);
 		CHECK_EQ(mem(&r)->limit, rows[i].want);
