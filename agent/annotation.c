@@ -174,6 +174,7 @@ static void fill(const struct config *c, const struct pod_wishes *p, const char 
 		.rule = c->defaults,
 		.named = is_named(p, container, w.off),
 		.controlled = w.has_controlled ? w.controlled : CONTROLLED_LIMITS,
+		.allow_restart = p->own.allow_restart,
 		.in_place_or_recreate = p->in_place_or_recreate,
 		.goal = p->goal,
 	};

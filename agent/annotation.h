@@ -36,6 +36,7 @@ struct container_rule {
 	struct policy_rule rule;
 	bool named; /* by `containers` and `policy`: else not ours */
 	enum controlled_values controlled;
+	bool allow_restart;        /* of a container whose memory resize takes one */
 	bool in_place_or_recreate; /* accepted, behaves as Auto */
 	uint32_t bounded;  /* RESOURCES_*: the administrator's bounds cut what the pod asked for ...
 			    */

@@ -17,6 +17,7 @@ struct wishes {
 	uint32_t has_max;
 	bool has_scale_down;
 	bool scale_down;
+	bool allow_restart;
 	bool has_controlled;
 	enum controlled_values controlled;
 	bool off;

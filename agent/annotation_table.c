@@ -166,6 +166,13 @@ static int take_scale_down(const char *value, struct pod_wishes *w, struct annot
 	return w->own.scale_down || strcasecmp(value, "false") == 0 ? 0 : -EINVAL;
 }
 
+static int take_allow_restart(const char *value, struct pod_wishes *w, struct annotation_error *err)
+{
+	(void)err;
+	w->own.allow_restart = strcasecmp(value, "true") == 0;
+	return w->own.allow_restart || strcasecmp(value, "false") == 0 ? 0 : -EINVAL;
+}
+
 static int take_boost(const char *value, struct pod_wishes *w, struct annotation_error *err)
 {
 	(void)err;
@@ -212,6 +219,9 @@ const struct annotation_key annotation_keys[] = {
 	{"policy", "a VerticalPodAutoscaler's resourcePolicy as JSON", "none",
 	 "Bounds per container, see below. The keys above win over it.", annotation_take_policy},
 	{"scale-down", "true or false", "true", "`false`: limits only rise.", take_scale_down},
+	{"allow-restart", "true or false", "false",
+	 "`true`: where `resizePolicy` says `RestartContainer` for memory, a higher limit may go into the spec, at most once"
+	 " an hour; the kubelet restarts the container for it.", take_allow_restart},
 	{"startup-boost", "a factor from 1x to 100x or an amount of CPU as +500m, a blank,"
 	 " and a duration: 2x 30s", "none",
 	 "More CPU from a container's start until it has been ready for the time: so many times"

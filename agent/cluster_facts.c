@@ -81,6 +81,16 @@ static void fill_resource(const struct managed *m, enum resource r, bool back,
 		ret->actual = 0;
 }
 
+static uint64_t restart_to(const struct managed *m)
+{
+	const struct control *c = &m->control;
+	bool killed = c->resource[RESOURCE_MEMORY].counters.oom_kills > m->oom_answered;
+
+	if (!m->own.allow_restart || c->rule.mode != MODE_AUTO || m->cg == NULL)
+		return 0;
+	return control_restart_wish(c, &m->daemon->config.tuning, killed);
+}
+
 /* Nobody observes what is being handed back. */
 static uint64_t use_of(const struct managed *m)
 {
@@ -128,8 +138,10 @@ static void fill_container(const struct managed *m, bool restoring, struct repor
 		fill_resource(m, r, back, &ret->resource[r]);
 		ret->resource[r].back = back && !restoring;
 	}
-	if (!back)
+	if (!back) {
 		ret->resource[RESOURCE_MEMORY].held = held_memory(ret);
+		ret->resource[RESOURCE_MEMORY].restart_to = restart_to(m);
+	}
 }
 
 /* Requests move for a pod as soon as they do for one of its containers. */

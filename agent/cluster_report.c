@@ -121,6 +121,18 @@ static bool holds_ours(const struct managed *m, const struct kube_container *c)
 	return other;
 }
 
+static bool restarts(const struct kube_container *k, const struct report_item *item)
+{
+	return (k->restart_on_resize & RESOURCES_MEMORY) && (item->limits & RESOURCES_MEMORY) &&
+	       item->limit[RESOURCE_MEMORY] != k->spec.limit[RESOURCE_MEMORY];
+}
+
+/* The kills so far have their answer. */
+static void restart_sent(struct managed *m)
+{
+	m->oom_answered = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
+}
+
 /* On record; the step that sends it writes that to disk. */
 static void on_sending(void *ctx, const char *uid, const struct report_patch *patch)
 {
@@ -135,6 +147,8 @@ static void on_sending(void *ctx, const char *uid, const struct report_patch *pa
 		const struct kube_container *k = &p->spec->containers[item->container];
 		uint64_t sent[RESOURCE_COUNT];
 
+		if (p->members[item->container].managed != NULL && restarts(k, item))
+			restart_sent(p->members[item->container].managed);
 		for (size_t r = 0; r < RESOURCE_COUNT; r++)
 			sent[r] = item->limits & (1u << r) ? item->limit[r] : k->spec.limit[r];
 		if (p->members[item->container].managed != NULL)

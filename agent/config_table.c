@@ -137,6 +137,8 @@ const struct config_key config_keys[] = {
 	      SEC, DAY, "1h", "What the API server refused is not asked again for this long."),
 	FIXED("kubernetes.settleMax", CONFIG_DURATION, kubernetes.report.settle_max_usec,
 	      SEC, DAY, "5m", "The kubelet's answer to a resize is waited for this long."),
+	FIXED("kubernetes.restartInterval", CONFIG_DURATION, kubernetes.report.restart_every_usec,
+	      60 * SEC, 365 * DAY, "1h", "Where `allow-restart` allows them: restarts of a container for memory are this far apart."),
 	CHOICE("kubernetes.highestMode", kubernetes.highest_mode, modes, "Auto",
 	       "No pod is sized in a higher mode than this, whatever its annotations say. `Off` gives"
 	       " every pod its original limits back and writes nothing more."),
@@ -319,8 +321,9 @@ const struct config_key config_rule_keys[] = {
 const size_t config_rule_key_count = ARRAY_SIZE(config_rule_keys);
 /* clang-format on */
 
-const char *const config_pod_keys[] = {
-	"controlled-values", "containers", "policy", "startup-boost", "goal", "status", NULL};
+const char *const config_pod_keys[] = {"controlled-values", "containers", "policy",
+				       "startup-boost",     "goal",       "status",
+				       "allow-restart",     NULL};
 
 const struct config_order config_orders[] = {
 	{"clocks.reflexInterval", "clocks.sampleInterval"},

@@ -14,6 +14,8 @@ static uint64_t set_or_none(uint64_t value)
 static void view_bounds(struct pod_view *v, const struct managed *m)
 {
 	usec_t now = m->daemon->now;
+	const struct kube_container *c = kube_pod_container(m->pod->spec, pod_container_of(m));
+	uint32_t restart = c != NULL ? c->restart_on_resize : 0;
 
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		const struct pod_resource_bounds *b = &m->control.pod.resource[r];
@@ -24,6 +26,9 @@ static void view_bounds(struct pod_view *v, const struct managed *m)
 		to->range_min = set_or_none(b->namespace.min);
 		to->range_max = set_or_none(b->namespace.max);
 		to->ratio_permille = set_or_none(b->ratio_permille);
+		if (restart & (1u << r))
+			to->restart =
+				r == RESOURCE_MEMORY && m->own.allow_restart ? "allowed" : "never";
 		if (r == RESOURCE_MEMORY && control_unratified(&m->control) != LIMIT_MAX)
 			to->unratified_max = control_unratified(&m->control);
 		if (b->refused == 0 || b->refused_until <= now)

@@ -56,6 +56,7 @@ struct pod_resource_view {
 	uint64_t ratio_permille;
 	uint64_t refused; /* it takes no more than this ... */
 	uint64_t refused_for_usec;
+	const char *restart; /* memory, RestartContainer: "never", "allowed"; NULL: it takes none */
 	uint64_t unratified_max; /* memory: growth ends here while the server cannot accept more */
 };
 

@@ -254,6 +254,10 @@ uint64_t control_floor(const struct control *c, const struct tuning *t, enum res
  * is. */
 uint64_t control_request(const struct control *c, enum resource r);
 
+/* The memory limit that is worth a restart of the container: it was killed since the last one, or
+ * stands at the most that it may hold without. 0: none is. */
+uint64_t control_restart_wish(const struct control *c, const struct tuning *t, bool killed);
+
 /* --- control_ledger.c */
 /* What the node's ledger is to know of it, as of the last look. */
 void control_ledger_entry(const struct control *c, const struct tuning *t, usec_t now,

@@ -165,6 +165,24 @@ uint64_t control_minimum(const struct control *c, const struct control_context *
 	return floor > b.quantum ? floor : 0;
 }
 
+/* A restart is dear: what comes after it is to last for a while. */
+#define RESTART_PERMILLE 1500
+
+uint64_t control_restart_wish(const struct control *c, const struct tuning *t, bool killed)
+{
+	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	uint64_t held = MAX(res->limit, c->kernel.mem_max);
+	uint64_t ceiling = control_ceiling(c, t, RESOURCE_MEMORY, 0);
+	bool full = res->at_ceiling && held >= MIN(ceiling, control_unratified(c));
+	uint64_t wish = MAX(held, c->mem.oom_record);
+
+	if (!res->managed || held == LIMIT_MAX || (!killed && !full))
+		return 0;
+	if (full)
+		wish = MAX(wish, scale_permille(held, RESTART_PERMILLE));
+	return MIN(round_up(wish, MEM_PAGE_BYTES), ceiling);
+}
+
 /* The smallest request whose limit is not too far above it. */
 static uint64_t request_of_ratio(uint64_t limit, uint64_t ratio_permille)
 {

@@ -19,6 +19,7 @@ const struct report_tuning report_tuning_default = {
 	.up_interval_usec = 10 * USEC_PER_SEC,
 	.down_interval_usec = 5 * USEC_PER_MIN,
 	.refusal_usec = USEC_PER_HOUR,
+	.restart_every_usec = USEC_PER_HOUR,
 	.settle_max_usec = 5 * USEC_PER_MIN,
 };
 
@@ -96,7 +97,7 @@ static bool held_back(struct draft *d, bool urgent)
 		 f->pending_deferred ? 0 : add_sat(s->since, d->t->settle_max_usec)},
 		{stuck && !s->ours && !d->back, REPORT_HOLD_CONDITION, 0},
 		{d->now < s->refused_until && !d->back, REPORT_HOLD_REFUSED, s->refused_until},
-		{d->growing && !urgent && !d->back, REPORT_HOLD_GROWING, 0},
+		{d->growing && !urgent && !d->back && !any_restart_due(d), REPORT_HOLD_GROWING, 0},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)

@@ -9,7 +9,8 @@
  *		use + ahead_usec of slope + margin: whoever replays it replays all of it
  *	requests only at a review, only when they are ours (controlled-values)
  *	of a Guaranteed pod under LimitsOnly no CPU, and memory with its request (pod_bounds.h)
- *	a resource with resizePolicy RestartContainer is never ratified in mode Auto
+ *	a resource with resizePolicy RestartContainer is never ratified in mode Auto; memory whose
+ *		owner allows it (restart_to) at most once in restart_every_usec, and upwards only
  *	one resize of a pod at a time: the next waits for the kubelet's echo (generation,
  *		conditions)
  *	but for growth that could pass what is on its way: a higher value overtakes it at once,
@@ -48,6 +49,7 @@ struct report_tuning {
 	usec_t up_interval_usec;  /* between two resizes of a pod that raise */
 	usec_t down_interval_usec; /* ... that lower */
 	usec_t refusal_usec;       /* a refusal binds for this long, or until the spec changes */
+	usec_t restart_every_usec; /* between two resizes that restart a container, at least */
 	usec_t settle_max_usec;    /* an echo that never comes is waited for this long */
 };
 extern const struct report_tuning report_tuning_default;
@@ -56,6 +58,7 @@ extern const struct report_tuning report_tuning_default;
 struct report_resource {
 	bool managed;        /* ours to change */
 	bool restart;        /* resizePolicy RestartContainer */
+	uint64_t restart_to; /* then: a limit worth a restart, which its owner allows; 0: none */
 	bool back;           /* not ours any more: held is what it was before us */
 	uint64_t spec_limit; /* what the API object says now */
 	uint64_t spec_request;
@@ -128,7 +131,8 @@ struct report_memory {
 	struct report_values good;    /* the last spec that was carried out */
 	struct report_values ceiling; /* what a refusal left allowed, until ... */
 	usec_t ceiling_until[RESOURCE_COUNT]; /* 0: none */
-	uint32_t foreign; /* RESOURCES_*: set by somebody else at the last change of the spec */
+	usec_t restart_at; /* the last request that restarts it; 0: none that is known */
+	uint32_t foreign;  /* RESOURCES_*: set by somebody else at the last change of the spec */
 };
 
 enum report_phase {
@@ -140,6 +144,7 @@ enum report_phase {
 struct report_state {
 	enum report_phase phase;
 	usec_t since;         /* of the phase */
+	usec_t seen_at;       /* for the first time */
 	usec_t sent_at;       /* of the last request that changed something; 0: never */
 	usec_t wait_until;    /* nothing before */
 	usec_t refused_until; /* nothing but a way back before */

@@ -150,6 +150,26 @@ static void note_change(struct draft *d, size_t r, uint64_t from, uint64_t to)
 	d->memory_up |= r == RESOURCE_MEMORY && to > from;
 }
 
+/* The kubelet restarts the container for it: no lease, and room for the time until the next one. */
+static bool draft_restart(struct draft *d, size_t i)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+	const struct report_memory *m = &d->s->container[i];
+	struct report_values *v = &d->want[i];
+	uint64_t to;
+
+	if (!restart_due(d, i))
+		return false;
+	to = allowed(d, m->ceiling_until[RESOURCE_MEMORY], m->ceiling.limit[RESOURCE_MEMORY],
+		     x->spec_limit, round_up(x->restart_to, MEM_PAGE_BYTES));
+	if (to <= x->spec_limit)
+		return false;
+	note_change(d, RESOURCE_MEMORY, x->spec_limit, to);
+	v->limit[RESOURCE_MEMORY] = to;
+	v->request[RESOURCE_MEMORY] = d->f->guaranteed ? to : x->spec_request;
+	return true;
+}
+
 /* One resource of one container: what it becomes now, and what has to wait. */
 void draft_resource(struct draft *d, size_t i, size_t r)
 {
@@ -158,6 +178,8 @@ void draft_resource(struct draft *d, size_t i, size_t r)
 	uint64_t limit = wanted_limit(d, i, r), request;
 	bool early = !d->back && !goes_back(x) && d->now < add_sat(x->held_since, lease);
 
+	if (r == RESOURCE_MEMORY && draft_restart(d, i))
+		return;
 	/* The limit never goes below what is requested, unless that moves too. */
 	request = wanted_request(d, i, r, limit);
 	if (limit != LIMIT_MAX && request > limit)

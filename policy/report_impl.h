@@ -50,6 +50,14 @@ static inline usec_t sooner(usec_t a, usec_t b)
 	return a == 0 || b == 0 ? MAX(a, b) : MIN(a, b);
 }
 
+/* --- report_restart.c */
+/* May the container be restarted now for the limit that its facts ask for? */
+bool restart_due(const struct draft *d, size_t i);
+bool any_restart_due(const struct draft *d);
+/* A request that restarts it has its time, whatever becomes of it. */
+void restart_sent(struct report_memory *m, const struct report_container *c,
+		  const struct report_item *item, usec_t now);
+
 /* --- report_draft.c */
 /* One resource of one container: what it becomes now, and what has to wait. */
 void draft_resource(struct draft *d, size_t i, size_t r);

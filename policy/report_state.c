@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/bounds.h"
-#include "policy/report.h"
+#include "policy/report_impl.h"
 #include <string.h>
 
 /* What was sent was made from an object that is not the newest: the watch is about to tell of that
@@ -54,6 +54,8 @@ void report_sent(struct report_state *s, const struct report_facts *f,
 
 		if (item->container >= s->count)
 			continue;
+		restart_sent(&s->container[item->container], &f->containers[item->container], item,
+			     now);
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 			struct report_values *asked = &s->container[item->container].asked;
 
@@ -283,6 +285,7 @@ static uint32_t first_seen(struct report_state *s, const struct report_facts *f,
 		}
 	}
 	s->seen = true;
+	s->seen_at = now;
 	s->ours = f->ours;
 	s->generation = f->generation;
 	s->since = now;

@@ -142,6 +142,13 @@ void render_pod_resource(const struct ctl *c, enum resource which, const cJSON *
 		fprintf(c->out, ", %.4g times the request", (double)ratio / 1000);
 	print_range(c, which, r, "administrator", "admin_min", "admin_max");
 	fputc('\n', c->out);
+	if (is_known(r, "restart")) {
+		row(c, "restart");
+		fprintf(c->out, "resizePolicy RestartContainer: a higher limit %s\n",
+			strcmp(json_text(r, "restart"), "allowed") == 0
+				? "restarts the container, once an hour at most"
+				: "would restart the container, and stays in the cgroup");
+	}
 	if (unratified != VIEW_NONE) {
 		row(c, "unratified");
 		fprintf(c->out,

@@ -31,7 +31,7 @@ static const char *text_of(const struct container_rule *r)
 	static char text[256];
 
 	snprintf(text, sizeof text,
-		 "%s%s %u %s cpu %llu-%llu memory %llu-%llu controlled %d%s%s%s%s%s",
+		 "%s%s %u %s cpu %llu-%llu memory %llu-%llu controlled %d%s%s%s%s%s%s",
 		 mode_name(r->rule.mode), r->in_place_or_recreate ? "*" : "", r->rule.resources,
 		 r->rule.scale_down ? "down" : "up", (unsigned long long)r->rule.cpu_milli.min,
 		 (unsigned long long)r->rule.cpu_milli.max,
@@ -39,7 +39,8 @@ static const char *text_of(const struct container_rule *r)
 		 (unsigned long long)(r->rule.mem_bytes.max / MIB), (int)r->controlled,
 		 r->named ? "" : " unnamed", r->bounded != 0 ? " bounded" : "",
 		 r->mode_bounded ? " mode-bounded" : "",
-		 r->rule.boost.after_usec != 0 ? " boost" : "", r->goal ? " goal" : "");
+		 r->rule.boost.after_usec != 0 ? " boost" : "", r->allow_restart ? " restart" : "",
+		 r->goal ? " goal" : "");
 	return text;
 }
 
@@ -80,6 +81,8 @@ static const struct {
 	 "app",
 	 "Auto " ALL " boost goal"},
 	{{AUTO, {"startup-boost", "+500m 1m30s"}}, "app", "Auto " ALL " boost"},
+	{{AUTO, {"allow-restart", "True"}}, "app", "Auto " ALL " restart"},
+	{{AUTO, {"allow-restart", "false"}}, "app", "Auto " ALL},
 	{{AUTO, {"status", "{anything"}}, "app", "Auto " ALL},
 	/* containers */
 	{{AUTO, {"containers", "app"}}, "app", "Auto " ALL},

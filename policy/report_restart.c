@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Memory with resizePolicy RestartContainer: when a container may be restarted for more of it. */
+#include "policy/report_impl.h"
+
+bool restart_due(const struct draft *d, size_t i)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+	usec_t last = d->s->container[i].restart_at;
+
+	/* Of an earlier life of the agent only the spec tells that there was one. */
+	if (last == 0 && x->spec_limit != x->original_limit)
+		last = d->s->seen_at;
+	return x->restart && x->managed && x->restart_to > x->spec_limit && !d->back && !x->back &&
+	       limits_ours(d->f) &&
+	       (last == 0 || d->now >= add_sat(last, d->t->restart_every_usec));
+}
+
+bool any_restart_due(const struct draft *d)
+{
+	for (size_t i = 0; i < d->f->container_count; i++)
+		if (restart_due(d, i))
+			return true;
+	return false;
+}
+
+void restart_sent(struct report_memory *m, const struct report_container *c,
+		  const struct report_item *item, usec_t now)
+{
+	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+
+	if (x->restart && (item->limits & RESOURCES_MEMORY) &&
+	    item->limit[RESOURCE_MEMORY] != x->spec_limit)
+		m->restart_at = now;
+}

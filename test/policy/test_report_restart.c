@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Memory with resizePolicy RestartContainer whose owner allows the restart. */
+#include "test/policy/report_rig.h"
+
+#define HOUR (3600 * S)
+
+/* The first container: RestartContainer, held at the most that is allowed without ratification. */
+static void full(struct report_rig *g)
+{
+	rig_res(g, 0, MEM)->restart = true;
+	rig_hold(g, 0, MEM, 512 * MIB);
+	g->c[0].use_bytes = 500 * MIB;
+	rig_res(g, 0, MEM)->restart_to = 768 * MIB;
+}
+
+static void test_at_once_and_hourly(void)
+{
+	WITH(g)
+	{
+		full(&g);
+		/* No lease. */
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 768 * MIB);
+		CHECK_EQ(rig_request(&g, 0, MEM), 0);
+		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
+		CHECK_EQ(rig_limit(&g, 1, MEM), 256 * MIB);
+		rig_accept(&g);
+		rig_echo(&g);
+		rig_hold(&g, 0, MEM, 768 * MIB);
+		rig_res(&g, 0, MEM)->restart_to = 1152 * MIB;
+		for (usec_t waited = 0; waited < HOUR; waited += 60 * S) {
+			CHECK(!rig_decide(&g));
+			g.now += 60 * S;
+		}
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 1152 * MIB);
+	}
+}
+
+/* What grows to the end of what it may hold grows at that moment. */
+static void test_growing(void)
+{
+	WITH(g)
+	{
+		full(&g);
+		g.c[0].growing = true;
+		g.c[0].slope_bps = 10 * MIB;
+		rig_res(&g, 0, MEM)->ceiling = 1024 * MIB;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 768 * MIB);
+	}
+}
+
+static void test_only_up(void)
+{
+	WITH(g)
+	{
+		full(&g);
+		rig_res(&g, 0, MEM)->spec_limit = 768 * MIB;
+		CHECK(!rig_decide(&g));
+		rig_res(&g, 0, MEM)->restart_to = 600 * MIB;
+		g.now += 2 * HOUR;
+		CHECK(!rig_decide(&g));
+		/* Held lower for as long as it may be. */
+		rig_res(&g, 0, MEM)->restart_to = 0;
+		rig_hold(&g, 0, MEM, 100 * MIB);
+		g.c[0].use_bytes = 50 * MIB;
+		g.now += 2 * HOUR;
+		CHECK(!rig_decide(&g));
+		/* Nor on the way back. */
+		g.f.restoring = true;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 0);
+	}
+}
+
+/* Not allowed (restart_to is 0), or not ours to move. */
+static void test_not_allowed(void)
+{
+	WITH(g)
+	{
+		full(&g);
+		rig_res(&g, 0, MEM)->restart_to = 0;
+		g.now += 2 * HOUR;
+		CHECK(!rig_decide(&g));
+		full(&g);
+		g.f.controlled = CONTROLLED_REQUESTS;
+		CHECK(!rig_decide(&g));
+		g.f.controlled = CONTROLLED_LIMITS;
+		rig_res(&g, 0, MEM)->managed = false;
+		CHECK(!rig_decide(&g));
+	}
+}
+
+/* An agent that was started again does not know when the last restart was. */
+static void test_earlier_life(void)
+{
+	WITH(g)
+	{
+		full(&g);
+		rig_res(&g, 0, MEM)->spec_limit = 384 * MIB;
+		g.f.ours = true;
+		free(g.s);
+		g.s = report_state_new(RIG_CONTAINERS);
+		rig_observe(&g);
+		g.now += HOUR - S;
+		CHECK(!rig_decide(&g));
+		g.now += S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 768 * MIB);
+	}
+}
+
+static void test_refused(void)
+{
+	WITH(g)
+	{
+		full(&g);
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		CHECK(rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY) &
+		      REPORT_NEWS_REFUSED);
+		g.now += HOUR - S;
+		CHECK(!rig_decide(&g));
+		g.now += 2 * S;
+		CHECK(rig_decide(&g));
+	}
+}
+
+static void test_guaranteed(void)
+{
+	WITH(g)
+	{
+		full(&g);
+		g.f.guaranteed = true;
+		for (size_t i = 0; i < RIG_CONTAINERS; i++)
+			for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+				struct report_resource *x = rig_res(&g, i, r);
+
+				x->spec_request = x->original_request = x->spec_limit;
+			}
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 768 * MIB);
+		CHECK_EQ(rig_request(&g, 0, MEM), 768 * MIB);
+	}
+}
+
+int main(void)
+{
+	test_at_once_and_hourly();
+	test_growing();
+	test_only_up();
+	test_not_allowed();
+	test_earlier_life();
+	test_refused();
+	test_guaranteed();
+	return check_result();
+}
