@@ -32,8 +32,7 @@ struct http_server {
 	struct stat file; /* of a Unix socket */
 	unsigned port;
 	uint64_t turns;
-	usec_t resume_usec;       /* no connection is taken in before; 0: nothing is in the way */
-	struct http_peer *coming; /* while the library is given a connection */
+	usec_t resume_usec; /* no connection is taken in before; 0: nothing is in the way */
 	struct http_peer peers[HTTP_PEERS_MAX];
 };
 
@@ -168,19 +167,20 @@ static bool take_connection(struct http_server *s)
 		out_of_files(s);
 	if (fd < 0)
 		return fd == -ECONNABORTED;
+	http_peers_forget(s->peers, fd); /* its number is used again */
 	victim = http_peers_victim(s->peers, &from);
 	if (victim)
 		shut(victim);
 	*place = (struct http_peer){
+		.connection = HTTP_PEER_COMING,
 		.fd = fd,
 		.address = from,
 		.since_usec = server_now(s),
 		.active = s->turns,
 	};
-	s->coming = place;
 	/* Closes fd where it fails. */
-	MHD_add_connection(s->daemon, fd, (struct sockaddr *)&address, size);
-	s->coming = NULL;
+	if (MHD_add_connection(s->daemon, fd, (struct sockaddr *)&address, size) != MHD_YES)
+		http_peers_forget(s->peers, fd);
 	return true;
 }
 
@@ -223,8 +223,12 @@ static void on_connection(void *ctx, struct MHD_Connection *c, void **socket_ctx
 			*p = (struct http_peer){0};
 		return;
 	}
-	s->coming->connection = c;
-	*socket_ctx = s->coming;
+	p = http_peers_coming(
+		s->peers,
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+	if (p)
+		p->connection = c;
+	*socket_ctx = p;
 }
 
 static struct http_peer *peer_of(struct MHD_Connection *c)

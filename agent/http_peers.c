@@ -11,6 +11,24 @@ static bool same_address(const struct http_peer_address *a, const struct http_pe
 	return a->low == b->low && a->high == b->high;
 }
 
+char http_peer_coming;
+
+struct http_peer *http_peers_coming(struct http_peer peers[HTTP_PEERS_MAX], int fd)
+{
+	for (size_t i = 0; i < HTTP_PEERS_MAX; i++)
+		if (peers[i].connection == HTTP_PEER_COMING && peers[i].fd == fd)
+			return &peers[i];
+	return NULL;
+}
+
+void http_peers_forget(struct http_peer peers[HTTP_PEERS_MAX], int fd)
+{
+	struct http_peer *p = http_peers_coming(peers, fd);
+
+	if (p != NULL)
+		*p = (struct http_peer){0};
+}
+
 struct http_peer *http_peers_free(struct http_peer peers[HTTP_PEERS_MAX])
 {
 	for (size_t i = 0; i < HTTP_PEERS_MAX; i++)

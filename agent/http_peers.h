@@ -27,6 +27,15 @@ struct http_peer {
 	bool closing;      /* shut down */
 };
 
+/* In place of a connection of which the library has not told yet: libmicrohttpd before 1.0 does
+ * while it is given one, from then on in its next turn. */
+extern char http_peer_coming;
+#define HTTP_PEER_COMING ((void *)&http_peer_coming)
+/* The entry of such a connection by its descriptor; NULL: none. */
+struct http_peer *http_peers_coming(struct http_peer peers[HTTP_PEERS_MAX], int fd);
+/* It does not come. */
+void http_peers_forget(struct http_peer peers[HTTP_PEERS_MAX], int fd);
+
 /* A free entry; NULL: none. */
 struct http_peer *http_peers_free(struct http_peer peers[HTTP_PEERS_MAX]);
 

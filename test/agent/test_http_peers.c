@@ -47,6 +47,28 @@ static void test_per_address(void)
 	CHECK(http_peers_victim(peers, &a) == &peers[1]);
 }
 
+/* The library tells of a connection while it is given one, or later. */
+static void test_coming(void)
+{
+	struct http_peer *p, *q;
+
+	clear();
+	CHECK(http_peers_coming(peers, 7) == NULL);
+	p = http_peers_free(peers);
+	*p = (struct http_peer){.connection = HTTP_PEER_COMING, .fd = 7, .address = a};
+	q = http_peers_free(peers);
+	CHECK(q != p);
+	*q = (struct http_peer){.connection = HTTP_PEER_COMING, .fd = 8, .address = a};
+	CHECK(http_peers_coming(peers, 8) == q);
+	CHECK(http_peers_coming(peers, 7) == p);
+	p->connection = peers;
+	CHECK(http_peers_coming(peers, 7) == NULL);
+	http_peers_forget(peers, 7); /* it has come */
+	CHECK(p->connection == peers);
+	http_peers_forget(peers, 8);
+	CHECK(q->connection == NULL && http_peers_free(peers) == q);
+}
+
 static void test_full(void)
 {
 	struct http_peer_address from = {.high = 7};
@@ -99,6 +121,7 @@ static void test_deadline(void)
 int main(void)
 {
 	test_per_address();
+	test_coming();
 	test_full();
 	test_deadline();
 	return check_result();
