@@ -224,7 +224,8 @@ int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret)
 	struct cluster *c = ctx;
 	const struct pod *p = pods_find(c->daemon, uid);
 
-	if (p == NULL)
+	/* What its annotation says is all that is left of its originals: not to be replaced. */
+	if (p == NULL || pod_in_doubt(p))
 		return -ENOENT;
 	reporter_fill(p->spec, ret);
 	ret->facts.active = is_active(p);

@@ -144,6 +144,7 @@ struct daemon {
 	bool list_due;
 	bool list_pending; /* asked, not answered */
 	bool baselines_dirty;
+	bool originals_lost; /* there was no file of them when we started, or not a whole one */
 	char state_result[128];
 	int state_error; /* told already */
 	usec_t state_saved_real;
@@ -319,6 +320,10 @@ void oom_look(struct managed *m, struct usage *u);
 /* --- persist.c */
 int persist_load(struct daemon *d);
 void persist_save(struct daemon *d);
+/* Originals that were lost: all of them are known again, or gone. */
+void persist_originals_found(struct daemon *d);
+/* The originals of a pod level that were found out otherwise. */
+void persist_level(struct daemon *d, const struct managed *m, const struct limits *was);
 /* Notes the originals of a unit that may be written to. */
 void persist_baseline(struct daemon *d, struct managed *m, const struct arrival *a);
 /* systemd has said what it held before us: the originals were written down on a guess. */
@@ -420,6 +425,9 @@ void report_drift(struct managed *m, enum resource r, const struct drift_facts *
 void report_managed(struct managed *m);
 void report_gone(struct managed *m);
 void report_unmanaged(struct managed *m, const char *why);
+/* detail: the annotation that they come from; why not. */
+void report_originals_recovered(struct managed *m, const char *detail);
+void report_originals_unknown(struct managed *m, const char *why);
 /* Its cgroup is that of another container of the pod. */
 void report_released(struct managed *m, const char *owner);
 void report_property_failed(struct managed *m, int error, usec_t span);

@@ -75,6 +75,9 @@ struct unit_event {
 void event_unit_managed(const struct unit_event *e);
 void event_unit_gone(const struct unit_event *e);
 void event_unit_unmanaged(const struct unit_event *e);
+/* detail: the annotation; why they are not known. */
+void event_originals_recovered(const struct unit_event *e);
+void event_originals_unknown(const struct unit_event *e);
 /* who and cgroup: as it was taken; detail: the container that it belongs to. */
 void event_cgroup_released(const struct unit_event *e);
 /* who: the pod; detail: the annotation and what is allowed. */

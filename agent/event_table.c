@@ -129,6 +129,18 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		"released {cgroup}, which was taken for {who}: it belongs to {detail}, whose limits are put back",
 		"@VSCALED_UNIT@ released the cgroup of another container",
 	},
+	[EVENT_ORIGINALS_RECOVERED] = {
+		"originals-recovered", SD_ID128_MAKE(d9,f0,ea,75,13,8a,45,f3,95,93,30,5a,a3,29,55,9b),
+		LOG_NOTICE, WHO | F(DETAIL), 0,
+		"the saved original limits of {who} are lost, those of its annotation vscaled.dev/status are used[: {detail}]",
+		"The original limits of @VSCALED_UNIT@ were recovered",
+	},
+	[EVENT_ORIGINALS_UNKNOWN] = {
+		"originals-unknown", SD_ID128_MAKE(4e,71,18,08,7d,55,41,98,b6,a2,c5,a6,b5,af,eb,0d),
+		LOG_WARNING, WHO | F(DETAIL), 0,
+		"not managing {who}: {detail}",
+		"The original limits of @VSCALED_UNIT@ are not known",
+	},
 	[EVENT_ANNOTATION_INVALID] = {
 		"annotation-invalid", SD_ID128_MAKE(5b,1d,0c,7e,9a,3f,4e,6c,8d,2b,71,f0,a4,c6,3e,95),
 		LOG_WARNING, WHO | F(DETAIL), 3,

@@ -44,6 +44,12 @@ static void resume_unit(struct managed *m)
 		m->state = m->cg != NULL ? UNIT_MANAGED : UNIT_WAITING;
 		m->state_reason = NULL;
 	}
+	if (m->originals_unknown) {
+		m->originals_unknown = false;
+		m->originals_accepted = true;
+		m->state = UNIT_WAITING;
+		m->state_reason = NULL;
+	}
 	m->control.gave_way = 0;
 	memset(m->drift, 0, sizeof m->drift);
 	if (given_back)

@@ -53,6 +53,8 @@ struct managed {
 	bool waits;              /* for whoever cannot */
 	enum unit_state state;
 	const char *state_reason; /* static text, or the pod's; NULL: none */
+	bool originals_unknown;   /* pod_recover.c: not written to */
+	bool originals_accepted;  /* vscalectl resume: the present limits are the originals */
 	bool guessed;        /* attached without the API server's word that the cgroup is its own */
 	bool guess_first;    /* and it had no record before that */
 	struct limits found; /* the cgroup's before that */

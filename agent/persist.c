@@ -1,11 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 /* History and original values on disk. */
-#include "agent/daemon.h"
+#include "agent/cluster.h"
 #include "agent/footprint.h"
 #include "systemd/unit_sync.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+/* There as long as the records are not complete, for a start in between. */
+#define LOST_FILE "originals-lost"
+
+static void note_lost(struct daemon *d, bool lost)
+{
+	int fd;
+
+	if (lost) {
+		fd = openat(d->state_dir, LOST_FILE, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+			    0600);
+		if (fd >= 0)
+			close(fd);
+	}
+	d->originals_lost =
+		lost || faccessat(d->state_dir, LOST_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+void persist_originals_found(struct daemon *d)
+{
+	persist_baselines(d);
+	(void)unlinkat(d->state_dir, LOST_FILE, 0);
+}
 
 int persist_load(struct daemon *d)
 {
@@ -17,6 +42,7 @@ int persist_load(struct daemon *d)
 			.file = baseline_state.name, .detail = aside, .error = r});
 	if (r == -ENOMEM)
 		return r;
+	note_lost(d, r < 0 && cluster_wanted(d));
 	aside[0] = '\0';
 	r = history_load(d->state_dir, aside, &d->histories);
 	if (r < 0 && r != -ENOENT)
@@ -219,6 +245,21 @@ void persist_baseline(struct daemon *d, struct managed *m, const struct arrival 
 	if (r < 0)
 		report_unsaved_baseline(d, r);
 	d->baselines_dirty |= r == 0;
+}
+
+void persist_level(struct daemon *d, const struct managed *m, const struct limits *was)
+{
+	const struct baseline b = {
+		.key = m->key,
+		.limits = *was,
+		.props = m->unit != NULL ? props_of_limits(was) : PROPS_NONE,
+		.high = BASELINE_HIGH_LOWERED,
+		.high_before = was->mem_high,
+		.saved_realtime_usec = d->now_real,
+		.shown = m->name,
+	};
+
+	d->baselines_dirty |= baseline_put(&d->baselines, &b) == 0;
 }
 
 /* Every unit whose record is on disk may be written to. */

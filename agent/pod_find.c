@@ -231,7 +231,7 @@ static void look_for_level(struct pod *p)
 {
 	struct daemon *d = p->daemon;
 	uint64_t spec[RESOURCE_COUNT];
-	struct limits stands;
+	struct limits stands, was;
 	const struct arrival a = {.cgroup = p->path, .invocation_id = "", .props = PROPS_NONE};
 	struct managed *m = p->level;
 
@@ -242,7 +242,7 @@ static void look_for_level(struct pod *p)
 	}
 	if (m == NULL)
 		m = p->level = level_new(p);
-	if (m == NULL || m->state == UNIT_RESTORED)
+	if (m == NULL || m->state == UNIT_RESTORED || pod_in_doubt(p))
 		return;
 	level_spec(p->spec, spec);
 	if (m->attach_tried_at == 0)
@@ -253,6 +253,8 @@ static void look_for_level(struct pod *p)
 		await(p, p->path);
 		return;
 	}
+	if (!persist_has(d, m) && pod_recover_level(p, &stands, &was))
+		persist_level(d, m, &was);
 	managed_start(m, &m->own.rule, &a);
 	p->concerned = true;
 }
@@ -342,6 +344,8 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 		.props = PROPS_NONE,
 	};
 
+	if (m->originals_unknown)
+		return;
 	if (m->attach_tried_at == 0)
 		m->attach_tried_at = d->now;
 	if (read_limits(d, child->path, &stands) < 0)

@@ -229,6 +229,7 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 		unsupported_tell(p);
 		return;
 	}
+	pod_recover(p);
 	if (d->hooks.judge != NULL)
 		d->hooks.judge(d->hooks.ctx, p->spec);
 	pod_spec_changed(p, old);
@@ -423,6 +424,7 @@ void pods_tick(struct daemon *d)
 	if (d->now < d->next_review)
 		return;
 	drop_absent(d);
+	pod_recover_end(d);
 	if (d->pods.count > 0)
 		pods_watch_parents(d);
 }

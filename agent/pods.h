@@ -6,6 +6,7 @@
  *	pod_rule.c   what is managed of a pod, by which rule, and why the rest is not
  *	pod_find.c   from pod and container to cgroup, and back
  *	pod_claim.c  whose cgroup is it, while the API server has not said
+ *	pod_recover.c originals that were lost on this node
  *	pod_spec.c   what changes in a spec: adopted, or our own report coming back
  *	pod_level.c  the pod's own limits, which follow those of its containers
  */
@@ -71,7 +72,8 @@ struct pod {
 	bool wishes;                /* the owner resized it, not adopted yet */
 	bool leaving;               /* no longer annotated: forgotten once it is handed back */
 	bool unsupported_told;      /* that its node is not supported */
-	bool ending;                /* it finished or is being deleted: left alone */
+	uint64_t excess[RESOURCE_COUNT]; /* of the spec above recovered originals, for its level */
+	bool ending;                     /* it finished or is being deleted: left alone */
 };
 
 struct pods {
@@ -127,6 +129,16 @@ bool pod_is_sized(const struct pod *p);
 
 /* Is a container of it still to be handed back? */
 bool pod_owes(const struct pod *p);
+
+/* --- pod_recover.c */
+/* The records are lost and the spec is ours: originals from its annotation, or hands off. */
+void pod_recover(struct pod *p);
+/* The same for the pod's own cgroup; false: what stands is the original. */
+bool pod_recover_level(const struct pod *p, const struct limits *stands, struct limits *ret);
+/* Is a container of it not written to for want of originals? */
+bool pod_in_doubt(const struct pod *p);
+/* On the review clock: everything that was listed has its originals. */
+void pod_recover_end(struct daemon *d);
 
 /* --- pod_find.c */
 void pod_look_again(struct pod *p);

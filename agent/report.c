@@ -3,6 +3,7 @@
 #include "agent/daemon.h"
 #include "agent/decision_text.h"
 #include "agent/human.h"
+#include "agent/shown.h"
 #include "policy/bounds.h"
 #include <stdio.h>
 
@@ -288,6 +289,19 @@ void report_gone(struct managed *m)
 void report_unmanaged(struct managed *m, const char *why)
 {
 	event_unit_unmanaged(&(struct unit_event){.who = who_is(m), .detail = why});
+}
+
+void report_originals_recovered(struct managed *m, const char *detail)
+{
+	char text[400];
+
+	shown_copy(detail, text, sizeof text);
+	event_originals_recovered(&(struct unit_event){.who = who_is(m), .detail = text});
+}
+
+void report_originals_unknown(struct managed *m, const char *why)
+{
+	event_originals_unknown(&(struct unit_event){.who = who_is(m), .detail = why});
 }
 
 void report_released(struct managed *m, const char *owner)

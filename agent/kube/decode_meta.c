@@ -185,7 +185,8 @@ static int read_workload(const struct field *meta, struct kube_pod *p)
 	return r;
 }
 
-/* The newest entry of the subresource "resize". */
+/* The newest entry of the subresource "resize", and whether there is one of ours: an entry goes
+ * when others have changed all of its fields. */
 static int read_manager(const struct field *meta, struct kube_pod *p)
 {
 	struct field fields, entry = {0};
@@ -203,7 +204,10 @@ static int read_manager(const struct field *meta, struct kube_pod *p)
 		if (r == 0)
 			r = field_time(&entry, "time", &at);
 		if (r < 0 || subresource == NULL || manager == NULL ||
-		    strcmp(subresource, "resize") != 0 || (newest != NULL && at < newest_at))
+		    strcmp(subresource, "resize") != 0)
+			continue;
+		p->resize_ours |= strcmp(manager, "vscaled") == 0;
+		if (newest != NULL && at < newest_at)
 			continue;
 		newest = manager;
 		newest_at = at;

@@ -77,6 +77,7 @@ struct kube_pod {
 	enum resize_progress progress;
 	char *resize_message; /* of the condition; NULL: none */
 	char *resize_manager; /* who wrote spec resources last through /resize; NULL: nobody */
+	bool resize_ours;     /* we are among those who own a part of it */
 	struct kube_annotation *annotations; /* those of vscaled.dev/ alone */
 	size_t annotation_count;
 	struct kube_container *containers; /* init containers and sidecars first, as in the spec */

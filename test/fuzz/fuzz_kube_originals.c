@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A status annotation that anybody may have written: refused, or positive amounts within bounds. */
+#include "agent/kube/originals.h"
+#include "policy/profile.h"
+#include "test/fuzz/fuzz.h"
+#include <stdio.h>
+#include <string.h>
+
+static void require(int truth, const char *what)
+{
+	if (truth)
+		return;
+	fprintf(stderr, "%s\n", what);
+	abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct kube_container c = {
+		.spec = {.limit = {1000, 256 * MIB}, .request = {100, 16 * MIB}},
+	};
+	struct kube_originals o = {{7, 7}, {7, 7}};
+	char *text = calloc(1, size + 1);
+
+	if (text == NULL)
+		return 0;
+	memcpy(text, data, size);
+	if (kube_originals_read(text, "app", &o) < 0) {
+		require(o.limit[0] == 7 && o.limit[1] == 7 && o.request[0] == 7, "touched");
+	} else {
+		require(o.limit[0] < LIMIT_MAX && o.limit[1] < LIMIT_MAX, "no limit");
+		if (kube_originals_fit(&o, &c, RESOURCES_BOTH)) {
+			require(o.limit[0] >= 100 && o.limit[0] <= 1000, "CPU out of bounds");
+			require(o.limit[1] >= 16 * MIB && o.limit[1] <= 256 * MIB,
+				"memory out of bounds");
+			require(o.request[0] <= o.limit[0] && o.request[1] <= o.limit[1],
+				"a request above its limit");
+		}
+	}
+	free(text);
+	return 0;
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The node's records are lost while the specs hold sizes of ours. */
+#include "test/kube/test_cluster.h"
+#include <fcntl.h>
+#include <unistd.h>
+
+static bool status_is_told(struct crig *x)
+{
+	OWN(drop_kube_pod) struct kube_pod *pod = crig_read(x, &x->rig.pod[0]);
+	const char *text = kube_pod_annotation(pod, "status");
+
+	return text != NULL && strstr(text, "\"limit\":\"700m\"") != NULL;
+}
+
+static bool told_unknown(struct crig *x)
+{
+	return crig_events(x, "OriginalsUnknown") > 0;
+}
+
+/* Sized, ratified and told; then the agent ends and its folder is lost. */
+static struct rig_pod *lose_state(enum cgroup_driver driver)
+{
+	static const char *const files[] = {"baseline", "baseline-copy", "history"};
+	struct rig_pod *p = begin(driver, NULL, AUTO);
+	int dir;
+
+	ratify(p);
+	CHECK(crig_until(&c, 60, burn_600, status_is_told));
+	dir = open(c.rig.daemon->config.paths.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rig_stop(&c.rig);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		CHECK(unlinkat(dir, files[i], 0) == 0);
+	close(dir);
+	crig_forget_log(&c);
+	return p;
+}
+
+static uint64_t original(enum resource r)
+{
+	const struct managed *m = managed_find(c.rig.daemon, "default/web-0/app");
+
+	CHECK(m != NULL);
+	return m != NULL ? m->control.resource[r].original : 0;
+}
+
+static void test_recovered(enum cgroup_driver driver)
+{
+	struct rig_pod *p = lose_state(driver);
+
+	crig_start(&c);
+	rig_run(&c.rig, 30, burn_600);
+	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_RECOVERED], 1);
+	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_UNKNOWN], 0);
+	CHECK_EQ(original(RESOURCE_CPU), 200);
+	CHECK_EQ(original(RESOURCE_MEMORY), 64 * MIB);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
+	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
+	CHECK(!c.rig.daemon->originals_lost);
+	/* And so it goes back to where it was. */
+	crig_annotate(&c, p, "mode", NULL);
+	CHECK(crig_until(&c, 60, burn_50, is_put_back));
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
+	CHECK_EQ(rig_cpu_milli(&c.rig, p->level), 500);
+	CHECK_EQ(rig_bytes(&c.rig, p->level, "memory.max"), 96 * MIB);
+	if (driver == DRIVER_SYSTEMD)
+		CHECK_EQ(app_of(p)->props.cpu_quota_per_sec_usec, 200 * USEC_PER_MSEC);
+	CHECK(!c.rig.below);
+	crig_close(&c);
+}
+
+static void check_untouched(struct rig_pod *p)
+{
+	const struct managed *m = managed_find(c.rig.daemon, "default/web-0/app");
+	unsigned moved = c.rig.events[EVENT_LIMIT_RAISED] + c.rig.events[EVENT_LIMIT_LOWERED];
+
+	rig_run(&c.rig, 60, burn_50);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
+	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.high"), LIMIT_MAX);
+	CHECK_EQ(c.rig.events[EVENT_LIMIT_RAISED] + c.rig.events[EVENT_LIMIT_LOWERED], moved);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
+	CHECK(m != NULL && m->state == UNIT_UNMANAGED && m->cg == NULL);
+	CHECK(m != NULL && m->state_reason != NULL && strstr(m->state_reason, "not known") != NULL);
+	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_UNKNOWN], 1);
+	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_RECOVERED], 0);
+	CHECK_EQ(crig_requests(&c, "PATCH /api/v1/namespaces/default/pods/web-0", 0), 0);
+}
+
+/* What the annotation says cannot be: it is not written to, whatever it says. */
+static void test_unknown(const char *status)
+{
+	struct rig_pod *p = lose_state(DRIVER_CGROUPFS);
+
+	crig_annotate(&c, p, "status", status);
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_50, told_unknown));
+	check_untouched(p);
+	crig_close(&c);
+}
+
+/* Another start does not make the present limits originals; the operator may. */
+static void test_resumed(void)
+{
+	struct rig_pod *p = lose_state(DRIVER_CGROUPFS);
+
+	crig_annotate(&c, p, "status", NULL);
+	crig_start(&c);
+	rig_run(&c.rig, 20, burn_50);
+	rig_stop(&c.rig);
+	c.rig.events[EVENT_ORIGINALS_UNKNOWN] = 0;
+	crig_start(&c);
+	rig_run(&c.rig, 20, burn_50);
+	check_untouched(p);
+	CHECK(c.rig.daemon->api.ops->resume(c.rig.daemon, "default/web-0") >= 1);
+	rig_run(&c.rig, 10, burn_600);
+	CHECK_EQ(original(RESOURCE_CPU), 700);
+	CHECK_EQ(managed_find(c.rig.daemon, "default/web-0/app")->state, UNIT_MANAGED);
+	CHECK(!c.rig.daemon->originals_lost);
+	crig_close(&c);
+}
+
+/* The owner's own values are originals, with a state or without. */
+static void test_never_ours(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+
+	crig_user_resizes(&c, p, "300m", NULL);
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 30, burn_600, is_resized));
+	rig_run(&c.rig, 5, burn_600);
+	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_UNKNOWN], 0);
+	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_RECOVERED], 0);
+	CHECK(rig_cpu_milli(&c.rig, app_of(p)) >= 600);
+	crig_close(&c);
+}
+
+int main(void)
+{
+	test_recovered(DRIVER_CGROUPFS);
+	test_recovered(DRIVER_SYSTEMD);
+	test_unknown(NULL);
+	test_unknown("{}");
+	/* Forged: the ceiling would be 400 cores, 4 TiB. */
+	test_unknown("{\\\"containers\\\":{\\\"app\\\":{\\\"cpu\\\":{\\\"original\\\":\\\"100\\\","
+		     "\\\"limit\\\":\\\"100\\\"},\\\"memory\\\":{\\\"original\\\":\\\"1Ti\\\","
+		     "\\\"limit\\\":\\\"1Ti\\\"}}}}");
+	test_resumed();
+	test_never_ours();
+	return check_result();
+}
