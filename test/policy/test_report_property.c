@@ -23,8 +23,19 @@ static bool one_in(uint64_t n)
 }
 
 struct tally {
+	uint64_t restarted;
+	usec_t restarted_at[RIG_CONTAINERS]; /* of this pod */
 	uint64_t sent, refused, ratified, raised, lowered, unsafe, overtook;
 };
+
+/* A restart that its owner allows: memory alone, upwards, no further than what is worth it. */
+static bool restarts(const struct report_rig *g, const struct report_item *item, size_t r)
+{
+	const struct report_resource *x = &g->c[item->container].resource[r];
+
+	return r == MEM && x->managed && x->restart && item->limit[r] > x->spec_limit &&
+	       item->limit[r] <= round_up(x->restart_to, MEM_PAGE_BYTES) && !g->f.restoring;
+}
 
 /* What must hold for everything that is sent. */
 static void judge(const struct report_rig *g, struct tally *t)
@@ -54,12 +65,22 @@ static void judge(const struct report_rig *g, struct tally *t)
 			CHECK(item->request[r] <= item->limit[r]);
 			CHECK((item->limit[r] == LIMIT_MAX) == (x->spec_limit == LIMIT_MAX));
 			CHECK((item->request[r] == 0) == (x->spec_request == 0));
-			CHECK(item->limit[r] == x->spec_limit || (x->managed && !x->restart));
+			CHECK(item->limit[r] == x->spec_limit || (x->managed && !x->restart) ||
+			      restarts(g, item, r));
 			if (g->f.guaranteed)
 				CHECK_EQ(item->request[r], item->limit[r]);
 			t->raised += item->limit[r] > x->spec_limit;
 			t->lowered += item->limit[r] < x->spec_limit;
 		}
+	}
+	for (uint32_t i = 0; i < RIG_CONTAINERS; i++) {
+		const struct report_item *item = rig_item(g, i);
+
+		if (item == NULL || !restarts(g, item, MEM))
+			continue;
+		CHECK(t->restarted_at[i] == 0 || g->now - t->restarted_at[i] >= 3600 * S);
+		t->restarted_at[i] = g->now;
+		t->restarted++;
 	}
 	for (size_t i = 0; i < RIG_CONTAINERS; i++)
 		CHECK(g->c[i].resource[MEM].spec_limit == LIMIT_MAX || rig_limit(g, i, MEM) != 0);
@@ -112,6 +133,9 @@ static void live(struct report_rig *g)
 		if (p->held != LIMIT_MAX && p->managed && one_in(15))
 			rig_hold(g, i, CPU, 20 + rnd(4000));
 		p->request = one_in(2) ? 10 + rnd(2000) : 0;
+		m->restart_to = m->restart && m->held != LIMIT_MAX && one_in(3)
+					? m->held + rnd(64 * MIB)
+					: 0;
 		m->request = one_in(2) ? MIB + rnd(512 * MIB) : 0;
 	}
 }
@@ -174,6 +198,7 @@ static void history(uint64_t steps, struct tally *t)
 	struct report_rig g;
 
 	random_pod(&g);
+	memset(t->restarted_at, 0, sizeof t->restarted_at);
 	for (uint64_t i = 0; i < steps; i++) {
 		g.now += rnd(one_in(10) ? 600 * S : 20 * S);
 		live(&g);
@@ -211,6 +236,7 @@ int main(void)
 	       (unsigned long long)t.unsafe);
 	/* The histories reach what they are to show. */
 	CHECK(t.sent > count / 200 && t.ratified > count / 1000);
-	CHECK(t.raised > 0 && t.lowered > 0 && t.refused > 0 && t.unsafe > 0 && t.overtook > 0);
+	CHECK(t.restarted > 0 && t.raised > 0 && t.lowered > 0 && t.refused > 0 && t.unsafe > 0 &&
+	      t.overtook > 0);
 	return check_result();
 }
