@@ -41,6 +41,7 @@ static void test_comes_back(void)
 		crig_pod(&c, i == 0 ? DRIVER_SYSTEMD : DRIVER_CGROUPFS, names[i], AUTO);
 	crig_start(&c);
 	CHECK(crig_until(&c, 60, burn_50, is_listed));
+	rig_run(&c.rig, 5, burn_50); /* the watch is open by then: it is to be cut */
 	crig_debug(&c, "listen", "{\"on\":false}");
 	CHECK(crig_until(&c, 60, burn_50, api_is_lost));
 	rig_run(&c.rig, 100, burn_600);
