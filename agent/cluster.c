@@ -2,6 +2,7 @@
 /* The cluster as a part of the loop: start, stop, the clock, and what the watch tells. */
 #include "agent/cluster.h"
 #include "agent/footprint.h"
+#include "policy/bounds.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -216,29 +217,45 @@ void cluster_free(struct cluster *c)
 
 /* --- the clock --- */
 
-static bool is_growing(const struct pod *p)
+/* May the spec have to be raised before the next review? The report decides (policy/report.h); this
+ * leaves out those that are far from it. */
+static bool is_near(const struct managed *m, uint64_t spec)
+{
+	const struct report_tuning *t = &m->daemon->config.kubernetes.report;
+	const struct control *c = &m->control;
+	uint64_t use = mem_use(&c->last), room;
+
+	if (spec == LIMIT_MAX || !c->resource[RESOURCE_MEMORY].managed ||
+	    (c->mem.slope_bps == 0 && c->kernel.mem_max <= spec))
+		return false;
+	room = MAX(scale_permille(use, t->margin_permille), t->margin_min_bytes);
+	return spec <
+	       add_sat(use, MAX(room, mul_div(c->mem.slope_bps, t->ahead_usec / 2, USEC_PER_SEC)));
+}
+
+static bool outgrows_spec(const struct pod *p)
 {
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL &&
-		    p->members[i].managed->control.mem.slope_bps > 0)
+		    is_near(p->members[i].managed,
+			    p->spec->containers[i].spec.limit[RESOURCE_MEMORY]))
 			return true;
 	return false;
 }
 
-/* Growth while a resize is under way cannot wait for the review: the kubelet acts within seconds,
- * with the memory limits as they were sent. True: there is some. */
+/* Growth cannot wait for the review: whatever the kubelet does within seconds, it does with the
+ * memory limits of the spec. True: there is some. */
 static bool watch_growth(struct cluster *c)
 {
 	const struct daemon *d = c->daemon;
-	const char *uid;
 	bool any = false;
 
-	for (size_t at = 0; (uid = reporter_pending_next(c->reporter, &at)) != NULL;) {
-		const struct pod *p = pods_find(d, uid);
+	for (size_t i = 0; i < d->pods.count; i++) {
+		const struct pod *p = d->pods.items[i];
 
-		if (p == NULL || !is_growing(p))
+		if (p->why != NULL || p->leaving || !outgrows_spec(p))
 			continue;
-		reporter_changed(c->reporter, uid, d->now);
+		reporter_changed(c->reporter, p->spec->uid, d->now);
 		any = true;
 	}
 	return any;
@@ -295,6 +312,8 @@ void cluster_tick(struct cluster *c, bool review)
 	struct daemon *d = c->daemon;
 	const struct kube_watch_state *w = kube_watch_state(c->watch);
 
+	runtime_look(d, review);
+	above_look(d);
 	watch_growth(c);
 	cluster_bounds_tick(c);
 	count_reports(c);

@@ -134,6 +134,7 @@ static void fill_container(const struct managed *m, bool restoring, struct repor
 	ret->use_bytes = use_of(m);
 	ret->slope_bps = watched ? c->mem.slope_bps : 0;
 	ret->growing = watched && grows(m, ret->use_bytes);
+	ret->replayed = m->daemon->cpu_manager;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		fill_resource(m, r, back, &ret->resource[r]);
 		ret->resource[r].back = back && !restoring;
@@ -177,11 +178,10 @@ static bool any_unseen(const struct pod *p)
 	return false;
 }
 
-/* What the owner put into the spec and is not adopted yet is not ours to replace. */
 static bool is_active(const struct pod *p)
 {
-	return p->why == NULL && !p->ending && !p->wishes && pod_is_sized(p) &&
-	       !p->daemon->paused && !any_unseen(p);
+	return p->why == NULL && !p->ending && pod_is_sized(p) && !p->daemon->paused &&
+	       !any_unseen(p);
 }
 
 /* After the cgroups: until its originals stand there, its spec is left alone. */
@@ -229,6 +229,8 @@ int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret)
 		return -ENOENT;
 	reporter_fill(p->spec, ret);
 	ret->facts.active = is_active(p);
+	/* What the owner put into the spec and is not adopted yet is not ours to replace. */
+	ret->facts.adopting = p->wishes;
 	/* What the owner put there since is his. */
 	ret->facts.restoring = is_restoring(p) && reporter_expects(c->reporter, uid);
 	ret->facts.controlled = controlled_of(p);

@@ -151,9 +151,11 @@ static void on_sending(void *ctx, const char *uid, const struct report_patch *pa
 			restart_sent(p->members[item->container].managed);
 		for (size_t r = 0; r < RESOURCE_COUNT; r++)
 			sent[r] = item->limits & (1u << r) ? item->limit[r] : k->spec.limit[r];
-		if (p->members[item->container].managed != NULL)
-			persist_sent(c->daemon, p->members[item->container].managed, sent,
-				     k->spec.limit);
+		if (p->members[item->container].managed == NULL)
+			continue;
+		persist_sent(c->daemon, p->members[item->container].managed, sent, k->spec.limit);
+		/* The spec leads: the kubelet may write it before we have written anything. */
+		p->members[item->container].managed->touched = true;
 	}
 }
 

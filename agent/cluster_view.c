@@ -11,7 +11,6 @@ static const enum report_view_state states[REPORT_HOLD_COUNT] = {
 	[REPORT_HOLD_ECHO] = REPORT_VIEW_SENT,
 	[REPORT_HOLD_CONDITION] = REPORT_VIEW_WAITING,
 	[REPORT_HOLD_REFUSED] = REPORT_VIEW_REFUSED,
-	[REPORT_HOLD_GROWING] = REPORT_VIEW_WAITING,
 	[REPORT_HOLD_UNSAFE] = REPORT_VIEW_CGROUP_ONLY,
 	[REPORT_HOLD_MEMORY] = REPORT_VIEW_WAITING,
 	[REPORT_HOLD_LEASE] = REPORT_VIEW_LEASE,
@@ -46,8 +45,11 @@ void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *contai
 {
 	const struct cluster *c = ctx;
 	const struct kube_container *k = kube_pod_container(pod, container);
+	usec_t ahead = reporter_ahead(c->reporter, pod, c->daemon->now);
 
 	fill_report(c, pod, &v->report);
+	if (ahead < c->daemon->config.kubernetes.report.ahead_usec)
+		v->resources[RESOURCE_MEMORY].ahead_usec = ahead;
 	for (enum resource r = 0; k != NULL && r < RESOURCE_COUNT; r++)
 		if (reporter_sent_at(c->reporter, pod->uid) != 0 &&
 		    reporter_expects(c->reporter, pod->uid))

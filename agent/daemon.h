@@ -151,6 +151,8 @@ struct daemon {
 	struct daemon_counters counters;
 	struct counters tally;   /* for /metrics */
 	struct cluster *cluster; /* NULL: there is no Kubernetes */
+	bool cpu_manager; /* the kubelet names CPUs for containers: limits may be replayed any time
+			   */
 	struct metrics_server *metrics;
 	struct config_watch *config_watch;
 	sd_event_source *tick_source;
@@ -223,6 +225,20 @@ void tick_look(struct daemon *d);
 void tick_unit(struct managed *m);
 /* Sets PID 1 free where it is stuck in a write of memory.max. At every wake-up by memory.events. */
 void stuck_check(struct managed *m);
+
+/* --- runtime.c: what the container runtime holds */
+/* The API server's word; old: the one before, NULL: none. */
+void runtime_told(struct managed *m, const struct kube_container *now,
+		  const struct kube_container *old);
+/* memory.max was found to be this. */
+void runtime_wrote(struct managed *m, uint64_t mem_max);
+/* At each sample: is a CPU manager at work on this node? */
+void runtime_look(struct daemon *d, bool review);
+
+/* --- above.c: at each sample: who uses more memory than its spec allows */
+void above_look(struct daemon *d);
+/* By how much; 0: it does not. */
+uint64_t above_spec(const struct managed *m);
 /* A new cgroup counts from anew. */
 void stuck_forget(struct managed *m);
 /* Nothing will be looked at from here on: nobody may be held at the brake. */
@@ -417,6 +433,8 @@ void report_headroom(struct managed *m, uint64_t to);
 void report_ceiling(struct managed *m, enum resource r);
 /* The node has memory for a limit of `to` and no more. */
 void report_denied(struct managed *m, uint64_t to, uint64_t wish, const char *why);
+/* use is above what the spec allows; why: static or borrowed text. */
+void report_above_spec(struct managed *m, uint64_t limit, uint64_t use, const char *why);
 void report_oom(struct managed *m, uint64_t kills);
 /* error: of the nudge. */
 void report_stuck(struct managed *m, int error);

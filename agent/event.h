@@ -52,6 +52,8 @@ void event_drift_adopted(const struct change_event *e);
 void event_drift_gave_way(const struct change_event *e);
 /* from = in the cgroup; detail: what the API server said. */
 void event_report_refused(const struct change_event *e);
+/* from = what the spec allows, to = what is in use; detail: why the spec does not say more. */
+void event_memory_above_spec(const struct change_event *e);
 /* from = in the cgroup, to = what systemd stores. */
 void event_property_headroom(const struct change_event *e);
 void event_restored(const struct change_event *e);

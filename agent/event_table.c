@@ -243,6 +243,12 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		"the API server does not take {who} {resource} {from}[: {detail}]",
 		"A size of @VSCALED_POD@ was refused",
 	},
+	[EVENT_MEMORY_ABOVE_SPEC] = {
+		"memory-above-spec", SD_ID128_MAKE(ae,0b,67,c4,81,f6,4f,04,8b,38,19,77,90,7a,d2,30),
+		LOG_WARNING, WHO | F(RESOURCE) | F(FROM) | F(TO) | F(DETAIL), 3,
+		"{who} uses {to} of memory, its spec allows {from}[ ({detail})]: any resize of the pod can end in an OOM kill",
+		"@VSCALED_POD@ uses more memory than its spec allows",
+	},
 	[EVENT_API_INSECURE] = {
 		"api-insecure", SD_ID128_MAKE(3f,a6,1c,94,d7,0b,45,2e,b8,13,6a,e5,90,2d,7c,f8),
 		LOG_WARNING, F(FILE), 0,

@@ -435,6 +435,7 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 		return;
 	unit_fill_absent(m, &u);
 	oom_lowered(m, m, u.limits.mem_max);
+	runtime_wrote(m, m->made_safe ? m->unsafe_max : u.limits.mem_max);
 	l.x = daemon_context(m->daemon, plan);
 	/* Judged now: what must wait for PID 1's word is said below. */
 	m->control.frozen = 0;

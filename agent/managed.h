@@ -92,6 +92,9 @@ struct managed {
 	uint64_t wished[RESOURCE_COUNT]; /* the owner put it into the spec, not adopted yet; 0: none
 					  */
 	usec_t wished_at;
+	uint64_t runtime_mem; /* the memory limit that the runtime holds; 0: not known */
+	usec_t above_since;   /* more in use than its spec allows; 0: not */
+	bool above_told;
 	bool unsaved_told;  /* that its originals are not on disk */
 	usec_t set_done_at; /* our last property call was answered */
 	struct drift_memory drift[RESOURCE_COUNT];

@@ -50,7 +50,8 @@ struct metrics_thing {
 	struct metrics_resource resource[RESOURCE_COUNT];
 	uint64_t throttled_ppm; /* of the last window's periods */
 	uint64_t unreclaimable_bytes;
-	uint64_t oom_kills; /* since it is managed */
+	uint64_t above_spec_bytes; /* of a pod: in use above the limit of its spec */
+	uint64_t oom_kills;        /* since it is managed */
 };
 /* All VIEW_NONE. */
 void metrics_thing_init(struct metrics_thing *t);

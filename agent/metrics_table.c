@@ -73,6 +73,10 @@ const struct metric metrics_table[] = {
 	{"vscaled_container_unreclaimable_memory_bytes", METRIC_GAUGE, "bytes", 0, WHO,
 	 "Memory in use that cannot be taken back without swap.",
 	 .each = each_thing, .offset = THING(unreclaimable_bytes)},
+	{"vscaled_container_memory_above_spec_bytes", METRIC_GAUGE, "bytes", 0, WHO,
+	 "Memory in use that cannot be taken back, above the limit of the pod's spec: what a resize by"
+	 " anybody can end in an OOM kill for.",
+	 .each = each_thing, .offset = THING(above_spec_bytes)},
 	{"vscaled_container_throttled_ratio", METRIC_GAUGE, "ratio", MICRO, WHO,
 	 "Share of scheduling periods in which the CPU limit throttled, over the last window.",
 	 .each = each_thing, .offset = THING(throttled_ppm)},

@@ -86,7 +86,7 @@ static bool same_bounds(const struct pod_bounds *a, const struct pod_bounds *b)
 	       a->requests_move == b->requests_move && a->limits_stay == b->limits_stay &&
 	       a->not_ready == b->not_ready && a->unratified_permille == b->unratified_permille &&
 	       a->priority == b->priority && a->qos == b->qos && a->heap_bytes == b->heap_bytes &&
-	       a->heap_permille == b->heap_permille &&
+	       a->heap_permille == b->heap_permille && a->replay_mem_bytes == b->replay_mem_bytes &&
 	       same_resource(&a->resource[RESOURCE_CPU], &b->resource[RESOURCE_CPU]) &&
 	       same_resource(&a->resource[RESOURCE_MEMORY], &b->resource[RESOURCE_MEMORY]);
 }
@@ -119,6 +119,7 @@ void pod_set_bounds(struct managed *m)
 	b.qos = (uint8_t)s->qos;
 	b.heap_bytes = c->heap_bytes;
 	b.heap_permille = c->heap_permille;
+	b.replay_mem_bytes = d->cpu_manager ? m->runtime_mem : 0;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		b.resource[r].request = request_of(m, c, r);
 		b.resource[r].accepted = c->spec.limit[r];

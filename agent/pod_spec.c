@@ -222,11 +222,14 @@ static void expect_echo(struct pod *p)
 
 void pod_spec_changed(struct pod *p, const struct kube_pod *old)
 {
-	for (size_t i = 0; old != NULL && i < p->spec->container_count; i++) {
+	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct kube_container *now = &p->spec->containers[i];
-		const struct kube_container *was = kube_pod_container(old, now->name);
+		const struct kube_container *was =
+			old != NULL ? kube_pod_container(old, now->name) : NULL;
 		struct managed *m = p->members[i].managed;
 
+		if (m != NULL)
+			runtime_told(m, now, was);
 		if (m != NULL && was != NULL && m->control.started_at != 0)
 			note_kill(m, now, was);
 	}

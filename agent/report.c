@@ -188,6 +188,19 @@ void report_denied(struct managed *m, uint64_t to, uint64_t wish, const char *wh
 	event_memory_denied(&e);
 }
 
+void report_above_spec(struct managed *m, uint64_t limit, uint64_t use, const char *why)
+{
+	struct change_event e = {
+		.who = who_is(m),
+		.resource = RESOURCE_MEMORY,
+		.from = limit,
+		.to = use,
+		.detail = why,
+	};
+
+	event_memory_above_spec(&e);
+}
+
 void report_oom(struct managed *m, uint64_t kills)
 {
 	const struct oom_kill *k = &m->control.kill;

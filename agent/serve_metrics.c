@@ -32,6 +32,8 @@ static void collect_things(struct daemon *d, struct metrics_input *in)
 		t = &in->things[in->thing_count - 1];
 		t->oom_kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
 		fill_spec(t, m);
+		if (m->pod != NULL)
+			t->above_spec_bytes = above_spec(m);
 	}
 }
 

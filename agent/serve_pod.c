@@ -103,6 +103,7 @@ void serve_pod_view(const struct pod *p, const struct kube_container *c, const s
 	if (m != NULL && m->kind == UNIT_KIND_CONTAINER) {
 		v->controlled_values = controlled[m->own.controlled];
 		view_bounds(v, m);
+		v->resources[RESOURCE_MEMORY].above_spec = set_or_none(above_spec(m));
 	}
 	if (h->view != NULL && c != NULL)
 		h->view(h->ctx, s, c->name, v);

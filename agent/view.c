@@ -75,5 +75,7 @@ void pod_view_init(struct pod_view *v)
 			.refused = VIEW_NONE,
 			.refused_for_usec = VIEW_NONE,
 			.unratified_max = VIEW_NONE,
+			.above_spec = VIEW_NONE,
+			.ahead_usec = VIEW_NONE,
 		};
 }

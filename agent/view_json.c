@@ -203,6 +203,8 @@ static const struct json_field pod_resource_fields[] = {
 	ROW(pod_resource_view, refused_for_usec, JSON_AMOUNT, false),
 	ROW(pod_resource_view, unratified_max, JSON_AMOUNT, false),
 	ROW(pod_resource_view, restart, JSON_TEXT, false),
+	ROW(pod_resource_view, above_spec, JSON_AMOUNT, false),
+	ROW(pod_resource_view, ahead_usec, JSON_AMOUNT, false),
 };
 
 static const struct json_field annotation_fields[] = {

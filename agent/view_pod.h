@@ -58,6 +58,9 @@ struct pod_resource_view {
 	uint64_t refused_for_usec;
 	const char *restart; /* memory, RestartContainer: "never", "allowed"; NULL: it takes none */
 	uint64_t unratified_max; /* memory: growth ends here while the server cannot accept more */
+	uint64_t above_spec;     /* memory: in use above the limit of the spec */
+	uint64_t ahead_usec; /* memory: growth that a limit has room for when it is sent, where that
+				is less than usual */
 };
 
 struct annotation_view {

@@ -133,13 +133,24 @@ bool control_brake_off(struct control *c, struct change *ret)
 	return stands && ret->to > ret->from;
 }
 
+/*
+ * The runtime may write its own, lower limit at any moment: growth is held below that, for as long
+ * as a brake may hold, until the kubelet has given it the higher one that the spec has by then.
+ */
+uint64_t control_brake_max(const struct control *c, uint64_t mem_max)
+{
+	uint64_t replay = c->pod.replay_mem_bytes;
+
+	return replay != 0 && mem_use(&c->last) < replay ? MIN(replay, mem_max) : mem_max;
+}
+
 void control_brake(struct control *c, const struct control_context *x, bool hit)
 {
 	uint64_t max = c->kernel.mem_max;
 	const struct mem_brake_input in = {
 		.use = mem_use(&c->last),
 		.current = c->last.mem_current,
-		.max = max,
+		.max = control_brake_max(c, max),
 		.own = control_mem_high(c, max),
 		.hit = hit,
 		.tick_usec = x->tick_usec,

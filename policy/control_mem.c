@@ -145,7 +145,7 @@ void control_raise_to(struct control *c, const struct control_context *x, uint64
 	const struct mem_brake_input in = {
 		.use = mem_use(&c->last),
 		.current = c->last.mem_current,
-		.max = to,
+		.max = control_brake_max(c, to),
 		.own = control_mem_high(c, to),
 		.now = x->now,
 	};

@@ -62,6 +62,9 @@ struct pod_bounds {
 	/* A JVM's heap: bytes, or a share of the memory limit that stood when the process began. */
 	uint64_t heap_bytes;
 	uint32_t heap_permille;
+	/* What the runtime holds as the memory limit and may write at any moment, because a CPU
+	 * manager is at work; 0: nobody does that. Use is not to pass it. */
+	uint64_t replay_mem_bytes;
 	struct pod_resource_bounds resource[RESOURCE_COUNT];
 };
 

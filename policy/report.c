@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/report_impl.h"
 
-/* The kubelet acts 1 to 5 s after a change, and what overtakes it needs a moment too. */
-#define OVERTAKE_AHEAD_USEC (10 * USEC_PER_SEC)
-/* Between two of those that overtake; each has the growth of ahead_usec in it. */
-#define OVERTAKE_EVERY_USEC USEC_PER_SEC
+/* Between two that lead; each has the growth of ahead_usec in it. */
+#define LEAD_EVERY_USEC USEC_PER_SEC
 
 /* Why these: design and docs/scalability.md. The margin is that of a shrink, doubled at the low
  * end, because the kubelet is late where a write of ours is not. */
@@ -34,7 +32,6 @@ const char *report_hold_name(enum report_hold h)
 		[REPORT_HOLD_ECHO] = "kubelet not done",
 		[REPORT_HOLD_CONDITION] = "another resize is stuck",
 		[REPORT_HOLD_REFUSED] = "refused",
-		[REPORT_HOLD_GROWING] = "memory grows",
 		[REPORT_HOLD_UNSAFE] = "memory limit below use",
 		[REPORT_HOLD_MEMORY] = "memory first",
 		[REPORT_HOLD_LEASE] = "not held long enough",
@@ -51,32 +48,18 @@ static void hold(struct draft *d, enum report_hold why, usec_t again)
 	d->ret->again = again;
 }
 
-/*
- * What was asked and is still to come could land below what is used by now. Waiting, or keeping
- * quiet while memory grows, would be the greater danger: a higher value has to overtake it.
- */
-static bool overtaken(const struct draft *d)
+static bool leads(const struct draft *d)
 {
-	if (d->s->phase != REPORT_WAITING || d->f->restoring)
+	if (d->f->restoring)
 		return false;
-	for (size_t i = 0; i < d->f->container_count; i++) {
-		const struct report_container *c = &d->f->containers[i];
-		const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
-		uint64_t margin = MAX(scale_permille(c->use_bytes, d->t->margin_permille),
-				      d->t->margin_min_bytes);
-		uint64_t ahead = mul_div(c->slope_bps, OVERTAKE_AHEAD_USEC, USEC_PER_SEC);
-
-		/* The cgroup was raised already, if only by systemd's headroom: no single large
-		 * allocation. */
-		if (ratifiable(x) && limits_ours(d->f) && x->spec_limit < MAX(x->held, x->actual) &&
-		    x->spec_limit < add_sat(c->use_bytes, MAX(margin / 2, ahead)))
+	for (size_t i = 0; i < d->f->container_count; i++)
+		if (draft_leads(d, i))
 			return true;
-	}
 	return false;
 }
 
 /* Holds that need no look at the values. True: nothing is sent. */
-static bool held_back(struct draft *d, bool urgent)
+static bool held_back(struct draft *d)
 {
 	const struct report_state *s = d->s;
 	const struct report_facts *f = d->f;
@@ -89,15 +72,15 @@ static bool held_back(struct draft *d, bool urgent)
 		{!f->offered, REPORT_HOLD_OFFERED, 0},
 		{d->now < d->n->forbidden_until, REPORT_HOLD_OFFERED, d->n->forbidden_until},
 		{!f->active && !f->restoring, REPORT_HOLD_INACTIVE, 0},
+		{f->adopting && !d->leads, REPORT_HOLD_INACTIVE, 0},
 		{s->phase == REPORT_SENT, REPORT_HOLD_SENT, 0},
 		/* What the facts are made of is older than the last answer. */
 		{f->generation < s->generation, REPORT_HOLD_ECHO, 0},
 		{d->now < s->wait_until, REPORT_HOLD_WAIT, s->wait_until},
-		{s->phase == REPORT_WAITING && !urgent && !d->back, REPORT_HOLD_ECHO,
+		{s->phase == REPORT_WAITING && !d->leads && !d->back, REPORT_HOLD_ECHO,
 		 f->pending_deferred ? 0 : add_sat(s->since, d->t->settle_max_usec)},
-		{stuck && !s->ours && !d->back, REPORT_HOLD_CONDITION, 0},
+		{stuck && !s->ours && !d->leads && !d->back, REPORT_HOLD_CONDITION, 0},
 		{d->now < s->refused_until && !d->back, REPORT_HOLD_REFUSED, s->refused_until},
-		{d->growing && !urgent && !d->back && !any_restart_due(d), REPORT_HOLD_GROWING, 0},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -126,7 +109,7 @@ static void find_traps(struct draft *d)
 }
 
 /* The intervals between two resizes of a pod. True: too soon. */
-static bool too_soon(struct draft *d, bool urgent)
+static bool too_soon(struct draft *d)
 {
 	const struct report_tuning *t = d->t;
 	usec_t last = d->s->sent_at, again;
@@ -136,10 +119,8 @@ static bool too_soon(struct draft *d, bool urgent)
 	/* The originals go back at once; what could not go then follows in its time. */
 	if (last == 0 || (d->f->restoring && !d->s->restored) || d->s->withdraw)
 		return false;
-	if (urgent)
-		again = d->s->overtook
-				? add_sat(last, MIN(t->up_interval_usec, OVERTAKE_EVERY_USEC))
-				: last;
+	if (d->leads)
+		again = d->s->led ? add_sat(last, MIN(t->up_interval_usec, LEAD_EVERY_USEC)) : last;
 	else
 		again = add_sat(last, d->up || soon ? t->up_interval_usec : t->down_interval_usec);
 	if (d->now < again) {
@@ -147,7 +128,7 @@ static bool too_soon(struct draft *d, bool urgent)
 		return true;
 	}
 	again = add_sat(last, t->small_usec);
-	if (!d->big && !urgent && !soon && d->now < again) {
+	if (!d->big && !d->leads && !soon && d->now < again) {
 		hold(d, REPORT_HOLD_SMALL, again);
 		return true;
 	}
@@ -172,15 +153,17 @@ static enum report_hold why_nothing(const struct draft *d)
 }
 
 /* What the values are to be. True: there is something to send, now. */
-static bool drafted(struct draft *d, bool urgent)
+static bool drafted(struct draft *d)
 {
 	for (size_t i = 0; i < d->f->container_count; i++)
 		for (size_t r = 0; r < RESOURCE_COUNT; r++)
 			draft_resource(d, i, r);
-	if (d->memory_later || (urgent && d->growing && !d->back))
+	if (d->leads && !d->back)
+		draft_lead(d);
+	else if (d->memory_later)
 		draft_leave_cpu(d);
 	find_traps(d);
-	if (!d->any && !urgent) {
+	if (!d->any && !d->leads) {
 		hold(d, why_nothing(d), sooner(d->later, d->asked_again));
 		return false;
 	}
@@ -190,11 +173,10 @@ static bool drafted(struct draft *d, bool urgent)
 	}
 	draft_keep_class(d);
 	if (!draft_changes(d)) {
-		hold(d, urgent ? REPORT_HOLD_ECHO : why_nothing(d),
-		     sooner(d->later, d->asked_again));
+		hold(d, why_nothing(d), sooner(d->later, d->asked_again));
 		return false;
 	}
-	return !too_soon(d, urgent);
+	return !too_soon(d);
 }
 
 void report_decide(const struct report_tuning *t, const struct report_node *n,
@@ -202,7 +184,6 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 		   struct report_decision *ret)
 {
 	struct draft d = {.t = t, .n = n, .s = s, .f = f, .now = now, .ret = ret};
-	bool urgent;
 
 	*ret = (struct report_decision){.urgency = REPORT_ORDINARY};
 	if (!s->seen || f->container_count > s->count) {
@@ -211,13 +192,16 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 	}
 	d.back = f->restoring || s->put_back;
 	d.growing = any_growing(f);
-	urgent = overtaken(&d);
-	if (held_back(&d, urgent) || !drafted(&d, urgent))
+	d.ahead_usec = report_ahead(t, n, f, now);
+	d.ahead_usec >>= 2 * MIN(s->lead_cuts, (uint32_t)LEAD_CUTS_MAX);
+	d.leads = leads(&d);
+	if (held_back(&d) || !drafted(&d))
 		return;
 	draft_build(&d);
 	ret->send = true;
-	ret->urgency = s->phase == REPORT_WAITING && (urgent || s->withdraw) ? REPORT_OVERTAKES
-		       : d.back || urgent                                    ? REPORT_AT_ONCE
-		       : d.memory_up                                         ? REPORT_MEMORY_RAISE
-									     : REPORT_ORDINARY;
+	ret->patch.leads = d.leads;
+	ret->urgency = d.leads || (s->phase == REPORT_WAITING && s->withdraw) ? REPORT_LEADS
+		       : d.back                                               ? REPORT_AT_ONCE
+		       : d.memory_up                                          ? REPORT_MEMORY_RAISE
+									      : REPORT_ORDINARY;
 }

@@ -4,7 +4,10 @@
  * with which values. The rules, each with its test in virtual time:
  *
  *	a value is a lease in the cgroup until it has held for lease_usec; then it is ratified
- *	memory is ratified before CPU, and nothing goes out while any memory of the pod grows
+ *	the spec leads: memory that comes near the limit of its spec, or would pass it soon by its
+ *		slope, has a limit with headroom sent at once; renewed when half of that is used,
+ *		lowered by the ordinary lease once growth has ended
+ *	memory is ratified before CPU
  *	a body names the memory limit of every container of the pod that has one, each at least
  *		use + ahead_usec of slope + margin: whoever replays it replays all of it
  *	requests only at a review, only when they are ours (controlled-values)
@@ -12,10 +15,10 @@
  *	a resource with resizePolicy RestartContainer is never ratified in mode Auto; memory whose
  *		owner allows it (restart_to) at most once in restart_every_usec, and upwards only
  *	one resize of a pod at a time: the next waits for the kubelet's echo (generation,
- *		conditions)
- *	but for growth that could pass what is on its way: a higher value overtakes it at once,
- *		and where the server fails it is tried again within the kubelet's delay; where that
- *		is refused, a resize that left memory alone is taken back
+ *		conditions), but for one that leads: that overtakes what is on its way, and where
+ *		the server fails it is tried again within the kubelet's delay; where that is
+ *		refused, a resize that left memory alone is taken back
+ *	a resize that leads and is refused is tried with a quarter and a sixteenth of the headroom
  *	a refusal is no value for the cgroup's memory: it becomes a ceiling for a time, CPU goes
  *		back
  *	what the server never takes (memory decreases on 1.33) stays in the cgroup alone
@@ -76,6 +79,7 @@ struct report_container {
 	uint64_t use_bytes; /* max of memory.current's unreclaimable part and what must not go */
 	uint64_t slope_bps; /* growth now */
 	bool growing;       /* not settled yet */
+	bool replayed;      /* the runtime may write what it holds at any moment (CPU manager) */
 	bool running;
 	bool limits_only; /* its requests are not ours, though those of others in the pod are */
 };
@@ -94,6 +98,7 @@ struct report_facts {
 	bool active;     /* mode Auto or Initial, running, not deleting, not paused */
 	bool restoring;  /* the originals go back into the spec */
 	bool offered;    /* pods/resize exists, and we may */
+	bool adopting;   /* its owner has resized it, and that is not adopted yet */
 	enum controlled_values controlled;
 	const struct report_container *containers; /* in the order of the spec */
 	size_t container_count;
@@ -110,6 +115,7 @@ struct report_item {
 struct report_patch {
 	struct report_item item[REPORT_CONTAINERS_MAX];
 	size_t count;
+	bool leads; /* it raises memory limits ahead of use, and nothing else */
 };
 
 /* --- what is remembered */
@@ -155,8 +161,10 @@ struct report_state {
 	bool carrying;        /* the kubelet has not done what was asked, whatever followed */
 	bool withdraw;        /* put_back before the kubelet does it: then it has nothing to do */
 	bool restored;        /* the way back to the originals was taken */
-	bool overtaking;      /* the last request was sent past one that the kubelet had to do */
-	bool overtook;        /* and so was the last one that was taken */
+	bool leading;         /* the last request leads */
+	bool led;             /* and so does the last one that was taken */
+	uint32_t lead_cuts;   /* times that the headroom was cut because it was refused ... */
+	usec_t lead_until;    /* ... and until when that counts */
 	uint64_t generation;  /* as last seen; before 1.33 pods have none: always 0 */
 	uint64_t base;        /* that of the request */
 	uint64_t observed;
@@ -181,7 +189,6 @@ enum report_hold {
 	REPORT_HOLD_ECHO,      /* the kubelet has not done the last one */
 	REPORT_HOLD_CONDITION, /* a condition stands on somebody else's resize */
 	REPORT_HOLD_REFUSED,   /* and nothing has changed since */
-	REPORT_HOLD_GROWING,   /* memory grows */
 	REPORT_HOLD_UNSAFE,    /* a memory limit that may not be raised could land below use */
 	REPORT_HOLD_MEMORY,    /* memory comes before CPU and has not held long enough */
 	REPORT_HOLD_LEASE,     /* has not held long enough */
@@ -193,7 +200,7 @@ const char *report_hold_name(enum report_hold h);
 
 /* What goes first when writes are scarce. */
 enum report_urgency {
-	REPORT_OVERTAKES, /* what is on its way to the kubelet would end in a kill */
+	REPORT_LEADS, /* what the spec holds would end in a kill if anybody wrote it */
 	REPORT_AT_ONCE,
 	REPORT_MEMORY_RAISE,
 	REPORT_ORDINARY,
@@ -216,8 +223,15 @@ struct report_decision {
 void report_decide(const struct report_tuning *t, const struct report_node *n,
 		   const struct report_state *s, const struct report_facts *f, usec_t now,
 		   struct report_decision *ret);
+/* How much growth a memory limit in a body covers. */
+usec_t report_ahead(const struct report_tuning *t, const struct report_node *n,
+		    const struct report_facts *f, usec_t now);
 /* The least memory limit that may stand in a request for this container. */
-uint64_t report_memory_floor(const struct report_tuning *t, const struct report_container *c);
+uint64_t report_memory_floor(const struct report_tuning *t, usec_t ahead_usec,
+			     const struct report_container *c);
+
+/* Headroom was refused, with less of it as well: memory may grow above the spec. */
+bool report_lead_denied(const struct report_state *s, usec_t now);
 
 /* --- what happens then */
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/report_impl.h"
 
-uint64_t report_memory_floor(const struct report_tuning *t, const struct report_container *c)
+uint64_t report_memory_floor(const struct report_tuning *t, usec_t ahead_usec,
+			     const struct report_container *c)
 {
 	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
 	uint64_t margin =
 		MAX(scale_permille(c->use_bytes, t->margin_permille), t->margin_min_bytes);
-	uint64_t ahead = mul_div(c->slope_bps, t->ahead_usec, USEC_PER_SEC);
+	uint64_t ahead = mul_div(c->slope_bps, ahead_usec, USEC_PER_SEC);
 	uint64_t floor = round_up(add_sat(add_sat(c->use_bytes, ahead), margin), MEM_PAGE_BYTES);
 
 	/* It cannot come to use more than it is ever held at. */
@@ -16,6 +17,17 @@ uint64_t report_memory_floor(const struct report_tuning *t, const struct report_
 		floor = MIN(floor, most);
 	}
 	return floor;
+}
+
+uint64_t draft_floor(const struct draft *d, size_t i)
+{
+	return report_memory_floor(d->t, d->ahead_usec, &d->f->containers[i]);
+}
+
+bool draft_bound(const struct draft *d, size_t i)
+{
+	return !d->f->restoring && (report_lead_denied(d->s, d->now) ||
+				    d->now < d->s->container[i].ceiling_until[RESOURCE_MEMORY]);
 }
 
 /* A Guaranteed pod's request is its limit. */
@@ -76,7 +88,7 @@ static uint64_t rounded(size_t r, uint64_t spec, uint64_t want)
 /* Memory: room for the kubelet's delay, and what can or may not sink now. */
 static uint64_t wanted_memory(const struct draft *d, size_t i, uint64_t spec, uint64_t want)
 {
-	uint64_t floor = report_memory_floor(d->t, &d->f->containers[i]);
+	uint64_t floor = draft_floor(d, i);
 	uint64_t least = MIN(spec, floor);
 
 	if (want > spec)
@@ -212,13 +224,11 @@ bool draft_make_safe(struct draft *d)
 		const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
 		struct report_values *v = &d->want[i];
 		uint64_t *want = &v->limit[RESOURCE_MEMORY];
-		uint64_t floor = report_memory_floor(d->t, c);
-		bool bound = d->now < d->s->container[i].ceiling_until[RESOURCE_MEMORY] &&
-			     !d->f->restoring;
+		uint64_t floor = draft_floor(d, i);
 
 		if (*want == LIMIT_MAX || *want >= floor)
 			continue;
-		if (ratifiable(x) && limits_ours(d->f) && !bound) {
+		if (ratifiable(x) && limits_ours(d->f) && !draft_bound(d, i)) {
 			d->up = d->memory_up = d->any = true;
 			*want = floor;
 			if (d->f->guaranteed)
@@ -300,6 +310,31 @@ bool draft_changes(const struct draft *d)
 				return true;
 		}
 	return false;
+}
+
+void draft_lead(struct draft *d)
+{
+	const struct report_facts *f = d->f;
+
+	d->any = d->big = d->up = d->down = d->memory_up = false;
+	for (size_t i = 0; i < f->container_count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			d->want[i].limit[r] = f->containers[i].resource[r].spec_limit;
+			d->want[i].request[r] = f->containers[i].resource[r].spec_request;
+		}
+	for (size_t i = 0; i < f->container_count; i++) {
+		const struct report_resource *x = &f->containers[i].resource[RESOURCE_MEMORY];
+		uint64_t to;
+
+		if (!draft_leads(d, i))
+			continue;
+		/* No lower than what the cgroup has, or the next one would have to follow it. */
+		to = MAX(draft_floor(d, i), round_up(x->held, MEM_PAGE_BYTES));
+		note_change(d, RESOURCE_MEMORY, x->spec_limit, to);
+		d->want[i].limit[RESOURCE_MEMORY] = to;
+		if (f->guaranteed)
+			d->want[i].request[RESOURCE_MEMORY] = to;
+	}
 }
 
 /* Memory before CPU: a CPU resize replays a memory limit that is about to be raised. */

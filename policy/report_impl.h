@@ -12,8 +12,10 @@ struct draft {
 	const struct report_state *s;
 	const struct report_facts *f;
 	usec_t now;
-	bool back;    /* restoring, or taking back what a condition stands on: at once */
-	bool growing; /* memory of the pod */
+	bool back;         /* restoring, or taking back what a condition stands on: at once */
+	bool growing;      /* memory of the pod */
+	bool leads;        /* the spec has to be ahead of use, now */
+	usec_t ahead_usec; /* slope that a memory limit has to cover */
 	bool big, up, down, memory_up, memory_later, any;
 	bool handed_back;   /* some of it is no longer ours */
 	usec_t asked_again; /* when the first refusal that binds ends; 0: none does */
@@ -53,12 +55,32 @@ static inline usec_t sooner(usec_t a, usec_t b)
 /* --- report_restart.c */
 /* May the container be restarted now for the limit that its facts ask for? */
 bool restart_due(const struct draft *d, size_t i);
-bool any_restart_due(const struct draft *d);
 /* A request that restarts it has its time, whatever becomes of it. */
 void restart_sent(struct report_memory *m, const struct report_container *c,
 		  const struct report_item *item, usec_t now);
+/* A lead that is refused is tried again with less headroom, so many times. */
+#define LEAD_CUTS_MAX 2
+
+/* --- report_lead.c */
+/* Has this container's memory limit to be raised in the spec before use gets there? */
+bool draft_leads(const struct draft *d, size_t i);
+
+/*
+ * A refusal came. True: it was of headroom, which is no value that the cgroup holds: less of it is
+ * asked for, and then none, for a while. Nothing is taken from the cgroup for that, and memory that
+ * stays above the spec is told of. False: it is a refusal like any other; a resize that was to be
+ * overtaken has to be taken back.
+ */
+bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
+			 const struct report_facts *f, usec_t now);
 
 /* --- report_draft.c */
+/* The least memory limit that may stand in a request. */
+uint64_t draft_floor(const struct draft *d, size_t i);
+/* Its memory limit was refused, and that still counts. */
+bool draft_bound(const struct draft *d, size_t i);
+/* Memory limits that lead, everything else as the spec says. */
+void draft_lead(struct draft *d);
 /* One resource of one container: what it becomes now, and what has to wait. */
 void draft_resource(struct draft *d, size_t i, size_t r);
 /* Memory before CPU: a CPU resize replays a memory limit that is about to be raised. */

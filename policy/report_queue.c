@@ -7,10 +7,10 @@
 #define TRY_FIRST USEC_PER_SEC
 #define TRY_MAX   (60 * USEC_PER_SEC)
 #define SLOW_MIN  USEC_PER_SEC
-/* What overtakes saves a process, and is rare: a pod must grow in the seconds that the kubelet
- * takes for a resize. As many as one pod tries in that time, and one more. */
-#define OVERTAKING_INTERVAL (10 * USEC_PER_SEC)
-#define OVERTAKING_BURST    8
+/* What leads saves a process, and each has a minute of growth in it: as many at once as
+ * outgrow their limits together on a busy node, and in an outage not much more than before. */
+#define LEADING_INTERVAL (5 * USEC_PER_SEC)
+#define LEADING_BURST    32
 /* A proxy may say anything; more than this is not believed. */
 #define SLOW_MAX USEC_PER_HOUR
 
@@ -50,7 +50,7 @@ void report_queue_init(struct report_queue *q, const struct report_rate *rate, u
 		.rate = *rate,
 		.seed = seed,
 		.writes = bucket_full(rate->interval_usec, rate->burst, now),
-		.overtaking = bucket_full(OVERTAKING_INTERVAL, OVERTAKING_BURST, now),
+		.leading = bucket_full(LEADING_INTERVAL, LEADING_BURST, now),
 	};
 }
 
@@ -165,8 +165,8 @@ static usec_t opens(const struct report_queue *q, enum report_urgency urgency, u
 
 	if (q->outage)
 		at = MAX(at, q->try_at);
-	if (urgency == REPORT_OVERTAKES)
-		at = MIN(at, filled(&q->overtaking, 1000, now));
+	if (urgency == REPORT_LEADS)
+		at = MIN(at, filled(&q->leading, 1000, now));
 	return MAX(MAX(now, q->slow_until), at);
 }
 
@@ -182,8 +182,8 @@ bool report_queue_open(const struct report_queue *q, usec_t now)
 
 bool report_queue_take(struct report_queue *q, enum report_urgency urgency, usec_t now)
 {
-	if (urgency == REPORT_OVERTAKES && !report_queue_open(q, now)) {
-		take(&q->overtaking, now);
+	if (urgency == REPORT_LEADS && !report_queue_open(q, now)) {
+		take(&q->leading, now);
 		return false;
 	}
 	take(&q->writes, now);

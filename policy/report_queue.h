@@ -5,12 +5,10 @@
  *
  *	tokens	  one in interval_usec, at most burst: every write takes one, Events too;
  *		  annotations alone leave half of the burst to what may come
- *	order	  what overtakes, what was refused or goes back, then memory that rises, other
- *		  resizes, and annotations alone; the oldest first
- *	429	  nothing of this node goes out before Retry-After
- *	outage	  one try at a time, 1 s to 60 s apart; what overtakes cannot wait for it and
- *		  has a small budget of its own
- *	after it  every slot waits its own part of spread_usec
+ *	order	  what leads (policy/report.h), what was refused or goes back, then memory that
+ *rises, other resizes, and annotations alone; the oldest first 429	  nothing of this node goes
+ *out before Retry-After outage	  one try at a time, 1 s to 60 s apart; what leads cannot wait for
+ *it and has a budget of its own after it  every slot waits its own part of spread_usec
  *
  * Pure; random choices come from the seed.
  */
@@ -44,7 +42,7 @@ struct report_queue {
 	struct report_rate rate;
 	uint64_t seed;
 	struct report_bucket writes;
-	struct report_bucket overtaking; /* when `writes` or an outage would make it wait */
+	struct report_bucket leading; /* when `writes` or an outage would make it wait */
 	usec_t slow_until;
 	bool outage;
 	usec_t outage_step;  /* between two tries */
@@ -72,7 +70,7 @@ bool report_queue_holds(const struct report_queue *q, const char *uid);
 const struct report_slot *report_queue_next(const struct report_queue *q, usec_t now);
 /* May a write go out now, slot or Event? */
 bool report_queue_open(const struct report_queue *q, usec_t now);
-/* Takes a token: a write goes out. False: out of its turn, because it overtakes. */
+/* Takes a token: a write goes out. False: out of its turn, because it leads. */
 bool report_queue_take(struct report_queue *q, enum report_urgency urgency, usec_t now);
 /* When report_queue_next() may give something at the earliest; 0: nothing waits. */
 usec_t report_queue_due(const struct report_queue *q, usec_t now);

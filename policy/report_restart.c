@@ -15,14 +15,6 @@ bool restart_due(const struct draft *d, size_t i)
 	       (last == 0 || d->now >= add_sat(last, d->t->restart_every_usec));
 }
 
-bool any_restart_due(const struct draft *d)
-{
-	for (size_t i = 0; i < d->f->container_count; i++)
-		if (restart_due(d, i))
-			return true;
-	return false;
-}
-
 void restart_sent(struct report_memory *m, const struct report_container *c,
 		  const struct report_item *item, usec_t now)
 {

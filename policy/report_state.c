@@ -10,8 +10,8 @@
 #define CONFLICT_PAUSE (10 * USEC_PER_SEC)
 /* Without a word from the server; the queue backs off on its own. */
 #define FAILURE_PAUSE USEC_PER_SEC
-/* The kubelet's delay is all there is for what has to overtake: then as above. */
-static const usec_t overtaking_pause[] = {100 * USEC_PER_MSEC, 300 * USEC_PER_MSEC};
+/* The kubelet's delay is all there is for what leads: then as above. */
+static const usec_t lead_pause[] = {100 * USEC_PER_MSEC, 300 * USEC_PER_MSEC};
 #define FORBIDDEN_FOR (10 * USEC_PER_MIN)
 
 enum { BIT_DEFERRED = 1, BIT_INFEASIBLE = 2, BIT_PROGRESS = 4, BIT_ERROR = 8, BIT_ECHOED = 16 };
@@ -65,7 +65,7 @@ void report_sent(struct report_state *s, const struct report_facts *f,
 				asked->request[r] = item->request[r];
 		}
 	}
-	s->overtaking = s->phase == REPORT_WAITING;
+	s->leading = patch->leads || s->phase == REPORT_WAITING;
 	s->phase = REPORT_SENT;
 	s->base = f->generation;
 	s->since = now;
@@ -122,6 +122,8 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 	uint32_t resources = a->resources ? a->resources : RESOURCES_BOTH;
 
 	back_to(s);
+	if (report_lead_refused(t, s, f, now))
+		return REPORT_NEWS_RETRY;
 	/* On the way back every refusal is only a pause. */
 	if (f->restoring || s->put_back)
 		s->wait_until = add_sat(now, t->small_usec);
@@ -177,7 +179,9 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 
 	s->conflicts = s->failures = 0;
 	s->uncertain = false;
-	s->overtook = s->overtaking;
+	s->led = s->leading;
+	if (s->leading && now >= s->lead_until)
+		s->lead_cuts = 0;
 	s->sent_at = s->since = now;
 	/* The watch was faster and knows of a later change. */
 	if (f->generation < s->generation) {
@@ -208,17 +212,18 @@ static uint32_t conflict(struct report_state *s, usec_t now)
 	if (++s->conflicts > CONFLICTS_MAX) {
 		s->conflicts = 0;
 		s->wait_until = add_sat(now, CONFLICT_PAUSE);
-	} else if (!s->overtaking) {
+	} else if (!s->leading) {
 		s->wait_until = add_sat(now, CONFLICT_SOON);
+	} else if (s->phase == REPORT_IDLE) {
+		s->wait_until = add_sat(now, lead_pause[0]);
 	}
 	return REPORT_NEWS_RETRY;
 }
 
 static uint32_t failed(struct report_state *s, const struct report_answer *a, usec_t now)
 {
-	usec_t pause = s->overtaking && s->failures < ARRAY_SIZE(overtaking_pause)
-			       ? overtaking_pause[s->failures]
-			       : FAILURE_PAUSE;
+	usec_t pause = s->leading && s->failures < ARRAY_SIZE(lead_pause) ? lead_pause[s->failures]
+									  : FAILURE_PAUSE;
 
 	s->failures++;
 	s->uncertain = true;
@@ -343,6 +348,8 @@ static uint32_t new_spec(struct report_state *s, const struct report_facts *f, u
 	s->generation = f->generation;
 	if (!moved)
 		return 0;
+	if (foreign & RESOURCES_MEMORY)
+		s->led = false; /* answered at once */
 	if (foreign)
 		return begin_anew(s);
 	s->ours = s->carrying = true;
@@ -394,7 +401,7 @@ static void keep_used(const struct report_tuning *t, struct report_state *s,
 	for (size_t i = 0; i < count_of(s, f); i++) {
 		struct report_memory *m = &s->container[i];
 		uint64_t *ceiling = &m->ceiling.limit[RESOURCE_MEMORY];
-		uint64_t left = report_memory_floor(t, &f->containers[i]);
+		uint64_t left = report_memory_floor(t, t->ahead_usec, &f->containers[i]);
 
 		left = MIN(left, m->asked.limit[RESOURCE_MEMORY]);
 		*ceiling = MAX(*ceiling, left);

@@ -123,6 +123,29 @@ static void print_range(const struct ctl *c, enum resource which, const cJSON *r
 		fprintf(c->out, " at most %s", human_amount(which, b, high));
 }
 
+/* What the spec is ahead of use by, where that is not as it should be. */
+static void print_lead(const struct ctl *c, const cJSON *r)
+{
+	uint64_t above = json_amount(r, "above_spec"), ahead = json_amount(r, "ahead_usec");
+	char text[HUMAN_SIZE];
+
+	if (above != VIEW_NONE && above != 0) {
+		row(c, "above");
+		fprintf(c->out,
+			"%s%s more in use than the spec allows: any resize of the pod can end "
+			"in an OOM kill%s\n",
+			paint_on(c, PAINT_BAD), human_amount(RESOURCE_MEMORY, above, text),
+			paint_off(c, PAINT_BAD));
+	}
+	if (ahead != VIEW_NONE && ahead != 0) {
+		row(c, "headroom");
+		fprintf(c->out,
+			"%s of growth in the spec's limit: this server takes no lower one "
+			"afterwards\n",
+			human_span(ahead, text));
+	}
+}
+
 void render_pod_resource(const struct ctl *c, enum resource which, const cJSON *r)
 {
 	uint64_t ratio = json_amount(r, "ratio_permille"), refused = json_amount(r, "refused");
@@ -155,6 +178,7 @@ void render_pod_resource(const struct ctl *c, enum resource which, const cJSON *
 			"growth ends at %s while the API server cannot accept a higher limit\n",
 			human_amount(which, unratified, text));
 	}
+	print_lead(c, r);
 	if (refused == VIEW_NONE)
 		return;
 	row(c, "refused");

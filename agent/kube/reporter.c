@@ -392,7 +392,7 @@ static void send_of(struct tracked *t, usec_t now)
 
 static bool may_send(const struct reporter *r, enum report_urgency urgency)
 {
-	bool one = r->queue.outage && urgency != REPORT_OVERTAKES;
+	bool one = r->queue.outage && urgency != REPORT_LEADS;
 
 	return r->in_flight < (one ? 1 : IN_FLIGHT_MAX);
 }

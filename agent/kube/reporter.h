@@ -114,8 +114,6 @@ bool reporter_expects(const struct reporter *r, const char *uid);
 uint32_t reporter_foreign(const struct reporter *r, const char *uid, size_t container);
 /* Is a resize of ours on its way to the server, or to the kubelet? */
 bool reporter_pending(const struct reporter *r, const char *uid);
-/* Uids of the pods for which it is, one per call from *at = 0 on; NULL: no more. */
-const char *reporter_pending_next(const struct reporter *r, size_t *at);
 /* Is there still something to tell of this pod? */
 bool reporter_owes(const struct reporter *r, const char *uid);
 /* What was said when the last resize was refused; NULL: it was not. */
@@ -132,6 +130,8 @@ bool reporter_ratifies(const struct reporter *r, const char *uid, usec_t now);
 enum report_hold reporter_hold(const struct reporter *r, const char *uid);
 /* Why nothing is sent now, for explain; "" for an unknown pod. */
 const char *reporter_holds(const struct reporter *r, const char *uid);
+/* The growth that a memory limit of this pod has room for when it is sent. */
+usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, usec_t now);
 /* Does this server offer pods/resize? Unknown yet: false. */
 bool reporter_offered(const struct reporter *r);
 const struct reporter_tally *reporter_tally(const struct reporter *r);

@@ -17,7 +17,7 @@ struct tracked {
 	bool owes;       /* that, or an annotation of ours is to go */
 	struct kube_call *call;
 	bool under_way;
-	bool in_turn; /* what is under way; else it overtakes */
+	bool in_turn; /* what is under way; else it leads */
 	char *status; /* the annotation as the server has it; NULL: it has none */
 	char *asked;  /* in the request under way; NULL: its removal */
 	bool status_known;

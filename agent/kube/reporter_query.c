@@ -23,17 +23,6 @@ bool reporter_pending(const struct reporter *r, const char *uid)
 	return t != NULL && t->state != NULL && t->state->phase != REPORT_IDLE;
 }
 
-const char *reporter_pending_next(const struct reporter *r, size_t *at)
-{
-	while (*at < r->count) {
-		const struct tracked *t = r->pods[(*at)++];
-
-		if (t->state != NULL && t->state->phase != REPORT_IDLE)
-			return t->uid;
-	}
-	return NULL;
-}
-
 bool reporter_owes(const struct reporter *r, const char *uid)
 {
 	const struct tracked *t = reporter_find(r, uid);
@@ -60,7 +49,8 @@ bool reporter_ratifies(const struct reporter *r, const char *uid, usec_t now)
 	if (!r->offered || now < r->node.forbidden_until)
 		return false;
 	return t == NULL || t->state == NULL ||
-	       (t->state->failures == 0 && now >= t->state->refused_until);
+	       (t->state->failures == 0 && now >= t->state->refused_until &&
+		!report_lead_denied(t->state, now));
 }
 
 enum report_hold reporter_hold(const struct reporter *r, const char *uid)
@@ -89,6 +79,13 @@ const char *reporter_holds(const struct reporter *r, const char *uid)
 	const struct tracked *t = reporter_find(r, uid);
 
 	return t == NULL || t->state == NULL ? "" : report_hold_name(t->hold);
+}
+
+usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, usec_t now)
+{
+	const struct report_facts f = {.observed_generation = pod->observed_generation};
+
+	return report_ahead(&r->options.tuning, &r->node, &f, now);
 }
 
 bool reporter_offered(const struct reporter *r)

@@ -168,6 +168,10 @@ static void on_resize(void *arg, const struct kube_answer *a)
 	news = report_answered(&r->options.tuning, &r->node, t->state, &v->facts, &answer, now);
 	if (answer.kind == REPORT_ANSWER_UNSUPPORTED)
 		news |= REPORT_NEWS_REFUSED;
+	/* Nothing that the cgroup holds is refused with headroom: it is shown, and told if use gets
+	 * above the spec. */
+	if (answer.kind == REPORT_ANSWER_REFUSED && report_lead_denied(t->state, now))
+		reporter_set_refusal(t, status.message);
 	reporter_news(t, v, news, status.message, now);
 }
 
@@ -175,8 +179,9 @@ int reporter_send_resize(struct tracked *t, const struct report_decision *d, use
 {
 	struct reporter *r = t->reporter;
 	/* Somebody else's change that we have not seen is not to be undone: 409, and another look.
-	 * What overtakes has no time for that. */
-	bool exact = d->urgency != REPORT_OVERTAKES;
+	 * What leads has time for one such look, and for none while a resize is to be overtaken. */
+	bool exact = d->urgency != REPORT_LEADS ||
+		     (t->state->phase != REPORT_WAITING && t->state->conflicts == 0);
 	OWN(drop_free) char *body = kube_encode_resize(r->view.pod, &d->patch, exact);
 	char path[PATH_SIZE];
 	struct kube_request request = {

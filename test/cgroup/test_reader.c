@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The text reader on a fake tree: what is filled, what is absent, what is refused. */
+#include "cgroup/cpuset.h"
 #include "cgroup/group.h"
 #include "cgroup/reader.h"
 #include "test/cgroup/tree.h"
@@ -252,6 +253,22 @@ static void test_events_fd(const struct fake *f)
 	CHECK_EQ(cg_events_fd(bare), -ENOENT);
 }
 
+/* The kernel shows an empty list as a line without a word. */
+static void test_cpus(struct fake *f)
+{
+	OWN(drop_cg) struct cg *c = NULL;
+	bool has = false;
+
+	CHECK_EQ(cg_open(f->fd, TREE_UNIT, &c), 0);
+	CHECK_EQ(cg_has_cpus(c, &has), -ENOENT);
+	fake_put(f, TREE_UNIT "/cpuset.cpus", "0-1\n");
+	CHECK_EQ(cg_has_cpus(c, &has), 0);
+	CHECK(has);
+	fake_put(f, TREE_UNIT "/cpuset.cpus", "\n");
+	CHECK_EQ(cg_has_cpus(c, &has), 0);
+	CHECK(!has);
+}
+
 int main(void)
 {
 	int fds = fake_open_fds();
@@ -270,6 +287,7 @@ int main(void)
 	test_root(&f);
 	test_identity(&f);
 	test_events_fd(&f);
+	test_cpus(&f);
 	cg_close(NULL);
 	fake_close(&f);
 	CHECK_EQ(fake_open_fds(), fds);

@@ -27,6 +27,16 @@ static bool is_warned(struct crig *x)
 	return crig_events(x, "InvalidAnnotation") > 0;
 }
 
+static bool memory_is_lowered(struct crig *x)
+{
+	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) < 256 * MIB;
+}
+
+static bool has_ratified_twice(struct crig *x)
+{
+	return x->rig.events[EVENT_REPORT_RATIFIED] > 1;
+}
+
 static void started_now(struct rig_pod *p)
 {
 	for (size_t i = 0; i < p->count; i++) {
@@ -73,6 +83,10 @@ static void test_told(enum cgroup_driver driver)
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
 	crig_kubelet(&c, p, NULL);
 	CHECK(crig_until(&c, 20, burn_50, has_ratified));
+	/* Growth has ended: what the spec was ahead by goes after its lease. */
+	CHECK(crig_until(&c, 60, burn_50, memory_is_lowered));
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 20, burn_50, has_ratified_twice));
 	/* The kubelet has replayed the spec. */
 	CHECK(crig_until(&c, 20, burn_50, is_lent));
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);

@@ -364,8 +364,52 @@ static void test_kill_after_max(void)
 	CHECK_EQ(r.sim.u.limits.mem_max, 200 * MIB);
 }
 
+/* A CPU manager is at work: the runtime holds 64 MiB and may write them at any moment, while the
+ * cgroup has 300. It gets a higher limit after `late`. */
+static void grow_under_replay(struct rig *r, usec_t late)
+{
+	usec_t end;
+
+	open_rig(r, 300 * MIB, 10 * MIB);
+	r->c.pod.replay_mem_bytes = 64 * MIB;
+	r->sim.load.anon_goal = 250 * MIB;
+	r->sim.load.anon_bps = 50 * MIB;
+	end = r->sim.now + USEC_PER_SEC + late;
+	while (r->sim.now < end) {
+		rig_run(r, 100 * MS);
+		if (late <= USEC_PER_SEC)
+			CHECK(r->sim.m.anon < 64 * MIB);
+	}
+	r->c.pod.replay_mem_bytes = 300 * MIB;
+}
+
+static void test_held_below_replay(void)
+{
+	struct rig r;
+
+	grow_under_replay(&r, USEC_PER_SEC);
+	CHECK(r.sim.m.anon > 50 * MIB); /* and not before it is near */
+	CHECK(r.c.mem.brake.line != 0 && r.c.mem.brake.line < 64 * MIB);
+	rig_run(&r, 8 * USEC_PER_SEC);
+	CHECK_EQ(r.sim.m.anon, 250 * MIB);
+	CHECK(r.sim.m.stalled_usec <= 2 * USEC_PER_SEC);
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+}
+
+/* The kubelet takes too long: as with any brake, it lets go after two seconds. */
+static void test_replay_is_not_waited_for(void)
+{
+	struct rig r;
+
+	grow_under_replay(&r, 4 * USEC_PER_SEC);
+	CHECK(r.sim.m.anon > 64 * MIB);
+	CHECK(r.sim.m.stalled_usec <= 2200 * MS);
+}
+
 int main(void)
 {
+	test_held_below_replay();
+	test_replay_is_not_waited_for();
 	test_growth_from_standstill();
 	test_armed_near_limit();
 	test_refused();

@@ -145,9 +145,9 @@ static void test_refused_memory_blocks_replays(void)
 {
 	WITH(g)
 	{
-		g.c[0].use_bytes = 400 * MIB;
 		send_raise(&g);
 		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+		g.c[0].use_bytes = 400 * MIB;
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.hold, REPORT_HOLD_UNSAFE);
 		g.c[0].use_bytes = 100 * MIB; /* it shrank: the spec's own value is no danger */

@@ -27,7 +27,7 @@ static void test_growth_is_seen_ahead(void)
 	{
 		begin(&g);
 		CHECK(rig_decide(&g)); /* at once: not after the ten seconds of ordinary raises */
-		CHECK_EQ(g.d.urgency, REPORT_OVERTAKES);
+		CHECK_EQ(g.d.urgency, REPORT_LEADS);
 		CHECK_EQ(rig_limit(&g, 0, MEM), 3116 * MIB);
 		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
 	}
@@ -94,7 +94,7 @@ static void test_failure_is_tried_again(void)
 			CHECK_EQ(g.s->phase, REPORT_WAITING);
 			g.now += S;
 			CHECK(rig_decide(&g));
-			CHECK_EQ(g.d.urgency, REPORT_OVERTAKES);
+			CHECK_EQ(g.d.urgency, REPORT_LEADS);
 			rig_accept(&g);
 			CHECK_EQ(rig_echo(&g) & REPORT_NEWS_RATIFIED, REPORT_NEWS_RATIFIED);
 			CHECK_EQ(g.s->phase, REPORT_IDLE);
@@ -165,7 +165,7 @@ static void test_refusal_takes_the_resize_back(void)
 		CHECK_EQ(allows(&g, MEM), 256 * MIB);
 		g.c[0].use_bytes = 300 * MIB;
 		CHECK(rig_decide(&g)); /* at once */
-		CHECK_EQ(g.d.urgency, REPORT_OVERTAKES);
+		CHECK_EQ(g.d.urgency, REPORT_LEADS);
 		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
 		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB); /* as it was: no value to carry out */
 		rig_accept(&g);

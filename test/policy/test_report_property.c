@@ -52,7 +52,7 @@ static void judge(const struct report_rig *g, struct tally *t)
 
 		CHECK(limit >= c->use_bytes || as_is);
 		/* Below use and margin only what is not held higher. */
-		CHECK(limit == LIMIT_MAX || limit >= report_memory_floor(&g->t, c) ||
+		CHECK(limit == LIMIT_MAX || limit >= report_memory_floor(&g->t, S, c) ||
 		      c->resource[MEM].held <= limit || as_is);
 		if (g->f.guaranteed && !g->f.restoring && !g->s->put_back &&
 		    (g->f.controlled == CONTROLLED_LIMITS || c->limits_only)) {
@@ -84,7 +84,7 @@ static void judge(const struct report_rig *g, struct tally *t)
 	}
 	for (size_t i = 0; i < RIG_CONTAINERS; i++)
 		CHECK(g->c[i].resource[MEM].spec_limit == LIMIT_MAX || rig_limit(g, i, MEM) != 0);
-	t->overtook += g->d.urgency == REPORT_OVERTAKES;
+	t->overtook += g->d.urgency == REPORT_LEADS;
 }
 
 static void random_pod(struct report_rig *g)

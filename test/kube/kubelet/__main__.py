@@ -22,6 +22,12 @@ def main() -> None:
     p.add_argument("--runtime", choices=("runc", "crun"), default="runc",
                    help="containerd's BinaryName of io.containerd.runc.v2")
     p.add_argument("--lag", type=float, default=1.0, help="from allocation to the cgroup, seconds")
+    p.add_argument("--jitter", metavar="LOW-HIGH", default="",
+                   help="in place of --lag: a random time between these, in seconds")
+    p.add_argument("--seed", type=int, default=1, help="of --jitter")
+    p.add_argument("--cpus", type=int, default=0, help="of the node: the static CPU manager is on")
+    p.add_argument("--cpu-reconcile", type=float, default=0.0,
+                   help="cpuset updates of every container this often, in seconds")
     p.add_argument("--backoff", type=float, default=10.0, help="before the second restart, seconds")
     p.add_argument("--cpu", default="3800m", help="allocatable")
     p.add_argument("--memory", default="7Gi", help="allocatable")
@@ -34,7 +40,7 @@ def main() -> None:
     p.add_argument("--version", type=version, default=(1, 36), help="1.33 or 1.36")
     p.add_argument("--root", default="/var/lib/kubelet", help="checkpoints and volumes")
     p.add_argument("--control", default="/run/kubelet", help="files defer, infeasible, error, "
-                   "unready, lag: lines of POD [WORDS], * is every pod")
+                   "unready, lag, cpus, cpu-reconcile: lines of POD [WORDS], * is every pod")
     Kubelet(p.parse_args()).run()
 
 

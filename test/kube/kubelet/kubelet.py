@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import random
 import time
 from argparse import Namespace
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from . import eviction, model, node
 from .api import MERGE, Api, Credentials, Refused, Watcher, stamp
 from .checkpoint import Checkpoints
+from .cpus import CpuManager
 from .model import Resources
 from .resize import ContainerStep, PodStep
 from .worker import Worker
@@ -38,6 +40,10 @@ class Kubelet:
             self.after(options.eviction_interval, EVICTION)
         self.workers: dict[str, Worker] = {}
         self.level_weight: int | None = None
+        self.random = random.Random(options.seed)
+        self.cpus = CpuManager(self)
+        if options.jitter:
+            print(f"jitter {options.jitter} s, seed {options.seed}", flush=True)
         self.watcher = Watcher(credentials, options.node, lambda k, o: self.queue.put((k, o)))
         self.tasks = node.TaskEvents(lambda k, o: self.queue.put((k, o)))
 
@@ -60,6 +66,9 @@ class Kubelet:
         return None
 
     def lag(self) -> float:
+        if self.options.jitter:
+            low, high = (float(x) for x in self.options.jitter.split("-"))
+            return self.random.uniform(low, high)
         return float(self.control("lag", "*") or self.options.lag)
 
     def image_root(self, image: str) -> str | None:
@@ -130,6 +139,7 @@ class Kubelet:
                 self.after(RETRY_SEC, worker.uid)
                 return
         worker.done = True
+        self.cpus.pool_changed(worker)
         if worker.created:
             worker.volumes.remove()
         self.workers.pop(worker.uid, None)
@@ -154,14 +164,20 @@ class Kubelet:
 
     def _step(self) -> None:
         uid, at = min(self.due.items(), key=lambda row: row[1], default=("", None))
+        # Of what is due a pod goes first: the CPU manager is a loop of its own.
+        if self.cpus.due is not None and (at is None or self.cpus.due < at) and \
+                not (at is not None and at <= time.monotonic()):
+            uid, at = "", self.cpus.due
         try:
             kind, what = self.queue.get(timeout=None if at is None
                                         else max(at - time.monotonic(), 0))
         except queue.Empty:
             if uid == EVICTION:
                 self._look_for_memory()
-            else:
+            elif uid:
                 self._sync(uid)
+            else:
+                self.cpus.reconcile(time.monotonic())
             return
         if kind == "LIST":
             self._list(what)

@@ -166,10 +166,25 @@ def cgroups_path(driver: str, pod: str, container_id: str) -> str:
     return f"{pod.rpartition('/')[2]}:cri-containerd:{container_id}"
 
 
-def oci_resources(r: Resources) -> dict:
+def cpu_list(cpus: range) -> str:
+    """As in cpuset.cpus."""
+    return f"{cpus[0]}-{cpus[-1]}" if len(cpus) > 1 else str(cpus[0])
+
+
+def exclusive_cpus(spec: dict) -> int:
+    """Whole CPUs that the static policy gives to this pod alone."""
+    if qos_class(spec) != GUARANTEED:
+        return 0
+    limits = [Resources.parse(c.get("resources")).cpu_limit or 0 for c in spec["containers"]]
+    return sum(milli // 1000 for milli in limits if milli % 1000 == 0)
+
+
+def oci_resources(r: Resources, cpus: str = "") -> dict:
     """linux.resources: every value, at each call."""
     memory = {} if r.memory_limit is None else {"limit": r.memory_limit, "swap": r.memory_limit}
     cpu: dict = {"shares": shares(r.cpu_request), "period": PERIOD_USEC}
     cpu["quota"] = quota_usec(r.cpu_limit) or -1
+    if cpus:
+        cpu["cpus"] = cpus
     return {"memory": memory, "cpu": cpu,
             "unified": {"memory.oom.group": "1", "memory.swap.max": "0"}}

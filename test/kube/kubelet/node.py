@@ -134,13 +134,20 @@ class Cgroups:
 
 
 class Containers:
-    """Containers by containerd's own client; updates by the OCI runtime on the same state."""
+    """Containers by containerd's own client; updates by the OCI runtime on the same state.
+
+    The runtime service merges what an update names into the spec that it stores for the container,
+    and has the OCI runtime write all of that spec, whatever the update was about. `ctr` has no such
+    call: the stored specs are kept here."""
 
     def __init__(self, driver: str, runtime: str = "runc"):
         self.systemd = ["--systemd-cgroup"] if driver == "systemd" else []
         self.runtime = runtime
+        self.stored: dict[str, tuple[Resources, str]] = {}  # values and cpuset, by container id
 
-    def start(self, container_id: str, spec: dict, log: str) -> None:
+    def start(self, container_id: str, spec: dict, log: str,
+              r: Resources = Resources()) -> None:
+        self.stored[container_id] = (r, "")
         folder = f"{LOGS}/{log.rpartition('/')[0]}"
         os.makedirs(folder, exist_ok=True)
         config = f"{folder}/{container_id[:12]}.json"
@@ -155,9 +162,19 @@ class Containers:
             "--log-uri", f"file://{LOGS}/{log}.log", "--config", config, container_id)
 
     def update(self, container_id: str, r: Resources) -> None:
-        """All values of the container, as the runtime service has the OCI runtime do it."""
+        """A resize: all values of the container."""
+        self._update(container_id, r, self.stored.get(container_id, (r, ""))[1])
+
+    def update_cpus(self, container_id: str, cpus: str) -> Resources:
+        """An update that names the CPUs alone; what is written with them is returned."""
+        r = self.stored[container_id][0]
+        self._update(container_id, r, cpus)
+        return r
+
+    def _update(self, container_id: str, r: Resources, cpus: str) -> None:
+        self.stored[container_id] = (r, cpus)
         run(self.runtime, "--root", RUNC_ROOT, *self.systemd, "update", "-r", "-", container_id,
-            text=json.dumps(model.oci_resources(r)))
+            text=json.dumps(model.oci_resources(r, cpus)))
 
     def pid(self, container_id: str) -> int:
         with open(f"/run/containerd/io.containerd.runtime.v2.task/{NAMESPACE}/{container_id}/init.pid",
@@ -172,6 +189,7 @@ class Containers:
 
     def remove(self, container_id: str) -> None:
         """Beside everything else: nobody waits for it."""
+        self.stored.pop(container_id, None)
         threading.Thread(target=self._remove, args=(container_id,), daemon=True).start()
 
     @staticmethod

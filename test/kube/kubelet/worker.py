@@ -43,6 +43,7 @@ class Worker:
         self.evicted: str | None = None  # the message
         self.done = False
         self.written: dict | None = None
+        self.seen: dict[str, Resources] = {}
         self.memory_request_shown: str | None = None
 
     @property
@@ -123,7 +124,7 @@ class Worker:
             c.restarts += 1
         c.id, c.waiting, c.oom = container_id, "", False
         try:
-            self.kubelet.containers.start(container_id, spec, f"{self.name}/{c.name}")
+            self.kubelet.containers.start(container_id, spec, f"{self.name}/{c.name}", r)
         except RuntimeError as e:
             self._start_failed(c, str(e))
             return
@@ -131,6 +132,7 @@ class Worker:
         print(f"started {self.name}/{c.name} in {c.begun - now:.2f} s", flush=True)
         if c.kind != "init":
             self.kubelet.checkpoints.actuated.set(self.uid, c.name, r)
+        self.kubelet.cpus.started(self, c)
 
     def _start_failed(self, c: status.Container, message: str) -> None:
         """The runtime could not create or start it: told, and tried again after the back-off."""
@@ -181,11 +183,19 @@ class Worker:
     def _resize(self) -> None:
         checks, r, now = self.kubelet.checkpoints, self.resizing, time.monotonic()
         desired = self.desired()
+        if desired != self.seen:
+            self.seen = desired
+            values = " ".join(f"{n}={d.memory_limit}" for n, d in desired.items())
+            print(f"spec {self.name}: memory {values}", flush=True)
         if desired != checks.allocated.of(self.uid):
             r.pending = self._admission(desired)
             if r.pending is None:
                 checks.allocated.replace(self.uid, desired)
-                self.act_at = self.error_at = r.error = None
+                # With --jitter as the real one: it acts when its worker gets there, on the newest
+                # pod. Else each change has the whole lag before it.
+                if not self.kubelet.options.jitter or self.error_at is not None:
+                    self.act_at = None
+                self.error_at = r.error = None
             else:
                 self.kubelet.after(PENDING_POLL_SEC, self.uid)
         else:
@@ -195,7 +205,9 @@ class Worker:
             return
         if self.act_at is None:
             r.progress = True
-            self.act_at = now + self.kubelet.lag()
+            lag = self.kubelet.lag()
+            self.act_at = now + lag
+            print(f"lag {self.name}: {lag:.2f} s", flush=True)
             self._event("Normal", "ResizeStarted")
         if now >= self.act_at:
             self._act(now)

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What the container runtime holds. With every update of a container it writes all of that, and a
+ * static CPU manager sends such updates at any moment: the cpuset alone, and the old memory limit
+ * comes with it.
+ */
+#include "agent/daemon.h"
+#include "cgroup/cpuset.h"
+#include "policy/bounds.h"
+
+/* The first update of a container comes seconds after its start. */
+#define NEW_USEC USEC_PER_MIN
+
+static void holds(struct managed *m, uint64_t bytes)
+{
+	if (m->runtime_mem == bytes)
+		return;
+	m->runtime_mem = bytes;
+	if (m->daemon->cpu_manager)
+		pod_set_bounds(m);
+}
+
+void runtime_told(struct managed *m, const struct kube_container *now,
+		  const struct kube_container *old)
+{
+	uint64_t told = now->status.limit[RESOURCE_MEMORY];
+	bool restarted = old != NULL && old->restarts != now->restarts;
+
+	if (!now->has_status || told == LIMIT_MAX)
+		return;
+	/* An older word does not undo what was seen in the cgroup since. */
+	if (m->runtime_mem == 0 || restarted || old == NULL || !old->has_status ||
+	    old->status.limit[RESOURCE_MEMORY] != told)
+		holds(m, told);
+}
+
+void runtime_wrote(struct managed *m, uint64_t mem_max)
+{
+	bool property = (m->sent_mask & UNIT_PROP_MEM_MAX) &&
+			mem_max == round_down(m->sent.mem_max, MEM_PAGE_BYTES);
+
+	/* A value that we wrote, or that PID 1 may have written for us, tells nothing of it. */
+	if (m->kind == UNIT_KIND_CONTAINER && mem_max != m->control.kernel.mem_max && !property &&
+	    pod_on_record(m, RESOURCE_MEMORY, mem_max))
+		holds(m, mem_max);
+}
+
+static bool names_cpus(const struct managed *m)
+{
+	bool has;
+
+	return m->kind == UNIT_KIND_CONTAINER && m->cg != NULL && cg_has_cpus(m->cg, &has) == 0 &&
+	       has;
+}
+
+/* The policy is the node's: one container tells for all. */
+static bool is_at_work(const struct daemon *d, bool review)
+{
+	for (size_t i = 0; i < d->unit_count; i++) {
+		const struct managed *m = d->units[i];
+
+		if ((review || d->now - m->control.started_at < NEW_USEC) && names_cpus(m))
+			return true;
+	}
+	return false;
+}
+
+void runtime_look(struct daemon *d, bool review)
+{
+	bool any;
+
+	/* Once it is at work it is over with the containers that it named CPUs for. */
+	if (d->cpu_manager && !review)
+		return;
+	any = is_at_work(d, review);
+	if (any == d->cpu_manager)
+		return;
+	d->cpu_manager = any;
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (d->units[i]->kind == UNIT_KIND_CONTAINER)
+			pod_set_bounds(d->units[i]);
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The spec leads: when a memory limit in it has to be raised before use gets there. */
+#include "policy/report_impl.h"
+
+/* Memory that would pass the limit of its spec sooner than this: request, watch and kubelet take up
+ * to 5 s. */
+#define LEAD_AHEAD_USEC (10 * USEC_PER_SEC)
+/* But below this share of that limit only what would pass it sooner than that: a process that
+ * starts allocates fast, and stops. */
+#define LEAD_FROM_PERMILLE 500
+#define LEAD_SOON_USEC     (2 * USEC_PER_SEC)
+/* Headroom where it cannot come back: the kubelet's longest delay four times, since half of it is
+ * used before it is renewed. */
+#define FINAL_AHEAD_USEC (20 * USEC_PER_SEC)
+
+usec_t report_ahead(const struct report_tuning *t, const struct report_node *n,
+		    const struct report_facts *f, usec_t now)
+{
+	/* The release that takes no lower limits does not tell the observed generation, either. */
+	bool final = f->observed_generation == 0 || now < n->no_decrease_until;
+
+	return final ? MIN(t->ahead_usec, FINAL_AHEAD_USEC) : t->ahead_usec;
+}
+
+bool report_lead_denied(const struct report_state *s, usec_t now)
+{
+	return now < s->lead_until && s->lead_cuts > LEAD_CUTS_MAX;
+}
+
+/* Could use pass the limit that the spec holds before a higher one stands there? */
+static bool outgrows_spec(const struct draft *d, const struct report_container *c)
+{
+	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+	uint64_t spec = x->spec_limit, use = c->use_bytes;
+	uint64_t margin = MAX(scale_permille(use, d->t->margin_permille), d->t->margin_min_bytes);
+	/* Headroom of ours is renewed when half of it is used. */
+	bool ours = spec > x->original_limit || c->replayed;
+	usec_t ahead = ours ? d->ahead_usec / 2 : MIN(d->ahead_usec / 2, LEAD_AHEAD_USEC);
+	uint64_t soon = mul_div(c->slope_bps, LEAD_SOON_USEC, USEC_PER_SEC);
+	bool raised = spec < MAX(x->held, x->actual);
+
+	if (spec >= add_sat(use, MAX(margin / 2, mul_div(c->slope_bps, ahead, USEC_PER_SEC))))
+		return false;
+	if (raised || (c->replayed && c->slope_bps > 0))
+		return true;
+	/* At a standstill it may stay as near as it is. */
+	return c->slope_bps > 0 &&
+	       (use >= scale_permille(spec, LEAD_FROM_PERMILLE) || add_sat(use, soon) >= spec);
+}
+
+/*
+ * Whoever replays what the spec holds writes all of it: the limit there has to be ahead of use
+ * before use gets near. Waiting, or keeping quiet while memory grows, would be the greater danger.
+ */
+bool draft_leads(const struct draft *d, size_t i)
+{
+	const struct report_container *c = &d->f->containers[i];
+	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+
+	return !x->back && ratifiable(x) && limits_ours(d->f) && x->spec_limit != LIMIT_MAX &&
+	       !draft_bound(d, i) && x->spec_limit < draft_floor(d, i) && outgrows_spec(d, c);
+}
+
+bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
+			 const struct report_facts *f, usec_t now)
+{
+	if (!s->leading || s->carrying || f->restoring || s->put_back)
+		return false;
+	/* After a pause the least is asked for, once. */
+	s->lead_cuts =
+		now >= s->lead_until && s->lead_cuts > 0 ? LEAD_CUTS_MAX + 1 : s->lead_cuts + 1;
+	s->lead_until = add_sat(now, MIN(t->refusal_usec, t->small_usec));
+	return true;
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The spec is ahead of use: whoever makes the kubelet write all values of it ends no process. */
+#include "test/kube/test_cluster.h"
+
+#define STEP_BYTES (8 * MIB) /* a second */
+
+static void grow(struct rig *r)
+{
+	burn_50(r);
+	rig_grow(r, app_of(&r->pod[0]), STEP_BYTES);
+}
+
+static uint64_t spec_of(struct rig_pod *p)
+{
+	return crig_spec(&c, p, "app", RESOURCE_MEMORY);
+}
+
+static uint64_t use_of(struct rig_pod *p)
+{
+	return rig_bytes(&c.rig, app_of(p), "memory.current");
+}
+
+/* Its owner changes the CPU limit alone every other second, and the kubelet writes all values. */
+static void test_owner_resizes_cpu(enum cgroup_driver driver)
+{
+	struct rig_pod *p = begin(driver, NULL, AUTO);
+
+	rig_run(&c.rig, 10, burn_50);
+	for (unsigned i = 0; i < 20; i++) {
+		rig_run(&c.rig, 1, grow);
+		CHECK(spec_of(p) > use_of(p));
+		if (i % 2 == 0)
+			crig_user_resizes(&c, p, i % 4 == 0 ? "300m" : "320m", NULL);
+		else
+			crig_kubelet(&c, p, NULL);
+	}
+	CHECK(use_of(p) > 120 * MIB);
+	CHECK_EQ(c.rig.kills, 0);
+	/* The owner's CPU is adopted, and nobody takes our memory for his. */
+	CHECK(c.rig.events[EVENT_DRIFT_ADOPTED] > 0);
+	CHECK_EQ(crig_lines(&c, EVENT_DRIFT_ADOPTED, "memory"), 0);
+	CHECK_EQ(c.rig.events[EVENT_DRIFT_GAVE_WAY], 0);
+	CHECK_EQ(c.rig.events[EVENT_MEMORY_ABOVE_SPEC], 0);
+	crig_close(&c);
+}
+
+static bool spec_is_safe(struct crig *x)
+{
+	struct rig_pod *p = &x->rig.pod[0];
+
+	return crig_spec(x, p, "app", RESOURCE_MEMORY) >= use_of(p) + 16 * MIB;
+}
+
+/* Its owner sets a memory limit below what is used: answered before the kubelet gets there. */
+static void test_owner_lowers_memory(enum cgroup_driver driver)
+{
+	struct rig_pod *p = begin(driver, NULL, AUTO);
+
+	rig_run(&c.rig, 10, burn_50);
+	rig_run(&c.rig, 10, grow);
+	CHECK(spec_of(p) > use_of(p));
+	crig_kubelet(&c, p, NULL);
+	crig_user_resizes(&c, p, NULL, "70Mi");
+	CHECK(crig_until(&c, 3, burn_50, spec_is_safe));
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 10, burn_50);
+	CHECK_EQ(c.rig.kills, 0);
+	CHECK(spec_of(p) > use_of(p));
+	crig_close(&c);
+}
+
+static bool is_above(struct crig *x)
+{
+	return x->rig.events[EVENT_MEMORY_ABOVE_SPEC] > 0;
+}
+
+/* The server fails: the cgroup leads, and that is told once. */
+static void test_what_cannot_be_ratified(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+	char *page;
+
+	rig_run(&c.rig, 10, burn_50);
+	crig_fault(&c, "500", "\"match\":\"PATCH .*/resize\",\"count\":-1");
+	rig_run(&c.rig, 10, grow);
+	CHECK(crig_until(&c, 10, burn_50, is_above));
+	rig_run(&c.rig, 10, burn_50);
+	CHECK_EQ(c.rig.events[EVENT_MEMORY_ABOVE_SPEC], 1);
+	CHECK_EQ(crig_lines(&c, EVENT_MEMORY_ABOVE_SPEC, "its spec allows 64"), 1);
+	CHECK_EQ(spec_of(p), 64 * MIB);
+	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
+	CHECK(strstr(page, "\"above_spec\":") != NULL &&
+	      strstr(page, "\"above_spec\":\tnull") == NULL);
+	free(page);
+	CHECK_EQ(c.rig.kills, 0);
+	crig_heal(&c);
+	CHECK(crig_until(&c, 60, burn_50, spec_is_safe));
+	crig_close(&c);
+}
+
+/* A CPU manager names CPUs for its containers: seen within a sample, gone with a review. */
+static bool is_seen(struct crig *x)
+{
+	return x->rig.daemon->cpu_manager;
+}
+
+static bool is_not_seen(struct crig *x)
+{
+	return !x->rig.daemon->cpu_manager;
+}
+
+static void test_cpu_manager(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+	struct managed *m;
+
+	rig_run(&c.rig, 10, burn_50);
+	CHECK(!is_seen(&c));
+	rig_put(&c.rig, app_of(p), "cpuset.cpus", "0-1\n");
+	CHECK(crig_until(&c, 3, burn_50, is_seen));
+	m = managed_find(c.rig.daemon, "default/web-0/app");
+	CHECK_EQ(m->control.pod.replay_mem_bytes, 64 * MIB);
+	rig_run(&c.rig, 8, grow);
+	CHECK(spec_of(p) > 64 * MIB);
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 2, burn_50);
+	CHECK_EQ(m->control.pod.replay_mem_bytes, spec_of(p));
+	rig_put(&c.rig, app_of(p), "cpuset.cpus", "\n");
+	CHECK(crig_until(&c, 12, burn_50, is_not_seen));
+	CHECK_EQ(m->control.pod.replay_mem_bytes, 0);
+	crig_close(&c);
+}
+
+int main(void)
+{
+	test_owner_resizes_cpu(DRIVER_SYSTEMD);
+	test_owner_resizes_cpu(DRIVER_CGROUPFS);
+	test_owner_lowers_memory(DRIVER_SYSTEMD);
+	test_owner_lowers_memory(DRIVER_CGROUPFS);
+	test_what_cannot_be_ratified();
+	test_cpu_manager();
+	return check_result();
+}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The spec leads: a memory limit with headroom stands there before use gets near the present one.
+ */
+#include "policy/bounds.h"
+#include "test/policy/report_rig.h"
+
+/* use + margin: 10 %, at least 16 MiB. */
+static uint64_t with_margin(uint64_t use)
+{
+	return round_up(use + MAX(use / 10, 16 * MIB), 4096);
+}
+
+static void grow(struct report_rig *g, uint64_t use, uint64_t slope)
+{
+	g->c[0].use_bytes = use;
+	g->c[0].slope_bps = slope;
+	g->c[0].growing = slope > 0;
+}
+
+/* Nothing has been raised yet, no lease has run, and it goes at once, alone and in front. */
+static void test_goes_before_use_gets_there(void)
+{
+	WITH(g)
+	{
+		rig_hold(&g, 0, CPU, 900); /* not held for long enough */
+		grow(&g, 150 * MIB, 5 * MIB);
+		CHECK(!rig_decide(&g)); /* 21 s from the limit */
+		grow(&g, 208 * MIB, 5 * MIB);
+		CHECK(rig_decide(&g)); /* and now less than 10 s */
+		CHECK(g.d.patch.leads);
+		CHECK_EQ(g.d.urgency, REPORT_LEADS);
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(208 * MIB) + 300 * MIB);
+		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
+		CHECK_EQ(rig_limit(&g, 1, MEM), 256 * MIB); /* named, as it is */
+	}
+}
+
+/* A process that starts allocates fast far below its limit, and stops: no resize for that. */
+static void test_start_is_no_ramp(void)
+{
+	WITH(g)
+	{
+		grow(&g, 60 * MIB, 50 * MIB);
+		CHECK(!rig_decide(&g));
+		grow(&g, 60 * MIB, 120 * MIB); /* there in less than two seconds */
+		CHECK(rig_decide(&g));
+	}
+}
+
+/* At a standstill it may be as near as it likes, unless the cgroup has more than the spec. */
+static void test_standstill(void)
+{
+	WITH(g)
+	{
+		grow(&g, 250 * MIB, 0);
+		CHECK(!rig_decide(&g));
+		rig_hold(&g, 0, MEM, 300 * MIB);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 300 * MIB); /* no lower than what is held */
+	}
+}
+
+static void test_ceiling(void)
+{
+	WITH(g)
+	{
+		rig_res(&g, 0, MEM)->ceiling = 400 * MIB;
+		grow(&g, 200 * MIB, 20 * MIB);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 400 * MIB);
+		rig_accept(&g);
+		rig_observe(&g);
+		rig_hold(&g, 0, MEM, 400 * MIB);
+		grow(&g, 390 * MIB, 20 * MIB);
+		g.now += 20 * S;
+		CHECK(!rig_decide(&g)); /* there is no more */
+	}
+}
+
+/* Renewed when half of the headroom is used, not before, and one a second at most. */
+static void test_renewal(void)
+{
+	WITH(g)
+	{
+		uint64_t first = with_margin(210 * MIB) + 600 * MIB;
+
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		rig_echo(&g);
+		CHECK_EQ(rig_res(&g, 0, MEM)->spec_limit, first);
+		rig_hold(&g, 0, MEM, 500 * MIB);
+		g.now += 25 * S;
+		grow(&g, 460 * MIB, 10 * MIB);
+		CHECK(!rig_decide(&g));
+		g.now += 8 * S;
+		grow(&g, 540 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(540 * MIB) + 600 * MIB);
+		rig_accept(&g);
+		rig_echo(&g);
+		g.now += S / 2;
+		grow(&g, 1100 * MIB, 10 * MIB);
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_INTERVAL);
+		g.now += S / 2;
+		CHECK(rig_decide(&g));
+	}
+}
+
+/* The server takes no lower limit afterwards: as little ahead as the kubelet's delay allows. */
+static void test_headroom_that_cannot_come_back(void)
+{
+	WITH(g)
+	{
+		g.f.observed_generation = 0; /* 1.33 */
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(210 * MIB) + 200 * MIB);
+		CHECK_EQ(report_ahead(&g.t, &g.n, &g.f, g.now), 20 * S);
+	}
+}
+
+/* Growth has ended: what is too much goes by the ordinary lease, down to use and margin. */
+static void test_comes_down_by_lease(void)
+{
+	WITH(g)
+	{
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		rig_echo(&g);
+		rig_hold(&g, 0, MEM, 270 * MIB);
+		grow(&g, 260 * MIB, 0);
+		g.now += 59 * S;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_LEASE);
+		g.now += 241 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(g.d.urgency, REPORT_ORDINARY);
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(260 * MIB));
+		rig_accept(&g);
+		rig_echo(&g);
+		g.now += 600 * S;
+		CHECK(!rig_decide(&g)); /* and stays there */
+	}
+}
+
+/* Somebody else's resize of CPU alone: its owner's wish is not adopted yet, the memory is ours. */
+static void test_owner_who_resizes_cpu(void)
+{
+	WITH(g)
+	{
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		rig_res(&g, 0, CPU)->spec_limit = 700;
+		g.f.generation++;
+		g.f.adopting = true;
+		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		CHECK(!rig_decide(&g)); /* the spec is ahead */
+		CHECK_EQ(g.d.hold, REPORT_HOLD_INACTIVE);
+		grow(&g, 600 * MIB, 10 * MIB);
+		g.now += 2 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 0); /* stays the owner's */
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(600 * MIB) + 600 * MIB);
+	}
+}
+
+/* Somebody else's memory is too low: answered at once, right after a resize of ours as well. */
+static void test_owner_who_lowers_memory(void)
+{
+	WITH(g)
+	{
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		rig_echo(&g);
+		rig_hold(&g, 0, MEM, 300 * MIB);
+		grow(&g, 215 * MIB, 10 * MIB);
+		rig_res(&g, 0, MEM)->spec_limit = 220 * MIB;
+		g.f.generation++;
+		g.f.adopting = true;
+		g.now += S / 10;
+		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		CHECK_EQ(report_foreign(g.s, 0), RESOURCES_MEMORY);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(215 * MIB) + 600 * MIB);
+		rig_accept(&g);
+		CHECK_EQ(report_foreign(g.s, 0), 0); /* our own answer is nobody's wish */
+	}
+}
+
+/* A value that is enough is the owner's to choose. */
+static void test_owner_who_raises_memory(void)
+{
+	WITH(g)
+	{
+		grow(&g, 210 * MIB, 2 * MIB);
+		rig_res(&g, 0, MEM)->spec_limit = 512 * MIB;
+		g.f.generation++;
+		g.f.adopting = true;
+		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		CHECK(!rig_decide(&g));
+	}
+}
+
+/* The quota has no room for all of the headroom: less of it, then none for ten minutes. */
+static void test_refusal_cuts_headroom(void)
+{
+	static const uint64_t room[] = {600 * MIB, 150 * MIB, 600 * MIB / 16};
+
+	WITH(g)
+	{
+		grow(&g, 250 * MIB, 10 * MIB);
+		for (size_t i = 0; i < ARRAY_SIZE(room); i++) {
+			CHECK(rig_decide(&g));
+			CHECK_EQ(rig_limit(&g, 0, MEM),
+				 round_up(250 * MIB + 25 * MIB + room[i], 4096));
+			rig_sent(&g);
+			CHECK_EQ(rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY),
+				 REPORT_NEWS_RETRY);
+		}
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(allows(&g, MEM), LIMIT_MAX); /* the cgroup loses nothing */
+		CHECK(report_lead_denied(g.s, g.now));
+		/* Nor does a CPU limit go out that would replay the memory limit. */
+		rig_hold(&g, 0, CPU, 900);
+		g.now += 599 * S;
+		rig_hold(&g, 0, MEM, 400 * MIB);
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_MEMORY);
+		g.now += S;
+		CHECK(rig_decide(&g)); /* there may be room again: the least is asked for, once */
+		CHECK_EQ(rig_limit(&g, 0, MEM), 400 * MIB);
+		rig_sent(&g);
+		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+		CHECK(!rig_decide(&g));
+		g.now += 600 * S;
+		rig_hold(&g, 0, MEM, 400 * MIB);
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		rig_echo(&g);
+		grow(&g, 390 * MIB, 10 * MIB);
+		g.now += S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(390 * MIB) + 600 * MIB);
+	}
+}
+
+/* A conflict means that another object is about to be seen: tried again in a tenth of a second. */
+static void test_conflict(void)
+{
+	WITH(g)
+	{
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_answer(&g, REPORT_ANSWER_CONFLICT, 0);
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.again, g.now + S / 10);
+		g.now += S / 10;
+		CHECK(rig_decide(&g));
+	}
+}
+
+/* Not ours to raise: nothing leads, and nothing else is sent that would replay it. */
+static void test_what_may_not_lead(void)
+{
+	WITH(g)
+	{
+		rig_res(&g, 0, MEM)->restart = true;
+		rig_hold(&g, 0, MEM, 400 * MIB);
+		rig_hold(&g, 0, CPU, 900);
+		grow(&g, 250 * MIB, 10 * MIB);
+		g.now += 60 * S;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_UNSAFE);
+	}
+}
+
+/* A CPU manager may replay at any moment: half of a minute of growth ahead, wherever use stands. */
+static void test_replayed(void)
+{
+	WITH(g)
+	{
+		g.c[0].replayed = true;
+		grow(&g, 60 * MIB, 5 * MIB);
+		CHECK(!rig_decide(&g));
+		grow(&g, 60 * MIB, 8 * MIB);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(g.d.urgency, REPORT_LEADS);
+	}
+}
+
+static void test_guaranteed(void)
+{
+	WITH(g)
+	{
+		g.f.guaranteed = true;
+		for (size_t i = 0; i < RIG_CONTAINERS; i++)
+			for (size_t r = 0; r < RESOURCE_COUNT; r++)
+				rig_res(&g, i, r)->spec_request = rig_res(&g, i, r)->spec_limit;
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_request(&g, 0, MEM), rig_limit(&g, 0, MEM));
+	}
+}
+
+/* A ramp in steps of a tenth of a second, a kubelet that writes the spec 0.1 to 2 s after each
+ * change of it, and an owner who changes the CPU limit every 2 s: use never passes what the spec
+ * held when the kubelet began to write. */
+static void ramp(uint64_t rate, bool replayed)
+{
+	uint64_t seed = rate, runtime = 64 * MIB;
+	usec_t act_at = 0, owner_at = 1000 * S;
+	uint64_t ceiling = 1024 * MIB;
+
+	WITH(g)
+	{
+		struct report_resource *x = rig_res(&g, 0, MEM);
+
+		x->spec_limit = x->original_limit = x->held = x->actual = 64 * MIB;
+		x->ceiling = ceiling;
+		g.c[0].replayed = replayed;
+		rig_observe(&g);
+		for (uint64_t use = 4 * MIB; use < 900 * MIB; use += rate / 10) {
+			usec_t before = g.f.generation;
+
+			g.now += S / 10;
+			grow(&g, use, rate);
+			if (use + rate >= x->held)
+				rig_hold(&g, 0, MEM, MIN(use + 3 * rate, ceiling));
+			if (g.now >= owner_at) {
+				rig_res(&g, 0, CPU)->spec_limit ^= 512;
+				g.f.generation++;
+				g.f.echoed = false;
+				owner_at = g.now + 2 * S;
+			}
+			rig_observe(&g);
+			if (rig_decide(&g))
+				rig_accept(&g);
+			seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+			if (g.f.generation != before && act_at == 0)
+				act_at = g.now + S / 10 + (seed >> 33) % (2 * S);
+			if (act_at != 0 && g.now >= act_at) {
+				runtime = x->spec_limit; /* the newest, when it acts */
+				act_at = 0;
+				CHECK(runtime >= use);
+				rig_echo(&g);
+			}
+			CHECK(x->spec_limit >= use + rate / 10);
+		}
+	}
+}
+
+int main(void)
+{
+	test_goes_before_use_gets_there();
+	test_start_is_no_ramp();
+	test_standstill();
+	test_ceiling();
+	test_renewal();
+	test_headroom_that_cannot_come_back();
+	test_comes_down_by_lease();
+	test_owner_who_resizes_cpu();
+	test_owner_who_lowers_memory();
+	test_owner_who_raises_memory();
+	test_refusal_cuts_headroom();
+	test_conflict();
+	test_what_may_not_lead();
+	test_replayed();
+	test_guaranteed();
+	for (uint64_t rate = 2 * MIB; rate <= 200 * MIB; rate = rate * 5 / 2) {
+		ramp(rate, false);
+		ramp(rate, true);
+	}
+	return check_result();
+}
