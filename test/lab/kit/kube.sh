@@ -26,7 +26,7 @@ kube_unit()
 }
 
 # kube_start DRIVER [KUBELET OPTION]...: server, node-1, namespace lab. DRIVER: systemd or cgroupfs.
-# Useful options: --lag SECONDS, --backoff SECONDS. KUBE_VERSION=1.33: both are of that version.
+# Useful options: --lag SECONDS, --backoff SECONDS, --runtime crun. KUBE_VERSION=1.33: both are of that version.
 kube_start()
 {
 	KUBE_DRIVER=$1
