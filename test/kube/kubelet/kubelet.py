@@ -179,12 +179,26 @@ class Kubelet:
             else:
                 self.cpus.reconcile(time.monotonic())
             return
-        if kind == "LIST":
-            self._list(what)
-        elif kind in ("OOM", "EXIT"):
-            self._task(kind, *what)
-        else:
-            self._pod(kind, what)
+        self._events([(kind, what), *self._queued()])
+
+    def _queued(self) -> list[tuple[str, Any]]:
+        events = []
+        while not self.queue.empty():
+            events.append(self.queue.get_nowait())
+        return events
+
+    def _events(self, events: list[tuple[str, Any]]) -> None:
+        """A worker acts on the newest pod: all that is known is taken in before anybody acts."""
+        changed: dict[str, None] = {}
+        for kind, what in events:
+            if kind == "LIST":
+                self._list(what)
+            elif kind in ("OOM", "EXIT"):
+                self._task(kind, *what)
+            elif self._take(kind, what):
+                changed[what["metadata"]["uid"]] = None
+        for uid in changed:
+            self._sync(uid)
 
     def _list(self, pods: list[dict]) -> None:
         there = {p["metadata"]["uid"] for p in pods}
@@ -193,18 +207,20 @@ class Kubelet:
                 worker.removed = True
                 self._sync(uid)
         for pod in pods:
-            self._pod("MODIFIED", pod)
+            self._take("MODIFIED", pod)
+            self._sync(pod["metadata"]["uid"])
 
-    def _pod(self, kind: str, pod: dict) -> None:
+    def _take(self, kind: str, pod: dict) -> bool:
+        """False: a pod that was never known is gone."""
         uid = pod["metadata"]["uid"]
         if uid not in self.workers:
             if kind == "DELETED":
-                return
+                return False
             self.workers[uid] = Worker(self, pod)
         worker = self.workers[uid]
         worker.pod = pod
         worker.removed = worker.removed or kind == "DELETED"
-        self._sync(uid)
+        return True
 
     def _task(self, kind: str, container_id: str, code: int) -> None:
         for worker in list(self.workers.values()):
