@@ -58,10 +58,11 @@ def _mounts(container: dict, volumes: dict[str, str]) -> list[dict]:
 
 
 def _at_start(resources: model.Resources) -> dict:
-    """Without a CPU limit no quota is named at all: crun 1.21 makes 1 % of a CPU of -1."""
+    """Without a CPU limit no quota is named at all, nor a period for it: crun 1.21 makes 1 % of a
+    CPU of -1."""
     oci = model.oci_resources(resources)
     if resources.cpu_limit is None:
-        del oci["cpu"]["quota"]
+        del oci["cpu"]["quota"], oci["cpu"]["period"]
     return oci
 
 
