@@ -69,7 +69,7 @@ int folders_start(struct daemon *d)
 /* The directory was made anew, or emptied: everything is written once more. */
 static void reopen_state(struct daemon *d)
 {
-	int fd;
+	int fd = -1;
 
 	if (directory_open(d->config.paths.state_dir, &fd) < 0)
 		return;

@@ -30,9 +30,9 @@ static void test_per_address(void)
 	add(&b, 1);
 	add(&a, 20);
 	oldest = add(&a, 10);
-	for (int i = 2; i < HTTP_PER_ADDRESS_MAX; i++) {
+	for (uint64_t i = 2; i < HTTP_PER_ADDRESS_MAX; i++) {
 		CHECK(http_peers_victim(peers, &a) == NULL);
-		add(&a, (uint64_t)(20 + i));
+		add(&a, 20 + i);
 	}
 	/* Its own oldest, although there is room and another address has an older one. */
 	CHECK(http_peers_victim(peers, &a) == oldest);
