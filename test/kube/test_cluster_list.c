@@ -15,7 +15,9 @@ static char *large_spec(void)
 	return text;
 }
 
-/* One pod of somebody else that is too large blinds nobody, as long as it is there and when it
+#define EVIL "/api/v1/namespaces/default/pods/evil-0?gracePeriodSeconds=0"
+
+/* One pod of another owner that is too large blinds nobody, as long as it is there and when it
  * changes and goes. */
 static void test_large_neighbour(void)
 {
@@ -33,7 +35,7 @@ static void test_large_neighbour(void)
 	rig_run(&c.rig, 5, burn_600);
 	crig_debug(&c, "restart", "{}");
 	rig_run(&c.rig, 60, burn_600);
-	crig_ask(&c, "DELETE", "/api/v1/namespaces/default/pods/evil-0?gracePeriodSeconds=0", NULL);
+	cJSON_Delete(crig_ask(&c, "DELETE", EVIL, NULL));
 	rig_run(&c.rig, 5, burn_600);
 	CHECK(kube_watch_state(c.rig.daemon->cluster->watch)->healthy);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(web)), 700);

@@ -126,7 +126,8 @@ def mangle(kind: str, data: bytes) -> bytes:
             obj["metadata"] = in_order(meta)
             break
         meta["generation"] = 9007199254740993
-        obj.setdefault("status", {})["observedGeneration"] = 9223372036854775807
+        if isinstance(obj.setdefault("status", {}), dict):  # of a Status it is a word
+            obj["status"]["observedGeneration"] = 9223372036854775807
     return json.dumps(value, separators=(",", ":")).encode() + end
 
 
