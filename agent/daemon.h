@@ -368,8 +368,9 @@ void persist_his_high(struct daemon *d, const struct managed *m, uint64_t mem_hi
 bool persist_lent(struct daemon *d, struct managed *m, uint64_t milli);
 /* The owner's own new value is the original from now on. */
 void persist_adopted(struct daemon *d, const struct managed *m, enum resource r);
-/* The same of the request that stands in the spec. */
-void persist_adopted_request(struct daemon *d, const struct managed *m, enum resource r);
+/* The same of the request: millicores, bytes. */
+void persist_adopted_request(struct daemon *d, const struct managed *m, enum resource r,
+			     uint64_t value);
 /* What is remembered of a unit becomes its history. */
 void persist_adopt_history(struct daemon *d, struct managed *m);
 /* And back into the store. */

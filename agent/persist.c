@@ -362,14 +362,14 @@ void persist_adopted(struct daemon *d, const struct managed *m, enum resource r)
 	persist_baselines(d);
 }
 
-void persist_adopted_request(struct daemon *d, const struct managed *m, enum resource r)
+void persist_adopted_request(struct daemon *d, const struct managed *m, enum resource r,
+			     uint64_t value)
 {
-	const struct kube_container *c = kube_pod_container(m->pod->spec, pod_container_of(m));
 	struct baseline *b = baseline_find(&d->baselines, m->key);
 
-	if (b == NULL || c == NULL || b->request[r] == c->spec.request[r])
+	if (b == NULL || b->request[r] == value)
 		return;
-	b->request[r] = c->spec.request[r];
+	b->request[r] = value;
 	d->baselines_dirty = true;
 	persist_baselines(d);
 }

@@ -88,9 +88,10 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 	plan_apply(d, &plan);
 	m->property_due = m->touched;
 	persist_adopted(d, m, r);
-	/* The request of a Guaranteed pod is its limit: the owner has set both. */
+	/* The request of a Guaranteed pod is its limit: the owner has set both. The spec may hold
+	 * headroom of ours by now. */
 	if (m->pod->spec->qos == QOS_GUARANTEED)
-		persist_adopted_request(d, m, r);
+		persist_adopted_request(d, m, r, value);
 	pod_set_bounds(m);
 }
 

@@ -125,6 +125,7 @@ static void test_owner_takes_memory_in_use(void)
 /* A report of ours: what was sent, and what the kubelet still has to do. */
 static struct {
 	uint64_t milli;
+	uint64_t bytes;
 	bool pending;
 	unsigned notes;
 	char note[256];
@@ -135,10 +136,8 @@ static bool expects(void *ctx, const struct kube_pod *pod, const char *container
 {
 	(void)ctx;
 	(void)pod;
-	if (strcmp(container, "app") != 0 || r != RESOURCE_CPU || reported.milli == 0)
-		return false;
-	*ret = reported.milli;
-	return true;
+	*ret = r == RESOURCE_CPU ? reported.milli : reported.bytes;
+	return strcmp(container, "app") == 0 && *ret != 0;
 }
 
 static bool pending(void *ctx, const struct kube_pod *pod)
@@ -201,6 +200,49 @@ static void test_own_report_comes_back(enum cgroup_driver driver)
 	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
 	CHECK(!r.below);
+	rig_close(&r);
+}
+
+static void set_memory(struct rig *r, struct rig_pod *p, uint64_t bytes)
+{
+	struct kube_resources *spec = &p->container[0].spec;
+
+	spec->limit[RESOURCE_MEMORY] = spec->request[RESOURCE_MEMORY] = bytes;
+	p->generation++;
+	rig_pod_put(r, p);
+}
+
+/* The owner lowers the memory of a Guaranteed pod, and headroom of ours answers that before the
+ * value is adopted: the owner's limit and request are the originals, and nothing of ours. */
+static void test_lead_before_adoption(void)
+{
+	struct rig r;
+	struct rig_pod *p = begin_reporting(&r, DRIVER_CGROUPFS);
+	const struct baseline *b;
+	char key[96];
+
+	p->qos = QOS_GUARANTEED;
+	for (size_t i = 0; i < p->count; i++)
+		memcpy(p->container[i].spec.request, p->container[i].spec.limit,
+		       sizeof p->container[i].spec.request);
+	p->container[0].unit->anon_bytes = 40 * MIB;
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_20);
+	set_memory(&r, p, 48 * MIB);
+	rig_run(&r, 1, pods_burn_20);
+	reported.bytes = 100 * MIB;
+	set_memory(&r, p, reported.bytes);
+	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 0);
+	rig_run(&r, 8, pods_burn_20);
+	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 1);
+	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_MEMORY)->original, 48 * MIB);
+	snprintf(key, sizeof key, "pod:%s/app", p->uid);
+	b = baseline_find(&r.daemon->baselines, key);
+	CHECK(b != NULL && b->limits.mem_max == 48 * MIB);
+	CHECK_EQ(b != NULL ? b->request[RESOURCE_MEMORY] : 0, 48 * MIB);
+	CHECK_EQ(b != NULL ? b->request[RESOURCE_CPU] : 0, 200);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.pod.resource[RESOURCE_MEMORY].request,
+		 48 * MIB);
 	rig_close(&r);
 }
 
@@ -419,6 +461,7 @@ int main(void)
 	test_deferred();
 	test_resized_meanwhile(false);
 	test_resized_meanwhile(true);
+	test_lead_before_adoption();
 	test_insisting_writer();
 	test_handed_back_when_it_fits();
 	test_invalid_annotation();
