@@ -28,15 +28,16 @@ static int oom_looks(const struct cg *c, uint64_t *ret)
 	return r < 0 ? r : cg_parse_mem_ooms(text, (size_t)len, ret);
 }
 
-/* A writer may be stuck at either level. */
+/* A writer may be stuck at either level. An inner level without the file has counted nothing. */
 int cg_oom_looks(struct cg *c, uint64_t *ret)
 {
 	uint64_t outer, inner = 0;
 	int r = oom_looks(c, &outer);
 
-	if (r == 0 && c->inner != NULL)
-		r = oom_looks(c->inner, &inner);
 	if (r < 0)
+		return r;
+	r = c->inner != NULL ? oom_looks(c->inner, &inner) : 0;
+	if (r < 0 && r != -ENOENT)
 		return r;
 	*ret = outer + inner;
 	return 0;

@@ -167,6 +167,12 @@ static void test_oom_looks(void)
 
 	CHECK_EQ(cg_oom_looks(c, &looks), 0);
 	CHECK_EQ(looks, 6);
+	/* no memory controller below the scope, or not yet */
+	fake_remove(&f, INNER "/memory.events.local");
+	CHECK_EQ(cg_oom_looks(c, &looks), 0);
+	CHECK_EQ(looks, 3);
+	fake_remove(&f, SCOPE "/memory.events.local");
+	CHECK_EQ(cg_oom_looks(c, &looks), -ENOENT);
 }
 
 /* --- writing --- */
