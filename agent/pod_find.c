@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From pods and containers to their cgroups: by the API's word, or by the cgroup that appears. */
 #include "agent/pod_claim.h"
-#include "cgroup/levels.h"
-#include "cgroup/parse.h"
+#include "cgroup/cpuset.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Cookies of the watches; those of limit files are small numbers. */
 #define COOKIE_POD      (1ULL << 62) /* its folder */
@@ -136,32 +133,13 @@ static void note_limits(const struct daemon *d, const char *path, uint64_t ret[R
 	ret[RESOURCE_MEMORY] = l.mem_max;
 }
 
-/* CPUs of a list like "0-3,7"; 0: not known. */
-static uint32_t cpus_in(const struct daemon *d, const char *path)
-{
-	char file[KUBEPODS_PATH_MAX + 32], text[4096];
-	uint32_t count = 0;
-	ssize_t n;
-	int fd;
-
-	snprintf(file, sizeof file, "%s/cpuset.cpus.effective", path);
-	fd = openat(d->root, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof text);
-	close(fd);
-	return n > 0 && cg_parse_cpu_list(text, (size_t)n, &count) == 0 ? count : 0;
-}
-
-/* crun sets a container's CPUs at its second level alone. */
+/* CPUs that its processes may run on; 0: not known. */
 static uint32_t cpus_of(const struct daemon *d, const char *path)
 {
-	char inner[KUBEPODS_PATH_MAX + sizeof CG_LEVEL_NAME];
+	OWN(drop_cg) struct cg *cg = NULL;
 	uint32_t count;
 
-	snprintf(inner, sizeof inner, "%s/" CG_LEVEL_NAME, path);
-	count = cpus_in(d, inner);
-	return count != 0 ? count : cpus_in(d, path);
+	return cg_open(d->root, path, &cg) == 0 && cg_count_cpus(cg, &count) == 0 ? count : 0;
 }
 
 /* The static CPU manager gave it CPUs of its own: fewer than the folder of all pods has. */
@@ -175,7 +153,7 @@ static bool has_own_cpus(const struct pod *p, const struct kube_container *c, co
 		return false;
 	snprintf(all, sizeof all, "%.*s", (int)(strrchr(p->path, '/') - p->path), p->path);
 	mine = cpus_of(p->daemon, path);
-	theirs = cpus_in(p->daemon, all);
+	theirs = cpus_of(p->daemon, all);
 	return mine != 0 && mine < theirs;
 }
 

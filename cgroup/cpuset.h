@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who may run where. The kubelet's static CPU manager names CPUs for every container, also for
- * those that share them; otherwise `cpuset.cpus` of a container is empty.
+ * those that share them; otherwise `cpuset.cpus` of a container is empty. crun names them at the
+ * container's second level alone (levels.h), runc at its only one.
  */
 #pragma once
 
 #include "cgroup/reader.h"
 
-/* Has anybody written `cpuset.cpus`? -ENOENT: there is no cpuset controller here; else -errno. */
+/* Is `cpuset.cpus` of either level set? -ENOENT: there is no cpuset controller here; else -errno.
+ */
 int cg_has_cpus(struct cg *c, bool *ret);
+
+/* How many CPUs its processes may run on: `cpuset.cpus.effective` of the innermost level that has
+ * it. Errors as above. */
+int cg_count_cpus(struct cg *c, uint32_t *ret);

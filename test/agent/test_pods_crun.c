@@ -258,6 +258,28 @@ static void test_owner(bool both)
 	rig_close(&r);
 }
 
+/* The static CPU manager names CPUs for the level of the processes alone. */
+static void test_cpu_manager(bool both)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, both, "");
+
+	rig_put(&r, p->container[0].unit, "cpuset.cpus", "\n");
+	rig_put(&r, inner, "cpuset.cpus", "\n");
+	rig_pod_put(&r, p);
+	rig_run(&r, 2, burn_20);
+	runtime_look(r.daemon, true);
+	CHECK(!r.daemon->cpu_manager);
+	rig_put(&r, inner, "cpuset.cpus", "0-1\n");
+	rig_run(&r, 2, burn_20);
+	runtime_look(r.daemon, true);
+	CHECK(r.daemon->cpu_manager);
+	rig_put(&r, inner, "cpuset.cpus", "\n");
+	runtime_look(r.daemon, true);
+	CHECK(!r.daemon->cpu_manager);
+	rig_close(&r);
+}
+
 /* --- coming and going --- */
 
 /* The scope is there with systemd's values before crun has made the other level. */
@@ -341,6 +363,7 @@ int main(void)
 		test_drift(both);
 		test_reload(both);
 		test_owner(both);
+		test_cpu_manager(both);
 		test_late(both);
 		test_gone(both);
 	}

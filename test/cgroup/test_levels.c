@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A scope whose processes run in a child of it, as crun makes them: read and written as one. */
+#include "cgroup/cpuset.h"
 #include "cgroup/levels.h"
 #include "cgroup/stuck.h"
 #include "cgroup/watch.h"
@@ -173,6 +174,35 @@ static void test_oom_looks(void)
 	CHECK_EQ(looks, 3);
 	fake_remove(&f, SCOPE "/memory.events.local");
 	CHECK_EQ(cg_oom_looks(c, &looks), -ENOENT);
+}
+
+/* crun sets the CPUs at the inner level alone. */
+static void test_cpus(void)
+{
+	OWN(drop_cg) struct cg *c = open_scope();
+	bool has = false;
+	uint32_t cpus = 0;
+
+	CHECK_EQ(cg_has_cpus(c, &has), -ENOENT);
+	CHECK_EQ(cg_count_cpus(c, &cpus), -ENOENT);
+	fake_put(&f, SCOPE "/cpuset.cpus", "\n");
+	CHECK_EQ(cg_has_cpus(c, &has), 0);
+	CHECK(!has);
+	fake_put(&f, INNER "/cpuset.cpus", "0-1\n");
+	CHECK_EQ(cg_has_cpus(c, &has), 0);
+	CHECK(has);
+	fake_put(&f, INNER "/cpuset.cpus", "\n");
+	CHECK_EQ(cg_has_cpus(c, &has), 0);
+	CHECK(!has);
+	fake_put(&f, SCOPE "/cpuset.cpus", "0-1\n");
+	CHECK_EQ(cg_has_cpus(c, &has), 0);
+	CHECK(has);
+	fake_put(&f, SCOPE "/cpuset.cpus.effective", "0-7\n");
+	CHECK_EQ(cg_count_cpus(c, &cpus), 0);
+	CHECK_EQ(cpus, 8);
+	fake_put(&f, INNER "/cpuset.cpus.effective", "2-3\n");
+	CHECK_EQ(cg_count_cpus(c, &cpus), 0);
+	CHECK_EQ(cpus, 2);
 }
 
 /* --- writing --- */
@@ -393,6 +423,7 @@ int main(void)
 	test_single();
 	test_throttle();
 	test_oom_looks();
+	test_cpus();
 	test_write_cpu();
 	test_write_inner();
 	test_write_memory();
