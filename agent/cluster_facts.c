@@ -55,7 +55,39 @@ static uint64_t actual_of(const struct control *c, enum resource r)
 	return cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
 }
 
-/* back: the originals are to stand in the spec again. */
+/*
+ * Does the spec hold a limit of ours? all: the whole spec is our doing. Else somebody has changed
+ * it since, and what the record says was sent tells which of its values are still ours.
+ */
+static bool holds_sent(const struct managed *m, enum resource r, bool all, uint64_t limit)
+{
+	return all || pod_sent_by_us(m, r, limit);
+}
+
+/* After somebody else's change requests go back only where we are known to have changed them. */
+static uint64_t request_back(const struct managed *m, enum resource r, bool all, uint64_t spec)
+{
+	bool ours = all || m->pod->spec->qos == QOS_GUARANTEED ||
+		    m->own.controlled != CONTROLLED_LIMITS;
+
+	return ours ? persist_original_request(m, r, spec) : spec;
+}
+
+/* The originals are to stand in the spec again, where it holds values of ours. */
+static void fill_back(const struct managed *m, enum resource r, bool all,
+		      struct report_resource *ret)
+{
+	if (holds_sent(m, r, all, ret->spec_limit)) {
+		/* Once handed back, the laws know nothing of it any more. */
+		ret->original_limit = persist_original_limit(m, r, ret->spec_limit);
+		ret->original_request = request_back(m, r, all, ret->spec_request);
+	} else {
+		ret->original_limit = ret->spec_limit;
+		ret->original_request = ret->spec_request;
+	}
+	ret->held = ret->original_limit;
+}
+
 static void fill_resource(const struct managed *m, enum resource r, bool back,
 			  struct report_resource *ret)
 {
@@ -68,9 +100,8 @@ static void fill_resource(const struct managed *m, enum resource r, bool back,
 				   : control_ceiling(c, &d->config.tuning, r, d->node_milli);
 
 	ret->managed = is_reported(m, r, back);
-	/* Once handed back, the laws know nothing of it any more. */
-	ret->original_limit = back ? persist_original_limit(m, r, ret->spec_limit) : res->original;
-	ret->held = back ? ret->original_limit : control_lasting(c, r);
+	ret->original_limit = res->original;
+	ret->held = control_lasting(c, r);
 	ret->held_since = held_since(c, r);
 	ret->actual = actual_of(c, r);
 	ret->ceiling = ceiling == LIMIT_MAX ? 0 : ceiling;
@@ -121,7 +152,9 @@ static uint64_t held_memory(const struct report_container *c)
 	return MAX(x->held, MIN(round_up(c->use_bytes, MEM_PAGE_BYTES), x->actual));
 }
 
-static void fill_container(const struct managed *m, bool restoring, struct report_container *ret)
+/* all: the whole spec is our doing. */
+static void fill_container(const struct managed *m, bool restoring, bool all,
+			   struct report_container *ret)
 {
 	const struct control *c = &m->control;
 	/* One of a pod of which others stay ours; after its cgroup, like them all. */
@@ -137,6 +170,8 @@ static void fill_container(const struct managed *m, bool restoring, struct repor
 	ret->replayed = m->daemon->cpu_manager;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		fill_resource(m, r, back, &ret->resource[r]);
+		if (back)
+			fill_back(m, r, all, &ret->resource[r]);
 		ret->resource[r].back = back && !restoring;
 	}
 	if (!back) {
@@ -196,6 +231,16 @@ static bool is_restoring(const struct pod *p)
 	return given_back;
 }
 
+static bool holds_any_sent(const struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		for (enum resource r = 0; p->members[i].managed != NULL && r < RESOURCE_COUNT; r++)
+			if (pod_sent_by_us(p->members[i].managed, r,
+					   p->spec->containers[i].spec.limit[r]))
+				return true;
+	return false;
+}
+
 static usec_t changed_real(const struct pod *p)
 {
 	usec_t newest = 0;
@@ -223,6 +268,7 @@ int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret)
 {
 	struct cluster *c = ctx;
 	const struct pod *p = pods_find(c->daemon, uid);
+	bool all;
 
 	/* What its annotation says is all that is left of its originals: not to be replaced. */
 	if (p == NULL || pod_in_doubt(p))
@@ -231,8 +277,9 @@ int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret)
 	ret->facts.active = is_active(p);
 	/* What the owner put into the spec and is not adopted yet is not ours to replace. */
 	ret->facts.adopting = p->wishes;
-	/* What the owner put there since is his. */
-	ret->facts.restoring = is_restoring(p) && reporter_expects(c->reporter, uid);
+	/* What somebody else has put there since stays. */
+	all = reporter_expects(c->reporter, uid);
+	ret->facts.restoring = is_restoring(p) && (all || holds_any_sent(p));
 	ret->facts.controlled = controlled_of(p);
 	ret->mode = mode_shown(p);
 	ret->changed_real = changed_real(p);
@@ -241,7 +288,7 @@ int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret)
 
 		if (m == NULL)
 			continue;
-		fill_container(m, ret->facts.restoring, &ret->containers[i]);
+		fill_container(m, ret->facts.restoring, all, &ret->containers[i]);
 		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 			ret->target[i][r] = m->control.recommendation.resource[r].target;
 	}

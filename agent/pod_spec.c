@@ -144,10 +144,11 @@ void pod_spec_settle(struct pod *p)
 	}
 }
 
-/* What we told the API server ourselves is no wish of the owner's. */
-static bool told_by_us(const struct baseline *b, enum resource r, uint64_t value)
+bool pod_sent_by_us(const struct managed *m, enum resource r, uint64_t value)
 {
-	if (!b->ratified)
+	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);
+
+	if (b == NULL || !b->ratified)
 		return false;
 	/* A record from before these were kept tells no more than that. */
 	return b->sent[r] == 0 || same_amount(r, value, b->sent[r]) ||
@@ -157,16 +158,15 @@ static bool told_by_us(const struct baseline *b, enum resource r, uint64_t value
 void pod_spec_first(struct managed *m)
 {
 	const struct kube_container *c = kube_pod_container(m->pod->spec, pod_container_of(m));
-	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);
 
-	if (b == NULL || c == NULL)
+	if (!persist_has(m->daemon, m) || c == NULL)
 		return;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		uint64_t original = m->control.resource[r].original;
 
 		if (original != LIMIT_MAX && c->spec.limit[r] != LIMIT_MAX &&
 		    !same_amount(r, original, c->spec.limit[r]) &&
-		    !told_by_us(b, r, c->spec.limit[r]))
+		    !pod_sent_by_us(m, r, c->spec.limit[r]))
 			wish(m, r, c->spec.limit[r]);
 	}
 }

@@ -176,8 +176,87 @@ static void test_not_seen(void)
 	crig_close(&c);
 }
 
+static uint64_t memory_of(struct crig *x)
+{
+	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY);
+}
+
+static bool has_headroom(struct crig *x)
+{
+	return memory_of(x) > 100 * MIB;
+}
+
+static bool memory_is_original(struct crig *x)
+{
+	return memory_of(x) == 64 * MIB;
+}
+
+static bool is_forgotten(struct crig *x)
+{
+	return x->rig.daemon->pods.count == 0;
+}
+
+static void grow(struct rig *r)
+{
+	burn_50(r);
+	rig_grow(r, app_of(&r->pod[0]), 8 * MIB);
+}
+
+/* app has grown, and headroom for it stands in the spec, carried out. */
+static struct rig_pod *begin_grown(enum cgroup_driver driver)
+{
+	struct rig_pod *p = begin(driver, NULL,
+				  "{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/containers\":"
+				  "\"app\",\"vscaled.dev/resources\":\"memory\"}");
+
+	rig_run(&c.rig, 10, burn_50);
+	rig_run(&c.rig, 12, grow);
+	CHECK(crig_until(&c, 20, burn_50, has_headroom));
+	rig_run(&c.rig, 2, burn_50);
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 20, burn_50, has_ratified));
+	return p;
+}
+
+static void check_memory_back(struct rig_pod *p)
+{
+	crig_annotate(&c, p, "mode", NULL);
+	CHECK(crig_until(&c, 60, burn_50, memory_is_original));
+	rig_run(&c.rig, 2, burn_50);
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 60, burn_50, is_forgotten));
+	CHECK_EQ(memory_of(&c), 64 * MIB);
+	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 64 * MIB);
+	CHECK_EQ(c.rig.kills, 0);
+}
+
+/* Its owner changes another resource: what we put into the spec of this one still goes back. */
+static void test_owner_changed_another(enum cgroup_driver driver)
+{
+	struct rig_pod *p = begin_grown(driver);
+	unsigned sent;
+
+	app_of(p)->anon_bytes = 20 * MIB;
+	rig_run(&c.rig, 20, burn_50);
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 5, burn_50);
+	sent = crig_requests(&c, "/resize", 0);
+	crig_user_resizes(&c, p, "300m", NULL);
+	rig_run(&c.rig, 2, burn_50);
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 6, burn_50);
+	CHECK(has_headroom(&c));
+	/* Or all of the spec would be our doing again. */
+	CHECK_EQ(crig_requests(&c, "/resize", 0), sent);
+	check_memory_back(p);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 300);
+	crig_close(&c);
+}
+
 int main(void)
 {
+	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++)
+		test_owner_changed_another(driver);
 	test_mode_off(DRIVER_CGROUPFS);
 	test_mode_off(DRIVER_SYSTEMD);
 	test_meanwhile(NULL);
