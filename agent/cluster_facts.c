@@ -132,6 +132,30 @@ static uint64_t use_of(const struct managed *m)
 	return mem_unreclaimable(&m->control.last.stat);
 }
 
+/* What was handed back is closed: its cgroup is read until its spec is as it was as well. */
+static void read_closed(const struct managed *m, struct report_container *ret)
+{
+	const struct kube_container *k = kube_pod_container(m->pod->spec, pod_container_of(m));
+	OWN(drop_cg) struct cg *cg = NULL;
+	struct usage u = {0};
+
+	if (k != NULL && !k->running)
+		ret->use_bytes = 0;
+	if (m->path == NULL || cg_open(m->daemon->root, m->path, &cg) < 0 ||
+	    cg_read(cg, USAGE_MEM_STAT | USAGE_MEM_LIMIT, &u) != 0)
+		return;
+	ret->use_bytes = mem_unreclaimable(&u.stat);
+	ret->resource[RESOURCE_MEMORY].actual = u.limits.mem_max;
+}
+
+/* Use cannot get above what the cgroup holds: where that is the original, the spec needs no more
+ * than that. */
+static void bound_back(struct report_resource *memory)
+{
+	if (memory->actual == memory->original_limit)
+		memory->ceiling = memory->original_limit;
+}
+
 /* Slow growth is covered by what every memory limit in a request has on top of use. */
 static bool grows(const struct managed *m, uint64_t use_bytes)
 {
@@ -174,6 +198,10 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 			fill_back(m, r, all, &ret->resource[r]);
 		ret->resource[r].back = back && !restoring;
 	}
+	if (back && m->cg == NULL)
+		read_closed(m, ret);
+	if (back)
+		bound_back(&ret->resource[RESOURCE_MEMORY]);
 	if (!back) {
 		ret->resource[RESOURCE_MEMORY].held = held_memory(ret);
 		ret->resource[RESOURCE_MEMORY].restart_to = restart_to(m);

@@ -253,10 +253,22 @@ static void test_owner_changed_another(enum cgroup_driver driver)
 	crig_close(&c);
 }
 
+/* What was used last is not what is used when the spec's turn comes. */
+static void test_memory_freed_last(enum cgroup_driver driver)
+{
+	struct rig_pod *p = begin_grown(driver);
+
+	app_of(p)->anon_bytes = 20 * MIB;
+	check_memory_back(p);
+	crig_close(&c);
+}
+
 int main(void)
 {
-	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++)
+	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
 		test_owner_changed_another(driver);
+		test_memory_freed_last(driver);
+	}
 	test_mode_off(DRIVER_CGROUPFS);
 	test_mode_off(DRIVER_SYSTEMD);
 	test_meanwhile(NULL);
