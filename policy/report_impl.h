@@ -74,6 +74,11 @@ bool draft_leads(const struct draft *d, size_t i);
 bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now);
 
+/* --- report_state.c */
+/* Can the resize that the kubelet has not carried out yet be taken back? Only where it left memory
+ * limits alone. */
+bool report_can_withdraw(const struct report_state *s);
+
 /* --- report_draft.c */
 /* The least memory limit that may stand in a request. */
 uint64_t draft_floor(const struct draft *d, size_t i);

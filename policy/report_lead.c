@@ -64,7 +64,7 @@ bool draft_leads(const struct draft *d, size_t i)
 bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {
-	if (!s->leading || s->carrying || f->restoring || s->put_back)
+	if (!s->leading || report_can_withdraw(s) || f->restoring || s->put_back)
 		return false;
 	/* After a pause the least is asked for, once. */
 	s->lead_cuts =

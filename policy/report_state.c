@@ -107,7 +107,7 @@ static void back_to(struct report_state *s)
  * Memory may not be raised past a resize of ours that the kubelet is about to carry out: with all
  * values of the container, the old limit among them. Taken back in time, it carries out nothing.
  */
-static bool can_withdraw(const struct report_state *s)
+bool report_can_withdraw(const struct report_state *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		if (s->container[i].good.limit[RESOURCE_MEMORY] !=
@@ -131,7 +131,7 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 	else if (refuse(t, s, resources, false, now) == 0 &&
 		 refuse(t, s, RESOURCES_BOTH, false, now) == 0)
 		s->refused_until = add_sat(now, t->refusal_usec);
-	if (!f->restoring && !s->put_back && can_withdraw(s))
+	if (!f->restoring && !s->put_back && report_can_withdraw(s))
 		s->put_back = s->withdraw = true;
 	return REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY;
 }

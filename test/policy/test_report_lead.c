@@ -249,6 +249,33 @@ static void test_refusal_cuts_headroom(void)
 	}
 }
 
+/* The kubelet has not carried out the first lead when the second one is refused: its headroom is
+ * cut, and the cgroup keeps what it has. */
+static void test_refusal_while_a_lead_is_carried_out(void)
+{
+	static const uint64_t use[] = {600 * MIB, 780 * MIB, 800 * MIB};
+	static const uint64_t room[] = {600 * MIB, 150 * MIB, 600 * MIB / 16};
+
+	WITH(g)
+	{
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		g.now += S;
+		for (size_t i = 0; i < ARRAY_SIZE(room); i++) {
+			grow(&g, use[i], 10 * MIB);
+			CHECK(rig_decide(&g));
+			CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(use[i]) + room[i]);
+			rig_sent(&g);
+			CHECK_EQ(rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY),
+				 REPORT_NEWS_RETRY);
+			CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+		}
+		CHECK(report_lead_denied(g.s, g.now));
+		CHECK(!rig_decide(&g));
+	}
+}
+
 /* A conflict means that another object is about to be seen: tried again in a tenth of a second. */
 static void test_conflict(void)
 {
@@ -368,6 +395,7 @@ int main(void)
 	test_owner_who_lowers_memory();
 	test_owner_who_raises_memory();
 	test_refusal_cuts_headroom();
+	test_refusal_while_a_lead_is_carried_out();
 	test_conflict();
 	test_what_may_not_lead();
 	test_replayed();

@@ -190,9 +190,15 @@ static void test_memory_is_not_taken_back(void)
 		g.c[0].slope_bps = 50 * MIB;
 		g.c[0].growing = true;
 		rig_hold(&g, 0, MEM, 700 * MIB);
-		CHECK(rig_decide(&g));
-		rig_sent(&g);
-		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+		for (size_t i = 0; i < 3; i++) {
+			CHECK(rig_decide(&g)); /* less headroom each time */
+			CHECK(rig_limit(&g, 0, MEM) > 512 * MIB);
+			CHECK_EQ(rig_limit(&g, 0, CPU), 0);
+			rig_sent(&g);
+			CHECK_EQ(rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY),
+				 REPORT_NEWS_RETRY);
+		}
+		CHECK(!g.s->withdraw);
 		CHECK(!rig_decide(&g));
 	}
 }
