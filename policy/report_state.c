@@ -323,7 +323,8 @@ static uint32_t begin_anew(struct report_state *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		memset(s->container[i].ceiling_until, 0, sizeof s->container[i].ceiling_until);
-	s->refused_until = 0;
+	s->refused_until = s->lead_until = 0;
+	s->lead_cuts = 0;
 	s->put_back = s->withdraw = s->carrying = s->uncertain = s->ours = false;
 	if (s->phase == REPORT_WAITING)
 		s->phase = REPORT_IDLE;

@@ -276,6 +276,27 @@ static void test_refusal_while_a_lead_is_carried_out(void)
 	}
 }
 
+/* An owner's new spec: what was refused before may go now. */
+static void test_owner_ends_refusal(void)
+{
+	WITH(g)
+	{
+		grow(&g, 250 * MIB, 10 * MIB);
+		for (size_t i = 0; i < 3; i++) {
+			CHECK(rig_decide(&g));
+			rig_sent(&g);
+			rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+		}
+		CHECK(report_lead_denied(g.s, g.now));
+		rig_res(&g, 0, MEM)->spec_limit = 255 * MIB;
+		g.f.generation++;
+		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		CHECK(!report_lead_denied(g.s, g.now));
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(250 * MIB) + 600 * MIB);
+	}
+}
+
 /* A conflict means that another object is about to be seen: tried again in a tenth of a second. */
 static void test_conflict(void)
 {
@@ -396,6 +417,7 @@ int main(void)
 	test_owner_who_raises_memory();
 	test_refusal_cuts_headroom();
 	test_refusal_while_a_lead_is_carried_out();
+	test_owner_ends_refusal();
 	test_conflict();
 	test_what_may_not_lead();
 	test_replayed();
