@@ -66,9 +66,7 @@ bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
 {
 	if (!s->leading || report_can_withdraw(s) || f->restoring || s->put_back)
 		return false;
-	/* After a pause the least is asked for, once. */
-	s->lead_cuts =
-		now >= s->lead_until && s->lead_cuts > 0 ? LEAD_CUTS_MAX + 1 : s->lead_cuts + 1;
+	s->lead_cuts = MIN(s->lead_cuts + 1, (uint32_t)LEAD_CUTS_MAX + 1);
 	s->lead_until = add_sat(now, MIN(t->refusal_usec, t->small_usec));
 	return true;
 }

@@ -297,6 +297,31 @@ static void test_owner_ends_refusal(void)
 	}
 }
 
+/* Refused once, taken with a quarter, refused again after the pause: a sixteenth is tried before
+ * nothing is sent. */
+static void test_cuts_count_on_after_pause(void)
+{
+	WITH(g)
+	{
+		grow(&g, 250 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		rig_echo(&g);
+		g.now += 601 * S;
+		grow(&g, 420 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+		CHECK(!report_lead_denied(g.s, g.now));
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM),
+			 round_up(420 * MIB + 42 * MIB + 600 * MIB / 16, 4096));
+	}
+}
+
 /* A conflict means that another object is about to be seen: tried again in a tenth of a second. */
 static void test_conflict(void)
 {
@@ -418,6 +443,7 @@ int main(void)
 	test_refusal_cuts_headroom();
 	test_refusal_while_a_lead_is_carried_out();
 	test_owner_ends_refusal();
+	test_cuts_count_on_after_pause();
 	test_conflict();
 	test_what_may_not_lead();
 	test_replayed();
