@@ -197,11 +197,32 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 	d.leads = leads(&d);
 	if (held_back(&d) || !drafted(&d))
 		return;
+	d.blind = d.leads || (s->phase == REPORT_WAITING && s->withdraw);
 	draft_build(&d);
 	ret->send = true;
 	ret->patch.leads = d.leads;
-	ret->urgency = d.leads || (s->phase == REPORT_WAITING && s->withdraw) ? REPORT_LEADS
-		       : d.back                                               ? REPORT_AT_ONCE
-		       : d.memory_up                                          ? REPORT_MEMORY_RAISE
-									      : REPORT_ORDINARY;
+	ret->urgency = d.blind       ? REPORT_LEADS
+		       : d.back      ? REPORT_AT_ONCE
+		       : d.memory_up ? REPORT_MEMORY_RAISE
+				     : REPORT_ORDINARY;
+}
+
+bool report_expects(const struct report_state *s)
+{
+	return s->seen && s->ours;
+}
+
+uint32_t report_foreign(const struct report_state *s, size_t container)
+{
+	return container < s->count ? s->container[container].foreign : 0;
+}
+
+uint64_t report_allows(const struct report_state *s, size_t container, enum resource r, usec_t now,
+		       usec_t *ret_until)
+{
+	*ret_until = 0;
+	if (container >= s->count || now >= s->container[container].ceiling_until[r])
+		return LIMIT_MAX;
+	*ret_until = s->container[container].ceiling_until[r];
+	return s->container[container].ceiling.limit[r];
 }

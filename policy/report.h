@@ -8,8 +8,10 @@
  *		slope, has a limit with headroom sent at once; renewed when half of that is used,
  *		lowered by the ordinary lease once growth has ended
  *	memory is ratified before CPU
- *	a body names the memory limit of every container of the pod that has one, each at least
- *		use + ahead_usec of slope + margin: whoever replays it replays all of it
+ *	every memory limit in the spec after a request is at least use + ahead_usec of slope +
+ *		margin where it is ours to raise: whoever replays one replays all of them; a body
+ *		names them all, but one that leads, which is sent without resourceVersion, names
+ *		only those that it changes, and so undoes nobody's newer limit of another container
  *	requests only at a review, only when they are ours (controlled-values)
  *	of a Guaranteed pod under LimitsOnly no CPU, and memory with its request (pod_bounds.h)
  *	a resource with resizePolicy RestartContainer is never ratified in mode Auto; memory whose

@@ -285,7 +285,8 @@ void draft_build(struct draft *d)
 
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 			const struct report_resource *x = &d->f->containers[i].resource[r];
-			bool explicit = r == RESOURCE_MEMORY && x->spec_limit != LIMIT_MAX;
+			bool explicit =
+				r == RESOURCE_MEMORY && x->spec_limit != LIMIT_MAX && !d->blind;
 
 			item.limit[r] = v->limit[r];
 			item.request[r] = v->request[r];

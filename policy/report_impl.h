@@ -15,6 +15,7 @@ struct draft {
 	bool back;         /* restoring, or taking back what a condition stands on: at once */
 	bool growing;      /* memory of the pod */
 	bool leads;        /* the spec has to be ahead of use, now */
+	bool blind;        /* sent without resourceVersion: only values that change are named */
 	usec_t ahead_usec; /* slope that a memory limit has to cover */
 	bool big, up, down, memory_up, memory_later, any;
 	bool handed_back;   /* some of it is no longer ours */

@@ -149,13 +149,13 @@ static bool equal(const struct report_values *a, const struct report_values *b, 
 }
 
 /* One container of a 200: what the object says counts, not what was asked. RESOURCES_* that
- * somebody else set in between. */
+ * somebody else set in between; others: somebody else changed the spec in between. */
 static uint32_t take_answer(const struct report_tuning *t, struct report_memory *m,
-			    const struct report_values *spec, usec_t now)
+			    const struct report_values *spec, bool others, usec_t now)
 {
 	m->foreign = 0;
 	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
-		if (equal(&m->asked, &m->known, r)) {
+		if (equal(&m->asked, &m->known, r) || (others && !equal(spec, &m->asked, r))) {
 			if (!equal(spec, &m->known, r))
 				m->foreign |= 1u << r;
 			continue;
@@ -171,10 +171,21 @@ static uint32_t take_answer(const struct report_tuning *t, struct report_memory 
 	return m->foreign;
 }
 
+/* Somebody else changed the spec: what was refused before may be accepted now. */
+static void forget_refusals(struct report_state *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		memset(s->container[i].ceiling_until, 0, sizeof s->container[i].ceiling_until);
+	s->refused_until = s->lead_until = 0;
+	s->lead_cuts = 0;
+}
+
 static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {
 	bool changed = f->generation != s->base;
+	/* A request of ours is one generation. */
+	bool others = s->base != 0 && f->generation > MAX(s->base, s->generation) + 1;
 	uint32_t foreign = 0;
 
 	s->conflicts = s->failures = 0;
@@ -194,8 +205,10 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 
 		changed |= !equal(&spec, &m->known, RESOURCE_CPU) ||
 			   !equal(&spec, &m->known, RESOURCE_MEMORY);
-		foreign |= take_answer(t, m, &spec, now);
+		foreign |= take_answer(t, m, &spec, others, now);
 	}
+	if (others)
+		forget_refusals(s);
 	s->put_back = s->withdraw = false;
 	s->restored = f->restoring;
 	s->ours |= changed;
@@ -203,7 +216,8 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 	s->generation = f->generation;
 	back_to(s);
 	/* Nothing changed: the kubelet will do nothing, whatever the cgroup holds. */
-	return (changed ? 0 : REPORT_NEWS_VERIFY) | (foreign ? REPORT_NEWS_FOREIGN : 0);
+	return (changed ? 0 : REPORT_NEWS_VERIFY) | (others ? REPORT_NEWS_VERIFY : 0) |
+	       (foreign || others ? REPORT_NEWS_FOREIGN : 0);
 }
 
 static uint32_t conflict(struct report_state *s, usec_t now)
@@ -321,10 +335,7 @@ static uint32_t compare(const struct report_state *s, struct report_memory *m,
 /* A new wish of somebody else: what was refused before may go now. */
 static uint32_t begin_anew(struct report_state *s)
 {
-	for (size_t i = 0; i < s->count; i++)
-		memset(s->container[i].ceiling_until, 0, sizeof s->container[i].ceiling_until);
-	s->refused_until = s->lead_until = 0;
-	s->lead_cuts = 0;
+	forget_refusals(s);
 	s->put_back = s->withdraw = s->carrying = s->uncertain = s->ours = false;
 	if (s->phase == REPORT_WAITING)
 		s->phase = REPORT_IDLE;
@@ -477,24 +488,4 @@ uint32_t report_observed(const struct report_tuning *t, struct report_state *s,
 	if (s->phase != REPORT_SENT)
 		news |= follow(t, s, f, now);
 	return news;
-}
-
-bool report_expects(const struct report_state *s)
-{
-	return s->seen && s->ours;
-}
-
-uint32_t report_foreign(const struct report_state *s, size_t container)
-{
-	return container < s->count ? s->container[container].foreign : 0;
-}
-
-uint64_t report_allows(const struct report_state *s, size_t container, enum resource r, usec_t now,
-		       usec_t *ret_until)
-{
-	*ret_until = 0;
-	if (container >= s->count || now >= s->container[container].ceiling_until[r])
-		return LIMIT_MAX;
-	*ret_until = s->container[container].ceiling_until[r];
-	return s->container[container].ceiling.limit[r];
 }

@@ -180,7 +180,8 @@ int reporter_send_resize(struct tracked *t, const struct report_decision *d, use
 	struct reporter *r = t->reporter;
 	/* Somebody else's change that we have not seen is not to be undone: 409, and another look.
 	 * What leads has no time for that: a conflict costs 0.3 to 0.6 s in the lab, 50 MB/s fill
-	 * 64 MiB in 1.2 s. It names memory limits alone. */
+	 * 64 MiB in 1.2 s. It names only the memory limits that it
+	 * raises. */
 	bool exact = d->urgency != REPORT_LEADS;
 	OWN(drop_free) char *body = kube_encode_resize(r->view.pod, &d->patch, exact);
 	char path[PATH_SIZE];

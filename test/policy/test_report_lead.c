@@ -31,7 +31,7 @@ static void test_goes_before_use_gets_there(void)
 		CHECK_EQ(g.d.urgency, REPORT_LEADS);
 		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(208 * MIB) + 300 * MIB);
 		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
-		CHECK_EQ(rig_limit(&g, 1, MEM), 256 * MIB); /* named, as it is */
+		CHECK(rig_item(&g, 1) == NULL);
 	}
 }
 
@@ -322,6 +322,54 @@ static void test_cuts_count_on_after_pause(void)
 	}
 }
 
+/* It is sent without resourceVersion: an owner's newer limit of another container stays, and is
+ * seen as one. A managed container whose own limit is too low is raised along with it. */
+static void test_sibling_changed_in_between(void)
+{
+	WITH(g)
+	{
+		rig_res(&g, 1, MEM)->managed = false;
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_res(&g, 1, MEM)->spec_limit = 512 * MIB;
+		g.f.generation++;
+		rig_store(&g);
+		CHECK_EQ(rig_res(&g, 1, MEM)->spec_limit, 512 * MIB);
+		CHECK_EQ(rig_res(&g, 0, MEM)->spec_limit, with_margin(210 * MIB) + 600 * MIB);
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0),
+			 REPORT_NEWS_VERIFY | REPORT_NEWS_FOREIGN);
+		CHECK_EQ(report_foreign(g.s, 0), 0);
+		CHECK_EQ(report_foreign(g.s, 1), RESOURCES_MEMORY);
+		CHECK_EQ(rig_echo(&g) & REPORT_NEWS_RATIFIED, REPORT_NEWS_RATIFIED);
+	}
+	WITH(g)
+	{
+		g.c[1].use_bytes = 255 * MIB;
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 1, MEM), with_margin(255 * MIB));
+	}
+}
+
+/* Somebody's lower limit came after ours: theirs, and no refusal of a value. */
+static void test_own_value_changed_in_between(void)
+{
+	WITH(g)
+	{
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_store(&g);
+		rig_res(&g, 0, MEM)->spec_limit = 300 * MIB;
+		g.f.generation++;
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0),
+			 REPORT_NEWS_VERIFY | REPORT_NEWS_FOREIGN);
+		CHECK_EQ(report_foreign(g.s, 0), RESOURCES_MEMORY);
+		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+	}
+}
+
 /* A conflict means that another object is about to be seen: tried again in a tenth of a second. */
 static void test_conflict(void)
 {
@@ -444,6 +492,8 @@ int main(void)
 	test_refusal_while_a_lead_is_carried_out();
 	test_owner_ends_refusal();
 	test_cuts_count_on_after_pause();
+	test_sibling_changed_in_between();
+	test_own_value_changed_in_between();
 	test_conflict();
 	test_what_may_not_lead();
 	test_replayed();

@@ -167,7 +167,7 @@ static void test_refusal_takes_the_resize_back(void)
 		CHECK(rig_decide(&g)); /* at once */
 		CHECK_EQ(g.d.urgency, REPORT_LEADS);
 		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
-		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB); /* as it was: no value to carry out */
+		CHECK_EQ(rig_limit(&g, 0, MEM), 0); /* as it was: no value to carry out */
 		rig_accept(&g);
 		rig_echo(&g);
 		/* And CPU waits for memory from now on. */

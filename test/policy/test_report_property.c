@@ -82,8 +82,15 @@ static void judge(const struct report_rig *g, struct tally *t)
 		t->restarted_at[i] = g->now;
 		t->restarted++;
 	}
-	for (size_t i = 0; i < RIG_CONTAINERS; i++)
-		CHECK(g->c[i].resource[MEM].spec_limit == LIMIT_MAX || rig_limit(g, i, MEM) != 0);
+	/* Every memory limit is named; without resourceVersion only those that change. */
+	for (uint32_t i = 0; i < RIG_CONTAINERS; i++) {
+		uint64_t spec = g->c[i].resource[MEM].spec_limit;
+
+		if (g->d.urgency == REPORT_LEADS)
+			CHECK(rig_limit(g, i, MEM) != spec);
+		else
+			CHECK(spec == LIMIT_MAX || rig_limit(g, i, MEM) != 0);
+	}
 	t->overtook += g->d.urgency == REPORT_LEADS;
 }
 
