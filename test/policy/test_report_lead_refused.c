@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The spec leads, and the server, the kubelet or an owner comes in between. */
+#include "test/policy/report_lead_rig.h"
+
+/* The kubelet has not carried out the first lead when the second one is refused: its headroom is
+ * cut, and the cgroup keeps what it has. */
+static void test_refusal_while_a_lead_is_carried_out(void)
+{
+	static const uint64_t use[] = {600 * MIB, 780 * MIB, 800 * MIB};
+	static const uint64_t room[] = {600 * MIB, 150 * MIB, 600 * MIB / 16};
+
+	WITH(g)
+	{
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		g.now += S;
+		for (size_t i = 0; i < ARRAY_SIZE(room); i++) {
+			grow(&g, use[i], 10 * MIB);
+			CHECK(rig_decide(&g));
+			CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(use[i]) + room[i]);
+			rig_sent(&g);
+			CHECK_EQ(rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY),
+				 REPORT_NEWS_RETRY);
+			CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+		}
+		CHECK(report_lead_denied(g.s, g.now));
+		CHECK(!rig_decide(&g));
+	}
+}
+
+/* An owner's new spec: what was refused before may go now. */
+static void test_owner_ends_refusal(void)
+{
+	WITH(g)
+	{
+		grow(&g, 250 * MIB, 10 * MIB);
+		for (size_t i = 0; i < 3; i++) {
+			CHECK(rig_decide(&g));
+			rig_sent(&g);
+			rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+		}
+		CHECK(report_lead_denied(g.s, g.now));
+		rig_res(&g, 0, MEM)->spec_limit = 255 * MIB;
+		g.f.generation++;
+		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		CHECK(!report_lead_denied(g.s, g.now));
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(250 * MIB) + 600 * MIB);
+	}
+}
+
+/* Refused once, taken with a quarter, refused again after the pause: a sixteenth is tried before
+ * nothing is sent. */
+static void test_cuts_count_on_after_pause(void)
+{
+	WITH(g)
+	{
+		grow(&g, 250 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		rig_echo(&g);
+		g.now += 601 * S;
+		grow(&g, 420 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+		CHECK(!report_lead_denied(g.s, g.now));
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM),
+			 round_up(420 * MIB + 42 * MIB + 600 * MIB / 16, 4096));
+	}
+}
+
+/* It is sent without resourceVersion: an owner's newer limit of another container stays, and is
+ * seen as one. A managed container whose own limit is too low is raised along with it. */
+static void test_sibling_changed_in_between(void)
+{
+	WITH(g)
+	{
+		rig_res(&g, 1, MEM)->managed = false;
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_res(&g, 1, MEM)->spec_limit = 512 * MIB;
+		g.f.generation++;
+		rig_store(&g);
+		CHECK_EQ(rig_res(&g, 1, MEM)->spec_limit, 512 * MIB);
+		CHECK_EQ(rig_res(&g, 0, MEM)->spec_limit, with_margin(210 * MIB) + 600 * MIB);
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0),
+			 REPORT_NEWS_VERIFY | REPORT_NEWS_FOREIGN);
+		CHECK_EQ(report_foreign(g.s, 0), 0);
+		CHECK_EQ(report_foreign(g.s, 1), RESOURCES_MEMORY);
+		CHECK_EQ(rig_echo(&g) & REPORT_NEWS_RATIFIED, REPORT_NEWS_RATIFIED);
+	}
+	WITH(g)
+	{
+		g.c[1].use_bytes = 255 * MIB;
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 1, MEM), with_margin(255 * MIB));
+	}
+}
+
+/* Somebody's lower limit came after ours: theirs, and no refusal of a value. */
+static void test_own_value_changed_in_between(void)
+{
+	WITH(g)
+	{
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_store(&g);
+		rig_res(&g, 0, MEM)->spec_limit = 300 * MIB;
+		g.f.generation++;
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0),
+			 REPORT_NEWS_VERIFY | REPORT_NEWS_FOREIGN);
+		CHECK_EQ(report_foreign(g.s, 0), RESOURCES_MEMORY);
+		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+	}
+}
+
+int main(void)
+{
+	test_refusal_while_a_lead_is_carried_out();
+	test_owner_ends_refusal();
+	test_cuts_count_on_after_pause();
+	test_sibling_changed_in_between();
+	test_own_value_changed_in_between();
+	return check_result();
+}
