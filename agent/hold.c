@@ -224,6 +224,9 @@ int hold_restore(struct daemon *d, const char *name, bool force, control_result_
 	struct operator_job operator= {d, each, arg};
 	struct restore_job job = {.daemon = d, .each = on_operator_result, .arg = &operator};
 
+	/* The records stay on disk, unread, until the node is supported again. */
+	if (d->unsupported != NULL)
+		return -ENOTSUP;
 	return restore_units(d, name, force, &job);
 }
 

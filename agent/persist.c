@@ -180,6 +180,8 @@ static void forget_live(struct daemon *d)
 
 void persist_save(struct daemon *d)
 {
+	if (d->unsupported != NULL)
+		return;
 	d->next_save = d->now + d->config.clocks.state_usec;
 	for (size_t i = 0; i < d->unit_count; i++)
 		if (d->units[i]->cg != NULL)
@@ -277,7 +279,8 @@ void persist_baselines(struct daemon *d)
 {
 	int r;
 
-	if (!d->baselines_dirty)
+	/* On a node that is not supported nothing was loaded: the file is all there is. */
+	if (!d->baselines_dirty || d->unsupported != NULL)
 		return;
 	r = baseline_save(d->state_dir, &d->baselines);
 	if (r < 0) {

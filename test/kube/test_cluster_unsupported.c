@@ -69,20 +69,60 @@ static void test_in_cluster(enum cg_mode mode, const char *word)
 	crig_close(&c);
 }
 
+static void take_result(void *arg, const struct restore_result *result)
+{
+	(void)arg;
+	(void)result;
+}
+
+static size_t read_baseline(char *text, size_t size)
+{
+	char path[128];
+	FILE *f;
+	size_t n = 0;
+
+	snprintf(path, sizeof path, "%s/state/baseline", c.rig.folder);
+	f = fopen(path, "re");
+	if (f != NULL) {
+		n = fread(text, 1, size, f);
+		fclose(f);
+	}
+	return n;
+}
+
+/* The state folder lost its lock: the daemon takes the lock again and opens the folder again. */
+static void remove_lock(void)
+{
+	char path[128];
+
+	snprintf(path, sizeof path, "%s/state/lock", c.rig.folder);
+	CHECK_EQ(unlink(path), 0);
+	rig_run(&c.rig, 150, burn_600);
+	CHECK(has_state("lock"));
+}
+
 /* What an earlier life of the node had left is not touched either. */
 static void test_records_stay(void)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+	char before[8192], after[8192];
+	size_t n;
 
 	CHECK(crig_until(&c, 60, burn_600, is_resized));
 	rig_stop(&c.rig);
-	CHECK(has_state("baseline"));
+	n = read_baseline(before, sizeof before);
+	CHECK(n > 0 && n < sizeof before);
 	c.rig.mode = CG_MODE_V1;
 	crig_start(&c);
 	CHECK(crig_until(&c, 60, burn_600, is_told));
 	rig_run(&c.rig, 30, burn_600);
+	CHECK_EQ(hold_restore(c.rig.daemon, NULL, true, take_result, NULL), -ENOTSUP);
+	CHECK_EQ(read_baseline(after, sizeof after), n);
+	remove_lock();
+	CHECK_EQ(read_baseline(after, sizeof after), n);
+	CHECK(memcmp(before, after, n) == 0);
+	CHECK_EQ(c.rig.daemon->tally.saves, 0);
 	rig_stop(&c.rig);
-	CHECK(has_state("baseline"));
 	c.rig.mode = CG_MODE_NONE;
 	crig_start(&c);
 	CHECK(crig_until(&c, 60, burn_600, is_listed));
