@@ -338,6 +338,8 @@ int persist_load(struct daemon *d);
 void persist_save(struct daemon *d);
 /* Originals that were lost: all of them are known again, or gone. */
 void persist_originals_found(struct daemon *d);
+/* It was attached to its cgroup: a record of it names that one. */
+void persist_follow(struct daemon *d, const struct managed *m);
 /* The originals of a pod level that were found out otherwise. */
 void persist_level(struct daemon *d, const struct managed *m, const struct limits *was);
 /* Notes the originals of a unit that may be written to. */

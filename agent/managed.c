@@ -429,6 +429,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	}
 	if (first)
 		begin(m, rule, &a, &u.limits);
+	persist_follow(d, m);
 	control_restarted(&m->control, &u.limits, d->now);
 	scope_born(m, a.active_enter_usec);
 	boost_born(m);

@@ -210,6 +210,14 @@ static void follow_cgroup(struct daemon *d, const struct managed *m, struct base
 	d->baselines_dirty |= baseline_put(&d->baselines, &b) == 0;
 }
 
+void persist_follow(struct daemon *d, const struct managed *m)
+{
+	struct baseline *b = baseline_find(&d->baselines, m->key);
+
+	if (b != NULL)
+		follow_cgroup(d, m, b);
+}
+
 void persist_baseline(struct daemon *d, struct managed *m, const struct arrival *a)
 {
 	struct baseline *old = baseline_find(&d->baselines, m->key);

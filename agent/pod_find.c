@@ -414,6 +414,7 @@ void pod_look(struct pod *p)
 	if (kubepods_children(p->daemon->root, p->path, note_child, &all) < 0)
 		return;
 	p->newcomers = false;
+	pod_recover(p);
 	look_for_level(p);
 	pod_check_guesses(p, &all);
 	for (size_t i = 0; i < p->spec->container_count; i++)

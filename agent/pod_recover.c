@@ -60,15 +60,6 @@ static int put_record(struct managed *m, const struct kube_container *c,
 	return baseline_put(&d->baselines, &b);
 }
 
-/* What the pod's own limits are above those that it had. */
-static void note_excess(struct pod *p, const struct kube_container *c,
-			const struct kube_originals *o)
-{
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		if (o->limit[r] != 0 && c->spec.limit[r] != LIMIT_MAX)
-			p->excess[r] += c->spec.limit[r] - o->limit[r];
-}
-
 static void recover(struct pod *p, size_t i)
 {
 	const struct kube_container *c = &p->spec->containers[i];
@@ -80,7 +71,6 @@ static void recover(struct pod *p, size_t i)
 
 	if (known && put_record(m, c, &o) == 0) {
 		p->daemon->baselines_dirty = true;
-		note_excess(p, c, &o);
 		m->originals_unknown = false;
 		m->state = UNIT_WAITING;
 		m->state_reason = NULL;
@@ -103,27 +93,123 @@ void pod_recover(struct pod *p)
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		struct managed *m = p->members[i].managed;
 
-		if (m != NULL && m->ours && m->own.rule.mode != MODE_OFF &&
-		    m->control.started_at == 0 && !m->originals_accepted && !persist_has(d, m))
+		/* Mode Off too: it is to be handed back, or may be turned on later. */
+		if (m != NULL && m->ours && m->control.started_at == 0 && !m->originals_accepted &&
+		    !persist_has(d, m))
 			recover(p, i);
 	}
 }
 
+/* --- pods of which the spec is ours --- */
+
+static size_t sized_find(const struct daemon *d, const char *uid)
+{
+	size_t i = 0;
+
+	while (i < d->pods.sized_count && strcmp(d->pods.sized[i].uid, uid) != 0)
+		i++;
+	return i;
+}
+
+static void tell_stray(const struct kube_pod *s)
+{
+	event_originals_unknown(&(struct unit_event){
+		.who = {.namespace = s->namespace, .pod = s->name},
+		.detail = "it is not annotated, but its spec holds sizes of vscaled, and the saved "
+			  "originals are lost: compare its limits with those of its workload",
+	});
+}
+
+void pod_recover_listed(struct daemon *d, const struct kube_pod *s, bool in_table)
+{
+	size_t i = sized_find(d, s->uid);
+	void *grown;
+
+	if (!d->originals_lost || !s->resize_ours)
+		return;
+	if (i < d->pods.sized_count) {
+		d->pods.sized[i].listed = true;
+		return;
+	}
+	grown = reallocarray(d->pods.sized, i + 1, sizeof *d->pods.sized);
+	d->pods.sized_missed |= grown == NULL;
+	if (grown == NULL)
+		return;
+	d->pods.sized = grown;
+	d->pods.sized[i].listed = true;
+	snprintf(d->pods.sized[i].uid, sizeof d->pods.sized[i].uid, "%s", s->uid);
+	d->pods.sized_count++;
+	if (!in_table)
+		tell_stray(s);
+}
+
+void pod_recover_gone(struct daemon *d, const char *uid)
+{
+	size_t i = sized_find(d, uid);
+
+	if (i < d->pods.sized_count)
+		d->pods.sized[i] = d->pods.sized[--d->pods.sized_count];
+}
+
+void pod_recover_list(struct daemon *d, bool ended)
+{
+	for (size_t i = d->pods.sized_count; i > 0; i--) {
+		if (ended && !d->pods.sized[i - 1].listed)
+			d->pods.sized[i - 1] = d->pods.sized[--d->pods.sized_count];
+		else if (!ended)
+			d->pods.sized[i - 1].listed = false;
+	}
+	if (!ended)
+		d->pods.sized_missed = false;
+}
+
+static uint64_t recorded(const struct pod *p, const struct kube_container *c, enum resource r)
+{
+	char key[RECORD_NAME_MAX];
+	const struct baseline *b;
+
+	snprintf(key, sizeof key, "pod:%s/%s", p->spec->uid, c->name);
+	b = baseline_find(&p->daemon->baselines, key);
+	if (b == NULL)
+		return c->spec.limit[r];
+	return r == RESOURCE_CPU ? cpu_milli_of(b->limits.cpu_quota_usec, b->limits.cpu_period_usec)
+				 : b->limits.mem_max;
+}
+
+/* What the level was: the originals of its containers, and what it has above the spec's (overhead).
+ * What stands may also be less than the spec: then nothing is known to be on top. */
+static uint64_t level_of(const struct pod *p, enum resource r, uint64_t stands)
+{
+	uint64_t spec = 0, original = 0, init = 0;
+
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct kube_container *c = &p->spec->containers[i];
+
+		if (c->kind < CONTAINER_INIT) {
+			spec = add_sat(spec, c->spec.limit[r]);
+			original = add_sat(original, MIN(recorded(p, c, r), c->spec.limit[r]));
+		} else if (c->kind == CONTAINER_INIT && c->spec.limit[r] != LIMIT_MAX) {
+			init = MAX(init, c->spec.limit[r]);
+		}
+	}
+	if (stands == LIMIT_MAX || spec == LIMIT_MAX || original == spec)
+		return stands;
+	spec = MAX(spec, init);
+	return add_sat(MAX(original, init), stands > spec ? stands - spec : 0);
+}
+
 bool pod_recover_level(const struct pod *p, const struct limits *stands, struct limits *ret)
 {
-	struct limits l = *stands;
+	uint64_t cpu = cpu_milli_of(stands->cpu_quota_usec, stands->cpu_period_usec);
+	uint64_t cpu_was = level_of(p, RESOURCE_CPU, cpu);
+	uint64_t mem_was = level_of(p, RESOURCE_MEMORY, stands->mem_max);
 
-	if (p->excess[RESOURCE_CPU] == 0 && p->excess[RESOURCE_MEMORY] == 0)
+	if (cpu_was == cpu && mem_was == stands->mem_max)
 		return false;
-	if (l.cpu_quota_usec != LIMIT_MAX) {
-		uint64_t milli = cpu_milli_of(l.cpu_quota_usec, l.cpu_period_usec);
-
-		l.cpu_quota_usec = cpu_quota_of(milli - MIN(milli - 1, p->excess[RESOURCE_CPU]),
-						l.cpu_period_usec);
-	}
-	if (l.mem_max != LIMIT_MAX)
-		l.mem_max -= MIN(l.mem_max, p->excess[RESOURCE_MEMORY]);
-	*ret = l;
+	*ret = *stands;
+	if (cpu_was != cpu)
+		ret->cpu_quota_usec = cpu_quota_of(cpu_was, stands->cpu_period_usec);
+	ret->mem_max = mem_was;
 	return true;
 }
 
@@ -137,10 +223,13 @@ bool pod_in_doubt(const struct pod *p)
 
 void pod_recover_end(struct daemon *d)
 {
-	if (!d->originals_lost || !d->pods.synced)
+	if (!d->originals_lost || !d->pods.synced || d->pods.sized_missed)
 		return;
 	for (size_t i = 0; i < d->pods.count; i++)
 		if (pod_in_doubt(d->pods.items[i]))
+			return;
+	for (size_t i = 0; i < d->pods.sized_count; i++)
+		if (!pods_has_record(d, d->pods.sized[i].uid))
 			return;
 	d->originals_lost = false;
 	persist_originals_found(d);

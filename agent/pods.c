@@ -70,6 +70,9 @@ static void pod_drop(struct pod *p, bool for_good)
 	struct daemon *d = p->daemon;
 	size_t i = 0;
 
+	/* It was handed back, or it is gone. */
+	if (for_good && pods_has_record(d, p->spec->uid))
+		pod_recover_gone(d, p->spec->uid);
 	pod_unwatch(p);
 	for (size_t k = d->unit_count; k > 0; k--) {
 		struct managed *m = d->units[k - 1];
@@ -95,6 +98,7 @@ void pods_free(struct daemon *d)
 	for (size_t i = 0; i < d->pods.count; i++)
 		pod_free(d->pods.items[i]);
 	free(d->pods.items);
+	free(d->pods.sized);
 	d->pods = (struct pods){0};
 }
 
@@ -125,8 +129,7 @@ static int pod_take(struct pod *p, struct kube_pod *spec)
 
 /* --- what the watch says --- */
 
-/* An earlier life of ours sized it: there are originals to hand back. */
-static bool has_record(const struct daemon *d, const char *uid)
+bool pods_has_record(const struct daemon *d, const char *uid)
 {
 	char prefix[KUBEPODS_UID_MAX + 8];
 	size_t len = (size_t)snprintf(prefix, sizeof prefix, "pod:%s", uid);
@@ -205,8 +208,9 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 	daemon_wake(d);
 	drop_namesake(d, spec);
 	p = pods_find(d, spec->uid);
-	if (p == NULL && (asked || has_record(d, spec->uid)))
+	if (p == NULL && (asked || pods_has_record(d, spec->uid)))
 		p = pod_new(d);
+	pod_recover_listed(d, spec, p != NULL);
 	if (p == NULL) {
 		kube_pod_free(spec);
 		return;
@@ -249,6 +253,7 @@ void pods_gone(struct daemon *d, const char *uid)
 	struct pod *p;
 
 	daemon_wake(d);
+	pod_recover_gone(d, uid);
 	p = pods_find(d, uid);
 	if (p != NULL)
 		pod_drop(p, true);
@@ -271,6 +276,7 @@ void pods_list_begin(struct daemon *d)
 	footprint_trim(); /* what connecting took: the list comes on top of it */
 	for (size_t i = 0; i < d->pods.count; i++)
 		d->pods.items[i]->listed = false;
+	pod_recover_list(d, false);
 }
 
 static bool has_cgroup(const struct daemon *d, const char *uid)
@@ -317,8 +323,10 @@ void pods_list_end(struct daemon *d, bool whole)
 		if (p->absent && !has_cgroup(d, p->spec->cgroup_uid))
 			pod_drop(p, true);
 	}
-	if (whole)
+	if (whole) {
 		forget_records(d);
+		pod_recover_list(d, true);
+	}
 	d->pods.synced = true;
 	if (d->unsupported == NULL)
 		pods_watch_parents(d);

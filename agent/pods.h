@@ -15,6 +15,7 @@
 #include "agent/kube/pod.h"
 #include "agent/managed.h"
 #include "agent/restore.h"
+#include "cgroup/kubepods.h"
 #include "cgroup/watch.h"
 #include "policy/plan.h"
 
@@ -72,17 +73,25 @@ struct pod {
 	bool wishes;                /* the owner resized it, not adopted yet */
 	bool leaving;               /* no longer annotated: forgotten once it is handed back */
 	bool unsupported_told;      /* that its node is not supported */
-	uint64_t excess[RESOURCE_COUNT]; /* of the spec above recovered originals, for its level */
-	bool ending;                     /* it finished or is being deleted: left alone */
+	bool ending;                /* it finished or is being deleted: left alone */
+};
+
+/* Its spec holds sizes of ours, and its originals may be among those that were lost. */
+struct sized_pod {
+	char uid[KUBEPODS_UID_MAX];
+	bool listed;
 };
 
 struct pods {
 	struct pod **items; /* owned */
 	size_t count;
 	uint64_t last_serial;
-	struct cg *parents[6]; /* folders in which pods appear, watched; NULL: none */
-	bool synced;           /* a list was complete */
-	bool stray_records;    /* originals of pods that no list names, but that have a cgroup */
+	struct cg *parents[6];   /* folders in which pods appear, watched; NULL: none */
+	bool synced;             /* a list was complete */
+	struct sized_pod *sized; /* owned; while originals are lost */
+	size_t sized_count;
+	bool sized_missed;  /* no memory for one of them */
+	bool stray_records; /* originals of pods that no list names, but that have a cgroup */
 };
 
 /* --- pods.c: what the watch calls */
@@ -99,6 +108,8 @@ void pods_list_begin(struct daemon *d);
 void pods_list_end(struct daemon *d, bool whole);
 
 /* --- pods.c: what the daemon calls */
+/* An earlier life of ours sized it: there are originals to hand back. */
+bool pods_has_record(const struct daemon *d, const char *uid);
 struct pod *pods_find(const struct daemon *d, const char *uid);
 /* "default/web-0". */
 struct pod *pods_named(const struct daemon *d, const char *name);
@@ -137,7 +148,13 @@ void pod_recover(struct pod *p);
 bool pod_recover_level(const struct pod *p, const struct limits *stands, struct limits *ret);
 /* Is a container of it not written to for want of originals? */
 bool pod_in_doubt(const struct pod *p);
-/* On the review clock: everything that was listed has its originals. */
+/* The API server tells of a pod; in_table: it is ours, or was. One of which the spec is ours counts
+ * until it has a record or is gone: it may be annotated at any later time. */
+void pod_recover_listed(struct daemon *d, const struct kube_pod *s, bool in_table);
+void pod_recover_gone(struct daemon *d, const char *uid);
+/* A list begins, or a whole one has ended. */
+void pod_recover_list(struct daemon *d, bool ended);
+/* On the review clock: every pod of which the spec is ours has its originals. */
 void pod_recover_end(struct daemon *d);
 
 /* --- pod_find.c */

@@ -217,6 +217,7 @@ struct kube_pod *rig_pod_spec(const struct rig_pod *p)
 		.windows = p->windows,
 		.once = p->once,
 		.pod_resources = p->pod_resources,
+		.resize_ours = p->resize_ours,
 		.annotations = calloc(3, sizeof *s->annotations),
 		.containers = calloc(p->count + 1, sizeof *s->containers),
 		.container_count = p->count,

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The records of a node are lost while specs hold sizes of vscaled. */
+#include "test/agent/test_pods.h"
+
+#define STATUS                                                                                     \
+	"{\"containers\":{\"app\":{\"cpu\":{\"original\":\"200m\",\"limit\":\"800m\"},"            \
+	"\"memory\":{\"original\":\"64Mi\",\"limit\":\"256Mi\"}},"                                 \
+	"\"log\":{\"cpu\":{\"original\":\"300m\",\"limit\":\"300m\"},"                             \
+	"\"memory\":{\"original\":\"32Mi\",\"limit\":\"32Mi\"}}}}"
+
+/* default/web-0, whose app was resized from 200m, 64Mi to 800m, 256Mi; no records. */
+static struct rig_pod *lost_begin(struct rig *r, const char *mode, const char *status)
+{
+	struct rig_pod *p;
+
+	rig_open(r, "");
+	p = rig_pod_add(r, DRIVER_CGROUPFS, "web-0");
+	rig_container_add(r, p, "app", 800, 256 * MIB);
+	rig_container_add(r, p, "log", 300, 32 * MIB);
+	p->mode = mode;
+	p->resize_ours = true;
+	if (status != NULL) {
+		p->extra_key = "status";
+		p->extra_value = status;
+	}
+	CHECK_EQ(rig_start(r), 0);
+	r->daemon->originals_lost = true;
+	return p;
+}
+
+static void list(struct rig *r, struct rig_pod *p)
+{
+	pods_list_begin(r->daemon);
+	rig_pod_put(r, p);
+	pods_list_end(r->daemon, true);
+	rig_run(r, 130, pods_burn_20);
+}
+
+static uint64_t original_of_app(struct rig *r, enum resource k)
+{
+	return pods_of(r, "default/web-0/app")->control.resource[k].original;
+}
+
+/* Off, or not annotated, at the first list; turned on later. */
+static void test_turned_on_later(const char *mode)
+{
+	struct rig r;
+	struct rig_pod *p = lost_begin(&r, mode, NULL);
+
+	list(&r, p);
+	CHECK(r.daemon->originals_lost);
+	CHECK_EQ(r.events[EVENT_ORIGINALS_UNKNOWN] >= 1, 1);
+	p->mode = "Auto";
+	rig_pod_put(&r, p);
+	rig_run(&r, 20, pods_burn_800);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_UNMANAGED);
+	CHECK_EQ(r.daemon->baselines.count, 0);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 800);
+	rig_close(&r);
+}
+
+/* The same with a status that has the originals. */
+static void test_recovered_later(void)
+{
+	struct rig r;
+	struct rig_pod *p = lost_begin(&r, NULL, STATUS);
+
+	list(&r, p);
+	CHECK(r.daemon->originals_lost);
+	CHECK_EQ(r.events[EVENT_ORIGINALS_UNKNOWN], 1);
+	list(&r, p);
+	CHECK_EQ(r.events[EVENT_ORIGINALS_UNKNOWN], 1);
+	p->mode = "Auto";
+	rig_pod_put(&r, p);
+	rig_run(&r, 130, pods_burn_800);
+	CHECK_EQ(original_of_app(&r, RESOURCE_CPU), 200);
+	CHECK_EQ(original_of_app(&r, RESOURCE_MEMORY), 64 * MIB);
+	CHECK(!r.daemon->originals_lost);
+	rig_close(&r);
+}
+
+/* Off with a status that has the originals: they come back. */
+static void test_off_is_handed_back(void)
+{
+	struct rig r;
+	struct rig_pod *p = lost_begin(&r, "Off", STATUS);
+
+	list(&r, p);
+	CHECK_EQ(r.events[EVENT_ORIGINALS_RECOVERED], 2);
+	CHECK_EQ(r.events[EVENT_ORIGINALS_UNKNOWN], 0);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
+	CHECK_EQ(rig_bytes(&r, p->container[0].unit, "memory.max"), 64 * MIB);
+	CHECK_EQ(rig_cpu_milli(&r, p->level), 500);
+	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), 96 * MIB);
+	CHECK(!r.daemon->originals_lost);
+	rig_close(&r);
+}
+
+/* The kubelet has not carried out the resize yet: what stands is less than the spec. */
+static void test_level_below_the_spec(void)
+{
+	struct rig r;
+	struct rig_pod *p = lost_begin(&r, "Auto", STATUS);
+	struct rig_unit *app = p->container[0].unit;
+
+	rig_put(&r, app, "cpu.max", "20000 100000\n");
+	rig_put(&r, app, "memory.max", "67108864\n");
+	rig_put(&r, p->level, "cpu.max", "50000 100000\n");
+	rig_put(&r, p->level, "memory.max", "100663296\n");
+	list(&r, p);
+	list(&r, p);
+	CHECK_EQ(pods_of(&r, "default/web-0")->control.resource[RESOURCE_CPU].original, 500);
+	CHECK_EQ(pods_of(&r, "default/web-0")->control.resource[RESOURCE_MEMORY].original,
+		 96 * MIB);
+	rig_close(&r);
+}
+
+/* What is gone is not waited for. */
+static void test_gone(bool listed)
+{
+	struct rig r;
+	struct rig_pod *p = lost_begin(&r, NULL, NULL);
+
+	list(&r, p);
+	CHECK(r.daemon->originals_lost);
+	if (listed)
+		pods_gone(r.daemon, p->uid);
+	rig_pod_remove(&r, p);
+	pods_list_begin(r.daemon);
+	pods_list_end(r.daemon, true);
+	rig_run(&r, 130, NULL);
+	CHECK(!r.daemon->originals_lost);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	test_turned_on_later("Off");
+	test_turned_on_later(NULL);
+	test_recovered_later();
+	test_off_is_handed_back();
+	test_level_below_the_spec();
+	test_gone(true);
+	test_gone(false);
+	return check_result();
+}
