@@ -236,6 +236,9 @@ void managed_look_levels(struct managed *m)
 		return;
 	reader_detach(m);
 	reader_attach(m);
+	/* Those of a level that is gone would stay for ever. */
+	if (cg_inner_id(m->cg) == 0)
+		cg_watch_forget(m->daemon->watch, m->control.target + 1);
 	cg_watch_limits(m->daemon->watch, m->cg, m->control.target + 1);
 	m->drift_check = true;
 }

@@ -44,7 +44,10 @@ static void on_removed(struct daemon *d, uint64_t id)
 
 		if (m->cg == NULL || (cg_id(m->cg) != id && cg_inner_id(m->cg) != id))
 			continue;
-		managed_lost(m);
+		if (cg_id(m->cg) == id)
+			managed_lost(m);
+		else
+			managed_look_levels(m);
 		return;
 	}
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A sample: observe, decide, apply, report. */
 #include "agent/daemon.h"
+#include "cgroup/levels.h"
 #include "cgroup/writer.h"
 #include "policy/bounds.h"
 #include <errno.h>
@@ -462,12 +463,21 @@ static void review(struct daemon *d, struct plan *plan)
 	}
 }
 
+/* The limit files of a level appear without an event. */
+static void look_levels(struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (d->units[i]->cg != NULL && cg_levels_due(d->units[i]->cg))
+			managed_look_levels(d->units[i]);
+}
+
 bool tick(struct daemon *d)
 {
 	struct plan plan;
 	usec_t begin = daemon_clock();
 	bool due = d->now >= d->next_review;
 
+	look_levels(d);
 	plan_begin(d, &plan);
 	boost_look(d, &plan);
 	node_memory_expect(d, false);

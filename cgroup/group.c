@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cgroup/group.h"
 #include "cgroup/levels.h"
+#include "policy/text.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -105,10 +106,9 @@ int cg_open_child(int dir, const char *name, struct cg **ret)
 
 static bool is_scope(const char *path)
 {
-	static const char end[] = ".scope";
-	size_t len = strlen(path), n = strlen(end);
+	const char *slash = strrchr(path, '/');
 
-	return len > n && strcmp(path + len - n, end) == 0;
+	return text_is_container_scope(slash != NULL ? slash + 1 : path);
 }
 
 int cg_open(int root_dirfd, const char *path, struct cg **ret)

@@ -49,9 +49,12 @@ struct cg {
 	/* The number lent out for memory.events, -1: none. It stays ours until cg_close(): while
 	 * the file is away, the number leads to the folder, for which nobody is ever woken. */
 	int events_fd;
-	/* A systemd scope may have a second level, see levels.h. Owned; NULL: it has none. */
+	/* A container's scope may have a second level, see levels.h. Owned; NULL: it has none. */
 	bool scope;
 	struct cg *inner;
+	unsigned inner_files;       /* limit files that it had at the last look */
+	bool inner_due;             /* some are still to come */
+	uint64_t looked_id;         /* of the inner level at the last look; 0: none */
 	struct cg_throttle seen[2]; /* of the scope, of the second level */
 	struct cg_throttle sum;
 };

@@ -1,26 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cgroup/levels.h"
 #include "cgroup/group.h"
+#include "cgroup/parse.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
 
 enum level { LEVEL_SCOPE, LEVEL_INNER };
+
+static const enum cg_file limit_files[] = {CG_FILE_CPU_MAX, CG_FILE_MEM_MAX};
+
+/* Which limit files it has, a bit each: those of a controller come once that is enabled. */
+static unsigned files_of(const struct cg *c)
+{
+	unsigned files = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(limit_files); i++)
+		if (faccessat(c->dir, cg_file_names[limit_files[i]], F_OK, 0) == 0)
+			files |= 1u << i;
+	return files;
+}
+
+/* For certain without processes: want of descriptors is no answer. */
+static bool is_empty(const struct cg *c)
+{
+	OWN(drop_fd) int fd = openat(c->dir, "cgroup.events", O_RDONLY | O_CLOEXEC);
+	struct cg_state state;
+	char text[256];
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof text);
+
+	return len > 0 && cg_parse_state(text, (size_t)len, &state) == 0 && !state.populated;
+}
+
+int cg_levels_drop(struct cg *c)
+{
+	int r = cg_alive(c);
+
+	if (r < 0)
+		return r;
+	if (is_empty(c))
+		return -ENODEV;
+	cg_close(STEAL(c->inner));
+	c->inner_files = 0;
+	c->seen[LEVEL_INNER] = (struct cg_throttle){0};
+	return 0;
+}
+
+/* The folder of the second level as it is now. NULL: there is none. */
+static int find_inner(const struct cg *c, struct cg **ret)
+{
+	int r = cg_open_child(c->dir, CG_LEVEL_NAME, ret);
+
+	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP ? 0 : r;
+}
+
+static bool is_same(const struct cg *a, const struct cg *b)
+{
+	return a != NULL && b != NULL && a->id == b->id && a->dev == b->dev;
+}
 
 int cg_levels_look(struct cg *c)
 {
 	OWN(drop_cg) struct cg *found = NULL;
+	unsigned files, before = c->inner_files;
+	bool same;
 	int r;
 
 	if (!c->scope)
 		return 0;
-	r = cg_open_child(c->dir, CG_LEVEL_NAME, &found);
-	if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP)
-		return c->inner != NULL ? -ENODEV : 0;
+	r = find_inner(c, &found);
 	if (r < 0)
 		return r;
-	if (c->inner != NULL)
-		return found->id == c->inner->id && found->dev == c->inner->dev ? 0 : -ENODEV;
-	c->inner = STEAL(found);
-	return 1;
+	files = found != NULL ? files_of(found) : 0;
+	c->inner_due = found != NULL && (files == 0 || (files_of(c) & ~files) != 0);
+	same = files != 0 && is_same(found, c->inner);
+	if (c->inner != NULL && !same) {
+		r = cg_levels_drop(c);
+		if (r < 0)
+			return r;
+	}
+	if (same && files != before)
+		memset(c->inner->absent_reads, 0, sizeof c->inner->absent_reads);
+	if (files != 0 && !same)
+		c->inner = STEAL(found);
+	c->inner_files = files;
+	same = cg_inner_id(c) == c->looked_id && files == before;
+	c->looked_id = cg_inner_id(c);
+	return !same;
+}
+
+bool cg_levels_due(const struct cg *c)
+{
+	return c->inner_due || cg_inner_id(c) != c->looked_id;
 }
 
 uint64_t cg_inner_id(const struct cg *c)

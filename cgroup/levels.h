@@ -28,8 +28,12 @@
  *  - All else is hierarchical: the scope's cpu time, memory.current, memory.stat, memory.events and
  *    pressure include the inner level's.
  *
- * An inner level that was there and is gone ends the whole: reads and writes say that the cgroup is
- * gone.
+ * Only a scope with the name of a container has a second level, and only a folder with `cpu.max` or
+ * `memory.max` is one: crun makes the folder first and enables the controllers later, and anybody
+ * with a writable cgroup can make a folder. A limit file that the inner level lacks is no limit.
+ *
+ * An inner level that is gone while the scope has processes is dropped, and the scope is all there
+ * is. Without processes the container has ended: reads and writes say that the cgroup is gone.
  */
 #pragma once
 
@@ -41,10 +45,18 @@
 #define CG_LEVEL_USAGE (USAGE_THROTTLE | USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
 
 /*
- * Looks for a second level that appeared. 1: it did, and is open now; 0: nothing new; -ENODEV: the
- * one that was there is gone or another one; else -errno.
+ * Looks for a second level that appeared, has got further limit files, or is gone. 1: since the
+ * last look (or cg_open()) one of that has happened; 0: nothing new; -ENODEV: the container has
+ * ended; else -errno.
  */
 int cg_levels_look(struct cg *c);
+
+/* A look is due without an event: limit files are to come, or the inner level has been dropped. */
+bool cg_levels_due(const struct cg *c);
+
+/* For the layer itself: the inner level was found gone. 0: dropped; -ENODEV: so is the container.
+ */
+int cg_levels_drop(struct cg *c);
 
 /* The kernel's id of the second level; 0: there is none. */
 uint64_t cg_inner_id(const struct cg *c);

@@ -165,9 +165,12 @@ int cg_read(struct cg *c, uint32_t want, struct usage *ret)
 		return r;
 	if (c->inner != NULL && (want & CG_LEVEL_USAGE)) {
 		r = read_one(c->inner, want & CG_LEVEL_USAGE, &inner);
+		if (r == -ENODEV)
+			r = cg_levels_drop(c);
 		if (r < 0)
 			return r;
-		cg_levels_merge(c, &inner, &u);
+		if (c->inner != NULL)
+			cg_levels_merge(c, &inner, &u);
 	}
 	*ret = u;
 	return 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cgroup/writer.h"
 #include "cgroup/group.h"
+#include "cgroup/levels.h"
 #include "cgroup/parse.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -254,14 +255,21 @@ static int choose_levels(struct cg *c, const struct change *ch, struct levels *r
 {
 	struct cg *all[2] = {c, c->inner};
 	struct cg_cpu_max held;
-	bool limited = false;
+	bool limited = false, lowers = false;
 
 	*ret = (struct levels){0};
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		int r = read_held(all[i], ch->knob, &held);
 
+		/* Without the file below, the limit is the scope's business alone. */
+		if (r == -EOPNOTSUPP && all[i] != c) {
+			*ret = (struct levels){.cg = {c}, .lower = {lowers}, .count = 1};
+			return 0;
+		}
 		if (r < 0)
 			return r;
+		if (all[i] == c)
+			lowers = takes_away(ch, &held);
 		/* What has no limit does not get one; but somebody has to hold it. */
 		if (held.quota_usec == LIMIT_MAX && (all[i] == c || limited))
 			continue;
@@ -310,6 +318,8 @@ int cg_write(struct cg *c, const struct change *ch)
 	/* What is reclaimed from the scope comes from the inner level. */
 	r = c->inner != NULL && ch->knob != KNOB_MEM_RECLAIM ? write_levels(c, ch)
 							     : appliers[ch->knob](c, ch);
+	if (r == -ENODEV && c->inner != NULL && cg_levels_drop(c) == 0)
+		r = appliers[ch->knob](c, ch);
 	return r == -ENODEV ? APPLY_GONE : r;
 }
 

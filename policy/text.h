@@ -3,6 +3,7 @@
 #pragma once
 
 #include "policy/base.h"
+#include <stdbool.h>
 #include <string.h>
 
 /* A text in a fixed buffer. Once something did not fit, `full` stays set. */
@@ -47,4 +48,16 @@ static inline void text_add_number(struct text *t, uint64_t n, size_t width)
 		n /= 10;
 	} while (n > 0 || (i > 0 && sizeof digits - i < width));
 	text_add(t, digits + i, sizeof digits - i);
+}
+
+#define TEXT_CONTAINER_ID_DIGITS 64
+
+/* "cri-containerd-ID.scope", "docker-ID.scope" and the like, ID 64 hex digits. */
+static inline bool text_is_container_scope(const char *name)
+{
+	const char *dot = strrchr(name, '.'), *dash = strrchr(name, '-');
+
+	return dot != NULL && dash != NULL && dash != name && strcmp(dot, ".scope") == 0 &&
+	       dot - dash == TEXT_CONTAINER_ID_DIGITS + 1 &&
+	       strspn(dash + 1, "0123456789abcdef") == TEXT_CONTAINER_ID_DIGITS;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systemd/unit_props.h"
+#include "policy/text.h"
 #include <errno.h>
 #include <string.h>
 
@@ -42,15 +43,9 @@ static const char *const live_states[] = {
 };
 /* clang-format on */
 
-#define CONTAINER_ID_DIGITS 64
-
 bool unit_is_container(const char *unit)
 {
-	const char *dot = strrchr(unit, '.'), *dash = strrchr(unit, '-');
-
-	return dot != NULL && dash != NULL && dash != unit && strcmp(dot, ".scope") == 0 &&
-	       dot - dash == CONTAINER_ID_DIGITS + 1 &&
-	       strspn(dash + 1, "0123456789abcdef") == CONTAINER_ID_DIGITS;
+	return text_is_container_scope(unit);
 }
 
 static bool name_valid(const char *unit)

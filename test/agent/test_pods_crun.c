@@ -316,6 +316,7 @@ static void test_gone(bool both)
 	rig_pod_put(&r, p);
 	rig_run(&r, 10, burn_800);
 	rig_unit_stop(&r, inner);
+	rig_put(&r, scope, "cgroup.events", "populated 0\nfrozen 0\n");
 	rig_run(&r, 2, NULL);
 	if (!both)
 		check_scope(&r, p, 0, 0);
@@ -330,6 +331,70 @@ static void test_gone(bool both)
 	rig_run(&r, 2, burn_20);
 	CHECK(rig_cpu_milli(&r, inner) >= 800);
 	check_scope(&r, p, rig_cpu_milli(&r, inner), 64 * MIB);
+	rig_close(&r);
+}
+
+/* A container with a writable cgroup makes and removes such a folder: nothing is lost by it. */
+static void test_made_by_container(void)
+{
+	struct rig r;
+	struct rig_pod *p = begin_pod(&r, "");
+	struct managed *m;
+	char folder[RIG_PATH_MAX];
+	uint64_t milli;
+	usec_t started_at;
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_800);
+	m = pods_of(&r, "default/web-0/app");
+	milli = rig_cpu_milli(&r, p->container[0].unit);
+	CHECK(milli >= 800);
+	started_at = m->control.started_at;
+	snprintf(folder, sizeof folder, "%.400s/" CG_LEVEL_NAME, p->container[0].unit->cgroup);
+	for (unsigned i = 0; i < 3; i++) {
+		fake_put(&r.tree, folder, NULL);
+		rig_run(&r, 2, pods_burn_800);
+		CHECK(m->cg != NULL && cg_inner_id(m->cg) == 0);
+		fake_remove(&r.tree, folder);
+		rig_run(&r, 2, pods_burn_800);
+		CHECK_EQ(m->control.started_at, started_at);
+	}
+	/* With the CPU controller, too. */
+	put_inner(&r, p->container[0].unit);
+	rig_run(&r, 2, NULL);
+	CHECK(m->cg != NULL && cg_inner_id(m->cg) != 0);
+	rig_unit_stop(&r, inner);
+	rig_run(&r, 1, NULL);
+	CHECK(m->cg != NULL && cg_inner_id(m->cg) == 0);
+	CHECK_EQ(m->control.started_at, started_at);
+	rig_close(&r);
+}
+
+/* crun enables the controllers after it made the folder; nobody tells of the files. */
+static void test_files_late(void)
+{
+	struct rig r;
+	struct rig_pod *p = begin_pod(&r, "");
+	struct managed *m;
+	char folder[RIG_PATH_MAX];
+
+	both_levels = true;
+	rig_pod_put(&r, p);
+	m = pods_of(&r, "default/web-0/app");
+	snprintf(folder, sizeof folder, "%.400s/" CG_LEVEL_NAME, p->container[0].unit->cgroup);
+	fake_put(&r.tree, folder, NULL);
+	rig_run(&r, 2, NULL);
+	CHECK_EQ(cg_inner_id(m->cg), 0);
+	put_inner(&r, p->container[0].unit);
+	crun_writes(&r, p->container[0].unit, 200, 64 * MIB);
+	rig_run(&r, 2, NULL);
+	CHECK(cg_inner_id(m->cg) != 0);
+	rig_run(&r, 6, burn_800);
+	CHECK(rig_cpu_milli(&r, inner) >= 800);
+	/* It is watched: put back without a review. */
+	rig_put(&r, inner, "cpu.max", "20000 100000\n");
+	rig_run(&r, 1, burn_800);
+	CHECK(rig_cpu_milli(&r, inner) >= 800);
 	rig_close(&r);
 }
 
@@ -368,5 +433,7 @@ int main(void)
 		test_gone(both);
 	}
 	test_late_unwatched();
+	test_made_by_container();
+	test_files_late();
 	return check_result();
 }

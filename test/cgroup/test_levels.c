@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define SCOPE "kubepods.slice/cri-containerd-1.scope"
+#define ID    "00000000000000000000000000000000000000000000000000000000000000aa"
+#define SCOPE "kubepods.slice/cri-containerd-" ID ".scope"
 #define INNER SCOPE "/" CG_LEVEL_NAME
 
 #define LIMITS (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
@@ -22,27 +23,27 @@ static char order[128]; /* the levels written to, as inotify tells them */
 
 static void put(const char *folder, const char *cpu, const char *mem)
 {
-	char path[128];
+	const struct fake_file files[] = {
+		{"cpu.max", cpu},
+		{"cpu.max.burst", "0\n"},
+		{"memory.max", mem},
+		{"memory.high", "max\n"},
+		{"memory.current", "20000000\n"},
+		{"memory.reclaim", ""},
+		{"memory.events.local",
+		 "low 0\nhigh 0\nmax 0\noom 3\noom_kill 0\noom_group_kill 0\n"},
+	};
+	char path[192];
 
-	snprintf(path, sizeof path, "%s/cpu.max", folder);
-	fake_put(&f, path, cpu);
-	snprintf(path, sizeof path, "%s/cpu.max.burst", folder);
-	fake_put(&f, path, "0\n");
-	snprintf(path, sizeof path, "%s/memory.max", folder);
-	fake_put(&f, path, mem);
-	snprintf(path, sizeof path, "%s/memory.high", folder);
-	fake_put(&f, path, "max\n");
-	snprintf(path, sizeof path, "%s/memory.current", folder);
-	fake_put(&f, path, "20000000\n");
-	snprintf(path, sizeof path, "%s/memory.reclaim", folder);
-	fake_put(&f, path, "");
-	snprintf(path, sizeof path, "%s/memory.events.local", folder);
-	fake_put(&f, path, "low 0\nhigh 0\nmax 0\noom 3\noom_kill 0\noom_group_kill 0\n");
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		snprintf(path, sizeof path, "%s/%s", folder, files[i].path);
+		fake_put(&f, path, files[i].text);
+	}
 }
 
 static void put_throttle(const char *folder, unsigned periods, unsigned throttled, unsigned usec)
 {
-	char path[128], text[128];
+	char path[192], text[128];
 
 	snprintf(path, sizeof path, "%s/cpu.stat", folder);
 	snprintf(text, sizeof text,
@@ -61,7 +62,7 @@ static struct cg *open_scope(void)
 
 static void check_holds(const char *folder, const char *file, const char *text)
 {
-	char path[128], buf[64];
+	char path[192], buf[64];
 
 	snprintf(path, sizeof path, "%s/%s", folder, file);
 	CHECK_STR(fake_get(&f, path, buf, sizeof buf), text);
@@ -177,32 +178,26 @@ static void test_oom_looks(void)
 }
 
 /* crun sets the CPUs at the inner level alone. */
-static void test_cpus(void)
+static void check_cpus(const char *scope, const char *inner, uint32_t want)
 {
 	OWN(drop_cg) struct cg *c = open_scope();
-	bool has = false;
-	uint32_t cpus = 0;
+	uint32_t count = 0;
+	bool has = !want;
 
-	CHECK_EQ(cg_has_cpus(c, &has), -ENOENT);
-	CHECK_EQ(cg_count_cpus(c, &cpus), -ENOENT);
-	fake_put(&f, SCOPE "/cpuset.cpus", "\n");
-	CHECK_EQ(cg_has_cpus(c, &has), 0);
-	CHECK(!has);
-	fake_put(&f, INNER "/cpuset.cpus", "0-1\n");
-	CHECK_EQ(cg_has_cpus(c, &has), 0);
-	CHECK(has);
-	fake_put(&f, INNER "/cpuset.cpus", "\n");
-	CHECK_EQ(cg_has_cpus(c, &has), 0);
-	CHECK(!has);
-	fake_put(&f, SCOPE "/cpuset.cpus", "0-1\n");
-	CHECK_EQ(cg_has_cpus(c, &has), 0);
-	CHECK(has);
-	fake_put(&f, SCOPE "/cpuset.cpus.effective", "0-7\n");
-	CHECK_EQ(cg_count_cpus(c, &cpus), 0);
-	CHECK_EQ(cpus, 8);
-	fake_put(&f, INNER "/cpuset.cpus.effective", "2-3\n");
-	CHECK_EQ(cg_count_cpus(c, &cpus), 0);
-	CHECK_EQ(cpus, 2);
+	fake_put(&f, SCOPE "/cpuset.cpus", scope);
+	fake_put(&f, SCOPE "/cpuset.cpus.effective", scope);
+	fake_put(&f, INNER "/cpuset.cpus", inner);
+	fake_put(&f, INNER "/cpuset.cpus.effective", inner);
+	CHECK(cg_has_cpus(c, &has) == 0 && has == (want != 0));
+	CHECK(cg_count_cpus(c, &count) == 0 && count == want);
+}
+
+static void test_cpus(void)
+{
+	check_cpus("\n", "\n", 0);
+	check_cpus("\n", "0-1\n", 2);
+	check_cpus("0-7\n", "\n", 8);
+	check_cpus("0-7\n", "2-3\n", 2);
 }
 
 /* --- writing --- */
@@ -386,18 +381,84 @@ static void test_late(void)
 	CHECK(files >= 2);
 }
 
+/* Without processes in the scope the container has ended; else the scope goes on alone. */
 static void test_gone(void)
 {
 	OWN(drop_cg) struct cg *c = open_scope();
+	struct change raise = mem(256 * MIB, 0);
+	struct usage u = {0};
+	uint64_t id = cg_inner_id(c);
 
-	CHECK(cg_inner_id(c) != 0);
+	CHECK(id != 0);
 	fake_remove(&f, INNER);
+	fake_put(&f, SCOPE "/cgroup.events", "populated 0\nfrozen 0\n");
 	CHECK_EQ(cg_levels_look(c), -ENODEV);
-	/* another one under the same name */
+	CHECK_EQ(cg_read(c, LIMITS, &u), -ENODEV);
+	CHECK_EQ(cg_write(c, &raise), APPLY_GONE);
+	fake_put(&f, SCOPE "/cgroup.events", "populated 1\nfrozen 0\n");
+	CHECK_EQ(cg_read(c, LIMITS, &u), 0);
+	CHECK_EQ(u.limits.mem_max, 128 * MIB);
+	CHECK_EQ(cg_inner_id(c), 0);
+	CHECK(cg_levels_due(c));
+	CHECK_EQ(cg_levels_look(c), 1);
+	CHECK_EQ(cg_levels_look(c), 0);
+	/* another one under the same name; it goes while a write is due */
 	fake_put(&f, SCOPE "/other", NULL);
 	put(INNER, "33300 100000\n", "67108864\n");
-	CHECK_EQ(cg_levels_look(c), -ENODEV);
-	CHECK_EQ(cg_levels_look(c), -ENODEV);
+	CHECK_EQ(cg_levels_look(c), 1);
+	CHECK(cg_inner_id(c) != 0 && cg_inner_id(c) != id);
+	fake_remove(&f, INNER);
+	CHECK_EQ(cg_write(c, &raise), APPLY_DONE);
+	check_holds(SCOPE, "memory.max", "268435456\n");
+	CHECK_EQ(cg_levels_look(c), 1);
+}
+
+/* The folder is there before its limit files, and those of one controller before the other's. */
+static void test_files_late(void)
+{
+	OWN(drop_cg_watch) struct cg_watch *w = NULL;
+	OWN(drop_cg) struct cg *c = NULL;
+	struct change raise = mem(128 * MIB, 0);
+	struct usage u = {0};
+
+	put(SCOPE, "34000 100000\n", "67108864\n");
+	CHECK_EQ(cg_watch_new(&w), 0);
+	fake_put(&f, INNER, NULL);
+	c = open_scope();
+	CHECK_EQ(cg_inner_id(c), 0);
+	CHECK(cg_levels_due(c));
+	CHECK_EQ(cg_levels_look(c), 0);
+	CHECK_EQ(cg_write(c, &raise), APPLY_DONE);
+	check_holds(SCOPE, "memory.max", "134217728\n");
+	fake_put(&f, INNER "/cpu.max", "33300 100000\n");
+	CHECK_EQ(cg_levels_look(c), 1);
+	CHECK(cg_levels_due(c));
+	CHECK_EQ(cg_watch_limits(w, c, 7), 4);
+	CHECK_EQ(cg_read(c, LIMITS, &u), 0);
+	CHECK_EQ(u.limits.cpu_quota_usec, 33300);
+	CHECK_EQ(u.limits.mem_max, 128 * MIB);
+	/* no file is no limit */
+	raise.to = 256 * MIB;
+	CHECK_EQ(cg_write(c, &raise), APPLY_DONE);
+	check_holds(SCOPE, "memory.max", "268435456\n");
+	put(INNER, "33300 100000\n", "67108864\n");
+	CHECK_EQ(cg_levels_look(c), 1);
+	CHECK(!cg_levels_due(c));
+	CHECK_EQ(cg_watch_limits(w, c, 7), 6);
+	CHECK_EQ(cg_read(c, LIMITS, &u), 0);
+	CHECK_EQ(u.limits.mem_max, 64 * MIB);
+	CHECK_EQ(cg_levels_look(c), 0);
+}
+
+/* A folder of that name below what is no container's scope is anybody's. */
+static void test_names(void)
+{
+	OWN(drop_cg) struct cg *c = NULL;
+
+	put("user.slice/session-1.scope", "34000 100000\n", "67108864\n");
+	put("user.slice/session-1.scope/" CG_LEVEL_NAME, "10000 100000\n", "1048576\n");
+	CHECK_EQ(cg_open(f.fd, "user.slice/session-1.scope", &c), 0);
+	CHECK_EQ(cg_inner_id(c), 0);
 }
 
 /* A link is not followed, a file is no level. */
@@ -430,6 +491,8 @@ int main(void)
 	test_force();
 	test_late();
 	test_gone();
+	test_files_late();
+	test_names();
 	test_no_folder();
 	CHECK_EQ(fake_open_fds(), fds);
 	fake_close(&f);
