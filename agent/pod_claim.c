@@ -118,17 +118,51 @@ static size_t owner_of(const struct pod *p, size_t i, const struct pod_children 
 	return found;
 }
 
-/* What was there before is what the owner had before us, unless that is on record. */
-static bool note_originals(struct pod *p, const struct managed *m, const struct kube_container *c)
+/* Did we write this value, to the file or by systemd? */
+static bool is_ours(const struct managed *m, enum resource r, uint64_t value)
+{
+	uint32_t prop = r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX;
+	uint64_t sent = r == RESOURCE_CPU
+				? cpu_milli_of(m->sent.cpu_quota_per_sec_usec, USEC_PER_SEC)
+				: m->sent.mem_max;
+
+	return same_amount(r, value, m->control.resource[r].limit) ||
+	       ((m->sent_mask & prop) && same_amount(r, value, sent));
+}
+
+/* What was found before we wrote to it; but what another has set since then stays. */
+static struct limits goes_back(const struct managed *m)
+{
+	struct limits l = m->found;
+	struct usage u = {0};
+
+	if (cg_read(m->cg, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT, &u) < 0)
+		return l;
+	unit_fill_absent(m, &u);
+	if (!is_ours(m, RESOURCE_CPU,
+		     cpu_milli_of(u.limits.cpu_quota_usec, u.limits.cpu_period_usec))) {
+		l.cpu_quota_usec = u.limits.cpu_quota_usec;
+		l.cpu_period_usec = u.limits.cpu_period_usec;
+	}
+	if (!is_ours(m, RESOURCE_MEMORY, u.limits.mem_max))
+		l.mem_max = u.limits.mem_max;
+	if (u.limits.mem_high != m->control.kernel.mem_high)
+		l.mem_high = u.limits.mem_high;
+	return l;
+}
+
+/* What goes back is what the owner had before us, unless that is on record. */
+static bool note_originals(struct pod *p, const struct managed *m, const struct kube_container *c,
+			   const struct limits *l)
 {
 	struct daemon *d = p->daemon;
 	char key[RECORD_NAME_MAX], shown[RECORD_NAME_MAX];
 	const struct baseline b = {
 		.key = key,
-		.limits = m->found,
-		.props = m->unit != NULL ? props_of_limits(&m->found) : PROPS_NONE,
+		.limits = *l,
+		.props = m->unit != NULL ? props_of_limits(l) : PROPS_NONE,
 		.high = BASELINE_HIGH_LOWERED,
-		.high_before = m->found.mem_high,
+		.high_before = l->mem_high,
 		.cgroup_inode = cg_id(m->cg),
 		.saved_realtime_usec = d->now_real,
 		.cgroup = m->path,
@@ -148,10 +182,9 @@ static bool note_originals(struct pod *p, const struct managed *m, const struct 
 }
 
 /* Memory only as far as its use allows: lower limits are judged by the writer. */
-static void put_back(const struct managed *m)
+static void put_back(const struct managed *m, const struct limits *f)
 {
 	const struct tuning_memory *t = &m->daemon->config.tuning.memory;
-	const struct limits *f = &m->found;
 	const struct change steps[] = {
 		{.knob = KNOB_CPU_MAX, .to = f->cpu_quota_usec, .period_usec = f->cpu_period_usec},
 		{.knob = KNOB_MEM_HIGH, .to = f->mem_high, .margin_bytes = t->margin_min_bytes},
@@ -204,18 +237,24 @@ static void release(struct pod *p, size_t i, size_t k)
 	struct managed *m = p->members[i].managed;
 	struct managed *owner = p->members[k].managed;
 	const struct kube_container *c = &p->spec->containers[k];
+	bool touched = m->touched;
+	struct limits back;
 
-	if (!note_originals(p, m, c))
+	unit_brake_off(m);
+	back = goes_back(m);
+	if (touched && !note_originals(p, m, c, &back))
 		return; /* no memory: the next look tries again */
 	report_released(m, c->name);
-	unit_brake_off(m);
-	put_back(m);
+	if (touched)
+		put_back(m, &back);
 	/* What it ran in before does not exist any more: else it would not have been missing. */
 	if (owner != NULL)
 		managed_lost(owner);
 	managed_lost(m);
 	forget_guess(m);
-	give_to(p, k, STEAL(m->unit));
+	/* Where nothing of ours was written nothing is to be given back. */
+	if (touched)
+		give_to(p, k, STEAL(m->unit));
 	persist_baselines(p->daemon);
 }
 

@@ -233,6 +233,61 @@ static void test_claimed_by_managed(enum cgroup_driver driver)
 	rig_close(&r);
 }
 
+/* Nothing was written to it: nothing is put back, whatever its owner has set since. */
+static void test_mode_off(void)
+{
+	struct rig r;
+	struct rig_pod *p;
+	struct rig_unit *old, *log;
+
+	rig_open(&r, "");
+	p = rig_pod_add(&r, DRIVER_CGROUPFS, "web-0");
+	rig_container_add(&r, p, "app", 200, 64 * MIB);
+	rig_container_add(&r, p, "log", 200, 64 * MIB);
+	p->mode = "Off";
+	p->containers = "app";
+	CHECK_EQ(rig_start(&r), 0);
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, NULL);
+	rig_container_stop(&r, &p->container[0]);
+	rig_run(&r, 2, NULL);
+	old = p->container[1].unit;
+	rig_container_start(&r, p, &p->container[1], false);
+	rig_run(&r, 3, NULL);
+	log = p->container[1].unit;
+	CHECK(app_has(&r, log));
+	rig_unit_stop(&r, old);
+	old->name[0] = '\0';
+	p->container[1].told = true;
+	rig_put(&r, log, "cpu.max", "50000 100000\n");
+	rig_put(&r, log, "memory.max", "134217728\n");
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, NULL);
+	CHECK(pods_of(&r, same)->cg == NULL);
+	CHECK_EQ(rig_cpu_milli(&r, log), 500);
+	CHECK_EQ(rig_bytes(&r, log, "memory.max"), 128 * MIB);
+	rig_close(&r);
+}
+
+/* What its owner has set between the guess and its correction stays, the rest goes back. */
+static void test_resized_between(void)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS, 200, 64 * MIB);
+	struct rig_unit *old = mislead(&r, p), *log = p->container[1].unit;
+
+	rig_unit_stop(&r, old);
+	old->name[0] = '\0';
+	p->container[1].told = true;
+	rig_put(&r, log, "memory.max", "134217728\n");
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, NULL);
+	CHECK(pods_of(&r, same)->cg == NULL);
+	CHECK_EQ(rig_cpu_milli(&r, log), 200);
+	CHECK_EQ(rig_bytes(&r, log, "memory.max"), 128 * MIB);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
@@ -244,5 +299,7 @@ int main(void)
 		test_claimed_by_managed(driver);
 	}
 	test_other_limits();
+	test_mode_off();
+	test_resized_between();
 	return check_result();
 }
