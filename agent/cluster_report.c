@@ -138,10 +138,16 @@ static void on_sending(void *ctx, const char *uid, const struct report_patch *pa
 {
 	struct cluster *c = ctx;
 	struct pod *p = pods_find(c->daemon, uid);
+	/* Or its originals go back. */
+	bool sized = p != NULL && pod_is_sized(p);
 
-	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
+	for (size_t i = 0; sized && i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL && p->members[i].managed->ours)
 			persist_ratified(c->daemon, p->members[i].managed, true);
+	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL)
+			p->members[i].managed->oom_answered_before =
+				p->members[i].managed->oom_answered;
 	for (size_t i = 0; p != NULL && i < patch->count; i++) {
 		const struct report_item *item = &patch->item[i];
 		const struct kube_container *k = &p->spec->containers[item->container];
@@ -155,8 +161,20 @@ static void on_sending(void *ctx, const char *uid, const struct report_patch *pa
 			continue;
 		persist_sent(c->daemon, p->members[item->container].managed, sent, k->spec.limit);
 		/* The spec leads: the kubelet may write it before we have written anything. */
-		p->members[item->container].managed->touched = true;
+		p->members[item->container].managed->touched |= sized;
 	}
+}
+
+/* The container was not restarted: its kills have no answer yet. */
+static void on_unsent(void *ctx, const char *uid)
+{
+	struct cluster *c = ctx;
+	struct pod *p = pods_find(c->daemon, uid);
+
+	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL)
+			p->members[i].managed->oom_answered =
+				p->members[i].managed->oom_answered_before;
 }
 
 /* With another's wish in the spec no refusal holds any more. */
@@ -368,6 +386,7 @@ int cluster_report_start(struct cluster *c)
 		.verify = on_verify,
 		.write = on_write,
 		.sending = on_sending,
+		.unsent = on_unsent,
 		.ratified = on_ratified,
 		.foreign = on_foreign,
 		.trouble = on_trouble,

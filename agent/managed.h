@@ -104,7 +104,8 @@ struct managed {
 	enum hold hold_counted[RESOURCE_COUNT]; /* as of the last review */
 	uint64_t oom_told;
 	uint64_t oom_answered; /* kills counted when a restart for more memory was last asked for */
-	uint64_t oom_looks;    /* as of the last wake-up, see stuck.c */
+	uint64_t oom_answered_before; /* that before the last request */
+	uint64_t oom_looks;           /* as of the last wake-up, see stuck.c */
 	uint64_t oom_kills;
 	usec_t nudge_next; /* not before */
 	usec_t nudge_wait;

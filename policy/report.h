@@ -139,8 +139,9 @@ struct report_memory {
 	struct report_values good;    /* the last spec that was carried out */
 	struct report_values ceiling; /* what a refusal left allowed, until ... */
 	usec_t ceiling_until[RESOURCE_COUNT]; /* 0: none */
-	usec_t restart_at; /* the last request that restarts it; 0: none that is known */
-	uint32_t foreign;  /* RESOURCES_*: set by somebody else at the last change of the spec */
+	usec_t restart_at;     /* the last request that restarts it; 0: none that is known */
+	usec_t restart_before; /* that before the last request */
+	uint32_t foreign; /* RESOURCES_*: set by somebody else at the last change of the spec */
 };
 
 enum report_phase {
@@ -255,6 +256,9 @@ struct report_answer {
 	uint32_t resources;      /* of a refusal: RESOURCES_*; 0: not said */
 	usec_t retry_after_usec; /* 0: not said */
 };
+
+/* Does the answer prove that the request changed nothing? */
+bool report_answer_undone(enum report_answer_kind kind);
 
 /* What the caller is to do after something happened. */
 enum report_news {

@@ -56,9 +56,10 @@ static inline usec_t sooner(usec_t a, usec_t b)
 /* --- report_restart.c */
 /* May the container be restarted now for the limit that its facts ask for? */
 bool restart_due(const struct draft *d, size_t i);
-/* A request that restarts it has its time, whatever becomes of it. */
+/* A request that restarts it has its time, unless the answer proves that nothing was done. */
 void restart_sent(struct report_memory *m, const struct report_container *c,
 		  const struct report_item *item, usec_t now);
+void restart_answered(struct report_state *s, enum report_answer_kind kind);
 /* A lead that is refused is tried again with less headroom, so many times. */
 #define LEAD_CUTS_MAX 2
 

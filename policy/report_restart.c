@@ -20,7 +20,19 @@ void restart_sent(struct report_memory *m, const struct report_container *c,
 {
 	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
 
+	m->restart_before = m->restart_at;
 	if (x->restart && (item->limits & RESOURCES_MEMORY) &&
 	    item->limit[RESOURCE_MEMORY] != x->spec_limit)
 		m->restart_at = now;
+}
+
+void restart_answered(struct report_state *s, enum report_answer_kind kind)
+{
+	for (size_t i = 0; report_answer_undone(kind) && i < s->count; i++)
+		s->container[i].restart_at = s->container[i].restart_before;
+}
+
+bool report_answer_undone(enum report_answer_kind kind)
+{
+	return kind != REPORT_ANSWER_OK && kind != REPORT_ANSWER_FAILED;
 }

@@ -252,6 +252,7 @@ uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 {
 	if (s->phase != REPORT_SENT)
 		return 0;
+	restart_answered(s, a->kind);
 	switch (a->kind) {
 	case REPORT_ANSWER_OK:
 		return accepted(t, s, f, now);

@@ -48,8 +48,11 @@ struct reporter_events {
 	void (*verify)(void *ctx, const char *uid);
 	/* Spec and checkpoint hold the value and the cgroup does not: write the cgroup. */
 	void (*write)(void *ctx, const char *uid, size_t container, enum resource resource);
-	/* Values of ours are about to go into the spec: to be on record before. May be NULL. */
+	/* Values are about to go into the spec, the originals too: to be on record before.
+	 * May be NULL. */
 	void (*sending)(void *ctx, const char *uid, const struct report_patch *patch);
+	/* The answer proves that what was about to go changed nothing. May be NULL. */
+	void (*unsent)(void *ctx, const char *uid);
 	void (*ratified)(void *ctx, const char *uid, uint64_t generation);
 	/* Somebody else set these in the spec: RESOURCES_* of the container. May be NULL. */
 	void (*foreign)(void *ctx, const char *uid, size_t container, uint32_t resources);

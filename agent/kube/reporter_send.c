@@ -165,6 +165,8 @@ static void on_resize(void *arg, const struct kube_answer *a)
 			answer.kind = REPORT_ANSWER_FAILED; /* it landed; the watch will tell */
 	}
 	r->tally.answers[answer.kind]++;
+	if (report_answer_undone(answer.kind) && r->events.unsent != NULL)
+		r->events.unsent(r->events.ctx, t->uid);
 	news = report_answered(&r->options.tuning, &r->node, t->state, &v->facts, &answer, now);
 	if (answer.kind == REPORT_ANSWER_UNSUPPORTED)
 		news |= REPORT_NEWS_REFUSED;
@@ -189,7 +191,7 @@ int reporter_send_resize(struct tracked *t, const struct report_decision *d, use
 		.method = "PATCH", .path = path, .body = body, .content = KUBE_STRATEGIC_PATCH};
 	int e = body ? path_of(r->view.pod, "/resize", path) : -ENOMEM;
 
-	if (e >= 0 && r->events.sending != NULL && !r->view.facts.restoring)
+	if (e >= 0 && r->events.sending != NULL)
 		r->events.sending(r->events.ctx, t->uid, &d->patch);
 	if (e >= 0)
 		e = start(t, &request, on_resize, d->urgency, now);

@@ -133,9 +133,9 @@ void rig_start(struct rig *g, size_t pods)
 		.status_interval_usec = 600 * S,
 		.seed = 7,
 	};
-	struct reporter_events events = {g,          ev_facts, ev_refused,  ev_verify,
-					 ev_write,   NULL,     ev_ratified, ev_foreign,
-					 ev_trouble, ev_wake,  ev_clock};
+	struct reporter_events events = {g,          ev_facts,   ev_refused, ev_verify,
+					 ev_write,   NULL,       NULL,       ev_ratified,
+					 ev_foreign, ev_trouble, ev_wake,    ev_clock};
 
 	memset(g, 0, sizeof *g);
 	g->now = 1000 * S;

@@ -127,6 +127,26 @@ static void test_refused(void)
 	}
 }
 
+/* Answers that prove that nothing was done: the next one does not wait for the hour. */
+static void test_not_done(void)
+{
+	static const enum report_answer_kind kinds[] = {
+		REPORT_ANSWER_CONFLICT,    REPORT_ANSWER_SLOW_DOWN, REPORT_ANSWER_FORBIDDEN,
+		REPORT_ANSWER_UNSUPPORTED, REPORT_ANSWER_FAILED, /* may have been done */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		WITH(g)
+		{
+			full(&g);
+			CHECK(rig_decide(&g));
+			rig_sent(&g);
+			rig_answer(&g, kinds[i], 0);
+			g.now += 11 * 60 * S;
+			CHECK_EQ(rig_decide(&g), kinds[i] != REPORT_ANSWER_FAILED);
+		}
+}
+
 static void test_guaranteed(void)
 {
 	WITH(g)
@@ -153,6 +173,7 @@ int main(void)
 	test_not_allowed();
 	test_earlier_life();
 	test_refused();
+	test_not_done();
 	test_guaranteed();
 	return check_result();
 }
