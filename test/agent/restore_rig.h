@@ -16,8 +16,9 @@
 #define POD   "kubepods/burstable/pod0b1c"
 #define APP   POD "/77aa"
 #define SIDE  POD "/88bb"
-#define SCOPE "cri-containerd-99cc.scope"
-#define UNIT  "kubepods.slice/kubepods-pod7d7d.slice/" SCOPE
+#define SCOPE                                                                                      \
+	"cri-containerd-00000000000000000000000000000000000000000000000000000000000099cc.scope"
+#define UNIT "kubepods.slice/kubepods-pod7d7d.slice/" SCOPE
 
 #define MEM_STAT(anon, file)                                                                       \
 	"anon " #anon "\nfile " #file "\nkernel 0\nshmem 0\nslab_reclaimable 0\nsock 0\n"          \
@@ -81,7 +82,7 @@ static inline const char *path_of(const char *unit)
 
 static inline void pid1_write(const char *unit, const char *file, uint64_t value)
 {
-	char path[128], text[32];
+	char path[256], text[32];
 
 	snprintf(path, sizeof(path), "%s/%s", path_of(unit), file);
 	if (value == LIMIT_MAX)
@@ -94,7 +95,7 @@ static inline void pid1_write(const char *unit, const char *file, uint64_t value
 
 static inline uint64_t web_bytes(const char *file)
 {
-	char path[128], text[64];
+	char path[256], text[64];
 
 	snprintf(path, sizeof(path), "%s/%s", WEB, file);
 	fake_get(&fake, path, text, sizeof(text));
@@ -113,7 +114,7 @@ static inline void web_grow(uint64_t to)
 static inline void pid1_write_quota(struct pid1 *p, const char *unit)
 {
 	uint64_t per_sec = p->stored.cpu_quota_per_sec_usec;
-	char path[128], text[64];
+	char path[256], text[64];
 
 	snprintf(path, sizeof(path), "%s/cpu.max.burst", path_of(unit));
 	if (faccessat(fake.fd, path, F_OK, 0) < 0)
