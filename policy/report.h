@@ -140,7 +140,7 @@ struct report_memory {
 	struct report_values ceiling; /* what a refusal left allowed, until ... */
 	usec_t ceiling_until[RESOURCE_COUNT]; /* 0: none */
 	usec_t restart_at;     /* the last request that restarts it; 0: none that is known */
-	usec_t restart_before; /* that before the last request */
+	usec_t restart_before; /* as of the last answer */
 	uint32_t foreign; /* RESOURCES_*: set by somebody else at the last change of the spec */
 };
 

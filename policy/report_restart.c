@@ -20,7 +20,6 @@ void restart_sent(struct report_memory *m, const struct report_container *c,
 {
 	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
 
-	m->restart_before = m->restart_at;
 	if (x->restart && (item->limits & RESOURCES_MEMORY) &&
 	    item->limit[RESOURCE_MEMORY] != x->spec_limit)
 		m->restart_at = now;
@@ -28,8 +27,13 @@ void restart_sent(struct report_memory *m, const struct report_container *c,
 
 void restart_answered(struct report_state *s, enum report_answer_kind kind)
 {
-	for (size_t i = 0; report_answer_undone(kind) && i < s->count; i++)
-		s->container[i].restart_at = s->container[i].restart_before;
+	for (size_t i = 0; i < s->count; i++) {
+		struct report_memory *m = &s->container[i];
+
+		if (report_answer_undone(kind))
+			m->restart_at = m->restart_before;
+		m->restart_before = m->restart_at;
+	}
 }
 
 bool report_answer_undone(enum report_answer_kind kind)

@@ -25,6 +25,7 @@ static bool one_in(uint64_t n)
 struct tally {
 	uint64_t restarted;
 	usec_t restarted_at[RIG_CONTAINERS]; /* of this pod */
+	usec_t answered_at[RIG_CONTAINERS];  /* the same, as of the last answer */
 	uint64_t sent, refused, ratified, raised, lowered, unsafe, overtook;
 };
 
@@ -198,6 +199,11 @@ static void server(struct report_rig *g, struct tally *t)
 	if (one_in(3))
 		rig_observe(g);
 	rig_answer(g, kind, (uint32_t)rnd(4));
+	/* Nothing was stored: nothing was restarted. */
+	if (kind == REPORT_ANSWER_OK || kind == REPORT_ANSWER_FAILED)
+		memcpy(t->answered_at, t->restarted_at, sizeof t->answered_at);
+	else
+		memcpy(t->restarted_at, t->answered_at, sizeof t->restarted_at);
 }
 
 static void history(uint64_t steps, struct tally *t)
@@ -206,6 +212,7 @@ static void history(uint64_t steps, struct tally *t)
 
 	random_pod(&g);
 	memset(t->restarted_at, 0, sizeof t->restarted_at);
+	memset(t->answered_at, 0, sizeof t->answered_at);
 	for (uint64_t i = 0; i < steps; i++) {
 		g.now += rnd(one_in(10) ? 600 * S : 20 * S);
 		live(&g);

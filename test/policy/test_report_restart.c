@@ -147,6 +147,29 @@ static void test_not_done(void)
 		}
 }
 
+/* What was done stays booked, whatever becomes of a later request that does not name it. */
+static void test_not_done_later(void)
+{
+	WITH(g)
+	{
+		struct report_patch other = {.count = 1, .leads = true};
+
+		g.now += 2 * HOUR;
+		full(&g);
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		rig_echo(&g);
+		other.item[0] = (struct report_item){.container = 1, .limits = RESOURCES_MEMORY};
+		other.item[0].limit[MEM] = 300 * MIB;
+		report_sent(g.s, &g.f, &other, g.now);
+		rig_answer(&g, REPORT_ANSWER_SLOW_DOWN, 0);
+		rig_hold(&g, 0, MEM, 768 * MIB);
+		rig_res(&g, 0, MEM)->restart_to = 1152 * MIB;
+		g.now += 11 * 60 * S;
+		CHECK(!rig_decide(&g));
+	}
+}
+
 static void test_guaranteed(void)
 {
 	WITH(g)
@@ -174,6 +197,7 @@ int main(void)
 	test_earlier_life();
 	test_refused();
 	test_not_done();
+	test_not_done_later();
 	test_guaranteed();
 	return check_result();
 }
