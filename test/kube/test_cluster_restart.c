@@ -15,6 +15,7 @@
 #define MODE                                                                                       \
 	"\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/containers\":\"app\","                        \
 	"\"vscaled.dev/resources\":\"memory\""
+#define ALLOWED ",\"vscaled.dev/allow-restart\":\"true\""
 
 static bool at_most(struct crig *x)
 {
@@ -47,7 +48,9 @@ static void restart(struct rig_pod *p)
 	crig_kubelet(&c, p, NULL);
 }
 
-static struct rig_pod *begin_full(enum cgroup_driver driver, const char *annotations)
+/* turned_away: the API server answers every resize with 429. */
+static struct rig_pod *begin_growing(enum cgroup_driver driver, const char *annotations,
+				     bool turned_away)
 {
 	struct rig_pod *p;
 
@@ -55,11 +58,20 @@ static struct rig_pod *begin_full(enum cgroup_driver driver, const char *annotat
 		exit(check_skip("no test API server: is there a python3?"));
 	p = crig_pod_with(&c, driver, "web-0", annotations, RESTARTS);
 	crig_start(&c);
+	if (turned_away)
+		crig_fault(&c, "429", "\"match\":\"PATCH .*/resize\",\"count\":-1");
 	rig_run(&c.rig, 15, burn_50);
 	rig_grow(&c.rig, app_of(p), 40 * MIB);
 	rig_run(&c.rig, 5, burn_50);
 	rig_grow(&c.rig, app_of(p), 40 * MIB);
 	rig_run(&c.rig, 5, burn_50);
+	return p;
+}
+
+static struct rig_pod *begin_full(enum cgroup_driver driver, const char *annotations)
+{
+	struct rig_pod *p = begin_growing(driver, annotations, false);
+
 	rig_grow(&c.rig, app_of(p), 24 * MIB);
 	CHECK(crig_until(&c, 60, press, at_most));
 	return p;
@@ -76,7 +88,7 @@ static void test_never(void)
 
 static void test_allowed(enum cgroup_driver driver)
 {
-	struct rig_pod *p = begin_full(driver, "{" MODE ",\"vscaled.dev/allow-restart\":\"true\"}");
+	struct rig_pod *p = begin_full(driver, "{" MODE ALLOWED "}");
 	OWN(drop_free) char *text = NULL;
 	uint64_t sent;
 
@@ -111,10 +123,44 @@ static void test_allowed(enum cgroup_driver driver)
 	crig_close(&c);
 }
 
+static bool is_answered(struct crig *x)
+{
+	return crig_requests(x, "/resize", 429) > 0;
+}
+
+static bool is_counted(struct crig *x)
+{
+	const struct managed *m = managed_find(x->rig.daemon, "default/web-0/app");
+
+	return m->control.resource[RESOURCE_MEMORY].counters.oom_kills > 0;
+}
+
+static bool kill_is_open(struct crig *x)
+{
+	return managed_find(x->rig.daemon, "default/web-0/app")->oom_answered == 0;
+}
+
+/* Turned away without having been done: neither the kill nor the hour is used up. */
+static void test_not_done(void)
+{
+	struct rig_pod *p = begin_growing(DRIVER_CGROUPFS, "{" MODE ALLOWED "}", true);
+
+	app_of(p)->oom_kills++;
+	CHECK(crig_until(&c, 20, burn_50, is_counted));
+	rig_grow(&c.rig, app_of(p), 24 * MIB);
+	CHECK(crig_until(&c, 120, press, is_answered));
+	CHECK(crig_until(&c, 20, press, kill_is_open));
+	crig_heal(&c);
+	CHECK(crig_until(&c, 120, press, is_sent));
+	CHECK(!kill_is_open(&c));
+	crig_close(&c);
+}
+
 int main(void)
 {
 	test_never();
 	test_allowed(DRIVER_CGROUPFS);
 	test_allowed(DRIVER_SYSTEMD);
+	test_not_done();
 	return check_result();
 }
