@@ -176,26 +176,38 @@ static uint64_t recorded(const struct pod *p, const struct kube_container *c, en
 				 : b->limits.mem_max;
 }
 
+/* What a pod's level is made of, by the spec and by the originals. */
+struct level_sums {
+	uint64_t spec, original, init; /* init: the highest limit of an init container */
+};
+
+static void level_add(const struct pod *p, const struct kube_container *c, enum resource r,
+		      struct level_sums *sums)
+{
+	uint64_t limit = c->spec.limit[r];
+
+	if (c->kind < CONTAINER_INIT) {
+		sums->spec = add_sat(sums->spec, limit);
+		sums->original = add_sat(sums->original, MIN(recorded(p, c, r), limit));
+		return;
+	}
+	if (c->kind == CONTAINER_INIT && limit != LIMIT_MAX)
+		sums->init = MAX(sums->init, limit);
+}
+
 /* What the level was: the originals of its containers, and what it has above the spec's (overhead).
  * What stands may also be less than the spec: then nothing is known to be on top. */
 static uint64_t level_of(const struct pod *p, enum resource r, uint64_t stands)
 {
-	uint64_t spec = 0, original = 0, init = 0;
+	struct level_sums sums = {0};
+	uint64_t spec;
 
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct kube_container *c = &p->spec->containers[i];
-
-		if (c->kind < CONTAINER_INIT) {
-			spec = add_sat(spec, c->spec.limit[r]);
-			original = add_sat(original, MIN(recorded(p, c, r), c->spec.limit[r]));
-		} else if (c->kind == CONTAINER_INIT && c->spec.limit[r] != LIMIT_MAX) {
-			init = MAX(init, c->spec.limit[r]);
-		}
-	}
-	if (stands == LIMIT_MAX || spec == LIMIT_MAX || original == spec)
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		level_add(p, &p->spec->containers[i], r, &sums);
+	if (stands == LIMIT_MAX || sums.spec == LIMIT_MAX || sums.original == sums.spec)
 		return stands;
-	spec = MAX(spec, init);
-	return add_sat(MAX(original, init), stands > spec ? stands - spec : 0);
+	spec = MAX(sums.spec, sums.init);
+	return add_sat(MAX(sums.original, sums.init), stands > spec ? stands - spec : 0);
 }
 
 bool pod_recover_level(const struct pod *p, const struct limits *stands, struct limits *ret)
