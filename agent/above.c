@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * More memory in use than the spec allows: whoever makes the kubelet or the runtime write what they
- * hold ends a process. The spec leads (policy/report.h), so this is what could not be ratified.
+ * More memory in use than the spec allows: any writer that makes the kubelet or the runtime write
+ * what they hold ends a process. The spec leads (policy/report.h), so this is what could not be
+ * ratified.
  */
 #include "agent/daemon.h"
 #include "agent/human.h"

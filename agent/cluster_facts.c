@@ -56,15 +56,15 @@ static uint64_t actual_of(const struct control *c, enum resource r)
 }
 
 /*
- * Does the spec hold a limit of ours? all: the whole spec is our doing. Else somebody has changed
- * it since, and what the record says was sent tells which of its values are still ours.
+ * Does the spec hold a limit of ours? all: the whole spec is our doing. Else an external writer has
+ * changed it since, and what the record says was sent tells which of its values are still ours.
  */
 static bool holds_sent(const struct managed *m, enum resource r, bool all, uint64_t limit)
 {
 	return all || pod_sent_by_us(m, r, limit);
 }
 
-/* After somebody else's change requests go back only where we are known to have changed them. */
+/* After an external change requests go back only where we are known to have changed them. */
 static uint64_t request_back(const struct managed *m, enum resource r, bool all, uint64_t spec)
 {
 	bool ours = all || m->pod->spec->qos == QOS_GUARANTEED ||

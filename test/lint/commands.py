@@ -73,9 +73,9 @@ class Programs:
     def __init__(self, usage: str, vscaled: str, root: Path, folder: Path) -> None:
         self.usage, self.vscaled = usage, vscaled
         self.plugin = root / "agent/ctl/kubectl-vscaled"
-        stub = folder / "kubectl"
-        stub.write_text("#!/bin/sh\nexit 1\n")
-        stub.chmod(0o755)
+        program = folder / "kubectl"
+        program.write_text("#!/bin/sh\nexit 1\n")
+        program.chmod(0o755)
         self.path = f"{folder}:{os.environ['PATH']}"
 
     def refuses(self, words: list[str]) -> str | None:
