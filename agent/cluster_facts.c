@@ -191,6 +191,7 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 	ret->use_bytes = use_of(m);
 	ret->slope_bps = watched ? c->mem.slope_bps : 0;
 	ret->growing = watched && grows(m, ret->use_bytes);
+	ret->grew_at = MAX(c->mem.last_growth, c->started_at);
 	ret->replayed = m->daemon->cpu_manager;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		fill_resource(m, r, back, &ret->resource[r]);

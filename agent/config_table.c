@@ -118,7 +118,7 @@ const struct config_key config_keys[] = {
 	FIXED("kubernetes.leaseTime", CONFIG_DURATION, kubernetes.report.lease_usec,
 	      100 * MS, HOUR, "1m", "A new limit that has held for this long goes to the API server."),
 	FIXED("kubernetes.memoryLeaseTime", CONFIG_DURATION, kubernetes.report.memory_lease_usec,
-	      100 * MS, HOUR, "1m", "The same for memory, once growth has settled."),
+	      100 * MS, HOUR, "1m", "The same for memory; lowered once growth has ended for 30 s."),
 	FIXED("kubernetes.slopeAhead", CONFIG_DURATION, kubernetes.report.ahead_usec, 0, HOUR, "1m",
 	      "Growth covered by a memory limit in a resize, which the kubelet applies late."),
 	FIXED("kubernetes.margin", CONFIG_PERMILLE, kubernetes.report.margin_permille,

@@ -4,6 +4,33 @@
 #include "agent/footprint.h"
 #include <errno.h>
 
+bool unit_moved(const struct managed *m, enum resource r, const struct limits *seen)
+{
+	const struct limits *k = &m->control.kernel;
+
+	if (!m->control.resource[r].managed)
+		return false;
+	if (r == RESOURCE_CPU)
+		return seen->cpu_quota_usec != k->cpu_quota_usec ||
+		       seen->cpu_period_usec != k->cpu_period_usec;
+	return seen->mem_max != k->mem_max || seen->mem_high != k->mem_high;
+}
+
+void unit_fill_absent(const struct managed *m, struct usage *u)
+{
+	const struct limits *k = &m->control.kernel;
+
+	if (!(u->have & USAGE_CPU_LIMIT)) {
+		u->limits.cpu_quota_usec = k->cpu_quota_usec;
+		u->limits.cpu_period_usec = k->cpu_period_usec;
+		u->limits.cpu_burst_usec = k->cpu_burst_usec;
+	}
+	if (!(u->have & USAGE_MEM_LIMIT)) {
+		u->limits.mem_max = k->mem_max;
+		u->limits.mem_high = k->mem_high;
+	}
+}
+
 static void on_watch_event(void *ctx, const struct cg_watch_event *e)
 {
 	struct daemon *d = ctx;

@@ -21,33 +21,6 @@ static bool reloaded(const struct managed *m)
 	       (d->reload_ended != 0 && d->now - d->reload_ended < RELOAD_ECHO_USEC);
 }
 
-bool unit_moved(const struct managed *m, enum resource r, const struct limits *seen)
-{
-	const struct limits *k = &m->control.kernel;
-
-	if (!m->control.resource[r].managed)
-		return false;
-	if (r == RESOURCE_CPU)
-		return seen->cpu_quota_usec != k->cpu_quota_usec ||
-		       seen->cpu_period_usec != k->cpu_period_usec;
-	return seen->mem_max != k->mem_max || seen->mem_high != k->mem_high;
-}
-
-void unit_fill_absent(const struct managed *m, struct usage *u)
-{
-	const struct limits *k = &m->control.kernel;
-
-	if (!(u->have & USAGE_CPU_LIMIT)) {
-		u->limits.cpu_quota_usec = k->cpu_quota_usec;
-		u->limits.cpu_period_usec = k->cpu_period_usec;
-		u->limits.cpu_burst_usec = k->cpu_burst_usec;
-	}
-	if (!(u->have & USAGE_MEM_LIMIT)) {
-		u->limits.mem_max = k->mem_max;
-		u->limits.mem_high = k->mem_high;
-	}
-}
-
 uint64_t props_milli(const struct unit_props *p)
 {
 	return p->cpu_quota_per_sec_usec == UINT64_MAX ? LIMIT_MAX
@@ -117,16 +90,39 @@ static void make_safe(struct managed *m, const struct limits *seen)
 	}
 }
 
-/* Would it pass its limit before a slow PID 1 could be told of the next one? Only Auto grows, and
- * not beyond what it may while the API server cannot accept more. */
+/* Growth that has paused for less than this may go on. The reflex sees that after 0.2 s, a busy
+ * node makes it a second, and a limit of use and a margin of 10 % lasts as long at 20 MB/s and 200
+ * MB. */
+#define PAUSE_USEC (10 * USEC_PER_SEC)
+
+/* Only Auto grows, and not beyond what it may while the API server cannot accept more. */
+static bool may_stand(const struct control *c, uint64_t limit)
+{
+	return c->rule.mode == MODE_AUTO && limit <= control_unratified(c);
+}
+
+/* Would it pass its limit before a slow PID 1 could be told of the next one? */
 static bool outgrows(const struct managed *m, uint64_t stands)
 {
 	const struct control *c = &m->control;
 	uint64_t ahead = mul_div(c->mem.slope_bps,
 				 m->daemon->config.tuning.memory.property_ahead_usec, USEC_PER_SEC);
 
-	return c->rule.mode == MODE_AUTO && stands <= control_unratified(c) &&
+	return may_stand(c, stands) &&
 	       add_sat(mem_unreclaimable(&c->last.stat), ahead) > c->kernel.mem_max;
+}
+
+/* The file holds headroom above the decided limit, as before a late writer lowered it: while memory
+ * grows, or may go on growing, a limit of use and a margin could not be raised in time. */
+static bool keeps_headroom(const struct managed *m, const struct limits *stands)
+{
+	const struct control *c = &m->control;
+	bool paused = add_sat(c->mem.last_growth, PAUSE_USEC) < m->daemon->now;
+
+	return stands->mem_max == c->kernel.mem_max && stands->mem_high >= c->kernel.mem_high &&
+	       stands->mem_max > c->resource[RESOURCE_MEMORY].limit &&
+	       may_stand(c, stands->mem_max) && (c->mem.slope_bps > 0 || !paused) &&
+	       node_memory_take(m, stands->mem_max);
 }
 
 void judge_take_back(struct managed *m)
@@ -312,7 +308,10 @@ static void reassert(struct look *l, enum resource r, const struct drift_facts *
 		m->drifts[r]++;
 		report_drift(m, r, f, DRIFT_REASSERT, by);
 	}
-	write_ours(l, r);
+	if (r == RESOURCE_MEMORY && keeps_headroom(m, &l->held))
+		m->control.kernel.mem_high = l->held.mem_high;
+	else
+		write_ours(l, r);
 }
 
 static void judge(struct look *l, enum resource r)
@@ -345,8 +344,7 @@ static void judge(struct look *l, enum resource r)
 		give_way(l, r, &f);
 		return;
 	case DRIFT_ECHO:
-		/* systemd carries headroom for growth: while it is needed and the node has it, it
-		 * stays in the file. */
+		/* systemd's headroom for growth, while it is needed and the node has it, stays. */
 		if (r == RESOURCE_MEMORY && f.observed > f.expected &&
 		    (f.observed == f.property || f.observed == f.stored) &&
 		    outgrows(m, f.observed) && node_memory_take(m, f.observed)) {

@@ -192,6 +192,7 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 	}
 	d.back = f->restoring || s->put_back;
 	d.growing = any_growing(f);
+	d.lower_at = report_lower_at(s, f);
 	d.ahead_usec = report_ahead(t, n, f, now);
 	d.ahead_usec >>= 2 * MIN(s->lead_cuts, (uint32_t)LEAD_CUTS_MAX);
 	d.leads = leads(&d);

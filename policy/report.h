@@ -6,7 +6,7 @@
  *	a value is a lease in the cgroup until it has held for lease_usec; then it is ratified
  *	the spec leads: memory that comes near the limit of its spec, or would pass it soon by its
  *		slope, has a limit with headroom sent at once; renewed when half of that is used,
- *		lowered by the ordinary lease once growth has ended
+ *		lowered by the ordinary lease once growth has ended for 30 s
  *	memory is ratified before CPU
  *	every memory limit in the spec after a request is at least use + ahead_usec of slope +
  *		margin where it is ours to raise: whoever replays one replays all of them; a body
@@ -81,6 +81,7 @@ struct report_container {
 	uint64_t use_bytes; /* max of memory.current's unreclaimable part and what must not go */
 	uint64_t slope_bps; /* growth now */
 	bool growing;       /* not settled yet */
+	usec_t grew_at;     /* when it was last seen to grow; 0: not since it has been observed */
 	bool replayed;      /* the runtime may write what it holds at any moment (CPU manager) */
 	bool running;
 	bool limits_only; /* its requests are not ours, though those of others in the pod are */

@@ -85,9 +85,10 @@ static uint64_t rounded(size_t r, uint64_t spec, uint64_t want)
 	return up == round_up(spec, quantum_of(r)) ? spec : up;
 }
 
-/* Memory: room for the kubelet's delay, and what can or may not sink now. */
-static uint64_t wanted_memory(const struct draft *d, size_t i, uint64_t spec, uint64_t want)
+/* Memory: room for the kubelet's delay, and what can or may not sink now. Notes when it may. */
+static uint64_t wanted_memory(struct draft *d, size_t i, uint64_t spec, uint64_t want)
 {
+	bool back = d->back || goes_back(&d->f->containers[i].resource[RESOURCE_MEMORY]);
 	uint64_t floor = draft_floor(d, i);
 	uint64_t least = MIN(spec, floor);
 
@@ -96,7 +97,12 @@ static uint64_t wanted_memory(const struct draft *d, size_t i, uint64_t spec, ui
 	if (d->now < d->n->no_decrease_until || d->growing)
 		return spec;
 	/* Room belongs to a change: alone it makes none. */
-	return MAX(want, least);
+	want = MAX(want, least);
+	/* On the way back the cgroup was lowered first. */
+	if (want == spec || back || d->now >= d->lower_at)
+		return want;
+	d->later = sooner(d->later, d->lower_at);
+	return spec;
 }
 
 /* What the limit should become, before leases and intervals. */

@@ -17,6 +17,7 @@ struct draft {
 	bool leads;        /* the spec has to be ahead of use, now */
 	bool blind;        /* sent without resourceVersion: only values that change are named */
 	usec_t ahead_usec; /* slope that a memory limit has to cover */
+	usec_t lower_at;   /* no memory limit is lowered before */
 	bool big, up, down, memory_up, memory_later, any;
 	bool handed_back;   /* some of it is no longer ours */
 	usec_t asked_again; /* when the first refusal that binds ends; 0: none does */
@@ -66,6 +67,8 @@ void restart_answered(struct report_state *s, enum report_answer_kind kind);
 /* --- report_lead.c */
 /* Has this container's memory limit to be raised in the spec before use gets there? */
 bool draft_leads(const struct draft *d, size_t i);
+/* From when on growth of the pod has been over for long enough to lower a memory limit. */
+usec_t report_lower_at(const struct report_state *s, const struct report_facts *f);
 
 /*
  * A refusal came. True: it was of headroom, which is no value that the cgroup holds: less of it is

@@ -13,6 +13,21 @@
  * used before it is renewed. */
 #define FINAL_AHEAD_USEC (20 * USEC_PER_SEC)
 
+/* A lowered limit is written to the cgroup some time after it was sent: 0.05 to 5 s, and 15 s later
+ * once more where the kubelet failed (docs/architecture.md, "Who may hold which limit"). Growth
+ * that has paused for less than that, with a reserve, may go on before. */
+#define LOWER_QUIET_USEC (30 * USEC_PER_SEC)
+
+usec_t report_lower_at(const struct report_state *s, const struct report_facts *f)
+{
+	/* What it did before it was observed is not known. */
+	usec_t newest = s->seen_at;
+
+	for (size_t i = 0; i < f->container_count; i++)
+		newest = MAX(newest, f->containers[i].grew_at);
+	return add_sat(newest, LOWER_QUIET_USEC);
+}
+
 usec_t report_ahead(const struct report_tuning *t, const struct report_node *n,
 		    const struct report_facts *f, usec_t now)
 {

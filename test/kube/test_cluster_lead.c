@@ -69,6 +69,76 @@ static void test_owner_lowers_memory(enum cgroup_driver driver)
 	crig_close(&c);
 }
 
+#define FAST_BYTES (16 * MIB) /* a second */
+
+static uint64_t spec_before;
+
+static bool is_lowered(struct crig *x)
+{
+	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) < spec_before;
+}
+
+static void grow_fast(struct rig *r)
+{
+	burn_50(r);
+	rig_grow(r, app_of(&r->pod[0]), FAST_BYTES);
+}
+
+/* What the kubelet has read, it writes two seconds later, whatever the spec says by then. */
+static void kubelet_was_late(struct rig_pod *p, void (*load)(struct rig *r))
+{
+	OWN(drop_kube_pod) struct kube_pod *read = crig_read(&c, p);
+
+	rig_run(&c.rig, 2, load);
+	for (size_t i = 0; i < p->count; i++)
+		p->container[i].spec = kube_pod_container(read, p->container[i].name)->spec;
+	rig_pod_realise(&c.rig, p);
+}
+
+/* Growth pauses for longer than the lease, and goes on. */
+static void test_pause_in_growth(enum cgroup_driver driver)
+{
+	struct rig_pod *p = begin(driver, NULL, AUTO);
+
+	rig_run(&c.rig, 10, burn_50);
+	rig_run(&c.rig, 8, grow_fast);
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 2, burn_50);
+	spec_before = spec_of(p);
+	CHECK(spec_before > use_of(p) + 4 * FAST_BYTES);
+	/* No lowering that could be written when use has gone on. */
+	CHECK(!crig_until(&c, 20, burn_50, is_lowered));
+	kubelet_was_late(p, grow_fast);
+	CHECK_EQ(c.rig.kills, 0);
+	/* It is over: lowered, and a lead overtakes it when it was not. */
+	CHECK(crig_until(&c, 60, burn_50, is_lowered));
+	CHECK(crig_until(&c, 2, grow_fast, spec_is_safe));
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 2, burn_50);
+	CHECK_EQ(c.rig.kills, 0);
+	crig_close(&c);
+}
+
+/* A late writer, such as a slow PID 1, lowers the limit below the headroom that the file held: the
+ * headroom comes back, not use and a margin. */
+static void test_late_writer_leaves_headroom(unsigned pause_seconds)
+{
+	struct rig_pod *p = begin(DRIVER_SYSTEMD, NULL, AUTO);
+
+	rig_run(&c.rig, 10, burn_50);
+	rig_run(&c.rig, 4, grow_fast);
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 2, grow_fast);
+	rig_run(&c.rig, pause_seconds, burn_50);
+	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 256 * MIB);
+	rig_put(&c.rig, app_of(p), "memory.max", "125829120\n");
+	CHECK(use_of(p) < 120 * MIB);
+	rig_look(&c.rig, 4, NULL);
+	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 256 * MIB);
+	CHECK_EQ(c.rig.kills, 0);
+	crig_close(&c);
+}
+
 static bool is_above(struct crig *x)
 {
 	return x->rig.events[EVENT_MEMORY_ABOVE_SPEC] > 0;
@@ -137,6 +207,10 @@ int main(void)
 	test_owner_resizes_cpu(DRIVER_CGROUPFS);
 	test_owner_lowers_memory(DRIVER_SYSTEMD);
 	test_owner_lowers_memory(DRIVER_CGROUPFS);
+	test_pause_in_growth(DRIVER_SYSTEMD);
+	test_pause_in_growth(DRIVER_CGROUPFS);
+	test_late_writer_leaves_headroom(0);
+	test_late_writer_leaves_headroom(3);
 	test_what_cannot_be_ratified();
 	test_cpu_manager();
 	return check_result();

@@ -16,4 +16,6 @@ static inline void grow(struct report_rig *g, uint64_t use, uint64_t slope)
 	g->c[0].use_bytes = use;
 	g->c[0].slope_bps = slope;
 	g->c[0].growing = slope > 0;
+	if (slope > 0)
+		g->c[0].grew_at = g->now;
 }

@@ -132,6 +132,85 @@ static void test_comes_down_by_lease(void)
 	}
 }
 
+/* The lease is over and growth pauses: what is lowered now, the kubelet may write when use has gone
+ * on. */
+static void test_pause_in_growth(void)
+{
+	WITH(g)
+	{
+		g.t.memory_lease_usec = 4 * S;
+		g.t.down_interval_usec = g.t.small_usec = 8 * S;
+		g.now += 60 * S;
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		rig_echo(&g);
+		rig_hold(&g, 0, MEM, 400 * MIB);
+		grow(&g, 355 * MIB, 10 * MIB);
+		grow(&g, 355 * MIB, 0);
+		g.now += 29 * S;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_LEASE);
+		CHECK_EQ(g.d.again, g.now + S);
+		g.now += S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 400 * MIB);
+	}
+}
+
+/* Growth that another container of the pod has had counts, too: a resize writes all of them. */
+static void test_pause_of_a_neighbour(void)
+{
+	WITH(g)
+	{
+		g.now += 60 * S;
+		rig_res(&g, 0, MEM)->spec_limit = 512 * MIB;
+		g.c[1].grew_at = g.now - 20 * S;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.again, g.now + 10 * S);
+		g.now += 10 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
+	}
+}
+
+/* What it did before the agent came is not known. */
+static void test_fresh_agent_lowers_nothing(void)
+{
+	WITH(g)
+	{
+		rig_res(&g, 0, MEM)->spec_limit = 512 * MIB;
+		g.now += 29 * S;
+		CHECK(!rig_decide(&g));
+		g.now += S;
+		CHECK(rig_decide(&g));
+	}
+}
+
+/* A lowering is on its way and growth goes on: overtaken as soon as it is answered. */
+static void test_overtakes_a_lowering(void)
+{
+	WITH(g)
+	{
+		g.now += 600 * S;
+		rig_res(&g, 0, MEM)->spec_limit = 512 * MIB;
+		rig_hold(&g, 0, MEM, 250 * MIB);
+		grow(&g, 245 * MIB, 0);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(245 * MIB));
+		rig_sent(&g);
+		rig_store(&g);
+		grow(&g, 250 * MIB, 20 * MIB);
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_SENT);
+		rig_answer(&g, REPORT_ANSWER_OK, 0);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(g.d.urgency, REPORT_LEADS);
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(250 * MIB) + 1200 * MIB);
+	}
+}
+
 /* Somebody else's resize of CPU alone: its owner's wish is not adopted yet, the memory is ours. */
 static void test_owner_who_resizes_cpu(void)
 {
@@ -350,6 +429,10 @@ int main(void)
 	test_renewal();
 	test_headroom_that_cannot_come_back();
 	test_comes_down_by_lease();
+	test_pause_in_growth();
+	test_pause_of_a_neighbour();
+	test_fresh_agent_lowers_nothing();
+	test_overtakes_a_lowering();
 	test_owner_who_resizes_cpu();
 	test_owner_who_lowers_memory();
 	test_owner_who_raises_memory();
