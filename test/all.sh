@@ -14,7 +14,8 @@ usage()
 	lint, unit, vectors, fake, the same on the asan build, and the VM lab on the release build.
 	  --quick   no asan, no clang, no lab
 	  --full    the long runs too
-	Ends with the lines "N retried" and "N passed, N failed". A skipped test is no failure unless CI
+	Ends with what each failed test said ("failed: NAME" and its lines of failed checks), and the lines
+	"N retried" and "N passed, N failed"; all output is in build/all. A skipped test is no failure unless CI
 	is set or VSCALED_MUST_RUN=1. With CI set a scenario of the lab in which only times failed is
 	tried once more and counted as retried. VSCALED_LAB_JOBS: machines at once (default 2).
 	E
@@ -34,6 +35,7 @@ done
 [ -z "$full" ] || export VSCALED_FULL=1
 jobs=$(nproc)
 passed=0 failed=0 skipped=0 retried=0
+summary='' # of what failed, for the end
 
 # report NAME PASSED FAILED SKIPPED START_SEC
 report()
@@ -55,6 +57,7 @@ step()
 		return
 	fi
 	tail -n 60 "$log"
+	summary+="failed: $name"$'\n'$(tail -n 10 "$log")$'\n'
 	report "$name" 0 1 0 "$start"
 	return 1
 }
@@ -84,6 +87,45 @@ count()
 	sed -nE "s/$2/\\1/p" "$1" | tail -n 1
 }
 
+# failures LOG LINES: of a ctest log with --output-on-failure, for each failed test "failed: NAME" and
+# its lines of failed checks, each once and 20 at most; then LINES of the end of its output. A test
+# without such a line, as a machine that never finished, shows its last 10 lines in any case.
+failures()
+{
+	awk -v lines="$2" '
+	function flush(  i, first) {
+		if (name == "")
+			return
+		print "failed: " name
+		for (i = 0; i < checks && i < 20; i++)
+			print "  " check[i]
+		if (checks > 20)
+			print "  and " checks - 20 " more"
+		first = n - (lines == 0 && checks == 0 ? 10 : lines)
+		for (i = first < 0 ? 0 : first; i < n; i++)
+			print "  | " output[i]
+		name = ""
+	}
+	/^ *([0-9]+\/[0-9]+)? +Test +#[0-9]+: / {
+		flush()
+		n = checks = 0
+		delete seen
+		if (/\*\*\*/ && !/\*\*\*Skipped/) {
+			sub(/^.* Test +#[0-9]+: /, "")
+			name = $1
+		}
+		next
+	}
+	/^ +Start +[0-9]+: |^[0-9]+% tests passed/ { flush() }
+	name == "" || /^ *$/ { next }
+	/FAILED: |^[^ ]+:[0-9]+: .*(failed$|, want )|Sanitizer|runtime error: |never finished/ {
+		if (!seen[$0]++)
+			check[checks++] = $0
+	}
+	{ output[n++] = $0 }
+	' "$1"
+}
+
 # tests NAME BUILD CTEST_ARGS...: runs a selection of the tests. An empty one has failed: what should
 # have been run is not there.
 tests()
@@ -99,13 +141,18 @@ tests()
 	if [ "${all:-0}" = 0 ]; then
 		all=1 bad=1 skip=0
 		tail -n 20 "$log"
-	elif [ "$bad" != 0 ] || { [ "$skip" != 0 ] && [ -n "${VSCALED_MUST_RUN:-}" ]; }; then
-		tail -n 200 "$log"
-	elif [ "$skip" != 0 ]; then
-		grep -E '\*\*\*Skipped' "$log"
+		summary+="failed: $name"$'\n'$(tail -n 10 "$log")$'\n'
+	elif [ "$bad" != 0 ]; then
+		# First what is short: some show the beginning of this output only, others its end.
+		failures "$log" 0
+		summary+=$(failures "$log" 0)$'\n'
+		failures "$log" 60
+		sed -n '/^The following tests FAILED:/,$p' "$log"
 	fi
-	# What a failed one said, once more where it is found at once.
-	[ "$bad" = 0 ] || awk '/FAILED: |^[^ ]+:[0-9]+: .*(failed$|, want )/ && n++ < 20' "$log"
+	if [ "$skip" != 0 ]; then
+		grep -E '\*\*\*Skipped' "$log"
+		[ -z "${VSCALED_MUST_RUN:-}" ] || summary+=$(grep -E '\*\*\*Skipped' "$log")$'\n'
+	fi
 	report "$name" $((all - bad - skip)) "$bad" "$skip" "$start"
 }
 
@@ -173,6 +220,7 @@ fi
 	-E '^(kube_|kubelet_)' -j "$jobs"
 [ -n "$quick" ] || lab
 
+printf %s "$summary"
 [ "$skipped" = 0 ] || echo "$skipped skipped"
 echo "$retried retried"
 echo "$passed passed, $failed failed"

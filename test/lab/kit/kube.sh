@@ -86,19 +86,24 @@ kubelet_control()
 	fi
 }
 
-# kube_query FIELD...: see kube_query.py; the text is in $kube_text. One at a time: not from
-# background jobs.
+# kube_query FIELD...: see kube_query.py; the text is in $kube_text. Background jobs may ask, too: who has
+# the one byte in the pipe kube_turn has its turn. Without turns they read parts of each other's answers.
 kube_query()
 {
-	local rc
+	local rc turn
 
 	if [ -z "${kube_in:-}" ]; then
 		coproc KUBE_QUERY { PYTHONPATH=/opt/lab/kube exec python3 /opt/lab/kube_query.py "$KUBECONFIG"; }
-		exec {kube_in}>&"${KUBE_QUERY[1]}" {kube_out}<&"${KUBE_QUERY[0]}"
+		exec {kube_in}>&"${KUBE_QUERY[1]}" {kube_out}<&"${KUBE_QUERY[0]}" {kube_turn}<> <(:)
+		printf . >&"$kube_turn"
 	fi
 	printf -v rc '%s\x1f' "${@//$'\n'/ }"
+	# A job that was killed in its turn does not give it back.
+	read -r -N 1 -t 60 -u "$kube_turn" turn ||
+		say "kube_query: no turn for 60 s" >&2
 	printf '%s\n' "${rc%$'\x1f'}" >&"$kube_in"
 	read -r rc kube_text <&"$kube_out"
+	printf . >&"$kube_turn"
 	return "$rc"
 }
 

@@ -9,6 +9,7 @@ SYSTEMD_VERSION=$(systemctl --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p')
 lab_checks=0
 lab_failed=0
 lab_late=0 # of those that failed: by their time alone
+lab_failures=() # the lines of those that failed, for the end
 LAB_LATE=75 # exit status: nothing failed but times
 exec {lab_never}<> <(:) # reading it times out: a pause without a process
 
@@ -41,7 +42,8 @@ assert()
 		say "ok: $text"
 	else
 		lab_failed=$((lab_failed + 1))
-		say "FAILED: $text [$*]"
+		lab_failures+=("$(say "FAILED: $text [$*]")")
+		echo "${lab_failures[-1]}"
 		return 1
 	fi
 }
@@ -69,10 +71,12 @@ must()
 	assert "$@" || verdict
 }
 
-# verdict: exit status of the scenario; one without a single check has failed
+# verdict: exit status of the scenario; one without a single check has failed. What failed is printed
+# again as the last lines: a log that is cut has them at its end.
 verdict()
 {
 	say "$lab_checks checks, $lab_failed failed$([ "$lab_late" = 0 ] || echo ", $lab_late of them by time")"
+	[ "$lab_failed" = 0 ] || printf '%s\n' "${lab_failures[@]}"
 	[ "$lab_failed" = 0 ] || [ "$lab_failed" != "$lab_late" ] || exit $LAB_LATE
 	[ "$lab_failed" = 0 ] && [ "$lab_checks" -gt 0 ]
 	exit
