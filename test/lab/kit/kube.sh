@@ -35,12 +35,12 @@ kube_start()
 	systemctl start --no-block containerd.service
 	apiserver_start
 	mountpoint -q /opt/lab/images/vscaled || mount --bind / /opt/lab/images/vscaled
-	wait_until 60 systemctl is-active -q containerd.service || return
+	wait_until 180 systemctl is-active -q containerd.service || return
 	kubelet_start "$@"
-	wait_until 60 kube_answers || return
+	wait_until 180 kube_answers || return
 	kube_node_rights
 	kube_namespace "$KUBE_NS"
-	wait_until 60 kube_node_ready
+	wait_until 180 kube_node_ready
 }
 
 # apiserver_start: without state of an earlier one
@@ -48,7 +48,7 @@ apiserver_start()
 {
 	kube_unit lab-apiserver apiserver --port $KUBE_PORT --data-dir "$KUBE" \
 		--admin-port $KUBE_DEBUG_PORT --bare --version "${KUBE_VERSION:-1.36}"
-	wait_until 60 test -s "$KUBE/node.token"
+	wait_until 180 test -s "$KUBE/node.token"
 }
 
 # apiserver_freeze, apiserver_thaw: it answers nobody, and then goes on with all it knew
@@ -242,10 +242,10 @@ pod_wait()
 	wait_until "$1" pod_is "$2" "$3"
 }
 
-# pod_running NAME: all of it is ready, within a minute
+# pod_running NAME: all of it is ready, within two minutes of the machine's time
 pod_running()
 {
-	pod_wait 60 "$1" 'status.phase == "Running" and cond.Ready.status == "True"'
+	pod_wait 120 "$1" 'status.phase == "Running" and cond.Ready.status == "True"'
 }
 
 pod_gone()
