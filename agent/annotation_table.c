@@ -222,14 +222,15 @@ const struct annotation_key annotation_keys[] = {
 	{"allow-restart", "true or false", "false",
 	 "`true`: where `resizePolicy` says `RestartContainer` for memory, a higher limit may go into the spec, at most once"
 	 " an hour; the kubelet restarts the container for it.", take_allow_restart},
-	{"startup-boost", "a factor from 1x to 100x or an amount of CPU as +500m, a blank,"
+	{"startup-boost", "a factor from 1x to 100x or an amount of CPU as +500m, a space,"
 	 " and a duration: 2x 30s", "none",
-	 "More CPU from a container's start until it has been ready for the time: so many times"
-	 " the limit, or so much on top. See below.", take_boost},
+	 "More CPU from a container's start until it has been ready for the time: the limit times"
+	 " the factor, or plus the amount. See below.", take_boost},
 	{"goal", "savings, balanced or latency", "balanced", "Checked, and not in effect yet.",
 	 take_goal},
 	{"status", "written by vscaled", "none",
-	 "What vscaled did, and the original values. Not read back as a wish.", NULL},
+	 "What vscaled did, and the original values. The originals are read back if the node's"
+	 " records are lost.", NULL},
 };
 /* clang-format on */
 const size_t annotation_key_count = ARRAY_SIZE(annotation_keys);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bounds of a limit, in their order (docs/architecture.md):
+ * The bounds of a limit, in their order (docs/control-laws.md):
  * heap, user min, user max, the administrator's min and max, LimitRange min, max and ratio,
  * request, QoS, ceiling, refusal, unratified growth, ledger, quantum, then every bound checked
  * again on the rounded value. A wish rounds up, a ceiling rounds down. Where two contradict each

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Every relative link of every Markdown page leads to a file of the project, and its #part to a
-# heading there.
+# heading there. Every `test_NAME` and `lab_NAME` of a page is a test.
 set -euo pipefail
 # shellcheck source=lint.sh
 . "$(dirname "$0")/lint.sh"
@@ -21,6 +21,34 @@ links()
 		grep -vE '^[0-9]+ [a-z]+:' || true
 }
 
+# named_tests FILE: what it has in code spans and calls a test
+named_tests()
+{
+	# shellcheck disable=SC2016 # the ` of Markdown
+	grep -oE '`(test|lab)_[a-z0-9_*-]+`' "$1" | tr -d '`' | sort -u || true
+}
+
+# is_test NAME: a test, its source, or a scenario of the lab. NAME may have a * in it.
+is_test()
+{
+	local glob=$1
+
+	if [[ $glob == lab_* ]]; then
+		[ -e "$ROOT/test/lab/scenarios/${glob#lab_}/run" ]
+		return
+	fi
+	grep -qF "vscaled_test($glob " "$ROOT"/test/*/CMakeLists.txt ||
+		[ -n "$(find "$ROOT/test" -name "$glob.c" -print -quit)" ]
+}
+
+# The check finds what is there, and nothing else.
+for name in test_quantity 'test_pods*' lab_smoke; do
+	is_test "$name" || bad "is_test does not find $name"
+done
+for name in test_planted lab_planted; do
+	! is_test "$name" || bad "is_test finds $name"
+done
+
 cd "$ROOT"
 count=0
 while read -r page; do
@@ -36,6 +64,9 @@ while read -r page; do
 			bad "$page:$line: there is no heading #$part in $file"
 		fi
 	done < <(links "$page")
+	while read -r name; do
+		is_test "$name" || bad "$page: there is no test $name"
+	done < <(named_tests "$page")
 done < <(project_files '*.md')
 [ "$count" -gt 0 ] || bad "no page has a link: is this looking at the right folder?"
 verdict
