@@ -325,6 +325,8 @@ void cluster_tick(struct cluster *c, bool review)
 			reporter_changed(c->reporter, d->pods.items[i]->spec->uid, d->now);
 		cluster_node_check(c);
 		cluster_ranges_tick(c);
+		if (pods_want_list(d))
+			kube_watch_relist(c->watch);
 		trim(c);
 	}
 	if (review)

@@ -145,6 +145,8 @@ struct daemon {
 	bool list_pending; /* asked, not answered */
 	bool baselines_dirty;
 	bool originals_lost; /* there was no file of them when we started, or not a whole one */
+	bool lost_mark_due;  /* the mark of that is not on disk yet */
+	int lost_mark_error; /* told already */
 	char state_result[128];
 	int state_error; /* told already */
 	usec_t state_saved_real;
@@ -336,7 +338,8 @@ void oom_look(struct managed *m, struct usage *u);
 /* --- persist.c */
 int persist_load(struct daemon *d);
 void persist_save(struct daemon *d);
-/* Originals that were lost: all of them are known again, or gone. */
+/* Originals that were lost: all of them are known again, or gone. Once they are on disk, the mark
+ * of that goes; else nothing changes. */
 void persist_originals_found(struct daemon *d);
 /* It was attached to its cgroup: a record of it names that one. */
 void persist_follow(struct daemon *d, const struct managed *m);

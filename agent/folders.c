@@ -76,6 +76,7 @@ static void reopen_state(struct daemon *d)
 	close(d->state_dir);
 	d->state_dir = fd;
 	d->baselines_dirty = true;
+	d->lost_mark_due = d->originals_lost;
 	d->next_save = d->now;
 }
 

@@ -12,24 +12,61 @@
 /* There as long as the records are not complete, for a start in between. */
 #define LOST_FILE "originals-lost"
 
+static void drop_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static int mark_make(const struct daemon *d)
+{
+	OWN(drop_fd)
+	int fd = openat(d->state_dir, LOST_FILE, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd < 0 || fsync(fd) < 0 || fsync(d->state_dir) < 0 ? -errno : 0;
+}
+
+/* Told again only when the error is another one. */
+static void mark_result(struct daemon *d, int r)
+{
+	if (r < 0 && r != d->lost_mark_error)
+		event_state_unsaved(&(struct daemon_event){.file = LOST_FILE, .error = r});
+	d->lost_mark_error = r;
+}
+
+/* Without the mark no record may go to disk: the next start would take them for all. */
+static int mark_make_due(struct daemon *d)
+{
+	int r = d->lost_mark_due ? mark_make(d) : 0;
+
+	if (!d->lost_mark_due)
+		return 0;
+	mark_result(d, r);
+	d->lost_mark_due = r < 0;
+	return r;
+}
+
 static void note_lost(struct daemon *d, bool lost)
 {
-	int fd;
-
-	if (lost) {
-		fd = openat(d->state_dir, LOST_FILE, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-			    0600);
-		if (fd >= 0)
-			close(fd);
-	}
 	d->originals_lost =
 		lost || faccessat(d->state_dir, LOST_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	d->lost_mark_due = lost;
+	(void)mark_make_due(d);
 }
 
 void persist_originals_found(struct daemon *d)
 {
+	int r;
+
 	persist_baselines(d);
-	(void)unlinkat(d->state_dir, LOST_FILE, 0);
+	if (d->baselines_dirty)
+		return;
+	r = unlinkat(d->state_dir, LOST_FILE, 0) < 0 && errno != ENOENT ? -errno : 0;
+	mark_result(d, r);
+	if (r < 0)
+		return;
+	d->originals_lost = false;
+	d->lost_mark_due = false;
 }
 
 int persist_load(struct daemon *d)
@@ -288,9 +325,13 @@ void persist_baselines(struct daemon *d)
 	int r;
 
 	/* On a node that is not supported nothing was loaded: the file is all there is. */
-	if (!d->baselines_dirty || d->unsupported != NULL)
+	if (d->unsupported != NULL)
 		return;
-	r = baseline_save(d->state_dir, &d->baselines);
+	r = mark_make_due(d);
+	if (!d->baselines_dirty)
+		return;
+	if (r == 0)
+		r = baseline_save(d->state_dir, &d->baselines);
 	if (r < 0) {
 		report_unsaved_baseline(d, r);
 		snprintf(d->state_result, sizeof d->state_result, "%s: %s", baseline_state.name,

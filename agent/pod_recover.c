@@ -129,6 +129,7 @@ void pod_recover_listed(struct daemon *d, const struct kube_pod *s, bool in_tabl
 		return;
 	if (i < d->pods.sized_count) {
 		d->pods.sized[i].listed = true;
+		d->pods.sized[i].lacking_since = 0;
 		return;
 	}
 	grown = reallocarray(d->pods.sized, i + 1, sizeof *d->pods.sized);
@@ -136,7 +137,7 @@ void pod_recover_listed(struct daemon *d, const struct kube_pod *s, bool in_tabl
 	if (grown == NULL)
 		return;
 	d->pods.sized = grown;
-	d->pods.sized[i].listed = true;
+	d->pods.sized[i] = (struct sized_pod){.listed = true};
 	snprintf(d->pods.sized[i].uid, sizeof d->pods.sized[i].uid, "%s", s->uid);
 	d->pods.sized_count++;
 	if (!in_table)
@@ -154,10 +155,14 @@ void pod_recover_gone(struct daemon *d, const char *uid)
 void pod_recover_list(struct daemon *d, bool ended)
 {
 	for (size_t i = d->pods.sized_count; i > 0; i--) {
-		if (ended && !d->pods.sized[i - 1].listed)
-			d->pods.sized[i - 1] = d->pods.sized[--d->pods.sized_count];
-		else if (!ended)
-			d->pods.sized[i - 1].listed = false;
+		struct sized_pod *s = &d->pods.sized[i - 1];
+
+		if (!ended)
+			s->listed = false;
+		else if (s->listed)
+			s->lacking_since = 0;
+		else if (absent_is_gone(&s->lacking_since, d->now))
+			*s = d->pods.sized[--d->pods.sized_count];
 	}
 	if (!ended)
 		d->pods.sized_missed = false;
@@ -243,6 +248,5 @@ void pod_recover_end(struct daemon *d)
 	for (size_t i = 0; i < d->pods.sized_count; i++)
 		if (!pods_has_record(d, d->pods.sized[i].uid))
 			return;
-	d->originals_lost = false;
 	persist_originals_found(d);
 }

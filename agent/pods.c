@@ -99,6 +99,7 @@ void pods_free(struct daemon *d)
 		pod_free(d->pods.items[i]);
 	free(d->pods.items);
 	free(d->pods.sized);
+	free(d->pods.absent);
 	d->pods = (struct pods){0};
 }
 
@@ -141,8 +142,7 @@ bool pods_has_record(const struct daemon *d, const char *uid)
 	return false;
 }
 
-/* Its originals, where it is in no table. */
-static void forget_pod(struct daemon *d, const char *uid)
+void pods_forget_records(struct daemon *d, const char *uid)
 {
 	char key[KUBEPODS_UID_MAX + 8];
 	size_t len = (size_t)snprintf(key, sizeof key, "pod:%s", uid);
@@ -164,7 +164,8 @@ static void drop_namesake(struct daemon *d, const struct kube_pod *spec)
 
 		if (!same_name(p->spec, spec) || strcmp(p->spec->uid, spec->uid) == 0)
 			continue;
-		pod_drop(p, true);
+		/* A list may be from the time of its predecessor. */
+		pod_drop(p, !d->pods.listing);
 		return;
 	}
 }
@@ -206,6 +207,7 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 	struct pod *p;
 
 	daemon_wake(d);
+	absent_seen(d, spec->uid);
 	drop_namesake(d, spec);
 	p = pods_find(d, spec->uid);
 	if (p == NULL && (asked || pods_has_record(d, spec->uid)))
@@ -258,13 +260,14 @@ void pods_gone(struct daemon *d, const char *uid)
 	if (p != NULL)
 		pod_drop(p, true);
 	else
-		forget_pod(d, uid);
+		pods_forget_records(d, uid);
 }
 
 void pods_seen(struct daemon *d, const char *uid)
 {
 	struct pod *p = pods_find(d, uid);
 
+	absent_seen(d, uid);
 	if (p == NULL)
 		return;
 	p->listed = true;
@@ -276,10 +279,12 @@ void pods_list_begin(struct daemon *d)
 	footprint_trim(); /* what connecting took: the list comes on top of it */
 	for (size_t i = 0; i < d->pods.count; i++)
 		d->pods.items[i]->listed = false;
+	d->pods.listing = true;
 	pod_recover_list(d, false);
+	absent_list_begin(d);
 }
 
-static bool has_cgroup(const struct daemon *d, const char *uid)
+bool pods_has_cgroup(const struct daemon *d, const char *uid)
 {
 	const char *prefix = d->config.kubernetes.cgroup_prefix;
 	char path[KUBEPODS_PATH_MAX];
@@ -288,62 +293,31 @@ static bool has_cgroup(const struct daemon *d, const char *uid)
 	       0;
 }
 
-/* Originals of pods that ended while nobody looked. Those of a pod that still has its cgroup may
- * be needed: whatever made the list lack it, the values in there are ours. */
-static void forget_records(struct daemon *d)
+/* What no list names leaves the table with its cgroup. */
+static void drop_absent(struct daemon *d)
 {
-	d->pods.stray_records = false;
-	for (size_t i = d->baselines.count; i > 0; i--) {
-		const char *key = d->baselines.items[i - 1].key;
-		char uid[KUBEPODS_UID_MAX], copy[RECORD_NAME_MAX];
-		size_t len;
+	for (size_t i = d->pods.count; i > 0; i--) {
+		struct pod *p = d->pods.items[i - 1];
 
-		if (strncmp(key, "pod:", 4) != 0)
-			continue;
-		len = strcspn(key + 4, "/");
-		snprintf(uid, sizeof uid, "%.*s", (int)MIN(len, sizeof uid - 1), key + 4);
-		if (pods_find(d, uid) != NULL)
-			continue;
-		if (has_cgroup(d, uid)) {
-			d->pods.stray_records = true;
-			continue;
-		}
-		snprintf(copy, sizeof copy, "%s", key);
-		d->baselines_dirty |= baseline_remove(&d->baselines, copy);
+		if (p->absent && !pods_has_cgroup(d, p->spec->cgroup_uid))
+			pod_drop(p, false);
 	}
 }
 
 void pods_list_end(struct daemon *d, bool whole)
 {
 	daemon_wake(d);
-	for (size_t i = d->pods.count; i > 0; i--) {
-		struct pod *p = d->pods.items[i - 1];
-
-		p->absent = !p->listed;
-		if (p->absent && !has_cgroup(d, p->spec->cgroup_uid))
-			pod_drop(p, true);
-	}
-	if (whole) {
-		forget_records(d);
+	for (size_t i = 0; i < d->pods.count; i++)
+		d->pods.items[i]->absent = !d->pods.items[i]->listed;
+	drop_absent(d);
+	absent_list_end(d, whole);
+	if (whole)
 		pod_recover_list(d, true);
-	}
+	d->pods.listing = false;
 	d->pods.synced = true;
 	if (d->unsupported == NULL)
 		pods_watch_parents(d);
 	footprint_trim(); /* what the list took */
-}
-
-/* What no list names goes with its cgroup. */
-static void drop_absent(struct daemon *d)
-{
-	for (size_t i = d->pods.count; i > 0; i--) {
-		struct pod *p = d->pods.items[i - 1];
-
-		if (p->absent && !has_cgroup(d, p->spec->cgroup_uid))
-			pod_drop(p, true);
-	}
-	if (d->pods.stray_records)
-		forget_records(d);
 }
 
 /* --- what the daemon says --- */
@@ -432,6 +406,7 @@ void pods_tick(struct daemon *d)
 	if (d->now < d->next_review)
 		return;
 	drop_absent(d);
+	absent_tick(d);
 	pod_recover_end(d);
 	if (d->pods.count > 0)
 		pods_watch_parents(d);

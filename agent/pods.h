@@ -7,6 +7,7 @@
  *	pod_find.c   from pod and container to cgroup, and back
  *	pod_claim.c  whose cgroup is it, while the API server has not said
  *	pod_recover.c originals that were lost on this node
+ *	pod_absent.c which records belong to no pod any more
  *	pod_spec.c   what changes in a spec: adopted, or our own report coming back
  *	pod_level.c  the pod's own limits, which follow those of its containers
  */
@@ -80,6 +81,15 @@ struct pod {
 struct sized_pod {
 	char uid[KUBEPODS_UID_MAX];
 	bool listed;
+	usec_t lacking_since; /* the first whole list that lacked it; 0: none did */
+};
+
+/* A pod with records that the newest list did not have, or has not had so far. */
+struct absent_pod {
+	char uid[KUBEPODS_UID_MAX];
+	bool listed;
+	bool gone;    /* two whole lists, far apart, lacked it */
+	usec_t since; /* the first whole list that lacked it; 0: none did */
 };
 
 struct pods {
@@ -90,8 +100,11 @@ struct pods {
 	bool synced;             /* a list was complete */
 	struct sized_pod *sized; /* owned; while originals are lost */
 	size_t sized_count;
-	bool sized_missed;  /* no memory for one of them */
-	bool stray_records; /* originals of pods that no list names, but that have a cgroup */
+	bool sized_missed;         /* no memory for one of them */
+	bool listing;              /* a list is coming in, or broke off */
+	struct absent_pod *absent; /* owned */
+	size_t absent_count;
+	usec_t list_wanted_at; /* when another list was last asked for; 0: never */
 };
 
 /* --- pods.c: what the watch calls */
@@ -100,14 +113,16 @@ void pods_put(struct daemon *d, struct kube_pod *pod);
 void pods_gone(struct daemon *d, const char *uid);
 /* It is there, though nothing is known of what has changed. */
 void pods_seen(struct daemon *d, const char *uid);
-/* A list: what is not put between the two is gone once it has no cgroup. What has one may be
- * missing because the list is old, the node's name is wrong, or the kubelet is not done with it:
- * it and its originals stay. Not whole: something of the list could not be read, and originals of
- * pods that are not known stay, too. */
+/* A list: what is not put between the two leaves the table once it has no cgroup; its originals
+ * stay (pod_absent.c). Not whole: something of the list could not be read. */
 void pods_list_begin(struct daemon *d);
 void pods_list_end(struct daemon *d, bool whole);
 
 /* --- pods.c: what the daemon calls */
+/* Its cgroup is there; by the uid that cgroups are named by. */
+bool pods_has_cgroup(const struct daemon *d, const char *uid);
+/* The originals of a pod that is in no table. */
+void pods_forget_records(struct daemon *d, const char *uid);
 /* An earlier life of ours sized it: there are originals to hand back. */
 bool pods_has_record(const struct daemon *d, const char *uid);
 struct pod *pods_find(const struct daemon *d, const char *uid);
@@ -156,6 +171,26 @@ void pod_recover_gone(struct daemon *d, const char *uid);
 void pod_recover_list(struct daemon *d, bool ended);
 /* On the review clock: every pod of which the spec is ours has its originals. */
 void pod_recover_end(struct daemon *d);
+
+/* --- pod_absent.c */
+/*
+ * A list that lacks a pod proves nothing: the API server's storage may have been set back, and a
+ * pod that is being started has no cgroup. Records of a pod without a cgroup go when the API server
+ * deletes it, when two whole lists ABSENT_USEC apart lacked it, or when none had it for
+ * ABSENT_MAX_USEC.
+ */
+#define ABSENT_USEC     (10 * USEC_PER_MIN)
+#define ABSENT_MAX_USEC (8 * 24 * USEC_PER_HOUR)
+/* Two whole lists lacked it, the first one at *since, which is set when it is 0. */
+bool absent_is_gone(usec_t *since, usec_t now);
+/* A list begins, names a pod, and ends. */
+void absent_list_begin(struct daemon *d);
+void absent_seen(struct daemon *d, const char *uid);
+void absent_list_end(struct daemon *d, bool whole);
+/* On the review clock: forgets the records of what is gone. */
+void absent_tick(struct daemon *d);
+/* Another list would tell whether something is gone. True once in ABSENT_USEC. */
+bool pods_want_list(struct daemon *d);
 
 /* --- pod_find.c */
 void pod_look_again(struct pod *p);

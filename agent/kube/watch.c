@@ -3,6 +3,7 @@
 #include "agent/kube/encode.h"
 #include "agent/kube/items.h"
 #include "agent/kube/pace.h"
+#include "agent/kube/watch_status.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -220,19 +221,12 @@ static struct pace_end end_of(const struct kube_watch *w, const struct kube_answ
 	};
 }
 
-static bool is_too_large(const struct kube_status *s)
-{
-	for (uint32_t i = 0; i < s->cause_count; i++)
-		if (strcmp(s->cause[i].reason, "ResourceVersionTooLarge") == 0)
-			return true;
-	return false;
-}
-
 /* A cache that lags behind what was seen, a storage that was set back, or a version that is gone:
  * the next list asks for the newest, whatever its version is. The first time that is no trouble. */
 static void ask_for_newest(struct kube_watch *w, const struct kube_status *s, struct pace_end *end)
 {
-	if (w->newest || (end->status != 410 && !(end->status == 504 && is_too_large(s))))
+	if (w->newest ||
+	    (end->status != 410 && !(end->status == 504 && kube_status_is_too_large(s))))
 		return;
 	w->newest = true;
 	end->status = 410;
@@ -327,14 +321,6 @@ static int stream_line(void *arg, const char *text, size_t len)
 	return -ECANCELED;
 }
 
-/* The code of an ERROR event; the reason alone will do. */
-static unsigned told_code(const struct kube_status *s)
-{
-	if (s->code >= 300 && s->code < 600)
-		return s->code;
-	return strcmp(s->reason, "Expired") == 0 || strcmp(s->reason, "Gone") == 0 ? 410 : 500;
-}
-
 static void stream_done(void *arg, const struct kube_answer *answer)
 {
 	struct kube_watch *w = arg;
@@ -345,7 +331,7 @@ static void stream_done(void *arg, const struct kube_answer *answer)
 
 	w->call = NULL;
 	if (w->told_error) {
-		end.status = told_code(&w->told);
+		end.status = kube_status_code(&w->told);
 		end.error = 0;
 		end.retry_after = w->told.retry_after_usec;
 		snprintf(buf, sizeof buf, "status %u: %s", end.status, w->told.message);
@@ -420,6 +406,16 @@ static void check_silence(struct kube_watch *w)
 	      &(struct pace_end){
 		      .step = STEP_STREAM, .error = -ETIMEDOUT, .lasted = now - w->begun_at},
 	      "silent for longer than was asked for");
+}
+
+void kube_watch_relist(struct kube_watch *w)
+{
+	if (w->call == NULL || w->step != STEP_STREAM || w->inside > 0)
+		return;
+	kube_call_cancel(STEAL(w->call));
+	w->step = STEP_LIST;
+	w->newest = true;
+	set_timer(w, now_of(w));
 }
 
 static int on_timer(sd_event_source *s, uint64_t at, void *arg)

@@ -52,4 +52,8 @@ int kube_watch_new(sd_event *event, struct kube_client *client,
 		   struct kube_watch **ret);
 /* Before its client, and not from inside one of the functions above. */
 void kube_watch_free(struct kube_watch *w);
+/* Ends the stream for a list of what is stored now, and goes on from there. Nothing happens while
+ * there is no stream: then a list or a wait is under way. Not from inside one of the functions
+ * above. */
+void kube_watch_relist(struct kube_watch *w);
 const struct kube_watch_state *kube_watch_state(const struct kube_watch *w);

@@ -28,7 +28,11 @@ static void test_list_with_a_hole(void)
 	rig_run(&r, 2, NULL);
 	pods_list_begin(r.daemon);
 	pods_list_end(r.daemon, false);
-	CHECK_EQ(r.daemon->pods.count, 0);
+	rig_run(&r, 700, NULL);
+	pods_list_begin(r.daemon);
+	pods_list_end(r.daemon, false);
+	rig_run(&r, 15, NULL);
+	CHECK_EQ(r.daemon->baselines.count, 3);
 	rig_close(&r);
 }
 
@@ -65,21 +69,161 @@ static void test_list_lacks_it(enum cgroup_driver driver, bool restart)
 	rig_close(&r);
 }
 
-/* It goes with its cgroup, whoever still has a record of it. */
+/* A whole list with these pods; NULL: none. */
+static void list_of(struct rig *r, struct rig_pod *p)
+{
+	pods_list_begin(r->daemon);
+	if (p != NULL)
+		rig_pod_put(r, p);
+	pods_list_end(r->daemon, true);
+}
+
+static void restart_daemon(struct rig *r)
+{
+	rig_stop(r);
+	CHECK_EQ(rig_start(r), 0);
+}
+
+/* default/web-0 was sized and has no cgroup now; restart: only its records are known. */
+static struct rig_pod *begin_without_cgroup(struct rig *r, enum cgroup_driver driver, bool restart)
+{
+	struct rig_pod *p = pods_begin(r, driver, "");
+
+	pods_raise_app(r, p);
+	rig_pod_remove(r, p);
+	rig_run(r, 2, NULL);
+	if (restart)
+		restart_daemon(r);
+	return p;
+}
+
+/* Its cgroups are made anew: with the sizes of ours that the spec holds. */
+static void come_back(struct rig *r, struct rig_pod *p)
+{
+	p->resize_ours = true;
+	p->generation++;
+	rig_pod_make(r, p);
+	for (size_t i = 0; i < p->count; i++) {
+		p->container[i].spec.limit[RESOURCE_CPU] *= 4;
+		rig_container_start(r, p, &p->container[i], false);
+		p->container[i].told = true;
+	}
+}
+
+/* A stale list lacks a pod of which no cgroup is there at this moment: its sandbox is being made
+ * anew, or the node was booted. */
+static void test_list_lacks_it_without_cgroup(enum cgroup_driver driver, bool restart)
+{
+	struct rig r;
+	struct rig_pod *p = begin_without_cgroup(&r, driver, restart);
+
+	list_of(&r, NULL);
+	rig_run(&r, 15, NULL);
+	CHECK_EQ(r.daemon->baselines.count, 3);
+	come_back(&r, p);
+	list_of(&r, p);
+	rig_run(&r, 2, pods_burn_20);
+	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 200);
+	/* What was lacking once is counted anew. */
+	rig_pod_remove(&r, p);
+	rig_run(&r, 700, NULL);
+	list_of(&r, NULL);
+	rig_run(&r, 15, NULL);
+	CHECK_EQ(r.daemon->baselines.count, 3);
+	rig_close(&r);
+}
+
+/* Two whole lists that lack it, ten minutes apart, say that it is gone; the second is asked for. */
+static void test_gone_by_two_lists(enum cgroup_driver driver, bool restart)
+{
+	struct rig r;
+
+	begin_without_cgroup(&r, driver, restart);
+	list_of(&r, NULL);
+	CHECK_EQ(r.daemon->pods.count, 0);
+	rig_run(&r, 590, NULL);
+	CHECK(!pods_want_list(r.daemon));
+	list_of(&r, NULL);
+	rig_run(&r, 5, NULL);
+	CHECK_EQ(r.daemon->baselines.count, 3);
+	rig_run(&r, 20, NULL);
+	CHECK(pods_want_list(r.daemon));
+	CHECK(!pods_want_list(r.daemon)); /* asked once */
+	list_of(&r, NULL);
+	rig_run(&r, 15, NULL);
+	CHECK_EQ(r.daemon->baselines.count, 0);
+	rig_run(&r, 1300, NULL);
+	CHECK(!pods_want_list(r.daemon));
+	rig_close(&r);
+}
+
+/* No further list comes, for days: records do not pile up. */
+static void test_gone_by_age(void)
+{
+	const usec_t week = 7 * 24 * USEC_PER_HOUR;
+	struct rig r;
+
+	begin_without_cgroup(&r, DRIVER_CGROUPFS, true);
+	list_of(&r, NULL);
+	r.boot += week, r.real += week;
+	rig_run(&r, 15, NULL);
+	CHECK_EQ(r.daemon->baselines.count, 3);
+	r.boot += week, r.real += week;
+	rig_run(&r, 15, NULL);
+	CHECK_EQ(r.daemon->baselines.count, 0);
+	rig_close(&r);
+}
+
+/* A pod that cannot be read is there: its uid is known. */
+static void test_skipped_is_there(void)
+{
+	struct rig r;
+	struct rig_pod *p = begin_without_cgroup(&r, DRIVER_CGROUPFS, true);
+
+	for (int i = 0; i < 3; i++) {
+		pods_list_begin(r.daemon);
+		pods_seen(r.daemon, p->uid);
+		pods_list_end(r.daemon, true);
+		rig_run(&r, 700, NULL);
+		CHECK_EQ(r.daemon->baselines.count, 3);
+	}
+	rig_close(&r);
+}
+
+/* A list from long ago has the predecessor of a pod under the same name. */
+static void test_list_has_a_namesake(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, ""), *old;
+
+	pods_raise_app(&r, p);
+	old = rig_pod_add(&r, DRIVER_CGROUPFS, "web-0");
+	rig_container_add(&r, old, "app", 100, 128 * MIB);
+	rig_pod_remove(&r, old);
+	list_of(&r, old);
+	rig_run(&r, 15, pods_burn_800);
+	CHECK_EQ(r.daemon->baselines.count, 3);
+	list_of(&r, p);
+	rig_run(&r, 2, pods_burn_800);
+	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 200);
+	rig_close(&r);
+}
+
+/* It lives as long as its cgroup, however often lists lack it. */
 static void test_lacking_and_gone(bool restart)
 {
 	struct rig r;
 	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
 
 	pods_raise_app(&r, p);
-	if (restart) {
-		rig_stop(&r);
-		CHECK_EQ(rig_start(&r), 0);
+	if (restart)
+		restart_daemon(&r);
+	for (int i = 0; i < 2; i++) {
+		list_of(&r, NULL);
+		rig_run(&r, 700, NULL);
+		CHECK_EQ(r.daemon->baselines.count, 3);
+		CHECK(!pods_want_list(r.daemon));
 	}
-	pods_list_begin(r.daemon);
-	pods_list_end(r.daemon, true);
-	rig_run(&r, 15, NULL);
-	CHECK_EQ(r.daemon->baselines.count, 3);
 	rig_pod_remove(&r, p);
 	rig_run(&r, 15, NULL);
 	CHECK_EQ(r.daemon->pods.count, 0);
@@ -107,31 +251,20 @@ static void test_lacking_and_deleted(bool restart)
 	rig_close(&r);
 }
 
-static void test_records_of_the_dead(void)
-{
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
-
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_800);
-	rig_stop(&r);
-	rig_pod_remove(&r, p);
-	CHECK_EQ(rig_start(&r), 0);
-	CHECK_EQ(r.daemon->baselines.count, 3);
-	pods_list_begin(r.daemon);
-	pods_list_end(r.daemon, true);
-	CHECK_EQ(r.daemon->baselines.count, 0);
-	rig_close(&r);
-}
-
 int main(void)
 {
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
 		test_list_lacks_it(driver, false);
 		test_list_lacks_it(driver, true);
+		for (int restart = 0; restart < 2; restart++) {
+			test_list_lacks_it_without_cgroup(driver, restart);
+			test_gone_by_two_lists(driver, restart);
+		}
 	}
 	test_list_with_a_hole();
-	test_records_of_the_dead();
+	test_gone_by_age();
+	test_skipped_is_there();
+	test_list_has_a_namesake();
 	for (int restart = 0; restart < 2; restart++) {
 		test_lacking_and_gone(restart);
 		test_lacking_and_deleted(restart);

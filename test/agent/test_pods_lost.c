@@ -116,16 +116,23 @@ static void test_level_below_the_spec(void)
 }
 
 /* What is gone is not waited for. */
-static void test_gone(bool listed)
+static void test_gone(bool deleted)
 {
 	struct rig r;
 	struct rig_pod *p = lost_begin(&r, NULL, NULL);
 
 	list(&r, p);
 	CHECK(r.daemon->originals_lost);
-	if (listed)
+	if (deleted)
 		pods_gone(r.daemon, p->uid);
 	rig_pod_remove(&r, p);
+	pods_list_begin(r.daemon);
+	pods_list_end(r.daemon, true);
+	rig_run(&r, 130, NULL);
+	/* One list that lacks it proves nothing. */
+	CHECK_EQ(r.daemon->originals_lost, !deleted);
+	rig_run(&r, 600, NULL);
+	CHECK_EQ(pods_want_list(r.daemon), !deleted);
 	pods_list_begin(r.daemon);
 	pods_list_end(r.daemon, true);
 	rig_run(&r, 130, NULL);

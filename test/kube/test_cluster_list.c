@@ -136,6 +136,26 @@ static void test_first_list_from_a_lagging_cache(void)
 	crig_close(&c);
 }
 
+/* A pod ends while no agent runs: its records go after a second list, which is asked for. */
+static void test_ended_unseen(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+
+	ratify(p);
+	rig_stop(&c.rig);
+	cJSON_Delete(crig_ask(&c, "DELETE",
+			      "/api/v1/namespaces/default/pods/web-0?gracePeriodSeconds=0", NULL));
+	rig_pod_remove(&c.rig, p);
+	crig_start(&c);
+	rig_run(&c.rig, 120, NULL);
+	CHECK(c.rig.daemon->pods.synced);
+	CHECK_EQ(c.rig.daemon->baselines.count, 2);
+	rig_run(&c.rig, 600, NULL);
+	CHECK_EQ(kube_watch_state(c.rig.daemon->cluster->watch)->lists, 2);
+	CHECK_EQ(c.rig.daemon->baselines.count, 0);
+	crig_close(&c);
+}
+
 /* --- a wrong name --- */
 
 static void name_node(const char *name)
@@ -201,5 +221,6 @@ int main(void)
 	test_relist_from_a_lagging_cache();
 	test_first_list_from_a_lagging_cache();
 	test_wrong_node_name();
+	test_ended_unseen();
 	return check_result();
 }

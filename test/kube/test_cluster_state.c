@@ -1,8 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The node's records are lost while the specs hold sizes of ours. */
 #include "test/kube/test_cluster.h"
+#include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
 #include <unistd.h>
+
+/* The disk is full for files of this name; NULL: for none. */
+static const char *full_for;
+static int full_error = ENOSPC;
+
+int __real_openat(int dir, const char *path, int flags, mode_t mode);
+int __wrap_openat(int dir, const char *path, int flags, ...);
+
+int __wrap_openat(int dir, const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list args;
+
+	va_start(args, flags);
+	if (flags & O_CREAT)
+		mode = va_arg(args, mode_t);
+	va_end(args);
+	if (full_for != NULL && (flags & O_CREAT) && strcmp(path, full_for) == 0) {
+		errno = full_error;
+		return -1;
+	}
+	return __real_openat(dir, path, flags, mode);
+}
 
 static bool status_is_told(struct crig *x)
 {
@@ -133,8 +159,106 @@ static void test_never_ours(void)
 	crig_close(&c);
 }
 
+static bool on_disk(const char *name)
+{
+	return faccessat(c.rig.daemon->state_dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* The mark that originals are lost cannot be made. Without it the next start would take a file of
+ * some records for one of all: so none is saved, and nobody new is written to. */
+static void test_mark_not_made(void)
+{
+	struct rig_pod *p = lose_state(DRIVER_CGROUPFS), *other;
+
+	crig_annotate(&c, p, "status", NULL);
+	other = crig_pod(&c, DRIVER_CGROUPFS, "new-0", AUTO);
+	full_for = "originals-lost";
+	crig_start(&c);
+	rig_run(&c.rig, 40, burn_600);
+	CHECK(!on_disk("originals-lost"));
+	CHECK(!on_disk("baseline"));
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(other)), 200);
+	/* Told at the start, and when it is another error. */
+	CHECK_EQ(crig_lines(&c, EVENT_STATE_UNSAVED, "originals-lost"), 0);
+	full_error = EROFS;
+	rig_run(&c.rig, 40, burn_600);
+	CHECK_EQ(crig_lines(&c, EVENT_STATE_UNSAVED, "originals-lost: Read-only"), 1);
+	full_for = NULL;
+	rig_run(&c.rig, 40, burn_600);
+	CHECK(on_disk("originals-lost"));
+	CHECK(on_disk("baseline"));
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(other)), 700);
+	rig_stop(&c.rig);
+	c.rig.events[EVENT_ORIGINALS_UNKNOWN] = 0;
+	crig_start(&c);
+	rig_run(&c.rig, 40, burn_600);
+	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_UNKNOWN], 1);
+	CHECK(c.rig.daemon->originals_lost);
+	crig_close(&c);
+}
+
+/* The same, and the agent ends before it could be made. */
+static void test_mark_never_made(void)
+{
+	struct rig_pod *p = lose_state(DRIVER_CGROUPFS);
+
+	crig_annotate(&c, p, "status", NULL);
+	crig_pod(&c, DRIVER_CGROUPFS, "new-0", AUTO);
+	full_for = "originals-lost";
+	crig_start(&c);
+	rig_run(&c.rig, 40, burn_600);
+	rig_stop(&c.rig);
+	full_for = NULL;
+	crig_start(&c);
+	rig_run(&c.rig, 40, burn_600);
+	CHECK_EQ(managed_find(c.rig.daemon, "default/web-0/app")->state, UNIT_UNMANAGED);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
+	crig_close(&c);
+}
+
+/* All originals are known again, and cannot be saved: the mark stays until they are. */
+static void test_mark_stays(void)
+{
+	lose_state(DRIVER_CGROUPFS);
+	full_for = ".baseline.new";
+	crig_start(&c);
+	rig_run(&c.rig, 40, burn_600);
+	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_RECOVERED], 1);
+	CHECK(on_disk("originals-lost"));
+	CHECK(!on_disk("baseline"));
+	CHECK(c.rig.daemon->originals_lost);
+	full_for = NULL;
+	rig_run(&c.rig, 40, burn_600);
+	CHECK(!on_disk("originals-lost"));
+	CHECK(on_disk("baseline"));
+	CHECK(!c.rig.daemon->originals_lost);
+	crig_close(&c);
+}
+
+/* The folder is emptied while originals are lost: the mark is made again with the records. */
+static void test_mark_removed(void)
+{
+	static const char *const files[] = {"baseline", "baseline-copy", "originals-lost", "lock"};
+	struct rig_pod *p = lose_state(DRIVER_CGROUPFS);
+
+	crig_annotate(&c, p, "status", NULL);
+	crig_pod(&c, DRIVER_CGROUPFS, "new-0", AUTO);
+	crig_start(&c);
+	rig_run(&c.rig, 40, burn_600);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		CHECK(unlinkat(c.rig.daemon->state_dir, files[i], 0) == 0);
+	rig_run(&c.rig, 40, burn_600);
+	CHECK(on_disk("baseline"));
+	CHECK(on_disk("originals-lost"));
+	crig_close(&c);
+}
+
 int main(void)
 {
+	test_mark_not_made();
+	test_mark_never_made();
+	test_mark_stays();
+	test_mark_removed();
 	test_recovered(DRIVER_CGROUPFS);
 	test_recovered(DRIVER_SYSTEMD);
 	test_unknown(NULL);

@@ -176,6 +176,31 @@ static void test_good(void)
 	sd_event_unref(event);
 }
 
+/* A list that is asked for: at once, once, and no trouble. */
+static void test_relist(void)
+{
+	struct watched w;
+	sd_event *event;
+
+	watched_serve(&w, SCRIPT_GOOD, SCRIPT_SILENT);
+	CHECK(sd_event_new(&event) >= 0);
+	watched_open(&w, event, 0, 1);
+	kube_watch_relist(w.watch); /* the first one is still to come */
+	turn(event, 5 * USEC_PER_SEC);
+	CHECK_EQ(atomic_load(&w.server.share->lists), 1);
+	CHECK_EQ(atomic_load(&w.server.share->watches), 1);
+	kube_watch_relist(w.watch);
+	kube_watch_relist(w.watch);
+	turn(event, 10 * USEC_PER_SEC);
+	CHECK_EQ(atomic_load(&w.server.share->lists), 2);
+	CHECK_EQ(atomic_load(&w.server.share->watches), 2);
+	CHECK_STR(w.log, "[+a][+a]");
+	CHECK_EQ(w.troubles, 0);
+	CHECK(kube_watch_state(w.watch)->healthy);
+	watched_close(&w);
+	sd_event_unref(event);
+}
+
 /* In KiB; what was the most so far is forgotten first. */
 static long most_resident(bool begin)
 {
@@ -401,6 +426,7 @@ int main(void)
 	alarm(240);
 	fast_clock_start(60);
 	test_good();
+	test_relist();
 	test_large();
 	test_jitter();
 	test_token_minute();
