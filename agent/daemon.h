@@ -413,7 +413,8 @@ int serve_metrics_start(struct daemon *d);
 void unit_update_hold(struct managed *m);
 int hold_pause(struct daemon *d, const char *name);
 int hold_resume(struct daemon *d, const char *name);
-/* -ENOTSUP: the node is not supported, and no record was read. */
+/* What cannot be put back at this moment is told as RESTORE_PENDING. -ENOTSUP: the node is not
+ * supported, and no record was read. */
 int hold_restore(struct daemon *d, const char *name, bool force, control_result_fn *each,
 		 void *arg);
 /* Gives a unit back its originals; why is static text. Tried again until it has worked. */

@@ -134,11 +134,12 @@ static void on_result(void *arg, const struct restore_result *result)
 {
 	struct restore_job *job = arg;
 	struct managed *m = managed_find(job->daemon, result->unit);
+	bool tried = result->outcome != RESTORE_PENDING;
 
 	job->outcome = result->outcome;
-	if (m != NULL && !job->quiet)
+	if (m != NULL && tried && !job->quiet)
 		report_restored(m, result, &m->control.kernel);
-	if (m != NULL && result->outcome != RESTORE_FAILED) {
+	if (m != NULL && tried && result->outcome != RESTORE_FAILED) {
 		m->touched = false;
 		boost_forget(m);
 		m->property_due = false;
@@ -149,21 +150,49 @@ static void on_result(void *arg, const struct restore_result *result)
 		job->each(job->arg, result);
 }
 
-/* Values of ours that are on their way to PID 1 would land after the originals: nothing new goes
- * out until they have arrived. Nor is PID 1 called for a container that is being created. */
+/* Values of ours that are on their way to PID 1 would land after the originals; and PID 1 is not
+ * called for a container that is being created. */
+static const char *why_pending(const struct managed *m)
+{
+	if (scope_is_creating(m))
+		return "its container runtime is starting it";
+	if (managed_call_pending(m))
+		return "systemd has not answered the last call for it";
+	return NULL;
+}
+
+/* The limits of a pod's own cgroup go back after those of its containers. */
+static bool has_pending(const struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL && why_pending(p->members[i].managed) != NULL)
+			return true;
+	return false;
+}
+
+/* Nothing new goes out to PID 1 meanwhile. */
+static const char *keep_pending(void *ctx, const char *name)
+{
+	struct daemon *d = ctx;
+	struct managed *m = managed_find(d, name);
+	const char *why = m != NULL ? why_pending(m) : NULL;
+
+	if (why == NULL && m != NULL && m->kind == UNIT_KIND_POD && has_pending(m->pod))
+		why = "a container of it is pending";
+	if (why == NULL)
+		return NULL;
+	m->settling_until = d->now + SETTLING_USEC;
+	unit_update_hold(m);
+	return why;
+}
+
 static bool must_wait(struct daemon *d, const char *name)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct managed *m = d->units[i];
-
-		if (!is_meant(m, name) || !(managed_call_pending(m) || scope_is_creating(m)))
-			continue;
-		any = true;
-		m->settling_until = d->now + SETTLING_USEC;
-		unit_update_hold(m);
-	}
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (is_meant(d->units[i], name))
+			any |= keep_pending(d, d->units[i]->name) != NULL;
 	return any;
 }
 
@@ -179,12 +208,14 @@ static int restore_units(struct daemon *d, const char *name, bool force, struct 
 		.margin_min_bytes = t->margin_min_bytes,
 		.force = force,
 		.keep_pods = d->cluster != NULL,
+		.pending = keep_pending,
+		.pending_ctx = d,
 	};
 	int result = restore_systemd_init(&systemd, "");
 
 	if (result < 0)
 		return result;
-	if (must_wait(d, name))
+	if (job->quick && must_wait(d, name))
 		return -EAGAIN;
 	systemd.timeout_usec = RESTORE_CALL_USEC;
 	systemd.waits_for_runtime = false;
@@ -211,7 +242,7 @@ static void on_operator_result(void *arg, const struct restore_result *result)
 	struct operator_job *job = arg;
 	struct managed *m = managed_find(job->daemon, result->unit);
 
-	if (m != NULL && result->outcome != RESTORE_FAILED) {
+	if (m != NULL && result->outcome != RESTORE_FAILED && result->outcome != RESTORE_PENDING) {
 		m->state = UNIT_RESTORED;
 		m->state_reason = "by vscalectl restore";
 		unit_update_hold(m);

@@ -385,6 +385,8 @@ void report_stray(const char *unit, enum restore_outcome outcome)
 		[RESTORE_GONE] = "not named any more and not running",
 		[RESTORE_FAILED] =
 			"not named any more, its original limits could not be put back yet",
+		[RESTORE_PENDING] =
+			"not named any more, its original limits could not be put back yet",
 	};
 
 	event_unit_unmanaged(&(struct unit_event){.who.unit = unit, .detail = details[outcome]});

@@ -2,6 +2,7 @@
 #include "agent/restore.h"
 #include "agent/restore_one.h"
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 struct target_list {
@@ -115,6 +116,24 @@ static int remove_finished(struct baseline_set *set, const struct target_list *l
 	return r;
 }
 
+/* Puts one back; true: its record is of no use any more. */
+static bool restore_target(const struct restore *r, const struct restore_target *t,
+			   restore_each_fn *each, void *arg)
+{
+	const char *why = r->pending != NULL ? r->pending(r->pending_ctx, t->name) : NULL;
+	struct restore_result result = {.unit = t->name, .outcome = RESTORE_PENDING};
+
+	if (t->missing == RESTORE_POD_GONE)
+		return true;
+	if (why != NULL)
+		snprintf(result.detail, sizeof(result.detail), "%s", why);
+	else
+		restore_unit(r, t, &result);
+	each(arg, &result);
+	return result.outcome == RESTORE_GONE || (result.outcome == RESTORE_RESTORED &&
+						  !(r->keep_pods && is_pod_key(t->baseline->key)));
+}
+
 int restore_set(const struct restore *r, struct baseline_set *set, const char *name,
 		restore_each_fn *each, void *arg)
 {
@@ -132,19 +151,8 @@ int restore_set(const struct restore *r, struct baseline_set *set, const char *n
 	for (size_t i = 0; i < targets.count; i++)
 		restore_grow(r, &targets.items[i]);
 	for (size_t i = targets.count; i-- > 0;) {
-		const struct restore_target *t = &targets.items[i];
-		struct restore_result result;
-
-		if (t->grow_only)
-			continue;
-		finished[i] = t->missing == RESTORE_POD_GONE;
-		if (finished[i])
-			continue;
-		restore_unit(r, t, &result);
-		finished[i] = result.outcome == RESTORE_GONE ||
-			      (result.outcome == RESTORE_RESTORED &&
-			       !(r->keep_pods && is_pod_key(t->baseline->key)));
-		each(arg, &result);
+		if (!targets.items[i].grow_only)
+			finished[i] = restore_target(r, &targets.items[i], each, arg);
 	}
 	return remove_finished(set, &targets, finished);
 }

@@ -29,7 +29,11 @@ struct restore {
 	bool spec_stays; /* nobody tells the API server: say where the pod's spec holds our values
 			  */
 	bool keep_pods;  /* somebody does: records of pods stay until that is done */
-	bool reclaim;    /* page cache that is in the way may be taken back first; takes time */
+	/* Static text: why what has this name is not to be touched now; NULL: it may be. NULL in
+	 * place of the function: everything may be. */
+	const char *(*pending)(void *ctx, const char *name);
+	void *pending_ctx;
+	bool reclaim; /* page cache that is in the way may be taken back first; takes time */
 };
 
 /* Called once for each record. */

@@ -9,6 +9,7 @@ enum restore_outcome {
 	RESTORE_LEFT,     /* a memory value below use + margin was not written */
 	RESTORE_GONE,     /* it does not run any more; what remained of it was removed */
 	RESTORE_FAILED,   /* a step was refused; the record is kept */
+	RESTORE_PENDING,  /* not tried: it is being started, or systemd has not answered yet */
 	RESTORE_OUTCOME_COUNT,
 };
 
@@ -18,5 +19,5 @@ struct restore_result {
 	char detail[320]; /* in words; "" when there is nothing to add */
 };
 
-/* "restored", "left", "gone", "failed". */
+/* "restored", "left", "gone", "failed", "pending". */
 extern const char *const restore_outcome_names[RESTORE_OUTCOME_COUNT];

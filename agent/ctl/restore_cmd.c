@@ -10,6 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A container is created for 10 s at most (UNIT_CREATING_USEC), as far as the daemon waits. */
+#define PENDING_TRIES    24
+#define PENDING_TRY_USEC (500 * USEC_PER_MSEC)
+
 /* What restoring by hand holds open. */
 struct by_hand {
 	struct lock lock;
@@ -118,12 +122,33 @@ static int by_hand_open(const struct ctl *c, struct by_hand *h)
 	return r;
 }
 
+static void print_result(const struct summary *s, const char *unit, const char *outcome,
+			 const char *detail)
+{
+	if (s->c->output == OUTPUT_TABLE)
+		fprintf(s->c->out, "%-9s %s%s%s\n", outcome, unit, detail[0] ? ": " : "", detail);
+}
+
+static bool has_result(const struct summary *s, const char *unit)
+{
+	const cJSON *object;
+
+	cJSON_ArrayForEach (object, s->results)
+		if (strcmp(json_text(object, "unit"), unit) == 0)
+			return true;
+	return false;
+}
+
+/* One that came back with its pod once more is told once. */
 static void add_result(struct summary *s, const char *unit, const char *outcome, const char *detail)
 {
 	cJSON *object = s->results ? cJSON_CreateObject() : NULL;
 
-	if (s->c->output == OUTPUT_TABLE)
-		fprintf(s->c->out, "%-9s %s%s%s\n", outcome, unit, detail[0] ? ": " : "", detail);
+	if (has_result(s, unit)) {
+		cJSON_Delete(object);
+		return;
+	}
+	print_result(s, unit, outcome, detail);
 	for (int i = 0; i < RESTORE_OUTCOME_COUNT; i++)
 		s->counts[i] += strcmp(outcome, restore_outcome_names[i]) == 0;
 	if (!cJSON_AddStringToObject(object, "unit", unit) ||
@@ -155,6 +180,9 @@ static int finish(struct summary *s)
 	if (s->counts[RESTORE_FAILED] > 0)
 		return ctl_fail(c, CTL_ERROR, "what failed is still on record: try again",
 				"%u of them could not be restored", s->counts[RESTORE_FAILED]);
+	if (s->counts[RESTORE_PENDING] > 0)
+		return ctl_fail(c, CTL_TRY_LATER, "try again in some seconds",
+				"%u of them could not be restored yet", s->counts[RESTORE_PENDING]);
 	if (s->counts[RESTORE_LEFT] > 0)
 		return ctl_fail(c, CTL_TRY_LATER,
 				"try again when they use less, or restart them; --force writes "
@@ -164,27 +192,103 @@ static int finish(struct summary *s)
 	return code;
 }
 
-static int restore_by_socket(const struct ctl *c, struct summary *s)
+/* name NULL: everything. What is pending is added to that array. */
+static int ask_once(const struct ctl *c, const char *name, struct summary *s, cJSON *pending)
 {
 	cJSON *body = cJSON_CreateObject();
-	cJSON *answer = NULL;
-	const cJSON *result;
+	cJSON *answer = NULL, *results;
 	int r;
 
-	if (c->all)
+	if (name == NULL)
 		cJSON_AddTrueToObject(body, "all");
 	else
-		cJSON_AddStringToObject(body, "name", c->arguments[0]);
+		cJSON_AddStringToObject(body, "name", name);
 	cJSON_AddBoolToObject(body, "force", c->force);
 	r = client_call(c, "/v1/restore", body, &answer);
-	cJSON_ArrayForEach (result, cJSON_GetObjectItemCaseSensitive(answer, "results")) {
+	results = cJSON_GetObjectItemCaseSensitive(answer, "results");
+	while (cJSON_GetArraySize(results) > 0) {
+		cJSON *result = cJSON_DetachItemFromArray(results, 0);
 		const char *detail = json_text(result, "detail");
+		const char *outcome = json_text(result, "outcome");
 
-		add_result(s, json_text(result, "unit"), json_text(result, "outcome"),
+		if (strcmp(outcome, restore_outcome_names[RESTORE_PENDING]) == 0) {
+			cJSON_AddItemToArray(pending, result);
+			continue;
+		}
+		add_result(s, json_text(result, "unit"), outcome,
 			   strcmp(detail, "-") == 0 ? "" : detail);
+		cJSON_Delete(result);
 	}
 	cJSON_Delete(answer);
 	cJSON_Delete(body);
+	return r;
+}
+
+/* Its pod is pending too, and is asked for with all that is in it. */
+static bool has_pod(const cJSON *names, const char *name)
+{
+	const cJSON *object;
+
+	cJSON_ArrayForEach (object, names) {
+		const char *pod = json_text(object, "unit");
+		size_t length = strlen(pod);
+
+		if (strchr(pod, '/') != NULL && strncmp(name, pod, length) == 0 &&
+		    name[length] == '/')
+			return true;
+	}
+	return false;
+}
+
+static int ask_again(const struct ctl *c, struct summary *s, cJSON **pending)
+{
+	cJSON *names = *pending;
+	const cJSON *object;
+	int r = CTL_OK;
+
+	*pending = cJSON_CreateArray();
+	cJSON_ArrayForEach (object, names) {
+		const char *name = json_text(object, "unit");
+
+		if (has_pod(names, name))
+			continue;
+		r = ask_once(c, name, s, *pending);
+		/* Its record went meanwhile, with the pod. */
+		if (r == CTL_NOT_MANAGED) {
+			add_result(s, name, restore_outcome_names[RESTORE_GONE], "");
+			r = CTL_OK;
+		}
+		if (r != CTL_OK)
+			break;
+	}
+	cJSON_Delete(names);
+	return r;
+}
+
+static void say_waiting(const struct ctl *c, const cJSON *pending)
+{
+	const cJSON *object;
+
+	cJSON_ArrayForEach (object, pending)
+		fprintf(c->err, "waiting for %s: %s\n", json_text(object, "unit"),
+			json_text(object, "detail"));
+}
+
+static int restore_by_socket(const struct ctl *c, struct summary *s)
+{
+	cJSON *pending = cJSON_CreateArray();
+	const cJSON *object;
+	int r = ask_once(c, c->all ? NULL : c->arguments[0], s, pending);
+
+	say_waiting(c, pending);
+	for (int i = 0; r == CTL_OK && cJSON_GetArraySize(pending) > 0 && i < PENDING_TRIES; i++) {
+		usleep(PENDING_TRY_USEC);
+		r = ask_again(c, s, &pending);
+	}
+	cJSON_ArrayForEach (object, pending)
+		add_result(s, json_text(object, "unit"), json_text(object, "outcome"),
+			   json_text(object, "detail"));
+	cJSON_Delete(pending);
 	return r;
 }
 

@@ -90,6 +90,11 @@ static int fake_restore(void *ctx, const char *name, bool force, control_result_
 		return r;
 	if (!force)
 		strcpy(batch.detail, "memory.max: 5.0 GiB in use, the original is 4.0 GiB");
+	if (f->pending > 0 && (!name || strcmp(name, web.unit) == 0)) {
+		f->pending--;
+		web.outcome = RESTORE_PENDING;
+		strcpy(web.detail, "it is being started");
+	}
 	if (!name || strcmp(name, web.unit) == 0)
 		each(arg, &web);
 	if (!name || strcmp(name, batch.unit) == 0)

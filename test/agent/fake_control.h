@@ -8,6 +8,7 @@ struct fake_control {
 	struct control_api control; /* give this to control_server_new() */
 	char last[300];             /* "pause web.service", "restore * force", ... */
 	int error;                  /* < 0: what every operation answers */
+	unsigned pending;           /* so many restores of web.service find it being started */
 	bool refuse_peers;
 	bool not_ready;
 	bool cluster; /* not standalone */

@@ -162,6 +162,37 @@ static void test_goldens(void)
 	}
 }
 
+/* What is being started is asked for again, by its name. */
+static void two_pending(struct fake_control *f)
+{
+	f->pending = 2;
+}
+
+static void always_pending(struct fake_control *f)
+{
+	f->pending = 1000000;
+}
+
+static void test_restore_pending(void)
+{
+	pid_t pid = serve(two_pending);
+
+	CHECK_EQ(run("restore --all --force"), CTL_OK);
+	CHECK(strstr(out_text, "restored  batch@nightly.service\n") != NULL);
+	CHECK(strstr(out_text, "restored  web.service\n") != NULL);
+	CHECK(strstr(out_text, "pending") == NULL);
+	CHECK(strstr(err_text, "waiting for web.service: it is being started\n") != NULL);
+	stop(pid);
+	pid = serve(always_pending);
+	CHECK_EQ(run("restore --all --force"), CTL_TRY_LATER);
+	CHECK(strstr(out_text, "restored  batch@nightly.service\n") != NULL);
+	CHECK(strstr(out_text, "pending   web.service: it is being started\n") != NULL);
+	CHECK(strstr(err_text, "1 of them") != NULL);
+	CHECK_EQ(run("restore web.service -o json"), CTL_TRY_LATER);
+	CHECK(strstr(out_text, "\"outcome\":\t\"pending\"") != NULL);
+	stop(pid);
+}
+
 struct outcome {
 	const char *line;
 	int code;
@@ -339,6 +370,8 @@ int main(void)
 	check_outcomes(with_daemon, ARRAY_SIZE(with_daemon));
 	test_color();
 	stop(pid);
+	unlink(socket_path);
+	test_restore_pending();
 	unlink(socket_path);
 	test_cluster();
 	test_refusals();

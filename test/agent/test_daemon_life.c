@@ -349,16 +349,15 @@ static void take_result(void *arg, const struct restore_result *result)
 /* As vscalectl does: again and again while a call of the daemon's is on its way. */
 static enum restore_outcome restore(struct rig *r)
 {
-	enum restore_outcome outcome = RESTORE_OUTCOME_COUNT;
-	int result = -EAGAIN;
+	enum restore_outcome outcome = RESTORE_PENDING;
 
-	for (int i = 0; i < 10 && result == -EAGAIN; i++) {
+	for (int i = 0; i < 10 && outcome == RESTORE_PENDING; i++) {
 		if (i > 0)
 			rig_run(r, 1, r->step);
-		result = r->daemon->api.ops->restore(r->daemon, "a.service", false, take_result,
-						     &outcome);
+		CHECK_EQ(r->daemon->api.ops->restore(r->daemon, "a.service", false, take_result,
+						     &outcome),
+			 0);
 	}
-	CHECK_EQ(result, 0);
 	return outcome;
 }
 

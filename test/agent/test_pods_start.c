@@ -208,29 +208,51 @@ static void test_growth_while_creating(void)
 	rig_close(&r);
 }
 
+struct restored {
+	unsigned count[RESTORE_OUTCOME_COUNT];
+	char pending[256]; /* their names */
+};
+
 static void count_result(void *arg, const struct restore_result *result)
 {
-	(void)result;
-	++*(unsigned *)arg;
+	struct restored *all = arg;
+
+	all->count[result->outcome]++;
+	if (result->outcome != RESTORE_PENDING)
+		return;
+	CHECK(result->detail[0] != '\0');
+	strcat(strcat(all->pending, result->unit), " ");
 }
 
-/* To restore is to call PID 1: asked for meanwhile, it is to be asked again. */
-static void test_restore_waits(void)
+/* To restore is to call PID 1: not for a container that is being created, nor for the pod above it,
+ * whose limits are the sum of its containers'. All else comes back, and those are named. */
+static void test_restore_waits(const char *name)
 {
 	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
-	unsigned results = 0;
+	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, ""), *other;
+	struct restored all = {.pending = ""};
 
+	other = rig_pod_add(&r, DRIVER_SYSTEMD, "web-1");
+	rig_container_add(&r, other, "app", 200, 64 * MIB);
+	other->mode = "Auto";
+	rig_pod_put(&r, other);
 	pods_raise_app(&r, p);
+	CHECK(rig_cpu_milli(&r, other->container[0].unit) >= 800);
 	creating(&r, p);
 	rig_look(&r, 2, NULL);
-	CHECK_EQ(hold_restore(r.daemon, "default/web-0", false, count_result, &results), -EAGAIN);
-	CHECK_EQ(results, 0);
-	CHECK_EQ(r.restore_calls, 0);
+	CHECK_EQ(hold_restore(r.daemon, name, false, count_result, &all), 0);
+	CHECK_STR(all.pending, "default/web-0/app default/web-0 ");
+	CHECK_EQ(all.count[RESTORE_RESTORED], name == NULL ? 3 : 1);
+	CHECK_EQ(rig_cpu_milli(&r, other->container[0].unit) == 200, name == NULL);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
+	CHECK_EQ(pods_of(&r, "default/web-0/log")->state, UNIT_RESTORED);
 	running(&r, p);
 	rig_run(&r, 5, NULL);
-	CHECK(hold_restore(r.daemon, "default/web-0", false, count_result, &results) >= 0);
-	CHECK(results > 0);
+	all = (struct restored){.pending = ""};
+	CHECK_EQ(hold_restore(r.daemon, "default/web-0", false, count_result, &all), 0);
+	CHECK_EQ(all.count[RESTORE_RESTORED], 2);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_RESTORED);
+	CHECK(!r.below);
 	check_no_call(&r);
 	rig_close(&r);
 }
@@ -327,7 +349,8 @@ int main(void)
 	test_initial();
 	test_successor_of_a_kill();
 	test_growth_while_creating();
-	test_restore_waits();
+	test_restore_waits(NULL);
+	test_restore_waits("default/web-0");
 	test_hand_back_waits();
 	test_scope_of_units();
 	test_waiting_call_is_dropped();
