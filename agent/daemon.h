@@ -81,6 +81,12 @@ struct daemon_counters {
 	usec_t look_usec; /* of the last look */
 };
 
+/* 0: all is well. */
+struct told_error {
+	int error;
+	usec_t at;
+};
+
 struct daemon {
 	sd_event *event;
 	daemon_clock_fn *clock;
@@ -96,6 +102,7 @@ struct daemon {
 	int root; /* cgroup root */
 	int state_dir;
 	struct lock lock;
+	struct told_error lock_told, socket_told;
 	struct cg_watch *watch;
 	struct node_memory memory;
 	struct reader reader;
@@ -434,6 +441,8 @@ void denied_tell(struct managed *m);
 void report_step(struct managed *m, const struct change *s, int outcome,
 		 const usec_t took[SINCE_COUNT]);
 void report_steps(struct daemon *d);
+/* memory.max was found above what is held, and is held again: judge_take_back(). */
+void report_taken_back(struct managed *m, uint64_t from, uint64_t to);
 /* What was summed up for long enough; now: whatever there is. */
 void report_summed(struct managed *m, bool now);
 /* systemd is told a memory limit above the one that stands, because use grows. */

@@ -4,6 +4,8 @@
 #include "agent/http.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,6 +87,21 @@ static void removed(const char *file, const char *what)
 	event_file_removed(&(struct daemon_event){.file = file, .detail = what});
 }
 
+/* An error that stays is told once in this time. */
+#define TOLD_AGAIN_USEC USEC_PER_HOUR
+
+static void cannot(struct daemon *d, struct told_error *t, const char *file, const char *what,
+		   int error)
+{
+	char text[256];
+
+	if (t->error == error && d->now - t->at < TOLD_AGAIN_USEC)
+		return;
+	*t = (struct told_error){error, d->now};
+	snprintf(text, sizeof text, "%s (%s)", what, strerror(-error));
+	removed(file, text);
+}
+
 static void check_lock(struct daemon *d)
 {
 	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX], what[LOCK_HOLDER_MAX + 64];
@@ -94,6 +111,8 @@ static void check_lock(struct daemon *d)
 	holder_text(d, holder);
 	at = lock_place(d, holder);
 	r = lock_check(&at, &d->lock, other);
+	if (r >= 0)
+		d->lock_told.error = 0;
 	if (r == LOCK_RETAKEN) {
 		reopen_state(d);
 		removed("the lock", "taken again, and the state is saved again");
@@ -102,23 +121,28 @@ static void check_lock(struct daemon *d)
 		removed("the lock", what);
 		sd_event_exit(d->event, FOLDERS_LOST);
 	} else if (r < 0) {
-		removed("the lock",
-			"and it cannot be taken again: another agent would not be noticed");
+		cannot(d, &d->lock_told, "the lock",
+		       "and it cannot be taken again: another agent would not be noticed", r);
 	}
 }
 
 /* The file of the control socket, through which vscalectl finds the daemon. */
 static void check_socket(struct daemon *d)
 {
+	int r;
+
 	if (d->server != NULL && http_server_reachable(d->server))
 		return;
 	http_server_free(d->server);
 	d->server = NULL;
-	if (serve_start(d) == 0)
-		removed(d->config.paths.socket, "made again");
-	else
-		removed(d->config.paths.socket,
-			"and it cannot be made again: vscalectl finds no daemon until a restart");
+	r = serve_start(d);
+	if (r < 0) {
+		cannot(d, &d->socket_told, d->config.paths.socket,
+		       "and it cannot be made again: vscalectl finds no daemon", r);
+		return;
+	}
+	d->socket_told.error = 0;
+	removed(d->config.paths.socket, "made again");
 }
 
 void folders_check(struct daemon *d)

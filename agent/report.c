@@ -77,6 +77,20 @@ void report_summed(struct managed *m, bool now)
 	*sum = (struct summed_steps){0};
 }
 
+/* PID 1 may write its headroom with every call: told as one, too. */
+void report_taken_back(struct managed *m, uint64_t from, uint64_t to)
+{
+	struct summed_steps *sum = &m->summed;
+
+	if (sum->why.reason != REASON_DRIFT)
+		report_summed(m, true);
+	if (sum->since == 0)
+		sum->since = m->daemon->now;
+	sum->from = MAX(sum->from, from);
+	sum->why = (struct decision){
+		.reason = REASON_DRIFT, .to = to, .use = m->control.last.mem_current};
+}
+
 /* True: it is told later. Any other change of the limit ends the sum. */
 static bool sum_up(const struct done_step *done)
 {

@@ -12,6 +12,15 @@
 static struct rig r;
 static const char *lock_path, *socket_path;
 
+static char removed[EVENT_MESSAGE_SIZE];
+
+static void on_event(struct rig *rig, const struct event_record *e, const char *message)
+{
+	(void)rig;
+	if (e->kind == EVENT_FILE_REMOVED)
+		snprintf(removed, sizeof removed, "%s", message);
+}
+
 static void begin(void)
 {
 	static char lock[PATH_MAX], socket[PATH_MAX];
@@ -42,6 +51,57 @@ static void test_removed(void)
 	CHECK(http_server_reachable(r.daemon->server));
 	rig_run(&r, 30, NULL);
 	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 2);
+	rig_close(&r);
+}
+
+static void replace_directory(const char *with)
+{
+	char command[2 * PATH_MAX + 32];
+	const char *dir = r.daemon->config.paths.state_dir;
+
+	snprintf(command, sizeof command, "rm -rf '%s' && %s '%s'", dir, with, dir);
+	CHECK_EQ(system(command), 0);
+}
+
+/* The lock cannot be taken again: told once, when the error is another one, and in an hour. */
+static void test_unwritable(void)
+{
+	begin();
+	r.told = on_event;
+	replace_directory("touch");
+	rig_run(&r, 15, NULL);
+	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 1);
+	CHECK(strstr(removed, "(Not a directory)") != NULL);
+	rig_run(&r, 300, NULL);
+	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 1);
+	replace_directory("ln -sT state");
+	rig_run(&r, 30, NULL);
+	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 2);
+	rig_run(&r, 3600, NULL);
+	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 3);
+	replace_directory("mkdir");
+	rig_run(&r, 30, NULL);
+	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 4);
+	CHECK_EQ(access(lock_path, F_OK), 0);
+	rig_run(&r, 300, NULL);
+	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 4);
+	rig_close(&r);
+}
+
+/* The control socket cannot be made again: the same. */
+static void test_socket_unwritable(void)
+{
+	char command[PATH_MAX + 32];
+
+	begin();
+	snprintf(command, sizeof command, "rm -f '%s' && mkdir '%s'", socket_path, socket_path);
+	CHECK_EQ(system(command), 0);
+	rig_run(&r, 300, NULL);
+	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 1);
+	CHECK_EQ(rmdir(socket_path), 0);
+	rig_run(&r, 30, NULL);
+	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 2);
+	CHECK(http_server_reachable(r.daemon->server));
 	rig_close(&r);
 }
 
@@ -84,6 +144,8 @@ static void test_taken(void)
 int main(void)
 {
 	test_removed();
+	test_unwritable();
+	test_socket_unwritable();
 	test_directory_removed();
 	test_taken();
 	return check_result();

@@ -61,6 +61,17 @@ static uint64_t max_of(struct rig *r, int unit)
 	return rig_bytes(r, &r->unit[unit], "memory.max");
 }
 
+/* Entries of the journal that say what was taken back. */
+static unsigned taken_back;
+
+static void on_event(struct rig *r, const struct event_record *e, const char *message)
+{
+	(void)r;
+	if (e->kind == EVENT_LIMIT_LOWERED &&
+	    strstr(message, "low.service memory 1.86Gi -> ") != NULL)
+		taken_back++;
+}
+
 /* A full node: it goes back with the inotify event, and growth ends where it did. */
 static void test_full_node(void)
 {
@@ -77,6 +88,8 @@ static void test_full_node(void)
 	held = max_of(&r, 0);
 	use = r.unit[0].anon_bytes;
 	CHECK(lowest >= reserve());
+	r.told = on_event;
+	taken_back = 0;
 	rig_put(&r, &r.unit[0], "memory.max", JUMP);
 	rig_look(&r, 80, step);
 	printf("full node: held %llu MiB, 8 s after a jump to 1900 MiB use went from %llu to %llu"
@@ -87,6 +100,9 @@ static void test_full_node(void)
 	/* A look of growth may come before the wake-up. */
 	CHECK(lowest + rate / 10 >= reserve());
 	CHECK(max_of(&r, 0) <= held + rate / 10);
+	/* Told once, in ten seconds. */
+	rig_look(&r, 60, step);
+	CHECK_EQ(taken_back, 1);
 	rig_close(&r);
 }
 
