@@ -263,7 +263,7 @@ static int on_hangup(sd_event_source *s, const struct signalfd_siginfo *si, void
 	return 0;
 }
 
-static int loop_part(int r)
+int daemon_loop_part(int r)
 {
 	if (r < 0)
 		report_unsupported("the event loop cannot be set up", NULL, r);
@@ -288,7 +288,7 @@ static int signals_start(struct daemon *d)
 		r = sd_event_add_signal(d->event, NULL, SIGHUP, on_hangup, d);
 	if (r >= 0)
 		r = sd_event_set_watchdog(d->event, true);
-	return loop_part(r);
+	return daemon_loop_part(r);
 }
 
 /* Before the configuration is read, events go where they go by default. */
@@ -319,6 +319,21 @@ static int config_start(struct daemon *d, const char *path)
 	return 0;
 }
 
+int daemon_serve(struct daemon *d)
+{
+	int r = serve_start(d);
+
+	if (r < 0) {
+		report_unsupported("the control socket cannot be opened", d->config.paths.socket,
+				   r);
+		return r;
+	}
+	r = serve_metrics_start(d);
+	if (r >= 0)
+		r = daemon_loop_part(daemon_watch_config(d));
+	return r < 0 ? r : cluster_start(d);
+}
+
 static int loop_start(struct daemon *d, const struct daemon_options *o)
 {
 	int r;
@@ -331,23 +346,12 @@ static int loop_start(struct daemon *d, const struct daemon_options *o)
 		sd_event_source_set_priority(d->tick_source, DAEMON_PRIORITY_REFLEX);
 		r = guard_start(d);
 	}
-	if (loop_part(r) < 0)
+	if (daemon_loop_part(r) < 0)
 		return r;
 	cg_thaw_pid1(d->root);
 	reader_start(d);
 	r = bus_start(d, o->port);
-	if (r < 0)
-		return r;
-	r = serve_start(d);
-	if (r < 0) {
-		report_unsupported("the control socket cannot be opened", d->config.paths.socket,
-				   r);
-		return r;
-	}
-	r = serve_metrics_start(d);
-	if (r >= 0)
-		r = loop_part(daemon_watch_config(d));
-	return r < 0 ? r : cluster_start(d);
+	return r < 0 ? r : daemon_serve(d);
 }
 
 static int work_start(struct daemon *d, const struct daemon_options *o)
@@ -392,7 +396,7 @@ int daemon_new(const struct daemon_options *o, struct daemon **ret)
 	read_own_pod(d);
 	files_allow();
 	daemon_log_start(d);
-	r = loop_part(sd_event_new(&d->event));
+	r = daemon_loop_part(sd_event_new(&d->event));
 	if (r >= 0)
 		r = config_start(d, o->config_path);
 	if (r >= 0) {

@@ -194,6 +194,12 @@ struct control_context daemon_context(struct daemon *d, struct plan *plan);
 /* What the timer does. */
 void daemon_tick(struct daemon *d);
 
+/* r, after having said that the event loop cannot be set up where it is an error. */
+int daemon_loop_part(int r);
+/* What every node has: control socket, metrics, a new configuration, the API server. -errno after
+ * having said why. */
+int daemon_serve(struct daemon *d);
+
 /* What a log needs to know of the configuration; the old one stays where it cannot be used. */
 void daemon_log_start(struct daemon *d);
 

@@ -300,7 +300,9 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 
 	m->originals_saved = b != NULL && !d->baselines_dirty;
 	m->recorded = b != NULL;
-	m->touched = b != NULL && (!same_limits(&b->limits, now) || is_told_more(m, b, a));
+	/* With the spec ours, the kubelet may still carry it out: that is no owner's value. */
+	m->touched = b != NULL &&
+		     (!same_limits(&b->limits, now) || is_told_more(m, b, a) || b->ratified != 0);
 	control_drop(&m->control);
 	control_init(&m->control, &d->config.tuning, rule, b != NULL ? &b->limits : now);
 	m->control.target = target;

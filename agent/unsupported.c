@@ -6,7 +6,6 @@
  * or written.
  */
 #include "agent/cluster.h"
-#include "agent/config_watch.h"
 #include "agent/daemon.h"
 #include <errno.h>
 
@@ -61,20 +60,7 @@ int unsupported_start(struct daemon *d)
 {
 	int r = sd_event_add_time(d->event, &d->tick_source, CLOCK_BOOTTIME, d->now, 0, on_look, d);
 
-	if (r >= 0)
-		r = daemon_watch_config(d);
-	if (r < 0) {
-		report_unsupported("the event loop cannot be set up", NULL, r);
-		return r;
-	}
-	r = serve_start(d);
-	if (r < 0) {
-		report_unsupported("the control socket cannot be opened", d->config.paths.socket,
-				   r);
-		return r;
-	}
-	r = serve_metrics_start(d);
-	return r < 0 ? r : cluster_start(d);
+	return daemon_loop_part(r) < 0 ? r : daemon_serve(d);
 }
 
 void unsupported_tell(struct pod *p)

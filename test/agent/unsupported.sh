@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # unsupported.sh VSCALED VSCALECTL: the real programs on a host whose cgroups are of version 1 or hybrid.
-# On any other host there is nothing to try: exit 77. Nothing of the host's cgroups is opened.
+# On any other host there is nothing to try, and CMakeLists.txt does not define it. Nothing of the host's
+# cgroups is opened.
 set -euo pipefail
 vscaled=$1 vscalectl=$2
 failed=0
@@ -9,6 +10,7 @@ failed=0
 skip()
 {
 	echo "SKIP: $1"
+	[ "${VSCALED_MUST_RUN:-0}" = 0 ] || exit 1
 	exit 77
 }
 
