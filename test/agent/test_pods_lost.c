@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The records of a node are lost while specs hold sizes of vscaled. */
+/* Specs hold sizes of vscaled, and the records of the node are lost, or the daemon starts anew. */
 #include "test/agent/test_pods.h"
+#include <string.h>
 
 #define STATUS                                                                                     \
 	"{\"containers\":{\"app\":{\"cpu\":{\"original\":\"200m\",\"limit\":\"800m\"},"            \
@@ -140,8 +141,51 @@ static void test_gone(bool deleted)
 	rig_close(&r);
 }
 
+/* The spec holds a size of ours, and the kubelet has not carried it out when the daemon starts
+ * anew: what it writes later is no original. */
+static void test_carried_out_after_a_restart(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, driver, "");
+	struct rig_unit *app = p->container[0].unit;
+	const uint64_t over[RESOURCE_COUNT] = {200, 64 * MIB},
+		       sent[RESOURCE_COUNT] = {800, 256 * MIB};
+	struct managed *m;
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 3, pods_burn_20);
+	m = pods_of(&r, "default/web-0/app");
+	persist_sent(r.daemon, m, sent, over);
+	persist_ratified(r.daemon, m, true);
+	persist_baselines(r.daemon);
+	rig_stop(&r);
+	p->generation++;
+	p->resize_ours = true;
+	memcpy(p->container[0].spec.limit, sent, sizeof sent);
+	CHECK_EQ(rig_start(&r), 0);
+	pods_list_begin(r.daemon);
+	rig_pod_put(&r, p);
+	pods_list_end(r.daemon, true);
+	rig_run(&r, 3, pods_burn_20);
+	CHECK_EQ(rig_cpu_milli(&r, app), 200);
+	rig_pod_realise(&r, p);
+	rig_run(&r, 20, pods_burn_20);
+	m = pods_of(&r, "default/web-0/app");
+	CHECK_EQ(m->control.resource[RESOURCE_CPU].original, 200);
+	CHECK_EQ(m->control.resource[RESOURCE_MEMORY].original, 64 * MIB);
+	CHECK_EQ(persist_original_limit(m, RESOURCE_MEMORY, 0), 64 * MIB);
+	p->mode = NULL;
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_20);
+	CHECK_EQ(rig_cpu_milli(&r, app), 200);
+	CHECK_EQ(rig_bytes(&r, app, "memory.max"), 64 * MIB);
+	rig_close(&r);
+}
+
 int main(void)
 {
+	test_carried_out_after_a_restart(DRIVER_CGROUPFS);
+	test_carried_out_after_a_restart(DRIVER_SYSTEMD);
 	test_turned_on_later("Off");
 	test_turned_on_later(NULL);
 	test_recovered_later();

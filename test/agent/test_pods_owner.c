@@ -413,47 +413,6 @@ static void test_name_comes_again(enum cgroup_driver driver)
 	rig_close(&r);
 }
 
-/* The spec holds a size of ours, and the kubelet has not carried it out when the daemon starts
- * anew: what it writes later is no original. */
-static void test_carried_out_after_a_restart(enum cgroup_driver driver)
-{
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, driver, "");
-	struct rig_unit *app = p->container[0].unit;
-	const uint64_t over[RESOURCE_COUNT] = {200, 64 * MIB},
-		       sent[RESOURCE_COUNT] = {800, 256 * MIB};
-	struct managed *m;
-
-	rig_pod_put(&r, p);
-	rig_run(&r, 3, pods_burn_20);
-	m = pods_of(&r, "default/web-0/app");
-	persist_sent(r.daemon, m, sent, over);
-	persist_ratified(r.daemon, m, true);
-	persist_baselines(r.daemon);
-	rig_stop(&r);
-	p->generation++;
-	p->resize_ours = true;
-	memcpy(p->container[0].spec.limit, sent, sizeof sent);
-	CHECK_EQ(rig_start(&r), 0);
-	pods_list_begin(r.daemon);
-	rig_pod_put(&r, p);
-	pods_list_end(r.daemon, true);
-	rig_run(&r, 3, pods_burn_20);
-	CHECK_EQ(rig_cpu_milli(&r, app), 200);
-	rig_pod_realise(&r, p);
-	rig_run(&r, 20, pods_burn_20);
-	m = pods_of(&r, "default/web-0/app");
-	CHECK_EQ(m->control.resource[RESOURCE_CPU].original, 200);
-	CHECK_EQ(m->control.resource[RESOURCE_MEMORY].original, 64 * MIB);
-	CHECK_EQ(persist_original_limit(m, RESOURCE_MEMORY, 0), 64 * MIB);
-	p->mode = NULL;
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_20);
-	CHECK_EQ(rig_cpu_milli(&r, app), 200);
-	CHECK_EQ(rig_bytes(&r, app, "memory.max"), 64 * MIB);
-	rig_close(&r);
-}
-
 static void test_daemon_comes_back(enum cgroup_driver driver)
 {
 	struct rig r;
@@ -497,7 +456,6 @@ int main(void)
 		test_mode_off_from_auto(driver);
 		test_name_comes_again(driver);
 		test_daemon_comes_back(driver);
-		test_carried_out_after_a_restart(driver);
 	}
 	test_owner_takes_memory_in_use();
 	test_deferred();
