@@ -12,6 +12,8 @@ const struct state_kind baseline_state = {"baseline", VERSION, 16 * MIB};
 
 const struct state_kind baseline_copy = {"baseline-copy", VERSION, 16 * MIB};
 
+const struct state_kind baseline_lift = {"baseline-lift", VERSION, 16 * MIB};
+
 #define FIELD(name, type, member, max)                                                             \
 	{                                                                                          \
 		name, type, offsetof(struct baseline, member), max                                 \
@@ -258,4 +260,20 @@ int baseline_load(int dir, char *aside, struct baseline_set *ret)
 	if (r == 0 || r == -ENOMEM)
 		return r;
 	return load_kind(dir, &baseline_copy, copy_aside, ret) == 0 ? 0 : r;
+}
+
+int baseline_save_lift(int dir, const struct baseline_set *s)
+{
+	OWN(drop_free) char *text = NULL;
+	size_t len;
+	int r = baseline_encode(s, &text, &len);
+
+	return r < 0 ? r : state_file_save(dir, &baseline_lift, text, len);
+}
+
+int baseline_load_lift(int dir, struct baseline_set *ret)
+{
+	char aside[STATE_ASIDE_MAX];
+
+	return load_kind(dir, &baseline_lift, aside, ret);
 }

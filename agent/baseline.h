@@ -55,6 +55,8 @@ struct baseline_set {
 extern const struct state_kind baseline_state;
 /* What cannot be measured again is kept twice. */
 extern const struct state_kind baseline_copy;
+/* In the runtime folder: where memory.high may stand lowered. */
+extern const struct state_kind baseline_lift;
 
 void baseline_set_free(struct baseline_set *s);
 
@@ -77,3 +79,7 @@ int baseline_save(int dir, const struct baseline_set *s);
 /* Like state_file_load(), and a body that cannot be decoded is set aside as well; then the copy is
  * taken: 0 with a name in aside. */
 int baseline_load(int dir, char *aside, struct baseline_set *ret);
+
+/* The same of the one in the runtime folder; a damaged one is none. */
+int baseline_save_lift(int dir, const struct baseline_set *s);
+int baseline_load_lift(int dir, struct baseline_set *ret);

@@ -7,7 +7,6 @@
 #include "agent/http.h"
 #include "agent/lock.h"
 #include "agent/metrics_server.h"
-#include "agent/restore.h"
 #include "cgroup/stuck.h"
 #include "systemd/notify.h"
 #include <errno.h>
@@ -211,22 +210,6 @@ static void read_own_pod(struct daemon *d)
 	snprintf(d->own_pod, sizeof d->own_pod, "%s", pod);
 }
 
-/* A memory.high that a trial lowered: lifting it is the first act and the last. */
-static void lift(struct daemon *d)
-{
-	struct restore r = {.root = d->root};
-
-	/* Every record says "lowered", on disk too: a trial may do it at any time, and whoever
-	 * finds the record after a crash may lift it. */
-	for (size_t i = 0; i < d->baselines.count; i++) {
-		d->baselines_dirty |= d->baselines.items[i].high != BASELINE_HIGH_LOWERED;
-		d->baselines.items[i].high = BASELINE_HIGH_LOWERED;
-	}
-	restore_lift(&r, &d->baselines);
-	for (size_t i = 0; i < d->baselines.count; i++)
-		d->baselines.items[i].high = BASELINE_HIGH_LOWERED;
-}
-
 /* What stands in the cgroups must be known to systemd before we go: a reload would undo it. */
 static int on_stop_timer(sd_event_source *s, uint64_t due, void *userdata)
 {
@@ -360,7 +343,8 @@ static int work_start(struct daemon *d, const struct daemon_options *o)
 
 	if (r < 0)
 		return r;
-	lift(d);
+	lift_lost(d);
+	lift_all(d);
 	return loop_start(d, o);
 }
 
@@ -433,7 +417,7 @@ int daemon_run(struct daemon *d)
 	if ((r < 0 && r != FOLDERS_LOST) || d->unsupported != NULL)
 		return r;
 	daemon_wake(d);
-	lift(d);
+	lift_all(d);
 	/* The state files are another process's now. */
 	if (r < 0)
 		return r;

@@ -20,6 +20,7 @@
  *	node_memory.c what the node has left to grant (node_memory.h)
  *	denied.c  memory that the node did not have, told
  *	persist.c history and originals on disk
+ *	lift.c	  a memory.high of ours that an earlier life left
  *	serve.c	  the control API's answers
  *	report.c  the journal
  */
@@ -154,6 +155,8 @@ struct daemon {
 	bool originals_lost; /* there was no file of them when we started, or not a whole one */
 	bool lost_mark_due;  /* the mark of that is not on disk yet */
 	int lost_mark_error; /* told already */
+	bool lift_copy_due;  /* lift_keep() */
+	int lift_copy_error; /* told already */
 	char state_result[128];
 	int state_error; /* told already */
 	usec_t state_saved_real;
@@ -393,6 +396,14 @@ void persist_adopted_request(struct daemon *d, const struct managed *m, enum res
 void persist_adopt_history(struct daemon *d, struct managed *m);
 /* And back into the store. */
 void persist_keep_history(struct daemon *d, const struct managed *m);
+
+/* --- lift.c */
+/* Lifts what any record names. */
+void lift_all(struct daemon *d);
+/* At the start: there are no records, but the runtime folder may have those that were lost. */
+void lift_lost(struct daemon *d);
+/* Copies the records there when they were saved since; a failure is told, and tried again. */
+void lift_keep(struct daemon *d);
 
 /* --- unsupported.c */
 /* No cgroup version 2 here. 0: in a cluster; -ENOTSUP: the start fails. */

@@ -328,8 +328,10 @@ void persist_baselines(struct daemon *d)
 	if (d->unsupported != NULL)
 		return;
 	r = mark_make_due(d);
-	if (!d->baselines_dirty)
+	if (!d->baselines_dirty) {
+		lift_keep(d);
 		return;
+	}
 	if (r == 0)
 		r = baseline_save(d->state_dir, &d->baselines);
 	if (r < 0) {
@@ -339,6 +341,8 @@ void persist_baselines(struct daemon *d)
 		return;
 	}
 	d->baselines_dirty = false;
+	d->lift_copy_due = true;
+	lift_keep(d);
 	mark_saved(d);
 }
 
