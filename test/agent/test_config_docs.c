@@ -1,23 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The reference page and the man page against the table of keys. The part between the marks is
- * generated: VSCALED_REGEN=1 writes it anew, without it a difference is a failure.
+ * test_config_docs [MAN]: the reference page against the table of keys, and the source of the man
+ * page that was made of that page (docs/config_man.py). The part of the reference page between the
+ * marks is generated: VSCALED_REGEN=1 writes it anew, without it a difference is a failure.
  */
 #include "agent/config_table.h"
 #include "test/check.h"
 #include <stdbool.h>
 #include <unistd.h>
 
-#define AT_START " Read at the start only."
+#define AT_START " (restart)"
+#define PAGE     "docs/configuration.md"
+#define BEGIN    "<!-- keys -->\n"
+#define END      "<!-- end of keys -->\n"
 
-struct page {
-	const char *path;
-	const char *begin;
-	const char *end;
+/* How a page writes a section and a key. */
+struct form {
 	void (*section)(FILE *f, const char *name);
 	void (*row)(FILE *f, const struct config_key *k, const char *name);
-	void (*after)(FILE *f);
 };
+
+/* What may stand there, in few words: the kind of a range can be seen. */
+static const char *allowed_of(const struct config_key *k)
+{
+	static const char *const kinds[] = {
+		"a duration from ",       "a percentage with at most one decimal from ",
+		"a percentage from ",     "a number from ",
+		"an amount of CPU from ", "an amount of memory from ",
+	};
+	static char text[CONFIG_ERROR_TEXT_MAX];
+
+	config_value_allowed(k, text, sizeof text);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strncmp(text, kinds[i], strlen(kinds[i])) == 0)
+			return text + strlen(kinds[i]);
+	return text;
+}
 
 /* Docs are written with `code`; scdoc knows *bold* for that, and a _ inside a word is plain. */
 static void put_scdoc(FILE *f, const char *text)
@@ -49,16 +67,8 @@ static void markdown_section(FILE *f, const char *name)
 
 static void markdown_row(FILE *f, const struct config_key *k, const char *name)
 {
-	char allowed[CONFIG_ERROR_TEXT_MAX];
-
-	fprintf(f, "| `%s` | %s | %s | %s%s |\n", name, fallback_of(k),
-		config_value_allowed(k, allowed, sizeof allowed), k->doc,
-		k->at_start ? AT_START : "");
-}
-
-static void markdown_after(FILE *f)
-{
-	putc('\n', f);
+	fprintf(f, "| `%s`%s | %s | %s | %s |\n", name, k->at_start ? AT_START : "", fallback_of(k),
+		allowed_of(k), k->doc);
 }
 
 static void scdoc_section(FILE *f, const char *name)
@@ -68,26 +78,19 @@ static void scdoc_section(FILE *f, const char *name)
 
 static void scdoc_row(FILE *f, const struct config_key *k, const char *name)
 {
-	char allowed[CONFIG_ERROR_TEXT_MAX];
-
-	fprintf(f, "\n*%s:*\n\t", name);
+	fprintf(f, "\n*%s*%s\n\t", name, k->at_start ? AT_START : "");
 	put_scdoc(f, k->doc);
-	fputs(k->at_start ? AT_START : "", f);
 	fputs(" Allowed: ", f);
-	put_scdoc(f, config_value_allowed(k, allowed, sizeof allowed));
+	put_scdoc(f, allowed_of(k));
 	fputs(". Default: ", f);
 	put_scdoc(f, fallback_of(k));
 	fputs(".\n", f);
 }
 
-static const struct page pages[] = {
-	{"docs/configuration.md", "<!-- keys -->\n", "<!-- end of keys -->\n", markdown_section,
-	 markdown_row, markdown_after},
-	{"docs/vscaled.yaml.5.scd", "; keys\n", "; end of keys\n", scdoc_section, scdoc_row,
-	 markdown_after},
-};
+static const struct form markdown = {markdown_section, markdown_row};
+static const struct form scdoc = {scdoc_section, scdoc_row};
 
-static void generate(FILE *f, const struct page *p)
+static void generate(FILE *f, const struct form *p)
 {
 	char section[CONFIG_VALUE_TEXT] = "";
 
@@ -104,7 +107,6 @@ static void generate(FILE *f, const struct page *p)
 	p->section(f, "defaults and units");
 	for (size_t i = 0; i < config_rule_key_count; i++)
 		p->row(f, &config_rule_keys[i], config_rule_keys[i].path);
-	p->after(f);
 }
 
 static char *read_page(const char *path)
@@ -121,11 +123,11 @@ static char *read_page(const char *path)
 	return text;
 }
 
-static void check_page(const struct page *p)
+static void check_page(void)
 {
-	OWN(drop_free) char *have = read_page(p->path);
+	OWN(drop_free) char *have = read_page(PAGE);
 	OWN(drop_free) char *want = NULL;
-	char *begin = strstr(have, p->begin), *end = strstr(have, p->end);
+	char *begin = strstr(have, BEGIN), *end = strstr(have, END);
 	size_t len;
 	FILE *f = open_memstream(&want, &len);
 
@@ -134,20 +136,35 @@ static void check_page(const struct page *p)
 		fclose(f);
 		return;
 	}
-	begin += strlen(p->begin);
+	begin += strlen(BEGIN);
 	fprintf(f, "%.*s", (int)(begin - have), have);
-	generate(f, p);
-	fputs(end, f);
+	generate(f, &markdown);
+	fputs("\n" END, f);
 	fclose(f);
 	if (getenv("VSCALED_REGEN") != NULL) {
-		f = fopen(p->path, "we");
+		f = fopen(PAGE, "we");
 		CHECK(f != NULL && fputs(want, f) >= 0 && fclose(f) == 0);
 		return;
 	}
 	if (strcmp(have, want) != 0)
-		fprintf(stderr, "%s is not what the table says; VSCALED_REGEN=1 mends it\n",
-			p->path);
+		fprintf(stderr, PAGE " is not what the table says; VSCALED_REGEN=1 mends it\n");
 	CHECK(strcmp(have, want) == 0);
+}
+
+/* The man page has every key, in the words of the table. */
+static void check_man(const char *path)
+{
+	OWN(drop_free) char *have = read_page(path);
+	OWN(drop_free) char *want = NULL;
+	size_t len;
+	FILE *f = open_memstream(&want, &len);
+
+	generate(f, &scdoc);
+	fclose(f);
+	CHECK(len > 0);
+	if (strstr(have, want) == NULL)
+		fprintf(stderr, "%s does not have the keys of the table:\n%s", path, want);
+	CHECK(strstr(have, want) != NULL);
 }
 
 /* The example shows defaults in comments: each `# key: value` of it is one. */
@@ -177,10 +194,11 @@ static void check_example(void)
 	CHECK(seen >= 10);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(pages); i++)
-		check_page(&pages[i]);
+	check_page();
+	if (argc == 2)
+		check_man(argv[1]);
 	check_example();
 	return check_result();
 }
