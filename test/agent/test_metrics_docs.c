@@ -10,15 +10,27 @@
 #define BEGIN "<!-- metrics -->\n"
 #define END   "<!-- end of metrics -->\n"
 
+/* The labels of a container are explained once, above the table. */
+#define WHO "namespace, pod, container; or unit"
+
+static void put_labels(FILE *f, const char *labels)
+{
+	if (strncmp(labels, WHO, strlen(WHO)) == 0)
+		fprintf(f, "container%s", labels + strlen(WHO));
+	else
+		fputs(labels[0] != '\0' ? labels : "–", f);
+}
+
 static void generate(FILE *f)
 {
 	fputs("\n| Name | Type | Labels | Meaning |\n|---|---|---|---|\n", f);
 	for (size_t i = 0; i < metrics_table_size; i++) {
 		const struct metric *m = &metrics_table[i];
 
-		fprintf(f, "| `%s` | %s | %s | %s%s |\n", m->name, metric_type_names[m->type],
-			m->labels[0] != '\0' ? m->labels : "–", m->help,
-			m->kubernetes ? " Only with a cluster." : "");
+		fprintf(f, "| `%s`%s | %s | ", m->name, m->kubernetes ? " (cluster)" : "",
+			metric_type_names[m->type]);
+		put_labels(f, m->labels);
+		fprintf(f, " | %s |\n", m->help);
 	}
 	putc('\n', f);
 }
