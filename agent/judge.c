@@ -90,6 +90,25 @@ static void make_safe(struct managed *m, const struct limits *seen)
 	}
 }
 
+/* PID 1 writes memory.high with everything that it stores. A brake that holds growth below what the
+ * runtime may write is needed again at once: PID 1's answer may take seconds. */
+static void keep_brake(struct managed *m, struct limits *seen)
+{
+	struct control *c = &m->control;
+	const struct change again = {
+		.target = c->target,
+		.knob = KNOB_MEM_HIGH,
+		.from = seen->mem_high,
+		.to = c->kernel.mem_high,
+	};
+
+	if (control_brake_max(c, seen->mem_max) < seen->mem_max && c->mem.brake.line != 0 &&
+	    mem_brake_owns(&c->mem, again.to) &&
+	    seen->mem_high == round_down(m->stored.mem_high, MEM_PAGE_BYTES) &&
+	    cg_write(m->cg, &again) == APPLY_DONE)
+		seen->mem_high = again.to;
+}
+
 /* Growth that has paused for less than this may go on. The reflex sees that after 0.2 s, a busy
  * node makes it a second, and a limit of use and a margin of 10 % lasts as long at 20 MB/s and 200
  * MB. */
@@ -435,6 +454,7 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 	unit_fill_absent(m, &u);
 	oom_lowered(m, m, u.limits.mem_max);
 	runtime_wrote(m, m->made_safe ? m->unsafe_max : u.limits.mem_max);
+	keep_brake(m, &u.limits);
 	l.x = daemon_context(m->daemon, plan);
 	/* Judged now: what must wait for PID 1's word is said below. */
 	m->control.frozen = 0;

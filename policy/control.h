@@ -214,6 +214,8 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 		   const struct control_context *x);
 /* memory.high is that of a running trial or the brake, and nobody has written it since. */
 bool control_high_is_ours(const struct control *c, const struct limits *kernel);
+/* Where the brake is to hold growth: below mem_max, or below what may replace it at any moment. */
+uint64_t control_brake_max(const struct control *c, uint64_t mem_max);
 /* Another writer's value stands, and nothing is done about it. */
 void control_follow(struct control *c, const struct limits *kernel, enum resource r);
 /* Steps that put our values back after somebody else's write; memory raises are always safe. */

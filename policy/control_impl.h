@@ -71,8 +71,6 @@ void control_oom_apply(struct control *c, const struct tuning *t);
 uint64_t control_mem_need(const struct usage *prev, const struct usage *u);
 /* memory.high for a memory.max of `max`, the brake included. */
 uint64_t control_braked_high(const struct control *c, uint64_t mem_max);
-/* Where the brake is to hold growth: below mem_max, or below what may replace it at any moment. */
-uint64_t control_brake_max(const struct control *c, uint64_t mem_max);
 /* Arms, holds and lifts the brake. hit: growth was stopped at memory.high. */
 void control_brake(struct control *c, const struct control_context *x, bool hit);
 /* A step of a boost has been carried out. */

@@ -153,6 +153,7 @@ void control_brake(struct control *c, const struct control_context *x, bool hit)
 		.max = control_brake_max(c, max),
 		.own = control_mem_high(c, max),
 		.hit = hit,
+		.replay = control_brake_max(c, max) < max,
 		.tick_usec = x->tick_usec,
 		.now = x->now,
 	};

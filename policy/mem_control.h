@@ -114,7 +114,8 @@ struct mem_growth_input {
 struct mem_brake_input {
 	uint64_t use, current, max; /* bytes; max: memory.max, after a raise the new one */
 	uint64_t own;               /* the owner's memory.high with it; LIMIT_MAX: none */
-	bool hit;                   /* memory.high has stopped somebody since the last look */
+	bool hit;                   /* memory.high has stopped a process since the last look */
+	bool replay;                /* max is what the runtime may write, memory.max is higher */
 	usec_t tick_usec;
 	usec_t now;
 };

@@ -129,6 +129,50 @@ static void test_pod(void)
 	rig_close(&r);
 }
 
+/* The pod's rig_look(): growth at 50 MB/s, which memory.high stops as it does in the kernel. */
+static void step_50_braked(struct rig *r)
+{
+	struct rig_unit *u = r->pod[0].container[0].unit;
+
+	if (u->anon_bytes + 5 * MIB < rig_bytes(r, u, "memory.high"))
+		rig_grow(r, u, 5 * MIB);
+}
+
+/*
+ * A CPU manager is at work, so growth is held below what the runtime may write. PID 1, which
+ * answers three seconds later, writes memory.high with the headroom that it stores: the brake holds
+ * on.
+ */
+static void test_brake_outlasts_property(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+	struct rig_unit *app = p->container[0].unit;
+
+	app->anon_bytes = 4 * MIB;
+	rig_put(&r, app, "cpuset.cpus", "0-1\n");
+	rig_pod_put(&r, p);
+	rig_run(&r, 2, NULL);
+	rig_look(&r, 120, NULL);
+	runtime_look(r.daemon, true);
+	CHECK(r.daemon->cpu_manager);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.pod.replay_mem_bytes, 64 * MIB);
+	r.lag_seconds = 3;
+	for (int i = 0; i < 20 && rig_bytes(&r, app, "memory.high") == LIMIT_MAX; i++)
+		rig_look(&r, 1, step_50_braked);
+	rig_look(&r, 3, step_50_braked);
+	CHECK(rig_bytes(&r, app, "memory.high") < 64 * MIB);
+	CHECK(app->props.mem_max > 64 * MIB);
+	rig_realise(&r, app);
+	CHECK_EQ(rig_bytes(&r, app, "memory.high"), LIMIT_MAX);
+	for (int i = 0; i < 5; i++) {
+		rig_look(&r, 1, step_50_braked);
+		CHECK(rig_bytes(&r, app, "memory.high") < 64 * MIB);
+	}
+	CHECK(app->anon_bytes < 64 * MIB);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	test_reload_when_growth_begins();
@@ -136,5 +180,6 @@ int main(void)
 	test_not_needed();
 	test_given_back_after_a_restart();
 	test_pod();
+	test_brake_outlasts_property();
 	return check_result();
 }
