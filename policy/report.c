@@ -143,13 +143,34 @@ static bool any_growing(const struct report_facts *f)
 	return false;
 }
 
-static enum report_hold why_nothing(const struct draft *d)
+/* Use keeps a memory limit of ours in the spec above the original that is to stand there again. A
+ * server that takes no lower limit keeps it for good. */
+static bool original_is_owed(const struct draft *d)
 {
+	if (d->now < d->n->no_decrease_until)
+		return false;
+	for (size_t i = 0; i < d->f->container_count; i++) {
+		const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+
+		if (ratifiable(x) && (d->f->restoring || x->back) && x->spec_limit != LIMIT_MAX &&
+		    x->spec_limit > x->original_limit)
+			return true;
+	}
+	return false;
+}
+
+static void hold_nothing(struct draft *d)
+{
+	usec_t again = sooner(d->later, d->asked_again);
+
 	if (d->memory_later)
-		return REPORT_HOLD_MEMORY;
-	if (d->later)
-		return REPORT_HOLD_LEASE;
-	return d->asked_again ? REPORT_HOLD_REFUSED : REPORT_HOLD_NONE;
+		hold(d, REPORT_HOLD_MEMORY, again);
+	else if (d->later)
+		hold(d, REPORT_HOLD_LEASE, again);
+	else if (original_is_owed(d))
+		hold(d, REPORT_HOLD_UNSAFE, sooner(again, add_sat(d->now, d->t->up_interval_usec)));
+	else
+		hold(d, d->asked_again ? REPORT_HOLD_REFUSED : REPORT_HOLD_NONE, again);
 }
 
 /* What the values are to be. True: there is something to send, now. */
@@ -164,7 +185,7 @@ static bool drafted(struct draft *d)
 		draft_leave_cpu(d);
 	find_traps(d);
 	if (!d->any && !d->leads) {
-		hold(d, why_nothing(d), sooner(d->later, d->asked_again));
+		hold_nothing(d);
 		return false;
 	}
 	if (!draft_make_safe(d)) {
@@ -173,7 +194,7 @@ static bool drafted(struct draft *d)
 	}
 	draft_keep_class(d);
 	if (!draft_changes(d)) {
-		hold(d, why_nothing(d), sooner(d->later, d->asked_again));
+		hold_nothing(d);
 		return false;
 	}
 	return !too_soon(d);

@@ -237,7 +237,7 @@ static void test_owner_changed_another(enum cgroup_driver driver)
 	unsigned sent;
 
 	app_of(p)->anon_bytes = 20 * MIB;
-	rig_run(&c.rig, 20, burn_50);
+	rig_run(&c.rig, 40, burn_50);
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 5, burn_50);
 	sent = crig_requests(&c, "/resize", 0);
@@ -263,11 +263,57 @@ static void test_memory_freed_last(enum cgroup_driver driver)
 	crig_close(&c);
 }
 
+static bool cgroup_is_original(struct crig *x)
+{
+	return rig_bytes(&x->rig, app_of(&x->rig.pod[0]), "memory.max") == 64 * MIB;
+}
+
+static bool is_lower(struct crig *x)
+{
+	return memory_of(x) < 150 * MIB;
+}
+
+/* The kubelet replays the spec between the cgroup's way back and the spec's own, and use grows into
+ * it: the original is owed until it stands in the spec. */
+static void test_use_holds_the_spec(enum cgroup_driver driver)
+{
+	struct rig_pod *p = begin_grown(driver);
+	char *page;
+
+	app_of(p)->anon_bytes = 20 * MIB;
+	crig_fault(&c, "500", "\"match\":\"PATCH .*/resize\",\"count\":-1");
+	crig_annotate(&c, p, "mode", NULL);
+	CHECK(crig_until(&c, 30, burn_50, cgroup_is_original));
+	crig_kubelet(&c, p, NULL);
+	app_of(p)->anon_bytes = 120 * MIB;
+	rig_run(&c.rig, 2, burn_50);
+	crig_heal(&c);
+	CHECK(crig_until(&c, 90, burn_50, is_lower));
+	CHECK(memory_of(&c) > 120 * MIB);
+	crig_kubelet(&c, p, NULL);
+	app_of(p)->anon_bytes = 130 * MIB;
+	rig_run(&c.rig, 30, burn_50);
+	CHECK(!is_forgotten(&c));
+	CHECK(memory_of(&c) > 120 * MIB);
+	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
+	CHECK(strstr(page, "memory limit below use") != NULL);
+	free(page);
+	app_of(p)->anon_bytes = 20 * MIB;
+	CHECK(crig_until(&c, 400, burn_50, memory_is_original));
+	rig_run(&c.rig, 2, burn_50);
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 60, burn_50, is_forgotten));
+	CHECK(cgroup_is_original(&c));
+	CHECK_EQ(c.rig.kills, 0);
+	crig_close(&c);
+}
+
 int main(void)
 {
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
 		test_owner_changed_another(driver);
 		test_memory_freed_last(driver);
+		test_use_holds_the_spec(driver);
 	}
 	test_mode_off(DRIVER_CGROUPFS);
 	test_mode_off(DRIVER_SYSTEMD);

@@ -377,6 +377,18 @@ static void test_restoring_keeps_memory_above_use(void)
 		CHECK_EQ(rig_limit(&g, 0, MEM), 330 * MIB);
 		rig_accept(&g);
 		rig_echo(&g);
+		/* The original is still owed, also when use grows again. */
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_UNSAFE);
+		CHECK_EQ(g.d.again, g.now + g.t.up_interval_usec);
+		g.c[0].use_bytes = 320 * MIB;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_UNSAFE);
+		/* Not where the server takes no lower limit: it will never stand there. */
+		g.n.no_decrease_until = g.now + S;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_NONE);
+		g.n.no_decrease_until = 0;
 		/* The rest follows when use sinks, and not with every page of it. */
 		g.c[0].use_bytes = 299 * MIB;
 		CHECK(!rig_decide(&g));
