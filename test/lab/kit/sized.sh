@@ -25,7 +25,7 @@ agent_sized()
 	  writeInterval: 100ms
 	  statusInterval: 3s
 	  leaseTime: ${LEASE:-4s}
-	  memoryLeaseTime: ${LEASE:-15s}
+	  memoryLeaseTime: ${LEASE:-4s}
 	  upInterval: 4s
 	  smallInterval: 8s
 	  downInterval: 8s
