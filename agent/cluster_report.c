@@ -124,7 +124,7 @@ static bool holds_ours(const struct managed *m, const struct kube_container *c)
 static bool restarts(const struct kube_container *k, const struct report_item *item)
 {
 	return (k->restart_on_resize & RESOURCES_MEMORY) && (item->limits & RESOURCES_MEMORY) &&
-	       item->limit[RESOURCE_MEMORY] != k->spec.limit[RESOURCE_MEMORY];
+	       item->limit[RESOURCE_MEMORY] > k->spec.limit[RESOURCE_MEMORY];
 }
 
 /* The kills so far have their answer. */

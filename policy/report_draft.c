@@ -178,13 +178,28 @@ static bool draft_restart(struct draft *d, size_t i)
 
 	if (!restart_due(d, i))
 		return false;
-	to = allowed(d, m->ceiling_until[RESOURCE_MEMORY], m->ceiling.limit[RESOURCE_MEMORY],
-		     x->spec_limit, round_up(x->restart_to, MEM_PAGE_BYTES));
-	if (to <= x->spec_limit)
+	to = round_up(x->restart_to, MEM_PAGE_BYTES);
+	/* Less than what is worth a restart is worth none. */
+	if (allowed(d, m->ceiling_until[RESOURCE_MEMORY], m->ceiling.limit[RESOURCE_MEMORY],
+		    x->spec_limit, to) < to)
 		return false;
 	note_change(d, RESOURCE_MEMORY, x->spec_limit, to);
 	v->limit[RESOURCE_MEMORY] = to;
 	v->request[RESOURCE_MEMORY] = d->f->guaranteed ? to : x->spec_request;
+	return true;
+}
+
+/* Exactly what the kubelet has carried out: another value would restart the container. */
+static bool draft_restart_undone(struct draft *d, size_t i)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+	const struct report_values *good = &d->s->container[i].good;
+
+	if (!restart_undone(d, i))
+		return false;
+	note_change(d, RESOURCE_MEMORY, x->spec_limit, good->limit[RESOURCE_MEMORY]);
+	d->want[i].limit[RESOURCE_MEMORY] = good->limit[RESOURCE_MEMORY];
+	d->want[i].request[RESOURCE_MEMORY] = good->request[RESOURCE_MEMORY];
 	return true;
 }
 
@@ -196,7 +211,7 @@ void draft_resource(struct draft *d, size_t i, size_t r)
 	uint64_t limit = wanted_limit(d, i, r), request;
 	bool early = !d->back && !goes_back(x) && d->now < add_sat(x->held_since, lease);
 
-	if (r == RESOURCE_MEMORY && draft_restart(d, i))
+	if (r == RESOURCE_MEMORY && (draft_restart_undone(d, i) || draft_restart(d, i)))
 		return;
 	/* The limit never goes below what is requested, unless that moves too. */
 	request = wanted_request(d, i, r, limit);
@@ -225,6 +240,8 @@ void draft_resource(struct draft *d, size_t i, size_t r)
 /* No body with a memory limit that could land below use: whoever replays it replays all of it. */
 bool draft_make_safe(struct draft *d)
 {
+	bool low = false;
+
 	for (size_t i = 0; i < d->f->container_count; i++) {
 		const struct report_container *c = &d->f->containers[i];
 		const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
@@ -245,10 +262,13 @@ bool draft_make_safe(struct draft *d)
 		if (d->s->withdraw && *want == x->spec_limit)
 			continue;
 		/* It may stay as it is only where nothing more is held. */
-		if (*want < c->use_bytes || x->held > *want)
-			return false;
+		if (*want < c->use_bytes || x->held > *want) {
+			low = true;
+			if (!x->restart)
+				return false;
+		}
 	}
-	return true;
+	return !low || restart_replays_nothing(d);
 }
 
 /* Every limit equal to its request would make another class of the pod: one quantum apart. */

@@ -57,6 +57,11 @@ static inline usec_t sooner(usec_t a, usec_t b)
 /* --- report_restart.c */
 /* May the container be restarted now for the limit that its facts ask for? */
 bool restart_due(const struct draft *d, size_t i);
+/* Has its limit to go back? Only where the kubelet refused a higher one as infeasible: it did not
+ * restart the container then, and does not for the value that it has carried out before. */
+bool restart_undone(const struct draft *d, size_t i);
+/* Is the request what the kubelet has carried out, with nothing to do for it? */
+bool restart_replays_nothing(const struct draft *d);
 /* A request that restarts it has its time, unless the answer proves that nothing was done. */
 void restart_sent(struct report_memory *m, const struct report_container *c,
 		  const struct report_item *item, usec_t now);

@@ -15,13 +15,31 @@ bool restart_due(const struct draft *d, size_t i)
 	       (last == 0 || d->now >= add_sat(last, d->t->restart_every_usec));
 }
 
+bool restart_undone(const struct draft *d, size_t i)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+
+	return d->s->put_back && d->f->pending_infeasible && x->restart && x->managed &&
+	       limits_ours(d->f) && d->s->container[i].good.limit[RESOURCE_MEMORY] < x->spec_limit;
+}
+
+bool restart_replays_nothing(const struct draft *d)
+{
+	for (size_t i = 0; i < d->f->container_count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++)
+			if (d->want[i].limit[r] != d->s->container[i].good.limit[r] ||
+			    d->want[i].request[r] != d->s->container[i].good.request[r])
+				return false;
+	return d->s->put_back && d->f->pending_infeasible;
+}
+
 void restart_sent(struct report_memory *m, const struct report_container *c,
 		  const struct report_item *item, usec_t now)
 {
 	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
 
 	if (x->restart && (item->limits & RESOURCES_MEMORY) &&
-	    item->limit[RESOURCE_MEMORY] != x->spec_limit)
+	    item->limit[RESOURCE_MEMORY] > x->spec_limit)
 		m->restart_at = now;
 }
 

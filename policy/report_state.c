@@ -300,8 +300,11 @@ static uint32_t first_seen(struct report_state *s, const struct report_facts *f,
 		for (size_t r = 0; f->ours && r < RESOURCE_COUNT; r++) {
 			const struct report_resource *x = &f->containers[i].resource[r];
 
-			m->good.limit[r] = x->managed ? x->original_limit : x->spec_limit;
-			m->good.request[r] = x->managed ? x->original_request : x->spec_request;
+			/* What restarts a container is not guessed: its value stays. */
+			if (!ratifiable(x))
+				continue;
+			m->good.limit[r] = x->original_limit;
+			m->good.request[r] = x->original_request;
 		}
 	}
 	s->seen = true;

@@ -156,11 +156,37 @@ static void test_not_done(void)
 	crig_close(&c);
 }
 
+static bool is_undone(struct crig *x)
+{
+	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) == 64 * MIB;
+}
+
+/* The node has no room: the container was not restarted, and the spec says again what it has. */
+static void test_infeasible(void)
+{
+	struct rig_pod *p = begin_full(DRIVER_CGROUPFS, "{" MODE ALLOWED "}");
+
+	CHECK(crig_until(&c, 60, press, is_sent));
+	crig_kubelet(&c, p,
+		     "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":"
+		     "\"Infeasible\",\"message\":\"Node didn't have enough capacity: memory\"}");
+	CHECK(crig_until(&c, 60, press, is_undone));
+	CHECK_EQ(crig_events(&c, "ResizeRefused"), 1);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 2);
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 120, press);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 2);
+	CHECK_EQ(c.rig.events[EVENT_DRIFT_GAVE_WAY], 0);
+	CHECK(rig_bytes(&c.rig, app_of(p), "memory.max") > app_of(p)->anon_bytes);
+	crig_close(&c);
+}
+
 int main(void)
 {
 	test_never();
 	test_allowed(DRIVER_CGROUPFS);
 	test_allowed(DRIVER_SYSTEMD);
 	test_not_done();
+	test_infeasible();
 	return check_result();
 }

@@ -23,7 +23,7 @@ static bool one_in(uint64_t n)
 }
 
 struct tally {
-	uint64_t restarted;
+	uint64_t restarted, undone;
 	usec_t restarted_at[RIG_CONTAINERS]; /* of this pod */
 	usec_t answered_at[RIG_CONTAINERS];  /* the same, as of the last answer */
 	uint64_t sent, refused, ratified, raised, lowered, unsafe, overtook;
@@ -38,6 +38,30 @@ static bool restarts(const struct report_rig *g, const struct report_item *item,
 	       item->limit[r] <= round_up(x->restart_to, MEM_PAGE_BYTES) && !g->f.restoring;
 }
 
+/* The kubelet refused a restart as infeasible: what it has carried out goes back. */
+static bool undoes_restart(const struct report_rig *g, const struct report_item *item, size_t r)
+{
+	return r == MEM && g->c[item->container].resource[r].restart && g->s->put_back &&
+	       g->f.pending_infeasible &&
+	       item->limit[r] == g->s->container[item->container].good.limit[r];
+}
+
+/* The kubelet has nothing to do for the request: it is what it has carried out. */
+static bool changes_nothing(const struct report_rig *g)
+{
+	for (uint32_t i = 0; i < RIG_CONTAINERS; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			const struct report_resource *x = &g->c[i].resource[r];
+			const struct report_values *good = &g->s->container[i].good;
+			uint64_t limit = rig_limit(g, i, r), request = rig_request(g, i, r);
+
+			if ((limit ? limit : x->spec_limit) != good->limit[r] ||
+			    (request ? request : x->spec_request) != good->request[r])
+				return false;
+		}
+	return true;
+}
+
 /* What must hold for everything that is sent. */
 static void judge(const struct report_rig *g, struct tally *t)
 {
@@ -49,7 +73,8 @@ static void judge(const struct report_rig *g, struct tally *t)
 		uint64_t limit = item->limit[MEM];
 
 		/* What takes a resize back changes no memory: there is nothing to replay. */
-		bool as_is = g->s->withdraw && limit == c->resource[MEM].spec_limit;
+		bool as_is = (g->s->withdraw && limit == c->resource[MEM].spec_limit) ||
+			     (undoes_restart(g, item, MEM) && changes_nothing(g));
 
 		CHECK(limit >= c->use_bytes || as_is);
 		/* Below use and margin only what is not held higher. */
@@ -63,11 +88,12 @@ static void judge(const struct report_rig *g, struct tally *t)
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 			const struct report_resource *x = &c->resource[r];
 
+			t->undone += limit < x->spec_limit && undoes_restart(g, item, r);
 			CHECK(item->request[r] <= item->limit[r]);
 			CHECK((item->limit[r] == LIMIT_MAX) == (x->spec_limit == LIMIT_MAX));
 			CHECK((item->request[r] == 0) == (x->spec_request == 0));
 			CHECK(item->limit[r] == x->spec_limit || (x->managed && !x->restart) ||
-			      restarts(g, item, r));
+			      restarts(g, item, r) || undoes_restart(g, item, r));
 			if (g->f.guaranteed)
 				CHECK_EQ(item->request[r], item->limit[r]);
 			t->raised += item->limit[r] > x->spec_limit;
@@ -117,6 +143,10 @@ static void random_pod(struct report_rig *g)
 			else if (one_in(8))
 				x->spec_limit = x->original_limit = x->held = LIMIT_MAX;
 		}
+	/* Seen for the first time as it is now. */
+	free(g->s);
+	g->s = report_state_new(RIG_CONTAINERS);
+	rig_observe(g);
 }
 
 /* The node: use moves, the reflex follows it, what the API refused is kept to where use allows. */
@@ -250,7 +280,7 @@ int main(void)
 	       (unsigned long long)t.unsafe);
 	/* The histories reach what they are to show. */
 	CHECK(t.sent > count / 200 && t.ratified > count / 1000);
-	CHECK(t.restarted > 0 && t.raised > 0 && t.lowered > 0 && t.refused > 0 && t.unsafe > 0 &&
-	      t.overtook > 0);
+	CHECK(t.restarted > 0 && t.undone > 0 && t.raised > 0 && t.lowered > 0 && t.refused > 0 &&
+	      t.unsafe > 0 && t.overtook > 0);
 	return check_result();
 }

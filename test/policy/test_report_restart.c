@@ -188,6 +188,81 @@ static void test_guaranteed(void)
 	}
 }
 
+/* The kubelet cannot carry it out, and has not restarted the container: what it has is sent back.
+ */
+static void test_infeasible(void)
+{
+	WITH(g)
+	{
+		full(&g);
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		CHECK_EQ(rig_res(&g, 0, MEM)->spec_limit, 768 * MIB);
+		g.now += 100 * S;
+		g.f.observed_generation = g.f.generation;
+		g.f.pending_infeasible = true;
+		CHECK(rig_observe(&g) & REPORT_NEWS_REFUSED);
+		g.now += g.t.up_interval_usec;
+		/* No lower than before and no higher: both would restart it. */
+		CHECK(rig_decide(&g));
+		CHECK_EQ(g.d.urgency, REPORT_AT_ONCE);
+		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
+		CHECK_EQ(rig_limit(&g, 1, MEM), 256 * MIB);
+		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
+		rig_accept(&g);
+		CHECK_EQ(g.s->container[0].restart_at, 1000 * S);
+		g.f.pending_infeasible = false;
+		CHECK(rig_echo(&g) & REPORT_NEWS_RATIFIED);
+		/* An hour from the refusal, not from the request; nothing between the two. */
+		for (; g.now < 1100 * S + HOUR; g.now += 10 * S)
+			CHECK(!rig_decide(&g));
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 768 * MIB);
+	}
+}
+
+/* The kubelet has begun: the container is restarted, or will be, and going back would restart it
+ * once more. Deferred may still be done. */
+static void test_not_sent_back(void)
+{
+	WITH(g)
+	{
+		full(&g);
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		g.f.observed_generation = g.f.generation;
+		g.f.pending_deferred = true;
+		rig_observe(&g);
+		g.now += 60 * S;
+		CHECK(!rig_decide(&g));
+		g.f.pending_deferred = false;
+		g.f.progress_error = true;
+		rig_observe(&g);
+		g.now += 60 * S;
+		CHECK(!rig_decide(&g));
+	}
+}
+
+/* What the kubelet has is not known to an agent that was started again: any value may restart it.
+ */
+static void test_infeasible_earlier_life(void)
+{
+	WITH(g)
+	{
+		full(&g);
+		rig_res(&g, 0, MEM)->spec_limit = 768 * MIB;
+		rig_res(&g, 0, MEM)->original_limit = 384 * MIB;
+		g.f.ours = true;
+		g.f.pending_infeasible = true;
+		free(g.s);
+		g.s = report_state_new(RIG_CONTAINERS);
+		rig_observe(&g);
+		g.now += 60 * S;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 0);
+	}
+}
+
 int main(void)
 {
 	test_at_once_and_hourly();
@@ -199,5 +274,8 @@ int main(void)
 	test_not_done();
 	test_not_done_later();
 	test_guaranteed();
+	test_infeasible();
+	test_not_sent_back();
+	test_infeasible_earlier_life();
 	return check_result();
 }
