@@ -86,28 +86,27 @@ static void close_overdue(struct http_server *s)
 static void arm_timer(struct http_server *s)
 {
 	usec_t now = server_now(s);
-	usec_t wait = UINT64_MAX;
+	usec_t wait = http_peers_wait(s->peers, timeout_usec(s), now);
 	MHD_UNSIGNED_LONG_LONG wait_msec;
 
 	if (MHD_get_timeout(s->daemon, &wait_msec) == MHD_YES)
-		wait = wait_msec * USEC_PER_MSEC;
+		wait = MIN(wait, wait_msec * USEC_PER_MSEC);
 	if (s->resume_usec != 0)
 		wait = MIN(wait, s->resume_usec > now ? s->resume_usec - now : 0);
-	for (size_t i = 0; i < HTTP_PEERS_MAX; i++) {
-		usec_t due = http_peer_deadline(&s->peers[i], timeout_usec(s));
-
-		if (!s->peers[i].connection)
-			continue;
-		/* A connection that was shut down is collected soon after. */
-		wait = MIN(wait,
-			   s->peers[i].closing || due <= now ? 100 * USEC_PER_MSEC : due - now);
-	}
 	if (wait == UINT64_MAX) {
 		sd_event_source_set_enabled(s->timer, SD_EVENT_OFF);
 		return;
 	}
 	sd_event_source_set_time(s->timer, now + wait);
 	sd_event_source_set_enabled(s->timer, SD_EVENT_ONESHOT);
+}
+
+/* Connections that cannot be taken in now must not wake the loop. */
+static void set_listening(struct http_server *s)
+{
+	bool ready = s->resume_usec == 0 && http_peers_free(s->peers) != NULL;
+
+	sd_event_source_set_enabled(s->listening, ready ? SD_EVENT_ON : SD_EVENT_OFF);
 }
 
 /* There is something to do without waiting for anybody. */
@@ -126,6 +125,7 @@ static void turn(struct http_server *s)
 	do {
 		MHD_run(s->daemon);
 	} while (has_more(s) && --pieces > 0);
+	set_listening(s);
 	arm_timer(s);
 }
 
@@ -148,7 +148,6 @@ static void out_of_files(struct http_server *s)
 		return;
 	}
 	s->resume_usec = server_now(s) + PAUSE_USEC;
-	sd_event_source_set_enabled(s->listening, SD_EVENT_OFF);
 }
 
 /* Takes one connection in; false: there is none, or not now. */
@@ -204,10 +203,8 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *ctx)
 	(void)source;
 	(void)usec;
 	close_overdue(s);
-	if (s->resume_usec != 0 && server_now(s) >= s->resume_usec) {
+	if (s->resume_usec != 0 && server_now(s) >= s->resume_usec)
 		s->resume_usec = 0;
-		sd_event_source_set_enabled(s->listening, SD_EVENT_ON);
-	}
 	turn(s);
 	return 0;
 }
@@ -231,6 +228,7 @@ static void on_connection(void *ctx, struct MHD_Connection *c, void **socket_ctx
 	*socket_ctx = p;
 }
 
+/* NULL: the table has no entry for it; then the connection is closed at its first request. */
 static struct http_peer *peer_of(struct MHD_Connection *c)
 {
 	return MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
@@ -359,15 +357,16 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 {
 	struct http_server *s = ctx;
 	struct exchange *x = *state;
+	struct http_peer *p = peer_of(c);
 
 	(void)version;
 	if (!x) {
-		x = calloc(1, sizeof(*x));
+		x = p ? calloc(1, sizeof(*x)) : NULL;
 		if (!x)
 			return MHD_NO;
 		*state = x;
-		peer_of(c)->head_usec = server_now(s);
-		peer_of(c)->active = s->turns;
+		p->head_usec = server_now(s);
+		p->active = s->turns;
 		x->head = strcmp(method, "HEAD") == 0;
 		examine(s, c, url, method, x);
 		return http_announces_too_much(c) ? refuse(s, c, x, MHD_HTTP_CONTENT_TOO_LARGE)

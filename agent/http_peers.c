@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/http_peers.h"
 
+/* A connection that was shut down is collected soon after. */
+#define CLOSING_USEC (100 * USEC_PER_MSEC)
+
 static bool is_open(const struct http_peer *p)
 {
 	return p->connection != NULL && !p->closing;
@@ -82,6 +85,20 @@ struct http_peer *http_peers_victim(struct http_peer peers[HTTP_PEERS_MAX],
 		most = MAX(most, n);
 	}
 	return victim;
+}
+
+usec_t http_peers_wait(const struct http_peer peers[HTTP_PEERS_MAX], usec_t timeout_usec,
+		       usec_t now)
+{
+	usec_t wait = UINT64_MAX;
+
+	for (size_t i = 0; i < HTTP_PEERS_MAX; i++) {
+		usec_t due = http_peer_deadline(&peers[i], timeout_usec);
+
+		if (peers[i].connection != NULL)
+			wait = MIN(wait, peers[i].closing || due <= now ? CLOSING_USEC : due - now);
+	}
+	return wait;
 }
 
 usec_t http_peer_deadline(const struct http_peer *p, usec_t timeout_usec)

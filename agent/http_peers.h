@@ -52,3 +52,7 @@ struct http_peer *http_peers_oldest(struct http_peer peers[HTTP_PEERS_MAX]);
 
 /* When the connection has to be closed: its head, or its whole request, took too long. */
 usec_t http_peer_deadline(const struct http_peer *p, usec_t timeout_usec);
+/* Until one of them has to be looked at: its deadline, or soon where it is overdue or was shut
+ * down. UINT64_MAX: there is none. */
+usec_t http_peers_wait(const struct http_peer peers[HTTP_PEERS_MAX], usec_t timeout_usec,
+		       usec_t now);

@@ -116,6 +116,15 @@ static void test_deadline(void)
 	CHECK_EQ(http_peer_deadline(&p, 1 * s), 101 * s);
 	p.head_usec = 103 * s;
 	CHECK_EQ(http_peer_deadline(&p, 10 * s), 110 * s);
+	/* The earliest of all; soon for one that is overdue or was shut down. */
+	clear();
+	CHECK_EQ(http_peers_wait(peers, 10 * s, 100 * s), UINT64_MAX);
+	add(&a, 1)->since_usec = 100 * s;
+	add(&a, 2)->since_usec = 99 * s;
+	CHECK_EQ(http_peers_wait(peers, 10 * s, 101 * s), 3 * s);
+	CHECK_EQ(http_peers_wait(peers, 10 * s, 104 * s), 100 * USEC_PER_MSEC);
+	peers[0].closing = true;
+	CHECK_EQ(http_peers_wait(peers, 10 * s, 101 * s), 100 * USEC_PER_MSEC);
 }
 
 int main(void)
