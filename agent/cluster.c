@@ -57,7 +57,8 @@ static void on_trouble(void *ctx, int error, unsigned status, const char *text)
 	daemon_wake(c->daemon);
 	snprintf(c->watch_trouble, sizeof c->watch_trouble, "%s", text);
 	event_api_lost(&(struct daemon_event){.detail = c->watch_trouble, .error = error});
-	cluster_bounds_tick(c);
+	c->bounds_due = true;
+	cluster_bounds_tick(c, false);
 }
 
 static void on_healthy(void *ctx)
@@ -71,7 +72,8 @@ static void on_healthy(void *ctx)
 	c->watch_trouble[0] = '\0';
 	reporter_alive(c->reporter, d->now);
 	cluster_ranges_first(c);
-	cluster_bounds_tick(c);
+	c->bounds_due = true;
+	cluster_bounds_tick(c, false);
 }
 
 static void on_skipped(void *ctx, const struct kube_skipped *s)
@@ -315,7 +317,7 @@ void cluster_tick(struct cluster *c, bool review)
 	runtime_look(d, review);
 	above_look(d);
 	watch_growth(c);
-	cluster_bounds_tick(c);
+	cluster_bounds_tick(c, review);
 	count_reports(c);
 	d->tally.watch_restarts += w->restarts - c->restarts_counted;
 	c->restarts_counted = w->restarts;

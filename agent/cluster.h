@@ -48,6 +48,7 @@ struct cluster {
 	uint64_t requests_trimmed;        /* as of the last footprint_trim() */
 	char refused_uid[REPORT_UID_MAX]; /* the Event of this refusal is noted */
 	usec_t refused_at;
+	bool bounds_due; /* something that cluster_bounds_tick() depends on may have changed */
 };
 
 /* --- cluster.c */
@@ -79,8 +80,9 @@ void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *contai
 		       struct pod_view *v);
 void cluster_hook_status(void *ctx, struct status_view *v);
 
-/* Bounds of the pods follow what has become of the way to the API server. */
-void cluster_bounds_tick(struct cluster *c);
+/* Bounds of the pods follow whether the API server can accept a higher memory limit: after an
+ * answer or a refusal (bounds_due) and at each review, for what ends by time. */
+void cluster_bounds_tick(struct cluster *c, bool review);
 
 /* --- cluster_ranges.c */
 /* Asks for what is not known or old. */

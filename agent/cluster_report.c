@@ -38,6 +38,7 @@ static void on_refused(void *ctx, const char *uid, size_t container, enum resour
 	(void)ceiling; /* asked for by the bounds */
 	(void)until;
 	daemon_wake(c->daemon);
+	c->bounds_due = true;
 	if (p == NULL)
 		return;
 	/* Called for every value that is bound from now on: one refusal is one Event. */
@@ -181,8 +182,10 @@ static void on_unsent(void *ctx, const char *uid)
 static void on_foreign(void *ctx, const char *uid, size_t container, uint32_t resources)
 {
 	struct managed *m = member_of(ctx, uid, container);
+	struct cluster *c = ctx;
 
 	(void)resources;
+	c->bounds_due = true;
 	for (size_t i = 0; m != NULL && i < m->pod->spec->container_count; i++)
 		if (m->pod->members[i].managed != NULL)
 			pod_set_bounds(m->pod->members[i].managed);
@@ -229,6 +232,7 @@ static void on_wake(void *ctx)
 	struct cluster *c = ctx;
 
 	daemon_wake(c->daemon);
+	c->bounds_due = true;
 }
 
 static void on_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
@@ -297,37 +301,43 @@ static void hook_gone(void *ctx, const char *uid)
 	recorder_forget(c->recorder, uid);
 }
 
-/* Can the API server accept a higher memory limit now? */
-static bool ratifies(struct cluster *c, const struct kube_pod *pod, const struct kube_container *k)
+/* Can the API server accept a higher memory limit of this pod now? */
+static bool ratifies(struct cluster *c, const struct kube_pod *pod)
 {
 	const struct cluster_range *range = cluster_range_of(c, pod->namespace);
 
 	return c->watch != NULL && kube_watch_state(c->watch)->healthy && range != NULL &&
-	       range->known && !(k->restart_on_resize & RESOURCES_MEMORY) &&
-	       reporter_ratifies(c->reporter, pod->uid, c->daemon->now);
+	       range->known && reporter_ratifies(c->reporter, pod->uid, c->daemon->now);
 }
 
-static uint32_t unratified_permille(struct cluster *c, const struct kube_pod *pod,
-				    const struct kube_container *k)
+static uint32_t unratified_permille(const struct cluster *c, const struct kube_container *k,
+				    bool ratifies)
 {
-	return ratifies(c, pod, k) ? 0 : c->daemon->config.kubernetes.unratified_permille;
+	return ratifies && !(k->restart_on_resize & RESOURCES_MEMORY)
+		       ? 0
+		       : c->daemon->config.kubernetes.unratified_permille;
 }
 
-void cluster_bounds_tick(struct cluster *c)
+static void bound_pod(struct cluster *c, const struct pod *p)
 {
-	struct daemon *d = c->daemon;
+	bool accepts = ratifies(c, p->spec);
 
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct managed *m = d->units[i];
-		const struct kube_container *k;
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		struct managed *m = p->members[i].managed;
 
-		if (m->kind != UNIT_KIND_CONTAINER)
-			continue;
-		k = kube_pod_container(m->pod->spec, pod_container_of(m));
-		if (k != NULL &&
-		    m->control.pod.unratified_permille != unratified_permille(c, m->pod->spec, k))
+		if (m != NULL && m->control.pod.unratified_permille !=
+					 unratified_permille(c, &p->spec->containers[i], accepts))
 			pod_set_bounds(m);
 	}
+}
+
+void cluster_bounds_tick(struct cluster *c, bool review)
+{
+	if (!review && !c->bounds_due)
+		return;
+	c->bounds_due = false;
+	for (size_t i = 0; i < c->daemon->pods.count; i++)
+		bound_pod(c, c->daemon->pods.items[i]);
 }
 
 static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *container,
@@ -339,7 +349,7 @@ static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *conta
 	const struct kube_container *k = kube_pod_container(pod, container);
 	size_t i = (size_t)(k - pod->containers);
 
-	b->unratified_permille = unratified_permille(c, pod, k);
+	b->unratified_permille = unratified_permille(c, k, ratifies(c, pod));
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		struct pod_resource_bounds *x = &b->resource[r];
 		usec_t until = 0;

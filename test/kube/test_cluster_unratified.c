@@ -127,9 +127,37 @@ static void test_ranges_first(void)
 	crig_close(&c);
 }
 
+static unsigned asked;
+
+bool __real_reporter_ratifies(const struct reporter *r, const char *uid, usec_t now);
+bool __wrap_reporter_ratifies(const struct reporter *r, const char *uid, usec_t now);
+
+bool __wrap_reporter_ratifies(const struct reporter *r, const char *uid, usec_t now)
+{
+	asked++;
+	return __real_reporter_ratifies(r, uid, now);
+}
+
+/* Whether growth can be accepted is looked up once in a review of 10 s, where nothing changes. */
+static void test_quiet(void)
+{
+	crig_open(&c, NULL, NULL);
+	crig_pod(&c, DRIVER_CGROUPFS, "web-0", GENEROUS);
+	crig_start(&c);
+	c.rig.daemon->config.clocks.review_usec = 10 * USEC_PER_SEC;
+	CHECK(crig_until(&c, 60, burn_50, is_listed));
+	rig_run(&c.rig, 120, burn_50);
+	asked = 0;
+	rig_run(&c.rig, 100, burn_50);
+	fprintf(stderr, "asked %u times in 100 s\n", asked);
+	CHECK(asked >= 9 && asked <= 15);
+	crig_close(&c);
+}
+
 int main(void)
 {
 	test_ranges_first();
+	test_quiet();
 	test_away();
 	test_other_bound(0, 0);
 	test_other_bound(2000, 200 * MIB);
