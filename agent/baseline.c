@@ -160,22 +160,24 @@ bool baseline_remove(struct baseline_set *s, const char *key)
 	return true;
 }
 
+static void drop_text(struct record_text *t)
+{
+	free(t->text);
+}
+
 int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
+	OWN(drop_text) struct record_text t = {0};
+	FILE *f = record_open(&t);
 
 	if (f == NULL)
-		return -errno;
+		return -ENOMEM;
 	for (size_t i = 0; i < s->count; i++)
 		record_write(f, &layouts[VERSION], &s->items[i]);
-	if (fclose(f) != 0) {
-		free(text);
+	if (fclose(f) != 0)
 		return -ENOMEM;
-	}
-	*ret = text;
-	*ret_len = len;
+	*ret = STEAL(t.text);
+	*ret_len = t.len;
 	return 0;
 }
 

@@ -374,3 +374,30 @@ int record_lines(const char *text, size_t len,
 	}
 	return 0;
 }
+
+static ssize_t text_write(void *ctx, const char *data, size_t n)
+{
+	struct record_text *t = ctx;
+
+	if (t->len + n >= t->size) {
+		size_t size = t->len + n + RECORD_TEXT_STEP;
+		char *grown = realloc(t->text, size);
+
+		if (grown == NULL)
+			return 0; /* what fclose() reports */
+		t->text = grown;
+		t->size = size;
+	}
+	memcpy(t->text + t->len, data, n);
+	t->len += n;
+	t->text[t->len] = '\0';
+	return (ssize_t)n;
+}
+
+FILE *record_open(struct record_text *t)
+{
+	const cookie_io_functions_t io = {.write = text_write};
+
+	text_write(t, "", 0);
+	return t->text != NULL ? fopencookie(t, "w", io) : NULL;
+}

@@ -43,6 +43,19 @@ struct record_layout {
 /* Writes the line with its newline; whether f took it is for the caller to ask (ferror). */
 void record_write(FILE *f, const struct record_layout *l, const void *record);
 
+/* A text that grows as it is written: zero at first, text is the caller's to free. */
+struct record_text {
+	char *text; /* NUL after the last byte, also when nothing was written */
+	size_t len, size;
+};
+/*
+ * For record_write(). In contrast to open_memstream(), which doubles its buffer and writes to all
+ * of it while it holds the old one, this needs no more memory than the text and RECORD_TEXT_STEP.
+ * NULL: errno.
+ */
+#define RECORD_TEXT_STEP (128 * KIB)
+FILE *record_open(struct record_text *t);
+
 /* Reads a line without its newline. -EBADMSG or -ENOMEM; *ret is untouched then. */
 int record_read(const struct record_layout *l, const char *line, size_t len, void *ret);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The original values: the set, its text, and the file under it. */
 #include "agent/baseline.h"
+#include "agent/record.h"
 #include "test/check.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -222,6 +223,50 @@ static void test_many(void)
 	CHECK_EQ(back.count, BASELINE_COUNT_MAX);
 }
 
+/* Bytes of the process: "VmRSS" or, since it was reset, "VmHWM". */
+static uint64_t resident(const char *field)
+{
+	unsigned long long kib = 0;
+	char line[256];
+	FILE *f = fopen("/proc/self/status", "re");
+
+	CHECK(f != NULL);
+	while (f != NULL && fgets(line, sizeof line, f) != NULL)
+		if (strncmp(line, field, strlen(field)) == 0)
+			sscanf(line + strlen(field), ": %llu", &kib);
+	if (f != NULL)
+		fclose(f);
+	return kib * KIB;
+}
+
+/* The text of a full set takes no more than itself: it counts at the peak of the process. */
+static void test_memory(void)
+{
+	OWN(baseline_set_free) struct baseline_set s = {0};
+	OWN(drop_free) char *text = NULL;
+	struct baseline b = sample("");
+	FILE *reset = fopen("/proc/self/clear_refs", "we");
+	uint64_t before;
+	char key[32];
+	size_t len;
+
+	b.key = key;
+	for (int i = 0; i < BASELINE_COUNT_MAX; i++) {
+		snprintf(key, sizeof key, "unit:%05d", i);
+		CHECK_EQ(baseline_put(&s, &b), 0);
+	}
+	if (reset == NULL || fputs("5", reset) < 0 || fclose(reset) != 0)
+		return; /* a kernel without it */
+	before = resident("VmRSS");
+	CHECK_EQ(baseline_encode(&s, &text, &len), 0);
+	printf("%zu bytes of text, %llu at the peak\n", len,
+	       (unsigned long long)(resident("VmHWM") - before));
+#ifndef __SANITIZE_ADDRESS__ /* its own memory counts */
+	CHECK(len > 8 * RECORD_TEXT_STEP);
+	CHECK(resident("VmHWM") - before < len + 3 * RECORD_TEXT_STEP);
+#endif
+}
+
 static void test_file(void)
 {
 	OWN(baseline_set_free) struct baseline_set s = {0}, back = {0};
@@ -266,6 +311,7 @@ int main(void)
 	test_pod();
 	test_old_version();
 	test_many();
+	test_memory();
 	test_file();
 	return check_result();
 }
