@@ -90,18 +90,26 @@ static void check_goes_back(struct rig_pod *p)
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 }
 
-/* A second API server, whose cache lags behind the time at which the pod was made. */
-static void test_relist_from_a_lagging_cache(void)
+/* A pod that is sized, and the version from before it was made. */
+static struct rig_pod *begin_known(int *ret_before)
 {
 	struct rig_pod *p;
-	int rv;
 
 	crig_open(&c, NULL, NULL);
-	rv = revision();
+	*ret_before = revision();
 	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
 	crig_start(&c);
 	ratify(p);
-	lag(rv);
+	return p;
+}
+
+/* A second API server, whose cache lags behind the time at which the pod was made. */
+static void test_relist_from_a_lagging_cache(void)
+{
+	int before;
+	struct rig_pod *p = begin_known(&before);
+
+	lag(before);
 	crig_fault(&c, "stale", "\"count\":1");
 	crig_debug(&c, "cut", "{}");
 	rig_run(&c.rig, 90, burn_600);
@@ -118,16 +126,11 @@ static void test_relist_from_a_lagging_cache(void)
 /* The agent starts anew and meets that server first. */
 static void test_first_list_from_a_lagging_cache(void)
 {
-	struct rig_pod *p;
-	int rv;
+	int before;
+	struct rig_pod *p = begin_known(&before);
 
-	crig_open(&c, NULL, NULL);
-	rv = revision();
-	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
-	crig_start(&c);
-	ratify(p);
 	rig_stop(&c.rig);
-	lag(rv);
+	lag(before);
 	crig_start(&c);
 	rig_run(&c.rig, 60, burn_600);
 	check_kept(p);
