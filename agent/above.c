@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * More memory in use than the spec allows: any writer that makes the kubelet or the runtime write
+ * More memory in use than the spec allows, or the limit that the kubelet has carried out while a
+ * resize is deferred or infeasible: any writer that makes the kubelet or the runtime write
  * what they hold ends a process. The spec leads (policy/report.h), so this is what could not be
  * ratified.
  */
@@ -21,11 +22,16 @@ static const struct kube_container *container_of(const struct managed *m)
 		       : NULL;
 }
 
+static uint64_t limit_held(const struct managed *m, const struct kube_container *c)
+{
+	return kube_pod_limit_held(m->pod->spec, c, RESOURCE_MEMORY);
+}
+
 uint64_t above_spec(const struct managed *m)
 {
 	const struct kube_container *c = container_of(m);
 	uint64_t use = mem_use(&m->control.last);
-	uint64_t limit = c != NULL ? c->spec.limit[RESOURCE_MEMORY] : LIMIT_MAX;
+	uint64_t limit = c != NULL ? limit_held(m, c) : LIMIT_MAX;
 
 	return m->cg != NULL && m->ours && limit != LIMIT_MAX && use > limit ? use - limit : 0;
 }
@@ -49,16 +55,20 @@ static const char *why(const struct managed *m, const struct kube_container *c)
 static void tell(struct managed *m, const struct kube_container *c)
 {
 	const struct pod_hooks *h = &m->daemon->hooks;
-	const char *reason = why(m, c);
-	char text[512], limit[HUMAN_SIZE], use[HUMAN_SIZE];
+	uint64_t held = limit_held(m, c), use_bytes = mem_use(&m->control.last);
+	bool carried_out = held == c->spec.limit[RESOURCE_MEMORY];
+	const char *message = carried_out ? NULL : m->pod->spec->resize_message;
+	const char *what = carried_out ? "" : "the kubelet has not carried out the higher limit: ";
+	char reason[400], text[512], limit[HUMAN_SIZE], use[HUMAN_SIZE];
 
-	report_above_spec(m, c->spec.limit[RESOURCE_MEMORY], mem_use(&m->control.last), reason);
+	snprintf(reason, sizeof reason, "%s%.300s", what, message != NULL ? message : why(m, c));
+	report_above_spec(m, held, use_bytes, reason);
 	snprintf(text, sizeof text,
-		 "%s uses %s of memory, its spec allows %s (%.300s): any resize of the pod can end "
-		 "in "
-		 "an OOM kill",
-		 c->name, human_amount(RESOURCE_MEMORY, mem_use(&m->control.last), use),
-		 human_amount(RESOURCE_MEMORY, c->spec.limit[RESOURCE_MEMORY], limit), reason);
+		 "%s uses %s of memory, %s %s (%.300s): any resize of the pod can end in an OOM "
+		 "kill",
+		 c->name, human_amount(RESOURCE_MEMORY, use_bytes, use),
+		 carried_out ? "its spec allows" : "the kubelet holds",
+		 human_amount(RESOURCE_MEMORY, held, limit), reason);
 	if (h->note != NULL)
 		h->note(h->ctx, m->pod->spec, "Warning", "MemoryAboveSpec", "Resize", text);
 }
@@ -71,7 +81,7 @@ static void look(struct managed *m)
 
 	if (c == NULL)
 		return;
-	limit = c->spec.limit[RESOURCE_MEMORY];
+	limit = limit_held(m, c);
 	if (above_spec(m) == 0) {
 		m->above_since = 0;
 		if (mem_use(&m->control.last) < scale_permille(limit, OVER_PERMILLE))

@@ -62,6 +62,7 @@ static void on_verify(void *ctx, const char *uid)
 	struct cluster *c = ctx;
 	struct pod *p = pods_find(c->daemon, uid);
 
+	c->bounds_due = true;
 	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
 			p->members[i].managed->drift_check = true;
@@ -215,6 +216,18 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 		/* Admission may have made another value of it. */
 		persist_sent(c->daemon, m, k->spec.limit, k->spec.limit);
 	}
+}
+
+static void on_contested(void *ctx, const char *uid, const char *text)
+{
+	struct cluster *c = ctx;
+	struct pod *p = pods_find(c->daemon, uid);
+
+	daemon_wake(c->daemon);
+	if (p == NULL)
+		return;
+	report_contested_limit(p, text);
+	note(c, p->spec, "Warning", "MemoryLimitContested", "Resize", text);
 }
 
 static void on_trouble(void *ctx, const char *text)
@@ -399,6 +412,7 @@ int cluster_report_start(struct cluster *c)
 		.unsent = on_unsent,
 		.ratified = on_ratified,
 		.foreign = on_foreign,
+		.contested = on_contested,
 		.trouble = on_trouble,
 		.wake = on_wake,
 		.clock = on_clock,

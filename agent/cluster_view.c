@@ -16,6 +16,7 @@ static const enum report_view_state states[REPORT_HOLD_COUNT] = {
 	[REPORT_HOLD_LEASE] = REPORT_VIEW_LEASE,
 	[REPORT_HOLD_SMALL] = REPORT_VIEW_WAITING,
 	[REPORT_HOLD_INTERVAL] = REPORT_VIEW_WAITING,
+	[REPORT_HOLD_CONTESTED] = REPORT_VIEW_REFUSED,
 };
 
 static void fill_report(const struct cluster *c, const struct kube_pod *pod,
@@ -30,7 +31,8 @@ static void fill_report(const struct cluster *c, const struct kube_pod *pod,
 		ret->detail = reporter_holds(c->reporter, pod->uid);
 	/* The spec is as it should be under a refusal as well: what bounds it is to be seen. */
 	if (refusal != NULL &&
-	    (ret->state == REPORT_VIEW_NONE || ret->state == REPORT_VIEW_REFUSED)) {
+	    (ret->state == REPORT_VIEW_NONE || ret->state == REPORT_VIEW_REFUSED ||
+	     pod->pending != RESIZE_NOT_PENDING)) {
 		ret->state = REPORT_VIEW_REFUSED;
 		ret->detail = refusal;
 	}

@@ -494,5 +494,6 @@ void report_annotations(const struct pod *p, const char *why);
 void report_refused(const struct managed *m, enum resource r, const char *text);
 /* The kubelet has carried out what the API server was told. */
 void report_ratified(const struct pod *p, uint64_t generation);
+void report_contested_limit(const struct pod *p, const char *detail);
 void report_config_errors(const char *file, const struct config_errors *errors, bool kept);
 void report_unsupported(const char *what, const char *hint, int error);

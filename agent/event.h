@@ -86,6 +86,7 @@ void event_cgroup_released(const struct unit_event *e);
 void event_annotation_invalid(const struct unit_event *e);
 /* who: the pod; count: the generation of its spec. */
 void event_report_ratified(const struct unit_event *e);
+void event_memory_contested(const struct unit_event *e);
 void event_oom_kill(const struct unit_event *e);
 /* limit_bytes: memory.max as it is; error: PID 1 could not be set free. */
 void event_writer_stuck(const struct unit_event *e);

@@ -249,6 +249,12 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		"{who} uses {to} of memory, its spec allows {from}[ ({detail})]: any resize of the pod can end in an OOM kill",
 		"@VSCALED_POD@ uses more memory than its spec allows",
 	},
+	[EVENT_MEMORY_CONTESTED] = {
+		"memory-contested", SD_ID128_MAKE(ba,a4,fd,fe,37,92,40,a3,a5,e9,c9,dc,c7,b1,28,4c),
+		LOG_WARNING, WHO | F(DETAIL), 3,
+		"the memory limit in the spec of {who} is contested ({detail}): it is raised again after a pause that doubles up to 10 min",
+		"The memory limit of @VSCALED_POD@ is contested",
+	},
 	[EVENT_API_INSECURE] = {
 		"api-insecure", SD_ID128_MAKE(3f,a6,1c,94,d7,0b,45,2e,b8,13,6a,e5,90,2d,7c,f8),
 		LOG_WARNING, F(FILE), 0,

@@ -122,7 +122,7 @@ void pod_set_bounds(struct managed *m)
 	b.replay_mem_bytes = d->cpu_manager ? m->runtime_mem : 0;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		b.resource[r].request = request_of(m, c, r);
-		b.resource[r].accepted = c->spec.limit[r];
+		b.resource[r].accepted = kube_pod_limit_held(s, c, r);
 	}
 	b.resource[RESOURCE_CPU].admin = d->config.kubernetes.cpu_milli;
 	b.resource[RESOURCE_MEMORY].admin = d->config.kubernetes.mem_bytes;

@@ -432,6 +432,14 @@ void report_ratified(const struct pod *p, uint64_t generation)
 	});
 }
 
+void report_contested_limit(const struct pod *p, const char *detail)
+{
+	event_memory_contested(&(struct unit_event){
+		.who = {.namespace = p->spec->namespace, .pod = p->spec->name},
+		.detail = detail,
+	});
+}
+
 void report_config_errors(const char *file, const struct config_errors *errors, bool kept)
 {
 	for (size_t i = 0; i < errors->count; i++)

@@ -37,6 +37,7 @@ const char *report_hold_name(enum report_hold h)
 		[REPORT_HOLD_LEASE] = "not held long enough",
 		[REPORT_HOLD_SMALL] = "small change",
 		[REPORT_HOLD_INTERVAL] = "too soon",
+		[REPORT_HOLD_CONTESTED] = "another writer lowers the memory limit",
 	};
 
 	return h < REPORT_HOLD_COUNT ? names[h] : "?";
@@ -77,6 +78,7 @@ static bool held_back(struct draft *d)
 		/* What the facts are made of is older than the last answer. */
 		{f->generation < s->generation, REPORT_HOLD_ECHO, 0},
 		{d->now < s->wait_until, REPORT_HOLD_WAIT, s->wait_until},
+		{report_contested(s, d->now) && !d->back, REPORT_HOLD_CONTESTED, s->contest.until},
 		{s->phase == REPORT_WAITING && !d->leads && !d->back, REPORT_HOLD_ECHO,
 		 f->pending_deferred ? 0 : add_sat(s->since, d->t->settle_max_usec)},
 		{stuck && !s->ours && !d->leads && !d->back, REPORT_HOLD_CONDITION, 0},
@@ -119,8 +121,10 @@ static bool too_soon(struct draft *d)
 	/* The originals go back at once; what could not go then follows in its time. */
 	if (last == 0 || (d->f->restoring && !d->s->restored) || d->s->withdraw)
 		return false;
-	if (d->leads)
-		again = d->s->led ? add_sat(last, MIN(t->up_interval_usec, LEAD_EVERY_USEC)) : last;
+	if (d->leads || is_cut(d))
+		again = d->s->led || is_cut(d)
+				? add_sat(last, MIN(t->up_interval_usec, LEAD_EVERY_USEC))
+				: last;
 	else
 		again = add_sat(last, d->up || soon ? t->up_interval_usec : t->down_interval_usec);
 	if (d->now < again) {
@@ -189,6 +193,7 @@ static bool drafted(struct draft *d)
 		return false;
 	}
 	if (!draft_make_safe(d)) {
+		d->ret->blocked = d->leads;
 		hold(d, REPORT_HOLD_UNSAFE, add_sat(d->now, d->t->up_interval_usec));
 		return false;
 	}
@@ -217,8 +222,10 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 	d.ahead_usec = report_ahead(t, n, f, now);
 	d.ahead_usec >>= 2 * MIN(s->lead_cuts, (uint32_t)LEAD_CUTS_MAX);
 	d.leads = leads(&d);
-	if (held_back(&d) || !drafted(&d))
+	if (held_back(&d) || !drafted(&d)) {
+		ret->again = sooner(ret->again, report_lead_again(s, now));
 		return;
+	}
 	d.blind = d.leads || (s->phase == REPORT_WAITING && s->withdraw);
 	draft_build(&d);
 	ret->send = true;
@@ -236,7 +243,9 @@ bool report_expects(const struct report_state *s)
 
 uint32_t report_foreign(const struct report_state *s, size_t container)
 {
-	return container < s->count ? s->container[container].foreign : 0;
+	return container < s->count
+		       ? s->container[container].foreign | s->container[container].overtaken
+		       : 0;
 }
 
 uint64_t report_allows(const struct report_state *s, size_t container, enum resource r, usec_t now,

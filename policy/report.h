@@ -11,7 +11,10 @@
  *	every memory limit in the spec after a request is at least use + ahead_usec of slope +
  *		margin where it is ours to raise: whoever replays one replays all of them; a body
  *		names them all, but one that leads, which is sent without resourceVersion, names
- *		only those that it changes, and so undoes nobody's newer limit of another container
+ *		only those that it changes, and so undoes nobody's newer limit of another container;
+ *		what a container left alone uses above its spec is added to one that leads,
+ *		since the kubelet writes the sum of the spec as the pod's limit; an owner's newer
+ *		limit of the same container, seen afterwards, is the owner's change all the same
  *	requests only at a review, only when they are ours (controlled-values)
  *	of a Guaranteed pod under LimitsOnly no CPU, and memory with its request (pod_bounds.h)
  *	a resource with resizePolicy RestartContainer is never ratified in mode Auto; memory whose
@@ -20,7 +23,10 @@
  *		conditions), but for one that leads: that overtakes what is on its way, and where
  *		the server fails it is tried again within the kubelet's delay; where that is
  *		refused, a resize that left memory alone is taken back
- *	a resize that leads and is refused is tried with a quarter and a sixteenth of the headroom
+ *	a resize that leads and is refused, deferred or infeasible is tried with a quarter and a
+ *		sixteenth of the headroom
+ *	another writer that lowers memory below what is needed is answered at once three times in
+ *		10 min, then after a pause that doubles from up_interval_usec to small_usec
  *	a refusal is no value for the cgroup's memory: it becomes a ceiling for a time, CPU goes
  *		back
  *	what the server never takes (memory decreases on 1.33) stays in the cgroup alone
@@ -72,6 +78,7 @@ struct report_resource {
 	uint64_t held;     /* what the cgroup is held at */
 	usec_t held_since; /* unchanged since */
 	uint64_t actual;   /* what the cgroup's file says; 0: not read */
+	uint64_t reported; /* limit that the kubelet reports as carried out; 0: not reported */
 	uint64_t ceiling;  /* it is never held above this; 0: no such bound */
 	uint64_t request;  /* what it should request; 0: leave it */
 };
@@ -137,18 +144,31 @@ struct report_values {
 struct report_memory {
 	struct report_values known;   /* the spec as last seen */
 	struct report_values asked;   /* in the last request; what it left out is as known then */
+	struct report_values from;    /* the spec that the last request was made from */
 	struct report_values good;    /* the last spec that was carried out */
 	struct report_values ceiling; /* what a refusal left allowed, until ... */
 	usec_t ceiling_until[RESOURCE_COUNT]; /* 0: none */
 	usec_t restart_at;     /* the last request that restarts it; 0: none that is known */
 	usec_t restart_before; /* as of the last answer */
 	uint32_t foreign; /* RESOURCES_*: set by somebody else at the last change of the spec */
+	/* RESOURCES_*: set by somebody else before a request of ours that did not know of it, by
+	 * the object that was seen last. */
+	uint32_t overtaken;
 };
 
 enum report_phase {
 	REPORT_IDLE,
 	REPORT_SENT,    /* no answer yet */
 	REPORT_WAITING, /* for the kubelet's echo */
+};
+
+/* Another writer lowers a memory limit of the spec below what is needed, and is answered. */
+struct report_contest {
+	bool lowered;      /* and not answered yet */
+	uint32_t answers;  /* at once ... */
+	usec_t since;      /* ... beginning with that one */
+	usec_t pause_usec; /* between two answers, once there were too many; 0: none */
+	usec_t until;      /* no answer before */
 };
 
 struct report_state {
@@ -169,8 +189,12 @@ struct report_state {
 	bool led;             /* and so does the last one that was taken */
 	uint32_t lead_cuts;   /* times that the headroom was cut because it was refused ... */
 	usec_t lead_until;    /* ... and until when that counts */
-	uint64_t generation;  /* as last seen; before 1.33 pods have none: always 0 */
-	uint64_t base;        /* that of the request */
+	bool stuck;           /* a condition stands on headroom: the kubelet does not hold it */
+	usec_t cut_at;        /* headroom cut for that, no result yet; 0: none under way */
+	uint64_t cut_generation;
+	struct report_contest contest;
+	uint64_t generation; /* as last seen; before 1.33 pods have none: always 0 */
+	uint64_t base;       /* that of the request */
 	uint64_t observed;
 	uint32_t fact_bits; /* of the conditions as last seen */
 	uint32_t conflicts;
@@ -198,6 +222,7 @@ enum report_hold {
 	REPORT_HOLD_LEASE,     /* has not held long enough */
 	REPORT_HOLD_SMALL,     /* small, and the last one is not long ago */
 	REPORT_HOLD_INTERVAL,  /* too soon after the last one */
+	REPORT_HOLD_CONTESTED, /* another writer lowers the memory limit again and again */
 	REPORT_HOLD_COUNT
 };
 const char *report_hold_name(enum report_hold h);
@@ -216,6 +241,7 @@ struct report_decision {
 	bool send;
 	enum report_hold hold; /* why not; REPORT_HOLD_NONE when it is sent */
 	usec_t again;          /* look again then at the latest; 0: when something changes */
+	bool blocked; /* it should lead and cannot: memory may grow above what others hold */
 	enum report_urgency urgency;
 	/* Bit of the container: spec and checkpoint say it and the cgroup does not. No request will
 	 * change that: it is to be written directly. */
@@ -234,7 +260,10 @@ usec_t report_ahead(const struct report_tuning *t, const struct report_node *n,
 uint64_t report_memory_floor(const struct report_tuning *t, usec_t ahead_usec,
 			     const struct report_container *c);
 
-/* Headroom was refused, with less of it as well: memory may grow above the spec. */
+/* Is another writer's lower memory limit left standing for now? */
+bool report_contested(const struct report_state *s, usec_t now);
+/* Headroom was refused, by the server or by the kubelet (deferred, infeasible), with less of it as
+ * well, or is contested: memory may grow above what others hold. */
 bool report_lead_denied(const struct report_state *s, usec_t now);
 
 /* --- what happens then */
@@ -269,6 +298,9 @@ enum report_news {
 	REPORT_NEWS_FOREIGN = 1 << 3,  /* somebody else changed the spec: report_foreign() */
 	REPORT_NEWS_GONE = 1 << 4,
 	REPORT_NEWS_RETRY = 1 << 5, /* look again soon */
+	/* Another writer lowers a memory limit again and again: it is answered seldom from now on.
+	 */
+	REPORT_NEWS_CONTESTED = 1 << 6,
 };
 
 /* The patch is on its way. */

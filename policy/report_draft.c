@@ -26,7 +26,7 @@ uint64_t draft_floor(const struct draft *d, size_t i)
 
 bool draft_bound(const struct draft *d, size_t i)
 {
-	return !d->f->restoring && (report_lead_denied(d->s, d->now) ||
+	return !d->f->restoring && (report_lead_paused(d->s, d->now) ||
 				    d->now < d->s->container[i].ceiling_until[RESOURCE_MEMORY]);
 }
 
@@ -94,7 +94,8 @@ static uint64_t wanted_memory(struct draft *d, size_t i, uint64_t spec, uint64_t
 
 	if (want > spec)
 		return MAX(want, floor);
-	if (d->now < d->n->no_decrease_until || d->growing)
+	/* Nobody holds headroom that is cut: it may sink while memory grows. */
+	if (d->now < d->n->no_decrease_until || (d->growing && !is_cut(d)))
 		return spec;
 	/* Room belongs to a change: alone it makes none. */
 	want = MAX(want, least);
@@ -213,6 +214,11 @@ void draft_resource(struct draft *d, size_t i, size_t r)
 
 	if (r == RESOURCE_MEMORY && (draft_restart_undone(d, i) || draft_restart(d, i)))
 		return;
+	if (r == RESOURCE_CPU && is_cut(d)) {
+		d->want[i].limit[r] = x->spec_limit;
+		d->want[i].request[r] = x->spec_request;
+		return;
+	}
 	/* The limit never goes below what is requested, unless that moves too. */
 	request = wanted_request(d, i, r, limit);
 	if (limit != LIMIT_MAX && request > limit)
@@ -235,6 +241,44 @@ void draft_resource(struct draft *d, size_t i, size_t r)
 		note_change(d, r, x->spec_request, request);
 	d->want[i].limit[r] = limit;
 	d->want[i].request[r] = request;
+}
+
+/*
+ * The kubelet writes the pod's limit as the sum of the spec's. What a container that the body
+ * leaves alone has above its own limit is added to one that leads. False: there is no room for it.
+ */
+static bool draft_covers_pod(struct draft *d)
+{
+	uint64_t need = 0, have = 0, lack;
+
+	for (size_t i = 0; i < d->f->container_count; i++) {
+		const struct report_container *c = &d->f->containers[i];
+		const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+		uint64_t want = d->want[i].limit[RESOURCE_MEMORY], least = draft_floor(d, i);
+
+		if (want == LIMIT_MAX)
+			continue;
+		/* What is left alone uses no more than its cgroup allows. */
+		if (want == x->spec_limit)
+			least = MIN(least,
+				    highest((uint64_t[]){x->held, x->actual, c->use_bytes}, 3));
+		need = add_sat(need, least);
+		have = add_sat(have, want);
+	}
+	lack = need > have ? need - have : 0;
+	for (size_t i = 0; lack != 0 && i < d->f->container_count; i++) {
+		const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+		uint64_t *want = &d->want[i].limit[RESOURCE_MEMORY];
+		uint64_t to = add_sat(*want, lack);
+
+		if (*want == LIMIT_MAX || *want == x->spec_limit)
+			continue;
+		*want = x->ceiling != 0 ? MAX(*want, MIN(to, x->ceiling)) : to;
+		lack = to - *want;
+		if (d->f->guaranteed)
+			d->want[i].request[RESOURCE_MEMORY] = *want;
+	}
+	return lack == 0;
 }
 
 /* No body with a memory limit that could land below use: whoever replays it replays all of it. */
@@ -261,6 +305,9 @@ bool draft_make_safe(struct draft *d)
 		/* The kubelet has nothing to do then, and replays nothing. */
 		if (d->s->withdraw && *want == x->spec_limit)
 			continue;
+		/* A body that does not name it leaves its cgroup alone. */
+		if (d->leads && !d->back)
+			continue;
 		/* It may stay as it is only where nothing more is held. */
 		if (*want < c->use_bytes || x->held > *want) {
 			low = true;
@@ -268,7 +315,9 @@ bool draft_make_safe(struct draft *d)
 				return false;
 		}
 	}
-	return !low || restart_replays_nothing(d);
+	if (low && !restart_replays_nothing(d))
+		return false;
+	return !d->leads || d->back || draft_covers_pod(d);
 }
 
 /* Every limit equal to its request would make another class of the pod: one quantum apart. */

@@ -37,6 +37,13 @@ static inline bool ratifiable(const struct report_resource *x)
 	return x->managed && !x->restart;
 }
 
+/* Is headroom that the kubelet did not carry out being cut? Nothing else of the pod is sent then.
+ */
+static inline bool is_cut(const struct draft *d)
+{
+	return d->s->put_back && d->s->cut_at != 0 && !d->f->restoring;
+}
+
 /* Does one value of a container go back, though others of the pod stay ours? */
 static inline bool goes_back(const struct report_resource *x)
 {
@@ -54,6 +61,39 @@ static inline usec_t sooner(usec_t a, usec_t b)
 	return a == 0 || b == 0 ? MAX(a, b) : MIN(a, b);
 }
 
+static inline struct report_values report_spec_of(const struct report_facts *f, size_t i)
+{
+	struct report_values v;
+
+	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+		v.limit[r] = f->containers[i].resource[r].spec_limit;
+		v.request[r] = f->containers[i].resource[r].spec_request;
+	}
+	return v;
+}
+
+static inline size_t report_count_of(const struct report_state *s, const struct report_facts *f)
+{
+	return MIN(s->count, f->container_count);
+}
+
+static inline bool report_equal(const struct report_values *a, const struct report_values *b,
+				size_t r)
+{
+	return a->limit[r] == b->limit[r] && a->request[r] == b->request[r];
+}
+
+/* --- report_state.c */
+/* What was asked beyond what was known, or beyond the last spec that was carried out (from_good),
+ * is refused: that is what is left. Returns how many values. */
+uint32_t report_refuse(const struct report_tuning *t, struct report_state *s, uint32_t resources,
+		       bool from_good, usec_t now);
+/* After an answer: what was asked before may still be on its way. */
+void report_back_to(struct report_state *s);
+/* Somebody else changed the spec, memory limits too: what was refused before may be accepted now.
+ */
+void report_forget_refusals(struct report_state *s, bool memory);
+
 /* --- report_restart.c */
 /* May the container be restarted now for the limit that its facts ask for? */
 bool restart_due(const struct draft *d, size_t i);
@@ -69,6 +109,12 @@ void restart_answered(struct report_state *s, enum report_answer_kind kind);
 /* A lead that is refused is tried again with less headroom, so many times. */
 #define LEAD_CUTS_MAX 2
 
+/* --- report_contest.c */
+/* Somebody else lowered a memory limit. Returns REPORT_NEWS_CONTESTED when that is too often. */
+uint32_t contest_lowered(const struct report_tuning *t, struct report_state *s, usec_t now);
+/* What raises it again is on its way. */
+void contest_answered(struct report_state *s, const struct report_patch *patch, usec_t now);
+
 /* --- report_lead.c */
 /* Has this container's memory limit to be raised in the spec before use gets there? */
 bool draft_leads(const struct draft *d, size_t i);
@@ -83,8 +129,25 @@ usec_t report_lower_at(const struct report_state *s, const struct report_facts *
  */
 bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now);
+/* Is nothing that leads to be sent for now? */
+bool report_lead_paused(const struct report_state *s, usec_t now);
+/* Does the spec hold headroom, sent by a lead, that the kubelet has not carried out? */
+bool report_lead_waits(const struct report_state *s);
+/* A raised CPU value of ours that waits along with it and may be the cause. */
+bool report_cpu_waits(const struct report_state *s);
+/* A condition stands on headroom, and no CPU value of ours can be the cause. */
+bool report_lead_stuck(const struct report_tuning *t, const struct report_state *s,
+		       const struct report_facts *f, usec_t now);
+/* Then: less headroom, the next cut, or denial. Returns REPORT_NEWS_*. */
+uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
+			 const struct report_facts *f, usec_t now);
+/* The kubelet has carried out the spec; before `good` is set to it. */
+void report_lead_carried_out(struct report_state *s);
+/* Nothing of a refusal of headroom counts any more. */
+void report_lead_forget(struct report_state *s);
+/* When the state has to be looked at again for a cut; 0: no need. */
+usec_t report_lead_again(const struct report_state *s, usec_t now);
 
-/* --- report_state.c */
 /* Can the resize that the kubelet has not carried out yet be taken back? Only where it left memory
  * limits alone. */
 bool report_can_withdraw(const struct report_state *s);

@@ -28,6 +28,9 @@ usec_t report_lower_at(const struct report_state *s, const struct report_facts *
 	return add_sat(newest, LOWER_QUIET_USEC);
 }
 
+/* Until the kubelet has judged less headroom, also where a request would change nothing. */
+#define CUT_WAIT_USEC (3 * USEC_PER_SEC)
+
 usec_t report_ahead(const struct report_tuning *t, const struct report_node *n,
 		    const struct report_facts *f, usec_t now)
 {
@@ -37,9 +40,15 @@ usec_t report_ahead(const struct report_tuning *t, const struct report_node *n,
 	return final ? MIN(t->ahead_usec, FINAL_AHEAD_USEC) : t->ahead_usec;
 }
 
-bool report_lead_denied(const struct report_state *s, usec_t now)
+bool report_lead_paused(const struct report_state *s, usec_t now)
 {
 	return now < s->lead_until && s->lead_cuts > LEAD_CUTS_MAX;
+}
+
+bool report_lead_denied(const struct report_state *s, usec_t now)
+{
+	return report_contested(s, now) || report_lead_paused(s, now) ||
+	       (s->stuck && s->lead_cuts > LEAD_CUTS_MAX);
 }
 
 /* Could use pass the limit that the spec holds before a higher one stands there? */
@@ -76,12 +85,128 @@ bool draft_leads(const struct draft *d, size_t i)
 	       !draft_bound(d, i) && x->spec_limit < draft_floor(d, i) && outgrows_spec(d, c);
 }
 
+/*
+ * Memory may not be raised past a resize of ours that the kubelet is about to carry out: with all
+ * values of the container, the old limit among them. Taken back in time, it carries out nothing.
+ */
+bool report_can_withdraw(const struct report_state *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->container[i].good.limit[RESOURCE_MEMORY] !=
+		    s->container[i].known.limit[RESOURCE_MEMORY])
+			return false;
+	return s->carrying && s->ours;
+}
+
+static void cut(const struct report_tuning *t, struct report_state *s, usec_t now)
+{
+	s->lead_cuts = MIN(s->lead_cuts + 1, (uint32_t)LEAD_CUTS_MAX + 1);
+	s->lead_until = add_sat(now, MIN(t->refusal_usec, t->small_usec));
+}
+
 bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {
-	if (!s->leading || report_can_withdraw(s) || f->restoring || s->put_back)
+	bool cutting = s->put_back && s->cut_at != 0;
+
+	if (f->restoring || (!cutting && (!s->leading || s->put_back || report_can_withdraw(s))))
 		return false;
-	s->lead_cuts = MIN(s->lead_cuts + 1, (uint32_t)LEAD_CUTS_MAX + 1);
-	s->lead_until = add_sat(now, MIN(t->refusal_usec, t->small_usec));
+	cut(t, s, now);
 	return true;
+}
+
+static bool headroom_waits(const struct report_state *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->container[i].known.limit[RESOURCE_MEMORY] >
+		    s->container[i].good.limit[RESOURCE_MEMORY])
+			return true;
+	return false;
+}
+
+bool report_lead_waits(const struct report_state *s)
+{
+	return (s->led || s->stuck) && headroom_waits(s);
+}
+
+bool report_cpu_waits(const struct report_state *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct report_memory *m = &s->container[i];
+
+		if (m->known.limit[RESOURCE_CPU] > m->good.limit[RESOURCE_CPU] ||
+		    m->known.request[RESOURCE_CPU] > m->good.request[RESOURCE_CPU])
+			return s->ours;
+	}
+	return false;
+}
+
+bool report_lead_stuck(const struct report_tuning *t, const struct report_state *s,
+		       const struct report_facts *f, usec_t now)
+{
+	bool current = f->observed_generation == 0 ? now - s->sent_at >= t->up_interval_usec
+						   : f->observed_generation >= s->generation;
+
+	if (!f->pending_deferred && !f->pending_infeasible && !f->progress_error)
+		return false;
+	return current && report_lead_waits(s) &&
+	       (f->condition_resources == RESOURCES_MEMORY || !report_cpu_waits(s));
+}
+
+uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
+			 const struct report_facts *f, usec_t now)
+{
+	bool denied = report_lead_denied(s, now);
+	/* Less of it helps only where the spec is ours and memory may be the cause. */
+	bool hopeless = !s->ours || f->condition_resources == RESOURCES_CPU;
+
+	/* What has been cut for the last time gets a moment: the kubelet may yet have room. */
+	bool last = s->lead_cuts >= LEAD_CUTS_MAX;
+
+	s->stuck = true;
+	if (report_lead_paused(s, now) ||
+	    (s->cut_at != 0 && now - s->cut_at < CUT_WAIT_USEC &&
+	     (last || hopeless || s->cut_generation == s->generation)))
+		return 0;
+	/* After the pause the least is tried once. */
+	if (s->lead_cuts > LEAD_CUTS_MAX && s->cut_at == 0 && !hopeless) {
+		s->put_back = true;
+		s->cut_at = now;
+		s->cut_generation = s->generation;
+		return REPORT_NEWS_RETRY;
+	}
+	cut(t, s, now);
+	if (s->lead_cuts <= LEAD_CUTS_MAX) {
+		s->put_back = !hopeless;
+		s->cut_at = now;
+		s->cut_generation = s->generation;
+	} else {
+		/* Deferred may be carried out later; what never will be is taken back. */
+		s->put_back = s->ours && !f->pending_deferred;
+		s->cut_at = 0;
+	}
+	return REPORT_NEWS_RETRY | (denied ? 0 : REPORT_NEWS_VERIFY);
+}
+
+void report_lead_carried_out(struct report_state *s)
+{
+	/* Not what went back to what the kubelet held before. */
+	if (s->stuck && headroom_waits(s))
+		s->lead_cuts = MIN(s->lead_cuts, (uint32_t)LEAD_CUTS_MAX);
+	s->stuck = false;
+	s->cut_at = 0;
+}
+
+void report_lead_forget(struct report_state *s)
+{
+	s->lead_until = s->cut_at = 0;
+	s->lead_cuts = 0;
+	s->stuck = false;
+}
+
+usec_t report_lead_again(const struct report_state *s, usec_t now)
+{
+	usec_t at = s->cut_at != 0 ? add_sat(s->cut_at, CUT_WAIT_USEC) : s->lead_until;
+
+	return s->stuck && at > now ? at : 0;
 }

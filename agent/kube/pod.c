@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/pod.h"
+#include "policy/bounds.h"
 #include <string.h>
 
 static void container_free(struct kube_container *c)
@@ -48,4 +49,13 @@ const struct kube_container *kube_pod_container(const struct kube_pod *p, const 
 		if (strcmp(p->containers[i].name, name) == 0)
 			return &p->containers[i];
 	return NULL;
+}
+
+uint64_t kube_pod_limit_held(const struct kube_pod *p, const struct kube_container *c,
+			     enum resource r)
+{
+	bool stands = p->pending != RESIZE_NOT_PENDING || p->progress == RESIZE_ERROR;
+
+	return stands && c->has_status ? MIN(c->spec.limit[r], c->status.limit[r])
+				       : c->spec.limit[r];
 }

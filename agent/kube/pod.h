@@ -91,4 +91,9 @@ static inline void drop_kube_pod(struct kube_pod **p)
 }
 /* NULL when the pod has none of this name. */
 const char *kube_pod_annotation(const struct kube_pod *p, const char *key);
+/* The limit that others hold, and may write at any moment: of the spec, or the lower one that the
+ * kubelet reports while it does not carry out the spec (deferred, infeasible, error). LIMIT_MAX:
+ * none. */
+uint64_t kube_pod_limit_held(const struct kube_pod *p, const struct kube_container *c,
+			     enum resource r);
 const struct kube_container *kube_pod_container(const struct kube_pod *p, const char *name);

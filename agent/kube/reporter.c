@@ -138,47 +138,6 @@ void reporter_forget(struct reporter *r, const char *uid)
 	tracked_free(t);
 }
 
-void reporter_set_refusal(struct tracked *t, const char *text)
-{
-	free(t->refusal);
-	t->refusal = text ? strdup(text) : NULL;
-}
-
-/* Every ceiling that it brings, and where there is none that no value is to blame. */
-static void tell_refusal(struct tracked *t, const char *text, usec_t now)
-{
-	const struct reporter_events *e = &t->reporter->events;
-	usec_t end = add_sat(now, t->reporter->options.tuning.refusal_usec);
-	bool any = false;
-
-	for (size_t i = 0; i < t->state->count; i++)
-		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
-			usec_t until;
-			uint64_t ceiling =
-				report_allows(t->state, i, (enum resource)r, now, &until);
-
-			if (until < end)
-				continue; /* there was none, or it has been told */
-			any = true;
-			e->refused(e->ctx, t->uid, i, (enum resource)r, ceiling, until, text);
-		}
-	if (!any)
-		e->refused(e->ctx, t->uid, 0, RESOURCE_CPU, LIMIT_MAX,
-			   MAX(t->state->refused_until, t->state->wait_until), text);
-}
-
-/* Does any refusal still hold? */
-static bool is_bound(const struct tracked *t, usec_t now)
-{
-	usec_t until;
-
-	for (size_t i = 0; i < t->state->count; i++)
-		for (size_t r = 0; r < RESOURCE_COUNT; r++)
-			if (report_allows(t->state, i, (enum resource)r, now, &until) != LIMIT_MAX)
-				return true;
-	return false;
-}
-
 void reporter_news(struct tracked *t, const struct reporter_view *v, uint32_t news,
 		   const char *text, usec_t now)
 {
@@ -191,7 +150,7 @@ void reporter_news(struct tracked *t, const struct reporter_view *v, uint32_t ne
 	if (news & REPORT_NEWS_REFUSED) {
 		reporter_set_refusal(t, text);
 		t->hurry = true;
-		tell_refusal(t, text, now);
+		reporter_tell_refusal(t, text, now);
 	}
 	if (news & REPORT_NEWS_FOREIGN) {
 		reporter_set_refusal(t, NULL);
@@ -201,7 +160,7 @@ void reporter_news(struct tracked *t, const struct reporter_view *v, uint32_t ne
 	}
 	if (news & REPORT_NEWS_RATIFIED) {
 		t->ratified = v->facts.generation;
-		if (!is_bound(t, now))
+		if (!reporter_is_bound(t, now) && !report_lead_denied(t->state, now))
 			reporter_set_refusal(t, NULL);
 		e->ratified(e->ctx, t->uid, t->ratified);
 	}
@@ -228,6 +187,7 @@ bool reporter_look(struct tracked *t, usec_t now)
 	struct reporter_view *v = &r->view;
 	const char *why;
 	uint32_t news;
+	bool denied;
 
 	if (r->events.facts(r->events.ctx, t->uid, v) < 0) {
 		reporter_forget(r, t->uid);
@@ -246,11 +206,14 @@ bool reporter_look(struct tracked *t, usec_t now)
 	v->facts.offered = r->offered;
 	learn_status(t, v->pod);
 	why = v->pod->resize_message ? v->pod->resize_message : "the kubelet cannot do the resize";
+	denied = report_lead_denied(t->state, now);
 	news = report_observed(&r->options.tuning, t->state, &v->facts, now);
 	if (news & REPORT_NEWS_REFUSED)
 		r->tally.answers[REPORT_ANSWER_REFUSED]++;
 	if (news != 0)
 		reporter_news(t, v, news, why, now);
+	if (report_lead_denied(t->state, now) && (!denied || (news & REPORT_NEWS_FOREIGN)))
+		reporter_tell_denied(t, news, why, now);
 	/* What was called back may have changed what the facts were made of. */
 	if (news != 0 && r->events.facts(r->events.ctx, t->uid, v) < 0) {
 		reporter_forget(r, t->uid);
@@ -334,6 +297,7 @@ static void decide(struct tracked *t, usec_t now, struct report_decision *ret)
 
 	report_decide(&r->options.tuning, &r->node, t->state, &r->view.facts, now, ret);
 	t->hold = ret->hold;
+	t->blocked = ret->blocked;
 	t->again = ret->again;
 	t->going_back =
 		holds_ours(&r->view.facts) && (ret->send || passes(ret->hold) || !r->offered_known);

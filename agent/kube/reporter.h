@@ -56,6 +56,9 @@ struct reporter_events {
 	void (*ratified)(void *ctx, const char *uid, uint64_t generation);
 	/* Somebody else set these in the spec: RESOURCES_* of the container. May be NULL. */
 	void (*foreign)(void *ctx, const char *uid, size_t container, uint32_t resources);
+	/* Another writer lowers memory limits of the pod again and again: it is answered seldom
+	 * until then, and text says so. May be NULL. */
+	void (*contested)(void *ctx, const char *uid, const char *text);
 	/* Trouble that is not a pod's; called once per change. NULL: it is over. */
 	void (*trouble)(void *ctx, const char *text);
 	/* Something was answered: reporter_due() may be another. */

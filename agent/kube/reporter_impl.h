@@ -13,6 +13,7 @@ struct tracked {
 	bool dirty;
 	usec_t again; /* 0: when something changes */
 	enum report_hold hold;
+	bool blocked;    /* as the last decision says */
 	bool going_back; /* the originals are not back in the spec yet */
 	bool owes;       /* that, or an annotation of ours is to go */
 	struct kube_call *call;
@@ -62,9 +63,17 @@ struct tracked *reporter_find(const struct reporter *r, const char *uid);
 bool reporter_look(struct tracked *t, usec_t now);
 void reporter_news(struct tracked *t, const struct reporter_view *v, uint32_t news,
 		   const char *text, usec_t now);
-void reporter_set_refusal(struct tracked *t, const char *text);
 /* The text of the annotation as it should be, owned; NULL: none should be (or no memory). */
 char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due);
+
+/* --- reporter_refusal.c */
+void reporter_set_refusal(struct tracked *t, const char *text);
+/* Every ceiling that it brings, and where there is none that no value is to blame. */
+void reporter_tell_refusal(struct tracked *t, const char *text, usec_t now);
+/* Does any refusal still hold? */
+bool reporter_is_bound(const struct tracked *t, usec_t now);
+/* No value is refused: it is shown, and announced if use gets above what others hold. */
+void reporter_tell_denied(struct tracked *t, uint32_t news, const char *why, usec_t now);
 
 /* --- reporter_send.c */
 /* 0: on its way. */

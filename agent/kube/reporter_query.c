@@ -49,7 +49,7 @@ bool reporter_ratifies(const struct reporter *r, const char *uid, usec_t now)
 	if (!r->offered || now < r->node.forbidden_until)
 		return false;
 	return t == NULL || t->state == NULL ||
-	       (t->state->failures == 0 && now >= t->state->refused_until &&
+	       (t->state->failures == 0 && now >= t->state->refused_until && !t->blocked &&
 		!report_lead_denied(t->state, now));
 }
 

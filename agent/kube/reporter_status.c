@@ -106,6 +106,9 @@ static void fill_resource(const struct kube_container *c, size_t r, struct repor
 		.restart = (c->restart_on_resize & (1u << r)) != 0,
 		.spec_limit = sized ? c->spec.limit[r] : LIMIT_MAX,
 		.spec_request = sized ? c->spec.request[r] : 0,
+		.reported = sized && c->has_status && c->status.limit[r] != LIMIT_MAX
+				    ? c->status.limit[r]
+				    : 0,
 	};
 	x->original_limit = x->held = x->spec_limit;
 	x->original_request = x->spec_request;
@@ -114,7 +117,7 @@ static void fill_resource(const struct kube_container *c, size_t r, struct repor
 /* The message is that of what is pending, before that of an error. */
 static uint32_t condition_resources(const struct kube_pod *pod)
 {
-	if (pod->resize_message == NULL || pod->pending == RESIZE_DEFERRED)
+	if (pod->resize_message == NULL)
 		return 0;
 	return reporter_resources_named(pod->resize_message);
 }

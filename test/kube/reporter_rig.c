@@ -133,9 +133,18 @@ void rig_start(struct rig *g, size_t pods)
 		.status_interval_usec = 600 * S,
 		.seed = 7,
 	};
-	struct reporter_events events = {g,          ev_facts,   ev_refused, ev_verify,
-					 ev_write,   NULL,       NULL,       ev_ratified,
-					 ev_foreign, ev_trouble, ev_wake,    ev_clock};
+	struct reporter_events events = {
+		.ctx = g,
+		.facts = ev_facts,
+		.refused = ev_refused,
+		.verify = ev_verify,
+		.write = ev_write,
+		.ratified = ev_ratified,
+		.foreign = ev_foreign,
+		.trouble = ev_trouble,
+		.wake = ev_wake,
+		.clock = ev_clock,
+	};
 
 	memset(g, 0, sizeof *g);
 	g->now = 1000 * S;

@@ -218,8 +218,86 @@ static void test_cpu_manager(void)
 	crig_close(&c);
 }
 
+#define MEMORY_ONLY                                                                                \
+	"{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/containers\":\"app\","                       \
+	"\"vscaled.dev/resources\":\"memory\"}"
+
+static void lower_again(struct rig *r)
+{
+	struct rig_pod *p = &r->pod[0];
+
+	burn_50(r);
+	if (crig_spec(&c, p, "app", RESOURCE_MEMORY) > 70 * MIB)
+		crig_user_resizes(&c, p, NULL, "70Mi");
+}
+
+static bool is_contested(struct crig *x)
+{
+	return x->rig.events[EVENT_MEMORY_CONTESTED] > 0;
+}
+
+/* A controller lowers the limit below use every second: it is answered three times, then seldom,
+ * and that is reported once. Nothing is taken from the cgroup. */
+static void test_controller_lowers_memory(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+
+	rig_run(&c.rig, 10, burn_50);
+	rig_run(&c.rig, 20, grow);
+	crig_kubelet(&c, p, NULL);
+	CHECK(use_of(p) > 140 * MIB);
+	crig_forget_log(&c);
+	CHECK(crig_until(&c, 30, lower_again, is_contested));
+	rig_run(&c.rig, 60, lower_again);
+	/* From then on one in 5 s, the longest pause with this rig's intervals. */
+	CHECK(crig_requests(&c, "/resize", 0) <= 3 + 14);
+	CHECK_EQ(c.rig.events[EVENT_MEMORY_CONTESTED], 1);
+	CHECK_EQ(crig_events(&c, "MemoryLimitContested"), 1);
+	CHECK(rig_bytes(&c.rig, app_of(p), "memory.max") > use_of(p));
+	CHECK_EQ(c.rig.kills, 0);
+	/* It stops: the spec is ahead of use again. */
+	CHECK(crig_until(&c, 60, burn_50, spec_is_safe));
+	crig_close(&c);
+}
+
+static bool is_overwritten(struct crig *x)
+{
+	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) < GIB;
+}
+
+static bool is_back(struct crig *x)
+{
+	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) == GIB;
+}
+
+/* The watch lags, an owner raises the limit, and what leads overwrites that without knowing: the
+ * owner's limit is adopted as soon as the watch shows it, and the spec gets it back. */
+static void test_owner_is_overtaken(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, MEMORY_ONLY);
+	OWN(drop_kube_pod) struct kube_pod *pod = NULL;
+	char stale[64];
+
+	rig_run(&c.rig, 10, burn_50);
+	pod = crig_read(&c, p);
+	snprintf(stale, sizeof stale, "{\"rv\":%s}", pod->resource_version);
+	crig_debug(&c, "stale", stale);
+	crig_user_resizes(&c, p, NULL, "1Gi");
+	CHECK(crig_until(&c, 30, grow, is_overwritten));
+	crig_debug(&c, "stale", "{}");
+	rig_run(&c.rig, 2, burn_50);
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 60, burn_50, is_back));
+	CHECK_EQ(crig_lines(&c, EVENT_DRIFT_ADOPTED, "memory"), 1);
+	CHECK_EQ(crig_lines(&c, EVENT_DRIFT_ADOPTED, "1.00Gi"), 1);
+	CHECK_EQ(c.rig.kills, 0);
+	crig_close(&c);
+}
+
 int main(void)
 {
+	test_controller_lowers_memory();
+	test_owner_is_overtaken();
 	test_owner_resizes_cpu(DRIVER_SYSTEMD);
 	test_owner_resizes_cpu(DRIVER_CGROUPFS);
 	test_owner_lowers_memory(DRIVER_SYSTEMD);

@@ -94,6 +94,82 @@ static void test_other_bound(uint32_t unratified_permille, uint64_t admin_max)
 	crig_close(&c);
 }
 
+/* What the kubelet says of every resize; NULL: it carries it out. */
+static const char *verdict;
+
+/* A second of growth, and a kubelet that looks at the spec. */
+static void grow_under_kubelet(struct rig *r)
+{
+	grow(r);
+	crig_kubelet(&c, &r->pod[0], verdict);
+}
+
+static bool is_announced(struct crig *x)
+{
+	return crig_lines(x, EVENT_MEMORY_ABOVE_SPEC, "the kubelet has not carried out") > 0;
+}
+
+/* The spec has been raised and the kubelet does not carry it out, so the runtime holds the limit of
+ * before: growth ends at twice the original and is announced. Once it is carried out growth goes
+ * on. */
+static void test_not_carried_out(const char *reason, const char *message)
+{
+	struct rig_pod *p;
+	char condition[256];
+
+	CHECK(crig_open(&c, NULL, NULL));
+	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", GENEROUS);
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_50, is_listed));
+	rig_run(&c.rig, 5, burn_50);
+	snprintf(condition, sizeof condition,
+		 "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":\"%s\","
+		 "\"message\":\"%s\"}",
+		 reason, message);
+	verdict = condition;
+	goal = 124 * MIB;
+	rig_run(&c.rig, 50, grow_under_kubelet);
+	CHECK(is_announced(&c));
+	CHECK(is_ended(&c));
+	CHECK_EQ(memory_max(&c), 128 * MIB);
+	CHECK_EQ(crig_lines(&c, EVENT_MEMORY_ABOVE_SPEC, message), 1);
+	CHECK_EQ(c.rig.kills, 0);
+	/* What is denied costs no requests. */
+	crig_forget_log(&c);
+	rig_run(&c.rig, 30, grow_under_kubelet);
+	CHECK(crig_requests(&c, "/resize", 0) <= 1);
+	verdict = NULL;
+	goal = 250 * MIB;
+	crig_user_resizes(&c, p, NULL, "512Mi");
+	CHECK(crig_until(&c, 120, grow_under_kubelet, is_far));
+	CHECK_EQ(c.rig.kills, 0);
+	crig_close(&c);
+}
+
+/* Use has passed the bound when the kubelet is found not to hold it: growth ends, and the cgroup
+ * keeps what it has. */
+static void test_bound_below_use(void)
+{
+	struct rig_pod *p;
+
+	CHECK(crig_open(&c, NULL, NULL));
+	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", GENEROUS);
+	crig_start(&c);
+	c.rig.daemon->config.kubernetes.unratified_permille = 0;
+	CHECK(crig_until(&c, 60, burn_50, is_listed));
+	rig_run(&c.rig, 5, burn_50);
+	verdict = "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":\"Deferred\","
+		  "\"message\":\"Node didn't have enough resource: memory\"}";
+	goal = 250 * MIB;
+	CHECK(crig_until(&c, 120, grow_under_kubelet, is_far));
+	CHECK(is_announced(&c));
+	c.rig.daemon->config.kubernetes.unratified_permille = 2000;
+	rig_run(&c.rig, 60, grow_under_kubelet);
+	CHECK(memory_max(&c) >= app_of(p)->anon_bytes);
+	CHECK_EQ(c.rig.kills, 0);
+	crig_close(&c);
+}
+
 static bool knows_ranges(struct crig *x)
 {
 	const struct managed *m = managed_find(x->rig.daemon, "default/web-0/app");
@@ -161,6 +237,11 @@ int main(void)
 	test_ranges_first();
 	test_quiet();
 	test_away();
+	test_bound_below_use();
+	test_not_carried_out("Deferred", "Node didn't have enough resource: memory");
+	test_not_carried_out("Deferred", "Node didn't have enough resource: cpu");
+	test_not_carried_out("Infeasible",
+			     "In-place resize of containers with swap is not supported.");
 	test_other_bound(0, 0);
 	test_other_bound(2000, 200 * MIB);
 	return check_result();

@@ -345,6 +345,33 @@ static void test_what_may_not_lead(void)
 	}
 }
 
+/* A sibling that a resize would restart uses more than its spec allows. The body leaves it alone,
+ * so nothing of it is replayed, and the pod's limit, the sum of the spec, covers both. */
+static void test_sibling_above_its_spec(void)
+{
+	WITH(g)
+	{
+		uint64_t extra = with_margin(400 * MIB) - 256 * MIB;
+
+		rig_res(&g, 1, MEM)->restart = true;
+		rig_hold(&g, 1, MEM, 512 * MIB);
+		g.c[1].use_bytes = 400 * MIB;
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		CHECK(rig_item(&g, 1) == NULL);
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(210 * MIB) + 600 * MIB + extra);
+		/* Its cgroup allows it no more than it uses. */
+		rig_hold(&g, 1, MEM, 400 * MIB);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(210 * MIB) + 600 * MIB + 144 * MIB);
+		/* Nor has the pod's limit room for both: nothing is sent, and growth is denied. */
+		rig_res(&g, 0, MEM)->ceiling = 300 * MIB;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_UNSAFE);
+		CHECK(g.d.blocked);
+	}
+}
+
 /* A CPU manager may replay at any moment: half of a minute of growth ahead, wherever use stands. */
 static void test_replayed(void)
 {
@@ -439,6 +466,7 @@ int main(void)
 	test_refusal_cuts_headroom();
 	test_conflict();
 	test_what_may_not_lead();
+	test_sibling_above_its_spec();
 	test_replayed();
 	test_guaranteed();
 	for (uint64_t rate = 2 * MIB; rate <= 200 * MIB; rate = rate * 5 / 2) {

@@ -123,8 +123,235 @@ static void test_own_value_changed_in_between(void)
 	}
 }
 
+/* The kubelet has looked at the newest spec and does not carry it out. */
+static uint32_t pend(struct report_rig *g, bool deferred, uint32_t resources)
+{
+	g->f.observed_generation = g->f.generation;
+	g->f.pending_deferred = deferred;
+	g->f.pending_infeasible = !deferred;
+	g->f.condition_resources = resources;
+	return rig_observe(g);
+}
+
+static void lead(struct report_rig *g, uint64_t use, uint64_t slope)
+{
+	grow(g, use, slope);
+	CHECK(rig_decide(g));
+	CHECK(g->d.patch.leads);
+	rig_accept(g);
+}
+
+/* The kubelet has no room for the headroom: a quarter, a sixteenth, then growth counts as denied.
+ * The cgroup loses nothing, and the third answer is the last for ten minutes. */
+static void test_kubelet_refuses_headroom(bool deferred)
+{
+	WITH(g)
+	{
+		lead(&g, 300 * MIB, 10 * MIB);
+		for (unsigned i = 1; i <= 2; i++) {
+			g.now += S;
+			CHECK(pend(&g, deferred, RESOURCES_MEMORY) & REPORT_NEWS_RETRY);
+			CHECK(!report_lead_denied(g.s, g.now));
+			CHECK(rig_decide(&g));
+			CHECK_EQ(rig_limit(&g, 0, MEM),
+				 round_up(330 * MIB + (600 * MIB >> 2 * i), 4096));
+			CHECK_EQ(rig_limit(&g, 0, CPU), 0);
+			rig_accept(&g);
+			/* A condition of the generation before. */
+			CHECK_EQ(rig_observe(&g) & ~(uint32_t)REPORT_NEWS_VERIFY, 0);
+			CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+		}
+		g.now += 2 * S;
+		pend(&g, deferred, RESOURCES_MEMORY);
+		CHECK(!report_lead_denied(g.s, g.now)); /* it may yet have room */
+		g.now += S;
+		pend(&g, deferred, RESOURCES_MEMORY);
+		CHECK(report_lead_denied(g.s, g.now));
+		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+		grow(&g, 420 * MIB, 10 * MIB);
+		for (unsigned i = 0; i < 599; i++) {
+			CHECK(!rig_decide(&g));
+			CHECK_EQ(rig_observe(&g) & ~(uint32_t)REPORT_NEWS_VERIFY, 0);
+			g.now += S;
+		}
+		/* The least is tried once; until the kubelet has it, growth is denied. */
+		g.now += S;
+		rig_observe(&g);
+		CHECK(report_lead_denied(g.s, g.now));
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), round_up(462 * MIB + (600 * MIB >> 4), 4096));
+		rig_accept(&g);
+		CHECK(report_lead_denied(g.s, g.now));
+		g.f.pending_deferred = g.f.pending_infeasible = false;
+		rig_echo(&g);
+		CHECK(!report_lead_denied(g.s, g.now));
+	}
+}
+
+/* Growth has ended, so less headroom is the same value, and there is nothing to send: the kubelet
+ * still does not hold what is in use. */
+static void test_stuck_without_growth(bool deferred)
+{
+	WITH(g)
+	{
+		lead(&g, 300 * MIB, 10 * MIB);
+		grow(&g, 300 * MIB, 0);
+		g.now += S;
+		pend(&g, deferred, 0);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(300 * MIB));
+		rig_accept(&g);
+		g.now += S;
+		pend(&g, deferred, 0);
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.again, g.now + 3 * S);
+		CHECK(!report_lead_denied(g.s, g.now));
+		g.now += 3 * S;
+		rig_observe(&g);
+		CHECK(report_lead_denied(g.s, g.now));
+		/* For as long as it stands, tried again every ten minutes without a request. */
+		for (unsigned i = 0; i < 3000; i++) {
+			g.now += S;
+			rig_observe(&g);
+			CHECK(report_lead_denied(g.s, g.now));
+			CHECK(!rig_decide(&g));
+			CHECK(g.d.again == 0 || g.d.again > g.now);
+		}
+		g.f.pending_deferred = g.f.pending_infeasible = false;
+		rig_echo(&g);
+		CHECK(!report_lead_denied(g.s, g.now));
+	}
+}
+
+/* A raise of CPU waits along with the headroom: it goes back first, and the headroom is judged by
+ * itself. */
+static void test_cpu_may_be_the_cause(bool deferred, uint32_t named)
+{
+	WITH(g)
+	{
+		rig_hold(&g, 0, CPU, 900);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		g.now += S;
+		lead(&g, 300 * MIB, 10 * MIB);
+		g.now += S;
+		CHECK(pend(&g, deferred, named) & REPORT_NEWS_REFUSED);
+		CHECK_EQ(allows(&g, CPU), 500);
+		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+		CHECK(!report_lead_denied(g.s, g.now));
+		rig_hold(&g, 0, CPU, 500);
+		g.now += 10 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(300 * MIB) + 600 * MIB);
+		rig_accept(&g);
+		for (unsigned i = 0; i < 3; i++) {
+			CHECK(!report_lead_denied(g.s, g.now));
+			g.now += 3 * S;
+			pend(&g, deferred, 0);
+			if (rig_decide(&g))
+				rig_accept(&g);
+		}
+		CHECK(report_lead_denied(g.s, g.now));
+	}
+}
+
+/* Somebody else's CPU request waits: nothing of ours could be less, and no request is spent. */
+static void test_owner_is_deferred(void)
+{
+	WITH(g)
+	{
+		lead(&g, 300 * MIB, 10 * MIB);
+		rig_res(&g, 1, CPU)->spec_limit = rig_res(&g, 1, CPU)->spec_request = 64000;
+		g.f.generation++;
+		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		for (unsigned i = 0; i < 3; i++) {
+			CHECK(!report_lead_denied(g.s, g.now));
+			g.now += 3 * S;
+			pend(&g, true, RESOURCES_CPU);
+			CHECK(!rig_decide(&g));
+		}
+		CHECK(report_lead_denied(g.s, g.now));
+		/* The owner gives up. */
+		rig_res(&g, 1, CPU)->spec_limit = 500;
+		rig_res(&g, 1, CPU)->spec_request = 200;
+		g.f.generation++;
+		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		g.f.pending_deferred = false;
+		rig_echo(&g);
+		CHECK(!report_lead_denied(g.s, g.now));
+	}
+}
+
+/* What went back to what the kubelet holds ends the condition, and not the pause. */
+static void test_pause_outlives_condition(void)
+{
+	WITH(g)
+	{
+		lead(&g, 220 * MIB, 10 * MIB);
+		for (unsigned i = 0; i < 2; i++) {
+			g.now += S;
+			pend(&g, false, RESOURCES_MEMORY);
+			CHECK(rig_decide(&g));
+			rig_accept(&g);
+		}
+		g.now += 3 * S;
+		pend(&g, false, RESOURCES_MEMORY);
+		CHECK(report_lead_denied(g.s, g.now));
+		grow(&g, 150 * MIB, 0);
+		g.now += 10 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
+		rig_accept(&g);
+		g.f.pending_infeasible = false;
+		rig_echo(&g);
+		grow(&g, 240 * MIB, 10 * MIB);
+		g.now += 60 * S;
+		CHECK(!rig_decide(&g));
+		CHECK(report_lead_denied(g.s, g.now));
+		g.now += 600 * S;
+		CHECK(rig_decide(&g));
+	}
+}
+
+/* A new agent finds headroom of its predecessor's that the kubelet has deferred. */
+static void test_new_life_finds_headroom(void)
+{
+	WITH(g)
+	{
+		struct report_state *s = report_state_new(RIG_CONTAINERS);
+
+		rig_res(&g, 0, MEM)->spec_limit = 512 * MIB;
+		rig_res(&g, 0, MEM)->reported = 300 * MIB;
+		g.f.ours = true;
+		g.f.generation = g.f.observed_generation = 5;
+		g.f.pending_deferred = true;
+		g.f.condition_resources = RESOURCES_MEMORY;
+		g.f.echoed = false;
+		grow(&g, 300 * MIB, 0);
+		for (unsigned i = 0; i < 4; i++) {
+			report_observed(&g.t, s, &g.f, g.now);
+			g.now += 3 * S;
+		}
+		CHECK(report_lead_denied(s, g.now));
+		CHECK_EQ(s->container[0].good.limit[MEM], 300 * MIB);
+		free(s);
+	}
+}
+
 int main(void)
 {
+	test_kubelet_refuses_headroom(true);
+	test_kubelet_refuses_headroom(false);
+	test_stuck_without_growth(true);
+	test_stuck_without_growth(false);
+	test_cpu_may_be_the_cause(true, 0);
+	test_cpu_may_be_the_cause(true, RESOURCES_CPU);
+	test_cpu_may_be_the_cause(false, 0);
+	test_owner_is_deferred();
+	test_pause_outlives_condition();
+	test_new_life_finds_headroom();
 	test_refusal_while_a_lead_is_carried_out();
 	test_owner_ends_refusal();
 	test_cuts_count_on_after_pause();

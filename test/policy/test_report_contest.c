@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Another writer of the memory limit: one that lowers it for ever, and one that came in between. */
+#include "test/policy/report_lead_rig.h"
+
+/* Somebody else's limit, seen by the watch. Returns the news of it. */
+static uint32_t foreign(struct report_rig *g, uint64_t limit)
+{
+	rig_res(g, 0, MEM)->spec_limit = limit;
+	g->f.generation++;
+	return rig_observe(g);
+}
+
+/* Is the lower limit answered now? */
+static bool answers(struct report_rig *g)
+{
+	if (!rig_decide(g))
+		return false;
+	CHECK(g->d.patch.leads);
+	CHECK(rig_limit(g, 0, MEM) >= with_margin(g->c[0].use_bytes));
+	rig_accept(g);
+	rig_echo(g);
+	return true;
+}
+
+/* A controller sets its own limit a second after each of ours, for two hours. */
+static void test_controller(void)
+{
+	unsigned sent = 0, told = 0;
+	usec_t longest = 0, last = 0;
+
+	WITH(g)
+	{
+		rig_hold(&g, 0, MEM, 400 * MIB);
+		grow(&g, 300 * MIB, 0);
+		last = g.now;
+		for (unsigned i = 0; i < 72000; i++, g.now += S / 10) {
+			if (answers(&g)) {
+				sent++;
+				longest = MAX(longest, g.now - last);
+				last = g.now;
+			}
+			if (rig_res(&g, 0, MEM)->spec_limit > 256 * MIB && g.now >= last + S)
+				told += (foreign(&g, 256 * MIB) & REPORT_NEWS_CONTESTED) != 0;
+			else
+				rig_observe(&g);
+			CHECK(sent < 4 || rig_res(&g, 0, MEM)->spec_limit > 256 * MIB ||
+			      report_lead_denied(g.s, g.now) || g.now >= g.s->contest.until);
+		}
+		/* The first is ours; three answers; pauses of 10, 20 ... 640 > 600 s. */
+		printf("%u requests in two hours, longest pause %llu s\n", sent,
+		       (unsigned long long)(longest / S));
+		CHECK(sent >= 16 && sent <= 22);
+		CHECK_EQ(told, 1);
+		CHECK_EQ(longest / S, 601);
+		/* It has stopped: after ten quiet minutes the next one is answered at once. */
+		g.now += 600 * S;
+		rig_observe(&g);
+		answers(&g);
+		g.now += 601 * S;
+		CHECK(!report_lead_denied(g.s, g.now));
+		CHECK(!(foreign(&g, 256 * MIB) & REPORT_NEWS_CONTESTED));
+		CHECK(answers(&g));
+	}
+}
+
+/* Four changes within more than ten minutes, and changes that leave enough, are no contest. */
+static void test_seldom(void)
+{
+	WITH(g)
+	{
+		rig_hold(&g, 0, MEM, 400 * MIB);
+		grow(&g, 300 * MIB, 0);
+		CHECK(answers(&g));
+		for (unsigned i = 0; i < 20; i++) {
+			g.now += 210 * S;
+			CHECK(!(foreign(&g, 256 * MIB + i * 4096) & REPORT_NEWS_CONTESTED));
+			CHECK(answers(&g));
+		}
+		for (unsigned i = 0; i < 20; i++) {
+			g.now += S;
+			CHECK(!(foreign(&g, (900 - i) * MIB) & REPORT_NEWS_CONTESTED));
+			CHECK(!report_lead_denied(g.s, g.now));
+		}
+	}
+}
+
+/* During the pause nothing goes out that would have the low limit written, and the way back does.
+ */
+static void test_pause(void)
+{
+	WITH(g)
+	{
+		rig_hold(&g, 0, MEM, 400 * MIB);
+		grow(&g, 300 * MIB, 0);
+		CHECK(answers(&g));
+		for (unsigned i = 0; i < 3; i++) {
+			g.now += S;
+			CHECK(!(foreign(&g, 256 * MIB) & REPORT_NEWS_CONTESTED));
+			g.now += S;
+			CHECK(answers(&g));
+		}
+		g.now += S;
+		CHECK(foreign(&g, 256 * MIB) & REPORT_NEWS_CONTESTED);
+		rig_hold(&g, 0, CPU, 900);
+		g.now += 9 * S;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_CONTESTED);
+		CHECK_EQ(g.d.again, g.now + S);
+		CHECK(report_lead_denied(g.s, g.now));
+		g.now += S;
+		CHECK(!report_lead_denied(g.s, g.now));
+		CHECK(answers(&g));
+	}
+}
+
+/* What leads overwrites an owner's limit that it did not know of. The watch shows that one
+ * afterwards, and then ours. */
+static void test_owner_is_overtaken(void)
+{
+	WITH(g)
+	{
+		uint64_t ours;
+
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		g.f.generation++; /* the owner's 2 GiB */
+		rig_store(&g);
+		ours = rig_res(&g, 0, MEM)->spec_limit;
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0),
+			 REPORT_NEWS_VERIFY | REPORT_NEWS_FOREIGN);
+		CHECK_EQ(report_foreign(g.s, 0), 0);
+		/* The object from before both says nothing. */
+		rig_res(&g, 0, MEM)->spec_limit = 256 * MIB;
+		g.f.generation -= 2;
+		CHECK_EQ(rig_observe(&g), 0);
+		rig_res(&g, 0, MEM)->spec_limit = 2048 * MIB;
+		g.f.generation++;
+		CHECK_EQ(rig_observe(&g), REPORT_NEWS_FOREIGN);
+		CHECK_EQ(report_foreign(g.s, 0), RESOURCES_MEMORY);
+		CHECK_EQ(report_foreign(g.s, 1), 0);
+		rig_res(&g, 0, MEM)->spec_limit = ours;
+		g.f.generation++;
+		CHECK_EQ(rig_observe(&g) & REPORT_NEWS_FOREIGN, 0);
+		CHECK_EQ(report_foreign(g.s, 0), 0); /* ours is nobody's wish */
+		/* Adopted, it is what the cgroup holds, and goes into the spec by the lease. */
+		rig_echo(&g);
+		grow(&g, 300 * MIB, 0);
+		rig_hold(&g, 0, MEM, 2048 * MIB);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 2048 * MIB);
+	}
+}
+
+int main(void)
+{
+	test_controller();
+	test_seldom();
+	test_pause();
+	test_owner_is_overtaken();
+	return check_result();
+}
