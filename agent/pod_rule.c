@@ -119,7 +119,7 @@ void pod_set_bounds(struct managed *m)
 	b.qos = (uint8_t)s->qos;
 	b.heap_bytes = c->heap_bytes;
 	b.heap_permille = c->heap_permille;
-	b.replay_mem_bytes = d->cpu_manager ? m->runtime_mem : 0;
+	b.replay_mem_bytes = runtime_replay(m, c);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		b.resource[r].request = request_of(m, c, r);
 		b.resource[r].accepted = kube_pod_limit_held(s, c, r);

@@ -294,6 +294,40 @@ static void test_owner_is_overtaken(void)
 	crig_close(&c);
 }
 
+static bool is_held_below(struct crig *x)
+{
+	return managed_find(x->rig.daemon, "default/web-0/app")->control.pod.replay_mem_bytes ==
+	       64 * MIB;
+}
+
+static bool is_not_held_below(struct crig *x)
+{
+	return managed_find(x->rig.daemon, "default/web-0/app")->control.pod.replay_mem_bytes == 0;
+}
+
+/* The kubelet has read an external resize, with the memory limit of then: no lead can overtake what
+ * the runtime writes, so growth is held below that. Not where the kubelet writes nothing. */
+static void test_resize_under_way(enum cgroup_driver driver)
+{
+	struct rig_pod *p = begin(driver, NULL, AUTO);
+
+	rig_run(&c.rig, 10, burn_50);
+	CHECK(is_not_held_below(&c));
+	crig_user_resizes(&c, p, "300m", NULL);
+	CHECK(crig_until(&c, 3, burn_50, is_held_below));
+	rig_run(&c.rig, 6, grow);
+	CHECK(spec_of(p) > 64 * MIB);
+	CHECK(is_held_below(&c));
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 3, burn_50, is_not_held_below));
+	crig_user_resizes(&c, p, "320m", NULL);
+	crig_kubelet(&c, p,
+		     "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":\"Deferred\"}");
+	CHECK(crig_until(&c, 3, burn_50, is_not_held_below));
+	CHECK_EQ(c.rig.kills, 0);
+	crig_close(&c);
+}
+
 int main(void)
 {
 	test_controller_lowers_memory();
@@ -308,5 +342,7 @@ int main(void)
 	test_late_writer_leaves_headroom(3);
 	test_what_cannot_be_ratified();
 	test_cpu_manager();
+	test_resize_under_way(DRIVER_SYSTEMD);
+	test_resize_under_way(DRIVER_CGROUPFS);
 	return check_result();
 }
