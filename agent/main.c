@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscaled(8): options and exit codes. */
-#include "agent/daemon.h"
+#include "agent/manage/shared.h"
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cgroup/group.h"
 #include "cgroup/levels.h"
-#include "policy/text.h"
+#include "policy/base/text.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

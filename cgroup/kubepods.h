@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "policy/base.h"
+#include "policy/base/base.h"
 #include <stdbool.h>
 #include <stddef.h>
 

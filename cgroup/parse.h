@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "policy/usage.h"
+#include "policy/types/usage.h"
 
 /* cpu.max */
 struct cg_cpu_max {

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "policy/usage.h"
+#include "policy/types/usage.h"
 
 struct cg;
 

@@ -3,7 +3,7 @@
  * NOTIFY_SOCKET every call is a successful nothing. */
 #pragma once
 
-#include "policy/base.h"
+#include "policy/base/base.h"
 #include <stddef.h>
 
 enum notify_state {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systemd/unit_conn.h"
-#include "policy/base.h"
+#include "policy/base/base.h"
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>

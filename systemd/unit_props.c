@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systemd/unit_props.h"
-#include "policy/text.h"
+#include "policy/base/text.h"
 #include <errno.h>
 #include <string.h>
 

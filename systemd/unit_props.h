@@ -2,7 +2,7 @@
 /* The resource properties of units as value types, and the D-Bus messages that carry them. */
 #pragma once
 
-#include "policy/base.h"
+#include "policy/base/base.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <systemd/sd-bus.h>

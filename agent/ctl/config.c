@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include "agent/ctl/ctl.h"
 
 int ctl_config_check(const struct ctl *c)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/ctl/ctl.h"
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>

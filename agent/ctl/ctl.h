@@ -2,7 +2,7 @@
 /* vscalectl: what the command line said, and the commands. */
 #pragma once
 
-#include "policy/base.h"
+#include "policy/base/base.h"
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdio.h>

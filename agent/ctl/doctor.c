@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/ctl/doctor.h"
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include "agent/ctl/json.h"
 #include "agent/ctl/render.h"
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include "agent/ctl/doctor_kube.h"
-#include "agent/kube/decode.h"
-#include "agent/kube/encode.h"
+#include "agent/kube/model/decode.h"
+#include "agent/kube/model/encode.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /* The API server as doctor sees it: asked once, looked at by several checks. */
 #pragma once
 
-#include "agent/kube/client.h"
-#include "agent/kube/decode.h"
+#include "agent/kube/client/client.h"
+#include "agent/kube/model/decode.h"
 
 struct doctor_cluster {
 	bool wanted;      /* by the configuration, or because we are in a pod */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What systemd, the file systems and the other programs of the host have to offer. */
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include "agent/ctl/client.h"
 #include "agent/ctl/doctor.h"
 #include <ctype.h>

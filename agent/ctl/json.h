@@ -3,8 +3,8 @@
 #pragma once
 
 #include "agent/ctl/ctl.h"
-#include "agent/human.h"
-#include "agent/view.h"
+#include "agent/view/human.h"
+#include "agent/view/view.h"
 
 /* "-" when it is missing or no text. */
 const char *json_text(const cJSON *object, const char *key);

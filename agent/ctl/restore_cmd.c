@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* restore and lift: over the socket while the daemon runs, by hand when it is dead. */
+#include "agent/base/lock.h"
 #include "agent/ctl/client.h"
 #include "agent/ctl/json.h"
-#include "agent/lock.h"
-#include "agent/restore_systemd.h"
+#include "agent/restore/restore_systemd.h"
 #include "cgroup/discover.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "agent/daemon.h"
+#include "agent/manage/shared.h"
 #include "cgroup/kubepods.h"
 #include "systemd/unit_queue.h"
 #include "test/fake.h"

@@ -2,7 +2,7 @@
 /* A daemon's worth of metrics. */
 #pragma once
 
-#include "agent/metrics.h"
+#include "agent/metrics/metrics.h"
 
 struct metrics_fixture {
 	struct counters counters;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* metrics_page text|openmetrics N: a page with N containers. metrics_page serve N: the same over
  * TCP, on a port that is printed, until standard input ends. */
-#include "agent/metrics_server.h"
+#include "agent/metrics/metrics_server.h"
 #include "metrics_fixture.h"
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Everything that was decoded, as text: to compare two pods, and to look for a value. */
 #pragma once
 
-#include "agent/kube/decode.h"
+#include "agent/kube/model/decode.h"
 
 /* Owned by the caller. */
 char *pod_text(const struct kube_pod *p);

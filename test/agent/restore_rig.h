@@ -3,7 +3,7 @@
  * restoring. */
 #pragma once
 
-#include "agent/restore.h"
+#include "agent/restore/restore.h"
 #include "test/check.h"
 #include "test/fake.h"
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The BPF reader and its events in the place of the kernel's (cgroup/reader_bpf.h, watch_bpf.h),
- * for a rig: a pass makes records of what the rig's units count, and only of cgroups that are
- * there. Compiled into a test, its functions are taken instead of the library's.
+ * The BPF reader and its events in the place of the kernel's (cgroup/bpf/reader_bpf.h,
+ * watch_bpf.h), for a rig: a pass makes records of what the rig's units count, and only of cgroups
+ * that are there. Compiled into a test, its functions are taken instead of the library's.
  */
 #pragma once
 

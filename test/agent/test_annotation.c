@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Annotations to rules: what each says, who wins over whom, and what is refused with which words.
  */
-#include "agent/annotation.h"
+#include "agent/annotation/annotation.h"
 #include "test/check.h"
 #include <ctype.h>
 #include <errno.h>

@@ -4,8 +4,8 @@
  * VSCALED_REGEN=1 writes it anew, without it a difference is a failure. And what the table says in
  * words must be true of the parser.
  */
-#include "agent/annotation.h"
-#include "agent/config_table.h"
+#include "agent/annotation/annotation.h"
+#include "agent/config/config_table.h"
 #include "test/check.h"
 #include <errno.h>
 

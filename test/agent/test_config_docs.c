@@ -4,7 +4,7 @@
  * page that was made of that page (docs/config_man.py). The part of the reference page between the
  * marks is generated: VSCALED_REGEN=1 writes it anew, without it a difference is a failure.
  */
-#include "agent/config_table.h"
+#include "agent/config/config_table.h"
 #include "test/check.h"
 #include <stdbool.h>
 #include <unistd.h>

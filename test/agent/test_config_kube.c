@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The sections http and kubernetes: addresses, bounds, and what a reload leaves alone. */
-#include "agent/config_table.h"
-#include "agent/listen.h"
+#include "agent/base/listen.h"
+#include "agent/config/config_table.h"
 #include "test/check.h"
 #include <arpa/inet.h>
 #include <errno.h>

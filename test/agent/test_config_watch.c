@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The file's folder under everything that editors and kubelets do to it. */
-#include "agent/config.h"
-#include "agent/config_watch.h"
+#include "agent/config/config.h"
+#include "agent/config/config_watch.h"
 #include "test/check.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -3,9 +3,9 @@
  * What is written about the control API and vscalectl against what they are: every path, every JSON
  * key, every command and option, in both directions.
  */
-#include "agent/control.h"
+#include "agent/control/control.h"
 #include "agent/ctl/ctl.h"
-#include "agent/view_json.h"
+#include "agent/view/view_json.h"
 #include "test/check.h"
 #include "view_fixture.h"
 #include <ctype.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The daemon on a node that cannot hold all that its units want. */
-#include "policy/bounds.h"
+#include "policy/types/bounds.h"
 #include "test/agent/test_pods.h"
 
 #define TOTAL  (2 * GIB)

@@ -3,7 +3,7 @@
  * systemd writes the headroom that it stores into memory.max, and says so seconds later: what that
  * lends until then is not taken from a node that does not have it.
  */
-#include "policy/bounds.h"
+#include "policy/types/bounds.h"
 #include "test/agent/test_pods.h"
 
 #define TOTAL  (2 * GIB)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* No inotify instance is left: what it would tell is found a little later. */
-#include "agent/config_watch.h"
+#include "agent/config/config_watch.h"
 #include "test/agent/test_pods.h"
 #include <errno.h>
 

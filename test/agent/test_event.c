@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Events: messages, fields, the three outputs, what is held back; and the two texts about them. */
-#include "agent/event.h"
+#include "agent/journal/event.h"
 #include "test/check.h"
 #include <cjson/cJSON.h>
 #include <errno.h>

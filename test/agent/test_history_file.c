@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The history between two runs: nothing changes by saving and loading, and it stays bounded. */
-#include "agent/history_file.h"
+#include "agent/state/history_file.h"
 #include "test/check.h"
 #include "test/policy/same.h"
 #include <errno.h>

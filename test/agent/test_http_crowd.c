@@ -5,7 +5,7 @@
  * answer. All of them connect again as soon as they are closed. Server, crowd and prober are
  * processes of their own; the sockets are real.
  */
-#include "agent/metrics_server.h"
+#include "agent/metrics/metrics_server.h"
 #include "metrics_fixture.h"
 #include "test/check.h"
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which connection is closed for a new one, and when one has been open for too long. */
-#include "agent/http_peers.h"
+#include "agent/http/http_peers.h"
 #include "test/check.h"
 
 static struct http_peer peers[HTTP_PEERS_MAX];

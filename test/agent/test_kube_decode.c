@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The decoder: one pod with one thing changed at a time, lists, lines of a watch. */
-#include "agent/kube/field.h"
-#include "agent/kube/names.h"
+#include "agent/kube/model/field.h"
+#include "agent/kube/model/names.h"
 #include "pod_text.h"
 #include "test/check.h"
 #include <errno.h>

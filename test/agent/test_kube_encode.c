@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The bodies that are sent, to the byte, and read back. */
-#include "agent/kube/decode.h"
-#include "agent/kube/encode.h"
+#include "agent/kube/model/decode.h"
+#include "agent/kube/model/encode.h"
 #include "test/check.h"
 #include <cjson/cJSON.h>
 #include <errno.h>

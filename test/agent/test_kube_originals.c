@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Originals of a status annotation: what we wrote is read, all else is refused, and none gains. */
-#include "agent/kube/originals.h"
-#include "policy/profile.h"
+#include "agent/kube/model/originals.h"
+#include "policy/types/profile.h"
 #include "test/check.h"
 #include <errno.h>
 #include <string.h>

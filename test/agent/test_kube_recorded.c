@@ -4,7 +4,7 @@
  * the folder VSCALED_KUBE_RECORDED (default ../shared/kube-recorded), and a table of what some of
  * them say. Without the folder nothing of this can be tried.
  */
-#include "agent/kube/field.h"
+#include "agent/kube/model/field.h"
 #include "pod_text.h"
 #include "test/check.h"
 #include <dirent.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The lock against a second agent, whatever somebody removes below it. */
-#include "agent/lock.h"
+#include "agent/base/lock.h"
 #include "test/check.h"
 #include <errno.h>
 #include <fcntl.h>

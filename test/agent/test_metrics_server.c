@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Metrics and probes over real TCP. */
-#include "agent/metrics_server.h"
+#include "agent/metrics/metrics_server.h"
 #include "metrics_fixture.h"
 #include "test/check.h"
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The line format: round trip of hard values, and refusal of everything not canonical. */
-#include "agent/record.h"
-#include "policy/limits.h"
+#include "agent/state/record.h"
+#include "policy/types/limits.h"
 #include "test/check.h"
 #include <errno.h>
 #include <math.h>

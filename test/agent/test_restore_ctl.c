@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `vscalectl restore` and `lift` with the daemon dead. */
+#include "agent/base/lock.h"
 #include "agent/ctl/ctl.h"
-#include "agent/lock.h"
-#include "agent/restore_systemd.h"
+#include "agent/restore/restore_systemd.h"
 #include "test/agent/restore_rig.h"
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The container of the state files: round trip, every damage, every failing system call. */
-#include "agent/crc32c.h"
-#include "agent/state_file.h"
+#include "agent/base/crc32c.h"
+#include "agent/state/state_file.h"
 #include "test/check.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* Fixed views that the tests of the control API and of vscalectl share. */
 #pragma once
 
-#include "agent/view.h"
+#include "agent/view/view.h"
 
 /* 2026-03-01T12:00:00Z: the present of every fixture. */
 #define FIXTURE_NOW_USEC (1772366400ULL * USEC_PER_SEC)

@@ -7,8 +7,8 @@
  * With an argument: that many containers in each pod. Fails when the agent's memory passed the
  * bound. Exit status 77: there is no python3, or no such server.
  */
-#include "agent/daemon.h"
-#include "agent/kube/decode.h"
+#include "agent/kube/model/decode.h"
+#include "agent/manage/shared.h"
 #include "test/fake.h"
 #include "test/kube/crig_http.h"
 #include <arpa/inet.h>

@@ -4,7 +4,7 @@
  * own text. "pods" is what remains, "items" what came on top while one pod at a time was parsed;
  * "whole" is what parsing the document at once would take.
  */
-#include "agent/kube/decode.h"
+#include "agent/kube/model/decode.h"
 #include <cjson/cJSON.h>
 #include <malloc.h>
 #include <stdio.h>

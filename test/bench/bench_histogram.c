@@ -5,7 +5,7 @@
  * The load is that of a container that uses between 200m and 2 cores, sampled once a minute for
  * four days, so that 35 buckets are in use and every add has a new time.
  */
-#include "policy/histogram.h"
+#include "policy/history/histogram.h"
 #include <stdio.h>
 #include <time.h>
 

@@ -6,7 +6,7 @@
  * percentiles.
  */
 #include "cgroup/meminfo.h"
-#include "policy/control.h"
+#include "policy/control/control.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Cost of one review of 1,000 containers with a week of history each: the median of many. */
-#include "policy/control.h"
+#include "policy/control/control.h"
 #include <stdio.h>
 #include <time.h>
 

@@ -15,9 +15,9 @@
  *
  * Makes its own cgroups below the cgroup2 mount and removes them: needs root.
  */
+#include "cgroup/bpf/reader_bpf.h"
 #include "cgroup/discover.h"
 #include "cgroup/group.h"
-#include "cgroup/reader_bpf.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <libcgroup.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/bench/played.h"
-#include "cgroup/bpf/scan.h"
-#include "cgroup/scan_record.h"
+#include "cgroup/bpf/kernel/scan.h"
+#include "cgroup/bpf/scan_record.h"
 #include "test/cgroup/live.h"
 #include <errno.h>
 #include <sys/stat.h>

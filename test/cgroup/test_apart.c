@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a loading process gives back, and what happens when it gives nothing. */
-#include "cgroup/apart.h"
-#include "policy/base.h"
+#include "cgroup/bpf/apart.h"
+#include "policy/base/base.h"
 #include "test/check.h"
 #include "test/fake.h"
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Cgroups made and removed, as the running kernel tells them. */
-#include "cgroup/bpf/life.h"
+#include "cgroup/bpf/kernel/life.h"
+#include "cgroup/bpf/watch_bpf.h"
 #include "cgroup/reader.h"
-#include "cgroup/watch_bpf.h"
 #include "test/cgroup/live.h"
 #include "test/check.h"
 #include "test/fake.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* /proc/meminfo: contents of real kernels, and everything that must be refused. */
 #include "cgroup/meminfo.h"
-#include "policy/base.h"
+#include "policy/base/base.h"
 #include "test/check.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
  * The BPF reader on the running kernel: what it reads of own cgroups is what their files say. What
  * this host does not offer (controllers) is covered by the lab, on several kernels.
  */
-#include "cgroup/reader_bpf.h"
-#include "cgroup/scan_record.h"
+#include "cgroup/bpf/reader_bpf.h"
+#include "cgroup/bpf/scan_record.h"
 #include "test/cgroup/live.h"
 #include "test/check.h"
 #include "test/fake.h"

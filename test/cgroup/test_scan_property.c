@@ -7,8 +7,8 @@
  *
  * VSCALED_SEED repeats a run; VSCALED_STEPS makes a longer one.
  */
-#include "cgroup/reader_bpf.h"
-#include "cgroup/scan_record.h"
+#include "cgroup/bpf/reader_bpf.h"
+#include "cgroup/bpf/scan_record.h"
 #include "test/cgroup/live.h"
 #include "test/check.h"
 #include <errno.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Records of the BPF programs: what is taken, what is refused, and that refusals touch nothing. */
-#include "cgroup/bpf/life.h"
-#include "cgroup/bpf/scan.h"
-#include "cgroup/scan_record.h"
-#include "cgroup/watch_bpf.h"
+#include "cgroup/bpf/kernel/life.h"
+#include "cgroup/bpf/kernel/scan.h"
+#include "cgroup/bpf/scan_record.h"
+#include "cgroup/bpf/watch_bpf.h"
 #include "test/check.h"
 #include <errno.h>
 #include <limits.h>

@@ -3,7 +3,7 @@
  * Annotations, a "key=value" in each line. A rule keeps to the administrator's bounds whatever they
  * say, a refusal is Off and says why in printable text, and every container gets the same verdict.
  */
-#include "agent/annotation.h"
+#include "agent/annotation/annotation.h"
 #include "test/fuzz/fuzz.h"
 #include <ctype.h>
 #include <errno.h>

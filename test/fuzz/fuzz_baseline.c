@@ -3,7 +3,7 @@
  * The container of state files and the baseline in it. There is one way to write a set: whatever
  * is accepted must come out again byte by byte.
  */
-#include "agent/baseline.h"
+#include "agent/state/baseline.h"
 #include "test/fuzz/fuzz.h"
 #include <string.h>
 

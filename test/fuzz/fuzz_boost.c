@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The value of startup-boost: what is accepted is within its bounds, what is not changes nothing.
  */
-#include "policy/boost.h"
+#include "policy/laws/boost.h"
 #include "test/fuzz/fuzz.h"
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * The configuration loader. What it takes over, it must be able to write and to read again with
  * the same result; what it refuses, it must say why, in printable text.
  */
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include "test/fuzz/fuzz.h"
 #include <ctype.h>
 #include <errno.h>

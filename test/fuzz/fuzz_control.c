@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a client of the control socket may send: bodies and paths. */
-#include "agent/control_body.h"
-#include "agent/http.h"
+#include "agent/control/control_body.h"
+#include "agent/http/http.h"
 #include "test/fuzz/fuzz.h"
 #include <string.h>
 

@@ -4,8 +4,8 @@
  * what is a list as a whole is one in pieces, with the same pods and the same number of bad ones.
  * The other way is open: an item that is no JSON spoils the whole, but in pieces itself alone.
  */
-#include "agent/kube/decode.h"
-#include "agent/kube/items.h"
+#include "agent/kube/model/decode.h"
+#include "agent/kube/watch/items.h"
 #include "test/fuzz/fuzz.h"
 #include <stdio.h>
 #include <string.h>

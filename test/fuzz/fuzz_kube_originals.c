@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A status annotation that anybody may have written: refused, or positive amounts within bounds. */
-#include "agent/kube/originals.h"
-#include "policy/profile.h"
+#include "agent/kube/model/originals.h"
+#include "policy/types/profile.h"
 #include "test/fuzz/fuzz.h"
 #include <stdio.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * have the same names; whatever comes, names are safe in paths, and a longer beginning never takes
  * a name back.
  */
-#include "agent/kube/names.h"
-#include "agent/kube/peek.h"
+#include "agent/kube/model/names.h"
+#include "agent/kube/model/peek.h"
 #include "test/fuzz/fuzz.h"
 #include <stdio.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * Pods and lists of them. A list is cut into its items and parsed one at a time: the result must be
  * that of the whole document parsed at once. What is taken over has names that are safe in paths.
  */
-#include "agent/kube/decode_impl.h"
-#include "agent/kube/names.h"
+#include "agent/kube/model/decode_impl.h"
+#include "agent/kube/model/names.h"
 #include "pod_text.h"
 #include "test/fuzz/fuzz.h"
 #include <stdio.h>

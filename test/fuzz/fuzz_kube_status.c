@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Answers that are no pods: whatever comes, texts end, fit and hold nothing that a log acts on. */
-#include "agent/kube/decode.h"
-#include "agent/kube/names.h"
+#include "agent/kube/model/decode.h"
+#include "agent/kube/model/names.h"
 #include "test/fuzz/fuzz.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A line of a watch: an event with what belongs to it, or a refusal that says why. */
-#include "agent/kube/decode.h"
+#include "agent/kube/model/decode.h"
 #include "test/fuzz/fuzz.h"
 #include <stdio.h>
 #include <string.h>

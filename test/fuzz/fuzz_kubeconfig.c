@@ -3,7 +3,7 @@
  * A kubeconfig. What is accepted names a server and never data and file of the same; what is
  * refused is refused with a printable word.
  */
-#include "agent/kube/config.h"
+#include "agent/kube/client/config.h"
 #include "test/fuzz/fuzz.h"
 #include <ctype.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * be; pieces must give the same lines, and the same refusal, as the text as a whole, and with
  * skipping the same lines and the same number of those that are too long.
  */
-#include "agent/kube/lines.h"
-#include "policy/base.h"
+#include "agent/kube/client/lines.h"
+#include "policy/base/base.h"
 #include "test/fuzz/fuzz.h"
 #include <errno.h>
 #include <stdio.h>

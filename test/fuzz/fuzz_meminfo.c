@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* /proc/meminfo: a refusal leaves the output as it was, and what is accepted makes sense. */
 #include "cgroup/meminfo.h"
-#include "policy/base.h"
+#include "policy/base/base.h"
 #include "test/fuzz/fuzz.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * What comes to the metrics server from outside: the Accept header, the address in the
  * configuration, names in labels; and what is read of /proc. A label must come back as it went in.
  */
-#include "agent/listen.h"
-#include "agent/metrics_text.h"
+#include "agent/base/listen.h"
+#include "agent/metrics/metrics_text.h"
 #include "test/fuzz/fuzz.h"
 #include <string.h>
 

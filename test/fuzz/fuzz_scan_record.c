@@ -3,10 +3,10 @@
  * Records of the BPF programs. Input: what the reader expects (id, pass), then a record of a scan;
  * the same bytes are tried as an event, too.
  */
-#include "cgroup/bpf/life.h"
-#include "cgroup/bpf/scan.h"
-#include "cgroup/scan_record.h"
-#include "cgroup/watch_bpf.h"
+#include "cgroup/bpf/kernel/life.h"
+#include "cgroup/bpf/kernel/scan.h"
+#include "cgroup/bpf/scan_record.h"
+#include "cgroup/bpf/watch_bpf.h"
 #include "test/fuzz/fuzz.h"
 #include <errno.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 /* A client, a loop to turn, and what its calls ended with. */
 #pragma once
 
-#include "agent/kube/client.h"
+#include "agent/kube/client/client.h"
 #include "script_server.h"
 #include <systemd/sd-event.h>
 

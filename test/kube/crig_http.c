@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* HTTP for tests: plain sockets, one request a connection. */
 #include "test/kube/crig_http.h"
-#include "policy/base.h"
+#include "policy/base/base.h"
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Boottime of the event loop, run faster from the moment of fast_clock_start on. */
 #pragma once
 
-#include "policy/base.h"
+#include "policy/base/base.h"
 
 void fast_clock_start(unsigned times);
 usec_t fast_clock_now(void);

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "agent/kube/reporter.h"
+#include "agent/kube/report/reporter.h"
 #include "test/check.h"
 
 #define S        USEC_PER_SEC

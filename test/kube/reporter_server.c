@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/quantity.h"
+#include "policy/base/quantity.h"
 #include "test/kube/reporter_rig.h"
 #include <cjson/cJSON.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The back-off, in virtual time. */
-#include "policy/backoff.h"
+#include "policy/base/backoff.h"
 #include "test/check.h"
 
 static void test_growth(void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A list in pieces: the same items and the same frame, however it is cut. */
-#include "agent/kube/items.h"
-#include "policy/base.h"
+#include "agent/kube/watch/items.h"
+#include "policy/base/base.h"
 #include "test/check.h"
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What follows which end, and the number of requests under each fault for a day of virtual time. */
-#include "agent/kube/pace.h"
+#include "agent/kube/watch/pace.h"
 #include "test/check.h"
 #include <errno.h>
 

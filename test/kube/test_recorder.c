@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Events: once, then as a series; spam, retries, bounds. */
-#include "agent/kube/recorder.h"
+#include "agent/kube/report/recorder.h"
 #include "test/check.h"
 #include <errno.h>
 

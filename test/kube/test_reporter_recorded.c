@@ -4,7 +4,7 @@
  * followed. The folder is $VSCALED_KUBE_RECORDED, else ../shared/kube-recorded; without it only the
  * answers kept here are looked at.
  */
-#include "agent/kube/reporter_answer.h"
+#include "agent/kube/report/reporter_answer.h"
 #include "test/kube/reporter_rig.h"
 #include <cjson/cJSON.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The watch against every way a list or a watch can go wrong, each with a server of its own. */
-#include "agent/kube/watch.h"
+#include "agent/kube/watch/watch.h"
 #include "client_rig.h"
 #include "fast_clock.h"
 #include "test/check.h"

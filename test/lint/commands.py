@@ -25,7 +25,7 @@ BLOCKS = {".md": r"^```[a-z]*\n(.*?)^```", ".scd": r"((?:^\t.+\n)+)"}
 LINES = {".in": r"^Exec\w+=-?(.*)$", ".yaml": r"^\s*args: \[(.*)\]$|^# (.*)$|`([^`]+)`"}
 SOURCES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/*.scd",
            "systemd/vscaled.catalog", "systemd/*.in", "agent/vscaled.yaml",
-           "agent/deploy/**/*.yaml", "agent/*.c", "agent/ctl/*.c")
+           "agent/deploy/**/*.yaml", "agent/**/*.c")
 
 PLANTED = (
     ("x.catalog", "`vscalectl config dump` shows it"), ("x.md", "see `vscalectl\nlist --wide`"),

@@ -8,7 +8,7 @@ set -euo pipefail
 
 # layer | what it may include of ours | libraries it may include; everything else is a violation.
 # The adapters see value types of policy/ and nothing that decides.
-values='policy/(base|limits|usage|text)\.h'
+values='policy/(base/(base|text)|types/(limits|usage))\.h'
 rules=(
 	"policy|policy/.*|"
 	"cgroup|cgroup/.*|$values|libcgroup\.h|bpf/.*|linux/bpf\.h"
@@ -78,13 +78,13 @@ check "$ROOT"
 planted policy '#include "cgroup/reader.h"'
 planted policy '#include <time.h>'
 planted policy '#  include  <systemd/sd-journal.h>'
-planted policy '#include "../agent/config.h"'
+planted policy '#include "../agent/config/config.h"'
 planted cgroup '#include "systemd/unit.h"'
-planted cgroup '#include "policy/plan.h"'
+planted cgroup '#include "policy/types/plan.h"'
 planted cgroup '#include <systemd/sd-bus.h>'
 planted cgroup '#include <curl/curl.h>'
 planted systemd '#include "cgroup/reader.h"'
-planted systemd '#include "agent/config.h"'
+planted systemd '#include "agent/config/config.h"'
 planted systemd '#include <cjson/cJSON.h>'
 planted agent '#include "test/check.h"'
 planted agent '#include <libcgroup.h>'

@@ -14,8 +14,8 @@ readonly LINES_MAX=500
 top()
 {
 	case $1 in
-	cgroup/bpf/*.c) [ "$(head -n 1 "$1")" = "// $SPDX_BPF" ] ;;
-	cgroup/bpf/*.h) [[ $(head -n 1 "$1") == "/* $SPDX_BPF"* ]] ;;
+	cgroup/bpf/kernel/*.c) [ "$(head -n 1 "$1")" = "// $SPDX_BPF" ] ;;
+	cgroup/bpf/kernel/*.h) [[ $(head -n 1 "$1") == "/* $SPDX_BPF"* ]] ;;
 	*.c) [ "$(head -n 1 "$1")" = "// $SPDX" ] ;;
 	*.h) [[ $(head -n 1 "$1") == "/* $SPDX"* ]] ;;
 	*) head -n 3 "$1" | grep -qxF "# $SPDX" ;;

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "policy/ledger.h"
+#include "policy/laws/ledger.h"
 #include "test/check.h"
 
 #define ENTRIES 8

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "policy/ledger.h"
+#include "policy/laws/ledger.h"
 #include "test/policy/rig.h"
 
 #define NODE_RIGS 8

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pod of two containers, a server and a kubelet for the tests of policy/report.h. */
+/* A pod of two containers, a server and a kubelet for the tests of policy/report/report.h. */
 #pragma once
 
-#include "policy/report.h"
+#include "policy/report/report.h"
 #include "test/check.h"
 
 #define RIG_CONTAINERS 2

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "policy/control.h"
+#include "policy/control/control.h"
 #include "test/policy/sim.h"
 
 #define RIG_STEPS 16

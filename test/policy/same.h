@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-#include "policy/histogram.h"
+#include "policy/history/histogram.h"
 #include <string.h>
 
 /* To the bit, wherever there is room for weights. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/policy/sim.h"
-#include "policy/bounds.h"
+#include "policy/types/bounds.h"
 #include <assert.h>
 #include <errno.h>
 

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "policy/usage.h"
+#include "policy/types/usage.h"
 
 #define SIM_THREADS_MAX 16
 

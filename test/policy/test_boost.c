@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Startup boost in virtual time: what a daemon that looks every 100 ms would write. */
-#include "policy/boost.h"
-#include "policy/bounds.h"
+#include "policy/laws/boost.h"
+#include "policy/types/bounds.h"
 #include "test/check.h"
 
 #define TICK  (100 * USEC_PER_MSEC)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The value of startup-boost. */
-#include "policy/boost.h"
+#include "policy/laws/boost.h"
 #include "test/check.h"
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/bounds.h"
+#include "policy/types/bounds.h"
 #include "test/check.h"
 #include "test/policy/sim.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What others do to a unit: pauses, foreign writers, restarts, odd limits and observations. */
-#include "policy/bounds.h"
-#include "policy/control.h"
+#include "policy/control/control.h"
+#include "policy/types/bounds.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/cpu_control.h"
+#include "policy/laws/cpu_control.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/demand.h"
+#include "policy/history/demand.h"
 #include "test/check.h"
 #include "test/policy/sim.h"
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/drift.h"
+#include "policy/laws/drift.h"
 #include "test/check.h"
 
 #define US     1000 /* what we wrote */

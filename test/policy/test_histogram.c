@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/checkpoint.h"
+#include "policy/history/checkpoint.h"
 #include "test/check.h"
 #include "test/policy/same.h"
 #include <errno.h>

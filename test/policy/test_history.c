@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The default algorithm: one test for each fault of VPA's that it is there to mend. */
-#include "policy/control.h"
+#include "policy/control/control.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 #include <math.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/jvm.h"
+#include "policy/laws/jvm.h"
 #include "test/check.h"
 
 static const struct {

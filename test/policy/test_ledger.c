@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The ledger, rule by rule. Numbers are MiB unless they say otherwise. */
-#include "policy/bounds.h"
+#include "policy/types/bounds.h"
 #include "test/policy/ledger_world.h"
 
 static uint64_t most(struct world *w, uint32_t entry)

@@ -5,9 +5,9 @@
  * its goal, holds it, and ends. A pod that gets no more stands at its limit for the time of a
  * brake, if there is one, and is killed there, which is the kernel's word and not ours.
  */
-#include "policy/bounds.h"
-#include "policy/ledger.h"
-#include "policy/mem_control.h"
+#include "policy/laws/ledger.h"
+#include "policy/laws/mem_control.h"
+#include "policy/types/bounds.h"
 #include "test/check.h"
 
 #define PODS       4

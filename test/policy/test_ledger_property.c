@@ -6,8 +6,8 @@
  *
  * VSCALED_SEED repeats a run, VSCALED_ROUNDS makes it longer.
  */
-#include "policy/bounds.h"
-#include "policy/ledger.h"
+#include "policy/laws/ledger.h"
+#include "policy/types/bounds.h"
 #include "test/check.h"
 #include "test/policy/sim.h"
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/mem_control.h"
+#include "policy/laws/mem_control.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

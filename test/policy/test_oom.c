@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What an OOM kill says of the need: at the limit that was held, and under one that an external
  * writer had lowered. */
-#include "policy/control_impl.h"
+#include "policy/control/control_impl.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/plan.h"
+#include "policy/types/plan.h"
 #include "test/check.h"
 #include "test/policy/sim.h"
 #include <errno.h>

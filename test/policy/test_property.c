@@ -5,8 +5,8 @@
  *
  * VSCALED_SEED repeats a run, VSCALED_ROUNDS makes it longer.
  */
-#include "policy/bounds.h"
-#include "policy/control.h"
+#include "policy/control/control.h"
+#include "policy/types/bounds.h"
 #include "test/check.h"
 #include "test/policy/property_pod.h"
 #include <errno.h>

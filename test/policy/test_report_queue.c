@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One node's queue of reports: coalescing, order, rate, 429, outage. */
-#include "policy/report_queue.h"
+#include "policy/report/report_queue.h"
 #include "test/check.h"
 #include <errno.h>
 #include <stdio.h>

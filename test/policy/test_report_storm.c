@@ -4,7 +4,7 @@
  * comes back after an hour, when the agent is rolled out, and in an ordinary hour. One line per
  * case; the figures of docs/scalability.md are these.
  */
-#include "policy/report_queue.h"
+#include "policy/report/report_queue.h"
 #include "test/check.h"
 
 #define S       USEC_PER_SEC

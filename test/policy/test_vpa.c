@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the recorded figures do not reach: edges, several containers, LimitRanges. */
-#include "policy/vpa_update.h"
+#include "policy/history/vpa_update.h"
 #include "test/check.h"
 #include <errno.h>
 

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "policy/usage.h"
+#include "policy/types/usage.h"
 
 #define TRACE_COLUMNS 16
 

@@ -2,7 +2,7 @@
 /* Running recorded VPA figures: one function per file of a vectors folder. */
 #pragma once
 
-#include "policy/vpa_update.h"
+#include "policy/history/vpa_update.h"
 #include "test/policy/csv.h"
 
 /* Counted over all files; the caller prints them. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* V112 to V162: rounding, limits, capping, update priority and decision, disruption. */
-#include "policy/quantity.h"
+#include "policy/base/quantity.h"
 #include "test/policy/vectors_unit.h"
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The unit adapter against the machine's own systemd; run by test/lab/scenarios/units. */
-#include "agent/event.h"
+#include "agent/journal/event.h"
 #include "systemd/notify.h"
 #include "systemd/unit.h"
 #include "systemd/unit_sync.h"

@@ -43,7 +43,7 @@ def resources(name: str = "app", which: str = "containers", **values: str) -> Ob
     return {"spec": {which: [{"name": name, "resources": {"limits": values}}]}}
 
 
-# What the agent does, as agent/kube/encode.c writes it.
+# What the agent does, as agent/kube/model/encode.c writes it.
 ALLOWED: list[tuple[str, str, Obj]] = [
     ("its status annotation", "", STATUS),
     ("another one in its place", "", {"metadata": {"annotations": {"vscaled.dev/status": "{ }"}}}),

@@ -5,7 +5,7 @@
  * Writes a history of a unit or container that used this much, steadily, for so many hours until
  * now: what a scenario cannot wait for.
  */
-#include "agent/history_file.h"
+#include "agent/state/history_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

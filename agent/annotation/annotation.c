@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The annotations of a pod to the rule of one container. */
+#include "agent/annotation/annotation_impl.h"
+#include "agent/base/shown.h"
+#include "agent/config/config_table.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+__attribute__((format(printf, 2, 3))) static int bad(struct annotation_error *err,
+						     const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(err->text, sizeof err->text, format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+static int take(const struct kube_annotation *a, struct pod_wishes *w, struct annotation_error *err)
+{
+	const struct annotation_key *k = annotation_find(a->key);
+	char buf[SHOWN_SIZE];
+	int r;
+
+	if (k == NULL)
+		return bad(err,
+			   ANNOTATION_DOMAIN "%s is unknown; did you mean " ANNOTATION_DOMAIN "%s?",
+			   shown(a->key, buf), annotation_nearest(a->key));
+	if (k->take == NULL)
+		return 0;
+	r = k->take(a->value, w, err);
+	if (r == 0 || r == -ENOMEM || err->text[0] != '\0')
+		return r;
+	return bad(err, ANNOTATION_DOMAIN "%s: \"%s\" is %s; allowed: %s", k->key,
+		   shown(a->value, buf), r == -ERANGE ? "out of range" : "not valid", k->values);
+}
+
+/* What the explicit keys say, then what policy's entry says (NULL: there is none). */
+static struct wishes merged(const struct wishes *own, const struct wishes *policy)
+{
+	struct wishes w = *own;
+
+	if (policy == NULL)
+		return w;
+	if (w.resources == 0)
+		w.resources = policy->resources;
+	if (!w.has_controlled) {
+		w.has_controlled = policy->has_controlled;
+		w.controlled = policy->controlled;
+	}
+	for (int r = 0; r < RESOURCE_COUNT; r++) {
+		if ((w.has_min & (1u << r)) == 0)
+			w.bound[r].min = policy->bound[r].min;
+		if ((w.has_max & (1u << r)) == 0)
+			w.bound[r].max = policy->bound[r].max;
+	}
+	w.has_min |= policy->has_min;
+	w.has_max |= policy->has_max;
+	w.off = policy->off;
+	return w;
+}
+
+static int check_bounds(const struct wishes *w, const char *container, struct annotation_error *err)
+{
+	for (int r = 0; r < RESOURCE_COUNT; r++) {
+		const struct config_key *low = annotation_bound_key((enum resource)r, false);
+		const struct config_key *high = annotation_bound_key((enum resource)r, true);
+		struct policy_rule rule = {.cpu_milli = w->bound[RESOURCE_CPU],
+					   .mem_bytes = w->bound[RESOURCE_MEMORY]};
+		char low_text[CONFIG_VALUE_TEXT], high_text[CONFIG_VALUE_TEXT];
+
+		if (w->bound[r].max == 0 || w->bound[r].min <= w->bound[r].max)
+			continue;
+		return bad(err,
+			   ANNOTATION_DOMAIN "%s (%s) is above %s (%s) of container %s; "
+					     "allowed: at most that",
+			   low->path, config_value_text(low, &rule, low_text, sizeof low_text),
+			   high->path, config_value_text(high, &rule, high_text, sizeof high_text),
+			   container);
+	}
+	return 0;
+}
+
+/* Every container that is named anywhere, and the others. */
+static int check_all(const struct pod_wishes *w, struct annotation_error *err)
+{
+	int r = check_bounds(&w->own, "*", err);
+
+	for (size_t i = 0; r == 0 && i < w->policy_count; i++) {
+		struct wishes one = merged(&w->own, &w->policy[i].wishes);
+
+		r = check_bounds(&one, w->policy[i].name, err);
+	}
+	return r;
+}
+
+static const struct wishes *policy_of(const struct pod_wishes *w, const char *container)
+{
+	const struct wishes *others = NULL;
+
+	for (size_t i = 0; i < w->policy_count; i++) {
+		if (strcmp(w->policy[i].name, container) == 0)
+			return &w->policy[i].wishes;
+		if (strcmp(w->policy[i].name, "*") == 0)
+			others = &w->policy[i].wishes;
+	}
+	return others;
+}
+
+/* What `containers` says of a container, by its name or as one of all; else policy's mode. */
+static bool is_named(const struct pod_wishes *w, const char *container, bool policy_off)
+{
+	bool all = false, exclusions_alone = true;
+
+	for (size_t i = 0; i < w->name_count; i++) {
+		if (strcmp(w->name[i].name, container) == 0)
+			return !w->name[i].exclude;
+		all = all || strcmp(w->name[i].name, "*") == 0;
+		exclusions_alone = exclusions_alone && w->name[i].exclude;
+	}
+	return all || (exclusions_alone && !policy_off);
+}
+
+/* The pod's own bounds, the default where it says none; a default gives way to what it says. */
+static struct range asked_range(const struct wishes *w, int r, const struct range *fallback)
+{
+	bool has_min = (w->has_min & (1u << r)) != 0, has_max = (w->has_max & (1u << r)) != 0;
+	struct range range = {.min = has_min ? w->bound[r].min : fallback->min,
+			      .max = has_max ? w->bound[r].max : fallback->max};
+
+	if (range.max == 0 || range.min <= range.max)
+		return range;
+	if (has_min)
+		range.max = range.min;
+	else
+		range.min = range.max;
+	return range;
+}
+
+static uint64_t within(uint64_t amount, const struct range *admin)
+{
+	amount = MAX(amount, admin->min);
+	return admin->max > 0 ? MIN(amount, admin->max) : amount;
+}
+
+/* True when the administrator's bounds changed what the pod itself said. */
+static bool bound_by_admin(struct range *range, const struct range *admin, bool has_min,
+			   bool has_max)
+{
+	struct range asked = *range;
+
+	range->min = within(range->min, admin);
+	range->max = range->max > 0 ? within(range->max, admin) : admin->max;
+	return (has_min && range->min != asked.min) || (has_max && range->max != asked.max);
+}
+
+static void fill(const struct config *c, const struct pod_wishes *p, const char *container,
+		 struct container_rule *ret)
+{
+	const struct wishes *policy = policy_of(p, container);
+	struct wishes w = merged(&p->own, policy);
+	struct {
+		struct range *range;
+		const struct range *admin;
+	} rows[RESOURCE_COUNT] = {
+		[RESOURCE_CPU] = {&ret->rule.cpu_milli, &c->kubernetes.cpu_milli},
+		[RESOURCE_MEMORY] = {&ret->rule.mem_bytes, &c->kubernetes.mem_bytes},
+	};
+
+	*ret = (struct container_rule){
+		.rule = c->defaults,
+		.named = is_named(p, container, w.off),
+		.controlled = w.has_controlled ? w.controlled : CONTROLLED_LIMITS,
+		.allow_restart = p->own.allow_restart,
+		.in_place_or_recreate = p->in_place_or_recreate,
+		.goal = p->goal,
+	};
+	ret->rule.mode = MIN(p->mode, c->kubernetes.highest_mode);
+	ret->mode_bounded = ret->rule.mode != p->mode;
+	ret->rule.boost = p->boost;
+	/* Units have one; a pod has its class. */
+	ret->rule.priority = 0;
+	if (w.resources != 0)
+		ret->rule.resources = w.resources;
+	if (w.has_scale_down)
+		ret->rule.scale_down = w.scale_down;
+	for (int r = 0; r < RESOURCE_COUNT; r++) {
+		*rows[r].range = asked_range(&w, r, rows[r].range);
+		if (bound_by_admin(rows[r].range, rows[r].admin, (w.has_min & (1u << r)) != 0,
+				   (w.has_max & (1u << r)) != 0))
+			ret->bounded |= 1u << r;
+	}
+}
+
+int annotation_rule(const struct config *config, const struct kube_pod *pod, const char *container,
+		    struct container_rule *ret, struct annotation_error *err)
+{
+	OWN(drop_free) struct pod_wishes *w = NULL;
+	int r = 0;
+
+	*err = (struct annotation_error){""};
+	*ret = (struct container_rule){.rule = {.mode = MODE_OFF}};
+	if (kube_pod_annotation(pod, "mode") == NULL)
+		return -ENOENT;
+	w = calloc(1, sizeof *w);
+	if (w == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < pod->annotation_count; i++)
+		r = take(&pod->annotations[i], w, err);
+	if (r == 0)
+		r = check_all(w, err);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0)
+		*w = (struct pod_wishes){.mode = MODE_OFF};
+	fill(config, w, container, ret);
+	return r;
+}

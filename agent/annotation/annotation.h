@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a pod says of itself: the annotations vscaled.dev/..., one row per key. Tenants' input: the
+ * configuration's own bounds always win, and what cannot be understood makes the pod Off, never a
+ * guess. docs/annotations.md is held against the table by a test.
+ */
+#pragma once
+
+#include "agent/config/config.h"
+#include "agent/kube/model/pod.h"
+#include "policy/report/report.h"
+
+/* What is wrong with them, for the Event and `explain`: names the annotation and what is allowed.
+ * Printable ASCII. */
+struct annotation_error {
+	char text[256];
+};
+
+struct pod_wishes;
+
+/* One row of docs/annotations.md. */
+struct annotation_key {
+	const char *key;      /* without the domain */
+	const char *values;   /* in words */
+	const char *fallback; /* the default in words */
+	const char *doc;
+	/* Reads the value. -EINVAL: not one of the values, or err says more. NULL: ours, not read.
+	 */
+	int (*take)(const char *value, struct pod_wishes *wishes, struct annotation_error *err);
+};
+extern const struct annotation_key annotation_keys[];
+extern const size_t annotation_key_count;
+
+/* How one container of a pod is to be treated. */
+struct container_rule {
+	struct policy_rule rule;
+	bool named; /* by `containers` and `policy`: else not ours */
+	enum controlled_values controlled;
+	bool allow_restart;        /* of a container whose memory resize takes one */
+	bool in_place_or_recreate; /* accepted, behaves as Auto */
+	uint32_t bounded;  /* RESOURCES_*: the administrator's bounds cut what the pod asked for ...
+			    */
+	bool mode_bounded; /* ... or its mode; `explain` says so */
+	bool goal;         /* given and understood, not in effect yet */
+};
+
+/*
+ * The rule of one container: configuration defaults, then annotations, then the administrator's
+ * bounds. 0: *ret is set; -ENOENT: the pod has no mode annotation, it is not ours, whatever other
+ * keys it has; -EINVAL: err says what is wrong. *ret is mode Off in both cases. What is wrong for
+ * one container is wrong for the pod: every container gets the same verdict.
+ */
+int annotation_rule(const struct config *config, const struct kube_pod *pod, const char *container,
+		    struct container_rule *ret, struct annotation_error *err);

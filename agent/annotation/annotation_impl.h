@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of the annotation parser share; for annotation*.c alone. */
+#pragma once
+
+#include "agent/annotation/annotation.h"
+
+#define LIST_NAMES_MAX     64
+#define POLICY_ENTRIES_MAX 64
+/* The longest `policy` that is read: 64 containers at a quarter of a KiB. */
+#define POLICY_BYTES_MAX 16384u
+
+/* What one place says of a container; what it does not say stays zero. */
+struct wishes {
+	uint32_t resources; /* RESOURCES_* */
+	struct range bound[RESOURCE_COUNT];
+	uint32_t has_min; /* RESOURCES_*: bound.min is said, 0 of it: none */
+	uint32_t has_max;
+	bool has_scale_down;
+	bool scale_down;
+	bool allow_restart;
+	bool has_controlled;
+	enum controlled_values controlled;
+	bool off;
+};
+
+/* One of policy's containerPolicies; "*": all others. */
+struct container_policy {
+	char name[64];
+	struct wishes wishes;
+};
+
+/* One word of `containers`. */
+struct list_name {
+	char name[64];
+	bool exclude;
+};
+
+/* Everything a pod says. */
+struct pod_wishes {
+	enum mode mode;
+	bool in_place_or_recreate;
+	struct boost_rule boost;
+	bool goal;
+	struct wishes own; /* the explicit keys */
+	size_t name_count;
+	struct list_name name[LIST_NAMES_MAX];
+	size_t policy_count;
+	struct container_policy policy[POLICY_ENTRIES_MAX];
+};
+
+/* annotation_table.c */
+const struct annotation_key *annotation_find(const char *key);
+/* The key that a misspelt one was probably meant to be. */
+const char *annotation_nearest(const char *key);
+int annotation_controlled(const char *text, enum controlled_values *ret);
+/* Smallest and largest amount of a bound, as the configuration has them. */
+const struct config_key *annotation_bound_key(enum resource r, bool max);
+/* annotation_policy.c */
+int annotation_take_policy(const char *value, struct pod_wishes *w, struct annotation_error *err);

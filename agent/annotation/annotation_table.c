@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The keys, and how the value of each is read. */
+#include "agent/annotation/annotation_impl.h"
+#include "agent/config/config_table.h"
+#include "agent/kube/model/names.h"
+#include "policy/laws/boost.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define BLANKS " \t"
+/* Two misspelt letters in a word of the keys' length still point at it. */
+#define KEY_LENGTH_MAX 32u
+
+static const char *const controlled_names[CONTROLLED_COUNT] = {
+	[CONTROLLED_LIMITS] = "LimitsOnly",
+	[CONTROLLED_REQUESTS_AND_LIMITS] = "RequestsAndLimits",
+	[CONTROLLED_REQUESTS] = "RequestsOnly",
+};
+
+int annotation_controlled(const char *text, enum controlled_values *ret)
+{
+	for (int i = 0; i < CONTROLLED_COUNT; i++)
+		if (strcasecmp(controlled_names[i], text) == 0) {
+			*ret = (enum controlled_values)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+static int take_mode(const char *value, struct pod_wishes *w, struct annotation_error *err)
+{
+	(void)err;
+	w->in_place_or_recreate = strcasecmp(value, "InPlaceOrRecreate") == 0;
+	if (!w->in_place_or_recreate)
+		return mode_parse(value, &w->mode);
+	w->mode = MODE_AUTO;
+	return 0;
+}
+
+/* The next word between commas, without the blanks around it; false: an empty or too long one. */
+static bool next_word(const char **at, char *buf, size_t size)
+{
+	const char *s = *at + strspn(*at, BLANKS);
+	size_t n = strcspn(s, ",");
+
+	*at = s[n] == ',' ? s + n + 1 : NULL;
+	while (n > 0 && strchr(BLANKS, s[n - 1]) != NULL)
+		n--;
+	if (n == 0 || n >= size)
+		return false;
+	memcpy(buf, s, n);
+	buf[n] = '\0';
+	return true;
+}
+
+static int take_resources(const char *value, struct pod_wishes *w, struct annotation_error *err)
+{
+	char word[16];
+	uint32_t mask = 0, bit;
+
+	(void)err;
+	if (strcasecmp(value, "both") == 0) {
+		w->own.resources = RESOURCES_BOTH;
+		return 0;
+	}
+	while (value != NULL) {
+		if (!next_word(&value, word, sizeof word))
+			return -EINVAL;
+		bit = strcasecmp(word, "cpu") == 0      ? RESOURCES_CPU
+		      : strcasecmp(word, "memory") == 0 ? RESOURCES_MEMORY
+							: 0;
+		if (bit == 0 || (mask & bit) != 0)
+			return -EINVAL;
+		mask |= bit;
+	}
+	w->own.resources = mask;
+	return 0;
+}
+
+static int take_controlled(const char *value, struct pod_wishes *w, struct annotation_error *err)
+{
+	(void)err;
+	w->own.has_controlled = true;
+	return annotation_controlled(value, &w->own.controlled);
+}
+
+const struct config_key *annotation_bound_key(enum resource r, bool max)
+{
+	static const char *const keys[RESOURCE_COUNT][2] = {{"min-cpu", "max-cpu"},
+							    {"min-memory", "max-memory"}};
+
+	return config_key_find(config_rule_keys, config_rule_key_count, keys[r][max]);
+}
+
+/* By the rules of the configuration's key of the same name. */
+static int take_bound(const char *value, enum resource r, bool max, struct pod_wishes *w)
+{
+	struct policy_rule rule = {.mode = MODE_OFF};
+	const struct config_key *k = annotation_bound_key(r, max);
+	int error = config_value_set(k, value, &rule);
+
+	if (error < 0)
+		return error;
+	if (max) {
+		w->own.bound[r].max = config_value_number(k, &rule);
+		w->own.has_max |= 1u << r;
+	} else {
+		w->own.bound[r].min = config_value_number(k, &rule);
+		w->own.has_min |= 1u << r;
+	}
+	return 0;
+}
+
+static int take_min_cpu(const char *value, struct pod_wishes *w, struct annotation_error *err)
+{
+	(void)err;
+	return take_bound(value, RESOURCE_CPU, false, w);
+}
+
+static int take_max_cpu(const char *value, struct pod_wishes *w, struct annotation_error *err)
+{
+	(void)err;
+	return take_bound(value, RESOURCE_CPU, true, w);
+}
+
+static int take_min_memory(const char *value, struct pod_wishes *w, struct annotation_error *err)
+{
+	(void)err;
+	return take_bound(value, RESOURCE_MEMORY, false, w);
+}
+
+static int take_max_memory(const char *value, struct pod_wishes *w, struct annotation_error *err)
+{
+	(void)err;
+	return take_bound(value, RESOURCE_MEMORY, true, w);
+}
+
+static int take_containers(const char *value, struct pod_wishes *w, struct annotation_error *err)
+{
+	char word[1 + sizeof w->name[0].name];
+
+	(void)err;
+	while (value != NULL) {
+		struct list_name *n = &w->name[w->name_count];
+		bool exclude;
+
+		if (w->name_count == LIST_NAMES_MAX || !next_word(&value, word, sizeof word))
+			return -EINVAL;
+		exclude = word[0] == '-';
+		if (!kube_is_label(word + exclude) && strcmp(word, "*") != 0)
+			return -EINVAL;
+		n->exclude = exclude;
+		strcpy(n->name, word + exclude);
+		w->name_count++;
+	}
+	return 0;
+}
+
+static int take_scale_down(const char *value, struct pod_wishes *w, struct annotation_error *err)
+{
+	(void)err;
+	w->own.has_scale_down = true;
+	w->own.scale_down = strcasecmp(value, "true") == 0;
+	return w->own.scale_down || strcasecmp(value, "false") == 0 ? 0 : -EINVAL;
+}
+
+static int take_allow_restart(const char *value, struct pod_wishes *w, struct annotation_error *err)
+{
+	(void)err;
+	w->own.allow_restart = strcasecmp(value, "true") == 0;
+	return w->own.allow_restart || strcasecmp(value, "false") == 0 ? 0 : -EINVAL;
+}
+
+static int take_boost(const char *value, struct pod_wishes *w, struct annotation_error *err)
+{
+	(void)err;
+	return boost_parse(value, &w->boost);
+}
+
+static int take_goal(const char *value, struct pod_wishes *w, struct annotation_error *err)
+{
+	static const char *const goals[] = {"savings", "balanced", "latency"};
+
+	(void)err;
+	for (size_t i = 0; i < ARRAY_SIZE(goals); i++)
+		if (strcasecmp(goals[i], value) == 0) {
+			w->goal = true;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+#define AMOUNT(what, low, high) what " from " low " to " high ", or none"
+
+/* clang-format off */
+const struct annotation_key annotation_keys[] = {
+	{"mode", "Off, Initial, Auto or InPlaceOrRecreate, in any case", "absent: not managed",
+	 "`Off` computes and shows, and writes nothing. `Initial` sizes a container once when "
+	 "it starts, limits and requests, and moves nothing afterwards. `Auto` keeps sizing "
+	 "it and never restarts it. `InPlaceOrRecreate` is accepted and behaves as `Auto`.", take_mode},
+	{"resources", "cpu, memory, or both as cpu,memory", "cpu,memory",
+	 "What is sized; the other one is left alone.", take_resources},
+	{"controlled-values", "LimitsOnly, RequestsAndLimits or RequestsOnly", "LimitsOnly",
+	 "What is changed of it. `RequestsOnly` acts through the API server alone.", take_controlled},
+	{"min-cpu", AMOUNT("an amount of CPU", "10m", "100k"), "the configuration's",
+	 "No container's CPU limit sinks below this.", take_min_cpu},
+	{"max-cpu", AMOUNT("an amount of CPU", "10m", "100k"),
+	 "the configuration's, else the CPUs of the node",
+	 "No container's CPU limit rises above this.", take_max_cpu},
+	{"min-memory", AMOUNT("an amount of memory", "1Mi", "1Pi"), "the configuration's",
+	 "No container's memory limit sinks below this.", take_min_memory},
+	{"max-memory", AMOUNT("an amount of memory", "1Mi", "1Pi"),
+	 "the configuration's, else 4 times the original",
+	 "No container's memory limit rises above this.", take_max_memory},
+	{"containers", "names separated by commas; -name leaves one out, * names all", "all",
+	 "Which containers are sized. With exclusions alone: all the others.", take_containers},
+	{"policy", "a VerticalPodAutoscaler's resourcePolicy as JSON", "none",
+	 "Bounds per container, see below. The keys above win over it.", annotation_take_policy},
+	{"scale-down", "true or false", "true", "`false`: limits only rise.", take_scale_down},
+	{"allow-restart", "true or false", "false",
+	 "`true`: where `resizePolicy` says `RestartContainer` for memory, a higher limit may go into the spec, at most once"
+	 " an hour; the kubelet restarts the container for it.", take_allow_restart},
+	{"startup-boost", "a factor from 1x to 100x or an amount of CPU as +500m, a space,"
+	 " and a duration: 2x 30s", "none",
+	 "More CPU from a container's start until it has been ready for the time: the limit times"
+	 " the factor, or plus the amount. See below.", take_boost},
+	{"goal", "savings, balanced or latency", "balanced", "Checked, and not in effect yet.",
+	 take_goal},
+	{"status", "written by vscaled", "none",
+	 "What vscaled did, and the original values. The originals are read back if the node's"
+	 " records are lost.", NULL},
+};
+/* clang-format on */
+const size_t annotation_key_count = ARRAY_SIZE(annotation_keys);
+
+const struct annotation_key *annotation_find(const char *key)
+{
+	for (size_t i = 0; i < annotation_key_count; i++)
+		if (strcmp(annotation_keys[i].key, key) == 0)
+			return &annotation_keys[i];
+	return NULL;
+}
+
+static size_t smallest(size_t a, size_t b, size_t c)
+{
+	size_t least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
+/* Levenshtein's, with case counting as nothing. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[KEY_LENGTH_MAX + 1], n = strnlen(b, KEY_LENGTH_MAX);
+
+	for (size_t j = 0; j <= n; j++)
+		row[j] = j;
+	for (size_t i = 0; i < KEY_LENGTH_MAX && a[i] != '\0'; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i + 1;
+		for (size_t j = 0; j < n; j++) {
+			size_t change = diagonal + (strncasecmp(a + i, b + j, 1) != 0);
+
+			diagonal = row[j + 1];
+			row[j + 1] = smallest(change, row[j] + 1, row[j + 1] + 1);
+		}
+	}
+	return row[n];
+}
+
+const char *annotation_nearest(const char *key)
+{
+	const char *best = annotation_keys[0].key;
+
+	for (size_t i = 1; i < annotation_key_count; i++)
+		if (distance(key, annotation_keys[i].key) < distance(key, best))
+			best = annotation_keys[i].key;
+	return best;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Startup boost (policy/laws/boost.h): when a container started and became Ready, and what is on
+ * disk before more is lent to it.
+ */
+#include "agent/manage/shared.h"
+#include <string.h>
+
+/* What others stamped by the wall clock, by ours: never ahead of it. */
+static usec_t stamped_at(const struct daemon *d, usec_t stamp_real)
+{
+	usec_t ago = d->wall_now > stamp_real ? d->wall_now - stamp_real : 0;
+
+	return d->now > ago ? d->now - ago : 1;
+}
+
+/*
+ * A container's readiness has no time of its own. Where we saw it come, that is it; where all are
+ * Ready the pod's condition says since when, by whole seconds; the earlier one counts. One that was
+ * Ready before we came, in a pod that is not, has been so since its start: it is not boosted anew.
+ */
+static usec_t ready_since(const struct managed *m, const struct kube_container *c, bool first)
+{
+	const struct daemon *d = m->daemon;
+	const struct control_life *life = &m->control.life;
+	usec_t stamp = m->pod->spec->containers_ready_real;
+	usec_t since = life->ready_since != 0 ? life->ready_since : d->now;
+
+	if (!c->ready)
+		return 0;
+	if (stamp != 0)
+		return MIN(since, MAX(stamped_at(d, stamp), life->started_at));
+	return first ? life->started_at : since;
+}
+
+void boost_heard(struct managed *m)
+{
+	const struct kube_container *c =
+		m->kind == UNIT_KIND_CONTAINER
+			? kube_pod_container(m->pod->spec, pod_container_of(m))
+			: NULL;
+	struct control_life life = m->control.life;
+
+	if (c == NULL || m->cg == NULL || !scope_is_of(m, c))
+		return;
+	life.ready_since = ready_since(m, c, !m->life_told);
+	m->life_told = true;
+	control_set_life(&m->control, &life);
+}
+
+void boost_born(struct managed *m)
+{
+	const struct daemon *d = m->daemon;
+	const struct kube_container *c =
+		m->kind == UNIT_KIND_CONTAINER
+			? kube_pod_container(m->pod->spec, pod_container_of(m))
+			: NULL;
+	struct control_life life = {.started_at = d->now};
+
+	if (c == NULL)
+		return;
+	if (scope_is_of(m, c) && c->started_real != 0)
+		life.started_at = stamped_at(d, c->started_real);
+	m->life_told = false;
+	control_set_life(&m->control, &life);
+	boost_heard(m);
+}
+
+void boost_look(struct daemon *d, struct plan *plan)
+{
+	struct control_context x = daemon_context(d, plan);
+	bool lends = false;
+
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+
+		if (m->kind == UNIT_KIND_POD || m->cg == NULL)
+			continue;
+		lends |= persist_lent(d, m, control_boost_prepare(&m->control, &x));
+	}
+	if (lends)
+		persist_baselines(d);
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+
+		/* Whoever comes after us must know what to put back: the next look tries again. */
+		if (lends && d->baselines_dirty && !m->control.boost.written)
+			m->lent_milli = 0;
+		else if (managed_has_laws(m))
+			control_boost(&m->control, &x);
+	}
+}
+
+void boost_end(struct managed *m)
+{
+	struct control_context x;
+	struct plan plan;
+
+	if (m->cg == NULL || !m->control.boost.written)
+		return;
+	plan_begin(m->daemon, &plan);
+	x = daemon_context(m->daemon, &plan);
+	control_boost_end(&m->control, &x);
+	plan_apply(m->daemon, &plan);
+}
+
+void boost_forget(struct managed *m)
+{
+	boost_put_back(&m->control.boost, m->daemon->now);
+	persist_lent(m->daemon, m, 0);
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The pod's own limits: the sum of its containers' and what the kubelet had put on top (overhead,
+ * an init container that needs more). They never gain a number where there is "max", and are never
+ * below what stands in the containers.
+ */
+#include "agent/manage/shared.h"
+#include "cgroup/stuck.h"
+#include "policy/types/bounds.h"
+#include <errno.h>
+#include <string.h>
+
+static uint64_t amount_of(const struct limits *l, enum resource r)
+{
+	return r == RESOURCE_CPU ? cpu_milli_of(l->cpu_quota_usec, l->cpu_period_usec) : l->mem_max;
+}
+
+/* What one container may use: now, by the plan at work, or when it is back. */
+static uint64_t present_of(const struct pod *p, size_t i, enum resource r)
+{
+	const struct pod_member *member = &p->members[i];
+	const struct managed *m = member->managed;
+	const struct control *c = m != NULL ? &m->control : NULL;
+	uint64_t spec = p->spec->containers[i].spec.limit[r], value;
+
+	if (m == NULL || c->started_at == 0)
+		return member->why != NULL ? member->limit[r] : spec;
+	if (m->hand_back_due)
+		return MAX(amount_of(&c->kernel, r), c->resource[r].original);
+	if (m->cg != NULL && r == RESOURCE_MEMORY && m->echoed != 0)
+		value = m->echoed;
+	else if (m->cg != NULL)
+		value = amount_of(&c->kernel, r);
+	else
+		value = MAX(c->resource[r].limit, spec);
+	return value == LIMIT_MAX ? value : MAX(value, m->rising[r]);
+}
+
+static uint64_t original_of(const struct pod *p, size_t i, enum resource r)
+{
+	const struct managed *m = p->members[i].managed;
+
+	return m != NULL && m->control.started_at != 0 ? m->control.resource[r].original
+						       : p->spec->containers[i].spec.limit[r];
+}
+
+struct sum {
+	uint64_t present;
+	uint64_t original;
+	bool endless; /* a container without a limit */
+};
+
+static struct sum sum_of(const struct pod *p, enum resource r)
+{
+	uint64_t init = 0, values[REPORT_CONTAINERS_MAX];
+	struct sum s = {0};
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct kube_container *c = &p->spec->containers[i];
+		uint64_t present = present_of(p, i, r);
+
+		if (c->kind == CONTAINER_INIT && c->spec.limit[r] != LIMIT_MAX)
+			init = MAX(init, c->spec.limit[r]);
+		if (c->kind == CONTAINER_INIT && !c->running)
+			continue;
+		/* Under the pod's limit as it is: that one may only grow then. */
+		if (present == LIMIT_MAX || n == ARRAY_SIZE(values)) {
+			s.endless |= c->kind != CONTAINER_EPHEMERAL || c->running;
+			continue;
+		}
+		values[n++] = present;
+		if (c->kind != CONTAINER_INIT)
+			s.original = add_sat(s.original, original_of(p, i, r));
+	}
+	s.present = MAX(plan_parent_limit(0, values, n), init);
+	s.original = MAX(s.original, init);
+	return s;
+}
+
+/* What the level should be; its present value where that is to stay. */
+static uint64_t wanted(const struct pod *p, enum resource r)
+{
+	const struct control *c = &p->level->control;
+	uint64_t stands = amount_of(&c->kernel, r), original = c->resource[r].original;
+	struct sum s = sum_of(p, r);
+	uint64_t value;
+
+	if (stands == LIMIT_MAX)
+		return LIMIT_MAX;
+	value = s.present;
+	if (original != LIMIT_MAX && s.original < original)
+		value = add_sat(value, original - s.original);
+	value = r == RESOURCE_CPU ? round_up(value, CPU_QUANTUM_MILLI)
+				  : round_up(value, MEM_PAGE_BYTES);
+	return s.endless ? MAX(value, stands) : value;
+}
+
+static struct change step_to(const struct pod *p, enum resource r, uint64_t to)
+{
+	const struct managed *m = p->level;
+	const struct limits *k = &m->control.kernel;
+	struct change step = {
+		.target = m->control.target,
+		.knob = r == RESOURCE_CPU ? KNOB_CPU_MAX : KNOB_MEM_MAX,
+		.depth = m->control.depth,
+		.from = r == RESOURCE_CPU ? k->cpu_quota_usec : k->mem_max,
+		.to = r == RESOURCE_CPU ? cpu_quota_of(to, k->cpu_period_usec) : to,
+		.period_usec = k->cpu_period_usec,
+		.reason = REASON_POD_LEVEL,
+	};
+
+	if (r == RESOURCE_MEMORY)
+		step.margin_bytes = mem_write_margin(&m->daemon->config.tuning.memory, step.to);
+	return step;
+}
+
+static void decide(struct managed *m, enum resource r, uint64_t to)
+{
+	m->control.resource[r].pending = (struct decision){
+		.at_real = m->daemon->now_real,
+		.from = amount_of(&m->control.kernel, r),
+		.to = to,
+		.reason = REASON_POD_LEVEL,
+	};
+}
+
+/* Its originals are on disk, and something below it is ours to size. */
+static bool may_write(const struct pod *p)
+{
+	if (p->level == NULL || p->level->cg == NULL || !p->level->originals_saved || p->ending ||
+	    p->level->state == UNIT_UNMANAGED)
+		return false;
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m != NULL && (m->hand_back_due || m->touched || m->rising[RESOURCE_CPU] != 0 ||
+				  m->rising[RESOURCE_MEMORY] != 0 || memory_property_due(m)))
+			return true;
+	}
+	return p->level->touched;
+}
+
+/* --- growing --- */
+
+static void note_rising(struct daemon *d, const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct change *s = &plan->steps[i];
+		struct managed *m = d->units[s->target];
+		enum resource r = knobs[s->knob].resource;
+		uint64_t to;
+
+		if (m->kind != UNIT_KIND_CONTAINER ||
+		    (s->knob != KNOB_CPU_MAX && s->knob != KNOB_MEM_MAX))
+			continue;
+		m->pod->concerned = true;
+		to = r == RESOURCE_CPU ? cpu_milli_of(s->to, s->period_usec) : s->to;
+		if (s->knob == KNOB_MEM_MAX && s->reason == REASON_DRIFT && change_lowers(s))
+			m->echoed = to;
+		if (!change_lowers(s) && to != LIMIT_MAX)
+			m->rising[r] = MAX(m->rising[r], to);
+	}
+}
+
+static void forget_rising(struct daemon *d, const struct plan *plan, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct managed *m = d->units[plan->steps[i].target];
+
+		memset(m->rising, 0, sizeof m->rising);
+		m->echoed = 0;
+	}
+}
+
+static void raise_level(struct pod *p, struct plan *plan)
+{
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		uint64_t to = wanted(p, r);
+		struct change step;
+
+		if (to == LIMIT_MAX || to <= amount_of(&p->level->control.kernel, r))
+			continue;
+		step = step_to(p, r, to);
+		decide(p->level, r, to);
+		plan_add(plan, &step);
+	}
+}
+
+void pod_levels_raise(struct daemon *d, struct plan *plan)
+{
+	size_t count = plan->count;
+
+	note_rising(d, plan);
+	for (size_t i = 0; i < d->pods.count; i++)
+		if (d->pods.items[i]->concerned && may_write(d->pods.items[i]))
+			raise_level(d->pods.items[i], plan);
+	forget_rising(d, plan, count);
+}
+
+void pod_make_room(struct managed *m)
+{
+	const struct control *c = &m->control;
+	struct plan none;
+
+	if (m->kind != UNIT_KIND_CONTAINER || c->started_at == 0)
+		return;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		m->rising[r] = c->resource[r].original == LIMIT_MAX ? 0 : c->resource[r].original;
+	m->pod->concerned = true;
+	plan_begin(m->daemon, &none);
+	plan_apply(m->daemon, &none);
+	memset(m->rising, 0, sizeof m->rising);
+}
+
+/* --- shrinking --- */
+
+/* systemd has written the headroom that it holds: what is taken back is no change. */
+static bool is_headroom(const struct managed *m, enum resource r)
+{
+	return r == RESOURCE_MEMORY && (m->sent_mask & UNIT_PROP_MEM_MAX) &&
+	       m->control.kernel.mem_max == round_down(m->sent.mem_max, MEM_PAGE_BYTES);
+}
+
+static void lower_level(struct pod *p)
+{
+	struct daemon *d = p->daemon;
+	struct plan none = {0};
+	struct control_context x = daemon_context(d, &none);
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		uint64_t to = wanted(p, r);
+		struct change step;
+
+		if (to >= amount_of(&p->level->control.kernel, r))
+			continue;
+		step = step_to(p, r, to);
+		if (is_headroom(p->level, r))
+			step.reason = REASON_DRIFT;
+		decide(p->level, r, to);
+		step_apply(p->level, &step, &x);
+	}
+}
+
+void pod_levels_lower(struct daemon *d)
+{
+	for (size_t i = 0; i < d->pods.count; i++) {
+		struct pod *p = d->pods.items[i];
+
+		if (!p->concerned)
+			continue;
+		p->concerned = false;
+		/* Paused: what the containers have to have they got, nothing is taken. */
+		if (may_write(p) && !p->level->control.paused)
+			lower_level(p);
+	}
+}
+
+void pod_levels_review(struct daemon *d)
+{
+	for (size_t i = 0; i < d->pods.count; i++) {
+		struct managed *level = d->pods.items[i]->level;
+
+		d->pods.items[i]->concerned = level != NULL;
+		/* Nobody tells of what others write. */
+		if (level != NULL && d->unwatched)
+			level->drift_check = true;
+	}
+}
+
+/* --- others --- */
+
+void pod_level_look(struct managed *m)
+{
+	struct usage u = {0};
+	int r = cg_read(m->cg, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT, &u);
+
+	if (r == -ENODEV)
+		managed_lost(m);
+	if (r < 0)
+		return;
+	unit_fill_absent(m, &u);
+	for (size_t i = 0; i < m->pod->spec->container_count; i++)
+		if (m->pod->members[i].managed != NULL)
+			oom_lowered(m->pod->members[i].managed, m, u.limits.mem_max);
+	m->control.kernel = u.limits;
+	m->pod->concerned = true;
+}
+
+void pod_level_adopt(struct pod *p, enum resource r, uint64_t from, uint64_t to)
+{
+	struct managed *m = p->level;
+	struct control_resource *res;
+
+	if (m == NULL || m->control.started_at == 0 || from == LIMIT_MAX || to == LIMIT_MAX)
+		return;
+	res = &m->control.resource[r];
+	if (res->original == LIMIT_MAX)
+		return;
+	res->original = add_sat(res->original, to) - MIN(from, add_sat(res->original, to));
+	if (r == RESOURCE_CPU)
+		m->control.original.cpu_quota_usec =
+			cpu_quota_of(res->original, m->control.original.cpu_period_usec);
+	else
+		m->control.original.mem_max = res->original;
+	persist_adopted(m->daemon, m, r);
+	p->concerned = true;
+}
+
+/* --- systemd --- */
+
+/* The sum of what systemd is to hold for the containers, and not less than what stands. */
+static uint64_t memory_sum(const struct managed *m)
+{
+	const struct pod *p = m->pod;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *c = p->members[i].managed;
+		uint64_t value = present_of(p, i, RESOURCE_MEMORY);
+
+		if (c != NULL && (c->sent_mask & UNIT_PROP_MEM_MAX) && c->cg != NULL)
+			value = MAX(value, c->sent.mem_max);
+		/* The pod first, as in the files. */
+		if (c != NULL && c->cg != NULL && memory_property_due(c))
+			value = MAX(value, memory_property(c));
+		if (value != LIMIT_MAX && p->spec->containers[i].kind < CONTAINER_INIT)
+			sum = add_sat(sum, value);
+	}
+	sum = MAX(sum, m->control.kernel.mem_max);
+	return MAX(sum, m->control.resource[RESOURCE_MEMORY].original);
+}
+
+struct unit_props pod_level_props(const struct managed *m, uint32_t *ret_mask)
+{
+	const struct limits *k = &m->control.kernel;
+	struct unit_props p = m->stored;
+	uint64_t milli = amount_of(k, RESOURCE_CPU);
+
+	*ret_mask = 0;
+	if (milli != LIMIT_MAX) {
+		*ret_mask |= UNIT_PROP_CPU_QUOTA;
+		p.cpu_quota_per_sec_usec = milli * USEC_PER_MSEC;
+	}
+	if (k->mem_max != LIMIT_MAX) {
+		*ret_mask |= UNIT_PROP_MEM_MAX;
+		p.mem_max = memory_sum(m);
+	}
+	return p;
+}
+
+bool pod_level_short(const struct managed *m)
+{
+	uint64_t held = (m->sent_mask & UNIT_PROP_MEM_MAX) && managed_call_pending(m)
+				? m->sent.mem_max
+				: m->stored.mem_max;
+
+	return may_write(m->pod) && m->control.kernel.mem_max != LIMIT_MAX && held != UINT64_MAX &&
+	       held < memory_sum(m);
+}
+
+/* The pod holds more than its containers, and may be full first: then `max` is counted up there. */
+void pod_asked_full(struct managed *m, const struct usage *u)
+{
+	const struct usage *last = &m->control.last;
+	struct managed *level = m->pod != NULL ? m->pod->level : NULL;
+	uint64_t before, now;
+
+	if (!(u->have & last->have & USAGE_MEM_EVENTS) ||
+	    u->events.oom_kill <= last->events.oom_kill || level == NULL || level->cg == NULL ||
+	    cg_oom_looks(level->cg, &now) < 0)
+		return;
+	before = level->pod_ooms;
+	level->pod_ooms = now;
+	if (now > before)
+		control_pod_full(&m->control, m->daemon->now);
+}

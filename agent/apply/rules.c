@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A configuration that was read again, unit by unit. */
+#include "agent/manage/shared.h"
+#include <string.h>
+
+/* Something that was ours is not ours by the new rule. */
+static bool takes_away(const struct policy_rule *old, const struct policy_rule *rule)
+{
+	if (old->mode == MODE_OFF)
+		return false;
+	return rule->mode == MODE_OFF || (old->resources & ~rule->resources) != 0;
+}
+
+static const char *takes_away_text(const struct managed *m)
+{
+	return m->pod != NULL ? "its annotations take it away" : "the configuration takes it away";
+}
+
+/* Nobody raises it from here on: not below what the owner had given it. */
+static void unguard_memory(struct managed *m)
+{
+	const struct control_resource *res = &m->control.resource[RESOURCE_MEMORY];
+	struct control_context x;
+	struct plan plan;
+
+	if (m->cg == NULL || !res->managed || res->limit >= res->original)
+		return;
+	plan_begin(m->daemon, &plan);
+	x = daemon_context(m->daemon, &plan);
+	control_put_back(&m->control, RESOURCE_MEMORY, &x);
+	plan_apply(m->daemon, &plan);
+}
+
+void rule_apply(struct managed *m, const struct policy_rule *rule)
+{
+	struct policy_rule old = m->control.rule;
+	bool back = m->state == UNIT_UNMANAGED;
+
+	if (m->control.started_at == 0 || back) {
+		m->hand_back_due = false;
+		m->state = UNIT_WAITING;
+		managed_reattach(m);
+		return;
+	}
+	if (m->state == UNIT_RESTORED) {
+		control_set_rule(&m->control, rule);
+		return;
+	}
+	if (policy_rule_equal(&old, rule))
+		return;
+	if (m->state == UNIT_GAVE_WAY) {
+		m->state = UNIT_MANAGED;
+		m->state_reason = NULL;
+		m->control.gave_way = 0;
+		memset(m->drift, 0, sizeof m->drift);
+	}
+	control_set_rule(&m->control, rule);
+	m->control.initial_done |= rule->mode == MODE_INITIAL && old.mode != MODE_INITIAL;
+	if (old.mode == MODE_AUTO && rule->mode == MODE_INITIAL)
+		unguard_memory(m);
+	if (takes_away(&old, rule))
+		hold_release(m, takes_away_text(m));
+	else if (rule->mode != MODE_OFF && m->cg != NULL && !m->originals_saved)
+		managed_reattach(m);
+}
+
+void units_apply_rules(struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+		const struct policy_rule *rule = managed_rule(m);
+
+		if (m->kind != UNIT_KIND_UNIT)
+			continue; /* by its pod */
+
+		if (rule != NULL)
+			rule_apply(m, rule);
+		else if (m->state != UNIT_UNMANAGED)
+			hold_release(m, "no longer named in the configuration");
+		unit_update_hold(m);
+	}
+	pods_apply_rules(d);
+	units_request_list(d);
+}

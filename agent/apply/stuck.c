@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A writer of memory.max that is stuck in the kernel is found, and PID 1 set free: cgroup/stuck.h.
+ */
+#include "cgroup/stuck.h"
+#include "agent/manage/shared.h"
+
+/* From one wake-up to the next, a tenth of a second: no group at its limit looks for somebody
+ * to kill as often as one whose writer goes round. */
+#define STUCK_LOOKS 1000
+/* Charges are counted in batches per CPU: a group this close to its limit may be at it. */
+#define ROOM_BYTES MIB
+/* Where it was not PID 1 it goes on: again after this long, doubled up to that. */
+#define NUDGE_MIN_USEC USEC_PER_SEC
+#define NUDGE_MAX_USEC (64 * USEC_PER_SEC)
+
+/*
+ * It looks for somebody to kill, kills nobody, and has room: only a writer with a lower value of
+ * his own does that to it.
+ */
+static bool is_stuck(struct managed *m)
+{
+	const uint32_t want = USAGE_MEM | USAGE_MEM_LIMIT | USAGE_MEM_EVENTS;
+	uint64_t before = m->oom_looks, kills = m->oom_kills, looks;
+	struct usage u = {0};
+
+	if (cg_oom_looks(m->cg, &looks) < 0 || cg_read(m->cg, want, &u) < 0 ||
+	    (u.have & want) != want)
+		return false;
+	m->oom_looks = looks;
+	m->oom_kills = u.events.oom_kill;
+	return looks >= before && looks - before >= STUCK_LOOKS && m->oom_kills == kills &&
+	       add_sat(u.mem_current, ROOM_BYTES) < u.limits.mem_max;
+}
+
+void stuck_check(struct managed *m)
+{
+	struct daemon *d = m->daemon;
+
+	if (m->cg == NULL || !is_stuck(m) || d->now < m->nudge_next)
+		return;
+	/* The last one did not help, or it has happened again. */
+	m->nudge_wait = d->now - m->nudge_next < NUDGE_MAX_USEC && m->nudge_wait != 0
+				? MIN(2 * m->nudge_wait, NUDGE_MAX_USEC)
+				: NUDGE_MIN_USEC;
+	m->nudge_next = d->now + m->nudge_wait;
+	report_stuck(m, cg_nudge_pid1(d->root));
+}
+
+void stuck_forget(struct managed *m)
+{
+	m->oom_looks = UINT64_MAX;
+	m->nudge_next = m->nudge_wait = 0;
+}

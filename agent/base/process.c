@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/base/process.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Fields of /proc/PID/stat by their numbers in proc(5). */
+enum { STAT_UTIME = 14, STAT_STIME = 15, STAT_START = 22, STAT_VSIZE = 23, STAT_RSS = 24 };
+
+static usec_t ticks_usec(uint64_t ticks)
+{
+	return ticks * (USEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+/* A field's number, or false. Some in between are negative: those are skipped as they are. */
+static bool number(const char *text, uint64_t *ret)
+{
+	size_t n = strspn(text, "0123456789");
+
+	if (n == 0 || n > 19 || strchr(" \n", text[n]) == NULL)
+		return false;
+	*ret = strtoull(text, NULL, 10);
+	return true;
+}
+
+int process_parse_stat(const char *text, struct process_facts *ret, uint64_t *ret_start_ticks)
+{
+	/* The name may hold blanks and parentheses; it ends at the last one. */
+	const char *p = strrchr(text, ')');
+	uint64_t value[STAT_RSS + 1] = {0};
+
+	for (int field = 3; field <= STAT_RSS; field++) {
+		p = p != NULL ? strchr(p, ' ') : NULL;
+		if (p == NULL)
+			return -EBADMSG;
+		p++;
+		if ((field == STAT_UTIME || field == STAT_STIME || field >= STAT_START) &&
+		    !number(p, &value[field]))
+			return -EBADMSG;
+	}
+	ret->cpu_usec = ticks_usec(value[STAT_UTIME] + value[STAT_STIME]);
+	ret->virtual_bytes = value[STAT_VSIZE];
+	ret->resident_bytes = value[STAT_RSS] * (uint64_t)sysconf(_SC_PAGESIZE);
+	*ret_start_ticks = value[STAT_START];
+	return 0;
+}
+
+int process_parse_boot(const char *text, uint64_t *ret_sec)
+{
+	const char *line = strncmp(text, "btime ", 6) == 0 ? text : strstr(text, "\nbtime ");
+
+	if (line == NULL)
+		return -EBADMSG;
+	return number(strchr(line, ' ') + 1, ret_sec) ? 0 : -EBADMSG;
+}
+
+static bool read_text(const char *path, char *buf, size_t size)
+{
+	FILE *f = fopen(path, "re");
+	size_t n;
+
+	if (f == NULL)
+		return false;
+	n = fread(buf, 1, size - 1, f);
+	buf[n] = '\0';
+	fclose(f);
+	return n > 0;
+}
+
+/* btime is the same until the next boot, and far down in a long file: found once. */
+static uint64_t boot_sec(void)
+{
+	static uint64_t sec;
+	char line[256];
+	FILE *f;
+
+	if (sec > 0)
+		return sec;
+	f = fopen("/proc/stat", "re");
+	if (f == NULL)
+		return 0;
+	while (sec == 0 && fgets(line, sizeof line, f) != NULL)
+		process_parse_boot(line, &sec);
+	fclose(f);
+	return sec;
+}
+
+static uint64_t count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	uint64_t n = 0;
+
+	if (dir == NULL)
+		return 0;
+	for (const struct dirent *e = readdir(dir); e != NULL; e = readdir(dir))
+		n += e->d_name[0] != '.';
+	closedir(dir);
+	/* But for the one that read the folder. */
+	return n - 1;
+}
+
+void process_read(struct process_facts *ret)
+{
+	struct process_facts facts = {0};
+	struct rlimit limit;
+	uint64_t start;
+	char text[1024];
+
+	if (read_text("/proc/self/stat", text, sizeof text) &&
+	    process_parse_stat(text, &facts, &start) == 0 && boot_sec() > 0)
+		facts.started_real = boot_sec() * USEC_PER_SEC + ticks_usec(start);
+	facts.fds = count_fds();
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+		facts.fds_max = limit.rlim_cur;
+	*ret = facts;
+}

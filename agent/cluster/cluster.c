@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The cluster as a part of the loop: start, stop, the clock, and what the watch tells. */
+#include "agent/cluster/cluster.h"
+#include "agent/base/footprint.h"
+#include "policy/types/bounds.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define USER_AGENT   "vscaled/" VSCALED_VERSION " (linux)"
+#define MANY_RECORDS 256
+
+static_assert((int)KUBE_SKIP_COUNT == COUNTERS_SKIPS, "counters.h");
+
+/* --- the watch --- */
+
+static void on_put(void *ctx, struct kube_pod *pod)
+{
+	struct cluster *c = ctx;
+
+	cluster_node_note(c, pod);
+	pods_put(c->daemon, pod);
+	cluster_ranges_first(c);
+}
+
+static void on_gone(void *ctx, const char *uid)
+{
+	struct cluster *c = ctx;
+
+	pods_gone(c->daemon, uid);
+}
+
+static void on_list_begin(void *ctx)
+{
+	struct cluster *c = ctx;
+
+	c->list_bad = false;
+	c->here = false;
+	pods_list_begin(c->daemon);
+}
+
+static void on_list_end(void *ctx)
+{
+	struct cluster *c = ctx;
+
+	pods_list_end(c->daemon, !c->list_bad);
+}
+
+static void on_trouble(void *ctx, int error, unsigned status, const char *text)
+{
+	struct cluster *c = ctx;
+
+	(void)status; /* it is in the text */
+	daemon_wake(c->daemon);
+	snprintf(c->watch_trouble, sizeof c->watch_trouble, "%s", text);
+	event_api_lost(&(struct daemon_event){.detail = c->watch_trouble, .error = error});
+	c->bounds_due = true;
+	cluster_bounds_tick(c, false);
+}
+
+static void on_healthy(void *ctx)
+{
+	struct cluster *c = ctx;
+	struct daemon *d = c->daemon;
+
+	daemon_wake(d);
+	if (c->watch_trouble[0] != '\0')
+		event_api_back(&(struct daemon_event){.count = d->pods.count});
+	c->watch_trouble[0] = '\0';
+	reporter_alive(c->reporter, d->now);
+	cluster_ranges_first(c);
+	c->bounds_due = true;
+	cluster_bounds_tick(c, false);
+}
+
+static void on_skipped(void *ctx, const struct kube_skipped *s)
+{
+	struct cluster *c = ctx;
+
+	daemon_wake(c->daemon);
+	c->daemon->tally.objects_skipped[s->why]++;
+	if (s->uid[0] == '\0')
+		c->list_bad = true;
+	else
+		pods_seen(c->daemon, s->uid);
+	if (s->news)
+		event_api_object_bad(&(struct daemon_event){.detail = s->text});
+}
+
+/* Is there something that an old list would have us drop? */
+static bool has_records(const struct daemon *d)
+{
+	for (size_t i = 0; i < d->baselines.count; i++)
+		if (strncmp(d->baselines.items[i].key, BASELINE_POD_PREFIX,
+			    strlen(BASELINE_POD_PREFIX)) == 0)
+			return true;
+	return false;
+}
+
+static int watch_start(struct cluster *c, uint64_t seed)
+{
+	struct daemon *d = c->daemon;
+	const struct kube_watch_options options = {
+		.node = c->node,
+		.start_jitter_usec = d->config.kubernetes.start_jitter_usec,
+		.now = d->now,
+		.seed = seed,
+		.newest = has_records(d),
+	};
+	const struct kube_watch_events events = {
+		.ctx = c,
+		.put = on_put,
+		.gone = on_gone,
+		.list_begin = on_list_begin,
+		.list_end = on_list_end,
+		.trouble = on_trouble,
+		.healthy = on_healthy,
+		.skipped = on_skipped,
+	};
+
+	return kube_watch_new(d->event, c->client, &options, &events, &c->watch);
+}
+
+/* --- start --- */
+
+bool cluster_wanted(const struct daemon *d)
+{
+	const struct config_kubernetes *k = &d->config.kubernetes;
+
+	if (k->enabled != CONFIG_AUTO)
+		return k->enabled == CONFIG_TRUE;
+	return k->kubeconfig != NULL || getenv("KUBERNETES_SERVICE_HOST") != NULL;
+}
+
+static int account_load(const struct config_kubernetes *k, struct kube_config *ret,
+			struct kube_config_error *err)
+{
+	if (k->kubeconfig != NULL)
+		return kube_config_load(k->kubeconfig, k->context, ret, err);
+	return kube_config_in_cluster(getenv("KUBERNETES_SERVICE_HOST"),
+				      getenv("KUBERNETES_SERVICE_PORT"), KUBE_ACCOUNT_DIR, ret,
+				      err);
+}
+
+static void on_request_end(void *ctx, const char *verb, unsigned status)
+{
+	struct cluster *c = ctx;
+
+	counters_request(&c->daemon->tally, verb, status);
+}
+
+static int parts_start(struct cluster *c, const struct kube_config *account)
+{
+	uint64_t seed;
+	int r;
+
+	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+		seed = c->daemon->now ^ (uint64_t)getpid();
+	c->node = config_node_name(&c->daemon->config.kubernetes);
+	if (c->node == NULL)
+		return -ENOMEM;
+	r = kube_client_new(c->daemon->event, account, USER_AGENT, &c->client);
+	if (r < 0)
+		return r;
+	kube_client_on_end(c->client, on_request_end, c);
+	c->port = kube_port_of(c->client);
+	r = cluster_report_start(c);
+	if (r < 0)
+		return r;
+	return watch_start(c, seed);
+}
+
+int cluster_start(struct daemon *d)
+{
+	const struct config_kubernetes *k = &d->config.kubernetes;
+	struct kube_config account = {0};
+	struct kube_config_error err;
+	int r;
+
+	if (!cluster_wanted(d))
+		return 0;
+	r = account_load(k, &account, &err);
+	if (r < 0) {
+		report_unsupported("the API server cannot be used", err.text, r);
+		return r;
+	}
+	if (account.insecure)
+		event_api_insecure(&(struct daemon_event){.file = k->kubeconfig});
+	d->cluster = calloc(1, sizeof *d->cluster);
+	if (d->cluster == NULL) {
+		kube_config_free(&account);
+		return -ENOMEM;
+	}
+	d->cluster->daemon = d;
+	d->memory.kubelet = true;
+	r = parts_start(d->cluster, &account);
+	kube_config_free(&account);
+	if (r < 0)
+		report_unsupported("the API server's client cannot be started", NULL, r);
+	return r;
+}
+
+void cluster_free(struct cluster *c)
+{
+	if (c == NULL)
+		return;
+	c->daemon->hooks = (struct pod_hooks){0};
+	kube_watch_free(c->watch);
+	cluster_ranges_free(c);
+	reporter_free(c->reporter);
+	recorder_free(c->recorder);
+	kube_client_free(c->client);
+	free(c->node);
+	free(c);
+}
+
+/* --- the clock --- */
+
+/* May the spec have to be raised before the next review? The report decides
+ * (policy/report/report.h); this leaves out those that are far from it. */
+static bool is_near(const struct managed *m, uint64_t spec)
+{
+	const struct report_tuning *t = &m->daemon->config.kubernetes.report;
+	const struct control *c = &m->control;
+	uint64_t use = mem_use(&c->last), room;
+
+	if (spec == LIMIT_MAX || !c->resource[RESOURCE_MEMORY].managed ||
+	    (c->mem.slope_bps == 0 && c->kernel.mem_max <= spec))
+		return false;
+	room = MAX(scale_permille(use, t->margin_permille), t->margin_min_bytes);
+	return spec <
+	       add_sat(use, MAX(room, mul_div(c->mem.slope_bps, t->ahead_usec / 2, USEC_PER_SEC)));
+}
+
+static bool outgrows_spec(const struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL &&
+		    is_near(p->members[i].managed,
+			    p->spec->containers[i].spec.limit[RESOURCE_MEMORY]))
+			return true;
+	return false;
+}
+
+/* Growth cannot wait for the review: whatever the kubelet does within seconds, it does with the
+ * memory limits of the spec. True: there is some. */
+static bool watch_growth(struct cluster *c)
+{
+	const struct daemon *d = c->daemon;
+	bool any = false;
+
+	for (size_t i = 0; i < d->pods.count; i++) {
+		const struct pod *p = d->pods.items[i];
+
+		if (p->why != NULL || p->leaving || !outgrows_spec(p))
+			continue;
+		reporter_changed(c->reporter, p->spec->uid, d->now);
+		any = true;
+	}
+	return any;
+}
+
+static void count_reports(const struct cluster *c)
+{
+	const struct reporter_tally *from = reporter_tally(c->reporter);
+	struct counters *to = &c->daemon->tally;
+
+	to->reports_sent = from->sent;
+	memcpy(to->reports_failed, from->answers, sizeof to->reports_failed);
+}
+
+/* A connection leaves megabytes of the TLS library mapped that the next ticks have no use for. */
+static void trim(struct cluster *c)
+{
+	uint64_t requests = kube_client_counters(c->client)->requests;
+
+	if (requests != c->requests_trimmed)
+		footprint_trim();
+	c->requests_trimmed = requests;
+}
+
+/* What is sent is on disk before its first byte goes out, which is after this wake-up: or after a
+ * crash a value of ours would be taken for its owner's. */
+static void step(struct cluster *c)
+{
+	struct daemon *d = c->daemon;
+
+	reporter_step(c->reporter, d->now, d->now_real);
+	/* The text takes 1.6 KB a record for a moment: not on top of what a handshake has left. */
+	if (d->baselines_dirty && d->baselines.count >= MANY_RECORDS)
+		footprint_trim();
+	persist_baselines(d);
+}
+
+static void step_if_due(struct cluster *c)
+{
+	usec_t now = c->daemon->now, due = reporter_due(c->reporter, now);
+
+	if (due != 0 && due <= now)
+		step(c);
+}
+
+void cluster_look(struct cluster *c)
+{
+	if (watch_growth(c))
+		step_if_due(c);
+}
+
+void cluster_tick(struct cluster *c, bool review)
+{
+	struct daemon *d = c->daemon;
+	const struct kube_watch_state *w = kube_watch_state(c->watch);
+
+	runtime_look(d, review);
+	above_look(d);
+	watch_growth(c);
+	cluster_bounds_tick(c, review);
+	count_reports(c);
+	d->tally.watch_restarts += w->restarts - c->restarts_counted;
+	c->restarts_counted = w->restarts;
+	if (review) {
+		/* What holds, and what memory does, changes without anybody telling. */
+		for (size_t i = 0; i < d->pods.count; i++)
+			reporter_changed(c->reporter, d->pods.items[i]->spec->uid, d->now);
+		cluster_node_check(c);
+		cluster_ranges_tick(c);
+		if (pods_want_list(d))
+			kube_watch_relist(c->watch);
+		trim(c);
+	}
+	if (review)
+		step(c);
+	else
+		step_if_due(c);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon's side of a Kubernetes cluster: feeds the pods (pods.h) from the API server's watch,
+ * and tells the API server what became of them.
+ *
+ *	cluster.c	  start, stop, the clock, the watch
+ *	cluster_facts.c	  what the reporter asks
+ *	cluster_report.c  what the reporter tells, and what the pods ask
+ *	cluster_ranges.c  LimitRanges of the namespaces
+ *	cluster_node.c	  is the node's name the right one
+ *	cluster_view.c	  what status and explain show
+ * Nothing here writes a cgroup, and nothing in the daemon waits for any of this.
+ */
+#pragma once
+
+#include "agent/kube/report/reporter.h"
+#include "agent/kube/watch/watch.h"
+#include "agent/manage/shared.h"
+
+/* What is known of one namespace's LimitRanges. */
+struct cluster_range {
+	struct cluster *cluster;
+	char *namespace;
+	struct kube_limit_range range;
+	struct kube_call *call; /* NULL: none under way */
+	usec_t ask_at;
+	bool known; /* answered, if only that we may not know */
+	bool used;
+};
+
+struct cluster {
+	struct daemon *daemon;
+	char *node;
+	struct kube_client *client;
+	struct kube_port port;
+	struct kube_watch *watch;
+	struct recorder *recorder;
+	struct reporter *reporter;
+	struct cluster_range **ranges; /* owned */
+	size_t range_count;
+	bool list_bad;           /* something of the list that comes in could not be read */
+	bool here;               /* one of the pods that were listed has a cgroup on this machine */
+	bool node_wrong;         /* none has for a while, and there are cgroups of pods: told */
+	usec_t nowhere_since;    /* 0: it is not so */
+	char watch_trouble[256]; /* "": none */
+	char write_trouble[256];
+	uint64_t restarts_counted;
+	uint64_t requests_trimmed;        /* as of the last footprint_trim() */
+	char refused_uid[REPORT_UID_MAX]; /* the Event of this refusal is noted */
+	usec_t refused_at;
+	bool bounds_due; /* something that cluster_bounds_tick() depends on may have changed */
+};
+
+/* --- cluster.c */
+/* Is Kubernetes switched on, or found? */
+bool cluster_wanted(const struct daemon *d);
+/* Where Kubernetes is switched off or not there, d->cluster stays NULL. -errno after having said
+ * why. */
+int cluster_start(struct daemon *d);
+void cluster_free(struct cluster *c);
+/* After every look between two samples: what cannot wait for the next one. */
+void cluster_look(struct cluster *c);
+/* After every sample. */
+void cluster_tick(struct cluster *c, bool review);
+
+/* --- cluster_facts.c */
+int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret);
+
+/* --- cluster_report.c */
+int cluster_report_start(struct cluster *c);
+
+/* --- cluster_node.c */
+/* A pod is listed. */
+void cluster_node_note(struct cluster *c, const struct kube_pod *pod);
+/* On the review clock. */
+void cluster_node_check(struct cluster *c);
+
+/* --- cluster_view.c: hooks */
+void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *container,
+		       struct pod_view *v);
+void cluster_hook_status(void *ctx, struct status_view *v);
+
+/* Bounds of the pods follow whether the API server can accept a higher memory limit: after an
+ * answer or a refusal (bounds_due) and at each review, for what ends by time. */
+void cluster_bounds_tick(struct cluster *c, bool review);
+
+/* --- cluster_ranges.c */
+/* Asks for what is not known or old. */
+void cluster_ranges_tick(struct cluster *c);
+/* The same for namespaces whose LimitRanges were never answered: at once, not in turn. */
+void cluster_ranges_first(struct cluster *c);
+/* NULL: no memory for it. */
+const struct cluster_range *cluster_range_of(struct cluster *c, const char *namespace);
+void cluster_ranges_free(struct cluster *c);

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What we hold, beside what the object says: the facts a report is made of. */
+#include "agent/cluster/cluster.h"
+#include "policy/types/bounds.h"
+#include <errno.h>
+
+/* Growth this long ago is settled: the next look would have seen more. */
+#define SETTLED_USEC (10 * USEC_PER_SEC)
+
+static usec_t held_since(const struct control *c, enum resource r)
+{
+	usec_t changed = r == RESOURCE_CPU ? c->cpu.last_change : c->mem.last_change;
+
+	return MAX(changed, c->started_at);
+}
+
+static bool may_report(const struct managed *m)
+{
+	return m->ours && m->control.rule.mode != MODE_OFF && !m->control.paused &&
+	       m->state == UNIT_MANAGED;
+}
+
+/* The originals stand in its cgroup again. Memory that did not fit stays, in the spec too. */
+static bool is_back(const struct managed *m, enum resource r)
+{
+	return persist_has(m->daemon, m) &&
+	       (m->cg == NULL || r != RESOURCE_MEMORY ||
+		m->control.kernel.mem_max ==
+			persist_original_limit(m, r, m->control.kernel.mem_max));
+}
+
+/* What was ratified goes back into the spec, though it is not sized any more. */
+static bool is_reported(const struct managed *m, enum resource r, bool back)
+{
+	const struct control *c = &m->control;
+
+	if (c->gave_way & (1u << r))
+		return false;
+	return back ? is_back(m, r) : c->resource[r].managed && may_report(m);
+}
+
+static bool is_given_back(const struct managed *m)
+{
+	return (!m->ours || m->own.rule.mode == MODE_OFF || m->state == UNIT_RESTORED) &&
+	       persist_has(m->daemon, m);
+}
+
+/* What is lent for a start is nobody's business but ours: as if it were back. */
+static uint64_t actual_of(const struct control *c, enum resource r)
+{
+	if (r == RESOURCE_MEMORY)
+		return c->kernel.mem_max;
+	if (c->boost.written)
+		return control_lasting(c, r);
+	return cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
+}
+
+/*
+ * Does the spec hold a limit of ours? all: the whole spec is our doing. Else an external writer has
+ * changed it since, and what the record says was sent tells which of its values are still ours.
+ */
+static bool holds_sent(const struct managed *m, enum resource r, bool all, uint64_t limit)
+{
+	return all || pod_sent_by_us(m, r, limit);
+}
+
+/* After an external change requests go back only where we are known to have changed them. */
+static uint64_t request_back(const struct managed *m, enum resource r, bool all, uint64_t spec)
+{
+	bool ours = all || m->pod->spec->qos == QOS_GUARANTEED ||
+		    m->own.controlled != CONTROLLED_LIMITS;
+
+	return ours ? persist_original_request(m, r, spec) : spec;
+}
+
+/* The originals are to stand in the spec again, where it holds values of ours. */
+static void fill_back(const struct managed *m, enum resource r, bool all,
+		      struct report_resource *ret)
+{
+	if (holds_sent(m, r, all, ret->spec_limit)) {
+		/* Once handed back, the laws know nothing of it any more. */
+		ret->original_limit = persist_original_limit(m, r, ret->spec_limit);
+		ret->original_request = request_back(m, r, all, ret->spec_request);
+	} else {
+		ret->original_limit = ret->spec_limit;
+		ret->original_request = ret->spec_request;
+	}
+	ret->held = ret->original_limit;
+}
+
+static void fill_resource(const struct managed *m, enum resource r, bool back,
+			  struct report_resource *ret)
+{
+	const struct control *c = &m->control;
+	const struct control_resource *res = &c->resource[r];
+	const struct daemon *d = m->daemon;
+	/* Mode Initial raises nothing after the start. */
+	uint64_t ceiling = c->rule.mode == MODE_INITIAL
+				   ? control_lasting(c, r)
+				   : control_ceiling(c, &d->config.tuning, r, d->node_milli);
+
+	ret->managed = is_reported(m, r, back);
+	ret->original_limit = res->original;
+	ret->held = control_lasting(c, r);
+	ret->held_since = held_since(c, r);
+	ret->actual = actual_of(c, r);
+	ret->ceiling = ceiling == LIMIT_MAX ? 0 : ceiling;
+	ret->original_request = persist_original_request(m, r, ret->spec_request);
+	ret->request = control_request(c, r);
+	/* What it holds there is of another time. */
+	if (m->cg == NULL)
+		ret->actual = 0;
+}
+
+static uint64_t restart_to(const struct managed *m)
+{
+	const struct control *c = &m->control;
+	bool killed = c->resource[RESOURCE_MEMORY].counters.oom_kills > m->oom_answered;
+
+	if (!m->own.allow_restart || c->rule.mode != MODE_AUTO || m->cg == NULL)
+		return 0;
+	return control_restart_wish(c, &m->daemon->config.tuning, killed);
+}
+
+/* Nobody observes what is being handed back. */
+static uint64_t use_of(const struct managed *m)
+{
+	struct usage u = {0};
+
+	if (m->state == UNIT_UNMANAGED && m->cg != NULL && cg_read(m->cg, USAGE_MEM_STAT, &u) == 0)
+		return mem_unreclaimable(&u.stat);
+	return mem_unreclaimable(&m->control.last.stat);
+}
+
+/* What was handed back is closed: its cgroup is read until its spec is as it was as well. */
+static void read_closed(const struct managed *m, struct report_container *ret)
+{
+	const struct kube_container *k = kube_pod_container(m->pod->spec, pod_container_of(m));
+	OWN(drop_cg) struct cg *cg = NULL;
+	struct usage u = {0};
+
+	if (k != NULL && !k->running)
+		ret->use_bytes = 0;
+	if (m->path == NULL || cg_open(m->daemon->root, m->path, &cg) < 0 ||
+	    cg_read(cg, USAGE_MEM_STAT | USAGE_MEM_LIMIT, &u) != 0)
+		return;
+	ret->use_bytes = mem_unreclaimable(&u.stat);
+	ret->resource[RESOURCE_MEMORY].actual = u.limits.mem_max;
+}
+
+/* Use cannot get above what the cgroup holds: where that is the original, the spec needs no more
+ * than that. */
+static void bound_back(struct report_resource *memory)
+{
+	if (memory->actual == memory->original_limit)
+		memory->ceiling = memory->original_limit;
+}
+
+/* Slow growth is covered by what every memory limit in a request has on top of use. */
+static bool grows(const struct managed *m, uint64_t use_bytes)
+{
+	const struct report_tuning *t = &m->daemon->config.kubernetes.report;
+	const struct mem_control *mem = &m->control.mem;
+	uint64_t margin = MAX(scale_permille(use_bytes, t->margin_permille), t->margin_min_bytes);
+
+	return mul_div(mem->slope_bps, t->ahead_usec, USEC_PER_SEC) > margin ||
+	       (mem->last_growth != 0 && m->daemon->now - mem->last_growth < SETTLED_USEC);
+}
+
+/* Where systemd's headroom stands in the file nothing needs to be raised, whatever comes to be
+ * used: the spec is not to stay below that. */
+static uint64_t held_memory(const struct report_container *c)
+{
+	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+
+	return MAX(x->held, MIN(round_up(c->use_bytes, MEM_PAGE_BYTES), x->actual));
+}
+
+/* all: the whole spec is our doing. */
+static void fill_container(const struct managed *m, bool restoring, bool all,
+			   struct report_container *ret)
+{
+	const struct control *c = &m->control;
+	/* One of a pod of which others stay ours; after its cgroup, like them all. */
+	bool back = restoring ||
+		    (is_given_back(m) && !m->hand_back_due && persist_is_ratified(m->daemon, m));
+	bool watched = m->state != UNIT_UNMANAGED;
+
+	ret->running = m->cg != NULL;
+	ret->limits_only = m->own.controlled == CONTROLLED_LIMITS;
+	ret->use_bytes = use_of(m);
+	ret->slope_bps = watched ? c->mem.slope_bps : 0;
+	ret->growing = watched && grows(m, ret->use_bytes);
+	ret->grew_at = MAX(c->mem.last_growth, c->started_at);
+	ret->replayed = m->daemon->cpu_manager;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		fill_resource(m, r, back, &ret->resource[r]);
+		if (back)
+			fill_back(m, r, all, &ret->resource[r]);
+		ret->resource[r].back = back && !restoring;
+	}
+	if (back && m->cg == NULL)
+		read_closed(m, ret);
+	if (back)
+		bound_back(&ret->resource[RESOURCE_MEMORY]);
+	if (!back) {
+		ret->resource[RESOURCE_MEMORY].held = held_memory(ret);
+		ret->resource[RESOURCE_MEMORY].restart_to = restart_to(m);
+	}
+}
+
+/* Requests move for a pod as soon as they do for one of its containers. */
+static enum controlled_values controlled_of(const struct pod *p)
+{
+	enum controlled_values widest = CONTROLLED_LIMITS;
+	bool only_requests = true, any = false;
+
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m == NULL || !m->ours)
+			continue;
+		any = true;
+		only_requests &= m->own.controlled == CONTROLLED_REQUESTS;
+		if (m->own.controlled != CONTROLLED_LIMITS)
+			widest = CONTROLLED_REQUESTS_AND_LIMITS;
+	}
+	return any && only_requests ? CONTROLLED_REQUESTS : widest;
+}
+
+/* Sized by us, running, and not attached: what it uses and may hold is not known, and the kubelet
+ * would write the spec's values into it with every other one's. */
+static bool any_unseen(const struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m != NULL && m->cg == NULL && (m->ours || m->hand_back_due) &&
+		    p->spec->containers[i].running && persist_has(p->daemon, m))
+			return true;
+	}
+	return false;
+}
+
+static bool is_active(const struct pod *p)
+{
+	return p->why == NULL && !p->ending && pod_is_sized(p) && !p->daemon->paused &&
+	       !any_unseen(p);
+}
+
+/* After the cgroups: until its originals stand there, its spec is left alone. */
+static bool is_restoring(const struct pod *p)
+{
+	bool given_back = false;
+
+	if (p->ending || p->wishes || pod_owes(p) || pod_is_sized(p))
+		return false;
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		given_back |= p->members[i].managed != NULL && is_given_back(p->members[i].managed);
+	return given_back;
+}
+
+static bool holds_any_sent(const struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		for (enum resource r = 0; p->members[i].managed != NULL && r < RESOURCE_COUNT; r++)
+			if (pod_sent_by_us(p->members[i].managed, r,
+					   p->spec->containers[i].spec.limit[r]))
+				return true;
+	return false;
+}
+
+static usec_t changed_real(const struct pod *p)
+{
+	usec_t newest = 0;
+
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		for (enum resource r = 0; p->members[i].managed != NULL && r < RESOURCE_COUNT; r++)
+			newest = MAX(newest,
+				     p->members[i].managed->control.resource[r].last.at_real);
+	return newest;
+}
+
+static const char *mode_shown(const struct pod *p)
+{
+	enum mode highest = MODE_OFF;
+
+	if (p->why != NULL || p->leaving)
+		return NULL;
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL && p->members[i].managed->ours)
+			highest = MAX(highest, p->members[i].managed->own.rule.mode);
+	return mode_name(highest);
+}
+
+int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret)
+{
+	struct cluster *c = ctx;
+	const struct pod *p = pods_find(c->daemon, uid);
+	bool all;
+
+	/* What its annotation says is all that is left of its originals: not to be replaced. */
+	if (p == NULL || pod_in_doubt(p))
+		return -ENOENT;
+	reporter_fill(p->spec, ret);
+	ret->facts.active = is_active(p);
+	/* What the owner put into the spec and is not adopted yet is not ours to replace. */
+	ret->facts.adopting = p->wishes;
+	/* What somebody else has put there since stays. */
+	all = reporter_expects(c->reporter, uid);
+	ret->facts.restoring = is_restoring(p) && (all || holds_any_sent(p));
+	ret->facts.controlled = controlled_of(p);
+	ret->mode = mode_shown(p);
+	ret->changed_real = changed_real(p);
+	for (size_t i = 0; i < ret->facts.container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m == NULL)
+			continue;
+		fill_container(m, ret->facts.restoring, all, &ret->containers[i]);
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			ret->target[i][r] = m->control.recommendation.resource[r].target;
+	}
+	return 0;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Is the node's name the right one? With a wrong one the API server lists the pods of another node,
+ * or none: nothing would be sized, and nobody would be told.
+ */
+#include "agent/cluster/cluster.h"
+#include "cgroup/kubepods.h"
+
+/* The cgroup of a pod that was the last one may linger for a moment, and that of a new one come a
+ * moment after it is listed. */
+#define DOUBT_USEC (30 * USEC_PER_SEC)
+
+static const char *prefix_of(const struct daemon *d)
+{
+	return d->config.kubernetes.cgroup_prefix != NULL ? d->config.kubernetes.cgroup_prefix : "";
+}
+
+void cluster_node_note(struct cluster *c, const struct kube_pod *pod)
+{
+	const struct daemon *d = c->daemon;
+	char path[KUBEPODS_PATH_MAX];
+
+	c->here = c->here ||
+		  kubepods_find_pod(d->root, prefix_of(d), pod->cgroup_uid, path, sizeof path) == 0;
+}
+
+void cluster_node_check(struct cluster *c)
+{
+	const struct daemon *d = c->daemon;
+
+	if (!d->pods.synced)
+		return;
+	if (c->here || !kubepods_any_pod(d->root, prefix_of(d))) {
+		c->nowhere_since = 0;
+		c->node_wrong = false;
+		return;
+	}
+	if (c->nowhere_since == 0)
+		c->nowhere_since = d->now;
+	if (c->node_wrong || d->now - c->nowhere_since < DOUBT_USEC)
+		return;
+	c->node_wrong = true;
+	event_node_name_wrong(&(struct daemon_event){.detail = c->node});
+}

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the reporter tells the daemon, and what the pods ask of it. */
+#include "agent/cluster/cluster.h"
+#include "policy/base/quantity.h"
+#include <stdio.h>
+#include <string.h>
+
+/* After an outage the reports of all nodes are spread over this. */
+#define SPREAD_USEC USEC_PER_MIN
+/* The values of one refusal are told one after the other, within this. */
+#define ONE_REFUSAL_USEC USEC_PER_SEC
+
+/* --- what came of it --- */
+
+static struct managed *member_of(struct cluster *c, const char *uid, size_t container)
+{
+	struct pod *p = pods_find(c->daemon, uid);
+
+	return p != NULL && container < p->spec->container_count ? p->members[container].managed
+								 : NULL;
+}
+
+static void note(struct cluster *c, const struct kube_pod *pod, const char *type,
+		 const char *reason, const char *action, const char *text)
+{
+	recorder_note(c->recorder, pod, type, reason, action, text, c->daemon->now,
+		      c->daemon->now_real);
+}
+
+/* The reporter's signature. NOLINTNEXTLINE(readability-function-size) */
+static void on_refused(void *ctx, const char *uid, size_t container, enum resource resource,
+		       uint64_t ceiling, usec_t until, const char *text)
+{
+	struct cluster *c = ctx;
+	struct pod *p = pods_find(c->daemon, uid);
+	struct managed *m = member_of(c, uid, container);
+
+	(void)ceiling; /* asked for by the bounds */
+	(void)until;
+	daemon_wake(c->daemon);
+	c->bounds_due = true;
+	if (p == NULL)
+		return;
+	/* Called for every value that is bound from now on: one refusal is one Event. */
+	if (c->daemon->now - c->refused_at >= ONE_REFUSAL_USEC ||
+	    strcmp(c->refused_uid, uid) != 0) {
+		c->daemon->tally.apply_failed[BACKEND_API]++;
+		note(c, p->spec, "Warning", "ResizeRefused", "Resize", text);
+	}
+	c->refused_at = c->daemon->now; /* each call is a wake-up of its own */
+	snprintf(c->refused_uid, sizeof c->refused_uid, "%s", uid);
+	reporter_hurry(c->reporter, uid);
+	if (m == NULL)
+		return;
+	report_refused(m, resource, text);
+	pod_set_bounds(m);
+}
+
+/* The next tick looks: nothing is written from inside an answer. */
+static void on_verify(void *ctx, const char *uid)
+{
+	struct cluster *c = ctx;
+	struct pod *p = pods_find(c->daemon, uid);
+
+	c->bounds_due = true;
+	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL)
+			p->members[i].managed->drift_check = true;
+}
+
+static void on_write(void *ctx, const char *uid, size_t container, enum resource resource)
+{
+	struct managed *m = member_of(ctx, uid, container);
+
+	(void)resource;
+	if (m != NULL)
+		m->drift_check = true;
+}
+
+/* ", app cpu 200m -> 840m": the original, and what the spec has now. */
+static void add_change(const struct managed *m, enum resource r, uint64_t spec, char *text,
+		       size_t size)
+{
+	uint64_t original = m->control.resource[r].original;
+	char from[QUANTITY_TEXT_SIZE], to[QUANTITY_TEXT_SIZE];
+	size_t used = strlen(text);
+	bool cpu = r == RESOURCE_CPU;
+
+	if (spec == original || spec == LIMIT_MAX || original == LIMIT_MAX)
+		return;
+	snprintf(text + used, size - used, "%s%s %s %s -> %s", used != 0 ? ", " : "",
+		 pod_container_of(m), cpu ? "cpu" : "memory",
+		 cpu ? quantity_format_cpu(original, from, sizeof from)
+		     : quantity_format_bytes(original, from, sizeof from),
+		 cpu ? quantity_format_cpu(spec, to, sizeof to)
+		     : quantity_format_bytes(spec, to, sizeof to));
+}
+
+/* The Event of the first time names values; those that follow are one series with it. */
+static void note_ratified(struct cluster *c, const struct pod *p)
+{
+	const struct kube_pod *s = p->spec;
+	char text[512] = "";
+
+	for (size_t i = 0; i < s->container_count; i++)
+		for (enum resource r = 0; p->members[i].managed != NULL && r < RESOURCE_COUNT; r++)
+			add_change(p->members[i].managed, r, s->containers[i].spec.limit[r], text,
+				   sizeof text);
+	if (text[0] == '\0')
+		note(c, s, "Normal", "Restored", "Resize", "the original limits are back");
+	else
+		note(c, s, "Normal", "Resized", "Resize", text);
+}
+
+/* Does the spec hold another limit than the original? */
+static bool holds_ours(const struct managed *m, const struct kube_container *c)
+{
+	bool other = false;
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		other |= c->spec.limit[r] != persist_original_limit(m, r, c->spec.limit[r]) ||
+			 c->spec.request[r] != persist_original_request(m, r, c->spec.request[r]);
+	return other;
+}
+
+static bool restarts(const struct kube_container *k, const struct report_item *item)
+{
+	return (k->restart_on_resize & RESOURCES_MEMORY) && (item->limits & RESOURCES_MEMORY) &&
+	       item->limit[RESOURCE_MEMORY] > k->spec.limit[RESOURCE_MEMORY];
+}
+
+/* The kills so far have their answer. */
+static void restart_sent(struct managed *m)
+{
+	m->oom_answered = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
+}
+
+/* On record; the step that sends it writes that to disk. */
+static void on_sending(void *ctx, const char *uid, const struct report_patch *patch)
+{
+	struct cluster *c = ctx;
+	struct pod *p = pods_find(c->daemon, uid);
+	/* Or its originals go back. */
+	bool sized = p != NULL && pod_is_sized(p);
+
+	for (size_t i = 0; sized && i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL && p->members[i].managed->ours)
+			persist_ratified(c->daemon, p->members[i].managed, true);
+	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL)
+			p->members[i].managed->oom_answered_before =
+				p->members[i].managed->oom_answered;
+	for (size_t i = 0; p != NULL && i < patch->count; i++) {
+		const struct report_item *item = &patch->item[i];
+		const struct kube_container *k = &p->spec->containers[item->container];
+		uint64_t sent[RESOURCE_COUNT];
+
+		if (p->members[item->container].managed != NULL && restarts(k, item))
+			restart_sent(p->members[item->container].managed);
+		for (size_t r = 0; r < RESOURCE_COUNT; r++)
+			sent[r] = item->limits & (1u << r) ? item->limit[r] : k->spec.limit[r];
+		if (p->members[item->container].managed == NULL)
+			continue;
+		persist_sent(c->daemon, p->members[item->container].managed, sent, k->spec.limit);
+		/* The spec leads: the kubelet may write it before we have written anything. */
+		p->members[item->container].managed->touched |= sized;
+	}
+}
+
+/* The container was not restarted: its kills have no answer yet. */
+static void on_unsent(void *ctx, const char *uid)
+{
+	struct cluster *c = ctx;
+	struct pod *p = pods_find(c->daemon, uid);
+
+	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL)
+			p->members[i].managed->oom_answered =
+				p->members[i].managed->oom_answered_before;
+}
+
+/* With another's wish in the spec no refusal holds any more. */
+static void on_foreign(void *ctx, const char *uid, size_t container, uint32_t resources)
+{
+	struct managed *m = member_of(ctx, uid, container);
+	struct cluster *c = ctx;
+
+	(void)resources;
+	c->bounds_due = true;
+	for (size_t i = 0; m != NULL && i < m->pod->spec->container_count; i++)
+		if (m->pod->members[i].managed != NULL)
+			pod_set_bounds(m->pod->members[i].managed);
+}
+
+static void on_ratified(void *ctx, const char *uid, uint64_t generation)
+{
+	struct cluster *c = ctx;
+	struct pod *p = pods_find(c->daemon, uid);
+
+	daemon_wake(c->daemon);
+	if (p == NULL)
+		return;
+	report_ratified(p, generation);
+	counters_took(&c->daemon->tally.apply[BACKEND_API],
+		      c->daemon->now - reporter_sent_at(c->reporter, uid));
+	/* What an earlier life of ours was told is no news. */
+	if (reporter_sent_at(c->reporter, uid) != 0)
+		note_ratified(c, p);
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct kube_container *k = &p->spec->containers[i];
+		struct managed *m = p->members[i].managed;
+
+		if (m == NULL)
+			continue;
+		persist_ratified(c->daemon, m, holds_ours(m, k));
+		/* Admission may have made another value of it. */
+		persist_sent(c->daemon, m, k->spec.limit, k->spec.limit);
+	}
+}
+
+static void on_contested(void *ctx, const char *uid, const char *text)
+{
+	struct cluster *c = ctx;
+	struct pod *p = pods_find(c->daemon, uid);
+
+	daemon_wake(c->daemon);
+	if (p == NULL)
+		return;
+	report_contested_limit(p, text);
+	note(c, p->spec, "Warning", "MemoryLimitContested", "Resize", text);
+}
+
+static void on_trouble(void *ctx, const char *text)
+{
+	struct cluster *c = ctx;
+
+	daemon_wake(c->daemon);
+	snprintf(c->write_trouble, sizeof c->write_trouble, "%s", text != NULL ? text : "");
+	if (text != NULL)
+		event_api_refuses(&(struct daemon_event){.detail = text});
+}
+
+static void on_wake(void *ctx)
+{
+	struct cluster *c = ctx;
+
+	daemon_wake(c->daemon);
+	c->bounds_due = true;
+}
+
+static void on_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
+{
+	struct cluster *c = ctx;
+
+	daemon_wake(c->daemon);
+	*ret_boot = c->daemon->now;
+	*ret_real = c->daemon->now_real;
+}
+
+/* --- what the pods ask --- */
+
+/* The reporter sees the new spec first, and says what of it is somebody else's. */
+static void hook_judge(void *ctx, const struct kube_pod *pod)
+{
+	struct cluster *c = ctx;
+
+	reporter_judge(c->reporter, pod->uid, c->daemon->now);
+}
+
+static bool hook_expects(void *ctx, const struct kube_pod *pod, const char *container,
+			 enum resource r, uint64_t *ret)
+{
+	struct cluster *c = ctx;
+	const struct kube_container *k = kube_pod_container(pod, container);
+
+	if (reporter_foreign(c->reporter, pod->uid, (size_t)(k - pod->containers)) & (1u << r))
+		return false;
+	*ret = k->spec.limit[r];
+	return true;
+}
+
+static bool hook_pending(void *ctx, const struct kube_pod *pod)
+{
+	struct cluster *c = ctx;
+
+	return reporter_pending(c->reporter, pod->uid);
+}
+
+static bool hook_owes(void *ctx, const struct kube_pod *pod)
+{
+	struct cluster *c = ctx;
+
+	return reporter_owes(c->reporter, pod->uid);
+}
+
+static void hook_note(void *ctx, const struct kube_pod *pod, const char *type, const char *reason,
+		      const char *action, const char *text)
+{
+	note(ctx, pod, type, reason, action, text);
+}
+
+static void hook_put(void *ctx, const struct kube_pod *pod)
+{
+	struct cluster *c = ctx;
+
+	reporter_changed(c->reporter, pod->uid, c->daemon->now);
+}
+
+static void hook_gone(void *ctx, const char *uid)
+{
+	struct cluster *c = ctx;
+
+	reporter_forget(c->reporter, uid);
+	recorder_forget(c->recorder, uid);
+}
+
+/* Can the API server accept a higher memory limit of this pod now? */
+static bool ratifies(struct cluster *c, const struct kube_pod *pod)
+{
+	const struct cluster_range *range = cluster_range_of(c, pod->namespace);
+
+	return c->watch != NULL && kube_watch_state(c->watch)->healthy && range != NULL &&
+	       range->known && reporter_ratifies(c->reporter, pod->uid, c->daemon->now);
+}
+
+static uint32_t unratified_permille(const struct cluster *c, const struct kube_container *k,
+				    bool ratifies)
+{
+	return ratifies && !(k->restart_on_resize & RESOURCES_MEMORY)
+		       ? 0
+		       : c->daemon->config.kubernetes.unratified_permille;
+}
+
+static void bound_pod(struct cluster *c, const struct pod *p)
+{
+	bool accepts = ratifies(c, p->spec);
+
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		struct managed *m = p->members[i].managed;
+
+		if (m != NULL && m->control.pod.unratified_permille !=
+					 unratified_permille(c, &p->spec->containers[i], accepts))
+			pod_set_bounds(m);
+	}
+}
+
+void cluster_bounds_tick(struct cluster *c, bool review)
+{
+	if (!review && !c->bounds_due)
+		return;
+	c->bounds_due = false;
+	for (size_t i = 0; i < c->daemon->pods.count; i++)
+		bound_pod(c, c->daemon->pods.items[i]);
+}
+
+static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *container,
+			struct pod_bounds *b)
+{
+	struct cluster *c = ctx;
+	const struct cluster_range *known = cluster_range_of(c, pod->namespace);
+	const struct kube_limit_range *range = known != NULL ? &known->range : NULL;
+	const struct kube_container *k = kube_pod_container(pod, container);
+	size_t i = (size_t)(k - pod->containers);
+
+	b->unratified_permille = unratified_permille(c, k, ratifies(c, pod));
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		struct pod_resource_bounds *x = &b->resource[r];
+		usec_t until = 0;
+		uint64_t allowed =
+			reporter_allows(c->reporter, pod->uid, i, r, c->daemon->now, &until);
+
+		if (range != NULL) {
+			x->namespace = (struct range){range->min[r], range->max[r]};
+			x->ratio_permille = range->ratio_permille[r];
+		}
+		if (allowed != LIMIT_MAX) {
+			x->refused = allowed;
+			x->refused_until = until;
+		}
+	}
+}
+
+/* --- start --- */
+
+int cluster_report_start(struct cluster *c)
+{
+	struct daemon *d = c->daemon;
+	const struct config_kubernetes *k = &d->config.kubernetes;
+	const struct recorder_options recorder = {
+		.instance = c->node,
+		.ctx = c,
+		.clock = on_clock,
+	};
+	const struct reporter_options options = {
+		.tuning = k->report,
+		.rate =
+			{
+				.interval_usec = k->write_interval_usec,
+				.burst = k->write_burst,
+				.spread_usec = SPREAD_USEC,
+			},
+		.status_interval_usec = k->status_interval_usec,
+		.seed = (uint64_t)d->now_real,
+	};
+	const struct reporter_events events = {
+		.ctx = c,
+		.facts = cluster_facts,
+		.refused = on_refused,
+		.verify = on_verify,
+		.write = on_write,
+		.sending = on_sending,
+		.unsent = on_unsent,
+		.ratified = on_ratified,
+		.foreign = on_foreign,
+		.contested = on_contested,
+		.trouble = on_trouble,
+		.wake = on_wake,
+		.clock = on_clock,
+	};
+	int r = recorder_new(&c->port, &recorder, &c->recorder);
+
+	if (r == 0)
+		r = reporter_new(&c->port, c->recorder, &options, &events, &c->reporter);
+	if (r < 0)
+		return r;
+	d->hooks = (struct pod_hooks){
+		.ctx = c,
+		.judge = hook_judge,
+		.expects = hook_expects,
+		.pending = hook_pending,
+		.owes = hook_owes,
+		.note = hook_note,
+		.put = hook_put,
+		.gone = hook_gone,
+		.bounds = hook_bounds,
+		.view = cluster_hook_view,
+		.status = cluster_hook_status,
+	};
+	return 0;
+}

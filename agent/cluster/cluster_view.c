@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What status and explain show of the cluster. */
+#include "agent/cluster/cluster.h"
+
+static const enum report_view_state states[REPORT_HOLD_COUNT] = {
+	[REPORT_HOLD_NONE] = REPORT_VIEW_NONE,
+	[REPORT_HOLD_OFFERED] = REPORT_VIEW_CGROUP_ONLY,
+	[REPORT_HOLD_INACTIVE] = REPORT_VIEW_NONE,
+	[REPORT_HOLD_SENT] = REPORT_VIEW_SENT,
+	[REPORT_HOLD_WAIT] = REPORT_VIEW_WAITING,
+	[REPORT_HOLD_ECHO] = REPORT_VIEW_SENT,
+	[REPORT_HOLD_CONDITION] = REPORT_VIEW_WAITING,
+	[REPORT_HOLD_REFUSED] = REPORT_VIEW_REFUSED,
+	[REPORT_HOLD_UNSAFE] = REPORT_VIEW_CGROUP_ONLY,
+	[REPORT_HOLD_MEMORY] = REPORT_VIEW_WAITING,
+	[REPORT_HOLD_LEASE] = REPORT_VIEW_LEASE,
+	[REPORT_HOLD_SMALL] = REPORT_VIEW_WAITING,
+	[REPORT_HOLD_INTERVAL] = REPORT_VIEW_WAITING,
+	[REPORT_HOLD_CONTESTED] = REPORT_VIEW_REFUSED,
+};
+
+static void fill_report(const struct cluster *c, const struct kube_pod *pod,
+			struct report_view *ret)
+{
+	const struct daemon *d = c->daemon;
+	usec_t sent = reporter_sent_at(c->reporter, pod->uid);
+	const char *refusal = reporter_refusal(c->reporter, pod->uid);
+
+	ret->state = states[reporter_hold(c->reporter, pod->uid)];
+	if (ret->state != REPORT_VIEW_NONE)
+		ret->detail = reporter_holds(c->reporter, pod->uid);
+	/* The spec is as it should be under a refusal as well: what bounds it is to be seen. */
+	if (refusal != NULL &&
+	    (ret->state == REPORT_VIEW_NONE || ret->state == REPORT_VIEW_REFUSED ||
+	     pod->pending != RESIZE_NOT_PENDING)) {
+		ret->state = REPORT_VIEW_REFUSED;
+		ret->detail = refusal;
+	}
+	if (pod->pending == RESIZE_DEFERRED)
+		ret->state = REPORT_VIEW_DEFERRED;
+	if (sent != 0)
+		ret->sent_realtime_usec = d->now_real - (d->now - sent);
+}
+
+void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *container,
+		       struct pod_view *v)
+{
+	const struct cluster *c = ctx;
+	const struct kube_container *k = kube_pod_container(pod, container);
+	usec_t ahead = reporter_ahead(c->reporter, pod, c->daemon->now);
+
+	fill_report(c, pod, &v->report);
+	if (ahead < c->daemon->config.kubernetes.report.ahead_usec)
+		v->resources[RESOURCE_MEMORY].ahead_usec = ahead;
+	for (enum resource r = 0; k != NULL && r < RESOURCE_COUNT; r++)
+		if (reporter_sent_at(c->reporter, pod->uid) != 0 &&
+		    reporter_expects(c->reporter, pod->uid))
+			v->resources[r].ratified = k->spec.limit[r];
+}
+
+void cluster_hook_status(void *ctx, struct status_view *v)
+{
+	struct cluster *c = ctx;
+	const struct daemon *d = c->daemon;
+	const struct kube_watch_state *w = kube_watch_state(c->watch);
+	const struct kube_client_counters *n = kube_client_counters(c->client);
+	const char *trouble = c->node_wrong ? "no pod of this node's name runs here: "
+					      "kubernetes.nodeName or NODE_NAME is wrong"
+			      : c->watch_trouble[0] != '\0' ? c->watch_trouble
+							    : c->write_trouble;
+
+	v->operation = d->config.unit_count > 0 ? "kubernetes and units" : "kubernetes";
+	v->cluster = (struct cluster_view){
+		.server = kube_client_server(c->client),
+		.node = c->node,
+		.synced = w->synced,
+		.healthy = w->healthy,
+		.trouble = trouble[0] != '\0' ? trouble : NULL,
+		.resize_offered = reporter_offered(c->reporter),
+		.pod_count = (uint32_t)d->pods.count,
+		.writes_waiting = (uint32_t)reporter_waiting(c->reporter),
+		.refused_count = (uint32_t)reporter_refused(c->reporter),
+		.requests = n->requests,
+		.failures = n->failures,
+	};
+	if (w->last_event_at != 0)
+		v->cluster.last_event_realtime_usec = d->now_real - (d->now - w->last_event_at);
+	for (size_t i = 0; i < d->pods.count && v->cluster.cgroup_driver == NULL; i++)
+		if (d->pods.items[i]->level != NULL)
+			v->cluster.cgroup_driver =
+				d->pods.items[i]->level->unit != NULL ? "systemd" : "cgroupfs";
+}

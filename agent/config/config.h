@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The configuration: what an operator says in vscaled.yaml(5). Reference: docs/configuration.md. */
+#pragma once
+
+#include "agent/base/config_yaml.h"
+#include "policy/report/report.h"
+#include "policy/types/profile.h"
+#include <cjson/cJSON.h>
+
+#define CONFIG_API_VERSION "config.vscaled.dev/v1alpha1"
+#define CONFIG_KIND        "VscaledConfiguration"
+#define CONFIG_PATH        "/etc/vscaled/vscaled.yaml"
+
+struct config_clocks {
+	usec_t reflex_usec;
+	usec_t sample_usec;
+	usec_t review_usec;
+	usec_t state_usec;
+};
+
+/* All set once config_set_paths() has been called; NULL before where the file says nothing. */
+struct config_paths {
+	char *state_dir;
+	char *runtime_dir;
+	char *socket;
+	char *socket_group; /* NULL: root alone */
+	char *cgroup_root;
+};
+
+enum config_log_target {
+	CONFIG_LOG_AUTO, /* the journal where its socket answers, else stderr */
+	CONFIG_LOG_JOURNAL,
+	CONFIG_LOG_STDERR,
+	CONFIG_LOG_TARGET_COUNT,
+};
+
+enum config_log_format { CONFIG_LOG_LOGFMT, CONFIG_LOG_JSON, CONFIG_LOG_FORMAT_COUNT };
+
+struct config_log {
+	enum config_log_target target;
+	enum config_log_format format; /* on stderr; the journal has fields */
+};
+
+enum config_reader {
+	CONFIG_READER_AUTO, /* BPF where it loads, else text */
+	CONFIG_READER_TEXT,
+	CONFIG_READER_BPF, /* the same as auto, and an error is told where it does not load */
+	CONFIG_READER_COUNT,
+};
+
+/* How cgroups are read. */
+struct config_cgroup {
+	enum config_reader reader;
+};
+
+enum config_switch { CONFIG_AUTO, CONFIG_TRUE, CONFIG_FALSE, CONFIG_SWITCH_COUNT };
+
+struct config_kubernetes {
+	enum config_switch enabled; /* auto: in a pod, or when kubeconfig is set */
+	char *kubeconfig;           /* NULL: the pod's service account */
+	char *context;              /* of the kubeconfig; NULL: its current one */
+	char *node;                 /* NULL: $NODE_NAME, else the host's name */
+	char *cgroup_prefix;        /* the kubelet's --cgroup-root; NULL: none */
+	usec_t start_jitter_usec;   /* the first list comes within this */
+	usec_t write_interval_usec; /* writes to the API server: one in this time ... */
+	uint32_t write_burst;       /* ... and this many at once */
+	usec_t status_interval_usec;
+	struct report_tuning report;
+	enum mode highest_mode; /* the administrator's bounds: they always win */
+	struct range cpu_milli;
+	struct range mem_bytes;
+	uint32_t unratified_permille; /* of the original: growth that cannot be ratified; 0: none */
+};
+
+/* Where metrics and probes are served. */
+struct config_http {
+	char *listen; /* "127.0.0.1:9753", "[::]:9753"; NULL: nowhere */
+};
+
+/* One entry of `units`. */
+struct config_unit {
+	char **globs;
+	size_t glob_count;
+	struct policy_rule rule; /* `defaults` with the entry's own keys on top */
+	uint32_t line;
+};
+
+struct config {
+	struct config_clocks clocks;
+	struct config_paths paths;
+	struct config_log log;
+	struct config_cgroup cgroup;
+	struct tuning tuning;
+	struct policy_rule defaults;
+	struct config_kubernetes kubernetes;
+	struct config_http http;
+	struct config_unit *units;
+	size_t unit_count;
+};
+
+/* The built-in values, no units. -ENOMEM. */
+int config_default(struct config *ret);
+void config_free(struct config *c);
+
+/*
+ * Text to configuration, without any other input. Everything wrong goes to errs (zeroed by the
+ * caller); -EBADMSG when there is anything, and *ret is untouched.
+ */
+int config_load_text(const char *name, const char *text, size_t len, struct config *ret,
+		     struct config_errors *errs);
+/* Fills the paths that the file left out: from the arguments ("a:b" counts as a; NULL or "" as
+ * absent), else from the documented defaults. -ENOMEM; -ENAMETOOLONG: no room for a socket. */
+int config_set_paths(struct config *c, const char *state_dir, const char *runtime_dir);
+/* Reads and loads a file; the paths come from $STATE_DIRECTORY and $RUNTIME_DIRECTORY. A file that
+ * cannot be read is said in errs too, and gives its -errno. */
+int config_load_file(const char *path, struct config *ret, struct config_errors *errs);
+
+/*
+ * After a reload: what is read at the start only (paths, http, kubernetes) goes on as it is in
+ * `old`. Returns buf with the keys that the file has changed, "http.listen, kubernetes.context":
+ * they wait for a restart, and the log should say so; "" when there is none.
+ */
+const char *config_keep_start(struct config *fresh, struct config *old, char *buf, size_t size);
+
+/* The rule of the first entry with a glob that matches, or NULL: not ours. Borrowed. */
+const struct policy_rule *config_rule_for(const struct config *c, const char *unit);
+
+/* The effective configuration, with the names and the units of the file, so that it loads again.
+ * NULL and -ENOMEM: no memory. Owned by the caller. */
+cJSON *config_dump_json(const struct config *c);
+int config_dump_yaml(const struct config *c, char **ret);
+/* The node whose pods are ours: as configured, NODE_NAME of the environment, or the host's name.
+ * Owned; NULL: no memory. */
+char *config_node_name(const struct config_kubernetes *k);

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/config/config_table.h"
+#include "policy/history/histogram.h"
+#include <limits.h>
+#include <string.h>
+#include <sys/un.h>
+
+/* ALGORITHM_DEFAULT, ALGORITHM_VPA, MODE_OFF.. in their order; a test holds them against policy/.
+ */
+static const char *const algorithms[] = {"default", "vpa", NULL};
+static const char *const modes[] = {"Off", "Initial", "Auto", NULL};
+static const char *const log_targets[] = {"auto", "journal", "stderr", NULL};
+static const char *const switches[] = {"auto", "true", "false", NULL};
+static const char *const readers[] = {"auto", "text", "bpf", NULL};
+static const char *const log_formats[] = {"logfmt", "json", NULL};
+
+#define MS     USEC_PER_MSEC
+#define SEC    USEC_PER_SEC
+#define MINUTE USEC_PER_MIN
+#define HOUR   USEC_PER_HOUR
+#define DAY    USEC_PER_DAY
+/* Percent and parts of a percent in permille and ppm. */
+#define PCT     10u
+#define PCT_PPM 10000u
+/* Bounds of limits. */
+#define CPU_LOW  CPU_QUANTUM_MILLI
+#define CPU_HIGH 100000000
+#define MEM_LOW  MIB
+#define MEM_HIGH (1024 * 1024 * GIB)
+
+/* key, type, member, smallest, largest, default, meaning */
+#define ROW(key, type_, member, low, high, default_, doc_)                                         \
+	{                                                                                          \
+		.path = key, .type = type_, .offset = offsetof(struct config, member), .min = low, \
+		.max = high, .fallback = default_, .doc = doc_                                     \
+	}
+#define CHOICE(key, member, list, default_, doc_)                                                  \
+	{                                                                                          \
+		.path = key, .type = CONFIG_CHOICE, .offset = offsetof(struct config, member),     \
+		.max = ARRAY_SIZE(list) - 2, .fallback = default_, .names = list, .doc = doc_      \
+	}
+/* The same, read at the start only. */
+#define FIXED(key, type_, member, low, high, default_, doc_)                                       \
+	{                                                                                          \
+		.path = key, .type = type_, .offset = offsetof(struct config, member), .min = low, \
+		.max = high, .fallback = default_, .at_start = true, .doc = doc_                   \
+	}
+/* A path or a name: the longest, and the default in words. All are read at the start only. */
+#define WHERE(key, type_, member, high, words, doc_)                                               \
+	{                                                                                          \
+		.path = key, .type = type_, .offset = offsetof(struct config, member), .min = 1,   \
+		.max = high, .builtin = words, .at_start = true, .doc = doc_                       \
+	}
+
+/* clang-format off */
+const struct config_key config_keys[] = {
+	ROW("clocks.reflexInterval", CONFIG_DURATION, clocks.reflex_usec, 10 * MS, MINUTE, "100ms",
+	    "Interval of the reflex pass: reads throttling and memory growth, raises limits."),
+	ROW("clocks.sampleInterval", CONFIG_DURATION, clocks.sample_usec, 100 * MS, 10 * MINUTE, "1s",
+	    "Interval of the sample: records use in the history, reads memory.stat and pressure."),
+	ROW("clocks.reviewInterval", CONFIG_DURATION, clocks.review_usec, 100 * MS, HOUR, "10s",
+	    "Interval of the review: makes a new recommendation, lowers limits."),
+	ROW("clocks.stateInterval", CONFIG_DURATION, clocks.state_usec, SEC, DAY, "5m",
+	    "Interval at which the history is saved; it is saved at the end too."),
+
+	WHERE("paths.stateDirectory", CONFIG_FILE, paths.state_dir, PATH_MAX - 64,
+	      "`$STATE_DIRECTORY`, else `/var/lib/vscaled`",
+	      "Folder of the history, of the original values and of the lock."),
+	WHERE("paths.runtimeDirectory", CONFIG_FILE, paths.runtime_dir, PATH_MAX - 64,
+	      "`$RUNTIME_DIRECTORY`, else `/run/vscaled`",
+	      "Folder of the control socket, and of the lock of earlier versions."),
+	WHERE("paths.socket", CONFIG_FILE, paths.socket, sizeof((struct sockaddr_un *)0)->sun_path - 1,
+	      "`control.sock` in the runtime directory",
+	      "The control socket of vscalectl."),
+	WHERE("paths.socketGroup", CONFIG_NAME, paths.socket_group, 32, "none: root alone",
+	      "Group whose members may use the control socket."),
+	WHERE("paths.cgroupRoot", CONFIG_FILE, paths.cgroup_root, PATH_MAX - 64, "`/sys/fs/cgroup`",
+	      "Where the cgroup v2 hierarchy is mounted."),
+
+	CHOICE("log.target", log.target, log_targets, "auto",
+	       "Where events go. `auto`: to the journal where its socket answers, else to stderr."),
+	CHOICE("log.format", log.format, log_formats, "logfmt",
+	       "How a line on stderr is written. The journal always gets fields."),
+
+	{.path = "cgroup.reader", .type = CONFIG_CHOICE,
+	 .offset = offsetof(struct config, cgroup.reader), .max = ARRAY_SIZE(readers) - 2,
+	 .fallback = "auto", .names = readers, .at_start = true,
+	 .doc = "How counters are read. `auto`: all cgroups in one pass by BPF where kernel and"
+		" capabilities allow it, else each by its files (`text`). `bpf`: the same, and a program"
+		" that does not load is an error in the journal."},
+
+	WHERE("http.listen", CONFIG_LISTEN, http.listen, 64, "none: nowhere",
+	      "Where `/metrics`, `/livez` and `/readyz` are served."),
+
+	{.path = "kubernetes.enabled", .type = CONFIG_CHOICE,
+	 .offset = offsetof(struct config, kubernetes.enabled), .max = ARRAY_SIZE(switches) - 2,
+	 .fallback = "auto", .names = switches, .at_start = true,
+	 .doc = "Whether pods of this node are sized. `auto`: when vscaled runs in a pod, or"
+		" `kubernetes.kubeconfig` is set."},
+	WHERE("kubernetes.kubeconfig", CONFIG_FILE, kubernetes.kubeconfig, PATH_MAX - 64,
+	      "none: the pod's service account", "How to reach the API server from outside a pod."),
+	WHERE("kubernetes.context", CONFIG_WORD, kubernetes.context, 253,
+	      "none: its current context", "Context of the kubeconfig."),
+	WHERE("kubernetes.nodeName", CONFIG_NAME, kubernetes.node, 253,
+	      "`$NODE_NAME`, else the host's name", "Name of this node in the cluster."),
+	WHERE("kubernetes.cgroupPrefix", CONFIG_FILE, kubernetes.cgroup_prefix, PATH_MAX - 64,
+	      "none", "The kubelet's `--cgroup-root`, where it has one."),
+	FIXED("kubernetes.startJitter", CONFIG_DURATION, kubernetes.start_jitter_usec, 0, HOUR, "10s",
+	      "The first list is sent at a random time within this, to spread a roll-out."),
+	FIXED("kubernetes.writeInterval", CONFIG_DURATION, kubernetes.write_interval_usec,
+	      10 * MS, HOUR, "10s", "One write to the API server per interval, on average."),
+	FIXED("kubernetes.writeBurst", CONFIG_COUNT, kubernetes.write_burst, 1, 1000, "20",
+	      "At most this many writes at once."),
+	FIXED("kubernetes.statusInterval", CONFIG_DURATION, kubernetes.status_interval_usec,
+	      100 * MS, DAY, "10m", "The status annotation of a pod is written at most once per interval."),
+	FIXED("kubernetes.leaseTime", CONFIG_DURATION, kubernetes.report.lease_usec,
+	      100 * MS, HOUR, "1m", "A new limit that has held for this long is sent to the API server."),
+	FIXED("kubernetes.memoryLeaseTime", CONFIG_DURATION, kubernetes.report.memory_lease_usec,
+	      100 * MS, HOUR, "1m", "The same for memory; lowered once growth has ended for 30 s."),
+	FIXED("kubernetes.slopeAhead", CONFIG_DURATION, kubernetes.report.ahead_usec, 0, HOUR, "1m",
+	      "A memory limit in a resize covers this much growth: the kubelet applies it late."),
+	FIXED("kubernetes.margin", CONFIG_PERMILLE, kubernetes.report.margin_permille,
+	      0, 1000 * PCT, "10%", "It is also at least this share of use above use."),
+	FIXED("kubernetes.marginMin", CONFIG_BYTES, kubernetes.report.margin_min_bytes,
+	      0, 1024 * GIB, "16Mi", "The margin is at least this."),
+	FIXED("kubernetes.atOnce", CONFIG_PERMILLE, kubernetes.report.at_once_permille,
+	      0, 100 * PCT, "10%", "Changes of at least this share do not wait for `smallInterval`."),
+	FIXED("kubernetes.smallInterval", CONFIG_DURATION, kubernetes.report.small_usec, 0, DAY, "10m",
+	      "Smaller changes of a pod are sent at most once per interval."),
+	FIXED("kubernetes.upInterval", CONFIG_DURATION, kubernetes.report.up_interval_usec,
+	      0, DAY, "10s", "Between two resizes of a pod if the second one raises."),
+	FIXED("kubernetes.downInterval", CONFIG_DURATION, kubernetes.report.down_interval_usec,
+	      0, DAY, "5m", "Between two resizes of a pod if the second one only lowers."),
+	FIXED("kubernetes.refusalTime", CONFIG_DURATION, kubernetes.report.refusal_usec,
+	      SEC, DAY, "1h", "What the API server refused is not requested again for this long."),
+	FIXED("kubernetes.settleMax", CONFIG_DURATION, kubernetes.report.settle_max_usec,
+	      SEC, DAY, "5m", "How long to wait for the kubelet to carry out a resize."),
+	FIXED("kubernetes.restartInterval", CONFIG_DURATION, kubernetes.report.restart_every_usec,
+	      60 * SEC, 365 * DAY, "1h", "Between two restarts of a container for memory, where `allow-restart` allows them."),
+	CHOICE("kubernetes.highestMode", kubernetes.highest_mode, modes, "Auto",
+	       "The highest mode of any pod, whatever its annotations say. `Off` gives every pod its"
+	       " original limits back and writes nothing more."),
+	ROW("kubernetes.minCpu", CONFIG_CPU, kubernetes.cpu_milli.min, CPU_LOW, CPU_HIGH, "none",
+	    "The lowest CPU limit of any container, whatever the pod's annotations say."),
+	ROW("kubernetes.maxCpu", CONFIG_CPU, kubernetes.cpu_milli.max, CPU_LOW, CPU_HIGH, "none",
+	    "Nor rises above this."),
+	ROW("kubernetes.minMemory", CONFIG_BYTES, kubernetes.mem_bytes.min, MEM_LOW, MEM_HIGH, "none",
+	    "The lowest memory limit of any container, whatever the pod's annotations say."),
+	ROW("kubernetes.maxMemory", CONFIG_BYTES, kubernetes.mem_bytes.max, MEM_LOW, MEM_HIGH, "none",
+	    "Nor rises above this."),
+	{.path = "kubernetes.unratifiedCeiling", .type = CONFIG_PERMILLE,
+	 .offset = offsetof(struct config, kubernetes.unratified_permille), .min = 100 * PCT,
+	 .max = 100000 * PCT, .fallback = "200%", .or_none = true,
+	 .doc = "While the API server cannot accept a higher memory limit (it is away, refuses, or has"
+		" no `pods/resize`; `RestartContainer`; LimitRanges not known yet), the limit rises at"
+		" most to that of the spec or this share of the original, whatever `max-memory` says."
+		" Not where `maxMemory` is set."},
+
+	ROW("node.ledger", CONFIG_BOOL, tuning.node.count, 0, 1, "true",
+	    "`false`: memory limits rise without regard to the node's memory."),
+	ROW("node.reserve", CONFIG_PERMILLE, tuning.node.reserve_permille, 0, 50 * PCT, "5%",
+	    "Share of the node's memory that is never granted."),
+	ROW("node.reserveMin", CONFIG_BYTES, tuning.node.reserve_min_bytes,
+	    0, 1024 * GIB, "256Mi", "The reserve is at least this."),
+	ROW("node.evictionThreshold", CONFIG_AMOUNT, tuning.node.eviction,
+	    0, 1024 * GIB, "100Mi",
+	    "The kubelet's `--eviction-hard` for `memory.available`. The reserve is at least this;"
+	    " in a cluster no increase is granted that would bring the kubelet's figure below this"
+	    " and half of the reserve."),
+
+	CHOICE("history.algorithm", tuning.history.algorithm, algorithms, "default",
+	       "`vpa` gives the numbers of the Kubernetes Vertical Pod Autoscaler to the integer."),
+	ROW("history.halfLife", CONFIG_DURATION, tuning.history.half_life_usec,
+	    MINUTE, HISTOGRAM_HALF_LIFE_MAX_USEC, "1d",
+	    "A sample this old weighs half of a new one."),
+	ROW("history.confidenceAfter", CONFIG_DURATION, tuning.history.confidence_usec,
+	    SEC, 365 * DAY, "1d",
+	    "With less history than this the original limit holds the recommendation up."),
+	ROW("history.lowerPercentile", CONFIG_PERMILLE, tuning.history.lower_permille,
+	    0, 100 * PCT, "50%", "Percentile of use for the lower bound."),
+	ROW("history.targetPercentile", CONFIG_PERMILLE, tuning.history.target_permille,
+	    0, 100 * PCT, "90%", "Percentile of use for the target, which requests follow."),
+	ROW("history.upperPercentile", CONFIG_PERMILLE, tuning.history.upper_permille,
+	    0, 100 * PCT, "95%", "Percentile of use for the upper bound."),
+	ROW("history.peakPercentile", CONFIG_PERMILLE, tuning.history.peak_permille,
+	    0, 100 * PCT, "99%", "Percentile of CPU demand for the peak, which limits follow."),
+	ROW("history.margin", CONFIG_PERMILLE, tuning.history.margin_permille,
+	    0, 1000 * PCT, "15%", "Added to every percentile."),
+	ROW("history.memoryWindow", CONFIG_DURATION, tuning.history.mem_window_usec,
+	    SEC, 30 * DAY, "1d", "One memory peak is kept for each window of this length."),
+
+	ROW("cpu.throttleTarget", CONFIG_PPM, tuning.cpu.throttle_target_ppm, 1, 33 * PCT_PPM, "2%",
+	    "Harmless share of throttled periods. Above three times this the limit rises."),
+	ROW("cpu.raiseMax", CONFIG_PERMILLE, tuning.cpu.step_max_permille,
+	    101 * PCT, 1000 * PCT, "200%", "A raise goes at most to this share of the limit."),
+	ROW("cpu.evidenceMax", CONFIG_PERMILLE, tuning.cpu.evidence_permille,
+	    100 * PCT, 1000 * PCT, "110%",
+	    "A raise goes at most to this share of what ran plus what waited."),
+	ROW("cpu.raiseInterval", CONFIG_DURATION, tuning.cpu.raise_interval_usec,
+	    10 * MS, MINUTE, "100ms", "Raises are at least this far apart."),
+	ROW("cpu.recentWindow", CONFIG_DURATION, tuning.cpu.recent_usec, SEC, DAY, "10m",
+	    "The limit does not fall below the highest demand of this time."),
+	ROW("cpu.shrinkBelow", CONFIG_PERMILLE, tuning.cpu.shrink_below_permille,
+	    1, 100 * PCT, "90%", "The limit falls only if it can fall below this share of itself."),
+	ROW("cpu.shrinkKeep", CONFIG_PERMILLE, tuning.cpu.shrink_step_permille,
+	    1, 100 * PCT, "50%", "A decrease keeps at least this share of the limit."),
+	ROW("cpu.shrinkInterval", CONFIG_DURATION, tuning.cpu.shrink_interval_usec,
+	    100 * MS, DAY, "1m", "Decreases are at least this far apart."),
+	ROW("cpu.verdictPeriods", CONFIG_COUNT, tuning.cpu.verdict_periods, 1, 100000, "20",
+	    "A decrease has held after this many scheduling periods without throttling."),
+	ROW("cpu.floorHalfLife", CONFIG_DURATION, tuning.cpu.floor_half_life_usec,
+	    SEC, 365 * DAY, "6h",
+	    "A value that proved too low is avoided; half of that effect fades in this time."),
+	ROW("cpu.regretWindow", CONFIG_DURATION, tuning.cpu.regret_usec,
+	    0, DAY, "1h", "Throttled this soon after a decrease that held: the value was too low."),
+
+	ROW("memory.timeToLimit", CONFIG_DURATION, tuning.memory.time_to_limit_usec,
+	    10 * MS, HOUR, "1s", "The limit rises when growing use would reach it sooner than this."),
+	ROW("memory.slopeAhead", CONFIG_DURATION, tuning.memory.slope_ahead_usec,
+	    0, HOUR, "3s", "A raise covers this much further growth."),
+	ROW("memory.raiseMin", CONFIG_PERMILLE, tuning.memory.raise_permille,
+	    101 * PCT, 1000 * PCT, "115%", "A raise goes at least to this share of the limit."),
+	ROW("memory.ceiling", CONFIG_PERMILLE, tuning.memory.ceiling_permille,
+	    100 * PCT, 100000 * PCT, "400%",
+	    "Without `max-memory` the limit rises at most to this share of the original."),
+	ROW("memory.propertyAhead", CONFIG_DURATION, tuning.memory.property_ahead_usec,
+	    0, HOUR, "30s", "The value given to systemd covers this much growth: systemd applies it late."),
+	ROW("memory.propertyRoom", CONFIG_PERMILLE, tuning.memory.property_room_permille,
+	    0, 1000 * PCT, "25%",
+	    "It is at least this share of use above use."),
+	ROW("memory.propertyRoomMin", CONFIG_BYTES, tuning.memory.property_room_min_bytes,
+	    0, 1024 * GIB, "256Mi", "It is at least this much above use."),
+	ROW("memory.gap", CONFIG_PERMILLE, tuning.memory.gap_permille,
+	    0, 50 * PCT, "5%", "Distance of memory.high below memory.max, as a share of it."),
+	ROW("memory.gapMin", CONFIG_BYTES, tuning.memory.gap_min_bytes,
+	    MEM_PAGE_BYTES, GIB, "8Mi", "The distance is at least this."),
+	ROW("memory.oomRaise", CONFIG_PERMILLE, tuning.memory.oom_permille,
+	    100 * PCT, 1000 * PCT, "120%",
+	    "After an OOM kill the required memory is this share of the use at the kill."),
+	ROW("memory.oomRaiseMin", CONFIG_BYTES, tuning.memory.oom_min_bytes,
+	    0, 1024 * GIB, "100Mi", "It is also at least this much more than that use."),
+	ROW("memory.margin", CONFIG_PERMILLE, tuning.memory.margin_permille,
+	    0, 1000 * PCT, "10%", "The limit never falls below use plus this share of it."),
+	ROW("memory.marginMin", CONFIG_BYTES, tuning.memory.margin_min_bytes,
+	    MEM_PAGE_BYTES, 1024 * GIB, "8Mi", "The margin is at least this."),
+	ROW("memory.workingSet", CONFIG_PERMILLE, tuning.memory.working_set_permille,
+	    100 * PCT, 1000 * PCT, "110%",
+	    "The limit does not fall below this share of the working set."),
+	ROW("memory.shrinkHistory", CONFIG_DURATION, tuning.memory.shrink_history_usec,
+	    0, 365 * DAY, "1d", "No decrease with less history than this."),
+	ROW("memory.shrinkQuiet", CONFIG_DURATION, tuning.memory.shrink_quiet_usec,
+	    0, 30 * DAY, "5m", "No decrease this soon after growth."),
+	ROW("memory.shrinkStep", CONFIG_PERMILLE, tuning.memory.shrink_step_permille,
+	    1, 50 * PCT, "10%", "A decrease takes at most this share of the limit."),
+	ROW("memory.shrinkInterval", CONFIG_DURATION, tuning.memory.shrink_interval_usec,
+	    100 * MS, DAY, "1m", "Decreases are at least this far apart."),
+	ROW("memory.highWatch", CONFIG_DURATION, tuning.memory.high_watch_usec,
+	    0, HOUR, "10s", "In a decrease memory.high is lowered this long before memory.max."),
+	ROW("memory.verdictWindow", CONFIG_DURATION, tuning.memory.verdict_usec,
+	    SEC, DAY, "1m", "A decrease has held after this time without harm."),
+	ROW("memory.pressureMax", CONFIG_PPM, tuning.memory.psi_ppm, 1, 100 * PCT_PPM, "0.1%",
+	    "A decrease is undone if memory pressure rises by more than this."),
+	ROW("memory.backoffFirst", CONFIG_DURATION, tuning.memory.backoff_first_usec,
+	    SEC, DAY, "2m", "After a failed decrease the next one waits this long."),
+	ROW("memory.backoffMax", CONFIG_DURATION, tuning.memory.backoff_max_usec,
+	    SEC, 365 * DAY, "1d", "After further failures the next one waits twice as long, up to this."),
+	ROW("memory.refaults", CONFIG_COUNT, tuning.memory.refault_ps, 1, 1000000, "256",
+	    "More refaulted pages per second than this count as harm."),
+	ROW("memory.cachePressure", CONFIG_PPM, tuning.memory.cache_psi_ppm,
+	    1, 100 * PCT_PPM, "5%", "Page cache raises the limit only above this memory pressure."),
+	ROW("memory.cacheAfter", CONFIG_DURATION, tuning.memory.cache_after_usec,
+	    0, HOUR, "3s", "And only after it has lasted this long."),
+	ROW("memory.cacheCeiling", CONFIG_PERMILLE, tuning.memory.cache_ceiling_permille,
+	    100 * PCT, 100000 * PCT, "150%",
+	    "And at most to this share of the original."),
+	ROW("memory.settleAfter", CONFIG_DURATION, tuning.memory.settle_usec,
+	    0, DAY, "1m", "This long after growth the headroom that systemd wrote is taken back."),
+
+	ROW("common.startQuiet", CONFIG_DURATION, tuning.common.start_quiet_usec,
+	    0, DAY, "5m", "No decrease this soon after a unit started."),
+	ROW("common.deadbandUp", CONFIG_PERMILLE, tuning.common.deadband_up_permille,
+	    0, 100 * PCT, "5%", "A higher recommendation counts only if it differs by more than this share of the limit."),
+	ROW("common.deadbandDown", CONFIG_PERMILLE, tuning.common.deadband_down_permille,
+	    0, 100 * PCT, "10%", "A lower recommendation counts only if it differs by more than this share of the limit."),
+	ROW("common.foreignMax", CONFIG_COUNT, tuning.common.foreign_max, 1, 1000, "3",
+	    "After this many writes by an unknown external writer within the window management is suspended."),
+	ROW("common.foreignWindow", CONFIG_DURATION, tuning.common.foreign_window_usec,
+	    SEC, DAY, "10m", "The window for `foreignMax`."),
+};
+const size_t config_key_count = ARRAY_SIZE(config_keys);
+
+#define RULE(key, type_, member, low, high, default_, doc_)                                       \
+	{                                                                                          \
+		.path = key, .type = type_, .offset = offsetof(struct policy_rule, member),        \
+		.min = low, .max = high,   .fallback = default_, .doc = doc_                        \
+	}
+
+const struct config_key config_rule_keys[] = {
+	{.path = "mode", .type = CONFIG_CHOICE, .offset = offsetof(struct policy_rule, mode),
+	 .max = MODE_COUNT - 1, .fallback = "Auto", .names = modes,
+	 .doc = "`Off` computes and shows, and writes nothing. `Initial` sizes a unit once when it"
+		" starts. `Auto` keeps sizing."},
+	RULE("priority", CONFIG_COUNT, priority, 0, 1000000000, "0",
+	     "If the node is short of memory, higher priorities get it first, as with pods."),
+	RULE("resources", CONFIG_RESOURCES, resources, 1, RESOURCES_BOTH, "cpu,memory",
+	     "What is sized."),
+	RULE("min-cpu", CONFIG_CPU, cpu_milli.min, CPU_LOW, CPU_HIGH, "none",
+	     "The CPU limit never falls below this."),
+	RULE("max-cpu", CONFIG_CPU, cpu_milli.max, CPU_LOW, CPU_HIGH, "none",
+	     "The CPU limit never rises above this. `none`: the CPUs of the machine."),
+	RULE("min-memory", CONFIG_BYTES, mem_bytes.min, MEM_LOW, MEM_HIGH, "none",
+	     "The memory limit never falls below this."),
+	RULE("max-memory", CONFIG_BYTES, mem_bytes.max, MEM_LOW, MEM_HIGH, "none",
+	     "The memory limit never rises above this. `none`: `memory.ceiling` of the original."),
+	RULE("scale-down", CONFIG_BOOL, scale_down, 0, 1, "true", "`false`: limits only rise."),
+};
+const size_t config_rule_key_count = ARRAY_SIZE(config_rule_keys);
+/* clang-format on */
+
+const char *const config_pod_keys[] = {"controlled-values", "containers", "policy",
+				       "startup-boost",     "goal",       "status",
+				       "allow-restart",     NULL};
+
+const struct config_order config_orders[] = {
+	{"clocks.reflexInterval", "clocks.sampleInterval"},
+	{"clocks.sampleInterval", "clocks.reviewInterval"},
+	{"history.lowerPercentile", "history.targetPercentile"},
+	{"history.targetPercentile", "history.upperPercentile"},
+	{"history.targetPercentile", "history.peakPercentile"},
+	{"cpu.shrinkKeep", "cpu.shrinkBelow"},
+	{"memory.timeToLimit", "memory.slopeAhead"},
+	{"memory.gap", "memory.margin"},
+	{"memory.gapMin", "memory.marginMin"},
+	{"memory.highWatch", "memory.verdictWindow"},
+	{"memory.shrinkInterval", "memory.backoffMax"},
+	{"kubernetes.upInterval", "kubernetes.downInterval"},
+	{"kubernetes.minCpu", "kubernetes.maxCpu"},
+	{"kubernetes.minMemory", "kubernetes.maxMemory"},
+};
+const size_t config_order_count = ARRAY_SIZE(config_orders);
+
+const struct config_key *config_key_find(const struct config_key *keys, size_t count,
+					 const char *path)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(keys[i].path, path) == 0)
+			return &keys[i];
+	return NULL;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tells when the configuration file has been written or replaced. Watches its folder, for editors
+ * and ConfigMaps replace files: there the file is a link through ..data, and the kubelet swaps that
+ * link. It tells that there may be something new; whether it is good is the reader's to find out.
+ */
+#pragma once
+
+#include "policy/base/base.h"
+#include <systemd/sd-event.h>
+
+/* A change is told when nothing further has happened for this long ... */
+#define CONFIG_WATCH_QUIET_USEC USEC_PER_SEC
+/* ... or, with no end of changes, after this. */
+#define CONFIG_WATCH_MAX_USEC (5 * USEC_PER_SEC)
+
+struct config_watch;
+
+/* From the loop, once for each burst of changes. May free the watch. */
+typedef void config_watch_fn(void *ctx);
+
+/* quiet_usec 0: CONFIG_WATCH_QUIET_USEC. -ENOENT: there is no such folder. */
+int config_watch_new(sd_event *event, const char *file, usec_t quiet_usec, config_watch_fn *fn,
+		     void *ctx, struct config_watch **ret);
+void config_watch_free(struct config_watch *w);

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/control/control.h"
+#include "agent/control/control_body.h"
+#include "agent/view/view_json.h"
+#include <errno.h>
+#include <string.h>
+
+struct failure {
+	int error;
+	unsigned status;
+	const char *text;
+	const char *hint;
+};
+
+/* clang-format off */
+static const struct failure failures[] = {
+	{-ENOENT, 404, "not managed", "a unit is managed when a rule under units: in the configuration matches it; vscalectl list shows all"},
+	{-EINVAL, 400, "not a valid request", NULL},
+	{-EPERM,  403, "not allowed", "ask as root"},
+	{-EACCES, 403, "not allowed", "ask as root"},
+	{-EAGAIN, 503, "not now", "try again in a few seconds"},
+	{-EBUSY,  503, "not now", "try again in a few seconds"},
+	{-ENOTSUP, 501, "this node is not supported: its cgroups are not of version 2", "nothing is sized here, and the saved originals are kept as they are; vscalectl doctor tells more"},
+};
+/* clang-format on */
+
+static int fail_with(struct http_response *ret, int error)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(failures); i++)
+		if (failures[i].error == error)
+			return http_fail(ret, failures[i].status, failures[i].text,
+					 failures[i].hint);
+	return http_fail(ret, 500, strerror(-error), "the journal may say more");
+}
+
+/* Consumes object; NULL is a lack of memory. */
+static int send_json(struct http_response *ret, cJSON *object)
+{
+	char *body = object ? cJSON_PrintUnformatted(object) : NULL;
+
+	cJSON_Delete(object);
+	if (!body)
+		return -ENOMEM;
+	*ret = (struct http_response){.status = 200, .body = body};
+	return 0;
+}
+
+/* Collects objects under a key; failed is set when memory was short. */
+struct collector {
+	cJSON *array;
+	bool brief;
+	bool failed;
+};
+
+static void collect(struct collector *c, cJSON *item)
+{
+	if (item && cJSON_AddItemToArray(c->array, item))
+		return;
+	cJSON_Delete(item);
+	c->failed = true;
+}
+
+static void collect_unit(void *arg, const struct unit_view *unit)
+{
+	struct collector *c = arg;
+
+	collect(c, view_json_unit(unit, c->brief));
+}
+
+static void collect_result(void *arg, const struct restore_result *result)
+{
+	cJSON *object = cJSON_CreateObject();
+
+	if (!cJSON_AddStringToObject(object, "unit", result->unit) ||
+	    !cJSON_AddStringToObject(object, "outcome", restore_outcome_names[result->outcome]) ||
+	    !cJSON_AddStringToObject(object, "detail", result->detail)) {
+		cJSON_Delete(object);
+		object = NULL;
+	}
+	collect(arg, object);
+}
+
+/* Answers {"key": array}, or the error; consumes the array. */
+static int send_collected(struct http_response *ret, struct collector *c, const char *key, int r)
+{
+	cJSON *object = NULL;
+
+	if (r >= 0 && !c->failed)
+		object = cJSON_CreateObject();
+	if (object && cJSON_AddItemToObject(object, key, c->array))
+		return send_json(ret, object);
+	cJSON_Delete(object);
+	cJSON_Delete(c->array);
+	return r < 0 ? fail_with(ret, r) : -ENOMEM;
+}
+
+static int get_status(void *ctx, const struct http_request *request, struct http_response *ret)
+{
+	const struct control_api *c = ctx;
+	struct status_view v = {0};
+
+	(void)request;
+	c->ops->status(c->ctx, &v);
+	return send_json(ret, view_json_status(&v));
+}
+
+static int get_units(void *ctx, const struct http_request *request, struct http_response *ret)
+{
+	const struct control_api *c = ctx;
+	struct collector units = {.array = cJSON_CreateArray(), .brief = true};
+	int r;
+
+	(void)request;
+	if (!units.array)
+		return -ENOMEM;
+	r = c->ops->list(c->ctx, collect_unit, &units);
+	return send_collected(ret, &units, "units", r);
+}
+
+static int get_unit(void *ctx, const struct http_request *request, struct http_response *ret)
+{
+	const struct control_api *c = ctx;
+	struct collector units = {.array = cJSON_CreateArray()};
+	cJSON *unit;
+	int r;
+
+	if (!units.array)
+		return -ENOMEM;
+	r = c->ops->explain(c->ctx, request->rest, collect_unit, &units);
+	unit = cJSON_DetachItemFromArray(units.array, 0);
+	cJSON_Delete(units.array);
+	if (r < 0) {
+		cJSON_Delete(unit);
+		return fail_with(ret, r);
+	}
+	return send_json(ret, unit);
+}
+
+/* Pause and resume: {"name": NAME}, or nothing for every unit. */
+static int set_paused(const struct control_api *c, int (*op)(void *, const char *),
+		      const struct http_request *request, struct http_response *ret)
+{
+	struct control_body body;
+	const char *why;
+	cJSON *object;
+	int r = control_body_parse(request->body, request->body_size,
+				   CONTROL_KEY_NAME | CONTROL_KEY_ALL, &body, &why);
+
+	if (r < 0)
+		return http_fail(ret, 400, why, "{\"name\": \"UNIT\"}, or {\"all\": true}");
+	r = op(c->ctx, body.name[0] ? body.name : NULL);
+	if (r < 0)
+		return fail_with(ret, r);
+	object = cJSON_CreateObject();
+	if (!cJSON_AddNumberToObject(object, "units", r)) {
+		cJSON_Delete(object);
+		object = NULL;
+	}
+	return send_json(ret, object);
+}
+
+static int post_pause(void *ctx, const struct http_request *request, struct http_response *ret)
+{
+	const struct control_api *c = ctx;
+
+	return set_paused(c, c->ops->pause, request, ret);
+}
+
+static int post_resume(void *ctx, const struct http_request *request, struct http_response *ret)
+{
+	const struct control_api *c = ctx;
+
+	return set_paused(c, c->ops->resume, request, ret);
+}
+
+static int post_restore(void *ctx, const struct http_request *request, struct http_response *ret)
+{
+	const unsigned keys = CONTROL_KEY_NAME | CONTROL_KEY_ALL | CONTROL_KEY_FORCE;
+	const struct control_api *c = ctx;
+	struct collector results = {0};
+	struct control_body body;
+	const char *why;
+	int r = control_body_parse(request->body, request->body_size, keys, &body, &why);
+
+	if (r == 0 && !body.all && body.name[0] == '\0') {
+		why = "neither name nor all is given";
+		r = -EBADMSG;
+	}
+	if (r < 0)
+		return http_fail(ret, 400, why,
+				 "{\"name\": \"UNIT\", \"force\": false}, or {\"all\": true}");
+	results.array = cJSON_CreateArray();
+	if (!results.array)
+		return -ENOMEM;
+	r = c->ops->restore(c->ctx, body.all ? NULL : body.name, body.force, collect_result,
+			    &results);
+	return send_collected(ret, &results, "results", r);
+}
+
+static int get_config(void *ctx, const struct http_request *request, struct http_response *ret)
+{
+	const struct control_api *c = ctx;
+
+	(void)request;
+	return send_json(ret, c->ops->config(c->ctx));
+}
+
+static int send_probe(struct http_response *ret, bool well, const char *why)
+{
+	char *body = strdup(well ? "ok\n" : why);
+
+	if (!body)
+		return -ENOMEM;
+	*ret = (struct http_response){
+		.status = well ? 200 : 503, .content_type = "text/plain", .body = body};
+	return 0;
+}
+
+static int get_live(void *ctx, const struct http_request *request, struct http_response *ret)
+{
+	const struct control_api *c = ctx;
+	const char *why = "not live";
+	bool well = c->ops->live(c->ctx, &why);
+
+	(void)request;
+	return send_probe(ret, well, why);
+}
+
+static int get_ready(void *ctx, const struct http_request *request, struct http_response *ret)
+{
+	const struct control_api *c = ctx;
+	const char *why = "not ready";
+	bool well = c->ops->ready(c->ctx, &why);
+
+	(void)request;
+	return send_probe(ret, well, why);
+}
+
+/* clang-format off */
+const struct http_route control_routes[CONTROL_ROUTE_COUNT] = {
+	{"GET",  "/v1/status",  get_status},
+	{"GET",  "/v1/units",   get_units},
+	{"GET",  "/v1/units/*", get_unit},
+	{"POST", "/v1/pause",   post_pause},
+	{"POST", "/v1/resume",  post_resume},
+	{"POST", "/v1/restore", post_restore},
+	{"GET",  "/v1/config",  get_config},
+	{"GET",  "/livez",      get_live},
+	{"GET",  "/readyz",     get_ready},
+};
+/* clang-format on */
+
+static bool admit(void *ctx, int fd, const struct ucred *peer)
+{
+	const struct control_api *c = ctx;
+
+	return c->ops->admit ? c->ops->admit(c->ctx, fd, peer)
+			     : http_peer_in_group(fd, peer, c->group);
+}
+
+int control_server_new(sd_event *event, struct control_api *c, const char *socket_path, gid_t group,
+		       struct http_server **ret)
+{
+	const struct http_config config = {
+		.socket_path = socket_path,
+		.not_found_hint = "docs/control-api.md lists the paths",
+		.group = group,
+		.routes = control_routes,
+		.route_count = ARRAY_SIZE(control_routes),
+		.ctx = c,
+		.admit = admit,
+	};
+
+	c->group = group;
+	return http_server_new(event, &config, ret);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The control API: which path does what (docs/control-api.md). It turns requests into calls of the
+ * daemon's control_ops and views into JSON, and decides nothing.
+ */
+#pragma once
+
+#include "agent/http/http.h"
+#include "agent/view/restore_result.h"
+#include "agent/view/view.h"
+#include <cjson/cJSON.h>
+
+typedef void control_unit_fn(void *arg, const struct unit_view *unit);
+typedef void control_result_fn(void *arg, const struct restore_result *result);
+
+/*
+ * What the daemon provides. name NULL = every unit. Negative answers and what the client sees:
+ * -ENOENT 404 not managed, -EINVAL 400, -EPERM 403, -EAGAIN or -EBUSY 503 try later, else 500.
+ */
+struct control_ops {
+	void (*status)(void *ctx, struct status_view *ret);
+	int (*list)(void *ctx, control_unit_fn *each, void *arg);
+	/* Calls each exactly once, or fails. */
+	int (*explain)(void *ctx, const char *name, control_unit_fn *each, void *arg);
+	/* Both give the number of units concerned. */
+	int (*pause)(void *ctx, const char *name);
+	int (*resume)(void *ctx, const char *name);
+	/* force: also memory values below use + margin. */
+	int (*restore)(void *ctx, const char *name, bool force, control_result_fn *each, void *arg);
+	cJSON *(*config)(void *ctx);
+	/* False: *ret_why says why, in words. */
+	bool (*live)(void *ctx, const char **ret_why);
+	bool (*ready)(void *ctx, const char **ret_why);
+	/* NULL: root, the daemon's own user, and the socket's group. */
+	bool (*admit)(void *ctx, int fd, const struct ucred *peer);
+};
+
+/* ctx of the routes' handlers. */
+struct control_api {
+	const struct control_ops *ops;
+	void *ctx;
+	gid_t group; /* set by control_server_new() */
+};
+
+#define CONTROL_ROUTE_COUNT 9
+extern const struct http_route control_routes[CONTROL_ROUTE_COUNT];
+
+/* The server of these routes; c and socket_path must outlive it. */
+int control_server_new(sd_event *event, struct control_api *c, const char *socket_path, gid_t group,
+		       struct http_server **ret);

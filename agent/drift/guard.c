@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What others write: limit files, reloads of PID 1, and what systemd says it stores. */
+#include "agent/base/footprint.h"
+#include "agent/manage/shared.h"
+#include <errno.h>
+
+bool unit_moved(const struct managed *m, enum resource r, const struct limits *seen)
+{
+	const struct limits *k = &m->control.kernel;
+
+	if (!m->control.resource[r].managed)
+		return false;
+	if (r == RESOURCE_CPU)
+		return seen->cpu_quota_usec != k->cpu_quota_usec ||
+		       seen->cpu_period_usec != k->cpu_period_usec;
+	return seen->mem_max != k->mem_max || seen->mem_high != k->mem_high;
+}
+
+void unit_fill_absent(const struct managed *m, struct usage *u)
+{
+	const struct limits *k = &m->control.kernel;
+
+	if (!(u->have & USAGE_CPU_LIMIT)) {
+		u->limits.cpu_quota_usec = k->cpu_quota_usec;
+		u->limits.cpu_period_usec = k->cpu_period_usec;
+		u->limits.cpu_burst_usec = k->cpu_burst_usec;
+	}
+	if (!(u->have & USAGE_MEM_LIMIT)) {
+		u->limits.mem_max = k->mem_max;
+		u->limits.mem_high = k->mem_high;
+	}
+}
+
+static void on_watch_event(void *ctx, const struct cg_watch_event *e)
+{
+	struct daemon *d = ctx;
+
+	if (e->what == CG_WATCH_OVERFLOW) {
+		for (size_t i = 0; i < d->unit_count; i++)
+			d->units[i]->drift_check = true;
+		pods_look_again(d);
+		return;
+	}
+	if (pods_watch_event(d, e))
+		return;
+	if (e->cookie == 0 || e->cookie > d->unit_count)
+		return;
+	if (e->what == CG_WATCH_LIMIT)
+		d->units[e->cookie - 1]->drift_check = true;
+	else
+		managed_look_levels(d->units[e->cookie - 1]);
+}
+
+static int on_watch(sd_event_source *s, int fd, uint32_t revents, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	(void)s;
+	(void)fd;
+	(void)revents;
+	daemon_wake(d);
+	cg_watch_drain(d->watch, on_watch_event, d);
+	pods_look(d);
+	guard_check(d);
+	return 0;
+}
+
+/* A node full of containers may have none left. Reviews find the same, later. */
+int guard_without(struct daemon *d, int r)
+{
+	if (r != -EMFILE && r != -ENFILE && r != -ENOSPC && r != -ENOMEM)
+		return r;
+	if (!d->unwatched)
+		event_inotify_missing(&(struct daemon_event){.error = r});
+	d->unwatched = true;
+	return 0;
+}
+
+int guard_start(struct daemon *d)
+{
+	sd_event_source *s;
+	int r = cg_watch_new(&d->watch);
+
+	if (r < 0)
+		return d->watch != NULL ? guard_without(d, r) : r;
+	r = sd_event_add_io(d->event, &s, cg_watch_fd(d->watch), EPOLLIN, on_watch, d);
+	if (r < 0)
+		return r;
+	/* What others wrote is heard before the reflex acts on the same wake-up. */
+	sd_event_source_set_priority(s, SD_EVENT_PRIORITY_IMPORTANT);
+	sd_event_source_set_floating(s, true);
+	sd_event_source_unref(s);
+	return 0;
+}
+
+void guard_check(struct daemon *d)
+{
+	struct plan plan;
+
+	plan_begin(d, &plan);
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+
+		if (!m->drift_check)
+			continue;
+		m->drift_check = false;
+		if (m->cg != NULL)
+			judge_unit(m, NOT_ASKED, &plan);
+	}
+	plan_apply(d, &plan);
+	properties_send(d);
+}
+
+void guard_listed(void *ctx, int error, const struct unit_info *units, size_t count)
+{
+	struct daemon *d = ctx;
+
+	daemon_wake(d);
+	d->list_pending = false;
+	if (error < 0) {
+		d->list_due = true;
+		return;
+	}
+	units_listed(d, units, count);
+	if (!d->ready_told) {
+		event_ready(&(struct daemon_event){.count = d->unit_count});
+		footprint_trim();
+	}
+	d->ready_told = true;
+}
+
+/* Outcomes that concern one unit end in one look at it. */
+static void look_again(struct managed *m, enum answer answer)
+{
+	struct daemon *d = m->daemon;
+	struct plan plan;
+
+	if (m->cg == NULL)
+		return;
+	plan_begin(d, &plan);
+	judge_unit(m, answer, &plan);
+	plan_apply(d, &plan);
+	properties_send(d);
+}
+
+/* Of what a reload took from systemd the files know nothing (257) until some later event. */
+static void check_stored(struct managed *m)
+{
+	const struct unit_props *stored = &m->stored;
+	uint32_t bits = m->sent_mask & (UNIT_PROP_CPU_QUOTA | UNIT_PROP_MEM_MAX);
+	bool ours = m->touched && (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY);
+
+	if (!m->stored_check)
+		return;
+	m->stored_check = false;
+	if (!ours || unit_props_equal(stored, &m->sent, bits))
+		return;
+	m->property_due = true;
+	m->property_urgent = true;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		bool cpu = r == RESOURCE_CPU;
+		const struct limits *k = &m->control.kernel;
+		struct drift_facts f = {
+			.expected = cpu ? cpu_milli_of(k->cpu_quota_usec, k->cpu_period_usec)
+					: k->mem_max,
+			.observed = cpu ? props_milli(stored) : stored->mem_max,
+		};
+
+		if (!unit_props_equal(stored, &m->sent,
+				      bits & (cpu ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX)))
+			report_drift(m, r, &f, DRIFT_REASSERT, "daemon-reload");
+	}
+}
+
+void guard_set_done(void *ctx, const char *unit, int error, const struct unit_props *stored,
+		    usec_t lag)
+{
+	struct daemon *d = ctx;
+	struct managed *m = managed_of_unit(d, unit);
+
+	daemon_wake(d);
+	if (m == NULL)
+		return;
+	if (error < 0) {
+		/* Due again: the next wake-up tries with the values of that time. */
+		m->property_due = error != -ENOENT;
+		if (!m->property_failed)
+			report_property_failed(m, error, lag);
+		m->property_failed = true;
+		d->tally.apply_failed[BACKEND_SYSTEMD] += error != -ENOENT;
+		return;
+	}
+	counters_took(&d->tally.apply[BACKEND_SYSTEMD], lag);
+	m->property_failed = false;
+	m->stored = *stored;
+	m->set_done_at = d->now;
+	look_again(m, STORED_KNOWN);
+	m->stored_check = false;
+}
+
+/* The first answer about a container that was begun on a guess. */
+static void take_stored(struct managed *m)
+{
+	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);
+
+	m->stored_guessed = false;
+	if (m->sent_mask != 0)
+		return;
+	if (!m->recorded || b == NULL) {
+		persist_stored(m->daemon, m);
+	} else if (m->stored.mem_max != b->props.mem_max) {
+		/* Told by an earlier life of ours. */
+		m->touched = true;
+		m->sent = m->stored;
+		m->sent_mask = UNIT_PROP_ALL;
+	}
+}
+
+void guard_got(void *ctx, const char *unit, int error, const struct unit_props *stored)
+{
+	struct daemon *d = ctx;
+	struct managed *m = managed_of_unit(d, unit);
+
+	daemon_wake(d);
+	if (m == NULL)
+		return;
+	m->drift_asked = false;
+	if (error == 0)
+		m->stored = *stored;
+	if (error == 0 && m->stored_guessed)
+		take_stored(m);
+	look_again(m, error == 0 ? STORED_KNOWN : STORED_UNKNOWN);
+	if (error == 0 && !managed_call_pending(m))
+		check_stored(m);
+}
+
+/* Units are asked for with the next list; what is of a pod is in no list. */
+static void ask_pod(struct managed *m)
+{
+	const struct unit_port *port = &m->daemon->port;
+
+	if (m->pod != NULL && m->unit != NULL && m->cg != NULL && m->touched)
+		m->drift_asked |= port->get(port->ctx, m->unit) == 0;
+}
+
+void guard_reloading(void *ctx, bool active)
+{
+	struct daemon *d = ctx;
+
+	daemon_wake(d);
+	d->reloading = active;
+	if (active)
+		return;
+	d->reload_ended = d->now;
+	for (size_t i = 0; i < d->unit_count; i++) {
+		d->units[i]->drift_check = true;
+		d->units[i]->stored_check = true;
+		guard_beaten(d->units[i]);
+		ask_pod(d->units[i]);
+	}
+	guard_check(d);
+	d->list_due = true;
+}
+
+void guard_stored(struct managed *m, const struct unit_props *stored)
+{
+	struct daemon *d = m->daemon;
+
+	/* Asked before our last call was answered: old news. */
+	if (managed_call_pending(m) || m->drift_asked || m->set_done_at >= d->list_asked_at)
+		return;
+	m->stored = *stored;
+	check_stored(m);
+}

@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Who wrote a limit that is not ours, and what is done about it. */
+#include "agent/manage/shared.h"
+#include "cgroup/writer.h"
+#include "policy/types/bounds.h"
+#include <errno.h>
+
+/* Rewrites of a reload come before it is announced as ended (252); the rest is the order in which
+ * we hear of it. */
+#define RELOAD_ECHO_USEC USEC_PER_SEC
+/* systemd writes our property right before it answers. */
+#define OWN_ECHO_USEC (2 * USEC_PER_SEC)
+#define GUARD_USAGE   (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT | USAGE_MEM)
+
+/* As long as it is not known what the reload left, what systemd writes is the reload's. */
+static bool reloaded(const struct managed *m)
+{
+	const struct daemon *d = m->daemon;
+
+	return d->reloading || m->stored_check ||
+	       (d->reload_ended != 0 && d->now - d->reload_ended < RELOAD_ECHO_USEC);
+}
+
+uint64_t props_milli(const struct unit_props *p)
+{
+	return p->cpu_quota_per_sec_usec == UINT64_MAX ? LIMIT_MAX
+						       : p->cpu_quota_per_sec_usec / USEC_PER_MSEC;
+}
+
+/* Millicores, so that a period that moved with its quota is no change. */
+static struct drift_facts facts_cpu(const struct managed *m, const struct limits *seen)
+{
+	const struct limits *k = &m->control.kernel;
+
+	return (struct drift_facts){
+		.expected = cpu_milli_of(k->cpu_quota_usec, k->cpu_period_usec),
+		.observed = cpu_milli_of(seen->cpu_quota_usec, seen->cpu_period_usec),
+		.property = props_milli(&m->sent),
+		.stored = props_milli(&m->stored),
+		.has_property = m->sent_mask & UNIT_PROP_CPU_QUOTA,
+	};
+}
+
+/* memory.max speaks for the pair: who writes memory.high alone is a case of its own. */
+static struct drift_facts facts_memory(const struct managed *m, const struct limits *seen)
+{
+	const struct limits *k = &m->control.kernel;
+	bool high = seen->mem_max == k->mem_max;
+
+	return (struct drift_facts){
+		.expected = high ? k->mem_high : k->mem_max,
+		.observed = high ? seen->mem_high : seen->mem_max,
+		.property = round_down(high ? m->sent.mem_high : m->sent.mem_max, MEM_PAGE_BYTES),
+		.stored = round_down(high ? m->stored.mem_high : m->stored.mem_max, MEM_PAGE_BYTES),
+		.has_property = m->sent_mask & (high ? UNIT_PROP_MEM_HIGH : UNIT_PROP_MEM_MAX),
+	};
+}
+
+/*
+ * One look at a unit whose files were written: seen is what was found, held what stands now. They
+ * differ where a lower memory.max was made safe before anybody was asked.
+ */
+struct look {
+	struct managed *unit;
+	struct limits seen;
+	struct limits held;
+	bool has_stored; /* systemd has said what it stores */
+	bool was_stored; /* seen.mem_max is what it stored at that moment */
+	struct control_context x;
+};
+
+/* Lower than a moment ago, and nobody knows yet by whom: first make it safe. */
+static void make_safe(struct managed *m, const struct limits *seen)
+{
+	const struct limits *k = &m->control.kernel;
+	struct change raise = {
+		.target = m->control.target,
+		.knob = KNOB_MEM_MAX,
+		.from = seen->mem_max,
+		.to = k->mem_max,
+	};
+
+	if (!m->control.resource[RESOURCE_MEMORY].managed || seen->mem_max >= k->mem_max)
+		return;
+	if (cg_write(m->cg, &raise) == APPLY_DONE) {
+		m->made_safe = true;
+		m->unsafe_max = seen->mem_max;
+		/* Before its answer to our call: then it stores what we asked for. */
+		m->unsafe_stored = round_down(m->stored.mem_max, MEM_PAGE_BYTES) == seen->mem_max;
+	}
+}
+
+/* PID 1 writes memory.high with everything that it stores. A brake that holds growth below what the
+ * runtime may write is needed again at once: PID 1's answer may take seconds. */
+static void keep_brake(struct managed *m, struct limits *seen)
+{
+	struct control *c = &m->control;
+	const struct change again = {
+		.target = c->target,
+		.knob = KNOB_MEM_HIGH,
+		.from = seen->mem_high,
+		.to = c->kernel.mem_high,
+	};
+
+	if (control_brake_max(c, seen->mem_max) < seen->mem_max && c->mem.brake.line != 0 &&
+	    mem_brake_owns(&c->mem, again.to) &&
+	    seen->mem_high == round_down(m->stored.mem_high, MEM_PAGE_BYTES) &&
+	    cg_write(m->cg, &again) == APPLY_DONE)
+		seen->mem_high = again.to;
+}
+
+/* Growth that has paused for less than this may go on. The reflex sees that after 0.2 s, a busy
+ * node makes it a second, and a limit of use and a margin of 10 % lasts as long at 20 MB/s and 200
+ * MB. */
+#define PAUSE_USEC (10 * USEC_PER_SEC)
+
+/* Only Auto grows, and not beyond what it may while the API server cannot accept more. */
+static bool may_stand(const struct control *c, uint64_t limit)
+{
+	return c->rule.mode == MODE_AUTO && limit <= control_unratified(c);
+}
+
+/* Would it pass its limit before a slow PID 1 could be told of the next one? */
+static bool outgrows(const struct managed *m, uint64_t stands)
+{
+	const struct control *c = &m->control;
+	uint64_t ahead = mul_div(c->mem.slope_bps,
+				 m->daemon->config.tuning.memory.property_ahead_usec, USEC_PER_SEC);
+
+	return may_stand(c, stands) &&
+	       add_sat(mem_unreclaimable(&c->last.stat), ahead) > c->kernel.mem_max;
+}
+
+/* The file holds headroom above the decided limit, as before a late writer lowered it: while memory
+ * grows, or may go on growing, a limit of use and a margin could not be raised in time. */
+static bool keeps_headroom(const struct managed *m, const struct limits *stands)
+{
+	const struct control *c = &m->control;
+	bool paused = add_sat(c->mem.last_growth, PAUSE_USEC) < m->daemon->now;
+
+	return stands->mem_max == c->kernel.mem_max && stands->mem_high >= c->kernel.mem_high &&
+	       stands->mem_max > c->resource[RESOURCE_MEMORY].limit &&
+	       may_stand(c, stands->mem_max) && (c->mem.slope_bps > 0 || !paused) &&
+	       node_memory_take(m, stands->mem_max);
+}
+
+void judge_take_back(struct managed *m)
+{
+	struct control *c = &m->control;
+	const struct change lower = {
+		.target = c->target,
+		.knob = KNOB_MEM_MAX,
+		.from = c->unjudged_bytes,
+		.to = c->kernel.mem_max,
+		.margin_bytes =
+			mem_write_margin(&m->daemon->config.tuning.memory, c->kernel.mem_max),
+	};
+
+	if (m->cg == NULL || cg_write(m->cg, &lower) != APPLY_DONE)
+		return; /* in use: it goes on to count */
+	report_taken_back(m, lower.from, lower.to);
+	m->made_safe = true;
+	m->unsafe_max = c->unjudged_bytes;
+	m->unsafe_stored = round_down(m->stored.mem_max, MEM_PAGE_BYTES) == m->unsafe_max;
+	c->unjudged_bytes = 0;
+}
+
+/*
+ * Higher than a moment ago, as when systemd writes the headroom that it stores: until its answer,
+ * which may take seconds, that stays where it is needed and the node has it, and counts in the
+ * ledger. Else it is taken back at once.
+ */
+static void bound_unjudged(struct managed *m, const struct limits *seen)
+{
+	struct control *c = &m->control;
+	bool lent;
+
+	c->unjudged_bytes = 0;
+	if (!c->resource[RESOURCE_MEMORY].managed || seen->mem_max <= c->kernel.mem_max)
+		return;
+	lent = outgrows(m, seen->mem_max) && node_memory_take(m, seen->mem_max);
+	c->unjudged_bytes = seen->mem_max;
+	if (!lent)
+		judge_take_back(m);
+}
+
+/* What is believed of the kernel, with one resource as it was found: the other is judged apart. */
+static struct limits with_only(const struct managed *m, enum resource r, const struct limits *found)
+{
+	struct limits l = m->control.kernel;
+
+	if (r == RESOURCE_CPU) {
+		l.cpu_quota_usec = found->cpu_quota_usec;
+		l.cpu_period_usec = found->cpu_period_usec;
+		l.cpu_burst_usec = found->cpu_burst_usec;
+	} else {
+		l.mem_max = found->mem_max;
+		l.mem_high = found->mem_high;
+	}
+	return l;
+}
+
+static void write_ours(struct look *l, enum resource r)
+{
+	struct limits held = with_only(l->unit, r, &l->held);
+
+	control_reassert(&l->unit->control, &held, r, &l->x);
+}
+
+void guard_beaten(struct managed *m)
+{
+	const struct unit_port *port = &m->daemon->port;
+	bool before = m->beaten;
+
+	m->beaten = m->unit != NULL && port->beaten != NULL && port->beaten(port->ctx, m->unit);
+	m->property_due |= m->beaten && !before && m->touched;
+}
+
+/* The limit is the other's; what was made safe goes down to it as far as the use allows. */
+static void yield_to(struct look *l, enum resource r)
+{
+	struct managed *m = l->unit;
+
+	if (r == RESOURCE_MEMORY && l->held.mem_max != l->seen.mem_max)
+		write_ours(l, r);
+	/* Or the next reload brings back what we had systemd store. */
+	m->property_due = true;
+	m->property_urgent |= r == RESOURCE_MEMORY;
+}
+
+static void take_limit(struct managed *m, enum resource r, const struct limits *seen)
+{
+	struct limits found = with_only(m, r, seen);
+
+	control_follow(&m->control, &found, r);
+}
+
+static void give_way(struct look *l, enum resource r, const struct drift_facts *f)
+{
+	struct managed *m = l->unit;
+
+	report_drift(m, r, f, DRIFT_GIVE_WAY, NULL);
+	m->state = UNIT_GAVE_WAY;
+	m->state_reason = "another writer insists";
+	m->control.gave_way |= 1u << r;
+	if (r == RESOURCE_CPU)
+		boost_forget(m);
+	else if (!control_high_is_ours(&m->control, &l->seen))
+		persist_his_high(m->daemon, m, l->seen.mem_high);
+	take_limit(m, r, &l->seen);
+	yield_to(l, r);
+}
+
+/* His further values are none of our business, but systemd must not take them back for us. */
+static void follow_insister(struct managed *m, const struct limits *seen)
+{
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		if (!(m->control.gave_way & (1u << r)) || !unit_moved(m, r, seen))
+			continue;
+		take_limit(m, r, seen);
+		m->property_due = true;
+	}
+}
+
+static void adopt(struct look *l, enum resource r, const struct drift_facts *f)
+{
+	struct managed *m = l->unit;
+	struct limits found = with_only(m, r, &l->seen);
+	uint32_t bits =
+		r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
+
+	report_drift(m, r, f, DRIFT_ADOPT, NULL);
+	control_adopt(&m->control, &found, r, &l->x);
+	unit_props_merge(&m->sent, &m->stored, bits);
+	m->sent_mask |= bits;
+	guard_beaten(m);
+	persist_adopted(m->daemon, m, r);
+	yield_to(l, r);
+}
+
+/* Before our first write what the owner sets is the original: nothing of ours is at stake. */
+static void follow_owner(struct look *l)
+{
+	struct managed *m = l->unit;
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		struct limits found = with_only(m, r, &l->seen);
+
+		if (!unit_moved(m, r, &l->seen))
+			continue;
+		control_adopt(&m->control, &found, r, &l->x);
+		persist_adopted(m->daemon, m, r);
+	}
+}
+
+/*
+ * The runtime writes what it has on record with every update of a container, and through systemd:
+ * a pod's owner speaks by the spec alone (pod_spec.c).
+ */
+static bool replayed(const struct managed *m, enum resource r, const struct drift_facts *f)
+{
+	return m->pod != NULL &&
+	       ((f->has_stored && f->stored == f->observed) || pod_on_record(m, r, f->observed));
+}
+
+/* An echo, or a value to be replaced: ours again. What came of our own call is no news. */
+static void reassert(struct look *l, enum resource r, const struct drift_facts *f,
+		     enum drift_action action)
+{
+	struct managed *m = l->unit;
+	struct daemon *d = m->daemon;
+	bool own_echo = action == DRIFT_ECHO || (action == DRIFT_REASSERT && !reloaded(m) &&
+						 d->now - m->set_done_at < OWN_ECHO_USEC);
+	static const char *const names[WRITER_COUNT] = {
+		[WRITER_SYSTEMD] = "systemd",
+		[WRITER_KUBELET] = "the runtime",
+		[WRITER_UNKNOWN] = "another writer",
+	};
+	enum counters_writer writer = reloaded(m)                                 ? WRITER_SYSTEMD
+				      : replayed(m, r, f)                         ? WRITER_KUBELET
+				      : f->has_stored && f->observed == f->stored ? WRITER_SYSTEMD
+										  : WRITER_UNKNOWN;
+	const char *by = reloaded(m) ? "daemon-reload" : names[writer];
+
+	if (!own_echo || m->pod != NULL)
+		d->tally.reverted[writer]++;
+	if (!own_echo) {
+		m->drifts[r]++;
+		report_drift(m, r, f, DRIFT_REASSERT, by);
+	}
+	if (r == RESOURCE_MEMORY && keeps_headroom(m, &l->held))
+		m->control.kernel.mem_high = l->held.mem_high;
+	else
+		write_ours(l, r);
+}
+
+static void judge(struct look *l, enum resource r)
+{
+	struct managed *m = l->unit;
+	struct daemon *d = m->daemon;
+	struct drift_facts f =
+		r == RESOURCE_CPU ? facts_cpu(m, &l->seen) : facts_memory(m, &l->seen);
+	enum drift_action action;
+
+	if (m->pod != NULL && pod_wish_arrived(m, r, f.observed))
+		return;
+	f.has_stored = l->has_stored && m->unit != NULL;
+	/* While it is created its runtime writes what it was given, once. */
+	f.set_pending = managed_call_pending(m) || pod_echo_pending(m) || scope_is_creating(m);
+	/* With PID 1 silent nobody can be named: not counted against anybody. */
+	f.reloaded = reloaded(m) || (r == RESOURCE_MEMORY && l->was_stored) ||
+		     (!l->has_stored && m->unit != NULL) || replayed(m, r, &f);
+	action = drift_classify(&d->config.tuning.common, &m->drift[r], &f, d->now);
+	switch (action) {
+	case DRIFT_NONE:
+	case DRIFT_COUNT:
+		/* The same limit in another form. */
+		m->control.kernel = with_only(m, r, &l->seen);
+		return;
+	case DRIFT_ADOPT:
+		adopt(l, r, &f);
+		return;
+	case DRIFT_GIVE_WAY:
+		give_way(l, r, &f);
+		return;
+	case DRIFT_ECHO:
+		/* systemd's headroom for growth, while it is needed and the node has it, stays. */
+		if (r == RESOURCE_MEMORY && f.observed > f.expected &&
+		    (f.observed == f.property || f.observed == f.stored) &&
+		    outgrows(m, f.observed) && node_memory_take(m, f.observed)) {
+			m->control.kernel.mem_max = l->held.mem_max;
+			m->control.kernel.mem_high = l->held.mem_high;
+			return;
+		}
+		reassert(l, r, &f, action);
+		return;
+	case DRIFT_REASSERT:
+	case DRIFT_COUNTED:
+		reassert(l, r, &f, action);
+		return;
+	}
+}
+
+/* True when systemd's answer is to be waited for: to a call that is under way, or to a question. */
+static bool ask(struct managed *m, const struct limits *seen)
+{
+	struct daemon *d = m->daemon;
+
+	if (m->touched && m->control.rule.mode != MODE_OFF && !m->control.paused)
+		make_safe(m, seen);
+	if (m->unit == NULL)
+		return false;
+	if (managed_call_pending(m))
+		return true;
+	m->drift_asked = m->drift_asked || d->port.get(d->port.ctx, m->unit) == 0;
+	return m->drift_asked;
+}
+
+static bool moved_at_all(const struct managed *m, const struct limits *seen)
+{
+	return unit_moved(m, RESOURCE_CPU, seen) || unit_moved(m, RESOURCE_MEMORY, seen);
+}
+
+static bool is_new_limit(const struct look *l, enum resource r)
+{
+	uint64_t now = r == RESOURCE_CPU ? l->seen.cpu_quota_usec : l->seen.mem_max;
+
+	return l->unit->control.resource[r].original == LIMIT_MAX && now != LIMIT_MAX;
+}
+
+/* A limit where there was none when we came: the owner's, and the original from now on. */
+static void follow_new_limits(struct look *l)
+{
+	struct managed *m = l->unit;
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		struct limits found = with_only(m, r, &l->seen);
+
+		if (!is_new_limit(l, r))
+			continue;
+		control_adopt(&m->control, &found, r, &l->x);
+		persist_adopted(m->daemon, m, r);
+	}
+}
+
+/* Nothing of ours is written to it: whatever stands is what counts. */
+static void only_look(struct managed *m, const struct limits *seen)
+{
+	m->made_safe = false;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (unit_moved(m, r, seen))
+			take_limit(m, r, seen);
+}
+
+static void judge_all(struct look *l)
+{
+	struct managed *m = l->unit;
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (unit_moved(m, r, &l->seen) && !(m->control.gave_way & (1u << r)))
+			judge(l, r);
+}
+
+static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
+{
+	struct look l = {.unit = m, .has_stored = answer == STORED_KNOWN};
+	struct usage u = {0};
+	int r = cg_read(m->cg, GUARD_USAGE, &u);
+
+	if (r == -ENODEV)
+		managed_lost(m);
+	if (r < 0)
+		return;
+	unit_fill_absent(m, &u);
+	oom_lowered(m, m, u.limits.mem_max);
+	runtime_wrote(m, m->made_safe ? m->unsafe_max : u.limits.mem_max);
+	keep_brake(m, &u.limits);
+	l.x = daemon_context(m->daemon, plan);
+	/* Judged now: what must wait for PID 1's word is said below. */
+	m->control.frozen = 0;
+	l.held = l.seen = u.limits;
+	if (m->made_safe && l.held.mem_max == m->control.kernel.mem_max)
+		l.seen.mem_max = m->unsafe_max, l.was_stored = m->unsafe_stored;
+	if (is_new_limit(&l, RESOURCE_CPU) || is_new_limit(&l, RESOURCE_MEMORY)) {
+		if (answer == NOT_ASKED && ask(m, &u.limits))
+			return;
+		follow_new_limits(&l);
+	}
+	if (!moved_at_all(m, &l.seen)) {
+		m->control.unjudged_bytes = 0;
+		return;
+	}
+	if (m->control.rule.mode == MODE_OFF || m->control.paused) {
+		only_look(m, &l.seen);
+		return;
+	}
+	follow_insister(m, &l.seen);
+	if (answer == NOT_ASKED && !(m->touched && scope_is_creating(m)) && ask(m, &u.limits)) {
+		if (m->touched && !(m->control.gave_way & RESOURCES_MEMORY))
+			bound_unjudged(m, &u.limits);
+		/* A raise now would fight the writer without having heard of him. */
+		if (m->touched && unit_moved(m, RESOURCE_CPU, &u.limits))
+			m->control.frozen = RESOURCES_CPU;
+		return;
+	}
+	m->made_safe = false;
+	m->control.unjudged_bytes = 0;
+	if (m->touched)
+		judge_all(&l);
+	else
+		follow_owner(&l);
+}
+
+void judge_unit(struct managed *m, enum answer answer, struct plan *plan)
+{
+	if (m->kind == UNIT_KIND_POD)
+		pod_level_look(m);
+	else
+		judge_laws(m, answer, plan);
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/http/http_socket.h"
+#include "agent/http/http.h"
+#include "policy/base/base.h"
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* The kernel takes no more than net.core.somaxconn, 4096 by default. A crowd that connects at once
+ * waits here; what finds no place tries again after a second, which is a probe's whole time. */
+#define BACKLOG 4096
+/* A connection that says nothing is handed over after this long, one with a request at once. */
+#define DEFER_SEC 1
+
+static void drop_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static int address_of(const char *path, struct sockaddr_un *ret)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, path);
+	*ret = address;
+	return 0;
+}
+
+/* Removes the file of a socket on which nobody listens. */
+static int remove_stale(const char *path, const struct sockaddr_un *address)
+{
+	OWN(drop_fd) int fd = -1;
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN)
+		return -EADDRINUSE;
+	if (errno != ECONNREFUSED)
+		return -errno;
+	return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+int http_socket_listen(const char *path, gid_t group)
+{
+	OWN(drop_fd) int fd = -1;
+	struct sockaddr_un address;
+	int r = address_of(path, &address);
+	int listening;
+
+	if (r == 0)
+		r = remove_stale(path, &address);
+	if (r < 0)
+		return r;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		return -errno;
+	/* Nobody can connect before listen(), so there is no moment with a wider mode. */
+	if ((group != (gid_t)-1 && lchown(path, (uid_t)-1, group) < 0) || chmod(path, 0660) < 0 ||
+	    listen(fd, BACKLOG) < 0) {
+		r = -errno;
+		unlink(path);
+		return r;
+	}
+	listening = fd;
+	fd = -1;
+	return listening;
+}
+
+static int listen_at(const struct listen_address *at)
+{
+	const struct sockaddr *address = (const struct sockaddr *)&at->address;
+	OWN(drop_fd)
+	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const int yes = 1, only = !at->any, defer = DEFER_SEC;
+	int listening;
+
+	/* A restart need not wait for the connections of the process before. */
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0)
+		return -errno;
+	if (address->sa_family == AF_INET6 &&
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only)) < 0)
+		return -errno;
+	if (bind(fd, address, at->size) < 0 || listen(fd, BACKLOG) < 0)
+		return -errno;
+	/* Only better with it: a request is there when its connection is taken in. */
+	setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &defer, sizeof(defer));
+	listening = fd;
+	fd = -1;
+	return listening;
+}
+
+/* The same port on every address of IPv4. */
+static struct listen_address any_v4(const struct listen_address *at)
+{
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&at->address;
+	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = v6->sin6_port};
+	struct listen_address ret = {.size = sizeof(v4)};
+
+	memcpy(&ret.address, &v4, sizeof(v4));
+	return ret;
+}
+
+int http_tcp_listen(const struct listen_address *at)
+{
+	int fd = listen_at(at);
+
+	if (at->any && (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)) {
+		struct listen_address v4 = any_v4(at);
+
+		return listen_at(&v4);
+	}
+	return fd;
+}
+
+/* Of a Unix socket the user counts as the address. */
+static void address_key(int fd, const struct sockaddr_storage *address,
+			struct http_peer_address *ret)
+{
+	uint8_t bytes[sizeof(*ret)] = {[10] = 0xff, [11] = 0xff};
+	struct ucred peer = {0};
+	socklen_t size = sizeof(peer);
+
+	if (address->ss_family == AF_INET6)
+		memcpy(bytes, &((const struct sockaddr_in6 *)address)->sin6_addr, sizeof(bytes));
+	else if (address->ss_family == AF_INET)
+		memcpy(bytes + 12, &((const struct sockaddr_in *)address)->sin_addr, 4);
+	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
+		memcpy(bytes + 12, &peer.uid, 4);
+	memcpy(ret, bytes, sizeof(bytes));
+}
+
+int http_socket_accept(int listening, struct sockaddr_storage *ret, socklen_t *ret_size,
+		       struct http_peer_address *ret_from)
+{
+	struct sockaddr_storage address = {0};
+	socklen_t size = sizeof(address);
+	int fd = accept4(listening, (struct sockaddr *)&address, &size,
+			 SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return -errno;
+	address_key(fd, &address, ret_from);
+	*ret = address;
+	*ret_size = MIN(size, (socklen_t)sizeof(address));
+	return fd;
+}
+
+unsigned http_tcp_port(int fd)
+{
+	struct sockaddr_storage address;
+	socklen_t size = sizeof(address);
+
+	if (getsockname(fd, (struct sockaddr *)&address, &size) < 0)
+		return 0;
+	if (address.ss_family == AF_INET)
+		return ntohs(((struct sockaddr_in *)&address)->sin_port);
+	if (address.ss_family == AF_INET6)
+		return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
+	return 0;
+}
+
+bool http_peer_in_group(int fd, const struct ucred *peer, gid_t group)
+{
+	gid_t groups[64];
+	socklen_t size = sizeof(groups);
+
+	if (peer->uid == 0 || peer->uid == geteuid() || peer->gid == group)
+		return true;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0)
+		return false;
+	for (size_t i = 0; i < size / sizeof(groups[0]); i++)
+		if (groups[i] == group)
+			return true;
+	return false;
+}

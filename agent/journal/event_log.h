@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where events go: the native journal, or one line each on stderr, or a recorder in tests. */
+#pragma once
+
+#include "agent/journal/event_limit.h"
+#include "agent/journal/event_text.h"
+
+enum event_target {
+	EVENT_TARGET_AUTO, /* the journal where its socket answers (and a terminal as well), else
+			    * stderr */
+	EVENT_TARGET_JOURNAL,
+	EVENT_TARGET_STDERR,
+};
+
+enum event_format { EVENT_FORMAT_LOGFMT, EVENT_FORMAT_JSON };
+
+struct event_log_options {
+	enum event_target target;
+	enum event_format format;
+	const char *journal_socket; /* NULL: /run/systemd/journal/socket */
+};
+
+struct event_log {
+	bool journal;
+	bool lines;
+	bool prefix; /* the journal reads our stderr: begin lines with "<priority>" */
+	enum event_format format;
+	int fd; /* of lines */
+	usec_t boot_usec, real_usec;
+	struct event_limit limit;
+	/* Told of every event that is shown, before any backend. */
+	void (*record)(void *ctx, const struct event_record *e, const char *message);
+	void *record_ctx;
+};
+
+/*
+ * Probes the journal: sd_journal_send() claims success without one. target JOURNAL without a
+ * journal is -ENOTCONN, and the log writes to stderr.
+ */
+int event_log_open(struct event_log *l, const struct event_log_options *o);
+/* All events go here from now on; NULL: logfmt on stderr, the state before the first call. */
+void event_log_use(struct event_log *l);
+/* Once per wake-up: what "now" is for the events of it. */
+void event_log_time(struct event_log *l, usec_t boot_usec, usec_t real_usec);
+
+/* Shows an event unless its kind is held back for its subject. For agent/journal/event.c. */
+void event_log_emit(struct event_record *e);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A text that somebody replaces while we run: a token, a CA, a certificate, a key. Symlinks are
+ * followed (the kubelet's files are some). The text is wiped when it is let go.
+ */
+#pragma once
+
+#include "policy/base/base.h"
+#include <stddef.h>
+#include <sys/stat.h>
+
+#define CREDENTIAL_BYTES_MAX MIB
+
+struct credential {
+	const char *path; /* borrowed; NULL: the text never changes */
+	char *text;       /* owned; NULL: none */
+	size_t len;
+	uint64_t version; /* counts up when the text changes */
+	usec_t read_at;
+	struct timespec mtime;
+	ino_t inode;
+};
+
+/* A regular file of at most max bytes. -EFBIG, -EINVAL for anything but a file or with a NUL
+ * inside, -errno. */
+int credential_read(const char *path, size_t max, char **ret);
+/* Takes blanks and line ends off the end. */
+void credential_trim(char *text);
+void credential_wipe(char *text); /* and frees it */
+
+/* Reads the file if it was replaced since, or if nothing was read yet. When that fails and there is
+ * a text already, that one stays and all is well. */
+int credential_follow(struct credential *c);
+/* Reads the file whatever its time says, as the kernel's clock is too coarse for a token: a token,
+ * trimmed. -EBADMSG: empty, or something that does not belong into a header. */
+int credential_follow_token(struct credential *c, usec_t now);
+void credential_drop(struct credential *c);

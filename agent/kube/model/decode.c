@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Pods: one, a line of a watch, a list. */
+#include "agent/kube/model/decode_impl.h"
+#include "agent/kube/model/names.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const qos_names[QOS_COUNT] = {"Guaranteed", "Burstable", "BestEffort"};
+
+/* status.resize of the alpha, before there were conditions (1.32). */
+static const struct {
+	const char *text;
+	enum resize_pending pending;
+	enum resize_progress progress;
+} alpha_resizes[] = {
+	{"Deferred", RESIZE_DEFERRED, RESIZE_IDLE},
+	{"Infeasible", RESIZE_INFEASIBLE, RESIZE_IDLE},
+	{"InProgress", RESIZE_NOT_PENDING, RESIZE_IN_PROGRESS},
+};
+
+static int read_spec(const struct field *spec, struct kube_pod *p)
+{
+	struct field os, resources, limits, requests;
+	int64_t priority = 0;
+	const char *system, *restart;
+	int r = field_name(spec, "nodeName", kube_is_subdomain, &p->node);
+
+	if (r == 0)
+		r = field_text(spec, "restartPolicy", &restart);
+	if (r == 0)
+		r = field_name(spec, "priorityClassName", kube_is_subdomain, &p->priority_class);
+	if (r == 0)
+		r = field_int(spec, "priority", INT32_MIN, INT32_MAX, &priority);
+	if (r == 0)
+		r = field_object(spec, "os", &os);
+	if (r == 0)
+		r = field_text(&os, "name", &system);
+	if (r == 0)
+		r = field_object(spec, "resources", &resources);
+	if (r == 0)
+		r = field_object(&resources, "limits", &limits);
+	if (r == 0)
+		r = field_object(&resources, "requests", &requests);
+	if (r < 0)
+		return r;
+	p->priority = (int32_t)priority;
+	p->windows = system != NULL && strcmp(system, "windows") == 0;
+	p->once = restart != NULL && strcmp(restart, "Never") == 0;
+	p->pod_resources = cJSON_GetArraySize(limits.json) + cJSON_GetArraySize(requests.json) > 0;
+	return 0;
+}
+
+static int keep_message(const struct field *condition, struct kube_pod *p)
+{
+	free(STEAL(p->resize_message));
+	return field_copy(condition, "message", &p->resize_message);
+}
+
+/* One condition that holds. */
+static int take_condition(const struct field *n, const char *type, struct kube_pod *p)
+{
+	const char *reason;
+	int r = field_text(n, "reason", &reason);
+
+	if (r < 0)
+		return r;
+	if (strcmp(type, "Ready") == 0) {
+		p->ready = true;
+	} else if (strcmp(type, "ContainersReady") == 0) {
+		r = field_time(n, "lastTransitionTime", &p->containers_ready_real);
+	} else if (strcmp(type, "PodResizePending") == 0) {
+		/* A reason of the future waits like Deferred. */
+		p->pending = reason != NULL && strcmp(reason, "Infeasible") == 0 ? RESIZE_INFEASIBLE
+										 : RESIZE_DEFERRED;
+		r = keep_message(n, p);
+	} else if (strcmp(type, "PodResizeInProgress") == 0) {
+		p->progress = reason != NULL && strcmp(reason, "Error") == 0 ? RESIZE_ERROR
+									     : RESIZE_IN_PROGRESS;
+		if (p->resize_message == NULL)
+			r = keep_message(n, p);
+	}
+	return r;
+}
+
+static int read_conditions(const struct field *status, struct kube_pod *p)
+{
+	struct field list, item = {0};
+	const char *type, *holds;
+	int r = field_array(status, "conditions", &list);
+
+	while (r == 0 && (r = field_next(&list, &item)) > 0) {
+		r = field_text(&item, "type", &type);
+		if (r == 0)
+			r = field_text(&item, "status", &holds);
+		if (r == 0 && type != NULL && holds != NULL && strcmp(holds, "True") == 0)
+			r = take_condition(&item, type, p);
+	}
+	return r;
+}
+
+static int read_alpha_resize(const struct field *status, struct kube_pod *p)
+{
+	const char *text;
+	int r = field_text(status, "resize", &text);
+
+	if (r < 0 || text == NULL || p->pending != RESIZE_NOT_PENDING || p->progress != RESIZE_IDLE)
+		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(alpha_resizes); i++)
+		if (strcmp(alpha_resizes[i].text, text) == 0) {
+			p->pending = alpha_resizes[i].pending;
+			p->progress = alpha_resizes[i].progress;
+		}
+	return 0;
+}
+
+static int read_qos(const struct field *status, struct kube_pod *p)
+{
+	const char *name;
+	int r = field_text(status, "qosClass", &name);
+
+	if (r < 0)
+		return r;
+	p->qos = decode_qos(p);
+	if (name == NULL || name[0] == '\0')
+		return 0;
+	for (int i = 0; i < QOS_COUNT; i++)
+		if (strcmp(qos_names[i], name) == 0) {
+			p->qos = (enum qos_class)i;
+			return 0;
+		}
+	return field_bad(status, "qosClass", "not one of Guaranteed, Burstable, BestEffort");
+}
+
+static int read_status(const struct field *status, struct kube_pod *p)
+{
+	int64_t observed = 0;
+	int r = field_int(status, "observedGeneration", 0, (1LL << 53) - 1, &observed);
+
+	if (r == 0)
+		r = field_copy(status, "phase", &p->phase);
+	if (r == 0)
+		r = read_qos(status, p);
+	if (r == 0)
+		r = read_conditions(status, p);
+	if (r == 0)
+		r = read_alpha_resize(status, p);
+	if (r == 0 && p->phase == NULL) {
+		p->phase = strdup("Unknown");
+		r = p->phase != NULL ? 0 : -ENOMEM;
+	}
+	p->observed_generation = (uint64_t)observed;
+	return r;
+}
+
+int decode_pod(const struct field *pod, struct kube_pod *p)
+{
+	struct field spec, status;
+	const char *kind;
+	int r = field_text(pod, "kind", &kind);
+
+	/* Items of a list carry none. */
+	if (r == 0 && kind != NULL && strcmp(kind, "Pod") != 0)
+		r = field_bad(pod, "kind", "not a Pod");
+	if (r == 0)
+		r = decode_metadata(pod, p);
+	if (r == 0)
+		r = field_object(pod, "spec", &spec);
+	if (r == 0)
+		r = field_object(pod, "status", &status);
+	if (r == 0)
+		r = read_spec(&spec, p);
+	if (r == 0)
+		r = decode_containers(&spec, &status, p);
+	if (r == 0)
+		r = read_status(&status, p);
+	return r;
+}
+
+static int parse_object(const char *text, size_t len, cJSON **ret, struct kube_decode_error *err)
+{
+	OWN(drop_json) cJSON *json = NULL;
+	struct field root;
+	int r;
+
+	*err = (struct kube_decode_error){""};
+	r = field_parse(text, len, &json, err);
+	if (r < 0)
+		return r;
+	root = field_root(json, err);
+	if (!cJSON_IsObject(json))
+		return field_bad(&root, NULL, "not an object");
+	*ret = STEAL(json);
+	return 0;
+}
+
+int kube_decode_pod(const char *text, size_t len, struct kube_pod **ret,
+		    struct kube_decode_error *err)
+{
+	OWN(drop_kube_pod) struct kube_pod *p = NULL;
+	OWN(drop_json) cJSON *json = NULL;
+	struct field root;
+	int r = parse_object(text, len, &json, err);
+
+	if (r < 0)
+		return r;
+	p = calloc(1, sizeof *p);
+	if (p == NULL)
+		return -ENOMEM;
+	root = field_root(json, err);
+	r = decode_pod(&root, p);
+	if (r < 0)
+		return r;
+	*ret = STEAL(p);
+	return 0;
+}
+
+/* resourceVersion in the text of an object's metadata. */
+static int read_version(const struct span *text, char *ret, size_t size,
+			struct kube_decode_error *err)
+{
+	OWN(drop_json) cJSON *json = NULL;
+	struct field root, meta;
+	const char *version;
+	int r = parse_object(text->s, text->len, &json, err);
+
+	if (r < 0)
+		return r;
+	root = field_root(NULL, err);
+	meta = (struct field){.json = json, .up = &root, .key = "metadata", .err = err};
+	r = field_text(&meta, "resourceVersion", &version);
+	if (r < 0)
+		return r;
+	if (version == NULL || version[0] == '\0' || strlen(version) >= size)
+		return field_bad(&meta, "resourceVersion", "missing or too long");
+	snprintf(ret, size, "%s", version);
+	return 0;
+}
+
+static const struct {
+	const char *type;
+	enum watch_event event;
+} watch_events[] = {
+	{"ADDED", WATCH_ADDED},       {"MODIFIED", WATCH_MODIFIED}, {"DELETED", WATCH_DELETED},
+	{"BOOKMARK", WATCH_BOOKMARK}, {"ERROR", WATCH_ERROR},
+};
+
+enum watch_event decode_event_type(const char *type, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(watch_events); i++)
+		if (len == strlen(watch_events[i].type) &&
+		    memcmp(type, watch_events[i].type, len) == 0)
+			return watch_events[i].event;
+	return WATCH_UNKNOWN;
+}
+
+/* The value is a string or something else, as it is written. */
+static enum watch_event event_of(const struct span *type)
+{
+	return type->len < 2 ? WATCH_UNKNOWN : decode_event_type(type->s + 1, type->len - 2);
+}
+
+/* The first member of each of these keys in an object; the others stay empty. */
+static int find_members(const char *text, size_t len, const char *const *keys, struct span *ret,
+			size_t count, struct kube_decode_error *err)
+{
+	struct span whole, key, value;
+	struct scan_error fault;
+	const char *at = NULL;
+	int r = scan_document(text, len, &whole, &fault);
+
+	*err = (struct kube_decode_error){""};
+	if (r < 0)
+		return field_bad_scan(err, &fault);
+	if (whole.s[0] != '{')
+		return field_bad_scan(err, &(struct scan_error){"not an object", 0});
+	while (scan_next(&whole, &at, &key, &value)) {
+		/* Keys are compared as they are written. */
+		if (memchr(key.s, '\\', key.len) != NULL)
+			return field_bad_scan(err, &(struct scan_error){"an escape in a key",
+									(size_t)(key.s - text)});
+		for (size_t i = 0; i < count; i++)
+			if (ret[i].s == NULL && span_is(&key, keys[i]))
+				ret[i] = value;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (ret[i].s == NULL) {
+			snprintf(err->text, sizeof err->text, "%s: missing", keys[i]);
+			return -EBADMSG;
+		}
+	return 0;
+}
+
+static int read_bookmark(const struct span *object, char *ret, size_t size,
+			 struct kube_decode_error *err)
+{
+	static const char *const keys[] = {"metadata"};
+	struct span meta = {NULL, 0};
+	int r = find_members(object->s, object->len, keys, &meta, 1, err);
+
+	return r < 0 ? r : read_version(&meta, ret, size, err);
+}
+
+int kube_decode_watch(const char *line, size_t len, struct kube_watch_line *ret,
+		      struct kube_decode_error *err)
+{
+	static const char *const keys[] = {"type", "object"};
+	struct span part[ARRAY_SIZE(keys)] = {{NULL, 0}};
+	struct kube_watch_line l = {.event = WATCH_UNKNOWN};
+	int r = find_members(line, len, keys, part, ARRAY_SIZE(keys), err);
+
+	if (r < 0)
+		return r;
+	assert(part[0].s != NULL && part[1].s != NULL);
+	l.event = event_of(&part[0]);
+	if (l.event == WATCH_ERROR) {
+		kube_decode_status(part[1].s, part[1].len, &l.status);
+	} else if (l.event == WATCH_BOOKMARK) {
+		r = read_bookmark(&part[1], l.resource_version, sizeof l.resource_version, err);
+	} else if (l.event != WATCH_UNKNOWN) {
+		r = kube_decode_pod(part[1].s, part[1].len, &l.pod, err);
+		if (r == 0)
+			snprintf(l.resource_version, sizeof l.resource_version, "%s",
+				 l.pod->resource_version);
+	}
+	if (r == 0)
+		*ret = l;
+	return r;
+}
+
+/* The first message of a list's bad items stays. */
+static int decode_items(const struct span *items, kube_pod_fn *each, void *arg, size_t *bad,
+			struct kube_decode_error *err)
+{
+	struct span key, value;
+	const char *at = NULL;
+	size_t index = 0;
+
+	for (; scan_next(items, &at, &key, &value); index++) {
+		struct kube_decode_error why;
+		struct kube_pod *pod;
+		int r = kube_decode_pod(value.s, value.len, &pod, &why);
+
+		if (r == -EBADMSG && (*bad)++ == 0)
+			snprintf(err->text, sizeof err->text, "items[%zu]: %.170s", index,
+				 why.text);
+		if (r == -EBADMSG)
+			continue;
+		if (r == 0)
+			r = each(arg, pod);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Seven parameters: text, receiver, three results. NOLINTNEXTLINE(readability-function-size) */
+int kube_decode_pods(const char *text, size_t len, kube_pod_fn *each, void *arg, char *ret_version,
+		     size_t size, size_t *ret_bad, struct kube_decode_error *err)
+{
+	static const char *const keys[] = {"kind", "metadata", "items"};
+	struct span part[ARRAY_SIZE(keys)] = {{NULL, 0}};
+	char version[128];
+	size_t bad = 0;
+	int r = find_members(text, len, keys, part, ARRAY_SIZE(keys), err);
+
+	if (r < 0)
+		return r;
+	assert(part[0].s != NULL && part[1].s != NULL && part[2].s != NULL);
+	if (!span_is(&part[0], "\"PodList\""))
+		r = field_bad_scan(
+			err, &(struct scan_error){"not a PodList", (size_t)(part[0].s - text)});
+	else if (part[2].s[0] != '[' && !span_is(&part[2], "null"))
+		r = field_bad_scan(err, &(struct scan_error){"items is not a list",
+							     (size_t)(part[2].s - text)});
+	if (r == 0)
+		r = read_version(&part[1], version, MIN(sizeof version, size), err);
+	if (r == 0)
+		r = decode_items(&part[2], each, arg, &bad, err);
+	if (r < 0)
+		return r;
+	strcpy(ret_version, version);
+	*ret_bad = bad;
+	return 0;
+}

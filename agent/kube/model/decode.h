@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON of the API server to values. No I/O, no clock; strict about what is used and blind to the
+ * rest. Names are compared with their case, of duplicate keys the first counts, integers go through
+ * text where they may pass 2^53.
+ * Everything gives -EBADMSG for text that is not what it must be, with a word on it in err.
+ */
+#pragma once
+
+#include "agent/kube/model/pod.h"
+
+struct kube_decode_error {
+	char text[192]; /* "spec.containers[1].resources.limits.cpu: ..." */
+};
+
+/* A Status, or as much of it as there was. */
+#define KUBE_CAUSES_MAX 8
+struct kube_status {
+	char reason[64];
+	char message[512];
+	uint32_t code;
+	struct {
+		char reason[64];
+		char field[128];
+		char message[256];
+	} cause[KUBE_CAUSES_MAX];
+	uint32_t cause_count;
+	usec_t retry_after_usec;
+};
+
+enum watch_event {
+	WATCH_ADDED,
+	WATCH_MODIFIED,
+	WATCH_DELETED,
+	WATCH_BOOKMARK, /* resource_version only */
+	WATCH_ERROR,    /* status only */
+	WATCH_UNKNOWN,  /* a type of the future: to be ignored */
+};
+
+struct kube_watch_line {
+	enum watch_event event;
+	struct kube_pod *pod; /* ADDED, MODIFIED, DELETED; owned by the caller */
+	char resource_version[128];
+	struct kube_status status;
+};
+
+typedef int kube_pod_fn(void *arg, struct kube_pod *pod); /* takes the pod; negative stops */
+
+int kube_decode_pod(const char *text, size_t len, struct kube_pod **ret,
+		    struct kube_decode_error *err);
+/* One line of a watch on pods. */
+int kube_decode_watch(const char *line, size_t len, struct kube_watch_line *ret,
+		      struct kube_decode_error *err);
+/* A PodList, pod by pod; ret_version has size bytes. A pod that cannot be understood is left out
+ * and counted in *ret_bad: one odd object must not blind us for the rest. */
+int kube_decode_pods(const char *text, size_t len, kube_pod_fn *each, void *arg, char *ret_version,
+		     size_t size, size_t *ret_bad, struct kube_decode_error *err);
+/* A Status; other text (a proxy's page, "Too many requests") becomes the message. Never fails. */
+void kube_decode_status(const char *text, size_t len, struct kube_status *ret);
+/* APIResourceList of /api/v1: is there pods/resize with the verb patch? */
+int kube_decode_resize_offered(const char *text, size_t len, bool *ret,
+			       struct kube_decode_error *err);
+
+/* The strictest bounds of all LimitRanges of a namespace for type Container; 0: none. */
+struct kube_limit_range {
+	uint64_t min[RESOURCE_COUNT];
+	uint64_t max[RESOURCE_COUNT];
+	uint64_t ratio_permille[RESOURCE_COUNT]; /* maxLimitRequestRatio */
+};
+int kube_decode_limit_ranges(const char *text, size_t len, struct kube_limit_range *ret,
+			     struct kube_decode_error *err);
+/* status.allowed of a SelfSubjectAccessReview. */
+int kube_decode_access(const char *text, size_t len, bool *ret_allowed,
+		       struct kube_decode_error *err);

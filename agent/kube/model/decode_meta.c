@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+/* metadata of a Pod. */
+#include "agent/kube/model/decode_impl.h"
+#include "agent/kube/model/names.h"
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#define CONFIG_HASH "kubernetes.io/config.hash"
+#define MIRROR      "kubernetes.io/config.mirror"
+
+#define EXACT_INT   ((1LL << 53) - 1)
+#define VERSION_MAX 127u
+/* The API allows 256 KiB of annotations; more of ours than this has no meaning. */
+#define ANNOTATIONS_MAX 32u
+/* kubelet: hex of an MD5. */
+#define HASH_LENGTH 32u
+/* CronJob names its jobs NAME-<minutes since 1970>, eight digits since 1989. */
+#define JOB_DIGITS_MIN 8u
+
+static bool opaque(const char *s)
+{
+	size_t n = strlen(s);
+
+	for (size_t i = 0; i < n; i++)
+		if (!isgraph((unsigned char)s[i]))
+			return false;
+	return n > 0 && n <= VERSION_MAX;
+}
+
+static int read_names(const struct field *meta, struct kube_pod *p)
+{
+	const struct {
+		const char *key;
+		bool (*valid)(const char *s);
+		char **ret;
+	} rows[] = {
+		{"uid", kube_is_uid, &p->uid},
+		{"namespace", kube_is_label, &p->namespace},
+		{"name", kube_is_subdomain, &p->name},
+		{"resourceVersion", opaque, &p->resource_version},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		int r = field_name(meta, rows[i].key, rows[i].valid, rows[i].ret);
+
+		if (r < 0)
+			return r;
+		if (*rows[i].ret == NULL)
+			return field_bad(meta, rows[i].key, "missing");
+	}
+	return 0;
+}
+
+static int add_annotation(struct kube_pod *p, const char *key, const char *value)
+{
+	struct kube_annotation *a = &p->annotations[p->annotation_count];
+
+	a->key = strdup(key);
+	a->value = strdup(value);
+	p->annotation_count++;
+	return a->key != NULL && a->value != NULL ? 0 : -ENOMEM;
+}
+
+/* Ours alone are kept. */
+static int read_annotations(const struct field *annotations, struct kube_pod *p)
+{
+	const cJSON *j;
+	size_t count = 0;
+	int r = 0;
+
+	cJSON_ArrayForEach (j, annotations->json)
+		count += strncmp(j->string, ANNOTATION_DOMAIN, strlen(ANNOTATION_DOMAIN)) == 0;
+	if (count > ANNOTATIONS_MAX)
+		return field_bad(annotations, NULL, "more than %u of " ANNOTATION_DOMAIN,
+				 ANNOTATIONS_MAX);
+	if (count == 0)
+		return 0;
+	p->annotations = calloc(count, sizeof *p->annotations);
+	if (p->annotations == NULL)
+		return -ENOMEM;
+	cJSON_ArrayForEach (j, annotations->json) {
+		const char *key = j->string + strlen(ANNOTATION_DOMAIN);
+
+		if (strncmp(j->string, ANNOTATION_DOMAIN, strlen(ANNOTATION_DOMAIN)) != 0 ||
+		    kube_pod_annotation(p, key) != NULL)
+			continue;
+		if (!cJSON_IsString(j))
+			return field_bad(annotations, NULL,
+					 "one of " ANNOTATION_DOMAIN " is not a text");
+		r = add_annotation(p, key, j->valuestring);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/*
+ * The kubelet names a static pod's cgroup by the hash of its manifest. Anybody may put these two
+ * annotations on a pod, so they are believed in only where they agree and are such a hash, which
+ * the uid of another pod can never be.
+ */
+static int read_static(const struct field *annotations, struct kube_pod *p)
+{
+	const char *hash, *mirror;
+	int r = field_text(annotations, CONFIG_HASH, &hash);
+
+	if (r == 0)
+		r = field_text(annotations, MIRROR, &mirror);
+	if (r < 0)
+		return r;
+	p->mirror = mirror != NULL;
+	if (hash != NULL && !kube_is_uid(hash))
+		return field_bad(annotations, CONFIG_HASH, "not valid as part of a path");
+	if (hash == NULL || mirror == NULL || strcmp(hash, mirror) != 0 ||
+	    strlen(hash) != HASH_LENGTH || strspn(hash, "0123456789abcdef") != HASH_LENGTH)
+		hash = p->uid;
+	p->cgroup_uid = strdup(hash);
+	return p->cgroup_uid != NULL ? 0 : -ENOMEM;
+}
+
+/* "web-7d9c" without "-7d9c". */
+static size_t without_hash(const char *name, const char *hash)
+{
+	size_t len = strlen(name), n = hash != NULL ? strlen(hash) : 0;
+
+	if (n > 0 && len > n + 1 && name[len - n - 1] == '-' && strcmp(name + len - n, hash) == 0)
+		return len - n - 1;
+	return len;
+}
+
+/* "report-29390400" without the minutes. */
+static size_t without_minutes(const char *name)
+{
+	size_t len = strlen(name), n = len;
+
+	while (n > 0 && isdigit((unsigned char)name[n - 1]))
+		n--;
+	return len - n >= JOB_DIGITS_MIN && n > 1 && name[n - 1] == '-' ? n - 1 : len;
+}
+
+static int name_workload(const char *kind, const char *name, const char *hash, struct kube_pod *p)
+{
+	size_t len;
+
+	/* A mirror pod's owner is its node. */
+	if (kind == NULL || name == NULL || strcmp(kind, "Node") == 0 || !kube_is_subdomain(name))
+		return 0;
+	if (strcmp(kind, "ReplicaSet") == 0)
+		len = without_hash(name, hash);
+	else if (strcmp(kind, "Job") == 0)
+		len = without_minutes(name);
+	else
+		len = strlen(name);
+	p->workload = strndup(name, len);
+	return p->workload != NULL ? 0 : -ENOMEM;
+}
+
+/* The controller's name, as far as it can be told from the pod alone. */
+static int read_workload(const struct field *meta, struct kube_pod *p)
+{
+	struct field labels, owners, owner = {0};
+	const char *hash, *kind, *name;
+	int r = field_object(meta, "labels", &labels);
+
+	if (r == 0)
+		r = field_text(&labels, "pod-template-hash", &hash);
+	if (r == 0)
+		r = field_array(meta, "ownerReferences", &owners);
+	while (r == 0 && p->workload == NULL && (r = field_next(&owners, &owner)) > 0) {
+		bool controller = false;
+
+		r = field_bool(&owner, "controller", &controller);
+		if (r == 0)
+			r = field_text(&owner, "kind", &kind);
+		if (r == 0)
+			r = field_text(&owner, "name", &name);
+		if (r == 0 && controller)
+			r = name_workload(kind, name, hash, p);
+	}
+	if (r == 0 && p->workload == NULL) {
+		p->workload = strdup(p->name);
+		r = p->workload != NULL ? 0 : -ENOMEM;
+	}
+	return r;
+}
+
+/* The newest entry of the subresource "resize", and whether there is one of ours: an entry goes
+ * when others have changed all of its fields. */
+static int read_manager(const struct field *meta, struct kube_pod *p)
+{
+	struct field fields, entry = {0};
+	const char *newest = NULL;
+	usec_t newest_at = 0;
+	int r = field_array(meta, "managedFields", &fields);
+
+	while (r == 0 && (r = field_next(&fields, &entry)) > 0) {
+		const char *subresource, *manager;
+		usec_t at = 0;
+
+		r = field_text(&entry, "subresource", &subresource);
+		if (r == 0)
+			r = field_text(&entry, "manager", &manager);
+		if (r == 0)
+			r = field_time(&entry, "time", &at);
+		if (r < 0 || subresource == NULL || manager == NULL ||
+		    strcmp(subresource, "resize") != 0)
+			continue;
+		p->resize_ours |= strcmp(manager, "vscaled") == 0;
+		if (newest != NULL && at < newest_at)
+			continue;
+		newest = manager;
+		newest_at = at;
+	}
+	if (r < 0 || newest == NULL)
+		return r;
+	p->resize_manager = strdup(newest);
+	return p->resize_manager != NULL ? 0 : -ENOMEM;
+}
+
+int decode_metadata(const struct field *pod, struct kube_pod *p)
+{
+	struct field meta, annotations;
+	int64_t generation = 0;
+	int r = field_object(pod, "metadata", &meta);
+
+	if (r == 0)
+		r = read_names(&meta, p);
+	if (r == 0)
+		r = field_int(&meta, "generation", 0, EXACT_INT, &generation);
+	if (r == 0)
+		r = field_object(&meta, "annotations", &annotations);
+	if (r == 0)
+		r = read_annotations(&annotations, p);
+	if (r == 0)
+		r = read_static(&annotations, p);
+	if (r == 0)
+		r = read_workload(&meta, p);
+	if (r == 0)
+		r = read_manager(&meta, p);
+	if (r < 0)
+		return r;
+	p->generation = (uint64_t)generation;
+	p->deleting = field_has(&meta, "deletionTimestamp");
+	return 0;
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/kube/model/encode.h"
+#include "agent/base/shown.h"
+#include <cjson/cJSON.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* Longest texts of an Event in bytes (k8s.io/kubernetes pkg/apis/core/validation/events.go). */
+#define NOTE_MAX     1024u
+#define REASON_MAX   128u
+#define ACTION_MAX   128u
+#define INSTANCE_MAX 128u
+#define CONTROLLER   "vscaled.dev/vscaled"
+
+static void drop_json(cJSON **j)
+{
+	cJSON_Delete(*j);
+}
+
+/* Text of a finished document; NULL when any part of it could not be made. */
+static char *print(const cJSON *json, bool whole)
+{
+	return whole ? cJSON_PrintUnformatted(json) : NULL;
+}
+
+static bool add_text(cJSON *object, const char *key, const char *text)
+{
+	return cJSON_AddStringToObject(object, key, text) != NULL;
+}
+
+static bool add_cut(cJSON *object, const char *key, const char *text, size_t max)
+{
+	char cut[NOTE_MAX + 1];
+	size_t n = shown_cut(text, max);
+
+	memcpy(cut, text, n);
+	cut[n] = '\0';
+	return add_text(object, key, cut);
+}
+
+/* RFC 3339 with microseconds, as metav1.MicroTime. */
+static bool add_time(cJSON *object, const char *key, usec_t at)
+{
+	time_t t = (time_t)(at / USEC_PER_SEC);
+	char seconds[32], text[48];
+	struct tm tm;
+
+	if (gmtime_r(&t, &tm) == NULL ||
+	    strftime(seconds, sizeof seconds, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+		return false;
+	snprintf(text, sizeof text, "%s.%06lluZ", seconds, (unsigned long long)(at % USEC_PER_SEC));
+	return add_text(object, key, text);
+}
+
+/* "600m"; "192Mi", or plain bytes where there are no whole Mi. */
+static bool add_amount(cJSON *object, enum resource r, uint64_t amount)
+{
+	char text[32];
+
+	if (r == RESOURCE_CPU)
+		snprintf(text, sizeof text, "%llum", (unsigned long long)amount);
+	else if (amount % MIB == 0)
+		snprintf(text, sizeof text, "%lluMi", (unsigned long long)(amount / MIB));
+	else
+		snprintf(text, sizeof text, "%llu", (unsigned long long)amount);
+	return add_text(object, r == RESOURCE_CPU ? "cpu" : "memory", text);
+}
+
+/* {"limits": {...}}, left out when there is nothing in it. "No limit" cannot be asked for. */
+static bool add_amounts(cJSON *resources, const char *key, uint32_t which, const uint64_t *amounts)
+{
+	cJSON *object;
+
+	for (int r = 0; r < RESOURCE_COUNT; r++)
+		if (amounts[r] == LIMIT_MAX)
+			which &= ~(1u << r);
+	if (which == 0)
+		return true;
+	object = cJSON_AddObjectToObject(resources, key);
+	for (int r = 0; object != NULL && r < RESOURCE_COUNT; r++)
+		if ((which & (1u << r)) != 0 && !add_amount(object, (enum resource)r, amounts[r]))
+			return false;
+	return object != NULL;
+}
+
+static const char *list_of(enum container_kind kind)
+{
+	switch (kind) {
+	case CONTAINER_APP:
+		return "containers";
+	case CONTAINER_SIDECAR:
+	case CONTAINER_INIT:
+		return "initContainers";
+	default:
+		return "ephemeralContainers";
+	}
+}
+
+static bool add_container(cJSON *spec, const struct kube_container *c, const struct report_item *it)
+{
+	cJSON *list = cJSON_GetObjectItemCaseSensitive(spec, list_of(c->kind));
+	cJSON *item, *resources;
+
+	if (list == NULL)
+		list = cJSON_AddArrayToObject(spec, list_of(c->kind));
+	item = cJSON_CreateObject();
+	if (!cJSON_AddItemToArray(list, item)) {
+		cJSON_Delete(item);
+		return false;
+	}
+	if (!add_text(item, "name", c->name))
+		return false;
+	resources = cJSON_AddObjectToObject(item, "resources");
+	return resources != NULL && add_amounts(resources, "limits", it->limits, it->limit) &&
+	       add_amounts(resources, "requests", it->requests, it->request);
+}
+
+static bool add_uid(cJSON *root, const struct kube_pod *pod, cJSON **ret_meta)
+{
+	*ret_meta = cJSON_AddObjectToObject(root, "metadata");
+	return *ret_meta != NULL && add_text(*ret_meta, "uid", pod->uid);
+}
+
+char *kube_encode_resize(const struct kube_pod *pod, const struct report_patch *patch, bool exact)
+{
+	OWN(drop_json) cJSON *root = cJSON_CreateObject();
+	cJSON *meta, *spec;
+	bool ok = add_uid(root, pod, &meta);
+
+	if (exact)
+		ok = ok && add_text(meta, "resourceVersion", pod->resource_version);
+	spec = cJSON_AddObjectToObject(root, "spec");
+	ok = ok && spec != NULL;
+	for (size_t i = 0; ok && i < patch->count; i++) {
+		const struct report_item *it = &patch->item[i];
+
+		if ((it->limits | it->requests) != 0)
+			ok = add_container(spec, &pod->containers[it->container], it);
+	}
+	return print(root, ok);
+}
+
+char *kube_encode_annotation(const struct kube_pod *pod, const char *key, const char *value)
+{
+	OWN(drop_json) cJSON *root = cJSON_CreateObject();
+	cJSON *meta, *annotations;
+	char name[sizeof ANNOTATION_DOMAIN + 64];
+	bool ok = add_uid(root, pod, &meta);
+
+	snprintf(name, sizeof name, ANNOTATION_DOMAIN "%.63s", key);
+	annotations = ok ? cJSON_AddObjectToObject(meta, "annotations") : NULL;
+	ok = annotations != NULL;
+	if (ok && value == NULL)
+		ok = cJSON_AddNullToObject(annotations, name) != NULL;
+	else if (ok)
+		ok = add_text(annotations, name, value);
+	return print(root, ok);
+}
+
+static bool add_regarding(cJSON *root, const struct kube_pod *pod)
+{
+	cJSON *o = cJSON_AddObjectToObject(root, "regarding");
+
+	return o != NULL && add_text(o, "kind", "Pod") && add_text(o, "apiVersion", "v1") &&
+	       add_text(o, "namespace", pod->namespace) && add_text(o, "name", pod->name) &&
+	       add_text(o, "uid", pod->uid) &&
+	       add_text(o, "resourceVersion", pod->resource_version);
+}
+
+char *kube_encode_event(const struct kube_event *e)
+{
+	OWN(drop_json) cJSON *root = cJSON_CreateObject();
+	cJSON *meta = cJSON_AddObjectToObject(root, "metadata");
+	bool ok = meta != NULL && add_text(meta, "namespace", e->namespace) &&
+		  add_text(meta, "name", e->name) &&
+		  add_text(root, "apiVersion", "events.k8s.io/v1") &&
+		  add_text(root, "kind", "Event") && add_time(root, "eventTime", e->at_real) &&
+		  add_text(root, "type", e->type) &&
+		  add_cut(root, "reason", e->reason, REASON_MAX) &&
+		  add_cut(root, "action", e->action, ACTION_MAX) &&
+		  add_cut(root, "note", e->note, NOTE_MAX) &&
+		  add_text(root, "reportingController", CONTROLLER) &&
+		  add_cut(root, "reportingInstance", e->instance, INSTANCE_MAX) &&
+		  add_regarding(root, e->regarding);
+
+	return print(root, ok);
+}
+
+char *kube_encode_event_series(uint32_t count, usec_t last_real)
+{
+	OWN(drop_json) cJSON *root = cJSON_CreateObject();
+	cJSON *series = cJSON_AddObjectToObject(root, "series");
+	bool ok = series != NULL && cJSON_AddNumberToObject(series, "count", count) != NULL &&
+		  add_time(series, "lastObservedTime", last_real);
+
+	return print(root, ok);
+}
+
+char *kube_encode_access(const char *verb, const char *group, const char *resource,
+			 const char *subresource)
+{
+	OWN(drop_json) cJSON *root = cJSON_CreateObject();
+	cJSON *spec = cJSON_AddObjectToObject(root, "spec");
+	cJSON *asked = spec != NULL ? cJSON_AddObjectToObject(spec, "resourceAttributes") : NULL;
+	bool ok = asked != NULL && add_text(root, "apiVersion", "authorization.k8s.io/v1") &&
+		  add_text(root, "kind", "SelfSubjectAccessReview") &&
+		  add_text(asked, "verb", verb) && add_text(asked, "group", group) &&
+		  add_text(asked, "resource", resource) &&
+		  (subresource == NULL || add_text(asked, "subresource", subresource));
+
+	return print(root, ok);
+}
+
+/* RFC 3986: what is not unreserved is percent-encoded. */
+int kube_encode_segment(const char *text, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	for (; *text != '\0'; text++) {
+		unsigned char c = (unsigned char)*text;
+		bool plain = c < 0x80 && (isalnum(c) || strchr("-._~", c) != NULL);
+
+		if (n + (plain ? 1 : 3) >= size)
+			return -ENAMETOOLONG;
+		if (plain)
+			buf[n++] = (char)c;
+		else
+			n += (size_t)sprintf(buf + n, "%%%02X", c);
+	}
+	if (n >= size)
+		return -ENAMETOOLONG;
+	buf[n] = '\0';
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values to the JSON that is sent. Owned by the caller; NULL: no memory. */
+#pragma once
+
+#include "agent/kube/model/pod.h"
+#include "policy/report/report.h"
+
+/* Strategic merge patch for pods/NAME/resize: uid, and what the report changes. exact: refused as a
+ * conflict where the object is not this one any more. */
+char *kube_encode_resize(const struct kube_pod *pod, const struct report_patch *patch, bool exact);
+/* Merge patch of one annotation vscaled.dev/KEY with the uid; value NULL removes it. */
+char *kube_encode_annotation(const struct kube_pod *pod, const char *key, const char *value);
+
+struct kube_event {
+	const char *namespace;
+	const char *name; /* of the event: unique, "web-0.17d2c0f1a2b3c4d5" */
+	const char *type; /* Normal, Warning */
+	const char *reason;
+	const char *action;
+	const char *note;     /* shortened to 1024 bytes, never inside a character */
+	const char *instance; /* reportingInstance: the node */
+	const struct kube_pod *regarding;
+	usec_t at_real;
+};
+char *kube_encode_event(const struct kube_event *e);
+/* Merge patch that makes it a series, count >= 2. */
+char *kube_encode_event_series(uint32_t count, usec_t last_real);
+/* A question for SelfSubjectAccessReview. subresource NULL: none. */
+char *kube_encode_access(const char *verb, const char *group, const char *resource,
+			 const char *subresource);
+/* Percent-encodes one path segment or query value into buf; -ENAMETOOLONG. */
+int kube_encode_segment(const char *text, char *buf, size_t size);

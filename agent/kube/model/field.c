@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/kube/model/field.h"
+#include "agent/base/shown.h"
+#include "policy/base/quantity.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* 2^53 is where a double begins to miss integers. */
+#define EXACT_MAX 9007199254740991LL
+
+int field_parse(const char *text, size_t len, cJSON **ret, struct kube_decode_error *err)
+{
+	OWN(drop_free) char *copy = malloc(len + 1);
+	struct scan_error fault;
+	cJSON *json;
+	int r;
+
+	if (copy == NULL)
+		return -ENOMEM;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	r = scan_slim(copy, len, &fault);
+	if (r < 0)
+		return field_bad_scan(err, &fault);
+	json = cJSON_ParseWithLengthOpts(copy, len + 1, NULL, false);
+	/* The scanner has taken it, so it can be parsed. */
+	if (json == NULL)
+		return -ENOMEM;
+	*ret = json;
+	return 0;
+}
+
+int field_bad_scan(struct kube_decode_error *err, const struct scan_error *fault)
+{
+	snprintf(err->text, sizeof err->text, "byte %zu: %s", fault->at, fault->what);
+	return -EBADMSG;
+}
+
+/* "spec.containers[1].resources": from the root down. */
+static size_t put_path(const struct field *n, char *buf, size_t size)
+{
+	size_t used = n->up != NULL ? put_path(n->up, buf, size) : 0;
+
+	if (n->up == NULL || used >= size)
+		return used;
+	if (n->key == NULL)
+		used += (size_t)snprintf(buf + used, size - used, "[%zu]", n->index);
+	else
+		used += (size_t)snprintf(buf + used, size - used, "%s%s", used > 0 ? "." : "",
+					 n->key);
+	return used;
+}
+
+int field_bad(const struct field *n, const char *key, const char *format, ...)
+{
+	struct field member = {.up = n, .key = key};
+	char *buf = n->err->text;
+	size_t size = sizeof n->err->text, used;
+	va_list args;
+
+	buf[0] = '\0';
+	used = put_path(key != NULL ? &member : n, buf, size);
+	if (used > 0 && used < size)
+		used += (size_t)snprintf(buf + used, size - used, ": ");
+	if (used >= size)
+		return -EBADMSG;
+	va_start(args, format);
+	vsnprintf(buf + used, size - used, format, args);
+	va_end(args);
+	return -EBADMSG;
+}
+
+static const cJSON *member(const struct field *n, const char *key)
+{
+	const cJSON *j = cJSON_GetObjectItemCaseSensitive(n->json, key);
+
+	return cJSON_IsNull(j) ? NULL : j;
+}
+
+bool field_has(const struct field *n, const char *key)
+{
+	return member(n, key) != NULL;
+}
+
+static struct field child(const struct field *n, const char *key)
+{
+	return (struct field){.json = member(n, key), .up = n, .key = key, .err = n->err};
+}
+
+int field_object(const struct field *n, const char *key, struct field *ret)
+{
+	struct field c = child(n, key);
+
+	if (c.json != NULL && !cJSON_IsObject(c.json))
+		return field_bad(&c, NULL, "not an object");
+	*ret = c;
+	return 0;
+}
+
+int field_array(const struct field *n, const char *key, struct field *ret)
+{
+	struct field c = child(n, key);
+
+	if (c.json != NULL && !cJSON_IsArray(c.json))
+		return field_bad(&c, NULL, "not a list");
+	*ret = c;
+	return 0;
+}
+
+static bool step(const struct field *array, struct field *item)
+{
+	if (array->json == NULL)
+		return false;
+	if (item->up == NULL)
+		*item = (struct field){.json = array->json->child, .up = array, .err = array->err};
+	else
+		*item = (struct field){.json = item->json->next,
+				       .up = array,
+				       .index = item->index + 1,
+				       .err = array->err};
+	return item->json != NULL;
+}
+
+int field_next(const struct field *array, struct field *item)
+{
+	if (!step(array, item))
+		return 0;
+	return cJSON_IsObject(item->json) ? 1 : field_bad(item, NULL, "not an object");
+}
+
+int field_next_text(const struct field *array, struct field *item, const char **ret)
+{
+	if (!step(array, item))
+		return 0;
+	if (!cJSON_IsString(item->json))
+		return field_bad(item, NULL, "not a text");
+	*ret = item->json->valuestring;
+	return 1;
+}
+
+int field_text(const struct field *n, const char *key, const char **ret)
+{
+	const cJSON *j = member(n, key);
+
+	if (j != NULL && !cJSON_IsString(j))
+		return field_bad(n, key, "not a text");
+	*ret = j != NULL ? j->valuestring : NULL;
+	return 0;
+}
+
+int field_copy(const struct field *n, const char *key, char **ret)
+{
+	const char *s;
+	int r = field_text(n, key, &s);
+
+	if (r < 0 || s == NULL)
+		return r;
+	*ret = strdup(s);
+	return *ret != NULL ? 0 : -ENOMEM;
+}
+
+int field_name(const struct field *n, const char *key, bool (*valid)(const char *s), char **ret)
+{
+	char buf[SHOWN_SIZE];
+	const char *s;
+	int r = field_text(n, key, &s);
+
+	if (r < 0 || s == NULL)
+		return r;
+	if (!valid(s))
+		return field_bad(n, key, "\"%s\" is not valid", shown(s, buf));
+	return field_copy(n, key, ret);
+}
+
+int field_bool(const struct field *n, const char *key, bool *ret)
+{
+	const cJSON *j = member(n, key);
+
+	if (j == NULL)
+		return 0;
+	if (!cJSON_IsBool(j))
+		return field_bad(n, key, "neither true nor false");
+	*ret = cJSON_IsTrue(j);
+	return 0;
+}
+
+static bool whole(double d, int64_t *ret)
+{
+	if (!(d >= -(double)EXACT_MAX && d <= (double)EXACT_MAX) || (double)(int64_t)d != d)
+		return false;
+	*ret = (int64_t)d;
+	return true;
+}
+
+int field_int(const struct field *n, const char *key, int64_t min, int64_t max, int64_t *ret)
+{
+	const cJSON *j = member(n, key);
+	int64_t value;
+
+	if (j == NULL)
+		return 0;
+	if (!cJSON_IsNumber(j) || !whole(j->valuedouble, &value))
+		return field_bad(n, key, "not a whole number below 2^53");
+	if (value < min || value > max)
+		return field_bad(n, key, "%lld is out of range", (long long)value);
+	*ret = value;
+	return 0;
+}
+
+int field_quantity(const struct field *n, const char *key, enum resource r, uint64_t *ret)
+{
+	const cJSON *j = member(n, key);
+	char number[24], buf[SHOWN_SIZE];
+	const char *s = number;
+	int64_t value;
+	int result;
+
+	if (j == NULL)
+		return 0;
+	if (cJSON_IsString(j))
+		s = j->valuestring;
+	else if (cJSON_IsNumber(j) && whole(j->valuedouble, &value))
+		snprintf(number, sizeof number, "%lld", (long long)value);
+	else
+		return field_bad(n, key, "neither a text nor a whole number below 2^53");
+	result = r == RESOURCE_CPU ? quantity_parse_cpu(s, ret) : quantity_parse_bytes(s, ret);
+	if (result < 0)
+		return field_bad(n, key, "\"%s\" is %s", shown(s, buf),
+				 result == -ERANGE ? "too large" : "not a quantity");
+	return 0;
+}
+
+/* Digits and separators must stand where the pattern has them; 0 stands for a digit. */
+static bool shaped(const char *s, const char *pattern)
+{
+	for (; *pattern != '\0'; s++, pattern++)
+		if (*pattern == '0' ? *s < '0' || *s > '9' : *s != *pattern)
+			return false;
+	return true;
+}
+
+static int two(const char *s)
+{
+	return (s[0] - '0') * 10 + (s[1] - '0');
+}
+
+static int parse_time(const char *s, usec_t *ret)
+{
+	usec_t unit = USEC_PER_SEC, fraction = 0;
+	struct tm tm;
+	time_t t;
+
+	if (!shaped(s, "0000-00-00T00:00:00"))
+		return -EINVAL;
+	tm = (struct tm){.tm_year = two(s) * 100 + two(s + 2) - 1900,
+			 .tm_mon = two(s + 5) - 1,
+			 .tm_mday = two(s + 8),
+			 .tm_hour = two(s + 11),
+			 .tm_min = two(s + 14),
+			 .tm_sec = two(s + 17)};
+	if (tm.tm_mon < 0 || tm.tm_mon > 11 || tm.tm_mday < 1 || tm.tm_mday > 31 ||
+	    tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 60)
+		return -EINVAL;
+	s += strlen("0000-00-00T00:00:00");
+	if (*s == '.')
+		for (s++; *s >= '0' && *s <= '9'; s++) {
+			unit /= 10;
+			fraction += unit * (usec_t)(*s - '0');
+		}
+	t = timegm(&tm);
+	if (strcmp(s, "Z") != 0 || t < 0)
+		return -EINVAL;
+	*ret = (usec_t)t * USEC_PER_SEC + fraction;
+	return 0;
+}
+
+int field_time(const struct field *n, const char *key, usec_t *ret)
+{
+	char buf[SHOWN_SIZE];
+	const char *s;
+	int r = field_text(n, key, &s);
+
+	if (r < 0 || s == NULL)
+		return r;
+	if (parse_time(s, ret) < 0)
+		return field_bad(n, key, "\"%s\" is no time in UTC", shown(s, buf));
+	return 0;
+}

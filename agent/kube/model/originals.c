@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/kube/model/originals.h"
+#include "agent/kube/model/field.h"
+#include "agent/kube/model/names.h"
+#include "policy/types/profile.h"
+#include <errno.h>
+#include <string.h>
+
+static const char *const resource_keys[RESOURCE_COUNT] = {"cpu", "memory"};
+
+/* Written as text, without an exception. */
+static int amount(const struct field *n, const char *key, enum resource r, uint64_t *ret)
+{
+	const char *text = NULL;
+	int e = field_text(n, key, &text);
+
+	if (e < 0 || text == NULL)
+		return e;
+	if (strcmp(text, "max") == 0)
+		return field_bad(n, key, "no limit");
+	return field_quantity(n, key, r, ret);
+}
+
+static int read_resource(const struct field *container, enum resource r, struct kube_originals *o)
+{
+	uint64_t limit = 0, target = 0;
+	struct field f;
+	int e = field_object(container, resource_keys[r], &f);
+
+	if (e < 0 || f.json == NULL)
+		return e;
+	e = amount(&f, "original", r, &o->limit[r]);
+	if (e == 0)
+		e = amount(&f, "originalRequest", r, &o->request[r]);
+	if (e == 0)
+		e = amount(&f, "limit", r, &limit);
+	if (e == 0)
+		e = amount(&f, "target", r, &target);
+	if (e == 0 && (o->limit[r] == 0 || o->limit[r] >= LIMIT_MAX || limit == 0))
+		e = field_bad(&f, "original", "missing or not positive");
+	return e;
+}
+
+static int read_containers(const struct field *list, const char *container,
+			   struct kube_originals *ret)
+{
+	bool found = false;
+	const cJSON *j;
+
+	cJSON_ArrayForEach (j, list->json) {
+		struct kube_originals o = {{0}, {0}};
+		const struct field f = {.json = j, .up = list, .key = j->string, .err = list->err};
+		int e = 0;
+
+		if (!cJSON_IsObject(j) || !kube_is_label(j->string))
+			return field_bad(list, NULL, "not containers");
+		for (enum resource r = 0; e == 0 && r < RESOURCE_COUNT; r++)
+			e = read_resource(&f, r, &o);
+		if (e < 0)
+			return e;
+		if (strcmp(j->string, container) != 0)
+			continue;
+		/* Of two it cannot be told which one we wrote. */
+		if (found)
+			return field_bad(list, NULL, "a container twice");
+		found = true;
+		*ret = o;
+	}
+	return found ? 0 : -ENOENT;
+}
+
+int kube_originals_read(const char *text, const char *container, struct kube_originals *ret)
+{
+	OWN(drop_json) cJSON *json = NULL;
+	struct kube_decode_error err = {""};
+	struct kube_originals o = {{0}, {0}};
+	struct field root, list;
+	size_t len = strnlen(text, KUBE_STATUS_MAX + 1);
+	int r;
+
+	if (len > KUBE_STATUS_MAX)
+		return -EBADMSG;
+	r = field_parse(text, len, &json, &err);
+	if (r < 0)
+		return r;
+	root = field_root(json, &err);
+	if (!cJSON_IsObject(json))
+		return -EBADMSG;
+	r = field_object(&root, "containers", &list);
+	if (r == 0 && list.json == NULL)
+		r = -ENOENT;
+	if (r == 0)
+		r = read_containers(&list, container, &o);
+	if (r == 0)
+		*ret = o;
+	return r;
+}
+
+static bool fits(const struct kube_originals *o, const struct kube_container *c, enum resource r)
+{
+	uint64_t request = o->request[r] != 0 ? o->request[r] : c->spec.request[r];
+
+	return o->limit[r] != 0 && o->limit[r] <= c->spec.limit[r] && request <= o->limit[r];
+}
+
+bool kube_originals_fit(const struct kube_originals *o, const struct kube_container *c,
+			uint32_t resources)
+{
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if ((resources & (1u << r)) && c->spec.limit[r] != LIMIT_MAX && !fits(o, c, r))
+			return false;
+	return true;
+}

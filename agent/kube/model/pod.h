@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the agent needs of a Pod, as plain values: decode.c fills it, nothing here decides.
+ * CPU in millicores, memory in bytes. Owned by whoever decoded it.
+ */
+#pragma once
+
+#include "policy/types/limits.h"
+
+enum qos_class { QOS_GUARANTEED, QOS_BURSTABLE, QOS_BEST_EFFORT, QOS_COUNT };
+
+enum container_kind {
+	CONTAINER_APP,
+	CONTAINER_SIDECAR, /* an init container with restartPolicy Always */
+	CONTAINER_INIT,    /* read, never sized */
+	CONTAINER_EPHEMERAL,
+	CONTAINER_KIND_COUNT
+};
+
+/* LIMIT_MAX: no limit, also where 0 stands. A request of 0: none. */
+struct kube_resources {
+	uint64_t limit[RESOURCE_COUNT];
+	uint64_t request[RESOURCE_COUNT];
+};
+
+struct kube_container {
+	char *name;
+	enum container_kind kind;
+	struct kube_resources spec;   /* desired */
+	struct kube_resources status; /* containerStatuses[].resources, the runtime's record */
+	bool has_status;              /* status was there */
+	uint32_t restart_on_resize;   /* RESOURCES_*: resizePolicy RestartContainer */
+	char *id;                     /* without the runtime's prefix; NULL: never started */
+	bool running;
+	bool ready;
+	uint32_t restarts;
+	bool oom_killed;        /* lastState or state: terminated, reason OOMKilled */
+	usec_t started_real;    /* state.running.startedAt; 0: not running */
+	uint64_t heap_bytes;    /* a JVM's heap ceiling from args and env; 0: none found */
+	uint32_t heap_permille; /* or as a share of the memory limit (MaxRAMPercentage); 0: none */
+};
+
+/* status.conditions, while they hold. */
+enum resize_pending { RESIZE_NOT_PENDING, RESIZE_DEFERRED, RESIZE_INFEASIBLE };
+enum resize_progress { RESIZE_IDLE, RESIZE_IN_PROGRESS, RESIZE_ERROR };
+
+#define ANNOTATION_DOMAIN "vscaled.dev/"
+
+struct kube_annotation {
+	char *key; /* without the domain: "mode" */
+	char *value;
+};
+
+struct kube_pod {
+	char *uid;        /* metadata.uid */
+	char *cgroup_uid; /* the uid in the cgroup's name: of a static pod its config hash */
+	char *namespace;
+	char *name;
+	char *node;     /* NULL: not scheduled */
+	char *workload; /* ReplicaSet without the template hash, CronJob, else the owner, else name
+			 */
+	char *resource_version; /* opaque */
+	uint64_t generation;
+	uint64_t observed_generation; /* 0: not told */
+	enum qos_class qos;
+	char *phase;          /* "Unknown" when not told */
+	char *priority_class; /* NULL: none */
+	int32_t priority;
+	bool ready;
+	usec_t containers_ready_real; /* since when all of them are; 0: they are not */
+	bool deleting;                /* has a deletionTimestamp */
+	bool mirror;                  /* of a static pod */
+	bool windows;
+	bool once;          /* restartPolicy Never: what has ended does not come back */
+	bool pod_resources; /* spec.resources: pod-level, not managed */
+	enum resize_pending pending;
+	enum resize_progress progress;
+	char *resize_message; /* of the condition; NULL: none */
+	char *resize_manager; /* who wrote spec resources last through /resize; NULL: nobody */
+	bool resize_ours;     /* we are among those who own a part of it */
+	struct kube_annotation *annotations; /* those of vscaled.dev/ alone */
+	size_t annotation_count;
+	struct kube_container *containers; /* init containers and sidecars first, as in the spec */
+	size_t container_count;
+};
+
+void kube_pod_free(struct kube_pod *p); /* the members and *p; NULL is fine */
+static inline void drop_kube_pod(struct kube_pod **p)
+{
+	kube_pod_free(*p);
+}
+/* NULL when the pod has none of this name. */
+const char *kube_pod_annotation(const struct kube_pod *p, const char *key);
+/* The limit that others hold, and may write at any moment: of the spec, or the lower one that the
+ * kubelet reports while it does not carry out the spec (deferred, infeasible, error). LIMIT_MAX:
+ * none. */
+uint64_t kube_pod_limit_held(const struct kube_pod *p, const struct kube_container *c,
+			     enum resource r);
+const struct kube_container *kube_pod_container(const struct kube_pod *p, const char *name);

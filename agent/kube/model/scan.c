@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/kube/model/scan.h"
+#include "policy/base/base.h"
+#include <ctype.h>
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#define UNREAD "fieldsV1"
+/* cJSON reads this many bytes of a number. */
+#define NUMBER_MAX 63
+
+struct scan {
+	const char *start;
+	const char *p;
+	const char *end;
+	const char *what; /* of the first fault */
+	char *writable;   /* the same text; NULL: only look */
+	size_t values;
+};
+
+static bool fault(struct scan *s, const char *what)
+{
+	if (s->what == NULL)
+		s->what = what;
+	return false;
+}
+
+static void blanks(struct scan *s)
+{
+	while (s->p < s->end && (*s->p == ' ' || *s->p == '\t' || *s->p == '\n' || *s->p == '\r'))
+		s->p++;
+}
+
+static bool take(struct scan *s, char c)
+{
+	if (s->p == s->end || *s->p != c)
+		return false;
+	s->p++;
+	return true;
+}
+
+static bool is_digit(const struct scan *s)
+{
+	return s->p < s->end && *s->p >= '0' && *s->p <= '9';
+}
+
+/* Bytes of the well-formed UTF-8 character at p; 0: none (Unicode, table 3-7). */
+static size_t utf8_length(const unsigned char *p, size_t left)
+{
+	size_t n = p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+
+	if (n == 0 || n > left)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+/* Four hexadecimal digits. */
+static bool unit(struct scan *s, unsigned *ret)
+{
+	unsigned value = 0;
+
+	for (int i = 0; i < 4; i++, s->p++) {
+		if (s->p == s->end || !isxdigit((unsigned char)*s->p))
+			return fault(s, "an escape without four hexadecimal digits");
+		value = value * 16 + (unsigned)(isdigit((unsigned char)*s->p)
+							? *s->p - '0'
+							: (*s->p | 0x20) - 'a' + 10);
+	}
+	*ret = value;
+	return true;
+}
+
+/* Behind \u: no NUL, and surrogates in pairs. */
+static bool unicode(struct scan *s)
+{
+	unsigned first, second;
+
+	if (!unit(s, &first))
+		return false;
+	if (first == 0)
+		return fault(s, "a NUL in a string");
+	if (first < 0xd800 || first > 0xdfff)
+		return true;
+	if (first > 0xdbff || !take(s, '\\') || !take(s, 'u') || !unit(s, &second) ||
+	    second < 0xdc00 || second > 0xdfff)
+		return fault(s, "half a surrogate pair");
+	return true;
+}
+
+/* Behind the backslash. */
+static bool escape(struct scan *s)
+{
+	if (s->p == s->end || strchr("\"\\/bfnrtu", *s->p) == NULL || *s->p == '\0')
+		return fault(s, "an unknown escape");
+	return *s->p++ != 'u' || unicode(s);
+}
+
+static bool string(struct scan *s)
+{
+	if (!take(s, '"'))
+		return fault(s, "a string was expected");
+	while (s->p < s->end) {
+		unsigned char c = (unsigned char)*s->p;
+		size_t n = 1;
+
+		if (c == '"') {
+			s->p++;
+			return true;
+		}
+		if (c < 0x20)
+			return fault(s, "a control character in a string");
+		if (c >= 0x80)
+			n = utf8_length((const unsigned char *)s->p, (size_t)(s->end - s->p));
+		if (n == 0)
+			return fault(s, "a string that is not UTF-8");
+		s->p += n;
+		if (c == '\\' && !escape(s))
+			return false;
+	}
+	return fault(s, "a string without an end");
+}
+
+static bool number_text(struct scan *s)
+{
+	take(s, '-');
+	if (!is_digit(s))
+		return fault(s, "a value was expected");
+	if (*s->p == '0')
+		s->p++;
+	else
+		while (is_digit(s))
+			s->p++;
+	if (take(s, '.')) {
+		if (!is_digit(s))
+			return fault(s, "a number without digits behind its point");
+		while (is_digit(s))
+			s->p++;
+	}
+	if (take(s, 'e') || take(s, 'E')) {
+		if (!take(s, '-'))
+			take(s, '+');
+		if (!is_digit(s))
+			return fault(s, "a number without digits in its exponent");
+		while (is_digit(s))
+			s->p++;
+	}
+	return true;
+}
+
+/* A longer one would be cut by the parser. */
+static bool number(struct scan *s)
+{
+	const char *begin = s->p;
+
+	return number_text(s) &&
+	       (s->p - begin <= NUMBER_MAX || fault(s, "a number of too many digits"));
+}
+
+static bool literal(struct scan *s, const char *word)
+{
+	size_t n = strlen(word);
+
+	if ((size_t)(s->end - s->p) < n || memcmp(s->p, word, n) != 0)
+		return fault(s, "a value was expected");
+	s->p += n;
+	return true;
+}
+
+static bool value(struct scan *s, unsigned depth);
+
+/* "key": value. What nobody reads is blanked out at once, and its values do not count. */
+static bool member(struct scan *s, unsigned depth)
+{
+	const char *key, *begin;
+	size_t values, len;
+
+	blanks(s);
+	key = s->p + 1;
+	if (!string(s))
+		return false;
+	len = (size_t)(s->p - key) - 1;
+	blanks(s);
+	if (!take(s, ':'))
+		return fault(s, "a colon was expected");
+	blanks(s);
+	begin = s->p;
+	values = s->values;
+	if (!value(s, depth))
+		return false;
+	if (s->writable != NULL && len == strlen(UNREAD) && memcmp(key, UNREAD, len) == 0 &&
+	    *begin == '{') {
+		char *hole = s->writable + (begin - s->start);
+
+		memset(hole, ' ', (size_t)(s->p - begin));
+		hole[0] = '{';
+		hole[1] = '}';
+		s->values = values + 1;
+	}
+	return true;
+}
+
+/* The inside of an object or an array, and its end. */
+static bool container(struct scan *s, unsigned depth, char end,
+		      bool (*part)(struct scan *s, unsigned depth))
+{
+	s->p++;
+	if (depth >= SCAN_DEPTH_MAX)
+		return fault(s, "too deep nesting");
+	blanks(s);
+	if (take(s, end))
+		return true;
+	do {
+		if (!part(s, depth + 1))
+			return false;
+		blanks(s);
+	} while (take(s, ','));
+	return take(s, end) || fault(s, "a comma or the end of a list was expected");
+}
+
+static bool value(struct scan *s, unsigned depth)
+{
+	s->values++;
+	blanks(s);
+	switch (s->p < s->end ? *s->p : '\0') {
+	case '{':
+		return container(s, depth, '}', member);
+	case '[':
+		return container(s, depth, ']', value);
+	case '"':
+		return string(s);
+	case 't':
+		return literal(s, "true");
+	case 'f':
+		return literal(s, "false");
+	case 'n':
+		return literal(s, "null");
+	default:
+		return number(s);
+	}
+}
+
+static int run(struct scan *s, struct span *ret, struct scan_error *err)
+{
+	const char *begin;
+
+	blanks(s);
+	begin = s->p;
+	if (value(s, 0)) {
+		*ret = (struct span){begin, (size_t)(s->p - begin)};
+		blanks(s);
+		if (s->p < s->end)
+			fault(s, "something behind the end");
+	}
+	*err = (struct scan_error){s->what, (size_t)(s->p - s->start)};
+	return s->what != NULL ? -EBADMSG : 0;
+}
+
+int scan_document(const char *text, size_t len, struct span *ret, struct scan_error *err)
+{
+	struct scan s = {.start = text, .p = text, .end = text + len};
+	struct span all;
+	int r = run(&s, &all, err);
+
+	if (r == 0)
+		*ret = all;
+	return r;
+}
+
+int scan_slim(char *text, size_t len, struct scan_error *err)
+{
+	struct scan s = {.start = text, .p = text, .end = text + len, .writable = text};
+	struct span all;
+	int r = run(&s, &all, err);
+
+	if (r < 0 || s.values <= SCAN_VALUES_MAX)
+		return r;
+	*err = (struct scan_error){"too many values", len};
+	return -E2BIG;
+}
+
+bool scan_next(const struct span *whole, const char **at, struct span *ret_key,
+	       struct span *ret_value)
+{
+	struct scan s = {.start = whole->s, .p = *at, .end = whole->s + whole->len};
+
+	if (whole->s[0] != '{' && whole->s[0] != '[')
+		return false;
+	if (s.p == NULL)
+		s.p = whole->s + 1;
+	blanks(&s);
+	take(&s, ',');
+	blanks(&s);
+	*ret_key = (struct span){s.p, 0};
+	if (s.p == s.end || *s.p == '}' || *s.p == ']')
+		return false;
+	if (whole->s[0] == '{') {
+		if (!string(&s))
+			return false;
+		*ret_key = (struct span){ret_key->s + 1, (size_t)(s.p - ret_key->s) - 2};
+		blanks(&s);
+		take(&s, ':');
+		blanks(&s);
+	}
+	ret_value->s = s.p;
+	if (!value(&s, 0))
+		return false;
+	ret_value->len = (size_t)(s.p - ret_value->s);
+	*at = s.p;
+	return true;
+}
+
+bool span_is(const struct span *s, const char *text)
+{
+	return s->len == strlen(text) && memcmp(s->s, text, s->len) == 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects of the API server that are left out, and which of them have been told. */
+#pragma once
+
+#include "agent/kube/model/peek.h"
+
+/* Why it was. */
+enum kube_skip { KUBE_SKIP_LARGE, KUBE_SKIP_UNDECODABLE, KUBE_SKIP_COUNT };
+
+struct kube_skipped {
+	enum kube_skip why;
+	const char *uid;  /* "": not known */
+	const char *text; /* "default/web-0: larger than 2 MiB" */
+	bool news;        /* not told before, or a long time ago */
+};
+
+/* As many as are remembered; of more than that the oldest are told again. */
+#define KUBE_SKIPPED_TOLD 64
+
+struct kube_skipped_memory {
+	uint64_t told[KUBE_SKIPPED_TOLD]; /* hashes; 0: empty */
+	size_t next;
+};
+
+/* True: this object has not been told for this reason yet. */
+bool kube_skipped_is_news(struct kube_skipped_memory *m, const struct kube_peek *p,
+			  const char *reason);
+/* "default/web-0: reason", as much of the name as is known. */
+void kube_skipped_text(const struct kube_peek *p, const char *reason, char *ret, size_t size);

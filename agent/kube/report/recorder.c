@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/kube/report/recorder.h"
+#include "policy/types/bounds.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* client-go, tools/events and tools/record. */
+#define SERIES_REFRESH (30 * USEC_PER_MIN)
+#define SERIES_OVER    (6 * USEC_PER_MIN)
+#define TRIES_MAX      12
+#define TRY_PAUSE      (10 * USEC_PER_SEC)
+#define SPAM_BURST     25
+#define SPAM_REFILL    (300 * USEC_PER_SEC)
+/* Not allowed to: asked again after this. */
+#define FORBIDDEN_FOR (10 * USEC_PER_MIN)
+#define NOTE_SIZE     1025
+
+/* One event, or a series. The texts are owned; pod holds what regarding needs. */
+struct entry {
+	struct recorder *recorder;
+	struct kube_pod pod;
+	char *type, *reason, *action, *note;
+	char name[300]; /* at the server; "": not there */
+	uint32_t count;
+	uint32_t told;
+	usec_t last, last_real, told_at;
+	usec_t not_before;
+	uint32_t tries;
+	struct kube_call *call;
+	bool under_way;
+	uint32_t asked; /* count in the request */
+};
+
+struct spam {
+	char uid[64];
+	uint64_t tokens_permille;
+	usec_t at;
+};
+
+struct recorder {
+	struct kube_port port;
+	char *instance;
+	struct recorder_options options;
+	recorder_answer_fn *answered;
+	void *answered_ctx;
+	struct entry *entries[RECORDER_MAX];
+	size_t count;
+	struct spam *spam; /* RECORDER_MAX of them, used from the front */
+	size_t spam_count;
+	usec_t forbidden_until;
+	uint64_t serial;
+	struct recorder_counters counters;
+};
+
+static void entry_free(struct entry *e)
+{
+	if (e == NULL)
+		return;
+	if (e->call != NULL)
+		e->recorder->port.cancel(e->recorder->port.ctx, e->call);
+	free(e->pod.uid);
+	free(e->pod.namespace);
+	free(e->pod.name);
+	free(e->pod.resource_version);
+	free(e->type);
+	free(e->reason);
+	free(e->action);
+	free(e->note);
+	free(e);
+}
+
+static void drop_entry(struct entry **e)
+{
+	entry_free(*e);
+}
+
+int recorder_new(const struct kube_port *port, const struct recorder_options *o,
+		 struct recorder **ret)
+{
+	struct recorder *r = calloc(1, sizeof *r);
+
+	if (r == NULL)
+		return -ENOMEM;
+	r->port = *port;
+	r->options = *o;
+	r->instance = strdup(o->instance);
+	r->spam = calloc(RECORDER_MAX, sizeof *r->spam);
+	if (r->instance == NULL || r->spam == NULL) {
+		recorder_free(r);
+		return -ENOMEM;
+	}
+	*ret = r;
+	return 0;
+}
+
+void recorder_free(struct recorder *r)
+{
+	if (r == NULL)
+		return;
+	for (size_t i = 0; i < r->count; i++)
+		entry_free(r->entries[i]);
+	free(r->spam);
+	free(r->instance);
+	free(r);
+}
+
+void recorder_on_answer(struct recorder *r, recorder_answer_fn *fn, void *ctx)
+{
+	r->answered = fn;
+	r->answered_ctx = ctx;
+}
+
+const struct recorder_counters *recorder_counters(const struct recorder *r)
+{
+	return &r->counters;
+}
+
+static void remove_at(struct recorder *r, size_t i)
+{
+	entry_free(r->entries[i]);
+	r->entries[i] = r->entries[--r->count];
+}
+
+static void remove_entry(struct recorder *r, const struct entry *e)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->entries[i] == e) {
+			remove_at(r, i);
+			return;
+		}
+}
+
+/* Does the pod's budget allow one more? The pod heard of longest ago makes room. */
+static bool pass(struct recorder *r, const char *uid, usec_t now)
+{
+	struct spam *s = NULL, *oldest = &r->spam[0];
+
+	for (size_t i = 0; i < r->spam_count && s == NULL; i++) {
+		if (strcmp(r->spam[i].uid, uid) == 0)
+			s = &r->spam[i];
+		else if (r->spam[i].at < oldest->at)
+			oldest = &r->spam[i];
+	}
+	if (s == NULL) {
+		s = r->spam_count < RECORDER_MAX ? &r->spam[r->spam_count++] : oldest;
+		*s = (struct spam){.tokens_permille = SPAM_BURST * 1000ULL, .at = now};
+		snprintf(s->uid, sizeof s->uid, "%s", uid);
+	}
+	s->tokens_permille =
+		MIN(add_sat(s->tokens_permille, mul_div(now - s->at, 1000, SPAM_REFILL)),
+		    SPAM_BURST * 1000ULL);
+	s->at = now;
+	if (s->tokens_permille < 1000)
+		return false;
+	s->tokens_permille -= 1000;
+	return true;
+}
+
+static struct entry *find(const struct recorder *r, const struct kube_pod *pod, const char *type,
+			  const char *reason, const char *action)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		struct entry *e = r->entries[i];
+
+		if (strcmp(e->pod.uid, pod->uid) == 0 && strcmp(e->type, type) == 0 &&
+		    strcmp(e->reason, reason) == 0 && strcmp(e->action, action) == 0)
+			return e;
+	}
+	return NULL;
+}
+
+static struct entry *entry_new(struct recorder *r, const struct kube_pod *pod, const char *type,
+			       const char *reason, const char *action)
+{
+	OWN(drop_entry) struct entry *e = calloc(1, sizeof *e);
+
+	if (e == NULL)
+		return NULL;
+	e->recorder = r;
+	e->pod.uid = strdup(pod->uid);
+	e->pod.namespace = strdup(pod->namespace);
+	e->pod.name = strdup(pod->name);
+	e->pod.resource_version = strdup(pod->resource_version ? pod->resource_version : "");
+	e->type = strdup(type);
+	e->reason = strdup(reason);
+	e->action = strdup(action);
+	if (!e->pod.uid || !e->pod.namespace || !e->pod.name || !e->pod.resource_version ||
+	    !e->type || !e->reason || !e->action)
+		return NULL;
+	return STEAL(e);
+}
+
+/* Room for one more: the one seen longest ago goes. False: all are on their way. */
+static bool make_room(struct recorder *r)
+{
+	size_t oldest = RECORDER_MAX;
+
+	if (r->count < RECORDER_MAX)
+		return true;
+	for (size_t i = 0; i < r->count; i++)
+		if (!r->entries[i]->under_way &&
+		    (oldest == RECORDER_MAX || r->entries[i]->last < r->entries[oldest]->last))
+			oldest = i;
+	if (oldest == RECORDER_MAX)
+		return false;
+	r->counters.lost += r->entries[oldest]->told < r->entries[oldest]->count;
+	remove_at(r, oldest);
+	return true;
+}
+
+/* Who, what, when in one line of the caller. NOLINTNEXTLINE(readability-function-size) */
+void recorder_note(struct recorder *r, const struct kube_pod *pod, const char *type,
+		   const char *reason, const char *action, const char *note, usec_t now,
+		   usec_t now_real)
+{
+	struct entry *e = find(r, pod, type, reason, action);
+	char *text;
+
+	r->counters.noted++;
+	if (!pass(r, pod->uid, now)) {
+		r->counters.spam++;
+		return;
+	}
+	/* An old one is told to its end by itself; this one begins anew. */
+	if (e != NULL && now - e->last >= SERIES_OVER && !e->under_way) {
+		remove_entry(r, e);
+		e = NULL;
+	}
+	if (e == NULL) {
+		e = make_room(r) ? entry_new(r, pod, type, reason, action) : NULL;
+		if (e == NULL) {
+			r->counters.lost++;
+			return;
+		}
+		r->entries[r->count++] = e;
+	}
+	e->count++;
+	e->last = now;
+	e->last_real = now_real;
+	/* What the server has cannot be changed; what it has not is told as it is now. */
+	text = e->told == 0 ? strndup(note, NOTE_SIZE) : NULL;
+	if (text != NULL) {
+		free(e->note);
+		e->note = text;
+	}
+}
+
+/* When the entry has something to send; 0: it has not. */
+static usec_t due_at(const struct recorder *r, const struct entry *e)
+{
+	usec_t at;
+
+	if (e->under_way || e->told >= e->count)
+		return 0;
+	if (e->told <= 1)
+		at = 1;
+	else
+		at = MIN(add_sat(e->told_at, SERIES_REFRESH), add_sat(e->last, SERIES_OVER));
+	return MAX(at, MAX(e->not_before, r->forbidden_until));
+}
+
+static bool is_warning(const struct entry *e)
+{
+	return strcmp(e->type, "Warning") == 0;
+}
+
+static struct entry *first_due(const struct recorder *r, usec_t now)
+{
+	struct entry *best = NULL;
+
+	for (size_t i = 0; i < r->count; i++) {
+		struct entry *e = r->entries[i];
+		usec_t at = due_at(r, e);
+
+		if (at == 0 || at > now)
+			continue;
+		if (best == NULL || is_warning(e) > is_warning(best) ||
+		    (is_warning(e) == is_warning(best) && e->last < best->last))
+			best = e;
+	}
+	return best;
+}
+
+bool recorder_due(const struct recorder *r, bool warnings, usec_t now)
+{
+	const struct entry *e = first_due(r, now);
+
+	return e != NULL && (!warnings || is_warning(e));
+}
+
+usec_t recorder_next(const struct recorder *r, usec_t now)
+{
+	usec_t next = 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		usec_t at = due_at(r, r->entries[i]);
+
+		if (at != 0 && (next == 0 || at < next))
+			next = at;
+	}
+	return next ? MAX(next, now) : 0;
+}
+
+/* What is over and told leaves no trace. */
+static void sweep(struct recorder *r, usec_t now)
+{
+	for (size_t i = r->count; i-- > 0;) {
+		const struct entry *e = r->entries[i];
+
+		if (!e->under_way && e->told >= e->count && now - e->last >= SERIES_OVER)
+			remove_at(r, i);
+	}
+}
+
+static void give_up(struct recorder *r, struct entry *e)
+{
+	r->counters.lost++;
+	remove_entry(r, e);
+}
+
+static void answered_well(struct recorder *r, struct entry *e, usec_t now)
+{
+	r->counters.created += e->asked == 0;
+	r->counters.series += e->asked != 0;
+	e->told = e->asked ? e->asked : 1;
+	e->told_at = now;
+	e->tries = 0;
+}
+
+static void on_answer(void *arg, const struct kube_answer *a)
+{
+	struct entry *e = arg;
+	struct recorder *r = e->recorder;
+	usec_t now, now_real;
+
+	e->under_way = false;
+	e->call = NULL;
+	r->options.clock(r->options.ctx, &now, &now_real);
+	if (r->answered != NULL)
+		r->answered(r->answered_ctx, a);
+	if (a->status / 100 == 2) {
+		answered_well(r, e, now);
+	} else if (e->asked != 0 && a->status == 404) {
+		e->name[0] = '\0'; /* its hour is over: as a new one */
+		e->told = 0;
+	} else if (e->asked == 0 && a->status == 409 && e->tries < TRIES_MAX) {
+		e->name[0] = '\0'; /* the name is taken: another one */
+		e->tries++;
+	} else if (a->status == 403) {
+		r->forbidden_until = add_sat(now, FORBIDDEN_FOR);
+		give_up(r, e);
+	} else if ((a->status >= 400 && a->status < 500 && a->status != 401 && a->status != 429) ||
+		   ++e->tries >= TRIES_MAX) {
+		give_up(r, e);
+	} else {
+		if (e->asked == 0)
+			e->name[0] = '\0';
+		e->not_before = add_sat(now, MAX(a->retry_after_usec, TRY_PAUSE));
+	}
+}
+
+/* "web-0.17d2c0f1a2b3c4d5": the pod, and a number that no other of its Events has. */
+static void name_it(struct recorder *r, struct entry *e, usec_t now_real)
+{
+	snprintf(e->name, sizeof e->name, "%.230s.%llx", e->pod.name,
+		 (unsigned long long)now_real * 1000 + r->serial++ % 1000);
+}
+
+static char *body_of(struct recorder *r, struct entry *e, usec_t now_real)
+{
+	struct kube_event event = {
+		.namespace = e->pod.namespace,
+		.type = e->type,
+		.reason = e->reason,
+		.action = e->action,
+		.note = e->note ? e->note : "",
+		.instance = r->instance,
+		.regarding = &e->pod,
+		.at_real = e->last_real,
+	};
+
+	e->asked = e->told > 0 ? MAX(e->count, 2u) : 0;
+	if (e->asked)
+		return kube_encode_event_series(e->asked, e->last_real);
+	name_it(r, e, now_real);
+	event.name = e->name;
+	return kube_encode_event(&event);
+}
+
+int recorder_send(struct recorder *r, usec_t now, usec_t now_real)
+{
+	struct entry *e;
+	OWN(drop_free) char *body = NULL;
+	char namespace[200], name[900], path[1200];
+	struct kube_request request = {.path = path};
+	int ret;
+
+	sweep(r, now);
+	e = first_due(r, now);
+	if (e == NULL)
+		return -EAGAIN;
+	body = body_of(r, e, now_real);
+	if (body == NULL) {
+		e->not_before = add_sat(now, TRY_PAUSE);
+		return -ENOMEM;
+	}
+	if (kube_encode_segment(e->pod.namespace, namespace, sizeof namespace) < 0 ||
+	    kube_encode_segment(e->name, name, sizeof name) < 0) {
+		give_up(r, e);
+		return -EAGAIN;
+	}
+	request.method = e->asked ? "PATCH" : "POST";
+	request.content = e->asked ? KUBE_MERGE_PATCH : KUBE_JSON;
+	request.body = body;
+	snprintf(path, sizeof path, "/apis/events.k8s.io/v1/namespaces/%s/events%s%s", namespace,
+		 e->asked ? "/" : "", e->asked ? name : "");
+	e->under_way = true;
+	ret = r->port.start(r->port.ctx, &request, on_answer, e, &e->call);
+	if (ret < 0) {
+		e->under_way = false;
+		e->not_before = add_sat(now, TRY_PAUSE);
+	}
+	return ret;
+}
+
+void recorder_forget(struct recorder *r, const char *uid)
+{
+	/* What is not told yet still is: the Event may say why the pod went. */
+	for (size_t i = r->count; i-- > 0;) {
+		struct entry *e = r->entries[i];
+
+		if (strcmp(e->pod.uid, uid) == 0 && e->told > 0 && !e->under_way)
+			remove_at(r, i);
+	}
+	for (size_t i = 0; i < r->spam_count; i++)
+		if (strcmp(r->spam[i].uid, uid) == 0) {
+			r->spam[i] = r->spam[--r->spam_count];
+			return;
+		}
+}

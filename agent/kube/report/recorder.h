@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events of events.k8s.io/v1, told once and then as a series: same pod, type, reason and action are
+ * one. Spam is cut per pod (25, then one in 5 minutes); the rest waits its turn with the reports.
+ *
+ *	first		POST
+ *	second		PATCH series count 2, at once
+ *	further		PATCH every 30 min, and 6 min after the last one; then it is over
+ *	404 on PATCH	its time is up at the server: POST anew
+ *	no success	12 tries, 10 s apart
+ */
+#pragma once
+
+#include "agent/kube/client/port.h"
+#include "agent/kube/model/encode.h"
+
+#define RECORDER_MAX 1000 /* Events remembered; the one seen longest ago gives way */
+
+struct recorder;
+
+struct recorder_options {
+	const char *instance; /* the node's name; copied */
+	void *ctx;
+	/* The time, for answers. */
+	void (*clock)(void *ctx, usec_t *ret_boot, usec_t *ret_real);
+};
+
+/* Told of every answer, before it is acted upon. */
+typedef void recorder_answer_fn(void *ctx, const struct kube_answer *answer);
+
+struct recorder_counters {
+	uint64_t noted;
+	uint64_t spam;    /* cut */
+	uint64_t created; /* POSTs that went */
+	uint64_t series;  /* PATCHes that went */
+	uint64_t lost;    /* given up: refused, too many tries, no room */
+};
+
+int recorder_new(const struct kube_port *port, const struct recorder_options *o,
+		 struct recorder **ret);
+void recorder_free(struct recorder *r);
+void recorder_on_answer(struct recorder *r, recorder_answer_fn *fn, void *ctx);
+/* Notes an event; nothing is sent here. The pod's identity is copied. note: plain text. */
+void recorder_note(struct recorder *r, const struct kube_pod *pod, const char *type,
+		   const char *reason, const char *action, const char *note, usec_t now,
+		   usec_t now_real);
+/* Is something waiting to be sent? warnings: of type Warning. */
+bool recorder_due(const struct recorder *r, bool warnings, usec_t now);
+/* When recorder_due() may turn true by itself; 0: never. */
+usec_t recorder_next(const struct recorder *r, usec_t now);
+/* Sends the next one, Warnings first; 0: started, -EAGAIN: nothing is due. Retries are its own. */
+int recorder_send(struct recorder *r, usec_t now, usec_t now_real);
+void recorder_forget(struct recorder *r, const char *uid);
+const struct recorder_counters *recorder_counters(const struct recorder *r);

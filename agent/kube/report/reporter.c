@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/kube/report/reporter_impl.h"
+#include "policy/types/bounds.h"
+#include <errno.h>
+#include <string.h>
+
+/* Requests of pods under way at a time; one while the server is away. */
+#define IN_FLIGHT_MAX 4
+/* Of the writes that go while reports wait, one in this many is an ordinary Event. */
+#define EVENT_TURN 4
+
+const char *reporter_verb_name(enum reporter_verb v)
+{
+	static const char *const names[REPORTER_VERB_COUNT] = {
+		[REPORTER_RESIZE] = "resize",
+		[REPORTER_STATUS] = "status",
+		[REPORTER_EVENT] = "event",
+		[REPORTER_DISCOVERY] = "discovery",
+	};
+
+	return v < REPORTER_VERB_COUNT ? names[v] : "?";
+}
+
+int reporter_new(const struct kube_port *port, struct recorder *recorder,
+		 const struct reporter_options *o, const struct reporter_events *events,
+		 struct reporter **ret)
+{
+	struct reporter *r = calloc(1, sizeof *r);
+	usec_t now, now_real;
+
+	if (r == NULL)
+		return -ENOMEM;
+	r->port = *port;
+	r->recorder = recorder;
+	r->options = *o;
+	r->events = *events;
+	events->clock(events->ctx, &now, &now_real);
+	report_queue_init(&r->queue, &o->rate, o->seed, now);
+	if (recorder != NULL)
+		recorder_on_answer(recorder, reporter_recorded, r);
+	*ret = r;
+	return 0;
+}
+
+static void tracked_free(struct tracked *t)
+{
+	if (t->call != NULL)
+		t->reporter->port.cancel(t->reporter->port.ctx, t->call);
+	if (t->under_way)
+		t->reporter->in_flight--;
+	free(t->state);
+	free(t->status);
+	free(t->asked);
+	free(t->refusal);
+	free(t);
+}
+
+void reporter_free(struct reporter *r)
+{
+	if (r == NULL)
+		return;
+	for (size_t i = 0; i < r->count; i++)
+		tracked_free(r->pods[i]);
+	if (r->discovery != NULL)
+		r->port.cancel(r->port.ctx, r->discovery);
+	if (r->recorder != NULL)
+		recorder_on_answer(r->recorder, NULL, NULL);
+	report_queue_free(&r->queue);
+	free(r->pods);
+	free(r);
+}
+
+struct tracked *reporter_find(const struct reporter *r, const char *uid)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (strcmp(r->pods[i]->uid, uid) == 0)
+			return r->pods[i];
+	return NULL;
+}
+
+static struct tracked *track(struct reporter *r, const char *uid)
+{
+	struct tracked *t, **pods;
+
+	if (r->count == r->capacity) {
+		size_t capacity = r->capacity ? 2 * r->capacity : 32;
+
+		pods = reallocarray(r->pods, capacity, sizeof(struct tracked *));
+		if (pods == NULL)
+			return NULL;
+		r->pods = pods;
+		r->capacity = capacity;
+	}
+	t = calloc(1, sizeof *t);
+	if (t == NULL)
+		return NULL;
+	t->reporter = r;
+	strcpy(t->uid, uid);
+	r->pods[r->count++] = t;
+	return t;
+}
+
+int reporter_changed(struct reporter *r, const char *uid, usec_t now)
+{
+	struct tracked *t = reporter_find(r, uid);
+
+	(void)now;
+	if (uid[0] == '\0' || strlen(uid) >= REPORT_UID_MAX)
+		return -EINVAL;
+	if (t == NULL)
+		t = track(r, uid);
+	if (t == NULL)
+		return -ENOMEM;
+	t->dirty = true;
+	return 0;
+}
+
+void reporter_hurry(struct reporter *r, const char *uid)
+{
+	struct tracked *t = reporter_find(r, uid);
+
+	if (t != NULL)
+		t->hurry = t->dirty = true;
+}
+
+void reporter_forget(struct reporter *r, const char *uid)
+{
+	struct tracked *t = reporter_find(r, uid);
+
+	if (t == NULL)
+		return;
+	report_queue_drop(&r->queue, uid);
+	for (size_t i = 0; i < r->count; i++)
+		if (r->pods[i] == t) {
+			r->pods[i] = r->pods[--r->count];
+			break;
+		}
+	tracked_free(t);
+}
+
+void reporter_news(struct tracked *t, const struct reporter_view *v, uint32_t news,
+		   const char *text, usec_t now)
+{
+	const struct reporter_events *e = &t->reporter->events;
+
+	if (news & REPORT_NEWS_GONE) {
+		reporter_forget(t->reporter, t->uid);
+		return;
+	}
+	if (news & REPORT_NEWS_REFUSED) {
+		reporter_set_refusal(t, text);
+		t->hurry = true;
+		reporter_tell_refusal(t, text, now);
+	}
+	if (news & REPORT_NEWS_FOREIGN) {
+		reporter_set_refusal(t, NULL);
+		for (size_t i = 0; i < t->state->count; i++)
+			if (e->foreign != NULL && report_foreign(t->state, i))
+				e->foreign(e->ctx, t->uid, i, report_foreign(t->state, i));
+	}
+	if (news & REPORT_NEWS_RATIFIED) {
+		t->ratified = v->facts.generation;
+		if (!reporter_is_bound(t, now) && !report_lead_denied(t->state, now))
+			reporter_set_refusal(t, NULL);
+		e->ratified(e->ctx, t->uid, t->ratified);
+	}
+	if (news & REPORT_NEWS_VERIFY)
+		e->verify(e->ctx, t->uid);
+	if (news & REPORT_NEWS_RETRY)
+		t->dirty = true;
+}
+
+/* What the server's object says the annotation is, the first time. */
+static void learn_status(struct tracked *t, const struct kube_pod *pod)
+{
+	const char *have = kube_pod_annotation(pod, "status");
+
+	if (t->status_known)
+		return;
+	t->status_known = true;
+	t->status = have ? strdup(have) : NULL;
+}
+
+bool reporter_look(struct tracked *t, usec_t now)
+{
+	struct reporter *r = t->reporter;
+	struct reporter_view *v = &r->view;
+	const char *why;
+	uint32_t news;
+	bool denied;
+
+	if (r->events.facts(r->events.ctx, t->uid, v) < 0) {
+		reporter_forget(r, t->uid);
+		return false;
+	}
+	if (v->facts.container_count > REPORT_CONTAINERS_MAX)
+		return false;
+	if (t->state != NULL && t->state->count != v->facts.container_count) {
+		free(t->state);
+		t->state = NULL;
+	}
+	if (t->state == NULL)
+		t->state = report_state_new(v->facts.container_count);
+	if (t->state == NULL)
+		return false;
+	v->facts.offered = r->offered;
+	learn_status(t, v->pod);
+	why = v->pod->resize_message ? v->pod->resize_message : "the kubelet cannot do the resize";
+	denied = report_lead_denied(t->state, now);
+	news = report_observed(&r->options.tuning, t->state, &v->facts, now);
+	if (news & REPORT_NEWS_REFUSED)
+		r->tally.answers[REPORT_ANSWER_REFUSED]++;
+	if (news != 0)
+		reporter_news(t, v, news, why, now);
+	if (report_lead_denied(t->state, now) && (!denied || (news & REPORT_NEWS_FOREIGN)))
+		reporter_tell_denied(t, news, why, now);
+	/* What was called back may have changed what the facts were made of. */
+	if (news != 0 && r->events.facts(r->events.ctx, t->uid, v) < 0) {
+		reporter_forget(r, t->uid);
+		return false;
+	}
+	v->facts.offered = r->offered;
+	return true;
+}
+
+static void tell_traps(struct tracked *t, const struct report_decision *d)
+{
+	const struct reporter_events *e = &t->reporter->events;
+
+	for (size_t r = 0; r < RESOURCE_COUNT; r++)
+		for (size_t i = 0; i < t->state->count; i++)
+			if (d->write[r] & (1ULL << i))
+				e->write(e->ctx, t->uid, i, (enum resource)r);
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due)
+{
+	struct reporter *r = t->reporter;
+	const struct reporter_view *v = &r->view;
+	usec_t at = t->status_at ? add_sat(t->status_at, r->options.status_interval_usec) : 0;
+	char *text;
+
+	*ret_due = false;
+	t->status_again = 0;
+	/* The originals stand in it: it stays until they are back in the spec, then it goes. */
+	if (v->mode == NULL && t->going_back)
+		return NULL;
+	if (t->hurry || v->mode == NULL)
+		at = 0;
+	at = MAX(at, r->status_forbidden_until);
+	if (now < at) {
+		t->status_again = at;
+		return NULL;
+	}
+	text = v->mode ? reporter_status_text(v, t->ratified, t->refusal) : NULL;
+	if (v->mode != NULL && text == NULL)
+		return NULL; /* no memory: another time */
+	if (same(text, t->status)) {
+		free(text);
+		t->hurry = false;
+		return NULL;
+	}
+	*ret_due = true;
+	return text;
+}
+
+/* Holds that end by themselves. */
+static bool passes(enum report_hold h)
+{
+	return h != REPORT_HOLD_NONE && h != REPORT_HOLD_OFFERED && h != REPORT_HOLD_INACTIVE &&
+	       h != REPORT_HOLD_REFUSED;
+}
+
+/* Is something of ours in the spec that is to go? */
+static bool holds_ours(const struct report_facts *f)
+{
+	bool any = f->restoring;
+
+	for (size_t i = 0; i < f->container_count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			const struct report_resource *x = &f->containers[i].resource[r];
+
+			any |= x->back && x->managed &&
+			       (x->spec_limit != x->held || x->spec_request != x->original_request);
+		}
+	return any;
+}
+
+static void decide(struct tracked *t, usec_t now, struct report_decision *ret)
+{
+	struct reporter *r = t->reporter;
+
+	report_decide(&r->options.tuning, &r->node, t->state, &r->view.facts, now, ret);
+	t->hold = ret->hold;
+	t->blocked = ret->blocked;
+	t->again = ret->again;
+	t->going_back =
+		holds_ours(&r->view.facts) && (ret->send || passes(ret->hold) || !r->offered_known);
+	/* Who leaves stays until the kubelet has done it, or nobody would tell that it has. */
+	t->owes = t->going_back || (r->view.mode == NULL &&
+				    (t->state->phase == REPORT_WAITING ||
+				     (t->status != NULL && now >= r->status_forbidden_until)));
+}
+
+/* Puts the pod into the queue, or takes it out. */
+static void examine(struct tracked *t, usec_t now)
+{
+	struct reporter *r = t->reporter;
+	struct report_decision d;
+	bool status;
+
+	t->dirty = false;
+	t->again = 0;
+	t->owes = false;
+	if (!reporter_look(t, now))
+		return;
+	decide(t, now, &d);
+	tell_traps(t, &d);
+	free(reporter_status_due(t, now, &status));
+	if (!d.send && !status)
+		report_queue_drop(&r->queue, t->uid);
+	else
+		report_queue_mark(&r->queue, t->uid,
+				  d.send               ? d.urgency
+				  : status && t->hurry ? REPORT_AT_ONCE
+						       : REPORT_ANNOTATION,
+				  now);
+}
+
+/* The next write of a pod, from its newest state. */
+static void send_of(struct tracked *t, usec_t now)
+{
+	struct reporter *r = t->reporter;
+	struct report_decision d;
+	bool status;
+	char *text;
+
+	report_queue_drop(&r->queue, t->uid);
+	if (t->under_way || !reporter_look(t, now))
+		return;
+	decide(t, now, &d);
+	if (d.send) {
+		if (reporter_send_resize(t, &d, now) < 0)
+			t->again = add_sat(now, USEC_PER_SEC);
+		return;
+	}
+	text = reporter_status_due(t, now, &status);
+	if (status && reporter_send_status(t, text, now) < 0)
+		t->status_again = add_sat(now, USEC_PER_SEC);
+}
+
+static bool may_send(const struct reporter *r, enum report_urgency urgency)
+{
+	bool one = r->queue.outage && urgency != REPORT_LEADS;
+
+	return r->in_flight < (one ? 1 : IN_FLIGHT_MAX);
+}
+
+/* An Event now, rather than the report that is first in the queue? */
+static bool event_first(struct reporter *r, const struct report_slot *slot, usec_t now)
+{
+	if (r->recorder == NULL || !recorder_due(r->recorder, false, now) ||
+	    !report_queue_open(&r->queue, now))
+		return false;
+	if (slot == NULL)
+		return true;
+	if (slot->urgency <= REPORT_AT_ONCE)
+		return false;
+	if (recorder_due(r->recorder, true, now))
+		return true;
+	return slot->urgency >= REPORT_ORDINARY && ++r->turn % EVENT_TURN == 0;
+}
+
+static void send_all(struct reporter *r, usec_t now, usec_t now_real)
+{
+	for (;;) {
+		const struct report_slot *slot = report_queue_next(&r->queue, now);
+
+		if (!may_send(r, slot ? slot->urgency : REPORT_ORDINARY))
+			return;
+		if (event_first(r, slot, now)) {
+			if (recorder_send(r->recorder, now, now_real) < 0)
+				return;
+			report_queue_take(&r->queue, REPORT_ORDINARY, now);
+		} else if (slot == NULL) {
+			return;
+		} else {
+			struct tracked *t = reporter_find(r, slot->uid);
+
+			if (t != NULL)
+				send_of(t, now);
+			else
+				report_queue_drop(&r->queue, slot->uid);
+		}
+	}
+}
+
+static bool is_due(usec_t at, usec_t now)
+{
+	return at != 0 && at <= now;
+}
+
+void reporter_step(struct reporter *r, usec_t now, usec_t now_real)
+{
+	reporter_discover(r, now);
+	/* From the end: a pod that is gone is replaced by the last one. */
+	for (size_t i = r->count; i-- > 0;) {
+		struct tracked *t = r->pods[i];
+
+		if (!t->under_way &&
+		    (t->dirty || is_due(t->again, now) || is_due(t->status_again, now)))
+			examine(t, now);
+	}
+	send_all(r, now, now_real);
+}
+
+static usec_t sooner(usec_t a, usec_t b)
+{
+	return a == 0 || b == 0 ? MAX(a, b) : MIN(a, b);
+}
+
+usec_t reporter_due(const struct reporter *r, usec_t now)
+{
+	usec_t due = r->discovering ? 0 : MAX(r->discover_at, now);
+
+	for (size_t i = 0; i < r->count; i++) {
+		const struct tracked *t = r->pods[i];
+
+		if (t->under_way)
+			continue;
+		due = sooner(due, t->dirty ? now : sooner(t->again, t->status_again));
+	}
+	if (may_send(r, REPORT_ORDINARY)) {
+		usec_t event = r->recorder ? recorder_next(r->recorder, now) : 0;
+
+		due = sooner(due, report_queue_due(&r->queue, now));
+		if (event != 0)
+			due = sooner(due, MAX(event, report_queue_opens(&r->queue, now)));
+	}
+	return due ? MAX(due, now) : 0;
+}
+
+void reporter_alive(struct reporter *r, usec_t now)
+{
+	report_queue_healthy(&r->queue, now);
+}
+
+void reporter_judge(struct reporter *r, const char *uid, usec_t now)
+{
+	struct tracked *t;
+
+	if (reporter_changed(r, uid, now) < 0)
+		return;
+	t = reporter_find(r, uid);
+	reporter_look(t, now);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by reporter.c (when and what) and reporter_send.c (requests and answers). */
+#pragma once
+
+#include "agent/kube/report/reporter.h"
+
+#define REPORTER_COUNTS_MAX 64
+
+struct tracked {
+	struct reporter *reporter;
+	char uid[REPORT_UID_MAX];
+	struct report_state *state; /* NULL: not seen yet */
+	bool dirty;
+	usec_t again; /* 0: when something changes */
+	enum report_hold hold;
+	bool blocked;    /* as the last decision says */
+	bool going_back; /* the originals are not back in the spec yet */
+	bool owes;       /* that, or an annotation of ours is to go */
+	struct kube_call *call;
+	bool under_way;
+	bool in_turn; /* what is under way; else it leads */
+	char *status; /* the annotation as the server has it; NULL: it has none */
+	char *asked;  /* in the request under way; NULL: its removal */
+	bool status_known;
+	bool hurry;
+	uint32_t conflicts;
+	usec_t status_at;    /* when it was last sent; 0: never */
+	usec_t status_again; /* 0: nothing waits for its interval */
+	char *refusal;
+	uint64_t ratified; /* generation */
+};
+
+struct reporter {
+	struct kube_port port;
+	struct recorder *recorder;
+	struct reporter_options options;
+	struct reporter_events events;
+	struct report_queue queue;
+	struct report_node node;
+	struct tracked **pods;
+	size_t count, capacity;
+	size_t in_flight; /* of pods */
+	uint32_t turn;
+	bool offered;
+	bool offered_known;
+	usec_t discover_at;
+	usec_t discover_wait;
+	struct kube_call *discovery;
+	bool discovering;
+	usec_t status_forbidden_until;
+	bool troubled;
+	struct reporter_count counts[REPORTER_COUNTS_MAX];
+	size_t count_count;
+	struct reporter_tally tally;
+	struct reporter_view view, answer; /* large: here, not on the stack */
+};
+
+/* --- reporter.c */
+/* NULL: not tracked. */
+struct tracked *reporter_find(const struct reporter *r, const char *uid);
+/* Newest facts into r->view, with what they bring for the state. False: the pod is gone (and
+ * forgotten), or nothing is told of it. */
+bool reporter_look(struct tracked *t, usec_t now);
+void reporter_news(struct tracked *t, const struct reporter_view *v, uint32_t news,
+		   const char *text, usec_t now);
+/* The text of the annotation as it should be, owned; NULL: none should be (or no memory). */
+char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due);
+
+/* --- reporter_refusal.c */
+void reporter_set_refusal(struct tracked *t, const char *text);
+/* Every ceiling that it brings, and where there is none that no value is to blame. */
+void reporter_tell_refusal(struct tracked *t, const char *text, usec_t now);
+/* Does any refusal still hold? */
+bool reporter_is_bound(const struct tracked *t, usec_t now);
+/* No value is refused: it is shown, and announced if use gets above what others hold. */
+void reporter_tell_denied(struct tracked *t, uint32_t news, const char *why, usec_t now);
+
+/* --- reporter_send.c */
+/* 0: on its way. */
+int reporter_send_resize(struct tracked *t, const struct report_decision *d, usec_t now);
+int reporter_send_status(struct tracked *t, char *text, usec_t now); /* takes text */
+void reporter_discover(struct reporter *r, usec_t now);
+void reporter_recorded(void *ctx, const struct kube_answer *a);

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the daemon asks the reporter. */
+#include "agent/kube/report/reporter_impl.h"
+
+bool reporter_expects(const struct reporter *r, const char *uid)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	return t != NULL && t->state != NULL && report_expects(t->state);
+}
+
+uint32_t reporter_foreign(const struct reporter *r, const char *uid, size_t container)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	return t != NULL && t->state != NULL ? report_foreign(t->state, container) : 0;
+}
+
+bool reporter_pending(const struct reporter *r, const char *uid)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	return t != NULL && t->state != NULL && t->state->phase != REPORT_IDLE;
+}
+
+bool reporter_owes(const struct reporter *r, const char *uid)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	return t != NULL &&
+	       (t->dirty || t->under_way || t->owes || report_queue_holds(&r->queue, uid));
+}
+
+uint64_t reporter_allows(const struct reporter *r, const char *uid, size_t container,
+			 enum resource resource, usec_t now, usec_t *ret_until)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	*ret_until = 0;
+	return t == NULL || t->state == NULL
+		       ? LIMIT_MAX
+		       : report_allows(t->state, container, resource, now, ret_until);
+}
+
+bool reporter_ratifies(const struct reporter *r, const char *uid, usec_t now)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	if (!r->offered || now < r->node.forbidden_until)
+		return false;
+	return t == NULL || t->state == NULL ||
+	       (t->state->failures == 0 && now >= t->state->refused_until && !t->blocked &&
+		!report_lead_denied(t->state, now));
+}
+
+enum report_hold reporter_hold(const struct reporter *r, const char *uid)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	return t == NULL || t->state == NULL ? REPORT_HOLD_NONE : t->hold;
+}
+
+const char *reporter_refusal(const struct reporter *r, const char *uid)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	return t != NULL ? t->refusal : NULL;
+}
+
+usec_t reporter_sent_at(const struct reporter *r, const char *uid)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	return t != NULL && t->state != NULL ? t->state->sent_at : 0;
+}
+
+const char *reporter_holds(const struct reporter *r, const char *uid)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	return t == NULL || t->state == NULL ? "" : report_hold_name(t->hold);
+}
+
+usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, usec_t now)
+{
+	const struct report_facts f = {.observed_generation = pod->observed_generation};
+
+	return report_ahead(&r->options.tuning, &r->node, &f, now);
+}
+
+bool reporter_offered(const struct reporter *r)
+{
+	return r->offered;
+}
+
+const struct reporter_tally *reporter_tally(const struct reporter *r)
+{
+	return &r->tally;
+}
+
+size_t reporter_counts(const struct reporter *r, const struct reporter_count **ret)
+{
+	*ret = r->counts;
+	return r->count_count;
+}
+
+size_t reporter_waiting(const struct reporter *r)
+{
+	return r->queue.count;
+}
+
+size_t reporter_refused(const struct reporter *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->count; i++)
+		n += r->pods[i]->refusal != NULL;
+	return n;
+}

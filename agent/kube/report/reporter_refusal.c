@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What was refused: kept for the annotation and explain, and reported to the daemon. */
+#include "agent/kube/report/reporter_impl.h"
+#include "policy/types/bounds.h"
+#include <string.h>
+
+void reporter_set_refusal(struct tracked *t, const char *text)
+{
+	free(t->refusal);
+	t->refusal = text ? strdup(text) : NULL;
+}
+
+void reporter_tell_refusal(struct tracked *t, const char *text, usec_t now)
+{
+	const struct reporter_events *e = &t->reporter->events;
+	usec_t end = add_sat(now, t->reporter->options.tuning.refusal_usec);
+	bool any = false;
+
+	for (size_t i = 0; i < t->state->count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			usec_t until;
+			uint64_t ceiling =
+				report_allows(t->state, i, (enum resource)r, now, &until);
+
+			if (until < end)
+				continue; /* there was none, or it has been told */
+			any = true;
+			e->refused(e->ctx, t->uid, i, (enum resource)r, ceiling, until, text);
+		}
+	if (!any)
+		e->refused(e->ctx, t->uid, 0, RESOURCE_CPU, LIMIT_MAX,
+			   MAX(t->state->refused_until, t->state->wait_until), text);
+}
+
+bool reporter_is_bound(const struct tracked *t, usec_t now)
+{
+	usec_t until;
+
+	for (size_t i = 0; i < t->state->count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++)
+			if (report_allows(t->state, i, (enum resource)r, now, &until) != LIMIT_MAX)
+				return true;
+	return false;
+}
+
+void reporter_tell_denied(struct tracked *t, uint32_t news, const char *why, usec_t now)
+{
+	const struct reporter_events *e = &t->reporter->events;
+	const char *text = report_contested(t->state, now)
+				   ? "another writer lowers the memory limit again and again"
+				   : why;
+
+	reporter_set_refusal(t, text);
+	t->hurry = true;
+	if ((news & REPORT_NEWS_CONTESTED) && e->contested != NULL)
+		e->contested(e->ctx, t->uid, text);
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/kube/model/encode.h"
+#include "agent/kube/report/reporter_answer.h"
+#include "agent/kube/report/reporter_impl.h"
+#include "policy/types/bounds.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DISCOVER_EVERY (10 * USEC_PER_MIN)
+#define DISCOVER_RETRY (10 * USEC_PER_SEC)
+#define DISCOVER_SLOW  (60 * USEC_PER_SEC)
+#define FORBIDDEN_FOR  (10 * USEC_PER_MIN)
+/* Conflicts in a row that are tried again without a pause. */
+#define CONFLICTS_MAX 3
+#define PATH_SIZE     1600
+
+static void count(struct reporter *r, enum reporter_verb verb, unsigned status)
+{
+	for (size_t i = 0; i < r->count_count; i++)
+		if (r->counts[i].verb == verb && r->counts[i].status == status) {
+			r->counts[i].count++;
+			return;
+		}
+	if (r->count_count < REPORTER_COUNTS_MAX)
+		r->counts[r->count_count++] =
+			(struct reporter_count){.verb = verb, .status = status, .count = 1};
+}
+
+static void trouble(struct reporter *r, const char *text)
+{
+	if (text == NULL && !r->troubled)
+		return;
+	r->troubled = text != NULL;
+	r->events.trouble(r->events.ctx, text);
+}
+
+/* What an answer says of the server. */
+static void health(struct reporter *r, const struct kube_answer *a, bool in_turn, usec_t now)
+{
+	if (a->status == 429)
+		report_queue_slow(&r->queue, a->retry_after_usec, now);
+	else if (a->status != 0 && a->status != 401 && a->status < 500)
+		report_queue_healthy(&r->queue, now);
+	/* What did not wait for its turn says nothing new of an outage. */
+	else if (in_turn || !r->queue.outage)
+		report_queue_failed(&r->queue, now);
+}
+
+static usec_t clock_of(struct reporter *r)
+{
+	usec_t now, now_real;
+
+	r->events.clock(r->events.ctx, &now, &now_real);
+	return now;
+}
+
+void reporter_recorded(void *ctx, const struct kube_answer *a)
+{
+	struct reporter *r = ctx;
+
+	count(r, REPORTER_EVENT, a->status);
+	health(r, a, true, clock_of(r));
+	r->events.wake(r->events.ctx);
+}
+
+static int path_of(const struct kube_pod *pod, const char *end, char *path)
+{
+	char namespace[400], name[800];
+	int r = kube_encode_segment(pod->namespace, namespace, sizeof namespace);
+
+	if (r >= 0)
+		r = kube_encode_segment(pod->name, name, sizeof name);
+	if (r < 0)
+		return r;
+	snprintf(path, PATH_SIZE, "/api/v1/namespaces/%s/pods/%s%s?fieldManager=vscaled", namespace,
+		 name, end);
+	return 0;
+}
+
+static int start(struct tracked *t, const struct kube_request *request, kube_done_fn *done,
+		 enum report_urgency urgency, usec_t now)
+{
+	struct reporter *r = t->reporter;
+	int e;
+
+	t->under_way = true;
+	e = r->port.start(r->port.ctx, request, done, t, &t->call);
+	if (e < 0) {
+		t->under_way = false;
+		report_queue_failed(&r->queue, now);
+		return e;
+	}
+	r->in_flight++;
+	t->in_turn = report_queue_take(&r->queue, urgency, now);
+	return 0;
+}
+
+static void ended(struct tracked *t)
+{
+	t->under_way = false;
+	t->call = NULL;
+	t->dirty = true;
+	t->reporter->in_flight--;
+}
+
+/* Says once that a right is missing. */
+static void forbidden(struct reporter *r, const char *what, const struct kube_status *s)
+{
+	char text[700];
+
+	if (r->troubled)
+		return;
+	snprintf(text, sizeof text, "%s: %.500s", what, s->message);
+	trouble(r, text);
+}
+
+/* The pod in the answer, as the facts it is to be judged by. */
+static bool take_pod(struct reporter *r, const struct kube_answer *a, struct kube_pod **ret)
+{
+	struct kube_decode_error err;
+
+	if (kube_decode_pod(a->body, a->len, ret, &err) < 0)
+		return false;
+	reporter_fill(*ret, &r->answer);
+	r->answer.facts.restoring = r->view.facts.restoring;
+	return r->answer.facts.container_count <= REPORT_CONTAINERS_MAX;
+}
+
+static void on_resize(void *arg, const struct kube_answer *a)
+{
+	struct tracked *t = arg;
+	struct reporter *r = t->reporter;
+	usec_t now = clock_of(r);
+	OWN(drop_kube_pod) struct kube_pod *pod = NULL;
+	struct kube_status status;
+	bool missing;
+	struct report_answer answer = reporter_classify(a, &status, &missing);
+	const struct reporter_view *v = &r->view;
+	uint32_t news;
+
+	ended(t);
+	count(r, REPORTER_RESIZE, a->status);
+	health(r, a, t->in_turn, now);
+	r->events.wake(r->events.ctx);
+	if (missing) {
+		answer.kind = REPORT_ANSWER_UNSUPPORTED;
+		r->discover_at = now;
+	}
+	/* The facts of this very pod, for what the answer does not say. */
+	if (r->events.facts(r->events.ctx, t->uid, &r->view) < 0) {
+		reporter_forget(r, t->uid);
+		return;
+	}
+	/* Another number of containers came in between, and there was no memory for it. */
+	if (t->state == NULL)
+		return;
+	if (answer.kind == REPORT_ANSWER_FORBIDDEN)
+		forbidden(r, "resizes are not allowed (pods/resize, verb patch)", &status);
+	if (answer.kind == REPORT_ANSWER_OK) {
+		trouble(r, NULL);
+		if (take_pod(r, a, &pod))
+			v = &r->answer;
+		else
+			answer.kind = REPORT_ANSWER_FAILED; /* it landed; the watch will tell */
+	}
+	r->tally.answers[answer.kind]++;
+	if (report_answer_undone(answer.kind) && r->events.unsent != NULL)
+		r->events.unsent(r->events.ctx, t->uid);
+	news = report_answered(&r->options.tuning, &r->node, t->state, &v->facts, &answer, now);
+	if (answer.kind == REPORT_ANSWER_UNSUPPORTED)
+		news |= REPORT_NEWS_REFUSED;
+	/* Nothing that the cgroup holds is refused with headroom: it is shown, and told if use gets
+	 * above the spec. */
+	if (answer.kind == REPORT_ANSWER_REFUSED && report_lead_denied(t->state, now))
+		reporter_set_refusal(t, status.message);
+	reporter_news(t, v, news, status.message, now);
+}
+
+int reporter_send_resize(struct tracked *t, const struct report_decision *d, usec_t now)
+{
+	struct reporter *r = t->reporter;
+	/* Somebody else's change that we have not seen is not to be undone: 409, and another look.
+	 * What leads has no time for that: a conflict costs 0.3 to 0.6 s in the lab, 50 MB/s fill
+	 * 64 MiB in 1.2 s. It names only the memory limits that it
+	 * raises. */
+	bool exact = d->urgency != REPORT_LEADS;
+	OWN(drop_free) char *body = kube_encode_resize(r->view.pod, &d->patch, exact);
+	char path[PATH_SIZE];
+	struct kube_request request = {
+		.method = "PATCH", .path = path, .body = body, .content = KUBE_STRATEGIC_PATCH};
+	int e = body ? path_of(r->view.pod, "/resize", path) : -ENOMEM;
+
+	if (e >= 0 && r->events.sending != NULL)
+		r->events.sending(r->events.ctx, t->uid, &d->patch);
+	if (e >= 0)
+		e = start(t, &request, on_resize, d->urgency, now);
+	if (e >= 0) {
+		r->tally.sent++;
+		report_sent(t->state, &r->view.facts, &d->patch, now);
+	}
+	return e;
+}
+
+static void status_written(struct tracked *t, usec_t now)
+{
+	free(t->status);
+	t->status = STEAL(t->asked);
+	t->status_at = now;
+	t->hurry = false;
+	t->conflicts = 0;
+}
+
+static void on_status(void *arg, const struct kube_answer *a)
+{
+	struct tracked *t = arg;
+	struct reporter *r = t->reporter;
+	usec_t now = clock_of(r);
+	struct kube_status status;
+	bool missing;
+	struct report_answer answer = reporter_classify(a, &status, &missing);
+
+	ended(t);
+	count(r, REPORTER_STATUS, a->status);
+	health(r, a, t->in_turn, now);
+	r->events.wake(r->events.ctx);
+	switch (answer.kind) {
+	case REPORT_ANSWER_OK:
+		status_written(t, now);
+		return;
+	case REPORT_ANSWER_GONE:
+		reporter_forget(r, t->uid);
+		return;
+	case REPORT_ANSWER_CONFLICT:
+		if (++t->conflicts <= CONFLICTS_MAX)
+			return;
+		break;
+	case REPORT_ANSWER_FORBIDDEN:
+		r->status_forbidden_until = add_sat(now, FORBIDDEN_FOR);
+		forbidden(r, "the status annotation is not allowed (pods, verb patch)", &status);
+		return;
+	case REPORT_ANSWER_SLOW_DOWN:
+	case REPORT_ANSWER_FAILED:
+		return;
+	default:
+		break;
+	}
+	/* Refused as it is: the next one in its time. */
+	t->status_at = now;
+	t->hurry = false;
+	t->conflicts = 0;
+}
+
+int reporter_send_status(struct tracked *t, char *text, usec_t now)
+{
+	struct reporter *r = t->reporter;
+	OWN(drop_free) char *body = kube_encode_annotation(r->view.pod, "status", text);
+	char path[PATH_SIZE];
+	struct kube_request request = {
+		.method = "PATCH", .path = path, .body = body, .content = KUBE_MERGE_PATCH};
+	int e = body ? path_of(r->view.pod, "", path) : -ENOMEM;
+
+	free(t->asked);
+	t->asked = text;
+	if (e >= 0)
+		e = start(t, &request, on_status, REPORT_ANNOTATION, now);
+	return e;
+}
+
+static void on_discovery(void *arg, const struct kube_answer *a)
+{
+	struct reporter *r = arg;
+	usec_t now = clock_of(r);
+	struct kube_decode_error err;
+	bool offered = r->offered;
+
+	r->discovering = false;
+	r->discovery = NULL;
+	r->discover_wait = MIN(MAX(2 * r->discover_wait, DISCOVER_RETRY), DISCOVER_SLOW);
+	r->discover_at = add_sat(now, r->discover_wait);
+	count(r, REPORTER_DISCOVERY, a->status);
+	if (a->status == 200 && kube_decode_resize_offered(a->body, a->len, &offered, &err) >= 0) {
+		r->discover_at = add_sat(now, DISCOVER_EVERY);
+		r->discover_wait = 0;
+		report_queue_healthy(&r->queue, now);
+		if (!r->offered_known || offered != r->offered)
+			for (size_t i = 0; i < r->count; i++)
+				r->pods[i]->dirty = true;
+		r->offered = offered;
+		r->offered_known = true;
+	}
+	r->events.wake(r->events.ctx);
+}
+
+void reporter_discover(struct reporter *r, usec_t now)
+{
+	struct kube_request request = {.method = "GET", .path = "/api/v1"};
+
+	if (r->discovering || now < r->discover_at)
+		return;
+	r->discovering = true;
+	if (r->port.start(r->port.ctx, &request, on_discovery, r, &r->discovery) < 0) {
+		r->discovering = false;
+		r->discover_at = add_sat(now, DISCOVER_RETRY);
+	}
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The annotation vscaled.dev/status, and what a pod object says to a report. */
+#include "agent/base/shown.h"
+#include "agent/kube/report/reporter.h"
+#include "agent/kube/report/reporter_answer.h"
+#include "policy/base/quantity.h"
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* A refusal's text is cut to this: all annotations of a pod share 256 KiB. */
+#define REFUSAL_MAX 200
+
+static void drop_json(cJSON **j)
+{
+	cJSON_Delete(*j);
+}
+
+static bool add_amount(cJSON *o, const char *key, size_t r, uint64_t amount)
+{
+	char text[QUANTITY_TEXT_SIZE];
+
+	if (r == RESOURCE_CPU)
+		quantity_format_cpu(amount, text, sizeof text);
+	else
+		quantity_format_bytes(amount, text, sizeof text);
+	return cJSON_AddStringToObject(o, key, text) != NULL;
+}
+
+/* {"original":"500m","limit":"900m","target":"850m"}; requests only where ours moved them. */
+static bool add_resource(cJSON *container, const struct reporter_view *v, size_t i, size_t r)
+{
+	static const char *const names[RESOURCE_COUNT] = {"cpu", "memory"};
+	const struct report_resource *x = &v->containers[i].resource[r];
+	cJSON *o = cJSON_AddObjectToObject(container, names[r]);
+	bool ok = o != NULL && add_amount(o, "original", r, x->original_limit) &&
+		  add_amount(o, "limit", r, x->held);
+
+	if (ok && x->original_request != 0 && x->spec_request != x->original_request)
+		ok = add_amount(o, "originalRequest", r, x->original_request);
+	if (ok && v->target[i][r] != 0)
+		ok = add_amount(o, "target", r, v->target[i][r]);
+	return ok;
+}
+
+static bool add_containers(cJSON *root, const struct reporter_view *v)
+{
+	cJSON *list = cJSON_AddObjectToObject(root, "containers");
+	bool ok = list != NULL;
+
+	for (size_t i = 0; ok && i < v->facts.container_count; i++) {
+		const struct report_resource *x = v->containers[i].resource;
+		cJSON *c = NULL;
+
+		for (size_t r = 0; ok && r < RESOURCE_COUNT; r++) {
+			if (!x[r].managed || x[r].spec_limit == LIMIT_MAX)
+				continue;
+			if (c == NULL)
+				c = cJSON_AddObjectToObject(list, v->pod->containers[i].name);
+			ok = c != NULL && add_resource(c, v, i, r);
+		}
+	}
+	return ok;
+}
+
+static bool add_time(cJSON *root, const char *key, usec_t at_real)
+{
+	time_t t = (time_t)(at_real / USEC_PER_SEC);
+	char text[32];
+	struct tm tm;
+
+	return gmtime_r(&t, &tm) != NULL &&
+	       strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm) != 0 &&
+	       cJSON_AddStringToObject(root, key, text) != NULL;
+}
+
+char *reporter_status_text(const struct reporter_view *v, uint64_t ratified, const char *refusal)
+{
+	OWN(drop_json) cJSON *root = cJSON_CreateObject();
+	char cut[REFUSAL_MAX + 1];
+	bool ok = root != NULL && cJSON_AddStringToObject(root, "mode", v->mode) != NULL;
+
+	ok = ok && add_containers(root, v);
+	if (ok && v->changed_real != 0)
+		ok = add_time(root, "changed", v->changed_real);
+	if (ok && ratified != 0)
+		ok = cJSON_AddNumberToObject(root, "ratifiedGeneration", (double)ratified) != NULL;
+	if (ok && refusal != NULL) {
+		shown_copy(refusal, cut, sizeof cut);
+		ok = cJSON_AddStringToObject(root, "refused", cut) != NULL;
+	}
+	return ok ? cJSON_PrintUnformatted(root) : NULL;
+}
+
+static bool is_sized(const struct kube_container *c)
+{
+	return c->kind == CONTAINER_APP || c->kind == CONTAINER_SIDECAR;
+}
+
+static void fill_resource(const struct kube_container *c, size_t r, struct report_resource *x)
+{
+	bool sized = is_sized(c);
+
+	*x = (struct report_resource){
+		.restart = (c->restart_on_resize & (1u << r)) != 0,
+		.spec_limit = sized ? c->spec.limit[r] : LIMIT_MAX,
+		.spec_request = sized ? c->spec.request[r] : 0,
+		.reported = sized && c->has_status && c->status.limit[r] != LIMIT_MAX
+				    ? c->status.limit[r]
+				    : 0,
+	};
+	x->original_limit = x->held = x->spec_limit;
+	x->original_request = x->spec_request;
+}
+
+/* The message is that of what is pending, before that of an error. */
+static uint32_t condition_resources(const struct kube_pod *pod)
+{
+	if (pod->resize_message == NULL)
+		return 0;
+	return reporter_resources_named(pod->resize_message);
+}
+
+/* Ephemeral containers come and go at the end: the others keep their places. */
+static size_t lasting(const struct kube_pod *pod)
+{
+	size_t n = pod->container_count;
+
+	while (n > 0 && pod->containers[n - 1].kind == CONTAINER_EPHEMERAL)
+		n--;
+	return n;
+}
+
+/* The runtime's record against the spec. CPU requests come back from shares, a millicore off. */
+static bool is_echoed(const struct kube_container *c)
+{
+	const struct kube_resources *a = &c->spec, *b = &c->status;
+
+	if (!is_sized(c) || !c->running || !c->has_status)
+		return true;
+	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+		uint64_t off = r == RESOURCE_CPU ? 1 : 0;
+
+		if (MAX(a->limit[r], b->limit[r]) - MIN(a->limit[r], b->limit[r]) > off ||
+		    MAX(a->request[r], b->request[r]) - MIN(a->request[r], b->request[r]) > off)
+			return false;
+	}
+	return true;
+}
+
+void reporter_fill(const struct kube_pod *pod, struct reporter_view *view)
+{
+	size_t n = lasting(pod);
+
+	view->pod = pod;
+	view->facts.generation = pod->generation;
+	view->facts.observed_generation = pod->observed_generation;
+	view->facts.pending_deferred = pod->pending == RESIZE_DEFERRED;
+	view->facts.pending_infeasible = pod->pending == RESIZE_INFEASIBLE;
+	view->facts.in_progress = pod->progress != RESIZE_IDLE;
+	view->facts.progress_error = pod->progress == RESIZE_ERROR;
+	view->facts.condition_resources = condition_resources(pod);
+	view->facts.guaranteed = pod->qos == QOS_GUARANTEED;
+	view->facts.ours =
+		pod->resize_manager != NULL && strcmp(pod->resize_manager, "vscaled") == 0;
+	view->facts.echoed = true;
+	view->facts.containers = view->containers;
+	/* More than a report has room for: nothing is told of the pod. */
+	view->facts.container_count = n;
+	for (size_t i = 0; i < MIN(n, (size_t)REPORT_CONTAINERS_MAX); i++) {
+		view->containers[i] =
+			(struct report_container){.running = pod->containers[i].running};
+		for (size_t r = 0; r < RESOURCE_COUNT; r++)
+			fill_resource(&pod->containers[i], r, &view->containers[i].resource[r]);
+		view->facts.echoed &= is_echoed(&pod->containers[i]);
+	}
+}

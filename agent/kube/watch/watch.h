@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pods of one node: one list, then one watch, for ever. Relists on 410 in either form, backs
+ * off with jitter (policy/base/backoff.h), spreads first lists over the start jitter. Needs no
+ * bookmark.
+ */
+#pragma once
+
+#include "agent/kube/client/client.h"
+#include "agent/kube/model/skipped.h"
+
+struct kube_watch_events {
+	void *ctx;
+	/* ADDED or MODIFIED, from the list too. Takes the pod. */
+	void (*put)(void *ctx, struct kube_pod *pod);
+	void (*gone)(void *ctx, const char *uid);
+	/* At list_end the list is complete. A list that breaks off has no end: another begin
+	 * follows. */
+	void (*list_begin)(void *ctx);
+	void (*list_end)(void *ctx);
+	/* Trouble and its end; text is for people. Called on changes of state only, not per try;
+	 * healthy also for the first list. */
+	void (*trouble)(void *ctx, int error, unsigned status, const char *text);
+	void (*healthy)(void *ctx);
+	/* An object that is left out, in a list before its list_end. One with a uid is there all
+	 * the same. */
+	void (*skipped)(void *ctx, const struct kube_skipped *s);
+};
+
+struct kube_watch_options {
+	const char *node;
+	usec_t start_jitter_usec; /* 0: at once */
+	usec_t now;               /* boottime */
+	uint64_t seed;            /* of the jitter */
+	/* Even the first list is as new as what is stored; else it may be as old as the server's
+	 * cache. No later list is older than what was seen before. */
+	bool newest;
+};
+
+struct kube_watch_state {
+	bool synced;       /* at least one list was complete */
+	bool healthy;      /* the last thing that happened was good */
+	uint64_t lists;    /* complete ones */
+	uint64_t restarts; /* watches begun again */
+	uint64_t events;
+	uint64_t skipped[KUBE_SKIP_COUNT];
+	usec_t last_event_at;
+};
+
+struct kube_watch;
+int kube_watch_new(sd_event *event, struct kube_client *client,
+		   const struct kube_watch_options *options, const struct kube_watch_events *events,
+		   struct kube_watch **ret);
+/* Before its client, and not from inside one of the functions above. */
+void kube_watch_free(struct kube_watch *w);
+/* Ends the stream for a list of what is stored now, and goes on from there. Nothing happens while
+ * there is no stream: then a list or a wait is under way. Not from inside one of the functions
+ * above. */
+void kube_watch_relist(struct kube_watch *w);
+const struct kube_watch_state *kube_watch_state(const struct kube_watch *w);

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The state and runtime directories: made, locked, and whether both are still ours. */
+#include "agent/http/http.h"
+#include "agent/manage/shared.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A directory of ours, made when it is missing. */
+static int directory_open(const char *path, int *ret)
+{
+	int fd;
+
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret = fd;
+	return 0;
+}
+
+/* The pid is the node's only where the process is not in a pod. */
+static void holder_text(const struct daemon *d, char ret[LOCK_HOLDER_MAX])
+{
+	if (d->own_pod[0] != '\0')
+		snprintf(ret, LOCK_HOLDER_MAX, "the vscaled of pod %.60s/%.60s", d->own_namespace,
+			 d->own_pod);
+	else
+		snprintf(ret, LOCK_HOLDER_MAX, "vscaled, process %d of the host", (int)getpid());
+}
+
+static struct lock_place lock_place(const struct daemon *d, const char *holder)
+{
+	return (struct lock_place){
+		.state_directory = d->config.paths.state_dir,
+		.runtime_directory = d->config.paths.runtime_dir,
+		.holder = holder,
+	};
+}
+
+int folders_start(struct daemon *d)
+{
+	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX], what[LOCK_HOLDER_MAX + 64];
+	struct lock_place at;
+	int r = directory_open(d->config.paths.state_dir, &d->state_dir);
+
+	if (r < 0) {
+		report_unsupported("the state folder cannot be opened", d->config.paths.state_dir,
+				   r);
+		return r;
+	}
+	holder_text(d, holder);
+	at = lock_place(d, holder);
+	r = lock_take(&at, &d->lock, other);
+	if (r == -EWOULDBLOCK) {
+		snprintf(what, sizeof what, "this node is already managed by %s", other);
+		report_unsupported(what,
+				   "run one agent per node: stop one of the two; a running "
+				   "vscalectl ends by itself",
+				   0);
+	} else if (r < 0) {
+		report_unsupported("the lock cannot be taken", d->config.paths.state_dir, r);
+	}
+	return r;
+}
+
+/* The directory was made anew, or emptied: everything is written once more. */
+static void reopen_state(struct daemon *d)
+{
+	int fd = -1;
+
+	if (directory_open(d->config.paths.state_dir, &fd) < 0)
+		return;
+	close(d->state_dir);
+	d->state_dir = fd;
+	d->baselines_dirty = true;
+	d->lost_mark_due = d->originals_lost;
+	d->next_save = d->now;
+}
+
+static void removed(const char *file, const char *what)
+{
+	event_file_removed(&(struct daemon_event){.file = file, .detail = what});
+}
+
+/* An error that stays is told once in this time. */
+#define TOLD_AGAIN_USEC USEC_PER_HOUR
+
+static void cannot(struct daemon *d, struct told_error *t, const char *file, const char *what,
+		   int error)
+{
+	char text[256];
+
+	if (t->error == error && d->now - t->at < TOLD_AGAIN_USEC)
+		return;
+	*t = (struct told_error){error, d->now};
+	snprintf(text, sizeof text, "%s (%s)", what, strerror(-error));
+	removed(file, text);
+}
+
+static void check_lock(struct daemon *d)
+{
+	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX], what[LOCK_HOLDER_MAX + 64];
+	struct lock_place at;
+	int r;
+
+	holder_text(d, holder);
+	at = lock_place(d, holder);
+	r = lock_check(&at, &d->lock, other);
+	if (r >= 0)
+		d->lock_told.error = 0;
+	if (r == LOCK_RETAKEN) {
+		reopen_state(d);
+		removed("the lock", "taken again, and the state is saved again");
+	} else if (r == -EWOULDBLOCK) {
+		snprintf(what, sizeof what, "held by %s now: stopping", other);
+		removed("the lock", what);
+		sd_event_exit(d->event, FOLDERS_LOST);
+	} else if (r < 0) {
+		cannot(d, &d->lock_told, "the lock",
+		       "and it cannot be taken again: another agent would not be noticed", r);
+	}
+}
+
+/* The file of the control socket, through which vscalectl finds the daemon. */
+static void check_socket(struct daemon *d)
+{
+	int r;
+
+	if (d->server != NULL && http_server_reachable(d->server))
+		return;
+	http_server_free(d->server);
+	d->server = NULL;
+	r = serve_start(d);
+	if (r < 0) {
+		cannot(d, &d->socket_told, d->config.paths.socket,
+		       "and it cannot be made again: vscalectl finds no daemon", r);
+		return;
+	}
+	d->socket_told.error = 0;
+	removed(d->config.paths.socket, "made again");
+}
+
+void folders_check(struct daemon *d)
+{
+	check_lock(d);
+	check_socket(d);
+}

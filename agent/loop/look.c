@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The looks between two samples: on the reflex clock, and when memory.events speaks. They read what
+ * the laws ask for and no more: one file of a thing that does not run.
+ */
+#include "agent/manage/shared.h"
+#include <errno.h>
+
+#define EVENT_USAGE (USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_EVENTS)
+
+static int read_more(struct managed *m, uint32_t want, struct usage *u)
+{
+	struct usage part = {0};
+	/* Reading its file is what arms the next wake-up. */
+	int r = reader_read(m, want, USAGE_MEM_EVENTS, &part);
+
+	if (r >= 0)
+		usage_merge(u, &part);
+	return r;
+}
+
+/* Reads `first`, then what the laws ask for by what was read. */
+static int read_in_stages(struct managed *m, uint32_t first, struct usage *u)
+{
+	uint32_t want = first, tried = 0;
+	int r = 0;
+
+	if (want == 0)
+		want = control_look_wants(&m->control, u);
+	while (r >= 0 && want != 0) {
+		tried |= want;
+		r = read_more(m, want, u);
+		/* A file may be missing: asked for once. */
+		want = control_look_wants(&m->control, u) & ~tried;
+	}
+	return r;
+}
+
+static void look(struct managed *m, uint32_t first, struct usage *u, struct plan *plan)
+{
+	struct control_context x;
+	int r = read_in_stages(m, first, u);
+
+	if (r == -ENODEV)
+		managed_lost(m);
+	if (r < 0 || u->have == 0)
+		return;
+	if (u->have & USAGE_MEM)
+		node_memory_for(m);
+	pod_asked_full(m, u);
+	oom_look(m, u);
+	x = daemon_context(m->daemon, plan);
+	control_look(&m->control, u, &x);
+}
+
+/*
+ * A reader of files larger than its limit makes memory.events speak a hundred times a second.
+ * Whoever has nothing to tell is heard on the reflex clock.
+ */
+static void mute(struct managed *m)
+{
+	if (control_hot(&m->control) || m->events == NULL)
+		return;
+	m->events_muted = true;
+	sd_event_source_set_enabled(m->events, SD_EVENT_OFF);
+}
+
+static void unmute(struct managed *m)
+{
+	m->events_muted = false;
+	if (m->events != NULL)
+		sd_event_source_set_enabled(m->events, SD_EVENT_ON);
+}
+
+static void look_on_clock(struct managed *m, struct usage *u, struct plan *plan)
+{
+	if (m->events_muted)
+		stuck_check(m);
+	look(m, m->events_muted ? EVENT_USAGE : 0, u, plan);
+}
+
+void tick_look(struct daemon *d)
+{
+	usec_t begin = daemon_clock();
+	struct plan plan;
+	bool moved;
+
+	plan_begin(d, &plan);
+	boost_look(d, &plan);
+	node_memory_expect(d, true);
+	moved = sweep_units(d, READER_LOOK, look_on_clock, &plan);
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (d->units[i]->events_muted)
+			unmute(d->units[i]);
+	node_memory_balance(d, &plan);
+	d->counters.look_usec = daemon_clock() - begin;
+	counters_took(&d->tally.scan[SCAN_REFLEX], d->counters.look_usec);
+	moved |= plan.count > 0;
+	if (moved)
+		plan_apply(d, &plan);
+	properties_look(d);
+	if (moved)
+		tell_states(d);
+}
+
+void tick_unit(struct managed *m)
+{
+	struct daemon *d = m->daemon;
+	struct usage u = {0};
+	struct plan plan;
+
+	daemon_wake(d);
+	stuck_check(m);
+	if (!managed_has_laws(m)) {
+		/* Unread, the wake-up would come again at once. */
+		if (m->cg != NULL && cg_read(m->cg, USAGE_MEM_EVENTS, &u) == -ENODEV)
+			managed_lost(m);
+		else
+			mute(m);
+		return;
+	}
+	plan_begin(d, &plan);
+	node_memory_for(m);
+	look(m, EVENT_USAGE, &u, &plan);
+	if (plan.count == 0) {
+		mute(m);
+	} else {
+		plan_apply(d, &plan);
+		properties_look(d);
+	}
+	tell_states_of(m);
+}
+
+void unit_brake_off(struct managed *m)
+{
+	struct plan none = {0};
+	struct control_context x = daemon_context(m->daemon, &none);
+	struct change off;
+
+	if (m->cg != NULL && control_brake_off(&m->control, &off))
+		step_apply(m, &off, &x);
+	report_steps(m->daemon);
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A configuration that is read again: on SIGHUP, and when its file was replaced. */
+#include "agent/config/config_watch.h"
+#include "agent/manage/shared.h"
+#include "systemd/notify.h"
+#include <errno.h>
+#include <string.h>
+
+/* Another half life: every live history is read again under it. */
+static void histories_follow(struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+
+		if (m->control.history.samples == 0 ||
+		    (usec_t)m->control.history.cpu.half_life_usec ==
+			    d->config.tuning.history.half_life_usec)
+			continue;
+		persist_keep_history(d, m);
+		persist_adopt_history(d, m);
+	}
+}
+
+void daemon_reload(struct daemon *d)
+{
+	struct config_errors errors = {0};
+	struct config fresh;
+	char later[256];
+	int r;
+
+	notify_send(NOTIFY_RELOADING, NULL, daemon_clock());
+	r = config_load_file(d->config_path, &fresh, &errors);
+	if (r < 0) {
+		snprintf(d->config_result, sizeof d->config_result, "%.*s",
+			 (int)sizeof d->config_result - 1,
+			 errors.count > 0 ? errors.text[0] : strerror(-r));
+		d->tally.reloads_failed++;
+		report_config_errors(d->config_path, &errors, true);
+	} else {
+		bool other_log = fresh.log.target != d->config.log.target ||
+				 fresh.log.format != d->config.log.format;
+
+		config_keep_start(&fresh, &d->config, later, sizeof later);
+		config_free(&d->config);
+		d->config = fresh;
+		snprintf(d->config_result, sizeof d->config_result, "ok");
+		d->config_loaded_real = d->now_real;
+		d->tally.reloads++;
+		event_config_loaded(&(struct daemon_event){
+			.file = d->config_path, .count = d->config.unit_count, .detail = later});
+		if (other_log)
+			daemon_log_start(d);
+		histories_follow(d);
+		units_apply_rules(d);
+	}
+	notify_send(NOTIFY_READY, NULL, 0);
+}
+
+static void on_config_changed(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	daemon_wake(d);
+	daemon_reload(d);
+}
+
+int daemon_watch_config(struct daemon *d)
+{
+	int r = config_watch_new(d->event, d->config_path, 0, on_config_changed, d,
+				 &d->config_watch);
+
+	return r == -ENOENT ? 0 : guard_without(d, r);
+}

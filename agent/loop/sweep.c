@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * All units on the clock, and whoever cannot wait before the others: one cheap file of each tells
+ * who that is. What a unit is granted stands in its files before the next one is read.
+ */
+#include "agent/manage/shared.h"
+#include <errno.h>
+
+#define FIRST_USAGE (USAGE_CPU | USAGE_THROTTLE)
+
+/* True: there is more to do for it. */
+static bool read_first(struct managed *m, enum reader_clock clock, struct usage *ret)
+{
+	uint32_t want = FIRST_USAGE;
+	int r;
+
+	if (clock == READER_LOOK)
+		want &= control_look_wants(&m->control, ret);
+	if (want == 0)
+		return true;
+	r = reader_read(m, want, 0, ret);
+	if (r == -ENODEV)
+		managed_lost(m);
+	return r >= 0;
+}
+
+/* A whole record for each of a thousand units would be a quarter of a megabyte. */
+static void keep_first(struct managed *m, const struct usage *u)
+{
+	m->waits = true;
+	m->first = (struct first_look){
+		.have = u->have & FIRST_USAGE,
+		.cpu_usage_usec = u->cpu_usage_usec,
+		.nr_periods = u->nr_periods,
+		.nr_throttled = u->nr_throttled,
+		.throttled_usec = u->throttled_usec,
+	};
+}
+
+static struct usage kept_first(const struct managed *m)
+{
+	return (struct usage){
+		.have = m->first.have,
+		.cpu_usage_usec = m->first.cpu_usage_usec,
+		.nr_periods = m->first.nr_periods,
+		.nr_throttled = m->first.nr_throttled,
+		.throttled_usec = m->first.throttled_usec,
+	};
+}
+
+/* True: it was raised. */
+static bool visit_one(struct managed *m, struct usage *u, visit_fn *visit, struct plan *plan)
+{
+	size_t before = plan->count;
+
+	visit(m, u, plan);
+	return plan->count > before && plan_raise(m->daemon, plan, before);
+}
+
+bool sweep_units(struct daemon *d, enum reader_clock clock, visit_fn *visit, struct plan *plan)
+{
+	/* What is there already waits for nobody. */
+	bool raised = plan->count > 0 && plan_raise(d, plan, 0);
+
+	reader_begin(d, clock);
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+		struct usage u = {0};
+
+		m->waits = false;
+		if (!managed_has_laws(m) || !read_first(m, clock, &u))
+			continue;
+		if (control_presses(&m->control, &u))
+			raised |= visit_one(m, &u, visit, plan);
+		else
+			keep_first(m, &u);
+	}
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+		struct usage u = kept_first(m);
+
+		if (m->waits)
+			raised |= visit_one(m, &u, visit, plan);
+	}
+	reader_end(d);
+	return raised;
+}

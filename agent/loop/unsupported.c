@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A node whose cgroups are not of version 2. Standalone, the start fails. In a cluster the agent
+ * stays up, ready, and says so: a DaemonSet meets such nodes, and a crash loop on them would be an
+ * alert about nothing that a restart mends. No limit file is opened, and no record on disk is read
+ * or written.
+ */
+#include "agent/cluster/cluster.h"
+#include "agent/manage/shared.h"
+#include <errno.h>
+
+/* As sd-event wakes; the API server's own timers are not bound to it. */
+#define LOOK_USEC USEC_PER_SEC
+
+static const char *const words[CG_MODE_COUNT] = {
+	[CG_MODE_V1] = "cgroup-v1",
+	[CG_MODE_HYBRID] = "cgroup-hybrid",
+};
+
+int unsupported_host(struct daemon *d)
+{
+	char why[128];
+	const char *hint = "boot with systemd.unified_cgroup_hierarchy=1; "
+			   "`vscalectl doctor` tells more";
+
+	snprintf(why, sizeof why, "this host has cgroup %s, vscaled needs version 2 alone",
+		 cg_mode_name(d->host.mode));
+	if (!cluster_wanted(d) || words[d->host.mode] == NULL) {
+		report_unsupported(why, hint, 0);
+		return -ENOTSUP;
+	}
+	d->unsupported = words[d->host.mode];
+	event_node_unsupported(&(struct daemon_event){.detail = why, .hint = hint});
+	return 0;
+}
+
+bool unsupported_tick(struct daemon *d)
+{
+	bool review = d->now >= d->next_review;
+
+	if (d->unsupported == NULL)
+		return false;
+	if (review) {
+		d->next_review = d->now + d->config.clocks.review_usec;
+		folders_check(d);
+	}
+	if (d->cluster != NULL)
+		cluster_tick(d->cluster, review);
+	return true;
+}
+
+static int on_look(sd_event_source *s, uint64_t due, void *userdata)
+{
+	daemon_tick(userdata);
+	sd_event_source_set_time(s, due + LOOK_USEC);
+	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
+}
+
+int unsupported_start(struct daemon *d)
+{
+	int r = sd_event_add_time(d->event, &d->tick_source, CLOCK_BOOTTIME, d->now, 0, on_look, d);
+
+	return daemon_loop_part(r) < 0 ? r : daemon_serve(d);
+}
+
+void unsupported_tell(struct pod *p)
+{
+	const struct pod_hooks *h = &p->daemon->hooks;
+
+	if (p->unsupported_told || h->note == NULL || kube_pod_annotation(p->spec, "mode") == NULL)
+		return;
+	p->unsupported_told = true;
+	h->note(h->ctx, p->spec, "Warning", "NodeUnsupported", "Resize", p->why);
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * More memory in use than the spec allows, or the limit that the kubelet has carried out while a
+ * resize is deferred or infeasible: any writer that makes the kubelet or the runtime write
+ * what they hold ends a process. The spec leads (policy/report/report.h), so this is what could not
+ * be ratified.
+ */
+#include "agent/manage/shared.h"
+#include "agent/view/human.h"
+#include "policy/types/bounds.h"
+#include <stdio.h>
+
+/* A resize on its way is no news. */
+#define TELL_AFTER_USEC (3 * USEC_PER_SEC)
+/* Once use is below that share of the spec's limit it is over. */
+#define OVER_PERMILLE 950
+
+static const struct kube_container *container_of(const struct managed *m)
+{
+	return m->kind == UNIT_KIND_CONTAINER && m->pod != NULL
+		       ? kube_pod_container(m->pod->spec, pod_container_of(m))
+		       : NULL;
+}
+
+static uint64_t limit_held(const struct managed *m, const struct kube_container *c)
+{
+	return kube_pod_limit_held(m->pod->spec, c, RESOURCE_MEMORY);
+}
+
+uint64_t above_spec(const struct managed *m)
+{
+	const struct kube_container *c = container_of(m);
+	uint64_t use = mem_use(&m->control.last);
+	uint64_t limit = c != NULL ? limit_held(m, c) : LIMIT_MAX;
+
+	return m->cg != NULL && m->ours && limit != LIMIT_MAX && use > limit ? use - limit : 0;
+}
+
+static const char *why(const struct managed *m, const struct kube_container *c)
+{
+	const struct pod_hooks *h = &m->daemon->hooks;
+	struct pod_view v;
+
+	if (c->restart_on_resize & RESOURCES_MEMORY)
+		return "its resizePolicy for memory is RestartContainer";
+	if (m->own.controlled == CONTROLLED_REQUESTS)
+		return "controlled-values is RequestsOnly";
+	pod_view_init(&v);
+	if (h->view != NULL)
+		h->view(h->ctx, m->pod->spec, c->name, &v);
+	return v.report.detail != NULL && v.report.detail[0] != '\0' ? v.report.detail
+								     : "not sent yet";
+}
+
+static void tell(struct managed *m, const struct kube_container *c)
+{
+	const struct pod_hooks *h = &m->daemon->hooks;
+	uint64_t held = limit_held(m, c), use_bytes = mem_use(&m->control.last);
+	bool carried_out = held == c->spec.limit[RESOURCE_MEMORY];
+	const char *message = carried_out ? NULL : m->pod->spec->resize_message;
+	const char *what = carried_out ? "" : "the kubelet has not carried out the higher limit: ";
+	char reason[400], text[512], limit[HUMAN_SIZE], use[HUMAN_SIZE];
+
+	snprintf(reason, sizeof reason, "%s%.300s", what, message != NULL ? message : why(m, c));
+	report_above_spec(m, held, use_bytes, reason);
+	snprintf(text, sizeof text,
+		 "%s uses %s of memory, %s %s (%.300s): any resize of the pod can end in an OOM "
+		 "kill",
+		 c->name, human_amount(RESOURCE_MEMORY, use_bytes, use),
+		 carried_out ? "its spec allows" : "the kubelet holds",
+		 human_amount(RESOURCE_MEMORY, held, limit), reason);
+	if (h->note != NULL)
+		h->note(h->ctx, m->pod->spec, "Warning", "MemoryAboveSpec", "Resize", text);
+}
+
+static void look(struct managed *m)
+{
+	const struct kube_container *c = container_of(m);
+	usec_t now = m->daemon->now;
+	uint64_t limit;
+
+	if (c == NULL)
+		return;
+	limit = limit_held(m, c);
+	if (above_spec(m) == 0) {
+		m->above_since = 0;
+		if (mem_use(&m->control.last) < scale_permille(limit, OVER_PERMILLE))
+			m->above_told = false;
+		return;
+	}
+	if (m->above_since == 0)
+		m->above_since = now;
+	if (m->above_told || now - m->above_since < TELL_AFTER_USEC)
+		return;
+	m->above_told = true;
+	tell(m, c);
+}
+
+void above_look(struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++)
+		look(d->units[i]);
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Memory that the node did not have for a unit: told once for as long as that lasts. */
+#include "agent/manage/shared.h"
+#include "agent/view/human.h"
+#include <stdio.h>
+#include <string.h>
+
+static void __attribute__((format(printf, 3, 4)))
+add(char *text, size_t size, const char *format, ...)
+{
+	size_t used = strlen(text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text + used, size - used, format, args);
+	va_end(args);
+}
+
+static const char *bytes(uint64_t value, char buf[static HUMAN_SIZE])
+{
+	return human_amount(RESOURCE_MEMORY, value, buf);
+}
+
+/* An entry of the ledger has the number of its unit. */
+static const char *name_of(const struct daemon *d, uint32_t entry)
+{
+	return entry < d->unit_count ? d->units[entry]->name : "another one";
+}
+
+static void figures(const struct managed *m, char *text, size_t size)
+{
+	const struct ledger_verdict *v = &m->control.denial.verdict;
+	const struct daemon *d = m->daemon;
+	char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE];
+
+	text[0] = '\0';
+	if (v->kubelet)
+		add(text, size,
+		    "%s available to the kubelet less %s for its eviction threshold and a margin,"
+		    " %s granted and not used yet",
+		    bytes(v->available, a), bytes(v->reserve, b), bytes(v->outstanding, c));
+	else
+		add(text, size, "%s available less %s reserve, %s granted and not used yet",
+		    bytes(v->available, a), bytes(v->reserve, b), bytes(v->outstanding, c));
+	if (v->kept > 0)
+		add(text, size, ", %s kept for those who go first, as %s", bytes(v->kept, a),
+		    name_of(d, v->kept_for));
+	if (v->holder_bytes > 0)
+		add(text, size, "; the largest unused grant is %s of %s", bytes(v->holder_bytes, a),
+		    name_of(d, v->holder));
+}
+
+bool denied_text(const struct managed *m, char *ret, size_t size)
+{
+	const struct ledger_verdict *v = &m->control.denial.verdict;
+	char wish[HUMAN_SIZE], allowed[HUMAN_SIZE], why[DENIED_TEXT_BYTES];
+
+	if (!control_denied(&m->control, m->daemon->now))
+		return false;
+	figures(m, why, sizeof why);
+	snprintf(ret, size, "asked for %s, the node had it for %s: %s", bytes(v->wish, wish),
+		 bytes(v->allowed, allowed), why);
+	return true;
+}
+
+static void tell(struct managed *m)
+{
+	const struct ledger_verdict *v = &m->control.denial.verdict;
+	const struct pod_hooks *h = &m->daemon->hooks;
+	char why[DENIED_TEXT_BYTES], text[2 * DENIED_TEXT_BYTES];
+
+	m->daemon->tally.denials++;
+	figures(m, why, sizeof why);
+	report_denied(m, v->allowed, v->wish, why);
+	if (m->pod == NULL || h->note == NULL)
+		return;
+	if (denied_text(m, why, sizeof why)) {
+		snprintf(text, sizeof text, "%s memory: %s", pod_container_of(m), why);
+		h->note(h->ctx, m->pod->spec, "Warning", "MemoryDenied", "Resize", text);
+	}
+}
+
+void denied_tell(struct managed *m)
+{
+	bool denied = control_denied(&m->control, m->daemon->now);
+
+	if (denied && !m->denied_told)
+		tell(m);
+	m->denied_told = denied;
+}

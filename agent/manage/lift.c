@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A memory.high that a trial or the brake lowered: lifting it is the first act and the last. Every
+ * record says what to lift it to; they stand in the runtime folder too, for a start that finds the
+ * state folder empty. Without them a memory.high that a killed agent left would pass for its
+ * owner's, and hold the container for good. Cgroups and that folder end with the same reboot, and a
+ * record names its cgroup by its inode.
+ */
+#include "agent/manage/shared.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+static void drop_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static int runtime_open(const struct daemon *d)
+{
+	int fd = open(d->config.paths.runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+void lift_all(struct daemon *d)
+{
+	struct restore r = {.root = d->root};
+
+	/* Every record says "lowered", on disk too: a trial may do it at any time, and whoever
+	 * finds the record after a crash may lift it. */
+	for (size_t i = 0; i < d->baselines.count; i++) {
+		d->baselines_dirty |= d->baselines.items[i].high != BASELINE_HIGH_LOWERED;
+		d->baselines.items[i].high = BASELINE_HIGH_LOWERED;
+	}
+	restore_lift(&r, &d->baselines);
+	for (size_t i = 0; i < d->baselines.count; i++)
+		d->baselines.items[i].high = BASELINE_HIGH_LOWERED;
+}
+
+void lift_lost(struct daemon *d)
+{
+	OWN(baseline_set_free) struct baseline_set lost = {0};
+	OWN(drop_fd) int dir = -1;
+	struct restore r = {.root = d->root};
+
+	d->lift_copy_due = d->baselines.count > 0;
+	if (d->baselines.count > 0)
+		return;
+	dir = runtime_open(d);
+	if (dir < 0 || baseline_load_lift(dir, &lost) < 0)
+		return;
+	restore_lift(&r, &lost);
+}
+
+void lift_keep(struct daemon *d)
+{
+	OWN(drop_fd) int dir = -1;
+	int r;
+
+	if (!d->lift_copy_due)
+		return;
+	r = dir = runtime_open(d);
+	if (dir >= 0)
+		r = baseline_save_lift(dir, &d->baselines);
+	d->lift_copy_due = r < 0;
+	if (r < 0 && r != d->lift_copy_error)
+		event_state_unsaved(&(struct daemon_event){.file = baseline_lift.name, .error = r});
+	d->lift_copy_error = MIN(r, 0);
+}

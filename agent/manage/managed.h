@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is managed: a systemd unit, a container of a pod, or the pod level above its containers. The
+ * same laws hold for units and containers; a pod level follows its containers (pod_level.c).
+ */
+#pragma once
+
+#include "agent/annotation/annotation.h"
+#include "agent/view/view.h"
+#include "cgroup/bpf/reader_bpf.h"
+#include "policy/control/control.h"
+#include "systemd/unit_props.h"
+#include <systemd/sd-event.h>
+
+struct daemon;
+struct pod;
+
+/* Memory that went back in several steps, and is told as one. */
+struct summed_steps {
+	usec_t since; /* 0: none */
+	uint64_t from;
+	struct decision why; /* the newest */
+};
+
+/* The CPU counters of struct usage: sweep.c. */
+struct first_look {
+	uint32_t have;
+	uint64_t cpu_usage_usec;
+	uint64_t nr_periods;
+	uint64_t nr_throttled;
+	uint64_t throttled_usec;
+};
+
+struct managed {
+	struct daemon *daemon;
+	enum unit_kind kind;
+	char *name;        /* unique, and shown: "web.service", "default/web-0/app" */
+	char *unit;        /* the systemd unit that holds its properties; NULL: none does */
+	char *key;         /* of its originals: "unit:NAME", "pod:UID/CONTAINER", "pod:UID" */
+	char *history_key; /* "unit:NAME", "NS/WORKLOAD/CONTAINER"; NULL: it has no history */
+	struct pod *pod;   /* of a container or pod level; NULL: a unit */
+	struct container_rule own;  /* of a container or pod level: what the pod says */
+	bool ours;                  /* a container: the pod names it */
+	char *path;                 /* of its cgroup, below the root */
+	struct cg *cg;              /* NULL: not running */
+	struct cg_scan_slots slots; /* of the BPF reader, or READER_NO_SLOT */
+	sd_event_source *events;    /* memory.events */
+	bool life_told;             /* the API server has spoken of the container that runs */
+	bool events_muted;          /* until the next look: they had nothing to tell */
+	struct control control;
+	uint64_t pod_ooms;       /* of a pod level: pod_asked_full() */
+	struct first_look first; /* what this wake-up has read of it so far */
+	bool waits;              /* for whoever cannot */
+	enum unit_state state;
+	const char *state_reason; /* static text, or the pod's; NULL: none */
+	bool originals_unknown;   /* pod_recover.c: not written to */
+	bool originals_accepted;  /* vscalectl resume: the present limits are the originals */
+	bool guessed;        /* attached without the API server's word that the cgroup is its own */
+	bool guess_first;    /* and it had no record before that */
+	struct limits found; /* the cgroup's before that */
+	bool listed;         /* in the newest list */
+	bool originals_saved; /* on disk: may be written to */
+	bool paused;          /* by vscalectl pause */
+	bool hand_back_due;   /* its originals are to be put back */
+	bool hand_back_told;
+	const char *hand_back_why; /* static text */
+	usec_t hand_back_at;
+	usec_t settling_until; /* nothing new is written until then */
+	usec_t reattached_at;  /* lists asked for before tell of another time */
+	usec_t attach_tried_at;
+	usec_t created_by;        /* its runtime is done by then, see scope.c */
+	bool was_running;         /* before it was begun anew */
+	usec_t lost_at;           /* when it was last seen to run; 0: it runs */
+	bool touched;             /* we wrote to it, now or in an earlier life */
+	struct unit_props stored; /* what systemd holds, as last told */
+	struct unit_props sent;   /* what we last asked it to hold */
+	uint32_t sent_mask;       /* which of these we ever asked for; 0: none */
+	bool sent_urgent;         /* the newest call was */
+	bool recorded;            /* its originals were noted by an earlier life of ours */
+	bool stored_guessed; /* stored is what the files say: systemd was asked, no answer yet */
+	bool property_due;   /* to be sent at the end of this wake-up */
+	bool property_urgent;
+	bool beaten;          /* other drop-ins win at a reload: files of ours are needed too */
+	bool property_failed; /* told already */
+	bool drift_check;     /* a limit file was written */
+	bool drift_asked;     /* systemd was asked what it stores */
+	bool stored_check;    /* PID 1 reloaded: does it still store what we told it? */
+	bool made_safe; /* unsafe_max was found in memory.max and raised before anybody was asked */
+	uint64_t unsafe_max;
+	bool unsafe_stored; /* systemd stored that very value: the write was its own */
+	usec_t echo_until;  /* the kubelet carries out a change of the spec: what it writes is it */
+	uint64_t wished[RESOURCE_COUNT]; /* the owner put it into the spec, not adopted yet; 0: none
+					  */
+	usec_t wished_at;
+	uint64_t runtime_mem; /* the memory limit that the runtime holds; 0: not known */
+	usec_t above_since;   /* more in use than its spec allows; 0: not */
+	bool above_told;
+	bool unsaved_told;  /* that its originals are not on disk */
+	usec_t set_done_at; /* our last property call was answered */
+	struct drift_memory drift[RESOURCE_COUNT];
+	bool ceiling_told[RESOURCE_COUNT];
+	bool denied_told;
+	struct summed_steps summed;
+	enum hold hold_counted[RESOURCE_COUNT]; /* as of the last review */
+	uint64_t oom_told;
+	uint64_t oom_answered; /* kills counted when a restart for more memory was last asked for */
+	uint64_t oom_answered_before; /* that before the last request */
+	uint64_t oom_looks;           /* as of the last wake-up, see stuck.c */
+	uint64_t oom_kills;
+	usec_t nudge_next; /* not before */
+	usec_t nudge_wait;
+	uint64_t oom_at_restart;         /* kills counted when the container last began anew */
+	uint64_t lent_milli;             /* on record, see struct baseline */
+	uint64_t rising[RESOURCE_COUNT]; /* millicores, bytes: raised to this by the plan at work;
+					    0: not */
+	uint64_t echoed; /* bytes: PID 1 wrote its headroom, the plan at work takes it back to this;
+			    0: not */
+	uint64_t drifts[RESOURCE_COUNT]; /* values of others that were replaced by ours */
+};
+
+/* What a new one is, before anything is known of its cgroup. */
+struct managed_names {
+	enum unit_kind kind;
+	const char *name;
+	const char *unit;
+	const char *key;
+	const char *history_key;
+};
+
+/* Where systemd has no say, or has not been asked. */
+#define PROPS_NONE ((struct unit_props){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX})
+
+/* Where it runs. */
+struct arrival {
+	const char *cgroup;
+	const char *invocation_id;
+	usec_t active_enter_usec;
+	struct unit_props props;
+};
+
+/* --- managed.c */
+struct managed *managed_find(const struct daemon *d, const char *name);
+/* By the systemd unit that holds its properties. */
+struct managed *managed_of_unit(const struct daemon *d, const char *unit);
+/* NULL: no memory. */
+struct managed *managed_new(struct daemon *d, const struct managed_names *names);
+/* Its rule by today's configuration and annotations; NULL: it is not ours. Borrowed. */
+const struct policy_rule *managed_rule(const struct managed *m);
+/* Opens its cgroup and begins or goes on. state_reason says why not. */
+void managed_start(struct managed *m, const struct policy_rule *rule, const struct arrival *a);
+/* The cgroup is gone; sizes and history stay for its successor. */
+void managed_lost(struct managed *m);
+/* Is a property call of ours on its way to PID 1? */
+bool managed_call_pending(const struct managed *m);
+/* Looks for the second level of its cgroup (cgroup/levels.h), which may come late. */
+void managed_look_levels(struct managed *m);
+/* What systemd keeps of it as properties: UNIT_PROP_*. */
+uint32_t managed_props_mask(const struct managed *m);
+/* Something may have appeared that it can be attached to. */
+void managed_look_again(struct managed *m);
+/* Forgets that it was ever ours: the next look begins with what it finds. */
+void managed_reattach(struct managed *m);
+/* What stands in the cgroup is what we hold from now on. */
+void managed_hold_what_stands(struct managed *m);
+/* Takes it out of the table. Not while a plan is at work: the rest is numbered anew. */
+void managed_remove(struct managed *m);
+void managed_free_all(struct daemon *d);
+/* What systemd holds after these limits were set through it. */
+struct unit_props props_of_limits(const struct limits *l);

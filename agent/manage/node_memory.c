@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/manage/node_memory.h"
+#include "agent/manage/shared.h"
+#include "policy/types/bounds.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define ROOT "/proc"
+/* Whom to ask to give back in one wake-up. */
+#define ASKS_MAX 16
+
+static void tell_unread(struct daemon *d, int error)
+{
+	if (!d->memory.told)
+		event_node_memory_unread(&(struct daemon_event){.error = error});
+	d->memory.told = true;
+}
+
+void node_memory_start(struct daemon *d, const char *root)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof path, "%s/meminfo", root != NULL ? root : ROOT);
+	d->memory.fd = open(path, O_RDONLY | O_CLOEXEC);
+	d->memory.reads.base = LIMIT_MAX;
+	if (d->memory.fd < 0 && root == NULL)
+		tell_unread(d, -errno);
+}
+
+void node_memory_stop(struct daemon *d)
+{
+	if (d->memory.fd >= 0)
+		close(d->memory.fd);
+	free(d->memory.entries);
+}
+
+void node_memory_close(struct daemon *d)
+{
+	d->memory.open = false;
+}
+
+void node_memory_renumber(struct daemon *d)
+{
+	node_memory_close(d);
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct ledger_verdict *v = &d->units[i]->control.denial.verdict;
+
+		v->kept_for = v->holder = LEDGER_NOBODY;
+	}
+}
+
+static bool has_ended(const struct managed *m)
+{
+	const struct kube_container *c;
+
+	if (m->cg != NULL || m->pod == NULL || !m->pod->spec->once)
+		return false;
+	c = kube_pod_container(m->pod->spec, pod_container_of(m));
+	return c == NULL || c->kind != CONTAINER_SIDECAR;
+}
+
+/* Nothing to grant: a pod level is the sum of its containers, and what has ended for good claims
+ * nothing for a successor. */
+static bool is_out(const struct managed *m)
+{
+	return m->kind == UNIT_KIND_POD || has_ended(m);
+}
+
+static void fill_entry(const struct managed *m, struct ledger_entry *ret)
+{
+	const struct daemon *d = m->daemon;
+
+	if (is_out(m)) {
+		*ret = (struct ledger_entry){.limit = LIMIT_MAX, .original = LIMIT_MAX};
+		return;
+	}
+	if (m->cg == NULL) {
+		control_ledger_waiting(&m->control, d->now, ret);
+		return;
+	}
+	control_ledger_entry(&m->control, &d->config.tuning, d->now, ret);
+}
+
+static bool fill_entries(struct daemon *d)
+{
+	struct node_memory *n = &d->memory;
+
+	if (n->capacity < d->unit_count) {
+		size_t want = MAX(2 * n->capacity, d->unit_count);
+		void *grown = reallocarray(n->entries, want, sizeof *n->entries);
+
+		if (grown == NULL)
+			return false;
+		n->entries = grown;
+		n->capacity = want;
+	}
+	for (size_t i = 0; i < d->unit_count; i++)
+		fill_entry(d->units[i], &n->entries[i]);
+	return true;
+}
+
+static bool read_node(struct daemon *d)
+{
+	struct node_memory *n = &d->memory;
+	struct meminfo read;
+	int r = n->fd < 0 ? -EBADF : meminfo_read(n->fd, &read);
+
+	if (r < 0) {
+		if (n->fd >= 0)
+			tell_unread(d, r);
+		return false;
+	}
+	n->told = false;
+	n->read = read;
+	ledger_supply(&d->config.tuning.node, read.total, read.available,
+		      n->kubelet ? read.kubelet_available : LIMIT_MAX, &n->supply);
+	return true;
+}
+
+static struct ledger *open_ledger(struct daemon *d)
+{
+	struct node_memory *n = &d->memory;
+	struct ledger_node figures;
+
+	if (n->open && n->ledger.count == d->unit_count)
+		return &n->ledger;
+	n->open = read_node(d) && fill_entries(d);
+	if (!n->open)
+		return NULL;
+	figures = n->supply;
+	figures.available = ledger_read(&n->reads, &n->ledger, figures.available);
+	ledger_begin(&n->ledger, &figures, n->entries, (uint32_t)d->unit_count);
+	return &n->ledger;
+}
+
+static bool can_grow(const struct managed *m)
+{
+	return m->kind != UNIT_KIND_POD && m->cg != NULL && m->control.rule.mode != MODE_OFF &&
+	       m->control.resource[RESOURCE_MEMORY].managed;
+}
+
+struct ledger *node_memory_for(const struct managed *m)
+{
+	struct daemon *d = m->daemon;
+
+	return d->config.tuning.node.count && can_grow(m) ? open_ledger(d) : NULL;
+}
+
+void node_memory_expect(struct daemon *d, bool hot)
+{
+	for (size_t i = 0; i < d->unit_count && !d->memory.open; i++)
+		if (!hot || control_hot(&d->units[i]->control))
+			node_memory_for(d->units[i]);
+}
+
+void node_memory_balance(struct daemon *d, struct plan *plan)
+{
+	struct node_memory *n = &d->memory;
+	struct control_context x = daemon_context(d, plan);
+	struct ledger_ask asks[ASKS_MAX];
+	uint32_t count;
+
+	if (!n->open)
+		return;
+	ledger_passed(&n->reads, &n->ledger, n->supply.available);
+	count = ledger_cancel(&n->ledger, asks, ASKS_MAX);
+	for (uint32_t i = 0; i < count; i++) {
+		struct managed *m = d->units[asks[i].entry];
+
+		if (m->control.unjudged_bytes != 0)
+			judge_take_back(m);
+		else if (managed_has_laws(m) && m->cg != NULL)
+			control_give_back(&m->control, &x, asks[i].to);
+	}
+}
+
+bool node_memory_take(const struct managed *m, uint64_t limit)
+{
+	struct ledger *l = node_memory_for(m);
+
+	if (l == NULL)
+		return true;
+	if (ledger_most(l, m->control.target, limit) < limit)
+		return false;
+	ledger_grant(l, m->control.target, limit);
+	return true;
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Under which limit somebody was killed: ours, or one that an external writer had lowered. */
+#include "agent/manage/shared.h"
+
+void oom_lowered(struct managed *m, const struct managed *at, uint64_t seen)
+{
+	const struct control *c = &at->control;
+	uint64_t held = MAX(c->kernel.mem_max, c->unjudged_bytes);
+	const struct mem_lowered l = {
+		.at = m->daemon->now,
+		.from = held,
+		.to = seen,
+		.pod = at != m,
+	};
+
+	/* What we hold is our own, whatever systemd had put there before. */
+	if (m->control.resource[RESOURCE_MEMORY].managed && seen < held &&
+	    seen != c->kernel.mem_max)
+		control_mem_lowered(&m->control, &l);
+}
+
+/* memory.max as its file says now; what is believed where there is none. */
+static void read_limit(struct managed *m, const struct managed *at, uint32_t more,
+		       struct usage *ret)
+{
+	if (cg_read(at->cg, USAGE_MEM_LIMIT | more, ret) < 0)
+		*ret = (struct usage){0};
+	unit_fill_absent(at, ret);
+	oom_lowered(m, at, ret->limits.mem_max);
+}
+
+/*
+ * Somebody was killed since the last look: under which limit? inotify tells of a write when it
+ * returns, and one below the use returns after the kill.
+ */
+void oom_look(struct managed *m, struct usage *u)
+{
+	const struct usage *last = &m->control.last;
+	const struct managed *level = m->pod != NULL ? m->pod->level : NULL;
+	struct usage now = {0}, above = {0};
+
+	if (!(u->have & last->have & USAGE_MEM_EVENTS) ||
+	    u->events.oom_kill <= last->events.oom_kill)
+		return;
+	if (level != NULL && level->cg != NULL)
+		read_limit(m, level, 0, &above);
+	read_limit(m, m, USAGE_MEM_PEAK, &now);
+	m->drift_check |= now.limits.mem_max < m->control.kernel.mem_max;
+	if (now.have & USAGE_MEM_PEAK) {
+		u->have |= USAGE_MEM_PEAK;
+		u->mem_peak = now.mem_peak;
+	}
+}

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: Apache-2.0
+/* History and original values on disk. */
+#include "agent/base/footprint.h"
+#include "agent/cluster/cluster.h"
+#include "systemd/unit_sync.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* There as long as the records are not complete, for a start in between. */
+#define LOST_FILE "originals-lost"
+
+static void drop_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static int mark_make(const struct daemon *d)
+{
+	OWN(drop_fd)
+	int fd = openat(d->state_dir, LOST_FILE, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd < 0 || fsync(fd) < 0 || fsync(d->state_dir) < 0 ? -errno : 0;
+}
+
+/* Told again only when the error is another one. */
+static void mark_result(struct daemon *d, int r)
+{
+	if (r < 0 && r != d->lost_mark_error)
+		event_state_unsaved(&(struct daemon_event){.file = LOST_FILE, .error = r});
+	d->lost_mark_error = r;
+}
+
+/* Without the mark no record may go to disk: the next start would take them for all. */
+static int mark_make_due(struct daemon *d)
+{
+	int r = d->lost_mark_due ? mark_make(d) : 0;
+
+	if (!d->lost_mark_due)
+		return 0;
+	mark_result(d, r);
+	d->lost_mark_due = r < 0;
+	return r;
+}
+
+static void note_lost(struct daemon *d, bool lost)
+{
+	d->originals_lost =
+		lost || faccessat(d->state_dir, LOST_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	d->lost_mark_due = lost;
+	(void)mark_make_due(d);
+}
+
+void persist_originals_found(struct daemon *d)
+{
+	int r;
+
+	persist_baselines(d);
+	if (d->baselines_dirty)
+		return;
+	r = unlinkat(d->state_dir, LOST_FILE, 0) < 0 && errno != ENOENT ? -errno : 0;
+	mark_result(d, r);
+	if (r < 0)
+		return;
+	d->originals_lost = false;
+	d->lost_mark_due = false;
+}
+
+int persist_load(struct daemon *d)
+{
+	char aside[STATE_ASIDE_MAX] = "";
+	int r = baseline_load(d->state_dir, aside, &d->baselines);
+
+	if (aside[0] != '\0' || (r < 0 && r != -ENOENT))
+		event_state_damaged(&(struct daemon_event){
+			.file = baseline_state.name, .detail = aside, .error = r});
+	if (r == -ENOMEM)
+		return r;
+	note_lost(d, r < 0 && cluster_wanted(d));
+	aside[0] = '\0';
+	r = history_load(d->state_dir, aside, &d->histories);
+	if (r < 0 && r != -ENOENT)
+		event_state_damaged(&(struct daemon_event){
+			.file = history_state.name, .detail = aside, .error = r});
+	return r == -ENOMEM ? r : 0;
+}
+
+/* --- history --- */
+
+static usec_t later(usec_t wait_usec, usec_t now)
+{
+	return wait_usec == 0 ? 0 : now + wait_usec;
+}
+
+static usec_t left(usec_t until, usec_t now)
+{
+	return until > now ? until - now : 0;
+}
+
+/*
+ * Of the live copies of one workload's history the one that has seen most is kept: each began with
+ * what was known, so that adding them up would count that again and again.
+ */
+static const struct managed *best_sibling(const struct daemon *d, const struct managed *m)
+{
+	const struct managed *best = NULL;
+
+	for (size_t i = 0; m->kind == UNIT_KIND_CONTAINER && i < d->unit_count; i++) {
+		const struct managed *s = d->units[i];
+
+		if (s == m || s->cg == NULL || s->history_key == NULL ||
+		    s->control.history.samples == 0 || strcmp(s->history_key, m->history_key) != 0)
+			continue;
+		if (best == NULL ||
+		    s->control.history.observed_usec > best->control.history.observed_usec)
+			best = s;
+	}
+	return best;
+}
+
+/* A further pod of a workload begins with what is known of the others on this node. */
+static bool adopt_sibling(const struct daemon *d, struct managed *m)
+{
+	const struct managed *s = best_sibling(d, m);
+	struct history known;
+
+	if (s == NULL || m->control.history.samples > 0 ||
+	    history_copy(&s->control.history, &known) < 0)
+		return false;
+	history_drop(&m->control.history);
+	m->control.history = known;
+	m->control.cpu.floor = s->control.cpu.floor;
+	m->control.mem.floor = s->control.mem.floor;
+	m->control.mem.backoff_usec = s->control.mem.backoff_usec;
+	m->control.mem.backoff_until = s->control.mem.backoff_until;
+	return true;
+}
+
+void persist_adopt_history(struct daemon *d, struct managed *m)
+{
+	struct control *c = &m->control;
+	struct history_record rec;
+
+	if (m->history_key == NULL)
+		return;
+	if (adopt_sibling(d, m) ||
+	    history_store_get(&d->histories, m->history_key, &d->config.tuning.history, &rec) < 0)
+		return;
+	history_drop(&c->history);
+	c->history = rec.history;
+	c->cpu.floor = rec.floor[RESOURCE_CPU];
+	c->mem.floor = rec.floor[RESOURCE_MEMORY];
+	c->mem.backoff_usec = rec.backoff[RESOURCE_MEMORY].span_usec;
+	c->mem.backoff_until =
+		later(left(rec.backoff[RESOURCE_MEMORY].until_realtime_usec, d->now_real), d->now);
+	/* Saved under a wall clock that ran ahead of today's. */
+	if (rec.seen_realtime_usec > d->now_real + USEC_PER_HOUR)
+		control_shift_clock(c, (int64_t)(d->now_real - rec.seen_realtime_usec));
+}
+
+void persist_keep_history(struct daemon *d, const struct managed *m)
+{
+	const struct control *c = &m->control;
+	struct history_record rec = {
+		.seen_realtime_usec = d->now_real,
+		.history = c->history,
+		.floor = {[RESOURCE_CPU] = c->cpu.floor, [RESOURCE_MEMORY] = c->mem.floor},
+		.backoff[RESOURCE_MEMORY] =
+			{
+				.span_usec = c->mem.backoff_usec,
+				.until_realtime_usec =
+					later(left(c->mem.backoff_until, d->now), d->now_real),
+			},
+	};
+	OWN(history_record_drop) struct history_record old = {0};
+
+	if (c->history.samples == 0 || m->history_key == NULL)
+		return;
+	/* Another pod of the workload may have left more. */
+	if (m->kind == UNIT_KIND_CONTAINER &&
+	    history_store_get(&d->histories, m->history_key, &d->config.tuning.history, &old) ==
+		    0 &&
+	    old.history.observed_usec > c->history.observed_usec) {
+		rec = old;
+		rec.seen_realtime_usec = d->now_real;
+	}
+	history_store_put(&d->histories, m->history_key, &rec);
+}
+
+static void save_result(struct daemon *d, const char *name, int r)
+{
+	bool news = r != d->state_error;
+
+	d->state_error = r;
+	d->tally.saves += r == 0;
+	d->tally.saves_failed += r != 0;
+	if (r == 0) {
+		snprintf(d->state_result, sizeof d->state_result, "ok");
+		d->state_saved_real = d->now_real;
+		return;
+	}
+	snprintf(d->state_result, sizeof d->state_result, "%s: %s", name, strerror(-r));
+	if (news)
+		event_state_unsaved(&(struct daemon_event){.file = name, .error = r});
+}
+
+/* What is live is in the table of units: a second copy in the store is only memory. */
+static void forget_live(struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (d->units[i]->cg != NULL && d->units[i]->history_key != NULL)
+			history_store_remove(&d->histories, d->units[i]->history_key);
+}
+
+void persist_save(struct daemon *d)
+{
+	if (d->unsupported != NULL)
+		return;
+	d->next_save = d->now + d->config.clocks.state_usec;
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (d->units[i]->cg != NULL)
+			persist_keep_history(d, d->units[i]);
+	save_result(d, history_state.name, history_save(d->state_dir, &d->histories, d->now_real));
+	forget_live(d);
+	persist_baselines(d);
+	/* The text of all records is the largest thing we ever hold. */
+	footprint_trim();
+}
+
+/* --- original values --- */
+
+/* Where a container runs now, for whoever restores without us. */
+static void follow_cgroup(struct daemon *d, const struct managed *m, struct baseline *old)
+{
+	struct baseline b = *old;
+
+	if (m->pod == NULL ||
+	    (b.cgroup != NULL && strcmp(b.cgroup, m->path) == 0 && b.cgroup_inode == cg_id(m->cg)))
+		return;
+	b.cgroup = m->path;
+	b.unit = m->unit;
+	b.shown = m->name;
+	b.cgroup_inode = cg_id(m->cg);
+	d->baselines_dirty |= baseline_put(&d->baselines, &b) == 0;
+}
+
+void persist_follow(struct daemon *d, const struct managed *m)
+{
+	struct baseline *b = baseline_find(&d->baselines, m->key);
+
+	if (b != NULL)
+		follow_cgroup(d, m, b);
+}
+
+void persist_baseline(struct daemon *d, struct managed *m, const struct arrival *a)
+{
+	struct baseline *old = baseline_find(&d->baselines, m->key);
+	struct baseline b = {0};
+	int r;
+
+	if (old != NULL) {
+		d->baselines_dirty |= old->high != BASELINE_HIGH_LOWERED;
+		old->high = BASELINE_HIGH_LOWERED;
+		follow_cgroup(d, m, old);
+		return;
+	}
+	b = (struct baseline){
+		.key = m->key,
+		.limits = m->control.original,
+		.props = a->props,
+		/* A trial may lower it at any time: whoever finds this record may lift it. */
+		.high = BASELINE_HIGH_LOWERED,
+		.high_before = m->control.original.mem_high,
+		.cgroup_inode = cg_id(m->cg),
+		.saved_realtime_usec = d->now_real,
+		.cgroup = m->pod != NULL ? m->path : NULL,
+		.unit = m->pod != NULL ? m->unit : NULL,
+		.shown = m->pod != NULL ? m->name : NULL,
+	};
+	if (m->kind == UNIT_KIND_CONTAINER && m->pod != NULL)
+		memcpy(b.request,
+		       kube_pod_container(m->pod->spec, pod_container_of(m))->spec.request,
+		       sizeof b.request);
+	snprintf(b.invocation_id, sizeof b.invocation_id, "%s", a->invocation_id);
+	if (m->unit != NULL)
+		unit_dropin_find("", m->unit, &b.dropins);
+	m->lent_milli = 0;
+	r = baseline_put(&d->baselines, &b);
+	if (r < 0)
+		report_unsaved_baseline(d, r);
+	d->baselines_dirty |= r == 0;
+}
+
+void persist_level(struct daemon *d, const struct managed *m, const struct limits *was)
+{
+	const struct baseline b = {
+		.key = m->key,
+		.limits = *was,
+		.props = m->unit != NULL ? props_of_limits(was) : PROPS_NONE,
+		.high = BASELINE_HIGH_LOWERED,
+		.high_before = was->mem_high,
+		.saved_realtime_usec = d->now_real,
+		.shown = m->name,
+	};
+
+	d->baselines_dirty |= baseline_put(&d->baselines, &b) == 0;
+}
+
+/* Every unit whose record is on disk may be written to. */
+static void mark_saved(struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+
+		m->originals_saved = baseline_find(&d->baselines, m->key) != NULL;
+		m->unsaved_told = false;
+	}
+}
+
+void persist_baselines(struct daemon *d)
+{
+	int r;
+
+	/* On a node that is not supported nothing was loaded: the file is all there is. */
+	if (d->unsupported != NULL)
+		return;
+	r = mark_make_due(d);
+	if (!d->baselines_dirty) {
+		lift_keep(d);
+		return;
+	}
+	if (r == 0)
+		r = baseline_save(d->state_dir, &d->baselines);
+	if (r < 0) {
+		report_unsaved_baseline(d, r);
+		snprintf(d->state_result, sizeof d->state_result, "%s: %s", baseline_state.name,
+			 strerror(-r));
+		return;
+	}
+	d->baselines_dirty = false;
+	d->lift_copy_due = true;
+	lift_keep(d);
+	mark_saved(d);
+}
+
+bool persist_has(const struct daemon *d, const struct managed *m)
+{
+	return baseline_find(&d->baselines, m->key) != NULL;
+}
+
+void persist_forget(struct daemon *d, const struct managed *m)
+{
+	d->baselines_dirty |= baseline_remove(&d->baselines, m->key);
+}
+
+void persist_left_cgroup(struct daemon *d, const struct managed *m)
+{
+	struct baseline *b = baseline_find(&d->baselines, m->key);
+
+	if (b == NULL)
+		return;
+	free(STEAL(b->cgroup));
+	free(STEAL(b->unit));
+	b->cgroup_inode = 0;
+	d->baselines_dirty = true;
+}
+
+void persist_his_high(struct daemon *d, const struct managed *m, uint64_t mem_high)
+{
+	struct baseline *b = baseline_find(&d->baselines, m->key);
+
+	if (b == NULL || b->high_before == mem_high)
+		return;
+	b->high_before = mem_high;
+	d->baselines_dirty = true;
+}
+
+bool persist_lent(struct daemon *d, struct managed *m, uint64_t milli)
+{
+	struct baseline *b;
+
+	if (m->lent_milli == milli)
+		return false;
+	b = baseline_find(&d->baselines, m->key);
+	if (b == NULL)
+		return false;
+	b->lent_milli = m->lent_milli = milli;
+	d->baselines_dirty = true;
+	return milli != 0;
+}
+
+void persist_adopted(struct daemon *d, const struct managed *m, enum resource r)
+{
+	const struct limits *o = &m->control.original;
+	/* A pod's owner speaks to the API server, which leads to the same in systemd. */
+	struct unit_props stored = m->pod != NULL ? props_of_limits(o) : m->stored;
+	struct baseline *b = baseline_find(&d->baselines, m->key);
+
+	if (b == NULL)
+		return;
+	if (r == RESOURCE_CPU) {
+		b->limits.cpu_quota_usec = o->cpu_quota_usec;
+		b->limits.cpu_period_usec = o->cpu_period_usec;
+		unit_props_merge(&b->props, &stored, UNIT_PROP_CPU_QUOTA);
+	} else {
+		b->limits.mem_max = o->mem_max;
+		b->limits.mem_high = o->mem_high;
+		b->high_before = o->mem_high;
+		unit_props_merge(&b->props, &stored, UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH);
+	}
+	/* His drop-ins took the place of ours: a restore leaves them where they are. */
+	b->dropins |=
+		r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
+	d->baselines_dirty = true;
+	persist_baselines(d);
+}
+
+void persist_adopted_request(struct daemon *d, const struct managed *m, enum resource r,
+			     uint64_t value)
+{
+	struct baseline *b = baseline_find(&d->baselines, m->key);
+
+	if (b == NULL || b->request[r] == value)
+		return;
+	b->request[r] = value;
+	d->baselines_dirty = true;
+	persist_baselines(d);
+}
+
+void persist_stored(struct daemon *d, const struct managed *m)
+{
+	struct baseline *b = baseline_find(&d->baselines, m->key);
+
+	if (b == NULL || m->touched || unit_props_equal(&b->props, &m->stored, UNIT_PROP_ALL))
+		return;
+	b->props = m->stored;
+	d->baselines_dirty = true;
+	persist_baselines(d);
+}
+
+void persist_ratified(struct daemon *d, const struct managed *m, bool ratified)
+{
+	struct baseline *b = baseline_find(&d->baselines, m->key);
+
+	if (b == NULL || b->ratified == ratified)
+		return;
+	b->ratified = ratified;
+	d->baselines_dirty = true;
+}
+
+void persist_sent(struct daemon *d, const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
+		  const uint64_t over[RESOURCE_COUNT])
+{
+	struct baseline *b = baseline_find(&d->baselines, m->key);
+
+	if (b == NULL || (memcmp(b->sent, sent, sizeof b->sent) == 0 &&
+			  memcmp(b->sent_over, over, sizeof b->sent_over) == 0))
+		return;
+	memcpy(b->sent, sent, sizeof b->sent);
+	memcpy(b->sent_over, over, sizeof b->sent_over);
+	d->baselines_dirty = true;
+}
+
+bool persist_is_ratified(const struct daemon *d, const struct managed *m)
+{
+	const struct baseline *b = baseline_find(&d->baselines, m->key);
+
+	return b != NULL && b->ratified;
+}
+
+uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present)
+{
+	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);
+
+	return b != NULL && b->request[r] != 0 ? b->request[r] : present;
+}
+
+uint64_t persist_original_limit(const struct managed *m, enum resource r, uint64_t present)
+{
+	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);
+
+	if (b == NULL)
+		return present;
+	return r == RESOURCE_CPU ? cpu_milli_of(b->limits.cpu_quota_usec, b->limits.cpu_period_usec)
+				 : b->limits.mem_max;
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The choice of the reader, its passes, and what the kernel tells of cgroups that come and go. */
+#include "agent/manage/reader.h"
+#include "agent/base/footprint.h"
+#include "agent/manage/shared.h"
+#include "cgroup/kubepods.h"
+#include "cgroup/levels.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A full node has 250 pods. A slot takes 270 bytes, resident whether it is used or not; who finds
+ * none is read by its files. */
+#define SLOTS 1024
+/* In a row, and BPF is given up. */
+#define FAILURES_MAX 3
+/* Cgroups, besides our own, that the places of memory.stat's lines are proven by. */
+#define PROOFS_MAX 4
+/*
+ * memory.stat in a pass flushes it for every group that ran; read from the file, it costs as much
+ * as this many groups in such a pass.
+ */
+#define STAT_SHARE 16
+
+#define LOOK_PASS (USAGE_CPU | USAGE_THROTTLE | USAGE_MEM)
+#define SAMPLE_PASS                                                                                \
+	(LOOK_PASS | USAGE_MEM_STAT | USAGE_MEM_PEAK | USAGE_MEM_EVENTS | USAGE_PSI_CPU |          \
+	 USAGE_PSI_MEM | USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
+
+const char *reader_name(const struct daemon *d)
+{
+	return d->reader.scan != NULL ? "bpf" : "text";
+}
+
+/* --- what comes and goes --- */
+
+static void on_removed(struct daemon *d, uint64_t id)
+{
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+
+		if (m->cg == NULL || (cg_id(m->cg) != id && cg_inner_id(m->cg) != id))
+			continue;
+		if (cg_id(m->cg) == id)
+			managed_lost(m);
+		else
+			managed_look_levels(m);
+		return;
+	}
+}
+
+/* A unit is started by PID 1, who tells; a container by the runtime, who does not. */
+static void on_made(struct daemon *d, const char *path)
+{
+	struct kubepods_name name;
+
+	if (path == NULL) {
+		pods_look_again(d);
+		return;
+	}
+	if (kubepods_parse(path, &name) < 0)
+		return;
+	for (size_t i = 0; i < d->pods.count; i++)
+		if (strcmp(d->pods.items[i]->spec->cgroup_uid, name.uid) == 0)
+			pod_look_again(d->pods.items[i]);
+}
+
+static void on_life_event(void *ctx, const struct cg_life_event *e)
+{
+	struct daemon *d = ctx;
+
+	switch (e->what) {
+	case CG_LIFE_MADE:
+		on_made(d, e->path);
+		break;
+	case CG_LIFE_REMOVED:
+		on_removed(d, e->id);
+		break;
+	case CG_LIFE_LOST:
+		pods_look_again(d);
+		break;
+	}
+}
+
+static int on_life(sd_event_source *s, int fd, uint32_t revents, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	(void)s;
+	(void)fd;
+	(void)revents;
+	daemon_wake(d);
+	cg_life_drain(d->reader.life, on_life_event, d);
+	pods_look(d);
+	return 0;
+}
+
+/* --- what serves --- */
+
+static void __attribute__((format(printf, 2, 3))) note(struct reader *r, const char *format, ...)
+{
+	size_t len = strlen(r->detail);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(r->detail + len, sizeof r->detail - len, format, args);
+	va_end(args);
+}
+
+static void note_probe(struct reader *r, const struct cg_probe *p)
+{
+	note(r, "%s%s: %s", r->detail[0] != '\0' ? "; " : "", p->program, p->why);
+}
+
+/* True when it has memory in use, so that memory.stat was compared. */
+static bool prove_by(struct daemon *d, const char *path, struct cg_probe *p)
+{
+	const uint32_t memory = USAGE_MEM | USAGE_MEM_STAT;
+	OWN(drop_cg) struct cg *c = NULL;
+	struct usage u;
+
+	if (cg_open(d->root, path, &c) < 0 || cg_read(c, memory, &u) < 0)
+		return false;
+	return cg_scan_prove(d->reader.scan, c, p) == 0 && (u.have & memory) == memory &&
+	       u.stat.anon > 0 && u.stat.file > 0;
+}
+
+/*
+ * No type tells the order of memory.stat's counters. In a container we do not know our own cgroup,
+ * and one has counters of 0: those right below the root are as good.
+ */
+static void prove(struct daemon *d, struct cg_probe *p)
+{
+	int fd = openat(d->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	unsigned proofs = prove_by(d, d->own_cgroup, p);
+
+	while (dir != NULL && proofs < PROOFS_MAX && (entry = readdir(dir)) != NULL)
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+			proofs += prove_by(d, entry->d_name, p);
+	if (dir != NULL)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	if (proofs > 0 || !(cg_scan_offers(d->reader.scan) & USAGE_MEM_STAT))
+		return;
+	cg_scan_withdraw(d->reader.scan, USAGE_MEM_STAT);
+	snprintf(p->why + strlen(p->why), sizeof p->why - strlen(p->why),
+		 "; memory.stat is left to its file, nothing here proves it");
+}
+
+static void life_start(struct daemon *d)
+{
+	struct reader *r = &d->reader;
+	struct cg_probe p;
+
+	if (cg_life_open(&r->life, &p) == 0 &&
+	    sd_event_add_io(d->event, &r->life_source, cg_life_fd(r->life), EPOLLIN, on_life, d) <
+		    0) {
+		cg_life_close(STEAL(r->life));
+		snprintf(p.why, sizeof p.why, "the loop does not take it");
+	}
+	/* Who is gone is not to be looked at on the same wake-up. */
+	if (r->life != NULL)
+		sd_event_source_set_priority(r->life_source, SD_EVENT_PRIORITY_IMPORTANT);
+	note_probe(r, &p);
+}
+
+static void tell(const struct daemon *d, bool wanted)
+{
+	char text[sizeof d->reader.detail + 16];
+
+	snprintf(text, sizeof text, "%s (%s)", reader_name(d), d->reader.detail);
+	if (wanted)
+		event_reader_failed(&(struct daemon_event){.detail = d->reader.detail});
+	else
+		event_reader_chosen(&(struct daemon_event){.detail = text});
+}
+
+static void bpf_start(struct daemon *d)
+{
+	struct reader *r = &d->reader;
+	struct cg_probe p;
+
+	if (cg_scan_open(d->root, SLOTS, &r->scan, &p) == 0)
+		prove(d, &p);
+	note_probe(r, &p);
+	if (r->scan != NULL)
+		life_start(d);
+	/* Loading takes megabytes, once. */
+	footprint_trim();
+	tell(d, r->scan == NULL && d->config.cgroup.reader == CONFIG_READER_BPF);
+}
+
+void reader_start(struct daemon *d)
+{
+	struct reader *r = &d->reader;
+	int error;
+
+	*r = (struct reader){0};
+	if (d->config.cgroup.reader == CONFIG_READER_TEXT)
+		note(r, "as configured");
+	else
+		bpf_start(d);
+	/* They let a process read all of the kernel's memory, and have done what they are for. */
+	error = cg_probe_drop_rights();
+	if (error < 0)
+		note(r, "; its rights are kept: %s", strerror(-error));
+}
+
+void reader_stop(struct daemon *d)
+{
+	struct reader *r = &d->reader;
+
+	r->life_source = sd_event_source_disable_unref(r->life_source);
+	cg_life_close(STEAL(r->life));
+	cg_scan_close(STEAL(r->scan));
+	r->passed = false;
+}
+
+/* It has served, and the kernel says no: the files are still there. */
+static void give_up(struct daemon *d, int error)
+{
+	reader_stop(d);
+	d->reader.detail[0] = '\0';
+	note(&d->reader, "%u passes failed: %s", d->reader.failures, strerror(-error));
+	tell(d, true);
+}
+
+/* --- reading --- */
+
+static uint32_t slot_for(struct cg_scan *s, uint64_t id)
+{
+	uint32_t slot;
+
+	return cg_scan_add(s, id, &slot) < 0 ? READER_NO_SLOT : slot;
+}
+
+void reader_attach(struct managed *m)
+{
+	struct reader *r = &m->daemon->reader;
+	uint64_t inner = cg_inner_id(m->cg);
+
+	m->slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
+	/* A pod level has no laws, so nothing is read of it on a clock. */
+	if (r->scan == NULL || m->kind == UNIT_KIND_POD)
+		return;
+	m->slots.own = slot_for(r->scan, cg_id(m->cg));
+	if (inner == 0 || m->slots.own == READER_NO_SLOT)
+		return;
+	m->slots.inner = slot_for(r->scan, inner);
+	/* Both levels are read at the same moment, or by text. */
+	if (m->slots.inner == READER_NO_SLOT)
+		reader_detach(m);
+}
+
+void reader_detach(struct managed *m)
+{
+	struct cg_scan *s = m->daemon->reader.scan;
+
+	if (s != NULL && m->slots.own != READER_NO_SLOT)
+		cg_scan_remove(s, m->slots.own);
+	if (s != NULL && m->slots.inner != READER_NO_SLOT)
+		cg_scan_remove(s, m->slots.inner);
+	m->slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
+}
+
+void reader_begin(struct daemon *d, enum reader_clock clock)
+{
+	struct reader *r = &d->reader;
+	uint32_t want = clock == READER_SAMPLE ? SAMPLE_PASS : LOOK_PASS;
+	int error;
+
+	if (r->scan == NULL)
+		return;
+	r->clock = clock;
+	if (clock == READER_LOOK) {
+		if (r->stat_reads * STAT_SHARE > d->unit_count)
+			want |= USAGE_MEM_STAT;
+		r->stat_reads = 0;
+	}
+	error = cg_scan_pass(r->scan, want);
+	r->passed = error == 0;
+	r->failures = error == 0 ? 0 : r->failures + 1;
+	if (r->failures == FAILURES_MAX)
+		give_up(d, error);
+}
+
+void reader_end(struct daemon *d)
+{
+	d->reader.passed = false;
+}
+
+/*
+ * Pressure since the kernel last added it up, up to two seconds ago, is not in the records. That of
+ * the CPU is only shown; memory's decides about shrinks, so it comes from the file, unless nothing
+ * ran since the last sample that could have waited.
+ */
+static bool pressure_stale(const struct managed *m)
+{
+	struct usage u;
+
+	return cg_scan_get(m->daemon->reader.scan, m->slots.own, USAGE_CPU, &u) < 0 ||
+	       u.cpu_usage_usec != m->control.sample.cpu_usage_usec;
+}
+
+int reader_read(struct managed *m, uint32_t want, uint32_t by_text, struct usage *ret)
+{
+	struct reader *r = &m->daemon->reader;
+
+	if (!r->passed || m->slots.own == READER_NO_SLOT)
+		return cg_read(m->cg, want, ret);
+	r->stat_reads += r->clock == READER_LOOK && (want & USAGE_MEM_STAT);
+	if ((want & USAGE_PSI_MEM) && pressure_stale(m))
+		by_text |= USAGE_PSI_MEM;
+	return cg_scan_read(r->scan, m->slots, m->cg, want, by_text, ret);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which reader serves: for all cgroups at once by BPF, or each by its files. Either fills the same
+ * struct usage; nobody above knows the difference. What BPF cannot do, or not here, is read as
+ * text, and said at the start: never a failed start.
+ */
+#pragma once
+
+#include "cgroup/bpf/reader_bpf.h"
+#include "cgroup/bpf/watch_bpf.h"
+#include <systemd/sd-event.h>
+
+struct daemon;
+struct managed;
+
+/* Not read by BPF. */
+#define READER_NO_SLOT UINT32_MAX
+
+/* What a pass is for. */
+enum reader_clock { READER_LOOK, READER_SAMPLE };
+
+struct reader {
+	struct cg_scan *scan; /* NULL: files alone */
+	struct cg_life *life; /* NULL: inotify alone tells what comes and goes */
+	sd_event_source *life_source;
+	bool passed;                          /* the records are of this moment */
+	enum reader_clock clock;              /* what the last pass was for */
+	unsigned failures;                    /* passes in a row */
+	size_t stat_reads;                    /* of memory.stat, in the last look */
+	char detail[2 * CG_PROBE_TEXT_BYTES]; /* what became of the programs */
+};
+
+/* Loads what the configuration asks for and says what became of it. */
+void reader_start(struct daemon *d);
+void reader_stop(struct daemon *d);
+/* "bpf", "text". */
+const char *reader_name(const struct daemon *d);
+
+/* Its cgroup was opened; is about to be closed. */
+void reader_attach(struct managed *m);
+void reader_detach(struct managed *m);
+
+/* One pass over all; until reader_end(), reader_read() is answered by it. */
+void reader_begin(struct daemon *d, enum reader_clock clock);
+void reader_end(struct daemon *d);
+/* In the place of cg_read(m->cg, want, ret). by_text: parts that are to come from the files. */
+int reader_read(struct managed *m, uint32_t want, uint32_t by_text, struct usage *ret);

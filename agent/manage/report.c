@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: Apache-2.0
+/* From what happened to the journal. */
+#include "agent/base/shown.h"
+#include "agent/manage/shared.h"
+#include "agent/view/decision_text.h"
+#include "agent/view/human.h"
+#include "policy/types/bounds.h"
+#include <stdio.h>
+
+static struct event_who who_is(const struct managed *m)
+{
+	const struct pod *p = m->pod;
+
+	return (struct event_who){
+		.namespace = p != NULL ? p->spec->namespace : NULL,
+		.pod = p != NULL ? p->spec->name : NULL,
+		.container = p != NULL ? pod_container_of(m) : NULL,
+		.unit = m->unit,
+		.cgroup = m->path,
+	};
+}
+
+static uint64_t amount(const struct change *s, uint64_t value)
+{
+	return s->knob == KNOB_CPU_MAX ? cpu_milli_of(value, s->period_usec) : value;
+}
+
+/* Steps that are means to an end have no entry of their own: memory.high, reclaim, burst. */
+static bool has_entry(const struct change *s)
+{
+	return s->knob == KNOB_CPU_MAX || s->knob == KNOB_MEM_MAX;
+}
+
+void report_step(struct managed *m, const struct change *s, int outcome,
+		 const usec_t took[SINCE_COUNT])
+{
+	const struct control_resource *res = &m->control.resource[knobs[s->knob].resource];
+	struct daemon *d = m->daemon;
+
+	if (outcome >= 0 &&
+	    (!has_entry(s) || s->reason == REASON_DRIFT || outcome == APPLY_GONE ||
+	     (outcome == APPLY_UNCHANGED && !reason_by_books((enum reason)s->reason))))
+		return;
+	if (d->done_count == DONE_STEPS_MAX)
+		report_steps(d);
+	d->done[d->done_count++] = (struct done_step){
+		.unit = m,
+		.step = *s,
+		.why = outcome == APPLY_DONE || outcome == APPLY_UNCHANGED ? res->last
+									   : res->pending,
+		.outcome = outcome,
+		.took = {took[0], took[1]},
+	};
+}
+
+/* What the ledger asks for goes back as it can be spared, and the pod above follows: many small
+ * steps, told as one. */
+#define SUM_UP_USEC (10 * USEC_PER_SEC)
+
+void report_summed(struct managed *m, bool now)
+{
+	char detail[DECISION_TEXT_BYTES];
+	struct summed_steps *sum = &m->summed;
+	struct change_event e = {
+		.who = who_is(m),
+		.resource = RESOURCE_MEMORY,
+		.from = sum->from,
+		.to = sum->why.to,
+		.reason = sum->why.reason,
+		.detail = detail,
+	};
+
+	if (sum->since == 0 || (!now && m->daemon->now - sum->since < SUM_UP_USEC))
+		return;
+	decision_text(&sum->why, RESOURCE_MEMORY, detail);
+	event_limit_lowered(&e);
+	*sum = (struct summed_steps){0};
+}
+
+/* PID 1 may write its headroom with every call: told as one, too. */
+void report_taken_back(struct managed *m, uint64_t from, uint64_t to)
+{
+	struct summed_steps *sum = &m->summed;
+
+	if (sum->why.reason != REASON_DRIFT)
+		report_summed(m, true);
+	if (sum->since == 0)
+		sum->since = m->daemon->now;
+	sum->from = MAX(sum->from, from);
+	sum->why = (struct decision){
+		.reason = REASON_DRIFT, .to = to, .use = m->control.last.mem_current};
+}
+
+/* True: it is told later. Any other change of the limit ends the sum. */
+static bool sum_up(const struct done_step *done)
+{
+	const struct change *s = &done->step;
+	struct managed *m = done->unit;
+	struct summed_steps *sum = &m->summed;
+	bool small = done->outcome == APPLY_DONE && s->knob == KNOB_MEM_MAX && change_lowers(s) &&
+		     (s->reason == REASON_GIVEN_BACK || s->reason == REASON_POD_LEVEL);
+
+	if (s->knob == KNOB_MEM_MAX && !(small && sum->why.reason == done->why.reason))
+		report_summed(m, true);
+	if (!small)
+		return false;
+	if (sum->since == 0)
+		*sum = (struct summed_steps){.since = m->daemon->now, .from = s->from};
+	sum->why = done->why;
+	return true;
+}
+
+static void tell_step(const struct done_step *done)
+{
+	const struct change *s = &done->step;
+	enum resource r = knobs[s->knob].resource;
+	char detail[DECISION_TEXT_BYTES];
+	struct change_event e = {
+		.who = who_is(done->unit),
+		.resource = r,
+		.from = amount(s, s->from),
+		.to = amount(s, s->to),
+		.reason = (enum reason)s->reason,
+		.detail = has_entry(s) ? detail : NULL,
+		.span_usec = done->took[SINCE_DUE],
+		.own_usec = done->took[SINCE_WAKE],
+	};
+
+	if (sum_up(done))
+		return;
+	decision_text(&done->why, r, detail);
+	if (done->outcome < 0) {
+		e.error = done->outcome;
+		event_limit_failed(&e);
+	} else if (done->outcome == APPLY_REFUSED) {
+		event_limit_refused(&e);
+	} else if (s->reason == REASON_SHRINK_UNDONE) {
+		event_limit_undone(&e);
+	} else if (change_lowers(s)) {
+		event_limit_lowered(&e);
+	} else {
+		event_limit_raised(&e);
+	}
+}
+
+void report_steps(struct daemon *d)
+{
+	for (size_t i = 0; i < d->done_count; i++)
+		tell_step(&d->done[i]);
+	d->done_count = 0;
+}
+
+void report_headroom(struct managed *m, uint64_t to)
+{
+	const struct control *c = &m->control;
+	char detail[DECISION_TEXT_BYTES];
+	struct decision why = {
+		.reason = REASON_MEMORY_GROWTH,
+		.use = mem_use(&c->last),
+		.slope_bps = c->mem.slope_bps,
+	};
+	struct change_event e = {
+		.who = who_is(m),
+		.resource = RESOURCE_MEMORY,
+		.from = c->kernel.mem_max,
+		.to = to,
+		.reason = why.reason,
+		.detail = detail,
+	};
+
+	decision_text(&why, RESOURCE_MEMORY, detail);
+	event_property_headroom(&e);
+}
+
+void report_ceiling(struct managed *m, enum resource r)
+{
+	const struct daemon *d = m->daemon;
+	struct change_event e = {
+		.who = who_is(m),
+		.resource = r,
+		.to = control_ceiling(&m->control, &d->config.tuning, r, d->node_milli),
+		.reason = r == RESOURCE_CPU ? REASON_THROTTLED : REASON_MEMORY_GROWTH,
+	};
+
+	if (r == RESOURCE_MEMORY && control_unratified(&m->control) < e.to) {
+		e.to = control_unratified(&m->control);
+		e.detail = hold_text(HOLD_UNRATIFIED);
+	}
+	event_ceiling_reached(&e);
+}
+
+void report_denied(struct managed *m, uint64_t to, uint64_t wish, const char *why)
+{
+	struct change_event e = {
+		.who = who_is(m),
+		.resource = RESOURCE_MEMORY,
+		.from = to,
+		.to = wish,
+		.detail = why,
+	};
+
+	event_memory_denied(&e);
+}
+
+void report_above_spec(struct managed *m, uint64_t limit, uint64_t use, const char *why)
+{
+	struct change_event e = {
+		.who = who_is(m),
+		.resource = RESOURCE_MEMORY,
+		.from = limit,
+		.to = use,
+		.detail = why,
+	};
+
+	event_memory_above_spec(&e);
+}
+
+void report_oom(struct managed *m, uint64_t kills)
+{
+	const struct oom_kill *k = &m->control.kill;
+	char detail[128], held[HUMAN_SIZE], use[HUMAN_SIZE];
+	bool lowered = k->at != 0 && k->limit < k->held;
+	struct unit_event e = {
+		.who = who_is(m),
+		.limit_bytes = k->at != 0 ? k->limit : m->control.kernel.mem_max,
+		.detail = lowered ? detail : NULL,
+		.count = kills,
+	};
+
+	snprintf(detail, sizeof detail, "an external writer had lowered %s from %s; %s in use",
+		 k->pod ? "the pod's memory.max" : "memory.max",
+		 human_amount(RESOURCE_MEMORY, k->held, held),
+		 human_amount(RESOURCE_MEMORY, k->use, use));
+	event_oom_kill(&e);
+}
+
+void report_stuck(struct managed *m, int error)
+{
+	struct unit_event e = {
+		.who = who_is(m),
+		.limit_bytes = m->control.kernel.mem_max,
+		.error = error,
+	};
+
+	event_writer_stuck(&e);
+}
+
+/* Facts are in millicores and bytes. */
+static struct change_event drift_event(const struct managed *m, enum resource r,
+				       const struct drift_facts *f)
+{
+	return (struct change_event){
+		.who = who_is(m),
+		.resource = r,
+		.from = f->expected,
+		.to = f->observed,
+	};
+}
+
+void report_drift(struct managed *m, enum resource r, const struct drift_facts *f,
+		  enum drift_action action, const char *by)
+{
+	struct change_event e = drift_event(m, r, f);
+	uint64_t ours = e.from;
+
+	if (r == RESOURCE_MEMORY)
+		report_summed(m, true);
+	e.by = by;
+	switch (action) {
+	case DRIFT_ADOPT:
+		event_drift_adopted(&e);
+		return;
+	case DRIFT_GIVE_WAY:
+		event_drift_gave_way(&e);
+		return;
+	default:
+		e.from = e.to;
+		e.to = ours;
+		event_drift_reasserted(&e);
+		return;
+	}
+}
+
+static void originals_text(const struct control *c, size_t size, char *ret)
+{
+	char cpu[HUMAN_SIZE], memory[HUMAN_SIZE];
+
+	snprintf(ret, size, "cpu %s, memory %s",
+		 human_amount(RESOURCE_CPU, c->resource[RESOURCE_CPU].original, cpu),
+		 human_amount(RESOURCE_MEMORY, c->resource[RESOURCE_MEMORY].original, memory));
+}
+
+void report_managed(struct managed *m)
+{
+	char detail[80];
+	struct unit_event e = {
+		.who = who_is(m),
+		.mode = mode_name(m->control.rule.mode),
+		.detail = detail,
+	};
+
+	if (m->kind == UNIT_KIND_POD)
+		return; /* its containers speak for it */
+	originals_text(&m->control, sizeof detail, detail);
+	event_unit_managed(&e);
+}
+
+void report_gone(struct managed *m)
+{
+	/* What was written to it was written before. */
+	report_steps(m->daemon);
+	if (m->kind != UNIT_KIND_POD)
+		event_unit_gone(&(struct unit_event){.who = who_is(m)});
+}
+
+void report_unmanaged(struct managed *m, const char *why)
+{
+	event_unit_unmanaged(&(struct unit_event){.who = who_is(m), .detail = why});
+}
+
+void report_originals_recovered(struct managed *m, const char *detail)
+{
+	char text[400];
+
+	shown_copy(detail, text, sizeof text);
+	event_originals_recovered(&(struct unit_event){.who = who_is(m), .detail = text});
+}
+
+void report_originals_unknown(struct managed *m, const char *why)
+{
+	event_originals_unknown(&(struct unit_event){.who = who_is(m), .detail = why});
+}
+
+void report_released(struct managed *m, const char *owner)
+{
+	event_cgroup_released(&(struct unit_event){.who = who_is(m), .detail = owner});
+}
+
+void report_property_failed(struct managed *m, int error, usec_t span)
+{
+	event_property_failed(
+		&(struct unit_event){.who = who_is(m), .error = error, .span_usec = span});
+}
+
+void report_unsaved_baseline(struct daemon *d, int error)
+{
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+
+		if (m->cg == NULL || m->originals_saved || m->unsaved_told ||
+		    m->control.rule.mode == MODE_OFF)
+			continue;
+		m->unsaved_told = true;
+		event_baseline_unsaved(&(struct unit_event){
+			.who = who_is(m),
+			.file = d->config.paths.state_dir,
+			.error = error,
+		});
+	}
+}
+
+/* before: what stood when it began. */
+void report_restored(struct managed *m, const struct restore_result *result,
+		     const struct limits *before)
+{
+	const struct limits *o = &m->control.original;
+	struct change_event e = {
+		.who = who_is(m),
+		.resource = RESOURCE_MEMORY,
+		.from = before->mem_max,
+		.to = o->mem_max,
+		.reason = REASON_RESTORE,
+	};
+
+	report_summed(m, true);
+	if (result->outcome == RESTORE_LEFT) {
+		e.detail = result->detail;
+		event_restore_left(&e);
+	} else if (result->outcome == RESTORE_FAILED) {
+		e.detail = result->detail;
+		event_limit_refused(&e);
+	} else if (e.from != e.to) {
+		event_restored(&e);
+	}
+	e.resource = RESOURCE_CPU;
+	e.detail = NULL;
+	e.from = cpu_milli_of(before->cpu_quota_usec, before->cpu_period_usec);
+	e.to = cpu_milli_of(o->cpu_quota_usec, o->cpu_period_usec);
+	if (result->outcome != RESTORE_FAILED && e.from != e.to)
+		event_restored(&e);
+}
+
+void report_stray(const char *unit, enum restore_outcome outcome)
+{
+	static const char *const details[RESTORE_OUTCOME_COUNT] = {
+		[RESTORE_RESTORED] = "not named any more, its original limits are back",
+		[RESTORE_LEFT] =
+			"not named any more, its memory stays, use does not allow the original",
+		[RESTORE_GONE] = "not named any more and not running",
+		[RESTORE_FAILED] =
+			"not named any more, its original limits could not be put back yet",
+		[RESTORE_PENDING] =
+			"not named any more, its original limits could not be put back yet",
+	};
+
+	event_unit_unmanaged(&(struct unit_event){.who.unit = unit, .detail = details[outcome]});
+}
+
+void report_annotations(const struct pod *p, const char *why)
+{
+	event_annotation_invalid(&(struct unit_event){
+		.who = {.namespace = p->spec->namespace, .pod = p->spec->name},
+		.detail = why,
+	});
+}
+
+void report_refused(const struct managed *m, enum resource r, const char *text)
+{
+	event_report_refused(&(struct change_event){
+		.who = who_is(m),
+		.resource = r,
+		.from = m->control.resource[r].limit,
+		.detail = text,
+	});
+}
+
+void report_ratified(const struct pod *p, uint64_t generation)
+{
+	event_report_ratified(&(struct unit_event){
+		.who = {.namespace = p->spec->namespace, .pod = p->spec->name},
+		.count = generation,
+	});
+}
+
+void report_contested_limit(const struct pod *p, const char *detail)
+{
+	event_memory_contested(&(struct unit_event){
+		.who = {.namespace = p->spec->namespace, .pod = p->spec->name},
+		.detail = detail,
+	});
+}
+
+void report_config_errors(const char *file, const struct config_errors *errors, bool kept)
+{
+	for (size_t i = 0; i < errors->count; i++)
+		event_config_invalid(&(struct daemon_event){
+			.file = file, .detail = errors->text[i], .kept = kept});
+}
+
+void report_unsupported(const char *what, const char *hint, int error)
+{
+	event_host_unsupported(
+		&(struct daemon_event){.detail = what, .hint = hint, .error = error});
+}

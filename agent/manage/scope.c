@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * When PID 1 may be called for a container: not while its runtime creates it. Files may be written
+ * at any time; the runtime's own Set replaces them once, and is corrected like any echo.
+ */
+#include "agent/manage/shared.h"
+#include "cgroup/kubepods.h"
+#include <string.h>
+
+bool scope_is_of(const struct managed *m, const struct kube_container *c)
+{
+	struct kubepods_name name;
+
+	return c->id != NULL && m->path != NULL && kubepods_parse(m->path, &name) == 0 &&
+	       strcmp(name.id, c->id) == 0;
+}
+
+/* A container is as old as our first sight of it, at least; systemd tells the age of a unit. */
+static usec_t age_of(const struct managed *m, usec_t active_enter_usec)
+{
+	const struct daemon *d = m->daemon;
+	usec_t monotonic = d->started_monotonic + (d->now - d->started_at);
+
+	return m->kind == UNIT_KIND_UNIT && monotonic > active_enter_usec
+		       ? monotonic - active_enter_usec
+		       : 0;
+}
+
+void scope_born(struct managed *m, usec_t active_enter_usec)
+{
+	usec_t age = age_of(m, active_enter_usec);
+
+	m->created_by = m->daemon->now + UNIT_CREATING_USEC - MIN(age, UNIT_CREATING_USEC);
+}
+
+static bool is_told_running(const struct managed *m)
+{
+	const struct kube_container *c =
+		m->kind == UNIT_KIND_CONTAINER
+			? kube_pod_container(m->pod->spec, pod_container_of(m))
+			: NULL;
+
+	return c != NULL && c->running && scope_is_of(m, c);
+}
+
+bool scope_is_creating(const struct managed *m)
+{
+	return m->cg != NULL && m->daemon->now < m->created_by && m->unit != NULL &&
+	       unit_is_container(m->unit) && !is_told_running(m);
+}

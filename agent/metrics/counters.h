@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the daemon counts as it goes, for /metrics (agent/metrics/metrics.h). Plain numbers in a
+ * fixed space, zero at the start; each comment says where its owner increments it. What can be read
+ * from the daemon's state at the time of a scrape is not counted here.
+ */
+#pragma once
+
+#include "policy/report/report.h"
+#include "policy/types/limits.h"
+#include "policy/types/reason.h"
+
+/* How long things took, in buckets of fixed bounds. */
+#define COUNTERS_BUCKETS 13
+extern const usec_t counters_bounds_usec[COUNTERS_BUCKETS];
+
+struct counters_span {
+	uint64_t bucket[COUNTERS_BUCKETS]; /* at most this bound, and above the one before */
+	uint64_t count;                    /* all, longer ones too */
+	uint64_t sum_usec;
+};
+void counters_took(struct counters_span *s, usec_t span_usec);
+
+enum counters_direction { DIRECTION_UP, DIRECTION_DOWN, DIRECTION_COUNT };
+enum counters_backend { BACKEND_CGROUP, BACKEND_SYSTEMD, BACKEND_API, BACKEND_COUNT };
+enum counters_scan { SCAN_REFLEX, SCAN_SAMPLE, SCAN_CLOCK_COUNT };
+/* A raise counts from when its look was due (its event: from the wake-up), and from the wake-up. */
+enum counters_since { SINCE_DUE, SINCE_WAKE, SINCE_COUNT };
+enum counters_writer {
+	WRITER_SYSTEMD, /* PID 1, by a reload or a property */
+	WRITER_KUBELET, /* kubelet or runtime, after a resize */
+	WRITER_USER,    /* a resize of the pod by somebody else */
+	WRITER_UNKNOWN,
+	WRITER_COUNT
+};
+
+/* Objects of the API server that are left out: too large, or not understood. */
+#define COUNTERS_SKIPS 2
+
+/* Requests by verb and answer: as many pairs as there are places; the last place takes the rest. */
+#define COUNTERS_REQUESTS 48
+struct counters_request {
+	const char *verb; /* static text: "list", "watch", "get", "patch", "create" */
+	unsigned code;    /* HTTP; 0: no answer */
+	uint64_t count;
+};
+
+struct counters {
+	/* tick.c: a limit was written, by the plan's step (not KNOB_MEM_HIGH, not reclaim; not of a
+	 * pod's own level, which follows its containers) */
+	uint64_t changes[RESOURCE_COUNT][DIRECTION_COUNT][REASON_COUNT];
+	/* at a review: a resource's hold has become this one and was another before */
+	uint64_t blocked[HOLD_COUNT];
+	/* denied.c: the node has begun not to have what somebody asks for */
+	uint64_t denials;
+	/* judge.c, and the kubelet's echo: somebody else's value stood where ours should */
+	uint64_t reverted[WRITER_COUNT];
+	/* around a write, a property call (its lag), a resize until the kubelet's echo */
+	struct counters_span apply[BACKEND_COUNT];
+	/* until a higher limit stood in the file */
+	struct counters_span raise[SINCE_COUNT];
+	/* the same as apply, when it was refused or failed; a vanished cgroup is no failure */
+	uint64_t apply_failed[BACKEND_COUNT];
+	/* on_tick: how much later it came than it was due */
+	struct counters_span loop_lag;
+	/* tick.c, look.c: the reading of all cgroups, what the laws made of it, and raises */
+	struct counters_span scan[SCAN_CLOCK_COUNT];
+	/* the end of every request to the API server: counters_request() */
+	struct counters_request requests[COUNTERS_REQUESTS];
+	/* the pod watch begins anew after its first time, for whatever reason */
+	uint64_t watch_restarts;
+	/* cluster.c: an object of a list or a watch was left out, by why (enum kube_skip) */
+	uint64_t objects_skipped[COUNTERS_SKIPS];
+	/* a resize was sent (its answer counts below, and in requests) */
+	uint64_t reports_sent;
+	/* an answer to a resize other than REPORT_ANSWER_OK; a condition that refuses it counts as
+	 * REPORT_ANSWER_REFUSED */
+	uint64_t reports_failed[REPORT_ANSWER_KINDS];
+	/* daemon_reload(), by result */
+	uint64_t reloads;
+	uint64_t reloads_failed;
+	/* persist_save(), by result */
+	uint64_t saves;
+	uint64_t saves_failed;
+};
+
+/* A limit went from `from` to `to`; nothing is counted when they are the same. */
+void counters_change(struct counters *c, enum resource r, uint64_t from, uint64_t to,
+		     enum reason reason);
+/* before: the hold as it was at the last review. */
+void counters_hold(struct counters *c, enum hold before, enum hold now);
+/* verb: static text. */
+void counters_request(struct counters *c, const char *verb, unsigned code);
+
+extern const char *const counters_writer_names[WRITER_COUNT];
+extern const char *const counters_since_names[SINCE_COUNT];
+extern const char *const counters_backend_names[BACKEND_COUNT];
+extern const char *const counters_scan_names[SCAN_CLOCK_COUNT];
+extern const char *const counters_skip_names[COUNTERS_SKIPS];
+extern const char *const counters_answer_names[REPORT_ANSWER_KINDS];

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/metrics/metrics.h"
+#include "agent/metrics/metrics_text.h"
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+const char *const metrics_content_types[METRICS_FORMAT_COUNT] = {
+	[METRICS_TEXT] = "text/plain; version=0.0.4; charset=utf-8",
+	[METRICS_OPENMETRICS] = "application/openmetrics-text; version=1.0.0; charset=utf-8",
+};
+
+/* One media range: "type; name=value; q=0.5". */
+struct range_of_media {
+	const char *type;
+	size_t type_size;
+	bool version_known; /* none is said, or one that is written here */
+	unsigned q_permille;
+};
+
+static bool is_word(const char *text, size_t size, const char *want)
+{
+	return strlen(want) == size && strncasecmp(text, want, size) == 0;
+}
+
+/* "1", "0.5", "0.333" in permille; what is no such number counts as 1. */
+static unsigned quality(const char *text, size_t size)
+{
+	unsigned unit = 100, q = 0;
+
+	if (size < 1 || text[0] != '0')
+		return 1000;
+	for (size_t i = 2; i < size && i < 5 && isdigit((unsigned char)text[i]); i++, unit /= 10)
+		q += (unsigned)(text[i] - '0') * unit;
+	return q;
+}
+
+static void note_parameter(struct range_of_media *m, const char *text, size_t size)
+{
+	const char *equals = memchr(text, '=', size);
+	size_t name = equals != NULL ? (size_t)(equals - text) : size;
+	const char *value = text + name + (equals != NULL);
+	size_t value_size = size - name - (equals != NULL);
+
+	if (is_word(text, name, "q"))
+		m->q_permille = quality(value, value_size);
+	else if (is_word(text, name, "version"))
+		m->version_known =
+			is_word(value, value_size, "1.0.0") || is_word(value, value_size, "0.0.4");
+}
+
+/* Reads the range at *text and leaves *text behind its comma. */
+static struct range_of_media next_range(const char **text)
+{
+	struct range_of_media m = {.version_known = true, .q_permille = 1000};
+	const char *p = *text;
+
+	while (true) {
+		size_t blank = strspn(p, " \t"), size;
+
+		p += blank;
+		size = strcspn(p, ";, \t");
+		if (m.type == NULL) {
+			m.type = p;
+			m.type_size = size;
+		} else {
+			note_parameter(&m, p, size);
+		}
+		p += size;
+		p += strspn(p, " \t");
+		if (*p == ',' || *p == '\0')
+			break;
+		if (*p == ';')
+			p++;
+	}
+	*text = *p == ',' ? p + 1 : p;
+	return m;
+}
+
+enum metrics_format metrics_accepted(const char *accept)
+{
+	unsigned open = 0, plain = 0;
+
+	while (accept != NULL && *accept != '\0') {
+		struct range_of_media m = next_range(&accept);
+
+		if (!m.version_known)
+			continue;
+		if (is_word(m.type, m.type_size, "application/openmetrics-text"))
+			open = MAX(open, m.q_permille);
+		else if (is_word(m.type, m.type_size, "text/plain"))
+			plain = MAX(plain, m.q_permille);
+	}
+	return open > 0 && open >= plain ? METRICS_OPENMETRICS : METRICS_TEXT;
+}
+
+void metrics_thing_init(struct metrics_thing *t)
+{
+	const struct metrics_resource none = {
+		.spec = VIEW_NONE,
+		.applied = VIEW_NONE,
+		.ceiling = VIEW_NONE,
+		.lower = VIEW_NONE,
+		.target = VIEW_NONE,
+		.upper = VIEW_NONE,
+		.peak = VIEW_NONE,
+		.use = VIEW_NONE,
+		.psi_some_ppm = VIEW_NONE,
+		.drifts = VIEW_NONE,
+	};
+
+	*t = (struct metrics_thing){
+		.resource = {none, none},
+		.throttled_ppm = VIEW_NONE,
+		.unreclaimable_bytes = VIEW_NONE,
+		.oom_kills = VIEW_NONE,
+	};
+}
+
+void metrics_input_reserve(struct metrics_input *in, size_t count)
+{
+	struct metrics_thing *things;
+
+	if (count <= in->thing_capacity)
+		return;
+	things = reallocarray(in->things, count, sizeof *things);
+	if (things == NULL)
+		return;
+	in->things = things;
+	in->thing_capacity = count;
+}
+
+struct metrics_thing *metrics_input_add(struct metrics_input *in)
+{
+	if (in->thing_count == in->thing_capacity)
+		metrics_input_reserve(in, MAX(in->thing_capacity * 2, (size_t)64));
+	if (in->thing_count == in->thing_capacity)
+		return NULL;
+	metrics_thing_init(&in->things[in->thing_count]);
+	return &in->things[in->thing_count++];
+}
+
+static void note_resource(struct metrics_resource *to, const struct unit_view *v, enum resource r)
+{
+	const struct resource_view *from = &v->resources[r];
+
+	*to = (struct metrics_resource){
+		.managed = from->controlled,
+		.spec = v->pod != NULL ? v->pod->resources[r].spec_limit : VIEW_NONE,
+		.applied = from->kernel,
+		.ceiling = from->ceiling,
+		.lower = from->lower,
+		.target = from->target,
+		.upper = from->upper,
+		.peak = from->peak,
+		.use = from->use,
+		.psi_some_ppm = from->psi_some_ppm,
+		.drifts = from->counters.drifts,
+	};
+}
+
+void metrics_input_view(void *arg, const struct unit_view *v)
+{
+	uint64_t throttled_permille = v->resources[RESOURCE_CPU].throttled_permille;
+	struct metrics_input *in = arg;
+	struct metrics_thing *t;
+
+	if (v->pod != NULL && v->pod->container == NULL)
+		return;
+	t = metrics_input_add(in);
+	if (t == NULL) {
+		in->no_memory = true;
+		return;
+	}
+	if (v->pod != NULL) {
+		t->namespace = v->pod->namespace;
+		t->pod = v->pod->pod;
+		t->container = v->pod->container;
+	} else {
+		t->unit = v->name;
+	}
+	in->boosted += v->resources[RESOURCE_CPU].boost.limit != VIEW_NONE &&
+		       v->resources[RESOURCE_CPU].boost.lent;
+	t->mode = v->mode;
+	t->state = v->state;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		note_resource(&t->resource[r], v, r);
+	if (throttled_permille != VIEW_NONE)
+		t->throttled_ppm = throttled_permille * 1000;
+	t->unreclaimable_bytes = v->resources[RESOURCE_MEMORY].unreclaimable_bytes;
+}
+
+void metrics_input_status(struct metrics_input *in, const struct status_view *v)
+{
+	in->version = v->version;
+	in->kubernetes = v->cluster.server != NULL;
+	in->pods_managed = v->cluster.pod_count;
+	in->watch_healthy = v->cluster.healthy;
+	in->reports_waiting = v->cluster.writes_waiting;
+	in->reports_refused = v->cluster.refused_count;
+	in->unsupported = v->unsupported;
+	in->paused = v->paused;
+	in->config_ok = strcmp(v->config_result, "ok") == 0;
+	in->config_loaded_real = v->config_loaded_realtime_usec;
+	in->state_saved_real = v->state_saved_realtime_usec;
+	in->wakeups = v->wakeups;
+}
+
+void metrics_input_drop(struct metrics_input *in)
+{
+	free(in->things);
+	*in = (struct metrics_input){0};
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What Prometheus is told. The daemon fills one struct metrics_input at a scrape; metrics_table.c
+ * has a row for each metric; metrics_page.c writes them out. docs/metrics.md is held against the
+ * table.
+ *
+ * Series exist for what is in the input alone: what is not managed any more is gone with the next
+ * scrape. Nothing of a scrape is kept.
+ */
+#pragma once
+
+#include "agent/base/process.h"
+#include "agent/metrics/counters.h"
+#include "agent/view/view.h"
+#include <sys/types.h>
+
+/* The text and what may be accepted of it. */
+enum metrics_format {
+	METRICS_TEXT,        /* Prometheus' text format 0.0.4 */
+	METRICS_OPENMETRICS, /* OpenMetrics 1.0.0 */
+	METRICS_FORMAT_COUNT,
+};
+extern const char *const metrics_content_types[METRICS_FORMAT_COUNT];
+/* By an Accept header, NULL: none. */
+enum metrics_format metrics_accepted(const char *accept);
+
+/* Millicores, bytes; VIEW_NONE: not known, LIMIT_MAX: no limit. Both have no series. */
+struct metrics_resource {
+	bool managed;     /* the numbers below mean something */
+	uint64_t spec;    /* the limit that the API object, or systemd's property, says */
+	uint64_t applied; /* the limit that the kernel holds */
+	uint64_t ceiling;
+	uint64_t lower;
+	uint64_t target;
+	uint64_t upper;
+	uint64_t peak;
+	uint64_t use;
+	uint64_t psi_some_ppm;
+	uint64_t drifts; /* values of other writers that were replaced by ours */
+};
+
+/* One container of a pod, or one unit. Strings are borrowed until there is a page. */
+struct metrics_thing {
+	const char *namespace; /* with pod and container; NULL: a unit */
+	const char *pod;
+	const char *container;
+	const char *unit;
+	enum mode mode;
+	enum unit_state state;
+	struct metrics_resource resource[RESOURCE_COUNT];
+	uint64_t throttled_ppm; /* of the last window's periods */
+	uint64_t unreclaimable_bytes;
+	uint64_t above_spec_bytes; /* of a pod: in use above the limit of its spec */
+	uint64_t oom_kills;        /* since it is managed */
+};
+/* All VIEW_NONE. */
+void metrics_thing_init(struct metrics_thing *t);
+struct metrics_input {
+	const char *version;
+	const char *revision; /* of the sources; NULL or "": "unknown" */
+	const struct counters *counters;
+	struct metrics_thing *things; /* owned: metrics_input_drop() frees it */
+	size_t thing_count;
+	size_t thing_capacity;
+	bool reader_bpf;
+	bool systemd_connected;
+	bool kubernetes;           /* what follows to its end is shown only with it */
+	uint64_t pods;             /* of the node, as last listed */
+	uint64_t pods_managed;     /* with a valid mode annotation */
+	uint64_t pods_invalid;     /* with an annotation that is not valid: treated as Off */
+	bool node_wrong;           /* no pod of the node's name runs here */
+	bool watch_healthy;        /* it is open, or was until less than a minute ago */
+	uint64_t reports_waiting;  /* pods whose report has not been sent yet */
+	uint64_t reports_refused;  /* pods whose last resize was refused, and still counts */
+	const char *unsupported;   /* a word, static: why nothing can be managed; NULL: it can */
+	bool paused;               /* everything */
+	uint64_t boosted;          /* containers whose start is boosted */
+	usec_t last_tick_real;     /* 0: none yet */
+	bool config_ok;            /* the last load */
+	usec_t config_loaded_real; /* the last good load */
+	bool state_ok;             /* the last save, or none was due */
+	usec_t state_saved_real;   /* 0: never */
+	uint64_t wakeups;
+	uint64_t node_reserve_bytes;           /* 0: the node's memory is not counted */
+	uint64_t node_granted_bytes;           /* and not used yet, at the last look */
+	uint64_t node_kubelet_available_bytes; /* 0: no kubelet's memory.available is respected */
+	bool node_eviction_bound;              /* it leaves less to grant than MemAvailable */
+	bool no_memory;                        /* a view could not be added: there is no page */
+	struct process_facts process;          /* filled by metrics_server */
+};
+/* Room for so many things in all, at once; less is no harm. */
+void metrics_input_reserve(struct metrics_input *in, size_t count);
+/* A new thing at the end, initialised; NULL: no memory. Valid until the next one. */
+struct metrics_thing *metrics_input_add(struct metrics_input *in);
+/*
+ * Adds what a view knows: who it is, mode, state, limits, bounds, use; a view of a pod itself adds
+ * nothing. A control_unit_fn, in is a struct metrics_input. The names must stay until there
+ * is a page. Not known to a view: oom_kills, and a unit's spec.
+ */
+void metrics_input_view(void *in, const struct unit_view *v);
+/* What the status knows: version, cluster, pause, configuration, the last save's time, wake-ups. */
+void metrics_input_status(struct metrics_input *in, const struct status_view *v);
+void metrics_input_drop(struct metrics_input *in);
+
+/*
+ * The page of one scrape, as it stood then: megabytes on a large node, of which only a few KB are
+ * there at a time.
+ */
+struct metrics_page;
+/* Takes over what in owns and copies what is only borrowed: names, counters. -ENOMEM: in keeps it.
+ */
+int metrics_page_new(struct metrics_input *in, enum metrics_format format,
+		     struct metrics_page **ret);
+/* The next bytes, `size` at most; 0: that was all. -ENOMEM. */
+ssize_t metrics_page_read(struct metrics_page *p, char *to, size_t size);
+void metrics_page_free(struct metrics_page *p);

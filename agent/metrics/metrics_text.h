@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A page in the making; private to metrics*.c. Out of memory is noted and said by whoever reads. */
+#pragma once
+
+#include "agent/metrics/metrics.h"
+#include <stdio.h>
+
+enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_INFO, METRIC_TYPE_COUNT };
+extern const char *const metric_type_names[METRIC_TYPE_COUNT];
+
+struct metrics_writer {
+	char *data;
+	size_t size;
+	size_t capacity;
+	bool failed;
+	enum metrics_format format;
+	const struct metric *metric; /* whose family it is */
+	bool labelled;               /* the series at work has a label */
+};
+
+struct metric {
+	const char *name; /* of the series in the text format: counters end in _total */
+	enum metric_type type;
+	const char *unit;   /* "seconds"; the name's end; NULL: none */
+	unsigned digits;    /* decimals in the stored integers: 3 for millicores, 6 for usec */
+	const char *labels; /* for the reference: "resource, direction"; "" */
+	const char *help;
+	/* All series at once, or those of one thing after the other. */
+	void (*emit)(struct metrics_writer *w, const struct metric *m,
+		     const struct metrics_input *in);
+	void (*each)(struct metrics_writer *w, const struct metric *m,
+		     const struct metrics_thing *t);
+	size_t offset; /* of the field, in the struct that emit looks at */
+	enum resource resource;
+	size_t count;                   /* of an array with one label ... */
+	const char *(*value)(size_t i); /* ... and its values */
+	bool kubernetes;                /* only with a cluster */
+};
+
+extern const struct metric metrics_table[];
+extern const size_t metrics_table_size;
+
+/* HELP, TYPE and, where it is known, UNIT. */
+void metrics_family(struct metrics_writer *w, const struct metric *m);
+/* One series: its name with a suffix ("_bucket") or "", then labels, then the value. */
+void metrics_series(struct metrics_writer *w, const char *suffix);
+void metrics_label(struct metrics_writer *w, const char *name, const char *value);
+/* value / 10^digits. */
+void metrics_value(struct metrics_writer *w, uint64_t value, unsigned digits);
+/* What a format wants at the end. */
+void metrics_end(struct metrics_writer *w);
+/* "0.0001", "1.0": value / 10^digits as the label of a bucket. */
+const char *metrics_bound(uint64_t value, unsigned digits, char *buf, size_t size);
+/* The family's name: in OpenMetrics without _total or _info. */
+int metrics_family_length(const struct metric *m, enum metrics_format format);

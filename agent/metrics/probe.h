@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * /livez and /readyz, as a Kubernetes component answers them: "ok", or what is wrong; ?verbose
+ * names every check, ?exclude=NAME leaves one out. Liveness asks whether the loop turns and nothing
+ * else: an agent that cannot reach the API server does its work.
+ */
+#pragma once
+
+#include "agent/http/http.h"
+
+/* A write to memory.max can hold the loop for seconds while the kernel reclaims. */
+#define PROBE_LIVE_MIN_USEC (10 * USEC_PER_SEC)
+
+struct probe_input {
+	usec_t now;       /* boottime */
+	usec_t last_tick; /* 0: none yet: counts from started */
+	usec_t started;
+	usec_t interval_usec; /* between two ticks */
+	usec_t grace_usec;    /* what may hold the loop longer than usual: a restore; 0: nothing */
+	bool kubernetes;      /* pods are managed ... */
+	bool pods_listed;     /* ... and their first list is done */
+	bool node_wrong;      /* ... and none of it is a pod that runs here */
+	bool standalone;      /* units are managed ... */
+	bool units_listed;    /* ... and systemd has told of them */
+	bool systemd_lost;    /* the connection to PID 1, where one is needed */
+	bool cgroup_writable; /* the hierarchy is mounted for writing */
+	bool dry_run;         /* nothing is ever written: mode Off everywhere, or asked for */
+	bool config_valid;    /* of the last load */
+};
+
+enum probe_kind { PROBE_LIVE, PROBE_READY, PROBE_KIND_COUNT };
+
+/* The answer to a request for that probe: 200, or 503. */
+int probe_answer(const struct probe_input *in, enum probe_kind kind,
+		 const struct http_request *request, struct http_response *ret);

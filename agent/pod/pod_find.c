@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0
+/* From pods and containers to their cgroups: by the API's word, or by the cgroup that appears. */
+#include "agent/pod/pod_claim.h"
+#include "cgroup/cpuset.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Cookies of the watches; those of limit files are small numbers. */
+#define COOKIE_POD      (1ULL << 62) /* its folder */
+#define COOKIE_NEWCOMER (1ULL << 61) /* limits that are waited for */
+#define COOKIE_PARENT   (1ULL << 60)
+#define COOKIE_KINDS    (COOKIE_POD | COOKIE_NEWCOMER | COOKIE_PARENT)
+
+/* Longer than that, a limit of the spec is not going to be there. */
+#define READY_USEC   (10 * USEC_PER_SEC)
+#define LIMITS_USAGE (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
+
+void pod_look_again(struct pod *p)
+{
+	p->look = true;
+}
+
+/* --- watches --- */
+
+bool pods_watch_event(struct daemon *d, const struct cg_watch_event *e)
+{
+	uint64_t serial = e->cookie & ~COOKIE_KINDS;
+
+	if (!(e->cookie & COOKIE_KINDS))
+		return false;
+	for (size_t i = 0; i < d->pods.count; i++) {
+		struct pod *p = d->pods.items[i];
+
+		if (e->cookie & COOKIE_PARENT)
+			p->look |= p->path == NULL || e->what == CG_WATCH_CHILD_GONE;
+		else
+			p->look |= p->serial == serial;
+	}
+	return true;
+}
+
+void pods_unwatch(struct daemon *d)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(d->pods.parents); i++) {
+		if (d->pods.parents[i] == NULL)
+			continue;
+		cg_watch_forget(d->watch, COOKIE_PARENT | i);
+		cg_close(d->pods.parents[i]);
+		d->pods.parents[i] = NULL;
+	}
+}
+
+static const char *prefix_of(const struct daemon *d)
+{
+	return d->config.kubernetes.cgroup_prefix != NULL ? d->config.kubernetes.cgroup_prefix : "";
+}
+
+void pods_watch_parents(struct daemon *d)
+{
+	char paths[KUBEPODS_PARENTS_MAX][KUBEPODS_PATH_MAX];
+	int count = kubepods_parents(d->root, prefix_of(d), paths);
+	bool same = count == KUBEPODS_PARENTS_MAX || d->pods.parents[MAX(count, 0)] == NULL;
+
+	for (int i = 0; same && i < count; i++)
+		same = d->pods.parents[i] != NULL &&
+		       cg_same(d->pods.parents[i], d->root, paths[i]) == 1;
+	if (same)
+		return;
+	/* The kubelet has made its folders meanwhile, or made them anew. */
+	pods_unwatch(d);
+	for (int i = 0; i < count; i++) {
+		if (cg_open(d->root, paths[i], &d->pods.parents[i]) < 0)
+			continue;
+		cg_watch_children(d->watch, d->pods.parents[i], COOKIE_PARENT | (uint64_t)i);
+	}
+	pods_look_again(d);
+	pods_look(d);
+}
+
+void pod_unwatch(struct pod *p)
+{
+	cg_watch_forget(p->daemon->watch, COOKIE_POD | p->serial);
+	cg_watch_forget(p->daemon->watch, COOKIE_NEWCOMER | p->serial);
+}
+
+/* Its limits are waited for: somebody is about to write them. */
+static void await(struct pod *p, const char *path)
+{
+	struct cg *cg;
+
+	p->newcomers = true;
+	p->look = true;
+	if (cg_open(p->daemon->root, path, &cg) < 0)
+		return;
+	/* The watch outlives the descriptor. */
+	cg_watch_limits(p->daemon->watch, cg, COOKIE_NEWCOMER | p->serial);
+	cg_close(cg);
+}
+
+/* --- what is ready --- */
+
+static int read_limits(const struct daemon *d, const char *path, struct limits *ret)
+{
+	struct usage u = {0};
+	struct cg *cg;
+	int r = cg_open(d->root, path, &cg);
+
+	if (r < 0)
+		return r;
+	r = cg_read(cg, LIMITS_USAGE, &u);
+	cg_close(cg);
+	if (r < 0)
+		return r;
+	*ret = u.limits;
+	return 0;
+}
+
+/* Every limit that is to come has come. */
+static bool has_limits(const struct limits *stands, const uint64_t spec[RESOURCE_COUNT])
+{
+	return (spec[RESOURCE_CPU] == LIMIT_MAX || stands->cpu_quota_usec != LIMIT_MAX) &&
+	       (spec[RESOURCE_MEMORY] == LIMIT_MAX || stands->mem_max != LIMIT_MAX);
+}
+
+static void note_limits(const struct daemon *d, const char *path, uint64_t ret[RESOURCE_COUNT])
+{
+	struct limits l;
+
+	if (read_limits(d, path, &l) < 0)
+		return;
+	ret[RESOURCE_CPU] = cpu_milli_of(l.cpu_quota_usec, l.cpu_period_usec);
+	ret[RESOURCE_MEMORY] = l.mem_max;
+}
+
+/* CPUs that its processes may run on; 0: not known. */
+static uint32_t cpus_of(const struct daemon *d, const char *path)
+{
+	OWN(drop_cg) struct cg *cg = NULL;
+	uint32_t count;
+
+	return cg_open(d->root, path, &cg) == 0 && cg_count_cpus(cg, &count) == 0 ? count : 0;
+}
+
+/* The static CPU manager gave it CPUs of its own: fewer than the folder of all pods has. */
+static bool has_own_cpus(const struct pod *p, const struct kube_container *c, const char *path)
+{
+	uint64_t milli = c->spec.limit[RESOURCE_CPU];
+	char all[KUBEPODS_PATH_MAX];
+	uint32_t mine, theirs;
+
+	if (p->spec->qos != QOS_GUARANTEED || milli == LIMIT_MAX || milli % 1000 != 0)
+		return false;
+	snprintf(all, sizeof all, "%.*s", (int)(strrchr(p->path, '/') - p->path), p->path);
+	mine = cpus_of(p->daemon, path);
+	theirs = cpus_of(p->daemon, all);
+	return mine != 0 && mine < theirs;
+}
+
+/* --- the pod's own cgroup --- */
+
+/* The kubelet limits the pod where every container is. */
+static void level_spec(const struct kube_pod *s, uint64_t ret[RESOURCE_COUNT])
+{
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		ret[r] = 0;
+		for (size_t i = 0; i < s->container_count; i++)
+			if (s->containers[i].kind < CONTAINER_INIT)
+				ret[r] = add_sat(ret[r], s->containers[i].spec.limit[r]);
+	}
+}
+
+/* NULL: nobody but the kernel holds its limits, or nobody can be told. */
+static const char *unit_of(const struct daemon *d, const struct kubepods_name *n)
+{
+	return n->unit[0] != '\0' && !d->bus_absent ? n->unit : NULL;
+}
+
+static struct managed *level_new(struct pod *p)
+{
+	char name[RECORD_NAME_MAX], key[RECORD_NAME_MAX];
+	struct kubepods_name cgroup;
+	const struct managed_names names = {
+		.kind = UNIT_KIND_POD,
+		.name = name,
+		.unit = cgroup.unit,
+		.key = key,
+	};
+	struct managed_names n = names;
+	struct managed *m;
+
+	if (kubepods_parse(p->path, &cgroup) < 0)
+		return NULL;
+	n.unit = unit_of(p->daemon, &cgroup);
+	snprintf(name, sizeof name, "%s/%s", p->spec->namespace, p->spec->name);
+	snprintf(key, sizeof key, "pod:%s", p->spec->uid);
+	m = managed_new(p->daemon, &n);
+	if (m == NULL)
+		return NULL;
+	m->pod = p;
+	m->ours = true;
+	m->own.rule = policy_rule_default;
+	m->own.rule.resources = RESOURCES_BOTH;
+	m->own.rule.mode = pod_is_sized(p) ? MODE_AUTO : MODE_OFF;
+	return m;
+}
+
+static void look_for_level(struct pod *p)
+{
+	struct daemon *d = p->daemon;
+	uint64_t spec[RESOURCE_COUNT];
+	struct limits stands, was;
+	const struct arrival a = {.cgroup = p->path, .invocation_id = "", .props = PROPS_NONE};
+	struct managed *m = p->level;
+
+	if (m != NULL && m->cg != NULL) {
+		if (!cg_replaced(m->cg, d->root, p->path))
+			return;
+		managed_lost(m);
+	}
+	if (m == NULL)
+		m = p->level = level_new(p);
+	if (m == NULL || m->state == UNIT_RESTORED || pod_in_doubt(p))
+		return;
+	level_spec(p->spec, spec);
+	if (m->attach_tried_at == 0)
+		m->attach_tried_at = d->now;
+	if (read_limits(d, p->path, &stands) < 0)
+		return;
+	if (!has_limits(&stands, spec) && d->now - m->attach_tried_at < READY_USEC) {
+		await(p, p->path);
+		return;
+	}
+	if (!persist_has(d, m) && pod_recover_level(p, &stands, &was))
+		persist_level(d, m, &was);
+	managed_start(m, &m->own.rule, &a);
+	p->concerned = true;
+}
+
+/* Its folder, and a watch of it. -ENOENT: there is none. */
+static int look_for_path(struct pod *p)
+{
+	struct daemon *d = p->daemon;
+	char path[KUBEPODS_PATH_MAX];
+	struct cg *cg;
+	int r = kubepods_find_pod(d->root, prefix_of(d), p->spec->cgroup_uid, path, sizeof path);
+
+	if (r < 0) {
+		pod_unwatch(p);
+		free(STEAL(p->path));
+		return -ENOENT;
+	}
+	if (p->path != NULL && strcmp(p->path, path) == 0)
+		return 0;
+	r = cg_open(d->root, path, &cg);
+	if (r < 0)
+		return r;
+	cg_watch_children(d->watch, cg, COOKIE_POD | p->serial);
+	cg_close(cg);
+	free(p->path);
+	p->path = strdup(path);
+	return p->path != NULL ? 0 : -ENOMEM;
+}
+
+/* --- containers --- */
+
+static void note_child(void *arg, const char *path, const struct kubepods_name *name)
+{
+	struct pod_children *all = arg;
+
+	if (all->count == POD_CHILDREN_MAX)
+		return;
+	snprintf(all->item[all->count].path, KUBEPODS_PATH_MAX, "%s", path);
+	all->item[all->count++].name = *name;
+}
+
+/* The pause container never gets limits: the one with those of the spec is it. */
+static const struct pod_child *guess(struct pod *p, size_t i, const struct pod_children *all)
+{
+	const uint64_t *spec = p->spec->containers[i].spec.limit;
+	struct limits stands;
+
+	if (pod_only_missing(p, all) != &p->members[i] ||
+	    (spec[RESOURCE_CPU] == LIMIT_MAX && spec[RESOURCE_MEMORY] == LIMIT_MAX))
+		return NULL;
+	for (size_t k = 0; k < all->count; k++) {
+		const struct pod_child *c = &all->item[k];
+
+		if (!pod_child_is_unknown(p, c))
+			continue;
+		/* Before the look, or what is written in between is missed. */
+		await(p, c->path);
+		if (read_limits(p->daemon, c->path, &stands) == 0 && has_limits(&stands, spec) &&
+		    pod_has_limits_of(&p->spec->containers[i], &stands))
+			return c;
+	}
+	/* Waited for by the watches alone: the pause container would keep us looking for ever. */
+	p->look = false;
+	return NULL;
+}
+
+/* Before this daemon, as far as the API says: Initial does not size it. */
+static usec_t started_at(const struct daemon *d, const struct kube_container *c)
+{
+	usec_t our_start = d->now_real - (d->now - d->started_at);
+
+	return c->started_real != 0 && c->started_real < our_start ? 0 : UINT64_MAX;
+}
+
+static void start(struct pod *p, size_t i, const struct pod_child *child, bool guessed)
+{
+	struct daemon *d = p->daemon;
+	const struct kube_container *c = &p->spec->containers[i];
+	struct managed *m = p->members[i].managed;
+	struct limits stands;
+	const char *unit;
+	bool first;
+	const struct arrival a = {
+		.cgroup = child->path,
+		.invocation_id = "",
+		.active_enter_usec = started_at(d, c),
+		.props = PROPS_NONE,
+	};
+
+	if (m->originals_unknown)
+		return;
+	if (m->attach_tried_at == 0)
+		m->attach_tried_at = d->now;
+	if (read_limits(d, child->path, &stands) < 0)
+		return;
+	if (!has_limits(&stands, c->spec.limit) && d->now - m->attach_tried_at < READY_USEC) {
+		await(p, child->path);
+		return;
+	}
+	if (has_own_cpus(p, c, child->path)) {
+		p->members[i].why = "it has CPUs of its own (static CPU manager)";
+		m->state = UNIT_UNMANAGED;
+		m->state_reason = p->members[i].why;
+		return;
+	}
+	free(m->unit);
+	unit = unit_of(d, &child->name);
+	m->unit = unit != NULL ? strdup(unit) : NULL;
+	first = m->control.started_at == 0;
+	m->guessed = false;
+	if (guessed)
+		pod_note_guess(m, &stands);
+	managed_start(m, &m->own.rule, &a);
+	if (first && m->cg != NULL)
+		pod_spec_first(m);
+	p->concerned = true;
+	if (p->error[0] != '\0')
+		m->state_reason = p->error;
+}
+
+static void look_for_container(struct pod *p, size_t i, const struct pod_children *all)
+{
+	struct managed *m = p->members[i].managed;
+	const struct pod_child *child = pod_child_of_id(all, p->spec->containers[i].id);
+
+	if (m == NULL || !m->ours || m->hand_back_due || m->state == UNIT_RESTORED) {
+		if (child != NULL)
+			note_limits(p->daemon, child->path, p->members[i].limit);
+		return;
+	}
+	if (m->cg != NULL && (cg_replaced(m->cg, p->daemon->root, m->path) ||
+			      (child != NULL && strcmp(child->path, m->path) != 0)))
+		managed_lost(m);
+	if (m->cg != NULL)
+		return;
+	if (child != NULL) {
+		start(p, i, child, false);
+		return;
+	}
+	child = guess(p, i, all);
+	if (child != NULL)
+		start(p, i, child, true);
+}
+
+static void lose_all(struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL)
+			managed_lost(p->members[i].managed);
+	if (p->level != NULL)
+		managed_lost(p->level);
+}
+
+static bool has_members(const struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL)
+			return true;
+	return false;
+}
+
+void pod_look(struct pod *p)
+{
+	static struct pod_children all;
+	bool waited = p->newcomers;
+	int r;
+
+	p->look = false;
+	if (p->ending || !has_members(p))
+		return;
+	r = look_for_path(p);
+	if (r == -ENOENT)
+		lose_all(p);
+	/* No memory, no descriptor: the next tick tries again. */
+	p->look = r < 0 && r != -ENOENT;
+	if (r < 0)
+		return;
+	all.count = 0;
+	if (kubepods_children(p->daemon->root, p->path, note_child, &all) < 0)
+		return;
+	p->newcomers = false;
+	pod_recover(p);
+	look_for_level(p);
+	pod_check_guesses(p, &all);
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		look_for_container(p, i, &all);
+	/* Not before each look: ending a watch makes inotify speak, which asks for the next look.
+	 */
+	if (waited && !p->newcomers)
+		cg_watch_forget(p->daemon->watch, COOKIE_NEWCOMER | p->serial);
+}

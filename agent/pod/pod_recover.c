@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The originals are lost (a new disk, a wiped folder, a file of a newer version), and the spec
+ * holds sizes of ours. To take these for the originals would lose the true ones for good and let
+ * every such loss multiply the ceiling. So they come from the pod's own status annotation where
+ * that checks out; else the container is not written to, and that is told.
+ */
+#include "agent/kube/model/originals.h"
+#include "agent/manage/shared.h"
+#include <stdio.h>
+#include <string.h>
+
+#define CPU_PERIOD_USEC 100000ULL
+
+static const char unknown_why[] =
+	"its original limits are not known: the saved ones are lost, the "
+	"spec holds sizes of vscaled, and vscaled.dev/status does not "
+	"have them; vscalectl resume takes the present limits as original";
+
+static void tell_unknown(struct managed *m)
+{
+	const struct pod_hooks *h = &m->daemon->hooks;
+	char text[512];
+
+	report_originals_unknown(m, unknown_why);
+	if (h->note == NULL)
+		return;
+	snprintf(text, sizeof text, "%s is not managed: %s", pod_container_of(m), unknown_why);
+	h->note(h->ctx, m->pod->spec, "Warning", "OriginalsUnknown", "ReadStatus", text);
+}
+
+static int put_record(struct managed *m, const struct kube_container *c,
+		      const struct kube_originals *o)
+{
+	struct daemon *d = m->daemon;
+	struct baseline b = {
+		.key = m->key,
+		.limits = {.cpu_quota_usec = LIMIT_MAX,
+			   .cpu_period_usec = CPU_PERIOD_USEC,
+			   .mem_max = LIMIT_MAX,
+			   .mem_high = LIMIT_MAX},
+		.high = BASELINE_HIGH_LOWERED,
+		.high_before = LIMIT_MAX,
+		.saved_realtime_usec = d->now_real,
+		.shown = m->name,
+		.ratified = 1,
+	};
+	uint64_t limit[RESOURCE_COUNT];
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		limit[r] = o->limit[r] != 0 ? o->limit[r] : c->spec.limit[r];
+		b.request[r] = o->request[r] != 0 ? o->request[r] : c->spec.request[r];
+		b.sent[r] = c->spec.limit[r] != LIMIT_MAX ? c->spec.limit[r] : 0;
+		b.sent_over[r] = b.sent[r];
+	}
+	if (limit[RESOURCE_CPU] != LIMIT_MAX)
+		b.limits.cpu_quota_usec = cpu_quota_of(limit[RESOURCE_CPU], CPU_PERIOD_USEC);
+	b.limits.mem_max = limit[RESOURCE_MEMORY];
+	b.props = props_of_limits(&b.limits);
+	return baseline_put(&d->baselines, &b);
+}
+
+static void recover(struct pod *p, size_t i)
+{
+	const struct kube_container *c = &p->spec->containers[i];
+	const char *text = kube_pod_annotation(p->spec, "status");
+	struct managed *m = p->members[i].managed;
+	struct kube_originals o;
+	bool known = text != NULL && kube_originals_read(text, c->name, &o) == 0 &&
+		     kube_originals_fit(&o, c, m->own.rule.resources);
+
+	if (known && put_record(m, c, &o) == 0) {
+		p->daemon->baselines_dirty = true;
+		m->originals_unknown = false;
+		m->state = UNIT_WAITING;
+		m->state_reason = NULL;
+		report_originals_recovered(m, text);
+		return;
+	}
+	if (!m->originals_unknown)
+		tell_unknown(m);
+	m->originals_unknown = true;
+	m->state = UNIT_UNMANAGED;
+	m->state_reason = unknown_why;
+}
+
+void pod_recover(struct pod *p)
+{
+	const struct daemon *d = p->daemon;
+
+	if (!d->originals_lost || !p->spec->resize_ours)
+		return;
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		struct managed *m = p->members[i].managed;
+
+		/* Mode Off too: it is to be handed back, or may be turned on later. */
+		if (m != NULL && m->ours && m->control.started_at == 0 && !m->originals_accepted &&
+		    !persist_has(d, m))
+			recover(p, i);
+	}
+}
+
+/* --- pods of which the spec is ours --- */
+
+static size_t sized_find(const struct daemon *d, const char *uid)
+{
+	size_t i = 0;
+
+	while (i < d->pods.sized_count && strcmp(d->pods.sized[i].uid, uid) != 0)
+		i++;
+	return i;
+}
+
+static void tell_stray(const struct kube_pod *s)
+{
+	event_originals_unknown(&(struct unit_event){
+		.who = {.namespace = s->namespace, .pod = s->name},
+		.detail = "it is not annotated, but its spec holds sizes of vscaled, and the saved "
+			  "originals are lost: compare its limits with those of its workload",
+	});
+}
+
+void pod_recover_listed(struct daemon *d, const struct kube_pod *s, bool in_table)
+{
+	size_t i = sized_find(d, s->uid);
+	void *grown;
+
+	if (!d->originals_lost || !s->resize_ours)
+		return;
+	if (i < d->pods.sized_count) {
+		d->pods.sized[i].listed = true;
+		d->pods.sized[i].lacking_since = 0;
+		return;
+	}
+	grown = reallocarray(d->pods.sized, i + 1, sizeof *d->pods.sized);
+	d->pods.sized_missed |= grown == NULL;
+	if (grown == NULL)
+		return;
+	d->pods.sized = grown;
+	d->pods.sized[i] = (struct sized_pod){.listed = true};
+	snprintf(d->pods.sized[i].uid, sizeof d->pods.sized[i].uid, "%s", s->uid);
+	d->pods.sized_count++;
+	if (!in_table)
+		tell_stray(s);
+}
+
+void pod_recover_gone(struct daemon *d, const char *uid)
+{
+	size_t i = sized_find(d, uid);
+
+	if (i < d->pods.sized_count)
+		d->pods.sized[i] = d->pods.sized[--d->pods.sized_count];
+}
+
+void pod_recover_list(struct daemon *d, bool ended)
+{
+	for (size_t i = d->pods.sized_count; i > 0; i--) {
+		struct sized_pod *s = &d->pods.sized[i - 1];
+
+		if (!ended)
+			s->listed = false;
+		else if (s->listed)
+			s->lacking_since = 0;
+		else if (absent_is_gone(&s->lacking_since, d->now))
+			*s = d->pods.sized[--d->pods.sized_count];
+	}
+	if (!ended)
+		d->pods.sized_missed = false;
+}
+
+static uint64_t recorded(const struct pod *p, const struct kube_container *c, enum resource r)
+{
+	char key[RECORD_NAME_MAX];
+	const struct baseline *b;
+
+	snprintf(key, sizeof key, "pod:%s/%s", p->spec->uid, c->name);
+	b = baseline_find(&p->daemon->baselines, key);
+	if (b == NULL)
+		return c->spec.limit[r];
+	return r == RESOURCE_CPU ? cpu_milli_of(b->limits.cpu_quota_usec, b->limits.cpu_period_usec)
+				 : b->limits.mem_max;
+}
+
+/* What a pod's level is made of, by the spec and by the originals. */
+struct level_sums {
+	uint64_t spec, original, init; /* init: the highest limit of an init container */
+};
+
+static void level_add(const struct pod *p, const struct kube_container *c, enum resource r,
+		      struct level_sums *sums)
+{
+	uint64_t limit = c->spec.limit[r];
+
+	if (c->kind < CONTAINER_INIT) {
+		sums->spec = add_sat(sums->spec, limit);
+		sums->original = add_sat(sums->original, MIN(recorded(p, c, r), limit));
+		return;
+	}
+	if (c->kind == CONTAINER_INIT && limit != LIMIT_MAX)
+		sums->init = MAX(sums->init, limit);
+}
+
+/* What the level was: the originals of its containers, and what it has above the spec's (overhead).
+ * What stands may also be less than the spec: then nothing is known to be on top. */
+static uint64_t level_of(const struct pod *p, enum resource r, uint64_t stands)
+{
+	struct level_sums sums = {0};
+	uint64_t spec;
+
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		level_add(p, &p->spec->containers[i], r, &sums);
+	if (stands == LIMIT_MAX || sums.spec == LIMIT_MAX || sums.original == sums.spec)
+		return stands;
+	spec = MAX(sums.spec, sums.init);
+	return add_sat(MAX(sums.original, sums.init), stands > spec ? stands - spec : 0);
+}
+
+bool pod_recover_level(const struct pod *p, const struct limits *stands, struct limits *ret)
+{
+	uint64_t cpu = cpu_milli_of(stands->cpu_quota_usec, stands->cpu_period_usec);
+	uint64_t cpu_was = level_of(p, RESOURCE_CPU, cpu);
+	uint64_t mem_was = level_of(p, RESOURCE_MEMORY, stands->mem_max);
+
+	if (cpu_was == cpu && mem_was == stands->mem_max)
+		return false;
+	*ret = *stands;
+	if (cpu_was != cpu)
+		ret->cpu_quota_usec = cpu_quota_of(cpu_was, stands->cpu_period_usec);
+	ret->mem_max = mem_was;
+	return true;
+}
+
+bool pod_in_doubt(const struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL && p->members[i].managed->originals_unknown)
+			return true;
+	return false;
+}
+
+void pod_recover_end(struct daemon *d)
+{
+	if (!d->originals_lost || !d->pods.synced || d->pods.sized_missed)
+		return;
+	for (size_t i = 0; i < d->pods.count; i++)
+		if (pod_in_doubt(d->pods.items[i]))
+			return;
+	for (size_t i = 0; i < d->pods.sized_count; i++)
+		if (!pods_has_record(d, d->pods.sized[i].uid))
+			return;
+	persist_originals_found(d);
+}

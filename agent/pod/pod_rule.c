@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is managed of a pod, by which rule, and why the rest is not. */
+#include "agent/manage/shared.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool finished(const struct kube_pod *s)
+{
+	return s->phase != NULL &&
+	       (strcmp(s->phase, "Succeeded") == 0 || strcmp(s->phase, "Failed") == 0);
+}
+
+/* A limit of ours on ourselves could stop the one who would raise it. */
+static bool is_us(const struct daemon *d, const struct kube_pod *s)
+{
+	return d->own_pod[0] != '\0' && strcmp(d->own_pod, s->name) == 0 &&
+	       strcmp(d->own_namespace, s->namespace) == 0;
+}
+
+/* Why nothing of the pod is managed; NULL: something may be. Static text. */
+static const char *excluded_pod(const struct daemon *d, const struct kube_pod *s)
+{
+	const struct {
+		bool holds;
+		const char *why;
+	} rows[] = {
+		{kube_pod_annotation(s, "mode") == NULL, "no longer annotated"},
+		{d->unsupported != NULL, "its node is not supported: cgroup version 2 is needed"},
+		{s->deleting, "it is being deleted"},
+		{is_us(d, s), "vscaled itself: who raises limits must not wait for one"},
+		{finished(s), "it has finished"},
+		{s->mirror, "a static pod: its limits stand in a file of the node"},
+		{s->windows, "a Windows pod"},
+		{s->pod_resources, "its resources are set for the pod as a whole"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].holds)
+			return rows[i].why;
+	return NULL;
+}
+
+static const char *const excluded_kinds[CONTAINER_KIND_COUNT] = {
+	[CONTAINER_INIT] = "an init container: it runs once",
+	[CONTAINER_EPHEMERAL] = "an ephemeral container: it has no limits",
+};
+
+/* --- bounds --- */
+
+static bool qos_near(const struct managed *m, const struct kube_pod *s)
+{
+	OWN(drop_free)
+	struct pod_qos_part *parts = calloc(s->container_count * RESOURCE_COUNT + 1, sizeof *parts);
+	size_t n = 0;
+
+	if (parts == NULL)
+		return true;
+	for (size_t i = 0; i < s->container_count; i++) {
+		const struct kube_container *c = &s->containers[i];
+		const struct managed *other = m->pod->members[i].managed;
+
+		for (enum resource r = 0; c->kind != CONTAINER_EPHEMERAL && r < RESOURCE_COUNT; r++)
+			parts[n++] = (struct pod_qos_part){
+				.limit = c->spec.limit[r],
+				.request = c->spec.request[r],
+				.moves = other != NULL && other->ours &&
+					 (other->own.rule.resources & (1u << r)),
+			};
+	}
+	return s->qos == QOS_BURSTABLE && pod_qos_near(parts, n);
+}
+
+static bool same_resource(const struct pod_resource_bounds *a, const struct pod_resource_bounds *b)
+{
+	return a->request == b->request && a->accepted == b->accepted &&
+	       a->admin.min == b->admin.min && a->admin.max == b->admin.max &&
+	       a->namespace.min == b->namespace.min && a->namespace.max == b->namespace.max &&
+	       a->ratio_permille == b->ratio_permille && a->refused == b->refused &&
+	       a->refused_until == b->refused_until;
+}
+
+static bool same_bounds(const struct pod_bounds *a, const struct pod_bounds *b)
+{
+	return a->guaranteed == b->guaranteed && a->qos_near == b->qos_near &&
+	       a->requests_move == b->requests_move && a->limits_stay == b->limits_stay &&
+	       a->not_ready == b->not_ready && a->unratified_permille == b->unratified_permille &&
+	       a->priority == b->priority && a->qos == b->qos && a->heap_bytes == b->heap_bytes &&
+	       a->heap_permille == b->heap_permille && a->replay_mem_bytes == b->replay_mem_bytes &&
+	       same_resource(&a->resource[RESOURCE_CPU], &b->resource[RESOURCE_CPU]) &&
+	       same_resource(&a->resource[RESOURCE_MEMORY], &b->resource[RESOURCE_MEMORY]);
+}
+
+/* What vscaled raised along with the limit of a Guaranteed pod is no floor: the original is. */
+static uint64_t request_of(const struct managed *m, const struct kube_container *c, enum resource r)
+{
+	uint64_t request = c->spec.request[r];
+
+	return m->pod->spec->qos == QOS_GUARANTEED ? persist_original_request(m, r, request)
+						   : request;
+}
+
+void pod_set_bounds(struct managed *m)
+{
+	struct daemon *d = m->daemon;
+	const struct kube_pod *s = m->pod->spec;
+	const struct kube_container *c =
+		m->kind == UNIT_KIND_CONTAINER ? kube_pod_container(s, pod_container_of(m)) : NULL;
+	struct pod_bounds b = {0};
+
+	if (c == NULL)
+		return;
+	b.guaranteed = s->qos == QOS_GUARANTEED;
+	b.qos_near = qos_near(m, s);
+	b.requests_move = m->own.controlled == CONTROLLED_REQUESTS_AND_LIMITS;
+	b.limits_stay = m->own.controlled == CONTROLLED_REQUESTS;
+	b.not_ready = !s->ready;
+	b.priority = s->priority;
+	b.qos = (uint8_t)s->qos;
+	b.heap_bytes = c->heap_bytes;
+	b.heap_permille = c->heap_permille;
+	b.replay_mem_bytes = runtime_replay(m, c);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		b.resource[r].request = request_of(m, c, r);
+		b.resource[r].accepted = kube_pod_limit_held(s, c, r);
+	}
+	b.resource[RESOURCE_CPU].admin = d->config.kubernetes.cpu_milli;
+	b.resource[RESOURCE_MEMORY].admin = d->config.kubernetes.mem_bytes;
+	if (d->hooks.bounds != NULL)
+		d->hooks.bounds(d->hooks.ctx, s, c->name, &b);
+	if (!same_bounds(&b, &m->control.pod))
+		control_set_pod(&m->control, &b);
+}
+
+bool pod_is_sized(const struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m != NULL && m->ours && m->own.rule.mode != MODE_OFF &&
+		    m->state != UNIT_RESTORED)
+			return true;
+	}
+	return false;
+}
+
+/* --- rules --- */
+
+static struct managed *container_new(struct pod *p, const struct kube_container *c)
+{
+	const struct kube_pod *s = p->spec;
+	char name[RECORD_NAME_MAX], key[RECORD_NAME_MAX], history[RECORD_NAME_MAX];
+	const struct managed_names names = {
+		.kind = UNIT_KIND_CONTAINER,
+		.name = name,
+		.key = key,
+		.history_key = history,
+	};
+	struct managed *m;
+
+	snprintf(name, sizeof name, "%s/%s/%s", s->namespace, s->name, c->name);
+	snprintf(key, sizeof key, "pod:%s/%s", s->uid, c->name);
+	snprintf(history, sizeof history, "%s/%s/%s", s->namespace,
+		 s->workload != NULL ? s->workload : s->name, c->name);
+	m = managed_new(p->daemon, &names);
+	if (m != NULL)
+		m->pod = p;
+	return m;
+}
+
+static bool has_originals(const struct pod *p, const struct kube_container *c)
+{
+	char key[RECORD_NAME_MAX];
+
+	snprintf(key, sizeof key, "pod:%s/%s", p->spec->uid, c->name);
+	return baseline_find(&p->daemon->baselines, key) != NULL;
+}
+
+/* It is not ours, or no longer: what is left of us goes. */
+static void not_ours(struct pod *p, size_t i, const char *why)
+{
+	struct pod_member *member = &p->members[i];
+	const struct kube_container *c = &p->spec->containers[i];
+
+	member->why = why;
+	if (member->managed == NULL && !p->ending && has_originals(p, c))
+		member->managed = container_new(p, c);
+	if (member->managed == NULL)
+		return;
+	member->managed->ours = false;
+	if (p->ending) {
+		member->managed->state_reason = why;
+		unit_update_hold(member->managed);
+	} else if (member->managed->state != UNIT_UNMANAGED) {
+		hold_release(member->managed, why);
+	}
+}
+
+static void ours(struct pod *p, size_t i, const struct container_rule *rule)
+{
+	struct pod_member *member = &p->members[i];
+	struct managed *m = member->managed;
+	bool same;
+
+	if (m == NULL)
+		m = member->managed = container_new(p, &p->spec->containers[i]);
+	if (m == NULL) {
+		member->why = "no memory";
+		return;
+	}
+	same = m->ours && policy_rule_equal(&m->own.rule, &rule->rule);
+	m->own = *rule;
+	m->ours = true;
+	if (!same)
+		rule_apply(m, &m->own.rule);
+	unit_update_hold(m);
+}
+
+static void tell_error(struct pod *p, const char *error)
+{
+	const struct pod_hooks *h = &p->daemon->hooks;
+
+	if (strcmp(p->error, error) == 0)
+		return;
+	snprintf(p->error, sizeof p->error, "%s", error);
+	if (error[0] == '\0')
+		return;
+	report_annotations(p, p->error);
+	if (h->note != NULL)
+		h->note(h->ctx, p->spec, "Warning", "InvalidAnnotation", "ReadAnnotations",
+			p->error);
+}
+
+void pod_set_level_rule(struct pod *p)
+{
+	struct policy_rule rule = policy_rule_default;
+
+	rule.mode = pod_is_sized(p) ? MODE_AUTO : MODE_OFF;
+	rule.resources = RESOURCES_BOTH;
+	if (p->level == NULL || p->ending || p->level->own.rule.mode == rule.mode)
+		return;
+	p->level->own.rule = rule;
+	rule_apply(p->level, &p->level->own.rule);
+}
+
+void pod_apply_rules(struct pod *p)
+{
+	const struct kube_pod *s = p->spec;
+	struct annotation_error error = {""};
+
+	p->why = excluded_pod(p->daemon, s);
+	for (size_t i = 0; i < s->container_count; i++)
+		memcpy(p->members[i].limit, s->containers[i].spec.limit,
+		       sizeof p->members[i].limit);
+	p->leaving = kube_pod_annotation(s, "mode") == NULL;
+	p->ending = s->deleting || finished(s);
+	for (size_t i = 0; i < s->container_count; i++) {
+		const struct kube_container *c = &s->containers[i];
+		struct container_rule rule;
+		const char *why = p->why != NULL ? p->why : excluded_kinds[c->kind];
+
+		if (why == NULL &&
+		    annotation_rule(&p->daemon->config, s, c->name, &rule, &error) != 0 &&
+		    error.text[0] == '\0')
+			why = "its annotations were not understood";
+		else if (why == NULL && !rule.named && error.text[0] == '\0')
+			why = "not named by the pod's annotations";
+		if (why != NULL)
+			not_ours(p, i, why);
+		else
+			ours(p, i, &rule);
+	}
+	tell_error(p, error.text);
+	pod_set_level_rule(p);
+	/* One container's class depends on what is ours of the others. */
+	for (size_t i = 0; i < s->container_count; i++)
+		if (p->members[i].managed != NULL)
+			pod_set_bounds(p->members[i].managed);
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What changes in a pod's spec: the owner's own resize, or ours coming back. */
+#include "agent/manage/shared.h"
+#include "policy/types/bounds.h"
+#include <string.h>
+
+/* The kubelet carries out a change 1 to 5 s after it, and may write old values in between. */
+#define ECHO_USEC (60 * USEC_PER_SEC)
+
+bool pod_echo_pending(const struct managed *m)
+{
+	const struct pod_hooks *h = &m->daemon->hooks;
+
+	if (m->pod == NULL)
+		return false;
+	return m->daemon->now < m->echo_until || m->pod->spec->progress == RESIZE_IN_PROGRESS ||
+	       (h->pending != NULL && h->pending(h->ctx, m->pod->spec));
+}
+
+/* systemd holds whole percents: a value and the one it is rounded up to are the same. */
+static bool same_amount(enum resource r, uint64_t a, uint64_t b)
+{
+	uint64_t quantum = r == RESOURCE_CPU ? CPU_QUANTUM_MILLI : MEM_PAGE_BYTES;
+
+	return a == b || (a != LIMIT_MAX && b != LIMIT_MAX &&
+			  (r == RESOURCE_CPU ? round_up(a, quantum) == round_up(b, quantum)
+					     : round_down(a, quantum) == round_down(b, quantum)));
+}
+
+bool pod_on_record(const struct managed *m, enum resource r, uint64_t value)
+{
+	const struct kube_container *c =
+		m->kind == UNIT_KIND_CONTAINER
+			? kube_pod_container(m->pod->spec, pod_container_of(m))
+			: NULL;
+
+	return c != NULL && (same_amount(r, value, c->spec.limit[r]) ||
+			     (c->has_status && same_amount(r, value, c->status.limit[r])));
+}
+
+static bool sent_by_us(const struct pod *p, const char *container, enum resource r, uint64_t value)
+{
+	const struct pod_hooks *h = &p->daemon->hooks;
+	uint64_t sent;
+
+	return h->expects != NULL && h->expects(h->ctx, p->spec, container, r, &sent) &&
+	       same_amount(r, sent, value);
+}
+
+static struct limits with_limit(const struct limits *l, enum resource r, uint64_t value)
+{
+	struct limits with = *l;
+
+	if (r == RESOURCE_CPU)
+		with.cpu_quota_usec = cpu_quota_of(value, with.cpu_period_usec);
+	else
+		with.mem_max = round_down(value, MEM_PAGE_BYTES);
+	return with;
+}
+
+/*
+ * The owner's value is the original from now on, and what we hold: written at once, because the
+ * kubelet leaves a cgroup alone whose value it believes to be there.
+ */
+static void adopt(struct managed *m, enum resource r, uint64_t value)
+{
+	struct daemon *d = m->daemon;
+	struct control *c = &m->control;
+	struct limits stands = c->kernel, wanted = with_limit(&stands, r, value);
+	const struct drift_facts f = {.expected = c->resource[r].limit, .observed = value};
+	uint64_t before = c->resource[r].original;
+	struct control_context x;
+	struct plan plan;
+
+	if (same_amount(r, before, value))
+		return;
+	plan_begin(d, &plan);
+	x = daemon_context(d, &plan);
+	report_drift(m, r, &f, DRIFT_ADOPT, NULL);
+	d->tally.reverted[WRITER_USER]++;
+	control_adopt(c, &wanted, r, &x);
+	memset(&m->drift[r], 0, sizeof m->drift[r]);
+	pod_level_adopt(m->pod, r, before, value);
+	c->kernel = stands;
+	if (c->resource[r].managed && c->rule.mode != MODE_OFF && !c->paused && m->cg != NULL &&
+	    !(c->gave_way & (1u << r)))
+		control_reassert(c, &stands, r, &x);
+	plan_apply(d, &plan);
+	m->property_due = m->touched;
+	persist_adopted(d, m, r);
+	/* The request of a Guaranteed pod is its limit: the owner has set both. The spec may hold
+	 * headroom of ours by now. */
+	if (m->pod->spec->qos == QOS_GUARANTEED)
+		persist_adopted_request(d, m, r, value);
+	pod_set_bounds(m);
+}
+
+/* The kubelet admits a resize, defers it or refuses it in about a second. */
+#define WISH_USEC (4 * USEC_PER_SEC)
+
+static void wish(struct managed *m, enum resource r, uint64_t value)
+{
+	m->wished[r] = value;
+	m->wished_at = m->daemon->now;
+	m->pod->wishes = true;
+}
+
+bool pod_wish_arrived(struct managed *m, enum resource r, uint64_t value)
+{
+	if (m->wished[r] == 0 || !same_amount(r, m->wished[r], value))
+		return false;
+	m->wished_at = 0;
+	return true;
+}
+
+/* True: not yet. */
+static bool settle(struct managed *m, enum resource r, bool seen)
+{
+	uint64_t value = m->wished[r];
+
+	if (value == 0)
+		return false;
+	if (!seen && m->daemon->now - m->wished_at < WISH_USEC)
+		return true;
+	m->wished[r] = 0;
+	adopt(m, r, value);
+	return false;
+}
+
+void pod_spec_settle(struct pod *p)
+{
+	const struct kube_pod *s = p->spec;
+	bool seen = s->observed_generation != 0 && s->observed_generation >= s->generation;
+
+	/* No room for it on the node, or never: the values as they are go on to count. */
+	if (!p->wishes || s->pending != RESIZE_NOT_PENDING)
+		return;
+	p->wishes = false;
+	for (size_t i = 0; i < s->container_count; i++) {
+		struct managed *m = p->members[i].managed;
+
+		for (enum resource r = 0; m != NULL && r < RESOURCE_COUNT; r++)
+			p->wishes |= settle(m, r, seen);
+	}
+}
+
+bool pod_sent_by_us(const struct managed *m, enum resource r, uint64_t value)
+{
+	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);
+
+	if (b == NULL || !b->ratified)
+		return false;
+	/* A record from before these were kept tells no more than that. */
+	return b->sent[r] == 0 || same_amount(r, value, b->sent[r]) ||
+	       same_amount(r, value, b->sent_over[r]);
+}
+
+void pod_spec_first(struct managed *m)
+{
+	const struct kube_container *c = kube_pod_container(m->pod->spec, pod_container_of(m));
+
+	if (!persist_has(m->daemon, m) || c == NULL)
+		return;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		uint64_t original = m->control.resource[r].original;
+
+		if (original != LIMIT_MAX && c->spec.limit[r] != LIMIT_MAX &&
+		    !same_amount(r, original, c->spec.limit[r]) &&
+		    !pod_sent_by_us(m, r, c->spec.limit[r]))
+			wish(m, r, c->spec.limit[r]);
+	}
+}
+
+/* Which run of it was OOM-killed last, from 1 on: told when it ends, and on when the next one runs.
+ * 0: none. */
+static uint32_t killed_run(const struct kube_container *c)
+{
+	if (!c->oom_killed)
+		return 0;
+	return c->running ? c->restarts : c->restarts + 1;
+}
+
+/* The kill took the cgroup away before its counters were read: the API server's word stands in for
+ * them. */
+static void note_kill(struct managed *m, const struct kube_container *now,
+		      const struct kube_container *old)
+{
+	struct daemon *d = m->daemon;
+	struct control *c = &m->control;
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+
+	if (now->restarts == old->restarts && killed_run(now) <= killed_run(old))
+		return;
+	if (killed_run(now) > killed_run(old) && res->counters.oom_kills == m->oom_at_restart &&
+	    res->managed)
+		control_oom_told(c, &d->config.tuning, d->now, d->now_real);
+	m->oom_at_restart = res->counters.oom_kills;
+}
+
+static void container_changed(struct pod *p, size_t i, const struct kube_container *old)
+{
+	const struct kube_container *now = &p->spec->containers[i];
+	struct managed *m = p->members[i].managed;
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		if (now->spec.limit[r] == old->spec.limit[r])
+			continue;
+		if (m == NULL || m->control.started_at == 0)
+			continue;
+		m->echo_until = p->daemon->now + ECHO_USEC;
+		if (!sent_by_us(p, now->name, r, now->spec.limit[r]))
+			wish(m, r, now->spec.limit[r]);
+	}
+}
+
+/* The kubelet replays all values of the containers it updates, and of the pod. */
+static void expect_echo(struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL)
+			p->members[i].managed->echo_until = p->daemon->now + ECHO_USEC;
+}
+
+void pod_spec_changed(struct pod *p, const struct kube_pod *old)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct kube_container *now = &p->spec->containers[i];
+		const struct kube_container *was =
+			old != NULL ? kube_pod_container(old, now->name) : NULL;
+		struct managed *m = p->members[i].managed;
+
+		if (m != NULL)
+			runtime_told(m, now, was);
+		if (m != NULL && was != NULL && m->control.started_at != 0)
+			note_kill(m, now, was);
+	}
+	if (old == NULL || old->generation == p->spec->generation)
+		return;
+	expect_echo(p);
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct kube_container *was =
+			kube_pod_container(old, p->spec->containers[i].name);
+
+		if (was != NULL)
+			container_changed(p, i, was);
+	}
+}

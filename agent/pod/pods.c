@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The table of pods: they come, change and go. */
+#include "agent/base/footprint.h"
+#include "agent/manage/shared.h"
+#include "cgroup/kubepods.h"
+#include <stdio.h>
+#include <string.h>
+
+struct pod *pods_find(const struct daemon *d, const char *uid)
+{
+	for (size_t i = 0; i < d->pods.count; i++)
+		if (strcmp(d->pods.items[i]->spec->uid, uid) == 0)
+			return d->pods.items[i];
+	return NULL;
+}
+
+static bool same_name(const struct kube_pod *a, const struct kube_pod *b)
+{
+	return strcmp(a->namespace, b->namespace) == 0 && strcmp(a->name, b->name) == 0;
+}
+
+struct pod *pods_named(const struct daemon *d, const char *name)
+{
+	for (size_t i = 0; i < d->pods.count; i++) {
+		const struct kube_pod *s = d->pods.items[i]->spec;
+		size_t len = strlen(s->namespace);
+
+		if (strncmp(name, s->namespace, len) == 0 && name[len] == '/' &&
+		    strcmp(name + len + 1, s->name) == 0)
+			return d->pods.items[i];
+	}
+	return NULL;
+}
+
+const char *pod_container_of(const struct managed *m)
+{
+	return m->kind == UNIT_KIND_CONTAINER ? strrchr(m->name, '/') + 1 : NULL;
+}
+
+/* --- one pod --- */
+
+static struct pod *pod_new(struct daemon *d)
+{
+	struct pod *p = calloc(1, sizeof *p);
+	void *grown = reallocarray(d->pods.items, d->pods.count + 1, sizeof *d->pods.items);
+
+	if (grown != NULL)
+		d->pods.items = grown;
+	if (p == NULL || grown == NULL) {
+		free(p);
+		return NULL;
+	}
+	p->daemon = d;
+	p->serial = ++d->pods.last_serial;
+	d->pods.items[d->pods.count++] = p;
+	return p;
+}
+
+static void pod_free(struct pod *p)
+{
+	kube_pod_free(p->spec);
+	free(p->members);
+	free(p->path);
+	free(p);
+}
+
+/* Takes the pod out of the table. What it left on disk goes unless it may still be there. */
+static void pod_drop(struct pod *p, bool for_good)
+{
+	struct daemon *d = p->daemon;
+	size_t i = 0;
+
+	/* It was handed back, or it is gone. */
+	if (for_good && pods_has_record(d, p->spec->uid))
+		pod_recover_gone(d, p->spec->uid);
+	pod_unwatch(p);
+	for (size_t k = d->unit_count; k > 0; k--) {
+		struct managed *m = d->units[k - 1];
+
+		if (m->pod != p)
+			continue;
+		managed_lost(m);
+		if (for_good)
+			persist_forget(d, m);
+		managed_remove(m);
+	}
+	if (d->hooks.gone != NULL)
+		d->hooks.gone(d->hooks.ctx, p->spec->uid);
+	while (d->pods.items[i] != p)
+		i++;
+	d->pods.items[i] = d->pods.items[--d->pods.count];
+	pod_free(p);
+}
+
+void pods_free(struct daemon *d)
+{
+	pods_unwatch(d);
+	for (size_t i = 0; i < d->pods.count; i++)
+		pod_free(d->pods.items[i]);
+	free(d->pods.items);
+	free(d->pods.sized);
+	free(d->pods.absent);
+	d->pods = (struct pods){0};
+}
+
+static const struct managed *member_named(const struct pod *p, const struct kube_pod *spec,
+					  const char *container)
+{
+	for (size_t i = 0; spec != NULL && i < spec->container_count; i++)
+		if (strcmp(spec->containers[i].name, container) == 0)
+			return p->members[i].managed;
+	return NULL;
+}
+
+/* Every container keeps what belongs to it; debug containers may have been added. */
+static int pod_take(struct pod *p, struct kube_pod *spec)
+{
+	struct pod_member *members = calloc(spec->container_count + 1, sizeof *members);
+
+	if (members == NULL)
+		return -1;
+	for (size_t i = 0; i < spec->container_count; i++)
+		members[i].managed =
+			(struct managed *)member_named(p, p->spec, spec->containers[i].name);
+	free(p->members);
+	p->members = members;
+	p->spec = spec;
+	return 0;
+}
+
+/* --- what the watch says --- */
+
+bool pods_has_record(const struct daemon *d, const char *uid)
+{
+	char prefix[KUBEPODS_UID_MAX + 8];
+	size_t len = (size_t)snprintf(prefix, sizeof prefix, "pod:%s", uid);
+
+	for (size_t i = 0; i < d->baselines.count; i++)
+		if (strncmp(d->baselines.items[i].key, prefix, len) == 0 &&
+		    strchr("/", d->baselines.items[i].key[len]) != NULL)
+			return true;
+	return false;
+}
+
+void pods_forget_records(struct daemon *d, const char *uid)
+{
+	char key[KUBEPODS_UID_MAX + 8];
+	size_t len = (size_t)snprintf(key, sizeof key, "pod:%s", uid);
+
+	for (size_t i = d->baselines.count; i > 0; i--) {
+		char copy[RECORD_NAME_MAX];
+
+		snprintf(copy, sizeof copy, "%s", d->baselines.items[i - 1].key);
+		if (strncmp(copy, key, len) == 0 && strchr("/", copy[len]) != NULL)
+			d->baselines_dirty |= baseline_remove(&d->baselines, copy);
+	}
+}
+
+/* Another uid is another pod, whatever its name. */
+static void drop_namesake(struct daemon *d, const struct kube_pod *spec)
+{
+	for (size_t i = 0; i < d->pods.count; i++) {
+		struct pod *p = d->pods.items[i];
+
+		if (!same_name(p->spec, spec) || strcmp(p->spec->uid, spec->uid) == 0)
+			continue;
+		/* A list may be from the time of its predecessor. */
+		pod_drop(p, !d->pods.listing);
+		return;
+	}
+}
+
+void pod_tell(struct pod *p)
+{
+	const struct pod_hooks *h = &p->daemon->hooks;
+
+	if (h->put != NULL && (p->why == NULL || p->leaving))
+		h->put(h->ctx, p->spec);
+}
+
+static bool same_id(const struct kube_container *a, const struct kube_container *b)
+{
+	return b != NULL &&
+	       (a->id == b->id || (a->id != NULL && b->id != NULL && strcmp(a->id, b->id) == 0));
+}
+
+/* Nothing can have appeared that is not attached: most events are of that kind. */
+static bool is_settled(const struct pod *p, const struct kube_pod *old)
+{
+	if (old == NULL || p->level == NULL || p->level->cg == NULL)
+		return false;
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct kube_container *c = &p->spec->containers[i];
+		const struct managed *m = p->members[i].managed;
+
+		if (!same_id(c, kube_pod_container(old, c->name)) ||
+		    (m != NULL && m->ours && m->cg == NULL))
+			return false;
+	}
+	return true;
+}
+
+void pods_put(struct daemon *d, struct kube_pod *spec)
+{
+	bool asked = kube_pod_annotation(spec, "mode") != NULL;
+	struct kube_pod *old;
+	struct pod *p;
+
+	daemon_wake(d);
+	absent_seen(d, spec->uid);
+	drop_namesake(d, spec);
+	p = pods_find(d, spec->uid);
+	if (p == NULL && (asked || pods_has_record(d, spec->uid)))
+		p = pod_new(d);
+	pod_recover_listed(d, spec, p != NULL);
+	if (p == NULL) {
+		kube_pod_free(spec);
+		return;
+	}
+	old = p->spec;
+	if (pod_take(p, spec) < 0) {
+		kube_pod_free(spec);
+		if (old == NULL)
+			d->pods.count--, free(p);
+		return;
+	}
+	p->listed = true;
+	p->absent = false;
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL)
+			boost_heard(p->members[i].managed);
+	pod_apply_rules(p);
+	if (d->unsupported != NULL) {
+		kube_pod_free(old);
+		unsupported_tell(p);
+		return;
+	}
+	pod_recover(p);
+	if (d->hooks.judge != NULL)
+		d->hooks.judge(d->hooks.ctx, p->spec);
+	pod_spec_changed(p, old);
+	pod_spec_settle(p);
+	p->look |= !is_settled(p, old);
+	kube_pod_free(old);
+	pod_tell(p);
+	/* Originals are on disk with the next tick, together with all others of a list. */
+	if (p->look)
+		pod_look(p);
+	if (p->path == NULL || d->pods.parents[0] == NULL)
+		pods_watch_parents(d);
+}
+
+void pods_gone(struct daemon *d, const char *uid)
+{
+	struct pod *p;
+
+	daemon_wake(d);
+	pod_recover_gone(d, uid);
+	p = pods_find(d, uid);
+	if (p != NULL)
+		pod_drop(p, true);
+	else
+		pods_forget_records(d, uid);
+}
+
+void pods_seen(struct daemon *d, const char *uid)
+{
+	struct pod *p = pods_find(d, uid);
+
+	absent_seen(d, uid);
+	if (p == NULL)
+		return;
+	p->listed = true;
+	p->absent = false;
+}
+
+void pods_list_begin(struct daemon *d)
+{
+	footprint_trim(); /* what connecting took: the list comes on top of it */
+	for (size_t i = 0; i < d->pods.count; i++)
+		d->pods.items[i]->listed = false;
+	d->pods.listing = true;
+	pod_recover_list(d, false);
+	absent_list_begin(d);
+}
+
+bool pods_has_cgroup(const struct daemon *d, const char *uid)
+{
+	const char *prefix = d->config.kubernetes.cgroup_prefix;
+	char path[KUBEPODS_PATH_MAX];
+
+	return kubepods_find_pod(d->root, prefix != NULL ? prefix : "", uid, path, sizeof path) ==
+	       0;
+}
+
+/* What no list names leaves the table with its cgroup. */
+static void drop_absent(struct daemon *d)
+{
+	for (size_t i = d->pods.count; i > 0; i--) {
+		struct pod *p = d->pods.items[i - 1];
+
+		if (p->absent && !pods_has_cgroup(d, p->spec->cgroup_uid))
+			pod_drop(p, false);
+	}
+}
+
+void pods_list_end(struct daemon *d, bool whole)
+{
+	daemon_wake(d);
+	for (size_t i = 0; i < d->pods.count; i++)
+		d->pods.items[i]->absent = !d->pods.items[i]->listed;
+	drop_absent(d);
+	absent_list_end(d, whole);
+	if (whole)
+		pod_recover_list(d, true);
+	d->pods.listing = false;
+	d->pods.synced = true;
+	if (d->unsupported == NULL)
+		pods_watch_parents(d);
+	footprint_trim(); /* what the list took */
+}
+
+/* --- what the daemon says --- */
+
+void pods_apply_rules(struct daemon *d)
+{
+	for (size_t i = 0; i < d->pods.count; i++) {
+		pod_apply_rules(d->pods.items[i]);
+		d->pods.items[i]->look = true;
+	}
+}
+
+void pods_look_again(struct daemon *d)
+{
+	for (size_t i = 0; i < d->pods.count; i++)
+		d->pods.items[i]->look = true;
+}
+
+void pods_look(struct daemon *d)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < d->pods.count; i++) {
+		if (!d->pods.items[i]->look)
+			continue;
+		any = true;
+		pod_look(d->pods.items[i]);
+	}
+	if (any)
+		persist_baselines(d);
+}
+
+bool pod_owes(const struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL && p->members[i].managed->hand_back_due)
+			return true;
+	return false;
+}
+
+static bool report_owes(const struct pod *p)
+{
+	const struct pod_hooks *h = &p->daemon->hooks;
+
+	return h->owes != NULL && h->owes(h->ctx, p->spec);
+}
+
+/* What was handed back and is not ours any more leaves the table. */
+static void sweep(struct pod *p)
+{
+	/* What it was before stands in them, and is to go into the spec as well. */
+	if (report_owes(p))
+		return;
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		struct managed *m = p->members[i].managed;
+
+		if (m == NULL || m->ours || m->hand_back_due || p->ending)
+			continue;
+		managed_lost(m);
+		persist_forget(p->daemon, m);
+		managed_remove(m);
+		p->members[i].managed = NULL;
+	}
+}
+
+static bool level_owes(const struct pod *p)
+{
+	return p->level != NULL && p->level->hand_back_due;
+}
+
+void pods_tick(struct daemon *d)
+{
+	/* Nobody tells of what is new. */
+	if (d->unwatched)
+		pods_look_again(d);
+	pods_look(d);
+	persist_baselines(d);
+	for (size_t i = d->pods.count; i > 0; i--) {
+		struct pod *p = d->pods.items[i - 1];
+
+		pod_spec_settle(p);
+		sweep(p);
+		if (p->leaving && !pod_owes(p) && !level_owes(p) && !report_owes(p))
+			pod_drop(p, true);
+	}
+	if (d->now < d->next_review)
+		return;
+	drop_absent(d);
+	absent_tick(d);
+	pod_recover_end(d);
+	if (d->pods.count > 0)
+		pods_watch_parents(d);
+}

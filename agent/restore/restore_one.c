@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/restore/restore_one.h"
+#include "agent/view/human.h"
+#include "cgroup/writer.h"
+#include "systemd/unit_dropin.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WANT (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT | USAGE_MEM | USAGE_MEM_STAT)
+
+#define PROPS_CPU    UNIT_PROP_CPU_QUOTA
+#define PROPS_MEMORY (UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH)
+
+/* A reclaim call takes back 64 MiB at most: 16 GiB of page cache, then it is left. */
+#define RECLAIM_CALLS_MAX 256
+
+/* One unit being put back. */
+struct work {
+	const struct restore *restore;
+	const struct restore_target *target;
+	const struct limits *original;
+	struct cg *cg;
+	struct usage usage;
+	bool memory_left; /* its memory stays what the kernel holds, for systemd as well */
+	struct restore_result *result;
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct restore_result *result,
+						      const char *format, ...)
+{
+	size_t length = strlen(result->detail);
+	size_t room = sizeof(result->detail) - length;
+	va_list arguments;
+	int n;
+
+	if (length > 0) {
+		n = snprintf(result->detail + length, room, "; ");
+		length += MIN((size_t)n, room - 1);
+		room = sizeof(result->detail) - length;
+	}
+	va_start(arguments, format);
+	vsnprintf(result->detail + length, room, format, arguments);
+	va_end(arguments);
+}
+
+static void fail(struct work *w, const char *what, int error)
+{
+	w->result->outcome = RESTORE_FAILED;
+	say(w->result, "%s: %s", what, strerror(-error));
+}
+
+static int units_set(const struct restore *r, const char *unit, const struct unit_props *want,
+		     uint32_t mask)
+{
+	return r->units && unit ? r->units->set(r->units->ctx, unit, want, mask) : 0;
+}
+
+static int units_get(const struct restore *r, const char *unit, struct unit_props *ret)
+{
+	return r->units && unit ? r->units->get(r->units->ctx, unit, ret) : -EOPNOTSUPP;
+}
+
+static int units_drop(const struct restore *r, const char *unit, uint32_t mask)
+{
+	return r->units && unit ? r->units->drop(r->units->ctx, unit, mask) : 0;
+}
+
+static uint64_t margin_of(const struct restore *r, uint64_t use)
+{
+	return MAX(use / 1000 * r->margin_permille, r->margin_min_bytes);
+}
+
+/* Whether a memory value may stand: it is no lower than what the kernel holds, or use fits. */
+static bool fits(const struct work *w, uint64_t value, uint64_t held, uint64_t use)
+{
+	if (value == LIMIT_MAX || value >= held || !(w->usage.have & USAGE_MEM))
+		return true;
+	return use <= value && margin_of(w->restore, use) <= value - use;
+}
+
+/* Whether all four memory values may stand, the kernel's and systemd's. */
+static bool memory_fits(const struct work *w, uint64_t use)
+{
+	const struct unit_props *props = &w->target->baseline->props;
+	const struct limits *held = &w->usage.limits;
+
+	return fits(w, w->original->mem_max, held->mem_max, use) &&
+	       fits(w, w->original->mem_high, held->mem_high, use) &&
+	       fits(w, props->mem_max, held->mem_max, use) &&
+	       fits(w, props->mem_high, held->mem_high, use);
+}
+
+/* The smallest memory value that is to be put back. */
+static uint64_t memory_lowest(const struct work *w)
+{
+	const struct unit_props *props = &w->target->baseline->props;
+	uint64_t kernel = MIN(w->original->mem_max, w->original->mem_high);
+
+	return MIN(kernel, MIN(props->mem_max, props->mem_high));
+}
+
+/* A file that the kernel does not show holds its default. */
+static bool is_default(enum knob knob, uint64_t value)
+{
+	return knob == KNOB_CPU_BURST ? value == 0 : value == LIMIT_MAX;
+}
+
+static int write_knob(struct work *w, enum knob knob, uint64_t to)
+{
+	const struct change change = {
+		.knob = knob,
+		.to = to,
+		.period_usec = w->original->cpu_period_usec,
+		.margin_bytes = w->restore->force || !(w->usage.have & USAGE_MEM)
+					? 0
+					: margin_of(w->restore, w->usage.mem_current),
+	};
+	int r = cg_write(w->cg, &change);
+
+	return r == -EOPNOTSUPP && is_default(knob, to) ? APPLY_UNCHANGED : r;
+}
+
+/* Takes page cache back that alone keeps the originals from fitting. */
+static void make_room(struct work *w)
+{
+	uint64_t lowest = memory_lowest(w);
+	uint64_t bound = mem_unreclaimable(&w->usage.stat);
+
+	if (!(w->usage.have & USAGE_MEM_STAT) || !memory_fits(w, bound))
+		return;
+	for (int i = 0; i < RECLAIM_CALLS_MAX && !memory_fits(w, w->usage.mem_current); i++) {
+		uint64_t use = w->usage.mem_current;
+		uint64_t keep = lowest - MIN(lowest, margin_of(w->restore, use));
+		struct change change = {.knob = KNOB_MEM_RECLAIM, .to = use - MIN(use, keep)};
+
+		if (change.to == 0 || cg_write(w->cg, &change) != APPLY_DONE ||
+		    cg_read(w->cg, WANT, &w->usage) < 0)
+			return;
+	}
+}
+
+static void say_left(struct work *w)
+{
+	char use[HUMAN_SIZE], original[HUMAN_SIZE], held[HUMAN_SIZE];
+
+	w->result->outcome = RESTORE_LEFT;
+	say(w->result, "memory stays at %s: %s in use and the margin do not fit in the original %s",
+	    human_amount(RESOURCE_MEMORY, w->usage.limits.mem_max, held),
+	    human_amount(RESOURCE_MEMORY, w->usage.mem_current, use),
+	    human_amount(RESOURCE_MEMORY, memory_lowest(w), original));
+}
+
+/* Room for a shrink is made before it is judged; a lowered memory.high is lifted before that. */
+static void judge_memory(struct work *w)
+{
+	if (w->usage.limits.mem_high < w->original->mem_high)
+		(void)write_knob(w, KNOB_MEM_HIGH, w->original->mem_high);
+	if (w->restore->reclaim && !memory_fits(w, w->usage.mem_current))
+		make_room(w);
+	w->memory_left = !w->restore->force && !memory_fits(w, w->usage.mem_current);
+	if (w->memory_left)
+		say_left(w);
+}
+
+/* What systemd is to hold: with memory left, what the kernel holds, so that no reload shrinks. */
+static struct unit_props props_wanted(const struct work *w)
+{
+	struct unit_props want = w->target->baseline->props;
+
+	if (w->memory_left) {
+		want.mem_max = w->usage.limits.mem_max;
+		want.mem_high = LIMIT_MAX;
+	}
+	return want;
+}
+
+static void restore_properties(struct work *w)
+{
+	struct unit_props want = props_wanted(w);
+	uint32_t own = (PROPS_CPU | PROPS_MEMORY) & ~w->target->baseline->dropins;
+	int r = units_set(w->restore, w->target->unit, &want, PROPS_CPU | PROPS_MEMORY);
+
+	if (r < 0) {
+		fail(w, "systemd did not take the values", r);
+		return;
+	}
+	/* A memory value that is left must not be taken back by a reload. */
+	own |= UNIT_DROPIN_OWN;
+	if (w->memory_left)
+		own &= PROPS_CPU | UNIT_DROPIN_CPU;
+	r = units_drop(w->restore, w->target->unit, own);
+	if (r < 0)
+		fail(w, "a drop-in could not be removed", r);
+}
+
+static void restore_cpu_files(struct work *w)
+{
+	int r = write_knob(w, KNOB_CPU_MAX, w->original->cpu_quota_usec);
+
+	if (r < 0)
+		fail(w, "cpu.max", r);
+	r = write_knob(w, KNOB_CPU_BURST, w->original->cpu_burst_usec);
+	if (r < 0)
+		fail(w, "cpu.max.burst", r);
+}
+
+/* Use grew past the original after it was judged. */
+static void leave_memory(struct work *w)
+{
+	struct usage now;
+
+	if (cg_read(w->cg, WANT, &now) == 0)
+		w->usage = now;
+	w->memory_left = true;
+	say_left(w);
+	(void)write_knob(w, KNOB_MEM_HIGH, LIMIT_MAX);
+}
+
+/* memory.max, looked at right before it is written. False: it was left, or could not be. */
+static bool lower_max(struct work *w, uint64_t to)
+{
+	int r = write_knob(w, KNOB_MEM_MAX, to);
+
+	/* The operator insists. */
+	if (r == APPLY_REFUSED && w->restore->force)
+		r = cg_force_mem_max(w->cg, to);
+	if (r == APPLY_REFUSED) {
+		leave_memory(w);
+	} else if (r < 0) {
+		fail(w, "memory.max", r);
+		/* With the higher value in the file, systemd's write of the lower one would be a
+		 * blind one. */
+		w->memory_left = r != -EOPNOTSUPP;
+	}
+	return r >= 0 && r != APPLY_REFUSED;
+}
+
+/*
+ * Before systemd hears of it: a call to PID 1 may take seconds, and ends in a write of memory.max
+ * that looks at no use. Once the file holds the lower one of the two originals, use cannot pass
+ * either.
+ */
+static void lower_memory(struct work *w)
+{
+	const struct unit_props *props = &w->target->baseline->props;
+	uint64_t max = MIN(w->original->mem_max, props->mem_max);
+	uint64_t high = MIN(w->original->mem_high, props->mem_high);
+	struct usage now;
+
+	if (w->memory_left) {
+		(void)write_knob(w, KNOB_MEM_HIGH, LIMIT_MAX);
+		return;
+	}
+	if (max < w->usage.limits.mem_max && !lower_max(w, max))
+		return;
+	/* A memory.high below use brings it to a standstill: the same look once more. */
+	if (cg_read(w->cg, WANT, &now) < 0)
+		return;
+	w->usage = now;
+	if (!w->restore->force && !memory_fits(w, now.mem_current))
+		leave_memory(w);
+	else if (high < now.limits.mem_high)
+		(void)write_knob(w, KNOB_MEM_HIGH, high);
+}
+
+/* What systemd's own write left different from the original. */
+static void restore_memory_files(struct work *w)
+{
+	int r;
+
+	if (w->memory_left)
+		return;
+	if (!lower_max(w, w->original->mem_max)) {
+		if (w->memory_left)
+			restore_properties(w);
+		return;
+	}
+	r = write_knob(w, KNOB_MEM_HIGH, w->original->mem_high);
+	if (r < 0)
+		fail(w, "memory.high", r);
+}
+
+/* systemd refuses to lower cpu.max below the burst, without an error. */
+static void lower_burst(struct work *w)
+{
+	if (w->usage.limits.cpu_burst_usec > w->original->cpu_burst_usec)
+		(void)write_knob(w, KNOB_CPU_BURST, w->original->cpu_burst_usec);
+}
+
+static bool props_equal(const struct unit_props *a, const struct unit_props *b)
+{
+	return a->cpu_quota_per_sec_usec == b->cpu_quota_per_sec_usec && a->mem_max == b->mem_max &&
+	       a->mem_high == b->mem_high;
+}
+
+/* Reads everything back: done is what the kernel and systemd say, not what was asked of them. */
+static void verify(struct work *w)
+{
+	struct unit_props stored, want = props_wanted(w);
+	int r = cg_read(w->cg, WANT, &w->usage);
+
+	if (r < 0) {
+		fail(w, "reading back", r);
+		return;
+	}
+	if (w->usage.limits.cpu_quota_usec != w->original->cpu_quota_usec ||
+	    w->usage.limits.cpu_burst_usec != w->original->cpu_burst_usec)
+		fail(w, "cpu.max is not the original", -EBUSY);
+	if (!w->memory_left && (w->usage.limits.mem_max != w->original->mem_max ||
+				w->usage.limits.mem_high != w->original->mem_high))
+		fail(w, "memory.max or memory.high is not the original", -EBUSY);
+	r = units_get(w->restore, w->target->unit, &stored);
+	if (r < 0 && r != -EOPNOTSUPP)
+		fail(w, "reading systemd's values back", r);
+	else if (r == 0 && !props_equal(&stored, &want))
+		fail(w, "systemd holds other values", -EBUSY);
+}
+
+/* What was put back in the cgroup still stands in the API, and the next start takes it from there.
+ */
+static void say_ratified(const struct restore *r, const struct restore_target *t,
+			 struct restore_result *ret)
+{
+	if (r->spec_stays && t->baseline->ratified)
+		say(ret, "the pod's spec still holds the ratified values: they come back with its "
+			 "next restart or resize");
+}
+
+/* Without a cgroup only what systemd would give the next start is left to put back. */
+static void restore_gone(const struct restore *r, const struct restore_target *t,
+			 struct restore_result *ret)
+{
+	uint32_t all = PROPS_CPU | PROPS_MEMORY;
+	int e;
+
+	ret->outcome = RESTORE_GONE;
+	if (t->missing == RESTORE_RESTARTED) {
+		say(ret, "restarted since: its values are those of its spec");
+		return;
+	}
+	e = units_set(r, t->unit, &t->baseline->props, all);
+	if (e == 0 || e == -ENOENT)
+		e = units_drop(r, t->unit, (all & ~t->baseline->dropins) | UNIT_DROPIN_OWN);
+	if (e < 0) {
+		ret->outcome = RESTORE_FAILED;
+		say(ret, "not running, and systemd did not take the values: %s", strerror(-e));
+	}
+}
+
+static int work_open(const struct restore *r, const struct restore_target *t, struct work *ret)
+{
+	struct work w = {.restore = r, .target = t, .original = &t->baseline->limits};
+	int e = t->path[0] ? cg_open(r->root, t->path, &w.cg) : -ENOENT;
+
+	if (e == 0)
+		e = cg_read(w.cg, WANT, &w.usage);
+	if (e < 0) {
+		cg_close(w.cg);
+		return e;
+	}
+	*ret = w;
+	return 0;
+}
+
+void restore_grow(const struct restore *r, const struct restore_target *t)
+{
+	struct work w;
+
+	if (work_open(r, t, &w) < 0)
+		return;
+	if (w.usage.limits.mem_max < w.original->mem_max)
+		(void)write_knob(&w, KNOB_MEM_MAX, w.original->mem_max);
+	if (w.usage.limits.mem_high < w.original->mem_high)
+		(void)write_knob(&w, KNOB_MEM_HIGH, w.original->mem_high);
+	cg_close(w.cg);
+}
+
+void restore_unit(const struct restore *r, const struct restore_target *t,
+		  struct restore_result *ret)
+{
+	struct work w;
+	int e = work_open(r, t, &w);
+
+	*ret = (struct restore_result){.unit = t->name, .outcome = RESTORE_RESTORED};
+	if (e == -ENOENT || e == -ENODEV) {
+		restore_gone(r, t, ret);
+		say_ratified(r, t, ret);
+		return;
+	}
+	w.result = ret;
+	if (e < 0) {
+		ret->outcome = RESTORE_FAILED;
+		say(ret, "its cgroup cannot be read: %s", strerror(-e));
+		return;
+	}
+	judge_memory(&w);
+	lower_memory(&w);
+	lower_burst(&w);
+	restore_properties(&w);
+	restore_cpu_files(&w);
+	restore_memory_files(&w);
+	verify(&w);
+	say_ratified(r, t, ret);
+	cg_close(w.cg);
+}
+
+/*
+ * A call to systemd re-asserts every value it holds, so it goes out only if its own memory.high is
+ * the low one, and then carries the memory.max that the kernel holds, should that be higher.
+ */
+static int lift_property(struct work *w)
+{
+	struct unit_props stored;
+	int r = units_get(w->restore, w->target->unit, &stored);
+
+	if (r < 0 || stored.mem_high >= w->original->mem_high)
+		return r == -EOPNOTSUPP || r == -ENOENT ? 0 : r;
+	stored.mem_high = w->original->mem_high;
+	stored.mem_max = MAX(stored.mem_max, w->usage.limits.mem_max);
+	return units_set(w->restore, w->target->unit, &stored, PROPS_MEMORY);
+}
+
+int restore_lift_unit(const struct restore *r, const struct restore_target *t)
+{
+	struct work w;
+	int e = work_open(r, t, &w);
+
+	if (e == -ENOENT || e == -ENODEV)
+		return 0;
+	if (e < 0)
+		return e;
+	if (w.usage.limits.mem_high < w.original->mem_high) {
+		e = write_knob(&w, KNOB_MEM_HIGH, w.original->mem_high);
+		if (e >= 0)
+			e = lift_property(&w);
+		e = e < 0 ? e : 1;
+	}
+	cg_close(w.cg);
+	return e;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps of restore.h for a single record. */
+#pragma once
+
+#include "agent/restore/cgroup_find.h"
+#include "agent/restore/restore.h"
+#include "cgroup/reader.h"
+
+/* Why a target has no cgroup. */
+enum restore_missing {
+	RESTORE_THERE,     /* it has one */
+	RESTORE_STOPPED,   /* a unit that does not run */
+	RESTORE_RESTARTED, /* a container that its pod runs anew */
+	RESTORE_POD_GONE,
+};
+
+struct restore_target {
+	const struct baseline *baseline;
+	const char *name;           /* as shown */
+	const char *unit;           /* systemd's; NULL: it has no say */
+	char path[CGROUP_PATH_MAX]; /* "": it has no cgroup now */
+	enum restore_missing missing;
+	bool grow_only; /* the pod of what is restored */
+	unsigned depth;
+};
+
+/* Finds the cgroup and what systemd calls it. */
+void restore_locate(const struct restore *r, const struct baseline *b, struct restore_target *ret);
+
+/* Raises memory.max and memory.high where the original is higher. Errors show up in the next. */
+void restore_grow(const struct restore *r, const struct restore_target *t);
+/* All the rest, and the verdict. */
+void restore_unit(const struct restore *r, const struct restore_target *t,
+		  struct restore_result *ret);
+/* Raises a lowered memory.high to the original. 1: done, 0: nothing to do, or -errno. */
+int restore_lift_unit(const struct restore *r, const struct restore_target *t);

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the control API answers, and what it asks the daemon to do. */
+#include "agent/control/control.h"
+#include "agent/manage/shared.h"
+#include "agent/serve/serve_pod.h"
+#include "agent/view/decision_text.h"
+#include "policy/types/bounds.h"
+#include <errno.h>
+#include <grp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A restore that waits for PID 1 holds the loop, and is no reason to be killed. */
+#define LIVE_GRACE_USEC (30 * USEC_PER_SEC)
+
+static uint64_t left(usec_t until, usec_t now)
+{
+	if (until == 0)
+		return VIEW_NONE;
+	return until > now ? until - now : 0;
+}
+
+static void view_percentiles(struct resource_view *v, const struct histogram *h, double scale)
+{
+	const struct {
+		uint64_t *field;
+		double p;
+	} rows[] = {
+		{&v->use_p50, 0.5},  {&v->use_p90, 0.9}, {&v->use_p95, 0.95},
+		{&v->use_p99, 0.99}, {&v->use_max, 1.0},
+	};
+
+	if (histogram_empty(h))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		*rows[i].field =
+			(uint64_t)(histogram_percentile_interpolated(h, rows[i].p, 0) * scale);
+}
+
+static void view_recommendation(struct resource_view *v, const struct control *c, enum resource r)
+{
+	const struct range_of *range = &c->recommendation.resource[r];
+
+	v->confidence_permille = c->recommendation.confidence_permille;
+	v->samples = c->history.samples;
+	v->history_usec = c->history.observed_usec;
+	if (range->target == 0)
+		return;
+	v->lower = range->lower;
+	v->target = range->target;
+	v->upper = range->upper;
+	v->peak = range->peak;
+}
+
+static void view_decision(struct resource_view *v, const struct decision *last, enum resource r,
+			  char detail[static DECISION_TEXT_BYTES])
+{
+	if (last->at_real == 0)
+		return;
+	decision_text(last, r, detail);
+	v->last = (struct decision_view){
+		.at_realtime_usec = last->at_real,
+		.from = last->from,
+		.to = last->to,
+		.reason = last->reason,
+		.detail = detail,
+	};
+}
+
+static void view_boost(struct boost_view *v, const struct control *c, usec_t now)
+{
+	const struct boost_decision *d = &c->boost_now;
+	bool ready = c->life.ready_since != 0 || c->boost.phase == BOOST_ENDING;
+
+	if (c->boost.phase != BOOST_ACTIVE && c->boost.phase != BOOST_ENDING)
+		return;
+	*v = (struct boost_view){
+		.lent = c->boost.written,
+		.limit = d->limit_milli,
+		.base = c->boost.base_milli,
+		.ready_for_usec = c->rule.boost.after_usec,
+		.ends_in_usec = ready ? left(d->next_at, now) : VIEW_NONE,
+	};
+}
+
+static void view_cpu(struct resource_view *v, const struct managed *m)
+{
+	const struct control *c = &m->control;
+	const struct daemon *d = m->daemon;
+
+	view_percentiles(v, &c->history.cpu, 1000.0);
+	view_boost(&v->boost, c, d->now);
+	v->kernel = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
+	v->floor =
+		floor_value(&c->cpu.floor, d->config.tuning.cpu.floor_half_life_usec, d->now_real);
+	if (c->last_at == 0)
+		return;
+	v->use = c->rates.used_milli;
+	v->throttled_permille = c->rates.throttle_ppm / 1000;
+	v->psi_some_ppm = c->psi_cpu_ppm;
+	v->psi_others_ppm = c->psi_cpu_others_ppm;
+	if (c->cpu.trial.active)
+		v->trial = (struct trial_view){
+			.phase = "verdict",
+			.candidate = c->cpu.trial.to_milli,
+			.ends_in_usec =
+				left(c->cpu.trial.since + d->config.tuning.cpu.recent_usec, d->now),
+		};
+}
+
+static void view_memory(struct resource_view *v, const struct managed *m)
+{
+	static const char *const phases[MEM_PHASE_COUNT] = {
+		[MEM_RECLAIM] = "reclaim", [MEM_HIGH] = "memory.high", [MEM_MAX] = "memory.max"};
+	const struct control *c = &m->control;
+	const struct daemon *d = m->daemon;
+	const struct tuning *t = &d->config.tuning;
+	usec_t span =
+		c->mem.trial.phase == MEM_HIGH ? t->memory.high_watch_usec : t->memory.verdict_usec;
+
+	view_percentiles(v, &c->history.memory, 1.0);
+	v->kernel = c->kernel.mem_max;
+	v->floor = MAX(c->rule.mem_bytes.min,
+		       floor_value(&c->mem.floor, t->cpu.floor_half_life_usec, d->now_real));
+	if (!(c->last.have & USAGE_MEM_STAT))
+		return;
+	v->use = c->last.mem_current;
+	v->psi_some_ppm = c->mem.psi_ppm;
+	v->unreclaimable_bytes = mem_unreclaimable(&c->last.stat);
+	v->working_set_bytes = mem_working_set(&c->last);
+	v->slope_bytes_per_sec = (int64_t)c->mem.slope_bps;
+	if (c->mem.trial.phase != MEM_IDLE)
+		v->trial = (struct trial_view){
+			.phase = phases[c->mem.trial.phase],
+			.candidate = c->mem.trial.to,
+			.ends_in_usec = left(c->mem.trial.since + span, d->now),
+		};
+}
+
+static void view_resource(struct resource_view *v, const struct managed *m, enum resource r,
+			  char *detail)
+{
+	const struct control *c = &m->control;
+	const struct control_resource *res = &c->resource[r];
+	const struct daemon *d = m->daemon;
+
+	v->controlled = res->managed;
+	v->original = res->original;
+	v->limit = res->limit;
+	v->ceiling =
+		res->managed ? control_ceiling(c, &d->config.tuning, r, d->node_milli) : VIEW_NONE;
+	v->hold = res->hold;
+	v->next_change_in_usec = left(res->next_at, d->now);
+	v->counters = (struct counter_view){
+		.raises = res->counters.raises,
+		.lowers = res->counters.lowers,
+		.undos = res->counters.undos,
+		.drifts = m->drifts[r],
+		.foreign = drift_count(&d->config.tuning.common, &m->drift[r], d->now),
+	};
+	if (m->cg == NULL)
+		v->kernel = VIEW_NONE;
+	if (res->managed) {
+		v->candidate = res->candidate;
+		v->bounds = res->trace;
+	}
+	view_recommendation(v, c, r);
+	view_decision(v, &res->last, r, detail);
+	if (r == RESOURCE_CPU)
+		view_cpu(v, m);
+	else
+		view_memory(v, m);
+}
+
+static void show_state(struct unit_view *v, const struct managed *m)
+{
+	v->state = m->state;
+	v->state_reason = m->state_reason;
+	if (m->state == UNIT_RESTORED || m->state == UNIT_UNMANAGED)
+		return;
+	if (m->paused) {
+		v->state = UNIT_PAUSED;
+		v->state_reason = "by vscalectl pause";
+	} else if (m->cg != NULL && !m->originals_saved && m->control.rule.mode != MODE_OFF) {
+		v->state = UNIT_UNMANAGED;
+		v->state_reason = "its original values are not on disk yet";
+	}
+}
+
+void serve_view(const struct managed *m, control_unit_fn *each, void *arg)
+{
+	char detail[RESOURCE_COUNT][DECISION_TEXT_BYTES], denied[DENIED_TEXT_BYTES];
+	struct serve_pod pod;
+	struct unit_view v;
+
+	unit_view_init(&v);
+	v.name = m->name;
+	v.kind = m->kind;
+	if (m->pod != NULL) {
+		serve_pod_view(m->pod,
+			       m->kind == UNIT_KIND_CONTAINER
+				       ? kube_pod_container(m->pod->spec, pod_container_of(m))
+				       : NULL,
+			       m, &pod);
+		v.pod = &pod.view;
+	}
+	v.cgroup = m->path;
+	v.mode = m->control.rule.mode;
+	show_state(&v, m);
+	if (m->control.started_at != 0)
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			view_resource(&v.resources[r], m, r, detail[r]);
+	if (denied_text(m, denied, sizeof denied))
+		v.resources[RESOURCE_MEMORY].denied = denied;
+	each(arg, &v);
+}
+
+static int serve_list(void *ctx, control_unit_fn *each, void *arg)
+{
+	struct daemon *d = ctx;
+
+	daemon_wake(d);
+	/* Pod levels follow their containers: `explain` shows one. */
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (d->units[i]->kind != UNIT_KIND_POD)
+			serve_view(d->units[i], each, arg);
+	serve_unmanaged(d, each, arg);
+	return 0;
+}
+
+static int serve_explain(void *ctx, const char *name, control_unit_fn *each, void *arg)
+{
+	struct daemon *d = ctx;
+	const struct managed *m = managed_find(d, name);
+
+	daemon_wake(d);
+	if (m == NULL)
+		return serve_unmanaged_named(d, name, each, arg) ? 0 : -ENOENT;
+	serve_view(m, each, arg);
+	return 0;
+}
+
+static uint64_t rss_bytes(void)
+{
+	unsigned long size, resident = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%lu %lu", &size, &resident) != 2)
+		resident = 0;
+	fclose(f);
+	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static usec_t own_cpu_usec(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (usec_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * USEC_PER_SEC +
+	       (usec_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+static uint32_t managed_count(const struct daemon *d)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < d->unit_count; i++)
+		n += d->units[i]->cg != NULL && d->units[i]->state == UNIT_MANAGED &&
+		     d->units[i]->kind != UNIT_KIND_POD;
+	return n;
+}
+
+void serve_status(void *daemon, struct status_view *ret)
+{
+	struct daemon *d = daemon;
+	const struct counters_span *lag = &d->tally.loop_lag;
+
+	daemon_wake(d);
+	*ret = (struct status_view){
+		.version = VSCALED_VERSION,
+		.pid = (uint32_t)getpid(),
+		.uptime_usec = d->now - d->started_at,
+		.operation = "standalone",
+		.managed_count = managed_count(d),
+		.paused = d->paused,
+		.unsupported = d->unsupported,
+		.config_path = d->config_path,
+		.config_result = d->config_result,
+		.config_loaded_realtime_usec = d->config_loaded_real,
+		.state_directory = d->config.paths.state_dir,
+		.state_result = d->state_result[0] ? d->state_result : "not saved yet",
+		.state_saved_realtime_usec = d->state_saved_real,
+		.bus_connected = d->bus_connected,
+		.cgroup_mount = d->host.mount,
+		.controllers = d->controllers,
+		.psi = d->host.psi,
+		.wakeups = d->counters.wakeups,
+		.loop_lag_max_usec = d->counters.lag_max_usec,
+		.loop_lag_mean_usec = lag->count > 0 ? lag->sum_usec / lag->count : 0,
+		.scan_usec = d->counters.scan_usec,
+		.look_usec = d->counters.look_usec,
+		.writes = d->tally.apply[BACKEND_CGROUP].count,
+		.write_failures = d->tally.apply_failed[BACKEND_CGROUP],
+		.reader = reader_name(d),
+		.reader_detail = d->reader.detail,
+		.rss_bytes = rss_bytes(),
+		.cpu_usec = own_cpu_usec(),
+	};
+	if (d->hooks.status != NULL)
+		d->hooks.status(d->hooks.ctx, ret);
+}
+
+static int serve_pause(void *ctx, const char *name)
+{
+	daemon_wake(ctx);
+	return hold_pause(ctx, name);
+}
+
+static int serve_resume(void *ctx, const char *name)
+{
+	daemon_wake(ctx);
+	return hold_resume(ctx, name);
+}
+
+static int serve_restore(void *ctx, const char *name, bool force, control_result_fn *each,
+			 void *arg)
+{
+	daemon_wake(ctx);
+	return hold_restore(ctx, name, force, each, arg);
+}
+
+/* --- the server --- */
+
+static cJSON *serve_config(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	return config_dump_json(&d->config);
+}
+
+static bool serve_live(void *ctx, const char **ret_why)
+{
+	struct daemon *d = ctx;
+	usec_t interval = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec);
+	bool turns;
+
+	daemon_wake(d);
+	turns = d->now - d->last_tick <= 3 * interval + LIVE_GRACE_USEC;
+	*ret_why = turns ? NULL : "the loop does not turn";
+	return turns;
+}
+
+static bool serve_ready(void *ctx, const char **ret_why)
+{
+	struct daemon *d = ctx;
+
+	*ret_why = d->bus_connected || d->bus_absent ? NULL : "systemd does not answer";
+	return *ret_why == NULL;
+}
+
+static const struct control_ops ops = {
+	.status = serve_status,
+	.list = serve_list,
+	.explain = serve_explain,
+	.pause = serve_pause,
+	.resume = serve_resume,
+	.restore = serve_restore,
+	.config = serve_config,
+	.live = serve_live,
+	.ready = serve_ready,
+};
+
+static gid_t socket_group(const struct daemon *d)
+{
+	const struct group *g =
+		d->config.paths.socket_group ? getgrnam(d->config.paths.socket_group) : NULL;
+
+	return g != NULL ? g->gr_gid : (gid_t)-1;
+}
+
+int serve_start(struct daemon *d)
+{
+	d->api = (struct control_api){.ops = &ops, .ctx = d};
+	return control_server_new(d->event, &d->api, d->config.paths.socket, socket_group(d),
+				  &d->server);
+}

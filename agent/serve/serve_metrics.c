@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What /metrics and the probes are told. */
+#include "agent/base/footprint.h"
+#include "agent/cluster/cluster.h"
+#include "agent/metrics/metrics_server.h"
+#include <string.h>
+#include <sys/statvfs.h>
+
+/* A restore that waits for PID 1 holds the loop. */
+#define LIVE_GRACE_USEC (30 * USEC_PER_SEC)
+/* From here on the page of a scrape counts. */
+#define MANY_UNITS 250
+
+static void fill_spec(struct metrics_thing *t, const struct managed *m)
+{
+	if (m->kind != UNIT_KIND_UNIT)
+		return; /* a container's stands in its view */
+	t->resource[RESOURCE_CPU].spec = props_milli(&m->stored);
+	t->resource[RESOURCE_MEMORY].spec = m->stored.mem_max;
+}
+
+static void collect_things(struct daemon *d, struct metrics_input *in)
+{
+	for (size_t i = 0; i < d->unit_count; i++) {
+		const struct managed *m = d->units[i];
+		size_t before = in->thing_count;
+		struct metrics_thing *t;
+
+		serve_view(m, metrics_input_view, in);
+		if (in->thing_count == before)
+			continue;
+		t = &in->things[in->thing_count - 1];
+		t->oom_kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
+		fill_spec(t, m);
+		if (m->pod != NULL)
+			t->above_spec_bytes = above_spec(m);
+	}
+}
+
+static uint64_t invalid_pods(const struct daemon *d)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < d->pods.count; i++)
+		n += d->pods.items[i]->error[0] != '\0';
+	return n;
+}
+
+static int on_collect(void *ctx, struct metrics_input *in)
+{
+	struct daemon *d = ctx;
+	struct status_view status;
+
+	/* A page is made on top of the rest: not of what other work has left as well. */
+	if (d->unit_count >= MANY_UNITS)
+		footprint_trim();
+	metrics_input_reserve(in, d->unit_count);
+	serve_status(d, &status);
+	metrics_input_status(in, &status);
+	collect_things(d, in);
+	in->counters = &d->tally;
+	in->last_tick_real = d->last_tick + (usec_t)d->clock_offset_usec;
+	in->state_ok = d->state_error == 0;
+	if (d->memory.read.total != 0 && d->config.tuning.node.count) {
+		in->node_reserve_bytes = d->memory.supply.reserve;
+		in->node_eviction_bound = d->memory.supply.eviction != 0;
+		if (d->memory.kubelet && d->memory.read.kubelet_available != UINT64_MAX)
+			in->node_kubelet_available_bytes = d->memory.read.kubelet_available;
+		in->node_granted_bytes = d->memory.ledger.outstanding;
+	}
+	in->systemd_connected = d->bus_connected;
+	in->reader_bpf = d->reader.scan != NULL;
+	in->pods = d->pods.count;
+	in->node_wrong = d->cluster != NULL && d->cluster->node_wrong;
+	in->pods_invalid = invalid_pods(d);
+	return 0;
+}
+
+/* Limit files belong to root, who needs no capability for them; the folder's own mode says nothing
+ * of that. A mount for reading alone does. */
+static bool cgroup_writable(const struct daemon *d)
+{
+	struct statvfs fs;
+
+	return fstatvfs(d->root, &fs) == 0 && !(fs.f_flag & ST_RDONLY);
+}
+
+static void on_probe(void *ctx, struct probe_input *in)
+{
+	struct daemon *d = ctx;
+
+	daemon_wake(d);
+	*in = (struct probe_input){
+		.now = d->now,
+		.last_tick = d->last_tick,
+		.started = d->started_at,
+		.interval_usec = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec),
+		.grace_usec = d->bus_connected ? LIVE_GRACE_USEC : 0,
+		.kubernetes = d->cluster != NULL && d->unsupported == NULL,
+		.pods_listed = d->pods.synced,
+		.node_wrong = d->cluster != NULL && d->cluster->node_wrong,
+		.standalone = d->config.unit_count > 0 && d->unsupported == NULL,
+		.units_listed = d->ready_told,
+		.systemd_lost = !d->bus_connected && !d->bus_absent && d->unsupported == NULL,
+		.cgroup_writable = d->unsupported == NULL && cgroup_writable(d),
+		.dry_run = d->unsupported != NULL || d->config.kubernetes.highest_mode == MODE_OFF,
+		.config_valid = strcmp(d->config_result, "ok") == 0,
+	};
+}
+
+static const struct metrics_ops ops = {.collect = on_collect, .probe = on_probe};
+
+int serve_metrics_start(struct daemon *d)
+{
+	struct listen_address at;
+	int r;
+
+	if (d->config.http.listen == NULL)
+		return 0;
+	r = listen_parse(d->config.http.listen, &at);
+	if (r == 0)
+		r = metrics_server_new(d->event, &at, &ops, d, &d->metrics);
+	if (r < 0)
+		report_unsupported("metrics cannot be served", d->config.http.listen, r);
+	return r;
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the control API tells of pods: beside the unit's view, what the pod says; and what of a pod
+ * is not managed. */
+#include "agent/serve/serve_pod.h"
+#include "agent/manage/shared.h"
+#include <stdio.h>
+#include <string.h>
+
+static uint64_t set_or_none(uint64_t value)
+{
+	return value != 0 ? value : VIEW_NONE;
+}
+
+static void view_bounds(struct pod_view *v, const struct managed *m)
+{
+	usec_t now = m->daemon->now;
+	const struct kube_container *c = kube_pod_container(m->pod->spec, pod_container_of(m));
+	uint32_t restart = c != NULL ? c->restart_on_resize : 0;
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		const struct pod_resource_bounds *b = &m->control.pod.resource[r];
+		struct pod_resource_view *to = &v->resources[r];
+
+		to->admin_min = set_or_none(b->admin.min);
+		to->admin_max = set_or_none(b->admin.max);
+		to->range_min = set_or_none(b->namespace.min);
+		to->range_max = set_or_none(b->namespace.max);
+		to->ratio_permille = set_or_none(b->ratio_permille);
+		if (restart & (1u << r))
+			to->restart =
+				r == RESOURCE_MEMORY && m->own.allow_restart ? "allowed" : "never";
+		if (r == RESOURCE_MEMORY && control_unratified(&m->control) != LIMIT_MAX)
+			to->unratified_max = control_unratified(&m->control);
+		if (b->refused == 0 || b->refused_until <= now)
+			continue;
+		to->refused = b->refused;
+		to->refused_for_usec = b->refused_until - now;
+	}
+}
+
+static void view_container(struct pod_view *v, const struct kube_container *c)
+{
+	v->container = c->name;
+	v->ready = c->ready;
+	v->restarts = c->restarts;
+	v->heap_bytes = set_or_none(c->heap_bytes);
+	v->heap_permille = set_or_none(c->heap_permille);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		v->resources[r].request = c->spec.request[r];
+		v->resources[r].spec_limit = c->spec.limit[r];
+	}
+}
+
+/* "PodResizePending Deferred: ..." */
+static const char *condition_of(const struct kube_pod *s, char *ret, size_t size)
+{
+	static const char *const pending[] = {
+		[RESIZE_DEFERRED] = "PodResizePending Deferred",
+		[RESIZE_INFEASIBLE] = "PodResizePending Infeasible",
+	};
+	static const char *const progress[] = {
+		[RESIZE_IN_PROGRESS] = "PodResizeInProgress",
+		[RESIZE_ERROR] = "PodResizeInProgress Error",
+	};
+	const char *word = s->pending != RESIZE_NOT_PENDING ? pending[s->pending]
+			   : s->progress != RESIZE_IDLE     ? progress[s->progress]
+							    : NULL;
+
+	if (word == NULL)
+		return NULL;
+	snprintf(ret, size, "%s%s%s", word, s->resize_message != NULL ? ": " : "",
+		 s->resize_message != NULL ? s->resize_message : "");
+	return ret;
+}
+
+void serve_pod_view(const struct pod *p, const struct kube_container *c, const struct managed *m,
+		    struct serve_pod *ret)
+{
+	static const char *const qos[QOS_COUNT] = {"Guaranteed", "Burstable", "BestEffort"};
+	static const char *const controlled[CONTROLLED_COUNT] = {"LimitsOnly", "RequestsAndLimits",
+								 "RequestsOnly"};
+	const struct pod_hooks *h = &p->daemon->hooks;
+	const struct kube_pod *s = p->spec;
+	struct pod_view *v = &ret->view;
+
+	pod_view_init(v);
+	v->namespace = s->namespace;
+	v->pod = s->name;
+	v->uid = s->uid;
+	v->workload = s->workload;
+	v->qos_class = qos[s->qos];
+	v->ready = s->ready;
+	v->condition = condition_of(s, ret->condition, sizeof ret->condition);
+	v->annotation_error = p->error[0] != '\0' ? p->error : NULL;
+	v->annotations = ret->annotations;
+	for (size_t i = 0; i < s->annotation_count && v->annotation_count < SERVE_ANNOTATIONS_MAX;
+	     i++)
+		if (strcmp(s->annotations[i].key, "status") != 0) /* that one is ours */
+			ret->annotations[v->annotation_count++] = (struct annotation_view){
+				s->annotations[i].key, s->annotations[i].value};
+	if (c != NULL)
+		view_container(v, c);
+	if (m != NULL && m->kind == UNIT_KIND_CONTAINER) {
+		v->controlled_values = controlled[m->own.controlled];
+		view_bounds(v, m);
+		v->resources[RESOURCE_MEMORY].above_spec = set_or_none(above_spec(m));
+	}
+	if (h->view != NULL && c != NULL)
+		h->view(h->ctx, s, c->name, v);
+}
+
+/* One that is in the spec and not in the table. */
+static void show(const struct pod *p, size_t i, control_unit_fn *each, void *arg)
+{
+	const struct kube_container *c = &p->spec->containers[i];
+	struct serve_pod more;
+	struct unit_view v;
+	char name[RECORD_NAME_MAX];
+
+	snprintf(name, sizeof name, "%s/%s/%s", p->spec->namespace, p->spec->name, c->name);
+	unit_view_init(&v);
+	serve_pod_view(p, c, NULL, &more);
+	v.name = name;
+	v.kind = UNIT_KIND_CONTAINER;
+	v.pod = &more.view;
+	v.mode = MODE_OFF;
+	v.state = UNIT_UNMANAGED;
+	v.state_reason = p->members[i].why;
+	each(arg, &v);
+}
+
+void serve_unmanaged(const struct daemon *d, control_unit_fn *each, void *arg)
+{
+	for (size_t k = 0; k < d->pods.count; k++)
+		for (size_t i = 0; i < d->pods.items[k]->spec->container_count; i++)
+			if (d->pods.items[k]->members[i].managed == NULL)
+				show(d->pods.items[k], i, each, arg);
+}
+
+bool serve_unmanaged_named(const struct daemon *d, const char *name, control_unit_fn *each,
+			   void *arg)
+{
+	const char *slash = strrchr(name, '/');
+	const struct pod *p = NULL;
+	char pod[RECORD_NAME_MAX];
+
+	if (slash != NULL && (size_t)(slash - name) < sizeof pod) {
+		snprintf(pod, sizeof pod, "%.*s", (int)(slash - name), name);
+		p = pods_named(d, pod);
+	}
+	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++) {
+		if (p->members[i].managed != NULL ||
+		    strcmp(p->spec->containers[i].name, slash + 1) != 0)
+			continue;
+		show(p, i, each, arg);
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The control API's view of pods. Private to serve.c and serve_pod.c. */
+#pragma once
+
+#include "agent/control/control.h"
+#include "agent/manage/pod_table.h"
+
+#define SERVE_ANNOTATIONS_MAX 16
+
+/* A view and the memory for it. */
+struct serve_pod {
+	struct pod_view view;
+	struct annotation_view annotations[SERVE_ANNOTATIONS_MAX];
+	char condition[320];
+};
+
+/* c NULL: the pod itself; m NULL: not managed. */
+void serve_pod_view(const struct pod *p, const struct kube_container *c, const struct managed *m,
+		    struct serve_pod *ret);
+/* The containers that are not managed, with the reason. */
+void serve_unmanaged(const struct daemon *d, control_unit_fn *each, void *arg);
+/* One of them. False: there is none of this name. */
+bool serve_unmanaged_named(const struct daemon *d, const char *name, control_unit_fn *each,
+			   void *arg);

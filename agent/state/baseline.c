@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/state/baseline.h"
+#include "agent/base/keyed.h"
+#include <errno.h>
+#include <string.h>
+
+/* Version 2: what a container needs in addition. 3: what is lent to it. 4: what was
+ * sent of it. */
+#define VERSION 4
+
+const struct state_kind baseline_state = {"baseline", VERSION, 16 * MIB};
+
+const struct state_kind baseline_copy = {"baseline-copy", VERSION, 16 * MIB};
+
+const struct state_kind baseline_lift = {"baseline-lift", VERSION, 16 * MIB};
+
+#define FIELD(name, type, member, max)                                                             \
+	{                                                                                          \
+		name, type, offsetof(struct baseline, member), max                                 \
+	}
+
+/* clang-format off */
+static const struct record_field fields[] = {
+	FIELD("key",              RECORD_NAME,  key,                          0),
+	FIELD("cpu_quota_usec",   RECORD_LIMIT, limits.cpu_quota_usec,        0),
+	FIELD("cpu_period_usec",  RECORD_U64,   limits.cpu_period_usec,       1000000),
+	FIELD("cpu_burst_usec",   RECORD_U64,   limits.cpu_burst_usec,        UINT64_MAX),
+	FIELD("mem_max",          RECORD_LIMIT, limits.mem_max,               0),
+	FIELD("mem_high",         RECORD_LIMIT, limits.mem_high,              0),
+	FIELD("prop_cpu_quota",   RECORD_LIMIT, props.cpu_quota_per_sec_usec, 0),
+	FIELD("prop_cpu_period",  RECORD_LIMIT, props.cpu_quota_period_usec,  0),
+	FIELD("prop_mem_max",     RECORD_LIMIT, props.mem_max,                0),
+	FIELD("prop_mem_high",    RECORD_LIMIT, props.mem_high,               0),
+	FIELD("dropins",          RECORD_U32,   dropins,
+	      UNIT_PROP_CPU_QUOTA | UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH),
+	FIELD("high",             RECORD_U32,   high,                         BASELINE_HIGH_COUNT - 1),
+	FIELD("high_before",      RECORD_LIMIT, high_before,                  0),
+	FIELD("invocation",       RECORD_ID,    invocation_id,                0),
+	FIELD("inode",            RECORD_U64,   cgroup_inode,                 UINT64_MAX),
+	FIELD("saved",            RECORD_U64,   saved_realtime_usec,          UINT64_MAX),
+	/* version 2 */
+	FIELD("cgroup",           RECORD_TEXT,  cgroup,                       0),
+	FIELD("unit",             RECORD_TEXT,  unit,                         0),
+	FIELD("shown",            RECORD_TEXT,  shown,                        0),
+	FIELD("ratified",         RECORD_U32,   ratified,                     1),
+	FIELD("request_cpu",      RECORD_U64,   request[RESOURCE_CPU],        UINT64_MAX),
+	FIELD("request_memory",   RECORD_U64,   request[RESOURCE_MEMORY],     UINT64_MAX),
+	/* version 3 */
+	FIELD("lent_cpu",         RECORD_U64,   lent_milli,                   LIMIT_MAX - 1),
+	/* version 4 */
+	FIELD("sent_cpu",         RECORD_LIMIT, sent[RESOURCE_CPU],           0),
+	FIELD("sent_memory",      RECORD_LIMIT, sent[RESOURCE_MEMORY],        0),
+	FIELD("over_cpu",         RECORD_LIMIT, sent_over[RESOURCE_CPU],      0),
+	FIELD("over_memory",      RECORD_LIMIT, sent_over[RESOURCE_MEMORY],   0),
+};
+/* clang-format on */
+
+/* By version: each has the fields of the one before and some more. */
+static const struct record_layout layouts[VERSION + 1] = {
+	[1] = {fields, 16, sizeof(struct baseline)},
+	[2] = {fields, 22, sizeof(struct baseline)},
+	[3] = {fields, 23, sizeof(struct baseline)},
+	[VERSION] = {fields, ARRAY_SIZE(fields), sizeof(struct baseline)},
+};
+
+void baseline_set_free(struct baseline_set *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		record_clear(&layouts[VERSION], &s->items[i]);
+	free(s->items);
+	*s = (struct baseline_set){0};
+}
+
+struct baseline *baseline_find(const struct baseline_set *s, const char *key)
+{
+	return keyed_find(s->items, s->count, sizeof *s->items, key);
+}
+
+/* Room for one at the place; the item is left empty. */
+static int make_room(struct baseline_set *s, size_t at)
+{
+	struct baseline *items;
+
+	if (s->count >= BASELINE_COUNT_MAX)
+		return -ENOSPC;
+	items = keyed_make_room(s->items, s->count, sizeof *items, at);
+	if (items == NULL)
+		return -ENOMEM;
+	s->items = items;
+	items[at] = (struct baseline){0};
+	s->count++;
+	return 0;
+}
+
+/* Copies one text; NULL and "" become NULL. */
+static int copy_text(const char *from, char **ret)
+{
+	*ret = NULL;
+	if (from == NULL || from[0] == '\0')
+		return 0;
+	if (strlen(from) > RECORD_NAME_MAX)
+		return -EINVAL;
+	*ret = strdup(from);
+	return *ret != NULL ? 0 : -ENOMEM;
+}
+
+static void drop_baseline(struct baseline *b)
+{
+	record_clear(&layouts[VERSION], b);
+}
+
+static int copy_record(const struct baseline *b, struct baseline *ret)
+{
+	const char *const from[] = {b->key, b->cgroup, b->unit, b->shown};
+	char **const to[] = {&ret->key, &ret->cgroup, &ret->unit, &ret->shown};
+	int r = 0;
+
+	*ret = *b;
+	for (size_t i = 0; i < ARRAY_SIZE(to); i++)
+		*to[i] = NULL;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(to); i++)
+		r = copy_text(from[i], to[i]);
+	return r == 0 && ret->key == NULL ? -EINVAL : r;
+}
+
+int baseline_put(struct baseline_set *s, const struct baseline *b)
+{
+	OWN(drop_baseline) struct baseline copy = {0};
+	struct baseline *item;
+	size_t at;
+	int r = copy_record(b, &copy);
+
+	if (r < 0)
+		return r;
+	item = baseline_find(s, copy.key);
+	if (item == NULL) {
+		at = keyed_position(s->items, s->count, sizeof *s->items, copy.key);
+		r = make_room(s, at);
+		if (r < 0)
+			return r;
+		item = &s->items[at];
+	}
+	record_clear(&layouts[VERSION], item);
+	*item = copy;
+	copy = (struct baseline){0};
+	return 0;
+}
+
+bool baseline_remove(struct baseline_set *s, const char *key)
+{
+	struct baseline *item = baseline_find(s, key);
+	size_t at;
+
+	if (item == NULL)
+		return false;
+	at = (size_t)(item - s->items);
+	record_clear(&layouts[VERSION], item);
+	memmove(item, item + 1, (s->count - at - 1) * sizeof *item);
+	s->count--;
+	return true;
+}
+
+static void drop_text(struct record_text *t)
+{
+	free(t->text);
+}
+
+int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len)
+{
+	OWN(drop_text) struct record_text t = {0};
+	FILE *f = record_open(&t);
+
+	if (f == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->count; i++)
+		record_write(f, &layouts[VERSION], &s->items[i]);
+	if (fclose(f) != 0)
+		return -ENOMEM;
+	*ret = STEAL(t.text);
+	*ret_len = t.len;
+	return 0;
+}
+
+struct decoding {
+	const struct record_layout *layout;
+	struct baseline_set *set;
+};
+
+static int decode_line(void *ctx, const char *line, size_t len)
+{
+	const struct decoding *d = ctx;
+	struct baseline_set *s = d->set;
+	struct baseline b;
+	int r = record_read(d->layout, line, len, &b);
+
+	if (r < 0)
+		return r;
+	/* Ascending keys: no duplicates, and no search while loading. */
+	if (s->count > 0 && strcmp(s->items[s->count - 1].key, b.key) >= 0)
+		r = -EBADMSG;
+	else
+		r = make_room(s, s->count);
+	if (r < 0) {
+		record_clear(&layouts[VERSION], &b);
+		return r == -ENOSPC ? -EBADMSG : r;
+	}
+	s->items[s->count - 1] = b;
+	return 0;
+}
+
+int baseline_decode(const char *text, size_t len, struct baseline_set *ret)
+{
+	return baseline_decode_version(VERSION, text, len, ret);
+}
+
+int baseline_decode_version(uint32_t version, const char *text, size_t len,
+			    struct baseline_set *ret)
+{
+	OWN(baseline_set_free) struct baseline_set s = {0};
+	struct decoding d = {&layouts[MIN(version, (uint32_t)VERSION)], &s};
+	int r = version == 0 || version > VERSION ? -EBADMSG
+						  : record_lines(text, len, decode_line, &d);
+
+	if (r < 0)
+		return r;
+	*ret = s;
+	s = (struct baseline_set){0};
+	return 0;
+}
+
+int baseline_save(int dir, const struct baseline_set *s)
+{
+	OWN(drop_free) char *text = NULL;
+	size_t len;
+	int r = baseline_encode(s, &text, &len);
+
+	if (r == 0)
+		r = state_file_save(dir, &baseline_state, text, len);
+	if (r == 0)
+		r = state_file_save(dir, &baseline_copy, text, len);
+	return r;
+}
+
+static int load_kind(int dir, const struct state_kind *k, char *aside, struct baseline_set *ret)
+{
+	OWN(state_file_free) struct state_file f = {0};
+	int r = state_file_load(dir, k, aside, &f);
+
+	if (r < 0)
+		return r;
+	r = baseline_decode_version(f.version, f.body, f.len, ret);
+	if (r == -EBADMSG)
+		state_file_set_aside(dir, k, aside);
+	return r;
+}
+
+int baseline_load(int dir, char *aside, struct baseline_set *ret)
+{
+	char copy_aside[STATE_ASIDE_MAX];
+	int r = load_kind(dir, &baseline_state, aside, ret);
+
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	return load_kind(dir, &baseline_copy, copy_aside, ret) == 0 ? 0 : r;
+}
+
+int baseline_save_lift(int dir, const struct baseline_set *s)
+{
+	OWN(drop_free) char *text = NULL;
+	size_t len;
+	int r = baseline_encode(s, &text, &len);
+
+	return r < 0 ? r : state_file_save(dir, &baseline_lift, text, len);
+}
+
+int baseline_load_lift(int dir, struct baseline_set *ret)
+{
+	char aside[STATE_ASIDE_MAX];
+
+	return load_kind(dir, &baseline_lift, aside, ret);
+}

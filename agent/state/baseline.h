@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was there before the first write to a unit or container, so that it can be put back.
+ * Keys: "unit:web.service", "pod:UID/CONTAINER", and "pod:UID" for the pod's own cgroup.
+ */
+#pragma once
+
+#include "agent/state/record.h"
+#include "agent/state/state_file.h"
+#include "policy/types/limits.h"
+#include "systemd/unit_props.h"
+
+/* Whether memory.high is, just now, not what the owner wants it to be. */
+enum baseline_high {
+	BASELINE_HIGH_KEPT,
+	BASELINE_HIGH_LIFTED,  /* set to max */
+	BASELINE_HIGH_LOWERED, /* by a shrink trial or the brake */
+	BASELINE_HIGH_COUNT,
+};
+
+struct baseline {
+	char *key;
+	struct limits limits;    /* of the kernel */
+	struct unit_props props; /* of systemd; all UINT64_MAX where it has no say */
+	uint32_t dropins;        /* UNIT_PROP_*: had a runtime drop-in before us */
+	uint32_t high;           /* enum baseline_high */
+	uint64_t high_before;    /* bytes: memory.high before it was lifted or lowered */
+	char invocation_id[RECORD_ID_SIZE];
+	uint64_t cgroup_inode;
+	usec_t saved_realtime_usec;
+	/* What restoring needs with the daemon dead and no API; of units all NULL. */
+	char *cgroup;      /* path below the root, as last known */
+	char *unit;        /* systemd's name of its slice or scope; NULL: cgroupfs driver */
+	char *shown;       /* "NAMESPACE/POD/CONTAINER", "NAMESPACE/POD" */
+	uint32_t ratified; /* 0, 1: the pod's spec holds values of ours */
+	uint64_t request[RESOURCE_COUNT]; /* of the spec before us; 0: none, or not known */
+	/* Limits of the last resize of ours, and of the spec it was made from; 0: none, or not
+	 * known. */
+	uint64_t sent[RESOURCE_COUNT];
+	uint64_t sent_over[RESOURCE_COUNT];
+	uint64_t lent_milli; /* more is lent for a start: to be put back; 0: it is not */
+};
+
+#define BASELINE_UNIT_PREFIX "unit:"
+#define BASELINE_POD_PREFIX  "pod:"
+
+/* Sorted by key. Zero is the empty set. */
+struct baseline_set {
+	struct baseline *items;
+	size_t count;
+};
+
+#define BASELINE_COUNT_MAX 10000
+
+extern const struct state_kind baseline_state;
+/* What cannot be measured again is kept twice. */
+extern const struct state_kind baseline_copy;
+/* In the runtime folder: where memory.high may stand lowered. */
+extern const struct state_kind baseline_lift;
+
+void baseline_set_free(struct baseline_set *s);
+
+/* Borrowed until the set changes; NULL when there is none. */
+struct baseline *baseline_find(const struct baseline_set *s, const char *key);
+/* Adds or replaces; b stays the caller's, its texts are copied. -EINVAL for a key that is empty or
+ * longer than RECORD_NAME_MAX, -ENOSPC beyond BASELINE_COUNT_MAX, -ENOMEM. */
+int baseline_put(struct baseline_set *s, const struct baseline *b);
+/* False when there was none. */
+bool baseline_remove(struct baseline_set *s, const char *key);
+
+/* The body of the state file. encode: *ret is owned. decode is strict: -EBADMSG, -ENOMEM. */
+int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len);
+int baseline_decode(const char *text, size_t len, struct baseline_set *ret);
+/* Of an older version of the format, from 1 on; what it did not have stays 0. */
+int baseline_decode_version(uint32_t version, const char *text, size_t len,
+			    struct baseline_set *ret);
+
+int baseline_save(int dir, const struct baseline_set *s);
+/* Like state_file_load(), and a body that cannot be decoded is set aside as well; then the copy is
+ * taken: 0 with a name in aside. */
+int baseline_load(int dir, char *aside, struct baseline_set *ret);
+
+/* The same of the one in the runtime folder; a damaged one is none. */
+int baseline_save_lift(int dir, const struct baseline_set *s);
+int baseline_load_lift(int dir, struct baseline_set *ret);

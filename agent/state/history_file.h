@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is remembered of every workload, live or not, between two runs of the daemon.
+ *
+ * A record is kept as its line of text: a few hundred bytes instead of the 3 KB of two open
+ * histograms. Weights are written bit by bit and not as the shares of a VPA checkpoint: an idle
+ * unit has a day of weight in bucket 0, next to which a share of 1/10000 loses the minutes of
+ * activity that its peak is made of.
+ *
+ * Keys: "unit:web.service", "NAMESPACE/WORKLOAD/CONTAINER".
+ */
+#pragma once
+
+#include "agent/state/state_file.h"
+#include "policy/history/floor.h"
+#include "policy/history/history.h"
+
+#define HISTORY_COUNT_MAX   10000
+#define HISTORY_BYTES_MAX   (16 * MIB)
+#define HISTORY_UNSEEN_USEC (8 * USEC_PER_DAY)
+
+/* How long failed shrinks hold the next one back. */
+struct shrink_backoff {
+	usec_t span_usec; /* the next wait */
+	usec_t until_realtime_usec;
+};
+
+struct history_record {
+	usec_t seen_realtime_usec; /* when the workload was last there */
+	struct history history;
+	struct shrink_floor floor[RESOURCE_COUNT];
+	struct shrink_backoff backoff[RESOURCE_COUNT];
+};
+
+/* Frees what its history owns. */
+void history_record_drop(struct history_record *r);
+
+struct history_entry {
+	char *key;
+	char *line;
+	usec_t seen_realtime_usec;
+};
+
+/* Sorted by key. Zero is the empty store. */
+struct history_store {
+	struct history_entry *items;
+	size_t count;
+	size_t bytes; /* of all lines */
+};
+
+extern const struct state_kind history_state;
+
+void history_store_free(struct history_store *s);
+
+/* Adds or replaces. Where that goes beyond the bounds, those unseen for longest are dropped.
+ * -EINVAL for a key that is empty or too long, -ENOMEM. */
+int history_store_put(struct history_store *s, const char *key, const struct history_record *r);
+/* ret holds nothing. -ENOENT, -ENOMEM. t: a half life other than the saved one moves the weights
+ * over to it. */
+int history_store_get(const struct history_store *s, const char *key,
+		      const struct tuning_history *t, struct history_record *ret);
+bool history_store_remove(struct history_store *s, const char *key);
+/* Drops what was not seen for HISTORY_UNSEEN_USEC; returns how many. */
+size_t history_store_prune(struct history_store *s, usec_t now_realtime);
+
+/* The body of the state file. Strict: -EBADMSG, -ENOMEM. */
+int history_encode(const struct history_store *s, char **ret, size_t *ret_len);
+int history_decode(const char *text, size_t len, struct history_store *ret);
+
+/* Prunes, then writes. */
+int history_save(int dir, struct history_store *s, usec_t now_realtime);
+/* Like state_file_load(); a body that cannot be decoded is set aside as well. */
+int history_load(int dir, char *aside, struct history_store *ret);

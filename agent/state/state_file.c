@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/state/state_file.h"
+#include "agent/base/crc32c.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* "vscaled " + name + two numbers + checksum fits easily. */
+#define HEADER_MAX 128
+/* Evidence is kept, but not without end: the last number is reused. */
+#define ASIDE_COUNT 9
+
+static void drop_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+void state_file_free(struct state_file *f)
+{
+	free(f->body);
+	*f = (struct state_file){0};
+}
+
+/* The checksum is over the header up to it and the body. */
+static size_t header_format(const struct state_kind *k, const char *body, size_t len, char *ret)
+{
+	size_t n =
+		(size_t)snprintf(ret, HEADER_MAX, "vscaled %s %u %zu ", k->name, k->version, len);
+	uint32_t crc = crc32c(crc32c(0, ret, n), body, len);
+
+	return n + (size_t)snprintf(ret + n, HEADER_MAX - n, "%08x\n", crc);
+}
+
+/* A canonical decimal number up to max, ended by a space, which is consumed. */
+static int header_number(const char **s, uint64_t max, uint64_t *ret)
+{
+	const char *p = *s;
+	uint64_t n = 0;
+
+	if (*p == '0' && p[1] != ' ')
+		return -EBADMSG;
+	for (; *p >= '0' && *p <= '9'; p++) {
+		n = n * 10 + (uint64_t)(*p - '0');
+		if (n > max)
+			return -EBADMSG;
+	}
+	if (p == *s || *p != ' ')
+		return -EBADMSG;
+	*s = p + 1;
+	*ret = n;
+	return 0;
+}
+
+/* The version out of a header line without its newline; what follows it goes to *rest. */
+static int header_version(const struct state_kind *k, const char *line, uint64_t *ret,
+			  const char **rest)
+{
+	char prefix[HEADER_MAX];
+	size_t n = (size_t)snprintf(prefix, sizeof prefix, "vscaled %s ", k->name);
+
+	if (strncmp(line, prefix, n) != 0)
+		return -EBADMSG;
+	*rest = line + n;
+	return header_number(rest, UINT32_MAX, ret);
+}
+
+int state_file_parse(const struct state_kind *k, const char *text, size_t len,
+		     struct state_file *ret)
+{
+	const char *newline = memchr(text, '\n', MIN(len, (size_t)HEADER_MAX - 1));
+	char line[HEADER_MAX], want[HEADER_MAX];
+	struct state_kind as_written = *k;
+	uint64_t version, body_len;
+	const char *rest, *body;
+	int r;
+
+	if (newline == NULL)
+		return -EBADMSG;
+	memcpy(line, text, (size_t)(newline - text));
+	line[newline - text] = '\0';
+	r = header_version(k, line, &version, &rest);
+	if (r < 0)
+		return r;
+	/* Beyond the version number a newer format may look as it likes. */
+	if (version > k->version)
+		return -EPROTONOSUPPORT;
+	body = newline + 1;
+	r = header_number(&rest, k->max_bytes, &body_len);
+	if (r < 0 || body_len != len - (size_t)(body - text))
+		return -EBADMSG;
+	as_written.version = (uint32_t)version;
+	header_format(&as_written, body, body_len, want);
+	if (strlen(want) != (size_t)(body - text) || memcmp(want, text, strlen(want)) != 0)
+		return -EBADMSG;
+
+	char *copy = malloc(body_len + 1);
+
+	if (copy == NULL)
+		return -ENOMEM;
+	memcpy(copy, body, body_len);
+	copy[body_len] = '\0';
+	*ret = (struct state_file){copy, body_len, (uint32_t)version};
+	return 0;
+}
+
+static int write_all(int fd, const char *p, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int write_temporary(int dir, const char *name, const struct state_kind *k, const char *body,
+			   size_t len)
+{
+	char header[HEADER_MAX];
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = write_all(fd, header, header_format(k, body, len, header));
+	if (r == 0)
+		r = write_all(fd, body, len);
+	if (r == 0 && fsync(fd) < 0)
+		r = -errno;
+	/* Network and quota file systems report a failed write here. */
+	if (close(fd) < 0 && r == 0)
+		r = -errno;
+	return r;
+}
+
+int state_file_save(int dir, const struct state_kind *k, const char *body, size_t len)
+{
+	char temporary[STATE_ASIDE_MAX];
+	int r;
+
+	if (len > k->max_bytes)
+		return -EFBIG;
+	snprintf(temporary, sizeof temporary, ".%s.new", k->name);
+	r = write_temporary(dir, temporary, k, body, len);
+	if (r == 0 && renameat(dir, temporary, dir, k->name) < 0)
+		r = -errno;
+	if (r < 0) {
+		unlinkat(dir, temporary, 0);
+		return r;
+	}
+	return fsync(dir) < 0 ? -errno : 0;
+}
+
+static int set_aside(int dir, const char *name, const char *why, char *aside)
+{
+	char to[STATE_ASIDE_MAX];
+
+	aside[0] = '\0';
+	for (int i = 1; i <= ASIDE_COUNT; i++) {
+		snprintf(to, sizeof to, "%s.%s-%d", name, why, i);
+		if (faccessat(dir, to, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+			break;
+	}
+	if (renameat(dir, name, dir, to) < 0)
+		return -errno;
+	memcpy(aside, to, sizeof to);
+	return 0;
+}
+
+int state_file_set_aside(int dir, const struct state_kind *k, char *aside)
+{
+	return set_aside(dir, k->name, "damaged", aside);
+}
+
+static int read_all(int fd, char *buf, size_t size, size_t *ret)
+{
+	size_t have = 0;
+
+	while (have < size) {
+		ssize_t n = read(fd, buf + have, size - have);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		have += (size_t)n;
+	}
+	*ret = have;
+	return 0;
+}
+
+static int read_and_parse(int dir, const struct state_kind *k, struct state_file *ret)
+{
+	OWN(drop_fd) int fd = openat(dir, k->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	OWN(drop_free) char *text = NULL;
+	struct stat st;
+	size_t size, len = 0;
+	int r;
+
+	if (fd < 0)
+		return errno == ELOOP ? -EBADMSG : -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > k->max_bytes + HEADER_MAX)
+		return -EBADMSG;
+	size = (size_t)st.st_size + 1;
+	text = malloc(size);
+	if (text == NULL)
+		return -ENOMEM;
+	r = read_all(fd, text, size, &len);
+	if (r < 0)
+		return r;
+	return state_file_parse(k, text, len, ret);
+}
+
+int state_file_load(int dir, const struct state_kind *k, char *aside, struct state_file *ret)
+{
+	int r = read_and_parse(dir, k, ret);
+
+	aside[0] = '\0';
+	if (r == -EBADMSG)
+		set_aside(dir, k->name, "damaged", aside);
+	else if (r == -EPROTONOSUPPORT)
+		set_aside(dir, k->name, "newer", aside);
+	return r;
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The daemon's line to PID 1: what it asks, and where the answers go. */
+#include "agent/cluster/cluster.h"
+#include "agent/manage/shared.h"
+#include "systemd/unit_dropin.h"
+#include <errno.h>
+
+static int on_bus_list(void *ctx, const char *const *patterns, size_t count)
+{
+	return unit_bus_list(ctx, patterns, count);
+}
+
+static int on_bus_set(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask,
+		      bool urgent)
+{
+	return unit_set(ctx, unit, want, mask, urgent);
+}
+
+static bool on_bus_pending(void *ctx, const char *unit)
+{
+	return unit_set_pending(ctx, unit);
+}
+
+static void on_bus_forget(void *ctx, const char *unit)
+{
+	unit_set_forget(ctx, unit);
+}
+
+static int on_bus_get(void *ctx, const char *unit)
+{
+	return unit_get(ctx, unit);
+}
+
+static bool on_bus_beaten(void *ctx, const char *unit)
+{
+	bool beaten;
+
+	(void)ctx;
+	return unit_dropin_beaten("", unit, &beaten) == 0 && beaten;
+}
+
+static int on_bus_keep(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask)
+{
+	(void)ctx;
+	return unit_dropin_write("", unit, want, mask);
+}
+
+static bool on_bus_known(void *ctx, const char *unit)
+{
+	return units_known(ctx, unit);
+}
+
+static void on_bus_changed(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	daemon_wake(d);
+	units_request_list(d);
+}
+
+static void on_bus_connected(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	daemon_wake(d);
+	if (!d->bus_connected && d->bus_lost)
+		event_bus_back(&(struct daemon_event){0});
+	d->bus_connected = true;
+	units_request_list(d);
+}
+
+static void on_bus_disconnected(void *ctx, int error)
+{
+	struct daemon *d = ctx;
+
+	daemon_wake(d);
+	if (d->bus_connected)
+		event_bus_lost(&(struct daemon_event){.error = error});
+	d->bus_connected = false;
+	d->bus_lost = true;
+}
+
+static const struct unit_bus_ops bus_ops = {
+	.listed = guard_listed,
+	.known = on_bus_known,
+	.changed = on_bus_changed,
+	.reloading = guard_reloading,
+	.set_done = guard_set_done,
+	.got = guard_got,
+	.connected = on_bus_connected,
+	.disconnected = on_bus_disconnected,
+};
+
+/* Pods alone can be looked after without PID 1: it holds their limits only under its own cgroup
+ * driver, and a container of an agent that may not write has no socket of it. */
+static bool can_do_without(const struct daemon *d, int error)
+{
+	return d->config.unit_count == 0 && cluster_wanted(d) &&
+	       (error == -ENOENT || error == -EACCES);
+}
+
+int bus_start(struct daemon *d, const struct unit_port *port)
+{
+	int r;
+
+	if (port != NULL) {
+		d->port = *port;
+		d->bus_connected = true;
+		return 0;
+	}
+	r = unit_bus_new(d->event, NULL, &bus_ops, d, &d->bus);
+	if (can_do_without(d, r)) {
+		event_bus_absent(&(struct daemon_event){.error = r});
+		d->bus_absent = true;
+		return 0;
+	}
+	if (r < 0) {
+		report_unsupported("systemd does not answer",
+				   "PID 1 must be systemd, and vscaled must run as root", r);
+		return r;
+	}
+	d->port = (struct unit_port){
+		.ctx = d->bus,
+		.list = on_bus_list,
+		.set = on_bus_set,
+		.pending = on_bus_pending,
+		.forget = on_bus_forget,
+		.get = on_bus_get,
+		.beaten = on_bus_beaten,
+		.keep = on_bus_keep,
+	};
+	return 0;
+}

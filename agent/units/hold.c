@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Hands off: pause, resume, restore, and giving a unit back that is no longer ours. */
+#include "agent/manage/shared.h"
+#include "agent/restore/restore_systemd.h"
+#include <errno.h>
+#include <string.h>
+
+/* A unit that could not be given back whole is tried again this often. */
+#define HAND_BACK_RETRY_USEC USEC_PER_MIN
+
+/* The loop stands still meanwhile: well below the watchdog's minute. */
+#define RESTORE_CALL_USEC  (5 * USEC_PER_SEC)
+#define RESTORE_TOTAL_USEC (20 * USEC_PER_SEC)
+/* Giving back goes on at the next tick after this much. */
+#define HAND_BACK_BUDGET_USEC (5 * USEC_PER_SEC)
+/* For whoever asked to restore and is told to ask again. */
+#define SETTLING_USEC (3 * USEC_PER_SEC)
+/* A call to PID 1 was on its way: the next try. */
+#define HAND_BACK_SOON_USEC USEC_PER_SEC
+
+void unit_update_hold(struct managed *m)
+{
+	m->control.paused = m->paused || m->state == UNIT_RESTORED || m->state == UNIT_UNMANAGED ||
+			    m->daemon->now < m->settling_until ||
+			    (m->pod != NULL && m->pod->ending);
+}
+
+/* --- pause and resume --- */
+
+static void pause_unit(struct managed *m)
+{
+	boost_end(m);
+	m->paused = true;
+	unit_update_hold(m);
+}
+
+static void resume_unit(struct managed *m)
+{
+	bool given_back = m->state == UNIT_RESTORED;
+	bool was_held = m->paused;
+
+	m->paused = false;
+	if (given_back || m->state == UNIT_GAVE_WAY) {
+		m->state = m->cg != NULL ? UNIT_MANAGED : UNIT_WAITING;
+		m->state_reason = NULL;
+	}
+	if (m->originals_unknown) {
+		m->originals_unknown = false;
+		m->originals_accepted = true;
+		m->state = UNIT_WAITING;
+		m->state_reason = NULL;
+	}
+	m->control.gave_way = 0;
+	memset(m->drift, 0, sizeof m->drift);
+	if (given_back)
+		managed_reattach(m);
+	else if (was_held)
+		managed_hold_what_stands(m);
+	managed_look_again(m);
+}
+
+/* NULL is everything, a pod's name is all of it. */
+static bool is_meant(const struct managed *m, const char *name)
+{
+	return name == NULL || strcmp(m->name, name) == 0 ||
+	       (m->pod != NULL && pods_named(m->daemon, name) == m->pod);
+}
+
+/* Applies fn to one unit or all; the number concerned, -ENOENT for an unknown name. */
+static int for_units(struct daemon *d, const char *name, void (*fn)(struct managed *m))
+{
+	int n = 0;
+
+	for (size_t i = 0; i < d->unit_count; i++) {
+		if (!is_meant(d->units[i], name))
+			continue;
+		fn(d->units[i]);
+		n++;
+	}
+	return name != NULL && n == 0 ? -ENOENT : n;
+}
+
+int hold_pause(struct daemon *d, const char *name)
+{
+	int n = for_units(d, name, pause_unit);
+
+	d->paused |= name == NULL;
+	if (n >= 0)
+		event_paused(&(struct unit_event){.who.unit = name});
+	return n;
+}
+
+int hold_resume(struct daemon *d, const char *name)
+{
+	int n = for_units(d, name, resume_unit);
+
+	if (name == NULL)
+		d->paused = false;
+	/* The level above a container that is ours again. */
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (d->units[i]->kind == UNIT_KIND_POD && d->units[i]->state == UNIT_RESTORED &&
+		    pod_is_sized(d->units[i]->pod))
+			resume_unit(d->units[i]);
+	for (size_t i = 0; i < d->unit_count; i++)
+		unit_update_hold(d->units[i]);
+	if (n >= 0)
+		event_resumed(&(struct unit_event){.who.unit = name});
+	return n;
+}
+
+/* --- restore --- */
+
+struct restore_job {
+	struct daemon *daemon;
+	control_result_fn *each; /* may be NULL */
+	void *arg;
+	enum restore_outcome outcome; /* of the last unit */
+	bool quiet;
+	bool quick; /* nobody waits for it */
+};
+
+/* The books follow, or the pod above would make room for what is no more. */
+static void note_what_stands(struct managed *m)
+{
+	struct usage u = {0};
+
+	if (m->cg == NULL || cg_read(m->cg, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT, &u) < 0)
+		return;
+	unit_fill_absent(m, &u);
+	m->control.kernel = u.limits;
+}
+
+static void on_result(void *arg, const struct restore_result *result)
+{
+	struct restore_job *job = arg;
+	struct managed *m = managed_find(job->daemon, result->unit);
+	bool tried = result->outcome != RESTORE_PENDING;
+
+	job->outcome = result->outcome;
+	if (m != NULL && tried && !job->quiet)
+		report_restored(m, result, &m->control.kernel);
+	if (m != NULL && tried && result->outcome != RESTORE_FAILED) {
+		m->touched = false;
+		boost_forget(m);
+		m->property_due = false;
+		m->sent_mask = 0;
+		note_what_stands(m);
+	}
+	if (job->each != NULL)
+		job->each(job->arg, result);
+}
+
+/* Values of ours that are on their way to PID 1 would land after the originals; and PID 1 is not
+ * called for a container that is being created. */
+static const char *why_pending(const struct managed *m)
+{
+	if (scope_is_creating(m))
+		return "its container runtime is starting it";
+	if (managed_call_pending(m))
+		return "systemd has not answered the last call for it";
+	return NULL;
+}
+
+/* The limits of a pod's own cgroup go back after those of its containers. */
+static bool has_pending(const struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL && why_pending(p->members[i].managed) != NULL)
+			return true;
+	return false;
+}
+
+/* Nothing new goes out to PID 1 meanwhile. */
+static const char *keep_pending(void *ctx, const char *name)
+{
+	struct daemon *d = ctx;
+	struct managed *m = managed_find(d, name);
+	const char *why = m != NULL ? why_pending(m) : NULL;
+
+	if (why == NULL && m != NULL && m->kind == UNIT_KIND_POD && has_pending(m->pod))
+		why = "a container of it is pending";
+	if (why == NULL)
+		return NULL;
+	m->settling_until = d->now + SETTLING_USEC;
+	unit_update_hold(m);
+	return why;
+}
+
+static bool must_wait(struct daemon *d, const char *name)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (is_meant(d->units[i], name))
+			any |= keep_pending(d, d->units[i]->name) != NULL;
+	return any;
+}
+
+/* Waits for PID 1, unlike all else: whoever asks for this wants it done when it returns. */
+static int restore_units(struct daemon *d, const char *name, bool force, struct restore_job *job)
+{
+	const struct tuning_memory *t = &d->config.tuning.memory;
+	struct restore_systemd systemd;
+	struct restore r = {
+		.root = d->root,
+		.units = d->restore_units != NULL ? d->restore_units : &systemd.units,
+		.margin_permille = t->margin_permille,
+		.margin_min_bytes = t->margin_min_bytes,
+		.force = force,
+		.keep_pods = d->cluster != NULL,
+		.pending = keep_pending,
+		.pending_ctx = d,
+	};
+	int result = restore_systemd_init(&systemd, "");
+
+	if (result < 0)
+		return result;
+	if (job->quick && must_wait(d, name))
+		return -EAGAIN;
+	systemd.timeout_usec = RESTORE_CALL_USEC;
+	systemd.waits_for_runtime = false;
+	systemd.total_usec = job->quick ? HAND_BACK_BUDGET_USEC : RESTORE_TOTAL_USEC;
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (is_meant(d->units[i], name))
+			pod_make_room(d->units[i]);
+	result = restore_set(&r, &d->baselines, name, on_result, job);
+	if (result >= 0) {
+		d->baselines_dirty = true;
+		persist_baselines(d);
+	}
+	return result;
+}
+
+struct operator_job {
+	struct daemon *daemon;
+	control_result_fn *each;
+	void *arg;
+};
+
+static void on_operator_result(void *arg, const struct restore_result *result)
+{
+	struct operator_job *job = arg;
+	struct managed *m = managed_find(job->daemon, result->unit);
+
+	if (m != NULL && result->outcome != RESTORE_FAILED && result->outcome != RESTORE_PENDING) {
+		m->state = UNIT_RESTORED;
+		m->state_reason = "by vscalectl restore";
+		unit_update_hold(m);
+	}
+	job->each(job->arg, result);
+}
+
+int hold_restore(struct daemon *d, const char *name, bool force, control_result_fn *each, void *arg)
+{
+	struct operator_job operator= {d, each, arg};
+	struct restore_job job = {.daemon = d, .each = on_operator_result, .arg = &operator};
+
+	/* The records stay on disk, unread, until the node is supported again. */
+	if (d->unsupported != NULL)
+		return -ENOTSUP;
+	return restore_units(d, name, force, &job);
+}
+
+/* --- giving back --- */
+
+static void given_back(struct managed *m)
+{
+	m->hand_back_due = false;
+	managed_reattach(m);
+	m->state = UNIT_WAITING;
+	m->state_reason = NULL;
+	if (managed_rule(m) == NULL) {
+		m->state = UNIT_UNMANAGED;
+		m->state_reason = m->hand_back_why;
+	}
+	unit_update_hold(m);
+	if (m->kind != UNIT_KIND_POD)
+		report_unmanaged(m, m->hand_back_why);
+	/* The spec follows the cgroup. */
+	if (m->kind == UNIT_KIND_CONTAINER)
+		pod_tell(m->pod);
+	managed_look_again(m);
+}
+
+static void hand_back(struct managed *m)
+{
+	struct daemon *d = m->daemon;
+	struct restore_job job = {.daemon = d, .quiet = m->hand_back_told, .quick = true};
+	int r = restore_units(d, m->name, false, &job);
+
+	/* Nothing was said of one who is to come again at once. */
+	m->hand_back_told |= r != -EAGAIN;
+	m->hand_back_at = d->now + (r == -EAGAIN ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC);
+	if ((r < 0 && r != -ENOENT && r != -EAGAIN) || (r >= 0 && job.outcome == RESTORE_FAILED))
+		d->hand_back_at = m->hand_back_at; /* a PID 1 that hangs is not asked for each */
+	/* -ENOENT: it has no record, so nothing of ours stands. */
+	if (r == -ENOENT ||
+	    (r >= 0 && job.outcome != RESTORE_FAILED && job.outcome != RESTORE_LEFT))
+		given_back(m);
+}
+
+void hold_release(struct managed *m, const char *why)
+{
+	m->hand_back_due = true;
+	m->hand_back_told = false;
+	m->hand_back_why = why;
+	m->hand_back_at = 0;
+	m->state = UNIT_UNMANAGED;
+	m->state_reason = why;
+	unit_update_hold(m);
+	unit_brake_off(m);
+}
+
+static bool is_stray(const struct daemon *d, const char *name)
+{
+	const struct policy_rule *rule = config_rule_for(&d->config, name);
+
+	return (rule == NULL || rule->mode == MODE_OFF) && managed_find(d, name) == NULL;
+}
+
+/* Units that an earlier life of ours sized and today's configuration does not name, or not so. */
+static void release_strays(struct daemon *d)
+{
+	bool told = d->strays_told;
+
+	d->strays_told = true;
+	d->strays_at = UINT64_MAX;
+	for (size_t i = d->baselines.count; i > 0; i--) {
+		const char *name = restore_unit_name(&d->baselines.items[i - 1]);
+		struct restore_job job = {.daemon = d, .quiet = true, .quick = true};
+		char copy[RECORD_NAME_MAX];
+		int r;
+
+		if (name == NULL || !is_stray(d, name))
+			continue;
+		/* The record goes away under its name. */
+		snprintf(copy, sizeof copy, "%s", name);
+		r = restore_units(d, copy, false, &job);
+		if (r < 0 || job.outcome == RESTORE_LEFT || job.outcome == RESTORE_FAILED)
+			d->strays_at = d->now + HAND_BACK_RETRY_USEC;
+		if (!told || d->strays_at == UINT64_MAX)
+			report_stray(copy, r < 0 ? RESTORE_FAILED : job.outcome);
+		if (r < 0)
+			return;
+	}
+}
+
+void hold_tick(struct daemon *d)
+{
+	usec_t begin = daemon_clock();
+
+	if (d->ready_told && d->now >= d->strays_at)
+		release_strays(d);
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+
+		unit_update_hold(m);
+		if (!m->hand_back_due || d->now < m->hand_back_at || d->now < d->hand_back_at ||
+		    (m->kind == UNIT_KIND_POD && pod_owes(m->pod)))
+			continue;
+		if (daemon_clock() - begin >= HAND_BACK_BUDGET_USEC)
+			return;
+		hand_back(m);
+	}
+}

@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/view/view_json.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum json_type {
+	JSON_TEXT,   /* const char *; NULL: null */
+	JSON_FLAG,   /* bool */
+	JSON_U32,    /* uint32_t */
+	JSON_COUNT,  /* uint64_t */
+	JSON_AMOUNT, /* uint64_t; VIEW_NONE: null, LIMIT_MAX: "max" */
+	JSON_SIGNED, /* int64_t */
+	JSON_TIME,   /* usec_t since the epoch; 0: null, else RFC 3339 in UTC */
+};
+
+struct json_field {
+	const char *key;
+	size_t offset;
+	enum json_type type;
+	bool brief; /* also in the list */
+};
+
+struct json_table {
+	const struct json_field *fields;
+	size_t count;
+};
+
+enum view_table {
+	VIEW_STATUS,
+	VIEW_UNIT,
+	VIEW_RESOURCE,
+	VIEW_BOUND,
+	VIEW_DECISION,
+	VIEW_TRIAL,
+	VIEW_BOOST,
+	VIEW_COUNTERS,
+	VIEW_CLUSTER,
+	VIEW_POD_NAME,
+	VIEW_POD,
+	VIEW_POD_RESOURCE,
+	VIEW_ANNOTATION,
+	VIEW_REPORT,
+	VIEW_TABLE_COUNT,
+};
+
+/* clang-format off */
+#define ROW(type, key, kind, brief) {#key, offsetof(struct type, key), kind, brief}
+
+static const struct json_field status_fields[] = {
+	ROW(status_view, version, JSON_TEXT, true),
+	ROW(status_view, pid, JSON_U32, true),
+	ROW(status_view, uptime_usec, JSON_COUNT, true),
+	ROW(status_view, operation, JSON_TEXT, true),
+	ROW(status_view, managed_count, JSON_U32, true),
+	ROW(status_view, paused, JSON_FLAG, true),
+	ROW(status_view, unsupported, JSON_TEXT, true),
+	ROW(status_view, config_path, JSON_TEXT, true),
+	ROW(status_view, config_result, JSON_TEXT, true),
+	{"config_loaded_at", offsetof(struct status_view, config_loaded_realtime_usec), JSON_TIME, true},
+	ROW(status_view, state_directory, JSON_TEXT, true),
+	ROW(status_view, state_result, JSON_TEXT, true),
+	{"state_saved_at", offsetof(struct status_view, state_saved_realtime_usec), JSON_TIME, true},
+	ROW(status_view, bus_connected, JSON_FLAG, true),
+	ROW(status_view, cgroup_mount, JSON_TEXT, true),
+	ROW(status_view, controllers, JSON_TEXT, true),
+	ROW(status_view, psi, JSON_FLAG, true),
+	ROW(status_view, wakeups, JSON_COUNT, true),
+	ROW(status_view, loop_lag_max_usec, JSON_COUNT, true),
+	ROW(status_view, loop_lag_mean_usec, JSON_COUNT, true),
+	ROW(status_view, scan_usec, JSON_COUNT, true),
+	ROW(status_view, look_usec, JSON_COUNT, true),
+	ROW(status_view, writes, JSON_COUNT, true),
+	ROW(status_view, write_failures, JSON_COUNT, true),
+	ROW(status_view, reader, JSON_TEXT, true),
+	ROW(status_view, reader_detail, JSON_TEXT, true),
+	ROW(status_view, rss_bytes, JSON_COUNT, true),
+	ROW(status_view, cpu_usec, JSON_COUNT, true),
+};
+
+/* Names of enums and nested objects are added by view_json_unit() and resource_json(). */
+static const struct json_field unit_fields[] = {
+	ROW(unit_view, name, JSON_TEXT, true),
+	ROW(unit_view, cgroup, JSON_TEXT, true),
+	ROW(unit_view, state_reason, JSON_TEXT, true),
+};
+
+static const struct json_field resource_fields[] = {
+	ROW(resource_view, controlled, JSON_FLAG, true),
+	ROW(resource_view, original, JSON_AMOUNT, true),
+	ROW(resource_view, limit, JSON_AMOUNT, true),
+	ROW(resource_view, kernel, JSON_AMOUNT, true),
+	ROW(resource_view, floor, JSON_AMOUNT, false),
+	ROW(resource_view, ceiling, JSON_AMOUNT, false),
+	ROW(resource_view, lower, JSON_AMOUNT, false),
+	ROW(resource_view, target, JSON_AMOUNT, true),
+	ROW(resource_view, upper, JSON_AMOUNT, false),
+	ROW(resource_view, peak, JSON_AMOUNT, true),
+	ROW(resource_view, confidence_permille, JSON_U32, true),
+	ROW(resource_view, samples, JSON_COUNT, false),
+	ROW(resource_view, history_usec, JSON_COUNT, false),
+	ROW(resource_view, use, JSON_AMOUNT, true),
+	ROW(resource_view, use_p50, JSON_AMOUNT, false),
+	ROW(resource_view, use_p90, JSON_AMOUNT, false),
+	ROW(resource_view, use_p95, JSON_AMOUNT, false),
+	ROW(resource_view, use_p99, JSON_AMOUNT, false),
+	ROW(resource_view, use_max, JSON_AMOUNT, false),
+	ROW(resource_view, throttled_permille, JSON_AMOUNT, true),
+	ROW(resource_view, psi_some_ppm, JSON_AMOUNT, true),
+	ROW(resource_view, psi_full_ppm, JSON_AMOUNT, false),
+	ROW(resource_view, psi_others_ppm, JSON_AMOUNT, false),
+	ROW(resource_view, unreclaimable_bytes, JSON_AMOUNT, false),
+	ROW(resource_view, working_set_bytes, JSON_AMOUNT, false),
+	ROW(resource_view, slope_bytes_per_sec, JSON_SIGNED, false),
+	ROW(resource_view, candidate, JSON_AMOUNT, false),
+	ROW(resource_view, next_change_in_usec, JSON_AMOUNT, false),
+	ROW(resource_view, denied, JSON_TEXT, false),
+};
+
+/* Followed by the bound's name and text. */
+static const struct json_field bound_fields[] = {
+	ROW(bound_step, before, JSON_AMOUNT, true),
+	ROW(bound_step, after, JSON_AMOUNT, true),
+};
+
+static const struct json_field decision_fields[] = {
+	{"at", offsetof(struct decision_view, at_realtime_usec), JSON_TIME, true},
+	ROW(decision_view, from, JSON_AMOUNT, true),
+	ROW(decision_view, to, JSON_AMOUNT, true),
+	ROW(decision_view, detail, JSON_TEXT, true),
+};
+
+static const struct json_field trial_fields[] = {
+	ROW(trial_view, phase, JSON_TEXT, true),
+	ROW(trial_view, candidate, JSON_AMOUNT, true),
+	ROW(trial_view, ends_in_usec, JSON_COUNT, true),
+};
+
+static const struct json_field boost_fields[] = {
+	ROW(boost_view, lent, JSON_FLAG, true),
+	ROW(boost_view, limit, JSON_AMOUNT, true),
+	ROW(boost_view, base, JSON_AMOUNT, true),
+	ROW(boost_view, ready_for_usec, JSON_COUNT, true),
+	ROW(boost_view, ends_in_usec, JSON_AMOUNT, true),
+};
+
+static const struct json_field counter_fields[] = {
+	ROW(counter_view, raises, JSON_COUNT, true),
+	ROW(counter_view, lowers, JSON_COUNT, true),
+	ROW(counter_view, undos, JSON_COUNT, true),
+	ROW(counter_view, drifts, JSON_COUNT, true),
+	ROW(counter_view, foreign, JSON_COUNT, true),
+};
+
+/* null of a standalone daemon. */
+static const struct json_field cluster_fields[] = {
+	ROW(cluster_view, server, JSON_TEXT, true),
+	ROW(cluster_view, node, JSON_TEXT, true),
+	ROW(cluster_view, cgroup_driver, JSON_TEXT, true),
+	ROW(cluster_view, synced, JSON_FLAG, true),
+	ROW(cluster_view, healthy, JSON_FLAG, true),
+	ROW(cluster_view, trouble, JSON_TEXT, true),
+	{"last_event_at", offsetof(struct cluster_view, last_event_realtime_usec), JSON_TIME, true},
+	ROW(cluster_view, resize_offered, JSON_FLAG, true),
+	ROW(cluster_view, pod_count, JSON_U32, true),
+	ROW(cluster_view, writes_waiting, JSON_U32, true),
+	ROW(cluster_view, refused_count, JSON_U32, true),
+	ROW(cluster_view, requests, JSON_COUNT, true),
+	ROW(cluster_view, failures, JSON_COUNT, true),
+};
+
+/* Keys of every unit, so that a list can be filtered: null where it is no container. */
+static const struct json_field pod_name_fields[] = {
+	ROW(pod_view, namespace, JSON_TEXT, true),
+	ROW(pod_view, pod, JSON_TEXT, true),
+	ROW(pod_view, container, JSON_TEXT, true),
+};
+
+static const struct json_field pod_fields[] = {
+	ROW(pod_view, uid, JSON_TEXT, false),
+	ROW(pod_view, workload, JSON_TEXT, false),
+	ROW(pod_view, qos_class, JSON_TEXT, false),
+	ROW(pod_view, controlled_values, JSON_TEXT, false),
+	ROW(pod_view, ready, JSON_FLAG, false),
+	ROW(pod_view, restarts, JSON_U32, false),
+	ROW(pod_view, condition, JSON_TEXT, false),
+	ROW(pod_view, heap_bytes, JSON_AMOUNT, false),
+	ROW(pod_view, heap_permille, JSON_AMOUNT, false),
+	ROW(pod_view, annotation_error, JSON_TEXT, false),
+};
+
+static const struct json_field pod_resource_fields[] = {
+	ROW(pod_resource_view, request, JSON_AMOUNT, false),
+	ROW(pod_resource_view, spec_limit, JSON_AMOUNT, false),
+	ROW(pod_resource_view, ratified, JSON_AMOUNT, false),
+	ROW(pod_resource_view, admin_min, JSON_AMOUNT, false),
+	ROW(pod_resource_view, admin_max, JSON_AMOUNT, false),
+	ROW(pod_resource_view, range_min, JSON_AMOUNT, false),
+	ROW(pod_resource_view, range_max, JSON_AMOUNT, false),
+	ROW(pod_resource_view, ratio_permille, JSON_AMOUNT, false),
+	ROW(pod_resource_view, refused, JSON_AMOUNT, false),
+	ROW(pod_resource_view, refused_for_usec, JSON_AMOUNT, false),
+	ROW(pod_resource_view, unratified_max, JSON_AMOUNT, false),
+	ROW(pod_resource_view, restart, JSON_TEXT, false),
+	ROW(pod_resource_view, above_spec, JSON_AMOUNT, false),
+	ROW(pod_resource_view, ahead_usec, JSON_AMOUNT, false),
+};
+
+static const struct json_field annotation_fields[] = {
+	ROW(annotation_view, key, JSON_TEXT, false),
+	ROW(annotation_view, value, JSON_TEXT, false),
+};
+
+static const struct json_field report_fields[] = {
+	ROW(report_view, detail, JSON_TEXT, false),
+	{"sent_at", offsetof(struct report_view, sent_realtime_usec), JSON_TIME, false},
+};
+
+static const struct json_table view_tables[VIEW_TABLE_COUNT] = {
+	[VIEW_STATUS]   = {status_fields,   ARRAY_SIZE(status_fields)},
+	[VIEW_UNIT]     = {unit_fields,     ARRAY_SIZE(unit_fields)},
+	[VIEW_RESOURCE] = {resource_fields, ARRAY_SIZE(resource_fields)},
+	[VIEW_BOUND]    = {bound_fields,    ARRAY_SIZE(bound_fields)},
+	[VIEW_DECISION] = {decision_fields, ARRAY_SIZE(decision_fields)},
+	[VIEW_TRIAL]    = {trial_fields,    ARRAY_SIZE(trial_fields)},
+	[VIEW_BOOST]    = {boost_fields,    ARRAY_SIZE(boost_fields)},
+	[VIEW_COUNTERS] = {counter_fields,  ARRAY_SIZE(counter_fields)},
+	[VIEW_CLUSTER]  = {cluster_fields,  ARRAY_SIZE(cluster_fields)},
+	[VIEW_POD_NAME] = {pod_name_fields, ARRAY_SIZE(pod_name_fields)},
+	[VIEW_POD]      = {pod_fields,      ARRAY_SIZE(pod_fields)},
+	[VIEW_POD_RESOURCE] = {pod_resource_fields, ARRAY_SIZE(pod_resource_fields)},
+	[VIEW_ANNOTATION] = {annotation_fields, ARRAY_SIZE(annotation_fields)},
+	[VIEW_REPORT]   = {report_fields,   ARRAY_SIZE(report_fields)},
+};
+/* clang-format on */
+
+void view_time_print(usec_t realtime_usec, char out[static VIEW_TIME_SIZE])
+{
+	time_t seconds = (time_t)(realtime_usec / USEC_PER_SEC);
+	struct tm tm = {0};
+	size_t n;
+
+	gmtime_r(&seconds, &tm);
+	n = strftime(out, VIEW_TIME_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(out + n, VIEW_TIME_SIZE - n, ".%06uZ", (unsigned)(realtime_usec % USEC_PER_SEC));
+}
+
+int view_time_parse(const char *text, usec_t *ret)
+{
+	struct tm tm = {0};
+	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+	unsigned fraction = 0;
+	time_t seconds;
+
+	if (!rest || strlen(rest) != strlen(".000000Z") || rest[0] != '.' || rest[7] != 'Z')
+		return -EINVAL;
+	for (int i = 1; i <= 6; i++) {
+		if (rest[i] < '0' || rest[i] > '9')
+			return -EINVAL;
+		fraction = fraction * 10 + (unsigned)(rest[i] - '0');
+	}
+	seconds = timegm(&tm);
+	if (seconds < 0)
+		return -EINVAL;
+	*ret = (usec_t)seconds * USEC_PER_SEC + fraction;
+	return 0;
+}
+
+static cJSON *text_or_null(const char *text)
+{
+	return text ? cJSON_CreateString(text) : cJSON_CreateNull();
+}
+
+static cJSON *amount_json(uint64_t amount)
+{
+	if (amount == VIEW_NONE)
+		return cJSON_CreateNull();
+	if (amount == LIMIT_MAX)
+		return cJSON_CreateString("max");
+	return cJSON_CreateNumber((double)amount);
+}
+
+static cJSON *time_json(usec_t realtime_usec)
+{
+	char text[VIEW_TIME_SIZE];
+
+	if (realtime_usec == 0)
+		return cJSON_CreateNull();
+	view_time_print(realtime_usec, text);
+	return cJSON_CreateString(text);
+}
+
+static cJSON *field_json(const struct json_field *f, const void *from)
+{
+	const char *at = (const char *)from + f->offset;
+
+	switch (f->type) {
+	case JSON_TEXT:
+		return text_or_null(*(const char *const *)at);
+	case JSON_FLAG:
+		return cJSON_CreateBool(*(const bool *)at);
+	case JSON_U32:
+		return cJSON_CreateNumber(*(const uint32_t *)at);
+	case JSON_COUNT:
+		return cJSON_CreateNumber((double)*(const uint64_t *)at);
+	case JSON_AMOUNT:
+		return amount_json(*(const uint64_t *)at);
+	case JSON_SIGNED:
+		return cJSON_CreateNumber((double)*(const int64_t *)at);
+	case JSON_TIME:
+		return time_json(*(const usec_t *)at);
+	}
+	return NULL;
+}
+
+/* Takes item over; false when memory is short, at any step before this one too. */
+static bool put(cJSON *object, const char *key, cJSON *item)
+{
+	if (object && item && cJSON_AddItemToObject(object, key, item))
+		return true;
+	cJSON_Delete(item);
+	return false;
+}
+
+static cJSON *done_or_drop(cJSON *object, bool done)
+{
+	if (done)
+		return object;
+	cJSON_Delete(object);
+	return NULL;
+}
+
+/* Adds the rows of a table to an object. */
+static bool put_table(cJSON *object, enum view_table table, const void *from, bool brief)
+{
+	const struct json_table *t = &view_tables[table];
+
+	for (size_t i = 0; i < t->count; i++) {
+		const struct json_field *f = &t->fields[i];
+
+		if (brief && !f->brief)
+			continue;
+		if (!put(object, f->key, field_json(f, from)))
+			return false;
+	}
+	return true;
+}
+
+static cJSON *table_json(enum view_table table, const void *from, bool brief)
+{
+	cJSON *object = cJSON_CreateObject();
+
+	return done_or_drop(object, put_table(object, table, from, brief));
+}
+
+static cJSON *bound_json(const struct bound_step *step)
+{
+	cJSON *object = table_json(VIEW_BOUND, step, false);
+	bool done = put(object, "name", cJSON_CreateString(bound_name(step->bound))) &&
+		    put(object, "text", cJSON_CreateString(bound_text(step->bound)));
+
+	return done_or_drop(object, done);
+}
+
+static cJSON *bounds_json(const struct bound_trace *trace)
+{
+	cJSON *array = cJSON_CreateArray();
+
+	for (uint32_t i = 0; i < trace->count; i++) {
+		cJSON *bound = bound_json(&trace->step[i]);
+
+		if (!bound || !cJSON_AddItemToArray(array, bound)) {
+			cJSON_Delete(bound);
+			return done_or_drop(array, false);
+		}
+	}
+	return array;
+}
+
+static cJSON *trial_json(const struct trial_view *t)
+{
+	return t->phase ? table_json(VIEW_TRIAL, t, false) : cJSON_CreateNull();
+}
+
+static cJSON *boost_json(const struct boost_view *b)
+{
+	return b->limit != VIEW_NONE ? table_json(VIEW_BOOST, b, false) : cJSON_CreateNull();
+}
+
+static cJSON *decision_json(const struct decision_view *d)
+{
+	cJSON *object;
+	bool done;
+
+	if (d->at_realtime_usec == 0)
+		return cJSON_CreateNull();
+	object = table_json(VIEW_DECISION, d, false);
+	done = put(object, "reason", cJSON_CreateString(reason_name(d->reason))) &&
+	       put(object, "text", cJSON_CreateString(reason_text(d->reason)));
+	return done_or_drop(object, done);
+}
+
+static cJSON *resource_json(const struct resource_view *r, enum resource which, bool brief)
+{
+	const char *measure = which == RESOURCE_CPU ? "millicores" : "bytes";
+	cJSON *object = table_json(VIEW_RESOURCE, r, brief);
+	bool done = put(object, "measure", cJSON_CreateString(measure)) &&
+		    put(object, "hold", cJSON_CreateString(hold_name(r->hold))) &&
+		    put(object, "last", decision_json(&r->last));
+
+	if (brief)
+		return done_or_drop(object, done);
+	done = done && put(object, "hold_text", cJSON_CreateString(hold_text(r->hold))) &&
+	       put(object, "bounds", bounds_json(&r->bounds)) &&
+	       put(object, "trial", trial_json(&r->trial)) &&
+	       put(object, "boost", boost_json(&r->boost)) &&
+	       put(object, "counters", table_json(VIEW_COUNTERS, &r->counters, false));
+	return done_or_drop(object, done);
+}
+
+static cJSON *annotations_json(const struct pod_view *v)
+{
+	cJSON *array = cJSON_CreateArray();
+
+	for (size_t i = 0; i < v->annotation_count; i++) {
+		cJSON *one = table_json(VIEW_ANNOTATION, &v->annotations[i], false);
+
+		if (!one || !cJSON_AddItemToArray(array, one)) {
+			cJSON_Delete(one);
+			return done_or_drop(array, false);
+		}
+	}
+	return array;
+}
+
+static cJSON *report_json(const struct report_view *v)
+{
+	cJSON *object = table_json(VIEW_REPORT, v, false);
+
+	return done_or_drop(object, put(object, "state",
+					cJSON_CreateString(report_view_state_names[v->state])));
+}
+
+static cJSON *pod_json(const struct pod_view *v)
+{
+	const struct pod_resource_view *cpu, *memory;
+	cJSON *object;
+
+	if (!v)
+		return cJSON_CreateNull();
+	cpu = &v->resources[RESOURCE_CPU];
+	memory = &v->resources[RESOURCE_MEMORY];
+	object = table_json(VIEW_POD, v, false);
+	return done_or_drop(
+		object,
+		put(object, "annotations", annotations_json(v)) &&
+			put(object, "report", report_json(&v->report)) &&
+			put(object, "cpu", table_json(VIEW_POD_RESOURCE, cpu, false)) &&
+			put(object, "memory", table_json(VIEW_POD_RESOURCE, memory, false)));
+}
+
+cJSON *view_json_status(const struct status_view *v)
+{
+	cJSON *object = table_json(VIEW_STATUS, v, false);
+	cJSON *cluster = v->cluster.server ? table_json(VIEW_CLUSTER, &v->cluster, false)
+					   : cJSON_CreateNull();
+
+	return done_or_drop(object, put(object, "cluster", cluster));
+}
+
+cJSON *view_json_unit(const struct unit_view *v, bool brief)
+{
+	const struct resource_view *cpu = &v->resources[RESOURCE_CPU];
+	const struct resource_view *memory = &v->resources[RESOURCE_MEMORY];
+	static const struct pod_view none = {0};
+	cJSON *object = table_json(VIEW_UNIT, v, brief);
+	bool done = put_table(object, VIEW_POD_NAME, v->pod ? v->pod : &none, brief) &&
+		    put(object, "kind", cJSON_CreateString(unit_kind_names[v->kind])) &&
+		    put(object, "mode", cJSON_CreateString(mode_name(v->mode))) &&
+		    put(object, "state", cJSON_CreateString(unit_state_names[v->state])) &&
+		    put(object, "cpu", resource_json(cpu, RESOURCE_CPU, brief)) &&
+		    put(object, "memory", resource_json(memory, RESOURCE_MEMORY, brief)) &&
+		    (brief || put(object, "kubernetes", pod_json(v->pod)));
+
+	return done_or_drop(object, done);
+}

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cgroup/bpf/reader_bpf.h"
+#include "cgroup/bpf/apart.h"
+#include "cgroup/bpf/kernel/scan.h"
+#include "cgroup/bpf/scan_record.h"
+#include "scan_cgroup.skel.h"
+#include "scan_css.skel.h"
+#include "scan_first.skel.h"
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct cg_scan {
+	/* What holds the program and its maps in the kernel; libbpf's own books go after loading.
+	 */
+	int link_fd;
+	int slots_fd;
+	struct scan_control *control; /* shared with the program */
+	struct scan_record *records;  /* likewise, by slot */
+	size_t records_bytes;
+	uint64_t page_bytes;
+	uint32_t offers;
+	uint32_t slot_count;
+	uint32_t free_count;
+	uint32_t *free; /* stack of slots */
+	uint64_t *ids;  /* by slot; 0: free */
+};
+
+/* Newest first; one that the kernel refuses is followed by the next. */
+static const struct build {
+	const char *name;
+	const char *imports[2]; /* functions of the kernel */
+	const void *(*elf)(size_t *ret_bytes);
+} builds[] = {
+	{"for 6.16", {"css_rstat_flush", "bpf_rdonly_cast"}, scan_css__elf_bytes},
+	{"for 6.2", {"cgroup_rstat_flush", "bpf_rdonly_cast"}, scan_cgroup__elf_bytes},
+	{"for 6.1", {"cgroup_rstat_flush"}, scan_first__elf_bytes},
+};
+
+// clang-format off
+/*
+ * Lines of memory.stat: the kernel's name of each, and its place in memcg_vmstats.state where the
+ * array holds only what the memory controller counts (since 6.10). There the order is that of
+ * memcg_node_stat_items in mm/memcontrol.c, which no type tells; -1: counted from the array's end.
+ */
+static const struct stat_name {
+	const char *type;
+	const char *name;
+	int dense;
+} stat_names[SCAN_STATS] = {
+	[SCAN_STAT_ANON]             = {"node_stat_item",  "NR_ANON_MAPPED",          14},
+	[SCAN_STAT_FILE]             = {"node_stat_item",  "NR_FILE_PAGES",           16},
+	[SCAN_STAT_KERNEL]           = {"memcg_stat_item", "MEMCG_KMEM",              -1},
+	[SCAN_STAT_SHMEM]            = {"node_stat_item",  "NR_SHMEM",                19},
+	[SCAN_STAT_UNEVICTABLE]      = {"node_stat_item",  "NR_UNEVICTABLE",           4},
+	[SCAN_STAT_SLAB_RECLAIMABLE] = {"node_stat_item",  "NR_SLAB_RECLAIMABLE_B",    5},
+	[SCAN_STAT_SOCK]             = {"memcg_stat_item", "MEMCG_SOCK",              -1},
+	[SCAN_STAT_INACTIVE_ANON]    = {"node_stat_item",  "NR_INACTIVE_ANON",         0},
+	[SCAN_STAT_ACTIVE_ANON]      = {"node_stat_item",  "NR_ACTIVE_ANON",           1},
+	[SCAN_STAT_INACTIVE_FILE]    = {"node_stat_item",  "NR_INACTIVE_FILE",         2},
+	[SCAN_STAT_ACTIVE_FILE]      = {"node_stat_item",  "NR_ACTIVE_FILE",           3},
+	[SCAN_STAT_REFAULT_ANON]     = {"node_stat_item",  "WORKINGSET_REFAULT_ANON",  7},
+	[SCAN_STAT_REFAULT_FILE]     = {"node_stat_item",  "WORKINGSET_REFAULT_FILE",  8},
+};
+// clang-format on
+
+/* Value of an enumerator, -ENOENT if the kernel has none of that name. */
+static int enum_value(const struct btf *btf, const char *type, const char *name)
+{
+	int id = btf__find_by_name_kind(btf, type, BTF_KIND_ENUM);
+	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (__u32)id);
+
+	for (int i = 0; t != NULL && i < btf_vlen(t); i++)
+		if (strcmp(btf__name_by_offset(btf, btf_enum(t)[i].name_off), name) == 0)
+			return btf_enum(t)[i].val;
+	return -ENOENT;
+}
+
+/* How many counters memcg_vmstats.state holds, -ENOENT. */
+static int state_length(const struct btf *btf)
+{
+	int id = btf__find_by_name_kind(btf, "memcg_vmstats", BTF_KIND_STRUCT);
+	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (__u32)id);
+
+	for (int i = 0; t != NULL && i < btf_vlen(t); i++) {
+		const struct btf_member *m = &btf_members(t)[i];
+		const struct btf_type *type = btf__type_by_id(btf, m->type);
+
+		if (strcmp(btf__name_by_offset(btf, m->name_off), "state") == 0 &&
+		    btf_is_array(type))
+			return (int)btf_array(type)->nelems;
+	}
+	return -ENOENT;
+}
+
+/* What the kernel's types say, looked up at once: the description takes megabytes. */
+struct findings {
+	bool fits[ARRAY_SIZE(builds)];
+	bool stats; /* stat_at is known */
+	uint32_t stat_at[SCAN_STATS];
+};
+
+/* Where the lines of memory.stat are counted; false: unknown, then they are not offered. */
+static bool find_stats(const struct btf *btf, uint32_t *ret_at)
+{
+	int length = state_length(btf);
+	int all = enum_value(btf, "memcg_stat_item", "MEMCG_NR_STAT");
+
+	if (length < 0 || all < 0)
+		return false;
+	for (int i = 0; i < SCAN_STATS; i++) {
+		const struct stat_name *s = &stat_names[i];
+		int at = enum_value(btf, s->type, s->name);
+
+		if (at >= 0 && length != all)
+			at = s->dense >= 0 ? s->dense : length - (all - at);
+		if (at < 0 || at >= length)
+			return false;
+		ret_at[i] = (uint32_t)at;
+	}
+	return true;
+}
+
+static bool has_imports(const struct btf *btf, const struct build *b)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(b->imports); i++)
+		if (b->imports[i] != NULL &&
+		    btf__find_by_name_kind(btf, b->imports[i], BTF_KIND_FUNC) < 0)
+			return false;
+	return true;
+}
+
+static int look_up(struct findings *ret, struct cg_probe *p)
+{
+	struct btf *btf;
+
+	cg_probe_listen();
+	btf = btf__load_vmlinux_btf();
+	if (btf == NULL)
+		(void)cg_probe_fault(p, -errno, "the kernel's types: %s", strerror(errno));
+	cg_probe_listen_end(p);
+	if (btf == NULL)
+		return p->error;
+	for (size_t i = 0; i < ARRAY_SIZE(builds); i++)
+		ret->fits[i] = has_imports(btf, &builds[i]);
+	ret->stats = find_stats(btf, ret->stat_at);
+	if (!ret->stats)
+		memset(ret->stat_at, 0, sizeof ret->stat_at);
+	btf__free(btf);
+	return 0;
+}
+
+/* What the loading process is given. */
+struct order {
+	int root_dirfd;
+	uint32_t slot_count;
+};
+
+/* What comes back, in this order; beside it, whether memory.stat is known. */
+enum { LOADED_LINK, LOADED_SLOTS, LOADED_CONTROL, LOADED_RECORDS };
+
+/* The object, with its maps sized and its constants set, in the kernel. */
+static int set_up(const struct order *o, const struct build *b, const uint32_t *stat_at,
+		  struct bpf_object **ret, struct cg_probe *p)
+{
+	struct bpf_map *slots, *records, *constants;
+	size_t bytes = 0;
+	const void *elf = b->elf(&bytes);
+	int r = cg_probe_take(elf, bytes, ret, p);
+
+	if (r < 0)
+		return r;
+	slots = bpf_object__find_map_by_name(*ret, "slots");
+	records = bpf_object__find_map_by_name(*ret, "records");
+	constants = bpf_object__find_map_by_name(*ret, ".rodata");
+	if (slots == NULL || records == NULL || constants == NULL)
+		return cg_probe_fault(p, -ENOENT, "the program lacks a map");
+	bpf_map__set_max_entries(slots, o->slot_count);
+	bpf_map__set_max_entries(records, o->slot_count);
+	r = bpf_map__set_initial_value(constants, stat_at, SCAN_STATS * sizeof *stat_at);
+	if (r == 0)
+		r = bpf_object__load(*ret);
+	if (r < 0)
+		return cg_probe_fault(p, r, "build %s: not loaded: %s", b->name, strerror(-r));
+	return 0;
+}
+
+static int attach(struct bpf_object *object, int root_dirfd, struct cg_apart *ret,
+		  struct cg_probe *p)
+{
+	union bpf_iter_link_info info = {
+		.cgroup = {.order = BPF_CGROUP_ITER_DESCENDANTS_PRE,
+			   .cgroup_fd = (__u32)root_dirfd},
+	};
+	struct bpf_iter_attach_opts options;
+	struct bpf_program *program = bpf_object__find_program_by_name(object, "scan");
+	struct bpf_link *link;
+	int r;
+
+	if (program == NULL)
+		return cg_probe_fault(p, -ENOENT, "the object lacks its program");
+	/* libbpf wants the padding to be zero as well, which an initializer does not promise. */
+	memset(&options, 0, sizeof options);
+	options.sz = sizeof options;
+	options.link_info = &info;
+	options.link_info_len = sizeof info;
+	link = bpf_program__attach_iter(program, &options);
+	if (link == NULL) {
+		r = -errno;
+		return cg_probe_fault(p, r, "not attached: %s", strerror(-r));
+	}
+	r = cg_apart_keep(ret, bpf_link__fd(link), p);
+	bpf_link__destroy(link);
+	return r;
+}
+
+static int keep_maps(struct bpf_object *object, struct cg_apart *ret, struct cg_probe *p)
+{
+	static const char *const names[] = {"slots", ".bss", "records"};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++)
+		r = cg_apart_keep(ret, bpf_object__find_map_fd_by_name(object, names[i]), p);
+	return r;
+}
+
+static void drop_kept(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void unload(struct cg_scan *s)
+{
+	cg_probe_unshare(STEAL(s->control), sizeof *s->control);
+	cg_probe_unshare(STEAL(s->records), s->records_bytes);
+	drop_kept(&s->link_fd);
+	drop_kept(&s->slots_fd);
+}
+
+/* In a process of its own: loads the newest build that this kernel takes. */
+static int load(void *ctx, struct cg_apart *ret, struct cg_probe *p)
+{
+	const struct order *o = ctx;
+	struct findings found = {0};
+	int r = look_up(&found, p);
+
+	if (r < 0)
+		return r;
+	r = cg_probe_fault(p, -EOPNOTSUPP, "this kernel offers no way to flush statistics");
+	for (size_t i = 0; i < ARRAY_SIZE(builds); i++) {
+		struct bpf_object *object = NULL;
+
+		if (!found.fits[i])
+			continue;
+		cg_probe_listen();
+		r = set_up(o, &builds[i], found.stat_at, &object, p);
+		if (r == 0)
+			r = attach(object, o->root_dirfd, ret, p);
+		if (r == 0)
+			r = keep_maps(object, ret, p);
+		cg_probe_listen_end(p);
+		bpf_object__close(object);
+		ret->number = found.stats;
+		if (r == 0)
+			return cg_probe_fault(p, 0, "loaded, build %s%s", builds[i].name,
+					      found.stats ? "" : ", no memory.stat");
+		cg_apart_drop(ret);
+	}
+	return r;
+}
+
+/* Where what was loaded is used. */
+static int take(struct cg_scan *s, struct cg_apart *loaded, struct cg_probe *p)
+{
+	int r;
+
+	s->offers = loaded->number != 0 ? SCAN_ALL : SCAN_ALL & ~(uint32_t)SCAN_MEM_STAT;
+	s->link_fd = cg_apart_take(loaded, LOADED_LINK);
+	s->slots_fd = cg_apart_take(loaded, LOADED_SLOTS);
+	r = cg_probe_share(cg_apart_fd(loaded, LOADED_CONTROL), sizeof *s->control,
+			   (void **)&s->control, p);
+	if (r == 0)
+		r = cg_probe_share(cg_apart_fd(loaded, LOADED_RECORDS), s->records_bytes,
+				   (void **)&s->records, p);
+	return r;
+}
+
+static int allocate(struct cg_scan *s, uint32_t slots)
+{
+	long page = sysconf(_SC_PAGESIZE);
+
+	s->link_fd = s->slots_fd = -1;
+	s->page_bytes = (uint64_t)page;
+	s->slot_count = slots;
+	s->records_bytes = slots * sizeof(struct scan_record);
+	s->free = malloc(slots * sizeof *s->free);
+	s->ids = calloc(slots, sizeof *s->ids);
+	if (s->free == NULL || s->ids == NULL)
+		return -ENOMEM;
+	while (s->free_count < slots) {
+		s->free[s->free_count] = slots - 1 - s->free_count;
+		s->free_count++;
+	}
+	return 0;
+}
+
+int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg_probe *p)
+{
+	OWN(drop_cg_scan) struct cg_scan *s = NULL;
+	struct order order = {root_dirfd, slots};
+	struct cg_apart loaded = {0};
+	int r;
+
+	*p = (struct cg_probe){.program = "scan"};
+	if (slots == 0 || slots > CG_SCAN_SLOTS_MAX)
+		return cg_probe_fault(p, -EINVAL, "%u slots", slots);
+	r = cg_probe_host(p);
+	if (r < 0)
+		return r;
+	s = calloc(1, sizeof *s);
+	r = s == NULL ? -ENOMEM : allocate(s, slots);
+	if (r < 0)
+		return cg_probe_fault(p, r, "%s", strerror(-r));
+	r = cg_apart_load(load, &order, &loaded, p);
+	if (r == 0)
+		r = take(s, &loaded, p);
+	cg_apart_drop(&loaded);
+	if (r < 0)
+		return r;
+	*ret = STEAL(s);
+	return 0;
+}
+
+void cg_scan_close(struct cg_scan *s)
+{
+	if (s == NULL)
+		return;
+	unload(s);
+	free(s->free);
+	free(s->ids);
+	free(s);
+}
+
+uint32_t cg_scan_offers(const struct cg_scan *s)
+{
+	return s->offers;
+}
+
+int cg_scan_add(struct cg_scan *s, uint64_t id, uint32_t *ret_slot)
+{
+	uint32_t slot;
+
+	if (id == 0)
+		return -EINVAL;
+	if (s->free_count == 0)
+		return -ENOSPC;
+	slot = s->free[s->free_count - 1];
+	if (bpf_map_update_elem(s->slots_fd, &id, &slot, BPF_NOEXIST) < 0)
+		return -errno;
+	s->free_count--;
+	s->ids[slot] = id;
+	*ret_slot = slot;
+	return 0;
+}
+
+void cg_scan_remove(struct cg_scan *s, uint32_t slot)
+{
+	if (slot >= s->slot_count || s->ids[slot] == 0)
+		return;
+	(void)bpf_map_delete_elem(s->slots_fd, &s->ids[slot]);
+	s->ids[slot] = 0;
+	/* No pass of the past speaks for the next owner of the slot. */
+	s->records[slot].pass = 0;
+	s->free[s->free_count++] = slot;
+}
+
+int cg_scan_pass(struct cg_scan *s, uint32_t want)
+{
+	char nothing[64];
+	ssize_t n;
+	int fd, r = 0;
+
+	s->control->pass++;
+	s->control->want = want;
+	/* A walk is read once; a new one over the same link costs no loading. */
+	fd = bpf_iter_create(s->link_fd);
+	if (fd < 0)
+		return -errno;
+	do
+		n = read(fd, nothing, sizeof nothing);
+	while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	if (n < 0)
+		r = -errno;
+	close(fd);
+	if (r == 0 && s->control->walked != s->control->pass)
+		r = -ENODEV;
+	return r;
+}
+
+int cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct usage *ret)
+{
+	struct scan_expect e = {
+		.pass = s->control->pass, .page_bytes = s->page_bytes, .want = want & s->offers};
+
+	if (slot >= s->slot_count || s->ids[slot] == 0 || e.pass == 0)
+		return -ENODEV;
+	e.id = s->ids[slot];
+	return scan_record_decode(&s->records[slot], sizeof s->records[slot], &e, ret);
+}
+
+uint32_t cg_scan_passed(const struct cg_scan *s)
+{
+	return s->offers & s->control->want;
+}
+
+void cg_scan_withdraw(struct cg_scan *s, uint32_t parts)
+{
+	s->offers &= ~parts;
+}

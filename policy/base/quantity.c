@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/base/quantity.h"
+#include "policy/base/text.h"
+#include <errno.h>
+#include <stdbool.h>
+
+#define NANO 1000000000
+/* The widest fraction kept digit by digit; what follows only says "a little more". */
+#define FRACTION_DIGITS 18
+#define DIGITS_MAX      4096
+/* Far beyond what DIGITS_MAX digits can make up for. */
+#define EXPONENT_LIMIT 100000
+
+struct suffix {
+	const char *text;
+	enum quantity_format format;
+	int power; /* of 10, or of 1024 for the binary ones */
+};
+
+static const struct suffix suffixes[] = {
+	{"n", QUANTITY_DECIMAL_SI, -9}, {"u", QUANTITY_DECIMAL_SI, -6},
+	{"m", QUANTITY_DECIMAL_SI, -3}, {"", QUANTITY_DECIMAL_SI, 0},
+	{"k", QUANTITY_DECIMAL_SI, 3},  {"M", QUANTITY_DECIMAL_SI, 6},
+	{"G", QUANTITY_DECIMAL_SI, 9},  {"T", QUANTITY_DECIMAL_SI, 12},
+	{"P", QUANTITY_DECIMAL_SI, 15}, {"E", QUANTITY_DECIMAL_SI, 18},
+	{"", QUANTITY_BINARY_SI, 0},    {"Ki", QUANTITY_BINARY_SI, 1},
+	{"Mi", QUANTITY_BINARY_SI, 2},  {"Gi", QUANTITY_BINARY_SI, 3},
+	{"Ti", QUANTITY_BINARY_SI, 4},  {"Pi", QUANTITY_BINARY_SI, 5},
+	{"Ei", QUANTITY_BINARY_SI, 6},
+};
+
+/* The digits of a number without sign, and where its decimal point stands. */
+struct digits {
+	const char *s; /* may hold one '.' */
+	size_t length;
+	size_t dot; /* index of the '.', or length */
+	size_t count;
+	long point; /* digits before the point, the power of ten applied; may be negative */
+};
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static int scan_digits(const char *s, struct digits *ret)
+{
+	struct digits d = {.s = s};
+	bool dotted = false;
+
+	for (; is_digit(s[d.length]) || (s[d.length] == '.' && !dotted); d.length++) {
+		if (s[d.length] == '.') {
+			dotted = true;
+			d.dot = d.length;
+		}
+	}
+	if (!dotted)
+		d.dot = d.length;
+	d.count = d.length - dotted;
+	d.point = (long)d.dot;
+	if (d.count == 0 || d.count > DIGITS_MAX)
+		return -EINVAL;
+	*ret = d;
+	return 0;
+}
+
+/* The i-th digit; zeros go on without end on both sides. */
+static int digit_at(const struct digits *d, long i)
+{
+	if (i < 0 || (size_t)i >= d->count)
+		return 0;
+	return d->s[(size_t)i < d->dot ? i : i + 1] - '0';
+}
+
+static bool any_digit_from(const struct digits *d, long i)
+{
+	for (i = MAX(i, 0L); (size_t)i < d->count; i++)
+		if (digit_at(d, i) != 0)
+			return true;
+	return false;
+}
+
+/* "e3", "E-3": exactly an exponent and nothing behind it. */
+static int scan_exponent(const char *s, int *ret)
+{
+	bool negative = s[1] == '-';
+	int n = 0;
+
+	s += negative || s[1] == '+' ? 2 : 1;
+	if (!is_digit(*s))
+		return -EINVAL;
+	for (; is_digit(*s); s++)
+		n = MIN(n * 10 + (*s - '0'), EXPONENT_LIMIT);
+	if (*s != '\0')
+		return -EINVAL;
+	*ret = negative ? -n : n;
+	return 0;
+}
+
+static int scan_suffix(const char *s, struct suffix *ret)
+{
+	int power, r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		if (strcmp(suffixes[i].text, s) == 0) {
+			*ret = suffixes[i];
+			return 0;
+		}
+	}
+	if (*s != 'e' && *s != 'E')
+		return -EINVAL;
+	r = scan_exponent(s, &power);
+	if (r < 0)
+		return r;
+	*ret = (struct suffix){s, QUANTITY_DECIMAL_EXPONENT, power};
+	return 0;
+}
+
+/* Whole units before the binary suffix applies. */
+static int whole_part(const struct digits *d, uint64_t *ret)
+{
+	uint64_t n = 0;
+
+	for (long i = 0; i < d->point && (n > 0 || (size_t)i < d->count); i++)
+		if (__builtin_mul_overflow(n, 10, &n) ||
+		    __builtin_add_overflow(n, (uint64_t)digit_at(d, i), &n) || n > INT64_MAX)
+			return -ERANGE;
+	*ret = n;
+	return 0;
+}
+
+/* The fraction times `unit` in nanos, rounded up. */
+static unsigned __int128 fraction_nano(const struct digits *d, uint64_t unit)
+{
+	const uint64_t ten_18 = 1000000000000000000;
+	unsigned __int128 scaled, rest;
+	uint64_t fraction = 0;
+	bool more = any_digit_from(d, d->point + FRACTION_DIGITS);
+
+	for (long i = d->point; i < d->point + FRACTION_DIGITS; i++)
+		fraction = fraction * 10 + (uint64_t)digit_at(d, i);
+	scaled = (unsigned __int128)fraction * unit;
+	rest = scaled % ten_18 * NANO;
+	return scaled / ten_18 * NANO + rest / ten_18 + (more || rest % ten_18 != 0);
+}
+
+static int magnitude(struct digits *d, const struct suffix *suffix, unsigned __int128 *ret)
+{
+	const unsigned __int128 limit = (unsigned __int128)INT64_MAX * NANO;
+	unsigned __int128 nano;
+	uint64_t unit = 1, whole;
+	int r;
+
+	if (suffix->format == QUANTITY_BINARY_SI)
+		unit <<= 10 * suffix->power;
+	else
+		d->point += suffix->power;
+	r = whole_part(d, &whole);
+	if (r < 0)
+		return r;
+	if (__builtin_mul_overflow((unsigned __int128)whole * unit, NANO, &nano))
+		return -ERANGE;
+	nano += fraction_nano(d, unit);
+	if (nano > limit)
+		return -ERANGE;
+	*ret = nano;
+	return 0;
+}
+
+int quantity_parse(const char *s, struct quantity *ret)
+{
+	bool negative = *s == '-';
+	unsigned __int128 nano;
+	struct suffix suffix;
+	struct digits d;
+	int r;
+
+	r = scan_digits(s + (*s == '-' || *s == '+'), &d);
+	if (r < 0)
+		return r;
+	r = scan_suffix(d.s + d.length, &suffix);
+	if (r < 0)
+		return r;
+	r = magnitude(&d, &suffix, &nano);
+	if (r < 0)
+		return r;
+	ret->nano = negative ? -(__int128)nano : (__int128)nano;
+	ret->format = suffix.format;
+	return 0;
+}
+
+/* Rounded up to multiples of `nanos`, counted in them. */
+static int parse_units(const char *s, uint64_t nanos, uint64_t *ret)
+{
+	unsigned __int128 n;
+	struct quantity q;
+	int r = quantity_parse(s, &q);
+
+	if (r < 0)
+		return r;
+	if (q.nano < 0)
+		return -EINVAL;
+	n = ((unsigned __int128)q.nano + nanos - 1) / nanos;
+	if (n > INT64_MAX)
+		return -ERANGE;
+	*ret = (uint64_t)n;
+	return 0;
+}
+
+int quantity_parse_cpu(const char *s, uint64_t *ret_milli)
+{
+	return parse_units(s, NANO / 1000, ret_milli);
+}
+
+int quantity_parse_bytes(const char *s, uint64_t *ret_bytes)
+{
+	return parse_units(s, NANO, ret_bytes);
+}
+
+/* Binary suffixes need a whole number, and one that is worth a suffix. */
+static enum quantity_format family(const struct quantity *q, unsigned __int128 nano)
+{
+	if (q->format != QUANTITY_BINARY_SI)
+		return q->format;
+	if (nano < (unsigned __int128)1024 * NANO || nano % NANO != 0)
+		return QUANTITY_DECIMAL_SI;
+	return QUANTITY_BINARY_SI;
+}
+
+/* Divides *n by `base` while nothing is lost and the last power is not reached. */
+static int reduce(unsigned __int128 *n, uint32_t base, int power, int last)
+{
+	int step = base == 1000 ? 3 : 1;
+
+	while (power < last && *n % base == 0) {
+		*n /= base;
+		power += step;
+	}
+	return power;
+}
+
+static const char *suffix_of(enum quantity_format format, int power)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++)
+		if (suffixes[i].format == format && suffixes[i].power == power)
+			return suffixes[i].text;
+	return "";
+}
+
+/* At most 28 digits: two halves that each fit 64 bits. */
+static void add_wide(struct text *t, unsigned __int128 n)
+{
+	const uint64_t ten_18 = 1000000000000000000;
+
+	if (n >= ten_18) {
+		text_add_number(t, (uint64_t)(n / ten_18), 0);
+		text_add_number(t, (uint64_t)(n % ten_18), FRACTION_DIGITS);
+	} else {
+		text_add_number(t, (uint64_t)n, 0);
+	}
+}
+
+static void add_exponent(struct text *t, int power)
+{
+	if (power == 0)
+		return;
+	text_add_string(t, power < 0 ? "e-" : "e");
+	text_add_number(t, (uint64_t)abs(power), 0);
+}
+
+int quantity_format(const struct quantity *q, char *buf, size_t size)
+{
+	unsigned __int128 n = (unsigned __int128)(q->nano < 0 ? -q->nano : q->nano);
+	enum quantity_format format = family(q, n);
+	struct text t = text_over(buf, size);
+	int power;
+
+	if (q->nano < 0)
+		text_add_string(&t, "-");
+	if (n == 0) {
+		text_add_string(&t, "0");
+	} else if (format == QUANTITY_BINARY_SI) {
+		n /= NANO;
+		power = reduce(&n, 1024, 0, 6);
+		add_wide(&t, n);
+		text_add_string(&t, suffix_of(format, power));
+	} else {
+		power = reduce(&n, 1000, -9, 18);
+		add_wide(&t, n);
+		if (format == QUANTITY_DECIMAL_EXPONENT)
+			add_exponent(&t, power);
+		else
+			text_add_string(&t, suffix_of(format, power));
+	}
+	return t.full ? -ENOSPC : 0;
+}
+
+/* The finished text, or none at all rather than a part of a number. */
+static const char *whole_or_nothing(const struct text *t)
+{
+	if (t->full && t->size > 0)
+		t->buf[0] = '\0';
+	return t->buf;
+}
+
+const char *quantity_format_cpu(uint64_t milli, char *buf, size_t size)
+{
+	struct text t = text_over(buf, size);
+
+	if (milli == LIMIT_MAX) {
+		text_add_string(&t, "max");
+	} else if (milli % 1000 == 0) {
+		text_add_number(&t, milli / 1000, 0);
+	} else {
+		text_add_number(&t, milli, 0);
+		text_add_string(&t, "m");
+	}
+	return whole_or_nothing(&t);
+}
+
+const char *quantity_format_bytes(uint64_t bytes, char *buf, size_t size)
+{
+	struct text t = text_over(buf, size);
+	unsigned __int128 n = bytes;
+	int power;
+
+	if (bytes == LIMIT_MAX) {
+		text_add_string(&t, "max");
+		return whole_or_nothing(&t);
+	}
+	power = bytes == 0 ? 0 : reduce(&n, 1024, 0, 6);
+	text_add_number(&t, (uint64_t)n, 0);
+	text_add_string(&t, suffix_of(QUANTITY_BINARY_SI, power));
+	return whole_or_nothing(&t);
+}
+
+const char *quantity_format_human(uint64_t bytes, char *buf, size_t size)
+{
+	struct text t = text_over(buf, size);
+	unsigned __int128 scaled;
+	uint64_t unit, hundredths, rest;
+	int power = 0;
+
+	if (bytes == LIMIT_MAX || bytes < KIB)
+		return quantity_format_bytes(bytes, buf, size);
+	while (power < 6 && bytes >> (10 * (power + 1)) > 0)
+		power++;
+	unit = 1ULL << (10 * power);
+	scaled = (unsigned __int128)bytes * 100;
+	hundredths = (uint64_t)(scaled / unit);
+	rest = (uint64_t)(scaled % unit);
+	if (rest > unit / 2 || (rest == unit / 2 && hundredths % 2 == 1))
+		hundredths++;
+	text_add_number(&t, hundredths / 100, 0);
+	text_add_string(&t, ".");
+	text_add_number(&t, hundredths % 100, 2);
+	text_add_string(&t, suffix_of(QUANTITY_BINARY_SI, power));
+	return whole_or_nothing(&t);
+}

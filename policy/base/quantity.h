@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kubernetes quantities: "100m", "0.5", "1e3", "1536Mi", "128974848".
+ *
+ * The finest unit is a nano; what is finer rounds away from zero, as in Kubernetes. Beyond
+ * 2^63 - 1 whole units Kubernetes silently caps, here it is -ERANGE.
+ */
+#pragma once
+
+#include "policy/base/base.h"
+
+enum quantity_format {
+	QUANTITY_DECIMAL_SI,       /* n u m "" k M G T P E */
+	QUANTITY_BINARY_SI,        /* Ki Mi Gi Ti Pi Ei */
+	QUANTITY_DECIMAL_EXPONENT, /* e3, E-3 */
+};
+
+struct quantity {
+	__int128 nano; /* billionths; at most (2^63 - 1) * 10^9 either way */
+	enum quantity_format format;
+};
+
+/* Holds the text of every quantity. */
+#define QUANTITY_TEXT_SIZE 40
+
+/* -EINVAL: not a quantity; -ERANGE: too large. */
+int quantity_parse(const char *s, struct quantity *ret);
+/* Canonical text in the same family: no fraction, the largest suffix that needs none. */
+int quantity_format(const struct quantity *q, char *buf, size_t size);
+
+/* For requests and limits, rounded up. -EINVAL also for a negative one. */
+int quantity_parse_cpu(const char *s, uint64_t *ret_milli);
+int quantity_parse_bytes(const char *s, uint64_t *ret_bytes);
+
+/*
+ * For people and logs; all return buf, which is empty when size does not do (QUANTITY_TEXT_SIZE
+ * always does). LIMIT_MAX gives "max".
+ */
+/* "500m", "2". */
+const char *quantity_format_cpu(uint64_t milli, char *buf, size_t size);
+/* Exact: "512Mi", "1000". */
+const char *quantity_format_bytes(uint64_t bytes, char *buf, size_t size);
+/* Two decimals, ties to even: "1.50Gi"; whole below 1Ki. */
+const char *quantity_format_human(uint64_t bytes, char *buf, size_t size);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building short texts without stdio, whose output depends on the locale. */
+#pragma once
+
+#include "policy/base/base.h"
+#include <stdbool.h>
+#include <string.h>
+
+/* A text in a fixed buffer. Once something did not fit, `full` stays set. */
+struct text {
+	char *buf;
+	size_t size;
+	size_t used;
+	int full;
+};
+
+static inline struct text text_over(char *buf, size_t size)
+{
+	if (size > 0)
+		buf[0] = '\0';
+	return (struct text){.buf = buf, .size = size, .full = size == 0};
+}
+
+static inline void text_add(struct text *t, const char *s, size_t length)
+{
+	if (t->full || length >= t->size - t->used) {
+		t->full = 1;
+		return;
+	}
+	memcpy(t->buf + t->used, s, length);
+	t->used += length;
+	t->buf[t->used] = '\0';
+}
+
+static inline void text_add_string(struct text *t, const char *s)
+{
+	text_add(t, s, strlen(s));
+}
+
+/* Decimal, with zeros in front up to `width` digits. */
+static inline void text_add_number(struct text *t, uint64_t n, size_t width)
+{
+	char digits[20];
+	size_t i = sizeof digits;
+
+	do {
+		digits[--i] = (char)('0' + n % 10);
+		n /= 10;
+	} while (n > 0 || (i > 0 && sizeof digits - i < width));
+	text_add(t, digits + i, sizeof digits - i);
+}
+
+#define TEXT_CONTAINER_ID_DIGITS 64
+
+/* "cri-containerd-ID.scope", "docker-ID.scope" and the like, ID 64 hex digits. */
+static inline bool text_is_container_scope(const char *name)
+{
+	const char *dot = strrchr(name, '.'), *dash = strrchr(name, '-');
+
+	return dot != NULL && dash != NULL && dash != name && strcmp(dot, ".scope") == 0 &&
+	       dot - dash == TEXT_CONTAINER_ID_DIGITS + 1 &&
+	       strspn(dash + 1, "0123456789abcdef") == TEXT_CONTAINER_ID_DIGITS;
+}

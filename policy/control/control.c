@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/control/control_impl.h"
+#include "policy/types/bounds.h"
+#include <assert.h>
+#include <string.h>
+
+#define PPM 1000000ULL
+/* A unit at its ceiling presses now and then: this long without it is over. */
+#define CEILING_QUIET_USEC (60 * USEC_PER_SEC)
+
+void control_press_ceiling(struct control_resource *res, usec_t now)
+{
+	res->at_ceiling = true;
+	res->pressed_at = now;
+	res->hold = HOLD_CEILING;
+}
+
+enum hold control_hold_at_ceiling(const struct control *c)
+{
+	uint64_t max = control_unratified(c);
+
+	return max != LIMIT_MAX && c->kernel.mem_max >= max ? HOLD_UNRATIFIED : HOLD_CEILING;
+}
+
+void control_ease_ceiling(struct control_resource *res, usec_t now)
+{
+	if (now - res->pressed_at >= CEILING_QUIET_USEC)
+		res->at_ceiling = false;
+}
+
+static uint64_t limit_of(const struct limits *l, enum resource r)
+{
+	return r == RESOURCE_CPU ? cpu_milli_of(l->cpu_quota_usec, l->cpu_period_usec) : l->mem_max;
+}
+
+void control_set_rule(struct control *c, const struct policy_rule *rule)
+{
+	if (rule->mode != MODE_INITIAL) {
+		c->initial_done = false;
+		memset(c->initial_request, 0, sizeof c->initial_request);
+	}
+	c->rule = *rule;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		struct control_resource *res = &c->resource[r];
+
+		/* A unit without a limit never gets one. */
+		res->managed = res->original != LIMIT_MAX && (rule->resources & (1u << r));
+		res->at_ceiling = false;
+	}
+}
+
+void control_init(struct control *c, const struct tuning *t, const struct policy_rule *rule,
+		  const struct limits *original)
+{
+	*c = (struct control){.original = *original, .kernel = *original};
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		c->resource[r].original = limit_of(original, r);
+		c->resource[r].limit = c->resource[r].original;
+		c->resource[r].hold = HOLD_NO_DATA;
+	}
+	c->start_mem_bytes = original->mem_max;
+	history_init(&c->history, &t->history);
+	control_set_rule(c, rule);
+}
+
+void control_drop(struct control *c)
+{
+	history_drop(&c->history);
+}
+
+static bool same_bounds(const struct pod_resource_bounds *a, const struct pod_resource_bounds *b)
+{
+	return a->request == b->request && a->admin.max == b->admin.max &&
+	       a->namespace.max == b->namespace.max && a->ratio_permille == b->ratio_permille &&
+	       a->refused == b->refused;
+}
+
+void control_set_pod(struct control *c, const struct pod_bounds *pod)
+{
+	uint64_t before = control_unratified(c);
+
+	/* What was told of a ceiling is told once, for as long as the ceiling stays. */
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (!same_bounds(&c->pod.resource[r], &pod->resource[r]) ||
+		    c->pod.requests_move != pod->requests_move)
+			c->resource[r].at_ceiling = false;
+	c->pod = *pod;
+	if (control_unratified(c) != before)
+		c->resource[RESOURCE_MEMORY].at_ceiling = false;
+}
+
+void control_restarted(struct control *c, const struct limits *kernel, usec_t now)
+{
+	struct shrink_floor cpu_floor = c->cpu.floor, mem_floor = c->mem.floor;
+	usec_t backoff_until = c->mem.backoff_until, backoff = c->mem.backoff_usec;
+	uint64_t oom_record = c->mem.oom_record;
+
+	/* What ended on trial may have ended because of it. */
+	if (c->cpu.trial.active)
+		c->resource[RESOURCE_CPU].limit = c->cpu.trial.from_milli;
+	if (c->mem.trial.phase == MEM_MAX)
+		c->resource[RESOURCE_MEMORY].limit = c->mem.trial.from;
+	/* A JVM takes its share of one of these: which, depends on who was first. */
+	c->start_mem_bytes = kernel->mem_max;
+	if (c->resource[RESOURCE_MEMORY].limit != LIMIT_MAX && kernel->mem_max != LIMIT_MAX)
+		c->start_mem_bytes = MAX(kernel->mem_max, c->resource[RESOURCE_MEMORY].limit);
+	c->kernel = *kernel;
+	c->grant_ended = true;
+	/* Asked of the dead one, and written to it. What the node was short of, it still is: that
+	 * denial is told once, whoever dies of it. */
+	c->asked = (struct ledger_claim){0};
+	c->unjudged_bytes = 0;
+	c->frozen = 0;
+	c->psi_cpu_ppm = c->psi_cpu_others_ppm = 0;
+	c->started_at = now;
+	c->life = (struct control_life){0};
+	c->initial_done = false;
+	memset(c->initial_request, 0, sizeof c->initial_request);
+	c->gave_way = 0;
+	c->cpu = (struct cpu_control){.floor = cpu_floor};
+	c->mem = (struct mem_control){
+		.floor = mem_floor,
+		.backoff_until = backoff_until,
+		.backoff_usec = backoff,
+		.oom_record = oom_record,
+		.oom_at = now,
+	};
+	c->rates = (struct cpu_rates){0};
+	c->rates_fresh = false;
+	c->last = c->sample = (struct usage){0};
+	c->last_at = 0;
+}
+
+enum hold control_blocked(const struct control *c, enum resource r)
+{
+	const struct control_resource *res = &c->resource[r];
+
+	if (!(c->rule.resources & (1u << r)))
+		return HOLD_NOT_CONTROLLED;
+	if (!res->managed)
+		return HOLD_NO_LIMIT;
+	if (c->rule.mode == MODE_OFF)
+		return HOLD_MODE_OFF;
+	if (c->paused || ((c->gave_way | c->frozen) & (1u << r)))
+		return HOLD_PAUSED;
+	if (c->pod.limits_stay)
+		return HOLD_REQUESTS_ONLY;
+	return HOLD_NONE;
+}
+
+void control_decide(struct control *c, enum resource r, uint64_t to, enum reason reason,
+		    const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[r];
+
+	res->planned_at = x->now;
+	res->pending = (struct decision){
+		.at_real = x->now_real,
+		.from = limit_of(&c->kernel, r),
+		.to = to,
+		.reason = reason,
+		.throttle_ppm = c->rates.throttle_ppm,
+		.use = r == RESOURCE_CPU ? c->rates.used_milli : mem_use(&c->last),
+		.slope_bps = c->mem.slope_bps,
+	};
+}
+
+static void observe_history(struct control *c, const struct usage *u,
+			    const struct control_context *x)
+{
+	const struct tuning_history *t = &x->tuning->history;
+
+	/* What a start takes says nothing of the time after it. Memory that it takes stays taken:
+	 * control_observe_mem(). */
+	if (control_boost_covers(c, c->last_at, x->now))
+		return;
+	if (t->algorithm == ALGORITHM_VPA)
+		history_vpa_observe(&c->history, t, &c->rates, mem_working_set(u), x->now_real);
+	else
+		history_add_cpu(&c->history, &c->rates, x->now_real);
+}
+
+static uint32_t smooth(uint32_t before, uint64_t ppm)
+{
+	return (uint32_t)((before * 9ULL + MIN(ppm, PPM)) / 10);
+}
+
+/*
+ * The kernel counts a group that its own limit holds back as waiting, too. A throttled period may
+ * have been so from its first moment: what waited beyond those is the neighbours' for sure.
+ */
+static void observe_psi(struct control *c, const struct usage *prev, const struct usage *u,
+			usec_t span)
+{
+	uint64_t waited = u->psi_cpu_some_usec - MIN(prev->psi_cpu_some_usec, u->psi_cpu_some_usec);
+	uint64_t own = c->rates_fresh ? c->rates.throttled * u->limits.cpu_period_usec : waited;
+
+	c->psi_cpu_ppm = smooth(c->psi_cpu_ppm, mul_div(waited, PPM, span));
+	c->psi_cpu_others_ppm =
+		smooth(c->psi_cpu_others_ppm, mul_div(waited - MIN(own, waited), PPM, span));
+}
+
+static void observe_limits(struct control *c, const struct usage *u)
+{
+	if (u->have & USAGE_CPU_LIMIT) {
+		c->kernel.cpu_quota_usec = u->limits.cpu_quota_usec;
+		c->kernel.cpu_period_usec = u->limits.cpu_period_usec;
+		c->kernel.cpu_burst_usec = u->limits.cpu_burst_usec;
+	}
+	if (u->have & USAGE_MEM_LIMIT) {
+		c->kernel.mem_max = u->limits.mem_max;
+		c->kernel.mem_high = u->limits.mem_high;
+	}
+}
+
+void control_observe(struct control *c, const struct usage *u, const struct control_context *x)
+{
+	struct usage prev = c->sample, newest = c->last;
+	bool first = c->last_at == 0;
+
+	assert(x->now >= c->last_at);
+	c->last = c->sample = *u;
+	observe_limits(c, u);
+	c->rates_fresh =
+		!first && x->now > c->last_at &&
+		cpu_rates_between(&prev, u, x->now - c->last_at, x->node_milli, &c->rates) == 0;
+	cpu_prove(&c->cpu, u, x->node_milli, x->now);
+	if (c->rates_fresh) {
+		cpu_temper_demand(&c->cpu, &x->tuning->history, &c->rates);
+		observe_history(c, u, x);
+	}
+	if (!first && x->now > c->last_at)
+		observe_psi(c, &prev, u, x->now - c->last_at);
+	control_observe_mem(c, first ? NULL : &prev, &newest, x);
+	c->last_at = x->now;
+	control_record_cpu(c, x);
+	control_reflex_cpu(c, x);
+}
+
+void control_look(struct control *c, const struct usage *u, const struct control_context *x)
+{
+	struct usage before = c->last;
+
+	/* The first one is a sample. */
+	if (c->last_at == 0)
+		return;
+	usage_merge(&c->last, u);
+	c->last.limits = c->kernel;
+	control_look_mem(c, u->have, &before, x);
+	if (!(u->have & USAGE_CPU))
+		return;
+	cpu_prove(&c->cpu, &c->last, x->node_milli, x->now);
+	control_reflex_cpu(c, x);
+}
+
+void control_review(struct control *c, const struct control_context *x)
+{
+	history_recommend(&c->history, &x->tuning->history, &c->recommendation);
+	if (c->last_at == 0)
+		return;
+	control_review_cpu(c, x);
+	control_review_mem(c, x);
+	if (c->rule.mode == MODE_INITIAL && !c->initial_done && !c->paused && c->gave_way == 0) {
+		control_fix_requests(c, x);
+		c->initial_done = true;
+	}
+}
+
+/* What a step made true, in the kernel and in our books. */
+static void note_done(struct control *c, const struct change *step, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[knobs[step->knob].resource];
+
+	switch (step->knob) {
+	case KNOB_CPU_MAX:
+		c->kernel.cpu_quota_usec = step->to;
+		c->kernel.cpu_period_usec = step->period_usec;
+		/* Odd periods lose a fraction on the way to the quota; what was decided stands. */
+		res->limit = cpu_quota_of(res->pending.to, step->period_usec) == step->to
+				     ? res->pending.to
+				     : cpu_milli_of(step->to, step->period_usec);
+		cpu_window_restart(&c->cpu, &c->last, x->now);
+		c->cpu.last_change = x->now;
+		/* The next span begins under it. */
+		if (x->now == c->last_at)
+			c->sample.limits = c->kernel;
+		break;
+	case KNOB_CPU_BURST:
+		c->kernel.cpu_burst_usec = step->to;
+		return;
+	case KNOB_MEM_HIGH:
+		c->kernel.mem_high = step->to;
+		return;
+	case KNOB_MEM_MAX:
+		c->kernel.mem_max = step->to;
+		/* PID 1 wrote its headroom, and the limit is back: nothing that a trial waits for.
+		 */
+		if (step->reason != REASON_DRIFT || res->limit != step->to)
+			c->mem.last_change = x->now;
+		res->limit = step->to;
+		if (step->to >= c->mem.oom_record)
+			c->mem.oom_record = 0;
+		break;
+	default:
+		return;
+	}
+	if (step->reason == REASON_DRIFT) {
+		/* Our value again: nothing was decided. */
+		res->counters.drifts++;
+		return;
+	}
+	if (change_lowers(step))
+		res->counters.lowers++;
+	else
+		res->counters.raises++;
+	if (step->reason == REASON_SHRINK_UNDONE)
+		res->counters.undos++;
+	control_boost_applied(c, step, x);
+	res->last = res->pending;
+}
+
+void control_applied(struct control *c, const struct change *step, int outcome,
+		     const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[knobs[step->knob].resource];
+
+	assert(step->target == c->target);
+	if (outcome == APPLY_DONE || outcome == APPLY_UNCHANGED) {
+		note_done(c, step, x);
+		return;
+	}
+	if (outcome == APPLY_GONE)
+		return;
+	res->counters.refusals++;
+	if (knobs[step->knob].resource == RESOURCE_MEMORY)
+		control_mem_step_failed(c, step, x);
+	else if (step->knob == KNOB_CPU_MAX && c->cpu.trial.active && change_lowers(step))
+		c->cpu.trial = (struct cpu_trial){0};
+}
+
+bool control_high_is_ours(const struct control *c, const struct limits *kernel)
+{
+	bool of_trial = c->mem.trial.high_lowered && kernel->mem_high <= c->mem.trial.to;
+
+	return kernel->mem_high == c->kernel.mem_high &&
+	       (of_trial || mem_brake_owns(&c->mem, kernel->mem_high));
+}
+
+static void adopt_mem(struct control *c, const struct limits *kernel, bool ours,
+		      const struct control_context *x)
+{
+	c->original.mem_max = kernel->mem_max;
+	if (!ours)
+		c->original.mem_high = kernel->mem_high;
+	c->mem.trial = (struct mem_trial){0};
+	c->mem.brake = (struct mem_brake){0};
+	c->mem.last_change = x->now;
+	c->mem.oom_record = 0;
+	if (ours)
+		control_plan_mem(c, x, KNOB_MEM_HIGH, control_mem_high(c, kernel->mem_max),
+				 REASON_LIFT);
+}
+
+void control_adopt(struct control *c, const struct limits *kernel, enum resource r,
+		   const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[r];
+	bool ours = control_high_is_ours(c, kernel);
+
+	c->kernel = *kernel;
+	res->limit = limit_of(kernel, r);
+	res->original = res->limit;
+	res->managed = res->original != LIMIT_MAX && (c->rule.resources & (1u << r));
+	res->at_ceiling = false;
+	if (r == RESOURCE_CPU) {
+		c->cpu.adopted_at = x->now;
+		c->original.cpu_quota_usec = kernel->cpu_quota_usec;
+		c->original.cpu_period_usec = kernel->cpu_period_usec;
+		c->cpu.trial = (struct cpu_trial){0};
+		c->cpu.last_change = x->now;
+		if (res->limit == LIMIT_MAX)
+			boost_put_back(&c->boost, x->now);
+		else
+			boost_adopt(&c->boost, res->limit);
+		cpu_window_restart(&c->cpu, &c->last, x->now);
+		return;
+	}
+	adopt_mem(c, kernel, ours, x);
+}
+
+void control_follow(struct control *c, const struct limits *kernel, enum resource r)
+{
+	/* Not to be lifted by the end of a trial, or of the brake. */
+	if (r == RESOURCE_MEMORY && kernel->mem_high != c->kernel.mem_high) {
+		c->mem.trial.high_lowered = false;
+		c->mem.brake = (struct mem_brake){0};
+	}
+	c->kernel = *kernel;
+	c->resource[r].limit = limit_of(kernel, r);
+}
+
+static void write_held(struct control *c, enum resource r, enum reason reason,
+		       const struct control_context *x)
+{
+	uint64_t limit = c->resource[r].limit;
+
+	control_decide(c, r, limit, reason, x);
+	if (r == RESOURCE_CPU) {
+		control_plan_cpu(c, x, limit, reason);
+		return;
+	}
+	control_plan_mem(c, x, KNOB_MEM_MAX, limit, reason);
+	if (c->mem.trial.phase == MEM_IDLE)
+		control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, limit), reason);
+}
+
+void control_reassert(struct control *c, const struct limits *kernel, enum resource r,
+		      const struct control_context *x)
+{
+	c->kernel = *kernel;
+	if (r == RESOURCE_MEMORY)
+		control_grant_held(c, x);
+	write_held(c, r, REASON_DRIFT, x);
+}
+
+void control_put_back(struct control *c, enum resource r, const struct control_context *x)
+{
+	c->resource[r].limit = c->resource[r].original;
+	write_held(c, r, REASON_RESTORE, x);
+}
+
+void control_resume(struct control *c, const struct limits *kernel, const struct control_context *x)
+{
+	c->kernel = *kernel;
+	control_oom_apply(c, x->tuning);
+	if (c->resource[RESOURCE_MEMORY].managed)
+		control_grant_held(c, x);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (c->resource[r].managed && !(r == RESOURCE_MEMORY && control_mem_owed(c, x)))
+			write_held(c, r, REASON_RESUMED, x);
+}
+
+void control_shift_clock(struct control *c, int64_t step_usec)
+{
+	struct shrink_floor *floors[] = {&c->cpu.floor, &c->mem.floor};
+
+	history_shift(&c->history, step_usec);
+	for (size_t i = 0; i < ARRAY_SIZE(floors); i++)
+		if (floors[i]->value != 0)
+			floors[i]->since_real += (usec_t)step_usec;
+}

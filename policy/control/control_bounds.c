@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/control/control_impl.h"
+#include "policy/laws/jvm.h"
+#include "policy/types/bounds.h"
+
+/* The kernel takes a larger value for "max"; no node has as much. */
+#define MEM_CEILING_MAX (1024 * 1024 * 1024 * GIB)
+
+static uint64_t quantum_of(enum resource r)
+{
+	return r == RESOURCE_CPU ? CPU_QUANTUM_MILLI : MEM_PAGE_BYTES;
+}
+
+static const struct range *range_of(const struct control *c, enum resource r)
+{
+	return r == RESOURCE_CPU ? &c->rule.cpu_milli : &c->rule.mem_bytes;
+}
+
+uint64_t control_refused(const struct control *c, enum resource r)
+{
+	const struct pod_resource_bounds *p = &c->pod.resource[r];
+	uint64_t quantum = quantum_of(r);
+
+	if (p->refused == 0 || c->last_at >= p->refused_until)
+		return LIMIT_MAX;
+	return MAX(round_down(p->refused, quantum), quantum);
+}
+
+uint64_t control_unratified(const struct control *c)
+{
+	uint64_t max = pod_unratified_max(&c->pod, c->resource[RESOURCE_MEMORY].original);
+
+	return round_down(max, MEM_PAGE_BYTES);
+}
+
+static uint64_t heap_floor(const struct control *c)
+{
+	const struct jvm_heap heap = {c->pod.heap_bytes, c->pod.heap_permille};
+
+	return jvm_floor(&heap, c->start_mem_bytes);
+}
+
+/* The rows that only a container of a pod has. */
+static void fill_pod(const struct control *c, enum resource r, struct bounds *b)
+{
+	const struct pod_resource_bounds *p = &c->pod.resource[r];
+	uint64_t refused = control_refused(c, r);
+	bool request_stays = !c->pod.requests_move && p->request != 0;
+
+	b->value[BOUND_HEAP] = r == RESOURCE_MEMORY ? heap_floor(c) : 0;
+	b->value[BOUND_ADMIN_MIN] = p->admin.min;
+	b->value[BOUND_ADMIN_MAX] = p->admin.max;
+	b->value[BOUND_RANGE_MIN] = p->namespace.min;
+	b->value[BOUND_RANGE_MAX] = p->namespace.max;
+	if (request_stays && p->ratio_permille != 0)
+		b->value[BOUND_RANGE_RATIO] = scale_permille(p->request, p->ratio_permille);
+	if (request_stays)
+		b->value[BOUND_REQUEST] = MAX(b->value[BOUND_REQUEST], p->request);
+	/* Where the request moves along there must be room for one below the limit. */
+	if (c->pod.qos_near && !c->pod.guaranteed)
+		b->value[BOUND_QOS] = add_sat(request_stays ? p->request : b->quantum, b->quantum);
+	b->value[BOUND_REFUSED] = refused == LIMIT_MAX ? 0 : refused;
+}
+
+static void fill_bounds(const struct control *c, const struct tuning *t, enum resource r,
+			uint64_t node_milli, struct bounds *ret)
+{
+	const struct range *range = range_of(c, r);
+	struct bounds b = {.quantum = quantum_of(r)};
+
+	b.value[BOUND_USER_MIN] = range->min;
+	b.value[BOUND_USER_MAX] = range->max;
+	b.value[BOUND_REQUEST] = b.quantum;
+	if (r == RESOURCE_CPU) {
+		b.value[BOUND_CEILING] = MAX(node_milli, b.quantum);
+		/* The kernel takes no quota below 1 ms, whatever the period. */
+		if (c->kernel.cpu_period_usec != 0)
+			b.value[BOUND_REQUEST] =
+				CPU_QUOTA_MIN_USEC * 1000 / c->kernel.cpu_period_usec;
+	} else {
+		uint64_t ceiling = range->max != 0 ? LIMIT_MAX
+						   : scale_permille(c->resource[r].original,
+								    t->memory.ceiling_permille);
+
+		ceiling = MAX(ceiling, b.quantum);
+		b.value[BOUND_CEILING] = MIN(ceiling, MEM_CEILING_MAX);
+	}
+	fill_pod(c, r, &b);
+	*ret = b;
+}
+
+/* It bounds growth here and not what is asked of the API server, or that would never get beyond
+ * it. */
+static void fill_growth(const struct control *c, enum resource r, struct bounds *b)
+{
+	uint64_t max = control_unratified(c);
+
+	if (r == RESOURCE_MEMORY && max != LIMIT_MAX)
+		b->value[BOUND_UNRATIFIED] = max;
+}
+
+/* Memory alone is granted; contention for CPU is left to weights. */
+uint64_t control_bound(struct control *c, const struct control_context *x, enum resource r,
+		       uint64_t wish)
+{
+	struct bounds b;
+
+	fill_bounds(c, x->tuning, r, x->node_milli, &b);
+	fill_growth(c, r, &b);
+	if (r == RESOURCE_MEMORY && x->ledger != NULL)
+		b.value[BOUND_LEDGER] =
+			ledger_most(x->ledger, c->target, bounds_apply(&b, wish, NULL));
+	return bounds_apply(&b, wish, &c->resource[r].trace);
+}
+
+uint64_t control_bound_raise(struct control *c, const struct control_context *x, uint64_t wish,
+			     enum reason reason)
+{
+	struct bounds b;
+
+	fill_bounds(c, x->tuning, RESOURCE_MEMORY, x->node_milli, &b);
+	fill_growth(c, RESOURCE_MEMORY, &b);
+	if (x->ledger != NULL)
+		b.value[BOUND_LEDGER] = control_grant(c, x, bounds_apply(&b, wish, NULL), reason);
+	return bounds_apply(&b, wish, &c->resource[RESOURCE_MEMORY].trace);
+}
+
+uint64_t control_bound_back(struct control *c, const struct control_context *x, enum resource r,
+			    uint64_t wish)
+{
+	struct bounds b;
+
+	fill_bounds(c, x->tuning, r, x->node_milli, &b);
+	b.value[BOUND_REFUSED] = 0;
+	return bounds_apply(&b, wish, &c->resource[r].trace);
+}
+
+uint64_t control_ceiling(const struct control *c, const struct tuning *t, enum resource r,
+			 uint64_t node_milli)
+{
+	struct bounds b;
+
+	fill_bounds(c, t, r, node_milli, &b);
+	return bounds_ceiling(&b);
+}
+
+uint64_t control_floor(const struct control *c, const struct tuning *t, enum resource r,
+		       uint64_t node_milli)
+{
+	struct bounds b;
+
+	fill_bounds(c, t, r, node_milli, &b);
+	return bounds_floor(&b);
+}
+
+/* A heap and the class bound shrinks; they are no reason to raise what was given. */
+uint64_t control_minimum(const struct control *c, const struct control_context *x, enum resource r)
+{
+	struct bounds b;
+	uint64_t floor;
+
+	fill_bounds(c, x->tuning, r, x->node_milli, &b);
+	b.value[BOUND_HEAP] = b.value[BOUND_QOS] = 0;
+	floor = bounds_floor(&b);
+	return floor > b.quantum ? floor : 0;
+}
+
+/* A restart is dear: what comes after it is to last for a while. */
+#define RESTART_PERMILLE 1500
+
+uint64_t control_restart_wish(const struct control *c, const struct tuning *t, bool killed)
+{
+	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	uint64_t held = MAX(res->limit, c->kernel.mem_max);
+	uint64_t ceiling = control_ceiling(c, t, RESOURCE_MEMORY, 0);
+	bool full = res->at_ceiling && held >= MIN(ceiling, control_unratified(c));
+	uint64_t wish = MAX(held, c->mem.oom_record);
+
+	if (!res->managed || held == LIMIT_MAX || (!killed && !full))
+		return 0;
+	if (full)
+		wish = MAX(wish, scale_permille(held, RESTART_PERMILLE));
+	return MIN(round_up(wish, MEM_PAGE_BYTES), ceiling);
+}
+
+/* The smallest request whose limit is not too far above it. */
+static uint64_t request_of_ratio(uint64_t limit, uint64_t ratio_permille)
+{
+	uint64_t request = mul_div(limit, 1000, ratio_permille);
+
+	return mul_div(request, ratio_permille, 1000) < limit ? request + 1 : request;
+}
+
+/* What a limit allows its request: not above it, a quantum below where the class hangs on it, and
+ * not so far below that the LimitRange forbids it. */
+static void fill_request(const struct control *c, enum resource r, uint64_t limit, struct bounds *b)
+{
+	uint64_t ratio = c->pod.resource[r].ratio_permille, most = limit;
+
+	if (limit == LIMIT_MAX)
+		return;
+	if (c->pod.qos_near)
+		most -= MIN(most, b->quantum);
+	if (ratio != 0)
+		b->value[BOUND_REQUEST] = request_of_ratio(limit, ratio);
+	b->value[BOUND_CEILING] = MAX(most, b->quantum);
+}
+
+/* Beside this limit. */
+static uint64_t request_beside(const struct control *c, enum resource r, uint64_t limit)
+{
+	const struct pod_resource_bounds *p = &c->pod.resource[r];
+	const struct range *range = range_of(c, r);
+	uint64_t target = c->recommendation.resource[r].target;
+	struct bounds b = {.quantum = quantum_of(r)};
+
+	if (!c->pod.requests_move && !c->pod.limits_stay)
+		return 0;
+	if (p->request == 0 || !(c->rule.resources & (1u << r)))
+		return 0;
+	if (c->pod.guaranteed)
+		return c->pod.requests_move && limit != LIMIT_MAX ? limit : 0;
+	if (target == 0)
+		return 0;
+	b.value[BOUND_USER_MIN] = range->min;
+	b.value[BOUND_USER_MAX] = range->max;
+	b.value[BOUND_ADMIN_MIN] = p->admin.min;
+	b.value[BOUND_ADMIN_MAX] = p->admin.max;
+	b.value[BOUND_RANGE_MIN] = p->namespace.min;
+	fill_request(c, r, limit, &b);
+	return bounds_apply(&b, target, NULL);
+}
+
+uint64_t control_request(const struct control *c, enum resource r)
+{
+	if (c->rule.mode == MODE_INITIAL)
+		return c->initial_request[r];
+	return request_beside(c, r, control_lasting(c, r));
+}
+
+void control_fix_requests(struct control *c, const struct control_context *x)
+{
+	bool known = c->recommendation.confidence_permille > 0;
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		const struct control_resource *res = &c->resource[r];
+		bool planned = res->planned_at == x->now && !c->boost.written;
+		uint64_t limit = planned ? res->pending.to : control_lasting(c, r);
+
+		c->initial_request[r] = known ? request_beside(c, r, limit) : 0;
+	}
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/control/control_impl.h"
+#include "policy/types/bounds.h"
+
+void control_plan_cpu(struct control *c, const struct control_context *x, uint64_t milli,
+		      enum reason reason)
+{
+	uint64_t period = c->kernel.cpu_period_usec != 0 ? c->kernel.cpu_period_usec
+							 : CPU_PERIOD_DEFAULT_USEC;
+	struct change step = {
+		.target = c->target,
+		.knob = KNOB_CPU_MAX,
+		.depth = c->depth,
+		.from = c->kernel.cpu_quota_usec,
+		.to = cpu_quota_of(milli, period),
+		.period_usec = period,
+		.reason = reason,
+	};
+	struct change burst = step;
+
+	control_decide(c, RESOURCE_CPU, milli, reason, x);
+	plan_add(x->plan, &step);
+	/* As much of the original burst as fits below the quota. */
+	burst.knob = KNOB_CPU_BURST;
+	burst.from = c->kernel.cpu_burst_usec;
+	burst.to = MIN(c->original.cpu_burst_usec, step.to);
+	plan_add(x->plan, &burst);
+}
+
+/* A trial that hurt: back to where it began, or further if the reflex asks for more. */
+static void undo_trial(struct control *c, const struct control_context *x, uint64_t wish)
+{
+	uint64_t back = cpu_trial_undo(&c->cpu, x->now_real);
+
+	control_plan_cpu(c, x, control_bound(c, x, RESOURCE_CPU, MAX(back, wish)),
+			 REASON_SHRINK_UNDONE);
+	c->cpu.last_raise = x->now;
+}
+
+static void raise_by_reflex(struct control *c, const struct control_context *x, uint64_t wish)
+{
+	struct control_resource *res = &c->resource[RESOURCE_CPU];
+	uint64_t limit = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
+	uint64_t to;
+
+	if (wish <= limit)
+		return; /* what ran has to prove more */
+	to = control_bound(c, x, RESOURCE_CPU, wish);
+	cpu_shrink_regret(&x->tuning->cpu, &c->cpu, limit, x->now, x->now_real);
+	if (to <= limit) {
+		control_press_ceiling(res, x->now);
+		return;
+	}
+	res->at_ceiling = false;
+	control_plan_cpu(c, x, to, REASON_THROTTLED);
+	c->cpu.last_raise = x->now;
+}
+
+/* What the API server refused goes back at once: CPU that is taken away kills nobody. */
+static bool give_back(struct control *c, const struct control_context *x)
+{
+	uint64_t most = control_refused(c, RESOURCE_CPU);
+	uint64_t limit = c->resource[RESOURCE_CPU].limit, to;
+
+	if (most == LIMIT_MAX || limit <= most)
+		return false;
+	to = control_bound(c, x, RESOURCE_CPU, limit);
+	if (to >= limit)
+		return false;
+	c->cpu.trial = (struct cpu_trial){0};
+	control_plan_cpu(c, x, to, REASON_REFUSED);
+	return true;
+}
+
+void control_record_cpu(struct control *c, const struct control_context *x)
+{
+	if (c->rates_fresh && !control_boost_covers(c, x->now - c->rates.span_usec, x->now))
+		recent_max_add(&c->cpu.recent, c->rates.demand_milli, x->tuning->cpu.recent_usec,
+			       x->now);
+}
+
+/* The loop's timer comes a little early at times: that must not cost a whole look. */
+static bool raised_just_now(const struct control *c, const struct control_context *x)
+{
+	return c->cpu.last_raise != 0 && add_sat(x->now - c->cpu.last_raise, x->tick_usec / 2) <
+						 x->tuning->cpu.raise_interval_usec;
+}
+
+void control_reflex_cpu(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_CPU];
+	const struct tuning_cpu *t = &x->tuning->cpu;
+	const struct usage *u = &c->last;
+	uint64_t wish, limit;
+	struct cpu_rates window;
+
+	if (res->planned_at == x->now || control_blocked(c, RESOURCE_CPU) != HOLD_NONE ||
+	    c->kernel.cpu_quota_usec == LIMIT_MAX || give_back(c, x) || c->rule.mode != MODE_AUTO)
+		return;
+	if (cpu_window_rates(&c->cpu, u, x->node_milli, x->now, &window) < 0)
+		return;
+
+	limit = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
+	wish = cpu_reflex_wish(t, limit, &window, c->cpu.proven_milli);
+	if (wish == 0) {
+		control_ease_ceiling(res, x->now);
+		if (cpu_trial_passed(t, &c->cpu, u, x->now))
+			cpu_trial_end(&c->cpu);
+		return;
+	}
+	if (raised_just_now(c, x))
+		return;
+	c->rates.throttle_ppm = window.throttle_ppm;
+	if (c->cpu.trial.active)
+		undo_trial(c, x, wish);
+	else
+		raise_by_reflex(c, x, wish);
+}
+
+/* What history, a failed shrink and the original ask for, before the bounds. */
+static uint64_t candidate(const struct control *c, const struct control_context *x)
+{
+	const struct tuning *t = x->tuning;
+	const struct range_of *r = &c->recommendation.resource[RESOURCE_CPU];
+	uint32_t confidence = MIN(c->recommendation.confidence_permille, 1000u);
+	uint64_t floor = floor_value(&c->cpu.floor, t->cpu.floor_half_life_usec, x->now_real);
+
+	if (t->history.algorithm == ALGORITHM_VPA)
+		return MAX(r->target, floor);
+	return MAX(MAX(r->peak, floor),
+		   scale_permille(c->resource[RESOURCE_CPU].original, 1000 - confidence));
+}
+
+/* The last minutes keep a limit from sinking. They never raise it: what they forget again would
+ * make it swing, and what is really short of CPU is throttled. */
+static uint64_t least(const struct control *c, const struct control_context *x)
+{
+	const struct tuning *t = x->tuning;
+	uint64_t recent =
+		scale_permille(recent_max_get(&c->cpu.recent), 1000 + t->history.margin_permille);
+
+	if (t->history.algorithm == ALGORITHM_VPA)
+		recent = 0;
+	return MAX(c->resource[RESOURCE_CPU].bounded, recent);
+}
+
+static void shrink(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_CPU];
+	struct cpu_shrink_input in = {
+		.limit_milli = res->limit,
+		.candidate_milli = least(c, x),
+		.started_at = c->started_at,
+		.now = x->now,
+	};
+	uint64_t to;
+
+	if (!c->rule.scale_down || c->pod.not_ready) {
+		res->hold = c->rule.scale_down ? HOLD_NOT_READY : HOLD_SCALE_DOWN_OFF;
+		return;
+	}
+	res->hold = cpu_shrink_next(x->tuning, &c->cpu, &in, &to, &res->next_at);
+	if (res->hold != HOLD_NONE)
+		return;
+	to = control_bound(c, x, RESOURCE_CPU, to);
+	if (to >= res->limit) {
+		res->hold = HOLD_DEADBAND;
+		return;
+	}
+	cpu_trial_begin(&c->cpu, res->limit, to, &c->last, x->now);
+	control_plan_cpu(c, x, to, REASON_SHRINK);
+}
+
+/* History from before an owner's own value does not overrule it the moment it stands; being
+ * throttled at it does. */
+static bool history_may_raise(const struct control *c, const struct control_context *x)
+{
+	const struct control_resource *res = &c->resource[RESOURCE_CPU];
+	uint64_t from = scale_permille(res->limit, 1000 + x->tuning->common.deadband_up_permille);
+	usec_t adopted = c->cpu.adopted_at;
+
+	return !c->cpu.trial.active && res->bounded > from &&
+	       (adopted == 0 || x->now - adopted >= x->tuning->cpu.recent_usec);
+}
+
+void control_review_cpu(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_CPU];
+	bool initial = c->rule.mode == MODE_INITIAL;
+
+	res->next_at = 0;
+	res->hold = control_blocked(c, RESOURCE_CPU);
+	if (!res->managed)
+		return;
+	res->candidate = candidate(c, x);
+	res->bounded = control_bound(c, x, RESOURCE_CPU, res->candidate);
+	if (res->hold != HOLD_NONE || res->planned_at == x->now || control_boost_holds(c, x))
+		return;
+	if (initial && c->initial_done) {
+		res->hold = HOLD_INITIAL_DONE;
+		return;
+	}
+	if (initial && c->recommendation.confidence_permille > 0) {
+		if (res->bounded != res->limit)
+			control_plan_cpu(c, x, res->bounded, REASON_INITIAL);
+		return;
+	}
+	if (initial || c->recommendation.resource[RESOURCE_CPU].target == 0) {
+		res->hold = HOLD_HISTORY;
+		return;
+	}
+	if (history_may_raise(c, x)) {
+		control_plan_cpu(c, x, res->bounded, REASON_HISTORY);
+		return;
+	}
+	if (res->at_ceiling) {
+		res->hold = HOLD_CEILING;
+		return;
+	}
+	shrink(c, x);
+}

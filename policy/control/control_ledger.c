@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a container is to the node's ledger, what it gets, and what it gives back. */
+#include "policy/control/control_impl.h"
+#include "policy/types/bounds.h"
+
+/* Without a new refusal for as long, the shortage is over. */
+#define DENIED_USEC (60 * USEC_PER_SEC)
+/* The ledger asks again at every look while somebody waits; a review comes in between. */
+#define ASKED_USEC (30 * USEC_PER_SEC)
+/* Who grows asks again at every look, who is held at his limit or brake within 2 s. */
+#define NEED_USEC (3 * USEC_PER_SEC)
+/* Use of so long ago is what ended: a look may find it freed before it finds it gone. */
+#define ENDED_USEC (2 * USEC_PER_SEC)
+
+/* --- what it is */
+
+static void fill_rank(const struct control *c, struct ledger_entry *e)
+{
+	e->request = c->pod.resource[RESOURCE_MEMORY].request;
+	e->priority = c->pod.priority + (int32_t)c->rule.priority;
+	e->qos = c->pod.qos;
+}
+
+/* memory.stat may be a second old: what memory.current has lost since then is no use any more. */
+static uint64_t known_use(const struct control *c)
+{
+	uint64_t use = mem_use(&c->last), then = c->mem.stat_current;
+	uint64_t freed = then > c->last.mem_current ? then - c->last.mem_current : 0;
+
+	return use - MIN(use, freed);
+}
+
+static bool gives_back(const struct control *c)
+{
+	return control_grows_mem(c) && c->rule.scale_down && c->last_at != 0;
+}
+
+/* What memory.max may be lowered to without taking anything back. */
+static uint64_t charged(const struct control *c, const struct tuning_memory *t)
+{
+	return add_sat(c->last.mem_current, mem_write_margin(t, c->kernel.mem_max));
+}
+
+/* A single large allocation is no ramp, and yet what it took is not to be hit a moment later. */
+static uint64_t next(const struct control *c, const struct tuning_memory *t, uint64_t use)
+{
+	uint64_t grown = mul_div(c->mem.slope_bps, t->slope_ahead_usec, USEC_PER_SEC);
+
+	return grown == 0 ? 0 : mem_with_margin(t, add_sat(use, grown));
+}
+
+static uint64_t least(const struct control *c, const struct tuning *t)
+{
+	uint64_t need = mem_with_margin(&t->memory, mem_use(&c->last));
+	uint64_t limit = c->kernel.mem_max, floor = 0;
+
+	/* Below the original nothing is given back in any case. */
+	if (limit > c->resource[RESOURCE_MEMORY].original)
+		floor = control_floor(c, t, RESOURCE_MEMORY, 0);
+	return MAX(floor, add_sat(need, mem_write_margin(&t->memory, need)));
+}
+
+/* It was denied what its growth asked for, and stands there. */
+static bool stands_denied(const struct control *c, const struct tuning_memory *t,
+			  const struct ledger_entry *e, usec_t now)
+{
+	uint64_t stop = MIN(e->limit, c->kernel.mem_high);
+
+	return e->claim != 0 && !c->claim.ahead && now - c->claim.at < NEED_USEC &&
+	       add_sat(e->use, mem_gap(t, e->limit)) >= stop;
+}
+
+void control_ledger_entry(const struct control *c, const struct tuning *t, usec_t now,
+			  struct ledger_entry *ret)
+{
+	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	/* A successor has been granted nothing, whatever stands in its file: that comes down with
+	 * the first sample. */
+	uint64_t limit = c->grant_ended ? res->original : MAX(c->kernel.mem_max, res->limit);
+	uint64_t use = known_use(c);
+
+	if (c->mem.trial.phase == MEM_MAX)
+		limit = MAX(limit, c->mem.trial.from);
+	limit = MAX(limit, c->unjudged_bytes);
+	*ret = (struct ledger_entry){
+		.limit = limit,
+		.original = res->managed ? res->original : LIMIT_MAX,
+		.use = use,
+		.least = gives_back(c) ? least(c, t) : limit,
+		.lately = control_mem_needed(c, &t->memory),
+		.next = next(c, &t->memory, use),
+		.charged = charged(c, &t->memory),
+		.claim = ledger_claim_value(&c->claim, limit, use, now),
+	};
+	if (control_grows_mem(c))
+		ret->soon = ledger_soon(&t->memory, limit, use, c->mem.steady_bps);
+	ret->needs = ret->soon != 0 || stands_denied(c, &t->memory, ret, now);
+	ret->urgent = ret->needs && !c->claim.ahead ? ret->claim : 0;
+	fill_rank(c, ret);
+}
+
+void control_ledger_waiting(const struct control *c, usec_t now, struct ledger_entry *ret)
+{
+	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	uint64_t original = res->managed ? res->original : LIMIT_MAX;
+	struct ledger_claim claim = c->freed;
+
+	/* The API server may tell of the kill later. */
+	if (control_grows_mem(c))
+		claim.limit = MAX(claim.limit, c->mem.oom_record);
+	*ret = (struct ledger_entry){
+		.limit = original,
+		.original = original,
+		.claim = ledger_claim_value(&claim, original, 0, now),
+	};
+	fill_rank(c, ret);
+}
+
+/* As much as it has freed: nobody has less than while it lived. */
+void control_lost(struct control *c, usec_t now)
+{
+	const struct mem_point *p = c->mem.point;
+	uint64_t freed = 0;
+
+	control_oom_ended(c, now);
+	c->claim = (struct ledger_claim){0};
+	/* Never seen: what its predecessor has freed. */
+	if (c->last_at == 0)
+		return;
+	for (int i = 0; i < MEM_POINTS && p[i].at != 0 && p[0].at - p[i].at < ENDED_USEC; i++)
+		freed = MAX(freed, p[i].unreclaimable);
+	c->freed = (struct ledger_claim){
+		.limit = round_up(MIN(freed, c->resource[RESOURCE_MEMORY].limit), MEM_PAGE_BYTES),
+		.at = now,
+	};
+}
+
+void control_ledger_use(const struct control *c, const struct control_context *x)
+{
+	if (x->ledger != NULL)
+		ledger_use(x->ledger, c->target, known_use(c));
+}
+
+/* --- what it gets */
+
+bool control_denied(const struct control *c, usec_t now)
+{
+	return c->denial.since != 0 && now - c->denial.at < DENIED_USEC;
+}
+
+bool control_denied_now(const struct control *c, const struct control_context *x)
+{
+	return x->ledger != NULL && c->denial.since != 0 && c->denial.at == x->now;
+}
+
+bool control_claims(const struct control *c, const struct control_context *x)
+{
+	return x->ledger != NULL && x->ledger->entries[c->target].claim != 0;
+}
+
+static void note_denial(struct control *c, const struct control_context *x, uint64_t wish)
+{
+	struct denial *d = &c->denial;
+
+	if (!control_denied(c, x->now))
+		d->since = x->now;
+	d->at = x->now;
+	ledger_weigh(x->ledger, c->target, wish, &d->verdict);
+}
+
+uint64_t control_grant(struct control *c, const struct control_context *x, uint64_t wish,
+		       enum reason reason)
+{
+	bool ahead = reason != REASON_MEMORY_GROWTH && reason != REASON_OOM_KILL;
+	struct ledger_entry *e;
+	uint64_t allowed, urgent;
+
+	if (x->ledger == NULL)
+		return wish;
+	e = &x->ledger->entries[c->target];
+	e->needs |= !ahead;
+	if (ledger_most(x->ledger, c->target, wish) < wish)
+		note_denial(c, x, wish);
+	urgent = e->urgent;
+	allowed = ledger_grant(x->ledger, c->target, wish);
+	if (ahead)
+		e->urgent = MIN(urgent, e->claim);
+	/* What growth waits for is not forgotten for a wish that can wait. */
+	if (!ahead || urgent == 0)
+		c->claim = (struct ledger_claim){
+			.limit = e->claim,
+			.use = known_use(c),
+			.at = x->now,
+			.ahead = ahead,
+		};
+	return allowed;
+}
+
+void control_grant_held(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+
+	res->limit = control_grant(c, x, res->limit, REASON_RESUMED);
+	c->grant_ended = false;
+}
+
+void control_come_down(struct control *c, const struct control_context *x)
+{
+	uint64_t held = c->resource[RESOURCE_MEMORY].limit;
+
+	if (x->ledger == NULL || held >= c->kernel.mem_max || !control_grows_mem(c))
+		return;
+	control_plan_mem(c, x, KNOB_MEM_MAX, held, REASON_SETTLED);
+	control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, held), REASON_SETTLED);
+}
+
+/* --- what it gives back */
+
+uint64_t control_asked(const struct control *c, usec_t now)
+{
+	return c->asked.limit != 0 && now - c->asked.at < ASKED_USEC &&
+			       c->asked.limit < c->kernel.mem_max
+		       ? c->asked.limit
+		       : 0;
+}
+
+void control_give_back(struct control *c, const struct control_context *x, uint64_t to)
+{
+	uint64_t fits = charged(c, &x->tuning->memory);
+	uint64_t now = round_up(MAX(to, fits), MEM_PAGE_BYTES);
+
+	if (!gives_back(c) || c->mem.trial.phase != MEM_IDLE ||
+	    c->resource[RESOURCE_MEMORY].planned_at == x->now)
+		return;
+	if (fits > to)
+		c->asked = (struct ledger_claim){.limit = to, .at = x->now};
+	/* Crumbs are not worth a write each. */
+	if (add_sat(now, MIB) > c->kernel.mem_max)
+		return;
+	control_plan_mem(c, x, KNOB_MEM_MAX, now, REASON_GIVEN_BACK);
+	control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, now), REASON_GIVEN_BACK);
+}

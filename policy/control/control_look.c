@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The looks between two samples: what they read, and the brake. */
+#include "policy/control/control_impl.h"
+#include "policy/types/bounds.h"
+
+/* Memory close to its limit by this share, or by this much time at its slope, is looked at every
+ * time. */
+#define HOT_PERMILLE 800
+#define HOT_USEC     (10 * USEC_PER_SEC)
+/*
+ * Whoever did not run did not allocate: zeroing a page takes a quarter of a microsecond, so this
+ * much CPU time is less than a mebibyte.
+ */
+#define RAN_USEC 50
+/* memory.stat costs as much as eight other files: it is read when memory.current has moved by this
+ * share of the way to the limit, and no less than this. */
+#define MOVED_SHARE     16
+#define MOVED_MIN_BYTES MIB
+/* memory.current of a standstill still breathes by a batch of pages per CPU. */
+#define STAT_SLACK_BYTES (256 * KIB)
+
+bool control_grows_mem(const struct control *c)
+{
+	return control_blocked(c, RESOURCE_MEMORY) == HOLD_NONE && c->rule.mode == MODE_AUTO &&
+	       c->kernel.mem_max != LIMIT_MAX;
+}
+
+static bool grows_cpu(const struct control *c)
+{
+	return control_blocked(c, RESOURCE_CPU) == HOLD_NONE && c->rule.mode == MODE_AUTO &&
+	       c->kernel.cpu_quota_usec != LIMIT_MAX;
+}
+
+bool control_hot(const struct control *c)
+{
+	const struct mem_control *m = &c->mem;
+	uint64_t max = c->kernel.mem_max, use = m->point[0].unreclaimable;
+	uint64_t ahead = mul_div(m->slope_bps, HOT_USEC, USEC_PER_SEC);
+
+	return m->brake.line != 0 || m->oom_record != 0 ||
+	       use > scale_permille(max, HOT_PERMILLE) ||
+	       (m->slope_bps > 0 && add_sat(use, ahead) >= max);
+}
+
+bool control_presses(const struct control *c, const struct usage *u)
+{
+	return (control_grows_mem(c) && control_hot(c)) ||
+	       (grows_cpu(c) && (u->have & USAGE_THROTTLE) &&
+		u->nr_throttled != c->last.nr_throttled);
+}
+
+/* Could unreclaimable memory have come closer to the limit than is known? */
+static bool stat_wanted(const struct control *c, const struct usage *u)
+{
+	uint64_t max = c->kernel.mem_max, use = c->mem.point[0].unreclaimable;
+	uint64_t moved = MAX((max - MIN(use, max)) / MOVED_SHARE, MOVED_MIN_BYTES);
+	/* It grows in the place of page cache, and memory.current stays where it is. */
+	bool filled = add_sat(u->mem_current, moved) >= max && u->mem_current > use;
+
+	/* At the brake somebody is being held: how long, is to be known. */
+	bool braked = c->mem.brake.line != 0 && add_sat(u->mem_current, moved) >= c->mem.brake.line;
+
+	return braked || (filled && control_hot(c)) ||
+	       u->mem_current >= add_sat(c->mem.stat_current, moved);
+}
+
+uint32_t control_look_wants(const struct control *c, const struct usage *u)
+{
+	bool memory = control_grows_mem(c);
+
+	if (!(u->have & USAGE_CPU))
+		return memory || grows_cpu(c) ? USAGE_CPU | USAGE_THROTTLE : 0;
+	if (!memory || (u->have & USAGE_MEM_STAT))
+		return 0;
+	if (!(u->have & USAGE_MEM))
+		return control_hot(c) || u->cpu_usage_usec >= c->last.cpu_usage_usec + RAN_USEC
+			       ? USAGE_MEM
+			       : 0;
+	return stat_wanted(c, u) ? USAGE_MEM_STAT : 0;
+}
+
+bool control_stat_stands(const struct control *c, const struct usage *u)
+{
+	uint64_t then = c->mem.stat_current, now = u->mem_current;
+
+	return (c->last.have & USAGE_MEM_STAT) && c->last_at != 0 &&
+	       u->psi_mem_some_usec == c->sample.psi_mem_some_usec &&
+	       u->cpu_usage_usec < c->sample.cpu_usage_usec + RAN_USEC &&
+	       MAX(then, now) - MIN(then, now) < STAT_SLACK_BYTES;
+}
+
+uint64_t control_mem_high(const struct control *c, uint64_t mem_max)
+{
+	const struct limits *o = &c->original;
+
+	if (o->mem_high == LIMIT_MAX || o->mem_max == LIMIT_MAX || mem_max == LIMIT_MAX)
+		return o->mem_high;
+	if (o->mem_high >= o->mem_max)
+		return LIMIT_MAX;
+	return round_down(mul_div(mem_max, o->mem_high, o->mem_max), MEM_PAGE_BYTES);
+}
+
+uint64_t control_braked_high(const struct control *c, uint64_t mem_max)
+{
+	uint64_t own = control_mem_high(c, mem_max), line = c->mem.brake.line;
+
+	/* The owner's own line is a brake already where it is lower. */
+	return line != 0 && line < mem_max ? MIN(own, line) : own;
+}
+
+static struct change lift(const struct control *c)
+{
+	return (struct change){
+		.target = c->target,
+		.knob = KNOB_MEM_HIGH,
+		.depth = c->depth,
+		.from = c->kernel.mem_high,
+		.to = control_mem_high(c, c->kernel.mem_max),
+		.reason = REASON_BRAKE,
+	};
+}
+
+bool control_brake_off(struct control *c, struct change *ret)
+{
+	struct mem_brake *b = &c->mem.brake;
+	bool stands = mem_brake_owns(&c->mem, c->kernel.mem_high);
+
+	b->line = 0;
+	if (!stands)
+		b->stands = 0;
+	else
+		*ret = lift(c);
+	return stands && ret->to > ret->from;
+}
+
+/*
+ * The runtime may write its own, lower limit at any moment: growth is held below that, for as long
+ * as a brake may hold, until the kubelet has given it the higher one that the spec has by then.
+ */
+uint64_t control_brake_max(const struct control *c, uint64_t mem_max)
+{
+	uint64_t replay = c->pod.replay_mem_bytes;
+
+	return replay != 0 && mem_use(&c->last) < replay ? MIN(replay, mem_max) : mem_max;
+}
+
+void control_brake(struct control *c, const struct control_context *x, bool hit)
+{
+	uint64_t max = c->kernel.mem_max;
+	const struct mem_brake_input in = {
+		.use = mem_use(&c->last),
+		.current = c->last.mem_current,
+		.max = control_brake_max(c, max),
+		.own = control_mem_high(c, max),
+		.hit = hit,
+		.replay = control_brake_max(c, max) < max,
+		.tick_usec = x->tick_usec,
+		.now = x->now,
+	};
+	struct change off;
+
+	/* A trial has memory.high for itself, a raise has set the line already. */
+	if (c->mem.trial.phase != MEM_IDLE || c->resource[RESOURCE_MEMORY].planned_at == x->now)
+		return;
+	mem_brake_look(&x->tuning->memory, &c->mem, &in);
+	if (c->mem.brake.line != 0)
+		control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, max), REASON_BRAKE);
+	else if (control_brake_off(c, &off))
+		plan_add(x->plan, &off);
+}

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/control/control_impl.h"
+#include "policy/types/bounds.h"
+
+/* For as long it asks a short node for what a kill taught; then for what it uses. */
+#define RECORD_ASKS_USEC (10 * USEC_PER_SEC)
+
+/* systemd is told of more room once less than this share of the wanted one is left. */
+#define PROPERTY_LEFT_PERMILLE 500
+
+/* The smallest memory.max whose memory.high is at least `bytes`. */
+static uint64_t max_for_high(const struct control *c, uint64_t bytes)
+{
+	const struct limits *o = &c->original;
+
+	if (o->mem_high == LIMIT_MAX || o->mem_max == LIMIT_MAX || o->mem_high == 0 ||
+	    o->mem_high >= o->mem_max)
+		return bytes;
+	/* memory.high is rounded down to a page. */
+	return mul_div(add_sat(bytes, MEM_PAGE_BYTES), o->mem_max, o->mem_high);
+}
+
+uint64_t control_mem_needed(const struct control *c, const struct tuning_memory *t)
+{
+	uint64_t use = MAX(recent_max_get(&c->mem.recent), mem_use(&c->last));
+	uint64_t need = mem_with_margin(t, use);
+
+	return max_for_high(c, add_sat(need, mem_write_margin(t, need)));
+}
+
+uint64_t control_mem_property(const struct control *c, const struct tuning *t)
+{
+	uint64_t limit = MAX(c->resource[RESOURCE_MEMORY].limit, c->kernel.mem_max);
+	uint64_t ceiling = MIN(control_ceiling(c, t, RESOURCE_MEMORY, 0), control_unratified(c));
+
+	return MAX(limit, MIN(round_up(mem_headroom(&t->memory, &c->mem, limit), MEM_PAGE_BYTES),
+			      ceiling));
+}
+
+/*
+ * Growth that has just begun is measured too low, and a call that has gone out with it cannot be
+ * called back: a few looks later it is known, and a single large allocation is told from a ramp.
+ * Not where `stored` would be reached in the meantime.
+ */
+static bool growth_is_young(const struct mem_control *m, uint64_t use, uint64_t stored)
+{
+	return m->steady_bps < m->slope_bps / 4 && stored > add_sat(use, 2 * m->slope_bps);
+}
+
+bool control_mem_property_short(const struct control *c, const struct tuning *t, uint64_t stored)
+{
+	uint64_t use = mem_use(&c->last), wanted;
+
+	if (stored == LIMIT_MAX || !c->resource[RESOURCE_MEMORY].managed ||
+	    (c->last.have & MEM_USAGE) != MEM_USAGE || growth_is_young(&c->mem, use, stored))
+		return false;
+	wanted = MAX(control_mem_property(c, t), c->resource[RESOURCE_MEMORY].original);
+	return wanted > stored && add_sat(use, scale_permille(wanted - MIN(use, wanted),
+							      PROPERTY_LEFT_PERMILLE)) > stored;
+}
+
+/* What a file may be lowered to by the use as last seen; LIMIT_MAX: never seen. */
+static uint64_t lowest(const struct control *c, const struct control_context *x, enum knob knob)
+{
+	const struct tuning_memory *t = &x->tuning->memory;
+	uint64_t use = mem_use(&c->last);
+
+	if ((c->last.have & MEM_USAGE) != MEM_USAGE)
+		return LIMIT_MAX;
+	return round_up(knob == KNOB_MEM_MAX ? mem_with_margin(t, use) : use, MEM_PAGE_BYTES);
+}
+
+void control_plan_mem(struct control *c, const struct control_context *x, enum knob knob,
+		      uint64_t bytes, enum reason reason)
+{
+	const struct limits *k = &c->kernel;
+	struct change step = {
+		.target = c->target,
+		.knob = knob,
+		.depth = c->depth,
+		.from = knob == KNOB_MEM_MAX ? k->mem_max : k->mem_high,
+		.to = bytes,
+		.reason = reason,
+	};
+
+	if (knob == KNOB_MEM_RECLAIM)
+		step.from = c->last.mem_current;
+	else if (step.to < step.from)
+		step.to = MIN(MAX(step.to, lowest(c, x, knob)), step.from);
+	if (knob == KNOB_MEM_MAX) {
+		step.margin_bytes = mem_write_margin(&x->tuning->memory, step.to);
+		control_decide(c, RESOURCE_MEMORY, step.to, reason, x);
+	}
+	/* What was given up or was too little, also where a slow writer has put more into the file.
+	 */
+	if (knob == KNOB_MEM_MAX && reason_by_books(reason)) {
+		step.from = MIN(step.from, c->resource[RESOURCE_MEMORY].limit);
+		c->resource[RESOURCE_MEMORY].pending.from = step.from;
+	}
+	plan_add(x->plan, &step);
+}
+
+/* The API server refused what we hold: it goes back by trial, whatever scale-down and history say.
+ */
+static bool above_refused(const struct control *c)
+{
+	return c->kernel.mem_max > control_refused(c, RESOURCE_MEMORY);
+}
+
+struct mem_shrink_input control_shrink_input(const struct control *c,
+					     const struct control_context *x)
+{
+	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+
+	return (struct mem_shrink_input){
+		.u = &c->last,
+		.limit = c->kernel.mem_max,
+		.candidate = res->bounded,
+		.high = control_mem_high(c, res->limit),
+		.history_usec = c->history.observed_usec,
+		.must = above_refused(c) || control_asked(c, x->now) != 0,
+		.started_at = c->started_at,
+		.now = x->now,
+		.now_real = x->now_real,
+	};
+}
+
+void control_plan_mem_step(struct control *c, const struct control_context *x,
+			   const struct mem_step *s)
+{
+	enum reason reason = s->undo ? REASON_SHRINK_UNDONE : REASON_SHRINK;
+
+	if (s->reclaim != 0)
+		control_plan_mem(c, x, KNOB_MEM_RECLAIM, s->reclaim, reason);
+	if (s->max != 0)
+		control_plan_mem(c, x, KNOB_MEM_MAX, s->max, reason);
+	if (s->high != 0)
+		control_plan_mem(c, x, KNOB_MEM_HIGH, s->high,
+				 s->high >= c->kernel.mem_high ? REASON_LIFT : reason);
+}
+
+void control_raise_to(struct control *c, const struct control_context *x, uint64_t to,
+		      enum reason reason)
+{
+	const struct mem_brake_input in = {
+		.use = mem_use(&c->last),
+		.current = c->last.mem_current,
+		.max = control_brake_max(c, to),
+		.own = control_mem_high(c, to),
+		.now = x->now,
+	};
+
+	if (reason == REASON_MEMORY_GROWTH || c->mem.brake.line != 0)
+		mem_brake_raised(&x->tuning->memory, &c->mem, &in);
+	control_plan_mem(c, x, KNOB_MEM_MAX, to, reason);
+	control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, to), reason);
+	c->mem.last_raise = x->now;
+	c->mem.cache_hurts_usec = 0;
+}
+
+static void grow(struct control *c, const struct control_context *x, uint64_t wish,
+		 enum reason reason)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	struct mem_shrink_input in = control_shrink_input(c, x);
+	uint64_t to = 0;
+
+	if (c->mem.trial.phase != MEM_IDLE) {
+		struct mem_step back = mem_trial_abort(&x->tuning->memory, &c->mem, &in);
+
+		wish = MAX(wish, back.max);
+		if (back.max != 0)
+			to = control_bound_back(c, x, RESOURCE_MEMORY, back.max);
+		to = MAX(to, control_bound_raise(c, x, wish, reason));
+		reason = back.max != 0 ? REASON_SHRINK_UNDONE : reason;
+		/* memory.high goes along with a raise; without one it is lifted here. */
+		if (to <= c->kernel.mem_max && back.high != 0)
+			control_plan_mem(c, x, KNOB_MEM_HIGH, back.high, REASON_LIFT);
+	} else {
+		to = control_bound_raise(c, x, wish, reason);
+	}
+	if (to <= c->kernel.mem_max && res->limit < to && reason_by_books(reason)) {
+		/* systemd's headroom stands in the file already: the books follow, or a successor
+		 * would start without it. */
+		control_plan_mem(c, x, KNOB_MEM_MAX, c->kernel.mem_max, reason);
+		return;
+	}
+	if (to <= c->kernel.mem_max && control_denied_now(c, x)) {
+		/* Asked again at the next look; a record of the past, for a while. */
+		res->hold = HOLD_LEDGER;
+		if (x->now - c->mem.oom_at >= RECORD_ASKS_USEC)
+			c->mem.oom_record = 0;
+		return;
+	}
+	if (to <= c->kernel.mem_max) {
+		control_press_ceiling(res, x->now);
+		res->hold = control_hold_at_ceiling(c);
+		/* Nothing more can be granted, ever; or what a kill taught is asked for later. */
+		if (res->hold == HOLD_CEILING || x->now - c->mem.oom_at >= RECORD_ASKS_USEC)
+			c->mem.oom_record = 0;
+		return;
+	}
+	res->at_ceiling = false;
+	control_raise_to(c, x, to, reason);
+}
+
+/* Ends a trial that may not go on. It taught nothing; nobody else lifts its memory.high. */
+static void drop_trial(struct control *c, const struct control_context *x)
+{
+	struct mem_shrink_input in = control_shrink_input(c, x);
+	struct mem_control before = c->mem;
+	struct mem_step back;
+
+	if (c->mem.trial.phase == MEM_IDLE)
+		return;
+	back = mem_trial_abort(&x->tuning->memory, &c->mem, &in);
+	c->mem.floor = before.floor;
+	c->mem.backoff_usec = before.backoff_usec;
+	c->mem.backoff_until = before.backoff_until;
+	if (back.high != 0)
+		control_plan_mem(c, x, KNOB_MEM_HIGH, back.high, REASON_LIFT);
+}
+
+/* The rule, or memory.max by another hand, may have changed since the trial began. */
+static bool goal_allowed(const struct control *c, const struct control_context *x)
+{
+	uint64_t floor = control_floor(c, x->tuning, RESOURCE_MEMORY, x->node_milli);
+	bool wanted = c->rule.scale_down || above_refused(c);
+	uint64_t to = c->mem.trial.to;
+
+	return c->mem.trial.phase == MEM_MAX ||
+	       (wanted && !c->pod.not_ready && to < c->kernel.mem_max && to >= floor);
+}
+
+/* What growth asks of memory.max. Where memory.high stands below it, growth is stopped there. */
+static uint64_t growth_wish(const struct control *c, const struct usage *prev,
+			    const struct control_context *x, enum reason *ret_reason)
+{
+	const struct limits *k = &c->kernel;
+	bool braked = mem_brake_owns(&c->mem, k->mem_high);
+	bool high = c->mem.trial.phase == MEM_IDLE && k->mem_high < k->mem_max && !braked;
+	uint64_t original = c->resource[RESOURCE_MEMORY].original;
+	struct mem_growth_input in = {
+		.prev = prev,
+		.u = &c->last,
+		.limit = high ? k->mem_high : k->mem_max,
+		.high = high,
+		.braked = braked,
+		.original = high ? control_mem_high(c, original) : original,
+		.tick_usec = x->tick_usec,
+	};
+	uint64_t wish = mem_growth_wish(&x->tuning->memory, &c->mem, &in, ret_reason);
+
+	return high && wish > 0 ? max_for_high(c, wish) : wish;
+}
+
+bool control_mem_owed(struct control *c, const struct control_context *x)
+{
+	if (c->mem.oom_record <= MAX(c->kernel.mem_max, c->resource[RESOURCE_MEMORY].limit) ||
+	    control_blocked(c, RESOURCE_MEMORY) != HOLD_NONE)
+		return false;
+	grow(c, x, c->mem.oom_record, REASON_OOM_KILL);
+	return true;
+}
+
+static void watch_trial(struct control *c, const struct control_context *x)
+{
+	struct mem_shrink_input in = control_shrink_input(c, x);
+	struct mem_step step;
+
+	if (!goal_allowed(c, x)) {
+		drop_trial(c, x);
+		return;
+	}
+	step = mem_trial_step(&x->tuning->memory, &c->mem, &in);
+	control_plan_mem_step(c, x, &step);
+}
+
+/* A daemon that died in a trial left its memory.high: without swap that can stop a process. */
+static void lift_left_over(struct control *c, const struct control_context *x)
+{
+	uint64_t high = control_mem_high(c, c->kernel.mem_max);
+
+	if (c->kernel.mem_high < high)
+		control_plan_mem(c, x, KNOB_MEM_HIGH, high, REASON_LIFT);
+}
+
+/* Nothing of ours may stand where nothing is to be written. */
+static void stand_back(struct control *c, const struct control_context *x)
+{
+	struct change off;
+
+	c->mem.oom_record = 0;
+	drop_trial(c, x);
+	if (control_brake_off(c, &off))
+		plan_add(x->plan, &off);
+}
+
+/* Growth by what has happened since `since`; true when it was asked for. */
+static bool grow_ahead(struct control *c, const struct usage *since, uint64_t wish,
+		       const struct control_context *x)
+{
+	enum reason reason = REASON_OOM_KILL;
+	uint64_t growth = growth_wish(c, since, x, &reason);
+
+	/* A kill's record is asked for until it is granted, and growth goes on meanwhile. */
+	if (wish > MAX(growth, c->kernel.mem_max))
+		reason = REASON_OOM_KILL;
+	else
+		wish = growth;
+	if (wish == 0) {
+		control_ease_ceiling(&c->resource[RESOURCE_MEMORY], x->now);
+		return false;
+	}
+	grow(c, x, wish, reason);
+	return true;
+}
+
+static bool high_events(const struct control *c, const struct usage *before)
+{
+	return (c->last.have & before->have & USAGE_MEM_EVENTS) &&
+	       c->last.events.high > before->events.high;
+}
+
+void control_observe_mem(struct control *c, const struct usage *prev, const struct usage *newest,
+			 const struct control_context *x)
+{
+	const struct tuning_history *th = &x->tuning->history;
+	uint64_t wish;
+
+	if ((c->last.have & MEM_USAGE) != MEM_USAGE)
+		return;
+	control_ledger_use(c, x);
+	mem_observe(&x->tuning->memory, &c->mem, prev, &c->last, x->now);
+	if (th->algorithm == ALGORITHM_DEFAULT)
+		history_add_memory(&c->history, th, control_mem_need(prev, &c->last), false,
+				   x->now_real);
+	wish = control_oom_wish(c, newest, x);
+	if (prev == NULL)
+		c->grant_ended = false;
+	if (!control_grows_mem(c)) {
+		stand_back(c, x);
+		return;
+	}
+	if (!grow_ahead(c, prev, wish, x)) {
+		if (c->mem.trial.phase != MEM_IDLE)
+			watch_trial(c, x);
+		else if (prev == NULL)
+			lift_left_over(c, x);
+		if (prev == NULL)
+			control_come_down(c, x);
+	}
+	control_brake(c, x, high_events(c, newest));
+}
+
+void control_look_mem(struct control *c, uint32_t have, const struct usage *before,
+		      const struct control_context *x)
+{
+	uint64_t wish;
+
+	if ((c->last.have & MEM_USAGE) != MEM_USAGE)
+		return;
+	if (have & USAGE_MEM_STAT)
+		c->mem.stat_current = c->last.mem_current;
+	control_ledger_use(c, x);
+	/* What was not read has not moved. */
+	mem_observe_use(&x->tuning->memory, &c->mem, mem_use(&c->last), x->now);
+	wish = control_oom_wish(c, before, x);
+	if (!control_grows_mem(c)) {
+		stand_back(c, x);
+		return;
+	}
+	/* A trial is watched by the sample; only what hurts it at once is seen here. */
+	if (!grow_ahead(c, before, wish, x) && c->mem.trial.phase >= MEM_HIGH &&
+	    c->last.events.max > c->mem.trial.max_events_start)
+		watch_trial(c, x);
+	control_brake(c, x, high_events(c, before));
+}
+
+void control_mem_step_failed(struct control *c, const struct change *step,
+			     const struct control_context *x)
+{
+	struct mem_shrink_input in = control_shrink_input(c, x);
+	struct mem_step back;
+
+	if (step->reason == REASON_BRAKE) {
+		mem_brake_failed(&c->mem, x->now);
+	} else if (c->mem.trial.phase != MEM_IDLE) {
+		back = mem_trial_abort(&x->tuning->memory, &c->mem, &in);
+		control_plan_mem_step(c, x, &back);
+	} else if (step->knob == KNOB_MEM_RECLAIM) {
+		mem_back_off(&x->tuning->memory, &c->mem, x->now);
+	}
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The memory limit on the review clock: what history asks for, and shrinks on trial. */
+#include "policy/control/control_impl.h"
+#include "policy/types/bounds.h"
+
+/* Lowers memory.max without a trial, after taking back the page cache that is in the way. */
+static void lower_to(struct control *c, const struct control_context *x, uint64_t to,
+		     enum reason reason)
+{
+	uint64_t fits = add_sat(c->last.mem_current, mem_write_margin(&x->tuning->memory, to));
+
+	if (fits > to)
+		control_plan_mem(c, x, KNOB_MEM_RECLAIM, round_up(fits - to, MEM_PAGE_BYTES),
+				 reason);
+	control_plan_mem(c, x, KNOB_MEM_MAX, to, reason);
+}
+
+/* What history, present use, a failed shrink and the original ask for, before the bounds. */
+static uint64_t candidate(const struct control *c, const struct control_context *x)
+{
+	const struct tuning *t = x->tuning;
+	const struct range_of *r = &c->recommendation.resource[RESOURCE_MEMORY];
+	uint64_t original = c->resource[RESOURCE_MEMORY].original;
+	uint32_t confidence = MIN(c->recommendation.confidence_permille, 1000u);
+	bool vpa = t->history.algorithm == ALGORITHM_VPA;
+	const uint64_t asks[] = {
+		control_mem_needed(c, &t->memory),
+		floor_value(&c->mem.floor, t->cpu.floor_half_life_usec, x->now_real),
+		vpa ? r->target : r->peak,
+		vpa ? 0 : scale_permille(mem_working_set(&c->last), t->memory.working_set_permille),
+		vpa ? 0 : scale_permille(original, 1000 - confidence),
+	};
+
+	return highest(asks, ARRAY_SIZE(asks));
+}
+
+/* A slow writer got headroom for growth that is over: back to what we decided. */
+static bool settle(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	uint64_t floor = control_floor(c, x->tuning, RESOURCE_MEMORY, x->node_milli);
+	uint64_t least = MAX(floor, control_mem_needed(c, &x->tuning->memory));
+	uint64_t to = round_up(MAX(res->limit, least), MEM_PAGE_BYTES);
+
+	if (to >= c->kernel.mem_max || c->mem.trial.phase != MEM_IDLE ||
+	    x->now < c->mem.backoff_until ||
+	    x->now - c->mem.last_growth < x->tuning->memory.settle_usec)
+		return false;
+	lower_to(c, x, to, REASON_SETTLED);
+	return true;
+}
+
+/* Where a shrink that must be ends: the API server refused more, or the node needs the rest. */
+static uint64_t must_end(const struct control *c, const struct control_context *x)
+{
+	uint64_t asked = control_asked(c, x->now);
+
+	return MIN(control_refused(c, RESOURCE_MEMORY), asked != 0 ? asked : LIMIT_MAX);
+}
+
+static void shrink(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	struct mem_shrink_input in = control_shrink_input(c, x);
+	struct mem_step step;
+	uint64_t to;
+
+	if (c->pod.not_ready) {
+		res->hold = HOLD_NOT_READY;
+		return;
+	}
+	if (in.must) {
+		/* No further than it has to be. */
+		in.candidate = MAX(in.candidate, must_end(c, x));
+	} else if (!c->rule.scale_down) {
+		res->hold = HOLD_SCALE_DOWN_OFF;
+		return;
+	}
+	res->hold = mem_shrink_next(x->tuning, &c->mem, &in, &to, &res->next_at);
+	if (res->hold != HOLD_NONE)
+		return;
+	if (to >= c->kernel.mem_max) {
+		res->hold = HOLD_DEADBAND;
+		return;
+	}
+	step = mem_trial_begin(&x->tuning->memory, &c->mem, &in, to);
+	control_plan_mem_step(c, x, &step);
+	res->hold = HOLD_TRIAL;
+}
+
+/* No bound, however it is set, takes away what is in use. */
+static void above_use(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	struct bound_trace *trace = &res->trace;
+	uint64_t least = MIN(round_up(control_mem_needed(c, &x->tuning->memory), MEM_PAGE_BYTES),
+			     c->kernel.mem_max);
+
+	if (res->bounded >= least)
+		return;
+	if (trace->count < BOUND_TRACE_MAX)
+		trace->step[trace->count++] = (struct bound_step){BOUND_USE, res->bounded, least};
+	res->bounded = least;
+}
+
+/* As much of it as the node has. */
+static void raise_granted(struct control *c, const struct control_context *x, uint64_t wish,
+			  enum reason reason)
+{
+	uint64_t to = control_bound_raise(c, x, wish, reason);
+
+	if (to > c->kernel.mem_max)
+		control_raise_to(c, x, to, reason);
+	else
+		c->resource[RESOURCE_MEMORY].hold = control_hold_at_ceiling(c) == HOLD_UNRATIFIED
+							    ? HOLD_UNRATIFIED
+							    : HOLD_LEDGER;
+}
+
+/* Once, at the start: from history, never below what is in use. */
+static void size_initially(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+
+	if (c->initial_done)
+		res->hold = HOLD_INITIAL_DONE;
+	else if (c->recommendation.confidence_permille == 0)
+		res->hold = HOLD_HISTORY;
+	else if (res->bounded > c->kernel.mem_max || control_denied(c, x->now))
+		raise_granted(c, x, res->candidate, REASON_INITIAL);
+	else
+		lower_to(c, x, res->bounded, REASON_INITIAL);
+}
+
+void control_review_mem(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	uint64_t minimum;
+
+	res->next_at = 0;
+	res->hold = control_blocked(c, RESOURCE_MEMORY);
+	if (!res->managed)
+		return;
+	if ((c->last.have & MEM_USAGE) != MEM_USAGE || c->kernel.mem_max == LIMIT_MAX) {
+		res->hold = HOLD_NO_DATA;
+		return;
+	}
+	res->candidate = candidate(c, x);
+	res->bounded = control_bound(c, x, RESOURCE_MEMORY, res->candidate);
+	above_use(c, x);
+	if (res->hold == HOLD_NONE && c->mem.trial.phase != MEM_IDLE)
+		res->hold = HOLD_TRIAL;
+	if (res->hold != HOLD_NONE || res->planned_at == x->now)
+		return;
+	if (c->rule.mode == MODE_INITIAL) {
+		size_initially(c, x);
+		return;
+	}
+	minimum = control_minimum(c, x, RESOURCE_MEMORY);
+	if (c->mem.trial.phase == MEM_IDLE && c->kernel.mem_max < minimum) {
+		raise_granted(c, x, minimum, REASON_MINIMUM);
+		return;
+	}
+	if (res->at_ceiling)
+		res->hold = control_hold_at_ceiling(c);
+	else if (control_claims(c, x))
+		res->hold = HOLD_LEDGER;
+	else if (c->mem.brake.line != 0)
+		res->hold = HOLD_GROWING;
+	else if (!settle(c, x))
+		shrink(c, x);
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What memory was needed at the worst moment, and what a kill asks for. */
+#include "policy/control/control_impl.h"
+
+/* The kernel counts the limit that was hit, tries to reclaim, and then kills: a look may come in
+ * between. */
+#define MAX_TO_KILL_USEC USEC_PER_SEC
+
+/* A kill and the write that caused it are seen apart; the write is told of when it returns. */
+#define LOWERED_USEC USEC_PER_SEC
+/* Who lives on for this long was not ended by the kill. */
+#define LIVES_ON_USEC (10 * USEC_PER_SEC)
+
+/* memory.oom.group ends all processes of the group at once: that is one kill. */
+static uint64_t kills(const struct mem_events *then, const struct mem_events *now)
+{
+	if (now->oom_group_kill > then->oom_group_kill)
+		return now->oom_group_kill - then->oom_group_kill;
+	return now->oom_kill - then->oom_kill;
+}
+
+void control_pod_full(struct control *c, usec_t now)
+{
+	c->mem.max_event_at = now;
+}
+
+void control_mem_lowered(struct control *c, const struct mem_lowered *l)
+{
+	c->lowered = *l;
+}
+
+static bool lowered_lately(const struct control *c, usec_t now)
+{
+	return c->lowered.at != 0 && now - c->lowered.at <= LOWERED_USEC;
+}
+
+/* What could not go, as last seen. What was charged since memory.stat was read counts, too. */
+static uint64_t use_seen(const struct usage *u)
+{
+	uint64_t cache = u->stat.inactive_file + u->stat.active_file + u->stat.slab_reclaimable;
+
+	return MAX(mem_use(u), u->mem_current - MIN(cache, u->mem_current));
+}
+
+/* A value that systemd has written and nobody has judged yet is the limit that counts. */
+static uint64_t limit_now(const struct control *c)
+{
+	return MAX(c->kernel.mem_max, c->unjudged_bytes);
+}
+
+/*
+ * Under an external writer's limit: more than that limit was in use, or nobody had to die, and no
+ * more than what was held, nor than was ever charged. prev is what was seen before the kill, u what
+ * came with it.
+ */
+static struct oom_kill kill_by_writer(const struct control *c, const struct usage *prev,
+				      const struct usage *u, usec_t now)
+{
+	const struct mem_lowered *l = &c->lowered;
+	uint64_t use = use_seen(prev);
+	uint64_t most = l->pod ? limit_now(c) : MAX(limit_now(c), l->from);
+
+	if (u->have & USAGE_MEM_PEAK)
+		most = MIN(most, MAX(u->mem_peak, use));
+	/* A pod's is full of all its containers. */
+	if (!l->pod)
+		use = MAX(use, l->to);
+	return (struct oom_kill){
+		.at = now,
+		.limit = l->to,
+		.held = l->from,
+		.use = MIN(use, most),
+		.pod = l->pod,
+	};
+}
+
+/* The victim's memory is gone by now. Reclaim had failed: the limit was full of use. */
+static struct oom_kill kill_at_limit(uint64_t limit, usec_t now)
+{
+	return (struct oom_kill){.at = now, .limit = limit, .held = limit, .use = limit};
+}
+
+/* Into history; and asked for until it is granted, if need be to the successor of the cgroup. */
+static void record(struct control *c, const struct tuning *t, uint64_t use, usec_t now_real)
+{
+	uint64_t needed = mem_oom_record(&t->memory, use);
+
+	if (needed > c->resource[RESOURCE_MEMORY].limit)
+		c->mem.oom_record = MAX(c->mem.oom_record, needed);
+	if (t->history.algorithm == ALGORITHM_VPA)
+		history_vpa_oom(&c->history, &t->history, use, now_real);
+	else
+		history_add_memory(&c->history, &t->history, needed, true, now_real);
+}
+
+/*
+ * A kill without a `max` event came from further up: the limit was not the reason, unless it was
+ * the pod's, which is the sum of its containers', or somebody had just lowered it: such a write
+ * kills without one.
+ */
+uint64_t control_oom_wish(struct control *c, const struct usage *prev,
+			  const struct control_context *x)
+{
+	const struct usage *u = &c->last;
+	struct mem_control *m = &c->mem;
+	bool lowered = lowered_lately(c, x->now);
+
+	if (prev == NULL || !(u->have & prev->have & USAGE_MEM_EVENTS))
+		return m->oom_record;
+	if (u->events.max > prev->events.max)
+		m->max_event_at = x->now;
+	if (u->events.oom_kill <= prev->events.oom_kill)
+		return m->oom_record;
+	c->resource[RESOURCE_MEMORY].counters.oom_kills += kills(&prev->events, &u->events);
+	c->kill =
+		lowered ? kill_by_writer(c, prev, u, x->now) : kill_at_limit(limit_now(c), x->now);
+	if (!lowered && (m->max_event_at == 0 || x->now - m->max_event_at > MAX_TO_KILL_USEC ||
+			 c->kernel.mem_max == LIMIT_MAX))
+		return m->oom_record;
+	record(c, x->tuning, c->kill.use, x->now_real);
+	m->oom_at = x->now;
+	return m->oom_record;
+}
+
+void control_oom_ended(struct control *c, usec_t now)
+{
+	bool counted =
+		c->kill.at >= c->started_at && c->kill.at != 0 && now - c->kill.at <= LIVES_ON_USEC;
+
+	if (!counted)
+		c->kill = lowered_lately(c, now) ? kill_by_writer(c, &c->last, &c->last, now)
+						 : (struct oom_kill){0};
+}
+
+void control_oom_told(struct control *c, const struct tuning *t, usec_t now, usec_t now_real)
+{
+	if (c->kill.at == 0)
+		c->kill = kill_at_limit(c->resource[RESOURCE_MEMORY].limit, now);
+	c->resource[RESOURCE_MEMORY].counters.oom_kills++;
+	record(c, t, c->kill.use, now_real);
+}
+
+void control_oom_apply(struct control *c, const struct tuning *t)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	const uint64_t needs[] = {mem_oom_record(&t->memory, c->kill.use), res->candidate,
+				  res->original};
+
+	if (c->kill.at == 0 || c->kill.applied || c->kill.limit >= c->kill.held)
+		return;
+	c->kill.applied = true;
+	if (res->managed && res->limit != LIMIT_MAX)
+		res->limit = MIN(res->limit,
+				 round_up(highest(needs, ARRAY_SIZE(needs)), MEM_PAGE_BYTES));
+}
+
+/* Page cache that can go. */
+static uint64_t clean_cache(const struct mem_stat *s)
+{
+	return s->file > s->shmem ? s->file - s->shmem : 0;
+}
+
+/*
+ * What was needed at the worst moment since the last look. A new peak says how much was charged,
+ * not what for: as much of it was cache as is cache on the side of it that had less.
+ */
+uint64_t control_mem_need(const struct usage *prev, const struct usage *u)
+{
+	uint64_t now = MAX(mem_working_set(u), mem_use(u)), cache;
+
+	if (prev == NULL || !(u->have & prev->have & USAGE_MEM_PEAK) ||
+	    u->mem_peak <= prev->mem_peak)
+		return now;
+	cache = MIN(clean_cache(&prev->stat), clean_cache(&u->stat));
+	return u->mem_peak > cache ? MAX(now, u->mem_peak - cache) : now;
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/history/demand.h"
+#include "policy/types/bounds.h"
+#include <assert.h>
+#include <errno.h>
+
+#define PPM 1000000ULL
+
+static uint64_t milli_of(uint64_t cpu_usec, usec_t span_usec)
+{
+	return mul_div(cpu_usec, 1000, span_usec);
+}
+
+static bool went_back(const struct usage *prev, const struct usage *cur)
+{
+	return cur->cpu_usage_usec < prev->cpu_usage_usec || cur->nr_periods < prev->nr_periods ||
+	       cur->nr_throttled < prev->nr_throttled || cur->throttled_usec < prev->throttled_usec;
+}
+
+/* What the active part of the span asked for. */
+static void fill_demand(struct cpu_rates *r, uint64_t used_usec, uint64_t waited_usec,
+			uint64_t limit_milli, uint64_t node_milli)
+{
+	uint64_t per_active = milli_of(used_usec, r->active_usec), most;
+
+	r->evidence_milli =
+		MIN(milli_of(add_sat(used_usec, waited_usec), r->active_usec), node_milli);
+	if (r->throttled == 0) {
+		/* Bandwidth control lets nobody use more than the limit in a period. */
+		r->demand_milli = MIN(per_active, limit_milli);
+		r->demand_milli = MIN(r->demand_milli, node_milli);
+		return;
+	}
+	if (limit_milli == LIMIT_MAX)
+		limit_milli = per_active;
+	r->evidence_milli = MAX(r->evidence_milli, MIN(per_active, node_milli));
+	most = add_sat(limit_milli, mul_div(limit_milli, r->throttle_ppm, 2 * PPM));
+	r->demand_milli = MAX(r->evidence_milli, limit_milli);
+	r->demand_milli = MIN(r->demand_milli, MIN(most, node_milli));
+}
+
+/* The part of the span in which the group wanted CPU; periods > 0. */
+static usec_t active_part(const struct cpu_rates *r, usec_t period_usec)
+{
+	uint64_t in_span = r->span_usec / period_usec, active = r->periods;
+
+	/* Well short of all periods: it fell idle, and the one that noticed counted too. One period
+	 * more or less is jitter of the observer. */
+	if (active > 1 && active + 1 < in_span && active > r->throttled)
+		active--;
+	return active >= in_span + 1 ? r->span_usec : MIN(r->span_usec, active * period_usec);
+}
+
+int cpu_rates_between(const struct usage *prev, const struct usage *cur, usec_t span_usec,
+		      uint64_t node_milli, struct cpu_rates *ret)
+{
+	const struct limits *l = &cur->limits, *before = &prev->limits;
+	uint64_t used = cur->cpu_usage_usec - prev->cpu_usage_usec;
+	uint64_t limit_milli = LIMIT_MAX;
+	struct cpu_rates r = {.span_usec = span_usec};
+
+	if (span_usec == 0 || !(cur->have & prev->have & USAGE_CPU) || went_back(prev, cur))
+		return -EINVAL;
+
+	r.used_milli = milli_of(used, span_usec);
+	r.active_usec = span_usec;
+	if (cur->have & prev->have & USAGE_THROTTLE) {
+		r.periods = cur->nr_periods - prev->nr_periods;
+		r.throttled = MIN(cur->nr_throttled - prev->nr_throttled, r.periods);
+	}
+	if (cur->have & USAGE_CPU_LIMIT)
+		limit_milli = cpu_milli_of(l->cpu_quota_usec, l->cpu_period_usec);
+	if (r.periods > 0) {
+		r.throttle_ppm = (uint32_t)mul_div(r.throttled, PPM, r.periods);
+		if (limit_milli != LIMIT_MAX)
+			r.active_usec = active_part(&r, l->cpu_period_usec);
+		/* What was throttled and then raised says nothing against the new limit. */
+		if (r.throttled > 0 && (prev->have & USAGE_CPU_LIMIT))
+			limit_milli = MIN(limit_milli, cpu_milli_of(before->cpu_quota_usec,
+								    before->cpu_period_usec));
+	}
+	fill_demand(&r, used, cur->throttled_usec - prev->throttled_usec, limit_milli, node_milli);
+	*ret = r;
+	return 0;
+}
+
+void recent_max_add(struct recent_max *r, uint64_t value, usec_t keep_usec, usec_t now)
+{
+	usec_t width = MAX(keep_usec / (RECENT_SLOTS - 1), (usec_t)1);
+
+	assert(now >= r->slot_start);
+	if (r->slot_start == 0)
+		r->slot_start = now;
+	for (uint32_t i = 0; now - r->slot_start >= width; i++) {
+		/* After a long silence every slot is stale: no need to walk them one by one. */
+		if (i == RECENT_SLOTS) {
+			r->slot_start = now;
+			break;
+		}
+		r->current = (r->current + 1) % RECENT_SLOTS;
+		r->slot[r->current] = 0;
+		r->slot_start += width;
+	}
+	r->slot[r->current] = MAX(r->slot[r->current], value);
+}
+
+uint64_t recent_max_get(const struct recent_max *r)
+{
+	uint64_t max = 0;
+
+	for (uint32_t i = 0; i < RECENT_SLOTS; i++)
+		max = MAX(max, r->slot[i]);
+	return max;
+}

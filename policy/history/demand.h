@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CPU demand from two observations.
+ *
+ * nr_periods advances only while the group is runnable, and once more when the period timer finds
+ * it idle (a burst of 20 ms a second counts 2 periods a second), so
+ *	active  = d(nr_periods) x period, at most the span; one less where the group fell idle
+ *	demand  = d(usage) / active	   while not throttled: what a period needs, not the average
+ * A job of 4 threads x 50 ms a second averages 200m; its one or two active periods show 1-2 cores.
+ * While throttled, usage is cut off by the limit and is no evidence of a low need. Every throttled
+ * queue could have run for at most its throttled time, so
+ *	evidence = (d(usage) + d(throttled)) / active
+ * bounds the demand from above. How much of it is demand nobody can know: a queue that would have
+ * gone to sleep looks like one that never would. The demand is taken as the evidence, between
+ * limit and limit x (1 + throttle ratio / 2). With its margin that stays below what the reflex
+ * makes of the same seconds, so a guess in the history never outgrows the measured answer.
+ */
+#pragma once
+
+#include "policy/types/usage.h"
+
+struct cpu_rates {
+	usec_t span_usec;        /* between the observations */
+	usec_t active_usec;      /* part of the span in which the group wanted CPU */
+	uint64_t used_milli;     /* average over the span */
+	uint64_t demand_milli;   /* per active period */
+	uint64_t evidence_milli; /* upper bound of the demand; node capacity at most */
+	uint64_t periods;
+	uint64_t throttled;
+	uint32_t throttle_ppm; /* throttled / periods, 0 without periods */
+};
+
+/*
+ * cur - prev over span_usec. limit_milli = the CPU limit during the span (LIMIT_MAX: none),
+ * node_milli = CPUs of the node x 1000.
+ * -EINVAL when the counters went back (another cgroup), usage is missing or span is 0; ret
+ * untouched.
+ */
+int cpu_rates_between(const struct usage *prev, const struct usage *cur, usec_t span_usec,
+		      uint64_t node_milli, struct cpu_rates *ret);
+
+/* Highest value of at least the last `keep` microseconds, in slots of a tenth of it. */
+#define RECENT_SLOTS 11
+struct recent_max {
+	uint64_t slot[RECENT_SLOTS];
+	usec_t slot_start;
+	uint32_t current;
+};
+
+void recent_max_add(struct recent_max *r, uint64_t value, usec_t keep_usec, usec_t now);
+uint64_t recent_max_get(const struct recent_max *r);

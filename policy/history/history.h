@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is remembered of one workload's container or unit, and the recommendation made from it.
+ *
+ * CPU: weights are seconds. The active part of a span goes to its demand, the idle rest to bucket
+ * 0. lower, target, upper are percentiles of all time; peak is one of active time alone. Memory:
+ * one peak per window, weight 1, at the window's end; target as VPA, peak = the decayed highest
+ * windows. algorithm vpa feeds and reads the same histograms by VPA's rules instead
+ * (policy/history/vpa.h).
+ */
+#pragma once
+
+#include "policy/history/demand.h"
+#include "policy/history/histogram.h"
+#include "policy/types/profile.h"
+
+/* algorithm vpa: what is gathered for VPA's one sample a minute. Not kept on disk. */
+struct vpa_minute {
+	usec_t span_usec;
+	uint64_t used_usec;
+	usec_t last_memory_real;
+};
+
+/* Owns its histograms' weights: moved by assignment, never copied so. */
+struct history {
+	struct histogram cpu;    /* cores */
+	struct histogram memory; /* bytes */
+	usec_t first_real;       /* 0: no sample yet */
+	usec_t last_real;
+	usec_t observed_usec; /* container time seen: gaps do not count */
+	uint64_t samples;
+	usec_t window_end_real; /* of the open memory window; 0: none */
+	uint64_t window_peak;   /* bytes */
+	uint64_t window_oom;    /* bytes: record of an OOM kill in it */
+	struct vpa_minute vpa;
+};
+
+struct range_of {
+	uint64_t lower;
+	uint64_t target;
+	uint64_t upper;
+	uint64_t peak;
+};
+
+struct recommendation {
+	struct range_of resource[RESOURCE_COUNT]; /* millicores, bytes; 0 = nothing known */
+	uint32_t confidence_permille;             /* 1000 and above: a full interval of history */
+};
+
+/* Of what holds nothing: a new one, or one that was dropped. */
+void history_init(struct history *h, const struct tuning_history *t);
+/* Frees what it owns. */
+void history_drop(struct history *h);
+/* ret holds nothing. -ENOMEM: still nothing. */
+int history_copy(const struct history *h, struct history *ret);
+/* The demand of one span. */
+void history_add_cpu(struct history *h, const struct cpu_rates *r, usec_t now_real);
+/* Memory needed at one moment; oom: a kill proved it. */
+void history_add_memory(struct history *h, const struct tuning_history *t, uint64_t bytes, bool oom,
+			usec_t now_real);
+/* confidence = observed time / confidence_usec */
+uint32_t history_confidence_permille(const struct history *h, const struct tuning_history *t);
+void history_recommend(const struct history *h, const struct tuning_history *t,
+		       struct recommendation *ret);
+/* Moves every time in it by step_usec: the wall clock was set, ages stay what they are. */
+void history_shift(struct history *h, int64_t step_usec);
+
+/* algorithm vpa (history_vpa.c): once a minute, the average CPU and the memory of that moment. */
+void history_vpa_observe(struct history *h, const struct tuning_history *t,
+			 const struct cpu_rates *r, uint64_t memory_bytes, usec_t now_real);
+void history_vpa_oom(struct history *h, const struct tuning_history *t, uint64_t request_bytes,
+		     usec_t now_real);
+void history_vpa_recommend(const struct history *h, const struct tuning_history *t,
+			   struct recommendation *ret);

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The same history fed and read by VPA's rules. */
+#include "policy/history/history.h"
+#include "policy/history/vpa_estimate.h"
+
+/* VPA's recommender looks at each container once a minute. */
+#define SAMPLE_USEC USEC_PER_MIN
+
+/* VPA's own types around the histograms of a history: copied in and, if changed, out again. */
+struct view {
+	struct vpa_rules rules;
+	struct vpa_aggregate aggregate;
+	struct vpa_container container;
+};
+
+static void view_open(struct view *v, const struct history *h, const struct tuning_history *t)
+{
+	v->rules = vpa_rules_default;
+	v->rules.half_life_usec = t->half_life_usec;
+	v->rules.window_usec = MAX(t->mem_window_usec, (usec_t)1);
+	v->rules.confidence_usec = MAX(t->confidence_usec, (usec_t)1);
+	v->rules.percentile[VPA_LOWER] = t->lower_permille / 1000.0;
+	v->rules.percentile[VPA_TARGET] = t->target_permille / 1000.0;
+	v->rules.percentile[VPA_UPPER] = t->upper_permille / 1000.0;
+	v->rules.margin = t->margin_permille / 1000.0;
+	v->aggregate = (struct vpa_aggregate){
+		.cpu = h->cpu,
+		.memory = h->memory,
+		.first_sample = h->first_real,
+		.last_sample = h->last_real,
+		.samples = h->samples,
+	};
+	v->container = (struct vpa_container){
+		.aggregate = &v->aggregate,
+		.rules = &v->rules,
+		.last_cpu = h->last_real,
+		.last_memory = h->vpa.last_memory_real,
+		.window_end = h->window_end_real,
+		.memory_peak = (int64_t)h->window_peak,
+		.oom_peak = (int64_t)h->window_oom,
+	};
+}
+
+static void view_close(const struct view *v, struct history *h)
+{
+	h->cpu = v->aggregate.cpu;
+	h->memory = v->aggregate.memory;
+	h->first_real = v->aggregate.first_sample;
+	h->last_real = v->aggregate.last_sample;
+	h->samples = v->aggregate.samples;
+	h->vpa.last_memory_real = v->container.last_memory;
+	h->window_end_real = v->container.window_end;
+	h->window_peak = (uint64_t)v->container.memory_peak;
+	h->window_oom = (uint64_t)v->container.oom_peak;
+}
+
+void history_vpa_observe(struct history *h, const struct tuning_history *t,
+			 const struct cpu_rates *r, uint64_t memory_bytes, usec_t now_real)
+{
+	struct view v;
+
+	h->observed_usec += r->span_usec;
+	h->vpa.span_usec += r->span_usec;
+	h->vpa.used_usec += r->used_milli * r->span_usec / 1000;
+	if (h->vpa.span_usec < SAMPLE_USEC)
+		return;
+	view_open(&v, h, t);
+	/* Millicores are rounded up, as a metrics quantity is. */
+	vpa_add_cpu(&v.container,
+		    (int64_t)((h->vpa.used_usec * 1000 + h->vpa.span_usec - 1) / h->vpa.span_usec),
+		    now_real);
+	vpa_add_memory(&v.container, (int64_t)memory_bytes, now_real);
+	view_close(&v, h);
+	h->vpa.span_usec = 0;
+	h->vpa.used_usec = 0;
+}
+
+void history_vpa_oom(struct history *h, const struct tuning_history *t, uint64_t request_bytes,
+		     usec_t now_real)
+{
+	struct view v;
+
+	view_open(&v, h, t);
+	vpa_add_oom(&v.container, (int64_t)request_bytes, now_real);
+	view_close(&v, h);
+}
+
+void history_vpa_recommend(const struct history *h, const struct tuning_history *t,
+			   struct recommendation *ret)
+{
+	struct vpa_recommendation r;
+	struct view v;
+
+	view_open(&v, h, t);
+	vpa_estimate(&v.aggregate, &v.rules, 1, RESOURCES_BOTH, &r);
+	*ret = (struct recommendation){
+		.confidence_permille = history_confidence_permille(h, t),
+	};
+	for (enum resource i = 0; i < RESOURCE_COUNT; i++) {
+		/* VPA knows no peak: its limit follows the target. */
+		ret->resource[i] = (struct range_of){
+			.lower = (uint64_t)r.amount[VPA_LOWER][i],
+			.target = (uint64_t)r.amount[VPA_TARGET][i],
+			.upper = (uint64_t)r.amount[VPA_UPPER][i],
+			.peak = (uint64_t)r.amount[VPA_TARGET][i],
+		};
+		if (histogram_empty(i == RESOURCE_CPU ? &h->cpu : &h->memory))
+			ret->resource[i] = (struct range_of){0};
+	}
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/history/vpa.h"
+#include <errno.h>
+#include <string.h>
+
+/* Since VPA 1.4 every CPU sample counts alike, whatever the request. */
+#define CPU_SAMPLE_WEIGHT    0.1
+#define MEMORY_SAMPLE_WEIGHT 1.0
+
+#define CHECKPOINT_VERSION "v3"
+
+const struct vpa_rules vpa_rules_default = {
+	.half_life_usec = 24 * USEC_PER_HOUR,
+	.window_usec = 24 * USEC_PER_HOUR,
+	.windows = 8,
+	.oom_ratio = 1.2,
+	.oom_min_bytes = 100 * MIB,
+	.confidence_usec = 24 * USEC_PER_HOUR,
+	.percentile = {[VPA_LOWER] = 0.5, [VPA_TARGET] = 0.9, [VPA_UPPER] = 0.95},
+	.margin = 0.15,
+	.pod_minimum = {[RESOURCE_CPU] = 25, [RESOURCE_MEMORY] = 250 * MIB},
+	.round_to = {[RESOURCE_CPU] = 1, [RESOURCE_MEMORY] = 1},
+};
+
+int64_t vpa_amount(double v)
+{
+	if (!(v > 0))
+		return 0;
+	return v > VPA_AMOUNT_MAX ? VPA_AMOUNT_MAX : (int64_t)v;
+}
+
+int64_t vpa_scale(int64_t v, double factor)
+{
+	return vpa_amount((double)v * factor);
+}
+
+void vpa_aggregate_init(struct vpa_aggregate *a, const struct vpa_rules *rules)
+{
+	*a = (struct vpa_aggregate){0};
+	histogram_init(&a->cpu, &histogram_cpu, rules->half_life_usec);
+	histogram_init(&a->memory, &histogram_memory, rules->half_life_usec);
+}
+
+void vpa_aggregate_drop(struct vpa_aggregate *a)
+{
+	histogram_drop(&a->cpu);
+	histogram_drop(&a->memory);
+}
+
+int vpa_aggregate_copy(const struct vpa_aggregate *a, struct vpa_aggregate *ret)
+{
+	struct vpa_aggregate copy = *a;
+	int r = histogram_copy(&a->cpu, &copy.cpu);
+
+	if (r < 0)
+		return r;
+	r = histogram_copy(&a->memory, &copy.memory);
+	if (r < 0) {
+		histogram_drop(&copy.cpu);
+		return r;
+	}
+	*ret = copy;
+	return 0;
+}
+
+static bool mergeable(const struct histogram *a, const struct histogram *b)
+{
+	return a->options == b->options && a->half_life_usec == b->half_life_usec;
+}
+
+int vpa_aggregate_merge(struct vpa_aggregate *a, const struct vpa_aggregate *other)
+{
+	int r;
+
+	if (!mergeable(&a->cpu, &other->cpu) || !mergeable(&a->memory, &other->memory))
+		return -EINVAL;
+	r = histogram_merge(&a->cpu, &other->cpu);
+	if (r == 0)
+		r = histogram_merge(&a->memory, &other->memory);
+	if (r < 0)
+		return r;
+	if (a->first_sample == 0 ||
+	    (other->first_sample > 0 && other->first_sample < a->first_sample))
+		a->first_sample = other->first_sample;
+	a->last_sample = MAX(a->last_sample, other->last_sample);
+	a->samples += other->samples;
+	return 0;
+}
+
+bool vpa_aggregate_expired(const struct vpa_aggregate *a, const struct vpa_rules *rules,
+			   usec_t created, usec_t now)
+{
+	usec_t since = a->samples > 0 ? a->last_sample : created;
+
+	return now >= since + rules->windows * rules->window_usec;
+}
+
+enum vpa_sample vpa_add_cpu(struct vpa_container *c, int64_t milli, usec_t now)
+{
+	struct vpa_aggregate *a = c->aggregate;
+
+	if (milli < 0 || now <= c->last_cpu)
+		return VPA_SAMPLE_REJECTED;
+	c->last_cpu = now;
+	histogram_add(&a->cpu, (double)milli / 1000, CPU_SAMPLE_WEIGHT, now);
+	if (a->first_sample == 0 || now < a->first_sample)
+		a->first_sample = now;
+	a->last_sample = MAX(a->last_sample, now);
+	a->samples++;
+	return VPA_SAMPLE_ACCEPTED;
+}
+
+/* Opens the window that holds `now`; the peaks start anew. */
+static void shift_window(struct vpa_container *c, usec_t now)
+{
+	usec_t window = c->rules->window_usec;
+
+	c->window_end += (now - c->window_end) / window * window + window;
+	c->memory_peak = 0;
+	c->oom_peak = 0;
+}
+
+/*
+ * Counts a peak at the end of its window. In a window with a peak only a larger one counts, and in
+ * place of the old; a first peak of exactly 0 keeps all later ones of its window out, as in VPA.
+ */
+static void add_peak(struct vpa_container *c, int64_t bytes, usec_t now, int64_t *peak)
+{
+	struct histogram *h = &c->aggregate->memory;
+	int64_t old = MAX(c->memory_peak, c->oom_peak);
+
+	c->last_memory = now;
+	if (c->window_end == 0)
+		c->window_end = now;
+	if (now >= c->window_end)
+		shift_window(c, now);
+	else if (old != 0 && bytes > old)
+		histogram_subtract(h, (double)old, MEMORY_SAMPLE_WEIGHT, c->window_end);
+	else
+		return;
+	histogram_add(h, (double)bytes, MEMORY_SAMPLE_WEIGHT, c->window_end);
+	*peak = bytes;
+}
+
+enum vpa_sample vpa_add_memory(struct vpa_container *c, int64_t bytes, usec_t now)
+{
+	if (bytes < 0 || now < c->last_memory)
+		return VPA_SAMPLE_REJECTED;
+	add_peak(c, bytes, now, &c->memory_peak);
+	return VPA_SAMPLE_ACCEPTED;
+}
+
+enum vpa_sample vpa_add_oom(struct vpa_container *c, int64_t request_bytes, usec_t now)
+{
+	const struct vpa_rules *rules = c->rules;
+	int64_t used, needed;
+
+	if (now + rules->window_usec < c->last_memory)
+		return VPA_SAMPLE_REJECTED;
+	/* Without the OOM peak: kills at one and the same request must not add up. */
+	used = MIN(MAX(request_bytes, c->memory_peak), VPA_AMOUNT_MAX);
+	needed = MAX(used + rules->oom_min_bytes, vpa_scale(used, rules->oom_ratio));
+	if (needed < 0)
+		return VPA_SAMPLE_REJECTED;
+	add_peak(c, needed, now, &c->oom_peak);
+	return VPA_SAMPLE_ACCEPTED;
+}
+
+void vpa_exclude_running_peak(const struct vpa_container *c, usec_t now, struct vpa_aggregate *copy)
+{
+	int64_t peak = MAX(c->memory_peak, c->oom_peak);
+
+	if (now < c->window_end)
+		histogram_subtract(&copy->memory, (double)peak, MEMORY_SAMPLE_WEIGHT,
+				   c->window_end);
+}
+
+void vpa_aggregate_save(const struct vpa_aggregate *a, struct vpa_checkpoint *ret)
+{
+	memset(ret, 0, sizeof *ret);
+	memcpy(ret->version, CHECKPOINT_VERSION, sizeof CHECKPOINT_VERSION);
+	ret->first_sample = a->first_sample;
+	ret->last_sample = a->last_sample;
+	ret->samples = a->samples;
+	checkpoint_save(&a->cpu, &ret->cpu);
+	checkpoint_save(&a->memory, &ret->memory);
+}
+
+int vpa_aggregate_load(struct vpa_aggregate *a, const struct vpa_checkpoint *c)
+{
+	struct vpa_aggregate loaded;
+	int r;
+
+	if (strncmp(c->version, CHECKPOINT_VERSION, sizeof c->version) != 0)
+		return -EINVAL;
+	r = vpa_aggregate_copy(a, &loaded);
+	if (r < 0)
+		return r;
+	r = checkpoint_load(&loaded.cpu, &c->cpu);
+	if (r == 0)
+		r = checkpoint_load(&loaded.memory, &c->memory);
+	if (r < 0) {
+		vpa_aggregate_drop(&loaded);
+		return r;
+	}
+	loaded.first_sample = c->first_sample;
+	loaded.last_sample = c->last_sample;
+	loaded.samples = c->samples;
+	vpa_aggregate_drop(a);
+	*a = loaded;
+	return 0;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What VPA keeps about a container, and how samples and OOM kills change it.
+ *
+ * Amounts are millicores or bytes in int64, as in VPA; a negative sample is refused. Times are
+ * realtime in microseconds; 0 = never.
+ */
+#pragma once
+
+#include "policy/history/checkpoint.h"
+#include "policy/types/limits.h"
+
+/* Every amount VPA computes is cut to 0..1e14. */
+#define VPA_AMOUNT_MAX 100000000000000
+
+/* Outcomes of a sample. */
+enum vpa_sample { VPA_SAMPLE_ACCEPTED = 0, VPA_SAMPLE_REJECTED = 1 };
+
+enum vpa_bound { VPA_LOWER, VPA_TARGET, VPA_UPPER, VPA_BOUND_COUNT };
+
+struct vpa_rules {
+	usec_t half_life_usec;
+	usec_t window_usec; /* one memory peak is kept per window */
+	uint32_t windows;   /* history without CPU samples expires after this many */
+	double oom_ratio;   /* memory after an OOM kill: max(use * this, use + oom_min_bytes) */
+	int64_t oom_min_bytes;
+	usec_t confidence_usec;
+	double percentile[VPA_BOUND_COUNT];
+	double margin;
+	int64_t pod_minimum[RESOURCE_COUNT]; /* shared by the containers of a pod */
+	int64_t round_to[RESOURCE_COUNT];    /* recommendations are multiples of this */
+	bool whole_cores;                    /* the integer-CPU post-processor */
+};
+
+/* The flags of VPA 1.8 at their defaults. */
+extern const struct vpa_rules vpa_rules_default;
+
+/* History of all instances of one container. Owns its histograms' weights: moved by assignment,
+ * never copied so. */
+struct vpa_aggregate {
+	struct histogram cpu;
+	struct histogram memory;
+	usec_t first_sample; /* CPU samples alone count here */
+	usec_t last_sample;
+	uint64_t samples;
+};
+
+/* One running instance. */
+struct vpa_container {
+	struct vpa_aggregate *aggregate; /* borrowed, as are the rules */
+	const struct vpa_rules *rules;
+	usec_t last_cpu;
+	usec_t last_memory;
+	usec_t window_end;
+	int64_t memory_peak; /* of the running window */
+	int64_t oom_peak;
+};
+
+/* Of what holds nothing: a new one, or one that was dropped. */
+void vpa_aggregate_init(struct vpa_aggregate *a, const struct vpa_rules *rules);
+void vpa_aggregate_drop(struct vpa_aggregate *a);
+/* ret holds nothing. -ENOMEM: still nothing. */
+int vpa_aggregate_copy(const struct vpa_aggregate *a, struct vpa_aggregate *ret);
+/* -EINVAL when the histograms do not match, -ENOMEM: a may have been merged in part. */
+int vpa_aggregate_merge(struct vpa_aggregate *a, const struct vpa_aggregate *other);
+/* True once nothing was sampled for rules->windows windows; created counts when nothing ever was.
+ */
+bool vpa_aggregate_expired(const struct vpa_aggregate *a, const struct vpa_rules *rules,
+			   usec_t created, usec_t now);
+
+enum vpa_sample vpa_add_cpu(struct vpa_container *c, int64_t milli, usec_t now);
+enum vpa_sample vpa_add_memory(struct vpa_container *c, int64_t bytes, usec_t now);
+/* request_bytes: the container's memory request when it was killed. */
+enum vpa_sample vpa_add_oom(struct vpa_container *c, int64_t request_bytes, usec_t now);
+/* Takes the peak of c's unfinished window out of a copy that is to be saved. */
+void vpa_exclude_running_peak(const struct vpa_container *c, usec_t now,
+			      struct vpa_aggregate *copy);
+
+/* The saved form, version "v3". */
+struct vpa_checkpoint {
+	char version[8];
+	usec_t first_sample;
+	usec_t last_sample;
+	uint64_t samples;
+	struct checkpoint cpu;
+	struct checkpoint memory;
+};
+
+void vpa_aggregate_save(const struct vpa_aggregate *a, struct vpa_checkpoint *ret);
+/* Adds to the histograms, takes the rest over. -EINVAL when c is not valid,
+ * -ENOMEM; then a is untouched. */
+int vpa_aggregate_load(struct vpa_aggregate *a, const struct vpa_checkpoint *c);
+
+/* trunc(v * factor) within 0..VPA_AMOUNT_MAX. */
+int64_t vpa_scale(int64_t v, double factor);
+/* trunc(v) within 0..VPA_AMOUNT_MAX; NaN is 0. */
+int64_t vpa_amount(double v);

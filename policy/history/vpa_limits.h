@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * VPA's limits in proportion to requests, and the caps on a recommendation: LimitRange of the pod,
+ * LimitRange of the container, minAllowed and maxAllowed, the present limit with RequestsOnly.
+ * Millicores and bytes; 0 = not set.
+ */
+#pragma once
+
+#include "policy/history/vpa_estimate.h"
+
+/* Requests and limits of one container. */
+struct vpa_resources {
+	int64_t request[RESOURCE_COUNT];
+	int64_t limit[RESOURCE_COUNT];
+};
+
+/* One LimitRange item. */
+struct vpa_limit_range {
+	int64_t min[RESOURCE_COUNT];
+	int64_t max[RESOURCE_COUNT];
+	int64_t default_limit[RESOURCE_COUNT];
+};
+
+struct vpa_pod_container {
+	struct vpa_resources now;
+	bool recommended; /* otherwise its requests count in the sums of the pod */
+	bool requests_only;
+	struct vpa_recommendation rec;
+	int64_t min_allowed[RESOURCE_COUNT];
+	int64_t max_allowed[RESOURCE_COUNT];
+};
+
+/* Several LimitRanges: the narrowest bounds, the last default. */
+void vpa_limit_range_merge(struct vpa_limit_range *range, const struct vpa_limit_range *other);
+
+/*
+ * The limit that goes with a recommended request: the ratio of old limit and request is kept,
+ * rounded down, at most INT64_MAX. 0 when none is to be set.
+ */
+int64_t vpa_proportional_limit(int64_t limit, int64_t request, int64_t recommended,
+			       int64_t default_limit);
+
+/* Caps the recommendations of a pod's containers in place. The ranges may be NULL. */
+void vpa_cap_pod(struct vpa_pod_container *containers, size_t count,
+		 const struct vpa_limit_range *pod, const struct vpa_limit_range *container);
+/* min first, then max, so that max wins. */
+int64_t vpa_cap(int64_t v, int64_t min, int64_t max);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* VPA's decision when a running pod is changed, and in which order pods are. */
+#pragma once
+
+#include "policy/history/vpa_limits.h"
+
+struct vpa_update_rules {
+	double min_change;     /* relative, summed over the resources */
+	usec_t lifetime_usec;  /* a change within the bounds waits until the pod is this old */
+	usec_t quick_oom_usec; /* a run that ends in an OOM kill sooner than this counts */
+	double disruption;     /* share of the replicas that may be away */
+	uint32_t min_replicas; /* fewer: never disrupted */
+};
+
+extern const struct vpa_update_rules vpa_update_rules_default;
+
+struct vpa_priority {
+	bool outside_range;   /* a request lies outside its bounds, or is missing */
+	bool scale_up;        /* a target is above its request */
+	double resource_diff; /* relative change of the pod, summed over the resources */
+};
+
+/* What is known of a running pod besides its containers. */
+struct vpa_pod_run {
+	usec_t age_usec;
+	bool oom_killed;     /* the last termination of an observed container */
+	usec_t oom_run_usec; /* how long that run lasted */
+};
+
+/* now.request as the container's status has it, else its spec; unrecommended ones are left out. */
+struct vpa_priority vpa_update_priority(const struct vpa_pod_container *containers, size_t count);
+bool vpa_update_accepted(const struct vpa_priority *p, const struct vpa_pod_run *run,
+			 const struct vpa_update_rules *rules);
+/* < 0 when a goes before b, 0 when it does not matter. */
+int vpa_priority_compare(const struct vpa_priority *a, const struct vpa_priority *b);
+/* How many of a controller's running pods may be changed in one round. */
+uint32_t vpa_disruption_budget(uint32_t configured, uint32_t running,
+			       const struct vpa_update_rules *rules);

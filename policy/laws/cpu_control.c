@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/laws/cpu_control.h"
+#include "policy/types/bounds.h"
+#include <assert.h>
+#include <errno.h>
+
+/*
+ * Autothrottle's window for the throttle ratio is one second; older periods say nothing. With one
+ * period per look, a lone throttled one among ten is a ratio of 10 %: the smallest step. Only the
+ * next one, throttled under the new limit too, is a ratio of 100 %.
+ */
+#define WINDOW_USEC USEC_PER_SEC
+#define PPM         1000000ULL
+/* A raise below 5 % would be lost in rounding and be followed by the next one at once. */
+#define STEP_MIN_PERMILLE 1050
+/*
+ * A raise goes at most to this much of what is proven: while a queue drains, no more than the
+ * demand runs on average since throttling began, so the limit stays below 1.9 times the demand
+ * however long the queue keeps the group throttled. bench_reflex, p95 of 100m to 800m: 0.9 s to 80
+ * %, for 1.9 times the demand at most (2.0 where all of it queues up). With 1800 it is 1.0 s
+ * for 1.8 times (1.95), with 2000 0.9 s for 2.0 times (2.05).
+ */
+#define PROVEN_PERMILLE 1900
+/*
+ * The average goes back to where throttling began, or the queue's own beginning is forgotten: over
+ * a second, as r is, a step by a factor of 8 ends at 3 times the demand. A queue that a step by a
+ * factor of 10 leaves behind has drained after 5 s; from what was throttled for longer than 8 s,
+ * the first seconds do not speak for what it wants now.
+ */
+#define BURST_USEC (8 * USEC_PER_SEC)
+
+uint64_t cpu_reflex_wish(const struct tuning_cpu *t, uint64_t limit_milli,
+			 const struct cpu_rates *since_write, uint64_t proven_milli)
+{
+	uint64_t tolerated = 3ULL * t->throttle_target_ppm;
+	uint64_t least = scale_permille(limit_milli, STEP_MIN_PERMILLE);
+	uint64_t factor, wish, evidence;
+
+	assert(limit_milli != LIMIT_MAX);
+	if (since_write->throttle_ppm <= tolerated)
+		return 0;
+	factor = 1000 + (since_write->throttle_ppm - tolerated) / 1000;
+	wish = scale_permille(limit_milli, MIN(factor, (uint64_t)t->step_max_permille));
+	evidence = scale_permille(since_write->evidence_milli, t->evidence_permille);
+	wish = MAX(MIN(wish, evidence), least);
+	wish = MIN(wish, scale_permille(proven_milli, PROVEN_PERMILLE));
+	return wish < least ? limit_milli : wish;
+}
+
+static struct cpu_mark mark_of(const struct usage *u, usec_t now)
+{
+	return (struct cpu_mark){
+		.at = now,
+		.have = u->have,
+		.used_usec = u->cpu_usage_usec,
+		.periods = u->nr_periods,
+		.throttled = u->nr_throttled,
+		.waited_usec = u->throttled_usec,
+	};
+}
+
+static int rates_since(const struct cpu_mark *m, const struct usage *u, uint64_t node_milli,
+		       usec_t now, struct cpu_rates *ret)
+{
+	const struct usage then = {
+		.have = m->have,
+		.cpu_usage_usec = m->used_usec,
+		.nr_periods = m->periods,
+		.nr_throttled = m->throttled,
+		.throttled_usec = m->waited_usec,
+	};
+
+	return cpu_rates_between(&then, u, now - m->at, node_milli, ret);
+}
+
+static void window_restart(struct cpu_window *w, const struct usage *u, usec_t now)
+{
+	w->base = w->half = mark_of(u, now);
+}
+
+static void window_slide(struct cpu_window *w, const struct usage *u, usec_t length, usec_t now)
+{
+	if (now - w->half.at < length / 2)
+		return;
+	if (now - w->base.at >= length)
+		w->base = now - w->half.at >= length ? mark_of(u, now) : w->half;
+	w->half = mark_of(u, now);
+}
+
+void cpu_window_restart(struct cpu_control *c, const struct usage *u, usec_t now)
+{
+	window_restart(&c->since_write, u, now);
+	c->write_at = now;
+	c->write_periods = u->nr_periods;
+}
+
+int cpu_window_rates(struct cpu_control *c, const struct usage *u, uint64_t node_milli, usec_t now,
+		     struct cpu_rates *ret)
+{
+	struct cpu_window *w = &c->since_write;
+	usec_t from = w->base.at;
+	int r;
+
+	assert(now >= w->base.at);
+	if (w->base.at == 0 || now == w->base.at) {
+		if (w->base.at == 0)
+			window_restart(w, u, now);
+		return -EAGAIN;
+	}
+	r = rates_since(&w->base, u, node_milli, now, ret);
+	if (r < 0)
+		window_restart(w, u, now);
+	else
+		window_slide(w, u, WINDOW_USEC, now);
+	/* The period that the limit was written in had its quota twice: no vote against it. */
+	if (r == 0 && c->write_at == from && ret->periods > 1)
+		ret->throttle_ppm = (uint32_t)mul_div(MIN(ret->throttled, ret->periods - 1), PPM,
+						      ret->periods - 1);
+	return r;
+}
+
+/*
+ * Periods ended, and none of those that did was throttled; or none ends, because nothing runs. The
+ * one that the limit was written in had its quota twice: it says nothing.
+ */
+static bool ran_free(const struct cpu_control *c, const struct usage *u, usec_t now)
+{
+	const struct cpu_mark *seen = &c->seen;
+
+	if (seen->at == 0 || u->nr_periods < seen->periods || u->nr_throttled < seen->throttled)
+		return true;
+	if (u->nr_periods == seen->periods)
+		return now - seen->at > 2 * u->limits.cpu_period_usec;
+	return u->nr_periods > c->write_periods + 1 && u->nr_throttled == seen->throttled;
+}
+
+void cpu_prove(struct cpu_control *c, const struct usage *u, uint64_t node_milli, usec_t now)
+{
+	struct cpu_rates r;
+
+	if (ran_free(c, u, now) || c->burst.base.at == 0) {
+		window_restart(&c->burst, u, now);
+		c->burst_at = now;
+	}
+	if (c->seen.at == 0 || c->seen.periods != u->nr_periods)
+		c->seen = mark_of(u, now);
+	c->proven_milli = LIMIT_MAX;
+	if (now == c->burst.base.at || rates_since(&c->burst.base, u, node_milli, now, &r) < 0)
+		return;
+	window_slide(&c->burst, u, BURST_USEC, now);
+	/* The first raise needs no proof: throttled under a limit is to want that much at least. */
+	if (c->write_at < c->burst_at)
+		return;
+	c->proven_milli = mul_div(r.used_milli, r.span_usec, MAX(r.active_usec, (usec_t)1));
+}
+
+void cpu_temper_demand(const struct cpu_control *c, const struct tuning_history *t,
+		       struct cpu_rates *r)
+{
+	uint64_t most = mul_div(c->proven_milli, PROVEN_PERMILLE, 1000 + t->margin_permille);
+
+	if (r->throttled > 0 && c->proven_milli != LIMIT_MAX)
+		r->demand_milli = MIN(r->demand_milli, most);
+}
+
+enum hold cpu_shrink_next(const struct tuning *t, const struct cpu_control *c,
+			  const struct cpu_shrink_input *in, uint64_t *ret_milli, usec_t *ret_next)
+{
+	uint64_t deadband = MIN((uint64_t)t->cpu.shrink_below_permille,
+				rest_permille(t->common.deadband_down_permille));
+	usec_t quiet_until = add_sat(in->started_at, t->common.start_quiet_usec);
+	usec_t next = add_sat(MAX(c->last_change, c->last_shrink), t->cpu.shrink_interval_usec);
+
+	*ret_next = 0;
+	if (c->trial.active)
+		return HOLD_TRIAL;
+	if (in->candidate_milli >= scale_permille(in->limit_milli, deadband))
+		return HOLD_DEADBAND;
+	if (in->now < quiet_until) {
+		*ret_next = quiet_until;
+		return HOLD_START_QUIET;
+	}
+	if (c->last_change != 0 && in->now < next) {
+		*ret_next = next;
+		return HOLD_INTERVAL;
+	}
+	*ret_milli = MAX(in->candidate_milli,
+			 scale_permille(in->limit_milli, t->cpu.shrink_step_permille));
+	return HOLD_NONE;
+}
+
+void cpu_trial_begin(struct cpu_control *c, uint64_t from_milli, uint64_t to_milli,
+		     const struct usage *u, usec_t now)
+{
+	assert(to_milli < from_milli);
+	c->trial = (struct cpu_trial){
+		.active = true,
+		.from_milli = from_milli,
+		.to_milli = to_milli,
+		.base_periods = u->nr_periods,
+		.since = now,
+	};
+	c->last_shrink = now;
+}
+
+bool cpu_trial_passed(const struct tuning_cpu *t, const struct cpu_control *c,
+		      const struct usage *u, usec_t now)
+{
+	if (!c->trial.active)
+		return false;
+	return u->nr_periods >= c->trial.base_periods + t->verdict_periods ||
+	       now - c->trial.since >= t->recent_usec;
+}
+
+void cpu_trial_end(struct cpu_control *c)
+{
+	c->trial.active = false;
+}
+
+void cpu_shrink_regret(const struct tuning_cpu *t, struct cpu_control *c, uint64_t limit_milli,
+		       usec_t now, usec_t now_real)
+{
+	const struct cpu_trial *passed = &c->trial;
+
+	if (passed->active || passed->since == 0)
+		return;
+	if (limit_milli <= passed->to_milli && now - passed->since < t->regret_usec)
+		floor_learn(&c->floor, passed->to_milli, passed->from_milli, now_real);
+	c->trial = (struct cpu_trial){0};
+}
+
+uint64_t cpu_trial_undo(struct cpu_control *c, usec_t now_real)
+{
+	struct cpu_trial ended = c->trial;
+
+	assert(ended.active);
+	floor_learn(&c->floor, ended.to_milli, ended.from_milli, now_real);
+	c->trial = (struct cpu_trial){0};
+	return ended.from_milli;
+}

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/laws/ledger.h"
+#include "policy/types/bounds.h"
+#include <assert.h>
+
+/* Less than this of a wish is not worth a write, a journal entry and the next wish a tick later. */
+#define STEP_MIN_BYTES MIB
+/* One who is held asks again within 2 s, the time a brake is held, or when its successor grows. */
+#define CLAIM_USEC (10 * USEC_PER_SEC)
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* --- the node */
+
+static uint64_t reserve_of(const struct tuning_node *t, uint64_t total)
+{
+	return MAX(scale_permille(total, t->reserve_permille), t->reserve_min_bytes);
+}
+
+uint64_t ledger_eviction(const struct tuning_node *t, uint64_t total)
+{
+	return t->eviction & AMOUNT_SHARE ? scale_permille(total, t->eviction & ~AMOUNT_SHARE)
+					  : t->eviction;
+}
+
+uint64_t ledger_reserve(const struct tuning_node *t, uint64_t total)
+{
+	return MAX(reserve_of(t, total), ledger_eviction(t, total));
+}
+
+/* What nobody could see yet, as in the reserve. Half as much: page cache that the kubelet takes for
+ * used can still be given up. */
+static uint64_t eviction_margin(const struct tuning_node *t, uint64_t total)
+{
+	return reserve_of(t, total) / 2;
+}
+
+void ledger_supply(const struct tuning_node *t, uint64_t total, uint64_t available,
+		   uint64_t kubelet_available, struct ledger_node *ret)
+{
+	uint64_t reserve = ledger_reserve(t, total);
+	uint64_t eviction = add_sat(ledger_eviction(t, total), eviction_margin(t, total));
+	/* As MemAvailable would have to be for the same room. */
+	uint64_t same = less(add_sat(kubelet_available, reserve), eviction);
+	bool kubelet = kubelet_available != LIMIT_MAX && same < available;
+
+	*ret = (struct ledger_node){
+		.total = total,
+		.available = kubelet ? same : available,
+		.reserve = reserve,
+		.eviction = kubelet ? eviction : 0,
+	};
+}
+
+/* --- one entry */
+
+/* Nobody can use more than the node has; so no sum of these overflows. */
+static uint64_t outstanding_at(const struct ledger *l, const struct ledger_entry *e, uint64_t limit)
+{
+	if (limit == LIMIT_MAX || limit <= e->original)
+		return 0;
+	return MIN(less(limit, e->use), l->node.total);
+}
+
+static uint64_t outstanding(const struct ledger *l, const struct ledger_entry *e)
+{
+	return outstanding_at(l, e, e->limit);
+}
+
+/* By how much a limit would add to what is outstanding. */
+static uint64_t cost(const struct ledger *l, const struct ledger_entry *e, uint64_t limit)
+{
+	return limit > e->limit ? less(outstanding_at(l, e, limit), outstanding(l, e)) : 0;
+}
+
+static uint64_t awaited(const struct ledger *l, const struct ledger_entry *e)
+{
+	return cost(l, e, MAX(e->claim, e->soon));
+}
+
+static void count_in(struct ledger *l, const struct ledger_entry *e)
+{
+	l->outstanding += outstanding(l, e);
+	l->awaited += awaited(l, e);
+}
+
+static void count_out(struct ledger *l, const struct ledger_entry *e)
+{
+	l->outstanding -= outstanding(l, e);
+	l->awaited -= awaited(l, e);
+}
+
+void ledger_begin(struct ledger *l, const struct ledger_node *node, struct ledger_entry *entries,
+		  uint32_t count)
+{
+	*l = (struct ledger){.node = *node, .entries = entries, .count = count};
+	l->node.available = MIN(node->available, node->total);
+	for (uint32_t i = 0; i < count; i++)
+		count_in(l, &entries[i]);
+}
+
+void ledger_use(struct ledger *l, uint32_t entry, uint64_t use)
+{
+	struct ledger_entry *e = &l->entries[entry];
+
+	assert(entry < l->count);
+	l->node.available = less(l->node.available, less(use, e->use));
+	count_out(l, e);
+	e->use = use;
+	count_in(l, e);
+}
+
+/* --- who comes first */
+
+static uint64_t overdraft(const struct ledger_entry *e)
+{
+	return less(e->use, e->request);
+}
+
+bool ledger_before(const struct ledger_entry *a, const struct ledger_entry *b)
+{
+	if (a->priority != b->priority)
+		return a->priority > b->priority;
+	if (a->qos != b->qos)
+		return a->qos < b->qos;
+	if (a->needs != b->needs)
+		return a->needs;
+	return overdraft(a) < overdraft(b);
+}
+
+static bool equals(const struct ledger_entry *a, const struct ledger_entry *b)
+{
+	return a->priority == b->priority && a->qos == b->qos;
+}
+
+/* What binds another one of a limit that is waited for: of an equal's what it needs now, of a
+ * higher rank's all. */
+static uint64_t binds(const struct ledger *l, const struct ledger_entry *e, uint64_t limit,
+		      const struct ledger_entry *other)
+{
+	if (!ledger_before(e, other))
+		return 0;
+	return cost(l, e, equals(e, other) ? e->urgent : limit);
+}
+
+/* What those who go first wait for, and who is the first of them. */
+struct kept {
+	uint64_t bytes;
+	uint32_t first;
+};
+
+static struct kept kept_above(const struct ledger *l, uint32_t entry)
+{
+	const struct ledger_entry *self = &l->entries[entry];
+	struct kept k = {.first = LEDGER_NOBODY};
+
+	/* Most of the time nobody else waits. */
+	if (l->awaited == awaited(l, self))
+		return k;
+	for (uint32_t i = 0; i < l->count; i++) {
+		const struct ledger_entry *e = &l->entries[i];
+		uint64_t waits = binds(l, e, MAX(e->claim, e->soon), self);
+
+		if (i == entry || waits == 0)
+			continue;
+		k.bytes += waits;
+		if (k.first == LEDGER_NOBODY || ledger_before(e, &l->entries[k.first]))
+			k.first = i;
+	}
+	return k;
+}
+
+/* --- deciding */
+
+static uint64_t room(const struct ledger *l)
+{
+	return less(l->node.available, add_sat(l->node.reserve, l->outstanding));
+}
+
+/* The limit of an entry when no more than `bytes` are added to what is outstanding. */
+static uint64_t limit_with(const struct ledger *l, const struct ledger_entry *e, uint64_t bytes,
+			   uint64_t wish)
+{
+	uint64_t given = MAX(e->limit, e->original); /* without asking */
+	uint64_t from = outstanding(l, e) > 0 ? e->limit : e->use;
+	uint64_t limit = round_down(add_sat(from, bytes), MEM_PAGE_BYTES);
+
+	if (wish <= given || limit >= wish)
+		return wish;
+	return limit < add_sat(given, STEP_MIN_BYTES) ? given : limit;
+}
+
+static uint64_t decide(const struct ledger *l, uint32_t entry, uint64_t wish, struct kept *ret_kept)
+{
+	const struct ledger_entry *e = &l->entries[entry];
+
+	assert(entry < l->count);
+	*ret_kept = (struct kept){.first = LEDGER_NOBODY};
+	if (wish == LIMIT_MAX && e->original != LIMIT_MAX)
+		wish--; /* "max" costs nothing, as it is never granted */
+	/* Without asking, or so little that nobody needs to be looked at. */
+	if (cost(l, e, wish) <= less(room(l), l->awaited))
+		return wish;
+	*ret_kept = kept_above(l, entry);
+	return limit_with(l, e, less(room(l), ret_kept->bytes), wish);
+}
+
+uint64_t ledger_most(const struct ledger *l, uint32_t entry, uint64_t wish)
+{
+	struct kept kept;
+
+	return decide(l, entry, wish, &kept);
+}
+
+static void find_holder(const struct ledger *l, uint32_t entry, struct ledger_verdict *v)
+{
+	for (uint32_t i = 0; i < l->count; i++) {
+		uint64_t bytes = i == entry ? 0 : outstanding(l, &l->entries[i]);
+
+		if (bytes <= v->holder_bytes)
+			continue;
+		v->holder = i;
+		v->holder_bytes = bytes;
+	}
+}
+
+void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t wish, struct ledger_verdict *ret)
+{
+	struct kept kept;
+	struct ledger_verdict v = {
+		.wish = wish,
+		.allowed = decide(l, entry, wish, &kept),
+		.available = l->node.available,
+		.reserve = l->node.reserve,
+		.kubelet = l->node.eviction != 0,
+		.outstanding = l->outstanding,
+		.room = room(l),
+		.kept = MIN(kept.bytes, room(l)),
+		.kept_for = kept.first,
+		.holder = LEDGER_NOBODY,
+	};
+
+	if (v.kubelet) {
+		v.available = less(add_sat(v.available, l->node.eviction), l->node.reserve);
+		v.reserve = l->node.eviction;
+	}
+	if (v.allowed < wish)
+		find_holder(l, entry, &v);
+	*ret = v;
+}
+
+uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t wish)
+{
+	uint64_t allowed = ledger_most(l, entry, wish);
+	struct ledger_entry *e = &l->entries[entry];
+
+	count_out(l, e);
+	e->claim = allowed < wish ? wish : 0;
+	e->urgent = e->needs ? e->claim : 0;
+	e->limit = MAX(e->limit, allowed);
+	count_in(l, e);
+	return allowed;
+}
+
+/* --- cancelling */
+
+/* Who may take how much of a grant. */
+enum taker {
+	TAKER_ANY,    /* whoever waits, where somebody needs it now */
+	TAKER_BEFORE, /* those who go before its holder */
+	TAKER_ABOVE,  /* those of higher rank */
+	TAKER_COUNT,
+};
+
+/* What is waited for, by all and for whom first. */
+struct wanted {
+	uint64_t all;
+	bool now; /* growth needs some of it */
+	const struct ledger_entry *first;
+};
+
+/* What a holder could go down to. What it will need or needed lately is not unused to those who
+ * come after it, and what it grows by now not even to its equals. */
+static uint64_t lowest(const struct ledger_entry *e, enum taker taker)
+{
+	uint64_t to = MAX(MAX(e->least, e->use), e->original);
+
+	if (taker <= TAKER_BEFORE)
+		to = MAX(to, e->next);
+	if (taker == TAKER_ANY)
+		to = MAX(to, MAX(e->soon, e->lately));
+	return round_up(to, MEM_PAGE_BYTES);
+}
+
+/* Keeps the lowest ranks, lowest first. */
+static uint32_t insert(const struct ledger *l, struct ledger_ask *list, uint32_t count,
+		       uint32_t max, uint32_t entry)
+{
+	const struct ledger_entry *e = &l->entries[entry];
+	uint32_t at = count;
+
+	while (at > 0 && ledger_before(&l->entries[list[at - 1].entry], e))
+		at--;
+	if (at == max)
+		return count;
+	count = MIN(count + 1, max);
+	for (uint32_t i = count - 1; i > at; i--)
+		list[i] = list[i - 1];
+	list[at].entry = entry;
+	return count;
+}
+
+/* What those takers ask of its holder. */
+static uint64_t wanted_of(const struct ledger *l, const struct wanted *w, enum taker taker,
+			  const struct ledger_entry *holder)
+{
+	uint64_t sum = 0;
+
+	if (taker == TAKER_ANY)
+		return w->now ? w->all : 0;
+	for (uint32_t i = 0; i < l->count; i++) {
+		const struct ledger_entry *e = &l->entries[i];
+
+		if (taker == TAKER_BEFORE || !equals(e, holder))
+			sum += binds(l, e, e->claim, holder);
+	}
+	return sum;
+}
+
+/* How far one is to go, no further than it has to be. have: room, and what others will make of it.
+ */
+static uint64_t ask_for(const struct ledger *l, const struct wanted *w,
+			const struct ledger_entry *e, uint64_t have)
+{
+	/* Who waits himself makes room for those before him alone. */
+	enum taker taker = cost(l, e, e->claim) == 0 ? TAKER_ANY : TAKER_BEFORE;
+	uint64_t to = e->limit;
+
+	for (; taker < TAKER_COUNT; taker++) {
+		uint64_t missing = less(wanted_of(l, w, taker, e), have);
+		uint64_t enough = round_down(less(e->limit, missing), MEM_PAGE_BYTES);
+		uint64_t goal = MAX(enough, lowest(e, taker));
+
+		to = MIN(to, goal);
+	}
+	return to;
+}
+
+/* Where it stands a moment after it was asked. */
+static uint64_t at_once(const struct ledger_entry *e, uint64_t to)
+{
+	return MIN(MAX(to, e->charged), e->limit);
+}
+
+static struct wanted wanted(const struct ledger *l)
+{
+	struct wanted w = {0};
+
+	for (uint32_t i = 0; i < l->count; i++) {
+		const struct ledger_entry *e = &l->entries[i];
+		uint64_t claim = cost(l, e, e->claim);
+
+		if (claim > 0 && (w.first == NULL || ledger_before(e, w.first)))
+			w.first = e;
+		w.all += claim;
+		w.now |= cost(l, e, e->urgent) > 0;
+	}
+	return w;
+}
+
+/* Has it anything for those who wait? The first of them may take most. */
+static bool can_give(const struct ledger *l, const struct ledger_entry *e, const struct wanted *w)
+{
+	enum taker taker = TAKER_ANY;
+
+	if (binds(l, w->first, w->first->claim, e) > 0)
+		taker = equals(w->first, e) ? TAKER_BEFORE : TAKER_ABOVE;
+	return outstanding(l, e) > 0 && add_sat(lowest(e, taker), STEP_MIN_BYTES) <= e->limit;
+}
+
+uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t max)
+{
+	struct wanted w = wanted(l);
+	uint64_t have = room(l);
+	uint32_t count = 0, asked = 0;
+
+	if (w.all <= have)
+		return 0;
+	for (uint32_t i = 0; i < l->count; i++)
+		if (can_give(l, &l->entries[i], &w))
+			count = insert(l, ret, count, max, i);
+	for (uint32_t i = 0; i < count && w.all > have; i++) {
+		const struct ledger_entry *e = &l->entries[ret[i].entry];
+		uint64_t to = ask_for(l, &w, e, have);
+
+		if (add_sat(to, STEP_MIN_BYTES) > e->limit)
+			continue;
+		ret[asked++] = (struct ledger_ask){.entry = ret[i].entry, .to = to};
+		have += outstanding(l, e) - outstanding_at(l, e, at_once(e, to));
+	}
+	return asked;
+}
+
+/* --- growers and claims */
+
+/*
+ * One that gets no more lives on: what it was granted ahead, one step of growth; then 2 s of brake
+ * and a second until it is dead and MemAvailable shows it, which is about as long again as
+ * slope_ahead. Less comes too late for the higher rank; twice as much stops a low one where there
+ * is enough for all (test_ledger_greedy.c).
+ */
+uint64_t ledger_soon(const struct tuning_memory *t, uint64_t limit, uint64_t use,
+		     uint64_t slope_bps)
+{
+	usec_t ahead = add_sat(t->slope_ahead_usec, t->slope_ahead_usec);
+	uint64_t step = scale_permille(limit, t->raise_permille);
+	uint64_t grown = add_sat(use, mul_div(slope_bps, ahead, USEC_PER_SEC));
+
+	/* Whoever only breathes below his limit would stop everybody else. */
+	return slope_bps == 0 || limit == LIMIT_MAX || grown < limit ? 0 : MAX(step, grown);
+}
+
+uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, uint64_t use, usec_t now)
+{
+	uint64_t missing = less(c->limit, limit), freed = less(c->use, use);
+
+	return missing > freed && now - c->at < CLAIM_USEC ? c->limit : 0;
+}
+
+/* --- MemAvailable */
+
+/* What ledger_use() took off. */
+static void settle(struct ledger_reads *r, const struct ledger *l)
+{
+	uint64_t grown = less(r->given, l->node.available);
+
+	r->given -= grown;
+	r->taken += grown;
+	if (r->base != LIMIT_MAX)
+		r->base = less(r->base, grown);
+}
+
+uint64_t ledger_read(struct ledger_reads *r, const struct ledger *l, uint64_t available)
+{
+	settle(r, l);
+	r->given = MIN(available, r->base);
+	return r->given;
+}
+
+void ledger_passed(struct ledger_reads *r, const struct ledger *l, uint64_t available)
+{
+	settle(r, l);
+	r->base = less(available, r->taken);
+	r->taken = 0;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory limit of one container: it grows ahead of use and shrinks on trial.
+ *
+ * Growth:  time to limit = (limit - unreclaimable) / slope. Sooner than the horizon, or a `max`
+ *	    event while unreclaimable memory fills the limit:
+ *		max(unreclaimable + growth ahead + margin, limit x raise_permille)
+ *	    with growth ahead = the steepest slope (of 200 ms and of a second) until the next look,
+ *	    or the steady one (of a second) for slope_ahead: a single large allocation is no ramp.
+ *	    Page cache fills any limit by itself: it makes the limit grow only when it refaults and
+ *	    stalls, and never above cache_ceiling of the original.
+ * Shrink:  reclaim the difference, then memory.high, watch, then memory.max, watch. Pressure,
+ *	    refaults or a `max` event undo it; the time to the next trial doubles.
+ */
+#pragma once
+
+#include "policy/history/demand.h"
+#include "policy/history/floor.h"
+#include "policy/types/profile.h"
+#include "policy/types/reason.h"
+
+/* A second on a clock of 100 ms, and one more. */
+#define MEM_POINTS 12
+
+struct mem_point {
+	usec_t at;
+	uint64_t unreclaimable; /* see mem_use() */
+};
+
+enum mem_phase {
+	MEM_IDLE,
+	MEM_RECLAIM, /* the difference is being taken back */
+	MEM_HIGH,    /* memory.high leads */
+	MEM_MAX,     /* memory.max is down, on trial */
+	MEM_PHASE_COUNT,
+};
+
+struct mem_trial {
+	enum mem_phase phase;
+	bool high_lowered; /* memory.high still leads */
+	uint64_t from;
+	uint64_t to;
+	usec_t since;               /* of the phase */
+	uint64_t psi_start_usec;    /* some total when the phase began */
+	uint64_t refault_start;     /* pages */
+	uint64_t max_events_start;  /* memory.events max */
+	uint32_t psi_before_ppm;    /* own level before the trial */
+	uint64_t refault_before_ps; /* pages per second before the trial */
+	uint64_t least_left;        /* MEM_RECLAIM: least that was still to take back */
+	uint32_t idle_looks;        /* looks since that became less */
+};
+
+/* memory.high ahead of growth (mem_brake.c). */
+struct mem_brake {
+	uint64_t line;     /* where it is armed; 0: it is not */
+	uint64_t stands;   /* memory.high up to this is the brake's, also when lifting it failed */
+	usec_t pressed_at; /* use reached it and no room was made since; 0: it has not */
+	usec_t wanted_at;  /* last time */
+	usec_t rearm_at;   /* not armed before */
+};
+
+struct mem_control {
+	struct mem_point point[MEM_POINTS]; /* newest first */
+	uint64_t slope_bps;                 /* steepest, bytes per second; 0 when not growing */
+	uint64_t steady_bps;                /* over a second */
+	uint64_t stat_current;              /* memory.current when memory.stat was read last */
+	usec_t pressure_at;                 /* of the last sample */
+	struct recent_max recent;           /* of unreclaimable, for shrink_quiet_usec */
+	uint64_t growth_mark;
+	usec_t last_growth;
+	uint32_t psi_ppm;        /* smoothed over about 10 s */
+	uint64_t refault_ps;     /* smoothed, pages per second */
+	usec_t cache_hurts_usec; /* for how long cache pressure has hurt */
+	usec_t last_raise;
+	usec_t last_change;
+	struct mem_brake brake;
+	struct mem_trial trial;
+	struct shrink_floor floor;
+	usec_t backoff_until;
+	usec_t backoff_usec;
+	usec_t max_event_at; /* last `max` event, or the pod was full; 0: none */
+	uint64_t oom_record; /* asked for by a kill and not granted yet; 0: none */
+	usec_t oom_at;       /* of the kill, or when its successor began */
+};
+
+/* Unreclaimable memory; no more than memory.current, which is read at another moment. */
+uint64_t mem_use(const struct usage *u);
+
+/* use + max(permille of it, minimum) */
+uint64_t mem_with_margin(const struct tuning_memory *t, uint64_t use);
+/* Distance of memory.high below a memory.max of `max`. */
+uint64_t mem_gap(const struct tuning_memory *t, uint64_t max);
+
+/* memory.current + this must fit below a memory.max that is being lowered to `max`. */
+uint64_t mem_write_margin(const struct tuning_memory *t, uint64_t max);
+
+/* Feeds the slope: one look. */
+void mem_observe_use(const struct tuning_memory *t, struct mem_control *m, uint64_t use,
+		     usec_t now);
+/* Feeds slope, pressure and refaults from two samples. prev may be NULL (first one). */
+void mem_observe(const struct tuning_memory *t, struct mem_control *m, const struct usage *prev,
+		 const struct usage *u, usec_t now);
+
+struct mem_growth_input {
+	const struct usage *prev; /* events since; NULL: none known */
+	const struct usage *u;
+	uint64_t limit;    /* where growth is stopped: memory.max, or a lower memory.high */
+	bool high;         /* it is memory.high */
+	bool braked;       /* the brake stands below it */
+	uint64_t original; /* the same before us */
+	usec_t tick_usec;  /* until the next look */
+};
+
+struct mem_brake_input {
+	uint64_t use, current, max; /* bytes; max: memory.max, after a raise the new one */
+	uint64_t own;               /* the owner's memory.high with it; LIMIT_MAX: none */
+	bool hit;                   /* memory.high has stopped a process since the last look */
+	bool replay;                /* max is what the runtime may write, memory.max is higher */
+	usec_t tick_usec;
+	usec_t now;
+};
+
+/* One look: arms it, moves it with memory.max, lifts it. The outcome is brake.line. */
+void mem_brake_look(const struct tuning_memory *t, struct mem_control *m,
+		    const struct mem_brake_input *in);
+/* Growth raises memory.max: the brake goes with it. */
+void mem_brake_raised(const struct tuning_memory *t, struct mem_control *m,
+		      const struct mem_brake_input *in);
+/* Is a memory.high of `high` the brake's? */
+bool mem_brake_owns(const struct mem_control *m, uint64_t high);
+/* memory.high could not be written. */
+void mem_brake_failed(struct mem_control *m, usec_t now);
+
+/* What growth asks for in place of `limit`, or 0. *ret_reason is set with it. */
+uint64_t mem_growth_wish(const struct tuning_memory *t, const struct mem_control *m,
+			 const struct mem_growth_input *in, enum reason *ret_reason);
+/* A value for a writer that lags: never below limit, with growth for the lag in it. */
+uint64_t mem_headroom(const struct tuning_memory *t, const struct mem_control *m, uint64_t limit);
+/* A shrink that did not work: the next one waits, twice as long as the last time. */
+void mem_back_off(const struct tuning_memory *t, struct mem_control *m, usec_t now);
+/* The limit that an OOM kill at `use` asks for. */
+uint64_t mem_oom_record(const struct tuning_memory *t, uint64_t use);
+
+struct mem_shrink_input {
+	const struct usage *u;
+	uint64_t limit;     /* bytes */
+	uint64_t candidate; /* bounds applied */
+	uint64_t high;      /* memory.high outside of trials */
+	usec_t history_usec;
+	bool must; /* others refuse the limit: neither history nor the deadband keeps it */
+	usec_t started_at;
+	usec_t now;
+	usec_t now_real;
+};
+
+/* What a step of the trial asks to write; 0 = leave it (memory.high back = `high`). */
+struct mem_step {
+	uint64_t reclaim;
+	uint64_t high;
+	uint64_t max;
+	bool undo;
+};
+
+/* May a trial begin? HOLD_NONE: *ret_to is its goal. */
+enum hold mem_shrink_next(const struct tuning *t, const struct mem_control *m,
+			  const struct mem_shrink_input *in, uint64_t *ret_to, usec_t *ret_next);
+struct mem_step mem_trial_begin(const struct tuning_memory *t, struct mem_control *m,
+				const struct mem_shrink_input *in, uint64_t to);
+/* One look at a running trial (about once a second). */
+struct mem_step mem_trial_step(const struct tuning_memory *t, struct mem_control *m,
+			       const struct mem_shrink_input *in);
+/* Ends a trial early: growth, or memory that could not be reclaimed. Returns what puts it back. */
+struct mem_step mem_trial_abort(const struct tuning_memory *t, struct mem_control *m,
+				const struct mem_shrink_input *in);

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/laws/mem_control.h"
+#include "policy/types/bounds.h"
+#include <assert.h>
+
+/* Less stall than this in a phase is noise, whatever its share (Senpai tolerates as much in 6 s).
+ */
+#define STALL_MIN_USEC (10 * USEC_PER_MSEC)
+/* Looks in a row without progress that end the taking back. */
+#define RECLAIM_IDLE_LOOKS 3
+/* memory.high may take back this much by itself: the write blocks while it does. */
+#define HIGH_RECLAIM_MAX_BYTES (64 * MIB)
+
+enum hold mem_shrink_next(const struct tuning *t, const struct mem_control *m,
+			  const struct mem_shrink_input *in, uint64_t *ret_to, usec_t *ret_next)
+{
+	const struct tuning_memory *tm = &t->memory;
+	uint64_t to = MAX(in->candidate,
+			  scale_permille(in->limit, rest_permille(tm->shrink_step_permille)));
+	const struct {
+		enum hold hold;
+		usec_t until;
+	} waits[] = {
+		{HOLD_START_QUIET, add_sat(in->started_at, t->common.start_quiet_usec)},
+		{HOLD_GROWING, m->last_growth ? add_sat(m->last_growth, tm->shrink_quiet_usec) : 0},
+		{HOLD_BACKOFF, m->backoff_until},
+		{HOLD_INTERVAL,
+		 m->last_change ? add_sat(m->last_change, tm->shrink_interval_usec) : 0},
+	};
+
+	*ret_next = 0;
+	if (m->trial.phase != MEM_IDLE)
+		return HOLD_TRIAL;
+	if (!in->must &&
+	    in->candidate >
+		    scale_permille(in->limit, rest_permille(t->common.deadband_down_permille)))
+		return HOLD_DEADBAND;
+	if (!in->must && in->history_usec < tm->shrink_history_usec) {
+		*ret_next = add_sat(in->now, tm->shrink_history_usec - in->history_usec);
+		return HOLD_HISTORY;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(waits); i++) {
+		if (in->now < waits[i].until) {
+			*ret_next = waits[i].until;
+			return waits[i].hold;
+		}
+	}
+	*ret_to = round_up(to, MEM_PAGE_BYTES);
+	return HOLD_NONE;
+}
+
+static void phase_begin(struct mem_control *m, enum mem_phase phase,
+			const struct mem_shrink_input *in)
+{
+	m->trial.phase = phase;
+	m->trial.since = in->now;
+	m->trial.psi_start_usec = in->u->psi_mem_some_usec;
+	m->trial.refault_start = in->u->stat.refault_anon + in->u->stat.refault_file;
+	m->trial.max_events_start = in->u->events.max;
+}
+
+/* What memory.high of the trial keeps free below the goal. */
+static uint64_t trial_high(const struct tuning_memory *t, uint64_t to)
+{
+	uint64_t gap = mem_gap(t, to);
+
+	return round_down(to > gap ? to - gap : 0, MEM_PAGE_BYTES);
+}
+
+/* What is to be taken back until the memory.high of the trial fits. */
+static struct mem_step take_back(const struct tuning_memory *t, const struct mem_control *m,
+				 const struct mem_shrink_input *in)
+{
+	uint64_t line = trial_high(t, m->trial.to), current = in->u->mem_current;
+
+	return (struct mem_step){
+		.reclaim = current > line ? round_up(current - line, MEM_PAGE_BYTES) : 0};
+}
+
+struct mem_step mem_trial_begin(const struct tuning_memory *t, struct mem_control *m,
+				const struct mem_shrink_input *in, uint64_t to)
+{
+	struct mem_step step;
+
+	assert(to < in->limit && m->trial.phase == MEM_IDLE);
+	m->trial = (struct mem_trial){
+		.from = in->limit,
+		.to = to,
+		.psi_before_ppm = m->psi_ppm,
+		.refault_before_ps = m->refault_ps,
+	};
+	phase_begin(m, MEM_RECLAIM, in);
+	step = take_back(t, m, in);
+	m->trial.least_left = step.reclaim;
+	return step;
+}
+
+/* Pressure, refaults or a hit limit since the phase began. */
+static bool hurts(const struct tuning_memory *t, const struct mem_control *m,
+		  const struct mem_shrink_input *in)
+{
+	const struct mem_trial *trial = &m->trial;
+	uint64_t refault = in->u->stat.refault_anon + in->u->stat.refault_file;
+	uint64_t stalled =
+		in->u->psi_mem_some_usec - MIN(trial->psi_start_usec, in->u->psi_mem_some_usec);
+	uint64_t faults = refault - MIN(trial->refault_start, refault);
+	usec_t span = in->now - trial->since;
+
+	if (in->u->events.max > trial->max_events_start)
+		return true;
+	if (span < USEC_PER_SEC)
+		return false;
+	/* Both totals over the whole phase: one slow second among many is no verdict. */
+	if (stalled >= STALL_MIN_USEC &&
+	    mul_div(stalled, 1000000, span) > add_sat(trial->psi_before_ppm, t->psi_ppm))
+		return true;
+	return mul_div(faults, USEC_PER_SEC, span) >
+	       MAX(add_sat(trial->refault_before_ps, trial->refault_before_ps),
+		   (uint64_t)t->refault_ps);
+}
+
+struct mem_step mem_trial_abort(const struct tuning_memory *t, struct mem_control *m,
+				const struct mem_shrink_input *in)
+{
+	struct mem_trial ended = m->trial;
+	struct mem_step step = {.undo = true};
+
+	assert(ended.phase != MEM_IDLE);
+	if (ended.high_lowered)
+		step.high = in->high;
+	if (ended.phase == MEM_MAX)
+		step.max = ended.from;
+	if (ended.phase != MEM_RECLAIM)
+		floor_learn(&m->floor, ended.to, ended.from, in->now_real);
+	mem_back_off(t, m, in->now);
+	m->trial = (struct mem_trial){0};
+	return step;
+}
+
+/* Use that grew since the trial began leaves no margin below its goal. */
+static bool too_full(const struct tuning_memory *t, const struct mem_control *m,
+		     const struct mem_shrink_input *in)
+{
+	uint64_t use = mem_use(in->u);
+
+	return mem_with_margin(t, use) > m->trial.to || use > trial_high(t, m->trial.to);
+}
+
+/* Pieces are taken back as long as that makes progress. */
+static struct mem_step watch_reclaim(const struct tuning_memory *t, struct mem_control *m,
+				     const struct mem_shrink_input *in)
+{
+	struct mem_trial *trial = &m->trial;
+	struct mem_step step = take_back(t, m, in);
+	uint64_t line = trial_high(t, trial->to);
+
+	if (too_full(t, m, in))
+		return mem_trial_abort(t, m, in);
+	if (step.reclaim < trial->least_left) {
+		trial->least_left = step.reclaim;
+		trial->idle_looks = 0;
+	} else {
+		trial->idle_looks++;
+	}
+	if (step.reclaim > 0 && trial->idle_looks < RECLAIM_IDLE_LOOKS)
+		return step;
+	/* Cache that comes back as fast as it is taken: memory.high stops it, and the watch tells
+	 * whether it was needed. Too much of it would block the write. */
+	if (step.reclaim > HIGH_RECLAIM_MAX_BYTES)
+		return mem_trial_abort(t, m, in);
+	phase_begin(m, MEM_HIGH, in);
+	trial->high_lowered = line < in->high;
+	return (struct mem_step){.high = MIN(line, in->high)};
+}
+
+/* memory.max follows once memory.high has led for a while and what is charged fits below it. */
+static struct mem_step watch_high(const struct tuning_memory *t, struct mem_control *m,
+				  const struct mem_shrink_input *in)
+{
+	struct mem_trial *trial = &m->trial;
+	usec_t led = in->now - trial->since;
+	uint64_t to = trial->to;
+
+	if (too_full(t, m, in) || hurts(t, m, in))
+		return mem_trial_abort(t, m, in);
+	if (led < t->high_watch_usec)
+		return (struct mem_step){0};
+	if (add_sat(in->u->mem_current, mem_write_margin(t, to)) > to) {
+		if (led >= add_sat(t->high_watch_usec, t->high_watch_usec))
+			return mem_trial_abort(t, m, in);
+		return (struct mem_step){0};
+	}
+	phase_begin(m, MEM_MAX, in);
+	return (struct mem_step){.max = to};
+}
+
+static struct mem_step watch_max(const struct tuning_memory *t, struct mem_control *m,
+				 const struct mem_shrink_input *in)
+{
+	struct mem_trial *trial = &m->trial;
+	struct mem_step step = {0};
+
+	if (hurts(t, m, in))
+		return mem_trial_abort(t, m, in);
+	/* memory.high goes back only after memory.max is down: no gap between the two. */
+	trial->high_lowered = false;
+	step.high = in->high;
+	if (in->now - trial->since >= t->verdict_usec) {
+		*trial = (struct mem_trial){0};
+		m->backoff_usec = 0;
+	}
+	return step;
+}
+
+struct mem_step mem_trial_step(const struct tuning_memory *t, struct mem_control *m,
+			       const struct mem_shrink_input *in)
+{
+	switch (m->trial.phase) {
+	case MEM_RECLAIM:
+		return watch_reclaim(t, m, in);
+	case MEM_HIGH:
+		return watch_high(t, m, in);
+	case MEM_MAX:
+		return watch_max(t, m, in);
+	default:
+		return (struct mem_step){0};
+	}
+}

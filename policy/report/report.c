@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/report/report_impl.h"
+
+/* Between two that lead; each has the growth of ahead_usec in it. */
+#define LEAD_EVERY_USEC USEC_PER_SEC
+
+/* Why these: design and docs/scalability.md. The margin is that of a shrink, doubled at the low
+ * end, because the kubelet is late where a write of ours is not. */
+const struct report_tuning report_tuning_default = {
+	.lease_usec = USEC_PER_MIN,
+	.memory_lease_usec = USEC_PER_MIN,
+	.ahead_usec = USEC_PER_MIN,
+	.margin_permille = 100,
+	.margin_min_bytes = 16 * MIB,
+	.at_once_permille = 100,
+	.small_usec = 10 * USEC_PER_MIN,
+	.up_interval_usec = 10 * USEC_PER_SEC,
+	.down_interval_usec = 5 * USEC_PER_MIN,
+	.refusal_usec = USEC_PER_HOUR,
+	.restart_every_usec = USEC_PER_HOUR,
+	.settle_max_usec = 5 * USEC_PER_MIN,
+};
+
+const char *report_hold_name(enum report_hold h)
+{
+	static const char *const names[REPORT_HOLD_COUNT] = {
+		[REPORT_HOLD_NONE] = "none",
+		[REPORT_HOLD_OFFERED] = "not offered",
+		[REPORT_HOLD_INACTIVE] = "not active",
+		[REPORT_HOLD_SENT] = "on its way",
+		[REPORT_HOLD_WAIT] = "server busy",
+		[REPORT_HOLD_ECHO] = "kubelet not done",
+		[REPORT_HOLD_CONDITION] = "another resize is stuck",
+		[REPORT_HOLD_REFUSED] = "refused",
+		[REPORT_HOLD_UNSAFE] = "memory limit below use",
+		[REPORT_HOLD_MEMORY] = "memory first",
+		[REPORT_HOLD_LEASE] = "not held long enough",
+		[REPORT_HOLD_SMALL] = "small change",
+		[REPORT_HOLD_INTERVAL] = "too soon",
+		[REPORT_HOLD_CONTESTED] = "another writer lowers the memory limit",
+	};
+
+	return h < REPORT_HOLD_COUNT ? names[h] : "?";
+}
+
+static void hold(struct draft *d, enum report_hold why, usec_t again)
+{
+	d->ret->hold = why;
+	d->ret->again = again;
+}
+
+static bool leads(const struct draft *d)
+{
+	if (d->f->restoring)
+		return false;
+	for (size_t i = 0; i < d->f->container_count; i++)
+		if (draft_leads(d, i))
+			return true;
+	return false;
+}
+
+/* Holds that need no look at the values. True: nothing is sent. */
+static bool held_back(struct draft *d)
+{
+	const struct report_state *s = d->s;
+	const struct report_facts *f = d->f;
+	bool stuck = f->pending_infeasible || f->progress_error;
+	const struct {
+		bool holds;
+		enum report_hold hold;
+		usec_t again;
+	} rows[] = {
+		{!f->offered, REPORT_HOLD_OFFERED, 0},
+		{d->now < d->n->forbidden_until, REPORT_HOLD_OFFERED, d->n->forbidden_until},
+		{!f->active && !f->restoring, REPORT_HOLD_INACTIVE, 0},
+		{f->adopting && !d->leads, REPORT_HOLD_INACTIVE, 0},
+		{s->phase == REPORT_SENT, REPORT_HOLD_SENT, 0},
+		/* What the facts are made of is older than the last answer. */
+		{f->generation < s->generation, REPORT_HOLD_ECHO, 0},
+		{d->now < s->wait_until, REPORT_HOLD_WAIT, s->wait_until},
+		{report_contested(s, d->now) && !d->back, REPORT_HOLD_CONTESTED, s->contest.until},
+		{s->phase == REPORT_WAITING && !d->leads && !d->back, REPORT_HOLD_ECHO,
+		 f->pending_deferred ? 0 : add_sat(s->since, d->t->settle_max_usec)},
+		{stuck && !s->ours && !d->leads && !d->back, REPORT_HOLD_CONDITION, 0},
+		{d->now < s->refused_until && !d->back, REPORT_HOLD_REFUSED, s->refused_until},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].holds) {
+			hold(d, rows[i].hold, rows[i].again);
+			return true;
+		}
+	return false;
+}
+
+/* The trap: the spec says it, the kubelet thinks it is done, and the cgroup is another. */
+static void find_traps(struct draft *d)
+{
+	if (d->s->phase != REPORT_IDLE || d->growing || !d->f->echoed)
+		return;
+	for (size_t i = 0; i < d->f->container_count && i < 64; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			const struct report_resource *x = &d->f->containers[i].resource[r];
+			uint64_t should = d->f->restoring ? x->original_limit : x->held;
+
+			if (ratifiable(x) && !x->back && x->actual != 0 &&
+			    x->spec_limit == should && d->want[i].limit[r] == should &&
+			    round_up(x->actual, quantum_of(r)) != round_up(should, quantum_of(r)))
+				d->ret->write[r] |= 1ULL << i;
+		}
+}
+
+/* The intervals between two resizes of a pod. True: too soon. */
+static bool too_soon(struct draft *d)
+{
+	const struct report_tuning *t = d->t;
+	usec_t last = d->s->sent_at, again;
+	/* What somebody else waits for does not take its time. */
+	bool soon = d->s->put_back || d->handed_back;
+
+	/* The originals go back at once; what could not go then follows in its time. */
+	if (last == 0 || (d->f->restoring && !d->s->restored) || d->s->withdraw)
+		return false;
+	if (d->leads || is_cut(d))
+		again = d->s->led || is_cut(d)
+				? add_sat(last, MIN(t->up_interval_usec, LEAD_EVERY_USEC))
+				: last;
+	else
+		again = add_sat(last, d->up || soon ? t->up_interval_usec : t->down_interval_usec);
+	if (d->now < again) {
+		hold(d, REPORT_HOLD_INTERVAL, again);
+		return true;
+	}
+	again = add_sat(last, t->small_usec);
+	if (!d->big && !d->leads && !soon && d->now < again) {
+		hold(d, REPORT_HOLD_SMALL, again);
+		return true;
+	}
+	return false;
+}
+
+static bool any_growing(const struct report_facts *f)
+{
+	for (size_t i = 0; i < f->container_count; i++)
+		if (f->containers[i].growing)
+			return true;
+	return false;
+}
+
+/* Use keeps a memory limit of ours in the spec above the original that is to stand there again. A
+ * server that takes no lower limit keeps it for good. */
+static bool original_is_owed(const struct draft *d)
+{
+	if (d->now < d->n->no_decrease_until)
+		return false;
+	for (size_t i = 0; i < d->f->container_count; i++) {
+		const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+
+		if (ratifiable(x) && (d->f->restoring || x->back) && x->spec_limit != LIMIT_MAX &&
+		    x->spec_limit > x->original_limit)
+			return true;
+	}
+	return false;
+}
+
+static void hold_nothing(struct draft *d)
+{
+	usec_t again = sooner(d->later, d->asked_again);
+
+	if (d->memory_later)
+		hold(d, REPORT_HOLD_MEMORY, again);
+	else if (d->later)
+		hold(d, REPORT_HOLD_LEASE, again);
+	else if (original_is_owed(d))
+		hold(d, REPORT_HOLD_UNSAFE, sooner(again, add_sat(d->now, d->t->up_interval_usec)));
+	else
+		hold(d, d->asked_again ? REPORT_HOLD_REFUSED : REPORT_HOLD_NONE, again);
+}
+
+/* What the values are to be. True: there is something to send, now. */
+static bool drafted(struct draft *d)
+{
+	for (size_t i = 0; i < d->f->container_count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++)
+			draft_resource(d, i, r);
+	if (d->leads && !d->back)
+		draft_lead(d);
+	else if (d->memory_later)
+		draft_leave_cpu(d);
+	find_traps(d);
+	if (!d->any && !d->leads) {
+		hold_nothing(d);
+		return false;
+	}
+	if (!draft_make_safe(d)) {
+		d->ret->blocked = d->leads;
+		hold(d, REPORT_HOLD_UNSAFE, add_sat(d->now, d->t->up_interval_usec));
+		return false;
+	}
+	draft_keep_class(d);
+	if (!draft_changes(d)) {
+		hold_nothing(d);
+		return false;
+	}
+	return !too_soon(d);
+}
+
+void report_decide(const struct report_tuning *t, const struct report_node *n,
+		   const struct report_state *s, const struct report_facts *f, usec_t now,
+		   struct report_decision *ret)
+{
+	struct draft d = {.t = t, .n = n, .s = s, .f = f, .now = now, .ret = ret};
+
+	*ret = (struct report_decision){.urgency = REPORT_ORDINARY};
+	if (!s->seen || f->container_count > s->count) {
+		hold(&d, REPORT_HOLD_INACTIVE, 0);
+		return;
+	}
+	d.back = f->restoring || s->put_back;
+	d.growing = any_growing(f);
+	d.lower_at = report_lower_at(s, f);
+	d.ahead_usec = report_ahead(t, n, f, now);
+	d.ahead_usec >>= 2 * MIN(s->lead_cuts, (uint32_t)LEAD_CUTS_MAX);
+	d.leads = leads(&d);
+	if (held_back(&d) || !drafted(&d)) {
+		ret->again = sooner(ret->again, report_lead_again(s, now));
+		return;
+	}
+	d.blind = d.leads || (s->phase == REPORT_WAITING && s->withdraw);
+	draft_build(&d);
+	ret->send = true;
+	ret->patch.leads = d.leads;
+	ret->urgency = d.blind       ? REPORT_LEADS
+		       : d.back      ? REPORT_AT_ONCE
+		       : d.memory_up ? REPORT_MEMORY_RAISE
+				     : REPORT_ORDINARY;
+}
+
+bool report_expects(const struct report_state *s)
+{
+	return s->seen && s->ours;
+}
+
+uint32_t report_foreign(const struct report_state *s, size_t container)
+{
+	return container < s->count
+		       ? s->container[container].foreign | s->container[container].overtaken
+		       : 0;
+}
+
+uint64_t report_allows(const struct report_state *s, size_t container, enum resource r, usec_t now,
+		       usec_t *ret_until)
+{
+	*ret_until = 0;
+	if (container >= s->count || now >= s->container[container].ceiling_until[r])
+		return LIMIT_MAX;
+	*ret_until = s->container[container].ceiling_until[r];
+	return s->container[container].ceiling.limit[r];
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Another writer that lowers the spec's memory limit again and again, below what is used. */
+#include "policy/report/report_impl.h"
+
+/* So many of its changes are answered at once, within so much time. */
+#define ANSWERS_MAX  3
+#define ANSWERS_USEC (10 * USEC_PER_MIN)
+/* A pause ends with one answer. Without a further change for so long it is over. */
+#define CONTEST_QUIET (10 * USEC_PER_MIN)
+
+bool report_contested(const struct report_state *s, usec_t now)
+{
+	return now < s->contest.until;
+}
+
+void contest_answered(struct report_state *s, const struct report_patch *patch, usec_t now)
+{
+	struct report_contest *c = &s->contest;
+
+	if (!c->lowered || !patch->leads)
+		return;
+	c->lowered = false;
+	if (c->answers == 0 || now - c->since >= ANSWERS_USEC) {
+		c->answers = 0;
+		c->since = now;
+	}
+	c->answers++;
+}
+
+uint32_t contest_lowered(const struct report_tuning *t, struct report_state *s, usec_t now)
+{
+	struct report_contest *c = &s->contest;
+	bool first;
+
+	if (c->pause_usec != 0 && now >= add_sat(c->until, CONTEST_QUIET))
+		*c = (struct report_contest){0};
+	c->lowered = true;
+	if (now < c->until ||
+	    (c->pause_usec == 0 && (c->answers < ANSWERS_MAX || now - c->since >= ANSWERS_USEC)))
+		return 0;
+	first = c->pause_usec == 0;
+	c->pause_usec = first ? t->up_interval_usec : MIN(2 * c->pause_usec, t->small_usec);
+	c->until = add_sat(now, c->pause_usec);
+	return first ? REPORT_NEWS_CONTESTED : 0;
+}

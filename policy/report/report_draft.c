@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/report/report_impl.h"
+
+uint64_t report_memory_floor(const struct report_tuning *t, usec_t ahead_usec,
+			     const struct report_container *c)
+{
+	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+	uint64_t margin =
+		MAX(scale_permille(c->use_bytes, t->margin_permille), t->margin_min_bytes);
+	uint64_t ahead = mul_div(c->slope_bps, ahead_usec, USEC_PER_SEC);
+	uint64_t floor = round_up(add_sat(add_sat(c->use_bytes, ahead), margin), MEM_PAGE_BYTES);
+
+	/* It cannot come to use more than it is ever held at. */
+	if (x->ceiling != 0) {
+		uint64_t most = highest((uint64_t[]){x->ceiling, x->held, c->use_bytes}, 3);
+
+		floor = MIN(floor, most);
+	}
+	return floor;
+}
+
+uint64_t draft_floor(const struct draft *d, size_t i)
+{
+	return report_memory_floor(d->t, d->ahead_usec, &d->f->containers[i]);
+}
+
+bool draft_bound(const struct draft *d, size_t i)
+{
+	return !d->f->restoring && (report_lead_paused(d->s, d->now) ||
+				    d->now < d->s->container[i].ceiling_until[RESOURCE_MEMORY]);
+}
+
+/* A Guaranteed pod's request is its limit. */
+static bool requests_ours(const struct report_facts *f)
+{
+	return f->guaranteed ? limits_ours(f) : f->controlled != CONTROLLED_LIMITS;
+}
+
+/*
+ * LimitsOnly in a Guaranteed pod (policy/laws/pod_bounds.h): CPU is sized in the cgroup alone;
+ * memory above the spec is sent with its request, since the class allows nothing else, and neither
+ * goes below the original request.
+ */
+static uint64_t keep_request(const struct draft *d, size_t i, size_t r, uint64_t want)
+{
+	const struct report_container *c = &d->f->containers[i];
+	const struct report_resource *x = &c->resource[r];
+
+	if (!d->f->guaranteed || x->original_request == 0 ||
+	    (d->f->controlled != CONTROLLED_LIMITS && !c->limits_only))
+		return want;
+	return r == RESOURCE_CPU ? x->original_request : MAX(want, x->original_request);
+}
+
+/* The value to go back to: the original, or what stood before a condition. */
+static struct report_values way_back(const struct draft *d, size_t i, size_t r)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[r];
+	const struct report_values *good = &d->s->container[i].good;
+	struct report_values v;
+
+	v.limit[r] = d->f->restoring ? x->original_limit : good->limit[r];
+	v.request[r] = d->f->restoring ? x->original_request : good->request[r];
+	return v;
+}
+
+/* What a refusal leaves of a wish beyond what the spec has. Notes when to ask again. */
+static uint64_t allowed(struct draft *d, usec_t until, uint64_t ceiling, uint64_t spec,
+			uint64_t want)
+{
+	uint64_t present = MIN(spec, want);
+
+	if (d->now >= until || want <= ceiling)
+		return want;
+	if (want > spec)
+		d->asked_again = sooner(d->asked_again, until);
+	return MAX(ceiling, present);
+}
+
+/* 833m and 840m are the same to a kubelet under systemd. */
+static uint64_t rounded(size_t r, uint64_t spec, uint64_t want)
+{
+	uint64_t up = round_up(want, quantum_of(r));
+
+	return up == round_up(spec, quantum_of(r)) ? spec : up;
+}
+
+/* Memory: room for the kubelet's delay, and what can or may not sink now. Notes when it may. */
+static uint64_t wanted_memory(struct draft *d, size_t i, uint64_t spec, uint64_t want)
+{
+	bool back = d->back || goes_back(&d->f->containers[i].resource[RESOURCE_MEMORY]);
+	uint64_t floor = draft_floor(d, i);
+	uint64_t least = MIN(spec, floor);
+
+	if (want > spec)
+		return MAX(want, floor);
+	/* Nobody holds headroom that is cut: it may sink while memory grows. */
+	if (d->now < d->n->no_decrease_until || (d->growing && !is_cut(d)))
+		return spec;
+	/* Room belongs to a change: alone it makes none. */
+	want = MAX(want, least);
+	/* On the way back the cgroup was lowered first. */
+	if (want == spec || back || d->now >= d->lower_at)
+		return want;
+	d->later = sooner(d->later, d->lower_at);
+	return spec;
+}
+
+/* What the limit should become, before leases and intervals. */
+static uint64_t wanted_limit(struct draft *d, size_t i, size_t r)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[r];
+	const struct report_memory *m = &d->s->container[i];
+	uint64_t spec = x->spec_limit, want;
+
+	if (spec == LIMIT_MAX || !ratifiable(x) ||
+	    (!limits_ours(d->f) && !d->back && !goes_back(x)))
+		return spec;
+	want = d->back ? way_back(d, i, r).limit[r] : x->held;
+	if (want == LIMIT_MAX)
+		return spec;
+	if (!d->back && !goes_back(x))
+		want = keep_request(d, i, r, want);
+	if (!d->back)
+		want = allowed(d, m->ceiling_until[r], m->ceiling.limit[r], spec,
+			       rounded(r, spec, want));
+	return r == RESOURCE_MEMORY ? wanted_memory(d, i, spec, want) : want;
+}
+
+/* Requests: never without one before, never above the limit. */
+static uint64_t wanted_request(struct draft *d, size_t i, size_t r, uint64_t limit)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[r];
+	const struct report_memory *m = &d->s->container[i];
+	uint64_t want = x->spec_request;
+
+	if (want == 0 || !ratifiable(x))
+		return want;
+	if (d->f->guaranteed)
+		return limit;
+	if (d->back)
+		want = way_back(d, i, r).request[r] ? way_back(d, i, r).request[r] : want;
+	else if (goes_back(x))
+		want = x->original_request ? x->original_request : want;
+	else if (!requests_ours(d->f))
+		return want;
+	else if (x->request != 0)
+		want = x->request;
+	if (!d->back)
+		want = allowed(d, m->ceiling_until[r], m->ceiling.request[r], x->spec_request,
+			       want);
+	return MIN(want, limit);
+}
+
+/* Share of the change, in permille of what is there. */
+static bool is_big(const struct draft *d, uint64_t from, uint64_t to)
+{
+	uint64_t span = from > to ? from - to : to - from;
+
+	return from == 0 || mul_div(span, 1000, from) >= d->t->at_once_permille;
+}
+
+static void note_change(struct draft *d, size_t r, uint64_t from, uint64_t to)
+{
+	d->any = true;
+	d->big |= is_big(d, from, to);
+	d->up |= to > from;
+	d->down |= to < from;
+	d->memory_up |= r == RESOURCE_MEMORY && to > from;
+}
+
+/* The kubelet restarts the container for it: no lease, and room for the time until the next one. */
+static bool draft_restart(struct draft *d, size_t i)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+	const struct report_memory *m = &d->s->container[i];
+	struct report_values *v = &d->want[i];
+	uint64_t to;
+
+	if (!restart_due(d, i))
+		return false;
+	to = round_up(x->restart_to, MEM_PAGE_BYTES);
+	/* Less than what is worth a restart is worth none. */
+	if (allowed(d, m->ceiling_until[RESOURCE_MEMORY], m->ceiling.limit[RESOURCE_MEMORY],
+		    x->spec_limit, to) < to)
+		return false;
+	note_change(d, RESOURCE_MEMORY, x->spec_limit, to);
+	v->limit[RESOURCE_MEMORY] = to;
+	v->request[RESOURCE_MEMORY] = d->f->guaranteed ? to : x->spec_request;
+	return true;
+}
+
+/* Exactly what the kubelet has carried out: another value would restart the container. */
+static bool draft_restart_undone(struct draft *d, size_t i)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+	const struct report_values *good = &d->s->container[i].good;
+
+	if (!restart_undone(d, i))
+		return false;
+	note_change(d, RESOURCE_MEMORY, x->spec_limit, good->limit[RESOURCE_MEMORY]);
+	d->want[i].limit[RESOURCE_MEMORY] = good->limit[RESOURCE_MEMORY];
+	d->want[i].request[RESOURCE_MEMORY] = good->request[RESOURCE_MEMORY];
+	return true;
+}
+
+/* One resource of one container: what it becomes now, and what has to wait. */
+void draft_resource(struct draft *d, size_t i, size_t r)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[r];
+	usec_t lease = r == RESOURCE_CPU ? d->t->lease_usec : d->t->memory_lease_usec;
+	uint64_t limit = wanted_limit(d, i, r), request;
+	bool early = !d->back && !goes_back(x) && d->now < add_sat(x->held_since, lease);
+
+	if (r == RESOURCE_MEMORY && (draft_restart_undone(d, i) || draft_restart(d, i)))
+		return;
+	if (r == RESOURCE_CPU && is_cut(d)) {
+		d->want[i].limit[r] = x->spec_limit;
+		d->want[i].request[r] = x->spec_request;
+		return;
+	}
+	/* The limit never goes below what is requested, unless that moves too. */
+	request = wanted_request(d, i, r, limit);
+	if (limit != LIMIT_MAX && request > limit)
+		limit = request;
+	if (limit < x->spec_request && request == x->spec_request && !d->f->guaranteed)
+		limit = x->spec_request;
+	if (early && limit != x->spec_limit) {
+		usec_t end = add_sat(x->held_since, lease);
+
+		d->later = sooner(d->later, end);
+		d->memory_later |= r == RESOURCE_MEMORY && limit > x->spec_limit;
+		limit = x->spec_limit;
+		request = d->f->guaranteed || x->spec_request == 0 ? x->spec_request
+								   : MIN(request, limit);
+	}
+	d->handed_back |= goes_back(x) && (limit != x->spec_limit || request != x->spec_request);
+	if (limit != x->spec_limit)
+		note_change(d, r, x->spec_limit, limit);
+	if (request != x->spec_request)
+		note_change(d, r, x->spec_request, request);
+	d->want[i].limit[r] = limit;
+	d->want[i].request[r] = request;
+}
+
+/*
+ * The kubelet writes the pod's limit as the sum of the spec's. What a container that the body
+ * leaves alone has above its own limit is added to one that leads. False: there is no room for it.
+ */
+static bool draft_covers_pod(struct draft *d)
+{
+	uint64_t need = 0, have = 0, lack;
+
+	for (size_t i = 0; i < d->f->container_count; i++) {
+		const struct report_container *c = &d->f->containers[i];
+		const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+		uint64_t want = d->want[i].limit[RESOURCE_MEMORY], least = draft_floor(d, i);
+
+		if (want == LIMIT_MAX)
+			continue;
+		/* What is left alone uses no more than its cgroup allows. */
+		if (want == x->spec_limit)
+			least = MIN(least,
+				    highest((uint64_t[]){x->held, x->actual, c->use_bytes}, 3));
+		need = add_sat(need, least);
+		have = add_sat(have, want);
+	}
+	lack = need > have ? need - have : 0;
+	for (size_t i = 0; lack != 0 && i < d->f->container_count; i++) {
+		const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+		uint64_t *want = &d->want[i].limit[RESOURCE_MEMORY];
+		uint64_t to = add_sat(*want, lack);
+
+		if (*want == LIMIT_MAX || *want == x->spec_limit)
+			continue;
+		*want = x->ceiling != 0 ? MAX(*want, MIN(to, x->ceiling)) : to;
+		lack = to - *want;
+		if (d->f->guaranteed)
+			d->want[i].request[RESOURCE_MEMORY] = *want;
+	}
+	return lack == 0;
+}
+
+/* No body with a memory limit that could land below use: whoever replays it replays all of it. */
+bool draft_make_safe(struct draft *d)
+{
+	bool low = false;
+
+	for (size_t i = 0; i < d->f->container_count; i++) {
+		const struct report_container *c = &d->f->containers[i];
+		const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+		struct report_values *v = &d->want[i];
+		uint64_t *want = &v->limit[RESOURCE_MEMORY];
+		uint64_t floor = draft_floor(d, i);
+
+		if (*want == LIMIT_MAX || *want >= floor)
+			continue;
+		if (ratifiable(x) && limits_ours(d->f) && !draft_bound(d, i)) {
+			d->up = d->memory_up = d->any = true;
+			*want = floor;
+			if (d->f->guaranteed)
+				v->request[RESOURCE_MEMORY] = floor;
+			continue;
+		}
+		/* The kubelet has nothing to do then, and replays nothing. */
+		if (d->s->withdraw && *want == x->spec_limit)
+			continue;
+		/* A body that does not name it leaves its cgroup alone. */
+		if (d->leads && !d->back)
+			continue;
+		/* It may stay as it is only where nothing more is held. */
+		if (*want < c->use_bytes || x->held > *want) {
+			low = true;
+			if (!x->restart)
+				return false;
+		}
+	}
+	if (low && !restart_replays_nothing(d))
+		return false;
+	return !d->leads || d->back || draft_covers_pod(d);
+}
+
+/* Every limit equal to its request would make another class of the pod: one quantum apart. */
+void draft_keep_class(struct draft *d)
+{
+	const struct report_facts *f = d->f;
+	struct report_values *free_one = NULL;
+	size_t resource = 0;
+
+	if (f->guaranteed)
+		return;
+	for (size_t i = 0; i < f->container_count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			struct report_values *v = &d->want[i];
+			const struct report_resource *x = &f->containers[i].resource[r];
+
+			if (v->limit[r] != v->request[r])
+				return;
+			if (v->limit[r] != x->spec_limit || v->request[r] != x->spec_request) {
+				free_one = v;
+				resource = r;
+			}
+		}
+	if (free_one == NULL)
+		return;
+	if (limits_ours(f))
+		free_one->limit[resource] += quantum_of(resource);
+	else
+		free_one->request[resource] -=
+			MIN(free_one->request[resource], quantum_of(resource));
+}
+
+void draft_build(struct draft *d)
+{
+	struct report_patch *p = &d->ret->patch;
+
+	for (size_t i = 0; i < d->f->container_count; i++) {
+		const struct report_values *v = &d->want[i];
+		struct report_item item = {.container = (uint32_t)i};
+
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			const struct report_resource *x = &d->f->containers[i].resource[r];
+			bool explicit =
+				r == RESOURCE_MEMORY && x->spec_limit != LIMIT_MAX && !d->blind;
+
+			item.limit[r] = v->limit[r];
+			item.request[r] = v->request[r];
+			if (explicit || v->limit[r] != x->spec_limit)
+				item.limits |= 1u << r;
+			if (v->request[r] != x->spec_request)
+				item.requests |= 1u << r;
+		}
+		if (item.limits || item.requests)
+			p->item[p->count++] = item;
+	}
+}
+
+bool draft_changes(const struct draft *d)
+{
+	for (size_t i = 0; i < d->f->container_count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			const struct report_resource *x = &d->f->containers[i].resource[r];
+
+			if (d->want[i].limit[r] != x->spec_limit ||
+			    d->want[i].request[r] != x->spec_request)
+				return true;
+		}
+	return false;
+}
+
+void draft_lead(struct draft *d)
+{
+	const struct report_facts *f = d->f;
+
+	d->any = d->big = d->up = d->down = d->memory_up = false;
+	for (size_t i = 0; i < f->container_count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			d->want[i].limit[r] = f->containers[i].resource[r].spec_limit;
+			d->want[i].request[r] = f->containers[i].resource[r].spec_request;
+		}
+	for (size_t i = 0; i < f->container_count; i++) {
+		const struct report_resource *x = &f->containers[i].resource[RESOURCE_MEMORY];
+		uint64_t to;
+
+		if (!draft_leads(d, i))
+			continue;
+		/* No lower than what the cgroup has, or the next one would have to follow it. */
+		to = MAX(draft_floor(d, i), round_up(x->held, MEM_PAGE_BYTES));
+		note_change(d, RESOURCE_MEMORY, x->spec_limit, to);
+		d->want[i].limit[RESOURCE_MEMORY] = to;
+		if (f->guaranteed)
+			d->want[i].request[RESOURCE_MEMORY] = to;
+	}
+}
+
+/* Memory before CPU: a CPU resize replays a memory limit that is about to be raised. */
+void draft_leave_cpu(struct draft *d)
+{
+	d->any = d->big = d->up = d->down = d->memory_up = false;
+	for (size_t i = 0; i < d->f->container_count; i++) {
+		const struct report_resource *cpu = &d->f->containers[i].resource[RESOURCE_CPU];
+
+		d->want[i].limit[RESOURCE_CPU] = cpu->spec_limit;
+		d->want[i].request[RESOURCE_CPU] = cpu->spec_request;
+	}
+	for (size_t i = 0; i < d->f->container_count; i++) {
+		const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+		const struct report_values *v = &d->want[i];
+
+		if (v->limit[RESOURCE_MEMORY] != x->spec_limit)
+			note_change(d, RESOURCE_MEMORY, x->spec_limit, v->limit[RESOURCE_MEMORY]);
+		if (v->request[RESOURCE_MEMORY] != x->spec_request)
+			note_change(d, RESOURCE_MEMORY, x->spec_request,
+				    v->request[RESOURCE_MEMORY]);
+	}
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The spec leads: when a memory limit in it has to be raised before use gets there. */
+#include "policy/report/report_impl.h"
+
+/* Memory that would pass the limit of its spec sooner than this: request, watch and kubelet take up
+ * to 5 s. */
+#define LEAD_AHEAD_USEC (10 * USEC_PER_SEC)
+/* But below this share of that limit only what would pass it sooner than that: a process that
+ * starts allocates fast, and stops. */
+#define LEAD_FROM_PERMILLE 500
+#define LEAD_SOON_USEC     (2 * USEC_PER_SEC)
+/* Headroom where it cannot come back: the kubelet's longest delay four times, since half of it is
+ * used before it is renewed. */
+#define FINAL_AHEAD_USEC (20 * USEC_PER_SEC)
+
+/* A lowered limit is written to the cgroup some time after it was sent: 0.05 to 5 s, and 15 s later
+ * once more where the kubelet failed (docs/architecture.md, "Who may hold which limit"). Growth
+ * that has paused for less than that, with a reserve, may go on before. */
+#define LOWER_QUIET_USEC (30 * USEC_PER_SEC)
+
+usec_t report_lower_at(const struct report_state *s, const struct report_facts *f)
+{
+	/* What it did before it was observed is not known. */
+	usec_t newest = s->seen_at;
+
+	for (size_t i = 0; i < f->container_count; i++)
+		newest = MAX(newest, f->containers[i].grew_at);
+	return add_sat(newest, LOWER_QUIET_USEC);
+}
+
+/* Until the kubelet has judged less headroom, also where a request would change nothing. */
+#define CUT_WAIT_USEC (3 * USEC_PER_SEC)
+
+usec_t report_ahead(const struct report_tuning *t, const struct report_node *n,
+		    const struct report_facts *f, usec_t now)
+{
+	/* The release that takes no lower limits does not tell the observed generation, either. */
+	bool final = f->observed_generation == 0 || now < n->no_decrease_until;
+
+	return final ? MIN(t->ahead_usec, FINAL_AHEAD_USEC) : t->ahead_usec;
+}
+
+bool report_lead_paused(const struct report_state *s, usec_t now)
+{
+	return now < s->lead_until && s->lead_cuts > LEAD_CUTS_MAX;
+}
+
+bool report_lead_denied(const struct report_state *s, usec_t now)
+{
+	return report_contested(s, now) || report_lead_paused(s, now) ||
+	       (s->stuck && s->lead_cuts > LEAD_CUTS_MAX);
+}
+
+/* Could use pass the limit that the spec holds before a higher one stands there? */
+static bool outgrows_spec(const struct draft *d, const struct report_container *c)
+{
+	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+	uint64_t spec = x->spec_limit, use = c->use_bytes;
+	uint64_t margin = MAX(scale_permille(use, d->t->margin_permille), d->t->margin_min_bytes);
+	/* Headroom of ours is renewed when half of it is used. */
+	bool ours = spec > x->original_limit || c->replayed;
+	usec_t ahead = ours ? d->ahead_usec / 2 : MIN(d->ahead_usec / 2, LEAD_AHEAD_USEC);
+	uint64_t soon = mul_div(c->slope_bps, LEAD_SOON_USEC, USEC_PER_SEC);
+	bool raised = spec < MAX(x->held, x->actual);
+
+	if (spec >= add_sat(use, MAX(margin / 2, mul_div(c->slope_bps, ahead, USEC_PER_SEC))))
+		return false;
+	if (raised || (c->replayed && c->slope_bps > 0))
+		return true;
+	/* At a standstill it may stay as near as it is. */
+	return c->slope_bps > 0 &&
+	       (use >= scale_permille(spec, LEAD_FROM_PERMILLE) || add_sat(use, soon) >= spec);
+}
+
+/*
+ * Whoever replays what the spec holds writes all of it: the limit there has to be ahead of use
+ * before use gets near. Waiting, or keeping quiet while memory grows, would be the greater danger.
+ */
+bool draft_leads(const struct draft *d, size_t i)
+{
+	const struct report_container *c = &d->f->containers[i];
+	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+
+	return !x->back && ratifiable(x) && limits_ours(d->f) && x->spec_limit != LIMIT_MAX &&
+	       !draft_bound(d, i) && x->spec_limit < draft_floor(d, i) && outgrows_spec(d, c);
+}
+
+/*
+ * Memory may not be raised past a resize of ours that the kubelet is about to carry out: with all
+ * values of the container, the old limit among them. Taken back in time, it carries out nothing.
+ */
+bool report_can_withdraw(const struct report_state *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->container[i].good.limit[RESOURCE_MEMORY] !=
+		    s->container[i].known.limit[RESOURCE_MEMORY])
+			return false;
+	return s->carrying && s->ours;
+}
+
+static void cut(const struct report_tuning *t, struct report_state *s, usec_t now)
+{
+	s->lead_cuts = MIN(s->lead_cuts + 1, (uint32_t)LEAD_CUTS_MAX + 1);
+	s->lead_until = add_sat(now, MIN(t->refusal_usec, t->small_usec));
+}
+
+bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
+			 const struct report_facts *f, usec_t now)
+{
+	bool cutting = s->put_back && s->cut_at != 0;
+
+	if (f->restoring || (!cutting && (!s->leading || s->put_back || report_can_withdraw(s))))
+		return false;
+	cut(t, s, now);
+	return true;
+}
+
+static bool headroom_waits(const struct report_state *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->container[i].known.limit[RESOURCE_MEMORY] >
+		    s->container[i].good.limit[RESOURCE_MEMORY])
+			return true;
+	return false;
+}
+
+bool report_lead_waits(const struct report_state *s)
+{
+	return (s->led || s->stuck) && headroom_waits(s);
+}
+
+bool report_cpu_waits(const struct report_state *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct report_memory *m = &s->container[i];
+
+		if (m->known.limit[RESOURCE_CPU] > m->good.limit[RESOURCE_CPU] ||
+		    m->known.request[RESOURCE_CPU] > m->good.request[RESOURCE_CPU])
+			return s->ours;
+	}
+	return false;
+}
+
+bool report_lead_stuck(const struct report_tuning *t, const struct report_state *s,
+		       const struct report_facts *f, usec_t now)
+{
+	bool current = f->observed_generation == 0 ? now - s->sent_at >= t->up_interval_usec
+						   : f->observed_generation >= s->generation;
+
+	if (!f->pending_deferred && !f->pending_infeasible && !f->progress_error)
+		return false;
+	return current && report_lead_waits(s) &&
+	       (f->condition_resources == RESOURCES_MEMORY || !report_cpu_waits(s));
+}
+
+uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
+			 const struct report_facts *f, usec_t now)
+{
+	bool denied = report_lead_denied(s, now);
+	/* Less of it helps only where the spec is ours and memory may be the cause. */
+	bool hopeless = !s->ours || f->condition_resources == RESOURCES_CPU;
+
+	/* What has been cut for the last time gets a moment: the kubelet may yet have room. */
+	bool last = s->lead_cuts >= LEAD_CUTS_MAX;
+
+	s->stuck = true;
+	if (report_lead_paused(s, now) ||
+	    (s->cut_at != 0 && now - s->cut_at < CUT_WAIT_USEC &&
+	     (last || hopeless || s->cut_generation == s->generation)))
+		return 0;
+	/* After the pause the least is tried once. */
+	if (s->lead_cuts > LEAD_CUTS_MAX && s->cut_at == 0 && !hopeless) {
+		s->put_back = true;
+		s->cut_at = now;
+		s->cut_generation = s->generation;
+		return REPORT_NEWS_RETRY;
+	}
+	cut(t, s, now);
+	if (s->lead_cuts <= LEAD_CUTS_MAX) {
+		s->put_back = !hopeless;
+		s->cut_at = now;
+		s->cut_generation = s->generation;
+	} else {
+		/* Deferred may be carried out later; what never will be is taken back. */
+		s->put_back = s->ours && !f->pending_deferred;
+		s->cut_at = 0;
+	}
+	return REPORT_NEWS_RETRY | (denied ? 0 : REPORT_NEWS_VERIFY);
+}
+
+void report_lead_carried_out(struct report_state *s)
+{
+	/* Not what went back to what the kubelet held before. */
+	if (s->stuck && headroom_waits(s))
+		s->lead_cuts = MIN(s->lead_cuts, (uint32_t)LEAD_CUTS_MAX);
+	s->stuck = false;
+	s->cut_at = 0;
+}
+
+void report_lead_forget(struct report_state *s)
+{
+	s->lead_until = s->cut_at = 0;
+	s->lead_cuts = 0;
+	s->stuck = false;
+}
+
+usec_t report_lead_again(const struct report_state *s, usec_t now)
+{
+	usec_t at = s->cut_at != 0 ? add_sat(s->cut_at, CUT_WAIT_USEC) : s->lead_until;
+
+	return s->stuck && at > now ? at : 0;
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The pod's object: what the kubelet has done of the spec, and who changed it. */
+#include "policy/report/report_impl.h"
+
+enum { BIT_DEFERRED = 1, BIT_INFEASIBLE = 2, BIT_PROGRESS = 4, BIT_ERROR = 8, BIT_ECHOED = 16 };
+
+/* Every value is as known or as asked: nobody else had a hand in it. */
+static bool is_ours(const struct report_values *spec, const struct report_memory *m, size_t r)
+{
+	return (spec->limit[r] == m->known.limit[r] || spec->limit[r] == m->asked.limit[r]) &&
+	       (spec->request[r] == m->known.request[r] || spec->request[r] == m->asked.request[r]);
+}
+
+static uint32_t bits_of(const struct report_facts *f)
+{
+	return (f->pending_deferred ? BIT_DEFERRED : 0u) |
+	       (f->pending_infeasible ? BIT_INFEASIBLE : 0u) |
+	       (f->in_progress ? BIT_PROGRESS : 0u) | (f->progress_error ? BIT_ERROR : 0u) |
+	       (f->echoed ? BIT_ECHOED : 0u);
+}
+
+/* The pod for the first time. Of an agent's earlier life only managedFields tell. */
+static uint32_t first_seen(struct report_state *s, const struct report_facts *f, usec_t now)
+{
+	for (size_t i = 0; i < report_count_of(s, f); i++) {
+		struct report_memory *m = &s->container[i];
+
+		m->known = m->asked = m->good = report_spec_of(f, i);
+		for (size_t r = 0; f->ours && r < RESOURCE_COUNT; r++) {
+			const struct report_resource *x = &f->containers[i].resource[r];
+
+			/* What restarts a container is not guessed: its value stays. */
+			if (!ratifiable(x))
+				continue;
+			m->good.limit[r] = x->original_limit;
+			m->good.request[r] = x->original_request;
+		}
+		if (f->containers[i].resource[RESOURCE_MEMORY].reported != 0)
+			m->good.limit[RESOURCE_MEMORY] =
+				MIN(f->containers[i].resource[RESOURCE_MEMORY].reported,
+				    m->known.limit[RESOURCE_MEMORY]);
+	}
+	s->seen = true;
+	s->seen_at = now;
+	s->ours = s->led = f->ours; /* what waits in the spec may be headroom */
+	s->generation = f->generation;
+	s->since = now;
+	s->carrying = f->ours;
+	report_back_to(s);
+	return REPORT_NEWS_VERIFY;
+}
+
+/* Which resources of a container changed; of these m->foreign were set by somebody else. */
+static uint32_t compare(const struct report_state *s, struct report_memory *m,
+			const struct report_values *spec)
+{
+	uint32_t moved = 0;
+
+	m->foreign = 0;
+	if (s->phase != REPORT_SENT && !s->uncertain)
+		m->asked = m->known;
+	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+		if (report_equal(spec, &m->known, r))
+			continue;
+		moved |= 1u << r;
+		if (!is_ours(spec, m, r))
+			m->foreign |= 1u << r;
+	}
+	return moved;
+}
+
+/* A new wish of somebody else: what was refused before may go now. */
+static uint32_t begin_anew(struct report_state *s, uint32_t foreign)
+{
+	report_forget_refusals(s, foreign & RESOURCES_MEMORY);
+	s->put_back = s->withdraw = s->carrying = s->uncertain = s->ours = false;
+	if (s->phase == REPORT_WAITING)
+		s->phase = REPORT_IDLE;
+	return REPORT_NEWS_FOREIGN | REPORT_NEWS_VERIFY;
+}
+
+/* The spec changed: by us, by us without our knowing yet, or by somebody else. */
+static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
+			 const struct report_facts *f, usec_t now)
+{
+	uint32_t foreign = 0, moved = 0;
+	bool lowered = false;
+
+	for (size_t i = 0; i < report_count_of(s, f); i++) {
+		struct report_memory *m = &s->container[i];
+		struct report_values spec = report_spec_of(f, i);
+
+		moved |= compare(s, m, &spec);
+		foreign |= m->foreign;
+		lowered |= (m->foreign & RESOURCES_MEMORY) != 0 &&
+			   spec.limit[RESOURCE_MEMORY] < m->known.limit[RESOURCE_MEMORY] &&
+			   spec.limit[RESOURCE_MEMORY] <
+				   report_memory_floor(t, t->ahead_usec, &f->containers[i]);
+		/* While a request is under way `known` stays what it was made from. */
+		if (s->phase != REPORT_SENT || m->foreign)
+			m->known = spec;
+	}
+	s->generation = f->generation;
+	if (!moved)
+		return 0;
+	if (foreign & RESOURCES_MEMORY)
+		s->led = false; /* answered at once */
+	if (foreign)
+		return begin_anew(s, foreign) | (lowered ? contest_lowered(t, s, now) : 0);
+	s->ours = s->carrying = true;
+	if (s->phase == REPORT_SENT)
+		return 0;
+	s->uncertain = false;
+	s->phase = REPORT_WAITING;
+	s->since = s->sent_at = now;
+	return REPORT_NEWS_VERIFY;
+}
+
+static bool spec_moved(const struct report_state *s, const struct report_facts *f)
+{
+	if (f->generation != s->generation)
+		return true;
+	for (size_t i = 0; f->generation == 0 && i < report_count_of(s, f); i++) {
+		struct report_values spec = report_spec_of(f, i);
+
+		if (!report_equal(&spec, &s->container[i].known, RESOURCE_CPU) ||
+		    !report_equal(&spec, &s->container[i].known, RESOURCE_MEMORY))
+			return true;
+	}
+	return false;
+}
+
+static bool carried_out(const struct report_state *s, const struct report_facts *f)
+{
+	return (f->observed_generation == 0 || f->observed_generation >= s->generation) &&
+	       f->echoed && !f->pending_deferred && !f->pending_infeasible && !f->in_progress &&
+	       !f->progress_error;
+}
+
+/* A condition of the generation before says nothing of this one; a server that does not tell which
+ * one it means gets a moment. */
+static bool condemned(const struct report_tuning *t, const struct report_state *s,
+		      const struct report_facts *f, usec_t now)
+{
+	/* Deferred is waited for, unless headroom waits with a CPU value of ours. */
+	bool waits = f->pending_deferred && report_lead_waits(s) && report_cpu_waits(s);
+
+	if (!f->pending_infeasible && !f->progress_error && !waits)
+		return false;
+	if (f->observed_generation == 0)
+		return now - s->since >= t->up_interval_usec;
+	return f->observed_generation >= s->generation;
+}
+
+/* No ceiling is lower than what the way back leaves: the use, and the room of a limit in a body. */
+static void keep_used(const struct report_tuning *t, struct report_state *s,
+		      const struct report_facts *f)
+{
+	for (size_t i = 0; i < report_count_of(s, f); i++) {
+		struct report_memory *m = &s->container[i];
+		uint64_t *ceiling = &m->ceiling.limit[RESOURCE_MEMORY];
+		uint64_t left = report_memory_floor(t, t->ahead_usec, &f->containers[i]);
+
+		left = MIN(left, m->asked.limit[RESOURCE_MEMORY]);
+		*ceiling = MAX(*ceiling, left);
+	}
+}
+
+/* A condition stands on what we asked: what it names is refused, and all of it goes back. */
+static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
+			const struct report_facts *f, usec_t now)
+{
+	uint32_t resources = f->condition_resources && !f->pending_deferred ? f->condition_resources
+									    : RESOURCES_BOTH;
+
+	/* Headroom is no value of the cgroup: the CPU value goes back first, then it is judged by
+	 * itself. */
+	if (report_lead_waits(s)) {
+		s->stuck = true;
+		resources = RESOURCES_CPU;
+	}
+	s->phase = REPORT_IDLE;
+	s->put_back = true;
+	s->carrying = false;
+	for (size_t i = 0; i < s->count; i++)
+		s->container[i].asked = s->container[i].known;
+	/* Not raised by us: no value is to blame, and growth of another is not to end for it. */
+	if (report_refuse(t, s, resources, true, now) == 0 && f->pending_infeasible)
+		s->refused_until = add_sat(now, t->refusal_usec);
+	if (resources & RESOURCES_MEMORY)
+		keep_used(t, s, f);
+	return REPORT_NEWS_VERIFY | REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY;
+}
+
+/* What the kubelet makes of the spec as it is. */
+static uint32_t follow(const struct report_tuning *t, struct report_state *s,
+		       const struct report_facts *f, usec_t now)
+{
+	bool waiting = s->phase == REPORT_WAITING, stuck = report_lead_stuck(t, s, f, now);
+	uint32_t news = stuck ? report_lead_cut(t, s, f, now) : 0;
+
+	if (carried_out(s, f)) {
+		report_lead_carried_out(s);
+		for (size_t i = 0; i < report_count_of(s, f); i++)
+			s->container[i].good = s->container[i].known;
+		s->put_back = s->withdraw = s->carrying = false;
+		if (!waiting)
+			return 0;
+		s->phase = REPORT_IDLE;
+		return REPORT_NEWS_VERIFY | (s->ours ? REPORT_NEWS_RATIFIED : 0);
+	}
+	if (s->ours && !s->put_back && !stuck && condemned(t, s, f, now))
+		return condemn(t, s, f, now);
+	/* Deferred is waited for as long as it takes; what follows has its own time. */
+	if (waiting && f->pending_deferred)
+		s->since = now;
+	if (waiting && now - s->since >= t->settle_max_usec) {
+		s->phase = REPORT_IDLE;
+		s->carrying = false;
+		news |= REPORT_NEWS_VERIFY;
+	}
+	return news;
+}
+
+/* An object from before the last answer: does it hold a change that our request overwrote, because
+ * what leads names no resourceVersion? */
+static uint32_t overtaken(struct report_state *s, const struct report_facts *f)
+{
+	uint32_t any = 0;
+
+	for (size_t i = 0; i < report_count_of(s, f); i++) {
+		struct report_memory *m = &s->container[i];
+		struct report_values spec = report_spec_of(f, i);
+
+		m->overtaken = 0;
+		for (size_t r = 0; f->generation > s->base && r < RESOURCE_COUNT; r++)
+			if (!report_equal(&m->from, &m->known, r) &&
+			    !report_equal(&spec, &m->from, r) && !report_equal(&spec, &m->known, r))
+				m->overtaken |= 1u << r;
+		any |= m->overtaken;
+	}
+	return any ? REPORT_NEWS_FOREIGN : 0;
+}
+
+uint32_t report_observed(const struct report_tuning *t, struct report_state *s,
+			 const struct report_facts *f, usec_t now)
+{
+	uint32_t news = 0, bits = bits_of(f);
+
+	/* A watch that lags behind an answer. */
+	if (f->generation < s->generation)
+		return overtaken(s, f);
+	for (size_t i = 0; i < s->count; i++)
+		s->container[i].overtaken = 0;
+	if (!s->seen)
+		news |= first_seen(s, f, now);
+	else if (spec_moved(s, f))
+		news |= new_spec(t, s, f, now);
+	/* Each step of the kubelet may have replaced values, old ones among them. */
+	if (s->phase == REPORT_WAITING &&
+	    (bits != s->fact_bits || f->observed_generation != s->observed))
+		news |= REPORT_NEWS_VERIFY;
+	s->fact_bits = bits;
+	s->observed = f->observed_generation;
+	if (s->phase != REPORT_SENT)
+		news |= follow(t, s, f, now);
+	return news;
+}

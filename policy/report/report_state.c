@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/report/report_impl.h"
+#include "policy/types/bounds.h"
+#include <string.h>
+
+/* What was sent was made from an object that is not the newest: the watch is about to tell of that
+ * one. After this many in a row it takes longer. */
+#define CONFLICTS_MAX  3
+#define CONFLICT_SOON  (500 * USEC_PER_MSEC)
+#define CONFLICT_PAUSE (10 * USEC_PER_SEC)
+/* Without a word from the server; the queue backs off on its own. */
+#define FAILURE_PAUSE USEC_PER_SEC
+/* The kubelet's delay is all there is for what leads: then as above. */
+static const usec_t lead_pause[] = {100 * USEC_PER_MSEC, 300 * USEC_PER_MSEC};
+#define FORBIDDEN_FOR (10 * USEC_PER_MIN)
+
+struct report_state *report_state_new(size_t container_count)
+{
+	struct report_state *s;
+
+	if (container_count > REPORT_CONTAINERS_MAX)
+		return NULL;
+	s = calloc(1, sizeof *s + container_count * sizeof s->container[0]);
+	if (s != NULL)
+		s->count = container_count;
+	return s;
+}
+
+void report_sent(struct report_state *s, const struct report_facts *f,
+		 const struct report_patch *patch, usec_t now)
+{
+	for (size_t i = 0; i < report_count_of(s, f); i++)
+		s->container[i].asked = s->container[i].known = s->container[i].from =
+			report_spec_of(f, i);
+	for (size_t i = 0; i < patch->count; i++) {
+		const struct report_item *item = &patch->item[i];
+
+		if (item->container >= s->count)
+			continue;
+		restart_sent(&s->container[item->container], &f->containers[item->container], item,
+			     now);
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			struct report_values *asked = &s->container[item->container].asked;
+
+			if (item->limits & (1u << r))
+				asked->limit[r] = item->limit[r];
+			if (item->requests & (1u << r))
+				asked->request[r] = item->request[r];
+		}
+	}
+	contest_answered(s, patch, now);
+	s->leading = patch->leads || s->phase == REPORT_WAITING;
+	s->phase = REPORT_SENT;
+	s->base = f->generation;
+	s->since = now;
+}
+
+uint32_t report_refuse(const struct report_tuning *t, struct report_state *s, uint32_t resources,
+		       bool from_good, usec_t now)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct report_memory *m = &s->container[i];
+		const struct report_values *from = from_good ? &m->good : &m->known;
+
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			if (!(resources & (1u << r)) || (m->asked.limit[r] <= from->limit[r] &&
+							 m->asked.request[r] <= from->request[r]))
+				continue;
+			m->ceiling.limit[r] =
+				m->asked.limit[r] > from->limit[r] ? from->limit[r] : LIMIT_MAX;
+			m->ceiling.request[r] = m->asked.request[r] > from->request[r]
+							? from->request[r]
+							: LIMIT_MAX;
+			m->ceiling_until[r] = add_sat(now, t->refusal_usec);
+			count++;
+		}
+	}
+	return count;
+}
+
+void report_back_to(struct report_state *s)
+{
+	s->phase = s->carrying ? REPORT_WAITING : REPORT_IDLE;
+}
+
+static uint32_t refused(const struct report_tuning *t, struct report_state *s,
+			const struct report_facts *f, const struct report_answer *a, usec_t now)
+{
+	uint32_t resources = a->resources ? a->resources : RESOURCES_BOTH;
+
+	report_back_to(s);
+	if (report_lead_refused(t, s, f, now))
+		return REPORT_NEWS_RETRY;
+	/* On the way back every refusal is only a pause. */
+	if (f->restoring || s->put_back)
+		s->wait_until = add_sat(now, t->small_usec);
+	/* What the text names was not raised, or nothing was: no value is to blame. */
+	else if (report_refuse(t, s, resources, false, now) == 0 &&
+		 report_refuse(t, s, RESOURCES_BOTH, false, now) == 0)
+		s->refused_until = add_sat(now, t->refusal_usec);
+	if (!f->restoring && !s->put_back && report_can_withdraw(s))
+		s->put_back = s->withdraw = true;
+	return REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY;
+}
+
+/* One container of a 200: what the object says counts, not what was asked. RESOURCES_* that
+ * somebody else set in between; others: somebody else changed the spec in between. */
+static uint32_t take_answer(const struct report_tuning *t, struct report_memory *m,
+			    const struct report_values *spec, bool others, usec_t now)
+{
+	m->foreign = 0;
+	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+		if (report_equal(&m->asked, &m->known, r) ||
+		    (others && !report_equal(spec, &m->asked, r))) {
+			if (!report_equal(spec, &m->known, r))
+				m->foreign |= 1u << r;
+			continue;
+		}
+		/* Admission made less of it than was asked: asking again gives the same. */
+		if (spec->limit[r] < m->asked.limit[r]) {
+			m->ceiling.limit[r] = spec->limit[r];
+			m->ceiling.request[r] = LIMIT_MAX;
+			m->ceiling_until[r] = add_sat(now, t->refusal_usec);
+		}
+	}
+	m->known = *spec;
+	return m->foreign;
+}
+
+void report_forget_refusals(struct report_state *s, bool memory)
+{
+	for (size_t i = 0; i < s->count; i++)
+		memset(s->container[i].ceiling_until, 0, sizeof s->container[i].ceiling_until);
+	s->refused_until = 0;
+	/* A change of CPU alone says nothing of memory. */
+	if (memory)
+		report_lead_forget(s);
+}
+
+static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
+			 const struct report_facts *f, usec_t now)
+{
+	bool changed = f->generation != s->base;
+	/* A request of ours is one generation. */
+	bool others = s->base != 0 && f->generation > MAX(s->base, s->generation) + 1;
+	uint32_t foreign = 0;
+
+	s->conflicts = s->failures = 0;
+	s->uncertain = false;
+	s->led = s->leading;
+	if (s->leading && now >= s->lead_until && !s->stuck)
+		s->lead_cuts = 0;
+	s->sent_at = s->since = now;
+	/* The watch was faster and knows of a later change. */
+	if (f->generation < s->generation) {
+		report_back_to(s);
+		return REPORT_NEWS_VERIFY | REPORT_NEWS_RETRY;
+	}
+	for (size_t i = 0; i < report_count_of(s, f); i++) {
+		struct report_memory *m = &s->container[i];
+		struct report_values spec = report_spec_of(f, i);
+
+		changed |= !report_equal(&spec, &m->known, RESOURCE_CPU) ||
+			   !report_equal(&spec, &m->known, RESOURCE_MEMORY);
+		foreign |= take_answer(t, m, &spec, others, now);
+	}
+	if (others)
+		report_forget_refusals(s, foreign & RESOURCES_MEMORY);
+	s->put_back = s->withdraw = false;
+	s->restored = f->restoring;
+	s->ours |= changed;
+	s->carrying |= changed;
+	s->generation = f->generation;
+	report_back_to(s);
+	/* Nothing changed: the kubelet will do nothing, whatever the cgroup holds. */
+	return (changed ? 0 : REPORT_NEWS_VERIFY) | (others ? REPORT_NEWS_VERIFY : 0) |
+	       (foreign || others ? REPORT_NEWS_FOREIGN : 0);
+}
+
+static uint32_t conflict(struct report_state *s, usec_t now)
+{
+	report_back_to(s);
+	if (++s->conflicts > CONFLICTS_MAX) {
+		s->conflicts = 0;
+		s->wait_until = add_sat(now, CONFLICT_PAUSE);
+	} else if (!s->leading) {
+		s->wait_until = add_sat(now, CONFLICT_SOON);
+	} else if (s->phase == REPORT_IDLE) {
+		s->wait_until = add_sat(now, lead_pause[0]);
+	}
+	return REPORT_NEWS_RETRY;
+}
+
+static uint32_t failed(struct report_state *s, const struct report_answer *a, usec_t now)
+{
+	usec_t pause = s->leading && s->failures < ARRAY_SIZE(lead_pause) ? lead_pause[s->failures]
+									  : FAILURE_PAUSE;
+
+	s->failures++;
+	s->uncertain = true;
+	s->wait_until = add_sat(now, MAX(a->retry_after_usec, pause));
+	report_back_to(s);
+	return REPORT_NEWS_RETRY;
+}
+
+uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
+			 struct report_state *s, const struct report_facts *f,
+			 const struct report_answer *a, usec_t now)
+{
+	if (s->phase != REPORT_SENT)
+		return 0;
+	restart_answered(s, a->kind);
+	switch (a->kind) {
+	case REPORT_ANSWER_OK:
+		return accepted(t, s, f, now);
+	case REPORT_ANSWER_REFUSED:
+		return refused(t, s, f, a, now);
+	case REPORT_ANSWER_CONFLICT:
+		return conflict(s, now);
+	case REPORT_ANSWER_UNSUPPORTED:
+		s->refused_until = s->wait_until = add_sat(now, t->small_usec);
+		break;
+	case REPORT_ANSWER_NO_DECREASE:
+		n->no_decrease_until = add_sat(now, t->refusal_usec);
+		break;
+	case REPORT_ANSWER_FORBIDDEN:
+		n->forbidden_until = add_sat(now, FORBIDDEN_FOR);
+		break;
+	case REPORT_ANSWER_GONE:
+		s->phase = REPORT_IDLE;
+		return REPORT_NEWS_GONE;
+	case REPORT_ANSWER_SLOW_DOWN:
+		s->wait_until = add_sat(now, MAX(a->retry_after_usec, USEC_PER_SEC));
+		break;
+	default:
+		return failed(s, a, now);
+	}
+	report_back_to(s);
+	return REPORT_NEWS_RETRY;
+}

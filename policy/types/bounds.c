@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/types/bounds.h"
+#include <assert.h>
+
+/* Which rows are ceilings; the others are floors. */
+static const bool is_upper[BOUND_QUANTUM] = {
+	[BOUND_USER_MAX] = true,    [BOUND_ADMIN_MAX] = true, [BOUND_RANGE_MAX] = true,
+	[BOUND_RANGE_RATIO] = true, [BOUND_CEILING] = true,   [BOUND_REFUSED] = true,
+	[BOUND_UNRATIFIED] = true,  [BOUND_LEDGER] = true,
+};
+
+uint64_t round_down(uint64_t value, uint64_t quantum)
+{
+	return value == LIMIT_MAX ? LIMIT_MAX : value - value % quantum;
+}
+
+uint64_t round_up(uint64_t value, uint64_t quantum)
+{
+	uint64_t down = round_down(value, quantum);
+
+	if (value == LIMIT_MAX || down == value)
+		return value;
+	return down > LIMIT_MAX - 1 - quantum ? down : down + quantum;
+}
+
+uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c)
+{
+	unsigned __int128 scaled = (unsigned __int128)a * b / c;
+
+	return scaled >= LIMIT_MAX ? LIMIT_MAX - 1 : (uint64_t)scaled;
+}
+
+uint64_t scale_permille(uint64_t value, uint64_t permille)
+{
+	return value == LIMIT_MAX ? LIMIT_MAX : mul_div(value, permille, 1000);
+}
+
+uint64_t rest_permille(uint64_t permille)
+{
+	return permille < 1000 ? 1000 - permille : 0;
+}
+
+uint64_t highest(const uint64_t *values, size_t count)
+{
+	uint64_t max = 0;
+
+	for (size_t i = 0; i < count; i++)
+		max = MAX(max, values[i]);
+	return max;
+}
+
+uint64_t add_sat(uint64_t a, uint64_t b)
+{
+	if (a == LIMIT_MAX || b == LIMIT_MAX)
+		return LIMIT_MAX;
+	return a > LIMIT_MAX - 1 - b ? LIMIT_MAX - 1 : a + b;
+}
+
+static void note(struct bound_trace *t, enum bound bound, uint64_t before, uint64_t after)
+{
+	if (t == NULL || before == after || t->count == BOUND_TRACE_MAX)
+		return;
+	t->step[t->count++] = (struct bound_step){bound, before, after};
+}
+
+/* One pass over the rows. The quantum turns a ceiling down and a floor up. */
+static uint64_t pass(const struct bounds *b, uint64_t value, struct bound_trace *trace)
+{
+	for (enum bound i = 0; i < BOUND_QUANTUM; i++) {
+		uint64_t before = value, limit = b->value[i];
+
+		if (limit == 0)
+			continue;
+		if (is_upper[i])
+			value = MIN(value, round_down(limit, b->quantum));
+		else
+			value = MAX(value, round_up(limit, b->quantum));
+		note(trace, i, before, value);
+	}
+	return value;
+}
+
+uint64_t bounds_apply(const struct bounds *b, uint64_t wish, struct bound_trace *trace)
+{
+	uint64_t value, rounded;
+
+	assert(b->quantum > 0);
+	if (trace != NULL)
+		trace->count = 0;
+	value = pass(b, wish, trace);
+	rounded = round_up(value, b->quantum);
+	note(trace, BOUND_QUANTUM, value, rounded);
+	/* Again without a trace: bounds that contradict each other would be told twice. */
+	return pass(b, rounded, NULL);
+}
+
+uint64_t bounds_ceiling(const struct bounds *b)
+{
+	return bounds_apply(b, LIMIT_MAX, NULL);
+}
+
+uint64_t bounds_floor(const struct bounds *b)
+{
+	return bounds_apply(b, 0, NULL);
+}

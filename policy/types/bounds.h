@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The bounds of a limit, in their order (docs/control-laws.md):
+ * heap, user min, user max, the administrator's min and max, LimitRange min, max and ratio,
+ * request, QoS, ceiling, refusal, unratified growth, ledger, quantum, then every bound checked
+ * again on the rounded value. A wish rounds up, a ceiling rounds down. Where two contradict each
+ * other, the later one wins.
+ */
+#pragma once
+
+#include "policy/types/limits.h"
+#include "policy/types/reason.h"
+
+/* Upper bounds: 0 = not set. Lower bounds: 0 = not set. Millicores or bytes. */
+struct bounds {
+	uint64_t value[BOUND_QUANTUM]; /* by enum bound, up to and without BOUND_QUANTUM */
+	uint64_t quantum;              /* >= 1 */
+};
+
+/* Which bounds moved a wish, in their order. Two of them are kept of every container: what bounds
+ * that contradict each other do beyond the first few steps is not told. */
+struct bound_step {
+	enum bound bound;
+	uint64_t before;
+	uint64_t after;
+};
+
+#define BOUND_TRACE_MAX 6
+struct bound_trace {
+	uint32_t count;
+	struct bound_step step[BOUND_TRACE_MAX];
+};
+
+/* wish in, allowed value out. trace may be NULL. LIMIT_MAX as wish means "as much as allowed". */
+uint64_t bounds_apply(const struct bounds *b, uint64_t wish, struct bound_trace *trace);
+/* The highest and the lowest value allowed; LIMIT_MAX and 0 where nothing is set. */
+uint64_t bounds_ceiling(const struct bounds *b);
+uint64_t bounds_floor(const struct bounds *b);
+
+/* Multiples of quantum; LIMIT_MAX stays. round_up gives the highest multiple below LIMIT_MAX when
+ * there is none above value. */
+uint64_t round_up(uint64_t value, uint64_t quantum);
+uint64_t round_down(uint64_t value, uint64_t quantum);
+/* value x permille / 1000 without overflow, saturating below LIMIT_MAX; LIMIT_MAX stays. */
+uint64_t scale_permille(uint64_t value, uint64_t permille);
+/* a x b / c, saturating below LIMIT_MAX. c > 0. */
+uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c);
+/* 1000 - permille, never below 0. */
+uint64_t rest_permille(uint64_t permille);
+/* The largest of count values; 0 of none. */
+uint64_t highest(const uint64_t *values, size_t count);
+/* a + b, saturating below LIMIT_MAX; LIMIT_MAX stays. */
+uint64_t add_sat(uint64_t a, uint64_t b);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The limits of one cgroup as value types, and the table of the files that hold them. */
+#pragma once
+
+#include "policy/base/base.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+/* CPU limits are decided in millicores; one systemd percent is 10m and nothing finer survives a
+ * reload. */
+#define CPU_QUANTUM_MILLI 10u
+/* The kernel refuses a smaller quota (kernel/sched/core.c, min_cfs_quota_period). */
+#define CPU_QUOTA_MIN_USEC      1000u
+#define CPU_PERIOD_DEFAULT_USEC 100000u
+/* memory.max and memory.high are rounded down to a page by the kernel. */
+#define MEM_PAGE_BYTES 4096u
+
+enum resource { RESOURCE_CPU, RESOURCE_MEMORY, RESOURCE_COUNT };
+
+/* What the kernel holds for one cgroup. LIMIT_MAX means "max". */
+struct limits {
+	uint64_t cpu_quota_usec;  /* per period */
+	uint64_t cpu_period_usec; /* 1000..1000000 */
+	uint64_t cpu_burst_usec;  /* 0: none; never above the quota */
+	uint64_t mem_max;         /* bytes */
+	uint64_t mem_high;        /* bytes */
+};
+
+enum knob {
+	KNOB_CPU_MAX,
+	KNOB_CPU_BURST,
+	KNOB_MEM_HIGH,
+	KNOB_MEM_MAX,
+	KNOB_MEM_RECLAIM,
+	KNOB_COUNT
+};
+
+struct knob_info {
+	const char *file;     /* name in the cgroup folder */
+	const char *property; /* systemd's name for it, or NULL */
+	enum resource resource;
+};
+
+extern const struct knob_info knobs[KNOB_COUNT];
+
+/* Millicores of a quota, rounded down; LIMIT_MAX stays LIMIT_MAX. */
+uint64_t cpu_milli_of(uint64_t quota_usec, uint64_t period_usec);
+/* Quota of millicores in a period, at least what the kernel accepts; LIMIT_MAX stays LIMIT_MAX. */
+uint64_t cpu_quota_of(uint64_t milli, uint64_t period_usec);
+
+/*
+ * One step of a plan: set one knob of one cgroup.
+ * from, to: for KNOB_CPU_MAX the quota in microseconds per period_usec, for KNOB_MEM_RECLAIM
+ * to = bytes to take back, else bytes. LIMIT_MAX = "max".
+ */
+struct change {
+	uint32_t target; /* index given by the caller; the applier maps it to a cgroup */
+	enum knob knob;
+	uint32_t depth; /* of the cgroup below the root: orders parents and children */
+	uint64_t from;
+	uint64_t to;
+	uint64_t period_usec;  /* KNOB_CPU_MAX only */
+	uint64_t margin_bytes; /* KNOB_MEM_MAX, lowering only: refuse if memory.current + this > to
+				*/
+	uint32_t reason;       /* enum reason of policy/types/reason.h */
+};
+
+/* Outcome of a step; a negative value is -errno. */
+enum apply_outcome {
+	APPLY_DONE = 0,
+	APPLY_UNCHANGED = 1, /* the kernel already held the value */
+	APPLY_GONE = 2,      /* the cgroup vanished */
+	APPLY_REFUSED = 3,   /* the check right before the write said no; nothing was written */
+	APPLY_PARTIAL = 4,   /* KNOB_MEM_RECLAIM: the kernel got less than asked (EAGAIN) */
+};
+
+/* Where a plan goes: cgroupfs, cgroupfs + systemd, or a recorder in tests. */
+struct applier {
+	int (*apply)(void *ctx, const struct change *c);
+	void *ctx;
+};

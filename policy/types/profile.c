@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/types/profile.h"
+#include <errno.h>
+
+const struct tuning tuning_default = {
+	.history =
+		{
+			.algorithm = ALGORITHM_DEFAULT,
+			/* VPA's values (vpa.md 1.4, 1.7), so that the bounds keep their meaning. */
+			.half_life_usec = 24 * USEC_PER_HOUR,
+			.confidence_usec = 24 * USEC_PER_HOUR,
+			.lower_permille = 500,
+			.target_permille = 900,
+			.upper_permille = 950,
+			/* Limits follow the peak: one active period in a hundred may be cut. */
+			.peak_permille = 990,
+			.margin_permille = 150,
+			.mem_window_usec = 24 * USEC_PER_HOUR,
+		},
+	.cpu =
+		{
+			/* Two periods in a hundred throttled is what latency does not notice. */
+			.throttle_target_ppm = 20000,
+			.step_max_permille = 2000,
+			/* What ran plus what waited bounds the demand from above; a tenth of room.
+			 */
+			.evidence_permille = 1100,
+			.raise_interval_usec = 100 * USEC_PER_MSEC,
+			.recent_usec = 10 * USEC_PER_MIN,
+			.shrink_below_permille = 900,
+			.shrink_step_permille = 500,
+			.shrink_interval_usec = 60 * USEC_PER_SEC,
+			.verdict_periods = 20,
+			.floor_half_life_usec = 6 * USEC_PER_HOUR,
+			/* Hourly jobs are missed by a trial of twenty periods. */
+			.regret_usec = USEC_PER_HOUR,
+		},
+	.memory =
+		{
+			.time_to_limit_usec = USEC_PER_SEC,
+			.slope_ahead_usec = 3 * USEC_PER_SEC,
+			.raise_permille = 1150,
+			.ceiling_permille = 4000,
+			/* PID 1 lags by up to tens of seconds on a host that starts many units. */
+			.property_ahead_usec = 30 * USEC_PER_SEC,
+			/*
+			 * Growth may begin while PID 1 is busy, and a reload that is under way ends
+			 * with what it was told before: 2.3 s in an emulated machine, at 100 MB/s.
+			 */
+			.property_room_permille = 250,
+			.property_room_min_bytes = 256 * MIB,
+			.gap_permille = 50,
+			.gap_min_bytes = 8 * MIB,
+			/* VPA's OOM bump, on the true use at the kill. */
+			.oom_permille = 1200,
+			.oom_min_bytes = 100 * MIB,
+			/* Covers what a busy process allocates between the check and the write. */
+			.margin_permille = 100,
+			.margin_min_bytes = 8 * MIB,
+			.working_set_permille = 1100,
+			.shrink_history_usec = 24 * USEC_PER_HOUR,
+			.shrink_quiet_usec = 5 * USEC_PER_MIN,
+			.shrink_step_permille = 100,
+			.shrink_interval_usec = 60 * USEC_PER_SEC,
+			.high_watch_usec = 10 * USEC_PER_SEC,
+			.verdict_usec = 60 * USEC_PER_SEC,
+			.psi_ppm = 1000,
+			.backoff_first_usec = 2 * USEC_PER_MIN,
+			.backoff_max_usec = USEC_PER_DAY,
+			/* 1 MiB a second: less is what any file reader does. */
+			.refault_ps = 256,
+			/* A twentieth of the time lost is felt. */
+			.cache_psi_ppm = 50000,
+			.cache_after_usec = 3 * USEC_PER_SEC,
+			/* A reader of files larger than the limit would make it grow for ever. */
+			.cache_ceiling_permille = 1500,
+			.settle_usec = 60 * USEC_PER_SEC,
+		},
+	.common =
+		{
+			.start_quiet_usec = 5 * USEC_PER_MIN,
+			.deadband_up_permille = 50,
+			.deadband_down_permille = 100,
+			.foreign_max = 3,
+			.foreign_window_usec = 10 * USEC_PER_MIN,
+		},
+	.node =
+		{
+			.count = true,
+			/* Growth within a second that nobody could see yet. */
+			.reserve_permille = 50,
+			.reserve_min_bytes = 256 * MIB,
+			/* --eviction-hard memory.available of a kubelet that is told nothing. */
+			.eviction = 100 * MIB,
+		},
+};
+
+const struct policy_rule policy_rule_default = {
+	.mode = MODE_AUTO,
+	.resources = RESOURCES_BOTH,
+	.scale_down = true,
+};
+
+static bool range_equal(const struct range *a, const struct range *b)
+{
+	return a->min == b->min && a->max == b->max;
+}
+
+static bool boost_equal(const struct boost_rule *a, const struct boost_rule *b)
+{
+	return a->factor == b->factor && a->add_milli == b->add_milli &&
+	       a->after_usec == b->after_usec;
+}
+
+bool policy_rule_equal(const struct policy_rule *a, const struct policy_rule *b)
+{
+	return a->mode == b->mode && a->priority == b->priority && a->resources == b->resources &&
+	       a->scale_down == b->scale_down && range_equal(&a->cpu_milli, &b->cpu_milli) &&
+	       range_equal(&a->mem_bytes, &b->mem_bytes) && boost_equal(&a->boost, &b->boost);
+}
+
+static const char *const mode_names[MODE_COUNT] = {
+	[MODE_OFF] = "Off",
+	[MODE_INITIAL] = "Initial",
+	[MODE_AUTO] = "Auto",
+};
+
+static const char *const algorithm_names[ALGORITHM_COUNT] = {
+	[ALGORITHM_DEFAULT] = "default",
+	[ALGORITHM_VPA] = "vpa",
+};
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* strcasecmp() follows the locale. */
+static bool same_word(const char *a, const char *b)
+{
+	while (*a != '\0' && lower(*a) == lower(*b)) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+/* Index of s in names, any case, or -EINVAL. */
+static int name_index(const char *const *names, int count, const char *s)
+{
+	for (int i = 0; i < count; i++)
+		if (same_word(names[i], s))
+			return i;
+	return -EINVAL;
+}
+
+const char *mode_name(enum mode m)
+{
+	return m < MODE_COUNT ? mode_names[m] : "?";
+}
+
+int mode_parse(const char *s, enum mode *ret)
+{
+	int i = name_index(mode_names, MODE_COUNT, s);
+
+	if (i < 0)
+		return i;
+	*ret = (enum mode)i;
+	return 0;
+}
+
+const char *algorithm_name(enum algorithm a)
+{
+	return a < ALGORITHM_COUNT ? algorithm_names[a] : "?";
+}
+
+int algorithm_parse(const char *s, enum algorithm *ret)
+{
+	int i = name_index(algorithm_names, ALGORITHM_COUNT, s);
+
+	if (i < 0)
+		return i;
+	*ret = (enum algorithm)i;
+	return 0;
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/types/reason.h"
+
+struct words {
+	const char *name;
+	const char *text;
+};
+
+static const struct words reasons[REASON_COUNT] = {
+	[REASON_NONE] = {"none", "nothing"},
+	[REASON_THROTTLED] = {"throttled", "throttled since the last change"},
+	[REASON_MEMORY_GROWTH] = {"memory-growth", "memory grows towards the limit"},
+	[REASON_CACHE_PRESSURE] = {"cache-pressure", "page cache refaults under memory pressure"},
+	[REASON_OOM_KILL] = {"oom-kill", "a process was killed at the limit"},
+	[REASON_HISTORY] = {"history", "history asks for more"},
+	[REASON_MINIMUM] = {"minimum", "the configured minimum is higher"},
+	[REASON_INITIAL] = {"initial", "sized from history at the start"},
+	[REASON_SHRINK] = {"shrink", "history needs less"},
+	[REASON_SHRINK_UNDONE] = {"shrink-undone", "the last shrink hurt"},
+	[REASON_SETTLED] = {"settled", "headroom for growth is no longer needed"},
+	[REASON_DRIFT] = {"drift", "another writer changed it"},
+	[REASON_LIFT] = {"lift", "memory.high of a trial is lifted"},
+	[REASON_BRAKE] = {"brake", "memory.high slows growth until there is room"},
+	[REASON_RESTORE] = {"restore", "the original value again"},
+	[REASON_REFUSED] = {"refused", "the API server refused the value"},
+	[REASON_POD_LEVEL] = {"pod-level", "the sum of its containers"},
+	[REASON_RESUMED] = {"resumed", "it was held at this before it restarted"},
+	[REASON_BOOST] = {"boost", "lent until it has started"},
+	[REASON_BOOST_OVER] = {"boost-over", "what was lent for the start goes back"},
+	[REASON_GIVEN_BACK] = {"given-back", "granted and not used, and the node needs it"},
+};
+
+static const struct words holds[HOLD_COUNT] = {
+	[HOLD_NONE] = {"none", "nothing holds it"},
+	[HOLD_MODE_OFF] = {"mode-off", "mode Off only computes and shows"},
+	[HOLD_INITIAL_DONE] = {"initial-done", "mode Initial sizes once, at the start"},
+	[HOLD_NOT_CONTROLLED] = {"not-controlled", "this resource is not in `resources`"},
+	[HOLD_NO_LIMIT] = {"no-limit", "there is no limit, and none is ever added"},
+	[HOLD_PAUSED] = {"paused", "paused by the operator"},
+	[HOLD_NO_DATA] = {"no-data", "no measurement yet"},
+	[HOLD_START_QUIET] = {"start-quiet", "nothing shrinks soon after a start"},
+	[HOLD_SCALE_DOWN_OFF] = {"scale-down-off", "scale-down is false"},
+	[HOLD_DEADBAND] = {"deadband", "the limit is close enough to the recommendation"},
+	[HOLD_INTERVAL] = {"interval", "the last change was a moment ago"},
+	[HOLD_TRIAL] = {"trial", "a shrink is on trial"},
+	[HOLD_GROWING] = {"growing", "memory grew a moment ago"},
+	[HOLD_HISTORY] = {"history", "not enough history to shrink"},
+	[HOLD_BACKOFF] = {"backoff", "the last shrink did not hold"},
+	[HOLD_CEILING] = {"ceiling", "at the ceiling: the kernel decides"},
+	[HOLD_NOT_READY] = {"not-ready", "nothing shrinks while the pod is not ready"},
+	[HOLD_REQUESTS_ONLY] = {"requests-only", "RequestsOnly leaves the limits alone"},
+	[HOLD_BOOST] = {"boost", "nothing shrinks while it is boosted"},
+	[HOLD_LEDGER] = {"ledger", "the node has no memory to grant"},
+	[HOLD_UNRATIFIED] = {"unratified", "growth above the spec ends here until the API server"
+					   " accepts more"},
+};
+
+static const struct words bounds[BOUND_COUNT] = {
+	[BOUND_HEAP] = {"heap", "the JVM's heap must fit"},
+	[BOUND_USER_MIN] = {"user-min", "the configured minimum"},
+	[BOUND_USER_MAX] = {"user-max", "the configured maximum"},
+	[BOUND_ADMIN_MIN] = {"admin-min", "the administrator's minimum"},
+	[BOUND_ADMIN_MAX] = {"admin-max", "the administrator's maximum"},
+	[BOUND_RANGE_MIN] = {"limitrange-min", "the namespace's minimum"},
+	[BOUND_RANGE_MAX] = {"limitrange-max", "the namespace's maximum"},
+	[BOUND_RANGE_RATIO] = {"limitrange-ratio",
+			       "the namespace's highest ratio of limit to request"},
+	[BOUND_REQUEST] = {"request", "a limit is never below the request"},
+	[BOUND_QOS] = {"qos", "the pod keeps its QoS class"},
+	[BOUND_CEILING] = {"ceiling", "the ceiling"},
+	[BOUND_REFUSED] = {"refused", "what the API server allows, after it refused more"},
+	[BOUND_UNRATIFIED] = {"unratified",
+			      "what growth may reach while the API server cannot accept it"},
+	[BOUND_LEDGER] = {"ledger", "what the node can grant"},
+	[BOUND_QUANTUM] = {"quantum", "rounding"},
+	[BOUND_USE] = {"use", "memory in use plus margin"},
+};
+
+const char *reason_name(enum reason r)
+{
+	return r < REASON_COUNT ? reasons[r].name : "?";
+}
+
+const char *hold_name(enum hold h)
+{
+	return h < HOLD_COUNT ? holds[h].name : "?";
+}
+
+const char *bound_name(enum bound b)
+{
+	return b < BOUND_COUNT ? bounds[b].name : "?";
+}
+
+const char *reason_text(enum reason r)
+{
+	return r < REASON_COUNT ? reasons[r].text : "?";
+}
+
+const char *hold_text(enum hold h)
+{
+	return h < HOLD_COUNT ? holds[h].text : "?";
+}
+
+const char *bound_text(enum bound b)
+{
+	return b < BOUND_COUNT ? bounds[b].text : "?";
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One observation of one cgroup: counters as the kernel shows them, nothing derived. */
+#pragma once
+
+#include "policy/types/limits.h"
+
+/* Which groups of fields a reader was asked for and could fill. */
+enum usage_have {
+	USAGE_CPU = 1 << 0, /* cpu_usage_usec */
+	USAGE_THROTTLE =
+		1 << 1, /* nr_periods, nr_throttled, throttled_usec: only with a cpu controller */
+	USAGE_MEM = 1 << 2,        /* mem_current */
+	USAGE_MEM_STAT = 1 << 3,   /* stat */
+	USAGE_MEM_PEAK = 1 << 4,   /* mem_peak */
+	USAGE_MEM_EVENTS = 1 << 5, /* events */
+	USAGE_PSI_CPU = 1 << 6,    /* psi_cpu_* */
+	USAGE_PSI_MEM = 1 << 7,    /* psi_mem_* */
+	USAGE_CPU_LIMIT = 1 << 8,  /* limits.cpu_* */
+	USAGE_MEM_LIMIT = 1 << 9,  /* limits.mem_* */
+};
+
+/* memory.stat, bytes except the refault counters. */
+struct mem_stat {
+	uint64_t anon;
+	uint64_t file;
+	uint64_t kernel;
+	uint64_t shmem;
+	uint64_t unevictable;
+	uint64_t slab_reclaimable;
+	uint64_t sock;
+	uint64_t inactive_anon; /* with shmem, without what is unevictable */
+	uint64_t active_anon;   /* likewise */
+	uint64_t inactive_file;
+	uint64_t active_file;
+	uint64_t refault_anon; /* workingset_refault_anon, pages */
+	uint64_t refault_file; /* workingset_refault_file, pages */
+};
+
+/* memory.events: counts. `oom` is left out on purpose: it counts retries, not kills. */
+struct mem_events {
+	uint64_t low;
+	uint64_t high;
+	uint64_t max;
+	uint64_t oom_kill;       /* processes */
+	uint64_t oom_group_kill; /* whole groups, Linux 5.17; 0 where it is not shown */
+};
+
+struct usage {
+	uint32_t have; /* enum usage_have */
+	uint64_t cpu_usage_usec;
+	uint64_t nr_periods;
+	uint64_t nr_throttled;
+	uint64_t throttled_usec; /* summed over CPUs */
+	uint64_t mem_current;    /* bytes */
+	uint64_t mem_peak;       /* bytes */
+	struct mem_stat stat;
+	struct mem_events events;
+	uint64_t psi_cpu_some_usec;
+	uint64_t psi_cpu_full_usec;
+	uint64_t psi_mem_some_usec;
+	uint64_t psi_mem_full_usec;
+	struct limits limits; /* as they stand in the kernel */
+};
+
+/* Takes over the groups that from has; limits always. */
+void usage_merge(struct usage *into, const struct usage *from);
+/*
+ * Memory that cannot go without swap:
+ *	max(inactive_anon + active_anon + unevictable, anon + shmem) + sock
+ *	+ kernel - slab_reclaimable
+ * The kernel's lists hold each page once: an mlocked page is in `unevictable` and in no other list,
+ * while `anon`, `shmem` or `file` count it as well. The sum of the counters is no less where it is
+ * the larger one: pages on their way to a list wait in batches (up to 31 of each CPU), and what
+ * MADV_FREE let go stands in the list of files, but its owner can take it back with a mere write.
+ * Sockets of the network are charged beside `kernel`; page tables, stacks, per-CPU memory, pipes
+ *and Unix sockets are in it.
+ */
+uint64_t mem_unreclaimable(const struct mem_stat *s);
+/* VPA's and the kubelet's working set: current - inactive_file, never below 0. */
+uint64_t mem_working_set(const struct usage *u);
