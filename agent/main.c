@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscaled(8): options and exit codes. */
-#include "agent/manage/shared.h"
+#include "agent/loop/daemon.h"
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>

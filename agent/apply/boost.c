@@ -3,7 +3,15 @@
  * Startup boost (policy/laws/boost.h): when a container started and became Ready, and what is on
  * disk before more is lent to it.
  */
+#include "agent/apply/boost.h"
+#include "agent/apply/apply.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/managed_facts.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/scope.h"
 #include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
 #include <string.h>
 
 /* What others stamped by the wall clock, by ours: never ahead of it. */

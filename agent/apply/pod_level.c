@@ -4,7 +4,16 @@
  * an init container that needs more). They never gain a number where there is "max", and are never
  * below what stands in the containers.
  */
+#include "agent/apply/pod_level.h"
+#include "agent/apply/apply.h"
+#include "agent/apply/properties.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/managed_facts.h"
+#include "agent/manage/oom.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/pod_table.h"
 #include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
 #include "cgroup/stuck.h"
 #include "policy/types/bounds.h"
 #include <errno.h>

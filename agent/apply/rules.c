@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A configuration that was read again, unit by unit. */
+#include "agent/apply/rules.h"
+#include "agent/apply/apply.h"
+#include "agent/apply/release.h"
+#include "agent/apply/start.h"
+#include "agent/manage/managed.h"
 #include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
 #include <string.h>
 
 /* Something that was ours is not ours by the new rule. */
@@ -62,23 +68,4 @@ void rule_apply(struct managed *m, const struct policy_rule *rule)
 		hold_release(m, takes_away_text(m));
 	else if (rule->mode != MODE_OFF && m->cg != NULL && !m->originals_saved)
 		managed_reattach(m);
-}
-
-void units_apply_rules(struct daemon *d)
-{
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct managed *m = d->units[i];
-		const struct policy_rule *rule = managed_rule(m);
-
-		if (m->kind != UNIT_KIND_UNIT)
-			continue; /* by its pod */
-
-		if (rule != NULL)
-			rule_apply(m, rule);
-		else if (m->state != UNIT_UNMANAGED)
-			hold_release(m, "no longer named in the configuration");
-		unit_update_hold(m);
-	}
-	pods_apply_rules(d);
-	units_request_list(d);
 }

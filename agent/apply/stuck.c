@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A writer of memory.max that is stuck in the kernel is found, and PID 1 set free: cgroup/stuck.h.
  */
-#include "cgroup/stuck.h"
+#include "agent/apply/stuck.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/report.h"
 #include "agent/manage/shared.h"
+#include "cgroup/stuck.h"
 
 /* From one wake-up to the next, a tenth of a second: no group at its limit looks for somebody
  * to kill as often as one whose writer goes round. */

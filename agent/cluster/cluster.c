@@ -2,6 +2,16 @@
 /* The cluster as a part of the loop: start, stop, the clock, and what the watch tells. */
 #include "agent/cluster/cluster.h"
 #include "agent/base/footprint.h"
+#include "agent/manage/above.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/report.h"
+#include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
+#include "agent/pod/pod_absent.h"
+#include "agent/pod/pods.h"
+#include "agent/pod/runtime.h"
 #include "policy/types/bounds.h"
 #include <assert.h>
 #include <errno.h>
@@ -125,15 +135,6 @@ static int watch_start(struct cluster *c, uint64_t seed)
 }
 
 /* --- start --- */
-
-bool cluster_wanted(const struct daemon *d)
-{
-	const struct config_kubernetes *k = &d->config.kubernetes;
-
-	if (k->enabled != CONFIG_AUTO)
-		return k->enabled == CONFIG_TRUE;
-	return k->kubeconfig != NULL || getenv("KUBERNETES_SERVICE_HOST") != NULL;
-}
 
 static int account_load(const struct config_kubernetes *k, struct kube_config *ret,
 			struct kube_config_error *err)

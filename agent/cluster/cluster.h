@@ -15,7 +15,10 @@
 
 #include "agent/kube/report/reporter.h"
 #include "agent/kube/watch/watch.h"
-#include "agent/manage/shared.h"
+
+struct daemon;
+struct pod_view;
+struct status_view;
 
 /* What is known of one namespace's LimitRanges. */
 struct cluster_range {
@@ -40,7 +43,6 @@ struct cluster {
 	size_t range_count;
 	bool list_bad;           /* something of the list that comes in could not be read */
 	bool here;               /* one of the pods that were listed has a cgroup on this machine */
-	bool node_wrong;         /* none has for a while, and there are cgroups of pods: told */
 	usec_t nowhere_since;    /* 0: it is not so */
 	char watch_trouble[256]; /* "": none */
 	char write_trouble[256];
@@ -52,8 +54,6 @@ struct cluster {
 };
 
 /* --- cluster.c */
-/* Is Kubernetes switched on, or found? */
-bool cluster_wanted(const struct daemon *d);
 /* Where Kubernetes is switched off or not there, d->cluster stays NULL. -errno after having said
  * why. */
 int cluster_start(struct daemon *d);

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What we hold, beside what the object says: the facts a report is made of. */
 #include "agent/cluster/cluster.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/shared.h"
+#include "agent/pod/pod_recover.h"
+#include "agent/pod/pod_rule.h"
+#include "agent/pod/pod_spec.h"
+#include "agent/pod/pods.h"
 #include "policy/types/bounds.h"
 #include <errno.h>
 

@@ -4,6 +4,8 @@
  * or none: nothing would be sized, and nobody would be told.
  */
 #include "agent/cluster/cluster.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/shared.h"
 #include "cgroup/kubepods.h"
 
 /* The cgroup of a pod that was the last one may linger for a moment, and that of a new one come a
@@ -32,13 +34,13 @@ void cluster_node_check(struct cluster *c)
 		return;
 	if (c->here || !kubepods_any_pod(d->root, prefix_of(d))) {
 		c->nowhere_since = 0;
-		c->node_wrong = false;
+		c->daemon->node_wrong = false;
 		return;
 	}
 	if (c->nowhere_since == 0)
 		c->nowhere_since = d->now;
-	if (c->node_wrong || d->now - c->nowhere_since < DOUBT_USEC)
+	if (c->daemon->node_wrong || d->now - c->nowhere_since < DOUBT_USEC)
 		return;
-	c->node_wrong = true;
+	c->daemon->node_wrong = true;
 	event_node_name_wrong(&(struct daemon_event){.detail = c->node});
 }

@@ -2,6 +2,11 @@
 /* LimitRanges: asked for once in a while and namespace by namespace, for those with pods of ours.
  */
 #include "agent/cluster/cluster.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/pod_bounds.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the reporter tells the daemon, and what the pods ask of it. */
 #include "agent/cluster/cluster.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/pod_bounds.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/report.h"
+#include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
+#include "agent/pod/pod_rule.h"
 #include "policy/base/quantity.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What status and explain show of the cluster. */
 #include "agent/cluster/cluster.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/shared.h"
 
 static const enum report_view_state states[REPORT_HOLD_COUNT] = {
 	[REPORT_HOLD_NONE] = REPORT_VIEW_NONE,
@@ -64,8 +66,8 @@ void cluster_hook_status(void *ctx, struct status_view *v)
 	const struct daemon *d = c->daemon;
 	const struct kube_watch_state *w = kube_watch_state(c->watch);
 	const struct kube_client_counters *n = kube_client_counters(c->client);
-	const char *trouble = c->node_wrong ? "no pod of this node's name runs here: "
-					      "kubernetes.nodeName or NODE_NAME is wrong"
+	const char *trouble = c->daemon->node_wrong ? "no pod of this node's name runs here: "
+						      "kubernetes.nodeName or NODE_NAME is wrong"
 			      : c->watch_trouble[0] != '\0' ? c->watch_trouble
 							    : c->write_trouble;
 

@@ -1,35 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What others write: limit files, reloads of PID 1, and what systemd says it stores. */
-#include "agent/base/footprint.h"
+#include "agent/drift/guard.h"
+#include "agent/apply/apply.h"
+#include "agent/apply/properties.h"
+#include "agent/drift/judge.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/managed_facts.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/report.h"
 #include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
+#include "agent/pod/pod_find.h"
+#include "agent/pod/pods.h"
 #include <errno.h>
-
-bool unit_moved(const struct managed *m, enum resource r, const struct limits *seen)
-{
-	const struct limits *k = &m->control.kernel;
-
-	if (!m->control.resource[r].managed)
-		return false;
-	if (r == RESOURCE_CPU)
-		return seen->cpu_quota_usec != k->cpu_quota_usec ||
-		       seen->cpu_period_usec != k->cpu_period_usec;
-	return seen->mem_max != k->mem_max || seen->mem_high != k->mem_high;
-}
-
-void unit_fill_absent(const struct managed *m, struct usage *u)
-{
-	const struct limits *k = &m->control.kernel;
-
-	if (!(u->have & USAGE_CPU_LIMIT)) {
-		u->limits.cpu_quota_usec = k->cpu_quota_usec;
-		u->limits.cpu_period_usec = k->cpu_period_usec;
-		u->limits.cpu_burst_usec = k->cpu_burst_usec;
-	}
-	if (!(u->have & USAGE_MEM_LIMIT)) {
-		u->limits.mem_max = k->mem_max;
-		u->limits.mem_high = k->mem_high;
-	}
-}
 
 static void on_watch_event(void *ctx, const struct cg_watch_event *e)
 {
@@ -109,24 +93,6 @@ void guard_check(struct daemon *d)
 	}
 	plan_apply(d, &plan);
 	properties_send(d);
-}
-
-void guard_listed(void *ctx, int error, const struct unit_info *units, size_t count)
-{
-	struct daemon *d = ctx;
-
-	daemon_wake(d);
-	d->list_pending = false;
-	if (error < 0) {
-		d->list_due = true;
-		return;
-	}
-	units_listed(d, units, count);
-	if (!d->ready_told) {
-		event_ready(&(struct daemon_event){.count = d->unit_count});
-		footprint_trim();
-	}
-	d->ready_told = true;
 }
 
 /* Outcomes that concern one unit end in one look at it. */

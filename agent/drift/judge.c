@@ -1,6 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Who wrote a limit that is not ours, and what is done about it. */
+#include "agent/drift/judge.h"
+#include "agent/apply/boost.h"
+#include "agent/apply/pod_level.h"
+#include "agent/apply/properties.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/managed_facts.h"
+#include "agent/manage/node_memory.h"
+#include "agent/manage/oom.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/report.h"
+#include "agent/manage/scope.h"
 #include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
+#include "agent/pod/pod_spec.h"
+#include "agent/pod/runtime.h"
 #include "cgroup/writer.h"
 #include "policy/types/bounds.h"
 #include <errno.h>
@@ -19,12 +33,6 @@ static bool reloaded(const struct managed *m)
 
 	return d->reloading || m->stored_check ||
 	       (d->reload_ended != 0 && d->now - d->reload_ended < RELOAD_ECHO_USEC);
-}
-
-uint64_t props_milli(const struct unit_props *p)
-{
-	return p->cpu_quota_per_sec_usec == UINT64_MAX ? LIMIT_MAX
-						       : p->cpu_quota_per_sec_usec / USEC_PER_MSEC;
 }
 
 /* Millicores, so that a period that moved with its quota is no change. */
@@ -144,27 +152,6 @@ static bool keeps_headroom(const struct managed *m, const struct limits *stands)
 	       node_memory_take(m, stands->mem_max);
 }
 
-void judge_take_back(struct managed *m)
-{
-	struct control *c = &m->control;
-	const struct change lower = {
-		.target = c->target,
-		.knob = KNOB_MEM_MAX,
-		.from = c->unjudged_bytes,
-		.to = c->kernel.mem_max,
-		.margin_bytes =
-			mem_write_margin(&m->daemon->config.tuning.memory, c->kernel.mem_max),
-	};
-
-	if (m->cg == NULL || cg_write(m->cg, &lower) != APPLY_DONE)
-		return; /* in use: it goes on to count */
-	report_taken_back(m, lower.from, lower.to);
-	m->made_safe = true;
-	m->unsafe_max = c->unjudged_bytes;
-	m->unsafe_stored = round_down(m->stored.mem_max, MEM_PAGE_BYTES) == m->unsafe_max;
-	c->unjudged_bytes = 0;
-}
-
 /*
  * Higher than a moment ago, as when systemd writes the headroom that it stores: until its answer,
  * which may take seconds, that stays where it is needed and the node has it, and counts in the
@@ -205,15 +192,6 @@ static void write_ours(struct look *l, enum resource r)
 	struct limits held = with_only(l->unit, r, &l->held);
 
 	control_reassert(&l->unit->control, &held, r, &l->x);
-}
-
-void guard_beaten(struct managed *m)
-{
-	const struct unit_port *port = &m->daemon->port;
-	bool before = m->beaten;
-
-	m->beaten = m->unit != NULL && port->beaten != NULL && port->beaten(port->ctx, m->unit);
-	m->property_due |= m->beaten && !before && m->touched;
 }
 
 /* The limit is the other's; what was made safe goes down to it as far as the use allows. */

@@ -1,12 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Set-up, timers, signals, reload and stop. */
+#include "agent/loop/daemon.h"
+#include "agent/apply/properties.h"
 #include "agent/base/footprint.h"
 #include "agent/base/lock.h"
 #include "agent/cluster/cluster.h"
 #include "agent/config/config_watch.h"
+#include "agent/drift/guard.h"
 #include "agent/http/http.h"
+#include "agent/loop/folders.h"
+#include "agent/loop/look.h"
+#include "agent/loop/reload.h"
+#include "agent/loop/tick.h"
+#include "agent/loop/unsupported.h"
+#include "agent/manage/lift.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/node_memory.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/reader.h"
+#include "agent/manage/report.h"
 #include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
 #include "agent/metrics/metrics_server.h"
+#include "agent/pod/pods.h"
+#include "agent/serve/serve.h"
+#include "agent/serve/serve_metrics.h"
+#include "agent/units/bus.h"
+#include "agent/units/hold.h"
+#include "agent/units/units.h"
 #include "cgroup/stuck.h"
 #include "systemd/notify.h"
 #include <errno.h>
@@ -18,8 +39,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A wall clock that moved by more than this was set, not slewed. */
-#define CLOCK_STEP_USEC USEC_PER_MIN
 /* 12 descriptors a cgroup (cgroup/reader.h) for some 2,500 units and containers. */
 #define FILES_MAX   32768
 #define CGROUP_ROOT "/sys/fs/cgroup"
@@ -30,68 +49,6 @@
 #define TICK_ACCURACY_USEC 1
 /* A wake-up this late is worth a word. */
 #define LAG_WARN_USEC (5 * USEC_PER_SEC)
-
-static usec_t clock_usec(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
-}
-
-usec_t daemon_clock(void)
-{
-	return clock_usec(CLOCK_MONOTONIC);
-}
-
-/* Moves every record along with a wall clock that was set: ages stay what they are. */
-static void follow_clock_step(struct daemon *d, int64_t step)
-{
-	for (size_t i = 0; i < d->unit_count; i++)
-		control_shift_clock(&d->units[i]->control, step);
-	d->clock_offset_usec += step;
-	event_clock_jumped(&(struct daemon_event){.span_usec = step});
-}
-
-static void host_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
-{
-	(void)ctx;
-	*ret_boot = clock_usec(CLOCK_BOOTTIME);
-	*ret_real = clock_usec(CLOCK_REALTIME);
-}
-
-void daemon_wake(struct daemon *d)
-{
-	usec_t boot, real;
-	int64_t step;
-
-	d->clock(d->clock_ctx, &boot, &real);
-	d->woke = daemon_clock();
-	if (d->now == 0)
-		d->clock_offset_usec = (int64_t)(real - boot);
-	step = (int64_t)(real - boot) - d->clock_offset_usec;
-	d->now = MAX(boot, d->now);
-	if (step > (int64_t)CLOCK_STEP_USEC || step < -(int64_t)CLOCK_STEP_USEC)
-		follow_clock_step(d, step);
-	d->now_real = (usec_t)((int64_t)d->now + d->clock_offset_usec);
-	d->wall_now = real;
-	d->counters.wakeups++;
-	node_memory_close(d);
-	event_log_time(&d->log, d->now, d->now_real);
-}
-
-struct control_context daemon_context(struct daemon *d, struct plan *plan)
-{
-	return (struct control_context){
-		.tuning = &d->config.tuning,
-		.node_milli = d->node_milli,
-		.tick_usec = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec),
-		.now = d->now,
-		.now_real = d->now_real,
-		.plan = plan,
-		.ledger = d->memory.open ? &d->memory.ledger : NULL,
-	};
-}
 
 /* The timer may come a little early or late: not a whole look is to be lost or gained by that. */
 static bool sample_due(struct daemon *d)
@@ -332,7 +289,7 @@ static int loop_start(struct daemon *d, const struct daemon_options *o)
 	if (daemon_loop_part(r) < 0)
 		return r;
 	cg_thaw_pid1(d->root);
-	reader_start(d);
+	reader_start(d, pods_look);
 	r = bus_start(d, o->port);
 	return r < 0 ? r : daemon_serve(d);
 }
@@ -371,8 +328,9 @@ int daemon_new(const struct daemon_options *o, struct daemon **ret)
 		return -ENOMEM;
 	d->root = d->state_dir = d->memory.fd = -1;
 	d->lock = (struct lock)LOCK_NONE;
-	d->clock = o->clock != NULL ? o->clock : host_clock;
+	d->clock = o->clock != NULL ? o->clock : daemon_host_clock;
 	d->clock_ctx = o->clock_ctx;
+	d->memory_heard = tick_unit;
 	daemon_wake(d);
 	d->started_at = d->last_tick = d->now;
 	d->started_monotonic = daemon_clock();

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The state and runtime directories: made, locked, and whether both are still ours. */
+#include "agent/loop/folders.h"
 #include "agent/http/http.h"
+#include "agent/manage/report.h"
 #include "agent/manage/shared.h"
+#include "agent/serve/serve.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

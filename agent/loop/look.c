@@ -3,7 +3,21 @@
  * The looks between two samples: on the reflex clock, and when memory.events speaks. They read what
  * the laws ask for and no more: one file of a thing that does not run.
  */
+#include "agent/loop/look.h"
+#include "agent/apply/apply.h"
+#include "agent/apply/boost.h"
+#include "agent/apply/pod_level.h"
+#include "agent/apply/properties.h"
+#include "agent/apply/stuck.h"
+#include "agent/loop/announce.h"
+#include "agent/loop/sweep.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/managed_facts.h"
+#include "agent/manage/node_memory.h"
+#include "agent/manage/oom.h"
+#include "agent/manage/reader.h"
 #include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
 #include <errno.h>
 
 #define EVENT_USAGE (USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_EVENTS)
@@ -129,15 +143,4 @@ void tick_unit(struct managed *m)
 		properties_look(d);
 	}
 	tell_states_of(m);
-}
-
-void unit_brake_off(struct managed *m)
-{
-	struct plan none = {0};
-	struct control_context x = daemon_context(m->daemon, &none);
-	struct change off;
-
-	if (m->cg != NULL && control_brake_off(&m->control, &off))
-		step_apply(m, &off, &x);
-	report_steps(m->daemon);
 }

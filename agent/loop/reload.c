@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A configuration that is read again: on SIGHUP, and when its file was replaced. */
+#include "agent/loop/reload.h"
 #include "agent/config/config_watch.h"
+#include "agent/drift/guard.h"
+#include "agent/loop/daemon.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/report.h"
 #include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
+#include "agent/units/units.h"
 #include "systemd/notify.h"
 #include <errno.h>
 #include <string.h>

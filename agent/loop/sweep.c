@@ -3,6 +3,11 @@
  * All units on the clock, and whoever cannot wait before the others: one cheap file of each tells
  * who that is. What a unit is granted stands in its files before the next one is read.
  */
+#include "agent/loop/sweep.h"
+#include "agent/apply/apply.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/managed_facts.h"
+#include "agent/manage/reader.h"
 #include "agent/manage/shared.h"
 #include <errno.h>
 

@@ -5,7 +5,11 @@
  * alert about nothing that a restart mends. No limit file is opened, and no record on disk is read
  * or written.
  */
+#include "agent/loop/unsupported.h"
 #include "agent/cluster/cluster.h"
+#include "agent/loop/daemon.h"
+#include "agent/loop/folders.h"
+#include "agent/manage/report.h"
 #include "agent/manage/shared.h"
 #include <errno.h>
 
@@ -61,14 +65,4 @@ int unsupported_start(struct daemon *d)
 	int r = sd_event_add_time(d->event, &d->tick_source, CLOCK_BOOTTIME, d->now, 0, on_look, d);
 
 	return daemon_loop_part(r) < 0 ? r : daemon_serve(d);
-}
-
-void unsupported_tell(struct pod *p)
-{
-	const struct pod_hooks *h = &p->daemon->hooks;
-
-	if (p->unsupported_told || h->note == NULL || kube_pod_annotation(p->spec, "mode") == NULL)
-		return;
-	p->unsupported_told = true;
-	h->note(h->ctx, p->spec, "Warning", "NodeUnsupported", "Resize", p->why);
 }

@@ -5,6 +5,10 @@
  * what they hold ends a process. The spec leads (policy/report/report.h), so this is what could not
  * be ratified.
  */
+#include "agent/manage/above.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/report.h"
 #include "agent/manage/shared.h"
 #include "agent/view/human.h"
 #include "policy/types/bounds.h"

@@ -6,6 +6,7 @@
  * owner's, and hold the container for good. Cgroups and that folder end with the same reboot, and a
  * record names its cgroup by its inode.
  */
+#include "agent/manage/lift.h"
 #include "agent/manage/shared.h"
 #include <errno.h>
 #include <fcntl.h>

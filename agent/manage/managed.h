@@ -137,33 +137,17 @@ struct arrival {
 	usec_t active_enter_usec;
 	struct unit_props props;
 };
-
-/* --- managed.c */
-struct managed *managed_find(const struct daemon *d, const char *name);
-/* By the systemd unit that holds its properties. */
-struct managed *managed_of_unit(const struct daemon *d, const char *unit);
 /* NULL: no memory. */
 struct managed *managed_new(struct daemon *d, const struct managed_names *names);
-/* Its rule by today's configuration and annotations; NULL: it is not ours. Borrowed. */
-const struct policy_rule *managed_rule(const struct managed *m);
-/* Opens its cgroup and begins or goes on. state_reason says why not. */
-void managed_start(struct managed *m, const struct policy_rule *rule, const struct arrival *a);
 /* The cgroup is gone; sizes and history stay for its successor. */
 void managed_lost(struct managed *m);
-/* Is a property call of ours on its way to PID 1? */
-bool managed_call_pending(const struct managed *m);
 /* Looks for the second level of its cgroup (cgroup/levels.h), which may come late. */
 void managed_look_levels(struct managed *m);
-/* What systemd keeps of it as properties: UNIT_PROP_*. */
-uint32_t managed_props_mask(const struct managed *m);
 /* Something may have appeared that it can be attached to. */
 void managed_look_again(struct managed *m);
-/* Forgets that it was ever ours: the next look begins with what it finds. */
-void managed_reattach(struct managed *m);
-/* What stands in the cgroup is what we hold from now on. */
-void managed_hold_what_stands(struct managed *m);
 /* Takes it out of the table. Not while a plan is at work: the rest is numbered anew. */
 void managed_remove(struct managed *m);
 void managed_free_all(struct daemon *d);
-/* What systemd holds after these limits were set through it. */
-struct unit_props props_of_limits(const struct limits *l);
+
+/* Closes its cgroup and everything that depends on it. */
+void managed_close(struct managed *m);

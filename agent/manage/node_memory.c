@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/manage/node_memory.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/managed_facts.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/report.h"
 #include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
+#include "cgroup/writer.h"
 #include "policy/types/bounds.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -187,4 +193,25 @@ bool node_memory_take(const struct managed *m, uint64_t limit)
 		return false;
 	ledger_grant(l, m->control.target, limit);
 	return true;
+}
+
+void judge_take_back(struct managed *m)
+{
+	struct control *c = &m->control;
+	const struct change lower = {
+		.target = c->target,
+		.knob = KNOB_MEM_MAX,
+		.from = c->unjudged_bytes,
+		.to = c->kernel.mem_max,
+		.margin_bytes =
+			mem_write_margin(&m->daemon->config.tuning.memory, c->kernel.mem_max),
+	};
+
+	if (m->cg == NULL || cg_write(m->cg, &lower) != APPLY_DONE)
+		return; /* in use: it goes on to count */
+	report_taken_back(m, lower.from, lower.to);
+	m->made_safe = true;
+	m->unsafe_max = c->unjudged_bytes;
+	m->unsafe_stored = round_down(m->stored.mem_max, MEM_PAGE_BYTES) == m->unsafe_max;
+	c->unjudged_bytes = 0;
 }

@@ -39,3 +39,7 @@ void node_memory_expect(struct daemon *d, bool hot);
 void node_memory_balance(struct daemon *d, struct plan *plan);
 /* Grants it a limit that somebody else has written already; false: the node does not have it. */
 bool node_memory_take(const struct managed *m, uint64_t limit);
+
+/* A memory limit above what is held, which nobody has judged yet, goes back as far as use allows.
+ */
+void judge_take_back(struct managed *m);

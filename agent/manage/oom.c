@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Under which limit somebody was killed: ours, or one that an external writer had lowered. */
+#include "agent/manage/oom.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/managed_facts.h"
+#include "agent/manage/pod_table.h"
 #include "agent/manage/shared.h"
 
 void oom_lowered(struct managed *m, const struct managed *at, uint64_t seen)

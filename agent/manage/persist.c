@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* History and original values on disk. */
+#include "agent/manage/persist.h"
 #include "agent/base/footprint.h"
-#include "agent/cluster/cluster.h"
+#include "agent/manage/lift.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/managed_facts.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/report.h"
+#include "agent/manage/shared.h"
 #include "systemd/unit_sync.h"
 #include <errno.h>
 #include <fcntl.h>

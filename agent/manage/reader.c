@@ -2,7 +2,10 @@
 /* The choice of the reader, its passes, and what the kernel tells of cgroups that come and go. */
 #include "agent/manage/reader.h"
 #include "agent/base/footprint.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/pod_table.h"
 #include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
 #include "cgroup/kubepods.h"
 #include "cgroup/levels.h"
 #include <dirent.h>
@@ -94,7 +97,7 @@ static int on_life(sd_event_source *s, int fd, uint32_t revents, void *userdata)
 	(void)revents;
 	daemon_wake(d);
 	cg_life_drain(d->reader.life, on_life_event, d);
-	pods_look(d);
+	d->reader.heard(d);
 	return 0;
 }
 
@@ -196,12 +199,12 @@ static void bpf_start(struct daemon *d)
 	tell(d, r->scan == NULL && d->config.cgroup.reader == CONFIG_READER_BPF);
 }
 
-void reader_start(struct daemon *d)
+void reader_start(struct daemon *d, reader_heard_fn *heard)
 {
 	struct reader *r = &d->reader;
 	int error;
 
-	*r = (struct reader){0};
+	*r = (struct reader){.heard = heard};
 	if (d->config.cgroup.reader == CONFIG_READER_TEXT)
 		note(r, "as configured");
 	else

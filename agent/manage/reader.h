@@ -19,10 +19,14 @@ struct managed;
 /* What a pass is for. */
 enum reader_clock { READER_LOOK, READER_SAMPLE };
 
+/* The kernel reported cgroups that appeared or vanished. */
+typedef void reader_heard_fn(struct daemon *d);
+
 struct reader {
 	struct cg_scan *scan; /* NULL: files alone */
 	struct cg_life *life; /* NULL: inotify alone tells what comes and goes */
 	sd_event_source *life_source;
+	reader_heard_fn *heard;
 	bool passed;                          /* the records are of this moment */
 	enum reader_clock clock;              /* what the last pass was for */
 	unsigned failures;                    /* passes in a row */
@@ -31,7 +35,7 @@ struct reader {
 };
 
 /* Loads what the configuration asks for and says what became of it. */
-void reader_start(struct daemon *d);
+void reader_start(struct daemon *d, reader_heard_fn *heard);
 void reader_stop(struct daemon *d);
 /* "bpf", "text". */
 const char *reader_name(const struct daemon *d);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From what happened to the journal. */
+#include "agent/manage/report.h"
 #include "agent/base/shown.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/pod_table.h"
 #include "agent/manage/shared.h"
 #include "agent/view/decision_text.h"
 #include "agent/view/human.h"

@@ -3,6 +3,9 @@
  * When PID 1 may be called for a container: not while its runtime creates it. Files may be written
  * at any time; the runtime's own Set replaces them once, and is corrected like any echo.
  */
+#include "agent/manage/scope.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/pod_table.h"
 #include "agent/manage/shared.h"
 #include "cgroup/kubepods.h"
 #include <string.h>

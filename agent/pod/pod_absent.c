@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Records of pods that lists lack: when they are of no use any more. */
-#include "agent/cluster/cluster.h"
+#include "agent/pod/pod_absent.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/shared.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -86,7 +88,7 @@ void absent_list_end(struct daemon *d, bool whole)
 void absent_tick(struct daemon *d)
 {
 	/* The lists are of another node. */
-	if (d->cluster != NULL && d->cluster->node_wrong)
+	if (d->node_wrong)
 		return;
 	for (size_t i = d->pods.absent_count; i > 0; i--) {
 		struct absent_pod *a = &d->pods.absent[i - 1];

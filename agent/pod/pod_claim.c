@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/pod/pod_claim.h"
+#include "agent/apply/apply.h"
+#include "agent/apply/release.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/managed_facts.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/report.h"
+#include "agent/manage/shared.h"
+#include "agent/pod/pod_rule.h"
 #include "cgroup/writer.h"
 #include "policy/types/bounds.h"
 #include <stdio.h>

@@ -5,8 +5,13 @@
  */
 #pragma once
 
-#include "agent/manage/shared.h"
 #include "cgroup/kubepods.h"
+
+struct kube_container;
+struct limits;
+struct managed;
+struct pod;
+struct pod_member;
 
 #define POD_CHILDREN_MAX 128
 

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From pods and containers to their cgroups: by the API's word, or by the cgroup that appears. */
+#include "agent/pod/pod_find.h"
+#include "agent/apply/start.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/shared.h"
 #include "agent/pod/pod_claim.h"
+#include "agent/pod/pod_recover.h"
+#include "agent/pod/pod_rule.h"
+#include "agent/pod/pod_spec.h"
+#include "agent/pod/pods.h"
 #include "cgroup/cpuset.h"
 #include <errno.h>
 #include <stdio.h>
@@ -15,11 +25,6 @@
 /* Longer than that, a limit of the spec is not going to be there. */
 #define READY_USEC   (10 * USEC_PER_SEC)
 #define LIMITS_USAGE (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
-
-void pod_look_again(struct pod *p)
-{
-	p->look = true;
-}
 
 /* --- watches --- */
 

@@ -5,8 +5,15 @@
  * every such loss multiply the ceiling. So they come from the pod's own status annotation where
  * that checks out; else the container is not written to, and that is told.
  */
+#include "agent/pod/pod_recover.h"
 #include "agent/kube/model/originals.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/managed_facts.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/report.h"
 #include "agent/manage/shared.h"
+#include "agent/pod/pod_absent.h"
 #include <stdio.h>
 #include <string.h>
 

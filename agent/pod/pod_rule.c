@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What is managed of a pod, by which rule, and why the rest is not. */
+#include "agent/pod/pod_rule.h"
+#include "agent/apply/release.h"
+#include "agent/apply/rules.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/pod_bounds.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/report.h"
 #include "agent/manage/shared.h"
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,90 +53,6 @@ static const char *const excluded_kinds[CONTAINER_KIND_COUNT] = {
 };
 
 /* --- bounds --- */
-
-static bool qos_near(const struct managed *m, const struct kube_pod *s)
-{
-	OWN(drop_free)
-	struct pod_qos_part *parts = calloc(s->container_count * RESOURCE_COUNT + 1, sizeof *parts);
-	size_t n = 0;
-
-	if (parts == NULL)
-		return true;
-	for (size_t i = 0; i < s->container_count; i++) {
-		const struct kube_container *c = &s->containers[i];
-		const struct managed *other = m->pod->members[i].managed;
-
-		for (enum resource r = 0; c->kind != CONTAINER_EPHEMERAL && r < RESOURCE_COUNT; r++)
-			parts[n++] = (struct pod_qos_part){
-				.limit = c->spec.limit[r],
-				.request = c->spec.request[r],
-				.moves = other != NULL && other->ours &&
-					 (other->own.rule.resources & (1u << r)),
-			};
-	}
-	return s->qos == QOS_BURSTABLE && pod_qos_near(parts, n);
-}
-
-static bool same_resource(const struct pod_resource_bounds *a, const struct pod_resource_bounds *b)
-{
-	return a->request == b->request && a->accepted == b->accepted &&
-	       a->admin.min == b->admin.min && a->admin.max == b->admin.max &&
-	       a->namespace.min == b->namespace.min && a->namespace.max == b->namespace.max &&
-	       a->ratio_permille == b->ratio_permille && a->refused == b->refused &&
-	       a->refused_until == b->refused_until;
-}
-
-static bool same_bounds(const struct pod_bounds *a, const struct pod_bounds *b)
-{
-	return a->guaranteed == b->guaranteed && a->qos_near == b->qos_near &&
-	       a->requests_move == b->requests_move && a->limits_stay == b->limits_stay &&
-	       a->not_ready == b->not_ready && a->unratified_permille == b->unratified_permille &&
-	       a->priority == b->priority && a->qos == b->qos && a->heap_bytes == b->heap_bytes &&
-	       a->heap_permille == b->heap_permille && a->replay_mem_bytes == b->replay_mem_bytes &&
-	       same_resource(&a->resource[RESOURCE_CPU], &b->resource[RESOURCE_CPU]) &&
-	       same_resource(&a->resource[RESOURCE_MEMORY], &b->resource[RESOURCE_MEMORY]);
-}
-
-/* What vscaled raised along with the limit of a Guaranteed pod is no floor: the original is. */
-static uint64_t request_of(const struct managed *m, const struct kube_container *c, enum resource r)
-{
-	uint64_t request = c->spec.request[r];
-
-	return m->pod->spec->qos == QOS_GUARANTEED ? persist_original_request(m, r, request)
-						   : request;
-}
-
-void pod_set_bounds(struct managed *m)
-{
-	struct daemon *d = m->daemon;
-	const struct kube_pod *s = m->pod->spec;
-	const struct kube_container *c =
-		m->kind == UNIT_KIND_CONTAINER ? kube_pod_container(s, pod_container_of(m)) : NULL;
-	struct pod_bounds b = {0};
-
-	if (c == NULL)
-		return;
-	b.guaranteed = s->qos == QOS_GUARANTEED;
-	b.qos_near = qos_near(m, s);
-	b.requests_move = m->own.controlled == CONTROLLED_REQUESTS_AND_LIMITS;
-	b.limits_stay = m->own.controlled == CONTROLLED_REQUESTS;
-	b.not_ready = !s->ready;
-	b.priority = s->priority;
-	b.qos = (uint8_t)s->qos;
-	b.heap_bytes = c->heap_bytes;
-	b.heap_permille = c->heap_permille;
-	b.replay_mem_bytes = runtime_replay(m, c);
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		b.resource[r].request = request_of(m, c, r);
-		b.resource[r].accepted = kube_pod_limit_held(s, c, r);
-	}
-	b.resource[RESOURCE_CPU].admin = d->config.kubernetes.cpu_milli;
-	b.resource[RESOURCE_MEMORY].admin = d->config.kubernetes.mem_bytes;
-	if (d->hooks.bounds != NULL)
-		d->hooks.bounds(d->hooks.ctx, s, c->name, &b);
-	if (!same_bounds(&b, &m->control.pod))
-		control_set_pod(&m->control, &b);
-}
 
 bool pod_is_sized(const struct pod *p)
 {

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What changes in a pod's spec: the owner's own resize, or ours coming back. */
+#include "agent/pod/pod_spec.h"
+#include "agent/apply/apply.h"
+#include "agent/apply/pod_level.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/pod_bounds.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/report.h"
 #include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
+#include "agent/pod/runtime.h"
 #include "policy/types/bounds.h"
 #include <string.h>
 

@@ -1,40 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The table of pods: they come, change and go. */
+#include "agent/pod/pods.h"
+#include "agent/apply/boost.h"
 #include "agent/base/footprint.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/pod_table.h"
 #include "agent/manage/shared.h"
-#include "cgroup/kubepods.h"
-#include <stdio.h>
+#include "agent/manage/wake.h"
+#include "agent/pod/pod_absent.h"
+#include "agent/pod/pod_find.h"
+#include "agent/pod/pod_recover.h"
+#include "agent/pod/pod_rule.h"
+#include "agent/pod/pod_spec.h"
 #include <string.h>
-
-struct pod *pods_find(const struct daemon *d, const char *uid)
-{
-	for (size_t i = 0; i < d->pods.count; i++)
-		if (strcmp(d->pods.items[i]->spec->uid, uid) == 0)
-			return d->pods.items[i];
-	return NULL;
-}
 
 static bool same_name(const struct kube_pod *a, const struct kube_pod *b)
 {
 	return strcmp(a->namespace, b->namespace) == 0 && strcmp(a->name, b->name) == 0;
-}
-
-struct pod *pods_named(const struct daemon *d, const char *name)
-{
-	for (size_t i = 0; i < d->pods.count; i++) {
-		const struct kube_pod *s = d->pods.items[i]->spec;
-		size_t len = strlen(s->namespace);
-
-		if (strncmp(name, s->namespace, len) == 0 && name[len] == '/' &&
-		    strcmp(name + len + 1, s->name) == 0)
-			return d->pods.items[i];
-	}
-	return NULL;
-}
-
-const char *pod_container_of(const struct managed *m)
-{
-	return m->kind == UNIT_KIND_CONTAINER ? strrchr(m->name, '/') + 1 : NULL;
 }
 
 /* --- one pod --- */
@@ -129,32 +112,6 @@ static int pod_take(struct pod *p, struct kube_pod *spec)
 }
 
 /* --- what the watch says --- */
-
-bool pods_has_record(const struct daemon *d, const char *uid)
-{
-	char prefix[KUBEPODS_UID_MAX + 8];
-	size_t len = (size_t)snprintf(prefix, sizeof prefix, "pod:%s", uid);
-
-	for (size_t i = 0; i < d->baselines.count; i++)
-		if (strncmp(d->baselines.items[i].key, prefix, len) == 0 &&
-		    strchr("/", d->baselines.items[i].key[len]) != NULL)
-			return true;
-	return false;
-}
-
-void pods_forget_records(struct daemon *d, const char *uid)
-{
-	char key[KUBEPODS_UID_MAX + 8];
-	size_t len = (size_t)snprintf(key, sizeof key, "pod:%s", uid);
-
-	for (size_t i = d->baselines.count; i > 0; i--) {
-		char copy[RECORD_NAME_MAX];
-
-		snprintf(copy, sizeof copy, "%s", d->baselines.items[i - 1].key);
-		if (strncmp(copy, key, len) == 0 && strchr("/", copy[len]) != NULL)
-			d->baselines_dirty |= baseline_remove(&d->baselines, copy);
-	}
-}
 
 /* Another uid is another pod, whatever its name. */
 static void drop_namesake(struct daemon *d, const struct kube_pod *spec)
@@ -284,15 +241,6 @@ void pods_list_begin(struct daemon *d)
 	absent_list_begin(d);
 }
 
-bool pods_has_cgroup(const struct daemon *d, const char *uid)
-{
-	const char *prefix = d->config.kubernetes.cgroup_prefix;
-	char path[KUBEPODS_PATH_MAX];
-
-	return kubepods_find_pod(d->root, prefix != NULL ? prefix : "", uid, path, sizeof path) ==
-	       0;
-}
-
 /* What no list names leaves the table with its cgroup. */
 static void drop_absent(struct daemon *d)
 {
@@ -328,12 +276,6 @@ void pods_apply_rules(struct daemon *d)
 		pod_apply_rules(d->pods.items[i]);
 		d->pods.items[i]->look = true;
 	}
-}
-
-void pods_look_again(struct daemon *d)
-{
-	for (size_t i = 0; i < d->pods.count; i++)
-		d->pods.items[i]->look = true;
 }
 
 void pods_look(struct daemon *d)
@@ -410,4 +352,14 @@ void pods_tick(struct daemon *d)
 	pod_recover_end(d);
 	if (d->pods.count > 0)
 		pods_watch_parents(d);
+}
+
+void unsupported_tell(struct pod *p)
+{
+	const struct pod_hooks *h = &p->daemon->hooks;
+
+	if (p->unsupported_told || h->note == NULL || kube_pod_annotation(p->spec, "mode") == NULL)
+		return;
+	p->unsupported_told = true;
+	h->note(h->ctx, p->spec, "Warning", "NodeUnsupported", "Resize", p->why);
 }

@@ -4,7 +4,12 @@
  * static CPU manager sends such updates at any moment: the cpuset alone, and the old memory limit
  * comes with it. So does the kubelet, when it carries out an external resize.
  */
+#include "agent/pod/runtime.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/pod_bounds.h"
+#include "agent/manage/pod_table.h"
 #include "agent/manage/shared.h"
+#include "agent/pod/pod_spec.h"
 #include "cgroup/cpuset.h"
 #include "policy/types/bounds.h"
 

@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the control API answers, and what it asks the daemon to do. */
+#include "agent/serve/serve.h"
 #include "agent/control/control.h"
+#include "agent/manage/denied.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/managed_facts.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/reader.h"
 #include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
 #include "agent/serve/serve_pod.h"
+#include "agent/units/hold.h"
 #include "agent/view/decision_text.h"
 #include "policy/types/bounds.h"
 #include <errno.h>

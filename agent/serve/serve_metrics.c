@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What /metrics and the probes are told. */
+#include "agent/serve/serve_metrics.h"
 #include "agent/base/footprint.h"
-#include "agent/cluster/cluster.h"
+#include "agent/manage/above.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/managed_facts.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/report.h"
+#include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
 #include "agent/metrics/metrics_server.h"
+#include "agent/serve/serve.h"
 #include <string.h>
 #include <sys/statvfs.h>
 
@@ -71,7 +79,7 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	in->systemd_connected = d->bus_connected;
 	in->reader_bpf = d->reader.scan != NULL;
 	in->pods = d->pods.count;
-	in->node_wrong = d->cluster != NULL && d->cluster->node_wrong;
+	in->node_wrong = d->node_wrong;
 	in->pods_invalid = invalid_pods(d);
 	return 0;
 }
@@ -98,7 +106,7 @@ static void on_probe(void *ctx, struct probe_input *in)
 		.grace_usec = d->bus_connected ? LIVE_GRACE_USEC : 0,
 		.kubernetes = d->cluster != NULL && d->unsupported == NULL,
 		.pods_listed = d->pods.synced,
-		.node_wrong = d->cluster != NULL && d->cluster->node_wrong,
+		.node_wrong = d->node_wrong,
 		.standalone = d->config.unit_count > 0 && d->unsupported == NULL,
 		.units_listed = d->ready_told,
 		.systemd_lost = !d->bus_connected && !d->bus_absent && d->unsupported == NULL,

@@ -2,6 +2,9 @@
 /* What the control API tells of pods: beside the unit's view, what the pod says; and what of a pod
  * is not managed. */
 #include "agent/serve/serve_pod.h"
+#include "agent/manage/above.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/pod_table.h"
 #include "agent/manage/shared.h"
 #include <stdio.h>
 #include <string.h>

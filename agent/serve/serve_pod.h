@@ -3,7 +3,11 @@
 #pragma once
 
 #include "agent/control/control.h"
-#include "agent/manage/pod_table.h"
+
+struct daemon;
+struct kube_container;
+struct managed;
+struct pod;
 
 #define SERVE_ANNOTATIONS_MAX 16
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The daemon's line to PID 1: what it asks, and where the answers go. */
-#include "agent/cluster/cluster.h"
+#include "agent/units/bus.h"
+#include "agent/drift/guard.h"
+#include "agent/manage/report.h"
 #include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
+#include "agent/units/units.h"
 #include "systemd/unit_dropin.h"
 #include <errno.h>
 

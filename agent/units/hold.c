@@ -1,6 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Hands off: pause, resume, restore, and giving a unit back that is no longer ours. */
+#include "agent/units/hold.h"
+#include "agent/apply/boost.h"
+#include "agent/apply/pod_level.h"
+#include "agent/apply/release.h"
+#include "agent/apply/start.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/managed_facts.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/report.h"
+#include "agent/manage/scope.h"
 #include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
+#include "agent/pod/pod_rule.h"
+#include "agent/pod/pods.h"
 #include "agent/restore/restore_systemd.h"
 #include <errno.h>
 #include <string.h>
@@ -17,13 +31,6 @@
 #define SETTLING_USEC (3 * USEC_PER_SEC)
 /* A call to PID 1 was on its way: the next try. */
 #define HAND_BACK_SOON_USEC USEC_PER_SEC
-
-void unit_update_hold(struct managed *m)
-{
-	m->control.paused = m->paused || m->state == UNIT_RESTORED || m->state == UNIT_UNMANAGED ||
-			    m->daemon->now < m->settling_until ||
-			    (m->pod != NULL && m->pod->ending);
-}
 
 /* --- pause and resume --- */
 
@@ -297,18 +304,6 @@ static void hand_back(struct managed *m)
 	if (r == -ENOENT ||
 	    (r >= 0 && job.outcome != RESTORE_FAILED && job.outcome != RESTORE_LEFT))
 		given_back(m);
-}
-
-void hold_release(struct managed *m, const char *why)
-{
-	m->hand_back_due = true;
-	m->hand_back_told = false;
-	m->hand_back_why = why;
-	m->hand_back_at = 0;
-	m->state = UNIT_UNMANAGED;
-	m->state_reason = why;
-	unit_update_hold(m);
-	unit_brake_off(m);
 }
 
 static bool is_stray(const struct daemon *d, const char *name)

@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which units are ours: PID 1's list. */
+#include "agent/units/units.h"
+#include "agent/apply/release.h"
+#include "agent/apply/rules.h"
+#include "agent/apply/start.h"
+#include "agent/base/footprint.h"
+#include "agent/drift/guard.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/managed_facts.h"
+#include "agent/manage/persist.h"
 #include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
+#include "agent/pod/pods.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -169,4 +180,41 @@ void units_request_list(struct daemon *d)
 		d->list_due = true;
 	}
 	free(globs);
+}
+
+void guard_listed(void *ctx, int error, const struct unit_info *units, size_t count)
+{
+	struct daemon *d = ctx;
+
+	daemon_wake(d);
+	d->list_pending = false;
+	if (error < 0) {
+		d->list_due = true;
+		return;
+	}
+	units_listed(d, units, count);
+	if (!d->ready_told) {
+		event_ready(&(struct daemon_event){.count = d->unit_count});
+		footprint_trim();
+	}
+	d->ready_told = true;
+}
+
+void units_apply_rules(struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+		const struct policy_rule *rule = managed_rule(m);
+
+		if (m->kind != UNIT_KIND_UNIT)
+			continue; /* by its pod */
+
+		if (rule != NULL)
+			rule_apply(m, rule);
+		else if (m->state != UNIT_UNMANAGED)
+			hold_release(m, "no longer named in the configuration");
+		unit_update_hold(m);
+	}
+	pods_apply_rules(d);
+	units_request_list(d);
 }

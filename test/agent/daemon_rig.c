@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/agent/daemon_rig.h"
+#include "agent/loop/daemon.h"
+#include "agent/loop/look.h"
+#include "agent/loop/reload.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/wake.h"
 #include "systemd/unit_props.h"
 #include "test/check.h"
 #include <errno.h>

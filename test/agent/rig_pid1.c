@@ -3,6 +3,8 @@
  * The rig's PID 1, and the bus between: the calls go through the real queue, one in flight per
  * unit, and are done in the order in which they came.
  */
+#include "agent/drift/guard.h"
+#include "agent/units/units.h"
 #include "test/agent/daemon_rig.h"
 #include <assert.h>
 #include <errno.h>

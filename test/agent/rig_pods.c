@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The rig's kubelet, runtime and API server, as far as the daemon sees them. */
+#include "agent/pod/pods.h"
 #include "test/agent/daemon_rig.h"
 #include <inttypes.h>
 #include <stdio.h>

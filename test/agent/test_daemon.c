@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The whole daemon in virtual time, on a fake tree, with a scripted PID 1. */
+#include "agent/drift/guard.h"
+#include "agent/loop/daemon.h"
+#include "agent/loop/reload.h"
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What others write to the limits of a unit, and a PID 1 that lags, under the whole daemon. */
+#include "agent/drift/guard.h"
 #include "cgroup/group.h"
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* PID 1 is told the first headroom before memory grows, and what was stored before us comes back.
  */
+#include "agent/pod/runtime.h"
 #include "test/agent/test_pods.h"
 
 #define SMALL "units:\n  - {match: a.service, max-memory: 1Gi}\n"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The daemon on a node that cannot hold all that its units want. */
+#include "agent/manage/denied.h"
+#include "agent/serve/serve.h"
 #include "policy/types/bounds.h"
 #include "test/agent/test_pods.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Between two samples: looks on the clock of 100 ms, and memory.events. */
+#include "agent/units/hold.h"
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"
 

@@ -3,6 +3,7 @@
  * What comes before what in one wake-up: whoever is throttled or runs into his memory limit has the
  * higher limit before anything else is read of the others, and before anybody is told.
  */
+#include "agent/manage/managed_facts.h"
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"
 #include <errno.h>

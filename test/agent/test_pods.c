@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pods: found, sized as units are, with the pod level above, under both cgroup drivers. */
 #include "test/agent/test_pods.h"
+#include "agent/drift/guard.h"
+#include "agent/pod/pods.h"
 #include <dirent.h>
 #include <unistd.h>
 

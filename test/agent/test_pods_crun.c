@@ -3,6 +3,8 @@
  * Containers of crun under the systemd driver: limits stand in <scope>/container alone (crun 1.8),
  * or in the scope as well (crun 1.21).
  */
+#include "agent/drift/guard.h"
+#include "agent/pod/runtime.h"
 #include "cgroup/levels.h"
 #include "test/agent/rig_scan.h"
 #include "test/agent/test_pods.h"

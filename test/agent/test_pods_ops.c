@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pods as the operator sees them: what is listed and why, commands, and what a workload's pods know
  * of each other. */
+#include "agent/pod/pods.h"
 #include "test/agent/test_pods.h"
 #include <errno.h>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pods and their owners: resizes of others and of our own reports, annotations that go or cannot be
  * read, names that come again, and a daemon that comes back. */
+#include "agent/manage/persist.h"
+#include "agent/pod/pods.h"
 #include "test/agent/test_pods.h"
 #include <errno.h>
 #include <unistd.h>

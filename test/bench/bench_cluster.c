@@ -8,7 +8,8 @@
  * bound. Exit status 77: there is no python3, or no such server.
  */
 #include "agent/kube/model/decode.h"
-#include "agent/manage/shared.h"
+#include "agent/loop/daemon.h"
+#include "agent/manage/wake.h"
 #include "test/fake.h"
 #include "test/kube/crig_http.h"
 #include <arpa/inet.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Originals that go back into the spec: every way to take a pod away from us. */
+#include "agent/manage/managed_facts.h"
 #include "test/kube/test_cluster.h"
 
 static bool is_handed_back(struct crig *x)

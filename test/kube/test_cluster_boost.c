@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Startup boost and the API server: readiness comes from it, and what is lent is not told to it. */
+#include "agent/manage/managed_facts.h"
 #include "test/kube/test_cluster.h"
 
 #define BOOSTED(value)                                                                             \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The spec is ahead of use: whoever makes the kubelet write all values of it ends no process. */
+#include "agent/manage/managed_facts.h"
 #include "test/kube/test_cluster.h"
 
 #define STEP_BYTES (8 * MIB) /* a second */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a list and a watch may lack or hold without hurting anybody. */
+#include "agent/manage/managed_facts.h"
 #include "test/kube/test_cluster.h"
 
 /* More than 2 MiB, as the API server sends it. */

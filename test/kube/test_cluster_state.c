@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The node's records are lost while the specs hold sizes of ours. */
+#include "agent/manage/managed_facts.h"
 #include "test/kube/test_cluster.h"
 #include <errno.h>
 #include <fcntl.h>

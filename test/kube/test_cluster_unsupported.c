@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A node without cgroup version 2: the agent stays up, says so once each, and writes nothing. */
+#include "agent/loop/reload.h"
+#include "agent/manage/managed_facts.h"
+#include "agent/units/hold.h"
 #include "test/kube/test_cluster.h"
 #include <errno.h>
 #include <unistd.h>

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Carries out a plan: writes its steps to cgroups, raises first. */
+#include "agent/apply/apply.h"
+#include "agent/apply/pod_level.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/report.h"
+#include "agent/manage/shared.h"
+#include "agent/manage/wake.h"
+#include "cgroup/writer.h"
+#include <string.h>
+
+/* A step of every kind for every resource at most, and a failed step may ask for two more. */
+#define STEPS_PER_UNIT 8
+
+void plan_begin(struct daemon *d, struct plan *ret)
+{
+	size_t want = (d->unit_count + 1) * STEPS_PER_UNIT;
+
+	if (want > d->step_capacity) {
+		void *steps = malloc(want * sizeof *d->steps);
+
+		/* Nothing in it is kept: what is not copied is not touched, and takes no memory. */
+		if (steps != NULL) {
+			free(d->steps);
+			d->steps = steps;
+			d->step_capacity = want;
+		}
+	}
+	*ret = (struct plan){.steps = d->steps, .capacity = d->step_capacity};
+}
+
+static void count_raise(struct daemon *d, usec_t ret_took[SINCE_COUNT])
+{
+	usec_t span = daemon_clock() - d->woke,
+	       late = d->due != 0 ? d->now - MIN(d->due, d->now) : 0;
+
+	ret_took[SINCE_WAKE] = span;
+	ret_took[SINCE_DUE] = span + late;
+	for (enum counters_since s = 0; s < SINCE_COUNT; s++)
+		counters_took(&d->tally.raise[s], ret_took[s]);
+}
+
+static int carry_out(struct managed *m, const struct change *step, usec_t ret_took[SINCE_COUNT])
+{
+	usec_t begin;
+	int r;
+
+	if (m->cg == NULL)
+		return APPLY_GONE;
+	begin = daemon_clock();
+	r = cg_write(m->cg, step);
+	if (r == APPLY_DONE)
+		counters_took(&m->daemon->tally.apply[BACKEND_CGROUP], daemon_clock() - begin);
+	m->daemon->tally.apply_failed[BACKEND_CGROUP] += r < 0;
+	if (r == APPLY_DONE && !change_lowers(step) &&
+	    (step->knob == KNOB_CPU_MAX || step->knob == KNOB_MEM_MAX))
+		count_raise(m->daemon, ret_took);
+	/* The brake is none of systemd's business: it holds the owner's memory.high. */
+	if (r == APPLY_DONE && knobs[step->knob].property != NULL && step->reason != REASON_BRAKE) {
+		m->touched = true;
+		m->property_due = true;
+		m->property_urgent |= step->knob == KNOB_MEM_MAX && !change_lowers(step);
+	}
+	return r;
+}
+
+int step_apply(struct managed *m, const struct change *step, const struct control_context *x)
+{
+	usec_t took[SINCE_COUNT] = {0};
+	int outcome = carry_out(m, step, took);
+
+	if (outcome == APPLY_DONE && m->kind != UNIT_KIND_POD &&
+	    (step->knob == KNOB_CPU_MAX || step->knob == KNOB_MEM_MAX))
+		counters_change(&m->daemon->tally, knobs[step->knob].resource, step->from, step->to,
+				(enum reason)step->reason);
+	control_applied(&m->control, step, outcome, x);
+	report_step(m, step, outcome, took);
+	return outcome;
+}
+
+static void plan_step(struct daemon *d, const struct change *step)
+{
+	struct change follow[STEPS_PER_UNIT];
+	struct managed *m = d->units[step->target];
+	struct plan next = {.steps = follow, .capacity = ARRAY_SIZE(follow)};
+	struct control_context x = daemon_context(d, &next);
+
+	if (step_apply(m, step, &x) == APPLY_GONE)
+		managed_lost(m);
+	/* A trial that failed half-way asks for its values back: never more than once. */
+	for (size_t f = 0; f < next.count; f++) {
+		struct plan none = {0};
+
+		x.plan = &none;
+		step_apply(m, &follow[f], &x);
+	}
+}
+
+bool plan_raise(struct daemon *d, struct plan *p, size_t from)
+{
+	struct plan part = {p->steps + from, p->count - from, p->capacity - from};
+	size_t raises = 0;
+
+	pod_levels_raise(d, &part);
+	plan_sort(&part);
+	/* What lowers stands behind it. */
+	while (raises < part.count && !change_lowers(&part.steps[raises]))
+		plan_step(d, &part.steps[raises++]);
+	part.count -= raises;
+	memmove(part.steps, part.steps + raises, part.count * sizeof *part.steps);
+	p->count = from + part.count;
+	return raises > 0;
+}
+
+void plan_apply(struct daemon *d, struct plan *p)
+{
+	pod_levels_raise(d, p);
+	plan_sort(p);
+	for (size_t i = 0; i < p->count; i++)
+		plan_step(d, &p->steps[i]);
+	pod_levels_lower(d);
+	report_steps(d);
+}
+
+void unit_brake_off(struct managed *m)
+{
+	struct plan none = {0};
+	struct control_context x = daemon_context(m->daemon, &none);
+	struct change off;
+
+	if (m->cg != NULL && control_brake_off(&m->control, &off))
+		step_apply(m, &off, &x);
+	report_steps(m->daemon);
+}

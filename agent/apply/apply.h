@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Carries out a plan: writes its steps to cgroups, raises first. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct change;
+struct control_context;
+struct daemon;
+struct managed;
+struct plan;
+
+/* Nothing will be looked at from here on: nobody may be held at the brake. */
+void unit_brake_off(struct managed *m);
+/* Carries out a plan: writes, outcomes, journal; then sends what properties are due. */
+void plan_apply(struct daemon *d, struct plan *p);
+void plan_begin(struct daemon *d, struct plan *ret);
+/* Writes what raises at once, of the steps from `from` on, and takes it out. True: there was some.
+ */
+bool plan_raise(struct daemon *d, struct plan *p, size_t from);
+/* Carries out one step; enum apply_outcome or -errno. */
+int step_apply(struct managed *m, const struct change *step, const struct control_context *x);

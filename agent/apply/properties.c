@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The properties that systemd is to store, and when they are sent. */
+#include "agent/apply/properties.h"
+#include "agent/apply/pod_level.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/managed_facts.h"
+#include "agent/manage/report.h"
+#include "agent/manage/scope.h"
+#include "agent/manage/shared.h"
+#include "policy/types/bounds.h"
+
+static uint64_t per_sec_of(const struct limits *l)
+{
+	uint64_t milli = cpu_milli_of(l->cpu_quota_usec, l->cpu_period_usec);
+
+	return milli == LIMIT_MAX ? UINT64_MAX : milli * USEC_PER_MSEC;
+}
+
+/*
+ * PID 1 is never asked to hold less than the original: while it lags, use may have passed a lower
+ * value, and with nobody there to raise it the original is the safe one. The file is ours.
+ */
+uint64_t memory_property(const struct managed *m)
+{
+	const struct control *c = &m->control;
+	uint64_t wanted = control_mem_property(c, &m->daemon->config.tuning);
+
+	/* On a node that is short: every call brings what it carries into the file, and from there
+	 * it goes back no further than to use and margin. */
+	if (control_denied(c, m->daemon->now) && m->stored.mem_max != UINT64_MAX &&
+	    m->stored.mem_max >= MAX(c->kernel.mem_max, c->resource[RESOURCE_MEMORY].limit))
+		return m->stored.mem_max;
+	return MAX(wanted, c->resource[RESOURCE_MEMORY].original);
+}
+
+struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask)
+{
+	const struct control *c = &m->control;
+	const struct limits *k = &c->kernel;
+	bool memory = c->resource[RESOURCE_MEMORY].managed && !(c->gave_way & RESOURCES_MEMORY);
+	struct unit_props p = m->stored;
+	uint32_t mask = 0;
+
+	if (m->kind == UNIT_KIND_POD)
+		return pod_level_props(m, ret_mask);
+	if (c->resource[RESOURCE_CPU].managed) {
+		mask |= UNIT_PROP_CPU_QUOTA;
+		p.cpu_quota_per_sec_usec = per_sec_of(k);
+		p.cpu_quota_period_usec = k->cpu_period_usec == CPU_PERIOD_DEFAULT_USEC
+						  ? m->stored.cpu_quota_period_usec
+						  : k->cpu_period_usec;
+	}
+	/*
+	 * Any property call makes systemd write all it stores. Memory that somebody set behind its
+	 * back goes with every call of ours, or our CPU change would undo it.
+	 */
+	if (memory || round_down(m->stored.mem_max, MEM_PAGE_BYTES) != k->mem_max) {
+		mask |= UNIT_PROP_MEM_MAX;
+		p.mem_max = memory ? memory_property(m) : k->mem_max;
+	}
+	if (memory || round_down(m->stored.mem_high, MEM_PAGE_BYTES) != k->mem_high) {
+		mask |= UNIT_PROP_MEM_HIGH;
+		p.mem_high = memory ? control_mem_high(c, p.mem_max) : k->mem_high;
+	}
+	*ret_mask = mask & managed_props_mask(m);
+	return p;
+}
+
+static bool writes(const struct managed *m)
+{
+	return m->control.rule.mode != MODE_OFF && !m->control.paused;
+}
+
+/* Growth eats the headroom that systemd holds for us, or would before it could be told: what may
+ * grow has the first one before anything was written to it. */
+bool memory_property_due(const struct managed *m)
+{
+	const struct control *c = &m->control;
+
+	if (m->kind == UNIT_KIND_POD)
+		return writes(m) && pod_level_short(m);
+	if (m->unit == NULL || !(m->touched || c->rule.mode == MODE_AUTO) || !writes(m) ||
+	    !c->resource[RESOURCE_MEMORY].managed || (c->gave_way & RESOURCES_MEMORY) ||
+	    m->stored.mem_max == UINT64_MAX)
+		return false;
+	/* Less than the file holds: a reload would take it back. */
+	if (m->touched && round_down(m->stored.mem_max, MEM_PAGE_BYTES) < c->kernel.mem_max &&
+	    !managed_call_pending(m))
+		return true;
+	return memory_property(m) > m->stored.mem_max &&
+	       control_mem_property_short(c, &m->daemon->config.tuning, m->stored.mem_max);
+}
+
+/* Before the call: a reload may come at any time after it. */
+static void keep_files(struct managed *m, const struct unit_props *want, uint32_t mask)
+{
+	const struct unit_port *port = &m->daemon->port;
+	int r = port->keep(port->ctx, m->unit, want, mask);
+
+	if (r < 0 && !m->property_failed)
+		report_property_failed(m, r, 0);
+	m->property_failed |= r < 0;
+}
+
+/* Memory that is not ours may have moved since the last look, and goes along with our call. */
+static void refresh_unmanaged(struct managed *m)
+{
+	struct usage u = {0};
+
+	if (m->control.resource[RESOURCE_MEMORY].managed ||
+	    cg_read(m->cg, USAGE_MEM_LIMIT, &u) < 0 || !(u.have & USAGE_MEM_LIMIT))
+		return;
+	m->control.kernel.mem_max = u.limits.mem_max;
+	m->control.kernel.mem_high = u.limits.mem_high;
+}
+
+/* systemd holds it, or will when the call that is under way or waits has been carried out. */
+static bool is_told(const struct managed *m, const struct unit_props *want, uint32_t mask)
+{
+	bool pending = managed_call_pending(m);
+
+	/* What waits is to go first now. */
+	if ((m->sent_mask & mask) != mask || (pending && m->property_urgent && !m->sent_urgent))
+		return false;
+	return unit_props_equal(want, pending ? &m->sent : &m->stored, mask);
+}
+
+/* More for growth than the cgroup has. Pressing for the same again is not told again. */
+static bool is_new_headroom(const struct managed *m, const struct unit_props *want, uint32_t mask)
+{
+	bool again = (m->sent_mask & UNIT_PROP_MEM_MAX) && m->sent.mem_max == want->mem_max;
+
+	return (mask & UNIT_PROP_MEM_MAX) && !again && m->control.mem.slope_bps > 0 &&
+	       want->mem_max > m->control.kernel.mem_max;
+}
+
+static void property_send(struct managed *m)
+{
+	struct daemon *d = m->daemon;
+	struct unit_props want;
+	uint32_t mask;
+
+	refresh_unmanaged(m);
+	want = unit_wanted_props(m, &mask);
+	m->property_due = false;
+	if (mask == 0 || d->port.set == NULL || !writes(m))
+		return;
+	if (m->beaten)
+		keep_files(m, &want, mask);
+	/* Nothing new: a call would only bring the headroom that systemd holds into the file. */
+	if (is_told(m, &want, mask)) {
+		m->property_urgent = false;
+		return;
+	}
+	if (d->port.set(d->port.ctx, m->unit, &want, mask, m->property_urgent) < 0) {
+		m->property_due = true; /* again when PID 1 is back */
+		return;
+	}
+	m->sent_urgent = m->property_urgent;
+	m->property_urgent = false;
+	m->touched = true; /* PID 1 writes what it is told into the files */
+	if (is_new_headroom(m, &want, mask))
+		report_headroom(m, want.mem_max);
+	unit_props_merge(&m->sent, &want, mask);
+	m->sent_mask |= mask;
+}
+
+static void property_check(struct managed *m)
+{
+	if (!managed_is_controlled(m) || m->unit == NULL) {
+		m->property_due = false;
+		return;
+	}
+	if (memory_property_due(m)) {
+		m->property_due = true;
+		m->property_urgent = true;
+	}
+	if (m->property_due && !scope_is_creating(m))
+		property_send(m);
+}
+
+void properties_send(struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++)
+		property_check(d->units[i]);
+}
+
+bool properties_pending(const struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (d->units[i]->property_due || managed_call_pending(d->units[i]))
+			return true;
+	return false;
+}
+
+/* What stands still has the headroom that it had. */
+void properties_look(struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++) {
+		struct managed *m = d->units[i];
+
+		if (m->property_due || m->kind == UNIT_KIND_POD || control_hot(&m->control))
+			property_check(m);
+	}
+}
+
+void guard_beaten(struct managed *m)
+{
+	const struct unit_port *port = &m->daemon->port;
+	bool before = m->beaten;
+
+	m->beaten = m->unit != NULL && port->beaten != NULL && port->beaten(port->ctx, m->unit);
+	m->property_due |= m->beaten && !before && m->touched;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* External writes, reloads of PID 1, and systemd's answers, as they come in. */
+#pragma once
+
+#include "policy/base/base.h"
+#include <stdbool.h>
+
+struct daemon;
+struct managed;
+struct unit_props;
+
+int guard_start(struct daemon *d);
+/* r of something that wanted inotify. That none is to be had is told once, and 0; else r. */
+int guard_without(struct daemon *d, int r);
+void guard_set_done(void *ctx, const char *unit, int error, const struct unit_props *stored,
+		    usec_t lag);
+void guard_got(void *ctx, const char *unit, int error, const struct unit_props *stored);
+void guard_reloading(void *ctx, bool active);
+/* What systemd stores, by the newest list. */
+void guard_stored(struct managed *m, const struct unit_props *stored);
+/* Looks at every unit whose limit files were written since the last call. */
+void guard_check(struct daemon *d);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who wrote a limit that is not ours, and what is done about it. */
+#pragma once
+
+struct managed;
+struct plan;
+
+enum answer { NOT_ASKED, STORED_KNOWN, STORED_UNKNOWN };
+
+/* One look at a unit whose files were written; steps go into the plan. */
+void judge_unit(struct managed *m, enum answer answer, struct plan *plan);

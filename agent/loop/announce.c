@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reports what a wake-up changed: kills, denied memory, ceilings. */
+#include "agent/loop/announce.h"
+#include "agent/manage/denied.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/report.h"
+#include "agent/manage/shared.h"
+
+void tell_states_of(struct managed *m)
+{
+	uint64_t kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
+
+	if (kills > m->oom_told)
+		report_oom(m, kills - m->oom_told);
+	m->oom_told = kills;
+	denied_tell(m);
+	report_summed(m, false);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		bool at = m->control.resource[r].at_ceiling;
+
+		if (at && !m->ceiling_told[r])
+			report_ceiling(m, r);
+		m->ceiling_told[r] = at;
+	}
+}
+
+void tell_states(struct daemon *d)
+{
+	for (size_t i = 0; i < d->unit_count; i++)
+		tell_states_of(d->units[i]);
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports what a wake-up changed: kills, denied memory, ceilings. */
+#pragma once
+
+struct daemon;
+struct managed;
+
+/* Kills and ceilings go to the journal. */
+void tell_states(struct daemon *d);
+void tell_states_of(struct managed *m);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reflex pass between two samples. */
+#pragma once
+
+struct daemon;
+struct managed;
+
+/* On the reflex clock, between two samples. */
+void tick_look(struct daemon *d);
+/* One unit at once, when memory.events spoke. */
+void tick_unit(struct managed *m);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A node whose cgroups are not of version 2. */
+#pragma once
+
+#include <stdbool.h>
+
+struct daemon;
+
+/* No cgroup version 2 here. 0: in a cluster; -ENOTSUP: the start fails. */
+int unsupported_host(struct daemon *d);
+/* The loop of such a node: probes, metrics, the control socket, and pods are told. */
+int unsupported_start(struct daemon *d);
+/* Its wake-up. False: it is no such node. */
+bool unsupported_tick(struct daemon *d);

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Queries on one entry of the table: looked up and compared, nothing is changed. */
+#include "agent/manage/managed_facts.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/shared.h"
+#include "cgroup/levels.h"
+#include <string.h>
+
+struct managed *managed_find(const struct daemon *d, const char *name)
+{
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (strcmp(d->units[i]->name, name) == 0)
+			return d->units[i];
+	return NULL;
+}
+
+struct managed *managed_of_unit(const struct daemon *d, const char *unit)
+{
+	for (size_t i = 0; i < d->unit_count; i++)
+		if (d->units[i]->unit != NULL && strcmp(d->units[i]->unit, unit) == 0)
+			return d->units[i];
+	return NULL;
+}
+
+const struct policy_rule *managed_rule(const struct managed *m)
+{
+	if (m->kind == UNIT_KIND_UNIT)
+		return config_rule_for(&m->daemon->config, m->name);
+	return m->ours ? &m->own.rule : NULL;
+}
+
+bool managed_call_pending(const struct managed *m)
+{
+	const struct unit_port *port = &m->daemon->port;
+
+	return m->unit != NULL && port->pending != NULL && port->pending(port->ctx, m->unit);
+}
+
+/*
+ * Of a scope with a second level systemd holds what the runtime told it, which may be nothing. A
+ * limit that the scope does not have is not given to it.
+ */
+uint32_t managed_props_mask(const struct managed *m)
+{
+	const struct unit_props *p = &m->stored;
+	uint32_t mask = m->sent_mask;
+
+	if (m->cg == NULL || cg_inner_id(m->cg) == 0)
+		return UNIT_PROP_ALL;
+	if (p->cpu_quota_per_sec_usec != UINT64_MAX)
+		mask |= UNIT_PROP_CPU_QUOTA;
+	if (p->mem_max != UINT64_MAX)
+		mask |= UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
+	return mask;
+}
+
+/* Limits without systemd's word on them: what it was told when they were written. */
+struct unit_props props_of_limits(const struct limits *l)
+{
+	uint64_t milli = cpu_milli_of(l->cpu_quota_usec, l->cpu_period_usec);
+
+	return (struct unit_props){
+		.cpu_quota_per_sec_usec = milli == LIMIT_MAX ? UINT64_MAX : milli * USEC_PER_MSEC,
+		.cpu_quota_period_usec = UINT64_MAX,
+		.mem_max = l->mem_max,
+		.mem_high = l->mem_high,
+	};
+}
+
+/* May it be written to? */
+bool managed_is_controlled(const struct managed *m)
+{
+	return m->cg != NULL && m->state != UNIT_UNMANAGED &&
+	       (m->originals_saved || m->control.rule.mode == MODE_OFF);
+}
+
+/* A pod level has no laws of its own: it follows its containers. */
+bool managed_has_laws(const struct managed *m)
+{
+	return m->kind != UNIT_KIND_POD && managed_is_controlled(m);
+}
+
+bool unit_moved(const struct managed *m, enum resource r, const struct limits *seen)
+{
+	const struct limits *k = &m->control.kernel;
+
+	if (!m->control.resource[r].managed)
+		return false;
+	if (r == RESOURCE_CPU)
+		return seen->cpu_quota_usec != k->cpu_quota_usec ||
+		       seen->cpu_period_usec != k->cpu_period_usec;
+	return seen->mem_max != k->mem_max || seen->mem_high != k->mem_high;
+}
+
+void unit_fill_absent(const struct managed *m, struct usage *u)
+{
+	const struct limits *k = &m->control.kernel;
+
+	if (!(u->have & USAGE_CPU_LIMIT)) {
+		u->limits.cpu_quota_usec = k->cpu_quota_usec;
+		u->limits.cpu_period_usec = k->cpu_period_usec;
+		u->limits.cpu_burst_usec = k->cpu_burst_usec;
+	}
+	if (!(u->have & USAGE_MEM_LIMIT)) {
+		u->limits.mem_max = k->mem_max;
+		u->limits.mem_high = k->mem_high;
+	}
+}
+
+uint64_t props_milli(const struct unit_props *p)
+{
+	return p->cpu_quota_per_sec_usec == UINT64_MAX ? LIMIT_MAX
+						       : p->cpu_quota_per_sec_usec / USEC_PER_MSEC;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OOM kills: which limit stood, and the peak of use before it. */
+#pragma once
+
+#include <stdint.h>
+
+struct managed;
+struct usage;
+
+/* memory.max of m, or of the pod level above it, was found at `seen`: noted where that is less than
+ * is held there. Before it is put right. */
+void oom_lowered(struct managed *m, const struct managed *at, uint64_t seen);
+/* Before usage with a new kill is observed: which limit stands, and the newest peak, into u. */
+void oom_look(struct managed *m, struct usage *u);

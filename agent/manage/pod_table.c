@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Queries on the table of pods. */
+#include "agent/manage/pod_table.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/shared.h"
+#include "cgroup/kubepods.h"
+#include <stdio.h>
+#include <string.h>
+
+struct pod *pods_find(const struct daemon *d, const char *uid)
+{
+	for (size_t i = 0; i < d->pods.count; i++)
+		if (strcmp(d->pods.items[i]->spec->uid, uid) == 0)
+			return d->pods.items[i];
+	return NULL;
+}
+
+struct pod *pods_named(const struct daemon *d, const char *name)
+{
+	for (size_t i = 0; i < d->pods.count; i++) {
+		const struct kube_pod *s = d->pods.items[i]->spec;
+		size_t len = strlen(s->namespace);
+
+		if (strncmp(name, s->namespace, len) == 0 && name[len] == '/' &&
+		    strcmp(name + len + 1, s->name) == 0)
+			return d->pods.items[i];
+	}
+	return NULL;
+}
+
+bool pods_has_record(const struct daemon *d, const char *uid)
+{
+	char prefix[KUBEPODS_UID_MAX + 8];
+	size_t len = (size_t)snprintf(prefix, sizeof prefix, "pod:%s", uid);
+
+	for (size_t i = 0; i < d->baselines.count; i++)
+		if (strncmp(d->baselines.items[i].key, prefix, len) == 0 &&
+		    strchr("/", d->baselines.items[i].key[len]) != NULL)
+			return true;
+	return false;
+}
+
+void pods_forget_records(struct daemon *d, const char *uid)
+{
+	char key[KUBEPODS_UID_MAX + 8];
+	size_t len = (size_t)snprintf(key, sizeof key, "pod:%s", uid);
+
+	for (size_t i = d->baselines.count; i > 0; i--) {
+		char copy[RECORD_NAME_MAX];
+
+		snprintf(copy, sizeof copy, "%s", d->baselines.items[i - 1].key);
+		if (strncmp(copy, key, len) == 0 && strchr("/", copy[len]) != NULL)
+			d->baselines_dirty |= baseline_remove(&d->baselines, copy);
+	}
+}
+
+bool pods_has_cgroup(const struct daemon *d, const char *uid)
+{
+	const char *prefix = d->config.kubernetes.cgroup_prefix;
+	char path[KUBEPODS_PATH_MAX];
+
+	return kubepods_find_pod(d->root, prefix != NULL ? prefix : "", uid, path, sizeof path) ==
+	       0;
+}
+
+const char *pod_container_of(const struct managed *m)
+{
+	return m->kind == UNIT_KIND_CONTAINER ? strrchr(m->name, '/') + 1 : NULL;
+}
+
+void pods_look_again(struct daemon *d)
+{
+	for (size_t i = 0; i < d->pods.count; i++)
+		d->pods.items[i]->look = true;
+}
+
+void pod_look_again(struct pod *p)
+{
+	p->look = true;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The journal messages about managed units. */
+#pragma once
+
+#include "agent/metrics/counters.h"
+#include "agent/view/restore_result.h"
+#include "policy/laws/drift.h"
+
+struct config_errors;
+struct daemon;
+struct managed;
+struct pod;
+
+/* took: of a raise, else zeros. Kept until report_steps(). */
+void report_step(struct managed *m, const struct change *s, int outcome,
+		 const usec_t took[SINCE_COUNT]);
+void report_steps(struct daemon *d);
+/* memory.max was found above what is held, and is held again: judge_take_back(). */
+void report_taken_back(struct managed *m, uint64_t from, uint64_t to);
+/* What was summed up for long enough; now: whatever there is. */
+void report_summed(struct managed *m, bool now);
+/* systemd is told a memory limit above the one that stands, because use grows. */
+void report_headroom(struct managed *m, uint64_t to);
+void report_ceiling(struct managed *m, enum resource r);
+/* The node has memory for a limit of `to` and no more. */
+void report_denied(struct managed *m, uint64_t to, uint64_t wish, const char *why);
+/* use is above what the spec allows; why: static or borrowed text. */
+void report_above_spec(struct managed *m, uint64_t limit, uint64_t use, const char *why);
+void report_oom(struct managed *m, uint64_t kills);
+/* error: of the nudge. */
+void report_stuck(struct managed *m, int error);
+void report_drift(struct managed *m, enum resource r, const struct drift_facts *f,
+		  enum drift_action action, const char *by);
+void report_managed(struct managed *m);
+void report_gone(struct managed *m);
+void report_unmanaged(struct managed *m, const char *why);
+/* detail: the annotation that they come from; why not. */
+void report_originals_recovered(struct managed *m, const char *detail);
+void report_originals_unknown(struct managed *m, const char *why);
+/* Its cgroup is that of another container of the pod. */
+void report_released(struct managed *m, const char *owner);
+void report_property_failed(struct managed *m, int error, usec_t span);
+void report_unsaved_baseline(struct daemon *d, int error);
+void report_restored(struct managed *m, const struct restore_result *result,
+		     const struct limits *before);
+/* A unit that is not in the table. */
+void report_stray(const char *unit, enum restore_outcome outcome);
+/* The pod's annotations cannot be understood: it is Off. */
+void report_annotations(const struct pod *p, const char *why);
+/* The API server did not take a limit: text is its own. */
+void report_refused(const struct managed *m, enum resource r, const char *text);
+/* The kubelet has carried out what the API server was told. */
+void report_ratified(const struct pod *p, uint64_t generation);
+void report_contested_limit(const struct pod *p, const char *detail);
+void report_config_errors(const char *file, const struct config_errors *errors, bool kept);
+void report_unsupported(const char *what, const char *hint, int error);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When PID 1 may be called for a container: not while its runtime creates it. */
+#pragma once
+
+#include "policy/base/base.h"
+#include <stdbool.h>
+
+struct kube_container;
+struct managed;
+
+/* It was attached to its cgroup; active_enter_usec as in struct arrival. */
+void scope_born(struct managed *m, usec_t active_enter_usec);
+/*
+ * A container runtime may still be at work on its scope: PID 1 must not be called for it
+ * (unit_is_container()), and what is written to its files is the runtime's own start. True until
+ * the API server says that this container runs, or UNIT_CREATING_USEC have passed.
+ */
+bool scope_is_creating(const struct managed *m);
+/* Does what the API server says of a container belong to the one in its cgroup? */
+bool scope_is_of(const struct managed *m, const struct kube_container *c);

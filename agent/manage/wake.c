@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A wake-up: its time, and the context that the laws get with it. */
+#include "agent/manage/wake.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/node_memory.h"
+#include "agent/manage/shared.h"
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* A wall clock that moved by more than this was set, not slewed. */
+#define CLOCK_STEP_USEC USEC_PER_MIN
+
+static usec_t clock_usec(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
+}
+
+usec_t daemon_clock(void)
+{
+	return clock_usec(CLOCK_MONOTONIC);
+}
+
+/* Moves every record along with a wall clock that was set: ages stay what they are. */
+static void follow_clock_step(struct daemon *d, int64_t step)
+{
+	for (size_t i = 0; i < d->unit_count; i++)
+		control_shift_clock(&d->units[i]->control, step);
+	d->clock_offset_usec += step;
+	event_clock_jumped(&(struct daemon_event){.span_usec = step});
+}
+
+void daemon_host_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
+{
+	(void)ctx;
+	*ret_boot = clock_usec(CLOCK_BOOTTIME);
+	*ret_real = clock_usec(CLOCK_REALTIME);
+}
+
+void daemon_wake(struct daemon *d)
+{
+	usec_t boot, real;
+	int64_t step;
+
+	d->clock(d->clock_ctx, &boot, &real);
+	d->woke = daemon_clock();
+	if (d->now == 0)
+		d->clock_offset_usec = (int64_t)(real - boot);
+	step = (int64_t)(real - boot) - d->clock_offset_usec;
+	d->now = MAX(boot, d->now);
+	if (step > (int64_t)CLOCK_STEP_USEC || step < -(int64_t)CLOCK_STEP_USEC)
+		follow_clock_step(d, step);
+	d->now_real = (usec_t)((int64_t)d->now + d->clock_offset_usec);
+	d->wall_now = real;
+	d->counters.wakeups++;
+	node_memory_close(d);
+	event_log_time(&d->log, d->now, d->now_real);
+}
+
+struct control_context daemon_context(struct daemon *d, struct plan *plan)
+{
+	return (struct control_context){
+		.tuning = &d->config.tuning,
+		.node_milli = d->node_milli,
+		.tick_usec = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec),
+		.now = d->now,
+		.now_real = d->now_real,
+		.plan = plan,
+		.ledger = d->memory.open ? &d->memory.ledger : NULL,
+	};
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records of pods that the lists of the API server lack, and when they are deleted. */
+#pragma once
+
+#include "policy/base/base.h"
+#include <stdbool.h>
+
+struct daemon;
+
+/*
+ * A list that lacks a pod proves nothing: the API server's storage may have been set back, and a
+ * pod that is being started has no cgroup. Records of a pod without a cgroup go when the API server
+ * deletes it, when two whole lists ABSENT_USEC apart lacked it, or when none had it for
+ * ABSENT_MAX_USEC.
+ */
+#define ABSENT_USEC     (10 * USEC_PER_MIN)
+#define ABSENT_MAX_USEC (8 * 24 * USEC_PER_HOUR)
+/* Two whole lists lacked it, the first one at *since, which is set when it is 0. */
+bool absent_is_gone(usec_t *since, usec_t now);
+/* A list begins, names a pod, and ends. */
+void absent_list_begin(struct daemon *d);
+void absent_seen(struct daemon *d, const char *uid);
+void absent_list_end(struct daemon *d, bool whole);
+/* On the review clock: forgets the records of what is gone. */
+void absent_tick(struct daemon *d);
+/* Another list would tell whether something is gone. True once in ABSENT_USEC. */
+bool pods_want_list(struct daemon *d);

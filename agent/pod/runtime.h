@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory limit that the container runtime holds. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct daemon;
+struct kube_container;
+struct managed;
+
+/* The API server's word; old: the one before, NULL: none. */
+void runtime_told(struct managed *m, const struct kube_container *now,
+		  const struct kube_container *old);
+/* memory.max was found to be this. */
+void runtime_wrote(struct managed *m, uint64_t mem_max);
+/* The memory limit that the runtime may write at any moment; 0: it writes none. */
+uint64_t runtime_replay(const struct managed *m, const struct kube_container *c);
+/* At each sample: is a CPU manager at work on this node? */
+void runtime_look(struct daemon *d, bool review);

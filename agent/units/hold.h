@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pause, resume, restore, and giving originals back. */
+#pragma once
+
+#include "agent/control/control.h"
+
+struct daemon;
+
+int hold_pause(struct daemon *d, const char *name);
+int hold_resume(struct daemon *d, const char *name);
+/* What cannot be put back at this moment is told as RESTORE_PENDING. -ENOTSUP: the node is not
+ * supported, and no record was read. */
+int hold_restore(struct daemon *d, const char *name, bool force, control_result_fn *each,
+		 void *arg);
+/* On the review clock: what could not be given back yet. */
+void hold_tick(struct daemon *d);
