@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Who may include whom (docs/architecture.md): layers.sh checks the project, and then that a planted
-# violation of every rule is found. layers.sh TREE checks another tree only.
+# Who may include whom (docs/architecture.md): layers by the rules below, rooms by the table in the
+# file rooms. layers.sh checks the project, and then that a planted violation of every rule is found,
+# and of every room. layers.sh TREE checks another tree only.
 set -euo pipefail
 # shellcheck source=lint.sh
 . "$(dirname "$0")/lint.sh"
@@ -19,6 +20,35 @@ rules=(
 libraries='systemd/|curl/|cjson/|cJSON|yaml\.h|microhttpd\.h|libcgroup|bpf/|libbpf|json|glib'
 # Headers of libc that policy/ may use: arithmetic and memory.
 pure='assert|errno|float|inttypes|limits|math|stdalign|stdbool|stddef|stdint|stdlib|string|strings'
+
+# What a room may include, and the rooms from below: read_rooms() fills them.
+declare -A may
+rooms=()
+
+read_rooms()
+{
+	local room list entry
+
+	while IFS='|' read -r room list; do
+		room=${room//[[:space:]]/}
+		[[ -n $room && $room != '#'* ]] || continue
+		may[$room]=' '
+		rooms+=("$room")
+		for entry in $list; do
+			[[ -v may[${entry#+}] || $entry == policy || $entry == systemd ]] ||
+				bad "rooms: $room names $entry, which does not stand above it"
+			may[$room]+="${entry#+} "
+			[[ $entry != +* ]] || may[$room]+="${may[${entry#+}]} "
+		done
+	done <"$(dirname "$0")/rooms"
+}
+
+# room_may ROOM OTHER: may a file of ROOM include one of OTHER?
+room_may()
+{
+	[[ $1 == "$2" || ${may[$1]} == *" $2 "* ]] ||
+		[[ $2 == policy/* && ${may[$1]} == *" policy "* ]]
+}
 
 # includes FILE: one per line, "name" or <name>
 includes()
@@ -56,25 +86,87 @@ check()
 	done
 }
 
+check_rooms()
+{
+	local tree=$1 room file name
+
+	cd "$tree"
+	while read -r room; do
+		[[ -v may[$room] ]] || bad "$room/ has no line in test/lint/rooms"
+	done < <(find agent cgroup policy -name '*.[ch]' -printf '%h\n' 2>/dev/null | sort -u)
+	while IFS=: read -r file name; do
+		name=${name#*\"}
+		name=${name%%\"*}
+		room=${file%/*}
+		[[ $name == */* && -v may[$room] ]] || continue
+		room_may "$room" "${name%/*}" || bad "$file: room $room may not include $name"
+	done < <(grep -rE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' --include='*.[ch]' \
+		agent cgroup policy 2>/dev/null)
+	cd - >/dev/null
+}
+
+# Every room of the table is there, and in the page that explains them.
+check_table()
+{
+	local room
+
+	for room in "${rooms[@]}"; do
+		[ -d "$1/$room" ] || bad "rooms: there is no $room/"
+		grep -qF "\`$room/\`" "$1/docs/architecture.md" ||
+			bad "docs/architecture.md does not name \`$room/\`"
+	done
+}
+
 # planted LAYER LINE: a tree with this one line must fail
 planted()
 {
-	local tree
+	local tree found
 
 	tree=$(mktemp -d)
 	mkdir "$tree/$1"
 	echo "$2" >"$tree/$1/planted.c"
-	if "$0" "$tree" >/dev/null; then
-		bad "layers.sh does not notice '$2' in $1/"
-	fi
+	found=$("$0" "$tree") || true
+	[[ $found == *": $1/ may not include"* ]] || bad "layers.sh does not notice '$2' in $1/"
 	rm -rf "$tree"
 }
 
+# A tree with every violation of the table, one in each file: every room that stands higher, and
+# those below that are not named. All must be found, and a folder that the table does not know.
+planted_rooms()
+{
+	local tree room other higher lines=""
+
+	tree=$(mktemp -d)
+	for room in "${rooms[@]}"; do
+		mkdir -p "$tree/$room"
+		higher=""
+		for other in systemd "${rooms[@]}"; do
+			if [ -n "$higher" ] || ! room_may "$room" "$other"; then
+				echo "#include \"$other/x.h\"" >"$tree/$room/${other//\//_}.c"
+				lines+="$room/${other//\//_}.c: room $room may not include $other/x.h"$'\n'
+			fi
+			[ "$other" != "$room" ] || higher=1
+		done
+	done
+	mkdir "$tree/agent/unknown"
+	echo >"$tree/agent/unknown/x.c"
+	lines+="agent/unknown/ has no line in test/lint/rooms"$'\n'
+	while read -r other; do
+		[ -z "$other" ] || bad "layers.sh does not notice: $other"
+	done < <(comm -23 <(sort <<<"$lines") <("$0" "$tree" | sort))
+	rm -rf "$tree"
+}
+
+read_rooms
 if [ $# = 1 ]; then
 	check "$1"
+	check_rooms "$1"
 	verdict
 fi
 check "$ROOT"
+check_rooms "$ROOT"
+check_table "$ROOT"
+planted_rooms
 planted policy '#include "cgroup/reader.h"'
 planted policy '#include <time.h>'
 planted policy '#  include  <systemd/sd-journal.h>'
