@@ -5,6 +5,7 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/shared.h"
+#include "agent/manage/spec.h"
 #include "agent/pod/pod_recover.h"
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pod_spec.h"
@@ -69,7 +70,7 @@ static uint64_t actual_of(const struct control *c, enum resource r)
  */
 static bool holds_sent(const struct managed *m, enum resource r, bool all, uint64_t limit)
 {
-	return all || pod_sent_by_us(m, r, limit);
+	return all || spec_sent_by_us(m, r, limit);
 }
 
 /* After an external change requests go back only where we are known to have changed them. */
@@ -272,8 +273,8 @@ static bool holds_any_sent(const struct pod *p)
 {
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		for (enum resource r = 0; p->members[i].managed != NULL && r < RESOURCE_COUNT; r++)
-			if (pod_sent_by_us(p->members[i].managed, r,
-					   p->spec->containers[i].spec.limit[r]))
+			if (spec_sent_by_us(p->members[i].managed, r,
+					    p->spec->containers[i].spec.limit[r]))
 				return true;
 	return false;
 }

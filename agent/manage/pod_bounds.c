@@ -5,7 +5,7 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/shared.h"
-#include "agent/pod/runtime.h"
+#include "agent/manage/spec.h"
 
 static bool qos_near(const struct managed *m, const struct kube_pod *s)
 {
@@ -78,7 +78,7 @@ void pod_set_bounds(struct managed *m)
 	b.qos = (uint8_t)s->qos;
 	b.heap_bytes = c->heap_bytes;
 	b.heap_permille = c->heap_permille;
-	b.replay_mem_bytes = runtime_replay(m, c);
+	b.replay_mem_bytes = spec_replay_bytes(m, c);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		b.resource[r].request = request_of(m, c, r);
 		b.resource[r].accepted = kube_pod_limit_held(s, c, r);

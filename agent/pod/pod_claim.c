@@ -8,6 +8,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/report.h"
 #include "agent/manage/shared.h"
+#include "agent/manage/spec.h"
 #include "agent/pod/pod_rule.h"
 #include "cgroup/writer.h"
 #include "policy/types/bounds.h"
@@ -67,15 +68,6 @@ const struct pod_member *pod_only_missing(const struct pod *p, const struct pod_
 	return found;
 }
 
-/* A quota below 10m stands as 10m, and systemd rounds up to whole percents. */
-static bool same_amount(enum resource r, uint64_t a, uint64_t b)
-{
-	if (a == LIMIT_MAX || b == LIMIT_MAX)
-		return a == b;
-	return r == RESOURCE_CPU ? round_up(a, CPU_QUANTUM_MILLI) == round_up(b, CPU_QUANTUM_MILLI)
-				 : round_down(a, MEM_PAGE_BYTES) == round_down(b, MEM_PAGE_BYTES);
-}
-
 /* The runtime creates it with what the kubelet admitted last: the spec, or while a resize is
  * pending what the status shows. */
 bool pod_has_limits_of(const struct kube_container *c, const struct limits *stands)
@@ -86,8 +78,8 @@ bool pod_has_limits_of(const struct kube_container *c, const struct limits *stan
 	};
 
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		if (!same_amount(r, now[r], c->spec.limit[r]) &&
-		    !(c->has_status && same_amount(r, now[r], c->status.limit[r])))
+		if (!limit_same(r, now[r], c->spec.limit[r]) &&
+		    !(c->has_status && limit_same(r, now[r], c->status.limit[r])))
 			return false;
 	return true;
 }
@@ -135,8 +127,8 @@ static bool is_ours(const struct managed *m, enum resource r, uint64_t value)
 				? cpu_milli_of(m->sent.cpu_quota_per_sec_usec, USEC_PER_SEC)
 				: m->sent.mem_max;
 
-	return same_amount(r, value, m->control.resource[r].limit) ||
-	       ((m->sent_mask & prop) && same_amount(r, value, sent));
+	return limit_same(r, value, m->control.resource[r].limit) ||
+	       ((m->sent_mask & prop) && limit_same(r, value, sent));
 }
 
 /* What was found before we wrote to it; but what another has set since then stays. */

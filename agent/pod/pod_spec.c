@@ -9,6 +9,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/report.h"
 #include "agent/manage/shared.h"
+#include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/runtime.h"
 #include "policy/types/bounds.h"
@@ -27,16 +28,6 @@ bool pod_echo_pending(const struct managed *m)
 	       (h->pending != NULL && h->pending(h->ctx, m->pod->spec));
 }
 
-/* systemd holds whole percents: a value and the one it is rounded up to are the same. */
-static bool same_amount(enum resource r, uint64_t a, uint64_t b)
-{
-	uint64_t quantum = r == RESOURCE_CPU ? CPU_QUANTUM_MILLI : MEM_PAGE_BYTES;
-
-	return a == b || (a != LIMIT_MAX && b != LIMIT_MAX &&
-			  (r == RESOURCE_CPU ? round_up(a, quantum) == round_up(b, quantum)
-					     : round_down(a, quantum) == round_down(b, quantum)));
-}
-
 bool pod_on_record(const struct managed *m, enum resource r, uint64_t value)
 {
 	const struct kube_container *c =
@@ -44,8 +35,8 @@ bool pod_on_record(const struct managed *m, enum resource r, uint64_t value)
 			? kube_pod_container(m->pod->spec, pod_container_of(m))
 			: NULL;
 
-	return c != NULL && (same_amount(r, value, c->spec.limit[r]) ||
-			     (c->has_status && same_amount(r, value, c->status.limit[r])));
+	return c != NULL && (limit_same(r, value, c->spec.limit[r]) ||
+			     (c->has_status && limit_same(r, value, c->status.limit[r])));
 }
 
 static bool sent_by_us(const struct pod *p, const char *container, enum resource r, uint64_t value)
@@ -54,7 +45,7 @@ static bool sent_by_us(const struct pod *p, const char *container, enum resource
 	uint64_t sent;
 
 	return h->expects != NULL && h->expects(h->ctx, p->spec, container, r, &sent) &&
-	       same_amount(r, sent, value);
+	       limit_same(r, sent, value);
 }
 
 static struct limits with_limit(const struct limits *l, enum resource r, uint64_t value)
@@ -82,7 +73,7 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 	struct control_context x;
 	struct plan plan;
 
-	if (same_amount(r, before, value))
+	if (limit_same(r, before, value))
 		return;
 	plan_begin(d, &plan);
 	x = daemon_context(d, &plan);
@@ -117,7 +108,7 @@ static void wish(struct managed *m, enum resource r, uint64_t value)
 
 bool pod_wish_arrived(struct managed *m, enum resource r, uint64_t value)
 {
-	if (m->wished[r] == 0 || !same_amount(r, m->wished[r], value))
+	if (m->wished[r] == 0 || !limit_same(r, m->wished[r], value))
 		return false;
 	m->wished_at = 0;
 	return true;
@@ -154,17 +145,6 @@ void pod_spec_settle(struct pod *p)
 	}
 }
 
-bool pod_sent_by_us(const struct managed *m, enum resource r, uint64_t value)
-{
-	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);
-
-	if (b == NULL || !b->ratified)
-		return false;
-	/* A record from before these were kept tells no more than that. */
-	return b->sent[r] == 0 || same_amount(r, value, b->sent[r]) ||
-	       same_amount(r, value, b->sent_over[r]);
-}
-
 void pod_spec_first(struct managed *m)
 {
 	const struct kube_container *c = kube_pod_container(m->pod->spec, pod_container_of(m));
@@ -175,8 +155,8 @@ void pod_spec_first(struct managed *m)
 		uint64_t original = m->control.resource[r].original;
 
 		if (original != LIMIT_MAX && c->spec.limit[r] != LIMIT_MAX &&
-		    !same_amount(r, original, c->spec.limit[r]) &&
-		    !pod_sent_by_us(m, r, c->spec.limit[r]))
+		    !limit_same(r, original, c->spec.limit[r]) &&
+		    !spec_sent_by_us(m, r, c->spec.limit[r]))
 			wish(m, r, c->spec.limit[r]);
 	}
 }

@@ -21,5 +21,3 @@ bool pod_wish_arrived(struct managed *m, enum resource r, uint64_t value);
 bool pod_echo_pending(const struct managed *m);
 /* Is the value what the runtime has on record for this container? */
 bool pod_on_record(const struct managed *m, enum resource r, uint64_t value);
-/* Does the record say that this value of its spec was sent by us? */
-bool pod_sent_by_us(const struct managed *m, enum resource r, uint64_t value);

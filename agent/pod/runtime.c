@@ -16,44 +16,6 @@
 /* The first update of a container comes seconds after its start. */
 #define NEW_USEC USEC_PER_MIN
 
-static bool differs(uint64_t a, uint64_t b, enum resource r)
-{
-	/* CPU comes back from shares and quota, a millicore off. */
-	return MAX(a, b) - MIN(a, b) > (r == RESOURCE_CPU ? 1 : 0);
-}
-
-/* The spec has a limit that the runtime does not have yet, and that is not ours. */
-static bool is_external(const struct managed *m, const struct kube_container *c, enum resource r)
-{
-	uint64_t limit = c->spec.limit[r];
-
-	return limit != LIMIT_MAX && c->status.limit[r] != LIMIT_MAX &&
-	       differs(limit, c->status.limit[r], r) &&
-	       (limit == m->control.resource[r].original || !pod_sent_by_us(m, r, limit));
-}
-
-static bool requests_external(const struct managed *m, const struct kube_container *c)
-{
-	return m->own.controlled == CONTROLLED_LIMITS && m->pod->spec->qos != QOS_GUARANTEED &&
-	       (differs(c->spec.request[RESOURCE_CPU], c->status.request[RESOURCE_CPU],
-			RESOURCE_CPU) ||
-		c->spec.request[RESOURCE_MEMORY] != c->status.request[RESOURCE_MEMORY]);
-}
-
-/* The kubelet has an external resize of this container to carry out: what it has read of the spec
- * by now is what the runtime will write, whatever has been sent since. */
-static bool resize_under_way(const struct managed *m, const struct kube_container *c)
-{
-	return c->running && c->has_status && m->pod->spec->pending == RESIZE_NOT_PENDING &&
-	       (is_external(m, c, RESOURCE_CPU) || is_external(m, c, RESOURCE_MEMORY) ||
-		requests_external(m, c));
-}
-
-uint64_t runtime_replay(const struct managed *m, const struct kube_container *c)
-{
-	return m->daemon->cpu_manager || resize_under_way(m, c) ? m->runtime_mem : 0;
-}
-
 static void holds(struct managed *m, uint64_t bytes)
 {
 	if (m->runtime_mem == bytes)

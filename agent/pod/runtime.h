@@ -14,7 +14,5 @@ void runtime_told(struct managed *m, const struct kube_container *now,
 		  const struct kube_container *old);
 /* memory.max was found to be this. */
 void runtime_wrote(struct managed *m, uint64_t mem_max);
-/* The memory limit that the runtime may write at any moment; 0: it writes none. */
-uint64_t runtime_replay(const struct managed *m, const struct kube_container *c);
 /* At each sample: is a CPU manager at work on this node? */
 void runtime_look(struct daemon *d, bool review);
