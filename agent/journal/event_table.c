@@ -54,14 +54,14 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_CONFIG_LOADED] = {
 		"config-loaded", SD_ID128_MAKE(95,ee,7a,06,6d,59,42,fa,a3,d8,fd,6f,04,86,1d,c5),
 		LOG_INFO, F(FILE) | F(COUNT_OF) | F(DETAIL), 0,
-		"{file} is in force, entries under units: {count}[; only after a restart: {detail}]",
+		"configuration loaded from {file}, entries under units: {count}[; takes effect after a restart: {detail}]",
 		"The configuration was loaded",
 	},
 	[EVENT_CONFIG_INVALID] = {
 		"config-invalid", SD_ID128_MAKE(0f,02,4c,87,18,86,43,83,b3,0c,52,7d,b6,68,90,48),
 		LOG_ERR, F(FILE) | F(DETAIL) | F(OUTCOME), 0,
-		"{detail}; {outcome}",
-		"The configuration has a mistake",
+		"invalid configuration: {detail}; {outcome}",
+		"The configuration is invalid",
 	},
 	[EVENT_HOST_UNSUPPORTED] = {
 		"host-unsupported", SD_ID128_MAKE(1a,44,4d,c9,80,7b,48,f3,b6,13,a6,7e,e7,54,44,ed),
@@ -78,31 +78,31 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_PSI_MISSING] = {
 		"psi-missing", SD_ID128_MAKE(2f,fe,ba,91,5f,98,44,ec,9c,19,b1,d7,6f,89,ca,00),
 		LOG_WARNING, 0, 0,
-		"the kernel shows no pressure (psi=1 on its command line turns it on), shrinks are judged without it",
-		"The kernel shows no pressure information",
+		"pressure information (PSI) is not available, decreases are watched without it: boot with psi=1",
+		"Pressure information is not available",
 	},
 	[EVENT_INOTIFY_MISSING] = {
 		"inotify-missing", SD_ID128_MAKE(40,3a,45,68,f8,ed,61,a8,0e,fc,c3,d4,d2,ee,be,96),
 		LOG_WARNING, F(ERROR), 0,
-		"inotify is not to be had (fs.inotify.max_user_instances): what others write to limits is noticed at the next review, a new configuration on reload: {error}",
-		"vscaled is not told when others write",
+		"inotify unavailable: {error}; external writes are noticed at the next review, a new configuration on reload: raise fs.inotify.max_user_instances",
+		"External writes are noticed late",
 	},
 	[EVENT_READER_CHOSEN] = {
 		"reader-chosen", SD_ID128_MAKE(36,e7,af,18,72,17,46,1a,ae,52,0e,7f,d0,b6,4a,04),
 		LOG_INFO, F(DETAIL), 0,
-		"cgroups are read by {detail}",
+		"reading cgroups with {detail}",
 		"How vscaled reads cgroups",
 	},
 	[EVENT_READER_FAILED] = {
 		"reader-failed", SD_ID128_MAKE(6a,53,15,d7,88,3a,44,56,b7,d7,02,31,16,22,21,b4),
 		LOG_ERR, F(DETAIL), 0,
-		"the BPF reader does not serve, the text reader does: {detail}",
-		"The BPF reader does not serve",
+		"BPF unavailable, using the text reader: {detail}",
+		"The BPF reader is not available",
 	},
 	[EVENT_NODE_MEMORY_UNREAD] = {
 		"node-memory-unread", SD_ID128_MAKE(17,39,63,cb,3d,ae,4a,ee,86,c4,87,22,98,5e,f2,58),
 		LOG_WARNING, F(ERROR), 0,
-		"/proc/meminfo cannot be read[ ({error})]: memory limits rise without regard to what the node has",
+		"cannot read /proc/meminfo[ ({error})]: memory limits are raised without checking the node's memory",
 		"The node's memory cannot be read",
 	},
 	[EVENT_UNIT_MANAGED] = {
@@ -114,7 +114,7 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_UNIT_GONE] = {
 		"unit-gone", SD_ID128_MAKE(12,bd,9e,c0,ad,9f,4e,98,90,77,1f,00,dc,15,c0,bf),
 		LOG_INFO, WHO, 0,
-		"{who} is gone, its history is kept",
+		"{who} has stopped, its history is kept",
 		"@VSCALED_UNIT@ has ended",
 	},
 	[EVENT_UNIT_UNMANAGED] = {
@@ -126,13 +126,13 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_CGROUP_RELEASED] = {
 		"cgroup-released", SD_ID128_MAKE(18,b3,7e,2b,0b,df,4c,63,a9,52,44,16,c3,c0,8c,bd),
 		LOG_WARNING, WHO | F(DETAIL), 3,
-		"released {cgroup}, which was taken for {who}: it belongs to {detail}, whose limits are put back",
+		"released {cgroup}: it belongs to {detail} and not to {who}; its limits are restored",
 		"@VSCALED_UNIT@ released the cgroup of another container",
 	},
 	[EVENT_ORIGINALS_RECOVERED] = {
 		"originals-recovered", SD_ID128_MAKE(d9,f0,ea,75,13,8a,45,f3,95,93,30,5a,a3,29,55,9b),
 		LOG_NOTICE, WHO | F(DETAIL), 0,
-		"the saved original limits of {who} are lost, those of its annotation vscaled.dev/status are used[: {detail}]",
+		"the saved original limits of {who} are lost, using those of its annotation vscaled.dev/status[: {detail}]",
 		"The original limits of @VSCALED_UNIT@ were recovered",
 	},
 	[EVENT_ORIGINALS_UNKNOWN] = {
@@ -144,8 +144,8 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_ANNOTATION_INVALID] = {
 		"annotation-invalid", SD_ID128_MAKE(5b,1d,0c,7e,9a,3f,4e,6c,8d,2b,71,f0,a4,c6,3e,95),
 		LOG_WARNING, WHO | F(DETAIL), 3,
-		"{who} is treated as Off: {detail}",
-		"The annotations of @VSCALED_POD@ cannot be understood",
+		"invalid annotation, {who} is treated as Off: {detail}",
+		"An annotation of @VSCALED_POD@ is invalid",
 	},
 	[EVENT_LIMIT_RAISED] = {
 		"limit-raised", SD_ID128_MAKE(cb,4c,3f,dc,b8,f8,4c,f9,9b,0a,39,75,0e,cd,22,3a),
@@ -162,13 +162,13 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_LIMIT_UNDONE] = {
 		"limit-undone", SD_ID128_MAKE(a1,d1,ef,f2,22,77,43,95,b7,ae,dd,6b,b5,c3,94,04),
 		LOG_NOTICE, WHO | CHANGE | TOOK, 0,
-		"took back the shrink of {who} {resource} {from} -> {to}[ ({why})]",
-		"A shrink of @VSCALED_UNIT@ hurt and was taken back",
+		"undid the decrease of {who} {resource} {from} -> {to}[ ({why})]",
+		"A decrease of @VSCALED_UNIT@ caused pressure and was undone",
 	},
 	[EVENT_LIMIT_REFUSED] = {
 		"limit-refused", SD_ID128_MAKE(3d,f6,5a,32,48,0e,4d,8d,ad,ca,be,9c,92,2e,c1,71),
 		LOG_NOTICE, WHO | CHANGE, 3,
-		"left {who} {resource} at {from}, not {to}[ ({why})]",
+		"kept {who} {resource} at {from} instead of {to}[ ({why})]",
 		"A limit of @VSCALED_UNIT@ was not written",
 	},
 	[EVENT_LIMIT_FAILED] = {
@@ -180,50 +180,50 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_CEILING_REACHED] = {
 		"ceiling-reached", SD_ID128_MAKE(17,c8,44,06,ab,b6,47,fa,8d,73,2f,23,7b,f7,e6,a5),
 		LOG_WARNING, WHO | F(RESOURCE) | F(TO) | F(REASON) | F(DETAIL), 3,
-		"{who} {resource} is at its ceiling {to} and wants more[ ({why})]",
-		"@VSCALED_UNIT@ is at its ceiling",
+		"{who} {resource} has reached its upper bound {to} and needs more[ ({why})]",
+		"@VSCALED_UNIT@ has reached its upper bound",
 	},
 	[EVENT_MEMORY_DENIED] = {
 		"memory-denied", SD_ID128_MAKE(e7,68,f8,60,9f,d8,48,1a,97,41,d6,e4,c8,3e,97,8f),
 		LOG_WARNING, WHO | F(RESOURCE) | F(FROM) | F(TO) | F(DETAIL), 3,
-		"{who} memory needs {to}, the node has it for {from}[ ({why})]",
+		"not enough node memory for {who}: it needs {to}, the node has memory for {from}[ ({why})]",
 		"The node has no memory for @VSCALED_UNIT@",
 	},
 	[EVENT_OOM_KILL] = {
 		"oom-kill", SD_ID128_MAKE(08,30,39,46,8f,8d,4d,30,af,45,46,e4,27,d5,6f,6c),
 		LOG_WARNING, WHO | F(FROM) | F(COUNT_OF) | F(DETAIL), 10,
-		"OOM kills in {who} at the limit {from}: {count}[ ({detail})]",
-		"A process of @VSCALED_UNIT@ was killed for want of memory",
+		"OOM-killed in {who} at the limit {from}, processes: {count}[ ({detail})]",
+		"A process of @VSCALED_UNIT@ was OOM-killed",
 	},
 	[EVENT_WRITER_STUCK] = {
 		"writer-stuck", SD_ID128_MAKE(b4,0e,71,5c,2f,96,4d,0a,9a,13,c8,5b,e7,62,3d,41),
 		LOG_WARNING, WHO | F(FROM) | F(ERROR), 10,
-		"somebody who lowered memory.max of {who} is stuck in the kernel, it is {from} again; PID 1 is set free, should it be the one[: {error}]",
-		"Somebody who lowered the memory limit of @VSCALED_UNIT@ is stuck",
+		"a process that lowered memory.max of {who} is blocked in the kernel: memory.max is {from} again, PID 1 is woken in case it is that process[: {error}]",
+		"A process that lowered the memory limit of @VSCALED_UNIT@ is blocked",
 	},
 	[EVENT_DRIFT_REASSERTED] = {
 		"drift-reasserted", SD_ID128_MAKE(97,c9,da,5f,2d,aa,4b,17,89,36,9a,0c,80,d7,73,ac),
 		LOG_NOTICE, WHO | F(RESOURCE) | F(FROM) | F(TO) | F(BY), 6,
-		"{who} {resource} was changed to {from}[ by {by}], set to {to} again",
-		"A limit of @VSCALED_UNIT@ was changed by another writer and set again",
+		"external change of {who} {resource} to {from}[ by {by}], reset to {to}",
+		"An external change of a limit of @VSCALED_UNIT@ was reset",
 	},
 	[EVENT_DRIFT_ADOPTED] = {
 		"drift-adopted", SD_ID128_MAKE(0a,b6,4b,81,43,e0,48,5c,88,0d,c2,0d,eb,e5,16,c6),
 		LOG_NOTICE, WHO | F(RESOURCE) | F(FROM) | F(TO) | F(BY), 6,
-		"{who} {resource} was changed {from} -> {to}[ by {by}], taken as its new original",
+		"external change of {who} {resource} {from} -> {to}[ by {by}], adopted as its new original",
 		"A new limit of @VSCALED_UNIT@ was adopted",
 	},
 	[EVENT_DRIFT_GAVE_WAY] = {
 		"drift-gave-way", SD_ID128_MAKE(0b,19,6b,d9,da,27,46,ff,be,a0,84,89,91,ff,05,85),
 		LOG_WARNING, WHO | F(RESOURCE) | F(FROM) | F(TO) | F(BY), 0,
-		"{who} {resource} is changed again and again[ by {by}], now {to}: giving way, not managed until its unit or rule changes",
-		"Another writer insists on a limit of @VSCALED_UNIT@",
+		"external writer conflict: {who} {resource} is changed repeatedly[ by {by}], now {to}; management suspended until its unit or rule changes",
+		"External writer conflict on @VSCALED_UNIT@: management suspended",
 	},
 	[EVENT_PROPERTY_FAILED] = {
 		"property-failed", SD_ID128_MAKE(0a,bd,b1,c5,66,0c,4e,66,86,f5,01,fc,e7,34,d9,33),
 		LOG_WARNING, WHO | F(ERROR) | F(SPAN), 3,
-		"systemd did not take the limits of {who}: {error}[ after {span}], they stand in the cgroup alone",
-		"systemd did not take the limits of @VSCALED_UNIT@",
+		"systemd did not accept the limits of {who}: {error}[ after {span}]; they are set in the cgroup only",
+		"systemd did not accept the limits of @VSCALED_UNIT@",
 	},
 	[EVENT_PROPERTY_HEADROOM] = {
 		"property-headroom", SD_ID128_MAKE(4c,0a,19,64,33,15,49,30,81,63,60,5e,70,d5,46,fc),
@@ -234,14 +234,14 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_REPORT_RATIFIED] = {
 		"report-ratified", SD_ID128_MAKE(76,14,66,b0,a2,e8,48,6c,a4,82,24,d0,5f,5a,65,84),
 		LOG_INFO, WHO | F(COUNT_OF), 0,
-		"the spec of {who} has the sizes of its cgroups, generation {count}",
-		"The API server knows the sizes of @VSCALED_POD@",
+		"{who} resized: the kubelet has carried out generation {count} of its spec",
+		"The kubelet has carried out a resize of @VSCALED_POD@",
 	},
 	[EVENT_REPORT_REFUSED] = {
 		"report-refused", SD_ID128_MAKE(d5,5d,2e,dc,4c,79,40,af,95,e9,e9,ab,60,78,c6,6f),
 		LOG_WARNING, WHO | F(RESOURCE) | F(FROM) | F(DETAIL), 3,
-		"the API server does not take {who} {resource} {from}[: {detail}]",
-		"A size of @VSCALED_POD@ was refused",
+		"resize of {who} {resource} {from} refused[: {detail}]",
+		"A resize of @VSCALED_POD@ was refused",
 	},
 	[EVENT_MEMORY_ABOVE_SPEC] = {
 		"memory-above-spec", SD_ID128_MAKE(ae,0b,67,c4,81,f6,4f,04,8b,38,19,77,90,7a,d2,30),
@@ -258,14 +258,14 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_API_INSECURE] = {
 		"api-insecure", SD_ID128_MAKE(3f,a6,1c,94,d7,0b,45,2e,b8,13,6a,e5,90,2d,7c,f8),
 		LOG_WARNING, F(FILE), 0,
-		"the API server's certificate is not checked: {file} says insecure-skip-tls-verify",
-		"The API server's certificate is not checked",
+		"the API server's certificate is not verified: insecure-skip-tls-verify is set in {file}",
+		"The API server's certificate is not verified",
 	},
 	[EVENT_API_LOST] = {
 		"api-lost", SD_ID128_MAKE(11,e5,47,6e,11,ee,44,7f,8e,a5,b0,bc,b8,c7,e6,bd),
 		LOG_WARNING, F(DETAIL) | F(ERROR), 5,
-		"the API server does not answer as it should[: {detail}], sizing goes on",
-		"The API server cannot be watched",
+		"lost the watch of the API server[: {detail}]; sizing continues",
+		"The watch of the API server is lost",
 	},
 	[EVENT_API_BACK] = {
 		"api-back", SD_ID128_MAKE(c0,d8,9e,89,5c,87,44,ec,b9,50,28,b9,44,f8,02,e5),
@@ -276,14 +276,14 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_API_REFUSES] = {
 		"api-refuses", SD_ID128_MAKE(4e,96,eb,29,6b,e9,4e,40,86,61,10,8e,52,23,22,ed),
 		LOG_WARNING, F(DETAIL), 5,
-		"the API server takes no reports[: {detail}]",
-		"Reports to the API server are refused",
+		"the API server refuses resizes and annotations[: {detail}]",
+		"The API server refuses resizes and annotations",
 	},
 	[EVENT_API_OBJECT_BAD] = {
 		"api-object-bad", SD_ID128_MAKE(9c,87,a4,42,55,ea,45,48,b0,bf,f0,00,a2,f8,9f,41),
 		LOG_WARNING, F(DETAIL), 3,
-		"an object of the API server was left out[: {detail}]",
-		"An object of the API server cannot be understood",
+		"skipped an invalid object of the API server[: {detail}]",
+		"An object of the API server is invalid",
 	},
 	[EVENT_NODE_NAME_WRONG] = {
 		"node-name-wrong", SD_ID128_MAKE(d2,c0,64,9f,2e,23,4c,1e,84,e0,9c,78,0d,7a,ed,6d),
@@ -294,19 +294,19 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_BUS_ABSENT] = {
 		"bus-absent", SD_ID128_MAKE(b2,51,9f,6c,0d,e4,47,1a,9c,38,f7,25,6e,81,d0,4b),
 		LOG_NOTICE, F(ERROR), 0,
-		"there is no systemd to speak to: limits of pods stand in the cgroups alone",
-		"Limits are not told to systemd",
+		"systemd is not available: limits of pods are set in their cgroups only",
+		"Limits are not stored by systemd",
 	},
 	[EVENT_BUS_LOST] = {
 		"bus-lost", SD_ID128_MAKE(e8,15,a3,35,9d,c8,4a,ff,a7,70,31,dc,ca,e8,3f,cc),
 		LOG_WARNING, F(ERROR), 5,
-		"lost systemd: {error}; limits go on in the cgroups",
+		"lost the connection to systemd: {error}; limits are set in the cgroups only",
 		"The connection to systemd is lost",
 	},
 	[EVENT_BUS_BACK] = {
 		"bus-back", SD_ID128_MAKE(27,0c,6b,ef,69,c5,44,8a,81,f5,e6,14,ad,81,47,03),
 		LOG_NOTICE, F(SPAN), 5,
-		"systemd answers again[ after {span}]",
+		"connected to systemd again[ after {span}]",
 		"The connection to systemd is back",
 	},
 	[EVENT_FILE_REMOVED] = {
@@ -336,20 +336,20 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_CLOCK_JUMPED] = {
 		"clock-jumped", SD_ID128_MAKE(03,82,3e,07,69,df,42,de,bc,d7,e1,f4,3e,eb,c6,c3),
 		LOG_NOTICE, F(SPAN), 5,
-		"the wall clock jumped by {span}, history goes on as if it had not",
+		"the wall clock jumped by {span}, history is adjusted",
 		"The wall clock jumped",
 	},
 	[EVENT_RESTORED] = {
 		"restored", SD_ID128_MAKE(b0,6d,62,8c,a7,1c,4d,74,93,97,cc,06,52,b4,c4,7c),
 		LOG_NOTICE, WHO | F(RESOURCE) | F(FROM) | F(TO), 0,
 		"restored {who} {resource} {from} -> {to}",
-		"An original limit of @VSCALED_UNIT@ is back",
+		"An original limit of @VSCALED_UNIT@ was restored",
 	},
 	[EVENT_RESTORE_LEFT] = {
 		"restore-left", SD_ID128_MAKE(83,e0,44,f1,62,6a,44,4e,9b,1c,c4,49,df,f6,5c,45),
 		LOG_WARNING, WHO | F(RESOURCE) | F(FROM) | F(TO) | F(DETAIL), 0,
-		"left {who} {resource} at {from}, its original {to} is below its use[ ({detail})]",
-		"An original limit of @VSCALED_UNIT@ could not be put back",
+		"kept {who} {resource} at {from}: its original {to} is below its use[ ({detail})]",
+		"An original limit of @VSCALED_UNIT@ could not be restored",
 	},
 	[EVENT_PAUSED] = {
 		"paused", SD_ID128_MAKE(30,91,a5,f3,ef,92,40,a6,9f,3a,4e,66,81,d9,7a,1e),
@@ -361,13 +361,13 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		"resumed", SD_ID128_MAKE(f9,e7,42,b8,58,31,40,eb,97,2c,dd,f8,fc,19,21,6a),
 		LOG_NOTICE, WHO | F(BY), 0,
 		"resumed[ {who}][ by {by}]",
-		"vscaled goes on",
+		"vscaled is resumed",
 	},
 	[EVENT_SLOW_LOOP] = {
 		"slow-loop", SD_ID128_MAKE(a2,f2,15,10,1c,69,48,c9,a1,0e,1a,72,02,4c,75,bf),
 		LOG_WARNING, F(SPAN) | F(DETAIL), 3,
-		"one wake-up took {span}[ ({detail})], limits may come late",
-		"vscaled was slow",
+		"one pass took {span}[ ({detail})], limits may be raised late",
+		"vscaled is slow",
 	},
 };
 /* clang-format on */

@@ -396,14 +396,14 @@ void report_restored(struct managed *m, const struct restore_result *result,
 void report_stray(const char *unit, enum restore_outcome outcome)
 {
 	static const char *const details[RESTORE_OUTCOME_COUNT] = {
-		[RESTORE_RESTORED] = "not named any more, its original limits are back",
+		[RESTORE_RESTORED] = "no longer configured, its original limits are restored",
 		[RESTORE_LEFT] =
-			"not named any more, its memory stays, use does not allow the original",
-		[RESTORE_GONE] = "not named any more and not running",
+			"no longer configured, its memory limit is kept: use is above the original",
+		[RESTORE_GONE] = "no longer configured and not running",
 		[RESTORE_FAILED] =
-			"not named any more, its original limits could not be put back yet",
+			"no longer configured, its original limits could not be restored yet",
 		[RESTORE_PENDING] =
-			"not named any more, its original limits could not be put back yet",
+			"no longer configured, its original limits could not be restored yet",
 	};
 
 	event_unit_unmanaged(&(struct unit_event){.who.unit = unit, .detail = details[outcome]});

@@ -130,7 +130,7 @@ static void test_greedy(void)
 	/* Told once, with the figures. */
 	CHECK(r.events[EVENT_MEMORY_DENIED] >= 1 && r.events[EVENT_MEMORY_DENIED] <= 3);
 	printf("%s\n", denied);
-	CHECK(strstr(denied, ".service memory needs ") != NULL);
+	CHECK(strstr(denied, ".service: it needs ") != NULL);
 	CHECK(strstr(denied, " reserve, ") != NULL);
 	CHECK_EQ(r.daemon->tally.denials, r.events[EVENT_MEMORY_DENIED]);
 	rig_close(&r);

@@ -86,7 +86,8 @@ static void check_told(uint64_t held)
 	char want[160];
 
 	snprintf(want, sizeof want,
-		 "OOM kills in default/web-0/app at the limit 64.00Mi: 1 (an external writer had "
+		 "OOM-killed in default/web-0/app at the limit 64.00Mi, processes: 1 (an external "
+		 "writer had "
 		 "lowered memory.max from %llu MiB; 113 MiB in use)",
 		 held / MIB);
 	CHECK_STR(told, want);
@@ -177,8 +178,9 @@ static void test_pod_lowered(void)
 	app_of(&r)->unit->oom_kills++;
 	rig_wake(&r, app_of(&r)->unit);
 	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
-	CHECK(strstr(told, "at the limit 96.00Mi: 1 (an external writer had lowered the pod's "
-			   "memory.max from ") != NULL);
+	CHECK(strstr(told,
+		     "at the limit 96.00Mi, processes: 1 (an external writer had lowered the pod's "
+		     "memory.max from ") != NULL);
 	CHECK(strstr(told, "113 MiB in use") != NULL);
 	next = successor(&r, true);
 	CHECK(next >= 213 && next < 230);

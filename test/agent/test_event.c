@@ -93,8 +93,8 @@ static void test_change_messages(void)
 	CHECK_STR(heard.values[VALUE_ERROR], "16");
 	e.by = "systemd";
 	event_drift_reasserted(&e);
-	CHECK_STR(heard.message, "default/web-0/app memory was changed to 64.00Mi by systemd, set "
-				 "to 100.00Mi again");
+	CHECK_STR(heard.message, "external change of default/web-0/app memory to 64.00Mi by "
+				 "systemd, reset to 100.00Mi");
 }
 
 static void test_other_messages(void)
@@ -104,24 +104,23 @@ static void test_other_messages(void)
 	CHECK_STR(heard.message, "vscaled 0.1.0 started, configuration /etc/v.yaml");
 	event_config_invalid(&(struct daemon_event){
 		.file = "/etc/v.yaml", .detail = "/etc/v.yaml:3: unknown key\n'x'", .kept = true});
-	CHECK_STR(heard.message,
-		  "/etc/v.yaml:3: unknown key 'x'; the last good configuration stays");
+	CHECK_STR(heard.message, "invalid configuration: /etc/v.yaml:3: unknown key 'x'; the last "
+				 "good configuration stays");
 	event_bus_lost(&(struct daemon_event){.error = -ECONNRESET});
-	CHECK_STR(heard.message,
-		  "lost systemd: Connection reset by peer; limits go on in the cgroups");
+	CHECK_STR(heard.message, "lost the connection to systemd: Connection reset by peer; limits "
+				 "are set in the cgroups only");
 	event_clock_jumped(&(struct daemon_event){.span_usec = -(int64_t)USEC_PER_DAY});
-	CHECK_STR(heard.message,
-		  "the wall clock jumped by -24.0 h, history goes on as if it had not");
+	CHECK_STR(heard.message, "the wall clock jumped by -24.0 h, history is adjusted");
 	CHECK_STR(heard.values[VALUE_SPAN], "-86400000000");
 	event_slow_loop(&(struct daemon_event){.span_usec = 430000});
-	CHECK_STR(heard.message, "one wake-up took 430.0 ms, limits may come late");
+	CHECK_STR(heard.message, "one pass took 430.0 ms, limits may be raised late");
 	event_paused(&(struct unit_event){.by = "root"});
 	CHECK_STR(heard.message, "paused by root, nothing is written");
 	event_paused(&(struct unit_event){.who = {.unit = "a.service"}});
 	CHECK_STR(heard.message, "paused a.service, nothing is written");
 	event_oom_kill(&(struct unit_event){
 		.who = {.unit = "a.service"}, .limit_bytes = 64 * MIB, .count = 2});
-	CHECK_STR(heard.message, "OOM kills in a.service at the limit 64.00Mi: 2");
+	CHECK_STR(heard.message, "OOM-killed in a.service at the limit 64.00Mi, processes: 2");
 	event_unit_managed(&(struct unit_event){.who = {.unit = "a.service"}, .mode = "Auto"});
 	CHECK_STR(heard.message, "managing a.service, mode Auto");
 }
@@ -243,7 +242,8 @@ static void test_open(void)
 	CHECK_EQ(event_log_open(&l, &o), 0);
 	CHECK(!l.journal && l.lines && !l.prefix);
 	read_line(&l, line, sizeof line);
-	CHECK(strstr(line, " level=warning msg=\"the kernel shows no pressure") != NULL);
+	CHECK(strstr(line, " level=warning msg=\"pressure information (PSI) is not available") !=
+	      NULL);
 	o.target = EVENT_TARGET_JOURNAL;
 	CHECK_EQ(event_log_open(&l, &o), -ENOTCONN);
 	CHECK(l.lines);

@@ -289,7 +289,7 @@ static void test_restart_resumes_at_once(enum cgroup_driver driver, bool unset)
 	CHECK_EQ(rig_cpu_milli(&r, app->unit), had);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.resource[RESOURCE_CPU].original, 200);
 	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 0);
-	CHECK(strstr(r.last_message, "(it was held at this before it restarted)") != NULL);
+	CHECK(strstr(r.last_message, "(the limit from before the restart)") != NULL);
 	app->told = true;
 	rig_pod_put(&r, p);
 	rig_run(&r, 5, pods_burn_800);

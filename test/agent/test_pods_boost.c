@@ -90,7 +90,7 @@ static void test_begin_and_end(enum cgroup_driver driver)
 	r.told = note_told;
 	rig_look(&r, 1, pods_burn_20);
 	check_lent(&r, p);
-	CHECK(was_told("app cpu 200m -> 400m (lent until it has started"));
+	CHECK(was_told("app cpu 200m -> 400m (startup boost"));
 	rig_run(&r, 30, pods_burn_20);
 	check_lent(&r, p);
 	CHECK(histogram_empty(&pods_of(&r, "default/web-0/app")->control.history.cpu));
@@ -103,7 +103,7 @@ static void test_begin_and_end(enum cgroup_driver driver)
 	CHECK(r.real >= at + 5 * USEC_PER_SEC && r.real <= at + 6 * USEC_PER_SEC);
 	rig_look(&r, 1, pods_burn_20);
 	pods_check_originals(&r, p);
-	CHECK(was_told("app cpu 400m -> 200m (what was lent for the start goes back"));
+	CHECK(was_told("app cpu 400m -> 200m (startup boost has ended"));
 	rig_run(&r, 30, pods_burn_20);
 	pods_check_originals(&r, p);
 	CHECK(!histogram_empty(&pods_of(&r, "default/web-0/app")->control.history.cpu));
