@@ -72,17 +72,18 @@ int folders_start(struct daemon *d)
 }
 
 /* The directory was made anew, or emptied: everything is written once more. */
-static void reopen_state(struct daemon *d)
+static int reopen_state(struct daemon *d)
 {
-	int fd = -1;
+	int fd = -1, r = directory_open(d->config.paths.state_dir, &fd);
 
-	if (directory_open(d->config.paths.state_dir, &fd) < 0)
-		return;
+	if (r < 0)
+		return r;
 	close(d->state_dir);
 	d->state_dir = fd;
 	d->baselines_dirty = true;
 	d->lost_mark_due = d->originals_lost;
 	d->next_save = d->now;
+	return 0;
 }
 
 static void removed(const char *file, const char *what)
@@ -114,11 +115,17 @@ static void check_lock(struct daemon *d)
 	holder_text(d, holder);
 	at = lock_place(d, holder);
 	r = lock_check(&at, &d->lock, other);
-	if (r >= 0)
+	d->reopen_due |= r == LOCK_RETAKEN;
+	if (r >= 0 && !d->reopen_due) {
 		d->lock_told.error = 0;
-	if (r == LOCK_RETAKEN) {
-		reopen_state(d);
-		removed("the lock", "taken again, and the state is saved again");
+	} else if (r >= 0) {
+		r = reopen_state(d);
+		d->reopen_due = r < 0;
+		if (r < 0)
+			cannot(d, &d->lock_told, d->config.paths.state_dir,
+			       "and it cannot be opened again: nothing is saved", r);
+		else
+			removed("the lock", "taken again, and the state is saved again");
 	} else if (r == -EWOULDBLOCK) {
 		snprintf(what, sizeof what, "held by %s now: stopping", other);
 		removed("the lock", what);

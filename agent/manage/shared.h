@@ -84,6 +84,7 @@ struct daemon {
 	int state_dir;
 	struct lock lock;
 	struct told_error lock_told, socket_told;
+	bool reopen_due; /* the state folder was replaced */
 	struct cg_watch *watch;
 	struct node_memory memory;
 	struct reader reader;

@@ -174,7 +174,7 @@ int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->count; i++)
 		record_write(f, &layouts[VERSION], &s->items[i]);
-	if (fclose(f) != 0)
+	if (record_close(f, &t) < 0)
 		return -ENOMEM;
 	*ret = STEAL(t.text);
 	*ret_len = t.len;

@@ -383,8 +383,10 @@ static ssize_t text_write(void *ctx, const char *data, size_t n)
 		size_t size = t->len + n + RECORD_TEXT_STEP;
 		char *grown = realloc(t->text, size);
 
+		/* fclose() would report the last write alone. */
+		t->failed |= grown == NULL;
 		if (grown == NULL)
-			return 0; /* what fclose() reports */
+			return 0;
 		t->text = grown;
 		t->size = size;
 	}
@@ -400,4 +402,9 @@ FILE *record_open(struct record_text *t)
 
 	text_write(t, "", 0);
 	return t->text != NULL ? fopencookie(t, "w", io) : NULL;
+}
+
+int record_close(FILE *f, const struct record_text *t)
+{
+	return fclose(f) != 0 || t->failed ? -ENOMEM : 0;
 }

@@ -47,6 +47,7 @@ void record_write(FILE *f, const struct record_layout *l, const void *record);
 struct record_text {
 	char *text; /* NUL after the last byte, also when nothing was written */
 	size_t len, size;
+	bool failed; /* a part is missing */
 };
 /*
  * For record_write(). In contrast to open_memstream(), which doubles its buffer and writes to all
@@ -55,6 +56,8 @@ struct record_text {
  */
 #define RECORD_TEXT_STEP (128 * KIB)
 FILE *record_open(struct record_text *t);
+/* Closes f, of record_open(). -ENOMEM: the text is not complete. */
+int record_close(FILE *f, const struct record_text *t);
 
 /* Reads a line without its newline. -EBADMSG or -ENOMEM; *ret is untouched then. */
 int record_read(const struct record_layout *l, const char *line, size_t len, void *ret);

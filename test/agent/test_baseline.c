@@ -7,6 +7,15 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+static int fail_realloc; /* that call fails, counted from now on; 0: none does */
+void *__real_realloc(void *p, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return fail_realloc > 0 && --fail_realloc == 0 ? NULL : __real_realloc(p, size);
+}
+
 static struct baseline sample(const char *key)
 {
 	return (struct baseline){
@@ -267,6 +276,30 @@ static void test_memory(void)
 #endif
 }
 
+/* One allocation in the middle fails, and those that follow do not: a text with a hole is no text.
+ */
+static void test_memory_is_short(void)
+{
+	OWN(baseline_set_free) struct baseline_set s = {0};
+	OWN(drop_free) char *text = NULL;
+	struct baseline b = sample("");
+	char key[32];
+	size_t len;
+
+	b.key = key;
+	for (int i = 0; i < 4000; i++) {
+		snprintf(key, sizeof key, "unit:%05d", i);
+		CHECK_EQ(baseline_put(&s, &b), 0);
+	}
+	for (int i = 1; i <= 5; i++) {
+		fail_realloc = i;
+		CHECK_EQ(baseline_encode(&s, &text, &len), -ENOMEM);
+		CHECK_EQ(fail_realloc, 0);
+		CHECK(text == NULL);
+	}
+	CHECK_EQ(baseline_encode(&s, &text, &len), 0);
+}
+
 static void test_file(void)
 {
 	OWN(baseline_set_free) struct baseline_set s = {0}, back = {0};
@@ -312,6 +345,7 @@ int main(void)
 	test_old_version();
 	test_many();
 	test_memory();
+	test_memory_is_short();
 	test_file();
 	return check_result();
 }

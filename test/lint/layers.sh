@@ -21,7 +21,7 @@ libraries='systemd/|curl/|cjson/|cJSON|yaml\.h|microhttpd\.h|libcgroup|bpf/|libb
 # Headers of libc that policy/ may use: arithmetic and memory.
 pure='assert|errno|float|inttypes|limits|math|stdalign|stdbool|stddef|stdint|stdlib|string|strings'
 
-# What a room may include, and the rooms from below: read_rooms() fills them.
+# What a room may include, and the rooms in their order: read_rooms() fills them.
 declare -A may
 rooms=()
 
@@ -36,7 +36,7 @@ read_rooms()
 		rooms+=("$room")
 		for entry in $list; do
 			[[ -v may[${entry#+}] || $entry == policy || $entry == systemd ]] ||
-				bad "rooms: $room names $entry, which does not stand above it"
+				bad "rooms: $room names $entry, which does not come earlier"
 			may[$room]+="${entry#+} "
 			[[ $entry != +* ]] || may[$room]+="${may[${entry#+}]} "
 		done
@@ -130,7 +130,7 @@ planted()
 	rm -rf "$tree"
 }
 
-# A tree with every violation of the table, one in each file: every room that stands higher, and
+# A tree with every violation of the table, one in each file: every room that comes later, and
 # those below that are not named. All must be found, and a folder that the table does not know.
 planted_rooms()
 {
