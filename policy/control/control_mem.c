@@ -147,6 +147,7 @@ void control_raise_to(struct control *c, const struct control_context *x, uint64
 		.current = c->last.mem_current,
 		.max = control_brake_max(c, to),
 		.own = control_mem_high(c, to),
+		.replay = control_brake_max(c, to) < to,
 		.now = x->now,
 	};
 

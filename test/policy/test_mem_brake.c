@@ -396,6 +396,24 @@ static void test_held_below_replay(void)
 	CHECK_EQ(r.sim.u.events.oom_kill, 0);
 }
 
+/* The limit that the cgroup has is raised meanwhile: that makes no room below what the runtime may
+ * write. */
+static void test_raise_under_replay(uint64_t limit)
+{
+	struct rig r;
+
+	open_rig(&r, limit, 10 * MIB);
+	r.c.pod.replay_mem_bytes = 64 * MIB;
+	r.sim.load.anon_goal = 250 * MIB;
+	r.sim.load.anon_bps = 50 * MIB;
+	for (int i = 0; i < 35; i++) {
+		rig_run(&r, 100 * MS);
+		CHECK(r.sim.m.anon < 64 * MIB);
+	}
+	CHECK(r.sim.u.limits.mem_max > limit);
+	CHECK(r.c.mem.brake.line != 0 && r.c.mem.brake.line < 64 * MIB);
+}
+
 /* The kubelet takes too long: as with any brake, it lets go, after four seconds. */
 static void test_replay_is_not_waited_for(void)
 {
@@ -409,6 +427,8 @@ static void test_replay_is_not_waited_for(void)
 int main(void)
 {
 	test_held_below_replay();
+	for (uint64_t limit = 64; limit <= 112; limit += 4)
+		test_raise_under_replay(limit * MIB);
 	test_replay_is_not_waited_for();
 	test_growth_from_standstill();
 	test_armed_near_limit();
