@@ -60,5 +60,9 @@ static bool resize_under_way(const struct managed *m, const struct kube_containe
 
 uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container *c)
 {
-	return m->daemon->cpu_manager || resize_under_way(m, c) ? m->runtime_mem : 0;
+	uint64_t asked = m->wished[RESOURCE_MEMORY]; /* what the kubelet may have read by now */
+
+	if (!m->daemon->cpu_manager && !resize_under_way(m, c))
+		return asked;
+	return asked != 0 ? MIN(asked, m->runtime_mem) : m->runtime_mem;
 }

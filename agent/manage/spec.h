@@ -14,6 +14,7 @@ bool limit_same(enum resource r, uint64_t a, uint64_t b);
 bool spec_sent_by_us(const struct managed *m, enum resource r, uint64_t value);
 /*
  * The memory limit that the runtime may write at any moment: its present one, while a CPU manager
- * is at work or the kubelet carries out an external resize. 0: it writes none.
+ * is at work or the kubelet carries out an external resize. A lower one that was asked for and is
+ * not adopted yet counts. 0: it writes none.
  */
 uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container *c);

@@ -104,6 +104,7 @@ static void wish(struct managed *m, enum resource r, uint64_t value)
 	m->wished[r] = value;
 	m->wished_at = m->daemon->now;
 	m->pod->wishes = true;
+	pod_set_bounds(m);
 }
 
 bool pod_wish_arrived(struct managed *m, enum resource r, uint64_t value)
@@ -124,6 +125,7 @@ static bool settle(struct managed *m, enum resource r, bool seen)
 	if (!seen && m->daemon->now - m->wished_at < WISH_USEC)
 		return true;
 	m->wished[r] = 0;
+	pod_set_bounds(m);
 	adopt(m, r, value);
 	return false;
 }

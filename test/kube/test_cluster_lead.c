@@ -301,6 +301,12 @@ static bool is_held_below(struct crig *x)
 	       64 * MIB;
 }
 
+static bool is_held_below_asked(struct crig *x)
+{
+	return managed_find(x->rig.daemon, "default/web-0/app")->control.pod.replay_mem_bytes ==
+	       48 * MIB;
+}
+
 static bool is_not_held_below(struct crig *x)
 {
 	return managed_find(x->rig.daemon, "default/web-0/app")->control.pod.replay_mem_bytes == 0;
@@ -316,6 +322,9 @@ static void test_resize_under_way(enum cgroup_driver driver)
 	CHECK(is_not_held_below(&c));
 	crig_user_resizes(&c, p, "300m", NULL);
 	CHECK(crig_until(&c, 3, burn_50, is_held_below));
+	crig_user_resizes(&c, p, NULL, "48Mi");
+	CHECK(crig_until(&c, 3, burn_50, is_held_below_asked));
+	CHECK(crig_until(&c, 6, burn_50, is_held_below)); /* adopted */
 	rig_run(&c.rig, 6, grow);
 	CHECK(spec_of(p) > 64 * MIB);
 	CHECK(is_held_below(&c));
