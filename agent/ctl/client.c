@@ -119,6 +119,8 @@ static int say_refused(const struct ctl *c, long status, const cJSON *answer)
 	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
 		if (codes[i].status == status)
 			code = codes[i].code;
+	if (code == CTL_NOT_MANAGED && c->missing_ok)
+		return code;
 	return ctl_fail(c, code, hint, "%s (status %ld)", error ? error : "the daemon refused",
 			status);
 }

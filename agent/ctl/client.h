@@ -13,7 +13,8 @@ bool client_no_daemon(int error);
 
 /*
  * Sends a request (body NULL: GET) and reads the answer. CTL_OK: *ret is owned by the caller;
- * otherwise everything has been said on the error stream.
+ * otherwise everything has been said on the error stream, except for CTL_NOT_MANAGED with
+ * missing_ok.
  */
 int client_call(const struct ctl *c, const char *path, const cJSON *body, cJSON **ret);
 /* The same for path + the escaped name. */

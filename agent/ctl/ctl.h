@@ -34,6 +34,7 @@ struct ctl {
 	bool color;
 	bool help;
 	bool version;
+	bool missing_ok;                   /* client_call: CTL_NOT_MANAGED without a text */
 	bool trust_cgroup_root;            /* tests: it is a tree of plain files */
 	const struct restore_units *units; /* NULL: the systemd of this host */
 	uint32_t margin_permille;          /* of restore, as configured */

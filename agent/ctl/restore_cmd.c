@@ -129,32 +129,40 @@ static void print_result(const struct summary *s, const char *unit, const char *
 		fprintf(s->c->out, "%-9s %s%s%s\n", outcome, unit, detail[0] ? ": " : "", detail);
 }
 
-static bool has_result(const struct summary *s, const char *unit)
+static cJSON *find_name(const cJSON *list, const char *name)
 {
-	const cJSON *object;
+	cJSON *object;
 
-	cJSON_ArrayForEach (object, s->results)
-		if (strcmp(json_text(object, "unit"), unit) == 0)
-			return true;
-	return false;
+	cJSON_ArrayForEach (object, list)
+		if (strcmp(json_text(object, "unit"), name) == 0)
+			return object;
+	return NULL;
 }
 
-/* One that came back with its pod once more is told once. */
+static void count_outcome(struct summary *s, const char *outcome, int by)
+{
+	for (int i = 0; i < RESTORE_OUTCOME_COUNT; i++)
+		if (strcmp(outcome, restore_outcome_names[i]) == 0)
+			s->counts[i] += (unsigned)by;
+}
+
+/* A later outcome of the same name replaces the earlier one; the table shows both if they differ.
+ */
 static void add_result(struct summary *s, const char *unit, const char *outcome, const char *detail)
 {
-	cJSON *object = s->results ? cJSON_CreateObject() : NULL;
+	cJSON *object = cJSON_CreateObject();
+	cJSON *earlier = find_name(s->results, unit);
 
-	if (has_result(s, unit)) {
-		cJSON_Delete(object);
-		return;
-	}
-	print_result(s, unit, outcome, detail);
-	for (int i = 0; i < RESTORE_OUTCOME_COUNT; i++)
-		s->counts[i] += strcmp(outcome, restore_outcome_names[i]) == 0;
-	if (!cJSON_AddStringToObject(object, "unit", unit) ||
-	    !cJSON_AddStringToObject(object, "outcome", outcome) ||
-	    !cJSON_AddStringToObject(object, "detail", detail) ||
-	    !cJSON_AddItemToArray(s->results, object))
+	if (earlier == NULL || strcmp(json_text(earlier, "outcome"), outcome) != 0)
+		print_result(s, unit, outcome, detail);
+	if (earlier != NULL)
+		count_outcome(s, json_text(earlier, "outcome"), -1);
+	count_outcome(s, outcome, 1);
+	cJSON_AddStringToObject(object, "unit", unit);
+	cJSON_AddStringToObject(object, "outcome", outcome);
+	cJSON_AddStringToObject(object, "detail", detail);
+	if (!(earlier != NULL ? cJSON_ReplaceItemViaPointer(s->results, earlier, object)
+			      : cJSON_AddItemToArray(s->results, object)))
 		cJSON_Delete(object);
 }
 
@@ -163,20 +171,30 @@ static void each_result(void *arg, const struct restore_result *r)
 	add_result(arg, r->unit, restore_outcome_names[r->outcome], r->detail);
 }
 
-static int finish(struct summary *s)
+/* The table is printed line by line as the outcomes come. */
+static int print_results(const struct summary *s)
 {
 	const struct ctl *c = s->c;
-	int code = CTL_OK;
+	cJSON *object;
+	int r;
 
-	if (c->output != OUTPUT_TABLE) {
-		cJSON *object = cJSON_CreateObject();
-
-		cJSON_AddItemReferenceToObject(object, "results", s->results);
-		code = json_print(c, object);
-		cJSON_Delete(object);
-	} else if (cJSON_GetArraySize(s->results) == 0) {
-		fprintf(c->out, "nothing to restore\n");
+	if (c->output == OUTPUT_TABLE) {
+		if (cJSON_GetArraySize(s->results) == 0)
+			fprintf(c->out, "nothing to restore\n");
+		return CTL_OK;
 	}
+	object = cJSON_CreateObject();
+	cJSON_AddItemReferenceToObject(object, "results", s->results);
+	r = json_print(c, object);
+	cJSON_Delete(object);
+	return r;
+}
+
+/* The exit status that the outcomes give. */
+static int judge_results(const struct summary *s)
+{
+	const struct ctl *c = s->c;
+
 	if (s->counts[RESTORE_FAILED] > 0)
 		return ctl_fail(c, CTL_ERROR, "what failed is still on record: try again",
 				"%u of them could not be restored", s->counts[RESTORE_FAILED]);
@@ -189,11 +207,15 @@ static int finish(struct summary *s)
 				"the values in spite of the use, which may kill",
 				"%u of them use more memory than they had originally",
 				s->counts[RESTORE_LEFT]);
-	return code;
+	return CTL_OK;
 }
 
-/* name NULL: everything. What is pending is added to that array. */
-static int ask_once(const struct ctl *c, const char *name, struct summary *s, cJSON *pending)
+/*
+ * name NULL: everything. What is pending is added to that array. *ret_answered (may be NULL): the
+ * answer has an outcome of the name itself.
+ */
+static int ask_once(const struct ctl *c, const char *name, struct summary *s, cJSON *pending,
+		    bool *ret_answered)
 {
 	cJSON *body = cJSON_CreateObject();
 	cJSON *answer = NULL, *results;
@@ -206,6 +228,8 @@ static int ask_once(const struct ctl *c, const char *name, struct summary *s, cJ
 	cJSON_AddBoolToObject(body, "force", c->force);
 	r = client_call(c, "/v1/restore", body, &answer);
 	results = cJSON_GetObjectItemCaseSensitive(answer, "results");
+	if (ret_answered != NULL)
+		*ret_answered = find_name(results, name) != NULL;
 	while (cJSON_GetArraySize(results) > 0) {
 		cJSON *result = cJSON_DetachItemFromArray(results, 0);
 		const char *detail = json_text(result, "detail");
@@ -224,42 +248,59 @@ static int ask_once(const struct ctl *c, const char *name, struct summary *s, cJ
 	return r;
 }
 
-/* Its pod is pending too, and is asked for with all that is in it. */
-static bool has_pod(const cJSON *names, const char *name)
+/* A pod that is deleted meanwhile has no record any more, or the last answer has nothing of it. */
+static int ask_by_name(const struct ctl *c, const char *name, struct summary *s, cJSON *pending)
 {
+	struct ctl asking = *c;
+	bool answered = false;
+	int r;
+
+	asking.missing_ok = true;
+	r = ask_once(&asking, name, s, pending, &answered);
+	if (r == CTL_NOT_MANAGED || (r == CTL_OK && !answered)) {
+		add_result(s, name, restore_outcome_names[RESTORE_GONE], "");
+		r = CTL_OK;
+	}
+	return r;
+}
+
+static bool has_container(const cJSON *names, const char *pod)
+{
+	size_t length = strlen(pod);
 	const cJSON *object;
 
 	cJSON_ArrayForEach (object, names) {
-		const char *pod = json_text(object, "unit");
-		size_t length = strlen(pod);
+		const char *name = json_text(object, "unit");
 
-		if (strchr(pod, '/') != NULL && strncmp(name, pod, length) == 0 &&
-		    name[length] == '/')
+		if (strncmp(name, pod, length) == 0 && name[length] == '/')
 			return true;
 	}
 	return false;
 }
 
+/*
+ * Asks for each that is pending by its name. A pod's name restores all of its containers again,
+ * with calls that the daemon waits for: a pod is asked for once none of them is pending. After an
+ * error the rest stays pending.
+ */
 static int ask_again(const struct ctl *c, struct summary *s, cJSON **pending)
 {
 	cJSON *names = *pending;
-	const cJSON *object;
 	int r = CTL_OK;
 
 	*pending = cJSON_CreateArray();
-	cJSON_ArrayForEach (object, names) {
+	while (cJSON_GetArraySize(names) > 0) {
+		cJSON *object = cJSON_DetachItemFromArray(names, 0);
 		const char *name = json_text(object, "unit");
+		bool later =
+			r != CTL_OK || has_container(names, name) || has_container(*pending, name);
 
-		if (has_pod(names, name))
-			continue;
-		r = ask_once(c, name, s, *pending);
-		/* Its record went meanwhile, with the pod. */
-		if (r == CTL_NOT_MANAGED) {
-			add_result(s, name, restore_outcome_names[RESTORE_GONE], "");
-			r = CTL_OK;
-		}
-		if (r != CTL_OK)
-			break;
+		if (!later)
+			r = ask_by_name(c, name, s, *pending);
+		if (later || r != CTL_OK)
+			cJSON_AddItemToArray(*pending, object);
+		else
+			cJSON_Delete(object);
 	}
 	cJSON_Delete(names);
 	return r;
@@ -278,7 +319,7 @@ static int restore_by_socket(const struct ctl *c, struct summary *s)
 {
 	cJSON *pending = cJSON_CreateArray();
 	const cJSON *object;
-	int r = ask_once(c, c->all ? NULL : c->arguments[0], s, pending);
+	int r = ask_once(c, c->all ? NULL : c->arguments[0], s, pending, NULL);
 
 	say_waiting(c, pending);
 	for (int i = 0; r == CTL_OK && cJSON_GetArraySize(pending) > 0 && i < PENDING_TRIES; i++) {
@@ -321,7 +362,7 @@ static int restore_by_hand(const struct ctl *c, struct summary *s)
 int ctl_restore(const struct ctl *c)
 {
 	struct summary s = {.c = c};
-	int r;
+	int r, printed;
 
 	if (c->all == (c->argument_count > 0))
 		return ctl_fail(c, CTL_USAGE, NULL,
@@ -332,8 +373,13 @@ int ctl_restore(const struct ctl *c)
 		r = restore_by_hand(c, &s);
 	else
 		r = restore_by_socket(c, &s);
+	/* What is done is printed after an error too. */
+	if (r == CTL_OK || cJSON_GetArraySize(s.results) > 0) {
+		printed = print_results(&s);
+		r = r == CTL_OK ? printed : r;
+	}
 	if (r == CTL_OK)
-		r = finish(&s);
+		r = judge_results(&s);
 	cJSON_Delete(s.results);
 	return r;
 }

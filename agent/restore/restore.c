@@ -48,13 +48,19 @@ static bool is_pod_key(const char *key)
 	return strncmp(key, BASELINE_POD_PREFIX, strlen(BASELINE_POD_PREFIX)) == 0;
 }
 
+/* "pod:UID", not "pod:UID/CONTAINER". */
+static bool is_whole_pod(const char *key)
+{
+	return is_pod_key(key) && strchr(key, '/') == NULL;
+}
+
 /* The pod of one that is named: "pod:UID" before "pod:UID/CONTAINER". */
 static bool is_parent_of_named(const struct baseline_set *set, const struct baseline *b,
 			       const char *name)
 {
 	size_t length = strlen(b->key);
 
-	if (!is_pod_key(b->key) || strchr(b->key, '/') != NULL)
+	if (!is_whole_pod(b->key))
 		return false;
 	for (size_t i = 0; i < set->count; i++) {
 		const struct baseline *child = &set->items[i];
@@ -89,6 +95,9 @@ static int targets_of(const struct restore *r, const struct baseline_set *set, c
 			continue;
 		restore_locate(r, b, &l.items[l.count]);
 		l.items[l.count].grow_only = !wanted;
+		if (wanted && r->pending != NULL)
+			l.items[l.count].pending =
+				r->pending(r->pending_ctx, l.items[l.count].name);
 		l.count++;
 	}
 	qsort(l.items, l.count, sizeof(*l.items), by_depth);
@@ -120,13 +129,12 @@ static int remove_finished(struct baseline_set *set, const struct target_list *l
 static bool restore_target(const struct restore *r, const struct restore_target *t,
 			   restore_each_fn *each, void *arg)
 {
-	const char *why = r->pending != NULL ? r->pending(r->pending_ctx, t->name) : NULL;
 	struct restore_result result = {.unit = t->name, .outcome = RESTORE_PENDING};
 
 	if (t->missing == RESTORE_POD_GONE)
 		return true;
-	if (why != NULL)
-		snprintf(result.detail, sizeof(result.detail), "%s", why);
+	if (t->pending != NULL)
+		snprintf(result.detail, sizeof(result.detail), "%s", t->pending);
 	else
 		restore_unit(r, t, &result);
 	each(arg, &result);
@@ -149,7 +157,9 @@ int restore_set(const struct restore *r, struct baseline_set *set, const char *n
 	if (!finished)
 		return -ENOMEM;
 	for (size_t i = 0; i < targets.count; i++)
-		restore_grow(r, &targets.items[i]);
+		if (targets.items[i].pending == NULL ||
+		    is_whole_pod(targets.items[i].baseline->key))
+			restore_grow(r, &targets.items[i]);
 	for (size_t i = targets.count; i-- > 0;) {
 		if (!targets.items[i].grow_only)
 			finished[i] = restore_target(r, &targets.items[i], each, arg);

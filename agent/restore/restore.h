@@ -29,8 +29,12 @@ struct restore {
 	bool spec_stays; /* nobody tells the API server: say where the pod's spec holds our values
 			  */
 	bool keep_pods;  /* somebody does: records of pods stay until that is done */
-	/* Static text: why what has this name is not to be touched now; NULL: it may be. NULL in
-	 * place of the function: everything may be. */
+	/*
+	 * Static text: why what has this name is not to be touched now; NULL: it may be. Asked once
+	 * for each that is to be restored, before the first write. Nothing is written to what is
+	 * pending, except that the memory of a pod grows, for the containers in it that may be
+	 * touched. NULL in place of the function: everything may be touched.
+	 */
 	const char *(*pending)(void *ctx, const char *name);
 	void *pending_ctx;
 	bool reclaim; /* page cache that is in the way may be taken back first; takes time */

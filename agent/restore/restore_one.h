@@ -20,7 +20,8 @@ struct restore_target {
 	const char *unit;           /* systemd's; NULL: it has no say */
 	char path[CGROUP_PATH_MAX]; /* "": it has no cgroup now */
 	enum restore_missing missing;
-	bool grow_only; /* the pod of what is restored */
+	bool grow_only;      /* the pod of what is restored */
+	const char *pending; /* why it is not to be touched now; NULL: it may be */
 	unsigned depth;
 };
 

@@ -289,20 +289,32 @@ static void given_back(struct managed *m)
 	managed_look_again(m);
 }
 
+/* Nothing of ours stands any more. */
+static bool is_restored(enum restore_outcome outcome)
+{
+	return outcome == RESTORE_RESTORED || outcome == RESTORE_GONE;
+}
+
+/* It was not tried, and is tried again soon. */
+static bool is_pending(int r, enum restore_outcome outcome)
+{
+	return r == -EAGAIN || (r >= 0 && outcome == RESTORE_PENDING);
+}
+
 static void hand_back(struct managed *m)
 {
 	struct daemon *d = m->daemon;
 	struct restore_job job = {.daemon = d, .quiet = m->hand_back_told, .quick = true};
 	int r = restore_units(d, m->name, false, &job);
+	bool pending = is_pending(r, job.outcome);
 
-	/* Nothing was said of one who is to come again at once. */
-	m->hand_back_told |= r != -EAGAIN;
-	m->hand_back_at = d->now + (r == -EAGAIN ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC);
+	/* Nothing was reported of one that is tried again at once. */
+	m->hand_back_told |= !pending;
+	m->hand_back_at = d->now + (pending ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC);
 	if ((r < 0 && r != -ENOENT && r != -EAGAIN) || (r >= 0 && job.outcome == RESTORE_FAILED))
 		d->hand_back_at = m->hand_back_at; /* a PID 1 that hangs is not asked for each */
 	/* -ENOENT: it has no record, so nothing of ours stands. */
-	if (r == -ENOENT ||
-	    (r >= 0 && job.outcome != RESTORE_FAILED && job.outcome != RESTORE_LEFT))
+	if (r == -ENOENT || (r >= 0 && is_restored(job.outcome)))
 		given_back(m);
 }
 
@@ -311,6 +323,23 @@ static bool is_stray(const struct daemon *d, const char *name)
 	const struct policy_rule *rule = config_rule_for(&d->config, name);
 
 	return (rule == NULL || rule->mode == MODE_OFF) && managed_find(d, name) == NULL;
+}
+
+/* 0, or -errno when no other is to be tried now. */
+static int release_stray(struct daemon *d, const char *name, bool told)
+{
+	struct restore_job job = {.daemon = d, .quiet = true, .quick = true};
+	int r = restore_units(d, name, false, &job);
+
+	if (is_pending(r, job.outcome)) {
+		d->strays_at = MIN(d->strays_at, d->now + HAND_BACK_SOON_USEC);
+		return 0;
+	}
+	if (r < 0 || !is_restored(job.outcome))
+		d->strays_at = MIN(d->strays_at, d->now + HAND_BACK_RETRY_USEC);
+	if (!told || d->strays_at == UINT64_MAX)
+		report_stray(name, r < 0 ? RESTORE_FAILED : job.outcome);
+	return MIN(r, 0);
 }
 
 /* Units that an earlier life of ours sized and today's configuration does not name, or not so. */
@@ -322,20 +351,13 @@ static void release_strays(struct daemon *d)
 	d->strays_at = UINT64_MAX;
 	for (size_t i = d->baselines.count; i > 0; i--) {
 		const char *name = restore_unit_name(&d->baselines.items[i - 1]);
-		struct restore_job job = {.daemon = d, .quiet = true, .quick = true};
 		char copy[RECORD_NAME_MAX];
-		int r;
 
 		if (name == NULL || !is_stray(d, name))
 			continue;
 		/* The record goes away under its name. */
 		snprintf(copy, sizeof copy, "%s", name);
-		r = restore_units(d, copy, false, &job);
-		if (r < 0 || job.outcome == RESTORE_LEFT || job.outcome == RESTORE_FAILED)
-			d->strays_at = d->now + HAND_BACK_RETRY_USEC;
-		if (!told || d->strays_at == UINT64_MAX)
-			report_stray(copy, r < 0 ? RESTORE_FAILED : job.outcome);
-		if (r < 0)
+		if (release_stray(d, copy, told) < 0)
 			return;
 	}
 }

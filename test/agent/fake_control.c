@@ -75,6 +75,32 @@ static int fake_resume(void *ctx, const char *name)
 	return count_named(f, name);
 }
 
+/* As the daemon does: a container by its own name, or the pod with all that is in it. The pod waits
+ * for app; side changes its mind when it is restored once more. */
+static void restore_pod(struct fake_control *f, const char *name, control_result_fn *each,
+			void *arg)
+{
+	struct restore_result app = {.unit = "shop/web-0/app", .outcome = RESTORE_RESTORED};
+	struct restore_result side = {.unit = "shop/web-0/side", .outcome = RESTORE_RESTORED};
+	struct restore_result pod = {.unit = "shop/web-0", .outcome = RESTORE_RESTORED};
+	bool all = name == NULL || strcmp(name, pod.unit) == 0;
+
+	if (f->restores > 1)
+		side.outcome = RESTORE_LEFT;
+	if (f->pending > 0) {
+		f->pending -= all || strcmp(name, app.unit) == 0;
+		app.outcome = pod.outcome = RESTORE_PENDING;
+		strcpy(app.detail, "it is being started");
+		strcpy(pod.detail, "a container of it is pending");
+	}
+	if (all || strcmp(name, app.unit) == 0)
+		each(arg, &app);
+	if (all || strcmp(name, side.unit) == 0)
+		each(arg, &side);
+	if (all)
+		each(arg, &pod);
+}
+
 /* web.service comes back; batch has grown and is left unless forced. */
 static int fake_restore(void *ctx, const char *name, bool force, control_result_fn *each, void *arg)
 {
@@ -82,11 +108,18 @@ static int fake_restore(void *ctx, const char *name, bool force, control_result_
 	struct restore_result batch = {.unit = "batch@nightly.service",
 				       .outcome = force ? RESTORE_RESTORED : RESTORE_LEFT};
 	struct fake_control *f = ctx;
-	int r = count_named(f, name);
+	int r = f->pod ? 0 : count_named(f, name);
 
+	if (f->log)
+		strcat(strcat(f->log, name ? name : "*"), " ");
 	snprintf(f->last, sizeof(f->last), "restore %s%s", name ? name : "*",
 		 force ? " force" : "");
-	if (r < 0)
+	f->restores++;
+	if (f->fail_after > 0 && f->restores > f->fail_after)
+		return f->fail_with;
+	if (f->pod)
+		restore_pod(f, name, each, arg);
+	if (r < 0 || f->pod)
 		return r;
 	if (!force)
 		strcpy(batch.detail, "memory.max: 5.0 GiB in use, the original is 4.0 GiB");

@@ -9,6 +9,11 @@ struct fake_control {
 	char last[300];             /* "pause web.service", "restore * force", ... */
 	int error;                  /* < 0: what every operation answers */
 	unsigned pending;           /* so many restores of web.service find it being started */
+	bool pod;                   /* restore: of shop/web-0, and "app" in it is what is pending */
+	unsigned restores;          /* ... of them were asked for */
+	unsigned fail_after;        /* > 0: every later restore answers fail_with */
+	int fail_with;              /* < 0; 0: no result, as for a pod that is gone */
+	char *log;                  /* shared: the names that restore was asked for; may be NULL */
 	bool refuse_peers;
 	bool not_ready;
 	bool cluster; /* not standalone */

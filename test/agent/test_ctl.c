@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +20,9 @@
 static char dir[] = "/tmp/vscaled-ctl-XXXXXX";
 static char socket_path[64];
 static char *out_text, *err_text;
+/* Written by the process that serves; 24 rounds of names fit. */
+#define REQUEST_LOG_SIZE 4096
+static char *request_log;
 
 static void drop_outputs(void)
 {
@@ -193,6 +197,92 @@ static void test_restore_pending(void)
 	stop(pid);
 }
 
+/* app is pending in the first three rounds. */
+static void pod_pending(struct fake_control *f)
+{
+	f->pod = true;
+	f->pending = 3;
+	f->log = request_log;
+	request_log[0] = '\0';
+}
+
+static void pod_fails(struct fake_control *f)
+{
+	pod_pending(f);
+	f->fail_after = 2;
+	f->fail_with = -EIO;
+}
+
+static void pod_not_known(struct fake_control *f)
+{
+	pod_fails(f);
+	f->fail_with = -ENOENT;
+}
+
+static void pod_gone(struct fake_control *f)
+{
+	pod_fails(f);
+	f->fail_with = 0;
+}
+
+/* The containers of a pending pod are not restored again while one of them is pending. */
+static void test_restore_siblings(void)
+{
+	pid_t pid = serve(pod_pending);
+
+	CHECK_EQ(run("restore --all"), CTL_TRY_LATER);
+	CHECK_STR(request_log, "* shop/web-0/app shop/web-0/app shop/web-0/app shop/web-0 ");
+	CHECK(strstr(out_text, "restored  shop/web-0/app\n") != NULL);
+	CHECK(strstr(out_text, "restored  shop/web-0\n") != NULL);
+	CHECK(strstr(out_text, "pending") == NULL);
+	/* The later outcome counts. */
+	CHECK(strstr(out_text, "restored  shop/web-0/side\n") != NULL);
+	CHECK(strstr(out_text, "left      shop/web-0/side\n") != NULL);
+	CHECK(strstr(err_text, "1 of them use more memory") != NULL);
+	stop(pid);
+	pid = serve(pod_pending);
+	CHECK_EQ(run("restore --all -o json"), CTL_TRY_LATER);
+	CHECK(strstr(out_text, "\"outcome\":\t\"left\"") != NULL);
+	CHECK(strstr(strstr(out_text, "web-0/side") + 1, "web-0/side") == NULL);
+	stop(pid);
+}
+
+/* A retry that fails takes no outcome away, and its error is the exit status. */
+static void test_restore_retry_fails(void)
+{
+	pid_t pid = serve(pod_fails);
+
+	CHECK_EQ(run("restore --all"), CTL_ERROR);
+	CHECK_STR(request_log, "* shop/web-0/app shop/web-0/app ");
+	CHECK(strstr(out_text, "pending   shop/web-0/app: it is being started\n") != NULL);
+	CHECK(strstr(out_text, "pending   shop/web-0: a container of it") != NULL);
+	CHECK(strstr(out_text, "restored  shop/web-0/side\n") != NULL);
+	stop(pid);
+	pid = serve(pod_fails);
+	CHECK_EQ(run("restore --all -o json"), CTL_ERROR);
+	CHECK(strstr(out_text, "\"shop/web-0/app\"") != NULL);
+	CHECK(strstr(out_text, "\"shop/web-0/side\"") != NULL);
+	stop(pid);
+}
+
+/* A pod that is deleted meanwhile is no error: no record of it, or nothing told of it. */
+static void test_restore_deleted(void)
+{
+	static void (*const prepare[])(struct fake_control *) = {pod_not_known, pod_gone};
+
+	for (size_t i = 0; i < ARRAY_SIZE(prepare); i++) {
+		pid_t pid = serve(prepare[i]);
+
+		CHECK_EQ(run("restore --all"), CTL_OK);
+		CHECK_STR(request_log, "* shop/web-0/app shop/web-0/app shop/web-0 ");
+		CHECK(strstr(out_text, "gone      shop/web-0/app\n") != NULL);
+		CHECK(strstr(out_text, "gone      shop/web-0\n") != NULL);
+		CHECK(strstr(err_text, "not managed") == NULL);
+		CHECK(strstr(err_text, "vscalectl:") == NULL);
+		stop(pid);
+	}
+}
+
 struct outcome {
 	const char *line;
 	int code;
@@ -361,7 +451,9 @@ int main(void)
 {
 	pid_t pid;
 
-	if (!mkdtemp(dir))
+	request_log = mmap(NULL, REQUEST_LOG_SIZE, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!mkdtemp(dir) || request_log == MAP_FAILED)
 		return EXIT_FAILURE;
 	snprintf(socket_path, sizeof(socket_path), "%s/sock", dir);
 	check_outcomes(without_daemon, ARRAY_SIZE(without_daemon));
@@ -372,6 +464,9 @@ int main(void)
 	stop(pid);
 	unlink(socket_path);
 	test_restore_pending();
+	test_restore_siblings();
+	test_restore_retry_fails();
+	test_restore_deleted();
 	unlink(socket_path);
 	test_cluster();
 	test_refusals();

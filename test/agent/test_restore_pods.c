@@ -122,6 +122,35 @@ static void test_grow(void)
 	}
 }
 
+static const char *app_pends(void *ctx, const char *name)
+{
+	(void)ctx;
+	return strcmp(name, "default/web-0/side") != 0 ? "it is being started" : NULL;
+}
+
+/* Nothing is written to a container that is pending. Its pod grows all the same, for the container
+ * beside it. */
+static void test_pending(void)
+{
+	struct restore r;
+
+	begin_pod(3 * GIB, 2 * GIB, 512 * MIB);
+	r = settings();
+	r.pending = app_pends;
+	CHECK_EQ(restore_set(&r, &records, "default/web-0", take_result, NULL), 0);
+	CHECK_EQ(outcome_of("default/web-0/app"), RESTORE_PENDING);
+	CHECK_EQ(outcome_of("default/web-0"), RESTORE_PENDING);
+	CHECK_EQ(outcome_of("default/web-0/side"), RESTORE_RESTORED);
+	CHECK_EQ(written(APP, 2 * GIB), -1);
+	check_file(APP "/memory.max", "805306368\n");
+	check_file(APP "/cpu.max", "40000 100000\n");
+	check_file(POD "/memory.max", "3221225472\n");
+	check_file(POD "/cpu.max", "60000 100000\n");
+	check_file(SIDE "/memory.max", "536870912\n");
+	CHECK_EQ(records.count, 3);
+	end();
+}
+
 /* 200 MiB in use and the margin do not fit in 128 MiB. */
 static void test_left(void)
 {
@@ -292,6 +321,7 @@ int main(void)
 
 	test_shrink();
 	test_grow();
+	test_pending();
 	test_left();
 	test_names();
 	test_restarted();
