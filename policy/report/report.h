@@ -151,6 +151,8 @@ struct report_memory {
 	usec_t restart_at;     /* the last request that restarts it; 0: none that is known */
 	usec_t restart_before; /* as of the last answer */
 	uint32_t foreign; /* RESOURCES_*: set by somebody else at the last change of the spec */
+	/* RESOURCES_*: set by somebody else and not carried out yet. Not ours to take back. */
+	uint32_t theirs;
 	/* RESOURCES_*: set by somebody else before a request of ours that did not know of it, by
 	 * the object that was seen last. */
 	uint32_t overtaken;

@@ -52,13 +52,16 @@ static uint64_t keep_request(const struct draft *d, size_t i, size_t r, uint64_t
 	return r == RESOURCE_CPU ? x->original_request : MAX(want, x->original_request);
 }
 
-/* The value to go back to: the original, or what stood before a condition. */
+/* The value to go back to: the original, or what stood before a condition. What somebody else set
+ * stays. */
 static struct report_values way_back(const struct draft *d, size_t i, size_t r)
 {
 	const struct report_resource *x = &d->f->containers[i].resource[r];
 	const struct report_values *good = &d->s->container[i].good;
 	struct report_values v;
 
+	if (!d->f->restoring && (d->s->container[i].theirs & (1u << r)))
+		return report_spec_of(d->f, i);
 	v.limit[r] = d->f->restoring ? x->original_limit : good->limit[r];
 	v.request[r] = d->f->restoring ? x->original_request : good->request[r];
 	return v;

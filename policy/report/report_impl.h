@@ -84,8 +84,8 @@ static inline bool report_equal(const struct report_values *a, const struct repo
 }
 
 /* --- report_state.c */
-/* What was asked beyond what was known, or beyond the last spec that was carried out (from_good),
- * is refused: that is what is left. Returns how many values. */
+/* What was asked beyond what was known, or beyond the last spec that was carried out (from_good;
+ * without what somebody else set), is refused: that is what is left. Returns how many values. */
 uint32_t report_refuse(const struct report_tuning *t, struct report_state *s, uint32_t resources,
 		       bool from_good, usec_t now);
 /* After an answer: what was asked before may still be on its way. */
@@ -132,7 +132,7 @@ bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
 /* Is nothing that leads to be sent for now? */
 bool report_lead_paused(const struct report_state *s, usec_t now);
 /* Does the spec hold headroom, sent by a lead, that the kubelet has not carried out? */
-bool report_lead_waits(const struct report_state *s);
+bool report_lead_waits(const struct report_state *s, const struct report_facts *f);
 /* A raised CPU value of ours that waits along with it and may be the cause. */
 bool report_cpu_waits(const struct report_state *s);
 /* A condition stands on headroom, and no CPU value of ours can be the cause. */
@@ -142,7 +142,7 @@ bool report_lead_stuck(const struct report_tuning *t, const struct report_state 
 uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now);
 /* The kubelet has carried out the spec; before `good` is set to it. */
-void report_lead_carried_out(struct report_state *s);
+void report_lead_carried_out(struct report_state *s, const struct report_facts *f);
 /* Nothing of a refusal of headroom counts any more. */
 void report_lead_forget(struct report_state *s);
 /* When the state has to be looked at again for a cut; 0: no need. */

@@ -92,8 +92,9 @@ bool draft_leads(const struct draft *d, size_t i)
 bool report_can_withdraw(const struct report_state *s)
 {
 	for (size_t i = 0; i < s->count; i++)
-		if (s->container[i].good.limit[RESOURCE_MEMORY] !=
-		    s->container[i].known.limit[RESOURCE_MEMORY])
+		if (s->container[i].theirs != 0 ||
+		    s->container[i].good.limit[RESOURCE_MEMORY] !=
+			    s->container[i].known.limit[RESOURCE_MEMORY])
 			return false;
 	return s->carrying && s->ours;
 }
@@ -115,18 +116,23 @@ bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
 	return true;
 }
 
-static bool headroom_waits(const struct report_state *s)
+/* A limit of somebody else, or one that restarts its container, is no headroom. */
+static bool headroom_waits(const struct report_state *s, const struct report_facts *f)
 {
-	for (size_t i = 0; i < s->count; i++)
-		if (s->container[i].known.limit[RESOURCE_MEMORY] >
-		    s->container[i].good.limit[RESOURCE_MEMORY])
+	for (size_t i = 0; i < report_count_of(s, f); i++) {
+		const struct report_memory *m = &s->container[i];
+
+		if (!(m->theirs & RESOURCES_MEMORY) &&
+		    !f->containers[i].resource[RESOURCE_MEMORY].restart &&
+		    m->known.limit[RESOURCE_MEMORY] > m->good.limit[RESOURCE_MEMORY])
 			return true;
+	}
 	return false;
 }
 
-bool report_lead_waits(const struct report_state *s)
+bool report_lead_waits(const struct report_state *s, const struct report_facts *f)
 {
-	return (s->led || s->stuck) && headroom_waits(s);
+	return (s->led || s->stuck) && headroom_waits(s, f);
 }
 
 bool report_cpu_waits(const struct report_state *s)
@@ -134,6 +140,8 @@ bool report_cpu_waits(const struct report_state *s)
 	for (size_t i = 0; i < s->count; i++) {
 		const struct report_memory *m = &s->container[i];
 
+		if (m->theirs & RESOURCES_CPU)
+			continue;
 		if (m->known.limit[RESOURCE_CPU] > m->good.limit[RESOURCE_CPU] ||
 		    m->known.request[RESOURCE_CPU] > m->good.request[RESOURCE_CPU])
 			return s->ours;
@@ -149,7 +157,7 @@ bool report_lead_stuck(const struct report_tuning *t, const struct report_state 
 
 	if (!f->pending_deferred && !f->pending_infeasible && !f->progress_error)
 		return false;
-	return current && report_lead_waits(s) &&
+	return current && report_lead_waits(s, f) &&
 	       (f->condition_resources == RESOURCES_MEMORY || !report_cpu_waits(s));
 }
 
@@ -188,10 +196,10 @@ uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 	return REPORT_NEWS_RETRY | (denied ? 0 : REPORT_NEWS_VERIFY);
 }
 
-void report_lead_carried_out(struct report_state *s)
+void report_lead_carried_out(struct report_state *s, const struct report_facts *f)
 {
 	/* Not what went back to what the kubelet held before. */
-	if (s->stuck && headroom_waits(s))
+	if (s->stuck && headroom_waits(s, f))
 		s->lead_cuts = MIN(s->lead_cuts, (uint32_t)LEAD_CUTS_MAX);
 	s->stuck = false;
 	s->cut_at = 0;

@@ -35,7 +35,8 @@ static uint32_t first_seen(struct report_state *s, const struct report_facts *f,
 			m->good.limit[r] = x->original_limit;
 			m->good.request[r] = x->original_request;
 		}
-		if (f->containers[i].resource[RESOURCE_MEMORY].reported != 0)
+		if (ratifiable(&f->containers[i].resource[RESOURCE_MEMORY]) &&
+		    f->containers[i].resource[RESOURCE_MEMORY].reported != 0)
 			m->good.limit[RESOURCE_MEMORY] =
 				MIN(f->containers[i].resource[RESOURCE_MEMORY].reported,
 				    m->known.limit[RESOURCE_MEMORY]);
@@ -63,9 +64,11 @@ static uint32_t compare(const struct report_state *s, struct report_memory *m,
 		if (report_equal(spec, &m->known, r))
 			continue;
 		moved |= 1u << r;
+		m->theirs &= ~(1u << r);
 		if (!is_ours(spec, m, r))
 			m->foreign |= 1u << r;
 	}
+	m->theirs |= m->foreign;
 	return moved;
 }
 
@@ -137,13 +140,29 @@ static bool carried_out(const struct report_state *s, const struct report_facts 
 	       !f->progress_error;
 }
 
+/* Do values of somebody else wait, and none of ours? Then no condition is on account of ours. */
+static bool theirs_alone_wait(const struct report_state *s)
+{
+	uint32_t theirs = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct report_memory *m = &s->container[i];
+
+		for (size_t r = 0; r < RESOURCE_COUNT; r++)
+			if (!(m->theirs & (1u << r)) && !report_equal(&m->known, &m->good, r))
+				return false;
+		theirs |= m->theirs;
+	}
+	return theirs != 0;
+}
+
 /* A condition of the generation before says nothing of this one; a server that does not tell which
  * one it means gets a moment. */
 static bool condemned(const struct report_tuning *t, const struct report_state *s,
 		      const struct report_facts *f, usec_t now)
 {
 	/* Deferred is waited for, unless headroom waits with a CPU value of ours. */
-	bool waits = f->pending_deferred && report_lead_waits(s) && report_cpu_waits(s);
+	bool waits = f->pending_deferred && report_lead_waits(s, f) && report_cpu_waits(s);
 
 	if (!f->pending_infeasible && !f->progress_error && !waits)
 		return false;
@@ -175,7 +194,7 @@ static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 
 	/* Headroom is no value of the cgroup: the CPU value goes back first, then it is judged by
 	 * itself. */
-	if (report_lead_waits(s)) {
+	if (report_lead_waits(s, f)) {
 		s->stuck = true;
 		resources = RESOURCES_CPU;
 	}
@@ -200,17 +219,22 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 	uint32_t news = stuck ? report_lead_cut(t, s, f, now) : 0;
 
 	if (carried_out(s, f)) {
-		report_lead_carried_out(s);
-		for (size_t i = 0; i < report_count_of(s, f); i++)
+		report_lead_carried_out(s, f);
+		for (size_t i = 0; i < report_count_of(s, f); i++) {
 			s->container[i].good = s->container[i].known;
+			s->container[i].theirs = 0;
+		}
 		s->put_back = s->withdraw = s->carrying = false;
 		if (!waiting)
 			return 0;
 		s->phase = REPORT_IDLE;
 		return REPORT_NEWS_VERIFY | (s->ours ? REPORT_NEWS_RATIFIED : 0);
 	}
-	if (s->ours && !s->put_back && !stuck && condemned(t, s, f, now))
-		return condemn(t, s, f, now);
+	if (s->ours && !s->put_back && !stuck && condemned(t, s, f, now)) {
+		if (!theirs_alone_wait(s))
+			return condemn(t, s, f, now);
+		s->ours = false;
+	}
 	/* Deferred is waited for as long as it takes; what follows has its own time. */
 	if (waiting && f->pending_deferred)
 		s->since = now;

@@ -20,7 +20,8 @@ bool restart_undone(const struct draft *d, size_t i)
 	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
 
 	return d->s->put_back && d->f->pending_infeasible && x->restart && x->managed &&
-	       limits_ours(d->f) && d->s->container[i].good.limit[RESOURCE_MEMORY] < x->spec_limit;
+	       limits_ours(d->f) && !(d->s->container[i].theirs & RESOURCES_MEMORY) &&
+	       d->s->container[i].good.limit[RESOURCE_MEMORY] < x->spec_limit;
 }
 
 bool restart_replays_nothing(const struct draft *d)

@@ -65,6 +65,8 @@ uint32_t report_refuse(const struct report_tuning *t, struct report_state *s, ui
 		const struct report_values *from = from_good ? &m->good : &m->known;
 
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			if (from_good && (m->theirs & (1u << r)))
+				continue;
 			if (!(resources & (1u << r)) || (m->asked.limit[r] <= from->limit[r] &&
 							 m->asked.request[r] <= from->request[r]))
 				continue;
@@ -118,6 +120,8 @@ static uint32_t take_answer(const struct report_tuning *t, struct report_memory 
 				m->foreign |= 1u << r;
 			continue;
 		}
+		if (!report_equal(&m->asked, &m->from, r))
+			m->theirs &= ~(1u << r);
 		/* Admission made less of it than was asked: asking again gives the same. */
 		if (spec->limit[r] < m->asked.limit[r]) {
 			m->ceiling.limit[r] = spec->limit[r];
@@ -125,6 +129,7 @@ static uint32_t take_answer(const struct report_tuning *t, struct report_memory 
 			m->ceiling_until[r] = add_sat(now, t->refusal_usec);
 		}
 	}
+	m->theirs |= m->foreign;
 	m->known = *spec;
 	return m->foreign;
 }

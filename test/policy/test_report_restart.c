@@ -252,6 +252,7 @@ static void test_infeasible_earlier_life(void)
 		full(&g);
 		rig_res(&g, 0, MEM)->spec_limit = 768 * MIB;
 		rig_res(&g, 0, MEM)->original_limit = 384 * MIB;
+		rig_res(&g, 0, MEM)->reported = 512 * MIB;
 		g.f.ours = true;
 		g.f.pending_infeasible = true;
 		free(g.s);
