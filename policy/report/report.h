@@ -191,6 +191,7 @@ struct report_state {
 	bool led;             /* and so does the last one that was taken */
 	uint32_t lead_cuts;   /* times that the headroom was cut because it was refused ... */
 	usec_t lead_until;    /* ... and until when that counts */
+	usec_t least_until;   /* the server refused the least headroom: no lead before */
 	bool stuck;           /* a condition stands on headroom: the kubelet does not hold it */
 	usec_t cut_at;        /* headroom cut for that, no result yet; 0: none under way */
 	uint64_t cut_generation;

@@ -26,8 +26,10 @@ uint64_t draft_floor(const struct draft *d, size_t i)
 
 bool draft_bound(const struct draft *d, size_t i)
 {
-	return !d->f->restoring && (report_lead_paused(d->s, d->now) ||
-				    d->now < d->s->container[i].ceiling_until[RESOURCE_MEMORY]);
+	bool paused = report_lead_paused(d->s, d->now) && !report_lead_may_land(d->s, d->f, d->now);
+
+	return !d->f->restoring &&
+	       (paused || d->now < d->s->container[i].ceiling_until[RESOURCE_MEMORY]);
 }
 
 /* A Guaranteed pod's request is its limit. */

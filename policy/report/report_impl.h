@@ -131,6 +131,9 @@ bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now);
 /* Is nothing that leads to be sent for now? */
 bool report_lead_paused(const struct report_state *s, usec_t now);
+/* May the kubelet write the headroom in the spec later, below use by then? The pause does not bind
+ * a lead of the least headroom then, unless the server refused that too. */
+bool report_lead_may_land(const struct report_state *s, const struct report_facts *f, usec_t now);
 /* Does the spec hold headroom, sent by a lead, that the kubelet has not carried out? */
 bool report_lead_waits(const struct report_state *s, const struct report_facts *f);
 /* A raised CPU value of ours that waits along with it and may be the cause. */

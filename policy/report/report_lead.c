@@ -113,6 +113,15 @@ bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
 	if (f->restoring || (!cutting && (!s->leading || s->put_back || report_can_withdraw(s))))
 		return false;
 	cut(t, s, now);
+	if (cutting) {
+		/* What is in the spec stays there until the pause is over. */
+		s->put_back = false;
+		s->cut_at = 0;
+		s->lead_cuts = LEAD_CUTS_MAX + 1;
+		s->wait_until = add_sat(now, t->up_interval_usec);
+	} else if (s->lead_cuts > LEAD_CUTS_MAX) {
+		s->least_until = s->lead_until;
+	}
 	return true;
 }
 
@@ -133,6 +142,12 @@ static bool headroom_waits(const struct report_state *s, const struct report_fac
 bool report_lead_waits(const struct report_state *s, const struct report_facts *f)
 {
 	return (s->led || s->stuck) && headroom_waits(s, f);
+}
+
+bool report_lead_may_land(const struct report_state *s, const struct report_facts *f, usec_t now)
+{
+	return s->stuck && headroom_waits(s, f) && now >= s->least_until &&
+	       (f->pending_deferred || f->progress_error);
 }
 
 bool report_cpu_waits(const struct report_state *s)
@@ -165,8 +180,9 @@ uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {
 	bool denied = report_lead_denied(s, now);
-	/* Less of it helps only where the spec is ours and memory may be the cause. */
-	bool hopeless = !s->ours || f->condition_resources == RESOURCES_CPU;
+	/* Less of it helps only where the spec is ours and memory may be the cause; a kubelet that
+	 * failed to write it has room for it, and tries again. */
+	bool hopeless = !s->ours || f->condition_resources == RESOURCES_CPU || f->progress_error;
 
 	/* What has been cut for the last time gets a moment: the kubelet may yet have room. */
 	bool last = s->lead_cuts >= LEAD_CUTS_MAX;
@@ -189,8 +205,9 @@ uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 		s->cut_at = now;
 		s->cut_generation = s->generation;
 	} else {
-		/* Deferred may be carried out later; what never will be is taken back. */
-		s->put_back = s->ours && !f->pending_deferred;
+		/* Deferred, or failed, may be carried out later; what never will be is taken back.
+		 */
+		s->put_back = s->ours && !f->pending_deferred && !f->progress_error;
 		s->cut_at = 0;
 	}
 	return REPORT_NEWS_RETRY | (denied ? 0 : REPORT_NEWS_VERIFY);
@@ -207,7 +224,7 @@ void report_lead_carried_out(struct report_state *s, const struct report_facts *
 
 void report_lead_forget(struct report_state *s)
 {
-	s->lead_until = s->cut_at = 0;
+	s->lead_until = s->least_until = s->cut_at = 0;
 	s->lead_cuts = 0;
 	s->stuck = false;
 }

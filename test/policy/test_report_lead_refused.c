@@ -169,6 +169,10 @@ static void test_kubelet_refuses_headroom(bool deferred)
 		CHECK(report_lead_denied(g.s, g.now));
 		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
 		grow(&g, 420 * MIB, 10 * MIB);
+		/* What is deferred may be written later: it stays above use. */
+		CHECK_EQ(rig_decide(&g), deferred);
+		if (deferred)
+			rig_accept(&g);
 		for (unsigned i = 0; i < 599; i++) {
 			CHECK(!rig_decide(&g));
 			CHECK_EQ(rig_observe(&g) & ~(uint32_t)REPORT_NEWS_VERIFY, 0);
@@ -178,13 +182,126 @@ static void test_kubelet_refuses_headroom(bool deferred)
 		g.now += S;
 		rig_observe(&g);
 		CHECK(report_lead_denied(g.s, g.now));
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), round_up(462 * MIB + (600 * MIB >> 4), 4096));
-		rig_accept(&g);
+		if (rig_decide(&g))
+			rig_accept(&g);
+		CHECK_EQ(rig_res(&g, 0, MEM)->spec_limit,
+			 round_up(462 * MIB + (600 * MIB >> 4), 4096));
 		CHECK(report_lead_denied(g.s, g.now));
 		g.f.pending_deferred = g.f.pending_infeasible = false;
 		rig_echo(&g);
 		CHECK(!report_lead_denied(g.s, g.now));
+	}
+}
+
+static uint32_t fail_to_write(struct report_rig *g)
+{
+	g->f.observed_generation = g->f.generation;
+	g->f.progress_error = true;
+	return rig_observe(g);
+}
+
+/* A second of growth up to twice the original. Returns whether a request was sent. */
+static bool grow_a_second(struct report_rig *g, bool error)
+{
+	uint64_t use = MIN(g->c[0].use_bytes + 10 * MIB, 512 * MIB);
+
+	g->now += S;
+	grow(g, use, use < 512 * MIB ? 10 * MIB : 0);
+	rig_hold(g, 0, MEM, MIN(MAX(256 * MIB, use + 30 * MIB), 512 * MIB));
+	if (error)
+		fail_to_write(g);
+	else
+		pend(g, true, RESOURCES_MEMORY);
+	if (!rig_decide(g))
+		return false;
+	rig_accept(g);
+	return true;
+}
+
+/* The kubelet may carry out what it has deferred, or failed to write, at any later time: the spec
+ * is never below use, and growth that ends at twice the original costs few requests. */
+static void test_pending_stays_above_use(bool error, unsigned requests_max)
+{
+	WITH(g)
+	{
+		unsigned requests = 0;
+		uint64_t first;
+
+		g.f.guaranteed = true;
+		for (size_t i = 0; i < RIG_CONTAINERS * RESOURCE_COUNT; i++) {
+			struct report_resource *x =
+				rig_res(&g, i / RESOURCE_COUNT, i % RESOURCE_COUNT);
+
+			x->spec_request = x->original_request = x->spec_limit;
+		}
+		g.f.observed_generation = ++g.f.generation;
+		rig_observe(&g);
+		lead(&g, 300 * MIB, 10 * MIB);
+		first = rig_res(&g, 0, MEM)->spec_limit;
+		for (unsigned i = 0; i < 900; i++) {
+			requests += grow_a_second(&g, error);
+			CHECK(rig_res(&g, 0, MEM)->spec_limit >= g.c[0].use_bytes);
+			if (error)
+				CHECK_EQ(rig_res(&g, 0, MEM)->spec_limit, first);
+		}
+		CHECK_EQ(g.c[0].use_bytes, 512 * MIB);
+		CHECK(report_lead_denied(g.s, g.now));
+		CHECK(requests <= requests_max);
+		/* The kubelet has room: it writes the spec as it is. */
+		g.f.pending_deferred = g.f.progress_error = false;
+		rig_echo(&g);
+		CHECK(!report_lead_denied(g.s, g.now));
+		CHECK(rig_res(&g, 0, MEM)->spec_limit >= g.c[0].use_bytes);
+	}
+}
+
+/* Requests that the server refuses in so many seconds. */
+static unsigned refuse_all(struct report_rig *g, bool deferred, unsigned seconds)
+{
+	unsigned requests = 0;
+
+	for (unsigned i = 0; i < seconds * 10; i++) {
+		pend(g, deferred, RESOURCES_MEMORY);
+		if (rig_decide(g)) {
+			rig_sent(g);
+			rig_answer(g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+			requests++;
+		}
+		g->now += S / 10;
+	}
+	return requests;
+}
+
+/* A LimitRange allows the headroom and no less: the cut is refused each time. */
+static void test_server_refuses_cut(bool deferred)
+{
+	WITH(g)
+	{
+		lead(&g, 300 * MIB, 10 * MIB);
+		g.now += S;
+		CHECK(refuse_all(&g, deferred, 60) <= 3);
+		CHECK(report_lead_denied(g.s, g.now));
+		CHECK(refuse_all(&g, deferred, 3600) <= 6);
+	}
+}
+
+/* The kubelet has denied the headroom, use nears the spec, and the server takes no higher limit. */
+static void test_server_refuses_least(void)
+{
+	WITH(g)
+	{
+		lead(&g, 300 * MIB, 10 * MIB);
+		for (unsigned i = 0; i < 9; i++) {
+			g.now += S;
+			pend(&g, true, RESOURCES_MEMORY);
+			if (rig_decide(&g))
+				rig_accept(&g);
+		}
+		CHECK(report_lead_denied(g.s, g.now));
+		rig_hold(&g, 0, MEM, 512 * MIB);
+		grow(&g, 360 * MIB, 10 * MIB);
+		CHECK_EQ(refuse_all(&g, true, 60), 1);
+		CHECK(refuse_all(&g, true, 3600) <= 12);
 	}
 }
 
@@ -396,6 +513,11 @@ int main(void)
 {
 	test_kubelet_refuses_headroom(true);
 	test_kubelet_refuses_headroom(false);
+	test_pending_stays_above_use(false, 8);
+	test_pending_stays_above_use(true, 0);
+	test_server_refuses_cut(true);
+	test_server_refuses_cut(false);
+	test_server_refuses_least();
 	test_stuck_without_growth(true);
 	test_stuck_without_growth(false);
 	test_cpu_may_be_the_cause(true, 0);
