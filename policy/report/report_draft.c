@@ -248,13 +248,10 @@ void draft_resource(struct draft *d, size_t i, size_t r)
 	d->want[i].request[r] = request;
 }
 
-/*
- * The kubelet writes the pod's limit as the sum of the spec's. What a container that the body
- * leaves alone has above its own limit is added to one that leads. False: there is no room for it.
- */
-static bool draft_covers_pod(struct draft *d)
+/* By how much the sum of the limits in the body is below what the containers of the pod need. */
+static uint64_t draft_lack(const struct draft *d)
 {
-	uint64_t need = 0, have = 0, lack;
+	uint64_t need = 0, have = 0;
 
 	for (size_t i = 0; i < d->f->container_count; i++) {
 		const struct report_container *c = &d->f->containers[i];
@@ -270,15 +267,27 @@ static bool draft_covers_pod(struct draft *d)
 		need = add_sat(need, least);
 		have = add_sat(have, want);
 	}
-	lack = need > have ? need - have : 0;
+	return need > have ? need - have : 0;
+}
+
+/*
+ * The kubelet writes the pod's limit as the sum of the spec's. What a container that the body
+ * leaves alone has above its own limit is added to one that leads. False: there is no room for it.
+ */
+static bool draft_covers_pod(struct draft *d)
+{
+	uint64_t lack = draft_lack(d);
+
 	for (size_t i = 0; lack != 0 && i < d->f->container_count; i++) {
 		const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
 		uint64_t *want = &d->want[i].limit[RESOURCE_MEMORY];
-		uint64_t to = add_sat(*want, lack);
+		uint64_t to = add_sat(*want, lack), most = to;
 
 		if (*want == LIMIT_MAX || *want == x->spec_limit)
 			continue;
-		*want = x->ceiling != 0 ? MAX(*want, MIN(to, x->ceiling)) : to;
+		if (x->ceiling != 0)
+			most = MIN(to, x->ceiling);
+		*want = MAX(*want, most);
 		lack = to - *want;
 		if (d->f->guaranteed)
 			d->want[i].request[RESOURCE_MEMORY] = *want;
@@ -286,7 +295,7 @@ static bool draft_covers_pod(struct draft *d)
 	return lack == 0;
 }
 
-/* No body with a memory limit that could land below use: whoever replays it replays all of it. */
+/* No body with a memory limit that could land below use: a replay writes all of it. */
 bool draft_make_safe(struct draft *d)
 {
 	bool low = false;

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The spec leads, and the kubelet defers the resize, finds it infeasible or fails to carry it out. */
+#include "test/policy/report_lead_rig.h"
+
+/* The kubelet has looked at the newest spec and does not carry it out. */
+static uint32_t pend(struct report_rig *g, bool deferred, uint32_t resources)
+{
+	g->f.observed_generation = g->f.generation;
+	g->f.pending_deferred = deferred;
+	g->f.pending_infeasible = !deferred;
+	g->f.condition_resources = resources;
+	return rig_observe(g);
+}
+
+static void lead(struct report_rig *g, uint64_t use, uint64_t slope)
+{
+	grow(g, use, slope);
+	CHECK(rig_decide(g));
+	CHECK(g->d.patch.leads);
+	rig_accept(g);
+}
+
+/* The kubelet has no room for the headroom: a quarter, a sixteenth, then growth counts as denied.
+ * The cgroup loses nothing, and the third answer is the last for ten minutes. */
+static void test_kubelet_refuses_headroom(bool deferred)
+{
+	WITH(g)
+	{
+		lead(&g, 300 * MIB, 10 * MIB);
+		for (unsigned i = 1; i <= 2; i++) {
+			g.now += S;
+			CHECK(pend(&g, deferred, RESOURCES_MEMORY) & REPORT_NEWS_RETRY);
+			CHECK(!report_lead_denied(g.s, g.now));
+			CHECK(rig_decide(&g));
+			CHECK_EQ(rig_limit(&g, 0, MEM),
+				 round_up(330 * MIB + (600 * MIB >> 2 * i), 4096));
+			CHECK_EQ(rig_limit(&g, 0, CPU), 0);
+			rig_accept(&g);
+			/* A condition of the generation before. */
+			CHECK_EQ(rig_observe(&g) & ~(uint32_t)REPORT_NEWS_VERIFY, 0);
+			CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+		}
+		g.now += 2 * S;
+		pend(&g, deferred, RESOURCES_MEMORY);
+		CHECK(!report_lead_denied(g.s, g.now)); /* it may yet have room */
+		g.now += S;
+		pend(&g, deferred, RESOURCES_MEMORY);
+		CHECK(report_lead_denied(g.s, g.now));
+		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+		grow(&g, 420 * MIB, 10 * MIB);
+		/* What is deferred may be written later: it stays above use. */
+		CHECK_EQ(rig_decide(&g), deferred);
+		if (deferred)
+			rig_accept(&g);
+		for (unsigned i = 0; i < 599; i++) {
+			CHECK(!rig_decide(&g));
+			CHECK_EQ(rig_observe(&g) & ~(uint32_t)REPORT_NEWS_VERIFY, 0);
+			g.now += S;
+		}
+		/* The least is tried once; until the kubelet has it, growth is denied. */
+		g.now += S;
+		rig_observe(&g);
+		CHECK(report_lead_denied(g.s, g.now));
+		if (rig_decide(&g))
+			rig_accept(&g);
+		CHECK_EQ(rig_res(&g, 0, MEM)->spec_limit,
+			 round_up(462 * MIB + (600 * MIB >> 4), 4096));
+		CHECK(report_lead_denied(g.s, g.now));
+		g.f.pending_deferred = g.f.pending_infeasible = false;
+		rig_echo(&g);
+		CHECK(!report_lead_denied(g.s, g.now));
+	}
+}
+
+static uint32_t fail_to_write(struct report_rig *g)
+{
+	g->f.observed_generation = g->f.generation;
+	g->f.progress_error = true;
+	return rig_observe(g);
+}
+
+/* A second of growth up to twice the original. Returns whether a request was sent. */
+static bool grow_a_second(struct report_rig *g, bool error)
+{
+	uint64_t use = MIN(g->c[0].use_bytes + 10 * MIB, 512 * MIB);
+
+	g->now += S;
+	grow(g, use, use < 512 * MIB ? 10 * MIB : 0);
+	rig_hold(g, 0, MEM, MIN(MAX(256 * MIB, use + 30 * MIB), 512 * MIB));
+	if (error)
+		fail_to_write(g);
+	else
+		pend(g, true, RESOURCES_MEMORY);
+	if (!rig_decide(g))
+		return false;
+	rig_accept(g);
+	return true;
+}
+
+/* The kubelet may carry out what it has deferred, or failed to write, at any later time: the spec
+ * is never below use, and growth that ends at twice the original costs few requests. */
+static void test_pending_stays_above_use(bool error, unsigned requests_max)
+{
+	WITH(g)
+	{
+		unsigned requests = 0;
+		uint64_t first;
+
+		g.f.guaranteed = true;
+		for (size_t i = 0; i < RIG_CONTAINERS * RESOURCE_COUNT; i++) {
+			struct report_resource *x =
+				rig_res(&g, i / RESOURCE_COUNT, i % RESOURCE_COUNT);
+
+			x->spec_request = x->original_request = x->spec_limit;
+		}
+		g.f.observed_generation = ++g.f.generation;
+		rig_observe(&g);
+		lead(&g, 300 * MIB, 10 * MIB);
+		first = rig_res(&g, 0, MEM)->spec_limit;
+		for (unsigned i = 0; i < 900; i++) {
+			requests += grow_a_second(&g, error);
+			CHECK(rig_res(&g, 0, MEM)->spec_limit >= g.c[0].use_bytes);
+			if (error)
+				CHECK_EQ(rig_res(&g, 0, MEM)->spec_limit, first);
+		}
+		CHECK_EQ(g.c[0].use_bytes, 512 * MIB);
+		CHECK(report_lead_denied(g.s, g.now));
+		CHECK(requests <= requests_max);
+		/* The kubelet has room: it writes the spec as it is. */
+		g.f.pending_deferred = g.f.progress_error = false;
+		rig_echo(&g);
+		CHECK(!report_lead_denied(g.s, g.now));
+		CHECK(rig_res(&g, 0, MEM)->spec_limit >= g.c[0].use_bytes);
+	}
+}
+
+/* Requests that the server refuses in so many seconds. */
+static unsigned refuse_all(struct report_rig *g, bool deferred, unsigned seconds)
+{
+	unsigned requests = 0;
+
+	for (unsigned i = 0; i < seconds * 10; i++) {
+		pend(g, deferred, RESOURCES_MEMORY);
+		if (rig_decide(g)) {
+			rig_sent(g);
+			rig_answer(g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+			requests++;
+		}
+		g->now += S / 10;
+	}
+	return requests;
+}
+
+/* A LimitRange allows the headroom and no less: the cut is refused each time. */
+static void test_server_refuses_cut(bool deferred)
+{
+	WITH(g)
+	{
+		lead(&g, 300 * MIB, 10 * MIB);
+		g.now += S;
+		CHECK(refuse_all(&g, deferred, 60) <= 3);
+		CHECK(report_lead_denied(g.s, g.now));
+		CHECK(refuse_all(&g, deferred, 3600) <= 6);
+	}
+}
+
+/* The kubelet has denied the headroom, use nears the spec, and the server takes no higher limit. */
+static void test_server_refuses_least(void)
+{
+	WITH(g)
+	{
+		lead(&g, 300 * MIB, 10 * MIB);
+		for (unsigned i = 0; i < 9; i++) {
+			g.now += S;
+			pend(&g, true, RESOURCES_MEMORY);
+			if (rig_decide(&g))
+				rig_accept(&g);
+		}
+		CHECK(report_lead_denied(g.s, g.now));
+		rig_hold(&g, 0, MEM, 512 * MIB);
+		grow(&g, 360 * MIB, 10 * MIB);
+		CHECK_EQ(refuse_all(&g, true, 60), 1);
+		CHECK(refuse_all(&g, true, 3600) <= 12);
+	}
+}
+
+/* Growth has ended, so less headroom is the same value, and there is nothing to send: the kubelet
+ * still does not hold what is in use. */
+static void test_stuck_without_growth(bool deferred)
+{
+	WITH(g)
+	{
+		lead(&g, 300 * MIB, 10 * MIB);
+		grow(&g, 300 * MIB, 0);
+		g.now += S;
+		pend(&g, deferred, 0);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(300 * MIB));
+		rig_accept(&g);
+		g.now += S;
+		pend(&g, deferred, 0);
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.again, g.now + 3 * S);
+		CHECK(!report_lead_denied(g.s, g.now));
+		g.now += 3 * S;
+		rig_observe(&g);
+		CHECK(report_lead_denied(g.s, g.now));
+		/* For as long as it stands, tried again every ten minutes without a request. */
+		for (unsigned i = 0; i < 3000; i++) {
+			g.now += S;
+			rig_observe(&g);
+			CHECK(report_lead_denied(g.s, g.now));
+			CHECK(!rig_decide(&g));
+			CHECK(g.d.again == 0 || g.d.again > g.now);
+		}
+		g.f.pending_deferred = g.f.pending_infeasible = false;
+		rig_echo(&g);
+		CHECK(!report_lead_denied(g.s, g.now));
+	}
+}
+
+/* A raise of CPU waits along with the headroom: it goes back first, and the headroom is judged by
+ * itself. */
+static void test_cpu_may_be_the_cause(bool deferred, uint32_t named)
+{
+	WITH(g)
+	{
+		rig_hold(&g, 0, CPU, 900);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		g.now += S;
+		lead(&g, 300 * MIB, 10 * MIB);
+		g.now += S;
+		CHECK(pend(&g, deferred, named) & REPORT_NEWS_REFUSED);
+		CHECK_EQ(allows(&g, CPU), 500);
+		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+		CHECK(!report_lead_denied(g.s, g.now));
+		rig_hold(&g, 0, CPU, 500);
+		g.now += 10 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(300 * MIB) + 600 * MIB);
+		rig_accept(&g);
+		for (unsigned i = 0; i < 3; i++) {
+			CHECK(!report_lead_denied(g.s, g.now));
+			g.now += 3 * S;
+			pend(&g, deferred, 0);
+			if (rig_decide(&g))
+				rig_accept(&g);
+		}
+		CHECK(report_lead_denied(g.s, g.now));
+	}
+}
+
+/* Somebody else's CPU request waits: nothing of ours could be less, and no request is spent. */
+static void test_owner_is_deferred(void)
+{
+	WITH(g)
+	{
+		lead(&g, 300 * MIB, 10 * MIB);
+		rig_res(&g, 1, CPU)->spec_limit = rig_res(&g, 1, CPU)->spec_request = 64000;
+		g.f.generation++;
+		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		for (unsigned i = 0; i < 3; i++) {
+			CHECK(!report_lead_denied(g.s, g.now));
+			g.now += 3 * S;
+			pend(&g, true, RESOURCES_CPU);
+			CHECK(!rig_decide(&g));
+		}
+		CHECK(report_lead_denied(g.s, g.now));
+		/* The owner gives up. */
+		rig_res(&g, 1, CPU)->spec_limit = 500;
+		rig_res(&g, 1, CPU)->spec_request = 200;
+		g.f.generation++;
+		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		g.f.pending_deferred = false;
+		rig_echo(&g);
+		CHECK(!report_lead_denied(g.s, g.now));
+	}
+}
+
+static void raise_owners_request(struct report_rig *g)
+{
+	rig_res(g, 0, CPU)->spec_limit = rig_res(g, 0, CPU)->held = 4000;
+	g->f.generation++;
+	rig_observe(g);
+	rig_echo(g);
+	g->f.controlled = CONTROLLED_LIMITS;
+	rig_res(g, 0, CPU)->spec_request = 2000;
+	g->f.generation++;
+	g->f.echoed = false;
+	CHECK(rig_observe(g) & REPORT_NEWS_FOREIGN);
+}
+
+/* An owner's CPU request waits, and a lead follows it: the request is not ours to take back, and
+ * growth does not end for it. */
+static void owner_waits_first(bool deferred, bool error, uint32_t resources)
+{
+	WITH(g)
+	{
+		raise_owners_request(&g);
+		pend(&g, deferred, resources);
+		g.now += 5 * S;
+		lead(&g, 210 * MIB, 10 * MIB);
+		for (unsigned i = 0; i < 60; i++) {
+			g.now += S;
+			pend(&g, deferred, resources);
+			g.f.progress_error = error;
+			g.f.pending_infeasible &= !error;
+			rig_observe(&g);
+			CHECK_EQ(allows(&g, CPU), LIMIT_MAX);
+			if (rig_decide(&g)) {
+				CHECK_EQ(rig_limit(&g, 0, CPU), 0);
+				CHECK_EQ(rig_request(&g, 0, CPU), 0);
+				rig_accept(&g);
+			}
+		}
+		CHECK_EQ(rig_res(&g, 0, CPU)->spec_request, 2000);
+		CHECK(report_lead_denied(g.s, g.now));
+		/* The kubelet has carried it out: what follows is ours again. */
+		g.f.pending_deferred = g.f.pending_infeasible = g.f.progress_error = false;
+		rig_echo(&g);
+		CHECK_EQ(g.s->container[0].theirs, 0);
+	}
+}
+
+static void test_owner_was_deferred_before(void)
+{
+	owner_waits_first(true, false, RESOURCES_CPU);
+	owner_waits_first(false, false, RESOURCES_CPU);
+	owner_waits_first(false, true, 0);
+}
+
+/* What went back to what the kubelet holds ends the condition, and not the pause. */
+static void test_pause_outlives_condition(void)
+{
+	WITH(g)
+	{
+		lead(&g, 220 * MIB, 10 * MIB);
+		for (unsigned i = 0; i < 2; i++) {
+			g.now += S;
+			pend(&g, false, RESOURCES_MEMORY);
+			CHECK(rig_decide(&g));
+			rig_accept(&g);
+		}
+		g.now += 3 * S;
+		pend(&g, false, RESOURCES_MEMORY);
+		CHECK(report_lead_denied(g.s, g.now));
+		grow(&g, 150 * MIB, 0);
+		g.now += 10 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
+		rig_accept(&g);
+		g.f.pending_infeasible = false;
+		rig_echo(&g);
+		grow(&g, 240 * MIB, 10 * MIB);
+		g.now += 60 * S;
+		CHECK(!rig_decide(&g));
+		CHECK(report_lead_denied(g.s, g.now));
+		g.now += 600 * S;
+		CHECK(rig_decide(&g));
+	}
+}
+
+/* A new agent finds headroom of its predecessor's that the kubelet has deferred. */
+static void test_new_life_finds_headroom(void)
+{
+	WITH(g)
+	{
+		struct report_state *s = report_state_new(RIG_CONTAINERS);
+
+		rig_res(&g, 0, MEM)->spec_limit = 512 * MIB;
+		rig_res(&g, 0, MEM)->reported = 300 * MIB;
+		g.f.ours = true;
+		g.f.generation = g.f.observed_generation = 5;
+		g.f.pending_deferred = true;
+		g.f.condition_resources = RESOURCES_MEMORY;
+		g.f.echoed = false;
+		grow(&g, 300 * MIB, 0);
+		for (unsigned i = 0; i < 4; i++) {
+			report_observed(&g.t, s, &g.f, g.now);
+			g.now += 3 * S;
+		}
+		CHECK(report_lead_denied(s, g.now));
+		CHECK_EQ(s->container[0].good.limit[MEM], 300 * MIB);
+		free(s);
+	}
+}
+
+int main(void)
+{
+	test_kubelet_refuses_headroom(true);
+	test_kubelet_refuses_headroom(false);
+	test_pending_stays_above_use(false, 8);
+	test_pending_stays_above_use(true, 0);
+	test_server_refuses_cut(true);
+	test_server_refuses_cut(false);
+	test_server_refuses_least();
+	test_stuck_without_growth(true);
+	test_stuck_without_growth(false);
+	test_cpu_may_be_the_cause(true, 0);
+	test_cpu_may_be_the_cause(true, RESOURCES_CPU);
+	test_cpu_may_be_the_cause(false, 0);
+	test_owner_is_deferred();
+	test_owner_was_deferred_before();
+	test_pause_outlives_condition();
+	test_new_life_finds_headroom();
+	return check_result();
+}
