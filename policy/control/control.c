@@ -5,7 +5,8 @@
 #include <string.h>
 
 #define PPM 1000000ULL
-/* A unit at its ceiling presses now and then: this long without it is over. */
+/* A unit at its ceiling asks for more now and then: after this long without, it is no longer at it.
+ */
 #define CEILING_QUIET_USEC (60 * USEC_PER_SEC)
 
 void control_press_ceiling(struct control_resource *res, usec_t now)
@@ -79,7 +80,7 @@ void control_set_pod(struct control *c, const struct pod_bounds *pod)
 {
 	uint64_t before = control_unratified(c);
 
-	/* What was told of a ceiling is told once, for as long as the ceiling stays. */
+	/* A ceiling is reported once for as long as it does not change. */
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (!same_bounds(&c->pod.resource[r], &pod->resource[r]) ||
 		    c->pod.requests_move != pod->requests_move)
@@ -95,19 +96,19 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 	usec_t backoff_until = c->mem.backoff_until, backoff = c->mem.backoff_usec;
 	uint64_t oom_record = c->mem.oom_record;
 
-	/* What ended on trial may have ended because of it. */
+	/* A run that ended during a trial may have ended because of it. */
 	if (c->cpu.trial.active)
 		c->resource[RESOURCE_CPU].limit = c->cpu.trial.from_milli;
 	if (c->mem.trial.phase == MEM_MAX)
 		c->resource[RESOURCE_MEMORY].limit = c->mem.trial.from;
-	/* A JVM takes its share of one of these: which, depends on who was first. */
+	/* A JVM takes its share of one of these two limits, depending on which write came first. */
 	c->start_mem_bytes = kernel->mem_max;
 	if (c->resource[RESOURCE_MEMORY].limit != LIMIT_MAX && kernel->mem_max != LIMIT_MAX)
 		c->start_mem_bytes = MAX(kernel->mem_max, c->resource[RESOURCE_MEMORY].limit);
 	c->kernel = *kernel;
 	c->grant_ended = true;
-	/* Asked of the dead one, and written to it. What the node was short of, it still is: that
-	 * denial is told once, whoever dies of it. */
+	/* These belonged to the previous run. c->denial stays: the node is still short, and one
+	 * denial is reported once, also across runs. */
 	c->asked = (struct ledger_claim){0};
 	c->unjudged_bytes = 0;
 	c->frozen = 0;
@@ -170,8 +171,8 @@ static void observe_history(struct control *c, const struct usage *u,
 {
 	const struct tuning_history *t = &x->tuning->history;
 
-	/* What a start takes says nothing of the time after it. Memory that it takes stays taken:
-	 * control_observe_mem(). */
+	/* CPU use at startup says nothing about the time after it. Memory taken at startup stays
+	 * taken: control_observe_mem(). */
 	if (control_boost_covers(c, c->last_at, x->now))
 		return;
 	if (t->algorithm == ALGORITHM_VPA)
@@ -186,8 +187,9 @@ static uint32_t smooth(uint32_t before, uint64_t ppm)
 }
 
 /*
- * The kernel counts a group that its own limit holds back as waiting, too. A throttled period may
- * have been so from its first moment: what waited beyond those is the neighbours' for sure.
+ * The kernel also counts a group as waiting while its own limit throttles it. A throttled period
+ * may have been throttled from its start: only the waiting time beyond all throttled periods is
+ * certainly caused by others.
  */
 static void observe_psi(struct control *c, const struct usage *prev, const struct usage *u,
 			usec_t span)
@@ -241,7 +243,7 @@ void control_look(struct control *c, const struct usage *u, const struct control
 {
 	struct usage before = c->last;
 
-	/* The first one is a sample. */
+	/* The first observation is a sample. */
 	if (c->last_at == 0)
 		return;
 	usage_merge(&c->last, u);
@@ -266,7 +268,7 @@ void control_review(struct control *c, const struct control_context *x)
 	}
 }
 
-/* What a step made true, in the kernel and in our books. */
+/* Records a step that was carried out. */
 static void note_done(struct control *c, const struct change *step, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[knobs[step->knob].resource];
@@ -275,13 +277,13 @@ static void note_done(struct control *c, const struct change *step, const struct
 	case KNOB_CPU_MAX:
 		c->kernel.cpu_quota_usec = step->to;
 		c->kernel.cpu_period_usec = step->period_usec;
-		/* Odd periods lose a fraction on the way to the quota; what was decided stands. */
+		/* With odd periods the quota loses a fraction; the decided limit is kept. */
 		res->limit = cpu_quota_of(res->pending.to, step->period_usec) == step->to
 				     ? res->pending.to
 				     : cpu_milli_of(step->to, step->period_usec);
 		cpu_window_restart(&c->cpu, &c->last, x->now);
 		c->cpu.last_change = x->now;
-		/* The next span begins under it. */
+		/* The next span begins under the new limit. */
 		if (x->now == c->last_at)
 			c->sample.limits = c->kernel;
 		break;
@@ -293,7 +295,7 @@ static void note_done(struct control *c, const struct change *step, const struct
 		return;
 	case KNOB_MEM_MAX:
 		c->kernel.mem_max = step->to;
-		/* PID 1 wrote its headroom, and the limit is back: nothing that a trial waits for.
+		/* After PID 1 wrote its headroom and the limit was restored, a trial need not wait.
 		 */
 		if (step->reason != REASON_DRIFT || res->limit != step->to)
 			c->mem.last_change = x->now;
@@ -305,7 +307,7 @@ static void note_done(struct control *c, const struct change *step, const struct
 		return;
 	}
 	if (step->reason == REASON_DRIFT) {
-		/* Our value again: nothing was decided. */
+		/* Our value was restored: no new decision. */
 		res->counters.drifts++;
 		return;
 	}
@@ -390,7 +392,7 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 
 void control_follow(struct control *c, const struct limits *kernel, enum resource r)
 {
-	/* Not to be lifted by the end of a trial, or of the brake. */
+	/* The end of a trial or of the brake must not lift an external writer's memory.high. */
 	if (r == RESOURCE_MEMORY && kernel->mem_high != c->kernel.mem_high) {
 		c->mem.trial.high_lowered = false;
 		c->mem.brake = (struct mem_brake){0};

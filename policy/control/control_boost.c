@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Startup boost (boost.h) among the laws: what it adds to a plan, and what rests meanwhile. */
+/* Startup boost (boost.h): its steps in a plan, and what it suspends in reviews. */
 #include "policy/control/control_impl.h"
 #include "policy/types/bounds.h"
 
@@ -8,7 +8,7 @@ void control_set_life(struct control *c, const struct control_life *life)
 	c->life = *life;
 }
 
-/* The cheap way out for the many that have none. */
+/* A cheap test: most containers have no boost. */
 static bool concerns(const struct control *c)
 {
 	const struct boost_rule *r = &c->rule.boost;
@@ -27,7 +27,7 @@ static void step(struct control *c, const struct control_context *x, struct boos
 		.started_at = c->life.started_at,
 		.ready_since = c->life.ready_since,
 		.original_milli = res->managed ? res->original : LIMIT_MAX,
-		/* What is on trial has not proved itself. */
+		/* A limit on trial is not proven. */
 		.held_milli = c->cpu.trial.active ? c->cpu.trial.from_milli : res->limit,
 		.ceiling_milli = control_ceiling(c, x->tuning, RESOURCE_CPU, x->node_milli),
 		.now = x->now,
@@ -110,7 +110,7 @@ bool control_boost_holds(struct control *c, const struct control_context *x)
 	res->next_at = c->boost_now.next_at;
 	if (c->boost.phase == BOOST_ENDING || (initial && c->initial_done))
 		return true;
-	/* What history asks for is what comes back. */
+	/* The limit from history returns after the boost. */
 	if (initial ? c->recommendation.confidence_permille > 0
 		    : res->bounded > scale_permille(c->boost.base_milli, up))
 		boost_adopt(&c->boost, res->bounded);

@@ -3,7 +3,7 @@
 #include "policy/laws/jvm.h"
 #include "policy/types/bounds.h"
 
-/* The kernel takes a larger value for "max"; no node has as much. */
+/* The kernel treats a larger value as "max"; no node has as much. */
 #define MEM_CEILING_MAX (1024 * 1024 * 1024 * GIB)
 
 static uint64_t quantum_of(enum resource r)
@@ -40,7 +40,7 @@ static uint64_t heap_floor(const struct control *c)
 	return jvm_floor(&heap, c->start_mem_bytes);
 }
 
-/* The rows that only a container of a pod has. */
+/* The bounds that only a container of a pod has. */
 static void fill_pod(const struct control *c, enum resource r, struct bounds *b)
 {
 	const struct pod_resource_bounds *p = &c->pod.resource[r];
@@ -56,7 +56,7 @@ static void fill_pod(const struct control *c, enum resource r, struct bounds *b)
 		b->value[BOUND_RANGE_RATIO] = scale_permille(p->request, p->ratio_permille);
 	if (request_stays)
 		b->value[BOUND_REQUEST] = MAX(b->value[BOUND_REQUEST], p->request);
-	/* Where the request moves along there must be room for one below the limit. */
+	/* Where the request follows, a request must fit below the limit. */
 	if (c->pod.qos_near && !c->pod.guaranteed)
 		b->value[BOUND_QOS] = add_sat(request_stays ? p->request : b->quantum, b->quantum);
 	b->value[BOUND_REFUSED] = refused == LIMIT_MAX ? 0 : refused;
@@ -89,8 +89,8 @@ static void fill_bounds(const struct control *c, const struct tuning *t, enum re
 	*ret = b;
 }
 
-/* It bounds growth here and not what is asked of the API server, or that would never get beyond
- * it. */
+/* Bounds growth only, not what is sent to the API server: else no higher limit could ever be
+ * ratified. */
 static void fill_growth(const struct control *c, enum resource r, struct bounds *b)
 {
 	uint64_t max = control_unratified(c);
@@ -99,7 +99,7 @@ static void fill_growth(const struct control *c, enum resource r, struct bounds 
 		b->value[BOUND_UNRATIFIED] = max;
 }
 
-/* Memory alone is granted; contention for CPU is left to weights. */
+/* Only memory needs a grant; contention for CPU is left to weights. */
 uint64_t control_bound(struct control *c, const struct control_context *x, enum resource r,
 		       uint64_t wish)
 {
@@ -153,7 +153,7 @@ uint64_t control_floor(const struct control *c, const struct tuning *t, enum res
 	return bounds_floor(&b);
 }
 
-/* A heap and the class bound shrinks; they are no reason to raise what was given. */
+/* Heap and QoS class bound decreases; they are no reason for a raise. */
 uint64_t control_minimum(const struct control *c, const struct control_context *x, enum resource r)
 {
 	struct bounds b;
@@ -165,7 +165,7 @@ uint64_t control_minimum(const struct control *c, const struct control_context *
 	return floor > b.quantum ? floor : 0;
 }
 
-/* A restart is dear: what comes after it is to last for a while. */
+/* A restart is expensive: the limit after it should last for a while. */
 #define RESTART_PERMILLE 1500
 
 uint64_t control_restart_wish(const struct control *c, const struct tuning *t, bool killed)
@@ -191,8 +191,8 @@ static uint64_t request_of_ratio(uint64_t limit, uint64_t ratio_permille)
 	return mul_div(request, ratio_permille, 1000) < limit ? request + 1 : request;
 }
 
-/* What a limit allows its request: not above it, a quantum below where the class hangs on it, and
- * not so far below that the LimitRange forbids it. */
+/* The bounds of a request by its limit: not above it, a quantum below it where the QoS class
+ * depends on it, and within the LimitRange's ratio. */
 static void fill_request(const struct control *c, enum resource r, uint64_t limit, struct bounds *b)
 {
 	uint64_t ratio = c->pod.resource[r].ratio_permille, most = limit;
@@ -206,7 +206,7 @@ static void fill_request(const struct control *c, enum resource r, uint64_t limi
 	b->value[BOUND_CEILING] = MAX(most, b->quantum);
 }
 
-/* Beside this limit. */
+/* The request that goes with this limit; 0: leave it as it is. */
 static uint64_t request_beside(const struct control *c, enum resource r, uint64_t limit)
 {
 	const struct pod_resource_bounds *p = &c->pod.resource[r];

@@ -27,7 +27,8 @@ void control_plan_cpu(struct control *c, const struct control_context *x, uint64
 	plan_add(x->plan, &burst);
 }
 
-/* A trial that hurt: back to where it began, or further if the reflex asks for more. */
+/* A trial that caused throttling: back to the former limit, or higher if the reflex asks for more.
+ */
 static void undo_trial(struct control *c, const struct control_context *x, uint64_t wish)
 {
 	uint64_t back = cpu_trial_undo(&c->cpu, x->now_real);
@@ -44,7 +45,7 @@ static void raise_by_reflex(struct control *c, const struct control_context *x, 
 	uint64_t to;
 
 	if (wish <= limit)
-		return; /* what ran has to prove more */
+		return; /* use has not proven enough yet */
 	to = control_bound(c, x, RESOURCE_CPU, wish);
 	cpu_shrink_regret(&x->tuning->cpu, &c->cpu, limit, x->now, x->now_real);
 	if (to <= limit) {
@@ -56,7 +57,7 @@ static void raise_by_reflex(struct control *c, const struct control_context *x, 
 	c->cpu.last_raise = x->now;
 }
 
-/* What the API server refused goes back at once: CPU that is taken away kills nobody. */
+/* A CPU limit that the API server refused is lowered at once: a CPU decrease kills no process. */
 static bool give_back(struct control *c, const struct control_context *x)
 {
 	uint64_t most = control_refused(c, RESOURCE_CPU);
@@ -79,7 +80,7 @@ void control_record_cpu(struct control *c, const struct control_context *x)
 			       x->now);
 }
 
-/* The loop's timer comes a little early at times: that must not cost a whole look. */
+/* The timer can be a little early: that must not delay a raise by a whole reflex pass. */
 static bool raised_just_now(const struct control *c, const struct control_context *x)
 {
 	return c->cpu.last_raise != 0 && add_sat(x->now - c->cpu.last_raise, x->tick_usec / 2) <
@@ -117,7 +118,7 @@ void control_reflex_cpu(struct control *c, const struct control_context *x)
 		raise_by_reflex(c, x, wish);
 }
 
-/* What history, a failed shrink and the original ask for, before the bounds. */
+/* The desired limit by history, a failed shrink and the original. */
 static uint64_t candidate(const struct control *c, const struct control_context *x)
 {
 	const struct tuning *t = x->tuning;
@@ -131,8 +132,8 @@ static uint64_t candidate(const struct control *c, const struct control_context 
 		   scale_permille(c->resource[RESOURCE_CPU].original, 1000 - confidence));
 }
 
-/* The last minutes keep a limit from sinking. They never raise it: what they forget again would
- * make it swing, and what is really short of CPU is throttled. */
+/* The recent peak holds a decrease back, but never raises the limit: the limit would swing when the
+ * peak expires, and a container that is short of CPU is throttled and raised by the reflex. */
 static uint64_t least(const struct control *c, const struct control_context *x)
 {
 	const struct tuning *t = x->tuning;
@@ -171,8 +172,8 @@ static void shrink(struct control *c, const struct control_context *x)
 	control_plan_cpu(c, x, to, REASON_SHRINK);
 }
 
-/* History from before an owner's own value does not overrule it the moment it stands; being
- * throttled at it does. */
+/* For recent_usec after an owner's value was adopted, older history does not raise it; throttling
+ * does. */
 static bool history_may_raise(const struct control *c, const struct control_context *x)
 {
 	const struct control_resource *res = &c->resource[RESOURCE_CPU];

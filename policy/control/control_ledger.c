@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a container is to the node's ledger, what it gets, and what it gives back. */
+/* A container's ledger entry, its grants, and what it gives back. */
 #include "policy/control/control_impl.h"
 #include "policy/types/bounds.h"
 
-/* Without a new refusal for as long, the shortage is over. */
+/* Without a denial for this long the shortage is over. */
 #define DENIED_USEC (60 * USEC_PER_SEC)
-/* The ledger asks again at every look while somebody waits; a review comes in between. */
+/* While an entry waits, the ledger asks again at every pass; at least one review comes in between.
+ */
 #define ASKED_USEC (30 * USEC_PER_SEC)
-/* Who grows asks again at every look, who is held at his limit or brake within 2 s. */
+/* A growing container asks again at every pass; one held at its limit or brake within 2 s. */
 #define NEED_USEC (3 * USEC_PER_SEC)
-/* Use of so long ago is what ended: a look may find it freed before it finds it gone. */
+/* The use of the last moments counts as freed: a pass may see the memory freed before it sees the
+ * cgroup gone. */
 #define ENDED_USEC (2 * USEC_PER_SEC)
 
-/* --- what it is */
+/* --- the entry */
 
 static void fill_rank(const struct control *c, struct ledger_entry *e)
 {
@@ -21,7 +23,7 @@ static void fill_rank(const struct control *c, struct ledger_entry *e)
 	e->qos = c->pod.qos;
 }
 
-/* memory.stat may be a second old: what memory.current has lost since then is no use any more. */
+/* memory.stat may be a second old: a decrease of memory.current since then is subtracted. */
 static uint64_t known_use(const struct control *c)
 {
 	uint64_t use = mem_use(&c->last), then = c->mem.stat_current;
@@ -35,13 +37,14 @@ static bool gives_back(const struct control *c)
 	return control_grows_mem(c) && c->rule.scale_down && c->last_at != 0;
 }
 
-/* What memory.max may be lowered to without taking anything back. */
+/* What memory.max may be lowered to without reclaim. */
 static uint64_t charged(const struct control *c, const struct tuning_memory *t)
 {
 	return add_sat(c->last.mem_current, mem_write_margin(t, c->kernel.mem_max));
 }
 
-/* A single large allocation is no ramp, and yet what it took is not to be hit a moment later. */
+/* 0 without growth. The steepest slope: after a single large allocation, too, use keeps its
+ * headroom. */
 static uint64_t next(const struct control *c, const struct tuning_memory *t, uint64_t use)
 {
 	uint64_t grown = mul_div(c->mem.slope_bps, t->slope_ahead_usec, USEC_PER_SEC);
@@ -54,13 +57,13 @@ static uint64_t least(const struct control *c, const struct tuning *t)
 	uint64_t need = mem_with_margin(&t->memory, mem_use(&c->last));
 	uint64_t limit = c->kernel.mem_max, floor = 0;
 
-	/* Below the original nothing is given back in any case. */
+	/* Nothing below the original is given back in any case. */
 	if (limit > c->resource[RESOURCE_MEMORY].original)
 		floor = control_floor(c, t, RESOURCE_MEMORY, 0);
 	return MAX(floor, add_sat(need, mem_write_margin(&t->memory, need)));
 }
 
-/* It was denied what its growth asked for, and stands there. */
+/* Its growth was denied, and use is at the limit or memory.high. */
 static bool stands_denied(const struct control *c, const struct tuning_memory *t,
 			  const struct ledger_entry *e, usec_t now)
 {
@@ -74,8 +77,8 @@ void control_ledger_entry(const struct control *c, const struct tuning *t, usec_
 			  struct ledger_entry *ret)
 {
 	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
-	/* A successor has been granted nothing, whatever stands in its file: that comes down with
-	 * the first sample. */
+	/* A successor has no grant, whatever its file says: control_come_down() lowers that at the
+	 * first sample. */
 	uint64_t limit = c->grant_ended ? res->original : MAX(c->kernel.mem_max, res->limit);
 	uint64_t use = known_use(c);
 
@@ -105,7 +108,7 @@ void control_ledger_waiting(const struct control *c, usec_t now, struct ledger_e
 	uint64_t original = res->managed ? res->original : LIMIT_MAX;
 	struct ledger_claim claim = c->freed;
 
-	/* The API server may tell of the kill later. */
+	/* The pod's status may show the kill later. */
 	if (control_grows_mem(c))
 		claim.limit = MAX(claim.limit, c->mem.oom_record);
 	*ret = (struct ledger_entry){
@@ -116,7 +119,7 @@ void control_ledger_waiting(const struct control *c, usec_t now, struct ledger_e
 	fill_rank(c, ret);
 }
 
-/* As much as it has freed: nobody has less than while it lived. */
+/* Keeps what it freed: a successor is not denied what its predecessor had. */
 void control_lost(struct control *c, usec_t now)
 {
 	const struct mem_point *p = c->mem.point;
@@ -124,7 +127,7 @@ void control_lost(struct control *c, usec_t now)
 
 	control_oom_ended(c, now);
 	c->claim = (struct ledger_claim){0};
-	/* Never seen: what its predecessor has freed. */
+	/* Never sampled: keep what its predecessor freed. */
 	if (c->last_at == 0)
 		return;
 	for (int i = 0; i < MEM_POINTS && p[i].at != 0 && p[0].at - p[i].at < ENDED_USEC; i++)
@@ -141,7 +144,7 @@ void control_ledger_use(const struct control *c, const struct control_context *x
 		ledger_use(x->ledger, c->target, known_use(c));
 }
 
-/* --- what it gets */
+/* --- grants */
 
 bool control_denied(const struct control *c, usec_t now)
 {
@@ -185,7 +188,7 @@ uint64_t control_grant(struct control *c, const struct control_context *x, uint6
 	allowed = ledger_grant(x->ledger, c->target, wish);
 	if (ahead)
 		e->urgent = MIN(urgent, e->claim);
-	/* What growth waits for is not forgotten for a wish that can wait. */
+	/* A raise ahead of need does not replace what growth waits for. */
 	if (!ahead || urgent == 0)
 		c->claim = (struct ledger_claim){
 			.limit = e->claim,
@@ -214,7 +217,7 @@ void control_come_down(struct control *c, const struct control_context *x)
 	control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, held), REASON_SETTLED);
 }
 
-/* --- what it gives back */
+/* --- giving back */
 
 uint64_t control_asked(const struct control *c, usec_t now)
 {
@@ -234,7 +237,7 @@ void control_give_back(struct control *c, const struct control_context *x, uint6
 		return;
 	if (fits > to)
 		c->asked = (struct ledger_claim){.limit = to, .at = x->now};
-	/* Crumbs are not worth a write each. */
+	/* Less is not worth a write. */
 	if (add_sat(now, MIB) > c->kernel.mem_max)
 		return;
 	control_plan_mem(c, x, KNOB_MEM_MAX, now, REASON_GIVEN_BACK);

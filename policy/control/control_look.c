@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The looks between two samples: what they read, and the brake. */
+/* Reflex passes: what they read, and the brake. */
 #include "policy/control/control_impl.h"
 #include "policy/types/bounds.h"
 
-/* Memory close to its limit by this share, or by this much time at its slope, is looked at every
- * time. */
+/* Memory is read at every reflex pass when use is above this share of the limit, or would reach it
+ * within this time. */
 #define HOT_PERMILLE 800
 #define HOT_USEC     (10 * USEC_PER_SEC)
 /*
- * Whoever did not run did not allocate: zeroing a page takes a quarter of a microsecond, so this
- * much CPU time is less than a mebibyte.
+ * A container that did not run did not allocate: zeroing a page takes a quarter of a microsecond,
+ * so this much CPU time is less than a mebibyte.
  */
 #define RAN_USEC 50
 /* memory.stat costs as much as eight other files: it is read when memory.current has moved by this
  * share of the way to the limit, and no less than this. */
 #define MOVED_SHARE     16
 #define MOVED_MIN_BYTES MIB
-/* memory.current of a standstill still breathes by a batch of pages per CPU. */
+/* memory.current of an idle container still varies by a batch of pages per CPU. */
 #define STAT_SLACK_BYTES (256 * KIB)
 
 bool control_grows_mem(const struct control *c)
@@ -57,7 +57,7 @@ static bool stat_wanted(const struct control *c, const struct usage *u)
 	/* It grows in the place of page cache, and memory.current stays where it is. */
 	bool filled = add_sat(u->mem_current, moved) >= max && u->mem_current > use;
 
-	/* At the brake somebody is being held: how long, is to be known. */
+	/* At the brake a process is held: use is read to know for how long. */
 	bool braked = c->mem.brake.line != 0 && add_sat(u->mem_current, moved) >= c->mem.brake.line;
 
 	return braked || (filled && control_hot(c)) ||
@@ -104,7 +104,7 @@ uint64_t control_braked_high(const struct control *c, uint64_t mem_max)
 {
 	uint64_t own = control_mem_high(c, mem_max), line = c->mem.brake.line;
 
-	/* The owner's own line is a brake already where it is lower. */
+	/* The owner's memory.high applies where it is lower. */
 	return line != 0 && line < mem_max ? MIN(own, line) : own;
 }
 
@@ -134,8 +134,8 @@ bool control_brake_off(struct control *c, struct change *ret)
 }
 
 /*
- * The runtime may write its own, lower limit at any moment: growth is held below that, for as long
- * as a brake may hold, until the kubelet has given it the higher one that the spec has by then.
+ * The runtime may replay its own, lower limit at any moment: growth is held below it, for as long
+ * as a brake may hold, until the kubelet has passed the spec's higher limit to the runtime.
  */
 uint64_t control_brake_max(const struct control *c, uint64_t mem_max)
 {
@@ -159,7 +159,7 @@ void control_brake(struct control *c, const struct control_context *x, bool hit)
 	};
 	struct change off;
 
-	/* A trial has memory.high for itself, a raise has set the line already. */
+	/* During a trial memory.high belongs to the trial; a raise has set the line already. */
 	if (c->mem.trial.phase != MEM_IDLE || c->resource[RESOURCE_MEMORY].planned_at == x->now)
 		return;
 	mem_brake_look(&x->tuning->memory, &c->mem, &in);

@@ -2,10 +2,11 @@
 #include "policy/control/control_impl.h"
 #include "policy/types/bounds.h"
 
-/* For as long it asks a short node for what a kill taught; then for what it uses. */
+/* How long it asks a node that is short for the desired limit after an OOM kill; later only for
+ * what its use needs. */
 #define RECORD_ASKS_USEC (10 * USEC_PER_SEC)
 
-/* systemd is told of more room once less than this share of the wanted one is left. */
+/* The stored property is raised once less than this share of the wanted headroom is left. */
 #define PROPERTY_LEFT_PERMILLE 500
 
 /* The smallest memory.max whose memory.high is at least `bytes`. */
@@ -38,9 +39,9 @@ uint64_t control_mem_property(const struct control *c, const struct tuning *t)
 }
 
 /*
- * Growth that has just begun is measured too low, and a call that has gone out with it cannot be
- * called back: a few looks later it is known, and a single large allocation is told from a ramp.
- * Not where `stored` would be reached in the meantime.
+ * Growth that has just begun is measured too low, and a call to PID 1 cannot be taken back. A few
+ * reflex passes later the slope is known, and a single large allocation can be told from steady
+ * growth. False where use would reach `stored` in the meantime.
  */
 static bool growth_is_young(const struct mem_control *m, uint64_t use, uint64_t stored)
 {
@@ -59,7 +60,7 @@ bool control_mem_property_short(const struct control *c, const struct tuning *t,
 							      PROPERTY_LEFT_PERMILLE)) > stored;
 }
 
-/* What a file may be lowered to by the use as last seen; LIMIT_MAX: never seen. */
+/* The lowest value for a file, by the newest use; LIMIT_MAX: use was never read. */
 static uint64_t lowest(const struct control *c, const struct control_context *x, enum knob knob)
 {
 	const struct tuning_memory *t = &x->tuning->memory;
@@ -91,7 +92,8 @@ void control_plan_mem(struct control *c, const struct control_context *x, enum k
 		step.margin_bytes = mem_write_margin(&x->tuning->memory, step.to);
 		control_decide(c, RESOURCE_MEMORY, step.to, reason, x);
 	}
-	/* What was given up or was too little, also where a slow writer has put more into the file.
+	/* `from` is the held limit, also where a slow writer has written more into the
+	 * file.
 	 */
 	if (knob == KNOB_MEM_MAX && reason_by_books(reason)) {
 		step.from = MIN(step.from, c->resource[RESOURCE_MEMORY].limit);
@@ -100,7 +102,8 @@ void control_plan_mem(struct control *c, const struct control_context *x, enum k
 	plan_add(x->plan, &step);
 }
 
-/* The API server refused what we hold: it goes back by trial, whatever scale-down and history say.
+/* The API server refused the held limit: it is lowered by a trial, whatever scale-down and history
+ * say.
  */
 static bool above_refused(const struct control *c)
 {
@@ -174,20 +177,21 @@ static void grow(struct control *c, const struct control_context *x, uint64_t wi
 			to = control_bound_back(c, x, RESOURCE_MEMORY, back.max);
 		to = MAX(to, control_bound_raise(c, x, wish, reason));
 		reason = back.max != 0 ? REASON_SHRINK_UNDONE : reason;
-		/* memory.high goes along with a raise; without one it is lifted here. */
+		/* A raise lifts memory.high too; without one it is lifted here. */
 		if (to <= c->kernel.mem_max && back.high != 0)
 			control_plan_mem(c, x, KNOB_MEM_HIGH, back.high, REASON_LIFT);
 	} else {
 		to = control_bound_raise(c, x, wish, reason);
 	}
 	if (to <= c->kernel.mem_max && res->limit < to && reason_by_books(reason)) {
-		/* systemd's headroom stands in the file already: the books follow, or a successor
+		/* systemd's headroom is in the file already: the held limit follows, or a successor
 		 * would start without it. */
 		control_plan_mem(c, x, KNOB_MEM_MAX, c->kernel.mem_max, reason);
 		return;
 	}
 	if (to <= c->kernel.mem_max && control_denied_now(c, x)) {
-		/* Asked again at the next look; a record of the past, for a while. */
+		/* Growth asks again at the next pass; the record of an OOM kill only for a while.
+		 */
 		res->hold = HOLD_LEDGER;
 		if (x->now - c->mem.oom_at >= RECORD_ASKS_USEC)
 			c->mem.oom_record = 0;
@@ -196,7 +200,8 @@ static void grow(struct control *c, const struct control_context *x, uint64_t wi
 	if (to <= c->kernel.mem_max) {
 		control_press_ceiling(res, x->now);
 		res->hold = control_hold_at_ceiling(c);
-		/* Nothing more can be granted, ever; or what a kill taught is asked for later. */
+		/* At the ceiling no more can be granted; or the record of the OOM kill has been
+		 * asked for long enough. */
 		if (res->hold == HOLD_CEILING || x->now - c->mem.oom_at >= RECORD_ASKS_USEC)
 			c->mem.oom_record = 0;
 		return;
@@ -205,7 +210,8 @@ static void grow(struct control *c, const struct control_context *x, uint64_t wi
 	control_raise_to(c, x, to, reason);
 }
 
-/* Ends a trial that may not go on. It taught nothing; nobody else lifts its memory.high. */
+/* Ends a trial that may not go on, without a lesson for floor and backoff; nothing else would lift
+ * its memory.high. */
 static void drop_trial(struct control *c, const struct control_context *x)
 {
 	struct mem_shrink_input in = control_shrink_input(c, x);
@@ -222,7 +228,8 @@ static void drop_trial(struct control *c, const struct control_context *x)
 		control_plan_mem(c, x, KNOB_MEM_HIGH, back.high, REASON_LIFT);
 }
 
-/* The rule, or memory.max by another hand, may have changed since the trial began. */
+/* The rule may have changed since the trial began, or an external writer may have changed
+ * memory.max. */
 static bool goal_allowed(const struct control *c, const struct control_context *x)
 {
 	uint64_t floor = control_floor(c, x->tuning, RESOURCE_MEMORY, x->node_milli);
@@ -233,7 +240,8 @@ static bool goal_allowed(const struct control *c, const struct control_context *
 	       (wanted && !c->pod.not_ready && to < c->kernel.mem_max && to >= floor);
 }
 
-/* What growth asks of memory.max. Where memory.high stands below it, growth is stopped there. */
+/* The memory.max that growth asks for. Where memory.high is below memory.max, growth is stopped at
+ * memory.high. */
 static uint64_t growth_wish(const struct control *c, const struct usage *prev,
 			    const struct control_context *x, enum reason *ret_reason)
 {
@@ -277,7 +285,7 @@ static void watch_trial(struct control *c, const struct control_context *x)
 	control_plan_mem_step(c, x, &step);
 }
 
-/* A daemon that died in a trial left its memory.high: without swap that can stop a process. */
+/* A daemon that ended during a trial left its memory.high: without swap that can stop a process. */
 static void lift_left_over(struct control *c, const struct control_context *x)
 {
 	uint64_t high = control_mem_high(c, c->kernel.mem_max);
@@ -286,7 +294,7 @@ static void lift_left_over(struct control *c, const struct control_context *x)
 		control_plan_mem(c, x, KNOB_MEM_HIGH, high, REASON_LIFT);
 }
 
-/* Nothing of ours may stand where nothing is to be written. */
+/* Removes our trial and brake where no limit may be written. */
 static void stand_back(struct control *c, const struct control_context *x)
 {
 	struct change off;
@@ -297,14 +305,14 @@ static void stand_back(struct control *c, const struct control_context *x)
 		plan_add(x->plan, &off);
 }
 
-/* Growth by what has happened since `since`; true when it was asked for. */
+/* Plans growth by what has happened since `since`; true when more was asked for. */
 static bool grow_ahead(struct control *c, const struct usage *since, uint64_t wish,
 		       const struct control_context *x)
 {
 	enum reason reason = REASON_OOM_KILL;
 	uint64_t growth = growth_wish(c, since, x, &reason);
 
-	/* A kill's record is asked for until it is granted, and growth goes on meanwhile. */
+	/* The record of an OOM kill is asked for until it is granted; growth goes on meanwhile. */
 	if (wish > MAX(growth, c->kernel.mem_max))
 		reason = REASON_OOM_KILL;
 	else
@@ -364,14 +372,14 @@ void control_look_mem(struct control *c, uint32_t have, const struct usage *befo
 	if (have & USAGE_MEM_STAT)
 		c->mem.stat_current = c->last.mem_current;
 	control_ledger_use(c, x);
-	/* What was not read has not moved. */
+	/* What was not read counts as unchanged. */
 	mem_observe_use(&x->tuning->memory, &c->mem, mem_use(&c->last), x->now);
 	wish = control_oom_wish(c, before, x);
 	if (!control_grows_mem(c)) {
 		stand_back(c, x);
 		return;
 	}
-	/* A trial is watched by the sample; only what hurts it at once is seen here. */
+	/* Samples watch a trial; a reflex pass checks only for a `max` event. */
 	if (!grow_ahead(c, before, wish, x) && c->mem.trial.phase >= MEM_HIGH &&
 	    c->last.events.max > c->mem.trial.max_events_start)
 		watch_trial(c, x);

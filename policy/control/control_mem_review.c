@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The memory limit on the review clock: what history asks for, and shrinks on trial. */
+/* The memory limit at a review: raises from history, and shrink trials. */
 #include "policy/control/control_impl.h"
 #include "policy/types/bounds.h"
 
-/* Lowers memory.max without a trial, after taking back the page cache that is in the way. */
+/* Lowers memory.max without a trial, after reclaiming the page cache that would not fit. */
 static void lower_to(struct control *c, const struct control_context *x, uint64_t to,
 		     enum reason reason)
 {
@@ -15,7 +15,7 @@ static void lower_to(struct control *c, const struct control_context *x, uint64_
 	control_plan_mem(c, x, KNOB_MEM_MAX, to, reason);
 }
 
-/* What history, present use, a failed shrink and the original ask for, before the bounds. */
+/* The desired limit by history, present use, a failed shrink and the original. */
 static uint64_t candidate(const struct control *c, const struct control_context *x)
 {
 	const struct tuning *t = x->tuning;
@@ -34,7 +34,7 @@ static uint64_t candidate(const struct control *c, const struct control_context 
 	return highest(asks, ARRAY_SIZE(asks));
 }
 
-/* A slow writer got headroom for growth that is over: back to what we decided. */
+/* A slow writer got headroom for growth that is over: back to the held limit. */
 static bool settle(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
@@ -50,7 +50,7 @@ static bool settle(struct control *c, const struct control_context *x)
 	return true;
 }
 
-/* Where a shrink that must be ends: the API server refused more, or the node needs the rest. */
+/* The goal of a mandatory shrink: the API server refused more, or the ledger asks for the rest. */
 static uint64_t must_end(const struct control *c, const struct control_context *x)
 {
 	uint64_t asked = control_asked(c, x->now);
@@ -70,7 +70,7 @@ static void shrink(struct control *c, const struct control_context *x)
 		return;
 	}
 	if (in.must) {
-		/* No further than it has to be. */
+		/* No further than necessary. */
 		in.candidate = MAX(in.candidate, must_end(c, x));
 	} else if (!c->rule.scale_down) {
 		res->hold = HOLD_SCALE_DOWN_OFF;
@@ -88,7 +88,7 @@ static void shrink(struct control *c, const struct control_context *x)
 	res->hold = HOLD_TRIAL;
 }
 
-/* No bound, however it is set, takes away what is in use. */
+/* No bound lowers the limit below use. */
 static void above_use(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
@@ -103,7 +103,7 @@ static void above_use(struct control *c, const struct control_context *x)
 	res->bounded = least;
 }
 
-/* As much of it as the node has. */
+/* Raises as far as the node grants. */
 static void raise_granted(struct control *c, const struct control_context *x, uint64_t wish,
 			  enum reason reason)
 {
@@ -117,7 +117,7 @@ static void raise_granted(struct control *c, const struct control_context *x, ui
 							    : HOLD_LEDGER;
 }
 
-/* Once, at the start: from history, never below what is in use. */
+/* Once, at the start: from history, never below use. */
 static void size_initially(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];

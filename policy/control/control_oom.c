@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What memory was needed at the worst moment, and what a kill asks for. */
+/* The highest memory need, and the desired limit after an OOM kill. */
 #include "policy/control/control_impl.h"
 
-/* The kernel counts the limit that was hit, tries to reclaim, and then kills: a look may come in
+/* The kernel counts a `max` event, tries to reclaim, and then kills: a reflex pass may come in
  * between. */
 #define MAX_TO_KILL_USEC USEC_PER_SEC
 
-/* A kill and the write that caused it are seen apart; the write is told of when it returns. */
+/* A kill and the write that caused it are seen at different times; the write's event comes when the
+ * write returns. */
 #define LOWERED_USEC USEC_PER_SEC
-/* Who lives on for this long was not ended by the kill. */
+/* A run that goes on for this long was not ended by the kill. */
 #define LIVES_ON_USEC (10 * USEC_PER_SEC)
 
 /* memory.oom.group ends all processes of the group at once: that is one kill. */
@@ -34,7 +35,8 @@ static bool lowered_lately(const struct control *c, usec_t now)
 	return c->lowered.at != 0 && now - c->lowered.at <= LOWERED_USEC;
 }
 
-/* What could not go, as last seen. What was charged since memory.stat was read counts, too. */
+/* Memory that could not be reclaimed, as last seen. What was charged since memory.stat was read
+ * counts, too. */
 static uint64_t use_seen(const struct usage *u)
 {
 	uint64_t cache = u->stat.inactive_file + u->stat.active_file + u->stat.slab_reclaimable;
@@ -42,16 +44,16 @@ static uint64_t use_seen(const struct usage *u)
 	return MAX(mem_use(u), u->mem_current - MIN(cache, u->mem_current));
 }
 
-/* A value that systemd has written and nobody has judged yet is the limit that counts. */
+/* A higher value in the file that is not classified yet counts as the limit. */
 static uint64_t limit_now(const struct control *c)
 {
 	return MAX(c->kernel.mem_max, c->unjudged_bytes);
 }
 
 /*
- * Under an external writer's limit: more than that limit was in use, or nobody had to die, and no
- * more than what was held, nor than was ever charged. prev is what was seen before the kill, u what
- * came with it.
+ * A kill under an external writer's limit. Use was at least that limit, or there would be no kill,
+ * and at most the limit before the write and the highest charge. prev: before the kill, u: with the
+ * kill.
  */
 static struct oom_kill kill_by_writer(const struct control *c, const struct usage *prev,
 				      const struct usage *u, usec_t now)
@@ -62,7 +64,7 @@ static struct oom_kill kill_by_writer(const struct control *c, const struct usag
 
 	if (u->have & USAGE_MEM_PEAK)
 		most = MIN(most, MAX(u->mem_peak, use));
-	/* A pod's is full of all its containers. */
+	/* A pod's limit is filled by all its containers together. */
 	if (!l->pod)
 		use = MAX(use, l->to);
 	return (struct oom_kill){
@@ -74,13 +76,14 @@ static struct oom_kill kill_by_writer(const struct control *c, const struct usag
 	};
 }
 
-/* The victim's memory is gone by now. Reclaim had failed: the limit was full of use. */
+/* The victim's memory is freed by now. Reclaim had failed, so use was the whole limit. */
 static struct oom_kill kill_at_limit(uint64_t limit, usec_t now)
 {
 	return (struct oom_kill){.at = now, .limit = limit, .held = limit, .use = limit};
 }
 
-/* Into history; and asked for until it is granted, if need be to the successor of the cgroup. */
+/* Adds the need to history, and asks for it until it is granted, if necessary to the cgroup's
+ * successor. */
 static void record(struct control *c, const struct tuning *t, uint64_t use, usec_t now_real)
 {
 	uint64_t needed = mem_oom_record(&t->memory, use);
@@ -94,9 +97,9 @@ static void record(struct control *c, const struct tuning *t, uint64_t use, usec
 }
 
 /*
- * A kill without a `max` event came from further up: the limit was not the reason, unless it was
- * the pod's, which is the sum of its containers', or somebody had just lowered it: such a write
- * kills without one.
+ * An OOM kill without a `max` event came from a cgroup above, and this limit was not the reason.
+ * Exceptions: the pod's limit was full (the sum of its containers' limits), or an external writer
+ * had just lowered the limit: such a write kills without a `max` event.
  */
 uint64_t control_oom_wish(struct control *c, const struct usage *prev,
 			  const struct control_context *x)
@@ -154,15 +157,15 @@ void control_oom_apply(struct control *c, const struct tuning *t)
 				 round_up(highest(needs, ARRAY_SIZE(needs)), MEM_PAGE_BYTES));
 }
 
-/* Page cache that can go. */
+/* Page cache that can be reclaimed. */
 static uint64_t clean_cache(const struct mem_stat *s)
 {
 	return s->file > s->shmem ? s->file - s->shmem : 0;
 }
 
 /*
- * What was needed at the worst moment since the last look. A new peak says how much was charged,
- * not what for: as much of it was cache as is cache on the side of it that had less.
+ * The highest need since prev. A new memory.peak says how much was charged, but not for what: the
+ * smaller amount of page cache before and after it is taken to be its cache.
  */
 uint64_t control_mem_need(const struct usage *prev, const struct usage *u)
 {

@@ -7,9 +7,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* More is a slip of the pen. */
+/* A larger factor is a typing error. */
 #define FACTOR_MAX 100u
-/* Readiness that takes longer is no start: the boost would have no end, and history no sample. */
+/* A container that takes longer to become ready is not starting: the boost would not end, and
+ * history would get no sample. */
 #define BOOST_MOST_USEC USEC_PER_HOUR
 
 static const char *const names[BOOST_PHASE_COUNT] = {
@@ -82,7 +83,7 @@ static usec_t end_of(const struct boost_input *in)
 {
 	usec_t end = add_sat(in->started_at, BOOST_MOST_USEC);
 
-	/* Ready since before the start: the status of a life before, or of the pod as a whole. */
+	/* ready_since before the start comes from an earlier run, or from the pod as a whole. */
 	if (in->ready_since != 0)
 		end = MIN(end, add_sat(MAX(in->ready_since, in->started_at), in->rule.after_usec));
 	return end;
@@ -106,7 +107,7 @@ static uint64_t below_ceiling(const struct boost_input *in, uint64_t limit)
 	return MIN(limit, most);
 }
 
-/* Another life. What the one before was held at besides its boost is still the base. */
+/* A new run. The base of a boost that is still written stays the base. */
 static void begin(struct boost *b, const struct boost_input *in)
 {
 	*b = (struct boost){

@@ -6,8 +6,8 @@
 
 /*
  * Autothrottle's window for the throttle ratio is one second; older periods say nothing. With one
- * period per look, a lone throttled one among ten is a ratio of 10 %: the smallest step. Only the
- * next one, throttled under the new limit too, is a ratio of 100 %.
+ * period per reflex pass, a single throttled one among ten is a ratio of 10 %: the smallest step.
+ * Only the next period, if throttled under the new limit too, gives a ratio of 100 %.
  */
 #define WINDOW_USEC USEC_PER_SEC
 #define PPM         1000000ULL
@@ -22,10 +22,10 @@
  */
 #define PROVEN_PERMILLE 1900
 /*
- * The average goes back to where throttling began, or the queue's own beginning is forgotten: over
- * a second, as r is, a step by a factor of 8 ends at 3 times the demand. A queue that a step by a
- * factor of 10 leaves behind has drained after 5 s; from what was throttled for longer than 8 s,
- * the first seconds do not speak for what it wants now.
+ * The average reaches back to where throttling began, so that it covers the beginning of the queue:
+ * over one second, as for r, a step by a factor of 8 ends at 3 times the demand. The queue of a
+ * step by a factor of 10 has drained after 5 s. When a group has been throttled for longer than 8
+ * s, its first seconds say nothing about its present demand.
  */
 #define BURST_USEC (8 * USEC_PER_SEC)
 
@@ -112,7 +112,7 @@ int cpu_window_rates(struct cpu_control *c, const struct usage *u, uint64_t node
 		window_restart(w, u, now);
 	else
 		window_slide(w, u, WINDOW_USEC, now);
-	/* The period that the limit was written in had its quota twice: no vote against it. */
+	/* The period in which the limit was written had its quota twice: it is not counted. */
 	if (r == 0 && c->write_at == from && ret->periods > 1)
 		ret->throttle_ppm = (uint32_t)mul_div(MIN(ret->throttled, ret->periods - 1), PPM,
 						      ret->periods - 1);
@@ -120,8 +120,8 @@ int cpu_window_rates(struct cpu_control *c, const struct usage *u, uint64_t node
 }
 
 /*
- * Periods ended, and none of those that did was throttled; or none ends, because nothing runs. The
- * one that the limit was written in had its quota twice: it says nothing.
+ * True if periods ended and none of them was throttled, or if none ends because nothing runs. The
+ * period in which the limit was written had its quota twice: it says nothing.
  */
 static bool ran_free(const struct cpu_control *c, const struct usage *u, usec_t now)
 {
@@ -148,7 +148,7 @@ void cpu_prove(struct cpu_control *c, const struct usage *u, uint64_t node_milli
 	if (now == c->burst.base.at || rates_since(&c->burst.base, u, node_milli, now, &r) < 0)
 		return;
 	window_slide(&c->burst, u, BURST_USEC, now);
-	/* The first raise needs no proof: throttled under a limit is to want that much at least. */
+	/* The first raise needs no proof: a group throttled at a limit needs at least that much. */
 	if (c->write_at < c->burst_at)
 		return;
 	c->proven_milli = mul_div(r.used_milli, r.span_usec, MAX(r.active_usec, (usec_t)1));

@@ -5,12 +5,13 @@
  * Reflex: r = throttled / all periods since the last write of the limit, at most a second back.
  *	r > 3 theta:  limit x (1 + r - 3 theta), at most x step_max,
  *		      at most evidence x evidence_permille,
- *		      from the second raise on at most 1.9 x what has run since throttling began
- * What has run on average is a lower bound of the demand: a queue that built up under the old limit
- * keeps the group throttled above its demand too, and looks like a demand without end.
- * Shrink: one step down to the candidate, at most halved. The reflex firing while the step is on
- * trial undoes it at once and leaves a floor behind; firing at that limit within the hour after the
- * trial leaves the floor too, or a rare burst would make the limit swing for ever.
+ *		      from the second raise on at most 1.9 x the average use since throttling began
+ * Average use is a lower bound of the demand. A queue that built up under the old limit keeps the
+ * group throttled at limits above its demand too, and cannot be told from demand by throttling.
+ * Shrink: one step down to the candidate, at most halved. If the reflex fires while the step is on
+ * trial, the step is undone at once and a floor is learned. If it fires at that limit within the
+ * hour after the trial, the floor is learned too: otherwise a rare burst would make the limit swing
+ * for ever.
  */
 #pragma once
 
@@ -19,7 +20,7 @@
 #include "policy/types/profile.h"
 #include "policy/types/reason.h"
 
-/* The last shrink: on trial, or passed and still remembered. */
+/* The last shrink: on trial, or passed and kept for cpu_shrink_regret(). */
 struct cpu_trial {
 	bool active;
 	uint64_t from_milli;
@@ -38,7 +39,8 @@ struct cpu_mark {
 	uint64_t waited_usec;
 };
 
-/* From some moment on, half a second to a second back once that is longer ago. */
+/* Rates from base on. The base slides: it stays between half of the window's length and all of it
+ * back. */
 struct cpu_window {
 	struct cpu_mark base;
 	struct cpu_mark half; /* the next base */
@@ -46,36 +48,38 @@ struct cpu_window {
 
 struct cpu_control {
 	struct cpu_window since_write;
-	struct cpu_window burst; /* since the last look that saw no throttling */
-	usec_t burst_at;         /* of that look */
+	struct cpu_window burst; /* since the last pass without throttling */
+	usec_t burst_at;         /* of that pass */
 	usec_t write_at;         /* of the limit */
 	uint64_t write_periods;  /* nr_periods then */
-	struct cpu_mark seen;    /* the last look */
-	uint64_t proven_milli;   /* the least that the demand can be; LIMIT_MAX: nothing is known */
+	struct cpu_mark seen;    /* the newest counters with a new period */
+	uint64_t proven_milli;   /* the lower bound of the demand; LIMIT_MAX: unknown */
 	struct recent_max recent;
 	usec_t last_raise;
 	usec_t last_change;
 	usec_t last_shrink;
-	usec_t adopted_at; /* of the owner's own value; 0: none */
+	usec_t adopted_at; /* when an owner's value was adopted; 0: never */
 	struct cpu_trial trial;
 	struct shrink_floor floor;
 };
 
-/* What the reflex asks for, or 0: nothing; limit_milli itself: what has run is to prove more first.
- * limit_milli must be a real limit; proven_milli is the least that the demand can be. */
+/* The desired limit of the reflex. 0: no raise; limit_milli itself: throttled, but use has not
+ * proven enough demand for a raise yet. limit_milli must not be LIMIT_MAX; proven_milli is the
+ * lower bound of the demand. */
 uint64_t cpu_reflex_wish(const struct tuning_cpu *t, uint64_t limit_milli,
 			 const struct cpu_rates *since_write, uint64_t proven_milli);
 
-/* Starts the throttle window anew: periods under the old limit never vote on the new one. */
+/* Starts the throttle window anew: periods under the old limit do not count for the new one. */
 void cpu_window_restart(struct cpu_control *c, const struct usage *u, usec_t now);
 /* The rates since the window's start; slides it. -EAGAIN: no window or no time passed yet, -EINVAL:
  * the counters went back (window restarted). */
 int cpu_window_rates(struct cpu_control *c, const struct usage *u, uint64_t node_milli, usec_t now,
 		     struct cpu_rates *ret);
 
-/* Sets proven_milli. Once per look, before the rest. */
+/* Sets proven_milli. Call it once per sample or reflex pass, before the other functions. */
 void cpu_prove(struct cpu_control *c, const struct usage *u, uint64_t node_milli, usec_t now);
-/* What history makes of a throttled second must not outgrow what the reflex makes of it. */
+/* Bounds the demand of a throttled second so that a limit from history does not exceed the
+ * reflex's. */
 void cpu_temper_demand(const struct cpu_control *c, const struct tuning_history *t,
 		       struct cpu_rates *r);
 
@@ -86,21 +90,22 @@ struct cpu_shrink_input {
 	usec_t now;
 };
 
-/* HOLD_NONE: *ret_milli is the next, lower limit. Else why not, and *ret_next when to look again
- * (0: unknown). */
+/* HOLD_NONE: *ret_milli is the next, lower limit. Else the reason, and in *ret_next when to ask
+ * again (0: unknown). */
 enum hold cpu_shrink_next(const struct tuning *t, const struct cpu_control *c,
 			  const struct cpu_shrink_input *in, uint64_t *ret_milli, usec_t *ret_next);
 
 void cpu_trial_begin(struct cpu_control *c, uint64_t from_milli, uint64_t to_milli,
 		     const struct usage *u, usec_t now);
-/* Ends a trial that held: enough periods without complaint, or idle for the whole recent window. */
+/* Has the trial passed? After enough periods, or when it has lasted for the whole recent window. */
 bool cpu_trial_passed(const struct tuning_cpu *t, const struct cpu_control *c,
 		      const struct usage *u, usec_t now);
-/* The trial held; the shrink stays in mind. */
+/* Ends a trial that passed; cpu_shrink_regret() still knows the shrink. */
 void cpu_trial_end(struct cpu_control *c);
-/* Ends a trial that hurt; returns the limit to go back to. */
+/* Ends a trial that caused throttling and learns a floor; returns the limit to restore. */
 uint64_t cpu_trial_undo(struct cpu_control *c, usec_t now_real);
-/* Throttled at limit_milli: a shrink to it or further that passed not long ago was wrong after all.
+/* Throttled at limit_milli: learns a floor if the last shrink passed, began within regret_usec and
+ * its goal is not below limit_milli.
  */
 void cpu_shrink_regret(const struct tuning_cpu *t, struct cpu_control *c, uint64_t limit_milli,
 		       usec_t now, usec_t now_real);

@@ -12,19 +12,20 @@ uint32_t drift_count(const struct tuning_common *t, const struct drift_memory *m
 	return count;
 }
 
-/* Records one foreign write; true when it is one too many. */
+/* Records one external write; true when there are more than the maximum. */
 static bool insists(const struct tuning_common *t, struct drift_memory *m, usec_t now)
 {
 	memmove(&m->at[1], &m->at[0], sizeof m->at - sizeof m->at[0]);
 	m->at[0] = now;
-	/* A larger maximum than we remember would never be reached. */
+	/* A maximum above the number of remembered writes would never be reached. */
 	return drift_count(t, m, now) > MIN(t->foreign_max, DRIFT_TIMES - 1u);
 }
 
 enum drift_action drift_classify(const struct tuning_common *t, struct drift_memory *m,
 				 const struct drift_facts *f, usec_t now)
 {
-	/* Somebody stored another value in systemd on purpose; a reload only re-reads files. */
+	/* An external writer changed the stored property on purpose; a reload only reads files
+	 * again. */
 	bool stored_by_other =
 		f->has_stored && f->has_property && f->stored != f->property && !f->reloaded;
 

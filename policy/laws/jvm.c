@@ -4,7 +4,7 @@
 #include <string.h>
 
 /*
- * Metaspace, code cache, thread stacks, direct buffers and the collector's own books come on top of
+ * Metaspace, code cache, thread stacks, direct buffers and the collector's own data come on top of
  * the heap. Guides for Java in containers give the heap 70 to 80 % of the memory limit and leave
  * the rest to them (CoreMedia's deployment manual, "Heap sizing"; 75 % is the value most of them
  * print). So the heap is taken as 75 %: the floor is 4/3 of it.

@@ -3,9 +3,10 @@
 #include "policy/types/bounds.h"
 #include <assert.h>
 
-/* Less than this of a wish is not worth a write, a journal entry and the next wish a tick later. */
+/* A smaller partial grant is not worth a write, a journal entry and the next raise a tick later. */
 #define STEP_MIN_BYTES MIB
-/* One who is held asks again within 2 s, the time a brake is held, or when its successor grows. */
+/* A container that the brake holds asks again within 2 s, the most that a brake holds; an
+ * OOM-killed one when its successor grows. */
 #define CLAIM_USEC (10 * USEC_PER_SEC)
 
 static uint64_t less(uint64_t a, uint64_t b)
@@ -31,8 +32,8 @@ uint64_t ledger_reserve(const struct tuning_node *t, uint64_t total)
 	return MAX(reserve_of(t, total), ledger_eviction(t, total));
 }
 
-/* What nobody could see yet, as in the reserve. Half as much: page cache that the kubelet takes for
- * used can still be given up. */
+/* Covers growth that no read shows yet, as the reserve does. Half as much: page cache that the
+ * kubelet counts as used can still be reclaimed. */
 static uint64_t eviction_margin(const struct tuning_node *t, uint64_t total)
 {
 	return reserve_of(t, total) / 2;
@@ -43,7 +44,7 @@ void ledger_supply(const struct tuning_node *t, uint64_t total, uint64_t availab
 {
 	uint64_t reserve = ledger_reserve(t, total);
 	uint64_t eviction = add_sat(ledger_eviction(t, total), eviction_margin(t, total));
-	/* As MemAvailable would have to be for the same room. */
+	/* The MemAvailable that would leave the same room. */
 	uint64_t same = less(add_sat(kubelet_available, reserve), eviction);
 	bool kubelet = kubelet_available != LIMIT_MAX && same < available;
 
@@ -57,7 +58,7 @@ void ledger_supply(const struct tuning_node *t, uint64_t total, uint64_t availab
 
 /* --- one entry */
 
-/* Nobody can use more than the node has; so no sum of these overflows. */
+/* An entry cannot use more than the node has; so no sum of these overflows. */
 static uint64_t outstanding_at(const struct ledger *l, const struct ledger_entry *e, uint64_t limit)
 {
 	if (limit == LIMIT_MAX || limit <= e->original)
@@ -70,7 +71,7 @@ static uint64_t outstanding(const struct ledger *l, const struct ledger_entry *e
 	return outstanding_at(l, e, e->limit);
 }
 
-/* By how much a limit would add to what is outstanding. */
+/* How much a limit would add to outstanding. */
 static uint64_t cost(const struct ledger *l, const struct ledger_entry *e, uint64_t limit)
 {
 	return limit > e->limit ? less(outstanding_at(l, e, limit), outstanding(l, e)) : 0;
@@ -113,7 +114,7 @@ void ledger_use(struct ledger *l, uint32_t entry, uint64_t use)
 	count_in(l, e);
 }
 
-/* --- who comes first */
+/* --- ranks */
 
 static uint64_t overdraft(const struct ledger_entry *e)
 {
@@ -136,8 +137,8 @@ static bool equals(const struct ledger_entry *a, const struct ledger_entry *b)
 	return a->priority == b->priority && a->qos == b->qos;
 }
 
-/* What binds another one of a limit that is waited for: of an equal's what it needs now, of a
- * higher rank's all. */
+/* How much of the limit that e waits for is kept from other: for an equal e what it needs now, for
+ * a higher rank all of it. */
 static uint64_t binds(const struct ledger *l, const struct ledger_entry *e, uint64_t limit,
 		      const struct ledger_entry *other)
 {
@@ -146,7 +147,7 @@ static uint64_t binds(const struct ledger *l, const struct ledger_entry *e, uint
 	return cost(l, e, equals(e, other) ? e->urgent : limit);
 }
 
-/* What those who go first wait for, and who is the first of them. */
+/* What entries that come first wait for, and the first of them. */
 struct kept {
 	uint64_t bytes;
 	uint32_t first;
@@ -157,7 +158,7 @@ static struct kept kept_above(const struct ledger *l, uint32_t entry)
 	const struct ledger_entry *self = &l->entries[entry];
 	struct kept k = {.first = LEDGER_NOBODY};
 
-	/* Most of the time nobody else waits. */
+	/* Most of the time no other entry waits. */
 	if (l->awaited == awaited(l, self))
 		return k;
 	for (uint32_t i = 0; i < l->count; i++) {
@@ -180,11 +181,11 @@ static uint64_t room(const struct ledger *l)
 	return less(l->node.available, add_sat(l->node.reserve, l->outstanding));
 }
 
-/* The limit of an entry when no more than `bytes` are added to what is outstanding. */
+/* The limit of an entry when it adds at most `bytes` to outstanding. */
 static uint64_t limit_with(const struct ledger *l, const struct ledger_entry *e, uint64_t bytes,
 			   uint64_t wish)
 {
-	uint64_t given = MAX(e->limit, e->original); /* without asking */
+	uint64_t given = MAX(e->limit, e->original); /* needs no grant */
 	uint64_t from = outstanding(l, e) > 0 ? e->limit : e->use;
 	uint64_t limit = round_down(add_sat(from, bytes), MEM_PAGE_BYTES);
 
@@ -200,8 +201,8 @@ static uint64_t decide(const struct ledger *l, uint32_t entry, uint64_t wish, st
 	assert(entry < l->count);
 	*ret_kept = (struct kept){.first = LEDGER_NOBODY};
 	if (wish == LIMIT_MAX && e->original != LIMIT_MAX)
-		wish--; /* "max" costs nothing, as it is never granted */
-	/* Without asking, or so little that nobody needs to be looked at. */
+		wish--; /* LIMIT_MAX costs nothing, as it is never granted */
+	/* It needs no grant, or fits beside all that others wait for. */
 	if (cost(l, e, wish) <= less(room(l), l->awaited))
 		return wish;
 	*ret_kept = kept_above(l, entry);
@@ -267,23 +268,23 @@ uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t wish)
 
 /* --- cancelling */
 
-/* Who may take how much of a grant. */
+/* Which entries may take how much of an unused grant. */
 enum taker {
-	TAKER_ANY,    /* whoever waits, where somebody needs it now */
-	TAKER_BEFORE, /* those who go before its holder */
+	TAKER_ANY,    /* all that wait, if one of them needs memory now */
+	TAKER_BEFORE, /* those that come before its holder */
 	TAKER_ABOVE,  /* those of higher rank */
 	TAKER_COUNT,
 };
 
-/* What is waited for, by all and for whom first. */
+/* The sum of denied limits, and the first entry that waits. */
 struct wanted {
 	uint64_t all;
 	bool now; /* growth needs some of it */
 	const struct ledger_entry *first;
 };
 
-/* What a holder could go down to. What it will need or needed lately is not unused to those who
- * come after it, and what it grows by now not even to its equals. */
+/* How far a holder could shrink. What it will need or needed lately counts as used for takers that
+ * come after it; what it grows to now also for its equals. */
 static uint64_t lowest(const struct ledger_entry *e, enum taker taker)
 {
 	uint64_t to = MAX(MAX(e->least, e->use), e->original);
@@ -313,7 +314,7 @@ static uint32_t insert(const struct ledger *l, struct ledger_ask *list, uint32_t
 	return count;
 }
 
-/* What those takers ask of its holder. */
+/* How much those takers ask of the holder. */
 static uint64_t wanted_of(const struct ledger *l, const struct wanted *w, enum taker taker,
 			  const struct ledger_entry *holder)
 {
@@ -330,12 +331,13 @@ static uint64_t wanted_of(const struct ledger *l, const struct wanted *w, enum t
 	return sum;
 }
 
-/* How far one is to go, no further than it has to be. have: room, and what others will make of it.
+/* How far an entry is to shrink, no further than necessary. have: the room, and what entries asked
+ * before will add to it.
  */
 static uint64_t ask_for(const struct ledger *l, const struct wanted *w,
 			const struct ledger_entry *e, uint64_t have)
 {
-	/* Who waits himself makes room for those before him alone. */
+	/* An entry that waits itself makes room only for those before it. */
 	enum taker taker = cost(l, e, e->claim) == 0 ? TAKER_ANY : TAKER_BEFORE;
 	uint64_t to = e->limit;
 
@@ -349,7 +351,7 @@ static uint64_t ask_for(const struct ledger *l, const struct wanted *w,
 	return to;
 }
 
-/* Where it stands a moment after it was asked. */
+/* Its limit a moment after it was asked. */
 static uint64_t at_once(const struct ledger_entry *e, uint64_t to)
 {
 	return MIN(MAX(to, e->charged), e->limit);
@@ -371,7 +373,7 @@ static struct wanted wanted(const struct ledger *l)
 	return w;
 }
 
-/* Has it anything for those who wait? The first of them may take most. */
+/* Can it give anything to waiting entries? The first of them may take most. */
 static bool can_give(const struct ledger *l, const struct ledger_entry *e, const struct wanted *w)
 {
 	enum taker taker = TAKER_ANY;
@@ -404,13 +406,14 @@ uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t 
 	return asked;
 }
 
-/* --- growers and claims */
+/* --- growth and denied limits */
 
 /*
- * One that gets no more lives on: what it was granted ahead, one step of growth; then 2 s of brake
- * and a second until it is dead and MemAvailable shows it, which is about as long again as
- * slope_ahead. Less comes too late for the higher rank; twice as much stops a low one where there
- * is enough for all (test_ledger_greedy.c).
+ * An entry of lower rank that is granted no more goes on for a time: first through what it was
+ * granted ahead, one step of growth; then 2 s of brake, and a second until it is OOM-killed and
+ * MemAvailable shows it, about as long again as slope_ahead. A shorter time is too late for the
+ * higher rank; twice as much stops a lower rank where there is enough for all
+ * (test_ledger_greedy.c).
  */
 uint64_t ledger_soon(const struct tuning_memory *t, uint64_t limit, uint64_t use,
 		     uint64_t slope_bps)
@@ -419,7 +422,7 @@ uint64_t ledger_soon(const struct tuning_memory *t, uint64_t limit, uint64_t use
 	uint64_t step = scale_permille(limit, t->raise_permille);
 	uint64_t grown = add_sat(use, mul_div(slope_bps, ahead, USEC_PER_SEC));
 
-	/* Whoever only breathes below his limit would stop everybody else. */
+	/* Use that only fluctuates below its limit must not stop all others. */
 	return slope_bps == 0 || limit == LIMIT_MAX || grown < limit ? 0 : MAX(step, grown);
 }
 
@@ -432,7 +435,7 @@ uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, uint64
 
 /* --- MemAvailable */
 
-/* What ledger_use() took off. */
+/* Accounts for what ledger_use() subtracted. */
 static void settle(struct ledger_reads *r, const struct ledger *l)
 {
 	uint64_t grown = less(r->given, l->node.available);

@@ -1,46 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the node can still grant: growth of memory limits above what they were at first sight.
+ * What the node can still grant: growth of memory limits above their originals.
  *
- *	outstanding = sum of max(0, limit - use) over the limits that stand above their original
+ *	outstanding = sum of max(0, limit - use) over the limits that are above their original
  *	room	    = MemAvailable - reserve - outstanding, or what the kubelet's bound leaves
  *		      where that is less: ledger_supply()
  *	A grant makes outstanding grow by no more than the room.
  *
- * What is used of a grant has left MemAvailable and is not outstanding any more: it counts once.
- * So growing into a grant never changes the room, and a limit that was granted can be used up at
- * any moment, by all at once, without the node sinking below its reserve.
+ * The used part of a grant has left MemAvailable and is no longer outstanding: it counts once.
+ * Growth into a grant therefore never changes the room, and all grants can be used up at the same
+ * moment without the node falling below its reserve.
  *
  * Use is unreclaimable memory. Page cache fills a limit too, but MemAvailable still counts it as
- *	free: as use it would free the grant while nothing had been taken.
- * An original limit was given by the owner, however many of them the node could not hold together.
- *	Nothing of it is outstanding, and going back up to it is no grant. One byte above it, and
- *	all that the container does not use is: from then on we have vouched for the whole limit.
- * A limit on trial counts as the one it may go back to. A grant ends with its container: the
- *	successor asks for its size anew, and until then what was freed is its claim.
- * Swap is no room: MemAvailable has none of it. Huge pages are in neither of the figures.
- * A pod's own limit is the sum of its containers' and is not entered a second time.
+ *	free: counted as use, it would release the grant although no memory had been taken.
+ * An original limit comes from the owner, even if the node cannot hold all originals together.
+ *	Nothing of it is outstanding, and a raise back to it needs no grant. One byte above it, all
+ *	that the container does not use is outstanding: from then on vscaled vouches for the whole
+ *	limit.
+ * A limit on trial counts as the limit that the trial may restore. A grant ends with its container:
+ *	the successor asks for its size anew, and until then the freed memory is kept for it.
+ * Swap is not part of the room: MemAvailable does not contain it. Huge pages are in neither figure.
+ * A pod's own limit is the sum of its containers' limits and is not entered a second time.
  *
- * Between two reads: what an entry is seen to use more is taken off MemAvailable, what it uses less
- * is not put back. Memory of the dead is granted once the next read shows it. What an entry has
- * freed since its use was read must not be in MemAvailable yet, or it counts twice: the caller
- *gives the lower one of two reads. Growth of others that nobody has seen yet is not in any figure:
- *that, and growth below original limits, is what the reserve is for.
+ * Between two reads an increase of an entry's use is subtracted from MemAvailable; a decrease is
+ * not added. Memory of a container that ended is granted once the next read shows it. Memory that
+ * an entry has freed since its use was read must not be in MemAvailable yet, or it counts twice:
+ * the caller passes the lower of two reads. Growth outside the entries that no read shows yet is in
+ * no figure: the reserve covers it, and growth below original limits.
  *
- * Who gets it: whoever asks, but not before a higher rank. What one of those was denied lately (its
- *	claim) is left to it, and what its growth takes soon: used memory is never taken back, so a
- *	low rank has to be stopped before a high one is short. A higher rank is a higher priority,
- *	then the better QoS class. Among equals nobody steps back for what others may take soon or
- *	ask for ahead of need: one who grows would die of it while there is memory. Of those who
- *	need memory now, the smaller overdraft (use above request) goes first.
- * What is short then is looked for in the grants that others do not use, lowest ranks first:
- *	ledger_cancel() names whom to ask for how much, never below use nor below the original. What
- *	is not even charged can go back at once and without a trial, or an equally fast grower of
- *	higher rank that was looked at later dies waiting for it; only the page cache needs one.
- * Requests that are not used are no reservation: what nobody uses is granted to whoever asks.
+ * Order of grants: an entry is granted what it asks for, except what is kept for higher ranks: what
+ *	they were denied lately (claim) and what their growth takes soon (soon). Used memory is
+ *	never taken back, so a lower rank has to be stopped before a higher rank runs short. A
+ *	higher rank is a higher priority, then the better QoS class. Between equal ranks only denied
+ *	growth (urgent) is kept: holding memory for what an equal may take soon or asks for ahead of
+ *	need would have a growing container OOM-killed while there is memory. Of equals that need
+ *	memory now, the one with the smaller overdraft (use above request) comes first.
+ * A shortage is met from the unused grants of other entries, lowest ranks first: ledger_cancel()
+ *	returns which entries to ask for how much, never below use or the original. Memory that is
+ *	not charged is given back at once, without a trial: otherwise a container of higher rank
+ *	that grows as fast and is read later is OOM-killed while it waits. Only page cache needs a
+ *	trial.
+ * A request that is not used reserves nothing: unused memory is granted to any entry that asks.
  *
- * Pure and without memory of its own: the entries are the caller's. A growth that fits is granted
- * in one step when nobody waits, else in one pass over the entries.
+ * Pure and without memory of its own: the entries belong to the caller. A raise that fits is
+ * granted in one step when no other entry waits, else in one pass over the entries.
  */
 #pragma once
 
@@ -50,44 +53,46 @@
 
 struct ledger_node {
 	uint64_t total;     /* MemTotal */
-	uint64_t available; /* ledger_supply() now or at the last read, whatever is less; newer uses
-			       come by ledger_use() */
+	uint64_t available; /* ledger_supply() now or at the last read, whichever is less; newer use
+			       is added by ledger_use() */
 	uint64_t reserve;   /* ledger_reserve() */
-	uint64_t eviction;  /* the kubelet's bound is the lower one: what must stay available to it;
-			       0: MemAvailable is */
+	uint64_t eviction;  /* what must stay available to the kubelet where its bound is the lower
+			       one; 0: MemAvailable is the lower one */
 };
 
 /* One container or unit; limits are memory.max in bytes. */
 struct ledger_entry {
-	uint64_t limit;    /* or the higher one that a trial goes back to; LIMIT_MAX: none */
+	uint64_t limit;    /* or the higher one that a trial may restore; LIMIT_MAX: none */
 	uint64_t original; /* LIMIT_MAX: none, nothing is ever granted */
 	uint64_t use;      /* unreclaimable */
 	uint64_t request;  /* 0: none */
 	uint64_t least;    /* it may be asked to shrink to this: use and margin */
 	uint64_t lately;   /* what it needed in the last minutes */
 	uint64_t next;     /* it grows to this within slope_ahead; 0: it does not grow */
-	uint64_t charged;  /* to this at once: page cache takes a trial; 0: to the least */
+	uint64_t charged;  /* it can shrink to this at once, further by a trial; 0: to least at once
+			    */
 	uint64_t soon;     /* ledger_soon() */
-	uint64_t claim;    /* the limit it asked for and did not get; 0: none */
-	uint64_t urgent;   /* of the claim, what denied growth needs now */
-	bool needs;        /* its growth reaches its limit soon, or stands denied at it */
-	int32_t priority;  /* of the pod; a unit: 0 */
-	uint8_t qos;       /* 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
+	uint64_t claim;    /* the limit that it asked for and was denied; 0: none */
+	uint64_t urgent;   /* the part of claim that denied growth needs now */
+	bool needs; /* its growth reaches its limit soon, or was denied and use is at the limit */
+	int32_t priority; /* of the pod; a unit: 0 */
+	uint8_t qos;      /* 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
 };
 
-/* Over borrowed entries: every answer is as good as they are. */
+/* The entries belong to the caller and must be current. */
 struct ledger {
 	struct ledger_node node;
 	struct ledger_entry *entries;
 	uint32_t count;
 	uint64_t outstanding;
-	uint64_t awaited; /* what all claims and growers together ask beyond their limits */
+	uint64_t awaited; /* sum over all entries of what the higher of claim and soon adds to
+			     outstanding */
 };
 
-/* The answer to a wish, with what led to it. Amounts as they were before it. */
+/* The answer to a desired limit, and its reasons. Amounts as they were before the grant. */
 struct ledger_verdict {
 	uint64_t wish;
-	uint64_t allowed;   /* never below the limit that stands, unless the wish is */
+	uint64_t allowed;   /* never below the current limit, unless the desired limit is */
 	uint64_t available; /* MemAvailable, or the kubelet's memory.available */
 	uint64_t reserve;   /* of it */
 	bool kubelet;       /* which of the two */
@@ -99,72 +104,74 @@ struct ledger_verdict {
 	uint64_t holder_bytes; /* how large */
 };
 
-/* Somebody who is to shrink: a wish, never an order. */
+/* An entry that is asked to shrink; the caller may decline. */
 struct ledger_ask {
 	uint32_t entry;
 	uint64_t to;
 };
 
-/* A share of the node, at least some MiB and where the kubelet begins to evict. */
+/* A share of the node's memory, but at least some MiB and the kubelet's eviction threshold. */
 uint64_t ledger_reserve(const struct tuning_node *t, uint64_t total);
-/* Where the kubelet begins to evict. */
+/* The kubelet's eviction threshold. */
 uint64_t ledger_eviction(const struct tuning_node *t, uint64_t total);
 /*
- * What the node has to grant from is the lower one of two bounds:
+ * The node grants from the lower of two bounds:
  *
  *	MemAvailable - reserve
  *	memory.available of the kubelet - (its hard eviction threshold + margin)
  *
- * The kubelet counts active page cache and slab as used and evicts by that, a long time before the
- * kernel would run out. kubelet_available: LIMIT_MAX where there is no kubelet. Fills all of *ret;
+ * The kubelet counts active page cache and slab as used, so it evicts long before the kernel runs
+ * out of memory. kubelet_available: LIMIT_MAX where there is no kubelet. Fills all of *ret;
  * available is given in terms of MemAvailable in either case.
  */
 void ledger_supply(const struct tuning_node *t, uint64_t total, uint64_t available,
 		   uint64_t kubelet_available, struct ledger_node *ret);
 
-/* Once per tick. entries: in any order, but that of the indices from now on. */
+/* Once per tick. The entries may be in any order; their indices are used from now on. */
 void ledger_begin(struct ledger *l, const struct ledger_node *node, struct ledger_entry *entries,
 		  uint32_t count);
-/* Newer use of an entry than MemAvailable knows. */
+/* Sets the use of an entry, read after MemAvailable was. */
 void ledger_use(struct ledger *l, uint32_t entry, uint64_t use);
-/* What a wish would get; changes nothing. */
+/* What would be granted of a desired limit; changes nothing. */
 void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t wish,
 		  struct ledger_verdict *ret);
-/* The same without the explanation. LIMIT_MAX as wish: the most there is. */
+/* The same without the reasons. wish LIMIT_MAX: the most that can be granted. */
 uint64_t ledger_most(const struct ledger *l, uint32_t entry, uint64_t wish);
-/* Books what a wish gets; the rest is the entry's claim, urgent where it needs it. Returns the
- * limit.
+/* Grants what it can of a desired limit and returns the granted limit. When that is less, the
+ * desired limit becomes the entry's claim, and urgent if the entry needs it now.
  */
 uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t wish);
-/* Whom to ask, so that the claims could be met: lowest ranks first, at most `max` of them. On every
- * tick with claims. Who can give at once only a part of what he is asked for counts for that part.
+/* Which entries to ask to shrink so that denied limits can be granted: lowest ranks first, at most
+ * `max` of them. For every tick with denied entries. An entry that can give back only a part at
+ * once counts for that part.
  */
 uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t max);
-/* The limit that a grower needs until somebody of lower rank, stopped now, has made way; 0 for one
- * that has room until then. slope_bps: the steady one. */
+/* The limit that growth needs until a lower rank, stopped now, has freed memory; 0: the current
+ * limit is enough until then. slope_bps: the steady one. */
 uint64_t ledger_soon(const struct tuning_memory *t, uint64_t limit, uint64_t use,
 		     uint64_t slope_bps);
 /* Does a come before b when memory is short? */
 bool ledger_before(const struct ledger_entry *a, const struct ledger_entry *b);
 
-/* A claim is kept for a while by whoever keeps the entry: one who is held asks again. */
+/* A denied limit, kept for a while by the owner of the entry. A container that is still short asks
+ * again. */
 struct ledger_claim {
 	uint64_t limit; /* 0: there is none */
-	uint64_t use;   /* as it was made */
+	uint64_t use;   /* at the denial */
 	usec_t at;
 	bool ahead; /* of need */
 };
-/* 0: there is none any more, or `limit` has met it, or what was freed since. */
+/* 0: it has expired, or `limit` or the memory freed since then covers it. */
 uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, uint64_t use, usec_t now);
 
-/* MemAvailable over several reads. base: begin with LIMIT_MAX. */
+/* MemAvailable over several reads. base starts as LIMIT_MAX. */
 struct ledger_reads {
-	uint64_t base;  /* as of the last pass, less what was seen to grow since */
-	uint64_t given; /* to the ledger at its begin */
-	uint64_t taken; /* seen to grow since the last pass */
+	uint64_t base;  /* at the last pass, less the growth seen since */
+	uint64_t given; /* passed to ledger_begin() */
+	uint64_t taken; /* growth seen since the last pass */
 };
-/* For ledger_begin(), with the ledger as it was left: MemAvailable without what was freed since all
- * entries were looked at. */
+/* The value of MemAvailable for ledger_begin(): without what was freed since all entries were read.
+ * l: as the last pass left it. */
 uint64_t ledger_read(struct ledger_reads *r, const struct ledger *l, uint64_t available);
-/* All entries have been looked at since `available` was read. */
+/* All entries have been read since `available` was read. */
 void ledger_passed(struct ledger_reads *r, const struct ledger *l, uint64_t available);

@@ -2,7 +2,8 @@
 /*
  * The brake: memory.high a gap below memory.max slows an allocator down until the raise has landed
  * (kernel, 6.12: a raise half a second late cost 0.4 s, without the brake the process). Without
- * swap whoever is held over it for long stands still, so it is held for a short time only.
+ * swap a process that stays above memory.high for long makes no progress, so the brake holds for a
+ * short time only.
  */
 #include "policy/laws/mem_control.h"
 #include "policy/types/bounds.h"
@@ -10,22 +11,23 @@
 /* Wanted above this share of memory.max, or when the line would be reached within the time. */
 #define NEAR_PERMILLE 800
 #define AHEAD_USEC    (3 * USEC_PER_SEC)
-/* Charges are counted in batches per CPU: this close below the line is at it. */
+/* Charges are counted in batches per CPU: use this close below the line counts as at the line. */
 #define TOUCH_BYTES MIB
-/* As long as an allocator is held at most, and how long it is left alone then. A kubelet probe
- * gives up after ten seconds, a client after one or two. */
+/* The longest time that an allocator is held, and how long the brake stays off after it
+ * (REST_USEC). A kubelet probe gives up after ten seconds, a client after one or two. */
 #define HOLD_USEC (2 * USEC_PER_SEC)
 /* The kubelet carries out a resize up to 2 s after it has seen it, and request and watch take up to
- * a second (measured in the lab, docs/performance.md). An earlier end is a kill if the runtime
- * writes its old limit. */
+ * a second (measured in the lab, docs/performance.md). If the brake ended earlier and the runtime
+ * replayed its old limit, the process would be OOM-killed. */
 #define HOLD_REPLAY_USEC (4 * USEC_PER_SEC)
 #define REST_USEC        (60 * USEC_PER_SEC)
-/* Not wanted for as long: lifted. Breathing around the share must not write every second. */
+/* Lifted when not wanted for this long: use that fluctuates around the share must not cause a write
+ * every second. */
 #define CALM_USEC (10 * USEC_PER_SEC)
 /*
- * A memory.high below what is charged takes the rest back, and its writer waits for that. So the
- * line comes down through page cache by a piece a look, of about a millisecond, and by the next one
- * when that has gone: dirty pages wait for their disk.
+ * A memory.high below what is charged reclaims the rest, and its writer waits for that. So the line
+ * comes down through page cache by one piece per reflex pass, of about a millisecond. The
+ * next piece follows when that one is reclaimed: dirty pages wait for their disk.
  */
 #define PIECE_BYTES (4 * MIB)
 
@@ -47,7 +49,7 @@ static bool wanted(const struct mem_control *m, const struct mem_brake_input *in
 
 static bool fits(uint64_t line, const struct mem_brake_input *in)
 {
-	/* An own line of the owner's at or below it is brake enough. */
+	/* The owner's memory.high at or below the line already serves as a brake. */
 	return line < in->own && add_sat(in->use, 2 * TOUCH_BYTES) < line;
 }
 
@@ -62,7 +64,7 @@ static uint64_t piece_to(uint64_t line, const struct mem_brake_input *in)
 static void put(struct mem_brake *b, uint64_t line)
 {
 	b->line = line;
-	/* What was written last may not have got there. */
+	/* The last write may have failed. */
 	b->stands = MAX(b->stands, line);
 }
 
@@ -73,13 +75,13 @@ static void arm(struct mem_brake *b, uint64_t line, const struct mem_brake_input
 	b->wanted_at = in->now;
 }
 
-/* On the way down: the last piece has not gone yet. */
+/* On the way down: the last piece is not reclaimed yet. */
 static bool waits(const struct mem_brake *b, uint64_t line, const struct mem_brake_input *in)
 {
 	return line < b->line && in->current > add_sat(b->line, TOUCH_BYTES);
 }
 
-/* At the line, and no room was made. Page cache over it that can go holds nobody. */
+/* At the line, and no headroom was made. Reclaimable page cache above the line holds no process. */
 static bool pressed(const struct tuning_memory *t, const struct mem_brake *b,
 		    const struct mem_brake_input *in)
 {
@@ -89,7 +91,7 @@ static bool pressed(const struct tuning_memory *t, const struct mem_brake *b,
 	return line <= b->line && (add_sat(in->use, near) >= b->line || waits(b, line, in));
 }
 
-/* Held for long enough: the look after this one would be too late. */
+/* Held for long enough: at the next reflex pass the time would be exceeded. */
 static bool held_out(struct mem_brake *b, bool at_line, const struct mem_brake_input *in)
 {
 	if (!at_line)
@@ -100,7 +102,7 @@ static bool held_out(struct mem_brake *b, bool at_line, const struct mem_brake_i
 				  (in->replay ? HOLD_REPLAY_USEC : HOLD_USEC);
 }
 
-/* Where an armed brake is to stand now; 0: nowhere. */
+/* The line of an armed brake now; 0: disarm it. */
 static uint64_t next_line(const struct mem_brake *b, uint64_t line,
 			  const struct mem_brake_input *in)
 {
@@ -141,7 +143,7 @@ void mem_brake_raised(const struct tuning_memory *t, struct mem_control *m,
 {
 	uint64_t line = line_of(t, in->max);
 
-	/* The runtime may write its limit as before: growth goes on being held. */
+	/* The runtime may still replay its limit: growth stays held. */
 	if (in->replay && m->brake.line != 0 && line <= m->brake.line)
 		return;
 	if ((m->brake.line != 0 || in->now >= m->brake.rearm_at) && fits(line, in))

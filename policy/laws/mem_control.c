@@ -4,15 +4,15 @@
 #include <assert.h>
 #include <string.h>
 
-/* A new high by less than this is breathing, not growth. */
+/* A new high by less than this is fluctuation, not growth. */
 #define GROWTH_MIN_BYTES    MIB
 #define GROWTH_MIN_PERMILLE 1010
 /* Time constant of the smoothed pressure. */
 #define SMOOTH_USEC (10 * USEC_PER_SEC)
-/* Looks closer together than this are one: events come in bursts. */
+/* Passes closer together than this count as one: events come in bursts. */
 #define POINT_MIN_USEC (50 * USEC_PER_MSEC)
-/* Two looks of the fast clock show a ramp sooner than it can fill a limit, one would take every
- * large allocation for one. */
+/* Two reflex passes show steady growth before it can fill a limit; one pass would take every large
+ * allocation for growth. */
 #define STEEP_USEC  (200 * USEC_PER_MSEC)
 #define STEADY_USEC USEC_PER_SEC
 
@@ -79,13 +79,13 @@ static void observe_growth(const struct tuning_memory *t, struct mem_control *m,
 			m->last_growth = now;
 		m->growth_mark = use;
 	} else if (now - m->last_growth >= t->shrink_quiet_usec) {
-		/* Quiet for long enough: growth is measured from what was reached meanwhile, so
-		 * that breathing within that is none. */
+		/* Quiet for long enough: growth is measured from the peak of that time, so that
+		 * fluctuation below it does not count. */
 		m->growth_mark = MIN(m->growth_mark, recent_max_get(&m->recent));
 	}
 }
 
-/* Exponential smoothing by time, so that it is the same on every clock. */
+/* Exponential smoothing by time: independent of the interval. */
 static uint64_t smooth(uint64_t old, uint64_t value, usec_t span)
 {
 	usec_t part = MIN(span, SMOOTH_USEC);
@@ -145,7 +145,7 @@ void mem_observe(const struct tuning_memory *t, struct mem_control *m, const str
 		observe_pressure(t, m, prev, u, now - before);
 }
 
-/* Growth until the next look has been acted on. */
+/* Growth until a raise of the next reflex pass has been written. */
 static uint64_t growth_until_next(const struct tuning_memory *t, const struct mem_control *m,
 				  usec_t tick_usec)
 {

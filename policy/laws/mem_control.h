@@ -5,10 +5,10 @@
  * Growth:  time to limit = (limit - unreclaimable) / slope. Sooner than the horizon, or a `max`
  *	    event while unreclaimable memory fills the limit:
  *		max(unreclaimable + growth ahead + margin, limit x raise_permille)
- *	    with growth ahead = the steepest slope (of 200 ms and of a second) until the next look,
- *	    or the steady one (of a second) for slope_ahead: a single large allocation is no ramp.
- *	    Page cache fills any limit by itself: it makes the limit grow only when it refaults and
- *	    stalls, and never above cache_ceiling of the original.
+ *	    with growth ahead = the steepest slope (of 200 ms and of a second) until the next reflex
+ *	    pass, or the steady one (of a second) for slope_ahead: a single large allocation is not
+ *	    steady growth. Page cache fills any limit by itself: it raises the limit only when it
+ *	    refaults and stalls, and never above cache_ceiling of the original.
  * Shrink:  reclaim the difference, then memory.high, watch, then memory.max, watch. Pressure,
  *	    refaults or a `max` event undo it; the time to the next trial doubles.
  */
@@ -19,7 +19,7 @@
 #include "policy/types/profile.h"
 #include "policy/types/reason.h"
 
-/* A second on a clock of 100 ms, and one more. */
+/* One second of reflex passes (100 ms), and one more point. */
 #define MEM_POINTS 12
 
 struct mem_point {
@@ -29,7 +29,7 @@ struct mem_point {
 
 enum mem_phase {
 	MEM_IDLE,
-	MEM_RECLAIM, /* the difference is being taken back */
+	MEM_RECLAIM, /* the difference is being reclaimed */
 	MEM_HIGH,    /* memory.high leads */
 	MEM_MAX,     /* memory.max is down, on trial */
 	MEM_PHASE_COUNT,
@@ -46,15 +46,16 @@ struct mem_trial {
 	uint64_t max_events_start;  /* memory.events max */
 	uint32_t psi_before_ppm;    /* own level before the trial */
 	uint64_t refault_before_ps; /* pages per second before the trial */
-	uint64_t least_left;        /* MEM_RECLAIM: least that was still to take back */
-	uint32_t idle_looks;        /* looks since that became less */
+	uint64_t least_left;        /* MEM_RECLAIM: the least that was still to be reclaimed */
+	uint32_t idle_looks;        /* passes since that became less */
 };
 
 /* memory.high ahead of growth (mem_brake.c). */
 struct mem_brake {
-	uint64_t line;     /* where it is armed; 0: it is not */
-	uint64_t stands;   /* memory.high up to this is the brake's, also when lifting it failed */
-	usec_t pressed_at; /* use reached it and no room was made since; 0: it has not */
+	uint64_t line;   /* where it is armed; 0: it is not */
+	uint64_t stands; /* a memory.high up to this was written by the brake, also when lifting it
+			    failed */
+	usec_t pressed_at; /* when use reached it; 0: it has not, or headroom was made since */
 	usec_t wanted_at;  /* last time */
 	usec_t rearm_at;   /* not armed before */
 };
@@ -70,7 +71,7 @@ struct mem_control {
 	usec_t last_growth;
 	uint32_t psi_ppm;        /* smoothed over about 10 s */
 	uint64_t refault_ps;     /* smoothed, pages per second */
-	usec_t cache_hurts_usec; /* for how long cache pressure has hurt */
+	usec_t cache_hurts_usec; /* how long cache pressure has lasted */
 	usec_t last_raise;
 	usec_t last_change;
 	struct mem_brake brake;
@@ -94,10 +95,10 @@ uint64_t mem_gap(const struct tuning_memory *t, uint64_t max);
 /* memory.current + this must fit below a memory.max that is being lowered to `max`. */
 uint64_t mem_write_margin(const struct tuning_memory *t, uint64_t max);
 
-/* Feeds the slope: one look. */
+/* Updates the slope, once per reflex pass. */
 void mem_observe_use(const struct tuning_memory *t, struct mem_control *m, uint64_t use,
 		     usec_t now);
-/* Feeds slope, pressure and refaults from two samples. prev may be NULL (first one). */
+/* Updates slope, pressure and refaults from two samples. prev is NULL for the first one. */
 void mem_observe(const struct tuning_memory *t, struct mem_control *m, const struct usage *prev,
 		 const struct usage *u, usec_t now);
 
@@ -106,39 +107,41 @@ struct mem_growth_input {
 	const struct usage *u;
 	uint64_t limit;    /* where growth is stopped: memory.max, or a lower memory.high */
 	bool high;         /* it is memory.high */
-	bool braked;       /* the brake stands below it */
-	uint64_t original; /* the same before us */
-	usec_t tick_usec;  /* until the next look */
+	bool braked;       /* the brake is set below it */
+	uint64_t original; /* the original of that limit */
+	usec_t tick_usec;  /* until the next reflex pass */
 };
 
 struct mem_brake_input {
 	uint64_t use, current, max; /* bytes; max: memory.max, after a raise the new one */
 	uint64_t own;               /* the owner's memory.high with it; LIMIT_MAX: none */
-	bool hit;                   /* memory.high has stopped a process since the last look */
-	bool replay;                /* max is what the runtime may write, memory.max is higher */
+	bool hit;    /* memory.high has slowed a process since the last reflex pass */
+	bool replay; /* max is the limit that the runtime may replay; memory.max is higher */
 	usec_t tick_usec;
 	usec_t now;
 };
 
-/* One look: arms it, moves it with memory.max, lifts it. The outcome is brake.line. */
+/* Once per reflex pass: arms the brake, moves it with memory.max or lifts it. The result is
+ * brake.line. */
 void mem_brake_look(const struct tuning_memory *t, struct mem_control *m,
 		    const struct mem_brake_input *in);
-/* Growth raises memory.max: the brake goes with it. */
+/* Growth raises memory.max: moves the brake with it. */
 void mem_brake_raised(const struct tuning_memory *t, struct mem_control *m,
 		      const struct mem_brake_input *in);
-/* Is a memory.high of `high` the brake's? */
+/* Did the brake write a memory.high of `high`? */
 bool mem_brake_owns(const struct mem_control *m, uint64_t high);
 /* memory.high could not be written. */
 void mem_brake_failed(struct mem_control *m, usec_t now);
 
-/* What growth asks for in place of `limit`, or 0. *ret_reason is set with it. */
+/* The desired limit of growth in place of `limit`, and *ret_reason; 0: none, *ret_reason is
+ * untouched. */
 uint64_t mem_growth_wish(const struct tuning_memory *t, const struct mem_control *m,
 			 const struct mem_growth_input *in, enum reason *ret_reason);
-/* A value for a writer that lags: never below limit, with growth for the lag in it. */
+/* A limit for a writer that lags: at least `limit`, with headroom for growth during the lag. */
 uint64_t mem_headroom(const struct tuning_memory *t, const struct mem_control *m, uint64_t limit);
-/* A shrink that did not work: the next one waits, twice as long as the last time. */
+/* A shrink failed: the wait before the next one doubles. */
 void mem_back_off(const struct tuning_memory *t, struct mem_control *m, usec_t now);
-/* The limit that an OOM kill at `use` asks for. */
+/* The desired limit after an OOM kill at `use`. */
 uint64_t mem_oom_record(const struct tuning_memory *t, uint64_t use);
 
 struct mem_shrink_input {
@@ -147,13 +150,15 @@ struct mem_shrink_input {
 	uint64_t candidate; /* bounds applied */
 	uint64_t high;      /* memory.high outside of trials */
 	usec_t history_usec;
-	bool must; /* others refuse the limit: neither history nor the deadband keeps it */
+	bool must; /* the API server refused the limit, or the ledger asks for it: neither history
+		      nor the deadband keeps it */
 	usec_t started_at;
 	usec_t now;
 	usec_t now_real;
 };
 
-/* What a step of the trial asks to write; 0 = leave it (memory.high back = `high`). */
+/* What a step of the trial asks to write; 0: leave the file as it is (high: mem_shrink_input.high
+ * restores it). */
 struct mem_step {
 	uint64_t reclaim;
 	uint64_t high;
@@ -166,9 +171,10 @@ enum hold mem_shrink_next(const struct tuning *t, const struct mem_control *m,
 			  const struct mem_shrink_input *in, uint64_t *ret_to, usec_t *ret_next);
 struct mem_step mem_trial_begin(const struct tuning_memory *t, struct mem_control *m,
 				const struct mem_shrink_input *in, uint64_t to);
-/* One look at a running trial (about once a second). */
+/* Once per sample of a running trial. */
 struct mem_step mem_trial_step(const struct tuning_memory *t, struct mem_control *m,
 			       const struct mem_shrink_input *in);
-/* Ends a trial early: growth, or memory that could not be reclaimed. Returns what puts it back. */
+/* Ends a trial early: growth, or memory that could not be reclaimed. Returns the step that restores
+ * the former limits. */
 struct mem_step mem_trial_abort(const struct tuning_memory *t, struct mem_control *m,
 				const struct mem_shrink_input *in);

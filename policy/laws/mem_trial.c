@@ -6,9 +6,9 @@
 /* Less stall than this in a phase is noise, whatever its share (Senpai tolerates as much in 6 s).
  */
 #define STALL_MIN_USEC (10 * USEC_PER_MSEC)
-/* Looks in a row without progress that end the taking back. */
+/* Reclaim ends after this many samples in a row without progress. */
 #define RECLAIM_IDLE_LOOKS 3
-/* memory.high may take back this much by itself: the write blocks while it does. */
+/* The write of memory.high may reclaim this much: it blocks meanwhile. */
 #define HIGH_RECLAIM_MAX_BYTES (64 * MIB)
 
 enum hold mem_shrink_next(const struct tuning *t, const struct mem_control *m,
@@ -59,7 +59,7 @@ static void phase_begin(struct mem_control *m, enum mem_phase phase,
 	m->trial.max_events_start = in->u->events.max;
 }
 
-/* What memory.high of the trial keeps free below the goal. */
+/* The trial's memory.high: a gap below the goal. */
 static uint64_t trial_high(const struct tuning_memory *t, uint64_t to)
 {
 	uint64_t gap = mem_gap(t, to);
@@ -67,7 +67,7 @@ static uint64_t trial_high(const struct tuning_memory *t, uint64_t to)
 	return round_down(to > gap ? to - gap : 0, MEM_PAGE_BYTES);
 }
 
-/* What is to be taken back until the memory.high of the trial fits. */
+/* How much to reclaim until the trial's memory.high fits. */
 static struct mem_step take_back(const struct tuning_memory *t, const struct mem_control *m,
 				 const struct mem_shrink_input *in)
 {
@@ -110,7 +110,7 @@ static bool hurts(const struct tuning_memory *t, const struct mem_control *m,
 		return true;
 	if (span < USEC_PER_SEC)
 		return false;
-	/* Both totals over the whole phase: one slow second among many is no verdict. */
+	/* Both totals over the whole phase: one slow second among many does not decide. */
 	if (stalled >= STALL_MIN_USEC &&
 	    mul_div(stalled, 1000000, span) > add_sat(trial->psi_before_ppm, t->psi_ppm))
 		return true;
@@ -146,7 +146,7 @@ static bool too_full(const struct tuning_memory *t, const struct mem_control *m,
 	return mem_with_margin(t, use) > m->trial.to || use > trial_high(t, m->trial.to);
 }
 
-/* Pieces are taken back as long as that makes progress. */
+/* Reclaims piece by piece as long as there is progress. */
 static struct mem_step watch_reclaim(const struct tuning_memory *t, struct mem_control *m,
 				     const struct mem_shrink_input *in)
 {
@@ -164,8 +164,8 @@ static struct mem_step watch_reclaim(const struct tuning_memory *t, struct mem_c
 	}
 	if (step.reclaim > 0 && trial->idle_looks < RECLAIM_IDLE_LOOKS)
 		return step;
-	/* Cache that comes back as fast as it is taken: memory.high stops it, and the watch tells
-	 * whether it was needed. Too much of it would block the write. */
+	/* Cache returns as fast as it is reclaimed: memory.high stops that, and the watch shows
+	 * whether it was needed. With too much of it the write would block. */
 	if (step.reclaim > HIGH_RECLAIM_MAX_BYTES)
 		return mem_trial_abort(t, m, in);
 	phase_begin(m, MEM_HIGH, in);
@@ -173,7 +173,8 @@ static struct mem_step watch_reclaim(const struct tuning_memory *t, struct mem_c
 	return (struct mem_step){.high = MIN(line, in->high)};
 }
 
-/* memory.max follows once memory.high has led for a while and what is charged fits below it. */
+/* memory.max follows once memory.high has been lowered for a while and the charge fits below the
+ * goal. */
 static struct mem_step watch_high(const struct tuning_memory *t, struct mem_control *m,
 				  const struct mem_shrink_input *in)
 {
@@ -202,7 +203,7 @@ static struct mem_step watch_max(const struct tuning_memory *t, struct mem_contr
 
 	if (hurts(t, m, in))
 		return mem_trial_abort(t, m, in);
-	/* memory.high goes back only after memory.max is down: no gap between the two. */
+	/* memory.high is restored only after memory.max is lowered: no moment without either. */
 	trial->high_lowered = false;
 	step.high = in->high;
 	if (in->now - trial->since >= t->verdict_usec) {

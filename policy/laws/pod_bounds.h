@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What bounds a container's limits because it is part of a pod. All 0: it is none, or nothing of
- * this is known, and the bounds are those of a unit.
+ * The bounds of a container's limits that follow from its pod. All 0: a unit, or nothing of this is
+ * known, and the bounds are those of a unit.
  *
  * The QoS class of a pod follows from its spec alone, and the API server refuses a resize that
- * would change it. The cgroup has no class. Hence what the cgroup may do, and what a report may
- * say:
+ * would change it. The cgroup has no class. Hence the rules for the cgroup and for what is
+ * reported:
  *
  *	Burstable, LimitsOnly
- *		cgroup: limit >= request, a quantum above where the class hangs on it (qos_near)
+ *		cgroup: limit >= request, a quantum above it where the class depends on it
+ *			(qos_near)
  *		report: the limit as held
  *	Burstable, RequestsAndLimits
  *		cgroup: the request follows, so it is no floor; a quantum of room where qos_near
@@ -27,8 +28,8 @@
  *	BestEffort
  *		there is no limit, so nothing anywhere
  *
- * In a Guaranteed pod under `LimitsOnly` the CPU limit moves in the cgroup alone: nothing of it is
- * sent to the API server. A memory limit that has to rise above the spec is sent together with its
+ * In a Guaranteed pod under `LimitsOnly` the CPU limit changes in the cgroup only and is not sent
+ * to the API server. A memory limit that has to rise above the spec is sent together with its
  * request, since the class allows nothing else; both come back when use falls. Neither goes below
  * the original request. Under `RequestsAndLimits` limit and request move together, up and down.
  */
@@ -41,7 +42,7 @@ struct pod_resource_bounds {
 	uint64_t request;       /* in the spec; Guaranteed: the original one */
 	uint64_t accepted;      /* limit in the spec, as the API server accepted it; LIMIT_MAX: none
 				 */
-	struct range admin;     /* of the configuration; beats what the pod's owner wrote */
+	struct range admin;     /* of the configuration; overrides what the pod's owner set */
 	struct range namespace; /* LimitRange, type Container */
 	uint64_t ratio_permille; /* LimitRange: limit / request at most */
 	uint64_t refused;        /* the API server took no more than this ... */
@@ -57,25 +58,25 @@ struct pod_bounds {
 	/* No higher memory limit can be ratified now (API server away, no pods/resize, refused
 	 * ...): growth ends at this share of the original. 0: it can, or there is no such bound. */
 	uint32_t unratified_permille;
-	int32_t priority; /* who goes first when the node is short; a unit: 0 */
-	uint8_t qos;      /* then this: 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
+	int32_t priority; /* first key of the order when the node is short; a unit: 0 */
+	uint8_t qos;      /* second key: 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
 	/* A JVM's heap: bytes, or a share of the memory limit that stood when the process began. */
 	uint64_t heap_bytes;
 	uint32_t heap_permille;
-	/* What the runtime holds as the memory limit and may write at any moment, because a CPU
-	 * manager is at work; 0: nobody does that. Use is not to pass it. */
+	/* The memory limit that the runtime may replay at any moment, because a CPU manager is
+	 * active; 0: none. Use must not exceed it. */
 	uint64_t replay_mem_bytes;
 	struct pod_resource_bounds resource[RESOURCE_COUNT];
 };
 
 /*
- * Growth of memory above the limit in the spec is one that neither ResourceQuota nor LimitRange has
- * seen. While it can be ratified, it is within moments; while it cannot, it ends here:
+ * Neither ResourceQuota nor LimitRange has checked a memory limit above the one in the spec. While
+ * it can be ratified, that takes moments; while it cannot, growth ends at:
  *
  *	max(limit in the spec, original, original x unratified_permille)
  *
- * LIMIT_MAX: no such bound. An administrator's maximum says what is allowed in any case and takes
- * its place; an owner's max-memory does not.
+ * LIMIT_MAX: no such bound. An administrator's maximum takes the place of this bound; an owner's
+ * max-memory does not.
  */
 uint64_t pod_unratified_max(const struct pod_bounds *p, uint64_t original);
 
@@ -87,9 +88,9 @@ struct pod_qos_part {
 };
 
 /*
- * Could a Burstable pod become Guaranteed by what we may do? Only if every container (init
- * containers too) has all four values and every pair is equal or ours to move. Then each that moves
- * keeps a quantum between limit and request: deciding which of several alone needs to would depend
- * on the order of decisions that have not been carried out yet.
+ * Could our changes make a Burstable pod Guaranteed? Only if every container (init
+ * containers too) has all four values and every pair is equal or can be changed by us. Then each
+ * that can be changed keeps a quantum between limit and request: choosing only one of several would
+ * depend on the order of decisions that have not been carried out yet.
  */
 bool pod_qos_near(const struct pod_qos_part *parts, size_t count);
