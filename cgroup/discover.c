@@ -24,7 +24,7 @@ static enum fs_kind fs_kind_of(const char *path)
 	return fs.f_type == CGROUP_SUPER_MAGIC ? FS_V1 : FS_NONE;
 }
 
-/* libcgroup would print to stdout. What it has to say comes back as a result. */
+/* libcgroup would print to stdout; errors come back as results instead. */
 __attribute__((format(printf, 3, 0))) static void quiet(void *ctx, int level, const char *format,
 							va_list args)
 {
@@ -106,7 +106,7 @@ static int read_mask(int dir, const char *name, uint32_t *ret)
 	return n == sizeof text ? -EBADMSG : cg_parse_controllers(text, (size_t)n, ret);
 }
 
-/* What the root of the tree at h->mount says about itself. */
+/* Reads the controllers and properties of the root of the tree at h->mount. */
 static int look_at_root(struct cg_host *h)
 {
 	OWN(drop_fd) int dir = open(h->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -52,7 +52,7 @@ static int next_name(const char **path, char name[static NAME_MAX + 1])
 	return 1;
 }
 
-/* Name by name, because O_NOFOLLOW looks at the last one only. */
+/* Name by name, because O_NOFOLLOW checks the last one only. */
 static int walk(int root, const char *path, int *ret)
 {
 	OWN(drop_fd) int dir = open_dir(root, ".");
@@ -219,8 +219,7 @@ static void file_close(struct cg *c, enum cg_file file)
 {
 	int fd = c->fd[file];
 
-	/* Somebody's event loop knows this one: closed, the number could come back as another
-	 * file's. */
+	/* An event loop may hold this number: after a close another file could get it. */
 	if (fd != c->events_fd || dup3(c->dir, fd, O_CLOEXEC) < 0)
 		close(fd);
 	c->fd[file] = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One open cgroup: its folder, its identity and one kept descriptor per file. What reader, writer
- * and watch share; nothing outside cgroup/ looks inside.
+ * and watch share; code outside cgroup/ does not use it.
  */
 #pragma once
 
@@ -29,8 +29,8 @@ extern const char *const cg_file_names[CG_FILE_COUNT];
 
 /* The longest file, memory.stat, has about 2 KiB. One that fills the buffer is refused. */
 #define CG_TEXT_BYTES 8192
-/* A file that was not there is looked for again after this many reads: a controller may be
- * enabled, or pressure switched on, later. At one read a second that is the review's pace. */
+/* A missing file is opened again after this many reads: a controller may be enabled, or pressure
+ * switched on, later. At one read a second that is the interval of the review. */
 #define CG_ABSENT_READS 10
 
 /* Throttling as of the last read of one level. */
@@ -45,16 +45,17 @@ struct cg {
 	uint64_t dev;
 	uint64_t id;
 	int fd[CG_FILE_COUNT];               /* -1: not open */
-	uint8_t absent_reads[CG_FILE_COUNT]; /* reads left before looking again */
-	/* The number lent out for memory.events, -1: none. It stays ours until cg_close(): while
-	 * the file is away, the number leads to the folder, for which nobody is ever woken. */
+	uint8_t absent_reads[CG_FILE_COUNT]; /* reads left before the next try to open it */
+	/* The number that cg_events_fd() returned for memory.events, -1: none. It is not closed
+	 * before cg_close(): while the file is missing, the number refers to the folder, which
+	 * never causes a wake-up. */
 	int events_fd;
 	/* A container's scope may have a second level, see levels.h. Owned; NULL: it has none. */
 	bool scope;
 	struct cg *inner;
-	unsigned inner_files;       /* limit files that it had at the last look */
-	bool inner_due;             /* some are still to come */
-	uint64_t looked_id;         /* of the inner level at the last look; 0: none */
+	unsigned inner_files;       /* limit files that it had at the last check */
+	bool inner_due;             /* some are still missing */
+	uint64_t looked_id;         /* of the inner level at the last check; 0: none */
 	struct cg_throttle seen[2]; /* of the scope, of the second level */
 	struct cg_throttle sum;
 };

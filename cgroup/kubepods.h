@@ -6,7 +6,7 @@
  *			cri-containerd-ID.scope
  *	cgroupfs  kubepods/burstable/podU-I-D/ID
  *
- * Names are text in, values out; only kubepods_find() looks into the tree.
+ * Parsing of names is pure; kubepods_find_pod() and the functions below it read the tree.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ struct kubepods_name {
 int kubepods_parse(const char *path, struct kubepods_name *ret);
 
 /*
- * Looks for the pod's cgroup at the places it can have, whatever its QoS class; a kubelet's
+ * Searches for the pod's cgroup in all places that it can have, of every QoS class; a kubelet's
  * --cgroup-root in front ("/foo") is found when it is named in prefix ("" else). Path relative to
  * the root. -ENOENT: there is none (yet).
  */

@@ -22,7 +22,8 @@ static unsigned files_of(const struct cg *c)
 	return files;
 }
 
-/* For certain without processes: want of descriptors is no answer. */
+/* True only when it certainly has no processes: a failure for lack of descriptors does not count.
+ */
 static bool is_empty(const struct cg *c)
 {
 	OWN(drop_fd) int fd = openat(c->dir, "cgroup.events", O_RDONLY | O_CLOEXEC);

@@ -15,8 +15,8 @@
  *
  * With the cgroupfs driver there is no second level, and runc never makes one.
  *
- * To everybody else such a container is one cgroup, the scope, and struct cg carries the second
- * level along:
+ * For all other code such a container is one cgroup, the scope, and struct cg has the second level
+ * in it:
  *
  *  - A limit is the lower one of both levels; "max" at one level leaves the other's.
  *  - A write raises the scope first and then the inner level, and lowers in the opposite order. A
@@ -29,8 +29,9 @@
  *    pressure include the inner level's.
  *
  * Only a scope with the name of a container has a second level, and only a folder with `cpu.max` or
- * `memory.max` is one: crun makes the folder first and enables the controllers later, and anybody
- * with a writable cgroup can make a folder. A limit file that the inner level lacks is no limit.
+ * `memory.max` is one: crun makes the folder first and enables the controllers later, and any
+ * process with a writable cgroup can make a folder. A limit file that the inner level lacks is no
+ * limit.
  *
  * An inner level that is gone while the scope has processes is dropped, and the scope is all there
  * is. Without processes the container has ended: reads and writes say that the cgroup is gone.
@@ -45,13 +46,14 @@
 #define CG_LEVEL_USAGE (USAGE_THROTTLE | USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
 
 /*
- * Looks for a second level that appeared, has got further limit files, or is gone. 1: since the
- * last look (or cg_open()) one of that has happened; 0: nothing new; -ENODEV: the container has
- * ended; else -errno.
+ * Checks whether a second level has appeared, has got further limit files, or is gone. 1: one of
+ * these has happened since the last check (or cg_open()); 0: nothing new; -ENODEV: the container
+ * has ended; else -errno.
  */
 int cg_levels_look(struct cg *c);
 
-/* A look is due without an event: limit files are to come, or the inner level has been dropped. */
+/* Is a check due without an event? Limit files are still missing, or the inner level was dropped.
+ */
 bool cg_levels_due(const struct cg *c);
 
 /* For the layer itself: the inner level was found gone. 0: dropped; -ENODEV: so is the container.

@@ -7,7 +7,7 @@
 
 /* About 1.5 KiB on today's kernels. */
 #define FILE_MAX_BYTES 8192
-/* No node has as many, and in bytes it is still a number. */
+/* More than any node has, and in bytes it still fits. */
 #define KIB_MAX (UINT64_MAX / 1024)
 
 /* "       123 kB" up to the end of its line. The newline at the end of all text ends every scan. */

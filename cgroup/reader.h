@@ -28,7 +28,8 @@ static inline void drop_cg(struct cg **c)
 uint64_t cg_id(const struct cg *c);
 /* 1: path still leads to this cgroup, 0: to another one, -ENOENT: to none. */
 int cg_same(const struct cg *c, int root_dirfd, const char *path);
-/* It leads to another one or to none for certain: want of memory or descriptors is no answer. */
+/* True only when path certainly leads to another cgroup or to none: a failure for lack of memory or
+ * descriptors does not count. */
 bool cg_replaced(const struct cg *c, int root_dirfd, const char *path);
 /* The folder, borrowed. */
 int cg_dirfd(const struct cg *c);
@@ -50,9 +51,9 @@ int cg_read_outer(struct cg *c, uint32_t want, struct usage *ret);
  * it, so compare the counters after each. A removed cgroup wakes too. -ENOENT: no memory
  * controller.
  *
- * The number is the cgroup's until cg_close(), also after a read of the file failed because the
- * controller was switched off: then it leads elsewhere and wakes nobody, and the kernel has dropped
- * it from every epoll set. Once reads have USAGE_MEM_EVENTS again it leads to the file again: take
- * the event source out of its loop and put it back.
+ * The number belongs to the cgroup until cg_close(), also after a read of the file failed because
+ * the controller was switched off: then it refers to another file and causes no wake-up, and the
+ * kernel has removed it from every epoll set. Once reads have USAGE_MEM_EVENTS again it refers to
+ * the file again: remove the event source from its loop and add it again.
  */
 int cg_events_fd(struct cg *c);

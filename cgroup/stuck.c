@@ -65,7 +65,7 @@ int cg_nudge_pid1(int root)
 
 	if (fd < 0)
 		return -errno;
-	/* Nothing may come in between. */
+	/* Nothing may be done in between. */
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &before);
 	r = freeze_and_thaw(fd);

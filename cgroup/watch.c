@@ -184,7 +184,7 @@ void cg_watch_forget(struct cg_watch *w, uint64_t cookie)
 	forget(w, cookie, true);
 }
 
-/* Whether in means something to the caller; then *ret says what. */
+/* Does the event in concern the caller? Then *ret describes it. */
 static bool translate(const struct inotify_event *in, const struct entry *e,
 		      struct cg_watch_event *ret)
 {
@@ -204,7 +204,7 @@ static bool translate(const struct inotify_event *in, const struct entry *e,
 	return true;
 }
 
-/* Returns 1 if fn was called. IN_IGNORED is the kernel's last word on a watch. */
+/* Returns 1 if fn was called. IN_IGNORED is the kernel's last event of a watch. */
 static int deliver(struct cg_watch *w, const struct inotify_event *in, cg_watch_fn fn, void *ctx)
 {
 	struct cg_watch_event ev = {.what = CG_WATCH_OVERFLOW, .knob = KNOB_COUNT};

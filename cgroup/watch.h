@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who else writes, and what comes and goes: one inotify instance for all cgroups.
- * Watches are set through the open folder, so they follow the cgroup and not its name.
+ * Watches for external writers and for cgroups that appear and are removed: one inotify instance
+ * for all cgroups. Watches are set through the open folder, so they follow the cgroup and not its
+ * name.
  *
- * cgroupfs tells a folder's removal to the parent's watch alone, never to the folder's own, and
+ * cgroupfs reports a folder's removal to the parent's watch alone, never to the folder's own, and
  * keeps a removed folder's watches alive: forget them when the child is reported gone.
  */
 #pragma once
@@ -12,10 +13,10 @@
 #include <stddef.h>
 
 enum cg_watch_what {
-	CG_WATCH_LIMIT,      /* somebody, maybe we, wrote the limit file `knob` */
+	CG_WATCH_LIMIT,      /* the limit file `knob` was written, maybe by vscaled */
 	CG_WATCH_CHILD_NEW,  /* the child `name` appeared */
 	CG_WATCH_CHILD_GONE, /* the child `name` was removed */
-	CG_WATCH_GONE,       /* the folder itself is gone (not told by cgroupfs) */
+	CG_WATCH_GONE,       /* the folder itself is gone (cgroupfs does not report it) */
 	CG_WATCH_OVERFLOW,   /* events were lost: read everything again; cookie is 0 */
 };
 
@@ -30,8 +31,8 @@ typedef void (*cg_watch_fn)(void *ctx, const struct cg_watch_event *event);
 
 struct cg_watch;
 
-/* On an error *ret is NULL, or where inotify is not to be had one that hears nothing and refuses
- * every watch. */
+/* On an error *ret is NULL, or, where inotify is not available, a watch that reports nothing and
+ * refuses every folder. */
 int cg_watch_new(struct cg_watch **ret);
 void cg_watch_free(struct cg_watch *w);
 static inline void drop_cg_watch(struct cg_watch **w)
@@ -39,7 +40,8 @@ static inline void drop_cg_watch(struct cg_watch **w)
 	cg_watch_free(*w);
 }
 
-/* Borrowed; readable when cg_watch_drain() has something to tell. -1: it hears nothing. */
+/* Borrowed; readable when cg_watch_drain() has something to report. -1: inotify is not available.
+ */
 int cg_watch_fd(const struct cg_watch *w);
 
 /*

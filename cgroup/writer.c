@@ -63,7 +63,7 @@ static int write_cpu_max(const struct cg *c, const struct cg_cpu_max *max)
 	return write_text(c, knobs[KNOB_CPU_MAX].file, text, (size_t)len);
 }
 
-/* Content of a file now, also one that was missing at the last look. */
+/* Content of a file now, also of one that was missing at the last read. */
 static int read_file(struct cg *c, enum cg_file file, char *text)
 {
 	c->absent_reads[file] = 0;
@@ -261,7 +261,7 @@ static int choose_levels(struct cg *c, const struct change *ch, struct levels *r
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		int r = read_held(all[i], ch->knob, &held);
 
-		/* Without the file below, the limit is the scope's business alone. */
+		/* Without the file in the inner level, only the scope has the limit. */
 		if (r == -EOPNOTSUPP && all[i] != c) {
 			*ret = (struct levels){.cg = {c}, .lower = {lowers}, .count = 1};
 			return 0;
@@ -270,7 +270,8 @@ static int choose_levels(struct cg *c, const struct change *ch, struct levels *r
 			return r;
 		if (all[i] == c)
 			lowers = takes_away(ch, &held);
-		/* What has no limit does not get one; but somebody has to hold it. */
+		/* A level without a limit does not get one; if neither has one, the inner level
+		 * does. */
 		if (held.quota_usec == LIMIT_MAX && (all[i] == c || limited))
 			continue;
 		limited = true;

@@ -16,12 +16,12 @@
 #define CG_RECLAIM_CALL_BYTES (64 * MIB)
 
 /*
- * Applies ch (its target is not looked at), to both levels of a container that has two (levels.h).
+ * Applies ch (its target is ignored), to both levels of a container that has two (levels.h).
  * Returns an enum apply_outcome or -errno:
  *
  * APPLY_DONE       the kernel holds the value; for memory.reclaim: min(to, CG_RECLAIM_CALL_BYTES)
  *                  were taken back.
- * APPLY_UNCHANGED  the kernel held it already: nothing was written. ch->from is not looked at.
+ * APPLY_UNCHANGED  the kernel held it already: nothing was written. ch->from is ignored.
  * APPLY_REFUSED    memory.max is to go below what the kernel holds, and memory.current, read just
  *                  before, plus margin_bytes does not fit: nothing was written.
  * APPLY_PARTIAL    memory.reclaim got less than asked.

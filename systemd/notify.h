@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the service manager is told: sd_notify with the fields of Type=notify. Without a
- * NOTIFY_SOCKET every call is a successful nothing. */
+/* Notifications to the service manager: sd_notify with the fields of Type=notify. Without a
+ * NOTIFY_SOCKET every call succeeds and does nothing. */
 #pragma once
 
 #include "policy/base/base.h"
@@ -23,6 +23,6 @@ int notify_format(enum notify_state state, const char *status, usec_t monotonic_
 		  char *ret);
 int notify_send(enum notify_state state, const char *status, usec_t monotonic_usec);
 
-/* How often the manager wants to hear NOTIFY_WATCHDOG at the latest; 0: never. Send at half of it.
+/* The manager's watchdog timeout; 0: none. Send NOTIFY_WATCHDOG at half of it.
  */
 usec_t notify_watchdog_usec(void);

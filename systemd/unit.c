@@ -60,7 +60,7 @@ static void unsubscribe(struct unit_bus *b)
 	b->subscribe = sd_bus_slot_unref(b->subscribe);
 }
 
-/* Nothing of this connection calls back any more. */
+/* No callback of this connection is called any more. */
 static void close_bus(struct unit_bus *b)
 {
 	unsubscribe(b);
@@ -75,8 +75,8 @@ static void schedule_reconnect(struct unit_bus *b)
 	unit_bus_arm(b);
 }
 
-/* The connection has ended: everything on it fails, then it is made anew later. The calls are told
- * one by one, and each may free the bus. */
+/* The connection has ended: every call on it fails, and it is made again later. The calls get their
+ * callbacks one by one, and each may free the bus. */
 static void lose(struct unit_bus *b, int error)
 {
 	bool told = b->list != NULL;
@@ -153,8 +153,8 @@ static int on_reloading(sd_bus_message *m, void *userdata, sd_bus_error *unused)
 	return 0;
 }
 
-/* The bus daemon stays, PID 1 left it: what was asked will not be answered, and the one that comes
- * back knows no subscribers. */
+/* PID 1 has left the bus daemon: open calls will not be answered, and when PID 1 is back it has no
+ * subscribers. */
 static int on_owner_changed(sd_bus_message *m, void *userdata, sd_bus_error *unused)
 {
 	struct unit_bus *b = userdata;
@@ -166,7 +166,7 @@ static int on_owner_changed(sd_bus_message *m, void *userdata, sd_bus_error *unu
 	return 0;
 }
 
-/* PID 1 answers: the connection counts. */
+/* PID 1 has answered: the connection is established. */
 static int on_subscribed(sd_bus_message *m, void *userdata, sd_bus_error *unused)
 {
 	struct unit_bus *b = userdata;
@@ -186,7 +186,7 @@ static int on_subscribed(sd_bus_message *m, void *userdata, sd_bus_error *unused
 	if (again)
 		schedule_changed(b);
 	TELL(b, connected);
-	/* A reexec may have begun unheard. */
+	/* A daemon-reexec may have begun without a signal. */
 	if (!b->closed && again)
 		TELL(b, reloading, false);
 	return 0;
@@ -389,7 +389,7 @@ static int copy_options(struct unit_bus *b, const struct unit_bus_options *given
 		       : 0;
 }
 
-/* PID 1 is about to make its socket anew, or has too much to do to take a connection. */
+/* PID 1 is about to make its socket again, or is too busy to accept a connection. */
 static bool is_busy(int error)
 {
 	return error == -ECONNREFUSED || error == -EAGAIN;

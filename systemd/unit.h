@@ -24,7 +24,7 @@ struct unit_bus_ops {
 	 * 100 ms. */
 	void (*changed)(void *ctx);
 	/* PID 1 began (true) or finished (false) a daemon-reload or daemon-reexec. Every connection
-	 * after the first one counts as the end of one: what was told meanwhile is not known. */
+	 * after the first one counts as the end of one: signals sent meanwhile are not known. */
 	void (*reloading)(void *ctx, bool active);
 	/* Outcome of unit_set(): error 0 or -errno; stored = what systemd holds now, read back
 	 * (NULL on error); lag = time from the call to the answer. error < 0 does not mean that
@@ -53,9 +53,8 @@ struct unit_bus_options {
 };
 
 /* ops and ctx must outlive the bus; options may be NULL. -errno when PID 1 cannot be reached at
- * all; where its socket is there and nobody takes the connection, it is tried again as after a
- * loss.
- */
+ * all; when its socket exists and the connection is not accepted, it is tried again as after a
+ * lost connection. */
 int unit_bus_new(sd_event *event, const struct unit_bus_options *options,
 		 const struct unit_bus_ops *ops, void *ctx, struct unit_bus **ret);
 void unit_bus_free(struct unit_bus *b);
@@ -73,8 +72,8 @@ int unit_bus_list(struct unit_bus *b, const char *const *patterns, size_t count)
  */
 int unit_set(struct unit_bus *b, const char *unit, const struct unit_props *want, uint32_t mask,
 	     bool urgent);
-/* The unit is gone: a call that waits for its turn is not made, neither of the one that comes under
- * its name. Without an answer. */
+/* The unit is gone: a waiting call is not made, not even to a new unit of the same name. There is
+ * no callback. */
 void unit_set_forget(struct unit_bus *b, const char *unit);
 /* True while a call for this unit is in flight or waiting. */
 bool unit_set_pending(const struct unit_bus *b, const char *unit);

@@ -35,7 +35,7 @@ static void call_free(struct unit_pending *c)
 	free(c);
 }
 
-/* Ends a call and tells its outcome. The caller holds the bus. */
+/* Ends a call and reports its outcome. The caller holds the bus. */
 static void call_finish(struct unit_pending *c, int error, const struct unit_props *stored)
 {
 	struct unit_bus *b = c->bus;

@@ -37,7 +37,7 @@ static int connect_unix(const char *path, int *ret)
 	return 0;
 }
 
-/* Whoever listens in PID 1's place must be root or ourselves. */
+/* The process that listens in PID 1's place must run as root or as this user. */
 static int check_peer(int fd)
 {
 	struct ucred peer;
@@ -98,7 +98,7 @@ int unit_conn_open(const struct unit_address *at, sd_bus **ret, bool *ret_direct
 			*ret_direct = ways[i].direct;
 			return 0;
 		}
-		/* A socket that is there says more than one that is not. */
+		/* The error of a socket that exists is more useful than that of a missing one. */
 		error = error == -ENOENT ? r : error;
 	}
 	return error;

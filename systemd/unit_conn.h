@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way to PID 1: its private socket where we may use it, else the system bus. */
+/* The connection to PID 1: its private socket where permitted, else the system bus. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,6 +13,7 @@ struct unit_address {
 
 /*
  * Connects without waiting for an answer; the handshake goes on when the bus is processed.
- * ret_direct: no dbus-daemon in between. at may be NULL. The error is that of the last way tried.
+ * ret_direct: no dbus-daemon in between. at may be NULL. The error is the first one other than
+ * -ENOENT, if there is one.
  */
 int unit_conn_open(const struct unit_address *at, sd_bus **ret, bool *ret_direct);

@@ -13,7 +13,7 @@
 #define CONTROL "run/systemd/system.control"
 /* The first name that SetUnitProperties writes: what comes before it is always beaten. */
 #define FIRST "50-CPUQuota.conf"
-/* More than anybody writes into a drop-in; the rest of a larger one is not looked at. */
+/* More than a drop-in usually has; the rest of a larger one is not read. */
 #define FILE_BYTES 16384
 
 const struct unit_dropin_row unit_dropin_rows[UNIT_DROPIN_ROWS] = {
@@ -45,7 +45,7 @@ static void drop_dir(DIR **d)
 		closedir(*d);
 }
 
-/* --- what others have --- */
+/* --- drop-ins of others --- */
 
 static bool names_limit(const char *text)
 {
@@ -138,7 +138,7 @@ int unit_dropin_beaten(const char *root, const char *unit, bool *ret)
 	return 0;
 }
 
-/* --- ours --- */
+/* --- drop-ins of vscaled --- */
 
 static const char *section_of(const char *unit)
 {

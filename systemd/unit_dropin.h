@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drop-ins that beat SetUnitProperties(runtime). Its files are called 50-MemoryMax.conf and the
+ * Drop-ins that override SetUnitProperties(runtime). Its files are called 50-MemoryMax.conf and the
  * like, and at a daemon-reload systemd reads the drop-ins of a unit in the order of their names:
  * override.conf, which `systemctl edit` makes, comes later and wins, and so does a file of the same
- * name in /etc/systemd/system.control, which `systemctl set-property` leaves. Such a unit gets
- * files of ours that come last. Others do not: systemd asks for a daemon-reload when it finds files
- * that it did not write.
+ * name in /etc/systemd/system.control, which `systemctl set-property` leaves. For such a unit
+ * vscaled writes drop-ins that come last. For other units it does not: systemd asks for a
+ * daemon-reload when it finds files that it did not write.
  */
 #pragma once
 
 #include "systemd/unit_props.h"
 
-/* Ours, in /run/systemd/system.control/<unit>.d; unit_dropin_remove() takes these bits too. */
+/* Drop-ins of vscaled, in /run/systemd/system.control/<unit>.d; unit_dropin_remove() takes these
+ * bits too. */
 #define UNIT_DROPIN_CPU    (1u << 8)
 #define UNIT_DROPIN_MEMORY (1u << 9)
 #define UNIT_DROPIN_OWN    (UNIT_DROPIN_CPU | UNIT_DROPIN_MEMORY)
@@ -23,9 +24,9 @@ struct unit_dropin_row {
 #define UNIT_DROPIN_ROWS 2
 extern const struct unit_dropin_row unit_dropin_rows[UNIT_DROPIN_ROWS];
 
-/* *ret = whether one of the unit's drop-ins sets a limit and beats a runtime property. */
+/* *ret = whether one of the unit's drop-ins sets a limit and overrides a runtime property. */
 int unit_dropin_beaten(const char *root, const char *unit, bool *ret);
-/* Writes ours for what mask names: CPU in one file, memory in the other. */
+/* Writes the drop-ins of vscaled for what mask names: CPU in one file, memory in the other. */
 int unit_dropin_write(const char *root, const char *unit, const struct unit_props *p,
 		      uint32_t mask);
 /* The text of one of the two files: bit UNIT_DROPIN_CPU or UNIT_DROPIN_MEMORY. */

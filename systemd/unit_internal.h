@@ -33,8 +33,8 @@ struct unit_bus {
 
 	sd_bus *bus; /* NULL: waiting for reconnect_at */
 	bool direct;
-	bool was_answered; /* PID 1 spoke at least once */
-	bool lost;         /* and the owner knows that it no longer does */
+	bool was_answered; /* PID 1 has answered at least once */
+	bool lost;         /* disconnected() was called since then */
 	bool reloading;
 	sd_bus_slot *matches[UNIT_BUS_MATCHES];
 	sd_bus_slot *subscribe;
@@ -71,7 +71,7 @@ void unit_bus_arm(struct unit_bus *b);
  * the bus, here and below. */
 void unit_calls_pump(struct unit_bus *b);
 void unit_calls_expire(struct unit_bus *b);
-/* Ends every call, and tells the owner of each. */
+/* Ends every call with an error, and calls its callback. */
 void unit_calls_fail(struct unit_bus *b, int error);
-/* Ends every call without a word. */
+/* Ends every call without a callback. */
 void unit_calls_drop(struct unit_bus *b);

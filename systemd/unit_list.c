@@ -8,7 +8,7 @@ struct item {
 	struct unit_list *list;
 	struct unit_read *read;
 	char state[16];
-	char *known;               /* its name; NULL: it is read */
+	char *known;               /* name of a unit that is not read; NULL: it is */
 	struct unit_record record; /* name NULL: not (yet) read */
 };
 
@@ -80,8 +80,8 @@ static void finish(struct unit_list *l, int error)
 	unit_list_free(l);
 }
 
-/* A unit may go between its row and its properties: it is left out. Anything else makes the
- * listing incomplete, and an incomplete one would look like units gone. */
+/* A unit may go between its row and its properties: it is left out. Any other error makes the
+ * listing incomplete, and units missing from it would count as gone. */
 static bool is_gone(int error)
 {
 	return error == -ENOENT || error == -ENXIO || error == -EBADR;

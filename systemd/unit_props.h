@@ -61,10 +61,10 @@ const char *unit_interface_of(const char *unit);
  */
 bool unit_is_container(const char *unit);
 /*
- * A runtime is done this long after the scope appeared, where nobody tells. A whole start by
- * containerd and runc 1.1.5 took p50 3.7 s and at most 6.3 s in an emulated machine of 125 million
- * instructions a second with four pods that start all the time; it is some 20 times slower than
- * real ones.
+ * A runtime is taken to be done this long after the scope appeared, where its end is not reported.
+ * A whole start by containerd and runc 1.1.5 took p50 3.7 s and at most 6.3 s in an emulated
+ * machine of 125 million instructions a second with four pods that start all the time; it is some
+ * 20 times slower than real ones.
  */
 #define UNIT_CREATING_USEC (10 * USEC_PER_SEC)
 

@@ -11,7 +11,7 @@ struct entry {
 	bool urgent;
 	bool in_flight;
 	bool called;  /* sent_usec is valid */
-	usec_t since; /* the first of the waiting wishes */
+	usec_t since; /* of the first waiting call */
 	usec_t sent_usec;
 	char unit[];
 };
@@ -63,7 +63,7 @@ static usec_t eligible_at(const struct unit_queue *q, const struct entry *e)
 	return MAX(e->since, e->sent_usec + q->config.interval_usec);
 }
 
-/* An entry is kept after its call only to hold the next one back. */
+/* After its call an entry is kept only to delay the next call of its unit. */
 static bool is_stale(const struct unit_queue *q, const struct entry *e, usec_t now)
 {
 	return e->mask == 0 && !e->in_flight &&

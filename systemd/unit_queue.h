@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which property call goes out when: at most one in flight per unit, later wishes replace the
- * waiting one, a pause between two calls of a unit unless urgent, a deadline for each. No clock and
- * no bus in it: `now` never goes backwards and is the caller's.
+ * When each property call is made: at most one in flight per unit, a later call replaces or joins
+ * the waiting one, a pause between two calls of a unit unless urgent, a deadline for each. It uses
+ * no clock and no bus: the caller passes `now`, which never goes backwards.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct unit_queue;
 int unit_queue_new(const struct unit_queue_config *config, struct unit_queue **ret);
 void unit_queue_free(struct unit_queue *q);
 
-/* Wants the values in mask for this unit; joins or replaces what still waits. */
+/* Queues the values in mask for this unit; joins or replaces what still waits. */
 int unit_queue_put(struct unit_queue *q, const struct unit_call *want, bool urgent, usec_t now);
 /* Hands out the next call that may go (urgent ones first, then the longest waiting) and counts it
  * as in flight. False: nothing may go now. */
@@ -40,5 +40,5 @@ char *unit_queue_drop(struct unit_queue *q);
 /* Drops what waits for this unit; what is in flight stays. */
 void unit_queue_forget(struct unit_queue *q, const char *unit);
 bool unit_queue_pending(const struct unit_queue *q, const char *unit);
-/* When take or expire have something to do next; UINT64_MAX: not before a put or done. */
+/* When take or expire has something to do next; UINT64_MAX: not before a put or done. */
 usec_t unit_queue_next(const struct unit_queue *q);

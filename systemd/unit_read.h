@@ -2,8 +2,8 @@
 /*
  * Reads the properties of units, several units at a time but never more than a window: a
  * dbus-daemon allows a connection 128 calls without an answer.
- * Single Get calls and not GetAll: we want seven properties, and GetAll of the two interfaces of a
- * service makes PID 1 read a dozen cgroup files and send 400 (23 ms against 3 ms in the emulated
+ * Single Get calls and not GetAll: seven properties are needed, and GetAll of the two interfaces of
+ * a service makes PID 1 read a dozen cgroup files and send 400 (23 ms against 3 ms in the emulated
  * lab). The price is that the seven are not one instant.
  */
 #pragma once
@@ -24,7 +24,7 @@ void unit_record_clear(struct unit_record *r);
 
 enum unit_read_what {
 	UNIT_READ_PROPS, /* the limits alone */
-	UNIT_READ_ALL,   /* and who the unit is now; active_state stays empty */
+	UNIT_READ_ALL,   /* and the unit's identity; active_state stays empty */
 };
 
 struct unit_reader;
@@ -37,9 +37,11 @@ typedef void (*unit_read_done)(void *ctx, struct unit_read *r, int error,
 			       struct unit_record *record);
 
 int unit_reader_new(usec_t timeout_usec, struct unit_reader **ret);
-/* Drops all reads without a word. */
+/* Drops all reads without a callback. */
 void unit_reader_free(struct unit_reader *rr);
-/* The connection to use from now on; NULL: none. Drops all reads of the last one without a word. */
+/* The connection to use from now on; NULL: none. Drops all reads of the last one without a
+ * callback.
+ */
 void unit_reader_set_bus(struct unit_reader *rr, sd_bus *bus);
 
 int unit_read_start(struct unit_reader *rr, const char *unit, enum unit_read_what what,

@@ -201,8 +201,8 @@ int unit_dropin_find(const char *root, const char *unit, uint32_t *ret)
 	return 0;
 }
 
-/* In a container the folder is mounted for reading alone: what systemd made stays until the reboot,
- * with the value that it was told last. */
+/* In a container the folder is mounted read-only: the files that systemd made stay until the
+ * reboot, with the value that was set last. */
 static bool may_stay(int error)
 {
 	return error == ENOENT || error == EROFS;
@@ -223,7 +223,7 @@ static int remove_in(int fd, uint32_t mask)
 	return result;
 }
 
-/* Only an empty folder goes; one with other settings in it is not ours. */
+/* Only an empty folder is removed: other files in it are not vscaled's. */
 static void remove_folder(const char *root, const char *home, const char *unit)
 {
 	char path[PATH_MAX];

@@ -44,7 +44,7 @@ int unit_watch_set_patterns(struct unit_watch *w, const char *const *patterns, s
 	return 0;
 }
 
-/* What is remembered of a unit that was not asked about again. */
+/* The invocation ID; of a unit that was not read again, the remembered one. */
 static const char *invocation_of(const struct unit_watch *w, const struct unit_info *u)
 {
 	for (size_t i = 0; u->known && i < w->seen_count; i++)
@@ -138,7 +138,7 @@ bool unit_watch_is_news(const struct unit_watch *w, sd_bus_message *m)
 	if (known)
 		now = *known;
 	if (read_changes(m, &now) < 0)
-		return true; /* not understood: better one listing too many */
+		return true; /* cannot be parsed: rather one listing too many */
 	if (known == NULL)
 		return strcmp(now.active_state, "inactive") != 0 &&
 		       strcmp(now.active_state, "failed") != 0 && now.active_state[0] != '\0';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of PID 1's many signals concern us: the globs of the last listing and what it showed. */
+/* Which of PID 1's many signals matter here: the globs of the last listing and its result. */
 #pragma once
 
 #include "systemd/unit_props.h"
@@ -24,6 +24,6 @@ int unit_watch_set_seen(struct unit_watch *w, const struct unit_info *units, siz
 /* Does a unit of this name belong to the listing? */
 bool unit_watch_concerns(const struct unit_watch *w, const char *unit);
 
-/* PropertiesChanged of a unit: does it say something that the last listing does not know? Our own
- * property writes cause this signal too, with nothing new in it. */
+/* Does a PropertiesChanged of a unit hold something that the last listing does not? Property writes
+ * of vscaled cause this signal too, with nothing new in it. */
 bool unit_watch_is_news(const struct unit_watch *w, sd_bus_message *m);

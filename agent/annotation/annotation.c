@@ -38,7 +38,7 @@ static int take(const struct kube_annotation *a, struct pod_wishes *w, struct an
 		   shown(a->value, buf), r == -ERANGE ? "out of range" : "not valid", k->values);
 }
 
-/* What the explicit keys say, then what policy's entry says (NULL: there is none). */
+/* First what the explicit keys set, then what the entry of `policy` sets (NULL: there is none). */
 static struct wishes merged(const struct wishes *own, const struct wishes *policy)
 {
 	struct wishes w = *own;
@@ -84,7 +84,7 @@ static int check_bounds(const struct wishes *w, const char *container, struct an
 	return 0;
 }
 
-/* Every container that is named anywhere, and the others. */
+/* Every container that is named in an annotation, and the others. */
 static int check_all(const struct pod_wishes *w, struct annotation_error *err)
 {
 	int r = check_bounds(&w->own, "*", err);
@@ -110,7 +110,8 @@ static const struct wishes *policy_of(const struct pod_wishes *w, const char *co
 	return others;
 }
 
-/* What `containers` says of a container, by its name or as one of all; else policy's mode. */
+/* Is the container managed? By `containers`, with its name or with "*"; else by the mode in
+ * `policy`. */
 static bool is_named(const struct pod_wishes *w, const char *container, bool policy_off)
 {
 	bool all = false, exclusions_alone = true;
@@ -124,7 +125,8 @@ static bool is_named(const struct pod_wishes *w, const char *container, bool pol
 	return all || (exclusions_alone && !policy_off);
 }
 
-/* The pod's own bounds, the default where it says none; a default gives way to what it says. */
+/* The pod's own bounds, and the default where it sets none. Where the two contradict each other,
+ * the default becomes the pod's own bound. */
 static struct range asked_range(const struct wishes *w, int r, const struct range *fallback)
 {
 	bool has_min = (w->has_min & (1u << r)) != 0, has_max = (w->has_max & (1u << r)) != 0;
@@ -146,7 +148,7 @@ static uint64_t within(uint64_t amount, const struct range *admin)
 	return admin->max > 0 ? MIN(amount, admin->max) : amount;
 }
 
-/* True when the administrator's bounds changed what the pod itself said. */
+/* True when the administrator's bounds changed what the pod itself set. */
 static bool bound_by_admin(struct range *range, const struct range *admin, bool has_min,
 			   bool has_max)
 {
@@ -181,7 +183,7 @@ static void fill(const struct config *c, const struct pod_wishes *p, const char 
 	ret->rule.mode = MIN(p->mode, c->kubernetes.highest_mode);
 	ret->mode_bounded = ret->rule.mode != p->mode;
 	ret->rule.boost = p->boost;
-	/* Units have one; a pod has its class. */
+	/* Only units have a priority; a pod has its QoS class. */
 	ret->rule.priority = 0;
 	if (w.resources != 0)
 		ret->rule.resources = w.resources;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a pod says of itself: the annotations vscaled.dev/..., one row per key. Tenants' input: the
- * configuration's own bounds always win, and what cannot be understood makes the pod Off, never a
- * guess. docs/annotations.md is held against the table by a test.
+ * The annotations vscaled.dev/... of a pod, one row per key. They are tenants' input: the
+ * administrator's bounds in the configuration always win, and a value that cannot be parsed makes
+ * the pod Off. A test compares docs/annotations.md with the table.
  */
 #pragma once
 
@@ -24,8 +24,8 @@ struct annotation_key {
 	const char *values;   /* in words */
 	const char *fallback; /* the default in words */
 	const char *doc;
-	/* Reads the value. -EINVAL: not one of the values, or err says more. NULL: ours, not read.
-	 */
+	/* Reads the value. -EINVAL: not one of the values, or err says more. NULL: written by
+	 * vscaled, never read. */
 	int (*take)(const char *value, struct pod_wishes *wishes, struct annotation_error *err);
 };
 extern const struct annotation_key annotation_keys[];
@@ -34,7 +34,7 @@ extern const size_t annotation_key_count;
 /* How one container of a pod is to be treated. */
 struct container_rule {
 	struct policy_rule rule;
-	bool named; /* by `containers` and `policy`: else not ours */
+	bool named; /* by `containers` and `policy`: else not managed */
 	enum controlled_values controlled;
 	bool allow_restart;        /* of a container whose memory resize takes one */
 	bool in_place_or_recreate; /* accepted, behaves as Auto */
@@ -46,9 +46,9 @@ struct container_rule {
 
 /*
  * The rule of one container: configuration defaults, then annotations, then the administrator's
- * bounds. 0: *ret is set; -ENOENT: the pod has no mode annotation, it is not ours, whatever other
- * keys it has; -EINVAL: err says what is wrong. *ret is mode Off in both cases. What is wrong for
- * one container is wrong for the pod: every container gets the same verdict.
+ * bounds. 0: *ret is set; -ENOENT: the pod has no mode annotation and is not managed, whatever
+ * other keys it has; -EINVAL: err says what is wrong. *ret is mode Off in both cases. An error in
+ * one container's annotations is an error of the pod: every container gets the same result.
  */
 int annotation_rule(const struct config *config, const struct kube_pod *pod, const char *container,
 		    struct container_rule *ret, struct annotation_error *err);

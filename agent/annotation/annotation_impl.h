@@ -9,11 +9,11 @@
 /* The longest `policy` that is read: 64 containers at a quarter of a KiB. */
 #define POLICY_BYTES_MAX 16384u
 
-/* What one place says of a container; what it does not say stays zero. */
+/* What one source sets for a container; what it does not set stays zero. */
 struct wishes {
 	uint32_t resources; /* RESOURCES_* */
 	struct range bound[RESOURCE_COUNT];
-	uint32_t has_min; /* RESOURCES_*: bound.min is said, 0 of it: none */
+	uint32_t has_min; /* RESOURCES_*: bound.min is set, 0: no minimum */
 	uint32_t has_max;
 	bool has_scale_down;
 	bool scale_down;
@@ -29,13 +29,13 @@ struct container_policy {
 	struct wishes wishes;
 };
 
-/* One word of `containers`. */
+/* One name in `containers`. */
 struct list_name {
 	char name[64];
 	bool exclude;
 };
 
-/* Everything a pod says. */
+/* Everything that a pod's annotations set. */
 struct pod_wishes {
 	enum mode mode;
 	bool in_place_or_recreate;

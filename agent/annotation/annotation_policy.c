@@ -12,7 +12,7 @@
 
 static const char *const resource_keys[RESOURCE_COUNT + 1] = {"cpu", "memory", NULL};
 
-/* A field that is not known could mean anything. */
+/* An unknown field is an error: its meaning is not known. */
 static int only_keys(const struct field *n, const char *const *keys)
 {
 	const cJSON *j;
@@ -30,7 +30,7 @@ static int only_keys(const struct field *n, const char *const *keys)
 	return 0;
 }
 
-/* VPA takes any amount; what is below the smallest that has a meaning here counts as that. */
+/* VPA accepts any amount; one below the smallest amount of the key counts as the smallest. */
 static int take_amount(const struct field *n, enum resource r, bool max, uint64_t *ret)
 {
 	const struct config_key *k = annotation_bound_key(r, max);

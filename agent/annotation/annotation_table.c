@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #define BLANKS " \t"
-/* Two misspelt letters in a word of the keys' length still point at it. */
+/* The longest part of a key that is compared with a misspelt one. */
 #define KEY_LENGTH_MAX 32u
 
 static const char *const controlled_names[CONTROLLED_COUNT] = {

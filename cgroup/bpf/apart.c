@@ -122,7 +122,7 @@ child(pid_t parent, int to, cg_apart_fn *load, void *ctx, struct cg_probe *p)
 {
 	struct cg_apart made = {0};
 
-	/* It has all that the parent has open, the lock against a second agent, too. */
+	/* It holds every open descriptor of the parent, also the lock against a second agent. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
@@ -144,7 +144,7 @@ int cg_apart_load(cg_apart_fn *load, void *ctx, struct cg_apart *ret, struct cg_
 	if (pid == 0)
 		child(self, pair[1], load, ctx, p);
 	r = pid < 0 ? cg_probe_fault(p, -errno, "fork: %s", strerror(errno)) : 0;
-	/* Or its end would not be heard. */
+	/* Else the end of the child would not be noticed. */
 	close(pair[1]);
 	if (r == 0)
 		r = hear(pair[0], ret, p);

@@ -26,7 +26,7 @@ int cg_life_open(struct cg_life **ret, struct cg_probe *p)
 	return left_out(p, "life");
 }
 
-/* Nobody has one to call these with. */
+/* Never called: nothing can be opened. */
 void cg_scan_close(struct cg_scan *s)
 {
 	(void)s;

@@ -77,8 +77,8 @@ static void keep_line(const char *text)
 	}
 }
 
-/* The first complaint names the place; what follows is how the failure travelled up. The
- * verifier's own words beat both. */
+/* The first message names the place; the later ones only pass the failure on. The verifier's log
+ * replaces either. */
 static int hear(enum libbpf_print_level level, const char *format, va_list args)
 {
 	OWN(drop_free) char *text = NULL;

@@ -10,7 +10,7 @@
 
 #define CG_PROBE_TEXT_BYTES 400
 
-/* What became of one program; filled by whoever opens it. */
+/* The result of loading one program; filled by the function that opens it. */
 struct cg_probe {
 	const char *program;           /* its name, static */
 	int error;                     /* 0: it serves; else -errno */
@@ -43,9 +43,8 @@ int cg_probe_share(int map_fd, size_t bytes, void **ret, struct cg_probe *p);
 void cg_probe_unshare(void *shared, size_t bytes);
 
 /*
- * Between these two, libbpf's complaints are kept instead of printed. cg_probe_listen_end() adds
- * the last one to p->why (if p->error is set), so that the reason names what the kernel did not
- * like.
+ * Between these two, libbpf's messages are kept instead of printed. cg_probe_listen_end() adds the
+ * last one to p->why (if p->error is set), so that the reason names what the kernel refused.
  */
 void cg_probe_listen(void);
 void cg_probe_listen_end(struct cg_probe *p);

@@ -45,7 +45,8 @@ static const struct build {
 /*
  * Lines of memory.stat: the kernel's name of each, and its place in memcg_vmstats.state where the
  * array holds only what the memory controller counts (since 6.10). There the order is that of
- * memcg_node_stat_items in mm/memcontrol.c, which no type tells; -1: counted from the array's end.
+ * memcg_node_stat_items in mm/memcontrol.c, which no type describes; -1: counted from the array's
+ * end.
  */
 static const struct stat_name {
 	const char *type;
@@ -97,7 +98,7 @@ static int state_length(const struct btf *btf)
 	return -ENOENT;
 }
 
-/* What the kernel's types say, looked up at once: the description takes megabytes. */
+/* What the kernel's types describe, looked up in one go: the description takes megabytes. */
 struct findings {
 	bool fits[ARRAY_SIZE(builds)];
 	bool stats; /* stat_at is known */
@@ -154,13 +155,13 @@ static int look_up(struct findings *ret, struct cg_probe *p)
 	return 0;
 }
 
-/* What the loading process is given. */
+/* The input of the loading process. */
 struct order {
 	int root_dirfd;
 	uint32_t slot_count;
 };
 
-/* What comes back, in this order; beside it, whether memory.stat is known. */
+/* The descriptors that it returns, in this order; its number is whether memory.stat is known. */
 enum { LOADED_LINK, LOADED_SLOTS, LOADED_CONTROL, LOADED_RECORDS };
 
 /* The object, with its maps sized and its constants set, in the kernel. */
@@ -375,7 +376,7 @@ void cg_scan_remove(struct cg_scan *s, uint32_t slot)
 		return;
 	(void)bpf_map_delete_elem(s->slots_fd, &s->ids[slot]);
 	s->ids[slot] = 0;
-	/* No pass of the past speaks for the next owner of the slot. */
+	/* A result of an earlier pass must not count for the next owner of the slot. */
 	s->records[slot].pass = 0;
 	s->free[s->free_count++] = slot;
 }

@@ -24,7 +24,7 @@ struct cg_scan;
 
 /*
  * A reader for up to slots cgroups below root_dirfd, a folder of the version 2 hierarchy (its root
- * is best: a pass looks at every cgroup below). *p says what became of the program, whatever is
+ * is best: a pass walks every cgroup below). *p has the result of loading the program, whatever is
  * returned: 0; -EOPNOTSUPP: built without BPF or a kernel without it; -EPERM; else -errno. Loading
  * takes some 100 ms and, in a process of its own, some 12 MB.
  */

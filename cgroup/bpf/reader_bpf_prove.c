@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A busy cgroup moves between two looks; a wrong place is wrong every time. */
+/* A busy cgroup changes between two reads; a wrong offset is wrong every time. */
 #define TRIES 16
 
 /* Flushes, so that the text reads that frame a pass are as fresh as the pass. */

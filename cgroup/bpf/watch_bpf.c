@@ -23,7 +23,7 @@ struct cg_life {
 	void *ctx;
 };
 
-/* A record that is none is our own bug between two files; it counts as a lost event. */
+/* A malformed record is a bug of vscaled; it counts as a lost event. */
 static int take(void *ctx, void *bytes, size_t len)
 {
 	struct cg_life *l = ctx;
@@ -35,7 +35,7 @@ static int take(void *ctx, void *bytes, size_t len)
 	return 0;
 }
 
-/* What comes back of loading: the links first. */
+/* The descriptors that loading returns: the links first. */
 enum { LOADED_LOST = ARRAY_SIZE(programs), LOADED_RING };
 
 static int attach(struct bpf_object *object, struct cg_apart *ret, struct cg_probe *p)

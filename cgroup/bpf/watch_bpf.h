@@ -13,19 +13,20 @@ struct cg_life;
 enum cg_life_what {
 	CG_LIFE_MADE,
 	CG_LIFE_REMOVED,
-	CG_LIFE_LOST, /* the ring was full: look at the whole tree again */
+	CG_LIFE_LOST, /* the ring was full: read the whole tree again */
 };
 
 struct cg_life_event {
 	enum cg_life_what what;
-	uint64_t id;      /* cg_id() of it; CG_LIFE_LOST: 0 */
-	const char *path; /* from the root of the hierarchy, borrowed; NULL: too long to be told */
-	uint64_t lost;    /* CG_LIFE_LOST: events since the last such one */
+	uint64_t id; /* cg_id() of it; CG_LIFE_LOST: 0 */
+	const char
+		*path; /* from the root of the hierarchy, borrowed; NULL: too long for a record */
+	uint64_t lost; /* CG_LIFE_LOST: events since the last such one */
 };
 
 typedef void (*cg_life_fn)(void *ctx, const struct cg_life_event *e);
 
-/* As cg_scan_open(): *p says what became of the programs. */
+/* As cg_scan_open(): *p has the result of loading the programs. */
 int cg_life_open(struct cg_life **ret, struct cg_probe *p);
 void cg_life_close(struct cg_life *l);
 static inline void drop_cg_life(struct cg_life **l)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #define NANO 1000000000
-/* The widest fraction kept digit by digit; what follows only says "a little more". */
+/* The widest fraction kept digit by digit; further digits only decide the rounding up. */
 #define FRACTION_DIGITS 18
 #define DIGITS_MAX      4096
 /* Far beyond what DIGITS_MAX digits can make up for. */

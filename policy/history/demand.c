@@ -17,7 +17,7 @@ static bool went_back(const struct usage *prev, const struct usage *cur)
 	       cur->nr_throttled < prev->nr_throttled || cur->throttled_usec < prev->throttled_usec;
 }
 
-/* What the active part of the span asked for. */
+/* The demand of the active part of the span. */
 static void fill_demand(struct cpu_rates *r, uint64_t used_usec, uint64_t waited_usec,
 			uint64_t limit_milli, uint64_t node_milli)
 {
@@ -26,7 +26,7 @@ static void fill_demand(struct cpu_rates *r, uint64_t used_usec, uint64_t waited
 	r->evidence_milli =
 		MIN(milli_of(add_sat(used_usec, waited_usec), r->active_usec), node_milli);
 	if (r->throttled == 0) {
-		/* Bandwidth control lets nobody use more than the limit in a period. */
+		/* Bandwidth control allows no more than the limit in a period. */
 		r->demand_milli = MIN(per_active, limit_milli);
 		r->demand_milli = MIN(r->demand_milli, node_milli);
 		return;
@@ -44,8 +44,8 @@ static usec_t active_part(const struct cpu_rates *r, usec_t period_usec)
 {
 	uint64_t in_span = r->span_usec / period_usec, active = r->periods;
 
-	/* Well short of all periods: it fell idle, and the one that noticed counted too. One period
-	 * more or less is jitter of the observer. */
+	/* Well short of all periods: it fell idle, and the period that found it idle counted too.
+	 * One period more or less is jitter of the observer. */
 	if (active > 1 && active + 1 < in_span && active > r->throttled)
 		active--;
 	return active >= in_span + 1 ? r->span_usec : MIN(r->span_usec, active * period_usec);
@@ -74,7 +74,7 @@ int cpu_rates_between(const struct usage *prev, const struct usage *cur, usec_t 
 		r.throttle_ppm = (uint32_t)mul_div(r.throttled, PPM, r.periods);
 		if (limit_milli != LIMIT_MAX)
 			r.active_usec = active_part(&r, l->cpu_period_usec);
-		/* What was throttled and then raised says nothing against the new limit. */
+		/* Throttling below the former limit is no evidence against the new one. */
 		if (r.throttled > 0 && (prev->have & USAGE_CPU_LIMIT))
 			limit_milli = MIN(limit_milli, cpu_milli_of(before->cpu_quota_usec,
 								    before->cpu_period_usec));

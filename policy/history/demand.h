@@ -10,10 +10,12 @@
  * While throttled, usage is cut off by the limit and is no evidence of a low need. Every throttled
  * queue could have run for at most its throttled time, so
  *	evidence = (d(usage) + d(throttled)) / active
- * bounds the demand from above. How much of it is demand nobody can know: a queue that would have
- * gone to sleep looks like one that never would. The demand is taken as the evidence, between
- * limit and limit x (1 + throttle ratio / 2). With its margin that stays below what the reflex
- * makes of the same seconds, so a guess in the history never outgrows the measured answer.
+ * bounds the demand from above. How much of it is demand cannot be known: a queue that would have
+ * gone to sleep is not distinguishable from one that never would. The demand is the evidence, kept
+ * between
+ * limit and limit x (1 + throttle ratio / 2). With its margin that stays below the raise that the
+ * reflex pass makes in the same seconds, so an estimate in the history never exceeds the measured
+ * answer.
  */
 #pragma once
 

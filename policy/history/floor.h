@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a failed shrink taught: a value not to go below, which fades over hours. */
+/* The result of a failed shrink: a lower bound that decays over hours. */
 #pragma once
 
 #include "policy/base/base.h"

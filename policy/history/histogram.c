@@ -229,7 +229,7 @@ void histogram_add(struct histogram *h, double value, double weight, usec_t now)
 	h->max = (uint16_t)MAX(h->max, bucket);
 }
 
-/* Rounding must not leave a trace of what is gone. */
+/* Rounding must not leave a rest of what was subtracted. */
 static double subtract(double from, double weight, double epsilon)
 {
 	from -= weight;

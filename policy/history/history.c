@@ -5,8 +5,8 @@
 
 /* Idle time goes to bucket 0; a percentile of active time starts at the next one. */
 #define FIRST_ACTIVE_BUCKET 1
-/* A span between two looks weighs at most this much: the rest of a longer one (a suspended host, a
- * stopped agent) was not seen. */
+/* A span between two samples weighs at most this much: the rest of a longer one (a suspended host,
+ * a stopped agent) was not observed. */
 #define SPAN_MAX_USEC (5 * USEC_PER_MIN)
 
 void history_init(struct history *h, const struct tuning_history *t)
@@ -129,7 +129,7 @@ void history_recommend(const struct history *h, const struct tuning_history *t,
 		       struct recommendation *ret)
 {
 	uint32_t permille = history_confidence_permille(h, t);
-	/* Less than a permille would blow the upper bound up beyond any use. */
+	/* With less than a permille the upper bound would be too high to be useful. */
 	double confidence = MAX(permille, 1u) / 1000.0;
 	uint64_t margin = 1000 + t->margin_permille;
 	struct recommendation r = {.confidence_permille = permille};

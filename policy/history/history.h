@@ -55,14 +55,14 @@ void history_drop(struct history *h);
 int history_copy(const struct history *h, struct history *ret);
 /* The demand of one span. */
 void history_add_cpu(struct history *h, const struct cpu_rates *r, usec_t now_real);
-/* Memory needed at one moment; oom: a kill proved it. */
+/* Memory needed at one moment; oom: the value comes from an OOM kill. */
 void history_add_memory(struct history *h, const struct tuning_history *t, uint64_t bytes, bool oom,
 			usec_t now_real);
 /* confidence = observed time / confidence_usec */
 uint32_t history_confidence_permille(const struct history *h, const struct tuning_history *t);
 void history_recommend(const struct history *h, const struct tuning_history *t,
 		       struct recommendation *ret);
-/* Moves every time in it by step_usec: the wall clock was set, ages stay what they are. */
+/* Moves every time in it by step_usec, so that ages stay the same when the wall clock was set. */
 void history_shift(struct history *h, int64_t step_usec);
 
 /* algorithm vpa (history_vpa.c): once a minute, the average CPU and the memory of that moment. */

@@ -3,7 +3,7 @@
 #include "policy/history/history.h"
 #include "policy/history/vpa_estimate.h"
 
-/* VPA's recommender looks at each container once a minute. */
+/* VPA's recommender samples each container once a minute. */
 #define SAMPLE_USEC USEC_PER_MIN
 
 /* VPA's own types around the histograms of a history: copied in and, if changed, out again. */

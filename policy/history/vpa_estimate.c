@@ -84,7 +84,7 @@ void vpa_estimate(const struct vpa_aggregate *a, const struct vpa_rules *rules, 
 				continue;
 			v = estimate(a, rules, b, r);
 			v = vpa_with_minimum(v, rules->pod_minimum[r], containers);
-			/* A step that makes no sense leaves the amount as it is, as in VPA. */
+			/* An invalid step leaves the amount as it is, as in VPA. */
 			vpa_round_up(v, rules->round_to[r], &v);
 			if (r == RESOURCE_CPU && rules->whole_cores)
 				vpa_round_up(v, CORE_MILLI, &v);

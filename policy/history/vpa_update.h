@@ -31,7 +31,7 @@ struct vpa_pod_run {
 struct vpa_priority vpa_update_priority(const struct vpa_pod_container *containers, size_t count);
 bool vpa_update_accepted(const struct vpa_priority *p, const struct vpa_pod_run *run,
 			 const struct vpa_update_rules *rules);
-/* < 0 when a goes before b, 0 when it does not matter. */
+/* < 0 when a is updated first, > 0 when b is, 0 when they have the same priority. */
 int vpa_priority_compare(const struct vpa_priority *a, const struct vpa_priority *b);
 /* How many of a controller's running pods may be changed in one round. */
 uint32_t vpa_disruption_budget(uint32_t configured, uint32_t running,

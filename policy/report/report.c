@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/report/report_impl.h"
 
-/* Between two that lead; each has the growth of ahead_usec in it. */
+/* Between two leads; each covers the growth of ahead_usec. */
 #define LEAD_EVERY_USEC USEC_PER_SEC
 
 /* Why these: design and docs/scalability.md. The margin is that of a shrink, doubled at the low
- * end, because the kubelet is late where a write of ours is not. */
+ * end, because the kubelet writes later than vscaled does. */
 const struct report_tuning report_tuning_default = {
 	.lease_usec = USEC_PER_MIN,
 	.memory_lease_usec = USEC_PER_MIN,
@@ -59,7 +59,7 @@ static bool leads(const struct draft *d)
 	return false;
 }
 
-/* Holds that need no look at the values. True: nothing is sent. */
+/* Holds that do not depend on the values. True: nothing is sent. */
 static bool held_back(struct draft *d)
 {
 	const struct report_state *s = d->s;
@@ -75,7 +75,7 @@ static bool held_back(struct draft *d)
 		{!f->active && !f->restoring, REPORT_HOLD_INACTIVE, 0},
 		{f->adopting && !d->leads, REPORT_HOLD_INACTIVE, 0},
 		{s->phase == REPORT_SENT, REPORT_HOLD_SENT, 0},
-		/* What the facts are made of is older than the last answer. */
+		/* The facts are older than the last answer. */
 		{f->generation < s->generation, REPORT_HOLD_ECHO, 0},
 		{d->now < s->wait_until, REPORT_HOLD_WAIT, s->wait_until},
 		{report_contested(s, d->now) && !d->back, REPORT_HOLD_CONTESTED, s->contest.until},
@@ -93,7 +93,7 @@ static bool held_back(struct draft *d)
 	return false;
 }
 
-/* The trap: the spec says it, the kubelet thinks it is done, and the cgroup is another. */
+/* The spec has the value, the kubelet has nothing left to do, and the cgroup has another value. */
 static void find_traps(struct draft *d)
 {
 	if (d->s->phase != REPORT_IDLE || d->growing || !d->f->echoed)
@@ -115,10 +115,10 @@ static bool too_soon(struct draft *d)
 {
 	const struct report_tuning *t = d->t;
 	usec_t last = d->s->sent_at, again;
-	/* What somebody else waits for does not take its time. */
+	/* A value that goes back is not held for the interval of small changes and decreases. */
 	bool soon = d->s->put_back || d->handed_back;
 
-	/* The originals go back at once; what could not go then follows in its time. */
+	/* The originals go back at once; what could not go then keeps the intervals. */
 	if (last == 0 || (d->f->restoring && !d->s->restored) || d->s->withdraw)
 		return false;
 	if (d->leads || is_cut(d))
@@ -147,8 +147,8 @@ static bool any_growing(const struct report_facts *f)
 	return false;
 }
 
-/* Use keeps a memory limit of ours in the spec above the original that is to stand there again. A
- * server that takes no lower limit keeps it for good. */
+/* Must the spec still get an original memory limit, which use holds back? A server that accepts no
+ * lower limit keeps the higher one for good. */
 static bool original_is_owed(const struct draft *d)
 {
 	if (d->now < d->n->no_decrease_until)
@@ -177,7 +177,7 @@ static void hold_nothing(struct draft *d)
 		hold(d, d->asked_again ? REPORT_HOLD_REFUSED : REPORT_HOLD_NONE, again);
 }
 
-/* What the values are to be. True: there is something to send, now. */
+/* Drafts the values. True: they are sent now. */
 static bool drafted(struct draft *d)
 {
 	for (size_t i = 0; i < d->f->container_count; i++)

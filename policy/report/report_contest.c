@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Another writer that lowers the spec's memory limit again and again, below what is used. */
+/* An external writer that keeps lowering the spec's memory limit below what is needed. */
 #include "policy/report/report_impl.h"
 
-/* So many of its changes are answered at once, within so much time. */
+/* At most this many leads answer it at once within this time. */
 #define ANSWERS_MAX  3
 #define ANSWERS_USEC (10 * USEC_PER_MIN)
-/* A pause ends with one answer. Without a further change for so long it is over. */
+/* After each pause one lead is sent. Without a further change for this long the contest is over. */
 #define CONTEST_QUIET (10 * USEC_PER_MIN)
 
 bool report_contested(const struct report_state *s, usec_t now)

@@ -10,7 +10,7 @@ uint64_t report_memory_floor(const struct report_tuning *t, usec_t ahead_usec,
 	uint64_t ahead = mul_div(c->slope_bps, ahead_usec, USEC_PER_SEC);
 	uint64_t floor = round_up(add_sat(add_sat(c->use_bytes, ahead), margin), MEM_PAGE_BYTES);
 
-	/* It cannot come to use more than it is ever held at. */
+	/* Use cannot pass the highest held limit. */
 	if (x->ceiling != 0) {
 		uint64_t most = highest((uint64_t[]){x->ceiling, x->held, c->use_bytes}, 3);
 
@@ -54,8 +54,8 @@ static uint64_t keep_request(const struct draft *d, size_t i, size_t r, uint64_t
 	return r == RESOURCE_CPU ? x->original_request : MAX(want, x->original_request);
 }
 
-/* The value to go back to: the original, or what stood before a condition. What somebody else set
- * stays. */
+/* The value to go back to: the original, or the last one that the kubelet carried out. What an
+ * external writer set stays. */
 static struct report_values way_back(const struct draft *d, size_t i, size_t r)
 {
 	const struct report_resource *x = &d->f->containers[i].resource[r];
@@ -69,7 +69,7 @@ static struct report_values way_back(const struct draft *d, size_t i, size_t r)
 	return v;
 }
 
-/* What a refusal leaves of a wish beyond what the spec has. Notes when to ask again. */
+/* What a refusal leaves of a wanted value above the spec. Notes when to ask again. */
 static uint64_t allowed(struct draft *d, usec_t until, uint64_t ceiling, uint64_t spec,
 			uint64_t want)
 {
@@ -82,7 +82,7 @@ static uint64_t allowed(struct draft *d, usec_t until, uint64_t ceiling, uint64_
 	return MAX(ceiling, present);
 }
 
-/* 833m and 840m are the same to a kubelet under systemd. */
+/* Rounds up to the quantum: 833m and 840m are the same to a kubelet under systemd. */
 static uint64_t rounded(size_t r, uint64_t spec, uint64_t want)
 {
 	uint64_t up = round_up(want, quantum_of(r));
@@ -90,7 +90,7 @@ static uint64_t rounded(size_t r, uint64_t spec, uint64_t want)
 	return up == round_up(spec, quantum_of(r)) ? spec : up;
 }
 
-/* Memory: room for the kubelet's delay, and what can or may not sink now. Notes when it may. */
+/* Memory: room for the kubelet's delay, and whether the limit may be lowered now. Notes when. */
 static uint64_t wanted_memory(struct draft *d, size_t i, uint64_t spec, uint64_t want)
 {
 	bool back = d->back || goes_back(&d->f->containers[i].resource[RESOURCE_MEMORY]);
@@ -99,12 +99,12 @@ static uint64_t wanted_memory(struct draft *d, size_t i, uint64_t spec, uint64_t
 
 	if (want > spec)
 		return MAX(want, floor);
-	/* Nobody holds headroom that is cut: it may sink while memory grows. */
+	/* No cgroup holds headroom that is being cut: it may be lowered while memory grows. */
 	if (d->now < d->n->no_decrease_until || (d->growing && !is_cut(d)))
 		return spec;
-	/* Room belongs to a change: alone it makes none. */
+	/* Missing room alone is no reason for a change. */
 	want = MAX(want, least);
-	/* On the way back the cgroup was lowered first. */
+	/* When a value goes back, the cgroup was lowered first. */
 	if (want == spec || back || d->now >= d->lower_at)
 		return want;
 	d->later = sooner(d->later, d->lower_at);
@@ -132,7 +132,7 @@ static uint64_t wanted_limit(struct draft *d, size_t i, size_t r)
 	return r == RESOURCE_MEMORY ? wanted_memory(d, i, spec, want) : want;
 }
 
-/* Requests: never without one before, never above the limit. */
+/* The request: only where the spec has one, never above the limit. */
 static uint64_t wanted_request(struct draft *d, size_t i, size_t r, uint64_t limit)
 {
 	const struct report_resource *x = &d->f->containers[i].resource[r];
@@ -157,7 +157,7 @@ static uint64_t wanted_request(struct draft *d, size_t i, size_t r, uint64_t lim
 	return MIN(want, limit);
 }
 
-/* Share of the change, in permille of what is there. */
+/* Is the change at least at_once_permille of the present value? */
 static bool is_big(const struct draft *d, uint64_t from, uint64_t to)
 {
 	uint64_t span = from > to ? from - to : to - from;
@@ -185,7 +185,7 @@ static bool draft_restart(struct draft *d, size_t i)
 	if (!restart_due(d, i))
 		return false;
 	to = round_up(x->restart_to, MEM_PAGE_BYTES);
-	/* Less than what is worth a restart is worth none. */
+	/* A lower value is not worth a restart. */
 	if (allowed(d, m->ceiling_until[RESOURCE_MEMORY], m->ceiling.limit[RESOURCE_MEMORY],
 		    x->spec_limit, to) < to)
 		return false;
@@ -224,7 +224,7 @@ void draft_resource(struct draft *d, size_t i, size_t r)
 		d->want[i].request[r] = x->spec_request;
 		return;
 	}
-	/* The limit never goes below what is requested, unless that moves too. */
+	/* The limit never goes below the request, unless the request is lowered too. */
 	request = wanted_request(d, i, r, limit);
 	if (limit != LIMIT_MAX && request > limit)
 		limit = request;
@@ -248,7 +248,7 @@ void draft_resource(struct draft *d, size_t i, size_t r)
 	d->want[i].request[r] = request;
 }
 
-/* By how much the sum of the limits in the body is below what the containers of the pod need. */
+/* By how much the sum of the limits in the request is below what the pod's containers need. */
 static uint64_t draft_lack(const struct draft *d)
 {
 	uint64_t need = 0, have = 0;
@@ -260,7 +260,7 @@ static uint64_t draft_lack(const struct draft *d)
 
 		if (want == LIMIT_MAX)
 			continue;
-		/* What is left alone uses no more than its cgroup allows. */
+		/* A container that is not named uses no more than its cgroup allows. */
 		if (want == x->spec_limit)
 			least = MIN(least,
 				    highest((uint64_t[]){x->held, x->actual, c->use_bytes}, 3));
@@ -271,8 +271,9 @@ static uint64_t draft_lack(const struct draft *d)
 }
 
 /*
- * The kubelet writes the pod's limit as the sum of the spec's. What a container that the body
- * leaves alone has above its own limit is added to one that leads. False: there is no room for it.
+ * The kubelet writes the sum of the spec's limits as the pod's limit. What a container that the
+ * lead does not name needs above its own limit is added to one that it names. False: there is no
+ * room for it.
  */
 static bool draft_covers_pod(struct draft *d)
 {
@@ -295,7 +296,7 @@ static bool draft_covers_pod(struct draft *d)
 	return lack == 0;
 }
 
-/* No body with a memory limit that could land below use: a replay writes all of it. */
+/* No memory limit in the request may land below use: a replay writes all of them. */
 bool draft_make_safe(struct draft *d)
 {
 	bool low = false;
@@ -319,10 +320,10 @@ bool draft_make_safe(struct draft *d)
 		/* The kubelet has nothing to do then, and replays nothing. */
 		if (d->s->withdraw && *want == x->spec_limit)
 			continue;
-		/* A body that does not name it leaves its cgroup alone. */
+		/* A request that does not name the limit leaves its cgroup alone. */
 		if (d->leads && !d->back)
 			continue;
-		/* It may stay as it is only where nothing more is held. */
+		/* The limit may stay only where the cgroup does not hold more. */
 		if (*want < c->use_bytes || x->held > *want) {
 			low = true;
 			if (!x->restart)
@@ -334,7 +335,7 @@ bool draft_make_safe(struct draft *d)
 	return !d->leads || d->back || draft_covers_pod(d);
 }
 
-/* Every limit equal to its request would make another class of the pod: one quantum apart. */
+/* Every limit equal to its request would change the QoS class: one is moved by a quantum. */
 void draft_keep_class(struct draft *d)
 {
 	const struct report_facts *f = d->f;
@@ -418,7 +419,7 @@ void draft_lead(struct draft *d)
 
 		if (!draft_leads(d, i))
 			continue;
-		/* No lower than what the cgroup has, or the next one would have to follow it. */
+		/* Not below the held limit, or another lead would be due right away. */
 		to = MAX(draft_floor(d, i), round_up(x->held, MEM_PAGE_BYTES));
 		note_change(d, RESOURCE_MEMORY, x->spec_limit, to);
 		d->want[i].limit[RESOURCE_MEMORY] = to;

@@ -5,21 +5,21 @@
 #include "policy/report/report.h"
 #include "policy/types/bounds.h"
 
-/* What decide works on, and the answer it builds. */
+/* The input of report_decide() and the answer that it builds. */
 struct draft {
 	const struct report_tuning *t;
 	const struct report_node *n;
 	const struct report_state *s;
 	const struct report_facts *f;
 	usec_t now;
-	bool back;         /* restoring, or taking back what a condition stands on: at once */
+	bool back;         /* restoring, or withdrawing what a condition is set on: at once */
 	bool growing;      /* memory of the pod */
-	bool leads;        /* the spec has to be ahead of use, now */
+	bool leads;        /* a lead is needed now */
 	bool blind;        /* sent without resourceVersion: only values that change are named */
 	usec_t ahead_usec; /* slope that a memory limit has to cover */
 	usec_t lower_at;   /* no memory limit is lowered before */
 	bool big, up, down, memory_up, memory_later, any;
-	bool handed_back;   /* some of it is no longer ours */
+	bool handed_back;   /* a value of it goes back to its original */
 	usec_t asked_again; /* when the first refusal that binds ends; 0: none does */
 	usec_t later;       /* when the first lease ends; 0: none runs */
 	struct report_values want[REPORT_CONTAINERS_MAX];
@@ -31,7 +31,8 @@ static inline bool limits_ours(const struct report_facts *f)
 	return f->controlled != CONTROLLED_REQUESTS;
 }
 
-/* Does the API ever hear of this resource from us? */
+/* Is this resource ever sent to the API server? A resource that restarts its container has rules of
+ * its own (report_restart.c). */
 static inline bool ratifiable(const struct report_resource *x)
 {
 	return x->managed && !x->restart;
@@ -44,7 +45,7 @@ static inline bool is_cut(const struct draft *d)
 	return d->s->put_back && d->s->cut_at != 0 && !d->f->restoring;
 }
 
-/* Does one value of a container go back, though others of the pod stay ours? */
+/* Does this value go back to its original, though vscaled keeps others of the pod? */
 static inline bool goes_back(const struct report_resource *x)
 {
 	return x->back && ratifiable(x);
@@ -84,92 +85,95 @@ static inline bool report_equal(const struct report_values *a, const struct repo
 }
 
 /* --- report_state.c */
-/* What was asked beyond what was known, or beyond the last spec that was carried out (from_good;
- * without what somebody else set), is refused: that is what is left. Returns how many values. */
+/* Records a refusal: values asked for above the known spec get that spec as their ceiling. With
+ * from_good, the last spec that was carried out takes its place, and what an external writer set is
+ * left out. Returns the number of resources that got a ceiling. */
 uint32_t report_refuse(const struct report_tuning *t, struct report_state *s, uint32_t resources,
 		       bool from_good, usec_t now);
-/* After an answer: what was asked before may still be on its way. */
+/* The phase after an answer: an earlier resize may still be pending. */
 void report_back_to(struct report_state *s);
-/* Somebody else changed the spec, memory limits too: what was refused before may be accepted now.
- */
+/* An external writer changed the spec (memory: memory limits too), so what was refused before may
+ * be accepted now. */
 void report_forget_refusals(struct report_state *s, bool memory);
 
 /* --- report_restart.c */
 /* May the container be restarted now for the limit that its facts ask for? */
 bool restart_due(const struct draft *d, size_t i);
-/* Has its limit to go back? Only where the kubelet refused a higher one as infeasible: it did not
+/* Must its limit go back? Only after the kubelet reported a higher one as infeasible: it did not
  * restart the container then, and does not for the value that it has carried out before. */
 bool restart_undone(const struct draft *d, size_t i);
-/* Is the request what the kubelet has carried out, with nothing to do for it? */
+/* Is the request what the kubelet has carried out already, so that it writes nothing? */
 bool restart_replays_nothing(const struct draft *d);
-/* A request that restarts it has its time, unless the answer proves that nothing was done. */
+/* The time of a request that restarts the container is kept, unless the answer proves that the
+ * request changed nothing. */
 void restart_sent(struct report_memory *m, const struct report_container *c,
 		  const struct report_item *item, usec_t now);
 void restart_answered(struct report_state *s, enum report_answer_kind kind);
-/* A lead that is refused is tried again with less headroom, so many times. */
+/* How often a refused lead is tried again with less headroom. */
 #define LEAD_CUTS_MAX 2
 
 /* --- report_contest.c */
-/* Somebody else lowered a memory limit. Returns REPORT_NEWS_CONTESTED when that is too often. */
+/* An external writer lowered a memory limit. Returns REPORT_NEWS_CONTESTED when that is too often.
+ */
 uint32_t contest_lowered(const struct report_tuning *t, struct report_state *s, usec_t now);
-/* What raises it again is on its way. */
+/* A request was sent; counts one that raises the limit again. */
 void contest_answered(struct report_state *s, const struct report_patch *patch, usec_t now);
 
 /* --- report_lead.c */
 /* Has this container's memory limit to be raised in the spec before use gets there? */
 bool draft_leads(const struct draft *d, size_t i);
-/* From when on growth of the pod has been over for long enough to lower a memory limit. */
+/* The time from which on a memory limit may be lowered: the pod has not grown for long enough. */
 usec_t report_lower_at(const struct report_state *s, const struct report_facts *f);
 
 /*
- * A refusal came. True: it was of headroom, which is no value that the cgroup holds: less of it is
- * asked for, and then none, for a while. Nothing is taken from the cgroup for that, and memory that
- * stays above the spec is told of. False: it is a refusal like any other; a resize that was to be
- * overtaken has to be taken back.
+ * Handles a refusal by the server. True: headroom was refused. The cgroup does not hold headroom,
+ * so its limits stay; the lead is tried again with less headroom, and then not at all for a time
+ * (report_lead_denied()). False: a refusal like any other; a pending resize that the lead was to
+ * overtake must be withdrawn.
  */
 bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now);
-/* Is nothing that leads to be sent for now? */
+/* Are leads paused after refusals? */
 bool report_lead_paused(const struct report_state *s, usec_t now);
-/* May the kubelet write the headroom in the spec later, below use by then? The pause does not bind
- * a lead of the least headroom then, unless the server refused that too. */
+/* May the kubelet still write the limit in the spec later, when use has passed it? Then the pause
+ * does not hold back a lead with the least headroom, unless the server refused that too. */
 bool report_lead_may_land(const struct report_state *s, const struct report_facts *f, usec_t now);
 /* Does the spec hold headroom, sent by a lead, that the kubelet has not carried out? */
 bool report_lead_waits(const struct report_state *s, const struct report_facts *f);
-/* A raised CPU value of ours that waits along with it and may be the cause. */
+/* Is a CPU value that vscaled raised pending too, which may be the cause? */
 bool report_cpu_waits(const struct report_state *s);
-/* A condition stands on headroom, and no CPU value of ours can be the cause. */
+/* Is a condition set on headroom, with no CPU value of vscaled as a possible cause? */
 bool report_lead_stuck(const struct report_tuning *t, const struct report_state *s,
 		       const struct report_facts *f, usec_t now);
-/* Then: less headroom, the next cut, or denial. Returns REPORT_NEWS_*. */
+/* Then: the next cut of the headroom, or denial. Returns REPORT_NEWS_*. */
 uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now);
 /* The kubelet has carried out the spec; before `good` is set to it. */
 void report_lead_carried_out(struct report_state *s, const struct report_facts *f);
-/* Nothing of a refusal of headroom counts any more. */
+/* Forgets every refusal of headroom. */
 void report_lead_forget(struct report_state *s);
-/* When the state has to be looked at again for a cut; 0: no need. */
+/* When to decide again because of a cut; 0: no need. */
 usec_t report_lead_again(const struct report_state *s, usec_t now);
 
-/* Can the resize that the kubelet has not carried out yet be taken back? Only where it left memory
- * limits alone. */
+/* Can the pending resize be withdrawn? Only when it left memory limits alone. */
 bool report_can_withdraw(const struct report_state *s);
 
 /* --- report_draft.c */
 /* The least memory limit that may stand in a request. */
 uint64_t draft_floor(const struct draft *d, size_t i);
-/* Its memory limit was refused, and that still counts. */
+/* Its memory limit was refused, and the refusal still binds. */
 bool draft_bound(const struct draft *d, size_t i);
-/* Memory limits that lead, everything else as the spec says. */
+/* Memory limits of the lead, everything else as in the spec. */
 void draft_lead(struct draft *d);
 /* One resource of one container: what it becomes now, and what has to wait. */
 void draft_resource(struct draft *d, size_t i, size_t r);
 /* Memory before CPU: a CPU resize replays a memory limit that is about to be raised. */
 void draft_leave_cpu(struct draft *d);
-/* No body with a memory limit that could land below use. False: one that may not be raised would.
- */
+/* Raises every memory limit of the request that could land below use. False: one of them may not be
+ * raised. */
 bool draft_make_safe(struct draft *d);
-/* Every limit equal to its request would make another class of the pod: one quantum apart. */
+/* If every limit equalled its request, the pod's QoS class would change: one is moved by a quantum.
+ */
 void draft_keep_class(struct draft *d);
 bool draft_changes(const struct draft *d);
 void draft_build(struct draft *d);

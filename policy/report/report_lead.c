@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The spec leads: when a memory limit in it has to be raised before use gets there. */
+/* Leads: when a memory limit in the spec must be raised before use gets there. */
 #include "policy/report/report_impl.h"
 
-/* Memory that would pass the limit of its spec sooner than this: request, watch and kubelet take up
- * to 5 s. */
+/* A lead is due when use would pass the limit in the spec sooner than this: request, watch and
+ * kubelet take up to 5 s. */
 #define LEAD_AHEAD_USEC (10 * USEC_PER_SEC)
-/* But below this share of that limit only what would pass it sooner than that: a process that
- * starts allocates fast, and stops. */
+/* Below this share of the limit it is due only when use would pass it within LEAD_SOON_USEC: a
+ * process that starts allocates fast, and then stops. */
 #define LEAD_FROM_PERMILLE 500
 #define LEAD_SOON_USEC     (2 * USEC_PER_SEC)
-/* Headroom where it cannot come back: the kubelet's longest delay four times, since half of it is
- * used before it is renewed. */
+/* Growth that headroom covers where the server accepts no lower limit later: four times the
+ * kubelet's longest delay, because headroom is renewed when half of it is used. */
 #define FINAL_AHEAD_USEC (20 * USEC_PER_SEC)
 
 /* A lowered limit is written to the cgroup some time after it was sent: 0.05 to 5 s, and 15 s later
- * once more where the kubelet failed (docs/architecture.md, "Who may hold which limit"). Growth
- * that has paused for less than that, with a reserve, may go on before. */
+ * once more where the kubelet failed (docs/architecture.md, "Who may hold which limit"). Growth may
+ * resume meanwhile, so it must have ended for longer than that. */
 #define LOWER_QUIET_USEC (30 * USEC_PER_SEC)
 
 usec_t report_lower_at(const struct report_state *s, const struct report_facts *f)
 {
-	/* What it did before it was observed is not known. */
+	/* Growth before the first observation is not known. */
 	usec_t newest = s->seen_at;
 
 	for (size_t i = 0; i < f->container_count; i++)
@@ -28,13 +28,14 @@ usec_t report_lower_at(const struct report_state *s, const struct report_facts *
 	return add_sat(newest, LOWER_QUIET_USEC);
 }
 
-/* Until the kubelet has judged less headroom, also where a request would change nothing. */
+/* The time that the kubelet gets to accept or refuse less headroom, also when a request would
+ * change nothing. */
 #define CUT_WAIT_USEC (3 * USEC_PER_SEC)
 
 usec_t report_ahead(const struct report_tuning *t, const struct report_node *n,
 		    const struct report_facts *f, usec_t now)
 {
-	/* The release that takes no lower limits does not tell the observed generation, either. */
+	/* The release that accepts no lower limits does not report the observed generation. */
 	bool final = f->observed_generation == 0 || now < n->no_decrease_until;
 
 	return final ? MIN(t->ahead_usec, FINAL_AHEAD_USEC) : t->ahead_usec;
@@ -57,7 +58,7 @@ static bool outgrows_spec(const struct draft *d, const struct report_container *
 	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
 	uint64_t spec = x->spec_limit, use = c->use_bytes;
 	uint64_t margin = MAX(scale_permille(use, d->t->margin_permille), d->t->margin_min_bytes);
-	/* Headroom of ours is renewed when half of it is used. */
+	/* Headroom that vscaled sent is renewed when half of it is used. */
 	bool ours = spec > x->original_limit || c->replayed;
 	usec_t ahead = ours ? d->ahead_usec / 2 : MIN(d->ahead_usec / 2, LEAD_AHEAD_USEC);
 	uint64_t soon = mul_div(c->slope_bps, LEAD_SOON_USEC, USEC_PER_SEC);
@@ -67,14 +68,14 @@ static bool outgrows_spec(const struct draft *d, const struct report_container *
 		return false;
 	if (raised || (c->replayed && c->slope_bps > 0))
 		return true;
-	/* At a standstill it may stay as near as it is. */
+	/* Memory that does not grow may stay as near to the limit as it is. */
 	return c->slope_bps > 0 &&
 	       (use >= scale_permille(spec, LEAD_FROM_PERMILLE) || add_sat(use, soon) >= spec);
 }
 
 /*
- * Whoever replays what the spec holds writes all of it: the limit there has to be ahead of use
- * before use gets near. Waiting, or keeping quiet while memory grows, would be the greater danger.
+ * A replay writes every limit of the spec, so the limit there must be raised before use comes near
+ * it. To wait while memory grows would be the greater danger.
  */
 bool draft_leads(const struct draft *d, size_t i)
 {
@@ -86,8 +87,9 @@ bool draft_leads(const struct draft *d, size_t i)
 }
 
 /*
- * Memory may not be raised past a resize of ours that the kubelet is about to carry out: with all
- * values of the container, the old limit among them. Taken back in time, it carries out nothing.
+ * Memory must not be raised while the kubelet is about to carry out a pending resize, because it
+ * writes all values of the container, the old memory limit among them. When the resize is withdrawn
+ * in time, the kubelet writes nothing.
  */
 bool report_can_withdraw(const struct report_state *s)
 {
@@ -125,7 +127,7 @@ bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
 	return true;
 }
 
-/* A limit of somebody else, or one that restarts its container, is no headroom. */
+/* An external writer's limit, or one that restarts its container, is no headroom. */
 static bool headroom_waits(const struct report_state *s, const struct report_facts *f)
 {
 	for (size_t i = 0; i < report_count_of(s, f); i++) {
@@ -180,11 +182,11 @@ uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {
 	bool denied = report_lead_denied(s, now);
-	/* Less of it helps only where the spec is ours and memory may be the cause; a kubelet that
-	 * failed to write it has room for it, and tries again. */
+	/* Less headroom helps only where vscaled made the spec and memory may be the cause. A
+	 * kubelet that failed to write the limit has room for it, and tries again. */
 	bool hopeless = !s->ours || f->condition_resources == RESOURCES_CPU || f->progress_error;
 
-	/* What has been cut for the last time gets a moment: the kubelet may yet have room. */
+	/* After the last cut the kubelet gets CUT_WAIT_USEC: it may still have room. */
 	bool last = s->lead_cuts >= LEAD_CUTS_MAX;
 
 	s->stuck = true;
@@ -192,7 +194,7 @@ uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 	    (s->cut_at != 0 && now - s->cut_at < CUT_WAIT_USEC &&
 	     (last || hopeless || s->cut_generation == s->generation)))
 		return 0;
-	/* After the pause the least is tried once. */
+	/* After the pause the least headroom is tried once. */
 	if (s->lead_cuts > LEAD_CUTS_MAX && s->cut_at == 0 && !hopeless) {
 		s->put_back = true;
 		s->cut_at = now;
@@ -205,8 +207,8 @@ uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 		s->cut_at = now;
 		s->cut_generation = s->generation;
 	} else {
-		/* Deferred, or failed, may be carried out later; what never will be is taken back.
-		 */
+		/* A deferred or failed resize may be carried out later; an infeasible one never
+		 * will be, and is withdrawn. */
 		s->put_back = s->ours && !f->pending_deferred && !f->progress_error;
 		s->cut_at = 0;
 	}
@@ -215,7 +217,7 @@ uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 
 void report_lead_carried_out(struct report_state *s, const struct report_facts *f)
 {
-	/* Not what went back to what the kubelet held before. */
+	/* Not when the spec went back to what the kubelet held before. */
 	if (s->stuck && headroom_waits(s, f))
 		s->lead_cuts = MIN(s->lead_cuts, (uint32_t)LEAD_CUTS_MAX);
 	s->stuck = false;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The pod's object: what the kubelet has done of the spec, and who changed it. */
+/* The pod's object: what the kubelet has carried out of the spec, and who changed it. */
 #include "policy/report/report_impl.h"
 
 enum { BIT_DEFERRED = 1, BIT_INFEASIBLE = 2, BIT_PROGRESS = 4, BIT_ERROR = 8, BIT_ECHOED = 16 };
 
-/* Every value is as known or as asked: nobody else had a hand in it. */
+/* Is every value as known or as asked, so that no external writer set it? */
 static bool is_ours(const struct report_values *spec, const struct report_memory *m, size_t r)
 {
 	return (spec->limit[r] == m->known.limit[r] || spec->limit[r] == m->asked.limit[r]) &&
@@ -19,7 +19,8 @@ static uint32_t bits_of(const struct report_facts *f)
 	       (f->echoed ? BIT_ECHOED : 0u);
 }
 
-/* The pod for the first time. Of an agent's earlier life only managedFields tell. */
+/* The pod is seen for the first time. Only managedFields show what an earlier agent process wrote.
+ */
 static uint32_t first_seen(struct report_state *s, const struct report_facts *f, usec_t now)
 {
 	for (size_t i = 0; i < report_count_of(s, f); i++) {
@@ -29,7 +30,7 @@ static uint32_t first_seen(struct report_state *s, const struct report_facts *f,
 		for (size_t r = 0; f->ours && r < RESOURCE_COUNT; r++) {
 			const struct report_resource *x = &f->containers[i].resource[r];
 
-			/* What restarts a container is not guessed: its value stays. */
+			/* A value that restarts the container is not guessed: it stays. */
 			if (!ratifiable(x))
 				continue;
 			m->good.limit[r] = x->original_limit;
@@ -43,7 +44,7 @@ static uint32_t first_seen(struct report_state *s, const struct report_facts *f,
 	}
 	s->seen = true;
 	s->seen_at = now;
-	s->ours = s->led = f->ours; /* what waits in the spec may be headroom */
+	s->ours = s->led = f->ours; /* a pending value may be headroom */
 	s->generation = f->generation;
 	s->since = now;
 	s->carrying = f->ours;
@@ -51,7 +52,8 @@ static uint32_t first_seen(struct report_state *s, const struct report_facts *f,
 	return REPORT_NEWS_VERIFY;
 }
 
-/* Which resources of a container changed; of these m->foreign were set by somebody else. */
+/* Returns the RESOURCES_* of a container that changed; an external writer set m->foreign of them.
+ */
 static uint32_t compare(const struct report_state *s, struct report_memory *m,
 			const struct report_values *spec)
 {
@@ -72,7 +74,7 @@ static uint32_t compare(const struct report_state *s, struct report_memory *m,
 	return moved;
 }
 
-/* A new wish of somebody else: what was refused before may go now. */
+/* An external writer set new values: what was refused before may be accepted now. */
 static uint32_t begin_anew(struct report_state *s, uint32_t foreign)
 {
 	report_forget_refusals(s, foreign & RESOURCES_MEMORY);
@@ -82,7 +84,8 @@ static uint32_t begin_anew(struct report_state *s, uint32_t foreign)
 	return REPORT_NEWS_FOREIGN | REPORT_NEWS_VERIFY;
 }
 
-/* The spec changed: by us, by us without our knowing yet, or by somebody else. */
+/* The spec changed: by vscaled (maybe by a request whose answer is still missing) or by an external
+ * writer. */
 static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {
@@ -107,7 +110,7 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 	if (!moved)
 		return 0;
 	if (foreign & RESOURCES_MEMORY)
-		s->led = false; /* answered at once */
+		s->led = false; /* the next lead goes at once */
 	if (foreign)
 		return begin_anew(s, foreign) | (lowered ? contest_lowered(t, s, now) : 0);
 	s->ours = s->carrying = true;
@@ -140,7 +143,8 @@ static bool carried_out(const struct report_state *s, const struct report_facts 
 	       !f->progress_error;
 }
 
-/* Do values of somebody else wait, and none of ours? Then no condition is on account of ours. */
+/* Are values of an external writer pending, and none of vscaled? Then no condition is caused by a
+ * value of vscaled. */
 static bool theirs_alone_wait(const struct report_state *s)
 {
 	uint32_t theirs = 0;
@@ -156,12 +160,12 @@ static bool theirs_alone_wait(const struct report_state *s)
 	return theirs != 0;
 }
 
-/* A condition of the generation before says nothing of this one; a server that does not tell which
- * one it means gets a moment. */
+/* A condition of the generation before says nothing about this one. Where the server does not
+ * report the observed generation, a condition counts after up_interval_usec. */
 static bool condemned(const struct report_tuning *t, const struct report_state *s,
 		      const struct report_facts *f, usec_t now)
 {
-	/* Deferred is waited for, unless headroom waits with a CPU value of ours. */
+	/* A deferred resize may wait, unless headroom is pending with a CPU value of vscaled. */
 	bool waits = f->pending_deferred && report_lead_waits(s, f) && report_cpu_waits(s);
 
 	if (!f->pending_infeasible && !f->progress_error && !waits)
@@ -171,7 +175,8 @@ static bool condemned(const struct report_tuning *t, const struct report_state *
 	return f->observed_generation >= s->generation;
 }
 
-/* No ceiling is lower than what the way back leaves: the use, and the room of a limit in a body. */
+/* No ceiling is below what the former spec is raised to: use, and the room of a limit in a request.
+ */
 static void keep_used(const struct report_tuning *t, struct report_state *s,
 		      const struct report_facts *f)
 {
@@ -185,15 +190,15 @@ static void keep_used(const struct report_tuning *t, struct report_state *s,
 	}
 }
 
-/* A condition stands on what we asked: what it names is refused, and all of it goes back. */
+/* A condition is set on a request of vscaled: what it names is refused, and all of it goes back. */
 static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 			const struct report_facts *f, usec_t now)
 {
 	uint32_t resources = f->condition_resources && !f->pending_deferred ? f->condition_resources
 									    : RESOURCES_BOTH;
 
-	/* Headroom is no value of the cgroup: the CPU value goes back first, then it is judged by
-	 * itself. */
+	/* The cgroup does not hold headroom: the CPU value goes back first, then a condition on
+	 * the headroom is handled by itself. */
 	if (report_lead_waits(s, f)) {
 		s->stuck = true;
 		resources = RESOURCES_CPU;
@@ -203,7 +208,7 @@ static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 	s->carrying = false;
 	for (size_t i = 0; i < s->count; i++)
 		s->container[i].asked = s->container[i].known;
-	/* Not raised by us: no value is to blame, and growth of another is not to end for it. */
+	/* vscaled raised none of it: no value is the cause, and growth of another must not end. */
 	if (report_refuse(t, s, resources, true, now) == 0 && f->pending_infeasible)
 		s->refused_until = add_sat(now, t->refusal_usec);
 	if (resources & RESOURCES_MEMORY)
@@ -211,7 +216,7 @@ static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 	return REPORT_NEWS_VERIFY | REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY;
 }
 
-/* What the kubelet makes of the spec as it is. */
+/* Follows what the kubelet has carried out of the present spec. */
 static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 		       const struct report_facts *f, usec_t now)
 {
@@ -235,7 +240,7 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 			return condemn(t, s, f, now);
 		s->ours = false;
 	}
-	/* Deferred is waited for as long as it takes; what follows has its own time. */
+	/* A deferred resize may wait as long as it takes; the time limit begins after that. */
 	if (waiting && f->pending_deferred)
 		s->since = now;
 	if (waiting && now - s->since >= t->settle_max_usec) {
@@ -246,8 +251,8 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 	return news;
 }
 
-/* An object from before the last answer: does it hold a change that our request overwrote, because
- * what leads names no resourceVersion? */
+/* An object from before the last answer: does it have a change that the request overwrote, because
+ * a lead names no resourceVersion? */
 static uint32_t overtaken(struct report_state *s, const struct report_facts *f)
 {
 	uint32_t any = 0;
@@ -271,7 +276,7 @@ uint32_t report_observed(const struct report_tuning *t, struct report_state *s,
 {
 	uint32_t news = 0, bits = bits_of(f);
 
-	/* A watch that lags behind an answer. */
+	/* The watch lags behind an answer. */
 	if (f->generation < s->generation)
 		return overtaken(s, f);
 	for (size_t i = 0; i < s->count; i++)

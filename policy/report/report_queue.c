@@ -7,11 +7,11 @@
 #define TRY_FIRST USEC_PER_SEC
 #define TRY_MAX   (60 * USEC_PER_SEC)
 #define SLOW_MIN  USEC_PER_SEC
-/* What leads saves a process, and each has a minute of growth in it: as many at once as
- * outgrow their limits together on a busy node, and in an outage not much more than before. */
+/* A lead saves a process, and each covers a minute of growth. The burst is for as many containers
+ * as outgrow their limits together on a busy node; the interval keeps an outage's writes few. */
 #define LEADING_INTERVAL (5 * USEC_PER_SEC)
 #define LEADING_BURST    32
-/* A proxy may say anything; more than this is not believed. */
+/* A proxy may send any Retry-After; it is cut to this. */
 #define SLOW_MAX USEC_PER_HOUR
 
 /* splitmix64: the same seed and text give the same number. */
@@ -83,7 +83,7 @@ static int make_room(struct report_queue *q)
 	return 0;
 }
 
-/* What is no hurry waits for its part of the spread. */
+/* Places a slot; one that is not urgent waits for its part of the spread. */
 static void place(const struct report_queue *q, struct report_slot *s, enum report_urgency urgency,
 		  bool was_at_once, usec_t now)
 {
@@ -187,7 +187,7 @@ bool report_queue_take(struct report_queue *q, enum report_urgency urgency, usec
 		return false;
 	}
 	take(&q->writes, now);
-	/* Until this one is answered there is no other while the server is away. */
+	/* During an outage there is one write at a time. */
 	if (q->outage)
 		q->try_at = add_sat(now, q->outage_step);
 	return true;

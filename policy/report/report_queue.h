@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one node has to tell the API server, and at what rate: level-triggered, one slot per pod, so
- * that an outage of any length ends in one report per changed pod, with the newest state.
+ * What one node writes to the API server, and at what rate. Level-triggered with one slot per pod,
+ * so that an outage of any length ends in one report per changed pod, with the newest state.
  *
- *	tokens	  one in interval_usec, at most burst: every write takes one, Events too;
- *		  annotations alone leave half of the burst to what may come
- *	order	  what leads (policy/report/report.h), what was refused or goes back, then memory
- *that
- *rises, other resizes, and annotations alone; the oldest first 429	  nothing of this node goes
- *out before Retry-After outage	  one try at a time, 1 s to 60 s apart; what leads cannot wait for
- *it and has a budget of its own after it  every slot waits its own part of spread_usec
+ *	tokens: one in interval_usec, at most burst. Every write takes one, Events too. Annotations
+ *		alone leave half of the burst to other writes.
+ *	order: leads (policy/report/report.h), what was refused or goes back, memory raises, other
+ *		resizes, annotations alone; within each the oldest first.
+ *	429: the node writes nothing before Retry-After.
+ *	outage: one try at a time, 1 s to 60 s apart. A lead cannot wait for it and has a token
+ *		bucket of its own.
+ *	after an outage: memory raises, other resizes and annotations each wait their own part of
+ *		spread_usec.
  *
  * Pure; random choices come from the seed.
  */
@@ -28,7 +30,7 @@ struct report_rate {
 struct report_slot {
 	char uid[REPORT_UID_MAX];
 	enum report_urgency urgency;
-	usec_t since; /* the oldest thing that is not told yet */
+	usec_t since; /* of the oldest change that is not sent yet */
 	usec_t not_before;
 };
 
@@ -48,7 +50,7 @@ struct report_queue {
 	bool outage;
 	usec_t outage_step;  /* between two tries */
 	usec_t try_at;       /* the next one */
-	usec_t spread_until; /* what comes new before goes into the spread as well */
+	usec_t spread_until; /* a slot marked before this is spread as well */
 	struct report_slot *slots;
 	size_t count;
 	size_t capacity;
@@ -58,11 +60,12 @@ void report_queue_init(struct report_queue *q, const struct report_rate *rate, u
 		       usec_t now);
 void report_queue_free(struct report_queue *q);
 
-/* Something is to be told of this pod. What waits already keeps its age; its urgency is that of the
- * newest state, or what grew once would go out of turn long after. -ENOMEM; -ENAMETOOLONG. */
+/* Marks that this pod has something to send. A slot that waits already keeps its age. Its urgency
+ * is that of the newest state; else a pod that grew once would go out of turn long afterwards.
+ * -ENOMEM; -ENAMETOOLONG. */
 int report_queue_mark(struct report_queue *q, const char *uid, enum report_urgency urgency,
 		      usec_t now);
-/* There is nothing to tell any more, or the pod is gone. */
+/* There is nothing to send any more, or the pod is gone. */
 void report_queue_drop(struct report_queue *q, const char *uid);
 /* Does something of this pod wait? */
 bool report_queue_holds(const struct report_queue *q, const char *uid);
@@ -71,9 +74,9 @@ bool report_queue_holds(const struct report_queue *q, const char *uid);
 const struct report_slot *report_queue_next(const struct report_queue *q, usec_t now);
 /* May a write go out now, slot or Event? */
 bool report_queue_open(const struct report_queue *q, usec_t now);
-/* Takes a token: a write goes out. False: out of its turn, because it leads. */
+/* Takes a token: a write goes out. False: it goes out of turn, because it is a lead. */
 bool report_queue_take(struct report_queue *q, enum report_urgency urgency, usec_t now);
-/* When report_queue_next() may give something at the earliest; 0: nothing waits. */
+/* When report_queue_next() may return a slot at the earliest; 0: nothing waits. */
 usec_t report_queue_due(const struct report_queue *q, usec_t now);
 /* When report_queue_open() is true at the earliest; now: it is. */
 usec_t report_queue_opens(const struct report_queue *q, usec_t now);
@@ -81,5 +84,5 @@ usec_t report_queue_opens(const struct report_queue *q, usec_t now);
 /* How the last write ended. */
 void report_queue_slow(struct report_queue *q, usec_t retry_after_usec, usec_t now);
 void report_queue_failed(struct report_queue *q, usec_t now);
-/* Also from any other sign of life: the watch is back. */
+/* Also called when something else shows that the server answers: the watch is back. */
 void report_queue_healthy(struct report_queue *q, usec_t now);

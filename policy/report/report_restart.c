@@ -7,7 +7,7 @@ bool restart_due(const struct draft *d, size_t i)
 	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
 	usec_t last = d->s->container[i].restart_at;
 
-	/* Of an earlier life of the agent only the spec tells that there was one. */
+	/* Only the spec shows a restart that an earlier agent process asked for. */
 	if (last == 0 && x->spec_limit != x->original_limit)
 		last = d->s->seen_at;
 	return x->restart && x->managed && x->restart_to > x->spec_limit && !d->back && !x->back &&

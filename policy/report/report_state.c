@@ -3,14 +3,14 @@
 #include "policy/types/bounds.h"
 #include <string.h>
 
-/* What was sent was made from an object that is not the newest: the watch is about to tell of that
- * one. After this many in a row it takes longer. */
+/* A request was made from an object that is not the newest: the watch is about to deliver that one.
+ * After this many conflicts in a row the pause is longer. */
 #define CONFLICTS_MAX  3
 #define CONFLICT_SOON  (500 * USEC_PER_MSEC)
 #define CONFLICT_PAUSE (10 * USEC_PER_SEC)
-/* Without a word from the server; the queue backs off on its own. */
+/* After a failed request; the queue has a back-off of its own. */
 #define FAILURE_PAUSE USEC_PER_SEC
-/* The kubelet's delay is all there is for what leads: then as above. */
+/* A lead has no more time than the kubelet's delay: its first pauses; then as above. */
 static const usec_t lead_pause[] = {100 * USEC_PER_MSEC, 300 * USEC_PER_MSEC};
 #define FORBIDDEN_FOR (10 * USEC_PER_MIN)
 
@@ -95,10 +95,11 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 	report_back_to(s);
 	if (report_lead_refused(t, s, f, now))
 		return REPORT_NEWS_RETRY;
-	/* On the way back every refusal is only a pause. */
+	/* A refusal of a former spec or of the originals only causes a pause. */
 	if (f->restoring || s->put_back)
 		s->wait_until = add_sat(now, t->small_usec);
-	/* What the text names was not raised, or nothing was: no value is to blame. */
+	/* First the resources that the refusal names; if the request raised none of them, both. If
+	 * it raised nothing, no value is the cause. */
 	else if (report_refuse(t, s, resources, false, now) == 0 &&
 		 report_refuse(t, s, RESOURCES_BOTH, false, now) == 0)
 		s->refused_until = add_sat(now, t->refusal_usec);
@@ -107,8 +108,8 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 	return REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY;
 }
 
-/* One container of a 200: what the object says counts, not what was asked. RESOURCES_* that
- * somebody else set in between; others: somebody else changed the spec in between. */
+/* One container of a 200: the object's values count, not those asked for. others: an external
+ * writer changed the spec in between. Returns the RESOURCES_* that it set. */
 static uint32_t take_answer(const struct report_tuning *t, struct report_memory *m,
 			    const struct report_values *spec, bool others, usec_t now)
 {
@@ -122,7 +123,7 @@ static uint32_t take_answer(const struct report_tuning *t, struct report_memory 
 		}
 		if (!report_equal(&m->asked, &m->from, r))
 			m->theirs &= ~(1u << r);
-		/* Admission made less of it than was asked: asking again gives the same. */
+		/* Admission lowered the value: another request would end the same way. */
 		if (spec->limit[r] < m->asked.limit[r]) {
 			m->ceiling.limit[r] = spec->limit[r];
 			m->ceiling.request[r] = LIMIT_MAX;
@@ -139,7 +140,7 @@ void report_forget_refusals(struct report_state *s, bool memory)
 	for (size_t i = 0; i < s->count; i++)
 		memset(s->container[i].ceiling_until, 0, sizeof s->container[i].ceiling_until);
 	s->refused_until = 0;
-	/* A change of CPU alone says nothing of memory. */
+	/* A change of CPU alone says nothing about memory. */
 	if (memory)
 		report_lead_forget(s);
 }
@@ -148,7 +149,7 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {
 	bool changed = f->generation != s->base;
-	/* A request of ours is one generation. */
+	/* A request of vscaled is one generation. */
 	bool others = s->base != 0 && f->generation > MAX(s->base, s->generation) + 1;
 	uint32_t foreign = 0;
 
@@ -158,7 +159,7 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 	if (s->leading && now >= s->lead_until && !s->stuck)
 		s->lead_cuts = 0;
 	s->sent_at = s->since = now;
-	/* The watch was faster and knows of a later change. */
+	/* The watch was faster and has delivered a later change. */
 	if (f->generation < s->generation) {
 		report_back_to(s);
 		return REPORT_NEWS_VERIFY | REPORT_NEWS_RETRY;

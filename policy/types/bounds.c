@@ -90,7 +90,7 @@ uint64_t bounds_apply(const struct bounds *b, uint64_t wish, struct bound_trace 
 	value = pass(b, wish, trace);
 	rounded = round_up(value, b->quantum);
 	note(trace, BOUND_QUANTUM, value, rounded);
-	/* Again without a trace: bounds that contradict each other would be told twice. */
+	/* Again without a trace: bounds that contradict each other would appear twice. */
 	return pass(b, rounded, NULL);
 }
 

@@ -3,8 +3,8 @@
  * The bounds of a limit, in their order (docs/control-laws.md):
  * heap, user min, user max, the administrator's min and max, LimitRange min, max and ratio,
  * request, QoS, ceiling, refusal, unratified growth, ledger, quantum, then every bound checked
- * again on the rounded value. A wish rounds up, a ceiling rounds down. Where two contradict each
- * other, the later one wins.
+ * again on the rounded value. A desired value rounds up, a ceiling rounds down. Where two bounds
+ * contradict each other, the later one wins.
  */
 #pragma once
 
@@ -17,8 +17,8 @@ struct bounds {
 	uint64_t quantum;              /* >= 1 */
 };
 
-/* Which bounds moved a wish, in their order. Two of them are kept of every container: what bounds
- * that contradict each other do beyond the first few steps is not told. */
+/* Which bounds changed a desired value, in their order. Two traces are kept of every container, so
+ * they are short: steps of contradicting bounds beyond BOUND_TRACE_MAX are left out. */
 struct bound_step {
 	enum bound bound;
 	uint64_t before;
@@ -31,7 +31,8 @@ struct bound_trace {
 	struct bound_step step[BOUND_TRACE_MAX];
 };
 
-/* wish in, allowed value out. trace may be NULL. LIMIT_MAX as wish means "as much as allowed". */
+/* Takes a desired value, returns the allowed one. trace may be NULL. LIMIT_MAX as the desired value
+ * means "as much as allowed". */
 uint64_t bounds_apply(const struct bounds *b, uint64_t wish, struct bound_trace *trace);
 /* The highest and the lowest value allowed; LIMIT_MAX and 0 where nothing is set. */
 uint64_t bounds_ceiling(const struct bounds *b);

@@ -70,7 +70,7 @@ enum apply_outcome {
 	APPLY_DONE = 0,
 	APPLY_UNCHANGED = 1, /* the kernel already held the value */
 	APPLY_GONE = 2,      /* the cgroup vanished */
-	APPLY_REFUSED = 3,   /* the check right before the write said no; nothing was written */
+	APPLY_REFUSED = 3,   /* the check right before the write failed; nothing was written */
 	APPLY_PARTIAL = 4,   /* KNOB_MEM_RECLAIM: the kernel got less than asked (EAGAIN) */
 };
 

@@ -7,7 +7,7 @@
  *	lower cpu.max.burst, then cpu.max	children first
  *	memory.reclaim, lower memory.high, then memory.max	children first
  *
- * Memory raises come first because they are the ones that save a process.
+ * Memory raises come first because they can prevent an OOM kill.
  */
 #pragma once
 

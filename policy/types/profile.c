@@ -44,8 +44,9 @@ const struct tuning tuning_default = {
 			/* PID 1 lags by up to tens of seconds on a host that starts many units. */
 			.property_ahead_usec = 30 * USEC_PER_SEC,
 			/*
-			 * Growth may begin while PID 1 is busy, and a reload that is under way ends
-			 * with what it was told before: 2.3 s in an emulated machine, at 100 MB/s.
+			 * Growth may begin while PID 1 is busy, and a reload that is under way
+			 * writes the stored property from before it: 2.3 s in an emulated machine,
+			 * at 100 MB/s.
 			 */
 			.property_room_permille = 250,
 			.property_room_min_bytes = 256 * MIB,
@@ -54,7 +55,7 @@ const struct tuning tuning_default = {
 			/* VPA's OOM bump, on the true use at the kill. */
 			.oom_permille = 1200,
 			.oom_min_bytes = 100 * MIB,
-			/* Covers what a busy process allocates between the check and the write. */
+			/* Covers what a process may allocate between the check and the write. */
 			.margin_permille = 100,
 			.margin_min_bytes = 8 * MIB,
 			.working_set_permille = 1100,
@@ -69,7 +70,7 @@ const struct tuning tuning_default = {
 			.backoff_max_usec = USEC_PER_DAY,
 			/* 1 MiB a second: less is what any file reader does. */
 			.refault_ps = 256,
-			/* A twentieth of the time lost is felt. */
+			/* A stall of a twentieth of the time is noticeable. */
 			.cache_psi_ppm = 50000,
 			.cache_after_usec = 3 * USEC_PER_SEC,
 			/* A reader of files larger than the limit would make it grow for ever. */
@@ -87,10 +88,10 @@ const struct tuning tuning_default = {
 	.node =
 		{
 			.count = true,
-			/* Growth within a second that nobody could see yet. */
+			/* Growth within a second, before it can be read. */
 			.reserve_permille = 50,
 			.reserve_min_bytes = 256 * MIB,
-			/* --eviction-hard memory.available of a kubelet that is told nothing. */
+			/* The kubelet's default of --eviction-hard memory.available. */
 			.eviction = 100 * MIB,
 		},
 };

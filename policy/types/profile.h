@@ -101,9 +101,9 @@ struct tuning_memory {
 	uint32_t psi_ppm;          /* undo when memory pressure rises by more */
 	usec_t backoff_first_usec; /* wait after the first failed shrink; doubled each time */
 	usec_t backoff_max_usec;
-	uint32_t refault_ps;             /* pages a second coming back that count at all */
-	uint32_t cache_psi_ppm;          /* page cache hurts: this much stall and refault_ps ... */
-	usec_t cache_after_usec;         /* ... for this long */
+	uint32_t refault_ps;     /* pages a second coming back that count at all */
+	uint32_t cache_psi_ppm;  /* page cache is short: this much stall and refault_ps ... */
+	usec_t cache_after_usec; /* ... for this long */
 	uint32_t cache_ceiling_permille; /* of the original: page cache raises no further */
 	usec_t settle_usec; /* growth over for this long: headroom in the file is taken back */
 };
@@ -112,7 +112,7 @@ struct tuning_common {
 	usec_t start_quiet_usec; /* nothing shrinks this soon after a start */
 	uint32_t deadband_up_permille;
 	uint32_t deadband_down_permille;
-	uint32_t foreign_max; /* unknown writes in foreign_window_usec before giving way */
+	uint32_t foreign_max; /* external writes in foreign_window_usec before it is suspended */
 	usec_t foreign_window_usec;
 };
 

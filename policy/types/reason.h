@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a limit changes, why it does not, and which bound moved a wish. One table each. */
+/* Why a limit changes, why it does not, and which bound changed a desired value. One table each. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,24 +8,24 @@ enum reason {
 	REASON_NONE,
 	REASON_THROTTLED,      /* CPU reflex */
 	REASON_MEMORY_GROWTH,  /* the limit would be reached within the horizon */
-	REASON_CACHE_PRESSURE, /* page cache alone presses, and it hurts */
+	REASON_CACHE_PRESSURE, /* page cache alone is short, and processes stall */
 	REASON_OOM_KILL,
 	REASON_HISTORY,       /* the recommendation is above the limit */
 	REASON_MINIMUM,       /* the configured minimum is above the limit */
 	REASON_INITIAL,       /* sized once at the start */
-	REASON_SHRINK,        /* a trial */
-	REASON_SHRINK_UNDONE, /* the trial hurt */
-	REASON_SETTLED,       /* headroom handed to a slow writer is taken back */
-	REASON_DRIFT,         /* somebody else wrote; our value again */
+	REASON_SHRINK,        /* a shrink trial */
+	REASON_SHRINK_UNDONE, /* the trial failed: the former limit */
+	REASON_SETTLED,       /* headroom for a slow writer is taken back */
+	REASON_DRIFT,         /* an external writer changed the limit: the held limit again */
 	REASON_LIFT,          /* memory.high of a trial is lifted */
 	REASON_BRAKE,         /* memory.high ahead of growth, and its end */
 	REASON_RESTORE,
 	REASON_REFUSED,    /* the API server refused the value: back to what it allows */
-	REASON_POD_LEVEL,  /* the pod above follows its containers */
-	REASON_RESUMED,    /* what the predecessor was held at */
-	REASON_BOOST,      /* lent until it has started */
-	REASON_BOOST_OVER, /* it has: what was lent goes back */
-	REASON_GIVEN_BACK, /* granted and not used: the node needs it */
+	REASON_POD_LEVEL,  /* the pod's cgroup follows its containers */
+	REASON_RESUMED,    /* the held limit of the predecessor */
+	REASON_BOOST,      /* startup boost */
+	REASON_BOOST_OVER, /* the startup boost has ended */
+	REASON_GIVEN_BACK, /* granted and not used, and the node needs it */
 	REASON_COUNT,
 };
 
@@ -45,11 +45,11 @@ enum hold {
 	HOLD_TRIAL,   /* a shrink is under way */
 	HOLD_GROWING, /* memory grew a moment ago */
 	HOLD_HISTORY, /* not enough of it */
-	HOLD_BACKOFF, /* the last shrink hurt or could not be reclaimed */
+	HOLD_BACKOFF, /* the last shrink failed or could not be reclaimed */
 	HOLD_CEILING,
 	HOLD_NOT_READY,     /* nothing shrinks while a pod is not ready */
-	HOLD_REQUESTS_ONLY, /* limits are not ours to move */
-	HOLD_BOOST,         /* it starts: nothing shrinks */
+	HOLD_REQUESTS_ONLY, /* vscaled does not control limits */
+	HOLD_BOOST,         /* startup boost: nothing shrinks */
 	HOLD_LEDGER,        /* the node has no memory to grant */
 	HOLD_UNRATIFIED,    /* growth that the API server cannot accept now has ended */
 	HOLD_COUNT,

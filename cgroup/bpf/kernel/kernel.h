@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kernel's types as far as the programs here look into them. Only names and kinds of fields
- * count: their places are put in when a program is loaded, from the running kernel's BTF (CO-RE).
+ * The kernel's types as far as the programs here read them. Only names and kinds of fields count:
+ * their offsets are filled in when a program is loaded, from the running kernel's BTF (CO-RE).
  */
 #pragma once
 
@@ -30,7 +30,7 @@ enum {
 	BPF_F_MMAPABLE = 1 << 10,
 };
 
-/* One bit of cgroup_subsys_state.flags; the enumeration has no name to look it up by. */
+/* Bits of cgroup_subsys_state.flags; the kernel's enumeration has no name to find it by. */
 #define CSS_ONLINE  (1u << 1)
 #define CSS_VISIBLE (1u << 3)
 

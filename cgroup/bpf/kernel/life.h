@@ -12,7 +12,7 @@
 
 #define LIFE_VERSION    1u
 #define LIFE_PATH_BYTES 512
-/* Some 120 records; the process has all of it mapped, twice. A full ring is told. */
+/* Some 120 records; the process has all of it mapped, twice. A full ring is reported. */
 #define LIFE_RING_BYTES (64 * 1024)
 
 enum life_what { LIFE_MADE = 1, LIFE_REMOVED = 2 };
