@@ -19,7 +19,8 @@ void plan_begin(struct daemon *d, struct plan *ret)
 	if (want > d->step_capacity) {
 		void *steps = malloc(want * sizeof *d->steps);
 
-		/* Nothing in it is kept: what is not copied is not touched, and takes no memory. */
+		/* Not reallocated, because no content is kept: pages that are not touched take no
+		 * memory. */
 		if (steps != NULL) {
 			free(d->steps);
 			d->steps = steps;
@@ -55,7 +56,7 @@ static int carry_out(struct managed *m, const struct change *step, usec_t ret_to
 	if (r == APPLY_DONE && !change_lowers(step) &&
 	    (step->knob == KNOB_CPU_MAX || step->knob == KNOB_MEM_MAX))
 		count_raise(m->daemon, ret_took);
-	/* The brake is none of systemd's business: it holds the owner's memory.high. */
+	/* The brake is not stored by systemd, which holds the owner's memory.high. */
 	if (r == APPLY_DONE && knobs[step->knob].property != NULL && step->reason != REASON_BRAKE) {
 		m->touched = true;
 		m->property_due = true;
@@ -87,7 +88,7 @@ static void plan_step(struct daemon *d, const struct change *step)
 
 	if (step_apply(m, step, &x) == APPLY_GONE)
 		managed_lost(m);
-	/* A trial that failed half-way asks for its values back: never more than once. */
+	/* A trial that failed half-way restores its values: never more than once. */
 	for (size_t f = 0; f < next.count; f++) {
 		struct plan none = {0};
 
@@ -103,7 +104,7 @@ bool plan_raise(struct daemon *d, struct plan *p, size_t from)
 
 	pod_levels_raise(d, &part);
 	plan_sort(&part);
-	/* What lowers stands behind it. */
+	/* Decreases come after the raises. */
 	while (raises < part.count && !change_lowers(&part.steps[raises]))
 		plan_step(d, &part.steps[raises++]);
 	part.count -= raises;

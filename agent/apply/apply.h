@@ -11,13 +11,13 @@ struct daemon;
 struct managed;
 struct plan;
 
-/* Nothing will be looked at from here on: nobody may be held at the brake. */
+/* No further pass will read the unit: releases the brake, which nothing would release later. */
 void unit_brake_off(struct managed *m);
 /* Carries out a plan: writes, outcomes, journal; then sends what properties are due. */
 void plan_apply(struct daemon *d, struct plan *p);
 void plan_begin(struct daemon *d, struct plan *ret);
-/* Writes what raises at once, of the steps from `from` on, and takes it out. True: there was some.
- */
+/* Writes the raises among the steps from `from` on at once, and removes them from the plan. True:
+ * there were some. */
 bool plan_raise(struct daemon *d, struct plan *p, size_t from);
 /* Carries out one step; enum apply_outcome or -errno. */
 int step_apply(struct managed *m, const struct change *step, const struct control_context *x);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Startup boost (policy/laws/boost.h): when a container started and became Ready, and what is on
- * disk before more is lent to it.
+ * Startup boost (policy/laws/boost.h): when a container started and became Ready, and what has to
+ * be on disk before the boost is written.
  */
 #include "agent/apply/boost.h"
 #include "agent/apply/apply.h"
@@ -14,7 +14,7 @@
 #include "agent/manage/wake.h"
 #include <string.h>
 
-/* What others stamped by the wall clock, by ours: never ahead of it. */
+/* Converts a wall-clock timestamp to boottime: never later than now. */
 static usec_t stamped_at(const struct daemon *d, usec_t stamp_real)
 {
 	usec_t ago = d->wall_now > stamp_real ? d->wall_now - stamp_real : 0;
@@ -23,9 +23,10 @@ static usec_t stamped_at(const struct daemon *d, usec_t stamp_real)
 }
 
 /*
- * A container's readiness has no time of its own. Where we saw it come, that is it; where all are
- * Ready the pod's condition says since when, by whole seconds; the earlier one counts. One that was
- * Ready before we came, in a pod that is not, has been so since its start: it is not boosted anew.
+ * A container's readiness has no time of its own. Where vscaled saw the container become Ready,
+ * that time is used; where all are Ready the pod's condition says since when, by whole seconds; the
+ * earlier one counts. A container that was Ready before vscaled started, in a pod that is not,
+ * counts as Ready since its start: it is not boosted again.
  */
 static usec_t ready_since(const struct managed *m, const struct kube_container *c, bool first)
 {
@@ -91,7 +92,8 @@ void boost_look(struct daemon *d, struct plan *plan)
 	for (size_t i = 0; i < d->unit_count; i++) {
 		struct managed *m = d->units[i];
 
-		/* Whoever comes after us must know what to put back: the next look tries again. */
+		/* The limit to restore must be on disk before the boost: the next reflex pass tries
+		 * again. */
 		if (lends && d->baselines_dirty && !m->control.boost.written)
 			m->lent_milli = 0;
 		else if (managed_has_laws(m))

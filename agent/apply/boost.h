@@ -8,11 +8,11 @@ struct plan;
 
 /* It was attached to its cgroup. */
 void boost_born(struct managed *m);
-/* The API server has told something new of it. */
+/* The API server has reported a change of it. */
 void boost_heard(struct managed *m);
-/* In every wake-up of the timer: what is to begin or to end. */
+/* In every wake-up of the timer: begins and ends boosts. */
 void boost_look(struct daemon *d, struct plan *plan);
-/* Hands off: what is lent comes back now. */
+/* The unit is paused: ends the boost now. */
 void boost_end(struct managed *m);
-/* What was lent has been put back, or another writer's value stands. */
+/* The limit from before the boost is restored, or an external writer's value stands. */
 void boost_forget(struct managed *m);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The pod's own limits: the sum of its containers' and what the kubelet had put on top (overhead,
- * an init container that needs more). They never gain a number where there is "max", and are never
- * below what stands in the containers.
+ * an init container that needs more). "max" is never replaced by a number, and the limits are never
+ * below those in the containers' cgroups.
  */
 #include "agent/apply/pod_level.h"
 #include "agent/apply/apply.h"
@@ -24,7 +24,7 @@ static uint64_t amount_of(const struct limits *l, enum resource r)
 	return r == RESOURCE_CPU ? cpu_milli_of(l->cpu_quota_usec, l->cpu_period_usec) : l->mem_max;
 }
 
-/* What one container may use: now, by the plan at work, or when it is back. */
+/* What one container may use: now, after the current plan, or when it runs again. */
 static uint64_t present_of(const struct pod *p, size_t i, enum resource r)
 {
 	const struct pod_member *member = &p->members[i];
@@ -134,7 +134,7 @@ static void decide(struct managed *m, enum resource r, uint64_t to)
 	};
 }
 
-/* Its originals are on disk, and something below it is ours to size. */
+/* Its originals are on disk, and a container of it may be written to. */
 static bool may_write(const struct pod *p)
 {
 	if (p->level == NULL || p->level->cg == NULL || !p->level->originals_saved || p->ending ||
@@ -224,7 +224,7 @@ void pod_make_room(struct managed *m)
 
 /* --- shrinking --- */
 
-/* systemd has written the headroom that it holds: what is taken back is no change. */
+/* systemd has written the headroom that it stores: taking it back is not reported as a change. */
 static bool is_headroom(const struct managed *m, enum resource r)
 {
 	return r == RESOURCE_MEMORY && (m->sent_mask & UNIT_PROP_MEM_MAX) &&
@@ -259,7 +259,8 @@ void pod_levels_lower(struct daemon *d)
 		if (!p->concerned)
 			continue;
 		p->concerned = false;
-		/* Paused: what the containers have to have they got, nothing is taken. */
+		/* Paused: the containers have had the raises that they need, and nothing is
+		 * lowered. */
 		if (may_write(p) && !p->level->control.paused)
 			lower_level(p);
 	}
@@ -271,7 +272,7 @@ void pod_levels_review(struct daemon *d)
 		struct managed *level = d->pods.items[i]->level;
 
 		d->pods.items[i]->concerned = level != NULL;
-		/* Nobody tells of what others write. */
+		/* External writes are not reported without inotify. */
 		if (level != NULL && d->unwatched)
 			level->drift_check = true;
 	}

@@ -11,20 +11,21 @@ struct plan;
 struct pod;
 struct usage;
 
-/* Adds what the pods above have to give before the plan's raises, and what is too low anyway. */
+/* Adds the raises of pod levels that have to precede the plan's raises, and of levels that are too
+ * low otherwise. */
 void pod_levels_raise(struct daemon *d, struct plan *plan);
-/* What stands below is known: takes back what is more than its sum. */
+/* After the containers were written: lowers each level to the sum of its containers. */
 void pod_levels_lower(struct daemon *d);
-/* Every pod is looked at by the next plan. */
+/* The next plan checks every pod. */
 void pod_levels_review(struct daemon *d);
-/* Its files were written by the kubelet, or by systemd for us. */
+/* Its files were written by the kubelet, or by systemd after a call by vscaled. */
 void pod_level_look(struct managed *level);
 struct unit_props pod_level_props(const struct managed *level, uint32_t *ret_mask);
-/* Somebody was killed in a container: the laws hear if that was because its pod was full. */
+/* After an OOM kill in a container: tells the laws whether the pod's limit was the cause. */
 void pod_asked_full(struct managed *m, const struct usage *u);
-/* systemd stores less for it than for its containers. */
+/* Does systemd store less for it than for its containers? */
 bool pod_level_short(const struct managed *level);
-/* The level grows so that a container can have its original again. */
+/* Raises the level so that a container's original can be restored. */
 void pod_make_room(struct managed *m);
-/* The owner moved a container's original by this much. */
+/* The owner changed a container's original from `from` to `to`. */
 void pod_level_adopt(struct pod *p, enum resource r, uint64_t from, uint64_t to);

@@ -17,16 +17,17 @@ static uint64_t per_sec_of(const struct limits *l)
 }
 
 /*
- * PID 1 is never asked to hold less than the original: while it lags, use may have passed a lower
- * value, and with nobody there to raise it the original is the safe one. The file is ours.
+ * PID 1 is never asked to hold less than the original: while PID 1 lags, use may have passed a
+ * lower value, and when vscaled does not run to raise it, the original is the safe one. The cgroup
+ * file has vscaled's value.
  */
 uint64_t memory_property(const struct managed *m)
 {
 	const struct control *c = &m->control;
 	uint64_t wanted = control_mem_property(c, &m->daemon->config.tuning);
 
-	/* On a node that is short: every call brings what it carries into the file, and from there
-	 * it goes back no further than to use and margin. */
+	/* For a node with little memory: every call makes PID 1 write the property to the file, and
+	 * that value can be lowered no further than to use and margin. */
 	if (control_denied(c, m->daemon->now) && m->stored.mem_max != UINT64_MAX &&
 	    m->stored.mem_max >= MAX(c->kernel.mem_max, c->resource[RESOURCE_MEMORY].limit))
 		return m->stored.mem_max;
@@ -51,8 +52,8 @@ struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask)
 						  : k->cpu_period_usec;
 	}
 	/*
-	 * Any property call makes systemd write all it stores. Memory that somebody set behind its
-	 * back goes with every call of ours, or our CPU change would undo it.
+	 * Any property call makes systemd write all it stores. So each call includes a memory limit
+	 * that an external writer set in the file alone, or a change of CPU would undo it.
 	 */
 	if (memory || round_down(m->stored.mem_max, MEM_PAGE_BYTES) != k->mem_max) {
 		mask |= UNIT_PROP_MEM_MAX;
@@ -71,8 +72,8 @@ static bool writes(const struct managed *m)
 	return m->control.rule.mode != MODE_OFF && !m->control.paused;
 }
 
-/* Growth eats the headroom that systemd holds for us, or would before it could be told: what may
- * grow has the first one before anything was written to it. */
+/* Use has grown into the headroom of the stored property, or would before PID 1 could be sent more.
+ * What may grow gets its first headroom before the first write. */
 bool memory_property_due(const struct managed *m)
 {
 	const struct control *c = &m->control;
@@ -102,7 +103,8 @@ static void keep_files(struct managed *m, const struct unit_props *want, uint32_
 	m->property_failed |= r < 0;
 }
 
-/* Memory that is not ours may have moved since the last look, and goes along with our call. */
+/* A memory limit that is not managed may have changed since the last read, and is included in the
+ * call. */
 static void refresh_unmanaged(struct managed *m)
 {
 	struct usage u = {0};
@@ -119,13 +121,14 @@ static bool is_told(const struct managed *m, const struct unit_props *want, uint
 {
 	bool pending = managed_call_pending(m);
 
-	/* What waits is to go first now. */
+	/* A call that waits becomes urgent. */
 	if ((m->sent_mask & mask) != mask || (pending && m->property_urgent && !m->sent_urgent))
 		return false;
 	return unit_props_equal(want, pending ? &m->sent : &m->stored, mask);
 }
 
-/* More for growth than the cgroup has. Pressing for the same again is not told again. */
+/* More headroom for growth than the cgroup has. A repeated need for the same value is not reported
+ * again. */
 static bool is_new_headroom(const struct managed *m, const struct unit_props *want, uint32_t mask)
 {
 	bool again = (m->sent_mask & UNIT_PROP_MEM_MAX) && m->sent.mem_max == want->mem_max;
@@ -158,7 +161,7 @@ static void property_send(struct managed *m)
 	}
 	m->sent_urgent = m->property_urgent;
 	m->property_urgent = false;
-	m->touched = true; /* PID 1 writes what it is told into the files */
+	m->touched = true; /* PID 1 writes the properties into the files */
 	if (is_new_headroom(m, &want, mask))
 		report_headroom(m, want.mem_max);
 	unit_props_merge(&m->sent, &want, mask);
@@ -193,7 +196,7 @@ bool properties_pending(const struct daemon *d)
 	return false;
 }
 
-/* What stands still has the headroom that it had. */
+/* Memory that does not grow keeps its headroom. */
 void properties_look(struct daemon *d)
 {
 	for (size_t i = 0; i < d->unit_count; i++) {

@@ -8,15 +8,15 @@ struct daemon;
 struct managed;
 
 void properties_send(struct daemon *d);
-/* Some of them are not with PID 1 yet. */
+/* Have some not been sent to PID 1 yet? */
 bool properties_pending(const struct daemon *d);
-/* The same, of those that may have changed since the last sample. */
+/* Sends those that may have changed since the last sample. */
 void properties_look(struct daemon *d);
 /* What systemd is to store for the unit. */
 struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask);
-/* The memory limit that goes to systemd. */
+/* The memory limit that is sent to systemd. */
 uint64_t memory_property(const struct managed *m);
-/* systemd is to be told more for it at once. */
+/* Does systemd have to be sent a higher memory limit at once? */
 bool memory_property_due(const struct managed *m);
-/* Looks again whether another drop-in would win over what systemd is told. */
+/* Checks again whether another drop-in would override the property that systemd is sent. */
 void guard_beaten(struct managed *m);

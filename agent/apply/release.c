@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Releases a unit: suspends the laws and orders that its originals are put back. */
+/* Releases a unit: suspends the laws and requests that its originals are restored. */
 #include "agent/apply/release.h"
 #include "agent/apply/apply.h"
 #include "agent/manage/managed.h"

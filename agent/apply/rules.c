@@ -9,7 +9,7 @@
 #include "agent/manage/wake.h"
 #include <string.h>
 
-/* Something that was ours is not ours by the new rule. */
+/* A resource that was managed is not managed by the new rule. */
 static bool takes_away(const struct policy_rule *old, const struct policy_rule *rule)
 {
 	if (old->mode == MODE_OFF)
@@ -22,7 +22,7 @@ static const char *takes_away_text(const struct managed *m)
 	return m->pod != NULL ? "its annotations take it away" : "the configuration takes it away";
 }
 
-/* Nobody raises it from here on: not below what the owner had given it. */
+/* vscaled does not raise the limit from here on: it must not stay below the owner's value. */
 static void unguard_memory(struct managed *m)
 {
 	const struct control_resource *res = &m->control.resource[RESOURCE_MEMORY];

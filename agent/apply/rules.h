@@ -5,5 +5,5 @@
 struct managed;
 struct policy_rule;
 
-/* One of them. */
+/* Applies rule to one entry. */
 void rule_apply(struct managed *m, const struct policy_rule *rule);

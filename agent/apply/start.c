@@ -56,7 +56,7 @@ static uint32_t depth_of(const char *path)
 	return depth;
 }
 
-/* Longer than that, somebody took the limit away behind systemd's back. */
+/* After that time, a missing limit was removed by an external writer and not by systemd. */
 #define STARTING_USEC (10 * USEC_PER_SEC)
 
 /* While systemd sets a unit up, its files show defaults: not the originals. */
@@ -114,14 +114,14 @@ static bool sizes(const struct policy_rule *rule, uint32_t resources)
 	return rule->mode != MODE_OFF && (rule->resources & resources);
 }
 
-/* An earlier life of ours had systemd store headroom, and wrote nothing. Of a pod systemd is asked
- * later (guard.c). */
+/* An earlier run of vscaled had systemd store headroom, and wrote nothing. Of a pod systemd is
+ * asked later (guard.c). */
 static bool is_told_more(const struct managed *m, const struct baseline *b, const struct arrival *a)
 {
 	return m->kind == UNIT_KIND_UNIT && a->props.mem_max != b->props.mem_max;
 }
 
-/* Does something of ours stand that the rule does not let us have? */
+/* Does the cgroup have a limit by vscaled that the rule does not allow? */
 static bool narrower(const struct limits *original, const struct limits *now,
 		     const struct policy_rule *rule)
 {
@@ -131,7 +131,7 @@ static bool narrower(const struct limits *original, const struct limits *now,
 	return (cpu && !sizes(rule, RESOURCES_CPU)) || (memory && !sizes(rule, RESOURCES_MEMORY));
 }
 
-/* First sight of it in this life of the daemon. */
+/* The first time that this run of the daemon attaches it. */
 static void begin(struct managed *m, const struct policy_rule *rule, const struct arrival *a,
 		  const struct limits *now)
 {
@@ -141,7 +141,8 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 
 	m->originals_saved = b != NULL && !d->baselines_dirty;
 	m->recorded = b != NULL;
-	/* With the spec ours, the kubelet may still carry it out: that is no owner's value. */
+	/* While the spec has values that vscaled sent, the kubelet may still carry them out: they
+	 * are not the owner's. */
 	m->touched = b != NULL &&
 		     (!same_limits(&b->limits, now) || is_told_more(m, b, a) || b->ratified != 0);
 	control_drop(&m->control);
@@ -152,18 +153,18 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 	if (b != NULL && m->touched &&
 	    (narrower(&b->limits, now, rule) ||
 	     (is_told_more(m, b, a) && !sizes(rule, RESOURCES_MEMORY)))) {
-		/* Sized by an earlier life of ours under a wider rule. */
+		/* Sized by an earlier run of vscaled under a wider rule. */
 		hold_release(m, m->pod != NULL ? "its annotations take it away"
 					       : "the configuration takes it away");
 	}
 	persist_adopt_history(d, m);
-	/* More was lent to it in an earlier life of ours. */
+	/* An earlier run of vscaled had written a boost. */
 	m->lent_milli = b != NULL ? b->lent_milli : 0;
 	if (m->lent_milli != 0)
 		m->control.boost = (struct boost){.base_milli = m->lent_milli, .written = true};
 }
 
-/* What stands is what we hold from now on. */
+/* The limits in the cgroup become the held limits. */
 static void hold_what_stands(struct control *c, const struct limits *now)
 {
 	if (c->resource[RESOURCE_CPU].managed && now->cpu_quota_usec != LIMIT_MAX)
@@ -187,16 +188,16 @@ void managed_hold_what_stands(struct managed *m)
 	if (m->cg == NULL || cg_read(m->cg, LIMITS_USAGE, &u) < 0)
 		return;
 	m->control.kernel = u.limits;
-	/* An owner who took a limit away meanwhile has none now. */
+	/* A limit that the owner removed meanwhile is adopted as no limit. */
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (m->control.resource[r].managed && is_unlimited(&u.limits, r))
 			control_adopt(&m->control, &u.limits, r, &x);
 	hold_what_stands(&m->control, &u.limits);
-	/* Or the next reload brings back what systemd was told before. */
+	/* Else the next reload of PID 1 restores the former stored property. */
 	m->property_due = m->touched;
 }
 
-/* A successor whose files are below what we held starts with what we held. */
+/* A successor whose files have less than the held limits starts with the held limits. */
 static void resume_size(struct managed *m)
 {
 	struct daemon *d = m->daemon;
@@ -205,11 +206,11 @@ static void resume_size(struct managed *m)
 	struct limits kernel = m->control.kernel;
 
 	if (m->control.rule.mode == MODE_INITIAL)
-		hold_what_stands(&m->control, &kernel); /* it is sized anew */
+		hold_what_stands(&m->control, &kernel); /* its size is decided again */
 	if (!m->touched || m->control.rule.mode != MODE_AUTO || m->control.paused)
 		return;
 	plan_begin(d, &plan);
-	/* What its predecessor held is granted anew. */
+	/* The ledger grants the predecessor's limits again. */
 	node_memory_close(d);
 	node_memory_for(m);
 	x = daemon_context(d, &plan);
@@ -228,12 +229,13 @@ static void take_over(struct managed *m, const struct limits *now)
 	m->sent_mask = UNIT_PROP_ALL;
 	hold_what_stands(c, now);
 	c->grant_ended = false;
-	c->initial_done = true; /* in an earlier life of ours, which is no start of the unit */
+	c->initial_done =
+		true; /* in an earlier run of vscaled, so that this is no start of the unit */
 }
 
 /*
- * The first write to a container does not wait for PID 1, who may be busy for seconds: what the
- * runtime told it a moment ago stands in the files. The answer corrects that.
+ * The first write to a container does not wait for PID 1, which may be busy for seconds: the files
+ * have what the runtime sent PID 1 a moment ago. PID 1's answer corrects the guess.
  */
 static void guess_stored(struct managed *m, struct arrival *a)
 {
@@ -251,7 +253,7 @@ static void guess_stored(struct managed *m, struct arrival *a)
 void managed_start(struct managed *m, const struct policy_rule *rule, const struct arrival *given)
 {
 	struct daemon *d = m->daemon;
-	/* What was given back is new when it starts again. */
+	/* A unit that was restored counts as new when it starts again. */
 	bool first = m->control.started_at == 0 || m->state == UNIT_RESTORED;
 	struct arrival a = *given;
 	struct usage u = {0};
@@ -279,7 +281,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 			persist_baseline(d, m, &a);
 	}
 	unit_update_hold(m);
-	/* Initial sizes a unit when it starts, not when we do. */
+	/* Initial sizes a unit when the unit starts, not when vscaled does. */
 	if (first && (m->was_running || a.active_enter_usec <= d->started_monotonic))
 		m->control.initial_done = true;
 	m->was_running = false;

@@ -6,9 +6,9 @@ struct arrival;
 struct managed;
 struct policy_rule;
 
-/* Opens its cgroup and begins or goes on. state_reason says why not. */
+/* Opens its cgroup and begins or goes on. On failure state_reason says why. */
 void managed_start(struct managed *m, const struct policy_rule *rule, const struct arrival *a);
-/* Forgets that it was ever ours: the next look begins with what it finds. */
+/* Forgets that it was managed: the next attach begins with the limits that it finds. */
 void managed_reattach(struct managed *m);
-/* What stands in the cgroup is what we hold from now on. */
+/* The limits in the cgroup become the held limits. */
 void managed_hold_what_stands(struct managed *m);

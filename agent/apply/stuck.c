@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A writer of memory.max that is stuck in the kernel is found, and PID 1 set free: cgroup/stuck.h.
- */
+/* Finds a writer of memory.max that is stuck in the kernel, and releases PID 1: cgroup/stuck.h. */
 #include "agent/apply/stuck.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/report.h"
 #include "agent/manage/shared.h"
 #include "cgroup/stuck.h"
 
-/* From one wake-up to the next, a tenth of a second: no group at its limit looks for somebody
- * to kill as often as one whose writer goes round. */
+/* From one wake-up to the next, a tenth of a second: in a cgroup at its limit the kernel searches
+ * for a process to kill far less often than in one whose writer is stuck in the kernel's loop. */
 #define STUCK_LOOKS 1000
-/* Charges are counted in batches per CPU: a group this close to its limit may be at it. */
+/* Charges are counted in batches per CPU: a cgroup this close to its limit may be at it. */
 #define ROOM_BYTES MIB
-/* Where it was not PID 1 it goes on: again after this long, doubled up to that. */
+/* Where the writer was not PID 1, it stays stuck: tried again after the first time, doubled up to
+ * the second. */
 #define NUDGE_MIN_USEC USEC_PER_SEC
 #define NUDGE_MAX_USEC (64 * USEC_PER_SEC)
 
 /*
- * It looks for somebody to kill, kills nobody, and has room: only a writer with a lower value of
- * his own does that to it.
+ * The kernel searches for a process to kill in it and kills none, though use is below the limit:
+ * only a writer of a lower limit causes that.
  */
 static bool is_stuck(struct managed *m)
 {

@@ -4,7 +4,8 @@
 
 struct managed;
 
-/* Sets PID 1 free where it is stuck in a write of memory.max. At every wake-up by memory.events. */
+/* Releases PID 1 where it is stuck in a write of memory.max. Called at every wake-up by
+ * memory.events. */
 void stuck_check(struct managed *m);
-/* A new cgroup counts from anew. */
+/* A new cgroup has new counters. */
 void stuck_forget(struct managed *m);

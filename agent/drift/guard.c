@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What others write: limit files, reloads of PID 1, and what systemd says it stores. */
+/* External writes: limit files, reloads of PID 1, and what systemd reports that it stores. */
 #include "agent/drift/guard.h"
 #include "agent/apply/apply.h"
 #include "agent/apply/properties.h"
@@ -70,7 +70,7 @@ int guard_start(struct daemon *d)
 	r = sd_event_add_io(d->event, &s, cg_watch_fd(d->watch), EPOLLIN, on_watch, d);
 	if (r < 0)
 		return r;
-	/* What others wrote is heard before the reflex acts on the same wake-up. */
+	/* External writes are handled before the reflex pass of the same wake-up. */
 	sd_event_source_set_priority(s, SD_EVENT_PRIORITY_IMPORTANT);
 	sd_event_source_set_floating(s, true);
 	sd_event_source_unref(s);
@@ -95,7 +95,7 @@ void guard_check(struct daemon *d)
 	properties_send(d);
 }
 
-/* Outcomes that concern one unit end in one look at it. */
+/* After an outcome that concerns one unit, its limits are classified again. */
 static void look_again(struct managed *m, enum answer answer)
 {
 	struct daemon *d = m->daemon;
@@ -175,7 +175,7 @@ static void take_stored(struct managed *m)
 	if (!m->recorded || b == NULL) {
 		persist_stored(m->daemon, m);
 	} else if (m->stored.mem_max != b->props.mem_max) {
-		/* Told by an earlier life of ours. */
+		/* The property was sent by an earlier run of vscaled. */
 		m->touched = true;
 		m->sent = m->stored;
 		m->sent_mask = UNIT_PROP_ALL;
@@ -200,7 +200,7 @@ void guard_got(void *ctx, const char *unit, int error, const struct unit_props *
 		check_stored(m);
 }
 
-/* Units are asked for with the next list; what is of a pod is in no list. */
+/* Units are requested with the next list; the scopes of pods are in no list. */
 static void ask_pod(struct managed *m)
 {
 	const struct unit_port *port = &m->daemon->port;
@@ -232,7 +232,7 @@ void guard_stored(struct managed *m, const struct unit_props *stored)
 {
 	struct daemon *d = m->daemon;
 
-	/* Asked before our last call was answered: old news. */
+	/* Requested before the last call was answered: out of date. */
 	if (managed_call_pending(m) || m->drift_asked || m->set_done_at >= d->list_asked_at)
 		return;
 	m->stored = *stored;

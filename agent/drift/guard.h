@@ -10,7 +10,8 @@ struct managed;
 struct unit_props;
 
 int guard_start(struct daemon *d);
-/* r of something that wanted inotify. That none is to be had is told once, and 0; else r. */
+/* r: the result of a call that needs inotify. Where inotify is not available, logs that once and
+ * returns 0; else returns r. */
 int guard_without(struct daemon *d, int r);
 void guard_set_done(void *ctx, const char *unit, int error, const struct unit_props *stored,
 		    usec_t lag);
@@ -18,5 +19,5 @@ void guard_got(void *ctx, const char *unit, int error, const struct unit_props *
 void guard_reloading(void *ctx, bool active);
 /* What systemd stores, by the newest list. */
 void guard_stored(struct managed *m, const struct unit_props *stored);
-/* Looks at every unit whose limit files were written since the last call. */
+/* Classifies the writes of every unit whose limit files were written since the last call. */
 void guard_check(struct daemon *d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Who wrote a limit that is not ours, and what is done about it. */
+/* Who wrote a limit other than the held one, and what is done about it. */
 #include "agent/drift/judge.h"
 #include "agent/apply/boost.h"
 #include "agent/apply/pod_level.h"
@@ -19,14 +19,14 @@
 #include "policy/types/bounds.h"
 #include <errno.h>
 
-/* Rewrites of a reload come before it is announced as ended (252); the rest is the order in which
- * we hear of it. */
+/* Rewrites of a reload come before it is announced as ended (252); in other cases the order of
+ * messages decides. */
 #define RELOAD_ECHO_USEC USEC_PER_SEC
-/* systemd writes our property right before it answers. */
+/* systemd writes the property right before it answers the call. */
 #define OWN_ECHO_USEC (2 * USEC_PER_SEC)
 #define GUARD_USAGE   (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT | USAGE_MEM)
 
-/* As long as it is not known what the reload left, what systemd writes is the reload's. */
+/* Until it is known what the reload left, a write by systemd counts as part of the reload. */
 static bool reloaded(const struct managed *m)
 {
 	const struct daemon *d = m->daemon;
@@ -35,7 +35,7 @@ static bool reloaded(const struct managed *m)
 	       (d->reload_ended != 0 && d->now - d->reload_ended < RELOAD_ECHO_USEC);
 }
 
-/* Millicores, so that a period that moved with its quota is no change. */
+/* In millicores, so that a period that changed along with its quota is no change. */
 static struct drift_facts facts_cpu(const struct managed *m, const struct limits *seen)
 {
 	const struct limits *k = &m->control.kernel;
@@ -49,7 +49,7 @@ static struct drift_facts facts_cpu(const struct managed *m, const struct limits
 	};
 }
 
-/* memory.max speaks for the pair: who writes memory.high alone is a case of its own. */
+/* memory.max stands for both: a write of memory.high alone is a case of its own. */
 static struct drift_facts facts_memory(const struct managed *m, const struct limits *seen)
 {
 	const struct limits *k = &m->control.kernel;
@@ -65,8 +65,8 @@ static struct drift_facts facts_memory(const struct managed *m, const struct lim
 }
 
 /*
- * One look at a unit whose files were written: seen is what was found, held what stands now. They
- * differ where a lower memory.max was made safe before anybody was asked.
+ * A unit whose files were written: seen is what was found, held is what the files have now. They
+ * differ where a lower memory.max was raised before its writer was known.
  */
 struct look {
 	struct managed *unit;
@@ -77,7 +77,7 @@ struct look {
 	struct control_context x;
 };
 
-/* Lower than a moment ago, and nobody knows yet by whom: first make it safe. */
+/* A memory.max lowered by a writer that is not known yet: first write the held limit again. */
 static void make_safe(struct managed *m, const struct limits *seen)
 {
 	const struct limits *k = &m->control.kernel;
@@ -93,7 +93,7 @@ static void make_safe(struct managed *m, const struct limits *seen)
 	if (cg_write(m->cg, &raise) == APPLY_DONE) {
 		m->made_safe = true;
 		m->unsafe_max = seen->mem_max;
-		/* Before its answer to our call: then it stores what we asked for. */
+		/* Read before systemd answers the call: after that it stores the new value. */
 		m->unsafe_stored = round_down(m->stored.mem_max, MEM_PAGE_BYTES) == seen->mem_max;
 	}
 }
@@ -128,7 +128,7 @@ static bool may_stand(const struct control *c, uint64_t limit)
 	return c->rule.mode == MODE_AUTO && limit <= control_unratified(c);
 }
 
-/* Would it pass its limit before a slow PID 1 could be told of the next one? */
+/* Would use pass its limit before a slow PID 1 could be sent the next one? */
 static bool outgrows(const struct managed *m, uint64_t stands)
 {
 	const struct control *c = &m->control;
@@ -171,7 +171,7 @@ static void bound_unjudged(struct managed *m, const struct limits *seen)
 		judge_take_back(m);
 }
 
-/* What is believed of the kernel, with one resource as it was found: the other is judged apart. */
+/* The held limits, with one resource as it was found: the other is classified separately. */
 static struct limits with_only(const struct managed *m, enum resource r, const struct limits *found)
 {
 	struct limits l = m->control.kernel;
@@ -194,14 +194,15 @@ static void write_ours(struct look *l, enum resource r)
 	control_reassert(&l->unit->control, &held, r, &l->x);
 }
 
-/* The limit is the other's; what was made safe goes down to it as far as the use allows. */
+/* The external writer's limit stays; a limit that was raised for safety is lowered to it as far as
+ * use allows. */
 static void yield_to(struct look *l, enum resource r)
 {
 	struct managed *m = l->unit;
 
 	if (r == RESOURCE_MEMORY && l->held.mem_max != l->seen.mem_max)
 		write_ours(l, r);
-	/* Or the next reload brings back what we had systemd store. */
+	/* Else the next reload restores the property that vscaled sent. */
 	m->property_due = true;
 	m->property_urgent |= r == RESOURCE_MEMORY;
 }
@@ -229,7 +230,8 @@ static void give_way(struct look *l, enum resource r, const struct drift_facts *
 	yield_to(l, r);
 }
 
-/* His further values are none of our business, but systemd must not take them back for us. */
+/* Further values of the writer for whom the limit is suspended stay, and systemd must not undo
+ * them. */
 static void follow_insister(struct managed *m, const struct limits *seen)
 {
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
@@ -256,7 +258,7 @@ static void adopt(struct look *l, enum resource r, const struct drift_facts *f)
 	yield_to(l, r);
 }
 
-/* Before our first write what the owner sets is the original: nothing of ours is at stake. */
+/* Before vscaled's first write, a value that the owner sets is the original. */
 static void follow_owner(struct look *l)
 {
 	struct managed *m = l->unit;
@@ -272,8 +274,8 @@ static void follow_owner(struct look *l)
 }
 
 /*
- * The runtime writes what it has on record with every update of a container, and through systemd:
- * a pod's owner speaks by the spec alone (pod_spec.c).
+ * The runtime writes what it has on record with every update of a container, and through systemd: a
+ * pod's owner sets limits by the spec alone (pod_spec.c).
  */
 static bool replayed(const struct managed *m, enum resource r, const struct drift_facts *f)
 {
@@ -281,7 +283,8 @@ static bool replayed(const struct managed *m, enum resource r, const struct drif
 	       ((f->has_stored && f->stored == f->observed) || pod_on_record(m, r, f->observed));
 }
 
-/* An echo, or a value to be replaced: ours again. What came of our own call is no news. */
+/* An echo, or a value to be replaced: the held limit is written again. An echo of vscaled's own
+ * call is not reported. */
 static void reassert(struct look *l, enum resource r, const struct drift_facts *f,
 		     enum drift_action action)
 {
@@ -323,9 +326,10 @@ static void judge(struct look *l, enum resource r)
 	if (m->pod != NULL && pod_wish_arrived(m, r, f.observed))
 		return;
 	f.has_stored = l->has_stored && m->unit != NULL;
-	/* While it is created its runtime writes what it was given, once. */
+	/* While a container is created, its runtime writes the limits that it was given, once. */
 	f.set_pending = managed_call_pending(m) || pod_echo_pending(m) || scope_is_creating(m);
-	/* With PID 1 silent nobody can be named: not counted against anybody. */
+	/* While PID 1 does not answer, the writer is not known: the write is not counted as
+	 * external. */
 	f.reloaded = reloaded(m) || (r == RESOURCE_MEMORY && l->was_stored) ||
 		     (!l->has_stored && m->unit != NULL) || replayed(m, r, &f);
 	action = drift_classify(&d->config.tuning.common, &m->drift[r], &f, d->now);
@@ -386,7 +390,8 @@ static bool is_new_limit(const struct look *l, enum resource r)
 	return l->unit->control.resource[r].original == LIMIT_MAX && now != LIMIT_MAX;
 }
 
-/* A limit where there was none when we came: the owner's, and the original from now on. */
+/* A limit where there was none when the unit was attached: it is the owner's, and becomes the
+ * original. */
 static void follow_new_limits(struct look *l)
 {
 	struct managed *m = l->unit;
@@ -401,7 +406,7 @@ static void follow_new_limits(struct look *l)
 	}
 }
 
-/* Nothing of ours is written to it: whatever stands is what counts. */
+/* vscaled writes nothing to it: the limits in the files become the held ones. */
 static void only_look(struct managed *m, const struct limits *seen)
 {
 	m->made_safe = false;
@@ -434,7 +439,7 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 	runtime_wrote(m, m->made_safe ? m->unsafe_max : u.limits.mem_max);
 	keep_brake(m, &u.limits);
 	l.x = daemon_context(m->daemon, plan);
-	/* Judged now: what must wait for PID 1's word is said below. */
+	/* Classified now: below, resources are frozen that must wait for PID 1's answer. */
 	m->control.frozen = 0;
 	l.held = l.seen = u.limits;
 	if (m->made_safe && l.held.mem_max == m->control.kernel.mem_max)
@@ -456,7 +461,7 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 	if (answer == NOT_ASKED && !(m->touched && scope_is_creating(m)) && ask(m, &u.limits)) {
 		if (m->touched && !(m->control.gave_way & RESOURCES_MEMORY))
 			bound_unjudged(m, &u.limits);
-		/* A raise now would fight the writer without having heard of him. */
+		/* A raise now would overwrite a value that is not classified yet. */
 		if (m->touched && unit_moved(m, RESOURCE_CPU, &u.limits))
 			m->control.frozen = RESOURCES_CPU;
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who wrote a limit that is not ours, and what is done about it. */
+/* Who wrote a limit other than the held one, and what is done about it. */
 #pragma once
 
 struct managed;
@@ -7,5 +7,5 @@ struct plan;
 
 enum answer { NOT_ASKED, STORED_KNOWN, STORED_UNKNOWN };
 
-/* One look at a unit whose files were written; steps go into the plan. */
+/* Reads and classifies the limits of a unit whose files were written; steps go into the plan. */
 void judge_unit(struct managed *m, enum answer answer, struct plan *plan);

@@ -5,6 +5,6 @@
 struct daemon;
 struct managed;
 
-/* Kills and ceilings go to the journal. */
+/* Reports kills and ceilings in the journal. */
 void tell_states(struct daemon *d);
 void tell_states_of(struct managed *m);

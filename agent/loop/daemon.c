@@ -47,10 +47,10 @@
 #define STOP_LOOK_USEC (20 * USEC_PER_MSEC)
 /* sd-event wakes as late as this allows; 0 stands for a quarter of a second. */
 #define TICK_ACCURACY_USEC 1
-/* A wake-up this late is worth a word. */
+/* A wake-up this late is logged. */
 #define LAG_WARN_USEC (5 * USEC_PER_SEC)
 
-/* The timer may come a little early or late: not a whole look is to be lost or gained by that. */
+/* The timer may come a little early or late: no reflex pass is to be lost or gained by that. */
 static bool sample_due(struct daemon *d)
 {
 	const struct config_clocks *c = &d->config.clocks;
@@ -101,7 +101,7 @@ static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
 	d->due = due;
 	daemon_tick(d);
 	d->due = 0;
-	/* On a machine that is too slow for its clock all others have their turn, too. */
+	/* On a machine that is too slow for its clock, other event sources are served, too. */
 	pause = MAX(interval / 2, daemon_clock() - begin + interval / 10);
 	/* As of the wake-up, whatever was done since. */
 	lag = d->last_tick > due ? d->last_tick - due : 0;
@@ -117,7 +117,7 @@ static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
 static int host_start(struct daemon *d, const struct daemon_options *o)
 {
 	const char *named = o->cgroup_root ? o->cgroup_root : d->config.paths.cgroup_root;
-	/* The usual place is looked for, so that a hybrid host is told what it is. */
+	/* The usual place is searched for, so that a hybrid host is reported as such. */
 	const char *root = strcmp(named, CGROUP_ROOT) == 0 ? NULL : named;
 	int r = cg_discover(root, o->trust_root, &d->host);
 
@@ -167,7 +167,8 @@ static void read_own_pod(struct daemon *d)
 	snprintf(d->own_pod, sizeof d->own_pod, "%s", pod);
 }
 
-/* What stands in the cgroups must be known to systemd before we go: a reload would undo it. */
+/* Before vscaled ends, systemd must store the limits that the cgroups have: a reload would undo
+ * them. */
 static int on_stop_timer(sd_event_source *s, uint64_t due, void *userdata)
 {
 	struct daemon *d = userdata;
@@ -366,7 +367,7 @@ int daemon_run(struct daemon *d)
 	event_started(&(struct daemon_event){
 		.version = VSCALED_VERSION, .file = d->config_path, .cgroup = d->host.mount});
 	notify_send(NOTIFY_READY, NULL, 0);
-	/* The clock begins now: what starting took is no lag of the loop. */
+	/* The clock begins now: the time of the start does not count as lag of the loop. */
 	daemon_wake(d);
 	r = sd_event_source_set_time(d->tick_source, d->now);
 	if (r < 0)

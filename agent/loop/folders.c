@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The state and runtime directories: made, locked, and whether both are still ours. */
+/* The state and runtime directories: made, locked, and whether this process still owns both. */
 #include "agent/loop/folders.h"
 #include "agent/http/http.h"
 #include "agent/manage/report.h"
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A directory of ours, made when it is missing. */
+/* Opens a directory of vscaled, made when it is missing. */
 static int directory_open(const char *path, int *ret)
 {
 	int fd;
@@ -71,7 +71,7 @@ int folders_start(struct daemon *d)
 	return r;
 }
 
-/* The directory was made anew, or emptied: everything is written once more. */
+/* The directory was created again, or emptied: everything is written once more. */
 static int reopen_state(struct daemon *d)
 {
 	int fd = -1, r = directory_open(d->config.paths.state_dir, &fd);
@@ -91,7 +91,7 @@ static void removed(const char *file, const char *what)
 	event_file_removed(&(struct daemon_event){.file = file, .detail = what});
 }
 
-/* An error that stays is told once in this time. */
+/* An error that persists is reported once in this time. */
 #define TOLD_AGAIN_USEC USEC_PER_HOUR
 
 static void cannot(struct daemon *d, struct told_error *t, const char *file, const char *what,

@@ -4,7 +4,8 @@
 
 struct daemon;
 
-/* What the loop ends with when another process took the lock: its state files are left alone. */
+/* The result of the loop when another process took the lock: the state files are not written any
+ * more. */
 #define FOLDERS_LOST (-EBUSY)
 int folders_start(struct daemon *d);
 /* Takes the lock and opens the control socket again when another process removed their files. */

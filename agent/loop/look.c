@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The looks between two samples: on the reflex clock, and when memory.events speaks. They read what
- * the laws ask for and no more: one file of a thing that does not run.
+ * The passes between two samples: on the reflex clock, and after an event of memory.events. They
+ * read only what the laws ask for: one file of a cgroup in which nothing runs.
  */
 #include "agent/loop/look.h"
 #include "agent/apply/apply.h"
@@ -68,8 +68,8 @@ static void look(struct managed *m, uint32_t first, struct usage *u, struct plan
 }
 
 /*
- * A reader of files larger than its limit makes memory.events speak a hundred times a second.
- * Whoever has nothing to tell is heard on the reflex clock.
+ * A process that reads files larger than its limit causes a hundred events of memory.events a
+ * second. After an event that changed nothing, the cgroup is read on the reflex clock alone.
  */
 static void mute(struct managed *m)
 {

@@ -7,5 +7,5 @@ struct managed;
 
 /* On the reflex clock, between two samples. */
 void tick_look(struct daemon *d);
-/* One unit at once, when memory.events spoke. */
+/* One unit at once, after an event of its memory.events. */
 void tick_unit(struct managed *m);

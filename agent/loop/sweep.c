@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * All units on the clock, and whoever cannot wait before the others: one cheap file of each tells
- * who that is. What a unit is granted stands in its files before the next one is read.
+ * All units on the clock, those that cannot wait before the others: one cheap file of each shows
+ * which these are. A raise is written to a unit's files before the next unit is read.
  */
 #include "agent/loop/sweep.h"
 #include "agent/apply/apply.h"
@@ -64,7 +64,7 @@ static bool visit_one(struct managed *m, struct usage *u, visit_fn *visit, struc
 
 bool sweep_units(struct daemon *d, enum reader_clock clock, visit_fn *visit, struct plan *plan)
 {
-	/* What is there already waits for nobody. */
+	/* Raises that the plan has already are written first. */
 	bool raised = plan->count > 0 && plan_raise(d, plan, 0);
 
 	reader_begin(d, clock);

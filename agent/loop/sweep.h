@@ -6,8 +6,8 @@
 
 struct plan;
 
-/* Reads the rest of what it needs beside `u`, which has the CPU counters, and judges it. */
+/* Reads the rest of what it needs beside `u`, which has the CPU counters, and applies the laws. */
 typedef void visit_fn(struct managed *m, struct usage *u, struct plan *plan);
-/* What the plan raises already is written first. Everybody who has laws is visited once. Raises are
- * written on the way, the plan keeps the rest. True: there were some. */
+/* Raises that the plan has already are written first. Every entry that has laws is visited once.
+ * Raises are written at once, the plan keeps the rest. True: there were raises. */
 bool sweep_units(struct daemon *d, enum reader_clock clock, visit_fn *visit, struct plan *plan);

@@ -27,7 +27,7 @@ static bool new_limit(const struct managed *m, enum resource r, uint64_t seen)
 	return m->control.resource[r].original == LIMIT_MAX && seen != LIMIT_MAX;
 }
 
-/* What somebody else wrote is for guard.c to judge: until then the laws go by what we hold. */
+/* guard.c classifies external writes: until then the laws use the held limits. */
 static void keep_ours(struct managed *m, struct limits *seen)
 {
 	const struct limits *k = &m->control.kernel;
@@ -35,8 +35,8 @@ static void keep_ours(struct managed *m, struct limits *seen)
 	m->control.frozen = 0;
 	if (unit_moved(m, RESOURCE_CPU, seen)) {
 		m->drift_check = true;
-		/* A raise now would fight the writer without having looked at him. Memory goes on:
-		 * not to raise it may kill. */
+		/* A raise now would overwrite a value that is not classified yet. Memory is still
+		 * raised: without a raise the kernel may OOM-kill. */
 		m->control.frozen = m->touched ? RESOURCES_CPU : 0;
 		seen->cpu_quota_usec = k->cpu_quota_usec;
 		seen->cpu_period_usec = k->cpu_period_usec;
@@ -52,13 +52,14 @@ static void keep_ours(struct managed *m, struct limits *seen)
 }
 
 /*
- * inotify tells of every write to a limit, so the files are read with the review only, in case it
- * missed one. memory.stat costs as much as all the rest: what did not run has the old one.
+ * inotify reports every write to a limit, so the files are read at the review only, in case it
+ * missed one. memory.stat costs as much as all other files: it is read again only for a cgroup that
+ * ran.
  */
 static int read_sample(struct managed *m, bool limits, const struct usage *first, struct usage *ret)
 {
 	struct control *c = &m->control;
-	/* A value of somebody else's that waits for its verdict is looked at all the time. */
+	/* An external value that is not classified yet is read in every sample. */
 	bool known =
 		c->last_at != 0 && !m->drift_check && !m->drift_asked && !managed_call_pending(m);
 	struct usage u = *first, rest = {0}, stat = {0};

@@ -6,5 +6,5 @@
 
 struct daemon;
 
-/* A sample of everything, and on its clock the review: true. */
+/* Takes a sample of everything. True: it did the review as well, which was due. */
 bool tick(struct daemon *d);

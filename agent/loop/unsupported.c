@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A node whose cgroups are not of version 2. Standalone, the start fails. In a cluster the agent
- * stays up, ready, and says so: a DaemonSet meets such nodes, and a crash loop on them would be an
- * alert about nothing that a restart mends. No limit file is opened, and no record on disk is read
- * or written.
+ * stays up, ready, and reports it: a DaemonSet runs on such nodes too, and a restart would not
+ * help. No limit file is opened, and no record on disk is read or written.
  */
 #include "agent/loop/unsupported.h"
 #include "agent/cluster/cluster.h"

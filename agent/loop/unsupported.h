@@ -8,7 +8,7 @@ struct daemon;
 
 /* No cgroup version 2 here. 0: in a cluster; -ENOTSUP: the start fails. */
 int unsupported_host(struct daemon *d);
-/* The loop of such a node: probes, metrics, the control socket, and pods are told. */
+/* The loop of such a node: probes, metrics, the control socket, and Events for pods. */
 int unsupported_start(struct daemon *d);
-/* Its wake-up. False: it is no such node. */
+/* The wake-up on such a node. False: the node is supported. */
 bool unsupported_tick(struct daemon *d);

@@ -14,9 +14,9 @@
 #include "policy/types/bounds.h"
 #include <stdio.h>
 
-/* A resize on its way is no news. */
+/* A pending resize is not reported before this. */
 #define TELL_AFTER_USEC (3 * USEC_PER_SEC)
-/* Once use is below that share of the spec's limit it is over. */
+/* The condition ends when use is below this share of the spec's limit. */
 #define OVER_PERMILLE 950
 
 static const struct kube_container *container_of(const struct managed *m)

@@ -8,5 +8,5 @@ struct daemon;
 struct managed;
 
 void above_look(struct daemon *d);
-/* By how much; 0: it does not. */
+/* By how many bytes use is above the spec; 0: it is not. */
 uint64_t above_spec(const struct managed *m);

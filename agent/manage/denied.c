@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory that the node did not have for a unit: told once for as long as that lasts. */
+/* Memory that the node did not have for a unit: reported once for as long as that lasts. */
 #include "agent/manage/denied.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
@@ -25,7 +25,7 @@ static const char *bytes(uint64_t value, char buf[static HUMAN_SIZE])
 	return human_amount(RESOURCE_MEMORY, value, buf);
 }
 
-/* An entry of the ledger has the number of its unit. */
+/* A ledger entry and its unit have the same index. */
 static const char *name_of(const struct daemon *d, uint32_t entry)
 {
 	return entry < d->unit_count ? d->units[entry]->name : "another one";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that the node did not have: its text, journal message and Event. */
+/* Memory that the node did not have: text, journal message and Event. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 struct managed;
 
 #define DENIED_TEXT_BYTES 512
-/* What the node did not have, with the figures; false: it has had everything lately. */
+/* Writes what the node did not have, with figures; false: no increase was denied lately. */
 bool denied_text(const struct managed *m, char *ret, size_t size);
-/* Journal, metric and Event, when that begins. */
+/* Reports in journal, metric and Event that denials began. */
 void denied_tell(struct managed *m);

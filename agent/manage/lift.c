@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A memory.high that a trial or the brake lowered: lifting it is the first act and the last. Every
- * record says what to lift it to; they stand in the runtime folder too, for a start that finds the
- * state folder empty. Without them a memory.high that a killed agent left would pass for its
- * owner's, and hold the container for good. Cgroups and that folder end with the same reboot, and a
- * record names its cgroup by its inode.
+ * A memory.high that a trial or the brake lowered: it is set back first at the start and last at
+ * the end. Every record has the value to restore; the records are kept in the runtime folder too,
+ * for a start that finds the state folder empty. Without them a memory.high that a killed agent
+ * left would be taken for the owner's, and limit the container for good. Cgroups and that folder
+ * end with the same reboot, and a record names its cgroup by its inode.
  */
 #include "agent/manage/lift.h"
 #include "agent/manage/shared.h"
@@ -29,8 +29,8 @@ void lift_all(struct daemon *d)
 {
 	struct restore r = {.root = d->root};
 
-	/* Every record says "lowered", on disk too: a trial may do it at any time, and whoever
-	 * finds the record after a crash may lift it. */
+	/* Every record says "lowered", on disk too: a trial may lower memory.high at any time, and
+	 * after a crash any process that finds the record may lift it. */
 	for (size_t i = 0; i < d->baselines.count; i++) {
 		d->baselines_dirty |= d->baselines.items[i].high != BASELINE_HIGH_LOWERED;
 		d->baselines.items[i].high = BASELINE_HIGH_LOWERED;

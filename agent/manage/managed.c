@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table of what is managed: from a cgroup that appeared to limits that are held, and back. */
+/* The table of what is managed: an entry is added, attached to its cgroup, detached and removed. */
 #include "agent/manage/managed.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
@@ -48,7 +48,7 @@ void managed_free_all(struct daemon *d)
 	d->unit_count = 0;
 }
 
-/* What waits would be made of the one that comes under the same name, while it is created. */
+/* A waiting call would be sent for a successor of the same name, while that one is created. */
 static void forget_call(struct managed *m)
 {
 	const struct unit_port *port = &m->daemon->port;
@@ -97,7 +97,7 @@ struct managed *managed_new(struct daemon *d, const struct managed_names *names)
 
 	if (m == NULL)
 		return NULL;
-	/* It has an entry for each of those that there were. */
+	/* The ledger's entries do not include the new unit. */
 	node_memory_close(d);
 	m->daemon = d;
 	m->slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
@@ -129,14 +129,14 @@ void managed_look_levels(struct managed *m)
 		return;
 	reader_detach(m);
 	reader_attach(m);
-	/* Those of a level that is gone would stay for ever. */
+	/* Watches of a level that is gone would never be removed. */
 	if (cg_inner_id(m->cg) == 0)
 		cg_watch_forget(m->daemon->watch, m->control.target + 1);
 	cg_watch_limits(m->daemon->watch, m->cg, m->control.target + 1);
 	m->drift_check = true;
 }
 
-/* The last one moves into the gap, and its watches and steps follow its new number. */
+/* The last one moves into the gap, and its watches and steps get its new index. */
 void managed_remove(struct managed *m)
 {
 	struct daemon *d = m->daemon;

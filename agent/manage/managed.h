@@ -15,7 +15,7 @@
 struct daemon;
 struct pod;
 
-/* Memory that went back in several steps, and is told as one. */
+/* Memory that was taken back in several steps, and is reported as one. */
 struct summed_steps {
 	usec_t since; /* 0: none */
 	uint64_t from;
@@ -45,20 +45,20 @@ struct managed {
 	struct cg *cg;              /* NULL: not running */
 	struct cg_scan_slots slots; /* of the BPF reader, or READER_NO_SLOT */
 	sd_event_source *events;    /* memory.events */
-	bool life_told;             /* the API server has spoken of the container that runs */
-	bool events_muted;          /* until the next look: they had nothing to tell */
+	bool life_told;             /* the API server has reported the container that runs */
+	bool events_muted;          /* until the next reflex pass: the last event changed nothing */
 	struct control control;
 	uint64_t pod_ooms;       /* of a pod level: pod_asked_full() */
-	struct first_look first; /* what this wake-up has read of it so far */
-	bool waits;              /* for whoever cannot */
+	struct first_look first; /* what this wake-up has read so far */
+	bool waits;              /* is visited after the containers and units that cannot wait */
 	enum unit_state state;
 	const char *state_reason; /* static text, or the pod's; NULL: none */
 	bool originals_unknown;   /* pod_recover.c: not written to */
 	bool originals_accepted;  /* vscalectl resume: the present limits are the originals */
-	bool guessed;        /* attached without the API server's word that the cgroup is its own */
-	bool guess_first;    /* and it had no record before that */
-	struct limits found; /* the cgroup's before that */
-	bool listed;         /* in the newest list */
+	bool guessed;     /* attached before the API server confirmed that the cgroup is its own */
+	bool guess_first; /* and it had no record before that */
+	struct limits found;  /* the cgroup's before that */
+	bool listed;          /* in the newest list */
 	bool originals_saved; /* on disk: may be written to */
 	bool paused;          /* by vscalectl pause */
 	bool hand_back_due;   /* its originals are to be put back */
@@ -66,37 +66,38 @@ struct managed {
 	const char *hand_back_why; /* static text */
 	usec_t hand_back_at;
 	usec_t settling_until; /* nothing new is written until then */
-	usec_t reattached_at;  /* lists asked for before tell of another time */
+	usec_t reattached_at;  /* lists that were requested before are out of date */
 	usec_t attach_tried_at;
-	usec_t created_by;        /* its runtime is done by then, see scope.c */
-	bool was_running;         /* before it was begun anew */
+	usec_t created_by;        /* when its runtime has finished creating it, see scope.c */
+	bool was_running;         /* before it was reattached */
 	usec_t lost_at;           /* when it was last seen to run; 0: it runs */
-	bool touched;             /* we wrote to it, now or in an earlier life */
-	struct unit_props stored; /* what systemd holds, as last told */
-	struct unit_props sent;   /* what we last asked it to hold */
-	uint32_t sent_mask;       /* which of these we ever asked for; 0: none */
+	bool touched;             /* vscaled wrote to it, in this run or an earlier one */
+	struct unit_props stored; /* what systemd holds, as last reported */
+	struct unit_props sent;   /* what vscaled last asked systemd to hold */
+	uint32_t sent_mask;       /* which of these vscaled ever sent; 0: none */
 	bool sent_urgent;         /* the newest call was */
-	bool recorded;            /* its originals were noted by an earlier life of ours */
+	bool recorded;            /* its originals were recorded by an earlier run of vscaled */
 	bool stored_guessed; /* stored is what the files say: systemd was asked, no answer yet */
 	bool property_due;   /* to be sent at the end of this wake-up */
 	bool property_urgent;
-	bool beaten;          /* other drop-ins win at a reload: files of ours are needed too */
-	bool property_failed; /* told already */
+	bool beaten;          /* other drop-ins win at a reload: vscaled needs drop-in files too */
+	bool property_failed; /* reported already */
 	bool drift_check;     /* a limit file was written */
 	bool drift_asked;     /* systemd was asked what it stores */
-	bool stored_check;    /* PID 1 reloaded: does it still store what we told it? */
-	bool made_safe; /* unsafe_max was found in memory.max and raised before anybody was asked */
+	bool stored_check;    /* PID 1 reloaded: does it still store what vscaled sent? */
+	bool made_safe; /* unsafe_max was found in memory.max, and raised before its writer was
+			   known */
 	uint64_t unsafe_max;
-	bool unsafe_stored; /* systemd stored that very value: the write was its own */
-	usec_t echo_until;  /* the kubelet carries out a change of the spec: what it writes is it */
-	uint64_t wished[RESOURCE_COUNT]; /* the owner put it into the spec, not adopted yet; 0: none
+	bool unsafe_stored; /* systemd stored the same value: systemd wrote it */
+	usec_t echo_until;  /* until then a write by the kubelet is an echo of the changed spec */
+	uint64_t wished[RESOURCE_COUNT]; /* the owner's value in the spec, not adopted yet; 0: none
 					  */
 	usec_t wished_at;
 	uint64_t runtime_mem; /* the memory limit that the runtime holds; 0: not known */
-	usec_t above_since;   /* more in use than its spec allows; 0: not */
+	usec_t above_since;   /* since when more is in use than its spec allows; 0: it is not */
 	bool above_told;
 	bool unsaved_told;  /* that its originals are not on disk */
-	usec_t set_done_at; /* our last property call was answered */
+	usec_t set_done_at; /* when the last property call was answered */
 	struct drift_memory drift[RESOURCE_COUNT];
 	bool ceiling_told[RESOURCE_COUNT];
 	bool denied_told;
@@ -109,16 +110,16 @@ struct managed {
 	uint64_t oom_kills;
 	usec_t nudge_next; /* not before */
 	usec_t nudge_wait;
-	uint64_t oom_at_restart;         /* kills counted when the container last began anew */
-	uint64_t lent_milli;             /* on record, see struct baseline */
-	uint64_t rising[RESOURCE_COUNT]; /* millicores, bytes: raised to this by the plan at work;
+	uint64_t oom_at_restart;         /* kills counted at the container's last restart */
+	uint64_t lent_milli;             /* recorded CPU limit, see struct baseline */
+	uint64_t rising[RESOURCE_COUNT]; /* millicores, bytes: the current plan raises it to this;
 					    0: not */
-	uint64_t echoed; /* bytes: PID 1 wrote its headroom, the plan at work takes it back to this;
-			    0: not */
-	uint64_t drifts[RESOURCE_COUNT]; /* values of others that were replaced by ours */
+	uint64_t echoed; /* bytes: the current plan takes the headroom that PID 1 wrote back to
+			    this; 0: not */
+	uint64_t drifts[RESOURCE_COUNT]; /* values of external writers that vscaled replaced */
 };
 
-/* What a new one is, before anything is known of its cgroup. */
+/* What identifies a new entry, before anything is known of its cgroup. */
 struct managed_names {
 	enum unit_kind kind;
 	const char *name;
@@ -127,7 +128,7 @@ struct managed_names {
 	const char *history_key;
 };
 
-/* Where systemd has no say, or has not been asked. */
+/* Where systemd holds nothing, or has not been asked. */
 #define PROPS_NONE ((struct unit_props){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX})
 
 /* Where it runs. */
@@ -143,9 +144,9 @@ struct managed *managed_new(struct daemon *d, const struct managed_names *names)
 void managed_lost(struct managed *m);
 /* Looks for the second level of its cgroup (cgroup/levels.h), which may come late. */
 void managed_look_levels(struct managed *m);
-/* Something may have appeared that it can be attached to. */
+/* A cgroup may have appeared that it can be attached to. */
 void managed_look_again(struct managed *m);
-/* Takes it out of the table. Not while a plan is at work: the rest is numbered anew. */
+/* Takes it out of the table. Not while a plan is being made: the other entries get new indexes. */
 void managed_remove(struct managed *m);
 void managed_free_all(struct daemon *d);
 

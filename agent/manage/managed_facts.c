@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Queries on one entry of the table: looked up and compared, nothing is changed. */
+/* Queries on one entry of the table; nothing is changed. */
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/shared.h"
@@ -37,8 +37,8 @@ bool managed_call_pending(const struct managed *m)
 }
 
 /*
- * Of a scope with a second level systemd holds what the runtime told it, which may be nothing. A
- * limit that the scope does not have is not given to it.
+ * For a scope with a second level systemd stores what the runtime sent, which may be nothing.
+ * vscaled adds no property that the scope does not have.
  */
 uint32_t managed_props_mask(const struct managed *m)
 {
@@ -54,7 +54,8 @@ uint32_t managed_props_mask(const struct managed *m)
 	return mask;
 }
 
-/* Limits without systemd's word on them: what it was told when they were written. */
+/* Limits for which systemd has not reported its properties: what it was sent when they were
+ * written. */
 struct unit_props props_of_limits(const struct limits *l)
 {
 	uint64_t milli = cpu_milli_of(l->cpu_quota_usec, l->cpu_period_usec);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queries on one entry of the table: looked up and compared, nothing is changed. */
+/* Queries on one entry of the table; nothing is changed. */
 #pragma once
 
 #include "policy/types/limits.h"
@@ -13,19 +13,19 @@ struct usage;
 struct managed *managed_find(const struct daemon *d, const char *name);
 /* By the systemd unit that holds its properties. */
 struct managed *managed_of_unit(const struct daemon *d, const char *unit);
-/* Its rule by today's configuration and annotations; NULL: it is not ours. Borrowed. */
+/* Its rule by the present configuration and annotations; NULL: it is not managed. Borrowed. */
 const struct policy_rule *managed_rule(const struct managed *m);
-/* Is a property call of ours on its way to PID 1? */
+/* Has PID 1 still to answer a property call by vscaled? */
 bool managed_call_pending(const struct managed *m);
-/* What systemd keeps of it as properties: UNIT_PROP_*. */
+/* Which of its limits systemd stores as properties: UNIT_PROP_*. */
 uint32_t managed_props_mask(const struct managed *m);
 /* What systemd holds after these limits were set through it. */
 struct unit_props props_of_limits(const struct limits *l);
 /* A pod level has no laws of its own: it follows its containers. */
 bool managed_has_laws(const struct managed *m);
-/* Does the kernel hold something else than we believe? Managed resources only. */
+/* Does the kernel hold another value than the held limit? Managed resources only. */
 bool unit_moved(const struct managed *m, enum resource r, const struct limits *seen);
-/* A limit file that is not there says nothing: what we believe stays. */
+/* A limit file that does not exist says nothing: the held limit stays. */
 void unit_fill_absent(const struct managed *m, struct usage *u);
 /* Millicores of what systemd stores; LIMIT_MAX: none. */
 uint64_t props_milli(const struct unit_props *p);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define ROOT "/proc"
-/* Whom to ask to give back in one wake-up. */
+/* The most entries that return unused grants in one wake-up. */
 #define ASKS_MAX 16
 
 static void tell_unread(struct daemon *d, int error)
@@ -68,8 +68,8 @@ static bool has_ended(const struct managed *m)
 	return c == NULL || c->kind != CONTAINER_SIDECAR;
 }
 
-/* Nothing to grant: a pod level is the sum of its containers, and what has ended for good claims
- * nothing for a successor. */
+/* Nothing to grant: a pod level is the sum of its containers, and a container that has ended for
+ * good needs nothing for a successor. */
 static bool is_out(const struct managed *m)
 {
 	return m->kind == UNIT_KIND_POD || has_ended(m);
@@ -208,7 +208,7 @@ void judge_take_back(struct managed *m)
 	};
 
 	if (m->cg == NULL || cg_write(m->cg, &lower) != APPLY_DONE)
-		return; /* in use: it goes on to count */
+		return; /* in use: it stays in the ledger */
 	report_taken_back(m, lower.from, lower.to);
 	m->made_safe = true;
 	m->unsafe_max = c->unjudged_bytes;

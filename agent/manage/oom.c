@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Under which limit somebody was killed: ours, or one that an external writer had lowered. */
+/* Under which limit a process was OOM-killed: the held limit, or one that an external writer had
+ * lowered. */
 #include "agent/manage/oom.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
@@ -17,13 +18,13 @@ void oom_lowered(struct managed *m, const struct managed *at, uint64_t seen)
 		.pod = at != m,
 	};
 
-	/* What we hold is our own, whatever systemd had put there before. */
+	/* The file has the held limit again, whatever systemd had written before. */
 	if (m->control.resource[RESOURCE_MEMORY].managed && seen < held &&
 	    seen != c->kernel.mem_max)
 		control_mem_lowered(&m->control, &l);
 }
 
-/* memory.max as its file says now; what is believed where there is none. */
+/* memory.max as its file has it now; the held limit where there is no file. */
 static void read_limit(struct managed *m, const struct managed *at, uint32_t more,
 		       struct usage *ret)
 {
@@ -34,8 +35,8 @@ static void read_limit(struct managed *m, const struct managed *at, uint32_t mor
 }
 
 /*
- * Somebody was killed since the last look: under which limit? inotify tells of a write when it
- * returns, and one below the use returns after the kill.
+ * A process was OOM-killed since the last read: under which limit? inotify reports a write when it
+ * returns, and a write of less than use returns after the kill.
  */
 void oom_look(struct managed *m, struct usage *u)
 {

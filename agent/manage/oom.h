@@ -7,8 +7,9 @@
 struct managed;
 struct usage;
 
-/* memory.max of m, or of the pod level above it, was found at `seen`: noted where that is less than
- * is held there. Before it is put right. */
+/* memory.max of m, or of the pod level above it, was found at `seen`: recorded where that is less
+ * than the held limit. To be called before it is corrected. */
 void oom_lowered(struct managed *m, const struct managed *at, uint64_t seen);
-/* Before usage with a new kill is observed: which limit stands, and the newest peak, into u. */
+/* Before usage with a new kill is observed: writes the limit that stands, and the newest peak, into
+ * u. */
 void oom_look(struct managed *m, struct usage *u);

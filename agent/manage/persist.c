@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* There as long as the records are not complete, for a start in between. */
+/* A file that exists while the records are not complete, for a restart in that time. */
 #define LOST_FILE "originals-lost"
 
 static void drop_fd(int *fd)
@@ -32,7 +32,7 @@ static int mark_make(const struct daemon *d)
 	return fd < 0 || fsync(fd) < 0 || fsync(d->state_dir) < 0 ? -errno : 0;
 }
 
-/* Told again only when the error is another one. */
+/* Reported again only when the error is another one. */
 static void mark_result(struct daemon *d, int r)
 {
 	if (r < 0 && r != d->lost_mark_error)
@@ -107,8 +107,8 @@ static usec_t left(usec_t until, usec_t now)
 }
 
 /*
- * Of the live copies of one workload's history the one that has seen most is kept: each began with
- * what was known, so that adding them up would count that again and again.
+ * Of the live copies of one workload's history the one with most samples is kept: each began as a
+ * copy, so that adding them up would count the common part several times.
  */
 static const struct managed *best_sibling(const struct daemon *d, const struct managed *m)
 {
@@ -232,13 +232,13 @@ void persist_save(struct daemon *d)
 	save_result(d, history_state.name, history_save(d->state_dir, &d->histories, d->now_real));
 	forget_live(d);
 	persist_baselines(d);
-	/* The text of all records is the largest thing we ever hold. */
+	/* The text of all records is the largest allocation. */
 	footprint_trim();
 }
 
 /* --- original values --- */
 
-/* Where a container runs now, for whoever restores without us. */
+/* Where a container runs now, for a restore without the daemon. */
 static void follow_cgroup(struct daemon *d, const struct managed *m, struct baseline *old)
 {
 	struct baseline b = *old;
@@ -277,7 +277,8 @@ void persist_baseline(struct daemon *d, struct managed *m, const struct arrival 
 		.key = m->key,
 		.limits = m->control.original,
 		.props = a->props,
-		/* A trial may lower it at any time: whoever finds this record may lift it. */
+		/* A trial may lower it at any time: any process that finds this record may lift
+		 * it. */
 		.high = BASELINE_HIGH_LOWERED,
 		.high_before = m->control.original.mem_high,
 		.cgroup_inode = cg_id(m->cg),
@@ -401,7 +402,7 @@ bool persist_lent(struct daemon *d, struct managed *m, uint64_t milli)
 void persist_adopted(struct daemon *d, const struct managed *m, enum resource r)
 {
 	const struct limits *o = &m->control.original;
-	/* A pod's owner speaks to the API server, which leads to the same in systemd. */
+	/* A pod's owner changes the spec, and the runtime sends systemd the same value. */
 	struct unit_props stored = m->pod != NULL ? props_of_limits(o) : m->stored;
 	struct baseline *b = baseline_find(&d->baselines, m->key);
 
@@ -417,7 +418,7 @@ void persist_adopted(struct daemon *d, const struct managed *m, enum resource r)
 		b->high_before = o->mem_high;
 		unit_props_merge(&b->props, &stored, UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH);
 	}
-	/* His drop-ins took the place of ours: a restore leaves them where they are. */
+	/* The owner's drop-ins replaced vscaled's: a restore leaves them where they are. */
 	b->dropins |=
 		r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
 	d->baselines_dirty = true;

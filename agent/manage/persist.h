@@ -10,45 +10,48 @@ struct managed;
 
 int persist_load(struct daemon *d);
 void persist_save(struct daemon *d);
-/* Originals that were lost: all of them are known again, or gone. Once they are on disk, the mark
- * of that goes; else nothing changes. */
+/* All lost originals are known again, or their pods are gone. The mark of the loss is removed once
+ * the originals are on disk; else nothing changes. */
 void persist_originals_found(struct daemon *d);
-/* It was attached to its cgroup: a record of it names that one. */
+/* It was attached to its cgroup: its record, if any, names that cgroup. */
 void persist_follow(struct daemon *d, const struct managed *m);
-/* The originals of a pod level that were found out otherwise. */
+/* Records the originals of a pod level that come from another source than its cgroup. */
 void persist_level(struct daemon *d, const struct managed *m, const struct limits *was);
-/* Notes the originals of a unit that may be written to. */
+/* Records the originals of a unit that may be written to. */
 void persist_baseline(struct daemon *d, struct managed *m, const struct arrival *a);
-/* systemd has said what it held before us: the originals were written down on a guess. */
+/* systemd has reported what it held before vscaled: corrects originals that were recorded on a
+ * guess. */
 void persist_stored(struct daemon *d, const struct managed *m);
-/* Puts what was noted on disk; until that is done, the units concerned are left alone. */
+/* Writes new records to disk; until that has succeeded, the units concerned are not written to. */
 void persist_baselines(struct daemon *d);
 bool persist_has(const struct daemon *d, const struct managed *m);
-/* The pod's spec holds values of ours now, or does not any more. */
+/* Records whether the pod's spec holds values that vscaled sent. */
 void persist_ratified(struct daemon *d, const struct managed *m, bool ratified);
-/* What goes to the API server, and what its spec has by now: what is found there later and is none
- * of them is its owner's. */
+/* Records what is sent to the API server, and what the spec has at that time: another value that is
+ * found there later is the owner's. */
 void persist_sent(struct daemon *d, const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
 		  const uint64_t over[RESOURCE_COUNT]);
 bool persist_is_ratified(const struct daemon *d, const struct managed *m);
-/* What the container requested before us; present, where nothing is on record. */
+/* What the container requested before vscaled; `present` where nothing is on record. */
 uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present);
-/* Its limit before us, likewise. */
+/* Its limit before vscaled, likewise. */
 uint64_t persist_original_limit(const struct managed *m, enum resource r, uint64_t present);
 /* The originals of a unit that will not come back. */
 void persist_forget(struct daemon *d, const struct managed *m);
 /* The cgroup on record turned out to be another container's. */
 void persist_left_cgroup(struct daemon *d, const struct managed *m);
-/* memory.high of a writer who insists: not to be lifted for ours. */
+/* Records memory.high of an external writer for whom the laws are suspended: it is not to be lifted
+ * as ours. */
 void persist_his_high(struct daemon *d, const struct managed *m, uint64_t mem_high);
-/* The CPU limit that comes back after a boost, millicores; 0: none is lent. True: that is news. */
+/* Records the CPU limit to restore after a startup boost, in millicores; 0: no boost. True: a new
+ * limit was recorded, which has to be on disk before the boost is written. */
 bool persist_lent(struct daemon *d, struct managed *m, uint64_t milli);
-/* The owner's own new value is the original from now on. */
+/* The owner's new value has become the original (adopted). */
 void persist_adopted(struct daemon *d, const struct managed *m, enum resource r);
 /* The same of the request: millicores, bytes. */
 void persist_adopted_request(struct daemon *d, const struct managed *m, enum resource r,
 			     uint64_t value);
-/* What is remembered of a unit becomes its history. */
+/* Loads the unit's history from the store. */
 void persist_adopt_history(struct daemon *d, struct managed *m);
-/* And back into the store. */
+/* Writes the unit's history to the store. */
 void persist_keep_history(struct daemon *d, const struct managed *m);

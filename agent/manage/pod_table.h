@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pods of this node that asked to be sized: what is kept of each, and queries on the table. */
+/* The annotated pods of this node: what is kept of each, and queries on the table. */
 #pragma once
 
 #include "agent/kube/model/pod.h"
@@ -14,29 +14,29 @@ struct pod_bounds;
 struct pod_view;
 struct status_view;
 
-/* What the side of the reports knows and is told. Every one may be NULL. */
+/* Calls to the code that reports to the API server. Every one may be NULL. */
 struct pod_hooks {
 	void *ctx;
-	/* Did we send the API server a limit for this container? Then what. */
+	/* Did vscaled send the API server a limit for this container? True: it is in *ret. */
 	bool (*expects)(void *ctx, const struct kube_pod *pod, const char *container,
 			enum resource r, uint64_t *ret);
-	/* The object is another one: looked at before expects() is asked about it. */
+	/* The pod object has changed: called before expects() is called for it. */
 	void (*judge)(void *ctx, const struct kube_pod *pod);
-	/* Is a resize of ours still on its way through kubelet and runtime? */
+	/* Is a resize by vscaled still pending in the kubelet or the runtime? */
 	bool (*pending)(void *ctx, const struct kube_pod *pod);
-	/* Is something still to be told of it? Then a pod that is handed back is not forgotten yet.
-	 */
+	/* Is a report on it still to be sent? Then a pod that was handed back is kept in the
+	 * table. */
 	bool (*owes)(void *ctx, const struct kube_pod *pod);
 	/* An Event for the pod: type Normal or Warning. */
 	void (*note)(void *ctx, const struct kube_pod *pod, const char *type, const char *reason,
 		     const char *action, const char *text);
-	/* A pod that is managed came or changed; it is gone or no longer ours. */
+	/* A managed pod was added or changed; it is gone or no longer managed. */
 	void (*put)(void *ctx, const struct kube_pod *pod);
 	void (*gone)(void *ctx, const char *uid);
 	/* LimitRanges of the namespace, and what the API server refused: into b. */
 	void (*bounds)(void *ctx, const struct kube_pod *pod, const char *container,
 		       struct pod_bounds *b);
-	/* Where the report of a container stands, what was ratified: into v. */
+	/* Writes the state of a container's report, and what was ratified, into v. */
 	void (*view)(void *ctx, const struct kube_pod *pod, const char *container,
 		     struct pod_view *v);
 	/* operation and cluster of the status. */
@@ -64,14 +64,14 @@ struct pod {
 	bool absent;                /* the last list lacked it, but its cgroup is there */
 	bool look;                  /* a cgroup may have appeared or be ready */
 	bool newcomers;             /* folders are watched for their limits */
-	bool concerned;             /* a limit below it moved: its own is to be looked at */
-	bool wishes;                /* the owner resized it, not adopted yet */
-	bool leaving;               /* no longer annotated: forgotten once it is handed back */
-	bool unsupported_told;      /* that its node is not supported */
-	bool ending;                /* it finished or is being deleted: left alone */
+	bool concerned; /* a limit of a container changed: its own has to be computed again */
+	bool wishes;    /* a resize by the owner is not adopted yet */
+	bool leaving;   /* no longer annotated: forgotten once it is handed back */
+	bool unsupported_told; /* reported that its node is not supported */
+	bool ending;           /* it finished or is being deleted: not written to */
 };
 
-/* Its spec holds sizes of ours, and its originals may be among those that were lost. */
+/* Its spec holds limits that vscaled sent, and its originals may be among the lost ones. */
 struct sized_pod {
 	char uid[KUBEPODS_UID_MAX];
 	bool listed;
@@ -94,25 +94,25 @@ struct pods {
 	bool synced;             /* a list was complete */
 	struct sized_pod *sized; /* owned; while originals are lost */
 	size_t sized_count;
-	bool sized_missed;         /* no memory for one of them */
-	bool listing;              /* a list is coming in, or broke off */
+	bool sized_missed;         /* one could not be added: out of memory */
+	bool listing;              /* a list is being received, or ended early */
 	struct absent_pod *absent; /* owned */
 	size_t absent_count;
 	usec_t list_wanted_at; /* when another list was last asked for; 0: never */
 };
 
-/* Its cgroup is there; by the uid that cgroups are named by. */
+/* Is its cgroup there? uid: the one in cgroup names. */
 bool pods_has_cgroup(const struct daemon *d, const char *uid);
-/* The originals of a pod that is in no table. */
+/* Deletes the originals of a pod that is not in the table. */
 void pods_forget_records(struct daemon *d, const char *uid);
-/* An earlier life of ours sized it: there are originals to hand back. */
+/* An earlier run of vscaled sized it: there are originals to hand back. */
 bool pods_has_record(const struct daemon *d, const char *uid);
 struct pod *pods_find(const struct daemon *d, const char *uid);
 /* "default/web-0". */
 struct pod *pods_named(const struct daemon *d, const char *name);
-/* Events were lost: every pod is looked at again. */
+/* Events were lost: the cgroups of every pod are searched for again. */
 void pods_look_again(struct daemon *d);
-/* The container's name inside its own; of a pod level NULL. */
+/* The container's name within its pod; of a pod level NULL. */
 const char *pod_container_of(const struct managed *m);
 
 void pod_look_again(struct pod *p);

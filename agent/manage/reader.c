@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The choice of the reader, its passes, and what the kernel tells of cgroups that come and go. */
+/* The choice of the reader, its passes, and the kernel's reports of cgroups that appear and
+ * vanish. */
 #include "agent/manage/reader.h"
 #include "agent/base/footprint.h"
 #include "agent/manage/managed.h"
@@ -15,12 +16,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A full node has 250 pods. A slot takes 270 bytes, resident whether it is used or not; who finds
- * none is read by its files. */
+/* A full node has 250 pods. A slot takes 270 bytes, resident whether it is used or not; a cgroup
+ * without a slot is read by its files. */
 #define SLOTS 1024
-/* In a row, and BPF is given up. */
+/* Failed passes in a row after which BPF is not used any more. */
 #define FAILURES_MAX 3
-/* Cgroups, besides our own, that the places of memory.stat's lines are proven by. */
+/* Cgroups, besides vscaled's own, by which the order of memory.stat's counters is verified. */
 #define PROOFS_MAX 4
 /*
  * memory.stat in a pass flushes it for every group that ran; read from the file, it costs as much
@@ -55,7 +56,7 @@ static void on_removed(struct daemon *d, uint64_t id)
 	}
 }
 
-/* A unit is started by PID 1, who tells; a container by the runtime, who does not. */
+/* PID 1 reports the units that it starts; the runtime does not report containers. */
 static void on_made(struct daemon *d, const char *path)
 {
 	struct kubepods_name name;
@@ -132,8 +133,8 @@ static bool prove_by(struct daemon *d, const char *path, struct cg_probe *p)
 }
 
 /*
- * No type tells the order of memory.stat's counters. In a container we do not know our own cgroup,
- * and one has counters of 0: those right below the root are as good.
+ * No type describes the order of memory.stat's counters. In a container vscaled does not know its
+ * own cgroup, and one may have counters of 0: the cgroups right below the root serve as well.
  */
 static void prove(struct daemon *d, struct cg_probe *p)
 {
@@ -167,7 +168,7 @@ static void life_start(struct daemon *d)
 		cg_life_close(STEAL(r->life));
 		snprintf(p.why, sizeof p.why, "the loop does not take it");
 	}
-	/* Who is gone is not to be looked at on the same wake-up. */
+	/* A removed cgroup must not be read in the same wake-up. */
 	if (r->life != NULL)
 		sd_event_source_set_priority(r->life_source, SD_EVENT_PRIORITY_IMPORTANT);
 	note_probe(r, &p);
@@ -209,7 +210,8 @@ void reader_start(struct daemon *d, reader_heard_fn *heard)
 		note(r, "as configured");
 	else
 		bpf_start(d);
-	/* They let a process read all of the kernel's memory, and have done what they are for. */
+	/* Drops the capabilities: they let a process read all of the kernel's memory, and are not
+	 * needed any more. */
 	error = cg_probe_drop_rights();
 	if (error < 0)
 		note(r, "; its rights are kept: %s", strerror(-error));
@@ -225,7 +227,7 @@ void reader_stop(struct daemon *d)
 	r->passed = false;
 }
 
-/* It has served, and the kernel says no: the files are still there. */
+/* BPF worked before, and the kernel refuses it now: the files are read. */
 static void give_up(struct daemon *d, int error)
 {
 	reader_stop(d);

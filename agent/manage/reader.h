@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which reader serves: for all cgroups at once by BPF, or each by its files. Either fills the same
- * struct usage; nobody above knows the difference. What BPF cannot do, or not here, is read as
- * text, and said at the start: never a failed start.
+ * Which reader is used: BPF for all cgroups at once, or the files of each. Either fills the same
+ * struct usage; callers see no difference. What BPF cannot read on this host is read as text and
+ * logged at the start; the start never fails because of it.
  */
 #pragma once
 
@@ -24,17 +24,18 @@ typedef void reader_heard_fn(struct daemon *d);
 
 struct reader {
 	struct cg_scan *scan; /* NULL: files alone */
-	struct cg_life *life; /* NULL: inotify alone tells what comes and goes */
+	struct cg_life
+		*life; /* NULL: cgroups that appear and vanish are reported by inotify alone */
 	sd_event_source *life_source;
 	reader_heard_fn *heard;
-	bool passed;                          /* the records are of this moment */
+	bool passed;                          /* the records are of the present pass */
 	enum reader_clock clock;              /* what the last pass was for */
 	unsigned failures;                    /* passes in a row */
-	size_t stat_reads;                    /* of memory.stat, in the last look */
-	char detail[2 * CG_PROBE_TEXT_BYTES]; /* what became of the programs */
+	size_t stat_reads;                    /* of memory.stat, in the last reflex pass */
+	char detail[2 * CG_PROBE_TEXT_BYTES]; /* which BPF programs were loaded, or why not */
 };
 
-/* Loads what the configuration asks for and says what became of it. */
+/* Loads the BPF programs that the configuration asks for, and logs the outcome. */
 void reader_start(struct daemon *d, reader_heard_fn *heard);
 void reader_stop(struct daemon *d);
 /* "bpf", "text". */
@@ -44,7 +45,7 @@ const char *reader_name(const struct daemon *d);
 void reader_attach(struct managed *m);
 void reader_detach(struct managed *m);
 
-/* One pass over all; until reader_end(), reader_read() is answered by it. */
+/* Reads all in one pass; until reader_end(), reader_read() returns its records. */
 void reader_begin(struct daemon *d, enum reader_clock clock);
 void reader_end(struct daemon *d);
 /* In the place of cg_read(m->cg, want, ret). by_text: parts that are to come from the files. */

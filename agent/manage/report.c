@@ -28,7 +28,7 @@ static uint64_t amount(const struct change *s, uint64_t value)
 	return s->knob == KNOB_CPU_MAX ? cpu_milli_of(value, s->period_usec) : value;
 }
 
-/* Steps that are means to an end have no entry of their own: memory.high, reclaim, burst. */
+/* Auxiliary steps are not logged by themselves: memory.high, reclaim, burst. */
 static bool has_entry(const struct change *s)
 {
 	return s->knob == KNOB_CPU_MAX || s->knob == KNOB_MEM_MAX;
@@ -56,8 +56,8 @@ void report_step(struct managed *m, const struct change *s, int outcome,
 	};
 }
 
-/* What the ledger asks for goes back as it can be spared, and the pod above follows: many small
- * steps, told as one. */
+/* Memory that the ledger takes back is returned in many small steps, and the pod above follows:
+ * they are reported as one. */
 #define SUM_UP_USEC (10 * USEC_PER_SEC)
 
 void report_summed(struct managed *m, bool now)
@@ -80,7 +80,7 @@ void report_summed(struct managed *m, bool now)
 	*sum = (struct summed_steps){0};
 }
 
-/* PID 1 may write its headroom with every call: told as one, too. */
+/* PID 1 may write the limit with headroom at every call: these are reported as one, too. */
 void report_taken_back(struct managed *m, uint64_t from, uint64_t to)
 {
 	struct summed_steps *sum = &m->summed;
@@ -94,7 +94,7 @@ void report_taken_back(struct managed *m, uint64_t from, uint64_t to)
 		.reason = REASON_DRIFT, .to = to, .use = m->control.last.mem_current};
 }
 
-/* True: it is told later. Any other change of the limit ends the sum. */
+/* True: it is reported later. Any other change of the limit ends the sum. */
 static bool sum_up(const struct done_step *done)
 {
 	const struct change *s = &done->step;
@@ -303,7 +303,7 @@ void report_managed(struct managed *m)
 	};
 
 	if (m->kind == UNIT_KIND_POD)
-		return; /* its containers speak for it */
+		return; /* its containers are reported instead */
 	originals_text(&m->control, sizeof detail, detail);
 	event_unit_managed(&e);
 }

@@ -11,18 +11,18 @@ struct daemon;
 struct managed;
 struct pod;
 
-/* took: of a raise, else zeros. Kept until report_steps(). */
+/* took: of a raise, else zeros. The message is kept until report_steps(). */
 void report_step(struct managed *m, const struct change *s, int outcome,
 		 const usec_t took[SINCE_COUNT]);
 void report_steps(struct daemon *d);
 /* memory.max was found above what is held, and is held again: judge_take_back(). */
 void report_taken_back(struct managed *m, uint64_t from, uint64_t to);
-/* What was summed up for long enough; now: whatever there is. */
+/* Reports sums that are old enough; now: every sum. */
 void report_summed(struct managed *m, bool now);
-/* systemd is told a memory limit above the one that stands, because use grows. */
+/* systemd is sent a memory limit above the one in the cgroup, because use grows. */
 void report_headroom(struct managed *m, uint64_t to);
 void report_ceiling(struct managed *m, enum resource r);
-/* The node has memory for a limit of `to` and no more. */
+/* An increase to `wish` bytes is denied: the node has memory for a limit of `to`. */
 void report_denied(struct managed *m, uint64_t to, uint64_t wish, const char *why);
 /* use is above what the spec allows; why: static or borrowed text. */
 void report_above_spec(struct managed *m, uint64_t limit, uint64_t use, const char *why);
@@ -43,13 +43,13 @@ void report_property_failed(struct managed *m, int error, usec_t span);
 void report_unsaved_baseline(struct daemon *d, int error);
 void report_restored(struct managed *m, const struct restore_result *result,
 		     const struct limits *before);
-/* A unit that is not in the table. */
+/* The same for a unit that is not in the table. */
 void report_stray(const char *unit, enum restore_outcome outcome);
 /* The pod's annotations cannot be understood: it is Off. */
 void report_annotations(const struct pod *p, const char *why);
 /* The API server did not take a limit: text is its own. */
 void report_refused(const struct managed *m, enum resource r, const char *text);
-/* The kubelet has carried out what the API server was told. */
+/* The kubelet has carried out the resize that was sent. */
 void report_ratified(const struct pod *p, uint64_t generation);
 void report_contested_limit(const struct pod *p, const char *detail);
 void report_config_errors(const char *file, const struct config_errors *errors, bool kept);

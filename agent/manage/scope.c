@@ -18,7 +18,8 @@ bool scope_is_of(const struct managed *m, const struct kube_container *c)
 	       strcmp(name.id, c->id) == 0;
 }
 
-/* A container is as old as our first sight of it, at least; systemd tells the age of a unit. */
+/* A container is at least as old as the moment when vscaled first saw it; systemd reports the age
+ * of a unit. */
 static usec_t age_of(const struct managed *m, usec_t active_enter_usec)
 {
 	const struct daemon *d = m->daemon;

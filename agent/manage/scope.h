@@ -11,7 +11,7 @@ struct managed;
 /* It was attached to its cgroup; active_enter_usec as in struct arrival. */
 void scope_born(struct managed *m, usec_t active_enter_usec);
 /*
- * A container runtime may still be at work on its scope: PID 1 must not be called for it
+ * The container runtime may still be creating its scope: PID 1 must not be called for it
  * (unit_is_container()), and what is written to its files is the runtime's own start. True until
  * the API server says that this container runs, or UNIT_CREATING_USEC have passed.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * struct daemon: what the rooms from manage to loop share. One event loop, one table of managed
- * units. test/lint/rooms says which room may include which.
+ * struct daemon: what the folders from manage to loop share. One event loop, one table of managed
+ * units. test/lint/rooms says which folder may include which.
  */
 #pragma once
 
@@ -38,14 +38,14 @@ struct unit_port {
 	int (*keep)(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask);
 };
 
-/* What may have to raise a limit comes before whoever asks or answers, and after what tells of
- * others' writes and of cgroups that are gone. */
+/* Event sources that may raise a limit run before those that serve requests and replies, and after
+ * those that report external writes and removed cgroups. */
 #define DAEMON_PRIORITY_REFLEX (SD_EVENT_PRIORITY_IMPORTANT / 2)
 
 /* The time of a wake-up: boottime for control, realtime for records. */
 typedef void daemon_clock_fn(void *ctx, usec_t *ret_boot, usec_t *ret_real);
 
-/* A step that was carried out; the journal hears of it when all steps were. */
+/* A step that was carried out; it is logged when all steps are done. */
 struct done_step {
 	struct managed *unit;
 	struct change step;
@@ -59,7 +59,7 @@ struct daemon_counters {
 	uint64_t wakeups;
 	usec_t lag_max_usec;
 	usec_t scan_usec; /* of the last sample */
-	usec_t look_usec; /* of the last look */
+	usec_t look_usec; /* of the last reflex pass */
 };
 
 /* 0: all is well. */
@@ -93,14 +93,14 @@ struct daemon {
 	struct unit_port port;
 	const struct restore_units *restore_units; /* tests; NULL: PID 1 */
 	bool bus_connected;
-	bool unwatched;          /* inotify does not tell of everything */
-	const char *unsupported; /* in a word: why nothing here can be managed; NULL: it can */
-	bool bus_absent;         /* there is no PID 1 to speak to, and none is needed */
-	bool bus_lost;           /* told */
+	bool unwatched;          /* inotify does not report everything */
+	const char *unsupported; /* why nothing here can be managed, in a few words; NULL: it can */
+	bool bus_absent;         /* there is no connection to PID 1, and none is needed */
+	bool bus_lost;           /* reported */
 	bool ready_told;
-	usec_t hand_back_at; /* PID 1 hung: none before that */
+	usec_t hand_back_at; /* PID 1 did not answer: no hand-back before this time */
 	bool strays_told;
-	usec_t strays_at;       /* when to give them back, UINT64_MAX: none */
+	usec_t strays_at;       /* when to hand them back, UINT64_MAX: none */
 	struct managed **units; /* owned; containers and pod levels too */
 	size_t unit_count;
 	struct pods pods;
@@ -111,15 +111,15 @@ struct daemon {
 	size_t step_capacity;
 	struct done_step done[DONE_STEPS_MAX];
 	size_t done_count;
-	char own_cgroup[256];                 /* never managed, nor what it is in */
-	char own_namespace[64], own_pod[256]; /* the same; "": we are in none */
+	char own_cgroup[256];                 /* never managed, nor are its parents */
+	char own_namespace[64], own_pod[256]; /* the same; "": vscaled runs in no pod */
 	usec_t started_at;
 	usec_t started_monotonic;
 	usec_t now;      /* boottime of this wake-up */
 	usec_t woke;     /* the same on daemon_clock() */
 	usec_t due;      /* when the timer's wake-up was due, boottime; 0: not the timer's */
 	usec_t now_real; /* realtime, steps of the wall clock taken out */
-	usec_t wall_now; /* the wall clock as it is: for what others stamp by it */
+	usec_t wall_now; /* the wall clock as it is, for comparison with timestamps of others */
 	int64_t clock_offset_usec;
 	usec_t last_tick;
 	usec_t stop_by; /* 0: not stopping */
@@ -127,28 +127,28 @@ struct daemon {
 	usec_t next_review;
 	usec_t next_save;
 	usec_t list_asked_at;
-	usec_t list_whole_at; /* properties of all were asked for */
+	usec_t list_whole_at; /* when the properties of all units were requested */
 	usec_t reload_ended;  /* of PID 1 */
 	bool reloading;
 	bool paused;
 	bool list_due;
 	bool list_pending; /* asked, not answered */
 	bool baselines_dirty;
-	bool originals_lost; /* there was no file of them when we started, or not a whole one */
+	bool originals_lost; /* at the start their file was missing or not whole */
 	bool lost_mark_due;  /* the mark of that is not on disk yet */
-	int lost_mark_error; /* told already */
+	int lost_mark_error; /* reported already */
 	bool lift_copy_due;  /* lift_keep() */
-	int lift_copy_error; /* told already */
+	int lift_copy_error; /* reported already */
 	char state_result[128];
-	int state_error; /* told already */
+	int state_error; /* reported already */
 	usec_t state_saved_real;
 	struct daemon_counters counters;
 	struct counters tally;   /* for /metrics */
 	struct cluster *cluster; /* NULL: there is no Kubernetes */
-	bool node_wrong;  /* its name: none of the listed pods has a cgroup here, and others have:
-			     told */
-	bool cpu_manager; /* the kubelet names CPUs for containers: limits may be replayed any time
-			   */
+	bool node_wrong;  /* its name seems wrong: no listed pod has a cgroup here, others have;
+			     reported */
+	bool cpu_manager; /* the kubelet assigns CPUs to containers: limits may be replayed at any
+			     time */
 	struct metrics_server *metrics;
 	struct config_watch *config_watch;
 	sd_event_source *tick_source;

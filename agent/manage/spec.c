@@ -20,18 +20,18 @@ bool spec_sent_by_us(const struct managed *m, enum resource r, uint64_t value)
 
 	if (b == NULL || !b->ratified)
 		return false;
-	/* A record from before these were kept tells no more than that. */
+	/* A record from before these values were stored says no more than that. */
 	return b->sent[r] == 0 || limit_same(r, value, b->sent[r]) ||
 	       limit_same(r, value, b->sent_over[r]);
 }
 
 static bool differs(uint64_t a, uint64_t b, enum resource r)
 {
-	/* CPU comes back from shares and quota, a millicore off. */
+	/* The CPU value is computed from shares and quota, and may differ by a millicore. */
 	return MAX(a, b) - MIN(a, b) > (r == RESOURCE_CPU ? 1 : 0);
 }
 
-/* The spec has a limit that the runtime does not have yet, and that is not ours. */
+/* The spec has a limit that the runtime does not have yet, and that vscaled did not send. */
 static bool is_external(const struct managed *m, const struct kube_container *c, enum resource r)
 {
 	uint64_t limit = c->spec.limit[r];

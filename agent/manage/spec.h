@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the spec of a pod holds: a value of ours, or one that an external writer has put there. */
+/* What the spec of a pod holds: a value that vscaled sent, or one of an external writer. */
 #pragma once
 
 #include "policy/types/limits.h"
@@ -10,11 +10,11 @@ struct managed;
 
 /* systemd holds whole percents of a CPU and pages: a value and its rounded form are the same. */
 bool limit_same(enum resource r, uint64_t a, uint64_t b);
-/* Does the record say that this value of its spec was sent by us? */
+/* Does the record say that vscaled sent this value of its spec? */
 bool spec_sent_by_us(const struct managed *m, enum resource r, uint64_t value);
 /*
  * The memory limit that the runtime may write at any moment: its present one, while a CPU manager
- * is at work or the kubelet carries out an external resize. A lower one that was asked for and is
- * not adopted yet counts. 0: it writes none.
+ * is at work or the kubelet carries out an external resize. A lower limit that the owner set and
+ * that is not adopted yet counts. 0: it writes none.
  */
 uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container *c);

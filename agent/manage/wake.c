@@ -25,7 +25,8 @@ usec_t daemon_clock(void)
 	return clock_usec(CLOCK_MONOTONIC);
 }
 
-/* Moves every record along with a wall clock that was set: ages stay what they are. */
+/* Shifts every record's time by the step of a wall clock that was set, so that ages stay the
+ * same. */
 static void follow_clock_step(struct daemon *d, int64_t step)
 {
 	for (size_t i = 0; i < d->unit_count; i++)

@@ -8,7 +8,7 @@ struct daemon;
 
 /* Reads the clocks once for this wake-up. */
 void daemon_wake(struct daemon *d);
-/* CLOCK_MONOTONIC as of this very moment, for measuring our own cost. */
+/* CLOCK_MONOTONIC now, for measuring vscaled's own cost. */
 usec_t daemon_clock(void);
 struct control_context daemon_context(struct daemon *d, struct plan *plan);
 /* The clock of the host; tests have their own. */

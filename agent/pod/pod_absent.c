@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Records of pods that lists lack: when they are of no use any more. */
+/* Records of pods that lists lack: when they are deleted. */
 #include "agent/pod/pod_absent.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/shared.h"
@@ -87,7 +87,7 @@ void absent_list_end(struct daemon *d, bool whole)
 
 void absent_tick(struct daemon *d)
 {
-	/* The lists are of another node. */
+	/* The lists belong to another node. */
 	if (d->node_wrong)
 		return;
 	for (size_t i = d->pods.absent_count; i > 0; i--) {

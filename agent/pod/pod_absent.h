@@ -9,8 +9,8 @@ struct daemon;
 
 /*
  * A list that lacks a pod proves nothing: the API server's storage may have been set back, and a
- * pod that is being started has no cgroup. Records of a pod without a cgroup go when the API server
- * deletes it, when two whole lists ABSENT_USEC apart lacked it, or when none had it for
+ * pod that is being started has no cgroup. Records of a pod without a cgroup are removed when the
+ * API server deletes it, when two whole lists ABSENT_USEC apart lacked it, or when none had it for
  * ABSENT_MAX_USEC.
  */
 #define ABSENT_USEC     (10 * USEC_PER_MIN)
@@ -21,7 +21,7 @@ bool absent_is_gone(usec_t *since, usec_t now);
 void absent_list_begin(struct daemon *d);
 void absent_seen(struct daemon *d, const char *uid);
 void absent_list_end(struct daemon *d, bool whole);
-/* On the review clock: forgets the records of what is gone. */
+/* At each review: deletes the records of pods that are gone. */
 void absent_tick(struct daemon *d);
-/* Another list would tell whether something is gone. True once in ABSENT_USEC. */
+/* Another list would show whether a pod is gone. True once in ABSENT_USEC. */
 bool pods_want_list(struct daemon *d);

@@ -40,7 +40,7 @@ bool pod_child_is_unknown(const struct pod *p, const struct pod_child *c)
 }
 
 /* An init or ephemeral container that ran to its end does not come back while its pod's sandbox
- * lives. Should the sandbox be made anew, the API server's word corrects the guess. */
+ * lives. Should the sandbox be made anew, the API server's report corrects the guess. */
 static bool has_ended(const struct kube_container *c)
 {
 	return c->kind >= CONTAINER_INIT && c->id != NULL && !c->running;
@@ -119,7 +119,7 @@ static size_t owner_of(const struct pod *p, size_t i, const struct pod_children 
 	return found;
 }
 
-/* Did we write this value, to the file or by systemd? */
+/* Did vscaled write this value, to the file or through systemd? */
 static bool is_ours(const struct managed *m, enum resource r, uint64_t value)
 {
 	uint32_t prop = r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX;
@@ -131,7 +131,8 @@ static bool is_ours(const struct managed *m, enum resource r, uint64_t value)
 	       ((m->sent_mask & prop) && limit_same(r, value, sent));
 }
 
-/* What was found before we wrote to it; but what another has set since then stays. */
+/* The limits from before the first write; but a value that an external writer has set since then
+ * stays. */
 static struct limits goes_back(const struct managed *m)
 {
 	struct limits l = m->found;
@@ -152,7 +153,7 @@ static struct limits goes_back(const struct managed *m)
 	return l;
 }
 
-/* What goes back is what the owner had before us, unless that is on record. */
+/* The values to restore are the owner's from before the first write, unless they are on record. */
 static bool note_originals(struct pod *p, const struct managed *m, const struct kube_container *c,
 			   const struct limits *l)
 {
@@ -182,7 +183,7 @@ static bool note_originals(struct pod *p, const struct managed *m, const struct 
 	return true;
 }
 
-/* Memory only as far as its use allows: lower limits are judged by the writer. */
+/* Memory only as far as its use allows: cg_write() checks a lower limit. */
 static void put_back(const struct managed *m, const struct limits *f)
 {
 	const struct tuning_memory *t = &m->daemon->config.tuning.memory;
@@ -213,7 +214,8 @@ static void forget_guess(struct managed *m)
 	m->property_due = false;
 }
 
-/* The owner gets back what it had, from its record: at once, and again until it has worked. */
+/* The originals of the container whose cgroup this is are restored from its record: at once, and
+ * again until that succeeds. */
 static void give_to(struct pod *p, size_t k, char *unit)
 {
 	struct managed *owner = p->members[k].managed;
@@ -227,7 +229,8 @@ static void give_to(struct pod *p, size_t k, char *unit)
 	}
 	free(owner->unit);
 	owner->unit = unit;
-	/* A managed one is attached by this look and sized by its own laws, in systemd as well. */
+	/* A managed one is attached in this search and sized by its own laws, in systemd as
+	 * well. */
 	owner->property_due = owner->ours;
 	if (!owner->ours)
 		hold_release(owner, "its cgroup was taken for that of another container");
@@ -244,7 +247,7 @@ static void release(struct pod *p, size_t i, size_t k)
 	unit_brake_off(m);
 	back = goes_back(m);
 	if (touched && !note_originals(p, m, c, &back))
-		return; /* no memory: the next look tries again */
+		return; /* no memory: the next search tries again */
 	report_released(m, c->name);
 	if (touched)
 		put_back(m, &back);
@@ -253,7 +256,7 @@ static void release(struct pod *p, size_t i, size_t k)
 		managed_lost(owner);
 	managed_lost(m);
 	forget_guess(m);
-	/* Where nothing of ours was written nothing is to be given back. */
+	/* Where vscaled wrote nothing, nothing is to be restored. */
 	if (touched)
 		give_to(p, k, STEAL(m->unit));
 	persist_baselines(p->daemon);
@@ -269,7 +272,7 @@ void pod_check_guesses(struct pod *p, const struct pod_children *all)
 		if (m == NULL || m->cg == NULL || !m->guessed)
 			continue;
 		if (own != NULL && strcmp(own->path, m->path) == 0) {
-			m->guessed = false; /* the API server says so, too */
+			m->guessed = false; /* the API server reports the same */
 			continue;
 		}
 		k = owner_of(p, i, all);

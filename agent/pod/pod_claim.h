@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose cgroup is it: which container of a pod an unknown cgroup can be of, and what follows when
- * the API server says later that it is another one's. Private to pod_find.c and pod_claim.c.
+ * Which container of a pod an unknown cgroup can belong to, and what follows when the API server
+ * reports later that it is another one's. Private to pod_find.c and pod_claim.c.
  */
 #pragma once
 
@@ -27,17 +27,17 @@ struct pod_children {
 /* NULL: none of them has this id, or id is NULL. */
 const struct pod_child *pod_child_of_id(const struct pod_children *all, const char *id);
 
-/* No container of the spec has its id, and none of ours is attached to it. */
+/* No container of the spec has its id, and no managed container is attached to it. */
 bool pod_child_is_unknown(const struct pod *p, const struct pod_child *c);
 
-/* The only container of the spec, managed or not, that has no cgroup and may come to have one: what
- * appears can be of nobody else. NULL: there is none, or more than one. */
+/* The only container of the spec, managed or not, that has no cgroup and may come to have one: a
+ * cgroup that appears can only be its own. NULL: there is none, or more than one. */
 const struct pod_member *pod_only_missing(const struct pod *p, const struct pod_children *all);
 
 /* Do the limits of a new cgroup equal what the API server has of the container? */
 bool pod_has_limits_of(const struct kube_container *c, const struct limits *stands);
 
-/* m is about to be attached without the API server's word to a cgroup with these limits. */
+/* m is about to be attached to a cgroup with these limits before the API server confirms it. */
 void pod_note_guess(struct managed *m, const struct limits *found);
 
 /* Cgroups that were attached so and are another container's are released: their limits are put

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From pods and containers to their cgroups: by the API's word, or by the cgroup that appears. */
+/* From pods and containers to their cgroups: by what the API server reports, or by the cgroup that
+ * appears. */
 #include "agent/pod/pod_find.h"
 #include "agent/apply/start.h"
 #include "agent/manage/managed.h"
@@ -89,7 +90,7 @@ void pod_unwatch(struct pod *p)
 	cg_watch_forget(p->daemon->watch, COOKIE_NEWCOMER | p->serial);
 }
 
-/* Its limits are waited for: somebody is about to write them. */
+/* Watches a new cgroup: the runtime is about to write its limits. */
 static void await(struct pod *p, const char *path)
 {
 	struct cg *cg;
@@ -175,7 +176,7 @@ static void level_spec(const struct kube_pod *s, uint64_t ret[RESOURCE_COUNT])
 	}
 }
 
-/* NULL: nobody but the kernel holds its limits, or nobody can be told. */
+/* NULL: only the kernel holds its limits, or PID 1 cannot be called. */
 static const char *unit_of(const struct daemon *d, const struct kubepods_name *n)
 {
 	return n->unit[0] != '\0' && !d->bus_absent ? n->unit : NULL;
@@ -279,7 +280,7 @@ static void note_child(void *arg, const char *path, const struct kubepods_name *
 	all->item[all->count++].name = *name;
 }
 
-/* The pause container never gets limits: the one with those of the spec is it. */
+/* The pause container never gets limits: the cgroup with those of the spec is the container's. */
 static const struct pod_child *guess(struct pod *p, size_t i, const struct pod_children *all)
 {
 	const uint64_t *spec = p->spec->containers[i].spec.limit;
@@ -293,13 +294,14 @@ static const struct pod_child *guess(struct pod *p, size_t i, const struct pod_c
 
 		if (!pod_child_is_unknown(p, c))
 			continue;
-		/* Before the look, or what is written in between is missed. */
+		/* Before the limits are read, or a write in between is missed. */
 		await(p, c->path);
 		if (read_limits(p->daemon, c->path, &stands) == 0 && has_limits(&stands, spec) &&
 		    pod_has_limits_of(&p->spec->containers[i], &stands))
 			return c;
 	}
-	/* Waited for by the watches alone: the pause container would keep us looking for ever. */
+	/* The watches alone report them: because of the pause container the search would never
+	 * end. */
 	p->look = false;
 	return NULL;
 }
@@ -424,8 +426,8 @@ void pod_look(struct pod *p)
 	pod_check_guesses(p, &all);
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		look_for_container(p, i, &all);
-	/* Not before each look: ending a watch makes inotify speak, which asks for the next look.
-	 */
+	/* Not before each search: to end a watch raises an inotify event, which requests the next
+	 * search. */
 	if (waited && !p->newcomers)
 		cg_watch_forget(p->daemon->watch, COOKIE_NEWCOMER | p->serial);
 }

@@ -8,11 +8,11 @@ struct cg_watch_event;
 struct daemon;
 struct pod;
 
-/* Looks for the cgroups of the pod now. */
+/* Searches for the cgroups of the pod now. */
 void pod_look(struct pod *p);
 /* Watches the folders in which pods appear. */
 void pods_watch_parents(struct daemon *d);
 void pods_unwatch(struct daemon *d);
-/* An event of a folder, or of a newcomer's limits. False: the cookie is no pod's. */
+/* An event of a folder, or of a new container's limits. False: the cookie is no pod's. */
 bool pods_watch_event(struct daemon *d, const struct cg_watch_event *e);
 void pod_unwatch(struct pod *p);

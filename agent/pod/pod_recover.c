@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The originals are lost (a new disk, a wiped folder, a file of a newer version), and the spec
- * holds sizes of ours. To take these for the originals would lose the true ones for good and let
- * every such loss multiply the ceiling. So they come from the pod's own status annotation where
- * that checks out; else the container is not written to, and that is told.
+ * holds limits that vscaled sent. To take these for the originals would lose the true ones for good
+ * and let every such loss multiply the ceiling. So the originals come from the pod's own status
+ * annotation where that is valid; else the container is not written to, and that is reported.
  */
 #include "agent/pod/pod_recover.h"
 #include "agent/kube/model/originals.h"
@@ -107,7 +107,7 @@ void pod_recover(struct pod *p)
 	}
 }
 
-/* --- pods of which the spec is ours --- */
+/* --- pods whose spec holds limits that vscaled sent --- */
 
 static size_t sized_find(const struct daemon *d, const char *uid)
 {

@@ -9,17 +9,18 @@ struct kube_pod;
 struct limits;
 struct pod;
 
-/* The records are lost and the spec is ours: originals from its annotation, or hands off. */
+/* The records are lost and the spec holds limits that vscaled sent: takes the originals from the
+ * pod's annotation, else marks it as not to be written to. */
 void pod_recover(struct pod *p);
 /* The same for the pod's own cgroup; false: what stands is the original. */
 bool pod_recover_level(const struct pod *p, const struct limits *stands, struct limits *ret);
-/* Is a container of it not written to for want of originals? */
+/* Is a container of it not written to because its originals are unknown? */
 bool pod_in_doubt(const struct pod *p);
-/* The API server tells of a pod; in_table: it is ours, or was. One of which the spec is ours counts
- * until it has a record or is gone: it may be annotated at any later time. */
+/* The API server reports a pod; in_table: it is managed, or was. One whose spec holds limits that
+ * vscaled sent counts until it has a record or is gone: it may be annotated at any later time. */
 void pod_recover_listed(struct daemon *d, const struct kube_pod *s, bool in_table);
 void pod_recover_gone(struct daemon *d, const char *uid);
 /* A list begins, or a whole one has ended. */
 void pod_recover_list(struct daemon *d, bool ended);
-/* On the review clock: every pod of which the spec is ours has its originals. */
+/* At each review: ends the recovery once every such pod has its originals. */
 void pod_recover_end(struct daemon *d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is managed of a pod, by which rule, and why the rest is not. */
+/* Which containers of a pod are managed, by which rule, and why the others are not. */
 #include "agent/pod/pod_rule.h"
 #include "agent/apply/release.h"
 #include "agent/apply/rules.h"
@@ -17,7 +17,7 @@ static bool finished(const struct kube_pod *s)
 	       (strcmp(s->phase, "Succeeded") == 0 || strcmp(s->phase, "Failed") == 0);
 }
 
-/* A limit of ours on ourselves could stop the one who would raise it. */
+/* vscaled does not limit itself: such a limit could stop the process that has to raise it. */
 static bool is_us(const struct daemon *d, const struct kube_pod *s)
 {
 	return d->own_pod[0] != '\0' && strcmp(d->own_pod, s->name) == 0 &&
@@ -98,7 +98,7 @@ static bool has_originals(const struct pod *p, const struct kube_container *c)
 	return baseline_find(&p->daemon->baselines, key) != NULL;
 }
 
-/* It is not ours, or no longer: what is left of us goes. */
+/* It is not managed, or no longer: what vscaled wrote is handed back. */
 static void not_ours(struct pod *p, size_t i, const char *why)
 {
 	struct pod_member *member = &p->members[i];
@@ -194,7 +194,7 @@ void pod_apply_rules(struct pod *p)
 	}
 	tell_error(p, error.text);
 	pod_set_level_rule(p);
-	/* One container's class depends on what is ours of the others. */
+	/* One container's class depends on what is managed of the others. */
 	for (size_t i = 0; i < s->container_count; i++)
 		if (p->members[i].managed != NULL)
 			pod_set_bounds(p->members[i].managed);

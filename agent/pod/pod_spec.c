@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What changes in a pod's spec: the owner's own resize, or ours coming back. */
+/* Changes of a pod's spec: the owner's resize, or vscaled's own. */
 #include "agent/pod/pod_spec.h"
 #include "agent/apply/apply.h"
 #include "agent/apply/pod_level.h"
@@ -60,8 +60,8 @@ static struct limits with_limit(const struct limits *l, enum resource r, uint64_
 }
 
 /*
- * The owner's value is the original from now on, and what we hold: written at once, because the
- * kubelet leaves a cgroup alone whose value it believes to be there.
+ * The owner's value becomes the original and the held limit. It is written at once, because the
+ * kubelet does not write a cgroup that it believes to have that value.
  */
 static void adopt(struct managed *m, enum resource r, uint64_t value)
 {
@@ -89,8 +89,8 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 	plan_apply(d, &plan);
 	m->property_due = m->touched;
 	persist_adopted(d, m, r);
-	/* The request of a Guaranteed pod is its limit: the owner has set both. The spec may hold
-	 * headroom of ours by now. */
+	/* The request of a Guaranteed pod is its limit: the owner has set both. The spec may
+	 * already hold a limit with vscaled's headroom. */
 	if (m->pod->spec->qos == QOS_GUARANTEED)
 		persist_adopted_request(d, m, r, value);
 	pod_set_bounds(m);
@@ -135,7 +135,7 @@ void pod_spec_settle(struct pod *p)
 	const struct kube_pod *s = p->spec;
 	bool seen = s->observed_generation != 0 && s->observed_generation >= s->generation;
 
-	/* No room for it on the node, or never: the values as they are go on to count. */
+	/* Deferred or Infeasible: the present values stay valid. */
 	if (!p->wishes || s->pending != RESIZE_NOT_PENDING)
 		return;
 	p->wishes = false;
@@ -163,8 +163,8 @@ void pod_spec_first(struct managed *m)
 	}
 }
 
-/* Which run of it was OOM-killed last, from 1 on: told when it ends, and on when the next one runs.
- * 0: none. */
+/* Which run of it was OOM-killed last, from 1 on: reported when it ends, and still while the next
+ * one runs. 0: none. */
 static uint32_t killed_run(const struct kube_container *c)
 {
 	if (!c->oom_killed)
@@ -172,8 +172,8 @@ static uint32_t killed_run(const struct kube_container *c)
 	return c->running ? c->restarts : c->restarts + 1;
 }
 
-/* The kill took the cgroup away before its counters were read: the API server's word stands in for
- * them. */
+/* After the kill the cgroup was removed before its counters were read: the API server's report
+ * replaces them. */
 static void note_kill(struct managed *m, const struct kube_container *now,
 		      const struct kube_container *old)
 {

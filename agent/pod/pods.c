@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table of pods: they come, change and go. */
+/* The table of pods: added, changed and removed. */
 #include "agent/pod/pods.h"
 #include "agent/apply/boost.h"
 #include "agent/base/footprint.h"
@@ -47,7 +47,7 @@ static void pod_free(struct pod *p)
 	free(p);
 }
 
-/* Takes the pod out of the table. What it left on disk goes unless it may still be there. */
+/* Takes the pod out of the table. for_good: deletes its records, too. */
 static void pod_drop(struct pod *p, bool for_good)
 {
 	struct daemon *d = p->daemon;
@@ -113,7 +113,7 @@ static int pod_take(struct pod *p, struct kube_pod *spec)
 
 /* --- what the watch says --- */
 
-/* Another uid is another pod, whatever its name. */
+/* A pod with another uid is another pod, even with the same name. */
 static void drop_namesake(struct daemon *d, const struct kube_pod *spec)
 {
 	for (size_t i = 0; i < d->pods.count; i++) {
@@ -307,7 +307,7 @@ static bool report_owes(const struct pod *p)
 	return h->owes != NULL && h->owes(h->ctx, p->spec);
 }
 
-/* What was handed back and is not ours any more leaves the table. */
+/* An entry that was handed back and is not managed any more leaves the table. */
 static void sweep(struct pod *p)
 {
 	/* What it was before stands in them, and is to go into the spec as well. */
@@ -332,7 +332,7 @@ static bool level_owes(const struct pod *p)
 
 void pods_tick(struct daemon *d)
 {
-	/* Nobody tells of what is new. */
+	/* New cgroups are not reported without inotify. */
 	if (d->unwatched)
 		pods_look_again(d);
 	pods_look(d);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the container runtime holds. With every update of a container it writes all of that. A
- * static CPU manager sends such updates at any moment: the cpuset alone, and the old memory limit
- * comes with it. So does the kubelet, when it carries out an external resize.
+ * The limits that the container runtime holds. With every update of a container it writes all of
+ * them. A static CPU manager sends such updates at any moment: the cpuset alone, and the old memory
+ * limit comes with it. So does the kubelet, when it carries out an external resize.
  */
 #include "agent/pod/runtime.h"
 #include "agent/manage/managed.h"
@@ -32,7 +32,7 @@ void runtime_told(struct managed *m, const struct kube_container *now,
 
 	if (!now->has_status || told == LIMIT_MAX)
 		return;
-	/* An older word does not undo what was seen in the cgroup since. */
+	/* An unchanged report does not replace what was seen in the cgroup since. */
 	if (m->runtime_mem == 0 || restarted || old == NULL || !old->has_status ||
 	    old->status.limit[RESOURCE_MEMORY] != told)
 		holds(m, told);
@@ -43,7 +43,8 @@ void runtime_wrote(struct managed *m, uint64_t mem_max)
 	bool property = (m->sent_mask & UNIT_PROP_MEM_MAX) &&
 			mem_max == round_down(m->sent.mem_max, MEM_PAGE_BYTES);
 
-	/* A value that we wrote, or that PID 1 may have written for us, tells nothing of it. */
+	/* A value that vscaled wrote, or that PID 1 may have written for it, says nothing about the
+	 * runtime. */
 	if (m->kind == UNIT_KIND_CONTAINER && mem_max != m->control.kernel.mem_max && !property &&
 	    pod_on_record(m, RESOURCE_MEMORY, mem_max))
 		holds(m, mem_max);
@@ -57,7 +58,7 @@ static bool names_cpus(const struct managed *m)
 	       has;
 }
 
-/* The policy is the node's: one container tells for all. */
+/* The policy is the node's: one container is enough to know it. */
 static bool is_at_work(const struct daemon *d, bool review)
 {
 	for (size_t i = 0; i < d->unit_count; i++) {
@@ -73,7 +74,7 @@ void runtime_look(struct daemon *d, bool review)
 {
 	bool any;
 
-	/* Once it is at work it is over with the containers that it named CPUs for. */
+	/* It counts as active until the containers that it assigned CPUs to are gone. */
 	if (d->cpu_manager && !review)
 		return;
 	any = is_at_work(d, review);

@@ -9,7 +9,7 @@ struct daemon;
 struct kube_container;
 struct managed;
 
-/* The API server's word; old: the one before, NULL: none. */
+/* The limit that the API server reports; old: the report before, NULL: none. */
 void runtime_told(struct managed *m, const struct kube_container *now,
 		  const struct kube_container *old);
 /* memory.max was found to be this. */

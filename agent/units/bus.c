@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The daemon's line to PID 1: what it asks, and where the answers go. */
+/* The daemon's connection to PID 1: its calls, and where the replies go. */
 #include "agent/units/bus.h"
 #include "agent/drift/guard.h"
 #include "agent/manage/report.h"
@@ -95,8 +95,8 @@ static const struct unit_bus_ops bus_ops = {
 	.disconnected = on_bus_disconnected,
 };
 
-/* Pods alone can be looked after without PID 1: it holds their limits only under its own cgroup
- * driver, and a container of an agent that may not write has no socket of it. */
+/* Pods can be managed without PID 1: it holds their limits only under the systemd cgroup driver,
+ * and a container of an agent that may not write has no socket of it. */
 static bool can_do_without(const struct daemon *d, int error)
 {
 	return d->config.unit_count == 0 && cluster_wanted(d) &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Hands off: pause, resume, restore, and giving a unit back that is no longer ours. */
+/* Pause, resume, restore, and handing back a unit that is no longer managed. */
 #include "agent/units/hold.h"
 #include "agent/apply/boost.h"
 #include "agent/apply/pod_level.h"
@@ -19,15 +19,15 @@
 #include <errno.h>
 #include <string.h>
 
-/* A unit that could not be given back whole is tried again this often. */
+/* The interval of tries to hand back a unit that could not be handed back completely. */
 #define HAND_BACK_RETRY_USEC USEC_PER_MIN
 
-/* The loop stands still meanwhile: well below the watchdog's minute. */
+/* The event loop is blocked meanwhile: well below the watchdog's minute. */
 #define RESTORE_CALL_USEC  (5 * USEC_PER_SEC)
 #define RESTORE_TOTAL_USEC (20 * USEC_PER_SEC)
-/* Giving back goes on at the next tick after this much. */
+/* After this time, hand-backs continue at the next tick. */
 #define HAND_BACK_BUDGET_USEC (5 * USEC_PER_SEC)
-/* For whoever asked to restore and is told to ask again. */
+/* For a client that requested a restore and is asked to try again. */
 #define SETTLING_USEC (3 * USEC_PER_SEC)
 /* A call to PID 1 was on its way: the next try. */
 #define HAND_BACK_SOON_USEC USEC_PER_SEC
@@ -103,7 +103,7 @@ int hold_resume(struct daemon *d, const char *name)
 
 	if (name == NULL)
 		d->paused = false;
-	/* The level above a container that is ours again. */
+	/* The level above a container that is managed again. */
 	for (size_t i = 0; i < d->unit_count; i++)
 		if (d->units[i]->kind == UNIT_KIND_POD && d->units[i]->state == UNIT_RESTORED &&
 		    pod_is_sized(d->units[i]->pod))
@@ -123,10 +123,11 @@ struct restore_job {
 	void *arg;
 	enum restore_outcome outcome; /* of the last unit */
 	bool quiet;
-	bool quick; /* nobody waits for it */
+	bool quick; /* no client waits for it */
 };
 
-/* The books follow, or the pod above would make room for what is no more. */
+/* The held limits are updated, or the pod above would keep room for limits that do not exist any
+ * more. */
 static void note_what_stands(struct managed *m)
 {
 	struct usage u = {0};
@@ -157,7 +158,7 @@ static void on_result(void *arg, const struct restore_result *result)
 		job->each(job->arg, result);
 }
 
-/* Values of ours that are on their way to PID 1 would land after the originals; and PID 1 is not
+/* Property calls that PID 1 has not carried out would overwrite the originals; and PID 1 is not
  * called for a container that is being created. */
 static const char *why_pending(const struct managed *m)
 {
@@ -177,7 +178,7 @@ static bool has_pending(const struct pod *p)
 	return false;
 }
 
-/* Nothing new goes out to PID 1 meanwhile. */
+/* No property call is sent to PID 1 meanwhile. */
 static const char *keep_pending(void *ctx, const char *name)
 {
 	struct daemon *d = ctx;
@@ -203,7 +204,7 @@ static bool must_wait(struct daemon *d, const char *name)
 	return any;
 }
 
-/* Waits for PID 1, unlike all else: whoever asks for this wants it done when it returns. */
+/* Waits for PID 1, unlike all other code: the restore has to be complete when it returns. */
 static int restore_units(struct daemon *d, const char *name, bool force, struct restore_job *job)
 {
 	const struct tuning_memory *t = &d->config.tuning.memory;
@@ -268,7 +269,7 @@ int hold_restore(struct daemon *d, const char *name, bool force, control_result_
 	return restore_units(d, name, force, &job);
 }
 
-/* --- giving back --- */
+/* --- hand-back --- */
 
 static void given_back(struct managed *m)
 {
@@ -289,7 +290,7 @@ static void given_back(struct managed *m)
 	managed_look_again(m);
 }
 
-/* Nothing of ours stands any more. */
+/* No value by vscaled is left. */
 static bool is_restored(enum restore_outcome outcome)
 {
 	return outcome == RESTORE_RESTORED || outcome == RESTORE_GONE;
@@ -312,8 +313,8 @@ static void hand_back(struct managed *m)
 	m->hand_back_told |= !pending;
 	m->hand_back_at = d->now + (pending ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC);
 	if ((r < 0 && r != -ENOENT && r != -EAGAIN) || (r >= 0 && job.outcome == RESTORE_FAILED))
-		d->hand_back_at = m->hand_back_at; /* a PID 1 that hangs is not asked for each */
-	/* -ENOENT: it has no record, so nothing of ours stands. */
+		d->hand_back_at = m->hand_back_at; /* a PID 1 that hangs is not called for each */
+	/* -ENOENT: it has no record, so no value by vscaled is left. */
 	if (r == -ENOENT || (r >= 0 && is_restored(job.outcome)))
 		given_back(m);
 }
@@ -342,7 +343,8 @@ static int release_stray(struct daemon *d, const char *name, bool told)
 	return MIN(r, 0);
 }
 
-/* Units that an earlier life of ours sized and today's configuration does not name, or not so. */
+/* Units that an earlier run of vscaled sized and the present configuration does not name, or not
+ * so. */
 static void release_strays(struct daemon *d)
 {
 	bool told = d->strays_told;
@@ -355,7 +357,7 @@ static void release_strays(struct daemon *d)
 
 		if (name == NULL || !is_stray(d, name))
 			continue;
-		/* The record goes away under its name. */
+		/* The name is part of the record, which release_stray() may delete. */
 		snprintf(copy, sizeof copy, "%s", name);
 		if (release_stray(d, copy, told) < 0)
 			return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which units are ours: PID 1's list. */
+/* Which systemd units are managed: PID 1's list. */
 #include "agent/units/units.h"
 #include "agent/apply/release.h"
 #include "agent/apply/rules.h"
@@ -36,7 +36,7 @@ static struct managed *unit_new(struct daemon *d, const char *name)
 	return managed_new(d, &names);
 }
 
-/* A limit of ours on ourselves could stop the one who would raise it. */
+/* vscaled does not limit itself: such a limit could stop the process that has to raise it. */
 static bool holds_us(const struct daemon *d, const char *cgroup)
 {
 	size_t len = strlen(cgroup);
@@ -78,7 +78,7 @@ static void unit_listed(struct daemon *d, const struct unit_info *info)
 		return;
 	}
 	if (info->known) {
-		/* It went while the list was on its way. */
+		/* It was removed before the list arrived. */
 		d->list_due = true;
 		return;
 	}
@@ -138,7 +138,7 @@ void units_forget(struct daemon *d)
 
 		if (m->kind != UNIT_KIND_UNIT || !unseen_for_good(m))
 			continue;
-		/* systemd may still hold our values for the next start of a service. */
+		/* systemd may still store vscaled's values for the next start of a service. */
 		if (!is_scope(m) && persist_has(d, m)) {
 			hold_release(m, "not seen for days");
 		} else {
@@ -153,7 +153,7 @@ void units_request_list(struct daemon *d)
 	const char **globs;
 	size_t count = 0, n = 0;
 
-	/* Asking anew would drop the list on its way, and a slow PID 1 would never deliver one. */
+	/* Another request would drop the pending list, and a slow PID 1 would never deliver one. */
 	if (d->list_pending && d->now - d->list_asked_at < LIST_DEADLINE_USEC) {
 		d->list_due = true;
 		return;

@@ -9,11 +9,12 @@ struct daemon;
 struct unit_info;
 
 void units_request_list(struct daemon *d);
-/* It runs in the cgroup that is open, and nobody doubts what systemd stores for it. */
+/* Does it run in the cgroup that is open, and is it known what systemd stores for it? */
 bool units_known(const struct daemon *d, const char *name);
 void units_listed(struct daemon *d, const struct unit_info *units, size_t count);
-/* Drops units that will not come back. Not while a plan is at work: the rest is numbered anew. */
+/* Drops units that will not come back. Not while a plan is being made: the other entries get new
+ * indexes. */
 void units_forget(struct daemon *d);
-/* Rules after a reload; units without one any more get their originals back. */
+/* Applies the rules after a reload; units that have no rule any more are handed back. */
 void units_apply_rules(struct daemon *d);
 void guard_listed(void *ctx, int error, const struct unit_info *units, size_t count);
