@@ -85,7 +85,7 @@ static uint32_t line_of(const yaml_mark_t *mark)
 	return (uint32_t)MIN(mark->line, (size_t)UINT32_MAX - 1) + 1;
 }
 
-/* Says what is wrong; reading goes on where it can, for the sake of further messages. */
+/* Reports an error; reading goes on where it can, to find further errors. */
 static void refuse(struct builder *b, uint32_t line, const char *what)
 {
 	config_error(b->errs, &(struct config_place){b->file, line, ""}, "%s", what);
@@ -107,7 +107,7 @@ static int next_event(struct builder *b, yaml_event_t *ret)
 	return -EBADMSG;
 }
 
-/* Anchors and tags carry no meaning here, so they must not look as if they did. */
+/* Anchors and tags have no meaning here, so they are refused. */
 static void check_decoration(struct builder *b, const yaml_event_t *e)
 {
 	uint32_t line = line_of(&e->start_mark);

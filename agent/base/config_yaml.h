@@ -52,9 +52,9 @@ bool node_is_null(const struct node *n);
 const char *node_kind_name(enum node_kind k);
 
 /*
- * *ret is NULL for an empty document. -EBADMSG: no tree, said in errs; -ENOMEM. With 0 there may be
- * errors too (anchors, aliases, tags, duplicate keys, of which the first stays): the tree then
- * serves to find more of them.
+ * *ret is NULL for an empty document. -EBADMSG: no tree, the reason is in errs; -ENOMEM. With 0
+ * there may be errors too (anchors, aliases, tags, duplicate keys, of which the first stays): the
+ * caller can use the tree to find further errors.
  */
 int node_parse(const char *file, const char *text, size_t len, struct config_errors *errs,
 	       struct node **ret);

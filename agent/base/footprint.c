@@ -19,7 +19,7 @@ static int read_mapping(const char *line, struct mapping *ret)
 	char mode[8], path[8] = "";
 	struct mapping m;
 
-	/* Names of figures begin with letters that may be digits too. */
+	/* Field names may begin with letters that are hexadecimal digits. */
 	if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %7s", &m.start, &m.end, mode, path) < 3)
 		return 0;
 	m.trimmable = path[0] == '/' && (strcmp(mode, "r-xp") == 0 || strcmp(mode, "r--p") == 0);

@@ -36,7 +36,7 @@ void *keyed_make_room(void *items, size_t count, size_t size, size_t at)
 {
 	char *grown = items;
 
-	/* Full at each power of two: the array doubles there, and no capacity need be kept. */
+	/* The array is full at each power of two and doubles there, so no capacity is stored. */
 	if ((count & (count - 1)) == 0)
 		grown = reallocarray(items, MAX(2 * count, (size_t)1), size);
 	if (grown != NULL)

@@ -4,10 +4,10 @@
 
 #include <stddef.h>
 
-/* Where the key stands or would stand. */
+/* The index of the key, or the index at which it would be inserted. */
 size_t keyed_position(const void *items, size_t count, size_t size, const char *key);
-/* NULL: it does not stand there. */
+/* NULL: the array does not have the key. */
 void *keyed_find(const void *items, size_t count, size_t size, const char *key);
-/* The array with a gap at that place, which is the caller's to fill and to count; the old one is
- * gone. NULL: no memory, it stays. */
+/* Returns the array with a gap at that index; the caller fills the gap and counts it. The old array
+ * is freed. NULL: no memory, the old array is unchanged. */
 void *keyed_make_room(void *items, size_t count, size_t size, size_t at);

@@ -30,7 +30,7 @@ static int directory_open(const char *directory, mode_t mode)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A predecessor that was killed may have left a child that has not ended yet. */
+/* A former process that was killed may have left a child that has not ended yet. */
 static int lock_soon(int fd, unsigned tries)
 {
 	int r = flock(fd, LOCK_EX | LOCK_NB);
@@ -69,7 +69,7 @@ static void read_holder(int fd, char ret[LOCK_HOLDER_MAX])
 	strcpy(ret, size > 0 ? text : "a process that does not say its name");
 }
 
-/* Without the text the lock is as good; only its name is missing. */
+/* The lock is valid without the text; only the holder's name is missing. */
 static void write_holder(int fd, const char *holder)
 {
 	ssize_t n;

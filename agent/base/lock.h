@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One writer at a time: the daemon holds this lock while it runs, vscalectl while it restores. The
- * lock that counts is a file in the state directory, because systemd removes a RuntimeDirectory=
- * with a lock that another process holds in it. Versions before 0.1.0 lock a file in the runtime
- * directory only; it is locked as well, so that they and this version exclude each other.
+ * The lock that allows one writer at a time: the daemon holds it while it runs, vscalectl while it
+ * restores. It is a file in the state directory, because systemd removes a RuntimeDirectory= with a
+ * lock that another process holds in it. Versions before 0.1.0 lock a file in the runtime directory
+ * only; it is locked as well, so that they and this version exclude each other.
  */
 #pragma once
 

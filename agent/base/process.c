@@ -99,7 +99,7 @@ static uint64_t count_fds(void)
 	for (const struct dirent *e = readdir(dir); e != NULL; e = readdir(dir))
 		n += e->d_name[0] != '.';
 	closedir(dir);
-	/* But for the one that read the folder. */
+	/* Without the descriptor that reads the folder. */
 	return n - 1;
 }
 

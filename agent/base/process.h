@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* This process as /proc tells of it. */
+/* What /proc reports of this process. */
 #pragma once
 
 #include "policy/base/base.h"

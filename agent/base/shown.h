@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others wrote, made fit for a line of the journal or an Event. */
+/* Escapes and shortens texts of other writers for a line of the journal or an Event. */
 #pragma once
 
 #include <stddef.h>

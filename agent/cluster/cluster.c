@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The cluster as a part of the loop: start, stop, the clock, and what the watch tells. */
+/* The cluster as a part of the loop: start, stop, the clock, and the callbacks of the watch. */
 #include "agent/cluster/cluster.h"
 #include "agent/base/footprint.h"
 #include "agent/manage/above.h"
@@ -100,7 +100,7 @@ static void on_skipped(void *ctx, const struct kube_skipped *s)
 		event_api_object_bad(&(struct daemon_event){.detail = s->text});
 }
 
-/* Is there something that an old list would have us drop? */
+/* Are there records that vscaled would drop after an outdated list? */
 static bool has_records(const struct daemon *d)
 {
 	for (size_t i = 0; i < d->baselines.count; i++)
@@ -220,8 +220,8 @@ void cluster_free(struct cluster *c)
 
 /* --- the clock --- */
 
-/* May the spec have to be raised before the next review? The report decides
- * (policy/report/report.h); this leaves out those that are far from it. */
+/* Could the spec have to be raised before the next review? The report decides
+ * (policy/report/report.h); this skips those that are far from it. */
 static bool is_near(const struct managed *m, uint64_t spec)
 {
 	const struct report_tuning *t = &m->daemon->config.kubernetes.report;
@@ -246,8 +246,8 @@ static bool outgrows_spec(const struct pod *p)
 	return false;
 }
 
-/* Growth cannot wait for the review: whatever the kubelet does within seconds, it does with the
- * memory limits of the spec. True: there is some. */
+/* Growth cannot wait for the review: the kubelet acts within seconds, and with the memory limits of
+ * the spec. True: a pod may outgrow its spec. */
 static bool watch_growth(struct cluster *c)
 {
 	const struct daemon *d = c->daemon;
@@ -283,14 +283,15 @@ static void trim(struct cluster *c)
 	c->requests_trimmed = requests;
 }
 
-/* What is sent is on disk before its first byte goes out, which is after this wake-up: or after a
- * crash a value of ours would be taken for its owner's. */
+/* Saves what is sent before its first byte goes out, which is after this wake-up: else vscaled
+ * would take its own value for the owner's after a crash. */
 static void step(struct cluster *c)
 {
 	struct daemon *d = c->daemon;
 
 	reporter_step(c->reporter, d->now, d->now_real);
-	/* The text takes 1.6 KB a record for a moment: not on top of what a handshake has left. */
+	/* The text takes 1.6 KB for each record for a moment: first unmap what a handshake has
+	 * left. */
 	if (d->baselines_dirty && d->baselines.count >= MANY_RECORDS)
 		footprint_trim();
 	persist_baselines(d);
@@ -323,7 +324,7 @@ void cluster_tick(struct cluster *c, bool review)
 	d->tally.watch_restarts += w->restarts - c->restarts_counted;
 	c->restarts_counted = w->restarts;
 	if (review) {
-		/* What holds, and what memory does, changes without anybody telling. */
+		/* Holds end and memory grows without an event. */
 		for (size_t i = 0; i < d->pods.count; i++)
 			reporter_changed(c->reporter, d->pods.items[i]->spec->uid, d->now);
 		cluster_node_check(c);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The daemon's side of a Kubernetes cluster: feeds the pods (pods.h) from the API server's watch,
- * and tells the API server what became of them.
+ * and reports their limits to the API server.
  *
  *	cluster.c	  start, stop, the clock, the watch
- *	cluster_facts.c	  what the reporter asks
- *	cluster_report.c  what the reporter tells, and what the pods ask
+ *	cluster_facts.c	  the facts that the reporter asks for
+ *	cluster_report.c  the reporter's callbacks, and the hooks of the pods
  *	cluster_ranges.c  LimitRanges of the namespaces
- *	cluster_node.c	  is the node's name the right one
+ *	cluster_node.c	  checks the node's name
  *	cluster_view.c	  what status and explain show
  * Nothing here writes a cgroup, and nothing in the daemon waits for any of this.
  */
@@ -20,14 +20,14 @@ struct daemon;
 struct pod_view;
 struct status_view;
 
-/* What is known of one namespace's LimitRanges. */
+/* What is known about the LimitRanges of one namespace. */
 struct cluster_range {
 	struct cluster *cluster;
 	char *namespace;
 	struct kube_limit_range range;
 	struct kube_call *call; /* NULL: none under way */
 	usec_t ask_at;
-	bool known; /* answered, if only that we may not know */
+	bool known; /* the API server has answered, also with a refusal */
 	bool used;
 };
 
@@ -41,9 +41,9 @@ struct cluster {
 	struct reporter *reporter;
 	struct cluster_range **ranges; /* owned */
 	size_t range_count;
-	bool list_bad;           /* something of the list that comes in could not be read */
-	bool here;               /* one of the pods that were listed has a cgroup on this machine */
-	usec_t nowhere_since;    /* 0: it is not so */
+	bool list_bad;        /* something of the list that comes in could not be read */
+	bool here;            /* one of the pods that were listed has a cgroup on this machine */
+	usec_t nowhere_since; /* since when pods run here and none of them is listed; 0: not so */
 	char watch_trouble[256]; /* "": none */
 	char write_trouble[256];
 	uint64_t restarts_counted;
@@ -54,11 +54,12 @@ struct cluster {
 };
 
 /* --- cluster.c */
-/* Where Kubernetes is switched off or not there, d->cluster stays NULL. -errno after having said
- * why. */
+/* If Kubernetes is switched off or absent, d->cluster stays NULL. On failure logs the reason and
+ * returns -errno. */
 int cluster_start(struct daemon *d);
 void cluster_free(struct cluster *c);
-/* After every look between two samples: what cannot wait for the next one. */
+/* After every reflex pass between two samples: reports memory growth, which cannot wait for the
+ * next sample. */
 void cluster_look(struct cluster *c);
 /* After every sample. */
 void cluster_tick(struct cluster *c, bool review);
@@ -80,14 +81,14 @@ void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *contai
 		       struct pod_view *v);
 void cluster_hook_status(void *ctx, struct status_view *v);
 
-/* Bounds of the pods follow whether the API server can accept a higher memory limit: after an
- * answer or a refusal (bounds_due) and at each review, for what ends by time. */
+/* Sets the bounds of the pods by whether the API server can accept a higher memory limit: after an
+ * answer or a refusal (bounds_due), and at each review for refusals that expire. */
 void cluster_bounds_tick(struct cluster *c, bool review);
 
 /* --- cluster_ranges.c */
-/* Asks for what is not known or old. */
+/* Requests LimitRanges that are unknown or old. */
 void cluster_ranges_tick(struct cluster *c);
-/* The same for namespaces whose LimitRanges were never answered: at once, not in turn. */
+/* The same for namespaces whose LimitRanges were never answered: at once, not one at a time. */
 void cluster_ranges_first(struct cluster *c);
 /* NULL: no memory for it. */
 const struct cluster_range *cluster_range_of(struct cluster *c, const char *namespace);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What we hold, beside what the object says: the facts a report is made of. */
+/* The facts of a report: the held limits, beside the pod object. */
 #include "agent/cluster/cluster.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
@@ -13,7 +13,7 @@
 #include "policy/types/bounds.h"
 #include <errno.h>
 
-/* Growth this long ago is settled: the next look would have seen more. */
+/* Growth this long ago has ended: a later pass would have seen more. */
 #define SETTLED_USEC (10 * USEC_PER_SEC)
 
 static usec_t held_since(const struct control *c, enum resource r)
@@ -29,7 +29,7 @@ static bool may_report(const struct managed *m)
 	       m->state == UNIT_MANAGED;
 }
 
-/* The originals stand in its cgroup again. Memory that did not fit stays, in the spec too. */
+/* The originals are in its cgroup again. Memory that did not fit is left, in the spec too. */
 static bool is_back(const struct managed *m, enum resource r)
 {
 	return persist_has(m->daemon, m) &&
@@ -38,7 +38,7 @@ static bool is_back(const struct managed *m, enum resource r)
 			persist_original_limit(m, r, m->control.kernel.mem_max));
 }
 
-/* What was ratified goes back into the spec, though it is not sized any more. */
+/* A ratified value is restored in the spec also when the container is no longer sized. */
 static bool is_reported(const struct managed *m, enum resource r, bool back)
 {
 	const struct control *c = &m->control;
@@ -54,7 +54,7 @@ static bool is_given_back(const struct managed *m)
 	       persist_has(m->daemon, m);
 }
 
-/* What is lent for a start is nobody's business but ours: as if it were back. */
+/* A startup boost is never reported: the limit counts as if the boost had ended. */
 static uint64_t actual_of(const struct control *c, enum resource r)
 {
 	if (r == RESOURCE_MEMORY)
@@ -65,15 +65,17 @@ static uint64_t actual_of(const struct control *c, enum resource r)
 }
 
 /*
- * Does the spec hold a limit of ours? all: the whole spec is our doing. Else an external writer has
- * changed it since, and what the record says was sent tells which of its values are still ours.
+ * Does the spec hold a limit that vscaled wrote? all: vscaled wrote the whole spec. Else an
+ * external writer has changed it since, and the record of sent values shows which are still
+ * vscaled's.
  */
 static bool holds_sent(const struct managed *m, enum resource r, bool all, uint64_t limit)
 {
 	return all || spec_sent_by_us(m, r, limit);
 }
 
-/* After an external change requests go back only where we are known to have changed them. */
+/* After an external change, requests are restored only where vscaled is known to have changed them.
+ */
 static uint64_t request_back(const struct managed *m, enum resource r, bool all, uint64_t spec)
 {
 	bool ours = all || m->pod->spec->qos == QOS_GUARANTEED ||
@@ -82,12 +84,12 @@ static uint64_t request_back(const struct managed *m, enum resource r, bool all,
 	return ours ? persist_original_request(m, r, spec) : spec;
 }
 
-/* The originals are to stand in the spec again, where it holds values of ours. */
+/* Restores the originals in the spec where it holds values of vscaled. */
 static void fill_back(const struct managed *m, enum resource r, bool all,
 		      struct report_resource *ret)
 {
 	if (holds_sent(m, r, all, ret->spec_limit)) {
-		/* Once handed back, the laws know nothing of it any more. */
+		/* The laws no longer know the original of a container that was handed back. */
 		ret->original_limit = persist_original_limit(m, r, ret->spec_limit);
 		ret->original_request = request_back(m, r, all, ret->spec_request);
 	} else {
@@ -116,7 +118,7 @@ static void fill_resource(const struct managed *m, enum resource r, bool back,
 	ret->ceiling = ceiling == LIMIT_MAX ? 0 : ceiling;
 	ret->original_request = persist_original_request(m, r, ret->spec_request);
 	ret->request = control_request(c, r);
-	/* What it holds there is of another time. */
+	/* Without a cgroup the last value read is out of date. */
 	if (m->cg == NULL)
 		ret->actual = 0;
 }
@@ -131,7 +133,7 @@ static uint64_t restart_to(const struct managed *m)
 	return control_restart_wish(c, &m->daemon->config.tuning, killed);
 }
 
-/* Nobody observes what is being handed back. */
+/* A container that is being handed back is not sampled. */
 static uint64_t use_of(const struct managed *m)
 {
 	struct usage u = {0};
@@ -141,7 +143,8 @@ static uint64_t use_of(const struct managed *m)
 	return mem_unreclaimable(&m->control.last.stat);
 }
 
-/* What was handed back is closed: its cgroup is read until its spec is as it was as well. */
+/* The cgroup of a container that was handed back is closed: opens it to read it, until the spec has
+ * the originals too. */
 static void read_closed(const struct managed *m, struct report_container *ret)
 {
 	const struct kube_container *k = kube_pod_container(m->pod->spec, pod_container_of(m));
@@ -157,15 +160,14 @@ static void read_closed(const struct managed *m, struct report_container *ret)
 	ret->resource[RESOURCE_MEMORY].actual = u.limits.mem_max;
 }
 
-/* Use cannot get above what the cgroup holds: where that is the original, the spec needs no more
- * than that. */
+/* Use cannot exceed the limit in the cgroup: if that is the original, the spec needs no more. */
 static void bound_back(struct report_resource *memory)
 {
 	if (memory->actual == memory->original_limit)
 		memory->ceiling = memory->original_limit;
 }
 
-/* Slow growth is covered by what every memory limit in a request has on top of use. */
+/* The headroom of every memory limit that is sent covers slow growth. */
 static bool grows(const struct managed *m, uint64_t use_bytes)
 {
 	const struct report_tuning *t = &m->daemon->config.kubernetes.report;
@@ -176,8 +178,8 @@ static bool grows(const struct managed *m, uint64_t use_bytes)
 	       (mem->last_growth != 0 && m->daemon->now - mem->last_growth < SETTLED_USEC);
 }
 
-/* Where systemd's headroom stands in the file nothing needs to be raised, whatever comes to be
- * used: the spec is not to stay below that. */
+/* With systemd's headroom in the file, use can pass the held limit without a raise; the spec must
+ * not stay below that use. */
 static uint64_t held_memory(const struct report_container *c)
 {
 	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
@@ -185,12 +187,13 @@ static uint64_t held_memory(const struct report_container *c)
 	return MAX(x->held, MIN(round_up(c->use_bytes, MEM_PAGE_BYTES), x->actual));
 }
 
-/* all: the whole spec is our doing. */
+/* all: vscaled wrote the whole spec. */
 static void fill_container(const struct managed *m, bool restoring, bool all,
 			   struct report_container *ret)
 {
 	const struct control *c = &m->control;
-	/* One of a pod of which others stay ours; after its cgroup, like them all. */
+	/* A container of a pod in which others stay managed; its spec follows its cgroup, as
+	 * always. */
 	bool back = restoring ||
 		    (is_given_back(m) && !m->hand_back_due && persist_is_ratified(m->daemon, m));
 	bool watched = m->state != UNIT_UNMANAGED;
@@ -218,7 +221,7 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 	}
 }
 
-/* Requests move for a pod as soon as they do for one of its containers. */
+/* A pod's requests are changed if those of one of its containers are. */
 static enum controlled_values controlled_of(const struct pod *p)
 {
 	enum controlled_values widest = CONTROLLED_LIMITS;
@@ -237,8 +240,8 @@ static enum controlled_values controlled_of(const struct pod *p)
 	return any && only_requests ? CONTROLLED_REQUESTS : widest;
 }
 
-/* Sized by us, running, and not attached: what it uses and may hold is not known, and the kubelet
- * would write the spec's values into it with every other one's. */
+/* A managed container that runs and has no open cgroup: its use and its limit are not known, and a
+ * resize of another container makes the kubelet write the spec's values into it too. */
 static bool any_unseen(const struct pod *p)
 {
 	for (size_t i = 0; i < p->spec->container_count; i++) {
@@ -257,7 +260,7 @@ static bool is_active(const struct pod *p)
 	       !any_unseen(p);
 }
 
-/* After the cgroups: until its originals stand there, its spec is left alone. */
+/* The spec is restored after the cgroups: until they have the originals it is not changed. */
 static bool is_restoring(const struct pod *p)
 {
 	bool given_back = false;
@@ -308,14 +311,14 @@ int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret)
 	const struct pod *p = pods_find(c->daemon, uid);
 	bool all;
 
-	/* What its annotation says is all that is left of its originals: not to be replaced. */
+	/* The annotation is the only copy of the originals: it must not be replaced. */
 	if (p == NULL || pod_in_doubt(p))
 		return -ENOENT;
 	reporter_fill(p->spec, ret);
 	ret->facts.active = is_active(p);
-	/* What the owner put into the spec and is not adopted yet is not ours to replace. */
+	/* A value of the owner in the spec that is not adopted yet must not be replaced. */
 	ret->facts.adopting = p->wishes;
-	/* What somebody else has put there since stays. */
+	/* Values that an external writer has set since stay. */
 	all = reporter_expects(c->reporter, uid);
 	ret->facts.restoring = is_restoring(p) && (all || holds_any_sent(p));
 	ret->facts.controlled = controlled_of(p);

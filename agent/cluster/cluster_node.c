@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Is the node's name the right one? With a wrong one the API server lists the pods of another node,
- * or none: nothing would be sized, and nobody would be told.
+ * Checks the node's name. With a wrong one the API server lists the pods of another node, or none:
+ * nothing would be sized, without an error.
  */
 #include "agent/cluster/cluster.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/shared.h"
 #include "cgroup/kubepods.h"
 
-/* The cgroup of a pod that was the last one may linger for a moment, and that of a new one come a
- * moment after it is listed. */
+/* The cgroup of the last pod may outlive it for a moment, and that of a new pod may appear a moment
+ * after the pod is listed. */
 #define DOUBT_USEC (30 * USEC_PER_SEC)
 
 static const char *prefix_of(const struct daemon *d)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* LimitRanges: asked for once in a while and namespace by namespace, for those with pods of ours.
+/* LimitRanges: requested at intervals, one namespace at a time, for namespaces with managed pods.
  */
 #include "agent/cluster/cluster.h"
 #include "agent/manage/managed.h"
@@ -60,7 +60,7 @@ void cluster_ranges_free(struct cluster *c)
 	c->range_count = 0;
 }
 
-/* The laws hear of it at once. */
+/* Sets the bounds of the namespace's pods at once. */
 static void put_in_force(struct cluster *c, const char *namespace)
 {
 	struct daemon *d = c->daemon;
@@ -74,7 +74,7 @@ static void put_in_force(struct cluster *c, const char *namespace)
 	}
 }
 
-/* Growth above the spec waits for that. */
+/* Growth above the spec waits for the first answer. */
 static void learned(struct cluster_range *r)
 {
 	bool before = r->known;
@@ -94,7 +94,8 @@ static void on_answer(void *arg, const struct kube_answer *a)
 	r->call = NULL;
 	daemon_wake(c->daemon);
 	r->ask_at = c->daemon->now + RETRY_USEC;
-	/* What is known stays in force while the server is away; without the right nothing is. */
+	/* The known ranges stay in force while the API server is unreachable; without the right to
+	 * read them there are none. */
 	if (a->status == 403 || a->status == 404) {
 		r->ask_at = c->daemon->now + FRESH_USEC;
 		learned(r);
@@ -181,7 +182,7 @@ void cluster_ranges_tick(struct cluster *c)
 	cluster_ranges_first(c);
 	if (!is_healthy(c))
 		return;
-	/* One at a time: a node with many namespaces is no reason to hurry. */
+	/* One at a time, so that a node with many namespaces sends no burst. */
 	for (size_t i = 0; i < c->range_count; i++)
 		if (c->ranges[i]->call != NULL)
 			return;

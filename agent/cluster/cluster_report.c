@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the reporter tells the daemon, and what the pods ask of it. */
+/* The reporter's callbacks, and the hooks through which the pods query it. */
 #include "agent/cluster/cluster.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
@@ -15,10 +15,10 @@
 
 /* After an outage the reports of all nodes are spread over this. */
 #define SPREAD_USEC USEC_PER_MIN
-/* The values of one refusal are told one after the other, within this. */
+/* The values of one refusal are reported one after the other, within this time. */
 #define ONE_REFUSAL_USEC USEC_PER_SEC
 
-/* --- what came of it --- */
+/* --- the reporter's callbacks --- */
 
 static struct managed *member_of(struct cluster *c, const char *uid, size_t container)
 {
@@ -49,7 +49,7 @@ static void on_refused(void *ctx, const char *uid, size_t container, enum resour
 	c->bounds_due = true;
 	if (p == NULL)
 		return;
-	/* Called for every value that is bound from now on: one refusal is one Event. */
+	/* Called for every value that the refusal bounds: one refusal is one Event. */
 	if (c->daemon->now - c->refused_at >= ONE_REFUSAL_USEC ||
 	    strcmp(c->refused_uid, uid) != 0) {
 		c->daemon->tally.apply_failed[BACKEND_API]++;
@@ -64,7 +64,7 @@ static void on_refused(void *ctx, const char *uid, size_t container, enum resour
 	pod_set_bounds(m);
 }
 
-/* The next tick looks: nothing is written from inside an answer. */
+/* The next tick reads the cgroups: nothing is written from inside an answer. */
 static void on_verify(void *ctx, const char *uid)
 {
 	struct cluster *c = ctx;
@@ -137,13 +137,13 @@ static bool restarts(const struct kube_container *k, const struct report_item *i
 	       item->limit[RESOURCE_MEMORY] > k->spec.limit[RESOURCE_MEMORY];
 }
 
-/* The kills so far have their answer. */
+/* The OOM kills so far are answered by this restart. */
 static void restart_sent(struct managed *m)
 {
 	m->oom_answered = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
 }
 
-/* On record; the step that sends it writes that to disk. */
+/* Puts the values on record; the step that sends them saves the record. */
 static void on_sending(void *ctx, const char *uid, const struct report_patch *patch)
 {
 	struct cluster *c = ctx;
@@ -175,7 +175,7 @@ static void on_sending(void *ctx, const char *uid, const struct report_patch *pa
 	}
 }
 
-/* The container was not restarted: its kills have no answer yet. */
+/* The container was not restarted: its OOM kills are not answered yet. */
 static void on_unsent(void *ctx, const char *uid)
 {
 	struct cluster *c = ctx;
@@ -187,7 +187,7 @@ static void on_unsent(void *ctx, const char *uid)
 				p->members[i].managed->oom_answered_before;
 }
 
-/* With another's wish in the spec no refusal holds any more. */
+/* After an external change of the spec no earlier refusal holds. */
 static void on_foreign(void *ctx, const char *uid, size_t container, uint32_t resources)
 {
 	struct managed *m = member_of(ctx, uid, container);
@@ -211,7 +211,7 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 	report_ratified(p, generation);
 	counters_took(&c->daemon->tally.apply[BACKEND_API],
 		      c->daemon->now - reporter_sent_at(c->reporter, uid));
-	/* What an earlier life of ours was told is no news. */
+	/* No Event for a resize that a former run of the daemon sent. */
 	if (reporter_sent_at(c->reporter, uid) != 0)
 		note_ratified(c, p);
 	for (size_t i = 0; i < p->spec->container_count; i++) {
@@ -265,9 +265,9 @@ static void on_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
 	*ret_real = c->daemon->now_real;
 }
 
-/* --- what the pods ask --- */
+/* --- hooks of the pods --- */
 
-/* The reporter sees the new spec first, and says what of it is somebody else's. */
+/* The reporter reads the new spec first, and finds the values of external writers in it. */
 static void hook_judge(void *ctx, const struct kube_pod *pod)
 {
 	struct cluster *c = ctx;

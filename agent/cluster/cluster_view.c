@@ -31,7 +31,8 @@ static void fill_report(const struct cluster *c, const struct kube_pod *pod,
 	ret->state = states[reporter_hold(c->reporter, pod->uid)];
 	if (ret->state != REPORT_VIEW_NONE)
 		ret->detail = reporter_holds(c->reporter, pod->uid);
-	/* The spec is as it should be under a refusal as well: what bounds it is to be seen. */
+	/* Under a refusal the spec may have all that it can have: shows the refusal that bounds it.
+	 */
 	if (refusal != NULL &&
 	    (ret->state == REPORT_VIEW_NONE || ret->state == REPORT_VIEW_REFUSED ||
 	     pod->pending != RESIZE_NOT_PENDING)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The nodes of a file to a struct config, with a message for everything that is wrong. */
+/* Loads the nodes of a file into a struct config, with a message for every error. */
 #include "agent/config/config.h"
 #include "agent/config/config_rule.h"
 #include "agent/config/config_table.h"
@@ -32,7 +32,7 @@ int config_default(struct config *ret)
 		if (r < 0)
 			return r;
 	}
-	/* policy/ is the source; a test holds the table against it. */
+	/* policy/ is the source; a test compares the table with it. */
 	c.tuning = tuning_default;
 	c.kubernetes.report = report_tuning_default;
 	*ret = c;
@@ -163,7 +163,7 @@ static int load_root(struct loader *l, const struct node *root)
 
 	check_constant(l, root, "apiVersion", CONFIG_API_VERSION);
 	check_constant(l, root, "kind", CONFIG_KIND);
-	/* Before the units, wherever it stands: they inherit from it. */
+	/* Before the units, wherever the section is: they inherit from it. */
 	r = load_defaults(l, root);
 	for (const struct node *n = root->child; n != NULL && r == 0; n = n->next) {
 		if (strcmp(n->key, SECTION_UNITS) == 0)
@@ -178,7 +178,7 @@ static int load_root(struct loader *l, const struct node *root)
 	return r;
 }
 
-/* Pairs that must be in order; said at the later of the two lines. */
+/* Pairs that must be in order; the message names the later of the two lines. */
 static void check_orders(struct loader *l)
 {
 	for (size_t i = 0; i < config_order_count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration: what an operator says in vscaled.yaml(5). Reference: docs/configuration.md. */
+/* The configuration of vscaled.yaml(5). Reference: docs/configuration.md. */
 #pragma once
 
 #include "agent/base/config_yaml.h"
@@ -44,7 +44,7 @@ struct config_log {
 enum config_reader {
 	CONFIG_READER_AUTO, /* BPF where it loads, else text */
 	CONFIG_READER_TEXT,
-	CONFIG_READER_BPF, /* the same as auto, and an error is told where it does not load */
+	CONFIG_READER_BPF, /* the same as auto, and an error is logged if it does not load */
 	CONFIG_READER_COUNT,
 };
 
@@ -103,8 +103,8 @@ int config_default(struct config *ret);
 void config_free(struct config *c);
 
 /*
- * Text to configuration, without any other input. Everything wrong goes to errs (zeroed by the
- * caller); -EBADMSG when there is anything, and *ret is untouched.
+ * Parses a text, without any other input. All errors go to errs (zeroed by the caller); if there is
+ * one: -EBADMSG, and *ret is untouched.
  */
 int config_load_text(const char *name, const char *text, size_t len, struct config *ret,
 		     struct config_errors *errs);
@@ -116,19 +116,19 @@ int config_set_paths(struct config *c, const char *state_dir, const char *runtim
 int config_load_file(const char *path, struct config *ret, struct config_errors *errs);
 
 /*
- * After a reload: what is read at the start only (paths, http, kubernetes) goes on as it is in
- * `old`. Returns buf with the keys that the file has changed, "http.listen, kubernetes.context":
- * they wait for a restart, and the log should say so; "" when there is none.
+ * After a reload: takes over from `old` what is read at the start only (paths, http, kubernetes).
+ * Returns buf with those keys that the file has changed, "http.listen, kubernetes.context": they
+ * take effect after a restart, which the caller logs; "" when there is none.
  */
 const char *config_keep_start(struct config *fresh, struct config *old, char *buf, size_t size);
 
-/* The rule of the first entry with a glob that matches, or NULL: not ours. Borrowed. */
+/* The rule of the first entry with a glob that matches; NULL: the unit is not managed. Borrowed. */
 const struct policy_rule *config_rule_for(const struct config *c, const char *unit);
 
 /* The effective configuration, with the names and the units of the file, so that it loads again.
  * NULL and -ENOMEM: no memory. Owned by the caller. */
 cJSON *config_dump_json(const struct config *c);
 int config_dump_yaml(const struct config *c, char **ret);
-/* The node whose pods are ours: as configured, NODE_NAME of the environment, or the host's name.
+/* The node whose pods are managed: as configured, NODE_NAME of the environment, or the host's name.
  * Owned; NULL: no memory. */
 char *config_node_name(const struct config_kubernetes *k);

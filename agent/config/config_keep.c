@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a reload leaves as it was at the start. */
+/* Keys that a reload does not change. */
 #include "agent/config/config_table.h"
 #include <limits.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/un.h>
 
-/* ALGORITHM_DEFAULT, ALGORITHM_VPA, MODE_OFF.. in their order; a test holds them against policy/.
+/* ALGORITHM_DEFAULT, ALGORITHM_VPA, MODE_OFF.. in their order; a test compares them with policy/.
  */
 static const char *const algorithms[] = {"default", "vpa", NULL};
 static const char *const modes[] = {"Off", "Initial", "Auto", NULL};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One row per key: the loader, the dump, the reference page and the man page follow it. */
+/* One row per key, for the loader, the dump, the reference page and the man page. */
 #pragma once
 
 #include "agent/config/config.h"
@@ -57,7 +57,7 @@ extern const size_t config_order_count;
 
 const struct config_key *config_key_find(const struct config_key *keys, size_t count,
 					 const char *path);
-/* The number in a field, whatever its width; not for paths and names. */
+/* The number in a field of any width; not for paths and names. */
 uint64_t config_value_number(const struct config_key *k, const void *base);
 
 /* Text into base + offset. -EINVAL: not of the type; -ERANGE; -ENOMEM. The field keeps its value

@@ -30,8 +30,8 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* Every further change puts it off, but not for ever; setting the time of a timer that is due would
- * keep it from being told. */
+/* Every further change delays the report, but not for ever. A timer that is due is not set again,
+ * because that would suppress it. */
 static void arm(struct config_watch *w)
 {
 	usec_t now = 0, latest;
@@ -51,7 +51,7 @@ static int on_change(sd_event_source *source, const struct inotify_event *e, voi
 	struct config_watch *w = userdata;
 
 	(void)source;
-	/* Lost events may have been ours. */
+	/* Lost events may have been about this file. */
 	if ((e->mask & IN_Q_OVERFLOW) ||
 	    (e->len > 0 && (strcmp(e->name, w->name) == 0 || strcmp(e->name, SWAPPED) == 0)))
 		arm(w);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells when the configuration file has been written or replaced. Watches its folder, for editors
- * and ConfigMaps replace files: there the file is a link through ..data, and the kubelet swaps that
- * link. It tells that there may be something new; whether it is good is the reader's to find out.
+ * Reports that the configuration file has been written or replaced. Watches its folder, because
+ * editors and ConfigMaps replace files: in a ConfigMap volume the file is a link through ..data,
+ * and the kubelet swaps that link. The file may be unchanged or invalid: the loader checks that.
  */
 #pragma once
 
 #include "policy/base/base.h"
 #include <systemd/sd-event.h>
 
-/* A change is told when nothing further has happened for this long ... */
+/* A change is reported when no further change has happened for this long ... */
 #define CONFIG_WATCH_QUIET_USEC USEC_PER_SEC
-/* ... or, with no end of changes, after this. */
+/* ... or, if changes go on, after this. */
 #define CONFIG_WATCH_MAX_USEC (5 * USEC_PER_SEC)
 
 struct config_watch;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The control API: which path does what (docs/control-api.md). It turns requests into calls of the
- * daemon's control_ops and views into JSON, and decides nothing.
+ * The routes of the control API (docs/control-api.md). It turns requests into calls of the daemon's
+ * control_ops, and views into JSON; it decides nothing.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ typedef void control_unit_fn(void *arg, const struct unit_view *unit);
 typedef void control_result_fn(void *arg, const struct restore_result *result);
 
 /*
- * What the daemon provides. name NULL = every unit. Negative answers and what the client sees:
+ * What the daemon provides. name NULL: every unit. Negative results and what the client receives:
  * -ENOENT 404 not managed, -EINVAL 400, -EPERM 403, -EAGAIN or -EBUSY 503 try later, else 500.
  */
 struct control_ops {
@@ -22,13 +22,13 @@ struct control_ops {
 	int (*list)(void *ctx, control_unit_fn *each, void *arg);
 	/* Calls each exactly once, or fails. */
 	int (*explain)(void *ctx, const char *name, control_unit_fn *each, void *arg);
-	/* Both give the number of units concerned. */
+	/* Both return the number of units concerned. */
 	int (*pause)(void *ctx, const char *name);
 	int (*resume)(void *ctx, const char *name);
 	/* force: also memory values below use + margin. */
 	int (*restore)(void *ctx, const char *name, bool force, control_result_fn *each, void *arg);
 	cJSON *(*config)(void *ctx);
-	/* False: *ret_why says why, in words. */
+	/* False: *ret_why is the reason, in words. */
 	bool (*live)(void *ctx, const char **ret_why);
 	bool (*ready)(void *ctx, const char **ret_why);
 	/* NULL: root, the daemon's own user, and the socket's group. */

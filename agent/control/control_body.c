@@ -82,7 +82,7 @@ static bool too_deep(const char *text, size_t size)
 	return opened > DEPTH_MAX;
 }
 
-/* A NUL, plain or escaped, would hide the rest of a name from whoever reads it. */
+/* A NUL, plain or escaped, would hide the rest of a name. */
 static bool holds_nul(const char *text, size_t size)
 {
 	static const char escaped[] = "\\u0000";

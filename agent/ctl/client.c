@@ -53,7 +53,7 @@ int client_probe(const char *socket_path)
 		return -errno;
 	r = connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
 	close(fd);
-	/* A full queue is somebody who listens. */
+	/* With a full queue a process listens. */
 	return r == -EAGAIN ? 0 : r;
 }
 
@@ -95,7 +95,7 @@ static size_t take_data(char *data, size_t size, size_t count, void *ctx)
 	return more;
 }
 
-/* The answer ends up on a terminal. */
+/* The answer is printed to a terminal. */
 static void remove_controls(cJSON *value)
 {
 	cJSON *item;
@@ -157,7 +157,7 @@ static void set_options(CURL *curl, const struct ctl *c, struct buffer *b)
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, b);
 }
 
-/* 503 is "not now": a call of the daemon's is on its way to PID 1, which takes milliseconds. */
+/* 503 means that a call of the daemon to PID 1 is under way, which takes milliseconds. */
 static CURLcode perform_patiently(CURL *curl, struct buffer *b)
 {
 	long status = 0;

@@ -5,7 +5,7 @@
 #include "agent/ctl/ctl.h"
 
 /*
- * 0: somebody listens at the socket, else -errno: -ENOENT and -ECONNREFUSED mean that no daemon
+ * 0: a process listens at the socket; else -errno: -ENOENT and -ECONNREFUSED mean that no daemon
  * runs.
  */
 int client_probe(const char *socket_path);
@@ -13,8 +13,7 @@ bool client_no_daemon(int error);
 
 /*
  * Sends a request (body NULL: GET) and reads the answer. CTL_OK: *ret is owned by the caller;
- * otherwise everything has been said on the error stream, except for CTL_NOT_MANAGED with
- * missing_ok.
+ * otherwise the error has been printed, except for CTL_NOT_MANAGED with missing_ok.
  */
 int client_call(const struct ctl *c, const char *path, const cJSON *body, cJSON **ret);
 /* The same for path + the escaped name. */

@@ -81,7 +81,7 @@ int ctl_fail(const struct ctl *c, int code, const char *hint, const char *format
 {
 	va_list arguments;
 
-	/* What was printed before belongs before it on a terminal too. */
+	/* Keeps the order of both streams on a terminal. */
 	fflush(c->out);
 	fputs("vscalectl: ", c->err);
 	va_start(arguments, format);
@@ -208,7 +208,7 @@ static int take_options(struct ctl *c, int argc, char **argv, unsigned *ret_seen
 	return r;
 }
 
-/* The command whose words come first; they are taken off the arguments. */
+/* Finds the command that the first words name, and removes them from the arguments. */
 static const struct ctl_command *take_command(struct ctl *c)
 {
 	for (size_t i = 0; i < CTL_COMMAND_COUNT; i++) {
@@ -245,7 +245,7 @@ static const char *misuse(const struct ctl *c, const struct ctl_command *k, unsi
 	return NULL;
 }
 
-/* Takes over a path that no option has set. */
+/* Sets a path that no option has set. */
 static void set_path(const char **path, const char *configured)
 {
 	if (!*path)
@@ -253,8 +253,8 @@ static void set_path(const char **path, const char *configured)
 }
 
 /*
- * What the daemon's configuration says holds for vscalectl too. One that cannot be read or is wrong
- * says nothing: the daemon that runs has an older one, and restoring must work all the same.
+ * The daemon's configuration holds for vscalectl too. One that cannot be read or is invalid is
+ * ignored: the running daemon has an older one, and a restore must work nevertheless.
  */
 static int load_config(const struct ctl *c, struct config *ret)
 {

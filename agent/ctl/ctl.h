@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vscalectl: what the command line said, and the commands. */
+/* vscalectl: the command line and the commands. */
 #pragma once
 
 #include "policy/base/base.h"
@@ -25,7 +25,7 @@ struct ctl {
 	const char *runtime_directory;
 	const char *config;
 	const char *cgroup_root; /* NULL: discovered */
-	const char *root;        /* prefix of every host path that doctor looks at; "" */
+	const char *root;        /* prefix of every host path that doctor checks; "" */
 	const char *namespace;   /* list: of this one alone; NULL: everything */
 	enum ctl_output output;
 	bool all;
@@ -69,8 +69,8 @@ extern const struct ctl_command ctl_commands[CTL_COMMAND_COUNT];
 
 /* The values without any option: streams, clock, the environment's folders. */
 void ctl_default(struct ctl *ret);
-/* Reads the command line on top of c. CTL_USAGE, said on c->err; *ret is NULL for help and version.
- */
+/* Reads the command line into c. CTL_USAGE: the error has been printed to c->err; *ret is NULL for
+ * help and version. */
 int ctl_parse(struct ctl *c, int argc, char **argv, const struct ctl_command **ret);
 /* The same, and runs the command. */
 int ctl_main(struct ctl *c, int argc, char **argv);

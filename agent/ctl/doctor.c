@@ -95,7 +95,8 @@ static void print_sum(const struct ctl *c, const unsigned *counts)
 		fprintf(c->out, "\nvscaled can work here.\n");
 }
 
-/* What the configuration, or its absence, says of a cluster; then asks the API server. */
+/* Finds the cluster by the configuration, or by the defaults without one; then queries the API
+ * server. */
 static void look_at_cluster(struct doctor *d)
 {
 	struct config_errors *errors = calloc(1, sizeof(*errors));

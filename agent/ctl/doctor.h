@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What vscaled needs of a host, checked one by one; works with the daemon dead. */
+/* Checks what vscaled needs of a host; works without the daemon. */
 #pragma once
 
 #include "agent/ctl/ctl.h"
@@ -10,7 +10,7 @@ enum finding {
 	FINDING_OK,
 	FINDING_MISSING, /* essential: vscaled cannot work */
 	FINDING_WARN,    /* it works with less */
-	FINDING_SKIPPED, /* another finding makes the question pointless */
+	FINDING_SKIPPED, /* another finding makes the check pointless */
 	FINDING_COUNT,
 };
 
@@ -25,8 +25,8 @@ struct doctor {
 	int host_error;
 	struct doctor_cluster cluster;
 	char *cgroup_prefix;   /* of the kubelet; NULL: none */
-	char *node;            /* whose pods are ours; NULL: not known */
-	bool systemd_optional; /* pods alone, and nothing to tell it of them */
+	char *node;            /* the node whose pods are managed; NULL: not known */
+	bool systemd_optional; /* only pods are managed, and systemd holds no limits of them */
 };
 
 struct doctor_check {
@@ -45,7 +45,7 @@ int doctor_run(struct doctor *d);
 /* ctl->root + path into ret; false when it does not fit. */
 bool doctor_path(const struct doctor *d, const char *path, char *ret, size_t size);
 
-/* The checks, by what they look at. */
+/* The checks, grouped by what they check. */
 enum finding check_cgroup_version(const struct doctor *d, char *text);
 enum finding check_controllers(const struct doctor *d, char *text);
 enum finding check_enabled(const struct doctor *d, char *text);

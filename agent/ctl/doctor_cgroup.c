@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the kernel has to offer. */
+/* Checks of the kernel. */
 #include "agent/ctl/doctor.h"
 #include <dirent.h>
 #include <errno.h>
@@ -77,7 +77,7 @@ static void note_gap(void *ctx, const char *folder, uint32_t missing)
 {
 	char *text = ctx;
 
-	/* The first gap on the way is the one to mend. */
+	/* Reports the first gap on the path: it is the one to fix. */
 	if (text[0] == '\0')
 		snprintf(text, DOCTOR_TEXT_MAX, "%s %s not enabled below %s", names_of(missing),
 			 (missing & NEEDED) == NEEDED ? "are" : "is", folder);
@@ -94,7 +94,7 @@ enum finding check_enabled(const struct doctor *d, char *text)
 		return FINDING_MISSING;
 	}
 	root = open(d->host.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	/* A slice turns the cpu controller on when a unit in it asks for it. */
+	/* A slice enables the cpu controller when a unit in it needs it. */
 	if (root >= 0 && cg_gaps(root, "system.slice/x.service", NEEDED, note_gap, text) > 0)
 		return FINDING_WARN;
 	snprintf(text, DOCTOR_TEXT_MAX, "cpu and memory are enabled down to the services");
@@ -157,7 +157,7 @@ enum finding check_psi(const struct doctor *d, char *text)
 	return FINDING_OK;
 }
 
-/* Containers take them from the same user: a full node has none for one who restarts. */
+/* Containers use the same user's instances: on a full node a restarted agent gets none. */
 enum finding check_inotify(const struct doctor *d, char *text)
 {
 	/* vscaled needs as many. */
@@ -176,7 +176,7 @@ enum finding check_inotify(const struct doctor *d, char *text)
 	return FINDING_OK;
 }
 
-/* Whether the agent may load programs is the agent's to say: `vscalectl status`. */
+/* Only the agent knows whether it may load programs: see `vscalectl status`. */
 enum finding check_bpf(const struct doctor *d, char *text)
 {
 	static const char types[] = "/sys/kernel/btf/vmlinux";

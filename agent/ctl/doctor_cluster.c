@@ -57,7 +57,7 @@ static int ask(const struct doctor_cluster *k, const char *method, const char *p
 	return r < 0 ? r : 0;
 }
 
-/* What the server had to say for a status that is no 200. */
+/* Keeps the server's message for a status other than 200. */
 static void note_refusal(struct doctor_cluster *k, const struct reply *r)
 {
 	struct kube_status *s = calloc(1, sizeof(*s));

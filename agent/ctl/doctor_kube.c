@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a cluster has to offer, seen from this node. */
+/* Checks of the cluster, from this node. */
 #include "agent/ctl/doctor_kube.h"
 #include "agent/ctl/doctor.h"
 #include "cgroup/group.h"
@@ -64,7 +64,8 @@ struct right {
 	bool essential;
 };
 
-/* As docs and roles have it; without those that are not essential something is left out. */
+/* As in the documentation and the roles; without a right that is not essential a function is
+ * missing. */
 static const struct right rights[] = {
 	{"list", "", "pods", NULL, true},
 	{"watch", "", "pods", NULL, true},

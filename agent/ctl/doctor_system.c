@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What systemd, the file systems and the other programs of the host have to offer. */
+/* Checks of systemd, the file systems and other programs of the host. */
 #include "agent/config/config.h"
 #include "agent/ctl/client.h"
 #include "agent/ctl/doctor.h"
@@ -28,7 +28,7 @@ static bool exists(const struct doctor *d, const char *path)
 	return doctor_path(d, path, full, sizeof(full)) && access(full, F_OK) == 0;
 }
 
-/* What sd_booted() looks at; a pod is given no more of it than PID 1's own socket. */
+/* Checks what sd_booted() checks; in a pod only PID 1's private socket is mounted. */
 static bool has_systemd(const struct doctor *d)
 {
 	return exists(d, "/run/systemd/system") ||
@@ -70,7 +70,7 @@ enum finding check_bus(const struct doctor *d, char *text)
 	return error < 0 ? FINDING_MISSING : FINDING_OK;
 }
 
-/* Sending without a socket there looks like success, so it is asked before. */
+/* Sending without a socket there succeeds, so the socket is probed before. */
 static int probe_datagram(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* One resource of one unit, on its way to the screen. */
+/* One resource of one unit, to be printed. */
 struct screen {
 	const struct ctl *c;
 	enum resource which;
@@ -273,7 +273,7 @@ static void print_resource(const struct ctl *c, enum resource which, const cJSON
 	print_limit(&s);
 	if (spec)
 		render_pod_resource(c, which, spec);
-	/* What is not sized has no more to tell than why. */
+	/* For a resource that is not sized only the reason is printed. */
 	if (!json_flag(json, "controlled")) {
 		print_next(&s);
 		return;
@@ -282,7 +282,7 @@ static void print_resource(const struct ctl *c, enum resource which, const cJSON
 		rows[i](&s);
 }
 
-/* What can be done about it; nothing is offered that would do nothing. */
+/* Commands that the user can run; those without an effect are left out. */
 static void print_offers(const struct ctl *c, const char *name, const cJSON *unit)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What explain says of a container beside its resources: pod, namespace, API server. */
+/* The part of explain for a container beside its resources: pod, namespace, API server. */
 #include "agent/ctl/render.h"
 #include <inttypes.h>
 #include <string.h>
@@ -101,7 +101,7 @@ void render_pod(const struct ctl *c, const cJSON *pod)
 	print_workload(c, pod);
 	print_annotations(c, pod);
 	print_heap(c, pod);
-	/* Nothing is reported of what is not sized. */
+	/* A container that is not sized has no report. */
 	if (!is_known(pod, "annotation_error"))
 		print_report(c, pod);
 }
@@ -123,7 +123,7 @@ static void print_range(const struct ctl *c, enum resource which, const cJSON *r
 		fprintf(c->out, " at most %s", human_amount(which, b, high));
 }
 
-/* What the spec is ahead of use by, where that is not as it should be. */
+/* The time of growth that a limit in the spec covers, if it is less than usual. */
 static void print_lead(const struct ctl *c, const cJSON *r)
 {
 	uint64_t above = json_amount(r, "above_spec"), ahead = json_amount(r, "ahead_usec");

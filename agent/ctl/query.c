@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The commands that only pass on: ask the daemon, print its answer. */
+/* The commands that query the daemon and print its answer. */
 #include "agent/ctl/client.h"
 #include "agent/ctl/render.h"
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* restore and lift: over the socket while the daemon runs, by hand when it is dead. */
+/* restore and lift: over the socket while the daemon runs, else by vscalectl itself. */
 #include "agent/base/lock.h"
 #include "agent/ctl/client.h"
 #include "agent/ctl/json.h"
@@ -14,7 +14,7 @@
 #define PENDING_TRIES    24
 #define PENDING_TRY_USEC (500 * USEC_PER_MSEC)
 
-/* What restoring by hand holds open. */
+/* What a restore without the daemon holds open. */
 struct by_hand {
 	struct lock lock;
 	int state;
@@ -24,7 +24,7 @@ struct by_hand {
 	struct restore restore;
 };
 
-/* The verdict over all units, and the list for JSON. */
+/* The exit status over all units, and the list for JSON. */
 struct summary {
 	const struct ctl *c;
 	unsigned counts[RESTORE_OUTCOME_COUNT];

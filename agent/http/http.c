@@ -12,13 +12,13 @@
 /* Room for the request line, the headers and the answer's headers of one connection. */
 #define CONNECTION_BYTES (32 * KIB)
 
-/* Of a stream at one turn: below a millisecond or two, then it is others' turn. */
+/* Pieces of a stream in one turn, which take a millisecond or two. */
 #define PIECES_MAX 8
 
-/* Taken in at one turn, then it is others' turn. Fewer than an address may have: what came in at
- * this turn has its request read before it can be closed for the next ones. */
+/* Connections accepted in one turn. Fewer than an address may have, so that the request of a
+ * connection is read before the connection can be closed for later ones. */
 #define ACCEPTS_MAX (HTTP_PER_ADDRESS_MAX / 2)
-/* Without a descriptor for a new connection and without one to close: until the next attempt. */
+/* The time until the next attempt, if no descriptor is left and there is no connection to close. */
 #define PAUSE_USEC (100 * USEC_PER_MSEC)
 
 struct http_server {
@@ -62,7 +62,7 @@ static usec_t timeout_usec(const struct http_server *s)
 	return s->config.timeout_sec * USEC_PER_SEC;
 }
 
-/* The library notices at its next turn, and closes the connection. */
+/* The library closes the connection in its next turn. */
 static void shut(struct http_peer *p)
 {
 	shutdown(p->fd, SHUT_RDWR);
@@ -109,7 +109,7 @@ static void set_listening(struct http_server *s)
 	sd_event_source_set_enabled(s->listening, ready ? SD_EVENT_ON : SD_EVENT_OFF);
 }
 
-/* There is something to do without waiting for anybody. */
+/* Is there work that waits for no client? */
 static bool has_more(const struct http_server *s)
 {
 	MHD_UNSIGNED_LONG_LONG wait_msec;
@@ -138,7 +138,7 @@ static int on_io(sd_event_source *source, int fd, uint32_t revents, void *ctx)
 	return 0;
 }
 
-/* No descriptor is left: the oldest connection gives its own, or the next attempt is later. */
+/* No descriptor is left: closes the connection idle for longest, or tries again later. */
 static void out_of_files(struct http_server *s)
 {
 	struct http_peer *oldest = http_peers_oldest(s->peers);
@@ -251,7 +251,7 @@ static void on_completed(void *ctx, struct MHD_Connection *c, void **state,
 	*state = NULL;
 }
 
-/* Who speaks; nobody in particular over TCP. */
+/* The credentials of the client; all zero over TCP. */
 static bool know_peer(const struct http_server *s, struct MHD_Connection *c, struct exchange *x)
 {
 	const struct http_peer *p = peer_of(c);
@@ -261,7 +261,7 @@ static bool know_peer(const struct http_server *s, struct MHD_Connection *c, str
 	       (p && getsockopt(p->fd, SOL_SOCKET, SO_PEERCRED, &x->peer, &size) == 0);
 }
 
-/* Tells from the head of a request alone whether it will be served. */
+/* Decides by the head of a request alone whether it will be served. */
 static void examine(struct http_server *s, struct MHD_Connection *c, const char *url,
 		    const char *method, struct exchange *x)
 {
@@ -388,7 +388,8 @@ static size_t leave_escaped(void *ctx, struct MHD_Connection *c, char *text)
 	return strlen(text);
 }
 
-/* Connections are taken in here, not by the library: it would keep old ones and refuse new ones. */
+/* Connections are accepted here, not by the library, which would keep old ones and refuse new ones.
+ */
 static int start_daemon(struct http_server *s)
 {
 	struct MHD_OptionItem options[] = {

@@ -23,7 +23,7 @@
 #define HTTP_PATH_MAX         512
 #define HTTP_ARGS_MAX         16
 
-/* "?name=value", as sent, without decoding; further ones than HTTP_ARGS_MAX are not looked at. */
+/* "?name=value", as sent, without decoding; those beyond HTTP_ARGS_MAX are ignored. */
 struct http_arg {
 	const char *name;
 	const char *value; /* NULL: there was no "=" */
@@ -40,7 +40,7 @@ struct http_request {
 	size_t arg_count;
 };
 
-/* An answer that comes piece by piece, and is never there as a whole. */
+/* An answer that is produced in pieces and never held in memory as a whole. */
 struct http_stream {
 	/* 0: the end; negative: the answer is cut off, which the client notices. */
 	ssize_t (*read)(void *ctx, char *to, size_t size);
@@ -82,8 +82,8 @@ struct http_config {
 struct http_server;
 
 /*
- * Listens. config and what it points to must outlive the server. A socket file that nobody answers
- * is replaced; -EADDRINUSE when somebody does, -EEXIST when the path is no socket.
+ * Listens. config and what it points to must outlive the server. A socket file on which no process
+ * listens is replaced; -EADDRINUSE if one does, -EEXIST if the path is no socket.
  */
 int http_server_new(sd_event *event, const struct http_config *config, struct http_server **ret);
 /* The port that a TCP server listens on; 0 for a Unix socket. */

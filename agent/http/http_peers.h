@@ -23,36 +23,36 @@ struct http_peer {
 	struct http_peer_address address;
 	usec_t since_usec; /* the head of a request is awaited since */
 	usec_t head_usec;  /* when it was complete; 0: it is awaited */
-	uint64_t active;   /* the turn of the server at which it last moved on */
+	uint64_t active;   /* the turn of the server at which it last made progress */
 	bool closing;      /* shut down */
 };
 
-/* In place of a connection of which the library has not told yet: libmicrohttpd before 1.0 does
- * while it is given one, from then on in its next turn. */
+/* Stands for a connection that the library has not announced yet: libmicrohttpd before 1.0
+ * announces it within MHD_add_connection(), later versions in their next turn. */
 extern char http_peer_coming;
 #define HTTP_PEER_COMING ((void *)&http_peer_coming)
 /* The entry of such a connection by its descriptor; NULL: none. */
 struct http_peer *http_peers_coming(struct http_peer peers[HTTP_PEERS_MAX], int fd);
-/* It does not come. */
+/* Frees the entry of such a connection, which the library did not take. */
 void http_peers_forget(struct http_peer peers[HTTP_PEERS_MAX], int fd);
 
 /* A free entry; NULL: none. */
 struct http_peer *http_peers_free(struct http_peer peers[HTTP_PEERS_MAX]);
 
 /*
- * The connection to close for a new one from this address; NULL: there is room. Where the address
- * has HTTP_PER_ADDRESS_MAX, one of its own; in a full table one of the address that has most. Of
- * those the one that has not moved on for longest: come in, completed a head, taken a piece of its
- * answer.
+ * The connection to close for a new one from this address; NULL: there is room. If the address has
+ * HTTP_PER_ADDRESS_MAX connections, it is one of them; in a full table it is one of the address
+ * that has most. Of those it is the one without progress for longest. Progress is: accepted, head
+ * complete, a piece of the answer taken.
  */
 struct http_peer *http_peers_victim(struct http_peer peers[HTTP_PEERS_MAX],
 				    const struct http_peer_address *from);
-/* The one that has not moved on for longest, of all addresses; NULL: there is none. */
+/* The connection without progress for longest, of all addresses; NULL: there is none. */
 struct http_peer *http_peers_oldest(struct http_peer peers[HTTP_PEERS_MAX]);
 
 /* When the connection has to be closed: its head, or its whole request, took too long. */
 usec_t http_peer_deadline(const struct http_peer *p, usec_t timeout_usec);
-/* Until one of them has to be looked at: its deadline, or soon where it is overdue or was shut
- * down. UINT64_MAX: there is none. */
+/* The time until a connection must be checked: until its deadline, or a short time if it is overdue
+ * or was shut down. UINT64_MAX: there is no connection. */
 usec_t http_peers_wait(const struct http_peer peers[HTTP_PEERS_MAX], usec_t timeout_usec,
 		       usec_t now);

@@ -3,8 +3,8 @@
 #include <malloc.h>
 #include <string.h>
 
-/* From here on an answer is worth giving back to the system once it is sent: the allocator would
- * keep it for the next one. */
+/* The memory of an answer of this size or more is returned to the system once it is sent: the
+ * allocator would keep it for the next one. */
 #define LARGE_BODY (128 * KIB)
 
 /* The library's buffer for a piece of a stream. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers as the library takes them; private to http.c. */
+/* Passes answers to the library; private to http.c. */
 #pragma once
 
 #include "agent/http/http.h"
 #include <microhttpd.h>
 
-/* When a connection last moved on, in turns of the server. */
+/* When a connection last made progress, in turns of the server. */
 struct http_progress {
 	uint64_t *last;
 	const uint64_t *now;
@@ -21,8 +21,8 @@ struct http_reply {
 /* Owns answer->body or answer->stream from here on. */
 enum MHD_Result http_reply_send(struct MHD_Connection *c, const struct http_reply *reply,
 				struct http_response *answer);
-/* One of the refusals that the server itself knows. */
+/* Sends one of the server's own refusals. */
 enum MHD_Result http_reply_refuse(struct MHD_Connection *c, const struct http_reply *reply,
 				  unsigned status);
-/* The client announces a body of more than is taken: it is refused without being read. */
+/* The client announces a body that is larger than the limit: it is refused without being read. */
 bool http_announces_too_much(struct MHD_Connection *c);

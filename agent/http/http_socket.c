@@ -11,10 +11,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The kernel takes no more than net.core.somaxconn, 4096 by default. A crowd that connects at once
- * waits here; what finds no place tries again after a second, which is a probe's whole time. */
+/* The kernel's maximum is net.core.somaxconn, 4096 by default. Many connections at once wait in
+ * this queue; a client that finds it full tries again after a second, which is a probe's whole
+ * timeout. */
 #define BACKLOG 4096
-/* A connection that says nothing is handed over after this long, one with a request at once. */
+/* A connection without data is accepted after this long, one with a request at once. */
 #define DEFER_SEC 1
 
 static void drop_fd(int *fd)
@@ -34,7 +35,7 @@ static int address_of(const char *path, struct sockaddr_un *ret)
 	return 0;
 }
 
-/* Removes the file of a socket on which nobody listens. */
+/* Removes the file of a socket on which no process listens. */
 static int remove_stale(const char *path, const struct sockaddr_un *address)
 {
 	OWN(drop_fd) int fd = -1;
@@ -68,7 +69,7 @@ int http_socket_listen(const char *path, gid_t group)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return -errno;
-	/* Nobody can connect before listen(), so there is no moment with a wider mode. */
+	/* No client can connect before listen(), so there is no moment with a wider mode. */
 	if ((group != (gid_t)-1 && lchown(path, (uid_t)-1, group) < 0) || chmod(path, 0660) < 0 ||
 	    listen(fd, BACKLOG) < 0) {
 		r = -errno;
@@ -96,7 +97,7 @@ static int listen_at(const struct listen_address *at)
 		return -errno;
 	if (bind(fd, address, at->size) < 0 || listen(fd, BACKLOG) < 0)
 		return -errno;
-	/* Only better with it: a request is there when its connection is taken in. */
+	/* Optional: a connection is accepted when its request has arrived. */
 	setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &defer, sizeof(defer));
 	listening = fd;
 	fd = -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What vscaled tells: one function per kind of event (event_table.h), each takes the struct of its
- * family. Strings are borrowed, NULL or zero means "not known" unless said otherwise.
- * docs/journal.md describes the same for readers of the journal.
+ * The events that vscaled logs: one function per kind of event (event_table.h), which takes the
+ * struct of its family. Strings are borrowed; NULL or zero means "not known" unless stated
+ * otherwise. docs/journal.md describes the events for readers of the journal.
  */
 #pragma once
 
@@ -30,7 +30,8 @@ struct change_event {
 		*detail; /* the numbers: "throttled 43 % of the last second"; NULL: reason_text */
 	const char *by;  /* drift: who wrote, "systemd", "another writer" */
 	int error;       /* -errno */
-	/* A raise: until it stood in the file, and of that our own part; 0: not measured. */
+	/* A raise: the time until it was in the file, and vscaled's own part of it; 0: not
+	 * measured. */
 	usec_t span_usec;
 	usec_t own_usec;
 };
@@ -45,9 +46,9 @@ void event_limit_failed(const struct change_event *e);
 void event_ceiling_reached(const struct change_event *e);
 /* from = the limit that the node has memory for, to = what it asked for; detail: the figures. */
 void event_memory_denied(const struct change_event *e);
-/* from = what the other writer left, to = ours again. */
+/* from = the external writer's value, to = the held limit. */
 void event_drift_reasserted(const struct change_event *e);
-/* from = ours, to = the other writer's. */
+/* from = the held limit, to = the external writer's value. */
 void event_drift_adopted(const struct change_event *e);
 void event_drift_gave_way(const struct change_event *e);
 /* from = in the cgroup; detail: what the API server said. */
@@ -63,11 +64,11 @@ void event_restore_left(const struct change_event *e);
 /* A unit or container as a whole. */
 struct unit_event {
 	struct event_who who;
-	const char *mode;     /* managed: "Auto" */
-	const char *detail;   /* managed: its original limits in words; unmanaged: why; oom-kill:
-			       * that an external writer had lowered the limit; NULL: nobody */
-	const char *file;     /* baseline-unsaved: what could not be written */
-	const char *by;       /* paused, resumed: who asked */
+	const char *mode;   /* managed: "Auto" */
+	const char *detail; /* managed: its original limits in words; unmanaged: why; oom-kill: that
+			       an external writer had lowered the limit, NULL: none had */
+	const char *file;   /* baseline-unsaved: what could not be written */
+	const char *by;     /* paused, resumed: who asked */
 	uint64_t limit_bytes; /* oom-kill: memory.max at the kill, the pod's if that was full */
 	uint64_t count;       /* oom-kill: kills since the last event */
 	usec_t span_usec;     /* property-failed: how long it took */
@@ -88,7 +89,7 @@ void event_annotation_invalid(const struct unit_event *e);
 void event_report_ratified(const struct unit_event *e);
 void event_memory_contested(const struct unit_event *e);
 void event_oom_kill(const struct unit_event *e);
-/* limit_bytes: memory.max as it is; error: PID 1 could not be set free. */
+/* limit_bytes: memory.max now; error: PID 1 could not be woken. */
 void event_writer_stuck(const struct unit_event *e);
 void event_property_failed(const struct unit_event *e);
 void event_baseline_unsaved(const struct unit_event *e);
@@ -96,7 +97,7 @@ void event_baseline_unsaved(const struct unit_event *e);
 void event_paused(const struct unit_event *e);
 void event_resumed(const struct unit_event *e);
 
-/* The daemon and its host. */
+/* Events of the daemon and its host. */
 struct daemon_event {
 	const char *version; /* started */
 	const char *file;    /* started, config-*, state-* */
@@ -105,7 +106,7 @@ struct daemon_event {
 			      * config-loaded: keys that are read at the start only;
 			      * host-unsupported: what is wrong; state-damaged: how;
 			      * slow-loop: at what */
-	const char *hint;    /* host-unsupported, node-unsupported: how to mend it */
+	const char *hint;    /* host-unsupported, node-unsupported: how to fix it */
 	bool kept;           /* config-invalid: the last good one stays; else the start failed */
 	uint64_t count;      /* ready: units; config-loaded: entries */
 	int64_t span_usec;   /* clock-jumped (either sign), slow-loop, bus-back: how long */
@@ -124,7 +125,7 @@ void event_inotify_missing(const struct daemon_event *e);
 void event_node_memory_unread(const struct daemon_event *e);
 /* detail: "bpf (scan: loaded, ...)", "text (why)". */
 void event_reader_chosen(const struct daemon_event *e);
-/* It was asked for, or served until now; detail: why. */
+/* The BPF reader was configured, or in use until now; detail: why it failed. */
 void event_reader_failed(const struct daemon_event *e);
 /* file: the kubeconfig. */
 void event_api_insecure(const struct daemon_event *e);

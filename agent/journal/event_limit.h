@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds back what repeats: so many per key and window, the others are counted and told with the
- * next one shown. Pure; the state is the caller's, zero = nothing seen. */
+/* Limits repeated events: a number per key and window is shown, the others are counted, and their
+ * count goes with the next one that is shown. Pure; the caller owns the state, zero = nothing seen.
+ */
 #pragma once
 
 #include "policy/base/base.h"
@@ -22,7 +23,7 @@ struct event_limit {
 
 /* A key of a kind and what it is about; never 0. parts ends with NULL. */
 uint64_t event_limit_key(uint32_t kind, const char *const *parts);
-/* True: show it, and *ret_held were held back before it. burst 0: always shown. With all slots
- * taken the one that began longest ago is given up. */
+/* True: show it; *ret_held were held back before it. burst 0: always shown. If all slots are taken,
+ * the one that began longest ago is reused. */
 bool event_limit_pass(struct event_limit *l, uint64_t key, uint32_t burst, usec_t now,
 		      uint32_t *ret_held);

@@ -54,8 +54,8 @@ int event_log_open(struct event_log *l, const struct event_log_options *o)
 
 	*l = (struct event_log){
 		.journal = journal,
-		/* A person at the terminal wants to see it; a stream into the journal would be
-		 * the same entry twice. */
+		/* A terminal shows the lines too; a stream into the journal would get the same
+		   entry twice. */
 		.lines = !journal || (o->target == EVENT_TARGET_AUTO && isatty(STDERR_FILENO)),
 		.prefix = !journal && is_journal_stream(STDERR_FILENO),
 		.format = o->format,
@@ -112,7 +112,7 @@ static void send_journal(const struct event_record *e, const char *message)
 	for (size_t i = 0; i < EVENT_VALUE_COUNT; i++)
 		if (e->values[i].exact)
 			add_field(&f, event_values[i].field, e->values[i].exact);
-	/* Nobody is left to be told when this fails. */
+	/* There is no other place to report a failure to. */
 	(void)sd_journal_sendv(f.iov, f.count);
 }
 

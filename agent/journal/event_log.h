@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where events go: the native journal, or one line each on stderr, or a recorder in tests. */
+/* Writes events to the native journal, or as one line each to stderr, or to a recorder in tests. */
 #pragma once
 
 #include "agent/journal/event_limit.h"
@@ -28,19 +28,19 @@ struct event_log {
 	int fd; /* of lines */
 	usec_t boot_usec, real_usec;
 	struct event_limit limit;
-	/* Told of every event that is shown, before any backend. */
+	/* Called for every event that is shown, before any backend. */
 	void (*record)(void *ctx, const struct event_record *e, const char *message);
 	void *record_ctx;
 };
 
 /*
- * Probes the journal: sd_journal_send() claims success without one. target JOURNAL without a
- * journal is -ENOTCONN, and the log writes to stderr.
+ * Probes the journal, because sd_journal_send() succeeds without one. target JOURNAL without a
+ * journal: -ENOTCONN, and the log writes to stderr.
  */
 int event_log_open(struct event_log *l, const struct event_log_options *o);
 /* All events go here from now on; NULL: logfmt on stderr, the state before the first call. */
 void event_log_use(struct event_log *l);
-/* Once per wake-up: what "now" is for the events of it. */
+/* Once per wake-up: sets the time of its events. */
 void event_log_time(struct event_log *l, usec_t boot_usec, usec_t real_usec);
 
 /* Shows an event unless its kind is held back for its subject. For agent/journal/event.c. */

@@ -182,7 +182,7 @@ static size_t utf8_len(const char *s)
 	return n;
 }
 
-/* A JSON string; logfmt readers take the same. */
+/* A JSON string; logfmt readers accept the same. */
 static void add_quoted(struct text *t, const char *s)
 {
 	add(t, "\"");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon counts as it goes, for /metrics (agent/metrics/metrics.h). Plain numbers in a
- * fixed space, zero at the start; each comment says where its owner increments it. What can be read
- * from the daemon's state at the time of a scrape is not counted here.
+ * The daemon's counters for /metrics (agent/metrics/metrics.h). Fixed size, zero at the start; each
+ * comment says where its owner increments the counter. What can be read from the daemon's state at
+ * the time of a scrape is not counted here.
  */
 #pragma once
 
@@ -24,12 +24,13 @@ void counters_took(struct counters_span *s, usec_t span_usec);
 enum counters_direction { DIRECTION_UP, DIRECTION_DOWN, DIRECTION_COUNT };
 enum counters_backend { BACKEND_CGROUP, BACKEND_SYSTEMD, BACKEND_API, BACKEND_COUNT };
 enum counters_scan { SCAN_REFLEX, SCAN_SAMPLE, SCAN_CLOCK_COUNT };
-/* A raise counts from when its look was due (its event: from the wake-up), and from the wake-up. */
+/* A raise is timed twice: from when its reflex pass was due (after an event: from the wake-up), and
+ * from the wake-up. */
 enum counters_since { SINCE_DUE, SINCE_WAKE, SINCE_COUNT };
 enum counters_writer {
 	WRITER_SYSTEMD, /* PID 1, by a reload or a property */
 	WRITER_KUBELET, /* kubelet or runtime, after a resize */
-	WRITER_USER,    /* a resize of the pod by somebody else */
+	WRITER_USER,    /* a resize of the pod by an external writer */
 	WRITER_UNKNOWN,
 	WRITER_COUNT
 };
@@ -37,7 +38,7 @@ enum counters_writer {
 /* Objects of the API server that are left out: too large, or not understood. */
 #define COUNTERS_SKIPS 2
 
-/* Requests by verb and answer: as many pairs as there are places; the last place takes the rest. */
+/* Requests by verb and answer: one place for each pair; the last place counts all further pairs. */
 #define COUNTERS_REQUESTS 48
 struct counters_request {
 	const char *verb; /* static text: "list", "watch", "get", "patch", "create" */
@@ -49,11 +50,12 @@ struct counters {
 	/* tick.c: a limit was written, by the plan's step (not KNOB_MEM_HIGH, not reclaim; not of a
 	 * pod's own level, which follows its containers) */
 	uint64_t changes[RESOURCE_COUNT][DIRECTION_COUNT][REASON_COUNT];
-	/* at a review: a resource's hold has become this one and was another before */
+	/* at a review: a resource's hold has changed to this one */
 	uint64_t blocked[HOLD_COUNT];
-	/* denied.c: the node has begun not to have what somebody asks for */
+	/* denied.c: the node does not have the memory that a unit or container asks for, and had it
+	 * before */
 	uint64_t denials;
-	/* judge.c, and the kubelet's echo: somebody else's value stood where ours should */
+	/* judge.c, and the kubelet's echo: an external writer's value was replaced by vscaled's */
 	uint64_t reverted[WRITER_COUNT];
 	/* around a write, a property call (its lag), a resize until the kubelet's echo */
 	struct counters_span apply[BACKEND_COUNT];
@@ -63,11 +65,11 @@ struct counters {
 	uint64_t apply_failed[BACKEND_COUNT];
 	/* on_tick: how much later it came than it was due */
 	struct counters_span loop_lag;
-	/* tick.c, look.c: the reading of all cgroups, what the laws made of it, and raises */
+	/* tick.c, look.c: reading all cgroups, running the laws, and raising limits */
 	struct counters_span scan[SCAN_CLOCK_COUNT];
 	/* the end of every request to the API server: counters_request() */
 	struct counters_request requests[COUNTERS_REQUESTS];
-	/* the pod watch begins anew after its first time, for whatever reason */
+	/* the pod watch is begun again, for any reason; the first time does not count */
 	uint64_t watch_restarts;
 	/* cluster.c: an object of a list or a watch was left out, by why (enum kube_skip) */
 	uint64_t objects_skipped[COUNTERS_SKIPS];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Prometheus is told. The daemon fills one struct metrics_input at a scrape; metrics_table.c
- * has a row for each metric; metrics_page.c writes them out. docs/metrics.md is held against the
- * table.
+ * The metrics for Prometheus. The daemon fills one struct metrics_input at a scrape;
+ * metrics_table.c has a row for each metric; metrics_page.c writes them. A test compares
+ * docs/metrics.md with the table.
  *
- * Series exist for what is in the input alone: what is not managed any more is gone with the next
+ * Series exist only for what is in the input: what is no longer managed is missing from the next
  * scrape. Nothing of a scrape is kept.
  */
 #pragma once
@@ -21,7 +21,7 @@ enum metrics_format {
 	METRICS_FORMAT_COUNT,
 };
 extern const char *const metrics_content_types[METRICS_FORMAT_COUNT];
-/* By an Accept header, NULL: none. */
+/* The format that an Accept header asks for; NULL: no header. */
 enum metrics_format metrics_accepted(const char *accept);
 
 /* Millicores, bytes; VIEW_NONE: not known, LIMIT_MAX: no limit. Both have no series. */
@@ -82,7 +82,7 @@ struct metrics_input {
 	usec_t state_saved_real;   /* 0: never */
 	uint64_t wakeups;
 	uint64_t node_reserve_bytes;           /* 0: the node's memory is not counted */
-	uint64_t node_granted_bytes;           /* and not used yet, at the last look */
+	uint64_t node_granted_bytes;           /* and not used yet, at the last pass */
 	uint64_t node_kubelet_available_bytes; /* 0: no kubelet's memory.available is respected */
 	bool node_eviction_bound;              /* it leaves less to grant than MemAvailable */
 	bool no_memory;                        /* a view could not be added: there is no page */
@@ -103,8 +103,8 @@ void metrics_input_status(struct metrics_input *in, const struct status_view *v)
 void metrics_input_drop(struct metrics_input *in);
 
 /*
- * The page of one scrape, as it stood then: megabytes on a large node, of which only a few KB are
- * there at a time.
+ * The page of one scrape: megabytes on a large node, of which only a few KB are in memory at a
+ * time.
  */
 struct metrics_page;
 /* Takes over what in owns and copies what is only borrowed: names, counters. -ENOMEM: in keeps it.

@@ -7,7 +7,7 @@
 
 /* This much is written before it is handed on. */
 #define PIECE_BYTES (16 * KIB)
-/* From so many things on the heap is given back to the system after the scrape. */
+/* From this number of things on, the heap is returned to the system after the scrape. */
 #define MANY_THINGS 100
 
 struct metrics_page {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /metrics, /livez, /readyz and /healthz over TCP, and nothing else: whoever reaches the port may
- * read them. The control API stays on its Unix socket.
+ * Serves /metrics, /livez, /readyz and /healthz over TCP, and nothing else: every client that
+ * reaches the port may read them. The control API stays on its Unix socket.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 struct metrics_ops {
 	/* At a scrape; everything but in->process. -errno: answered with 500. */
 	int (*collect)(void *ctx, struct metrics_input *in);
-	/* At a probe; must not ask anybody else. */
+	/* At a probe; must not wait for another process. */
 	void (*probe)(void *ctx, struct probe_input *in);
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page in the making; private to metrics*.c. Out of memory is noted and said by whoever reads. */
+/* Builds a page; private to metrics*.c. Lack of memory is noted in `failed`, and
+ * metrics_page_read() returns it. */
 #pragma once
 
 #include "agent/metrics/metrics.h"
@@ -30,7 +31,7 @@ struct metric {
 		     const struct metrics_input *in);
 	void (*each)(struct metrics_writer *w, const struct metric *m,
 		     const struct metrics_thing *t);
-	size_t offset; /* of the field, in the struct that emit looks at */
+	size_t offset; /* of the field, in the struct that emit reads */
 	enum resource resource;
 	size_t count;                   /* of an array with one label ... */
 	const char *(*value)(size_t i); /* ... and its values */
@@ -47,7 +48,7 @@ void metrics_series(struct metrics_writer *w, const char *suffix);
 void metrics_label(struct metrics_writer *w, const char *name, const char *value);
 /* value / 10^digits. */
 void metrics_value(struct metrics_writer *w, uint64_t value, unsigned digits);
-/* What a format wants at the end. */
+/* The end of a page, if the format has one. */
 void metrics_end(struct metrics_writer *w);
 /* "0.0001", "1.0": value / 10^digits as the label of a bucket. */
 const char *metrics_bound(uint64_t value, unsigned digits, char *buf, size_t size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * /livez and /readyz, as a Kubernetes component answers them: "ok", or what is wrong; ?verbose
- * names every check, ?exclude=NAME leaves one out. Liveness asks whether the loop turns and nothing
- * else: an agent that cannot reach the API server does its work.
+ * names every check, ?exclude=NAME leaves one out. Liveness checks only whether the loop runs: an
+ * agent that cannot reach the API server still sizes.
  */
 #pragma once
 
@@ -19,9 +19,9 @@ struct probe_input {
 	usec_t grace_usec;    /* what may hold the loop longer than usual: a restore; 0: nothing */
 	bool kubernetes;      /* pods are managed ... */
 	bool pods_listed;     /* ... and their first list is done */
-	bool node_wrong;      /* ... and none of it is a pod that runs here */
+	bool node_wrong;      /* ... and no pod in it runs here */
 	bool standalone;      /* units are managed ... */
-	bool units_listed;    /* ... and systemd has told of them */
+	bool units_listed;    /* ... and systemd has listed them */
 	bool systemd_lost;    /* the connection to PID 1, where one is needed */
 	bool cgroup_writable; /* the hierarchy is mounted for writing */
 	bool dry_run;         /* nothing is ever written: mode Off everywhere, or asked for */

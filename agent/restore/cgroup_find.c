@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Deeper than any unit; what containers nest below is none of ours. */
+/* Deeper than any unit; cgroups that containers make inside are not searched. */
 #define DEPTH_MAX 12
 
 struct search {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a unit's cgroup is, asked of the tree itself: works with the daemon and the bus dead. */
+/* Finds a unit's cgroup in the tree itself: works without the daemon and the bus. */
 #pragma once
 
 #include "policy/base/base.h"

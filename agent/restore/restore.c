@@ -125,7 +125,7 @@ static int remove_finished(struct baseline_set *set, const struct target_list *l
 	return r;
 }
 
-/* Puts one back; true: its record is of no use any more. */
+/* Restores one record; true: the record is no longer needed. */
 static bool restore_target(const struct restore *r, const struct restore_target *t,
 			   restore_each_fn *each, void *arg)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where the cgroup of a record is now, asked of the tree alone. */
+/* Finds the cgroup of a record in the tree alone. */
 #include "agent/restore/restore_one.h"
 #include "cgroup/kubepods.h"
 #include <errno.h>
@@ -62,7 +62,7 @@ static void locate_pod(const struct restore *r, struct restore_target *t)
 	ino_t inode = 0;
 
 	t->unit = b->unit;
-	/* The path of a container has its id in it, and a number says that it is the same one. */
+	/* The path of a container has its id, and the inode shows that it is the same cgroup. */
 	if (b->cgroup != NULL && strlen(b->cgroup) < sizeof(t->path) &&
 	    is_folder(r->root, b->cgroup, &inode) &&
 	    (b->cgroup_inode == 0 || b->cgroup_inode == inode)) {

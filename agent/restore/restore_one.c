@@ -16,7 +16,7 @@
 /* A reclaim call takes back 64 MiB at most: 16 GiB of page cache, then it is left. */
 #define RECLAIM_CALLS_MAX 256
 
-/* One unit being put back. */
+/* One unit that is being restored. */
 struct work {
 	const struct restore *restore;
 	const struct restore_target *target;
@@ -92,7 +92,7 @@ static bool memory_fits(const struct work *w, uint64_t use)
 	       fits(w, props->mem_high, held->mem_high, use);
 }
 
-/* The smallest memory value that is to be put back. */
+/* The smallest memory value to be restored. */
 static uint64_t memory_lowest(const struct work *w)
 {
 	const struct unit_props *props = &w->target->baseline->props;
@@ -122,7 +122,7 @@ static int write_knob(struct work *w, enum knob knob, uint64_t to)
 	return r == -EOPNOTSUPP && is_default(knob, to) ? APPLY_UNCHANGED : r;
 }
 
-/* Takes page cache back that alone keeps the originals from fitting. */
+/* Reclaims page cache, if that alone keeps the originals from fitting. */
 static void make_room(struct work *w)
 {
 	uint64_t lowest = memory_lowest(w);
@@ -152,7 +152,8 @@ static void say_left(struct work *w)
 	    human_amount(RESOURCE_MEMORY, memory_lowest(w), original));
 }
 
-/* Room for a shrink is made before it is judged; a lowered memory.high is lifted before that. */
+/* Decides whether memory fits. Page cache is reclaimed before that, and a lowered memory.high is
+ * raised first. */
 static void judge_memory(struct work *w)
 {
 	if (w->usage.limits.mem_high < w->original->mem_high)
@@ -164,7 +165,8 @@ static void judge_memory(struct work *w)
 		say_left(w);
 }
 
-/* What systemd is to hold: with memory left, what the kernel holds, so that no reload shrinks. */
+/* The values for systemd: with memory left as it is, the kernel's limit, so that no reload lowers
+ * it. */
 static struct unit_props props_wanted(const struct work *w)
 {
 	struct unit_props want = w->target->baseline->props;
@@ -186,7 +188,7 @@ static void restore_properties(struct work *w)
 		fail(w, "systemd did not take the values", r);
 		return;
 	}
-	/* A memory value that is left must not be taken back by a reload. */
+	/* A reload must not lower a memory value that was left. */
 	own |= UNIT_DROPIN_OWN;
 	if (w->memory_left)
 		own &= PROPS_CPU | UNIT_DROPIN_CPU;
@@ -206,7 +208,7 @@ static void restore_cpu_files(struct work *w)
 		fail(w, "cpu.max.burst", r);
 }
 
-/* Use grew past the original after it was judged. */
+/* Use grew past the original after it was found to fit. */
 static void leave_memory(struct work *w)
 {
 	struct usage now;
@@ -218,29 +220,29 @@ static void leave_memory(struct work *w)
 	(void)write_knob(w, KNOB_MEM_HIGH, LIMIT_MAX);
 }
 
-/* memory.max, looked at right before it is written. False: it was left, or could not be. */
+/* Lowers memory.max if use still fits right before the write. False: it was left, or the write
+ * failed. */
 static bool lower_max(struct work *w, uint64_t to)
 {
 	int r = write_knob(w, KNOB_MEM_MAX, to);
 
-	/* The operator insists. */
+	/* --force */
 	if (r == APPLY_REFUSED && w->restore->force)
 		r = cg_force_mem_max(w->cg, to);
 	if (r == APPLY_REFUSED) {
 		leave_memory(w);
 	} else if (r < 0) {
 		fail(w, "memory.max", r);
-		/* With the higher value in the file, systemd's write of the lower one would be a
-		 * blind one. */
+		/* The file still has the higher value: systemd would write the lower one without a
+		 * check of use. */
 		w->memory_left = r != -EOPNOTSUPP;
 	}
 	return r >= 0 && r != APPLY_REFUSED;
 }
 
 /*
- * Before systemd hears of it: a call to PID 1 may take seconds, and ends in a write of memory.max
- * that looks at no use. Once the file holds the lower one of the two originals, use cannot pass
- * either.
+ * Before the call to systemd: it may take seconds, and ends in a write of memory.max without a
+ * check of use. Once the file has the lower one of the two originals, use cannot exceed either.
  */
 static void lower_memory(struct work *w)
 {
@@ -255,7 +257,7 @@ static void lower_memory(struct work *w)
 	}
 	if (max < w->usage.limits.mem_max && !lower_max(w, max))
 		return;
-	/* A memory.high below use brings it to a standstill: the same look once more. */
+	/* A memory.high below use stops the tasks: use is read again. */
 	if (cg_read(w->cg, WANT, &now) < 0)
 		return;
 	w->usage = now;
@@ -265,7 +267,7 @@ static void lower_memory(struct work *w)
 		(void)write_knob(w, KNOB_MEM_HIGH, high);
 }
 
-/* What systemd's own write left different from the original. */
+/* Restores what differs from the original after systemd's own write. */
 static void restore_memory_files(struct work *w)
 {
 	int r;
@@ -295,7 +297,7 @@ static bool props_equal(const struct unit_props *a, const struct unit_props *b)
 	       a->mem_high == b->mem_high;
 }
 
-/* Reads everything back: done is what the kernel and systemd say, not what was asked of them. */
+/* Reads everything back: the result is what the kernel and systemd have, not what was written. */
 static void verify(struct work *w)
 {
 	struct unit_props stored, want = props_wanted(w);
@@ -318,8 +320,7 @@ static void verify(struct work *w)
 		fail(w, "systemd holds other values", -EBUSY);
 }
 
-/* What was put back in the cgroup still stands in the API, and the next start takes it from there.
- */
+/* The pod's spec still has vscaled's values, and the next start of the container uses them. */
 static void say_ratified(const struct restore *r, const struct restore_target *t,
 			 struct restore_result *ret)
 {
@@ -328,7 +329,8 @@ static void say_ratified(const struct restore *r, const struct restore_target *t
 			 "next restart or resize");
 }
 
-/* Without a cgroup only what systemd would give the next start is left to put back. */
+/* Without a cgroup only the properties that systemd would apply at the next start can be restored.
+ */
 static void restore_gone(const struct restore *r, const struct restore_target *t,
 			 struct restore_result *ret)
 {

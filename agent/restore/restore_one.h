@@ -10,18 +10,18 @@
 enum restore_missing {
 	RESTORE_THERE,     /* it has one */
 	RESTORE_STOPPED,   /* a unit that does not run */
-	RESTORE_RESTARTED, /* a container that its pod runs anew */
+	RESTORE_RESTARTED, /* a container that was restarted in its pod */
 	RESTORE_POD_GONE,
 };
 
 struct restore_target {
 	const struct baseline *baseline;
 	const char *name;           /* as shown */
-	const char *unit;           /* systemd's; NULL: it has no say */
+	const char *unit;           /* systemd's name; NULL: systemd does not manage it */
 	char path[CGROUP_PATH_MAX]; /* "": it has no cgroup now */
 	enum restore_missing missing;
 	bool grow_only;      /* the pod of what is restored */
-	const char *pending; /* why it is not to be touched now; NULL: it may be */
+	const char *pending; /* why it must not be touched now; NULL: it may be */
 	unsigned depth;
 };
 
@@ -30,7 +30,7 @@ void restore_locate(const struct restore *r, const struct baseline *b, struct re
 
 /* Raises memory.max and memory.high where the original is higher. Errors show up in the next. */
 void restore_grow(const struct restore *r, const struct restore_target *t);
-/* All the rest, and the verdict. */
+/* Restores everything else, and fills the result. */
 void restore_unit(const struct restore *r, const struct restore_target *t,
 		  struct restore_result *ret);
 /* Raises a lowered memory.high to the original. 1: done, 0: nothing to do, or -errno. */

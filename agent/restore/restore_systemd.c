@@ -9,7 +9,7 @@
 /* PID 1 answers in 10 ms, in tens of seconds while it starts many units. */
 #define TIMEOUT_USEC (30 * USEC_PER_SEC)
 
-/* A socket that is not there and a unit that is not there have the same error. */
+/* A missing socket and a missing unit give the same error. */
 static int tell_apart(const struct restore_systemd *s, int error)
 {
 	bool reachable =
@@ -34,7 +34,7 @@ static usec_t patience(const struct restore_systemd *s)
 	return MIN(s->timeout_usec, s->total_usec - MIN(s->spent_usec, s->total_usec));
 }
 
-/* A container that has just appeared: its runtime has to be done first. */
+/* A container that has just appeared: waits for its runtime. */
 static void wait_for_runtime(const struct restore_systemd *s, const char *unit)
 {
 	usec_t age = 0, left;

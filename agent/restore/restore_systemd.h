@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* systemd's side of a restore while no event loop runs: each call waits for PID 1. */
+/* The calls to systemd for a restore without an event loop: each call waits for PID 1. */
 #pragma once
 
 #include "agent/restore/restore.h"
@@ -14,8 +14,8 @@ struct restore_systemd {
 	usec_t timeout_usec; /* of a single call; 30 s */
 	usec_t total_usec;   /* of all calls together, then they fail at once; 0: no bound */
 	usec_t spent_usec;
-	/* Before a call for a container that appeared less than UNIT_CREATING_USEC ago the rest of
-	 * that time is waited for. The daemon knows better itself: it switches this off. */
+	/* A call for a container that appeared less than UNIT_CREATING_USEC ago first waits for the
+	 * rest of that time. The daemon keeps track of this itself and switches it off. */
 	bool waits_for_runtime;
 };
 

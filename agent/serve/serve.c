@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the control API answers, and what it asks the daemon to do. */
+/* The operations of the control API. */
 #include "agent/serve/serve.h"
 #include "agent/control/control.h"
 #include "agent/manage/denied.h"
@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A restore that waits for PID 1 holds the loop, and is no reason to be killed. */
+/* A restore that waits for PID 1 holds the loop; the liveness probe must not fail for it. */
 #define LIVE_GRACE_USEC (30 * USEC_PER_SEC)
 
 static uint64_t left(usec_t until, usec_t now)

@@ -8,6 +8,6 @@ struct daemon;
 struct managed;
 
 int serve_start(struct daemon *d);
-/* One of the table as others may see it. */
+/* Passes the view of one managed unit or container to each. */
 void serve_view(const struct managed *m, control_unit_fn *each, void *arg);
 void serve_status(void *daemon, struct status_view *ret);

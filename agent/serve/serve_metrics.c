@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What /metrics and the probes are told. */
+/* Fills the input of /metrics and of the probes. */
 #include "agent/serve/serve_metrics.h"
 #include "agent/base/footprint.h"
 #include "agent/manage/above.h"
@@ -16,7 +16,7 @@
 
 /* A restore that waits for PID 1 holds the loop. */
 #define LIVE_GRACE_USEC (30 * USEC_PER_SEC)
-/* From here on the page of a scrape counts. */
+/* From this number of units on, the page of a scrape is large. */
 #define MANY_UNITS 250
 
 static void fill_spec(struct metrics_thing *t, const struct managed *m)
@@ -59,7 +59,7 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	struct daemon *d = ctx;
 	struct status_view status;
 
-	/* A page is made on top of the rest: not of what other work has left as well. */
+	/* The page adds to the resident size: first unmap what other work has left. */
 	if (d->unit_count >= MANY_UNITS)
 		footprint_trim();
 	metrics_input_reserve(in, d->unit_count);
@@ -84,8 +84,8 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	return 0;
 }
 
-/* Limit files belong to root, who needs no capability for them; the folder's own mode says nothing
- * of that. A mount for reading alone does. */
+/* Limit files belong to root, which needs no capability to write them, so the folder's mode does
+ * not matter. A read-only mount does. */
 static bool cgroup_writable(const struct daemon *d)
 {
 	struct statvfs fs;

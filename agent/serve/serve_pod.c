@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the control API tells of pods: beside the unit's view, what the pod says; and what of a pod
- * is not managed. */
+/* The control API's view of pods: what the pod object adds to a container's view, and the
+ * containers that are not managed. */
 #include "agent/serve/serve_pod.h"
 #include "agent/manage/above.h"
 #include "agent/manage/managed.h"

@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Version 2: what a container needs in addition. 3: what is lent to it. 4: what was
- * sent of it. */
+/* Version 2 adds the fields of containers, 3 the startup boost, 4 the limits that were sent. */
 #define VERSION 4
 
 const struct state_kind baseline_state = {"baseline", VERSION, 16 * MIB};

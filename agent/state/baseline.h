@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was there before the first write to a unit or container, so that it can be put back.
+ * The originals of a unit or container: the values before vscaled's first write, for a restore.
  * Keys: "unit:web.service", "pod:UID/CONTAINER", and "pod:UID" for the pod's own cgroup.
  */
 #pragma once
@@ -10,7 +10,7 @@
 #include "policy/types/limits.h"
 #include "systemd/unit_props.h"
 
-/* Whether memory.high is, just now, not what the owner wants it to be. */
+/* Does memory.high hold the owner's value now? */
 enum baseline_high {
 	BASELINE_HIGH_KEPT,
 	BASELINE_HIGH_LIFTED,  /* set to max */
@@ -21,24 +21,25 @@ enum baseline_high {
 struct baseline {
 	char *key;
 	struct limits limits;    /* of the kernel */
-	struct unit_props props; /* of systemd; all UINT64_MAX where it has no say */
-	uint32_t dropins;        /* UNIT_PROP_*: had a runtime drop-in before us */
-	uint32_t high;           /* enum baseline_high */
-	uint64_t high_before;    /* bytes: memory.high before it was lifted or lowered */
+	struct unit_props props; /* of systemd; all UINT64_MAX where systemd does not manage it */
+	uint32_t dropins;     /* UNIT_PROP_*: had a runtime drop-in before vscaled's first write */
+	uint32_t high;        /* enum baseline_high */
+	uint64_t high_before; /* bytes: memory.high before it was lifted or lowered */
 	char invocation_id[RECORD_ID_SIZE];
 	uint64_t cgroup_inode;
 	usec_t saved_realtime_usec;
-	/* What restoring needs with the daemon dead and no API; of units all NULL. */
+	/* What a restore needs without the daemon and the API server; NULL for units. */
 	char *cgroup;      /* path below the root, as last known */
 	char *unit;        /* systemd's name of its slice or scope; NULL: cgroupfs driver */
 	char *shown;       /* "NAMESPACE/POD/CONTAINER", "NAMESPACE/POD" */
-	uint32_t ratified; /* 0, 1: the pod's spec holds values of ours */
-	uint64_t request[RESOURCE_COUNT]; /* of the spec before us; 0: none, or not known */
-	/* Limits of the last resize of ours, and of the spec it was made from; 0: none, or not
-	 * known. */
+	uint32_t ratified; /* 0, 1: the pod's spec holds values of vscaled */
+	uint64_t request[RESOURCE_COUNT]; /* of the spec before vscaled; 0: none, or not known */
+	/* Limits of vscaled's last resize, and of the spec it was made from; 0: none, or not known.
+	 */
 	uint64_t sent[RESOURCE_COUNT];
 	uint64_t sent_over[RESOURCE_COUNT];
-	uint64_t lent_milli; /* more is lent for a start: to be put back; 0: it is not */
+	uint64_t lent_milli; /* the limit to return to after the startup boost in force; 0: no boost
+			      */
 };
 
 #define BASELINE_UNIT_PREFIX "unit:"
@@ -53,7 +54,7 @@ struct baseline_set {
 #define BASELINE_COUNT_MAX 10000
 
 extern const struct state_kind baseline_state;
-/* What cannot be measured again is kept twice. */
+/* A second copy, because the originals cannot be measured again. */
 extern const struct state_kind baseline_copy;
 /* In the runtime folder: where memory.high may stand lowered. */
 extern const struct state_kind baseline_lift;
@@ -71,15 +72,15 @@ bool baseline_remove(struct baseline_set *s, const char *key);
 /* The body of the state file. encode: *ret is owned. decode is strict: -EBADMSG, -ENOMEM. */
 int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len);
 int baseline_decode(const char *text, size_t len, struct baseline_set *ret);
-/* Of an older version of the format, from 1 on; what it did not have stays 0. */
+/* Decodes an older version of the format, from 1 on; fields that it did not have stay 0. */
 int baseline_decode_version(uint32_t version, const char *text, size_t len,
 			    struct baseline_set *ret);
 
 int baseline_save(int dir, const struct baseline_set *s);
-/* Like state_file_load(), and a body that cannot be decoded is set aside as well; then the copy is
- * taken: 0 with a name in aside. */
+/* Like state_file_load(); a body that cannot be decoded is set aside as well. In both cases the
+ * copy is read instead: 0 with a name in aside. */
 int baseline_load(int dir, char *aside, struct baseline_set *ret);
 
-/* The same of the one in the runtime folder; a damaged one is none. */
+/* The same for the file in the runtime folder; a damaged one counts as absent. */
 int baseline_save_lift(int dir, const struct baseline_set *s);
 int baseline_load_lift(int dir, struct baseline_set *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is remembered of every workload, live or not, between two runs of the daemon.
+ * The history of every workload, running or not, as it is stored between two runs of the daemon.
  *
  * A record is kept as its line of text: a few hundred bytes instead of the 3 KB of two open
  * histograms. Weights are written bit by bit and not as the shares of a VPA checkpoint: an idle

@@ -151,7 +151,7 @@ static int load_record(const struct saved *s, const struct tuning_history *t,
 	h->last_real = s->record.history.last_real;
 	h->observed_usec = s->record.history.observed_usec;
 	h->samples = s->record.history.samples;
-	/* Weights that were moved no longer hold the open window's peak as it was put in. */
+	/* Converted weights no longer contain the open window's peak as it was added. */
 	if (!as_is)
 		return 0;
 	h->window_end_real = s->record.history.window_end_real;

@@ -52,7 +52,7 @@ static int read_byte(struct cursor *c, char *ret)
 	if (high < 0 || low < 0)
 		return -EBADMSG;
 	*ret = (char)(high << 4 | low);
-	/* A byte that needs no escape must not have one: names compare by their text. */
+	/* A byte that needs no escape must not have one: names are compared as text. */
 	if (*ret == '\0' || plain(*ret))
 		return -EBADMSG;
 	c->p += 3;

@@ -10,7 +10,7 @@
 
 /* "vscaled " + name + two numbers + checksum fits easily. */
 #define HEADER_MAX 128
-/* Evidence is kept, but not without end: the last number is reused. */
+/* Damaged files are kept, but only this many: the last number is reused. */
 #define ASIDE_COUNT 9
 
 static void drop_fd(int *fd)
@@ -85,7 +85,7 @@ int state_file_parse(const struct state_kind *k, const char *text, size_t len,
 	r = header_version(k, line, &version, &rest);
 	if (r < 0)
 		return r;
-	/* Beyond the version number a newer format may look as it likes. */
+	/* After the version number a newer format may differ. */
 	if (version > k->version)
 		return -EPROTONOSUPPORT;
 	body = newline + 1;

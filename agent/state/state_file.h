@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The container of everything vscaled keeps on disk: one header line, then the body.
+ * The format of every file that vscaled stores: one header line, then the body.
  *	vscaled NAME VERSION LENGTH CRC32C\n
  * with VERSION and LENGTH in decimal and, in eight hex digits, the checksum of all else.
  */

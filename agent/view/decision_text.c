@@ -38,7 +38,7 @@ void decision_text(const struct decision *d, enum resource r, char ret[static DE
 		text_growth(d, r, ret);
 		return;
 	case REASON_POD_LEVEL: /* it has no use of its own */
-	case REASON_BOOST:     /* nobody has looked yet */
+	case REASON_BOOST:     /* before the first sample */
 	case REASON_RESUMED:
 		snprintf(ret, DECISION_TEXT_BYTES, "%s", reason_text(d->reason));
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How putting one unit back went. */
+/* The result of restoring one unit or container. */
 #pragma once
 
 #include "policy/base/base.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the outside may see of the daemon, as plain values. The daemon fills them, view_json.c
+ * The daemon's state as its clients see it, in plain values. The daemon fills them, view_json.c
  * prints them; nothing here decides. Strings and arrays are borrowed for the duration of one call;
  * a NULL string is "not known". Amounts are millicores for CPU and bytes for memory; LIMIT_MAX
  * means no limit and VIEW_NONE means not known or not set.
@@ -20,7 +20,7 @@ enum unit_state {
 	UNIT_MANAGED,   /* values are kept the right size */
 	UNIT_PAUSED,    /* by vscalectl pause */
 	UNIT_WAITING,   /* named in the configuration, not running */
-	UNIT_GAVE_WAY,  /* another writer insisted */
+	UNIT_GAVE_WAY,  /* suspended: an external writer keeps changing the limit */
 	UNIT_RESTORED,  /* put back by vscalectl restore, left alone until resumed */
 	UNIT_UNMANAGED, /* see state_reason */
 	UNIT_STATE_COUNT,
@@ -37,18 +37,18 @@ struct decision_view {
 	const char *detail; /* the numbers behind it, "throttled 43 % of the last second" */
 };
 
-/* A shrink on trial; phase NULL: none runs. */
+/* A shrink trial; phase NULL: none runs. */
 struct trial_view {
 	const char *phase;
 	uint64_t candidate;
 	usec_t ends_in_usec;
 };
 
-/* More for a start; limit VIEW_NONE: none runs. */
+/* A startup boost; limit VIEW_NONE: none runs. */
 struct boost_view {
-	bool lent;             /* false: only shown */
+	bool lent;             /* the boost is written to the cgroup; false: only shown */
 	uint64_t limit;        /* at least, while it lasts */
-	uint64_t base;         /* comes back then */
+	uint64_t base;         /* the limit after the boost */
 	usec_t ready_for_usec; /* it ends when it has been Ready for this long ... */
 	uint64_t ends_in_usec; /* ... which is then; VIEW_NONE: it is not Ready */
 };
@@ -56,17 +56,16 @@ struct boost_view {
 struct counter_view {
 	uint64_t raises;
 	uint64_t lowers;
-	uint64_t undos;   /* shrinks that hurt and were taken back */
-	uint64_t drifts;  /* values of another writer that were re-asserted */
-	uint64_t foreign; /* those among them that nobody could be named for, in the current window
-			   */
+	uint64_t undos;   /* shrink trials that restored the former limit */
+	uint64_t drifts;  /* values of external writers that vscaled replaced by its own */
+	uint64_t foreign; /* drifts whose writer is not known, in the current window */
 };
 
 struct resource_view {
 	bool controlled;
 	uint64_t original; /* before vscaled came */
-	uint64_t limit;    /* what vscaled holds it at */
-	uint64_t kernel;   /* what the kernel says now */
+	uint64_t limit;    /* the held limit */
+	uint64_t kernel;   /* the limit in the cgroup */
 	uint64_t floor;
 	uint64_t ceiling;
 	uint64_t lower;
@@ -85,18 +84,18 @@ struct resource_view {
 	uint64_t throttled_permille; /* CPU: of the last window's periods */
 	uint64_t psi_some_ppm;       /* over the last 10 s */
 	uint64_t psi_full_ppm;
-	uint64_t psi_others_ppm;      /* CPU: of some, at least: not because of its own limit */
+	uint64_t psi_others_ppm; /* CPU: the least part of some that is not due to its own limit */
 	uint64_t unreclaimable_bytes; /* memory, as the next two */
 	uint64_t working_set_bytes;
 	int64_t slope_bytes_per_sec;
-	uint64_t candidate;         /* what history asks for, before the bounds */
+	uint64_t candidate;         /* the desired limit, before the bounds */
 	struct bound_trace bounds;  /* those that changed it */
 	enum hold hold;             /* why no change is made now */
 	usec_t next_change_in_usec; /* VIEW_NONE: no time can be named */
 	struct decision_view last;
 	struct trial_view trial;
 	struct boost_view boost; /* CPU */
-	const char *denied; /* memory that the node did not have, in words; NULL: none lately */
+	const char *denied; /* why the node denied memory, in words; NULL: it did not recently */
 	struct counter_view counters;
 };
 
@@ -134,7 +133,7 @@ struct status_view {
 	usec_t loop_lag_max_usec;
 	usec_t loop_lag_mean_usec;
 	usec_t scan_usec; /* the last sample of all cgroups */
-	usec_t look_usec; /* the last look at them in between */
+	usec_t look_usec; /* the last reflex pass */
 	uint64_t writes;  /* to limit files */
 	uint64_t write_failures;
 	const char *reader;        /* bpf, text */

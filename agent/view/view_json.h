@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The views as JSON. The keys are a contract (docs/control-api.md): they come from tables, one row
- * a key, which the documentation is checked against.
+ * The views as JSON. The keys are a contract (docs/control-api.md): they come from tables with one
+ * row for each key, and a test compares the documentation with the tables.
  */
 #pragma once
 

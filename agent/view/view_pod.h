@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What view.h tells of a cluster: the API server in the status, and of a container what its pod,
- * the namespace and the API server say. The rules of view.h hold: borrowed texts, NULL = not known,
- * VIEW_NONE = not known or not set.
+ * The part of view.h for a cluster: the API server in the status, and for a container the facts of
+ * its pod, its namespace and the API server. The rules of view.h hold: borrowed texts, NULL = not
+ * known, VIEW_NONE = not known or not set.
  */
 #pragma once
 
@@ -14,26 +14,27 @@ struct cluster_view {
 	const char *node;
 	const char *cgroup_driver; /* systemd, cgroupfs */
 	bool synced;               /* the list of pods was complete once */
-	bool healthy;              /* and the last thing heard was good */
+	bool healthy;              /* and the last request or event was good */
 	const char *trouble;       /* in words, while it is not */
 	usec_t last_event_realtime_usec;
-	bool resize_offered; /* pods/resize exists and we may use it */
+	bool resize_offered; /* pods/resize exists and vscaled may use it */
 	uint32_t pod_count;  /* those with an annotation of ours */
 	uint32_t writes_waiting;
-	uint32_t refused_count; /* pods of which a value was refused and still counts as such */
+	uint32_t refused_count; /* pods with a refusal that still holds */
 	uint64_t requests;      /* since the start */
 	uint64_t failures;
 };
 
 /* Where the report of a container's pod to the API server stands. */
 enum report_view_state {
-	REPORT_VIEW_NONE,     /* nothing to say: the spec has what the cgroup has */
+	REPORT_VIEW_NONE,     /* nothing to report: the spec has what the cgroup has */
 	REPORT_VIEW_LEASE,    /* the cgroup has a value that has not held for long enough */
 	REPORT_VIEW_WAITING,  /* to be sent: its turn, the end of growth, the server */
 	REPORT_VIEW_SENT,     /* the kubelet has not carried it out yet */
 	REPORT_VIEW_DEFERRED, /* the kubelet waits for room */
 	REPORT_VIEW_REFUSED,
-	REPORT_VIEW_CGROUP_ONLY, /* the server does not take such a value: it stays in the cgroup */
+	REPORT_VIEW_CGROUP_ONLY, /* the API server does not accept such a value: it stays in the
+				    cgroup */
 	REPORT_VIEW_STATE_COUNT,
 };
 extern const char *const report_view_state_names[REPORT_VIEW_STATE_COUNT];
@@ -48,19 +49,19 @@ struct report_view {
 struct pod_resource_view {
 	uint64_t request;
 	uint64_t spec_limit;
-	uint64_t ratified; /* the limit that the API server took from us last */
+	uint64_t ratified; /* the limit of vscaled that the API server accepted last */
 	uint64_t admin_min;
 	uint64_t admin_max;
 	uint64_t range_min; /* LimitRange */
 	uint64_t range_max;
 	uint64_t ratio_permille;
-	uint64_t refused; /* it takes no more than this ... */
+	uint64_t refused; /* the API server accepts no more than this ... */
 	uint64_t refused_for_usec;
 	const char *restart; /* memory, RestartContainer: "never", "allowed"; NULL: it takes none */
 	uint64_t unratified_max; /* memory: growth ends here while the server cannot accept more */
 	uint64_t above_spec;     /* memory: in use above the limit of the spec */
-	uint64_t ahead_usec; /* memory: growth that a limit has room for when it is sent, where that
-				is less than usual */
+	uint64_t ahead_usec; /* memory: the time of growth that a limit covers when it is sent, if
+				that is less than usual */
 };
 
 struct annotation_view {

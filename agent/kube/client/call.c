@@ -180,7 +180,7 @@ static int keep_body(struct kube_call *call, const char *data, size_t len, size_
 	return 0;
 }
 
-/* The status of a failure is worth more than the end of its page. */
+/* The status of a failure matters more than the end of its body: a longer one is cut. */
 static int keep_failure(struct kube_call *call, const char *data, size_t len)
 {
 	size_t room = FAILURE_BODY_MAX - call->len;
@@ -214,11 +214,11 @@ static int prepare_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 
 	(void)arg;
 	(void)purpose;
-	/* Neither is worth a failure: what is lost is a faster end, and nothing is executed here.
-	 */
+	/* Errors are ignored: without these options a dead peer is noticed later, and a child
+	 * process is never started here. */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-	/* A handshake touches megabytes of code for a moment: not on top of what others left. */
+	/* A handshake maps megabytes of code for a moment: first unmap what other work has left. */
 	footprint_trim();
 	return CURL_SOCKOPT_OK;
 }
@@ -304,8 +304,8 @@ static void drop_curl_text(char **text)
 	curl.free(*text);
 }
 
-/* The name that the certificate must have stands in the URL, and the connection goes to where the
- * server is. Only the Host line still says the server's. */
+/* The URL has the name that the certificate must have, and the connection goes to the server's
+ * address. Only the Host header has the server's own name. */
 static int set_other_name(struct kube_call *call, const char *server, const char *name, char **ret)
 {
 	OWN(drop_url) CURLU *u = curl.url();

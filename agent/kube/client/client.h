@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP to one API server: curl multi on the caller's event loop. Knows URLs, TLS, tokens, time-outs
- * and sizes; never looks into a body. Nothing blocks, nothing retries but the one retry after a 401
- * with a token that was read anew.
+ * HTTP to one API server: curl multi on the caller's event loop. Handles URLs, TLS, tokens,
+ * time-outs and sizes; never parses a body. Nothing blocks. The only retry is one after a 401, with
+ * a token that was read again.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ struct kube_request {
 	usec_t timeout_usec; /* 0: 30 s; a stream: none but for the connection */
 };
 
-/* Look at error first: a 200 whose body broke off has both, and no body. */
+/* Check error first: a 200 whose body broke off has both, and no body. */
 struct kube_answer {
 	unsigned status;    /* HTTP; 0: there was none, see error */
 	int error;          /* 0 or -errno: -ETIMEDOUT, -ECONNREFUSED, -EHOSTUNREACH, -EMSGSIZE (too
@@ -68,7 +68,7 @@ int kube_client_new(sd_event *event, const struct kube_config *config, const cha
 		    struct kube_client **ret);
 /* Ends every call without calling done. */
 void kube_client_free(struct kube_client *c);
-/* Told of all that ends, but not of what is cancelled. */
+/* Calls fn for every request that ends, but not for a cancelled one. */
 void kube_client_on_end(struct kube_client *c, kube_count_fn *fn, void *ctx);
 
 /* line NULL unless request->stream or pieces. ret may be NULL. -errno: nothing was started. */

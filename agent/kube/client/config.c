@@ -18,7 +18,7 @@ int kube_config_say(struct kube_config_error *err, int error, const char *format
 	va_start(args, format);
 	vsnprintf(err->text, sizeof err->text, format, args);
 	va_end(args);
-	/* File names and keys are somebody else's text. */
+	/* File names and keys are external texts. */
 	for (char *p = err->text; *p != '\0'; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = '?';
@@ -97,7 +97,8 @@ static int read_account(const char *dir, struct kube_config *c, struct kube_conf
 		r = account_file(dir, "ca.crt", &c->ca_file, err);
 	if (r == 0)
 		r = account_file(dir, "namespace", &file, err);
-	/* Only seen to be there: the client reads both when it needs them, and again. */
+	/* Only checks that they exist: the client reads both when it needs them, and again later.
+	 */
 	if (r == 0)
 		r = read_account_file(c->token_file, &text, err);
 	credential_wipe(STEAL(text));

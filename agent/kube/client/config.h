@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the API server is and who we are to it: a pod's service account, or a kubeconfig. */
+/* The address of the API server and the credentials: a pod's service account, or a kubeconfig. */
 #pragma once
 
 #include "policy/base/base.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A text that somebody replaces while we run: a token, a CA, a certificate, a key. Symlinks are
- * followed (the kubelet's files are some). The text is wiped when it is let go.
+ * A text that is replaced while the agent runs: a token, a CA, a certificate, a key. Symlinks are
+ * followed (the kubelet's files are symlinks). The text is overwritten when it is released.
  */
 #pragma once
 
@@ -28,10 +28,10 @@ int credential_read(const char *path, size_t max, char **ret);
 void credential_trim(char *text);
 void credential_wipe(char *text); /* and frees it */
 
-/* Reads the file if it was replaced since, or if nothing was read yet. When that fails and there is
- * a text already, that one stays and all is well. */
+/* Reads the file if it was replaced since, or if nothing was read yet. If that fails and there is a
+ * text already, the text is kept and the result is 0. */
 int credential_follow(struct credential *c);
-/* Reads the file whatever its time says, as the kernel's clock is too coarse for a token: a token,
- * trimmed. -EBADMSG: empty, or something that does not belong into a header. */
+/* The same for a token: reads the file whatever its mtime, because the kernel's clock is too
+ * coarse, and trims it. -EBADMSG: it is empty, or not valid in a header. */
 int credential_follow_token(struct credential *c, usec_t now);
 void credential_drop(struct credential *c);

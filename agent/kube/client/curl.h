@@ -42,5 +42,5 @@ struct curl_functions {
 /* Filled by curl_load and by nothing else. */
 extern struct curl_functions curl;
 
-/* Once is enough, more does no harm. -ELIBACC: not installed or too old. */
+/* May be called more than once. -ELIBACC: not installed or too old. */
 int curl_load(void);

@@ -41,7 +41,8 @@ static const struct key user_keys[] = {
 };
 #undef AT
 
-/* Keys that say who we are in a way that is not offered: to ignore them would be to be another. */
+/* Keys for kinds of credentials that are not supported: to ignore them would be to use another
+ * identity. */
 static const struct {
 	const char *key;
 	const char *instead;

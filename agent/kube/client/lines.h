@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes that come in any cuts to whole lines. A line that came in one piece is not copied. */
+/* Joins bytes that are received in pieces to whole lines. A line that is received in one piece is
+ * not copied. */
 #pragma once
 
 #include <stdbool.h>

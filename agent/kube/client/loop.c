@@ -9,7 +9,7 @@
 /* Idle connections that are kept: one to be used again, one that the last watch left. */
 #define IDLE_MAX 2L
 
-/* As kube-apiserver's own metrics call it. The lists we ask for are those of resources. */
+/* The verb as in kube-apiserver's own metrics. Every GET but that of /api/v1 is a list. */
 static const char *verb_of(const struct kube_call *call)
 {
 	static const struct {
@@ -24,7 +24,8 @@ static const char *verb_of(const struct kube_call *call)
 	return strcmp(call->path, "/api/v1") == 0 ? "get" : "list";
 }
 
-/* The end of a call: out of the list, told, freed. The client may be dead afterwards. */
+/* Ends a call: removes it from the list, calls done, and frees it. The client may be dead
+ * afterwards. */
 static void end_call(struct kube_call *call, const struct kube_answer *answer)
 {
 	struct kube_client *c = call->client;
@@ -265,7 +266,7 @@ static int on_begin(sd_event_source *s, void *arg)
 	c->busy = true;
 	for (struct kube_call *call = c->calls; call != NULL; call = call->next)
 		count += call->state == CALL_WAITING;
-	/* What is started in a done of these has its turn later: no loop in here. */
+	/* A call that is started from a done here is begun later, so that this loop ends. */
 	for (; count > 0 && !c->dead; count--) {
 		struct kube_call *call = next_waiting(c);
 

@@ -71,7 +71,7 @@ static int take_condition(const struct field *n, const char *type, struct kube_p
 	} else if (strcmp(type, "ContainersReady") == 0) {
 		r = field_time(n, "lastTransitionTime", &p->containers_ready_real);
 	} else if (strcmp(type, "PodResizePending") == 0) {
-		/* A reason of the future waits like Deferred. */
+		/* An unknown reason is treated as Deferred. */
 		p->pending = reason != NULL && strcmp(reason, "Infeasible") == 0 ? RESIZE_INFEASIBLE
 										 : RESIZE_DEFERRED;
 		r = keep_message(n, p);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON of the API server to values. No I/O, no clock; strict about what is used and blind to the
- * rest. Names are compared with their case, of duplicate keys the first counts, integers go through
- * text where they may pass 2^53.
- * Everything gives -EBADMSG for text that is not what it must be, with a word on it in err.
+ * Decodes JSON of the API server. No I/O, no clock; strict about the fields that are used, and
+ * ignores the others. Names are case-sensitive, of duplicate keys the first counts, and integers
+ * that may pass 2^53 are read as text. Every function returns -EBADMSG for text that is not what it
+ * must be, and describes the fault in err.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ enum watch_event {
 	WATCH_DELETED,
 	WATCH_BOOKMARK, /* resource_version only */
 	WATCH_ERROR,    /* status only */
-	WATCH_UNKNOWN,  /* a type of the future: to be ignored */
+	WATCH_UNKNOWN,  /* a type that is not known: ignored */
 };
 
 struct kube_watch_line {
@@ -51,8 +51,8 @@ int kube_decode_pod(const char *text, size_t len, struct kube_pod **ret,
 /* One line of a watch on pods. */
 int kube_decode_watch(const char *line, size_t len, struct kube_watch_line *ret,
 		      struct kube_decode_error *err);
-/* A PodList, pod by pod; ret_version has size bytes. A pod that cannot be understood is left out
- * and counted in *ret_bad: one odd object must not blind us for the rest. */
+/* Decodes a PodList pod by pod; ret_version has size bytes. A pod that cannot be decoded is left
+ * out and counted in *ret_bad, so that one bad object does not hide the others. */
 int kube_decode_pods(const char *text, size_t len, kube_pod_fn *each, void *arg, char *ret_version,
 		     size_t size, size_t *ret_bad, struct kube_decode_error *err);
 /* A Status; other text (a proxy's page, "Too many requests") becomes the message. Never fails. */

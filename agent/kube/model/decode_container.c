@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Containers of a Pod: what they should have and what the kubelet says of them. */
+/* Containers of a Pod: their spec and their status. */
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
 #include "policy/report/report.h"
@@ -146,7 +146,7 @@ static int read_status(const struct field *n, struct kube_container *c)
 	return r;
 }
 
-/* A status without its container, or a second one for it, says nothing. */
+/* A status without its container, or a second one for it, is ignored. */
 static int add_statuses(const struct field *list, struct kube_pod *p, bool *seen)
 {
 	struct field item = {0};

@@ -6,15 +6,15 @@
 
 /* decode.c: "ADDED" and its like. */
 enum watch_event decode_event_type(const char *type, size_t len);
-/* The Pod in a parsed object; what was filled before a failure is the caller's to free. */
+/* The Pod in a parsed object. After a failure the caller frees what was filled before it. */
 int decode_pod(const struct field *pod, struct kube_pod *p);
-/* decode_meta.c: who it is, whose it is, what it says of itself. */
+/* decode_meta.c: name, uid, owner, annotations, field managers. */
 int decode_metadata(const struct field *pod, struct kube_pod *p);
 /* decode_container.c: spec and status of every container; one of each name in a pod. */
 int decode_containers(const struct field *spec, const struct field *status, struct kube_pod *p);
 /* decode_resources.c: {"limits": ..., "requests": ...}; absent: no limit, no request. */
 int decode_resources(const struct field *n, const char *key, struct kube_resources *ret);
-/* Kubernetes' own rule, for a server that did not tell. */
+/* Kubernetes' own rule, for a server that did not report the class. */
 enum qos_class decode_qos(const struct kube_pod *p);
 /* decode_jvm.c: args, command and env of a container that may hold a JVM. */
 int decode_heap(const struct field *container, struct kube_container *c);

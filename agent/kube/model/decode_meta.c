@@ -62,7 +62,7 @@ static int add_annotation(struct kube_pod *p, const char *key, const char *value
 	return a->key != NULL && a->value != NULL ? 0 : -ENOMEM;
 }
 
-/* Ours alone are kept. */
+/* Keeps only those of vscaled.dev/. */
 static int read_annotations(const struct field *annotations, struct kube_pod *p)
 {
 	const cJSON *j;
@@ -96,9 +96,9 @@ static int read_annotations(const struct field *annotations, struct kube_pod *p)
 }
 
 /*
- * The kubelet names a static pod's cgroup by the hash of its manifest. Anybody may put these two
- * annotations on a pod, so they are believed in only where they agree and are such a hash, which
- * the uid of another pod can never be.
+ * The kubelet names a static pod's cgroup by the hash of its manifest. Any user may put these two
+ * annotations on a pod, so they are used only where they agree and have the form of such a hash,
+ * which the uid of another pod never has.
  */
 static int read_static(const struct field *annotations, struct kube_pod *p)
 {
@@ -156,7 +156,7 @@ static int name_workload(const char *kind, const char *name, const char *hash, s
 	return p->workload != NULL ? 0 : -ENOMEM;
 }
 
-/* The controller's name, as far as it can be told from the pod alone. */
+/* The controller's name, as far as it is known from the pod alone. */
 static int read_workload(const struct field *meta, struct kube_pod *p)
 {
 	struct field labels, owners, owner = {0};

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A longer wait than this is no advice. */
+/* A longer Retry-After is ignored. */
 #define RETRY_MAX_SEC (24 * 3600)
 
 static int copy_text(const struct field *n, const char *key, char *buf, size_t size)
@@ -21,7 +21,7 @@ static int copy_text(const struct field *n, const char *key, char *buf, size_t s
 	return r;
 }
 
-/* The server repeats causes; a repetition says nothing. */
+/* The server repeats causes: a repetition is left out. */
 static bool cause_known(const struct kube_status *s)
 {
 	for (uint32_t i = 0; i < s->cause_count; i++)

@@ -5,8 +5,8 @@
 #include "agent/kube/model/pod.h"
 #include "policy/report/report.h"
 
-/* Strategic merge patch for pods/NAME/resize: uid, and what the report changes. exact: refused as a
- * conflict where the object is not this one any more. */
+/* Strategic merge patch for pods/NAME/resize: the uid, and what the report changes. exact: the
+ * server refuses it as a conflict if the object has changed since. */
 char *kube_encode_resize(const struct kube_pod *pod, const struct report_patch *patch, bool exact);
 /* Merge patch of one annotation vscaled.dev/KEY with the uid; value NULL removes it. */
 char *kube_encode_annotation(const struct kube_pod *pod, const char *key, const char *value);

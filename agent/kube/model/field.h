@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Typed reading of a parsed JSON text, with the place of what is wrong. Absent and null are the
- * same and leave *ret as it is; another type than the expected one is -EBADMSG with a word on it.
+ * Typed reading of a parsed JSON text; an error names the place. Absent and null are the same and
+ * leave *ret as it is; another type than the expected one is -EBADMSG, described in err.
  */
 #pragma once
 
@@ -28,7 +28,8 @@ static inline struct field field_root(const cJSON *json, struct kube_decode_erro
 	return (struct field){.json = json, .err = err};
 }
 
-/* -EBADMSG, having said what is wrong with the member of that key (NULL: with n itself). */
+/* Describes in err what is wrong with the member of that key (NULL: with n itself). Returns
+ * -EBADMSG. */
 int field_bad(const struct field *n, const char *key, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* The same for a scanner's fault. */

@@ -60,7 +60,7 @@ static int read_containers(const struct field *list, const char *container,
 			return e;
 		if (strcmp(j->string, container) != 0)
 			continue;
-		/* Of two it cannot be told which one we wrote. */
+		/* Of two entries it is not known which one vscaled wrote. */
 		if (found)
 			return field_bad(list, NULL, "a container twice");
 		found = true;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Originals as the annotation vscaled.dev/status has them (reporter_status_text()), for when the
- * node's own record is lost. Whoever may change the pod's annotations may have written it: what is
- * read here is to be bounded before it is used.
+ * Reads the originals from the annotation vscaled.dev/status (reporter_status_text()), for when the
+ * node's own record is lost. Any client that may change the pod's annotations may have written the
+ * annotation: the caller bounds the values before it uses them.
  */
 #pragma once
 
 #include "agent/kube/model/pod.h"
 
-/* More than this we never write. */
+/* vscaled never writes a longer text. */
 #define KUBE_STATUS_MAX (64 * 1024)
 
 /* Millicores and bytes; 0: not there. */
@@ -17,15 +17,17 @@ struct kube_originals {
 	uint64_t request[RESOURCE_COUNT]; /* only where it was changed */
 };
 
-/* Strict: every field that is known must have its type and form, also of other containers. -EBADMSG
- * for anything else than what we write, -ENOENT: nothing of this container, -ENOMEM. */
+/* Strict: every known field must have its type and form, also the fields of other containers.
+ * -EBADMSG: the text is not in the form that vscaled writes; -ENOENT: it has no entry for this
+ * container; -ENOMEM. */
 int kube_originals_read(const char *text, const char *container, struct kube_originals *ret);
 
 /*
- * Do they go with what the object says? Of each resource of the mask that has a limit the original
- * must be there, positive, no higher than the limit in the spec is now, and no lower than the
- * original request; a request that was changed must not be higher than an original limit. So a
- * forged value gains nothing: the ceiling follows from no more than what the spec allows already.
+ * Do the originals agree with the pod object? For each resource of the mask that has a limit, the
+ * original must be there, positive, no higher than the present limit in the spec, and no lower than
+ * the original request; a request that was changed must not be higher than an original limit. A
+ * forged value therefore gains nothing: the ceiling follows from no more than what the spec allows
+ * already.
  */
 bool kube_originals_fit(const struct kube_originals *o, const struct kube_container *c,
 			uint32_t resources);

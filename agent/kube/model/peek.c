@@ -25,8 +25,8 @@ static bool take(struct cursor *c, char what)
 	return true;
 }
 
-/* Between its quotes; with an escape or longer than there is room it reads as "". False: it has no
- * end here. */
+/* Reads a string without its quotes; one with an escape, or longer than size, reads as "". False:
+ * it has no end here. */
 static bool string(struct cursor *c, char *ret, size_t size)
 {
 	const char *begin;
@@ -63,7 +63,7 @@ static bool literal(struct cursor *c)
 	return c->p > begin && c->p < c->end;
 }
 
-/* Whatever comes next, nested or not, without a look into it. False: it has no end here. */
+/* Skips the next value, nested or not. False: it has no end here. */
 static bool skip(struct cursor *c)
 {
 	char nothing[1];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which pod an object is of that cannot be decoded, or of which only the beginning is there: the
- * API server writes name, namespace, uid and resourceVersion before everything that a user can
- * make long. Never fails; what is not found, or not valid, stays "".
+ * Finds the pod of an object that cannot be decoded, or of which only the beginning is there: the
+ * API server writes name, namespace, uid and resourceVersion before everything that a user can make
+ * long. Never fails; what is not found, or not valid, stays "".
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the agent needs of a Pod, as plain values: decode.c fills it, nothing here decides.
- * CPU in millicores, memory in bytes. Owned by whoever decoded it.
+ * What the agent needs of a Pod, as plain values. decode.c fills it; nothing here decides. CPU in
+ * millicores, memory in bytes. The caller of the decoder owns it.
  */
 #pragma once
 
@@ -61,9 +61,9 @@ struct kube_pod {
 			 */
 	char *resource_version; /* opaque */
 	uint64_t generation;
-	uint64_t observed_generation; /* 0: not told */
+	uint64_t observed_generation; /* 0: not reported */
 	enum qos_class qos;
-	char *phase;          /* "Unknown" when not told */
+	char *phase;          /* "Unknown" when not reported */
 	char *priority_class; /* NULL: none */
 	int32_t priority;
 	bool ready;
@@ -71,13 +71,14 @@ struct kube_pod {
 	bool deleting;                /* has a deletionTimestamp */
 	bool mirror;                  /* of a static pod */
 	bool windows;
-	bool once;          /* restartPolicy Never: what has ended does not come back */
+	bool once;          /* restartPolicy Never: an ended container is not restarted */
 	bool pod_resources; /* spec.resources: pod-level, not managed */
 	enum resize_pending pending;
 	enum resize_progress progress;
 	char *resize_message; /* of the condition; NULL: none */
-	char *resize_manager; /* who wrote spec resources last through /resize; NULL: nobody */
-	bool resize_ours;     /* we are among those who own a part of it */
+	char *resize_manager; /* the field manager that last wrote spec resources through /resize;
+				 NULL: none did */
+	bool resize_ours;     /* vscaled is among the field managers that own a part of it */
 	struct kube_annotation *annotations; /* those of vscaled.dev/ alone */
 	size_t annotation_count;
 	struct kube_container *containers; /* init containers and sidecars first, as in the spec */
@@ -91,9 +92,9 @@ static inline void drop_kube_pod(struct kube_pod **p)
 }
 /* NULL when the pod has none of this name. */
 const char *kube_pod_annotation(const struct kube_pod *p, const char *key);
-/* The limit that others hold, and may write at any moment: of the spec, or the lower one that the
- * kubelet reports while it does not carry out the spec (deferred, infeasible, error). LIMIT_MAX:
- * none. */
+/* The limit that the kubelet or the runtime may write at any moment: the limit of the spec, or the
+ * lower one that the kubelet reports while it does not carry out the spec (Deferred, Infeasible,
+ * error). LIMIT_MAX: none. */
 uint64_t kube_pod_limit_held(const struct kube_pod *p, const struct kube_container *c,
 			     enum resource r);
 const struct kube_container *kube_pod_container(const struct kube_pod *p, const char *name);

@@ -15,7 +15,7 @@ struct scan {
 	const char *p;
 	const char *end;
 	const char *what; /* of the first fault */
-	char *writable;   /* the same text; NULL: only look */
+	char *writable;   /* the same text; NULL: it is only read */
 	size_t values;
 };
 
@@ -175,7 +175,8 @@ static bool literal(struct scan *s, const char *word)
 
 static bool value(struct scan *s, unsigned depth);
 
-/* "key": value. What nobody reads is blanked out at once, and its values do not count. */
+/* "key": value. A value that is never read is overwritten with blanks at once, and does not count.
+ */
 static bool member(struct scan *s, unsigned depth)
 {
 	const char *key, *begin;

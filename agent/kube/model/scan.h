@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the values of a JSON text begin and end, without building anything: lists are cut into
- * their items, and what nobody reads is blanked out, before a parser sees a byte. Strict RFC 8259
- * in UTF-8, nesting, number of values and length of numbers capped: whatever passes here, cJSON
- * parses.
+ * Finds where the values of a JSON text begin and end, without building a tree: lists are cut into
+ * their items, and members that are never read are overwritten with blanks, before a parser sees
+ * the text. Strict RFC 8259 in UTF-8; nesting, number of values and length of numbers are capped:
+ * cJSON parses every text that passes here.
  */
 #pragma once
 
@@ -25,16 +25,16 @@ struct scan_error {
 	size_t at;
 };
 
-/* One value in the whole text: its span without the blanks around it. The number of values is not
- * capped here: nothing is built. -EBADMSG. */
+/* Checks that the text is one value; *ret is its span without the blanks around it. The number of
+ * values is not capped here, because nothing is built. -EBADMSG. */
 int scan_document(const char *text, size_t len, struct span *ret, struct scan_error *err);
 
-/* Checks one value and overwrites what is never read, managedFields' fieldsV1, with blanks: half of
- * a pod. -EBADMSG; -E2BIG: too many values. */
+/* Checks one value and overwrites managedFields' fieldsV1, which is never read and is half of a
+ * pod, with blanks. -EBADMSG; -E2BIG: too many values. */
 int scan_slim(char *text, size_t len, struct scan_error *err);
 
-/* The members of an object or the items of an array that was scanned; begin with *at NULL. Keys are
- * spans between their quotes, as written; of an item the key is empty. */
+/* Iterates over the members of an object, or the items of an array, that was scanned; begin with
+ * *at NULL. A key is the span between its quotes, as written; the key of an item is empty. */
 bool scan_next(const struct span *container, const char **at, struct span *ret_key,
 	       struct span *ret_value);
 bool span_is(const struct span *s, const char *text);

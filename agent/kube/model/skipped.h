@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects of the API server that are left out, and which of them have been told. */
+/* Objects of the API server that are left out, and which of them have been reported. */
 #pragma once
 
 #include "agent/kube/model/peek.h"
 
-/* Why it was. */
+/* Why an object was left out. */
 enum kube_skip { KUBE_SKIP_LARGE, KUBE_SKIP_UNDECODABLE, KUBE_SKIP_COUNT };
 
 struct kube_skipped {
 	enum kube_skip why;
 	const char *uid;  /* "": not known */
 	const char *text; /* "default/web-0: larger than 2 MiB" */
-	bool news;        /* not told before, or a long time ago */
+	bool news;        /* not reported before, or no longer remembered */
 };
 
-/* As many as are remembered; of more than that the oldest are told again. */
+/* The number of objects that are remembered; beyond it the oldest ones are reported again. */
 #define KUBE_SKIPPED_TOLD 64
 
 struct kube_skipped_memory {
@@ -22,7 +22,7 @@ struct kube_skipped_memory {
 	size_t next;
 };
 
-/* True: this object has not been told for this reason yet. */
+/* True: this object has not been reported for this reason yet. Remembers it. */
 bool kube_skipped_is_news(struct kube_skipped_memory *m, const struct kube_peek *p,
 			  const char *reason);
 /* "default/web-0: reason", as much of the name as is known. */

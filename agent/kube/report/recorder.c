@@ -131,7 +131,8 @@ static void remove_entry(struct recorder *r, const struct entry *e)
 		}
 }
 
-/* Does the pod's budget allow one more? The pod heard of longest ago makes room. */
+/* Does the pod's budget allow one more? The budget of the pod whose last event is oldest is dropped
+ * for a new pod. */
 static bool pass(struct recorder *r, const char *uid, usec_t now)
 {
 	struct spam *s = NULL, *oldest = &r->spam[0];
@@ -191,7 +192,8 @@ static struct entry *entry_new(struct recorder *r, const struct kube_pod *pod, c
 	return STEAL(e);
 }
 
-/* Room for one more: the one seen longest ago goes. False: all are on their way. */
+/* Makes room for one more: removes the one seen longest ago. False: all have a request under way.
+ */
 static bool make_room(struct recorder *r)
 {
 	size_t oldest = RECORDER_MAX;
@@ -222,7 +224,7 @@ void recorder_note(struct recorder *r, const struct kube_pod *pod, const char *t
 		r->counters.spam++;
 		return;
 	}
-	/* An old one is told to its end by itself; this one begins anew. */
+	/* The former series is over: this Event begins a new one. */
 	if (e != NULL && now - e->last >= SERIES_OVER && !e->under_way) {
 		remove_entry(r, e);
 		e = NULL;
@@ -238,7 +240,8 @@ void recorder_note(struct recorder *r, const struct kube_pod *pod, const char *t
 	e->count++;
 	e->last = now;
 	e->last_real = now_real;
-	/* What the server has cannot be changed; what it has not is told as it is now. */
+	/* The note of an Event that the server has cannot be changed; one that is not sent yet gets
+	 * the newest note. */
 	text = e->told == 0 ? strndup(note, NOTE_SIZE) : NULL;
 	if (text != NULL) {
 		free(e->note);
@@ -302,7 +305,7 @@ usec_t recorder_next(const struct recorder *r, usec_t now)
 	return next ? MAX(next, now) : 0;
 }
 
-/* What is over and told leaves no trace. */
+/* Removes series that are over and sent. */
 static void sweep(struct recorder *r, usec_t now)
 {
 	for (size_t i = r->count; i-- > 0;) {
@@ -342,7 +345,7 @@ static void on_answer(void *arg, const struct kube_answer *a)
 	if (a->status / 100 == 2) {
 		answered_well(r, e, now);
 	} else if (e->asked != 0 && a->status == 404) {
-		e->name[0] = '\0'; /* its hour is over: as a new one */
+		e->name[0] = '\0'; /* the server has removed it: POST a new one */
 		e->told = 0;
 	} else if (e->asked == 0 && a->status == 409 && e->tries < TRIES_MAX) {
 		e->name[0] = '\0'; /* the name is taken: another one */
@@ -426,7 +429,7 @@ int recorder_send(struct recorder *r, usec_t now, usec_t now_real)
 
 void recorder_forget(struct recorder *r, const char *uid)
 {
-	/* What is not told yet still is: the Event may say why the pod went. */
+	/* An Event that is not sent yet stays: it may be the reason why the pod is gone. */
 	for (size_t i = r->count; i-- > 0;) {
 		struct entry *e = r->entries[i];
 

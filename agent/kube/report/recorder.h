@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events of events.k8s.io/v1, told once and then as a series: same pod, type, reason and action are
- * one. Spam is cut per pod (25, then one in 5 minutes); the rest waits its turn with the reports.
+ * Events of events.k8s.io/v1, sent once and then as a series: Events with the same pod, type,
+ * reason and action are one series. Their number is limited per pod (25, then one in 5 minutes);
+ * the others are queued with the reports.
  *
  *	first		POST
  *	second		PATCH series count 2, at once
  *	further		PATCH every 30 min, and 6 min after the last one; then it is over
- *	404 on PATCH	its time is up at the server: POST anew
+ *	404 on PATCH	the server has removed it: POST a new one
  *	no success	12 tries, 10 s apart
  */
 #pragma once
@@ -14,7 +15,7 @@
 #include "agent/kube/client/port.h"
 #include "agent/kube/model/encode.h"
 
-#define RECORDER_MAX 1000 /* Events remembered; the one seen longest ago gives way */
+#define RECORDER_MAX 1000 /* Events remembered; a new one replaces the oldest */
 
 struct recorder;
 
@@ -25,14 +26,14 @@ struct recorder_options {
 	void (*clock)(void *ctx, usec_t *ret_boot, usec_t *ret_real);
 };
 
-/* Told of every answer, before it is acted upon. */
+/* Called for every answer, before it is acted upon. */
 typedef void recorder_answer_fn(void *ctx, const struct kube_answer *answer);
 
 struct recorder_counters {
 	uint64_t noted;
-	uint64_t spam;    /* cut */
-	uint64_t created; /* POSTs that went */
-	uint64_t series;  /* PATCHes that went */
+	uint64_t spam;    /* suppressed by the limit per pod */
+	uint64_t created; /* POSTs that succeeded */
+	uint64_t series;  /* PATCHes that succeeded */
 	uint64_t lost;    /* given up: refused, too many tries, no room */
 };
 
@@ -48,7 +49,8 @@ void recorder_note(struct recorder *r, const struct kube_pod *pod, const char *t
 bool recorder_due(const struct recorder *r, bool warnings, usec_t now);
 /* When recorder_due() may turn true by itself; 0: never. */
 usec_t recorder_next(const struct recorder *r, usec_t now);
-/* Sends the next one, Warnings first; 0: started, -EAGAIN: nothing is due. Retries are its own. */
+/* Sends the next one, Warnings first; 0: started, -EAGAIN: nothing is due. The recorder retries by
+ * itself. */
 int recorder_send(struct recorder *r, usec_t now, usec_t now_real);
 void recorder_forget(struct recorder *r, const char *uid);
 const struct recorder_counters *recorder_counters(const struct recorder *r);

@@ -6,7 +6,7 @@
 
 /* Requests of pods under way at a time; one while the server is away. */
 #define IN_FLIGHT_MAX 4
-/* Of the writes that go while reports wait, one in this many is an ordinary Event. */
+/* While reports wait, one write in this many is an Event of type Normal. */
 #define EVENT_TURN 4
 
 const char *reporter_verb_name(enum reporter_verb v)
@@ -170,7 +170,7 @@ void reporter_news(struct tracked *t, const struct reporter_view *v, uint32_t ne
 		t->dirty = true;
 }
 
-/* What the server's object says the annotation is, the first time. */
+/* Takes the annotation of the pod object the first time. */
 static void learn_status(struct tracked *t, const struct kube_pod *pod)
 {
 	const char *have = kube_pod_annotation(pod, "status");
@@ -214,7 +214,7 @@ bool reporter_look(struct tracked *t, usec_t now)
 		reporter_news(t, v, news, why, now);
 	if (report_lead_denied(t->state, now) && (!denied || (news & REPORT_NEWS_FOREIGN)))
 		reporter_tell_denied(t, news, why, now);
-	/* What was called back may have changed what the facts were made of. */
+	/* The callbacks may have changed the sources of the facts. */
 	if (news != 0 && r->events.facts(r->events.ctx, t->uid, v) < 0) {
 		reporter_forget(r, t->uid);
 		return false;
@@ -247,7 +247,7 @@ char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due)
 
 	*ret_due = false;
 	t->status_again = 0;
-	/* The originals stand in it: it stays until they are back in the spec, then it goes. */
+	/* The annotation holds the originals: it is removed once they are in the spec again. */
 	if (v->mode == NULL && t->going_back)
 		return NULL;
 	if (t->hurry || v->mode == NULL)
@@ -276,7 +276,7 @@ static bool passes(enum report_hold h)
 	       h != REPORT_HOLD_REFUSED;
 }
 
-/* Is something of ours in the spec that is to go? */
+/* Does the spec hold values of vscaled that must be restored? */
 static bool holds_ours(const struct report_facts *f)
 {
 	bool any = f->restoring;
@@ -301,7 +301,8 @@ static void decide(struct tracked *t, usec_t now, struct report_decision *ret)
 	t->again = ret->again;
 	t->going_back =
 		holds_ours(&r->view.facts) && (ret->send || passes(ret->hold) || !r->offered_known);
-	/* Who leaves stays until the kubelet has done it, or nobody would tell that it has. */
+	/* A pod that is no longer managed stays tracked until the kubelet has carried out the
+	 * resize, or its end would not be seen. */
 	t->owes = t->going_back || (r->view.mode == NULL &&
 				    (t->state->phase == REPORT_WAITING ||
 				     (t->status != NULL && now >= r->status_forbidden_until)));

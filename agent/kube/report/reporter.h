@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells the API server of the pods of this node: resizes (policy/report/report.h), the status
- *annotation, and the recorder's Events, at the node's rate (policy/report/report_queue.h). Keeps no
- *values of its own: each time it asks for the newest facts.
+ * Reports the pods of this node to the API server: resizes (policy/report/report.h), the status
+ * annotation, and the recorder's Events, at the node's rate (policy/report/report_queue.h). Keeps
+ * no values of its own: it asks for the newest facts each time.
  *
  *	reporter_changed()	something of the pod changed: its object, a limit, its growth
  *	reporter_step()		on the review clock, after wake(), when reporter_due() is
  *	reporter_alive()	the watch is well: the server is back
  *
- * Nothing is called back from inside these but facts(); the others come with answers and from
- * reporter_changed() and reporter_step().
+ * These call back nothing but facts(); the other callbacks are made when an answer arrives, and
+ * from reporter_changed() and reporter_step().
  */
 #pragma once
 
@@ -24,12 +24,12 @@ struct reporter_view {
 	struct report_facts facts;  /* its containers are those below */
 	struct report_container containers[REPORT_CONTAINERS_MAX];
 	/* For the status annotation. */
-	const char *mode; /* "Auto"; NULL: not ours any more, the annotation goes */
+	const char *mode; /* "Auto"; NULL: no longer managed, the annotation is removed */
 	uint64_t target[REPORT_CONTAINERS_MAX][RESOURCE_COUNT]; /* recommended; 0: none */
 	usec_t changed_real; /* the last change of a limit; 0: none */
 };
 
-/* What the object says, for view->facts and view->containers: spec, originals = spec, generation,
+/* Fills view->facts and view->containers from the object: spec, originals = spec, generation,
  * conditions. The daemon adds what it knows: managed, held, use, originals ... Containers that are
  * never sized count as having no limit. */
 void reporter_fill(const struct kube_pod *pod, struct reporter_view *view);
@@ -38,30 +38,29 @@ struct reporter_events {
 	void *ctx;
 	/* 0: *ret is set; -ENOENT: no such pod, forget it. */
 	int (*facts)(void *ctx, const char *uid, struct reporter_view *ret);
-	/* Nothing above ceiling is allowed until then; text: why, for the Event and the journal.
-	 * CPU is to go back at once, memory by a shrink trial. ceiling LIMIT_MAX: no value is to
-	 * blame.
-	 */
+	/* No value above ceiling is allowed until then; text: why, for the Event and the journal.
+	 * CPU is to be lowered at once, memory by a shrink trial. ceiling LIMIT_MAX: the refusal is
+	 * not due to a value. */
 	void (*refused)(void *ctx, const char *uid, size_t container, enum resource resource,
 			uint64_t ceiling, usec_t until, const char *text);
 	/* The kubelet may have written: read the cgroups, raise what is too low. */
 	void (*verify)(void *ctx, const char *uid);
 	/* Spec and checkpoint hold the value and the cgroup does not: write the cgroup. */
 	void (*write)(void *ctx, const char *uid, size_t container, enum resource resource);
-	/* Values are about to go into the spec, the originals too: to be on record before.
-	 * May be NULL. */
+	/* Values, or the originals, are about to be written to the spec: the owner records them
+	 * before. May be NULL. */
 	void (*sending)(void *ctx, const char *uid, const struct report_patch *patch);
-	/* The answer proves that what was about to go changed nothing. May be NULL. */
+	/* The answer proves that the request changed nothing. May be NULL. */
 	void (*unsent)(void *ctx, const char *uid);
 	void (*ratified)(void *ctx, const char *uid, uint64_t generation);
-	/* Somebody else set these in the spec: RESOURCES_* of the container. May be NULL. */
+	/* An external writer set these in the spec: RESOURCES_* of the container. May be NULL. */
 	void (*foreign)(void *ctx, const char *uid, size_t container, uint32_t resources);
-	/* Another writer lowers memory limits of the pod again and again: it is answered seldom
-	 * until then, and text says so. May be NULL. */
+	/* An external writer lowers memory limits of the pod again and again: from now on it is
+	 * answered seldom, and text says so. May be NULL. */
 	void (*contested)(void *ctx, const char *uid, const char *text);
-	/* Trouble that is not a pod's; called once per change. NULL: it is over. */
+	/* A failure that is not about one pod; called once per change. NULL: it is over. */
 	void (*trouble)(void *ctx, const char *text);
-	/* Something was answered: reporter_due() may be another. */
+	/* An answer arrived: reporter_due() may have changed. */
 	void (*wake)(void *ctx);
 	void (*clock)(void *ctx, usec_t *ret_boot, usec_t *ret_real);
 };
@@ -86,7 +85,7 @@ struct reporter_count {
 	unsigned status;
 	uint64_t count;
 };
-/* Resizes alone. What a condition refuses later counts as REPORT_ANSWER_REFUSED. */
+/* Resizes alone. A resize that a condition refuses later counts as REPORT_ANSWER_REFUSED. */
 struct reporter_tally {
 	uint64_t sent;
 	uint64_t answers[REPORT_ANSWER_KINDS];
@@ -102,9 +101,9 @@ int reporter_new(const struct kube_port *port, struct recorder *recorder,
 /* Requests under way are cancelled. */
 void reporter_free(struct reporter *r);
 
-/* -ENOMEM; -EINVAL: no uid of a pod. Unknown pods are taken in. */
+/* -ENOMEM; -EINVAL: no uid of a pod. Unknown pods are added. */
 int reporter_changed(struct reporter *r, const char *uid, usec_t now);
-/* The status annotation is to go out soon: a refusal, the mode. */
+/* Sends the status annotation soon, after a refusal or a new mode. */
 void reporter_hurry(struct reporter *r, const char *uid);
 void reporter_forget(struct reporter *r, const char *uid);
 void reporter_step(struct reporter *r, usec_t now, usec_t now_real);
@@ -112,39 +111,40 @@ void reporter_step(struct reporter *r, usec_t now, usec_t now_real);
 usec_t reporter_due(const struct reporter *r, usec_t now);
 void reporter_alive(struct reporter *r, usec_t now);
 
-/* The pod's object is another one: what it says is looked at now, before the daemon judges it. */
+/* The pod's object has changed: reads it now, before the daemon classifies the change. */
 void reporter_judge(struct reporter *r, const char *uid, usec_t now);
-/* Is what the spec says now our own doing? For the daemon's judgement of foreign writes. */
+/* Did vscaled write what the spec says now? The daemon classifies external writes by it. */
 bool reporter_expects(const struct reporter *r, const char *uid);
-/* RESOURCES_* of the container that somebody else set, at the last change of the spec. */
+/* RESOURCES_* of the container that an external writer set, at the last change of the spec. */
 uint32_t reporter_foreign(const struct reporter *r, const char *uid, size_t container);
-/* Is a resize of ours on its way to the server, or to the kubelet? */
+/* Is a resize of vscaled's under way, to the API server or to the kubelet? */
 bool reporter_pending(const struct reporter *r, const char *uid);
-/* Is there still something to tell of this pod? */
+/* Is there still something to report of this pod? */
 bool reporter_owes(const struct reporter *r, const char *uid);
-/* What was said when the last resize was refused; NULL: it was not. */
+/* The text of the refusal of the last resize; NULL: it was not refused. */
 const char *reporter_refusal(const struct reporter *r, const char *uid);
 /* When the last resize went out (boottime); 0: none did. */
 usec_t reporter_sent_at(const struct reporter *r, const char *uid);
 /* LIMIT_MAX: nothing was refused. */
 uint64_t reporter_allows(const struct reporter *r, const char *uid, size_t container,
 			 enum resource resource, usec_t now, usec_t *ret_until);
-/* Can a resize of this pod be accepted, by all that is known: offered, allowed, the last one did
- * not fail, and no refusal stands that no value was to blame for: those are reporter_allows(). */
+/* Can a resize of this pod be accepted, as far as is known? The server offers it, it is allowed,
+ * the last one did not fail, and no refusal stands that is not due to a value. Refusals of values
+ * are in reporter_allows(). */
 bool reporter_ratifies(const struct reporter *r, const char *uid, usec_t now);
-/* The state behind what follows; REPORT_HOLD_NONE for an unknown pod. */
+/* The state that reporter_holds() puts into words; REPORT_HOLD_NONE for an unknown pod. */
 enum report_hold reporter_hold(const struct reporter *r, const char *uid);
 /* Why nothing is sent now, for explain; "" for an unknown pod. */
 const char *reporter_holds(const struct reporter *r, const char *uid);
-/* The growth that a memory limit of this pod has room for when it is sent. */
+/* The time of growth that a memory limit of this pod covers when it is sent. */
 usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, usec_t now);
 /* Does this server offer pods/resize? Unknown yet: false. */
 bool reporter_offered(const struct reporter *r);
 const struct reporter_tally *reporter_tally(const struct reporter *r);
 size_t reporter_counts(const struct reporter *r, const struct reporter_count **ret);
-/* Pods with something to tell. */
+/* Pods with something to report. */
 size_t reporter_waiting(const struct reporter *r);
-/* Pods whose last resize was refused, and nothing has changed since. */
+/* Pods whose last refusal still holds. */
 size_t reporter_refused(const struct reporter *r);
 
 /* The text of vscaled.dev/status, owned by the caller; NULL: no memory. ratified: generation, 0:

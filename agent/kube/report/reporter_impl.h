@@ -14,13 +14,14 @@ struct tracked {
 	usec_t again; /* 0: when something changes */
 	enum report_hold hold;
 	bool blocked;    /* as the last decision says */
-	bool going_back; /* the originals are not back in the spec yet */
-	bool owes;       /* that, or an annotation of ours is to go */
+	bool going_back; /* the originals are not in the spec yet */
+	bool owes; /* going_back; or the pod is no longer managed, and its resize is pending or its
+		      annotation is still there */
 	struct kube_call *call;
 	bool under_way;
-	bool in_turn; /* what is under way; else it leads */
+	bool in_turn; /* the request under way waited for its turn; else it is a lead */
 	char *status; /* the annotation as the server has it; NULL: it has none */
-	char *asked;  /* in the request under way; NULL: its removal */
+	char *asked;  /* the value in the request under way; NULL: its removal */
 	bool status_known;
 	bool hurry;
 	uint32_t conflicts;
@@ -58,8 +59,8 @@ struct reporter {
 /* --- reporter.c */
 /* NULL: not tracked. */
 struct tracked *reporter_find(const struct reporter *r, const char *uid);
-/* Newest facts into r->view, with what they bring for the state. False: the pod is gone (and
- * forgotten), or nothing is told of it. */
+/* Reads the newest facts into r->view and updates the state from them. False: the pod is gone (and
+ * forgotten), or nothing is reported of it. */
 bool reporter_look(struct tracked *t, usec_t now);
 void reporter_news(struct tracked *t, const struct reporter_view *v, uint32_t news,
 		   const char *text, usec_t now);
@@ -68,11 +69,13 @@ char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due);
 
 /* --- reporter_refusal.c */
 void reporter_set_refusal(struct tracked *t, const char *text);
-/* Every ceiling that it brings, and where there is none that no value is to blame. */
+/* Calls refused() for every ceiling that the refusal brings, or once with LIMIT_MAX if it is not
+ * due to a value. */
 void reporter_tell_refusal(struct tracked *t, const char *text, usec_t now);
 /* Does any refusal still hold? */
 bool reporter_is_bound(const struct tracked *t, usec_t now);
-/* No value is refused: it is shown, and announced if use gets above what others hold. */
+/* A lead is denied, no value is refused: the text is shown in the annotation and in explain, and
+ * contested() is called where an external writer is the cause. */
 void reporter_tell_denied(struct tracked *t, uint32_t news, const char *why, usec_t now);
 
 /* --- reporter_send.c */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the daemon asks the reporter. */
+/* The reporter's queries. */
 #include "agent/kube/report/reporter_impl.h"
 
 bool reporter_expects(const struct reporter *r, const char *uid)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What was refused: kept for the annotation and explain, and reported to the daemon. */
+/* Refusals: kept for the annotation and explain, and reported to the daemon. */
 #include "agent/kube/report/reporter_impl.h"
 #include "policy/types/bounds.h"
 #include <string.h>
@@ -23,7 +23,7 @@ void reporter_tell_refusal(struct tracked *t, const char *text, usec_t now)
 				report_allows(t->state, i, (enum resource)r, now, &until);
 
 			if (until < end)
-				continue; /* there was none, or it has been told */
+				continue; /* there was no refusal, or it has been reported */
 			any = true;
 			e->refused(e->ctx, t->uid, i, (enum resource)r, ceiling, until, text);
 		}

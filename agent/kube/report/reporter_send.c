@@ -35,14 +35,14 @@ static void trouble(struct reporter *r, const char *text)
 	r->events.trouble(r->events.ctx, text);
 }
 
-/* What an answer says of the server. */
+/* Updates the state of the API server from an answer. */
 static void health(struct reporter *r, const struct kube_answer *a, bool in_turn, usec_t now)
 {
 	if (a->status == 429)
 		report_queue_slow(&r->queue, a->retry_after_usec, now);
 	else if (a->status != 0 && a->status != 401 && a->status < 500)
 		report_queue_healthy(&r->queue, now);
-	/* What did not wait for its turn says nothing new of an outage. */
+	/* During an outage a failure counts only for a request that waited for its turn. */
 	else if (in_turn || !r->queue.outage)
 		report_queue_failed(&r->queue, now);
 }
@@ -115,7 +115,7 @@ static void forbidden(struct reporter *r, const char *what, const struct kube_st
 	trouble(r, text);
 }
 
-/* The pod in the answer, as the facts it is to be judged by. */
+/* Fills r->answer with the facts of the pod in the answer. */
 static bool take_pod(struct reporter *r, const struct kube_answer *a, struct kube_pod **ret)
 {
 	struct kube_decode_error err;
@@ -147,7 +147,7 @@ static void on_resize(void *arg, const struct kube_answer *a)
 		answer.kind = REPORT_ANSWER_UNSUPPORTED;
 		r->discover_at = now;
 	}
-	/* The facts of this very pod, for what the answer does not say. */
+	/* The facts of this pod that are not in the answer. */
 	if (r->events.facts(r->events.ctx, t->uid, &r->view) < 0) {
 		reporter_forget(r, t->uid);
 		return;
@@ -162,7 +162,8 @@ static void on_resize(void *arg, const struct kube_answer *a)
 		if (take_pod(r, a, &pod))
 			v = &r->answer;
 		else
-			answer.kind = REPORT_ANSWER_FAILED; /* it landed; the watch will tell */
+			answer.kind = REPORT_ANSWER_FAILED; /* the resize was accepted; the watch
+							       brings the pod */
 	}
 	r->tally.answers[answer.kind]++;
 	if (report_answer_undone(answer.kind) && r->events.unsent != NULL)
@@ -170,8 +171,8 @@ static void on_resize(void *arg, const struct kube_answer *a)
 	news = report_answered(&r->options.tuning, &r->node, t->state, &v->facts, &answer, now);
 	if (answer.kind == REPORT_ANSWER_UNSUPPORTED)
 		news |= REPORT_NEWS_REFUSED;
-	/* Nothing that the cgroup holds is refused with headroom: it is shown, and told if use gets
-	 * above the spec. */
+	/* Only headroom was refused, not the held limit: the refusal is shown, and an event follows
+	 * only if use gets above the spec. */
 	if (answer.kind == REPORT_ANSWER_REFUSED && report_lead_denied(t->state, now))
 		reporter_set_refusal(t, status.message);
 	reporter_news(t, v, news, status.message, now);
@@ -180,9 +181,9 @@ static void on_resize(void *arg, const struct kube_answer *a)
 int reporter_send_resize(struct tracked *t, const struct report_decision *d, usec_t now)
 {
 	struct reporter *r = t->reporter;
-	/* Somebody else's change that we have not seen is not to be undone: 409, and another look.
-	 * What leads has no time for that: a conflict costs 0.3 to 0.6 s in the lab, 50 MB/s fill
-	 * 64 MiB in 1.2 s. It names only the memory limits that it
+	/* An external change that vscaled has not seen must not be undone: the server answers 409,
+	 * and the pod is read again. A lead has no time for that: a conflict costs 0.3 to 0.6 s in
+	 * the lab, and 50 MB/s fill 64 MiB in 1.2 s. It names only the memory limits that it
 	 * raises. */
 	bool exact = d->urgency != REPORT_LEADS;
 	OWN(drop_free) char *body = kube_encode_resize(r->view.pod, &d->patch, exact);
@@ -245,7 +246,7 @@ static void on_status(void *arg, const struct kube_answer *a)
 	default:
 		break;
 	}
-	/* Refused as it is: the next one in its time. */
+	/* This text was refused: the next one is sent after the interval. */
 	t->status_at = now;
 	t->hurry = false;
 	t->conflicts = 0;

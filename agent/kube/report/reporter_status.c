@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The annotation vscaled.dev/status, and what a pod object says to a report. */
+/* The annotation vscaled.dev/status, and the facts of a pod object for a report. */
 #include "agent/base/shown.h"
 #include "agent/kube/report/reporter.h"
 #include "agent/kube/report/reporter_answer.h"
@@ -28,7 +28,7 @@ static bool add_amount(cJSON *o, const char *key, size_t r, uint64_t amount)
 	return cJSON_AddStringToObject(o, key, text) != NULL;
 }
 
-/* {"original":"500m","limit":"900m","target":"850m"}; requests only where ours moved them. */
+/* {"original":"500m","limit":"900m","target":"850m"}; requests only where vscaled changed them. */
 static bool add_resource(cJSON *container, const struct reporter_view *v, size_t i, size_t r)
 {
 	static const char *const names[RESOURCE_COUNT] = {"cpu", "memory"};
@@ -114,7 +114,7 @@ static void fill_resource(const struct kube_container *c, size_t r, struct repor
 	x->original_request = x->spec_request;
 }
 
-/* The message is that of what is pending, before that of an error. */
+/* The message of a pending resize comes before that of an error. */
 static uint32_t condition_resources(const struct kube_pod *pod)
 {
 	if (pod->resize_message == NULL)
@@ -166,7 +166,7 @@ void reporter_fill(const struct kube_pod *pod, struct reporter_view *view)
 		pod->resize_manager != NULL && strcmp(pod->resize_manager, "vscaled") == 0;
 	view->facts.echoed = true;
 	view->facts.containers = view->containers;
-	/* More than a report has room for: nothing is told of the pod. */
+	/* More than a report has room for: nothing is reported of the pod. */
 	view->facts.container_count = n;
 	for (size_t i = 0; i < MIN(n, (size_t)REPORT_CONTAINERS_MAX); i++) {
 		view->containers[i] =

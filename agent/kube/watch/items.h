@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A list of the API server that comes in pieces: each element of "items" is handed on as soon as it
- * is whole, so that neither a list of megabytes nor the time to decode it comes at once. What is
- * around the elements is kept, each replaced by a 0: whether that is a list is for the decoder.
+ * Splits a list of the API server that is received in pieces: each element of "items" is handed on
+ * as soon as it is whole, so that a list of megabytes is neither stored nor decoded all at once.
+ * The text around the elements is kept, with each element replaced by a 0; the decoder checks
+ * whether it is a list.
  */
 #pragma once
 

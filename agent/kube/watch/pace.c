@@ -7,7 +7,7 @@
 #define STATUS_GONE         410
 #define STATUS_TOO_MANY     429
 
-/* Codes that the next try will not change. */
+/* Codes that a retry will not change. */
 static bool is_refusal(unsigned status)
 {
 	return status >= 300 && status < 500 && status != STATUS_UNAUTHORIZED &&
@@ -22,11 +22,12 @@ static bool is_good(const struct pace_end *end)
 struct pace_next pace_next(struct pace *p, const struct pace_end *end, usec_t now)
 {
 	bool gone = end->status == STATUS_GONE;
-	/* A stream that was open: it is not the status that counts but how long it was. */
+	/* For a stream that was open, its duration counts, not its status. */
 	bool steady = end->step == STEP_STREAM && end->lasted >= PACE_STEADY_USEC;
 	struct pace_next next = {.step = end->step, .trouble = !is_good(end) && !gone};
 
-	/* A line that is too long would come again: only a list gets past that object. */
+	/* A new watch would receive a line that is too long again: only a list gets past that
+	 * object. */
 	if (gone || (end->step == STEP_STREAM && end->error == -EMSGSIZE))
 		next.step = STEP_LIST;
 	if (end->step == STEP_LIST && is_good(end)) {
@@ -41,7 +42,7 @@ struct pace_next pace_next(struct pace *p, const struct pace_end *end, usec_t no
 		p->refusals = 0;
 	}
 	if (steady && end->retry_after == 0) {
-		/* Cut by whatever is between us and the server: no news. */
+		/* A stream that a proxy or the network cut is not reported. */
 		next.trouble = end->error == -ETIMEDOUT || (next.trouble && end->status >= 300);
 		return next;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What follows the end of a list or a watch, and when. Pure: the same ends at the same times give
- * the same requests, so that their number per minute can be shown to be bounded for every fault.
+ * Decides which request follows the end of a list or a watch, and when. Pure: the same ends at the
+ * same times give the same requests, so that their number per minute can be shown to be bounded for
+ * every fault.
  */
 #pragma once
 
@@ -10,15 +11,14 @@
 
 enum watch_step { STEP_LIST, STEP_STREAM };
 
-/* A watch that was open this long ended for reasons of time, whatever it says: begin again at once.
- * Anything shorter waits, or a server that ends each watch at once would be asked without a pause.
- */
+/* A watch that was open this long is begun again at once, whatever its end reports. A shorter one
+ * waits, because a server that ends each watch at once would otherwise be asked without a pause. */
 #define PACE_STEADY_USEC (30 * USEC_PER_SEC)
-/* Refusals in a row (no right to it, no such thing) before the long wait: rights may come a moment
- * after the pod. */
+/* Refusals in a row (forbidden, not found) before the long wait: the RBAC rights may be granted a
+ * moment after the pod starts. */
 #define PACE_REFUSALS     5
 #define PACE_REFUSED_USEC (10 * USEC_PER_MIN)
-/* Longer than this nobody makes us wait. */
+/* The longest delay that a server can ask for. */
 #define PACE_RETRY_MAX_USEC (5 * USEC_PER_MIN)
 
 struct pace {
@@ -37,7 +37,7 @@ struct pace_end {
 struct pace_next {
 	enum watch_step step;
 	usec_t delay; /* 0: at once */
-	bool trouble; /* to be told */
+	bool trouble; /* to be reported */
 };
 
 struct pace_next pace_next(struct pace *p, const struct pace_end *end, usec_t now);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Each watch asks for another time, so that those of many nodes do not end together. */
+/* Each watch asks for a different time, so that those of many nodes do not end together. */
 #define STREAM_SEC_MIN    300
 #define STREAM_SEC_SPREAD 300
 /* How long a stream may be silent beyond the time it asked for. */
@@ -38,10 +38,10 @@ struct kube_watch {
 	usec_t begun_at;
 	usec_t heard_at;
 	usec_t silence_usec; /* of this stream, before it is cut */
-	/* What an ERROR event said. */
+	/* The Status of an ERROR event. */
 	struct kube_status told;
 	bool told_error;
-	/* The last trouble that was told. */
+	/* The last failure that was reported. */
 	int trouble_error;
 	unsigned trouble_status;
 	int inside; /* a callback of the owner's */
@@ -112,7 +112,7 @@ static void skip(struct kube_watch *w, const struct kube_peek *p, enum kube_skip
 	w->inside--;
 }
 
-/* Whatever ended: what next, and when. */
+/* After the end of a list or a watch: begins the next one, at once or later. */
 static void go_on(struct kube_watch *w, const struct pace_end *end, const char *text)
 {
 	usec_t now = now_of(w);
@@ -221,8 +221,9 @@ static struct pace_end end_of(const struct kube_watch *w, const struct kube_answ
 	};
 }
 
-/* A cache that lags behind what was seen, a storage that was set back, or a version that is gone:
- * the next list asks for the newest, whatever its version is. The first time that is no trouble. */
+/* A cache older than what was seen, a storage that was restored from a backup, or a version that is
+ * gone: the next list asks for the newest, whatever its version is. The first time this is not
+ * reported as a failure. */
 static void ask_for_newest(struct kube_watch *w, const struct kube_status *s, struct pace_end *end)
 {
 	if (w->newest ||
@@ -270,12 +271,12 @@ static void take_event(struct kube_watch *w, struct kube_watch_line *line)
 	say_healthy(w);
 }
 
-/* Its object is not known, but which pod it is of, and that is all that a DELETED is for. */
+/* The object is not known, but its pod may be, which is enough for a DELETED. */
 static void skip_event(struct kube_watch *w, const struct kube_peek *p, enum kube_skip why,
 		       const char *reason)
 {
 	skip(w, p, why, reason);
-	/* A watch from an older version on would bring it again. */
+	/* A watch from an older version on would receive it again. */
 	if (p->resource_version[0] != '\0')
 		memcpy(w->version, p->resource_version, sizeof w->version);
 	if (p->event != WATCH_DELETED || p->uid[0] == '\0')

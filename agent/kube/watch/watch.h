@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pods of one node: one list, then one watch, for ever. Relists on 410 in either form, backs
- * off with jitter (policy/base/backoff.h), spreads first lists over the start jitter. Needs no
- * bookmark.
+ * Follows the pods of one node: one list, then one watch, repeated for ever. Lists again on 410 in
+ * either form, backs off with jitter (policy/base/backoff.h), and spreads first lists over the
+ * start jitter. Needs no bookmark.
  */
 #pragma once
 
@@ -18,12 +18,12 @@ struct kube_watch_events {
 	 * follows. */
 	void (*list_begin)(void *ctx);
 	void (*list_end)(void *ctx);
-	/* Trouble and its end; text is for people. Called on changes of state only, not per try;
-	 * healthy also for the first list. */
+	/* A failure and its end; text is for people. Called on changes of state only, not for each
+	 * attempt; healthy is also called for the first list. */
 	void (*trouble)(void *ctx, int error, unsigned status, const char *text);
 	void (*healthy)(void *ctx);
-	/* An object that is left out, in a list before its list_end. One with a uid is there all
-	 * the same. */
+	/* An object that is left out; for a list, called before its list_end. A pod whose uid is
+	 * known exists nevertheless. */
 	void (*skipped)(void *ctx, const struct kube_skipped *s);
 };
 
@@ -32,8 +32,8 @@ struct kube_watch_options {
 	usec_t start_jitter_usec; /* 0: at once */
 	usec_t now;               /* boottime */
 	uint64_t seed;            /* of the jitter */
-	/* Even the first list is as new as what is stored; else it may be as old as the server's
-	 * cache. No later list is older than what was seen before. */
+	/* The first list is read from storage; else it may be as old as the server's cache. No
+	 * later list is older than what was seen before. */
 	bool newest;
 };
 
@@ -53,8 +53,7 @@ int kube_watch_new(sd_event *event, struct kube_client *client,
 		   struct kube_watch **ret);
 /* Before its client, and not from inside one of the functions above. */
 void kube_watch_free(struct kube_watch *w);
-/* Ends the stream for a list of what is stored now, and goes on from there. Nothing happens while
- * there is no stream: then a list or a wait is under way. Not from inside one of the functions
- * above. */
+/* Ends the stream, lists what is stored now, and watches from there. Does nothing while there is no
+ * stream: then a list or a wait is under way. Not from inside one of the functions above. */
 void kube_watch_relist(struct kube_watch *w);
 const struct kube_watch_state *kube_watch_state(const struct kube_watch *w);
