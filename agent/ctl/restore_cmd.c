@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* restore and lift: over the socket while the daemon runs, else by vscalectl itself. */
+/* restore and lift: over the socket while the daemon runs, else by this program itself. */
 #include "agent/base/lock.h"
 #include "agent/ctl/client.h"
 #include "agent/ctl/json.h"
