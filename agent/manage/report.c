@@ -192,13 +192,13 @@ void report_ceiling(struct managed *m, enum resource r)
 	event_ceiling_reached(&e);
 }
 
-void report_denied(struct managed *m, uint64_t to, uint64_t wish, const char *why)
+void report_denied(struct managed *m, uint64_t to, uint64_t desired, const char *why)
 {
 	struct change_event e = {
 		.who = who_is(m),
 		.resource = RESOURCE_MEMORY,
 		.from = to,
-		.to = wish,
+		.to = desired,
 		.detail = why,
 	};
 

@@ -22,8 +22,8 @@ void report_summed(struct managed *m, bool now);
 /* systemd is sent a memory limit above the one in the cgroup, because use grows. */
 void report_headroom(struct managed *m, uint64_t to);
 void report_ceiling(struct managed *m, enum resource r);
-/* An increase to `wish` bytes is denied: the node has memory for a limit of `to`. */
-void report_denied(struct managed *m, uint64_t to, uint64_t wish, const char *why);
+/* An increase to `desired` bytes is denied: the node has memory for a limit of `to`. */
+void report_denied(struct managed *m, uint64_t to, uint64_t desired, const char *why);
 /* use is above what the spec allows; why: static or borrowed text. */
 void report_above_spec(struct managed *m, uint64_t limit, uint64_t use, const char *why);
 void report_oom(struct managed *m, uint64_t kills);

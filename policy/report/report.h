@@ -270,7 +270,7 @@ usec_t report_ahead(const struct report_tuning *t, const struct report_node *n,
 uint64_t report_memory_floor(const struct report_tuning *t, usec_t ahead_usec,
 			     const struct report_container *c);
 
-/* Is an external writer's lower memory limit left in the spec for now? */
+/* Is an external writer's lower memory limit left in the spec during the pause? */
 bool report_contested(const struct report_state *s, usec_t now);
 /* The server refused headroom, or the kubelet reported it deferred or infeasible, also with less of
  * it; or an external writer contests it. Memory may then outgrow what others hold. */
