@@ -12,12 +12,20 @@
 /* A run that goes on for this long was not ended by the kill. */
 #define LIVES_ON_USEC (10 * USEC_PER_SEC)
 
-/* memory.oom.group ends all processes of the group at once: that is one kill. */
+/*
+ * memory.oom.group ends all processes of the group at once: that is one kill. The kernel counts the
+ * first victim, then the group, then the other victims (oom_kill_process()): the counters may be
+ * read in between. Whether single processes or groups are killed does not change in a cgroup's
+ * life: kubelet and systemd set memory.oom.group at the start.
+ */
 static uint64_t kills(const struct mem_events *then, const struct mem_events *now)
 {
-	if (now->oom_group_kill > then->oom_group_kill)
-		return now->oom_group_kill - then->oom_group_kill;
-	return now->oom_kill - then->oom_kill;
+	uint64_t singles = now->oom_kill - then->oom_kill;
+	uint64_t groups = now->oom_group_kill - then->oom_group_kill;
+
+	if (now->oom_group_kill == 0)
+		return singles;
+	return then->oom_group_kill > 0 ? groups : MIN(singles, groups);
 }
 
 void control_pod_full(struct control *c, usec_t now)
@@ -112,9 +120,9 @@ uint64_t control_oom_wish(struct control *c, const struct usage *prev,
 		return m->oom_record;
 	if (u->events.max > prev->events.max)
 		m->max_event_at = x->now;
+	c->resource[RESOURCE_MEMORY].counters.oom_kills += kills(&prev->events, &u->events);
 	if (u->events.oom_kill <= prev->events.oom_kill)
 		return m->oom_record;
-	c->resource[RESOURCE_MEMORY].counters.oom_kills += kills(&prev->events, &u->events);
 	c->kill =
 		lowered ? kill_by_writer(c, prev, u, x->now) : kill_at_limit(limit_now(c), x->now);
 	if (!lowered && (m->max_event_at == 0 || x->now - m->max_event_at > MAX_TO_KILL_USEC ||

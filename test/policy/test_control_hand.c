@@ -101,8 +101,26 @@ static void undone_under_headroom(uint64_t max)
 	CHECK_EQ(r.sim.u.events.oom_kill, 0);
 }
 
-/* Killed at the limit while systemd's headroom came into the file: the successor starts with what
- * the kill asked for, though there was nothing to write. */
+/* The counters of one group kill, as the kernel raises them, read at each step; then a second one
+ * whose group is counted in a sample without a new victim. */
+static void test_group_kill_read_halfway(void)
+{
+	static const struct {
+		uint64_t victims, groups, counted;
+	} step[] = {{1, 0, 1}, {1, 1, 1}, {4, 1, 1}, {5, 1, 1}, {5, 2, 2}, {8, 2, 2}, {12, 3, 3}};
+	struct rig r;
+
+	rig_init(&r, 1000, 64 * MIB, 2);
+	rig_run(&r, 5 * USEC_PER_SEC);
+	for (size_t i = 0; i < ARRAY_SIZE(step); i++) {
+		r.sim.u.events.max++;
+		r.sim.u.events.oom_kill = step[i].victims;
+		r.sim.u.events.oom_group_kill = step[i].groups;
+		rig_tick(&r);
+		CHECK_EQ(mem(&r)->counters.oom_kills, step[i].counted);
+	}
+}
+
 /* What history asks for is no reason to raise the value that its owner has just set. */
 static void test_owner_before_history(void)
 {
@@ -119,6 +137,8 @@ static void test_owner_before_history(void)
 	CHECK(cpu(&r)->limit >= 700);
 }
 
+/* Killed at the limit while systemd's headroom came into the file: the successor starts with what
+ * the kill asked for, though there was nothing to write. */
 static void test_kill_under_headroom(void)
 {
 	struct limits fresh;
@@ -455,6 +475,7 @@ int main(void)
 	undone_under_headroom(GIB);
 	undone_under_headroom(8 * GIB);
 	test_owner_before_history();
+	test_group_kill_read_halfway();
 	test_kill_under_headroom();
 	test_settle();
 	test_settle_over_cache();
