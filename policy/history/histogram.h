@@ -33,11 +33,6 @@ struct histogram_options {
 extern const struct histogram_options histogram_cpu;
 extern const struct histogram_options histogram_memory;
 
-/* -EINVAL when the numbers make no histogram, -ERANGE when it needs too many buckets. */
-int histogram_options_linear(double max, double width, double epsilon,
-			     struct histogram_options *ret);
-int histogram_options_exponential(double max, double first, double ratio, double epsilon,
-				  struct histogram_options *ret);
 /* Bucket of a value; what lies outside goes to the first or the last one. */
 uint32_t histogram_find(const struct histogram_options *o, double value);
 
@@ -75,9 +70,6 @@ void histogram_subtract(struct histogram *h, double value, double weight, usec_t
 void histogram_scale(struct histogram *h, double factor);
 /* Restores min <= max around the buckets that reach epsilon. */
 void histogram_trim(struct histogram *h);
-/* Adds other to h, both shifted to the younger reference. -EINVAL: options or half life differ;
- * -ENOMEM. Then h is what it was. */
-int histogram_merge(struct histogram *h, const struct histogram *other);
 
 /* End of the bucket where the share p (0..1) of the weight is reached; 0 when empty. */
 double histogram_percentile(const struct histogram *h, double p);

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "policy/history/checkpoint.h"
+#include "policy/history/histogram.h"
 #include "policy/types/limits.h"
 
 /* Every amount VPA computes is cut to 0..1e14. */
@@ -56,41 +56,10 @@ struct vpa_container {
 	int64_t oom_peak;
 };
 
-/* Of what holds nothing: a new one, or one that was dropped. */
-void vpa_aggregate_init(struct vpa_aggregate *a, const struct vpa_rules *rules);
-void vpa_aggregate_drop(struct vpa_aggregate *a);
-/* ret holds nothing. -ENOMEM: still nothing. */
-int vpa_aggregate_copy(const struct vpa_aggregate *a, struct vpa_aggregate *ret);
-/* -EINVAL when the histograms do not match, -ENOMEM: a may have been merged in part. */
-int vpa_aggregate_merge(struct vpa_aggregate *a, const struct vpa_aggregate *other);
-/* True once nothing was sampled for rules->windows windows; created counts when nothing ever was.
- */
-bool vpa_aggregate_expired(const struct vpa_aggregate *a, const struct vpa_rules *rules,
-			   usec_t created, usec_t now);
-
 enum vpa_sample vpa_add_cpu(struct vpa_container *c, int64_t milli, usec_t now);
 enum vpa_sample vpa_add_memory(struct vpa_container *c, int64_t bytes, usec_t now);
 /* request_bytes: the container's memory request when it was killed. */
 enum vpa_sample vpa_add_oom(struct vpa_container *c, int64_t request_bytes, usec_t now);
-/* Takes the peak of c's unfinished window out of a copy that is to be saved. */
-void vpa_exclude_running_peak(const struct vpa_container *c, usec_t now,
-			      struct vpa_aggregate *copy);
-
-/* The saved form, version "v3". */
-struct vpa_checkpoint {
-	char version[8];
-	usec_t first_sample;
-	usec_t last_sample;
-	uint64_t samples;
-	struct checkpoint cpu;
-	struct checkpoint memory;
-};
-
-void vpa_aggregate_save(const struct vpa_aggregate *a, struct vpa_checkpoint *ret);
-/* Adds to the histograms, takes the rest over. -EINVAL when c is not valid,
- * -ENOMEM; then a is untouched. */
-int vpa_aggregate_load(struct vpa_aggregate *a, const struct vpa_checkpoint *c);
-
 /* trunc(v * factor) within 0..VPA_AMOUNT_MAX. */
 int64_t vpa_scale(int64_t v, double factor);
 /* trunc(v) within 0..VPA_AMOUNT_MAX; NaN is 0. */

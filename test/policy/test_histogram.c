@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/history/checkpoint.h"
+#include "test/policy/vpa/checkpoint.h"
+#include "test/policy/vpa/histogram_vpa.h"
 #include "test/check.h"
 #include "test/policy/same.h"
 #include <errno.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the recorded figures do not reach: edges, several containers, LimitRanges. */
-#include "policy/history/vpa_update.h"
+#include "test/policy/vpa/vpa_aggregate.h"
+#include "test/policy/vpa/vpa_update.h"
 #include "test/check.h"
 #include <errno.h>
 

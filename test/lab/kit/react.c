@@ -11,7 +11,8 @@
  * loop does within the time: a recommender and an updater, each once a minute.
  */
 #include "gauge.h"
-#include "policy/history/vpa_update.h"
+#include "test/policy/vpa/vpa_aggregate.h"
+#include "test/policy/vpa/vpa_update.h"
 #include "policy/types/profile.h"
 #include "test/bench/captain.h"
 #include <fcntl.h>

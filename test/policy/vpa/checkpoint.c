@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/history/checkpoint.h"
+#include "test/policy/vpa/checkpoint.h"
 #include <errno.h>
 #include <math.h>
 
