@@ -69,9 +69,6 @@ int cg_open_child(int dir, const char *name, struct cg **ret);
  */
 int cg_file_read(struct cg *c, enum cg_file file, char *buf);
 
-/* The usage bits a file is read for. */
-uint32_t cg_file_want(enum cg_file file);
-
 /* Parses the content of a file into the fields it is read for, and sets their bits. */
 int cg_file_fill(enum cg_file file, const char *text, size_t len, struct usage *u);
 

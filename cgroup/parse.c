@@ -364,14 +364,6 @@ static const struct {
 };
 // clang-format on
 
-const char *cg_controller_name(enum cg_controller bit)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(controllers); i++)
-		if (controllers[i].bit == bit)
-			return controllers[i].name;
-	return NULL;
-}
-
 static uint32_t controller_bit(const char *name, size_t len)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(controllers); i++)

@@ -63,6 +63,3 @@ int cg_parse_controllers(const char *text, size_t len, uint32_t *ret_mask);
 
 /* How many CPUs a list like "0-3,7" names; an empty file names none. */
 int cg_parse_cpu_list(const char *text, size_t len, uint32_t *ret);
-
-/* Name of one controller bit, NULL for a bit that is none. */
-const char *cg_controller_name(enum cg_controller bit);

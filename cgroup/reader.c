@@ -121,11 +121,6 @@ static const struct source {
 };
 // clang-format on
 
-uint32_t cg_file_want(enum cg_file file)
-{
-	return sources[file].want;
-}
-
 int cg_file_fill(enum cg_file file, const char *text, size_t len, struct usage *u)
 {
 	return sources[file].fill(text, len, u);

@@ -49,10 +49,3 @@ int notify_send(enum notify_state state, const char *status, usec_t monotonic_us
 	r = sd_notify(0, text);
 	return r < 0 ? r : 0;
 }
-
-usec_t notify_watchdog_usec(void)
-{
-	uint64_t usec = 0;
-
-	return sd_watchdog_enabled(0, &usec) > 0 ? usec : 0;
-}

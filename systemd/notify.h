@@ -22,7 +22,3 @@ enum notify_state {
 int notify_format(enum notify_state state, const char *status, usec_t monotonic_usec, size_t size,
 		  char *ret);
 int notify_send(enum notify_state state, const char *status, usec_t monotonic_usec);
-
-/* The manager's watchdog timeout; 0: none. Send NOTIFY_WATCHDOG at half of it.
- */
-usec_t notify_watchdog_usec(void);

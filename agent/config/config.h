@@ -128,7 +128,6 @@ const struct policy_rule *config_rule_for(const struct config *c, const char *un
 /* The effective configuration, with the names and the units of the file, so that it loads again.
  * NULL and -ENOMEM: no memory. Owned by the caller. */
 cJSON *config_dump_json(const struct config *c);
-int config_dump_yaml(const struct config *c, char **ret);
 /* The node whose pods are managed: as configured, NODE_NAME of the environment, or the host's name.
  * Owned; NULL: no memory. */
 char *config_node_name(const struct config_kubernetes *k);

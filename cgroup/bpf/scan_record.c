@@ -229,12 +229,6 @@ uint32_t scan_parts_of(uint64_t fields_mask)
 	return parts;
 }
 
-uint32_t scan_differs(const struct usage *before, const struct usage *scan,
-		      const struct usage *after)
-{
-	return scan_parts_of(scan_differing_fields(before, scan, after));
-}
-
 void scan_take(struct usage *to, const struct usage *from, uint32_t parts)
 {
 	parts &= from->have;

@@ -21,14 +21,12 @@ int scan_record_decode(const void *bytes, size_t len, const struct scan_expect *
 		       struct usage *ret);
 
 /*
- * The parts (enum usage_have) in which scan lies outside of two text reads that frame its pass, or
- * that neither of them has. The first of the two also aggregates, so pressure is no exception.
+ * The fields, a bit each, in which scan lies outside of two text reads that frame its pass, or that
+ * neither of them has. The first of the two also aggregates, so pressure is no exception.
  */
-uint32_t scan_differs(const struct usage *before, const struct usage *scan,
-		      const struct usage *after);
-/* The same by fields, a bit each; and the parts that these fields are of. */
 uint64_t scan_differing_fields(const struct usage *before, const struct usage *scan,
 			       const struct usage *after);
+/* The parts (enum usage_have) that these fields are of. */
 uint32_t scan_parts_of(uint64_t fields_mask);
 
 /* Copies what from has of parts into to, and sets their bits. */

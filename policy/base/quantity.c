@@ -13,20 +13,15 @@
 
 struct suffix {
 	const char *text;
-	enum quantity_format format;
+	bool binary;
 	int power; /* of 10, or of 1024 for the binary ones */
 };
 
 static const struct suffix suffixes[] = {
-	{"n", QUANTITY_DECIMAL_SI, -9}, {"u", QUANTITY_DECIMAL_SI, -6},
-	{"m", QUANTITY_DECIMAL_SI, -3}, {"", QUANTITY_DECIMAL_SI, 0},
-	{"k", QUANTITY_DECIMAL_SI, 3},  {"M", QUANTITY_DECIMAL_SI, 6},
-	{"G", QUANTITY_DECIMAL_SI, 9},  {"T", QUANTITY_DECIMAL_SI, 12},
-	{"P", QUANTITY_DECIMAL_SI, 15}, {"E", QUANTITY_DECIMAL_SI, 18},
-	{"", QUANTITY_BINARY_SI, 0},    {"Ki", QUANTITY_BINARY_SI, 1},
-	{"Mi", QUANTITY_BINARY_SI, 2},  {"Gi", QUANTITY_BINARY_SI, 3},
-	{"Ti", QUANTITY_BINARY_SI, 4},  {"Pi", QUANTITY_BINARY_SI, 5},
-	{"Ei", QUANTITY_BINARY_SI, 6},
+	{"n", false, -9}, {"u", false, -6}, {"m", false, -3}, {"", false, 0},
+	{"k", false, 3},  {"M", false, 6},  {"G", false, 9},  {"T", false, 12},
+	{"P", false, 15}, {"E", false, 18}, {"Ki", true, 1},  {"Mi", true, 2},
+	{"Gi", true, 3},  {"Ti", true, 4},  {"Pi", true, 5},  {"Ei", true, 6},
 };
 
 /* The digits of a number without sign, and where its decimal point stands. */
@@ -112,7 +107,7 @@ static int scan_suffix(const char *s, struct suffix *ret)
 	r = scan_exponent(s, &power);
 	if (r < 0)
 		return r;
-	*ret = (struct suffix){s, QUANTITY_DECIMAL_EXPONENT, power};
+	*ret = (struct suffix){s, false, power};
 	return 0;
 }
 
@@ -151,7 +146,7 @@ static int magnitude(struct digits *d, const struct suffix *suffix, unsigned __i
 	uint64_t unit = 1, whole;
 	int r;
 
-	if (suffix->format == QUANTITY_BINARY_SI)
+	if (suffix->binary)
 		unit <<= 10 * suffix->power;
 	else
 		d->point += suffix->power;
@@ -167,7 +162,7 @@ static int magnitude(struct digits *d, const struct suffix *suffix, unsigned __i
 	return 0;
 }
 
-int quantity_parse(const char *s, struct quantity *ret)
+int quantity_parse(const char *s, __int128 *ret_nano)
 {
 	bool negative = *s == '-';
 	unsigned __int128 nano;
@@ -184,8 +179,7 @@ int quantity_parse(const char *s, struct quantity *ret)
 	r = magnitude(&d, &suffix, &nano);
 	if (r < 0)
 		return r;
-	ret->nano = negative ? -(__int128)nano : (__int128)nano;
-	ret->format = suffix.format;
+	*ret_nano = negative ? -(__int128)nano : (__int128)nano;
 	return 0;
 }
 
@@ -193,14 +187,14 @@ int quantity_parse(const char *s, struct quantity *ret)
 static int parse_units(const char *s, uint64_t nanos, uint64_t *ret)
 {
 	unsigned __int128 n;
-	struct quantity q;
-	int r = quantity_parse(s, &q);
+	__int128 nano;
+	int r = quantity_parse(s, &nano);
 
 	if (r < 0)
 		return r;
-	if (q.nano < 0)
+	if (nano < 0)
 		return -EINVAL;
-	n = ((unsigned __int128)q.nano + nanos - 1) / nanos;
+	n = ((unsigned __int128)nano + nanos - 1) / nanos;
 	if (n > INT64_MAX)
 		return -ERANGE;
 	*ret = (uint64_t)n;
@@ -217,82 +211,22 @@ int quantity_parse_bytes(const char *s, uint64_t *ret_bytes)
 	return parse_units(s, NANO, ret_bytes);
 }
 
-/* Binary suffixes need a whole number, and one that is worth a suffix. */
-static enum quantity_format family(const struct quantity *q, unsigned __int128 nano)
+/* Divides *n by 1024 while nothing is lost. Returns how often. */
+static int reduce(uint64_t *n)
 {
-	if (q->format != QUANTITY_BINARY_SI)
-		return q->format;
-	if (nano < (unsigned __int128)1024 * NANO || nano % NANO != 0)
-		return QUANTITY_DECIMAL_SI;
-	return QUANTITY_BINARY_SI;
-}
+	int power = 0;
 
-/* Divides *n by `base` while nothing is lost and the last power is not reached. */
-static int reduce(unsigned __int128 *n, uint32_t base, int power, int last)
-{
-	int step = base == 1000 ? 3 : 1;
-
-	while (power < last && *n % base == 0) {
-		*n /= base;
-		power += step;
-	}
+	for (; power < 6 && *n > 0 && *n % 1024 == 0; power++)
+		*n /= 1024;
 	return power;
 }
 
-static const char *suffix_of(enum quantity_format format, int power)
+static const char *binary_suffix(int power)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++)
-		if (suffixes[i].format == format && suffixes[i].power == power)
+		if (suffixes[i].binary && suffixes[i].power == power)
 			return suffixes[i].text;
 	return "";
-}
-
-/* At most 28 digits: two halves that each fit 64 bits. */
-static void add_wide(struct text *t, unsigned __int128 n)
-{
-	const uint64_t ten_18 = 1000000000000000000;
-
-	if (n >= ten_18) {
-		text_add_number(t, (uint64_t)(n / ten_18), 0);
-		text_add_number(t, (uint64_t)(n % ten_18), FRACTION_DIGITS);
-	} else {
-		text_add_number(t, (uint64_t)n, 0);
-	}
-}
-
-static void add_exponent(struct text *t, int power)
-{
-	if (power == 0)
-		return;
-	text_add_string(t, power < 0 ? "e-" : "e");
-	text_add_number(t, (uint64_t)abs(power), 0);
-}
-
-int quantity_format(const struct quantity *q, char *buf, size_t size)
-{
-	unsigned __int128 n = (unsigned __int128)(q->nano < 0 ? -q->nano : q->nano);
-	enum quantity_format format = family(q, n);
-	struct text t = text_over(buf, size);
-	int power;
-
-	if (q->nano < 0)
-		text_add_string(&t, "-");
-	if (n == 0) {
-		text_add_string(&t, "0");
-	} else if (format == QUANTITY_BINARY_SI) {
-		n /= NANO;
-		power = reduce(&n, 1024, 0, 6);
-		add_wide(&t, n);
-		text_add_string(&t, suffix_of(format, power));
-	} else {
-		power = reduce(&n, 1000, -9, 18);
-		add_wide(&t, n);
-		if (format == QUANTITY_DECIMAL_EXPONENT)
-			add_exponent(&t, power);
-		else
-			text_add_string(&t, suffix_of(format, power));
-	}
-	return t.full ? -ENOSPC : 0;
 }
 
 /* The finished text, or none at all rather than a part of a number. */
@@ -321,16 +255,15 @@ const char *quantity_format_cpu(uint64_t milli, char *buf, size_t size)
 const char *quantity_format_bytes(uint64_t bytes, char *buf, size_t size)
 {
 	struct text t = text_over(buf, size);
-	unsigned __int128 n = bytes;
 	int power;
 
 	if (bytes == LIMIT_MAX) {
 		text_add_string(&t, "max");
 		return whole_or_nothing(&t);
 	}
-	power = bytes == 0 ? 0 : reduce(&n, 1024, 0, 6);
-	text_add_number(&t, (uint64_t)n, 0);
-	text_add_string(&t, suffix_of(QUANTITY_BINARY_SI, power));
+	power = reduce(&bytes);
+	text_add_number(&t, bytes, 0);
+	text_add_string(&t, binary_suffix(power));
 	return whole_or_nothing(&t);
 }
 
@@ -354,6 +287,6 @@ const char *quantity_format_human(uint64_t bytes, char *buf, size_t size)
 	text_add_number(&t, hundredths / 100, 0);
 	text_add_string(&t, ".");
 	text_add_number(&t, hundredths % 100, 2);
-	text_add_string(&t, suffix_of(QUANTITY_BINARY_SI, power));
+	text_add_string(&t, binary_suffix(power));
 	return whole_or_nothing(&t);
 }

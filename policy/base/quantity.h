@@ -9,24 +9,12 @@
 
 #include "policy/base/base.h"
 
-enum quantity_format {
-	QUANTITY_DECIMAL_SI,       /* n u m "" k M G T P E */
-	QUANTITY_BINARY_SI,        /* Ki Mi Gi Ti Pi Ei */
-	QUANTITY_DECIMAL_EXPONENT, /* e3, E-3 */
-};
-
-struct quantity {
-	__int128 nano; /* billionths; at most (2^63 - 1) * 10^9 either way */
-	enum quantity_format format;
-};
-
 /* Holds the text of every quantity. */
 #define QUANTITY_TEXT_SIZE 40
 
-/* -EINVAL: not a quantity; -ERANGE: too large. */
-int quantity_parse(const char *s, struct quantity *ret);
-/* Canonical text in the same family: no fraction, the largest suffix that needs none. */
-int quantity_format(const struct quantity *q, char *buf, size_t size);
+/* In billionths, at most (2^63 - 1) * 10^9 either way. -EINVAL: not a quantity; -ERANGE: too large.
+ */
+int quantity_parse(const char *s, __int128 *ret_nano);
 
 /* For requests and limits, rounded up. -EINVAL also for a negative one. */
 int quantity_parse_cpu(const char *s, uint64_t *ret_milli);

@@ -13,18 +13,6 @@
  * history would get no sample. */
 #define BOOST_MOST_USEC USEC_PER_HOUR
 
-static const char *const names[BOOST_PHASE_COUNT] = {
-	[BOOST_NONE] = "none",
-	[BOOST_ACTIVE] = "active",
-	[BOOST_ENDING] = "ending",
-	[BOOST_OVER] = "over",
-};
-
-const char *boost_phase_name(enum boost_phase p)
-{
-	return names[p];
-}
-
 /* --- the rule */
 
 /* "2x" */

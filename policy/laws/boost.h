@@ -35,8 +35,6 @@ enum boost_phase {
 	BOOST_OVER,   /* until the next start */
 	BOOST_PHASE_COUNT
 };
-/* "none", "active", "ending", "over". */
-const char *boost_phase_name(enum boost_phase p);
 
 /* Kept per container across restarts; starts as all 0. */
 struct boost {

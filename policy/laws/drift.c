@@ -39,14 +39,3 @@ enum drift_action drift_classify(const struct tuning_common *t, struct drift_mem
 		return DRIFT_REASSERT;
 	return insists(t, m, now) ? DRIFT_GIVE_WAY : DRIFT_COUNTED;
 }
-
-const char *drift_name(enum drift_action a)
-{
-	static const char *const names[DRIFT_COUNT] = {
-		[DRIFT_NONE] = "none",          [DRIFT_ECHO] = "echo",
-		[DRIFT_ADOPT] = "adopted",      [DRIFT_REASSERT] = "reasserted",
-		[DRIFT_COUNTED] = "reasserted", [DRIFT_GIVE_WAY] = "gave-way",
-	};
-
-	return a < DRIFT_COUNT ? names[a] : "?";
-}

@@ -37,4 +37,3 @@ enum drift_action drift_classify(const struct tuning_common *t, struct drift_mem
 				 const struct drift_facts *f, usec_t now);
 /* The number of external writes inside the window. */
 uint32_t drift_count(const struct tuning_common *t, const struct drift_memory *m, usec_t now);
-const char *drift_name(enum drift_action a);

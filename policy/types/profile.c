@@ -126,11 +126,6 @@ static const char *const mode_names[MODE_COUNT] = {
 	[MODE_AUTO] = "Auto",
 };
 
-static const char *const algorithm_names[ALGORITHM_COUNT] = {
-	[ALGORITHM_DEFAULT] = "default",
-	[ALGORITHM_VPA] = "vpa",
-};
-
 static char lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
@@ -146,15 +141,6 @@ static bool same_word(const char *a, const char *b)
 	return *a == *b;
 }
 
-/* Index of s in names, any case, or -EINVAL. */
-static int name_index(const char *const *names, int count, const char *s)
-{
-	for (int i = 0; i < count; i++)
-		if (same_word(names[i], s))
-			return i;
-	return -EINVAL;
-}
-
 const char *mode_name(enum mode m)
 {
 	return m < MODE_COUNT ? mode_names[m] : "?";
@@ -162,25 +148,11 @@ const char *mode_name(enum mode m)
 
 int mode_parse(const char *s, enum mode *ret)
 {
-	int i = name_index(mode_names, MODE_COUNT, s);
-
-	if (i < 0)
-		return i;
-	*ret = (enum mode)i;
-	return 0;
-}
-
-const char *algorithm_name(enum algorithm a)
-{
-	return a < ALGORITHM_COUNT ? algorithm_names[a] : "?";
-}
-
-int algorithm_parse(const char *s, enum algorithm *ret)
-{
-	int i = name_index(algorithm_names, ALGORITHM_COUNT, s);
-
-	if (i < 0)
-		return i;
-	*ret = (enum algorithm)i;
-	return 0;
+	for (int i = 0; i < MODE_COUNT; i++) {
+		if (same_word(mode_names[i], s)) {
+			*ret = (enum mode)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
 }

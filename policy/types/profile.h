@@ -142,5 +142,3 @@ bool policy_rule_equal(const struct policy_rule *a, const struct policy_rule *b)
 /* "Off", "Initial", "Auto"; parse takes any case. -EINVAL and *ret untouched otherwise. */
 const char *mode_name(enum mode m);
 int mode_parse(const char *s, enum mode *ret);
-const char *algorithm_name(enum algorithm a);
-int algorithm_parse(const char *s, enum algorithm *ret);

@@ -97,8 +97,8 @@ static void test_names(void)
 	for (int i = 0; i < MODE_COUNT; i++)
 		CHECK_STR(mode->names[i], mode_name((enum mode)i));
 	CHECK(mode->names[MODE_COUNT] == NULL);
-	for (int i = 0; i < ALGORITHM_COUNT; i++)
-		CHECK_STR(algorithm->names[i], algorithm_name((enum algorithm)i));
+	CHECK_STR(algorithm->names[ALGORITHM_DEFAULT], "default");
+	CHECK_STR(algorithm->names[ALGORITHM_VPA], "vpa");
 	CHECK(algorithm->names[ALGORITHM_COUNT] == NULL);
 }
 
@@ -366,35 +366,34 @@ static void test_empty_sections(void)
 	config_free(&c);
 }
 
-/* Both dumps load again and give the same. */
+static char *dump(const struct config *c)
+{
+	cJSON *tree = config_dump_json(c);
+	char *text = cJSON_PrintUnformatted(tree);
+
+	cJSON_Delete(tree);
+	return text;
+}
+
+/* JSON is YAML: the dump loads again and gives the same. */
 static void test_dump(void)
 {
-	OWN(drop_free) char *yaml = NULL, *json = NULL, *again = NULL, *yaml_again = NULL;
+	OWN(drop_free) char *json = NULL, *json_again = NULL;
 	struct config_errors errs;
-	struct config c, from_yaml, from_json;
-	cJSON *tree;
+	struct config c, again;
 
 	CHECK_EQ(load(full, &c, &errs), 0);
-	CHECK_EQ(config_dump_yaml(&c, &yaml), 0);
-	tree = config_dump_json(&c);
-	json = cJSON_PrintUnformatted(tree);
-	cJSON_Delete(tree);
+	json = dump(&c);
 	CHECK(strstr(json, "\"upperPercentile\":\"97.5%\"") != NULL);
-	CHECK(strstr(yaml, "- match: ['web-*.service']\n  mode: 'Off'\n") != NULL ||
-	      strstr(yaml, "- match: ['web-*.service']\n  mode: Off\n") != NULL);
-	CHECK_EQ(load(yaml, &from_yaml, &errs), 0);
+	CHECK(strstr(json, "{\"match\":[\"web-*.service\"],\"mode\":\"Off\"") != NULL);
+	CHECK_EQ(load(json, &again, &errs), 0);
 	print_errors(&errs);
-	CHECK_EQ(load(json, &from_json, &errs), 0);
-	print_errors(&errs);
-	CHECK_EQ(config_dump_yaml(&from_yaml, &again), 0);
-	CHECK_STR(again, yaml);
-	CHECK_EQ(config_dump_yaml(&from_json, &yaml_again), 0);
-	CHECK_STR(yaml_again, yaml);
-	CHECK(memcmp(&from_json.tuning, &c.tuning, sizeof c.tuning) == 0);
-	CHECK_STR(from_yaml.units[1].globs[2], "a\\x2db.service");
-	CHECK_STR(from_yaml.paths.state_dir, "/tmp/it's state");
-	config_free(&from_yaml);
-	config_free(&from_json);
+	json_again = dump(&again);
+	CHECK_STR(json_again, json);
+	CHECK(memcmp(&again.tuning, &c.tuning, sizeof c.tuning) == 0);
+	CHECK_STR(again.units[1].globs[2], "a\\x2db.service");
+	CHECK_STR(again.paths.state_dir, "/tmp/it's state");
+	config_free(&again);
 	config_free(&c);
 }
 

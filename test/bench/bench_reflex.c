@@ -7,10 +7,10 @@
  *
  * bench_reflex [CPUS [THREADS]]: of one machine, of one width of load; else 8, and 1 to 8.
  */
-#include "test/policy/vpa/vpa_aggregate.h"
-#include "test/policy/vpa/vpa_update.h"
 #include "test/bench/captain.h"
 #include "test/policy/rig.h"
+#include "test/policy/vpa/vpa_aggregate.h"
+#include "test/policy/vpa/vpa_update.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

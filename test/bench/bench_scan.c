@@ -336,6 +336,23 @@ static int open_child(struct bench *b, int root, uint32_t index)
 	return cg_open(root, path, &b->cgroups[index]);
 }
 
+// clang-format off
+/* What each file is read for. */
+static const uint32_t file_parts[CG_FILE_COUNT] = {
+	[CG_FILE_CPU_STAT]    = USAGE_CPU | USAGE_THROTTLE,
+	[CG_FILE_MEM_CURRENT] = USAGE_MEM,
+	[CG_FILE_MEM_STAT]    = USAGE_MEM_STAT,
+	[CG_FILE_MEM_PEAK]    = USAGE_MEM_PEAK,
+	[CG_FILE_MEM_EVENTS]  = USAGE_MEM_EVENTS,
+	[CG_FILE_PSI_CPU]     = USAGE_PSI_CPU,
+	[CG_FILE_PSI_MEM]     = USAGE_PSI_MEM,
+	[CG_FILE_CPU_MAX]     = USAGE_CPU_LIMIT,
+	[CG_FILE_CPU_BURST]   = USAGE_CPU_LIMIT,
+	[CG_FILE_MEM_MAX]     = USAGE_MEM_LIMIT,
+	[CG_FILE_MEM_HIGH]    = USAGE_MEM_LIMIT,
+};
+// clang-format on
+
 /* The files of a set that this kernel shows here. */
 static void choose_files(struct bench *b, const char *set, uint32_t want)
 {
@@ -343,7 +360,7 @@ static void choose_files(struct bench *b, const char *set, uint32_t want)
 	b->files = 0;
 	fprintf(stderr, "%s:", set);
 	for (enum cg_file file = 0; file < CG_FILE_COUNT; file++)
-		if (cg_file_want(file) & want &&
+		if (file_parts[file] & want &&
 		    faccessat(cg_dirfd(b->cgroups[0]), cg_file_names[file], R_OK, 0) == 0) {
 			b->files |= 1u << file;
 			fprintf(stderr, " %s", cg_file_names[file]);

@@ -353,8 +353,6 @@ static void test_controllers(void)
 	CHECK_EQ(cg_parse_controllers(S("cpuacct memoryless cp\n"), &mask), 0);
 	CHECK_EQ(mask, 0);
 	CHECK_BAD(cg_parse_controllers, uint32_t, bad);
-	CHECK_STR(cg_controller_name(CG_MEMORY), "memory");
-	CHECK(cg_controller_name(1 << 30) == NULL);
 }
 
 static void test_cpu_list(void)

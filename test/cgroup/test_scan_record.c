@@ -151,7 +151,7 @@ static void test_differs(void)
 
 	CHECK_EQ(decode(&good, &u), 0);
 	before = after = u;
-	CHECK_EQ(scan_differs(&before, &u, &after), 0);
+	CHECK_EQ(scan_parts_of(scan_differing_fields(&before, &u, &after)), 0);
 	for (size_t at = offsetof(struct usage, cpu_usage_usec); at < sizeof u; at += 8) {
 		uint64_t *value = (uint64_t *)((char *)&u + at);
 		uint64_t *low = (uint64_t *)((char *)&before + at);
@@ -159,14 +159,14 @@ static void test_differs(void)
 		uint32_t part;
 
 		*value = kept + 1;
-		part = scan_differs(&before, &u, &after);
+		part = scan_parts_of(scan_differing_fields(&before, &u, &after));
 		CHECK_EQ(__builtin_popcount(part), 1);
 		seen |= part;
 		*value = kept - 1;
-		CHECK_EQ(scan_differs(&before, &u, &after), part);
+		CHECK_EQ(scan_parts_of(scan_differing_fields(&before, &u, &after)), part);
 		*low = kept - 1;
-		CHECK_EQ(scan_differs(&before, &u, &after), 0);
-		CHECK_EQ(scan_differs(&after, &u, &before), 0);
+		CHECK_EQ(scan_parts_of(scan_differing_fields(&before, &u, &after)), 0);
+		CHECK_EQ(scan_parts_of(scan_differing_fields(&after, &u, &before)), 0);
 		*low = *value = kept;
 	}
 	CHECK_EQ(seen, ALL);
@@ -180,9 +180,9 @@ static void test_differs(void)
 	/* one look has the part: it came or went just now; none has it: the scan made it up */
 	before.have &= ~(uint32_t)USAGE_MEM;
 	u.mem_current++;
-	CHECK_EQ(scan_differs(&before, &u, &after), 0);
+	CHECK_EQ(scan_parts_of(scan_differing_fields(&before, &u, &after)), 0);
 	after.have &= ~(uint32_t)USAGE_MEM;
-	CHECK_EQ(scan_differs(&before, &u, &after), USAGE_MEM);
+	CHECK_EQ(scan_parts_of(scan_differing_fields(&before, &u, &after)), USAGE_MEM);
 }
 
 static void test_take(void)
@@ -200,7 +200,7 @@ static void test_take(void)
 	CHECK(to.cpu_usage_usec == 1234 && to.mem_current == 4);
 	full.have = ALL;
 	scan_take(&to, &full, ALL);
-	CHECK_EQ(scan_differs(&full, &to, &full), 0);
+	CHECK_EQ(scan_parts_of(scan_differing_fields(&full, &to, &full)), 0);
 	CHECK_EQ(to.have, ALL);
 }
 

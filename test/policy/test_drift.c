@@ -149,13 +149,6 @@ static void test_large_maximum(void)
 	CHECK_EQ(counted, DRIFT_TIMES - 1);
 }
 
-static void test_names(void)
-{
-	for (enum drift_action a = 0; a < DRIFT_COUNT; a++)
-		CHECK(drift_name(a) != NULL && drift_name(a)[0] != '?');
-	CHECK_STR(drift_name(DRIFT_COUNT), "?");
-}
-
 int main(void)
 {
 	test_rows();
@@ -163,6 +156,5 @@ int main(void)
 	test_window();
 	test_reloads();
 	test_large_maximum();
-	test_names();
 	return check_result();
 }

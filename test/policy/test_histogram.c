@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "test/policy/vpa/checkpoint.h"
-#include "test/policy/vpa/histogram_vpa.h"
 #include "test/check.h"
 #include "test/policy/same.h"
+#include "test/policy/vpa/checkpoint.h"
+#include "test/policy/vpa/histogram_vpa.h"
 #include <errno.h>
 #include <math.h>
 

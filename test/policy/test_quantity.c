@@ -3,77 +3,76 @@
 #include "test/check.h"
 #include <errno.h>
 
-/* What a text means in nanos (whole + nano), and how it is written back. */
+/* What a text means in nanos (whole + nano). */
 static const struct {
 	const char *text;
 	int64_t whole;
 	int64_t nano;
-	const char *canonical;
 } good[] = {
-	{"0", 0, 0, "0"},
-	{"-0", 0, 0, "0"},
-	{"0Ki", 0, 0, "0"},
-	{"0e99999", 0, 0, "0"},
-	{"1", 1, 0, "1"},
-	{"+1", 1, 0, "1"},
-	{"-1", -1, 0, "-1"},
-	{"007", 7, 0, "7"},
-	{"0.1", 0, 100000000, "100m"},
-	{".5", 0, 500000000, "500m"},
-	{"5.", 5, 0, "5"},
-	{"-.5", 0, -500000000, "-500m"},
-	{"1.50", 1, 500000000, "1500m"},
-	{"100m", 0, 100000000, "100m"},
-	{"1000m", 1, 0, "1"},
-	{"1500m", 1, 500000000, "1500m"},
-	{"250u", 0, 250000, "250u"},
-	{"1n", 0, 1, "1n"},
-	{"100000n", 0, 100000, "100u"},
-	{"0.1n", 0, 1, "1n"},
-	{"-0.1n", 0, -1, "-1n"},
-	{"1.0000000001", 1, 1, "1000000001n"},
-	{"0.0000000000000000000000000000001", 0, 1, "1n"},
-	{"1e-30", 0, 1, "1e-9"},
-	{"1e-99999999999", 0, 1, "1e-9"},
-	{"1e3", 1000, 0, "1e3"},
-	{"1E3", 1000, 0, "1e3"},
-	{"1e+3", 1000, 0, "1e3"},
-	{"12e4", 120000, 0, "120e3"},
-	{"12e1", 120, 0, "120"},
-	{"5e-1", 0, 500000000, "500e-3"},
-	{"0.005e3", 5, 0, "5"},
-	{"1000e-3", 1, 0, "1"},
-	{"1E", 1000000000000000000, 0, "1E"},
-	{"1k", 1000, 0, "1k"},
-	{"1M", 1000000, 0, "1M"},
-	{"1G", 1000000000, 0, "1G"},
-	{"1T", 1000000000000, 0, "1T"},
-	{"1P", 1000000000000000, 0, "1P"},
-	{"2500M", 2500000000, 0, "2500M"},
-	{"1.5k", 1500, 0, "1500"},
-	{"128974848", 128974848, 0, "128974848"},
-	{"129e6", 129000000, 0, "129e6"},
-	{"123Mi", 128974848, 0, "123Mi"},
-	{"1Ki", 1024, 0, "1Ki"},
-	{"1Mi", 1 << 20, 0, "1Mi"},
-	{"1Gi", 1 << 30, 0, "1Gi"},
-	{"1Ti", 1LL << 40, 0, "1Ti"},
-	{"1Pi", 1LL << 50, 0, "1Pi"},
-	{"1Ei", 1LL << 60, 0, "1Ei"},
-	{"1024Ki", 1 << 20, 0, "1Mi"},
-	{"1.5Ki", 1536, 0, "1536"},
-	{"1.5Gi", 1610612736, 0, "1536Mi"},
-	{"0.5Ki", 512, 0, "512"},
-	{"0.0001Ki", 0, 102400000, "102400u"},
-	{"1000.5Ki", 1024512, 0, "1024512"},
-	{"1.00001Ki", 1024, 10240000, "1024010240u"},
-	{"-2Ki", -2048, 0, "-2Ki"},
-	{"7.999999999999999999Ei", INT64_MAX, 0, NULL},
-	{"9223372036854775807", INT64_MAX, 0, "9223372036854775807"},
-	{"-9223372036854775807", -INT64_MAX, 0, "-9223372036854775807"},
-	{"9223372036854775.807k", INT64_MAX, 0, "9223372036854775807"},
-	{"9223372036854775806.999999999", INT64_MAX - 1, 999999999,
-	 "9223372036854775806999999999n"},
+	{"0", 0, 0},
+	{"-0", 0, 0},
+	{"0Ki", 0, 0},
+	{"0e99999", 0, 0},
+	{"1", 1, 0},
+	{"+1", 1, 0},
+	{"-1", -1, 0},
+	{"007", 7, 0},
+	{"0.1", 0, 100000000},
+	{".5", 0, 500000000},
+	{"5.", 5, 0},
+	{"-.5", 0, -500000000},
+	{"1.50", 1, 500000000},
+	{"100m", 0, 100000000},
+	{"1000m", 1, 0},
+	{"1500m", 1, 500000000},
+	{"250u", 0, 250000},
+	{"1n", 0, 1},
+	{"100000n", 0, 100000},
+	{"0.1n", 0, 1},
+	{"-0.1n", 0, -1},
+	{"1.0000000001", 1, 1},
+	{"0.0000000000000000000000000000001", 0, 1},
+	{"1e-30", 0, 1},
+	{"1e-99999999999", 0, 1},
+	{"1e3", 1000, 0},
+	{"1E3", 1000, 0},
+	{"1e+3", 1000, 0},
+	{"12e4", 120000, 0},
+	{"12e1", 120, 0},
+	{"5e-1", 0, 500000000},
+	{"0.005e3", 5, 0},
+	{"1000e-3", 1, 0},
+	{"1E", 1000000000000000000, 0},
+	{"1k", 1000, 0},
+	{"1M", 1000000, 0},
+	{"1G", 1000000000, 0},
+	{"1T", 1000000000000, 0},
+	{"1P", 1000000000000000, 0},
+	{"2500M", 2500000000, 0},
+	{"1.5k", 1500, 0},
+	{"128974848", 128974848, 0},
+	{"129e6", 129000000, 0},
+	{"123Mi", 128974848, 0},
+	{"1Ki", 1024, 0},
+	{"1Mi", 1 << 20, 0},
+	{"1Gi", 1 << 30, 0},
+	{"1Ti", 1LL << 40, 0},
+	{"1Pi", 1LL << 50, 0},
+	{"1Ei", 1LL << 60, 0},
+	{"1024Ki", 1 << 20, 0},
+	{"1.5Ki", 1536, 0},
+	{"1.5Gi", 1610612736, 0},
+	{"0.5Ki", 512, 0},
+	{"0.0001Ki", 0, 102400000},
+	{"1000.5Ki", 1024512, 0},
+	{"1.00001Ki", 1024, 10240000},
+	{"-2Ki", -2048, 0},
+
+	{"7.999999999999999999Ei", INT64_MAX - 1, 847078496},
+	{"9223372036854775807", INT64_MAX, 0},
+	{"-9223372036854775807", -INT64_MAX, 0},
+	{"9223372036854775.807k", INT64_MAX, 0},
+	{"9223372036854775806.999999999", INT64_MAX - 1, 999999999},
 };
 
 static const struct {
@@ -134,27 +133,17 @@ static const struct {
 
 static void test_parse(void)
 {
-	char buf[QUANTITY_TEXT_SIZE];
-
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-		__int128 want = (__int128)good[i].whole * 1000000000 + good[i].nano;
-		struct quantity q = {0}, again;
+		__int128 want = (__int128)good[i].whole * 1000000000 + good[i].nano, got = 42;
 
-		CHECK_EQ(quantity_parse(good[i].text, &q), 0);
-		CHECK_EQ(quantity_format(&q, buf, sizeof buf), 0);
-		if (good[i].canonical) {
-			CHECK(q.nano == want);
-			CHECK_STR(buf, good[i].canonical);
-		}
-		/* Canonical text means the same and stays as it is. */
-		CHECK_EQ(quantity_parse(buf, &again), 0);
-		CHECK(again.nano == q.nano);
+		CHECK_EQ(quantity_parse(good[i].text, &got), 0);
+		CHECK(got == want);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		struct quantity q = {.nano = 42, .format = QUANTITY_BINARY_SI};
+		__int128 got = 42;
 
-		CHECK_EQ(quantity_parse(bad[i].text, &q), bad[i].error);
-		CHECK(q.nano == 42 && q.format == QUANTITY_BINARY_SI);
+		CHECK_EQ(quantity_parse(bad[i].text, &got), bad[i].error);
+		CHECK(got == 42);
 	}
 }
 
@@ -162,21 +151,21 @@ static void test_parse(void)
 static void test_long(void)
 {
 	static char text[4200];
-	struct quantity q = {0};
+	__int128 q = 0;
 
 	memset(text, '0', 4095);
 	text[4095] = '1';
 	CHECK_EQ(quantity_parse(text, &q), 0);
-	CHECK(q.nano == 1000000000);
+	CHECK(q == 1000000000);
 	text[4096] = '0';
 	CHECK_EQ(quantity_parse(text, &q), -EINVAL);
 	text[1] = '.';
 	text[4096] = '\0';
 	CHECK_EQ(quantity_parse(text, &q), 0);
-	CHECK(q.nano == 1);
+	CHECK(q == 1);
 	memcpy(text + 4096, "e4094", 6);
 	CHECK_EQ(quantity_parse(text, &q), 0);
-	CHECK(q.nano == 1000000000);
+	CHECK(q == 1000000000);
 	memcpy(text + 4096, "e4113", 6);
 	CHECK_EQ(quantity_parse(text, &q), -ERANGE);
 }
@@ -253,8 +242,6 @@ static void test_format(void)
 	CHECK_STR(quantity_format_cpu(999, tiny, sizeof tiny), "");
 	CHECK_STR(quantity_format_cpu(99, tiny, sizeof tiny), "99m");
 	CHECK_STR(quantity_format_human(GIB, tiny, sizeof tiny), "");
-	CHECK_EQ(quantity_format(&(struct quantity){.nano = 1500000000}, tiny, sizeof tiny),
-		 -ENOSPC);
 }
 
 int main(void)

@@ -58,27 +58,9 @@ static void test_socket(void)
 	CHECK_EQ(notify_send(NOTIFY_READY, NULL, 0), 0);
 }
 
-static void test_watchdog(void)
-{
-	char pid[32];
-
-	unsetenv("WATCHDOG_USEC");
-	CHECK_EQ(notify_watchdog_usec(), 0);
-	setenv("WATCHDOG_USEC", "60000000", 1);
-	snprintf(pid, sizeof pid, "%d", getpid());
-	setenv("WATCHDOG_PID", pid, 1);
-	CHECK_EQ(notify_watchdog_usec(), 60 * USEC_PER_SEC);
-	setenv("WATCHDOG_PID", "1", 1); /* meant for another process */
-	CHECK_EQ(notify_watchdog_usec(), 0);
-	setenv("WATCHDOG_PID", pid, 1);
-	setenv("WATCHDOG_USEC", "nonsense", 1);
-	CHECK_EQ(notify_watchdog_usec(), 0);
-}
-
 int main(void)
 {
 	test_format();
 	test_socket();
-	test_watchdog();
 	return check_result();
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <systemd/sd-daemon.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -412,6 +413,7 @@ static int sandbox(void)
 {
 	struct event_log log;
 	char path[] = "/sys/fs/cgroup/system.slice/" A "/memory.max";
+	uint64_t watchdog = 0;
 	int fd, logged, notified, set, written;
 	FILE *f;
 
@@ -427,11 +429,12 @@ static int sandbox(void)
 	set = unit_set_now(NULL, A, &wanted, UNIT_PROP_ALL, 20 * USEC_PER_SEC);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	written = fd >= 0 && write(fd, "99999744", 8) == 8 ? 0 : -errno;
+	sd_watchdog_enabled(0, &watchdog);
 	f = fopen("/run/vscaled/sandbox", "we");
 	if (f == NULL)
 		return EXIT_FAILURE;
 	fprintf(f, "journal=%d notify=%d set=%d write=%d watchdog=%d state=%d\n", logged, notified,
-		set, written, (int)(notify_watchdog_usec() / USEC_PER_SEC),
+		set, written, (int)(watchdog / USEC_PER_SEC),
 		access(getenv("STATE_DIRECTORY") ?: "/none", W_OK));
 	fclose(f);
 	return EXIT_SUCCESS;
