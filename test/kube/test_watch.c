@@ -365,6 +365,26 @@ static void test_faults(void)
 }
 
 /* Nothing before the jitter is over, and watches of many nodes do not begin together. */
+/* The server is back, but nothing changes: an open stream is good. */
+static void test_quiet_cluster(void)
+{
+	sd_event *event;
+	struct watched w;
+
+	watched_serve(&w, SCRIPT_GOOD, SCRIPT_500);
+	CHECK(sd_event_new(&event) >= 0);
+	watched_open(&w, event, 0, 1);
+	turn_until(event, &w.troubles, 1);
+	CHECK(!kube_watch_state(w.watch)->healthy);
+	atomic_store(&w.server.share->watch_mode, SCRIPT_SILENT);
+	turn(event, 2 * USEC_PER_MIN);
+	CHECK(kube_watch_state(w.watch)->healthy);
+	CHECK_EQ(w.troubles, 1);
+	CHECK_EQ(w.healthy, 2);
+	watched_close(&w);
+	sd_event_unref(event);
+}
+
 static void test_jitter(void)
 {
 	struct watched w[8];
@@ -431,6 +451,7 @@ int main(void)
 	test_jitter();
 	test_token_minute();
 	test_faults();
+	test_quiet_cluster();
 	CHECK_EQ(rig_open_files(), files);
 	return check_result();
 }

@@ -183,6 +183,11 @@ int kube_client_start(struct kube_client *c, const struct kube_request *request,
 	return 0;
 }
 
+bool kube_call_is_open(const struct kube_call *call)
+{
+	return call->state == CALL_RUNNING && call_status(call) / 100 == 2;
+}
+
 void kube_call_cancel(struct kube_call *call)
 {
 	if (call == NULL || call->state == CALL_ENDED)

@@ -74,6 +74,8 @@ void kube_client_on_end(struct kube_client *c, kube_count_fn *fn, void *ctx);
 /* line NULL unless request->stream or pieces. ret may be NULL. -errno: nothing was started. */
 int kube_client_start(struct kube_client *c, const struct kube_request *request, kube_line_fn *line,
 		      kube_done_fn *done, void *arg, struct kube_call **ret);
+/* Of a stream: a 2xx status has come, lines may follow. */
+bool kube_call_is_open(const struct kube_call *call);
 /* done is not called. */
 void kube_call_cancel(struct kube_call *call);
 

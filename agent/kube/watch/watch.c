@@ -29,7 +29,7 @@ struct kube_watch {
 	bool newest;       /* the next list asks for what is stored, not for what a cache holds */
 	uint64_t random;
 	struct kube_call *call; /* under way, or NULL: waiting */
-	sd_event_source *timer; /* the end of a wait, or of a stream's silence */
+	sd_event_source *timer; /* the end of a wait; when a stream is checked */
 	enum watch_step step;
 	/* Of the list that comes in. */
 	struct items items;
@@ -391,14 +391,17 @@ static void begin(struct kube_watch *w)
 	if (r < 0)
 		go_on(w, &(struct pace_end){.step = w->step, .error = r}, strerror(-r));
 	else if (stream)
-		set_timer(w, w->heard_at + w->silence_usec);
+		set_timer(w, w->begun_at + PACE_STEADY_USEC);
 }
 
-static void check_silence(struct kube_watch *w)
+static void check_stream(struct kube_watch *w)
 {
 	usec_t now = now_of(w);
 
 	if (now < w->heard_at + w->silence_usec) {
+		/* Where no pod changes, an open stream is all there is to see. */
+		if (kube_call_is_open(w->call))
+			say_healthy(w);
 		set_timer(w, w->heard_at + w->silence_usec);
 		return;
 	}
@@ -428,7 +431,7 @@ static int on_timer(sd_event_source *s, uint64_t at, void *arg)
 	if (w->call == NULL)
 		begin(w);
 	else if (w->step == STEP_STREAM)
-		check_silence(w);
+		check_stream(w);
 	return 0;
 }
 
