@@ -14,26 +14,26 @@
 
 void plan_begin(struct daemon *d, struct plan *ret)
 {
-	size_t want = (d->unit_count + 1) * STEPS_PER_UNIT;
+	size_t want = (d->units.count + 1) * STEPS_PER_UNIT;
 
-	if (want > d->step_capacity) {
-		void *steps = malloc(want * sizeof *d->steps);
+	if (want > d->plans.capacity) {
+		void *steps = malloc(want * sizeof *d->plans.steps);
 
 		/* Not reallocated, because no content is kept: pages that are not touched take no
 		 * memory. */
 		if (steps != NULL) {
-			free(d->steps);
-			d->steps = steps;
-			d->step_capacity = want;
+			free(d->plans.steps);
+			d->plans.steps = steps;
+			d->plans.capacity = want;
 		}
 	}
-	*ret = (struct plan){.steps = d->steps, .capacity = d->step_capacity};
+	*ret = (struct plan){.steps = d->plans.steps, .capacity = d->plans.capacity};
 }
 
 static void count_raise(struct daemon *d, usec_t ret_took[SINCE_COUNT])
 {
-	usec_t span = daemon_clock() - d->woke,
-	       late = d->due != 0 ? d->now - MIN(d->due, d->now) : 0;
+	usec_t span = daemon_clock() - d->wake.monotonic,
+	       late = d->wake.due != 0 ? d->wake.now - MIN(d->wake.due, d->wake.now) : 0;
 
 	ret_took[SINCE_WAKE] = span;
 	ret_took[SINCE_DUE] = span + late;
@@ -82,7 +82,7 @@ int step_apply(struct managed *m, const struct change *step, const struct contro
 static void plan_step(struct daemon *d, const struct change *step)
 {
 	struct change follow[STEPS_PER_UNIT];
-	struct managed *m = d->units[step->target];
+	struct managed *m = d->units.items[step->target];
 	struct plan next = {.steps = follow, .capacity = ARRAY_SIZE(follow)};
 	struct control_context x = daemon_context(d, &next);
 

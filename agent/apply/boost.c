@@ -17,9 +17,9 @@
 /* Converts a wall-clock timestamp to boottime: never later than now. */
 static usec_t stamped_at(const struct daemon *d, usec_t stamp_real)
 {
-	usec_t ago = d->wall_now > stamp_real ? d->wall_now - stamp_real : 0;
+	usec_t ago = d->wake.wall_now > stamp_real ? d->wake.wall_now - stamp_real : 0;
 
-	return d->now > ago ? d->now - ago : 1;
+	return d->wake.now > ago ? d->wake.now - ago : 1;
 }
 
 /*
@@ -33,7 +33,7 @@ static usec_t ready_since(const struct managed *m, const struct kube_container *
 	const struct daemon *d = m->daemon;
 	const struct control_life *life = &m->control.life;
 	usec_t stamp = m->pod->spec->containers_ready_real;
-	usec_t since = life->ready_since != 0 ? life->ready_since : d->now;
+	usec_t since = life->ready_since != 0 ? life->ready_since : d->wake.now;
 
 	if (!c->ready)
 		return 0;
@@ -64,7 +64,7 @@ void boost_born(struct managed *m)
 		m->kind == UNIT_KIND_CONTAINER
 			? kube_pod_container(m->pod->spec, pod_container_of(m))
 			: NULL;
-	struct control_life life = {.started_at = d->now};
+	struct control_life life = {.started_at = d->wake.now};
 
 	if (c == NULL)
 		return;
@@ -80,8 +80,8 @@ void boost_look(struct daemon *d, struct plan *plan)
 	struct control_context x = daemon_context(d, plan);
 	bool lends = false;
 
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct managed *m = d->units[i];
+	for (size_t i = 0; i < d->units.count; i++) {
+		struct managed *m = d->units.items[i];
 
 		if (m->kind == UNIT_KIND_POD || m->cg == NULL)
 			continue;
@@ -89,12 +89,12 @@ void boost_look(struct daemon *d, struct plan *plan)
 	}
 	if (lends)
 		persist_baselines(d);
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct managed *m = d->units[i];
+	for (size_t i = 0; i < d->units.count; i++) {
+		struct managed *m = d->units.items[i];
 
 		/* The limit to restore must be on disk before the boost: the next reflex pass tries
 		 * again. */
-		if (lends && d->baselines_dirty && !m->control.boost.written)
+		if (lends && d->records.dirty && !m->control.boost.written)
 			m->lent_milli = 0;
 		else if (managed_has_laws(m))
 			control_boost(&m->control, &x);
@@ -116,6 +116,6 @@ void boost_end(struct managed *m)
 
 void boost_forget(struct managed *m)
 {
-	boost_put_back(&m->control.boost, m->daemon->now);
+	boost_put_back(&m->control.boost, m->daemon->wake.now);
 	persist_lent(m->daemon, m, 0);
 }

@@ -127,7 +127,7 @@ static struct change step_to(const struct pod *p, enum resource r, uint64_t to)
 static void decide(struct managed *m, enum resource r, uint64_t to)
 {
 	m->control.resource[r].pending = (struct decision){
-		.at_real = m->daemon->now_real,
+		.at_real = m->daemon->wake.now_real,
 		.from = amount_of(&m->control.kernel, r),
 		.to = to,
 		.reason = REASON_POD_LEVEL,
@@ -156,7 +156,7 @@ static void note_rising(struct daemon *d, const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct change *s = &plan->steps[i];
-		struct managed *m = d->units[s->target];
+		struct managed *m = d->units.items[s->target];
 		enum resource r = knobs[s->knob].resource;
 		uint64_t to;
 
@@ -175,7 +175,7 @@ static void note_rising(struct daemon *d, const struct plan *plan)
 static void forget_rising(struct daemon *d, const struct plan *plan, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct managed *m = d->units[plan->steps[i].target];
+		struct managed *m = d->units.items[plan->steps[i].target];
 
 		memset(m->rising, 0, sizeof m->rising);
 		m->echoed = 0;
@@ -273,7 +273,7 @@ void pod_levels_review(struct daemon *d)
 
 		d->pods.items[i]->concerned = level != NULL;
 		/* External writes are not reported without inotify. */
-		if (level != NULL && d->unwatched)
+		if (level != NULL && d->inotify.incomplete)
 			level->drift_check = true;
 	}
 }
@@ -383,5 +383,5 @@ void pod_asked_full(struct managed *m, const struct usage *u)
 	before = level->pod_ooms;
 	level->pod_ooms = now;
 	if (now > before)
-		control_pod_full(&m->control, m->daemon->now);
+		control_pod_full(&m->control, m->daemon->wake.now);
 }

@@ -28,7 +28,7 @@ uint64_t memory_property(const struct managed *m)
 
 	/* For a node with little memory: every call makes PID 1 write the property to the file, and
 	 * that value can be lowered no further than to use and margin. */
-	if (control_denied(c, m->daemon->now) && m->stored.mem_max != UINT64_MAX &&
+	if (control_denied(c, m->daemon->wake.now) && m->stored.mem_max != UINT64_MAX &&
 	    m->stored.mem_max >= MAX(c->kernel.mem_max, c->resource[RESOURCE_MEMORY].limit))
 		return m->stored.mem_max;
 	return MAX(wanted, c->resource[RESOURCE_MEMORY].original);
@@ -95,7 +95,7 @@ bool memory_property_due(const struct managed *m)
 /* Before the call: a reload may come at any time after it. */
 static void keep_files(struct managed *m, const struct unit_props *want, uint32_t mask)
 {
-	const struct unit_port *port = &m->daemon->port;
+	const struct unit_port *port = &m->daemon->pid1.port;
 	int r = port->keep(port->ctx, m->unit, want, mask);
 
 	if (r < 0 && !m->property_failed)
@@ -146,7 +146,7 @@ static void property_send(struct managed *m)
 	refresh_unmanaged(m);
 	want = unit_wanted_props(m, &mask);
 	m->property_due = false;
-	if (mask == 0 || d->port.set == NULL || !writes(m))
+	if (mask == 0 || d->pid1.port.set == NULL || !writes(m))
 		return;
 	if (m->beaten)
 		keep_files(m, &want, mask);
@@ -155,7 +155,7 @@ static void property_send(struct managed *m)
 		m->property_urgent = false;
 		return;
 	}
-	if (d->port.set(d->port.ctx, m->unit, &want, mask, m->property_urgent) < 0) {
+	if (d->pid1.port.set(d->pid1.port.ctx, m->unit, &want, mask, m->property_urgent) < 0) {
 		m->property_due = true; /* again when PID 1 is back */
 		return;
 	}
@@ -184,14 +184,14 @@ static void property_check(struct managed *m)
 
 void properties_send(struct daemon *d)
 {
-	for (size_t i = 0; i < d->unit_count; i++)
-		property_check(d->units[i]);
+	for (size_t i = 0; i < d->units.count; i++)
+		property_check(d->units.items[i]);
 }
 
 bool properties_pending(const struct daemon *d)
 {
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (d->units[i]->property_due || managed_call_pending(d->units[i]))
+	for (size_t i = 0; i < d->units.count; i++)
+		if (d->units.items[i]->property_due || managed_call_pending(d->units.items[i]))
 			return true;
 	return false;
 }
@@ -199,8 +199,8 @@ bool properties_pending(const struct daemon *d)
 /* Memory that does not grow keeps its headroom. */
 void properties_look(struct daemon *d)
 {
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct managed *m = d->units[i];
+	for (size_t i = 0; i < d->units.count; i++) {
+		struct managed *m = d->units.items[i];
 
 		if (m->property_due || m->kind == UNIT_KIND_POD || control_hot(&m->control))
 			property_check(m);
@@ -209,7 +209,7 @@ void properties_look(struct daemon *d)
 
 void guard_beaten(struct managed *m)
 {
-	const struct unit_port *port = &m->daemon->port;
+	const struct unit_port *port = &m->daemon->pid1.port;
 	bool before = m->beaten;
 
 	m->beaten = m->unit != NULL && port->beaten != NULL && port->beaten(port->ctx, m->unit);

@@ -9,7 +9,7 @@
 void unit_update_hold(struct managed *m)
 {
 	m->control.paused = m->paused || m->state == UNIT_RESTORED || m->state == UNIT_UNMANAGED ||
-			    m->daemon->now < m->settling_until ||
+			    m->daemon->wake.now < m->settling_until ||
 			    (m->pod != NULL && m->pod->ending);
 }
 

@@ -29,7 +29,7 @@ void managed_reattach(struct managed *m)
 	m->was_running = m->cg != NULL;
 	persist_keep_history(m->daemon, m);
 	managed_close(m);
-	m->reattached_at = m->lost_at = m->daemon->now;
+	m->reattached_at = m->lost_at = m->daemon->wake.now;
 	m->control.started_at = 0;
 	m->originals_saved = false;
 	m->touched = false;
@@ -43,7 +43,7 @@ static int on_memory_events(sd_event_source *s, int fd, uint32_t revents, void *
 	(void)s;
 	(void)fd;
 	(void)revents;
-	m->daemon->memory_heard(m);
+	m->daemon->units.memory_heard(m);
 	return 0;
 }
 
@@ -76,14 +76,14 @@ static int attach(struct managed *m, const struct arrival *a, struct usage *ret)
 	m->path = strdup(a->cgroup);
 	if (m->path == NULL)
 		return -ENOMEM;
-	r = cg_open(d->root, a->cgroup, &m->cg);
+	r = cg_open(d->host.root, a->cgroup, &m->cg);
 	if (r < 0)
 		return r;
 	r = cg_read(m->cg, LIMITS_USAGE, ret);
 	if (m->attach_tried_at == 0)
-		m->attach_tried_at = d->now;
+		m->attach_tried_at = d->wake.now;
 	if (r == 0 && still_starting(&ret->limits, &a->props) &&
-	    d->now - m->attach_tried_at < STARTING_USEC)
+	    d->wake.now - m->attach_tried_at < STARTING_USEC)
 		r = -EAGAIN;
 	if (r < 0) {
 		managed_close(m);
@@ -91,7 +91,7 @@ static int attach(struct managed *m, const struct arrival *a, struct usage *ret)
 	}
 	m->attach_tried_at = 0;
 	reader_attach(m);
-	cg_watch_limits(d->watch, m->cg, m->control.target + 1);
+	cg_watch_limits(d->inotify.watch, m->cg, m->control.target + 1);
 	stuck_forget(m);
 	if (m->kind == UNIT_KIND_POD)
 		cg_oom_looks(m->cg, &m->pod_ooms);
@@ -136,10 +136,10 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 		  const struct limits *now)
 {
 	struct daemon *d = m->daemon;
-	const struct baseline *b = baseline_find(&d->baselines, m->key);
+	const struct baseline *b = baseline_find(&d->records.baselines, m->key);
 	uint32_t target = m->control.target;
 
-	m->originals_saved = b != NULL && !d->baselines_dirty;
+	m->originals_saved = b != NULL && !d->records.dirty;
 	m->recorded = b != NULL;
 	/* While the spec has values that vscaled sent, the kubelet may still carry them out: they
 	 * are not the owner's. */
@@ -239,7 +239,7 @@ static void take_over(struct managed *m, const struct limits *now)
  */
 static void guess_stored(struct managed *m, struct arrival *a)
 {
-	const struct unit_port *port = &m->daemon->port;
+	const struct unit_port *port = &m->daemon->pid1.port;
 	struct usage u = {0};
 
 	m->stored_guessed = false;
@@ -265,7 +265,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	if (first)
 		begin(m, rule, &a, &u.limits);
 	persist_follow(d, m);
-	control_restarted(&m->control, &u.limits, d->now);
+	control_restarted(&m->control, &u.limits, d->wake.now);
 	scope_born(m, a.active_enter_usec);
 	boost_born(m);
 	m->control.depth = depth_of(a.cgroup);
@@ -282,7 +282,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	}
 	unit_update_hold(m);
 	/* Initial sizes a unit when the unit starts, not when vscaled does. */
-	if (first && (m->was_running || a.active_enter_usec <= d->started_monotonic))
+	if (first && (m->was_running || a.active_enter_usec <= d->wake.started_monotonic))
 		m->control.initial_done = true;
 	m->was_running = false;
 	report_managed(m);

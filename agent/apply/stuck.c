@@ -39,14 +39,14 @@ void stuck_check(struct managed *m)
 {
 	struct daemon *d = m->daemon;
 
-	if (m->cg == NULL || !is_stuck(m) || d->now < m->nudge_next)
+	if (m->cg == NULL || !is_stuck(m) || d->wake.now < m->nudge_next)
 		return;
 	/* The last one did not help, or it has happened again. */
-	m->nudge_wait = d->now - m->nudge_next < NUDGE_MAX_USEC && m->nudge_wait != 0
+	m->nudge_wait = d->wake.now - m->nudge_next < NUDGE_MAX_USEC && m->nudge_wait != 0
 				? MIN(2 * m->nudge_wait, NUDGE_MAX_USEC)
 				: NUDGE_MIN_USEC;
-	m->nudge_next = d->now + m->nudge_wait;
-	report_stuck(m, cg_nudge_pid1(d->root));
+	m->nudge_next = d->wake.now + m->nudge_wait;
+	report_stuck(m, cg_nudge_pid1(d->host.root));
 }
 
 void stuck_forget(struct managed *m)

@@ -80,7 +80,7 @@ static void on_healthy(void *ctx)
 	if (c->watch_trouble[0] != '\0')
 		event_api_back(&(struct daemon_event){.count = d->pods.count});
 	c->watch_trouble[0] = '\0';
-	reporter_alive(c->reporter, d->now);
+	reporter_alive(c->reporter, d->wake.now);
 	cluster_ranges_first(c);
 	c->bounds_due = true;
 	cluster_bounds_tick(c, false);
@@ -103,8 +103,8 @@ static void on_skipped(void *ctx, const struct kube_skipped *s)
 /* Are there records that vscaled would drop after an outdated list? */
 static bool has_records(const struct daemon *d)
 {
-	for (size_t i = 0; i < d->baselines.count; i++)
-		if (strncmp(d->baselines.items[i].key, BASELINE_POD_PREFIX,
+	for (size_t i = 0; i < d->records.baselines.count; i++)
+		if (strncmp(d->records.baselines.items[i].key, BASELINE_POD_PREFIX,
 			    strlen(BASELINE_POD_PREFIX)) == 0)
 			return true;
 	return false;
@@ -116,7 +116,7 @@ static int watch_start(struct cluster *c, uint64_t seed)
 	const struct kube_watch_options options = {
 		.node = c->node,
 		.start_jitter_usec = d->config.kubernetes.start_jitter_usec,
-		.now = d->now,
+		.now = d->wake.now,
 		.seed = seed,
 		.newest = has_records(d),
 	};
@@ -159,7 +159,7 @@ static int parts_start(struct cluster *c, const struct kube_config *account)
 	int r;
 
 	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
-		seed = c->daemon->now ^ (uint64_t)getpid();
+		seed = c->daemon->wake.now ^ (uint64_t)getpid();
 	c->node = config_node_name(&c->daemon->config.kubernetes);
 	if (c->node == NULL)
 		return -ENOMEM;
@@ -181,7 +181,7 @@ int cluster_start(struct daemon *d)
 	struct kube_config_error err;
 	int r;
 
-	if (!cluster_wanted(d))
+	if (!config_cluster_wanted(&d->config.kubernetes))
 		return 0;
 	r = account_load(k, &account, &err);
 	if (r < 0) {
@@ -258,7 +258,7 @@ static bool watch_growth(struct cluster *c)
 
 		if (p->why != NULL || p->leaving || !outgrows_spec(p))
 			continue;
-		reporter_changed(c->reporter, p->spec->uid, d->now);
+		reporter_changed(c->reporter, p->spec->uid, d->wake.now);
 		any = true;
 	}
 	return any;
@@ -289,17 +289,17 @@ static void step(struct cluster *c)
 {
 	struct daemon *d = c->daemon;
 
-	reporter_step(c->reporter, d->now, d->now_real);
+	reporter_step(c->reporter, d->wake.now, d->wake.now_real);
 	/* The text takes 1.6 KB for each record for a moment: first unmap what a handshake has
 	 * left. */
-	if (d->baselines_dirty && d->baselines.count >= MANY_RECORDS)
+	if (d->records.dirty && d->records.baselines.count >= MANY_RECORDS)
 		footprint_trim();
 	persist_baselines(d);
 }
 
 static void step_if_due(struct cluster *c)
 {
-	usec_t now = c->daemon->now, due = reporter_due(c->reporter, now);
+	usec_t now = c->daemon->wake.now, due = reporter_due(c->reporter, now);
 
 	if (due != 0 && due <= now)
 		step(c);
@@ -326,7 +326,7 @@ void cluster_tick(struct cluster *c, bool review)
 	if (review) {
 		/* Holds end and memory grows without an event. */
 		for (size_t i = 0; i < d->pods.count; i++)
-			reporter_changed(c->reporter, d->pods.items[i]->spec->uid, d->now);
+			reporter_changed(c->reporter, d->pods.items[i]->spec->uid, d->wake.now);
 		cluster_node_check(c);
 		cluster_ranges_tick(c);
 		if (pods_want_list(d))

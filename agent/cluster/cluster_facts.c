@@ -108,7 +108,7 @@ static void fill_resource(const struct managed *m, enum resource r, bool back,
 	/* Mode Initial raises nothing after the start. */
 	uint64_t ceiling = c->rule.mode == MODE_INITIAL
 				   ? control_lasting(c, r)
-				   : control_ceiling(c, &d->config.tuning, r, d->node_milli);
+				   : control_ceiling(c, &d->config.tuning, r, d->host.cpu_milli);
 
 	ret->managed = is_reported(m, r, back);
 	ret->original_limit = res->original;
@@ -153,7 +153,7 @@ static void read_closed(const struct managed *m, struct report_container *ret)
 
 	if (k != NULL && !k->running)
 		ret->use_bytes = 0;
-	if (m->path == NULL || cg_open(m->daemon->root, m->path, &cg) < 0 ||
+	if (m->path == NULL || cg_open(m->daemon->host.root, m->path, &cg) < 0 ||
 	    cg_read(cg, USAGE_MEM_STAT | USAGE_MEM_LIMIT, &u) != 0)
 		return;
 	ret->use_bytes = mem_unreclaimable(&u.stat);
@@ -175,7 +175,7 @@ static bool grows(const struct managed *m, uint64_t use_bytes)
 	uint64_t margin = MAX(scale_permille(use_bytes, t->margin_permille), t->margin_min_bytes);
 
 	return mul_div(mem->slope_bps, t->ahead_usec, USEC_PER_SEC) > margin ||
-	       (mem->last_growth != 0 && m->daemon->now - mem->last_growth < SETTLED_USEC);
+	       (mem->last_growth != 0 && m->daemon->wake.now - mem->last_growth < SETTLED_USEC);
 }
 
 /* With systemd's headroom in the file, use can pass the held limit without a raise; the spec must
@@ -204,7 +204,7 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 	ret->slope_bps = watched ? c->mem.slope_bps : 0;
 	ret->growing = watched && grows(m, ret->use_bytes);
 	ret->grew_at = MAX(c->mem.last_growth, c->started_at);
-	ret->replayed = m->daemon->cpu_manager;
+	ret->replayed = m->daemon->host.cpu_manager;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		fill_resource(m, r, back, &ret->resource[r]);
 		if (back)
@@ -256,7 +256,7 @@ static bool any_unseen(const struct pod *p)
 
 static bool is_active(const struct pod *p)
 {
-	return p->why == NULL && !p->ending && pod_is_sized(p) && !p->daemon->paused &&
+	return p->why == NULL && !p->ending && pod_is_sized(p) && !p->daemon->units.paused &&
 	       !any_unseen(p);
 }
 

@@ -22,8 +22,8 @@ void cluster_node_note(struct cluster *c, const struct kube_pod *pod)
 	const struct daemon *d = c->daemon;
 	char path[KUBEPODS_PATH_MAX];
 
-	c->here = c->here ||
-		  kubepods_find_pod(d->root, prefix_of(d), pod->cgroup_uid, path, sizeof path) == 0;
+	c->here = c->here || kubepods_find_pod(d->host.root, prefix_of(d), pod->cgroup_uid, path,
+					       sizeof path) == 0;
 }
 
 void cluster_node_check(struct cluster *c)
@@ -32,15 +32,15 @@ void cluster_node_check(struct cluster *c)
 
 	if (!d->pods.synced)
 		return;
-	if (c->here || !kubepods_any_pod(d->root, prefix_of(d))) {
+	if (c->here || !kubepods_any_pod(d->host.root, prefix_of(d))) {
 		c->nowhere_since = 0;
-		c->daemon->node_wrong = false;
+		c->daemon->host.name_wrong = false;
 		return;
 	}
 	if (c->nowhere_since == 0)
-		c->nowhere_since = d->now;
-	if (c->daemon->node_wrong || d->now - c->nowhere_since < DOUBT_USEC)
+		c->nowhere_since = d->wake.now;
+	if (c->daemon->host.name_wrong || d->wake.now - c->nowhere_since < DOUBT_USEC)
 		return;
-	c->daemon->node_wrong = true;
+	c->daemon->host.name_wrong = true;
 	event_node_name_wrong(&(struct daemon_event){.detail = c->node});
 }

@@ -65,8 +65,8 @@ static void put_in_force(struct cluster *c, const char *namespace)
 {
 	struct daemon *d = c->daemon;
 
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct managed *m = d->units[i];
+	for (size_t i = 0; i < d->units.count; i++) {
+		struct managed *m = d->units.items[i];
 
 		if (m->kind == UNIT_KIND_CONTAINER &&
 		    strcmp(m->pod->spec->namespace, namespace) == 0)
@@ -93,18 +93,18 @@ static void on_answer(void *arg, const struct kube_answer *a)
 
 	r->call = NULL;
 	daemon_wake(c->daemon);
-	r->ask_at = c->daemon->now + RETRY_USEC;
+	r->ask_at = c->daemon->wake.now + RETRY_USEC;
 	/* The known ranges stay in force while the API server is unreachable; without the right to
 	 * read them there are none. */
 	if (a->status == 403 || a->status == 404) {
-		r->ask_at = c->daemon->now + FRESH_USEC;
+		r->ask_at = c->daemon->wake.now + FRESH_USEC;
 		learned(r);
 	}
 	cluster_ranges_first(c);
 	if (a->error != 0 || a->status != 200 ||
 	    kube_decode_limit_ranges(a->body, a->len, &fresh, &err) < 0)
 		return;
-	r->ask_at = c->daemon->now + FRESH_USEC;
+	r->ask_at = c->daemon->wake.now + FRESH_USEC;
 	learned(r);
 	if (memcmp(&fresh, &r->range, sizeof fresh) == 0)
 		return;
@@ -120,7 +120,7 @@ static void ask(struct cluster *c, struct cluster_range *r)
 	/* A namespace is a DNS label, checked by the decoder: nothing to escape. */
 	snprintf(path, sizeof path, "/api/v1/namespaces/%s/limitranges", r->namespace);
 	if (c->port.start(c->port.ctx, &request, on_answer, r, &r->call) < 0)
-		r->ask_at = c->daemon->now + RETRY_USEC;
+		r->ask_at = c->daemon->wake.now + RETRY_USEC;
 }
 
 const struct cluster_range *cluster_range_of(struct cluster *c, const char *namespace)
@@ -169,7 +169,7 @@ void cluster_ranges_first(struct cluster *c)
 	for (size_t i = 0; i < c->range_count && calls < FIRST_MAX; i++) {
 		struct cluster_range *r = c->ranges[i];
 
-		if (r->known || r->call != NULL || r->ask_at > c->daemon->now)
+		if (r->known || r->call != NULL || r->ask_at > c->daemon->wake.now)
 			continue;
 		ask(c, r);
 		calls += r->call != NULL;
@@ -187,7 +187,7 @@ void cluster_ranges_tick(struct cluster *c)
 		if (c->ranges[i]->call != NULL)
 			return;
 	for (size_t i = 0; i < c->range_count; i++) {
-		if (c->ranges[i]->ask_at > c->daemon->now)
+		if (c->ranges[i]->ask_at > c->daemon->wake.now)
 			continue;
 		ask(c, c->ranges[i]);
 		return;

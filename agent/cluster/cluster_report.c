@@ -31,8 +31,8 @@ static struct managed *member_of(struct cluster *c, const char *uid, size_t cont
 static void note(struct cluster *c, const struct kube_pod *pod, const char *type,
 		 const char *reason, const char *action, const char *text)
 {
-	recorder_note(c->recorder, pod, type, reason, action, text, c->daemon->now,
-		      c->daemon->now_real);
+	recorder_note(c->recorder, pod, type, reason, action, text, c->daemon->wake.now,
+		      c->daemon->wake.now_real);
 }
 
 /* The reporter's signature. NOLINTNEXTLINE(readability-function-size) */
@@ -50,12 +50,12 @@ static void on_refused(void *ctx, const char *uid, size_t container, enum resour
 	if (p == NULL)
 		return;
 	/* Called for every value that the refusal bounds: one refusal is one Event. */
-	if (c->daemon->now - c->refused_at >= ONE_REFUSAL_USEC ||
+	if (c->daemon->wake.now - c->refused_at >= ONE_REFUSAL_USEC ||
 	    strcmp(c->refused_uid, uid) != 0) {
 		c->daemon->tally.apply_failed[BACKEND_API]++;
 		note(c, p->spec, "Warning", "ResizeRefused", "Resize", text);
 	}
-	c->refused_at = c->daemon->now; /* each call is a wake-up of its own */
+	c->refused_at = c->daemon->wake.now; /* each call is a wake-up of its own */
 	snprintf(c->refused_uid, sizeof c->refused_uid, "%s", uid);
 	reporter_hurry(c->reporter, uid);
 	if (m == NULL)
@@ -210,7 +210,7 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 		return;
 	report_ratified(p, generation);
 	counters_took(&c->daemon->tally.apply[BACKEND_API],
-		      c->daemon->now - reporter_sent_at(c->reporter, uid));
+		      c->daemon->wake.now - reporter_sent_at(c->reporter, uid));
 	/* No Event for a resize that a former run of the daemon sent. */
 	if (reporter_sent_at(c->reporter, uid) != 0)
 		note_ratified(c, p);
@@ -261,8 +261,8 @@ static void on_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
 	struct cluster *c = ctx;
 
 	daemon_wake(c->daemon);
-	*ret_boot = c->daemon->now;
-	*ret_real = c->daemon->now_real;
+	*ret_boot = c->daemon->wake.now;
+	*ret_real = c->daemon->wake.now_real;
 }
 
 /* --- hooks of the pods --- */
@@ -272,7 +272,7 @@ static void hook_judge(void *ctx, const struct kube_pod *pod)
 {
 	struct cluster *c = ctx;
 
-	reporter_judge(c->reporter, pod->uid, c->daemon->now);
+	reporter_judge(c->reporter, pod->uid, c->daemon->wake.now);
 }
 
 static bool hook_expects(void *ctx, const struct kube_pod *pod, const char *container,
@@ -311,7 +311,7 @@ static void hook_put(void *ctx, const struct kube_pod *pod)
 {
 	struct cluster *c = ctx;
 
-	reporter_changed(c->reporter, pod->uid, c->daemon->now);
+	reporter_changed(c->reporter, pod->uid, c->daemon->wake.now);
 }
 
 static void hook_gone(void *ctx, const char *uid)
@@ -328,7 +328,7 @@ static bool ratifies(struct cluster *c, const struct kube_pod *pod)
 	const struct cluster_range *range = cluster_range_of(c, pod->namespace);
 
 	return c->watch != NULL && kube_watch_state(c->watch)->healthy && range != NULL &&
-	       range->known && reporter_ratifies(c->reporter, pod->uid, c->daemon->now);
+	       range->known && reporter_ratifies(c->reporter, pod->uid, c->daemon->wake.now);
 }
 
 static uint32_t unratified_permille(const struct cluster *c, const struct kube_container *k,
@@ -375,7 +375,7 @@ static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *conta
 		struct pod_resource_bounds *x = &b->resource[r];
 		usec_t until = 0;
 		uint64_t allowed =
-			reporter_allows(c->reporter, pod->uid, i, r, c->daemon->now, &until);
+			reporter_allows(c->reporter, pod->uid, i, r, c->daemon->wake.now, &until);
 
 		if (range != NULL) {
 			x->namespace = (struct range){range->min[r], range->max[r]};
@@ -408,7 +408,7 @@ int cluster_report_start(struct cluster *c)
 				.spread_usec = SPREAD_USEC,
 			},
 		.status_interval_usec = k->status_interval_usec,
-		.seed = (uint64_t)d->now_real,
+		.seed = (uint64_t)d->wake.now_real,
 	};
 	const struct reporter_events events = {
 		.ctx = c,

@@ -42,7 +42,7 @@ static void fill_report(const struct cluster *c, const struct kube_pod *pod,
 	if (pod->pending == RESIZE_DEFERRED)
 		ret->state = REPORT_VIEW_DEFERRED;
 	if (sent != 0)
-		ret->sent_realtime_usec = d->now_real - (d->now - sent);
+		ret->sent_realtime_usec = d->wake.now_real - (d->wake.now - sent);
 }
 
 void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *container,
@@ -50,7 +50,7 @@ void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *contai
 {
 	const struct cluster *c = ctx;
 	const struct kube_container *k = kube_pod_container(pod, container);
-	usec_t ahead = reporter_ahead(c->reporter, pod, c->daemon->now);
+	usec_t ahead = reporter_ahead(c->reporter, pod, c->daemon->wake.now);
 
 	fill_report(c, pod, &v->report);
 	if (ahead < c->daemon->config.kubernetes.report.ahead_usec)
@@ -67,8 +67,9 @@ void cluster_hook_status(void *ctx, struct status_view *v)
 	const struct daemon *d = c->daemon;
 	const struct kube_watch_state *w = kube_watch_state(c->watch);
 	const struct kube_client_counters *n = kube_client_counters(c->client);
-	const char *trouble = c->daemon->node_wrong ? "no pod of this node's name runs here: "
-						      "kubernetes.nodeName or NODE_NAME is wrong"
+	const char *trouble = c->daemon->host.name_wrong
+				      ? "no pod of this node's name runs here: "
+					"kubernetes.nodeName or NODE_NAME is wrong"
 			      : c->watch_trouble[0] != '\0' ? c->watch_trouble
 							    : c->write_trouble;
 
@@ -87,7 +88,8 @@ void cluster_hook_status(void *ctx, struct status_view *v)
 		.failures = n->failures,
 	};
 	if (w->last_event_at != 0)
-		v->cluster.last_event_realtime_usec = d->now_real - (d->now - w->last_event_at);
+		v->cluster.last_event_realtime_usec =
+			d->wake.now_real - (d->wake.now - w->last_event_at);
 	for (size_t i = 0; i < d->pods.count && v->cluster.cgroup_driver == NULL; i++)
 		if (d->pods.items[i]->level != NULL)
 			v->cluster.cgroup_driver =

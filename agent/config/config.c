@@ -242,3 +242,10 @@ char *config_node_name(const struct config_kubernetes *k)
 		return NULL;
 	return strdup(host);
 }
+
+bool config_cluster_wanted(const struct config_kubernetes *k)
+{
+	if (k->enabled != CONFIG_AUTO)
+		return k->enabled == CONFIG_TRUE;
+	return k->kubeconfig != NULL || getenv("KUBERNETES_SERVICE_HOST") != NULL;
+}

@@ -20,19 +20,19 @@ static void on_watch_event(void *ctx, const struct cg_watch_event *e)
 	struct daemon *d = ctx;
 
 	if (e->what == CG_WATCH_OVERFLOW) {
-		for (size_t i = 0; i < d->unit_count; i++)
-			d->units[i]->drift_check = true;
+		for (size_t i = 0; i < d->units.count; i++)
+			d->units.items[i]->drift_check = true;
 		pods_look_again(d);
 		return;
 	}
 	if (pods_watch_event(d, e))
 		return;
-	if (e->cookie == 0 || e->cookie > d->unit_count)
+	if (e->cookie == 0 || e->cookie > d->units.count)
 		return;
 	if (e->what == CG_WATCH_LIMIT)
-		d->units[e->cookie - 1]->drift_check = true;
+		d->units.items[e->cookie - 1]->drift_check = true;
 	else
-		managed_look_levels(d->units[e->cookie - 1]);
+		managed_look_levels(d->units.items[e->cookie - 1]);
 }
 
 static int on_watch(sd_event_source *s, int fd, uint32_t revents, void *userdata)
@@ -43,7 +43,7 @@ static int on_watch(sd_event_source *s, int fd, uint32_t revents, void *userdata
 	(void)fd;
 	(void)revents;
 	daemon_wake(d);
-	cg_watch_drain(d->watch, on_watch_event, d);
+	cg_watch_drain(d->inotify.watch, on_watch_event, d);
 	pods_look(d);
 	guard_check(d);
 	return 0;
@@ -54,20 +54,20 @@ int guard_without(struct daemon *d, int r)
 {
 	if (r != -EMFILE && r != -ENFILE && r != -ENOSPC && r != -ENOMEM)
 		return r;
-	if (!d->unwatched)
+	if (!d->inotify.incomplete)
 		event_inotify_missing(&(struct daemon_event){.error = r});
-	d->unwatched = true;
+	d->inotify.incomplete = true;
 	return 0;
 }
 
 int guard_start(struct daemon *d)
 {
 	sd_event_source *s;
-	int r = cg_watch_new(&d->watch);
+	int r = cg_watch_new(&d->inotify.watch);
 
 	if (r < 0)
-		return d->watch != NULL ? guard_without(d, r) : r;
-	r = sd_event_add_io(d->event, &s, cg_watch_fd(d->watch), EPOLLIN, on_watch, d);
+		return d->inotify.watch != NULL ? guard_without(d, r) : r;
+	r = sd_event_add_io(d->event, &s, cg_watch_fd(d->inotify.watch), EPOLLIN, on_watch, d);
 	if (r < 0)
 		return r;
 	/* External writes are handled before the reflex pass of the same wake-up. */
@@ -82,8 +82,8 @@ void guard_check(struct daemon *d)
 	struct plan plan;
 
 	plan_begin(d, &plan);
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct managed *m = d->units[i];
+	for (size_t i = 0; i < d->units.count; i++) {
+		struct managed *m = d->units.items[i];
 
 		if (!m->drift_check)
 			continue;
@@ -159,7 +159,7 @@ void guard_set_done(void *ctx, const char *unit, int error, const struct unit_pr
 	counters_took(&d->tally.apply[BACKEND_SYSTEMD], lag);
 	m->property_failed = false;
 	m->stored = *stored;
-	m->set_done_at = d->now;
+	m->set_done_at = d->wake.now;
 	look_again(m, STORED_KNOWN);
 	m->stored_check = false;
 }
@@ -167,7 +167,7 @@ void guard_set_done(void *ctx, const char *unit, int error, const struct unit_pr
 /* The first answer about a container that was begun on a guess. */
 static void take_stored(struct managed *m)
 {
-	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);
+	const struct baseline *b = baseline_find(&m->daemon->records.baselines, m->key);
 
 	m->stored_guessed = false;
 	if (m->sent_mask != 0)
@@ -203,7 +203,7 @@ void guard_got(void *ctx, const char *unit, int error, const struct unit_props *
 /* Units are requested with the next list; the scopes of pods are in no list. */
 static void ask_pod(struct managed *m)
 {
-	const struct unit_port *port = &m->daemon->port;
+	const struct unit_port *port = &m->daemon->pid1.port;
 
 	if (m->pod != NULL && m->unit != NULL && m->cg != NULL && m->touched)
 		m->drift_asked |= port->get(port->ctx, m->unit) == 0;
@@ -214,18 +214,18 @@ void guard_reloading(void *ctx, bool active)
 	struct daemon *d = ctx;
 
 	daemon_wake(d);
-	d->reloading = active;
+	d->pid1.reloading = active;
 	if (active)
 		return;
-	d->reload_ended = d->now;
-	for (size_t i = 0; i < d->unit_count; i++) {
-		d->units[i]->drift_check = true;
-		d->units[i]->stored_check = true;
-		guard_beaten(d->units[i]);
-		ask_pod(d->units[i]);
+	d->pid1.reload_ended = d->wake.now;
+	for (size_t i = 0; i < d->units.count; i++) {
+		d->units.items[i]->drift_check = true;
+		d->units.items[i]->stored_check = true;
+		guard_beaten(d->units.items[i]);
+		ask_pod(d->units.items[i]);
 	}
 	guard_check(d);
-	d->list_due = true;
+	d->pid1.list_due = true;
 }
 
 void guard_stored(struct managed *m, const struct unit_props *stored)
@@ -233,7 +233,7 @@ void guard_stored(struct managed *m, const struct unit_props *stored)
 	struct daemon *d = m->daemon;
 
 	/* Requested before the last call was answered: out of date. */
-	if (managed_call_pending(m) || m->drift_asked || m->set_done_at >= d->list_asked_at)
+	if (managed_call_pending(m) || m->drift_asked || m->set_done_at >= d->pid1.list_asked_at)
 		return;
 	m->stored = *stored;
 	check_stored(m);

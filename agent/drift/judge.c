@@ -31,8 +31,8 @@ static bool reloaded(const struct managed *m)
 {
 	const struct daemon *d = m->daemon;
 
-	return d->reloading || m->stored_check ||
-	       (d->reload_ended != 0 && d->now - d->reload_ended < RELOAD_ECHO_USEC);
+	return d->pid1.reloading || m->stored_check ||
+	       (d->pid1.reload_ended != 0 && d->wake.now - d->pid1.reload_ended < RELOAD_ECHO_USEC);
 }
 
 /* In millicores, so that a period that changed along with its quota is no change. */
@@ -144,7 +144,7 @@ static bool outgrows(const struct managed *m, uint64_t stands)
 static bool keeps_headroom(const struct managed *m, const struct limits *stands)
 {
 	const struct control *c = &m->control;
-	bool paused = add_sat(c->mem.last_growth, PAUSE_USEC) < m->daemon->now;
+	bool paused = add_sat(c->mem.last_growth, PAUSE_USEC) < m->daemon->wake.now;
 
 	return stands->mem_max == c->kernel.mem_max && stands->mem_high >= c->kernel.mem_high &&
 	       stands->mem_max > c->resource[RESOURCE_MEMORY].limit &&
@@ -291,7 +291,7 @@ static void reassert(struct look *l, enum resource r, const struct drift_facts *
 	struct managed *m = l->unit;
 	struct daemon *d = m->daemon;
 	bool own_echo = action == DRIFT_ECHO || (action == DRIFT_REASSERT && !reloaded(m) &&
-						 d->now - m->set_done_at < OWN_ECHO_USEC);
+						 d->wake.now - m->set_done_at < OWN_ECHO_USEC);
 	static const char *const names[WRITER_COUNT] = {
 		[WRITER_SYSTEMD] = "systemd",
 		[WRITER_KUBELET] = "the runtime",
@@ -332,7 +332,7 @@ static void judge(struct look *l, enum resource r)
 	 * external. */
 	f.reloaded = reloaded(m) || (r == RESOURCE_MEMORY && l->was_stored) ||
 		     (!l->has_stored && m->unit != NULL) || replayed(m, r, &f);
-	action = drift_classify(&d->config.tuning.common, &m->drift[r], &f, d->now);
+	action = drift_classify(&d->config.tuning.common, &m->drift[r], &f, d->wake.now);
 	switch (action) {
 	case DRIFT_NONE:
 	case DRIFT_COUNT:
@@ -374,7 +374,7 @@ static bool ask(struct managed *m, const struct limits *seen)
 		return false;
 	if (managed_call_pending(m))
 		return true;
-	m->drift_asked = m->drift_asked || d->port.get(d->port.ctx, m->unit) == 0;
+	m->drift_asked = m->drift_asked || d->pid1.port.get(d->pid1.port.ctx, m->unit) == 0;
 	return m->drift_asked;
 }
 

@@ -26,6 +26,6 @@ void tell_states_of(struct managed *m)
 
 void tell_states(struct daemon *d)
 {
-	for (size_t i = 0; i < d->unit_count; i++)
-		tell_states_of(d->units[i]);
+	for (size_t i = 0; i < d->units.count; i++)
+		tell_states_of(d->units.items[i]);
 }

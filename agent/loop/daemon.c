@@ -55,9 +55,9 @@ static bool sample_due(struct daemon *d)
 {
 	const struct config_clocks *c = &d->config.clocks;
 
-	if (d->now + c->reflex_usec / 2 < d->next_sample)
+	if (d->wake.now + c->reflex_usec / 2 < d->next_sample)
 		return false;
-	d->next_sample = MAX(d->next_sample + c->sample_usec, d->now + c->sample_usec / 2);
+	d->next_sample = MAX(d->next_sample + c->sample_usec, d->wake.now + c->sample_usec / 2);
 	return true;
 }
 
@@ -66,7 +66,7 @@ void daemon_tick(struct daemon *d)
 	bool review;
 
 	daemon_wake(d);
-	d->last_tick = d->now;
+	d->last_tick = d->wake.now;
 	if (unsupported_tick(d))
 		return;
 	if (!sample_due(d)) {
@@ -82,13 +82,13 @@ void daemon_tick(struct daemon *d)
 		folders_check(d);
 		persist_baselines(d);
 		units_forget(d);
-		d->list_due = true;
+		d->pid1.list_due = true;
 	}
-	if (d->list_due)
+	if (d->pid1.list_due)
 		units_request_list(d);
 	if (d->cluster != NULL)
 		cluster_tick(d->cluster, review);
-	if (d->now >= d->next_save)
+	if (d->wake.now >= d->records.next_save)
 		persist_save(d);
 }
 
@@ -98,9 +98,9 @@ static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
 	usec_t interval = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec);
 	usec_t lag, begin = daemon_clock(), pause;
 
-	d->due = due;
+	d->wake.due = due;
 	daemon_tick(d);
-	d->due = 0;
+	d->wake.due = 0;
 	/* On a machine that is too slow for its clock, other event sources are served, too. */
 	pause = MAX(interval / 2, daemon_clock() - begin + interval / 10);
 	/* As of the wake-up, whatever was done since. */
@@ -119,38 +119,38 @@ static int host_start(struct daemon *d, const struct daemon_options *o)
 	const char *named = o->cgroup_root ? o->cgroup_root : d->config.paths.cgroup_root;
 	/* The usual place is searched for, so that a hybrid host is reported as such. */
 	const char *root = strcmp(named, CGROUP_ROOT) == 0 ? NULL : named;
-	int r = cg_discover(root, o->trust_root, &d->host);
+	int r = cg_discover(root, o->trust_root, &d->host.cg);
 
 	if (o->mode != CG_MODE_NONE)
-		d->host.mode = o->mode;
-	if (r == 0 && d->host.mode != CG_MODE_UNIFIED)
+		d->host.cg.mode = o->mode;
+	if (r == 0 && d->host.cg.mode != CG_MODE_UNIFIED)
 		return unsupported_host(d);
 	if (r < 0) {
 		report_unsupported("the cgroup tree cannot be read", root, r);
 		return r;
 	}
-	if (!d->host.psi)
+	if (!d->host.cg.psi)
 		event_psi_missing(&(struct daemon_event){0});
-	d->root = open(d->host.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (d->root < 0)
+	d->host.root = open(d->host.cg.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (d->host.root < 0)
 		return -errno;
-	snprintf(d->controllers, sizeof d->controllers, "%s%s",
-		 d->host.enabled & CG_CPU ? "cpu " : "",
-		 d->host.enabled & CG_MEMORY ? "memory" : "");
+	snprintf(d->host.controllers, sizeof d->host.controllers, "%s%s",
+		 d->host.cg.enabled & CG_CPU ? "cpu " : "",
+		 d->host.cg.enabled & CG_MEMORY ? "memory" : "");
 	node_memory_start(d, o->proc_root);
-	d->node_milli = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
+	d->host.cpu_milli = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
 	return 0;
 }
 
 /* "0::/system.slice/vscaled.service" of /proc/self/cgroup. */
 static void read_own_cgroup(struct daemon *d)
 {
-	char line[sizeof d->own_cgroup + 8];
+	char line[sizeof d->host.own_cgroup + 8];
 	FILE *f = fopen("/proc/self/cgroup", "re");
 
 	while (f != NULL && fgets(line, sizeof line, f) != NULL)
 		if (strncmp(line, "0::", 3) == 0)
-			snprintf(d->own_cgroup, sizeof d->own_cgroup, "%.*s",
+			snprintf(d->host.own_cgroup, sizeof d->host.own_cgroup, "%.*s",
 				 (int)strcspn(line + 3, "\n"), line + 3);
 	if (f != NULL)
 		fclose(f);
@@ -163,8 +163,8 @@ static void read_own_pod(struct daemon *d)
 
 	if (namespace == NULL || pod == NULL)
 		return;
-	snprintf(d->own_namespace, sizeof d->own_namespace, "%s", namespace);
-	snprintf(d->own_pod, sizeof d->own_pod, "%s", pod);
+	snprintf(d->host.own_namespace, sizeof d->host.own_namespace, "%s", namespace);
+	snprintf(d->host.own_pod, sizeof d->host.own_pod, "%s", pod);
 }
 
 /* Before vscaled ends, systemd must store the limits that the cgroups have: a reload would undo
@@ -174,7 +174,7 @@ static int on_stop_timer(sd_event_source *s, uint64_t due, void *userdata)
 	struct daemon *d = userdata;
 
 	daemon_wake(d);
-	if (!properties_pending(d) || d->now >= d->stop_by)
+	if (!properties_pending(d) || d->wake.now >= d->stop_by)
 		return sd_event_exit(d->event, 0);
 	properties_send(d);
 	sd_event_source_set_time(s, due + STOP_LOOK_USEC);
@@ -191,8 +191,8 @@ static int on_stop(sd_event_source *s, const struct signalfd_siginfo *si, void *
 		return sd_event_exit(d->event, 0);
 	event_stopping(&(struct daemon_event){.detail = strsignal((int)si->ssi_signo)});
 	notify_send(NOTIFY_STOPPING, NULL, 0);
-	d->stop_by = d->now + STOP_WAIT_USEC;
-	return sd_event_add_time(d->event, NULL, CLOCK_BOOTTIME, d->now, 0, on_stop_timer, d);
+	d->stop_by = d->wake.now + STOP_WAIT_USEC;
+	return sd_event_add_time(d->event, NULL, CLOCK_BOOTTIME, d->wake.now, 0, on_stop_timer, d);
 }
 
 static int on_hangup(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata)
@@ -241,7 +241,7 @@ void daemon_log_start(struct daemon *d)
 	};
 
 	event_log_open(&d->log, &o);
-	event_log_time(&d->log, d->now, d->now_real);
+	event_log_time(&d->log, d->wake.now, d->wake.now_real);
 	event_log_use(&d->log);
 }
 
@@ -256,7 +256,7 @@ static int config_start(struct daemon *d, const char *path)
 		return -EINVAL;
 	}
 	snprintf(d->config_result, sizeof d->config_result, "ok");
-	d->config_loaded_real = d->now_real;
+	d->config_loaded_real = d->wake.now_real;
 	return 0;
 }
 
@@ -279,17 +279,17 @@ static int loop_start(struct daemon *d, const struct daemon_options *o)
 {
 	int r;
 
-	d->next_review = d->now;
-	d->next_save = d->now + d->config.clocks.state_usec;
-	r = sd_event_add_time(d->event, &d->tick_source, CLOCK_BOOTTIME, d->now, TICK_ACCURACY_USEC,
-			      on_tick, d);
+	d->next_review = d->wake.now;
+	d->records.next_save = d->wake.now + d->config.clocks.state_usec;
+	r = sd_event_add_time(d->event, &d->tick_source, CLOCK_BOOTTIME, d->wake.now,
+			      TICK_ACCURACY_USEC, on_tick, d);
 	if (r >= 0) {
 		sd_event_source_set_priority(d->tick_source, DAEMON_PRIORITY_REFLEX);
 		r = guard_start(d);
 	}
 	if (daemon_loop_part(r) < 0)
 		return r;
-	cg_thaw_pid1(d->root);
+	cg_thaw_pid1(d->host.root);
 	reader_start(d, pods_look);
 	r = bus_start(d, o->port);
 	return r < 0 ? r : daemon_serve(d);
@@ -327,14 +327,14 @@ int daemon_new(const struct daemon_options *o, struct daemon **ret)
 	d = calloc(1, sizeof *d);
 	if (d == NULL)
 		return -ENOMEM;
-	d->root = d->state_dir = d->memory.fd = -1;
+	d->host.root = d->records.dir = d->memory.fd = -1;
 	d->lock = (struct lock)LOCK_NONE;
-	d->clock = o->clock != NULL ? o->clock : daemon_host_clock;
-	d->clock_ctx = o->clock_ctx;
-	d->memory_heard = tick_unit;
+	d->wake.clock = o->clock != NULL ? o->clock : daemon_host_clock;
+	d->wake.clock_ctx = o->clock_ctx;
+	d->units.memory_heard = tick_unit;
 	daemon_wake(d);
-	d->started_at = d->last_tick = d->now;
-	d->started_monotonic = daemon_clock();
+	d->wake.started_at = d->last_tick = d->wake.now;
+	d->wake.started_monotonic = daemon_clock();
 	read_own_cgroup(d);
 	read_own_pod(d);
 	files_allow();
@@ -351,7 +351,7 @@ int daemon_new(const struct daemon_options *o, struct daemon **ret)
 	if (r >= 0)
 		r = folders_start(d);
 	if (r >= 0)
-		r = d->unsupported != NULL ? unsupported_start(d) : work_start(d, o);
+		r = d->host.unsupported != NULL ? unsupported_start(d) : work_start(d, o);
 	if (r < 0) {
 		daemon_free(d);
 		return r;
@@ -365,23 +365,23 @@ int daemon_run(struct daemon *d)
 	int r;
 
 	event_started(&(struct daemon_event){
-		.version = VSCALED_VERSION, .file = d->config_path, .cgroup = d->host.mount});
+		.version = VSCALED_VERSION, .file = d->config_path, .cgroup = d->host.cg.mount});
 	notify_send(NOTIFY_READY, NULL, 0);
 	/* The clock begins now: the time of the start does not count as lag of the loop. */
 	daemon_wake(d);
-	r = sd_event_source_set_time(d->tick_source, d->now);
+	r = sd_event_source_set_time(d->tick_source, d->wake.now);
 	if (r < 0)
 		return r;
 	r = sd_event_loop(d->event);
-	if ((r < 0 && r != FOLDERS_LOST) || d->unsupported != NULL)
+	if ((r < 0 && r != FOLDERS_LOST) || d->host.unsupported != NULL)
 		return r;
 	daemon_wake(d);
 	lift_all(d);
 	/* The state files are another process's now. */
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < d->unit_count; i++)
-		report_summed(d->units[i], true);
+	for (size_t i = 0; i < d->units.count; i++)
+		report_summed(d->units.items[i], true);
 	persist_save(d);
 	return 0;
 }
@@ -404,17 +404,17 @@ void daemon_free(struct daemon *d)
 	pods_free(d);
 	managed_free_all(d);
 	reader_stop(d);
-	cg_watch_free(d->watch);
-	baseline_set_free(&d->baselines);
-	history_store_free(&d->histories);
+	cg_watch_free(d->inotify.watch);
+	baseline_set_free(&d->records.baselines);
+	history_store_free(&d->records.histories);
 	node_memory_stop(d);
-	free(d->steps);
+	free(d->plans.steps);
 	event_log_use(NULL);
 	sd_event_source_disable_unref(d->tick_source);
 	sd_event_unref(d->event);
 	config_free(&d->config);
-	drop_descriptor(d->root);
-	drop_descriptor(d->state_dir);
+	drop_descriptor(d->host.root);
+	drop_descriptor(d->records.dir);
 	lock_drop(&d->lock);
 	free(d);
 }

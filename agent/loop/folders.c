@@ -29,9 +29,9 @@ static int directory_open(const char *path, int *ret)
 /* The pid is the node's only where the process is not in a pod. */
 static void holder_text(const struct daemon *d, char ret[LOCK_HOLDER_MAX])
 {
-	if (d->own_pod[0] != '\0')
-		snprintf(ret, LOCK_HOLDER_MAX, "the vscaled of pod %.60s/%.60s", d->own_namespace,
-			 d->own_pod);
+	if (d->host.own_pod[0] != '\0')
+		snprintf(ret, LOCK_HOLDER_MAX, "the vscaled of pod %.60s/%.60s",
+			 d->host.own_namespace, d->host.own_pod);
 	else
 		snprintf(ret, LOCK_HOLDER_MAX, "vscaled, process %d of the host", (int)getpid());
 }
@@ -49,7 +49,7 @@ int folders_start(struct daemon *d)
 {
 	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX], what[LOCK_HOLDER_MAX + 64];
 	struct lock_place at;
-	int r = directory_open(d->config.paths.state_dir, &d->state_dir);
+	int r = directory_open(d->config.paths.state_dir, &d->records.dir);
 
 	if (r < 0) {
 		report_unsupported("the state folder cannot be opened", d->config.paths.state_dir,
@@ -78,11 +78,11 @@ static int reopen_state(struct daemon *d)
 
 	if (r < 0)
 		return r;
-	close(d->state_dir);
-	d->state_dir = fd;
-	d->baselines_dirty = true;
-	d->lost_mark_due = d->originals_lost;
-	d->next_save = d->now;
+	close(d->records.dir);
+	d->records.dir = fd;
+	d->records.dirty = true;
+	d->records.lost_mark_due = d->records.originals_lost;
+	d->records.next_save = d->wake.now;
 	return 0;
 }
 
@@ -99,9 +99,9 @@ static void cannot(struct daemon *d, struct told_error *t, const char *file, con
 {
 	char text[256];
 
-	if (t->error == error && d->now - t->at < TOLD_AGAIN_USEC)
+	if (t->error == error && d->wake.now - t->at < TOLD_AGAIN_USEC)
 		return;
-	*t = (struct told_error){error, d->now};
+	*t = (struct told_error){error, d->wake.now};
 	snprintf(text, sizeof text, "%s (%s)", what, strerror(-error));
 	removed(file, text);
 }

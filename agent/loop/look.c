@@ -103,9 +103,9 @@ void tick_look(struct daemon *d)
 	boost_look(d, &plan);
 	node_memory_expect(d, true);
 	moved = sweep_units(d, READER_LOOK, look_on_clock, &plan);
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (d->units[i]->events_muted)
-			unmute(d->units[i]);
+	for (size_t i = 0; i < d->units.count; i++)
+		if (d->units.items[i]->events_muted)
+			unmute(d->units.items[i]);
 	node_memory_balance(d, &plan);
 	d->counters.look_usec = daemon_clock() - begin;
 	counters_took(&d->tally.scan[SCAN_REFLEX], d->counters.look_usec);

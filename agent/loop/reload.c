@@ -17,8 +17,8 @@
 /* Another half life: every live history is read again under it. */
 static void histories_follow(struct daemon *d)
 {
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct managed *m = d->units[i];
+	for (size_t i = 0; i < d->units.count; i++) {
+		struct managed *m = d->units.items[i];
 
 		if (m->control.history.samples == 0 ||
 		    (usec_t)m->control.history.cpu.half_life_usec ==
@@ -52,7 +52,7 @@ void daemon_reload(struct daemon *d)
 		config_free(&d->config);
 		d->config = fresh;
 		snprintf(d->config_result, sizeof d->config_result, "ok");
-		d->config_loaded_real = d->now_real;
+		d->config_loaded_real = d->wake.now_real;
 		d->tally.reloads++;
 		event_config_loaded(&(struct daemon_event){
 			.file = d->config_path, .count = d->config.unit_count, .detail = later});

@@ -68,8 +68,8 @@ bool sweep_units(struct daemon *d, enum reader_clock clock, visit_fn *visit, str
 	bool raised = plan->count > 0 && plan_raise(d, plan, 0);
 
 	reader_begin(d, clock);
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct managed *m = d->units[i];
+	for (size_t i = 0; i < d->units.count; i++) {
+		struct managed *m = d->units.items[i];
 		struct usage u = {0};
 
 		m->waits = false;
@@ -80,8 +80,8 @@ bool sweep_units(struct daemon *d, enum reader_clock clock, visit_fn *visit, str
 		else
 			keep_first(m, &u);
 	}
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct managed *m = d->units[i];
+	for (size_t i = 0; i < d->units.count; i++) {
+		struct managed *m = d->units.items[i];
 		struct usage u = kept_first(m);
 
 		if (m->waits)

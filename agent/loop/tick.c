@@ -90,7 +90,7 @@ static void observe(struct managed *m, struct usage *first, struct plan *plan)
 	struct daemon *d = m->daemon;
 	struct control_context x;
 	struct usage u = {0};
-	int r = read_sample(m, d->now >= d->next_review, first, &u);
+	int r = read_sample(m, d->wake.now >= d->next_review, first, &u);
 
 	if (r == -ENODEV) {
 		managed_lost(m);
@@ -122,28 +122,28 @@ static void review(struct daemon *d, struct plan *plan)
 {
 	struct control_context x = daemon_context(d, plan);
 
-	for (size_t i = 0; i < d->unit_count; i++) {
-		managed_look_levels(d->units[i]);
-		if (!managed_has_laws(d->units[i]))
+	for (size_t i = 0; i < d->units.count; i++) {
+		managed_look_levels(d->units.items[i]);
+		if (!managed_has_laws(d->units.items[i]))
 			continue;
-		control_review(&d->units[i]->control, &x);
-		count_holds(d->units[i]);
+		control_review(&d->units.items[i]->control, &x);
+		count_holds(d->units.items[i]);
 	}
 }
 
 /* The limit files of a level appear without an event. */
 static void look_levels(struct daemon *d)
 {
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (d->units[i]->cg != NULL && cg_levels_due(d->units[i]->cg))
-			managed_look_levels(d->units[i]);
+	for (size_t i = 0; i < d->units.count; i++)
+		if (d->units.items[i]->cg != NULL && cg_levels_due(d->units.items[i]->cg))
+			managed_look_levels(d->units.items[i]);
 }
 
 bool tick(struct daemon *d)
 {
 	struct plan plan;
 	usec_t begin = daemon_clock();
-	bool due = d->now >= d->next_review;
+	bool due = d->wake.now >= d->next_review;
 
 	look_levels(d);
 	plan_begin(d, &plan);
@@ -153,7 +153,7 @@ bool tick(struct daemon *d)
 	d->counters.scan_usec = daemon_clock() - begin;
 	counters_took(&d->tally.scan[SCAN_SAMPLE], d->counters.scan_usec);
 	if (due) {
-		d->next_review = d->now + d->config.clocks.review_usec;
+		d->next_review = d->wake.now + d->config.clocks.review_usec;
 		review(d, &plan);
 		pod_levels_review(d);
 	}

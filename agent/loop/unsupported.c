@@ -27,24 +27,24 @@ int unsupported_host(struct daemon *d)
 			   "`vscalectl doctor` tells more";
 
 	snprintf(why, sizeof why, "this host has cgroup %s, vscaled needs version 2 alone",
-		 cg_mode_name(d->host.mode));
-	if (!cluster_wanted(d) || words[d->host.mode] == NULL) {
+		 cg_mode_name(d->host.cg.mode));
+	if (!config_cluster_wanted(&d->config.kubernetes) || words[d->host.cg.mode] == NULL) {
 		report_unsupported(why, hint, 0);
 		return -ENOTSUP;
 	}
-	d->unsupported = words[d->host.mode];
+	d->host.unsupported = words[d->host.cg.mode];
 	event_node_unsupported(&(struct daemon_event){.detail = why, .hint = hint});
 	return 0;
 }
 
 bool unsupported_tick(struct daemon *d)
 {
-	bool review = d->now >= d->next_review;
+	bool review = d->wake.now >= d->next_review;
 
-	if (d->unsupported == NULL)
+	if (d->host.unsupported == NULL)
 		return false;
 	if (review) {
-		d->next_review = d->now + d->config.clocks.review_usec;
+		d->next_review = d->wake.now + d->config.clocks.review_usec;
 		folders_check(d);
 	}
 	if (d->cluster != NULL)
@@ -61,7 +61,8 @@ static int on_look(sd_event_source *s, uint64_t due, void *userdata)
 
 int unsupported_start(struct daemon *d)
 {
-	int r = sd_event_add_time(d->event, &d->tick_source, CLOCK_BOOTTIME, d->now, 0, on_look, d);
+	int r = sd_event_add_time(d->event, &d->tick_source, CLOCK_BOOTTIME, d->wake.now, 0,
+				  on_look, d);
 
 	return daemon_loop_part(r) < 0 ? r : daemon_serve(d);
 }

@@ -80,7 +80,7 @@ static void tell(struct managed *m, const struct kube_container *c)
 static void look(struct managed *m)
 {
 	const struct kube_container *c = container_of(m);
-	usec_t now = m->daemon->now;
+	usec_t now = m->daemon->wake.now;
 	uint64_t limit;
 
 	if (c == NULL)
@@ -102,6 +102,6 @@ static void look(struct managed *m)
 
 void above_look(struct daemon *d)
 {
-	for (size_t i = 0; i < d->unit_count; i++)
-		look(d->units[i]);
+	for (size_t i = 0; i < d->units.count; i++)
+		look(d->units.items[i]);
 }

@@ -28,7 +28,7 @@ static const char *bytes(uint64_t value, char buf[static HUMAN_SIZE])
 /* A ledger entry and its unit have the same index. */
 static const char *name_of(const struct daemon *d, uint32_t entry)
 {
-	return entry < d->unit_count ? d->units[entry]->name : "another one";
+	return entry < d->units.count ? d->units.items[entry]->name : "another one";
 }
 
 static void figures(const struct managed *m, char *text, size_t size)
@@ -59,7 +59,7 @@ bool denied_text(const struct managed *m, char *ret, size_t size)
 	const struct ledger_verdict *v = &m->control.denial.verdict;
 	char wish[HUMAN_SIZE], allowed[HUMAN_SIZE], why[DENIED_TEXT_BYTES];
 
-	if (!control_denied(&m->control, m->daemon->now))
+	if (!control_denied(&m->control, m->daemon->wake.now))
 		return false;
 	figures(m, why, sizeof why);
 	snprintf(ret, size, "asked for %s, the node had it for %s: %s", bytes(v->wish, wish),
@@ -86,7 +86,7 @@ static void tell(struct managed *m)
 
 void denied_tell(struct managed *m)
 {
-	bool denied = control_denied(&m->control, m->daemon->now);
+	bool denied = control_denied(&m->control, m->daemon->wake.now);
 
 	if (denied && !m->denied_told)
 		tell(m);

@@ -27,27 +27,27 @@ static int runtime_open(const struct daemon *d)
 
 void lift_all(struct daemon *d)
 {
-	struct restore r = {.root = d->root};
+	struct restore r = {.root = d->host.root};
 
 	/* Every record says "lowered", on disk too: a trial may lower memory.high at any time, and
 	 * after a crash any process that finds the record may lift it. */
-	for (size_t i = 0; i < d->baselines.count; i++) {
-		d->baselines_dirty |= d->baselines.items[i].high != BASELINE_HIGH_LOWERED;
-		d->baselines.items[i].high = BASELINE_HIGH_LOWERED;
+	for (size_t i = 0; i < d->records.baselines.count; i++) {
+		d->records.dirty |= d->records.baselines.items[i].high != BASELINE_HIGH_LOWERED;
+		d->records.baselines.items[i].high = BASELINE_HIGH_LOWERED;
 	}
-	restore_lift(&r, &d->baselines);
-	for (size_t i = 0; i < d->baselines.count; i++)
-		d->baselines.items[i].high = BASELINE_HIGH_LOWERED;
+	restore_lift(&r, &d->records.baselines);
+	for (size_t i = 0; i < d->records.baselines.count; i++)
+		d->records.baselines.items[i].high = BASELINE_HIGH_LOWERED;
 }
 
 void lift_lost(struct daemon *d)
 {
 	OWN(baseline_set_free) struct baseline_set lost = {0};
 	OWN(drop_fd) int dir = -1;
-	struct restore r = {.root = d->root};
+	struct restore r = {.root = d->host.root};
 
-	d->lift_copy_due = d->baselines.count > 0;
-	if (d->baselines.count > 0)
+	d->records.lift_copy_due = d->records.baselines.count > 0;
+	if (d->records.baselines.count > 0)
 		return;
 	dir = runtime_open(d);
 	if (dir < 0 || baseline_load_lift(dir, &lost) < 0)
@@ -60,13 +60,13 @@ void lift_keep(struct daemon *d)
 	OWN(drop_fd) int dir = -1;
 	int r;
 
-	if (!d->lift_copy_due)
+	if (!d->records.lift_copy_due)
 		return;
 	r = dir = runtime_open(d);
 	if (dir >= 0)
-		r = baseline_save_lift(dir, &d->baselines);
-	d->lift_copy_due = r < 0;
-	if (r < 0 && r != d->lift_copy_error)
+		r = baseline_save_lift(dir, &d->records.baselines);
+	d->records.lift_copy_due = r < 0;
+	if (r < 0 && r != d->records.lift_copy_error)
 		event_state_unsaved(&(struct daemon_event){.file = baseline_lift.name, .error = r});
-	d->lift_copy_error = MIN(r, 0);
+	d->records.lift_copy_error = MIN(r, 0);
 }

@@ -18,7 +18,7 @@ void managed_close(struct managed *m)
 	sd_event_source_disable_unref(m->events);
 	m->events = NULL;
 	m->events_muted = false;
-	cg_watch_forget(m->daemon->watch, m->control.target + 1);
+	cg_watch_forget(m->daemon->inotify.watch, m->control.target + 1);
 	reader_detach(m);
 	cg_close(m->cg);
 	m->cg = NULL;
@@ -41,17 +41,17 @@ static void managed_free(struct managed *m)
 
 void managed_free_all(struct daemon *d)
 {
-	for (size_t i = 0; i < d->unit_count; i++)
-		managed_free(d->units[i]);
-	free(d->units);
-	d->units = NULL;
-	d->unit_count = 0;
+	for (size_t i = 0; i < d->units.count; i++)
+		managed_free(d->units.items[i]);
+	free(d->units.items);
+	d->units.items = NULL;
+	d->units.count = 0;
 }
 
 /* A waiting call would be sent for a successor of the same name, while that one is created. */
 static void forget_call(struct managed *m)
 {
-	const struct unit_port *port = &m->daemon->port;
+	const struct unit_port *port = &m->daemon->pid1.port;
 
 	if (m->unit != NULL && port->forget != NULL)
 		port->forget(port->ctx, m->unit);
@@ -65,8 +65,8 @@ void managed_lost(struct managed *m)
 	report_summed(m, true);
 	managed_close(m);
 	forget_call(m);
-	m->lost_at = m->daemon->now;
-	control_lost(&m->control, m->daemon->now);
+	m->lost_at = m->daemon->wake.now;
+	control_lost(&m->control, m->daemon->wake.now);
 	if (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY) {
 		report_gone(m);
 		m->state = UNIT_WAITING;
@@ -78,7 +78,7 @@ void managed_lost(struct managed *m)
 void managed_look_again(struct managed *m)
 {
 	if (m->kind == UNIT_KIND_UNIT)
-		m->daemon->list_due = true;
+		m->daemon->pid1.list_due = true;
 	else
 		pod_look_again(m->pod);
 }
@@ -102,20 +102,20 @@ struct managed *managed_new(struct daemon *d, const struct managed_names *names)
 	m->daemon = d;
 	m->slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
 	m->kind = names->kind;
-	m->paused = d->paused;
-	m->lost_at = d->now;
+	m->paused = d->units.paused;
+	m->lost_at = d->wake.now;
 	m->state = UNIT_WAITING;
-	grown = reallocarray(d->units, d->unit_count + 1, sizeof *d->units);
+	grown = reallocarray(d->units.items, d->units.count + 1, sizeof *d->units.items);
 	if (grown != NULL)
-		d->units = grown;
+		d->units.items = grown;
 	if (copy(names->name, &m->name) < 0 || copy(names->unit, &m->unit) < 0 ||
 	    copy(names->key, &m->key) < 0 || copy(names->history_key, &m->history_key) < 0 ||
 	    grown == NULL) {
 		managed_free(m);
 		return NULL;
 	}
-	m->control.target = (uint32_t)d->unit_count;
-	d->units[d->unit_count++] = m;
+	m->control.target = (uint32_t)d->units.count;
+	d->units.items[d->units.count++] = m;
 	return m;
 }
 
@@ -131,8 +131,8 @@ void managed_look_levels(struct managed *m)
 	reader_attach(m);
 	/* Watches of a level that is gone would never be removed. */
 	if (cg_inner_id(m->cg) == 0)
-		cg_watch_forget(m->daemon->watch, m->control.target + 1);
-	cg_watch_limits(m->daemon->watch, m->cg, m->control.target + 1);
+		cg_watch_forget(m->daemon->inotify.watch, m->control.target + 1);
+	cg_watch_limits(m->daemon->inotify.watch, m->cg, m->control.target + 1);
 	m->drift_check = true;
 }
 
@@ -141,17 +141,17 @@ void managed_remove(struct managed *m)
 {
 	struct daemon *d = m->daemon;
 	size_t i = m->control.target;
-	struct managed *last = d->units[d->unit_count - 1];
+	struct managed *last = d->units.items[d->units.count - 1];
 
 	managed_close(m);
 	node_memory_renumber(d);
-	d->units[i] = last;
-	d->unit_count--;
+	d->units.items[i] = last;
+	d->units.count--;
 	if (last != m && last->cg != NULL)
-		cg_watch_forget(d->watch, last->control.target + 1);
+		cg_watch_forget(d->inotify.watch, last->control.target + 1);
 	last->control.target = (uint32_t)i;
 	if (last != m && last->cg != NULL)
-		cg_watch_limits(d->watch, last->cg, i + 1);
+		cg_watch_limits(d->inotify.watch, last->cg, i + 1);
 	last->drift_check = true;
 	managed_free(m);
 }

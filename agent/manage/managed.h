@@ -138,6 +138,14 @@ struct arrival {
 	usec_t active_enter_usec;
 	struct unit_props props;
 };
+/* Containers and pod levels too. */
+struct unit_table {
+	struct managed **items; /* owned; a unit's index is its control.target */
+	size_t count;
+	bool paused;                             /* new ones too, by vscalectl pause */
+	void (*memory_heard)(struct managed *m); /* memory.events of m had an event */
+};
+
 /* NULL: no memory. */
 struct managed *managed_new(struct daemon *d, const struct managed_names *names);
 /* The cgroup is gone; sizes and history stay for its successor. */

@@ -8,17 +8,17 @@
 
 struct managed *managed_find(const struct daemon *d, const char *name)
 {
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (strcmp(d->units[i]->name, name) == 0)
-			return d->units[i];
+	for (size_t i = 0; i < d->units.count; i++)
+		if (strcmp(d->units.items[i]->name, name) == 0)
+			return d->units.items[i];
 	return NULL;
 }
 
 struct managed *managed_of_unit(const struct daemon *d, const char *unit)
 {
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (d->units[i]->unit != NULL && strcmp(d->units[i]->unit, unit) == 0)
-			return d->units[i];
+	for (size_t i = 0; i < d->units.count; i++)
+		if (d->units.items[i]->unit != NULL && strcmp(d->units.items[i]->unit, unit) == 0)
+			return d->units.items[i];
 	return NULL;
 }
 
@@ -31,7 +31,7 @@ const struct policy_rule *managed_rule(const struct managed *m)
 
 bool managed_call_pending(const struct managed *m)
 {
-	const struct unit_port *port = &m->daemon->port;
+	const struct unit_port *port = &m->daemon->pid1.port;
 
 	return m->unit != NULL && port->pending != NULL && port->pending(port->ctx, m->unit);
 }

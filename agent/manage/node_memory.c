@@ -51,8 +51,8 @@ void node_memory_close(struct daemon *d)
 void node_memory_renumber(struct daemon *d)
 {
 	node_memory_close(d);
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct ledger_verdict *v = &d->units[i]->control.denial.verdict;
+	for (size_t i = 0; i < d->units.count; i++) {
+		struct ledger_verdict *v = &d->units.items[i]->control.denial.verdict;
 
 		v->kept_for = v->holder = LEDGER_NOBODY;
 	}
@@ -84,18 +84,18 @@ static void fill_entry(const struct managed *m, struct ledger_entry *ret)
 		return;
 	}
 	if (m->cg == NULL) {
-		control_ledger_waiting(&m->control, d->now, ret);
+		control_ledger_waiting(&m->control, d->wake.now, ret);
 		return;
 	}
-	control_ledger_entry(&m->control, &d->config.tuning, d->now, ret);
+	control_ledger_entry(&m->control, &d->config.tuning, d->wake.now, ret);
 }
 
 static bool fill_entries(struct daemon *d)
 {
 	struct node_memory *n = &d->memory;
 
-	if (n->capacity < d->unit_count) {
-		size_t want = MAX(2 * n->capacity, d->unit_count);
+	if (n->capacity < d->units.count) {
+		size_t want = MAX(2 * n->capacity, d->units.count);
 		void *grown = reallocarray(n->entries, want, sizeof *n->entries);
 
 		if (grown == NULL)
@@ -103,8 +103,8 @@ static bool fill_entries(struct daemon *d)
 		n->entries = grown;
 		n->capacity = want;
 	}
-	for (size_t i = 0; i < d->unit_count; i++)
-		fill_entry(d->units[i], &n->entries[i]);
+	for (size_t i = 0; i < d->units.count; i++)
+		fill_entry(d->units.items[i], &n->entries[i]);
 	return true;
 }
 
@@ -131,14 +131,14 @@ static struct ledger *open_ledger(struct daemon *d)
 	struct node_memory *n = &d->memory;
 	struct ledger_node figures;
 
-	if (n->open && n->ledger.count == d->unit_count)
+	if (n->open && n->ledger.count == d->units.count)
 		return &n->ledger;
 	n->open = read_node(d) && fill_entries(d);
 	if (!n->open)
 		return NULL;
 	figures = n->supply;
 	figures.available = ledger_read(&n->reads, &n->ledger, figures.available);
-	ledger_begin(&n->ledger, &figures, n->entries, (uint32_t)d->unit_count);
+	ledger_begin(&n->ledger, &figures, n->entries, (uint32_t)d->units.count);
 	return &n->ledger;
 }
 
@@ -157,9 +157,9 @@ struct ledger *node_memory_for(const struct managed *m)
 
 void node_memory_expect(struct daemon *d, bool hot)
 {
-	for (size_t i = 0; i < d->unit_count && !d->memory.open; i++)
-		if (!hot || control_hot(&d->units[i]->control))
-			node_memory_for(d->units[i]);
+	for (size_t i = 0; i < d->units.count && !d->memory.open; i++)
+		if (!hot || control_hot(&d->units.items[i]->control))
+			node_memory_for(d->units.items[i]);
 }
 
 void node_memory_balance(struct daemon *d, struct plan *plan)
@@ -174,7 +174,7 @@ void node_memory_balance(struct daemon *d, struct plan *plan)
 	ledger_passed(&n->reads, &n->ledger, n->supply.available);
 	count = ledger_cancel(&n->ledger, asks, ASKS_MAX);
 	for (uint32_t i = 0; i < count; i++) {
-		struct managed *m = d->units[asks[i].entry];
+		struct managed *m = d->units.items[asks[i].entry];
 
 		if (m->control.unjudged_bytes != 0)
 			judge_take_back(m);

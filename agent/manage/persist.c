@@ -27,36 +27,37 @@ static void drop_fd(int *fd)
 static int mark_make(const struct daemon *d)
 {
 	OWN(drop_fd)
-	int fd = openat(d->state_dir, LOST_FILE, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = openat(d->records.dir, LOST_FILE, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+			0600);
 
-	return fd < 0 || fsync(fd) < 0 || fsync(d->state_dir) < 0 ? -errno : 0;
+	return fd < 0 || fsync(fd) < 0 || fsync(d->records.dir) < 0 ? -errno : 0;
 }
 
 /* Reported again only when the error is another one. */
 static void mark_result(struct daemon *d, int r)
 {
-	if (r < 0 && r != d->lost_mark_error)
+	if (r < 0 && r != d->records.lost_mark_error)
 		event_state_unsaved(&(struct daemon_event){.file = LOST_FILE, .error = r});
-	d->lost_mark_error = r;
+	d->records.lost_mark_error = r;
 }
 
 /* Without the mark no record may go to disk: the next start would take them for all. */
 static int mark_make_due(struct daemon *d)
 {
-	int r = d->lost_mark_due ? mark_make(d) : 0;
+	int r = d->records.lost_mark_due ? mark_make(d) : 0;
 
-	if (!d->lost_mark_due)
+	if (!d->records.lost_mark_due)
 		return 0;
 	mark_result(d, r);
-	d->lost_mark_due = r < 0;
+	d->records.lost_mark_due = r < 0;
 	return r;
 }
 
 static void note_lost(struct daemon *d, bool lost)
 {
-	d->originals_lost =
-		lost || faccessat(d->state_dir, LOST_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-	d->lost_mark_due = lost;
+	d->records.originals_lost =
+		lost || faccessat(d->records.dir, LOST_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	d->records.lost_mark_due = lost;
 	(void)mark_make_due(d);
 }
 
@@ -65,29 +66,29 @@ void persist_originals_found(struct daemon *d)
 	int r;
 
 	persist_baselines(d);
-	if (d->baselines_dirty)
+	if (d->records.dirty)
 		return;
-	r = unlinkat(d->state_dir, LOST_FILE, 0) < 0 && errno != ENOENT ? -errno : 0;
+	r = unlinkat(d->records.dir, LOST_FILE, 0) < 0 && errno != ENOENT ? -errno : 0;
 	mark_result(d, r);
 	if (r < 0)
 		return;
-	d->originals_lost = false;
-	d->lost_mark_due = false;
+	d->records.originals_lost = false;
+	d->records.lost_mark_due = false;
 }
 
 int persist_load(struct daemon *d)
 {
 	char aside[STATE_ASIDE_MAX] = "";
-	int r = baseline_load(d->state_dir, aside, &d->baselines);
+	int r = baseline_load(d->records.dir, aside, &d->records.baselines);
 
 	if (aside[0] != '\0' || (r < 0 && r != -ENOENT))
 		event_state_damaged(&(struct daemon_event){
 			.file = baseline_state.name, .detail = aside, .error = r});
 	if (r == -ENOMEM)
 		return r;
-	note_lost(d, r < 0 && cluster_wanted(d));
+	note_lost(d, r < 0 && config_cluster_wanted(&d->config.kubernetes));
 	aside[0] = '\0';
-	r = history_load(d->state_dir, aside, &d->histories);
+	r = history_load(d->records.dir, aside, &d->records.histories);
 	if (r < 0 && r != -ENOENT)
 		event_state_damaged(&(struct daemon_event){
 			.file = history_state.name, .detail = aside, .error = r});
@@ -114,8 +115,8 @@ static const struct managed *best_sibling(const struct daemon *d, const struct m
 {
 	const struct managed *best = NULL;
 
-	for (size_t i = 0; m->kind == UNIT_KIND_CONTAINER && i < d->unit_count; i++) {
-		const struct managed *s = d->units[i];
+	for (size_t i = 0; m->kind == UNIT_KIND_CONTAINER && i < d->units.count; i++) {
+		const struct managed *s = d->units.items[i];
 
 		if (s == m || s->cg == NULL || s->history_key == NULL ||
 		    s->control.history.samples == 0 || strcmp(s->history_key, m->history_key) != 0)
@@ -152,8 +153,8 @@ void persist_adopt_history(struct daemon *d, struct managed *m)
 
 	if (m->history_key == NULL)
 		return;
-	if (adopt_sibling(d, m) ||
-	    history_store_get(&d->histories, m->history_key, &d->config.tuning.history, &rec) < 0)
+	if (adopt_sibling(d, m) || history_store_get(&d->records.histories, m->history_key,
+						     &d->config.tuning.history, &rec) < 0)
 		return;
 	history_drop(&c->history);
 	c->history = rec.history;
@@ -161,24 +162,25 @@ void persist_adopt_history(struct daemon *d, struct managed *m)
 	c->mem.floor = rec.floor[RESOURCE_MEMORY];
 	c->mem.backoff_usec = rec.backoff[RESOURCE_MEMORY].span_usec;
 	c->mem.backoff_until =
-		later(left(rec.backoff[RESOURCE_MEMORY].until_realtime_usec, d->now_real), d->now);
+		later(left(rec.backoff[RESOURCE_MEMORY].until_realtime_usec, d->wake.now_real),
+		      d->wake.now);
 	/* Saved under a wall clock that ran ahead of today's. */
-	if (rec.seen_realtime_usec > d->now_real + USEC_PER_HOUR)
-		control_shift_clock(c, (int64_t)(d->now_real - rec.seen_realtime_usec));
+	if (rec.seen_realtime_usec > d->wake.now_real + USEC_PER_HOUR)
+		control_shift_clock(c, (int64_t)(d->wake.now_real - rec.seen_realtime_usec));
 }
 
 void persist_keep_history(struct daemon *d, const struct managed *m)
 {
 	const struct control *c = &m->control;
 	struct history_record rec = {
-		.seen_realtime_usec = d->now_real,
+		.seen_realtime_usec = d->wake.now_real,
 		.history = c->history,
 		.floor = {[RESOURCE_CPU] = c->cpu.floor, [RESOURCE_MEMORY] = c->mem.floor},
 		.backoff[RESOURCE_MEMORY] =
 			{
 				.span_usec = c->mem.backoff_usec,
-				.until_realtime_usec =
-					later(left(c->mem.backoff_until, d->now), d->now_real),
+				.until_realtime_usec = later(
+					left(c->mem.backoff_until, d->wake.now), d->wake.now_real),
 			},
 	};
 	OWN(history_record_drop) struct history_record old = {0};
@@ -187,28 +189,28 @@ void persist_keep_history(struct daemon *d, const struct managed *m)
 		return;
 	/* Another pod of the workload may have left more. */
 	if (m->kind == UNIT_KIND_CONTAINER &&
-	    history_store_get(&d->histories, m->history_key, &d->config.tuning.history, &old) ==
-		    0 &&
+	    history_store_get(&d->records.histories, m->history_key, &d->config.tuning.history,
+			      &old) == 0 &&
 	    old.history.observed_usec > c->history.observed_usec) {
 		rec = old;
-		rec.seen_realtime_usec = d->now_real;
+		rec.seen_realtime_usec = d->wake.now_real;
 	}
-	history_store_put(&d->histories, m->history_key, &rec);
+	history_store_put(&d->records.histories, m->history_key, &rec);
 }
 
 static void save_result(struct daemon *d, const char *name, int r)
 {
-	bool news = r != d->state_error;
+	bool news = r != d->records.save_error;
 
-	d->state_error = r;
+	d->records.save_error = r;
 	d->tally.saves += r == 0;
 	d->tally.saves_failed += r != 0;
 	if (r == 0) {
-		snprintf(d->state_result, sizeof d->state_result, "ok");
-		d->state_saved_real = d->now_real;
+		snprintf(d->records.result, sizeof d->records.result, "ok");
+		d->records.saved_real = d->wake.now_real;
 		return;
 	}
-	snprintf(d->state_result, sizeof d->state_result, "%s: %s", name, strerror(-r));
+	snprintf(d->records.result, sizeof d->records.result, "%s: %s", name, strerror(-r));
 	if (news)
 		event_state_unsaved(&(struct daemon_event){.file = name, .error = r});
 }
@@ -216,20 +218,21 @@ static void save_result(struct daemon *d, const char *name, int r)
 /* What is live is in the table of units: a second copy in the store is only memory. */
 static void forget_live(struct daemon *d)
 {
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (d->units[i]->cg != NULL && d->units[i]->history_key != NULL)
-			history_store_remove(&d->histories, d->units[i]->history_key);
+	for (size_t i = 0; i < d->units.count; i++)
+		if (d->units.items[i]->cg != NULL && d->units.items[i]->history_key != NULL)
+			history_store_remove(&d->records.histories, d->units.items[i]->history_key);
 }
 
 void persist_save(struct daemon *d)
 {
-	if (d->unsupported != NULL)
+	if (d->host.unsupported != NULL)
 		return;
-	d->next_save = d->now + d->config.clocks.state_usec;
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (d->units[i]->cg != NULL)
-			persist_keep_history(d, d->units[i]);
-	save_result(d, history_state.name, history_save(d->state_dir, &d->histories, d->now_real));
+	d->records.next_save = d->wake.now + d->config.clocks.state_usec;
+	for (size_t i = 0; i < d->units.count; i++)
+		if (d->units.items[i]->cg != NULL)
+			persist_keep_history(d, d->units.items[i]);
+	save_result(d, history_state.name,
+		    history_save(d->records.dir, &d->records.histories, d->wake.now_real));
 	forget_live(d);
 	persist_baselines(d);
 	/* The text of all records is the largest allocation. */
@@ -250,12 +253,12 @@ static void follow_cgroup(struct daemon *d, const struct managed *m, struct base
 	b.unit = m->unit;
 	b.shown = m->name;
 	b.cgroup_inode = cg_id(m->cg);
-	d->baselines_dirty |= baseline_put(&d->baselines, &b) == 0;
+	d->records.dirty |= baseline_put(&d->records.baselines, &b) == 0;
 }
 
 void persist_follow(struct daemon *d, const struct managed *m)
 {
-	struct baseline *b = baseline_find(&d->baselines, m->key);
+	struct baseline *b = baseline_find(&d->records.baselines, m->key);
 
 	if (b != NULL)
 		follow_cgroup(d, m, b);
@@ -263,12 +266,12 @@ void persist_follow(struct daemon *d, const struct managed *m)
 
 void persist_baseline(struct daemon *d, struct managed *m, const struct arrival *a)
 {
-	struct baseline *old = baseline_find(&d->baselines, m->key);
+	struct baseline *old = baseline_find(&d->records.baselines, m->key);
 	struct baseline b = {0};
 	int r;
 
 	if (old != NULL) {
-		d->baselines_dirty |= old->high != BASELINE_HIGH_LOWERED;
+		d->records.dirty |= old->high != BASELINE_HIGH_LOWERED;
 		old->high = BASELINE_HIGH_LOWERED;
 		follow_cgroup(d, m, old);
 		return;
@@ -282,7 +285,7 @@ void persist_baseline(struct daemon *d, struct managed *m, const struct arrival 
 		.high = BASELINE_HIGH_LOWERED,
 		.high_before = m->control.original.mem_high,
 		.cgroup_inode = cg_id(m->cg),
-		.saved_realtime_usec = d->now_real,
+		.saved_realtime_usec = d->wake.now_real,
 		.cgroup = m->pod != NULL ? m->path : NULL,
 		.unit = m->pod != NULL ? m->unit : NULL,
 		.shown = m->pod != NULL ? m->name : NULL,
@@ -295,10 +298,10 @@ void persist_baseline(struct daemon *d, struct managed *m, const struct arrival 
 	if (m->unit != NULL)
 		unit_dropin_find("", m->unit, &b.dropins);
 	m->lent_milli = 0;
-	r = baseline_put(&d->baselines, &b);
+	r = baseline_put(&d->records.baselines, &b);
 	if (r < 0)
 		report_unsaved_baseline(d, r);
-	d->baselines_dirty |= r == 0;
+	d->records.dirty |= r == 0;
 }
 
 void persist_level(struct daemon *d, const struct managed *m, const struct limits *was)
@@ -309,20 +312,20 @@ void persist_level(struct daemon *d, const struct managed *m, const struct limit
 		.props = m->unit != NULL ? props_of_limits(was) : PROPS_NONE,
 		.high = BASELINE_HIGH_LOWERED,
 		.high_before = was->mem_high,
-		.saved_realtime_usec = d->now_real,
+		.saved_realtime_usec = d->wake.now_real,
 		.shown = m->name,
 	};
 
-	d->baselines_dirty |= baseline_put(&d->baselines, &b) == 0;
+	d->records.dirty |= baseline_put(&d->records.baselines, &b) == 0;
 }
 
 /* Every unit whose record is on disk may be written to. */
 static void mark_saved(struct daemon *d)
 {
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct managed *m = d->units[i];
+	for (size_t i = 0; i < d->units.count; i++) {
+		struct managed *m = d->units.items[i];
 
-		m->originals_saved = baseline_find(&d->baselines, m->key) != NULL;
+		m->originals_saved = baseline_find(&d->records.baselines, m->key) != NULL;
 		m->unsaved_told = false;
 	}
 }
@@ -332,57 +335,57 @@ void persist_baselines(struct daemon *d)
 	int r;
 
 	/* On a node that is not supported nothing was loaded: the file is all there is. */
-	if (d->unsupported != NULL)
+	if (d->host.unsupported != NULL)
 		return;
 	r = mark_make_due(d);
-	if (!d->baselines_dirty) {
+	if (!d->records.dirty) {
 		lift_keep(d);
 		return;
 	}
 	if (r == 0)
-		r = baseline_save(d->state_dir, &d->baselines);
+		r = baseline_save(d->records.dir, &d->records.baselines);
 	if (r < 0) {
 		report_unsaved_baseline(d, r);
-		snprintf(d->state_result, sizeof d->state_result, "%s: %s", baseline_state.name,
+		snprintf(d->records.result, sizeof d->records.result, "%s: %s", baseline_state.name,
 			 strerror(-r));
 		return;
 	}
-	d->baselines_dirty = false;
-	d->lift_copy_due = true;
+	d->records.dirty = false;
+	d->records.lift_copy_due = true;
 	lift_keep(d);
 	mark_saved(d);
 }
 
 bool persist_has(const struct daemon *d, const struct managed *m)
 {
-	return baseline_find(&d->baselines, m->key) != NULL;
+	return baseline_find(&d->records.baselines, m->key) != NULL;
 }
 
 void persist_forget(struct daemon *d, const struct managed *m)
 {
-	d->baselines_dirty |= baseline_remove(&d->baselines, m->key);
+	d->records.dirty |= baseline_remove(&d->records.baselines, m->key);
 }
 
 void persist_left_cgroup(struct daemon *d, const struct managed *m)
 {
-	struct baseline *b = baseline_find(&d->baselines, m->key);
+	struct baseline *b = baseline_find(&d->records.baselines, m->key);
 
 	if (b == NULL)
 		return;
 	free(STEAL(b->cgroup));
 	free(STEAL(b->unit));
 	b->cgroup_inode = 0;
-	d->baselines_dirty = true;
+	d->records.dirty = true;
 }
 
 void persist_his_high(struct daemon *d, const struct managed *m, uint64_t mem_high)
 {
-	struct baseline *b = baseline_find(&d->baselines, m->key);
+	struct baseline *b = baseline_find(&d->records.baselines, m->key);
 
 	if (b == NULL || b->high_before == mem_high)
 		return;
 	b->high_before = mem_high;
-	d->baselines_dirty = true;
+	d->records.dirty = true;
 }
 
 bool persist_lent(struct daemon *d, struct managed *m, uint64_t milli)
@@ -391,11 +394,11 @@ bool persist_lent(struct daemon *d, struct managed *m, uint64_t milli)
 
 	if (m->lent_milli == milli)
 		return false;
-	b = baseline_find(&d->baselines, m->key);
+	b = baseline_find(&d->records.baselines, m->key);
 	if (b == NULL)
 		return false;
 	b->lent_milli = m->lent_milli = milli;
-	d->baselines_dirty = true;
+	d->records.dirty = true;
 	return milli != 0;
 }
 
@@ -404,7 +407,7 @@ void persist_adopted(struct daemon *d, const struct managed *m, enum resource r)
 	const struct limits *o = &m->control.original;
 	/* A pod's owner changes the spec, and the runtime sends systemd the same value. */
 	struct unit_props stored = m->pod != NULL ? props_of_limits(o) : m->stored;
-	struct baseline *b = baseline_find(&d->baselines, m->key);
+	struct baseline *b = baseline_find(&d->records.baselines, m->key);
 
 	if (b == NULL)
 		return;
@@ -421,73 +424,73 @@ void persist_adopted(struct daemon *d, const struct managed *m, enum resource r)
 	/* The owner's drop-ins replaced vscaled's: a restore leaves them where they are. */
 	b->dropins |=
 		r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
-	d->baselines_dirty = true;
+	d->records.dirty = true;
 	persist_baselines(d);
 }
 
 void persist_adopted_request(struct daemon *d, const struct managed *m, enum resource r,
 			     uint64_t value)
 {
-	struct baseline *b = baseline_find(&d->baselines, m->key);
+	struct baseline *b = baseline_find(&d->records.baselines, m->key);
 
 	if (b == NULL || b->request[r] == value)
 		return;
 	b->request[r] = value;
-	d->baselines_dirty = true;
+	d->records.dirty = true;
 	persist_baselines(d);
 }
 
 void persist_stored(struct daemon *d, const struct managed *m)
 {
-	struct baseline *b = baseline_find(&d->baselines, m->key);
+	struct baseline *b = baseline_find(&d->records.baselines, m->key);
 
 	if (b == NULL || m->touched || unit_props_equal(&b->props, &m->stored, UNIT_PROP_ALL))
 		return;
 	b->props = m->stored;
-	d->baselines_dirty = true;
+	d->records.dirty = true;
 	persist_baselines(d);
 }
 
 void persist_ratified(struct daemon *d, const struct managed *m, bool ratified)
 {
-	struct baseline *b = baseline_find(&d->baselines, m->key);
+	struct baseline *b = baseline_find(&d->records.baselines, m->key);
 
 	if (b == NULL || b->ratified == ratified)
 		return;
 	b->ratified = ratified;
-	d->baselines_dirty = true;
+	d->records.dirty = true;
 }
 
 void persist_sent(struct daemon *d, const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
 		  const uint64_t over[RESOURCE_COUNT])
 {
-	struct baseline *b = baseline_find(&d->baselines, m->key);
+	struct baseline *b = baseline_find(&d->records.baselines, m->key);
 
 	if (b == NULL || (memcmp(b->sent, sent, sizeof b->sent) == 0 &&
 			  memcmp(b->sent_over, over, sizeof b->sent_over) == 0))
 		return;
 	memcpy(b->sent, sent, sizeof b->sent);
 	memcpy(b->sent_over, over, sizeof b->sent_over);
-	d->baselines_dirty = true;
+	d->records.dirty = true;
 }
 
 bool persist_is_ratified(const struct daemon *d, const struct managed *m)
 {
-	const struct baseline *b = baseline_find(&d->baselines, m->key);
+	const struct baseline *b = baseline_find(&d->records.baselines, m->key);
 
 	return b != NULL && b->ratified;
 }
 
 uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present)
 {
-	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);
+	const struct baseline *b = baseline_find(&m->daemon->records.baselines, m->key);
 
 	return b != NULL && b->request[r] != 0 ? b->request[r] : present;
 }
 
 uint64_t persist_original_limit(const struct managed *m, enum resource r, uint64_t present)
 {
-	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);
+	const struct baseline *b = baseline_find(&m->daemon->records.baselines, m->key);
 
 	if (b == NULL)
 		return present;

@@ -2,7 +2,26 @@
 /* History and originals on disk, per managed unit. */
 #pragma once
 
+#include "agent/restore/restore.h"
+#include "agent/state/history_file.h"
 #include "policy/types/limits.h"
+
+/* The records, and what of them is still to be written. */
+struct records {
+	int dir; /* the state folder; -1: not open */
+	struct baseline_set baselines;
+	struct history_store histories; /* as of the last save */
+	bool dirty;                     /* baselines are to be saved */
+	bool originals_lost;            /* at the start their file was missing or not whole */
+	bool lost_mark_due;             /* the mark of that is not on disk yet */
+	int lost_mark_error;            /* reported already */
+	bool lift_copy_due;             /* lift_keep() */
+	int lift_copy_error;            /* reported already */
+	usec_t next_save;
+	char result[128]; /* of the last save */
+	int save_error;   /* reported already */
+	usec_t saved_real;
+};
 
 struct arrival;
 struct daemon;

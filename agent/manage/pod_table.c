@@ -33,9 +33,9 @@ bool pods_has_record(const struct daemon *d, const char *uid)
 	char prefix[KUBEPODS_UID_MAX + 8];
 	size_t len = (size_t)snprintf(prefix, sizeof prefix, "pod:%s", uid);
 
-	for (size_t i = 0; i < d->baselines.count; i++)
-		if (strncmp(d->baselines.items[i].key, prefix, len) == 0 &&
-		    strchr("/", d->baselines.items[i].key[len]) != NULL)
+	for (size_t i = 0; i < d->records.baselines.count; i++)
+		if (strncmp(d->records.baselines.items[i].key, prefix, len) == 0 &&
+		    strchr("/", d->records.baselines.items[i].key[len]) != NULL)
 			return true;
 	return false;
 }
@@ -45,12 +45,12 @@ void pods_forget_records(struct daemon *d, const char *uid)
 	char key[KUBEPODS_UID_MAX + 8];
 	size_t len = (size_t)snprintf(key, sizeof key, "pod:%s", uid);
 
-	for (size_t i = d->baselines.count; i > 0; i--) {
+	for (size_t i = d->records.baselines.count; i > 0; i--) {
 		char copy[RECORD_NAME_MAX];
 
-		snprintf(copy, sizeof copy, "%s", d->baselines.items[i - 1].key);
+		snprintf(copy, sizeof copy, "%s", d->records.baselines.items[i - 1].key);
 		if (strncmp(copy, key, len) == 0 && strchr("/", copy[len]) != NULL)
-			d->baselines_dirty |= baseline_remove(&d->baselines, copy);
+			d->records.dirty |= baseline_remove(&d->records.baselines, copy);
 	}
 }
 
@@ -59,8 +59,8 @@ bool pods_has_cgroup(const struct daemon *d, const char *uid)
 	const char *prefix = d->config.kubernetes.cgroup_prefix;
 	char path[KUBEPODS_PATH_MAX];
 
-	return kubepods_find_pod(d->root, prefix != NULL ? prefix : "", uid, path, sizeof path) ==
-	       0;
+	return kubepods_find_pod(d->host.root, prefix != NULL ? prefix : "", uid, path,
+				 sizeof path) == 0;
 }
 
 const char *pod_container_of(const struct managed *m)

@@ -43,8 +43,8 @@ const char *reader_name(const struct daemon *d)
 
 static void on_removed(struct daemon *d, uint64_t id)
 {
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct managed *m = d->units[i];
+	for (size_t i = 0; i < d->units.count; i++) {
+		struct managed *m = d->units.items[i];
 
 		if (m->cg == NULL || (cg_id(m->cg) != id && cg_inner_id(m->cg) != id))
 			continue;
@@ -126,7 +126,7 @@ static bool prove_by(struct daemon *d, const char *path, struct cg_probe *p)
 	OWN(drop_cg) struct cg *c = NULL;
 	struct usage u;
 
-	if (cg_open(d->root, path, &c) < 0 || cg_read(c, memory, &u) < 0)
+	if (cg_open(d->host.root, path, &c) < 0 || cg_read(c, memory, &u) < 0)
 		return false;
 	return cg_scan_prove(d->reader.scan, c, p) == 0 && (u.have & memory) == memory &&
 	       u.stat.anon > 0 && u.stat.file > 0;
@@ -138,10 +138,10 @@ static bool prove_by(struct daemon *d, const char *path, struct cg_probe *p)
  */
 static void prove(struct daemon *d, struct cg_probe *p)
 {
-	int fd = openat(d->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(d->host.root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
-	unsigned proofs = prove_by(d, d->own_cgroup, p);
+	unsigned proofs = prove_by(d, d->host.own_cgroup, p);
 
 	while (dir != NULL && proofs < PROOFS_MAX && (entry = readdir(dir)) != NULL)
 		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
@@ -190,7 +190,7 @@ static void bpf_start(struct daemon *d)
 	struct reader *r = &d->reader;
 	struct cg_probe p;
 
-	if (cg_scan_open(d->root, SLOTS, &r->scan, &p) == 0)
+	if (cg_scan_open(d->host.root, SLOTS, &r->scan, &p) == 0)
 		prove(d, &p);
 	note_probe(r, &p);
 	if (r->scan != NULL)
@@ -284,7 +284,7 @@ void reader_begin(struct daemon *d, enum reader_clock clock)
 		return;
 	r->clock = clock;
 	if (clock == READER_LOOK) {
-		if (r->stat_reads * STAT_SHARE > d->unit_count)
+		if (r->stat_reads * STAT_SHARE > d->units.count)
 			want |= USAGE_MEM_STAT;
 		r->stat_reads = 0;
 	}

@@ -44,9 +44,9 @@ void report_step(struct managed *m, const struct change *s, int outcome,
 	    (!has_entry(s) || s->reason == REASON_DRIFT || outcome == APPLY_GONE ||
 	     (outcome == APPLY_UNCHANGED && !reason_by_books((enum reason)s->reason))))
 		return;
-	if (d->done_count == DONE_STEPS_MAX)
+	if (d->steps.count == DONE_STEPS_MAX)
 		report_steps(d);
-	d->done[d->done_count++] = (struct done_step){
+	d->steps.items[d->steps.count++] = (struct done_step){
 		.unit = m,
 		.step = *s,
 		.why = outcome == APPLY_DONE || outcome == APPLY_UNCHANGED ? res->last
@@ -73,7 +73,7 @@ void report_summed(struct managed *m, bool now)
 		.detail = detail,
 	};
 
-	if (sum->since == 0 || (!now && m->daemon->now - sum->since < SUM_UP_USEC))
+	if (sum->since == 0 || (!now && m->daemon->wake.now - sum->since < SUM_UP_USEC))
 		return;
 	decision_text(&sum->why, RESOURCE_MEMORY, detail);
 	event_limit_lowered(&e);
@@ -88,7 +88,7 @@ void report_taken_back(struct managed *m, uint64_t from, uint64_t to)
 	if (sum->why.reason != REASON_DRIFT)
 		report_summed(m, true);
 	if (sum->since == 0)
-		sum->since = m->daemon->now;
+		sum->since = m->daemon->wake.now;
 	sum->from = MAX(sum->from, from);
 	sum->why = (struct decision){
 		.reason = REASON_DRIFT, .to = to, .use = m->control.last.mem_current};
@@ -108,7 +108,7 @@ static bool sum_up(const struct done_step *done)
 	if (!small)
 		return false;
 	if (sum->since == 0)
-		*sum = (struct summed_steps){.since = m->daemon->now, .from = s->from};
+		*sum = (struct summed_steps){.since = m->daemon->wake.now, .from = s->from};
 	sum->why = done->why;
 	return true;
 }
@@ -148,9 +148,9 @@ static void tell_step(const struct done_step *done)
 
 void report_steps(struct daemon *d)
 {
-	for (size_t i = 0; i < d->done_count; i++)
-		tell_step(&d->done[i]);
-	d->done_count = 0;
+	for (size_t i = 0; i < d->steps.count; i++)
+		tell_step(&d->steps.items[i]);
+	d->steps.count = 0;
 }
 
 void report_headroom(struct managed *m, uint64_t to)
@@ -181,7 +181,7 @@ void report_ceiling(struct managed *m, enum resource r)
 	struct change_event e = {
 		.who = who_is(m),
 		.resource = r,
-		.to = control_ceiling(&m->control, &d->config.tuning, r, d->node_milli),
+		.to = control_ceiling(&m->control, &d->config.tuning, r, d->host.cpu_milli),
 		.reason = r == RESOURCE_CPU ? REASON_THROTTLED : REASON_MEMORY_GROWTH,
 	};
 
@@ -347,8 +347,8 @@ void report_property_failed(struct managed *m, int error, usec_t span)
 
 void report_unsaved_baseline(struct daemon *d, int error)
 {
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct managed *m = d->units[i];
+	for (size_t i = 0; i < d->units.count; i++) {
+		struct managed *m = d->units.items[i];
 
 		if (m->cg == NULL || m->originals_saved || m->unsaved_told ||
 		    m->control.rule.mode == MODE_OFF)

@@ -4,12 +4,27 @@
 
 #include "agent/metrics/counters.h"
 #include "agent/view/restore_result.h"
+#include "policy/control/control.h"
 #include "policy/laws/drift.h"
 
 struct config_errors;
 struct daemon;
 struct managed;
 struct pod;
+
+/* A step that was carried out; it is logged when all steps are done. */
+struct done_step {
+	struct managed *unit;
+	struct change step;
+	struct decision why;
+	int outcome; /* enum apply_outcome or -errno */
+	usec_t took[SINCE_COUNT];
+};
+#define DONE_STEPS_MAX 64
+struct step_log {
+	struct done_step items[DONE_STEPS_MAX];
+	size_t count;
+};
 
 /* took: of a raise, else zeros. The message is kept until report_steps(). */
 void report_step(struct managed *m, const struct change *s, int outcome,

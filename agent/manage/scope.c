@@ -23,7 +23,7 @@ bool scope_is_of(const struct managed *m, const struct kube_container *c)
 static usec_t age_of(const struct managed *m, usec_t active_enter_usec)
 {
 	const struct daemon *d = m->daemon;
-	usec_t monotonic = d->started_monotonic + (d->now - d->started_at);
+	usec_t monotonic = d->wake.started_monotonic + (d->wake.now - d->wake.started_at);
 
 	return m->kind == UNIT_KIND_UNIT && monotonic > active_enter_usec
 		       ? monotonic - active_enter_usec
@@ -34,7 +34,7 @@ void scope_born(struct managed *m, usec_t active_enter_usec)
 {
 	usec_t age = age_of(m, active_enter_usec);
 
-	m->created_by = m->daemon->now + UNIT_CREATING_USEC - MIN(age, UNIT_CREATING_USEC);
+	m->created_by = m->daemon->wake.now + UNIT_CREATING_USEC - MIN(age, UNIT_CREATING_USEC);
 }
 
 static bool is_told_running(const struct managed *m)
@@ -49,6 +49,6 @@ static bool is_told_running(const struct managed *m)
 
 bool scope_is_creating(const struct managed *m)
 {
-	return m->cg != NULL && m->daemon->now < m->created_by && m->unit != NULL &&
+	return m->cg != NULL && m->daemon->wake.now < m->created_by && m->unit != NULL &&
 	       unit_is_container(m->unit) && !is_told_running(m);
 }

@@ -16,7 +16,7 @@ bool limit_same(enum resource r, uint64_t a, uint64_t b)
 
 bool spec_sent_by_us(const struct managed *m, enum resource r, uint64_t value)
 {
-	const struct baseline *b = baseline_find(&m->daemon->baselines, m->key);
+	const struct baseline *b = baseline_find(&m->daemon->records.baselines, m->key);
 
 	if (b == NULL || !b->ratified)
 		return false;
@@ -62,7 +62,7 @@ uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container 
 {
 	uint64_t asked = m->wished[RESOURCE_MEMORY]; /* what the kubelet may have read by now */
 
-	if (!m->daemon->cpu_manager && !resize_under_way(m, c))
+	if (!m->daemon->host.cpu_manager && !resize_under_way(m, c))
 		return asked;
 	return asked != 0 ? MIN(asked, m->runtime_mem) : m->runtime_mem;
 }

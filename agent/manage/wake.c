@@ -29,9 +29,9 @@ usec_t daemon_clock(void)
  * same. */
 static void follow_clock_step(struct daemon *d, int64_t step)
 {
-	for (size_t i = 0; i < d->unit_count; i++)
-		control_shift_clock(&d->units[i]->control, step);
-	d->clock_offset_usec += step;
+	for (size_t i = 0; i < d->units.count; i++)
+		control_shift_clock(&d->units.items[i]->control, step);
+	d->wake.offset_usec += step;
 	event_clock_jumped(&(struct daemon_event){.span_usec = step});
 }
 
@@ -47,29 +47,29 @@ void daemon_wake(struct daemon *d)
 	usec_t boot, real;
 	int64_t step;
 
-	d->clock(d->clock_ctx, &boot, &real);
-	d->woke = daemon_clock();
-	if (d->now == 0)
-		d->clock_offset_usec = (int64_t)(real - boot);
-	step = (int64_t)(real - boot) - d->clock_offset_usec;
-	d->now = MAX(boot, d->now);
+	d->wake.clock(d->wake.clock_ctx, &boot, &real);
+	d->wake.monotonic = daemon_clock();
+	if (d->wake.now == 0)
+		d->wake.offset_usec = (int64_t)(real - boot);
+	step = (int64_t)(real - boot) - d->wake.offset_usec;
+	d->wake.now = MAX(boot, d->wake.now);
 	if (step > (int64_t)CLOCK_STEP_USEC || step < -(int64_t)CLOCK_STEP_USEC)
 		follow_clock_step(d, step);
-	d->now_real = (usec_t)((int64_t)d->now + d->clock_offset_usec);
-	d->wall_now = real;
-	d->counters.wakeups++;
+	d->wake.now_real = (usec_t)((int64_t)d->wake.now + d->wake.offset_usec);
+	d->wake.wall_now = real;
+	d->wake.count++;
 	node_memory_close(d);
-	event_log_time(&d->log, d->now, d->now_real);
+	event_log_time(&d->log, d->wake.now, d->wake.now_real);
 }
 
 struct control_context daemon_context(struct daemon *d, struct plan *plan)
 {
 	return (struct control_context){
 		.tuning = &d->config.tuning,
-		.node_milli = d->node_milli,
+		.node_milli = d->host.cpu_milli,
 		.tick_usec = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec),
-		.now = d->now,
-		.now_real = d->now_real,
+		.now = d->wake.now,
+		.now_real = d->wake.now_real,
 		.plan = plan,
 		.ledger = d->memory.open ? &d->memory.ledger : NULL,
 	};

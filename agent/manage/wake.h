@@ -6,6 +6,23 @@
 
 struct daemon;
 
+/* The time of a wake-up: boottime for control, realtime for records. */
+typedef void daemon_clock_fn(void *ctx, usec_t *ret_boot, usec_t *ret_real);
+
+struct wakeup {
+	daemon_clock_fn *clock;
+	void *clock_ctx;
+	usec_t now;          /* boottime of this wake-up */
+	usec_t monotonic;    /* the same on daemon_clock() */
+	usec_t due;          /* when the timer's wake-up was due, boottime; 0: not the timer's */
+	usec_t now_real;     /* realtime, steps of the wall clock taken out */
+	usec_t wall_now;     /* the wall clock as it is, for comparison with timestamps of others */
+	int64_t offset_usec; /* from boottime to now_real */
+	usec_t started_at;
+	usec_t started_monotonic;
+	uint64_t count; /* of wake-ups */
+};
+
 /* Reads the clocks once for this wake-up. */
 void daemon_wake(struct daemon *d);
 /* CLOCK_MONOTONIC now, for measuring vscaled's own cost. */

@@ -45,8 +45,8 @@ void absent_list_begin(struct daemon *d)
 {
 	for (size_t i = 0; i < d->pods.absent_count; i++)
 		d->pods.absent[i].listed = false;
-	for (size_t i = 0; i < d->baselines.count; i++) {
-		const char *key = d->baselines.items[i].key;
+	for (size_t i = 0; i < d->records.baselines.count; i++) {
+		const char *key = d->records.baselines.items[i].key;
 		size_t prefix = strlen(BASELINE_POD_PREFIX), len;
 		char uid[KUBEPODS_UID_MAX];
 
@@ -81,18 +81,18 @@ void absent_list_end(struct daemon *d, bool whole)
 		if (a->listed || (!whole && a->since == 0))
 			absent_remove(d, a);
 		else if (whole)
-			a->gone = absent_is_gone(&a->since, d->now);
+			a->gone = absent_is_gone(&a->since, d->wake.now);
 	}
 }
 
 void absent_tick(struct daemon *d)
 {
 	/* The lists belong to another node. */
-	if (d->node_wrong)
+	if (d->host.name_wrong)
 		return;
 	for (size_t i = d->pods.absent_count; i > 0; i--) {
 		struct absent_pod *a = &d->pods.absent[i - 1];
-		bool over = a->gone || (a->since != 0 && d->now - a->since >= ABSENT_MAX_USEC);
+		bool over = a->gone || (a->since != 0 && d->wake.now - a->since >= ABSENT_MAX_USEC);
 
 		if (over && pods_find(d, a->uid) == NULL && !pods_has_cgroup(d, a->uid))
 			pods_forget_records(d, a->uid);
@@ -103,7 +103,7 @@ void absent_tick(struct daemon *d)
 
 static bool is_unproved(const struct daemon *d, usec_t since)
 {
-	return since != 0 && d->now - since >= ABSENT_USEC;
+	return since != 0 && d->wake.now - since >= ABSENT_USEC;
 }
 
 bool pods_want_list(struct daemon *d)
@@ -111,7 +111,7 @@ bool pods_want_list(struct daemon *d)
 	const struct pods *p = &d->pods;
 	bool any = false;
 
-	if (p->list_wanted_at != 0 && d->now - p->list_wanted_at < ABSENT_USEC)
+	if (p->list_wanted_at != 0 && d->wake.now - p->list_wanted_at < ABSENT_USEC)
 		return false;
 	for (size_t i = 0; i < p->sized_count && !any; i++)
 		any = is_unproved(d, p->sized[i].lacking_since);
@@ -119,6 +119,6 @@ bool pods_want_list(struct daemon *d)
 		any = !p->absent[i].gone && is_unproved(d, p->absent[i].since) &&
 		      !pods_has_cgroup(d, p->absent[i].uid);
 	if (any)
-		d->pods.list_wanted_at = d->now;
+		d->pods.list_wanted_at = d->wake.now;
 	return any;
 }

@@ -166,7 +166,7 @@ static bool note_originals(struct pod *p, const struct managed *m, const struct 
 		.high = BASELINE_HIGH_LOWERED,
 		.high_before = l->mem_high,
 		.cgroup_inode = cg_id(m->cg),
-		.saved_realtime_usec = d->now_real,
+		.saved_realtime_usec = d->wake.now_real,
 		.cgroup = m->path,
 		.unit = m->unit,
 		.shown = shown,
@@ -174,11 +174,11 @@ static bool note_originals(struct pod *p, const struct managed *m, const struct 
 
 	snprintf(key, sizeof key, "pod:%s/%s", p->spec->uid, c->name);
 	snprintf(shown, sizeof shown, "%s/%s/%s", p->spec->namespace, p->spec->name, c->name);
-	if (baseline_find(&d->baselines, key) != NULL)
+	if (baseline_find(&d->records.baselines, key) != NULL)
 		return true;
-	if (baseline_put(&d->baselines, &b) < 0)
+	if (baseline_put(&d->records.baselines, &b) < 0)
 		return false;
-	d->baselines_dirty = true;
+	d->records.dirty = true;
 	persist_baselines(d);
 	return true;
 }

@@ -51,7 +51,7 @@ void pods_unwatch(struct daemon *d)
 	for (size_t i = 0; i < ARRAY_SIZE(d->pods.parents); i++) {
 		if (d->pods.parents[i] == NULL)
 			continue;
-		cg_watch_forget(d->watch, COOKIE_PARENT | i);
+		cg_watch_forget(d->inotify.watch, COOKIE_PARENT | i);
 		cg_close(d->pods.parents[i]);
 		d->pods.parents[i] = NULL;
 	}
@@ -65,20 +65,21 @@ static const char *prefix_of(const struct daemon *d)
 void pods_watch_parents(struct daemon *d)
 {
 	char paths[KUBEPODS_PARENTS_MAX][KUBEPODS_PATH_MAX];
-	int count = kubepods_parents(d->root, prefix_of(d), paths);
+	int count = kubepods_parents(d->host.root, prefix_of(d), paths);
 	bool same = count == KUBEPODS_PARENTS_MAX || d->pods.parents[MAX(count, 0)] == NULL;
 
 	for (int i = 0; same && i < count; i++)
 		same = d->pods.parents[i] != NULL &&
-		       cg_same(d->pods.parents[i], d->root, paths[i]) == 1;
+		       cg_same(d->pods.parents[i], d->host.root, paths[i]) == 1;
 	if (same)
 		return;
 	/* The kubelet has made its folders meanwhile, or made them anew. */
 	pods_unwatch(d);
 	for (int i = 0; i < count; i++) {
-		if (cg_open(d->root, paths[i], &d->pods.parents[i]) < 0)
+		if (cg_open(d->host.root, paths[i], &d->pods.parents[i]) < 0)
 			continue;
-		cg_watch_children(d->watch, d->pods.parents[i], COOKIE_PARENT | (uint64_t)i);
+		cg_watch_children(d->inotify.watch, d->pods.parents[i],
+				  COOKIE_PARENT | (uint64_t)i);
 	}
 	pods_look_again(d);
 	pods_look(d);
@@ -86,8 +87,8 @@ void pods_watch_parents(struct daemon *d)
 
 void pod_unwatch(struct pod *p)
 {
-	cg_watch_forget(p->daemon->watch, COOKIE_POD | p->serial);
-	cg_watch_forget(p->daemon->watch, COOKIE_NEWCOMER | p->serial);
+	cg_watch_forget(p->daemon->inotify.watch, COOKIE_POD | p->serial);
+	cg_watch_forget(p->daemon->inotify.watch, COOKIE_NEWCOMER | p->serial);
 }
 
 /* Watches a new cgroup: the runtime is about to write its limits. */
@@ -97,10 +98,10 @@ static void await(struct pod *p, const char *path)
 
 	p->newcomers = true;
 	p->look = true;
-	if (cg_open(p->daemon->root, path, &cg) < 0)
+	if (cg_open(p->daemon->host.root, path, &cg) < 0)
 		return;
 	/* The watch outlives the descriptor. */
-	cg_watch_limits(p->daemon->watch, cg, COOKIE_NEWCOMER | p->serial);
+	cg_watch_limits(p->daemon->inotify.watch, cg, COOKIE_NEWCOMER | p->serial);
 	cg_close(cg);
 }
 
@@ -110,7 +111,7 @@ static int read_limits(const struct daemon *d, const char *path, struct limits *
 {
 	struct usage u = {0};
 	struct cg *cg;
-	int r = cg_open(d->root, path, &cg);
+	int r = cg_open(d->host.root, path, &cg);
 
 	if (r < 0)
 		return r;
@@ -145,7 +146,7 @@ static uint32_t cpus_of(const struct daemon *d, const char *path)
 	OWN(drop_cg) struct cg *cg = NULL;
 	uint32_t count;
 
-	return cg_open(d->root, path, &cg) == 0 && cg_count_cpus(cg, &count) == 0 ? count : 0;
+	return cg_open(d->host.root, path, &cg) == 0 && cg_count_cpus(cg, &count) == 0 ? count : 0;
 }
 
 /* The static CPU manager gave it CPUs of its own: fewer than the folder of all pods has. */
@@ -179,7 +180,7 @@ static void level_spec(const struct kube_pod *s, uint64_t ret[RESOURCE_COUNT])
 /* NULL: only the kernel holds its limits, or PID 1 cannot be called. */
 static const char *unit_of(const struct daemon *d, const struct kubepods_name *n)
 {
-	return n->unit[0] != '\0' && !d->bus_absent ? n->unit : NULL;
+	return n->unit[0] != '\0' && !d->pid1.absent ? n->unit : NULL;
 }
 
 static struct managed *level_new(struct pod *p)
@@ -220,7 +221,7 @@ static void look_for_level(struct pod *p)
 	struct managed *m = p->level;
 
 	if (m != NULL && m->cg != NULL) {
-		if (!cg_replaced(m->cg, d->root, p->path))
+		if (!cg_replaced(m->cg, d->host.root, p->path))
 			return;
 		managed_lost(m);
 	}
@@ -230,10 +231,10 @@ static void look_for_level(struct pod *p)
 		return;
 	level_spec(p->spec, spec);
 	if (m->attach_tried_at == 0)
-		m->attach_tried_at = d->now;
+		m->attach_tried_at = d->wake.now;
 	if (read_limits(d, p->path, &stands) < 0)
 		return;
-	if (!has_limits(&stands, spec) && d->now - m->attach_tried_at < READY_USEC) {
+	if (!has_limits(&stands, spec) && d->wake.now - m->attach_tried_at < READY_USEC) {
 		await(p, p->path);
 		return;
 	}
@@ -249,7 +250,8 @@ static int look_for_path(struct pod *p)
 	struct daemon *d = p->daemon;
 	char path[KUBEPODS_PATH_MAX];
 	struct cg *cg;
-	int r = kubepods_find_pod(d->root, prefix_of(d), p->spec->cgroup_uid, path, sizeof path);
+	int r = kubepods_find_pod(d->host.root, prefix_of(d), p->spec->cgroup_uid, path,
+				  sizeof path);
 
 	if (r < 0) {
 		pod_unwatch(p);
@@ -258,10 +260,10 @@ static int look_for_path(struct pod *p)
 	}
 	if (p->path != NULL && strcmp(p->path, path) == 0)
 		return 0;
-	r = cg_open(d->root, path, &cg);
+	r = cg_open(d->host.root, path, &cg);
 	if (r < 0)
 		return r;
-	cg_watch_children(d->watch, cg, COOKIE_POD | p->serial);
+	cg_watch_children(d->inotify.watch, cg, COOKIE_POD | p->serial);
 	cg_close(cg);
 	free(p->path);
 	p->path = strdup(path);
@@ -309,7 +311,7 @@ static const struct pod_child *guess(struct pod *p, size_t i, const struct pod_c
 /* Before this daemon, as far as the API says: Initial does not size it. */
 static usec_t started_at(const struct daemon *d, const struct kube_container *c)
 {
-	usec_t our_start = d->now_real - (d->now - d->started_at);
+	usec_t our_start = d->wake.now_real - (d->wake.now - d->wake.started_at);
 
 	return c->started_real != 0 && c->started_real < our_start ? 0 : UINT64_MAX;
 }
@@ -332,10 +334,10 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 	if (m->originals_unknown)
 		return;
 	if (m->attach_tried_at == 0)
-		m->attach_tried_at = d->now;
+		m->attach_tried_at = d->wake.now;
 	if (read_limits(d, child->path, &stands) < 0)
 		return;
-	if (!has_limits(&stands, c->spec.limit) && d->now - m->attach_tried_at < READY_USEC) {
+	if (!has_limits(&stands, c->spec.limit) && d->wake.now - m->attach_tried_at < READY_USEC) {
 		await(p, child->path);
 		return;
 	}
@@ -370,7 +372,7 @@ static void look_for_container(struct pod *p, size_t i, const struct pod_childre
 			note_limits(p->daemon, child->path, p->members[i].limit);
 		return;
 	}
-	if (m->cg != NULL && (cg_replaced(m->cg, p->daemon->root, m->path) ||
+	if (m->cg != NULL && (cg_replaced(m->cg, p->daemon->host.root, m->path) ||
 			      (child != NULL && strcmp(child->path, m->path) != 0)))
 		managed_lost(m);
 	if (m->cg != NULL)
@@ -418,7 +420,7 @@ void pod_look(struct pod *p)
 	if (r < 0)
 		return;
 	all.count = 0;
-	if (kubepods_children(p->daemon->root, p->path, note_child, &all) < 0)
+	if (kubepods_children(p->daemon->host.root, p->path, note_child, &all) < 0)
 		return;
 	p->newcomers = false;
 	pod_recover(p);
@@ -429,5 +431,5 @@ void pod_look(struct pod *p)
 	/* Not before each search: to end a watch raises an inotify event, which requests the next
 	 * search. */
 	if (waited && !p->newcomers)
-		cg_watch_forget(p->daemon->watch, COOKIE_NEWCOMER | p->serial);
+		cg_watch_forget(p->daemon->inotify.watch, COOKIE_NEWCOMER | p->serial);
 }

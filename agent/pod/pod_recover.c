@@ -48,7 +48,7 @@ static int put_record(struct managed *m, const struct kube_container *c,
 			   .mem_high = LIMIT_MAX},
 		.high = BASELINE_HIGH_LOWERED,
 		.high_before = LIMIT_MAX,
-		.saved_realtime_usec = d->now_real,
+		.saved_realtime_usec = d->wake.now_real,
 		.shown = m->name,
 		.ratified = 1,
 	};
@@ -64,7 +64,7 @@ static int put_record(struct managed *m, const struct kube_container *c,
 		b.limits.cpu_quota_usec = cpu_quota_of(limit[RESOURCE_CPU], CPU_PERIOD_USEC);
 	b.limits.mem_max = limit[RESOURCE_MEMORY];
 	b.props = props_of_limits(&b.limits);
-	return baseline_put(&d->baselines, &b);
+	return baseline_put(&d->records.baselines, &b);
 }
 
 static void recover(struct pod *p, size_t i)
@@ -77,7 +77,7 @@ static void recover(struct pod *p, size_t i)
 		     kube_originals_fit(&o, c, m->own.rule.resources);
 
 	if (known && put_record(m, c, &o) == 0) {
-		p->daemon->baselines_dirty = true;
+		p->daemon->records.dirty = true;
 		m->originals_unknown = false;
 		m->state = UNIT_WAITING;
 		m->state_reason = NULL;
@@ -95,7 +95,7 @@ void pod_recover(struct pod *p)
 {
 	const struct daemon *d = p->daemon;
 
-	if (!d->originals_lost || !p->spec->resize_ours)
+	if (!d->records.originals_lost || !p->spec->resize_ours)
 		return;
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		struct managed *m = p->members[i].managed;
@@ -132,7 +132,7 @@ void pod_recover_listed(struct daemon *d, const struct kube_pod *s, bool in_tabl
 	size_t i = sized_find(d, s->uid);
 	void *grown;
 
-	if (!d->originals_lost || !s->resize_ours)
+	if (!d->records.originals_lost || !s->resize_ours)
 		return;
 	if (i < d->pods.sized_count) {
 		d->pods.sized[i].listed = true;
@@ -168,7 +168,7 @@ void pod_recover_list(struct daemon *d, bool ended)
 			s->listed = false;
 		else if (s->listed)
 			s->lacking_since = 0;
-		else if (absent_is_gone(&s->lacking_since, d->now))
+		else if (absent_is_gone(&s->lacking_since, d->wake.now))
 			*s = d->pods.sized[--d->pods.sized_count];
 	}
 	if (!ended)
@@ -181,7 +181,7 @@ static uint64_t recorded(const struct pod *p, const struct kube_container *c, en
 	const struct baseline *b;
 
 	snprintf(key, sizeof key, "pod:%s/%s", p->spec->uid, c->name);
-	b = baseline_find(&p->daemon->baselines, key);
+	b = baseline_find(&p->daemon->records.baselines, key);
 	if (b == NULL)
 		return c->spec.limit[r];
 	return r == RESOURCE_CPU ? cpu_milli_of(b->limits.cpu_quota_usec, b->limits.cpu_period_usec)
@@ -247,7 +247,7 @@ bool pod_in_doubt(const struct pod *p)
 
 void pod_recover_end(struct daemon *d)
 {
-	if (!d->originals_lost || !d->pods.synced || d->pods.sized_missed)
+	if (!d->records.originals_lost || !d->pods.synced || d->pods.sized_missed)
 		return;
 	for (size_t i = 0; i < d->pods.count; i++)
 		if (pod_in_doubt(d->pods.items[i]))

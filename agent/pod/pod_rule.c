@@ -20,8 +20,8 @@ static bool finished(const struct kube_pod *s)
 /* vscaled does not limit itself: such a limit could stop the process that has to raise it. */
 static bool is_us(const struct daemon *d, const struct kube_pod *s)
 {
-	return d->own_pod[0] != '\0' && strcmp(d->own_pod, s->name) == 0 &&
-	       strcmp(d->own_namespace, s->namespace) == 0;
+	return d->host.own_pod[0] != '\0' && strcmp(d->host.own_pod, s->name) == 0 &&
+	       strcmp(d->host.own_namespace, s->namespace) == 0;
 }
 
 /* Why nothing of the pod is managed; NULL: something may be. Static text. */
@@ -32,7 +32,8 @@ static const char *excluded_pod(const struct daemon *d, const struct kube_pod *s
 		const char *why;
 	} rows[] = {
 		{kube_pod_annotation(s, "mode") == NULL, "no longer annotated"},
-		{d->unsupported != NULL, "its node is not supported: cgroup version 2 is needed"},
+		{d->host.unsupported != NULL,
+		 "its node is not supported: cgroup version 2 is needed"},
 		{s->deleting, "it is being deleted"},
 		{is_us(d, s), "vscaled itself: who raises limits must not wait for one"},
 		{finished(s), "it has finished"},
@@ -95,7 +96,7 @@ static bool has_originals(const struct pod *p, const struct kube_container *c)
 	char key[RECORD_NAME_MAX];
 
 	snprintf(key, sizeof key, "pod:%s/%s", p->spec->uid, c->name);
-	return baseline_find(&p->daemon->baselines, key) != NULL;
+	return baseline_find(&p->daemon->records.baselines, key) != NULL;
 }
 
 /* It is not managed, or no longer: what vscaled wrote is handed back. */

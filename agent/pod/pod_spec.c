@@ -24,7 +24,8 @@ bool pod_echo_pending(const struct managed *m)
 
 	if (m->pod == NULL)
 		return false;
-	return m->daemon->now < m->echo_until || m->pod->spec->progress == RESIZE_IN_PROGRESS ||
+	return m->daemon->wake.now < m->echo_until ||
+	       m->pod->spec->progress == RESIZE_IN_PROGRESS ||
 	       (h->pending != NULL && h->pending(h->ctx, m->pod->spec));
 }
 
@@ -102,7 +103,7 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 static void wish(struct managed *m, enum resource r, uint64_t value)
 {
 	m->wished[r] = value;
-	m->wished_at = m->daemon->now;
+	m->wished_at = m->daemon->wake.now;
 	m->pod->wishes = true;
 	pod_set_bounds(m);
 }
@@ -122,7 +123,7 @@ static bool settle(struct managed *m, enum resource r, bool seen)
 
 	if (value == 0)
 		return false;
-	if (!seen && m->daemon->now - m->wished_at < WISH_USEC)
+	if (!seen && m->daemon->wake.now - m->wished_at < WISH_USEC)
 		return true;
 	m->wished[r] = 0;
 	pod_set_bounds(m);
@@ -185,7 +186,7 @@ static void note_kill(struct managed *m, const struct kube_container *now,
 		return;
 	if (killed_run(now) > killed_run(old) && res->counters.oom_kills == m->oom_at_restart &&
 	    res->managed)
-		control_oom_told(c, &d->config.tuning, d->now, d->now_real);
+		control_oom_told(c, &d->config.tuning, d->wake.now, d->wake.now_real);
 	m->oom_at_restart = res->counters.oom_kills;
 }
 
@@ -199,7 +200,7 @@ static void container_changed(struct pod *p, size_t i, const struct kube_contain
 			continue;
 		if (m == NULL || m->control.started_at == 0)
 			continue;
-		m->echo_until = p->daemon->now + ECHO_USEC;
+		m->echo_until = p->daemon->wake.now + ECHO_USEC;
 		if (!sent_by_us(p, now->name, r, now->spec.limit[r]))
 			wish(m, r, now->spec.limit[r]);
 	}
@@ -210,7 +211,7 @@ static void expect_echo(struct pod *p)
 {
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
-			p->members[i].managed->echo_until = p->daemon->now + ECHO_USEC;
+			p->members[i].managed->echo_until = p->daemon->wake.now + ECHO_USEC;
 }
 
 void pod_spec_changed(struct pod *p, const struct kube_pod *old)

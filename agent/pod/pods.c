@@ -57,8 +57,8 @@ static void pod_drop(struct pod *p, bool for_good)
 	if (for_good && pods_has_record(d, p->spec->uid))
 		pod_recover_gone(d, p->spec->uid);
 	pod_unwatch(p);
-	for (size_t k = d->unit_count; k > 0; k--) {
-		struct managed *m = d->units[k - 1];
+	for (size_t k = d->units.count; k > 0; k--) {
+		struct managed *m = d->units.items[k - 1];
 
 		if (m->pod != p)
 			continue;
@@ -187,7 +187,7 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 		if (p->members[i].managed != NULL)
 			boost_heard(p->members[i].managed);
 	pod_apply_rules(p);
-	if (d->unsupported != NULL) {
+	if (d->host.unsupported != NULL) {
 		kube_pod_free(old);
 		unsupported_tell(p);
 		return;
@@ -263,7 +263,7 @@ void pods_list_end(struct daemon *d, bool whole)
 		pod_recover_list(d, true);
 	d->pods.listing = false;
 	d->pods.synced = true;
-	if (d->unsupported == NULL)
+	if (d->host.unsupported == NULL)
 		pods_watch_parents(d);
 	footprint_trim(); /* what the list took */
 }
@@ -333,7 +333,7 @@ static bool level_owes(const struct pod *p)
 void pods_tick(struct daemon *d)
 {
 	/* New cgroups are not reported without inotify. */
-	if (d->unwatched)
+	if (d->inotify.incomplete)
 		pods_look_again(d);
 	pods_look(d);
 	persist_baselines(d);
@@ -345,7 +345,7 @@ void pods_tick(struct daemon *d)
 		if (p->leaving && !pod_owes(p) && !level_owes(p) && !report_owes(p))
 			pod_drop(p, true);
 	}
-	if (d->now < d->next_review)
+	if (d->wake.now < d->next_review)
 		return;
 	drop_absent(d);
 	absent_tick(d);

@@ -61,10 +61,10 @@ static bool names_cpus(const struct managed *m)
 /* The policy is the node's: one container is enough to know it. */
 static bool is_at_work(const struct daemon *d, bool review)
 {
-	for (size_t i = 0; i < d->unit_count; i++) {
-		const struct managed *m = d->units[i];
+	for (size_t i = 0; i < d->units.count; i++) {
+		const struct managed *m = d->units.items[i];
 
-		if ((review || d->now - m->control.started_at < NEW_USEC) && names_cpus(m))
+		if ((review || d->wake.now - m->control.started_at < NEW_USEC) && names_cpus(m))
 			return true;
 	}
 	return false;
@@ -75,13 +75,13 @@ void runtime_look(struct daemon *d, bool review)
 	bool any;
 
 	/* It counts as active until the containers that it assigned CPUs to are gone. */
-	if (d->cpu_manager && !review)
+	if (d->host.cpu_manager && !review)
 		return;
 	any = is_at_work(d, review);
-	if (any == d->cpu_manager)
+	if (any == d->host.cpu_manager)
 		return;
-	d->cpu_manager = any;
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (d->units[i]->kind == UNIT_KIND_CONTAINER)
-			pod_set_bounds(d->units[i]);
+	d->host.cpu_manager = any;
+	for (size_t i = 0; i < d->units.count; i++)
+		if (d->units.items[i]->kind == UNIT_KIND_CONTAINER)
+			pod_set_bounds(d->units.items[i]);
 }

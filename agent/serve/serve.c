@@ -100,10 +100,10 @@ static void view_cpu(struct resource_view *v, const struct managed *m)
 	const struct daemon *d = m->daemon;
 
 	view_percentiles(v, &c->history.cpu, 1000.0);
-	view_boost(&v->boost, c, d->now);
+	view_boost(&v->boost, c, d->wake.now);
 	v->kernel = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
-	v->floor =
-		floor_value(&c->cpu.floor, d->config.tuning.cpu.floor_half_life_usec, d->now_real);
+	v->floor = floor_value(&c->cpu.floor, d->config.tuning.cpu.floor_half_life_usec,
+			       d->wake.now_real);
 	if (c->last_at == 0)
 		return;
 	v->use = c->rates.used_milli;
@@ -114,8 +114,8 @@ static void view_cpu(struct resource_view *v, const struct managed *m)
 		v->trial = (struct trial_view){
 			.phase = "verdict",
 			.candidate = c->cpu.trial.to_milli,
-			.ends_in_usec =
-				left(c->cpu.trial.since + d->config.tuning.cpu.recent_usec, d->now),
+			.ends_in_usec = left(c->cpu.trial.since + d->config.tuning.cpu.recent_usec,
+					     d->wake.now),
 		};
 }
 
@@ -132,7 +132,7 @@ static void view_memory(struct resource_view *v, const struct managed *m)
 	view_percentiles(v, &c->history.memory, 1.0);
 	v->kernel = c->kernel.mem_max;
 	v->floor = MAX(c->rule.mem_bytes.min,
-		       floor_value(&c->mem.floor, t->cpu.floor_half_life_usec, d->now_real));
+		       floor_value(&c->mem.floor, t->cpu.floor_half_life_usec, d->wake.now_real));
 	if (!(c->last.have & USAGE_MEM_STAT))
 		return;
 	v->use = c->last.mem_current;
@@ -144,7 +144,7 @@ static void view_memory(struct resource_view *v, const struct managed *m)
 		v->trial = (struct trial_view){
 			.phase = phases[c->mem.trial.phase],
 			.candidate = c->mem.trial.to,
-			.ends_in_usec = left(c->mem.trial.since + span, d->now),
+			.ends_in_usec = left(c->mem.trial.since + span, d->wake.now),
 		};
 }
 
@@ -158,16 +158,16 @@ static void view_resource(struct resource_view *v, const struct managed *m, enum
 	v->controlled = res->managed;
 	v->original = res->original;
 	v->limit = res->limit;
-	v->ceiling =
-		res->managed ? control_ceiling(c, &d->config.tuning, r, d->node_milli) : VIEW_NONE;
+	v->ceiling = res->managed ? control_ceiling(c, &d->config.tuning, r, d->host.cpu_milli)
+				  : VIEW_NONE;
 	v->hold = res->hold;
-	v->next_change_in_usec = left(res->next_at, d->now);
+	v->next_change_in_usec = left(res->next_at, d->wake.now);
 	v->counters = (struct counter_view){
 		.raises = res->counters.raises,
 		.lowers = res->counters.lowers,
 		.undos = res->counters.undos,
 		.drifts = m->drifts[r],
-		.foreign = drift_count(&d->config.tuning.common, &m->drift[r], d->now),
+		.foreign = drift_count(&d->config.tuning.common, &m->drift[r], d->wake.now),
 	};
 	if (m->cg == NULL)
 		v->kernel = VIEW_NONE;
@@ -232,9 +232,9 @@ static int serve_list(void *ctx, control_unit_fn *each, void *arg)
 
 	daemon_wake(d);
 	/* Pod levels follow their containers: `explain` shows one. */
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (d->units[i]->kind != UNIT_KIND_POD)
-			serve_view(d->units[i], each, arg);
+	for (size_t i = 0; i < d->units.count; i++)
+		if (d->units.items[i]->kind != UNIT_KIND_POD)
+			serve_view(d->units.items[i], each, arg);
 	serve_unmanaged(d, each, arg);
 	return 0;
 }
@@ -277,9 +277,9 @@ static uint32_t managed_count(const struct daemon *d)
 {
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < d->unit_count; i++)
-		n += d->units[i]->cg != NULL && d->units[i]->state == UNIT_MANAGED &&
-		     d->units[i]->kind != UNIT_KIND_POD;
+	for (size_t i = 0; i < d->units.count; i++)
+		n += d->units.items[i]->cg != NULL && d->units.items[i]->state == UNIT_MANAGED &&
+		     d->units.items[i]->kind != UNIT_KIND_POD;
 	return n;
 }
 
@@ -292,22 +292,22 @@ void serve_status(void *daemon, struct status_view *ret)
 	*ret = (struct status_view){
 		.version = VSCALED_VERSION,
 		.pid = (uint32_t)getpid(),
-		.uptime_usec = d->now - d->started_at,
+		.uptime_usec = d->wake.now - d->wake.started_at,
 		.operation = "standalone",
 		.managed_count = managed_count(d),
-		.paused = d->paused,
-		.unsupported = d->unsupported,
+		.paused = d->units.paused,
+		.unsupported = d->host.unsupported,
 		.config_path = d->config_path,
 		.config_result = d->config_result,
 		.config_loaded_realtime_usec = d->config_loaded_real,
 		.state_directory = d->config.paths.state_dir,
-		.state_result = d->state_result[0] ? d->state_result : "not saved yet",
-		.state_saved_realtime_usec = d->state_saved_real,
-		.bus_connected = d->bus_connected,
-		.cgroup_mount = d->host.mount,
-		.controllers = d->controllers,
-		.psi = d->host.psi,
-		.wakeups = d->counters.wakeups,
+		.state_result = d->records.result[0] ? d->records.result : "not saved yet",
+		.state_saved_realtime_usec = d->records.saved_real,
+		.bus_connected = d->pid1.connected,
+		.cgroup_mount = d->host.cg.mount,
+		.controllers = d->host.controllers,
+		.psi = d->host.cg.psi,
+		.wakeups = d->wake.count,
 		.loop_lag_max_usec = d->counters.lag_max_usec,
 		.loop_lag_mean_usec = lag->count > 0 ? lag->sum_usec / lag->count : 0,
 		.scan_usec = d->counters.scan_usec,
@@ -358,7 +358,7 @@ static bool serve_live(void *ctx, const char **ret_why)
 	bool turns;
 
 	daemon_wake(d);
-	turns = d->now - d->last_tick <= 3 * interval + LIVE_GRACE_USEC;
+	turns = d->wake.now - d->last_tick <= 3 * interval + LIVE_GRACE_USEC;
 	*ret_why = turns ? NULL : "the loop does not turn";
 	return turns;
 }
@@ -367,7 +367,7 @@ static bool serve_ready(void *ctx, const char **ret_why)
 {
 	struct daemon *d = ctx;
 
-	*ret_why = d->bus_connected || d->bus_absent ? NULL : "systemd does not answer";
+	*ret_why = d->pid1.connected || d->pid1.absent ? NULL : "systemd does not answer";
 	return *ret_why == NULL;
 }
 

@@ -29,8 +29,8 @@ static void fill_spec(struct metrics_thing *t, const struct managed *m)
 
 static void collect_things(struct daemon *d, struct metrics_input *in)
 {
-	for (size_t i = 0; i < d->unit_count; i++) {
-		const struct managed *m = d->units[i];
+	for (size_t i = 0; i < d->units.count; i++) {
+		const struct managed *m = d->units.items[i];
 		size_t before = in->thing_count;
 		struct metrics_thing *t;
 
@@ -60,15 +60,15 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	struct status_view status;
 
 	/* The page adds to the resident size: first unmap what other work has left. */
-	if (d->unit_count >= MANY_UNITS)
+	if (d->units.count >= MANY_UNITS)
 		footprint_trim();
-	metrics_input_reserve(in, d->unit_count);
+	metrics_input_reserve(in, d->units.count);
 	serve_status(d, &status);
 	metrics_input_status(in, &status);
 	collect_things(d, in);
 	in->counters = &d->tally;
-	in->last_tick_real = d->last_tick + (usec_t)d->clock_offset_usec;
-	in->state_ok = d->state_error == 0;
+	in->last_tick_real = d->last_tick + (usec_t)d->wake.offset_usec;
+	in->state_ok = d->records.save_error == 0;
 	if (d->memory.read.total != 0 && d->config.tuning.node.count) {
 		in->node_reserve_bytes = d->memory.supply.reserve;
 		in->node_eviction_bound = d->memory.supply.eviction != 0;
@@ -76,10 +76,10 @@ static int on_collect(void *ctx, struct metrics_input *in)
 			in->node_kubelet_available_bytes = d->memory.read.kubelet_available;
 		in->node_granted_bytes = d->memory.ledger.outstanding;
 	}
-	in->systemd_connected = d->bus_connected;
+	in->systemd_connected = d->pid1.connected;
 	in->reader_bpf = d->reader.scan != NULL;
 	in->pods = d->pods.count;
-	in->node_wrong = d->node_wrong;
+	in->node_wrong = d->host.name_wrong;
 	in->pods_invalid = invalid_pods(d);
 	return 0;
 }
@@ -90,7 +90,7 @@ static bool cgroup_writable(const struct daemon *d)
 {
 	struct statvfs fs;
 
-	return fstatvfs(d->root, &fs) == 0 && !(fs.f_flag & ST_RDONLY);
+	return fstatvfs(d->host.root, &fs) == 0 && !(fs.f_flag & ST_RDONLY);
 }
 
 static void on_probe(void *ctx, struct probe_input *in)
@@ -99,19 +99,21 @@ static void on_probe(void *ctx, struct probe_input *in)
 
 	daemon_wake(d);
 	*in = (struct probe_input){
-		.now = d->now,
+		.now = d->wake.now,
 		.last_tick = d->last_tick,
-		.started = d->started_at,
+		.started = d->wake.started_at,
 		.interval_usec = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec),
-		.grace_usec = d->bus_connected ? LIVE_GRACE_USEC : 0,
-		.kubernetes = d->cluster != NULL && d->unsupported == NULL,
+		.grace_usec = d->pid1.connected ? LIVE_GRACE_USEC : 0,
+		.kubernetes = d->cluster != NULL && d->host.unsupported == NULL,
 		.pods_listed = d->pods.synced,
-		.node_wrong = d->node_wrong,
-		.standalone = d->config.unit_count > 0 && d->unsupported == NULL,
-		.units_listed = d->ready_told,
-		.systemd_lost = !d->bus_connected && !d->bus_absent && d->unsupported == NULL,
-		.cgroup_writable = d->unsupported == NULL && cgroup_writable(d),
-		.dry_run = d->unsupported != NULL || d->config.kubernetes.highest_mode == MODE_OFF,
+		.node_wrong = d->host.name_wrong,
+		.standalone = d->config.unit_count > 0 && d->host.unsupported == NULL,
+		.units_listed = d->pid1.listed,
+		.systemd_lost =
+			!d->pid1.connected && !d->pid1.absent && d->host.unsupported == NULL,
+		.cgroup_writable = d->host.unsupported == NULL && cgroup_writable(d),
+		.dry_run = d->host.unsupported != NULL ||
+			   d->config.kubernetes.highest_mode == MODE_OFF,
 		.config_valid = strcmp(d->config_result, "ok") == 0,
 	};
 }

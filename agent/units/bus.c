@@ -67,9 +67,9 @@ static void on_bus_connected(void *ctx)
 	struct daemon *d = ctx;
 
 	daemon_wake(d);
-	if (!d->bus_connected && d->bus_lost)
+	if (!d->pid1.connected && d->pid1.lost)
 		event_bus_back(&(struct daemon_event){0});
-	d->bus_connected = true;
+	d->pid1.connected = true;
 	units_request_list(d);
 }
 
@@ -78,10 +78,10 @@ static void on_bus_disconnected(void *ctx, int error)
 	struct daemon *d = ctx;
 
 	daemon_wake(d);
-	if (d->bus_connected)
+	if (d->pid1.connected)
 		event_bus_lost(&(struct daemon_event){.error = error});
-	d->bus_connected = false;
-	d->bus_lost = true;
+	d->pid1.connected = false;
+	d->pid1.lost = true;
 }
 
 static const struct unit_bus_ops bus_ops = {
@@ -99,7 +99,7 @@ static const struct unit_bus_ops bus_ops = {
  * and a container of an agent that may not write has no socket of it. */
 static bool can_do_without(const struct daemon *d, int error)
 {
-	return d->config.unit_count == 0 && cluster_wanted(d) &&
+	return d->config.unit_count == 0 && config_cluster_wanted(&d->config.kubernetes) &&
 	       (error == -ENOENT || error == -EACCES);
 }
 
@@ -108,14 +108,14 @@ int bus_start(struct daemon *d, const struct unit_port *port)
 	int r;
 
 	if (port != NULL) {
-		d->port = *port;
-		d->bus_connected = true;
+		d->pid1.port = *port;
+		d->pid1.connected = true;
 		return 0;
 	}
 	r = unit_bus_new(d->event, NULL, &bus_ops, d, &d->bus);
 	if (can_do_without(d, r)) {
 		event_bus_absent(&(struct daemon_event){.error = r});
-		d->bus_absent = true;
+		d->pid1.absent = true;
 		return 0;
 	}
 	if (r < 0) {
@@ -123,7 +123,7 @@ int bus_start(struct daemon *d, const struct unit_port *port)
 				   "PID 1 must be systemd, and vscaled must run as root", r);
 		return r;
 	}
-	d->port = (struct unit_port){
+	d->pid1.port = (struct unit_port){
 		.ctx = d->bus,
 		.list = on_bus_list,
 		.set = on_bus_set,

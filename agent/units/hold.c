@@ -78,10 +78,10 @@ static int for_units(struct daemon *d, const char *name, void (*fn)(struct manag
 {
 	int n = 0;
 
-	for (size_t i = 0; i < d->unit_count; i++) {
-		if (!is_meant(d->units[i], name))
+	for (size_t i = 0; i < d->units.count; i++) {
+		if (!is_meant(d->units.items[i], name))
 			continue;
-		fn(d->units[i]);
+		fn(d->units.items[i]);
 		n++;
 	}
 	return name != NULL && n == 0 ? -ENOENT : n;
@@ -91,7 +91,7 @@ int hold_pause(struct daemon *d, const char *name)
 {
 	int n = for_units(d, name, pause_unit);
 
-	d->paused |= name == NULL;
+	d->units.paused |= name == NULL;
 	if (n >= 0)
 		event_paused(&(struct unit_event){.who.unit = name});
 	return n;
@@ -102,14 +102,15 @@ int hold_resume(struct daemon *d, const char *name)
 	int n = for_units(d, name, resume_unit);
 
 	if (name == NULL)
-		d->paused = false;
+		d->units.paused = false;
 	/* The level above a container that is managed again. */
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (d->units[i]->kind == UNIT_KIND_POD && d->units[i]->state == UNIT_RESTORED &&
-		    pod_is_sized(d->units[i]->pod))
-			resume_unit(d->units[i]);
-	for (size_t i = 0; i < d->unit_count; i++)
-		unit_update_hold(d->units[i]);
+	for (size_t i = 0; i < d->units.count; i++)
+		if (d->units.items[i]->kind == UNIT_KIND_POD &&
+		    d->units.items[i]->state == UNIT_RESTORED &&
+		    pod_is_sized(d->units.items[i]->pod))
+			resume_unit(d->units.items[i]);
+	for (size_t i = 0; i < d->units.count; i++)
+		unit_update_hold(d->units.items[i]);
 	if (n >= 0)
 		event_resumed(&(struct unit_event){.who.unit = name});
 	return n;
@@ -189,7 +190,7 @@ static const char *keep_pending(void *ctx, const char *name)
 		why = "a container of it is pending";
 	if (why == NULL)
 		return NULL;
-	m->settling_until = d->now + SETTLING_USEC;
+	m->settling_until = d->wake.now + SETTLING_USEC;
 	unit_update_hold(m);
 	return why;
 }
@@ -198,9 +199,9 @@ static bool must_wait(struct daemon *d, const char *name)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (is_meant(d->units[i], name))
-			any |= keep_pending(d, d->units[i]->name) != NULL;
+	for (size_t i = 0; i < d->units.count; i++)
+		if (is_meant(d->units.items[i], name))
+			any |= keep_pending(d, d->units.items[i]->name) != NULL;
 	return any;
 }
 
@@ -210,7 +211,7 @@ static int restore_units(struct daemon *d, const char *name, bool force, struct 
 	const struct tuning_memory *t = &d->config.tuning.memory;
 	struct restore_systemd systemd;
 	struct restore r = {
-		.root = d->root,
+		.root = d->host.root,
 		.units = d->restore_units != NULL ? d->restore_units : &systemd.units,
 		.margin_permille = t->margin_permille,
 		.margin_min_bytes = t->margin_min_bytes,
@@ -228,12 +229,12 @@ static int restore_units(struct daemon *d, const char *name, bool force, struct 
 	systemd.timeout_usec = RESTORE_CALL_USEC;
 	systemd.waits_for_runtime = false;
 	systemd.total_usec = job->quick ? HAND_BACK_BUDGET_USEC : RESTORE_TOTAL_USEC;
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (is_meant(d->units[i], name))
-			pod_make_room(d->units[i]);
-	result = restore_set(&r, &d->baselines, name, on_result, job);
+	for (size_t i = 0; i < d->units.count; i++)
+		if (is_meant(d->units.items[i], name))
+			pod_make_room(d->units.items[i]);
+	result = restore_set(&r, &d->records.baselines, name, on_result, job);
 	if (result >= 0) {
-		d->baselines_dirty = true;
+		d->records.dirty = true;
 		persist_baselines(d);
 	}
 	return result;
@@ -264,7 +265,7 @@ int hold_restore(struct daemon *d, const char *name, bool force, control_result_
 	struct restore_job job = {.daemon = d, .each = on_operator_result, .arg = &operator};
 
 	/* The records stay on disk, unread, until the node is supported again. */
-	if (d->unsupported != NULL)
+	if (d->host.unsupported != NULL)
 		return -ENOTSUP;
 	return restore_units(d, name, force, &job);
 }
@@ -311,7 +312,7 @@ static void hand_back(struct managed *m)
 
 	/* Nothing was reported of one that is tried again at once. */
 	m->hand_back_told |= !pending;
-	m->hand_back_at = d->now + (pending ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC);
+	m->hand_back_at = d->wake.now + (pending ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC);
 	if ((r < 0 && r != -ENOENT && r != -EAGAIN) || (r >= 0 && job.outcome == RESTORE_FAILED))
 		d->hand_back_at = m->hand_back_at; /* a PID 1 that hangs is not called for each */
 	/* -ENOENT: it has no record, so no value by vscaled is left. */
@@ -333,11 +334,11 @@ static int release_stray(struct daemon *d, const char *name, bool told)
 	int r = restore_units(d, name, false, &job);
 
 	if (is_pending(r, job.outcome)) {
-		d->strays_at = MIN(d->strays_at, d->now + HAND_BACK_SOON_USEC);
+		d->strays_at = MIN(d->strays_at, d->wake.now + HAND_BACK_SOON_USEC);
 		return 0;
 	}
 	if (r < 0 || !is_restored(job.outcome))
-		d->strays_at = MIN(d->strays_at, d->now + HAND_BACK_RETRY_USEC);
+		d->strays_at = MIN(d->strays_at, d->wake.now + HAND_BACK_RETRY_USEC);
 	if (!told || d->strays_at == UINT64_MAX)
 		report_stray(name, r < 0 ? RESTORE_FAILED : job.outcome);
 	return MIN(r, 0);
@@ -351,8 +352,8 @@ static void release_strays(struct daemon *d)
 
 	d->strays_told = true;
 	d->strays_at = UINT64_MAX;
-	for (size_t i = d->baselines.count; i > 0; i--) {
-		const char *name = restore_unit_name(&d->baselines.items[i - 1]);
+	for (size_t i = d->records.baselines.count; i > 0; i--) {
+		const char *name = restore_unit_name(&d->records.baselines.items[i - 1]);
 		char copy[RECORD_NAME_MAX];
 
 		if (name == NULL || !is_stray(d, name))
@@ -368,14 +369,14 @@ void hold_tick(struct daemon *d)
 {
 	usec_t begin = daemon_clock();
 
-	if (d->ready_told && d->now >= d->strays_at)
+	if (d->pid1.listed && d->wake.now >= d->strays_at)
 		release_strays(d);
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct managed *m = d->units[i];
+	for (size_t i = 0; i < d->units.count; i++) {
+		struct managed *m = d->units.items[i];
 
 		unit_update_hold(m);
-		if (!m->hand_back_due || d->now < m->hand_back_at || d->now < d->hand_back_at ||
-		    (m->kind == UNIT_KIND_POD && pod_owes(m->pod)))
+		if (!m->hand_back_due || d->wake.now < m->hand_back_at ||
+		    d->wake.now < d->hand_back_at || (m->kind == UNIT_KIND_POD && pod_owes(m->pod)))
 			continue;
 		if (daemon_clock() - begin >= HAND_BACK_BUDGET_USEC)
 			return;

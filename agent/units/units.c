@@ -41,8 +41,8 @@ static bool holds_us(const struct daemon *d, const char *cgroup)
 {
 	size_t len = strlen(cgroup);
 
-	return strncmp(d->own_cgroup, cgroup, len) == 0 &&
-	       (d->own_cgroup[len] == '/' || d->own_cgroup[len] == '\0');
+	return strncmp(d->host.own_cgroup, cgroup, len) == 0 &&
+	       (d->host.own_cgroup[len] == '/' || d->host.own_cgroup[len] == '\0');
 }
 
 /* Pods win over a glob that matches their scopes and slices too. */
@@ -58,8 +58,9 @@ bool units_known(const struct daemon *d, const char *name)
 	const struct managed *m = managed_find(d, name);
 
 	return m != NULL && m->kind == UNIT_KIND_UNIT && managed_rule(m) != NULL && m->cg != NULL &&
-	       !m->stored_check && m->reattached_at < d->list_asked_at &&
-	       d->list_whole_at != d->list_asked_at && cg_same(m->cg, d->root, m->path) == 1;
+	       !m->stored_check && m->reattached_at < d->pid1.list_asked_at &&
+	       d->pid1.list_whole_at != d->pid1.list_asked_at &&
+	       cg_same(m->cg, d->host.root, m->path) == 1;
 }
 
 static void unit_listed(struct daemon *d, const struct unit_info *info)
@@ -79,7 +80,7 @@ static void unit_listed(struct daemon *d, const struct unit_info *info)
 	}
 	if (info->known) {
 		/* It was removed before the list arrived. */
-		d->list_due = true;
+		d->pid1.list_due = true;
 		return;
 	}
 	if (rule == NULL || info->cgroup[0] == '\0' || holds_us(d, info->cgroup) ||
@@ -90,11 +91,11 @@ static void unit_listed(struct daemon *d, const struct unit_info *info)
 	if (m == NULL)
 		return;
 	m->listed = true;
-	if (m->reattached_at != 0 && m->reattached_at >= d->list_asked_at) {
-		d->list_due = true;
+	if (m->reattached_at != 0 && m->reattached_at >= d->pid1.list_asked_at) {
+		d->pid1.list_due = true;
 		return;
 	}
-	if (m->cg != NULL && cg_replaced(m->cg, d->root, info->cgroup))
+	if (m->cg != NULL && cg_replaced(m->cg, d->host.root, info->cgroup))
 		managed_lost(m);
 	if (m->cg != NULL) {
 		guard_stored(m, &info->props);
@@ -105,13 +106,13 @@ static void unit_listed(struct daemon *d, const struct unit_info *info)
 
 void units_listed(struct daemon *d, const struct unit_info *units, size_t count)
 {
-	for (size_t i = 0; i < d->unit_count; i++)
-		d->units[i]->listed = false;
+	for (size_t i = 0; i < d->units.count; i++)
+		d->units.items[i]->listed = false;
 	for (size_t i = 0; i < count; i++)
 		unit_listed(d, &units[i]);
-	for (size_t i = 0; i < d->unit_count; i++)
-		if (!d->units[i]->listed && d->units[i]->kind == UNIT_KIND_UNIT)
-			managed_lost(d->units[i]);
+	for (size_t i = 0; i < d->units.count; i++)
+		if (!d->units.items[i]->listed && d->units.items[i]->kind == UNIT_KIND_UNIT)
+			managed_lost(d->units.items[i]);
 	persist_baselines(d);
 }
 
@@ -128,13 +129,13 @@ static bool unseen_for_good(const struct managed *m)
 	usec_t keep = is_scope(m) ? 0 : HISTORY_UNSEEN_USEC;
 
 	return m->cg == NULL && m->lost_at != 0 && !m->hand_back_due &&
-	       m->daemon->now - m->lost_at >= keep;
+	       m->daemon->wake.now - m->lost_at >= keep;
 }
 
 void units_forget(struct daemon *d)
 {
-	for (size_t i = d->unit_count; i > 0; i--) {
-		struct managed *m = d->units[i - 1];
+	for (size_t i = d->units.count; i > 0; i--) {
+		struct managed *m = d->units.items[i - 1];
 
 		if (m->kind != UNIT_KIND_UNIT || !unseen_for_good(m))
 			continue;
@@ -154,14 +155,14 @@ void units_request_list(struct daemon *d)
 	size_t count = 0, n = 0;
 
 	/* Another request would drop the pending list, and a slow PID 1 would never deliver one. */
-	if (d->list_pending && d->now - d->list_asked_at < LIST_DEADLINE_USEC) {
-		d->list_due = true;
+	if (d->pid1.list_pending && d->wake.now - d->pid1.list_asked_at < LIST_DEADLINE_USEC) {
+		d->pid1.list_due = true;
 		return;
 	}
-	d->list_due = false;
-	d->list_asked_at = d->now;
-	if (d->list_whole_at == 0 || d->now - d->list_whole_at >= LIST_WHOLE_USEC)
-		d->list_whole_at = d->now;
+	d->pid1.list_due = false;
+	d->pid1.list_asked_at = d->wake.now;
+	if (d->pid1.list_whole_at == 0 || d->wake.now - d->pid1.list_whole_at >= LIST_WHOLE_USEC)
+		d->pid1.list_whole_at = d->wake.now;
 	for (size_t i = 0; i < d->config.unit_count; i++)
 		count += d->config.units[i].glob_count;
 	if (count == 0) {
@@ -174,10 +175,10 @@ void units_request_list(struct daemon *d)
 	for (size_t i = 0; i < d->config.unit_count; i++)
 		for (size_t g = 0; g < d->config.units[i].glob_count; g++)
 			globs[n++] = d->config.units[i].globs[g];
-	d->list_pending = true;
-	if (d->port.list(d->port.ctx, globs, n) < 0) {
-		d->list_pending = false;
-		d->list_due = true;
+	d->pid1.list_pending = true;
+	if (d->pid1.port.list(d->pid1.port.ctx, globs, n) < 0) {
+		d->pid1.list_pending = false;
+		d->pid1.list_due = true;
 	}
 	free(globs);
 }
@@ -187,23 +188,23 @@ void guard_listed(void *ctx, int error, const struct unit_info *units, size_t co
 	struct daemon *d = ctx;
 
 	daemon_wake(d);
-	d->list_pending = false;
+	d->pid1.list_pending = false;
 	if (error < 0) {
-		d->list_due = true;
+		d->pid1.list_due = true;
 		return;
 	}
 	units_listed(d, units, count);
-	if (!d->ready_told) {
-		event_ready(&(struct daemon_event){.count = d->unit_count});
+	if (!d->pid1.listed) {
+		event_ready(&(struct daemon_event){.count = d->units.count});
 		footprint_trim();
 	}
-	d->ready_told = true;
+	d->pid1.listed = true;
 }
 
 void units_apply_rules(struct daemon *d)
 {
-	for (size_t i = 0; i < d->unit_count; i++) {
-		struct managed *m = d->units[i];
+	for (size_t i = 0; i < d->units.count; i++) {
+		struct managed *m = d->units.items[i];
 		const struct policy_rule *rule = managed_rule(m);
 
 		if (m->kind != UNIT_KIND_UNIT)

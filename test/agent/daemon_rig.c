@@ -311,7 +311,7 @@ int rig_start(struct rig *r)
 
 void rig_stop(struct rig *r)
 {
-	if (r->daemon != NULL && r->daemon->unsupported == NULL)
+	if (r->daemon != NULL && r->daemon->host.unsupported == NULL)
 		persist_save(r->daemon);
 	daemon_free(r->daemon);
 	r->daemon = NULL;
@@ -391,8 +391,8 @@ void rig_look(struct rig *r, unsigned looks, void (*step)(struct rig *r))
 
 static struct managed *managed_in(struct rig *r, const char *cgroup)
 {
-	for (size_t i = 0; i < r->daemon->unit_count; i++) {
-		struct managed *m = r->daemon->units[i];
+	for (size_t i = 0; i < r->daemon->units.count; i++) {
+		struct managed *m = r->daemon->units.items[i];
 
 		if (m->cg != NULL && strcmp(m->path + (m->path[0] == '/'), cgroup) == 0)
 			return m;

@@ -70,9 +70,9 @@ static void test_off_writes_nothing(void)
 	CHECK_EQ(rig_cpu_milli(&r, u), 200);
 	CHECK_EQ(rig_bytes(&r, u, "memory.max"), 64 * MIB);
 	CHECK_EQ(r.set_calls, 0);
-	CHECK(r.daemon->units[0]->control.recommendation.resource[RESOURCE_CPU].target > 0);
+	CHECK(r.daemon->units.items[0]->control.recommendation.resource[RESOURCE_CPU].target > 0);
 	/* Not named: not even opened. */
-	CHECK_EQ(r.daemon->unit_count, 1);
+	CHECK_EQ(r.daemon->units.count, 1);
 	CHECK_EQ(rig_cpu_milli(&r, other), 200);
 	rig_close(&r);
 }
@@ -95,11 +95,11 @@ static void test_reload_of_pid1_changes_nothing(void)
 		guard_reloading(r.daemon, false);
 		rig_run(&r, 1, step_idle);
 		CHECK_EQ(rig_cpu_milli(&r, u), cpu);
-		memory = r.daemon->units[0]->control.resource[RESOURCE_MEMORY].limit;
+		memory = r.daemon->units.items[0]->control.resource[RESOURCE_MEMORY].limit;
 		CHECK_EQ(rig_bytes(&r, u, "memory.max"), memory);
 	}
 	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
-	CHECK_EQ(r.daemon->units[0]->state, UNIT_MANAGED);
+	CHECK_EQ(r.daemon->units.items[0]->state, UNIT_MANAGED);
 	rig_close(&r);
 }
 
@@ -127,7 +127,7 @@ static void test_insisting_writer_wins(void)
 	}
 	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 3);
 	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 1);
-	CHECK_EQ(r.daemon->units[0]->state, UNIT_GAVE_WAY);
+	CHECK_EQ(r.daemon->units.items[0]->state, UNIT_GAVE_WAY);
 	rig_run(&r, 30, step_burn_800);
 	CHECK_EQ(rig_cpu_milli(&r, u), 300);
 	rig_close(&r);
@@ -148,8 +148,8 @@ static void test_owner_is_adopted(void)
 	rig_run(&r, 5, step_burn_800);
 	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 1);
 	CHECK_EQ(rig_cpu_milli(&r, u), 1500);
-	CHECK_EQ(r.daemon->units[0]->control.resource[RESOURCE_CPU].original, 1500);
-	CHECK_EQ(r.daemon->baselines.items[0].limits.cpu_quota_usec, 150000);
+	CHECK_EQ(r.daemon->units.items[0]->control.resource[RESOURCE_CPU].original, 1500);
+	CHECK_EQ(r.daemon->records.baselines.items[0].limits.cpu_quota_usec, 150000);
 	rig_close(&r);
 }
 
@@ -164,13 +164,13 @@ static void test_restart_of_the_daemon_keeps_all(void)
 	CHECK_EQ(rig_start(&r), 0);
 	rig_run(&r, 60, step_burn_800);
 	cpu = rig_cpu_milli(&r, u);
-	samples = r.daemon->units[0]->control.history.samples;
+	samples = r.daemon->units.items[0]->control.history.samples;
 	rig_stop(&r);
 	CHECK_EQ(rig_start(&r), 0);
 	rig_run(&r, 5, step_burn_800);
 	CHECK_EQ(rig_cpu_milli(&r, u), cpu);
-	CHECK(r.daemon->units[0]->control.history.samples >= samples);
-	CHECK_EQ(r.daemon->units[0]->control.resource[RESOURCE_CPU].original, 200);
+	CHECK(r.daemon->units.items[0]->control.history.samples >= samples);
+	CHECK_EQ(r.daemon->units.items[0]->control.resource[RESOURCE_CPU].original, 200);
 	rig_close(&r);
 }
 
@@ -186,7 +186,7 @@ static void test_unit_that_vanishes(void)
 	u->running = false;
 	fake_remove(&r.tree, u->cgroup);
 	rig_run(&r, 15, NULL);
-	CHECK_EQ(r.daemon->units[0]->state, UNIT_WAITING);
+	CHECK_EQ(r.daemon->units.items[0]->state, UNIT_WAITING);
 	CHECK_EQ(r.events[EVENT_UNIT_GONE], 1);
 	rig_close(&r);
 }
@@ -207,7 +207,7 @@ static void test_bad_config_on_reload(void)
 	rig_run(&r, 2, step_idle);
 	rig_write_config(&r, "units:\n  - match: a.service\n    max-cpu: 1\n");
 	daemon_reload(r.daemon);
-	CHECK_EQ(r.daemon->units[0]->control.rule.cpu_milli.max, 1000);
+	CHECK_EQ(r.daemon->units.items[0]->control.rule.cpu_milli.max, 1000);
 	rig_close(&r);
 }
 
@@ -220,20 +220,20 @@ static void test_clock_that_jumps(void)
 	rig_add(&r, "a.service", 200, 64 * MIB);
 	CHECK_EQ(rig_start(&r), 0);
 	rig_run(&r, 60, step_burn_800);
-	observed = r.daemon->units[0]->control.history.observed_usec;
+	observed = r.daemon->units.items[0]->control.history.observed_usec;
 	r.real += USEC_PER_DAY;
 	rig_run(&r, 10, step_burn_800);
 	r.real -= 2 * USEC_PER_DAY;
 	rig_run(&r, 10, step_burn_800);
 	CHECK_EQ(r.events[EVENT_CLOCK_JUMPED], 2);
-	CHECK(r.daemon->units[0]->control.history.observed_usec > observed);
-	control_review(&r.daemon->units[0]->control,
+	CHECK(r.daemon->units.items[0]->control.history.observed_usec > observed);
+	control_review(&r.daemon->units.items[0]->control,
 		       &(struct control_context){.tuning = &r.daemon->config.tuning,
 						 .node_milli = 4000,
-						 .now = r.daemon->now,
-						 .now_real = r.daemon->now_real,
+						 .now = r.daemon->wake.now,
+						 .now_real = r.daemon->wake.now_real,
 						 .plan = &(struct plan){0}});
-	CHECK(r.daemon->units[0]->control.recommendation.resource[RESOURCE_CPU].peak >= 800);
+	CHECK(r.daemon->units.items[0]->control.recommendation.resource[RESOURCE_CPU].peak >= 800);
 	rig_close(&r);
 }
 
@@ -262,8 +262,8 @@ static void test_unsaved_originals_forbid_writing(void)
 	rig_open(&r, "units:\n  - match: a.service\n");
 	u = rig_add(&r, "a.service", 200, 64 * MIB);
 	CHECK_EQ(rig_start(&r), 0);
-	close(r.daemon->state_dir);
-	r.daemon->state_dir = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	close(r.daemon->records.dir);
+	r.daemon->records.dir = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	rig_run(&r, 15, step_burn_800);
 	CHECK_EQ(rig_cpu_milli(&r, u), 200);
 	CHECK_EQ(r.events[EVENT_BASELINE_UNSAVED], 1);

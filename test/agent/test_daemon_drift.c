@@ -19,7 +19,7 @@ static void step_idle(struct rig *r)
 
 static struct managed *first(const struct rig *r)
 {
-	return r->daemon->units[0];
+	return r->daemon->units.items[0];
 }
 
 static struct rig_unit *started(struct rig *r, uint64_t milli, uint64_t mem_max)
@@ -83,7 +83,7 @@ static void test_absent_file(void)
 		CHECK(rig_cpu_milli(&r, u) <= 1600);
 		CHECK_EQ(first(&r)->state, UNIT_MANAGED);
 		CHECK_EQ(first(&r)->control.resource[RESOURCE_CPU].original, 200);
-		CHECK_EQ(r.daemon->baselines.items[0].limits.cpu_quota_usec, 20000);
+		CHECK_EQ(r.daemon->records.baselines.items[0].limits.cpu_quota_usec, 20000);
 		CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY] + r.events[EVENT_DRIFT_ADOPTED], 0);
 		rig_close(&r);
 	}
@@ -181,10 +181,11 @@ static void test_limit_added_later(void)
 	CHECK_EQ(r.kills, 0);
 	CHECK_EQ(first(&r)->control.resource[RESOURCE_CPU].original, 200);
 	CHECK_EQ(first(&r)->control.resource[RESOURCE_MEMORY].original, 64 * MIB);
-	CHECK_EQ(r.daemon->baselines.items[0].limits.cpu_quota_usec, 20000);
-	CHECK_EQ(r.daemon->baselines.items[0].limits.mem_max, 64 * MIB);
-	CHECK_EQ(r.daemon->baselines.items[0].props.mem_max, 64 * MIB);
-	CHECK_EQ(r.daemon->baselines.items[0].props.cpu_quota_per_sec_usec, 200 * USEC_PER_MSEC);
+	CHECK_EQ(r.daemon->records.baselines.items[0].limits.cpu_quota_usec, 20000);
+	CHECK_EQ(r.daemon->records.baselines.items[0].limits.mem_max, 64 * MIB);
+	CHECK_EQ(r.daemon->records.baselines.items[0].props.mem_max, 64 * MIB);
+	CHECK_EQ(r.daemon->records.baselines.items[0].props.cpu_quota_per_sec_usec,
+		 200 * USEC_PER_MSEC);
 	rig_close(&r);
 }
 
@@ -199,9 +200,9 @@ static void test_owner_sets_both(void)
 	u->props.mem_max = 200 * MIB;
 	rig_realise(&r, u);
 	rig_run(&r, 5, step_idle);
-	CHECK_EQ(r.daemon->baselines.items[0].limits.cpu_quota_usec, 50000);
-	CHECK_EQ(r.daemon->baselines.items[0].limits.mem_max, 200 * MIB);
-	CHECK_EQ(r.daemon->baselines.items[0].props.mem_max, 200 * MIB);
+	CHECK_EQ(r.daemon->records.baselines.items[0].limits.cpu_quota_usec, 50000);
+	CHECK_EQ(r.daemon->records.baselines.items[0].limits.mem_max, 200 * MIB);
+	CHECK_EQ(r.daemon->records.baselines.items[0].props.mem_max, 200 * MIB);
 	rig_close(&r);
 }
 
@@ -265,7 +266,7 @@ static void test_stored_before_ours(void)
 	rig_run(&r, 10, step_idle);
 	CHECK(rig_bytes(&r, u, "memory.max") > 64 * MIB);
 	t = &r.daemon->config.tuning.common;
-	CHECK_EQ(drift_count(t, &first(&r)->drift[RESOURCE_MEMORY], r.daemon->now), 0);
+	CHECK_EQ(drift_count(t, &first(&r)->drift[RESOURCE_MEMORY], r.daemon->wake.now), 0);
 	rig_close(&r);
 }
 
@@ -375,7 +376,7 @@ static void test_restore_given_up(void)
 	CHECK(rig_cpu_milli(&r, u) >= 800);
 	CHECK_EQ(u->props.cpu_quota_per_sec_usec, rig_cpu_milli(&r, u) * USEC_PER_MSEC);
 	CHECK_EQ(first(&r)->state, UNIT_MANAGED);
-	CHECK_EQ(r.daemon->baselines.count, 1);
+	CHECK_EQ(r.daemon->records.baselines.count, 1);
 	rig_close(&r);
 }
 
@@ -390,7 +391,7 @@ static void test_slow_list(void)
 	r.lag_seconds = 4;
 	CHECK_EQ(rig_start(&r), 0);
 	rig_run(&r, 30, step_busy);
-	CHECK_EQ(r.daemon->unit_count, 1);
+	CHECK_EQ(r.daemon->units.count, 1);
 	CHECK(rig_cpu_milli(&r, u) >= 800);
 	rig_close(&r);
 }

@@ -156,7 +156,7 @@ static void test_brake_outlasts_property(bool replay)
 	rig_run(&r, 2, NULL);
 	rig_look(&r, 120, NULL);
 	runtime_look(r.daemon, true);
-	CHECK(r.daemon->cpu_manager);
+	CHECK(r.daemon->host.cpu_manager);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.pod.replay_mem_bytes, 64 * MIB);
 	r.lag_seconds = 3;
 	for (int i = 0; i < 20 && rig_bytes(&r, app, "memory.high") == LIMIT_MAX; i++)

@@ -16,7 +16,7 @@ static void step_idle(struct rig *r)
 
 static struct managed *first(const struct rig *r)
 {
-	return r->daemon->units[0];
+	return r->daemon->units.items[0];
 }
 
 /* A unit that came with 200m and 64 MiB and was raised to what it wants. */
@@ -73,7 +73,7 @@ static void test_auto_to_off(void)
 	rig_run(&r, 3, step_idle);
 	CHECK(holds(&r, u, 1500, 400 * MIB));
 	CHECK_EQ(r.events[EVENT_UNIT_UNMANAGED], 1);
-	CHECK_EQ(r.daemon->baselines.count, 0);
+	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	sets = r.set_calls;
 	restores = r.restore_calls;
 	rig_run(&r, 60, step_idle_growing);
@@ -102,11 +102,11 @@ static void test_off_waits_for_use(void)
 	CHECK_EQ(rig_cpu_milli(&r, u), 200);
 	CHECK(rig_bytes(&r, u, "memory.max") > 100 * MIB);
 	CHECK(u->props.mem_max > 100 * MIB);
-	CHECK_EQ(r.daemon->baselines.count, 1);
+	CHECK_EQ(r.daemon->records.baselines.count, 1);
 	u->anon_bytes = 20 * MIB;
 	rig_run(&r, 120, step_busy);
 	CHECK(holds(&r, u, 200, 64 * MIB));
-	CHECK_EQ(r.daemon->baselines.count, 0);
+	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	CHECK_EQ(r.kills, 0);
 	rig_close(&r);
 }
@@ -122,7 +122,7 @@ static void test_started_in_off(void)
 	CHECK_EQ(rig_start(&r), 0);
 	rig_run(&r, 15, step_idle);
 	CHECK(holds(&r, u, 1500, 400 * MIB));
-	CHECK_EQ(r.daemon->baselines.count, 0);
+	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	rig_put(&r, u, "cpu.max", "50000 100000\n");
 	rig_run(&r, 30, step_busy);
 	CHECK_EQ(rig_cpu_milli(&r, u), 500);
@@ -142,8 +142,8 @@ static void test_off_to_auto(void)
 	rig_reload(&r, rig_config("  - match: a.service\n"));
 	rig_run(&r, 12, step_busy);
 	CHECK(rig_cpu_milli(&r, u) >= 800);
-	CHECK_EQ(r.daemon->baselines.count, 1);
-	CHECK_EQ(r.daemon->baselines.items[0].limits.cpu_quota_usec, 20000);
+	CHECK_EQ(r.daemon->records.baselines.count, 1);
+	CHECK_EQ(r.daemon->records.baselines.items[0].limits.cpu_quota_usec, 20000);
 	CHECK(first(&r)->control.history.samples >= 20);
 	rig_close(&r);
 }
@@ -212,7 +212,7 @@ static void test_resources_narrowed(void)
 	rig_run(&r, 100, step_idle);
 	CHECK_EQ(rig_cpu_milli(&r, u), 1500);
 	CHECK(rig_bytes(&r, u, "memory.max") < 200 * MIB);
-	CHECK_EQ(r.daemon->baselines.items[0].limits.mem_max, 400 * MIB);
+	CHECK_EQ(r.daemon->records.baselines.items[0].limits.mem_max, 400 * MIB);
 	CHECK_EQ(r.kills, 0);
 	rig_close(&r);
 }
@@ -246,7 +246,7 @@ static void test_leaves_and_comes_back(void)
 	rig_reload(&r, rig_config("  - match: z.service\n"));
 	rig_run(&r, 2, step_busy);
 	CHECK(holds(&r, u, 200, 64 * MIB));
-	CHECK_EQ(r.daemon->baselines.count, 0);
+	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	CHECK_EQ(r.events[EVENT_UNIT_UNMANAGED], 1);
 	rig_run(&r, 20, step_busy);
 	CHECK(holds(&r, u, 200, 64 * MIB));
@@ -259,9 +259,9 @@ static void test_leaves_and_comes_back(void)
 	rig_run(&r, 30, step_busy);
 	CHECK(rig_cpu_milli(&r, u) >= 800);
 	CHECK_EQ(first(&r)->state, UNIT_MANAGED);
-	CHECK_EQ(r.daemon->baselines.count, 1);
-	CHECK_EQ(r.daemon->baselines.items[0].limits.cpu_quota_usec, 30000);
-	CHECK_EQ(r.daemon->baselines.items[0].limits.mem_max, 64 * MIB);
+	CHECK_EQ(r.daemon->records.baselines.count, 1);
+	CHECK_EQ(r.daemon->records.baselines.items[0].limits.cpu_quota_usec, 30000);
+	CHECK_EQ(r.daemon->records.baselines.items[0].limits.mem_max, 64 * MIB);
 	rig_close(&r);
 }
 
@@ -275,7 +275,7 @@ static void test_dropped_while_down(void)
 	CHECK_EQ(rig_start(&r), 0);
 	rig_run(&r, 15, step_busy);
 	CHECK(holds(&r, u, 200, 64 * MIB));
-	CHECK_EQ(r.daemon->baselines.count, 0);
+	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	rig_close(&r);
 }
 
@@ -312,8 +312,8 @@ static void test_pause(void)
 	}
 	CHECK(rig_cpu_milli(&r, u) >= 800);
 	CHECK(rig_cpu_milli(&r, late) >= 800);
-	CHECK_EQ(r.daemon->baselines.count, 2);
-	CHECK_EQ(r.daemon->baselines.items[1].limits.cpu_quota_usec, 20000);
+	CHECK_EQ(r.daemon->records.baselines.count, 2);
+	CHECK_EQ(r.daemon->records.baselines.items[1].limits.cpu_quota_usec, 20000);
 	rig_close(&r);
 }
 
@@ -385,7 +385,7 @@ static void test_restore_and_resume(void)
 	CHECK(rig_cpu_milli(&r, u) >= 800);
 	CHECK_EQ(first(&r)->control.resource[RESOURCE_CPU].original, 500);
 	CHECK_EQ(first(&r)->control.resource[RESOURCE_MEMORY].original, GIB);
-	CHECK_EQ(r.daemon->baselines.items[0].limits.cpu_quota_usec, 50000);
+	CHECK_EQ(r.daemon->records.baselines.items[0].limits.cpu_quota_usec, 50000);
 	rig_close(&r);
 }
 
@@ -469,7 +469,7 @@ static void test_restart_keeps_size(void)
 	CHECK_EQ(rig_cpu_milli(&r, u), cpu);
 	CHECK_EQ(u->props.cpu_quota_per_sec_usec, cpu * USEC_PER_MSEC);
 	CHECK_EQ(first(&r)->control.resource[RESOURCE_CPU].original, 200);
-	CHECK_EQ(r.daemon->baselines.items[0].limits.cpu_quota_usec, 20000);
+	CHECK_EQ(r.daemon->records.baselines.items[0].limits.cpu_quota_usec, 20000);
 	rig_close(&r);
 }
 

@@ -10,7 +10,7 @@ static void start(struct rig *r, uint64_t milli, uint64_t bytes, uint64_t anon)
 	rig_add(r, "a.service", milli, bytes)->anon_bytes = anon;
 	CHECK_EQ(rig_start(r), 0);
 	rig_look(r, 30, NULL);
-	CHECK_EQ(r->daemon->units[0]->state, UNIT_MANAGED);
+	CHECK_EQ(r->daemon->units.items[0]->state, UNIT_MANAGED);
 }
 
 static void step_burn_800(struct rig *r)
@@ -50,7 +50,7 @@ static void test_cold(void)
 	struct rig r;
 
 	start(&r, 100, 64 * MIB, 10 * MIB);
-	c = &r.daemon->units[0]->control;
+	c = &r.daemon->units.items[0]->control;
 	rig_look(&r, 1, NULL); /* past the sample */
 	CHECK_EQ(c->last.mem_current, 10 * MIB);
 	r.unit[0].anon_bytes = 20 * MIB;
@@ -167,7 +167,7 @@ static void test_growth(void)
 	CHECK_EQ(u->max_events, 0);
 	CHECK_EQ(u->anon_bytes, 400 * MIB);
 	CHECK(rig_bytes(&r, u, "memory.max") > 400 * MIB);
-	CHECK(r.daemon->units[0]->control.resource[RESOURCE_MEMORY].limit < 800 * MIB);
+	CHECK(r.daemon->units.items[0]->control.resource[RESOURCE_MEMORY].limit < 800 * MIB);
 	CHECK(u->props.mem_max >= 400 * MIB);
 	/* The owner had no memory.high: systemd is told of none. */
 	CHECK(u->props.mem_high == UINT64_MAX);
@@ -211,7 +211,7 @@ static void test_lifted(void)
 	CHECK_EQ(rig_start(&r), 0);
 	CHECK(rig_bytes(&r, &r.unit[0], "memory.high") == LIMIT_MAX);
 	rig_look(&r, 20, NULL);
-	CHECK(r.daemon->units[0]->control.original.mem_high == LIMIT_MAX);
+	CHECK(r.daemon->units.items[0]->control.original.mem_high == LIMIT_MAX);
 	rig_close(&r);
 }
 
@@ -228,9 +228,9 @@ static void test_echo(void)
 		rig_look(&r, 5, NULL);
 		CHECK_EQ(rig_bytes(&r, u, "memory.high"), 92 * MIB);
 	}
-	CHECK_EQ(r.daemon->units[0]->state, UNIT_MANAGED);
+	CHECK_EQ(r.daemon->units.items[0]->state, UNIT_MANAGED);
 	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
-	CHECK(r.daemon->units[0]->control.original.mem_high == LIMIT_MAX);
+	CHECK(r.daemon->units.items[0]->control.original.mem_high == LIMIT_MAX);
 	rig_close(&r);
 }
 
@@ -256,7 +256,7 @@ static void test_insister(void)
 		braked(&r);
 		rig_put(&r, u, "cpu.max", "5000 100000\n");
 		rig_look(&r, 150, step_busy);
-		CHECK(r.daemon->units[0]->touched);
+		CHECK(r.daemon->units.items[0]->touched);
 		for (int n = 0; n < 4; n++) {
 			rig_put(&r, u, rows[i].file, rows[i].text);
 			rig_look(&r, 60, NULL);
@@ -264,7 +264,7 @@ static void test_insister(void)
 		CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 1);
 		rig_look(&r, 100, NULL);
 		CHECK_EQ(rig_bytes(&r, u, "memory.high"), rows[i].high);
-		CHECK_EQ(r.daemon->baselines.items[0].high_before, rows[i].high);
+		CHECK_EQ(r.daemon->records.baselines.items[0].high_before, rows[i].high);
 		rig_close(&r);
 	}
 }
@@ -284,7 +284,7 @@ static void test_owners_high(void)
 	rig_put(&r, &r.unit[0], "memory.high", "943718400\n");
 	rig_look(&r, 200, NULL);
 	CHECK_EQ(rig_bytes(&r, &r.unit[0], "memory.high"), 900 * MIB);
-	CHECK_EQ(r.daemon->units[0]->control.original.mem_high, 900 * MIB);
+	CHECK_EQ(r.daemon->units.items[0]->control.original.mem_high, 900 * MIB);
 	rig_close(&r);
 }
 

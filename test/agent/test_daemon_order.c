@@ -39,7 +39,8 @@ static void note(enum act act, const struct cg *c)
 {
 	size_t i = 0;
 
-	while (rig.daemon != NULL && i < rig.daemon->unit_count && rig.daemon->units[i]->cg != c)
+	while (rig.daemon != NULL && i < rig.daemon->units.count &&
+	       rig.daemon->units.items[i]->cg != c)
 		i++;
 	if (act_count == ACTS_MAX)
 		return;
@@ -257,7 +258,7 @@ static void test_memory(void)
 	uint64_t max;
 
 	start();
-	c = &rig.daemon->units[LAST]->control;
+	c = &rig.daemon->units.items[LAST]->control;
 	to_before_sample();
 	turn(run);
 	for (int i = 0; i < 20 && !control_hot(c); i++)
@@ -342,9 +343,9 @@ static size_t number_of(const char *name)
 {
 	size_t i = 0;
 
-	while (i < rig.daemon->unit_count && strcmp(rig.daemon->units[i]->name, name) != 0)
+	while (i < rig.daemon->units.count && strcmp(rig.daemon->units.items[i]->name, name) != 0)
 		i++;
-	CHECK(i < rig.daemon->unit_count);
+	CHECK(i < rig.daemon->units.count);
 	return i;
 }
 

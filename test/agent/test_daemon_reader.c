@@ -153,7 +153,7 @@ static void test_no_proof(void)
 	CHECK_EQ(cg_scan_offers(r.daemon->reader.scan) & USAGE_MEM_STAT, 0);
 	r.unit[0].anon_bytes = 9 * MIB;
 	rig_look(&r, 30, step_burn);
-	CHECK_EQ(r.daemon->units[0]->control.last.stat.anon, 9 * MIB);
+	CHECK_EQ(r.daemon->units.items[0]->control.last.stat.anon, 9 * MIB);
 	rig_close(&r);
 }
 
@@ -230,8 +230,8 @@ static void test_wake(void)
 		rig_look(&r, 31, step_burn); /* after each look of a second, and the sample */
 		r.unit[0].anon_bytes = bytes;
 		rig_wake(&r, &r.unit[0]);
-		CHECK_EQ(r.daemon->units[0]->control.last.stat.anon, bytes);
-		CHECK_EQ(r.daemon->units[0]->control.last.mem_current, bytes);
+		CHECK_EQ(r.daemon->units.items[0]->control.last.stat.anon, bytes);
+		CHECK_EQ(r.daemon->units.items[0]->control.last.mem_current, bytes);
 	}
 	rig_close(&r);
 }
@@ -253,7 +253,7 @@ static void test_removed(void)
 	start_one(&r, "bpf");
 	CHECK_EQ(rig_start(&r), 0);
 	rig_look(&r, 30, NULL);
-	m = r.daemon->units[0];
+	m = r.daemon->units.items[0];
 	CHECK(m->cg != NULL && rig_scan.added == 1);
 	rig_scan_tell(&(struct cg_life_event){.what = CG_LIFE_REMOVED, .id = 1});
 	turn(&r);

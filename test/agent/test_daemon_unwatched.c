@@ -50,7 +50,7 @@ static void test_unit(void)
 	u = rig_add(&r, "a.service", 100, 64 * MIB);
 	u->anon_bytes = 20 * MIB;
 	CHECK_EQ(rig_start(&r), 0);
-	CHECK(cg_watch_fd(r.daemon->watch) < 0);
+	CHECK(cg_watch_fd(r.daemon->inotify.watch) < 0);
 	rig_run(&r, 20, step_busy);
 	CHECK(rig_cpu_milli(&r, u) >= 800);
 	/* Somebody else writes: a review sees that. */

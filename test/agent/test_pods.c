@@ -251,15 +251,15 @@ static void test_not_annotated_is_not_touched(enum cgroup_driver driver)
 	p->mode = NULL;
 	rig_pod_put(&r, p);
 	CHECK_EQ(r.daemon->pods.count, 0);
-	CHECK_EQ(r.daemon->unit_count, 0);
+	CHECK_EQ(r.daemon->units.count, 0);
 	rig_run(&r, 1, pods_burn_800);
 	CHECK_EQ(open_pod_files(), 0);
-	CHECK_EQ(cg_watch_count(r.daemon->watch), 0);
+	CHECK_EQ(cg_watch_count(r.daemon->inotify.watch), 0);
 	rig_run(&r, 20, pods_burn_800);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
 	CHECK_EQ(rig_cpu_milli(&r, p->level), 500);
 	CHECK_EQ(r.set_calls, 0);
-	CHECK_EQ(r.daemon->baselines.count, 0);
+	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	/* Annotated it is another matter: the check above can fail. */
 	p->mode = "Auto";
 	rig_pod_put(&r, p);

@@ -191,12 +191,12 @@ static void test_agent_restarts(void)
 	restart(&r, p, c);
 	tell(&r, p, c);
 	rig_look(&r, 10, pods_burn_20);
-	CHECK_EQ(milli(&r, p), MIN(2 * held, r.daemon->node_milli));
+	CHECK_EQ(milli(&r, p), MIN(2 * held, r.daemon->host.cpu_milli));
 	rig_stop(&r);
 	CHECK_EQ(rig_start(&r), 0);
 	rig_pod_put(&r, p);
 	rig_look(&r, 20, pods_burn_20);
-	CHECK_EQ(milli(&r, p), MIN(2 * held, r.daemon->node_milli));
+	CHECK_EQ(milli(&r, p), MIN(2 * held, r.daemon->host.cpu_milli));
 	/* And it goes on in the life of the next one, which ends it after its time. */
 	ready(&r, p);
 	rig_look(&r, 20, pods_burn_20);
@@ -204,7 +204,7 @@ static void test_agent_restarts(void)
 	CHECK_EQ(rig_start(&r), 0);
 	rig_pod_put(&r, p);
 	rig_look(&r, 20, pods_burn_20);
-	CHECK_EQ(milli(&r, p), MIN(2 * held, r.daemon->node_milli));
+	CHECK_EQ(milli(&r, p), MIN(2 * held, r.daemon->host.cpu_milli));
 	looks_until(&r, p, held, 20);
 	CHECK(r.real <= p->ready_real + 6 * USEC_PER_SEC);
 	rig_close(&r);

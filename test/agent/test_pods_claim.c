@@ -104,8 +104,8 @@ static void check_released(struct rig *r, struct rig_pod *p)
 	CHECK_EQ(r->kills, 0);
 	CHECK_EQ(rig_cpu_milli(r, p->level), rig_cpu_milli(r, p->container[0].unit) + 200);
 	/* Nothing of it stays on record under either name. */
-	for (size_t i = 0; i < r->daemon->baselines.count; i++) {
-		const struct baseline *b = &r->daemon->baselines.items[i];
+	for (size_t i = 0; i < r->daemon->records.baselines.count; i++) {
+		const struct baseline *b = &r->daemon->records.baselines.items[i];
 
 		CHECK(strstr(b->key, "/log") == NULL);
 		CHECK(b->cgroup == NULL || strcmp(b->cgroup, p->container[1].unit->cgroup) != 0);

@@ -271,14 +271,14 @@ static void test_cpu_manager(bool both)
 	rig_pod_put(&r, p);
 	rig_run(&r, 2, burn_20);
 	runtime_look(r.daemon, true);
-	CHECK(!r.daemon->cpu_manager);
+	CHECK(!r.daemon->host.cpu_manager);
 	rig_put(&r, inner, "cpuset.cpus", "0-1\n");
 	rig_run(&r, 2, burn_20);
 	runtime_look(r.daemon, true);
-	CHECK(r.daemon->cpu_manager);
+	CHECK(r.daemon->host.cpu_manager);
 	rig_put(&r, inner, "cpuset.cpus", "\n");
 	runtime_look(r.daemon, true);
-	CHECK(!r.daemon->cpu_manager);
+	CHECK(!r.daemon->host.cpu_manager);
 	rig_close(&r);
 }
 
@@ -410,7 +410,7 @@ static void test_late_unwatched(void)
 	both_levels = true;
 	rig_pod_put(&r, p);
 	m = pods_of(&r, "default/web-0/app");
-	cg_watch_forget(r.daemon->watch, m->control.target + 1);
+	cg_watch_forget(r.daemon->inotify.watch, m->control.target + 1);
 	put_inner(&r, p->container[0].unit);
 	crun_writes(&r, p->container[0].unit, 200, 64 * MIB);
 	rig_run(&r, 15, burn_800);

@@ -24,7 +24,7 @@ static void test_list_with_a_hole(void)
 	pods_list_end(r.daemon, false);
 	rig_run(&r, 2, pods_burn_800);
 	CHECK_EQ(r.daemon->pods.count, 1);
-	CHECK_EQ(r.daemon->baselines.count, 3);
+	CHECK_EQ(r.daemon->records.baselines.count, 3);
 	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= had);
 	rig_pod_remove(&r, p);
 	rig_run(&r, 2, NULL);
@@ -34,7 +34,7 @@ static void test_list_with_a_hole(void)
 	pods_list_begin(r.daemon);
 	pods_list_end(r.daemon, false);
 	rig_run(&r, 15, NULL);
-	CHECK_EQ(r.daemon->baselines.count, 3);
+	CHECK_EQ(r.daemon->records.baselines.count, 3);
 	rig_close(&r);
 }
 
@@ -54,7 +54,7 @@ static void test_list_lacks_it(enum cgroup_driver driver, bool restart)
 		pods_list_begin(r.daemon);
 		pods_list_end(r.daemon, true);
 		rig_run(&r, 70, pods_burn_800);
-		CHECK_EQ(r.daemon->baselines.count, 3);
+		CHECK_EQ(r.daemon->records.baselines.count, 3);
 		CHECK_EQ(r.daemon->pods.count, restart ? 0 : 1);
 		CHECK(rig_cpu_milli(&r, p->container[0].unit) >= (restart ? had : 800));
 	}
@@ -67,7 +67,7 @@ static void test_list_lacks_it(enum cgroup_driver driver, bool restart)
 	rig_pod_put(&r, p);
 	rig_run(&r, 10, pods_burn_20);
 	pods_check_originals(&r, p);
-	CHECK_EQ(r.daemon->baselines.count, 0);
+	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	rig_close(&r);
 }
 
@@ -121,7 +121,7 @@ static void test_list_lacks_it_without_cgroup(enum cgroup_driver driver, bool re
 
 	list_of(&r, NULL);
 	rig_run(&r, 15, NULL);
-	CHECK_EQ(r.daemon->baselines.count, 3);
+	CHECK_EQ(r.daemon->records.baselines.count, 3);
 	come_back(&r, p);
 	list_of(&r, p);
 	rig_run(&r, 2, pods_burn_20);
@@ -131,7 +131,7 @@ static void test_list_lacks_it_without_cgroup(enum cgroup_driver driver, bool re
 	rig_run(&r, 700, NULL);
 	list_of(&r, NULL);
 	rig_run(&r, 15, NULL);
-	CHECK_EQ(r.daemon->baselines.count, 3);
+	CHECK_EQ(r.daemon->records.baselines.count, 3);
 	rig_close(&r);
 }
 
@@ -147,13 +147,13 @@ static void test_gone_by_two_lists(enum cgroup_driver driver, bool restart)
 	CHECK(!pods_want_list(r.daemon));
 	list_of(&r, NULL);
 	rig_run(&r, 5, NULL);
-	CHECK_EQ(r.daemon->baselines.count, 3);
+	CHECK_EQ(r.daemon->records.baselines.count, 3);
 	rig_run(&r, 20, NULL);
 	CHECK(pods_want_list(r.daemon));
 	CHECK(!pods_want_list(r.daemon)); /* asked once */
 	list_of(&r, NULL);
 	rig_run(&r, 15, NULL);
-	CHECK_EQ(r.daemon->baselines.count, 0);
+	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	rig_run(&r, 1300, NULL);
 	CHECK(!pods_want_list(r.daemon));
 	rig_close(&r);
@@ -169,10 +169,10 @@ static void test_gone_by_age(void)
 	list_of(&r, NULL);
 	r.boot += week, r.real += week;
 	rig_run(&r, 15, NULL);
-	CHECK_EQ(r.daemon->baselines.count, 3);
+	CHECK_EQ(r.daemon->records.baselines.count, 3);
 	r.boot += week, r.real += week;
 	rig_run(&r, 15, NULL);
-	CHECK_EQ(r.daemon->baselines.count, 0);
+	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	rig_close(&r);
 }
 
@@ -187,7 +187,7 @@ static void test_skipped_is_there(void)
 		pods_seen(r.daemon, p->uid);
 		pods_list_end(r.daemon, true);
 		rig_run(&r, 700, NULL);
-		CHECK_EQ(r.daemon->baselines.count, 3);
+		CHECK_EQ(r.daemon->records.baselines.count, 3);
 	}
 	rig_close(&r);
 }
@@ -204,7 +204,7 @@ static void test_list_has_a_namesake(void)
 	rig_pod_remove(&r, old);
 	list_of(&r, old);
 	rig_run(&r, 15, pods_burn_800);
-	CHECK_EQ(r.daemon->baselines.count, 3);
+	CHECK_EQ(r.daemon->records.baselines.count, 3);
 	list_of(&r, p);
 	rig_run(&r, 2, pods_burn_800);
 	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 200);
@@ -223,13 +223,13 @@ static void test_lacking_and_gone(bool restart)
 	for (int i = 0; i < 2; i++) {
 		list_of(&r, NULL);
 		rig_run(&r, 700, NULL);
-		CHECK_EQ(r.daemon->baselines.count, 3);
+		CHECK_EQ(r.daemon->records.baselines.count, 3);
 		CHECK(!pods_want_list(r.daemon));
 	}
 	rig_pod_remove(&r, p);
 	rig_run(&r, 15, NULL);
 	CHECK_EQ(r.daemon->pods.count, 0);
-	CHECK_EQ(r.daemon->baselines.count, 0);
+	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	rig_close(&r);
 }
 
@@ -246,10 +246,10 @@ static void test_lacking_and_deleted(bool restart)
 	}
 	pods_list_begin(r.daemon);
 	pods_list_end(r.daemon, true);
-	CHECK_EQ(r.daemon->baselines.count, 3);
+	CHECK_EQ(r.daemon->records.baselines.count, 3);
 	pods_gone(r.daemon, p->uid);
 	CHECK_EQ(r.daemon->pods.count, 0);
-	CHECK_EQ(r.daemon->baselines.count, 0);
+	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	rig_close(&r);
 }
 

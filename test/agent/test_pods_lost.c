@@ -28,7 +28,7 @@ static struct rig_pod *lost_begin(struct rig *r, const char *mode, const char *s
 		p->extra_value = status;
 	}
 	CHECK_EQ(rig_start(r), 0);
-	r->daemon->originals_lost = true;
+	r->daemon->records.originals_lost = true;
 	return p;
 }
 
@@ -52,13 +52,13 @@ static void test_turned_on_later(const char *mode)
 	struct rig_pod *p = lost_begin(&r, mode, NULL);
 
 	list(&r, p);
-	CHECK(r.daemon->originals_lost);
+	CHECK(r.daemon->records.originals_lost);
 	CHECK_EQ(r.events[EVENT_ORIGINALS_UNKNOWN] >= 1, 1);
 	p->mode = "Auto";
 	rig_pod_put(&r, p);
 	rig_run(&r, 20, pods_burn_800);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_UNMANAGED);
-	CHECK_EQ(r.daemon->baselines.count, 0);
+	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 800);
 	rig_close(&r);
 }
@@ -70,7 +70,7 @@ static void test_recovered_later(void)
 	struct rig_pod *p = lost_begin(&r, NULL, STATUS);
 
 	list(&r, p);
-	CHECK(r.daemon->originals_lost);
+	CHECK(r.daemon->records.originals_lost);
 	CHECK_EQ(r.events[EVENT_ORIGINALS_UNKNOWN], 1);
 	list(&r, p);
 	CHECK_EQ(r.events[EVENT_ORIGINALS_UNKNOWN], 1);
@@ -79,7 +79,7 @@ static void test_recovered_later(void)
 	rig_run(&r, 130, pods_burn_800);
 	CHECK_EQ(original_of_app(&r, RESOURCE_CPU), 200);
 	CHECK_EQ(original_of_app(&r, RESOURCE_MEMORY), 64 * MIB);
-	CHECK(!r.daemon->originals_lost);
+	CHECK(!r.daemon->records.originals_lost);
 	rig_close(&r);
 }
 
@@ -96,7 +96,7 @@ static void test_off_is_handed_back(void)
 	CHECK_EQ(rig_bytes(&r, p->container[0].unit, "memory.max"), 64 * MIB);
 	CHECK_EQ(rig_cpu_milli(&r, p->level), 500);
 	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), 96 * MIB);
-	CHECK(!r.daemon->originals_lost);
+	CHECK(!r.daemon->records.originals_lost);
 	rig_close(&r);
 }
 
@@ -126,7 +126,7 @@ static void test_gone(bool deleted)
 	struct rig_pod *p = lost_begin(&r, NULL, NULL);
 
 	list(&r, p);
-	CHECK(r.daemon->originals_lost);
+	CHECK(r.daemon->records.originals_lost);
 	if (deleted)
 		pods_gone(r.daemon, p->uid);
 	rig_pod_remove(&r, p);
@@ -134,13 +134,13 @@ static void test_gone(bool deleted)
 	pods_list_end(r.daemon, true);
 	rig_run(&r, 130, NULL);
 	/* One list that lacks it proves nothing. */
-	CHECK_EQ(r.daemon->originals_lost, !deleted);
+	CHECK_EQ(r.daemon->records.originals_lost, !deleted);
 	rig_run(&r, 600, NULL);
 	CHECK_EQ(pods_want_list(r.daemon), !deleted);
 	pods_list_begin(r.daemon);
 	pods_list_end(r.daemon, true);
 	rig_run(&r, 130, NULL);
-	CHECK(!r.daemon->originals_lost);
+	CHECK(!r.daemon->records.originals_lost);
 	rig_close(&r);
 }
 

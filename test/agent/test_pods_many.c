@@ -179,11 +179,11 @@ int main(void)
 	for (unsigned n = 0; n < PODS; n++)
 		put_pod(&r, n);
 	CHECK_EQ(rig_start(&r), 0);
-	r.daemon->port = (struct unit_port){.ctx = &r,
-					    .list = count_list,
-					    .set = count_set,
-					    .pending = none_pending,
-					    .get = count_get};
+	r.daemon->pid1.port = (struct unit_port){.ctx = &r,
+						 .list = count_list,
+						 .set = count_set,
+						 .pending = none_pending,
+						 .get = count_get};
 	r.daemon->log.record = NULL;
 	rig_run(&r, 1, NULL);
 	before = rss();
@@ -192,7 +192,7 @@ int main(void)
 	put_all(&r);
 	took = daemon_clock() - begin;
 	rig_run(&r, 1, NULL);
-	CHECK_EQ(r.daemon->unit_count, PODS * (CONTAINERS + 1));
+	CHECK_EQ(r.daemon->units.count, PODS * (CONTAINERS + 1));
 	fprintf(stderr, "first list: %" PRIu64 " ms\n", (uint64_t)(took / USEC_PER_MSEC));
 	/* Once each, when it appears. */
 	CHECK_EQ(asked.gets, PODS * (CONTAINERS + 1));
@@ -220,10 +220,10 @@ int main(void)
 	took = daemon_clock() - begin;
 	fprintf(stderr, "an event: %" PRIu64 " us\n", took / (4 * PODS));
 	CHECK_EQ(asked.gets, PODS * (CONTAINERS + 1));
-	CHECK_EQ(r.daemon->unit_count, PODS * (CONTAINERS + 1));
+	CHECK_EQ(r.daemon->units.count, PODS * (CONTAINERS + 1));
 	while (r.daemon->pods.count > 0)
 		pods_gone(r.daemon, r.daemon->pods.items[0]->spec->uid);
-	CHECK_EQ(r.daemon->unit_count, 0);
+	CHECK_EQ(r.daemon->units.count, 0);
 	CHECK(fake_open_fds() <= fds + KUBEPODS_PARENTS_MAX);
 	rig_close(&r);
 	return check_result();

@@ -47,10 +47,10 @@ static void test_owner_resizes(enum cgroup_driver driver, bool echo_first)
 	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
 	CHECK(r.events[EVENT_DRIFT_REASSERTED] <= (echo_first ? 2u : 0u));
 	snprintf(key, sizeof key, "pod:%s/app", p->uid);
-	b = baseline_find(&r.daemon->baselines, key);
+	b = baseline_find(&r.daemon->records.baselines, key);
 	CHECK(b != NULL && b->limits.cpu_quota_usec == 150000 && b->limits.mem_max == 256 * MIB);
 	snprintf(key, sizeof key, "pod:%s", p->uid);
-	b = baseline_find(&r.daemon->baselines, key);
+	b = baseline_find(&r.daemon->records.baselines, key);
 	CHECK(b != NULL && b->limits.cpu_quota_usec == 180000 && b->limits.mem_max == 288 * MIB);
 	CHECK_EQ(rig_cpu_milli(&r, p->level), 1800);
 	CHECK(!r.below);
@@ -239,7 +239,7 @@ static void test_lead_before_adoption(void)
 	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 1);
 	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_MEMORY)->original, 48 * MIB);
 	snprintf(key, sizeof key, "pod:%s/app", p->uid);
-	b = baseline_find(&r.daemon->baselines, key);
+	b = baseline_find(&r.daemon->records.baselines, key);
 	CHECK(b != NULL && b->limits.mem_max == 48 * MIB);
 	CHECK_EQ(b != NULL ? b->request[RESOURCE_MEMORY] : 0, 48 * MIB);
 	CHECK_EQ(b != NULL ? b->request[RESOURCE_CPU] : 0, 200);
@@ -306,8 +306,8 @@ static void test_annotation_removed(enum cgroup_driver driver)
 	/* app and the pod, each once. */
 	CHECK_EQ(r.events[EVENT_RESTORED], 2);
 	CHECK_EQ(r.daemon->pods.count, 0);
-	CHECK_EQ(r.daemon->unit_count, 0);
-	CHECK_EQ(r.daemon->baselines.count, 0);
+	CHECK_EQ(r.daemon->units.count, 0);
+	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	rig_run(&r, 10, pods_burn_800);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
 	rig_close(&r);
@@ -327,7 +327,7 @@ static void test_mode_off_from_auto(enum cgroup_driver driver)
 	/* It is still looked at, and nothing of it is on record. */
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.rule.mode, MODE_OFF);
-	CHECK_EQ(r.daemon->baselines.count, 0);
+	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	p->mode = "Auto";
 	rig_pod_put(&r, p);
 	rig_run(&r, 10, pods_burn_800);
@@ -406,8 +406,8 @@ static void test_name_comes_again(enum cgroup_driver driver)
 	CHECK_STR(pods_of(&r, "default/web-0/app")->path, next->container[0].unit->cgroup);
 	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 100);
 	CHECK(pods_of(&r, "default/web-0/app")->control.history.samples > 0);
-	for (size_t i = 0; i < r.daemon->baselines.count; i++)
-		CHECK(strstr(r.daemon->baselines.items[i].key, p->uid) == NULL);
+	for (size_t i = 0; i < r.daemon->records.baselines.count; i++)
+		CHECK(strstr(r.daemon->records.baselines.items[i].key, p->uid) == NULL);
 	pods_gone(r.daemon, p->uid);
 	CHECK_EQ(r.daemon->pods.count, 1);
 	rig_run(&r, 5, pods_burn_800);
@@ -443,7 +443,7 @@ static void test_daemon_comes_back(enum cgroup_driver driver)
 	rig_run(&r, 5, pods_burn_20);
 	pods_check_originals(&r, p);
 	CHECK_EQ(r.daemon->pods.count, 0);
-	CHECK_EQ(r.daemon->baselines.count, 0);
+	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	rig_close(&r);
 }
 

@@ -325,9 +325,9 @@ static void test_waiting_call_is_dropped(void)
 	want = u->props;
 	/* One is on its way, the next behind it. */
 	r.silent = true;
-	r.daemon->port.set(r.daemon->port.ctx, SCOPE, &want, UNIT_PROP_MEM_MAX, true);
+	r.daemon->pid1.port.set(r.daemon->pid1.port.ctx, SCOPE, &want, UNIT_PROP_MEM_MAX, true);
 	rig_run(&r, 1, NULL);
-	r.daemon->port.set(r.daemon->port.ctx, SCOPE, &want, UNIT_PROP_MEM_MAX, true);
+	r.daemon->pid1.port.set(r.daemon->pid1.port.ctx, SCOPE, &want, UNIT_PROP_MEM_MAX, true);
 	rig_unit_stop(&r, u);
 	rig_run(&r, 2, NULL);
 	r.call_count = 0;
@@ -335,7 +335,8 @@ static void test_waiting_call_is_dropped(void)
 	CHECK(!unit_queue_pending(r.queue, SCOPE));
 	r.silent = false;
 	rig_unit_start(&r, u);
-	u->active_enter_usec = r.daemon->started_monotonic + (r.daemon->now - r.daemon->started_at);
+	u->active_enter_usec =
+		r.daemon->wake.started_monotonic + (r.daemon->wake.now - r.daemon->wake.started_at);
 	u->creating = true;
 	rig_run(&r, 5, NULL);
 	check_no_call(&r);

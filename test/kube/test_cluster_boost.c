@@ -121,10 +121,10 @@ static void test_restored(void)
 	started_now(p);
 	CHECK(crig_until(&c, 60, burn_50, is_lent));
 	m = managed_find(d, "default/web-0/app");
-	CHECK_EQ(baseline_find(&d->baselines, m->key)->lent_milli, 200);
+	CHECK_EQ(baseline_find(&d->records.baselines, m->key)->lent_milli, 200);
 	CHECK_EQ(d->api.ops->restore(d, "default/web-0", false, ignore, NULL), 0);
 	CHECK(is_over(&c));
-	b = baseline_find(&d->baselines, m->key);
+	b = baseline_find(&d->records.baselines, m->key);
 	CHECK(b != NULL && b->lent_milli == 0);
 	rig_run(&c.rig, 20, burn_50);
 	CHECK(is_over(&c));

@@ -101,7 +101,7 @@ static usec_t paused_for(void)
 {
 	const struct managed *m = managed_find(c.rig.daemon, "default/web-0/app");
 
-	return c.rig.daemon->now - m->control.mem.last_growth;
+	return c.rig.daemon->wake.now - m->control.mem.last_growth;
 }
 
 static bool pause_is_over(struct crig *x)
@@ -189,12 +189,12 @@ static void test_what_cannot_be_ratified(void)
 /* A CPU manager names CPUs for its containers: seen within a sample, gone with a review. */
 static bool is_seen(struct crig *x)
 {
-	return x->rig.daemon->cpu_manager;
+	return x->rig.daemon->host.cpu_manager;
 }
 
 static bool is_not_seen(struct crig *x)
 {
-	return !x->rig.daemon->cpu_manager;
+	return !x->rig.daemon->host.cpu_manager;
 }
 
 static void test_cpu_manager(void)

@@ -76,7 +76,7 @@ static void check_kept(const struct rig_pod *p)
 	const struct managed *m = managed_find(c.rig.daemon, "default/web-0/app");
 
 	CHECK_EQ(c.rig.daemon->pods.count, 1);
-	CHECK_EQ(c.rig.daemon->baselines.count, 2);
+	CHECK_EQ(c.rig.daemon->records.baselines.count, 2);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
 	CHECK(m != NULL && m->control.resource[RESOURCE_CPU].original == 200);
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
@@ -153,10 +153,10 @@ static void test_ended_unseen(void)
 	crig_start(&c);
 	rig_run(&c.rig, 120, NULL);
 	CHECK(c.rig.daemon->pods.synced);
-	CHECK_EQ(c.rig.daemon->baselines.count, 2);
+	CHECK_EQ(c.rig.daemon->records.baselines.count, 2);
 	rig_run(&c.rig, 600, NULL);
 	CHECK_EQ(kube_watch_state(c.rig.daemon->cluster->watch)->lists, 2);
-	CHECK_EQ(c.rig.daemon->baselines.count, 0);
+	CHECK_EQ(c.rig.daemon->records.baselines.count, 0);
 	crig_close(&c);
 }
 
@@ -192,7 +192,7 @@ static void check_wrong_name(struct rig_pod *p)
 	CHECK(strstr(ready, "[-]node failed") != NULL);
 	CHECK_EQ(crig_http(&c, "/metrics", &page), 200);
 	CHECK(strstr(page, "\nvscaled_node_name_wrong 1\n") != NULL);
-	CHECK_EQ(c.rig.daemon->baselines.count, 2);
+	CHECK_EQ(c.rig.daemon->records.baselines.count, 2);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 700);
 }

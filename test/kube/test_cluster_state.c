@@ -82,7 +82,7 @@ static void test_recovered(enum cgroup_driver driver)
 	CHECK_EQ(original(RESOURCE_MEMORY), 64 * MIB);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
-	CHECK(!c.rig.daemon->originals_lost);
+	CHECK(!c.rig.daemon->records.originals_lost);
 	/* And so it goes back to where it was. */
 	crig_annotate(&c, p, "mode", NULL);
 	CHECK(crig_until(&c, 60, burn_50, is_put_back));
@@ -141,7 +141,7 @@ static void test_resumed(void)
 	rig_run(&c.rig, 10, burn_600);
 	CHECK_EQ(original(RESOURCE_CPU), 700);
 	CHECK_EQ(managed_find(c.rig.daemon, "default/web-0/app")->state, UNIT_MANAGED);
-	CHECK(!c.rig.daemon->originals_lost);
+	CHECK(!c.rig.daemon->records.originals_lost);
 	crig_close(&c);
 }
 
@@ -162,7 +162,7 @@ static void test_never_ours(void)
 
 static bool on_disk(const char *name)
 {
-	return faccessat(c.rig.daemon->state_dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	return faccessat(c.rig.daemon->records.dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* The mark that originals are lost cannot be made. Without it the next start would take a file of
@@ -194,7 +194,7 @@ static void test_mark_not_made(void)
 	crig_start(&c);
 	rig_run(&c.rig, 40, burn_600);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_UNKNOWN], 1);
-	CHECK(c.rig.daemon->originals_lost);
+	CHECK(c.rig.daemon->records.originals_lost);
 	crig_close(&c);
 }
 
@@ -227,12 +227,12 @@ static void test_mark_stays(void)
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_RECOVERED], 1);
 	CHECK(on_disk("originals-lost"));
 	CHECK(!on_disk("baseline"));
-	CHECK(c.rig.daemon->originals_lost);
+	CHECK(c.rig.daemon->records.originals_lost);
 	full_for = NULL;
 	rig_run(&c.rig, 40, burn_600);
 	CHECK(!on_disk("originals-lost"));
 	CHECK(on_disk("baseline"));
-	CHECK(!c.rig.daemon->originals_lost);
+	CHECK(!c.rig.daemon->records.originals_lost);
 	crig_close(&c);
 }
 
@@ -247,7 +247,7 @@ static void test_mark_removed(void)
 	crig_start(&c);
 	rig_run(&c.rig, 40, burn_600);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		CHECK(unlinkat(c.rig.daemon->state_dir, files[i], 0) == 0);
+		CHECK(unlinkat(c.rig.daemon->records.dir, files[i], 0) == 0);
 	rig_run(&c.rig, 40, burn_600);
 	CHECK(on_disk("baseline"));
 	CHECK(on_disk("originals-lost"));

@@ -47,7 +47,7 @@ static void test_in_cluster(enum cg_mode mode, const char *word)
 	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
 	plain = crig_pod(&c, DRIVER_CGROUPFS, "plain-0", NULL);
 	crig_start(&c);
-	CHECK_STR(c.rig.daemon->unsupported, word);
+	CHECK_STR(c.rig.daemon->host.unsupported, word);
 	CHECK(crig_until(&c, 60, burn_600, is_told));
 	crig_annotate(&c, p, "max-cpu", "800m");
 	daemon_reload(c.rig.daemon);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host, as found at the start, and what is known of this agent on it. */
+#pragma once
+
+#include "cgroup/discover.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct host {
+	struct cg_host cg;
+	char controllers[64];
+	uint64_t cpu_milli;
+	int root;                /* cgroup root; -1: not open */
+	const char *unsupported; /* why nothing here can be managed, in a few words; NULL: it can */
+	/* Of vscaled itself: never managed, nor are its parents. "": it runs in no pod. */
+	char own_cgroup[256];
+	char own_namespace[64], own_pod[256];
+	bool name_wrong;  /* no listed pod has a cgroup here, and other pods have; reported */
+	bool cpu_manager; /* the kubelet assigns CPUs to containers: limits may be replayed at any
+			     time */
+};
