@@ -9,7 +9,7 @@
 /* A list of CPUs of one level. Not kept open: it is read at reviews only. */
 static int read_list(const struct cg *c, const char *file, uint32_t *ret)
 {
-	OWN(drop_fd) int fd = openat(c->dir, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	OWN(cg_drop_fd) int fd = openat(c->dir, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	char text[CG_TEXT_BYTES];
 	ssize_t len;
 

@@ -94,7 +94,7 @@ static enum cg_mode find_host(char mount[static CG_MOUNT_BYTES])
 
 static int read_mask(int dir, const char *name, uint32_t *ret)
 {
-	OWN(drop_fd) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	OWN(cg_drop_fd) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	char text[CG_TEXT_BYTES];
 	ssize_t n;
 
@@ -109,7 +109,7 @@ static int read_mask(int dir, const char *name, uint32_t *ret)
 /* Reads the controllers and properties of the root of the tree at h->mount. */
 static int look_at_root(struct cg_host *h)
 {
-	OWN(drop_fd) int dir = open(h->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	OWN(cg_drop_fd) int dir = open(h->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r;
 
 	if (dir < 0)

@@ -55,7 +55,7 @@ static int next_name(const char **path, char name[static NAME_MAX + 1])
 /* Name by name, because O_NOFOLLOW checks the last one only. */
 static int walk(int root, const char *path, int *ret)
 {
-	OWN(drop_fd) int dir = open_dir(root, ".");
+	OWN(cg_drop_fd) int dir = open_dir(root, ".");
 	char name[NAME_MAX + 1];
 	int r;
 
@@ -135,10 +135,10 @@ void cg_close(struct cg *c)
 		return;
 	cg_close(c->inner);
 	for (size_t i = 0; i < CG_FILE_COUNT; i++)
-		drop_fd(&c->fd[i]);
+		cg_drop_fd(&c->fd[i]);
 	if (c->events_fd != c->fd[CG_FILE_MEM_EVENTS])
-		drop_fd(&c->events_fd);
-	drop_fd(&c->dir);
+		cg_drop_fd(&c->events_fd);
+	cg_drop_fd(&c->dir);
 	free(c);
 }
 
@@ -154,7 +154,7 @@ int cg_dirfd(const struct cg *c)
 
 int cg_same(const struct cg *c, int root_dirfd, const char *path)
 {
-	OWN(drop_fd) int dir = -1;
+	OWN(cg_drop_fd) int dir = -1;
 	struct stat st;
 	int r = walk(root_dirfd, path, &dir);
 

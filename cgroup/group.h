@@ -72,11 +72,11 @@ int cg_file_read(struct cg *c, enum cg_file file, char *buf);
 /* Parses the content of a file into the fields it is read for, and sets their bits. */
 int cg_file_fill(enum cg_file file, const char *text, size_t len, struct usage *u);
 
-/* 0 while the cgroup exists, -ENODEV once it is removed. */
-int cg_alive(const struct cg *c);
-
-static inline void drop_fd(const int *fd)
+static inline void cg_drop_fd(const int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
 }
+
+/* 0 while the cgroup exists, -ENODEV once it is removed. */
+int cg_alive(const struct cg *c);

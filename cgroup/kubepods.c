@@ -16,6 +16,12 @@ static const char *const classes[] = {"", "burstable", "besteffort"};
 
 /* --- names --- */
 
+static void drop_dir(DIR **d)
+{
+	if (*d != NULL)
+		closedir(*d);
+}
+
 static void replace(char *s, char from, char to)
 {
 	for (; *s != '\0'; s++)
@@ -216,12 +222,6 @@ int kubepods_parents(int root, const char *prefix, char ret[][KUBEPODS_PATH_MAX]
 			    is_folder(root, ret[count]))
 				count++;
 	return count;
-}
-
-static void drop_dir(DIR **d)
-{
-	if (*d != NULL)
-		closedir(*d);
 }
 
 int kubepods_children(int root, const char *pod_path, kubepods_child_fn *fn, void *arg)

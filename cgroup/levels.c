@@ -26,7 +26,7 @@ static unsigned files_of(const struct cg *c)
  */
 static bool is_empty(const struct cg *c)
 {
-	OWN(drop_fd) int fd = openat(c->dir, "cgroup.events", O_RDONLY | O_CLOEXEC);
+	OWN(cg_drop_fd) int fd = openat(c->dir, "cgroup.events", O_RDONLY | O_CLOEXEC);
 	struct cg_state state;
 	char text[256];
 	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof text);

@@ -44,7 +44,7 @@ void cg_watch_free(struct cg_watch *w)
 {
 	if (w == NULL)
 		return;
-	drop_fd(&w->fd);
+	cg_drop_fd(&w->fd);
 	free(w->entries);
 	free(w);
 }

@@ -32,7 +32,7 @@ static int lost(const struct cg *c, int error)
  * not mind, and a plain file is left without the rest of a longer value. */
 static int write_text(const struct cg *c, const char *file, const char *text, size_t len)
 {
-	OWN(drop_fd) int fd = openat(c->dir, file, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
+	OWN(cg_drop_fd) int fd = openat(c->dir, file, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
 	ssize_t n;
 
 	if (fd < 0)

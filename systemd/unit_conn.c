@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systemd/unit_conn.h"
 #include "policy/base/base.h"
+#include "systemd/drop.h"
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-static void drop_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-}
 
 static void drop_bus(sd_bus **bus)
 {

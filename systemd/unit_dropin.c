@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systemd/unit_dropin.h"
+#include "systemd/drop.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,19 +34,13 @@ static const struct {
 
 static const char *const keys[] = {"CPUQuota", "MemoryMax", "MemoryHigh", "MemoryLimit"};
 
-static void drop_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-}
+/* --- drop-ins of others --- */
 
 static void drop_dir(DIR **d)
 {
 	if (*d != NULL)
 		closedir(*d);
 }
-
-/* --- drop-ins of others --- */
 
 static bool names_limit(const char *text)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systemd/unit_sync.h"
+#include "systemd/drop.h"
 #include "systemd/unit_dropin.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -8,12 +9,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-static void drop_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-}
 
 static void drop_bus(sd_bus **bus)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/base/lock.h"
+#include "agent/base/drop.h"
 #include "policy/base/base.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -12,13 +13,6 @@
 #define NAME     "lock"
 #define TRIES    10
 #define TRY_USEC 50000
-
-static void drop_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
 
 static int directory_open(const char *directory, mode_t mode)
 {

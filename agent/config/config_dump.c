@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The effective configuration, in a form that loads again. */
+#include "agent/base/json.h"
 #include "agent/config/config_table.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-
-static void drop_json(cJSON **j)
-{
-	cJSON_Delete(*j);
-}
 
 static int add_text(cJSON *to, const char *name, const char *text)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The file and the environment around config_load_text(). */
+#include "agent/base/drop.h"
 #include "agent/config/config.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -15,12 +16,6 @@
 #define SOCKET      "control.sock"
 
 #define SOCKET_PATH_MAX (sizeof((struct sockaddr_un *)0)->sun_path - 1)
-
-static void drop_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-}
 
 static int fill(char **field, const char *value, size_t len)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Checks of the kernel. */
+#include "agent/base/drop.h"
 #include "agent/ctl/doctor.h"
 #include <dirent.h>
 #include <errno.h>
@@ -10,12 +11,6 @@
 #include <unistd.h>
 
 #define NEEDED (CG_CPU | CG_MEMORY)
-
-static void drop_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-}
 
 static bool is_unified(const struct doctor *d)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Checks of systemd, the file systems and other programs of the host. */
+#include "agent/base/drop.h"
 #include "agent/config/config.h"
 #include "agent/ctl/client.h"
 #include "agent/ctl/doctor.h"
@@ -14,12 +15,6 @@
 
 /* Room for the originals and the history of a full node. */
 #define STATE_BYTES_MIN (32 * MIB)
-
-static void drop_dir(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
 
 static bool exists(const struct doctor *d, const char *path)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/http/http_socket.h"
+#include "agent/base/drop.h"
 #include "agent/http/http.h"
 #include "policy/base/base.h"
 #include <errno.h>
@@ -17,12 +18,6 @@
 #define BACKLOG 4096
 /* A connection without data is accepted after this long, one with a request at once. */
 #define DEFER_SEC 1
-
-static void drop_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-}
 
 static int address_of(const char *path, struct sockaddr_un *ret)
 {

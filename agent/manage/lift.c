@@ -7,16 +7,11 @@
  * end with the same reboot, and a record names its cgroup by its inode.
  */
 #include "agent/manage/lift.h"
+#include "agent/base/drop.h"
 #include "agent/manage/shared.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
-
-static void drop_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-}
 
 static int runtime_open(const struct daemon *d)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* History and original values on disk. */
 #include "agent/manage/persist.h"
+#include "agent/base/drop.h"
 #include "agent/base/footprint.h"
 #include "agent/manage/lift.h"
 #include "agent/manage/managed.h"
@@ -17,12 +18,6 @@
 
 /* A file that exists while the records are not complete, for a restart in that time. */
 #define LOST_FILE "originals-lost"
-
-static void drop_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-}
 
 static int mark_make(const struct daemon *d)
 {

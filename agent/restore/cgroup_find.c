@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/restore/cgroup_find.h"
+#include "agent/base/drop.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +19,6 @@ struct search {
 	char named[CGROUP_PATH_MAX];
 	char exact[CGROUP_PATH_MAX];
 };
-
-static void drop_dir(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
 
 /* systemd puts "_" before a name that could be taken for a file of the kernel. */
 static bool carries_name(const char *folder, const char *unit)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/state/state_file.h"
 #include "agent/base/crc32c.h"
+#include "agent/base/drop.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,12 +13,6 @@
 #define HEADER_MAX 128
 /* Damaged files are kept, but only this many: the last number is reused. */
 #define ASIDE_COUNT 9
-
-static void drop_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-}
 
 void state_file_free(struct state_file *f)
 {

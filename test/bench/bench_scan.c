@@ -317,7 +317,7 @@ static void enable_controllers(const struct bench *b)
 
 	snprintf(path, sizeof path, "%s/cgroup.subtree_control", b->folder);
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		OWN(drop_fd) int fd = open(path, O_WRONLY | O_CLOEXEC);
+		OWN(cg_drop_fd) int fd = open(path, O_WRONLY | O_CLOEXEC);
 
 		/* Refused where the controller is not there: then its files are not, either. */
 		if (fd >= 0 && write(fd, words[i], strlen(words[i])) < 0)
@@ -403,7 +403,7 @@ static int set_up_bpf(struct bench *b, int root)
 
 static int set_up(struct bench *b)
 {
-	OWN(drop_fd) int root = open(b->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	OWN(cg_drop_fd) int root = open(b->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct rlimit files;
 	int r = 0;
 

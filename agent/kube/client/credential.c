@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/client/credential.h"
+#include "agent/base/drop.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -7,12 +8,6 @@
 #include <unistd.h>
 
 #define TOKEN_BYTES_MAX (16 * KIB)
-
-static void drop_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-}
 
 static void drop_secret(char **text)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/encode.h"
+#include "agent/base/json.h"
 #include "agent/base/shown.h"
 #include <cjson/cJSON.h>
 #include <ctype.h>
@@ -14,11 +15,6 @@
 #define ACTION_MAX   128u
 #define INSTANCE_MAX 128u
 #define CONTROLLER   "vscaled.dev/vscaled"
-
-static void drop_json(cJSON **j)
-{
-	cJSON_Delete(*j);
-}
 
 /* Text of a finished document; NULL when any part of it could not be made. */
 static char *print(const cJSON *json, bool whole)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "agent/base/json.h"
 #include "agent/kube/model/decode.h"
 #include "agent/kube/model/scan.h"
 #include <cjson/cJSON.h>
@@ -19,10 +20,6 @@ struct field {
 
 /* Parses one value of a text. The result is owned: cJSON_Delete(). Checked by scan_slim(). */
 int field_parse(const char *text, size_t len, cJSON **ret, struct kube_decode_error *err);
-static inline void drop_json(cJSON **j)
-{
-	cJSON_Delete(*j);
-}
 static inline struct field field_root(const cJSON *json, struct kube_decode_error *err)
 {
 	return (struct field){.json = json, .err = err};

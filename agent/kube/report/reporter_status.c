@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The annotation vscaled.dev/status, and the facts of a pod object for a report. */
+#include "agent/base/json.h"
 #include "agent/base/shown.h"
 #include "agent/kube/report/reporter.h"
 #include "agent/kube/report/reporter_answer.h"
@@ -11,11 +12,6 @@
 
 /* A refusal's text is cut to this: all annotations of a pod share 256 KiB. */
 #define REFUSAL_MAX 200
-
-static void drop_json(cJSON **j)
-{
-	cJSON_Delete(*j);
-}
 
 static bool add_amount(cJSON *o, const char *key, size_t r, uint64_t amount)
 {
