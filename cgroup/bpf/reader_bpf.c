@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cgroup/bpf/reader_bpf.h"
-#include "cgroup/bpf/apart.h"
 #include "cgroup/bpf/kernel/scan.h"
+#include "cgroup/bpf/load_child.h"
 #include "cgroup/bpf/scan_record.h"
 #include "scan_cgroup.skel.h"
 #include "scan_css.skel.h"
@@ -190,7 +190,7 @@ static int set_up(const struct order *o, const struct build *b, const uint32_t *
 	return 0;
 }
 
-static int attach(struct bpf_object *object, int root_dirfd, struct cg_apart *ret,
+static int attach(struct bpf_object *object, int root_dirfd, struct cg_load_result *ret,
 		  struct cg_probe *p)
 {
 	union bpf_iter_link_info info = {
@@ -214,18 +214,18 @@ static int attach(struct bpf_object *object, int root_dirfd, struct cg_apart *re
 		r = -errno;
 		return cg_probe_fault(p, r, "not attached: %s", strerror(-r));
 	}
-	r = cg_apart_keep(ret, bpf_link__fd(link), p);
+	r = cg_load_keep(ret, bpf_link__fd(link), p);
 	bpf_link__destroy(link);
 	return r;
 }
 
-static int keep_maps(struct bpf_object *object, struct cg_apart *ret, struct cg_probe *p)
+static int keep_maps(struct bpf_object *object, struct cg_load_result *ret, struct cg_probe *p)
 {
 	static const char *const names[] = {"slots", ".bss", "records"};
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++)
-		r = cg_apart_keep(ret, bpf_object__find_map_fd_by_name(object, names[i]), p);
+		r = cg_load_keep(ret, bpf_object__find_map_fd_by_name(object, names[i]), p);
 	return r;
 }
 
@@ -245,7 +245,7 @@ static void unload(struct cg_scan *s)
 }
 
 /* In a process of its own: loads the newest build that this kernel takes. */
-static int load(void *ctx, struct cg_apart *ret, struct cg_probe *p)
+static int load(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
 {
 	const struct order *o = ctx;
 	struct findings found = {0};
@@ -271,23 +271,23 @@ static int load(void *ctx, struct cg_apart *ret, struct cg_probe *p)
 		if (r == 0)
 			return cg_probe_fault(p, 0, "loaded, build %s%s", builds[i].name,
 					      found.stats ? "" : ", no memory.stat");
-		cg_apart_drop(ret);
+		cg_load_drop(ret);
 	}
 	return r;
 }
 
 /* Where what was loaded is used. */
-static int take(struct cg_scan *s, struct cg_apart *loaded, struct cg_probe *p)
+static int take(struct cg_scan *s, struct cg_load_result *loaded, struct cg_probe *p)
 {
 	int r;
 
 	s->offers = loaded->number != 0 ? SCAN_ALL : SCAN_ALL & ~(uint32_t)SCAN_MEM_STAT;
-	s->link_fd = cg_apart_take(loaded, LOADED_LINK);
-	s->slots_fd = cg_apart_take(loaded, LOADED_SLOTS);
-	r = cg_probe_share(cg_apart_fd(loaded, LOADED_CONTROL), sizeof *s->control,
+	s->link_fd = cg_load_take(loaded, LOADED_LINK);
+	s->slots_fd = cg_load_take(loaded, LOADED_SLOTS);
+	r = cg_probe_share(cg_load_fd(loaded, LOADED_CONTROL), sizeof *s->control,
 			   (void **)&s->control, p);
 	if (r == 0)
-		r = cg_probe_share(cg_apart_fd(loaded, LOADED_RECORDS), s->records_bytes,
+		r = cg_probe_share(cg_load_fd(loaded, LOADED_RECORDS), s->records_bytes,
 				   (void **)&s->records, p);
 	return r;
 }
@@ -315,7 +315,7 @@ int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg
 {
 	OWN(drop_cg_scan) struct cg_scan *s = NULL;
 	struct order order = {root_dirfd, slots};
-	struct cg_apart loaded = {0};
+	struct cg_load_result loaded = {0};
 	int r;
 
 	*p = (struct cg_probe){.program = "scan"};
@@ -328,10 +328,10 @@ int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg
 	r = s == NULL ? -ENOMEM : allocate(s, slots);
 	if (r < 0)
 		return cg_probe_fault(p, r, "%s", strerror(-r));
-	r = cg_apart_load(load, &order, &loaded, p);
+	r = cg_load_in_child(load, &order, &loaded, p);
 	if (r == 0)
 		r = take(s, &loaded, p);
-	cg_apart_drop(&loaded);
+	cg_load_drop(&loaded);
 	if (r < 0)
 		return r;
 	*ret = STEAL(s);

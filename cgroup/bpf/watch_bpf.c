@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cgroup/bpf/watch_bpf.h"
-#include "cgroup/bpf/apart.h"
 #include "cgroup/bpf/kernel/life.h"
+#include "cgroup/bpf/load_child.h"
 #include "life.skel.h"
 #include "policy/base/base.h"
 #include <bpf/bpf.h>
@@ -38,7 +38,7 @@ static int take(void *ctx, void *bytes, size_t len)
 /* The descriptors that loading returns: the links first. */
 enum { LOADED_LOST = ARRAY_SIZE(programs), LOADED_RING };
 
-static int attach(struct bpf_object *object, struct cg_apart *ret, struct cg_probe *p)
+static int attach(struct bpf_object *object, struct cg_load_result *ret, struct cg_probe *p)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		struct bpf_program *program = bpf_object__find_program_by_name(object, programs[i]);
@@ -51,7 +51,7 @@ static int attach(struct bpf_object *object, struct cg_apart *ret, struct cg_pro
 		if (link == NULL)
 			return cg_probe_fault(p, -errno, "%s: not attached: %s", programs[i],
 					      strerror(errno));
-		r = cg_apart_keep(ret, bpf_link__fd(link), p);
+		r = cg_load_keep(ret, bpf_link__fd(link), p);
 		bpf_link__destroy(link);
 		if (r < 0)
 			return r;
@@ -59,7 +59,7 @@ static int attach(struct bpf_object *object, struct cg_apart *ret, struct cg_pro
 	return 0;
 }
 
-static int load_object(struct bpf_object **ret, struct cg_apart *made, struct cg_probe *p)
+static int load_object(struct bpf_object **ret, struct cg_load_result *made, struct cg_probe *p)
 {
 	size_t bytes = 0;
 	const void *elf = life__elf_bytes(&bytes);
@@ -72,14 +72,14 @@ static int load_object(struct bpf_object **ret, struct cg_apart *made, struct cg
 		return cg_probe_fault(p, r, "not loaded: %s", strerror(-r));
 	r = attach(*ret, made, p);
 	if (r == 0)
-		r = cg_apart_keep(made, bpf_object__find_map_fd_by_name(*ret, ".bss"), p);
+		r = cg_load_keep(made, bpf_object__find_map_fd_by_name(*ret, ".bss"), p);
 	if (r == 0)
-		r = cg_apart_keep(made, bpf_object__find_map_fd_by_name(*ret, "ring"), p);
+		r = cg_load_keep(made, bpf_object__find_map_fd_by_name(*ret, "ring"), p);
 	return r;
 }
 
 /* In a process of its own. */
-static int load(void *ctx, struct cg_apart *ret, struct cg_probe *p)
+static int load(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
 {
 	struct bpf_object *object = NULL;
 	int r;
@@ -93,14 +93,14 @@ static int load(void *ctx, struct cg_apart *ret, struct cg_probe *p)
 }
 
 /* Where what was loaded is used. */
-static int use(struct cg_life *l, struct cg_apart *loaded, struct cg_probe *p)
+static int use(struct cg_life *l, struct cg_load_result *loaded, struct cg_probe *p)
 {
-	int r = cg_probe_share(cg_apart_fd(loaded, LOADED_LOST), sizeof *l->lost, (void **)&l->lost,
+	int r = cg_probe_share(cg_load_fd(loaded, LOADED_LOST), sizeof *l->lost, (void **)&l->lost,
 			       p);
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(programs); i++)
-		l->link_fd[i] = cg_apart_take(loaded, i);
-	l->ring_fd = cg_apart_take(loaded, LOADED_RING);
+		l->link_fd[i] = cg_load_take(loaded, i);
+	l->ring_fd = cg_load_take(loaded, LOADED_RING);
 	if (r < 0)
 		return r;
 	l->ring = ring_buffer__new(l->ring_fd, take, l, NULL);
@@ -121,7 +121,7 @@ static struct cg_life *life_new(void)
 int cg_life_open(struct cg_life **ret, struct cg_probe *p)
 {
 	OWN(drop_cg_life) struct cg_life *l = NULL;
-	struct cg_apart loaded = {0};
+	struct cg_load_result loaded = {0};
 	int r;
 
 	*p = (struct cg_probe){.program = "life"};
@@ -131,10 +131,10 @@ int cg_life_open(struct cg_life **ret, struct cg_probe *p)
 	l = life_new();
 	if (l == NULL)
 		return cg_probe_fault(p, -ENOMEM, "%s", strerror(ENOMEM));
-	r = cg_apart_load(load, NULL, &loaded, p);
+	r = cg_load_in_child(load, NULL, &loaded, p);
 	if (r == 0)
 		r = use(l, &loaded, p);
-	cg_apart_drop(&loaded);
+	cg_load_drop(&loaded);
 	if (r < 0)
 		return r;
 	*ret = STEAL(l);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cgroup/bpf/apart.h"
+#include "cgroup/bpf/load_child.h"
 #include "policy/base/base.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -20,34 +20,34 @@ struct answer {
 /* Room for the descriptors of one message, aligned as their header wants it. */
 union control {
 	struct cmsghdr header;
-	char bytes[CMSG_SPACE(CG_APART_FDS_MAX * sizeof(int))];
+	char bytes[CMSG_SPACE(CG_LOAD_FDS_MAX * sizeof(int))];
 };
 
-int cg_apart_keep(struct cg_apart *a, int fd, struct cg_probe *p)
+int cg_load_keep(struct cg_load_result *a, int fd, struct cg_probe *p)
 {
 	int kept = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 
-	if (kept < 0 || a->count == CG_APART_FDS_MAX)
+	if (kept < 0 || a->count == CG_LOAD_FDS_MAX)
 		return cg_probe_fault(p, fd < 0 ? -ENOENT : -EMFILE, "a descriptor is missing");
 	a->fd[a->count++] = kept;
 	return 0;
 }
 
-int cg_apart_fd(const struct cg_apart *a, uint32_t i)
+int cg_load_fd(const struct cg_load_result *a, uint32_t i)
 {
 	return i < a->count ? a->fd[i] : -1;
 }
 
-int cg_apart_take(struct cg_apart *a, uint32_t i)
+int cg_load_take(struct cg_load_result *a, uint32_t i)
 {
-	int fd = cg_apart_fd(a, i);
+	int fd = cg_load_fd(a, i);
 
 	if (i < a->count)
 		a->fd[i] = -1;
 	return fd;
 }
 
-void cg_apart_drop(struct cg_apart *a)
+void cg_load_drop(struct cg_load_result *a)
 {
 	for (uint32_t i = 0; i < a->count; i++)
 		if (a->fd[i] >= 0)
@@ -55,7 +55,7 @@ void cg_apart_drop(struct cg_apart *a)
 	a->count = 0;
 }
 
-static void tell(int to, const struct cg_apart *a, const struct cg_probe *p)
+static void tell(int to, const struct cg_load_result *a, const struct cg_probe *p)
 {
 	struct answer answer = {.number = a->number, .count = a->count, .error = p->error};
 	struct iovec bytes = {&answer, sizeof answer};
@@ -78,7 +78,7 @@ static void tell(int to, const struct cg_apart *a, const struct cg_probe *p)
 }
 
 /* Fewer than were sent where this process may have no more. */
-static void take_fds(const struct cmsghdr *header, struct cg_apart *ret)
+static void take_fds(const struct cmsghdr *header, struct cg_load_result *ret)
 {
 	ret->count = 0;
 	if (header == NULL || header->cmsg_type != SCM_RIGHTS)
@@ -87,7 +87,7 @@ static void take_fds(const struct cmsghdr *header, struct cg_apart *ret)
 	memcpy(ret->fd, CMSG_DATA(header), ret->count * sizeof(int));
 }
 
-static int hear(int from, struct cg_apart *ret, struct cg_probe *p)
+static int hear(int from, struct cg_load_result *ret, struct cg_probe *p)
 {
 	struct answer answer;
 	struct iovec bytes = {&answer, sizeof answer};
@@ -103,7 +103,7 @@ static int hear(int from, struct cg_apart *ret, struct cg_probe *p)
 	do
 		n = recvmsg(from, &message, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
-	if (n != sizeof answer || answer.count > CG_APART_FDS_MAX)
+	if (n != sizeof answer || answer.count > CG_LOAD_FDS_MAX)
 		return cg_probe_fault(p, -EIO, "the process that loads it ended");
 	memcpy(p->why, answer.why, sizeof p->why);
 	p->error = answer.error;
@@ -113,14 +113,14 @@ static int hear(int from, struct cg_apart *ret, struct cg_probe *p)
 	take_fds(CMSG_FIRSTHDR(&message), ret);
 	if (ret->count == answer.count)
 		return 0;
-	cg_apart_drop(ret);
+	cg_load_drop(ret);
 	return cg_probe_fault(p, -EMFILE, "no descriptors are left for it");
 }
 
 static void __attribute__((noreturn))
-child(pid_t parent, int to, cg_apart_fn *load, void *ctx, struct cg_probe *p)
+child(pid_t parent, int to, cg_load_fn *load, void *ctx, struct cg_probe *p)
 {
-	struct cg_apart made = {0};
+	struct cg_load_result made = {0};
 
 	/* It holds every open descriptor of the parent, also the lock against a second agent. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -132,7 +132,7 @@ child(pid_t parent, int to, cg_apart_fn *load, void *ctx, struct cg_probe *p)
 	_exit(0);
 }
 
-int cg_apart_load(cg_apart_fn *load, void *ctx, struct cg_apart *ret, struct cg_probe *p)
+int cg_load_in_child(cg_load_fn *load, void *ctx, struct cg_load_result *ret, struct cg_probe *p)
 {
 	const pid_t self = getpid();
 	int pair[2], r;

@@ -8,25 +8,25 @@
 
 #include "cgroup/bpf/probe.h"
 
-#define CG_APART_FDS_MAX 4
+#define CG_LOAD_FDS_MAX 4
 
 /* What a load gives; by value between two processes. */
-struct cg_apart {
+struct cg_load_result {
 	uint32_t number; /* whatever the two sides agree on */
 	uint32_t count;
-	int fd[CG_APART_FDS_MAX]; /* -1: taken */
+	int fd[CG_LOAD_FDS_MAX]; /* -1: taken */
 };
 
-/* Runs in the child. Adds its descriptors with cg_apart_keep(). 0 or what p->error says. */
-typedef int cg_apart_fn(void *ctx, struct cg_apart *ret, struct cg_probe *p);
+/* Runs in the child. Adds its descriptors with cg_load_keep(). 0 or what p->error says. */
+typedef int cg_load_fn(void *ctx, struct cg_load_result *ret, struct cg_probe *p);
 
 /* *ret is owned on success: its descriptors are close-on-exec. p->why and p->error are load's. */
-int cg_apart_load(cg_apart_fn *load, void *ctx, struct cg_apart *ret, struct cg_probe *p);
+int cg_load_in_child(cg_load_fn *load, void *ctx, struct cg_load_result *ret, struct cg_probe *p);
 /* A descriptor that is to outlive the object that fd is of; negative: there is none. */
-int cg_apart_keep(struct cg_apart *a, int fd, struct cg_probe *p);
+int cg_load_keep(struct cg_load_result *a, int fd, struct cg_probe *p);
 /* The i-th descriptor, -1: there is none. Borrowed ... */
-int cg_apart_fd(const struct cg_apart *a, uint32_t i);
+int cg_load_fd(const struct cg_load_result *a, uint32_t i);
 /* ... and handed on. */
-int cg_apart_take(struct cg_apart *a, uint32_t i);
+int cg_load_take(struct cg_load_result *a, uint32_t i);
 /* Closes what was not taken. */
-void cg_apart_drop(struct cg_apart *a);
+void cg_load_drop(struct cg_load_result *a);

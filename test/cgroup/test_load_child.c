@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a loading process gives back, and what happens when it gives nothing. */
-#include "cgroup/bpf/apart.h"
+#include "cgroup/bpf/load_child.h"
 #include "policy/base/base.h"
 #include "test/check.h"
 #include "test/fake.h"
@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int two_pipes(void *ctx, struct cg_apart *ret, struct cg_probe *p)
+static int two_pipes(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
 {
 	struct rlimit limit;
 	int ends[2];
@@ -23,20 +23,20 @@ static int two_pipes(void *ctx, struct cg_apart *ret, struct cg_probe *p)
 	setrlimit(RLIMIT_NOFILE, &limit);
 	if (pipe(ends) < 0)
 		return cg_probe_fault(p, -errno, "pipe");
-	if (cg_apart_keep(ret, ends[0], p) < 0 || cg_apart_keep(ret, ends[1], p) < 0)
+	if (cg_load_keep(ret, ends[0], p) < 0 || cg_load_keep(ret, ends[1], p) < 0)
 		return p->error;
 	ret->number = 42;
 	return cg_probe_fault(p, 0, "loaded");
 }
 
-static int refused(void *ctx, struct cg_apart *ret, struct cg_probe *p)
+static int refused(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
 {
 	(void)ctx;
-	(void)cg_apart_keep(ret, 0, p);
+	(void)cg_load_keep(ret, 0, p);
 	return cg_probe_fault(p, -EPERM, "the kernel says %s", "no");
 }
 
-static int dies(void *ctx, struct cg_apart *ret, struct cg_probe *p)
+static int dies(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
 {
 	(void)ctx;
 	(void)ret;
@@ -44,30 +44,30 @@ static int dies(void *ctx, struct cg_apart *ret, struct cg_probe *p)
 	_exit(3);
 }
 
-static int nothing_there(void *ctx, struct cg_apart *ret, struct cg_probe *p)
+static int nothing_there(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
 {
 	(void)ctx;
-	return cg_apart_keep(ret, -1, p);
+	return cg_load_keep(ret, -1, p);
 }
 
-static int too_many(void *ctx, struct cg_apart *ret, struct cg_probe *p)
+static int too_many(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
 {
 	int r = 0;
 
 	(void)ctx;
-	for (int i = 0; r == 0 && i <= CG_APART_FDS_MAX; i++)
-		r = cg_apart_keep(ret, 0, p);
+	for (int i = 0; r == 0 && i <= CG_LOAD_FDS_MAX; i++)
+		r = cg_load_keep(ret, 0, p);
 	return r;
 }
 
 static void test_loaded(void)
 {
-	struct cg_apart a = {0};
+	struct cg_load_result a = {0};
 	struct cg_probe p = {.program = "x"};
 	int seen = 0, fds = fake_open_fds(), from;
 	char c = 0;
 
-	CHECK_EQ(cg_apart_load(two_pipes, &seen, &a, &p), 0);
+	CHECK_EQ(cg_load_in_child(two_pipes, &seen, &a, &p), 0);
 	CHECK_STR(p.why, "loaded");
 	CHECK_EQ(p.error, 0);
 	CHECK_EQ(seen, 0);
@@ -75,12 +75,12 @@ static void test_loaded(void)
 	CHECK_EQ(a.count, 2);
 	CHECK_EQ(fake_open_fds(), fds + 2);
 	CHECK(fcntl(a.fd[0], F_GETFD) == FD_CLOEXEC);
-	CHECK(write(cg_apart_fd(&a, 1), "x", 1) == 1 && read(cg_apart_fd(&a, 0), &c, 1) == 1);
+	CHECK(write(cg_load_fd(&a, 1), "x", 1) == 1 && read(cg_load_fd(&a, 0), &c, 1) == 1);
 	CHECK_EQ(c, 'x');
-	CHECK_EQ(cg_apart_fd(&a, 2), -1);
-	from = cg_apart_take(&a, 0);
-	CHECK_EQ(cg_apart_take(&a, 0), -1);
-	cg_apart_drop(&a);
+	CHECK_EQ(cg_load_fd(&a, 2), -1);
+	from = cg_load_take(&a, 0);
+	CHECK_EQ(cg_load_take(&a, 0), -1);
+	cg_load_drop(&a);
 	CHECK_EQ(fake_open_fds(), fds + 1);
 	close(from);
 	/* Nobody is left behind. */
@@ -90,7 +90,7 @@ static void test_loaded(void)
 static void test_failed(void)
 {
 	static const struct {
-		cg_apart_fn *load;
+		cg_load_fn *load;
 		int error;
 		const char *why;
 	} cases[] = {
@@ -102,10 +102,10 @@ static void test_failed(void)
 	int fds = fake_open_fds();
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct cg_apart a = {0};
+		struct cg_load_result a = {0};
 		struct cg_probe p = {.program = "x"};
 
-		CHECK_EQ(cg_apart_load(cases[i].load, NULL, &a, &p), cases[i].error);
+		CHECK_EQ(cg_load_in_child(cases[i].load, NULL, &a, &p), cases[i].error);
 		CHECK_STR(p.why, cases[i].why);
 		CHECK_EQ(p.error, cases[i].error);
 		CHECK_EQ(a.count, 0);
@@ -117,7 +117,7 @@ static void test_failed(void)
 /* This process has room for one of the two descriptors: said, and none leaks. */
 static void test_no_room(void)
 {
-	struct cg_apart a = {0};
+	struct cg_load_result a = {0};
 	struct cg_probe p = {.program = "x"};
 	struct rlimit before, now;
 	int seen = 0, fds = fake_open_fds(), top = dup(0);
@@ -127,7 +127,7 @@ static void test_no_room(void)
 	now = before;
 	now.rlim_cur = (rlim_t)top + 2;
 	setrlimit(RLIMIT_NOFILE, &now);
-	CHECK_EQ(cg_apart_load(two_pipes, &seen, &a, &p), -EMFILE);
+	CHECK_EQ(cg_load_in_child(two_pipes, &seen, &a, &p), -EMFILE);
 	setrlimit(RLIMIT_NOFILE, &before);
 	CHECK_EQ(a.count, 0);
 	CHECK_EQ(fake_open_fds(), fds);
