@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The annotations of a pod to the rule of one container. */
 #include "agent/annotation/annotation_impl.h"
-#include "agent/base/shown.h"
+#include "agent/base/escape.h"
 #include "agent/config/config_table.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -22,20 +22,21 @@ __attribute__((format(printf, 2, 3))) static int bad(struct annotation_error *er
 static int take(const struct kube_annotation *a, struct pod_wishes *w, struct annotation_error *err)
 {
 	const struct annotation_key *k = annotation_find(a->key);
-	char buf[SHOWN_SIZE];
+	char buf[ESCAPE_SIZE];
 	int r;
 
 	if (k == NULL)
 		return bad(err,
 			   ANNOTATION_DOMAIN "%s is unknown; did you mean " ANNOTATION_DOMAIN "%s?",
-			   shown(a->key, buf), annotation_nearest(a->key));
+			   escape_value(a->key, buf), annotation_nearest(a->key));
 	if (k->take == NULL)
 		return 0;
 	r = k->take(a->value, w, err);
 	if (r == 0 || r == -ENOMEM || err->text[0] != '\0')
 		return r;
 	return bad(err, ANNOTATION_DOMAIN "%s: \"%s\" is %s; allowed: %s", k->key,
-		   shown(a->value, buf), r == -ERANGE ? "out of range" : "not valid", k->values);
+		   escape_value(a->value, buf), r == -ERANGE ? "out of range" : "not valid",
+		   k->values);
 }
 
 /* First what the explicit keys set, then what the entry of `policy` sets (NULL: there is none). */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The annotation `policy`: the resourcePolicy of a VerticalPodAutoscaler, strictly. */
 #include "agent/annotation/annotation_impl.h"
-#include "agent/base/shown.h"
+#include "agent/base/escape.h"
 #include "agent/config/config_table.h"
 #include "agent/kube/model/field.h"
 #include "agent/kube/model/names.h"
@@ -18,14 +18,14 @@ static int only_keys(const struct field *n, const char *const *keys)
 	const cJSON *j;
 
 	cJSON_ArrayForEach (j, n->json) {
-		char buf[SHOWN_SIZE];
+		char buf[ESCAPE_SIZE];
 		size_t i = 0;
 
 		while (keys[i] != NULL && strcmp(keys[i], j->string) != 0)
 			i++;
 		if (keys[i] == NULL)
 			return field_bad(n, NULL, "\"%s\" is unknown or not supported",
-					 shown(j->string, buf));
+					 escape_value(j->string, buf));
 	}
 	return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From what happened to the journal. */
 #include "agent/manage/report.h"
-#include "agent/base/shown.h"
+#include "agent/base/escape.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/shared.h"
@@ -325,7 +325,7 @@ void report_originals_recovered(struct managed *m, const char *detail)
 {
 	char text[400];
 
-	shown_copy(detail, text, sizeof text);
+	escape_copy(detail, text, sizeof text);
 	event_originals_recovered(&(struct unit_event){.who = who_is(m), .detail = text});
 }
 

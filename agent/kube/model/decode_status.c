@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What is no Pod: Status, LimitRanges, discovery, access reviews, names. */
-#include "agent/base/shown.h"
+#include "agent/base/escape.h"
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
 #include "policy/types/bounds.h"
@@ -17,7 +17,7 @@ static int copy_text(const struct field *n, const char *key, char *buf, size_t s
 	int r = field_text(n, key, &s);
 
 	if (r == 0 && s != NULL)
-		shown_copy(s, buf, size);
+		escape_copy(s, buf, size);
 	return r;
 }
 
@@ -90,7 +90,7 @@ static void plain_message(const char *text, size_t len, struct kube_status *ret)
 		if ((unsigned char)start[i] >= 0x7f)
 			start[i] = '?'; /* of no known encoding */
 	*ret = (struct kube_status){.code = 0};
-	shown_copy(start, ret->message, sizeof ret->message);
+	escape_copy(start, ret->message, sizeof ret->message);
 }
 
 void kube_decode_status(const char *text, size_t len, struct kube_status *ret)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/encode.h"
+#include "agent/base/escape.h"
 #include "agent/base/json.h"
-#include "agent/base/shown.h"
 #include <cjson/cJSON.h>
 #include <ctype.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ static bool add_text(cJSON *object, const char *key, const char *text)
 static bool add_cut(cJSON *object, const char *key, const char *text, size_t max)
 {
 	char cut[NOTE_MAX + 1];
-	size_t n = shown_cut(text, max);
+	size_t n = escape_fit(text, max);
 
 	memcpy(cut, text, n);
 	cut[n] = '\0';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/field.h"
-#include "agent/base/shown.h"
+#include "agent/base/escape.h"
 #include "policy/base/quantity.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -164,14 +164,14 @@ int field_copy(const struct field *n, const char *key, char **ret)
 
 int field_name(const struct field *n, const char *key, bool (*valid)(const char *s), char **ret)
 {
-	char buf[SHOWN_SIZE];
+	char buf[ESCAPE_SIZE];
 	const char *s;
 	int r = field_text(n, key, &s);
 
 	if (r < 0 || s == NULL)
 		return r;
 	if (!valid(s))
-		return field_bad(n, key, "\"%s\" is not valid", shown(s, buf));
+		return field_bad(n, key, "\"%s\" is not valid", escape_value(s, buf));
 	return field_copy(n, key, ret);
 }
 
@@ -213,7 +213,7 @@ int field_int(const struct field *n, const char *key, int64_t min, int64_t max, 
 int field_quantity(const struct field *n, const char *key, enum resource r, uint64_t *ret)
 {
 	const cJSON *j = member(n, key);
-	char number[24], buf[SHOWN_SIZE];
+	char number[24], buf[ESCAPE_SIZE];
 	const char *s = number;
 	int64_t value;
 	int result;
@@ -228,7 +228,7 @@ int field_quantity(const struct field *n, const char *key, enum resource r, uint
 		return field_bad(n, key, "neither a text nor a whole number below 2^53");
 	result = r == RESOURCE_CPU ? quantity_parse_cpu(s, ret) : quantity_parse_bytes(s, ret);
 	if (result < 0)
-		return field_bad(n, key, "\"%s\" is %s", shown(s, buf),
+		return field_bad(n, key, "\"%s\" is %s", escape_value(s, buf),
 				 result == -ERANGE ? "too large" : "not a quantity");
 	return 0;
 }
@@ -279,13 +279,13 @@ static int parse_time(const char *s, usec_t *ret)
 
 int field_time(const struct field *n, const char *key, usec_t *ret)
 {
-	char buf[SHOWN_SIZE];
+	char buf[ESCAPE_SIZE];
 	const char *s;
 	int r = field_text(n, key, &s);
 
 	if (r < 0 || s == NULL)
 		return r;
 	if (parse_time(s, ret) < 0)
-		return field_bad(n, key, "\"%s\" is no time in UTC", shown(s, buf));
+		return field_bad(n, key, "\"%s\" is no time in UTC", escape_value(s, buf));
 	return 0;
 }

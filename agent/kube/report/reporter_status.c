@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The annotation vscaled.dev/status, and the facts of a pod object for a report. */
+#include "agent/base/escape.h"
 #include "agent/base/json.h"
-#include "agent/base/shown.h"
 #include "agent/kube/report/reporter.h"
 #include "agent/kube/report/reporter_answer.h"
 #include "policy/base/quantity.h"
@@ -83,7 +83,7 @@ char *reporter_status_text(const struct reporter_view *v, uint64_t ratified, con
 	if (ok && ratified != 0)
 		ok = cJSON_AddNumberToObject(root, "ratifiedGeneration", (double)ratified) != NULL;
 	if (ok && refusal != NULL) {
-		shown_copy(refusal, cut, sizeof cut);
+		escape_copy(refusal, cut, sizeof cut);
 		ok = cJSON_AddStringToObject(root, "refused", cut) != NULL;
 	}
 	return ok ? cJSON_PrintUnformatted(root) : NULL;

@@ -5,11 +5,11 @@
 #include <stddef.h>
 
 /* Room for a value that is shown: 40 bytes of it, each of which may need an escape. */
-#define SHOWN_SIZE 168
+#define ESCAPE_SIZE 168
 
 /* Printable ASCII as it is, \" and \\, all else as \xNN; long values end in "...". Returns buf. */
-const char *shown(const char *value, char buf[static SHOWN_SIZE]);
+const char *escape_value(const char *value, char buf[static ESCAPE_SIZE]);
 /* How many bytes of s fit into max without cutting a UTF-8 character. */
-size_t shown_cut(const char *s, size_t max);
+size_t escape_fit(const char *s, size_t max);
 /* Copies what fits into size bytes, cut as above, control characters as blanks. */
-void shown_copy(const char *s, char *buf, size_t size);
+void escape_copy(const char *s, char *buf, size_t size);

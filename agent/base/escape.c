@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/base/shown.h"
+#include "agent/base/escape.h"
 #include <stdio.h>
 #include <string.h>
 
-#define SHOWN_BYTES 40u
+#define ESCAPE_BYTES 40u
 
-const char *shown(const char *value, char buf[static SHOWN_SIZE])
+const char *escape_value(const char *value, char buf[static ESCAPE_SIZE])
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < SHOWN_BYTES && value[i] != '\0'; i++) {
+	for (size_t i = 0; i < ESCAPE_BYTES && value[i] != '\0'; i++) {
 		unsigned char c = (unsigned char)value[i];
 
 		if (c == '"' || c == '\\')
@@ -19,11 +19,11 @@ const char *shown(const char *value, char buf[static SHOWN_SIZE])
 		else
 			n += (size_t)sprintf(buf + n, "\\x%02x", c);
 	}
-	strcpy(buf + n, strnlen(value, SHOWN_BYTES + 1) > SHOWN_BYTES ? "..." : "");
+	strcpy(buf + n, strnlen(value, ESCAPE_BYTES + 1) > ESCAPE_BYTES ? "..." : "");
 	return buf;
 }
 
-size_t shown_cut(const char *s, size_t max)
+size_t escape_fit(const char *s, size_t max)
 {
 	size_t n = strnlen(s, max + 1);
 
@@ -35,9 +35,9 @@ size_t shown_cut(const char *s, size_t max)
 	return n;
 }
 
-void shown_copy(const char *s, char *buf, size_t size)
+void escape_copy(const char *s, char *buf, size_t size)
 {
-	size_t n = shown_cut(s, size - 1);
+	size_t n = escape_fit(s, size - 1);
 
 	for (size_t i = 0; i < n; i++)
 		buf[i] = (unsigned char)s[i] < 0x20 || s[i] == 0x7f ? ' ' : s[i];
