@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/state/baseline.h"
-#include "agent/base/keyed.h"
+#include "agent/base/sorted_array.h"
 #include <errno.h>
 #include <string.h>
 
@@ -72,7 +72,7 @@ void baseline_set_free(struct baseline_set *s)
 
 struct baseline *baseline_find(const struct baseline_set *s, const char *key)
 {
-	return keyed_find(s->items, s->count, sizeof *s->items, key);
+	return sorted_array_find(s->items, s->count, sizeof *s->items, key);
 }
 
 /* Room for one at the place; the item is left empty. */
@@ -82,7 +82,7 @@ static int make_room(struct baseline_set *s, size_t at)
 
 	if (s->count >= BASELINE_COUNT_MAX)
 		return -ENOSPC;
-	items = keyed_make_room(s->items, s->count, sizeof *items, at);
+	items = sorted_array_make_room(s->items, s->count, sizeof *items, at);
 	if (items == NULL)
 		return -ENOMEM;
 	s->items = items;
@@ -133,7 +133,7 @@ int baseline_put(struct baseline_set *s, const struct baseline *b)
 		return r;
 	item = baseline_find(s, copy.key);
 	if (item == NULL) {
-		at = keyed_position(s->items, s->count, sizeof *s->items, copy.key);
+		at = sorted_array_position(s->items, s->count, sizeof *s->items, copy.key);
 		r = make_room(s, at);
 		if (r < 0)
 			return r;

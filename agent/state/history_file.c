@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/state/history_file.h"
-#include "agent/base/keyed.h"
+#include "agent/base/sorted_array.h"
 #include "agent/state/history_line.h"
 #include "agent/state/record.h"
 #include <errno.h>
@@ -30,7 +30,7 @@ void history_store_free(struct history_store *s)
 
 static struct history_entry *find(const struct history_store *s, const char *key)
 {
-	return keyed_find(s->items, s->count, sizeof *s->items, key);
+	return sorted_array_find(s->items, s->count, sizeof *s->items, key);
 }
 
 static void remove_at(struct history_store *s, size_t at)
@@ -54,7 +54,7 @@ bool history_store_remove(struct history_store *s, const char *key)
 /* Takes e over, also on failure. */
 static int insert_at(struct history_store *s, size_t at, struct history_entry *e)
 {
-	struct history_entry *items = keyed_make_room(s->items, s->count, sizeof *items, at);
+	struct history_entry *items = sorted_array_make_room(s->items, s->count, sizeof *items, at);
 
 	if (items == NULL) {
 		entry_free(e);
@@ -103,7 +103,8 @@ int history_store_put(struct history_store *s, const char *key, const struct his
 		if (e.key == NULL)
 			return -ENOMEM;
 		e.line = STEAL(line);
-		error = insert_at(s, keyed_position(s->items, s->count, sizeof *s->items, key), &e);
+		error = insert_at(
+			s, sorted_array_position(s->items, s->count, sizeof *s->items, key), &e);
 		if (error < 0)
 			return error;
 	}

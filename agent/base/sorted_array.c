@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/base/keyed.h"
+#include "agent/base/sorted_array.h"
 #include "policy/base/base.h"
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@ static const char *key_of(const void *items, size_t size, size_t at)
 	return *(char *const *)((const char *)items + at * size);
 }
 
-size_t keyed_position(const void *items, size_t count, size_t size, const char *key)
+size_t sorted_array_position(const void *items, size_t count, size_t size, const char *key)
 {
 	size_t low = 0, high = count;
 
@@ -24,15 +24,15 @@ size_t keyed_position(const void *items, size_t count, size_t size, const char *
 	return low;
 }
 
-void *keyed_find(const void *items, size_t count, size_t size, const char *key)
+void *sorted_array_find(const void *items, size_t count, size_t size, const char *key)
 {
-	size_t at = keyed_position(items, count, size, key);
+	size_t at = sorted_array_position(items, count, size, key);
 
 	return at < count && strcmp(key_of(items, size, at), key) == 0 ? (char *)items + at * size
 								       : NULL;
 }
 
-void *keyed_make_room(void *items, size_t count, size_t size, size_t at)
+void *sorted_array_make_room(void *items, size_t count, size_t size, size_t at)
 {
 	char *grown = items;
 

@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 /* The index of the key, or the index at which it would be inserted. */
-size_t keyed_position(const void *items, size_t count, size_t size, const char *key);
+size_t sorted_array_position(const void *items, size_t count, size_t size, const char *key);
 /* NULL: the array does not have the key. */
-void *keyed_find(const void *items, size_t count, size_t size, const char *key);
+void *sorted_array_find(const void *items, size_t count, size_t size, const char *key);
 /* Returns the array with a gap at that index; the caller fills the gap and counts it. The old array
  * is freed. NULL: no memory, the old array is unchanged. */
-void *keyed_make_room(void *items, size_t count, size_t size, size_t at);
+void *sorted_array_make_room(void *items, size_t count, size_t size, size_t at);
