@@ -209,9 +209,11 @@ void judge_take_back(struct managed *m)
 
 	if (m->cg == NULL || cg_write(m->cg, &lower) != APPLY_DONE)
 		return; /* in use: it stays in the ledger */
-	report_taken_back(m, lower.from, lower.to);
 	m->made_safe = true;
 	m->unsafe_max = c->unjudged_bytes;
 	m->unsafe_stored = round_down(m->stored.mem_max, MEM_PAGE_BYTES) == m->unsafe_max;
+	/* PID 1 writes what it stores at every call: that is ordinary. */
+	if (!m->unsafe_stored)
+		report_taken_back(m, lower.from, lower.to);
 	c->unjudged_bytes = 0;
 }
