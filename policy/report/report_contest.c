@@ -43,3 +43,16 @@ uint32_t contest_lowered(const struct report_tuning *t, struct report_state *s, 
 	c->until = add_sat(now, c->pause_usec);
 	return first ? REPORT_NEWS_CONTESTED : 0;
 }
+
+bool contest_low(const struct report_tuning *t, const struct report_container *c)
+{
+	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+
+	return ratifiable(x) && x->spec_limit < report_memory_floor(t, t->ahead_usec / 2, c);
+}
+
+void contest_ended(struct report_state *s, usec_t now)
+{
+	s->contest.until = MIN(s->contest.until, now);
+	s->contest.lowered = false;
+}

@@ -119,6 +119,13 @@ uint32_t contest_lowered(const struct report_tuning *t, struct report_state *s, 
 /* A request was sent; counts one that raises the limit again. */
 void contest_answered(struct report_state *s, const struct report_patch *patch, usec_t now);
 
+/* Is its memory limit in the spec still too low for the pause to end? Headroom is enough until half
+ * of it is used. */
+bool contest_low(const struct report_tuning *t, const struct report_container *c);
+/* The external writer gave in: no memory limit of the spec is low. The pause ends; the next one is
+ * longer all the same. */
+void contest_ended(struct report_state *s, usec_t now);
+
 /* --- report_lead.c */
 /* Has this container's memory limit to be raised in the spec before use gets there? */
 bool draft_leads(const struct draft *d, size_t i);

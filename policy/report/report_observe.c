@@ -90,7 +90,7 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {
 	uint32_t foreign = 0, moved = 0;
-	bool lowered = false;
+	bool lowered = false, low = false;
 
 	for (size_t i = 0; i < report_count_of(s, f); i++) {
 		struct report_memory *m = &s->container[i];
@@ -102,6 +102,7 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 			   spec.limit[RESOURCE_MEMORY] < m->known.limit[RESOURCE_MEMORY] &&
 			   spec.limit[RESOURCE_MEMORY] <
 				   report_memory_floor(t, t->ahead_usec, &f->containers[i]);
+		low |= contest_low(t, &f->containers[i]);
 		/* While a request is under way `known` stays what it was made from. */
 		if (s->phase != REPORT_SENT || m->foreign)
 			m->known = spec;
@@ -109,6 +110,8 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 	s->generation = f->generation;
 	if (!moved)
 		return 0;
+	if (!low && !lowered)
+		contest_ended(s, now);
 	if (foreign & RESOURCES_MEMORY)
 		s->led = false; /* the next lead goes at once */
 	if (foreign)

@@ -113,6 +113,65 @@ static void test_pause(void)
 	}
 }
 
+/* Into the first pause: three leads answered a lower limit, the fourth one stays. */
+static void contest(struct report_rig *g)
+{
+	rig_hold(g, 0, MEM, 400 * MIB);
+	grow(g, 300 * MIB, 0);
+	CHECK(answers(g));
+	for (unsigned i = 0; i < 3; i++) {
+		g->now += S;
+		foreign(g, 256 * MIB);
+		CHECK(answers(g));
+	}
+	g->now += S;
+	CHECK(foreign(g, 256 * MIB) & REPORT_NEWS_CONTESTED);
+	CHECK(report_lead_denied(g->s, g->now));
+}
+
+/* The writer sets a limit that is enough: the pause ends with it, growth is no longer denied, and
+ * CPU is ratified again. When it lowers the limit again, the next pause is longer. */
+static void test_writer_gives_in(void)
+{
+	WITH(g)
+	{
+		contest(&g);
+		g.now += S;
+		foreign(&g, 280 * MIB); /* not enough */
+		CHECK(report_lead_denied(g.s, g.now));
+		g.now += S;
+		foreign(&g, 512 * MIB);
+		CHECK(!report_lead_denied(g.s, g.now));
+		rig_echo(&g);
+		rig_hold(&g, 0, CPU, 900);
+		rig_hold(&g, 0, MEM, 512 * MIB);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
+		rig_accept(&g);
+		rig_echo(&g);
+		CHECK_EQ(foreign(&g, 256 * MIB) & REPORT_NEWS_CONTESTED, 0);
+		CHECK(report_lead_denied(g.s, g.now));
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.hold, REPORT_HOLD_CONTESTED);
+		CHECK_EQ(g.d.again, g.now + 20 * S);
+	}
+}
+
+/* Enough for one container is not enough for the pod. */
+static void test_writer_gives_in_partly(void)
+{
+	WITH(g)
+	{
+		contest(&g);
+		g.c[1].use_bytes = 250 * MIB;
+		rig_hold(&g, 1, MEM, 300 * MIB);
+		g.now += S;
+		foreign(&g, 512 * MIB);
+		CHECK(report_lead_denied(g.s, g.now));
+	}
+}
+
 /* What leads overwrites an owner's limit that it did not know of. The watch shows that one
  * afterwards, and then ours. */
 static void test_owner_is_overtaken(void)
@@ -158,6 +217,8 @@ int main(void)
 	test_controller();
 	test_seldom();
 	test_pause();
+	test_writer_gives_in();
+	test_writer_gives_in_partly();
 	test_owner_is_overtaken();
 	return check_result();
 }
