@@ -19,7 +19,8 @@ __attribute__((format(printf, 2, 3))) static int bad(struct annotation_error *er
 	return -EINVAL;
 }
 
-static int take(const struct kube_annotation *a, struct pod_wishes *w, struct annotation_error *err)
+static int take(const struct kube_annotation *a, struct pod_settings *w,
+		struct annotation_error *err)
 {
 	const struct annotation_key *k = annotation_find(a->key);
 	char buf[ESCAPE_SIZE];
@@ -40,9 +41,9 @@ static int take(const struct kube_annotation *a, struct pod_wishes *w, struct an
 }
 
 /* First what the explicit keys set, then what the entry of `policy` sets (NULL: there is none). */
-static struct wishes merged(const struct wishes *own, const struct wishes *policy)
+static struct settings merged(const struct settings *own, const struct settings *policy)
 {
-	struct wishes w = *own;
+	struct settings w = *own;
 
 	if (policy == NULL)
 		return w;
@@ -64,7 +65,8 @@ static struct wishes merged(const struct wishes *own, const struct wishes *polic
 	return w;
 }
 
-static int check_bounds(const struct wishes *w, const char *container, struct annotation_error *err)
+static int check_bounds(const struct settings *w, const char *container,
+			struct annotation_error *err)
 {
 	for (int r = 0; r < RESOURCE_COUNT; r++) {
 		const struct config_key *low = annotation_bound_key((enum resource)r, false);
@@ -86,34 +88,34 @@ static int check_bounds(const struct wishes *w, const char *container, struct an
 }
 
 /* Every container that is named in an annotation, and the others. */
-static int check_all(const struct pod_wishes *w, struct annotation_error *err)
+static int check_all(const struct pod_settings *w, struct annotation_error *err)
 {
 	int r = check_bounds(&w->own, "*", err);
 
 	for (size_t i = 0; r == 0 && i < w->policy_count; i++) {
-		struct wishes one = merged(&w->own, &w->policy[i].wishes);
+		struct settings one = merged(&w->own, &w->policy[i].settings);
 
 		r = check_bounds(&one, w->policy[i].name, err);
 	}
 	return r;
 }
 
-static const struct wishes *policy_of(const struct pod_wishes *w, const char *container)
+static const struct settings *policy_of(const struct pod_settings *w, const char *container)
 {
-	const struct wishes *others = NULL;
+	const struct settings *others = NULL;
 
 	for (size_t i = 0; i < w->policy_count; i++) {
 		if (strcmp(w->policy[i].name, container) == 0)
-			return &w->policy[i].wishes;
+			return &w->policy[i].settings;
 		if (strcmp(w->policy[i].name, "*") == 0)
-			others = &w->policy[i].wishes;
+			others = &w->policy[i].settings;
 	}
 	return others;
 }
 
 /* Is the container managed? By `containers`, with its name or with "*"; else by the mode in
  * `policy`. */
-static bool is_named(const struct pod_wishes *w, const char *container, bool policy_off)
+static bool is_named(const struct pod_settings *w, const char *container, bool policy_off)
 {
 	bool all = false, exclusions_alone = true;
 
@@ -128,7 +130,7 @@ static bool is_named(const struct pod_wishes *w, const char *container, bool pol
 
 /* The pod's own bounds, and the default where it sets none. Where the two contradict each other,
  * the default becomes the pod's own bound. */
-static struct range asked_range(const struct wishes *w, int r, const struct range *fallback)
+static struct range asked_range(const struct settings *w, int r, const struct range *fallback)
 {
 	bool has_min = (w->has_min & (1u << r)) != 0, has_max = (w->has_max & (1u << r)) != 0;
 	struct range range = {.min = has_min ? w->bound[r].min : fallback->min,
@@ -160,11 +162,11 @@ static bool bound_by_admin(struct range *range, const struct range *admin, bool 
 	return (has_min && range->min != asked.min) || (has_max && range->max != asked.max);
 }
 
-static void fill(const struct config *c, const struct pod_wishes *p, const char *container,
+static void fill(const struct config *c, const struct pod_settings *p, const char *container,
 		 struct container_rule *ret)
 {
-	const struct wishes *policy = policy_of(p, container);
-	struct wishes w = merged(&p->own, policy);
+	const struct settings *policy = policy_of(p, container);
+	struct settings w = merged(&p->own, policy);
 	struct {
 		struct range *range;
 		const struct range *admin;
@@ -201,7 +203,7 @@ static void fill(const struct config *c, const struct pod_wishes *p, const char 
 int annotation_rule(const struct config *config, const struct kube_pod *pod, const char *container,
 		    struct container_rule *ret, struct annotation_error *err)
 {
-	OWN(drop_free) struct pod_wishes *w = NULL;
+	OWN(drop_free) struct pod_settings *w = NULL;
 	int r = 0;
 
 	*err = (struct annotation_error){""};
@@ -218,7 +220,7 @@ int annotation_rule(const struct config *config, const struct kube_pod *pod, con
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
-		*w = (struct pod_wishes){.mode = MODE_OFF};
+		*w = (struct pod_settings){.mode = MODE_OFF};
 	fill(config, w, container, ret);
 	return r;
 }

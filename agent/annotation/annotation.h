@@ -16,7 +16,7 @@ struct annotation_error {
 	char text[256];
 };
 
-struct pod_wishes;
+struct pod_settings;
 
 /* One row of docs/annotations.md. */
 struct annotation_key {
@@ -26,7 +26,7 @@ struct annotation_key {
 	const char *doc;
 	/* Reads the value. -EINVAL: not one of the values, or err says more. NULL: written by
 	 * vscaled, never read. */
-	int (*take)(const char *value, struct pod_wishes *wishes, struct annotation_error *err);
+	int (*take)(const char *value, struct pod_settings *settings, struct annotation_error *err);
 };
 extern const struct annotation_key annotation_keys[];
 extern const size_t annotation_key_count;

@@ -10,7 +10,7 @@
 #define POLICY_BYTES_MAX 16384u
 
 /* What one source sets for a container; what it does not set stays zero. */
-struct wishes {
+struct settings {
 	uint32_t resources; /* RESOURCES_* */
 	struct range bound[RESOURCE_COUNT];
 	uint32_t has_min; /* RESOURCES_*: bound.min is set, 0: no minimum */
@@ -26,7 +26,7 @@ struct wishes {
 /* One of policy's containerPolicies; "*": all others. */
 struct container_policy {
 	char name[64];
-	struct wishes wishes;
+	struct settings settings;
 };
 
 /* One name in `containers`. */
@@ -36,12 +36,12 @@ struct list_name {
 };
 
 /* Everything that a pod's annotations set. */
-struct pod_wishes {
+struct pod_settings {
 	enum mode mode;
 	bool in_place_or_recreate;
 	struct boost_rule boost;
 	bool goal;
-	struct wishes own; /* the explicit keys */
+	struct settings own; /* the explicit keys */
 	size_t name_count;
 	struct list_name name[LIST_NAMES_MAX];
 	size_t policy_count;
@@ -56,4 +56,4 @@ int annotation_controlled(const char *text, enum controlled_values *ret);
 /* Smallest and largest amount of a bound, as the configuration has them. */
 const struct config_key *annotation_bound_key(enum resource r, bool max);
 /* annotation_policy.c */
-int annotation_take_policy(const char *value, struct pod_wishes *w, struct annotation_error *err);
+int annotation_take_policy(const char *value, struct pod_settings *w, struct annotation_error *err);

@@ -48,7 +48,7 @@ static int take_amount(const struct field *n, enum resource r, bool max, uint64_
 			 config_value_text(k, &rule, high, sizeof high));
 }
 
-static int take_amounts(const struct field *policy, bool max, struct wishes *w)
+static int take_amounts(const struct field *policy, bool max, struct settings *w)
 {
 	struct field amounts;
 	int r = field_object(policy, max ? "maxAllowed" : "minAllowed", &amounts);
@@ -72,7 +72,7 @@ static int take_amounts(const struct field *policy, bool max, struct wishes *w)
 	return r;
 }
 
-static int take_resources(const struct field *policy, struct wishes *w)
+static int take_resources(const struct field *policy, struct settings *w)
 {
 	struct field list, item = {0};
 	const char *s;
@@ -93,7 +93,7 @@ static int take_resources(const struct field *policy, struct wishes *w)
 	return r;
 }
 
-static int take_words(const struct field *policy, struct wishes *w)
+static int take_words(const struct field *policy, struct settings *w)
 {
 	const char *mode, *controlled;
 	int r = field_text(policy, "mode", &mode);
@@ -112,7 +112,8 @@ static int take_words(const struct field *policy, struct wishes *w)
 	return 0;
 }
 
-static int take_name(const struct field *policy, struct pod_wishes *w, struct container_policy *ret)
+static int take_name(const struct field *policy, struct pod_settings *w,
+		     struct container_policy *ret)
 {
 	const char *name;
 	int r = field_text(policy, "containerName", &name);
@@ -128,7 +129,7 @@ static int take_name(const struct field *policy, struct pod_wishes *w, struct co
 	return 0;
 }
 
-static int take_entry(const struct field *n, struct pod_wishes *w)
+static int take_entry(const struct field *n, struct pod_settings *w)
 {
 	static const char *const keys[] = {
 		"containerName",    "mode", "minAllowed", "maxAllowed", "controlledResources",
@@ -142,19 +143,19 @@ static int take_entry(const struct field *n, struct pod_wishes *w)
 	if (r == 0)
 		r = take_name(n, w, p);
 	if (r == 0)
-		r = take_words(n, &p->wishes);
+		r = take_words(n, &p->settings);
 	if (r == 0)
-		r = take_resources(n, &p->wishes);
+		r = take_resources(n, &p->settings);
 	if (r == 0)
-		r = take_amounts(n, false, &p->wishes);
+		r = take_amounts(n, false, &p->settings);
 	if (r == 0)
-		r = take_amounts(n, true, &p->wishes);
+		r = take_amounts(n, true, &p->settings);
 	if (r == 0)
 		w->policy_count++;
 	return r;
 }
 
-static int take_entries(const char *value, struct pod_wishes *w, struct kube_decode_error *why)
+static int take_entries(const char *value, struct pod_settings *w, struct kube_decode_error *why)
 {
 	static const char *const keys[] = {"containerPolicies", NULL};
 	OWN(drop_json) cJSON *json = NULL;
@@ -174,7 +175,7 @@ static int take_entries(const char *value, struct pod_wishes *w, struct kube_dec
 	return r;
 }
 
-int annotation_take_policy(const char *value, struct pod_wishes *w, struct annotation_error *err)
+int annotation_take_policy(const char *value, struct pod_settings *w, struct annotation_error *err)
 {
 	struct kube_decode_error why = {""};
 	int r;

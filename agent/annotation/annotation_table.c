@@ -29,7 +29,7 @@ int annotation_controlled(const char *text, enum controlled_values *ret)
 	return -EINVAL;
 }
 
-static int take_mode(const char *value, struct pod_wishes *w, struct annotation_error *err)
+static int take_mode(const char *value, struct pod_settings *w, struct annotation_error *err)
 {
 	(void)err;
 	w->in_place_or_recreate = strcasecmp(value, "InPlaceOrRecreate") == 0;
@@ -55,7 +55,7 @@ static bool next_word(const char **at, char *buf, size_t size)
 	return true;
 }
 
-static int take_resources(const char *value, struct pod_wishes *w, struct annotation_error *err)
+static int take_resources(const char *value, struct pod_settings *w, struct annotation_error *err)
 {
 	char word[16];
 	uint32_t mask = 0, bit;
@@ -79,7 +79,7 @@ static int take_resources(const char *value, struct pod_wishes *w, struct annota
 	return 0;
 }
 
-static int take_controlled(const char *value, struct pod_wishes *w, struct annotation_error *err)
+static int take_controlled(const char *value, struct pod_settings *w, struct annotation_error *err)
 {
 	(void)err;
 	w->own.has_controlled = true;
@@ -95,7 +95,7 @@ const struct config_key *annotation_bound_key(enum resource r, bool max)
 }
 
 /* By the rules of the configuration's key of the same name. */
-static int take_bound(const char *value, enum resource r, bool max, struct pod_wishes *w)
+static int take_bound(const char *value, enum resource r, bool max, struct pod_settings *w)
 {
 	struct policy_rule rule = {.mode = MODE_OFF};
 	const struct config_key *k = annotation_bound_key(r, max);
@@ -113,31 +113,31 @@ static int take_bound(const char *value, enum resource r, bool max, struct pod_w
 	return 0;
 }
 
-static int take_min_cpu(const char *value, struct pod_wishes *w, struct annotation_error *err)
+static int take_min_cpu(const char *value, struct pod_settings *w, struct annotation_error *err)
 {
 	(void)err;
 	return take_bound(value, RESOURCE_CPU, false, w);
 }
 
-static int take_max_cpu(const char *value, struct pod_wishes *w, struct annotation_error *err)
+static int take_max_cpu(const char *value, struct pod_settings *w, struct annotation_error *err)
 {
 	(void)err;
 	return take_bound(value, RESOURCE_CPU, true, w);
 }
 
-static int take_min_memory(const char *value, struct pod_wishes *w, struct annotation_error *err)
+static int take_min_memory(const char *value, struct pod_settings *w, struct annotation_error *err)
 {
 	(void)err;
 	return take_bound(value, RESOURCE_MEMORY, false, w);
 }
 
-static int take_max_memory(const char *value, struct pod_wishes *w, struct annotation_error *err)
+static int take_max_memory(const char *value, struct pod_settings *w, struct annotation_error *err)
 {
 	(void)err;
 	return take_bound(value, RESOURCE_MEMORY, true, w);
 }
 
-static int take_containers(const char *value, struct pod_wishes *w, struct annotation_error *err)
+static int take_containers(const char *value, struct pod_settings *w, struct annotation_error *err)
 {
 	char word[1 + sizeof w->name[0].name];
 
@@ -158,7 +158,7 @@ static int take_containers(const char *value, struct pod_wishes *w, struct annot
 	return 0;
 }
 
-static int take_scale_down(const char *value, struct pod_wishes *w, struct annotation_error *err)
+static int take_scale_down(const char *value, struct pod_settings *w, struct annotation_error *err)
 {
 	(void)err;
 	w->own.has_scale_down = true;
@@ -166,20 +166,21 @@ static int take_scale_down(const char *value, struct pod_wishes *w, struct annot
 	return w->own.scale_down || strcasecmp(value, "false") == 0 ? 0 : -EINVAL;
 }
 
-static int take_allow_restart(const char *value, struct pod_wishes *w, struct annotation_error *err)
+static int take_allow_restart(const char *value, struct pod_settings *w,
+			      struct annotation_error *err)
 {
 	(void)err;
 	w->own.allow_restart = strcasecmp(value, "true") == 0;
 	return w->own.allow_restart || strcasecmp(value, "false") == 0 ? 0 : -EINVAL;
 }
 
-static int take_boost(const char *value, struct pod_wishes *w, struct annotation_error *err)
+static int take_boost(const char *value, struct pod_settings *w, struct annotation_error *err)
 {
 	(void)err;
 	return boost_parse(value, &w->boost);
 }
 
-static int take_goal(const char *value, struct pod_wishes *w, struct annotation_error *err)
+static int take_goal(const char *value, struct pod_settings *w, struct annotation_error *err)
 {
 	static const char *const goals[] = {"savings", "balanced", "latency"};
 

@@ -130,7 +130,7 @@ static uint64_t restart_to(const struct managed *m)
 
 	if (!m->own.allow_restart || c->rule.mode != MODE_AUTO || m->cg == NULL)
 		return 0;
-	return control_restart_wish(c, &m->daemon->config.tuning, killed);
+	return control_restart_limit(c, &m->daemon->config.tuning, killed);
 }
 
 /* A container that is being handed back is not sampled. */
@@ -265,7 +265,7 @@ static bool is_restoring(const struct pod *p)
 {
 	bool given_back = false;
 
-	if (p->ending || p->wishes || pod_owes(p) || pod_is_sized(p))
+	if (p->ending || p->adopting || pod_owes(p) || pod_is_sized(p))
 		return false;
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		given_back |= p->members[i].managed != NULL && is_given_back(p->members[i].managed);
@@ -317,7 +317,7 @@ int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret)
 	reporter_fill(p->spec, ret);
 	ret->facts.active = is_active(p);
 	/* A value of the owner in the spec that is not adopted yet must not be replaced. */
-	ret->facts.adopting = p->wishes;
+	ret->facts.adopting = p->adopting;
 	/* Values that an external writer has set since stay. */
 	all = reporter_expects(c->reporter, uid);
 	ret->facts.restoring = is_restoring(p) && (all || holds_any_sent(p));

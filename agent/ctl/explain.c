@@ -132,7 +132,7 @@ static void print_contents(const struct screen *s)
 		speed < 0 ? "shrinking by" : "growing by", change);
 }
 
-static void print_wish(const struct screen *s)
+static void print_desired(const struct screen *s)
 {
 	char lower[HUMAN_SIZE], target[HUMAN_SIZE], upper[HUMAN_SIZE], peak[HUMAN_SIZE];
 
@@ -263,9 +263,9 @@ static void print_resource(const struct ctl *c, enum resource which, const cJSON
 			   const cJSON *spec)
 {
 	static void (*const rows[])(const struct screen *) = {
-		print_use,   print_history, print_pressure, print_contents,
-		print_wish,  print_bounds,  print_last,     print_trial,
-		print_boost, print_denied,  print_next,     print_counters};
+		print_use,     print_history, print_pressure, print_contents,
+		print_desired, print_bounds,  print_last,     print_trial,
+		print_boost,   print_denied,  print_next,     print_counters};
 	const struct screen s = {c, which, json};
 
 	fprintf(c->out, "\n%s%s%s\n", paint_on(c, PAINT_BOLD),

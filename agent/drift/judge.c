@@ -323,7 +323,7 @@ static void judge(struct look *l, enum resource r)
 		r == RESOURCE_CPU ? facts_cpu(m, &l->seen) : facts_memory(m, &l->seen);
 	enum drift_action action;
 
-	if (m->pod != NULL && pod_wish_arrived(m, r, f.observed))
+	if (m->pod != NULL && pod_owner_value_arrived(m, r, f.observed))
 		return;
 	f.has_stored = l->has_stored && m->unit != NULL;
 	/* While a container is created, its runtime writes the limits that it was given, once. */

@@ -57,12 +57,12 @@ static void figures(const struct managed *m, char *text, size_t size)
 bool denied_text(const struct managed *m, char *ret, size_t size)
 {
 	const struct ledger_verdict *v = &m->control.denial.verdict;
-	char wish[HUMAN_SIZE], allowed[HUMAN_SIZE], why[DENIED_TEXT_BYTES];
+	char desired[HUMAN_SIZE], allowed[HUMAN_SIZE], why[DENIED_TEXT_BYTES];
 
 	if (!control_denied(&m->control, m->daemon->wake.now))
 		return false;
 	figures(m, why, sizeof why);
-	snprintf(ret, size, "asked for %s, the node had it for %s: %s", bytes(v->wish, wish),
+	snprintf(ret, size, "asked for %s, the node had it for %s: %s", bytes(v->desired, desired),
 		 bytes(v->allowed, allowed), why);
 	return true;
 }
@@ -75,7 +75,7 @@ static void tell(struct managed *m)
 
 	m->daemon->tally.denials++;
 	figures(m, why, sizeof why);
-	report_denied(m, v->allowed, v->wish, why);
+	report_denied(m, v->allowed, v->desired, why);
 	if (m->pod == NULL || h->note == NULL)
 		return;
 	if (denied_text(m, why, sizeof why)) {

@@ -90,9 +90,10 @@ struct managed {
 	uint64_t unsafe_max;
 	bool unsafe_stored; /* systemd stored the same value: systemd wrote it */
 	usec_t echo_until;  /* until then a write by the kubelet is an echo of the changed spec */
-	uint64_t wished[RESOURCE_COUNT]; /* the owner's value in the spec, not adopted yet; 0: none
-					  */
-	usec_t wished_at;
+	uint64_t owner_value[RESOURCE_COUNT]; /* the owner's value in the spec, not adopted yet; 0:
+					       * none
+					       */
+	usec_t owner_value_at;
 	uint64_t runtime_mem; /* the memory limit that the runtime holds; 0: not known */
 	usec_t above_since;   /* since when more is in use than its spec allows; 0: it is not */
 	bool above_told;

@@ -65,7 +65,7 @@ struct pod {
 	bool look;                  /* a cgroup may have appeared or be ready */
 	bool newcomers;             /* folders are watched for their limits */
 	bool concerned; /* a limit of a container changed: its own has to be computed again */
-	bool wishes;    /* a resize by the owner is not adopted yet */
+	bool adopting;  /* a resize by the owner is not adopted yet */
 	bool leaving;   /* no longer annotated: forgotten once it is handed back */
 	bool unsupported_told; /* reported that its node is not supported */
 	bool ending;           /* it finished or is being deleted: not written to */

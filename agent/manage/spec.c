@@ -60,7 +60,8 @@ static bool resize_under_way(const struct managed *m, const struct kube_containe
 
 uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container *c)
 {
-	uint64_t asked = m->wished[RESOURCE_MEMORY]; /* what the kubelet may have read by now */
+	uint64_t asked =
+		m->owner_value[RESOURCE_MEMORY]; /* what the kubelet may have read by now */
 
 	if (!m->daemon->host.cpu_manager && !resize_under_way(m, c))
 		return asked;

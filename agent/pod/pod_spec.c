@@ -98,34 +98,34 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 }
 
 /* The kubelet admits a resize, defers it or refuses it in about a second. */
-#define WISH_USEC (4 * USEC_PER_SEC)
+#define OWNER_VALUE_USEC (4 * USEC_PER_SEC)
 
-static void wish(struct managed *m, enum resource r, uint64_t value)
+static void desired(struct managed *m, enum resource r, uint64_t value)
 {
-	m->wished[r] = value;
-	m->wished_at = m->daemon->wake.now;
-	m->pod->wishes = true;
+	m->owner_value[r] = value;
+	m->owner_value_at = m->daemon->wake.now;
+	m->pod->adopting = true;
 	pod_set_bounds(m);
 }
 
-bool pod_wish_arrived(struct managed *m, enum resource r, uint64_t value)
+bool pod_owner_value_arrived(struct managed *m, enum resource r, uint64_t value)
 {
-	if (m->wished[r] == 0 || !limit_same(r, m->wished[r], value))
+	if (m->owner_value[r] == 0 || !limit_same(r, m->owner_value[r], value))
 		return false;
-	m->wished_at = 0;
+	m->owner_value_at = 0;
 	return true;
 }
 
 /* True: not yet. */
 static bool settle(struct managed *m, enum resource r, bool seen)
 {
-	uint64_t value = m->wished[r];
+	uint64_t value = m->owner_value[r];
 
 	if (value == 0)
 		return false;
-	if (!seen && m->daemon->wake.now - m->wished_at < WISH_USEC)
+	if (!seen && m->daemon->wake.now - m->owner_value_at < OWNER_VALUE_USEC)
 		return true;
-	m->wished[r] = 0;
+	m->owner_value[r] = 0;
 	pod_set_bounds(m);
 	adopt(m, r, value);
 	return false;
@@ -137,14 +137,14 @@ void pod_spec_settle(struct pod *p)
 	bool seen = s->observed_generation != 0 && s->observed_generation >= s->generation;
 
 	/* Deferred or Infeasible: the present values stay valid. */
-	if (!p->wishes || s->pending != RESIZE_NOT_PENDING)
+	if (!p->adopting || s->pending != RESIZE_NOT_PENDING)
 		return;
-	p->wishes = false;
+	p->adopting = false;
 	for (size_t i = 0; i < s->container_count; i++) {
 		struct managed *m = p->members[i].managed;
 
 		for (enum resource r = 0; m != NULL && r < RESOURCE_COUNT; r++)
-			p->wishes |= settle(m, r, seen);
+			p->adopting |= settle(m, r, seen);
 	}
 }
 
@@ -160,7 +160,7 @@ void pod_spec_first(struct managed *m)
 		if (original != LIMIT_MAX && c->spec.limit[r] != LIMIT_MAX &&
 		    !limit_same(r, original, c->spec.limit[r]) &&
 		    !spec_sent_by_us(m, r, c->spec.limit[r]))
-			wish(m, r, c->spec.limit[r]);
+			desired(m, r, c->spec.limit[r]);
 	}
 }
 
@@ -202,7 +202,7 @@ static void container_changed(struct pod *p, size_t i, const struct kube_contain
 			continue;
 		m->echo_until = p->daemon->wake.now + ECHO_USEC;
 		if (!sent_by_us(p, now->name, r, now->spec.limit[r]))
-			wish(m, r, now->spec.limit[r]);
+			desired(m, r, now->spec.limit[r]);
 	}
 }
 

@@ -15,7 +15,7 @@ void pod_spec_first(struct managed *m);
 /* Adopts what the owner put into the spec and the kubelet did not refuse. */
 void pod_spec_settle(struct pod *p);
 /* True: the value in the cgroup is the owner's, which the next tick adopts. */
-bool pod_wish_arrived(struct managed *m, enum resource r, uint64_t value);
+bool pod_owner_value_arrived(struct managed *m, enum resource r, uint64_t value);
 /* May the values in the files come from the kubelet or the runtime, after a resize by vscaled or
  * the owner? */
 bool pod_echo_pending(const struct managed *m);

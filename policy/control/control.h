@@ -265,7 +265,7 @@ uint64_t control_request(const struct control *c, enum resource r);
 
 /* The memory limit that justifies a restart of the container: it was OOM-killed since the last
  * restart (killed), or holds the most that is possible without one. 0: none does. */
-uint64_t control_restart_wish(const struct control *c, const struct tuning *t, bool killed);
+uint64_t control_restart_limit(const struct control *c, const struct tuning *t, bool killed);
 
 /* --- control_ledger.c */
 /* The ledger entry of the container, as of the last reflex pass or sample. */

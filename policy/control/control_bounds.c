@@ -101,7 +101,7 @@ static void fill_growth(const struct control *c, enum resource r, struct bounds 
 
 /* Only memory needs a grant; contention for CPU is left to weights. */
 uint64_t control_bound(struct control *c, const struct control_context *x, enum resource r,
-		       uint64_t wish)
+		       uint64_t desired)
 {
 	struct bounds b;
 
@@ -109,11 +109,11 @@ uint64_t control_bound(struct control *c, const struct control_context *x, enum 
 	fill_growth(c, r, &b);
 	if (r == RESOURCE_MEMORY && x->ledger != NULL)
 		b.value[BOUND_LEDGER] =
-			ledger_most(x->ledger, c->target, bounds_apply(&b, wish, NULL));
-	return bounds_apply(&b, wish, &c->resource[r].trace);
+			ledger_most(x->ledger, c->target, bounds_apply(&b, desired, NULL));
+	return bounds_apply(&b, desired, &c->resource[r].trace);
 }
 
-uint64_t control_bound_raise(struct control *c, const struct control_context *x, uint64_t wish,
+uint64_t control_bound_raise(struct control *c, const struct control_context *x, uint64_t desired,
 			     enum reason reason)
 {
 	struct bounds b;
@@ -121,18 +121,19 @@ uint64_t control_bound_raise(struct control *c, const struct control_context *x,
 	fill_bounds(c, x->tuning, RESOURCE_MEMORY, x->node_milli, &b);
 	fill_growth(c, RESOURCE_MEMORY, &b);
 	if (x->ledger != NULL)
-		b.value[BOUND_LEDGER] = control_grant(c, x, bounds_apply(&b, wish, NULL), reason);
-	return bounds_apply(&b, wish, &c->resource[RESOURCE_MEMORY].trace);
+		b.value[BOUND_LEDGER] =
+			control_grant(c, x, bounds_apply(&b, desired, NULL), reason);
+	return bounds_apply(&b, desired, &c->resource[RESOURCE_MEMORY].trace);
 }
 
 uint64_t control_bound_back(struct control *c, const struct control_context *x, enum resource r,
-			    uint64_t wish)
+			    uint64_t desired)
 {
 	struct bounds b;
 
 	fill_bounds(c, x->tuning, r, x->node_milli, &b);
 	b.value[BOUND_REFUSED] = 0;
-	return bounds_apply(&b, wish, &c->resource[r].trace);
+	return bounds_apply(&b, desired, &c->resource[r].trace);
 }
 
 uint64_t control_ceiling(const struct control *c, const struct tuning *t, enum resource r,
@@ -168,19 +169,19 @@ uint64_t control_minimum(const struct control *c, const struct control_context *
 /* A restart is expensive: the limit after it should last for a while. */
 #define RESTART_PERMILLE 1500
 
-uint64_t control_restart_wish(const struct control *c, const struct tuning *t, bool killed)
+uint64_t control_restart_limit(const struct control *c, const struct tuning *t, bool killed)
 {
 	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 	uint64_t held = MAX(res->limit, c->kernel.mem_max);
 	uint64_t ceiling = control_ceiling(c, t, RESOURCE_MEMORY, 0);
 	bool full = res->at_ceiling && held >= MIN(ceiling, control_unratified(c));
-	uint64_t wish = MAX(held, c->mem.oom_record);
+	uint64_t desired = MAX(held, c->mem.oom_record);
 
 	if (!res->managed || held == LIMIT_MAX || (!killed && !full))
 		return 0;
 	if (full)
-		wish = MAX(wish, scale_permille(held, RESTART_PERMILLE));
-	return MIN(round_up(wish, MEM_PAGE_BYTES), ceiling);
+		desired = MAX(desired, scale_permille(held, RESTART_PERMILLE));
+	return MIN(round_up(desired, MEM_PAGE_BYTES), ceiling);
 }
 
 /* The smallest request whose limit is not too far above it. */

@@ -29,24 +29,24 @@ void control_plan_cpu(struct control *c, const struct control_context *x, uint64
 
 /* A trial that caused throttling: back to the former limit, or higher if the reflex asks for more.
  */
-static void undo_trial(struct control *c, const struct control_context *x, uint64_t wish)
+static void undo_trial(struct control *c, const struct control_context *x, uint64_t desired)
 {
 	uint64_t back = cpu_trial_undo(&c->cpu, x->now_real);
 
-	control_plan_cpu(c, x, control_bound(c, x, RESOURCE_CPU, MAX(back, wish)),
+	control_plan_cpu(c, x, control_bound(c, x, RESOURCE_CPU, MAX(back, desired)),
 			 REASON_SHRINK_UNDONE);
 	c->cpu.last_raise = x->now;
 }
 
-static void raise_by_reflex(struct control *c, const struct control_context *x, uint64_t wish)
+static void raise_by_reflex(struct control *c, const struct control_context *x, uint64_t desired)
 {
 	struct control_resource *res = &c->resource[RESOURCE_CPU];
 	uint64_t limit = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
 	uint64_t to;
 
-	if (wish <= limit)
+	if (desired <= limit)
 		return; /* use has not proven enough yet */
-	to = control_bound(c, x, RESOURCE_CPU, wish);
+	to = control_bound(c, x, RESOURCE_CPU, desired);
 	cpu_shrink_regret(&x->tuning->cpu, &c->cpu, limit, x->now, x->now_real);
 	if (to <= limit) {
 		control_press_ceiling(res, x->now);
@@ -92,7 +92,7 @@ void control_reflex_cpu(struct control *c, const struct control_context *x)
 	struct control_resource *res = &c->resource[RESOURCE_CPU];
 	const struct tuning_cpu *t = &x->tuning->cpu;
 	const struct usage *u = &c->last;
-	uint64_t wish, limit;
+	uint64_t desired, limit;
 	struct cpu_rates window;
 
 	if (res->planned_at == x->now || control_blocked(c, RESOURCE_CPU) != HOLD_NONE ||
@@ -102,8 +102,8 @@ void control_reflex_cpu(struct control *c, const struct control_context *x)
 		return;
 
 	limit = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
-	wish = cpu_reflex_wish(t, limit, &window, c->cpu.proven_milli);
-	if (wish == 0) {
+	desired = cpu_reflex_desired(t, limit, &window, c->cpu.proven_milli);
+	if (desired == 0) {
 		control_ease_ceiling(res, x->now);
 		if (cpu_trial_passed(t, &c->cpu, u, x->now))
 			cpu_trial_end(&c->cpu);
@@ -113,9 +113,9 @@ void control_reflex_cpu(struct control *c, const struct control_context *x)
 		return;
 	c->rates.throttle_ppm = window.throttle_ppm;
 	if (c->cpu.trial.active)
-		undo_trial(c, x, wish);
+		undo_trial(c, x, desired);
 	else
-		raise_by_reflex(c, x, wish);
+		raise_by_reflex(c, x, desired);
 }
 
 /* The desired limit by history, a failed shrink and the original. */

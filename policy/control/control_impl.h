@@ -11,14 +11,14 @@
 enum hold control_blocked(const struct control *c, enum resource r);
 /* Applies the bounds of the resource to a desired limit and stores the trace in the resource. */
 uint64_t control_bound(struct control *c, const struct control_context *x, enum resource r,
-		       uint64_t wish);
+		       uint64_t desired);
 /* The same for a raise of memory that is about to be planned: the ledger grants it, and keeps the
  * desired limit as a claim when it grants less. */
-uint64_t control_bound_raise(struct control *c, const struct control_context *x, uint64_t wish,
+uint64_t control_bound_raise(struct control *c, const struct control_context *x, uint64_t desired,
 			     enum reason reason);
 /* The same for the end of a shrink trial: a refusal by the API server does not bound it. */
 uint64_t control_bound_back(struct control *c, const struct control_context *x, enum resource r,
-			    uint64_t wish);
+			    uint64_t desired);
 /* The highest limit that the API server accepts after a refusal; LIMIT_MAX: no refusal applies. */
 uint64_t control_refused(const struct control *c, enum resource r);
 /* Mode Initial has sized it: sets its final requests. Limits are set by the plan. */
@@ -64,8 +64,8 @@ void control_look_mem(struct control *c, uint32_t have, const struct usage *befo
 bool control_grows_mem(const struct control *c);
 /* The desired limit after an OOM kill since `prev`, or after an earlier one that is not granted
  * yet; 0: none. */
-uint64_t control_oom_wish(struct control *c, const struct usage *prev,
-			  const struct control_context *x);
+uint64_t control_oom_desired(struct control *c, const struct usage *prev,
+			     const struct control_context *x);
 /* The run is over: records whether it ended under a limit that an external writer had lowered. Call
  * it before the state of the run is cleared. */
 void control_oom_ended(struct control *c, usec_t now);
@@ -97,7 +97,7 @@ void control_mem_step_failed(struct control *c, const struct change *step,
 /* Books and returns as much of a desired memory limit as the node grants; all of it without a
  * ledger. What is denied becomes a claim: of present need for growth and OOM kills, else ahead of
  * need. */
-uint64_t control_grant(struct control *c, const struct control_context *x, uint64_t wish,
+uint64_t control_grant(struct control *c, const struct control_context *x, uint64_t desired,
 		       enum reason reason);
 /* Grants the held limit: a successor has to ask for it anew; a limit that is granted already costs
  * nothing. */

@@ -161,17 +161,17 @@ bool control_claims(const struct control *c, const struct control_context *x)
 	return x->ledger != NULL && x->ledger->entries[c->target].claim != 0;
 }
 
-static void note_denial(struct control *c, const struct control_context *x, uint64_t wish)
+static void note_denial(struct control *c, const struct control_context *x, uint64_t desired)
 {
 	struct denial *d = &c->denial;
 
 	if (!control_denied(c, x->now))
 		d->since = x->now;
 	d->at = x->now;
-	ledger_weigh(x->ledger, c->target, wish, &d->verdict);
+	ledger_weigh(x->ledger, c->target, desired, &d->verdict);
 }
 
-uint64_t control_grant(struct control *c, const struct control_context *x, uint64_t wish,
+uint64_t control_grant(struct control *c, const struct control_context *x, uint64_t desired,
 		       enum reason reason)
 {
 	bool ahead = reason != REASON_MEMORY_GROWTH && reason != REASON_OOM_KILL;
@@ -179,13 +179,13 @@ uint64_t control_grant(struct control *c, const struct control_context *x, uint6
 	uint64_t allowed, urgent;
 
 	if (x->ledger == NULL)
-		return wish;
+		return desired;
 	e = &x->ledger->entries[c->target];
 	e->needs |= !ahead;
-	if (ledger_most(x->ledger, c->target, wish) < wish)
-		note_denial(c, x, wish);
+	if (ledger_most(x->ledger, c->target, desired) < desired)
+		note_denial(c, x, desired);
 	urgent = e->urgent;
-	allowed = ledger_grant(x->ledger, c->target, wish);
+	allowed = ledger_grant(x->ledger, c->target, desired);
 	if (ahead)
 		e->urgent = MIN(urgent, e->claim);
 	/* A raise ahead of need does not replace what growth waits for. */

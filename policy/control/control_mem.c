@@ -162,7 +162,7 @@ void control_raise_to(struct control *c, const struct control_context *x, uint64
 	c->mem.cache_hurts_usec = 0;
 }
 
-static void grow(struct control *c, const struct control_context *x, uint64_t wish,
+static void grow(struct control *c, const struct control_context *x, uint64_t desired,
 		 enum reason reason)
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
@@ -172,16 +172,16 @@ static void grow(struct control *c, const struct control_context *x, uint64_t wi
 	if (c->mem.trial.phase != MEM_IDLE) {
 		struct mem_step back = mem_trial_abort(&x->tuning->memory, &c->mem, &in);
 
-		wish = MAX(wish, back.max);
+		desired = MAX(desired, back.max);
 		if (back.max != 0)
 			to = control_bound_back(c, x, RESOURCE_MEMORY, back.max);
-		to = MAX(to, control_bound_raise(c, x, wish, reason));
+		to = MAX(to, control_bound_raise(c, x, desired, reason));
 		reason = back.max != 0 ? REASON_SHRINK_UNDONE : reason;
 		/* A raise lifts memory.high too; without one it is lifted here. */
 		if (to <= c->kernel.mem_max && back.high != 0)
 			control_plan_mem(c, x, KNOB_MEM_HIGH, back.high, REASON_LIFT);
 	} else {
-		to = control_bound_raise(c, x, wish, reason);
+		to = control_bound_raise(c, x, desired, reason);
 	}
 	if (to <= c->kernel.mem_max && res->limit < to && reason_by_books(reason)) {
 		/* systemd's headroom is in the file already: the held limit follows, or a successor
@@ -242,8 +242,8 @@ static bool goal_allowed(const struct control *c, const struct control_context *
 
 /* The memory.max that growth asks for. Where memory.high is below memory.max, growth is stopped at
  * memory.high. */
-static uint64_t growth_wish(const struct control *c, const struct usage *prev,
-			    const struct control_context *x, enum reason *ret_reason)
+static uint64_t growth_desired(const struct control *c, const struct usage *prev,
+			       const struct control_context *x, enum reason *ret_reason)
 {
 	const struct limits *k = &c->kernel;
 	bool braked = mem_brake_owns(&c->mem, k->mem_high);
@@ -258,9 +258,9 @@ static uint64_t growth_wish(const struct control *c, const struct usage *prev,
 		.original = high ? control_mem_high(c, original) : original,
 		.tick_usec = x->tick_usec,
 	};
-	uint64_t wish = mem_growth_wish(&x->tuning->memory, &c->mem, &in, ret_reason);
+	uint64_t desired = mem_growth_desired(&x->tuning->memory, &c->mem, &in, ret_reason);
 
-	return high && wish > 0 ? max_for_high(c, wish) : wish;
+	return high && desired > 0 ? max_for_high(c, desired) : desired;
 }
 
 bool control_mem_owed(struct control *c, const struct control_context *x)
@@ -306,22 +306,22 @@ static void stand_back(struct control *c, const struct control_context *x)
 }
 
 /* Plans growth by what has happened since `since`; true when more was asked for. */
-static bool grow_ahead(struct control *c, const struct usage *since, uint64_t wish,
+static bool grow_ahead(struct control *c, const struct usage *since, uint64_t desired,
 		       const struct control_context *x)
 {
 	enum reason reason = REASON_OOM_KILL;
-	uint64_t growth = growth_wish(c, since, x, &reason);
+	uint64_t growth = growth_desired(c, since, x, &reason);
 
 	/* The record of an OOM kill is asked for until it is granted; growth goes on meanwhile. */
-	if (wish > MAX(growth, c->kernel.mem_max))
+	if (desired > MAX(growth, c->kernel.mem_max))
 		reason = REASON_OOM_KILL;
 	else
-		wish = growth;
-	if (wish == 0) {
+		desired = growth;
+	if (desired == 0) {
 		control_ease_ceiling(&c->resource[RESOURCE_MEMORY], x->now);
 		return false;
 	}
-	grow(c, x, wish, reason);
+	grow(c, x, desired, reason);
 	return true;
 }
 
@@ -335,7 +335,7 @@ void control_observe_mem(struct control *c, const struct usage *prev, const stru
 			 const struct control_context *x)
 {
 	const struct tuning_history *th = &x->tuning->history;
-	uint64_t wish;
+	uint64_t desired;
 
 	if ((c->last.have & MEM_USAGE) != MEM_USAGE)
 		return;
@@ -344,14 +344,14 @@ void control_observe_mem(struct control *c, const struct usage *prev, const stru
 	if (th->algorithm == ALGORITHM_DEFAULT)
 		history_add_memory(&c->history, th, control_mem_need(prev, &c->last), false,
 				   x->now_real);
-	wish = control_oom_wish(c, newest, x);
+	desired = control_oom_desired(c, newest, x);
 	if (prev == NULL)
 		c->grant_ended = false;
 	if (!control_grows_mem(c)) {
 		stand_back(c, x);
 		return;
 	}
-	if (!grow_ahead(c, prev, wish, x)) {
+	if (!grow_ahead(c, prev, desired, x)) {
 		if (c->mem.trial.phase != MEM_IDLE)
 			watch_trial(c, x);
 		else if (prev == NULL)
@@ -365,7 +365,7 @@ void control_observe_mem(struct control *c, const struct usage *prev, const stru
 void control_look_mem(struct control *c, uint32_t have, const struct usage *before,
 		      const struct control_context *x)
 {
-	uint64_t wish;
+	uint64_t desired;
 
 	if ((c->last.have & MEM_USAGE) != MEM_USAGE)
 		return;
@@ -374,13 +374,13 @@ void control_look_mem(struct control *c, uint32_t have, const struct usage *befo
 	control_ledger_use(c, x);
 	/* What was not read counts as unchanged. */
 	mem_observe_use(&x->tuning->memory, &c->mem, mem_use(&c->last), x->now);
-	wish = control_oom_wish(c, before, x);
+	desired = control_oom_desired(c, before, x);
 	if (!control_grows_mem(c)) {
 		stand_back(c, x);
 		return;
 	}
 	/* Samples watch a trial; a reflex pass checks only for a `max` event. */
-	if (!grow_ahead(c, before, wish, x) && c->mem.trial.phase >= MEM_HIGH &&
+	if (!grow_ahead(c, before, desired, x) && c->mem.trial.phase >= MEM_HIGH &&
 	    c->last.events.max > c->mem.trial.max_events_start)
 		watch_trial(c, x);
 	control_brake(c, x, high_events(c, before));

@@ -104,10 +104,10 @@ static void above_use(struct control *c, const struct control_context *x)
 }
 
 /* Raises as far as the node grants. */
-static void raise_granted(struct control *c, const struct control_context *x, uint64_t wish,
+static void raise_granted(struct control *c, const struct control_context *x, uint64_t desired,
 			  enum reason reason)
 {
-	uint64_t to = control_bound_raise(c, x, wish, reason);
+	uint64_t to = control_bound_raise(c, x, desired, reason);
 
 	if (to > c->kernel.mem_max)
 		control_raise_to(c, x, to, reason);

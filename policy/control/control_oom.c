@@ -109,8 +109,8 @@ static void record(struct control *c, const struct tuning *t, uint64_t use, usec
  * Exceptions: the pod's limit was full (the sum of its containers' limits), or an external writer
  * had just lowered the limit: such a write kills without a `max` event.
  */
-uint64_t control_oom_wish(struct control *c, const struct usage *prev,
-			  const struct control_context *x)
+uint64_t control_oom_desired(struct control *c, const struct usage *prev,
+			     const struct control_context *x)
 {
 	const struct usage *u = &c->last;
 	struct mem_control *m = &c->mem;

@@ -29,22 +29,22 @@
  */
 #define BURST_USEC (8 * USEC_PER_SEC)
 
-uint64_t cpu_reflex_wish(const struct tuning_cpu *t, uint64_t limit_milli,
-			 const struct cpu_rates *since_write, uint64_t proven_milli)
+uint64_t cpu_reflex_desired(const struct tuning_cpu *t, uint64_t limit_milli,
+			    const struct cpu_rates *since_write, uint64_t proven_milli)
 {
 	uint64_t tolerated = 3ULL * t->throttle_target_ppm;
 	uint64_t least = scale_permille(limit_milli, STEP_MIN_PERMILLE);
-	uint64_t factor, wish, evidence;
+	uint64_t factor, desired, evidence;
 
 	assert(limit_milli != LIMIT_MAX);
 	if (since_write->throttle_ppm <= tolerated)
 		return 0;
 	factor = 1000 + (since_write->throttle_ppm - tolerated) / 1000;
-	wish = scale_permille(limit_milli, MIN(factor, (uint64_t)t->step_max_permille));
+	desired = scale_permille(limit_milli, MIN(factor, (uint64_t)t->step_max_permille));
 	evidence = scale_permille(since_write->evidence_milli, t->evidence_permille);
-	wish = MAX(MIN(wish, evidence), least);
-	wish = MIN(wish, scale_permille(proven_milli, PROVEN_PERMILLE));
-	return wish < least ? limit_milli : wish;
+	desired = MAX(MIN(desired, evidence), least);
+	desired = MIN(desired, scale_permille(proven_milli, PROVEN_PERMILLE));
+	return desired < least ? limit_milli : desired;
 }
 
 static struct cpu_mark mark_of(const struct usage *u, usec_t now)

@@ -66,8 +66,8 @@ struct cpu_control {
 /* The desired limit of the reflex. 0: no raise; limit_milli itself: throttled, but use has not
  * proven enough demand for a raise yet. limit_milli must not be LIMIT_MAX; proven_milli is the
  * lower bound of the demand. */
-uint64_t cpu_reflex_wish(const struct tuning_cpu *t, uint64_t limit_milli,
-			 const struct cpu_rates *since_write, uint64_t proven_milli);
+uint64_t cpu_reflex_desired(const struct tuning_cpu *t, uint64_t limit_milli,
+			    const struct cpu_rates *since_write, uint64_t proven_milli);
 
 /* Starts the throttle window anew: periods under the old limit do not count for the new one. */
 void cpu_window_restart(struct cpu_control *c, const struct usage *u, usec_t now);

@@ -183,37 +183,38 @@ static uint64_t room(const struct ledger *l)
 
 /* The limit of an entry when it adds at most `bytes` to outstanding. */
 static uint64_t limit_with(const struct ledger *l, const struct ledger_entry *e, uint64_t bytes,
-			   uint64_t wish)
+			   uint64_t desired)
 {
 	uint64_t given = MAX(e->limit, e->original); /* needs no grant */
 	uint64_t from = outstanding(l, e) > 0 ? e->limit : e->use;
 	uint64_t limit = round_down(add_sat(from, bytes), MEM_PAGE_BYTES);
 
-	if (wish <= given || limit >= wish)
-		return wish;
+	if (desired <= given || limit >= desired)
+		return desired;
 	return limit < add_sat(given, STEP_MIN_BYTES) ? given : limit;
 }
 
-static uint64_t decide(const struct ledger *l, uint32_t entry, uint64_t wish, struct kept *ret_kept)
+static uint64_t decide(const struct ledger *l, uint32_t entry, uint64_t desired,
+		       struct kept *ret_kept)
 {
 	const struct ledger_entry *e = &l->entries[entry];
 
 	assert(entry < l->count);
 	*ret_kept = (struct kept){.first = LEDGER_NOBODY};
-	if (wish == LIMIT_MAX && e->original != LIMIT_MAX)
-		wish--; /* LIMIT_MAX costs nothing, as it is never granted */
+	if (desired == LIMIT_MAX && e->original != LIMIT_MAX)
+		desired--; /* LIMIT_MAX costs nothing, as it is never granted */
 	/* It needs no grant, or fits beside all that others wait for. */
-	if (cost(l, e, wish) <= less(room(l), l->awaited))
-		return wish;
+	if (cost(l, e, desired) <= less(room(l), l->awaited))
+		return desired;
 	*ret_kept = kept_above(l, entry);
-	return limit_with(l, e, less(room(l), ret_kept->bytes), wish);
+	return limit_with(l, e, less(room(l), ret_kept->bytes), desired);
 }
 
-uint64_t ledger_most(const struct ledger *l, uint32_t entry, uint64_t wish)
+uint64_t ledger_most(const struct ledger *l, uint32_t entry, uint64_t desired)
 {
 	struct kept kept;
 
-	return decide(l, entry, wish, &kept);
+	return decide(l, entry, desired, &kept);
 }
 
 static void find_holder(const struct ledger *l, uint32_t entry, struct ledger_verdict *v)
@@ -228,12 +229,13 @@ static void find_holder(const struct ledger *l, uint32_t entry, struct ledger_ve
 	}
 }
 
-void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t wish, struct ledger_verdict *ret)
+void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t desired,
+		  struct ledger_verdict *ret)
 {
 	struct kept kept;
 	struct ledger_verdict v = {
-		.wish = wish,
-		.allowed = decide(l, entry, wish, &kept),
+		.desired = desired,
+		.allowed = decide(l, entry, desired, &kept),
 		.available = l->node.available,
 		.reserve = l->node.reserve,
 		.kubelet = l->node.eviction != 0,
@@ -248,18 +250,18 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t wish, struct 
 		v.available = less(add_sat(v.available, l->node.eviction), l->node.reserve);
 		v.reserve = l->node.eviction;
 	}
-	if (v.allowed < wish)
+	if (v.allowed < desired)
 		find_holder(l, entry, &v);
 	*ret = v;
 }
 
-uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t wish)
+uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t desired)
 {
-	uint64_t allowed = ledger_most(l, entry, wish);
+	uint64_t allowed = ledger_most(l, entry, desired);
 	struct ledger_entry *e = &l->entries[entry];
 
 	count_out(l, e);
-	e->claim = allowed < wish ? wish : 0;
+	e->claim = allowed < desired ? desired : 0;
 	e->urgent = e->needs ? e->claim : 0;
 	e->limit = MAX(e->limit, allowed);
 	count_in(l, e);

@@ -91,7 +91,7 @@ struct ledger {
 
 /* The answer to a desired limit, and its reasons. Amounts as they were before the grant. */
 struct ledger_verdict {
-	uint64_t wish;
+	uint64_t desired;
 	uint64_t allowed;   /* never below the current limit, unless the desired limit is */
 	uint64_t available; /* MemAvailable, or the kubelet's memory.available */
 	uint64_t reserve;   /* of it */
@@ -133,14 +133,14 @@ void ledger_begin(struct ledger *l, const struct ledger_node *node, struct ledge
 /* Sets the use of an entry, read after MemAvailable was. */
 void ledger_use(struct ledger *l, uint32_t entry, uint64_t use);
 /* What would be granted of a desired limit; changes nothing. */
-void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t wish,
+void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t desired,
 		  struct ledger_verdict *ret);
-/* The same without the reasons. wish LIMIT_MAX: the most that can be granted. */
-uint64_t ledger_most(const struct ledger *l, uint32_t entry, uint64_t wish);
+/* The same without the reasons. desired LIMIT_MAX: the most that can be granted. */
+uint64_t ledger_most(const struct ledger *l, uint32_t entry, uint64_t desired);
 /* Grants what it can of a desired limit and returns the granted limit. When that is less, the
  * desired limit becomes the entry's claim, and urgent if the entry needs it now.
  */
-uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t wish);
+uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t desired);
 /* Which entries to ask to shrink so that denied limits can be granted: lowest ranks first, at most
  * `max` of them. For every tick with denied entries. An entry that can give back only a part at
  * once counts for that part.

@@ -164,8 +164,8 @@ static bool hit_limit(const struct mem_growth_input *in)
 	return hit || (!in->high && u->events.max > prev->events.max);
 }
 
-uint64_t mem_growth_wish(const struct tuning_memory *t, const struct mem_control *m,
-			 const struct mem_growth_input *in, enum reason *ret_reason)
+uint64_t mem_growth_desired(const struct tuning_memory *t, const struct mem_control *m,
+			    const struct mem_growth_input *in, enum reason *ret_reason)
 {
 	uint64_t limit = in->limit, use = m->point[0].unreclaimable;
 	uint64_t soon = growth_until_next(t, m, in->tick_usec);

@@ -135,8 +135,8 @@ void mem_brake_failed(struct mem_control *m, usec_t now);
 
 /* The desired limit of growth in place of `limit`, and *ret_reason; 0: none, *ret_reason is
  * untouched. */
-uint64_t mem_growth_wish(const struct tuning_memory *t, const struct mem_control *m,
-			 const struct mem_growth_input *in, enum reason *ret_reason);
+uint64_t mem_growth_desired(const struct tuning_memory *t, const struct mem_control *m,
+			    const struct mem_growth_input *in, enum reason *ret_reason);
 /* A limit for a writer that lags: at least `limit`, with headroom for growth during the lag. */
 uint64_t mem_headroom(const struct tuning_memory *t, const struct mem_control *m, uint64_t limit);
 /* A shrink failed: the wait before the next one doubles. */

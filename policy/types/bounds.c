@@ -80,14 +80,14 @@ static uint64_t pass(const struct bounds *b, uint64_t value, struct bound_trace 
 	return value;
 }
 
-uint64_t bounds_apply(const struct bounds *b, uint64_t wish, struct bound_trace *trace)
+uint64_t bounds_apply(const struct bounds *b, uint64_t desired, struct bound_trace *trace)
 {
 	uint64_t value, rounded;
 
 	assert(b->quantum > 0);
 	if (trace != NULL)
 		trace->count = 0;
-	value = pass(b, wish, trace);
+	value = pass(b, desired, trace);
 	rounded = round_up(value, b->quantum);
 	note(trace, BOUND_QUANTUM, value, rounded);
 	/* Again without a trace: bounds that contradict each other would appear twice. */

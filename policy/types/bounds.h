@@ -33,7 +33,7 @@ struct bound_trace {
 
 /* Takes a desired value, returns the allowed one. trace may be NULL. LIMIT_MAX as the desired value
  * means "as much as allowed". */
-uint64_t bounds_apply(const struct bounds *b, uint64_t wish, struct bound_trace *trace);
+uint64_t bounds_apply(const struct bounds *b, uint64_t desired, struct bound_trace *trace);
 /* The highest and the lowest value allowed; LIMIT_MAX and 0 where nothing is set. */
 uint64_t bounds_ceiling(const struct bounds *b);
 uint64_t bounds_floor(const struct bounds *b);

@@ -270,7 +270,7 @@ static void test_stored_before_ours(void)
 	rig_close(&r);
 }
 
-/* One call in flight, later wishes joined: PID 1 hears the last one. */
+/* One call in flight, later values joined: PID 1 gets the last one. */
 static void test_calls_are_joined(void)
 {
 	struct rig r;

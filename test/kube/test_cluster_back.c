@@ -63,7 +63,7 @@ static void test_owner_afterwards(void)
 	crig_close(&c);
 }
 
-/* The API server has it, the kubelet has not, and we are gone: what stands there is no wish of the
+/* The API server has it, the kubelet has not, and we are gone: what stands there is no value of the
  * owner's. */
 static void test_gone_before_the_echo(void)
 {

@@ -39,7 +39,7 @@ static void begin(struct world *w)
 	ledger_begin(&w->l, &w->node, w->e, w->count);
 }
 
-static uint64_t grant(struct world *w, uint32_t entry, uint64_t wish)
+static uint64_t grant(struct world *w, uint32_t entry, uint64_t desired)
 {
-	return ledger_grant(&w->l, entry, wish * MIB) / MIB;
+	return ledger_grant(&w->l, entry, desired * MIB) / MIB;
 }

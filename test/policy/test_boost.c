@@ -102,7 +102,7 @@ static void test_quantity(void)
 	struct rig r = rig("+333m 1s", 500, 500);
 
 	run(&r, SEC);
-	CHECK_EQ(r.limit, 840); /* a wish rounds up */
+	CHECK_EQ(r.limit, 840); /* a desired limit rounds up */
 	ready(&r);
 	run(&r, SEC);
 	CHECK_EQ(r.limit, 500);

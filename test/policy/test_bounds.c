@@ -3,11 +3,11 @@
 #include "test/check.h"
 #include "test/policy/sim.h"
 
-/* name, rows in order, wish, result */
+/* name, rows in order, desired, result */
 struct row {
 	const char *name;
 	struct bounds bounds;
-	uint64_t wish;
+	uint64_t desired;
 	uint64_t want;
 };
 
@@ -18,14 +18,14 @@ struct row {
 
 static const struct row rows[] = {
 	{"no bounds", {.quantum = 10}, 130, 130},
-	{"a wish rounds up", {.quantum = 10}, 131, 140},
-	{"nothing wished", {.quantum = 10}, 0, 0},
+	{"a desired value rounds up", {.quantum = 10}, 131, 140},
+	{"nothing desired", {.quantum = 10}, 0, 0},
 	{"minimum", B([BOUND_USER_MIN] = 200), 130, 200},
 	{"a minimum rounds up", B([BOUND_USER_MIN] = 201), 130, 210},
 	{"maximum", B([BOUND_USER_MAX] = 100), 130, 100},
 	{"a maximum rounds down", B([BOUND_USER_MAX] = 109), 130, 100},
 	{"rounding stays under the maximum", B([BOUND_USER_MAX] = 137), 131, 130},
-	{"a wish below an odd maximum", B([BOUND_USER_MAX] = 199), 150, 150},
+	{"a desired value below an odd maximum", B([BOUND_USER_MAX] = 199), 150, 150},
 	{"the maximum beats the minimum", B([BOUND_USER_MIN] = 300, [BOUND_USER_MAX] = 200), 10,
 	 200},
 	{"LimitRange beats the user", B([BOUND_USER_MAX] = 200, [BOUND_RANGE_MIN] = 300), 250, 300},
@@ -53,7 +53,7 @@ static const struct row rows[] = {
 static void test_rows(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		uint64_t got = bounds_apply(&rows[i].bounds, rows[i].wish, NULL);
+		uint64_t got = bounds_apply(&rows[i].bounds, rows[i].desired, NULL);
 
 		if (got != rows[i].want)
 			fprintf(stderr, "row: %s\n", rows[i].name);
@@ -145,11 +145,11 @@ static void test_any(void)
 
 	for (int i = 0; i < 200000; i++) {
 		struct bounds b = {.quantum = i % 3 == 0 ? 1 : i % 3 == 1 ? 10 : 4096};
-		uint64_t wish = edge(&random), got;
+		uint64_t desired = edge(&random), got;
 
 		for (enum bound k = 0; k < BOUND_QUANTUM; k++)
 			b.value[k] = random_next(&random) % 2 ? edge(&random) : 0;
-		got = bounds_apply(&b, wish, NULL);
+		got = bounds_apply(&b, desired, NULL);
 		for (enum bound k = BOUND_CEILING; k <= BOUND_LEDGER; k++)
 			if (b.value[k] != 0)
 				CHECK(got <= b.value[k]);

@@ -102,7 +102,7 @@ static void test_told(void)
 	CHECK(!res->at_ceiling);
 	CHECK(traced(res));
 	CHECK(control_denied(c, n.rig[0].sim.now));
-	CHECK(v->allowed < v->wish && v->room < v->wish && v->reserve == n.reserve);
+	CHECK(v->allowed < v->desired && v->room < v->desired && v->reserve == n.reserve);
 	CHECK(c->claim.limit > c->kernel.mem_max);
 	n.system -= 600 * MIB;
 	node_run(&n, 2 * USEC_PER_MIN);

@@ -33,7 +33,7 @@ static void test_reflex(void)
 	for (size_t i = 0; i < ARRAY_SIZE(reflex_rows); i++) {
 		struct cpu_rates r = {.throttle_ppm = reflex_rows[i].ppm,
 				      .evidence_milli = reflex_rows[i].evidence};
-		uint64_t got = cpu_reflex_wish(tuning_cpu, reflex_rows[i].limit, &r, LIMIT_MAX);
+		uint64_t got = cpu_reflex_desired(tuning_cpu, reflex_rows[i].limit, &r, LIMIT_MAX);
 
 		if (reflex_rows[i].limit > INT64_MAX / 2) {
 			CHECK(got > reflex_rows[i].limit && got < LIMIT_MAX);
@@ -51,12 +51,12 @@ static void test_step_max(void)
 	struct cpu_rates r = {.throttle_ppm = 1000000, .evidence_milli = 100000};
 
 	t.step_max_permille = 1300;
-	CHECK_EQ(cpu_reflex_wish(&t, 1000, &r, LIMIT_MAX), 1300);
+	CHECK_EQ(cpu_reflex_desired(&t, 1000, &r, LIMIT_MAX), 1300);
 	t.throttle_target_ppm = 0;
 	t.step_max_permille = 2000;
-	CHECK_EQ(cpu_reflex_wish(&t, 1000, &r, LIMIT_MAX), 2000);
+	CHECK_EQ(cpu_reflex_desired(&t, 1000, &r, LIMIT_MAX), 2000);
 	t.throttle_target_ppm = UINT32_MAX;
-	CHECK_EQ(cpu_reflex_wish(&t, 1000, &r, LIMIT_MAX), 0);
+	CHECK_EQ(cpu_reflex_desired(&t, 1000, &r, LIMIT_MAX), 0);
 }
 
 static struct usage counters(uint64_t used, uint64_t periods, uint64_t throttled)

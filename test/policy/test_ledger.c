@@ -24,7 +24,7 @@ static void test_reserve(void)
 	CHECK_EQ(reserve(0, 0), 256 * MIB);
 }
 
-/* One call, the whole wish. */
+/* One call, all that is desired. */
 static void test_fits(void)
 {
 	struct world w = world(2000);
@@ -93,7 +93,7 @@ static void test_back_to_original(void)
 	CHECK_EQ(grant(&w, 0, 2000), 2000);
 	CHECK_EQ(w.l.outstanding, 0);
 	CHECK_EQ(grant(&w, 0, 2500), 2000);
-	/* And a wish below what stands is none. */
+	/* And a desired limit below the held one needs no grant. */
 	CHECK_EQ(grant(&w, 0, 300), 300);
 	CHECK_EQ(w.e[0].limit, 2000 * MIB);
 	CHECK_EQ(w.e[0].claim, 0);

@@ -161,18 +161,18 @@ static void check_order(const struct world *w, uint32_t i, uint64_t to)
 		CHECK(room >= cost + above);
 }
 
-static void want(struct world *w, uint32_t i, uint64_t wish)
+static void want(struct world *w, uint32_t i, uint64_t desired)
 {
 	struct pod *p = &w->pod[i];
 	uint64_t to;
 
-	if (wish <= p->limit)
+	if (desired <= p->limit)
 		return;
-	check_order(w, i, ledger_most(&w->ledger, i, wish));
-	to = ledger_grant(&w->ledger, i, wish);
+	check_order(w, i, ledger_most(&w->ledger, i, desired));
+	to = ledger_grant(&w->ledger, i, desired);
 	p->claim = (struct ledger_claim){.limit = w->entry[i].claim, .use = p->use, .at = w->now};
 	w->grants++;
-	w->cut += to < wish;
+	w->cut += to < desired;
 	p->limit = to;
 }
 
@@ -199,7 +199,7 @@ static void observe(struct world *w, uint32_t i)
 	in.limit = p->limit;
 	mem_observe(t, &p->mem, in.prev, &u, w->now);
 	if (p->done_at == 0)
-		want(w, i, mem_growth_wish(t, &p->mem, &in, &reason));
+		want(w, i, mem_growth_desired(t, &p->mem, &in, &reason));
 	p->prev = u;
 	p->observed = true;
 }

@@ -213,13 +213,13 @@ static void check_verdict(const struct node *n, uint32_t i, const struct ledger_
 {
 	const struct ledger_entry *e = &n->e[i];
 
-	CHECK(v->allowed <= v->wish);
-	CHECK(v->allowed >= MIN(v->wish, MAX(e->limit, e->original)));
+	CHECK(v->allowed <= v->desired);
+	CHECK(v->allowed >= MIN(v->desired, MAX(e->limit, e->original)));
 	CHECK(v->kept <= v->room);
-	if (v->allowed == v->wish)
+	if (v->allowed == v->desired)
 		return;
 	/* Refused is only what is not there. */
-	CHECK(short_of(e, v->wish) > v->room - v->kept);
+	CHECK(short_of(e, v->desired) > v->room - v->kept);
 	CHECK(v->allowed + STEP_MIN + MEM_PAGE_BYTES > e->use + (v->room - v->kept) ||
 	      short_of(e, v->allowed) + MEM_PAGE_BYTES >= v->room - v->kept);
 	CHECK((v->kept == 0) == (v->kept_for == LEDGER_NOBODY) || v->room == 0);
@@ -230,7 +230,7 @@ static void check_verdict(const struct node *n, uint32_t i, const struct ledger_
 static void ask_for_more(struct node *n, uint32_t i)
 {
 	struct ledger_entry *e = &n->e[i];
-	uint64_t wish = MAX(e->limit, n->use[i]) + (1 + pick(chance(100) ? 8192 : 300)) * MIB;
+	uint64_t desired = MAX(e->limit, n->use[i]) + (1 + pick(chance(100) ? 8192 : 300)) * MIB;
 	int64_t before, after;
 	struct ledger_verdict v;
 
@@ -239,13 +239,13 @@ static void ask_for_more(struct node *n, uint32_t i)
 	/* The one that asks has been read right now. */
 	ledger_use(&n->l, i, n->use[i]);
 	before = slack(n);
-	ledger_weigh(&n->l, i, wish, &v);
+	ledger_weigh(&n->l, i, desired, &v);
 	check_verdict(n, i, &v);
 	check_rank(n, i, &v);
-	CHECK_EQ(ledger_grant(&n->l, i, wish), v.allowed);
-	CHECK_EQ(e->claim, v.allowed < wish ? wish : 0);
+	CHECK_EQ(ledger_grant(&n->l, i, desired), v.allowed);
+	CHECK_EQ(e->claim, v.allowed < desired ? desired : 0);
 	after = slack(n);
-	grants += v.allowed > MAX(e->original, v.wish - 1);
+	grants += v.allowed > MAX(e->original, v.desired - 1);
 	/* A promise is made only of what was there, but for what nobody could see. */
 	if (after < before)
 		CHECK(after >= -(int64_t)n->unseen);

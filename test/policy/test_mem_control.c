@@ -105,7 +105,7 @@ static void test_slope_fast(void)
 	CHECK(m.point[0].at - m.point[MEM_POINTS - 1].at >= 1000 * MS);
 }
 
-static uint64_t wish_at(uint64_t use, uint64_t slope, uint64_t limit, usec_t tick)
+static uint64_t desired_at(uint64_t use, uint64_t slope, uint64_t limit, usec_t tick)
 {
 	struct mem_control m = {
 		.point = {{USEC_PER_HOUR, use}}, .slope_bps = slope, .steady_bps = slope};
@@ -113,10 +113,10 @@ static uint64_t wish_at(uint64_t use, uint64_t slope, uint64_t limit, usec_t tic
 	struct mem_growth_input in = {
 		.u = &u, .limit = limit, .original = limit, .tick_usec = tick};
 	enum reason reason = REASON_NONE;
-	uint64_t wish = mem_growth_wish(tm, &m, &in, &reason);
+	uint64_t desired = mem_growth_desired(tm, &m, &in, &reason);
 
-	CHECK((wish == 0) == (reason == REASON_NONE));
-	return wish;
+	CHECK((desired == 0) == (reason == REASON_NONE));
+	return desired;
 }
 
 static void test_time_to_limit(void)
@@ -124,17 +124,17 @@ static void test_time_to_limit(void)
 	const uint64_t limit = 1000 * MIB;
 
 	/* 100 MiB/s: acts when less than a tick and a second are left. */
-	CHECK_EQ(wish_at(700 * MIB, 100 * MIB, limit, USEC_PER_SEC), 0);
-	CHECK_EQ(wish_at(799 * MIB, 100 * MIB, limit, USEC_PER_SEC), 0);
-	CHECK(wish_at(800 * MIB, 100 * MIB, limit, USEC_PER_SEC) > limit);
-	CHECK_EQ(wish_at(880 * MIB, 100 * MIB, limit, 100 * MS), 0);
-	CHECK(wish_at(890 * MIB, 100 * MIB, limit, 100 * MS) > limit);
+	CHECK_EQ(desired_at(700 * MIB, 100 * MIB, limit, USEC_PER_SEC), 0);
+	CHECK_EQ(desired_at(799 * MIB, 100 * MIB, limit, USEC_PER_SEC), 0);
+	CHECK(desired_at(800 * MIB, 100 * MIB, limit, USEC_PER_SEC) > limit);
+	CHECK_EQ(desired_at(880 * MIB, 100 * MIB, limit, 100 * MS), 0);
+	CHECK(desired_at(890 * MIB, 100 * MIB, limit, 100 * MS) > limit);
 	/* Three seconds of slope and the margin, or 15 %. */
-	CHECK_EQ(wish_at(900 * MIB, 100 * MIB, limit, USEC_PER_SEC), 1320 * MIB);
-	CHECK_EQ(wish_at(990 * MIB, 5 * MIB, limit, USEC_PER_SEC), 1150 * MIB);
+	CHECK_EQ(desired_at(900 * MIB, 100 * MIB, limit, USEC_PER_SEC), 1320 * MIB);
+	CHECK_EQ(desired_at(990 * MIB, 5 * MIB, limit, USEC_PER_SEC), 1150 * MIB);
 	/* Full but not growing and not at the limit: nothing. */
-	CHECK_EQ(wish_at(990 * MIB, 0, limit, USEC_PER_SEC), 0);
-	CHECK(wish_at(UINT64_MAX - 5, UINT64_MAX / 2, LIMIT_MAX - 1, USEC_PER_DAY) > 0);
+	CHECK_EQ(desired_at(990 * MIB, 0, limit, USEC_PER_SEC), 0);
+	CHECK(desired_at(UINT64_MAX - 5, UINT64_MAX / 2, LIMIT_MAX - 1, USEC_PER_DAY) > 0);
 }
 
 static void test_headroom(void)

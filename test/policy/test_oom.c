@@ -90,7 +90,7 @@ static void test_between_write_and_peak(void)
 		before.mem_current += 20 * MIB;
 		r.c.last = now;
 		x = rig_context(&r, &none);
-		control_oom_wish(&r.c, &before, &x);
+		control_oom_desired(&r.c, &before, &x);
 		CHECK_EQ(r.c.kill.use, MAX(peak == 140 * MIB ? 140 * MIB : 150 * MIB, 120 * MIB));
 	}
 }

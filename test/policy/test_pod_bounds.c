@@ -392,7 +392,7 @@ static void test_refused_undone(void)
 }
 
 /* What a restart would be worth: nothing, before a kill or the end of what may be held. */
-static void test_restart_wish(void)
+static void test_restart_limit(void)
 {
 	struct pod_bounds p = {.unratified_permille = 2000};
 	struct rig r;
@@ -405,26 +405,26 @@ static void test_restart_wish(void)
 	r.sim.load.anon_goal = 120 * MIB;
 	rig_run(&r, 30 * USEC_PER_SEC);
 	CHECK(mem(&r)->limit > 120 * MIB && mem(&r)->limit < 200 * MIB);
-	CHECK_EQ(control_restart_wish(&r.c, &r.t, false), 0);
-	CHECK_EQ(control_restart_wish(&r.c, &r.t, true), mem(&r)->limit);
+	CHECK_EQ(control_restart_limit(&r.c, &r.t, false), 0);
+	CHECK_EQ(control_restart_limit(&r.c, &r.t, true), mem(&r)->limit);
 	/* On to the end of it. */
 	r.sim.load.anon_goal = 198 * MIB;
 	rig_run(&r, 40 * USEC_PER_SEC);
 	CHECK_EQ(mem(&r)->limit, 200 * MIB);
 	CHECK(mem(&r)->at_ceiling);
-	CHECK_EQ(control_restart_wish(&r.c, &r.t, false), 300 * MIB);
+	CHECK_EQ(control_restart_limit(&r.c, &r.t, false), 300 * MIB);
 	/* Within the ceiling: four times the original. */
 	of(&p, RESOURCE_MEMORY)->accepted = 300 * MIB;
 	control_set_pod(&r.c, &p);
 	r.sim.load.anon_goal = 299 * MIB;
 	rig_run(&r, 60 * USEC_PER_SEC);
 	CHECK_EQ(mem(&r)->limit, 300 * MIB);
-	CHECK_EQ(control_restart_wish(&r.c, &r.t, false), 400 * MIB);
+	CHECK_EQ(control_restart_limit(&r.c, &r.t, false), 400 * MIB);
 	/* A minute without asking for more is no reason any longer. */
 	r.sim.load.anon_bps = 0;
 	r.sim.m.anon = r.sim.load.anon_goal = 150 * MIB;
 	rig_run(&r, 3 * USEC_PER_MIN);
-	CHECK_EQ(control_restart_wish(&r.c, &r.t, false), 0);
+	CHECK_EQ(control_restart_limit(&r.c, &r.t, false), 0);
 }
 
 static void test_held(void)
@@ -467,6 +467,6 @@ int main(void)
 	test_refused_memory();
 	test_refused_undone();
 	test_held();
-	test_restart_wish();
+	test_restart_limit();
 	return check_result();
 }

@@ -201,7 +201,7 @@ static void test_owner_is_overtaken(void)
 		rig_res(&g, 0, MEM)->spec_limit = ours;
 		g.f.generation++;
 		CHECK_EQ(rig_observe(&g) & REPORT_NEWS_FOREIGN, 0);
-		CHECK_EQ(report_foreign(g.s, 0), 0); /* ours is nobody's wish */
+		CHECK_EQ(report_foreign(g.s, 0), 0); /* our own value */
 		/* Adopted, it is what the cgroup holds, and goes into the spec by the lease. */
 		rig_echo(&g);
 		grow(&g, 300 * MIB, 0);

@@ -211,7 +211,7 @@ static void test_overtakes_a_lowering(void)
 	}
 }
 
-/* Somebody else's resize of CPU alone: its owner's wish is not adopted yet, the memory is ours. */
+/* Somebody else's resize of CPU alone: its owner's value is not adopted yet, the memory is ours. */
 static void test_owner_who_resizes_cpu(void)
 {
 	WITH(g)
@@ -253,7 +253,7 @@ static void test_owner_who_lowers_memory(void)
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(215 * MIB) + 600 * MIB);
 		rig_accept(&g);
-		CHECK_EQ(report_foreign(g.s, 0), 0); /* our own answer is nobody's wish */
+		CHECK_EQ(report_foreign(g.s, 0), 0); /* our own answer is no external value */
 	}
 }
 

@@ -99,11 +99,11 @@ static void test_interval_and_urgency(void)
 	unit_queue_done(q, "a.service", 1 * MS);
 	put(q, "a.service", 2, 2 * MS);
 	CHECK(!unit_queue_take(q, 2 * MS, &c));
-	put_urgent(q, "a.service", 3, 3 * MS); /* one urgent wish makes the waiting call urgent */
+	put_urgent(q, "a.service", 3, 3 * MS); /* one urgent value makes the waiting call urgent */
 	CHECK(unit_queue_take(q, 3 * MS, &c));
 	CHECK_EQ(c.props.mem_max, 3);
 	unit_queue_done(q, "a.service", 4 * MS);
-	/* a plain wish does not take the urgency back */
+	/* a plain value does not take the urgency back */
 	put_urgent(q, "u.service", 1, 4 * MS);
 	CHECK(unit_queue_take(q, 4 * MS, &c));
 	unit_queue_done(q, "u.service", 4 * MS);
@@ -149,7 +149,7 @@ static void test_window_and_order(void)
 	unit_queue_done(q, "a.service", 13);
 	CHECK(unit_queue_take(q, 13, &c));
 	CHECK_STR(c.unit, "c.service");
-	/* a newer wish keeps its place in the line */
+	/* a newer value keeps its place in the line */
 	put(q, "f.service", 1, 14);
 	put(q, "g.service", 1, 15);
 	put(q, "f.service", 2, 16);
@@ -217,7 +217,7 @@ static void test_refused(void)
 	unit_queue_free(NULL);
 }
 
-/* A thousand units in an hour of random wishes: the rules hold at every step. */
+/* A thousand units in an hour of random values: the rules hold at every step. */
 static void test_random(void)
 {
 	struct unit_queue *q = make();
