@@ -46,10 +46,10 @@ static int carry_out(struct managed *m, const struct change *step, usec_t ret_to
 	usec_t begin;
 	int r;
 
-	if (m->cg == NULL)
+	if (m->cgroup.cg == NULL)
 		return APPLY_GONE;
 	begin = daemon_clock();
-	r = cg_write(m->cg, step);
+	r = cg_write(m->cgroup.cg, step);
 	if (r == APPLY_DONE)
 		counters_took(&m->daemon->tally.apply[BACKEND_CGROUP], daemon_clock() - begin);
 	m->daemon->tally.apply_failed[BACKEND_CGROUP] += r < 0;
@@ -58,9 +58,9 @@ static int carry_out(struct managed *m, const struct change *step, usec_t ret_to
 		count_raise(m->daemon, ret_took);
 	/* The brake is not stored by systemd, which holds the owner's memory.high. */
 	if (r == APPLY_DONE && knobs[step->knob].property != NULL && step->reason != REASON_BRAKE) {
-		m->touched = true;
-		m->property_due = true;
-		m->property_urgent |= step->knob == KNOB_MEM_MAX && !change_lowers(step);
+		m->originals.touched = true;
+		m->properties.due = true;
+		m->properties.urgent |= step->knob == KNOB_MEM_MAX && !change_lowers(step);
 	}
 	return r;
 }
@@ -129,7 +129,7 @@ void unit_brake_off(struct managed *m)
 	struct control_context x = daemon_context(m->daemon, &none);
 	struct change off;
 
-	if (m->cg != NULL && control_brake_off(&m->control, &off))
+	if (m->cgroup.cg != NULL && control_brake_off(&m->control, &off))
 		step_apply(m, &off, &x);
 	report_steps(m->daemon);
 }

@@ -50,10 +50,10 @@ void boost_heard(struct managed *m)
 			: NULL;
 	struct control_life life = m->control.life;
 
-	if (c == NULL || m->cg == NULL || !scope_is_of(m, c))
+	if (c == NULL || m->cgroup.cg == NULL || !scope_is_of(m, c))
 		return;
-	life.ready_since = ready_since(m, c, !m->life_told);
-	m->life_told = true;
+	life.ready_since = ready_since(m, c, !m->plan.running_reported);
+	m->plan.running_reported = true;
 	control_set_life(&m->control, &life);
 }
 
@@ -70,7 +70,7 @@ void boost_born(struct managed *m)
 		return;
 	if (scope_is_of(m, c) && c->started_real != 0)
 		life.started_at = stamped_at(d, c->started_real);
-	m->life_told = false;
+	m->plan.running_reported = false;
 	control_set_life(&m->control, &life);
 	boost_heard(m);
 }
@@ -83,7 +83,7 @@ void boost_look(struct daemon *d, struct plan *plan)
 	for (size_t i = 0; i < d->units.count; i++) {
 		struct managed *m = d->units.items[i];
 
-		if (m->kind == UNIT_KIND_POD || m->cg == NULL)
+		if (m->kind == UNIT_KIND_POD || m->cgroup.cg == NULL)
 			continue;
 		lends |= persist_lent(d, m, control_boost_prepare(&m->control, &x));
 	}
@@ -95,7 +95,7 @@ void boost_look(struct daemon *d, struct plan *plan)
 		/* The limit to restore must be on disk before the boost: the next reflex pass tries
 		 * again. */
 		if (lends && d->records.dirty && !m->control.boost.written)
-			m->lent_milli = 0;
+			m->originals.boost_base_milli = 0;
 		else if (managed_has_laws(m))
 			control_boost(&m->control, &x);
 	}
@@ -106,7 +106,7 @@ void boost_end(struct managed *m)
 	struct control_context x;
 	struct plan plan;
 
-	if (m->cg == NULL || !m->control.boost.written)
+	if (m->cgroup.cg == NULL || !m->control.boost.written)
 		return;
 	plan_begin(m->daemon, &plan);
 	x = daemon_context(m->daemon, &plan);

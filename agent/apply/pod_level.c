@@ -34,15 +34,15 @@ static uint64_t present_of(const struct pod *p, size_t i, enum resource r)
 
 	if (m == NULL || c->started_at == 0)
 		return member->why != NULL ? member->limit[r] : spec;
-	if (m->hand_back_due)
+	if (m->hand_back.due)
 		return MAX(amount_of(&c->kernel, r), c->resource[r].original);
-	if (m->cg != NULL && r == RESOURCE_MEMORY && m->echoed != 0)
-		value = m->echoed;
-	else if (m->cg != NULL)
+	if (m->cgroup.cg != NULL && r == RESOURCE_MEMORY && m->plan.echoed != 0)
+		value = m->plan.echoed;
+	else if (m->cgroup.cg != NULL)
 		value = amount_of(&c->kernel, r);
 	else
 		value = MAX(c->resource[r].limit, spec);
-	return value == LIMIT_MAX ? value : MAX(value, m->rising[r]);
+	return value == LIMIT_MAX ? value : MAX(value, m->plan.rising[r]);
 }
 
 static uint64_t original_of(const struct pod *p, size_t i, enum resource r)
@@ -137,17 +137,18 @@ static void decide(struct managed *m, enum resource r, uint64_t to)
 /* Its originals are on disk, and a container of it may be written to. */
 static bool may_write(const struct pod *p)
 {
-	if (p->level == NULL || p->level->cg == NULL || !p->level->originals_saved || p->ending ||
-	    p->level->state == UNIT_UNMANAGED)
+	if (p->level == NULL || p->level->cgroup.cg == NULL || !p->level->originals.saved ||
+	    p->ending || p->level->state == UNIT_UNMANAGED)
 		return false;
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct managed *m = p->members[i].managed;
 
-		if (m != NULL && (m->hand_back_due || m->touched || m->rising[RESOURCE_CPU] != 0 ||
-				  m->rising[RESOURCE_MEMORY] != 0 || memory_property_due(m)))
+		if (m != NULL && (m->hand_back.due || m->originals.touched ||
+				  m->plan.rising[RESOURCE_CPU] != 0 ||
+				  m->plan.rising[RESOURCE_MEMORY] != 0 || memory_property_due(m)))
 			return true;
 	}
-	return p->level->touched;
+	return p->level->originals.touched;
 }
 
 /* --- growing --- */
@@ -166,9 +167,9 @@ static void note_rising(struct daemon *d, const struct plan *plan)
 		m->pod->concerned = true;
 		to = r == RESOURCE_CPU ? cpu_milli_of(s->to, s->period_usec) : s->to;
 		if (s->knob == KNOB_MEM_MAX && s->reason == REASON_DRIFT && change_lowers(s))
-			m->echoed = to;
+			m->plan.echoed = to;
 		if (!change_lowers(s) && to != LIMIT_MAX)
-			m->rising[r] = MAX(m->rising[r], to);
+			m->plan.rising[r] = MAX(m->plan.rising[r], to);
 	}
 }
 
@@ -177,8 +178,8 @@ static void forget_rising(struct daemon *d, const struct plan *plan, size_t coun
 	for (size_t i = 0; i < count; i++) {
 		struct managed *m = d->units.items[plan->steps[i].target];
 
-		memset(m->rising, 0, sizeof m->rising);
-		m->echoed = 0;
+		memset(m->plan.rising, 0, sizeof m->plan.rising);
+		m->plan.echoed = 0;
 	}
 }
 
@@ -215,11 +216,12 @@ void pod_make_room(struct managed *m)
 	if (m->kind != UNIT_KIND_CONTAINER || c->started_at == 0)
 		return;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		m->rising[r] = c->resource[r].original == LIMIT_MAX ? 0 : c->resource[r].original;
+		m->plan.rising[r] =
+			c->resource[r].original == LIMIT_MAX ? 0 : c->resource[r].original;
 	m->pod->concerned = true;
 	plan_begin(m->daemon, &none);
 	plan_apply(m->daemon, &none);
-	memset(m->rising, 0, sizeof m->rising);
+	memset(m->plan.rising, 0, sizeof m->plan.rising);
 }
 
 /* --- shrinking --- */
@@ -227,8 +229,8 @@ void pod_make_room(struct managed *m)
 /* systemd has written the headroom that it stores: taking it back is not reported as a change. */
 static bool is_headroom(const struct managed *m, enum resource r)
 {
-	return r == RESOURCE_MEMORY && (m->sent_mask & UNIT_PROP_MEM_MAX) &&
-	       m->control.kernel.mem_max == round_down(m->sent.mem_max, MEM_PAGE_BYTES);
+	return r == RESOURCE_MEMORY && (m->properties.sent_mask & UNIT_PROP_MEM_MAX) &&
+	       m->control.kernel.mem_max == round_down(m->properties.sent.mem_max, MEM_PAGE_BYTES);
 }
 
 static void lower_level(struct pod *p)
@@ -274,7 +276,7 @@ void pod_levels_review(struct daemon *d)
 		d->pods.items[i]->concerned = level != NULL;
 		/* External writes are not reported without inotify. */
 		if (level != NULL && d->inotify.incomplete)
-			level->drift_check = true;
+			level->drift.check_due = true;
 	}
 }
 
@@ -283,7 +285,7 @@ void pod_levels_review(struct daemon *d)
 void pod_level_look(struct managed *m)
 {
 	struct usage u = {0};
-	int r = cg_read(m->cg, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT, &u);
+	int r = cg_read(m->cgroup.cg, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT, &u);
 
 	if (r == -ENODEV)
 		managed_lost(m);
@@ -329,10 +331,11 @@ static uint64_t memory_sum(const struct managed *m)
 		const struct managed *c = p->members[i].managed;
 		uint64_t value = present_of(p, i, RESOURCE_MEMORY);
 
-		if (c != NULL && (c->sent_mask & UNIT_PROP_MEM_MAX) && c->cg != NULL)
-			value = MAX(value, c->sent.mem_max);
+		if (c != NULL && (c->properties.sent_mask & UNIT_PROP_MEM_MAX) &&
+		    c->cgroup.cg != NULL)
+			value = MAX(value, c->properties.sent.mem_max);
 		/* The pod first, as in the files. */
-		if (c != NULL && c->cg != NULL && memory_property_due(c))
+		if (c != NULL && c->cgroup.cg != NULL && memory_property_due(c))
 			value = MAX(value, memory_property(c));
 		if (value != LIMIT_MAX && p->spec->containers[i].kind < CONTAINER_INIT)
 			sum = add_sat(sum, value);
@@ -344,7 +347,7 @@ static uint64_t memory_sum(const struct managed *m)
 struct unit_props pod_level_props(const struct managed *m, uint32_t *ret_mask)
 {
 	const struct limits *k = &m->control.kernel;
-	struct unit_props p = m->stored;
+	struct unit_props p = m->properties.stored;
 	uint64_t milli = amount_of(k, RESOURCE_CPU);
 
 	*ret_mask = 0;
@@ -361,9 +364,9 @@ struct unit_props pod_level_props(const struct managed *m, uint32_t *ret_mask)
 
 bool pod_level_short(const struct managed *m)
 {
-	uint64_t held = (m->sent_mask & UNIT_PROP_MEM_MAX) && managed_call_pending(m)
-				? m->sent.mem_max
-				: m->stored.mem_max;
+	uint64_t held = (m->properties.sent_mask & UNIT_PROP_MEM_MAX) && managed_call_pending(m)
+				? m->properties.sent.mem_max
+				: m->properties.stored.mem_max;
 
 	return may_write(m->pod) && m->control.kernel.mem_max != LIMIT_MAX && held != UINT64_MAX &&
 	       held < memory_sum(m);
@@ -377,11 +380,11 @@ void pod_asked_full(struct managed *m, const struct usage *u)
 	uint64_t before, now;
 
 	if (!(u->have & last->have & USAGE_MEM_EVENTS) ||
-	    u->events.oom_kill <= last->events.oom_kill || level == NULL || level->cg == NULL ||
-	    cg_oom_looks(level->cg, &now) < 0)
+	    u->events.oom_kill <= last->events.oom_kill || level == NULL ||
+	    level->cgroup.cg == NULL || cg_oom_looks(level->cgroup.cg, &now) < 0)
 		return;
-	before = level->pod_ooms;
-	level->pod_ooms = now;
+	before = level->plan.pod_ooms;
+	level->plan.pod_ooms = now;
 	if (now > before)
 		control_pod_full(&m->control, m->daemon->wake.now);
 }

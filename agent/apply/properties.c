@@ -28,9 +28,10 @@ uint64_t memory_property(const struct managed *m)
 
 	/* For a node with little memory: every call makes PID 1 write the property to the file, and
 	 * that value can be lowered no further than to use and margin. */
-	if (control_denied(c, m->daemon->wake.now) && m->stored.mem_max != UINT64_MAX &&
-	    m->stored.mem_max >= MAX(c->kernel.mem_max, c->resource[RESOURCE_MEMORY].limit))
-		return m->stored.mem_max;
+	if (control_denied(c, m->daemon->wake.now) && m->properties.stored.mem_max != UINT64_MAX &&
+	    m->properties.stored.mem_max >=
+		    MAX(c->kernel.mem_max, c->resource[RESOURCE_MEMORY].limit))
+		return m->properties.stored.mem_max;
 	return MAX(wanted, c->resource[RESOURCE_MEMORY].original);
 }
 
@@ -39,7 +40,7 @@ struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask)
 	const struct control *c = &m->control;
 	const struct limits *k = &c->kernel;
 	bool memory = c->resource[RESOURCE_MEMORY].managed && !(c->gave_way & RESOURCES_MEMORY);
-	struct unit_props p = m->stored;
+	struct unit_props p = m->properties.stored;
 	uint32_t mask = 0;
 
 	if (m->kind == UNIT_KIND_POD)
@@ -48,18 +49,18 @@ struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask)
 		mask |= UNIT_PROP_CPU_QUOTA;
 		p.cpu_quota_per_sec_usec = per_sec_of(k);
 		p.cpu_quota_period_usec = k->cpu_period_usec == CPU_PERIOD_DEFAULT_USEC
-						  ? m->stored.cpu_quota_period_usec
+						  ? m->properties.stored.cpu_quota_period_usec
 						  : k->cpu_period_usec;
 	}
 	/*
 	 * Any property call makes systemd write all it stores. So each call includes a memory limit
 	 * that an external writer set in the file alone, or a change of CPU would undo it.
 	 */
-	if (memory || round_down(m->stored.mem_max, MEM_PAGE_BYTES) != k->mem_max) {
+	if (memory || round_down(m->properties.stored.mem_max, MEM_PAGE_BYTES) != k->mem_max) {
 		mask |= UNIT_PROP_MEM_MAX;
 		p.mem_max = memory ? memory_property(m) : k->mem_max;
 	}
-	if (memory || round_down(m->stored.mem_high, MEM_PAGE_BYTES) != k->mem_high) {
+	if (memory || round_down(m->properties.stored.mem_high, MEM_PAGE_BYTES) != k->mem_high) {
 		mask |= UNIT_PROP_MEM_HIGH;
 		p.mem_high = memory ? control_mem_high(c, p.mem_max) : k->mem_high;
 	}
@@ -80,16 +81,18 @@ bool memory_property_due(const struct managed *m)
 
 	if (m->kind == UNIT_KIND_POD)
 		return writes(m) && pod_level_short(m);
-	if (m->unit == NULL || !(m->touched || c->rule.mode == MODE_AUTO) || !writes(m) ||
+	if (m->unit == NULL || !(m->originals.touched || c->rule.mode == MODE_AUTO) || !writes(m) ||
 	    !c->resource[RESOURCE_MEMORY].managed || (c->gave_way & RESOURCES_MEMORY) ||
-	    m->stored.mem_max == UINT64_MAX)
+	    m->properties.stored.mem_max == UINT64_MAX)
 		return false;
 	/* Less than the file holds: a reload would take it back. */
-	if (m->touched && round_down(m->stored.mem_max, MEM_PAGE_BYTES) < c->kernel.mem_max &&
+	if (m->originals.touched &&
+	    round_down(m->properties.stored.mem_max, MEM_PAGE_BYTES) < c->kernel.mem_max &&
 	    !managed_call_pending(m))
 		return true;
-	return memory_property(m) > m->stored.mem_max &&
-	       control_mem_property_short(c, &m->daemon->config.tuning, m->stored.mem_max);
+	return memory_property(m) > m->properties.stored.mem_max &&
+	       control_mem_property_short(c, &m->daemon->config.tuning,
+					  m->properties.stored.mem_max);
 }
 
 /* Before the call: a reload may come at any time after it. */
@@ -98,9 +101,9 @@ static void keep_files(struct managed *m, const struct unit_props *want, uint32_
 	const struct unit_port *port = &m->daemon->pid1.port;
 	int r = port->keep(port->ctx, m->unit, want, mask);
 
-	if (r < 0 && !m->property_failed)
+	if (r < 0 && !m->properties.failed)
 		report_property_failed(m, r, 0);
-	m->property_failed |= r < 0;
+	m->properties.failed |= r < 0;
 }
 
 /* A memory limit that is not managed may have changed since the last read, and is included in the
@@ -110,7 +113,7 @@ static void refresh_unmanaged(struct managed *m)
 	struct usage u = {0};
 
 	if (m->control.resource[RESOURCE_MEMORY].managed ||
-	    cg_read(m->cg, USAGE_MEM_LIMIT, &u) < 0 || !(u.have & USAGE_MEM_LIMIT))
+	    cg_read(m->cgroup.cg, USAGE_MEM_LIMIT, &u) < 0 || !(u.have & USAGE_MEM_LIMIT))
 		return;
 	m->control.kernel.mem_max = u.limits.mem_max;
 	m->control.kernel.mem_high = u.limits.mem_high;
@@ -122,16 +125,18 @@ static bool is_told(const struct managed *m, const struct unit_props *want, uint
 	bool pending = managed_call_pending(m);
 
 	/* A call that waits becomes urgent. */
-	if ((m->sent_mask & mask) != mask || (pending && m->property_urgent && !m->sent_urgent))
+	if ((m->properties.sent_mask & mask) != mask ||
+	    (pending && m->properties.urgent && !m->properties.sent_urgent))
 		return false;
-	return unit_props_equal(want, pending ? &m->sent : &m->stored, mask);
+	return unit_props_equal(want, pending ? &m->properties.sent : &m->properties.stored, mask);
 }
 
 /* More headroom for growth than the cgroup has. A repeated need for the same value is not reported
  * again. */
 static bool is_new_headroom(const struct managed *m, const struct unit_props *want, uint32_t mask)
 {
-	bool again = (m->sent_mask & UNIT_PROP_MEM_MAX) && m->sent.mem_max == want->mem_max;
+	bool again = (m->properties.sent_mask & UNIT_PROP_MEM_MAX) &&
+		     m->properties.sent.mem_max == want->mem_max;
 
 	return (mask & UNIT_PROP_MEM_MAX) && !again && m->control.mem.slope_bps > 0 &&
 	       want->mem_max > m->control.kernel.mem_max;
@@ -145,40 +150,40 @@ static void property_send(struct managed *m)
 
 	refresh_unmanaged(m);
 	want = unit_wanted_props(m, &mask);
-	m->property_due = false;
+	m->properties.due = false;
 	if (mask == 0 || d->pid1.port.set == NULL || !writes(m))
 		return;
-	if (m->beaten)
+	if (m->properties.beaten)
 		keep_files(m, &want, mask);
 	/* Nothing new: a call would only bring the headroom that systemd holds into the file. */
 	if (is_told(m, &want, mask)) {
-		m->property_urgent = false;
+		m->properties.urgent = false;
 		return;
 	}
-	if (d->pid1.port.set(d->pid1.port.ctx, m->unit, &want, mask, m->property_urgent) < 0) {
-		m->property_due = true; /* again when PID 1 is back */
+	if (d->pid1.port.set(d->pid1.port.ctx, m->unit, &want, mask, m->properties.urgent) < 0) {
+		m->properties.due = true; /* again when PID 1 is back */
 		return;
 	}
-	m->sent_urgent = m->property_urgent;
-	m->property_urgent = false;
-	m->touched = true; /* PID 1 writes the properties into the files */
+	m->properties.sent_urgent = m->properties.urgent;
+	m->properties.urgent = false;
+	m->originals.touched = true; /* PID 1 writes the properties into the files */
 	if (is_new_headroom(m, &want, mask))
 		report_headroom(m, want.mem_max);
-	unit_props_merge(&m->sent, &want, mask);
-	m->sent_mask |= mask;
+	unit_props_merge(&m->properties.sent, &want, mask);
+	m->properties.sent_mask |= mask;
 }
 
 static void property_check(struct managed *m)
 {
 	if (!managed_is_controlled(m) || m->unit == NULL) {
-		m->property_due = false;
+		m->properties.due = false;
 		return;
 	}
 	if (memory_property_due(m)) {
-		m->property_due = true;
-		m->property_urgent = true;
+		m->properties.due = true;
+		m->properties.urgent = true;
 	}
-	if (m->property_due && !scope_is_creating(m))
+	if (m->properties.due && !scope_is_creating(m))
 		property_send(m);
 }
 
@@ -191,7 +196,7 @@ void properties_send(struct daemon *d)
 bool properties_pending(const struct daemon *d)
 {
 	for (size_t i = 0; i < d->units.count; i++)
-		if (d->units.items[i]->property_due || managed_call_pending(d->units.items[i]))
+		if (d->units.items[i]->properties.due || managed_call_pending(d->units.items[i]))
 			return true;
 	return false;
 }
@@ -202,7 +207,7 @@ void properties_look(struct daemon *d)
 	for (size_t i = 0; i < d->units.count; i++) {
 		struct managed *m = d->units.items[i];
 
-		if (m->property_due || m->kind == UNIT_KIND_POD || control_hot(&m->control))
+		if (m->properties.due || m->kind == UNIT_KIND_POD || control_hot(&m->control))
 			property_check(m);
 	}
 }
@@ -210,8 +215,9 @@ void properties_look(struct daemon *d)
 void guard_beaten(struct managed *m)
 {
 	const struct unit_port *port = &m->daemon->pid1.port;
-	bool before = m->beaten;
+	bool before = m->properties.beaten;
 
-	m->beaten = m->unit != NULL && port->beaten != NULL && port->beaten(port->ctx, m->unit);
-	m->property_due |= m->beaten && !before && m->touched;
+	m->properties.beaten =
+		m->unit != NULL && port->beaten != NULL && port->beaten(port->ctx, m->unit);
+	m->properties.due |= m->properties.beaten && !before && m->originals.touched;
 }

@@ -9,16 +9,16 @@
 void unit_update_hold(struct managed *m)
 {
 	m->control.paused = m->paused || m->state == UNIT_RESTORED || m->state == UNIT_UNMANAGED ||
-			    m->daemon->wake.now < m->settling_until ||
+			    m->daemon->wake.now < m->hand_back.settling_until ||
 			    (m->pod != NULL && m->pod->ending);
 }
 
 void hold_release(struct managed *m, const char *why)
 {
-	m->hand_back_due = true;
-	m->hand_back_told = false;
-	m->hand_back_why = why;
-	m->hand_back_at = 0;
+	m->hand_back.due = true;
+	m->hand_back.reported = false;
+	m->hand_back.why = why;
+	m->hand_back.next_at = 0;
 	m->state = UNIT_UNMANAGED;
 	m->state_reason = why;
 	unit_update_hold(m);

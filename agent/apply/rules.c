@@ -29,7 +29,7 @@ static void unguard_memory(struct managed *m)
 	struct control_context x;
 	struct plan plan;
 
-	if (m->cg == NULL || !res->managed || res->limit >= res->original)
+	if (m->cgroup.cg == NULL || !res->managed || res->limit >= res->original)
 		return;
 	plan_begin(m->daemon, &plan);
 	x = daemon_context(m->daemon, &plan);
@@ -43,7 +43,7 @@ void rule_apply(struct managed *m, const struct policy_rule *rule)
 	bool back = m->state == UNIT_UNMANAGED;
 
 	if (m->control.started_at == 0 || back) {
-		m->hand_back_due = false;
+		m->hand_back.due = false;
 		m->state = UNIT_WAITING;
 		managed_reattach(m);
 		return;
@@ -58,7 +58,7 @@ void rule_apply(struct managed *m, const struct policy_rule *rule)
 		m->state = UNIT_MANAGED;
 		m->state_reason = NULL;
 		m->control.gave_way = 0;
-		memset(m->drift, 0, sizeof m->drift);
+		memset(m->drift.writers, 0, sizeof m->drift.writers);
 	}
 	control_set_rule(&m->control, rule);
 	m->control.initial_done |= rule->mode == MODE_INITIAL && old.mode != MODE_INITIAL;
@@ -66,6 +66,6 @@ void rule_apply(struct managed *m, const struct policy_rule *rule)
 		unguard_memory(m);
 	if (takes_away(&old, rule))
 		hold_release(m, takes_away_text(m));
-	else if (rule->mode != MODE_OFF && m->cg != NULL && !m->originals_saved)
+	else if (rule->mode != MODE_OFF && m->cgroup.cg != NULL && !m->originals.saved)
 		managed_reattach(m);
 }

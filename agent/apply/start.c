@@ -26,14 +26,14 @@ void managed_reattach(struct managed *m)
 {
 	unit_brake_off(m);
 	report_summed(m, true);
-	m->was_running = m->cg != NULL;
+	m->cgroup.was_running = m->cgroup.cg != NULL;
 	persist_keep_history(m->daemon, m);
 	managed_close(m);
-	m->reattached_at = m->lost_at = m->daemon->wake.now;
+	m->cgroup.reattached_at = m->cgroup.lost_at = m->daemon->wake.now;
 	m->control.started_at = 0;
-	m->originals_saved = false;
-	m->touched = false;
-	m->sent_mask = 0;
+	m->originals.saved = false;
+	m->originals.touched = false;
+	m->properties.sent_mask = 0;
 }
 
 static int on_memory_events(sd_event_source *s, int fd, uint32_t revents, void *userdata)
@@ -72,33 +72,33 @@ static int attach(struct managed *m, const struct arrival *a, struct usage *ret)
 	struct daemon *d = m->daemon;
 	int fd, r;
 
-	free(m->path);
-	m->path = strdup(a->cgroup);
-	if (m->path == NULL)
+	free(m->cgroup.path);
+	m->cgroup.path = strdup(a->cgroup);
+	if (m->cgroup.path == NULL)
 		return -ENOMEM;
-	r = cg_open(d->host.root, a->cgroup, &m->cg);
+	r = cg_open(d->host.root, a->cgroup, &m->cgroup.cg);
 	if (r < 0)
 		return r;
-	r = cg_read(m->cg, LIMITS_USAGE, ret);
-	if (m->attach_tried_at == 0)
-		m->attach_tried_at = d->wake.now;
+	r = cg_read(m->cgroup.cg, LIMITS_USAGE, ret);
+	if (m->cgroup.attach_tried_at == 0)
+		m->cgroup.attach_tried_at = d->wake.now;
 	if (r == 0 && still_starting(&ret->limits, &a->props) &&
-	    d->wake.now - m->attach_tried_at < STARTING_USEC)
+	    d->wake.now - m->cgroup.attach_tried_at < STARTING_USEC)
 		r = -EAGAIN;
 	if (r < 0) {
 		managed_close(m);
 		return r;
 	}
-	m->attach_tried_at = 0;
+	m->cgroup.attach_tried_at = 0;
 	reader_attach(m);
-	cg_watch_limits(d->inotify.watch, m->cg, m->control.target + 1);
+	cg_watch_limits(d->inotify.watch, m->cgroup.cg, m->control.target + 1);
 	stuck_forget(m);
 	if (m->kind == UNIT_KIND_POD)
-		cg_oom_looks(m->cg, &m->pod_ooms);
-	fd = cg_events_fd(m->cg);
+		cg_oom_looks(m->cgroup.cg, &m->plan.pod_ooms);
+	fd = cg_events_fd(m->cgroup.cg);
 	if (fd >= 0 &&
-	    sd_event_add_io(d->event, &m->events, fd, EPOLLPRI, on_memory_events, m) >= 0)
-		sd_event_source_set_priority(m->events, DAEMON_PRIORITY_REFLEX);
+	    sd_event_add_io(d->event, &m->cgroup.events, fd, EPOLLPRI, on_memory_events, m) >= 0)
+		sd_event_source_set_priority(m->cgroup.events, DAEMON_PRIORITY_REFLEX);
 	return 0;
 }
 
@@ -139,18 +139,18 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 	const struct baseline *b = baseline_find(&d->records.baselines, m->key);
 	uint32_t target = m->control.target;
 
-	m->originals_saved = b != NULL && !d->records.dirty;
-	m->recorded = b != NULL;
+	m->originals.saved = b != NULL && !d->records.dirty;
+	m->originals.recorded = b != NULL;
 	/* While the spec has values that vscaled sent, the kubelet may still carry them out: they
 	 * are not the owner's. */
-	m->touched = b != NULL &&
-		     (!same_limits(&b->limits, now) || is_told_more(m, b, a) || b->ratified != 0);
+	m->originals.touched = b != NULL && (!same_limits(&b->limits, now) ||
+					     is_told_more(m, b, a) || b->ratified != 0);
 	control_drop(&m->control);
 	control_init(&m->control, &d->config.tuning, rule, b != NULL ? &b->limits : now);
 	m->control.target = target;
 	if (m->pod != NULL)
 		pod_set_bounds(m);
-	if (b != NULL && m->touched &&
+	if (b != NULL && m->originals.touched &&
 	    (narrower(&b->limits, now, rule) ||
 	     (is_told_more(m, b, a) && !sizes(rule, RESOURCES_MEMORY)))) {
 		/* Sized by an earlier run of vscaled under a wider rule. */
@@ -159,9 +159,10 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 	}
 	persist_adopt_history(d, m);
 	/* An earlier run of vscaled had written a boost. */
-	m->lent_milli = b != NULL ? b->lent_milli : 0;
-	if (m->lent_milli != 0)
-		m->control.boost = (struct boost){.base_milli = m->lent_milli, .written = true};
+	m->originals.boost_base_milli = b != NULL ? b->lent_milli : 0;
+	if (m->originals.boost_base_milli != 0)
+		m->control.boost = (struct boost){.base_milli = m->originals.boost_base_milli,
+						  .written = true};
 }
 
 /* The limits in the cgroup become the held limits. */
@@ -185,7 +186,7 @@ void managed_hold_what_stands(struct managed *m)
 	struct control_context x = daemon_context(m->daemon, &none);
 	struct usage u = {0};
 
-	if (m->cg == NULL || cg_read(m->cg, LIMITS_USAGE, &u) < 0)
+	if (m->cgroup.cg == NULL || cg_read(m->cgroup.cg, LIMITS_USAGE, &u) < 0)
 		return;
 	m->control.kernel = u.limits;
 	/* A limit that the owner removed meanwhile is adopted as no limit. */
@@ -194,7 +195,7 @@ void managed_hold_what_stands(struct managed *m)
 			control_adopt(&m->control, &u.limits, r, &x);
 	hold_what_stands(&m->control, &u.limits);
 	/* Else the next reload of PID 1 restores the former stored property. */
-	m->property_due = m->touched;
+	m->properties.due = m->originals.touched;
 }
 
 /* A successor whose files have less than the held limits starts with the held limits. */
@@ -207,7 +208,7 @@ static void resume_size(struct managed *m)
 
 	if (m->control.rule.mode == MODE_INITIAL)
 		hold_what_stands(&m->control, &kernel); /* its size is decided again */
-	if (!m->touched || m->control.rule.mode != MODE_AUTO || m->control.paused)
+	if (!m->originals.touched || m->control.rule.mode != MODE_AUTO || m->control.paused)
 		return;
 	plan_begin(d, &plan);
 	/* The ledger grants the predecessor's limits again. */
@@ -223,10 +224,10 @@ static void take_over(struct managed *m, const struct limits *now)
 {
 	struct control *c = &m->control;
 
-	if (!m->touched)
+	if (!m->originals.touched)
 		return;
-	m->sent = m->stored;
-	m->sent_mask = UNIT_PROP_ALL;
+	m->properties.sent = m->properties.stored;
+	m->properties.sent_mask = UNIT_PROP_ALL;
 	hold_what_stands(c, now);
 	c->grant_ended = false;
 	c->initial_done =
@@ -242,12 +243,12 @@ static void guess_stored(struct managed *m, struct arrival *a)
 	const struct unit_port *port = &m->daemon->pid1.port;
 	struct usage u = {0};
 
-	m->stored_guessed = false;
+	m->properties.stored_guessed = false;
 	if (m->kind == UNIT_KIND_UNIT || m->unit == NULL ||
-	    cg_read_outer(m->cg, LIMITS_USAGE, &u) < 0)
+	    cg_read_outer(m->cgroup.cg, LIMITS_USAGE, &u) < 0)
 		return;
 	a->props = props_of_limits(&u.limits);
-	m->stored_guessed = port->get != NULL && port->get(port->ctx, m->unit) == 0;
+	m->properties.stored_guessed = port->get != NULL && port->get(port->ctx, m->unit) == 0;
 }
 
 void managed_start(struct managed *m, const struct policy_rule *rule, const struct arrival *given)
@@ -270,11 +271,11 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	boost_born(m);
 	m->control.depth = depth_of(a.cgroup);
 	guess_stored(m, &a);
-	m->stored = a.props;
-	m->stored_check = false;
+	m->properties.stored = a.props;
+	m->properties.stored_check = false;
 	guard_beaten(m);
-	m->lost_at = 0;
-	if (m->state != UNIT_RESTORED && !m->hand_back_due) {
+	m->cgroup.lost_at = 0;
+	if (m->state != UNIT_RESTORED && !m->hand_back.due) {
 		m->state = UNIT_MANAGED;
 		m->state_reason = NULL;
 		if (rule->mode != MODE_OFF)
@@ -282,9 +283,9 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	}
 	unit_update_hold(m);
 	/* Initial sizes a unit when the unit starts, not when vscaled does. */
-	if (first && (m->was_running || a.active_enter_usec <= d->wake.started_monotonic))
+	if (first && (m->cgroup.was_running || a.active_enter_usec <= d->wake.started_monotonic))
 		m->control.initial_done = true;
-	m->was_running = false;
+	m->cgroup.was_running = false;
 	report_managed(m);
 	if (first)
 		take_over(m, &u.limits);

@@ -23,15 +23,15 @@
 static bool is_stuck(struct managed *m)
 {
 	const uint32_t want = USAGE_MEM | USAGE_MEM_LIMIT | USAGE_MEM_EVENTS;
-	uint64_t before = m->oom_looks, kills = m->oom_kills, looks;
+	uint64_t before = m->stuck.oom_events, kills = m->stuck.oom_kills, looks;
 	struct usage u = {0};
 
-	if (cg_oom_looks(m->cg, &looks) < 0 || cg_read(m->cg, want, &u) < 0 ||
+	if (cg_oom_looks(m->cgroup.cg, &looks) < 0 || cg_read(m->cgroup.cg, want, &u) < 0 ||
 	    (u.have & want) != want)
 		return false;
-	m->oom_looks = looks;
-	m->oom_kills = u.events.oom_kill;
-	return looks >= before && looks - before >= STUCK_LOOKS && m->oom_kills == kills &&
+	m->stuck.oom_events = looks;
+	m->stuck.oom_kills = u.events.oom_kill;
+	return looks >= before && looks - before >= STUCK_LOOKS && m->stuck.oom_kills == kills &&
 	       add_sat(u.mem_current, ROOM_BYTES) < u.limits.mem_max;
 }
 
@@ -39,18 +39,19 @@ void stuck_check(struct managed *m)
 {
 	struct daemon *d = m->daemon;
 
-	if (m->cg == NULL || !is_stuck(m) || d->wake.now < m->nudge_next)
+	if (m->cgroup.cg == NULL || !is_stuck(m) || d->wake.now < m->stuck.nudge_next)
 		return;
 	/* The last one did not help, or it has happened again. */
-	m->nudge_wait = d->wake.now - m->nudge_next < NUDGE_MAX_USEC && m->nudge_wait != 0
-				? MIN(2 * m->nudge_wait, NUDGE_MAX_USEC)
-				: NUDGE_MIN_USEC;
-	m->nudge_next = d->wake.now + m->nudge_wait;
+	m->stuck.nudge_wait =
+		d->wake.now - m->stuck.nudge_next < NUDGE_MAX_USEC && m->stuck.nudge_wait != 0
+			? MIN(2 * m->stuck.nudge_wait, NUDGE_MAX_USEC)
+			: NUDGE_MIN_USEC;
+	m->stuck.nudge_next = d->wake.now + m->stuck.nudge_wait;
 	report_stuck(m, cg_nudge_pid1(d->host.root));
 }
 
 void stuck_forget(struct managed *m)
 {
-	m->oom_looks = UINT64_MAX;
-	m->nudge_next = m->nudge_wait = 0;
+	m->stuck.oom_events = UINT64_MAX;
+	m->stuck.nudge_next = m->stuck.nudge_wait = 0;
 }

@@ -25,7 +25,7 @@ static usec_t held_since(const struct control *c, enum resource r)
 
 static bool may_report(const struct managed *m)
 {
-	return m->ours && m->control.rule.mode != MODE_OFF && !m->control.paused &&
+	return m->container.annotated && m->control.rule.mode != MODE_OFF && !m->control.paused &&
 	       m->state == UNIT_MANAGED;
 }
 
@@ -33,7 +33,7 @@ static bool may_report(const struct managed *m)
 static bool is_back(const struct managed *m, enum resource r)
 {
 	return persist_has(m->daemon, m) &&
-	       (m->cg == NULL || r != RESOURCE_MEMORY ||
+	       (m->cgroup.cg == NULL || r != RESOURCE_MEMORY ||
 		m->control.kernel.mem_max ==
 			persist_original_limit(m, r, m->control.kernel.mem_max));
 }
@@ -50,7 +50,8 @@ static bool is_reported(const struct managed *m, enum resource r, bool back)
 
 static bool is_given_back(const struct managed *m)
 {
-	return (!m->ours || m->own.rule.mode == MODE_OFF || m->state == UNIT_RESTORED) &&
+	return (!m->container.annotated || m->container.rule.rule.mode == MODE_OFF ||
+		m->state == UNIT_RESTORED) &&
 	       persist_has(m->daemon, m);
 }
 
@@ -79,7 +80,7 @@ static bool holds_sent(const struct managed *m, enum resource r, bool all, uint6
 static uint64_t request_back(const struct managed *m, enum resource r, bool all, uint64_t spec)
 {
 	bool ours = all || m->pod->spec->qos == QOS_GUARANTEED ||
-		    m->own.controlled != CONTROLLED_LIMITS;
+		    m->container.rule.controlled != CONTROLLED_LIMITS;
 
 	return ours ? persist_original_request(m, r, spec) : spec;
 }
@@ -119,16 +120,16 @@ static void fill_resource(const struct managed *m, enum resource r, bool back,
 	ret->original_request = persist_original_request(m, r, ret->spec_request);
 	ret->request = control_request(c, r);
 	/* Without a cgroup the last value read is out of date. */
-	if (m->cg == NULL)
+	if (m->cgroup.cg == NULL)
 		ret->actual = 0;
 }
 
 static uint64_t restart_to(const struct managed *m)
 {
 	const struct control *c = &m->control;
-	bool killed = c->resource[RESOURCE_MEMORY].counters.oom_kills > m->oom_answered;
+	bool killed = c->resource[RESOURCE_MEMORY].counters.oom_kills > m->restart.oom_kills;
 
-	if (!m->own.allow_restart || c->rule.mode != MODE_AUTO || m->cg == NULL)
+	if (!m->container.rule.allow_restart || c->rule.mode != MODE_AUTO || m->cgroup.cg == NULL)
 		return 0;
 	return control_restart_limit(c, &m->daemon->config.tuning, killed);
 }
@@ -138,7 +139,8 @@ static uint64_t use_of(const struct managed *m)
 {
 	struct usage u = {0};
 
-	if (m->state == UNIT_UNMANAGED && m->cg != NULL && cg_read(m->cg, USAGE_MEM_STAT, &u) == 0)
+	if (m->state == UNIT_UNMANAGED && m->cgroup.cg != NULL &&
+	    cg_read(m->cgroup.cg, USAGE_MEM_STAT, &u) == 0)
 		return mem_unreclaimable(&u.stat);
 	return mem_unreclaimable(&m->control.last.stat);
 }
@@ -153,7 +155,7 @@ static void read_closed(const struct managed *m, struct report_container *ret)
 
 	if (k != NULL && !k->running)
 		ret->use_bytes = 0;
-	if (m->path == NULL || cg_open(m->daemon->host.root, m->path, &cg) < 0 ||
+	if (m->cgroup.path == NULL || cg_open(m->daemon->host.root, m->cgroup.path, &cg) < 0 ||
 	    cg_read(cg, USAGE_MEM_STAT | USAGE_MEM_LIMIT, &u) != 0)
 		return;
 	ret->use_bytes = mem_unreclaimable(&u.stat);
@@ -195,11 +197,11 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 	/* A container of a pod in which others stay managed; its spec follows its cgroup, as
 	 * always. */
 	bool back = restoring ||
-		    (is_given_back(m) && !m->hand_back_due && persist_is_ratified(m->daemon, m));
+		    (is_given_back(m) && !m->hand_back.due && persist_is_ratified(m->daemon, m));
 	bool watched = m->state != UNIT_UNMANAGED;
 
-	ret->running = m->cg != NULL;
-	ret->limits_only = m->own.controlled == CONTROLLED_LIMITS;
+	ret->running = m->cgroup.cg != NULL;
+	ret->limits_only = m->container.rule.controlled == CONTROLLED_LIMITS;
 	ret->use_bytes = use_of(m);
 	ret->slope_bps = watched ? c->mem.slope_bps : 0;
 	ret->growing = watched && grows(m, ret->use_bytes);
@@ -211,7 +213,7 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 			fill_back(m, r, all, &ret->resource[r]);
 		ret->resource[r].back = back && !restoring;
 	}
-	if (back && m->cg == NULL)
+	if (back && m->cgroup.cg == NULL)
 		read_closed(m, ret);
 	if (back)
 		bound_back(&ret->resource[RESOURCE_MEMORY]);
@@ -230,11 +232,11 @@ static enum controlled_values controlled_of(const struct pod *p)
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct managed *m = p->members[i].managed;
 
-		if (m == NULL || !m->ours)
+		if (m == NULL || !m->container.annotated)
 			continue;
 		any = true;
-		only_requests &= m->own.controlled == CONTROLLED_REQUESTS;
-		if (m->own.controlled != CONTROLLED_LIMITS)
+		only_requests &= m->container.rule.controlled == CONTROLLED_REQUESTS;
+		if (m->container.rule.controlled != CONTROLLED_LIMITS)
 			widest = CONTROLLED_REQUESTS_AND_LIMITS;
 	}
 	return any && only_requests ? CONTROLLED_REQUESTS : widest;
@@ -247,7 +249,8 @@ static bool any_unseen(const struct pod *p)
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct managed *m = p->members[i].managed;
 
-		if (m != NULL && m->cg == NULL && (m->ours || m->hand_back_due) &&
+		if (m != NULL && m->cgroup.cg == NULL &&
+		    (m->container.annotated || m->hand_back.due) &&
 		    p->spec->containers[i].running && persist_has(p->daemon, m))
 			return true;
 	}
@@ -300,8 +303,8 @@ static const char *mode_shown(const struct pod *p)
 	if (p->why != NULL || p->leaving)
 		return NULL;
 	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL && p->members[i].managed->ours)
-			highest = MAX(highest, p->members[i].managed->own.rule.mode);
+		if (p->members[i].managed != NULL && p->members[i].managed->container.annotated)
+			highest = MAX(highest, p->members[i].managed->container.rule.rule.mode);
 	return mode_name(highest);
 }
 

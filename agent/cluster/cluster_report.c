@@ -73,7 +73,7 @@ static void on_verify(void *ctx, const char *uid)
 	c->bounds_due = true;
 	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
-			p->members[i].managed->drift_check = true;
+			p->members[i].managed->drift.check_due = true;
 }
 
 static void on_write(void *ctx, const char *uid, size_t container, enum resource resource)
@@ -82,7 +82,7 @@ static void on_write(void *ctx, const char *uid, size_t container, enum resource
 
 	(void)resource;
 	if (m != NULL)
-		m->drift_check = true;
+		m->drift.check_due = true;
 }
 
 /* ", app cpu 200m -> 840m": the original, and what the spec has now. */
@@ -140,7 +140,7 @@ static bool restarts(const struct kube_container *k, const struct report_item *i
 /* The OOM kills so far are answered by this restart. */
 static void restart_sent(struct managed *m)
 {
-	m->oom_answered = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
+	m->restart.oom_kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
 }
 
 /* Puts the values on record; the step that sends them saves the record. */
@@ -152,12 +152,12 @@ static void on_sending(void *ctx, const char *uid, const struct report_patch *pa
 	bool sized = p != NULL && pod_is_sized(p);
 
 	for (size_t i = 0; sized && i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL && p->members[i].managed->ours)
+		if (p->members[i].managed != NULL && p->members[i].managed->container.annotated)
 			persist_ratified(c->daemon, p->members[i].managed, true);
 	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
-			p->members[i].managed->oom_answered_before =
-				p->members[i].managed->oom_answered;
+			p->members[i].managed->restart.oom_kills_before =
+				p->members[i].managed->restart.oom_kills;
 	for (size_t i = 0; p != NULL && i < patch->count; i++) {
 		const struct report_item *item = &patch->item[i];
 		const struct kube_container *k = &p->spec->containers[item->container];
@@ -171,7 +171,7 @@ static void on_sending(void *ctx, const char *uid, const struct report_patch *pa
 			continue;
 		persist_sent(c->daemon, p->members[item->container].managed, sent, k->spec.limit);
 		/* The spec leads: the kubelet may write it before we have written anything. */
-		p->members[item->container].managed->touched |= sized;
+		p->members[item->container].managed->originals.touched |= sized;
 	}
 }
 
@@ -183,8 +183,8 @@ static void on_unsent(void *ctx, const char *uid)
 
 	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
-			p->members[i].managed->oom_answered =
-				p->members[i].managed->oom_answered_before;
+			p->members[i].managed->restart.oom_kills =
+				p->members[i].managed->restart.oom_kills_before;
 }
 
 /* After an external change of the spec no earlier refusal holds. */

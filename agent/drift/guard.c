@@ -21,7 +21,7 @@ static void on_watch_event(void *ctx, const struct cg_watch_event *e)
 
 	if (e->what == CG_WATCH_OVERFLOW) {
 		for (size_t i = 0; i < d->units.count; i++)
-			d->units.items[i]->drift_check = true;
+			d->units.items[i]->drift.check_due = true;
 		pods_look_again(d);
 		return;
 	}
@@ -30,7 +30,7 @@ static void on_watch_event(void *ctx, const struct cg_watch_event *e)
 	if (e->cookie == 0 || e->cookie > d->units.count)
 		return;
 	if (e->what == CG_WATCH_LIMIT)
-		d->units.items[e->cookie - 1]->drift_check = true;
+		d->units.items[e->cookie - 1]->drift.check_due = true;
 	else
 		managed_look_levels(d->units.items[e->cookie - 1]);
 }
@@ -85,10 +85,10 @@ void guard_check(struct daemon *d)
 	for (size_t i = 0; i < d->units.count; i++) {
 		struct managed *m = d->units.items[i];
 
-		if (!m->drift_check)
+		if (!m->drift.check_due)
 			continue;
-		m->drift_check = false;
-		if (m->cg != NULL)
+		m->drift.check_due = false;
+		if (m->cgroup.cg != NULL)
 			judge_unit(m, NOT_ASKED, &plan);
 	}
 	plan_apply(d, &plan);
@@ -101,7 +101,7 @@ static void look_again(struct managed *m, enum answer answer)
 	struct daemon *d = m->daemon;
 	struct plan plan;
 
-	if (m->cg == NULL)
+	if (m->cgroup.cg == NULL)
 		return;
 	plan_begin(d, &plan);
 	judge_unit(m, answer, &plan);
@@ -112,17 +112,17 @@ static void look_again(struct managed *m, enum answer answer)
 /* Of what a reload took from systemd the files know nothing (257) until some later event. */
 static void check_stored(struct managed *m)
 {
-	const struct unit_props *stored = &m->stored;
-	uint32_t bits = m->sent_mask & (UNIT_PROP_CPU_QUOTA | UNIT_PROP_MEM_MAX);
-	bool ours = m->touched && (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY);
+	const struct unit_props *stored = &m->properties.stored;
+	uint32_t bits = m->properties.sent_mask & (UNIT_PROP_CPU_QUOTA | UNIT_PROP_MEM_MAX);
+	bool ours = m->originals.touched && (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY);
 
-	if (!m->stored_check)
+	if (!m->properties.stored_check)
 		return;
-	m->stored_check = false;
-	if (!ours || unit_props_equal(stored, &m->sent, bits))
+	m->properties.stored_check = false;
+	if (!ours || unit_props_equal(stored, &m->properties.sent, bits))
 		return;
-	m->property_due = true;
-	m->property_urgent = true;
+	m->properties.due = true;
+	m->properties.urgent = true;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		bool cpu = r == RESOURCE_CPU;
 		const struct limits *k = &m->control.kernel;
@@ -132,7 +132,7 @@ static void check_stored(struct managed *m)
 			.observed = cpu ? props_milli(stored) : stored->mem_max,
 		};
 
-		if (!unit_props_equal(stored, &m->sent,
+		if (!unit_props_equal(stored, &m->properties.sent,
 				      bits & (cpu ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX)))
 			report_drift(m, r, &f, DRIFT_REASSERT, "daemon-reload");
 	}
@@ -149,19 +149,19 @@ void guard_set_done(void *ctx, const char *unit, int error, const struct unit_pr
 		return;
 	if (error < 0) {
 		/* Due again: the next wake-up tries with the values of that time. */
-		m->property_due = error != -ENOENT;
-		if (!m->property_failed)
+		m->properties.due = error != -ENOENT;
+		if (!m->properties.failed)
 			report_property_failed(m, error, lag);
-		m->property_failed = true;
+		m->properties.failed = true;
 		d->tally.apply_failed[BACKEND_SYSTEMD] += error != -ENOENT;
 		return;
 	}
 	counters_took(&d->tally.apply[BACKEND_SYSTEMD], lag);
-	m->property_failed = false;
-	m->stored = *stored;
-	m->set_done_at = d->wake.now;
+	m->properties.failed = false;
+	m->properties.stored = *stored;
+	m->properties.set_done_at = d->wake.now;
 	look_again(m, STORED_KNOWN);
-	m->stored_check = false;
+	m->properties.stored_check = false;
 }
 
 /* The first answer about a container that was begun on a guess. */
@@ -169,16 +169,16 @@ static void take_stored(struct managed *m)
 {
 	const struct baseline *b = baseline_find(&m->daemon->records.baselines, m->key);
 
-	m->stored_guessed = false;
-	if (m->sent_mask != 0)
+	m->properties.stored_guessed = false;
+	if (m->properties.sent_mask != 0)
 		return;
-	if (!m->recorded || b == NULL) {
+	if (!m->originals.recorded || b == NULL) {
 		persist_stored(m->daemon, m);
-	} else if (m->stored.mem_max != b->props.mem_max) {
+	} else if (m->properties.stored.mem_max != b->props.mem_max) {
 		/* The property was sent by an earlier run of vscaled. */
-		m->touched = true;
-		m->sent = m->stored;
-		m->sent_mask = UNIT_PROP_ALL;
+		m->originals.touched = true;
+		m->properties.sent = m->properties.stored;
+		m->properties.sent_mask = UNIT_PROP_ALL;
 	}
 }
 
@@ -190,10 +190,10 @@ void guard_got(void *ctx, const char *unit, int error, const struct unit_props *
 	daemon_wake(d);
 	if (m == NULL)
 		return;
-	m->drift_asked = false;
+	m->drift.stored_asked = false;
 	if (error == 0)
-		m->stored = *stored;
-	if (error == 0 && m->stored_guessed)
+		m->properties.stored = *stored;
+	if (error == 0 && m->properties.stored_guessed)
 		take_stored(m);
 	look_again(m, error == 0 ? STORED_KNOWN : STORED_UNKNOWN);
 	if (error == 0 && !managed_call_pending(m))
@@ -205,8 +205,8 @@ static void ask_pod(struct managed *m)
 {
 	const struct unit_port *port = &m->daemon->pid1.port;
 
-	if (m->pod != NULL && m->unit != NULL && m->cg != NULL && m->touched)
-		m->drift_asked |= port->get(port->ctx, m->unit) == 0;
+	if (m->pod != NULL && m->unit != NULL && m->cgroup.cg != NULL && m->originals.touched)
+		m->drift.stored_asked |= port->get(port->ctx, m->unit) == 0;
 }
 
 void guard_reloading(void *ctx, bool active)
@@ -219,8 +219,8 @@ void guard_reloading(void *ctx, bool active)
 		return;
 	d->pid1.reload_ended = d->wake.now;
 	for (size_t i = 0; i < d->units.count; i++) {
-		d->units.items[i]->drift_check = true;
-		d->units.items[i]->stored_check = true;
+		d->units.items[i]->drift.check_due = true;
+		d->units.items[i]->properties.stored_check = true;
 		guard_beaten(d->units.items[i]);
 		ask_pod(d->units.items[i]);
 	}
@@ -233,8 +233,9 @@ void guard_stored(struct managed *m, const struct unit_props *stored)
 	struct daemon *d = m->daemon;
 
 	/* Requested before the last call was answered: out of date. */
-	if (managed_call_pending(m) || m->drift_asked || m->set_done_at >= d->pid1.list_asked_at)
+	if (managed_call_pending(m) || m->drift.stored_asked ||
+	    m->properties.set_done_at >= d->pid1.list_asked_at)
 		return;
-	m->stored = *stored;
+	m->properties.stored = *stored;
 	check_stored(m);
 }

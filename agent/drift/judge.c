@@ -31,7 +31,7 @@ static bool reloaded(const struct managed *m)
 {
 	const struct daemon *d = m->daemon;
 
-	return d->pid1.reloading || m->stored_check ||
+	return d->pid1.reloading || m->properties.stored_check ||
 	       (d->pid1.reload_ended != 0 && d->wake.now - d->pid1.reload_ended < RELOAD_ECHO_USEC);
 }
 
@@ -43,9 +43,9 @@ static struct drift_facts facts_cpu(const struct managed *m, const struct limits
 	return (struct drift_facts){
 		.expected = cpu_milli_of(k->cpu_quota_usec, k->cpu_period_usec),
 		.observed = cpu_milli_of(seen->cpu_quota_usec, seen->cpu_period_usec),
-		.property = props_milli(&m->sent),
-		.stored = props_milli(&m->stored),
-		.has_property = m->sent_mask & UNIT_PROP_CPU_QUOTA,
+		.property = props_milli(&m->properties.sent),
+		.stored = props_milli(&m->properties.stored),
+		.has_property = m->properties.sent_mask & UNIT_PROP_CPU_QUOTA,
 	};
 }
 
@@ -58,9 +58,14 @@ static struct drift_facts facts_memory(const struct managed *m, const struct lim
 	return (struct drift_facts){
 		.expected = high ? k->mem_high : k->mem_max,
 		.observed = high ? seen->mem_high : seen->mem_max,
-		.property = round_down(high ? m->sent.mem_high : m->sent.mem_max, MEM_PAGE_BYTES),
-		.stored = round_down(high ? m->stored.mem_high : m->stored.mem_max, MEM_PAGE_BYTES),
-		.has_property = m->sent_mask & (high ? UNIT_PROP_MEM_HIGH : UNIT_PROP_MEM_MAX),
+		.property =
+			round_down(high ? m->properties.sent.mem_high : m->properties.sent.mem_max,
+				   MEM_PAGE_BYTES),
+		.stored = round_down(high ? m->properties.stored.mem_high
+					  : m->properties.stored.mem_max,
+				     MEM_PAGE_BYTES),
+		.has_property =
+			m->properties.sent_mask & (high ? UNIT_PROP_MEM_HIGH : UNIT_PROP_MEM_MAX),
 	};
 }
 
@@ -90,11 +95,12 @@ static void make_safe(struct managed *m, const struct limits *seen)
 
 	if (!m->control.resource[RESOURCE_MEMORY].managed || seen->mem_max >= k->mem_max)
 		return;
-	if (cg_write(m->cg, &raise) == APPLY_DONE) {
-		m->made_safe = true;
-		m->unsafe_max = seen->mem_max;
+	if (cg_write(m->cgroup.cg, &raise) == APPLY_DONE) {
+		m->drift.made_safe = true;
+		m->drift.unsafe_max = seen->mem_max;
 		/* Read before systemd answers the call: after that it stores the new value. */
-		m->unsafe_stored = round_down(m->stored.mem_max, MEM_PAGE_BYTES) == seen->mem_max;
+		m->drift.unsafe_stored =
+			round_down(m->properties.stored.mem_max, MEM_PAGE_BYTES) == seen->mem_max;
 	}
 }
 
@@ -112,8 +118,8 @@ static void keep_brake(struct managed *m, struct limits *seen)
 
 	if (control_brake_max(c, seen->mem_max) < seen->mem_max && c->mem.brake.line != 0 &&
 	    mem_brake_owns(&c->mem, again.to) &&
-	    seen->mem_high == round_down(m->stored.mem_high, MEM_PAGE_BYTES) &&
-	    cg_write(m->cg, &again) == APPLY_DONE)
+	    seen->mem_high == round_down(m->properties.stored.mem_high, MEM_PAGE_BYTES) &&
+	    cg_write(m->cgroup.cg, &again) == APPLY_DONE)
 		seen->mem_high = again.to;
 }
 
@@ -203,8 +209,8 @@ static void yield_to(struct look *l, enum resource r)
 	if (r == RESOURCE_MEMORY && l->held.mem_max != l->seen.mem_max)
 		write_ours(l, r);
 	/* Else the next reload restores the property that vscaled sent. */
-	m->property_due = true;
-	m->property_urgent |= r == RESOURCE_MEMORY;
+	m->properties.due = true;
+	m->properties.urgent |= r == RESOURCE_MEMORY;
 }
 
 static void take_limit(struct managed *m, enum resource r, const struct limits *seen)
@@ -238,7 +244,7 @@ static void follow_insister(struct managed *m, const struct limits *seen)
 		if (!(m->control.gave_way & (1u << r)) || !unit_moved(m, r, seen))
 			continue;
 		take_limit(m, r, seen);
-		m->property_due = true;
+		m->properties.due = true;
 	}
 }
 
@@ -251,8 +257,8 @@ static void adopt(struct look *l, enum resource r, const struct drift_facts *f)
 
 	report_drift(m, r, f, DRIFT_ADOPT, NULL);
 	control_adopt(&m->control, &found, r, &l->x);
-	unit_props_merge(&m->sent, &m->stored, bits);
-	m->sent_mask |= bits;
+	unit_props_merge(&m->properties.sent, &m->properties.stored, bits);
+	m->properties.sent_mask |= bits;
 	guard_beaten(m);
 	persist_adopted(m->daemon, m, r);
 	yield_to(l, r);
@@ -290,8 +296,9 @@ static void reassert(struct look *l, enum resource r, const struct drift_facts *
 {
 	struct managed *m = l->unit;
 	struct daemon *d = m->daemon;
-	bool own_echo = action == DRIFT_ECHO || (action == DRIFT_REASSERT && !reloaded(m) &&
-						 d->wake.now - m->set_done_at < OWN_ECHO_USEC);
+	bool own_echo =
+		action == DRIFT_ECHO || (action == DRIFT_REASSERT && !reloaded(m) &&
+					 d->wake.now - m->properties.set_done_at < OWN_ECHO_USEC);
 	static const char *const names[WRITER_COUNT] = {
 		[WRITER_SYSTEMD] = "systemd",
 		[WRITER_KUBELET] = "the runtime",
@@ -306,7 +313,7 @@ static void reassert(struct look *l, enum resource r, const struct drift_facts *
 	if (!own_echo || m->pod != NULL)
 		d->tally.reverted[writer]++;
 	if (!own_echo) {
-		m->drifts[r]++;
+		m->drift.replaced[r]++;
 		report_drift(m, r, f, DRIFT_REASSERT, by);
 	}
 	if (r == RESOURCE_MEMORY && keeps_headroom(m, &l->held))
@@ -332,7 +339,7 @@ static void judge(struct look *l, enum resource r)
 	 * external. */
 	f.reloaded = reloaded(m) || (r == RESOURCE_MEMORY && l->was_stored) ||
 		     (!l->has_stored && m->unit != NULL) || replayed(m, r, &f);
-	action = drift_classify(&d->config.tuning.common, &m->drift[r], &f, d->wake.now);
+	action = drift_classify(&d->config.tuning.common, &m->drift.writers[r], &f, d->wake.now);
 	switch (action) {
 	case DRIFT_NONE:
 	case DRIFT_COUNT:
@@ -368,14 +375,15 @@ static bool ask(struct managed *m, const struct limits *seen)
 {
 	struct daemon *d = m->daemon;
 
-	if (m->touched && m->control.rule.mode != MODE_OFF && !m->control.paused)
+	if (m->originals.touched && m->control.rule.mode != MODE_OFF && !m->control.paused)
 		make_safe(m, seen);
 	if (m->unit == NULL)
 		return false;
 	if (managed_call_pending(m))
 		return true;
-	m->drift_asked = m->drift_asked || d->pid1.port.get(d->pid1.port.ctx, m->unit) == 0;
-	return m->drift_asked;
+	m->drift.stored_asked =
+		m->drift.stored_asked || d->pid1.port.get(d->pid1.port.ctx, m->unit) == 0;
+	return m->drift.stored_asked;
 }
 
 static bool moved_at_all(const struct managed *m, const struct limits *seen)
@@ -409,7 +417,7 @@ static void follow_new_limits(struct look *l)
 /* vscaled writes nothing to it: the limits in the files become the held ones. */
 static void only_look(struct managed *m, const struct limits *seen)
 {
-	m->made_safe = false;
+	m->drift.made_safe = false;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (unit_moved(m, r, seen))
 			take_limit(m, r, seen);
@@ -428,7 +436,7 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 {
 	struct look l = {.unit = m, .has_stored = answer == STORED_KNOWN};
 	struct usage u = {0};
-	int r = cg_read(m->cg, GUARD_USAGE, &u);
+	int r = cg_read(m->cgroup.cg, GUARD_USAGE, &u);
 
 	if (r == -ENODEV)
 		managed_lost(m);
@@ -436,14 +444,14 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 		return;
 	unit_fill_absent(m, &u);
 	oom_lowered(m, m, u.limits.mem_max);
-	runtime_wrote(m, m->made_safe ? m->unsafe_max : u.limits.mem_max);
+	runtime_wrote(m, m->drift.made_safe ? m->drift.unsafe_max : u.limits.mem_max);
 	keep_brake(m, &u.limits);
 	l.x = daemon_context(m->daemon, plan);
 	/* Classified now: below, resources are frozen that must wait for PID 1's answer. */
 	m->control.frozen = 0;
 	l.held = l.seen = u.limits;
-	if (m->made_safe && l.held.mem_max == m->control.kernel.mem_max)
-		l.seen.mem_max = m->unsafe_max, l.was_stored = m->unsafe_stored;
+	if (m->drift.made_safe && l.held.mem_max == m->control.kernel.mem_max)
+		l.seen.mem_max = m->drift.unsafe_max, l.was_stored = m->drift.unsafe_stored;
 	if (is_new_limit(&l, RESOURCE_CPU) || is_new_limit(&l, RESOURCE_MEMORY)) {
 		if (answer == NOT_ASKED && ask(m, &u.limits))
 			return;
@@ -458,17 +466,18 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 		return;
 	}
 	follow_insister(m, &l.seen);
-	if (answer == NOT_ASKED && !(m->touched && scope_is_creating(m)) && ask(m, &u.limits)) {
-		if (m->touched && !(m->control.gave_way & RESOURCES_MEMORY))
+	if (answer == NOT_ASKED && !(m->originals.touched && scope_is_creating(m)) &&
+	    ask(m, &u.limits)) {
+		if (m->originals.touched && !(m->control.gave_way & RESOURCES_MEMORY))
 			bound_unjudged(m, &u.limits);
 		/* A raise now would overwrite a value that is not classified yet. */
-		if (m->touched && unit_moved(m, RESOURCE_CPU, &u.limits))
+		if (m->originals.touched && unit_moved(m, RESOURCE_CPU, &u.limits))
 			m->control.frozen = RESOURCES_CPU;
 		return;
 	}
-	m->made_safe = false;
+	m->drift.made_safe = false;
 	m->control.unjudged_bytes = 0;
-	if (m->touched)
+	if (m->originals.touched)
 		judge_all(&l);
 	else
 		follow_owner(&l);

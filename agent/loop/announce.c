@@ -10,17 +10,17 @@ void tell_states_of(struct managed *m)
 {
 	uint64_t kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
 
-	if (kills > m->oom_told)
-		report_oom(m, kills - m->oom_told);
-	m->oom_told = kills;
+	if (kills > m->sweep.oom_kills)
+		report_oom(m, kills - m->sweep.oom_kills);
+	m->sweep.oom_kills = kills;
 	denied_tell(m);
 	report_summed(m, false);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		bool at = m->control.resource[r].at_ceiling;
 
-		if (at && !m->ceiling_told[r])
+		if (at && !m->sweep.at_ceiling[r])
 			report_ceiling(m, r);
-		m->ceiling_told[r] = at;
+		m->sweep.at_ceiling[r] = at;
 	}
 }
 

@@ -73,24 +73,24 @@ static void look(struct managed *m, uint32_t first, struct usage *u, struct plan
  */
 static void mute(struct managed *m)
 {
-	if (control_hot(&m->control) || m->events == NULL)
+	if (control_hot(&m->control) || m->cgroup.events == NULL)
 		return;
-	m->events_muted = true;
-	sd_event_source_set_enabled(m->events, SD_EVENT_OFF);
+	m->sweep.events_muted = true;
+	sd_event_source_set_enabled(m->cgroup.events, SD_EVENT_OFF);
 }
 
 static void unmute(struct managed *m)
 {
-	m->events_muted = false;
-	if (m->events != NULL)
-		sd_event_source_set_enabled(m->events, SD_EVENT_ON);
+	m->sweep.events_muted = false;
+	if (m->cgroup.events != NULL)
+		sd_event_source_set_enabled(m->cgroup.events, SD_EVENT_ON);
 }
 
 static void look_on_clock(struct managed *m, struct usage *u, struct plan *plan)
 {
-	if (m->events_muted)
+	if (m->sweep.events_muted)
 		stuck_check(m);
-	look(m, m->events_muted ? EVENT_USAGE : 0, u, plan);
+	look(m, m->sweep.events_muted ? EVENT_USAGE : 0, u, plan);
 }
 
 void tick_look(struct daemon *d)
@@ -104,7 +104,7 @@ void tick_look(struct daemon *d)
 	node_memory_expect(d, true);
 	moved = sweep_units(d, READER_LOOK, look_on_clock, &plan);
 	for (size_t i = 0; i < d->units.count; i++)
-		if (d->units.items[i]->events_muted)
+		if (d->units.items[i]->sweep.events_muted)
 			unmute(d->units.items[i]);
 	node_memory_balance(d, &plan);
 	d->counters.look_usec = daemon_clock() - begin;
@@ -127,7 +127,7 @@ void tick_unit(struct managed *m)
 	stuck_check(m);
 	if (!managed_has_laws(m)) {
 		/* Unread, the wake-up would come again at once. */
-		if (m->cg != NULL && cg_read(m->cg, USAGE_MEM_EVENTS, &u) == -ENODEV)
+		if (m->cgroup.cg != NULL && cg_read(m->cgroup.cg, USAGE_MEM_EVENTS, &u) == -ENODEV)
 			managed_lost(m);
 		else
 			mute(m);

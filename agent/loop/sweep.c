@@ -32,8 +32,8 @@ static bool read_first(struct managed *m, enum reader_clock clock, struct usage 
 /* A whole record for each of a thousand units would be a quarter of a megabyte. */
 static void keep_first(struct managed *m, const struct usage *u)
 {
-	m->waits = true;
-	m->first = (struct first_look){
+	m->sweep.deferred = true;
+	m->sweep.first = (struct first_look){
 		.have = u->have & FIRST_USAGE,
 		.cpu_usage_usec = u->cpu_usage_usec,
 		.nr_periods = u->nr_periods,
@@ -45,11 +45,11 @@ static void keep_first(struct managed *m, const struct usage *u)
 static struct usage kept_first(const struct managed *m)
 {
 	return (struct usage){
-		.have = m->first.have,
-		.cpu_usage_usec = m->first.cpu_usage_usec,
-		.nr_periods = m->first.nr_periods,
-		.nr_throttled = m->first.nr_throttled,
-		.throttled_usec = m->first.throttled_usec,
+		.have = m->sweep.first.have,
+		.cpu_usage_usec = m->sweep.first.cpu_usage_usec,
+		.nr_periods = m->sweep.first.nr_periods,
+		.nr_throttled = m->sweep.first.nr_throttled,
+		.throttled_usec = m->sweep.first.throttled_usec,
 	};
 }
 
@@ -72,7 +72,7 @@ bool sweep_units(struct daemon *d, enum reader_clock clock, visit_fn *visit, str
 		struct managed *m = d->units.items[i];
 		struct usage u = {0};
 
-		m->waits = false;
+		m->sweep.deferred = false;
 		if (!managed_has_laws(m) || !read_first(m, clock, &u))
 			continue;
 		if (control_presses(&m->control, &u))
@@ -84,7 +84,7 @@ bool sweep_units(struct daemon *d, enum reader_clock clock, visit_fn *visit, str
 		struct managed *m = d->units.items[i];
 		struct usage u = kept_first(m);
 
-		if (m->waits)
+		if (m->sweep.deferred)
 			raised |= visit_one(m, &u, visit, plan);
 	}
 	reader_end(d);

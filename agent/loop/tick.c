@@ -34,18 +34,18 @@ static void keep_ours(struct managed *m, struct limits *seen)
 
 	m->control.frozen = 0;
 	if (unit_moved(m, RESOURCE_CPU, seen)) {
-		m->drift_check = true;
+		m->drift.check_due = true;
 		/* A raise now would overwrite a value that is not classified yet. Memory is still
 		 * raised: without a raise the kernel may OOM-kill. */
-		m->control.frozen = m->touched ? RESOURCES_CPU : 0;
+		m->control.frozen = m->originals.touched ? RESOURCES_CPU : 0;
 		seen->cpu_quota_usec = k->cpu_quota_usec;
 		seen->cpu_period_usec = k->cpu_period_usec;
 	}
-	m->drift_check |= new_limit(m, RESOURCE_CPU, seen->cpu_quota_usec) ||
-			  new_limit(m, RESOURCE_MEMORY, seen->mem_max);
+	m->drift.check_due |= new_limit(m, RESOURCE_CPU, seen->cpu_quota_usec) ||
+			      new_limit(m, RESOURCE_MEMORY, seen->mem_max);
 	if (unit_moved(m, RESOURCE_MEMORY, seen)) {
 		oom_lowered(m, m, seen->mem_max);
-		m->drift_check = true;
+		m->drift.check_due = true;
 		seen->mem_max = k->mem_max;
 		seen->mem_high = k->mem_high;
 	}
@@ -60,8 +60,8 @@ static int read_sample(struct managed *m, bool limits, const struct usage *first
 {
 	struct control *c = &m->control;
 	/* An external value that is not classified yet is read in every sample. */
-	bool known =
-		c->last_at != 0 && !m->drift_check && !m->drift_asked && !managed_call_pending(m);
+	bool known = c->last_at != 0 && !m->drift.check_due && !m->drift.stored_asked &&
+		     !managed_call_pending(m);
 	struct usage u = *first, rest = {0}, stat = {0};
 	int r = reader_read(m, SAMPLE_USAGE | (limits || !known ? LIMIT_USAGE : 0), 0, &rest);
 
@@ -113,8 +113,8 @@ static void count_holds(struct managed *m)
 
 		if (!res->managed)
 			continue;
-		counters_hold(&m->daemon->tally, m->hold_counted[r], res->hold);
-		m->hold_counted[r] = res->hold;
+		counters_hold(&m->daemon->tally, m->sweep.blocked[r], res->hold);
+		m->sweep.blocked[r] = res->hold;
 	}
 }
 
@@ -135,7 +135,8 @@ static void review(struct daemon *d, struct plan *plan)
 static void look_levels(struct daemon *d)
 {
 	for (size_t i = 0; i < d->units.count; i++)
-		if (d->units.items[i]->cg != NULL && cg_levels_due(d->units.items[i]->cg))
+		if (d->units.items[i]->cgroup.cg != NULL &&
+		    cg_levels_due(d->units.items[i]->cgroup.cg))
 			managed_look_levels(d->units.items[i]);
 }
 

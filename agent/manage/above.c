@@ -37,7 +37,9 @@ uint64_t above_spec(const struct managed *m)
 	uint64_t use = mem_use(&m->control.last);
 	uint64_t limit = c != NULL ? limit_held(m, c) : LIMIT_MAX;
 
-	return m->cg != NULL && m->ours && limit != LIMIT_MAX && use > limit ? use - limit : 0;
+	return m->cgroup.cg != NULL && m->container.annotated && limit != LIMIT_MAX && use > limit
+		       ? use - limit
+		       : 0;
 }
 
 static const char *why(const struct managed *m, const struct kube_container *c)
@@ -47,7 +49,7 @@ static const char *why(const struct managed *m, const struct kube_container *c)
 
 	if (c->restart_on_resize & RESOURCES_MEMORY)
 		return "its resizePolicy for memory is RestartContainer";
-	if (m->own.controlled == CONTROLLED_REQUESTS)
+	if (m->container.rule.controlled == CONTROLLED_REQUESTS)
 		return "controlled-values is RequestsOnly";
 	pod_view_init(&v);
 	if (h->view != NULL)
@@ -87,16 +89,16 @@ static void look(struct managed *m)
 		return;
 	limit = limit_held(m, c);
 	if (above_spec(m) == 0) {
-		m->above_since = 0;
+		m->reported.above_since = 0;
 		if (mem_use(&m->control.last) < scale_permille(limit, OVER_PERMILLE))
-			m->above_told = false;
+			m->reported.above = false;
 		return;
 	}
-	if (m->above_since == 0)
-		m->above_since = now;
-	if (m->above_told || now - m->above_since < TELL_AFTER_USEC)
+	if (m->reported.above_since == 0)
+		m->reported.above_since = now;
+	if (m->reported.above || now - m->reported.above_since < TELL_AFTER_USEC)
 		return;
-	m->above_told = true;
+	m->reported.above = true;
 	tell(m, c);
 }
 

@@ -88,7 +88,7 @@ void denied_tell(struct managed *m)
 {
 	bool denied = control_denied(&m->control, m->daemon->wake.now);
 
-	if (denied && !m->denied_told)
+	if (denied && !m->reported.denied)
 		tell(m);
-	m->denied_told = denied;
+	m->reported.denied = denied;
 }

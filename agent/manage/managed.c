@@ -13,16 +13,16 @@
 
 void managed_close(struct managed *m)
 {
-	if (m->cg == NULL)
+	if (m->cgroup.cg == NULL)
 		return;
-	sd_event_source_disable_unref(m->events);
-	m->events = NULL;
-	m->events_muted = false;
+	sd_event_source_disable_unref(m->cgroup.events);
+	m->cgroup.events = NULL;
+	m->sweep.events_muted = false;
 	cg_watch_forget(m->daemon->inotify.watch, m->control.target + 1);
 	reader_detach(m);
-	cg_close(m->cg);
-	m->cg = NULL;
-	m->made_safe = false;
+	cg_close(m->cgroup.cg);
+	m->cgroup.cg = NULL;
+	m->drift.made_safe = false;
 }
 
 static void managed_free(struct managed *m)
@@ -35,7 +35,7 @@ static void managed_free(struct managed *m)
 	free(m->unit);
 	free(m->key);
 	free(m->history_key);
-	free(m->path);
+	free(m->cgroup.path);
 	free(m);
 }
 
@@ -59,13 +59,13 @@ static void forget_call(struct managed *m)
 
 void managed_lost(struct managed *m)
 {
-	if (m->cg == NULL)
+	if (m->cgroup.cg == NULL)
 		return;
 	persist_keep_history(m->daemon, m);
 	report_summed(m, true);
 	managed_close(m);
 	forget_call(m);
-	m->lost_at = m->daemon->wake.now;
+	m->cgroup.lost_at = m->daemon->wake.now;
 	control_lost(&m->control, m->daemon->wake.now);
 	if (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY) {
 		report_gone(m);
@@ -100,10 +100,10 @@ struct managed *managed_new(struct daemon *d, const struct managed_names *names)
 	/* The ledger's entries do not include the new unit. */
 	node_memory_close(d);
 	m->daemon = d;
-	m->slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
+	m->cgroup.slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
 	m->kind = names->kind;
 	m->paused = d->units.paused;
-	m->lost_at = d->wake.now;
+	m->cgroup.lost_at = d->wake.now;
 	m->state = UNIT_WAITING;
 	grown = reallocarray(d->units.items, d->units.count + 1, sizeof *d->units.items);
 	if (grown != NULL)
@@ -121,7 +121,7 @@ struct managed *managed_new(struct daemon *d, const struct managed_names *names)
 
 void managed_look_levels(struct managed *m)
 {
-	int r = m->cg != NULL ? cg_levels_look(m->cg) : 0;
+	int r = m->cgroup.cg != NULL ? cg_levels_look(m->cgroup.cg) : 0;
 
 	if (r == -ENODEV)
 		managed_lost(m);
@@ -130,10 +130,10 @@ void managed_look_levels(struct managed *m)
 	reader_detach(m);
 	reader_attach(m);
 	/* Watches of a level that is gone would never be removed. */
-	if (cg_inner_id(m->cg) == 0)
+	if (cg_inner_id(m->cgroup.cg) == 0)
 		cg_watch_forget(m->daemon->inotify.watch, m->control.target + 1);
-	cg_watch_limits(m->daemon->inotify.watch, m->cg, m->control.target + 1);
-	m->drift_check = true;
+	cg_watch_limits(m->daemon->inotify.watch, m->cgroup.cg, m->control.target + 1);
+	m->drift.check_due = true;
 }
 
 /* The last one moves into the gap, and its watches and steps get its new index. */
@@ -147,11 +147,11 @@ void managed_remove(struct managed *m)
 	node_memory_renumber(d);
 	d->units.items[i] = last;
 	d->units.count--;
-	if (last != m && last->cg != NULL)
+	if (last != m && last->cgroup.cg != NULL)
 		cg_watch_forget(d->inotify.watch, last->control.target + 1);
 	last->control.target = (uint32_t)i;
-	if (last != m && last->cg != NULL)
-		cg_watch_limits(d->inotify.watch, last->cg, i + 1);
-	last->drift_check = true;
+	if (last != m && last->cgroup.cg != NULL)
+		cg_watch_limits(d->inotify.watch, last->cgroup.cg, i + 1);
+	last->drift.check_due = true;
 	managed_free(m);
 }

@@ -26,7 +26,7 @@ const struct policy_rule *managed_rule(const struct managed *m)
 {
 	if (m->kind == UNIT_KIND_UNIT)
 		return config_rule_for(&m->daemon->config, m->name);
-	return m->ours ? &m->own.rule : NULL;
+	return m->container.annotated ? &m->container.rule.rule : NULL;
 }
 
 bool managed_call_pending(const struct managed *m)
@@ -42,10 +42,10 @@ bool managed_call_pending(const struct managed *m)
  */
 uint32_t managed_props_mask(const struct managed *m)
 {
-	const struct unit_props *p = &m->stored;
-	uint32_t mask = m->sent_mask;
+	const struct unit_props *p = &m->properties.stored;
+	uint32_t mask = m->properties.sent_mask;
 
-	if (m->cg == NULL || cg_inner_id(m->cg) == 0)
+	if (m->cgroup.cg == NULL || cg_inner_id(m->cgroup.cg) == 0)
 		return UNIT_PROP_ALL;
 	if (p->cpu_quota_per_sec_usec != UINT64_MAX)
 		mask |= UNIT_PROP_CPU_QUOTA;
@@ -71,8 +71,8 @@ struct unit_props props_of_limits(const struct limits *l)
 /* May it be written to? */
 bool managed_is_controlled(const struct managed *m)
 {
-	return m->cg != NULL && m->state != UNIT_UNMANAGED &&
-	       (m->originals_saved || m->control.rule.mode == MODE_OFF);
+	return m->cgroup.cg != NULL && m->state != UNIT_UNMANAGED &&
+	       (m->originals.saved || m->control.rule.mode == MODE_OFF);
 }
 
 /* A pod level has no laws of its own: it follows its containers. */

@@ -62,7 +62,7 @@ static bool has_ended(const struct managed *m)
 {
 	const struct kube_container *c;
 
-	if (m->cg != NULL || m->pod == NULL || !m->pod->spec->once)
+	if (m->cgroup.cg != NULL || m->pod == NULL || !m->pod->spec->once)
 		return false;
 	c = kube_pod_container(m->pod->spec, pod_container_of(m));
 	return c == NULL || c->kind != CONTAINER_SIDECAR;
@@ -83,7 +83,7 @@ static void fill_entry(const struct managed *m, struct ledger_entry *ret)
 		*ret = (struct ledger_entry){.limit = LIMIT_MAX, .original = LIMIT_MAX};
 		return;
 	}
-	if (m->cg == NULL) {
+	if (m->cgroup.cg == NULL) {
 		control_ledger_waiting(&m->control, d->wake.now, ret);
 		return;
 	}
@@ -144,8 +144,8 @@ static struct ledger *open_ledger(struct daemon *d)
 
 static bool can_grow(const struct managed *m)
 {
-	return m->kind != UNIT_KIND_POD && m->cg != NULL && m->control.rule.mode != MODE_OFF &&
-	       m->control.resource[RESOURCE_MEMORY].managed;
+	return m->kind != UNIT_KIND_POD && m->cgroup.cg != NULL &&
+	       m->control.rule.mode != MODE_OFF && m->control.resource[RESOURCE_MEMORY].managed;
 }
 
 struct ledger *node_memory_for(const struct managed *m)
@@ -178,7 +178,7 @@ void node_memory_balance(struct daemon *d, struct plan *plan)
 
 		if (m->control.unjudged_bytes != 0)
 			judge_take_back(m);
-		else if (managed_has_laws(m) && m->cg != NULL)
+		else if (managed_has_laws(m) && m->cgroup.cg != NULL)
 			control_give_back(&m->control, &x, asks[i].to);
 	}
 }
@@ -207,13 +207,14 @@ void judge_take_back(struct managed *m)
 			mem_write_margin(&m->daemon->config.tuning.memory, c->kernel.mem_max),
 	};
 
-	if (m->cg == NULL || cg_write(m->cg, &lower) != APPLY_DONE)
+	if (m->cgroup.cg == NULL || cg_write(m->cgroup.cg, &lower) != APPLY_DONE)
 		return; /* in use: it stays in the ledger */
-	m->made_safe = true;
-	m->unsafe_max = c->unjudged_bytes;
-	m->unsafe_stored = round_down(m->stored.mem_max, MEM_PAGE_BYTES) == m->unsafe_max;
+	m->drift.made_safe = true;
+	m->drift.unsafe_max = c->unjudged_bytes;
+	m->drift.unsafe_stored =
+		round_down(m->properties.stored.mem_max, MEM_PAGE_BYTES) == m->drift.unsafe_max;
 	/* PID 1 writes what it stores at every call: that is ordinary. */
-	if (!m->unsafe_stored)
+	if (!m->drift.unsafe_stored)
 		report_taken_back(m, lower.from, lower.to);
 	c->unjudged_bytes = 0;
 }

@@ -28,7 +28,7 @@ void oom_lowered(struct managed *m, const struct managed *at, uint64_t seen)
 static void read_limit(struct managed *m, const struct managed *at, uint32_t more,
 		       struct usage *ret)
 {
-	if (cg_read(at->cg, USAGE_MEM_LIMIT | more, ret) < 0)
+	if (cg_read(at->cgroup.cg, USAGE_MEM_LIMIT | more, ret) < 0)
 		*ret = (struct usage){0};
 	unit_fill_absent(at, ret);
 	oom_lowered(m, at, ret->limits.mem_max);
@@ -47,10 +47,10 @@ void oom_look(struct managed *m, struct usage *u)
 	if (!(u->have & last->have & USAGE_MEM_EVENTS) ||
 	    u->events.oom_kill <= last->events.oom_kill)
 		return;
-	if (level != NULL && level->cg != NULL)
+	if (level != NULL && level->cgroup.cg != NULL)
 		read_limit(m, level, 0, &above);
 	read_limit(m, m, USAGE_MEM_PEAK, &now);
-	m->drift_check |= now.limits.mem_max < m->control.kernel.mem_max;
+	m->drift.check_due |= now.limits.mem_max < m->control.kernel.mem_max;
 	if (now.have & USAGE_MEM_PEAK) {
 		u->have |= USAGE_MEM_PEAK;
 		u->mem_peak = now.mem_peak;

@@ -113,7 +113,7 @@ static const struct managed *best_sibling(const struct daemon *d, const struct m
 	for (size_t i = 0; m->kind == UNIT_KIND_CONTAINER && i < d->units.count; i++) {
 		const struct managed *s = d->units.items[i];
 
-		if (s == m || s->cg == NULL || s->history_key == NULL ||
+		if (s == m || s->cgroup.cg == NULL || s->history_key == NULL ||
 		    s->control.history.samples == 0 || strcmp(s->history_key, m->history_key) != 0)
 			continue;
 		if (best == NULL ||
@@ -214,7 +214,7 @@ static void save_result(struct daemon *d, const char *name, int r)
 static void forget_live(struct daemon *d)
 {
 	for (size_t i = 0; i < d->units.count; i++)
-		if (d->units.items[i]->cg != NULL && d->units.items[i]->history_key != NULL)
+		if (d->units.items[i]->cgroup.cg != NULL && d->units.items[i]->history_key != NULL)
 			history_store_remove(&d->records.histories, d->units.items[i]->history_key);
 }
 
@@ -224,7 +224,7 @@ void persist_save(struct daemon *d)
 		return;
 	d->records.next_save = d->wake.now + d->config.clocks.state_usec;
 	for (size_t i = 0; i < d->units.count; i++)
-		if (d->units.items[i]->cg != NULL)
+		if (d->units.items[i]->cgroup.cg != NULL)
 			persist_keep_history(d, d->units.items[i]);
 	save_result(d, history_state.name,
 		    history_save(d->records.dir, &d->records.histories, d->wake.now_real));
@@ -241,13 +241,13 @@ static void follow_cgroup(struct daemon *d, const struct managed *m, struct base
 {
 	struct baseline b = *old;
 
-	if (m->pod == NULL ||
-	    (b.cgroup != NULL && strcmp(b.cgroup, m->path) == 0 && b.cgroup_inode == cg_id(m->cg)))
+	if (m->pod == NULL || (b.cgroup != NULL && strcmp(b.cgroup, m->cgroup.path) == 0 &&
+			       b.cgroup_inode == cg_id(m->cgroup.cg)))
 		return;
-	b.cgroup = m->path;
+	b.cgroup = m->cgroup.path;
 	b.unit = m->unit;
 	b.shown = m->name;
-	b.cgroup_inode = cg_id(m->cg);
+	b.cgroup_inode = cg_id(m->cgroup.cg);
 	d->records.dirty |= baseline_put(&d->records.baselines, &b) == 0;
 }
 
@@ -279,9 +279,9 @@ void persist_baseline(struct daemon *d, struct managed *m, const struct arrival 
 		 * it. */
 		.high = BASELINE_HIGH_LOWERED,
 		.high_before = m->control.original.mem_high,
-		.cgroup_inode = cg_id(m->cg),
+		.cgroup_inode = cg_id(m->cgroup.cg),
 		.saved_realtime_usec = d->wake.now_real,
-		.cgroup = m->pod != NULL ? m->path : NULL,
+		.cgroup = m->pod != NULL ? m->cgroup.path : NULL,
 		.unit = m->pod != NULL ? m->unit : NULL,
 		.shown = m->pod != NULL ? m->name : NULL,
 	};
@@ -292,7 +292,7 @@ void persist_baseline(struct daemon *d, struct managed *m, const struct arrival 
 	snprintf(b.invocation_id, sizeof b.invocation_id, "%s", a->invocation_id);
 	if (m->unit != NULL)
 		unit_dropin_find("", m->unit, &b.dropins);
-	m->lent_milli = 0;
+	m->originals.boost_base_milli = 0;
 	r = baseline_put(&d->records.baselines, &b);
 	if (r < 0)
 		report_unsaved_baseline(d, r);
@@ -320,8 +320,8 @@ static void mark_saved(struct daemon *d)
 	for (size_t i = 0; i < d->units.count; i++) {
 		struct managed *m = d->units.items[i];
 
-		m->originals_saved = baseline_find(&d->records.baselines, m->key) != NULL;
-		m->unsaved_told = false;
+		m->originals.saved = baseline_find(&d->records.baselines, m->key) != NULL;
+		m->originals.unsaved_reported = false;
 	}
 }
 
@@ -387,12 +387,12 @@ bool persist_lent(struct daemon *d, struct managed *m, uint64_t milli)
 {
 	struct baseline *b;
 
-	if (m->lent_milli == milli)
+	if (m->originals.boost_base_milli == milli)
 		return false;
 	b = baseline_find(&d->records.baselines, m->key);
 	if (b == NULL)
 		return false;
-	b->lent_milli = m->lent_milli = milli;
+	b->lent_milli = m->originals.boost_base_milli = milli;
 	d->records.dirty = true;
 	return milli != 0;
 }
@@ -401,7 +401,7 @@ void persist_adopted(struct daemon *d, const struct managed *m, enum resource r)
 {
 	const struct limits *o = &m->control.original;
 	/* A pod's owner changes the spec, and the runtime sends systemd the same value. */
-	struct unit_props stored = m->pod != NULL ? props_of_limits(o) : m->stored;
+	struct unit_props stored = m->pod != NULL ? props_of_limits(o) : m->properties.stored;
 	struct baseline *b = baseline_find(&d->records.baselines, m->key);
 
 	if (b == NULL)
@@ -439,9 +439,10 @@ void persist_stored(struct daemon *d, const struct managed *m)
 {
 	struct baseline *b = baseline_find(&d->records.baselines, m->key);
 
-	if (b == NULL || m->touched || unit_props_equal(&b->props, &m->stored, UNIT_PROP_ALL))
+	if (b == NULL || m->originals.touched ||
+	    unit_props_equal(&b->props, &m->properties.stored, UNIT_PROP_ALL))
 		return;
-	b->props = m->stored;
+	b->props = m->properties.stored;
 	d->records.dirty = true;
 	persist_baselines(d);
 }

@@ -23,8 +23,8 @@ static bool qos_near(const struct managed *m, const struct kube_pod *s)
 			parts[n++] = (struct pod_qos_part){
 				.limit = c->spec.limit[r],
 				.request = c->spec.request[r],
-				.moves = other != NULL && other->ours &&
-					 (other->own.rule.resources & (1u << r)),
+				.moves = other != NULL && other->container.annotated &&
+					 (other->container.rule.rule.resources & (1u << r)),
 			};
 	}
 	return s->qos == QOS_BURSTABLE && pod_qos_near(parts, n);
@@ -71,8 +71,8 @@ void pod_set_bounds(struct managed *m)
 		return;
 	b.guaranteed = s->qos == QOS_GUARANTEED;
 	b.qos_near = qos_near(m, s);
-	b.requests_move = m->own.controlled == CONTROLLED_REQUESTS_AND_LIMITS;
-	b.limits_stay = m->own.controlled == CONTROLLED_REQUESTS;
+	b.requests_move = m->container.rule.controlled == CONTROLLED_REQUESTS_AND_LIMITS;
+	b.limits_stay = m->container.rule.controlled == CONTROLLED_REQUESTS;
 	b.not_ready = !s->ready;
 	b.priority = s->priority;
 	b.qos = (uint8_t)s->qos;

@@ -46,9 +46,10 @@ static void on_removed(struct daemon *d, uint64_t id)
 	for (size_t i = 0; i < d->units.count; i++) {
 		struct managed *m = d->units.items[i];
 
-		if (m->cg == NULL || (cg_id(m->cg) != id && cg_inner_id(m->cg) != id))
+		if (m->cgroup.cg == NULL ||
+		    (cg_id(m->cgroup.cg) != id && cg_inner_id(m->cgroup.cg) != id))
 			continue;
-		if (cg_id(m->cg) == id)
+		if (cg_id(m->cgroup.cg) == id)
 			managed_lost(m);
 		else
 			managed_look_levels(m);
@@ -248,18 +249,18 @@ static uint32_t slot_for(struct cg_scan *s, uint64_t id)
 void reader_attach(struct managed *m)
 {
 	struct reader *r = &m->daemon->reader;
-	uint64_t inner = cg_inner_id(m->cg);
+	uint64_t inner = cg_inner_id(m->cgroup.cg);
 
-	m->slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
+	m->cgroup.slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
 	/* A pod level has no laws, so nothing is read of it on a clock. */
 	if (r->scan == NULL || m->kind == UNIT_KIND_POD)
 		return;
-	m->slots.own = slot_for(r->scan, cg_id(m->cg));
-	if (inner == 0 || m->slots.own == READER_NO_SLOT)
+	m->cgroup.slots.own = slot_for(r->scan, cg_id(m->cgroup.cg));
+	if (inner == 0 || m->cgroup.slots.own == READER_NO_SLOT)
 		return;
-	m->slots.inner = slot_for(r->scan, inner);
+	m->cgroup.slots.inner = slot_for(r->scan, inner);
 	/* Both levels are read at the same moment, or by text. */
-	if (m->slots.inner == READER_NO_SLOT)
+	if (m->cgroup.slots.inner == READER_NO_SLOT)
 		reader_detach(m);
 }
 
@@ -267,11 +268,11 @@ void reader_detach(struct managed *m)
 {
 	struct cg_scan *s = m->daemon->reader.scan;
 
-	if (s != NULL && m->slots.own != READER_NO_SLOT)
-		cg_scan_remove(s, m->slots.own);
-	if (s != NULL && m->slots.inner != READER_NO_SLOT)
-		cg_scan_remove(s, m->slots.inner);
-	m->slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
+	if (s != NULL && m->cgroup.slots.own != READER_NO_SLOT)
+		cg_scan_remove(s, m->cgroup.slots.own);
+	if (s != NULL && m->cgroup.slots.inner != READER_NO_SLOT)
+		cg_scan_remove(s, m->cgroup.slots.inner);
+	m->cgroup.slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
 }
 
 void reader_begin(struct daemon *d, enum reader_clock clock)
@@ -309,7 +310,7 @@ static bool pressure_stale(const struct managed *m)
 {
 	struct usage u;
 
-	return cg_scan_get(m->daemon->reader.scan, m->slots.own, USAGE_CPU, &u) < 0 ||
+	return cg_scan_get(m->daemon->reader.scan, m->cgroup.slots.own, USAGE_CPU, &u) < 0 ||
 	       u.cpu_usage_usec != m->control.sample.cpu_usage_usec;
 }
 
@@ -317,10 +318,10 @@ int reader_read(struct managed *m, uint32_t want, uint32_t by_text, struct usage
 {
 	struct reader *r = &m->daemon->reader;
 
-	if (!r->passed || m->slots.own == READER_NO_SLOT)
-		return cg_read(m->cg, want, ret);
+	if (!r->passed || m->cgroup.slots.own == READER_NO_SLOT)
+		return cg_read(m->cgroup.cg, want, ret);
 	r->stat_reads += r->clock == READER_LOOK && (want & USAGE_MEM_STAT);
 	if ((want & USAGE_PSI_MEM) && pressure_stale(m))
 		by_text |= USAGE_PSI_MEM;
-	return cg_scan_read(r->scan, m->slots, m->cg, want, by_text, ret);
+	return cg_scan_read(r->scan, m->cgroup.slots, m->cgroup.cg, want, by_text, ret);
 }

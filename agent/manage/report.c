@@ -19,7 +19,7 @@ static struct event_who who_is(const struct managed *m)
 		.pod = p != NULL ? p->spec->name : NULL,
 		.container = p != NULL ? pod_container_of(m) : NULL,
 		.unit = m->unit,
-		.cgroup = m->path,
+		.cgroup = m->cgroup.path,
 	};
 }
 
@@ -63,7 +63,7 @@ void report_step(struct managed *m, const struct change *s, int outcome,
 void report_summed(struct managed *m, bool now)
 {
 	char detail[DECISION_TEXT_BYTES];
-	struct summed_steps *sum = &m->summed;
+	struct summed_steps *sum = &m->reported.summed;
 	struct change_event e = {
 		.who = who_is(m),
 		.resource = RESOURCE_MEMORY,
@@ -83,7 +83,7 @@ void report_summed(struct managed *m, bool now)
 /* PID 1 may write the limit with headroom at every call: these are reported as one, too. */
 void report_taken_back(struct managed *m, uint64_t from, uint64_t to)
 {
-	struct summed_steps *sum = &m->summed;
+	struct summed_steps *sum = &m->reported.summed;
 
 	if (sum->why.reason != REASON_DRIFT)
 		report_summed(m, true);
@@ -99,7 +99,7 @@ static bool sum_up(const struct done_step *done)
 {
 	const struct change *s = &done->step;
 	struct managed *m = done->unit;
-	struct summed_steps *sum = &m->summed;
+	struct summed_steps *sum = &m->reported.summed;
 	bool small = done->outcome == APPLY_DONE && s->knob == KNOB_MEM_MAX && change_lowers(s) &&
 		     (s->reason == REASON_GIVEN_BACK || s->reason == REASON_POD_LEVEL);
 
@@ -350,10 +350,10 @@ void report_unsaved_baseline(struct daemon *d, int error)
 	for (size_t i = 0; i < d->units.count; i++) {
 		struct managed *m = d->units.items[i];
 
-		if (m->cg == NULL || m->originals_saved || m->unsaved_told ||
+		if (m->cgroup.cg == NULL || m->originals.saved || m->originals.unsaved_reported ||
 		    m->control.rule.mode == MODE_OFF)
 			continue;
-		m->unsaved_told = true;
+		m->originals.unsaved_reported = true;
 		event_baseline_unsaved(&(struct unit_event){
 			.who = who_is(m),
 			.file = d->config.paths.state_dir,

@@ -14,8 +14,8 @@ bool scope_is_of(const struct managed *m, const struct kube_container *c)
 {
 	struct kubepods_name name;
 
-	return c->id != NULL && m->path != NULL && kubepods_parse(m->path, &name) == 0 &&
-	       strcmp(name.id, c->id) == 0;
+	return c->id != NULL && m->cgroup.path != NULL &&
+	       kubepods_parse(m->cgroup.path, &name) == 0 && strcmp(name.id, c->id) == 0;
 }
 
 /* A container is at least as old as the moment when vscaled first saw it; systemd reports the age
@@ -34,7 +34,8 @@ void scope_born(struct managed *m, usec_t active_enter_usec)
 {
 	usec_t age = age_of(m, active_enter_usec);
 
-	m->created_by = m->daemon->wake.now + UNIT_CREATING_USEC - MIN(age, UNIT_CREATING_USEC);
+	m->cgroup.created_by =
+		m->daemon->wake.now + UNIT_CREATING_USEC - MIN(age, UNIT_CREATING_USEC);
 }
 
 static bool is_told_running(const struct managed *m)
@@ -49,6 +50,6 @@ static bool is_told_running(const struct managed *m)
 
 bool scope_is_creating(const struct managed *m)
 {
-	return m->cg != NULL && m->daemon->wake.now < m->created_by && m->unit != NULL &&
-	       unit_is_container(m->unit) && !is_told_running(m);
+	return m->cgroup.cg != NULL && m->daemon->wake.now < m->cgroup.created_by &&
+	       m->unit != NULL && unit_is_container(m->unit) && !is_told_running(m);
 }

@@ -43,7 +43,8 @@ static bool is_external(const struct managed *m, const struct kube_container *c,
 
 static bool requests_external(const struct managed *m, const struct kube_container *c)
 {
-	return m->own.controlled == CONTROLLED_LIMITS && m->pod->spec->qos != QOS_GUARANTEED &&
+	return m->container.rule.controlled == CONTROLLED_LIMITS &&
+	       m->pod->spec->qos != QOS_GUARANTEED &&
 	       (differs(c->spec.request[RESOURCE_CPU], c->status.request[RESOURCE_CPU],
 			RESOURCE_CPU) ||
 		c->spec.request[RESOURCE_MEMORY] != c->status.request[RESOURCE_MEMORY]);
@@ -61,9 +62,10 @@ static bool resize_under_way(const struct managed *m, const struct kube_containe
 uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container *c)
 {
 	uint64_t asked =
-		m->owner_value[RESOURCE_MEMORY]; /* what the kubelet may have read by now */
+		m->container
+			.owner_value[RESOURCE_MEMORY]; /* what the kubelet may have read by now */
 
 	if (!m->daemon->host.cpu_manager && !resize_under_way(m, c))
 		return asked;
-	return asked != 0 ? MIN(asked, m->runtime_mem) : m->runtime_mem;
+	return asked != 0 ? MIN(asked, m->container.runtime_mem_max) : m->container.runtime_mem_max;
 }

@@ -33,7 +33,7 @@ bool pod_child_is_unknown(const struct pod *p, const struct pod_child *c)
 		if (p->spec->containers[i].id != NULL &&
 		    strcmp(p->spec->containers[i].id, c->name.id) == 0)
 			return false;
-		if (m != NULL && m->cg != NULL && strcmp(m->path, c->path) == 0)
+		if (m != NULL && m->cgroup.cg != NULL && strcmp(m->cgroup.path, c->path) == 0)
 			return false;
 	}
 	return true;
@@ -51,7 +51,8 @@ static bool is_missing(const struct pod *p, size_t i, const struct pod_children 
 	const struct managed *m = p->members[i].managed;
 	const struct kube_container *c = &p->spec->containers[i];
 
-	return (m == NULL || m->cg == NULL) && !has_ended(c) && pod_child_of_id(all, c->id) == NULL;
+	return (m == NULL || m->cgroup.cg == NULL) && !has_ended(c) &&
+	       pod_child_of_id(all, c->id) == NULL;
 }
 
 const struct pod_member *pod_only_missing(const struct pod *p, const struct pod_children *all)
@@ -88,9 +89,9 @@ bool pod_has_limits_of(const struct kube_container *c, const struct limits *stan
 
 void pod_note_guess(struct managed *m, const struct limits *found)
 {
-	m->guessed = true;
-	m->guess_first = !persist_has(m->daemon, m);
-	m->found = *found;
+	m->container.guessed = true;
+	m->container.guess_first = !persist_has(m->daemon, m);
+	m->container.found = *found;
 }
 
 /* The index of the container whose cgroup this is; SIZE_MAX: of no other one. */
@@ -103,11 +104,11 @@ static size_t owner_of(const struct pod *p, size_t i, const struct pod_children 
 	for (size_t k = 0; k < p->spec->container_count; k++) {
 		const struct pod_child *named = pod_child_of_id(all, p->spec->containers[k].id);
 
-		if (k != i && named != NULL && strcmp(named->path, m->path) == 0)
+		if (k != i && named != NULL && strcmp(named->path, m->cgroup.path) == 0)
 			return k;
 	}
 	/* It has a cgroup of its own by now: this one is of the one that is missing. */
-	if (own == NULL || strcmp(own->path, m->path) == 0)
+	if (own == NULL || strcmp(own->path, m->cgroup.path) == 0)
 		return SIZE_MAX;
 	for (size_t k = 0; k < p->spec->container_count; k++) {
 		if (k == i || !is_missing(p, k, all))
@@ -123,22 +124,22 @@ static size_t owner_of(const struct pod *p, size_t i, const struct pod_children 
 static bool is_ours(const struct managed *m, enum resource r, uint64_t value)
 {
 	uint32_t prop = r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX;
-	uint64_t sent = r == RESOURCE_CPU
-				? cpu_milli_of(m->sent.cpu_quota_per_sec_usec, USEC_PER_SEC)
-				: m->sent.mem_max;
+	uint64_t sent = r == RESOURCE_CPU ? cpu_milli_of(m->properties.sent.cpu_quota_per_sec_usec,
+							 USEC_PER_SEC)
+					  : m->properties.sent.mem_max;
 
 	return limit_same(r, value, m->control.resource[r].limit) ||
-	       ((m->sent_mask & prop) && limit_same(r, value, sent));
+	       ((m->properties.sent_mask & prop) && limit_same(r, value, sent));
 }
 
 /* The limits from before the first write; but a value that an external writer has set since then
  * stays. */
 static struct limits goes_back(const struct managed *m)
 {
-	struct limits l = m->found;
+	struct limits l = m->container.found;
 	struct usage u = {0};
 
-	if (cg_read(m->cg, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT, &u) < 0)
+	if (cg_read(m->cgroup.cg, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT, &u) < 0)
 		return l;
 	unit_fill_absent(m, &u);
 	if (!is_ours(m, RESOURCE_CPU,
@@ -165,9 +166,9 @@ static bool note_originals(struct pod *p, const struct managed *m, const struct 
 		.props = m->unit != NULL ? props_of_limits(l) : PROPS_NONE,
 		.high = BASELINE_HIGH_LOWERED,
 		.high_before = l->mem_high,
-		.cgroup_inode = cg_id(m->cg),
+		.cgroup_inode = cg_id(m->cgroup.cg),
 		.saved_realtime_usec = d->wake.now_real,
-		.cgroup = m->path,
+		.cgroup = m->cgroup.path,
 		.unit = m->unit,
 		.shown = shown,
 	};
@@ -195,23 +196,23 @@ static void put_back(const struct managed *m, const struct limits *f)
 
 	/* What fails here is tried again from the record. */
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
-		(void)cg_write(m->cg, &steps[i]);
+		(void)cg_write(m->cgroup.cg, &steps[i]);
 }
 
 /* It has not run in this cgroup: what was learned of it there is not its own. */
 static void forget_guess(struct managed *m)
 {
-	m->guessed = false;
-	if (m->guess_first) {
+	m->container.guessed = false;
+	if (m->container.guess_first) {
 		persist_forget(m->daemon, m);
 		m->control.started_at = 0;
-		m->originals_saved = false;
-		m->touched = false;
+		m->originals.saved = false;
+		m->originals.touched = false;
 	} else {
 		persist_left_cgroup(m->daemon, m);
 	}
-	m->sent_mask = 0;
-	m->property_due = false;
+	m->properties.sent_mask = 0;
+	m->properties.due = false;
 }
 
 /* The originals of the container whose cgroup this is are restored from its record: at once, and
@@ -223,7 +224,7 @@ static void give_to(struct pod *p, size_t k, char *unit)
 	if (owner == NULL)
 		pod_apply_rules(p); /* it has a record now, so it is to be handed back */
 	owner = p->members[k].managed;
-	if (owner == NULL || owner->cg != NULL) {
+	if (owner == NULL || owner->cgroup.cg != NULL) {
 		free(unit);
 		return;
 	}
@@ -231,8 +232,8 @@ static void give_to(struct pod *p, size_t k, char *unit)
 	owner->unit = unit;
 	/* A managed one is attached in this search and sized by its own laws, in systemd as
 	 * well. */
-	owner->property_due = owner->ours;
-	if (!owner->ours)
+	owner->properties.due = owner->container.annotated;
+	if (!owner->container.annotated)
 		hold_release(owner, "its cgroup was taken for that of another container");
 }
 
@@ -241,7 +242,7 @@ static void release(struct pod *p, size_t i, size_t k)
 	struct managed *m = p->members[i].managed;
 	struct managed *owner = p->members[k].managed;
 	const struct kube_container *c = &p->spec->containers[k];
-	bool touched = m->touched;
+	bool touched = m->originals.touched;
 	struct limits back;
 
 	unit_brake_off(m);
@@ -269,10 +270,10 @@ void pod_check_guesses(struct pod *p, const struct pod_children *all)
 		const struct pod_child *own = pod_child_of_id(all, p->spec->containers[i].id);
 		size_t k;
 
-		if (m == NULL || m->cg == NULL || !m->guessed)
+		if (m == NULL || m->cgroup.cg == NULL || !m->container.guessed)
 			continue;
-		if (own != NULL && strcmp(own->path, m->path) == 0) {
-			m->guessed = false; /* the API server reports the same */
+		if (own != NULL && strcmp(own->path, m->cgroup.path) == 0) {
+			m->container.guessed = false; /* the API server reports the same */
 			continue;
 		}
 		k = owner_of(p, i, all);

@@ -205,10 +205,10 @@ static struct managed *level_new(struct pod *p)
 	if (m == NULL)
 		return NULL;
 	m->pod = p;
-	m->ours = true;
-	m->own.rule = policy_rule_default;
-	m->own.rule.resources = RESOURCES_BOTH;
-	m->own.rule.mode = pod_is_sized(p) ? MODE_AUTO : MODE_OFF;
+	m->container.annotated = true;
+	m->container.rule.rule = policy_rule_default;
+	m->container.rule.rule.resources = RESOURCES_BOTH;
+	m->container.rule.rule.mode = pod_is_sized(p) ? MODE_AUTO : MODE_OFF;
 	return m;
 }
 
@@ -220,8 +220,8 @@ static void look_for_level(struct pod *p)
 	const struct arrival a = {.cgroup = p->path, .invocation_id = "", .props = PROPS_NONE};
 	struct managed *m = p->level;
 
-	if (m != NULL && m->cg != NULL) {
-		if (!cg_replaced(m->cg, d->host.root, p->path))
+	if (m != NULL && m->cgroup.cg != NULL) {
+		if (!cg_replaced(m->cgroup.cg, d->host.root, p->path))
 			return;
 		managed_lost(m);
 	}
@@ -230,17 +230,17 @@ static void look_for_level(struct pod *p)
 	if (m == NULL || m->state == UNIT_RESTORED || pod_in_doubt(p))
 		return;
 	level_spec(p->spec, spec);
-	if (m->attach_tried_at == 0)
-		m->attach_tried_at = d->wake.now;
+	if (m->cgroup.attach_tried_at == 0)
+		m->cgroup.attach_tried_at = d->wake.now;
 	if (read_limits(d, p->path, &stands) < 0)
 		return;
-	if (!has_limits(&stands, spec) && d->wake.now - m->attach_tried_at < READY_USEC) {
+	if (!has_limits(&stands, spec) && d->wake.now - m->cgroup.attach_tried_at < READY_USEC) {
 		await(p, p->path);
 		return;
 	}
 	if (!persist_has(d, m) && pod_recover_level(p, &stands, &was))
 		persist_level(d, m, &was);
-	managed_start(m, &m->own.rule, &a);
+	managed_start(m, &m->container.rule.rule, &a);
 	p->concerned = true;
 }
 
@@ -331,13 +331,14 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 		.props = PROPS_NONE,
 	};
 
-	if (m->originals_unknown)
+	if (m->originals.unknown)
 		return;
-	if (m->attach_tried_at == 0)
-		m->attach_tried_at = d->wake.now;
+	if (m->cgroup.attach_tried_at == 0)
+		m->cgroup.attach_tried_at = d->wake.now;
 	if (read_limits(d, child->path, &stands) < 0)
 		return;
-	if (!has_limits(&stands, c->spec.limit) && d->wake.now - m->attach_tried_at < READY_USEC) {
+	if (!has_limits(&stands, c->spec.limit) &&
+	    d->wake.now - m->cgroup.attach_tried_at < READY_USEC) {
 		await(p, child->path);
 		return;
 	}
@@ -351,11 +352,11 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 	unit = unit_of(d, &child->name);
 	m->unit = unit != NULL ? strdup(unit) : NULL;
 	first = m->control.started_at == 0;
-	m->guessed = false;
+	m->container.guessed = false;
 	if (guessed)
 		pod_note_guess(m, &stands);
-	managed_start(m, &m->own.rule, &a);
-	if (first && m->cg != NULL)
+	managed_start(m, &m->container.rule.rule, &a);
+	if (first && m->cgroup.cg != NULL)
 		pod_spec_first(m);
 	p->concerned = true;
 	if (p->error[0] != '\0')
@@ -367,15 +368,16 @@ static void look_for_container(struct pod *p, size_t i, const struct pod_childre
 	struct managed *m = p->members[i].managed;
 	const struct pod_child *child = pod_child_of_id(all, p->spec->containers[i].id);
 
-	if (m == NULL || !m->ours || m->hand_back_due || m->state == UNIT_RESTORED) {
+	if (m == NULL || !m->container.annotated || m->hand_back.due || m->state == UNIT_RESTORED) {
 		if (child != NULL)
 			note_limits(p->daemon, child->path, p->members[i].limit);
 		return;
 	}
-	if (m->cg != NULL && (cg_replaced(m->cg, p->daemon->host.root, m->path) ||
-			      (child != NULL && strcmp(child->path, m->path) != 0)))
+	if (m->cgroup.cg != NULL &&
+	    (cg_replaced(m->cgroup.cg, p->daemon->host.root, m->cgroup.path) ||
+	     (child != NULL && strcmp(child->path, m->cgroup.path) != 0)))
 		managed_lost(m);
-	if (m->cg != NULL)
+	if (m->cgroup.cg != NULL)
 		return;
 	if (child != NULL) {
 		start(p, i, child, false);

@@ -74,19 +74,19 @@ static void recover(struct pod *p, size_t i)
 	struct managed *m = p->members[i].managed;
 	struct kube_originals o;
 	bool known = text != NULL && kube_originals_read(text, c->name, &o) == 0 &&
-		     kube_originals_fit(&o, c, m->own.rule.resources);
+		     kube_originals_fit(&o, c, m->container.rule.rule.resources);
 
 	if (known && put_record(m, c, &o) == 0) {
 		p->daemon->records.dirty = true;
-		m->originals_unknown = false;
+		m->originals.unknown = false;
 		m->state = UNIT_WAITING;
 		m->state_reason = NULL;
 		report_originals_recovered(m, text);
 		return;
 	}
-	if (!m->originals_unknown)
+	if (!m->originals.unknown)
 		tell_unknown(m);
-	m->originals_unknown = true;
+	m->originals.unknown = true;
 	m->state = UNIT_UNMANAGED;
 	m->state_reason = unknown_why;
 }
@@ -101,8 +101,8 @@ void pod_recover(struct pod *p)
 		struct managed *m = p->members[i].managed;
 
 		/* Mode Off too: it is to be handed back, or may be turned on later. */
-		if (m != NULL && m->ours && m->control.started_at == 0 && !m->originals_accepted &&
-		    !persist_has(d, m))
+		if (m != NULL && m->container.annotated && m->control.started_at == 0 &&
+		    !m->originals.accepted && !persist_has(d, m))
 			recover(p, i);
 	}
 }
@@ -240,7 +240,7 @@ bool pod_recover_level(const struct pod *p, const struct limits *stands, struct 
 bool pod_in_doubt(const struct pod *p)
 {
 	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL && p->members[i].managed->originals_unknown)
+		if (p->members[i].managed != NULL && p->members[i].managed->originals.unknown)
 			return true;
 	return false;
 }

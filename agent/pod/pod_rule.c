@@ -60,8 +60,8 @@ bool pod_is_sized(const struct pod *p)
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct managed *m = p->members[i].managed;
 
-		if (m != NULL && m->ours && m->own.rule.mode != MODE_OFF &&
-		    m->state != UNIT_RESTORED)
+		if (m != NULL && m->container.annotated &&
+		    m->container.rule.rule.mode != MODE_OFF && m->state != UNIT_RESTORED)
 			return true;
 	}
 	return false;
@@ -110,7 +110,7 @@ static void not_ours(struct pod *p, size_t i, const char *why)
 		member->managed = container_new(p, c);
 	if (member->managed == NULL)
 		return;
-	member->managed->ours = false;
+	member->managed->container.annotated = false;
 	if (p->ending) {
 		member->managed->state_reason = why;
 		unit_update_hold(member->managed);
@@ -131,11 +131,11 @@ static void ours(struct pod *p, size_t i, const struct container_rule *rule)
 		member->why = "no memory";
 		return;
 	}
-	same = m->ours && policy_rule_equal(&m->own.rule, &rule->rule);
-	m->own = *rule;
-	m->ours = true;
+	same = m->container.annotated && policy_rule_equal(&m->container.rule.rule, &rule->rule);
+	m->container.rule = *rule;
+	m->container.annotated = true;
 	if (!same)
-		rule_apply(m, &m->own.rule);
+		rule_apply(m, &m->container.rule.rule);
 	unit_update_hold(m);
 }
 
@@ -160,10 +160,10 @@ void pod_set_level_rule(struct pod *p)
 
 	rule.mode = pod_is_sized(p) ? MODE_AUTO : MODE_OFF;
 	rule.resources = RESOURCES_BOTH;
-	if (p->level == NULL || p->ending || p->level->own.rule.mode == rule.mode)
+	if (p->level == NULL || p->ending || p->level->container.rule.rule.mode == rule.mode)
 		return;
-	p->level->own.rule = rule;
-	rule_apply(p->level, &p->level->own.rule);
+	p->level->container.rule.rule = rule;
+	rule_apply(p->level, &p->level->container.rule.rule);
 }
 
 void pod_apply_rules(struct pod *p)

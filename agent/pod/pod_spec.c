@@ -24,7 +24,7 @@ bool pod_echo_pending(const struct managed *m)
 
 	if (m->pod == NULL)
 		return false;
-	return m->daemon->wake.now < m->echo_until ||
+	return m->daemon->wake.now < m->container.echo_until ||
 	       m->pod->spec->progress == RESIZE_IN_PROGRESS ||
 	       (h->pending != NULL && h->pending(h->ctx, m->pod->spec));
 }
@@ -81,14 +81,14 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 	report_drift(m, r, &f, DRIFT_ADOPT, NULL);
 	d->tally.reverted[WRITER_USER]++;
 	control_adopt(c, &wanted, r, &x);
-	memset(&m->drift[r], 0, sizeof m->drift[r]);
+	memset(&m->drift.writers[r], 0, sizeof m->drift.writers[r]);
 	pod_level_adopt(m->pod, r, before, value);
 	c->kernel = stands;
-	if (c->resource[r].managed && c->rule.mode != MODE_OFF && !c->paused && m->cg != NULL &&
-	    !(c->gave_way & (1u << r)))
+	if (c->resource[r].managed && c->rule.mode != MODE_OFF && !c->paused &&
+	    m->cgroup.cg != NULL && !(c->gave_way & (1u << r)))
 		control_reassert(c, &stands, r, &x);
 	plan_apply(d, &plan);
-	m->property_due = m->touched;
+	m->properties.due = m->originals.touched;
 	persist_adopted(d, m, r);
 	/* The request of a Guaranteed pod is its limit: the owner has set both. The spec may
 	 * already hold a limit with vscaled's headroom. */
@@ -102,30 +102,30 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 
 static void desired(struct managed *m, enum resource r, uint64_t value)
 {
-	m->owner_value[r] = value;
-	m->owner_value_at = m->daemon->wake.now;
+	m->container.owner_value[r] = value;
+	m->container.owner_value_at = m->daemon->wake.now;
 	m->pod->adopting = true;
 	pod_set_bounds(m);
 }
 
 bool pod_owner_value_arrived(struct managed *m, enum resource r, uint64_t value)
 {
-	if (m->owner_value[r] == 0 || !limit_same(r, m->owner_value[r], value))
+	if (m->container.owner_value[r] == 0 || !limit_same(r, m->container.owner_value[r], value))
 		return false;
-	m->owner_value_at = 0;
+	m->container.owner_value_at = 0;
 	return true;
 }
 
 /* True: not yet. */
 static bool settle(struct managed *m, enum resource r, bool seen)
 {
-	uint64_t value = m->owner_value[r];
+	uint64_t value = m->container.owner_value[r];
 
 	if (value == 0)
 		return false;
-	if (!seen && m->daemon->wake.now - m->owner_value_at < OWNER_VALUE_USEC)
+	if (!seen && m->daemon->wake.now - m->container.owner_value_at < OWNER_VALUE_USEC)
 		return true;
-	m->owner_value[r] = 0;
+	m->container.owner_value[r] = 0;
 	pod_set_bounds(m);
 	adopt(m, r, value);
 	return false;
@@ -184,10 +184,10 @@ static void note_kill(struct managed *m, const struct kube_container *now,
 
 	if (now->restarts == old->restarts && killed_run(now) <= killed_run(old))
 		return;
-	if (killed_run(now) > killed_run(old) && res->counters.oom_kills == m->oom_at_restart &&
-	    res->managed)
+	if (killed_run(now) > killed_run(old) &&
+	    res->counters.oom_kills == m->container.oom_at_restart && res->managed)
 		control_oom_told(c, &d->config.tuning, d->wake.now, d->wake.now_real);
-	m->oom_at_restart = res->counters.oom_kills;
+	m->container.oom_at_restart = res->counters.oom_kills;
 }
 
 static void container_changed(struct pod *p, size_t i, const struct kube_container *old)
@@ -200,7 +200,7 @@ static void container_changed(struct pod *p, size_t i, const struct kube_contain
 			continue;
 		if (m == NULL || m->control.started_at == 0)
 			continue;
-		m->echo_until = p->daemon->wake.now + ECHO_USEC;
+		m->container.echo_until = p->daemon->wake.now + ECHO_USEC;
 		if (!sent_by_us(p, now->name, r, now->spec.limit[r]))
 			desired(m, r, now->spec.limit[r]);
 	}
@@ -211,7 +211,8 @@ static void expect_echo(struct pod *p)
 {
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
-			p->members[i].managed->echo_until = p->daemon->wake.now + ECHO_USEC;
+			p->members[i].managed->container.echo_until =
+				p->daemon->wake.now + ECHO_USEC;
 }
 
 void pod_spec_changed(struct pod *p, const struct kube_pod *old)

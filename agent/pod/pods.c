@@ -144,14 +144,14 @@ static bool same_id(const struct kube_container *a, const struct kube_container 
 /* Nothing can have appeared that is not attached: most events are of that kind. */
 static bool is_settled(const struct pod *p, const struct kube_pod *old)
 {
-	if (old == NULL || p->level == NULL || p->level->cg == NULL)
+	if (old == NULL || p->level == NULL || p->level->cgroup.cg == NULL)
 		return false;
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct kube_container *c = &p->spec->containers[i];
 		const struct managed *m = p->members[i].managed;
 
 		if (!same_id(c, kube_pod_container(old, c->name)) ||
-		    (m != NULL && m->ours && m->cg == NULL))
+		    (m != NULL && m->container.annotated && m->cgroup.cg == NULL))
 			return false;
 	}
 	return true;
@@ -295,7 +295,7 @@ void pods_look(struct daemon *d)
 bool pod_owes(const struct pod *p)
 {
 	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL && p->members[i].managed->hand_back_due)
+		if (p->members[i].managed != NULL && p->members[i].managed->hand_back.due)
 			return true;
 	return false;
 }
@@ -316,7 +316,7 @@ static void sweep(struct pod *p)
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		struct managed *m = p->members[i].managed;
 
-		if (m == NULL || m->ours || m->hand_back_due || p->ending)
+		if (m == NULL || m->container.annotated || m->hand_back.due || p->ending)
 			continue;
 		managed_lost(m);
 		persist_forget(p->daemon, m);
@@ -327,7 +327,7 @@ static void sweep(struct pod *p)
 
 static bool level_owes(const struct pod *p)
 {
-	return p->level != NULL && p->level->hand_back_due;
+	return p->level != NULL && p->level->hand_back.due;
 }
 
 void pods_tick(struct daemon *d)

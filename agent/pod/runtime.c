@@ -18,9 +18,9 @@
 
 static void holds(struct managed *m, uint64_t bytes)
 {
-	if (m->runtime_mem == bytes)
+	if (m->container.runtime_mem_max == bytes)
 		return;
-	m->runtime_mem = bytes;
+	m->container.runtime_mem_max = bytes;
 	pod_set_bounds(m);
 }
 
@@ -33,15 +33,15 @@ void runtime_told(struct managed *m, const struct kube_container *now,
 	if (!now->has_status || told == LIMIT_MAX)
 		return;
 	/* An unchanged report does not replace what was seen in the cgroup since. */
-	if (m->runtime_mem == 0 || restarted || old == NULL || !old->has_status ||
+	if (m->container.runtime_mem_max == 0 || restarted || old == NULL || !old->has_status ||
 	    old->status.limit[RESOURCE_MEMORY] != told)
 		holds(m, told);
 }
 
 void runtime_wrote(struct managed *m, uint64_t mem_max)
 {
-	bool property = (m->sent_mask & UNIT_PROP_MEM_MAX) &&
-			mem_max == round_down(m->sent.mem_max, MEM_PAGE_BYTES);
+	bool property = (m->properties.sent_mask & UNIT_PROP_MEM_MAX) &&
+			mem_max == round_down(m->properties.sent.mem_max, MEM_PAGE_BYTES);
 
 	/* A value that vscaled wrote, or that PID 1 may have written for it, says nothing about the
 	 * runtime. */
@@ -54,8 +54,8 @@ static bool names_cpus(const struct managed *m)
 {
 	bool has;
 
-	return m->kind == UNIT_KIND_CONTAINER && m->cg != NULL && cg_has_cpus(m->cg, &has) == 0 &&
-	       has;
+	return m->kind == UNIT_KIND_CONTAINER && m->cgroup.cg != NULL &&
+	       cg_has_cpus(m->cgroup.cg, &has) == 0 && has;
 }
 
 /* The policy is the node's: one container is enough to know it. */

@@ -166,10 +166,10 @@ static void view_resource(struct resource_view *v, const struct managed *m, enum
 		.raises = res->counters.raises,
 		.lowers = res->counters.lowers,
 		.undos = res->counters.undos,
-		.drifts = m->drifts[r],
-		.foreign = drift_count(&d->config.tuning.common, &m->drift[r], d->wake.now),
+		.drifts = m->drift.replaced[r],
+		.foreign = drift_count(&d->config.tuning.common, &m->drift.writers[r], d->wake.now),
 	};
-	if (m->cg == NULL)
+	if (m->cgroup.cg == NULL)
 		v->kernel = VIEW_NONE;
 	if (res->managed) {
 		v->candidate = res->candidate;
@@ -192,7 +192,8 @@ static void show_state(struct unit_view *v, const struct managed *m)
 	if (m->paused) {
 		v->state = UNIT_PAUSED;
 		v->state_reason = "by vscalectl pause";
-	} else if (m->cg != NULL && !m->originals_saved && m->control.rule.mode != MODE_OFF) {
+	} else if (m->cgroup.cg != NULL && !m->originals.saved &&
+		   m->control.rule.mode != MODE_OFF) {
 		v->state = UNIT_UNMANAGED;
 		v->state_reason = "its original values are not on disk yet";
 	}
@@ -215,7 +216,7 @@ void serve_view(const struct managed *m, control_unit_fn *each, void *arg)
 			       m, &pod);
 		v.pod = &pod.view;
 	}
-	v.cgroup = m->path;
+	v.cgroup = m->cgroup.path;
 	v.mode = m->control.rule.mode;
 	show_state(&v, m);
 	if (m->control.started_at != 0)
@@ -278,7 +279,8 @@ static uint32_t managed_count(const struct daemon *d)
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < d->units.count; i++)
-		n += d->units.items[i]->cg != NULL && d->units.items[i]->state == UNIT_MANAGED &&
+		n += d->units.items[i]->cgroup.cg != NULL &&
+		     d->units.items[i]->state == UNIT_MANAGED &&
 		     d->units.items[i]->kind != UNIT_KIND_POD;
 	return n;
 }

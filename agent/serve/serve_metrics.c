@@ -23,8 +23,8 @@ static void fill_spec(struct metrics_thing *t, const struct managed *m)
 {
 	if (m->kind != UNIT_KIND_UNIT)
 		return; /* a container's stands in its view */
-	t->resource[RESOURCE_CPU].spec = props_milli(&m->stored);
-	t->resource[RESOURCE_MEMORY].spec = m->stored.mem_max;
+	t->resource[RESOURCE_CPU].spec = props_milli(&m->properties.stored);
+	t->resource[RESOURCE_MEMORY].spec = m->properties.stored.mem_max;
 }
 
 static void collect_things(struct daemon *d, struct metrics_input *in)

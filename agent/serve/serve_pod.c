@@ -30,8 +30,9 @@ static void view_bounds(struct pod_view *v, const struct managed *m)
 		to->range_max = set_or_none(b->namespace.max);
 		to->ratio_permille = set_or_none(b->ratio_permille);
 		if (restart & (1u << r))
-			to->restart =
-				r == RESOURCE_MEMORY && m->own.allow_restart ? "allowed" : "never";
+			to->restart = r == RESOURCE_MEMORY && m->container.rule.allow_restart
+					      ? "allowed"
+					      : "never";
 		if (r == RESOURCE_MEMORY && control_unratified(&m->control) != LIMIT_MAX)
 			to->unratified_max = control_unratified(&m->control);
 		if (b->refused == 0 || b->refused_until <= now)
@@ -104,7 +105,7 @@ void serve_pod_view(const struct pod *p, const struct kube_container *c, const s
 	if (c != NULL)
 		view_container(v, c);
 	if (m != NULL && m->kind == UNIT_KIND_CONTAINER) {
-		v->controlled_values = controlled[m->own.controlled];
+		v->controlled_values = controlled[m->container.rule.controlled];
 		view_bounds(v, m);
 		v->resources[RESOURCE_MEMORY].above_spec = set_or_none(above_spec(m));
 	}

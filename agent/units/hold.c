@@ -48,17 +48,17 @@ static void resume_unit(struct managed *m)
 
 	m->paused = false;
 	if (given_back || m->state == UNIT_GAVE_WAY) {
-		m->state = m->cg != NULL ? UNIT_MANAGED : UNIT_WAITING;
+		m->state = m->cgroup.cg != NULL ? UNIT_MANAGED : UNIT_WAITING;
 		m->state_reason = NULL;
 	}
-	if (m->originals_unknown) {
-		m->originals_unknown = false;
-		m->originals_accepted = true;
+	if (m->originals.unknown) {
+		m->originals.unknown = false;
+		m->originals.accepted = true;
 		m->state = UNIT_WAITING;
 		m->state_reason = NULL;
 	}
 	m->control.gave_way = 0;
-	memset(m->drift, 0, sizeof m->drift);
+	memset(m->drift.writers, 0, sizeof m->drift.writers);
 	if (given_back)
 		managed_reattach(m);
 	else if (was_held)
@@ -133,7 +133,8 @@ static void note_what_stands(struct managed *m)
 {
 	struct usage u = {0};
 
-	if (m->cg == NULL || cg_read(m->cg, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT, &u) < 0)
+	if (m->cgroup.cg == NULL ||
+	    cg_read(m->cgroup.cg, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT, &u) < 0)
 		return;
 	unit_fill_absent(m, &u);
 	m->control.kernel = u.limits;
@@ -149,10 +150,10 @@ static void on_result(void *arg, const struct restore_result *result)
 	if (m != NULL && tried && !job->quiet)
 		report_restored(m, result, &m->control.kernel);
 	if (m != NULL && tried && result->outcome != RESTORE_FAILED) {
-		m->touched = false;
+		m->originals.touched = false;
 		boost_forget(m);
-		m->property_due = false;
-		m->sent_mask = 0;
+		m->properties.due = false;
+		m->properties.sent_mask = 0;
 		note_what_stands(m);
 	}
 	if (job->each != NULL)
@@ -190,7 +191,7 @@ static const char *keep_pending(void *ctx, const char *name)
 		why = "a container of it is pending";
 	if (why == NULL)
 		return NULL;
-	m->settling_until = d->wake.now + SETTLING_USEC;
+	m->hand_back.settling_until = d->wake.now + SETTLING_USEC;
 	unit_update_hold(m);
 	return why;
 }
@@ -274,17 +275,17 @@ int hold_restore(struct daemon *d, const char *name, bool force, control_result_
 
 static void given_back(struct managed *m)
 {
-	m->hand_back_due = false;
+	m->hand_back.due = false;
 	managed_reattach(m);
 	m->state = UNIT_WAITING;
 	m->state_reason = NULL;
 	if (managed_rule(m) == NULL) {
 		m->state = UNIT_UNMANAGED;
-		m->state_reason = m->hand_back_why;
+		m->state_reason = m->hand_back.why;
 	}
 	unit_update_hold(m);
 	if (m->kind != UNIT_KIND_POD)
-		report_unmanaged(m, m->hand_back_why);
+		report_unmanaged(m, m->hand_back.why);
 	/* The spec follows the cgroup. */
 	if (m->kind == UNIT_KIND_CONTAINER)
 		pod_tell(m->pod);
@@ -306,15 +307,16 @@ static bool is_pending(int r, enum restore_outcome outcome)
 static void hand_back(struct managed *m)
 {
 	struct daemon *d = m->daemon;
-	struct restore_job job = {.daemon = d, .quiet = m->hand_back_told, .quick = true};
+	struct restore_job job = {.daemon = d, .quiet = m->hand_back.reported, .quick = true};
 	int r = restore_units(d, m->name, false, &job);
 	bool pending = is_pending(r, job.outcome);
 
 	/* Nothing was reported of one that is tried again at once. */
-	m->hand_back_told |= !pending;
-	m->hand_back_at = d->wake.now + (pending ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC);
+	m->hand_back.reported |= !pending;
+	m->hand_back.next_at = d->wake.now + (pending ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC);
 	if ((r < 0 && r != -ENOENT && r != -EAGAIN) || (r >= 0 && job.outcome == RESTORE_FAILED))
-		d->hand_back_at = m->hand_back_at; /* a PID 1 that hangs is not called for each */
+		d->hand_back_at =
+			m->hand_back.next_at; /* a PID 1 that hangs is not called for each */
 	/* -ENOENT: it has no record, so no value by vscaled is left. */
 	if (r == -ENOENT || (r >= 0 && is_restored(job.outcome)))
 		given_back(m);
@@ -375,7 +377,7 @@ void hold_tick(struct daemon *d)
 		struct managed *m = d->units.items[i];
 
 		unit_update_hold(m);
-		if (!m->hand_back_due || d->wake.now < m->hand_back_at ||
+		if (!m->hand_back.due || d->wake.now < m->hand_back.next_at ||
 		    d->wake.now < d->hand_back_at || (m->kind == UNIT_KIND_POD && pod_owes(m->pod)))
 			continue;
 		if (daemon_clock() - begin >= HAND_BACK_BUDGET_USEC)

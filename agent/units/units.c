@@ -57,10 +57,11 @@ bool units_known(const struct daemon *d, const char *name)
 {
 	const struct managed *m = managed_find(d, name);
 
-	return m != NULL && m->kind == UNIT_KIND_UNIT && managed_rule(m) != NULL && m->cg != NULL &&
-	       !m->stored_check && m->reattached_at < d->pid1.list_asked_at &&
+	return m != NULL && m->kind == UNIT_KIND_UNIT && managed_rule(m) != NULL &&
+	       m->cgroup.cg != NULL && !m->properties.stored_check &&
+	       m->cgroup.reattached_at < d->pid1.list_asked_at &&
 	       d->pid1.list_whole_at != d->pid1.list_asked_at &&
-	       cg_same(m->cg, d->host.root, m->path) == 1;
+	       cg_same(m->cgroup.cg, d->host.root, m->cgroup.path) == 1;
 }
 
 static void unit_listed(struct daemon *d, const struct unit_info *info)
@@ -74,7 +75,7 @@ static void unit_listed(struct daemon *d, const struct unit_info *info)
 	};
 	struct managed *m = managed_find(d, info->name);
 
-	if (info->known && m != NULL && m->cg != NULL) {
+	if (info->known && m != NULL && m->cgroup.cg != NULL) {
 		m->listed = true;
 		return;
 	}
@@ -91,13 +92,13 @@ static void unit_listed(struct daemon *d, const struct unit_info *info)
 	if (m == NULL)
 		return;
 	m->listed = true;
-	if (m->reattached_at != 0 && m->reattached_at >= d->pid1.list_asked_at) {
+	if (m->cgroup.reattached_at != 0 && m->cgroup.reattached_at >= d->pid1.list_asked_at) {
 		d->pid1.list_due = true;
 		return;
 	}
-	if (m->cg != NULL && cg_replaced(m->cg, d->host.root, info->cgroup))
+	if (m->cgroup.cg != NULL && cg_replaced(m->cgroup.cg, d->host.root, info->cgroup))
 		managed_lost(m);
-	if (m->cg != NULL) {
+	if (m->cgroup.cg != NULL) {
 		guard_stored(m, &info->props);
 		return;
 	}
@@ -128,8 +129,8 @@ static bool unseen_for_good(const struct managed *m)
 {
 	usec_t keep = is_scope(m) ? 0 : HISTORY_UNSEEN_USEC;
 
-	return m->cg == NULL && m->lost_at != 0 && !m->hand_back_due &&
-	       m->daemon->wake.now - m->lost_at >= keep;
+	return m->cgroup.cg == NULL && m->cgroup.lost_at != 0 && !m->hand_back.due &&
+	       m->daemon->wake.now - m->cgroup.lost_at >= keep;
 }
 
 void units_forget(struct daemon *d)

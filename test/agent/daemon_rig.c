@@ -394,7 +394,8 @@ static struct managed *managed_in(struct rig *r, const char *cgroup)
 	for (size_t i = 0; i < r->daemon->units.count; i++) {
 		struct managed *m = r->daemon->units.items[i];
 
-		if (m->cg != NULL && strcmp(m->path + (m->path[0] == '/'), cgroup) == 0)
+		if (m->cgroup.cg != NULL &&
+		    strcmp(m->cgroup.path + (m->cgroup.path[0] == '/'), cgroup) == 0)
 			return m;
 	}
 	return NULL;

@@ -55,7 +55,7 @@ static void test_period_alone(void)
 /* The controller goes: the file with it, and reads of the kept descriptor fail. */
 static void lose_cpu_max(struct rig *r, struct rig_unit *u)
 {
-	struct cg *c = first(r)->cg;
+	struct cg *c = first(r)->cgroup.cg;
 	char path[RIG_PATH_MAX];
 
 	snprintf(path, sizeof path, "%s/cpu.max", u->cgroup);
@@ -266,7 +266,7 @@ static void test_stored_before_ours(void)
 	rig_run(&r, 10, step_idle);
 	CHECK(rig_bytes(&r, u, "memory.max") > 64 * MIB);
 	t = &r.daemon->config.tuning.common;
-	CHECK_EQ(drift_count(t, &first(&r)->drift[RESOURCE_MEMORY], r.daemon->wake.now), 0);
+	CHECK_EQ(drift_count(t, &first(&r)->drift.writers[RESOURCE_MEMORY], r.daemon->wake.now), 0);
 	rig_close(&r);
 }
 

@@ -195,16 +195,16 @@ static void test_shown(void)
 	rate = 40 * MIB;
 	serve_view(unit(&r, "low.service"), on_view, text);
 	CHECK_STR(text, "-");
-	for (int i = 0; i < 600 && !unit(&r, "low.service")->denied_told; i++)
+	for (int i = 0; i < 600 && !unit(&r, "low.service")->reported.denied; i++)
 		rig_look(&r, 1, step);
-	CHECK(unit(&r, "low.service")->denied_told);
+	CHECK(unit(&r, "low.service")->reported.denied);
 	serve_view(unit(&r, "low.service"), on_view, text);
 	CHECK(strncmp(text, "asked for ", 10) == 0);
 	CHECK_EQ(unit(&r, "low.service")->control.resource[RESOURCE_MEMORY].at_ceiling, false);
 	goal = 0;
 	r.unit[0].anon_bytes = 20 * MIB;
 	rig_look(&r, 700, step);
-	CHECK(!unit(&r, "low.service")->denied_told);
+	CHECK(!unit(&r, "low.service")->reported.denied);
 	serve_view(unit(&r, "low.service"), on_view, text);
 	CHECK_STR(text, "-");
 	CHECK_EQ(r.events[EVENT_MEMORY_DENIED], 1);

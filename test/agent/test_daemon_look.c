@@ -256,7 +256,7 @@ static void test_insister(void)
 		braked(&r);
 		rig_put(&r, u, "cpu.max", "5000 100000\n");
 		rig_look(&r, 150, step_busy);
-		CHECK(r.daemon->units.items[0]->touched);
+		CHECK(r.daemon->units.items[0]->originals.touched);
 		for (int n = 0; n < 4; n++) {
 			rig_put(&r, u, rows[i].file, rows[i].text);
 			rig_look(&r, 60, NULL);

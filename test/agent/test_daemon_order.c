@@ -40,7 +40,7 @@ static void note(enum act act, const struct cg *c)
 	size_t i = 0;
 
 	while (rig.daemon != NULL && i < rig.daemon->units.count &&
-	       rig.daemon->units.items[i]->cg != c)
+	       rig.daemon->units.items[i]->cgroup.cg != c)
 		i++;
 	if (act_count == ACTS_MAX)
 		return;
@@ -53,7 +53,7 @@ static bool is_gone(enum act act, const struct cg *c)
 {
 	struct managed *m = goes == NULL ? NULL : managed_find(rig.daemon, goes->name);
 
-	if (m == NULL || m->cg != c || (goes->running && act != goes_at))
+	if (m == NULL || m->cgroup.cg != c || (goes->running && act != goes_at))
 		return false;
 	if (goes->running)
 		rig_unit_stop(&rig, goes);

@@ -254,20 +254,20 @@ static void test_removed(void)
 	CHECK_EQ(rig_start(&r), 0);
 	rig_look(&r, 30, NULL);
 	m = r.daemon->units.items[0];
-	CHECK(m->cg != NULL && rig_scan.added == 1);
+	CHECK(m->cgroup.cg != NULL && rig_scan.added == 1);
 	rig_scan_tell(&(struct cg_life_event){.what = CG_LIFE_REMOVED, .id = 1});
 	turn(&r);
-	CHECK(m->cg != NULL);
+	CHECK(m->cgroup.cg != NULL);
 	rig_scan_tell(
 		&(struct cg_life_event){.what = CG_LIFE_REMOVED, .id = inode(&r, &r.unit[0])});
 	rig_unit_stop(&r, &r.unit[0]);
 	turn(&r);
-	CHECK(m->cg == NULL);
-	CHECK_EQ(m->slots.own, READER_NO_SLOT);
+	CHECK(m->cgroup.cg == NULL);
+	CHECK_EQ(m->cgroup.slots.own, READER_NO_SLOT);
 	CHECK_EQ(rig_scan.added, 0);
 	rig_unit_start(&r, &r.unit[0]);
 	rig_run(&r, 15, NULL);
-	CHECK(m->cg != NULL);
+	CHECK(m->cgroup.cg != NULL);
 	CHECK_EQ(rig_scan.added, 1);
 	rig_close(&r);
 }

@@ -99,14 +99,15 @@ static void test_full_node(bool stored)
 	taken_back = 0;
 	m = managed_find(r.daemon, "low.service");
 	if (stored)
-		CHECK(m->stored.mem_max > held);
+		CHECK(m->properties.stored.mem_max > held);
 	if (stored)
 		snprintf(jump, sizeof jump, "%llu\n",
-			 (unsigned long long)round_down(m->stored.mem_max, MEM_PAGE_BYTES));
+			 (unsigned long long)round_down(m->properties.stored.mem_max,
+							MEM_PAGE_BYTES));
 	rig_put(&r, &r.unit[0], "memory.max", jump);
 	rig_look(&r, 1, step);
-	CHECK(m->made_safe);
-	CHECK_EQ(m->unsafe_stored, stored);
+	CHECK(m->drift.made_safe);
+	CHECK_EQ(m->drift.unsafe_stored, stored);
 	rig_look(&r, 79, step);
 	printf("full node: held %llu MiB, 8 s after a jump to %llu MiB use went from %llu to %llu"
 	       " MiB, available never below %llu MiB of %llu reserved\n",

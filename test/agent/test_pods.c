@@ -367,13 +367,13 @@ static void test_two_newcomers(void)
 	for (size_t i = 0; i < 2; i++)
 		rig_container_start(&r, p, &p->container[i], false);
 	rig_run(&r, 2, NULL);
-	CHECK(pods_of(&r, "default/web-0/app")->cg == NULL);
-	CHECK(pods_of(&r, "default/web-0/log")->cg == NULL);
+	CHECK(pods_of(&r, "default/web-0/app")->cgroup.cg == NULL);
+	CHECK(pods_of(&r, "default/web-0/log")->cgroup.cg == NULL);
 	for (size_t i = 0; i < 2; i++)
 		p->container[i].told = true;
 	rig_pod_put(&r, p);
-	CHECK_STR(pods_of(&r, "default/web-0/app")->path, p->container[0].unit->cgroup);
-	CHECK_STR(pods_of(&r, "default/web-0/log")->path, p->container[1].unit->cgroup);
+	CHECK_STR(pods_of(&r, "default/web-0/app")->cgroup.path, p->container[0].unit->cgroup);
+	CHECK_STR(pods_of(&r, "default/web-0/log")->cgroup.path, p->container[1].unit->cgroup);
 	rig_close(&r);
 }
 

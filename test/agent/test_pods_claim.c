@@ -41,7 +41,7 @@ static bool app_has(struct rig *r, const struct rig_unit *u)
 {
 	const struct managed *m = pods_of(r, same);
 
-	return m->cg != NULL && strcmp(m->path, u->cgroup) == 0;
+	return m->cgroup.cg != NULL && strcmp(m->cgroup.path, u->cgroup) == 0;
 }
 
 /* Two containers are missing: what appears may be of either. */
@@ -56,12 +56,12 @@ static void test_sibling_restarts(enum cgroup_driver driver, uint64_t milli, uin
 	rig_container_start(&r, p, log, false);
 	rig_run(&r, 3, NULL);
 	check_log(&r, p, milli, bytes);
-	CHECK(pods_of(&r, same)->cg == NULL);
+	CHECK(pods_of(&r, same)->cgroup.cg == NULL);
 	log->told = true;
 	rig_pod_put(&r, p);
 	rig_run(&r, 30, NULL);
 	check_log(&r, p, milli, bytes);
-	CHECK(pods_of(&r, same)->cg == NULL);
+	CHECK(pods_of(&r, same)->cgroup.cg == NULL);
 	/* app comes back, and is the only one that can. */
 	rig_container_start(&r, p, app, false);
 	rig_run(&r, 2, NULL);
@@ -81,7 +81,7 @@ static void test_other_limits(void)
 	rig_container_start(&r, p, &p->container[1], false);
 	rig_run(&r, 5, NULL);
 	check_log(&r, p, 300, 32 * MIB);
-	CHECK(pods_of(&r, same)->cg == NULL);
+	CHECK(pods_of(&r, same)->cgroup.cg == NULL);
 	rig_close(&r);
 }
 
@@ -136,7 +136,7 @@ static void test_claimed_first(enum cgroup_driver driver)
 	p->container[1].told = true;
 	rig_pod_put(&r, p);
 	rig_run(&r, 3, NULL);
-	CHECK(pods_of(&r, same)->cg == NULL);
+	CHECK(pods_of(&r, same)->cgroup.cg == NULL);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[1].unit), 200);
 	app_returns(&r, p);
 	check_released(&r, p);
@@ -223,7 +223,7 @@ static void test_claimed_by_managed(enum cgroup_driver driver)
 	p->container[1].told = true;
 	rig_pod_put(&r, p);
 	rig_run(&r, 5, NULL);
-	CHECK(pods_of(&r, same)->cg == NULL);
+	CHECK(pods_of(&r, same)->cgroup.cg == NULL);
 	CHECK_EQ(pods_of(&r, "default/web-0/log")->state, UNIT_MANAGED);
 	CHECK_EQ(pods_of(&r, "default/web-0/log")->control.resource[RESOURCE_CPU].original, 200);
 	CHECK_EQ(r.events[EVENT_CGROUP_RELEASED], 1);
@@ -263,7 +263,7 @@ static void test_mode_off(void)
 	rig_put(&r, log, "memory.max", "134217728\n");
 	rig_pod_put(&r, p);
 	rig_run(&r, 5, NULL);
-	CHECK(pods_of(&r, same)->cg == NULL);
+	CHECK(pods_of(&r, same)->cgroup.cg == NULL);
 	CHECK_EQ(rig_cpu_milli(&r, log), 500);
 	CHECK_EQ(rig_bytes(&r, log, "memory.max"), 128 * MIB);
 	rig_close(&r);
@@ -282,7 +282,7 @@ static void test_resized_between(void)
 	rig_put(&r, log, "memory.max", "134217728\n");
 	rig_pod_put(&r, p);
 	rig_run(&r, 5, NULL);
-	CHECK(pods_of(&r, same)->cg == NULL);
+	CHECK(pods_of(&r, same)->cgroup.cg == NULL);
 	CHECK_EQ(rig_cpu_milli(&r, log), 200);
 	CHECK_EQ(rig_bytes(&r, log, "memory.max"), 128 * MIB);
 	rig_close(&r);

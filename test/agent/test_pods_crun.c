@@ -134,7 +134,7 @@ static void test_grows(bool both)
 	rig_pod_put(&r, p);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.resource[RESOURCE_CPU].original, 200);
 	/* Both levels are in the pass. */
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->slots.inner == READER_NO_SLOT, !by_bpf);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->cgroup.slots.inner == READER_NO_SLOT, !by_bpf);
 	rig_run(&r, 10, burn_800);
 	CHECK(rig_cpu_milli(&r, inner) >= 800 && rig_cpu_milli(&r, inner) <= 1600);
 	check_scope(&r, p, rig_cpu_milli(&r, inner), 64 * MIB);
@@ -298,7 +298,7 @@ static void test_late(bool both)
 	}
 	rig_pod_put(&r, p);
 	rig_run(&r, 2, NULL);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->cg != NULL, both);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->cgroup.cg != NULL, both);
 	put_inner(&r, scope);
 	rig_run(&r, 1, NULL);
 	crun_writes(&r, scope, 200, 64 * MIB);
@@ -356,7 +356,7 @@ static void test_made_by_container(void)
 	for (unsigned i = 0; i < 3; i++) {
 		fake_put(&r.tree, folder, NULL);
 		rig_run(&r, 2, pods_burn_800);
-		CHECK(m->cg != NULL && cg_inner_id(m->cg) == 0);
+		CHECK(m->cgroup.cg != NULL && cg_inner_id(m->cgroup.cg) == 0);
 		fake_remove(&r.tree, folder);
 		rig_run(&r, 2, pods_burn_800);
 		CHECK_EQ(m->control.started_at, started_at);
@@ -364,10 +364,10 @@ static void test_made_by_container(void)
 	/* With the CPU controller, too. */
 	put_inner(&r, p->container[0].unit);
 	rig_run(&r, 2, NULL);
-	CHECK(m->cg != NULL && cg_inner_id(m->cg) != 0);
+	CHECK(m->cgroup.cg != NULL && cg_inner_id(m->cgroup.cg) != 0);
 	rig_unit_stop(&r, inner);
 	rig_run(&r, 1, NULL);
-	CHECK(m->cg != NULL && cg_inner_id(m->cg) == 0);
+	CHECK(m->cgroup.cg != NULL && cg_inner_id(m->cgroup.cg) == 0);
 	CHECK_EQ(m->control.started_at, started_at);
 	rig_close(&r);
 }
@@ -386,11 +386,11 @@ static void test_files_late(void)
 	snprintf(folder, sizeof folder, "%.400s/" CG_LEVEL_NAME, p->container[0].unit->cgroup);
 	fake_put(&r.tree, folder, NULL);
 	rig_run(&r, 2, NULL);
-	CHECK_EQ(cg_inner_id(m->cg), 0);
+	CHECK_EQ(cg_inner_id(m->cgroup.cg), 0);
 	put_inner(&r, p->container[0].unit);
 	crun_writes(&r, p->container[0].unit, 200, 64 * MIB);
 	rig_run(&r, 2, NULL);
-	CHECK(cg_inner_id(m->cg) != 0);
+	CHECK(cg_inner_id(m->cgroup.cg) != 0);
 	rig_run(&r, 6, burn_800);
 	CHECK(rig_cpu_milli(&r, inner) >= 800);
 	/* It is watched: put back without a review. */
@@ -414,7 +414,7 @@ static void test_late_unwatched(void)
 	put_inner(&r, p->container[0].unit);
 	crun_writes(&r, p->container[0].unit, 200, 64 * MIB);
 	rig_run(&r, 15, burn_800);
-	CHECK(cg_inner_id(m->cg) != 0);
+	CHECK(cg_inner_id(m->cgroup.cg) != 0);
 	CHECK(rig_cpu_milli(&r, inner) >= 800);
 	rig_close(&r);
 }

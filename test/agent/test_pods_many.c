@@ -196,7 +196,7 @@ int main(void)
 	fprintf(stderr, "first list: %" PRIu64 " ms\n", (uint64_t)(took / USEC_PER_MSEC));
 	/* Once each, when it appears. */
 	CHECK_EQ(asked.gets, PODS * (CONTAINERS + 1));
-	CHECK(managed_find(r.daemon, "default/web-249/c3")->cg != NULL);
+	CHECK(managed_find(r.daemon, "default/web-249/c3")->cgroup.cg != NULL);
 
 	begin = daemon_clock();
 	rig_run(&r, 30, NULL);

@@ -178,7 +178,7 @@ static uint64_t memory_after_a_kill(bool pod_was_full)
 	p->level->oom_looks += pod_was_full;
 	app->oom_kills++;
 	rig_look(&r, 20, burn_little);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->oom_told, 1);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->sweep.oom_kills, 1);
 	max = rig_bytes(&r, app, "memory.max");
 	rig_close(&r);
 	return max;

@@ -403,7 +403,7 @@ static void test_name_comes_again(enum cgroup_driver driver)
 	/* The end of the old one was missed. */
 	rig_pod_put(&r, next);
 	CHECK_EQ(r.daemon->pods.count, 1);
-	CHECK_STR(pods_of(&r, "default/web-0/app")->path, next->container[0].unit->cgroup);
+	CHECK_STR(pods_of(&r, "default/web-0/app")->cgroup.path, next->container[0].unit->cgroup);
 	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 100);
 	CHECK(pods_of(&r, "default/web-0/app")->control.history.samples > 0);
 	for (size_t i = 0; i < r.daemon->records.baselines.count; i++)

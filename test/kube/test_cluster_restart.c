@@ -138,7 +138,7 @@ static bool is_counted(struct crig *x)
 
 static bool kill_is_open(struct crig *x)
 {
-	return managed_find(x->rig.daemon, "default/web-0/app")->oom_answered == 0;
+	return managed_find(x->rig.daemon, "default/web-0/app")->restart.oom_kills == 0;
 }
 
 /* Turned away without having been done: neither the kill nor the hour is used up. */

@@ -105,7 +105,7 @@ static void check_untouched(struct rig_pod *p)
 	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.high"), LIMIT_MAX);
 	CHECK_EQ(c.rig.events[EVENT_LIMIT_RAISED] + c.rig.events[EVENT_LIMIT_LOWERED], moved);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
-	CHECK(m != NULL && m->state == UNIT_UNMANAGED && m->cg == NULL);
+	CHECK(m != NULL && m->state == UNIT_UNMANAGED && m->cgroup.cg == NULL);
 	CHECK(m != NULL && m->state_reason != NULL && strstr(m->state_reason, "not known") != NULL);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_UNKNOWN], 1);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_RECOVERED], 0);

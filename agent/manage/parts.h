@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of struct managed. Each has one writer, which its comment names: a folder, or files of
+ * it. Others read the members, and call a function of the writer to change one.
+ * docs/architecture.md has the table.
+ */
+#pragma once
+
+#include "agent/annotation/annotation.h"
+#include "cgroup/bpf/reader_bpf.h"
+#include "policy/control/control.h"
+#include "systemd/unit_props.h"
+#include <systemd/sd-event.h>
+
+/* Where it runs. Written by agent/manage. */
+struct managed_cgroup {
+	char *path;                 /* below the root */
+	struct cg *cg;              /* NULL: not running */
+	struct cg_scan_slots slots; /* of the BPF reader, or READER_NO_SLOT */
+	sd_event_source *events;    /* memory.events */
+	usec_t attach_tried_at;
+	usec_t reattached_at; /* lists that were requested before are out of date */
+	usec_t lost_at;       /* when it was last seen to run; 0: it runs */
+	usec_t created_by;    /* when its runtime has finished creating it, see scope.c */
+	bool was_running;     /* before it was reattached */
+};
+
+/* The record of its original limits. Written by agent/manage (persist.c). */
+struct managed_originals {
+	bool saved;    /* on disk: may be written to */
+	bool recorded; /* by an earlier run of vscaled */
+	bool unknown;  /* pod_recover.c: not written to */
+	bool accepted; /* vscalectl resume: the present limits are the originals */
+	bool touched;  /* vscaled wrote to it, in this run or an earlier one */
+	bool unsaved_reported;
+	uint64_t boost_base_milli; /* recorded CPU limit, see struct baseline */
+};
+
+/* What was reported and has not ended. Written by agent/manage (above.c, denied.c, report.c). */
+struct managed_reported {
+	usec_t above_since; /* since when more is in use than its spec allows; 0: it is not */
+	bool above;
+	bool denied;
+	struct summed_steps {
+		usec_t since; /* 0: none */
+		uint64_t from;
+		struct decision why; /* the newest */
+	} summed; /* memory that was taken back in several steps, and is reported as one */
+};
+
+/* What systemd holds. Written by agent/apply (properties.c). */
+struct managed_properties {
+	struct unit_props stored; /* what systemd holds, as last reported */
+	struct unit_props sent;   /* what vscaled last asked systemd to hold */
+	uint32_t sent_mask;       /* which of these vscaled ever sent; 0: none */
+	bool sent_urgent;         /* the newest call was */
+	bool stored_guessed;      /* stored is what the files say: systemd has not answered yet */
+	bool stored_check;        /* PID 1 reloaded: does it still store what vscaled sent? */
+	bool due;                 /* to be sent at the end of this wake-up */
+	bool urgent;
+	bool beaten;        /* other drop-ins win at a reload: vscaled needs drop-in files too */
+	bool failed;        /* reported already */
+	usec_t set_done_at; /* when the last call was answered */
+};
+
+/* Its originals are to be put back. Written by agent/apply (release.c). */
+struct managed_hand_back {
+	bool due;
+	bool reported;
+	const char *why; /* static text */
+	usec_t next_at;
+	usec_t settling_until; /* nothing new is written until then */
+};
+
+/* For one plan, and between plans. Written by agent/apply (pod_level.c, boost.c). */
+struct managed_plan {
+	uint64_t rising[RESOURCE_COUNT]; /* millicores, bytes: the current plan raises it to this;
+					    0: not */
+	uint64_t echoed;       /* bytes: the current plan takes the headroom that PID 1 wrote back
+				  to this; 0: not */
+	uint64_t pod_ooms;     /* of a pod level: pod_asked_full() */
+	bool running_reported; /* the API server has reported the container that runs */
+};
+
+/* A writer that is stuck in the kernel. Written by agent/apply (stuck.c). */
+struct managed_stuck {
+	uint64_t oom_events; /* as of the last wake-up */
+	uint64_t oom_kills;
+	usec_t nudge_next; /* not before */
+	usec_t nudge_wait;
+};
+
+/* What the pod says of it. Written by agent/pod. */
+struct managed_container {
+	struct container_rule rule; /* of a container or pod level */
+	bool annotated;             /* a container: the pod names it */
+	bool guessed;     /* attached before the API server confirmed that the cgroup is its own */
+	bool guess_first; /* and it had no record before that */
+	struct limits found; /* the cgroup's before that */
+	usec_t echo_until;   /* until then a write by the kubelet is an echo of the changed spec */
+	uint64_t owner_value[RESOURCE_COUNT]; /* in the spec, not adopted yet; 0: none */
+	usec_t owner_value_at;
+	uint64_t runtime_mem_max; /* the memory limit that the runtime holds; 0: not known */
+	uint64_t oom_at_restart;  /* kills counted at the container's last restart */
+};
+
+/* What external writers wrote. Written by agent/drift. */
+struct managed_drift {
+	bool check_due;     /* a limit file was written */
+	bool stored_asked;  /* systemd was asked what it stores */
+	bool made_safe;     /* unsafe_max was found in memory.max, and raised before its writer was
+			       known */
+	bool unsafe_stored; /* systemd stored the same value: systemd wrote it */
+	uint64_t unsafe_max;
+	struct drift_memory writers[RESOURCE_COUNT];
+	uint64_t replaced[RESOURCE_COUNT]; /* values of external writers that vscaled replaced */
+};
+
+/* A restart for more memory, of a container that cannot be resized without. Written by
+ * agent/cluster. */
+struct managed_restart {
+	uint64_t oom_kills;        /* counted when it was last asked for */
+	uint64_t oom_kills_before; /* that before the last request */
+};
+
+/* Written by agent/loop. */
+struct managed_sweep {
+	/* The CPU counters of struct usage: what this wake-up has read so far. */
+	struct first_look {
+		uint32_t have;
+		uint64_t cpu_usage_usec;
+		uint64_t nr_periods;
+		uint64_t nr_throttled;
+		uint64_t throttled_usec;
+	} first;
+	bool deferred;     /* is visited after the containers and units that cannot wait */
+	bool events_muted; /* until the next reflex pass: the last event changed nothing */
+	bool at_ceiling[RESOURCE_COUNT];   /* as reported */
+	enum hold blocked[RESOURCE_COUNT]; /* as of the last review */
+	uint64_t oom_kills;                /* reported */
+};
