@@ -116,14 +116,16 @@ static bool too_soon(struct draft *d)
 	const struct report_tuning *t = d->t;
 	usec_t last = d->s->sent_at, again;
 	/* A value that goes back is not held for the interval of small changes and decreases. */
-	bool soon = d->s->put_back || d->handed_back;
+	bool soon = goes_down(d->s) || d->handed_back;
 
 	/* The originals go back at once; what could not go then keeps the intervals. */
-	if (last == 0 || (d->f->restoring && !d->s->restored) || d->s->withdraw)
+	if (last == 0 || (d->f->restoring && !d->s->restored) || d->s->back == BACK_WITHDRAW)
 		return false;
-	if (d->leads || is_cut(d))
-		again = d->s->led || is_cut(d)
-				? add_sat(last, MIN(t->up_interval_usec, LEAD_EVERY_USEC))
+	if (is_cut(d))
+		again = add_sat(last, MIN(t->up_interval_usec, LEAD_EVERY_USEC));
+	else if (d->leads)
+		again = d->s->lead_at != 0
+				? add_sat(d->s->lead_at, MIN(t->up_interval_usec, LEAD_EVERY_USEC))
 				: last;
 	else
 		again = add_sat(last, d->up || soon ? t->up_interval_usec : t->down_interval_usec);
@@ -167,6 +169,7 @@ static void hold_nothing(struct draft *d)
 {
 	usec_t again = sooner(d->later, d->asked_again);
 
+	d->ret->moot = is_cut(d);
 	if (d->memory_later)
 		hold(d, REPORT_HOLD_MEMORY, again);
 	else if (d->later)
@@ -216,17 +219,17 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 		hold(&d, REPORT_HOLD_INACTIVE, 0);
 		return;
 	}
-	d.back = f->restoring || s->put_back;
+	d.back = f->restoring || goes_down(s);
 	d.growing = any_growing(f);
 	d.lower_at = report_lower_at(s, f);
 	d.ahead_usec = report_ahead(t, n, f, now);
 	d.ahead_usec >>= 2 * MIN(s->lead_cuts, (uint32_t)LEAD_CUTS_MAX);
 	d.leads = leads(&d);
 	if (held_back(&d) || !drafted(&d)) {
-		ret->again = sooner(ret->again, report_lead_again(s, now));
+		ret->again = sooner(ret->again, report_lead_again(s, ret->moot, now));
 		return;
 	}
-	d.blind = d.leads || (s->phase == REPORT_WAITING && s->withdraw);
+	d.blind = d.leads || (s->phase == REPORT_WAITING && s->back == BACK_WITHDRAW);
 	draft_build(&d);
 	ret->send = true;
 	ret->patch.leads = d.leads;

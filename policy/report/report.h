@@ -29,7 +29,10 @@
  *		resize, and is tried again within the kubelet's delay when the server fails. When
  *		it is refused, a pending resize that left memory alone is withdrawn.
  *	A lead that is refused, deferred or infeasible is tried again with a quarter and then a
- *		sixteenth of the headroom.
+ *		sixteenth of the headroom, each after the answer to the one before. While less is
+ *		due and cannot be sent, growth is denied.
+ *	A lead that follows one without an answer, which may still be stored, is not lower and
+ *		names the same containers.
  *	When an external writer lowers memory below what is needed, the limit is raised again at
  *		once three times in 10 min, then after a pause that doubles from up_interval_usec
  *		to small_usec.
@@ -162,12 +165,50 @@ struct report_memory {
 	/* RESOURCES_*: set by an external writer before a request that did not take it into
 	 * account, according to the object seen last. */
 	uint32_t overtaken;
+	/* The memory limit of a request that has no answer and may still be stored. */
+	uint64_t unanswered;
 };
 
 enum report_phase {
 	REPORT_IDLE,
 	REPORT_SENT,    /* no answer yet */
 	REPORT_WAITING, /* until the kubelet has carried it out */
+};
+
+/*
+ * What becomes of the headroom that leads put into the spec.
+ *
+ *	from		what happens					to
+ *	NONE		a lead is accepted				PENDING
+ *			vscaled made the spec that is seen first	PENDING
+ *	PENDING		a condition is set, CPU may be the cause	STUCK
+ *			a condition is set on it			CUT_DUE
+ *			... which less headroom cannot end		CUT_TRIED
+ *	CUT_DUE		less of it is stored in the spec		CUT_TRIED
+ *			the spec holds no more than that already	CUT_TRIED
+ *			an external writer changes the spec		CUT_TRIED
+ *			the server refuses it				STUCK, denied
+ *	CUT_TRIED	the condition is set on that too, or still
+ *			is after a time					CUT_DUE
+ *			... and it was the last cut			STUCK, denied
+ *	STUCK		the CPU value is back, the condition is not	CUT_DUE
+ *			the pause after a denial is over		CUT_DUE
+ *	any		the kubelet has carried out the spec		NONE
+ *	not NONE	an external writer sets a memory limit		PENDING
+ */
+enum lead_phase {
+	LEAD_NONE,
+	LEAD_PENDING,   /* in the spec, not carried out */
+	LEAD_STUCK,     /* a condition is set on it, and no cut is under way */
+	LEAD_CUT_DUE,   /* less of it is to be sent; nothing else of the pod is */
+	LEAD_CUT_TRIED, /* the kubelet has time for a result */
+};
+
+/* Does the former spec go back? */
+enum report_back {
+	BACK_NONE,
+	BACK_FORMER,   /* a condition is set on the last request */
+	BACK_WITHDRAW, /* in time: the kubelet then has nothing to do */
 };
 
 /* An external writer lowers a memory limit of the spec below what is needed, and a lead raises it
@@ -182,26 +223,26 @@ struct report_contest {
 
 struct report_state {
 	enum report_phase phase;
-	usec_t since;         /* of the phase */
-	usec_t seen_at;       /* for the first time */
-	usec_t sent_at;       /* of the last request that changed something; 0: never */
-	usec_t wait_until;    /* nothing before */
-	usec_t refused_until; /* before this only the former spec or the originals are sent */
-	bool seen;            /* what follows is known */
-	bool ours;            /* vscaled made the present spec */
-	bool uncertain;       /* a request ended without an answer: it may have been stored */
-	bool put_back;        /* a condition is set on the last request: send the former spec */
-	bool carrying;        /* the kubelet has not carried out a request, whatever followed */
-	bool withdraw;        /* put_back in time: the kubelet then has nothing to do */
-	bool restored;        /* the originals were sent */
-	bool leading;         /* the last request is a lead */
-	bool led;             /* the last accepted request is a lead */
-	uint32_t lead_cuts;   /* times that the headroom was cut because it was refused ... */
-	usec_t lead_until;    /* ... and until when that counts */
-	usec_t least_until;   /* the server refused the least headroom: no lead before */
-	bool stuck;           /* a condition is set on headroom: the kubelet does not hold it */
-	usec_t cut_at;        /* headroom cut for that, no result yet; 0: none under way */
-	uint64_t cut_generation;
+	usec_t since;            /* of the phase */
+	usec_t seen_at;          /* for the first time */
+	usec_t sent_at;          /* of the last request that changed something; 0: never */
+	usec_t wait_until;       /* nothing before */
+	usec_t refused_until;    /* before this only the former spec or the originals are sent */
+	bool seen;               /* what follows is known */
+	bool ours;               /* vscaled made the present spec */
+	bool uncertain;          /* a request ended without an answer: it may have been stored */
+	bool carrying;           /* the kubelet has not carried out a request, whatever followed */
+	bool restored;           /* the originals were sent */
+	bool leading;            /* the last request is a lead */
+	usec_t lead_at;          /* when the last lead was accepted; 0: the next one goes at once */
+	usec_t unanswered_until; /* of the last request without an answer */
+	enum report_back back;
+	enum lead_phase lead;
+	uint32_t lead_cuts;      /* times that the headroom was cut because it was refused ... */
+	usec_t lead_until;       /* ... and until when that counts */
+	usec_t least_until;      /* the server refused the least headroom: no lead before */
+	usec_t cut_at;           /* since when a cut is due, or tried */
+	uint64_t cut_generation; /* of the spec when the cut became due */
 	struct report_contest contest;
 	uint64_t generation; /* as last seen; before 1.33 pods have none: always 0 */
 	uint64_t base;       /* that of the request */
@@ -252,6 +293,7 @@ struct report_decision {
 	enum report_hold hold; /* why not; REPORT_HOLD_NONE when it is sent */
 	usec_t again;          /* decide again then at the latest; 0: when something changes */
 	bool blocked; /* a lead is needed and not safe: memory may outgrow what others hold */
+	bool moot;    /* less headroom is due, and the spec holds no more: report_cut_moot() */
 	enum report_urgency urgency;
 	/* Bit of the container: spec and checkpoint have the value and the cgroup does not. A
 	 * request cannot change that, so it is written to the cgroup directly. */
@@ -263,6 +305,8 @@ struct report_decision {
 void report_decide(const struct report_tuning *t, const struct report_node *n,
 		   const struct report_state *s, const struct report_facts *f, usec_t now,
 		   struct report_decision *ret);
+/* The decision was moot: from now on the kubelet has time for what it holds already. */
+void report_cut_moot(struct report_state *s, usec_t now);
 /* How much growth a memory limit in a request covers. */
 usec_t report_ahead(const struct report_tuning *t, const struct report_node *n,
 		    const struct report_facts *f, usec_t now);

@@ -318,7 +318,7 @@ bool draft_make_safe(struct draft *d)
 			continue;
 		}
 		/* The kubelet has nothing to do then, and replays nothing. */
-		if (d->s->withdraw && *want == x->spec_limit)
+		if (d->s->back == BACK_WITHDRAW && *want == x->spec_limit)
 			continue;
 		/* A request that does not name the limit leaves its cgroup alone. */
 		if (d->leads && !d->back)
@@ -403,6 +403,14 @@ bool draft_changes(const struct draft *d)
 	return false;
 }
 
+/* The container was named by a lead that has no answer: may it be named again? */
+static bool may_lead(const struct draft *d, size_t i)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+
+	return !x->back && ratifiable(x) && x->spec_limit != LIMIT_MAX && !draft_bound(d, i);
+}
+
 void draft_lead(struct draft *d)
 {
 	const struct report_facts *f = d->f;
@@ -415,12 +423,13 @@ void draft_lead(struct draft *d)
 		}
 	for (size_t i = 0; i < f->container_count; i++) {
 		const struct report_resource *x = &f->containers[i].resource[RESOURCE_MEMORY];
-		uint64_t to;
+		uint64_t to = unanswered_of(d->s, i, d->now);
 
-		if (!draft_leads(d, i))
+		if (!draft_leads(d, i) && (to <= x->spec_limit || !may_lead(d, i)))
 			continue;
 		/* Not below the held limit, or another lead would be due right away. */
-		to = MAX(draft_floor(d, i), round_up(x->held, MEM_PAGE_BYTES));
+		if (draft_leads(d, i))
+			to = MAX(to, MAX(draft_floor(d, i), round_up(x->held, MEM_PAGE_BYTES)));
 		note_change(d, RESOURCE_MEMORY, x->spec_limit, to);
 		d->want[i].limit[RESOURCE_MEMORY] = to;
 		if (f->guaranteed)

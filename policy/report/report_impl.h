@@ -42,7 +42,19 @@ static inline bool ratifiable(const struct report_resource *x)
  */
 static inline bool is_cut(const struct draft *d)
 {
-	return d->s->put_back && d->s->cut_at != 0 && !d->f->restoring;
+	return d->s->lead == LEAD_CUT_DUE && !d->f->restoring;
+}
+
+/* Is a value to be lowered in the spec because of a condition or a refusal? */
+static inline bool goes_down(const struct report_state *s)
+{
+	return s->back != BACK_NONE || s->lead == LEAD_CUT_DUE;
+}
+
+/* The memory limit of a container that a request without an answer may still store; 0: none. */
+static inline uint64_t unanswered_of(const struct report_state *s, size_t i, usec_t now)
+{
+	return now < s->unanswered_until ? s->container[i].unanswered : 0;
 }
 
 /* Does this value go back to its original, though vscaled keeps others of the pod? */
@@ -155,12 +167,16 @@ bool report_lead_stuck(const struct report_tuning *t, const struct report_state 
 /* Then: the next cut of the headroom, or denial. Returns REPORT_NEWS_*. */
 uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now);
+/* A request was accepted; s->leading: it is a lead. */
+void report_lead_accepted(struct report_state *s, usec_t now);
+/* Less headroom is in the spec, if that was due. */
+void report_lead_less(struct report_state *s, usec_t now);
 /* The kubelet has carried out the spec; before `good` is set to it. */
 void report_lead_carried_out(struct report_state *s, const struct report_facts *f);
-/* Forgets every refusal of headroom. */
+/* Forgets every refusal of headroom; what the kubelet does not hold is pending. */
 void report_lead_forget(struct report_state *s);
-/* When to decide again because of a cut; 0: no need. */
-usec_t report_lead_again(const struct report_state *s, usec_t now);
+/* When to decide again because of a cut; 0: no need. moot: as the decision says. */
+usec_t report_lead_again(const struct report_state *s, bool moot, usec_t now);
 
 /* Can the pending resize be withdrawn? Only when it left memory limits alone. */
 bool report_can_withdraw(const struct report_state *s);

@@ -18,6 +18,10 @@
  * resume meanwhile, so it must have ended for longer than that. */
 #define LOWER_QUIET_USEC (30 * USEC_PER_SEC)
 
+/* The time that the kubelet gets to accept or refuse less headroom, also when a request would
+ * change nothing. */
+#define CUT_WAIT_USEC (3 * USEC_PER_SEC)
+
 usec_t report_lower_at(const struct report_state *s, const struct report_facts *f)
 {
 	/* Growth before the first observation is not known. */
@@ -27,10 +31,6 @@ usec_t report_lower_at(const struct report_state *s, const struct report_facts *
 		newest = MAX(newest, f->containers[i].grew_at);
 	return add_sat(newest, LOWER_QUIET_USEC);
 }
-
-/* The time that the kubelet gets to accept or refuse less headroom, also when a request would
- * change nothing. */
-#define CUT_WAIT_USEC (3 * USEC_PER_SEC)
 
 usec_t report_ahead(const struct report_tuning *t, const struct report_node *n,
 		    const struct report_facts *f, usec_t now)
@@ -46,10 +46,19 @@ bool report_lead_paused(const struct report_state *s, usec_t now)
 	return now < s->lead_until && s->lead_cuts > LEAD_CUTS_MAX;
 }
 
+/* Does a condition keep headroom from being carried out? */
+static bool is_stuck(const struct report_state *s)
+{
+	return s->lead > LEAD_PENDING;
+}
+
 bool report_lead_denied(const struct report_state *s, usec_t now)
 {
-	return report_contested(s, now) || report_lead_paused(s, now) ||
-	       (s->stuck && s->lead_cuts > LEAD_CUTS_MAX);
+	/* The server takes no requests: as long as three cuts would have had. */
+	bool overdue = s->lead == LEAD_CUT_DUE && now - s->cut_at >= 3 * CUT_WAIT_USEC;
+
+	return report_contested(s, now) || report_lead_paused(s, now) || overdue ||
+	       (is_stuck(s) && s->lead_cuts > LEAD_CUTS_MAX);
 }
 
 /* Could use pass the limit that the spec holds before a higher one stands there? */
@@ -110,15 +119,15 @@ static void cut(const struct report_tuning *t, struct report_state *s, usec_t no
 bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {
-	bool cutting = s->put_back && s->cut_at != 0;
+	bool cutting = s->lead == LEAD_CUT_DUE;
 
-	if (f->restoring || (!cutting && (!s->leading || s->put_back || report_can_withdraw(s))))
+	if (f->restoring ||
+	    (!cutting && (!s->leading || s->back != BACK_NONE || report_can_withdraw(s))))
 		return false;
 	cut(t, s, now);
 	if (cutting) {
 		/* What is in the spec stays there until the pause is over. */
-		s->put_back = false;
-		s->cut_at = 0;
+		s->lead = LEAD_STUCK;
 		s->lead_cuts = LEAD_CUTS_MAX + 1;
 		s->wait_until = add_sat(now, t->up_interval_usec);
 	} else if (s->lead_cuts > LEAD_CUTS_MAX) {
@@ -143,12 +152,12 @@ static bool headroom_waits(const struct report_state *s, const struct report_fac
 
 bool report_lead_waits(const struct report_state *s, const struct report_facts *f)
 {
-	return (s->led || s->stuck) && headroom_waits(s, f);
+	return s->lead != LEAD_NONE && headroom_waits(s, f);
 }
 
 bool report_lead_may_land(const struct report_state *s, const struct report_facts *f, usec_t now)
 {
-	return s->stuck && headroom_waits(s, f) && now >= s->least_until &&
+	return is_stuck(s) && headroom_waits(s, f) && now >= s->least_until &&
 	       (f->pending_deferred || f->progress_error);
 }
 
@@ -178,6 +187,25 @@ bool report_lead_stuck(const struct report_tuning *t, const struct report_state 
 	       (f->condition_resources == RESOURCES_MEMORY || !report_cpu_waits(s));
 }
 
+/* The next cut: sent, unless less headroom does not help; then it gets its time all the same. */
+static void begin_cut(struct report_state *s, bool send, usec_t now)
+{
+	s->lead = send ? LEAD_CUT_DUE : LEAD_CUT_TRIED;
+	s->back = BACK_NONE;
+	s->cut_at = now;
+	s->cut_generation = s->generation;
+}
+
+/* Is there no result of the last cut yet? whole: the kubelet may still have room, so the condition
+ * on the new spec is no result. */
+static bool cut_goes_on(const struct report_state *s, bool whole, usec_t now)
+{
+	if (s->lead == LEAD_CUT_DUE)
+		return true;
+	return s->lead == LEAD_CUT_TRIED && now - s->cut_at < CUT_WAIT_USEC &&
+	       (whole || s->cut_generation == s->generation);
+}
+
 uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {
@@ -186,54 +214,79 @@ uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 	 * kubelet that failed to write the limit has room for it, and tries again. */
 	bool hopeless = !s->ours || f->condition_resources == RESOURCES_CPU || f->progress_error;
 
-	/* After the last cut the kubelet gets CUT_WAIT_USEC: it may still have room. */
-	bool last = s->lead_cuts >= LEAD_CUTS_MAX;
-
-	s->stuck = true;
+	if (s->lead == LEAD_PENDING)
+		s->lead = LEAD_STUCK;
 	if (report_lead_paused(s, now) ||
-	    (s->cut_at != 0 && now - s->cut_at < CUT_WAIT_USEC &&
-	     (last || hopeless || s->cut_generation == s->generation)))
+	    cut_goes_on(s, hopeless || s->lead_cuts >= LEAD_CUTS_MAX, now))
 		return 0;
 	/* After the pause the least headroom is tried once. */
-	if (s->lead_cuts > LEAD_CUTS_MAX && s->cut_at == 0 && !hopeless) {
-		s->put_back = true;
-		s->cut_at = now;
-		s->cut_generation = s->generation;
+	if (s->lead_cuts > LEAD_CUTS_MAX && s->lead == LEAD_STUCK && !hopeless) {
+		begin_cut(s, true, now);
 		return REPORT_NEWS_RETRY;
 	}
 	cut(t, s, now);
 	if (s->lead_cuts <= LEAD_CUTS_MAX) {
-		s->put_back = !hopeless;
-		s->cut_at = now;
-		s->cut_generation = s->generation;
+		begin_cut(s, !hopeless, now);
 	} else {
+		s->lead = LEAD_STUCK;
 		/* A deferred or failed resize may be carried out later; an infeasible one never
 		 * will be, and is withdrawn. */
-		s->put_back = s->ours && !f->pending_deferred && !f->progress_error;
-		s->cut_at = 0;
+		s->back = s->ours && !f->pending_deferred && !f->progress_error ? BACK_FORMER
+										: BACK_NONE;
 	}
 	return REPORT_NEWS_RETRY | (denied ? 0 : REPORT_NEWS_VERIFY);
+}
+
+void report_lead_less(struct report_state *s, usec_t now)
+{
+	if (s->lead != LEAD_CUT_DUE)
+		return;
+	s->lead = LEAD_CUT_TRIED;
+	s->cut_at = now;
+}
+
+void report_cut_moot(struct report_state *s, usec_t now)
+{
+	report_lead_less(s, now);
+}
+
+void report_lead_accepted(struct report_state *s, usec_t now)
+{
+	report_lead_less(s, now);
+	if (!s->leading)
+		return;
+	s->lead_at = now;
+	if (now >= s->lead_until && !is_stuck(s))
+		s->lead_cuts = 0;
+	if (s->lead == LEAD_NONE)
+		s->lead = LEAD_PENDING;
 }
 
 void report_lead_carried_out(struct report_state *s, const struct report_facts *f)
 {
 	/* Not when the spec went back to what the kubelet held before. */
-	if (s->stuck && headroom_waits(s, f))
+	if (is_stuck(s) && headroom_waits(s, f))
 		s->lead_cuts = MIN(s->lead_cuts, (uint32_t)LEAD_CUTS_MAX);
-	s->stuck = false;
-	s->cut_at = 0;
+	s->lead = LEAD_NONE;
 }
 
 void report_lead_forget(struct report_state *s)
 {
-	s->lead_until = s->least_until = s->cut_at = 0;
+	s->lead_until = s->least_until = 0;
 	s->lead_cuts = 0;
-	s->stuck = false;
+	if (is_stuck(s))
+		s->lead = LEAD_PENDING;
 }
 
-usec_t report_lead_again(const struct report_state *s, usec_t now)
+usec_t report_lead_again(const struct report_state *s, bool moot, usec_t now)
 {
-	usec_t at = s->cut_at != 0 ? add_sat(s->cut_at, CUT_WAIT_USEC) : s->lead_until;
+	usec_t at = moot ? now : s->cut_at;
 
-	return s->stuck && at > now ? at : 0;
+	if (s->lead == LEAD_STUCK)
+		at = s->lead_until;
+	else if (moot || s->lead == LEAD_CUT_TRIED)
+		at = add_sat(at, CUT_WAIT_USEC);
+	else
+		at = 0;
+	return at > now ? at : 0;
 }

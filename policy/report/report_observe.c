@@ -44,7 +44,9 @@ static uint32_t first_seen(struct report_state *s, const struct report_facts *f,
 	}
 	s->seen = true;
 	s->seen_at = now;
-	s->ours = s->led = f->ours; /* a pending value may be headroom */
+	s->ours = f->ours;
+	if (f->ours)
+		s->lead = LEAD_PENDING; /* a pending value may be headroom */
 	s->generation = f->generation;
 	s->since = now;
 	s->carrying = f->ours;
@@ -78,7 +80,10 @@ static uint32_t compare(const struct report_state *s, struct report_memory *m,
 static uint32_t begin_anew(struct report_state *s, uint32_t foreign)
 {
 	report_forget_refusals(s, foreign & RESOURCES_MEMORY);
-	s->put_back = s->withdraw = s->carrying = s->uncertain = s->ours = false;
+	s->carrying = s->uncertain = s->ours = false;
+	s->back = BACK_NONE;
+	if (s->lead == LEAD_CUT_DUE)
+		s->lead = LEAD_CUT_TRIED;
 	if (s->phase == REPORT_WAITING)
 		s->phase = REPORT_IDLE;
 	return REPORT_NEWS_FOREIGN | REPORT_NEWS_VERIFY;
@@ -113,7 +118,7 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 	if (!low && !lowered)
 		contest_ended(s, now);
 	if (foreign & RESOURCES_MEMORY)
-		s->led = false; /* the next lead goes at once */
+		s->lead_at = 0; /* the next lead goes at once */
 	if (foreign)
 		return begin_anew(s, foreign) | (lowered ? contest_lowered(t, s, now) : 0);
 	s->ours = s->carrying = true;
@@ -122,6 +127,7 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 	s->uncertain = false;
 	s->phase = REPORT_WAITING;
 	s->since = s->sent_at = now;
+	report_lead_less(s, now);
 	return REPORT_NEWS_VERIFY;
 }
 
@@ -203,11 +209,12 @@ static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 	/* The cgroup does not hold headroom: the CPU value goes back first, then a condition on
 	 * the headroom is handled by itself. */
 	if (report_lead_waits(s, f)) {
-		s->stuck = true;
+		if (s->lead == LEAD_PENDING)
+			s->lead = LEAD_STUCK;
 		resources = RESOURCES_CPU;
 	}
 	s->phase = REPORT_IDLE;
-	s->put_back = true;
+	s->back = BACK_FORMER;
 	s->carrying = false;
 	for (size_t i = 0; i < s->count; i++)
 		s->container[i].asked = s->container[i].known;
@@ -232,13 +239,14 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 			s->container[i].good = s->container[i].known;
 			s->container[i].theirs = 0;
 		}
-		s->put_back = s->withdraw = s->carrying = false;
+		s->carrying = false;
+		s->back = BACK_NONE;
 		if (!waiting)
 			return 0;
 		s->phase = REPORT_IDLE;
 		return REPORT_NEWS_VERIFY | (s->ours ? REPORT_NEWS_RATIFIED : 0);
 	}
-	if (s->ours && !s->put_back && !stuck && condemned(t, s, f, now)) {
+	if (s->ours && !goes_down(s) && !stuck && condemned(t, s, f, now)) {
 		if (!theirs_alone_wait(s))
 			return condemn(t, s, f, now);
 		s->ours = false;

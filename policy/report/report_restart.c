@@ -19,7 +19,7 @@ bool restart_undone(const struct draft *d, size_t i)
 {
 	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
 
-	return d->s->put_back && d->f->pending_infeasible && x->restart && x->managed &&
+	return goes_down(d->s) && d->f->pending_infeasible && x->restart && x->managed &&
 	       limits_ours(d->f) && !(d->s->container[i].theirs & RESOURCES_MEMORY) &&
 	       d->s->container[i].good.limit[RESOURCE_MEMORY] < x->spec_limit;
 }
@@ -31,7 +31,7 @@ bool restart_replays_nothing(const struct draft *d)
 			if (d->want[i].limit[r] != d->s->container[i].good.limit[r] ||
 			    d->want[i].request[r] != d->s->container[i].good.request[r])
 				return false;
-	return d->s->put_back && d->f->pending_infeasible;
+	return goes_down(d->s) && d->f->pending_infeasible;
 }
 
 void restart_sent(struct report_memory *m, const struct report_container *c,

@@ -13,6 +13,8 @@
 /* A lead has no more time than the kubelet's delay: its first pauses; then as above. */
 static const usec_t lead_pause[] = {100 * USEC_PER_MSEC, 300 * USEC_PER_MSEC};
 #define FORBIDDEN_FOR (10 * USEC_PER_MIN)
+/* The API server ends a request after this time (its --request-timeout). */
+#define UNANSWERED_USEC USEC_PER_MIN
 
 struct report_state *report_state_new(size_t container_count)
 {
@@ -93,18 +95,19 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 	uint32_t resources = a->resources ? a->resources : RESOURCES_BOTH;
 
 	report_back_to(s);
+	s->unanswered_until = 0; /* what was sent before is refused as well */
 	if (report_lead_refused(t, s, f, now))
 		return REPORT_NEWS_RETRY;
 	/* A refusal of a former spec or of the originals only causes a pause. */
-	if (f->restoring || s->put_back)
+	if (f->restoring || s->back != BACK_NONE)
 		s->wait_until = add_sat(now, t->small_usec);
 	/* First the resources that the refusal names; if the request raised none of them, both. If
 	 * it raised nothing, no value is the cause. */
 	else if (report_refuse(t, s, resources, false, now) == 0 &&
 		 report_refuse(t, s, RESOURCES_BOTH, false, now) == 0)
 		s->refused_until = add_sat(now, t->refusal_usec);
-	if (!f->restoring && !s->put_back && report_can_withdraw(s))
-		s->put_back = s->withdraw = true;
+	if (!f->restoring && s->back == BACK_NONE && report_can_withdraw(s))
+		s->back = BACK_WITHDRAW;
 	return REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY;
 }
 
@@ -155,9 +158,8 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 
 	s->conflicts = s->failures = 0;
 	s->uncertain = false;
-	s->led = s->leading;
-	if (s->leading && now >= s->lead_until && !s->stuck)
-		s->lead_cuts = 0;
+	s->unanswered_until = 0;
+	report_lead_accepted(s, now);
 	s->sent_at = s->since = now;
 	/* The watch was faster and has delivered a later change. */
 	if (f->generation < s->generation) {
@@ -174,7 +176,7 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 	}
 	if (others)
 		report_forget_refusals(s, foreign & RESOURCES_MEMORY);
-	s->put_back = s->withdraw = false;
+	s->back = BACK_NONE;
 	s->restored = f->restoring;
 	s->ours |= changed;
 	s->carrying |= changed;
@@ -199,13 +201,28 @@ static uint32_t conflict(struct report_state *s, usec_t now)
 	return REPORT_NEWS_RETRY;
 }
 
+/* The request may be stored all the same, or only later. */
+static void unanswered(struct report_state *s, usec_t now)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		struct report_memory *m = &s->container[i];
+		uint64_t before = unanswered_of(s, i, now);
+
+		m->unanswered = m->asked.limit[RESOURCE_MEMORY] > m->from.limit[RESOURCE_MEMORY]
+					? MAX(before, m->asked.limit[RESOURCE_MEMORY])
+					: before;
+	}
+	s->unanswered_until = add_sat(now, UNANSWERED_USEC);
+	s->uncertain = true;
+}
+
 static uint32_t failed(struct report_state *s, const struct report_answer *a, usec_t now)
 {
 	usec_t pause = s->leading && s->failures < ARRAY_SIZE(lead_pause) ? lead_pause[s->failures]
 									  : FAILURE_PAUSE;
 
 	s->failures++;
-	s->uncertain = true;
+	unanswered(s, now);
 	s->wait_until = add_sat(now, MAX(a->retry_after_usec, pause));
 	report_back_to(s);
 	return REPORT_NEWS_RETRY;

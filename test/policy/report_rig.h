@@ -73,6 +73,8 @@ static inline void rig_hold(struct report_rig *g, size_t i, size_t r, uint64_t v
 static inline bool rig_decide(struct report_rig *g)
 {
 	report_decide(&g->t, &g->n, g->s, &g->f, g->now, &g->d);
+	if (g->d.moot)
+		report_cut_moot(g->s, g->now);
 	return g->d.send;
 }
 

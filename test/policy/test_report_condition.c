@@ -44,7 +44,7 @@ static void test_infeasible(void)
 		g.f.pending_infeasible = false;
 		rig_echo(&g);
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.s->put_back, 0);
+		CHECK_EQ(g.s->back, BACK_NONE);
 	}
 }
 

@@ -281,6 +281,65 @@ static void test_owner_is_deferred(void)
 	}
 }
 
+/* The owner's memory of another container waits along with the headroom: memory that grows is still
+ * above what the kubelet holds, and growth is denied. */
+static void test_owners_memory_is_deferred(void)
+{
+	WITH(g)
+	{
+		lead(&g, 300 * MIB, 10 * MIB);
+		rig_res(&g, 1, MEM)->spec_limit = 64 * GIB;
+		g.f.generation++;
+		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		for (unsigned i = 0; i < 3; i++) {
+			CHECK(!report_lead_denied(g.s, g.now));
+			g.now += 3 * S;
+			pend(&g, true, RESOURCES_MEMORY);
+			rig_decide(&g);
+			CHECK(!g.d.send);
+		}
+		CHECK(report_lead_denied(g.s, g.now));
+		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+		g.f.pending_deferred = false;
+		rig_echo(&g);
+		CHECK(!report_lead_denied(g.s, g.now));
+	}
+}
+
+/* Less headroom is due, and the server takes no requests for a minute: the next cut waits for the
+ * answer to this one, and meanwhile growth is denied. */
+static void test_cut_waits_for_its_answer(bool sent)
+{
+	WITH(g)
+	{
+		struct report_answer busy = {.kind = REPORT_ANSWER_SLOW_DOWN,
+					     .retry_after_usec = 60 * S};
+
+		lead(&g, 300 * MIB, 10 * MIB);
+		g.now += S;
+		pend(&g, true, RESOURCES_MEMORY);
+		if (sent) {
+			CHECK(rig_decide(&g));
+			rig_sent(&g);
+			report_answered(&g.t, &g.n, g.s, &g.f, &busy, g.now);
+		}
+		for (unsigned i = 0; i < 60; i++) {
+			CHECK(!sent || !rig_decide(&g));
+			CHECK(i < 10 || report_lead_denied(g.s, g.now));
+			g.now += S;
+			pend(&g, true, RESOURCES_MEMORY);
+		}
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 330 * MIB + 150 * MIB);
+		rig_accept(&g);
+		CHECK(!report_lead_denied(g.s, g.now));
+		g.now += S;
+		pend(&g, true, RESOURCES_MEMORY);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), round_up(330 * MIB + 600 * MIB / 16, 4096));
+	}
+}
+
 static void raise_owners_request(struct report_rig *g)
 {
 	rig_res(g, 0, CPU)->spec_limit = rig_res(g, 0, CPU)->held = 4000;
@@ -404,6 +463,9 @@ int main(void)
 	test_cpu_may_be_the_cause(true, RESOURCES_CPU);
 	test_cpu_may_be_the_cause(false, 0);
 	test_owner_is_deferred();
+	test_owners_memory_is_deferred();
+	test_cut_waits_for_its_answer(true);
+	test_cut_waits_for_its_answer(false);
 	test_owner_was_deferred_before();
 	test_pause_outlives_condition();
 	test_new_life_finds_headroom();

@@ -123,6 +123,64 @@ static void test_own_value_changed_in_between(void)
 	}
 }
 
+/* A lead without an answer may still be stored: what is sent meanwhile is no lower, and names the
+ * same containers. */
+static void test_unanswered_may_be_stored(void)
+{
+	WITH(g)
+	{
+		uint64_t first;
+
+		g.c[1].use_bytes = 255 * MIB;
+		grow(&g, 210 * MIB, 50 * MIB);
+		CHECK(rig_decide(&g));
+		first = rig_limit(&g, 0, MEM);
+		CHECK_EQ(first, with_margin(210 * MIB) + 3000 * MIB);
+		CHECK_EQ(rig_limit(&g, 1, MEM), with_margin(255 * MIB));
+		rig_sent(&g);
+		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
+		g.c[1].use_bytes = 100 * MIB;
+		grow(&g, 225 * MIB, 10 * MIB);
+		for (unsigned i = 0; i < 3; i++) {
+			g.now += S;
+			CHECK(rig_decide(&g));
+			CHECK_EQ(rig_limit(&g, 0, MEM), first);
+			CHECK_EQ(rig_limit(&g, 1, MEM), with_margin(255 * MIB));
+			rig_sent(&g);
+			rig_answer(&g, REPORT_ANSWER_FAILED, 0);
+		}
+		/* An answer shows what was stored. */
+		g.now += S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), first);
+		rig_accept(&g);
+		CHECK_EQ(g.s->unanswered_until, 0);
+	}
+}
+
+/* The server refuses what it had not answered: then less is sent. After a minute no server works on
+ * it any more. */
+static void test_unanswered_ends(bool refused)
+{
+	WITH(g)
+	{
+		grow(&g, 210 * MIB, 50 * MIB);
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
+		grow(&g, 225 * MIB, 10 * MIB);
+		g.now += refused ? S : 61 * S;
+		CHECK(rig_decide(&g));
+		if (refused) {
+			rig_sent(&g);
+			rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+			CHECK(rig_decide(&g));
+		}
+		CHECK_EQ(rig_limit(&g, 0, MEM),
+			 with_margin(225 * MIB) + (refused ? 150 * MIB : 600 * MIB));
+	}
+}
+
 int main(void)
 {
 	test_refusal_while_a_lead_is_carried_out();
@@ -130,5 +188,8 @@ int main(void)
 	test_cuts_count_on_after_pause();
 	test_sibling_changed_in_between();
 	test_own_value_changed_in_between();
+	test_unanswered_may_be_stored();
+	test_unanswered_ends(true);
+	test_unanswered_ends(false);
 	return check_result();
 }

@@ -198,7 +198,7 @@ static void test_memory_is_not_taken_back(void)
 			CHECK_EQ(rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY),
 				 REPORT_NEWS_RETRY);
 		}
-		CHECK(!g.s->withdraw);
+		CHECK(g.s->back != BACK_WITHDRAW);
 		CHECK(!rig_decide(&g));
 	}
 }

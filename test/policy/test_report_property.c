@@ -41,8 +41,8 @@ static bool restarts(const struct report_rig *g, const struct report_item *item,
 /* The kubelet refused a restart as infeasible: what it has carried out goes back. */
 static bool undoes_restart(const struct report_rig *g, const struct report_item *item, size_t r)
 {
-	return r == MEM && g->c[item->container].resource[r].restart && g->s->put_back &&
-	       g->f.pending_infeasible &&
+	return r == MEM && g->c[item->container].resource[r].restart &&
+	       (g->s->back != BACK_NONE || g->s->lead == LEAD_CUT_DUE) && g->f.pending_infeasible &&
 	       item->limit[r] == g->s->container[item->container].good.limit[r];
 }
 
@@ -73,14 +73,16 @@ static void judge(const struct report_rig *g, struct tally *t)
 		uint64_t limit = item->limit[MEM];
 
 		/* What takes a resize back changes no memory: there is nothing to replay. */
-		bool as_is = (g->s->withdraw && limit == c->resource[MEM].spec_limit) ||
-			     (undoes_restart(g, item, MEM) && changes_nothing(g));
+		bool as_is =
+			(g->s->back == BACK_WITHDRAW && limit == c->resource[MEM].spec_limit) ||
+			(undoes_restart(g, item, MEM) && changes_nothing(g));
 
 		CHECK(limit >= c->use_bytes || as_is);
 		/* Below use and margin only what is not held higher. */
 		CHECK(limit == LIMIT_MAX || limit >= report_memory_floor(&g->t, S, c) ||
 		      c->resource[MEM].held <= limit || as_is);
-		if (g->f.guaranteed && !g->f.restoring && !g->s->put_back &&
+		if (g->f.guaranteed && !g->f.restoring && g->s->back == BACK_NONE &&
+		    g->s->lead != LEAD_CUT_DUE &&
 		    (g->f.controlled == CONTROLLED_LIMITS || c->limits_only)) {
 			CHECK_EQ(item->limit[CPU], c->resource[CPU].original_request);
 			CHECK(limit >= c->resource[MEM].original_request);

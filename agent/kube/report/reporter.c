@@ -296,6 +296,8 @@ static void decide(struct tracked *t, usec_t now, struct report_decision *ret)
 	struct reporter *r = t->reporter;
 
 	report_decide(&r->options.tuning, &r->node, t->state, &r->view.facts, now, ret);
+	if (ret->moot)
+		report_cut_moot(t->state, now);
 	t->hold = ret->hold;
 	t->blocked = ret->blocked;
 	t->again = ret->again;
