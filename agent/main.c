@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscaled(8): options and exit codes. */
-#include "agent/loop/daemon.h"
+#include "agent/loop/loop.h"
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static const struct option options[] = {
 };
 
 /* 0: go on; 1: done; -EINVAL: usage. */
-static int parse_options(int argc, char **argv, struct daemon_options *ret)
+static int parse_options(int argc, char **argv, struct loop_options *ret)
 {
 	int c;
 
@@ -62,16 +62,16 @@ static int parse_options(int argc, char **argv, struct daemon_options *ret)
 
 int main(int argc, char **argv)
 {
-	struct daemon_options o = {.config_path = CONFIG_PATH};
-	struct daemon *d = NULL;
+	struct loop_options o = {.config_path = CONFIG_PATH};
+	struct loop *l = NULL;
 	int r = parse_options(argc, argv, &o);
 
 	if (r != 0)
 		return r > 0 ? EXIT_SUCCESS : EXIT_USAGE;
-	r = daemon_new(&o, &d);
+	r = loop_new(&o, &l);
 	if (r < 0)
 		return r == -EINVAL ? EXIT_USAGE : EXIT_FAILURE;
-	r = daemon_run(d);
-	daemon_free(d);
+	r = loop_run(l);
+	loop_free(l);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -2,9 +2,9 @@
 /* Carries out a plan: writes its steps to cgroups, raises first. */
 #include "agent/apply/apply.h"
 #include "agent/apply/pod_level.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/report.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
 #include "cgroup/writer.h"
 #include <string.h>

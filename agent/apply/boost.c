@@ -5,12 +5,12 @@
  */
 #include "agent/apply/boost.h"
 #include "agent/apply/apply.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/scope.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
 #include <string.h>
 

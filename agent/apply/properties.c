@@ -2,11 +2,11 @@
 /* The properties that systemd is to store, and when they are sent. */
 #include "agent/apply/properties.h"
 #include "agent/apply/pod_level.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/report.h"
 #include "agent/manage/scope.h"
-#include "agent/manage/shared.h"
 #include "policy/types/bounds.h"
 
 static uint64_t per_sec_of(const struct limits *l)

@@ -2,9 +2,9 @@
 /* Releases a unit: suspends the laws and requests that its originals are restored. */
 #include "agent/apply/release.h"
 #include "agent/apply/apply.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/shared.h"
 
 void unit_update_hold(struct managed *m)
 {

@@ -4,8 +4,8 @@
 #include "agent/apply/apply.h"
 #include "agent/apply/release.h"
 #include "agent/apply/start.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
 #include <string.h>
 

@@ -6,6 +6,7 @@
 #include "agent/apply/properties.h"
 #include "agent/apply/release.h"
 #include "agent/apply/stuck.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/node_memory.h"
@@ -14,7 +15,6 @@
 #include "agent/manage/reader.h"
 #include "agent/manage/report.h"
 #include "agent/manage/scope.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
 #include "cgroup/stuck.h"
 #include <errno.h>

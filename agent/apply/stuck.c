@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Finds a writer of memory.max that is stuck in the kernel, and releases PID 1: cgroup/stuck.h. */
 #include "agent/apply/stuck.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/report.h"
-#include "agent/manage/shared.h"
 #include "cgroup/stuck.h"
 
 /* From one wake-up to the next, a tenth of a second: in a cgroup at its limit the kernel searches

@@ -3,11 +3,11 @@
 #include "agent/cluster/cluster.h"
 #include "agent/base/footprint.h"
 #include "agent/manage/above.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/report.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_absent.h"
 #include "agent/pod/pods.h"
@@ -174,8 +174,9 @@ static int parts_start(struct cluster *c, const struct kube_config *account)
 	return watch_start(c, seed);
 }
 
-int cluster_start(struct daemon *d)
+int cluster_start(struct daemon *d, struct cluster **ret)
 {
+	struct cluster *c;
 	const struct config_kubernetes *k = &d->config.kubernetes;
 	struct kube_config account = {0};
 	struct kube_config_error err;
@@ -190,18 +191,22 @@ int cluster_start(struct daemon *d)
 	}
 	if (account.insecure)
 		event_api_insecure(&(struct daemon_event){.file = k->kubeconfig});
-	d->cluster = calloc(1, sizeof *d->cluster);
-	if (d->cluster == NULL) {
+	c = calloc(1, sizeof *c);
+	if (c == NULL) {
 		kube_config_free(&account);
 		return -ENOMEM;
 	}
-	d->cluster->daemon = d;
+	c->daemon = d;
 	d->memory.kubelet = true;
-	r = parts_start(d->cluster, &account);
+	r = parts_start(c, &account);
 	kube_config_free(&account);
-	if (r < 0)
+	if (r < 0) {
 		report_unsupported("the API server's client cannot be started", NULL, r);
-	return r;
+		cluster_free(c);
+		return r;
+	}
+	*ret = c;
+	return 0;
 }
 
 void cluster_free(struct cluster *c)

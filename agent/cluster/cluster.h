@@ -54,9 +54,9 @@ struct cluster {
 };
 
 /* --- cluster.c */
-/* If Kubernetes is switched off or absent, d->cluster stays NULL. On failure logs the reason and
+/* If Kubernetes is switched off or absent, *ret stays NULL. On failure logs the reason and
  * returns -errno. */
-int cluster_start(struct daemon *d);
+int cluster_start(struct daemon *d, struct cluster **ret);
 void cluster_free(struct cluster *c);
 /* After every reflex pass between two samples: reports memory growth, which cannot wait for the
  * next sample. */

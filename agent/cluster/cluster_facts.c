@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The facts of a report: the held limits, beside the pod object. */
 #include "agent/cluster/cluster.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/spec.h"
 #include "agent/pod/pod_recover.h"
 #include "agent/pod/pod_rule.h"

@@ -4,8 +4,8 @@
  * nothing would be sized, without an error.
  */
 #include "agent/cluster/cluster.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/shared.h"
 #include "cgroup/kubepods.h"
 
 /* The cgroup of the last pod may outlive it for a moment, and that of a new pod may appear a moment

@@ -2,10 +2,10 @@
 /* LimitRanges: requested at intervals, one namespace at a time, for namespaces with managed pods.
  */
 #include "agent/cluster/cluster.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
 #include <stdio.h>
 #include <string.h>

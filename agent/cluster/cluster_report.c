@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The reporter's callbacks, and the hooks through which the pods query it. */
 #include "agent/cluster/cluster.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/report.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_rule.h"
 #include "policy/base/quantity.h"

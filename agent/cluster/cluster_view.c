@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What status and explain show of the cluster. */
 #include "agent/cluster/cluster.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/shared.h"
 
 static const enum report_view_state states[REPORT_HOLD_COUNT] = {
 	[REPORT_HOLD_NONE] = REPORT_VIEW_NONE,

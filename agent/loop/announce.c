@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reports what a wake-up changed: kills, denied memory, ceilings. */
 #include "agent/loop/announce.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/denied.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/report.h"
-#include "agent/manage/shared.h"
 
 void tell_states_of(struct managed *m)
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The state and runtime directories: made, locked, and whether this process still owns both. */
 #include "agent/loop/folders.h"
-#include "agent/http/http.h"
+#include "agent/loop/loop.h"
+#include "agent/manage/daemon_state.h"
+#include "agent/manage/persist.h"
 #include "agent/manage/report.h"
-#include "agent/manage/shared.h"
 #include "agent/serve/serve.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -45,20 +46,22 @@ static struct lock_place lock_place(const struct daemon *d, const char *holder)
 	};
 }
 
-int folders_start(struct daemon *d)
+int folders_start(struct loop *l)
 {
+	struct daemon *d = &l->daemon;
 	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX], what[LOCK_HOLDER_MAX + 64];
 	struct lock_place at;
-	int r = directory_open(d->config.paths.state_dir, &d->records.dir);
+	int fd = -1, r = directory_open(d->config.paths.state_dir, &fd);
 
 	if (r < 0) {
 		report_unsupported("the state folder cannot be opened", d->config.paths.state_dir,
 				   r);
 		return r;
 	}
+	persist_use_folder(d, fd);
 	holder_text(d, holder);
 	at = lock_place(d, holder);
-	r = lock_take(&at, &d->lock, other);
+	r = lock_take(&at, &l->folders.lock, other);
 	if (r == -EWOULDBLOCK) {
 		snprintf(what, sizeof what, "this node is already managed by %s", other);
 		report_unsupported(what,
@@ -76,14 +79,9 @@ static int reopen_state(struct daemon *d)
 {
 	int fd = -1, r = directory_open(d->config.paths.state_dir, &fd);
 
-	if (r < 0)
-		return r;
-	close(d->records.dir);
-	d->records.dir = fd;
-	d->records.dirty = true;
-	d->records.lost_mark_due = d->records.originals_lost;
-	d->records.next_save = d->wake.now;
-	return 0;
+	if (r >= 0)
+		persist_use_folder(d, fd);
+	return r;
 }
 
 static void removed(const char *file, const char *what)
@@ -94,7 +92,7 @@ static void removed(const char *file, const char *what)
 /* An error that persists is reported once in this time. */
 #define TOLD_AGAIN_USEC USEC_PER_HOUR
 
-static void cannot(struct daemon *d, struct told_error *t, const char *file, const char *what,
+static void cannot(const struct daemon *d, struct told_error *t, const char *file, const char *what,
 		   int error)
 {
 	char text[256];
@@ -106,23 +104,25 @@ static void cannot(struct daemon *d, struct told_error *t, const char *file, con
 	removed(file, text);
 }
 
-static void check_lock(struct daemon *d)
+static void check_lock(struct loop *l)
 {
+	struct daemon *d = &l->daemon;
+	struct folders *f = &l->folders;
 	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX], what[LOCK_HOLDER_MAX + 64];
 	struct lock_place at;
 	int r;
 
 	holder_text(d, holder);
 	at = lock_place(d, holder);
-	r = lock_check(&at, &d->lock, other);
-	d->reopen_due |= r == LOCK_RETAKEN;
-	if (r >= 0 && !d->reopen_due) {
-		d->lock_told.error = 0;
+	r = lock_check(&at, &f->lock, other);
+	f->reopen_due |= r == LOCK_RETAKEN;
+	if (r >= 0 && !f->reopen_due) {
+		f->lock_told.error = 0;
 	} else if (r >= 0) {
 		r = reopen_state(d);
-		d->reopen_due = r < 0;
+		f->reopen_due = r < 0;
 		if (r < 0)
-			cannot(d, &d->lock_told, d->config.paths.state_dir,
+			cannot(d, &f->lock_told, d->config.paths.state_dir,
 			       "and it cannot be opened again: nothing is saved", r);
 		else
 			removed("the lock", "taken again, and the state is saved again");
@@ -131,32 +131,31 @@ static void check_lock(struct daemon *d)
 		removed("the lock", what);
 		sd_event_exit(d->event, FOLDERS_LOST);
 	} else if (r < 0) {
-		cannot(d, &d->lock_told, "the lock",
+		cannot(d, &f->lock_told, "the lock",
 		       "and it cannot be taken again: another agent would not be noticed", r);
 	}
 }
 
 /* The file of the control socket, through which vscalectl finds the daemon. */
-static void check_socket(struct daemon *d)
+static void check_socket(struct loop *l)
 {
+	const struct daemon *d = &l->daemon;
 	int r;
 
-	if (d->server != NULL && http_server_reachable(d->server))
+	if (serve_reachable(&l->serve))
 		return;
-	http_server_free(d->server);
-	d->server = NULL;
-	r = serve_start(d);
+	r = serve_start(&l->serve);
 	if (r < 0) {
-		cannot(d, &d->socket_told, d->config.paths.socket,
+		cannot(d, &l->folders.socket_told, d->config.paths.socket,
 		       "and it cannot be made again: vscalectl finds no daemon", r);
 		return;
 	}
-	d->socket_told.error = 0;
+	l->folders.socket_told.error = 0;
 	removed(d->config.paths.socket, "made again");
 }
 
-void folders_check(struct daemon *d)
+void folders_check(struct loop *l)
 {
-	check_lock(d);
-	check_socket(d);
+	check_lock(l);
+	check_socket(l);
 }

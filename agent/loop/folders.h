@@ -2,11 +2,27 @@
 /* The state folder and the control socket, which other processes may remove. */
 #pragma once
 
-struct daemon;
+#include "agent/base/lock.h"
+#include "policy/base/base.h"
+#include <stdbool.h>
+
+struct loop;
+
+/* An error that was reported; 0: all is well. */
+struct told_error {
+	int error;
+	usec_t at;
+};
+
+struct folders {
+	struct lock lock;
+	struct told_error lock_told, socket_told;
+	bool reopen_due; /* the state folder was replaced */
+};
 
 /* The result of the loop when another process took the lock: the state files are not written any
  * more. */
 #define FOLDERS_LOST (-EBUSY)
-int folders_start(struct daemon *d);
+int folders_start(struct loop *l);
 /* Takes the lock and opens the control socket again when another process removed their files. */
-void folders_check(struct daemon *d);
+void folders_check(struct loop *l);

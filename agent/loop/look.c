@@ -11,12 +11,12 @@
 #include "agent/apply/stuck.h"
 #include "agent/loop/announce.h"
 #include "agent/loop/sweep.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/oom.h"
 #include "agent/manage/reader.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
 #include <errno.h>
 
@@ -107,8 +107,7 @@ void tick_look(struct daemon *d)
 		if (d->units.items[i]->sweep.events_muted)
 			unmute(d->units.items[i]);
 	node_memory_balance(d, &plan);
-	d->counters.look_usec = daemon_clock() - begin;
-	counters_took(&d->tally.scan[SCAN_REFLEX], d->counters.look_usec);
+	counters_took(&d->tally.scan[SCAN_REFLEX], daemon_clock() - begin);
 	moved |= plan.count > 0;
 	if (moved)
 		plan_apply(d, &plan);

@@ -3,11 +3,11 @@
 #include "agent/loop/reload.h"
 #include "agent/config/config_watch.h"
 #include "agent/drift/guard.h"
-#include "agent/loop/daemon.h"
+#include "agent/loop/loop.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/report.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
 #include "agent/units/units.h"
 #include "systemd/notify.h"
@@ -29,21 +29,20 @@ static void histories_follow(struct daemon *d)
 	}
 }
 
-void daemon_reload(struct daemon *d)
+void loop_reload(struct loop *l)
 {
+	struct daemon *d = &l->daemon;
 	struct config_errors errors = {0};
 	struct config fresh;
 	char later[256];
 	int r;
 
 	notify_send(NOTIFY_RELOADING, NULL, daemon_clock());
-	r = config_load_file(d->config_path, &fresh, &errors);
+	r = config_load_file(l->source.path, &fresh, &errors);
 	if (r < 0) {
-		snprintf(d->config_result, sizeof d->config_result, "%.*s",
-			 (int)sizeof d->config_result - 1,
-			 errors.count > 0 ? errors.text[0] : strerror(-r));
+		config_source_failed(&l->source, errors.count > 0 ? errors.text[0] : strerror(-r));
 		d->tally.reloads_failed++;
-		report_config_errors(d->config_path, &errors, true);
+		report_config_errors(l->source.path, &errors, true);
 	} else {
 		bool other_log = fresh.log.target != d->config.log.target ||
 				 fresh.log.format != d->config.log.format;
@@ -51,13 +50,12 @@ void daemon_reload(struct daemon *d)
 		config_keep_start(&fresh, &d->config, later, sizeof later);
 		config_free(&d->config);
 		d->config = fresh;
-		snprintf(d->config_result, sizeof d->config_result, "ok");
-		d->config_loaded_real = d->wake.now_real;
+		config_source_loaded(&l->source, d->wake.now_real);
 		d->tally.reloads++;
 		event_config_loaded(&(struct daemon_event){
-			.file = d->config_path, .count = d->config.unit_count, .detail = later});
+			.file = l->source.path, .count = d->config.unit_count, .detail = later});
 		if (other_log)
-			daemon_log_start(d);
+			loop_log_start(l);
 		histories_follow(d);
 		units_apply_rules(d);
 	}
@@ -66,16 +64,16 @@ void daemon_reload(struct daemon *d)
 
 static void on_config_changed(void *ctx)
 {
-	struct daemon *d = ctx;
+	struct loop *l = ctx;
 
-	daemon_wake(d);
-	daemon_reload(d);
+	daemon_wake(&l->daemon);
+	loop_reload(l);
 }
 
-int daemon_watch_config(struct daemon *d)
+int loop_watch_config(struct loop *l)
 {
-	int r = config_watch_new(d->event, d->config_path, 0, on_config_changed, d,
-				 &d->config_watch);
+	int r = config_watch_new(l->daemon.event, l->source.path, 0, on_config_changed, l,
+				 &l->config_watch);
 
-	return r == -ENOENT ? 0 : guard_without(d, r);
+	return r == -ENOENT ? 0 : guard_without(&l->daemon, r);
 }

@@ -2,8 +2,8 @@
 /* Reads the configuration again. */
 #pragma once
 
-struct daemon;
+struct loop;
 
-void daemon_reload(struct daemon *d);
+void loop_reload(struct loop *l);
 /* Reads it again when the file is replaced. */
-int daemon_watch_config(struct daemon *d);
+int loop_watch_config(struct loop *l);

@@ -5,10 +5,10 @@
  */
 #include "agent/loop/sweep.h"
 #include "agent/apply/apply.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/reader.h"
-#include "agent/manage/shared.h"
 #include <errno.h>
 
 #define FIRST_USAGE (USAGE_CPU | USAGE_THROTTLE)

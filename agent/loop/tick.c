@@ -8,12 +8,12 @@
 #include "agent/drift/guard.h"
 #include "agent/loop/announce.h"
 #include "agent/loop/sweep.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/oom.h"
 #include "agent/manage/reader.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
 #include "cgroup/levels.h"
 #include <errno.h>
@@ -85,12 +85,12 @@ static int read_sample(struct managed *m, bool limits, const struct usage *first
 	return r;
 }
 
-static void observe(struct managed *m, struct usage *first, struct plan *plan)
+static void observe(struct managed *m, bool limits, const struct usage *first, struct plan *plan)
 {
 	struct daemon *d = m->daemon;
 	struct control_context x;
 	struct usage u = {0};
-	int r = read_sample(m, d->wake.now >= d->next_review, first, &u);
+	int r = read_sample(m, limits, first, &u);
 
 	if (r == -ENODEV) {
 		managed_lost(m);
@@ -106,6 +106,16 @@ static void observe(struct managed *m, struct usage *first, struct plan *plan)
 	control_observe(&m->control, &u, &x);
 }
 
+static void sample_one(struct managed *m, struct usage *first, struct plan *plan)
+{
+	observe(m, false, first, plan);
+}
+
+static void review_one(struct managed *m, struct usage *first, struct plan *plan)
+{
+	observe(m, true, first, plan);
+}
+
 static void count_holds(struct managed *m)
 {
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
@@ -118,7 +128,7 @@ static void count_holds(struct managed *m)
 	}
 }
 
-static void review(struct daemon *d, struct plan *plan)
+static void review_all(struct daemon *d, struct plan *plan)
 {
 	struct control_context x = daemon_context(d, plan);
 
@@ -140,22 +150,19 @@ static void look_levels(struct daemon *d)
 			managed_look_levels(d->units.items[i]);
 }
 
-bool tick(struct daemon *d)
+void tick(struct daemon *d, bool review)
 {
 	struct plan plan;
 	usec_t begin = daemon_clock();
-	bool due = d->wake.now >= d->next_review;
 
 	look_levels(d);
 	plan_begin(d, &plan);
 	boost_look(d, &plan);
 	node_memory_expect(d, false);
-	sweep_units(d, READER_SAMPLE, observe, &plan);
-	d->counters.scan_usec = daemon_clock() - begin;
-	counters_took(&d->tally.scan[SCAN_SAMPLE], d->counters.scan_usec);
-	if (due) {
-		d->next_review = d->wake.now + d->config.clocks.review_usec;
-		review(d, &plan);
+	sweep_units(d, READER_SAMPLE, review ? review_one : sample_one, &plan);
+	counters_took(&d->tally.scan[SCAN_SAMPLE], daemon_clock() - begin);
+	if (review) {
+		review_all(d, &plan);
 		pod_levels_review(d);
 	}
 	node_memory_balance(d, &plan);
@@ -163,5 +170,4 @@ bool tick(struct daemon *d)
 	guard_check(d);
 	properties_send(d);
 	tell_states(d);
-	return due;
 }

@@ -6,5 +6,5 @@
 
 struct daemon;
 
-/* Takes a sample of everything. True: it did the review as well, which was due. */
-bool tick(struct daemon *d);
+/* Takes a sample of everything; review: with the review, which is due. */
+void tick(struct daemon *d, bool review);

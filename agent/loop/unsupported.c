@@ -6,10 +6,10 @@
  */
 #include "agent/loop/unsupported.h"
 #include "agent/cluster/cluster.h"
-#include "agent/loop/daemon.h"
 #include "agent/loop/folders.h"
+#include "agent/loop/loop.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/report.h"
-#include "agent/manage/shared.h"
 #include <errno.h>
 
 /* As sd-event wakes; the API server's own timers are not bound to it. */
@@ -20,8 +20,9 @@ static const char *const words[CG_MODE_COUNT] = {
 	[CG_MODE_HYBRID] = "cgroup-hybrid",
 };
 
-int unsupported_host(struct daemon *d)
+int unsupported_host(struct loop *l)
 {
+	struct daemon *d = &l->daemon;
 	char why[128];
 	const char *hint = "boot with systemd.unified_cgroup_hierarchy=1; "
 			   "`vscalectl doctor` tells more";
@@ -37,32 +38,32 @@ int unsupported_host(struct daemon *d)
 	return 0;
 }
 
-bool unsupported_tick(struct daemon *d)
+bool unsupported_tick(struct loop *l)
 {
-	bool review = d->wake.now >= d->next_review;
+	bool review;
 
-	if (d->host.unsupported == NULL)
+	if (l->daemon.host.unsupported == NULL)
 		return false;
-	if (review) {
-		d->next_review = d->wake.now + d->config.clocks.review_usec;
-		folders_check(d);
-	}
-	if (d->cluster != NULL)
-		cluster_tick(d->cluster, review);
+	review = loop_review_due(l);
+	if (review)
+		folders_check(l);
+	if (l->cluster != NULL)
+		cluster_tick(l->cluster, review);
 	return true;
 }
 
 static int on_look(sd_event_source *s, uint64_t due, void *userdata)
 {
-	daemon_tick(userdata);
+	loop_tick(userdata);
 	sd_event_source_set_time(s, due + LOOK_USEC);
 	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 }
 
-int unsupported_start(struct daemon *d)
+int unsupported_start(struct loop *l)
 {
-	int r = sd_event_add_time(d->event, &d->tick_source, CLOCK_BOOTTIME, d->wake.now, 0,
-				  on_look, d);
+	const struct daemon *d = &l->daemon;
+	int r = sd_event_add_time(d->event, &l->timer.source, CLOCK_BOOTTIME, d->wake.now, 0,
+				  on_look, l);
 
-	return daemon_loop_part(r) < 0 ? r : daemon_serve(d);
+	return loop_part(r) < 0 ? r : loop_serve(l);
 }

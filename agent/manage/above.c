@@ -6,10 +6,10 @@
  * be ratified.
  */
 #include "agent/manage/above.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/report.h"
-#include "agent/manage/shared.h"
 #include "agent/view/human.h"
 #include "policy/types/bounds.h"
 #include <stdio.h>

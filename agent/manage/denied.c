@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Memory that the node did not have for a unit: reported once for as long as that lasts. */
 #include "agent/manage/denied.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/report.h"
-#include "agent/manage/shared.h"
 #include "agent/view/human.h"
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  */
 #include "agent/manage/lift.h"
 #include "agent/base/drop.h"
-#include "agent/manage/shared.h"
+#include "agent/manage/daemon_state.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The table of what is managed: an entry is added, attached to its cgroup, detached and removed. */
 #include "agent/manage/managed.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
 #include "agent/manage/report.h"
-#include "agent/manage/shared.h"
 #include "cgroup/levels.h"
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Queries on one entry of the table; nothing is changed. */
 #include "agent/manage/managed_facts.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/shared.h"
 #include "cgroup/levels.h"
 #include <string.h>
 

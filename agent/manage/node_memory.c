@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/manage/node_memory.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/report.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
 #include "cgroup/writer.h"
 #include "policy/types/bounds.h"

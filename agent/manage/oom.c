@@ -2,10 +2,10 @@
 /* Under which limit a process was OOM-killed: the held limit, or one that an external writer had
  * lowered. */
 #include "agent/manage/oom.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/shared.h"
 
 void oom_lowered(struct managed *m, const struct managed *at, uint64_t seen)
 {

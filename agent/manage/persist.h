@@ -27,6 +27,8 @@ struct arrival;
 struct daemon;
 struct managed;
 
+/* The state folder is this one from now on; takes fd. Everything is written to it once more. */
+void persist_use_folder(struct daemon *d, int fd);
 int persist_load(struct daemon *d);
 void persist_save(struct daemon *d);
 /* All lost originals are known again, or their pods are gone. The mark of the loss is removed once

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Bounds of one container for the laws: request, LimitRange, heap and the like. */
 #include "agent/manage/pod_bounds.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/spec.h"
 
 static bool qos_near(const struct managed *m, const struct kube_pod *s)

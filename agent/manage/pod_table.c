@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Queries on the table of pods. */
 #include "agent/manage/pod_table.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/shared.h"
 #include "cgroup/kubepods.h"
 #include <stdio.h>
 #include <string.h>

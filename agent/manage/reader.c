@@ -3,9 +3,9 @@
  * vanish. */
 #include "agent/manage/reader.h"
 #include "agent/base/footprint.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
 #include "cgroup/kubepods.h"
 #include "cgroup/levels.h"

@@ -2,9 +2,9 @@
 /* From what happened to the journal. */
 #include "agent/manage/report.h"
 #include "agent/base/escape.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/shared.h"
 #include "agent/view/decision_text.h"
 #include "agent/view/human.h"
 #include "policy/types/bounds.h"

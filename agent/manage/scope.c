@@ -4,9 +4,9 @@
  * at any time; the runtime's own Set replaces them once, and is corrected like any echo.
  */
 #include "agent/manage/scope.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/shared.h"
 #include "cgroup/kubepods.h"
 #include <string.h>
 

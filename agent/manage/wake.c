@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A wake-up: its time, and the context that the laws get with it. */
 #include "agent/manage/wake.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/node_memory.h"
-#include "agent/manage/shared.h"
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -49,8 +49,11 @@ void daemon_wake(struct daemon *d)
 
 	d->wake.clock(d->wake.clock_ctx, &boot, &real);
 	d->wake.monotonic = daemon_clock();
-	if (d->wake.now == 0)
+	if (d->wake.now == 0) {
 		d->wake.offset_usec = (int64_t)(real - boot);
+		d->wake.started_at = d->wake.ticked_at = boot;
+		d->wake.started_monotonic = d->wake.monotonic;
+	}
 	step = (int64_t)(real - boot) - d->wake.offset_usec;
 	d->wake.now = MAX(boot, d->wake.now);
 	if (step > (int64_t)CLOCK_STEP_USEC || step < -(int64_t)CLOCK_STEP_USEC)
@@ -60,6 +63,16 @@ void daemon_wake(struct daemon *d)
 	d->wake.count++;
 	node_memory_close(d);
 	event_log_time(&d->log, d->wake.now, d->wake.now_real);
+}
+
+void wake_ticked(struct wakeup *w)
+{
+	w->ticked_at = w->now;
+}
+
+void wake_due(struct wakeup *w, usec_t due)
+{
+	w->due = due;
 }
 
 struct control_context daemon_context(struct daemon *d, struct plan *plan)

@@ -18,13 +18,18 @@ struct wakeup {
 	usec_t now_real;     /* realtime, steps of the wall clock taken out */
 	usec_t wall_now;     /* the wall clock as it is, for comparison with timestamps of others */
 	int64_t offset_usec; /* from boottime to now_real */
-	usec_t started_at;
+	usec_t started_at;   /* the first wake-up */
 	usec_t started_monotonic;
-	uint64_t count; /* of wake-ups */
+	usec_t ticked_at; /* the newest of the timer, boottime */
+	uint64_t count;   /* of wake-ups */
 };
 
 /* Reads the clocks once for this wake-up. */
 void daemon_wake(struct daemon *d);
+/* The wake-up is the timer's. */
+void wake_ticked(struct wakeup *w);
+/* The timer's wake-up that begins was due at this time; 0: it has ended. */
+void wake_due(struct wakeup *w, usec_t due);
 /* CLOCK_MONOTONIC now, for measuring vscaled's own cost. */
 usec_t daemon_clock(void);
 struct control_context daemon_context(struct daemon *d, struct plan *plan);

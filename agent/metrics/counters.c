@@ -62,6 +62,8 @@ void counters_took(struct counters_span *s, usec_t span_usec)
 		s->bucket[i]++;
 	s->count++;
 	s->sum_usec += span_usec;
+	s->last_usec = span_usec;
+	s->max_usec = MAX(s->max_usec, span_usec);
 }
 
 void counters_change(struct counters *c, enum resource r, uint64_t from, uint64_t to,

@@ -18,6 +18,8 @@ struct counters_span {
 	uint64_t bucket[COUNTERS_BUCKETS]; /* at most this bound, and above the one before */
 	uint64_t count;                    /* all, longer ones too */
 	uint64_t sum_usec;
+	usec_t last_usec; /* the newest */
+	usec_t max_usec;
 };
 void counters_took(struct counters_span *s, usec_t span_usec);
 
@@ -78,7 +80,7 @@ struct counters {
 	/* an answer to a resize other than REPORT_ANSWER_OK; a condition that refuses it counts as
 	 * REPORT_ANSWER_REFUSED */
 	uint64_t reports_failed[REPORT_ANSWER_KINDS];
-	/* daemon_reload(), by result */
+	/* loop_reload(), by result */
 	uint64_t reloads;
 	uint64_t reloads_failed;
 	/* persist_save(), by result */

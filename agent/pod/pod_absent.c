@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Records of pods that lists lack: when they are deleted. */
 #include "agent/pod/pod_absent.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/shared.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -3,10 +3,10 @@
  * appears. */
 #include "agent/pod/pod_find.h"
 #include "agent/apply/start.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/shared.h"
 #include "agent/pod/pod_claim.h"
 #include "agent/pod/pod_recover.h"
 #include "agent/pod/pod_rule.h"

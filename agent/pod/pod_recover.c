@@ -7,12 +7,12 @@
  */
 #include "agent/pod/pod_recover.h"
 #include "agent/kube/model/originals.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/report.h"
-#include "agent/manage/shared.h"
 #include "agent/pod/pod_absent.h"
 #include <stdio.h>
 #include <string.h>

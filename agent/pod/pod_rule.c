@@ -3,11 +3,11 @@
 #include "agent/pod/pod_rule.h"
 #include "agent/apply/release.h"
 #include "agent/apply/rules.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/report.h"
-#include "agent/manage/shared.h"
 #include <stdio.h>
 #include <string.h>
 

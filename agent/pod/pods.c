@@ -3,10 +3,10 @@
 #include "agent/pod/pods.h"
 #include "agent/apply/boost.h"
 #include "agent/base/footprint.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_absent.h"
 #include "agent/pod/pod_find.h"
@@ -330,7 +330,7 @@ static bool level_owes(const struct pod *p)
 	return p->level != NULL && p->level->hand_back.due;
 }
 
-void pods_tick(struct daemon *d)
+void pods_tick(struct daemon *d, bool review)
 {
 	/* New cgroups are not reported without inotify. */
 	if (d->inotify.incomplete)
@@ -345,7 +345,7 @@ void pods_tick(struct daemon *d)
 		if (p->leaving && !pod_owes(p) && !level_owes(p) && !report_owes(p))
 			pod_drop(p, true);
 	}
-	if (d->wake.now < d->next_review)
+	if (!review)
 		return;
 	drop_absent(d);
 	absent_tick(d);

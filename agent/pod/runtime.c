@@ -5,10 +5,10 @@
  * limit comes with it. So does the kubelet, when it carries out an external resize.
  */
 #include "agent/pod/runtime.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/shared.h"
 #include "agent/pod/pod_spec.h"
 #include "cgroup/cpuset.h"
 #include "policy/types/bounds.h"

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The operations of the control API. */
 #include "agent/serve/serve.h"
+#include "agent/config/config_source.h"
 #include "agent/control/control.h"
+#include "agent/http/http.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/denied.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
+#include "agent/metrics/metrics_server.h"
 #include "agent/serve/serve_pod.h"
 #include "agent/units/hold.h"
 #include "agent/view/decision_text.h"
@@ -229,7 +232,8 @@ void serve_view(const struct managed *m, control_unit_fn *each, void *arg)
 
 static int serve_list(void *ctx, control_unit_fn *each, void *arg)
 {
-	struct daemon *d = ctx;
+	const struct serve *s = ctx;
+	struct daemon *d = s->daemon;
 
 	daemon_wake(d);
 	/* Pod levels follow their containers: `explain` shows one. */
@@ -242,7 +246,8 @@ static int serve_list(void *ctx, control_unit_fn *each, void *arg)
 
 static int serve_explain(void *ctx, const char *name, control_unit_fn *each, void *arg)
 {
-	struct daemon *d = ctx;
+	const struct serve *s = ctx;
+	struct daemon *d = s->daemon;
 	const struct managed *m = managed_find(d, name);
 
 	daemon_wake(d);
@@ -285,9 +290,10 @@ static uint32_t managed_count(const struct daemon *d)
 	return n;
 }
 
-void serve_status(void *daemon, struct status_view *ret)
+void serve_status(void *ctx, struct status_view *ret)
 {
-	struct daemon *d = daemon;
+	const struct serve *s = ctx;
+	struct daemon *d = s->daemon;
 	const struct counters_span *lag = &d->tally.loop_lag;
 
 	daemon_wake(d);
@@ -299,9 +305,9 @@ void serve_status(void *daemon, struct status_view *ret)
 		.managed_count = managed_count(d),
 		.paused = d->units.paused,
 		.unsupported = d->host.unsupported,
-		.config_path = d->config_path,
-		.config_result = d->config_result,
-		.config_loaded_realtime_usec = d->config_loaded_real,
+		.config_path = s->source->path,
+		.config_result = s->source->result,
+		.config_loaded_realtime_usec = s->source->loaded_real,
 		.state_directory = d->config.paths.state_dir,
 		.state_result = d->records.result[0] ? d->records.result : "not saved yet",
 		.state_saved_realtime_usec = d->records.saved_real,
@@ -310,10 +316,10 @@ void serve_status(void *daemon, struct status_view *ret)
 		.controllers = d->host.controllers,
 		.psi = d->host.cg.psi,
 		.wakeups = d->wake.count,
-		.loop_lag_max_usec = d->counters.lag_max_usec,
+		.loop_lag_max_usec = lag->max_usec,
 		.loop_lag_mean_usec = lag->count > 0 ? lag->sum_usec / lag->count : 0,
-		.scan_usec = d->counters.scan_usec,
-		.look_usec = d->counters.look_usec,
+		.scan_usec = d->tally.scan[SCAN_SAMPLE].last_usec,
+		.look_usec = d->tally.scan[SCAN_REFLEX].last_usec,
 		.writes = d->tally.apply[BACKEND_CGROUP].count,
 		.write_failures = d->tally.apply_failed[BACKEND_CGROUP],
 		.reader = reader_name(d),
@@ -327,47 +333,56 @@ void serve_status(void *daemon, struct status_view *ret)
 
 static int serve_pause(void *ctx, const char *name)
 {
-	daemon_wake(ctx);
-	return hold_pause(ctx, name);
+	const struct serve *s = ctx;
+
+	daemon_wake(s->daemon);
+	return hold_pause(s->daemon, name);
 }
 
 static int serve_resume(void *ctx, const char *name)
 {
-	daemon_wake(ctx);
-	return hold_resume(ctx, name);
+	const struct serve *s = ctx;
+
+	daemon_wake(s->daemon);
+	return hold_resume(s->daemon, name);
 }
 
 static int serve_restore(void *ctx, const char *name, bool force, control_result_fn *each,
 			 void *arg)
 {
-	daemon_wake(ctx);
-	return hold_restore(ctx, name, force, each, arg);
+	const struct serve *s = ctx;
+
+	daemon_wake(s->daemon);
+	return hold_restore(s->hand_back, name, force, each, arg);
 }
 
 /* --- the server --- */
 
 static cJSON *serve_config(void *ctx)
 {
-	struct daemon *d = ctx;
+	const struct serve *s = ctx;
+	struct daemon *d = s->daemon;
 
 	return config_dump_json(&d->config);
 }
 
 static bool serve_live(void *ctx, const char **ret_why)
 {
-	struct daemon *d = ctx;
+	const struct serve *s = ctx;
+	struct daemon *d = s->daemon;
 	usec_t interval = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec);
 	bool turns;
 
 	daemon_wake(d);
-	turns = d->wake.now - d->last_tick <= 3 * interval + LIVE_GRACE_USEC;
+	turns = d->wake.now - d->wake.ticked_at <= 3 * interval + LIVE_GRACE_USEC;
 	*ret_why = turns ? NULL : "the loop does not turn";
 	return turns;
 }
 
 static bool serve_ready(void *ctx, const char **ret_why)
 {
-	struct daemon *d = ctx;
+	const struct serve *s = ctx;
+	struct daemon *d = s->daemon;
 
 	*ret_why = d->pid1.connected || d->pid1.absent ? NULL : "systemd does not answer";
 	return *ret_why == NULL;
@@ -393,9 +408,23 @@ static gid_t socket_group(const struct daemon *d)
 	return g != NULL ? g->gr_gid : (gid_t)-1;
 }
 
-int serve_start(struct daemon *d)
+int serve_start(struct serve *s)
 {
-	d->api = (struct control_api){.ops = &ops, .ctx = d};
-	return control_server_new(d->event, &d->api, d->config.paths.socket, socket_group(d),
-				  &d->server);
+	struct daemon *d = s->daemon;
+
+	http_server_free(STEAL(s->server));
+	s->api = (struct control_api){.ops = &ops, .ctx = s};
+	return control_server_new(d->event, &s->api, d->config.paths.socket, socket_group(d),
+				  &s->server);
+}
+
+void serve_stop(struct serve *s)
+{
+	http_server_free(STEAL(s->server));
+	metrics_server_free(STEAL(s->metrics));
+}
+
+bool serve_reachable(const struct serve *s)
+{
+	return s->server != NULL && http_server_reachable(s->server);
 }

@@ -4,10 +4,29 @@
 
 #include "agent/control/control.h"
 
+struct config_source;
 struct daemon;
+struct hand_back;
+struct http_server;
 struct managed;
+struct metrics_server;
 
-int serve_start(struct daemon *d);
+/* What answers vscalectl, Prometheus and the kubelet's probes. */
+struct serve {
+	struct daemon *daemon;
+	struct hand_back *hand_back;
+	const struct config_source *source;
+	struct control_api api;
+	struct http_server *server;     /* the control socket; NULL: it is not open */
+	struct metrics_server *metrics; /* NULL: none is configured */
+};
+
+/* Opens the control socket, after closing the one that is open. */
+int serve_start(struct serve *s);
+void serve_stop(struct serve *s);
+/* Can a client connect to the control socket? */
+bool serve_reachable(const struct serve *s);
 /* Passes the view of one managed unit or container to each. */
 void serve_view(const struct managed *m, control_unit_fn *each, void *arg);
-void serve_status(void *daemon, struct status_view *ret);
+/* ctx: struct serve. */
+void serve_status(void *ctx, struct status_view *ret);

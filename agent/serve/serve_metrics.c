@@ -2,12 +2,13 @@
 /* Fills the input of /metrics and of the probes. */
 #include "agent/serve/serve_metrics.h"
 #include "agent/base/footprint.h"
+#include "agent/config/config_source.h"
 #include "agent/manage/above.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/report.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/metrics_server.h"
 #include "agent/serve/serve.h"
@@ -56,18 +57,19 @@ static uint64_t invalid_pods(const struct daemon *d)
 
 static int on_collect(void *ctx, struct metrics_input *in)
 {
-	struct daemon *d = ctx;
+	struct serve *s = ctx;
+	struct daemon *d = s->daemon;
 	struct status_view status;
 
 	/* The page adds to the resident size: first unmap what other work has left. */
 	if (d->units.count >= MANY_UNITS)
 		footprint_trim();
 	metrics_input_reserve(in, d->units.count);
-	serve_status(d, &status);
+	serve_status(s, &status);
 	metrics_input_status(in, &status);
 	collect_things(d, in);
 	in->counters = &d->tally;
-	in->last_tick_real = d->last_tick + (usec_t)d->wake.offset_usec;
+	in->last_tick_real = d->wake.ticked_at + (usec_t)d->wake.offset_usec;
 	in->state_ok = d->records.save_error == 0;
 	if (d->memory.read.total != 0 && d->config.tuning.node.count) {
 		in->node_reserve_bytes = d->memory.supply.reserve;
@@ -95,16 +97,18 @@ static bool cgroup_writable(const struct daemon *d)
 
 static void on_probe(void *ctx, struct probe_input *in)
 {
-	struct daemon *d = ctx;
+	const struct serve *s = ctx;
+	struct daemon *d = s->daemon;
 
 	daemon_wake(d);
 	*in = (struct probe_input){
 		.now = d->wake.now,
-		.last_tick = d->last_tick,
+		.last_tick = d->wake.ticked_at,
 		.started = d->wake.started_at,
 		.interval_usec = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec),
 		.grace_usec = d->pid1.connected ? LIVE_GRACE_USEC : 0,
-		.kubernetes = d->cluster != NULL && d->host.unsupported == NULL,
+		.kubernetes =
+			config_cluster_wanted(&d->config.kubernetes) && d->host.unsupported == NULL,
 		.pods_listed = d->pods.synced,
 		.node_wrong = d->host.name_wrong,
 		.standalone = d->config.unit_count > 0 && d->host.unsupported == NULL,
@@ -114,14 +118,15 @@ static void on_probe(void *ctx, struct probe_input *in)
 		.cgroup_writable = d->host.unsupported == NULL && cgroup_writable(d),
 		.dry_run = d->host.unsupported != NULL ||
 			   d->config.kubernetes.highest_mode == MODE_OFF,
-		.config_valid = strcmp(d->config_result, "ok") == 0,
+		.config_valid = strcmp(s->source->result, "ok") == 0,
 	};
 }
 
 static const struct metrics_ops ops = {.collect = on_collect, .probe = on_probe};
 
-int serve_metrics_start(struct daemon *d)
+int serve_metrics_start(struct serve *s)
 {
+	struct daemon *d = s->daemon;
 	struct listen_address at;
 	int r;
 
@@ -129,7 +134,7 @@ int serve_metrics_start(struct daemon *d)
 		return 0;
 	r = listen_parse(d->config.http.listen, &at);
 	if (r == 0)
-		r = metrics_server_new(d->event, &at, &ops, d, &d->metrics);
+		r = metrics_server_new(d->event, &at, &ops, s, &s->metrics);
 	if (r < 0)
 		report_unsupported("metrics cannot be served", d->config.http.listen, r);
 	return r;

@@ -2,7 +2,7 @@
 /* Serves Prometheus and the kubelet's probes. */
 #pragma once
 
-struct daemon;
+struct serve;
 
 /* 0 also if no address is configured. */
-int serve_metrics_start(struct daemon *d);
+int serve_metrics_start(struct serve *s);

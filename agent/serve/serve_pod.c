@@ -3,9 +3,9 @@
  * containers that are not managed. */
 #include "agent/serve/serve_pod.h"
 #include "agent/manage/above.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/shared.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /* The daemon's connection to PID 1: its calls, and where the replies go. */
 #include "agent/units/bus.h"
 #include "agent/drift/guard.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/report.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
 #include "agent/units/units.h"
 #include "systemd/unit_dropin.h"
@@ -103,8 +103,9 @@ static bool can_do_without(const struct daemon *d, int error)
 	       (error == -ENOENT || error == -EACCES);
 }
 
-int bus_start(struct daemon *d, const struct unit_port *port)
+int bus_start(struct daemon *d, const struct unit_port *port, struct unit_bus **ret)
 {
+	struct unit_bus *bus = NULL;
 	int r;
 
 	if (port != NULL) {
@@ -112,7 +113,7 @@ int bus_start(struct daemon *d, const struct unit_port *port)
 		d->pid1.connected = true;
 		return 0;
 	}
-	r = unit_bus_new(d->event, NULL, &bus_ops, d, &d->bus);
+	r = unit_bus_new(d->event, NULL, &bus_ops, d, &bus);
 	if (can_do_without(d, r)) {
 		event_bus_absent(&(struct daemon_event){.error = r});
 		d->pid1.absent = true;
@@ -124,7 +125,7 @@ int bus_start(struct daemon *d, const struct unit_port *port)
 		return r;
 	}
 	d->pid1.port = (struct unit_port){
-		.ctx = d->bus,
+		.ctx = bus,
 		.list = on_bus_list,
 		.set = on_bus_set,
 		.pending = on_bus_pending,
@@ -133,5 +134,6 @@ int bus_start(struct daemon *d, const struct unit_port *port)
 		.beaten = on_bus_beaten,
 		.keep = on_bus_keep,
 	};
+	*ret = bus;
 	return 0;
 }

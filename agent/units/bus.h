@@ -3,7 +3,9 @@
 #pragma once
 
 struct daemon;
+struct unit_bus;
 struct unit_port;
 
-/* port NULL: the real PID 1. */
-int bus_start(struct daemon *d, const struct unit_port *port);
+/* port NULL: the real PID 1, *ret is owned then. Else, and where there is no PID 1 and none is
+ * needed, *ret stays. */
+int bus_start(struct daemon *d, const struct unit_port *port, struct unit_bus **ret);

@@ -5,13 +5,13 @@
 #include "agent/apply/pod_level.h"
 #include "agent/apply/release.h"
 #include "agent/apply/start.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/report.h"
 #include "agent/manage/scope.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pods.h"
@@ -207,17 +207,19 @@ static bool must_wait(struct daemon *d, const char *name)
 }
 
 /* Waits for PID 1, unlike all other code: the restore has to be complete when it returns. */
-static int restore_units(struct daemon *d, const char *name, bool force, struct restore_job *job)
+static int restore_units(const struct hand_back *h, const char *name, bool force,
+			 struct restore_job *job)
 {
+	struct daemon *d = h->daemon;
 	const struct tuning_memory *t = &d->config.tuning.memory;
 	struct restore_systemd systemd;
 	struct restore r = {
 		.root = d->host.root,
-		.units = d->restore_units != NULL ? d->restore_units : &systemd.units,
+		.units = h->port != NULL ? h->port : &systemd.units,
 		.margin_permille = t->margin_permille,
 		.margin_min_bytes = t->margin_min_bytes,
 		.force = force,
-		.keep_pods = d->cluster != NULL,
+		.keep_pods = config_cluster_wanted(&d->config.kubernetes),
 		.pending = keep_pending,
 		.pending_ctx = d,
 	};
@@ -260,15 +262,17 @@ static void on_operator_result(void *arg, const struct restore_result *result)
 	job->each(job->arg, result);
 }
 
-int hold_restore(struct daemon *d, const char *name, bool force, control_result_fn *each, void *arg)
+int hold_restore(struct hand_back *h, const char *name, bool force, control_result_fn *each,
+		 void *arg)
 {
+	struct daemon *d = h->daemon;
 	struct operator_job operator= {d, each, arg};
 	struct restore_job job = {.daemon = d, .each = on_operator_result, .arg = &operator};
 
 	/* The records stay on disk, unread, until the node is supported again. */
 	if (d->host.unsupported != NULL)
 		return -ENOTSUP;
-	return restore_units(d, name, force, &job);
+	return restore_units(h, name, force, &job);
 }
 
 /* --- hand-back --- */
@@ -304,18 +308,18 @@ static bool is_pending(int r, enum restore_outcome outcome)
 	return r == -EAGAIN || (r >= 0 && outcome == RESTORE_PENDING);
 }
 
-static void hand_back(struct managed *m)
+static void hand_back(struct hand_back *h, struct managed *m)
 {
-	struct daemon *d = m->daemon;
+	struct daemon *d = h->daemon;
 	struct restore_job job = {.daemon = d, .quiet = m->hand_back.reported, .quick = true};
-	int r = restore_units(d, m->name, false, &job);
+	int r = restore_units(h, m->name, false, &job);
 	bool pending = is_pending(r, job.outcome);
 
 	/* Nothing was reported of one that is tried again at once. */
 	m->hand_back.reported |= !pending;
 	m->hand_back.next_at = d->wake.now + (pending ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC);
 	if ((r < 0 && r != -ENOENT && r != -EAGAIN) || (r >= 0 && job.outcome == RESTORE_FAILED))
-		d->hand_back_at =
+		h->not_before =
 			m->hand_back.next_at; /* a PID 1 that hangs is not called for each */
 	/* -ENOENT: it has no record, so no value by vscaled is left. */
 	if (r == -ENOENT || (r >= 0 && is_restored(job.outcome)))
@@ -330,30 +334,32 @@ static bool is_stray(const struct daemon *d, const char *name)
 }
 
 /* 0, or -errno when no other is to be tried now. */
-static int release_stray(struct daemon *d, const char *name, bool told)
+static int release_stray(struct hand_back *h, const char *name, bool told)
 {
+	struct daemon *d = h->daemon;
 	struct restore_job job = {.daemon = d, .quiet = true, .quick = true};
-	int r = restore_units(d, name, false, &job);
+	int r = restore_units(h, name, false, &job);
 
 	if (is_pending(r, job.outcome)) {
-		d->strays_at = MIN(d->strays_at, d->wake.now + HAND_BACK_SOON_USEC);
+		h->strays_at = MIN(h->strays_at, d->wake.now + HAND_BACK_SOON_USEC);
 		return 0;
 	}
 	if (r < 0 || !is_restored(job.outcome))
-		d->strays_at = MIN(d->strays_at, d->wake.now + HAND_BACK_RETRY_USEC);
-	if (!told || d->strays_at == UINT64_MAX)
+		h->strays_at = MIN(h->strays_at, d->wake.now + HAND_BACK_RETRY_USEC);
+	if (!told || h->strays_at == UINT64_MAX)
 		report_stray(name, r < 0 ? RESTORE_FAILED : job.outcome);
 	return MIN(r, 0);
 }
 
 /* Units that an earlier run of vscaled sized and the present configuration does not name, or not
  * so. */
-static void release_strays(struct daemon *d)
+static void release_strays(struct hand_back *h)
 {
-	bool told = d->strays_told;
+	struct daemon *d = h->daemon;
+	bool told = h->strays_told;
 
-	d->strays_told = true;
-	d->strays_at = UINT64_MAX;
+	h->strays_told = true;
+	h->strays_at = UINT64_MAX;
 	for (size_t i = d->records.baselines.count; i > 0; i--) {
 		const char *name = restore_unit_name(&d->records.baselines.items[i - 1]);
 		char copy[RECORD_NAME_MAX];
@@ -362,26 +368,27 @@ static void release_strays(struct daemon *d)
 			continue;
 		/* The name is part of the record, which release_stray() may delete. */
 		snprintf(copy, sizeof copy, "%s", name);
-		if (release_stray(d, copy, told) < 0)
+		if (release_stray(h, copy, told) < 0)
 			return;
 	}
 }
 
-void hold_tick(struct daemon *d)
+void hold_tick(struct hand_back *h)
 {
+	struct daemon *d = h->daemon;
 	usec_t begin = daemon_clock();
 
-	if (d->pid1.listed && d->wake.now >= d->strays_at)
-		release_strays(d);
+	if (d->pid1.listed && d->wake.now >= h->strays_at)
+		release_strays(h);
 	for (size_t i = 0; i < d->units.count; i++) {
 		struct managed *m = d->units.items[i];
 
 		unit_update_hold(m);
 		if (!m->hand_back.due || d->wake.now < m->hand_back.next_at ||
-		    d->wake.now < d->hand_back_at || (m->kind == UNIT_KIND_POD && pod_owes(m->pod)))
+		    d->wake.now < h->not_before || (m->kind == UNIT_KIND_POD && pod_owes(m->pod)))
 			continue;
 		if (daemon_clock() - begin >= HAND_BACK_BUDGET_USEC)
 			return;
-		hand_back(m);
+		hand_back(h, m);
 	}
 }

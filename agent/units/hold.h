@@ -5,12 +5,22 @@
 #include "agent/control/control.h"
 
 struct daemon;
+struct restore_units;
+
+/* Units whose originals are to be restored because they are no longer managed. */
+struct hand_back {
+	struct daemon *daemon;
+	const struct restore_units *port; /* tests; NULL: PID 1 */
+	usec_t not_before;                /* PID 1 did not answer */
+	bool strays_told;
+	usec_t strays_at; /* when to hand them back, UINT64_MAX: none */
+};
 
 int hold_pause(struct daemon *d, const char *name);
 int hold_resume(struct daemon *d, const char *name);
 /* What cannot be restored at this moment is reported as RESTORE_PENDING. -ENOTSUP: the node is not
  * supported, and no record was read. */
-int hold_restore(struct daemon *d, const char *name, bool force, control_result_fn *each,
+int hold_restore(struct hand_back *h, const char *name, bool force, control_result_fn *each,
 		 void *arg);
 /* At each review: tries again to restore what could not be restored yet. */
-void hold_tick(struct daemon *d);
+void hold_tick(struct hand_back *h);

@@ -6,10 +6,10 @@
 #include "agent/apply/start.h"
 #include "agent/base/footprint.h"
 #include "agent/drift/guard.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/persist.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/agent/daemon_rig.h"
-#include "agent/loop/daemon.h"
 #include "agent/loop/look.h"
+#include "agent/loop/loop.h"
 #include "agent/loop/reload.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/wake.h"
@@ -222,7 +222,7 @@ char *rig_config(const char *units)
 void rig_reload(struct rig *r, const char *config_body)
 {
 	rig_write_config(r, config_body);
-	daemon_reload(r->daemon);
+	loop_reload(r->loop);
 	r->daemon->config.clocks.reflex_usec = RIG_TICK_USEC;
 }
 
@@ -277,7 +277,7 @@ int rig_start(struct rig *r)
 {
 	char proc[96];
 	static struct unit_port port;
-	const struct daemon_options o = {
+	const struct loop_options o = {
 		.config_path = r->config,
 		.trust_root = true,
 		.mode = r->mode,
@@ -294,17 +294,18 @@ int rig_start(struct rig *r)
 	if (r->clock != NULL)
 		r->clock(r, &r->boot, &r->real);
 	rig_pid1_start(r);
-	result = daemon_new(&o, &r->daemon);
+	result = loop_new(&o, &r->loop);
 	if (result == 0) {
-		if (r->daemon->cluster == NULL)
+		r->daemon = &r->loop->daemon;
+		if (r->loop->cluster == NULL)
 			r->daemon->hooks = r->hooks;
 		/* Virtual time: rig_run() is the timer, and a look comes every second. */
 		r->daemon->config.clocks.reflex_usec = RIG_TICK_USEC;
-		sd_event_source_set_enabled(r->daemon->tick_source, SD_EVENT_OFF);
+		sd_event_source_set_enabled(r->loop->timer.source, SD_EVENT_OFF);
 		r->daemon->log.record = on_event;
 		r->daemon->log.record_ctx = r;
 		r->daemon->log.lines = false;
-		r->daemon->restore_units = &r->restore;
+		r->loop->hand_back.port = &r->restore;
 	}
 	return result;
 }
@@ -313,7 +314,8 @@ void rig_stop(struct rig *r)
 {
 	if (r->daemon != NULL && r->daemon->host.unsupported == NULL)
 		persist_save(r->daemon);
-	daemon_free(r->daemon);
+	loop_free(r->loop);
+	r->loop = NULL;
 	r->daemon = NULL;
 	rig_pid1_stop(r);
 }
@@ -364,7 +366,7 @@ static void one_tick(struct rig *r)
 	while (sd_event_run(r->daemon->event, 0) > 0)
 		;
 	begin = cpu_time();
-	daemon_tick(r->daemon);
+	loop_tick(r->loop);
 	r->own_cpu_usec += cpu_time() - begin;
 	for (size_t u = 0; u < r->unit_count; u++)
 		r->unit[u].blocked_seen = true;

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "agent/manage/shared.h"
+#include "agent/loop/loop.h"
 #include "cgroup/kubepods.h"
 #include "systemd/unit_queue.h"
 #include "test/fake.h"
@@ -88,7 +88,8 @@ struct rig {
 	const char *proc;   /* NULL: what rig_meminfo() says */
 	enum cg_mode mode;  /* CG_MODE_NONE: version 2 */
 	const char *reader; /* NULL: text */
-	struct daemon *daemon;
+	struct loop *loop;
+	struct daemon *daemon; /* of the loop */
 	usec_t boot, real;
 	usec_t tick_usec;
 	usec_t own_cpu_usec; /* of all ticks */
@@ -144,7 +145,7 @@ void rig_unit_start(struct rig *r, struct rig_unit *u);
 void rig_meminfo(struct rig *r, uint64_t total, uint64_t available);
 /* The same with the kubelet's memory.available, which is lower: page cache is active. */
 void rig_meminfo_active(struct rig *r, uint64_t total, uint64_t available, uint64_t kubelet);
-/* Starts the daemon; 0 or what daemon_new() said. */
+/* Starts the daemon; 0 or what loop_new() said. */
 int rig_start(struct rig *r);
 void rig_stop(struct rig *r);
 /* Virtual time passes in ticks of a second, each a sample; step (may be NULL) moves the counters

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The whole daemon in virtual time, on a fake tree, with a scripted PID 1. */
 #include "agent/drift/guard.h"
-#include "agent/loop/daemon.h"
+#include "agent/loop/loop.h"
 #include "agent/loop/reload.h"
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"
@@ -200,13 +200,13 @@ static void test_bad_config_on_reload(void)
 	CHECK_EQ(rig_start(&r), 0);
 	rig_run(&r, 2, step_idle);
 	rig_write_config(&r, "units:\n  - match: a.service\n    max-cpu: lots\n");
-	daemon_reload(r.daemon);
+	loop_reload(r.loop);
 	CHECK_EQ(r.events[EVENT_CONFIG_INVALID], 1);
 	CHECK(strstr(r.last_message, "vscaled.yaml:") != NULL);
 	CHECK_EQ(r.daemon->config.unit_count, 1);
 	rig_run(&r, 2, step_idle);
 	rig_write_config(&r, "units:\n  - match: a.service\n    max-cpu: 1\n");
-	daemon_reload(r.daemon);
+	loop_reload(r.loop);
 	CHECK_EQ(r.daemon->units.items[0]->control.rule.cpu_milli.max, 1000);
 	rig_close(&r);
 }
@@ -312,12 +312,12 @@ static void test_start_is_no_lag(void)
 	r.clock = clock_real;
 	CHECK_EQ(rig_start(&r), 0);
 	usleep(start_usec);
-	sd_event_source_set_enabled(r.daemon->tick_source, SD_EVENT_ONESHOT);
+	sd_event_source_set_enabled(r.loop->timer.source, SD_EVENT_ONESHOT);
 	sd_event_add_time_relative(r.daemon->event, NULL, CLOCK_BOOTTIME, 50 * USEC_PER_MSEC, 0,
 				   on_enough, NULL);
-	CHECK_EQ(daemon_run(r.daemon), 0);
+	CHECK_EQ(loop_run(r.loop), 0);
 	CHECK(r.daemon->tally.loop_lag.count > 0);
-	CHECK(r.daemon->counters.lag_max_usec < start_usec);
+	CHECK(r.daemon->tally.loop_lag.max_usec < start_usec);
 	rig_close(&r);
 }
 

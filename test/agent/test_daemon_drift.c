@@ -368,7 +368,8 @@ static void test_restore_given_up(void)
 	r.lag_seconds = 5;
 	rig_run(&r, 2, step_busy);
 	CHECK(unit_queue_pending(r.queue, "a.service"));
-	CHECK_EQ(r.daemon->api.ops->restore(r.daemon, "a.service", false, take_result, &results),
+	CHECK_EQ(r.loop->serve.api.ops->restore(&r.loop->serve, "a.service", false, take_result,
+						&results),
 		 0);
 	CHECK_EQ(results, 1);
 	CHECK_EQ(r.restore_calls, 0);

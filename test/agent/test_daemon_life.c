@@ -289,7 +289,7 @@ static void test_pause(void)
 	u = rig_add(&r, "a.service", 200, 512 * MIB);
 	CHECK_EQ(rig_start(&r), 0);
 	rig_run(&r, 5, step_idle);
-	CHECK_EQ(r.daemon->api.ops->pause(r.daemon, NULL), 1);
+	CHECK_EQ(r.loop->serve.api.ops->pause(&r.loop->serve, NULL), 1);
 	sets = r.set_calls;
 	rig_run(&r, 20, step_busy);
 	CHECK_EQ(rig_cpu_milli(&r, u), 200);
@@ -305,7 +305,7 @@ static void test_pause(void)
 	CHECK(holds(&r, u, 200, 512 * MIB));
 	CHECK(holds(&r, late, 200, 512 * MIB));
 	CHECK_EQ(r.set_calls, sets);
-	CHECK_EQ(r.daemon->api.ops->resume(r.daemon, NULL), 2);
+	CHECK_EQ(r.loop->serve.api.ops->resume(&r.loop->serve, NULL), 2);
 	for (int i = 0; i < 15; i++) {
 		rig_burn(&r, late, 800);
 		rig_run(&r, 1, step_busy);
@@ -323,11 +323,11 @@ static void test_resume_takes_over(void)
 	struct rig r;
 	struct rig_unit *u = raised(&r, "units:\n  - match: a.service\n");
 
-	CHECK_EQ(r.daemon->api.ops->pause(r.daemon, "a.service"), 1);
+	CHECK_EQ(r.loop->serve.api.ops->pause(&r.loop->serve, "a.service"), 1);
 	rig_put(&r, u, "cpu.max", "35000 100000\n");
 	rig_run(&r, 15, step_idle);
 	CHECK_EQ(rig_cpu_milli(&r, u), 350);
-	CHECK_EQ(r.daemon->api.ops->resume(r.daemon, "a.service"), 1);
+	CHECK_EQ(r.loop->serve.api.ops->resume(&r.loop->serve, "a.service"), 1);
 	rig_run(&r, 5, step_idle);
 	CHECK_EQ(rig_cpu_milli(&r, u), 350);
 	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 0);
@@ -337,7 +337,7 @@ static void test_resume_takes_over(void)
 	rig_run(&r, 15, step_busy);
 	CHECK(rig_cpu_milli(&r, u) >= 800);
 	CHECK_EQ(first(&r)->control.resource[RESOURCE_CPU].original, 200);
-	CHECK_EQ(r.daemon->api.ops->pause(r.daemon, "none.service"), -ENOENT);
+	CHECK_EQ(r.loop->serve.api.ops->pause(&r.loop->serve, "none.service"), -ENOENT);
 	rig_close(&r);
 }
 
@@ -354,8 +354,8 @@ static enum restore_outcome restore(struct rig *r)
 	for (int i = 0; i < 10 && outcome == RESTORE_PENDING; i++) {
 		if (i > 0)
 			rig_run(r, 1, r->step);
-		CHECK_EQ(r->daemon->api.ops->restore(r->daemon, "a.service", false, take_result,
-						     &outcome),
+		CHECK_EQ(r->loop->serve.api.ops->restore(&r->loop->serve, "a.service", false,
+							 take_result, &outcome),
 			 0);
 	}
 	return outcome;
@@ -380,7 +380,7 @@ static void test_restore_and_resume(void)
 	rig_run(&r, 20, step_busy);
 	CHECK(holds(&r, u, 500, GIB));
 	CHECK_EQ(first(&r)->state, UNIT_RESTORED);
-	CHECK_EQ(r.daemon->api.ops->resume(r.daemon, "a.service"), 1);
+	CHECK_EQ(r.loop->serve.api.ops->resume(&r.loop->serve, "a.service"), 1);
 	rig_run(&r, 10, step_busy);
 	CHECK(rig_cpu_milli(&r, u) >= 800);
 	CHECK_EQ(first(&r)->control.resource[RESOURCE_CPU].original, 500);

@@ -49,7 +49,7 @@ static void test_removed(void)
 	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 2);
 	CHECK_EQ(stat(lock_path, &after), 0);
 	CHECK_EQ(stat(socket_path, &after), 0);
-	CHECK(http_server_reachable(r.daemon->server));
+	CHECK(http_server_reachable(r.loop->serve.server));
 	rig_run(&r, 30, NULL);
 	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 2);
 	rig_close(&r);
@@ -102,7 +102,7 @@ static void test_socket_unwritable(void)
 	CHECK_EQ(rmdir(socket_path), 0);
 	rig_run(&r, 30, NULL);
 	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 2);
-	CHECK(http_server_reachable(r.daemon->server));
+	CHECK(http_server_reachable(r.loop->serve.server));
 	rig_close(&r);
 }
 

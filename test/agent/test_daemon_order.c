@@ -182,9 +182,9 @@ static void throttle_all(struct rig *r)
 /* Nine looks after a sample: the next tick is one. */
 static void to_before_sample(void)
 {
-	usec_t next = rig.daemon->next_sample;
+	usec_t next = rig.loop->timer.next_sample;
 
-	while (rig.daemon->next_sample == next)
+	while (rig.loop->timer.next_sample == next)
 		rig_look(&rig, 1, run);
 	rig_look(&rig, 9, run);
 }
@@ -193,7 +193,7 @@ static void to_before_review(void)
 {
 	do
 		to_before_sample();
-	while (rig.boot + RIG_LOOK_USEC < rig.daemon->next_review);
+	while (rig.boot + RIG_LOOK_USEC < rig.loop->timer.next_review);
 }
 
 static void turn(void (*step)(struct rig *r))
@@ -220,9 +220,9 @@ static void test_sample(void)
 
 	start();
 	to_before_sample();
-	next = rig.daemon->next_sample;
+	next = rig.loop->timer.next_sample;
 	turn(run_and_throttle_last);
-	CHECK(rig.daemon->next_sample > next);
+	CHECK(rig.loop->timer.next_sample > next);
 	CHECK(rig_cpu_milli(&rig, &rig.unit[LAST]) > 100);
 	check_written_first(LAST);
 	rig_close(&rig);

@@ -127,7 +127,7 @@ static void test_not_loaded(void)
 		start_one(&r, readers[i]);
 		rig_scan.open_error = -EPERM;
 		CHECK_EQ(rig_start(&r), 0);
-		serve_status(r.daemon, &status);
+		serve_status(&r.loop->serve, &status);
 		CHECK_STR(status.reader, "text");
 		CHECK_STR(status.reader_detail, "scan: not here");
 		rig_look(&r, 30, step_burn);
@@ -146,7 +146,7 @@ static void test_no_proof(void)
 	start_one(&r, "bpf");
 	fake_remove(&r.tree, "proof.slice");
 	CHECK_EQ(rig_start(&r), 0);
-	serve_status(r.daemon, &status);
+	serve_status(&r.loop->serve, &status);
 	CHECK_STR(status.reader_detail,
 		  "scan: loaded; memory.stat is left to its file, nothing here proves it; "
 		  "life: loaded");
@@ -166,7 +166,7 @@ static void test_fails_later(void)
 	start_one(&r, "auto");
 	CHECK_EQ(rig_start(&r), 0);
 	rig_look(&r, 30, NULL);
-	serve_status(r.daemon, &status);
+	serve_status(&r.loop->serve, &status);
 	CHECK_STR(status.reader, "bpf");
 	CHECK_STR(status.reader_detail, "scan: loaded; life: loaded");
 	rig_scan.pass_error = -EIO;
@@ -175,7 +175,7 @@ static void test_fails_later(void)
 	CHECK_EQ(r.events[EVENT_READER_FAILED], 0);
 	rig_look(&r, 30, step_burn);
 	CHECK_EQ(r.events[EVENT_READER_FAILED], 1);
-	serve_status(r.daemon, &status);
+	serve_status(&r.loop->serve, &status);
 	CHECK_STR(status.reader, "text");
 	CHECK_STR(status.reader_detail, "3 passes failed: Input/output error");
 	CHECK(rig_cpu_milli(&r, &r.unit[0]) >= 640);

@@ -261,15 +261,15 @@ static void test_hands_off(enum cgroup_driver driver)
 {
 	struct rig r;
 	struct rig_pod *p = begin(&r, driver, "");
-	const struct control_ops *ops = r.daemon->api.ops;
+	const struct control_ops *ops = r.loop->serve.api.ops;
 
 	rig_look(&r, 10, pods_burn_20);
 	check_lent(&r, p);
-	CHECK(ops->pause(r.daemon, "default/web-0") >= 1);
+	CHECK(ops->pause(&r.loop->serve, "default/web-0") >= 1);
 	CHECK_EQ(milli(&r, p), 200);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[1].unit), 300);
 	rig_look(&r, 10, pods_burn_20);
-	CHECK(ops->resume(r.daemon, "default/web-0") >= 1);
+	CHECK(ops->resume(&r.loop->serve, "default/web-0") >= 1);
 	rig_look(&r, 30, pods_burn_20);
 	pods_check_originals(&r, p);
 	rig_close(&r);
@@ -277,7 +277,9 @@ static void test_hands_off(enum cgroup_driver driver)
 	p = begin(&r, driver, "");
 	rig_look(&r, 10, pods_burn_20);
 	check_lent(&r, p);
-	CHECK_EQ(r.daemon->api.ops->restore(r.daemon, "default/web-0", false, ignore, NULL), 0);
+	CHECK_EQ(r.loop->serve.api.ops->restore(&r.loop->serve, "default/web-0", false, ignore,
+						NULL),
+		 0);
 	pods_check_originals(&r, p);
 	rig_look(&r, 30, pods_burn_20);
 	pods_check_originals(&r, p);
@@ -361,7 +363,7 @@ static void test_insister(void)
 	ready(&r, p);
 	rig_run(&r, 10, pods_burn_20);
 	CHECK_EQ(milli(&r, p), 330);
-	CHECK(r.daemon->api.ops->resume(r.daemon, "default/web-0/app") >= 1);
+	CHECK(r.loop->serve.api.ops->resume(&r.loop->serve, "default/web-0/app") >= 1);
 	rig_run(&r, 5, pods_burn_20);
 	CHECK_EQ(milli(&r, p), 330);
 	rig_close(&r);
@@ -376,7 +378,8 @@ static struct boost_view shown(struct rig *r)
 {
 	struct boost_view b = {0};
 
-	CHECK_EQ(r->daemon->api.ops->explain(r->daemon, "default/web-0/app", on_unit, &b), 0);
+	CHECK_EQ(r->loop->serve.api.ops->explain(&r->loop->serve, "default/web-0/app", on_unit, &b),
+		 0);
 	return b;
 }
 

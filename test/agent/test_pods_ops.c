@@ -30,7 +30,7 @@ static struct listing list(struct rig *r)
 {
 	struct listing l = {0};
 
-	CHECK_EQ(r->daemon->api.ops->list(r->daemon, on_unit, &l), 0);
+	CHECK_EQ(r->loop->serve.api.ops->list(&r->loop->serve, on_unit, &l), 0);
 	return l;
 }
 
@@ -62,8 +62,10 @@ static void test_left_out_and_told(void)
 	l = list(&r);
 	CHECK_EQ(l.count, 4);
 	CHECK_EQ(l.unmanaged, 3);
-	CHECK_EQ(r.daemon->api.ops->explain(r.daemon, "default/web-0/setup", on_unit, &l), 0);
-	CHECK_EQ(r.daemon->api.ops->explain(r.daemon, "default/web-0/none", on_unit, &l), -ENOENT);
+	CHECK_EQ(r.loop->serve.api.ops->explain(&r.loop->serve, "default/web-0/setup", on_unit, &l),
+		 0);
+	CHECK_EQ(r.loop->serve.api.ops->explain(&r.loop->serve, "default/web-0/none", on_unit, &l),
+		 -ENOENT);
 	rig_close(&r);
 }
 
@@ -104,25 +106,25 @@ static void test_commands(enum cgroup_driver driver)
 	unsigned results = 0;
 
 	rig_pod_put(&r, p);
-	ops = r.daemon->api.ops;
-	CHECK_EQ(ops->pause(r.daemon, "default/web-0/app"), 1);
-	CHECK_EQ(ops->pause(r.daemon, "default/web-0/none"), -ENOENT);
+	ops = r.loop->serve.api.ops;
+	CHECK_EQ(ops->pause(&r.loop->serve, "default/web-0/app"), 1);
+	CHECK_EQ(ops->pause(&r.loop->serve, "default/web-0/none"), -ENOENT);
 	rig_run(&r, 5, pods_burn_800);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
-	CHECK_EQ(ops->resume(r.daemon, "default/web-0/app"), 1);
+	CHECK_EQ(ops->resume(&r.loop->serve, "default/web-0/app"), 1);
 	rig_run(&r, 10, pods_burn_800);
 	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
-	CHECK_EQ(ops->restore(r.daemon, "default/web-0", false, on_result, &results), 0);
+	CHECK_EQ(ops->restore(&r.loop->serve, "default/web-0", false, on_result, &results), 0);
 	CHECK_EQ(results, 3);
 	pods_check_originals(&r, p);
 	rig_run(&r, 10, pods_burn_800);
 	pods_check_originals(&r, p);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_RESTORED);
-	CHECK(ops->resume(r.daemon, "default/web-0/app") >= 1);
+	CHECK(ops->resume(&r.loop->serve, "default/web-0/app") >= 1);
 	rig_run(&r, 15, pods_burn_800);
 	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
 	/* One container alone: the pod makes no room for what it had. */
-	CHECK_EQ(ops->restore(r.daemon, "default/web-0/app", false, on_result, &results), 0);
+	CHECK_EQ(ops->restore(&r.loop->serve, "default/web-0/app", false, on_result, &results), 0);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.kernel.cpu_quota_usec, 20000);
 	rig_run(&r, 3, pods_burn_800);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);

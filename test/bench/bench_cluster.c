@@ -8,7 +8,7 @@
  * bound. Exit status 77: there is no python3, or no such server.
  */
 #include "agent/kube/model/decode.h"
-#include "agent/loop/daemon.h"
+#include "agent/loop/loop.h"
 #include "agent/manage/wake.h"
 #include "test/fake.h"
 #include "test/kube/crig_http.h"
@@ -216,12 +216,12 @@ static void make_pods(struct bench *b)
 
 static int be_agent(const char *config)
 {
-	const struct daemon_options o = {.config_path = config, .trust_root = true};
-	struct daemon *d;
+	const struct loop_options o = {.config_path = config, .trust_root = true};
+	struct loop *l;
 
-	if (daemon_new(&o, &d) < 0 || daemon_run(d) < 0)
+	if (loop_new(&o, &l) < 0 || loop_run(l) < 0)
 		return EXIT_FAILURE;
-	daemon_free(d);
+	loop_free(l);
 	return EXIT_SUCCESS;
 }
 

@@ -232,7 +232,7 @@ void crig_start(struct crig *c)
 	c->fds = fake_open_fds();
 	if (rig_start(&c->rig) < 0)
 		give_up("the daemon does not start");
-	CHECK(c->rig.daemon->cluster != NULL);
+	CHECK(c->rig.loop->cluster != NULL);
 }
 
 void crig_close(struct crig *c)

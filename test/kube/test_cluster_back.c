@@ -167,7 +167,7 @@ static void test_not_seen(void)
 	struct cluster *cluster;
 
 	ratify(p);
-	cluster = c.rig.daemon->cluster;
+	cluster = c.rig.loop->cluster;
 	CHECK_EQ(cluster_facts(cluster, p->uid, &v), 0);
 	CHECK(v.facts.active);
 	rig_unit_stop(&c.rig, app_of(p));

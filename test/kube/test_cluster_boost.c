@@ -60,7 +60,7 @@ static void check_facts(const struct rig_pod *p)
 	static struct reporter_view v;
 	const struct report_resource *cpu = &v.containers[0].resource[RESOURCE_CPU];
 
-	CHECK_EQ(cluster_facts(c.rig.daemon->cluster, p->uid, &v), 0);
+	CHECK_EQ(cluster_facts(c.rig.loop->cluster, p->uid, &v), 0);
 	CHECK_EQ(cpu->held, 200);
 	CHECK_EQ(cpu->actual, 200);
 	CHECK_EQ(cpu->spec_limit, 200);
@@ -122,7 +122,9 @@ static void test_restored(void)
 	CHECK(crig_until(&c, 60, burn_50, is_lent));
 	m = managed_find(d, "default/web-0/app");
 	CHECK_EQ(baseline_find(&d->records.baselines, m->key)->lent_milli, 200);
-	CHECK_EQ(d->api.ops->restore(d, "default/web-0", false, ignore, NULL), 0);
+	CHECK_EQ(c.rig.loop->serve.api.ops->restore(&c.rig.loop->serve, "default/web-0", false,
+						    ignore, NULL),
+		 0);
 	CHECK(is_over(&c));
 	b = baseline_find(&d->records.baselines, m->key);
 	CHECK(b != NULL && b->lent_milli == 0);

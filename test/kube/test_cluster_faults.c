@@ -52,7 +52,7 @@ static bool is_told(struct crig *x)
 
 static bool watch_is_healthy(struct crig *x)
 {
-	return kube_watch_state(x->rig.daemon->cluster->watch)->healthy;
+	return kube_watch_state(x->rig.loop->cluster->watch)->healthy;
 }
 
 static bool is_good(struct crig *x)

@@ -38,7 +38,7 @@ static void test_large_neighbour(void)
 	rig_run(&c.rig, 60, burn_600);
 	cJSON_Delete(crig_ask(&c, "DELETE", EVIL, NULL));
 	rig_run(&c.rig, 5, burn_600);
-	CHECK(kube_watch_state(c.rig.daemon->cluster->watch)->healthy);
+	CHECK(kube_watch_state(c.rig.loop->cluster->watch)->healthy);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(web)), 700);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(evil)), 200);
 	CHECK_EQ(crig_lines(&c, EVENT_API_OBJECT_BAD, "default/evil-0: larger than 2 MiB"), 1);
@@ -155,7 +155,7 @@ static void test_ended_unseen(void)
 	CHECK(c.rig.daemon->pods.synced);
 	CHECK_EQ(c.rig.daemon->records.baselines.count, 2);
 	rig_run(&c.rig, 600, NULL);
-	CHECK_EQ(kube_watch_state(c.rig.daemon->cluster->watch)->lists, 2);
+	CHECK_EQ(kube_watch_state(c.rig.loop->cluster->watch)->lists, 2);
 	CHECK_EQ(c.rig.daemon->records.baselines.count, 0);
 	crig_close(&c);
 }

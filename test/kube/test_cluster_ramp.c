@@ -27,7 +27,7 @@ static void test_growth_does_not_wait_for_the_review(enum cgroup_driver driver)
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_MEMORY), 64 * MIB);
 	d = c.rig.daemon;
 	d->config.clocks.review_usec = USEC_PER_HOUR;
-	d->next_review = d->wake.now + USEC_PER_HOUR;
+	c.rig.loop->timer.next_review = d->wake.now + USEC_PER_HOUR;
 	CHECK(crig_until(&c, 20, burn_and_grow, memory_is_told));
 	CHECK(rig_bytes(&c.rig, app_of(p), "memory.current") < 64 * MIB);
 	crig_kubelet(&c, p, NULL);
@@ -81,12 +81,12 @@ static void test_growth_does_not_wait_for_the_sample(void)
 	crig_forget_log(&c);
 	d = c.rig.daemon;
 	d->config.clocks.review_usec = d->config.clocks.sample_usec = USEC_PER_HOUR;
-	d->next_review = d->next_sample = d->wake.now + USEC_PER_HOUR;
+	c.rig.loop->timer.next_review = c.rig.loop->timer.next_sample = d->wake.now + USEC_PER_HOUR;
 	for (unsigned i = 0; i < 300 && !memory_is_told(&c); i++)
 		rig_look(&c.rig, 1, i < 60 ? grow_by_looks : burn_600);
 	CHECK(memory_is_told(&c));
 	CHECK_EQ(crig_requests(&c, "/resize", 500), 2);
-	CHECK(d->next_sample > d->wake.now); /* it was a look that told */
+	CHECK(c.rig.loop->timer.next_sample > d->wake.now); /* it was a look that told */
 	crig_kubelet(&c, p, NULL);
 	CHECK_EQ(c.rig.kills, 0);
 	crig_close(&c);

@@ -137,7 +137,7 @@ static void test_resumed(void)
 	crig_start(&c);
 	rig_run(&c.rig, 20, burn_50);
 	check_untouched(p);
-	CHECK(c.rig.daemon->api.ops->resume(c.rig.daemon, "default/web-0") >= 1);
+	CHECK(c.rig.loop->serve.api.ops->resume(&c.rig.loop->serve, "default/web-0") >= 1);
 	rig_run(&c.rig, 10, burn_600);
 	CHECK_EQ(original(RESOURCE_CPU), 700);
 	CHECK_EQ(managed_find(c.rig.daemon, "default/web-0/app")->state, UNIT_MANAGED);

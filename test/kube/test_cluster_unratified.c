@@ -193,7 +193,7 @@ static void test_ranges_first(void)
 	crig_start(&c);
 	d = c.rig.daemon;
 	d->config.clocks.review_usec = USEC_PER_HOUR;
-	d->next_review = d->wake.now + USEC_PER_HOUR;
+	c.rig.loop->timer.next_review = d->wake.now + USEC_PER_HOUR;
 	CHECK(crig_until(&c, 60, burn_50, is_listed));
 	CHECK(crig_until(&c, 10, burn_50, knows_ranges));
 	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);

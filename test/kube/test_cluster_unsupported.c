@@ -50,7 +50,7 @@ static void test_in_cluster(enum cg_mode mode, const char *word)
 	CHECK_STR(c.rig.daemon->host.unsupported, word);
 	CHECK(crig_until(&c, 60, burn_600, is_told));
 	crig_annotate(&c, p, "max-cpu", "800m");
-	daemon_reload(c.rig.daemon);
+	loop_reload(c.rig.loop);
 	rig_run(&c.rig, 60, burn_600);
 	CHECK_EQ(crig_events(&c, "NodeUnsupported"), 1);
 
@@ -119,7 +119,7 @@ static void test_records_stay(void)
 	crig_start(&c);
 	CHECK(crig_until(&c, 60, burn_600, is_told));
 	rig_run(&c.rig, 30, burn_600);
-	CHECK_EQ(hold_restore(c.rig.daemon, NULL, true, take_result, NULL), -ENOTSUP);
+	CHECK_EQ(hold_restore(&c.rig.loop->hand_back, NULL, true, take_result, NULL), -ENOTSUP);
 	CHECK_EQ(read_baseline(after, sizeof after), n);
 	remove_lock();
 	CHECK_EQ(read_baseline(after, sizeof after), n);

@@ -1,27 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Set-up, timers, signals, reload and stop. */
-#include "agent/loop/daemon.h"
+#include "agent/loop/loop.h"
 #include "agent/apply/properties.h"
 #include "agent/base/footprint.h"
-#include "agent/base/lock.h"
 #include "agent/cluster/cluster.h"
 #include "agent/config/config_watch.h"
 #include "agent/drift/guard.h"
-#include "agent/http/http.h"
 #include "agent/loop/folders.h"
 #include "agent/loop/look.h"
 #include "agent/loop/reload.h"
 #include "agent/loop/tick.h"
 #include "agent/loop/unsupported.h"
+#include "agent/manage/daemon_state.h"
 #include "agent/manage/lift.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/reader.h"
 #include "agent/manage/report.h"
-#include "agent/manage/shared.h"
 #include "agent/manage/wake.h"
-#include "agent/metrics/metrics_server.h"
 #include "agent/pod/pods.h"
 #include "agent/serve/serve.h"
 #include "agent/serve/serve_metrics.h"
@@ -51,71 +48,86 @@
 #define LAG_WARN_USEC (5 * USEC_PER_SEC)
 
 /* The timer may come a little early or late: no reflex pass is to be lost or gained by that. */
-static bool sample_due(struct daemon *d)
+static bool sample_due(struct loop *l)
 {
+	const struct daemon *d = &l->daemon;
 	const struct config_clocks *c = &d->config.clocks;
 
-	if (d->wake.now + c->reflex_usec / 2 < d->next_sample)
+	if (d->wake.now + c->reflex_usec / 2 < l->timer.next_sample)
 		return false;
-	d->next_sample = MAX(d->next_sample + c->sample_usec, d->wake.now + c->sample_usec / 2);
+	l->timer.next_sample =
+		MAX(l->timer.next_sample + c->sample_usec, d->wake.now + c->sample_usec / 2);
 	return true;
 }
 
-void daemon_tick(struct daemon *d)
+bool loop_review_due(struct loop *l)
 {
+	const struct daemon *d = &l->daemon;
+
+	if (d->wake.now < l->timer.next_review)
+		return false;
+	l->timer.next_review = d->wake.now + d->config.clocks.review_usec;
+	return true;
+}
+
+void loop_tick(struct loop *l)
+{
+	struct daemon *d = &l->daemon;
 	bool review;
 
 	daemon_wake(d);
-	d->last_tick = d->wake.now;
-	if (unsupported_tick(d))
+	wake_ticked(&d->wake);
+	if (unsupported_tick(l))
 		return;
-	if (!sample_due(d)) {
+	if (!sample_due(l)) {
 		tick_look(d);
-		if (d->cluster != NULL)
-			cluster_look(d->cluster);
+		if (l->cluster != NULL)
+			cluster_look(l->cluster);
 		return;
 	}
-	pods_tick(d);
-	hold_tick(d);
-	review = tick(d);
+	review = loop_review_due(l);
+	pods_tick(d, review);
+	hold_tick(&l->hand_back);
+	tick(d, review);
 	if (review) {
-		folders_check(d);
+		folders_check(l);
 		persist_baselines(d);
 		units_forget(d);
 		d->pid1.list_due = true;
 	}
 	if (d->pid1.list_due)
 		units_request_list(d);
-	if (d->cluster != NULL)
-		cluster_tick(d->cluster, review);
+	if (l->cluster != NULL)
+		cluster_tick(l->cluster, review);
 	if (d->wake.now >= d->records.next_save)
 		persist_save(d);
 }
 
 static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
 {
-	struct daemon *d = userdata;
+	struct loop *l = userdata;
+	struct daemon *d = &l->daemon;
 	usec_t interval = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec);
 	usec_t lag, begin = daemon_clock(), pause;
 
-	d->wake.due = due;
-	daemon_tick(d);
-	d->wake.due = 0;
+	wake_due(&d->wake, due);
+	loop_tick(l);
+	wake_due(&d->wake, 0);
 	/* On a machine that is too slow for its clock, other event sources are served, too. */
 	pause = MAX(interval / 2, daemon_clock() - begin + interval / 10);
 	/* As of the wake-up, whatever was done since. */
-	lag = d->last_tick > due ? d->last_tick - due : 0;
-	d->counters.lag_max_usec = MAX(d->counters.lag_max_usec, lag);
+	lag = d->wake.ticked_at > due ? d->wake.ticked_at - due : 0;
 	counters_took(&d->tally.loop_lag, lag);
 	if (lag > LAG_WARN_USEC)
 		event_slow_loop(&(struct daemon_event){.span_usec = (int64_t)lag});
 	/* Missed ticks are not made up for. */
-	sd_event_source_set_time(s, MAX(due + interval, d->last_tick + pause));
+	sd_event_source_set_time(s, MAX(due + interval, d->wake.ticked_at + pause));
 	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 }
 
-static int host_start(struct daemon *d, const struct daemon_options *o)
+static int host_start(struct loop *l, const struct loop_options *o)
 {
+	struct daemon *d = &l->daemon;
 	const char *named = o->cgroup_root ? o->cgroup_root : d->config.paths.cgroup_root;
 	/* The usual place is searched for, so that a hybrid host is reported as such. */
 	const char *root = strcmp(named, CGROUP_ROOT) == 0 ? NULL : named;
@@ -124,7 +136,7 @@ static int host_start(struct daemon *d, const struct daemon_options *o)
 	if (o->mode != CG_MODE_NONE)
 		d->host.cg.mode = o->mode;
 	if (r == 0 && d->host.cg.mode != CG_MODE_UNIFIED)
-		return unsupported_host(d);
+		return unsupported_host(l);
 	if (r < 0) {
 		report_unsupported("the cgroup tree cannot be read", root, r);
 		return r;
@@ -171,10 +183,11 @@ static void read_own_pod(struct daemon *d)
  * them. */
 static int on_stop_timer(sd_event_source *s, uint64_t due, void *userdata)
 {
-	struct daemon *d = userdata;
+	struct loop *l = userdata;
+	struct daemon *d = &l->daemon;
 
 	daemon_wake(d);
-	if (!properties_pending(d) || d->wake.now >= d->stop_by)
+	if (!properties_pending(d) || d->wake.now >= l->stop_by)
 		return sd_event_exit(d->event, 0);
 	properties_send(d);
 	sd_event_source_set_time(s, due + STOP_LOOK_USEC);
@@ -183,36 +196,40 @@ static int on_stop_timer(sd_event_source *s, uint64_t due, void *userdata)
 
 static int on_stop(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata)
 {
-	struct daemon *d = userdata;
+	struct loop *l = userdata;
+	struct daemon *d = &l->daemon;
 
 	(void)s;
 	daemon_wake(d);
-	if (d->stop_by != 0)
+	if (l->stop_by != 0)
 		return sd_event_exit(d->event, 0);
 	event_stopping(&(struct daemon_event){.detail = strsignal((int)si->ssi_signo)});
 	notify_send(NOTIFY_STOPPING, NULL, 0);
-	d->stop_by = d->wake.now + STOP_WAIT_USEC;
-	return sd_event_add_time(d->event, NULL, CLOCK_BOOTTIME, d->wake.now, 0, on_stop_timer, d);
+	l->stop_by = d->wake.now + STOP_WAIT_USEC;
+	return sd_event_add_time(d->event, NULL, CLOCK_BOOTTIME, d->wake.now, 0, on_stop_timer, l);
 }
 
 static int on_hangup(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata)
 {
+	struct loop *l = userdata;
+
 	(void)s;
 	(void)si;
-	daemon_wake(userdata);
-	daemon_reload(userdata);
+	daemon_wake(&l->daemon);
+	loop_reload(l);
 	return 0;
 }
 
-int daemon_loop_part(int r)
+int loop_part(int r)
 {
 	if (r < 0)
 		report_unsupported("the event loop cannot be set up", NULL, r);
 	return r;
 }
 
-static int signals_start(struct daemon *d)
+static int signals_start(struct loop *l)
 {
+	sd_event *event = l->daemon.event;
 	sigset_t set;
 	int r;
 
@@ -222,19 +239,20 @@ static int signals_start(struct daemon *d)
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	r = sd_event_add_signal(d->event, NULL, SIGTERM, on_stop, d);
+	r = sd_event_add_signal(event, NULL, SIGTERM, on_stop, l);
 	if (r >= 0)
-		r = sd_event_add_signal(d->event, NULL, SIGINT, on_stop, d);
+		r = sd_event_add_signal(event, NULL, SIGINT, on_stop, l);
 	if (r >= 0)
-		r = sd_event_add_signal(d->event, NULL, SIGHUP, on_hangup, d);
+		r = sd_event_add_signal(event, NULL, SIGHUP, on_hangup, l);
 	if (r >= 0)
-		r = sd_event_set_watchdog(d->event, true);
-	return daemon_loop_part(r);
+		r = sd_event_set_watchdog(event, true);
+	return loop_part(r);
 }
 
 /* Before the configuration is read, events go where they go by default. */
-void daemon_log_start(struct daemon *d)
+void loop_log_start(struct loop *l)
 {
+	struct daemon *d = &l->daemon;
 	const struct event_log_options o = {
 		.target = (enum event_target)d->config.log.target,
 		.format = (enum event_format)d->config.log.format,
@@ -245,65 +263,74 @@ void daemon_log_start(struct daemon *d)
 	event_log_use(&d->log);
 }
 
-static int config_start(struct daemon *d, const char *path)
+static int config_start(struct loop *l, const char *path)
 {
+	struct daemon *d = &l->daemon;
 	struct config_errors errors = {0};
 	int r = config_load_file(path, &d->config, &errors);
 
-	d->config_path = path;
+	l->source.path = path;
 	if (r < 0) {
 		report_config_errors(path, &errors, false);
 		return -EINVAL;
 	}
-	snprintf(d->config_result, sizeof d->config_result, "ok");
-	d->config_loaded_real = d->wake.now_real;
+	config_source_loaded(&l->source, d->wake.now_real);
 	return 0;
 }
 
-int daemon_serve(struct daemon *d)
+int loop_serve(struct loop *l)
 {
-	int r = serve_start(d);
+	struct daemon *d = &l->daemon;
+	int r = serve_start(&l->serve);
 
 	if (r < 0) {
 		report_unsupported("the control socket cannot be opened", d->config.paths.socket,
 				   r);
 		return r;
 	}
-	r = serve_metrics_start(d);
+	r = serve_metrics_start(&l->serve);
 	if (r >= 0)
-		r = daemon_loop_part(daemon_watch_config(d));
-	return r < 0 ? r : cluster_start(d);
+		r = loop_part(loop_watch_config(l));
+	return r < 0 ? r : cluster_start(d, &l->cluster);
 }
 
-static int loop_start(struct daemon *d, const struct daemon_options *o)
+static int timer_start(struct loop *l)
 {
-	int r;
+	const struct daemon *d = &l->daemon;
+	int r = sd_event_add_time(d->event, &l->timer.source, CLOCK_BOOTTIME, d->wake.now,
+				  TICK_ACCURACY_USEC, on_tick, l);
 
-	d->next_review = d->wake.now;
-	d->records.next_save = d->wake.now + d->config.clocks.state_usec;
-	r = sd_event_add_time(d->event, &d->tick_source, CLOCK_BOOTTIME, d->wake.now,
-			      TICK_ACCURACY_USEC, on_tick, d);
-	if (r >= 0) {
-		sd_event_source_set_priority(d->tick_source, DAEMON_PRIORITY_REFLEX);
+	l->timer.next_review = d->wake.now;
+	if (r >= 0)
+		sd_event_source_set_priority(l->timer.source, DAEMON_PRIORITY_REFLEX);
+	return r;
+}
+
+static int parts_start(struct loop *l, const struct loop_options *o)
+{
+	struct daemon *d = &l->daemon;
+	int r = timer_start(l);
+
+	if (r >= 0)
 		r = guard_start(d);
-	}
-	if (daemon_loop_part(r) < 0)
+	if (loop_part(r) < 0)
 		return r;
 	cg_thaw_pid1(d->host.root);
 	reader_start(d, pods_look);
-	r = bus_start(d, o->port);
-	return r < 0 ? r : daemon_serve(d);
+	r = bus_start(d, o->port, &l->bus);
+	return r < 0 ? r : loop_serve(l);
 }
 
-static int work_start(struct daemon *d, const struct daemon_options *o)
+static int work_start(struct loop *l, const struct loop_options *o)
 {
+	struct daemon *d = &l->daemon;
 	int r = persist_load(d);
 
 	if (r < 0)
 		return r;
 	lift_lost(d);
 	lift_all(d);
-	return loop_start(d, o);
+	return parts_start(l, o);
 }
 
 /* Not fatal: fewer units can be watched then, and opening one says so. */
@@ -318,58 +345,72 @@ static void files_allow(void)
 	setrlimit(RLIMIT_NOFILE, &files);
 }
 
-int daemon_new(const struct daemon_options *o, struct daemon **ret)
+static struct loop *loop_alloc(const struct loop_options *o)
 {
+	struct loop *l = calloc(1, sizeof *l);
+	struct daemon *d;
+
+	if (l == NULL)
+		return NULL;
+	d = &l->daemon;
+	d->host.root = d->records.dir = d->memory.fd = -1;
+	d->units.memory_heard = tick_unit;
+	d->wake.clock = o->clock != NULL ? o->clock : daemon_host_clock;
+	d->wake.clock_ctx = o->clock_ctx;
+	l->folders.lock = (struct lock)LOCK_NONE;
+	l->hand_back.daemon = d;
+	l->serve = (struct serve){.daemon = d, .hand_back = &l->hand_back, .source = &l->source};
+	return l;
+}
+
+int loop_new(const struct loop_options *o, struct loop **ret)
+{
+	struct loop *l;
 	struct daemon *d;
 	int r;
 
 	footprint_start();
-	d = calloc(1, sizeof *d);
-	if (d == NULL)
+	l = loop_alloc(o);
+	if (l == NULL)
 		return -ENOMEM;
-	d->host.root = d->records.dir = d->memory.fd = -1;
-	d->lock = (struct lock)LOCK_NONE;
-	d->wake.clock = o->clock != NULL ? o->clock : daemon_host_clock;
-	d->wake.clock_ctx = o->clock_ctx;
-	d->units.memory_heard = tick_unit;
+	d = &l->daemon;
 	daemon_wake(d);
-	d->wake.started_at = d->last_tick = d->wake.now;
-	d->wake.started_monotonic = daemon_clock();
 	read_own_cgroup(d);
 	read_own_pod(d);
 	files_allow();
-	daemon_log_start(d);
-	r = daemon_loop_part(sd_event_new(&d->event));
+	loop_log_start(l);
+	r = loop_part(sd_event_new(&d->event));
 	if (r >= 0)
-		r = config_start(d, o->config_path);
+		r = config_start(l, o->config_path);
 	if (r >= 0) {
-		daemon_log_start(d);
-		r = signals_start(d);
+		loop_log_start(l);
+		r = signals_start(l);
 	}
 	if (r >= 0)
-		r = host_start(d, o);
+		r = host_start(l, o);
 	if (r >= 0)
-		r = folders_start(d);
+		r = folders_start(l);
 	if (r >= 0)
-		r = d->host.unsupported != NULL ? unsupported_start(d) : work_start(d, o);
+		r = d->host.unsupported != NULL ? unsupported_start(l) : work_start(l, o);
 	if (r < 0) {
-		daemon_free(d);
+		loop_free(l);
 		return r;
 	}
-	*ret = d;
+	*ret = l;
 	return 0;
 }
 
-int daemon_run(struct daemon *d)
+int loop_run(struct loop *l)
 {
+	struct daemon *d = &l->daemon;
 	int r;
 
 	event_started(&(struct daemon_event){
-		.version = VSCALED_VERSION, .file = d->config_path, .cgroup = d->host.cg.mount});
+		.version = VSCALED_VERSION, .file = l->source.path, .cgroup = d->host.cg.mount});
 	notify_send(NOTIFY_READY, NULL, 0);
 	/* The clock begins now: the time of the start does not count as lag of the loop. */
 	daemon_wake(d);
-	r = sd_event_source_set_time(d->tick_source, d->wake.now);
+	r = sd_event_source_set_time(l->timer.source, d->wake.now);
 	if (r < 0)
 		return r;
 	r = sd_event_loop(d->event);
@@ -392,15 +433,8 @@ static void drop_descriptor(int fd)
 		close(fd);
 }
 
-void daemon_free(struct daemon *d)
+static void daemon_drop(struct daemon *d)
 {
-	if (d == NULL)
-		return;
-	http_server_free(d->server);
-	metrics_server_free(d->metrics);
-	config_watch_free(d->config_watch);
-	cluster_free(d->cluster);
-	unit_bus_free(d->bus);
 	pods_free(d);
 	managed_free_all(d);
 	reader_stop(d);
@@ -410,11 +444,25 @@ void daemon_free(struct daemon *d)
 	node_memory_stop(d);
 	free(d->plans.steps);
 	event_log_use(NULL);
-	sd_event_source_disable_unref(d->tick_source);
+}
+
+void loop_free(struct loop *l)
+{
+	struct daemon *d;
+
+	if (l == NULL)
+		return;
+	d = &l->daemon;
+	serve_stop(&l->serve);
+	config_watch_free(l->config_watch);
+	cluster_free(l->cluster);
+	unit_bus_free(l->bus);
+	daemon_drop(d);
+	sd_event_source_disable_unref(l->timer.source);
 	sd_event_unref(d->event);
 	config_free(&d->config);
 	drop_descriptor(d->host.root);
 	drop_descriptor(d->records.dir);
-	lock_drop(&d->lock);
-	free(d);
+	lock_drop(&l->folders.lock);
+	free(l);
 }

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A unit's history: taken from the store, or from a sibling, at its start; put back for the next
+ * save. */
+#include "agent/manage/daemon_state.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/persist.h"
+#include <string.h>
+
+static usec_t later(usec_t wait_usec, usec_t now)
+{
+	return wait_usec == 0 ? 0 : now + wait_usec;
+}
+
+static usec_t left(usec_t until, usec_t now)
+{
+	return until > now ? until - now : 0;
+}
+
+/*
+ * Of the live copies of one workload's history the one with most samples is kept: each began as a
+ * copy, so that adding them up would count the common part several times.
+ */
+static const struct managed *best_sibling(const struct daemon *d, const struct managed *m)
+{
+	const struct managed *best = NULL;
+
+	for (size_t i = 0; m->kind == UNIT_KIND_CONTAINER && i < d->units.count; i++) {
+		const struct managed *s = d->units.items[i];
+
+		if (s == m || s->cgroup.cg == NULL || s->history_key == NULL ||
+		    s->control.history.samples == 0 || strcmp(s->history_key, m->history_key) != 0)
+			continue;
+		if (best == NULL ||
+		    s->control.history.observed_usec > best->control.history.observed_usec)
+			best = s;
+	}
+	return best;
+}
+
+/* A further pod of a workload begins with what is known of the others on this node. */
+static bool adopt_sibling(const struct daemon *d, struct managed *m)
+{
+	const struct managed *s = best_sibling(d, m);
+	struct history known;
+
+	if (s == NULL || m->control.history.samples > 0 ||
+	    history_copy(&s->control.history, &known) < 0)
+		return false;
+	history_drop(&m->control.history);
+	m->control.history = known;
+	m->control.cpu.floor = s->control.cpu.floor;
+	m->control.mem.floor = s->control.mem.floor;
+	m->control.mem.backoff_usec = s->control.mem.backoff_usec;
+	m->control.mem.backoff_until = s->control.mem.backoff_until;
+	return true;
+}
+
+void persist_adopt_history(struct daemon *d, struct managed *m)
+{
+	struct control *c = &m->control;
+	struct history_record rec;
+
+	if (m->history_key == NULL)
+		return;
+	if (adopt_sibling(d, m) || history_store_get(&d->records.histories, m->history_key,
+						     &d->config.tuning.history, &rec) < 0)
+		return;
+	history_drop(&c->history);
+	c->history = rec.history;
+	c->cpu.floor = rec.floor[RESOURCE_CPU];
+	c->mem.floor = rec.floor[RESOURCE_MEMORY];
+	c->mem.backoff_usec = rec.backoff[RESOURCE_MEMORY].span_usec;
+	c->mem.backoff_until =
+		later(left(rec.backoff[RESOURCE_MEMORY].until_realtime_usec, d->wake.now_real),
+		      d->wake.now);
+	/* Saved under a wall clock that ran ahead of today's. */
+	if (rec.seen_realtime_usec > d->wake.now_real + USEC_PER_HOUR)
+		control_shift_clock(c, (int64_t)(d->wake.now_real - rec.seen_realtime_usec));
+}
+
+void persist_keep_history(struct daemon *d, const struct managed *m)
+{
+	const struct control *c = &m->control;
+	struct history_record rec = {
+		.seen_realtime_usec = d->wake.now_real,
+		.history = c->history,
+		.floor = {[RESOURCE_CPU] = c->cpu.floor, [RESOURCE_MEMORY] = c->mem.floor},
+		.backoff[RESOURCE_MEMORY] =
+			{
+				.span_usec = c->mem.backoff_usec,
+				.until_realtime_usec = later(
+					left(c->mem.backoff_until, d->wake.now), d->wake.now_real),
+			},
+	};
+	OWN(history_record_drop) struct history_record old = {0};
+
+	if (c->history.samples == 0 || m->history_key == NULL)
+		return;
+	/* Another pod of the workload may have left more. */
+	if (m->kind == UNIT_KIND_CONTAINER &&
+	    history_store_get(&d->records.histories, m->history_key, &d->config.tuning.history,
+			      &old) == 0 &&
+	    old.history.observed_usec > c->history.observed_usec) {
+		rec = old;
+		rec.seen_realtime_usec = d->wake.now_real;
+	}
+	history_store_put(&d->records.histories, m->history_key, &rec);
+}
