@@ -2,6 +2,7 @@
 /* Carries out a plan: writes its steps to cgroups, raises first. */
 #include "agent/apply/apply.h"
 #include "agent/apply/pod_level.h"
+#include "agent/apply/properties.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/report.h"
@@ -59,8 +60,7 @@ static int carry_out(struct managed *m, const struct change *step, usec_t ret_to
 	/* The brake is not stored by systemd, which holds the owner's memory.high. */
 	if (r == APPLY_DONE && knobs[step->knob].property != NULL && step->reason != REASON_BRAKE) {
 		m->originals.touched = true;
-		m->properties.due = true;
-		m->properties.urgent |= step->knob == KNOB_MEM_MAX && !change_lowers(step);
+		property_request(m, step->knob == KNOB_MEM_MAX && !change_lowers(step));
 	}
 	return r;
 }

@@ -8,6 +8,7 @@
 #include "agent/manage/report.h"
 #include "agent/manage/scope.h"
 #include "policy/types/bounds.h"
+#include <errno.h>
 
 static uint64_t per_sec_of(const struct limits *l)
 {
@@ -120,13 +121,14 @@ static void refresh_unmanaged(struct managed *m)
 }
 
 /* systemd holds it, or will when the call that is under way or waits has been carried out. */
-static bool is_told(const struct managed *m, const struct unit_props *want, uint32_t mask)
+static bool is_told(const struct managed *m, const struct unit_props *want, uint32_t mask,
+		    bool urgent)
 {
 	bool pending = managed_call_pending(m);
 
 	/* A call that waits becomes urgent. */
 	if ((m->properties.sent_mask & mask) != mask ||
-	    (pending && m->properties.urgent && !m->properties.sent_urgent))
+	    (pending && urgent && !m->properties.sent_urgent))
 		return false;
 	return unit_props_equal(want, pending ? &m->properties.sent : &m->properties.stored, mask);
 }
@@ -142,30 +144,36 @@ static bool is_new_headroom(const struct managed *m, const struct unit_props *wa
 	       want->mem_max > m->control.kernel.mem_max;
 }
 
+void property_request(struct managed *m, bool urgent)
+{
+	enum property_call call = urgent ? PROPERTY_CALL_URGENT : PROPERTY_CALL_DUE;
+
+	m->properties.call = MAX(m->properties.call, call);
+}
+
 static void property_send(struct managed *m)
 {
 	struct daemon *d = m->daemon;
+	enum property_call call = m->properties.call;
 	struct unit_props want;
 	uint32_t mask;
 
 	refresh_unmanaged(m);
 	want = unit_wanted_props(m, &mask);
-	m->properties.due = false;
+	m->properties.call = PROPERTY_CALL_NONE;
 	if (mask == 0 || d->pid1.port.set == NULL || !writes(m))
 		return;
 	if (m->properties.beaten)
 		keep_files(m, &want, mask);
 	/* Nothing new: a call would only bring the headroom that systemd holds into the file. */
-	if (is_told(m, &want, mask)) {
-		m->properties.urgent = false;
+	if (is_told(m, &want, mask, call == PROPERTY_CALL_URGENT))
+		return;
+	if (d->pid1.port.set(d->pid1.port.ctx, m->unit, &want, mask, call == PROPERTY_CALL_URGENT) <
+	    0) {
+		m->properties.call = call; /* again when PID 1 is back */
 		return;
 	}
-	if (d->pid1.port.set(d->pid1.port.ctx, m->unit, &want, mask, m->properties.urgent) < 0) {
-		m->properties.due = true; /* again when PID 1 is back */
-		return;
-	}
-	m->properties.sent_urgent = m->properties.urgent;
-	m->properties.urgent = false;
+	m->properties.sent_urgent = call == PROPERTY_CALL_URGENT;
 	m->originals.touched = true; /* PID 1 writes the properties into the files */
 	if (is_new_headroom(m, &want, mask))
 		report_headroom(m, want.mem_max);
@@ -176,14 +184,12 @@ static void property_send(struct managed *m)
 static void property_check(struct managed *m)
 {
 	if (!managed_is_controlled(m) || m->unit == NULL) {
-		m->properties.due = false;
+		m->properties.call = PROPERTY_CALL_NONE;
 		return;
 	}
-	if (memory_property_due(m)) {
-		m->properties.due = true;
-		m->properties.urgent = true;
-	}
-	if (m->properties.due && !scope_is_creating(m))
+	if (memory_property_due(m))
+		property_request(m, true);
+	if (m->properties.call != PROPERTY_CALL_NONE && !scope_is_creating(m))
 		property_send(m);
 }
 
@@ -196,7 +202,8 @@ void properties_send(struct daemon *d)
 bool properties_pending(const struct daemon *d)
 {
 	for (size_t i = 0; i < d->units.count; i++)
-		if (d->units.items[i]->properties.due || managed_call_pending(d->units.items[i]))
+		if (d->units.items[i]->properties.call != PROPERTY_CALL_NONE ||
+		    managed_call_pending(d->units.items[i]))
 			return true;
 	return false;
 }
@@ -207,17 +214,106 @@ void properties_look(struct daemon *d)
 	for (size_t i = 0; i < d->units.count; i++) {
 		struct managed *m = d->units.items[i];
 
-		if (m->properties.due || m->kind == UNIT_KIND_POD || control_hot(&m->control))
+		if (m->properties.call != PROPERTY_CALL_NONE || m->kind == UNIT_KIND_POD ||
+		    control_hot(&m->control))
 			property_check(m);
 	}
 }
 
-void guard_beaten(struct managed *m)
+void property_look_dropins(struct managed *m)
 {
 	const struct unit_port *port = &m->daemon->pid1.port;
 	bool before = m->properties.beaten;
 
 	m->properties.beaten =
 		m->unit != NULL && port->beaten != NULL && port->beaten(port->ctx, m->unit);
-	m->properties.due |= m->properties.beaten && !before && m->originals.touched;
+	if (m->properties.beaten && !before && m->originals.touched)
+		property_request(m, false);
+}
+
+/* --- what PID 1 answers --- */
+
+void property_set_failed(struct managed *m, int error, usec_t lag)
+{
+	if (error == -ENOENT)
+		m->properties.call = PROPERTY_CALL_NONE;
+	else
+		property_request(m, false);
+	if (!m->properties.failed)
+		report_property_failed(m, error, lag);
+	m->properties.failed = true;
+}
+
+void property_set_done(struct managed *m, const struct unit_props *stored)
+{
+	m->properties.failed = false;
+	m->properties.stored = *stored;
+	m->properties.set_done_at = m->daemon->wake.now;
+}
+
+void property_stored(struct managed *m, const struct unit_props *stored)
+{
+	m->properties.stored = *stored;
+}
+
+void property_guessed(struct managed *m, bool asked)
+{
+	m->properties.stored_guessed = asked;
+}
+
+void property_take_over(struct managed *m, uint32_t mask)
+{
+	unit_props_merge(&m->properties.sent, &m->properties.stored, mask);
+	m->properties.sent_mask |= mask;
+}
+
+void property_forget_sent(struct managed *m)
+{
+	m->properties.sent_mask = 0;
+}
+
+void property_cancel(struct managed *m)
+{
+	m->properties.call = PROPERTY_CALL_NONE;
+	m->properties.sent_mask = 0;
+}
+
+/* --- a reload of PID 1 --- */
+
+void property_reloaded(struct managed *m)
+{
+	m->properties.stored_check = true;
+}
+
+void property_checked(struct managed *m)
+{
+	m->properties.stored_check = false;
+}
+
+/* Of what a reload took from systemd the files know nothing (257) until some later event. */
+void property_check_stored(struct managed *m)
+{
+	const struct unit_props *stored = &m->properties.stored;
+	uint32_t bits = m->properties.sent_mask & (UNIT_PROP_CPU_QUOTA | UNIT_PROP_MEM_MAX);
+	bool ours = m->originals.touched && (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY);
+
+	if (!m->properties.stored_check)
+		return;
+	m->properties.stored_check = false;
+	if (!ours || unit_props_equal(stored, &m->properties.sent, bits))
+		return;
+	property_request(m, true);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		bool cpu = r == RESOURCE_CPU;
+		const struct limits *k = &m->control.kernel;
+		struct drift_facts f = {
+			.expected = cpu ? cpu_milli_of(k->cpu_quota_usec, k->cpu_period_usec)
+					: k->mem_max,
+			.observed = cpu ? props_milli(stored) : stored->mem_max,
+		};
+
+		if (!unit_props_equal(stored, &m->properties.sent,
+				      bits & (cpu ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX)))
+			report_drift(m, r, &f, DRIFT_REASSERT, "daemon-reload");
+	}
 }

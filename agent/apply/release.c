@@ -19,8 +19,24 @@ void hold_release(struct managed *m, const char *why)
 	m->hand_back.reported = false;
 	m->hand_back.why = why;
 	m->hand_back.next_at = 0;
-	m->state = UNIT_UNMANAGED;
-	m->state_reason = why;
+	managed_set_state(m, UNIT_UNMANAGED, why);
 	unit_update_hold(m);
 	unit_brake_off(m);
+}
+
+void release_tried(struct managed *m, bool reported, usec_t next_at)
+{
+	m->hand_back.reported |= reported;
+	m->hand_back.next_at = next_at;
+}
+
+void release_end(struct managed *m)
+{
+	m->hand_back.due = false;
+}
+
+void release_settle(struct managed *m, usec_t until)
+{
+	m->hand_back.settling_until = until;
+	unit_update_hold(m);
 }

@@ -43,8 +43,8 @@ void rule_apply(struct managed *m, const struct policy_rule *rule)
 	bool back = m->state == UNIT_UNMANAGED;
 
 	if (m->control.started_at == 0 || back) {
-		m->hand_back.due = false;
-		m->state = UNIT_WAITING;
+		release_end(m);
+		managed_set_state(m, UNIT_WAITING, m->state_reason);
 		managed_reattach(m);
 		return;
 	}
@@ -55,8 +55,7 @@ void rule_apply(struct managed *m, const struct policy_rule *rule)
 	if (policy_rule_equal(&old, rule))
 		return;
 	if (m->state == UNIT_GAVE_WAY) {
-		m->state = UNIT_MANAGED;
-		m->state_reason = NULL;
+		managed_set_state(m, UNIT_MANAGED, NULL);
 		m->control.gave_way = 0;
 		memset(m->drift.writers, 0, sizeof m->drift.writers);
 	}

@@ -33,7 +33,7 @@ void managed_reattach(struct managed *m)
 	m->control.started_at = 0;
 	m->originals.saved = false;
 	m->originals.touched = false;
-	m->properties.sent_mask = 0;
+	property_forget_sent(m);
 }
 
 static int on_memory_events(sd_event_source *s, int fd, uint32_t revents, void *userdata)
@@ -195,7 +195,8 @@ void managed_hold_what_stands(struct managed *m)
 			control_adopt(&m->control, &u.limits, r, &x);
 	hold_what_stands(&m->control, &u.limits);
 	/* Else the next reload of PID 1 restores the former stored property. */
-	m->properties.due = m->originals.touched;
+	if (m->originals.touched)
+		property_request(m, false);
 }
 
 /* A successor whose files have less than the held limits starts with the held limits. */
@@ -226,8 +227,7 @@ static void take_over(struct managed *m, const struct limits *now)
 
 	if (!m->originals.touched)
 		return;
-	m->properties.sent = m->properties.stored;
-	m->properties.sent_mask = UNIT_PROP_ALL;
+	property_take_over(m, UNIT_PROP_ALL);
 	hold_what_stands(c, now);
 	c->grant_ended = false;
 	c->initial_done =
@@ -243,12 +243,12 @@ static void guess_stored(struct managed *m, struct arrival *a)
 	const struct unit_port *port = &m->daemon->pid1.port;
 	struct usage u = {0};
 
-	m->properties.stored_guessed = false;
+	property_guessed(m, false);
 	if (m->kind == UNIT_KIND_UNIT || m->unit == NULL ||
 	    cg_read_outer(m->cgroup.cg, LIMITS_USAGE, &u) < 0)
 		return;
 	a->props = props_of_limits(&u.limits);
-	m->properties.stored_guessed = port->get != NULL && port->get(port->ctx, m->unit) == 0;
+	property_guessed(m, port->get != NULL && port->get(port->ctx, m->unit) == 0);
 }
 
 void managed_start(struct managed *m, const struct policy_rule *rule, const struct arrival *given)
@@ -260,7 +260,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	struct usage u = {0};
 
 	if (attach(m, &a, &u) < 0) {
-		m->state_reason = "its cgroup is not ready";
+		managed_set_state(m, m->state, "its cgroup is not ready");
 		return;
 	}
 	if (first)
@@ -271,13 +271,12 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	boost_born(m);
 	m->control.depth = depth_of(a.cgroup);
 	guess_stored(m, &a);
-	m->properties.stored = a.props;
-	m->properties.stored_check = false;
-	guard_beaten(m);
+	property_stored(m, &a.props);
+	property_checked(m);
+	property_look_dropins(m);
 	m->cgroup.lost_at = 0;
 	if (m->state != UNIT_RESTORED && !m->hand_back.due) {
-		m->state = UNIT_MANAGED;
-		m->state_reason = NULL;
+		managed_set_state(m, UNIT_MANAGED, NULL);
 		if (rule->mode != MODE_OFF)
 			persist_baseline(d, m, &a);
 	}

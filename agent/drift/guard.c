@@ -109,35 +109,6 @@ static void look_again(struct managed *m, enum answer answer)
 	properties_send(d);
 }
 
-/* Of what a reload took from systemd the files know nothing (257) until some later event. */
-static void check_stored(struct managed *m)
-{
-	const struct unit_props *stored = &m->properties.stored;
-	uint32_t bits = m->properties.sent_mask & (UNIT_PROP_CPU_QUOTA | UNIT_PROP_MEM_MAX);
-	bool ours = m->originals.touched && (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY);
-
-	if (!m->properties.stored_check)
-		return;
-	m->properties.stored_check = false;
-	if (!ours || unit_props_equal(stored, &m->properties.sent, bits))
-		return;
-	m->properties.due = true;
-	m->properties.urgent = true;
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		bool cpu = r == RESOURCE_CPU;
-		const struct limits *k = &m->control.kernel;
-		struct drift_facts f = {
-			.expected = cpu ? cpu_milli_of(k->cpu_quota_usec, k->cpu_period_usec)
-					: k->mem_max,
-			.observed = cpu ? props_milli(stored) : stored->mem_max,
-		};
-
-		if (!unit_props_equal(stored, &m->properties.sent,
-				      bits & (cpu ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX)))
-			report_drift(m, r, &f, DRIFT_REASSERT, "daemon-reload");
-	}
-}
-
 void guard_set_done(void *ctx, const char *unit, int error, const struct unit_props *stored,
 		    usec_t lag)
 {
@@ -148,20 +119,14 @@ void guard_set_done(void *ctx, const char *unit, int error, const struct unit_pr
 	if (m == NULL)
 		return;
 	if (error < 0) {
-		/* Due again: the next wake-up tries with the values of that time. */
-		m->properties.due = error != -ENOENT;
-		if (!m->properties.failed)
-			report_property_failed(m, error, lag);
-		m->properties.failed = true;
+		property_set_failed(m, error, lag);
 		d->tally.apply_failed[BACKEND_SYSTEMD] += error != -ENOENT;
 		return;
 	}
 	counters_took(&d->tally.apply[BACKEND_SYSTEMD], lag);
-	m->properties.failed = false;
-	m->properties.stored = *stored;
-	m->properties.set_done_at = d->wake.now;
+	property_set_done(m, stored);
 	look_again(m, STORED_KNOWN);
-	m->properties.stored_check = false;
+	property_checked(m);
 }
 
 /* The first answer about a container that was begun on a guess. */
@@ -169,7 +134,7 @@ static void take_stored(struct managed *m)
 {
 	const struct baseline *b = baseline_find(&m->daemon->records.baselines, m->key);
 
-	m->properties.stored_guessed = false;
+	property_guessed(m, false);
 	if (m->properties.sent_mask != 0)
 		return;
 	if (!m->originals.recorded || b == NULL) {
@@ -177,8 +142,7 @@ static void take_stored(struct managed *m)
 	} else if (m->properties.stored.mem_max != b->props.mem_max) {
 		/* The property was sent by an earlier run of vscaled. */
 		m->originals.touched = true;
-		m->properties.sent = m->properties.stored;
-		m->properties.sent_mask = UNIT_PROP_ALL;
+		property_take_over(m, UNIT_PROP_ALL);
 	}
 }
 
@@ -192,12 +156,12 @@ void guard_got(void *ctx, const char *unit, int error, const struct unit_props *
 		return;
 	m->drift.stored_asked = false;
 	if (error == 0)
-		m->properties.stored = *stored;
+		property_stored(m, stored);
 	if (error == 0 && m->properties.stored_guessed)
 		take_stored(m);
 	look_again(m, error == 0 ? STORED_KNOWN : STORED_UNKNOWN);
 	if (error == 0 && !managed_call_pending(m))
-		check_stored(m);
+		property_check_stored(m);
 }
 
 /* Units are requested with the next list; the scopes of pods are in no list. */
@@ -220,8 +184,8 @@ void guard_reloading(void *ctx, bool active)
 	d->pid1.reload_ended = d->wake.now;
 	for (size_t i = 0; i < d->units.count; i++) {
 		d->units.items[i]->drift.check_due = true;
-		d->units.items[i]->properties.stored_check = true;
-		guard_beaten(d->units.items[i]);
+		property_reloaded(d->units.items[i]);
+		property_look_dropins(d->units.items[i]);
 		ask_pod(d->units.items[i]);
 	}
 	guard_check(d);
@@ -236,6 +200,6 @@ void guard_stored(struct managed *m, const struct unit_props *stored)
 	if (managed_call_pending(m) || m->drift.stored_asked ||
 	    m->properties.set_done_at >= d->pid1.list_asked_at)
 		return;
-	m->properties.stored = *stored;
-	check_stored(m);
+	property_stored(m, stored);
+	property_check_stored(m);
 }

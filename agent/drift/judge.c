@@ -209,8 +209,7 @@ static void yield_to(struct look *l, enum resource r)
 	if (r == RESOURCE_MEMORY && l->held.mem_max != l->seen.mem_max)
 		write_ours(l, r);
 	/* Else the next reload restores the property that vscaled sent. */
-	m->properties.due = true;
-	m->properties.urgent |= r == RESOURCE_MEMORY;
+	property_request(m, r == RESOURCE_MEMORY);
 }
 
 static void take_limit(struct managed *m, enum resource r, const struct limits *seen)
@@ -225,8 +224,7 @@ static void give_way(struct look *l, enum resource r, const struct drift_facts *
 	struct managed *m = l->unit;
 
 	report_drift(m, r, f, DRIFT_GIVE_WAY, NULL);
-	m->state = UNIT_GAVE_WAY;
-	m->state_reason = "another writer insists";
+	managed_set_state(m, UNIT_GAVE_WAY, "another writer insists");
 	m->control.gave_way |= 1u << r;
 	if (r == RESOURCE_CPU)
 		boost_forget(m);
@@ -244,7 +242,7 @@ static void follow_insister(struct managed *m, const struct limits *seen)
 		if (!(m->control.gave_way & (1u << r)) || !unit_moved(m, r, seen))
 			continue;
 		take_limit(m, r, seen);
-		m->properties.due = true;
+		property_request(m, false);
 	}
 }
 
@@ -257,9 +255,8 @@ static void adopt(struct look *l, enum resource r, const struct drift_facts *f)
 
 	report_drift(m, r, f, DRIFT_ADOPT, NULL);
 	control_adopt(&m->control, &found, r, &l->x);
-	unit_props_merge(&m->properties.sent, &m->properties.stored, bits);
-	m->properties.sent_mask |= bits;
-	guard_beaten(m);
+	property_take_over(m, bits);
+	property_look_dropins(m);
 	persist_adopted(m->daemon, m, r);
 	yield_to(l, r);
 }

@@ -57,6 +57,18 @@ static void forget_call(struct managed *m)
 		port->forget(port->ctx, m->unit);
 }
 
+void managed_set_state(struct managed *m, enum unit_state state, const char *reason)
+{
+	m->state = state;
+	m->state_reason = reason;
+}
+
+void managed_set_unit(struct managed *m, char *unit)
+{
+	free(m->unit);
+	m->unit = unit;
+}
+
 void managed_lost(struct managed *m)
 {
 	if (m->cgroup.cg == NULL)
@@ -69,8 +81,7 @@ void managed_lost(struct managed *m)
 	control_lost(&m->control, m->daemon->wake.now);
 	if (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY) {
 		report_gone(m);
-		m->state = UNIT_WAITING;
-		m->state_reason = "it does not run";
+		managed_set_state(m, UNIT_WAITING, "it does not run");
 	}
 	managed_look_again(m);
 }

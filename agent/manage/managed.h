@@ -23,9 +23,9 @@ struct managed {
 	char *history_key; /* "unit:NAME", "NS/WORKLOAD/CONTAINER"; NULL: it has no history */
 	struct pod *pod;   /* of a container or pod level; NULL: a unit */
 
-	enum unit_state state;
+	enum unit_state state;    /* managed_set_state() */
 	const char *state_reason; /* static text, or the pod's; NULL: none */
-	bool paused;              /* by vscalectl pause */
+	bool paused;              /* by vscalectl pause: units/hold.c */
 	bool listed;              /* in the newest list */
 	struct control control;
 
@@ -70,6 +70,11 @@ struct unit_table {
 	void (*memory_heard)(struct managed *m); /* memory.events of m had an event */
 };
 
+/* reason: static text, or the pod's, which lives as long; NULL: none. */
+void managed_set_state(struct managed *m, enum unit_state state, const char *reason);
+/* The systemd unit of a container that was attached to another cgroup. Takes unit over; NULL: none.
+ */
+void managed_set_unit(struct managed *m, char *unit);
 /* NULL: no memory. */
 struct managed *managed_new(struct daemon *d, const struct managed_names *names);
 /* The cgroup is gone; sizes and history stay for its successor. */

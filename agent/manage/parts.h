@@ -48,6 +48,17 @@ struct managed_reported {
 	} summed; /* memory that was taken back in several steps, and is reported as one */
 };
 
+/*
+ * The next property call, sent at the end of the wake-up. NONE -> DUE or URGENT, DUE -> URGENT:
+ * property_request(). Any -> NONE: it was sent, has nothing new, or may not be sent. It stays where
+ * PID 1 does not take it, and is DUE again when PID 1 reports a failure.
+ */
+enum property_call {
+	PROPERTY_CALL_NONE,
+	PROPERTY_CALL_DUE,
+	PROPERTY_CALL_URGENT, /* before the calls that wait */
+};
+
 /* What systemd holds. Written by agent/apply (properties.c). */
 struct managed_properties {
 	struct unit_props stored; /* what systemd holds, as last reported */
@@ -56,8 +67,7 @@ struct managed_properties {
 	bool sent_urgent;         /* the newest call was */
 	bool stored_guessed;      /* stored is what the files say: systemd has not answered yet */
 	bool stored_check;        /* PID 1 reloaded: does it still store what vscaled sent? */
-	bool due;                 /* to be sent at the end of this wake-up */
-	bool urgent;
+	enum property_call call;
 	bool beaten;        /* other drop-ins win at a reload: vscaled needs drop-in files too */
 	bool failed;        /* reported already */
 	usec_t set_done_at; /* when the last call was answered */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/pod/pod_claim.h"
 #include "agent/apply/apply.h"
+#include "agent/apply/properties.h"
 #include "agent/apply/release.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
@@ -211,8 +212,7 @@ static void forget_guess(struct managed *m)
 	} else {
 		persist_left_cgroup(m->daemon, m);
 	}
-	m->properties.sent_mask = 0;
-	m->properties.due = false;
+	property_cancel(m);
 }
 
 /* The originals of the container whose cgroup this is are restored from its record: at once, and
@@ -228,12 +228,12 @@ static void give_to(struct pod *p, size_t k, char *unit)
 		free(unit);
 		return;
 	}
-	free(owner->unit);
-	owner->unit = unit;
+	managed_set_unit(owner, unit);
 	/* A managed one is attached in this search and sized by its own laws, in systemd as
 	 * well. */
-	owner->properties.due = owner->container.annotated;
-	if (!owner->container.annotated)
+	if (owner->container.annotated)
+		property_request(owner, false);
+	else
 		hold_release(owner, "its cgroup was taken for that of another container");
 }
 

@@ -344,13 +344,11 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 	}
 	if (has_own_cpus(p, c, child->path)) {
 		p->members[i].why = "it has CPUs of its own (static CPU manager)";
-		m->state = UNIT_UNMANAGED;
-		m->state_reason = p->members[i].why;
+		managed_set_state(m, UNIT_UNMANAGED, p->members[i].why);
 		return;
 	}
-	free(m->unit);
 	unit = unit_of(d, &child->name);
-	m->unit = unit != NULL ? strdup(unit) : NULL;
+	managed_set_unit(m, unit != NULL ? strdup(unit) : NULL);
 	first = m->control.started_at == 0;
 	m->container.guessed = false;
 	if (guessed)
@@ -360,7 +358,7 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 		pod_spec_first(m);
 	p->concerned = true;
 	if (p->error[0] != '\0')
-		m->state_reason = p->error;
+		managed_set_state(m, m->state, p->error);
 }
 
 static void look_for_container(struct pod *p, size_t i, const struct pod_children *all)

@@ -79,16 +79,14 @@ static void recover(struct pod *p, size_t i)
 	if (known && put_record(m, c, &o) == 0) {
 		p->daemon->records.dirty = true;
 		m->originals.unknown = false;
-		m->state = UNIT_WAITING;
-		m->state_reason = NULL;
+		managed_set_state(m, UNIT_WAITING, NULL);
 		report_originals_recovered(m, text);
 		return;
 	}
 	if (!m->originals.unknown)
 		tell_unknown(m);
 	m->originals.unknown = true;
-	m->state = UNIT_UNMANAGED;
-	m->state_reason = unknown_why;
+	managed_set_state(m, UNIT_UNMANAGED, unknown_why);
 }
 
 void pod_recover(struct pod *p)

@@ -3,6 +3,7 @@
 #include "agent/pod/pod_spec.h"
 #include "agent/apply/apply.h"
 #include "agent/apply/pod_level.h"
+#include "agent/apply/properties.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
@@ -88,7 +89,8 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 	    m->cgroup.cg != NULL && !(c->gave_way & (1u << r)))
 		control_reassert(c, &stands, r, &x);
 	plan_apply(d, &plan);
-	m->properties.due = m->originals.touched;
+	if (m->originals.touched)
+		property_request(m, false);
 	persist_adopted(d, m, r);
 	/* The request of a Guaranteed pod is its limit: the owner has set both. The spec may
 	 * already hold a limit with vscaled's headroom. */

@@ -3,6 +3,7 @@
 #include "agent/units/hold.h"
 #include "agent/apply/boost.h"
 #include "agent/apply/pod_level.h"
+#include "agent/apply/properties.h"
 #include "agent/apply/release.h"
 #include "agent/apply/start.h"
 #include "agent/manage/daemon_state.h"
@@ -47,15 +48,12 @@ static void resume_unit(struct managed *m)
 	bool was_held = m->paused;
 
 	m->paused = false;
-	if (given_back || m->state == UNIT_GAVE_WAY) {
-		m->state = m->cgroup.cg != NULL ? UNIT_MANAGED : UNIT_WAITING;
-		m->state_reason = NULL;
-	}
+	if (given_back || m->state == UNIT_GAVE_WAY)
+		managed_set_state(m, m->cgroup.cg != NULL ? UNIT_MANAGED : UNIT_WAITING, NULL);
 	if (m->originals.unknown) {
 		m->originals.unknown = false;
 		m->originals.accepted = true;
-		m->state = UNIT_WAITING;
-		m->state_reason = NULL;
+		managed_set_state(m, UNIT_WAITING, NULL);
 	}
 	m->control.gave_way = 0;
 	memset(m->drift.writers, 0, sizeof m->drift.writers);
@@ -152,8 +150,7 @@ static void on_result(void *arg, const struct restore_result *result)
 	if (m != NULL && tried && result->outcome != RESTORE_FAILED) {
 		m->originals.touched = false;
 		boost_forget(m);
-		m->properties.due = false;
-		m->properties.sent_mask = 0;
+		property_cancel(m);
 		note_what_stands(m);
 	}
 	if (job->each != NULL)
@@ -191,8 +188,7 @@ static const char *keep_pending(void *ctx, const char *name)
 		why = "a container of it is pending";
 	if (why == NULL)
 		return NULL;
-	m->hand_back.settling_until = d->wake.now + SETTLING_USEC;
-	unit_update_hold(m);
+	release_settle(m, d->wake.now + SETTLING_USEC);
 	return why;
 }
 
@@ -255,8 +251,7 @@ static void on_operator_result(void *arg, const struct restore_result *result)
 	struct managed *m = managed_find(job->daemon, result->unit);
 
 	if (m != NULL && result->outcome != RESTORE_FAILED && result->outcome != RESTORE_PENDING) {
-		m->state = UNIT_RESTORED;
-		m->state_reason = "by vscalectl restore";
+		managed_set_state(m, UNIT_RESTORED, "by vscalectl restore");
 		unit_update_hold(m);
 	}
 	job->each(job->arg, result);
@@ -279,14 +274,12 @@ int hold_restore(struct hand_back *h, const char *name, bool force, control_resu
 
 static void given_back(struct managed *m)
 {
-	m->hand_back.due = false;
+	release_end(m);
 	managed_reattach(m);
-	m->state = UNIT_WAITING;
-	m->state_reason = NULL;
-	if (managed_rule(m) == NULL) {
-		m->state = UNIT_UNMANAGED;
-		m->state_reason = m->hand_back.why;
-	}
+	if (managed_rule(m) == NULL)
+		managed_set_state(m, UNIT_UNMANAGED, m->hand_back.why);
+	else
+		managed_set_state(m, UNIT_WAITING, NULL);
 	unit_update_hold(m);
 	if (m->kind != UNIT_KIND_POD)
 		report_unmanaged(m, m->hand_back.why);
@@ -316,8 +309,8 @@ static void hand_back(struct hand_back *h, struct managed *m)
 	bool pending = is_pending(r, job.outcome);
 
 	/* Nothing was reported of one that is tried again at once. */
-	m->hand_back.reported |= !pending;
-	m->hand_back.next_at = d->wake.now + (pending ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC);
+	release_tried(m, !pending,
+		      d->wake.now + (pending ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC));
 	if ((r < 0 && r != -ENOENT && r != -EAGAIN) || (r >= 0 && job.outcome == RESTORE_FAILED))
 		h->not_before =
 			m->hand_back.next_at; /* a PID 1 that hangs is not called for each */
