@@ -109,7 +109,7 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 	c->grant_ended = true;
 	/* These belonged to the previous run. c->denial stays: the node is still short, and one
 	 * denial is reported once, also across runs. */
-	c->asked = (struct ledger_claim){0};
+	c->asked = (struct ledger_denied){0};
 	c->unjudged_bytes = 0;
 	c->frozen = 0;
 	c->psi_cpu_ppm = c->psi_cpu_others_ppm = 0;

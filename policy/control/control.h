@@ -130,9 +130,9 @@ struct control {
 	uint64_t unjudged_bytes; /* a memory.max above the held limit whose writer is not known yet:
 				    counted as granted while it is in the file; 0: none */
 	bool grant_ended;        /* with the predecessor: the held limit must be granted anew */
-	struct ledger_claim claim; /* memory that was denied */
-	struct ledger_claim freed; /* by the predecessor, when it ended */
-	struct ledger_claim asked; /* the ledger asks for a shrink trial to this */
+	struct ledger_denied denied; /* memory that was denied */
+	struct ledger_denied freed;  /* by the predecessor, when it ended */
+	struct ledger_denied asked;  /* the ledger asks for a shrink trial to this */
 	struct denial denial;
 	struct mem_lowered lowered;
 	struct oom_kill kill;

@@ -13,7 +13,7 @@ enum hold control_blocked(const struct control *c, enum resource r);
 uint64_t control_bound(struct control *c, const struct control_context *x, enum resource r,
 		       uint64_t desired);
 /* The same for a raise of memory that is about to be planned: the ledger grants it, and keeps the
- * desired limit as a claim when it grants less. */
+ * desired limit as denied when it grants less. */
 uint64_t control_bound_raise(struct control *c, const struct control_context *x, uint64_t desired,
 			     enum reason reason);
 /* The same for the end of a shrink trial: a refusal by the API server does not bound it. */
@@ -95,7 +95,7 @@ void control_mem_step_failed(struct control *c, const struct change *step,
 
 /* --- control_ledger.c */
 /* Books and returns as much of a desired memory limit as the node grants; all of it without a
- * ledger. What is denied becomes a claim: of present need for growth and OOM kills, else ahead of
+ * ledger. What is denied is kept: as present need for growth and OOM kills, else ahead of
  * need. */
 uint64_t control_grant(struct control *c, const struct control_context *x, uint64_t desired,
 		       enum reason reason);
@@ -108,7 +108,7 @@ void control_come_down(struct control *c, const struct control_context *x);
 /* The ledger granted less than was asked for, in this wake-up. */
 bool control_denied_now(const struct control *c, const struct control_context *x);
 /* It waits for memory that was denied a moment ago. */
-bool control_claims(const struct control *c, const struct control_context *x);
+bool control_awaits_grant(const struct control *c, const struct control_context *x);
 /* Updates the use in the ledger. */
 void control_ledger_use(const struct control *c, const struct control_context *x);
 /* The limit that the ledger asks it to shrink to by a trial; 0: it does not ask.

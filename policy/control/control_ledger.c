@@ -52,7 +52,7 @@ static uint64_t next(const struct control *c, const struct tuning_memory *t, uin
 	return grown == 0 ? 0 : mem_with_margin(t, add_sat(use, grown));
 }
 
-static uint64_t least(const struct control *c, const struct tuning *t)
+static uint64_t min_limit(const struct control *c, const struct tuning *t)
 {
 	uint64_t need = mem_with_margin(&t->memory, mem_use(&c->last));
 	uint64_t limit = c->kernel.mem_max, floor = 0;
@@ -69,7 +69,7 @@ static bool stands_denied(const struct control *c, const struct tuning_memory *t
 {
 	uint64_t stop = MIN(e->limit, c->kernel.mem_high);
 
-	return e->claim != 0 && !c->claim.ahead && now - c->claim.at < NEED_USEC &&
+	return e->denied != 0 && !c->denied.ahead && now - c->denied.at < NEED_USEC &&
 	       add_sat(e->use, mem_gap(t, e->limit)) >= stop;
 }
 
@@ -89,16 +89,16 @@ void control_ledger_entry(const struct control *c, const struct tuning *t, usec_
 		.limit = limit,
 		.original = res->managed ? res->original : LIMIT_MAX,
 		.use = use,
-		.least = gives_back(c) ? least(c, t) : limit,
-		.lately = control_mem_needed(c, &t->memory),
+		.min_limit = gives_back(c) ? min_limit(c, t) : limit,
+		.recent_peak = control_mem_needed(c, &t->memory),
 		.next = next(c, &t->memory, use),
 		.charged = charged(c, &t->memory),
-		.claim = ledger_claim_value(&c->claim, limit, use, now),
+		.denied = ledger_denied_limit(&c->denied, limit, use, now),
 	};
 	if (control_grows_mem(c))
-		ret->soon = ledger_soon(&t->memory, limit, use, c->mem.steady_bps);
-	ret->needs = ret->soon != 0 || stands_denied(c, &t->memory, ret, now);
-	ret->urgent = ret->needs && !c->claim.ahead ? ret->claim : 0;
+		ret->projected = ledger_projected(&t->memory, limit, use, c->mem.steady_bps);
+	ret->needs = ret->projected != 0 || stands_denied(c, &t->memory, ret, now);
+	ret->urgent = ret->needs && !c->denied.ahead ? ret->denied : 0;
 	fill_rank(c, ret);
 }
 
@@ -106,15 +106,15 @@ void control_ledger_waiting(const struct control *c, usec_t now, struct ledger_e
 {
 	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 	uint64_t original = res->managed ? res->original : LIMIT_MAX;
-	struct ledger_claim claim = c->freed;
+	struct ledger_denied denied = c->freed;
 
 	/* The pod's status may show the kill later. */
 	if (control_grows_mem(c))
-		claim.limit = MAX(claim.limit, c->mem.oom_record);
+		denied.limit = MAX(denied.limit, c->mem.oom_record);
 	*ret = (struct ledger_entry){
 		.limit = original,
 		.original = original,
-		.claim = ledger_claim_value(&claim, original, 0, now),
+		.denied = ledger_denied_limit(&denied, original, 0, now),
 	};
 	fill_rank(c, ret);
 }
@@ -126,13 +126,13 @@ void control_lost(struct control *c, usec_t now)
 	uint64_t freed = 0;
 
 	control_oom_ended(c, now);
-	c->claim = (struct ledger_claim){0};
+	c->denied = (struct ledger_denied){0};
 	/* Never sampled: keep what its predecessor freed. */
 	if (c->last_at == 0)
 		return;
 	for (int i = 0; i < MEM_POINTS && p[i].at != 0 && p[0].at - p[i].at < ENDED_USEC; i++)
 		freed = MAX(freed, p[i].unreclaimable);
-	c->freed = (struct ledger_claim){
+	c->freed = (struct ledger_denied){
 		.limit = round_up(MIN(freed, c->resource[RESOURCE_MEMORY].limit), MEM_PAGE_BYTES),
 		.at = now,
 	};
@@ -156,9 +156,9 @@ bool control_denied_now(const struct control *c, const struct control_context *x
 	return x->ledger != NULL && c->denial.since != 0 && c->denial.at == x->now;
 }
 
-bool control_claims(const struct control *c, const struct control_context *x)
+bool control_awaits_grant(const struct control *c, const struct control_context *x)
 {
-	return x->ledger != NULL && x->ledger->entries[c->target].claim != 0;
+	return x->ledger != NULL && x->ledger->entries[c->target].denied != 0;
 }
 
 static void note_denial(struct control *c, const struct control_context *x, uint64_t desired)
@@ -187,11 +187,11 @@ uint64_t control_grant(struct control *c, const struct control_context *x, uint6
 	urgent = e->urgent;
 	allowed = ledger_grant(x->ledger, c->target, desired);
 	if (ahead)
-		e->urgent = MIN(urgent, e->claim);
+		e->urgent = MIN(urgent, e->denied);
 	/* A raise ahead of need does not replace what growth waits for. */
 	if (!ahead || urgent == 0)
-		c->claim = (struct ledger_claim){
-			.limit = e->claim,
+		c->denied = (struct ledger_denied){
+			.limit = e->denied,
 			.use = known_use(c),
 			.at = x->now,
 			.ahead = ahead,
@@ -236,7 +236,7 @@ void control_give_back(struct control *c, const struct control_context *x, uint6
 	    c->resource[RESOURCE_MEMORY].planned_at == x->now)
 		return;
 	if (fits > to)
-		c->asked = (struct ledger_claim){.limit = to, .at = x->now};
+		c->asked = (struct ledger_denied){.limit = to, .at = x->now};
 	/* Less is not worth a write. */
 	if (add_sat(now, MIB) > c->kernel.mem_max)
 		return;

@@ -163,7 +163,7 @@ void control_review_mem(struct control *c, const struct control_context *x)
 	}
 	if (res->at_ceiling)
 		res->hold = control_hold_at_ceiling(c);
-	else if (control_claims(c, x))
+	else if (control_awaits_grant(c, x))
 		res->hold = HOLD_LEDGER;
 	else if (c->mem.brake.line != 0)
 		res->hold = HOLD_GROWING;

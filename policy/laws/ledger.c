@@ -7,7 +7,7 @@
 #define STEP_MIN_BYTES MIB
 /* A container that the brake holds asks again within 2 s, the most that a brake holds; an
  * OOM-killed one when its successor grows. */
-#define CLAIM_USEC (10 * USEC_PER_SEC)
+#define DENIED_LIMIT_USEC (10 * USEC_PER_SEC)
 
 static uint64_t less(uint64_t a, uint64_t b)
 {
@@ -77,21 +77,21 @@ static uint64_t cost(const struct ledger *l, const struct ledger_entry *e, uint6
 	return limit > e->limit ? less(outstanding_at(l, e, limit), outstanding(l, e)) : 0;
 }
 
-static uint64_t awaited(const struct ledger *l, const struct ledger_entry *e)
+static uint64_t demand(const struct ledger *l, const struct ledger_entry *e)
 {
-	return cost(l, e, MAX(e->claim, e->soon));
+	return cost(l, e, MAX(e->denied, e->projected));
 }
 
 static void count_in(struct ledger *l, const struct ledger_entry *e)
 {
 	l->outstanding += outstanding(l, e);
-	l->awaited += awaited(l, e);
+	l->demand_total += demand(l, e);
 }
 
 static void count_out(struct ledger *l, const struct ledger_entry *e)
 {
 	l->outstanding -= outstanding(l, e);
-	l->awaited -= awaited(l, e);
+	l->demand_total -= demand(l, e);
 }
 
 void ledger_begin(struct ledger *l, const struct ledger_node *node, struct ledger_entry *entries,
@@ -159,11 +159,11 @@ static struct kept kept_above(const struct ledger *l, uint32_t entry)
 	struct kept k = {.first = LEDGER_NOBODY};
 
 	/* Most of the time no other entry waits. */
-	if (l->awaited == awaited(l, self))
+	if (l->demand_total == demand(l, self))
 		return k;
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct ledger_entry *e = &l->entries[i];
-		uint64_t waits = binds(l, e, MAX(e->claim, e->soon), self);
+		uint64_t waits = binds(l, e, MAX(e->denied, e->projected), self);
 
 		if (i == entry || waits == 0)
 			continue;
@@ -204,7 +204,7 @@ static uint64_t decide(const struct ledger *l, uint32_t entry, uint64_t desired,
 	if (desired == LIMIT_MAX && e->original != LIMIT_MAX)
 		desired--; /* LIMIT_MAX costs nothing, as it is never granted */
 	/* It needs no grant, or fits beside all that others wait for. */
-	if (cost(l, e, desired) <= less(room(l), l->awaited))
+	if (cost(l, e, desired) <= less(room(l), l->demand_total))
 		return desired;
 	*ret_kept = kept_above(l, entry);
 	return limit_with(l, e, less(room(l), ret_kept->bytes), desired);
@@ -261,8 +261,8 @@ uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t desired)
 	struct ledger_entry *e = &l->entries[entry];
 
 	count_out(l, e);
-	e->claim = allowed < desired ? desired : 0;
-	e->urgent = e->needs ? e->claim : 0;
+	e->denied = allowed < desired ? desired : 0;
+	e->urgent = e->needs ? e->denied : 0;
 	e->limit = MAX(e->limit, allowed);
 	count_in(l, e);
 	return allowed;
@@ -285,16 +285,16 @@ struct wanted {
 	const struct ledger_entry *first;
 };
 
-/* How far a holder could shrink. What it will need or needed lately counts as used for takers that
- * come after it; what it grows to now also for its equals. */
+/* How far a holder could shrink. What it will need or needed recently counts as used for takers
+ * that come after it; what it grows to now also for its equals. */
 static uint64_t lowest(const struct ledger_entry *e, enum taker taker)
 {
-	uint64_t to = MAX(MAX(e->least, e->use), e->original);
+	uint64_t to = MAX(MAX(e->min_limit, e->use), e->original);
 
 	if (taker <= TAKER_BEFORE)
 		to = MAX(to, e->next);
 	if (taker == TAKER_ANY)
-		to = MAX(to, MAX(e->soon, e->lately));
+		to = MAX(to, MAX(e->projected, e->recent_peak));
 	return round_up(to, MEM_PAGE_BYTES);
 }
 
@@ -328,7 +328,7 @@ static uint64_t wanted_of(const struct ledger *l, const struct wanted *w, enum t
 		const struct ledger_entry *e = &l->entries[i];
 
 		if (taker == TAKER_BEFORE || !equals(e, holder))
-			sum += binds(l, e, e->claim, holder);
+			sum += binds(l, e, e->denied, holder);
 	}
 	return sum;
 }
@@ -340,7 +340,7 @@ static uint64_t ask_for(const struct ledger *l, const struct wanted *w,
 			const struct ledger_entry *e, uint64_t have)
 {
 	/* An entry that waits itself makes room only for those before it. */
-	enum taker taker = cost(l, e, e->claim) == 0 ? TAKER_ANY : TAKER_BEFORE;
+	enum taker taker = cost(l, e, e->denied) == 0 ? TAKER_ANY : TAKER_BEFORE;
 	uint64_t to = e->limit;
 
 	for (; taker < TAKER_COUNT; taker++) {
@@ -365,11 +365,11 @@ static struct wanted wanted(const struct ledger *l)
 
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct ledger_entry *e = &l->entries[i];
-		uint64_t claim = cost(l, e, e->claim);
+		uint64_t denied = cost(l, e, e->denied);
 
-		if (claim > 0 && (w.first == NULL || ledger_before(e, w.first)))
+		if (denied > 0 && (w.first == NULL || ledger_before(e, w.first)))
 			w.first = e;
-		w.all += claim;
+		w.all += denied;
 		w.now |= cost(l, e, e->urgent) > 0;
 	}
 	return w;
@@ -380,7 +380,7 @@ static bool can_give(const struct ledger *l, const struct ledger_entry *e, const
 {
 	enum taker taker = TAKER_ANY;
 
-	if (binds(l, w->first, w->first->claim, e) > 0)
+	if (binds(l, w->first, w->first->denied, e) > 0)
 		taker = equals(w->first, e) ? TAKER_BEFORE : TAKER_ABOVE;
 	return outstanding(l, e) > 0 && add_sat(lowest(e, taker), STEP_MIN_BYTES) <= e->limit;
 }
@@ -417,8 +417,8 @@ uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t 
  * higher rank; twice as much stops a lower rank where there is enough for all
  * (test_ledger_greedy.c).
  */
-uint64_t ledger_soon(const struct tuning_memory *t, uint64_t limit, uint64_t use,
-		     uint64_t slope_bps)
+uint64_t ledger_projected(const struct tuning_memory *t, uint64_t limit, uint64_t use,
+			  uint64_t slope_bps)
 {
 	usec_t ahead = add_sat(t->slope_ahead_usec, t->slope_ahead_usec);
 	uint64_t step = scale_permille(limit, t->raise_permille);
@@ -428,11 +428,12 @@ uint64_t ledger_soon(const struct tuning_memory *t, uint64_t limit, uint64_t use
 	return slope_bps == 0 || limit == LIMIT_MAX || grown < limit ? 0 : MAX(step, grown);
 }
 
-uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, uint64_t use, usec_t now)
+uint64_t ledger_denied_limit(const struct ledger_denied *c, uint64_t limit, uint64_t use,
+			     usec_t now)
 {
 	uint64_t missing = less(c->limit, limit), freed = less(c->use, use);
 
-	return missing > freed && now - c->at < CLAIM_USEC ? c->limit : 0;
+	return missing > freed && now - c->at < DENIED_LIMIT_USEC ? c->limit : 0;
 }
 
 /* --- MemAvailable */

@@ -29,18 +29,17 @@
  * no figure: the reserve covers it, and growth below original limits.
  *
  * Order of grants: an entry is granted what it asks for, except what is kept for higher ranks: what
- *	they were denied lately (claim) and what their growth takes soon (soon). Used memory is
- *	never taken back, so a lower rank has to be stopped before a higher rank runs short. A
- *	higher rank is a higher priority, then the better QoS class. Between equal ranks only denied
- *	growth (urgent) is kept: holding memory for what an equal may take soon or asks for ahead of
- *	need would have a growing container OOM-killed while there is memory. Of equals that need
- *	memory now, the one with the smaller overdraft (use above request) comes first.
- * A shortage is met from the unused grants of other entries, lowest ranks first: ledger_cancel()
- *	returns which entries to ask for how much, never below use or the original. Memory that is
- *	not charged is given back at once, without a trial: otherwise a container of higher rank
- *	that grows as fast and is read later is OOM-killed while it waits. Only page cache needs a
- *	trial.
- * A request that is not used reserves nothing: unused memory is granted to any entry that asks.
+ *	they were denied recently (denied) and what their growth will take (projected). Used memory
+ *is never taken back, so a lower rank has to be stopped before a higher rank runs short. A higher
+ *rank is a higher priority, then the better QoS class. Between equal ranks only denied growth
+ *(urgent) is kept: holding memory for what an equal may take soon or asks for ahead of need would
+ *have a growing container OOM-killed while there is memory. Of equals that need memory now, the one
+ *with the smaller overdraft (use above request) comes first. A shortage is met from the unused
+ *grants of other entries, lowest ranks first: ledger_cancel() returns which entries to ask for how
+ *much, never below use or the original. Memory that is not charged is given back at once, without a
+ *trial: otherwise a container of higher rank that grows as fast and is read later is OOM-killed
+ *while it waits. Only page cache needs a trial. A request that is not used reserves nothing: unused
+ *memory is granted to any entry that asks.
  *
  * Pure and without memory of its own: the entries belong to the caller. A raise that fits is
  * granted in one step when no other entry waits, else in one pass over the entries.
@@ -62,18 +61,19 @@ struct ledger_node {
 
 /* One container or unit; limits are memory.max in bytes. */
 struct ledger_entry {
-	uint64_t limit;    /* or the higher one that a trial may restore; LIMIT_MAX: none */
-	uint64_t original; /* LIMIT_MAX: none, nothing is ever granted */
-	uint64_t use;      /* unreclaimable */
-	uint64_t request;  /* 0: none */
-	uint64_t least;    /* it may be asked to shrink to this: use and margin */
-	uint64_t lately;   /* what it needed in the last minutes */
-	uint64_t next;     /* it grows to this within slope_ahead; 0: it does not grow */
-	uint64_t charged;  /* it can shrink to this at once, further by a trial; 0: to least at once
-			    */
-	uint64_t soon;     /* ledger_soon() */
-	uint64_t claim;    /* the limit that it asked for and was denied; 0: none */
-	uint64_t urgent;   /* the part of claim that denied growth needs now */
+	uint64_t limit;       /* or the higher one that a trial may restore; LIMIT_MAX: none */
+	uint64_t original;    /* LIMIT_MAX: none, nothing is ever granted */
+	uint64_t use;         /* unreclaimable */
+	uint64_t request;     /* 0: none */
+	uint64_t min_limit;   /* it may be asked to shrink to this: use and margin */
+	uint64_t recent_peak; /* what it needed in the last minutes */
+	uint64_t next;        /* it grows to this within slope_ahead; 0: it does not grow */
+	uint64_t charged;   /* it can shrink to this at once, further by a trial; 0: to min_limit at
+			     * once
+			     */
+	uint64_t projected; /* ledger_projected() */
+	uint64_t denied;    /* the limit that it asked for and was denied; 0: none */
+	uint64_t urgent;    /* the part of denied that growth needs now */
 	bool needs; /* its growth reaches its limit soon, or was denied and use is at the limit */
 	int32_t priority; /* of the pod; a unit: 0 */
 	uint8_t qos;      /* 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
@@ -85,8 +85,8 @@ struct ledger {
 	struct ledger_entry *entries;
 	uint32_t count;
 	uint64_t outstanding;
-	uint64_t awaited; /* sum over all entries of what the higher of claim and soon adds to
-			     outstanding */
+	uint64_t demand_total; /* sum over all entries of what the higher of denied and projected
+			     adds to outstanding */
 };
 
 /* The answer to a desired limit, and its reasons. Amounts as they were before the grant. */
@@ -138,7 +138,7 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t desired,
 /* The same without the reasons. desired LIMIT_MAX: the most that can be granted. */
 uint64_t ledger_most(const struct ledger *l, uint32_t entry, uint64_t desired);
 /* Grants what it can of a desired limit and returns the granted limit. When that is less, the
- * desired limit becomes the entry's claim, and urgent if the entry needs it now.
+ * desired limit is stored as denied, and urgent if the entry needs it now.
  */
 uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t desired);
 /* Which entries to ask to shrink so that denied limits can be granted: lowest ranks first, at most
@@ -148,21 +148,22 @@ uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t desired);
 uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t max);
 /* The limit that growth needs until a lower rank, stopped now, has freed memory; 0: the current
  * limit is enough until then. slope_bps: the steady one. */
-uint64_t ledger_soon(const struct tuning_memory *t, uint64_t limit, uint64_t use,
-		     uint64_t slope_bps);
+uint64_t ledger_projected(const struct tuning_memory *t, uint64_t limit, uint64_t use,
+			  uint64_t slope_bps);
 /* Does a come before b when memory is short? */
 bool ledger_before(const struct ledger_entry *a, const struct ledger_entry *b);
 
 /* A denied limit, kept for a while by the owner of the entry. A container that is still short asks
  * again. */
-struct ledger_claim {
+struct ledger_denied {
 	uint64_t limit; /* 0: there is none */
 	uint64_t use;   /* at the denial */
 	usec_t at;
 	bool ahead; /* of need */
 };
 /* 0: it has expired, or `limit` or the memory freed since then covers it. */
-uint64_t ledger_claim_value(const struct ledger_claim *c, uint64_t limit, uint64_t use, usec_t now);
+uint64_t ledger_denied_limit(const struct ledger_denied *c, uint64_t limit, uint64_t use,
+			     usec_t now);
 
 /* MemAvailable over several reads. base starts as LIMIT_MAX. */
 struct ledger_reads {

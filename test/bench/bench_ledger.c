@@ -48,11 +48,11 @@ static struct ledger_node fill(struct ledger_entry *list, uint32_t of, bool cont
 					   .priority = (int32_t)(next(&state) % 5 * 1000),
 					   .qos = (uint8_t)(next(&state) % 3)};
 		e->limit = e->original + next(&state) % 128 * MIB;
-		e->use = e->least = e->limit / 2;
+		e->use = e->min_limit = e->limit / 2;
 		if (!contested || i % 2 == 0)
 			continue;
-		e->claim = e->limit + 100 * MIB;
-		e->soon = e->limit + 200 * MIB;
+		e->denied = e->limit + 100 * MIB;
+		e->projected = e->limit + 200 * MIB;
 	}
 	return (struct ledger_node){.total = 1024 * GIB,
 				    .available = contested ? 300 * GIB : 800 * GIB,

@@ -29,7 +29,7 @@ static struct ledger_entry *add(struct world *w, uint64_t original, uint64_t lim
 	*e = (struct ledger_entry){.limit = limit * MIB,
 				   .original = original * MIB,
 				   .use = use * MIB,
-				   .least = use * MIB,
+				   .min_limit = use * MIB,
 				   .qos = 1};
 	return e;
 }

@@ -323,7 +323,7 @@ static void test_restart_forgets(void)
 	r.sim.load = sim_steady(1, 700);
 	rig_run(&r, 5 * USEC_PER_SEC);
 	CHECK(r.c.psi_cpu_ppm > 0);
-	r.c.asked = (struct ledger_claim){.limit = 50 * MIB, .at = r.sim.now};
+	r.c.asked = (struct ledger_denied){.limit = 50 * MIB, .at = r.sim.now};
 	r.c.frozen = RESOURCES_CPU;
 	rig_restart(&r);
 	CHECK_EQ(r.c.asked.limit, 0);

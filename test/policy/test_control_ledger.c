@@ -103,7 +103,7 @@ static void test_told(void)
 	CHECK(traced(res));
 	CHECK(control_denied(c, n.rig[0].sim.now));
 	CHECK(v->allowed < v->desired && v->room < v->desired && v->reserve == n.reserve);
-	CHECK(c->claim.limit > c->kernel.mem_max);
+	CHECK(c->denied.limit > c->kernel.mem_max);
 	n.system -= 600 * MIB;
 	node_run(&n, 2 * USEC_PER_MIN);
 	CHECK(res->hold != HOLD_LEDGER && c->kernel.mem_max > 200 * MIB);
@@ -203,7 +203,7 @@ static void test_successor(void)
 	r->sim.m.anon = 0;
 	node_tick(&n);
 	CHECK_EQ(n.entry[0].limit, 128 * MIB);
-	CHECK(n.entry[0].claim >= 1000 * MIB && n.entry[0].claim < 1010 * MIB);
+	CHECK(n.entry[0].denied >= 1000 * MIB && n.entry[0].denied < 1010 * MIB);
 	CHECK(!n.entry[0].needs);
 	n.system = TOTAL - n.reserve - 3 * 60 * MIB - 700 * MIB;
 	node_run(&n, 2 * USEC_PER_SEC);
@@ -211,7 +211,7 @@ static void test_successor(void)
 	CHECK(r->c.kernel.mem_max > 500 * MIB);
 	CHECK_EQ(r->c.resource[RESOURCE_MEMORY].limit, r->c.kernel.mem_max);
 	CHECK(control_denied(&r->c, r->sim.now));
-	CHECK_EQ(n.entry[0].claim, held);
+	CHECK_EQ(n.entry[0].denied, held);
 	CHECK(!n.entry[0].needs);
 	CHECK(node_slack(&n) >= 0);
 }
@@ -233,21 +233,21 @@ static void test_ended(void)
 	CHECK_EQ(n.entry[0].use, 0);
 	control_lost(c, r->sim.now);
 	control_ledger_waiting(c, r->sim.now, &e);
-	CHECK(e.claim >= 1000 * MIB && e.claim < 1100 * MIB);
+	CHECK(e.denied >= 1000 * MIB && e.denied < 1100 * MIB);
 	CHECK(!e.needs && e.use == 0 && e.limit == 128 * MIB);
 	/* The API server tells of a kill later. */
 	c->mem.oom_record = 1800 * MIB;
 	control_ledger_waiting(c, r->sim.now, &e);
-	CHECK_EQ(e.claim, 1800 * MIB);
+	CHECK_EQ(e.denied, 1800 * MIB);
 	c->mem.oom_record = 0;
 	/* A successor that ends before it was seen leaves what its predecessor left. */
 	control_restarted(c, &c->original, r->sim.now);
 	rig_resume(r);
 	control_lost(c, r->sim.now + USEC_PER_SEC);
 	control_ledger_waiting(c, r->sim.now + USEC_PER_SEC, &e);
-	CHECK(e.claim >= 1000 * MIB);
+	CHECK(e.denied >= 1000 * MIB);
 	control_ledger_waiting(c, r->sim.now + 10 * USEC_PER_SEC, &e);
-	CHECK_EQ(e.claim, 0);
+	CHECK_EQ(e.denied, 0);
 }
 
 /* Denied growth needs memory for as long as it stands where it was stopped, and not for ever. */
@@ -260,18 +260,18 @@ static void test_stands_denied(void)
 	start(0, 60 * MIB);
 	node_run(&n, 2 * USEC_PER_SEC);
 	now = n.rig[0].sim.now;
-	c->claim = (struct ledger_claim){.limit = 400 * MIB, .use = 60 * MIB, .at = now};
+	c->denied = (struct ledger_denied){.limit = 400 * MIB, .use = 60 * MIB, .at = now};
 	control_ledger_entry(c, &n.rig[0].t, now, &e);
-	CHECK_EQ(e.claim, 400 * MIB);
+	CHECK_EQ(e.denied, 400 * MIB);
 	CHECK(!e.needs); /* 60 of 128 */
 	c->kernel.mem_high = 64 * MIB;
 	control_ledger_entry(c, &n.rig[0].t, now, &e);
 	CHECK(e.needs);
 	control_ledger_entry(c, &n.rig[0].t, now + 3 * USEC_PER_SEC, &e);
-	CHECK(!e.needs && e.claim == 400 * MIB);
-	c->claim.ahead = true;
+	CHECK(!e.needs && e.denied == 400 * MIB);
+	c->denied.ahead = true;
 	control_ledger_entry(c, &n.rig[0].t, now, &e);
-	CHECK(!e.needs && e.claim == 400 * MIB);
+	CHECK(!e.needs && e.denied == 400 * MIB);
 }
 
 int main(void)

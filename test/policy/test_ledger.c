@@ -40,7 +40,7 @@ static void test_fits(void)
 	CHECK_EQ(w.l.outstanding, 0); /* weighing books nothing */
 	CHECK_EQ(grant(&w, 0, 400), 400);
 	CHECK_EQ(w.l.outstanding, 310 * MIB); /* what it could take from now on */
-	CHECK_EQ(w.e[0].claim, 0);
+	CHECK_EQ(w.e[0].denied, 0);
 	/* The rest of the room, to the page. */
 	CHECK_EQ(ledger_most(&w.l, 0, LIMIT_MAX), (90 + 1488) * MIB);
 }
@@ -79,7 +79,7 @@ static void test_overcommit(void)
 	/* One step above 8000 would vouch for all of it. */
 	CHECK_EQ(most(&w, 0), 8000);
 	CHECK_EQ(grant(&w, 0, 8001), 8000);
-	CHECK_EQ(w.e[0].claim, 8001 * MIB);
+	CHECK_EQ(w.e[0].denied, 8001 * MIB);
 }
 
 /* Lowered, then back: that much was the owner's own gift. */
@@ -96,7 +96,7 @@ static void test_back_to_original(void)
 	/* And a desired limit below the held one needs no grant. */
 	CHECK_EQ(grant(&w, 0, 300), 300);
 	CHECK_EQ(w.e[0].limit, 2000 * MIB);
-	CHECK_EQ(w.e[0].claim, 0);
+	CHECK_EQ(w.e[0].denied, 0);
 }
 
 static void test_partial(void)
@@ -118,15 +118,15 @@ static void test_partial(void)
 	CHECK_EQ(v.holder, 1);
 	CHECK_EQ(v.holder_bytes, 200 * MIB);
 	CHECK_EQ(grant(&w, 0, 900), 200);
-	CHECK_EQ(w.e[0].claim, 900 * MIB);
+	CHECK_EQ(w.e[0].denied, 900 * MIB);
 	/* Nothing is left, and crumbs are no grant. */
 	CHECK_EQ(grant(&w, 1, 900), 350);
 	w.node.available += MIB / 2;
-	w.e[0].claim = w.e[1].claim = 0;
+	w.e[0].denied = w.e[1].denied = 0;
 	begin(&w);
 	CHECK_EQ(grant(&w, 1, 900), 350);
 	w.node.available += MIB;
-	w.e[1].claim = 0;
+	w.e[1].denied = 0;
 	begin(&w);
 	CHECK_EQ(ledger_grant(&w.l, 1, 900 * MIB), 351 * MIB + MIB / 2);
 }
@@ -201,7 +201,7 @@ static void test_between_lives(void)
 	struct world w = world(1512);
 
 	add(&w, 100, 100, 0)->priority = 5;
-	w.e[0].claim = 600 * MIB;
+	w.e[0].denied = 600 * MIB;
 	add(&w, 100, 100, 100);
 	add(&w, 100, 100, 100)->priority = 9;
 	begin(&w);
@@ -210,7 +210,7 @@ static void test_between_lives(void)
 	CHECK_EQ(most(&w, 2), 100 + 1000);
 	CHECK_EQ(grant(&w, 0, 600), 600);
 	CHECK_EQ(w.l.outstanding, 600 * MIB);
-	CHECK_EQ(w.l.awaited, 0);
+	CHECK_EQ(w.l.demand_total, 0);
 }
 
 static void test_rank(void)
@@ -260,9 +260,9 @@ static void test_claim_first(void)
 	/* The other way round nobody waits for the lower one. */
 	w.node.available = 850 * MIB;
 	begin(&w);
-	CHECK_EQ(w.e[0].claim, 150 * MIB);
+	CHECK_EQ(w.e[0].denied, 150 * MIB);
 	CHECK_EQ(grant(&w, 1, 450), 438);
-	w.e[1].claim = 0;
+	w.e[1].denied = 0;
 	w.node.available = 950 * MIB;
 	begin(&w);
 	CHECK_EQ(grant(&w, 0, 150), 150);
@@ -276,7 +276,7 @@ static void test_growers_first(void)
 
 	add(&w, 100, 200, 200);
 	add(&w, 100, 200, 200)->priority = 5;
-	w.e[1].soon = 600 * MIB;
+	w.e[1].projected = 600 * MIB;
 	begin(&w);
 	ledger_weigh(&w.l, 0, 500 * MIB, &v);
 	CHECK_EQ(v.allowed, 300 * MIB);
@@ -296,8 +296,8 @@ static void test_equal_rank(void)
 
 	add(&w, 100, 200, 200)->request = 200 * MIB;
 	add(&w, 100, 200, 200)->request = 100 * MIB;
-	w.e[0].claim = 300 * MIB;
-	w.e[1].claim = 600 * MIB;
+	w.e[0].denied = 300 * MIB;
+	w.e[1].denied = 600 * MIB;
 	begin(&w);
 	/* What neither needs now is not left to anybody. */
 	CHECK_EQ(most(&w, 1), 500);
@@ -328,39 +328,39 @@ static void test_soon(void)
 {
 	const struct tuning_memory *t = &tuning_default.memory; /* 3 s, 15 % */
 
-	CHECK_EQ(ledger_soon(t, 200 * MIB, 100 * MIB, 0), 0);
-	CHECK_EQ(ledger_soon(t, LIMIT_MAX, 100 * MIB, MIB), 0);
+	CHECK_EQ(ledger_projected(t, 200 * MIB, 100 * MIB, 0), 0);
+	CHECK_EQ(ledger_projected(t, LIMIT_MAX, 100 * MIB, MIB), 0);
 	/* It has room for longer. */
-	CHECK_EQ(ledger_soon(t, 200 * MIB, 100 * MIB, MIB), 0);
-	CHECK_EQ(ledger_soon(t, 200 * MIB, 196 * MIB, MIB), 230 * MIB);
-	CHECK_EQ(ledger_soon(t, 200 * MIB, 100 * MIB, 50 * MIB), 400 * MIB);
-	CHECK_EQ(ledger_soon(t, 200, LIMIT_MAX - 2, LIMIT_MAX - 1), LIMIT_MAX - 1);
+	CHECK_EQ(ledger_projected(t, 200 * MIB, 100 * MIB, MIB), 0);
+	CHECK_EQ(ledger_projected(t, 200 * MIB, 196 * MIB, MIB), 230 * MIB);
+	CHECK_EQ(ledger_projected(t, 200 * MIB, 100 * MIB, 50 * MIB), 400 * MIB);
+	CHECK_EQ(ledger_projected(t, 200, LIMIT_MAX - 2, LIMIT_MAX - 1), LIMIT_MAX - 1);
 }
 
 static void test_claims_lapse(void)
 {
-	struct ledger_claim c = {0};
+	struct ledger_denied c = {0};
 
-	CHECK_EQ(ledger_claim_value(&c, 100, 0, USEC_PER_SEC), 0);
-	c = (struct ledger_claim){.limit = 500, .use = 80, .at = 5 * USEC_PER_SEC};
-	CHECK_EQ(ledger_claim_value(&c, 100, 80, 5 * USEC_PER_SEC), 500);
-	CHECK_EQ(ledger_claim_value(&c, 100, 80, 15 * USEC_PER_SEC - 1), 500);
-	CHECK_EQ(ledger_claim_value(&c, 100, 80, 15 * USEC_PER_SEC), 0);
-	CHECK_EQ(ledger_claim_value(&c, 500, 80, 6 * USEC_PER_SEC), 0);
+	CHECK_EQ(ledger_denied_limit(&c, 100, 0, USEC_PER_SEC), 0);
+	c = (struct ledger_denied){.limit = 500, .use = 80, .at = 5 * USEC_PER_SEC};
+	CHECK_EQ(ledger_denied_limit(&c, 100, 80, 5 * USEC_PER_SEC), 500);
+	CHECK_EQ(ledger_denied_limit(&c, 100, 80, 15 * USEC_PER_SEC - 1), 500);
+	CHECK_EQ(ledger_denied_limit(&c, 100, 80, 15 * USEC_PER_SEC), 0);
+	CHECK_EQ(ledger_denied_limit(&c, 500, 80, 6 * USEC_PER_SEC), 0);
 }
 
 /* One that has freed what it asked for waits for nothing. */
 static void test_claims_met_by_what_is_freed(void)
 {
-	struct ledger_claim c = {.limit = 300, .use = 200, .at = USEC_PER_SEC};
+	struct ledger_denied c = {.limit = 300, .use = 200, .at = USEC_PER_SEC};
 
-	CHECK_EQ(ledger_claim_value(&c, 250, 240, USEC_PER_SEC), 300);
-	CHECK_EQ(ledger_claim_value(&c, 250, 151, USEC_PER_SEC), 300);
-	CHECK_EQ(ledger_claim_value(&c, 250, 150, USEC_PER_SEC), 0);
-	CHECK_EQ(ledger_claim_value(&c, 250, 1, USEC_PER_SEC), 0);
+	CHECK_EQ(ledger_denied_limit(&c, 250, 240, USEC_PER_SEC), 300);
+	CHECK_EQ(ledger_denied_limit(&c, 250, 151, USEC_PER_SEC), 300);
+	CHECK_EQ(ledger_denied_limit(&c, 250, 150, USEC_PER_SEC), 0);
+	CHECK_EQ(ledger_denied_limit(&c, 250, 1, USEC_PER_SEC), 0);
 	/* A successor begins with nothing, and asks for all of it. */
 	c.use = 0;
-	CHECK_EQ(ledger_claim_value(&c, 64, 0, USEC_PER_SEC), 300);
+	CHECK_EQ(ledger_denied_limit(&c, 64, 0, USEC_PER_SEC), 300);
 }
 
 /* As a row of bounds.h: never below what stands, and cut to it. */

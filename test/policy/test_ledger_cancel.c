@@ -55,8 +55,8 @@ static void test_cancel_floor(void)
 
 	add(&w, 100, 100, 100)->priority = 5;
 	add(&w, 300, 400, 150);
-	add(&w, 100, 400, 350)->least = 0;
-	add(&w, 100, 400, 200)->least = 380 * MIB;
+	add(&w, 100, 400, 350)->min_limit = 0;
+	add(&w, 100, 400, 200)->min_limit = 380 * MIB;
 	begin(&w);
 	grant(&w, 0, 5000);
 	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 3);
@@ -75,13 +75,13 @@ static void test_cancel_grower(void)
 
 	add(&w, 100, 100, 100)->priority = 5;
 	add(&w, 100, 500, 200);
-	w.e[1].soon = 450 * MIB;
+	w.e[1].projected = 450 * MIB;
 	begin(&w);
 	grant(&w, 0, 5000);
 	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 1);
 	CHECK_EQ(asks[0].to, 200 * MIB);
 	w.e[0].needs = w.e[1].needs = true;
-	w.e[0].urgent = w.e[0].claim;
+	w.e[0].urgent = w.e[0].denied;
 	w.e[1].priority = 5;
 	w.e[0].request = 0;
 	w.e[1].request = 200 * MIB;
@@ -89,7 +89,7 @@ static void test_cancel_grower(void)
 	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 1);
 	CHECK_EQ(asks[0].to, 450 * MIB);
 	/* One that is short itself has nothing to give. */
-	w.e[1].claim = 700 * MIB;
+	w.e[1].denied = 700 * MIB;
 	begin(&w);
 	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 0);
 }
@@ -130,8 +130,8 @@ static void test_cancel_equal(void)
 {
 	struct world w = world(512);
 
-	add(&w, 100, 300, 300)->claim = 5000 * MIB;
-	add(&w, 100, 500, 100)->lately = 400 * MIB;
+	add(&w, 100, 300, 300)->denied = 5000 * MIB;
+	add(&w, 100, 500, 100)->recent_peak = 400 * MIB;
 	CHECK_EQ(asked_of(&w, 1), 0);
 	w.e[0].needs = true;
 	CHECK_EQ(asked_of(&w, 1), 0);
@@ -162,12 +162,12 @@ static void test_cancel_behind_the_ended(void)
 {
 	struct world w = world(1512);
 
-	add(&w, 100, 100, 100)->claim = 300 * MIB;
+	add(&w, 100, 100, 100)->denied = 300 * MIB;
 	w.e[0].needs = true;
 	w.e[0].urgent = 300 * MIB;
 	add(&w, 100, 600, 100)->priority = 5;
 	add(&w, 0, 0, 0)->priority = 5;
-	w.e[2].claim = 500 * MIB;
+	w.e[2].denied = 500 * MIB;
 	CHECK_EQ(asked_of(&w, 1), 400);
 }
 
@@ -177,7 +177,7 @@ static void test_cancel_places(void)
 	struct world w = world(1000);
 	struct ledger_ask asks[2];
 
-	add(&w, 100, 100, 100)->claim = 2000 * MIB;
+	add(&w, 100, 100, 100)->denied = 2000 * MIB;
 	w.e[0].needs = true;
 	w.e[0].urgent = 2000 * MIB;
 	for (int i = 0; i < 3; i++) {

@@ -28,7 +28,7 @@ struct pod {
 	struct mem_control mem;
 	struct usage prev;
 	bool observed;
-	struct ledger_claim claim;
+	struct ledger_denied denied;
 	usec_t stuck_since;
 	usec_t back_at; /* killed: next life */
 	usec_t full_at; /* the goal was reached */
@@ -70,7 +70,7 @@ static void kill_pod(struct world *w, struct pod *p)
 		p->first_kill = w->now;
 	/* The grant ends here. */
 	p->held = p->limit;
-	p->claim = (struct ledger_claim){.limit = p->use, .at = w->now, .ahead = true};
+	p->denied = (struct ledger_denied){.limit = p->use, .at = w->now, .ahead = true};
 	p->use = 0;
 	p->limit = p->original;
 	p->mem = (struct mem_control){0};
@@ -131,18 +131,18 @@ static void begin(struct world *w)
 			.limit = p->limit,
 			.original = p->original,
 			.use = p->observed ? p->prev.mem_current : 0,
-			.least = mem_with_margin(&tuning_default.memory,
-						 recent_max_get(&p->mem.recent)),
-			.soon = ledger_soon(&tuning_default.memory, p->limit, p->prev.mem_current,
-					    p->mem.steady_bps),
-			.claim = ledger_claim_value(&p->claim, p->limit, p->use, w->now),
-			.needs = !p->claim.ahead,
+			.min_limit = mem_with_margin(&tuning_default.memory,
+						     recent_max_get(&p->mem.recent)),
+			.projected = ledger_projected(&tuning_default.memory, p->limit,
+						      p->prev.mem_current, p->mem.steady_bps),
+			.denied = ledger_denied_limit(&p->denied, p->limit, p->use, w->now),
+			.needs = !p->denied.ahead,
 			.priority = p->priority,
 			.qos = 1,
 		};
 	}
 	for (int i = 0; i < PODS; i++)
-		w->entry[i].urgent = w->entry[i].needs ? w->entry[i].claim : 0;
+		w->entry[i].urgent = w->entry[i].needs ? w->entry[i].denied : 0;
 	ledger_begin(&w->ledger, &node, w->entry, PODS);
 }
 
@@ -153,8 +153,8 @@ static void check_order(const struct world *w, uint32_t i, uint64_t to)
 	uint64_t cost = to - MAX(w->pod[i].limit, w->entry[i].use);
 
 	for (uint32_t j = 0; j < PODS; j++)
-		if (w->pod[j].priority > w->pod[i].priority && w->entry[j].claim != 0)
-			above += w->entry[j].claim - w->entry[j].limit;
+		if (w->pod[j].priority > w->pod[i].priority && w->entry[j].denied != 0)
+			above += w->entry[j].denied - w->entry[j].limit;
 	room = w->ledger.node.available -
 	       MIN(w->ledger.node.available, w->reserve + w->ledger.outstanding);
 	if (to > w->pod[i].limit && to > w->pod[i].original)
@@ -170,7 +170,8 @@ static void want(struct world *w, uint32_t i, uint64_t desired)
 		return;
 	check_order(w, i, ledger_most(&w->ledger, i, desired));
 	to = ledger_grant(&w->ledger, i, desired);
-	p->claim = (struct ledger_claim){.limit = w->entry[i].claim, .use = p->use, .at = w->now};
+	p->denied =
+		(struct ledger_denied){.limit = w->entry[i].denied, .use = p->use, .at = w->now};
 	w->grants++;
 	w->cut += to < desired;
 	p->limit = to;

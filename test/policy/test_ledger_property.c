@@ -97,13 +97,13 @@ static void read_anew(struct node *n)
 		if (n->dead[i])
 			arrive(n, i);
 		e->use = n->use[i];
-		e->least = e->use + pick(32) * MIB;
-		e->soon = chance(200) ? e->use + pick(300) * MIB : 0;
+		e->min_limit = e->use + pick(32) * MIB;
+		e->projected = chance(200) ? e->use + pick(300) * MIB : 0;
 		e->next = chance(200) ? e->use + pick(100) * MIB : 0;
 		e->needs = chance(300);
-		e->urgent = e->needs && chance(700) ? e->claim : 0;
+		e->urgent = e->needs && chance(700) ? e->denied : 0;
 		if (chance(30))
-			e->claim = e->urgent = 0;
+			e->denied = e->urgent = 0;
 	}
 	n->figures.available = now > 0 ? (uint64_t)now : 0;
 	n->unseen = 0;
@@ -190,8 +190,8 @@ static uint64_t short_of(const struct ledger_entry *e, uint64_t limit)
 	return want > have ? want - have : 0;
 }
 
-/* No grant of contested memory leaves a higher rank's claim uncovered, nor what an equal before it
- * needs now. */
+/* No grant of contested memory leaves a higher rank's denied limit uncovered, nor what an equal
+ * before it needs now. */
 static void check_rank(const struct node *n, uint32_t i, const struct ledger_verdict *v)
 {
 	const struct ledger_entry *self = &n->e[i];
@@ -204,7 +204,7 @@ static void check_rank(const struct node *n, uint32_t i, const struct ledger_ver
 		bool equal = e->priority == self->priority && e->qos == self->qos;
 
 		if (j != i && ledger_before(e, self))
-			above += short_of(e, equal ? e->urgent : e->claim);
+			above += short_of(e, equal ? e->urgent : e->denied);
 	}
 	CHECK(v->room >= short_of(self, v->allowed) + above);
 }
@@ -243,7 +243,7 @@ static void ask_for_more(struct node *n, uint32_t i)
 	check_verdict(n, i, &v);
 	check_rank(n, i, &v);
 	CHECK_EQ(ledger_grant(&n->l, i, desired), v.allowed);
-	CHECK_EQ(e->claim, v.allowed < desired ? desired : 0);
+	CHECK_EQ(e->denied, v.allowed < desired ? desired : 0);
 	after = slack(n);
 	grants += v.allowed > MAX(e->original, v.desired - 1);
 	/* A promise is made only of what was there, but for what nobody could see. */
@@ -260,7 +260,7 @@ static void check_sums(const struct node *n)
 	memcpy(copy, n->e, sizeof copy);
 	ledger_begin(&fresh, &n->l.node, copy, n->count);
 	CHECK_EQ(n->l.outstanding, fresh.outstanding);
-	CHECK_EQ(n->l.awaited, fresh.awaited);
+	CHECK_EQ(n->l.demand_total, fresh.demand_total);
 }
 
 /* Does one of higher rank wait? */
@@ -270,7 +270,7 @@ static bool above_it(const struct node *n, const struct ledger_entry *than)
 		const struct ledger_entry *e = &n->e[i];
 		bool equal = e->priority == than->priority && e->qos == than->qos;
 
-		if (!equal && ledger_before(e, than) && short_of(e, e->claim) > 0)
+		if (!equal && ledger_before(e, than) && short_of(e, e->denied) > 0)
 			return true;
 	}
 	return false;
@@ -286,12 +286,12 @@ static void cancel(struct node *n)
 
 	for (uint32_t i = 0; i < n->count; i++) {
 		const struct ledger_entry *e = &n->e[i];
-		uint64_t floor = MAX(MAX(e->least, e->use), e->original);
+		uint64_t floor = MAX(MAX(e->min_limit, e->use), e->original);
 
-		need += short_of(e, e->claim);
-		now |= e->urgent != 0 && short_of(e, e->claim) > 0;
-		if (e->limit != LIMIT_MAX && short_of(e, e->claim) == 0 &&
-		    MAX(e->soon, e->next) == 0 && e->limit > e->original &&
+		need += short_of(e, e->denied);
+		now |= e->urgent != 0 && short_of(e, e->denied) > 0;
+		if (e->limit != LIMIT_MAX && short_of(e, e->denied) == 0 &&
+		    MAX(e->projected, e->next) == 0 && e->limit > e->original &&
 		    floor + STEP_MIN + MEM_PAGE_BYTES < e->limit)
 			all += floor == e->original ? e->limit - e->use : e->limit - floor;
 	}
@@ -304,7 +304,7 @@ static void cancel(struct node *n)
 		struct ledger_entry *e = &n->e[asks[i].entry];
 
 		asked++;
-		CHECK(asks[i].to >= MAX(MAX(e->least, e->use), e->original));
+		CHECK(asks[i].to >= MAX(MAX(e->min_limit, e->use), e->original));
 		CHECK(asks[i].to < e->limit);
 		CHECK(i == 0 || !ledger_before(&n->e[asks[i - 1].entry], e));
 		CHECK(above_it(n, e) || (now && asks[i].to >= e->next));

@@ -86,7 +86,7 @@ static bool is_down(const struct cluster *c, usec_t now)
 	return now >= c->down_from && now < c->down_until;
 }
 
-/* A resize that went brings the two that tell of it, with the lowest claim on tokens. */
+/* A resize that went brings the two that tell of it, with the lowest priority for tokens. */
 static void sent(struct cluster *c, struct node *n, size_t pod, usec_t now)
 {
 	struct pod *p = &n->pods[pod];
