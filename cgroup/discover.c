@@ -107,7 +107,7 @@ static int read_mask(int dir, const char *name, uint32_t *ret)
 }
 
 /* Reads the controllers and properties of the root of the tree at h->mount. */
-static int look_at_root(struct cg_host *h)
+static int probe_root(struct cg_host *h)
 {
 	OWN(cg_drop_fd) int dir = open(h->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r;
@@ -161,7 +161,7 @@ int cg_discover(const char *root, bool trust, struct cg_host *ret)
 			return r;
 	}
 	if (h.mount[0] != '\0') {
-		r = look_at_root(&h);
+		r = probe_root(&h);
 		if (r < 0)
 			return r;
 	}

@@ -122,7 +122,7 @@ int cg_open(int root_dirfd, const char *path, struct cg **ret)
 	if (c == NULL)
 		return r;
 	c->scope = is_scope(path);
-	r = cg_levels_look(c);
+	r = cg_levels_check(c);
 	if (r < 0)
 		return r;
 	*ret = STEAL(c);

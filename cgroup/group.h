@@ -55,7 +55,7 @@ struct cg {
 	struct cg *inner;
 	unsigned inner_files;       /* limit files that it had at the last check */
 	bool inner_due;             /* some are still missing */
-	uint64_t looked_id;         /* of the inner level at the last check; 0: none */
+	uint64_t scanned_id;        /* of the inner level at the last check; 0: none */
 	struct cg_throttle seen[2]; /* of the scope, of the second level */
 	struct cg_throttle sum;
 };

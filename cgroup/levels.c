@@ -61,7 +61,7 @@ static bool is_same(const struct cg *a, const struct cg *b)
 	return a != NULL && b != NULL && a->id == b->id && a->dev == b->dev;
 }
 
-int cg_levels_look(struct cg *c)
+int cg_levels_check(struct cg *c)
 {
 	OWN(drop_cg) struct cg *found = NULL;
 	unsigned files, before = c->inner_files;
@@ -86,14 +86,14 @@ int cg_levels_look(struct cg *c)
 	if (files != 0 && !same)
 		c->inner = STEAL(found);
 	c->inner_files = files;
-	same = cg_inner_id(c) == c->looked_id && files == before;
-	c->looked_id = cg_inner_id(c);
+	same = cg_inner_id(c) == c->scanned_id && files == before;
+	c->scanned_id = cg_inner_id(c);
 	return !same;
 }
 
 bool cg_levels_due(const struct cg *c)
 {
-	return c->inner_due || cg_inner_id(c) != c->looked_id;
+	return c->inner_due || cg_inner_id(c) != c->scanned_id;
 }
 
 uint64_t cg_inner_id(const struct cg *c)

@@ -50,7 +50,7 @@
  * these has happened since the last check (or cg_open()); 0: nothing new; -ENODEV: the container
  * has ended; else -errno.
  */
-int cg_levels_look(struct cg *c);
+int cg_levels_check(struct cg *c);
 
 /* Is a check due without an event? Limit files are still missing, or the inner level was dropped.
  */

@@ -13,7 +13,7 @@
 #define FREEZE_FILE "init.scope/cgroup.freeze"
 
 /* Not kept open: it is read after wake-ups only. */
-static int oom_looks(const struct cg *c, uint64_t *ret)
+static int oom_events(const struct cg *c, uint64_t *ret)
 {
 	char text[CG_TEXT_BYTES];
 	int fd = openat(c->dir, "memory.events.local", O_RDONLY | O_CLOEXEC);
@@ -29,14 +29,14 @@ static int oom_looks(const struct cg *c, uint64_t *ret)
 }
 
 /* A writer may be stuck at either level. An inner level without the file has counted nothing. */
-int cg_oom_looks(struct cg *c, uint64_t *ret)
+int cg_oom_events(struct cg *c, uint64_t *ret)
 {
 	uint64_t outer, inner = 0;
-	int r = oom_looks(c, &outer);
+	int r = oom_events(c, &outer);
 
 	if (r < 0)
 		return r;
-	r = c->inner != NULL ? oom_looks(c->inner, &inner) : 0;
+	r = c->inner != NULL ? oom_events(c->inner, &inner) : 0;
 	if (r < 0 && r != -ENOENT)
 		return r;
 	*ret = outer + inner;

@@ -16,7 +16,7 @@
 
 /* `oom` of memory.events.local: how often the kernel searched this very group for a process to
  * kill. -errno. */
-int cg_oom_looks(struct cg *c, uint64_t *ret);
+int cg_oom_events(struct cg *c, uint64_t *ret);
 
 /* Freezes and thaws PID 1's cgroup, init.scope, at once. root: the cgroup mount. -ENOENT: this is
  * no systemd host; else -errno. */

@@ -75,7 +75,7 @@ void boost_born(struct managed *m)
 	boost_heard(m);
 }
 
-void boost_look(struct daemon *d, struct plan *plan)
+void boost_update(struct daemon *d, struct plan *plan)
 {
 	struct control_context x = daemon_context(d, plan);
 	bool lends = false;

@@ -11,7 +11,7 @@ void boost_born(struct managed *m);
 /* The API server has reported a change of it. */
 void boost_heard(struct managed *m);
 /* In every wake-up of the timer: begins and ends boosts. */
-void boost_look(struct daemon *d, struct plan *plan);
+void boost_update(struct daemon *d, struct plan *plan);
 /* The unit is paused: ends the boost now. */
 void boost_end(struct managed *m);
 /* The limit from before the boost is restored, or an external writer's value stands. */

@@ -282,7 +282,7 @@ void pod_levels_review(struct daemon *d)
 
 /* --- others --- */
 
-void pod_level_look(struct managed *m)
+void pod_level_check(struct managed *m)
 {
 	struct usage u = {0};
 	int r = cg_read(m->cgroup.cg, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT, &u);
@@ -381,7 +381,7 @@ void pod_asked_full(struct managed *m, const struct usage *u)
 
 	if (!(u->have & last->have & USAGE_MEM_EVENTS) ||
 	    u->events.oom_kill <= last->events.oom_kill || level == NULL ||
-	    level->cgroup.cg == NULL || cg_oom_looks(level->cgroup.cg, &now) < 0)
+	    level->cgroup.cg == NULL || cg_oom_events(level->cgroup.cg, &now) < 0)
 		return;
 	before = level->plan.pod_ooms;
 	level->plan.pod_ooms = now;

@@ -19,7 +19,7 @@ void pod_levels_lower(struct daemon *d);
 /* The next plan checks every pod. */
 void pod_levels_review(struct daemon *d);
 /* Its files were written by the kubelet, or by systemd after a call by vscaled. */
-void pod_level_look(struct managed *level);
+void pod_level_check(struct managed *level);
 struct unit_props pod_level_props(const struct managed *level, uint32_t *ret_mask);
 /* After an OOM kill in a container: tells the laws whether the pod's limit was the cause. */
 void pod_asked_full(struct managed *m, const struct usage *u);

@@ -209,7 +209,7 @@ bool properties_pending(const struct daemon *d)
 }
 
 /* Memory that does not grow keeps its headroom. */
-void properties_look(struct daemon *d)
+void properties_check(struct daemon *d)
 {
 	for (size_t i = 0; i < d->units.count; i++) {
 		struct managed *m = d->units.items[i];

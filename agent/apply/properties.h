@@ -14,7 +14,7 @@ void properties_send(struct daemon *d);
 /* Have some not been sent to PID 1 yet? */
 bool properties_pending(const struct daemon *d);
 /* Sends those that may have changed since the last sample. */
-void properties_look(struct daemon *d);
+void properties_check(struct daemon *d);
 /* What systemd is to store for the unit. */
 struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask);
 /* The memory limit that is sent to systemd. */

@@ -94,7 +94,7 @@ static int attach(struct managed *m, const struct arrival *a, struct usage *ret)
 	cg_watch_limits(d->inotify.watch, m->cgroup.cg, m->control.target + 1);
 	stuck_forget(m);
 	if (m->kind == UNIT_KIND_POD)
-		cg_oom_looks(m->cgroup.cg, &m->plan.pod_ooms);
+		cg_oom_events(m->cgroup.cg, &m->plan.pod_ooms);
 	fd = cg_events_fd(m->cgroup.cg);
 	if (fd >= 0 &&
 	    sd_event_add_io(d->event, &m->cgroup.events, fd, EPOLLPRI, on_memory_events, m) >= 0)

@@ -8,7 +8,7 @@
 
 /* From one wake-up to the next, a tenth of a second: in a cgroup at its limit the kernel searches
  * for a process to kill far less often than in one whose writer is stuck in the kernel's loop. */
-#define STUCK_LOOKS 1000
+#define STUCK_EVENTS 1000
 /* Charges are counted in batches per CPU: a cgroup this close to its limit may be at it. */
 #define ROOM_BYTES MIB
 /* Where the writer was not PID 1, it stays stuck: tried again after the first time, doubled up to
@@ -23,15 +23,15 @@
 static bool is_stuck(struct managed *m)
 {
 	const uint32_t want = USAGE_MEM | USAGE_MEM_LIMIT | USAGE_MEM_EVENTS;
-	uint64_t before = m->stuck.oom_events, kills = m->stuck.oom_kills, looks;
+	uint64_t before = m->stuck.oom_events, kills = m->stuck.oom_kills, events;
 	struct usage u = {0};
 
-	if (cg_oom_looks(m->cgroup.cg, &looks) < 0 || cg_read(m->cgroup.cg, want, &u) < 0 ||
+	if (cg_oom_events(m->cgroup.cg, &events) < 0 || cg_read(m->cgroup.cg, want, &u) < 0 ||
 	    (u.have & want) != want)
 		return false;
-	m->stuck.oom_events = looks;
+	m->stuck.oom_events = events;
 	m->stuck.oom_kills = u.events.oom_kill;
-	return looks >= before && looks - before >= STUCK_LOOKS && m->stuck.oom_kills == kills &&
+	return events >= before && events - before >= STUCK_EVENTS && m->stuck.oom_kills == kills &&
 	       add_sat(u.mem_current, ROOM_BYTES) < u.limits.mem_max;
 }
 

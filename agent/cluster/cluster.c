@@ -310,7 +310,7 @@ static void step_if_due(struct cluster *c)
 		step(c);
 }
 
-void cluster_look(struct cluster *c)
+void cluster_check(struct cluster *c)
 {
 	if (watch_growth(c))
 		step_if_due(c);
@@ -321,8 +321,8 @@ void cluster_tick(struct cluster *c, bool review)
 	struct daemon *d = c->daemon;
 	const struct kube_watch_state *w = kube_watch_state(c->watch);
 
-	runtime_look(d, review);
-	above_look(d);
+	runtime_check(d, review);
+	above_check(d);
 	watch_growth(c);
 	cluster_bounds_tick(c, review);
 	count_reports(c);

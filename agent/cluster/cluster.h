@@ -60,7 +60,7 @@ int cluster_start(struct daemon *d, struct cluster **ret);
 void cluster_free(struct cluster *c);
 /* After every reflex pass between two samples: reports memory growth, which cannot wait for the
  * next sample. */
-void cluster_look(struct cluster *c);
+void cluster_check(struct cluster *c);
 /* After every sample. */
 void cluster_tick(struct cluster *c, bool review);
 

@@ -97,7 +97,7 @@ static void print_sum(const struct ctl *c, const unsigned *counts)
 
 /* Finds the cluster by the configuration, or by the defaults without one; then queries the API
  * server. */
-static void look_at_cluster(struct doctor *d)
+static void check_cluster(struct doctor *d)
 {
 	struct config_errors *errors = calloc(1, sizeof(*errors));
 	struct config config = {0};
@@ -129,7 +129,7 @@ int doctor_run(struct doctor *d)
 	bool raw = c->output != OUTPUT_TABLE;
 
 	d->host_error = cg_discover(c->cgroup_root, c->trust_cgroup_root, &d->host);
-	look_at_cluster(d);
+	check_cluster(d);
 	for (size_t i = 0; i < ARRAY_SIZE(doctor_checks); i++) {
 		char text[DOCTOR_TEXT_MAX] = "";
 		enum finding f = doctor_checks[i].run(d, text);

@@ -19,7 +19,7 @@ static bool is_unified(const struct doctor *d)
 
 static enum finding skip(char *text)
 {
-	snprintf(text, DOCTOR_TEXT_MAX, "not looked at: there is no cgroup v2 tree to manage");
+	snprintf(text, DOCTOR_TEXT_MAX, "not checked: there is no cgroup v2 tree to manage");
 	return FINDING_SKIPPED;
 }
 
@@ -116,7 +116,7 @@ enum finding check_files(const struct doctor *d, char *text)
 	if (uname(&u) < 0)
 		strcpy(u.release, "?");
 	if (!offers_file(d, "memory.max")) {
-		snprintf(text, DOCTOR_TEXT_MAX, "not looked at: system.slice has no memory files");
+		snprintf(text, DOCTOR_TEXT_MAX, "not checked: system.slice has no memory files");
 		return FINDING_SKIPPED;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {

@@ -71,7 +71,7 @@ static void note_refusal(struct doctor_cluster *k, const struct reply *r)
 	free(s);
 }
 
-static void look(struct doctor_cluster *k)
+static void query_cluster(struct doctor_cluster *k)
 {
 	OWN(drop_reply) struct reply r = {0};
 	struct kube_decode_error why;
@@ -123,7 +123,7 @@ void doctor_cluster_open(const struct config_kubernetes *config, struct doctor_c
 	if (k->config_error < 0)
 		snprintf(k->why.text, sizeof(k->why.text), "%s", strerror(-k->config_error));
 	else
-		look(k);
+		query_cluster(k);
 }
 
 void doctor_cluster_close(struct doctor_cluster *k)

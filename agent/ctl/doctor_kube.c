@@ -12,7 +12,7 @@
 
 static enum finding skip(char *text, const char *why)
 {
-	snprintf(text, DOCTOR_TEXT_MAX, "not looked at: %s", why);
+	snprintf(text, DOCTOR_TEXT_MAX, "not checked: %s", why);
 	return FINDING_SKIPPED;
 }
 
@@ -35,7 +35,7 @@ enum finding check_kube_account(const struct doctor *d, char *text)
 		 k->config.token_file || k->config.token      ? "a token"
 		 : k->config.cert_file || k->config.cert_data ? "a certificate"
 							      : "nobody's name",
-		 k->config.insecure ? "; its certificate is not looked at" : "");
+		 k->config.insecure ? "; its certificate is not checked" : "");
 	return k->config.insecure ? FINDING_WARN : FINDING_OK;
 }
 

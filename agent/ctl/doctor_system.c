@@ -49,7 +49,7 @@ enum finding check_bus(const struct doctor *d, char *text)
 	int error = -ENOENT;
 
 	if (!has_systemd(d)) {
-		snprintf(text, DOCTOR_TEXT_MAX, "not looked at: there is no systemd");
+		snprintf(text, DOCTOR_TEXT_MAX, "not checked: there is no systemd");
 		return FINDING_SKIPPED;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(sockets) && error < 0; i++) {

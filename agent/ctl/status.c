@@ -17,7 +17,7 @@ static void print_result(const struct ctl *c, const cJSON *s, const char *result
 static void print_cost(const struct ctl *c, const cJSON *s)
 {
 	char lag[HUMAN_SIZE], mean[HUMAN_SIZE], rss[HUMAN_SIZE], cpu[HUMAN_SIZE];
-	char scan[HUMAN_SIZE], look[HUMAN_SIZE];
+	char scan[HUMAN_SIZE], reflex[HUMAN_SIZE];
 	uint64_t used = json_amount(s, "cpu_usec"), up = json_amount(s, "uptime_usec");
 
 	fprintf(c->out, "Reader     %s (%s)\n", json_text(s, "reader"),
@@ -26,9 +26,9 @@ static void print_cost(const struct ctl *c, const cJSON *s)
 		json_amount(s, "wakeups"), human_span(json_amount(s, "loop_lag_mean_usec"), mean),
 		human_span(json_amount(s, "loop_lag_max_usec"), lag));
 	fprintf(c->out,
-		"Scan       %s the last look, %s the last sample; %" PRIu64
+		"Scan       %s the last reflex pass, %s the last sample; %" PRIu64
 		" limits written, %" PRIu64 " failed\n",
-		human_span(json_amount(s, "look_usec"), look),
+		human_span(json_amount(s, "look_usec"), reflex),
 		human_span(json_amount(s, "scan_usec"), scan), json_amount(s, "writes"),
 		json_amount(s, "write_failures"));
 	fprintf(c->out, "Cost       %s of memory, %s of CPU time (%.2f %% of one CPU)\n",

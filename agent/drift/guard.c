@@ -22,7 +22,7 @@ static void on_watch_event(void *ctx, const struct cg_watch_event *e)
 	if (e->what == CG_WATCH_OVERFLOW) {
 		for (size_t i = 0; i < d->units.count; i++)
 			d->units.items[i]->drift.check_due = true;
-		pods_look_again(d);
+		pods_scan_again(d);
 		return;
 	}
 	if (pods_watch_event(d, e))
@@ -32,7 +32,7 @@ static void on_watch_event(void *ctx, const struct cg_watch_event *e)
 	if (e->what == CG_WATCH_LIMIT)
 		d->units.items[e->cookie - 1]->drift.check_due = true;
 	else
-		managed_look_levels(d->units.items[e->cookie - 1]);
+		managed_check_levels(d->units.items[e->cookie - 1]);
 }
 
 static int on_watch(sd_event_source *s, int fd, uint32_t revents, void *userdata)
@@ -44,7 +44,7 @@ static int on_watch(sd_event_source *s, int fd, uint32_t revents, void *userdata
 	(void)revents;
 	daemon_wake(d);
 	cg_watch_drain(d->inotify.watch, on_watch_event, d);
-	pods_look(d);
+	pods_scan(d);
 	guard_check(d);
 	return 0;
 }
@@ -96,7 +96,7 @@ void guard_check(struct daemon *d)
 }
 
 /* After an outcome that concerns one unit, its limits are classified again. */
-static void look_again(struct managed *m, enum answer answer)
+static void scan_again(struct managed *m, enum answer answer)
 {
 	struct daemon *d = m->daemon;
 	struct plan plan;
@@ -125,7 +125,7 @@ void guard_set_done(void *ctx, const char *unit, int error, const struct unit_pr
 	}
 	counters_took(&d->tally.apply[BACKEND_SYSTEMD], lag);
 	property_set_done(m, stored);
-	look_again(m, STORED_KNOWN);
+	scan_again(m, STORED_KNOWN);
 	property_checked(m);
 }
 
@@ -159,7 +159,7 @@ void guard_got(void *ctx, const char *unit, int error, const struct unit_props *
 		property_stored(m, stored);
 	if (error == 0 && m->properties.stored_guessed)
 		take_stored(m);
-	look_again(m, error == 0 ? STORED_KNOWN : STORED_UNKNOWN);
+	scan_again(m, error == 0 ? STORED_KNOWN : STORED_UNKNOWN);
 	if (error == 0 && !managed_call_pending(m))
 		property_check_stored(m);
 }

@@ -73,7 +73,7 @@ static struct drift_facts facts_memory(const struct managed *m, const struct lim
  * A unit whose files were written: seen is what was found, held is what the files have now. They
  * differ where a lower memory.max was raised before its writer was known.
  */
-struct look {
+struct external_write {
 	struct managed *unit;
 	struct limits seen;
 	struct limits held;
@@ -193,7 +193,7 @@ static struct limits with_only(const struct managed *m, enum resource r, const s
 	return l;
 }
 
-static void write_ours(struct look *l, enum resource r)
+static void write_ours(struct external_write *l, enum resource r)
 {
 	struct limits held = with_only(l->unit, r, &l->held);
 
@@ -202,7 +202,7 @@ static void write_ours(struct look *l, enum resource r)
 
 /* The external writer's limit stays; a limit that was raised for safety is lowered to it as far as
  * use allows. */
-static void yield_to(struct look *l, enum resource r)
+static void yield_to(struct external_write *l, enum resource r)
 {
 	struct managed *m = l->unit;
 
@@ -219,7 +219,7 @@ static void take_limit(struct managed *m, enum resource r, const struct limits *
 	control_follow(&m->control, &found, r);
 }
 
-static void give_way(struct look *l, enum resource r, const struct drift_facts *f)
+static void give_way(struct external_write *l, enum resource r, const struct drift_facts *f)
 {
 	struct managed *m = l->unit;
 
@@ -246,7 +246,7 @@ static void follow_insister(struct managed *m, const struct limits *seen)
 	}
 }
 
-static void adopt(struct look *l, enum resource r, const struct drift_facts *f)
+static void adopt(struct external_write *l, enum resource r, const struct drift_facts *f)
 {
 	struct managed *m = l->unit;
 	struct limits found = with_only(m, r, &l->seen);
@@ -262,7 +262,7 @@ static void adopt(struct look *l, enum resource r, const struct drift_facts *f)
 }
 
 /* Before vscaled's first write, a value that the owner sets is the original. */
-static void follow_owner(struct look *l)
+static void follow_owner(struct external_write *l)
 {
 	struct managed *m = l->unit;
 
@@ -288,7 +288,7 @@ static bool replayed(const struct managed *m, enum resource r, const struct drif
 
 /* An echo, or a value to be replaced: the held limit is written again. An echo of vscaled's own
  * call is not reported. */
-static void reassert(struct look *l, enum resource r, const struct drift_facts *f,
+static void reassert(struct external_write *l, enum resource r, const struct drift_facts *f,
 		     enum drift_action action)
 {
 	struct managed *m = l->unit;
@@ -319,7 +319,7 @@ static void reassert(struct look *l, enum resource r, const struct drift_facts *
 		write_ours(l, r);
 }
 
-static void judge(struct look *l, enum resource r)
+static void judge(struct external_write *l, enum resource r)
 {
 	struct managed *m = l->unit;
 	struct daemon *d = m->daemon;
@@ -388,7 +388,7 @@ static bool moved_at_all(const struct managed *m, const struct limits *seen)
 	return unit_moved(m, RESOURCE_CPU, seen) || unit_moved(m, RESOURCE_MEMORY, seen);
 }
 
-static bool is_new_limit(const struct look *l, enum resource r)
+static bool is_new_limit(const struct external_write *l, enum resource r)
 {
 	uint64_t now = r == RESOURCE_CPU ? l->seen.cpu_quota_usec : l->seen.mem_max;
 
@@ -397,7 +397,7 @@ static bool is_new_limit(const struct look *l, enum resource r)
 
 /* A limit where there was none when the unit was attached: it is the owner's, and becomes the
  * original. */
-static void follow_new_limits(struct look *l)
+static void follow_new_limits(struct external_write *l)
 {
 	struct managed *m = l->unit;
 
@@ -412,7 +412,7 @@ static void follow_new_limits(struct look *l)
 }
 
 /* vscaled writes nothing to it: the limits in the files become the held ones. */
-static void only_look(struct managed *m, const struct limits *seen)
+static void record_external(struct managed *m, const struct limits *seen)
 {
 	m->drift.made_safe = false;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
@@ -420,7 +420,7 @@ static void only_look(struct managed *m, const struct limits *seen)
 			take_limit(m, r, seen);
 }
 
-static void judge_all(struct look *l)
+static void judge_all(struct external_write *l)
 {
 	struct managed *m = l->unit;
 
@@ -431,7 +431,7 @@ static void judge_all(struct look *l)
 
 static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 {
-	struct look l = {.unit = m, .has_stored = answer == STORED_KNOWN};
+	struct external_write l = {.unit = m, .has_stored = answer == STORED_KNOWN};
 	struct usage u = {0};
 	int r = cg_read(m->cgroup.cg, GUARD_USAGE, &u);
 
@@ -459,7 +459,7 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 		return;
 	}
 	if (m->control.rule.mode == MODE_OFF || m->control.paused) {
-		only_look(m, &l.seen);
+		record_external(m, &l.seen);
 		return;
 	}
 	follow_insister(m, &l.seen);
@@ -483,7 +483,7 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 void judge_unit(struct managed *m, enum answer answer, struct plan *plan)
 {
 	if (m->kind == UNIT_KIND_POD)
-		pod_level_look(m);
+		pod_level_check(m);
 	else
 		judge_laws(m, answer, plan);
 }

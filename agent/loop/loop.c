@@ -7,7 +7,7 @@
 #include "agent/config/config_watch.h"
 #include "agent/drift/guard.h"
 #include "agent/loop/folders.h"
-#include "agent/loop/look.h"
+#include "agent/loop/reflex.h"
 #include "agent/loop/reload.h"
 #include "agent/loop/tick.h"
 #include "agent/loop/unsupported.h"
@@ -40,8 +40,8 @@
 #define FILES_MAX   32768
 #define CGROUP_ROOT "/sys/fs/cgroup"
 /* At the end PID 1 gets this long to take what is due; a second signal ends the wait. */
-#define STOP_WAIT_USEC (3 * USEC_PER_SEC)
-#define STOP_LOOK_USEC (20 * USEC_PER_MSEC)
+#define STOP_WAIT_USEC  (3 * USEC_PER_SEC)
+#define STOP_CHECK_USEC (20 * USEC_PER_MSEC)
 /* sd-event wakes as late as this allows; 0 stands for a quarter of a second. */
 #define TICK_ACCURACY_USEC 1
 /* A wake-up this late is logged. */
@@ -80,9 +80,9 @@ void loop_tick(struct loop *l)
 	if (unsupported_tick(l))
 		return;
 	if (!sample_due(l)) {
-		tick_look(d);
+		tick_reflex(d);
 		if (l->cluster != NULL)
-			cluster_look(l->cluster);
+			cluster_check(l->cluster);
 		return;
 	}
 	review = loop_review_due(l);
@@ -190,7 +190,7 @@ static int on_stop_timer(sd_event_source *s, uint64_t due, void *userdata)
 	if (!properties_pending(d) || d->wake.now >= l->stop_by)
 		return sd_event_exit(d->event, 0);
 	properties_send(d);
-	sd_event_source_set_time(s, due + STOP_LOOK_USEC);
+	sd_event_source_set_time(s, due + STOP_CHECK_USEC);
 	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 }
 
@@ -316,7 +316,7 @@ static int parts_start(struct loop *l, const struct loop_options *o)
 	if (loop_part(r) < 0)
 		return r;
 	cg_thaw_pid1(d->host.root);
-	reader_start(d, pods_look);
+	reader_start(d, pods_scan);
 	r = bus_start(d, o->port, &l->bus);
 	return r < 0 ? r : loop_serve(l);
 }

@@ -19,8 +19,8 @@ static bool read_first(struct managed *m, enum reader_clock clock, struct usage 
 	uint32_t want = FIRST_USAGE;
 	int r;
 
-	if (clock == READER_LOOK)
-		want &= control_look_wants(&m->control, ret);
+	if (clock == READER_REFLEX)
+		want &= control_reflex_wants(&m->control, ret);
 	if (want == 0)
 		return true;
 	r = reader_read(m, want, 0, ret);
@@ -33,7 +33,7 @@ static bool read_first(struct managed *m, enum reader_clock clock, struct usage 
 static void keep_first(struct managed *m, const struct usage *u)
 {
 	m->sweep.deferred = true;
-	m->sweep.first = (struct first_look){
+	m->sweep.first = (struct first_read){
 		.have = u->have & FIRST_USAGE,
 		.cpu_usage_usec = u->cpu_usage_usec,
 		.nr_periods = u->nr_periods,

@@ -101,7 +101,7 @@ static void observe(struct managed *m, bool limits, const struct usage *first, s
 	unit_fill_absent(m, &u);
 	keep_ours(m, &u.limits);
 	pod_asked_full(m, &u);
-	oom_look(m, &u);
+	oom_check(m, &u);
 	x = daemon_context(d, plan);
 	control_observe(&m->control, &u, &x);
 }
@@ -133,7 +133,7 @@ static void review_all(struct daemon *d, struct plan *plan)
 	struct control_context x = daemon_context(d, plan);
 
 	for (size_t i = 0; i < d->units.count; i++) {
-		managed_look_levels(d->units.items[i]);
+		managed_check_levels(d->units.items[i]);
 		if (!managed_has_laws(d->units.items[i]))
 			continue;
 		control_review(&d->units.items[i]->control, &x);
@@ -142,12 +142,12 @@ static void review_all(struct daemon *d, struct plan *plan)
 }
 
 /* The limit files of a level appear without an event. */
-static void look_levels(struct daemon *d)
+static void check_levels(struct daemon *d)
 {
 	for (size_t i = 0; i < d->units.count; i++)
 		if (d->units.items[i]->cgroup.cg != NULL &&
 		    cg_levels_due(d->units.items[i]->cgroup.cg))
-			managed_look_levels(d->units.items[i]);
+			managed_check_levels(d->units.items[i]);
 }
 
 void tick(struct daemon *d, bool review)
@@ -155,9 +155,9 @@ void tick(struct daemon *d, bool review)
 	struct plan plan;
 	usec_t begin = daemon_clock();
 
-	look_levels(d);
+	check_levels(d);
 	plan_begin(d, &plan);
-	boost_look(d, &plan);
+	boost_update(d, &plan);
 	node_memory_expect(d, false);
 	sweep_units(d, READER_SAMPLE, review ? review_one : sample_one, &plan);
 	counters_took(&d->tally.scan[SCAN_SAMPLE], daemon_clock() - begin);

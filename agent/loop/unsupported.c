@@ -13,7 +13,7 @@
 #include <errno.h>
 
 /* As sd-event wakes; the API server's own timers are not bound to it. */
-#define LOOK_USEC USEC_PER_SEC
+#define CHECK_USEC USEC_PER_SEC
 
 static const char *const words[CG_MODE_COUNT] = {
 	[CG_MODE_V1] = "cgroup-v1",
@@ -52,10 +52,10 @@ bool unsupported_tick(struct loop *l)
 	return true;
 }
 
-static int on_look(sd_event_source *s, uint64_t due, void *userdata)
+static int on_check(sd_event_source *s, uint64_t due, void *userdata)
 {
 	loop_tick(userdata);
-	sd_event_source_set_time(s, due + LOOK_USEC);
+	sd_event_source_set_time(s, due + CHECK_USEC);
 	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 }
 
@@ -63,7 +63,7 @@ int unsupported_start(struct loop *l)
 {
 	const struct daemon *d = &l->daemon;
 	int r = sd_event_add_time(d->event, &l->timer.source, CLOCK_BOOTTIME, d->wake.now, 0,
-				  on_look, l);
+				  on_check, l);
 
 	return loop_part(r) < 0 ? r : loop_serve(l);
 }

@@ -79,7 +79,7 @@ static void tell(struct managed *m, const struct kube_container *c)
 		h->note(h->ctx, m->pod->spec, "Warning", "MemoryAboveSpec", "Resize", text);
 }
 
-static void look(struct managed *m)
+static void check(struct managed *m)
 {
 	const struct kube_container *c = container_of(m);
 	usec_t now = m->daemon->wake.now;
@@ -102,8 +102,8 @@ static void look(struct managed *m)
 	tell(m, c);
 }
 
-void above_look(struct daemon *d)
+void above_check(struct daemon *d)
 {
 	for (size_t i = 0; i < d->units.count; i++)
-		look(d->units.items[i]);
+		check(d->units.items[i]);
 }

@@ -7,6 +7,6 @@
 struct daemon;
 struct managed;
 
-void above_look(struct daemon *d);
+void above_check(struct daemon *d);
 /* By how many bytes use is above the spec; 0: it is not. */
 uint64_t above_spec(const struct managed *m);

@@ -83,15 +83,15 @@ void managed_lost(struct managed *m)
 		report_gone(m);
 		managed_set_state(m, UNIT_WAITING, "it does not run");
 	}
-	managed_look_again(m);
+	managed_check_again(m);
 }
 
-void managed_look_again(struct managed *m)
+void managed_check_again(struct managed *m)
 {
 	if (m->kind == UNIT_KIND_UNIT)
 		m->daemon->pid1.list_due = true;
 	else
-		pod_look_again(m->pod);
+		pod_scan_again(m->pod);
 }
 
 /* NULL stays NULL. */
@@ -130,9 +130,9 @@ struct managed *managed_new(struct daemon *d, const struct managed_names *names)
 	return m;
 }
 
-void managed_look_levels(struct managed *m)
+void managed_check_levels(struct managed *m)
 {
-	int r = m->cgroup.cg != NULL ? cg_levels_look(m->cgroup.cg) : 0;
+	int r = m->cgroup.cg != NULL ? cg_levels_check(m->cgroup.cg) : 0;
 
 	if (r == -ENODEV)
 		managed_lost(m);

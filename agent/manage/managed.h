@@ -80,9 +80,9 @@ struct managed *managed_new(struct daemon *d, const struct managed_names *names)
 /* The cgroup is gone; sizes and history stay for its successor. */
 void managed_lost(struct managed *m);
 /* Looks for the second level of its cgroup (cgroup/levels.h), which may come late. */
-void managed_look_levels(struct managed *m);
+void managed_check_levels(struct managed *m);
 /* A cgroup may have appeared that it can be attached to. */
-void managed_look_again(struct managed *m);
+void managed_check_again(struct managed *m);
 /* Takes it out of the table. Not while a plan is being made: the other entries get new indexes. */
 void managed_remove(struct managed *m);
 void managed_free_all(struct daemon *d);

@@ -38,7 +38,7 @@ static void read_limit(struct managed *m, const struct managed *at, uint32_t mor
  * A process was OOM-killed since the last read: under which limit? inotify reports a write when it
  * returns, and a write of less than use returns after the kill.
  */
-void oom_look(struct managed *m, struct usage *u)
+void oom_check(struct managed *m, struct usage *u)
 {
 	const struct usage *last = &m->control.last;
 	const struct managed *level = m->pod != NULL ? m->pod->level : NULL;

@@ -12,4 +12,4 @@ struct usage;
 void oom_lowered(struct managed *m, const struct managed *at, uint64_t seen);
 /* Before usage with a new kill is observed: writes the limit that stands, and the newest peak, into
  * u. */
-void oom_look(struct managed *m, struct usage *u);
+void oom_check(struct managed *m, struct usage *u);

@@ -136,7 +136,7 @@ struct managed_restart {
 /* Written by agent/loop. */
 struct managed_sweep {
 	/* The CPU counters of struct usage: what this wake-up has read so far. */
-	struct first_look {
+	struct first_read {
 		uint32_t have;
 		uint64_t cpu_usage_usec;
 		uint64_t nr_periods;

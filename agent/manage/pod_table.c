@@ -68,13 +68,13 @@ const char *pod_container_of(const struct managed *m)
 	return m->kind == UNIT_KIND_CONTAINER ? strrchr(m->name, '/') + 1 : NULL;
 }
 
-void pods_look_again(struct daemon *d)
+void pods_scan_again(struct daemon *d)
 {
 	for (size_t i = 0; i < d->pods.count; i++)
-		d->pods.items[i]->look = true;
+		d->pods.items[i]->scan = true;
 }
 
-void pod_look_again(struct pod *p)
+void pod_scan_again(struct pod *p)
 {
-	p->look = true;
+	p->scan = true;
 }

@@ -62,7 +62,7 @@ struct pod {
 	const char *why;            /* static text: why nothing of it is managed; NULL: it is */
 	bool listed;                /* put since pods_list_begin() */
 	bool absent;                /* the last list lacked it, but its cgroup is there */
-	bool look;                  /* a cgroup may have appeared or be ready */
+	bool scan;                  /* a cgroup may have appeared or be ready */
 	bool newcomers;             /* folders are watched for their limits */
 	bool concerned; /* a limit of a container changed: its own has to be computed again */
 	bool adopting;  /* a resize by the owner is not adopted yet */
@@ -111,8 +111,8 @@ struct pod *pods_find(const struct daemon *d, const char *uid);
 /* "default/web-0". */
 struct pod *pods_named(const struct daemon *d, const char *name);
 /* Events were lost: the cgroups of every pod are searched for again. */
-void pods_look_again(struct daemon *d);
+void pods_scan_again(struct daemon *d);
 /* The container's name within its pod; of a pod level NULL. */
 const char *pod_container_of(const struct managed *m);
 
-void pod_look_again(struct pod *p);
+void pod_scan_again(struct pod *p);

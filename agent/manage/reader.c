@@ -29,9 +29,9 @@
  */
 #define STAT_SHARE 16
 
-#define LOOK_PASS (USAGE_CPU | USAGE_THROTTLE | USAGE_MEM)
+#define REFLEX_PASS (USAGE_CPU | USAGE_THROTTLE | USAGE_MEM)
 #define SAMPLE_PASS                                                                                \
-	(LOOK_PASS | USAGE_MEM_STAT | USAGE_MEM_PEAK | USAGE_MEM_EVENTS | USAGE_PSI_CPU |          \
+	(REFLEX_PASS | USAGE_MEM_STAT | USAGE_MEM_PEAK | USAGE_MEM_EVENTS | USAGE_PSI_CPU |        \
 	 USAGE_PSI_MEM | USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
 
 const char *reader_name(const struct daemon *d)
@@ -52,7 +52,7 @@ static void on_removed(struct daemon *d, uint64_t id)
 		if (cg_id(m->cgroup.cg) == id)
 			managed_lost(m);
 		else
-			managed_look_levels(m);
+			managed_check_levels(m);
 		return;
 	}
 }
@@ -63,14 +63,14 @@ static void on_made(struct daemon *d, const char *path)
 	struct kubepods_name name;
 
 	if (path == NULL) {
-		pods_look_again(d);
+		pods_scan_again(d);
 		return;
 	}
 	if (kubepods_parse(path, &name) < 0)
 		return;
 	for (size_t i = 0; i < d->pods.count; i++)
 		if (strcmp(d->pods.items[i]->spec->cgroup_uid, name.uid) == 0)
-			pod_look_again(d->pods.items[i]);
+			pod_scan_again(d->pods.items[i]);
 }
 
 static void on_life_event(void *ctx, const struct cg_life_event *e)
@@ -85,7 +85,7 @@ static void on_life_event(void *ctx, const struct cg_life_event *e)
 		on_removed(d, e->id);
 		break;
 	case CG_LIFE_LOST:
-		pods_look_again(d);
+		pods_scan_again(d);
 		break;
 	}
 }
@@ -278,13 +278,13 @@ void reader_detach(struct managed *m)
 void reader_begin(struct daemon *d, enum reader_clock clock)
 {
 	struct reader *r = &d->reader;
-	uint32_t want = clock == READER_SAMPLE ? SAMPLE_PASS : LOOK_PASS;
+	uint32_t want = clock == READER_SAMPLE ? SAMPLE_PASS : REFLEX_PASS;
 	int error;
 
 	if (r->scan == NULL)
 		return;
 	r->clock = clock;
-	if (clock == READER_LOOK) {
+	if (clock == READER_REFLEX) {
 		if (r->stat_reads * STAT_SHARE > d->units.count)
 			want |= USAGE_MEM_STAT;
 		r->stat_reads = 0;
@@ -320,7 +320,7 @@ int reader_read(struct managed *m, uint32_t want, uint32_t by_text, struct usage
 
 	if (!r->passed || m->cgroup.slots.own == READER_NO_SLOT)
 		return cg_read(m->cgroup.cg, want, ret);
-	r->stat_reads += r->clock == READER_LOOK && (want & USAGE_MEM_STAT);
+	r->stat_reads += r->clock == READER_REFLEX && (want & USAGE_MEM_STAT);
 	if ((want & USAGE_PSI_MEM) && pressure_stale(m))
 		by_text |= USAGE_PSI_MEM;
 	return cg_scan_read(r->scan, m->cgroup.slots, m->cgroup.cg, want, by_text, ret);

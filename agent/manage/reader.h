@@ -17,7 +17,7 @@ struct managed;
 #define READER_NO_SLOT UINT32_MAX
 
 /* What a pass is for. */
-enum reader_clock { READER_LOOK, READER_SAMPLE };
+enum reader_clock { READER_REFLEX, READER_SAMPLE };
 
 /* The kernel reported cgroups that appeared or vanished. */
 typedef void reader_heard_fn(struct daemon *d);

@@ -67,7 +67,7 @@ struct counters {
 	uint64_t apply_failed[BACKEND_COUNT];
 	/* on_tick: how much later it came than it was due */
 	struct counters_span loop_lag;
-	/* tick.c, look.c: reading all cgroups, running the laws, and raising limits */
+	/* tick.c, reflex.c: reading all cgroups, running the laws, and raising limits */
 	struct counters_span scan[SCAN_CLOCK_COUNT];
 	/* the end of every request to the API server: counters_request() */
 	struct counters_request requests[COUNTERS_REQUESTS];

@@ -39,9 +39,9 @@ bool pods_watch_event(struct daemon *d, const struct cg_watch_event *e)
 		struct pod *p = d->pods.items[i];
 
 		if (e->cookie & COOKIE_PARENT)
-			p->look |= p->path == NULL || e->what == CG_WATCH_CHILD_GONE;
+			p->scan |= p->path == NULL || e->what == CG_WATCH_CHILD_GONE;
 		else
-			p->look |= p->serial == serial;
+			p->scan |= p->serial == serial;
 	}
 	return true;
 }
@@ -81,8 +81,8 @@ void pods_watch_parents(struct daemon *d)
 		cg_watch_children(d->inotify.watch, d->pods.parents[i],
 				  COOKIE_PARENT | (uint64_t)i);
 	}
-	pods_look_again(d);
-	pods_look(d);
+	pods_scan_again(d);
+	pods_scan(d);
 }
 
 void pod_unwatch(struct pod *p)
@@ -97,7 +97,7 @@ static void await(struct pod *p, const char *path)
 	struct cg *cg;
 
 	p->newcomers = true;
-	p->look = true;
+	p->scan = true;
 	if (cg_open(p->daemon->host.root, path, &cg) < 0)
 		return;
 	/* The watch outlives the descriptor. */
@@ -212,7 +212,7 @@ static struct managed *level_new(struct pod *p)
 	return m;
 }
 
-static void look_for_level(struct pod *p)
+static void find_level(struct pod *p)
 {
 	struct daemon *d = p->daemon;
 	uint64_t spec[RESOURCE_COUNT];
@@ -245,7 +245,7 @@ static void look_for_level(struct pod *p)
 }
 
 /* Its folder, and a watch of it. -ENOENT: there is none. */
-static int look_for_path(struct pod *p)
+static int find_path(struct pod *p)
 {
 	struct daemon *d = p->daemon;
 	char path[KUBEPODS_PATH_MAX];
@@ -304,7 +304,7 @@ static const struct pod_child *guess(struct pod *p, size_t i, const struct pod_c
 	}
 	/* The watches alone report them: because of the pause container the search would never
 	 * end. */
-	p->look = false;
+	p->scan = false;
 	return NULL;
 }
 
@@ -361,7 +361,7 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 		managed_set_state(m, m->state, p->error);
 }
 
-static void look_for_container(struct pod *p, size_t i, const struct pod_children *all)
+static void find_container(struct pod *p, size_t i, const struct pod_children *all)
 {
 	struct managed *m = p->members[i].managed;
 	const struct pod_child *child = pod_child_of_id(all, p->spec->containers[i].id);
@@ -403,20 +403,20 @@ static bool has_members(const struct pod *p)
 	return false;
 }
 
-void pod_look(struct pod *p)
+void pod_scan(struct pod *p)
 {
 	static struct pod_children all;
 	bool waited = p->newcomers;
 	int r;
 
-	p->look = false;
+	p->scan = false;
 	if (p->ending || !has_members(p))
 		return;
-	r = look_for_path(p);
+	r = find_path(p);
 	if (r == -ENOENT)
 		lose_all(p);
 	/* No memory, no descriptor: the next tick tries again. */
-	p->look = r < 0 && r != -ENOENT;
+	p->scan = r < 0 && r != -ENOENT;
 	if (r < 0)
 		return;
 	all.count = 0;
@@ -424,10 +424,10 @@ void pod_look(struct pod *p)
 		return;
 	p->newcomers = false;
 	pod_recover(p);
-	look_for_level(p);
+	find_level(p);
 	pod_check_guesses(p, &all);
 	for (size_t i = 0; i < p->spec->container_count; i++)
-		look_for_container(p, i, &all);
+		find_container(p, i, &all);
 	/* Not before each search: to end a watch raises an inotify event, which requests the next
 	 * search. */
 	if (waited && !p->newcomers)

@@ -9,7 +9,7 @@ struct daemon;
 struct pod;
 
 /* Searches for the cgroups of the pod now. */
-void pod_look(struct pod *p);
+void pod_scan(struct pod *p);
 /* Watches the folders in which pods appear. */
 void pods_watch_parents(struct daemon *d);
 void pods_unwatch(struct daemon *d);

@@ -197,12 +197,12 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 		d->hooks.judge(d->hooks.ctx, p->spec);
 	pod_spec_changed(p, old);
 	pod_spec_settle(p);
-	p->look |= !is_settled(p, old);
+	p->scan |= !is_settled(p, old);
 	kube_pod_free(old);
 	pod_tell(p);
 	/* Originals are on disk with the next tick, together with all others of a list. */
-	if (p->look)
-		pod_look(p);
+	if (p->scan)
+		pod_scan(p);
 	if (p->path == NULL || d->pods.parents[0] == NULL)
 		pods_watch_parents(d);
 }
@@ -274,19 +274,19 @@ void pods_apply_rules(struct daemon *d)
 {
 	for (size_t i = 0; i < d->pods.count; i++) {
 		pod_apply_rules(d->pods.items[i]);
-		d->pods.items[i]->look = true;
+		d->pods.items[i]->scan = true;
 	}
 }
 
-void pods_look(struct daemon *d)
+void pods_scan(struct daemon *d)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < d->pods.count; i++) {
-		if (!d->pods.items[i]->look)
+		if (!d->pods.items[i]->scan)
 			continue;
 		any = true;
-		pod_look(d->pods.items[i]);
+		pod_scan(d->pods.items[i]);
 	}
 	if (any)
 		persist_baselines(d);
@@ -334,8 +334,8 @@ void pods_tick(struct daemon *d, bool review)
 {
 	/* New cgroups are not reported without inotify. */
 	if (d->inotify.incomplete)
-		pods_look_again(d);
-	pods_look(d);
+		pods_scan_again(d);
+	pods_scan(d);
 	persist_baselines(d);
 	for (size_t i = d->pods.count; i > 0; i--) {
 		struct pod *p = d->pods.items[i - 1];

@@ -21,7 +21,7 @@ void pods_seen(struct daemon *d, const char *uid);
 void pods_list_begin(struct daemon *d);
 void pods_list_end(struct daemon *d, bool whole);
 /* Searches for the cgroups of pods for which one may have appeared. */
-void pods_look(struct daemon *d);
+void pods_scan(struct daemon *d);
 /* First in a tick: searches for cgroups, drops pods that were handed back. */
 void pods_tick(struct daemon *d, bool review);
 /* Another configuration: every rule is computed again. */

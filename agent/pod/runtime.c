@@ -70,7 +70,7 @@ static bool is_at_work(const struct daemon *d, bool review)
 	return false;
 }
 
-void runtime_look(struct daemon *d, bool review)
+void runtime_check(struct daemon *d, bool review)
 {
 	bool any;
 

@@ -15,4 +15,4 @@ void runtime_told(struct managed *m, const struct kube_container *now,
 /* memory.max was found to be this. */
 void runtime_wrote(struct managed *m, uint64_t mem_max);
 /* At each sample: is a CPU manager at work on this node? */
-void runtime_look(struct daemon *d, bool review);
+void runtime_check(struct daemon *d, bool review);

@@ -61,7 +61,7 @@ static void resume_unit(struct managed *m)
 		managed_reattach(m);
 	else if (was_held)
 		managed_hold_what_stands(m);
-	managed_look_again(m);
+	managed_check_again(m);
 }
 
 /* NULL is everything, a pod's name is all of it. */
@@ -286,7 +286,7 @@ static void given_back(struct managed *m)
 	/* The spec follows the cgroup. */
 	if (m->kind == UNIT_KIND_CONTAINER)
 		pod_tell(m->pod);
-	managed_look_again(m);
+	managed_check_again(m);
 }
 
 /* No value by vscaled is left. */

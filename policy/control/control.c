@@ -239,7 +239,7 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
 	control_reflex_cpu(c, x);
 }
 
-void control_look(struct control *c, const struct usage *u, const struct control_context *x)
+void control_reflex_pass(struct control *c, const struct usage *u, const struct control_context *x)
 {
 	struct usage before = c->last;
 
@@ -248,7 +248,7 @@ void control_look(struct control *c, const struct usage *u, const struct control
 		return;
 	usage_merge(&c->last, u);
 	c->last.limits = c->kernel;
-	control_look_mem(c, u->have, &before, x);
+	control_reflex_mem(c, u->have, &before, x);
 	if (!(u->have & USAGE_CPU))
 		return;
 	cpu_prove(&c->cpu, &c->last, x->node_milli, x->now);

@@ -3,7 +3,7 @@
  * One managed container or unit: all laws together.
  *
  *	sample + now	  -> control_observe() -> history, pressure, reflex steps in a plan
- *	reflex pass + now -> control_look()    -> reflex steps alone
+ *	reflex pass + now -> control_reflex_pass()    -> reflex steps alone
  *	now		  -> control_review()  -> recommendation, raises by history, shrinks
  *	outcome of a step -> control_applied() -> what stands now
  *
@@ -182,11 +182,11 @@ uint64_t control_lasting(const struct control *c, enum resource r);
 void control_observe(struct control *c, const struct usage *u, const struct control_context *x);
 /*
  * A reflex pass, by the timer or after an event, with what was read: nothing goes into history.
- * control_look_wants() says in stages what to read: the next group (enum usage_have) by what u has
- * so far, 0 when that is all. Limits are not read again.
+ * control_reflex_wants() says in stages what to read: the next group (enum usage_have) by what u
+ * has so far, 0 when that is all. Limits are not read again.
  */
-uint32_t control_look_wants(const struct control *c, const struct usage *u);
-void control_look(struct control *c, const struct usage *u, const struct control_context *x);
+uint32_t control_reflex_wants(const struct control *c, const struct usage *u);
+void control_reflex_pass(struct control *c, const struct usage *u, const struct control_context *x);
 /* For a sample with everything but memory.stat: true when that cannot have changed since it was
  * last read. */
 bool control_stat_stands(const struct control *c, const struct usage *u);

@@ -58,8 +58,8 @@ void control_reflex_cpu(struct control *c, const struct control_context *x);
 void control_observe_mem(struct control *c, const struct usage *prev, const struct usage *newest,
 			 const struct control_context *x);
 /* A reflex pass that read the groups in have. */
-void control_look_mem(struct control *c, uint32_t have, const struct usage *before,
-		      const struct control_context *x);
+void control_reflex_mem(struct control *c, uint32_t have, const struct usage *before,
+			const struct control_context *x);
 /* May the memory limit be raised at all? */
 bool control_grows_mem(const struct control *c);
 /* The desired limit after an OOM kill since `prev`, or after an earlier one that is not granted

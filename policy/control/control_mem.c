@@ -362,8 +362,8 @@ void control_observe_mem(struct control *c, const struct usage *prev, const stru
 	control_brake(c, x, high_events(c, newest));
 }
 
-void control_look_mem(struct control *c, uint32_t have, const struct usage *before,
-		      const struct control_context *x)
+void control_reflex_mem(struct control *c, uint32_t have, const struct usage *before,
+			const struct control_context *x)
 {
 	uint64_t desired;
 

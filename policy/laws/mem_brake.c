@@ -115,7 +115,7 @@ static uint64_t next_line(const struct mem_brake *b, uint64_t line,
 	return MIN(b->line, piece_to(line, in));
 }
 
-void mem_brake_look(const struct tuning_memory *t, struct mem_control *m,
+void mem_brake_pass(const struct tuning_memory *t, struct mem_control *m,
 		    const struct mem_brake_input *in)
 {
 	struct mem_brake *b = &m->brake;

@@ -47,7 +47,7 @@ struct mem_trial {
 	uint32_t psi_before_ppm;    /* own level before the trial */
 	uint64_t refault_before_ps; /* pages per second before the trial */
 	uint64_t least_left;        /* MEM_RECLAIM: the least that was still to be reclaimed */
-	uint32_t idle_looks;        /* passes since that became less */
+	uint32_t idle_passes;       /* passes since that became less */
 };
 
 /* memory.high ahead of growth (mem_brake.c). */
@@ -123,7 +123,7 @@ struct mem_brake_input {
 
 /* Once per reflex pass: arms the brake, moves it with memory.max or lifts it. The result is
  * brake.line. */
-void mem_brake_look(const struct tuning_memory *t, struct mem_control *m,
+void mem_brake_pass(const struct tuning_memory *t, struct mem_control *m,
 		    const struct mem_brake_input *in);
 /* Growth raises memory.max: moves the brake with it. */
 void mem_brake_raised(const struct tuning_memory *t, struct mem_control *m,

@@ -7,7 +7,7 @@
  */
 #define STALL_MIN_USEC (10 * USEC_PER_MSEC)
 /* Reclaim ends after this many samples in a row without progress. */
-#define RECLAIM_IDLE_LOOKS 3
+#define RECLAIM_IDLE_PASSES 3
 /* The write of memory.high may reclaim this much: it blocks meanwhile. */
 #define HIGH_RECLAIM_MAX_BYTES (64 * MIB)
 
@@ -158,11 +158,11 @@ static struct mem_step watch_reclaim(const struct tuning_memory *t, struct mem_c
 		return mem_trial_abort(t, m, in);
 	if (step.reclaim < trial->least_left) {
 		trial->least_left = step.reclaim;
-		trial->idle_looks = 0;
+		trial->idle_passes = 0;
 	} else {
-		trial->idle_looks++;
+		trial->idle_passes++;
 	}
-	if (step.reclaim > 0 && trial->idle_looks < RECLAIM_IDLE_LOOKS)
+	if (step.reclaim > 0 && trial->idle_passes < RECLAIM_IDLE_PASSES)
 		return step;
 	/* Cache returns as fast as it is reclaimed: memory.high stops that, and the watch shows
 	 * whether it was needed. With too much of it the write would block. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/agent/daemon_rig.h"
-#include "agent/loop/look.h"
 #include "agent/loop/loop.h"
+#include "agent/loop/reflex.h"
 #include "agent/loop/reload.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/wake.h"
@@ -57,7 +57,7 @@ static void put_counters(struct rig *r, const struct rig_unit *u)
 	snprintf(text, sizeof text,
 		 "low 0\nhigh 0\nmax %" PRIu64 "\noom %" PRIu64 "\noom_kill %" PRIu64
 		 "\noom_group_kill 0\n",
-		 u->max_events, u->oom_looks, u->oom_kills);
+		 u->max_events, u->oom_events, u->oom_kills);
 	put(r, u, "memory.events", text);
 	put(r, u, "memory.events.local", text);
 }
@@ -382,10 +382,10 @@ void rig_run(struct rig *r, unsigned seconds, void (*step)(struct rig *r))
 		one_tick(r);
 }
 
-void rig_look(struct rig *r, unsigned looks, void (*step)(struct rig *r))
+void rig_reflex(struct rig *r, unsigned looks, void (*step)(struct rig *r))
 {
 	r->step = step;
-	r->tick_usec = r->daemon->config.clocks.reflex_usec = RIG_LOOK_USEC;
+	r->tick_usec = r->daemon->config.clocks.reflex_usec = RIG_REFLEX_USEC;
 	for (unsigned i = 0; i < looks; i++)
 		one_tick(r);
 	r->tick_usec = r->daemon->config.clocks.reflex_usec = RIG_TICK_USEC;

@@ -12,7 +12,7 @@
 #include "test/fake.h"
 
 #define RIG_TICK_USEC      USEC_PER_SEC
-#define RIG_LOOK_USEC      (100 * USEC_PER_MSEC)
+#define RIG_REFLEX_USEC    (100 * USEC_PER_MSEC)
 #define RIG_UNITS_MAX      256
 #define RIG_CALLS_MAX      64
 #define RIG_PATH_MAX       384
@@ -29,7 +29,7 @@ struct rig_unit {
 	struct unit_props props;
 	uint64_t usage_usec, nr_periods, nr_throttled, throttled_usec;
 	uint64_t anon_bytes, file_bytes;
-	uint64_t max_events, oom_kills, oom_looks;
+	uint64_t max_events, oom_kills, oom_events;
 	/* Growth that memory.max stopped: a kill unless the daemon's next tick raises it. */
 	uint64_t blocked_bytes;
 	bool blocked_seen;
@@ -152,7 +152,7 @@ void rig_stop(struct rig *r);
  * before each. */
 void rig_run(struct rig *r, unsigned seconds, void (*step)(struct rig *r));
 /* The same in looks of a tenth of a second: every tenth is a sample. */
-void rig_look(struct rig *r, unsigned looks, void (*step)(struct rig *r));
+void rig_reflex(struct rig *r, unsigned looks, void (*step)(struct rig *r));
 /* memory.events speaks: the unit is looked at now. */
 void rig_wake(struct rig *r, struct rig_unit *u);
 /* A tick of load: threads that want demand_milli, cut off at the present quota. */

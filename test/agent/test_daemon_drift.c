@@ -318,12 +318,12 @@ static void test_headroom_told_once(void)
 
 	started(&r, 200, 512 * MIB);
 	r.unit[0].anon_bytes = 300 * MIB;
-	rig_look(&r, 60, step_idle);
+	rig_reflex(&r, 60, step_idle);
 	headroom[0] = '\0';
 	headroom_twice = 0;
 	r.told = on_headroom;
 	r.lag_seconds = 1;
-	rig_look(&r, 150, step_growth);
+	rig_reflex(&r, 150, step_growth);
 	CHECK(r.events[EVENT_PROPERTY_HEADROOM] >= 1);
 	CHECK_EQ(headroom_twice, 0);
 	CHECK_EQ(r.again_calls, 0);

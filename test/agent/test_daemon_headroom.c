@@ -19,7 +19,7 @@ static struct rig_unit *begin(struct rig *r, const char *config, uint64_t mem_ma
 	u = rig_add(r, "a.service", 200, mem_max);
 	u->anon_bytes = use;
 	CHECK_EQ(rig_start(r), 0);
-	rig_look(r, 40, NULL);
+	rig_reflex(r, 40, NULL);
 	return u;
 }
 
@@ -34,7 +34,7 @@ static void test_reload_when_growth_begins(void)
 
 	r.lag_seconds = 3;
 	for (int i = 0; i < 60; i++) {
-		rig_look(&r, 1, step_40);
+		rig_reflex(&r, 1, step_40);
 		if (i % 5 == 4)
 			rig_realise(&r, u);
 	}
@@ -57,7 +57,7 @@ static void test_only_systemd(void)
 	CHECK_EQ(r.sent_calls, 1);
 	CHECK_EQ(r.events[EVENT_LIMIT_RAISED] + r.events[EVENT_LIMIT_LOWERED], 0);
 	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 0);
-	rig_look(&r, 200, NULL);
+	rig_reflex(&r, 200, NULL);
 	CHECK_EQ(r.sent_calls, 1);
 	rig_close(&r);
 }
@@ -91,7 +91,7 @@ static void test_given_back_after_a_restart(void)
 	CHECK_EQ(u->props.mem_max, 276 * MIB);
 	rig_write_config(&r, "units:\n  - {match: a.service, mode: Off}\n");
 	CHECK_EQ(rig_start(&r), 0);
-	rig_look(&r, 50, NULL);
+	rig_reflex(&r, 50, NULL);
 	CHECK_EQ(u->props.mem_max, 64 * MIB);
 	CHECK_EQ(rig_bytes(&r, u, "memory.max"), 64 * MIB);
 	rig_close(&r);
@@ -130,7 +130,7 @@ static void test_pod(void)
 	rig_close(&r);
 }
 
-/* The pod's rig_look(): growth at 50 MB/s, which memory.high stops as it does in the kernel. */
+/* The pod's rig_reflex(): growth at 50 MB/s, which memory.high stops as it does in the kernel. */
 static void step_50_braked(struct rig *r)
 {
 	struct rig_unit *u = r->pod[0].container[0].unit;
@@ -154,14 +154,14 @@ static void test_brake_outlasts_property(bool replay)
 	rig_put(&r, app, "cpuset.cpus", "0-1\n");
 	rig_pod_put(&r, p);
 	rig_run(&r, 2, NULL);
-	rig_look(&r, 120, NULL);
-	runtime_look(r.daemon, true);
+	rig_reflex(&r, 120, NULL);
+	runtime_check(r.daemon, true);
 	CHECK(r.daemon->host.cpu_manager);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.pod.replay_mem_bytes, 64 * MIB);
 	r.lag_seconds = 3;
 	for (int i = 0; i < 20 && rig_bytes(&r, app, "memory.high") == LIMIT_MAX; i++)
-		rig_look(&r, 1, step_50_braked);
-	rig_look(&r, 3, step_50_braked);
+		rig_reflex(&r, 1, step_50_braked);
+	rig_reflex(&r, 3, step_50_braked);
 	CHECK(rig_bytes(&r, app, "memory.high") < 64 * MIB);
 	CHECK(app->props.mem_max > 64 * MIB);
 	if (replay)
@@ -169,7 +169,7 @@ static void test_brake_outlasts_property(bool replay)
 	rig_realise(&r, app);
 	CHECK_EQ(rig_bytes(&r, app, "memory.high"), LIMIT_MAX);
 	for (int i = 0; i < 5; i++) {
-		rig_look(&r, 1, step_50_braked);
+		rig_reflex(&r, 1, step_50_braked);
 		CHECK(rig_bytes(&r, app, "memory.high") < 64 * MIB);
 	}
 	CHECK(app->anon_bytes < 64 * MIB);

@@ -59,7 +59,7 @@ static void start_equals(struct rig *r, unsigned count)
 	grower = unit[0];
 	rig_meminfo(r, TOTAL, available());
 	CHECK_EQ(rig_start(r), 0);
-	rig_look(r, 33, step);
+	rig_reflex(r, 33, step);
 }
 
 /* Nothing is kept from a live one for equals that have ended, however many. */
@@ -72,7 +72,7 @@ static void test_one_after_another(void)
 	rate = 200 * MIB;
 	for (unsigned i = 0; i < 8; i++) {
 		grower = unit[i];
-		rig_look(&r, 25, step);
+		rig_reflex(&r, 25, step);
 		CHECK_EQ(grower->anon_bytes, goal);
 		rig_unit_stop(&r, grower);
 	}
@@ -89,18 +89,18 @@ static void test_equal_successor(void)
 	start_equals(&r, 2);
 	goal = 1000 * MIB;
 	rate = 100 * MIB;
-	rig_look(&r, 120, step);
+	rig_reflex(&r, 120, step);
 	CHECK_EQ(grower->anon_bytes, goal);
 	rig_unit_stop(&r, grower);
 	grower = unit[1];
 	goal = 500 * MIB;
-	rig_look(&r, 60, step);
+	rig_reflex(&r, 60, step);
 	CHECK_EQ(grower->anon_bytes, goal);
 	rig_unit_start(&r, unit[0]);
 	unit[0]->anon_bytes = 30 * MIB;
-	rig_look(&r, 3, step);
+	rig_reflex(&r, 3, step);
 	goal = 1200 * MIB;
-	rig_look(&r, 80, step);
+	rig_reflex(&r, 80, step);
 	CHECK_EQ(grower->anon_bytes, goal);
 	CHECK_EQ(r.kills, 0);
 	CHECK(lowest >= reserve());
@@ -143,21 +143,21 @@ static unsigned kills_after_an_end(struct ended e)
 		rig_pod_put(&r, &r.pod[i]);
 	grower = unit[0];
 	goal = 0;
-	rig_look(&r, 33, step);
+	rig_reflex(&r, 33, step);
 	goal = 1000 * MIB;
 	rate = 50 * MIB;
-	rig_look(&r, 300, step);
+	rig_reflex(&r, 300, step);
 	CHECK_EQ(grower->anon_bytes, goal);
 	if (e.frees)
 		grower->anon_bytes = 30 * MIB;
 	goal = 0;
-	rig_look(&r, 30, step);
+	rig_reflex(&r, 30, step);
 	rig_container_stop(&r, &r.pod[0].container[0]);
 	grower = unit[1];
-	rig_look(&r, 10, step);
+	rig_reflex(&r, 10, step);
 	goal = 1000 * MIB;
 	rate = 200 * MIB;
-	rig_look(&r, 60, step);
+	rig_reflex(&r, 60, step);
 	kills = (unsigned)grower->oom_kills;
 	CHECK(kills > 0 || grower->anon_bytes == goal);
 	rig_close(&r);

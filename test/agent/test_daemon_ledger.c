@@ -53,7 +53,7 @@ static void start(struct rig *r, const char *config, unsigned units)
 	goal = 0;
 	rig_meminfo(r, TOTAL, available(r));
 	CHECK_EQ(rig_start(r), 0);
-	rig_look(r, 33, step);
+	rig_reflex(r, 33, step);
 }
 
 #define UNITS                                                                                      \
@@ -111,7 +111,7 @@ static void test_greedy(void)
 	goal = 700 * MIB;
 	rate = 40 * MIB;
 	for (int i = 0; i < 600; i++) {
-		rig_look(&r, 1, step);
+		rig_reflex(&r, 1, step);
 		check_files(&r);
 	}
 	printf("lowest %llu MiB, reserve %llu MiB, low %llu middle %llu high %llu MiB\n",
@@ -165,7 +165,7 @@ static void test_kubelet(bool kubelet)
 	goal = 700 * MIB;
 	rate = 40 * MIB;
 	for (int i = 0; i < 600; i++) {
-		rig_look(&r, 1, step_active);
+		rig_reflex(&r, 1, step_active);
 		least = MIN(least, kubelet_available(&r));
 	}
 	printf("%s: memory.available of the kubelet never below %llu MiB, %s\n",
@@ -196,14 +196,14 @@ static void test_shown(void)
 	serve_view(unit(&r, "low.service"), on_view, text);
 	CHECK_STR(text, "-");
 	for (int i = 0; i < 600 && !unit(&r, "low.service")->reported.denied; i++)
-		rig_look(&r, 1, step);
+		rig_reflex(&r, 1, step);
 	CHECK(unit(&r, "low.service")->reported.denied);
 	serve_view(unit(&r, "low.service"), on_view, text);
 	CHECK(strncmp(text, "asked for ", 10) == 0);
 	CHECK_EQ(unit(&r, "low.service")->control.resource[RESOURCE_MEMORY].at_ceiling, false);
 	goal = 0;
 	r.unit[0].anon_bytes = 20 * MIB;
-	rig_look(&r, 700, step);
+	rig_reflex(&r, 700, step);
 	CHECK(!unit(&r, "low.service")->reported.denied);
 	serve_view(unit(&r, "low.service"), on_view, text);
 	CHECK_STR(text, "-");
@@ -220,7 +220,7 @@ static void test_uncounted(const char *config, unsigned told)
 	nonsense = told > 0;
 	goal = 1500 * MIB;
 	rate = 100 * MIB;
-	rig_look(&r, 300, step);
+	rig_reflex(&r, 300, step);
 	CHECK_EQ(r.unit[0].anon_bytes, goal);
 	CHECK_EQ(r.kills, 0);
 	CHECK_EQ(r.events[EVENT_NODE_MEMORY_UNREAD], told);
@@ -258,12 +258,12 @@ static void test_given_back(void)
 	start(&r, UNITS, 3);
 	goal = 0;
 	rate = 60 * MIB;
-	rig_look(&r, 20, step);
+	rig_reflex(&r, 20, step);
 	rig_grow(&r, &r.unit[2], 34 * MIB);
 	goal = 1000 * MIB;
 	for (int i = 0; i < 600 && r.unit[2].anon_bytes < 700 * MIB; i++) {
 		r.unit[0].anon_bytes = r.unit[1].anon_bytes = 30 * MIB;
-		rig_look(&r, 1, step);
+		rig_reflex(&r, 1, step);
 	}
 	before = rig_bytes(&r, &r.unit[2], "memory.max");
 	CHECK(before > 700 * MIB);
@@ -271,7 +271,7 @@ static void test_given_back(void)
 	goal = 1300 * MIB;
 	for (int i = 0; i < 300; i++) {
 		r.unit[2].anon_bytes = r.unit[1].anon_bytes = 30 * MIB;
-		rig_look(&r, 1, step);
+		rig_reflex(&r, 1, step);
 	}
 	CHECK(rig_bytes(&r, &r.unit[2], "memory.max") < before);
 	CHECK(lowest >= reserve());
@@ -291,7 +291,7 @@ static void test_given_back_slowly(void)
 	goal = 1000 * MIB;
 	for (int i = 0; i < 600 && r.unit[0].anon_bytes < 900 * MIB; i++) {
 		r.unit[1].anon_bytes = r.unit[2].anon_bytes = 30 * MIB;
-		rig_look(&r, 1, step);
+		rig_reflex(&r, 1, step);
 	}
 	goal = 1200 * MIB;
 	rate = 20 * MIB;
@@ -301,9 +301,9 @@ static void test_given_back_slowly(void)
 	before = done->lowers;
 	for (int i = 0; i < 600; i++) {
 		r.unit[0].anon_bytes = r.unit[1].anon_bytes = 30 * MIB;
-		rig_look(&r, 1, step);
+		rig_reflex(&r, 1, step);
 	}
-	rig_look(&r, 110, NULL);
+	rig_reflex(&r, 110, NULL);
 	printf("given back in %llu steps and %u entries\n",
 	       (unsigned long long)(done->lowers - before), given_back);
 	CHECK(done->lowers - before > 10);
@@ -323,17 +323,17 @@ static void test_restarted(void)
 	u = &r.unit[0];
 	goal = 400 * MIB;
 	rate = 40 * MIB;
-	rig_look(&r, 60, step);
+	rig_reflex(&r, 60, step);
 	stored = u->props.mem_max;
 	held = unit(&r, "low.service")->control.resource[RESOURCE_MEMORY].limit;
 	CHECK(stored > held + 200 * MIB);
 	goal = 0;
 	rig_unit_stop(&r, u);
-	rig_look(&r, 20, step);
+	rig_reflex(&r, 20, step);
 	rig_unit_start(&r, u);
 	u->anon_bytes = 30 * MIB;
 	CHECK_EQ(rig_bytes(&r, u, "memory.max"), round_down(stored, MEM_PAGE_BYTES));
-	rig_look(&r, 30, step);
+	rig_reflex(&r, 30, step);
 	CHECK_EQ(unit(&r, "low.service")->state, UNIT_MANAGED);
 	CHECK(rig_bytes(&r, u, "memory.max") <= held);
 	CHECK(rig_bytes(&r, u, "memory.max") >= 64 * MIB);
@@ -397,12 +397,12 @@ static void test_pods(void)
 		rig_pod_put(&r, &r.pod[i]);
 	goal = 0;
 	lowest = LIMIT_MAX;
-	rig_look(&r, 33, step_pods);
+	rig_reflex(&r, 33, step_pods);
 	CHECK_EQ(pods_of(&r, "default/high-0/app")->control.pod.priority, 1000);
 	CHECK_EQ(pods_of(&r, "default/high-0/app")->control.pod.qos, r.pod[1].qos);
 	goal = 1000 * MIB;
 	rate = 50 * MIB;
-	rig_look(&r, 400, step_pods);
+	rig_reflex(&r, 400, step_pods);
 	printf("%s\n", noted);
 	CHECK(r.pod[1].container[0].unit->anon_bytes >= goal);
 	CHECK_EQ(r.pod[1].container[0].unit->oom_kills, 0);

@@ -47,8 +47,8 @@ static uint64_t grown(struct rig *r, enum cgroup_driver driver)
 	r->told = on_event;
 	app->anon_bytes = 20 * MIB;
 	rig_pod_put(r, p);
-	rig_look(r, 20, step_idle);
-	rig_look(r, 20, step_ramp);
+	rig_reflex(r, 20, step_idle);
+	rig_reflex(r, 20, step_ramp);
 	CHECK_EQ(app->anon_bytes, 113 * MIB);
 	held = rig_bytes(r, app, "memory.max");
 	CHECK_EQ(held, 256 * MIB); /* the ceiling */
@@ -70,12 +70,12 @@ static uint64_t successor(struct rig *r, bool killed)
 	struct rig_container *app = app_of(r);
 
 	rig_container_stop(r, app);
-	rig_look(r, 3, NULL);
+	rig_reflex(r, 3, NULL);
 	rig_container_start(r, p, app, false);
 	app->oom_killed = killed;
 	app->told = true;
 	rig_pod_put(r, p);
-	rig_look(r, 15, step_idle);
+	rig_reflex(r, 15, step_idle);
 	CHECK(rig_bytes(r, app->unit, "memory.max") >=
 	      pods_of(r, "default/web-0/app")->control.resource[RESOURCE_MEMORY].limit);
 	return pods_of(r, "default/web-0/app")->control.resource[RESOURCE_MEMORY].limit / MIB;
@@ -113,7 +113,7 @@ static void test_killed_by_a_write(enum cgroup_driver driver, bool events_first)
 	CHECK_EQ(m->control.kill.use, 113 * MIB);
 	/* Who lives on has what was held, or what the kill asks for: in the file PID 1's room for
 	 * growth may have stood. */
-	rig_look(&r, 5, step_idle);
+	rig_reflex(&r, 5, step_idle);
 	CHECK(rig_bytes(&r, app_of(&r)->unit, "memory.max") >=
 	      (driver == DRIVER_SYSTEMD ? 213 * MIB : held));
 	next = successor(&r, true);
@@ -148,7 +148,7 @@ static void test_not_the_writers(void)
 	struct rig_unit *app = app_of(&r)->unit;
 
 	rig_put(&r, app, "memory.max", "157286400\n"); /* 150 MiB: nobody has to die */
-	rig_look(&r, 20, step_idle);
+	rig_reflex(&r, 20, step_idle);
 	CHECK_EQ(r.kills, 0);
 	app->max_events++;
 	app->oom_kills++;
@@ -160,7 +160,7 @@ static void test_not_the_writers(void)
 
 	held = grown(&r, DRIVER_CGROUPFS);
 	rig_put(&r, app_of(&r)->unit, "memory.max", "67108864\n");
-	rig_look(&r, 150, step_idle);
+	rig_reflex(&r, 150, step_idle);
 	CHECK_EQ(lowers_told, 1);
 	CHECK(successor(&r, false) * MIB >= held);
 	rig_close(&r);
@@ -174,7 +174,7 @@ static void test_pod_lowered(void)
 
 	grown(&r, DRIVER_CGROUPFS);
 	rig_put(&r, r.pod[0].level, "memory.max", "100663296\n");
-	r.pod[0].level->oom_looks++;
+	r.pod[0].level->oom_events++;
 	app_of(&r)->unit->oom_kills++;
 	rig_wake(&r, app_of(&r)->unit);
 	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);

@@ -138,7 +138,7 @@ static void start_units(size_t count)
 	}
 	CHECK_EQ(rig_start(&rig), 0);
 	rig.told = on_told;
-	rig_look(&rig, 30, NULL);
+	rig_reflex(&rig, 30, NULL);
 }
 
 static void start(void)
@@ -185,21 +185,21 @@ static void to_before_sample(void)
 	usec_t next = rig.loop->timer.next_sample;
 
 	while (rig.loop->timer.next_sample == next)
-		rig_look(&rig, 1, run);
-	rig_look(&rig, 9, run);
+		rig_reflex(&rig, 1, run);
+	rig_reflex(&rig, 9, run);
 }
 
 static void to_before_review(void)
 {
 	do
 		to_before_sample();
-	while (rig.boot + RIG_LOOK_USEC < rig.loop->timer.next_review);
+	while (rig.boot + RIG_REFLEX_USEC < rig.loop->timer.next_review);
 }
 
 static void turn(void (*step)(struct rig *r))
 {
 	act_count = 0;
-	rig_look(&rig, 1, step);
+	rig_reflex(&rig, 1, step);
 	CHECK(act_count > 0 && act_count < ACTS_MAX);
 }
 
@@ -301,7 +301,7 @@ static void test_many(void)
 
 	start_units(MANY);
 	told = rig.events[EVENT_LIMIT_RAISED];
-	rig_look(&rig, 1, throttle_all);
+	rig_reflex(&rig, 1, throttle_all);
 	for (size_t i = 0; i < MANY; i++)
 		CHECK(rig_cpu_milli(&rig, &rig.unit[i]) > 100);
 	CHECK_EQ(rig.events[EVENT_LIMIT_RAISED] - told, MANY);
@@ -333,7 +333,7 @@ static void test_gone(size_t unit, enum act when)
 		CHECK(i == unit || managed_of(&rig.unit[i])->state == UNIT_MANAGED);
 	goes = NULL;
 	rig_unit_start(&rig, u);
-	rig_look(&rig, 100, run);
+	rig_reflex(&rig, 100, run);
 	CHECK_EQ(managed_of(u)->state, UNIT_MANAGED);
 	rig_close(&rig);
 }
@@ -362,11 +362,11 @@ static void test_pod(void)
 	rig_container_add(&rig, p, "side", 100, 64 * MIB);
 	CHECK_EQ(rig_start(&rig), 0);
 	rig_pod_put(&rig, p);
-	rig_look(&rig, 30, NULL);
+	rig_reflex(&rig, 30, NULL);
 	level = number_of("default/web");
 	app = number_of("default/web/app");
 	side = number_of("default/web/side");
-	rig_look(&rig, 1, throttle_all);
+	rig_reflex(&rig, 1, throttle_all);
 	begin = at(WRITE, level, 0);
 	CHECK(begin < at(WRITE, app, 0) && at(WRITE, app, 0) < act_count);
 	CHECK(at(WRITE, level, 1) < at(WRITE, side, 0) && at(WRITE, side, 0) < act_count);
@@ -408,7 +408,7 @@ static void test_boost(void)
 	demand = 200;
 	CHECK_EQ(rig_start(&rig), 0);
 	rig_pod_put(&rig, p);
-	rig_look(&rig, 30, NULL);
+	rig_reflex(&rig, 30, NULL);
 	CHECK_EQ(rig_cpu_milli(&rig, app), 200);
 	for (int i = 0; i < 2; i++)
 		p->container[i].unready = false;
@@ -419,7 +419,7 @@ static void test_boost(void)
 		turn(throttle_side);
 	}
 	CHECK_EQ(rig_cpu_milli(&rig, app), 100);
-	rig_look(&rig, 20, throttle_side);
+	rig_reflex(&rig, 20, throttle_side);
 	CHECK_EQ(rig_cpu_milli(&rig, app), 100);
 	CHECK(rig_cpu_milli(&rig, side) >= demand * 8 / 10);
 	CHECK(!rig.below);

@@ -76,7 +76,7 @@ static char *decisions(const char *reader, unsigned *ret_kills)
 	telling = open_memstream(&told, &told_size);
 	CHECK_EQ(rig_start(&r), 0);
 	r.told = note;
-	rig_look(&r, 900, step_mixed);
+	rig_reflex(&r, 900, step_mixed);
 	rig_run(&r, 120, step_mixed);
 	fclose(telling);
 	text = told;
@@ -130,7 +130,7 @@ static void test_not_loaded(void)
 		serve_status(&r.loop->serve, &status);
 		CHECK_STR(status.reader, "text");
 		CHECK_STR(status.reader_detail, "scan: not here");
-		rig_look(&r, 30, step_burn);
+		rig_reflex(&r, 30, step_burn);
 		CHECK(rig_cpu_milli(&r, &r.unit[0]) > 100);
 		CHECK_EQ(rig_scan.passes, 0);
 		rig_close(&r);
@@ -152,7 +152,7 @@ static void test_no_proof(void)
 		  "life: loaded");
 	CHECK_EQ(cg_scan_offers(r.daemon->reader.scan) & USAGE_MEM_STAT, 0);
 	r.unit[0].anon_bytes = 9 * MIB;
-	rig_look(&r, 30, step_burn);
+	rig_reflex(&r, 30, step_burn);
 	CHECK_EQ(r.daemon->units.items[0]->control.last.stat.anon, 9 * MIB);
 	rig_close(&r);
 }
@@ -165,15 +165,15 @@ static void test_fails_later(void)
 
 	start_one(&r, "auto");
 	CHECK_EQ(rig_start(&r), 0);
-	rig_look(&r, 30, NULL);
+	rig_reflex(&r, 30, NULL);
 	serve_status(&r.loop->serve, &status);
 	CHECK_STR(status.reader, "bpf");
 	CHECK_STR(status.reader_detail, "scan: loaded; life: loaded");
 	rig_scan.pass_error = -EIO;
-	rig_look(&r, 2, step_burn);
+	rig_reflex(&r, 2, step_burn);
 	CHECK_STR(reader_name(r.daemon), "bpf");
 	CHECK_EQ(r.events[EVENT_READER_FAILED], 0);
-	rig_look(&r, 30, step_burn);
+	rig_reflex(&r, 30, step_burn);
 	CHECK_EQ(r.events[EVENT_READER_FAILED], 1);
 	serve_status(&r.loop->serve, &status);
 	CHECK_STR(status.reader, "text");
@@ -191,7 +191,7 @@ static void test_fails_once(void)
 	CHECK_EQ(rig_start(&r), 0);
 	for (unsigned i = 0; i < 10; i++) {
 		rig_scan.pass_error = i % 3 == 2 ? 0 : -EIO;
-		rig_look(&r, 1, step_burn);
+		rig_reflex(&r, 1, step_burn);
 	}
 	CHECK_STR(reader_name(r.daemon), "bpf");
 	rig_close(&r);
@@ -206,11 +206,11 @@ static void test_no_slot(void)
 	rig_add(&r, "a2.service", 100, 64 * MIB)->anon_bytes = MIB;
 	rig_scan.slots = 1;
 	CHECK_EQ(rig_start(&r), 0);
-	rig_look(&r, 30, NULL);
+	rig_reflex(&r, 30, NULL);
 	CHECK_EQ(rig_scan.added, 1);
 	for (unsigned i = 0; i < 20; i++) {
 		rig_burn(&r, &r.unit[1], 800);
-		rig_look(&r, 1, step_burn);
+		rig_reflex(&r, 1, step_burn);
 	}
 	CHECK(rig_cpu_milli(&r, &r.unit[0]) >= 640);
 	CHECK(rig_cpu_milli(&r, &r.unit[1]) > 100);
@@ -227,7 +227,7 @@ static void test_wake(void)
 	for (unsigned i = 0; i < 10; i++) {
 		uint64_t bytes = (i + 20) * MIB;
 
-		rig_look(&r, 31, step_burn); /* after each look of a second, and the sample */
+		rig_reflex(&r, 31, step_burn); /* after each look of a second, and the sample */
 		r.unit[0].anon_bytes = bytes;
 		rig_wake(&r, &r.unit[0]);
 		CHECK_EQ(r.daemon->units.items[0]->control.last.stat.anon, bytes);
@@ -252,7 +252,7 @@ static void test_removed(void)
 
 	start_one(&r, "bpf");
 	CHECK_EQ(rig_start(&r), 0);
-	rig_look(&r, 30, NULL);
+	rig_reflex(&r, 30, NULL);
 	m = r.daemon->units.items[0];
 	CHECK(m->cgroup.cg != NULL && rig_scan.added == 1);
 	rig_scan_tell(&(struct cg_life_event){.what = CG_LIFE_REMOVED, .id = 1});
@@ -294,7 +294,7 @@ static void test_made(void)
 	rig_run(&r, 1, NULL);
 	CHECK_EQ(rig_scan.added, 0);
 	rig_container_start(&r, p, c, false);
-	r.daemon->pods.items[0]->look = false;
+	r.daemon->pods.items[0]->scan = false;
 	e.path = "/kubepods.slice/kubepods-pod0_0.slice";
 	rig_scan_tell(&e);
 	turn(&r);

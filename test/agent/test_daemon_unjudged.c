@@ -53,7 +53,7 @@ static void start(struct rig *r)
 	rate = 40 * MIB;
 	rig_meminfo(r, TOTAL, available(r));
 	CHECK_EQ(rig_start(r), 0);
-	rig_look(r, 33, step);
+	rig_reflex(r, 33, step);
 	r->lag_seconds = 20; /* what it has written it tells that late */
 }
 
@@ -88,10 +88,10 @@ static void test_full_node(bool stored)
 	r.lag_seconds = stored ? 1 : 20;
 	goal = 2 * GIB;
 	for (int i = 0; i < 600 && r.events[EVENT_MEMORY_DENIED] == 0; i++)
-		rig_look(&r, 1, step);
+		rig_reflex(&r, 1, step);
 	CHECK(r.events[EVENT_MEMORY_DENIED] > 0);
 	/* Until not even a small raise is left, which would overwrite the file by itself. */
-	rig_look(&r, 10, step);
+	rig_reflex(&r, 10, step);
 	held = max_of(&r, 0);
 	use = r.unit[0].anon_bytes;
 	CHECK(lowest >= reserve());
@@ -105,10 +105,10 @@ static void test_full_node(bool stored)
 			 (unsigned long long)round_down(m->properties.stored.mem_max,
 							MEM_PAGE_BYTES));
 	rig_put(&r, &r.unit[0], "memory.max", jump);
-	rig_look(&r, 1, step);
+	rig_reflex(&r, 1, step);
 	CHECK(m->drift.made_safe);
 	CHECK_EQ(m->drift.unsafe_stored, stored);
-	rig_look(&r, 79, step);
+	rig_reflex(&r, 79, step);
 	printf("full node: held %llu MiB, 8 s after a jump to %llu MiB use went from %llu to %llu"
 	       " MiB, available never below %llu MiB of %llu reserved\n",
 	       (unsigned long long)held / MIB, strtoull(jump, NULL, 10) / MIB,
@@ -118,7 +118,7 @@ static void test_full_node(bool stored)
 	CHECK(lowest + rate / 10 >= reserve());
 	CHECK(max_of(&r, 0) <= held + rate / 10);
 	/* Told once, in ten seconds. */
-	rig_look(&r, 60, step);
+	rig_reflex(&r, 60, step);
 	CHECK_EQ(taken_back, stored ? 0 : 1);
 	rig_close(&r);
 }
@@ -139,10 +139,10 @@ static void test_room(void)
 	/* Right after a raise: the next one would overwrite the file by itself. */
 	for (int i = 0; i < 100 && (i < 20 || max_of(&r, 0) == before); i++) {
 		before = max_of(&r, 0);
-		rig_look(&r, 1, step);
+		rig_reflex(&r, 1, step);
 	}
 	rig_put(&r, low, "memory.max", "1258291200\n"); /* 1200 MiB */
-	rig_look(&r, 3, step);
+	rig_reflex(&r, 3, step);
 	CHECK_EQ(max_of(&r, 0), 1200 * MIB);
 	l = &r.daemon->memory.ledger;
 	printf("room: use %llu MiB, outstanding %llu MiB with 1200 MiB in the file\n",
@@ -151,7 +151,7 @@ static void test_room(void)
 	goal = 0; /* it stops; the other one needs what is left */
 	for (int i = 0; i < 400 && high->anon_bytes < 1000 * MIB; i++) {
 		rig_grow(&r, high, 4 * MIB);
-		rig_look(&r, 1, step);
+		rig_reflex(&r, 1, step);
 	}
 	CHECK(high->anon_bytes >= 1000 * MIB);
 	CHECK_EQ(high->oom_kills, 0);

@@ -40,12 +40,12 @@ static void ready(struct rig *r, struct rig_pod *p)
 }
 
 /* Looks until the limit stands, at most so many. */
-static unsigned looks_until(struct rig *r, const struct rig_pod *p, uint64_t want, unsigned most)
+static unsigned checks_until(struct rig *r, const struct rig_pod *p, uint64_t want, unsigned most)
 {
 	unsigned n = 0;
 
 	for (; n < most && milli(r, p) != want; n++)
-		rig_look(r, 1, pods_burn_20);
+		rig_reflex(r, 1, pods_burn_20);
 	CHECK_EQ(milli(r, p), want);
 	return n;
 }
@@ -88,7 +88,7 @@ static void test_begin_and_end(enum cgroup_driver driver)
 
 	told.count = 0;
 	r.told = note_told;
-	rig_look(&r, 1, pods_burn_20);
+	rig_reflex(&r, 1, pods_burn_20);
 	check_lent(&r, p);
 	CHECK(was_told("app cpu 200m -> 400m (startup boost"));
 	rig_run(&r, 30, pods_burn_20);
@@ -97,11 +97,11 @@ static void test_begin_and_end(enum cgroup_driver driver)
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.resource[RESOURCE_CPU].hold, HOLD_BOOST);
 	ready(&r, p);
 	at = p->ready_real;
-	rig_look(&r, 40, pods_burn_20);
+	rig_reflex(&r, 40, pods_burn_20);
 	check_lent(&r, p);
-	looks_until(&r, p, 200, 20);
+	checks_until(&r, p, 200, 20);
 	CHECK(r.real >= at + 5 * USEC_PER_SEC && r.real <= at + 6 * USEC_PER_SEC);
-	rig_look(&r, 1, pods_burn_20);
+	rig_reflex(&r, 1, pods_burn_20);
 	pods_check_originals(&r, p);
 	CHECK(was_told("app cpu 400m -> 200m (startup boost has ended"));
 	rig_run(&r, 30, pods_burn_20);
@@ -116,20 +116,20 @@ static void test_own_readiness(void)
 	struct rig r;
 	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS, "");
 
-	rig_look(&r, 20, pods_burn_20);
+	rig_reflex(&r, 20, pods_burn_20);
 	p->container[0].unready = false;
 	rig_pod_put(&r, p);
-	rig_look(&r, 40, pods_burn_20);
+	rig_reflex(&r, 40, pods_burn_20);
 	CHECK_EQ(milli(&r, p), 400);
 	/* A break: the time begins anew. */
 	p->container[0].unready = true;
 	rig_pod_put(&r, p);
-	rig_look(&r, 5, pods_burn_20);
+	rig_reflex(&r, 5, pods_burn_20);
 	p->container[0].unready = false;
 	rig_pod_put(&r, p);
-	rig_look(&r, 49, pods_burn_20);
+	rig_reflex(&r, 49, pods_burn_20);
 	CHECK_EQ(milli(&r, p), 400);
-	CHECK(looks_until(&r, p, 200, 10) <= 2);
+	CHECK(checks_until(&r, p, 200, 10) <= 2);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[1].unit), 600);
 	rig_close(&r);
 }
@@ -137,10 +137,10 @@ static void test_own_readiness(void)
 static void restart(struct rig *r, struct rig_pod *p, struct rig_container *c)
 {
 	rig_container_stop(r, c);
-	rig_look(r, 2, NULL);
+	rig_reflex(r, 2, NULL);
 	rig_container_start(r, p, c, false);
 	/* The cgroup is there, and the API server still tells of the one before. */
-	rig_look(r, 1, NULL);
+	rig_reflex(r, 1, NULL);
 }
 
 static void tell(struct rig *r, struct rig_pod *p, struct rig_container *c)
@@ -159,18 +159,18 @@ static void test_container_restarts(enum cgroup_driver driver)
 	struct rig_container *c = &p->container[0];
 
 	/* In the middle, and again after its end; ready was the one before. */
-	rig_look(&r, 30, pods_burn_20);
+	rig_reflex(&r, 30, pods_burn_20);
 	for (int i = 0; i < 2; i++) {
 		restart(&r, p, c);
 		CHECK_EQ(milli(&r, p), 400);
-		rig_look(&r, 20, pods_burn_20);
+		rig_reflex(&r, 20, pods_burn_20);
 		tell(&r, p, c);
-		rig_look(&r, 80, pods_burn_20);
+		rig_reflex(&r, 80, pods_burn_20);
 		CHECK_EQ(milli(&r, p), 400);
 		ready(&r, p);
-		looks_until(&r, p, 200, 60);
+		checks_until(&r, p, 200, 60);
 	}
-	rig_look(&r, 10, pods_burn_20);
+	rig_reflex(&r, 10, pods_burn_20);
 	pods_check_originals(&r, p);
 	rig_close(&r);
 }
@@ -184,28 +184,28 @@ static void test_agent_restarts(void)
 	uint64_t held;
 
 	ready(&r, p);
-	rig_look(&r, 60, pods_burn_20);
+	rig_reflex(&r, 60, pods_burn_20);
 	rig_run(&r, 20, pods_burn_800);
 	held = milli(&r, p);
 	CHECK(held >= 800 && held < 2000);
 	restart(&r, p, c);
 	tell(&r, p, c);
-	rig_look(&r, 10, pods_burn_20);
+	rig_reflex(&r, 10, pods_burn_20);
 	CHECK_EQ(milli(&r, p), MIN(2 * held, r.daemon->host.cpu_milli));
 	rig_stop(&r);
 	CHECK_EQ(rig_start(&r), 0);
 	rig_pod_put(&r, p);
-	rig_look(&r, 20, pods_burn_20);
+	rig_reflex(&r, 20, pods_burn_20);
 	CHECK_EQ(milli(&r, p), MIN(2 * held, r.daemon->host.cpu_milli));
 	/* And it goes on in the life of the next one, which ends it after its time. */
 	ready(&r, p);
-	rig_look(&r, 20, pods_burn_20);
+	rig_reflex(&r, 20, pods_burn_20);
 	rig_stop(&r);
 	CHECK_EQ(rig_start(&r), 0);
 	rig_pod_put(&r, p);
-	rig_look(&r, 20, pods_burn_20);
+	rig_reflex(&r, 20, pods_burn_20);
 	CHECK_EQ(milli(&r, p), MIN(2 * held, r.daemon->host.cpu_milli));
-	looks_until(&r, p, held, 20);
+	checks_until(&r, p, held, 20);
 	CHECK(r.real <= p->ready_real + 6 * USEC_PER_SEC);
 	rig_close(&r);
 }
@@ -216,7 +216,7 @@ static void test_agent_comes_late(void)
 	struct rig r;
 	struct rig_pod *p = begin(&r, DRIVER_SYSTEMD, "");
 
-	rig_look(&r, 10, pods_burn_20);
+	rig_reflex(&r, 10, pods_burn_20);
 	check_lent(&r, p);
 	rig_stop(&r);
 	r.boot += USEC_PER_MIN;
@@ -226,7 +226,7 @@ static void test_agent_comes_late(void)
 	p->ready_real = r.real - 30 * USEC_PER_SEC;
 	CHECK_EQ(rig_start(&r), 0);
 	rig_pod_put(&r, p);
-	rig_look(&r, 10, pods_burn_20);
+	rig_reflex(&r, 10, pods_burn_20);
 	pods_check_originals(&r, p);
 	rig_run(&r, 10, pods_burn_20);
 	pods_check_originals(&r, p);
@@ -245,7 +245,7 @@ static void test_found_running(bool pod_ready)
 		p->container[i].started_real = r.real - USEC_PER_MIN;
 	p->ready_real = pod_ready ? r.real - 10 * USEC_PER_SEC : 0;
 	rig_pod_put(&r, p);
-	rig_look(&r, 30, pods_burn_20);
+	rig_reflex(&r, 30, pods_burn_20);
 	pods_check_originals(&r, p);
 	CHECK_EQ(r.moved_count, 0);
 	rig_close(&r);
@@ -263,34 +263,34 @@ static void test_hands_off(enum cgroup_driver driver)
 	struct rig_pod *p = begin(&r, driver, "");
 	const struct control_ops *ops = r.loop->serve.api.ops;
 
-	rig_look(&r, 10, pods_burn_20);
+	rig_reflex(&r, 10, pods_burn_20);
 	check_lent(&r, p);
 	CHECK(ops->pause(&r.loop->serve, "default/web-0") >= 1);
 	CHECK_EQ(milli(&r, p), 200);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[1].unit), 300);
-	rig_look(&r, 10, pods_burn_20);
+	rig_reflex(&r, 10, pods_burn_20);
 	CHECK(ops->resume(&r.loop->serve, "default/web-0") >= 1);
-	rig_look(&r, 30, pods_burn_20);
+	rig_reflex(&r, 30, pods_burn_20);
 	pods_check_originals(&r, p);
 	rig_close(&r);
 
 	p = begin(&r, driver, "");
-	rig_look(&r, 10, pods_burn_20);
+	rig_reflex(&r, 10, pods_burn_20);
 	check_lent(&r, p);
 	CHECK_EQ(r.loop->serve.api.ops->restore(&r.loop->serve, "default/web-0", false, ignore,
 						NULL),
 		 0);
 	pods_check_originals(&r, p);
-	rig_look(&r, 30, pods_burn_20);
+	rig_reflex(&r, 30, pods_burn_20);
 	pods_check_originals(&r, p);
 	rig_close(&r);
 
 	p = begin(&r, driver, "");
-	rig_look(&r, 10, pods_burn_20);
+	rig_reflex(&r, 10, pods_burn_20);
 	check_lent(&r, p);
 	p->mode = "Off";
 	rig_pod_put(&r, p);
-	rig_look(&r, 20, pods_burn_20);
+	rig_reflex(&r, 20, pods_burn_20);
 	pods_check_originals(&r, p);
 	rig_close(&r);
 }
@@ -301,14 +301,14 @@ static void test_annotation_changes(void)
 	struct rig r;
 	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS, "");
 
-	rig_look(&r, 10, pods_burn_20);
+	rig_reflex(&r, 10, pods_burn_20);
 	p->extra_value = "+500m 5s";
 	rig_pod_put(&r, p);
-	rig_look(&r, 1, pods_burn_20);
+	rig_reflex(&r, 1, pods_burn_20);
 	CHECK_EQ(milli(&r, p), 700);
 	p->extra_key = NULL;
 	rig_pod_put(&r, p);
-	rig_look(&r, 1, pods_burn_20);
+	rig_reflex(&r, 1, pods_burn_20);
 	pods_check_originals(&r, p);
 	rig_close(&r);
 }
@@ -323,7 +323,7 @@ static void test_invalid(void)
 	p->extra_value = "double 5s";
 	p->container[0].unready = true;
 	rig_pod_put(&r, p);
-	rig_look(&r, 20, pods_burn_800);
+	rig_reflex(&r, 20, pods_burn_800);
 	CHECK_EQ(r.events[EVENT_ANNOTATION_INVALID], 1);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.rule.mode, MODE_OFF);
 	pods_check_originals(&r, p);
@@ -336,14 +336,14 @@ static void test_bounds_and_echoes(void)
 	struct rig r;
 	struct rig_pod *p = begin(&r, DRIVER_SYSTEMD, "kubernetes: {maxCpu: 350m}\n");
 
-	rig_look(&r, 5, pods_burn_20);
+	rig_reflex(&r, 5, pods_burn_20);
 	CHECK_EQ(milli(&r, p), 350);
 	rig_pod_realise(&r, p);
-	rig_look(&r, 20, pods_burn_20);
+	rig_reflex(&r, 20, pods_burn_20);
 	CHECK_EQ(milli(&r, p), 350);
 	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 0);
 	ready(&r, p);
-	looks_until(&r, p, 200, 60);
+	checks_until(&r, p, 200, 60);
 	rig_close(&r);
 }
 
@@ -353,7 +353,7 @@ static void test_insister(void)
 	struct rig r;
 	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS, "");
 
-	rig_look(&r, 10, pods_burn_20);
+	rig_reflex(&r, 10, pods_burn_20);
 	for (int i = 0; i < 6; i++) {
 		rig_put(&r, app(p), "cpu.max", "33000 100000\n");
 		rig_run(&r, 2, pods_burn_20);
@@ -389,7 +389,7 @@ static void test_shown(void)
 	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS, "");
 	struct boost_view b;
 
-	rig_look(&r, 10, pods_burn_20);
+	rig_reflex(&r, 10, pods_burn_20);
 	b = shown(&r);
 	CHECK(b.lent);
 	CHECK_EQ(b.limit, 400);
@@ -397,14 +397,14 @@ static void test_shown(void)
 	CHECK_EQ(b.ready_for_usec, 5 * USEC_PER_SEC);
 	CHECK_EQ(b.ends_in_usec, VIEW_NONE);
 	ready(&r, p);
-	rig_look(&r, 10, pods_burn_20);
+	rig_reflex(&r, 10, pods_burn_20);
 	b = shown(&r);
 	CHECK(b.ends_in_usec > 0 && b.ends_in_usec <= 4 * USEC_PER_SEC);
-	rig_look(&r, 60, pods_burn_20);
+	rig_reflex(&r, 60, pods_burn_20);
 	CHECK_EQ(shown(&r).limit, VIEW_NONE);
 	rig_close(&r);
 	p = begin(&r, DRIVER_CGROUPFS, "kubernetes: {highestMode: Off}\n");
-	rig_look(&r, 10, pods_burn_20);
+	rig_reflex(&r, 10, pods_burn_20);
 	b = shown(&r);
 	CHECK(!b.lent);
 	CHECK_EQ(b.limit, 400);

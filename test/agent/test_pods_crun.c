@@ -270,14 +270,14 @@ static void test_cpu_manager(bool both)
 	rig_put(&r, inner, "cpuset.cpus", "\n");
 	rig_pod_put(&r, p);
 	rig_run(&r, 2, burn_20);
-	runtime_look(r.daemon, true);
+	runtime_check(r.daemon, true);
 	CHECK(!r.daemon->host.cpu_manager);
 	rig_put(&r, inner, "cpuset.cpus", "0-1\n");
 	rig_run(&r, 2, burn_20);
-	runtime_look(r.daemon, true);
+	runtime_check(r.daemon, true);
 	CHECK(r.daemon->host.cpu_manager);
 	rig_put(&r, inner, "cpuset.cpus", "\n");
-	runtime_look(r.daemon, true);
+	runtime_check(r.daemon, true);
 	CHECK(!r.daemon->host.cpu_manager);
 	rig_close(&r);
 }

@@ -175,11 +175,11 @@ static uint64_t memory_after_a_kill(bool pod_was_full)
 
 	rig_pod_put(&r, p);
 	app->anon_bytes = 30 * MIB;
-	rig_look(&r, 30, burn_little);
+	rig_reflex(&r, 30, burn_little);
 	CHECK_EQ(rig_bytes(&r, app, "memory.max"), 64 * MIB);
-	p->level->oom_looks += pod_was_full;
+	p->level->oom_events += pod_was_full;
 	app->oom_kills++;
-	rig_look(&r, 20, burn_little);
+	rig_reflex(&r, 20, burn_little);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->sweep.oom_kills, 1);
 	max = rig_bytes(&r, app, "memory.max");
 	rig_close(&r);

@@ -24,7 +24,7 @@ static struct rig_unit *creating(struct rig *r, struct rig_pod *p)
 	struct rig_container *app = &p->container[0];
 
 	rig_container_stop(r, app);
-	rig_look(r, 2, NULL);
+	rig_reflex(r, 2, NULL);
 	rig_container_start(r, p, app, false);
 	app->unit->creating = true;
 	return app->unit;
@@ -56,12 +56,12 @@ static void test_held_size(void)
 	struct rig_unit *app = creating(&r, p);
 	struct unit_props spec = app->props;
 
-	rig_look(&r, 2, NULL);
+	rig_reflex(&r, 2, NULL);
 	CHECK_EQ(rig_cpu_milli(&r, app), had);
-	rig_look(&r, 10, NULL);
+	rig_reflex(&r, 10, NULL);
 	runtime_set(&r, app, &spec);
 	CHECK_EQ(rig_cpu_milli(&r, app), 200);
-	rig_look(&r, 1, NULL);
+	rig_reflex(&r, 1, NULL);
 	CHECK_EQ(rig_cpu_milli(&r, app), had);
 	CHECK_EQ(r.daemon->tally.reverted[WRITER_UNKNOWN], 0);
 	rig_run(&r, 5, NULL);
@@ -70,7 +70,7 @@ static void test_held_size(void)
 	/* The level has no program for devices: it may be told any time, and has to be. */
 	CHECK_EQ(p->level->props.cpu_quota_per_sec_usec, (had + 300) * USEC_PER_MSEC);
 	running(&r, p);
-	rig_look(&r, 2, NULL);
+	rig_reflex(&r, 2, NULL);
 	CHECK_EQ(app->props.cpu_quota_per_sec_usec, had * USEC_PER_MSEC);
 	CHECK_EQ(rig_cpu_milli(&r, app), had);
 	check_no_call(&r);
@@ -103,11 +103,11 @@ static void test_writer_after_the_start(void)
 
 	pods_raise_app(&r, p);
 	app = creating(&r, p);
-	rig_look(&r, 2, NULL);
+	rig_reflex(&r, 2, NULL);
 	running(&r, p);
 	rig_run(&r, 5, NULL);
 	rig_put(&r, app, "cpu.max", "33000 100000\n");
-	rig_look(&r, 5, NULL);
+	rig_reflex(&r, 5, NULL);
 	CHECK_EQ(r.daemon->tally.reverted[WRITER_UNKNOWN], 1);
 	rig_close(&r);
 }
@@ -124,14 +124,14 @@ static void test_boost(void)
 	rig_pod_put(&r, p);
 	rig_run(&r, 12, pods_burn_20);
 	app = creating(&r, p);
-	rig_look(&r, 3, NULL);
+	rig_reflex(&r, 3, NULL);
 	CHECK_EQ(rig_cpu_milli(&r, app), 400);
 	rig_run(&r, 4, pods_burn_20);
 	CHECK_EQ(app->props.cpu_quota_per_sec_usec, 200 * USEC_PER_MSEC);
 	check_no_call(&r);
 	p->container[0].unready = true;
 	running(&r, p);
-	rig_look(&r, 2, NULL);
+	rig_reflex(&r, 2, NULL);
 	CHECK_EQ(app->props.cpu_quota_per_sec_usec, 400 * USEC_PER_MSEC);
 	rig_close(&r);
 }
@@ -174,10 +174,10 @@ static void test_successor_of_a_kill(void)
 	app->unit->max_events++;
 	rig_run(&r, 1, pods_burn_20);
 	creating(&r, p);
-	rig_look(&r, 3, NULL);
+	rig_reflex(&r, 3, NULL);
 	CHECK(rig_bytes(&r, app->unit, "memory.max") >= 160 * MIB);
 	runtime_set(&r, app->unit, &app->unit->props);
-	rig_look(&r, 1, NULL);
+	rig_reflex(&r, 1, NULL);
 	CHECK(rig_bytes(&r, app->unit, "memory.max") >= 160 * MIB);
 	rig_run(&r, 8, pods_burn_20);
 	CHECK_EQ(app->unit->props.mem_max, 64 * MIB);
@@ -199,13 +199,13 @@ static void test_growth_while_creating(void)
 	rig_run(&r, 5, pods_burn_20);
 	app = creating(&r, p);
 	for (int i = 0; i < 80; i++) {
-		rig_look(&r, 1, pods_burn_20);
+		rig_reflex(&r, 1, pods_burn_20);
 		rig_grow(&r, app, 2 * MIB);
 	}
 	CHECK(rig_bytes(&r, app, "memory.max") > 150 * MIB);
 	check_no_call(&r);
 	running(&r, p);
-	rig_look(&r, 2, pods_burn_20);
+	rig_reflex(&r, 2, pods_burn_20);
 	CHECK(app->props.mem_max >= rig_bytes(&r, app, "memory.max"));
 	rig_close(&r);
 }
@@ -241,7 +241,7 @@ static void test_restore_waits(const char *name)
 	pods_raise_app(&r, p);
 	CHECK(rig_cpu_milli(&r, other->container[0].unit) >= 800);
 	creating(&r, p);
-	rig_look(&r, 2, NULL);
+	rig_reflex(&r, 2, NULL);
 	CHECK_EQ(hold_restore(&r.loop->hand_back, name, false, count_result, &all), 0);
 	CHECK_STR(all.pending, "default/web-0/app default/web-0 ");
 	CHECK_EQ(all.count[RESTORE_RESTORED], name == NULL ? 3 : 1);
@@ -267,7 +267,7 @@ static void test_hand_back_waits(void)
 	uint64_t had = pods_raise_app(&r, p);
 	struct rig_unit *app = creating(&r, p);
 
-	rig_look(&r, 2, NULL);
+	rig_reflex(&r, 2, NULL);
 	p->mode = NULL;
 	rig_pod_put(&r, p);
 	rig_run(&r, 4, NULL);

@@ -24,9 +24,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define UNITS      250
-#define LIVE_TICKS 600
-#define LIVE_LOOKS 600
+#define UNITS       250
+#define LIVE_TICKS  600
+#define LIVE_PASSES 600
 
 static struct rig rig;
 static bool hot;
@@ -61,15 +61,15 @@ static void measure(struct rig *r, const char *name, const char *reader)
 {
 	usec_t begin;
 
-	rig_look(r, 100, load);
+	rig_reflex(r, 100, load);
 	begin = r->own_cpu_usec;
 	r->counters_stand = !hot;
-	rig_look(r, LIVE_LOOKS, load);
+	rig_reflex(r, LIVE_PASSES, load);
 	r->counters_stand = false;
 	printf("{\"name\":\"agent_cpu_250_%s_%s\",\"value\":%.3f,\"unit\":\"percent\"}\n", name,
 	       reader,
 	       100.0 * (double)(r->own_cpu_usec - begin) /
-		       ((double)LIVE_LOOKS * (double)RIG_LOOK_USEC));
+		       ((double)LIVE_PASSES * (double)RIG_REFLEX_USEC));
 }
 
 static void fill(struct rig *r, const char *reader)

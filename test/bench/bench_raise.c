@@ -142,12 +142,12 @@ static int measure(size_t n)
 	if (start(n, NULL) < 0)
 		return 1;
 	rig_run(&rig, 30, NULL);
-	measure_cpu("", rig_look);
+	measure_cpu("", rig_reflex);
 	if (n == UNITS_MAX) {
 		measure_cpu("_sample", rig_run);
 		measure_memory();
 		all_run = true;
-		measure_cpu("_all", rig_look);
+		measure_cpu("_all", rig_reflex);
 	}
 	rig_close(&rig);
 	return 0;
@@ -165,7 +165,7 @@ static int measure_bpf(void)
 		return 1;
 	if (strcmp(reader_name(rig.daemon), "bpf") == 0) {
 		rig_run(&rig, 30, load);
-		measure_cpu("", rig_look);
+		measure_cpu("", rig_reflex);
 		measure_cpu("_sample", rig_run);
 	} else {
 		fprintf(stderr, "bpf: %s\n", rig.daemon->reader.detail);

@@ -110,7 +110,7 @@ static void test_single(void)
 	fake_put(&f, "kubepods/pod1/1/" CG_LEVEL_NAME "/cpu.max", "10000 100000\n");
 	fake_put(&f, "kubepods/pod1/1/cpu.max", "30000 100000\n");
 	CHECK_EQ(cg_open(f.fd, "kubepods/pod1/1", &c), 0);
-	CHECK_EQ(cg_levels_look(c), 0);
+	CHECK_EQ(cg_levels_check(c), 0);
 	CHECK_EQ(cg_inner_id(c), 0);
 	CHECK_EQ(cg_read(c, USAGE_CPU_LIMIT, &u), 0);
 	CHECK_EQ(u.limits.cpu_quota_usec, 30000);
@@ -162,19 +162,19 @@ static void test_throttle(void)
 	CHECK_EQ(u.nr_throttled, 85);
 }
 
-static void test_oom_looks(void)
+static void test_oom_events(void)
 {
 	OWN(drop_cg) struct cg *c = open_scope();
 	uint64_t looks = 0;
 
-	CHECK_EQ(cg_oom_looks(c, &looks), 0);
+	CHECK_EQ(cg_oom_events(c, &looks), 0);
 	CHECK_EQ(looks, 6);
 	/* no memory controller below the scope, or not yet */
 	fake_remove(&f, INNER "/memory.events.local");
-	CHECK_EQ(cg_oom_looks(c, &looks), 0);
+	CHECK_EQ(cg_oom_events(c, &looks), 0);
 	CHECK_EQ(looks, 3);
 	fake_remove(&f, SCOPE "/memory.events.local");
-	CHECK_EQ(cg_oom_looks(c, &looks), -ENOENT);
+	CHECK_EQ(cg_oom_events(c, &looks), -ENOENT);
 }
 
 /* crun sets the CPUs at the inner level alone. */
@@ -360,15 +360,15 @@ static void test_late(void)
 	CHECK_EQ(cg_watch_new(&w), 0);
 	CHECK_EQ(cg_watch_limits(w, c, 7), 3);
 	check_throttle(c, 10, 5, 500);
-	CHECK_EQ(cg_levels_look(c), 0);
+	CHECK_EQ(cg_levels_check(c), 0);
 	put(INNER, "33300 100000\n", "67108864\n");
 	put_throttle(INNER, 4, 4, 400);
 	CHECK(cg_watch_drain(w, count, NULL) > 0);
 	CHECK_EQ(children, 1);
-	CHECK_EQ(cg_levels_look(c), 1);
+	CHECK_EQ(cg_levels_check(c), 1);
 	CHECK(cg_inner_id(c) != 0 && cg_inner_id(c) != cg_id(c));
 	CHECK_EQ(cg_watch_limits(w, c, 7), 6);
-	CHECK_EQ(cg_levels_look(c), 0);
+	CHECK_EQ(cg_levels_check(c), 0);
 	CHECK_EQ(cg_read(c, LIMITS, &u), 0);
 	CHECK_EQ(u.limits.cpu_quota_usec, 33300);
 	check_throttle(c, 10, 5, 500);
@@ -392,7 +392,7 @@ static void test_gone(void)
 	CHECK(id != 0);
 	fake_remove(&f, INNER);
 	fake_put(&f, SCOPE "/cgroup.events", "populated 0\nfrozen 0\n");
-	CHECK_EQ(cg_levels_look(c), -ENODEV);
+	CHECK_EQ(cg_levels_check(c), -ENODEV);
 	CHECK_EQ(cg_read(c, LIMITS, &u), -ENODEV);
 	CHECK_EQ(cg_write(c, &raise), APPLY_GONE);
 	fake_put(&f, SCOPE "/cgroup.events", "populated 1\nfrozen 0\n");
@@ -400,17 +400,17 @@ static void test_gone(void)
 	CHECK_EQ(u.limits.mem_max, 128 * MIB);
 	CHECK_EQ(cg_inner_id(c), 0);
 	CHECK(cg_levels_due(c));
-	CHECK_EQ(cg_levels_look(c), 1);
-	CHECK_EQ(cg_levels_look(c), 0);
+	CHECK_EQ(cg_levels_check(c), 1);
+	CHECK_EQ(cg_levels_check(c), 0);
 	/* another one under the same name; it goes while a write is due */
 	fake_put(&f, SCOPE "/other", NULL);
 	put(INNER, "33300 100000\n", "67108864\n");
-	CHECK_EQ(cg_levels_look(c), 1);
+	CHECK_EQ(cg_levels_check(c), 1);
 	CHECK(cg_inner_id(c) != 0 && cg_inner_id(c) != id);
 	fake_remove(&f, INNER);
 	CHECK_EQ(cg_write(c, &raise), APPLY_DONE);
 	check_holds(SCOPE, "memory.max", "268435456\n");
-	CHECK_EQ(cg_levels_look(c), 1);
+	CHECK_EQ(cg_levels_check(c), 1);
 }
 
 /* The folder is there before its limit files, and those of one controller before the other's. */
@@ -427,11 +427,11 @@ static void test_files_late(void)
 	c = open_scope();
 	CHECK_EQ(cg_inner_id(c), 0);
 	CHECK(cg_levels_due(c));
-	CHECK_EQ(cg_levels_look(c), 0);
+	CHECK_EQ(cg_levels_check(c), 0);
 	CHECK_EQ(cg_write(c, &raise), APPLY_DONE);
 	check_holds(SCOPE, "memory.max", "134217728\n");
 	fake_put(&f, INNER "/cpu.max", "33300 100000\n");
-	CHECK_EQ(cg_levels_look(c), 1);
+	CHECK_EQ(cg_levels_check(c), 1);
 	CHECK(cg_levels_due(c));
 	CHECK_EQ(cg_watch_limits(w, c, 7), 4);
 	CHECK_EQ(cg_read(c, LIMITS, &u), 0);
@@ -442,12 +442,12 @@ static void test_files_late(void)
 	CHECK_EQ(cg_write(c, &raise), APPLY_DONE);
 	check_holds(SCOPE, "memory.max", "268435456\n");
 	put(INNER, "33300 100000\n", "67108864\n");
-	CHECK_EQ(cg_levels_look(c), 1);
+	CHECK_EQ(cg_levels_check(c), 1);
 	CHECK(!cg_levels_due(c));
 	CHECK_EQ(cg_watch_limits(w, c, 7), 6);
 	CHECK_EQ(cg_read(c, LIMITS, &u), 0);
 	CHECK_EQ(u.limits.mem_max, 64 * MIB);
-	CHECK_EQ(cg_levels_look(c), 0);
+	CHECK_EQ(cg_levels_check(c), 0);
 }
 
 /* A folder of that name below what is no container's scope is anybody's. */
@@ -470,7 +470,7 @@ static void test_no_folder(void)
 	fake_put(&f, INNER, "text");
 	c = open_scope();
 	CHECK_EQ(cg_inner_id(c), 0);
-	CHECK_EQ(cg_levels_look(c), 0);
+	CHECK_EQ(cg_levels_check(c), 0);
 	fake_remove(&f, INNER);
 }
 
@@ -483,7 +483,7 @@ int main(void)
 	test_limits();
 	test_single();
 	test_throttle();
-	test_oom_looks();
+	test_oom_events();
 	test_cpus();
 	test_write_cpu();
 	test_write_inner();

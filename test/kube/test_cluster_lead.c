@@ -151,7 +151,7 @@ static void test_late_writer_leaves_headroom(unsigned pause_seconds)
 	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 256 * MIB);
 	rig_put(&c.rig, app_of(p), "memory.max", "125829120\n");
 	CHECK(use_of(p) < 120 * MIB);
-	rig_look(&c.rig, 4, NULL);
+	rig_reflex(&c.rig, 4, NULL);
 	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 256 * MIB);
 	CHECK_EQ(c.rig.kills, 0);
 	crig_close(&c);

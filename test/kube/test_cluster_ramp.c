@@ -63,7 +63,7 @@ static void test_growth_into_headroom(void)
 	crig_close(&c);
 }
 
-static void grow_by_looks(struct rig *r)
+static void grow_by_passes(struct rig *r)
 {
 	burn_600(r);
 	rig_grow(r, app_of(&r->pod[0]), STEP_BYTES / 10);
@@ -83,7 +83,7 @@ static void test_growth_does_not_wait_for_the_sample(void)
 	d->config.clocks.review_usec = d->config.clocks.sample_usec = USEC_PER_HOUR;
 	c.rig.loop->timer.next_review = c.rig.loop->timer.next_sample = d->wake.now + USEC_PER_HOUR;
 	for (unsigned i = 0; i < 300 && !memory_is_told(&c); i++)
-		rig_look(&c.rig, 1, i < 60 ? grow_by_looks : burn_600);
+		rig_reflex(&c.rig, 1, i < 60 ? grow_by_passes : burn_600);
 	CHECK(memory_is_told(&c));
 	CHECK_EQ(crig_requests(&c, "/resize", 500), 2);
 	CHECK(c.rig.loop->timer.next_sample > d->wake.now); /* it was a look that told */

@@ -117,7 +117,8 @@ static void look(struct rig *r, uint32_t given, const struct control_context *x)
 	uint32_t want = given, tried = 0;
 
 	sim_observe(&r->sim, &all);
-	while ((want = given != 0 ? given & ~tried : control_look_wants(&r->c, &u) & ~tried) != 0) {
+	while ((want = given != 0 ? given & ~tried : control_reflex_wants(&r->c, &u) & ~tried) !=
+	       0) {
 		struct usage part = all;
 
 		part.have &= want;
@@ -125,7 +126,7 @@ static void look(struct rig *r, uint32_t given, const struct control_context *x)
 		tried |= want;
 	}
 	note_reads(r, u.have);
-	control_look(&r->c, &u, x);
+	control_reflex_pass(&r->c, &u, x);
 }
 
 /* memory.events speaks: at once, and not more often than the kernel does. */

@@ -16,7 +16,7 @@ struct rig {
 	uint64_t limit; /* in its cgroup */
 	uint32_t writes;
 	usec_t last_write;
-	bool look_at_events; /* at next_at alone, and when an input changes */
+	bool read_events; /* at next_at alone, and when an input changes */
 };
 
 static struct rig rig(const char *rule, uint64_t original, uint64_t held)
@@ -57,7 +57,7 @@ static void run(struct rig *r, usec_t span)
 	usec_t end = r->in.now + span;
 
 	for (; r->in.now < end; r->in.now += TICK)
-		if (!r->look_at_events || r->d.next_at == 0 || r->in.now >= r->d.next_at)
+		if (!r->read_events || r->d.next_at == 0 || r->in.now >= r->d.next_at)
 			look(r);
 	look(r);
 }
@@ -115,7 +115,7 @@ static void test_ends_in_time(void)
 		struct rig r = rig("3x 7s", 200, 200);
 		usec_t at;
 
-		r.look_at_events = odd % 2 == 0;
+		r.read_events = odd % 2 == 0;
 		run(&r, 3 * SEC);
 		r.in.now += odd * 12345;
 		ready(&r);

@@ -167,7 +167,7 @@ static void test_interpolation(void)
 }
 
 /* VPA reads memory once a minute; memory.peak holds what happened in between. */
-static void test_peak_between_looks(void)
+static void test_peak_between_passes(void)
 {
 	struct rig r;
 
@@ -320,7 +320,7 @@ int main(void)
 	test_demand_not_usage();
 	test_throttled_counts();
 	test_interpolation();
-	test_peak_between_looks();
+	test_peak_between_passes();
 	test_cache_peak();
 	test_oom_evidence();
 	test_confidence();

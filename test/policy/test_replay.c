@@ -84,7 +84,7 @@ static void observe(struct replay *p, struct usage *u, usec_t at)
 		p->r.next_sample = at + p->r.sample_usec;
 		control_observe(&p->r.c, u, &x);
 	} else {
-		control_look(&p->r.c, u, &x);
+		control_reflex_pass(&p->r.c, u, &x);
 	}
 	if (at >= p->r.next_review) {
 		p->r.next_review = at + p->r.review_usec;

@@ -181,7 +181,7 @@ static void learn_status(struct tracked *t, const struct kube_pod *pod)
 	t->status = have ? strdup(have) : NULL;
 }
 
-bool reporter_look(struct tracked *t, usec_t now)
+bool reporter_check(struct tracked *t, usec_t now)
 {
 	struct reporter *r = t->reporter;
 	struct reporter_view *v = &r->view;
@@ -320,7 +320,7 @@ static void examine(struct tracked *t, usec_t now)
 	t->dirty = false;
 	t->again = 0;
 	t->owes = false;
-	if (!reporter_look(t, now))
+	if (!reporter_check(t, now))
 		return;
 	decide(t, now, &d);
 	tell_traps(t, &d);
@@ -344,7 +344,7 @@ static void send_of(struct tracked *t, usec_t now)
 	char *text;
 
 	report_queue_drop(&r->queue, t->uid);
-	if (t->under_way || !reporter_look(t, now))
+	if (t->under_way || !reporter_check(t, now))
 		return;
 	decide(t, now, &d);
 	if (d.send) {
@@ -460,5 +460,5 @@ void reporter_judge(struct reporter *r, const char *uid, usec_t now)
 	if (reporter_changed(r, uid, now) < 0)
 		return;
 	t = reporter_find(r, uid);
-	reporter_look(t, now);
+	reporter_check(t, now);
 }

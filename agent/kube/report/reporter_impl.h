@@ -61,7 +61,7 @@ struct reporter {
 struct tracked *reporter_find(const struct reporter *r, const char *uid);
 /* Reads the newest facts into r->view and updates the state from them. False: the pod is gone (and
  * forgotten), or nothing is reported of it. */
-bool reporter_look(struct tracked *t, usec_t now);
+bool reporter_check(struct tracked *t, usec_t now);
 void reporter_news(struct tracked *t, const struct reporter_view *v, uint32_t news,
 		   const char *text, usec_t now);
 /* The text of the annotation as it should be, owned; NULL: none should be (or no memory). */

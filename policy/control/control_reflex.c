@@ -64,7 +64,7 @@ static bool stat_wanted(const struct control *c, const struct usage *u)
 	       u->mem_current >= add_sat(c->mem.stat_current, moved);
 }
 
-uint32_t control_look_wants(const struct control *c, const struct usage *u)
+uint32_t control_reflex_wants(const struct control *c, const struct usage *u)
 {
 	bool memory = control_grows_mem(c);
 
@@ -162,7 +162,7 @@ void control_brake(struct control *c, const struct control_context *x, bool hit)
 	/* During a trial memory.high belongs to the trial; a raise has set the line already. */
 	if (c->mem.trial.phase != MEM_IDLE || c->resource[RESOURCE_MEMORY].planned_at == x->now)
 		return;
-	mem_brake_look(&x->tuning->memory, &c->mem, &in);
+	mem_brake_pass(&x->tuning->memory, &c->mem, &in);
 	if (c->mem.brake.line != 0)
 		control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, max), REASON_BRAKE);
 	else if (control_brake_off(c, &off))

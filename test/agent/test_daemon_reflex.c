@@ -9,7 +9,7 @@ static void start(struct rig *r, uint64_t milli, uint64_t bytes, uint64_t anon)
 	rig_open(r, "units:\n  - match: a.service\n");
 	rig_add(r, "a.service", milli, bytes)->anon_bytes = anon;
 	CHECK_EQ(rig_start(r), 0);
-	rig_look(r, 30, NULL);
+	rig_reflex(r, 30, NULL);
 	CHECK_EQ(r->daemon->units.items[0]->state, UNIT_MANAGED);
 }
 
@@ -25,15 +25,15 @@ static void test_cpu(void)
 	struct rig_unit *u = &r.unit[0];
 
 	start(&r, 100, 64 * MIB, MIB);
-	rig_look(&r, 2, step_burn_800);
+	rig_reflex(&r, 2, step_burn_800);
 	CHECK(rig_cpu_milli(&r, u) > 100);
-	rig_look(&r, 18, step_burn_800);
+	rig_reflex(&r, 18, step_burn_800);
 	CHECK(rig_cpu_milli(&r, u) >= 640);
 	CHECK(rig_cpu_milli(&r, u) <= 1600);
 	CHECK(r.daemon->tally.raise[SINCE_WAKE].count >= 3);
 	CHECK_EQ(r.daemon->tally.raise[SINCE_DUE].count, r.daemon->tally.raise[SINCE_WAKE].count);
 	CHECK(r.daemon->tally.raise[SINCE_WAKE].sum_usec > 0);
-	rig_look(&r, 30, step_burn_800);
+	rig_reflex(&r, 30, step_burn_800);
 	CHECK_EQ(u->props.cpu_quota_per_sec_usec, rig_cpu_milli(&r, u) * USEC_PER_MSEC);
 	rig_close(&r);
 }
@@ -51,12 +51,12 @@ static void test_cold(void)
 
 	start(&r, 100, 64 * MIB, 10 * MIB);
 	c = &r.daemon->units.items[0]->control;
-	rig_look(&r, 1, NULL); /* past the sample */
+	rig_reflex(&r, 1, NULL); /* past the sample */
 	CHECK_EQ(c->last.mem_current, 10 * MIB);
 	r.unit[0].anon_bytes = 20 * MIB;
-	rig_look(&r, 3, NULL);
+	rig_reflex(&r, 3, NULL);
 	CHECK_EQ(c->last.mem_current, 10 * MIB);
-	rig_look(&r, 1, step_run_a_little);
+	rig_reflex(&r, 1, step_run_a_little);
 	CHECK_EQ(c->last.mem_current, 20 * MIB);
 	CHECK_EQ(c->last.stat.anon, 20 * MIB);
 	rig_close(&r);
@@ -76,7 +76,7 @@ static void test_wake(void)
 	rig_wake(&r, u);
 	CHECK(rig_bytes(&r, u, "memory.max") >= 72 * MIB);
 	CHECK_EQ(r.events[EVENT_LIMIT_RAISED], 1);
-	rig_look(&r, 20, NULL);
+	rig_reflex(&r, 20, NULL);
 	CHECK_EQ(r.kills, 0);
 	CHECK_EQ(u->anon_bytes, 70 * MIB);
 	/* Spoken once, acted on once. */
@@ -86,7 +86,7 @@ static void test_wake(void)
 
 static void stuck(struct rig *r, uint64_t looks)
 {
-	r->unit[0].oom_looks += looks;
+	r->unit[0].oom_events += looks;
 	rig_wake(r, &r->unit[0]);
 }
 
@@ -117,13 +117,13 @@ static void test_stuck(void)
 	stuck(&r, 2000);
 	thawed(&r, "0");
 	CHECK_EQ(r.events[EVENT_WRITER_STUCK], 1);
-	rig_look(&r, 5, NULL);
+	rig_reflex(&r, 5, NULL);
 	stuck(&r, 300000);
 	thawed(&r, "-");
-	rig_look(&r, 10, NULL);
+	rig_reflex(&r, 10, NULL);
 	stuck(&r, 300000);
 	thawed(&r, "0");
-	rig_look(&r, 15, NULL);
+	rig_reflex(&r, 15, NULL);
 	stuck(&r, 300000);
 	thawed(&r, "-");
 	CHECK_EQ(r.events[EVENT_WRITER_STUCK], 2);
@@ -155,11 +155,11 @@ static void test_growth(void)
 	rig_open(&r, "units:\n  - {match: a.service, max-memory: 1Gi}\n");
 	rig_add(&r, "a.service", 100, 64 * MIB)->anon_bytes = 10 * MIB;
 	CHECK_EQ(rig_start(&r), 0);
-	rig_look(&r, 33, NULL);
+	rig_reflex(&r, 33, NULL);
 	for (int i = 0; i < 90; i++) {
 		uint64_t high;
 
-		rig_look(&r, 1, step_grow);
+		rig_reflex(&r, 1, step_grow);
 		high = rig_bytes(&r, u, "memory.high");
 		CHECK(high == LIMIT_MAX || high < rig_bytes(&r, u, "memory.max"));
 	}
@@ -171,7 +171,7 @@ static void test_growth(void)
 	CHECK(u->props.mem_max >= 400 * MIB);
 	/* The owner had no memory.high: systemd is told of none. */
 	CHECK(u->props.mem_high == UINT64_MAX);
-	rig_look(&r, 150, NULL);
+	rig_reflex(&r, 150, NULL);
 	CHECK(rig_bytes(&r, u, "memory.high") == LIMIT_MAX ||
 	      u->anon_bytes * 10 > rig_bytes(&r, u, "memory.max") * 8);
 	rig_close(&r);
@@ -182,7 +182,7 @@ static void braked(struct rig *r)
 	rig_open(r, "units:\n  - match: a.service\n");
 	rig_add(r, "a.service", 100, 100 * MIB)->anon_bytes = 85 * MIB;
 	CHECK_EQ(rig_start(r), 0);
-	rig_look(r, 30, NULL);
+	rig_reflex(r, 30, NULL);
 	CHECK_EQ(rig_bytes(r, &r->unit[0], "memory.high"), 92 * MIB);
 	/* A brake alone is no size of ours: nothing is said of it to systemd. */
 	CHECK(r->unit[0].props.mem_high == UINT64_MAX);
@@ -195,10 +195,10 @@ static void test_lifted(void)
 
 	braked(&r);
 	CHECK_EQ(hold_pause(r.daemon, "a.service"), 1);
-	rig_look(&r, 10, NULL);
+	rig_reflex(&r, 10, NULL);
 	CHECK(rig_bytes(&r, &r.unit[0], "memory.high") == LIMIT_MAX);
 	CHECK_EQ(hold_resume(r.daemon, "a.service"), 1);
-	rig_look(&r, 20, NULL);
+	rig_reflex(&r, 20, NULL);
 	CHECK_EQ(rig_bytes(&r, &r.unit[0], "memory.high"), 92 * MIB);
 	rig_reload(&r, "units:\n  - match: b.service\n");
 	CHECK(rig_bytes(&r, &r.unit[0], "memory.high") == LIMIT_MAX);
@@ -210,7 +210,7 @@ static void test_lifted(void)
 	r.unit[0].anon_bytes = 20 * MIB;
 	CHECK_EQ(rig_start(&r), 0);
 	CHECK(rig_bytes(&r, &r.unit[0], "memory.high") == LIMIT_MAX);
-	rig_look(&r, 20, NULL);
+	rig_reflex(&r, 20, NULL);
 	CHECK(r.daemon->units.items[0]->control.original.mem_high == LIMIT_MAX);
 	rig_close(&r);
 }
@@ -225,7 +225,7 @@ static void test_echo(void)
 	braked(&r);
 	for (int i = 0; i < 10; i++) {
 		rig_realise(&r, u);
-		rig_look(&r, 5, NULL);
+		rig_reflex(&r, 5, NULL);
 		CHECK_EQ(rig_bytes(&r, u, "memory.high"), 92 * MIB);
 	}
 	CHECK_EQ(r.daemon->units.items[0]->state, UNIT_MANAGED);
@@ -255,14 +255,14 @@ static void test_insister(void)
 
 		braked(&r);
 		rig_put(&r, u, "cpu.max", "5000 100000\n");
-		rig_look(&r, 150, step_busy);
+		rig_reflex(&r, 150, step_busy);
 		CHECK(r.daemon->units.items[0]->originals.touched);
 		for (int n = 0; n < 4; n++) {
 			rig_put(&r, u, rows[i].file, rows[i].text);
-			rig_look(&r, 60, NULL);
+			rig_reflex(&r, 60, NULL);
 		}
 		CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 1);
-		rig_look(&r, 100, NULL);
+		rig_reflex(&r, 100, NULL);
 		CHECK_EQ(rig_bytes(&r, u, "memory.high"), rows[i].high);
 		CHECK_EQ(r.daemon->records.baselines.items[0].high_before, rows[i].high);
 		rig_close(&r);
@@ -278,11 +278,11 @@ static void test_owners_high(void)
 	rig_open(&r, "units:\n  - match: a.service\n");
 	rig_add(&r, "a.service", 100, 1000 * MIB)->anon_bytes = 850 * MIB;
 	CHECK_EQ(rig_start(&r), 0);
-	rig_look(&r, 30, NULL);
+	rig_reflex(&r, 30, NULL);
 	CHECK_EQ(rig_bytes(&r, &r.unit[0], "memory.high"), 950 * MIB);
 	CHECK_EQ(r.set_calls, 0);
 	rig_put(&r, &r.unit[0], "memory.high", "943718400\n");
-	rig_look(&r, 200, NULL);
+	rig_reflex(&r, 200, NULL);
 	CHECK_EQ(rig_bytes(&r, &r.unit[0], "memory.high"), 900 * MIB);
 	CHECK_EQ(r.daemon->units.items[0]->control.original.mem_high, 900 * MIB);
 	rig_close(&r);

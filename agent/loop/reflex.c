@@ -3,7 +3,7 @@
  * The passes between two samples: on the reflex clock, and after an event of memory.events. They
  * read only what the laws ask for: one file of a cgroup in which nothing runs.
  */
-#include "agent/loop/look.h"
+#include "agent/loop/reflex.h"
 #include "agent/apply/apply.h"
 #include "agent/apply/boost.h"
 #include "agent/apply/pod_level.h"
@@ -40,17 +40,17 @@ static int read_in_stages(struct managed *m, uint32_t first, struct usage *u)
 	int r = 0;
 
 	if (want == 0)
-		want = control_look_wants(&m->control, u);
+		want = control_reflex_wants(&m->control, u);
 	while (r >= 0 && want != 0) {
 		tried |= want;
 		r = read_more(m, want, u);
 		/* A file may be missing: asked for once. */
-		want = control_look_wants(&m->control, u) & ~tried;
+		want = control_reflex_wants(&m->control, u) & ~tried;
 	}
 	return r;
 }
 
-static void look(struct managed *m, uint32_t first, struct usage *u, struct plan *plan)
+static void read_and_decide(struct managed *m, uint32_t first, struct usage *u, struct plan *plan)
 {
 	struct control_context x;
 	int r = read_in_stages(m, first, u);
@@ -62,9 +62,9 @@ static void look(struct managed *m, uint32_t first, struct usage *u, struct plan
 	if (u->have & USAGE_MEM)
 		node_memory_for(m);
 	pod_asked_full(m, u);
-	oom_look(m, u);
+	oom_check(m, u);
 	x = daemon_context(m->daemon, plan);
-	control_look(&m->control, u, &x);
+	control_reflex_pass(&m->control, u, &x);
 }
 
 /*
@@ -86,23 +86,23 @@ static void unmute(struct managed *m)
 		sd_event_source_set_enabled(m->cgroup.events, SD_EVENT_ON);
 }
 
-static void look_on_clock(struct managed *m, struct usage *u, struct plan *plan)
+static void reflex_on_clock(struct managed *m, struct usage *u, struct plan *plan)
 {
 	if (m->sweep.events_muted)
 		stuck_check(m);
-	look(m, m->sweep.events_muted ? EVENT_USAGE : 0, u, plan);
+	read_and_decide(m, m->sweep.events_muted ? EVENT_USAGE : 0, u, plan);
 }
 
-void tick_look(struct daemon *d)
+void tick_reflex(struct daemon *d)
 {
 	usec_t begin = daemon_clock();
 	struct plan plan;
 	bool moved;
 
 	plan_begin(d, &plan);
-	boost_look(d, &plan);
+	boost_update(d, &plan);
 	node_memory_expect(d, true);
-	moved = sweep_units(d, READER_LOOK, look_on_clock, &plan);
+	moved = sweep_units(d, READER_REFLEX, reflex_on_clock, &plan);
 	for (size_t i = 0; i < d->units.count; i++)
 		if (d->units.items[i]->sweep.events_muted)
 			unmute(d->units.items[i]);
@@ -111,7 +111,7 @@ void tick_look(struct daemon *d)
 	moved |= plan.count > 0;
 	if (moved)
 		plan_apply(d, &plan);
-	properties_look(d);
+	properties_check(d);
 	if (moved)
 		tell_states(d);
 }
@@ -134,12 +134,12 @@ void tick_unit(struct managed *m)
 	}
 	plan_begin(d, &plan);
 	node_memory_for(m);
-	look(m, EVENT_USAGE, &u, &plan);
+	read_and_decide(m, EVENT_USAGE, &u, &plan);
 	if (plan.count == 0) {
 		mute(m);
 	} else {
 		plan_apply(d, &plan);
-		properties_look(d);
+		properties_check(d);
 	}
 	tell_states_of(m);
 }

@@ -6,6 +6,6 @@ struct daemon;
 struct managed;
 
 /* On the reflex clock, between two samples. */
-void tick_look(struct daemon *d);
+void tick_reflex(struct daemon *d);
 /* One unit at once, after an event of its memory.events. */
 void tick_unit(struct managed *m);
