@@ -79,7 +79,7 @@ static void schedule_reconnect(struct unit_bus *b)
  * callbacks one by one, and each may free the bus. */
 static void lose(struct unit_bus *b, int error)
 {
-	bool told = b->list != NULL;
+	bool had_list = b->list != NULL;
 	HOLD(b);
 
 	for (struct unit_pending *c = b->calls; c; c = c->next)
@@ -88,7 +88,7 @@ static void lose(struct unit_bus *b, int error)
 	close_bus(b);
 	schedule_reconnect(b);
 	unit_calls_fail(b, -ENOTCONN);
-	if (!b->closed && told)
+	if (!b->closed && had_list)
 		TELL(b, listed, -ENOTCONN, NULL, 0);
 	if (!b->closed && !b->lost) {
 		b->lost = true;
@@ -132,7 +132,7 @@ static int on_properties(sd_bus_message *m, void *userdata, sd_bus_error *unused
 	struct unit_bus *b = userdata;
 
 	(void)unused;
-	if (unit_watch_is_news(&b->watch, m))
+	if (unit_watch_changed(&b->watch, m))
 		schedule_changed(b);
 	return 0;
 }

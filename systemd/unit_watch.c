@@ -124,7 +124,7 @@ static int read_changes(sd_bus_message *m, struct unit_seen *ret)
 	return r;
 }
 
-bool unit_watch_is_news(const struct unit_watch *w, sd_bus_message *m)
+bool unit_watch_changed(const struct unit_watch *w, sd_bus_message *m)
 {
 	OWN(drop_free) char *unit = NULL;
 	const struct unit_seen *known;

@@ -26,4 +26,4 @@ bool unit_watch_concerns(const struct unit_watch *w, const char *unit);
 
 /* Does a PropertiesChanged of a unit hold something that the last listing does not? Property writes
  * of vscaled cause this signal too, with nothing new in it. */
-bool unit_watch_is_news(const struct unit_watch *w, sd_bus_message *m);
+bool unit_watch_changed(const struct unit_watch *w, sd_bus_message *m);

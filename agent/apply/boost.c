@@ -78,23 +78,23 @@ void boost_born(struct managed *m)
 void boost_update(struct daemon *d, struct plan *plan)
 {
 	struct control_context x = daemon_context(d, plan);
-	bool lends = false;
+	bool changed = false;
 
 	for (size_t i = 0; i < d->units.count; i++) {
 		struct managed *m = d->units.items[i];
 
 		if (m->kind == UNIT_KIND_POD || m->cgroup.cg == NULL)
 			continue;
-		lends |= persist_lent(d, m, control_boost_prepare(&m->control, &x));
+		changed |= persist_boost_base(d, m, control_boost_prepare(&m->control, &x));
 	}
-	if (lends)
+	if (changed)
 		persist_baselines(d);
 	for (size_t i = 0; i < d->units.count; i++) {
 		struct managed *m = d->units.items[i];
 
 		/* The limit to restore must be on disk before the boost: the next reflex pass tries
 		 * again. */
-		if (lends && d->records.dirty && !m->control.boost.written)
+		if (changed && d->records.dirty && !m->control.boost.written)
 			m->originals.boost_base_milli = 0;
 		else if (managed_has_laws(m))
 			control_boost(&m->control, &x);
@@ -117,5 +117,5 @@ void boost_end(struct managed *m)
 void boost_forget(struct managed *m)
 {
 	boost_put_back(&m->control.boost, m->daemon->wake.now);
-	persist_lent(m->daemon, m, 0);
+	persist_boost_base(m->daemon, m, 0);
 }

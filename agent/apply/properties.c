@@ -121,8 +121,8 @@ static void refresh_unmanaged(struct managed *m)
 }
 
 /* systemd holds it, or will when the call that is under way or waits has been carried out. */
-static bool is_told(const struct managed *m, const struct unit_props *want, uint32_t mask,
-		    bool urgent)
+static bool is_sent_already(const struct managed *m, const struct unit_props *want, uint32_t mask,
+			    bool urgent)
 {
 	bool pending = managed_call_pending(m);
 
@@ -166,7 +166,7 @@ static void property_send(struct managed *m)
 	if (m->properties.beaten)
 		keep_files(m, &want, mask);
 	/* Nothing new: a call would only bring the headroom that systemd holds into the file. */
-	if (is_told(m, &want, mask, call == PROPERTY_CALL_URGENT))
+	if (is_sent_already(m, &want, mask, call == PROPERTY_CALL_URGENT))
 		return;
 	if (d->pid1.port.set(d->pid1.port.ctx, m->unit, &want, mask, call == PROPERTY_CALL_URGENT) <
 	    0) {

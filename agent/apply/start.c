@@ -116,7 +116,8 @@ static bool sizes(const struct policy_rule *rule, uint32_t resources)
 
 /* An earlier run of vscaled had systemd store headroom, and wrote nothing. Of a pod systemd is
  * asked later (guard.c). */
-static bool is_told_more(const struct managed *m, const struct baseline *b, const struct arrival *a)
+static bool is_reported_more(const struct managed *m, const struct baseline *b,
+			     const struct arrival *a)
 {
 	return m->kind == UNIT_KIND_UNIT && a->props.mem_max != b->props.mem_max;
 }
@@ -144,7 +145,7 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 	/* While the spec has values that vscaled sent, the kubelet may still carry them out: they
 	 * are not the owner's. */
 	m->originals.touched = b != NULL && (!same_limits(&b->limits, now) ||
-					     is_told_more(m, b, a) || b->ratified != 0);
+					     is_reported_more(m, b, a) || b->ratified != 0);
 	control_drop(&m->control);
 	control_init(&m->control, &d->config.tuning, rule, b != NULL ? &b->limits : now);
 	m->control.target = target;
@@ -152,14 +153,14 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 		pod_set_bounds(m);
 	if (b != NULL && m->originals.touched &&
 	    (narrower(&b->limits, now, rule) ||
-	     (is_told_more(m, b, a) && !sizes(rule, RESOURCES_MEMORY)))) {
+	     (is_reported_more(m, b, a) && !sizes(rule, RESOURCES_MEMORY)))) {
 		/* Sized by an earlier run of vscaled under a wider rule. */
 		hold_release(m, m->pod != NULL ? "its annotations take it away"
 					       : "the configuration takes it away");
 	}
 	persist_adopt_history(d, m);
 	/* An earlier run of vscaled had written a boost. */
-	m->originals.boost_base_milli = b != NULL ? b->lent_milli : 0;
+	m->originals.boost_base_milli = b != NULL ? b->boost_base_milli : 0;
 	if (m->originals.boost_base_milli != 0)
 		m->control.boost = (struct boost){.base_milli = m->originals.boost_base_milli,
 						  .written = true};

@@ -96,7 +96,7 @@ static void on_skipped(void *ctx, const struct kube_skipped *s)
 		c->list_bad = true;
 	else
 		pods_seen(c->daemon, s->uid);
-	if (s->news)
+	if (s->first_time)
 		event_api_object_bad(&(struct daemon_event){.detail = s->text});
 }
 

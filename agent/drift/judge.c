@@ -166,14 +166,14 @@ static bool keeps_headroom(const struct managed *m, const struct limits *stands)
 static void bound_unjudged(struct managed *m, const struct limits *seen)
 {
 	struct control *c = &m->control;
-	bool lent;
+	bool granted;
 
 	c->unjudged_bytes = 0;
 	if (!c->resource[RESOURCE_MEMORY].managed || seen->mem_max <= c->kernel.mem_max)
 		return;
-	lent = outgrows(m, seen->mem_max) && node_memory_take(m, seen->mem_max);
+	granted = outgrows(m, seen->mem_max) && node_memory_take(m, seen->mem_max);
 	c->unjudged_bytes = seen->mem_max;
-	if (!lent)
+	if (!granted)
 		judge_take_back(m);
 }
 
@@ -229,7 +229,7 @@ static void give_way(struct external_write *l, enum resource r, const struct dri
 	if (r == RESOURCE_CPU)
 		boost_forget(m);
 	else if (!control_high_is_ours(&m->control, &l->seen))
-		persist_his_high(m->daemon, m, l->seen.mem_high);
+		persist_external_high(m->daemon, m, l->seen.mem_high);
 	take_limit(m, r, &l->seen);
 	yield_to(l, r);
 }

@@ -6,14 +6,14 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/report.h"
 
-void tell_states_of(struct managed *m)
+void report_states_of(struct managed *m)
 {
 	uint64_t kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
 
 	if (kills > m->sweep.oom_kills)
 		report_oom(m, kills - m->sweep.oom_kills);
 	m->sweep.oom_kills = kills;
-	denied_tell(m);
+	denied_report(m);
 	report_summed(m, false);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		bool at = m->control.resource[r].at_ceiling;
@@ -24,8 +24,8 @@ void tell_states_of(struct managed *m)
 	}
 }
 
-void tell_states(struct daemon *d)
+void report_states(struct daemon *d)
 {
 	for (size_t i = 0; i < d->units.count; i++)
-		tell_states_of(d->units.items[i]);
+		report_states_of(d->units.items[i]);
 }

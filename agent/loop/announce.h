@@ -6,5 +6,5 @@ struct daemon;
 struct managed;
 
 /* Reports kills and ceilings in the journal. */
-void tell_states(struct daemon *d);
-void tell_states_of(struct managed *m);
+void report_states(struct daemon *d);
+void report_states_of(struct managed *m);

@@ -92,14 +92,14 @@ static void removed(const char *file, const char *what)
 /* An error that persists is reported once in this time. */
 #define TOLD_AGAIN_USEC USEC_PER_HOUR
 
-static void cannot(const struct daemon *d, struct told_error *t, const char *file, const char *what,
-		   int error)
+static void cannot(const struct daemon *d, struct reported_error *t, const char *file,
+		   const char *what, int error)
 {
 	char text[256];
 
 	if (t->error == error && d->wake.now - t->at < TOLD_AGAIN_USEC)
 		return;
-	*t = (struct told_error){error, d->wake.now};
+	*t = (struct reported_error){error, d->wake.now};
 	snprintf(text, sizeof text, "%s (%s)", what, strerror(-error));
 	removed(file, text);
 }
@@ -117,12 +117,12 @@ static void check_lock(struct loop *l)
 	r = lock_check(&at, &f->lock, other);
 	f->reopen_due |= r == LOCK_RETAKEN;
 	if (r >= 0 && !f->reopen_due) {
-		f->lock_told.error = 0;
+		f->lock_reported.error = 0;
 	} else if (r >= 0) {
 		r = reopen_state(d);
 		f->reopen_due = r < 0;
 		if (r < 0)
-			cannot(d, &f->lock_told, d->config.paths.state_dir,
+			cannot(d, &f->lock_reported, d->config.paths.state_dir,
 			       "and it cannot be opened again: nothing is saved", r);
 		else
 			removed("the lock", "taken again, and the state is saved again");
@@ -131,7 +131,7 @@ static void check_lock(struct loop *l)
 		removed("the lock", what);
 		sd_event_exit(d->event, FOLDERS_LOST);
 	} else if (r < 0) {
-		cannot(d, &f->lock_told, "the lock",
+		cannot(d, &f->lock_reported, "the lock",
 		       "and it cannot be taken again: another agent would not be noticed", r);
 	}
 }
@@ -146,11 +146,11 @@ static void check_socket(struct loop *l)
 		return;
 	r = serve_start(&l->serve);
 	if (r < 0) {
-		cannot(d, &l->folders.socket_told, d->config.paths.socket,
+		cannot(d, &l->folders.socket_reported, d->config.paths.socket,
 		       "and it cannot be made again: vscalectl finds no daemon", r);
 		return;
 	}
-	l->folders.socket_told.error = 0;
+	l->folders.socket_reported.error = 0;
 	removed(d->config.paths.socket, "made again");
 }
 

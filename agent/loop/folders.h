@@ -9,14 +9,14 @@
 struct loop;
 
 /* An error that was reported; 0: all is well. */
-struct told_error {
+struct reported_error {
 	int error;
 	usec_t at;
 };
 
 struct folders {
 	struct lock lock;
-	struct told_error lock_told, socket_told;
+	struct reported_error lock_reported, socket_reported;
 	bool reopen_due; /* the state folder was replaced */
 };
 

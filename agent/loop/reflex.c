@@ -113,7 +113,7 @@ void tick_reflex(struct daemon *d)
 		plan_apply(d, &plan);
 	properties_check(d);
 	if (moved)
-		tell_states(d);
+		report_states(d);
 }
 
 void tick_unit(struct managed *m)
@@ -141,5 +141,5 @@ void tick_unit(struct managed *m)
 		plan_apply(d, &plan);
 		properties_check(d);
 	}
-	tell_states_of(m);
+	report_states_of(m);
 }

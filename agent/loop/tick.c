@@ -169,5 +169,5 @@ void tick(struct daemon *d, bool review)
 	plan_apply(d, &plan);
 	guard_check(d);
 	properties_send(d);
-	tell_states(d);
+	report_states(d);
 }

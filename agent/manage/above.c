@@ -58,7 +58,7 @@ static const char *why(const struct managed *m, const struct kube_container *c)
 								     : "not sent yet";
 }
 
-static void tell(struct managed *m, const struct kube_container *c)
+static void report_overcommit(struct managed *m, const struct kube_container *c)
 {
 	const struct pod_hooks *h = &m->daemon->hooks;
 	uint64_t held = limit_held(m, c), use_bytes = mem_use(&m->control.last);
@@ -99,7 +99,7 @@ static void check(struct managed *m)
 	if (m->reported.above || now - m->reported.above_since < TELL_AFTER_USEC)
 		return;
 	m->reported.above = true;
-	tell(m, c);
+	report_overcommit(m, c);
 }
 
 void above_check(struct daemon *d)

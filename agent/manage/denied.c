@@ -67,7 +67,7 @@ bool denied_text(const struct managed *m, char *ret, size_t size)
 	return true;
 }
 
-static void tell(struct managed *m)
+static void report_denial(struct managed *m)
 {
 	const struct ledger_verdict *v = &m->control.denial.verdict;
 	const struct pod_hooks *h = &m->daemon->hooks;
@@ -84,11 +84,11 @@ static void tell(struct managed *m)
 	}
 }
 
-void denied_tell(struct managed *m)
+void denied_report(struct managed *m)
 {
 	bool denied = control_denied(&m->control, m->daemon->wake.now);
 
 	if (denied && !m->reported.denied)
-		tell(m);
+		report_denial(m);
 	m->reported.denied = denied;
 }

@@ -11,4 +11,4 @@ struct managed;
 /* Writes what the node did not have, with figures; false: no increase was denied lately. */
 bool denied_text(const struct managed *m, char *ret, size_t size);
 /* Reports in journal, metric and Event that denials began. */
-void denied_tell(struct managed *m);
+void denied_report(struct managed *m);

@@ -18,11 +18,11 @@
 /* The most entries that return unused grants in one wake-up. */
 #define ASKS_MAX 16
 
-static void tell_unread(struct daemon *d, int error)
+static void report_unread(struct daemon *d, int error)
 {
-	if (!d->memory.told)
+	if (!d->memory.reported)
 		event_node_memory_unread(&(struct daemon_event){.error = error});
-	d->memory.told = true;
+	d->memory.reported = true;
 }
 
 void node_memory_start(struct daemon *d, const char *root)
@@ -33,7 +33,7 @@ void node_memory_start(struct daemon *d, const char *root)
 	d->memory.fd = open(path, O_RDONLY | O_CLOEXEC);
 	d->memory.reads.base = LIMIT_MAX;
 	if (d->memory.fd < 0 && root == NULL)
-		tell_unread(d, -errno);
+		report_unread(d, -errno);
 }
 
 void node_memory_stop(struct daemon *d)
@@ -116,10 +116,10 @@ static bool read_node(struct daemon *d)
 
 	if (r < 0) {
 		if (n->fd >= 0)
-			tell_unread(d, r);
+			report_unread(d, r);
 		return false;
 	}
-	n->told = false;
+	n->reported = false;
 	n->read = read;
 	ledger_supply(&d->config.tuning.node, read.total, read.available,
 		      n->kubelet ? read.kubelet_available : LIMIT_MAX, &n->supply);

@@ -11,9 +11,9 @@ struct plan;
 
 /* Zeroed but for the descriptor: not counted. */
 struct node_memory {
-	int fd;    /* /proc/meminfo; -1: there is none */
-	bool open; /* in this wake-up */
-	bool told; /* reported that it cannot be read */
+	int fd;        /* /proc/meminfo; -1: there is none */
+	bool open;     /* in this wake-up */
+	bool reported; /* reported that it cannot be read */
 	struct ledger ledger;
 	struct ledger_reads reads;
 	struct ledger_entry *entries; /* owned, one per target */

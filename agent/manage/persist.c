@@ -108,7 +108,7 @@ int persist_load(struct daemon *d)
 
 static void save_result(struct daemon *d, const char *name, int r)
 {
-	bool news = r != d->records.save_error;
+	bool changed = r != d->records.save_error;
 
 	d->records.save_error = r;
 	d->tally.saves += r == 0;
@@ -119,7 +119,7 @@ static void save_result(struct daemon *d, const char *name, int r)
 		return;
 	}
 	snprintf(d->records.result, sizeof d->records.result, "%s: %s", name, strerror(-r));
-	if (news)
+	if (changed)
 		event_state_unsaved(&(struct daemon_event){.file = name, .error = r});
 }
 
@@ -286,7 +286,7 @@ void persist_left_cgroup(struct daemon *d, const struct managed *m)
 	d->records.dirty = true;
 }
 
-void persist_his_high(struct daemon *d, const struct managed *m, uint64_t mem_high)
+void persist_external_high(struct daemon *d, const struct managed *m, uint64_t mem_high)
 {
 	struct baseline *b = baseline_find(&d->records.baselines, m->key);
 
@@ -296,7 +296,7 @@ void persist_his_high(struct daemon *d, const struct managed *m, uint64_t mem_hi
 	d->records.dirty = true;
 }
 
-bool persist_lent(struct daemon *d, struct managed *m, uint64_t milli)
+bool persist_boost_base(struct daemon *d, struct managed *m, uint64_t milli)
 {
 	struct baseline *b;
 
@@ -305,7 +305,7 @@ bool persist_lent(struct daemon *d, struct managed *m, uint64_t milli)
 	b = baseline_find(&d->records.baselines, m->key);
 	if (b == NULL)
 		return false;
-	b->lent_milli = m->originals.boost_base_milli = milli;
+	b->boost_base_milli = m->originals.boost_base_milli = milli;
 	d->records.dirty = true;
 	return milli != 0;
 }

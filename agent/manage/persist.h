@@ -63,10 +63,10 @@ void persist_forget(struct daemon *d, const struct managed *m);
 void persist_left_cgroup(struct daemon *d, const struct managed *m);
 /* Records memory.high of an external writer for whom the laws are suspended: it is not to be lifted
  * as ours. */
-void persist_his_high(struct daemon *d, const struct managed *m, uint64_t mem_high);
+void persist_external_high(struct daemon *d, const struct managed *m, uint64_t mem_high);
 /* Records the CPU limit to restore after a startup boost, in millicores; 0: no boost. True: a new
  * limit was recorded, which has to be on disk before the boost is written. */
-bool persist_lent(struct daemon *d, struct managed *m, uint64_t milli);
+bool persist_boost_base(struct daemon *d, struct managed *m, uint64_t milli);
 /* The owner's new value has become the original (adopted). */
 void persist_adopted(struct daemon *d, const struct managed *m, enum resource r);
 /* The same of the request: millicores, bytes. */

@@ -67,8 +67,8 @@ struct pod {
 	bool concerned; /* a limit of a container changed: its own has to be computed again */
 	bool adopting;  /* a resize by the owner is not adopted yet */
 	bool leaving;   /* no longer annotated: forgotten once it is handed back */
-	bool unsupported_told; /* reported that its node is not supported */
-	bool ending;           /* it finished or is being deleted: not written to */
+	bool unsupported_reported; /* reported that its node is not supported */
+	bool ending;               /* it finished or is being deleted: not written to */
 };
 
 /* Its spec holds limits that vscaled sent, and its originals may be among the lost ones. */

@@ -175,7 +175,7 @@ static void life_start(struct daemon *d)
 	note_probe(r, &p);
 }
 
-static void tell(const struct daemon *d, bool wanted)
+static void report_choice(const struct daemon *d, bool wanted)
 {
 	char text[sizeof d->reader.detail + 16];
 
@@ -198,7 +198,7 @@ static void bpf_start(struct daemon *d)
 		life_start(d);
 	/* Loading takes megabytes, once. */
 	footprint_trim();
-	tell(d, r->scan == NULL && d->config.cgroup.reader == CONFIG_READER_BPF);
+	report_choice(d, r->scan == NULL && d->config.cgroup.reader == CONFIG_READER_BPF);
 }
 
 void reader_start(struct daemon *d, reader_heard_fn *heard)
@@ -234,7 +234,7 @@ static void give_up(struct daemon *d, int error)
 	reader_stop(d);
 	d->reader.detail[0] = '\0';
 	note(&d->reader, "%u passes failed: %s", d->reader.failures, strerror(-error));
-	tell(d, true);
+	report_choice(d, true);
 }
 
 /* --- reading --- */

@@ -113,7 +113,7 @@ static bool sum_up(const struct done_step *done)
 	return true;
 }
 
-static void tell_step(const struct done_step *done)
+static void write_step(const struct done_step *done)
 {
 	const struct change *s = &done->step;
 	enum resource r = knobs[s->knob].resource;
@@ -149,7 +149,7 @@ static void tell_step(const struct done_step *done)
 void report_steps(struct daemon *d)
 {
 	for (size_t i = 0; i < d->steps.count; i++)
-		tell_step(&d->steps.items[i]);
+		write_step(&d->steps.items[i]);
 	d->steps.count = 0;
 }
 

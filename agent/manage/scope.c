@@ -38,7 +38,7 @@ void scope_born(struct managed *m, usec_t active_enter_usec)
 		m->daemon->wake.now + UNIT_CREATING_USEC - MIN(age, UNIT_CREATING_USEC);
 }
 
-static bool is_told_running(const struct managed *m)
+static bool is_reported_running(const struct managed *m)
 {
 	const struct kube_container *c =
 		m->kind == UNIT_KIND_CONTAINER
@@ -51,5 +51,5 @@ static bool is_told_running(const struct managed *m)
 bool scope_is_creating(const struct managed *m)
 {
 	return m->cgroup.cg != NULL && m->daemon->wake.now < m->cgroup.created_by &&
-	       m->unit != NULL && unit_is_container(m->unit) && !is_told_running(m);
+	       m->unit != NULL && unit_is_container(m->unit) && !is_reported_running(m);
 }

@@ -24,7 +24,7 @@ static const char unknown_why[] =
 	"spec holds sizes of vscaled, and vscaled.dev/status does not "
 	"have them; vscalectl resume takes the present limits as original";
 
-static void tell_unknown(struct managed *m)
+static void report_unknown(struct managed *m)
 {
 	const struct pod_hooks *h = &m->daemon->hooks;
 	char text[512];
@@ -84,7 +84,7 @@ static void recover(struct pod *p, size_t i)
 		return;
 	}
 	if (!m->originals.unknown)
-		tell_unknown(m);
+		report_unknown(m);
 	m->originals.unknown = true;
 	managed_set_state(m, UNIT_UNMANAGED, unknown_why);
 }
@@ -116,7 +116,7 @@ static size_t sized_find(const struct daemon *d, const char *uid)
 	return i;
 }
 
-static void tell_stray(const struct kube_pod *s)
+static void announce_stray(const struct kube_pod *s)
 {
 	event_originals_unknown(&(struct unit_event){
 		.who = {.namespace = s->namespace, .pod = s->name},
@@ -146,7 +146,7 @@ void pod_recover_listed(struct daemon *d, const struct kube_pod *s, bool in_tabl
 	snprintf(d->pods.sized[i].uid, sizeof d->pods.sized[i].uid, "%s", s->uid);
 	d->pods.sized_count++;
 	if (!in_table)
-		tell_stray(s);
+		announce_stray(s);
 }
 
 void pod_recover_gone(struct daemon *d, const char *uid)

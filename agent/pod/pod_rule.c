@@ -139,7 +139,7 @@ static void ours(struct pod *p, size_t i, const struct container_rule *rule)
 	unit_update_hold(m);
 }
 
-static void tell_error(struct pod *p, const char *error)
+static void report_error(struct pod *p, const char *error)
 {
 	const struct pod_hooks *h = &p->daemon->hooks;
 
@@ -193,7 +193,7 @@ void pod_apply_rules(struct pod *p)
 		else
 			ours(p, i, &rule);
 	}
-	tell_error(p, error.text);
+	report_error(p, error.text);
 	pod_set_level_rule(p);
 	/* One container's class depends on what is managed of the others. */
 	for (size_t i = 0; i < s->container_count; i++)

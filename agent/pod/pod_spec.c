@@ -188,7 +188,7 @@ static void note_kill(struct managed *m, const struct kube_container *now,
 		return;
 	if (killed_run(now) > killed_run(old) &&
 	    res->counters.oom_kills == m->container.oom_at_restart && res->managed)
-		control_oom_told(c, &d->config.tuning, d->wake.now, d->wake.now_real);
+		control_oom_reported(c, &d->config.tuning, d->wake.now, d->wake.now_real);
 	m->container.oom_at_restart = res->counters.oom_kills;
 }
 
@@ -226,7 +226,7 @@ void pod_spec_changed(struct pod *p, const struct kube_pod *old)
 		struct managed *m = p->members[i].managed;
 
 		if (m != NULL)
-			runtime_told(m, now, was);
+			runtime_reported(m, now, was);
 		if (m != NULL && was != NULL && m->control.started_at != 0)
 			note_kill(m, now, was);
 	}

@@ -127,7 +127,7 @@ static void drop_namesake(struct daemon *d, const struct kube_pod *spec)
 	}
 }
 
-void pod_tell(struct pod *p)
+void pod_report(struct pod *p)
 {
 	const struct pod_hooks *h = &p->daemon->hooks;
 
@@ -189,7 +189,7 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 	pod_apply_rules(p);
 	if (d->host.unsupported != NULL) {
 		kube_pod_free(old);
-		unsupported_tell(p);
+		unsupported_report(p);
 		return;
 	}
 	pod_recover(p);
@@ -199,7 +199,7 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 	pod_spec_settle(p);
 	p->scan |= !is_settled(p, old);
 	kube_pod_free(old);
-	pod_tell(p);
+	pod_report(p);
 	/* Originals are on disk with the next tick, together with all others of a list. */
 	if (p->scan)
 		pod_scan(p);
@@ -354,12 +354,13 @@ void pods_tick(struct daemon *d, bool review)
 		pods_watch_parents(d);
 }
 
-void unsupported_tell(struct pod *p)
+void unsupported_report(struct pod *p)
 {
 	const struct pod_hooks *h = &p->daemon->hooks;
 
-	if (p->unsupported_told || h->note == NULL || kube_pod_annotation(p->spec, "mode") == NULL)
+	if (p->unsupported_reported || h->note == NULL ||
+	    kube_pod_annotation(p->spec, "mode") == NULL)
 		return;
-	p->unsupported_told = true;
+	p->unsupported_reported = true;
 	h->note(h->ctx, p->spec, "Warning", "NodeUnsupported", "Resize", p->why);
 }

@@ -28,8 +28,8 @@ void pods_tick(struct daemon *d, bool review);
 void pods_apply_rules(struct daemon *d);
 void pods_free(struct daemon *d);
 /* Requests a new report on the pod. */
-void pod_tell(struct pod *p);
+void pod_report(struct pod *p);
 /* Is a container of it still to be handed back? */
 bool pod_owes(const struct pod *p);
 /* Records one Event for an annotated pod on a node that is not supported. */
-void unsupported_tell(struct pod *p);
+void unsupported_report(struct pod *p);

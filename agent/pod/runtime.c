@@ -24,18 +24,18 @@ static void holds(struct managed *m, uint64_t bytes)
 	pod_set_bounds(m);
 }
 
-void runtime_told(struct managed *m, const struct kube_container *now,
-		  const struct kube_container *old)
+void runtime_reported(struct managed *m, const struct kube_container *now,
+		      const struct kube_container *old)
 {
-	uint64_t told = now->status.limit[RESOURCE_MEMORY];
+	uint64_t reported = now->status.limit[RESOURCE_MEMORY];
 	bool restarted = old != NULL && old->restarts != now->restarts;
 
-	if (!now->has_status || told == LIMIT_MAX)
+	if (!now->has_status || reported == LIMIT_MAX)
 		return;
 	/* An unchanged report does not replace what was seen in the cgroup since. */
 	if (m->container.runtime_mem_max == 0 || restarted || old == NULL || !old->has_status ||
-	    old->status.limit[RESOURCE_MEMORY] != told)
-		holds(m, told);
+	    old->status.limit[RESOURCE_MEMORY] != reported)
+		holds(m, reported);
 }
 
 void runtime_wrote(struct managed *m, uint64_t mem_max)

@@ -10,8 +10,8 @@ struct kube_container;
 struct managed;
 
 /* The limit that the API server reports; old: the report before, NULL: none. */
-void runtime_told(struct managed *m, const struct kube_container *now,
-		  const struct kube_container *old);
+void runtime_reported(struct managed *m, const struct kube_container *now,
+		      const struct kube_container *old);
 /* memory.max was found to be this. */
 void runtime_wrote(struct managed *m, uint64_t mem_max);
 /* At each sample: is a CPU manager at work on this node? */

@@ -10,7 +10,7 @@
 #define TIMEOUT_USEC (30 * USEC_PER_SEC)
 
 /* A missing socket and a missing unit give the same error. */
-static int tell_apart(const struct restore_systemd *s, int error)
+static int classify_error(const struct restore_systemd *s, int error)
 {
 	bool reachable =
 		access(s->private_socket, F_OK) == 0 || access(s->system_socket, F_OK) == 0;
@@ -59,7 +59,7 @@ static int set_now(void *ctx, const char *unit, const struct unit_props *want, u
 	begin = clock_usec();
 	r = timeout == 0 ? -ETIMEDOUT : unit_set_now(&s->address, unit, want, mask, timeout);
 	s->spent_usec += clock_usec() - begin;
-	return tell_apart(s, r);
+	return classify_error(s, r);
 }
 
 static int get_now(void *ctx, const char *unit, struct unit_props *ret)
@@ -69,7 +69,7 @@ static int get_now(void *ctx, const char *unit, struct unit_props *ret)
 	int r = timeout == 0 ? -ETIMEDOUT : unit_get_now(&s->address, unit, timeout, ret);
 
 	s->spent_usec += clock_usec() - begin;
-	return tell_apart(s, r);
+	return classify_error(s, r);
 }
 
 static int drop_now(void *ctx, const char *unit, uint32_t mask)

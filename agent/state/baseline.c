@@ -45,7 +45,7 @@ static const struct record_field fields[] = {
 	FIELD("request_cpu",      RECORD_U64,   request[RESOURCE_CPU],        UINT64_MAX),
 	FIELD("request_memory",   RECORD_U64,   request[RESOURCE_MEMORY],     UINT64_MAX),
 	/* version 3 */
-	FIELD("lent_cpu",         RECORD_U64,   lent_milli,                   LIMIT_MAX - 1),
+	FIELD("lent_cpu",         RECORD_U64,   boost_base_milli,                   LIMIT_MAX - 1),
 	/* version 4 */
 	FIELD("sent_cpu",         RECORD_LIMIT, sent[RESOURCE_CPU],           0),
 	FIELD("sent_memory",      RECORD_LIMIT, sent[RESOURCE_MEMORY],        0),

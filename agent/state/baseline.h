@@ -38,8 +38,9 @@ struct baseline {
 	 */
 	uint64_t sent[RESOURCE_COUNT];
 	uint64_t sent_over[RESOURCE_COUNT];
-	uint64_t lent_milli; /* the limit to return to after the startup boost in force; 0: no boost
-			      */
+	uint64_t boost_base_milli; /* the limit to return to after the startup boost in force; 0: no
+				    * boost
+				    */
 };
 
 #define BASELINE_UNIT_PREFIX "unit:"

@@ -285,7 +285,7 @@ static void given_back(struct managed *m)
 		report_unmanaged(m, m->hand_back.why);
 	/* The spec follows the cgroup. */
 	if (m->kind == UNIT_KIND_CONTAINER)
-		pod_tell(m->pod);
+		pod_report(m->pod);
 	managed_check_again(m);
 }
 
@@ -349,9 +349,9 @@ static int release_stray(struct hand_back *h, const char *name, bool told)
 static void release_strays(struct hand_back *h)
 {
 	struct daemon *d = h->daemon;
-	bool told = h->strays_told;
+	bool told = h->strays_reported;
 
-	h->strays_told = true;
+	h->strays_reported = true;
 	h->strays_at = UINT64_MAX;
 	for (size_t i = d->records.baselines.count; i > 0; i--) {
 		const char *name = restore_unit_name(&d->records.baselines.items[i - 1]);

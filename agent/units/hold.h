@@ -12,7 +12,7 @@ struct hand_back {
 	struct daemon *daemon;
 	const struct restore_units *port; /* tests; NULL: PID 1 */
 	usec_t not_before;                /* PID 1 did not answer */
-	bool strays_told;
+	bool strays_reported;
 	usec_t strays_at; /* when to hand them back, UINT64_MAX: none */
 };
 

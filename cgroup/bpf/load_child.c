@@ -55,7 +55,7 @@ void cg_load_drop(struct cg_load_result *a)
 	a->count = 0;
 }
 
-static void tell(int to, const struct cg_load_result *a, const struct cg_probe *p)
+static void send_result(int to, const struct cg_load_result *a, const struct cg_probe *p)
 {
 	struct answer answer = {.number = a->number, .count = a->count, .error = p->error};
 	struct iovec bytes = {&answer, sizeof answer};
@@ -87,7 +87,7 @@ static void take_fds(const struct cmsghdr *header, struct cg_load_result *ret)
 	memcpy(ret->fd, CMSG_DATA(header), ret->count * sizeof(int));
 }
 
-static int hear(int from, struct cg_load_result *ret, struct cg_probe *p)
+static int receive_result(int from, struct cg_load_result *ret, struct cg_probe *p)
 {
 	struct answer answer;
 	struct iovec bytes = {&answer, sizeof answer};
@@ -128,7 +128,7 @@ child(pid_t parent, int to, cg_load_fn *load, void *ctx, struct cg_probe *p)
 		_exit(0);
 	if (load(ctx, &made, p) < 0)
 		made.count = 0;
-	tell(to, &made, p);
+	send_result(to, &made, p);
 	_exit(0);
 }
 
@@ -147,7 +147,7 @@ int cg_load_in_child(cg_load_fn *load, void *ctx, struct cg_load_result *ret, st
 	/* Else the end of the child would not be noticed. */
 	close(pair[1]);
 	if (r == 0)
-		r = hear(pair[0], ret, p);
+		r = receive_result(pair[0], ret, p);
 	close(pair[0]);
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;

@@ -18,7 +18,7 @@ struct cg_life {
 	int ring_fd;
 	struct ring_buffer *ring;
 	const uint64_t *lost; /* counted by the programs */
-	uint64_t lost_told;
+	uint64_t lost_reported;
 	cg_life_fn hear; /* of the drain that is running */
 	void *ctx;
 };
@@ -171,10 +171,10 @@ int cg_life_drain(struct cg_life *l, cg_life_fn hear, void *ctx)
 	if (r < 0)
 		return r;
 	lost = __atomic_load_n(l->lost, __ATOMIC_RELAXED);
-	if (lost != l->lost_told) {
-		struct cg_life_event e = {.what = CG_LIFE_LOST, .lost = lost - l->lost_told};
+	if (lost != l->lost_reported) {
+		struct cg_life_event e = {.what = CG_LIFE_LOST, .lost = lost - l->lost_reported};
 
-		l->lost_told = lost;
+		l->lost_reported = lost;
 		hear(ctx, &e);
 		r++;
 	}

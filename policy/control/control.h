@@ -205,7 +205,7 @@ void control_pod_full(struct control *c, usec_t now);
  */
 void control_mem_lowered(struct control *c, const struct mem_lowered *l);
 /* The cgroup and its counters are gone, and the pod's status shows that it was OOM-killed. */
-void control_oom_told(struct control *c, const struct tuning *t, usec_t now, usec_t now_real);
+void control_oom_reported(struct control *c, const struct tuning *t, usec_t now, usec_t now_real);
 /* Disarms the brake. True: *ret is the step that lifts memory.high. */
 bool control_brake_off(struct control *c, struct change *ret);
 void control_review(struct control *c, const struct control_context *x);

@@ -143,7 +143,7 @@ void control_oom_ended(struct control *c, usec_t now)
 						 : (struct oom_kill){0};
 }
 
-void control_oom_told(struct control *c, const struct tuning *t, usec_t now, usec_t now_real)
+void control_oom_reported(struct control *c, const struct tuning *t, usec_t now, usec_t now_real)
 {
 	if (c->kill.at == 0)
 		c->kill = kill_at_limit(c->resource[RESOURCE_MEMORY].limit, now);

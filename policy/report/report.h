@@ -345,26 +345,27 @@ struct report_answer {
 bool report_answer_undone(enum report_answer_kind kind);
 
 /* What the caller is to do after something happened. */
-enum report_news {
-	REPORT_NEWS_VERIFY = 1 << 0,   /* values may have been replaced: read the cgroups now */
-	REPORT_NEWS_RATIFIED = 1 << 1, /* the kubelet has carried out a resize of vscaled */
-	REPORT_NEWS_REFUSED = 1 << 2,  /* report_allows() has new ceilings; CPU goes back at once */
-	REPORT_NEWS_FOREIGN = 1 << 3,  /* an external writer changed the spec: report_foreign() */
-	REPORT_NEWS_GONE = 1 << 4,
-	REPORT_NEWS_RETRY = 1 << 5, /* decide again soon */
+enum report_change {
+	REPORT_CHANGE_VERIFY = 1 << 0,   /* values may have been replaced: read the cgroups now */
+	REPORT_CHANGE_RATIFIED = 1 << 1, /* the kubelet has carried out a resize of vscaled */
+	REPORT_CHANGE_REFUSED =
+		1 << 2, /* report_allows() has new ceilings; CPU goes back at once */
+	REPORT_CHANGE_FOREIGN = 1 << 3, /* an external writer changed the spec: report_foreign() */
+	REPORT_CHANGE_GONE = 1 << 4,
+	REPORT_CHANGE_RETRY = 1 << 5, /* decide again soon */
 	/* An external writer keeps lowering a memory limit: from now on there are pauses before it
 	 * is raised again. */
-	REPORT_NEWS_CONTESTED = 1 << 6,
+	REPORT_CHANGE_CONTESTED = 1 << 6,
 };
 
 /* The patch is on its way. */
 void report_sent(struct report_state *s, const struct report_facts *f,
 		 const struct report_patch *patch, usec_t now);
-/* f: for a 200 with the pod of the answer. Returns REPORT_NEWS_*. */
+/* f: for a 200 with the pod of the answer. Returns REPORT_CHANGE_*. */
 uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 			 struct report_state *s, const struct report_facts *f,
 			 const struct report_answer *a, usec_t now);
-/* The pod was seen: generation, conditions, spec. Returns REPORT_NEWS_*. */
+/* The pod was seen: generation, conditions, spec. Returns REPORT_CHANGE_*. */
 uint32_t report_observed(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now);
 /* Did vscaled make the spec that was seen last? */

@@ -41,7 +41,7 @@ uint32_t contest_lowered(const struct report_tuning *t, struct report_state *s, 
 	first = c->pause_usec == 0;
 	c->pause_usec = first ? t->up_interval_usec : MIN(2 * c->pause_usec, t->small_usec);
 	c->until = add_sat(now, c->pause_usec);
-	return first ? REPORT_NEWS_CONTESTED : 0;
+	return first ? REPORT_CHANGE_CONTESTED : 0;
 }
 
 bool contest_low(const struct report_tuning *t, const struct report_container *c)

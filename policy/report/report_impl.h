@@ -125,7 +125,8 @@ void restart_answered(struct report_state *s, enum report_answer_kind kind);
 #define LEAD_CUTS_MAX 2
 
 /* --- report_contest.c */
-/* An external writer lowered a memory limit. Returns REPORT_NEWS_CONTESTED when that is too often.
+/* An external writer lowered a memory limit. Returns REPORT_CHANGE_CONTESTED when that is too
+ * often.
  */
 uint32_t contest_lowered(const struct report_tuning *t, struct report_state *s, usec_t now);
 /* A request was sent; counts one that raises the limit again. */
@@ -164,7 +165,7 @@ bool report_cpu_waits(const struct report_state *s);
 /* Is a condition set on headroom, with no CPU value of vscaled as a possible cause? */
 bool report_lead_stuck(const struct report_tuning *t, const struct report_state *s,
 		       const struct report_facts *f, usec_t now);
-/* Then: the next cut of the headroom, or denial. Returns REPORT_NEWS_*. */
+/* Then: the next cut of the headroom, or denial. Returns REPORT_CHANGE_*. */
 uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now);
 /* A request was accepted; s->leading: it is a lead. */

@@ -222,7 +222,7 @@ uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 	/* After the pause the least headroom is tried once. */
 	if (s->lead_cuts > LEAD_CUTS_MAX && s->lead == LEAD_STUCK && !hopeless) {
 		begin_cut(s, true, now);
-		return REPORT_NEWS_RETRY;
+		return REPORT_CHANGE_RETRY;
 	}
 	cut(t, s, now);
 	if (s->lead_cuts <= LEAD_CUTS_MAX) {
@@ -234,7 +234,7 @@ uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 		s->back = s->ours && !f->pending_deferred && !f->progress_error ? BACK_FORMER
 										: BACK_NONE;
 	}
-	return REPORT_NEWS_RETRY | (denied ? 0 : REPORT_NEWS_VERIFY);
+	return REPORT_CHANGE_RETRY | (denied ? 0 : REPORT_CHANGE_VERIFY);
 }
 
 void report_lead_less(struct report_state *s, usec_t now)

@@ -51,7 +51,7 @@ static uint32_t first_seen(struct report_state *s, const struct report_facts *f,
 	s->since = now;
 	s->carrying = f->ours;
 	report_back_to(s);
-	return REPORT_NEWS_VERIFY;
+	return REPORT_CHANGE_VERIFY;
 }
 
 /* Returns the RESOURCES_* of a container that changed; an external writer set m->foreign of them.
@@ -86,7 +86,7 @@ static uint32_t begin_anew(struct report_state *s, uint32_t foreign)
 		s->lead = LEAD_CUT_TRIED;
 	if (s->phase == REPORT_WAITING)
 		s->phase = REPORT_IDLE;
-	return REPORT_NEWS_FOREIGN | REPORT_NEWS_VERIFY;
+	return REPORT_CHANGE_FOREIGN | REPORT_CHANGE_VERIFY;
 }
 
 /* The spec changed: by vscaled (maybe by a request whose answer is still missing) or by an external
@@ -128,7 +128,7 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 	s->phase = REPORT_WAITING;
 	s->since = s->sent_at = now;
 	report_lead_less(s, now);
-	return REPORT_NEWS_VERIFY;
+	return REPORT_CHANGE_VERIFY;
 }
 
 static bool spec_moved(const struct report_state *s, const struct report_facts *f)
@@ -223,7 +223,7 @@ static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 		s->refused_until = add_sat(now, t->refusal_usec);
 	if (resources & RESOURCES_MEMORY)
 		keep_used(t, s, f);
-	return REPORT_NEWS_VERIFY | REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY;
+	return REPORT_CHANGE_VERIFY | REPORT_CHANGE_REFUSED | REPORT_CHANGE_RETRY;
 }
 
 /* Follows what the kubelet has carried out of the present spec. */
@@ -231,7 +231,7 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 		       const struct report_facts *f, usec_t now)
 {
 	bool waiting = s->phase == REPORT_WAITING, stuck = report_lead_stuck(t, s, f, now);
-	uint32_t news = stuck ? report_lead_cut(t, s, f, now) : 0;
+	uint32_t changes = stuck ? report_lead_cut(t, s, f, now) : 0;
 
 	if (carried_out(s, f)) {
 		report_lead_carried_out(s, f);
@@ -244,7 +244,7 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 		if (!waiting)
 			return 0;
 		s->phase = REPORT_IDLE;
-		return REPORT_NEWS_VERIFY | (s->ours ? REPORT_NEWS_RATIFIED : 0);
+		return REPORT_CHANGE_VERIFY | (s->ours ? REPORT_CHANGE_RATIFIED : 0);
 	}
 	if (s->ours && !goes_down(s) && !stuck && condemned(t, s, f, now)) {
 		if (!theirs_alone_wait(s))
@@ -257,9 +257,9 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 	if (waiting && now - s->since >= t->settle_max_usec) {
 		s->phase = REPORT_IDLE;
 		s->carrying = false;
-		news |= REPORT_NEWS_VERIFY;
+		changes |= REPORT_CHANGE_VERIFY;
 	}
-	return news;
+	return changes;
 }
 
 /* An object from before the last answer: does it have a change that the request overwrote, because
@@ -279,13 +279,13 @@ static uint32_t overtaken(struct report_state *s, const struct report_facts *f)
 				m->overtaken |= 1u << r;
 		any |= m->overtaken;
 	}
-	return any ? REPORT_NEWS_FOREIGN : 0;
+	return any ? REPORT_CHANGE_FOREIGN : 0;
 }
 
 uint32_t report_observed(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {
-	uint32_t news = 0, bits = bits_of(f);
+	uint32_t changes = 0, bits = bits_of(f);
 
 	/* The watch lags behind an answer. */
 	if (f->generation < s->generation)
@@ -293,16 +293,16 @@ uint32_t report_observed(const struct report_tuning *t, struct report_state *s,
 	for (size_t i = 0; i < s->count; i++)
 		s->container[i].overtaken = 0;
 	if (!s->seen)
-		news |= first_seen(s, f, now);
+		changes |= first_seen(s, f, now);
 	else if (spec_moved(s, f))
-		news |= new_spec(t, s, f, now);
+		changes |= new_spec(t, s, f, now);
 	/* Each step of the kubelet may have replaced values, old ones among them. */
 	if (s->phase == REPORT_WAITING &&
 	    (bits != s->fact_bits || f->observed_generation != s->observed))
-		news |= REPORT_NEWS_VERIFY;
+		changes |= REPORT_CHANGE_VERIFY;
 	s->fact_bits = bits;
 	s->observed = f->observed_generation;
 	if (s->phase != REPORT_SENT)
-		news |= follow(t, s, f, now);
-	return news;
+		changes |= follow(t, s, f, now);
+	return changes;
 }

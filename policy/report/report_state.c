@@ -97,7 +97,7 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 	report_back_to(s);
 	s->unanswered_until = 0; /* what was sent before is refused as well */
 	if (report_lead_refused(t, s, f, now))
-		return REPORT_NEWS_RETRY;
+		return REPORT_CHANGE_RETRY;
 	/* A refusal of a former spec or of the originals only causes a pause. */
 	if (f->restoring || s->back != BACK_NONE)
 		s->wait_until = add_sat(now, t->small_usec);
@@ -108,7 +108,7 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 		s->refused_until = add_sat(now, t->refusal_usec);
 	if (!f->restoring && s->back == BACK_NONE && report_can_withdraw(s))
 		s->back = BACK_WITHDRAW;
-	return REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY;
+	return REPORT_CHANGE_REFUSED | REPORT_CHANGE_RETRY;
 }
 
 /* One container of a 200: the object's values count, not those asked for. others: an external
@@ -164,7 +164,7 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 	/* The watch was faster and has delivered a later change. */
 	if (f->generation < s->generation) {
 		report_back_to(s);
-		return REPORT_NEWS_VERIFY | REPORT_NEWS_RETRY;
+		return REPORT_CHANGE_VERIFY | REPORT_CHANGE_RETRY;
 	}
 	for (size_t i = 0; i < report_count_of(s, f); i++) {
 		struct report_memory *m = &s->container[i];
@@ -183,8 +183,8 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 	s->generation = f->generation;
 	report_back_to(s);
 	/* Nothing changed: the kubelet will do nothing, whatever the cgroup holds. */
-	return (changed ? 0 : REPORT_NEWS_VERIFY) | (others ? REPORT_NEWS_VERIFY : 0) |
-	       (foreign || others ? REPORT_NEWS_FOREIGN : 0);
+	return (changed ? 0 : REPORT_CHANGE_VERIFY) | (others ? REPORT_CHANGE_VERIFY : 0) |
+	       (foreign || others ? REPORT_CHANGE_FOREIGN : 0);
 }
 
 static uint32_t conflict(struct report_state *s, usec_t now)
@@ -198,7 +198,7 @@ static uint32_t conflict(struct report_state *s, usec_t now)
 	} else if (s->phase == REPORT_IDLE) {
 		s->wait_until = add_sat(now, lead_pause[0]);
 	}
-	return REPORT_NEWS_RETRY;
+	return REPORT_CHANGE_RETRY;
 }
 
 /* The request may be stored all the same, or only later. */
@@ -225,7 +225,7 @@ static uint32_t failed(struct report_state *s, const struct report_answer *a, us
 	unanswered(s, now);
 	s->wait_until = add_sat(now, MAX(a->retry_after_usec, pause));
 	report_back_to(s);
-	return REPORT_NEWS_RETRY;
+	return REPORT_CHANGE_RETRY;
 }
 
 uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
@@ -253,7 +253,7 @@ uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 		break;
 	case REPORT_ANSWER_GONE:
 		s->phase = REPORT_IDLE;
-		return REPORT_NEWS_GONE;
+		return REPORT_CHANGE_GONE;
 	case REPORT_ANSWER_SLOW_DOWN:
 		s->wait_until = add_sat(now, MAX(a->retry_after_usec, USEC_PER_SEC));
 		break;
@@ -261,5 +261,5 @@ uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 		return failed(s, a, now);
 	}
 	report_back_to(s);
-	return REPORT_NEWS_RETRY;
+	return REPORT_CHANGE_RETRY;
 }

@@ -29,7 +29,7 @@ static bool is_due(const struct rig *r, usec_t since)
 
 /* --- the bus, as the daemon sees it --- */
 
-static void tell_list(struct rig *r)
+static void report_list(struct rig *r)
 {
 	static struct unit_info info[RIG_UNITS_MAX];
 	static char path[RIG_UNITS_MAX][RIG_PATH_MAX];
@@ -65,7 +65,7 @@ static int port_list(void *ctx, const char *const *patterns, size_t count)
 	(void)count;
 	r->list_asked_at = r->lag_seconds > 0 ? r->boot : 0;
 	if (r->lag_seconds == 0)
-		tell_list(r);
+		report_list(r);
 	return 0;
 }
 
@@ -201,7 +201,7 @@ static void answer_questions(struct rig *r)
 	}
 	if (r->list_asked_at != 0 && is_due(r, r->list_asked_at)) {
 		r->list_asked_at = 0;
-		tell_list(r);
+		report_list(r);
 	}
 }
 

@@ -200,7 +200,7 @@ int cg_life_fd(const struct cg_life *l)
 	return l->fd;
 }
 
-void rig_scan_tell(const struct cg_life_event *e)
+void rig_scan_report(const struct cg_life_event *e)
 {
 	rig_scan.event[rig_scan.event_count++] = *e;
 	if (eventfd_write(life->fd, 1) < 0)

@@ -22,4 +22,4 @@ extern struct rig_scan rig_scan;
 
 void rig_scan_reset(struct rig *r);
 /* The kernel tells. */
-void rig_scan_tell(const struct cg_life_event *e);
+void rig_scan_report(const struct cg_life_event *e);

@@ -29,7 +29,7 @@ static struct baseline sample(const char *key)
 		.cgroup_inode = 4711,
 		.saved_realtime_usec = 1700000000000000,
 		.sent = {[RESOURCE_MEMORY] = LIMIT_MAX},
-		.lent_milli = 450,
+		.boost_base_milli = 450,
 	};
 }
 
@@ -96,7 +96,7 @@ static void test_text(void)
 	CHECK_EQ(back.count, 2);
 	CHECK_STR(back.items[0].key, "unit:a b.service");
 	CHECK_EQ(back.items[1].limits.mem_high, LIMIT_MAX);
-	CHECK_EQ(back.items[1].lent_milli, 450);
+	CHECK_EQ(back.items[1].boost_base_milli, 450);
 	CHECK_EQ(back.items[1].props.cpu_quota_per_sec_usec, 200000);
 	CHECK_EQ(back.items[1].high, BASELINE_HIGH_LOWERED);
 }
@@ -196,12 +196,12 @@ static void test_old_version(void)
 	CHECK_EQ(baseline_decode_version(2, body, sizeof body - 1, &s), -EBADMSG);
 	CHECK_EQ(baseline_decode_version(2, LINE_2("unit:a"), strlen(LINE_2("unit:a")), &s), 0);
 	CHECK_EQ(s.items[0].request[RESOURCE_MEMORY], 7);
-	CHECK_EQ(s.items[0].lent_milli, 0);
+	CHECK_EQ(s.items[0].boost_base_milli, 0);
 	baseline_set_free(&s);
 	CHECK_EQ(baseline_decode_version(4, LINE_3("unit:a"), strlen(LINE_3("unit:a")), &s),
 		 -EBADMSG);
 	CHECK_EQ(baseline_decode_version(3, LINE_3("unit:a"), strlen(LINE_3("unit:a")), &s), 0);
-	CHECK_EQ(s.items[0].lent_milli, 450);
+	CHECK_EQ(s.items[0].boost_base_milli, 450);
 	CHECK_EQ(s.items[0].sent[RESOURCE_MEMORY], 0);
 	CHECK_EQ(unlinkat(dir, "baseline", 0), 0);
 	CHECK_EQ(unlinkat(dir, "baseline-copy", 0), 0);

@@ -18,7 +18,7 @@ static sd_event *event;
 static struct config held; /* the last good one */
 static unsigned told, refused;
 
-static void on_told(void *ctx)
+static void on_reported(void *ctx)
 {
 	struct config_errors errs = {0};
 	struct config fresh;
@@ -42,7 +42,7 @@ static usec_t now_usec(void)
 }
 
 /* Turns the loop until so much has been told, and a little longer; how much was. */
-static unsigned wait_told(unsigned want)
+static unsigned wait_reported(unsigned want)
 {
 	usec_t end = now_usec() + (want > 0 ? 3 * USEC_PER_SEC : 4 * QUIET);
 
@@ -78,30 +78,30 @@ static void test_file(void)
 	char fresh[128];
 
 	put(file, HEAD "clocks: {stateInterval: 1m}\n");
-	CHECK_EQ(config_watch_new(event, file, QUIET, on_told, &held, &w), 0);
-	CHECK_EQ(wait_told(0), 0);
+	CHECK_EQ(config_watch_new(event, file, QUIET, on_reported, &held, &w), 0);
+	CHECK_EQ(wait_reported(0), 0);
 	put(file, HEAD "clocks: {stateInterval: 2m}\n");
-	CHECK_EQ(wait_told(1), 1);
+	CHECK_EQ(wait_reported(1), 1);
 	CHECK_EQ(held.clocks.state_usec, 2 * USEC_PER_MIN);
 	/* Replaced, as editors do. */
 	strcpy(fresh, in_dir(".new"));
 	put(fresh, HEAD "clocks: {stateInterval: 3m}\n");
 	CHECK_EQ(rename(fresh, file), 0);
-	CHECK_EQ(wait_told(1), 1);
+	CHECK_EQ(wait_reported(1), 1);
 	CHECK_EQ(held.clocks.state_usec, 3 * USEC_PER_MIN);
 	/* Many writes are told once. */
 	for (int i = 0; i < 20; i++)
 		put(file, HEAD "clocks: {stateInterval: 4m}\n");
-	CHECK_EQ(wait_told(1), 1);
+	CHECK_EQ(wait_reported(1), 1);
 	/* A bad one is told too, and the reader keeps what it has. */
 	put(file, HEAD "clocks: {stateInterval: soon}\n");
-	CHECK_EQ(wait_told(1), 1);
+	CHECK_EQ(wait_reported(1), 1);
 	CHECK_EQ(refused, 1);
 	CHECK_EQ(held.clocks.state_usec, 4 * USEC_PER_MIN);
 	/* Other files of the folder, and reading, are nobody's business. */
 	put(in_dir("other.yaml"), "x");
 	close(open(file, O_RDONLY | O_CLOEXEC));
-	CHECK_EQ(wait_told(0), 0);
+	CHECK_EQ(wait_reported(0), 0);
 	config_watch_free(w);
 	unlink(in_dir("other.yaml"));
 	unlink(file);
@@ -136,15 +136,15 @@ static void test_config_map(void)
 
 	swap("..2026_1", HEAD "clocks: {stateInterval: 5m}\n");
 	CHECK_EQ(symlink("..data/vscaled.yaml", file), 0);
-	CHECK_EQ(config_watch_new(event, file, QUIET, on_told, &held, &w), 0);
-	CHECK_EQ(wait_told(0), 0);
+	CHECK_EQ(config_watch_new(event, file, QUIET, on_reported, &held, &w), 0);
+	CHECK_EQ(wait_reported(0), 0);
 	swap("..2026_2", HEAD "clocks: {stateInterval: 6m}\n");
 	remove_data("..2026_1");
-	CHECK_EQ(wait_told(1), 1);
+	CHECK_EQ(wait_reported(1), 1);
 	CHECK_EQ(held.clocks.state_usec, 6 * USEC_PER_MIN);
 	swap("..2026_3", "nonsense");
 	remove_data("..2026_2");
-	CHECK_EQ(wait_told(1), 1);
+	CHECK_EQ(wait_reported(1), 1);
 	CHECK_EQ(refused, 2);
 	CHECK_EQ(held.clocks.state_usec, 6 * USEC_PER_MIN);
 	config_watch_free(w);
@@ -159,7 +159,7 @@ static void test_no_end(void)
 	struct config_watch *w = NULL;
 	usec_t start = now_usec();
 
-	CHECK_EQ(config_watch_new(event, file, QUIET, on_told, &held, &w), 0);
+	CHECK_EQ(config_watch_new(event, file, QUIET, on_reported, &held, &w), 0);
 	told = 0;
 	while (told == 0 && now_usec() - start < 2 * CONFIG_WATCH_MAX_USEC) {
 		put(file, HEAD);
@@ -175,10 +175,11 @@ static void test_no_folder(void)
 {
 	struct config_watch *w = NULL;
 
-	CHECK_EQ(config_watch_new(event, in_dir("none/vscaled.yaml"), QUIET, on_told, &held, &w),
-		 -ENOENT);
+	CHECK_EQ(
+		config_watch_new(event, in_dir("none/vscaled.yaml"), QUIET, on_reported, &held, &w),
+		-ENOENT);
 	CHECK(w == NULL);
-	CHECK_EQ(config_watch_new(event, "/vscaled.yaml", 0, on_told, &held, &w), 0);
+	CHECK_EQ(config_watch_new(event, "/vscaled.yaml", 0, on_reported, &held, &w), 0);
 	config_watch_free(w);
 }
 

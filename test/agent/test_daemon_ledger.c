@@ -79,7 +79,7 @@ static uint64_t reserve(void)
 
 static char denied[EVENT_MESSAGE_SIZE];
 
-static void on_told(struct rig *r, const struct event_record *e, const char *message)
+static void on_reported(struct rig *r, const struct event_record *e, const char *message)
 {
 	(void)r;
 	if (e->kind == EVENT_MEMORY_DENIED && denied[0] == '\0')
@@ -106,7 +106,7 @@ static void test_greedy(void)
 	struct rig r;
 
 	start(&r, UNITS, 3);
-	r.told = on_told;
+	r.told = on_reported;
 	denied[0] = '\0';
 	goal = 700 * MIB;
 	rate = 40 * MIB;
@@ -159,7 +159,7 @@ static void test_kubelet(bool kubelet)
 	struct rig r;
 
 	start(&r, UNITS, 3);
-	r.told = on_told;
+	r.told = on_reported;
 	r.daemon->memory.kubelet = kubelet;
 	denied[0] = '\0';
 	goal = 700 * MIB;

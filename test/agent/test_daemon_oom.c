@@ -4,7 +4,7 @@
 #include "test/agent/test_pods.h"
 
 static char told[EVENT_MESSAGE_SIZE];
-static unsigned lowers_told;
+static unsigned lowers_reported;
 
 static void on_event(struct rig *r, const struct event_record *e, const char *message)
 {
@@ -12,7 +12,7 @@ static void on_event(struct rig *r, const struct event_record *e, const char *me
 	if (e->kind != EVENT_OOM_KILL)
 		return;
 	snprintf(told, sizeof told, "%s", message);
-	lowers_told += strstr(message, "external writer") != NULL;
+	lowers_reported += strstr(message, "external writer") != NULL;
 }
 
 static struct rig_container *app_of(struct rig *r)
@@ -43,7 +43,7 @@ static uint64_t grown(struct rig *r, enum cgroup_driver driver)
 	uint64_t held;
 
 	told[0] = '\0';
-	lowers_told = 0;
+	lowers_reported = 0;
 	r->told = on_event;
 	app->anon_bytes = 20 * MIB;
 	rig_pod_put(r, p);
@@ -81,7 +81,7 @@ static uint64_t successor(struct rig *r, bool killed)
 	return pods_of(r, "default/web-0/app")->control.resource[RESOURCE_MEMORY].limit / MIB;
 }
 
-static void check_told(uint64_t held)
+static void check_reported(uint64_t held)
 {
 	char want[160];
 
@@ -109,7 +109,7 @@ static void test_killed_by_a_write(enum cgroup_driver driver, bool events_first)
 		hear_files(&r);
 	rig_wake(&r, app_of(&r)->unit);
 	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
-	check_told(held);
+	check_reported(held);
 	CHECK_EQ(m->control.kill.use, 113 * MIB);
 	/* Who lives on has what was held, or what the kill asks for: in the file PID 1's room for
 	 * growth may have stood. */
@@ -136,7 +136,7 @@ static void test_kill_that_nobody_saw(void)
 	next = successor(&r, true);
 	CHECK(next >= 213 && next < 230);
 	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
-	check_told(held);
+	check_reported(held);
 	rig_close(&r);
 }
 
@@ -154,14 +154,14 @@ static void test_not_the_writers(void)
 	app->oom_kills++;
 	rig_wake(&r, app);
 	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
-	CHECK_EQ(lowers_told, 0);
+	CHECK_EQ(lowers_reported, 0);
 	CHECK(pods_of(&r, "default/web-0/app")->control.kill.use >= held);
 	rig_close(&r);
 
 	held = grown(&r, DRIVER_CGROUPFS);
 	rig_put(&r, app_of(&r)->unit, "memory.max", "67108864\n");
 	rig_reflex(&r, 150, step_idle);
-	CHECK_EQ(lowers_told, 1);
+	CHECK_EQ(lowers_reported, 1);
 	CHECK(successor(&r, false) * MIB >= held);
 	rig_close(&r);
 }

@@ -92,7 +92,7 @@ static uint64_t number(const struct event_record *e, enum event_value v)
 	return e->values[v].exact != NULL ? strtoull(e->values[v].exact, NULL, 10) : 0;
 }
 
-static void on_told(struct rig *r, const struct event_record *e, const char *message)
+static void on_reported(struct rig *r, const struct event_record *e, const char *message)
 {
 	(void)message;
 	if (e->kind != EVENT_LIMIT_RAISED)
@@ -137,7 +137,7 @@ static void start_units(size_t count)
 		rig_add(&rig, name, 100, 64 * MIB)->anon_bytes = 10 * MIB;
 	}
 	CHECK_EQ(rig_start(&rig), 0);
-	rig.told = on_told;
+	rig.told = on_reported;
 	rig_reflex(&rig, 30, NULL);
 }
 
@@ -385,7 +385,7 @@ static void throttle_side(struct rig *r)
 	rig_burn(r, side, demand);
 }
 
-/* What was lent goes back while the other container is throttled at every look: the pod has room
+/* The boost ends while the other container is throttled at every look: the pod has room
  * for both all the time, and the other one has what it wants soon after. */
 static void test_boost(void)
 {

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 static char *told;
-static size_t told_size;
+static size_t reported_size;
 static FILE *telling;
 
 /* Everything but who reads. */
@@ -73,7 +73,7 @@ static char *decisions(const char *reader, unsigned *ret_kills)
 	rig_add(&r, "killed.service", 200, 64 * MIB)->anon_bytes = 30 * MIB;
 	rig_add(&r, "oversized.service", 2000, 512 * MIB)->anon_bytes = 10 * MIB;
 	rig_add(&r, "idle.service", 1000, 64 * MIB)->anon_bytes = 10 * MIB;
-	telling = open_memstream(&told, &told_size);
+	telling = open_memstream(&told, &reported_size);
 	CHECK_EQ(rig_start(&r), 0);
 	r.told = note;
 	rig_reflex(&r, 900, step_mixed);
@@ -255,10 +255,10 @@ static void test_removed(void)
 	rig_reflex(&r, 30, NULL);
 	m = r.daemon->units.items[0];
 	CHECK(m->cgroup.cg != NULL && rig_scan.added == 1);
-	rig_scan_tell(&(struct cg_life_event){.what = CG_LIFE_REMOVED, .id = 1});
+	rig_scan_report(&(struct cg_life_event){.what = CG_LIFE_REMOVED, .id = 1});
 	turn(&r);
 	CHECK(m->cgroup.cg != NULL);
-	rig_scan_tell(
+	rig_scan_report(
 		&(struct cg_life_event){.what = CG_LIFE_REMOVED, .id = inode(&r, &r.unit[0])});
 	rig_unit_stop(&r, &r.unit[0]);
 	turn(&r);
@@ -296,11 +296,11 @@ static void test_made(void)
 	rig_container_start(&r, p, c, false);
 	r.daemon->pods.items[0]->scan = false;
 	e.path = "/kubepods.slice/kubepods-pod0_0.slice";
-	rig_scan_tell(&e);
+	rig_scan_report(&e);
 	turn(&r);
 	CHECK_EQ(rig_scan.added, 0);
 	e.path = c->unit->cgroup;
-	rig_scan_tell(&e);
+	rig_scan_report(&e);
 	turn(&r);
 	CHECK_EQ(rig_scan.added, 1);
 	rig_close(&r);

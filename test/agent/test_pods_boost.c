@@ -64,7 +64,7 @@ static struct {
 	size_t count;
 } told;
 
-static void note_told(struct rig *r, const struct event_record *e, const char *message)
+static void note_reported(struct rig *r, const struct event_record *e, const char *message)
 {
 	(void)r;
 	(void)e;
@@ -72,7 +72,7 @@ static void note_told(struct rig *r, const struct event_record *e, const char *m
 		snprintf(told.text[told.count++], sizeof told.text[0], "%s", message);
 }
 
-static bool was_told(const char *text)
+static bool was_reported(const char *text)
 {
 	for (size_t i = 0; i < told.count; i++)
 		if (strstr(told.text[i], text) != NULL)
@@ -87,10 +87,10 @@ static void test_begin_and_end(enum cgroup_driver driver)
 	usec_t at;
 
 	told.count = 0;
-	r.told = note_told;
+	r.told = note_reported;
 	rig_reflex(&r, 1, pods_burn_20);
 	check_lent(&r, p);
-	CHECK(was_told("app cpu 200m -> 400m (startup boost"));
+	CHECK(was_reported("app cpu 200m -> 400m (startup boost"));
 	rig_run(&r, 30, pods_burn_20);
 	check_lent(&r, p);
 	CHECK(histogram_empty(&pods_of(&r, "default/web-0/app")->control.history.cpu));
@@ -103,7 +103,7 @@ static void test_begin_and_end(enum cgroup_driver driver)
 	CHECK(r.real >= at + 5 * USEC_PER_SEC && r.real <= at + 6 * USEC_PER_SEC);
 	rig_reflex(&r, 1, pods_burn_20);
 	pods_check_originals(&r, p);
-	CHECK(was_told("app cpu 400m -> 200m (startup boost has ended"));
+	CHECK(was_reported("app cpu 400m -> 200m (startup boost has ended"));
 	rig_run(&r, 30, pods_burn_20);
 	pods_check_originals(&r, p);
 	CHECK(!histogram_empty(&pods_of(&r, "default/web-0/app")->control.history.cpu));
@@ -347,7 +347,7 @@ static void test_bounds_and_echoes(void)
 	rig_close(&r);
 }
 
-/* Another writer insists: his it is, and what was lent is not asked back. */
+/* Another writer insists: that value stays, and the boost is not put back. */
 static void test_insister(void)
 {
 	struct rig r;

@@ -117,7 +117,7 @@ static bool is_ready(const struct rig_pod *p)
 	return true;
 }
 
-static void tell_status(struct crig *c, const struct rig_pod *p, const char *conditions)
+static void report_status(struct crig *c, const struct rig_pod *p, const char *conditions)
 {
 	const char *ready = is_ready(p) ? "True" : "False";
 	char at[32];
@@ -152,7 +152,7 @@ void crig_kubelet(struct crig *c, struct rig_pod *p, const char *conditions)
 		p->container[i].spec = kube_pod_container(pod, p->container[i].name)->spec;
 	if (conditions == NULL)
 		rig_pod_realise(&c->rig, p);
-	tell_status(c, p, conditions);
+	report_status(c, p, conditions);
 }
 
 /* --- pods --- */

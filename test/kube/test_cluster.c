@@ -2,12 +2,12 @@
 /* The daemon and an API server: what is told, what is adopted, and what is left alone. */
 #include "test/kube/test_cluster.h"
 
-static bool status_is_told(struct crig *x)
+static bool status_is_reported(struct crig *x)
 {
 	return crig_has_status(x, &x->rig.pod[0]);
 }
 
-static bool resize_is_told(struct crig *x)
+static bool resize_is_reported(struct crig *x)
 {
 	return crig_events(x, "Resized") > 0;
 }
@@ -28,8 +28,8 @@ static void test_ratified(enum cgroup_driver driver)
 	CHECK_EQ(c.rig.events[EVENT_REPORT_RATIFIED], 0); /* the kubelet has not done it */
 	crig_kubelet(&c, p, NULL);
 	CHECK(crig_until(&c, 20, burn_600, has_ratified));
-	CHECK(crig_until(&c, 40, burn_600, status_is_told));
-	CHECK(crig_until(&c, 30, burn_600, resize_is_told));
+	CHECK(crig_until(&c, 40, burn_600, status_is_reported));
+	CHECK(crig_until(&c, 30, burn_600, resize_is_reported));
 	rig_run(&c.rig, 30, burn_600);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), held);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 1);
@@ -95,7 +95,7 @@ static void test_annotation_removed(enum cgroup_driver driver, unsigned lag_sec)
 	struct rig_pod *p = begin(driver, NULL, AUTO);
 
 	ratify(p);
-	CHECK(crig_until(&c, 40, burn_600, status_is_told));
+	CHECK(crig_until(&c, 40, burn_600, status_is_reported));
 	crig_annotate(&c, p, "mode", NULL);
 	CHECK(crig_until(&c, 60, burn_600, is_put_back));
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
@@ -172,7 +172,7 @@ static void test_limit_range(void)
 	crig_close(&c);
 }
 
-static bool warning_is_told(struct crig *x)
+static bool warning_is_reported(struct crig *x)
 {
 	return crig_events(x, "InvalidAnnotation") > 0;
 }
@@ -182,7 +182,7 @@ static void test_invalid(void)
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, "{\"vscaled.dev/mode\":\"Automatic\"}");
 	char *page = NULL;
 
-	CHECK(crig_until(&c, 60, burn_600, warning_is_told));
+	CHECK(crig_until(&c, 60, burn_600, warning_is_reported));
 	crig_annotate(&c, p, "other", "x");
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 40, burn_600);

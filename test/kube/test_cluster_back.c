@@ -82,7 +82,7 @@ static void test_gone_before_the_echo(void)
 	crig_close(&c);
 }
 
-static bool both_are_told(struct crig *x)
+static bool both_are_reported(struct crig *x)
 {
 	struct rig_pod *p = &x->rig.pod[0];
 
@@ -108,7 +108,7 @@ static void test_one_of_two(bool again)
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, "{\"vscaled.dev/mode\":\"Auto\"}");
 	uint64_t app;
 
-	CHECK(crig_until(&c, 200, burn_both, both_are_told));
+	CHECK(crig_until(&c, 200, burn_both, both_are_reported));
 	rig_run(&c.rig, 2, burn_both);
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 30, burn_both);

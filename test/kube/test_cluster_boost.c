@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Startup boost and the API server: readiness comes from it, and what is lent is not told to it. */
+/* Startup boost and the API server: readiness comes from it, and a boost is not sent to it. */
 #include "agent/manage/managed_facts.h"
 #include "test/kube/test_cluster.h"
 
@@ -18,7 +18,7 @@ static bool is_over(struct crig *x)
 	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 200;
 }
 
-static bool memory_is_told(struct crig *x)
+static bool memory_is_reported(struct crig *x)
 {
 	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) > 64 * MIB;
 }
@@ -80,7 +80,7 @@ static void test_told(enum cgroup_driver driver)
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
 	/* Something else is to be told: the limit in it is the one that lasts. */
 	rig_grow(&c.rig, app_of(p), 40 * MIB);
-	CHECK(crig_until(&c, 180, burn_50, memory_is_told));
+	CHECK(crig_until(&c, 180, burn_50, memory_is_reported));
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
 	crig_kubelet(&c, p, NULL);
 	CHECK(crig_until(&c, 20, burn_50, has_ratified));
@@ -110,7 +110,7 @@ static void ignore(void *arg, const struct restore_result *result)
 	CHECK_EQ(result->outcome, RESTORE_RESTORED);
 }
 
-/* The records of pods stay until the spec is restored too: nothing is lent by them any more. */
+/* The records of pods stay until the spec is restored too: no boost comes from them any more. */
 static void test_restored(void)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, BOOSTED("2x 10s"));
@@ -121,13 +121,13 @@ static void test_restored(void)
 	started_now(p);
 	CHECK(crig_until(&c, 60, burn_50, is_lent));
 	m = managed_find(d, "default/web-0/app");
-	CHECK_EQ(baseline_find(&d->records.baselines, m->key)->lent_milli, 200);
+	CHECK_EQ(baseline_find(&d->records.baselines, m->key)->boost_base_milli, 200);
 	CHECK_EQ(c.rig.loop->serve.api.ops->restore(&c.rig.loop->serve, "default/web-0", false,
 						    ignore, NULL),
 		 0);
 	CHECK(is_over(&c));
 	b = baseline_find(&d->records.baselines, m->key);
-	CHECK(b != NULL && b->lent_milli == 0);
+	CHECK(b != NULL && b->boost_base_milli == 0);
 	rig_run(&c.rig, 20, burn_50);
 	CHECK(is_over(&c));
 	crig_close(&c);

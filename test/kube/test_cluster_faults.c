@@ -43,7 +43,7 @@ static const struct fault faults[] = {
 	{"silent", NULL, true},
 };
 
-static bool is_told(struct crig *x)
+static bool is_sent_already(struct crig *x)
 {
 	uint64_t held = rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0]));
 
@@ -57,7 +57,7 @@ static bool watch_is_healthy(struct crig *x)
 
 static bool is_good(struct crig *x)
 {
-	return watch_is_healthy(x) && is_told(x);
+	return watch_is_healthy(x) && is_sent_already(x);
 }
 
 static unsigned words(void)

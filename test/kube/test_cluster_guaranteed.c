@@ -35,7 +35,7 @@ static bool cpu_is_700(struct crig *x)
 	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 700;
 }
 
-static bool memory_is_told(struct crig *x)
+static bool memory_is_reported(struct crig *x)
 {
 	return limit_of(x, RESOURCE_MEMORY) > 64 * MIB;
 }
@@ -73,7 +73,7 @@ static void test_limits_only(enum cgroup_driver driver)
 
 	/* Memory takes its request along, and no CPU. */
 	rig_grow(&c.rig, app, 60 * MIB);
-	CHECK(crig_until(&c, 60, burn_600, memory_is_told));
+	CHECK(crig_until(&c, 60, burn_600, memory_is_reported));
 	CHECK_EQ(request_of(&c, RESOURCE_MEMORY), limit_of(&c, RESOURCE_MEMORY));
 	CHECK_EQ(limit_of(&c, RESOURCE_CPU), 200);
 	CHECK_EQ(request_of(&c, RESOURCE_CPU), 200);

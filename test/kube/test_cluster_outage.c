@@ -14,7 +14,7 @@ static bool api_is_back(struct crig *x)
 	return x->rig.events[EVENT_API_BACK] > 0;
 }
 
-static bool all_told(struct crig *x)
+static bool all_reported(struct crig *x)
 {
 	for (size_t i = 0; i < x->rig.pod_count; i++)
 		if (crig_spec(x, &x->rig.pod[i], "app", RESOURCE_CPU) != 700)
@@ -53,7 +53,7 @@ static void test_comes_back(void)
 	crig_forget_log(&c);
 	crig_debug(&c, "listen", "{\"on\":true}");
 	CHECK(crig_until(&c, 200, burn_600, api_is_back));
-	CHECK(crig_until(&c, 200, burn_600, all_told));
+	CHECK(crig_until(&c, 200, burn_600, all_reported));
 	for (int i = 0; i < PODS; i++)
 		crig_kubelet(&c, &c.rig.pod[i], NULL);
 	rig_run(&c.rig, 60, burn_600);

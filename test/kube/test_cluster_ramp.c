@@ -10,7 +10,7 @@ static void burn_and_grow(struct rig *r)
 	rig_grow(r, app_of(&r->pod[0]), STEP_BYTES);
 }
 
-static bool memory_is_told(struct crig *x)
+static bool memory_is_reported(struct crig *x)
 {
 	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) > 64 * MIB;
 }
@@ -28,7 +28,7 @@ static void test_growth_does_not_wait_for_the_review(enum cgroup_driver driver)
 	d = c.rig.daemon;
 	d->config.clocks.review_usec = USEC_PER_HOUR;
 	c.rig.loop->timer.next_review = d->wake.now + USEC_PER_HOUR;
-	CHECK(crig_until(&c, 20, burn_and_grow, memory_is_told));
+	CHECK(crig_until(&c, 20, burn_and_grow, memory_is_reported));
 	CHECK(rig_bytes(&c.rig, app_of(p), "memory.current") < 64 * MIB);
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 3, burn_and_grow);
@@ -82,9 +82,9 @@ static void test_growth_does_not_wait_for_the_sample(void)
 	d = c.rig.daemon;
 	d->config.clocks.review_usec = d->config.clocks.sample_usec = USEC_PER_HOUR;
 	c.rig.loop->timer.next_review = c.rig.loop->timer.next_sample = d->wake.now + USEC_PER_HOUR;
-	for (unsigned i = 0; i < 300 && !memory_is_told(&c); i++)
+	for (unsigned i = 0; i < 300 && !memory_is_reported(&c); i++)
 		rig_reflex(&c.rig, 1, i < 60 ? grow_by_passes : burn_600);
-	CHECK(memory_is_told(&c));
+	CHECK(memory_is_reported(&c));
 	CHECK_EQ(crig_requests(&c, "/resize", 500), 2);
 	CHECK(c.rig.loop->timer.next_sample > d->wake.now); /* it was a look that told */
 	crig_kubelet(&c, p, NULL);
@@ -97,7 +97,7 @@ static bool is_refused(struct crig *x)
 	return x->rig.events[EVENT_REPORT_REFUSED] > 0;
 }
 
-static bool is_told(struct crig *x)
+static bool is_sent_already(struct crig *x)
 {
 	return x->rig.daemon->tally.apply_failed[BACKEND_API] > 0;
 }
@@ -118,9 +118,9 @@ static struct rig_pod *refuse_raise(const char *message)
 		 "\"message\":\"%s\"}",
 		 message);
 	CHECK(crig_until(&c, 60, burn_600, is_resized));
-	CHECK(crig_until(&c, 20, burn_and_grow, memory_is_told));
+	CHECK(crig_until(&c, 20, burn_and_grow, memory_is_reported));
 	crig_kubelet(&c, p, condition);
-	CHECK(crig_until(&c, 30, burn_600, is_told));
+	CHECK(crig_until(&c, 30, burn_600, is_sent_already));
 	CHECK(is_refused(&c));
 	CHECK_EQ(c.rig.daemon->tally.apply_failed[BACKEND_API], 1);
 	return p;

@@ -7,7 +7,7 @@ static bool is_refused(struct crig *x)
 	return x->rig.events[EVENT_REPORT_REFUSED] > 0;
 }
 
-static bool refusal_is_told(struct crig *x)
+static bool refusal_is_reported(struct crig *x)
 {
 	return crig_events(x, "ResizeRefused") > 0;
 }
@@ -40,7 +40,7 @@ static void test_quota(void)
 	CHECK(crig_until(&c, 60, burn_600, is_refused));
 	CHECK(crig_requests(&c, "/resize", 403) >= 1);
 	CHECK(crig_until(&c, 10, burn_600, cpu_is_back));
-	CHECK(crig_until(&c, 60, burn_600, refusal_is_told));
+	CHECK(crig_until(&c, 60, burn_600, refusal_is_reported));
 	rig_run(&c.rig, 60, burn_600);
 	CHECK(cpu_is_back(&c));
 	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 64 * MIB);
@@ -109,7 +109,7 @@ static void grow(struct rig *r)
 			rig_grow(r, app_of(&r->pod[i]), 10 * MIB);
 }
 
-static bool memory_is_told(struct crig *x)
+static bool memory_is_reported(struct crig *x)
 {
 	for (size_t i = 0; i < x->rig.pod_count; i++)
 		if (crig_spec(x, &x->rig.pod[i], "app", RESOURCE_MEMORY) <= 64 * MIB)
@@ -140,7 +140,7 @@ static void test_infeasible_again(void)
 	rig_run(&c.rig, 20, burn_600);
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 5, burn_50);
-	CHECK(crig_until(&c, 80, grow, memory_is_told));
+	CHECK(crig_until(&c, 80, grow, memory_is_reported));
 	CHECK(crig_until(&c, 60, grow_in_vain, is_above));
 	CHECK_EQ(crig_lines(&c, EVENT_REPORT_REFUSED, "capacity: cpu"), 1);
 	CHECK_EQ(crig_lines(&c, EVENT_REPORT_REFUSED, ""), 1);
@@ -192,7 +192,7 @@ static void test_no_rights(void)
 	crig_close(&c);
 }
 
-static bool status_is_told(struct crig *x)
+static bool status_is_reported(struct crig *x)
 {
 	return crig_has_status(x, &x->rig.pod[0]);
 }
@@ -207,7 +207,7 @@ static void test_not_offered(void)
 	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
 	crig_debug(&c, "without", "{\"names\":[\"pods/resize\"]}");
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_600, status_is_told));
+	CHECK(crig_until(&c, 60, burn_600, status_is_reported));
 	rig_run(&c.rig, 40, burn_600);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
@@ -247,7 +247,7 @@ static void test_no_decrease(void)
 	p[0] = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
 	p[1] = crig_pod(&c, DRIVER_CGROUPFS, "web-1", AUTO);
 	crig_start(&c);
-	CHECK(crig_until(&c, 80, grow, memory_is_told));
+	CHECK(crig_until(&c, 80, grow, memory_is_reported));
 	for (int i = 0; i < 2; i++)
 		crig_kubelet(&c, p[i], NULL);
 	rig_run(&c.rig, 20, shrunk);

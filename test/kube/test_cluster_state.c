@@ -31,7 +31,7 @@ int __wrap_openat(int dir, const char *path, int flags, ...)
 	return __real_openat(dir, path, flags, mode);
 }
 
-static bool status_is_told(struct crig *x)
+static bool status_is_reported(struct crig *x)
 {
 	OWN(drop_kube_pod) struct kube_pod *pod = crig_read(x, &x->rig.pod[0]);
 	const char *text = kube_pod_annotation(pod, "status");
@@ -39,7 +39,7 @@ static bool status_is_told(struct crig *x)
 	return text != NULL && strstr(text, "\"limit\":\"700m\"") != NULL;
 }
 
-static bool told_unknown(struct crig *x)
+static bool reported_unknown(struct crig *x)
 {
 	return crig_events(x, "OriginalsUnknown") > 0;
 }
@@ -52,7 +52,7 @@ static struct rig_pod *lose_state(enum cgroup_driver driver)
 	int dir;
 
 	ratify(p);
-	CHECK(crig_until(&c, 60, burn_600, status_is_told));
+	CHECK(crig_until(&c, 60, burn_600, status_is_reported));
 	dir = open(c.rig.daemon->config.paths.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	rig_stop(&c.rig);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
@@ -119,7 +119,7 @@ static void test_unknown(const char *status)
 
 	crig_annotate(&c, p, "status", status);
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_50, told_unknown));
+	CHECK(crig_until(&c, 60, burn_50, reported_unknown));
 	check_untouched(p);
 	crig_close(&c);
 }

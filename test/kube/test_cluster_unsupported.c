@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-static bool is_told(struct crig *x)
+static bool is_sent_already(struct crig *x)
 {
 	return crig_events(x, "NodeUnsupported") > 0;
 }
@@ -48,7 +48,7 @@ static void test_in_cluster(enum cg_mode mode, const char *word)
 	plain = crig_pod(&c, DRIVER_CGROUPFS, "plain-0", NULL);
 	crig_start(&c);
 	CHECK_STR(c.rig.daemon->host.unsupported, word);
-	CHECK(crig_until(&c, 60, burn_600, is_told));
+	CHECK(crig_until(&c, 60, burn_600, is_sent_already));
 	crig_annotate(&c, p, "max-cpu", "800m");
 	loop_reload(c.rig.loop);
 	rig_run(&c.rig, 60, burn_600);
@@ -117,7 +117,7 @@ static void test_records_stay(void)
 	CHECK(n > 0 && n < sizeof before);
 	c.rig.mode = CG_MODE_V1;
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_600, is_told));
+	CHECK(crig_until(&c, 60, burn_600, is_sent_already));
 	rig_run(&c.rig, 30, burn_600);
 	CHECK_EQ(hold_restore(&c.rig.loop->hand_back, NULL, true, take_result, NULL), -ENOTSUP);
 	CHECK_EQ(read_baseline(after, sizeof after), n);

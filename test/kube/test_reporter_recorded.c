@@ -268,11 +268,11 @@ static void follow(struct walk *w, char lines[9][16384])
 	observe(w, lines[0]);
 	CHECK_EQ(w->state->phase, REPORT_IDLE);
 	resize(w, &cpu, lines[1]);
-	CHECK_EQ(observe(w, lines[2]), REPORT_NEWS_VERIFY);
-	CHECK_EQ(observe(w, lines[3]), REPORT_NEWS_VERIFY | REPORT_NEWS_RATIFIED);
+	CHECK_EQ(observe(w, lines[2]), REPORT_CHANGE_VERIFY);
+	CHECK_EQ(observe(w, lines[3]), REPORT_CHANGE_VERIFY | REPORT_CHANGE_RATIFIED);
 	resize(w, &low, lines[4]);
-	CHECK_EQ(observe(w, lines[5]), REPORT_NEWS_VERIFY);
-	CHECK(observe(w, lines[6]) & REPORT_NEWS_REFUSED);
+	CHECK_EQ(observe(w, lines[5]), REPORT_CHANGE_VERIFY);
+	CHECK(observe(w, lines[6]) & REPORT_CHANGE_REFUSED);
 	/* And so what the recorded client did is what is decided. */
 	for (size_t i = 0; i < 2; i++)
 		for (size_t r = 0; r < RESOURCE_COUNT; r++)
@@ -284,7 +284,7 @@ static void follow(struct walk *w, char lines[9][16384])
 	CHECK_EQ(d.patch.item[0].request[RESOURCE_MEMORY], 80 * MIB);
 	CHECK_EQ(d.patch.item[1].limit[RESOURCE_MEMORY], 64 * MIB);
 	resize(w, &d.patch.item[0], lines[7]);
-	CHECK(observe(w, lines[8]) & REPORT_NEWS_RATIFIED);
+	CHECK(observe(w, lines[8]) & REPORT_CHANGE_RATIFIED);
 	CHECK_EQ(w->state->phase, REPORT_IDLE);
 }
 

@@ -21,7 +21,7 @@ struct watched {
 	int troubles;
 	int healthy;
 	int bad;
-	int bad_told;
+	int bad_reported;
 	char bad_text[512];
 	int error;
 	unsigned status;
@@ -77,7 +77,7 @@ static void skipped(void *ctx, const struct kube_skipped *s)
 
 	CHECK(s->text[0] != '\0');
 	w->bad++;
-	w->bad_told += s->news;
+	w->bad_reported += s->first_time;
 	snprintf(w->bad_text, sizeof w->bad_text, "%s", s->text);
 }
 
@@ -248,7 +248,7 @@ static void test_large(void)
 	CHECK_EQ(s->skipped[KUBE_SKIP_LARGE], 25);
 	CHECK_EQ(s->skipped[KUBE_SKIP_UNDECODABLE], 2);
 	CHECK_EQ(w.bad, 27);
-	CHECK_EQ(w.bad_told, 20 + 1 + 3); /* l0 to l19, odd, b, c, d */
+	CHECK_EQ(w.bad_reported, 20 + 1 + 3); /* l0 to l19, odd, b, c, d */
 	CHECK_STR(w.bad_text, "lab/d: larger than 2 MiB");
 	/* The next watch begins behind what was skipped. */
 	turn(event, 40 * USEC_PER_SEC);

@@ -154,7 +154,7 @@ static inline uint32_t rig_observe(struct report_rig *g)
 	return report_observed(&g->t, g->s, &g->f, g->now);
 }
 
-/* The kubelet does it: takes it in, then is done. Returns the news of the end. */
+/* The kubelet does it: takes it in, then is done. Returns the changes of the end. */
 static inline uint32_t rig_echo(struct report_rig *g)
 {
 	g->f.observed_generation = g->f.generation;

@@ -208,7 +208,7 @@ static void test_no_limit(void)
 static void test_property_is_ahead(uint64_t rate_bps)
 {
 	uint64_t stored = 64 * MIB, told = 0;
-	usec_t told_at = 0;
+	usec_t reported_at = 0;
 	unsigned calls = 0;
 	struct rig r;
 
@@ -221,13 +221,13 @@ static void test_property_is_ahead(uint64_t rate_bps)
 			r.sim.load.anon_goal = GIB;
 		}
 		rig_tick(&r);
-		if (told != 0 && r.sim.now - told_at >= PID1_LAG_USEC) {
+		if (told != 0 && r.sim.now - reported_at >= PID1_LAG_USEC) {
 			stored = told;
 			told = 0;
 		}
 		if (told == 0 && control_mem_property_short(&r.c, &r.t, stored)) {
 			told = control_mem_property(&r.c, &r.t);
-			told_at = r.sim.now;
+			reported_at = r.sim.now;
 			calls++;
 			CHECK(told > stored);
 		}

@@ -162,7 +162,7 @@ static void test_ceiling(void)
 	CHECK_EQ(sim_milli(&r.sim), 500);
 }
 
-/* What history asks for meanwhile is not lent: it is there afterwards. */
+/* What history asks for meanwhile is not part of the boost: it is there afterwards. */
 static void test_history_asks(enum mode mode)
 {
 	struct rig r;
@@ -286,7 +286,7 @@ static void test_restarts(void)
 	CHECK_EQ(r.c.boost.phase, BOOST_OVER);
 }
 
-/* Hands off: it comes back at once, and is not lent again. */
+/* Hands off: it comes back at once, and no boost begins again. */
 static void test_ended(void)
 {
 	struct change steps[RIG_STEPS];

@@ -51,7 +51,7 @@ static void apply(struct replay *p, struct plan *plan, const struct control_cont
 	}
 }
 
-static void tell_holds(struct replay *p, const struct control_context *x)
+static void report_holds(struct replay *p, const struct control_context *x)
 {
 	static const char *const names[RESOURCE_COUNT] = {"cpu", "memory"};
 
@@ -89,7 +89,7 @@ static void observe(struct replay *p, struct usage *u, usec_t at)
 	if (at >= p->r.next_review) {
 		p->r.next_review = at + p->r.review_usec;
 		control_review(&p->r.c, &x);
-		tell_holds(p, &x);
+		report_holds(p, &x);
 	}
 	apply(p, &plan, &x);
 }

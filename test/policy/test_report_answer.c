@@ -8,14 +8,14 @@ static void test_good_resize(void)
 	{
 		accept_raise(&g);
 		CHECK(report_expects(g.s));
-		CHECK_EQ(rig_observe(&g), REPORT_NEWS_VERIFY); /* generation, not observed yet */
+		CHECK_EQ(rig_observe(&g), REPORT_CHANGE_VERIFY); /* generation, not observed yet */
 		g.f.observed_generation = 2;
 		g.f.in_progress = true;
-		CHECK_EQ(rig_observe(&g), REPORT_NEWS_VERIFY);
+		CHECK_EQ(rig_observe(&g), REPORT_CHANGE_VERIFY);
 		CHECK_EQ(rig_observe(&g), 0);
 		g.f.in_progress = false;
 		g.f.echoed = true;
-		CHECK_EQ(rig_observe(&g), REPORT_NEWS_VERIFY | REPORT_NEWS_RATIFIED);
+		CHECK_EQ(rig_observe(&g), REPORT_CHANGE_VERIFY | REPORT_CHANGE_RATIFIED);
 		CHECK_EQ(rig_observe(&g), 0);
 		CHECK_EQ(g.s->phase, REPORT_IDLE);
 		CHECK(!rig_decide(&g));
@@ -33,7 +33,7 @@ static void test_watch_before_answer(void)
 		CHECK(report_expects(g.s));
 		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), 0);
 		CHECK_EQ(g.s->phase, REPORT_WAITING);
-		CHECK(rig_echo(&g) & REPORT_NEWS_RATIFIED);
+		CHECK(rig_echo(&g) & REPORT_CHANGE_RATIFIED);
 	}
 }
 
@@ -43,7 +43,7 @@ static void test_no_op(void)
 	WITH(g)
 	{
 		send_raise(&g);
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), REPORT_NEWS_VERIFY);
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), REPORT_CHANGE_VERIFY);
 		CHECK_EQ(g.s->phase, REPORT_IDLE);
 	}
 }
@@ -58,7 +58,7 @@ static void test_server_without_observed_generation(void)
 		rig_observe(&g);
 		CHECK_EQ(g.s->phase, REPORT_WAITING);
 		g.f.echoed = true;
-		CHECK(rig_observe(&g) & REPORT_NEWS_RATIFIED);
+		CHECK(rig_observe(&g) & REPORT_CHANGE_RATIFIED);
 	}
 }
 
@@ -74,9 +74,9 @@ static void test_server_without_generation(void)
 		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), 0);
 		CHECK(report_expects(g.s));
 		g.f.echoed = true;
-		CHECK(rig_observe(&g) & REPORT_NEWS_RATIFIED);
+		CHECK(rig_observe(&g) & REPORT_CHANGE_RATIFIED);
 		rig_res(&g, 0, CPU)->spec_limit = 300;
-		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
 	}
 }
 
@@ -88,7 +88,7 @@ static void test_refused(void)
 
 		send_raise(&g);
 		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_CPU),
-			 REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY);
+			 REPORT_CHANGE_REFUSED | REPORT_CHANGE_RETRY);
 		CHECK_EQ(report_allows(g.s, 0, RESOURCE_CPU, g.now, &until), 500);
 		CHECK_EQ(until, g.now + 3600 * S);
 		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
@@ -169,7 +169,7 @@ static void test_no_decrease_is_learnt(void)
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, MEM), 200 * MIB);
 		rig_sent(&g);
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_NO_DECREASE, 0), REPORT_NEWS_RETRY);
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_NO_DECREASE, 0), REPORT_CHANGE_RETRY);
 		CHECK_EQ(g.n.no_decrease_until, g.now + 3600 * S);
 		CHECK(rig_decide(&g)); /* the CPU part goes at once */
 		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
@@ -184,7 +184,7 @@ static void test_conflict(void)
 	{
 		send_raise(&g);
 		for (int i = 0; i < 3; i++) {
-			CHECK_EQ(rig_answer(&g, REPORT_ANSWER_CONFLICT, 0), REPORT_NEWS_RETRY);
+			CHECK_EQ(rig_answer(&g, REPORT_ANSWER_CONFLICT, 0), REPORT_CHANGE_RETRY);
 			CHECK(!rig_decide(&g)); /* the watch has a moment to tell of the newest */
 			CHECK_EQ(g.d.again, g.now + S / 2);
 			g.now += S / 2;
@@ -203,7 +203,7 @@ static void test_gone_and_forbidden(void)
 	WITH(g)
 	{
 		send_raise(&g);
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_GONE, 0), REPORT_NEWS_GONE);
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_GONE, 0), REPORT_CHANGE_GONE);
 	}
 	WITH(g)
 	{
@@ -240,11 +240,11 @@ static void test_lost_answer(void)
 	WITH(g)
 	{
 		send_raise(&g);
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_FAILED, 0), REPORT_NEWS_RETRY);
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_FAILED, 0), REPORT_CHANGE_RETRY);
 		rig_store(&g);
-		CHECK_EQ(rig_observe(&g), REPORT_NEWS_VERIFY);
+		CHECK_EQ(rig_observe(&g), REPORT_CHANGE_VERIFY);
 		CHECK(report_expects(g.s));
-		CHECK(rig_echo(&g) & REPORT_NEWS_RATIFIED);
+		CHECK(rig_echo(&g) & REPORT_CHANGE_RATIFIED);
 	}
 }
 
@@ -254,7 +254,7 @@ static void test_users_resize(void)
 	{
 		rig_res(&g, 0, CPU)->spec_limit = 700;
 		g.f.generation++;
-		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
 		CHECK(!report_expects(g.s));
 		CHECK_EQ(report_foreign(g.s, 0), RESOURCES_CPU);
 		CHECK_EQ(report_foreign(g.s, 1), 0);
@@ -266,7 +266,7 @@ static void test_users_resize(void)
 		rig_echo(&g);
 		rig_res(&g, 0, CPU)->spec_limit = 700;
 		g.f.generation++;
-		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
 		CHECK_EQ(report_foreign(g.s, 0), RESOURCES_CPU);
 	}
 	WITH(g)
@@ -275,7 +275,7 @@ static void test_users_resize(void)
 		rig_echo(&g);
 		rig_res(&g, 0, CPU)->spec_limit = 500;
 		g.f.generation++;
-		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
 	}
 	WITH(g)
 	{ /* between request and answer */
@@ -283,7 +283,7 @@ static void test_users_resize(void)
 		rig_store(&g);
 		rig_res(&g, 1, CPU)->spec_limit = 100;
 		g.f.generation++;
-		CHECK(rig_answer(&g, REPORT_ANSWER_OK, 0) & REPORT_NEWS_FOREIGN);
+		CHECK(rig_answer(&g, REPORT_ANSWER_OK, 0) & REPORT_CHANGE_FOREIGN);
 		CHECK_EQ(report_foreign(g.s, 0), 0);
 		CHECK_EQ(report_foreign(g.s, 1), RESOURCES_CPU);
 	}

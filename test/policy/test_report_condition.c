@@ -17,7 +17,7 @@ static void test_deferred_is_waited_for(void)
 			CHECK_EQ(g.d.hold, REPORT_HOLD_ECHO);
 		}
 		g.f.pending_deferred = false;
-		CHECK(rig_echo(&g) & REPORT_NEWS_RATIFIED);
+		CHECK(rig_echo(&g) & REPORT_CHANGE_RATIFIED);
 	}
 }
 
@@ -29,7 +29,7 @@ static void test_infeasible(void)
 		g.f.observed_generation = 2;
 		g.f.pending_infeasible = true;
 		CHECK_EQ(rig_observe(&g),
-			 REPORT_NEWS_VERIFY | REPORT_NEWS_REFUSED | REPORT_NEWS_RETRY);
+			 REPORT_CHANGE_VERIFY | REPORT_CHANGE_REFUSED | REPORT_CHANGE_RETRY);
 		CHECK_EQ(allows(&g, CPU), 500);
 		CHECK_EQ(allows(&g, MEM), 256 * MIB);
 		CHECK_EQ(rig_observe(&g), 0); /* said once */
@@ -40,7 +40,7 @@ static void test_infeasible(void)
 		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
 		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
 		rig_accept(&g);
-		CHECK_EQ(rig_observe(&g) & REPORT_NEWS_REFUSED, 0); /* still of the one before */
+		CHECK_EQ(rig_observe(&g) & REPORT_CHANGE_REFUSED, 0); /* still of the one before */
 		g.f.pending_infeasible = false;
 		rig_echo(&g);
 		CHECK(!rig_decide(&g));
@@ -53,7 +53,7 @@ static uint32_t condemn(struct report_rig *g, uint32_t resources)
 	g->f.observed_generation = g->f.generation;
 	g->f.pending_infeasible = true;
 	g->f.condition_resources = resources;
-	return rig_observe(g) & REPORT_NEWS_REFUSED;
+	return rig_observe(g) & REPORT_CHANGE_REFUSED;
 }
 
 /* Growth that overtook a CPU raise is not to end for want of CPU. */
@@ -130,7 +130,7 @@ static void test_error_below_use(void)
 		rig_observe(&g);
 		g.now += 30 * S;
 		g.f.progress_error = true;
-		CHECK(rig_observe(&g) & REPORT_NEWS_REFUSED);
+		CHECK(rig_observe(&g) & REPORT_CHANGE_REFUSED);
 		/* Meanwhile more is used than the old limit: it does not go back below that. */
 		g.c[0].use_bytes = 400 * MIB;
 		CHECK(rig_decide(&g));
@@ -147,9 +147,9 @@ static void test_error_without_observed_generation(void)
 		g.f.observed_generation = 0;
 		accept_raise(&g);
 		g.f.progress_error = true;
-		CHECK_EQ(rig_observe(&g) & REPORT_NEWS_REFUSED, 0);
+		CHECK_EQ(rig_observe(&g) & REPORT_CHANGE_REFUSED, 0);
 		g.now += 10 * S;
-		CHECK(rig_observe(&g) & REPORT_NEWS_REFUSED);
+		CHECK(rig_observe(&g) & REPORT_CHANGE_REFUSED);
 	}
 }
 
@@ -163,7 +163,7 @@ static void test_condition_on_a_users_resize(void)
 		g.f.generation = g.f.observed_generation = 2;
 		g.f.pending_infeasible = true;
 		g.f.echoed = false;
-		CHECK_EQ(rig_observe(&g) & REPORT_NEWS_REFUSED, 0);
+		CHECK_EQ(rig_observe(&g) & REPORT_CHANGE_REFUSED, 0);
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.hold, REPORT_HOLD_CONDITION);
 	}
@@ -175,7 +175,7 @@ static void test_echo_never_comes(void)
 	{
 		accept_raise(&g);
 		g.now += 300 * S;
-		CHECK(rig_observe(&g) & REPORT_NEWS_VERIFY);
+		CHECK(rig_observe(&g) & REPORT_CHANGE_VERIFY);
 		CHECK_EQ(g.s->phase, REPORT_IDLE);
 	}
 }
@@ -241,7 +241,7 @@ static void test_new_life(void)
 		g.f.generation = g.f.observed_generation = 5;
 		g.f.pending_infeasible = true;
 		g.f.echoed = false;
-		CHECK(report_observed(&g.t, s, &g.f, g.now) & REPORT_NEWS_REFUSED);
+		CHECK(report_observed(&g.t, s, &g.f, g.now) & REPORT_CHANGE_REFUSED);
 		CHECK(report_expects(s));
 		report_decide(&g.t, &g.n, s, &g.f, g.now, &g.d);
 		CHECK(g.d.send);

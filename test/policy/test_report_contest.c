@@ -2,7 +2,7 @@
 /* Another writer of the memory limit: one that lowers it for ever, and one that came in between. */
 #include "test/policy/report_lead_rig.h"
 
-/* Somebody else's limit, seen by the watch. Returns the news of it. */
+/* Somebody else's limit, seen by the watch. Returns the changes. */
 static uint32_t foreign(struct report_rig *g, uint64_t limit)
 {
 	rig_res(g, 0, MEM)->spec_limit = limit;
@@ -40,7 +40,7 @@ static void test_controller(void)
 				last = g.now;
 			}
 			if (rig_res(&g, 0, MEM)->spec_limit > 256 * MIB && g.now >= last + S)
-				told += (foreign(&g, 256 * MIB) & REPORT_NEWS_CONTESTED) != 0;
+				told += (foreign(&g, 256 * MIB) & REPORT_CHANGE_CONTESTED) != 0;
 			else
 				rig_observe(&g);
 			CHECK(sent < 4 || rig_res(&g, 0, MEM)->spec_limit > 256 * MIB ||
@@ -58,7 +58,7 @@ static void test_controller(void)
 		answers(&g);
 		g.now += 601 * S;
 		CHECK(!report_lead_denied(g.s, g.now));
-		CHECK(!(foreign(&g, 256 * MIB) & REPORT_NEWS_CONTESTED));
+		CHECK(!(foreign(&g, 256 * MIB) & REPORT_CHANGE_CONTESTED));
 		CHECK(answers(&g));
 	}
 }
@@ -73,12 +73,12 @@ static void test_seldom(void)
 		CHECK(answers(&g));
 		for (unsigned i = 0; i < 20; i++) {
 			g.now += 210 * S;
-			CHECK(!(foreign(&g, 256 * MIB + i * 4096) & REPORT_NEWS_CONTESTED));
+			CHECK(!(foreign(&g, 256 * MIB + i * 4096) & REPORT_CHANGE_CONTESTED));
 			CHECK(answers(&g));
 		}
 		for (unsigned i = 0; i < 20; i++) {
 			g.now += S;
-			CHECK(!(foreign(&g, (900 - i) * MIB) & REPORT_NEWS_CONTESTED));
+			CHECK(!(foreign(&g, (900 - i) * MIB) & REPORT_CHANGE_CONTESTED));
 			CHECK(!report_lead_denied(g.s, g.now));
 		}
 	}
@@ -95,12 +95,12 @@ static void test_pause(void)
 		CHECK(answers(&g));
 		for (unsigned i = 0; i < 3; i++) {
 			g.now += S;
-			CHECK(!(foreign(&g, 256 * MIB) & REPORT_NEWS_CONTESTED));
+			CHECK(!(foreign(&g, 256 * MIB) & REPORT_CHANGE_CONTESTED));
 			g.now += S;
 			CHECK(answers(&g));
 		}
 		g.now += S;
-		CHECK(foreign(&g, 256 * MIB) & REPORT_NEWS_CONTESTED);
+		CHECK(foreign(&g, 256 * MIB) & REPORT_CHANGE_CONTESTED);
 		rig_hold(&g, 0, CPU, 900);
 		g.now += 9 * S;
 		CHECK(!rig_decide(&g));
@@ -125,7 +125,7 @@ static void contest(struct report_rig *g)
 		CHECK(answers(g));
 	}
 	g->now += S;
-	CHECK(foreign(g, 256 * MIB) & REPORT_NEWS_CONTESTED);
+	CHECK(foreign(g, 256 * MIB) & REPORT_CHANGE_CONTESTED);
 	CHECK(report_lead_denied(g->s, g->now));
 }
 
@@ -150,7 +150,7 @@ static void test_writer_gives_in(void)
 		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
 		rig_accept(&g);
 		rig_echo(&g);
-		CHECK_EQ(foreign(&g, 256 * MIB) & REPORT_NEWS_CONTESTED, 0);
+		CHECK_EQ(foreign(&g, 256 * MIB) & REPORT_CHANGE_CONTESTED, 0);
 		CHECK(report_lead_denied(g.s, g.now));
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.hold, REPORT_HOLD_CONTESTED);
@@ -187,7 +187,7 @@ static void test_owner_is_overtaken(void)
 		rig_store(&g);
 		ours = rig_res(&g, 0, MEM)->spec_limit;
 		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0),
-			 REPORT_NEWS_VERIFY | REPORT_NEWS_FOREIGN);
+			 REPORT_CHANGE_VERIFY | REPORT_CHANGE_FOREIGN);
 		CHECK_EQ(report_foreign(g.s, 0), 0);
 		/* The object from before both says nothing. */
 		rig_res(&g, 0, MEM)->spec_limit = 256 * MIB;
@@ -195,12 +195,12 @@ static void test_owner_is_overtaken(void)
 		CHECK_EQ(rig_observe(&g), 0);
 		rig_res(&g, 0, MEM)->spec_limit = 2048 * MIB;
 		g.f.generation++;
-		CHECK_EQ(rig_observe(&g), REPORT_NEWS_FOREIGN);
+		CHECK_EQ(rig_observe(&g), REPORT_CHANGE_FOREIGN);
 		CHECK_EQ(report_foreign(g.s, 0), RESOURCES_MEMORY);
 		CHECK_EQ(report_foreign(g.s, 1), 0);
 		rig_res(&g, 0, MEM)->spec_limit = ours;
 		g.f.generation++;
-		CHECK_EQ(rig_observe(&g) & REPORT_NEWS_FOREIGN, 0);
+		CHECK_EQ(rig_observe(&g) & REPORT_CHANGE_FOREIGN, 0);
 		CHECK_EQ(report_foreign(g.s, 0), 0); /* our own value */
 		/* Adopted, it is what the cgroup holds, and goes into the spec by the lease. */
 		rig_echo(&g);

@@ -222,7 +222,7 @@ static void test_owner_who_resizes_cpu(void)
 		rig_res(&g, 0, CPU)->spec_limit = 700;
 		g.f.generation++;
 		g.f.adopting = true;
-		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
 		CHECK(!rig_decide(&g)); /* the spec is ahead */
 		CHECK_EQ(g.d.hold, REPORT_HOLD_INACTIVE);
 		grow(&g, 600 * MIB, 10 * MIB);
@@ -248,7 +248,7 @@ static void test_owner_who_lowers_memory(void)
 		g.f.generation++;
 		g.f.adopting = true;
 		g.now += S / 10;
-		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
 		CHECK_EQ(report_foreign(g.s, 0), RESOURCES_MEMORY);
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(215 * MIB) + 600 * MIB);
@@ -266,7 +266,7 @@ static void test_owner_who_raises_memory(void)
 		rig_res(&g, 0, MEM)->spec_limit = 512 * MIB;
 		g.f.generation++;
 		g.f.adopting = true;
-		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
 		CHECK(!rig_decide(&g));
 	}
 }
@@ -285,7 +285,7 @@ static void test_refusal_cuts_headroom(void)
 				 round_up(250 * MIB + 25 * MIB + room[i], 4096));
 			rig_sent(&g);
 			CHECK_EQ(rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY),
-				 REPORT_NEWS_RETRY);
+				 REPORT_CHANGE_RETRY);
 		}
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(allows(&g, MEM), LIMIT_MAX); /* the cgroup loses nothing */

@@ -30,7 +30,7 @@ static void test_kubelet_refuses_headroom(bool deferred)
 		lead(&g, 300 * MIB, 10 * MIB);
 		for (unsigned i = 1; i <= 2; i++) {
 			g.now += S;
-			CHECK(pend(&g, deferred, RESOURCES_MEMORY) & REPORT_NEWS_RETRY);
+			CHECK(pend(&g, deferred, RESOURCES_MEMORY) & REPORT_CHANGE_RETRY);
 			CHECK(!report_lead_denied(g.s, g.now));
 			CHECK(rig_decide(&g));
 			CHECK_EQ(rig_limit(&g, 0, MEM),
@@ -38,7 +38,7 @@ static void test_kubelet_refuses_headroom(bool deferred)
 			CHECK_EQ(rig_limit(&g, 0, CPU), 0);
 			rig_accept(&g);
 			/* A condition of the generation before. */
-			CHECK_EQ(rig_observe(&g) & ~(uint32_t)REPORT_NEWS_VERIFY, 0);
+			CHECK_EQ(rig_observe(&g) & ~(uint32_t)REPORT_CHANGE_VERIFY, 0);
 			CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
 		}
 		g.now += 2 * S;
@@ -55,7 +55,7 @@ static void test_kubelet_refuses_headroom(bool deferred)
 			rig_accept(&g);
 		for (unsigned i = 0; i < 599; i++) {
 			CHECK(!rig_decide(&g));
-			CHECK_EQ(rig_observe(&g) & ~(uint32_t)REPORT_NEWS_VERIFY, 0);
+			CHECK_EQ(rig_observe(&g) & ~(uint32_t)REPORT_CHANGE_VERIFY, 0);
 			g.now += S;
 		}
 		/* The least is tried once; until the kubelet has it, growth is denied. */
@@ -233,7 +233,7 @@ static void test_cpu_may_be_the_cause(bool deferred, uint32_t named)
 		g.now += S;
 		lead(&g, 300 * MIB, 10 * MIB);
 		g.now += S;
-		CHECK(pend(&g, deferred, named) & REPORT_NEWS_REFUSED);
+		CHECK(pend(&g, deferred, named) & REPORT_CHANGE_REFUSED);
 		CHECK_EQ(allows(&g, CPU), 500);
 		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
 		CHECK(!report_lead_denied(g.s, g.now));
@@ -262,7 +262,7 @@ static void test_owner_is_deferred(void)
 		lead(&g, 300 * MIB, 10 * MIB);
 		rig_res(&g, 1, CPU)->spec_limit = rig_res(&g, 1, CPU)->spec_request = 64000;
 		g.f.generation++;
-		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
 		for (unsigned i = 0; i < 3; i++) {
 			CHECK(!report_lead_denied(g.s, g.now));
 			g.now += 3 * S;
@@ -274,7 +274,7 @@ static void test_owner_is_deferred(void)
 		rig_res(&g, 1, CPU)->spec_limit = 500;
 		rig_res(&g, 1, CPU)->spec_request = 200;
 		g.f.generation++;
-		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
 		g.f.pending_deferred = false;
 		rig_echo(&g);
 		CHECK(!report_lead_denied(g.s, g.now));
@@ -290,7 +290,7 @@ static void test_owners_memory_is_deferred(void)
 		lead(&g, 300 * MIB, 10 * MIB);
 		rig_res(&g, 1, MEM)->spec_limit = 64 * GIB;
 		g.f.generation++;
-		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
 		for (unsigned i = 0; i < 3; i++) {
 			CHECK(!report_lead_denied(g.s, g.now));
 			g.now += 3 * S;
@@ -350,7 +350,7 @@ static void raise_owners_request(struct report_rig *g)
 	rig_res(g, 0, CPU)->spec_request = 2000;
 	g->f.generation++;
 	g->f.echoed = false;
-	CHECK(rig_observe(g) & REPORT_NEWS_FOREIGN);
+	CHECK(rig_observe(g) & REPORT_CHANGE_FOREIGN);
 }
 
 /* An owner's CPU request waits, and a lead follows it: the request is not ours to take back, and

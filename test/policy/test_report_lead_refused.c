@@ -21,7 +21,7 @@ static void test_refusal_while_a_lead_is_carried_out(void)
 			CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(use[i]) + room[i]);
 			rig_sent(&g);
 			CHECK_EQ(rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY),
-				 REPORT_NEWS_RETRY);
+				 REPORT_CHANGE_RETRY);
 			CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
 		}
 		CHECK(report_lead_denied(g.s, g.now));
@@ -43,7 +43,7 @@ static void test_owner_ends_refusal(void)
 		CHECK(report_lead_denied(g.s, g.now));
 		rig_res(&g, 0, MEM)->spec_limit = 255 * MIB;
 		g.f.generation++;
-		CHECK(rig_observe(&g) & REPORT_NEWS_FOREIGN);
+		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
 		CHECK(!report_lead_denied(g.s, g.now));
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(250 * MIB) + 600 * MIB);
@@ -91,10 +91,10 @@ static void test_sibling_changed_in_between(void)
 		CHECK_EQ(rig_res(&g, 1, MEM)->spec_limit, 512 * MIB);
 		CHECK_EQ(rig_res(&g, 0, MEM)->spec_limit, with_margin(210 * MIB) + 600 * MIB);
 		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0),
-			 REPORT_NEWS_VERIFY | REPORT_NEWS_FOREIGN);
+			 REPORT_CHANGE_VERIFY | REPORT_CHANGE_FOREIGN);
 		CHECK_EQ(report_foreign(g.s, 0), 0);
 		CHECK_EQ(report_foreign(g.s, 1), RESOURCES_MEMORY);
-		CHECK_EQ(rig_echo(&g) & REPORT_NEWS_RATIFIED, REPORT_NEWS_RATIFIED);
+		CHECK_EQ(rig_echo(&g) & REPORT_CHANGE_RATIFIED, REPORT_CHANGE_RATIFIED);
 	}
 	WITH(g)
 	{
@@ -117,7 +117,7 @@ static void test_own_value_changed_in_between(void)
 		rig_res(&g, 0, MEM)->spec_limit = 300 * MIB;
 		g.f.generation++;
 		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0),
-			 REPORT_NEWS_VERIFY | REPORT_NEWS_FOREIGN);
+			 REPORT_CHANGE_VERIFY | REPORT_CHANGE_FOREIGN);
 		CHECK_EQ(report_foreign(g.s, 0), RESOURCES_MEMORY);
 		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
 	}

@@ -90,13 +90,13 @@ static void test_failure_is_tried_again(void)
 			g.now += S;
 			CHECK(rig_decide(&g));
 			rig_sent(&g);
-			CHECK_EQ(rig_answer(&g, kinds[i], 0), REPORT_NEWS_RETRY);
+			CHECK_EQ(rig_answer(&g, kinds[i], 0), REPORT_CHANGE_RETRY);
 			CHECK_EQ(g.s->phase, REPORT_WAITING);
 			g.now += S;
 			CHECK(rig_decide(&g));
 			CHECK_EQ(g.d.urgency, REPORT_LEADS);
 			rig_accept(&g);
-			CHECK_EQ(rig_echo(&g) & REPORT_NEWS_RATIFIED, REPORT_NEWS_RATIFIED);
+			CHECK_EQ(rig_echo(&g) & REPORT_CHANGE_RATIFIED, REPORT_CHANGE_RATIFIED);
 			CHECK_EQ(g.s->phase, REPORT_IDLE);
 		}
 }
@@ -146,7 +146,7 @@ static void test_echo_beside_a_failure(void)
 		rig_sent(&g);
 		rig_echo(&g);
 		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
-		CHECK_EQ(rig_observe(&g), REPORT_NEWS_VERIFY | REPORT_NEWS_RATIFIED);
+		CHECK_EQ(rig_observe(&g), REPORT_CHANGE_VERIFY | REPORT_CHANGE_RATIFIED);
 		CHECK_EQ(g.s->phase, REPORT_IDLE);
 	}
 }
@@ -161,7 +161,7 @@ static void test_refusal_takes_the_resize_back(void)
 		CHECK(rig_decide(&g));
 		rig_sent(&g);
 		CHECK(rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY) &
-		      REPORT_NEWS_REFUSED);
+		      REPORT_CHANGE_REFUSED);
 		CHECK_EQ(allows(&g, MEM), 256 * MIB);
 		g.c[0].use_bytes = 300 * MIB;
 		CHECK(rig_decide(&g)); /* at once */
@@ -196,7 +196,7 @@ static void test_memory_is_not_taken_back(void)
 			CHECK_EQ(rig_limit(&g, 0, CPU), 0);
 			rig_sent(&g);
 			CHECK_EQ(rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY),
-				 REPORT_NEWS_RETRY);
+				 REPORT_CHANGE_RETRY);
 		}
 		CHECK(g.s->back != BACK_WITHDRAW);
 		CHECK(!rig_decide(&g));

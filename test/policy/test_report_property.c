@@ -213,7 +213,7 @@ static void kubelet(struct report_rig *g, struct tally *t)
 		}
 		break;
 	}
-	t->ratified += !!(rig_observe(g) & REPORT_NEWS_RATIFIED);
+	t->ratified += !!(rig_observe(g) & REPORT_CHANGE_RATIFIED);
 }
 
 static void server(struct report_rig *g, struct tally *t)

@@ -119,7 +119,7 @@ static void test_refused(void)
 		CHECK(rig_decide(&g));
 		rig_sent(&g);
 		CHECK(rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY) &
-		      REPORT_NEWS_REFUSED);
+		      REPORT_CHANGE_REFUSED);
 		g.now += HOUR - S;
 		CHECK(!rig_decide(&g));
 		g.now += 2 * S;
@@ -201,7 +201,7 @@ static void test_infeasible(void)
 		g.now += 100 * S;
 		g.f.observed_generation = g.f.generation;
 		g.f.pending_infeasible = true;
-		CHECK(rig_observe(&g) & REPORT_NEWS_REFUSED);
+		CHECK(rig_observe(&g) & REPORT_CHANGE_REFUSED);
 		g.now += g.t.up_interval_usec;
 		/* No lower than before and no higher: both would restart it. */
 		CHECK(rig_decide(&g));
@@ -212,7 +212,7 @@ static void test_infeasible(void)
 		rig_accept(&g);
 		CHECK_EQ(g.s->container[0].restart_at, 1000 * S);
 		g.f.pending_infeasible = false;
-		CHECK(rig_echo(&g) & REPORT_NEWS_RATIFIED);
+		CHECK(rig_echo(&g) & REPORT_CHANGE_RATIFIED);
 		/* An hour from the refusal, not from the request; nothing between the two. */
 		for (; g.now < 1100 * S + HOUR; g.now += 10 * S)
 			CHECK(!rig_decide(&g));

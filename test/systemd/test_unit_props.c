@@ -180,27 +180,27 @@ static void test_watch(void)
 	CHECK(!unit_watch_concerns(&w, "c.slice"));
 	CHECK(!unit_watch_concerns(&w, "web.timer"));
 
-	/* a changed invocation is news, the same state is not, nonsense is taken as news */
+	/* a changed invocation is a change, the same state is not, nonsense is taken as one */
 	m = signal_message(UNIT_BUS_PATH_UNIT "/web_2eservice");
 	sd_bus_message_append(m, "sa{sv}as", UNIT_INTERFACE, 1, "ActiveState", "s", "active", 0);
 	seal(m);
-	CHECK(!unit_watch_is_news(&w, m));
+	CHECK(!unit_watch_changed(&w, m));
 	sd_bus_message_unref(m);
 	m = signal_message(UNIT_BUS_PATH_UNIT "/web_2eservice");
 	sd_bus_message_append(m, "sa{sv}as", UNIT_INTERFACE, 1, "InvocationID", "ay", 16, 1, 2, 3,
 			      4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 0);
 	seal(m);
-	CHECK(unit_watch_is_news(&w, m));
+	CHECK(unit_watch_changed(&w, m));
 	sd_bus_message_unref(m);
 	m = signal_message(UNIT_BUS_PATH_UNIT "/web_2eservice");
 	sd_bus_message_append(m, "sa{sv}as", UNIT_INTERFACE, 1, "ActiveState", "u", 3u, 0);
 	seal(m);
-	CHECK(unit_watch_is_news(&w, m));
+	CHECK(unit_watch_changed(&w, m));
 	sd_bus_message_unref(m);
 	m = signal_message("/somewhere/else");
 	sd_bus_message_append(m, "sa{sv}as", UNIT_INTERFACE, 0, 0);
 	seal(m);
-	CHECK(!unit_watch_is_news(&w, m));
+	CHECK(!unit_watch_changed(&w, m));
 	sd_bus_message_unref(m);
 	unit_watch_clear(&w);
 }

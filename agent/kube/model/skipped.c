@@ -10,17 +10,17 @@ static uint64_t hash(uint64_t h, const char *text)
 	return (h ^ 0xff) * 0x100000001b3;
 }
 
-bool kube_skipped_is_news(struct kube_skipped_memory *m, const struct kube_peek *p,
+bool kube_skipped_changed(struct kube_skipped_memory *m, const struct kube_peek *p,
 			  const char *reason)
 {
 	/* An offset in a reason may differ each time: of a known pod the uid alone counts. */
 	uint64_t h = hash(0xcbf29ce484222325, p->uid[0] != '\0' ? p->uid : reason);
 
 	h += h == 0;
-	for (size_t i = 0; i < KUBE_SKIPPED_TOLD; i++)
-		if (m->told[i] == h)
+	for (size_t i = 0; i < KUBE_SKIPPED_REPORTED; i++)
+		if (m->reported[i] == h)
 			return false;
-	m->told[m->next++ % KUBE_SKIPPED_TOLD] = h;
+	m->reported[m->next++ % KUBE_SKIPPED_REPORTED] = h;
 	return true;
 }
 

@@ -11,19 +11,19 @@ struct kube_skipped {
 	enum kube_skip why;
 	const char *uid;  /* "": not known */
 	const char *text; /* "default/web-0: larger than 2 MiB" */
-	bool news;        /* not reported before, or no longer remembered */
+	bool first_time;  /* not reported before, or no longer remembered */
 };
 
 /* The number of objects that are remembered; beyond it the oldest ones are reported again. */
-#define KUBE_SKIPPED_TOLD 64
+#define KUBE_SKIPPED_REPORTED 64
 
 struct kube_skipped_memory {
-	uint64_t told[KUBE_SKIPPED_TOLD]; /* hashes; 0: empty */
+	uint64_t reported[KUBE_SKIPPED_REPORTED]; /* hashes; 0: empty */
 	size_t next;
 };
 
 /* True: this object has not been reported for this reason yet. Remembers it. */
-bool kube_skipped_is_news(struct kube_skipped_memory *m, const struct kube_peek *p,
+bool kube_skipped_changed(struct kube_skipped_memory *m, const struct kube_peek *p,
 			  const char *reason);
 /* "default/web-0: reason", as much of the name as is known. */
 void kube_skipped_text(const struct kube_peek *p, const char *reason, char *ret, size_t size);

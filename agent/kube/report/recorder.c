@@ -23,8 +23,8 @@ struct entry {
 	char *type, *reason, *action, *note;
 	char name[300]; /* at the server; "": not there */
 	uint32_t count;
-	uint32_t told;
-	usec_t last, last_real, told_at;
+	uint32_t reported;
+	usec_t last, last_real, reported_at;
 	usec_t not_before;
 	uint32_t tries;
 	struct kube_call *call;
@@ -206,7 +206,7 @@ static bool make_room(struct recorder *r)
 			oldest = i;
 	if (oldest == RECORDER_MAX)
 		return false;
-	r->counters.lost += r->entries[oldest]->told < r->entries[oldest]->count;
+	r->counters.lost += r->entries[oldest]->reported < r->entries[oldest]->count;
 	remove_at(r, oldest);
 	return true;
 }
@@ -242,7 +242,7 @@ void recorder_note(struct recorder *r, const struct kube_pod *pod, const char *t
 	e->last_real = now_real;
 	/* The note of an Event that the server has cannot be changed; one that is not sent yet gets
 	 * the newest note. */
-	text = e->told == 0 ? strndup(note, NOTE_SIZE) : NULL;
+	text = e->reported == 0 ? strndup(note, NOTE_SIZE) : NULL;
 	if (text != NULL) {
 		free(e->note);
 		e->note = text;
@@ -254,12 +254,12 @@ static usec_t due_at(const struct recorder *r, const struct entry *e)
 {
 	usec_t at;
 
-	if (e->under_way || e->told >= e->count)
+	if (e->under_way || e->reported >= e->count)
 		return 0;
-	if (e->told <= 1)
+	if (e->reported <= 1)
 		at = 1;
 	else
-		at = MIN(add_sat(e->told_at, SERIES_REFRESH), add_sat(e->last, SERIES_OVER));
+		at = MIN(add_sat(e->reported_at, SERIES_REFRESH), add_sat(e->last, SERIES_OVER));
 	return MAX(at, MAX(e->not_before, r->forbidden_until));
 }
 
@@ -311,7 +311,7 @@ static void sweep(struct recorder *r, usec_t now)
 	for (size_t i = r->count; i-- > 0;) {
 		const struct entry *e = r->entries[i];
 
-		if (!e->under_way && e->told >= e->count && now - e->last >= SERIES_OVER)
+		if (!e->under_way && e->reported >= e->count && now - e->last >= SERIES_OVER)
 			remove_at(r, i);
 	}
 }
@@ -326,8 +326,8 @@ static void answered_well(struct recorder *r, struct entry *e, usec_t now)
 {
 	r->counters.created += e->asked == 0;
 	r->counters.series += e->asked != 0;
-	e->told = e->asked ? e->asked : 1;
-	e->told_at = now;
+	e->reported = e->asked ? e->asked : 1;
+	e->reported_at = now;
 	e->tries = 0;
 }
 
@@ -346,7 +346,7 @@ static void on_answer(void *arg, const struct kube_answer *a)
 		answered_well(r, e, now);
 	} else if (e->asked != 0 && a->status == 404) {
 		e->name[0] = '\0'; /* the server has removed it: POST a new one */
-		e->told = 0;
+		e->reported = 0;
 	} else if (e->asked == 0 && a->status == 409 && e->tries < TRIES_MAX) {
 		e->name[0] = '\0'; /* the name is taken: another one */
 		e->tries++;
@@ -383,7 +383,7 @@ static char *body_of(struct recorder *r, struct entry *e, usec_t now_real)
 		.at_real = e->last_real,
 	};
 
-	e->asked = e->told > 0 ? MAX(e->count, 2u) : 0;
+	e->asked = e->reported > 0 ? MAX(e->count, 2u) : 0;
 	if (e->asked)
 		return kube_encode_event_series(e->asked, e->last_real);
 	name_it(r, e, now_real);
@@ -433,7 +433,7 @@ void recorder_forget(struct recorder *r, const char *uid)
 	for (size_t i = r->count; i-- > 0;) {
 		struct entry *e = r->entries[i];
 
-		if (strcmp(e->pod.uid, uid) == 0 && e->told > 0 && !e->under_way)
+		if (strcmp(e->pod.uid, uid) == 0 && e->reported > 0 && !e->under_way)
 			remove_at(r, i);
 	}
 	for (size_t i = 0; i < r->spam_count; i++)

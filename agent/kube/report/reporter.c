@@ -138,35 +138,35 @@ void reporter_forget(struct reporter *r, const char *uid)
 	tracked_free(t);
 }
 
-void reporter_news(struct tracked *t, const struct reporter_view *v, uint32_t news,
-		   const char *text, usec_t now)
+void reporter_changes(struct tracked *t, const struct reporter_view *v, uint32_t changes,
+		      const char *text, usec_t now)
 {
 	const struct reporter_events *e = &t->reporter->events;
 
-	if (news & REPORT_NEWS_GONE) {
+	if (changes & REPORT_CHANGE_GONE) {
 		reporter_forget(t->reporter, t->uid);
 		return;
 	}
-	if (news & REPORT_NEWS_REFUSED) {
+	if (changes & REPORT_CHANGE_REFUSED) {
 		reporter_set_refusal(t, text);
 		t->hurry = true;
-		reporter_tell_refusal(t, text, now);
+		reporter_show_refusal(t, text, now);
 	}
-	if (news & REPORT_NEWS_FOREIGN) {
+	if (changes & REPORT_CHANGE_FOREIGN) {
 		reporter_set_refusal(t, NULL);
 		for (size_t i = 0; i < t->state->count; i++)
 			if (e->foreign != NULL && report_foreign(t->state, i))
 				e->foreign(e->ctx, t->uid, i, report_foreign(t->state, i));
 	}
-	if (news & REPORT_NEWS_RATIFIED) {
+	if (changes & REPORT_CHANGE_RATIFIED) {
 		t->ratified = v->facts.generation;
 		if (!reporter_is_bound(t, now) && !report_lead_denied(t->state, now))
 			reporter_set_refusal(t, NULL);
 		e->ratified(e->ctx, t->uid, t->ratified);
 	}
-	if (news & REPORT_NEWS_VERIFY)
+	if (changes & REPORT_CHANGE_VERIFY)
 		e->verify(e->ctx, t->uid);
-	if (news & REPORT_NEWS_RETRY)
+	if (changes & REPORT_CHANGE_RETRY)
 		t->dirty = true;
 }
 
@@ -186,7 +186,7 @@ bool reporter_check(struct tracked *t, usec_t now)
 	struct reporter *r = t->reporter;
 	struct reporter_view *v = &r->view;
 	const char *why;
-	uint32_t news;
+	uint32_t changes;
 	bool denied;
 
 	if (r->events.facts(r->events.ctx, t->uid, v) < 0) {
@@ -207,15 +207,15 @@ bool reporter_check(struct tracked *t, usec_t now)
 	learn_status(t, v->pod);
 	why = v->pod->resize_message ? v->pod->resize_message : "the kubelet cannot do the resize";
 	denied = report_lead_denied(t->state, now);
-	news = report_observed(&r->options.tuning, t->state, &v->facts, now);
-	if (news & REPORT_NEWS_REFUSED)
+	changes = report_observed(&r->options.tuning, t->state, &v->facts, now);
+	if (changes & REPORT_CHANGE_REFUSED)
 		r->tally.answers[REPORT_ANSWER_REFUSED]++;
-	if (news != 0)
-		reporter_news(t, v, news, why, now);
-	if (report_lead_denied(t->state, now) && (!denied || (news & REPORT_NEWS_FOREIGN)))
-		reporter_tell_denied(t, news, why, now);
+	if (changes != 0)
+		reporter_changes(t, v, changes, why, now);
+	if (report_lead_denied(t->state, now) && (!denied || (changes & REPORT_CHANGE_FOREIGN)))
+		reporter_show_denied(t, changes, why, now);
 	/* The callbacks may have changed the sources of the facts. */
-	if (news != 0 && r->events.facts(r->events.ctx, t->uid, v) < 0) {
+	if (changes != 0 && r->events.facts(r->events.ctx, t->uid, v) < 0) {
 		reporter_forget(r, t->uid);
 		return false;
 	}
@@ -223,7 +223,7 @@ bool reporter_check(struct tracked *t, usec_t now)
 	return true;
 }
 
-static void tell_traps(struct tracked *t, const struct report_decision *d)
+static void report_traps(struct tracked *t, const struct report_decision *d)
 {
 	const struct reporter_events *e = &t->reporter->events;
 
@@ -323,7 +323,7 @@ static void examine(struct tracked *t, usec_t now)
 	if (!reporter_check(t, now))
 		return;
 	decide(t, now, &d);
-	tell_traps(t, &d);
+	report_traps(t, &d);
 	free(reporter_status_due(t, now, &status));
 	if (!d.send && !status)
 		report_queue_drop(&r->queue, t->uid);

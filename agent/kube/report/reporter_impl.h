@@ -62,8 +62,8 @@ struct tracked *reporter_find(const struct reporter *r, const char *uid);
 /* Reads the newest facts into r->view and updates the state from them. False: the pod is gone (and
  * forgotten), or nothing is reported of it. */
 bool reporter_check(struct tracked *t, usec_t now);
-void reporter_news(struct tracked *t, const struct reporter_view *v, uint32_t news,
-		   const char *text, usec_t now);
+void reporter_changes(struct tracked *t, const struct reporter_view *v, uint32_t changes,
+		      const char *text, usec_t now);
 /* The text of the annotation as it should be, owned; NULL: none should be (or no memory). */
 char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due);
 
@@ -71,12 +71,12 @@ char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due);
 void reporter_set_refusal(struct tracked *t, const char *text);
 /* Calls refused() for every ceiling that the refusal brings, or once with LIMIT_MAX if it is not
  * due to a value. */
-void reporter_tell_refusal(struct tracked *t, const char *text, usec_t now);
+void reporter_show_refusal(struct tracked *t, const char *text, usec_t now);
 /* Does any refusal still hold? */
 bool reporter_is_bound(const struct tracked *t, usec_t now);
 /* A lead is denied, no value is refused: the text is shown in the annotation and in explain, and
  * contested() is called where an external writer is the cause. */
-void reporter_tell_denied(struct tracked *t, uint32_t news, const char *why, usec_t now);
+void reporter_show_denied(struct tracked *t, uint32_t changes, const char *why, usec_t now);
 
 /* --- reporter_send.c */
 /* 0: on its way. */

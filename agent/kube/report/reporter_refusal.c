@@ -10,7 +10,7 @@ void reporter_set_refusal(struct tracked *t, const char *text)
 	t->refusal = text ? strdup(text) : NULL;
 }
 
-void reporter_tell_refusal(struct tracked *t, const char *text, usec_t now)
+void reporter_show_refusal(struct tracked *t, const char *text, usec_t now)
 {
 	const struct reporter_events *e = &t->reporter->events;
 	usec_t end = add_sat(now, t->reporter->options.tuning.refusal_usec);
@@ -43,7 +43,7 @@ bool reporter_is_bound(const struct tracked *t, usec_t now)
 	return false;
 }
 
-void reporter_tell_denied(struct tracked *t, uint32_t news, const char *why, usec_t now)
+void reporter_show_denied(struct tracked *t, uint32_t changes, const char *why, usec_t now)
 {
 	const struct reporter_events *e = &t->reporter->events;
 	const char *text = report_contested(t->state, now)
@@ -52,6 +52,6 @@ void reporter_tell_denied(struct tracked *t, uint32_t news, const char *why, use
 
 	reporter_set_refusal(t, text);
 	t->hurry = true;
-	if ((news & REPORT_NEWS_CONTESTED) && e->contested != NULL)
+	if ((changes & REPORT_CHANGE_CONTESTED) && e->contested != NULL)
 		e->contested(e->ctx, t->uid, text);
 }

@@ -137,7 +137,7 @@ static void on_resize(void *arg, const struct kube_answer *a)
 	bool missing;
 	struct report_answer answer = reporter_classify(a, &status, &missing);
 	const struct reporter_view *v = &r->view;
-	uint32_t news;
+	uint32_t changes;
 
 	ended(t);
 	count(r, REPORTER_RESIZE, a->status);
@@ -168,14 +168,14 @@ static void on_resize(void *arg, const struct kube_answer *a)
 	r->tally.answers[answer.kind]++;
 	if (report_answer_undone(answer.kind) && r->events.unsent != NULL)
 		r->events.unsent(r->events.ctx, t->uid);
-	news = report_answered(&r->options.tuning, &r->node, t->state, &v->facts, &answer, now);
+	changes = report_answered(&r->options.tuning, &r->node, t->state, &v->facts, &answer, now);
 	if (answer.kind == REPORT_ANSWER_UNSUPPORTED)
-		news |= REPORT_NEWS_REFUSED;
+		changes |= REPORT_CHANGE_REFUSED;
 	/* Only headroom was refused, not the held limit: the refusal is shown, and an event follows
 	 * only if use gets above the spec. */
 	if (answer.kind == REPORT_ANSWER_REFUSED && report_lead_denied(t->state, now))
 		reporter_set_refusal(t, status.message);
-	reporter_news(t, v, news, status.message, now);
+	reporter_changes(t, v, changes, status.message, now);
 }
 
 int reporter_send_resize(struct tracked *t, const struct report_decision *d, usec_t now)

@@ -39,8 +39,8 @@ struct kube_watch {
 	usec_t heard_at;
 	usec_t silence_usec; /* of this stream, before it is cut */
 	/* The Status of an ERROR event. */
-	struct kube_status told;
-	bool told_error;
+	struct kube_status error_status;
+	bool reported_error;
 	/* The last failure that was reported. */
 	int trouble_error;
 	unsigned trouble_status;
@@ -102,7 +102,7 @@ static void skip(struct kube_watch *w, const struct kube_peek *p, enum kube_skip
 		.why = why,
 		.uid = p->uid,
 		.text = text,
-		.news = kube_skipped_is_news(&w->skipped, p, reason),
+		.first_time = kube_skipped_changed(&w->skipped, p, reason),
 	};
 
 	kube_skipped_text(p, reason, text, sizeof text);
@@ -317,8 +317,8 @@ static int stream_line(void *arg, const char *text, size_t len)
 		take_event(w, &line);
 		return 0;
 	}
-	w->told_error = true;
-	w->told = line.status;
+	w->reported_error = true;
+	w->error_status = line.status;
 	return -ECANCELED;
 }
 
@@ -331,11 +331,11 @@ static void stream_done(void *arg, const struct kube_answer *answer)
 	const char *text;
 
 	w->call = NULL;
-	if (w->told_error) {
-		end.status = kube_status_code(&w->told);
+	if (w->reported_error) {
+		end.status = kube_status_code(&w->error_status);
 		end.error = 0;
-		end.retry_after = w->told.retry_after_usec;
-		snprintf(buf, sizeof buf, "status %u: %s", end.status, w->told.message);
+		end.retry_after = w->error_status.retry_after_usec;
+		snprintf(buf, sizeof buf, "status %u: %s", end.status, w->error_status.message);
 		text = buf;
 	} else {
 		text = answer_text(answer, &status, buf, sizeof buf);
@@ -384,7 +384,7 @@ static void begin(struct kube_watch *w)
 	fill_path(w, path, sizeof path);
 	w->begun_at = now_of(w);
 	w->heard_at = w->begun_at;
-	w->told_error = false;
+	w->reported_error = false;
 	w->list_begun = false;
 	r = kube_client_start(w->client, &q, stream ? stream_line : list_piece,
 			      stream ? stream_done : list_done, w, &w->call);

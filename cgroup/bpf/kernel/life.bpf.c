@@ -15,7 +15,7 @@ struct {
 	__uint(max_entries, LIFE_RING_BYTES);
 } ring SEC(".maps");
 
-static __always_inline int tell(struct cgroup *cgrp, const char *path, __u32 what)
+static __always_inline int report_cgroup(struct cgroup *cgrp, const char *path, __u32 what)
 {
 	struct life_record *rec;
 
@@ -37,11 +37,11 @@ static __always_inline int tell(struct cgroup *cgrp, const char *path, __u32 wha
 SEC("tp_btf/cgroup_mkdir")
 int BPF_PROG(made, struct cgroup *cgrp, const char *path)
 {
-	return tell(cgrp, path, LIFE_MADE);
+	return report_cgroup(cgrp, path, LIFE_MADE);
 }
 
 SEC("tp_btf/cgroup_rmdir")
 int BPF_PROG(removed, struct cgroup *cgrp, const char *path)
 {
-	return tell(cgrp, path, LIFE_REMOVED);
+	return report_cgroup(cgrp, path, LIFE_REMOVED);
 }

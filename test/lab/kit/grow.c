@@ -32,7 +32,7 @@
 struct phase {
 	long size, rate; /* bytes, bytes per second; rate 0 = at once */
 	int hold_sec;
-	bool until_told;
+	bool until_reported;
 };
 
 static struct {
@@ -52,7 +52,7 @@ static void on_signal(int number)
 	stopped = 1;
 }
 
-static void on_told(int number)
+static void on_reported(int number)
 {
 	(void)number;
 	told = 1;
@@ -131,9 +131,9 @@ static void hold(const struct phase *p)
 {
 	const int64_t end = now_nsec() + p->hold_sec * NSEC_PER_SEC;
 
-	if (p->until_told)
+	if (p->until_reported)
 		wait_for_word();
-	while (!p->until_told && now_nsec() < end && !stopped) {
+	while (!p->until_reported && now_nsec() < end && !stopped) {
 		gauge_sleep(&gauge, now_nsec() + TICK_NSEC);
 		print_each_second();
 	}
@@ -186,8 +186,8 @@ static int phase_parse(const char *text, struct phase *ret)
 	p.size = strtol(text, &end, 10) * MB;
 	if (*end == '@')
 		p.rate = strtol(end + 1, &end, 10) * MB;
-	p.until_told = strcmp(end, "+w") == 0;
-	if (p.until_told)
+	p.until_reported = strcmp(end, "+w") == 0;
+	if (p.until_reported)
 		end += 2;
 	else if (*end == '+')
 		p.hold_sec = (int)strtol(end + 1, &end, 10);
@@ -233,7 +233,7 @@ static int begin(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGTERM, on_signal);
 	signal(SIGINT, on_signal);
-	signal(SIGUSR1, on_told);
+	signal(SIGUSR1, on_reported);
 	room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE,
 		    (options.shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 		    0);
