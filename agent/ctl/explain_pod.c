@@ -52,11 +52,12 @@ static void print_annotations(const struct ctl *c, const cJSON *pod)
 static void print_heap(const struct ctl *c, const cJSON *pod)
 {
 	uint64_t bytes = json_amount(pod, "heap_bytes"), share = json_amount(pod, "heap_permille");
-	char text[HUMAN_SIZE];
+	char text[HUMAN_SIZE], name[32];
 
 	if (bytes == VIEW_NONE && share == VIEW_NONE)
 		return;
-	row(c, "JVM heap");
+	snprintf(name, sizeof name, "%s heap", json_text(pod, "heap_runtime"));
+	row(c, name);
 	if (bytes != VIEW_NONE)
 		fprintf(c->out, "%s", human_amount(RESOURCE_MEMORY, bytes, text));
 	else

@@ -44,8 +44,9 @@ static bool same_bounds(const struct pod_bounds *a, const struct pod_bounds *b)
 	return a->guaranteed == b->guaranteed && a->qos_near == b->qos_near &&
 	       a->requests_move == b->requests_move && a->limits_stay == b->limits_stay &&
 	       a->not_ready == b->not_ready && a->unratified_permille == b->unratified_permille &&
-	       a->priority == b->priority && a->qos == b->qos && a->heap_bytes == b->heap_bytes &&
-	       a->heap_permille == b->heap_permille && a->replay_mem_bytes == b->replay_mem_bytes &&
+	       a->priority == b->priority && a->qos == b->qos && a->heap.bytes == b->heap.bytes &&
+	       a->heap.permille == b->heap.permille && a->heap.runtime == b->heap.runtime &&
+	       a->replay_mem_bytes == b->replay_mem_bytes &&
 	       same_resource(&a->resource[RESOURCE_CPU], &b->resource[RESOURCE_CPU]) &&
 	       same_resource(&a->resource[RESOURCE_MEMORY], &b->resource[RESOURCE_MEMORY]);
 }
@@ -76,8 +77,7 @@ void pod_set_bounds(struct managed *m)
 	b.not_ready = !s->ready;
 	b.priority = s->priority;
 	b.qos = (uint8_t)s->qos;
-	b.heap_bytes = c->heap_bytes;
-	b.heap_permille = c->heap_permille;
+	b.heap = c->heap;
 	b.replay_mem_bytes = spec_replay_bytes(m, c);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		b.resource[r].request = request_of(m, c, r);

@@ -47,8 +47,10 @@ static void view_container(struct pod_view *v, const struct kube_container *c)
 	v->container = c->name;
 	v->ready = c->ready;
 	v->restarts = c->restarts;
-	v->heap_bytes = set_or_none(c->heap_bytes);
-	v->heap_permille = set_or_none(c->heap_permille);
+	v->heap_bytes = set_or_none(c->heap.bytes);
+	v->heap_permille = set_or_none(c->heap.permille);
+	if (c->heap.bytes > 0 || c->heap.permille > 0)
+		v->heap_runtime = heap_runtime_names[c->heap.runtime];
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		v->resources[r].request = c->spec.request[r];
 		v->resources[r].spec_limit = c->spec.limit[r];

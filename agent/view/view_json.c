@@ -185,6 +185,7 @@ static const struct json_field pod_fields[] = {
 	ROW(pod_view, ready, JSON_FLAG, false),
 	ROW(pod_view, restarts, JSON_U32, false),
 	ROW(pod_view, condition, JSON_TEXT, false),
+	ROW(pod_view, heap_runtime, JSON_TEXT, false),
 	ROW(pod_view, heap_bytes, JSON_AMOUNT, false),
 	ROW(pod_view, heap_permille, JSON_AMOUNT, false),
 	ROW(pod_view, annotation_error, JSON_TEXT, false),

@@ -79,8 +79,9 @@ struct pod_view {
 	const char *controlled_values;
 	bool ready;
 	uint32_t restarts;
-	const char *condition; /* of a resize: "PodResizePending Deferred: ..." */
-	uint64_t heap_bytes;   /* of a JVM */
+	const char *condition;    /* of a resize: "PodResizePending Deferred: ..." */
+	const char *heap_runtime; /* "JVM"; NULL: none is known */
+	uint64_t heap_bytes;
 	uint64_t heap_permille;
 	const char *annotation_error;
 	const struct annotation_view *annotations; /* those in force */

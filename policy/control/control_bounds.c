@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/control/control_impl.h"
-#include "policy/laws/jvm.h"
 #include "policy/types/bounds.h"
 
 /* The kernel treats a larger value as "max"; no node has as much. */
@@ -33,13 +32,6 @@ uint64_t control_unratified(const struct control *c)
 	return round_down(max, MEM_PAGE_BYTES);
 }
 
-static uint64_t heap_floor(const struct control *c)
-{
-	const struct jvm_heap heap = {c->pod.heap_bytes, c->pod.heap_permille};
-
-	return jvm_floor(&heap, c->start_mem_bytes);
-}
-
 /* The bounds that only a container of a pod has. */
 static void fill_pod(const struct control *c, enum resource r, struct bounds *b)
 {
@@ -47,7 +39,8 @@ static void fill_pod(const struct control *c, enum resource r, struct bounds *b)
 	uint64_t refused = control_refused(c, r);
 	bool request_stays = !c->pod.requests_move && p->request != 0;
 
-	b->value[BOUND_HEAP] = r == RESOURCE_MEMORY ? heap_floor(c) : 0;
+	b->value[BOUND_HEAP] =
+		r == RESOURCE_MEMORY ? heap_floor(&c->pod.heap, c->start_mem_bytes) : 0;
 	b->value[BOUND_ADMIN_MIN] = p->admin.min;
 	b->value[BOUND_ADMIN_MAX] = p->admin.max;
 	b->value[BOUND_RANGE_MIN] = p->namespace.min;

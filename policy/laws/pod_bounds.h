@@ -35,6 +35,7 @@
  */
 #pragma once
 
+#include "policy/laws/heap.h"
 #include "policy/types/profile.h"
 
 /* Of one resource. Millicores or bytes; 0: not set. */
@@ -60,9 +61,7 @@ struct pod_bounds {
 	uint32_t unratified_permille;
 	int32_t priority; /* first key of the order when the node is short; a unit: 0 */
 	uint8_t qos;      /* second key: 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
-	/* A JVM's heap: bytes, or a share of the memory limit that stood when the process began. */
-	uint64_t heap_bytes;
-	uint32_t heap_permille;
+	struct heap_ceiling heap;
 	/* The memory limit that the runtime may replay at any moment, because a CPU manager is
 	 * active; 0: none. Use must not exceed it. */
 	uint64_t replay_mem_bytes;

@@ -56,7 +56,7 @@ static const struct words holds[HOLD_COUNT] = {
 };
 
 static const struct words bounds[BOUND_COUNT] = {
-	[BOUND_HEAP] = {"heap", "the JVM's heap must fit"},
+	[BOUND_HEAP] = {"heap", "the runtime's heap must fit"},
 	[BOUND_USER_MIN] = {"user-min", "the configured minimum"},
 	[BOUND_USER_MAX] = {"user-max", "the configured maximum"},
 	[BOUND_ADMIN_MIN] = {"admin-min", "the administrator's minimum"},

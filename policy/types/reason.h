@@ -56,7 +56,7 @@ enum hold {
 };
 
 enum bound {
-	BOUND_HEAP, /* a JVM's heap must fit */
+	BOUND_HEAP, /* a language runtime's heap must fit */
 	BOUND_USER_MIN,
 	BOUND_USER_MAX,
 	BOUND_ADMIN_MIN, /* of the configuration, over annotations */

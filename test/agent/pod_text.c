@@ -41,8 +41,8 @@ static void put_container(FILE *f, const struct kube_container *c)
 	fprintf(f, " restart=%u id=%s %s%s%s restarts=%u started=%llu heap=%llu,%u\n",
 		c->restart_on_resize, or_none(c->id), c->running ? "running" : "stopped",
 		c->ready ? " ready" : "", c->oom_killed ? " oom" : "", c->restarts,
-		(unsigned long long)c->started_real, (unsigned long long)c->heap_bytes,
-		c->heap_permille);
+		(unsigned long long)c->started_real, (unsigned long long)c->heap.bytes,
+		c->heap.permille);
 }
 
 char *pod_text(const struct kube_pod *p)

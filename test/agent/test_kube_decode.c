@@ -194,7 +194,7 @@ static const struct row good[] = {
 	{"\"containers\":[", "\"containers\":[7,", NULL},
 	{"\"kind\":\"Pod\",", "", "name=web"},
 	{"\"kind\":\"Pod\",", "\"kind\":\"Node\",", NULL},
-	/* JVM */
+	/* heaps */
 	{"\"-v\"", "\"java\",\"-Xmx512m\",\"-jar\",\"a.jar\"", "heap=536870912,0"},
 	{"\"-v\"", "\"exec java -Xmx512m -Xmx1g -jar a.jar\"", "heap=1073741824,0"},
 	{"\"name\":\"A\",\"value\":\"b\"",
@@ -210,6 +210,19 @@ static const struct row good[] = {
 	 "heap=5368709120,0"},
 	{"\"name\":\"A\",\"value\":\"b\"",
 	 "\"name\":\"JAVA_OPTS\",\"valueFrom\":{\"configMapKeyRef\":{}}", "heap=0,0"},
+	{"\"-v\"", "\"node\",\"--max-old-space-size\",\"256\",\"app.js\"", "heap=268435456,0"},
+	{"\"name\":\"A\",\"value\":\"b\"",
+	 "\"name\":\"NODE_OPTIONS\",\"value\":\"--max-old-space-size=128\"", "heap=134217728,0"},
+	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"GOMEMLIMIT\",\"value\":\"1GiB\"",
+	 "heap=1073741824,0"},
+	{"{\"name\":\"A\",\"value\":\"b\"}",
+	 "{\"name\":\"DOTNET_GCHeapHardLimitPercent\",\"value\":\"0x32\"},"
+	 "{\"name\":\"COMPlus_GCHeapHardLimitPercent\",\"value\":\"4B\"}",
+	 "heap=0,500"},
+	{"{\"name\":\"A\",\"value\":\"b\"}",
+	 "{\"name\":\"DOTNET_GCHeapHardLimit\",\"value\":\"C800000\"},"
+	 "{\"name\":\"JAVA_OPTS\",\"value\":\"-Xmx300m\"}",
+	 "heap=314572800,0"},
 	/* not JSON */
 	{"\"phase\":\"Running\"", "\"phase\":\"Run\\u0000ning\"", NULL},
 	{"\"phase\":\"Running\"", "\"phase\":\"Run\nning\"", NULL},

@@ -181,6 +181,7 @@ static const struct pod_view app_pod = {
 	.ready = true,
 	.restarts = 2,
 	.condition = "PodResizePending Deferred: Node didn't have enough resource: cpu",
+	.heap_runtime = "JVM",
 	.heap_bytes = VIEW_NONE,
 	.heap_permille = 750,
 	.annotations = app_annotations,

@@ -42,8 +42,8 @@ static void random_pod(struct rig *r)
 		.requests_move = chance(300),
 		.limits_stay = chance(50),
 		.not_ready = chance(100),
-		.heap_bytes = chance(200) ? pick(GIB) : 0,
-		.heap_permille = chance(200) ? (uint32_t)pick(1001) : 0,
+		.heap.bytes = chance(200) ? pick(GIB) : 0,
+		.heap.permille = chance(200) ? (uint32_t)pick(1001) : 0,
 	};
 
 	for (enum resource i = 0; i < RESOURCE_COUNT; i++) {
@@ -100,7 +100,7 @@ static void check_pod(const struct rig *r, enum resource res, uint64_t to, bool 
 	}
 	CHECK(to >= MIN(p->namespace.min, most));
 	if (res == RESOURCE_MEMORY && r->c.rule.mem_bytes.max == 0)
-		CHECK(to >= MIN(pod->heap_bytes, most));
+		CHECK(to >= MIN(pod->heap.bytes, most));
 }
 
 /* Requests that go out with the limits keep the class and the LimitRange. */

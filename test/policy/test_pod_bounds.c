@@ -281,7 +281,7 @@ static void test_admin(void)
 
 static void test_heap(void)
 {
-	struct pod_bounds p = {.heap_bytes = 300 * MIB};
+	struct pod_bounds p = {.heap.bytes = 300 * MIB};
 	struct rig r;
 
 	oversized(&r, &p);
@@ -290,13 +290,13 @@ static void test_heap(void)
 	CHECK(traced(mem(&r), BOUND_HEAP));
 	CHECK(cpu(&r)->limit < 100);
 	/* A share is one of the limit that the JVM saw when it began, and stays that. */
-	p = (struct pod_bounds){.heap_permille = 600};
+	p = (struct pod_bounds){.heap.permille = 600};
 	oversized(&r, &p);
 	CHECK(rests_on(mem(&r), 800 * MIB));
 	rig_run(&r, USEC_PER_HOUR);
 	CHECK(rests_on(mem(&r), 800 * MIB));
 	/* It raises nothing. */
-	p = (struct pod_bounds){.heap_bytes = 2 * GIB};
+	p = (struct pod_bounds){.heap.bytes = 2 * GIB};
 	oversized(&r, &p);
 	CHECK_EQ(r.count[KNOB_MEM_MAX], 0);
 }

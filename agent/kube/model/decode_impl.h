@@ -16,7 +16,7 @@ int decode_containers(const struct field *spec, const struct field *status, stru
 int decode_resources(const struct field *n, const char *key, struct kube_resources *ret);
 /* Kubernetes' own rule, for a server that did not report the class. */
 enum qos_class decode_qos(const struct kube_pod *p);
-/* decode_jvm.c: args, command and env of a container that may hold a JVM. */
+/* decode_heap.c: command, args and env of a container. */
 int decode_heap(const struct field *container, struct kube_container *c);
 /* decode_status.c */
 int decode_status(const struct field *n, struct kube_status *ret);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "policy/laws/heap.h"
 #include "policy/types/limits.h"
 
 enum qos_class { QOS_GUARANTEED, QOS_BURSTABLE, QOS_BEST_EFFORT, QOS_COUNT };
@@ -34,10 +35,9 @@ struct kube_container {
 	bool running;
 	bool ready;
 	uint32_t restarts;
-	bool oom_killed;        /* lastState or state: terminated, reason OOMKilled */
-	usec_t started_real;    /* state.running.startedAt; 0: not running */
-	uint64_t heap_bytes;    /* a JVM's heap ceiling from args and env; 0: none found */
-	uint32_t heap_permille; /* or as a share of the memory limit (MaxRAMPercentage); 0: none */
+	bool oom_killed;          /* lastState or state: terminated, reason OOMKilled */
+	usec_t started_real;      /* state.running.startedAt; 0: not running */
+	struct heap_ceiling heap; /* of its language runtime, from command, args and env */
 };
 
 /* status.conditions, while they hold. */
