@@ -324,6 +324,7 @@ void cluster_tick(struct cluster *c, bool review)
 	runtime_check(d, review);
 	above_check(d);
 	watch_growth(c);
+	cluster_warm_tick(c);
 	cluster_bounds_tick(c, review);
 	count_reports(c);
 	d->tally.watch_restarts += w->restarts - c->restarts_counted;

@@ -9,6 +9,7 @@
  *	cluster_ranges.c  LimitRanges of the namespaces
  *	cluster_node.c	  checks the node's name
  *	cluster_view.c	  what status and explain show
+ *	cluster_warm.c	  keeps connections open for resizes
  * Nothing here writes a cgroup, and nothing in the daemon waits for any of this.
  */
 #pragma once
@@ -46,6 +47,7 @@ struct cluster {
 	usec_t nowhere_since; /* since when pods run here and none of them is listed; 0: not so */
 	char watch_trouble[256]; /* "": none */
 	char write_trouble[256];
+	usec_t warmed_at; /* cluster_warm.c; 0: never */
 	uint64_t restarts_counted;
 	uint64_t requests_trimmed;        /* as of the last footprint_trim() */
 	char refused_uid[REPORT_UID_MAX]; /* the Event of this refusal is noted */
@@ -84,6 +86,10 @@ void cluster_hook_status(void *ctx, struct status_view *v);
 /* Sets the bounds of the pods by whether the API server can accept a higher memory limit: after an
  * answer or a refusal (bounds_due), and at each review for refusals that expire. */
 void cluster_bounds_tick(struct cluster *c, bool review);
+
+/* --- cluster_warm.c */
+/* After every sample. */
+void cluster_warm_tick(struct cluster *c);
 
 /* --- cluster_ranges.c */
 /* Requests LimitRanges that are unknown or old. */

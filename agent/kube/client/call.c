@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One request: its curl handle, what comes in, and the answer that is made of it. */
-#include "agent/base/footprint.h"
 #include "agent/kube/client/client_impl.h"
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 
-#define CONNECT_MSEC       10000L
-#define REQUEST_MSEC       30000L
-#define KEEPALIVE_SEC      30L
-#define KEEPALIVE_STEP_SEC 15L
-/* A dead peer is noticed after 30 + 3 x 15 s. */
-#define KEEPALIVE_COUNT 3
+#define CONNECT_MSEC 10000L
+#define REQUEST_MSEC 30000L
 /* Of a failure: a Status or a proxy's page. */
 #define FAILURE_BODY_MAX (64 * KIB)
 #define FIRST_BODY_SIZE  (4 * KIB)
@@ -208,21 +199,6 @@ static size_t take_data(char *data, size_t size, size_t count, void *arg)
 	return call->stop < 0 || call->cut ? CURL_WRITEFUNC_ERROR : len;
 }
 
-static int prepare_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
-{
-	int count = KEEPALIVE_COUNT;
-
-	(void)arg;
-	(void)purpose;
-	/* Errors are ignored: without these options a dead peer is noticed later, and a child
-	 * process is never started here. */
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
-	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-	/* A handshake maps megabytes of code for a moment: first unmap what other work has left. */
-	footprint_trim();
-	return CURL_SOCKOPT_OK;
-}
-
 static int add_header(struct kube_call *call, const char *line)
 {
 	struct curl_slist *more = curl.slist_append(call->headers, line);
@@ -358,7 +334,7 @@ static int set_url(struct kube_call *call)
 
 static void set_transport(struct kube_call *call)
 {
-	const struct kube_client *c = call->client;
+	struct kube_client *c = call->client;
 	CURL *easy = call->easy;
 	long limit = call->stream ? 0 : REQUEST_MSEC;
 
@@ -374,10 +350,7 @@ static void set_transport(struct kube_call *call)
 	curl.easy_setopt(easy, CURLOPT_BUFFERSIZE, BUFFER_SIZE);
 	curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MSEC);
 	curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, limit);
-	curl.easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-	curl.easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, KEEPALIVE_SEC);
-	curl.easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, KEEPALIVE_STEP_SEC);
-	curl.easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, prepare_socket);
+	sockets_follow(c, easy);
 	curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, call->problem);
 	curl.easy_setopt(easy, CURLOPT_PRIVATE, call);
 	curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_data);

@@ -79,5 +79,10 @@ bool kube_call_is_open(const struct kube_call *call);
 /* done is not called. */
 void kube_call_cancel(struct kube_call *call);
 
+/* Open connections that carry nothing, and that the server has not closed. */
+size_t kube_client_idle(const struct kube_client *c);
+/* Is a request under way that is not a stream? Its connection may be idle next. */
+bool kube_client_requests(const struct kube_client *c);
+
 const struct kube_client_counters *kube_client_counters(const struct kube_client *c);
 const char *kube_client_server(const struct kube_client *c);

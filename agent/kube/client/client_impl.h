@@ -48,6 +48,13 @@ struct kube_call {
 	char problem[CURL_ERROR_SIZE];
 };
 
+#define CLIENT_SOCKETS_MAX 16
+
+struct client_socket {
+	int fd;
+	bool busy; /* a request or a stream is on it, or its handshake is under way */
+};
+
 struct kube_client {
 	sd_event *event;
 	CURLM *multi; /* NULL: to be made with the next call */
@@ -60,6 +67,8 @@ struct kube_client {
 	sd_event_source *timer;
 	sd_event_source *begin; /* of waiting calls */
 	struct kube_call *calls;
+	struct client_socket sockets[CLIENT_SOCKETS_MAX];
+	size_t socket_count;
 	bool in_curl;
 	bool busy;
 	bool dead; /* freed while busy */
@@ -77,6 +86,11 @@ void client_destroy(struct kube_client *c);
 /* --- loop.c */
 int loop_start(struct kube_client *c);
 void loop_stop(struct kube_client *c);
+
+/* --- sockets.c */
+/* The connections of this handle are counted. */
+void sockets_follow(struct kube_client *c, CURL *easy);
+void sockets_mark(struct kube_client *c, curl_socket_t fd, bool busy);
 
 /* --- call.c */
 int call_new(const struct kube_request *request, struct kube_call **ret);

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* Idle connections that are kept: one to be used again, one that the last watch left. */
-#define IDLE_MAX 2L
+/* Connections that are kept, with that of the watch: two for requests (cluster_warm.c). */
+#define CONNECTIONS_MAX 3L
 
-/* The verb as in kube-apiserver's own metrics. Every GET but that of /api/v1 is a list. */
+/* The verb as in kube-apiserver's own metrics. Every GET but /api/v1 and /version is a list. */
 static const char *verb_of(const struct kube_call *call)
 {
 	static const struct {
@@ -21,7 +21,8 @@ static const char *verb_of(const struct kube_call *call)
 			return verbs[i].verb;
 	if (call->stream)
 		return "watch";
-	return strcmp(call->path, "/api/v1") == 0 ? "get" : "list";
+	return strcmp(call->path, "/api/v1") == 0 || strcmp(call->path, "/version") == 0 ? "get"
+											 : "list";
 }
 
 /* Ends a call: removes it from the list, calls done, and frees it. The client may be dead
@@ -177,6 +178,7 @@ static int socket_changed(CURL *easy, curl_socket_t fd, int what, void *arg, voi
 	uint32_t events = 0;
 
 	(void)easy;
+	sockets_mark(c, fd, what != CURL_POLL_REMOVE);
 	if (what == CURL_POLL_REMOVE) {
 		sd_event_source_disable_unref(source);
 		if (c->multi != NULL)
@@ -220,7 +222,7 @@ static int make_multi(struct kube_client *c)
 	curl.multi_setopt(c->multi, CURLMOPT_SOCKETDATA, c);
 	curl.multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, timer_changed);
 	curl.multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
-	curl.multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, IDLE_MAX);
+	curl.multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, CONNECTIONS_MAX);
 	return 0;
 }
 

@@ -37,6 +37,7 @@ class Debug:
             ("POST", "pods"): lambda r, b: fixtures.fill(control.store, control.app, **b),
             ("POST", "storm"): lambda r, b: fixtures.storm(control.store, **b),
             ("POST", "without"): self._without,
+            ("POST", "idle"): self._idle,
             ("POST", "bookmarks"): lambda r, b: setattr(Watch, "bookmark_every",
                                                         float(b["seconds"])),
         }
@@ -64,6 +65,12 @@ class Debug:
         """{"names": ["pods/resize"]}: an older server that does not offer these."""
         self.control.app.without = set(body["names"])
         return {"names": sorted(self.control.app.without)}
+
+    def _idle(self, r: Request, body: Obj) -> Obj:
+        """{"seconds": 90}: connections from now on are closed after that time without a request."""
+        if self.control.server:
+            self.control.server.idle = float(body["seconds"])
+        return {"seconds": body["seconds"]}
 
     def _counters(self, r: Request, body: Obj) -> Obj:
         rows = self.control.log.since(float(r.query.get("since", 0)))

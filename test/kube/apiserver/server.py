@@ -21,6 +21,8 @@ from .store import encode_event
 from .watch import expired
 
 CHUNKED_FROM = 4096
+# Seconds without a request after which a connection is closed, as by kube-apiserver.
+IDLE = 90.0
 
 
 class Cut(Exception):
@@ -62,6 +64,7 @@ class Server(ThreadingHTTPServer):
         super().__init__(address, Handler)
         self.app, self.faults, self.log = app, faults, log
         self.context, self.debug = context, debug
+        self.idle = IDLE
         self.open: set[socket.socket] = set()
         self.open_lock = threading.Lock()
 
@@ -89,7 +92,9 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.context:
             self.request.settimeout(30)
             self.request = self.server.context.wrap_socket(self.request, server_side=True)
-            self.request.settimeout(None)
+        # Applies while a request is awaited: handle_one_request() ends the connection then.
+        self.request.settimeout(self.server.idle)
+        self.connected = time.time()
         with self.server.open_lock:
             self.server.open.add(self.request)
         super().setup()
@@ -129,7 +134,8 @@ class Handler(BaseHTTPRequestHandler):
             return
         row = self.server.log.add({
             "time": time.time(), "method": self.command, "path": self.path,
-            "user_agent": self.headers.get("User-Agent", ""), "identity": "", "status": 0})
+            "user_agent": self.headers.get("User-Agent", ""), "identity": "", "status": 0,
+            "connected": self.connected})
         watch = query.get("watch") in ("1", "true")
         fault = self.server.faults.take(f"{self.command} {self.path}", watch)
         if fault:

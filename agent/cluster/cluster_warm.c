@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Keeps connections to the API server open for resizes. The handshake of a new one runs in the
+ * loop, which on a busy node holds up the raises of a growing container when they are needed most.
+ */
+#include "agent/cluster/cluster.h"
+#include "agent/manage/daemon_state.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/pod_table.h"
+
+/* kube-apiserver closes a connection that had no request for 90 s. */
+#define EVERY_USEC (75 * USEC_PER_SEC)
+/* After a failure, and where a proxy in between closes it earlier. */
+#define AGAIN_USEC   (10 * USEC_PER_SEC)
+#define TIMEOUT_USEC (10 * USEC_PER_SEC)
+/* More pods than one may grow at the same time. */
+#define CONNECTIONS_MAX 2
+
+static bool may_lead(const struct pod *p)
+{
+	if (p->why != NULL || p->leaving || p->ending)
+		return false;
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m != NULL && m->container.annotated && m->state == UNIT_MANAGED &&
+		    m->control.rule.mode != MODE_OFF &&
+		    m->control.resource[RESOURCE_MEMORY].managed)
+			return true;
+	}
+	return false;
+}
+
+/* The pods whose memory limits may have to be sent at once, up to CONNECTIONS_MAX. */
+static size_t needed(const struct cluster *c)
+{
+	const struct daemon *d = c->daemon;
+	size_t n = 0;
+
+	if (d->units.paused || !reporter_offered(c->reporter))
+		return 0;
+	for (size_t i = 0; i < d->pods.count && n < CONNECTIONS_MAX; i++)
+		n += may_lead(d->pods.items[i]);
+	return n;
+}
+
+/* Any answer keeps the connection open. */
+static void on_answer(void *arg, const struct kube_answer *a)
+{
+	(void)arg;
+	(void)a;
+}
+
+void cluster_warm_tick(struct cluster *c)
+{
+	/* From the server's memory, and without a right of the agent's. */
+	const struct kube_request request = {
+		.method = "GET", .path = "/version", .timeout_usec = TIMEOUT_USEC};
+	usec_t now = c->daemon->wake.now;
+	size_t count;
+
+	if (!kube_watch_state(c->watch)->healthy ||
+	    (c->warmed_at != 0 && now - c->warmed_at < AGAIN_USEC) ||
+	    kube_client_requests(c->client))
+		return;
+	count = needed(c);
+	if (count == 0 || (c->warmed_at != 0 && now - c->warmed_at < EVERY_USEC &&
+			   kube_client_idle(c->client) >= count))
+		return;
+	c->warmed_at = now;
+	/* At the same time, each takes a connection of its own. */
+	for (size_t i = 0; i < count; i++)
+		if (c->port.start(c->port.ctx, &request, on_answer, c, NULL) < 0)
+			return;
+}
