@@ -77,6 +77,7 @@ check("the root file system can be written", agent.securityContext.readOnlyRootF
 same("dropped capabilities", agent.securityContext.capabilities.drop, ["ALL"]);
 same("added capabilities", agent.securityContext.capabilities.add ?? [], overlay === "auto-bpf" ? ["BPF", "PERFMON"] : []);
 check("seccomp", pod.securityContext.seccompProfile.type === "RuntimeDefault");
+check("the CPU request, which is its weight", agent.resources.requests.cpu === "100m", agent.resources.requests.cpu);
 check("a CPU limit on the agent", agent.resources.limits.cpu === undefined);
 same("host paths", pod.volumes.filter((v) => v.hostPath).map((v) => v.hostPath.path), [
   "/sys/fs/cgroup", "/var/lib/vscaled", "/run/vscaled", "/run/systemd/journal",

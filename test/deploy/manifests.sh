@@ -33,6 +33,7 @@ done <<'PLANTED'
 auto	s/readOnlyRootFilesystem: true/readOnlyRootFilesystem: "yes"/
 auto	s/allowPrivilegeEscalation: false/privileged: true/
 auto	s/serviceAccountName: vscaled/hostPID: true/
+auto	s/cpu: 100m/cpu: 10m/
 auto	s/^  - patch$/  - '*'/
 auto	s/- pods\/resize/- secrets/
 auto-bpf	s/- PERFMON/- SYS_ADMIN/
