@@ -4,6 +4,10 @@
 /* Between two leads; each covers the growth of ahead_usec. */
 #define LEAD_EVERY_USEC USEC_PER_SEC
 
+/* An ordinary resize that has no answer after this time is given up for a lead: use passes the
+ * limit in the spec in 2 s or later (report_lead.c), an answer takes tens of milliseconds. */
+#define OVERTAKE_USEC (500 * USEC_PER_MSEC)
+
 /* Why these: design and docs/scalability.md. The margin is that of a shrink, doubled at the low
  * end, because the kubelet writes later than vscaled does. */
 const struct report_tuning report_tuning_default = {
@@ -65,6 +69,9 @@ static bool held_back(struct draft *d)
 	const struct report_state *s = d->s;
 	const struct report_facts *f = d->f;
 	bool stuck = f->pending_infeasible || f->progress_error;
+	/* Another lead waits for its answer: on a slow server none would ever get one. */
+	bool overtakes = s->phase == REPORT_SENT && d->leads && !s->leading;
+	usec_t overtake_at = add_sat(s->since, OVERTAKE_USEC);
 	const struct {
 		bool holds;
 		enum report_hold hold;
@@ -74,7 +81,7 @@ static bool held_back(struct draft *d)
 		{d->now < d->n->forbidden_until, REPORT_HOLD_OFFERED, d->n->forbidden_until},
 		{!f->active && !f->restoring, REPORT_HOLD_INACTIVE, 0},
 		{f->adopting && !d->leads, REPORT_HOLD_INACTIVE, 0},
-		{s->phase == REPORT_SENT, REPORT_HOLD_SENT, 0},
+		{s->phase == REPORT_SENT, REPORT_HOLD_SENT, overtakes ? overtake_at : 0},
 		/* The facts are older than the last answer. */
 		{f->generation < s->generation, REPORT_HOLD_ECHO, 0},
 		{d->now < s->wait_until, REPORT_HOLD_WAIT, s->wait_until},
@@ -85,6 +92,7 @@ static bool held_back(struct draft *d)
 		{d->now < s->refused_until && !d->back, REPORT_HOLD_REFUSED, s->refused_until},
 	};
 
+	d->ret->overtakes = overtakes && d->now >= overtake_at;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (rows[i].holds) {
 			hold(d, rows[i].hold, rows[i].again);

@@ -26,21 +26,18 @@
  *		only.
  *	One resize of a pod at a time: the next one waits until the kubelet has carried out the
  *		last one (generation, conditions). A lead does not wait: it overtakes a pending
- *		resize, and is tried again within the kubelet's delay when the server fails. When
- *		it is refused, a pending resize that left memory alone is withdrawn.
- *	A lead that is refused, deferred or infeasible is tried again with a quarter and then a
- *		sixteenth of the headroom, each after the answer to the one before. While less is
- *		due and cannot be sent, growth is denied.
- *	A lead that follows one without an answer, which may still be stored, is not lower and
- *		names the same containers.
- *	When an external writer lowers memory below what is needed, the limit is raised again at
- *		once three times in 10 min, then after a pause that doubles from up_interval_usec
- *		to small_usec.
- *	A refusal writes no memory limit to the cgroup: it becomes a ceiling for a time. A CPU
- *		limit goes back.
- *	What the server never accepts (memory decreases on 1.33) stays in the cgroup alone.
- *	Nothing is sent when the spec already has the value. When the spec and the checkpoint have
- *		it and the cgroup does not, vscaled writes the cgroup directly.
+ *		resize, one whose answer takes too long as well, and is tried again within the
+ *		kubelet's delay when the server fails. When it is refused, a pending resize that left
+ *memory alone is withdrawn. A lead that is refused, deferred or infeasible is tried again with a
+ *quarter and then a sixteenth of the headroom, each after the answer to the one before. While less
+ *is due and cannot be sent, growth is denied. A lead that follows one without an answer, which may
+ *still be stored, is not lower and names the same containers. When an external writer lowers memory
+ *below what is needed, the limit is raised again at once three times in 10 min, then after a pause
+ *that doubles from up_interval_usec to small_usec. A refusal writes no memory limit to the cgroup:
+ *it becomes a ceiling for a time. A CPU limit goes back. What the server never accepts (memory
+ *decreases on 1.33) stays in the cgroup alone. Nothing is sent when the spec already has the value.
+ *When the spec and the checkpoint have it and the cgroup does not, vscaled writes the cgroup
+ *directly.
  *
  * Pure: facts + state + now -> decision. Times are boottime unless they say real.
  */
@@ -292,8 +289,9 @@ struct report_decision {
 	bool send;
 	enum report_hold hold; /* why not; REPORT_HOLD_NONE when it is sent */
 	usec_t again;          /* decide again then at the latest; 0: when something changes */
-	bool blocked; /* a lead is needed and not safe: memory may outgrow what others hold */
-	bool moot;    /* less headroom is due, and the spec holds no more: report_cut_moot() */
+	bool blocked;   /* a lead is needed and not safe: memory may outgrow what others hold */
+	bool overtakes; /* a lead is needed: give up the resize under way, report_abandoned() */
+	bool moot;      /* less headroom is due, and the spec holds no more: report_cut_moot() */
 	enum report_urgency urgency;
 	/* Bit of the container: spec and checkpoint have the value and the cgroup does not. A
 	 * request cannot change that, so it is written to the cgroup directly. */
@@ -361,6 +359,8 @@ enum report_change {
 /* The patch is on its way. */
 void report_sent(struct report_state *s, const struct report_facts *f,
 		 const struct report_patch *patch, usec_t now);
+/* Its answer is no longer waited for: it may be stored or not. */
+void report_abandoned(struct report_state *s, usec_t now);
 /* f: for a 200 with the pod of the answer. Returns REPORT_CHANGE_*. */
 uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 			 struct report_state *s, const struct report_facts *f,

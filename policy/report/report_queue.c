@@ -222,14 +222,15 @@ const struct report_slot *report_queue_next(const struct report_queue *q, usec_t
 	return best;
 }
 
-usec_t report_queue_due(const struct report_queue *q, usec_t now)
+usec_t report_queue_due(const struct report_queue *q, enum report_urgency least, usec_t now)
 {
 	usec_t first = UINT64_MAX, at[REPORT_URGENCY_COUNT];
 
 	opens_all(q, now, at);
 	for (size_t i = 0; i < q->count; i++)
-		first = MIN(first, MAX(q->slots[i].not_before, at[q->slots[i].urgency]));
-	return q->count ? first : 0;
+		if (q->slots[i].urgency <= least)
+			first = MIN(first, MAX(q->slots[i].not_before, at[q->slots[i].urgency]));
+	return first != UINT64_MAX ? first : 0;
 }
 
 void report_queue_slow(struct report_queue *q, usec_t retry_after_usec, usec_t now)

@@ -76,8 +76,9 @@ const struct report_slot *report_queue_next(const struct report_queue *q, usec_t
 bool report_queue_open(const struct report_queue *q, usec_t now);
 /* Takes a token: a write goes out. False: it goes out of turn, because it is a lead. */
 bool report_queue_take(struct report_queue *q, enum report_urgency urgency, usec_t now);
-/* When report_queue_next() may return a slot at the earliest; 0: nothing waits. */
-usec_t report_queue_due(const struct report_queue *q, usec_t now);
+/* When report_queue_next() may return a slot that is at least so urgent, at the earliest; 0:
+ * nothing waits. */
+usec_t report_queue_due(const struct report_queue *q, enum report_urgency least, usec_t now);
 /* When report_queue_open() is true at the earliest; now: it is. */
 usec_t report_queue_opens(const struct report_queue *q, usec_t now);
 

@@ -216,6 +216,15 @@ static void unanswered(struct report_state *s, usec_t now)
 	s->uncertain = true;
 }
 
+void report_abandoned(struct report_state *s, usec_t now)
+{
+	if (s->phase != REPORT_SENT)
+		return;
+	restart_answered(s, REPORT_ANSWER_FAILED);
+	unanswered(s, now);
+	report_back_to(s);
+}
+
 static uint32_t failed(struct report_state *s, const struct report_answer *a, usec_t now)
 {
 	usec_t pause = s->leading && s->failures < ARRAY_SIZE(lead_pause) ? lead_pause[s->failures]

@@ -25,8 +25,8 @@ static int ev_facts(void *ctx, const char *uid, struct reporter_view *ret)
 	ret->mode = p->mode;
 	ret->changed_real = 0;
 	ret->containers[0].use_bytes = p->use;
-	ret->containers[0].slope_bps = 0;
-	ret->containers[0].growing = p->growing;
+	ret->containers[0].slope_bps = p->slope;
+	ret->containers[0].growing = p->growing || p->slope > 0;
 	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 		struct report_resource *x = &ret->containers[0].resource[r];
 
@@ -234,6 +234,15 @@ void rig_hold(struct rig *g, size_t pod, enum resource r, uint64_t value)
 
 	p->held[r] = p->actual[r] = value;
 	p->held_since = g->now;
+	reporter_changed(g->reporter, p->uid, g->now);
+}
+
+void rig_grow(struct rig *g, size_t pod, uint64_t use, uint64_t slope)
+{
+	struct rig_pod *p = &g->pods[pod];
+
+	p->use = use;
+	p->slope = slope;
 	reporter_changed(g->reporter, p->uid, g->now);
 }
 

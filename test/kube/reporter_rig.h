@@ -24,7 +24,7 @@ struct rig_pod {
 	const char *condition; /* a member of status.conditions, or "" */
 	usec_t kubelet_at;     /* when it gets to the spec; 0: it is done */
 	/* The node. */
-	uint64_t held[RESOURCE_COUNT], actual[RESOURCE_COUNT], use;
+	uint64_t held[RESOURCE_COUNT], actual[RESOURCE_COUNT], use, slope;
 	usec_t held_since;
 	const char *mode;
 	bool restoring, growing;
@@ -73,6 +73,8 @@ void rig_stop(struct rig *g);
 void rig_run(struct rig *g, usec_t span);
 /* The node sets a limit. */
 void rig_hold(struct rig *g, size_t pod, enum resource r, uint64_t value);
+/* Its memory grows. */
+void rig_grow(struct rig *g, size_t pod, uint64_t use, uint64_t slope);
 /* A user changes the spec. */
 void rig_user(struct rig *g, size_t pod, enum resource r, uint64_t limit);
 /* The same, and the watch does not tell of it yet. */

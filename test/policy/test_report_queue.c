@@ -70,7 +70,7 @@ static void test_order(void)
 	CHECK_STR(pop(&q, 8 * S), "fallen");
 	CHECK_STR(pop(&q, 8 * S), "young");
 	CHECK_STR(pop(&q, 8 * S), "");
-	CHECK_EQ(report_queue_due(&q, 8 * S), 0);
+	CHECK_EQ(report_queue_due(&q, REPORT_ANNOTATION, 8 * S), 0);
 	report_queue_drop(&q, "nobody");
 	report_queue_free(&q);
 }
@@ -87,7 +87,7 @@ static void test_rate(void)
 	while (*pop(&q, now))
 		sent++;
 	CHECK_EQ(sent, 20);
-	CHECK_EQ((report_queue_due(&q, now) - now) / S, 10);
+	CHECK_EQ((report_queue_due(&q, REPORT_ANNOTATION, now) - now) / S, 10);
 	/* One in 10 s from then on, however often one looks. */
 	for (sent = 0; now < 601 * S; now += S / 10)
 		sent += *pop(&q, now) != '\0';
@@ -106,7 +106,7 @@ static void test_due_is_reached(void)
 	for (unsigned i = 0; i < 100; i++)
 		report_queue_mark(&q, uid_of(i), REPORT_ORDINARY, now);
 	for (; q.count > 0 && looks < 200; looks++) {
-		now = report_queue_due(&q, now);
+		now = report_queue_due(&q, REPORT_ANNOTATION, now);
 		sent += *pop(&q, now) != '\0';
 	}
 	CHECK_EQ(sent, 100);
@@ -156,7 +156,7 @@ static void outage(usec_t length, uint64_t seed)
 	report_queue_healthy(&q, now);
 	end = now;
 	while (q.count > 0) {
-		now = report_queue_due(&q, now);
+		now = report_queue_due(&q, REPORT_ANNOTATION, now);
 		if (sscanf(pop(&q, now), "pod-%u", &n) != 1 || n >= 30)
 			continue;
 		told[n]++;
@@ -211,7 +211,7 @@ static void test_at_once_is_not_spread(void)
 	report_queue_mark(&q, "fallen", REPORT_AT_ONCE, 2 * S);
 	report_queue_mark(&q, "fallen", REPORT_ORDINARY, 2 * S);
 	CHECK_STR(pop(&q, 2 * S), "");
-	CHECK(report_queue_due(&q, 2 * S) <= 2 * S + rate.spread_usec);
+	CHECK(report_queue_due(&q, REPORT_ANNOTATION, 2 * S) <= 2 * S + rate.spread_usec);
 	report_queue_free(&q);
 }
 
@@ -223,10 +223,10 @@ static void test_no_more_urgent(void)
 	report_queue_init(&q, &rate, 1, S);
 	report_queue_failed(&q, S);
 	report_queue_mark(&q, "a", REPORT_LEADS, S);
-	CHECK_EQ(report_queue_due(&q, S), S);
+	CHECK_EQ(report_queue_due(&q, REPORT_ANNOTATION, S), S);
 	report_queue_mark(&q, "a", REPORT_ORDINARY, S);
 	CHECK_STR(pop(&q, S), "");
-	CHECK_EQ(report_queue_due(&q, S), q.try_at);
+	CHECK_EQ(report_queue_due(&q, REPORT_ANNOTATION, S), q.try_at);
 	report_queue_free(&q);
 }
 
@@ -245,7 +245,7 @@ static void test_leads_have_their_own_budget(void)
 	CHECK_STR(pop(&q, now), "");
 	at = q.try_at;
 	report_queue_mark(&q, "fast", REPORT_LEADS, now);
-	CHECK_EQ(report_queue_due(&q, now), now);
+	CHECK_EQ(report_queue_due(&q, REPORT_ANNOTATION, now), now);
 	CHECK_STR(pop(&q, now), "fast");
 	CHECK_EQ(out_of_turn, ++before);
 	CHECK_EQ(q.try_at, at); /* the others' turn stays */
@@ -280,7 +280,7 @@ static void test_annotations_leave_room(void)
 	while (*pop(&q, now))
 		sent++;
 	CHECK_EQ(sent, 10);
-	CHECK_EQ((report_queue_due(&q, now) - now) / S, 10);
+	CHECK_EQ((report_queue_due(&q, REPORT_ANNOTATION, now) - now) / S, 10);
 	for (unsigned i = 0; i < 11; i++)
 		report_queue_mark(&q, uid_of(i), REPORT_ORDINARY, now);
 	for (unsigned i = 0; i < 10; i++)

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* Requests of pods under way at a time; one while the server is away. */
-#define IN_FLIGHT_MAX 4
+/* Requests of pods under way at a time; one while the server is away. Leads have places of their
+ * own. */
+#define IN_FLIGHT_MAX   4
+#define IN_FLIGHT_LEADS 8
 /* While reports wait, one write in this many is an Event of type Normal. */
 #define EVENT_TURN 4
 
@@ -44,10 +46,8 @@ int reporter_new(const struct kube_port *port, struct recorder *recorder,
 
 static void tracked_free(struct tracked *t)
 {
-	if (t->call != NULL)
-		t->reporter->port.cancel(t->reporter->port.ctx, t->call);
-	if (t->under_way)
-		t->reporter->in_flight--;
+	reporter_cancel(t->reporter, &t->resize);
+	reporter_cancel(t->reporter, &t->patch);
 	free(t->state);
 	free(t->status);
 	free(t->asked);
@@ -68,6 +68,12 @@ void reporter_free(struct reporter *r)
 	report_queue_free(&r->queue);
 	free(r->pods);
 	free(r);
+}
+
+/* Is a request of the pod under way? */
+static bool is_busy(const struct tracked *t)
+{
+	return t->resize.under_way || t->patch.under_way;
 }
 
 struct tracked *reporter_find(const struct reporter *r, const char *uid)
@@ -310,6 +316,17 @@ static void decide(struct tracked *t, usec_t now, struct report_decision *ret)
 				     (t->status != NULL && now >= r->status_forbidden_until)));
 }
 
+/* A request is under way: is there a lead that does not wait for its answer? */
+static bool lead_beside(struct tracked *t, usec_t now, struct report_decision *d)
+{
+	decide(t, now, d);
+	if (t->resize.under_way && d->overtakes) {
+		reporter_abandon(t, now);
+		decide(t, now, d);
+	}
+	return !t->resize.under_way && d->send && d->urgency == REPORT_LEADS;
+}
+
 /* Puts the pod into the queue, or takes it out. */
 static void examine(struct tracked *t, usec_t now)
 {
@@ -322,6 +339,11 @@ static void examine(struct tracked *t, usec_t now)
 	t->owes = false;
 	if (!reporter_check(t, now))
 		return;
+	if (is_busy(t)) {
+		if (lead_beside(t, now, &d))
+			report_queue_mark(&r->queue, t->uid, d.urgency, now);
+		return;
+	}
 	decide(t, now, &d);
 	report_traps(t, &d);
 	free(reporter_status_due(t, now, &status));
@@ -344,9 +366,12 @@ static void send_of(struct tracked *t, usec_t now)
 	char *text;
 
 	report_queue_drop(&r->queue, t->uid);
-	if (t->under_way || !reporter_check(t, now))
+	if (!reporter_check(t, now))
 		return;
-	decide(t, now, &d);
+	if (!is_busy(t))
+		decide(t, now, &d);
+	else if (!lead_beside(t, now, &d))
+		return;
 	if (d.send) {
 		if (reporter_send_resize(t, &d, now) < 0)
 			t->again = add_sat(now, USEC_PER_SEC);
@@ -359,9 +384,9 @@ static void send_of(struct tracked *t, usec_t now)
 
 static bool may_send(const struct reporter *r, enum report_urgency urgency)
 {
-	bool one = r->queue.outage && urgency != REPORT_LEADS;
-
-	return r->in_flight < (one ? 1 : IN_FLIGHT_MAX);
+	if (urgency == REPORT_LEADS)
+		return r->in_flight < IN_FLIGHT_MAX + IN_FLIGHT_LEADS;
+	return r->in_flight < (r->queue.outage ? 1 : IN_FLIGHT_MAX);
 }
 
 /* An Event now, rather than the report that is first in the queue? */
@@ -415,8 +440,8 @@ void reporter_step(struct reporter *r, usec_t now, usec_t now_real)
 	for (size_t i = r->count; i-- > 0;) {
 		struct tracked *t = r->pods[i];
 
-		if (!t->under_way &&
-		    (t->dirty || is_due(t->again, now) || is_due(t->status_again, now)))
+		if (t->dirty || is_due(t->again, now) ||
+		    (!is_busy(t) && is_due(t->status_again, now)))
 			examine(t, now);
 	}
 	send_all(r, now, now_real);
@@ -434,14 +459,16 @@ usec_t reporter_due(const struct reporter *r, usec_t now)
 	for (size_t i = 0; i < r->count; i++) {
 		const struct tracked *t = r->pods[i];
 
-		if (t->under_way)
-			continue;
-		due = sooner(due, t->dirty ? now : sooner(t->again, t->status_again));
+		due = sooner(due, t->dirty ? now : t->again);
+		if (!is_busy(t) && !t->dirty)
+			due = sooner(due, t->status_again);
 	}
+	if (may_send(r, REPORT_LEADS))
+		due = sooner(due, report_queue_due(&r->queue, REPORT_LEADS, now));
 	if (may_send(r, REPORT_ORDINARY)) {
 		usec_t event = r->recorder ? recorder_next(r->recorder, now) : 0;
 
-		due = sooner(due, report_queue_due(&r->queue, now));
+		due = sooner(due, report_queue_due(&r->queue, REPORT_ANNOTATION, now));
 		if (event != 0)
 			due = sooner(due, MAX(event, report_queue_opens(&r->queue, now)));
 	}

@@ -6,6 +6,13 @@
 
 #define REPORTER_COUNTS_MAX 64
 
+/* A request to the API server. */
+struct flight {
+	struct kube_call *call;
+	bool under_way;
+	bool in_turn; /* it waited for its turn; else it is a lead */
+};
+
 struct tracked {
 	struct reporter *reporter;
 	char uid[REPORT_UID_MAX];
@@ -17,9 +24,8 @@ struct tracked {
 	bool going_back; /* the originals are not in the spec yet */
 	bool owes; /* going_back; or the pod is no longer managed, and its resize is pending or its
 		      annotation is still there */
-	struct kube_call *call;
-	bool under_way;
-	bool in_turn; /* the request under way waited for its turn; else it is a lead */
+	/* One at a time, but for a lead: it does not wait for the annotation. */
+	struct flight resize, patch;
 	char *status; /* the annotation as the server has it; NULL: it has none */
 	char *asked;  /* the value in the request under way; NULL: its removal */
 	bool status_known;
@@ -82,5 +88,8 @@ void reporter_show_denied(struct tracked *t, uint32_t changes, const char *why, 
 /* 0: on its way. */
 int reporter_send_resize(struct tracked *t, const struct report_decision *d, usec_t now);
 int reporter_send_status(struct tracked *t, char *text, usec_t now); /* takes text */
+/* Gives the resize under way up. */
+void reporter_abandon(struct tracked *t, usec_t now);
+void reporter_cancel(struct reporter *r, struct flight *f);
 void reporter_discover(struct reporter *r, usec_t now);
 void reporter_recorded(void *ctx, const struct kube_answer *a);

@@ -27,8 +27,8 @@ bool reporter_owes(const struct reporter *r, const char *uid)
 {
 	const struct tracked *t = reporter_find(r, uid);
 
-	return t != NULL &&
-	       (t->dirty || t->under_way || t->owes || report_queue_holds(&r->queue, uid));
+	return t != NULL && (t->dirty || t->resize.under_way || t->patch.under_way || t->owes ||
+			     report_queue_holds(&r->queue, uid));
 }
 
 uint64_t reporter_allows(const struct reporter *r, const char *uid, size_t container,

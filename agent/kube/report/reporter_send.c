@@ -15,6 +15,9 @@
 #define CONFLICTS_MAX 3
 #define PATH_SIZE     1600
 
+static void on_resize(void *arg, const struct kube_answer *a);
+static void on_status(void *arg, const struct kube_answer *a);
+
 static void count(struct reporter *r, enum reporter_verb verb, unsigned status)
 {
 	for (size_t i = 0; i < r->count_count; i++)
@@ -78,30 +81,51 @@ static int path_of(const struct kube_pod *pod, const char *end, char *path)
 	return 0;
 }
 
-static int start(struct tracked *t, const struct kube_request *request, kube_done_fn *done,
+/* status: the annotation; else a resize. */
+static int start(struct tracked *t, const struct kube_request *request, bool status,
 		 enum report_urgency urgency, usec_t now)
 {
+	struct flight *f = status ? &t->patch : &t->resize;
 	struct reporter *r = t->reporter;
 	int e;
 
-	t->under_way = true;
-	e = r->port.start(r->port.ctx, request, done, t, &t->call);
+	f->under_way = true;
+	e = r->port.start(r->port.ctx, request, status ? on_status : on_resize, t, &f->call);
 	if (e < 0) {
-		t->under_way = false;
+		f->under_way = false;
 		report_queue_failed(&r->queue, now);
 		return e;
 	}
 	r->in_flight++;
-	t->in_turn = report_queue_take(&r->queue, urgency, now);
+	f->in_turn = report_queue_take(&r->queue, urgency, now);
 	return 0;
 }
 
-static void ended(struct tracked *t)
+static void ended(struct tracked *t, struct flight *f)
 {
-	t->under_way = false;
-	t->call = NULL;
+	f->under_way = false;
+	f->call = NULL;
 	t->dirty = true;
 	t->reporter->in_flight--;
+}
+
+void reporter_cancel(struct reporter *r, struct flight *f)
+{
+	if (f->call != NULL)
+		r->port.cancel(r->port.ctx, f->call);
+	if (f->under_way)
+		r->in_flight--;
+	*f = (struct flight){0};
+}
+
+void reporter_abandon(struct tracked *t, usec_t now)
+{
+	struct reporter *r = t->reporter;
+
+	reporter_cancel(r, &t->resize);
+	count(r, REPORTER_RESIZE, 0);
+	r->tally.answers[REPORT_ANSWER_FAILED]++;
+	report_abandoned(t->state, now);
 }
 
 /* Says once that a right is missing. */
@@ -139,9 +163,9 @@ static void on_resize(void *arg, const struct kube_answer *a)
 	const struct reporter_view *v = &r->view;
 	uint32_t changes;
 
-	ended(t);
+	ended(t, &t->resize);
 	count(r, REPORTER_RESIZE, a->status);
-	health(r, a, t->in_turn, now);
+	health(r, a, t->resize.in_turn, now);
 	r->events.wake(r->events.ctx);
 	if (missing) {
 		answer.kind = REPORT_ANSWER_UNSUPPORTED;
@@ -195,7 +219,7 @@ int reporter_send_resize(struct tracked *t, const struct report_decision *d, use
 	if (e >= 0 && r->events.sending != NULL)
 		r->events.sending(r->events.ctx, t->uid, &d->patch);
 	if (e >= 0)
-		e = start(t, &request, on_resize, d->urgency, now);
+		e = start(t, &request, false, d->urgency, now);
 	if (e >= 0) {
 		r->tally.sent++;
 		report_sent(t->state, &r->view.facts, &d->patch, now);
@@ -221,9 +245,9 @@ static void on_status(void *arg, const struct kube_answer *a)
 	bool missing;
 	struct report_answer answer = reporter_classify(a, &status, &missing);
 
-	ended(t);
+	ended(t, &t->patch);
 	count(r, REPORTER_STATUS, a->status);
-	health(r, a, t->in_turn, now);
+	health(r, a, t->patch.in_turn, now);
 	r->events.wake(r->events.ctx);
 	switch (answer.kind) {
 	case REPORT_ANSWER_OK:
@@ -264,7 +288,7 @@ int reporter_send_status(struct tracked *t, char *text, usec_t now)
 	free(t->asked);
 	t->asked = text;
 	if (e >= 0)
-		e = start(t, &request, on_status, REPORT_ANNOTATION, now);
+		e = start(t, &request, true, REPORT_ANNOTATION, now);
 	return e;
 }
 
