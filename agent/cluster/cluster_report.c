@@ -256,6 +256,11 @@ static void on_wake(void *ctx)
 	c->bounds_due = true;
 }
 
+static void on_bounds(void *ctx)
+{
+	((struct cluster *)ctx)->bounds_due = true;
+}
+
 static void on_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
 {
 	struct cluster *c = ctx;
@@ -423,6 +428,7 @@ int cluster_report_start(struct cluster *c)
 		.contested = on_contested,
 		.trouble = on_trouble,
 		.wake = on_wake,
+		.bounds = on_bounds,
 		.clock = on_clock,
 	};
 	int r = recorder_new(&c->port, &recorder, &c->recorder);

@@ -38,6 +38,8 @@ static int ev_facts(void *ctx, const char *uid, struct reporter_view *ret)
 		x->actual = p->actual[r];
 		ret->target[0][r] = 0;
 	}
+	if (g->alter != NULL)
+		g->alter(g, ret);
 	return 0;
 }
 
@@ -115,6 +117,11 @@ static void ev_wake(void *ctx)
 	((struct rig *)ctx)->wakes++;
 }
 
+static void ev_bounds(void *ctx)
+{
+	((struct rig *)ctx)->bounds++;
+}
+
 static void ev_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
 {
 	*ret_boot = ((struct rig *)ctx)->now;
@@ -143,6 +150,7 @@ void rig_start(struct rig *g, size_t pods)
 		.foreign = ev_foreign,
 		.trouble = ev_trouble,
 		.wake = ev_wake,
+		.bounds = ev_bounds,
 		.clock = ev_clock,
 	};
 

@@ -60,6 +60,9 @@ struct rig {
 	const char *fail_body;
 	usec_t fail_retry_after;
 	bool fail_but_do; /* done all the same, and the answer lost */
+	/* What the test changes of the facts; may be NULL. */
+	void (*alter)(struct rig *g, struct reporter_view *v);
+	unsigned bounds; /* times that reporter_ratifies() was said to have changed */
 	unsigned requests, writes, wakes, steps, troubles, troubles_over;
 	char trouble[512];
 	char log[4096]; /* "R0 S0 E0 ": kinds of writes that came in, with the pod */

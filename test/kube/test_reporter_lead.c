@@ -88,10 +88,53 @@ static void test_others_under_way(void)
 	rig_stop(&g);
 }
 
+/* A second container, which a resize would restart, uses more than its limit in the spec. */
+static void add_sibling(struct rig *g, struct reporter_view *v)
+{
+	struct report_resource memory = v->containers[0].resource[MEM];
+
+	(void)g;
+	memory.restart = true;
+	memory.held = memory.actual = 512 * MIB;
+	memory.restart_to = 0;
+	v->containers[1] = v->containers[0];
+	v->containers[1].use_bytes = 400 * MIB;
+	v->containers[1].slope_bps = 0;
+	v->containers[1].growing = false;
+	v->containers[1].resource[MEM] = memory;
+	v->containers[0].resource[MEM].ceiling = 300 * MIB;
+	v->facts.container_count = 2;
+}
+
+/* A lead has no room beside its sibling: the bounds of growth follow in the same step. */
+static void test_blocked_is_told_at_once(void)
+{
+	struct rig g;
+	usec_t now;
+
+	start(&g, 1);
+	g.alter = add_sibling;
+	rig_run(&g, S);
+	g.bounds = 0;
+	now = g.now;
+	CHECK(reporter_ratifies(g.reporter, "u0", now));
+	rig_grow(&g, 0, 230 * MIB, 10 * MIB);
+	reporter_step(g.reporter, now, now);
+	CHECK(!reporter_ratifies(g.reporter, "u0", now));
+	CHECK_EQ(g.bounds, 1);
+	/* And when it is over. */
+	rig_grow(&g, 0, 150 * MIB, 0);
+	reporter_step(g.reporter, now, now);
+	CHECK(reporter_ratifies(g.reporter, "u0", now));
+	CHECK_EQ(g.bounds, 2);
+	rig_stop(&g);
+}
+
 int main(void)
 {
 	test_status_under_way();
 	test_resize_under_way();
 	test_others_under_way();
+	test_blocked_is_told_at_once();
 	return check_result();
 }

@@ -62,6 +62,8 @@ struct reporter_events {
 	void (*trouble)(void *ctx, const char *text);
 	/* An answer arrived: reporter_due() may have changed. */
 	void (*wake)(void *ctx);
+	/* What reporter_ratifies() says of a pod has changed. May be NULL. */
+	void (*bounds)(void *ctx);
 	void (*clock)(void *ctx, usec_t *ret_boot, usec_t *ret_real);
 };
 

@@ -21,6 +21,7 @@ struct tracked {
 	usec_t again; /* 0: when something changes */
 	enum report_hold hold;
 	bool blocked;    /* as the last decision says */
+	bool unratified; /* as bounds() was called for */
 	bool going_back; /* the originals are not in the spec yet */
 	bool owes; /* going_back; or the pod is no longer managed, and its resize is pending or its
 		      annotation is still there */
@@ -83,6 +84,10 @@ bool reporter_is_bound(const struct tracked *t, usec_t now);
 /* A lead is denied, no value is refused: the text is shown in the annotation and in explain, and
  * contested() is called where an external writer is the cause. */
 void reporter_show_denied(struct tracked *t, uint32_t changes, const char *why, usec_t now);
+
+/* --- reporter_query.c */
+/* Calls bounds() if what reporter_ratifies() says of the pod has changed. */
+void reporter_tell_bounds(struct tracked *t, usec_t now);
 
 /* --- reporter_send.c */
 /* 0: on its way. */

@@ -42,15 +42,31 @@ uint64_t reporter_allows(const struct reporter *r, const char *uid, size_t conta
 		       : report_allows(t->state, container, resource, now, ret_until);
 }
 
-bool reporter_ratifies(const struct reporter *r, const char *uid, usec_t now)
+/* t: NULL where the pod is not tracked. */
+static bool ratifies(const struct reporter *r, const struct tracked *t, usec_t now)
 {
-	const struct tracked *t = reporter_find(r, uid);
-
 	if (!r->offered || now < r->node.forbidden_until)
 		return false;
 	return t == NULL || t->state == NULL ||
 	       (t->state->failures == 0 && now >= t->state->refused_until && !t->blocked &&
 		!report_lead_denied(t->state, now));
+}
+
+bool reporter_ratifies(const struct reporter *r, const char *uid, usec_t now)
+{
+	return ratifies(r, reporter_find(r, uid), now);
+}
+
+void reporter_tell_bounds(struct tracked *t, usec_t now)
+{
+	const struct reporter_events *e = &t->reporter->events;
+	bool unratified = !ratifies(t->reporter, t, now);
+
+	if (unratified == t->unratified)
+		return;
+	t->unratified = unratified;
+	if (e->bounds != NULL)
+		e->bounds(e->ctx);
 }
 
 enum report_hold reporter_hold(const struct reporter *r, const char *uid)
