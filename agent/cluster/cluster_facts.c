@@ -119,6 +119,7 @@ static void fill_resource(const struct managed *m, enum resource r, bool back,
 	ret->ceiling = ceiling == LIMIT_MAX ? 0 : ceiling;
 	ret->original_request = persist_original_request(m, r, ret->spec_request);
 	ret->request = control_request(c, r);
+	ret->external = !spec_sent_by_us(m, r, ret->spec_limit);
 	/* Without a cgroup the last value read is out of date. */
 	if (m->cgroup.cg == NULL)
 		ret->actual = 0;

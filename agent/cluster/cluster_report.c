@@ -143,6 +143,36 @@ static void restart_sent(struct managed *m)
 	m->restart.oom_kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
 }
 
+/* Before the first request of vscaled: every limit in the spec that is not the original is an
+ * external writer's. */
+static void record_first(struct cluster *c, struct managed *m)
+{
+	uint64_t original[RESOURCE_COUNT];
+
+	if (persist_is_ratified(c->daemon, m))
+		return;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		original[r] = persist_original_limit(m, r, 0);
+	persist_sent(c->daemon, m, original, original);
+	persist_ratified(c->daemon, m, true);
+}
+
+/* What the request does not change keeps its record: it may be an external writer's. */
+static void record_sent(struct cluster *c, struct managed *m, const struct report_item *item,
+			const struct kube_container *k)
+{
+	uint64_t sent[RESOURCE_COUNT], over[RESOURCE_COUNT];
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		persist_last_sent(m, r, &sent[r], &over[r]);
+		if (!(item->limits & (1u << r)) || item->limit[r] == k->spec.limit[r])
+			continue;
+		sent[r] = item->limit[r];
+		over[r] = k->spec.limit[r];
+	}
+	persist_sent(c->daemon, m, sent, over);
+}
+
 /* Puts the values on record; the step that sends them saves the record. */
 static void on_sending(void *ctx, const char *uid, const struct report_patch *patch)
 {
@@ -153,7 +183,7 @@ static void on_sending(void *ctx, const char *uid, const struct report_patch *pa
 
 	for (size_t i = 0; sized && i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL && p->members[i].managed->container.annotated)
-			persist_ratified(c->daemon, p->members[i].managed, true);
+			record_first(c, p->members[i].managed);
 	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
 			p->members[i].managed->restart.oom_kills_before =
@@ -161,17 +191,15 @@ static void on_sending(void *ctx, const char *uid, const struct report_patch *pa
 	for (size_t i = 0; p != NULL && i < patch->count; i++) {
 		const struct report_item *item = &patch->item[i];
 		const struct kube_container *k = &p->spec->containers[item->container];
-		uint64_t sent[RESOURCE_COUNT];
+		struct managed *m = p->members[item->container].managed;
 
-		if (p->members[item->container].managed != NULL && restarts(k, item))
-			restart_sent(p->members[item->container].managed);
-		for (size_t r = 0; r < RESOURCE_COUNT; r++)
-			sent[r] = item->limits & (1u << r) ? item->limit[r] : k->spec.limit[r];
-		if (p->members[item->container].managed == NULL)
+		if (m == NULL)
 			continue;
-		persist_sent(c->daemon, p->members[item->container].managed, sent, k->spec.limit);
+		if (restarts(k, item))
+			restart_sent(m);
+		record_sent(c, m, item, k);
 		/* The spec leads: the kubelet may write it before we have written anything. */
-		p->members[item->container].managed->originals.touched |= sized;
+		m->originals.touched |= sized;
 	}
 }
 

@@ -383,6 +383,15 @@ void persist_sent(struct daemon *d, const struct managed *m, const uint64_t sent
 	d->records.dirty = true;
 }
 
+void persist_last_sent(const struct managed *m, enum resource r, uint64_t *ret_sent,
+		       uint64_t *ret_over)
+{
+	const struct baseline *b = baseline_find(&m->daemon->records.baselines, m->key);
+
+	*ret_sent = b != NULL ? b->sent[r] : 0;
+	*ret_over = b != NULL ? b->sent_over[r] : 0;
+}
+
 bool persist_is_ratified(const struct daemon *d, const struct managed *m)
 {
 	const struct baseline *b = baseline_find(&d->records.baselines, m->key);

@@ -52,6 +52,9 @@ void persist_ratified(struct daemon *d, const struct managed *m, bool ratified);
  * found there later is the owner's. */
 void persist_sent(struct daemon *d, const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
 		  const uint64_t over[RESOURCE_COUNT]);
+/* What is on record of that; 0: none, or not known. */
+void persist_last_sent(const struct managed *m, enum resource r, uint64_t *ret_sent,
+		       uint64_t *ret_over);
 bool persist_is_ratified(const struct daemon *d, const struct managed *m);
 /* What the container requested before vscaled; `present` where nothing is on record. */
 uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present);

@@ -27,17 +27,17 @@
  *	One resize of a pod at a time: the next one waits until the kubelet has carried out the
  *		last one (generation, conditions). A lead does not wait: it overtakes a pending
  *		resize, one whose answer takes too long as well, and is tried again within the
- *		kubelet's delay when the server fails. When it is refused, a pending resize that left
- *memory alone is withdrawn. A lead that is refused, deferred or infeasible is tried again with a
- *quarter and then a sixteenth of the headroom, each after the answer to the one before. While less
- *is due and cannot be sent, growth is denied. A lead that follows one without an answer, which may
- *still be stored, is not lower and names the same containers. When an external writer lowers memory
- *below what is needed, the limit is raised again at once three times in 10 min, then after a pause
- *that doubles from up_interval_usec to small_usec. A refusal writes no memory limit to the cgroup:
- *it becomes a ceiling for a time. A CPU limit goes back. What the server never accepts (memory
- *decreases on 1.33) stays in the cgroup alone. Nothing is sent when the spec already has the value.
- *When the spec and the checkpoint have it and the cgroup does not, vscaled writes the cgroup
- *directly.
+ *		kubelet's delay when the server fails. When it is refused, a pending resize that
+ *left memory alone is withdrawn. A lead that is refused, deferred or infeasible is tried again with
+ *a quarter and then a sixteenth of the headroom, each after the answer to the one before. While
+ *less is due and cannot be sent, growth is denied. A lead that follows one without an answer, which
+ *may still be stored, is not lower and names the same containers. When an external writer lowers
+ *memory below what is needed, the limit is raised again at once three times in 10 min, then after a
+ *pause that doubles from up_interval_usec to small_usec. A refusal writes no memory limit to the
+ *cgroup: it becomes a ceiling for a time. A CPU limit goes back. What the server never accepts
+ *(memory decreases on 1.33) stays in the cgroup alone. Nothing is sent when the spec already has
+ *the value. When the spec and the checkpoint have it and the cgroup does not, vscaled writes the
+ *cgroup directly.
  *
  * Pure: facts + state + now -> decision. Times are boottime unless they say real.
  */
@@ -85,8 +85,10 @@ struct report_resource {
 	usec_t held_since; /* unchanged since */
 	uint64_t actual;   /* in the cgroup's file; 0: not read */
 	uint64_t reported; /* limit that the kubelet reports as carried out; 0: not reported */
-	uint64_t ceiling;  /* it is never held above this; 0: no such bound */
-	uint64_t request;  /* the recommended request; 0: leave it */
+	uint64_t reported_request;
+	bool external;    /* by the records, vscaled did not send this limit */
+	uint64_t ceiling; /* it is never held above this; 0: no such bound */
+	uint64_t request; /* the recommended request; 0: leave it */
 };
 
 struct report_container {

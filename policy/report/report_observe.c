@@ -19,6 +19,36 @@ static uint32_t bits_of(const struct report_facts *f)
 	       (f->echoed ? BIT_ECHOED : 0u);
 }
 
+/* The kubelet computes CPU from quota and shares, which may be a millicore off. */
+static uint64_t carried_value(size_t r, uint64_t reported, uint64_t spec, uint64_t unreported)
+{
+	uint64_t off = MAX(reported, spec) - MIN(reported, spec);
+
+	if (reported == 0)
+		return unreported;
+	return off <= (r == RESOURCE_CPU ? 1 : 0) ? spec : reported;
+}
+
+/* What the kubelet has carried out of a spec that an earlier agent process may have written, and
+ * whether an external writer set what it has not. */
+static void first_good(struct report_memory *m, const struct report_facts *f, size_t i, size_t r)
+{
+	const struct report_resource *x = &f->containers[i].resource[r];
+	struct report_values *good = &m->good;
+
+	/* A value that restarts the container is not guessed: it stays. */
+	if (!ratifiable(x))
+		return;
+	good->limit[r] = carried_value(r, x->reported, x->spec_limit,
+				       f->ours ? x->original_limit : x->spec_limit);
+	good->request[r] = carried_value(r, x->reported_request, x->spec_request,
+					 f->ours ? x->original_request : x->spec_request);
+	if (r == RESOURCE_MEMORY)
+		good->limit[r] = MIN(good->limit[r], x->spec_limit);
+	if (x->external && !report_equal(&m->known, good, r))
+		m->theirs |= 1u << r;
+}
+
 /* The pod is seen for the first time. Only managedFields show what an earlier agent process wrote.
  */
 static uint32_t first_seen(struct report_state *s, const struct report_facts *f, usec_t now)
@@ -27,20 +57,8 @@ static uint32_t first_seen(struct report_state *s, const struct report_facts *f,
 		struct report_memory *m = &s->container[i];
 
 		m->known = m->asked = m->good = report_spec_of(f, i);
-		for (size_t r = 0; f->ours && r < RESOURCE_COUNT; r++) {
-			const struct report_resource *x = &f->containers[i].resource[r];
-
-			/* A value that restarts the container is not guessed: it stays. */
-			if (!ratifiable(x))
-				continue;
-			m->good.limit[r] = x->original_limit;
-			m->good.request[r] = x->original_request;
-		}
-		if (ratifiable(&f->containers[i].resource[RESOURCE_MEMORY]) &&
-		    f->containers[i].resource[RESOURCE_MEMORY].reported != 0)
-			m->good.limit[RESOURCE_MEMORY] =
-				MIN(f->containers[i].resource[RESOURCE_MEMORY].reported,
-				    m->known.limit[RESOURCE_MEMORY]);
+		for (size_t r = 0; r < RESOURCE_COUNT; r++)
+			first_good(m, f, i, r);
 	}
 	s->seen = true;
 	s->seen_at = now;

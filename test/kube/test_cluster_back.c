@@ -309,6 +309,49 @@ static void test_use_holds_the_spec(enum cgroup_driver driver)
 	crig_close(&c);
 }
 
+static void grow_8(struct rig *r)
+{
+	burn_50(r);
+	rig_grow(r, app_of(&r->pod[0]), 8 * MIB);
+}
+
+static bool leads(struct crig *x)
+{
+	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) > 64 * MIB;
+}
+
+#define NO_ROOM                                                                                    \
+	"{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":\"Infeasible\","            \
+	"\"message\":\"Node didn't have enough capacity: cpu, requested: 64000, capacity: 4000\"}"
+
+/* The kubelet has no room for the CPU limit that the owner set, and a memory limit of vscaled's
+ * waits with it. A new agent leaves the owner's value alone, as the old one did. */
+static void test_owners_value_waits_over_a_restart(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+	const struct managed *m;
+
+	rig_run(&c.rig, 10, burn_50);
+	crig_user_resizes(&c, p, "64", NULL);
+	crig_kubelet(&c, p, NO_ROOM);
+	CHECK(crig_until(&c, 20, grow_8, leads));
+	crig_kubelet(&c, p, NO_ROOM);
+	rig_run(&c.rig, 3, burn_50);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 64000);
+	rig_stop(&c.rig);
+	crig_start(&c);
+	rig_run(&c.rig, 40, burn_50);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 64000);
+	/* It has room now: what it carries out is the owner's. */
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 20, burn_50);
+	m = managed_find(c.rig.daemon, "default/web-0/app");
+	CHECK_EQ(m->control.resource[RESOURCE_CPU].original, 64000);
+	CHECK_EQ(m->control.resource[RESOURCE_MEMORY].original, 64 * MIB);
+	CHECK_EQ(c.rig.kills, 0);
+	crig_close(&c);
+}
+
 int main(void)
 {
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
@@ -326,5 +369,6 @@ int main(void)
 	test_one_of_two(true);
 	test_owner_meanwhile();
 	test_not_seen();
+	test_owners_value_waits_over_a_restart();
 	return check_result();
 }

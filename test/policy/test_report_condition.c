@@ -250,6 +250,72 @@ static void test_new_life(void)
 	}
 }
 
+/* A predecessor's spec as a new agent finds it: CPU 900m, of which the kubelet reports so much, and
+ * a pending resize. */
+static struct report_state *new_life(struct report_rig *g, uint64_t reported_milli, bool external)
+{
+	struct report_resource *cpu = rig_res(g, 0, CPU), *memory = rig_res(g, 0, MEM);
+	struct report_state *s = report_state_new(RIG_CONTAINERS);
+
+	cpu->spec_limit = cpu->held = cpu->actual = 900;
+	cpu->spec_request = 300;
+	cpu->reported = reported_milli;
+	cpu->reported_request = reported_milli == 900 ? 301 : 200; /* from shares */
+	cpu->external = external;
+	memory->spec_limit = 512 * MIB;
+	memory->reported = 256 * MIB;
+	memory->reported_request = memory->spec_request;
+	g->f.ours = true;
+	g->f.generation = g->f.observed_generation = 5;
+	g->f.echoed = false;
+	return s;
+}
+
+/* The kubelet has carried out the CPU limit long ago: a condition on memory leaves it alone. */
+static void test_new_life_keeps_cpu(bool deferred)
+{
+	WITH(g)
+	{
+		struct report_state *s = new_life(&g, 900, false);
+		usec_t until;
+
+		g.f.pending_deferred = deferred;
+		g.f.pending_infeasible = !deferred;
+		for (unsigned i = 0; i < 20; i++) {
+			report_observed(&g.t, s, &g.f, g.now);
+			CHECK_EQ(report_allows(s, 0, CPU, g.now, &until), LIMIT_MAX);
+			report_decide(&g.t, &g.n, s, &g.f, g.now, &g.d);
+			CHECK_EQ(rig_limit(&g, 0, CPU), 0);
+			CHECK_EQ(rig_request(&g, 0, CPU), 0);
+			g.now += S;
+		}
+		CHECK_EQ(s->container[0].good.limit[CPU], 900);
+		CHECK_EQ(s->container[0].good.request[CPU], 300);
+		CHECK_EQ(s->container[0].good.limit[MEM], 256 * MIB);
+		free(s);
+	}
+}
+
+/* It has not: what vscaled sent goes back to what the kubelet reports, which need not be the
+ * original; an owner's value stays. */
+static void test_new_life_cpu_waits(bool external)
+{
+	WITH(g)
+	{
+		struct report_state *s = new_life(&g, 700, external);
+
+		g.f.pending_infeasible = true;
+		g.f.condition_resources = RESOURCES_CPU;
+		rig_res(&g, 0, MEM)->spec_limit = 256 * MIB;
+		report_observed(&g.t, s, &g.f, g.now);
+		CHECK_EQ(s->container[0].theirs, external ? RESOURCES_CPU : 0);
+		report_decide(&g.t, &g.n, s, &g.f, g.now, &g.d);
+		CHECK_EQ(g.d.send, !external);
+		CHECK_EQ(rig_limit(&g, 0, CPU), external ? 0 : 700);
+		free(s);
+	}
+}
+
 int main(void)
 {
 	test_deferred_is_waited_for();
@@ -264,5 +330,9 @@ int main(void)
 	test_admission_makes_less_of_it();
 	test_restore_after_refusals();
 	test_new_life();
+	test_new_life_keeps_cpu(true);
+	test_new_life_keeps_cpu(false);
+	test_new_life_cpu_waits(false);
+	test_new_life_cpu_waits(true);
 	return check_result();
 }

@@ -213,37 +213,6 @@ static void test_overtakes_a_lowering(void)
 	}
 }
 
-/* An ordinary resize gets no answer: it is given up, and may be stored all the same. The lead that
- * follows waits for its own answer. */
-static void test_overtakes_an_unanswered_one(void)
-{
-	WITH(g)
-	{
-		rig_hold(&g, 0, MEM, 4096 * MIB);
-		g.now += 60 * S;
-		grow(&g, 200 * MIB, 0);
-		g.t.ahead_usec = S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 4096 * MIB);
-		g.d.patch.leads = false; /* as an ordinary raise */
-		rig_sent(&g);
-		rig_hold(&g, 0, MEM, 256 * MIB);
-		grow(&g, 245 * MIB, 20 * MIB);
-		g.now += S / 2;
-		CHECK(!rig_decide(&g));
-		CHECK(g.d.overtakes);
-		report_abandoned(g.s, g.now);
-		CHECK(rig_decide(&g));
-		CHECK(g.d.patch.leads);
-		CHECK_EQ(rig_limit(&g, 0, MEM), 4096 * MIB);
-		rig_sent(&g);
-		g.now += 10 * S;
-		CHECK(!rig_decide(&g));
-		CHECK(!g.d.overtakes);
-		CHECK_EQ(g.d.again, 0);
-	}
-}
-
 /* Somebody else's resize of CPU alone: its owner's value is not adopted yet, the memory is ours. */
 static void test_owner_who_resizes_cpu(void)
 {
@@ -493,7 +462,6 @@ int main(void)
 	test_pause_of_a_neighbour();
 	test_fresh_agent_lowers_nothing();
 	test_overtakes_a_lowering();
-	test_overtakes_an_unanswered_one();
 	test_owner_who_resizes_cpu();
 	test_owner_who_lowers_memory();
 	test_owner_who_raises_memory();

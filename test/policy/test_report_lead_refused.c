@@ -181,6 +181,37 @@ static void test_unanswered_ends(bool refused)
 	}
 }
 
+/* An ordinary resize gets no answer: it is given up, and may be stored all the same. The lead that
+ * follows waits for its own answer. */
+static void test_overtakes_an_unanswered_one(void)
+{
+	WITH(g)
+	{
+		rig_hold(&g, 0, MEM, 4096 * MIB);
+		g.now += 60 * S;
+		grow(&g, 200 * MIB, 0);
+		g.t.ahead_usec = S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 4096 * MIB);
+		g.d.patch.leads = false; /* as an ordinary raise */
+		rig_sent(&g);
+		rig_hold(&g, 0, MEM, 256 * MIB);
+		grow(&g, 245 * MIB, 20 * MIB);
+		g.now += S / 2;
+		CHECK(!rig_decide(&g));
+		CHECK(g.d.overtakes);
+		report_abandoned(g.s, g.now);
+		CHECK(rig_decide(&g));
+		CHECK(g.d.patch.leads);
+		CHECK_EQ(rig_limit(&g, 0, MEM), 4096 * MIB);
+		rig_sent(&g);
+		g.now += 10 * S;
+		CHECK(!rig_decide(&g));
+		CHECK(!g.d.overtakes);
+		CHECK_EQ(g.d.again, 0);
+	}
+}
+
 int main(void)
 {
 	test_refusal_while_a_lead_is_carried_out();
@@ -188,6 +219,7 @@ int main(void)
 	test_cuts_count_on_after_pause();
 	test_sibling_changed_in_between();
 	test_own_value_changed_in_between();
+	test_overtakes_an_unanswered_one();
 	test_unanswered_may_be_stored();
 	test_unanswered_ends(true);
 	test_unanswered_ends(false);

@@ -306,7 +306,7 @@ static void decide(struct tracked *t, usec_t now, struct report_decision *ret)
 		report_cut_moot(t->state, now);
 	t->hold = ret->hold;
 	t->blocked = ret->blocked;
-	reporter_tell_bounds(t, now);
+	reporter_report_bounds(t, now);
 	t->again = ret->again;
 	t->going_back =
 		holds_ours(&r->view.facts) && (ret->send || passes(ret->hold) || !r->offered_known);

@@ -87,7 +87,7 @@ void reporter_show_denied(struct tracked *t, uint32_t changes, const char *why, 
 
 /* --- reporter_query.c */
 /* Calls bounds() if what reporter_ratifies() says of the pod has changed. */
-void reporter_tell_bounds(struct tracked *t, usec_t now);
+void reporter_report_bounds(struct tracked *t, usec_t now);
 
 /* --- reporter_send.c */
 /* 0: on its way. */

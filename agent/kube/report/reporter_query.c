@@ -57,7 +57,7 @@ bool reporter_ratifies(const struct reporter *r, const char *uid, usec_t now)
 	return ratifies(r, reporter_find(r, uid), now);
 }
 
-void reporter_tell_bounds(struct tracked *t, usec_t now)
+void reporter_report_bounds(struct tracked *t, usec_t now)
 {
 	const struct reporter_events *e = &t->reporter->events;
 	bool unratified = !ratifies(t->reporter, t, now);

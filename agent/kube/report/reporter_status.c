@@ -105,6 +105,7 @@ static void fill_resource(const struct kube_container *c, size_t r, struct repor
 		.reported = sized && c->has_status && c->status.limit[r] != LIMIT_MAX
 				    ? c->status.limit[r]
 				    : 0,
+		.reported_request = sized && c->has_status ? c->status.request[r] : 0,
 	};
 	x->original_limit = x->held = x->spec_limit;
 	x->original_request = x->spec_request;
