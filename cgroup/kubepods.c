@@ -22,7 +22,7 @@ static void drop_dir(DIR **d)
 		closedir(*d);
 }
 
-static void replace(char *s, char from, char to)
+static void kubepods_replace(char *s, char from, char to)
 {
 	for (; *s != '\0'; s++)
 		if (*s == from)
@@ -37,7 +37,7 @@ static bool ends_with(const char *s, size_t len, const char *end)
 }
 
 /* All characters are of the given set, and there is room. */
-static int take(const char *from, size_t len, const char *set, char *ret, size_t size)
+static int kubepods_take(const char *from, size_t len, const char *set, char *ret, size_t size)
 {
 	if (len == 0 || len >= size || strspn(from, set) < len)
 		return -EINVAL;
@@ -57,12 +57,12 @@ static int parse_slice(const char *part, size_t len, struct kubepods_name *ret)
 	    memmem(part, (size_t)(dash - part), marker, strlen(marker)) == NULL)
 		return -EINVAL;
 	uid = dash + strlen("-pod");
-	if (take(uid, len - strlen(".slice") - (size_t)(uid - part), UID_CHARS "_", ret->uid,
-		 sizeof ret->uid) < 0)
+	if (kubepods_take(uid, len - strlen(".slice") - (size_t)(uid - part), UID_CHARS "_",
+			  ret->uid, sizeof ret->uid) < 0)
 		return -EINVAL;
-	replace(ret->uid, '_', '-');
+	kubepods_replace(ret->uid, '_', '-');
 	ret->driver = DRIVER_SYSTEMD;
-	return take(part, len, UID_CHARS "-_.", ret->unit, sizeof ret->unit);
+	return kubepods_take(part, len, UID_CHARS "-_.", ret->unit, sizeof ret->unit);
 }
 
 /* "podU-I-D" below "kubepods", "kubepods/burstable" or "kubepods/besteffort". */
@@ -82,7 +82,7 @@ static int parse_folder(const char *path, const char *part, size_t len, struct k
 	if (!known || len <= 3 || memcmp(part, "pod", 3) != 0)
 		return -EINVAL;
 	ret->driver = DRIVER_CGROUPFS;
-	return take(part + 3, len - 3, UID_CHARS "-", ret->uid, sizeof ret->uid);
+	return kubepods_take(part + 3, len - 3, UID_CHARS "-", ret->uid, sizeof ret->uid);
 }
 
 /* "cri-containerd-ID.scope", "crio-ID.scope", "ID", "crio-ID"; CRI-O's monitor is no container. */
@@ -94,7 +94,8 @@ static int parse_container(const char *part, struct kubepods_name *ret)
 
 	if (strstr(part, "conmon") != NULL || (systemd && !ends_with(part, len, ".scope")))
 		return -EINVAL;
-	if (systemd && take(part, len, UID_CHARS "-_.:\\@", ret->unit, sizeof ret->unit) < 0)
+	if (systemd &&
+	    kubepods_take(part, len, UID_CHARS "-_.:\\@", ret->unit, sizeof ret->unit) < 0)
 		return -EINVAL;
 	len -= systemd ? strlen(".scope") : 0;
 	dash = memrchr(part, '-', len);
@@ -102,7 +103,7 @@ static int parse_container(const char *part, struct kubepods_name *ret)
 		len -= (size_t)(dash + 1 - part);
 		part = dash + 1;
 	}
-	return take(part, len, UID_CHARS, ret->id, sizeof ret->id);
+	return kubepods_take(part, len, UID_CHARS, ret->id, sizeof ret->id);
 }
 
 int kubepods_parse(const char *path, struct kubepods_name *ret)
@@ -154,14 +155,14 @@ static int add_part(enum cgroup_driver driver, const char *part, char *name, cha
 	if (n < 0 || (size_t)n >= KUBEPODS_PATH_MAX - len)
 		return -ENAMETOOLONG;
 	/* A dash inside a part would be read as one more level. */
-	replace(name + len + (len ? 1 : 0), '-', '_');
+	kubepods_replace(name + len + (len ? 1 : 0), '-', '_');
 	n = snprintf(path + used, size - used, "%s%s.slice", used ? "/" : "", name);
 	return n < 0 || (size_t)n >= size - used ? -ENAMETOOLONG : 0;
 }
 
 /* Where the pods of one class are; with uid, where that pod is. */
-static int place(enum cgroup_driver driver, const char *prefix, const char *class, const char *uid,
-		 char *ret, size_t size)
+static int kubepods_place(enum cgroup_driver driver, const char *prefix, const char *class,
+			  const char *uid, char *ret, size_t size)
 {
 	char name[KUBEPODS_PATH_MAX] = "", part[NAME_MAX + 1];
 	int r = 0;
@@ -196,7 +197,7 @@ int kubepods_find_pod(int root, const char *prefix, const char *uid, char *ret, 
 
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
 		for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
-			int r = place(driver, prefix, classes[i], uid, path, sizeof path);
+			int r = kubepods_place(driver, prefix, classes[i], uid, path, sizeof path);
 
 			if (r < 0)
 				return r;
@@ -217,8 +218,8 @@ int kubepods_parents(int root, const char *prefix, char ret[][KUBEPODS_PATH_MAX]
 
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++)
 		for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
-			if (place(driver, prefix, classes[i], NULL, ret[count],
-				  KUBEPODS_PATH_MAX) == 0 &&
+			if (kubepods_place(driver, prefix, classes[i], NULL, ret[count],
+					   KUBEPODS_PATH_MAX) == 0 &&
 			    is_folder(root, ret[count]))
 				count++;
 	return count;

@@ -102,7 +102,7 @@ uint64_t cg_inner_id(const struct cg *c)
 }
 
 /* From the last value to this one; what went backwards has not moved. */
-static uint64_t step(uint64_t *last, uint64_t now)
+static uint64_t levels_step(uint64_t *last, uint64_t now)
 {
 	uint64_t moved = now > *last ? now - *last : 0;
 
@@ -115,9 +115,9 @@ static struct cg_throttle since_last(struct cg_throttle *last, const struct usag
 	if (!(u->have & USAGE_THROTTLE))
 		return (struct cg_throttle){0};
 	return (struct cg_throttle){
-		.nr_periods = step(&last->nr_periods, u->nr_periods),
-		.nr_throttled = step(&last->nr_throttled, u->nr_throttled),
-		.throttled_usec = step(&last->throttled_usec, u->throttled_usec),
+		.nr_periods = levels_step(&last->nr_periods, u->nr_periods),
+		.nr_throttled = levels_step(&last->nr_throttled, u->nr_throttled),
+		.throttled_usec = levels_step(&last->throttled_usec, u->throttled_usec),
 	};
 }
 

@@ -43,16 +43,16 @@ int cg_oom_events(struct cg *c, uint64_t *ret)
 	return 0;
 }
 
-static int put(int fd, char value)
+static int stuck_put(int fd, char value)
 {
 	return pwrite(fd, &value, 1, 0) == 1 ? 0 : -errno;
 }
 
 static int freeze_and_thaw(int fd)
 {
-	int r = put(fd, '1');
+	int r = stuck_put(fd, '1');
 
-	for (unsigned i = 0; i < THAW_TRIES && put(fd, '0') < 0; i++)
+	for (unsigned i = 0; i < THAW_TRIES && stuck_put(fd, '0') < 0; i++)
 		;
 	return r;
 }
@@ -82,6 +82,6 @@ void cg_thaw_pid1(int root)
 	if (fd < 0)
 		return;
 	if (pread(fd, &now, 1, 0) == 1 && now == '1')
-		put(fd, '0');
+		stuck_put(fd, '0');
 	close(fd);
 }

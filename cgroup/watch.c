@@ -75,7 +75,7 @@ static size_t position(const struct cg_watch *w, int wd)
 	return low;
 }
 
-static struct entry *find(const struct cg_watch *w, int wd)
+static struct entry *watch_find(const struct cg_watch *w, int wd)
 {
 	size_t at = position(w, wd);
 
@@ -103,7 +103,7 @@ static int reserve(struct cg_watch *w)
 }
 
 /* file NULL: the folder. The path goes through the descriptor: no name is looked up. */
-static int add(struct cg_watch *w, const struct cg *c, const char *file, struct entry e)
+static int watch_add(struct cg_watch *w, const struct cg *c, const char *file, struct entry e)
 {
 	char path[64];
 	size_t at;
@@ -147,7 +147,7 @@ static int watch_files(struct cg_watch *w, const struct cg *c, uint64_t cookie)
 
 	for (size_t i = 0; i < ARRAY_SIZE(watched); i++) {
 		struct entry e = {.knob = watched[i], .cookie = cookie};
-		int r = add(w, c, knobs[e.knob].file, e);
+		int r = watch_add(w, c, knobs[e.knob].file, e);
 
 		if (r == -ENOENT)
 			continue;
@@ -176,7 +176,7 @@ int cg_watch_limits(struct cg_watch *w, const struct cg *c, uint64_t cookie)
 
 int cg_watch_children(struct cg_watch *w, const struct cg *c, uint64_t cookie)
 {
-	return add(w, c, NULL, (struct entry){.knob = KNOB_COUNT, .cookie = cookie});
+	return watch_add(w, c, NULL, (struct entry){.knob = KNOB_COUNT, .cookie = cookie});
 }
 
 void cg_watch_forget(struct cg_watch *w, uint64_t cookie)
@@ -208,7 +208,7 @@ static bool translate(const struct inotify_event *in, const struct entry *e,
 static int deliver(struct cg_watch *w, const struct inotify_event *in, cg_watch_fn fn, void *ctx)
 {
 	struct cg_watch_event ev = {.what = CG_WATCH_OVERFLOW, .knob = KNOB_COUNT};
-	const struct entry *e = find(w, in->wd);
+	const struct entry *e = watch_find(w, in->wd);
 
 	if (in->mask & IN_Q_OVERFLOW) {
 		fn(ctx, &ev);

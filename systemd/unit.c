@@ -405,7 +405,7 @@ static int first_connection(struct unit_bus *b)
 	return 0;
 }
 
-static int start(struct unit_bus *b)
+static int unit_start(struct unit_bus *b)
 {
 	struct unit_queue_config queue = {
 		.interval_usec = b->options.interval_usec,
@@ -444,7 +444,7 @@ int unit_bus_new(sd_event *event, const struct unit_bus_options *options,
 	};
 	r = copy_options(b, options);
 	if (r >= 0)
-		r = start(b);
+		r = unit_start(b);
 	if (r < 0) {
 		unit_bus_free(b);
 		return r;

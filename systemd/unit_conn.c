@@ -43,7 +43,7 @@ static int check_peer(int fd)
 	return peer.uid == 0 || peer.uid == geteuid() ? 0 : -EPERM;
 }
 
-static int start(const char *path, bool direct, sd_bus **ret)
+static int unit_conn_start(const char *path, bool direct, sd_bus **ret)
 {
 	OWN(drop_bus) sd_bus *bus = NULL;
 	OWN(drop_fd) int fd = -1;
@@ -87,7 +87,7 @@ int unit_conn_open(const struct unit_address *at, sd_bus **ret, bool *ret_direct
 	int error = -ENOENT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
-		int r = start(ways[i].path, ways[i].direct, ret);
+		int r = unit_conn_start(ways[i].path, ways[i].direct, ret);
 
 		if (r >= 0) {
 			*ret_direct = ways[i].direct;

@@ -140,7 +140,8 @@ static const char *section_of(const char *unit)
 	return strrchr(unit_interface_of(unit), '.') + 1;
 }
 
-static int put(char *text, const char *key, uint64_t value, const char *none, const char *unit)
+static int unit_dropin_put(char *text, const char *key, uint64_t value, const char *none,
+			   const char *unit)
 {
 	size_t length = strlen(text);
 
@@ -167,13 +168,13 @@ int unit_dropin_text(const char *unit, const struct unit_props *p, uint32_t mask
 		 "it.\n[%s]\n",
 		 section_of(unit));
 	if (bit == UNIT_DROPIN_CPU && (mask & UNIT_PROP_CPU_QUOTA)) {
-		put(ret, "CPUQuota", percent_of(p->cpu_quota_per_sec_usec), "", "%");
-		put(ret, "CPUQuotaPeriodSec", p->cpu_quota_period_usec, "", "us");
+		unit_dropin_put(ret, "CPUQuota", percent_of(p->cpu_quota_per_sec_usec), "", "%");
+		unit_dropin_put(ret, "CPUQuotaPeriodSec", p->cpu_quota_period_usec, "", "us");
 	}
 	if (bit == UNIT_DROPIN_MEMORY && (mask & UNIT_PROP_MEM_MAX))
-		put(ret, "MemoryMax", p->mem_max, "infinity", "");
+		unit_dropin_put(ret, "MemoryMax", p->mem_max, "infinity", "");
 	if (bit == UNIT_DROPIN_MEMORY && (mask & UNIT_PROP_MEM_HIGH))
-		put(ret, "MemoryHigh", p->mem_high, "infinity", "");
+		unit_dropin_put(ret, "MemoryHigh", p->mem_high, "infinity", "");
 	return 0;
 }
 
@@ -203,7 +204,7 @@ static int open_folder(const char *root, const char *unit, int *ret)
 }
 
 /* Whole or not at all: systemd may read it at any moment. In /run, where nothing survives. */
-static int replace(int dir, const char *file, const char *text)
+static int unit_dropin_replace(int dir, const char *file, const char *text)
 {
 	OWN(drop_fd) int fd = -1;
 	char fresh[64];
@@ -239,7 +240,7 @@ int unit_dropin_write(const char *root, const char *unit, const struct unit_prop
 			continue;
 		r = unit_dropin_text(unit, p, mask, unit_dropin_rows[i].bit, text);
 		if (r == 0)
-			r = replace(dir, unit_dropin_rows[i].file, text);
+			r = unit_dropin_replace(dir, unit_dropin_rows[i].file, text);
 	}
 	return r;
 }

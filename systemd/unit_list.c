@@ -43,7 +43,7 @@ void unit_list_free(struct unit_list *l)
 	free(l);
 }
 
-static void finish(struct unit_list *l, int error)
+static void unit_list_finish(struct unit_list *l, int error)
 {
 	OWN(drop_free) struct unit_info *units = calloc(l->count + 1, sizeof *units);
 	size_t n = 0;
@@ -99,11 +99,11 @@ static void on_read(void *ctx, struct unit_read *r, int error, struct unit_recor
 		item->record = *record;
 		*record = (struct unit_record){0};
 	} else if (!is_gone(error)) {
-		finish(l, error);
+		unit_list_finish(l, error);
 		return;
 	}
 	if (l->open == 0)
-		finish(l, 0);
+		unit_list_finish(l, 0);
 }
 
 static int add_item(struct unit_list *l, const char *name, const char *state)
@@ -179,7 +179,7 @@ static int on_rows(sd_bus_message *m, void *userdata, sd_bus_error *unused)
 	if (r >= 0)
 		r = start_reads(l);
 	if (r < 0 || l->open == 0)
-		finish(l, r);
+		unit_list_finish(l, r);
 	return 0;
 }
 

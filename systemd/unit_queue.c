@@ -47,7 +47,7 @@ void unit_queue_free(struct unit_queue *q)
 	free(q);
 }
 
-static struct entry *find(const struct unit_queue *q, const char *unit)
+static struct entry *unit_queue_find(const struct unit_queue *q, const char *unit)
 {
 	for (struct entry *e = q->entries; e; e = e->next)
 		if (strcmp(e->unit, unit) == 0)
@@ -70,7 +70,7 @@ static bool is_stale(const struct unit_queue *q, const struct entry *e, usec_t n
 	       (!e->called || now >= e->sent_usec + q->config.interval_usec);
 }
 
-static void collect(struct unit_queue *q, usec_t now)
+static void unit_queue_collect(struct unit_queue *q, usec_t now)
 {
 	for (struct entry **at = &q->entries; *at;) {
 		struct entry *e = *at;
@@ -84,7 +84,7 @@ static void collect(struct unit_queue *q, usec_t now)
 	}
 }
 
-static struct entry *add(struct unit_queue *q, const char *unit)
+static struct entry *unit_queue_add(struct unit_queue *q, const char *unit)
 {
 	size_t size = strlen(unit) + 1;
 	struct entry *e = calloc(1, sizeof *e + size);
@@ -105,10 +105,10 @@ int unit_queue_put(struct unit_queue *q, const struct unit_call *want, bool urge
 
 	if (want->mask == 0 || (want->mask & ~(uint32_t)UNIT_PROP_ALL))
 		return -EINVAL;
-	e = find(q, want->unit);
+	e = unit_queue_find(q, want->unit);
 	if (e == NULL) {
-		collect(q, now);
-		e = add(q, want->unit);
+		unit_queue_collect(q, now);
+		e = unit_queue_add(q, want->unit);
 	}
 	if (e == NULL)
 		return -ENOMEM;
@@ -159,7 +159,7 @@ static void land(struct unit_queue *q, struct entry *e)
 
 usec_t unit_queue_done(struct unit_queue *q, const char *unit, usec_t now)
 {
-	struct entry *e = find(q, unit);
+	struct entry *e = unit_queue_find(q, unit);
 
 	if (e == NULL || !e->in_flight)
 		return 0;
@@ -195,7 +195,7 @@ char *unit_queue_drop(struct unit_queue *q)
 
 void unit_queue_forget(struct unit_queue *q, const char *unit)
 {
-	struct entry *e = find(q, unit);
+	struct entry *e = unit_queue_find(q, unit);
 
 	if (e == NULL)
 		return;
@@ -205,7 +205,7 @@ void unit_queue_forget(struct unit_queue *q, const char *unit)
 
 bool unit_queue_pending(const struct unit_queue *q, const char *unit)
 {
-	const struct entry *e = find(q, unit);
+	const struct entry *e = unit_queue_find(q, unit);
 
 	return e && (e->in_flight || e->mask != 0);
 }

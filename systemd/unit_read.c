@@ -91,7 +91,7 @@ static void unref(struct unit_reader **at)
 		free(*at);
 }
 
-static void finish(struct unit_read *r, int error)
+static void unit_read_finish(struct unit_read *r, int error)
 {
 	unlink_read(r);
 	if (r->done)
@@ -113,7 +113,7 @@ static void pump(struct unit_reader *rr)
 		}
 		error = send_read(r);
 		if (error < 0)
-			finish(r, error);
+			unit_read_finish(r, error);
 		r = rr->first;
 	}
 }
@@ -148,7 +148,7 @@ static int on_answer(sd_bus_message *m, void *userdata, sd_bus_error *unused)
 	if (error < 0 && r->error == 0)
 		r->error = error;
 	if (r->open == 0)
-		finish(r, r->error);
+		unit_read_finish(r, r->error);
 	pump(rr);
 	return 0;
 }

@@ -86,7 +86,7 @@ bool unit_watch_concerns(const struct unit_watch *w, const char *unit)
 	return false;
 }
 
-static const struct unit_seen *find(const struct unit_watch *w, const char *unit)
+static const struct unit_seen *unit_watch_find(const struct unit_watch *w, const char *unit)
 {
 	for (size_t i = 0; i < w->seen_count; i++)
 		if (strcmp(w->seen[i].name, unit) == 0)
@@ -134,7 +134,7 @@ bool unit_watch_changed(const struct unit_watch *w, sd_bus_message *m)
 		return false;
 	if (!unit_watch_concerns(w, unit))
 		return false;
-	known = find(w, unit);
+	known = unit_watch_find(w, unit);
 	if (known)
 		now = *known;
 	if (read_changes(m, &now) < 0)

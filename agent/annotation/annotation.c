@@ -19,8 +19,8 @@ __attribute__((format(printf, 2, 3))) static int bad(struct annotation_error *er
 	return -EINVAL;
 }
 
-static int take(const struct kube_annotation *a, struct pod_settings *w,
-		struct annotation_error *err)
+static int annotation_take(const struct kube_annotation *a, struct pod_settings *w,
+			   struct annotation_error *err)
 {
 	const struct annotation_key *k = annotation_find(a->key);
 	char buf[ESCAPE_SIZE];
@@ -162,8 +162,8 @@ static bool bound_by_admin(struct range *range, const struct range *admin, bool 
 	return (has_min && range->min != asked.min) || (has_max && range->max != asked.max);
 }
 
-static void fill(const struct config *c, const struct pod_settings *p, const char *container,
-		 struct container_rule *ret)
+static void annotation_fill(const struct config *c, const struct pod_settings *p,
+			    const char *container, struct container_rule *ret)
 {
 	const struct settings *policy = policy_of(p, container);
 	struct settings w = merged(&p->own, policy);
@@ -214,13 +214,13 @@ int annotation_rule(const struct config *config, const struct kube_pod *pod, con
 	if (w == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < pod->annotation_count; i++)
-		r = take(&pod->annotations[i], w, err);
+		r = annotation_take(&pod->annotations[i], w, err);
 	if (r == 0)
 		r = check_all(w, err);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
 		*w = (struct pod_settings){.mode = MODE_OFF};
-	fill(config, w, container, ret);
+	annotation_fill(config, w, container, ret);
 	return r;
 }

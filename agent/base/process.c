@@ -17,7 +17,7 @@ static usec_t ticks_usec(uint64_t ticks)
 }
 
 /* A field's number, or false. Some in between are negative: those are skipped as they are. */
-static bool number(const char *text, uint64_t *ret)
+static bool process_number(const char *text, uint64_t *ret)
 {
 	size_t n = strspn(text, "0123456789");
 
@@ -39,7 +39,7 @@ int process_parse_stat(const char *text, struct process_facts *ret, uint64_t *re
 			return -EBADMSG;
 		p++;
 		if ((field == STAT_UTIME || field == STAT_STIME || field >= STAT_START) &&
-		    !number(p, &value[field]))
+		    !process_number(p, &value[field]))
 			return -EBADMSG;
 	}
 	ret->cpu_usec = ticks_usec(value[STAT_UTIME] + value[STAT_STIME]);
@@ -55,7 +55,7 @@ int process_parse_boot(const char *text, uint64_t *ret_sec)
 
 	if (line == NULL)
 		return -EBADMSG;
-	return number(strchr(line, ' ') + 1, ret_sec) ? 0 : -EBADMSG;
+	return process_number(strchr(line, ' ') + 1, ret_sec) ? 0 : -EBADMSG;
 }
 
 static bool read_text(const char *path, char *buf, size_t size)

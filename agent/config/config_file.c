@@ -17,7 +17,7 @@
 
 #define SOCKET_PATH_MAX (sizeof((struct sockaddr_un *)0)->sun_path - 1)
 
-static int fill(char **field, const char *value, size_t len)
+static int config_file_fill(char **field, const char *value, size_t len)
 {
 	if (*field == NULL)
 		*field = strndup(value, len);
@@ -29,7 +29,7 @@ static int fill_first(char **field, const char *list, const char *fallback)
 {
 	if (list == NULL || list[0] != '/')
 		list = fallback;
-	return fill(field, list, strcspn(list, ":"));
+	return config_file_fill(field, list, strcspn(list, ":"));
 }
 
 int config_set_paths(struct config *c, const char *state_dir, const char *runtime_dir)
@@ -39,7 +39,7 @@ int config_set_paths(struct config *c, const char *state_dir, const char *runtim
 	if (r == 0)
 		r = fill_first(&c->paths.runtime_dir, runtime_dir, RUNTIME_DIR);
 	if (r == 0)
-		r = fill(&c->paths.cgroup_root, CGROUP_ROOT, strlen(CGROUP_ROOT));
+		r = config_file_fill(&c->paths.cgroup_root, CGROUP_ROOT, strlen(CGROUP_ROOT));
 	if (r == 0 && c->paths.socket == NULL &&
 	    asprintf(&c->paths.socket, "%s/" SOCKET, c->paths.runtime_dir) < 0) {
 		c->paths.socket = NULL;

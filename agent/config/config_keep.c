@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool same(const struct config_key *k, const struct config *a, const struct config *b)
+static bool config_keep_same(const struct config_key *k, const struct config *a,
+			     const struct config *b)
 {
 	char one[PATH_MAX], other[PATH_MAX];
 
@@ -23,7 +24,7 @@ const char *config_keep_start(struct config *fresh, struct config *old, char *bu
 
 		if (!k->at_start)
 			continue;
-		if (!same(k, fresh, old) && n < size)
+		if (!config_keep_same(k, fresh, old) && n < size)
 			n += (size_t)snprintf(buf + n, size - n, "%s%s", n > 0 ? ", " : "",
 					      k->path);
 		config_value_swap(k, fresh, old);

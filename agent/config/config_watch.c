@@ -32,7 +32,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 
 /* Every further change delays the report, but not for ever. A timer that is due is not set again,
  * because that would suppress it. */
-static void arm(struct config_watch *w)
+static void config_watch_arm(struct config_watch *w)
 {
 	usec_t now = 0, latest;
 
@@ -54,11 +54,11 @@ static int on_change(sd_event_source *source, const struct inotify_event *e, voi
 	/* Lost events may have been about this file. */
 	if ((e->mask & IN_Q_OVERFLOW) ||
 	    (e->len > 0 && (strcmp(e->name, w->name) == 0 || strcmp(e->name, SWAPPED) == 0)))
-		arm(w);
+		config_watch_arm(w);
 	return 0;
 }
 
-static int start(struct config_watch *w, const char *folder)
+static int config_watch_start(struct config_watch *w, const char *folder)
 {
 	int r = sd_event_add_time(w->event, &w->timer, CLOCK_MONOTONIC, 0, 0, on_timer, w);
 
@@ -90,7 +90,7 @@ int config_watch_new(sd_event *event, const char *file, usec_t quiet_usec, confi
 	if (folder != NULL && w->name != NULL) {
 		if (slash != NULL)
 			folder[MAX(slash - file, 1)] = '\0';
-		r = start(w, slash != NULL ? folder : ".");
+		r = config_watch_start(w, slash != NULL ? folder : ".");
 	}
 	if (r < 0) {
 		config_watch_free(w);

@@ -52,7 +52,7 @@ struct collector {
 	bool failed;
 };
 
-static void collect(struct collector *c, cJSON *item)
+static void control_collect(struct collector *c, cJSON *item)
 {
 	if (item && cJSON_AddItemToArray(c->array, item))
 		return;
@@ -64,7 +64,7 @@ static void collect_unit(void *arg, const struct unit_view *unit)
 {
 	struct collector *c = arg;
 
-	collect(c, view_json_unit(unit, c->brief));
+	control_collect(c, view_json_unit(unit, c->brief));
 }
 
 static void collect_result(void *arg, const struct restore_result *result)
@@ -77,7 +77,7 @@ static void collect_result(void *arg, const struct restore_result *result)
 		cJSON_Delete(object);
 		object = NULL;
 	}
-	collect(arg, object);
+	control_collect(arg, object);
 }
 
 /* Answers {"key": array}, or the error; consumes the array. */

@@ -17,7 +17,7 @@ static bool is_unified(const struct doctor *d)
 	return d->host_error == 0 && d->host.mode == CG_MODE_UNIFIED;
 }
 
-static enum finding skip(char *text)
+static enum finding doctor_cgroup_skip(char *text)
 {
 	snprintf(text, DOCTOR_TEXT_MAX, "not checked: there is no cgroup v2 tree to manage");
 	return FINDING_SKIPPED;
@@ -58,7 +58,7 @@ enum finding check_controllers(const struct doctor *d, char *text)
 	uint32_t missing = NEEDED & ~d->host.available;
 
 	if (!is_unified(d))
-		return skip(text);
+		return doctor_cgroup_skip(text);
 	if (missing) {
 		snprintf(text, DOCTOR_TEXT_MAX, "the kernel does not offer the %s controller",
 			 names_of(missing));
@@ -83,7 +83,7 @@ enum finding check_enabled(const struct doctor *d, char *text)
 	OWN(drop_fd) int root = -1;
 
 	if (!is_unified(d))
-		return skip(text);
+		return doctor_cgroup_skip(text);
 	if ((NEEDED & ~d->host.enabled) != 0) {
 		note_gap(text, "/", NEEDED & ~d->host.enabled);
 		return FINDING_MISSING;
@@ -112,7 +112,7 @@ enum finding check_files(const struct doctor *d, char *text)
 	struct utsname u;
 
 	if (!is_unified(d))
-		return skip(text);
+		return doctor_cgroup_skip(text);
 	if (uname(&u) < 0)
 		strcpy(u.release, "?");
 	if (!offers_file(d, "memory.max")) {
@@ -191,7 +191,7 @@ enum finding check_bpf(const struct doctor *d, char *text)
 enum finding check_privilege(const struct doctor *d, char *text)
 {
 	if (!is_unified(d))
-		return skip(text);
+		return doctor_cgroup_skip(text);
 	if (!d->host.writable) {
 		snprintf(text, DOCTOR_TEXT_MAX, "user %u may not write to %s", (unsigned)geteuid(),
 			 d->host.mount);

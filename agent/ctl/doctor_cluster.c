@@ -40,8 +40,8 @@ static void on_done(void *arg, const struct kube_answer *answer)
 	r->len = r->body ? strlen(r->body) : 0;
 }
 
-static int ask(const struct doctor_cluster *k, const char *method, const char *path,
-	       const char *body, struct reply *ret)
+static int doctor_cluster_ask(const struct doctor_cluster *k, const char *method, const char *path,
+			      const char *body, struct reply *ret)
 {
 	const struct kube_request request = {
 		.method = method,
@@ -75,7 +75,7 @@ static void query_cluster(struct doctor_cluster *k)
 {
 	OWN(drop_reply) struct reply r = {0};
 	struct kube_decode_error why;
-	int e = ask(k, "GET", "/api/v1", NULL, &r);
+	int e = doctor_cluster_ask(k, "GET", "/api/v1", NULL, &r);
 
 	k->status = r.status;
 	if (e < 0) {
@@ -92,8 +92,8 @@ static void query_cluster(struct doctor_cluster *k)
 	}
 }
 
-static int find(const struct config_kubernetes *config, const struct doctor_place *place,
-		struct doctor_cluster *k)
+static int doctor_cluster_find(const struct config_kubernetes *config,
+			       const struct doctor_place *place, struct doctor_cluster *k)
 {
 	if (config->kubeconfig)
 		return kube_config_load(config->kubeconfig, config->context, &k->config, &k->why);
@@ -113,7 +113,7 @@ void doctor_cluster_open(const struct config_kubernetes *config, struct doctor_c
 		    (config->enabled == CONFIG_AUTO && (config->kubeconfig || place->host));
 	if (!k->wanted)
 		return;
-	k->config_error = find(config, place, k);
+	k->config_error = doctor_cluster_find(config, place, k);
 	if (k->config_error < 0)
 		return;
 	k->config_error = sd_event_new(&k->event);
@@ -140,7 +140,7 @@ int doctor_cluster_may(const struct doctor_cluster *k, const char *verb, const c
 	OWN(drop_free) char *body = kube_encode_access(verb, group, resource, subresource);
 	OWN(drop_reply) struct reply r = {0};
 	struct kube_decode_error why;
-	int e = body ? ask(k, "POST", REVIEW_PATH, body, &r) : -ENOMEM;
+	int e = body ? doctor_cluster_ask(k, "POST", REVIEW_PATH, body, &r) : -ENOMEM;
 
 	if (e < 0)
 		return e;
@@ -164,7 +164,7 @@ int doctor_cluster_pods(const struct doctor_cluster *k, const char *node, kube_p
 		return e;
 	snprintf(path, sizeof(path),
 		 "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s&resourceVersion=0", segment);
-	e = ask(k, "GET", path, NULL, &r);
+	e = doctor_cluster_ask(k, "GET", path, NULL, &r);
 	if (e < 0)
 		return e;
 	if (r.status == 0)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static enum finding skip(char *text, const char *why)
+static enum finding doctor_kube_skip(char *text, const char *why)
 {
 	snprintf(text, DOCTOR_TEXT_MAX, "not checked: %s", why);
 	return FINDING_SKIPPED;
@@ -26,7 +26,7 @@ enum finding check_kube_account(const struct doctor *d, char *text)
 	const struct doctor_cluster *k = &d->cluster;
 
 	if (!k->wanted)
-		return skip(text, "no cluster is configured, and this is no pod");
+		return doctor_kube_skip(text, "no cluster is configured, and this is no pod");
 	if (k->config_error < 0) {
 		snprintf(text, DOCTOR_TEXT_MAX, "%s", k->why.text);
 		return FINDING_MISSING;
@@ -44,7 +44,7 @@ enum finding check_kube_api(const struct doctor *d, char *text)
 	const struct doctor_cluster *k = &d->cluster;
 
 	if (!k->client)
-		return skip(text, "there is no API server to ask");
+		return doctor_kube_skip(text, "there is no API server to ask");
 	if (k->status == 200) {
 		snprintf(text, DOCTOR_TEXT_MAX, "%s answers", k->config.server);
 		return FINDING_OK;
@@ -91,7 +91,7 @@ enum finding check_kube_rights(const struct doctor *d, char *text)
 	enum finding f = FINDING_OK;
 
 	if (!reached(d))
-		return skip(text, "there is no API server to ask");
+		return doctor_kube_skip(text, "there is no API server to ask");
 	for (size_t i = 0; i < ARRAY_SIZE(rights); i++) {
 		const struct right *r = &rights[i];
 		bool allowed = false;
@@ -117,7 +117,7 @@ enum finding check_kube_rights(const struct doctor *d, char *text)
 enum finding check_kube_resize(const struct doctor *d, char *text)
 {
 	if (!reached(d))
-		return skip(text, "there is no API server to ask");
+		return doctor_kube_skip(text, "there is no API server to ask");
 	if (!d->cluster.resize_offered) {
 		snprintf(text, DOCTOR_TEXT_MAX, "the API server has no pods/resize");
 		return FINDING_WARN;
@@ -158,9 +158,9 @@ enum finding check_kube_node(const struct doctor *d, char *text)
 	int e;
 
 	if (!reached(d) || d->node == NULL)
-		return skip(text, "there is no API server to ask");
+		return doctor_kube_skip(text, "there is no API server to ask");
 	if (d->host_error < 0 || d->host.mode != CG_MODE_UNIFIED)
-		return skip(text, "there is no cgroup v2 tree to manage");
+		return doctor_kube_skip(text, "there is no cgroup v2 tree to manage");
 	root = open(d->host.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	c.root = root;
 	e = doctor_cluster_pods(&d->cluster, d->node, count_pod, &c);
@@ -185,9 +185,9 @@ enum finding check_cgroup_driver(const struct doctor *d, char *text)
 	OWN(drop_fd) int root = -1;
 
 	if (!d->cluster.wanted)
-		return skip(text, "no cluster is configured, and this is no pod");
+		return doctor_kube_skip(text, "no cluster is configured, and this is no pod");
 	if (d->host_error < 0 || d->host.mode != CG_MODE_UNIFIED)
-		return skip(text, "there is no cgroup v2 tree to manage");
+		return doctor_kube_skip(text, "there is no cgroup v2 tree to manage");
 	root = open(d->host.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0 || kubepods_parents(root, prefix_of(d), parents) == 0) {
 		snprintf(text, DOCTOR_TEXT_MAX, "the kubelet's folder of pods is not below %s",

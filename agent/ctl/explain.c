@@ -10,19 +10,19 @@ struct screen {
 	const cJSON *json;
 };
 
-static const char *amount(const struct screen *s, const char *key, char *ret)
+static const char *explain_amount(const struct screen *s, const char *key, char *ret)
 {
 	return human_amount(s->which, json_amount(s->json, key), ret);
 }
 
-static const char *bytes(const struct screen *s, const char *key, char *ret)
+static const char *explain_bytes(const struct screen *s, const char *key, char *ret)
 {
 	return human_amount(RESOURCE_MEMORY, json_amount(s->json, key), ret);
 }
 
 /* parts of whole as "4.3 %"; "-" when not known. */
-static const char *percent(const struct screen *s, const char *key, double whole,
-			   char ret[static HUMAN_SIZE])
+static const char *explain_percent(const struct screen *s, const char *key, double whole,
+				   char ret[static HUMAN_SIZE])
 {
 	uint64_t parts = json_amount(s->json, key);
 
@@ -33,7 +33,7 @@ static const char *percent(const struct screen *s, const char *key, double whole
 	return ret;
 }
 
-static void row(const struct screen *s, const char *title)
+static void explain_row(const struct screen *s, const char *title)
 {
 	fprintf(s->c->out, "  %-10s ", title);
 }
@@ -44,20 +44,20 @@ static void print_limit(const struct screen *s)
 		high[HUMAN_SIZE];
 	uint64_t kernel = json_amount(s->json, "kernel");
 
-	row(s, "limit");
+	explain_row(s, "limit");
 	if (json_amount(s->json, "limit") == VIEW_NONE) {
 		fputs("not known yet\n", s->c->out);
 		return;
 	}
 	fprintf(s->c->out, "%s now, originally %s",
-		amount(s, kernel != VIEW_NONE ? "kernel" : "limit", now),
-		amount(s, "original", original));
+		explain_amount(s, kernel != VIEW_NONE ? "kernel" : "limit", now),
+		explain_amount(s, "original", original));
 	if (kernel != VIEW_NONE && kernel != json_amount(s->json, "limit"))
-		fprintf(s->c->out, ", decided: %s", amount(s, "limit", held));
+		fprintf(s->c->out, ", decided: %s", explain_amount(s, "limit", held));
 	if (json_amount(s->json, "floor") != VIEW_NONE ||
 	    json_amount(s->json, "ceiling") != VIEW_NONE)
-		fprintf(s->c->out, "; may be %s to %s", amount(s, "floor", low),
-			amount(s, "ceiling", high));
+		fprintf(s->c->out, "; may be %s to %s", explain_amount(s, "floor", low),
+			explain_amount(s, "ceiling", high));
 	fputc('\n', s->c->out);
 }
 
@@ -66,12 +66,13 @@ static void print_use(const struct screen *s)
 	char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE], d[HUMAN_SIZE], e[HUMAN_SIZE],
 		f[HUMAN_SIZE];
 
-	row(s, "use");
-	fprintf(s->c->out, "%s now", amount(s, "use", a));
+	explain_row(s, "use");
+	fprintf(s->c->out, "%s now", explain_amount(s, "use", a));
 	if (json_amount(s->json, "use_p50") != VIEW_NONE)
 		fprintf(s->c->out, "; p50 %s, p90 %s, p95 %s, p99 %s, max %s",
-			amount(s, "use_p50", b), amount(s, "use_p90", c), amount(s, "use_p95", d),
-			amount(s, "use_p99", e), amount(s, "use_max", f));
+			explain_amount(s, "use_p50", b), explain_amount(s, "use_p90", c),
+			explain_amount(s, "use_p95", d), explain_amount(s, "use_p99", e),
+			explain_amount(s, "use_max", f));
 	fputc('\n', s->c->out);
 }
 
@@ -81,7 +82,7 @@ static void print_history(const struct screen *s)
 	uint64_t confidence = MIN(json_amount(s->json, "confidence_permille"), (uint64_t)1000);
 	char span[HUMAN_SIZE];
 
-	row(s, "history");
+	explain_row(s, "history");
 	if (json_amount(s->json, "samples") == 0) {
 		fputs("none yet\n", s->c->out);
 		return;
@@ -101,18 +102,20 @@ static void print_pressure(const struct screen *s)
 
 	if (!throttling && !psi)
 		return;
-	row(s, "pressure");
+	explain_row(s, "pressure");
 	if (throttling)
 		fprintf(s->c->out, "throttled in %s of the last periods%s",
-			percent(s, "throttled_permille", 1000, throttled), psi ? "; " : "\n");
+			explain_percent(s, "throttled_permille", 1000, throttled),
+			psi ? "; " : "\n");
 	if (psi)
 		fprintf(s->c->out, "tasks waited %s of the last 10 s",
-			percent(s, "psi_some_ppm", 1e6, some));
+			explain_percent(s, "psi_some_ppm", 1e6, some));
 	if (psi && full_known)
-		fprintf(s->c->out, ", all of them %s", percent(s, "psi_full_ppm", 1e6, full));
+		fprintf(s->c->out, ", all of them %s",
+			explain_percent(s, "psi_full_ppm", 1e6, full));
 	if (psi && others)
 		fprintf(s->c->out, ", at least %s because of neighbours",
-			percent(s, "psi_others_ppm", 1e6, full));
+			explain_percent(s, "psi_others_ppm", 1e6, full));
 	if (psi)
 		fputc('\n', s->c->out);
 }
@@ -126,9 +129,10 @@ static void print_contents(const struct screen *s)
 	if (s->which != RESOURCE_MEMORY || json_amount(s->json, "unreclaimable_bytes") == VIEW_NONE)
 		return;
 	human_amount(RESOURCE_MEMORY, (uint64_t)(speed < 0 ? -speed : speed), change);
-	row(s, "contents");
+	explain_row(s, "contents");
 	fprintf(s->c->out, "%s cannot be reclaimed, working set %s, %s %s/s\n",
-		bytes(s, "unreclaimable_bytes", hard), bytes(s, "working_set_bytes", set),
+		explain_bytes(s, "unreclaimable_bytes", hard),
+		explain_bytes(s, "working_set_bytes", set),
 		speed < 0 ? "shrinking by" : "growing by", change);
 }
 
@@ -138,9 +142,10 @@ static void print_desired(const struct screen *s)
 
 	if (json_amount(s->json, "target") == VIEW_NONE)
 		return;
-	row(s, "recommend");
-	fprintf(s->c->out, "lower %s, target %s, upper %s, peak %s\n", amount(s, "lower", lower),
-		amount(s, "target", target), amount(s, "upper", upper), amount(s, "peak", peak));
+	explain_row(s, "recommend");
+	fprintf(s->c->out, "lower %s, target %s, upper %s, peak %s\n",
+		explain_amount(s, "lower", lower), explain_amount(s, "target", target),
+		explain_amount(s, "upper", upper), explain_amount(s, "peak", peak));
 }
 
 static void print_bounds(const struct screen *s)
@@ -150,8 +155,8 @@ static void print_bounds(const struct screen *s)
 
 	if (json_amount(s->json, "candidate") == VIEW_NONE)
 		return;
-	row(s, "candidate");
-	fputs(amount(s, "candidate", text), s->c->out);
+	explain_row(s, "candidate");
+	fputs(explain_amount(s, "candidate", text), s->c->out);
 	cJSON_ArrayForEach (bound, cJSON_GetObjectItemCaseSensitive(s->json, "bounds")) {
 		fprintf(s->c->out, ", then %s by %s",
 			human_amount(s->which, json_amount(bound, "after"), text),
@@ -167,7 +172,7 @@ static void print_last(const struct screen *s)
 	char from[HUMAN_SIZE], to[HUMAN_SIZE], ago[HUMAN_SIZE];
 	const char *why = json_text(last, "detail");
 
-	row(s, "last");
+	explain_row(s, "last");
 	if (!last) {
 		fputs("no change so far\n", s->c->out);
 		return;
@@ -185,7 +190,7 @@ static void print_trial(const struct screen *s)
 
 	if (!trial)
 		return;
-	row(s, "trial");
+	explain_row(s, "trial");
 	fprintf(s->c->out, "%s at %s; verdict in %s\n", json_text(trial, "phase"),
 		human_amount(s->which, json_amount(trial, "candidate"), to),
 		human_span(json_amount(trial, "ends_in_usec"), span));
@@ -199,7 +204,7 @@ static void print_boost(const struct screen *s)
 
 	if (!boost)
 		return;
-	row(s, "boost");
+	explain_row(s, "boost");
 	fprintf(s->c->out, json_flag(boost, "lent") ? "at least %s" : "would be %s",
 		human_amount(s->which, json_amount(boost, "limit"), to));
 	if (left != VIEW_NONE)
@@ -216,7 +221,7 @@ static void print_denied(const struct screen *s)
 
 	if (strcmp(denied, "-") == 0)
 		return;
-	row(s, "node");
+	explain_row(s, "node");
 	fprintf(s->c->out, "%s\n", denied);
 }
 
@@ -225,7 +230,7 @@ static void print_next(const struct screen *s)
 	uint64_t wait = json_amount(s->json, "next_change_in_usec");
 	char span[HUMAN_SIZE];
 
-	row(s, "next");
+	explain_row(s, "next");
 	if (strcmp(json_text(s->json, "hold"), "none") == 0)
 		fputs("nothing stands in the way", s->c->out);
 	else
@@ -251,7 +256,7 @@ static void print_counters(const struct screen *s)
 		if (n == 0 || n == VIEW_NONE)
 			continue;
 		if (comma[0] == '\0')
-			row(s, "so far");
+			explain_row(s, "so far");
 		fprintf(s->c->out, "%s%" PRIu64 " %s", comma, n, words[i][1]);
 		comma = ", ";
 	}

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void row(const struct ctl *c, const char *title)
+static void explain_pod_row(const struct ctl *c, const char *title)
 {
 	fprintf(c->out, "  %-10s ", title);
 }
@@ -18,7 +18,7 @@ static void print_workload(const struct ctl *c, const cJSON *pod)
 {
 	uint64_t restarts = json_amount(pod, "restarts");
 
-	row(c, "workload");
+	explain_pod_row(c, "workload");
 	fprintf(c->out, "%s, QoS class %s, %s", json_text(pod, "workload"),
 		json_text(pod, "qos_class"), json_flag(pod, "ready") ? "ready" : "not ready");
 	if (restarts != 0 && restarts != VIEW_NONE)
@@ -31,10 +31,10 @@ static void print_annotations(const struct ctl *c, const cJSON *pod)
 	const cJSON *a, *all = cJSON_GetObjectItemCaseSensitive(pod, "annotations");
 	const char *comma = "";
 
-	row(c, "controls");
+	explain_pod_row(c, "controls");
 	fprintf(c->out, "%s\n", json_text(pod, "controlled_values"));
 	if (cJSON_GetArraySize(all) > 0) {
-		row(c, "annotated");
+		explain_pod_row(c, "annotated");
 		cJSON_ArrayForEach (a, all) {
 			fprintf(c->out, "%s%s=%s", comma, json_text(a, "key"),
 				json_text(a, "value"));
@@ -44,7 +44,7 @@ static void print_annotations(const struct ctl *c, const cJSON *pod)
 	}
 	if (!is_known(pod, "annotation_error"))
 		return;
-	row(c, "wrong");
+	explain_pod_row(c, "wrong");
 	fprintf(c->out, "%s%s%s\n", paint_on(c, PAINT_BAD), json_text(pod, "annotation_error"),
 		paint_off(c, PAINT_BAD));
 }
@@ -57,7 +57,7 @@ static void print_heap(const struct ctl *c, const cJSON *pod)
 	if (bytes == VIEW_NONE && share == VIEW_NONE)
 		return;
 	snprintf(name, sizeof name, "%s heap", json_text(pod, "heap_runtime"));
-	row(c, name);
+	explain_pod_row(c, name);
 	if (bytes != VIEW_NONE)
 		fprintf(c->out, "%s", human_amount(RESOURCE_MEMORY, bytes, text));
 	else
@@ -80,7 +80,7 @@ static void print_report(const struct ctl *c, const cJSON *pod)
 	const char *state = json_text(report, "state");
 	char ago[HUMAN_SIZE];
 
-	row(c, "report");
+	explain_pod_row(c, "report");
 	for (int i = 0; i < REPORT_VIEW_STATE_COUNT; i++)
 		if (strcmp(state, report_view_state_names[i]) == 0)
 			fputs(words[i], c->out);
@@ -92,7 +92,7 @@ static void print_report(const struct ctl *c, const cJSON *pod)
 	fputc('\n', c->out);
 	if (!is_known(pod, "condition"))
 		return;
-	row(c, "resize");
+	explain_pod_row(c, "resize");
 	fprintf(c->out, "%s\n", json_text(pod, "condition"));
 }
 
@@ -131,7 +131,7 @@ static void print_lead(const struct ctl *c, const cJSON *r)
 	char text[HUMAN_SIZE];
 
 	if (above != VIEW_NONE && above != 0) {
-		row(c, "above");
+		explain_pod_row(c, "above");
 		fprintf(c->out,
 			"%s%s more in use than the spec allows: any resize of the pod can end "
 			"in an OOM kill%s\n",
@@ -139,7 +139,7 @@ static void print_lead(const struct ctl *c, const cJSON *r)
 			paint_off(c, PAINT_BAD));
 	}
 	if (ahead != VIEW_NONE && ahead != 0) {
-		row(c, "headroom");
+		explain_pod_row(c, "headroom");
 		fprintf(c->out,
 			"%s of growth in the spec's limit: this server takes no lower one "
 			"afterwards\n",
@@ -155,7 +155,7 @@ void render_pod_resource(const struct ctl *c, enum resource which, const cJSON *
 
 	if (json_amount(r, "request") == VIEW_NONE && json_amount(r, "spec_limit") == VIEW_NONE)
 		return;
-	row(c, "spec");
+	explain_pod_row(c, "spec");
 	fprintf(c->out, "requests %s", human_amount(which, json_amount(r, "request"), text));
 	fprintf(c->out, ", limit %s", human_amount(which, json_amount(r, "spec_limit"), text));
 	if (json_amount(r, "ratified") != VIEW_NONE)
@@ -167,14 +167,14 @@ void render_pod_resource(const struct ctl *c, enum resource which, const cJSON *
 	print_range(c, which, r, "administrator", "admin_min", "admin_max");
 	fputc('\n', c->out);
 	if (is_known(r, "restart")) {
-		row(c, "restart");
+		explain_pod_row(c, "restart");
 		fprintf(c->out, "resizePolicy RestartContainer: a higher limit %s\n",
 			strcmp(json_text(r, "restart"), "allowed") == 0
 				? "restarts the container, once an hour at most"
 				: "would restart the container, and stays in the cgroup");
 	}
 	if (unratified != VIEW_NONE) {
-		row(c, "unratified");
+		explain_pod_row(c, "unratified");
 		fprintf(c->out,
 			"growth ends at %s while the API server cannot accept a higher limit\n",
 			human_amount(which, unratified, text));
@@ -182,7 +182,7 @@ void render_pod_resource(const struct ctl *c, enum resource which, const cJSON *
 	print_lead(c, r);
 	if (refused == VIEW_NONE)
 		return;
-	row(c, "refused");
+	explain_pod_row(c, "refused");
 	fprintf(c->out, "more than %s", human_amount(which, refused, text));
 	fprintf(c->out, ", which counts for another %s\n",
 		human_span(json_amount(r, "refused_for_usec"), text));

@@ -12,7 +12,7 @@ struct column {
 	void (*print)(const struct ctl *c, const cJSON *unit, char *cell);
 };
 
-static const char *amount(const cJSON *unit, enum resource which, const char *key, char *ret)
+static const char *list_amount(const cJSON *unit, enum resource which, const char *key, char *ret)
 {
 	const cJSON *r = json_object(unit, which == RESOURCE_CPU ? "cpu" : "memory");
 
@@ -44,8 +44,8 @@ static void print_pair(const cJSON *unit, enum resource which, char *cell)
 	const char *key = json_amount(r, "kernel") != VIEW_NONE ? "kernel" : "limit";
 	char use[HUMAN_SIZE], limit[HUMAN_SIZE];
 
-	snprintf(cell, CELL_SIZE, "%s / %s", amount(unit, which, "use", use),
-		 amount(unit, which, key, limit));
+	snprintf(cell, CELL_SIZE, "%s / %s", list_amount(unit, which, "use", use),
+		 list_amount(unit, which, key, limit));
 }
 
 static void cell_cpu(const struct ctl *c, const cJSON *unit, char *cell)
@@ -64,8 +64,8 @@ static void print_both(const cJSON *unit, const char *key, char *cell)
 {
 	char cpu[HUMAN_SIZE], memory[HUMAN_SIZE];
 
-	snprintf(cell, CELL_SIZE, "%s, %s", amount(unit, RESOURCE_CPU, key, cpu),
-		 amount(unit, RESOURCE_MEMORY, key, memory));
+	snprintf(cell, CELL_SIZE, "%s, %s", list_amount(unit, RESOURCE_CPU, key, cpu),
+		 list_amount(unit, RESOURCE_MEMORY, key, memory));
 }
 
 static void cell_original(const struct ctl *c, const cJSON *unit, char *cell)
@@ -113,7 +113,7 @@ static void cell_state(const struct ctl *c, const cJSON *unit, char *cell)
 }
 
 /* Permille as percent, "-" when not known. */
-static const char *percent(const cJSON *unit, enum resource which, const char *key, char *ret)
+static const char *list_percent(const cJSON *unit, enum resource which, const char *key, char *ret)
 {
 	const cJSON *r = json_object(unit, which == RESOURCE_CPU ? "cpu" : "memory");
 	uint64_t permille = json_amount(r, key);
@@ -131,14 +131,14 @@ static void cell_confidence(const struct ctl *c, const cJSON *unit, char *cell)
 	char cpu[HUMAN_SIZE], memory[HUMAN_SIZE];
 
 	(void)c;
-	snprintf(cell, CELL_SIZE, "%s, %s", percent(unit, RESOURCE_CPU, key, cpu),
-		 percent(unit, RESOURCE_MEMORY, key, memory));
+	snprintf(cell, CELL_SIZE, "%s, %s", list_percent(unit, RESOURCE_CPU, key, cpu),
+		 list_percent(unit, RESOURCE_MEMORY, key, memory));
 }
 
 static void cell_throttled(const struct ctl *c, const cJSON *unit, char *cell)
 {
 	(void)c;
-	percent(unit, RESOURCE_CPU, "throttled_permille", cell);
+	list_percent(unit, RESOURCE_CPU, "throttled_permille", cell);
 }
 
 static void cell_hold(const struct ctl *c, const cJSON *unit, char *cell)

@@ -262,8 +262,8 @@ static bool know_peer(const struct http_server *s, struct MHD_Connection *c, str
 }
 
 /* Decides by the head of a request alone whether it will be served. */
-static void examine(struct http_server *s, struct MHD_Connection *c, const char *url,
-		    const char *method, struct exchange *x)
+static void http_examine(struct http_server *s, struct MHD_Connection *c, const char *url,
+			 const char *method, struct exchange *x)
 {
 	if (!know_peer(s, c, x))
 		x->refusal = MHD_HTTP_INTERNAL_SERVER_ERROR;
@@ -368,7 +368,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 		p->head_usec = server_now(s);
 		p->active = s->turns;
 		x->head = strcmp(method, "HEAD") == 0;
-		examine(s, c, url, method, x);
+		http_examine(s, c, url, method, x);
 		return http_announces_too_much(c) ? refuse(s, c, x, MHD_HTTP_CONTENT_TOO_LARGE)
 						  : MHD_YES;
 	}
@@ -408,7 +408,7 @@ static int start_daemon(struct http_server *s)
 	return s->daemon ? 0 : -ENOMEM;
 }
 
-static int attach(struct http_server *s)
+static int http_attach(struct http_server *s)
 {
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	int r;
@@ -454,7 +454,7 @@ int http_server_new(sd_event *event, const struct http_config *config, struct ht
 		s->file = (struct stat){0};
 	r = start_daemon(s);
 	if (r == 0)
-		r = attach(s);
+		r = http_attach(s);
 	if (r < 0) {
 		http_server_free(s);
 		return r;

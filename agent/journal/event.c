@@ -17,20 +17,20 @@ struct draft {
 	char error_human[128];
 };
 
-static bool allowed(const struct draft *d, enum event_value v)
+static bool event_allowed(const struct draft *d, enum event_value v)
 {
 	return event_table[d->record.kind].fields & (1u << v);
 }
 
-static void put(struct draft *d, enum event_value v, const char *exact, const char *human)
+static void event_put(struct draft *d, enum event_value v, const char *exact, const char *human)
 {
-	if (allowed(d, v))
+	if (event_allowed(d, v))
 		d->record.values[v] = (struct event_pair){exact, human};
 }
 
 static void put_text(struct draft *d, enum event_value v, const char *text)
 {
-	put(d, v, text && *text ? text : NULL, NULL);
+	event_put(d, v, text && *text ? text : NULL, NULL);
 }
 
 static void put_who(struct draft *d, const struct event_who *w)
@@ -53,15 +53,15 @@ static void put_amount(struct draft *d, enum event_value v, enum resource r, uin
 	else
 		snprintf(exact, NUMBER_SIZE, "%" PRIu64 "%s", amount, r == RESOURCE_CPU ? "m" : "");
 	if (r == RESOURCE_CPU)
-		put(d, v, exact, quantity_format_cpu(amount, human, QUANTITY_TEXT_SIZE));
+		event_put(d, v, exact, quantity_format_cpu(amount, human, QUANTITY_TEXT_SIZE));
 	else
-		put(d, v, exact, quantity_format_human(amount, human, QUANTITY_TEXT_SIZE));
+		event_put(d, v, exact, quantity_format_human(amount, human, QUANTITY_TEXT_SIZE));
 }
 
 static void put_count(struct draft *d, uint64_t count)
 {
 	snprintf(d->count, sizeof d->count, "%" PRIu64, count);
-	put(d, VALUE_COUNT_OF, d->count, NULL);
+	event_put(d, VALUE_COUNT_OF, d->count, NULL);
 }
 
 static void put_error(struct draft *d, int error)
@@ -69,7 +69,8 @@ static void put_error(struct draft *d, int error)
 	if (error >= 0)
 		return;
 	snprintf(d->error, sizeof d->error, "%d", -error);
-	put(d, VALUE_ERROR, d->error, strerror_r(-error, d->error_human, sizeof d->error_human));
+	event_put(d, VALUE_ERROR, d->error,
+		  strerror_r(-error, d->error_human, sizeof d->error_human));
 }
 
 /* "430 ms", "12.5 s", "-24.0 h". */
@@ -89,7 +90,7 @@ static void put_span(struct draft *d, int64_t span_usec)
 	snprintf(d->span, sizeof d->span, "%" PRId64, span_usec);
 	snprintf(d->span_human, sizeof d->span_human, "%.1f %s", (double)span_usec / units[i].usec,
 		 units[i].unit);
-	put(d, VALUE_SPAN, d->span, d->span_human);
+	event_put(d, VALUE_SPAN, d->span, d->span_human);
 }
 
 static void put_own(struct draft *d, usec_t own_usec)
@@ -97,7 +98,7 @@ static void put_own(struct draft *d, usec_t own_usec)
 	if (own_usec == 0)
 		return;
 	snprintf(d->own, sizeof d->own, "%" PRIu64, own_usec);
-	put(d, VALUE_OWN, d->own, NULL);
+	event_put(d, VALUE_OWN, d->own, NULL);
 }
 
 static const char *resource_word(enum resource r)

@@ -34,7 +34,7 @@ static void add_bytes(struct text *t, const char *s, size_t n)
 	t->start[t->used] = '\0';
 }
 
-static void add(struct text *t, const char *s)
+static void event_text_add(struct text *t, const char *s)
 {
 	add_bytes(t, s, strlen(s));
 }
@@ -92,7 +92,7 @@ static bool expand(struct text *t, const struct event_record *e, const char *fro
 		}
 		add_bytes(t, from, (size_t)(open - from));
 		value = placeholder(e, open + 1, (size_t)(close - open - 1), buf);
-		add(t, value ? value : "?");
+		event_text_add(t, value ? value : "?");
 		whole &= value != NULL;
 		from = close + 1;
 	}
@@ -137,9 +137,9 @@ void event_text_message(const struct event_record *e, size_t size, char *ret)
 		at = close + 1;
 	}
 	if (repeated) {
-		add(&t, " [and ");
-		add(&t, repeated);
-		add(&t, " more like it before]");
+		event_text_add(&t, " [and ");
+		event_text_add(&t, repeated);
+		event_text_add(&t, " more like it before]");
 	}
 	blank_controls(ret);
 }
@@ -185,28 +185,28 @@ static size_t utf8_len(const char *s)
 /* A JSON string; logfmt readers accept the same. */
 static void add_quoted(struct text *t, const char *s)
 {
-	add(t, "\"");
+	event_text_add(t, "\"");
 	while (*s) {
 		size_t n = utf8_len(s);
 		char escape[8];
 
 		if (n == 0) {
-			add(t, "\xef\xbf\xbd");
+			event_text_add(t, "\xef\xbf\xbd");
 			s++;
 			continue;
 		}
 		if (*s == '"' || *s == '\\') {
-			add(t, "\\");
+			event_text_add(t, "\\");
 			add_bytes(t, s, 1);
 		} else if ((unsigned char)*s < ' ' || *s == 127) {
 			snprintf(escape, sizeof escape, "\\u%04x", (unsigned char)*s);
-			add(t, escape);
+			event_text_add(t, escape);
 		} else {
 			add_bytes(t, s, n);
 		}
 		s += n;
 	}
-	add(t, "\"");
+	event_text_add(t, "\"");
 }
 
 static bool is_plain(const char *s)
@@ -220,20 +220,20 @@ static bool is_plain(const char *s)
 static void add_logfmt(struct text *t, const char *key, const char *value)
 {
 	if (t->used > 0)
-		add(t, " ");
-	add(t, key);
-	add(t, "=");
+		event_text_add(t, " ");
+	event_text_add(t, key);
+	event_text_add(t, "=");
 	if (is_plain(value))
-		add(t, value);
+		event_text_add(t, value);
 	else
 		add_quoted(t, value);
 }
 
 static void add_json(struct text *t, const char *key, const char *value)
 {
-	add(t, t->used > 0 ? "," : "{");
+	event_text_add(t, t->used > 0 ? "," : "{");
 	add_quoted(t, key);
-	add(t, ":");
+	event_text_add(t, ":");
 	add_quoted(t, value);
 }
 
@@ -260,7 +260,7 @@ int event_text_logfmt(const struct event_record *e, usec_t real_usec, size_t siz
 	struct text t = text_in(ret, size);
 
 	format_line(e, real_usec, &t, add_logfmt);
-	add(&t, "\n");
+	event_text_add(&t, "\n");
 	return t.cut ? -ENOBUFS : 0;
 }
 
@@ -269,6 +269,6 @@ int event_text_json(const struct event_record *e, usec_t real_usec, size_t size,
 	struct text t = text_in(ret, size);
 
 	format_line(e, real_usec, &t, add_json);
-	add(&t, "}\n");
+	event_text_add(&t, "}\n");
 	return t.cut ? -ENOBUFS : 0;
 }

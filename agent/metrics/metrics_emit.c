@@ -170,8 +170,8 @@ EMIT(emit_managed)
 }
 
 /* A series of a thing; extra NULL: no further label. Nothing where nothing is known. */
-static void amount(struct metrics_writer *w, const struct metrics_thing *t, const char *extra,
-		   const char *value, uint64_t number)
+static void metrics_emit_amount(struct metrics_writer *w, const struct metrics_thing *t,
+				const char *extra, const char *value, uint64_t number)
 {
 	if (number == VIEW_NONE || number == LIMIT_MAX)
 		return;
@@ -194,8 +194,8 @@ EACH(each_limits)
 
 	if (!r->managed)
 		return;
-	amount(w, t, "source", "spec", r->spec);
-	amount(w, t, "source", "applied", r->applied);
+	metrics_emit_amount(w, t, "source", "spec", r->spec);
+	metrics_emit_amount(w, t, "source", "applied", r->applied);
 }
 
 EACH(each_bounds)
@@ -204,10 +204,10 @@ EACH(each_bounds)
 
 	if (!r->managed)
 		return;
-	amount(w, t, "bound", "lower", r->lower);
-	amount(w, t, "bound", "target", r->target);
-	amount(w, t, "bound", "upper", r->upper);
-	amount(w, t, "bound", "peak", r->peak);
+	metrics_emit_amount(w, t, "bound", "lower", r->lower);
+	metrics_emit_amount(w, t, "bound", "target", r->target);
+	metrics_emit_amount(w, t, "bound", "upper", r->upper);
+	metrics_emit_amount(w, t, "bound", "peak", r->peak);
 }
 
 EACH(each_amount)
@@ -215,7 +215,7 @@ EACH(each_amount)
 	const struct metrics_resource *r = &t->resource[m->resource];
 
 	if (r->managed)
-		amount(w, t, NULL, NULL, number_at(r, m->offset));
+		metrics_emit_amount(w, t, NULL, NULL, number_at(r, m->offset));
 }
 
 EACH(each_amounts)
@@ -224,11 +224,12 @@ EACH(each_amounts)
 		const struct metrics_resource *r = &t->resource[i];
 
 		if (r->managed)
-			amount(w, t, "resource", resource_names[i], number_at(r, m->offset));
+			metrics_emit_amount(w, t, "resource", resource_names[i],
+					    number_at(r, m->offset));
 	}
 }
 
 EACH(each_thing)
 {
-	amount(w, t, NULL, NULL, number_at(t, m->offset));
+	metrics_emit_amount(w, t, NULL, NULL, number_at(t, m->offset));
 }

@@ -33,7 +33,7 @@ static bool make_room(struct metrics_writer *w, size_t size)
 	return true;
 }
 
-static void put(struct metrics_writer *w, const char *text, size_t size)
+static void metrics_text_put(struct metrics_writer *w, const char *text, size_t size)
 {
 	if (!make_room(w, size))
 		return;
@@ -43,7 +43,7 @@ static void put(struct metrics_writer *w, const char *text, size_t size)
 
 static void put_text(struct metrics_writer *w, const char *text)
 {
-	put(w, text, strlen(text));
+	metrics_text_put(w, text, strlen(text));
 }
 
 /* Both formats want UTF-8; the names that come here are ASCII, and what is not is not passed on. */
@@ -54,18 +54,18 @@ static void put_escaped(struct metrics_writer *w, const char *text)
 
 		while ((signed char)text[plain] > 0 && strchr("\\\"\n", text[plain]) == NULL)
 			plain++;
-		put(w, text, plain);
+		metrics_text_put(w, text, plain);
 		text += plain;
 		if (*text == '\0')
 			return;
 		if (*text == '\n')
-			put(w, "\\n", 2);
+			metrics_text_put(w, "\\n", 2);
 		else if (*text == '\\')
-			put(w, "\\\\", 2);
+			metrics_text_put(w, "\\\\", 2);
 		else if (*text == '"')
-			put(w, "\\\"", 2);
+			metrics_text_put(w, "\\\"", 2);
 		else
-			put(w, "?", 1);
+			metrics_text_put(w, "?", 1);
 	}
 }
 
@@ -114,10 +114,10 @@ int metrics_family_length(const struct metric *m, enum metrics_format format)
 static void put_head(struct metrics_writer *w, const char *what, const char *text)
 {
 	put_text(w, what);
-	put(w, w->metric->name, (size_t)metrics_family_length(w->metric, w->format));
-	put(w, " ", 1);
+	metrics_text_put(w, w->metric->name, (size_t)metrics_family_length(w->metric, w->format));
+	metrics_text_put(w, " ", 1);
 	put_escaped(w, text);
-	put(w, "\n", 1);
+	metrics_text_put(w, "\n", 1);
 }
 
 void metrics_family(struct metrics_writer *w, const struct metric *m)
@@ -142,12 +142,12 @@ void metrics_series(struct metrics_writer *w, const char *suffix)
 
 void metrics_label(struct metrics_writer *w, const char *name, const char *value)
 {
-	put(w, w->labelled ? "," : "{", 1);
+	metrics_text_put(w, w->labelled ? "," : "{", 1);
 	w->labelled = true;
 	put_text(w, name);
-	put(w, "=\"", 2);
+	metrics_text_put(w, "=\"", 2);
 	put_escaped(w, value);
-	put(w, "\"", 1);
+	metrics_text_put(w, "\"", 1);
 }
 
 void metrics_value(struct metrics_writer *w, uint64_t value, unsigned digits)
@@ -155,10 +155,10 @@ void metrics_value(struct metrics_writer *w, uint64_t value, unsigned digits)
 	char text[32];
 
 	if (w->labelled)
-		put(w, "}", 1);
-	put(w, " ", 1);
+		metrics_text_put(w, "}", 1);
+	metrics_text_put(w, " ", 1);
 	put_text(w, decimal(value, digits, text + sizeof text - 1));
-	put(w, "\n", 1);
+	metrics_text_put(w, "\n", 1);
 }
 
 void metrics_end(struct metrics_writer *w)

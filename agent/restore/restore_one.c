@@ -73,7 +73,7 @@ static uint64_t margin_of(const struct restore *r, uint64_t use)
 }
 
 /* Whether a memory value may stand: it is no lower than what the kernel holds, or use fits. */
-static bool fits(const struct work *w, uint64_t value, uint64_t held, uint64_t use)
+static bool restore_one_fits(const struct work *w, uint64_t value, uint64_t held, uint64_t use)
 {
 	if (value == LIMIT_MAX || value >= held || !(w->usage.have & USAGE_MEM))
 		return true;
@@ -86,10 +86,10 @@ static bool memory_fits(const struct work *w, uint64_t use)
 	const struct unit_props *props = &w->target->baseline->props;
 	const struct limits *held = &w->usage.limits;
 
-	return fits(w, w->original->mem_max, held->mem_max, use) &&
-	       fits(w, w->original->mem_high, held->mem_high, use) &&
-	       fits(w, props->mem_max, held->mem_max, use) &&
-	       fits(w, props->mem_high, held->mem_high, use);
+	return restore_one_fits(w, w->original->mem_max, held->mem_max, use) &&
+	       restore_one_fits(w, w->original->mem_high, held->mem_high, use) &&
+	       restore_one_fits(w, props->mem_max, held->mem_max, use) &&
+	       restore_one_fits(w, props->mem_high, held->mem_high, use);
 }
 
 /* The smallest memory value to be restored. */

@@ -28,7 +28,7 @@ void history_store_free(struct history_store *s)
 	*s = (struct history_store){0};
 }
 
-static struct history_entry *find(const struct history_store *s, const char *key)
+static struct history_entry *history_file_find(const struct history_store *s, const char *key)
 {
 	return sorted_array_find(s->items, s->count, sizeof *s->items, key);
 }
@@ -43,7 +43,7 @@ static void remove_at(struct history_store *s, size_t at)
 
 bool history_store_remove(struct history_store *s, const char *key)
 {
-	struct history_entry *e = find(s, key);
+	struct history_entry *e = history_file_find(s, key);
 
 	if (e == NULL)
 		return false;
@@ -86,7 +86,7 @@ static void enforce_bounds(struct history_store *s, const char *keep)
 
 int history_store_put(struct history_store *s, const char *key, const struct history_record *r)
 {
-	struct history_entry *old = find(s, key);
+	struct history_entry *old = history_file_find(s, key);
 	OWN(drop_free) char *line = NULL;
 	int error = history_line_write(key, r, &line);
 
@@ -115,7 +115,7 @@ int history_store_put(struct history_store *s, const char *key, const struct his
 int history_store_get(const struct history_store *s, const char *key,
 		      const struct tuning_history *t, struct history_record *ret)
 {
-	const struct history_entry *e = find(s, key);
+	const struct history_entry *e = history_file_find(s, key);
 	OWN(drop_free) char *saved_key = NULL;
 
 	if (e == NULL)

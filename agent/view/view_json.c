@@ -316,7 +316,7 @@ static cJSON *field_json(const struct json_field *f, const void *from)
 }
 
 /* Takes item over; false when memory is short, at any step before this one too. */
-static bool put(cJSON *object, const char *key, cJSON *item)
+static bool view_json_put(cJSON *object, const char *key, cJSON *item)
 {
 	if (object && item && cJSON_AddItemToObject(object, key, item))
 		return true;
@@ -342,7 +342,7 @@ static bool put_table(cJSON *object, enum view_table table, const void *from, bo
 
 		if (brief && !f->brief)
 			continue;
-		if (!put(object, f->key, field_json(f, from)))
+		if (!view_json_put(object, f->key, field_json(f, from)))
 			return false;
 	}
 	return true;
@@ -358,8 +358,8 @@ static cJSON *table_json(enum view_table table, const void *from, bool brief)
 static cJSON *bound_json(const struct bound_step *step)
 {
 	cJSON *object = table_json(VIEW_BOUND, step, false);
-	bool done = put(object, "name", cJSON_CreateString(bound_name(step->bound))) &&
-		    put(object, "text", cJSON_CreateString(bound_text(step->bound)));
+	bool done = view_json_put(object, "name", cJSON_CreateString(bound_name(step->bound))) &&
+		    view_json_put(object, "text", cJSON_CreateString(bound_text(step->bound)));
 
 	return done_or_drop(object, done);
 }
@@ -397,8 +397,8 @@ static cJSON *decision_json(const struct decision_view *d)
 	if (d->at_realtime_usec == 0)
 		return cJSON_CreateNull();
 	object = table_json(VIEW_DECISION, d, false);
-	done = put(object, "reason", cJSON_CreateString(reason_name(d->reason))) &&
-	       put(object, "text", cJSON_CreateString(reason_text(d->reason)));
+	done = view_json_put(object, "reason", cJSON_CreateString(reason_name(d->reason))) &&
+	       view_json_put(object, "text", cJSON_CreateString(reason_text(d->reason)));
 	return done_or_drop(object, done);
 }
 
@@ -406,17 +406,17 @@ static cJSON *resource_json(const struct resource_view *r, enum resource which, 
 {
 	const char *measure = which == RESOURCE_CPU ? "millicores" : "bytes";
 	cJSON *object = table_json(VIEW_RESOURCE, r, brief);
-	bool done = put(object, "measure", cJSON_CreateString(measure)) &&
-		    put(object, "hold", cJSON_CreateString(hold_name(r->hold))) &&
-		    put(object, "last", decision_json(&r->last));
+	bool done = view_json_put(object, "measure", cJSON_CreateString(measure)) &&
+		    view_json_put(object, "hold", cJSON_CreateString(hold_name(r->hold))) &&
+		    view_json_put(object, "last", decision_json(&r->last));
 
 	if (brief)
 		return done_or_drop(object, done);
-	done = done && put(object, "hold_text", cJSON_CreateString(hold_text(r->hold))) &&
-	       put(object, "bounds", bounds_json(&r->bounds)) &&
-	       put(object, "trial", trial_json(&r->trial)) &&
-	       put(object, "boost", boost_json(&r->boost)) &&
-	       put(object, "counters", table_json(VIEW_COUNTERS, &r->counters, false));
+	done = done && view_json_put(object, "hold_text", cJSON_CreateString(hold_text(r->hold))) &&
+	       view_json_put(object, "bounds", bounds_json(&r->bounds)) &&
+	       view_json_put(object, "trial", trial_json(&r->trial)) &&
+	       view_json_put(object, "boost", boost_json(&r->boost)) &&
+	       view_json_put(object, "counters", table_json(VIEW_COUNTERS, &r->counters, false));
 	return done_or_drop(object, done);
 }
 
@@ -439,8 +439,9 @@ static cJSON *report_json(const struct report_view *v)
 {
 	cJSON *object = table_json(VIEW_REPORT, v, false);
 
-	return done_or_drop(object, put(object, "state",
-					cJSON_CreateString(report_view_state_names[v->state])));
+	return done_or_drop(object,
+			    view_json_put(object, "state",
+					  cJSON_CreateString(report_view_state_names[v->state])));
 }
 
 static cJSON *pod_json(const struct pod_view *v)
@@ -455,10 +456,11 @@ static cJSON *pod_json(const struct pod_view *v)
 	object = table_json(VIEW_POD, v, false);
 	return done_or_drop(
 		object,
-		put(object, "annotations", annotations_json(v)) &&
-			put(object, "report", report_json(&v->report)) &&
-			put(object, "cpu", table_json(VIEW_POD_RESOURCE, cpu, false)) &&
-			put(object, "memory", table_json(VIEW_POD_RESOURCE, memory, false)));
+		view_json_put(object, "annotations", annotations_json(v)) &&
+			view_json_put(object, "report", report_json(&v->report)) &&
+			view_json_put(object, "cpu", table_json(VIEW_POD_RESOURCE, cpu, false)) &&
+			view_json_put(object, "memory",
+				      table_json(VIEW_POD_RESOURCE, memory, false)));
 }
 
 cJSON *view_json_status(const struct status_view *v)
@@ -467,7 +469,7 @@ cJSON *view_json_status(const struct status_view *v)
 	cJSON *cluster = v->cluster.server ? table_json(VIEW_CLUSTER, &v->cluster, false)
 					   : cJSON_CreateNull();
 
-	return done_or_drop(object, put(object, "cluster", cluster));
+	return done_or_drop(object, view_json_put(object, "cluster", cluster));
 }
 
 cJSON *view_json_unit(const struct unit_view *v, bool brief)
@@ -476,13 +478,14 @@ cJSON *view_json_unit(const struct unit_view *v, bool brief)
 	const struct resource_view *memory = &v->resources[RESOURCE_MEMORY];
 	static const struct pod_view none = {0};
 	cJSON *object = table_json(VIEW_UNIT, v, brief);
-	bool done = put_table(object, VIEW_POD_NAME, v->pod ? v->pod : &none, brief) &&
-		    put(object, "kind", cJSON_CreateString(unit_kind_names[v->kind])) &&
-		    put(object, "mode", cJSON_CreateString(mode_name(v->mode))) &&
-		    put(object, "state", cJSON_CreateString(unit_state_names[v->state])) &&
-		    put(object, "cpu", resource_json(cpu, RESOURCE_CPU, brief)) &&
-		    put(object, "memory", resource_json(memory, RESOURCE_MEMORY, brief)) &&
-		    (brief || put(object, "kubernetes", pod_json(v->pod)));
+	bool done =
+		put_table(object, VIEW_POD_NAME, v->pod ? v->pod : &none, brief) &&
+		view_json_put(object, "kind", cJSON_CreateString(unit_kind_names[v->kind])) &&
+		view_json_put(object, "mode", cJSON_CreateString(mode_name(v->mode))) &&
+		view_json_put(object, "state", cJSON_CreateString(unit_state_names[v->state])) &&
+		view_json_put(object, "cpu", resource_json(cpu, RESOURCE_CPU, brief)) &&
+		view_json_put(object, "memory", resource_json(memory, RESOURCE_MEMORY, brief)) &&
+		(brief || view_json_put(object, "kubernetes", pod_json(v->pod)));
 
 	return done_or_drop(object, done);
 }

@@ -190,8 +190,8 @@ static int set_up(const struct order *o, const struct build *b, const uint32_t *
 	return 0;
 }
 
-static int attach(struct bpf_object *object, int root_dirfd, struct cg_load_result *ret,
-		  struct cg_probe *p)
+static int reader_bpf_attach(struct bpf_object *object, int root_dirfd, struct cg_load_result *ret,
+			     struct cg_probe *p)
 {
 	union bpf_iter_link_info info = {
 		.cgroup = {.order = BPF_CGROUP_ITER_DESCENDANTS_PRE,
@@ -245,7 +245,7 @@ static void unload(struct cg_scan *s)
 }
 
 /* In a process of its own: loads the newest build that this kernel takes. */
-static int load(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
+static int reader_bpf_load(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
 {
 	const struct order *o = ctx;
 	struct findings found = {0};
@@ -262,7 +262,7 @@ static int load(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
 		cg_probe_listen();
 		r = set_up(o, &builds[i], found.stat_at, &object, p);
 		if (r == 0)
-			r = attach(object, o->root_dirfd, ret, p);
+			r = reader_bpf_attach(object, o->root_dirfd, ret, p);
 		if (r == 0)
 			r = keep_maps(object, ret, p);
 		cg_probe_listen_end(p);
@@ -277,7 +277,7 @@ static int load(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
 }
 
 /* Where what was loaded is used. */
-static int take(struct cg_scan *s, struct cg_load_result *loaded, struct cg_probe *p)
+static int reader_bpf_take(struct cg_scan *s, struct cg_load_result *loaded, struct cg_probe *p)
 {
 	int r;
 
@@ -328,9 +328,9 @@ int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg
 	r = s == NULL ? -ENOMEM : allocate(s, slots);
 	if (r < 0)
 		return cg_probe_fault(p, r, "%s", strerror(-r));
-	r = cg_load_in_child(load, &order, &loaded, p);
+	r = cg_load_in_child(reader_bpf_load, &order, &loaded, p);
 	if (r == 0)
-		r = take(s, &loaded, p);
+		r = reader_bpf_take(s, &loaded, p);
 	cg_load_drop(&loaded);
 	if (r < 0)
 		return r;

@@ -8,7 +8,8 @@
 #define TRIES 16
 
 /* Flushes, so that the text reads that frame a pass are as fresh as the pass. */
-static int compare(struct cg_scan *s, struct cg *c, uint32_t slot, uint64_t *ret_differs)
+static int reader_bpf_prove_compare(struct cg_scan *s, struct cg *c, uint32_t slot,
+				    uint64_t *ret_differs)
 {
 	uint32_t want = cg_scan_offers(s);
 	struct usage before, scan, after;
@@ -60,7 +61,7 @@ int cg_scan_prove(struct cg_scan *s, struct cg *c, struct cg_probe *p)
 	/* A field is proven by one comparison that agrees: in a busy cgroup some field of
 	 * memory.stat goes up and down at any moment. */
 	for (int i = 0; i < TRIES && open != 0 && r == 0; i++) {
-		r = compare(s, c, slot, &differs);
+		r = reader_bpf_prove_compare(s, c, slot, &differs);
 		if (r == 0)
 			open &= differs;
 	}

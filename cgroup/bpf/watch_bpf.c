@@ -24,7 +24,7 @@ struct cg_life {
 };
 
 /* A malformed record is a bug of vscaled; it counts as a lost event. */
-static int take(void *ctx, void *bytes, size_t len)
+static int watch_bpf_take(void *ctx, void *bytes, size_t len)
 {
 	struct cg_life *l = ctx;
 	struct cg_life_event e;
@@ -38,7 +38,8 @@ static int take(void *ctx, void *bytes, size_t len)
 /* The descriptors that loading returns: the links first. */
 enum { LOADED_LOST = ARRAY_SIZE(programs), LOADED_RING };
 
-static int attach(struct bpf_object *object, struct cg_load_result *ret, struct cg_probe *p)
+static int watch_bpf_attach(struct bpf_object *object, struct cg_load_result *ret,
+			    struct cg_probe *p)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		struct bpf_program *program = bpf_object__find_program_by_name(object, programs[i]);
@@ -70,7 +71,7 @@ static int load_object(struct bpf_object **ret, struct cg_load_result *made, str
 	r = bpf_object__load(*ret);
 	if (r < 0)
 		return cg_probe_fault(p, r, "not loaded: %s", strerror(-r));
-	r = attach(*ret, made, p);
+	r = watch_bpf_attach(*ret, made, p);
 	if (r == 0)
 		r = cg_load_keep(made, bpf_object__find_map_fd_by_name(*ret, ".bss"), p);
 	if (r == 0)
@@ -79,7 +80,7 @@ static int load_object(struct bpf_object **ret, struct cg_load_result *made, str
 }
 
 /* In a process of its own. */
-static int load(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
+static int watch_bpf_load(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
 {
 	struct bpf_object *object = NULL;
 	int r;
@@ -103,7 +104,7 @@ static int use(struct cg_life *l, struct cg_load_result *loaded, struct cg_probe
 	l->ring_fd = cg_load_take(loaded, LOADED_RING);
 	if (r < 0)
 		return r;
-	l->ring = ring_buffer__new(l->ring_fd, take, l, NULL);
+	l->ring = ring_buffer__new(l->ring_fd, watch_bpf_take, l, NULL);
 	return l->ring == NULL ? cg_probe_fault(p, -errno, "the ring: %s", strerror(errno)) : 0;
 }
 
@@ -131,7 +132,7 @@ int cg_life_open(struct cg_life **ret, struct cg_probe *p)
 	l = life_new();
 	if (l == NULL)
 		return cg_probe_fault(p, -ENOMEM, "%s", strerror(ENOMEM));
-	r = cg_load_in_child(load, NULL, &loaded, p);
+	r = cg_load_in_child(watch_bpf_load, NULL, &loaded, p);
 	if (r == 0)
 		r = use(l, &loaded, p);
 	cg_load_drop(&loaded);

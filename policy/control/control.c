@@ -181,7 +181,7 @@ static void observe_history(struct control *c, const struct usage *u,
 		history_add_cpu(&c->history, &c->rates, x->now_real);
 }
 
-static uint32_t smooth(uint32_t before, uint64_t ppm)
+static uint32_t control_smooth(uint32_t before, uint64_t ppm)
 {
 	return (uint32_t)((before * 9ULL + MIN(ppm, PPM)) / 10);
 }
@@ -197,9 +197,9 @@ static void observe_psi(struct control *c, const struct usage *prev, const struc
 	uint64_t waited = u->psi_cpu_some_usec - MIN(prev->psi_cpu_some_usec, u->psi_cpu_some_usec);
 	uint64_t own = c->rates_fresh ? c->rates.throttled * u->limits.cpu_period_usec : waited;
 
-	c->psi_cpu_ppm = smooth(c->psi_cpu_ppm, mul_div(waited, PPM, span));
-	c->psi_cpu_others_ppm =
-		smooth(c->psi_cpu_others_ppm, mul_div(waited - MIN(own, waited), PPM, span));
+	c->psi_cpu_ppm = control_smooth(c->psi_cpu_ppm, mul_div(waited, PPM, span));
+	c->psi_cpu_others_ppm = control_smooth(c->psi_cpu_others_ppm,
+					       mul_div(waited - MIN(own, waited), PPM, span));
 }
 
 static void observe_limits(struct control *c, const struct usage *u)

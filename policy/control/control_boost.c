@@ -17,7 +17,8 @@ static bool concerns(const struct control *c)
 	       c->boost.phase != BOOST_NONE;
 }
 
-static void step(struct control *c, const struct control_context *x, struct boost_decision *ret)
+static void control_boost_step(struct control *c, const struct control_context *x,
+			       struct boost_decision *ret)
 {
 	const struct control_resource *res = &c->resource[RESOURCE_CPU];
 	const struct boost_input in = {
@@ -43,7 +44,7 @@ uint64_t control_boost_prepare(struct control *c, const struct control_context *
 
 	if (!concerns(c))
 		return 0;
-	step(c, x, &d);
+	control_boost_step(c, x, &d);
 	if (c->boost.written || (d.phase == BOOST_ACTIVE && d.write))
 		return c->boost.base_milli;
 	return 0;
@@ -68,7 +69,7 @@ void control_boost(struct control *c, const struct control_context *x)
 
 	if (!concerns(c))
 		return;
-	step(c, x, &d);
+	control_boost_step(c, x, &d);
 	if (!d.write || c->kernel.cpu_quota_usec == LIMIT_MAX)
 		return;
 	if (d.phase == BOOST_ENDING) {

@@ -119,7 +119,7 @@ void control_reflex_cpu(struct control *c, const struct control_context *x)
 }
 
 /* The desired limit by history, a failed shrink and the original. */
-static uint64_t candidate(const struct control *c, const struct control_context *x)
+static uint64_t control_cpu_candidate(const struct control *c, const struct control_context *x)
 {
 	const struct tuning *t = x->tuning;
 	const struct range_of *r = &c->recommendation.resource[RESOURCE_CPU];
@@ -145,7 +145,7 @@ static uint64_t least(const struct control *c, const struct control_context *x)
 	return MAX(c->resource[RESOURCE_CPU].bounded, recent);
 }
 
-static void shrink(struct control *c, const struct control_context *x)
+static void control_cpu_shrink(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_CPU];
 	struct cpu_shrink_input in = {
@@ -193,7 +193,7 @@ void control_review_cpu(struct control *c, const struct control_context *x)
 	res->hold = control_blocked(c, RESOURCE_CPU);
 	if (!res->managed)
 		return;
-	res->candidate = candidate(c, x);
+	res->candidate = control_cpu_candidate(c, x);
 	res->bounded = control_bound(c, x, RESOURCE_CPU, res->candidate);
 	if (res->hold != HOLD_NONE || res->planned_at == x->now || control_boost_holds(c, x))
 		return;
@@ -218,5 +218,5 @@ void control_review_cpu(struct control *c, const struct control_context *x)
 		res->hold = HOLD_CEILING;
 		return;
 	}
-	shrink(c, x);
+	control_cpu_shrink(c, x);
 }

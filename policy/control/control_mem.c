@@ -61,7 +61,8 @@ bool control_mem_property_short(const struct control *c, const struct tuning *t,
 }
 
 /* The lowest value for a file, by the newest use; LIMIT_MAX: use was never read. */
-static uint64_t lowest(const struct control *c, const struct control_context *x, enum knob knob)
+static uint64_t control_mem_lowest(const struct control *c, const struct control_context *x,
+				   enum knob knob)
 {
 	const struct tuning_memory *t = &x->tuning->memory;
 	uint64_t use = mem_use(&c->last);
@@ -87,7 +88,7 @@ void control_plan_mem(struct control *c, const struct control_context *x, enum k
 	if (knob == KNOB_MEM_RECLAIM)
 		step.from = c->last.mem_current;
 	else if (step.to < step.from)
-		step.to = MIN(MAX(step.to, lowest(c, x, knob)), step.from);
+		step.to = MIN(MAX(step.to, control_mem_lowest(c, x, knob)), step.from);
 	if (knob == KNOB_MEM_MAX) {
 		step.margin_bytes = mem_write_margin(&x->tuning->memory, step.to);
 		control_decide(c, RESOURCE_MEMORY, step.to, reason, x);

@@ -16,7 +16,8 @@ static void lower_to(struct control *c, const struct control_context *x, uint64_
 }
 
 /* The desired limit by history, present use, a failed shrink and the original. */
-static uint64_t candidate(const struct control *c, const struct control_context *x)
+static uint64_t control_mem_review_candidate(const struct control *c,
+					     const struct control_context *x)
 {
 	const struct tuning *t = x->tuning;
 	const struct range_of *r = &c->recommendation.resource[RESOURCE_MEMORY];
@@ -35,7 +36,7 @@ static uint64_t candidate(const struct control *c, const struct control_context 
 }
 
 /* A slow writer got headroom for growth that is over: back to the held limit. */
-static bool settle(struct control *c, const struct control_context *x)
+static bool control_mem_review_settle(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 	uint64_t floor = control_floor(c, x->tuning, RESOURCE_MEMORY, x->node_milli);
@@ -58,7 +59,7 @@ static uint64_t must_end(const struct control *c, const struct control_context *
 	return MIN(control_refused(c, RESOURCE_MEMORY), asked != 0 ? asked : LIMIT_MAX);
 }
 
-static void shrink(struct control *c, const struct control_context *x)
+static void control_mem_review_shrink(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 	struct mem_shrink_input in = control_shrink_input(c, x);
@@ -145,7 +146,7 @@ void control_review_mem(struct control *c, const struct control_context *x)
 		res->hold = HOLD_NO_DATA;
 		return;
 	}
-	res->candidate = candidate(c, x);
+	res->candidate = control_mem_review_candidate(c, x);
 	res->bounded = control_bound(c, x, RESOURCE_MEMORY, res->candidate);
 	above_use(c, x);
 	if (res->hold == HOLD_NONE && c->mem.trial.phase != MEM_IDLE)
@@ -167,6 +168,6 @@ void control_review_mem(struct control *c, const struct control_context *x)
 		res->hold = HOLD_LEDGER;
 	else if (c->mem.brake.line != 0)
 		res->hold = HOLD_GROWING;
-	else if (!settle(c, x))
-		shrink(c, x);
+	else if (!control_mem_review_settle(c, x))
+		control_mem_review_shrink(c, x);
 }

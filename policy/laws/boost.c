@@ -96,7 +96,7 @@ static uint64_t below_ceiling(const struct boost_input *in, uint64_t limit)
 }
 
 /* A new run. The base of a boost that is still written stays the base. */
-static void begin(struct boost *b, const struct boost_input *in)
+static void boost_begin(struct boost *b, const struct boost_input *in)
 {
 	*b = (struct boost){
 		.started_at = in->started_at,
@@ -139,7 +139,7 @@ void boost_step(struct boost *b, const struct boost_input *in, struct boost_deci
 	if (in->started_at == 0)
 		return;
 	if (in->started_at != b->started_at)
-		begin(b, in);
+		boost_begin(b, in);
 	move_on(b, in);
 	ret->phase = b->phase;
 	if (b->phase == BOOST_ACTIVE) {

@@ -194,8 +194,8 @@ static uint64_t limit_with(const struct ledger *l, const struct ledger_entry *e,
 	return limit < add_sat(given, STEP_MIN_BYTES) ? given : limit;
 }
 
-static uint64_t decide(const struct ledger *l, uint32_t entry, uint64_t desired,
-		       struct kept *ret_kept)
+static uint64_t ledger_decide(const struct ledger *l, uint32_t entry, uint64_t desired,
+			      struct kept *ret_kept)
 {
 	const struct ledger_entry *e = &l->entries[entry];
 
@@ -214,7 +214,7 @@ uint64_t ledger_most(const struct ledger *l, uint32_t entry, uint64_t desired)
 {
 	struct kept kept;
 
-	return decide(l, entry, desired, &kept);
+	return ledger_decide(l, entry, desired, &kept);
 }
 
 static void find_holder(const struct ledger *l, uint32_t entry, struct ledger_verdict *v)
@@ -235,7 +235,7 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t desired,
 	struct kept kept;
 	struct ledger_verdict v = {
 		.desired = desired,
-		.allowed = decide(l, entry, desired, &kept),
+		.allowed = ledger_decide(l, entry, desired, &kept),
 		.available = l->node.available,
 		.reserve = l->node.reserve,
 		.kubelet = l->node.eviction != 0,
@@ -287,7 +287,7 @@ struct wanted {
 
 /* How far a holder could shrink. What it will need or needed recently counts as used for takers
  * that come after it; what it grows to now also for its equals. */
-static uint64_t lowest(const struct ledger_entry *e, enum taker taker)
+static uint64_t ledger_lowest(const struct ledger_entry *e, enum taker taker)
 {
 	uint64_t to = MAX(MAX(e->min_limit, e->use), e->original);
 
@@ -346,7 +346,7 @@ static uint64_t ask_for(const struct ledger *l, const struct wanted *w,
 	for (; taker < TAKER_COUNT; taker++) {
 		uint64_t missing = less(wanted_of(l, w, taker, e), have);
 		uint64_t enough = round_down(less(e->limit, missing), MEM_PAGE_BYTES);
-		uint64_t goal = MAX(enough, lowest(e, taker));
+		uint64_t goal = MAX(enough, ledger_lowest(e, taker));
 
 		to = MIN(to, goal);
 	}
@@ -359,7 +359,7 @@ static uint64_t at_once(const struct ledger_entry *e, uint64_t to)
 	return MIN(MAX(to, e->charged), e->limit);
 }
 
-static struct wanted wanted(const struct ledger *l)
+static struct wanted ledger_wanted(const struct ledger *l)
 {
 	struct wanted w = {0};
 
@@ -382,12 +382,13 @@ static bool can_give(const struct ledger *l, const struct ledger_entry *e, const
 
 	if (binds(l, w->first, w->first->denied, e) > 0)
 		taker = equals(w->first, e) ? TAKER_BEFORE : TAKER_ABOVE;
-	return outstanding(l, e) > 0 && add_sat(lowest(e, taker), STEP_MIN_BYTES) <= e->limit;
+	return outstanding(l, e) > 0 &&
+	       add_sat(ledger_lowest(e, taker), STEP_MIN_BYTES) <= e->limit;
 }
 
 uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t max)
 {
-	struct wanted w = wanted(l);
+	struct wanted w = ledger_wanted(l);
 	uint64_t have = room(l);
 	uint32_t count = 0, asked = 0;
 
@@ -439,7 +440,7 @@ uint64_t ledger_denied_limit(const struct ledger_denied *c, uint64_t limit, uint
 /* --- MemAvailable */
 
 /* Accounts for what ledger_use() subtracted. */
-static void settle(struct ledger_reads *r, const struct ledger *l)
+static void ledger_settle(struct ledger_reads *r, const struct ledger *l)
 {
 	uint64_t grown = less(r->given, l->node.available);
 
@@ -451,14 +452,14 @@ static void settle(struct ledger_reads *r, const struct ledger *l)
 
 uint64_t ledger_read(struct ledger_reads *r, const struct ledger *l, uint64_t available)
 {
-	settle(r, l);
+	ledger_settle(r, l);
 	r->given = MIN(available, r->base);
 	return r->given;
 }
 
 void ledger_passed(struct ledger_reads *r, const struct ledger *l, uint64_t available)
 {
-	settle(r, l);
+	ledger_settle(r, l);
 	r->base = less(available, r->taken);
 	r->taken = 0;
 }

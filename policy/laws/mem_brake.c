@@ -38,7 +38,7 @@ static uint64_t line_of(const struct tuning_memory *t, uint64_t max)
 	return max == LIMIT_MAX || gap >= max ? 0 : round_down(max - gap, MEM_PAGE_BYTES);
 }
 
-static bool wanted(const struct mem_control *m, const struct mem_brake_input *in)
+static bool mem_brake_wanted(const struct mem_control *m, const struct mem_brake_input *in)
 {
 	uint64_t use = in->use;
 	uint64_t ahead = mul_div(m->slope_bps, AHEAD_USEC, USEC_PER_SEC);
@@ -47,7 +47,7 @@ static bool wanted(const struct mem_control *m, const struct mem_brake_input *in
 	       (m->slope_bps > 0 && add_sat(use, ahead) >= in->max);
 }
 
-static bool fits(uint64_t line, const struct mem_brake_input *in)
+static bool mem_brake_fits(uint64_t line, const struct mem_brake_input *in)
 {
 	/* The owner's memory.high at or below the line already serves as a brake. */
 	return line < in->own && add_sat(in->use, 2 * TOUCH_BYTES) < line;
@@ -61,16 +61,16 @@ static uint64_t piece_to(uint64_t line, const struct mem_brake_input *in)
 	return MAX(line, piece);
 }
 
-static void put(struct mem_brake *b, uint64_t line)
+static void mem_brake_put(struct mem_brake *b, uint64_t line)
 {
 	b->line = line;
 	/* The last write may have failed. */
 	b->stands = MAX(b->stands, line);
 }
 
-static void arm(struct mem_brake *b, uint64_t line, const struct mem_brake_input *in)
+static void mem_brake_arm(struct mem_brake *b, uint64_t line, const struct mem_brake_input *in)
 {
-	put(b, piece_to(line, in));
+	mem_brake_put(b, piece_to(line, in));
 	b->pressed_at = 0;
 	b->wanted_at = in->now;
 }
@@ -110,7 +110,7 @@ static uint64_t next_line(const struct mem_brake *b, uint64_t line,
 		return line;
 	if (line > b->line)
 		return line < in->own ? piece_to(line, in) : 0;
-	if (waits(b, line, in) || !fits(line, in))
+	if (waits(b, line, in) || !mem_brake_fits(line, in))
 		return b->line < MIN(in->max, in->own) ? b->line : 0;
 	return MIN(b->line, piece_to(line, in));
 }
@@ -122,11 +122,11 @@ void mem_brake_pass(const struct tuning_memory *t, struct mem_control *m,
 	uint64_t line = line_of(t, in->max);
 
 	if (b->line == 0) {
-		if (wanted(m, in) && in->now >= b->rearm_at && fits(line, in))
-			arm(b, line, in);
+		if (mem_brake_wanted(m, in) && in->now >= b->rearm_at && mem_brake_fits(line, in))
+			mem_brake_arm(b, line, in);
 		return;
 	}
-	if (wanted(m, in))
+	if (mem_brake_wanted(m, in))
 		b->wanted_at = in->now;
 	if (held_out(b, pressed(t, b, in), in)) {
 		mem_brake_failed(m, in->now);
@@ -135,7 +135,7 @@ void mem_brake_pass(const struct tuning_memory *t, struct mem_control *m,
 	if (in->now - b->wanted_at >= CALM_USEC)
 		b->line = 0;
 	else
-		put(b, next_line(b, line, in));
+		mem_brake_put(b, next_line(b, line, in));
 }
 
 void mem_brake_raised(const struct tuning_memory *t, struct mem_control *m,
@@ -146,8 +146,8 @@ void mem_brake_raised(const struct tuning_memory *t, struct mem_control *m,
 	/* The runtime may still replay its limit: growth stays held. */
 	if (in->replay && m->brake.line != 0 && line <= m->brake.line)
 		return;
-	if ((m->brake.line != 0 || in->now >= m->brake.rearm_at) && fits(line, in))
-		arm(&m->brake, line, in);
+	if ((m->brake.line != 0 || in->now >= m->brake.rearm_at) && mem_brake_fits(line, in))
+		mem_brake_arm(&m->brake, line, in);
 	else
 		m->brake.line = 0;
 }

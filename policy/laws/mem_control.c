@@ -86,7 +86,7 @@ static void observe_growth(const struct tuning_memory *t, struct mem_control *m,
 }
 
 /* Exponential smoothing by time: independent of the interval. */
-static uint64_t smooth(uint64_t old, uint64_t value, usec_t span)
+static uint64_t mem_control_smooth(uint64_t old, uint64_t value, usec_t span)
 {
 	usec_t part = MIN(span, SMOOTH_USEC);
 
@@ -117,8 +117,8 @@ static void observe_pressure(const struct tuning_memory *t, struct mem_control *
 				      ? add_sat(m->cache_hurts_usec, span)
 				      : 0;
 	/* Stall per second in microseconds is a share in ppm. */
-	m->psi_ppm = (uint32_t)smooth(m->psi_ppm, MIN(stall, (uint64_t)1000000), span);
-	m->refault_ps = smooth(m->refault_ps, faults, span);
+	m->psi_ppm = (uint32_t)mem_control_smooth(m->psi_ppm, MIN(stall, (uint64_t)1000000), span);
+	m->refault_ps = mem_control_smooth(m->refault_ps, faults, span);
 }
 
 void mem_observe_use(const struct tuning_memory *t, struct mem_control *m, uint64_t use, usec_t now)

@@ -70,8 +70,8 @@ static struct report_values way_back(const struct draft *d, size_t i, size_t r)
 }
 
 /* What a refusal leaves of a wanted value above the spec. Notes when to ask again. */
-static uint64_t allowed(struct draft *d, usec_t until, uint64_t ceiling, uint64_t spec,
-			uint64_t want)
+static uint64_t report_draft_allowed(struct draft *d, usec_t until, uint64_t ceiling, uint64_t spec,
+				     uint64_t want)
 {
 	uint64_t present = MIN(spec, want);
 
@@ -127,8 +127,8 @@ static uint64_t wanted_limit(struct draft *d, size_t i, size_t r)
 	if (!d->back && !goes_back(x))
 		want = keep_request(d, i, r, want);
 	if (!d->back)
-		want = allowed(d, m->ceiling_until[r], m->ceiling.limit[r], spec,
-			       rounded(r, spec, want));
+		want = report_draft_allowed(d, m->ceiling_until[r], m->ceiling.limit[r], spec,
+					    rounded(r, spec, want));
 	return r == RESOURCE_MEMORY ? wanted_memory(d, i, spec, want) : want;
 }
 
@@ -152,8 +152,8 @@ static uint64_t wanted_request(struct draft *d, size_t i, size_t r, uint64_t lim
 	else if (x->request != 0)
 		want = x->request;
 	if (!d->back)
-		want = allowed(d, m->ceiling_until[r], m->ceiling.request[r], x->spec_request,
-			       want);
+		want = report_draft_allowed(d, m->ceiling_until[r], m->ceiling.request[r],
+					    x->spec_request, want);
 	return MIN(want, limit);
 }
 
@@ -186,8 +186,8 @@ static bool draft_restart(struct draft *d, size_t i)
 		return false;
 	to = round_up(x->restart_to, MEM_PAGE_BYTES);
 	/* A lower value is not worth a restart. */
-	if (allowed(d, m->ceiling_until[RESOURCE_MEMORY], m->ceiling.limit[RESOURCE_MEMORY],
-		    x->spec_limit, to) < to)
+	if (report_draft_allowed(d, m->ceiling_until[RESOURCE_MEMORY],
+				 m->ceiling.limit[RESOURCE_MEMORY], x->spec_limit, to) < to)
 		return false;
 	note_change(d, RESOURCE_MEMORY, x->spec_limit, to);
 	v->limit[RESOURCE_MEMORY] = to;

@@ -74,8 +74,8 @@ static uint32_t first_seen(struct report_state *s, const struct report_facts *f,
 
 /* Returns the RESOURCES_* of a container that changed; an external writer set m->foreign of them.
  */
-static uint32_t compare(const struct report_state *s, struct report_memory *m,
-			const struct report_values *spec)
+static uint32_t report_observe_compare(const struct report_state *s, struct report_memory *m,
+				       const struct report_values *spec)
 {
 	uint32_t moved = 0;
 
@@ -119,7 +119,7 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 		struct report_memory *m = &s->container[i];
 		struct report_values spec = report_spec_of(f, i);
 
-		moved |= compare(s, m, &spec);
+		moved |= report_observe_compare(s, m, &spec);
 		foreign |= m->foreign;
 		lowered |= (m->foreign & RESOURCES_MEMORY) != 0 &&
 			   spec.limit[RESOURCE_MEMORY] < m->known.limit[RESOURCE_MEMORY] &&

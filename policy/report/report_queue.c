@@ -60,7 +60,7 @@ void report_queue_free(struct report_queue *q)
 	*q = (struct report_queue){0};
 }
 
-static struct report_slot *find(const struct report_queue *q, const char *uid)
+static struct report_slot *report_queue_find(const struct report_queue *q, const char *uid)
 {
 	for (size_t i = 0; i < q->count; i++)
 		if (strcmp(q->slots[i].uid, uid) == 0)
@@ -84,8 +84,8 @@ static int make_room(struct report_queue *q)
 }
 
 /* Places a slot; one that is not urgent waits for its part of the spread. */
-static void place(const struct report_queue *q, struct report_slot *s, enum report_urgency urgency,
-		  bool was_at_once, usec_t now)
+static void report_queue_place(const struct report_queue *q, struct report_slot *s,
+			       enum report_urgency urgency, bool was_at_once, usec_t now)
 {
 	s->urgency = urgency;
 	if (urgency <= REPORT_AT_ONCE)
@@ -97,12 +97,12 @@ static void place(const struct report_queue *q, struct report_slot *s, enum repo
 int report_queue_mark(struct report_queue *q, const char *uid, enum report_urgency urgency,
 		      usec_t now)
 {
-	struct report_slot *s = find(q, uid);
+	struct report_slot *s = report_queue_find(q, uid);
 	size_t length = strlen(uid);
 	int r;
 
 	if (s != NULL) {
-		place(q, s, urgency, s->urgency <= REPORT_AT_ONCE, now);
+		report_queue_place(q, s, urgency, s->urgency <= REPORT_AT_ONCE, now);
 		return 0;
 	}
 	if (length >= REPORT_UID_MAX)
@@ -113,18 +113,18 @@ int report_queue_mark(struct report_queue *q, const char *uid, enum report_urgen
 	s = &q->slots[q->count++];
 	*s = (struct report_slot){.since = now};
 	memcpy(s->uid, uid, length + 1);
-	place(q, s, urgency, true, now);
+	report_queue_place(q, s, urgency, true, now);
 	return 0;
 }
 
 bool report_queue_holds(const struct report_queue *q, const char *uid)
 {
-	return find(q, uid) != NULL;
+	return report_queue_find(q, uid) != NULL;
 }
 
 void report_queue_drop(struct report_queue *q, const char *uid)
 {
-	struct report_slot *s = find(q, uid);
+	struct report_slot *s = report_queue_find(q, uid);
 
 	if (s != NULL)
 		*s = q->slots[--q->count];
@@ -137,7 +137,7 @@ static uint64_t tokens(const struct report_bucket *b, usec_t now)
 	return MIN(add_sat(b->permille, more), (uint64_t)b->burst * 1000);
 }
 
-static void take(struct report_bucket *b, usec_t now)
+static void report_queue_take_slot(struct report_bucket *b, usec_t now)
 {
 	uint64_t have = tokens(b, now);
 
@@ -183,10 +183,10 @@ bool report_queue_open(const struct report_queue *q, usec_t now)
 bool report_queue_take(struct report_queue *q, enum report_urgency urgency, usec_t now)
 {
 	if (urgency == REPORT_LEADS && !report_queue_open(q, now)) {
-		take(&q->leading, now);
+		report_queue_take_slot(&q->leading, now);
 		return false;
 	}
-	take(&q->writes, now);
+	report_queue_take_slot(&q->writes, now);
 	/* During an outage there is one write at a time. */
 	if (q->outage)
 		q->try_at = add_sat(now, q->outage_step);

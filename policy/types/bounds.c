@@ -56,7 +56,7 @@ uint64_t add_sat(uint64_t a, uint64_t b)
 	return a > LIMIT_MAX - 1 - b ? LIMIT_MAX - 1 : a + b;
 }
 
-static void note(struct bound_trace *t, enum bound bound, uint64_t before, uint64_t after)
+static void bounds_note(struct bound_trace *t, enum bound bound, uint64_t before, uint64_t after)
 {
 	if (t == NULL || before == after || t->count == BOUND_TRACE_MAX)
 		return;
@@ -64,7 +64,7 @@ static void note(struct bound_trace *t, enum bound bound, uint64_t before, uint6
 }
 
 /* One pass over the rows. The quantum turns a ceiling down and a floor up. */
-static uint64_t pass(const struct bounds *b, uint64_t value, struct bound_trace *trace)
+static uint64_t bounds_pass(const struct bounds *b, uint64_t value, struct bound_trace *trace)
 {
 	for (enum bound i = 0; i < BOUND_QUANTUM; i++) {
 		uint64_t before = value, limit = b->value[i];
@@ -75,7 +75,7 @@ static uint64_t pass(const struct bounds *b, uint64_t value, struct bound_trace 
 			value = MIN(value, round_down(limit, b->quantum));
 		else
 			value = MAX(value, round_up(limit, b->quantum));
-		note(trace, i, before, value);
+		bounds_note(trace, i, before, value);
 	}
 	return value;
 }
@@ -87,11 +87,11 @@ uint64_t bounds_apply(const struct bounds *b, uint64_t desired, struct bound_tra
 	assert(b->quantum > 0);
 	if (trace != NULL)
 		trace->count = 0;
-	value = pass(b, desired, trace);
+	value = bounds_pass(b, desired, trace);
 	rounded = round_up(value, b->quantum);
-	note(trace, BOUND_QUANTUM, value, rounded);
+	bounds_note(trace, BOUND_QUANTUM, value, rounded);
 	/* Again without a trace: bounds that contradict each other would appear twice. */
-	return pass(b, rounded, NULL);
+	return bounds_pass(b, rounded, NULL);
 }
 
 uint64_t bounds_ceiling(const struct bounds *b)

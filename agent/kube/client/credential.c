@@ -70,7 +70,7 @@ int credential_read(const char *path, size_t max, char **ret)
 }
 
 /* Takes text over, which is freed if it says nothing new. */
-static void take(struct credential *c, char *text)
+static void credential_take(struct credential *c, char *text)
 {
 	if (c->text != NULL && strcmp(c->text, text) == 0) {
 		credential_wipe(text);
@@ -100,7 +100,7 @@ int credential_follow(struct credential *c)
 		return c->text != NULL ? 0 : r;
 	c->inode = st.st_ino;
 	c->mtime = st.st_mtim;
-	take(c, text);
+	credential_take(c, text);
 	return 0;
 }
 
@@ -128,7 +128,7 @@ int credential_follow_token(struct credential *c, usec_t now)
 		credential_wipe(text);
 		return c->text != NULL ? 0 : -EBADMSG;
 	}
-	take(c, text);
+	credential_take(c, text);
 	return 0;
 }
 

@@ -41,8 +41,8 @@ static int give_up(struct lines *l, const char *data, size_t len, void *arg)
 }
 
 /* A part of a line; whole: to its end. */
-static int take(struct lines *l, const char *data, size_t len, bool whole, lines_fn *each,
-		void *arg)
+static int lines_take(struct lines *l, const char *data, size_t len, bool whole, lines_fn *each,
+		      void *arg)
 {
 	int r = 0;
 
@@ -67,7 +67,7 @@ int lines_feed(struct lines *l, const char *data, size_t len, lines_fn *each, vo
 	while (len > 0) {
 		const char *end = memchr(data, '\n', len);
 		size_t part = end != NULL ? (size_t)(end - data) : len;
-		int r = take(l, data, part, end != NULL, each, arg);
+		int r = lines_take(l, data, part, end != NULL, each, arg);
 
 		if (r < 0)
 			return r;

@@ -83,7 +83,7 @@ static void reap_cancelled(struct kube_client *c)
 	}
 }
 
-static void collect(struct kube_client *c)
+static void loop_collect(struct kube_client *c)
 {
 	CURLMsg *m;
 	int left;
@@ -142,7 +142,7 @@ static void act(struct kube_client *c, curl_socket_t fd, int mask)
 	c->in_curl = true;
 	code = curl.multi_socket_action(c->multi, fd, mask, &running);
 	c->in_curl = false;
-	collect(c);
+	loop_collect(c);
 	if (code != CURLM_OK && !c->dead)
 		give_up(c, code);
 	leave(c);

@@ -73,7 +73,7 @@ int field_bad(const struct field *n, const char *key, const char *format, ...)
 	return -EBADMSG;
 }
 
-static const cJSON *member(const struct field *n, const char *key)
+static const cJSON *field_member(const struct field *n, const char *key)
 {
 	const cJSON *j = cJSON_GetObjectItemCaseSensitive(n->json, key);
 
@@ -82,12 +82,12 @@ static const cJSON *member(const struct field *n, const char *key)
 
 bool field_has(const struct field *n, const char *key)
 {
-	return member(n, key) != NULL;
+	return field_member(n, key) != NULL;
 }
 
 static struct field child(const struct field *n, const char *key)
 {
-	return (struct field){.json = member(n, key), .up = n, .key = key, .err = n->err};
+	return (struct field){.json = field_member(n, key), .up = n, .key = key, .err = n->err};
 }
 
 int field_object(const struct field *n, const char *key, struct field *ret)
@@ -110,7 +110,7 @@ int field_array(const struct field *n, const char *key, struct field *ret)
 	return 0;
 }
 
-static bool step(const struct field *array, struct field *item)
+static bool field_step(const struct field *array, struct field *item)
 {
 	if (array->json == NULL)
 		return false;
@@ -126,14 +126,14 @@ static bool step(const struct field *array, struct field *item)
 
 int field_next(const struct field *array, struct field *item)
 {
-	if (!step(array, item))
+	if (!field_step(array, item))
 		return 0;
 	return cJSON_IsObject(item->json) ? 1 : field_bad(item, NULL, "not an object");
 }
 
 int field_next_text(const struct field *array, struct field *item, const char **ret)
 {
-	if (!step(array, item))
+	if (!field_step(array, item))
 		return 0;
 	if (!cJSON_IsString(item->json))
 		return field_bad(item, NULL, "not a text");
@@ -143,7 +143,7 @@ int field_next_text(const struct field *array, struct field *item, const char **
 
 int field_text(const struct field *n, const char *key, const char **ret)
 {
-	const cJSON *j = member(n, key);
+	const cJSON *j = field_member(n, key);
 
 	if (j != NULL && !cJSON_IsString(j))
 		return field_bad(n, key, "not a text");
@@ -177,7 +177,7 @@ int field_name(const struct field *n, const char *key, bool (*valid)(const char 
 
 int field_bool(const struct field *n, const char *key, bool *ret)
 {
-	const cJSON *j = member(n, key);
+	const cJSON *j = field_member(n, key);
 
 	if (j == NULL)
 		return 0;
@@ -197,7 +197,7 @@ static bool whole(double d, int64_t *ret)
 
 int field_int(const struct field *n, const char *key, int64_t min, int64_t max, int64_t *ret)
 {
-	const cJSON *j = member(n, key);
+	const cJSON *j = field_member(n, key);
 	int64_t value;
 
 	if (j == NULL)
@@ -212,7 +212,7 @@ int field_int(const struct field *n, const char *key, int64_t min, int64_t max, 
 
 int field_quantity(const struct field *n, const char *key, enum resource r, uint64_t *ret)
 {
-	const cJSON *j = member(n, key);
+	const cJSON *j = field_member(n, key);
 	char number[24], buf[ESCAPE_SIZE];
 	const char *s = number;
 	int64_t value;

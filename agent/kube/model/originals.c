@@ -9,7 +9,7 @@
 static const char *const resource_keys[RESOURCE_COUNT] = {"cpu", "memory"};
 
 /* Written as text, without an exception. */
-static int amount(const struct field *n, const char *key, enum resource r, uint64_t *ret)
+static int originals_amount(const struct field *n, const char *key, enum resource r, uint64_t *ret)
 {
 	const char *text = NULL;
 	int e = field_text(n, key, &text);
@@ -29,13 +29,13 @@ static int read_resource(const struct field *container, enum resource r, struct 
 
 	if (e < 0 || f.json == NULL)
 		return e;
-	e = amount(&f, "original", r, &o->limit[r]);
+	e = originals_amount(&f, "original", r, &o->limit[r]);
 	if (e == 0)
-		e = amount(&f, "originalRequest", r, &o->request[r]);
+		e = originals_amount(&f, "originalRequest", r, &o->request[r]);
 	if (e == 0)
-		e = amount(&f, "limit", r, &limit);
+		e = originals_amount(&f, "limit", r, &limit);
 	if (e == 0)
-		e = amount(&f, "target", r, &target);
+		e = originals_amount(&f, "target", r, &target);
 	if (e == 0 && (o->limit[r] == 0 || o->limit[r] >= LIMIT_MAX || limit == 0))
 		e = field_bad(&f, "original", "missing or not positive");
 	return e;
@@ -96,7 +96,8 @@ int kube_originals_read(const char *text, const char *container, struct kube_ori
 	return r;
 }
 
-static bool fits(const struct kube_originals *o, const struct kube_container *c, enum resource r)
+static bool originals_fits(const struct kube_originals *o, const struct kube_container *c,
+			   enum resource r)
 {
 	uint64_t request = o->request[r] != 0 ? o->request[r] : c->spec.request[r];
 
@@ -107,7 +108,8 @@ bool kube_originals_fit(const struct kube_originals *o, const struct kube_contai
 			uint32_t resources)
 {
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		if ((resources & (1u << r)) && c->spec.limit[r] != LIMIT_MAX && !fits(o, c, r))
+		if ((resources & (1u << r)) && c->spec.limit[r] != LIMIT_MAX &&
+		    !originals_fits(o, c, r))
 			return false;
 	return true;
 }

@@ -10,15 +10,15 @@ struct cursor {
 	const char *end;
 };
 
-static void blanks(struct cursor *c)
+static void peek_blanks(struct cursor *c)
 {
 	while (c->p < c->end && strchr(" \t\r\n", *c->p) != NULL && *c->p != '\0')
 		c->p++;
 }
 
-static bool take(struct cursor *c, char what)
+static bool peek_take(struct cursor *c, char what)
 {
-	blanks(c);
+	peek_blanks(c);
 	if (c->p == c->end || *c->p != what)
 		return false;
 	c->p++;
@@ -27,12 +27,12 @@ static bool take(struct cursor *c, char what)
 
 /* Reads a string without its quotes; one with an escape, or longer than size, reads as "". False:
  * it has no end here. */
-static bool string(struct cursor *c, char *ret, size_t size)
+static bool peek_string(struct cursor *c, char *ret, size_t size)
 {
 	const char *begin;
 	bool plain = true;
 
-	if (!take(c, '"'))
+	if (!peek_take(c, '"'))
 		return false;
 	for (begin = c->p; c->p < c->end && *c->p != '"'; c->p++) {
 		if (*c->p != '\\')
@@ -53,7 +53,7 @@ static bool string(struct cursor *c, char *ret, size_t size)
 }
 
 /* A number, true, false or null. False: it has no end here, or there is none. */
-static bool literal(struct cursor *c)
+static bool peek_literal(struct cursor *c)
 {
 	const char *begin = c->p;
 
@@ -64,17 +64,17 @@ static bool literal(struct cursor *c)
 }
 
 /* Skips the next value, nested or not. False: it has no end here. */
-static bool skip(struct cursor *c)
+static bool peek_skip(struct cursor *c)
 {
 	char nothing[1];
 	size_t depth = 0;
 
 	do {
-		blanks(c);
+		peek_blanks(c);
 		if (c->p == c->end)
 			return false;
 		if (*c->p == '"') {
-			if (!string(c, nothing, sizeof nothing))
+			if (!peek_string(c, nothing, sizeof nothing))
 				return false;
 			continue;
 		}
@@ -85,7 +85,7 @@ static bool skip(struct cursor *c)
 			depth--;
 		}
 		if (depth == 0 && *c->p != '}' && *c->p != ']')
-			return literal(c);
+			return peek_literal(c);
 		c->p++;
 	} while (depth > 0);
 	return true;
@@ -94,8 +94,8 @@ static bool skip(struct cursor *c)
 /* The next key of an object that was entered, up to its value. */
 static bool next_key(struct cursor *c, char *ret, size_t size)
 {
-	(void)take(c, ',');
-	return string(c, ret, size) && take(c, ':');
+	(void)peek_take(c, ',');
+	return peek_string(c, ret, size) && peek_take(c, ':');
 }
 
 static void read_meta(struct cursor *c, struct kube_peek *ret)
@@ -112,7 +112,7 @@ static void read_meta(struct cursor *c, struct kube_peek *ret)
 	};
 	char key[32];
 
-	if (!take(c, '{'))
+	if (!peek_take(c, '{'))
 		return;
 	while (next_key(c, key, sizeof key)) {
 		size_t i = 0;
@@ -121,9 +121,9 @@ static void read_meta(struct cursor *c, struct kube_peek *ret)
 			i++;
 		/* Of two the first counts. */
 		if (i < ARRAY_SIZE(rows) && rows[i].text[0] == '\0') {
-			if (!string(c, rows[i].text, rows[i].size))
+			if (!peek_string(c, rows[i].text, rows[i].size))
 				return;
-		} else if (!skip(c)) {
+		} else if (!peek_skip(c)) {
 			return;
 		}
 	}
@@ -133,14 +133,14 @@ static void read_object(struct cursor *c, struct kube_peek *ret)
 {
 	char key[32];
 
-	if (!take(c, '{'))
+	if (!peek_take(c, '{'))
 		return;
 	while (next_key(c, key, sizeof key)) {
 		if (strcmp(key, "metadata") == 0) {
 			read_meta(c, ret);
 			return;
 		}
-		if (!skip(c))
+		if (!peek_skip(c))
 			return;
 	}
 }
@@ -180,16 +180,16 @@ void kube_peek_watch(const char *text, size_t len, struct kube_peek *ret)
 	char key[32], type[32] = "";
 
 	*ret = (struct kube_peek){.event = WATCH_UNKNOWN};
-	if (!take(&c, '{'))
+	if (!peek_take(&c, '{'))
 		return;
 	while (next_key(&c, key, sizeof key)) {
 		if (strcmp(key, "type") == 0 && type[0] == '\0') {
-			if (!string(&c, type, sizeof type))
+			if (!peek_string(&c, type, sizeof type))
 				break;
 		} else if (strcmp(key, "object") == 0) {
 			read_object(&c, ret);
 			break;
-		} else if (!skip(&c)) {
+		} else if (!peek_skip(&c)) {
 			break;
 		}
 	}

@@ -26,13 +26,13 @@ static bool fault(struct scan *s, const char *what)
 	return false;
 }
 
-static void blanks(struct scan *s)
+static void scan_blanks(struct scan *s)
 {
 	while (s->p < s->end && (*s->p == ' ' || *s->p == '\t' || *s->p == '\n' || *s->p == '\r'))
 		s->p++;
 }
 
-static bool take(struct scan *s, char c)
+static bool scan_consume(struct scan *s, char c)
 {
 	if (s->p == s->end || *s->p != c)
 		return false;
@@ -88,8 +88,8 @@ static bool unicode(struct scan *s)
 		return fault(s, "a NUL in a string");
 	if (first < 0xd800 || first > 0xdfff)
 		return true;
-	if (first > 0xdbff || !take(s, '\\') || !take(s, 'u') || !unit(s, &second) ||
-	    second < 0xdc00 || second > 0xdfff)
+	if (first > 0xdbff || !scan_consume(s, '\\') || !scan_consume(s, 'u') ||
+	    !unit(s, &second) || second < 0xdc00 || second > 0xdfff)
 		return fault(s, "half a surrogate pair");
 	return true;
 }
@@ -102,9 +102,9 @@ static bool escape(struct scan *s)
 	return *s->p++ != 'u' || unicode(s);
 }
 
-static bool string(struct scan *s)
+static bool scan_string(struct scan *s)
 {
-	if (!take(s, '"'))
+	if (!scan_consume(s, '"'))
 		return fault(s, "a string was expected");
 	while (s->p < s->end) {
 		unsigned char c = (unsigned char)*s->p;
@@ -129,7 +129,7 @@ static bool string(struct scan *s)
 
 static bool number_text(struct scan *s)
 {
-	take(s, '-');
+	scan_consume(s, '-');
 	if (!is_digit(s))
 		return fault(s, "a value was expected");
 	if (*s->p == '0')
@@ -137,15 +137,15 @@ static bool number_text(struct scan *s)
 	else
 		while (is_digit(s))
 			s->p++;
-	if (take(s, '.')) {
+	if (scan_consume(s, '.')) {
 		if (!is_digit(s))
 			return fault(s, "a number without digits behind its point");
 		while (is_digit(s))
 			s->p++;
 	}
-	if (take(s, 'e') || take(s, 'E')) {
-		if (!take(s, '-'))
-			take(s, '+');
+	if (scan_consume(s, 'e') || scan_consume(s, 'E')) {
+		if (!scan_consume(s, '-'))
+			scan_consume(s, '+');
 		if (!is_digit(s))
 			return fault(s, "a number without digits in its exponent");
 		while (is_digit(s))
@@ -155,7 +155,7 @@ static bool number_text(struct scan *s)
 }
 
 /* A longer one would be cut by the parser. */
-static bool number(struct scan *s)
+static bool scan_digits(struct scan *s)
 {
 	const char *begin = s->p;
 
@@ -163,7 +163,7 @@ static bool number(struct scan *s)
 	       (s->p - begin <= NUMBER_MAX || fault(s, "a number of too many digits"));
 }
 
-static bool literal(struct scan *s, const char *word)
+static bool scan_literal(struct scan *s, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -177,20 +177,20 @@ static bool value(struct scan *s, unsigned depth);
 
 /* "key": value. A value that is never read is overwritten with blanks at once, and does not count.
  */
-static bool member(struct scan *s, unsigned depth)
+static bool scan_member(struct scan *s, unsigned depth)
 {
 	const char *key, *begin;
 	size_t values, len;
 
-	blanks(s);
+	scan_blanks(s);
 	key = s->p + 1;
-	if (!string(s))
+	if (!scan_string(s))
 		return false;
 	len = (size_t)(s->p - key) - 1;
-	blanks(s);
-	if (!take(s, ':'))
+	scan_blanks(s);
+	if (!scan_consume(s, ':'))
 		return fault(s, "a colon was expected");
-	blanks(s);
+	scan_blanks(s);
 	begin = s->p;
 	values = s->values;
 	if (!value(s, depth))
@@ -214,36 +214,36 @@ static bool container(struct scan *s, unsigned depth, char end,
 	s->p++;
 	if (depth >= SCAN_DEPTH_MAX)
 		return fault(s, "too deep nesting");
-	blanks(s);
-	if (take(s, end))
+	scan_blanks(s);
+	if (scan_consume(s, end))
 		return true;
 	do {
 		if (!part(s, depth + 1))
 			return false;
-		blanks(s);
-	} while (take(s, ','));
-	return take(s, end) || fault(s, "a comma or the end of a list was expected");
+		scan_blanks(s);
+	} while (scan_consume(s, ','));
+	return scan_consume(s, end) || fault(s, "a comma or the end of a list was expected");
 }
 
 static bool value(struct scan *s, unsigned depth)
 {
 	s->values++;
-	blanks(s);
+	scan_blanks(s);
 	switch (s->p < s->end ? *s->p : '\0') {
 	case '{':
-		return container(s, depth, '}', member);
+		return container(s, depth, '}', scan_member);
 	case '[':
 		return container(s, depth, ']', value);
 	case '"':
-		return string(s);
+		return scan_string(s);
 	case 't':
-		return literal(s, "true");
+		return scan_literal(s, "true");
 	case 'f':
-		return literal(s, "false");
+		return scan_literal(s, "false");
 	case 'n':
-		return literal(s, "null");
+		return scan_literal(s, "null");
 	default:
-		return number(s);
+		return scan_digits(s);
 	}
 }
 
@@ -251,11 +251,11 @@ static int run(struct scan *s, struct span *ret, struct scan_error *err)
 {
 	const char *begin;
 
-	blanks(s);
+	scan_blanks(s);
 	begin = s->p;
 	if (value(s, 0)) {
 		*ret = (struct span){begin, (size_t)(s->p - begin)};
-		blanks(s);
+		scan_blanks(s);
 		if (s->p < s->end)
 			fault(s, "something behind the end");
 	}
@@ -295,19 +295,19 @@ bool scan_next(const struct span *whole, const char **at, struct span *ret_key,
 		return false;
 	if (s.p == NULL)
 		s.p = whole->s + 1;
-	blanks(&s);
-	take(&s, ',');
-	blanks(&s);
+	scan_blanks(&s);
+	scan_consume(&s, ',');
+	scan_blanks(&s);
 	*ret_key = (struct span){s.p, 0};
 	if (s.p == s.end || *s.p == '}' || *s.p == ']')
 		return false;
 	if (whole->s[0] == '{') {
-		if (!string(&s))
+		if (!scan_string(&s))
 			return false;
 		*ret_key = (struct span){ret_key->s + 1, (size_t)(s.p - ret_key->s) - 2};
-		blanks(&s);
-		take(&s, ':');
-		blanks(&s);
+		scan_blanks(&s);
+		scan_consume(&s, ':');
+		scan_blanks(&s);
 	}
 	ret_value->s = s.p;
 	if (!value(&s, 0))

@@ -133,7 +133,7 @@ static void remove_entry(struct recorder *r, const struct entry *e)
 
 /* Does the pod's budget allow one more? The budget of the pod whose last event is oldest is dropped
  * for a new pod. */
-static bool pass(struct recorder *r, const char *uid, usec_t now)
+static bool recorder_pass(struct recorder *r, const char *uid, usec_t now)
 {
 	struct spam *s = NULL, *oldest = &r->spam[0];
 
@@ -158,8 +158,8 @@ static bool pass(struct recorder *r, const char *uid, usec_t now)
 	return true;
 }
 
-static struct entry *find(const struct recorder *r, const struct kube_pod *pod, const char *type,
-			  const char *reason, const char *action)
+static struct entry *recorder_find(const struct recorder *r, const struct kube_pod *pod,
+				   const char *type, const char *reason, const char *action)
 {
 	for (size_t i = 0; i < r->count; i++) {
 		struct entry *e = r->entries[i];
@@ -216,11 +216,11 @@ void recorder_note(struct recorder *r, const struct kube_pod *pod, const char *t
 		   const char *reason, const char *action, const char *note, usec_t now,
 		   usec_t now_real)
 {
-	struct entry *e = find(r, pod, type, reason, action);
+	struct entry *e = recorder_find(r, pod, type, reason, action);
 	char *text;
 
 	r->counters.noted++;
-	if (!pass(r, pod->uid, now)) {
+	if (!recorder_pass(r, pod->uid, now)) {
 		r->counters.spam++;
 		return;
 	}
@@ -306,7 +306,7 @@ usec_t recorder_next(const struct recorder *r, usec_t now)
 }
 
 /* Removes series that are over and sent. */
-static void sweep(struct recorder *r, usec_t now)
+static void recorder_sweep(struct recorder *r, usec_t now)
 {
 	for (size_t i = r->count; i-- > 0;) {
 		const struct entry *e = r->entries[i];
@@ -399,7 +399,7 @@ int recorder_send(struct recorder *r, usec_t now, usec_t now_real)
 	struct kube_request request = {.path = path};
 	int ret;
 
-	sweep(r, now);
+	recorder_sweep(r, now);
 	e = first_due(r, now);
 	if (e == NULL)
 		return -EAGAIN;

@@ -239,7 +239,7 @@ static void report_traps(struct tracked *t, const struct report_decision *d)
 				e->write(e->ctx, t->uid, i, (enum resource)r);
 }
 
-static bool same(const char *a, const char *b)
+static bool reporter_same(const char *a, const char *b)
 {
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
@@ -266,7 +266,7 @@ char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due)
 	text = v->mode ? reporter_status_text(v, t->ratified, t->refusal) : NULL;
 	if (v->mode != NULL && text == NULL)
 		return NULL; /* no memory: another time */
-	if (same(text, t->status)) {
+	if (reporter_same(text, t->status)) {
 		free(text);
 		t->hurry = false;
 		return NULL;
@@ -297,7 +297,7 @@ static bool holds_ours(const struct report_facts *f)
 	return any;
 }
 
-static void decide(struct tracked *t, usec_t now, struct report_decision *ret)
+static void reporter_decide(struct tracked *t, usec_t now, struct report_decision *ret)
 {
 	struct reporter *r = t->reporter;
 
@@ -320,16 +320,16 @@ static void decide(struct tracked *t, usec_t now, struct report_decision *ret)
 /* A request is under way: is there a lead that does not wait for its answer? */
 static bool lead_beside(struct tracked *t, usec_t now, struct report_decision *d)
 {
-	decide(t, now, d);
+	reporter_decide(t, now, d);
 	if (t->resize.under_way && d->overtakes) {
 		reporter_abandon(t, now);
-		decide(t, now, d);
+		reporter_decide(t, now, d);
 	}
 	return !t->resize.under_way && d->send && d->urgency == REPORT_LEADS;
 }
 
 /* Puts the pod into the queue, or takes it out. */
-static void examine(struct tracked *t, usec_t now)
+static void reporter_examine(struct tracked *t, usec_t now)
 {
 	struct reporter *r = t->reporter;
 	struct report_decision d;
@@ -345,7 +345,7 @@ static void examine(struct tracked *t, usec_t now)
 			report_queue_mark(&r->queue, t->uid, d.urgency, now);
 		return;
 	}
-	decide(t, now, &d);
+	reporter_decide(t, now, &d);
 	report_traps(t, &d);
 	free(reporter_status_due(t, now, &status));
 	if (!d.send && !status)
@@ -370,7 +370,7 @@ static void send_of(struct tracked *t, usec_t now)
 	if (!reporter_check(t, now))
 		return;
 	if (!is_busy(t))
-		decide(t, now, &d);
+		reporter_decide(t, now, &d);
 	else if (!lead_beside(t, now, &d))
 		return;
 	if (d.send) {
@@ -443,7 +443,7 @@ void reporter_step(struct reporter *r, usec_t now, usec_t now_real)
 
 		if (t->dirty || is_due(t->again, now) ||
 		    (!is_busy(t) && is_due(t->status_again, now)))
-			examine(t, now);
+			reporter_examine(t, now);
 	}
 	send_all(r, now, now_real);
 }

@@ -82,8 +82,8 @@ static int path_of(const struct kube_pod *pod, const char *end, char *path)
 }
 
 /* status: the annotation; else a resize. */
-static int start(struct tracked *t, const struct kube_request *request, bool status,
-		 enum report_urgency urgency, usec_t now)
+static int reporter_send_start(struct tracked *t, const struct kube_request *request, bool status,
+			       enum report_urgency urgency, usec_t now)
 {
 	struct flight *f = status ? &t->patch : &t->resize;
 	struct reporter *r = t->reporter;
@@ -219,7 +219,7 @@ int reporter_send_resize(struct tracked *t, const struct report_decision *d, use
 	if (e >= 0 && r->events.sending != NULL)
 		r->events.sending(r->events.ctx, t->uid, &d->patch);
 	if (e >= 0)
-		e = start(t, &request, false, d->urgency, now);
+		e = reporter_send_start(t, &request, false, d->urgency, now);
 	if (e >= 0) {
 		r->tally.sent++;
 		report_sent(t->state, &r->view.facts, &d->patch, now);
@@ -288,7 +288,7 @@ int reporter_send_status(struct tracked *t, char *text, usec_t now)
 	free(t->asked);
 	t->asked = text;
 	if (e >= 0)
-		e = start(t, &request, true, REPORT_ANNOTATION, now);
+		e = reporter_send_start(t, &request, true, REPORT_ANNOTATION, now);
 	return e;
 }
 

@@ -94,8 +94,8 @@ static void say_trouble(struct kube_watch *w, const struct pace_end *end, const 
 	w->inside--;
 }
 
-static void skip(struct kube_watch *w, const struct kube_peek *p, enum kube_skip why,
-		 const char *reason)
+static void watch_skip(struct kube_watch *w, const struct kube_peek *p, enum kube_skip why,
+		       const char *reason)
 {
 	char text[512];
 	const struct kube_skipped s = {
@@ -139,7 +139,7 @@ static int list_item(void *arg, const char *text, size_t len)
 		return r;
 	if (r < 0) {
 		kube_peek_pod(text, len, &peek);
-		skip(w, &peek, KUBE_SKIP_UNDECODABLE, err.text);
+		watch_skip(w, &peek, KUBE_SKIP_UNDECODABLE, err.text);
 		return 0;
 	}
 	w->inside++;
@@ -153,7 +153,7 @@ static int list_item_too_long(void *arg, const char *text, size_t len)
 	struct kube_peek peek;
 
 	kube_peek_pod(text, len, &peek);
-	skip(arg, &peek, KUBE_SKIP_LARGE, TOO_LARGE);
+	watch_skip(arg, &peek, KUBE_SKIP_LARGE, TOO_LARGE);
 	return 0;
 }
 
@@ -275,7 +275,7 @@ static void take_event(struct kube_watch *w, struct kube_watch_line *line)
 static void skip_event(struct kube_watch *w, const struct kube_peek *p, enum kube_skip why,
 		       const char *reason)
 {
-	skip(w, p, why, reason);
+	watch_skip(w, p, why, reason);
 	/* A watch from an older version on would receive it again. */
 	if (p->resource_version[0] != '\0')
 		memcpy(w->version, p->resource_version, sizeof w->version);
@@ -370,7 +370,7 @@ static void fill_path(struct kube_watch *w, char *path, size_t size)
 		 sec);
 }
 
-static void begin(struct kube_watch *w)
+static void watch_begin(struct kube_watch *w)
 {
 	bool stream = w->step == STEP_STREAM;
 	char path[PATH_BYTES];
@@ -429,7 +429,7 @@ static int on_timer(sd_event_source *s, uint64_t at, void *arg)
 	(void)s;
 	(void)at;
 	if (w->call == NULL)
-		begin(w);
+		watch_begin(w);
 	else if (w->step == STEP_STREAM)
 		check_stream(w);
 	return 0;
