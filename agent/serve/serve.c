@@ -2,7 +2,7 @@
 /* The operations of the control API. */
 #include "agent/serve/serve.h"
 #include "agent/config/config_source.h"
-#include "agent/control/control.h"
+#include "agent/control_api/control_api.h"
 #include "agent/http/http.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/denied.h"

@@ -2,7 +2,7 @@
 /* The answers of the control API. */
 #pragma once
 
-#include "agent/control/control.h"
+#include "agent/control_api/control_api.h"
 
 struct config_source;
 struct daemon;

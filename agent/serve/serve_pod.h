@@ -2,7 +2,7 @@
 /* The control API's view of pods. Private to serve.c and serve_pod.c. */
 #pragma once
 
-#include "agent/control/control.h"
+#include "agent/control_api/control_api.h"
 
 struct daemon;
 struct kube_container;

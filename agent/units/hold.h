@@ -2,7 +2,7 @@
 /* Pause, resume, restore, and hand-back of originals. */
 #pragma once
 
-#include "agent/control/control.h"
+#include "agent/control_api/control_api.h"
 
 struct daemon;
 struct restore_units;

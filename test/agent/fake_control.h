@@ -2,7 +2,7 @@
 /* A daemon that serves the fixtures and records what it was asked to do. */
 #pragma once
 
-#include "agent/control/control.h"
+#include "agent/control_api/control_api.h"
 
 struct fake_control {
 	struct control_api control; /* give this to control_server_new() */

@@ -3,7 +3,7 @@
  * What is written about the control API and vscalectl against what they are: every path, every JSON
  * key, every command and option, in both directions.
  */
-#include "agent/control/control.h"
+#include "agent/control_api/control_api.h"
 #include "agent/ctl/ctl.h"
 #include "agent/view/view_json.h"
 #include "test/check.h"

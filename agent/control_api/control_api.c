@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/control/control.h"
-#include "agent/control/control_body.h"
+#include "agent/control_api/control_api.h"
+#include "agent/control_api/control_body.h"
 #include "agent/view/view_json.h"
 #include <errno.h>
 #include <string.h>
