@@ -5,7 +5,7 @@
 #include "agent/apply/properties.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/report.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/wake.h"
 #include "cgroup/writer.h"
 #include <string.h>
@@ -75,7 +75,7 @@ int step_apply(struct managed *m, const struct change *step, const struct contro
 		counters_change(&m->daemon->tally, knobs[step->knob].resource, step->from, step->to,
 				(enum reason)step->reason);
 	control_applied(&m->control, step, outcome, x);
-	report_step(m, step, outcome, took);
+	message_step(m, step, outcome, took);
 	return outcome;
 }
 
@@ -120,7 +120,7 @@ void plan_apply(struct daemon *d, struct plan *p)
 	for (size_t i = 0; i < p->count; i++)
 		plan_step(d, &p->steps[i]);
 	pod_levels_lower(d);
-	report_steps(d);
+	message_steps(d);
 }
 
 void unit_brake_off(struct managed *m)
@@ -131,5 +131,5 @@ void unit_brake_off(struct managed *m)
 
 	if (m->cgroup.cg != NULL && control_brake_off(&m->control, &off))
 		step_apply(m, &off, &x);
-	report_steps(m->daemon);
+	message_steps(m->daemon);
 }

@@ -5,7 +5,7 @@
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
-#include "agent/manage/report.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/scope.h"
 #include "policy/types/bounds.h"
 #include <errno.h>
@@ -103,7 +103,7 @@ static void keep_files(struct managed *m, const struct unit_props *want, uint32_
 	int r = port->keep(port->ctx, m->unit, want, mask);
 
 	if (r < 0 && !m->properties.failed)
-		report_property_failed(m, r, 0);
+		message_property_failed(m, r, 0);
 	m->properties.failed |= r < 0;
 }
 
@@ -176,7 +176,7 @@ static void property_send(struct managed *m)
 	m->properties.sent_urgent = call == PROPERTY_CALL_URGENT;
 	m->originals.touched = true; /* PID 1 writes the properties into the files */
 	if (is_new_headroom(m, &want, mask))
-		report_headroom(m, want.mem_max);
+		message_headroom(m, want.mem_max);
 	unit_props_merge(&m->properties.sent, &want, mask);
 	m->properties.sent_mask |= mask;
 }
@@ -240,7 +240,7 @@ void property_set_failed(struct managed *m, int error, usec_t lag)
 	else
 		property_request(m, false);
 	if (!m->properties.failed)
-		report_property_failed(m, error, lag);
+		message_property_failed(m, error, lag);
 	m->properties.failed = true;
 }
 
@@ -314,6 +314,6 @@ void property_check_stored(struct managed *m)
 
 		if (!unit_props_equal(stored, &m->properties.sent,
 				      bits & (cpu ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX)))
-			report_drift(m, r, &f, DRIFT_REASSERT, "daemon-reload");
+			message_drift(m, r, &f, DRIFT_REASSERT, "daemon-reload");
 	}
 }

@@ -9,11 +9,11 @@
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/reader.h"
-#include "agent/manage/report.h"
 #include "agent/manage/scope.h"
 #include "agent/manage/wake.h"
 #include "cgroup/stuck.h"
@@ -25,7 +25,7 @@
 void managed_reattach(struct managed *m)
 {
 	unit_brake_off(m);
-	report_summed(m, true);
+	message_summed(m, true);
 	m->cgroup.was_running = m->cgroup.cg != NULL;
 	persist_keep_history(m->daemon, m);
 	managed_close(m);
@@ -286,7 +286,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	if (first && (m->cgroup.was_running || a.active_enter_usec <= d->wake.started_monotonic))
 		m->control.initial_done = true;
 	m->cgroup.was_running = false;
-	report_managed(m);
+	message_managed(m);
 	if (first)
 		take_over(m, &u.limits);
 	else

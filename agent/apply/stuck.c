@@ -3,7 +3,7 @@
 #include "agent/apply/stuck.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/report.h"
+#include "agent/manage/messages.h"
 #include "cgroup/stuck.h"
 
 /* From one wake-up to the next, a tenth of a second: in a cgroup at its limit the kernel searches
@@ -47,7 +47,7 @@ void stuck_check(struct managed *m)
 			? MIN(2 * m->stuck.nudge_wait, NUDGE_MAX_USEC)
 			: NUDGE_MIN_USEC;
 	m->stuck.nudge_next = d->wake.now + m->stuck.nudge_wait;
-	report_stuck(m, cg_nudge_pid1(d->host.root));
+	message_stuck(m, cg_nudge_pid1(d->host.root));
 }
 
 void stuck_forget(struct managed *m)

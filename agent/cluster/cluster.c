@@ -5,9 +5,9 @@
 #include "agent/manage/above.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/report.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_absent.h"
 #include "agent/pod/pods.h"
@@ -186,7 +186,7 @@ int cluster_start(struct daemon *d, struct cluster **ret)
 		return 0;
 	r = account_load(k, &account, &err);
 	if (r < 0) {
-		report_unsupported("the API server cannot be used", err.text, r);
+		message_unsupported("the API server cannot be used", err.text, r);
 		return r;
 	}
 	if (account.insecure)
@@ -201,7 +201,7 @@ int cluster_start(struct daemon *d, struct cluster **ret)
 	r = parts_start(c, &account);
 	kube_config_free(&account);
 	if (r < 0) {
-		report_unsupported("the API server's client cannot be started", NULL, r);
+		message_unsupported("the API server's client cannot be started", NULL, r);
 		cluster_free(c);
 		return r;
 	}

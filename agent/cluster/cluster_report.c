@@ -3,10 +3,10 @@
 #include "agent/cluster/cluster.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/report.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_rule.h"
 #include "policy/base/quantity.h"
@@ -60,7 +60,7 @@ static void on_refused(void *ctx, const char *uid, size_t container, enum resour
 	reporter_hurry(c->reporter, uid);
 	if (m == NULL)
 		return;
-	report_refused(m, resource, text);
+	message_refused(m, resource, text);
 	pod_set_bounds(m);
 }
 
@@ -236,7 +236,7 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 	daemon_wake(c->daemon);
 	if (p == NULL)
 		return;
-	report_ratified(p, generation);
+	message_ratified(p, generation);
 	counters_took(&c->daemon->tally.apply[BACKEND_API],
 		      c->daemon->wake.now - reporter_sent_at(c->reporter, uid));
 	/* No Event for a resize that a former run of the daemon sent. */
@@ -262,7 +262,7 @@ static void on_contested(void *ctx, const char *uid, const char *text)
 	daemon_wake(c->daemon);
 	if (p == NULL)
 		return;
-	report_contested_limit(p, text);
+	message_contested_limit(p, text);
 	note(c, p->spec, "Warning", "MemoryLimitContested", "Resize", text);
 }
 

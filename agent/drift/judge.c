@@ -7,10 +7,10 @@
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/oom.h"
 #include "agent/manage/persist.h"
-#include "agent/manage/report.h"
 #include "agent/manage/scope.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_spec.h"
@@ -223,7 +223,7 @@ static void give_way(struct external_write *l, enum resource r, const struct dri
 {
 	struct managed *m = l->unit;
 
-	report_drift(m, r, f, DRIFT_GIVE_WAY, NULL);
+	message_drift(m, r, f, DRIFT_GIVE_WAY, NULL);
 	managed_set_state(m, UNIT_GAVE_WAY, "another writer insists");
 	m->control.gave_way |= 1u << r;
 	if (r == RESOURCE_CPU)
@@ -253,7 +253,7 @@ static void adopt(struct external_write *l, enum resource r, const struct drift_
 	uint32_t bits =
 		r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
 
-	report_drift(m, r, f, DRIFT_ADOPT, NULL);
+	message_drift(m, r, f, DRIFT_ADOPT, NULL);
 	control_adopt(&m->control, &found, r, &l->x);
 	property_take_over(m, bits);
 	property_look_dropins(m);
@@ -311,7 +311,7 @@ static void reassert(struct external_write *l, enum resource r, const struct dri
 		d->tally.reverted[writer]++;
 	if (!own_echo) {
 		m->drift.replaced[r]++;
-		report_drift(m, r, f, DRIFT_REASSERT, by);
+		message_drift(m, r, f, DRIFT_REASSERT, by);
 	}
 	if (r == RESOURCE_MEMORY && keeps_headroom(m, &l->held))
 		m->control.kernel.mem_high = l->held.mem_high;

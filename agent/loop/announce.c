@@ -4,22 +4,22 @@
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/denied.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/report.h"
+#include "agent/manage/messages.h"
 
 void report_states_of(struct managed *m)
 {
 	uint64_t kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
 
 	if (kills > m->sweep.oom_kills)
-		report_oom(m, kills - m->sweep.oom_kills);
+		message_oom(m, kills - m->sweep.oom_kills);
 	m->sweep.oom_kills = kills;
 	denied_report(m);
-	report_summed(m, false);
+	message_summed(m, false);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		bool at = m->control.resource[r].at_ceiling;
 
 		if (at && !m->sweep.at_ceiling[r])
-			report_ceiling(m, r);
+			message_ceiling(m, r);
 		m->sweep.at_ceiling[r] = at;
 	}
 }

@@ -3,8 +3,8 @@
 #include "agent/loop/folders.h"
 #include "agent/loop/loop.h"
 #include "agent/manage/daemon_state.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
-#include "agent/manage/report.h"
 #include "agent/serve/serve.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -54,8 +54,8 @@ int folders_start(struct loop *l)
 	int fd = -1, r = directory_open(d->config.paths.state_dir, &fd);
 
 	if (r < 0) {
-		report_unsupported("the state folder cannot be opened", d->config.paths.state_dir,
-				   r);
+		message_unsupported("the state folder cannot be opened", d->config.paths.state_dir,
+				    r);
 		return r;
 	}
 	persist_use_folder(d, fd);
@@ -64,12 +64,12 @@ int folders_start(struct loop *l)
 	r = lock_take(&at, &l->folders.lock, other);
 	if (r == -EWOULDBLOCK) {
 		snprintf(what, sizeof what, "this node is already managed by %s", other);
-		report_unsupported(what,
-				   "run one agent per node: stop one of the two; a running "
-				   "vscalectl ends by itself",
-				   0);
+		message_unsupported(what,
+				    "run one agent per node: stop one of the two; a running "
+				    "vscalectl ends by itself",
+				    0);
 	} else if (r < 0) {
-		report_unsupported("the lock cannot be taken", d->config.paths.state_dir, r);
+		message_unsupported("the lock cannot be taken", d->config.paths.state_dir, r);
 	}
 	return r;
 }

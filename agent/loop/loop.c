@@ -14,10 +14,10 @@
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/lift.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/reader.h"
-#include "agent/manage/report.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
 #include "agent/serve/serve.h"
@@ -138,7 +138,7 @@ static int host_start(struct loop *l, const struct loop_options *o)
 	if (r == 0 && d->host.cg.mode != CG_MODE_UNIFIED)
 		return unsupported_host(l);
 	if (r < 0) {
-		report_unsupported("the cgroup tree cannot be read", root, r);
+		message_unsupported("the cgroup tree cannot be read", root, r);
 		return r;
 	}
 	if (!d->host.cg.psi)
@@ -223,7 +223,7 @@ static int on_hangup(sd_event_source *s, const struct signalfd_siginfo *si, void
 int loop_part(int r)
 {
 	if (r < 0)
-		report_unsupported("the event loop cannot be set up", NULL, r);
+		message_unsupported("the event loop cannot be set up", NULL, r);
 	return r;
 }
 
@@ -271,7 +271,7 @@ static int config_start(struct loop *l, const char *path)
 
 	l->source.path = path;
 	if (r < 0) {
-		report_config_errors(path, &errors, false);
+		message_config_errors(path, &errors, false);
 		return -EINVAL;
 	}
 	config_source_loaded(&l->source, d->wake.now_real);
@@ -284,8 +284,8 @@ int loop_serve(struct loop *l)
 	int r = serve_start(&l->serve);
 
 	if (r < 0) {
-		report_unsupported("the control socket cannot be opened", d->config.paths.socket,
-				   r);
+		message_unsupported("the control socket cannot be opened", d->config.paths.socket,
+				    r);
 		return r;
 	}
 	r = serve_metrics_start(&l->serve);
@@ -422,7 +422,7 @@ int loop_run(struct loop *l)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < d->units.count; i++)
-		report_summed(d->units.items[i], true);
+		message_summed(d->units.items[i], true);
 	persist_save(d);
 	return 0;
 }

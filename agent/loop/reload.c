@@ -6,8 +6,8 @@
 #include "agent/loop/loop.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
-#include "agent/manage/report.h"
 #include "agent/manage/wake.h"
 #include "agent/units/units.h"
 #include "systemd/notify.h"
@@ -42,7 +42,7 @@ void loop_reload(struct loop *l)
 	if (r < 0) {
 		config_source_failed(&l->source, errors.count > 0 ? errors.text[0] : strerror(-r));
 		d->tally.reloads_failed++;
-		report_config_errors(l->source.path, &errors, true);
+		message_config_errors(l->source.path, &errors, true);
 	} else {
 		bool other_log = fresh.log.target != d->config.log.target ||
 				 fresh.log.format != d->config.log.format;

@@ -9,7 +9,7 @@
 #include "agent/loop/folders.h"
 #include "agent/loop/loop.h"
 #include "agent/manage/daemon_state.h"
-#include "agent/manage/report.h"
+#include "agent/manage/messages.h"
 #include <errno.h>
 
 /* As sd-event wakes; the API server's own timers are not bound to it. */
@@ -30,7 +30,7 @@ int unsupported_host(struct loop *l)
 	snprintf(why, sizeof why, "this host has cgroup %s, vscaled needs version 2 alone",
 		 cg_mode_name(d->host.cg.mode));
 	if (!config_cluster_wanted(&d->config.kubernetes) || words[d->host.cg.mode] == NULL) {
-		report_unsupported(why, hint, 0);
+		message_unsupported(why, hint, 0);
 		return -ENOTSUP;
 	}
 	d->host.unsupported = words[d->host.cg.mode];

@@ -8,8 +8,8 @@
 #include "agent/manage/above.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/report.h"
 #include "agent/view/human.h"
 #include "policy/types/bounds.h"
 #include <stdio.h>
@@ -68,7 +68,7 @@ static void report_overcommit(struct managed *m, const struct kube_container *c)
 	char reason[400], text[512], limit[HUMAN_SIZE], use[HUMAN_SIZE];
 
 	snprintf(reason, sizeof reason, "%s%.300s", what, message != NULL ? message : why(m, c));
-	report_above_spec(m, held, use_bytes, reason);
+	message_above_spec(m, held, use_bytes, reason);
 	snprintf(text, sizeof text,
 		 "%s uses %s of memory, %s %s (%.300s): any resize of the pod can end in an OOM "
 		 "kill",

@@ -10,12 +10,12 @@
 #include "agent/manage/host.h"
 #include "agent/manage/inotify.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
-#include "agent/manage/report.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
 

@@ -3,8 +3,8 @@
 #include "agent/manage/denied.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/report.h"
 #include "agent/view/human.h"
 #include <stdio.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static void report_denial(struct managed *m)
 
 	m->daemon->tally.denials++;
 	figures(m, why, sizeof why);
-	report_denied(m, v->allowed, v->desired, why);
+	message_denied(m, v->allowed, v->desired, why);
 	if (m->pod == NULL || h->note == NULL)
 		return;
 	if (denied_text(m, why, sizeof why)) {

@@ -2,11 +2,11 @@
 /* The table of what is managed: an entry is added, attached to its cgroup, detached and removed. */
 #include "agent/manage/managed.h"
 #include "agent/manage/daemon_state.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
-#include "agent/manage/report.h"
 #include "cgroup/levels.h"
 #include <errno.h>
 #include <string.h>
@@ -74,13 +74,13 @@ void managed_lost(struct managed *m)
 	if (m->cgroup.cg == NULL)
 		return;
 	persist_keep_history(m->daemon, m);
-	report_summed(m, true);
+	message_summed(m, true);
 	managed_close(m);
 	forget_call(m);
 	m->cgroup.lost_at = m->daemon->wake.now;
 	control_lost(&m->control, m->daemon->wake.now);
 	if (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY) {
-		report_gone(m);
+		message_gone(m);
 		managed_set_state(m, UNIT_WAITING, "it does not run");
 	}
 	managed_check_again(m);

@@ -3,8 +3,8 @@
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/report.h"
 #include "agent/manage/wake.h"
 #include "cgroup/writer.h"
 #include "policy/types/bounds.h"
@@ -215,6 +215,6 @@ void judge_take_back(struct managed *m)
 		round_down(m->properties.stored.mem_max, MEM_PAGE_BYTES) == m->drift.unsafe_max;
 	/* PID 1 writes what it stores at every call: that is ordinary. */
 	if (!m->drift.unsafe_stored)
-		report_taken_back(m, lower.from, lower.to);
+		message_taken_back(m, lower.from, lower.to);
 	c->unjudged_bytes = 0;
 }

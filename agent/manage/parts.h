@@ -36,7 +36,7 @@ struct managed_originals {
 	uint64_t boost_base_milli; /* recorded CPU limit, see struct baseline */
 };
 
-/* What was reported and has not ended. Written by agent/manage (above.c, denied.c, report.c). */
+/* What was reported and has not ended. Written by agent/manage (above.c, denied.c, messages.c). */
 struct managed_reported {
 	usec_t above_since; /* since when more is in use than its spec allows; 0: it is not */
 	bool above;

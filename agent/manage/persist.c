@@ -7,8 +7,8 @@
 #include "agent/manage/lift.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/report.h"
 #include "systemd/unit_sync.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -208,7 +208,7 @@ void persist_baseline(struct daemon *d, struct managed *m, const struct arrival 
 	m->originals.boost_base_milli = 0;
 	r = baseline_put(&d->records.baselines, &b);
 	if (r < 0)
-		report_unsaved_baseline(d, r);
+		message_unsaved_baseline(d, r);
 	d->records.dirty |= r == 0;
 }
 
@@ -253,7 +253,7 @@ void persist_baselines(struct daemon *d)
 	if (r == 0)
 		r = baseline_save(d->records.dir, &d->records.baselines);
 	if (r < 0) {
-		report_unsaved_baseline(d, r);
+		message_unsaved_baseline(d, r);
 		snprintf(d->records.result, sizeof d->records.result, "%s: %s", baseline_state.name,
 			 strerror(-r));
 		return;

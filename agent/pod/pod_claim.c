@@ -6,9 +6,9 @@
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/report.h"
 #include "agent/manage/spec.h"
 #include "agent/pod/pod_rule.h"
 #include "cgroup/writer.h"
@@ -249,7 +249,7 @@ static void release(struct pod *p, size_t i, size_t k)
 	back = goes_back(m);
 	if (touched && !note_originals(p, m, c, &back))
 		return; /* no memory: the next search tries again */
-	report_released(m, c->name);
+	message_released(m, c->name);
 	if (touched)
 		put_back(m, &back);
 	/* What it ran in before does not exist any more: else it would not have been missing. */

@@ -10,9 +10,9 @@
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/report.h"
 #include "agent/pod/pod_absent.h"
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void report_unknown(struct managed *m)
 	const struct pod_hooks *h = &m->daemon->hooks;
 	char text[512];
 
-	report_originals_unknown(m, unknown_why);
+	message_originals_unknown(m, unknown_why);
 	if (h->note == NULL)
 		return;
 	snprintf(text, sizeof text, "%s is not managed: %s", pod_container_of(m), unknown_why);
@@ -80,7 +80,7 @@ static void recover(struct pod *p, size_t i)
 		p->daemon->records.dirty = true;
 		m->originals.unknown = false;
 		managed_set_state(m, UNIT_WAITING, NULL);
-		report_originals_recovered(m, text);
+		message_originals_recovered(m, text);
 		return;
 	}
 	if (!m->originals.unknown)

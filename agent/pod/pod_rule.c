@@ -5,9 +5,9 @@
 #include "agent/apply/rules.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/report.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -148,7 +148,7 @@ static void report_error(struct pod *p, const char *error)
 	snprintf(p->error, sizeof p->error, "%s", error);
 	if (error[0] == '\0')
 		return;
-	report_annotations(p, p->error);
+	message_annotations(p, p->error);
 	if (h->note != NULL)
 		h->note(h->ctx, p->spec, "Warning", "InvalidAnnotation", "ReadAnnotations",
 			p->error);

@@ -6,10 +6,10 @@
 #include "agent/apply/properties.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/report.h"
 #include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/runtime.h"
@@ -79,7 +79,7 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 		return;
 	plan_begin(d, &plan);
 	x = daemon_context(d, &plan);
-	report_drift(m, r, &f, DRIFT_ADOPT, NULL);
+	message_drift(m, r, &f, DRIFT_ADOPT, NULL);
 	d->tally.reverted[WRITER_USER]++;
 	control_adopt(c, &wanted, r, &x);
 	memset(&m->drift.writers[r], 0, sizeof m->drift.writers[r]);

@@ -7,8 +7,8 @@
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/report.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/metrics_server.h"
 #include "agent/serve/serve.h"
@@ -136,6 +136,6 @@ int serve_metrics_start(struct serve *s)
 	if (r == 0)
 		r = metrics_server_new(d->event, &at, &ops, s, &s->metrics);
 	if (r < 0)
-		report_unsupported("metrics cannot be served", d->config.http.listen, r);
+		message_unsupported("metrics cannot be served", d->config.http.listen, r);
 	return r;
 }

@@ -3,7 +3,7 @@
 #include "agent/units/bus.h"
 #include "agent/drift/guard.h"
 #include "agent/manage/daemon_state.h"
-#include "agent/manage/report.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/wake.h"
 #include "agent/units/units.h"
 #include "systemd/unit_dropin.h"
@@ -120,8 +120,8 @@ int bus_start(struct daemon *d, const struct unit_port *port, struct unit_bus **
 		return 0;
 	}
 	if (r < 0) {
-		report_unsupported("systemd does not answer",
-				   "PID 1 must be systemd, and vscaled must run as root", r);
+		message_unsupported("systemd does not answer",
+				    "PID 1 must be systemd, and vscaled must run as root", r);
 		return r;
 	}
 	d->pid1.port = (struct unit_port){

@@ -9,9 +9,9 @@
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/report.h"
 #include "agent/manage/scope.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_rule.h"
@@ -146,7 +146,7 @@ static void on_result(void *arg, const struct restore_result *result)
 
 	job->outcome = result->outcome;
 	if (m != NULL && tried && !job->quiet)
-		report_restored(m, result, &m->control.kernel);
+		message_restored(m, result, &m->control.kernel);
 	if (m != NULL && tried && result->outcome != RESTORE_FAILED) {
 		m->originals.touched = false;
 		boost_forget(m);
@@ -282,7 +282,7 @@ static void given_back(struct managed *m)
 		managed_set_state(m, UNIT_WAITING, NULL);
 	unit_update_hold(m);
 	if (m->kind != UNIT_KIND_POD)
-		report_unmanaged(m, m->hand_back.why);
+		message_unmanaged(m, m->hand_back.why);
 	/* The spec follows the cgroup. */
 	if (m->kind == UNIT_KIND_CONTAINER)
 		pod_report(m->pod);
@@ -340,7 +340,7 @@ static int release_stray(struct hand_back *h, const char *name, bool told)
 	if (r < 0 || !is_restored(job.outcome))
 		h->strays_at = MIN(h->strays_at, d->wake.now + HAND_BACK_RETRY_USEC);
 	if (!told || h->strays_at == UINT64_MAX)
-		report_stray(name, r < 0 ? RESTORE_FAILED : job.outcome);
+		message_stray(name, r < 0 ? RESTORE_FAILED : job.outcome);
 	return MIN(r, 0);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From what happened to the journal. */
-#include "agent/manage/report.h"
+#include "agent/manage/messages.h"
 #include "agent/base/escape.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
@@ -34,8 +34,8 @@ static bool has_entry(const struct change *s)
 	return s->knob == KNOB_CPU_MAX || s->knob == KNOB_MEM_MAX;
 }
 
-void report_step(struct managed *m, const struct change *s, int outcome,
-		 const usec_t took[SINCE_COUNT])
+void message_step(struct managed *m, const struct change *s, int outcome,
+		  const usec_t took[SINCE_COUNT])
 {
 	const struct control_resource *res = &m->control.resource[knobs[s->knob].resource];
 	struct daemon *d = m->daemon;
@@ -45,7 +45,7 @@ void report_step(struct managed *m, const struct change *s, int outcome,
 	     (outcome == APPLY_UNCHANGED && !reason_by_books((enum reason)s->reason))))
 		return;
 	if (d->steps.count == DONE_STEPS_MAX)
-		report_steps(d);
+		message_steps(d);
 	d->steps.items[d->steps.count++] = (struct done_step){
 		.unit = m,
 		.step = *s,
@@ -60,7 +60,7 @@ void report_step(struct managed *m, const struct change *s, int outcome,
  * they are reported as one. */
 #define SUM_UP_USEC (10 * USEC_PER_SEC)
 
-void report_summed(struct managed *m, bool now)
+void message_summed(struct managed *m, bool now)
 {
 	char detail[DECISION_TEXT_BYTES];
 	struct summed_steps *sum = &m->reported.summed;
@@ -81,12 +81,12 @@ void report_summed(struct managed *m, bool now)
 }
 
 /* PID 1 may write the limit with headroom at every call: these are reported as one, too. */
-void report_taken_back(struct managed *m, uint64_t from, uint64_t to)
+void message_taken_back(struct managed *m, uint64_t from, uint64_t to)
 {
 	struct summed_steps *sum = &m->reported.summed;
 
 	if (sum->why.reason != REASON_DRIFT)
-		report_summed(m, true);
+		message_summed(m, true);
 	if (sum->since == 0)
 		sum->since = m->daemon->wake.now;
 	sum->from = MAX(sum->from, from);
@@ -104,7 +104,7 @@ static bool sum_up(const struct done_step *done)
 		     (s->reason == REASON_GIVEN_BACK || s->reason == REASON_POD_LEVEL);
 
 	if (s->knob == KNOB_MEM_MAX && !(small && sum->why.reason == done->why.reason))
-		report_summed(m, true);
+		message_summed(m, true);
 	if (!small)
 		return false;
 	if (sum->since == 0)
@@ -146,14 +146,14 @@ static void write_step(const struct done_step *done)
 	}
 }
 
-void report_steps(struct daemon *d)
+void message_steps(struct daemon *d)
 {
 	for (size_t i = 0; i < d->steps.count; i++)
 		write_step(&d->steps.items[i]);
 	d->steps.count = 0;
 }
 
-void report_headroom(struct managed *m, uint64_t to)
+void message_headroom(struct managed *m, uint64_t to)
 {
 	const struct control *c = &m->control;
 	char detail[DECISION_TEXT_BYTES];
@@ -175,7 +175,7 @@ void report_headroom(struct managed *m, uint64_t to)
 	event_property_headroom(&e);
 }
 
-void report_ceiling(struct managed *m, enum resource r)
+void message_ceiling(struct managed *m, enum resource r)
 {
 	const struct daemon *d = m->daemon;
 	struct change_event e = {
@@ -192,7 +192,7 @@ void report_ceiling(struct managed *m, enum resource r)
 	event_ceiling_reached(&e);
 }
 
-void report_denied(struct managed *m, uint64_t to, uint64_t desired, const char *why)
+void message_denied(struct managed *m, uint64_t to, uint64_t desired, const char *why)
 {
 	struct change_event e = {
 		.who = who_is(m),
@@ -205,7 +205,7 @@ void report_denied(struct managed *m, uint64_t to, uint64_t desired, const char 
 	event_memory_denied(&e);
 }
 
-void report_above_spec(struct managed *m, uint64_t limit, uint64_t use, const char *why)
+void message_above_spec(struct managed *m, uint64_t limit, uint64_t use, const char *why)
 {
 	struct change_event e = {
 		.who = who_is(m),
@@ -218,7 +218,7 @@ void report_above_spec(struct managed *m, uint64_t limit, uint64_t use, const ch
 	event_memory_above_spec(&e);
 }
 
-void report_oom(struct managed *m, uint64_t kills)
+void message_oom(struct managed *m, uint64_t kills)
 {
 	const struct oom_kill *k = &m->control.kill;
 	char detail[128], held[HUMAN_SIZE], use[HUMAN_SIZE];
@@ -237,7 +237,7 @@ void report_oom(struct managed *m, uint64_t kills)
 	event_oom_kill(&e);
 }
 
-void report_stuck(struct managed *m, int error)
+void message_stuck(struct managed *m, int error)
 {
 	struct unit_event e = {
 		.who = who_is(m),
@@ -260,14 +260,14 @@ static struct change_event drift_event(const struct managed *m, enum resource r,
 	};
 }
 
-void report_drift(struct managed *m, enum resource r, const struct drift_facts *f,
-		  enum drift_action action, const char *by)
+void message_drift(struct managed *m, enum resource r, const struct drift_facts *f,
+		   enum drift_action action, const char *by)
 {
 	struct change_event e = drift_event(m, r, f);
 	uint64_t ours = e.from;
 
 	if (r == RESOURCE_MEMORY)
-		report_summed(m, true);
+		message_summed(m, true);
 	e.by = by;
 	switch (action) {
 	case DRIFT_ADOPT:
@@ -293,7 +293,7 @@ static void originals_text(const struct control *c, size_t size, char *ret)
 		 human_amount(RESOURCE_MEMORY, c->resource[RESOURCE_MEMORY].original, memory));
 }
 
-void report_managed(struct managed *m)
+void message_managed(struct managed *m)
 {
 	char detail[80];
 	struct unit_event e = {
@@ -308,20 +308,20 @@ void report_managed(struct managed *m)
 	event_unit_managed(&e);
 }
 
-void report_gone(struct managed *m)
+void message_gone(struct managed *m)
 {
 	/* What was written to it was written before. */
-	report_steps(m->daemon);
+	message_steps(m->daemon);
 	if (m->kind != UNIT_KIND_POD)
 		event_unit_gone(&(struct unit_event){.who = who_is(m)});
 }
 
-void report_unmanaged(struct managed *m, const char *why)
+void message_unmanaged(struct managed *m, const char *why)
 {
 	event_unit_unmanaged(&(struct unit_event){.who = who_is(m), .detail = why});
 }
 
-void report_originals_recovered(struct managed *m, const char *detail)
+void message_originals_recovered(struct managed *m, const char *detail)
 {
 	char text[400];
 
@@ -329,23 +329,23 @@ void report_originals_recovered(struct managed *m, const char *detail)
 	event_originals_recovered(&(struct unit_event){.who = who_is(m), .detail = text});
 }
 
-void report_originals_unknown(struct managed *m, const char *why)
+void message_originals_unknown(struct managed *m, const char *why)
 {
 	event_originals_unknown(&(struct unit_event){.who = who_is(m), .detail = why});
 }
 
-void report_released(struct managed *m, const char *owner)
+void message_released(struct managed *m, const char *owner)
 {
 	event_cgroup_released(&(struct unit_event){.who = who_is(m), .detail = owner});
 }
 
-void report_property_failed(struct managed *m, int error, usec_t span)
+void message_property_failed(struct managed *m, int error, usec_t span)
 {
 	event_property_failed(
 		&(struct unit_event){.who = who_is(m), .error = error, .span_usec = span});
 }
 
-void report_unsaved_baseline(struct daemon *d, int error)
+void message_unsaved_baseline(struct daemon *d, int error)
 {
 	for (size_t i = 0; i < d->units.count; i++) {
 		struct managed *m = d->units.items[i];
@@ -363,8 +363,8 @@ void report_unsaved_baseline(struct daemon *d, int error)
 }
 
 /* before: what stood when it began. */
-void report_restored(struct managed *m, const struct restore_result *result,
-		     const struct limits *before)
+void message_restored(struct managed *m, const struct restore_result *result,
+		      const struct limits *before)
 {
 	const struct limits *o = &m->control.original;
 	struct change_event e = {
@@ -375,7 +375,7 @@ void report_restored(struct managed *m, const struct restore_result *result,
 		.reason = REASON_RESTORE,
 	};
 
-	report_summed(m, true);
+	message_summed(m, true);
 	if (result->outcome == RESTORE_LEFT) {
 		e.detail = result->detail;
 		event_restore_left(&e);
@@ -393,7 +393,7 @@ void report_restored(struct managed *m, const struct restore_result *result,
 		event_restored(&e);
 }
 
-void report_stray(const char *unit, enum restore_outcome outcome)
+void message_stray(const char *unit, enum restore_outcome outcome)
 {
 	static const char *const details[RESTORE_OUTCOME_COUNT] = {
 		[RESTORE_RESTORED] = "no longer configured, its original limits are restored",
@@ -409,7 +409,7 @@ void report_stray(const char *unit, enum restore_outcome outcome)
 	event_unit_unmanaged(&(struct unit_event){.who.unit = unit, .detail = details[outcome]});
 }
 
-void report_annotations(const struct pod *p, const char *why)
+void message_annotations(const struct pod *p, const char *why)
 {
 	event_annotation_invalid(&(struct unit_event){
 		.who = {.namespace = p->spec->namespace, .pod = p->spec->name},
@@ -417,7 +417,7 @@ void report_annotations(const struct pod *p, const char *why)
 	});
 }
 
-void report_refused(const struct managed *m, enum resource r, const char *text)
+void message_refused(const struct managed *m, enum resource r, const char *text)
 {
 	event_report_refused(&(struct change_event){
 		.who = who_is(m),
@@ -427,7 +427,7 @@ void report_refused(const struct managed *m, enum resource r, const char *text)
 	});
 }
 
-void report_ratified(const struct pod *p, uint64_t generation)
+void message_ratified(const struct pod *p, uint64_t generation)
 {
 	event_report_ratified(&(struct unit_event){
 		.who = {.namespace = p->spec->namespace, .pod = p->spec->name},
@@ -435,7 +435,7 @@ void report_ratified(const struct pod *p, uint64_t generation)
 	});
 }
 
-void report_contested_limit(const struct pod *p, const char *detail)
+void message_contested_limit(const struct pod *p, const char *detail)
 {
 	event_memory_contested(&(struct unit_event){
 		.who = {.namespace = p->spec->namespace, .pod = p->spec->name},
@@ -443,14 +443,14 @@ void report_contested_limit(const struct pod *p, const char *detail)
 	});
 }
 
-void report_config_errors(const char *file, const struct config_errors *errors, bool kept)
+void message_config_errors(const char *file, const struct config_errors *errors, bool kept)
 {
 	for (size_t i = 0; i < errors->count; i++)
 		event_config_invalid(&(struct daemon_event){
 			.file = file, .detail = errors->text[i], .kept = kept});
 }
 
-void report_unsupported(const char *what, const char *hint, int error)
+void message_unsupported(const char *what, const char *hint, int error)
 {
 	event_host_unsupported(
 		&(struct daemon_event){.detail = what, .hint = hint, .error = error});

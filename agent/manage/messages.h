@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The journal messages about managed units. */
+#pragma once
+
+#include "agent/metrics/counters.h"
+#include "agent/view/restore_result.h"
+#include "policy/control/control.h"
+#include "policy/laws/drift.h"
+
+struct config_errors;
+struct daemon;
+struct managed;
+struct pod;
+
+/* A step that was carried out; it is logged when all steps are done. */
+struct done_step {
+	struct managed *unit;
+	struct change step;
+	struct decision why;
+	int outcome; /* enum apply_outcome or -errno */
+	usec_t took[SINCE_COUNT];
+};
+#define DONE_STEPS_MAX 64
+struct step_log {
+	struct done_step items[DONE_STEPS_MAX];
+	size_t count;
+};
+
+/* took: of a raise, else zeros. The message is kept until message_steps(). */
+void message_step(struct managed *m, const struct change *s, int outcome,
+		  const usec_t took[SINCE_COUNT]);
+void message_steps(struct daemon *d);
+/* memory.max was found above what is held, and is held again: judge_take_back(). */
+void message_taken_back(struct managed *m, uint64_t from, uint64_t to);
+/* Reports sums that are old enough; now: every sum. */
+void message_summed(struct managed *m, bool now);
+/* systemd is sent a memory limit above the one in the cgroup, because use grows. */
+void message_headroom(struct managed *m, uint64_t to);
+void message_ceiling(struct managed *m, enum resource r);
+/* An increase to `desired` bytes is denied: the node has memory for a limit of `to`. */
+void message_denied(struct managed *m, uint64_t to, uint64_t desired, const char *why);
+/* use is above what the spec allows; why: static or borrowed text. */
+void message_above_spec(struct managed *m, uint64_t limit, uint64_t use, const char *why);
+void message_oom(struct managed *m, uint64_t kills);
+/* error: of the nudge. */
+void message_stuck(struct managed *m, int error);
+void message_drift(struct managed *m, enum resource r, const struct drift_facts *f,
+		   enum drift_action action, const char *by);
+void message_managed(struct managed *m);
+void message_gone(struct managed *m);
+void message_unmanaged(struct managed *m, const char *why);
+/* detail: the annotation that they come from; why not. */
+void message_originals_recovered(struct managed *m, const char *detail);
+void message_originals_unknown(struct managed *m, const char *why);
+/* Its cgroup is that of another container of the pod. */
+void message_released(struct managed *m, const char *owner);
+void message_property_failed(struct managed *m, int error, usec_t span);
+void message_unsaved_baseline(struct daemon *d, int error);
+void message_restored(struct managed *m, const struct restore_result *result,
+		      const struct limits *before);
+/* The same for a unit that is not in the table. */
+void message_stray(const char *unit, enum restore_outcome outcome);
+/* The pod's annotations cannot be understood: it is Off. */
+void message_annotations(const struct pod *p, const char *why);
+/* The API server did not take a limit: text is its own. */
+void message_refused(const struct managed *m, enum resource r, const char *text);
+/* The kubelet has carried out the resize that was sent. */
+void message_ratified(const struct pod *p, uint64_t generation);
+void message_contested_limit(const struct pod *p, const char *detail);
+void message_config_errors(const char *file, const struct config_errors *errors, bool kept);
+void message_unsupported(const char *what, const char *hint, int error);
