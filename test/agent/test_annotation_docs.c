@@ -98,6 +98,9 @@ static void check_config_keys(void)
 
 		for (size_t j = 0; config_pod_keys[j] != NULL; j++)
 			known = known || strcmp(config_pod_keys[j], key) == 0;
+		if (!known)
+			fprintf(stderr, "%s: add it to config_rule_keys or to config_pod_keys\n",
+				key);
 		CHECK(known);
 	}
 }
