@@ -10,27 +10,6 @@
 #include "cgroup/writer.h"
 #include <string.h>
 
-/* A step of every kind for every resource at most, and a failed step may ask for two more. */
-#define STEPS_PER_UNIT 8
-
-void plan_begin(struct daemon *d, struct plan *ret)
-{
-	size_t want = (d->units.count + 1) * STEPS_PER_UNIT;
-
-	if (want > d->plans.capacity) {
-		void *steps = malloc(want * sizeof *d->plans.steps);
-
-		/* Not reallocated, because no content is kept: pages that are not touched take no
-		 * memory. */
-		if (steps != NULL) {
-			free(d->plans.steps);
-			d->plans.steps = steps;
-			d->plans.capacity = want;
-		}
-	}
-	*ret = (struct plan){.steps = d->plans.steps, .capacity = d->plans.capacity};
-}
-
 static void count_raise(struct daemon *d, usec_t ret_took[SINCE_COUNT])
 {
 	usec_t span = daemon_clock() - d->wake.monotonic,
@@ -38,8 +17,7 @@ static void count_raise(struct daemon *d, usec_t ret_took[SINCE_COUNT])
 
 	ret_took[SINCE_WAKE] = span;
 	ret_took[SINCE_DUE] = span + late;
-	for (enum counters_since s = 0; s < SINCE_COUNT; s++)
-		counters_took(&d->tally.raise[s], ret_took[s]);
+	counters_raised(&d->tally, ret_took);
 }
 
 static int carry_out(struct managed *m, const struct change *step, usec_t ret_took[SINCE_COUNT])
@@ -52,8 +30,9 @@ static int carry_out(struct managed *m, const struct change *step, usec_t ret_to
 	begin = daemon_clock();
 	r = cg_write(m->cgroup.cg, step);
 	if (r == APPLY_DONE)
-		counters_took(&m->daemon->tally.apply[BACKEND_CGROUP], daemon_clock() - begin);
-	m->daemon->tally.apply_failed[BACKEND_CGROUP] += r < 0;
+		counters_applied(&m->daemon->tally, BACKEND_CGROUP, daemon_clock() - begin);
+	if (r < 0)
+		counters_apply_failed(&m->daemon->tally, BACKEND_CGROUP);
 	if (r == APPLY_DONE && !change_lowers(step) &&
 	    (step->knob == KNOB_CPU_MAX || step->knob == KNOB_MEM_MAX))
 		count_raise(m->daemon, ret_took);
@@ -81,7 +60,7 @@ int step_apply(struct managed *m, const struct change *step, const struct contro
 
 static void plan_step(struct daemon *d, const struct change *step)
 {
-	struct change follow[STEPS_PER_UNIT];
+	struct change follow[PLAN_STEPS_PER_UNIT];
 	struct managed *m = d->units.items[step->target];
 	struct plan next = {.steps = follow, .capacity = ARRAY_SIZE(follow)};
 	struct control_context x = daemon_context(d, &next);

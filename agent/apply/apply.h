@@ -15,7 +15,6 @@ struct plan;
 void unit_brake_off(struct managed *m);
 /* Carries out a plan: writes, outcomes, journal; then sends what properties are due. */
 void plan_apply(struct daemon *d, struct plan *p);
-void plan_begin(struct daemon *d, struct plan *ret);
 /* Writes the raises among the steps from `from` on at once, and removes them from the plan. True:
  * there were some. */
 bool plan_raise(struct daemon *d, struct plan *p, size_t from);

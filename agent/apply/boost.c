@@ -108,7 +108,7 @@ void boost_end(struct managed *m)
 
 	if (m->cgroup.cg == NULL || !m->control.boost.written)
 		return;
-	plan_begin(m->daemon, &plan);
+	plan_begin(&m->daemon->plans, m->daemon->units.count, &plan);
 	x = daemon_context(m->daemon, &plan);
 	control_boost_end(&m->control, &x);
 	plan_apply(m->daemon, &plan);

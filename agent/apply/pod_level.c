@@ -219,7 +219,7 @@ void pod_make_room(struct managed *m)
 		m->plan.rising[r] =
 			c->resource[r].original == LIMIT_MAX ? 0 : c->resource[r].original;
 	m->pod->concerned = true;
-	plan_begin(m->daemon, &none);
+	plan_begin(&m->daemon->plans, m->daemon->units.count, &none);
 	plan_apply(m->daemon, &none);
 	memset(m->plan.rising, 0, sizeof m->plan.rising);
 }

@@ -31,7 +31,7 @@ static void unguard_memory(struct managed *m)
 
 	if (m->cgroup.cg == NULL || !res->managed || res->limit >= res->original)
 		return;
-	plan_begin(m->daemon, &plan);
+	plan_begin(&m->daemon->plans, m->daemon->units.count, &plan);
 	x = daemon_context(m->daemon, &plan);
 	control_put_back(&m->control, RESOURCE_MEMORY, &x);
 	plan_apply(m->daemon, &plan);

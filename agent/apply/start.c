@@ -212,7 +212,7 @@ static void resume_size(struct managed *m)
 		hold_what_stands(&m->control, &kernel); /* its size is decided again */
 	if (!m->originals.touched || m->control.rule.mode != MODE_AUTO || m->control.paused)
 		return;
-	plan_begin(d, &plan);
+	plan_begin(&d->plans, d->units.count, &plan);
 	/* The ledger grants the predecessor's limits again. */
 	node_memory_close(d);
 	node_memory_for(m);

@@ -91,7 +91,7 @@ static void on_skipped(void *ctx, const struct kube_skipped *s)
 	struct cluster *c = ctx;
 
 	daemon_wake(c->daemon);
-	c->daemon->tally.objects_skipped[s->why]++;
+	counters_skipped(&c->daemon->tally, s->why);
 	if (s->uid[0] == '\0')
 		c->list_bad = true;
 	else
@@ -197,7 +197,7 @@ int cluster_start(struct daemon *d, struct cluster **ret)
 		return -ENOMEM;
 	}
 	c->daemon = d;
-	d->memory.kubelet = true;
+	node_memory_set_kubelet(&d->memory);
 	r = parts_start(c, &account);
 	kube_config_free(&account);
 	if (r < 0) {
@@ -213,7 +213,7 @@ void cluster_free(struct cluster *c)
 {
 	if (c == NULL)
 		return;
-	c->daemon->hooks = (struct pod_hooks){0};
+	pods_set_hooks(&c->daemon->hooks, &(struct pod_hooks){0});
 	kube_watch_free(c->watch);
 	cluster_ranges_free(c);
 	reporter_free(c->reporter);
@@ -272,10 +272,8 @@ static bool watch_growth(struct cluster *c)
 static void count_reports(const struct cluster *c)
 {
 	const struct reporter_tally *from = reporter_tally(c->reporter);
-	struct counters *to = &c->daemon->tally;
 
-	to->reports_sent = from->sent;
-	memcpy(to->reports_failed, from->answers, sizeof to->reports_failed);
+	counters_reports(&c->daemon->tally, from->sent, from->answers);
 }
 
 /* A connection leaves megabytes of the TLS library mapped that the next ticks have no use for. */
@@ -328,7 +326,7 @@ void cluster_tick(struct cluster *c, bool review)
 	cluster_warm_tick(c);
 	cluster_bounds_tick(c, review);
 	count_reports(c);
-	d->tally.watch_restarts += w->restarts - c->restarts_counted;
+	counters_watch_restarts(&d->tally, w->restarts - c->restarts_counted);
 	c->restarts_counted = w->restarts;
 	if (review) {
 		/* Holds end and memory grows without an event. */

@@ -34,13 +34,13 @@ void cluster_node_check(struct cluster *c)
 		return;
 	if (c->here || !kubepods_any_pod(d->host.root, prefix_of(d))) {
 		c->nowhere_since = 0;
-		c->daemon->host.name_wrong = false;
+		host_set_name_wrong(&c->daemon->host, false);
 		return;
 	}
 	if (c->nowhere_since == 0)
 		c->nowhere_since = d->wake.now;
 	if (c->daemon->host.name_wrong || d->wake.now - c->nowhere_since < DOUBT_USEC)
 		return;
-	c->daemon->host.name_wrong = true;
+	host_set_name_wrong(&c->daemon->host, true);
 	event_node_name_wrong(&(struct daemon_event){.detail = c->node});
 }

@@ -52,7 +52,7 @@ static void on_refused(void *ctx, const char *uid, size_t container, enum resour
 	/* Called for every value that the refusal bounds: one refusal is one Event. */
 	if (c->daemon->wake.now - c->refused_at >= ONE_REFUSAL_USEC ||
 	    strcmp(c->refused_uid, uid) != 0) {
-		c->daemon->tally.apply_failed[BACKEND_API]++;
+		counters_apply_failed(&c->daemon->tally, BACKEND_API);
 		note(c, p->spec, "Warning", "ResizeRefused", "Resize", text);
 	}
 	c->refused_at = c->daemon->wake.now; /* each call is a wake-up of its own */
@@ -237,8 +237,8 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 	if (p == NULL)
 		return;
 	message_ratified(p, generation);
-	counters_took(&c->daemon->tally.apply[BACKEND_API],
-		      c->daemon->wake.now - reporter_sent_at(c->reporter, uid));
+	counters_applied(&c->daemon->tally, BACKEND_API,
+			 c->daemon->wake.now - reporter_sent_at(c->reporter, uid));
 	/* No Event for a resize that a former run of the daemon sent. */
 	if (reporter_sent_at(c->reporter, uid) != 0)
 		note_ratified(c, p);
@@ -465,18 +465,18 @@ int cluster_report_start(struct cluster *c)
 		r = reporter_new(&c->port, c->recorder, &options, &events, &c->reporter);
 	if (r < 0)
 		return r;
-	d->hooks = (struct pod_hooks){
-		.ctx = c,
-		.judge = hook_judge,
-		.expects = hook_expects,
-		.pending = hook_pending,
-		.owes = hook_owes,
-		.note = hook_note,
-		.put = hook_put,
-		.gone = hook_gone,
-		.bounds = hook_bounds,
-		.view = cluster_hook_view,
-		.status = cluster_hook_status,
-	};
+	pods_set_hooks(&d->hooks, &(struct pod_hooks){
+					  .ctx = c,
+					  .judge = hook_judge,
+					  .expects = hook_expects,
+					  .pending = hook_pending,
+					  .owes = hook_owes,
+					  .note = hook_note,
+					  .put = hook_put,
+					  .gone = hook_gone,
+					  .bounds = hook_bounds,
+					  .view = cluster_hook_view,
+					  .status = cluster_hook_status,
+				  });
 	return 0;
 }

@@ -243,6 +243,13 @@ char *config_node_name(const struct config_kubernetes *k)
 	return strdup(host);
 }
 
+void config_replace(struct config *c, struct config *fresh)
+{
+	config_free(c);
+	*c = *fresh;
+	*fresh = (struct config){0};
+}
+
 bool config_cluster_wanted(const struct config_kubernetes *k)
 {
 	if (k->enabled != CONFIG_AUTO)

@@ -131,5 +131,7 @@ cJSON *config_dump_json(const struct config *c);
 /* The node whose pods are managed: as configured, NODE_NAME of the environment, or the host's name.
  * Owned; NULL: no memory. */
 char *config_node_name(const struct config_kubernetes *k);
+/* *c becomes what *fresh is, which is empty then. */
+void config_replace(struct config *c, struct config *fresh);
 /* Is Kubernetes switched on, or found? */
 bool config_cluster_wanted(const struct config_kubernetes *k);

@@ -49,24 +49,13 @@ static int on_watch(sd_event_source *s, int fd, uint32_t revents, void *userdata
 	return 0;
 }
 
-/* A node full of containers may have none left. Reviews find the same, later. */
-int guard_without(struct daemon *d, int r)
-{
-	if (r != -EMFILE && r != -ENFILE && r != -ENOSPC && r != -ENOMEM)
-		return r;
-	if (!d->inotify.incomplete)
-		event_inotify_missing(&(struct daemon_event){.error = r});
-	d->inotify.incomplete = true;
-	return 0;
-}
-
 int guard_start(struct daemon *d)
 {
 	sd_event_source *s;
-	int r = cg_watch_new(&d->inotify.watch);
+	int r = inotify_open(&d->inotify);
 
-	if (r < 0)
-		return d->inotify.watch != NULL ? guard_without(d, r) : r;
+	if (r < 0 || d->inotify.incomplete)
+		return r;
 	r = sd_event_add_io(d->event, &s, cg_watch_fd(d->inotify.watch), EPOLLIN, on_watch, d);
 	if (r < 0)
 		return r;
@@ -81,7 +70,7 @@ void guard_check(struct daemon *d)
 {
 	struct plan plan;
 
-	plan_begin(d, &plan);
+	plan_begin(&d->plans, d->units.count, &plan);
 	for (size_t i = 0; i < d->units.count; i++) {
 		struct managed *m = d->units.items[i];
 
@@ -103,7 +92,7 @@ static void scan_again(struct managed *m, enum answer answer)
 
 	if (m->cgroup.cg == NULL)
 		return;
-	plan_begin(d, &plan);
+	plan_begin(&d->plans, d->units.count, &plan);
 	judge_unit(m, answer, &plan);
 	plan_apply(d, &plan);
 	properties_send(d);
@@ -120,10 +109,11 @@ void guard_set_done(void *ctx, const char *unit, int error, const struct unit_pr
 		return;
 	if (error < 0) {
 		property_set_failed(m, error, lag);
-		d->tally.apply_failed[BACKEND_SYSTEMD] += error != -ENOENT;
+		if (error != -ENOENT)
+			counters_apply_failed(&d->tally, BACKEND_SYSTEMD);
 		return;
 	}
-	counters_took(&d->tally.apply[BACKEND_SYSTEMD], lag);
+	counters_applied(&d->tally, BACKEND_SYSTEMD, lag);
 	property_set_done(m, stored);
 	scan_again(m, STORED_KNOWN);
 	property_checked(m);
@@ -178,10 +168,9 @@ void guard_reloading(void *ctx, bool active)
 	struct daemon *d = ctx;
 
 	daemon_wake(d);
-	d->pid1.reloading = active;
+	pid1_reload(&d->pid1, active, d->wake.now);
 	if (active)
 		return;
-	d->pid1.reload_ended = d->wake.now;
 	for (size_t i = 0; i < d->units.count; i++) {
 		d->units.items[i]->drift.check_due = true;
 		property_reloaded(d->units.items[i]);
@@ -189,7 +178,7 @@ void guard_reloading(void *ctx, bool active)
 		ask_pod(d->units.items[i]);
 	}
 	guard_check(d);
-	d->pid1.list_due = true;
+	pid1_need_list(&d->pid1);
 }
 
 void guard_stored(struct managed *m, const struct unit_props *stored)

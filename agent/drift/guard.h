@@ -10,9 +10,6 @@ struct managed;
 struct unit_props;
 
 int guard_start(struct daemon *d);
-/* r: the result of a call that needs inotify. Where inotify is not available, logs that once and
- * returns 0; else returns r. */
-int guard_without(struct daemon *d, int r);
 void guard_set_done(void *ctx, const char *unit, int error, const struct unit_props *stored,
 		    usec_t lag);
 void guard_got(void *ctx, const char *unit, int error, const struct unit_props *stored);

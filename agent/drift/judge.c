@@ -308,7 +308,7 @@ static void reassert(struct external_write *l, enum resource r, const struct dri
 	const char *by = reloaded(m) ? "daemon-reload" : names[writer];
 
 	if (!own_echo || m->pod != NULL)
-		d->tally.reverted[writer]++;
+		counters_reverted(&d->tally, writer);
 	if (!own_echo) {
 		m->drift.replaced[r]++;
 		message_drift(m, r, f, DRIFT_REASSERT, by);

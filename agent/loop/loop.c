@@ -93,7 +93,7 @@ void loop_tick(struct loop *l)
 		folders_check(l);
 		persist_baselines(d);
 		units_forget(d);
-		d->pid1.list_due = true;
+		pid1_need_list(&d->pid1);
 	}
 	if (d->pid1.list_due)
 		units_request_list(d);
@@ -117,7 +117,7 @@ static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
 	pause = MAX(interval / 2, daemon_clock() - begin + interval / 10);
 	/* As of the wake-up, whatever was done since. */
 	lag = d->wake.ticked_at > due ? d->wake.ticked_at - due : 0;
-	counters_took(&d->tally.loop_lag, lag);
+	counters_lagged(&d->tally, lag);
 	if (lag > LAG_WARN_USEC)
 		event_slow_loop(&(struct daemon_event){.span_usec = (int64_t)lag});
 	/* Missed ticks are not made up for. */
@@ -131,10 +131,8 @@ static int host_start(struct loop *l, const struct loop_options *o)
 	const char *named = o->cgroup_root ? o->cgroup_root : d->config.paths.cgroup_root;
 	/* The usual place is searched for, so that a hybrid host is reported as such. */
 	const char *root = strcmp(named, CGROUP_ROOT) == 0 ? NULL : named;
-	int r = cg_discover(root, o->trust_root, &d->host.cg);
+	int r = host_discover(&d->host, root, o->trust_root, o->mode);
 
-	if (o->mode != CG_MODE_NONE)
-		d->host.cg.mode = o->mode;
 	if (r == 0 && d->host.cg.mode != CG_MODE_UNIFIED)
 		return unsupported_host(l);
 	if (r < 0) {
@@ -143,40 +141,11 @@ static int host_start(struct loop *l, const struct loop_options *o)
 	}
 	if (!d->host.cg.psi)
 		event_psi_missing(&(struct daemon_event){0});
-	d->host.root = open(d->host.cg.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (d->host.root < 0)
-		return -errno;
-	snprintf(d->host.controllers, sizeof d->host.controllers, "%s%s",
-		 d->host.cg.enabled & CG_CPU ? "cpu " : "",
-		 d->host.cg.enabled & CG_MEMORY ? "memory" : "");
+	r = host_open(&d->host);
+	if (r < 0)
+		return r;
 	node_memory_start(d, o->proc_root);
-	d->host.cpu_milli = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
 	return 0;
-}
-
-/* "0::/system.slice/vscaled.service" of /proc/self/cgroup. */
-static void read_own_cgroup(struct daemon *d)
-{
-	char line[sizeof d->host.own_cgroup + 8];
-	FILE *f = fopen("/proc/self/cgroup", "re");
-
-	while (f != NULL && fgets(line, sizeof line, f) != NULL)
-		if (strncmp(line, "0::", 3) == 0)
-			snprintf(d->host.own_cgroup, sizeof d->host.own_cgroup, "%.*s",
-				 (int)strcspn(line + 3, "\n"), line + 3);
-	if (f != NULL)
-		fclose(f);
-}
-
-/* Inside a container the cgroup says nothing: its namespace begins right there. */
-static void read_own_pod(struct daemon *d)
-{
-	const char *namespace = getenv("POD_NAMESPACE"), *pod = getenv("POD_NAME");
-
-	if (namespace == NULL || pod == NULL)
-		return;
-	snprintf(d->host.own_namespace, sizeof d->host.own_namespace, "%s", namespace);
-	snprintf(d->host.own_pod, sizeof d->host.own_pod, "%s", pod);
 }
 
 /* Before vscaled ends, systemd must store the limits that the cgroups have: a reload would undo
@@ -353,10 +322,11 @@ static struct loop *loop_alloc(const struct loop_options *o)
 	if (l == NULL)
 		return NULL;
 	d = &l->daemon;
-	d->host.root = d->records.dir = d->memory.fd = -1;
-	d->units.memory_heard = tick_unit;
-	d->wake.clock = o->clock != NULL ? o->clock : daemon_host_clock;
-	d->wake.clock_ctx = o->clock_ctx;
+	host_init(&d->host);
+	persist_init(&d->records);
+	node_memory_init(&d->memory);
+	managed_table_init(&d->units, tick_unit);
+	wake_init(&d->wake, o->clock != NULL ? o->clock : daemon_host_clock, o->clock_ctx);
 	l->folders.lock = (struct lock)LOCK_NONE;
 	l->hand_back.daemon = d;
 	l->serve = (struct serve){.daemon = d, .hand_back = &l->hand_back, .source = &l->source};
@@ -375,8 +345,6 @@ int loop_new(const struct loop_options *o, struct loop **ret)
 		return -ENOMEM;
 	d = &l->daemon;
 	daemon_wake(d);
-	read_own_cgroup(d);
-	read_own_pod(d);
 	files_allow();
 	loop_log_start(l);
 	r = loop_part(sd_event_new(&d->event));
@@ -427,22 +395,14 @@ int loop_run(struct loop *l)
 	return 0;
 }
 
-static void drop_descriptor(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
-
 static void daemon_drop(struct daemon *d)
 {
 	pods_free(d);
 	managed_free_all(d);
 	reader_stop(d);
-	cg_watch_free(d->inotify.watch);
-	baseline_set_free(&d->records.baselines);
-	history_store_free(&d->records.histories);
+	inotify_close(&d->inotify);
 	node_memory_stop(d);
-	free(d->plans.steps);
+	plan_storage_free(&d->plans);
 	event_log_use(NULL);
 }
 
@@ -461,8 +421,8 @@ void loop_free(struct loop *l)
 	sd_event_source_disable_unref(l->timer.source);
 	sd_event_unref(d->event);
 	config_free(&d->config);
-	drop_descriptor(d->host.root);
-	drop_descriptor(d->records.dir);
+	host_close(&d->host);
+	persist_free(&d->records);
 	lock_drop(&l->folders.lock);
 	free(l);
 }

@@ -99,7 +99,7 @@ void tick_reflex(struct daemon *d)
 	struct plan plan;
 	bool moved;
 
-	plan_begin(d, &plan);
+	plan_begin(&d->plans, d->units.count, &plan);
 	boost_update(d, &plan);
 	node_memory_expect(d, true);
 	moved = sweep_units(d, READER_REFLEX, reflex_on_clock, &plan);
@@ -107,7 +107,7 @@ void tick_reflex(struct daemon *d)
 		if (d->units.items[i]->sweep.events_muted)
 			unmute(d->units.items[i]);
 	node_memory_balance(d, &plan);
-	counters_took(&d->tally.scan[SCAN_REFLEX], daemon_clock() - begin);
+	counters_scanned(&d->tally, SCAN_REFLEX, daemon_clock() - begin);
 	moved |= plan.count > 0;
 	if (moved)
 		plan_apply(d, &plan);
@@ -132,7 +132,7 @@ void tick_unit(struct managed *m)
 			mute(m);
 		return;
 	}
-	plan_begin(d, &plan);
+	plan_begin(&d->plans, d->units.count, &plan);
 	node_memory_for(m);
 	read_and_decide(m, EVENT_USAGE, &u, &plan);
 	if (plan.count == 0) {

@@ -2,7 +2,6 @@
 /* A configuration that is read again: on SIGHUP, and when its file was replaced. */
 #include "agent/loop/reload.h"
 #include "agent/config/config_watch.h"
-#include "agent/drift/guard.h"
 #include "agent/loop/loop.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
@@ -41,17 +40,16 @@ void loop_reload(struct loop *l)
 	r = config_load_file(l->source.path, &fresh, &errors);
 	if (r < 0) {
 		config_source_failed(&l->source, errors.count > 0 ? errors.text[0] : strerror(-r));
-		d->tally.reloads_failed++;
+		counters_reloaded(&d->tally, false);
 		message_config_errors(l->source.path, &errors, true);
 	} else {
 		bool other_log = fresh.log.target != d->config.log.target ||
 				 fresh.log.format != d->config.log.format;
 
 		config_keep_start(&fresh, &d->config, later, sizeof later);
-		config_free(&d->config);
-		d->config = fresh;
+		config_replace(&d->config, &fresh);
 		config_source_loaded(&l->source, d->wake.now_real);
-		d->tally.reloads++;
+		counters_reloaded(&d->tally, true);
 		event_config_loaded(&(struct daemon_event){
 			.file = l->source.path, .count = d->config.unit_count, .detail = later});
 		if (other_log)
@@ -75,5 +73,5 @@ int loop_watch_config(struct loop *l)
 	int r = config_watch_new(l->daemon.event, l->source.path, 0, on_config_changed, l,
 				 &l->config_watch);
 
-	return r == -ENOENT ? 0 : guard_without(&l->daemon, r);
+	return r == -ENOENT ? 0 : inotify_without(&l->daemon.inotify, r);
 }

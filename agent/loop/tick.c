@@ -156,11 +156,11 @@ void tick(struct daemon *d, bool review)
 	usec_t begin = daemon_clock();
 
 	check_levels(d);
-	plan_begin(d, &plan);
+	plan_begin(&d->plans, d->units.count, &plan);
 	boost_update(d, &plan);
 	node_memory_expect(d, false);
 	sweep_units(d, READER_SAMPLE, review ? review_one : sample_one, &plan);
-	counters_took(&d->tally.scan[SCAN_SAMPLE], daemon_clock() - begin);
+	counters_scanned(&d->tally, SCAN_SAMPLE, daemon_clock() - begin);
 	if (review) {
 		review_all(d, &plan);
 		pod_levels_review(d);

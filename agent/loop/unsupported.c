@@ -33,7 +33,7 @@ int unsupported_host(struct loop *l)
 		message_unsupported(why, hint, 0);
 		return -ENOTSUP;
 	}
-	d->host.unsupported = words[d->host.cg.mode];
+	host_set_unsupported(&d->host, words[d->host.cg.mode]);
 	event_node_unsupported(&(struct daemon_event){.detail = why, .hint = hint});
 	return 0;
 }

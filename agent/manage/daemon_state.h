@@ -14,6 +14,7 @@
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
+#include "agent/manage/plan_storage.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
 #include "agent/manage/wake.h"
@@ -22,12 +23,6 @@
 /* Event sources that may raise a limit run before those that serve requests and replies, and after
  * those that report external writes and removed cgroups. */
 #define DAEMON_PRIORITY_REFLEX (SD_EVENT_PRIORITY_IMPORTANT / 2)
-
-/* Where plans are made; kept for the next one. */
-struct plan_storage {
-	struct change *steps; /* owned */
-	size_t capacity;
-};
 
 struct daemon {
 	sd_event *event;

@@ -73,7 +73,7 @@ static void report_denial(struct managed *m)
 	const struct pod_hooks *h = &m->daemon->hooks;
 	char why[DENIED_TEXT_BYTES], text[2 * DENIED_TEXT_BYTES];
 
-	m->daemon->tally.denials++;
+	counters_denied(&m->daemon->tally);
 	figures(m, why, sizeof why);
 	message_denied(m, v->allowed, v->desired, why);
 	if (m->pod == NULL || h->note == NULL)

@@ -19,3 +19,15 @@ struct host {
 	bool cpu_manager; /* the kubelet assigns CPUs to containers: limits may be replayed at any
 			     time */
 };
+
+/* Reads which cgroup and pod vscaled itself runs in; no root is open. */
+void host_init(struct host *h);
+/* Finds the tree of cgroups: cg_discover(). mode: the one to assume, CG_MODE_NONE: as found. */
+int host_discover(struct host *h, const char *root, bool trust_root, enum cg_mode mode);
+/* Opens the root, and counts the CPUs. */
+int host_open(struct host *h);
+void host_close(struct host *h);
+/* why: static text. */
+void host_set_unsupported(struct host *h, const char *why);
+void host_set_name_wrong(struct host *h, bool wrong);
+void host_set_cpu_manager(struct host *h, bool active);

@@ -39,6 +39,16 @@ static void managed_free(struct managed *m)
 	free(m);
 }
 
+void managed_table_init(struct unit_table *t, void (*memory_heard)(struct managed *m))
+{
+	*t = (struct unit_table){.memory_heard = memory_heard};
+}
+
+void managed_pause_new(struct unit_table *t, bool paused)
+{
+	t->paused = paused;
+}
+
 void managed_free_all(struct daemon *d)
 {
 	for (size_t i = 0; i < d->units.count; i++)
@@ -89,7 +99,7 @@ void managed_lost(struct managed *m)
 void managed_check_again(struct managed *m)
 {
 	if (m->kind == UNIT_KIND_UNIT)
-		m->daemon->pid1.list_due = true;
+		pid1_need_list(&m->daemon->pid1);
 	else
 		pod_scan_again(m->pod);
 }

@@ -70,6 +70,9 @@ struct unit_table {
 	void (*memory_heard)(struct managed *m); /* memory.events of m had an event */
 };
 
+void managed_table_init(struct unit_table *t, void (*memory_heard)(struct managed *m));
+/* Entries that are added from now on are paused, or not. */
+void managed_pause_new(struct unit_table *t, bool paused);
 /* reason: static text, or the pod's, which lives as long; NULL: none. */
 void managed_set_state(struct managed *m, enum unit_state state, const char *reason);
 /* The systemd unit of a container that was attached to another cgroup. Takes unit over; NULL: none.

@@ -25,6 +25,16 @@ static void report_unread(struct daemon *d, int error)
 	d->memory.reported = true;
 }
 
+void node_memory_init(struct node_memory *n)
+{
+	*n = (struct node_memory){.fd = -1};
+}
+
+void node_memory_set_kubelet(struct node_memory *n)
+{
+	n->kubelet = true;
+}
+
 void node_memory_start(struct daemon *d, const char *root)
 {
 	char path[PATH_MAX];

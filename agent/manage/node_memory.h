@@ -23,6 +23,9 @@ struct node_memory {
 	struct ledger_node supply; /* with it */
 };
 
+void node_memory_init(struct node_memory *n);
+/* There is a kubelet. */
+void node_memory_set_kubelet(struct node_memory *n);
 /* root NULL: the host's own. No file: growth is not counted, and that is reported. */
 void node_memory_start(struct daemon *d, const char *root);
 void node_memory_stop(struct daemon *d);

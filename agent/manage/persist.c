@@ -71,6 +71,26 @@ void persist_originals_found(struct daemon *d)
 	d->records.lost_mark_due = false;
 }
 
+void persist_init(struct records *r)
+{
+	*r = (struct records){.dir = -1};
+}
+
+void persist_free(struct records *r)
+{
+	baseline_set_free(&r->baselines);
+	history_store_free(&r->histories);
+	drop_fd(&r->dir);
+}
+
+int persist_put(struct records *r, const struct baseline *b)
+{
+	int result = baseline_put(&r->baselines, b);
+
+	r->dirty |= result == 0;
+	return result;
+}
+
 void persist_use_folder(struct daemon *d, int fd)
 {
 	struct records *r = &d->records;
@@ -111,8 +131,7 @@ static void save_result(struct daemon *d, const char *name, int r)
 	bool changed = r != d->records.save_error;
 
 	d->records.save_error = r;
-	d->tally.saves += r == 0;
-	d->tally.saves_failed += r != 0;
+	counters_saved(&d->tally, r == 0);
 	if (r == 0) {
 		snprintf(d->records.result, sizeof d->records.result, "ok");
 		d->records.saved_real = d->wake.now_real;
@@ -262,6 +281,18 @@ void persist_baselines(struct daemon *d)
 	d->records.lift_copy_due = true;
 	lift_keep(d);
 	mark_saved(d);
+}
+
+int persist_restore(struct daemon *d, const struct restore *how, const char *name,
+		    restore_each_fn *each, void *arg)
+{
+	int r = restore_set(how, &d->records.baselines, name, each, arg);
+
+	if (r >= 0) {
+		d->records.dirty = true;
+		persist_baselines(d);
+	}
+	return r;
 }
 
 bool persist_has(const struct daemon *d, const struct managed *m)

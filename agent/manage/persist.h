@@ -27,6 +27,13 @@ struct arrival;
 struct daemon;
 struct managed;
 
+void persist_init(struct records *r);
+void persist_free(struct records *r);
+/* Adds or replaces a record: baseline_put(). It is written by persist_baselines(). */
+int persist_put(struct records *r, const struct baseline *b);
+/* restore_set() with these records, which are written after it. */
+int persist_restore(struct daemon *d, const struct restore *how, const char *name,
+		    restore_each_fn *each, void *arg);
 /* The state folder is this one from now on; takes fd. Everything is written to it once more. */
 void persist_use_folder(struct daemon *d, int fd);
 int persist_load(struct daemon *d);

@@ -7,6 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+void pods_set_hooks(struct pod_hooks *h, const struct pod_hooks *to)
+{
+	*h = *to;
+}
+
 struct pod *pods_find(const struct daemon *d, const char *uid)
 {
 	for (size_t i = 0; i < d->pods.count; i++)

@@ -101,6 +101,7 @@ struct pods {
 	usec_t list_wanted_at; /* when another list was last asked for; 0: never */
 };
 
+void pods_set_hooks(struct pod_hooks *h, const struct pod_hooks *to);
 /* Is its cgroup there? uid: the one in cgroup names. */
 bool pods_has_cgroup(const struct daemon *d, const char *uid);
 /* Deletes the originals of a pod that is not in the table. */

@@ -65,6 +65,11 @@ void daemon_wake(struct daemon *d)
 	event_log_time(&d->log, d->wake.now, d->wake.now_real);
 }
 
+void wake_init(struct wakeup *w, daemon_clock_fn *clock, void *ctx)
+{
+	*w = (struct wakeup){.clock = clock, .clock_ctx = ctx};
+}
+
 void wake_ticked(struct wakeup *w)
 {
 	w->ticked_at = w->now;

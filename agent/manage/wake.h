@@ -24,6 +24,8 @@ struct wakeup {
 	uint64_t count;   /* of wake-ups */
 };
 
+/* clock: its context is ctx. */
+void wake_init(struct wakeup *w, daemon_clock_fn *clock, void *ctx);
 /* Reads the clocks once for this wake-up. */
 void daemon_wake(struct daemon *d);
 /* The wake-up is the timer's. */

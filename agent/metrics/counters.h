@@ -88,6 +88,21 @@ struct counters {
 	uint64_t saves_failed;
 };
 
+void counters_applied(struct counters *c, enum counters_backend b, usec_t span_usec);
+void counters_apply_failed(struct counters *c, enum counters_backend b);
+void counters_raised(struct counters *c, const usec_t took_usec[SINCE_COUNT]);
+void counters_scanned(struct counters *c, enum counters_scan clock, usec_t span_usec);
+void counters_lagged(struct counters *c, usec_t lag_usec);
+void counters_denied(struct counters *c);
+void counters_reverted(struct counters *c, enum counters_writer w);
+void counters_reloaded(struct counters *c, bool done);
+void counters_saved(struct counters *c, bool done);
+/* why: below COUNTERS_SKIPS. */
+void counters_skipped(struct counters *c, unsigned why);
+void counters_watch_restarts(struct counters *c, uint64_t more);
+/* All that were sent and answered so far. */
+void counters_reports(struct counters *c, uint64_t sent,
+		      const uint64_t answers[REPORT_ANSWER_KINDS]);
 /* A limit went from `from` to `to`; nothing is counted when they are the same. */
 void counters_change(struct counters *c, enum resource r, uint64_t from, uint64_t to,
 		     enum reason reason);

@@ -178,9 +178,8 @@ static bool note_originals(struct pod *p, const struct managed *m, const struct 
 	snprintf(shown, sizeof shown, "%s/%s/%s", p->spec->namespace, p->spec->name, c->name);
 	if (baseline_find(&d->records.baselines, key) != NULL)
 		return true;
-	if (baseline_put(&d->records.baselines, &b) < 0)
+	if (persist_put(&d->records, &b) < 0)
 		return false;
-	d->records.dirty = true;
 	persist_baselines(d);
 	return true;
 }

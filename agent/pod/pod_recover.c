@@ -64,7 +64,7 @@ static int put_record(struct managed *m, const struct kube_container *c,
 		b.limits.cpu_quota_usec = cpu_quota_of(limit[RESOURCE_CPU], CPU_PERIOD_USEC);
 	b.limits.mem_max = limit[RESOURCE_MEMORY];
 	b.props = props_of_limits(&b.limits);
-	return baseline_put(&d->records.baselines, &b);
+	return persist_put(&d->records, &b);
 }
 
 static void recover(struct pod *p, size_t i)
@@ -77,7 +77,6 @@ static void recover(struct pod *p, size_t i)
 		     kube_originals_fit(&o, c, m->container.rule.rule.resources);
 
 	if (known && put_record(m, c, &o) == 0) {
-		p->daemon->records.dirty = true;
 		m->originals.unknown = false;
 		managed_set_state(m, UNIT_WAITING, NULL);
 		message_originals_recovered(m, text);

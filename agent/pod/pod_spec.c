@@ -77,10 +77,10 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 
 	if (limit_same(r, before, value))
 		return;
-	plan_begin(d, &plan);
+	plan_begin(&d->plans, d->units.count, &plan);
 	x = daemon_context(d, &plan);
 	message_drift(m, r, &f, DRIFT_ADOPT, NULL);
-	d->tally.reverted[WRITER_USER]++;
+	counters_reverted(&d->tally, WRITER_USER);
 	control_adopt(c, &wanted, r, &x);
 	memset(&m->drift.writers[r], 0, sizeof m->drift.writers[r]);
 	pod_level_adopt(m->pod, r, before, value);

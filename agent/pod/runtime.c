@@ -80,7 +80,7 @@ void runtime_check(struct daemon *d, bool review)
 	any = is_at_work(d, review);
 	if (any == d->host.cpu_manager)
 		return;
-	d->host.cpu_manager = any;
+	host_set_cpu_manager(&d->host, any);
 	for (size_t i = 0; i < d->units.count; i++)
 		if (d->units.items[i]->kind == UNIT_KIND_CONTAINER)
 			pod_set_bounds(d->units.items[i]);

@@ -67,9 +67,8 @@ static void on_bus_connected(void *ctx)
 	struct daemon *d = ctx;
 
 	daemon_wake(d);
-	if (!d->pid1.connected && d->pid1.lost)
+	if (pid1_set_connected(&d->pid1))
 		event_bus_back(&(struct daemon_event){0});
-	d->pid1.connected = true;
 	units_request_list(d);
 }
 
@@ -78,10 +77,8 @@ static void on_bus_disconnected(void *ctx, int error)
 	struct daemon *d = ctx;
 
 	daemon_wake(d);
-	if (d->pid1.connected)
+	if (pid1_set_lost(&d->pid1))
 		event_bus_lost(&(struct daemon_event){.error = error});
-	d->pid1.connected = false;
-	d->pid1.lost = true;
 }
 
 static const struct unit_bus_ops bus_ops = {
@@ -109,14 +106,14 @@ int bus_start(struct daemon *d, const struct unit_port *port, struct unit_bus **
 	int r;
 
 	if (port != NULL) {
-		d->pid1.port = *port;
-		d->pid1.connected = true;
+		pid1_use(&d->pid1, port);
+		pid1_set_connected(&d->pid1);
 		return 0;
 	}
 	r = unit_bus_new(d->event, NULL, &bus_ops, d, &bus);
 	if (can_do_without(d, r)) {
 		event_bus_absent(&(struct daemon_event){.error = r});
-		d->pid1.absent = true;
+		pid1_set_absent(&d->pid1);
 		return 0;
 	}
 	if (r < 0) {
@@ -124,16 +121,16 @@ int bus_start(struct daemon *d, const struct unit_port *port, struct unit_bus **
 				    "PID 1 must be systemd, and vscaled must run as root", r);
 		return r;
 	}
-	d->pid1.port = (struct unit_port){
-		.ctx = bus,
-		.list = on_bus_list,
-		.set = on_bus_set,
-		.pending = on_bus_pending,
-		.forget = on_bus_forget,
-		.get = on_bus_get,
-		.beaten = on_bus_beaten,
-		.keep = on_bus_keep,
-	};
+	pid1_use(&d->pid1, &(struct unit_port){
+				   .ctx = bus,
+				   .list = on_bus_list,
+				   .set = on_bus_set,
+				   .pending = on_bus_pending,
+				   .forget = on_bus_forget,
+				   .get = on_bus_get,
+				   .beaten = on_bus_beaten,
+				   .keep = on_bus_keep,
+			   });
 	*ret = bus;
 	return 0;
 }

@@ -89,7 +89,8 @@ int hold_pause(struct daemon *d, const char *name)
 {
 	int n = for_units(d, name, pause_unit);
 
-	d->units.paused |= name == NULL;
+	if (name == NULL)
+		managed_pause_new(&d->units, true);
 	if (n >= 0)
 		event_paused(&(struct unit_event){.who.unit = name});
 	return n;
@@ -100,7 +101,7 @@ int hold_resume(struct daemon *d, const char *name)
 	int n = for_units(d, name, resume_unit);
 
 	if (name == NULL)
-		d->units.paused = false;
+		managed_pause_new(&d->units, false);
 	/* The level above a container that is managed again. */
 	for (size_t i = 0; i < d->units.count; i++)
 		if (d->units.items[i]->kind == UNIT_KIND_POD &&
@@ -231,12 +232,7 @@ static int restore_units(const struct hand_back *h, const char *name, bool force
 	for (size_t i = 0; i < d->units.count; i++)
 		if (is_meant(d->units.items[i], name))
 			pod_make_room(d->units.items[i]);
-	result = restore_set(&r, &d->records.baselines, name, on_result, job);
-	if (result >= 0) {
-		d->records.dirty = true;
-		persist_baselines(d);
-	}
-	return result;
+	return persist_restore(d, &r, name, on_result, job);
 }
 
 struct operator_job {

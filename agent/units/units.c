@@ -15,12 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The bus gives up a call after as long. */
-#define LIST_DEADLINE_USEC (30 * USEC_PER_SEC)
-/* In between, properties are read of what is new or changed: what others store they write to the
- * files too, and a reload asks for itself. */
-#define LIST_WHOLE_USEC (5 * USEC_PER_MIN)
-
 static struct managed *unit_new(struct daemon *d, const char *name)
 {
 	char key[RECORD_NAME_MAX];
@@ -81,7 +75,7 @@ static void unit_listed(struct daemon *d, const struct unit_info *info)
 	}
 	if (info->known) {
 		/* It was removed before the list arrived. */
-		d->pid1.list_due = true;
+		pid1_need_list(&d->pid1);
 		return;
 	}
 	if (rule == NULL || info->cgroup[0] == '\0' || holds_us(d, info->cgroup) ||
@@ -93,7 +87,7 @@ static void unit_listed(struct daemon *d, const struct unit_info *info)
 		return;
 	m->listed = true;
 	if (m->cgroup.reattached_at != 0 && m->cgroup.reattached_at >= d->pid1.list_asked_at) {
-		d->pid1.list_due = true;
+		pid1_need_list(&d->pid1);
 		return;
 	}
 	if (m->cgroup.cg != NULL && cg_replaced(m->cgroup.cg, d->host.root, info->cgroup))
@@ -155,15 +149,11 @@ void units_request_list(struct daemon *d)
 	const char **globs;
 	size_t count = 0, n = 0;
 
-	/* Another request would drop the pending list, and a slow PID 1 would never deliver one. */
-	if (d->pid1.list_pending && d->wake.now - d->pid1.list_asked_at < LIST_DEADLINE_USEC) {
-		d->pid1.list_due = true;
+	if (pid1_awaits_list(&d->pid1, d->wake.now)) {
+		pid1_need_list(&d->pid1);
 		return;
 	}
-	d->pid1.list_due = false;
-	d->pid1.list_asked_at = d->wake.now;
-	if (d->pid1.list_whole_at == 0 || d->wake.now - d->pid1.list_whole_at >= LIST_WHOLE_USEC)
-		d->pid1.list_whole_at = d->wake.now;
+	pid1_list_asked(&d->pid1, d->wake.now);
 	for (size_t i = 0; i < d->config.unit_count; i++)
 		count += d->config.units[i].glob_count;
 	if (count == 0) {
@@ -176,11 +166,7 @@ void units_request_list(struct daemon *d)
 	for (size_t i = 0; i < d->config.unit_count; i++)
 		for (size_t g = 0; g < d->config.units[i].glob_count; g++)
 			globs[n++] = d->config.units[i].globs[g];
-	d->pid1.list_pending = true;
-	if (d->pid1.port.list(d->pid1.port.ctx, globs, n) < 0) {
-		d->pid1.list_pending = false;
-		d->pid1.list_due = true;
-	}
+	pid1_list_send(&d->pid1, globs, n);
 	free(globs);
 }
 
@@ -189,17 +175,14 @@ void guard_listed(void *ctx, int error, const struct unit_info *units, size_t co
 	struct daemon *d = ctx;
 
 	daemon_wake(d);
-	d->pid1.list_pending = false;
-	if (error < 0) {
-		d->pid1.list_due = true;
+	pid1_list_answered(&d->pid1, error);
+	if (error < 0)
 		return;
-	}
 	units_listed(d, units, count);
-	if (!d->pid1.listed) {
+	if (pid1_listed(&d->pid1)) {
 		event_ready(&(struct daemon_event){.count = d->units.count});
 		footprint_trim();
 	}
-	d->pid1.listed = true;
 }
 
 void units_apply_rules(struct daemon *d)

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/manage/host.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* "0::/system.slice/vscaled.service" of /proc/self/cgroup. */
+static void read_own_cgroup(struct host *h)
+{
+	char line[sizeof h->own_cgroup + 8];
+	FILE *f = fopen("/proc/self/cgroup", "re");
+
+	while (f != NULL && fgets(line, sizeof line, f) != NULL)
+		if (strncmp(line, "0::", 3) == 0)
+			snprintf(h->own_cgroup, sizeof h->own_cgroup, "%.*s",
+				 (int)strcspn(line + 3, "\n"), line + 3);
+	if (f != NULL)
+		fclose(f);
+}
+
+/* Inside a container the cgroup says nothing: its namespace begins right there. */
+static void read_own_pod(struct host *h)
+{
+	const char *namespace = getenv("POD_NAMESPACE"), *pod = getenv("POD_NAME");
+
+	if (namespace == NULL || pod == NULL)
+		return;
+	snprintf(h->own_namespace, sizeof h->own_namespace, "%s", namespace);
+	snprintf(h->own_pod, sizeof h->own_pod, "%s", pod);
+}
+
+void host_init(struct host *h)
+{
+	*h = (struct host){.root = -1};
+	read_own_cgroup(h);
+	read_own_pod(h);
+}
+
+int host_discover(struct host *h, const char *root, bool trust_root, enum cg_mode mode)
+{
+	int r = cg_discover(root, trust_root, &h->cg);
+
+	if (mode != CG_MODE_NONE)
+		h->cg.mode = mode;
+	return r;
+}
+
+int host_open(struct host *h)
+{
+	h->root = open(h->cg.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (h->root < 0)
+		return -errno;
+	snprintf(h->controllers, sizeof h->controllers, "%s%s",
+		 h->cg.enabled & CG_CPU ? "cpu " : "", h->cg.enabled & CG_MEMORY ? "memory" : "");
+	h->cpu_milli = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
+	return 0;
+}
+
+void host_close(struct host *h)
+{
+	if (h->root >= 0)
+		close(h->root);
+	h->root = -1;
+}
+
+void host_set_unsupported(struct host *h, const char *why)
+{
+	h->unsupported = why;
+}
+
+void host_set_name_wrong(struct host *h, bool wrong)
+{
+	h->name_wrong = wrong;
+}
+
+void host_set_cpu_manager(struct host *h, bool active)
+{
+	h->cpu_manager = active;
+}

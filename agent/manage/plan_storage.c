@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/manage/plan_storage.h"
+#include <stdlib.h>
+
+void plan_begin(struct plan_storage *s, size_t unit_count, struct plan *ret)
+{
+	size_t want = (unit_count + 1) * PLAN_STEPS_PER_UNIT;
+
+	if (want > s->capacity) {
+		void *steps = malloc(want * sizeof *s->steps);
+
+		/* Not reallocated, because no content is kept: pages that are not touched take no
+		 * memory. */
+		if (steps != NULL) {
+			free(s->steps);
+			s->steps = steps;
+			s->capacity = want;
+		}
+	}
+	*ret = (struct plan){.steps = s->steps, .capacity = s->capacity};
+}
+
+void plan_storage_free(struct plan_storage *s)
+{
+	free(s->steps);
+	*s = (struct plan_storage){0};
+}
