@@ -6,6 +6,7 @@
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/originals.h"
 #include "agent/manage/wake.h"
 #include "cgroup/writer.h"
 #include <string.h>
@@ -38,7 +39,7 @@ static int carry_out(struct managed *m, const struct change *step, usec_t ret_to
 		count_raise(m->daemon, ret_took);
 	/* The brake is not stored by systemd, which holds the owner's memory.high. */
 	if (r == APPLY_DONE && knobs[step->knob].property != NULL && step->reason != REASON_BRAKE) {
-		m->originals.touched = true;
+		originals_touch(m);
 		property_request(m, step->knob == KNOB_MEM_MAX && !change_lowers(step));
 	}
 	return r;

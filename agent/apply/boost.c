@@ -8,6 +8,7 @@
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
+#include "agent/manage/originals.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/scope.h"
@@ -95,7 +96,7 @@ void boost_update(struct daemon *d, struct plan *plan)
 		/* The limit to restore must be on disk before the boost: the next reflex pass tries
 		 * again. */
 		if (changed && d->records.dirty && !m->control.boost.written)
-			m->originals.boost_base_milli = 0;
+			originals_forget_boost(m);
 		else if (managed_has_laws(m))
 			control_boost(&m->control, &x);
 	}

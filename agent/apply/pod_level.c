@@ -8,6 +8,7 @@
 #include "agent/apply/apply.h"
 #include "agent/apply/properties.h"
 #include "agent/manage/daemon_state.h"
+#include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/oom.h"
@@ -276,7 +277,7 @@ void pod_levels_review(struct daemon *d)
 		d->pods.items[i]->concerned = level != NULL;
 		/* External writes are not reported without inotify. */
 		if (level != NULL && d->inotify.incomplete)
-			level->drift.check_due = true;
+			drift_request_check(level);
 	}
 }
 

@@ -6,6 +6,7 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/originals.h"
 #include "agent/manage/scope.h"
 #include "policy/types/bounds.h"
 #include <errno.h>
@@ -174,7 +175,7 @@ static void property_send(struct managed *m)
 		return;
 	}
 	m->properties.sent_urgent = call == PROPERTY_CALL_URGENT;
-	m->originals.touched = true; /* PID 1 writes the properties into the files */
+	originals_touch(m); /* PID 1 writes the properties into the files */
 	if (is_new_headroom(m, &want, mask))
 		message_headroom(m, want.mem_max);
 	unit_props_merge(&m->properties.sent, &want, mask);

@@ -5,6 +5,7 @@
 #include "agent/apply/release.h"
 #include "agent/apply/start.h"
 #include "agent/manage/daemon_state.h"
+#include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/wake.h"
 #include <string.h>
@@ -57,7 +58,7 @@ void rule_apply(struct managed *m, const struct policy_rule *rule)
 	if (m->state == UNIT_GAVE_WAY) {
 		managed_set_state(m, UNIT_MANAGED, NULL);
 		m->control.gave_way = 0;
-		memset(m->drift.writers, 0, sizeof m->drift.writers);
+		drift_forget_writers(m);
 	}
 	control_set_rule(&m->control, rule);
 	m->control.initial_done |= rule->mode == MODE_INITIAL && old.mode != MODE_INITIAL;

@@ -11,6 +11,7 @@
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
+#include "agent/manage/originals.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/reader.h"
@@ -31,8 +32,7 @@ void managed_reattach(struct managed *m)
 	managed_close(m);
 	m->cgroup.reattached_at = m->cgroup.lost_at = m->daemon->wake.now;
 	m->control.started_at = 0;
-	m->originals.saved = false;
-	m->originals.touched = false;
+	originals_forget(m);
 	property_forget_sent(m);
 }
 
@@ -140,12 +140,11 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 	const struct baseline *b = baseline_find(&d->records.baselines, m->key);
 	uint32_t target = m->control.target;
 
-	m->originals.saved = b != NULL && !d->records.dirty;
-	m->originals.recorded = b != NULL;
 	/* While the spec has values that vscaled sent, the kubelet may still carry them out: they
 	 * are not the owner's. */
-	m->originals.touched = b != NULL && (!same_limits(&b->limits, now) ||
-					     is_reported_more(m, b, a) || b->ratified != 0);
+	originals_begin(m, b,
+			b != NULL && (!same_limits(&b->limits, now) || is_reported_more(m, b, a) ||
+				      b->ratified != 0));
 	control_drop(&m->control);
 	control_init(&m->control, &d->config.tuning, rule, b != NULL ? &b->limits : now);
 	m->control.target = target;
@@ -160,7 +159,6 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 	}
 	persist_adopt_history(d, m);
 	/* An earlier run of vscaled had written a boost. */
-	m->originals.boost_base_milli = b != NULL ? b->boost_base_milli : 0;
 	if (m->originals.boost_base_milli != 0)
 		m->control.boost = (struct boost){.base_milli = m->originals.boost_base_milli,
 						  .written = true};

@@ -2,8 +2,10 @@
 /* The reporter's callbacks, and the hooks through which the pods query it. */
 #include "agent/cluster/cluster.h"
 #include "agent/manage/daemon_state.h"
+#include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/originals.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
@@ -73,7 +75,7 @@ static void on_verify(void *ctx, const char *uid)
 	c->bounds_due = true;
 	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
-			p->members[i].managed->drift.check_due = true;
+			drift_request_check(p->members[i].managed);
 }
 
 static void on_write(void *ctx, const char *uid, size_t container, enum resource resource)
@@ -82,7 +84,7 @@ static void on_write(void *ctx, const char *uid, size_t container, enum resource
 
 	(void)resource;
 	if (m != NULL)
-		m->drift.check_due = true;
+		drift_request_check(m);
 }
 
 /* ", app cpu 200m -> 840m": the original, and what the spec has now. */
@@ -199,7 +201,8 @@ static void on_sending(void *ctx, const char *uid, const struct report_patch *pa
 			restart_sent(m);
 		record_sent(c, m, item, k);
 		/* The spec leads: the kubelet may write it before we have written anything. */
-		m->originals.touched |= sized;
+		if (sized)
+			originals_touch(m);
 	}
 }
 

@@ -5,9 +5,11 @@
 #include "agent/apply/properties.h"
 #include "agent/drift/judge.h"
 #include "agent/manage/daemon_state.h"
+#include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/originals.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
@@ -21,7 +23,7 @@ static void on_watch_event(void *ctx, const struct cg_watch_event *e)
 
 	if (e->what == CG_WATCH_OVERFLOW) {
 		for (size_t i = 0; i < d->units.count; i++)
-			d->units.items[i]->drift.check_due = true;
+			drift_request_check(d->units.items[i]);
 		pods_scan_again(d);
 		return;
 	}
@@ -30,7 +32,7 @@ static void on_watch_event(void *ctx, const struct cg_watch_event *e)
 	if (e->cookie == 0 || e->cookie > d->units.count)
 		return;
 	if (e->what == CG_WATCH_LIMIT)
-		d->units.items[e->cookie - 1]->drift.check_due = true;
+		drift_request_check(d->units.items[e->cookie - 1]);
 	else
 		managed_check_levels(d->units.items[e->cookie - 1]);
 }
@@ -74,10 +76,7 @@ void guard_check(struct daemon *d)
 	for (size_t i = 0; i < d->units.count; i++) {
 		struct managed *m = d->units.items[i];
 
-		if (!m->drift.check_due)
-			continue;
-		m->drift.check_due = false;
-		if (m->cgroup.cg != NULL)
+		if (drift_take_check(m) && m->cgroup.cg != NULL)
 			judge_unit(m, NOT_ASKED, &plan);
 	}
 	plan_apply(d, &plan);
@@ -131,7 +130,7 @@ static void take_stored(struct managed *m)
 		persist_stored(m->daemon, m);
 	} else if (m->properties.stored.mem_max != b->props.mem_max) {
 		/* The property was sent by an earlier run of vscaled. */
-		m->originals.touched = true;
+		originals_touch(m);
 		property_take_over(m, UNIT_PROP_ALL);
 	}
 }
@@ -144,7 +143,7 @@ void guard_got(void *ctx, const char *unit, int error, const struct unit_props *
 	daemon_wake(d);
 	if (m == NULL)
 		return;
-	m->drift.stored_asked = false;
+	drift_note_answered(m);
 	if (error == 0)
 		property_stored(m, stored);
 	if (error == 0 && m->properties.stored_guessed)
@@ -160,7 +159,7 @@ static void ask_pod(struct managed *m)
 	const struct unit_port *port = &m->daemon->pid1.port;
 
 	if (m->pod != NULL && m->unit != NULL && m->cgroup.cg != NULL && m->originals.touched)
-		m->drift.stored_asked |= port->get(port->ctx, m->unit) == 0;
+		drift_note_asked(m, port->get(port->ctx, m->unit) == 0);
 }
 
 void guard_reloading(void *ctx, bool active)
@@ -172,7 +171,7 @@ void guard_reloading(void *ctx, bool active)
 	if (active)
 		return;
 	for (size_t i = 0; i < d->units.count; i++) {
-		d->units.items[i]->drift.check_due = true;
+		drift_request_check(d->units.items[i]);
 		property_reloaded(d->units.items[i]);
 		property_look_dropins(d->units.items[i]);
 		ask_pod(d->units.items[i]);

@@ -5,6 +5,7 @@
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
 #include "agent/manage/daemon_state.h"
+#include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
@@ -95,13 +96,8 @@ static void make_safe(struct managed *m, const struct limits *seen)
 
 	if (!m->control.resource[RESOURCE_MEMORY].managed || seen->mem_max >= k->mem_max)
 		return;
-	if (cg_write(m->cgroup.cg, &raise) == APPLY_DONE) {
-		m->drift.made_safe = true;
-		m->drift.unsafe_max = seen->mem_max;
-		/* Read before systemd answers the call: after that it stores the new value. */
-		m->drift.unsafe_stored =
-			round_down(m->properties.stored.mem_max, MEM_PAGE_BYTES) == seen->mem_max;
-	}
+	if (cg_write(m->cgroup.cg, &raise) == APPLY_DONE)
+		drift_replaced_early(m, seen->mem_max);
 }
 
 /* PID 1 writes memory.high with everything that it stores. A brake that holds growth below what the
@@ -310,7 +306,7 @@ static void reassert(struct external_write *l, enum resource r, const struct dri
 	if (!own_echo || m->pod != NULL)
 		counters_reverted(&d->tally, writer);
 	if (!own_echo) {
-		m->drift.replaced[r]++;
+		drift_count_replaced(m, r);
 		message_drift(m, r, f, DRIFT_REASSERT, by);
 	}
 	if (r == RESOURCE_MEMORY && keeps_headroom(m, &l->held))
@@ -322,7 +318,6 @@ static void reassert(struct external_write *l, enum resource r, const struct dri
 static void judge(struct external_write *l, enum resource r)
 {
 	struct managed *m = l->unit;
-	struct daemon *d = m->daemon;
 	struct drift_facts f =
 		r == RESOURCE_CPU ? facts_cpu(m, &l->seen) : facts_memory(m, &l->seen);
 	enum drift_action action;
@@ -336,7 +331,7 @@ static void judge(struct external_write *l, enum resource r)
 	 * external. */
 	f.reloaded = reloaded(m) || (r == RESOURCE_MEMORY && l->was_stored) ||
 		     (!l->has_stored && m->unit != NULL) || replayed(m, r, &f);
-	action = drift_classify(&d->config.tuning.common, &m->drift.writers[r], &f, d->wake.now);
+	action = drift_judge(m, r, &f);
 	switch (action) {
 	case DRIFT_NONE:
 	case DRIFT_COUNT:
@@ -378,8 +373,8 @@ static bool ask(struct managed *m, const struct limits *seen)
 		return false;
 	if (managed_call_pending(m))
 		return true;
-	m->drift.stored_asked =
-		m->drift.stored_asked || d->pid1.port.get(d->pid1.port.ctx, m->unit) == 0;
+	if (!m->drift.stored_asked)
+		drift_note_asked(m, d->pid1.port.get(d->pid1.port.ctx, m->unit) == 0);
 	return m->drift.stored_asked;
 }
 
@@ -414,7 +409,7 @@ static void follow_new_limits(struct external_write *l)
 /* vscaled writes nothing to it: the limits in the files become the held ones. */
 static void record_external(struct managed *m, const struct limits *seen)
 {
-	m->drift.made_safe = false;
+	drift_end_early(m);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (unit_moved(m, r, seen))
 			take_limit(m, r, seen);
@@ -432,6 +427,7 @@ static void judge_all(struct external_write *l)
 static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 {
 	struct external_write l = {.unit = m, .has_stored = answer == STORED_KNOWN};
+	bool early = m->drift.early != DRIFT_EARLY_NONE;
 	struct usage u = {0};
 	int r = cg_read(m->cgroup.cg, GUARD_USAGE, &u);
 
@@ -441,14 +437,15 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 		return;
 	unit_fill_absent(m, &u);
 	oom_lowered(m, m, u.limits.mem_max);
-	runtime_wrote(m, m->drift.made_safe ? m->drift.unsafe_max : u.limits.mem_max);
+	runtime_wrote(m, early ? m->drift.found_max : u.limits.mem_max);
 	keep_brake(m, &u.limits);
 	l.x = daemon_context(m->daemon, plan);
 	/* Classified now: below, resources are frozen that must wait for PID 1's answer. */
 	m->control.frozen = 0;
 	l.held = l.seen = u.limits;
-	if (m->drift.made_safe && l.held.mem_max == m->control.kernel.mem_max)
-		l.seen.mem_max = m->drift.unsafe_max, l.was_stored = m->drift.unsafe_stored;
+	if (early && l.held.mem_max == m->control.kernel.mem_max)
+		l.seen.mem_max = m->drift.found_max,
+		l.was_stored = m->drift.early == DRIFT_EARLY_REPLACED_STORED;
 	if (is_new_limit(&l, RESOURCE_CPU) || is_new_limit(&l, RESOURCE_MEMORY)) {
 		if (answer == NOT_ASKED && ask(m, &u.limits))
 			return;
@@ -472,7 +469,7 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 			m->control.frozen = RESOURCES_CPU;
 		return;
 	}
-	m->drift.made_safe = false;
+	drift_end_early(m);
 	m->control.unjudged_bytes = 0;
 	if (m->originals.touched)
 		judge_all(&l);

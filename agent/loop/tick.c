@@ -9,6 +9,7 @@
 #include "agent/loop/announce.h"
 #include "agent/loop/sweep.h"
 #include "agent/manage/daemon_state.h"
+#include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/node_memory.h"
@@ -34,18 +35,19 @@ static void keep_ours(struct managed *m, struct limits *seen)
 
 	m->control.frozen = 0;
 	if (unit_moved(m, RESOURCE_CPU, seen)) {
-		m->drift.check_due = true;
+		drift_request_check(m);
 		/* A raise now would overwrite a value that is not classified yet. Memory is still
 		 * raised: without a raise the kernel may OOM-kill. */
 		m->control.frozen = m->originals.touched ? RESOURCES_CPU : 0;
 		seen->cpu_quota_usec = k->cpu_quota_usec;
 		seen->cpu_period_usec = k->cpu_period_usec;
 	}
-	m->drift.check_due |= new_limit(m, RESOURCE_CPU, seen->cpu_quota_usec) ||
-			      new_limit(m, RESOURCE_MEMORY, seen->mem_max);
+	if (new_limit(m, RESOURCE_CPU, seen->cpu_quota_usec) ||
+	    new_limit(m, RESOURCE_MEMORY, seen->mem_max))
+		drift_request_check(m);
 	if (unit_moved(m, RESOURCE_MEMORY, seen)) {
 		oom_lowered(m, m, seen->mem_max);
-		m->drift.check_due = true;
+		drift_request_check(m);
 		seen->mem_max = k->mem_max;
 		seen->mem_high = k->mem_high;
 	}

@@ -2,6 +2,7 @@
 /* The table of what is managed: an entry is added, attached to its cgroup, detached and removed. */
 #include "agent/manage/managed.h"
 #include "agent/manage/daemon_state.h"
+#include "agent/manage/drift_state.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
@@ -22,7 +23,7 @@ void managed_close(struct managed *m)
 	reader_detach(m);
 	cg_close(m->cgroup.cg);
 	m->cgroup.cg = NULL;
-	m->drift.made_safe = false;
+	drift_end_early(m);
 }
 
 static void managed_free(struct managed *m)
@@ -154,7 +155,7 @@ void managed_check_levels(struct managed *m)
 	if (cg_inner_id(m->cgroup.cg) == 0)
 		cg_watch_forget(m->daemon->inotify.watch, m->control.target + 1);
 	cg_watch_limits(m->daemon->inotify.watch, m->cgroup.cg, m->control.target + 1);
-	m->drift.check_due = true;
+	drift_request_check(m);
 }
 
 /* The last one moves into the gap, and its watches and steps get its new index. */
@@ -173,6 +174,6 @@ void managed_remove(struct managed *m)
 	last->control.target = (uint32_t)i;
 	if (last != m && last->cgroup.cg != NULL)
 		cg_watch_limits(d->inotify.watch, last->cgroup.cg, i + 1);
-	last->drift.check_due = true;
+	drift_request_check(last);
 	managed_free(m);
 }

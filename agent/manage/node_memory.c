@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/manage/node_memory.h"
 #include "agent/manage/daemon_state.h"
+#include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
@@ -219,12 +220,9 @@ void judge_take_back(struct managed *m)
 
 	if (m->cgroup.cg == NULL || cg_write(m->cgroup.cg, &lower) != APPLY_DONE)
 		return; /* in use: it stays in the ledger */
-	m->drift.made_safe = true;
-	m->drift.unsafe_max = c->unjudged_bytes;
-	m->drift.unsafe_stored =
-		round_down(m->properties.stored.mem_max, MEM_PAGE_BYTES) == m->drift.unsafe_max;
+	drift_replaced_early(m, c->unjudged_bytes);
 	/* PID 1 writes what it stores at every call: that is ordinary. */
-	if (!m->drift.unsafe_stored)
+	if (m->drift.early == DRIFT_EARLY_REPLACED)
 		message_taken_back(m, lower.from, lower.to);
 	c->unjudged_bytes = 0;
 }

@@ -3,6 +3,7 @@
  * lowered. */
 #include "agent/manage/oom.h"
 #include "agent/manage/daemon_state.h"
+#include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/pod_table.h"
@@ -50,7 +51,8 @@ void oom_check(struct managed *m, struct usage *u)
 	if (level != NULL && level->cgroup.cg != NULL)
 		read_limit(m, level, 0, &above);
 	read_limit(m, m, USAGE_MEM_PEAK, &now);
-	m->drift.check_due |= now.limits.mem_max < m->control.kernel.mem_max;
+	if (now.limits.mem_max < m->control.kernel.mem_max)
+		drift_request_check(m);
 	if (now.have & USAGE_MEM_PEAK) {
 		u->have |= USAGE_MEM_PEAK;
 		u->mem_peak = now.mem_peak;

@@ -25,12 +25,21 @@ struct managed_cgroup {
 	bool was_running;     /* before it was reattached */
 };
 
-/* The record of its original limits. Written by agent/manage (persist.c). */
+/*
+ * Can its original limits be known? TRUSTED -> UNKNOWN: pod_recover.c finds none. UNKNOWN ->
+ * TRUSTED: it finds them later. UNKNOWN -> ACCEPTED: vscalectl resume.
+ */
+enum originals_trust {
+	ORIGINALS_TRUSTED,  /* on record, or those that the cgroup has when it is attached */
+	ORIGINALS_UNKNOWN,  /* not written to */
+	ORIGINALS_ACCEPTED, /* the present limits are the originals */
+};
+
+/* Its original limits. Written by agent/manage (originals.c, persist.c). */
 struct managed_originals {
+	enum originals_trust trust;
 	bool saved;    /* on disk: may be written to */
 	bool recorded; /* by an earlier run of vscaled */
-	bool unknown;  /* pod_recover.c: not written to */
-	bool accepted; /* vscalectl resume: the present limits are the originals */
 	bool touched;  /* vscaled wrote to it, in this run or an earlier one */
 	bool unsaved_reported;
 	uint64_t boost_base_milli; /* recorded CPU limit, see struct baseline */
@@ -114,14 +123,24 @@ struct managed_container {
 	uint64_t oom_at_restart;  /* kills counted at the container's last restart */
 };
 
-/* What external writers wrote. Written by agent/drift. */
+/*
+ * memory.max was replaced before its writer was known: found_max is what was found.
+ * NONE -> REPLACED or REPLACED_STORED: written. Any -> NONE: the writer is known, or the cgroup is
+ * gone.
+ */
+enum drift_early {
+	DRIFT_EARLY_NONE,
+	DRIFT_EARLY_REPLACED,
+	DRIFT_EARLY_REPLACED_STORED, /* systemd stored the found value then: systemd wrote it */
+};
+
+/* What external writers wrote. Written by agent/manage (drift_state.c), which is asked by all
+ * folders above. */
 struct managed_drift {
-	bool check_due;     /* a limit file was written */
-	bool stored_asked;  /* systemd was asked what it stores */
-	bool made_safe;     /* unsafe_max was found in memory.max, and raised before its writer was
-			       known */
-	bool unsafe_stored; /* systemd stored the same value: systemd wrote it */
-	uint64_t unsafe_max;
+	bool check_due;    /* a limit file was written */
+	bool stored_asked; /* systemd was asked what it stores */
+	enum drift_early early;
+	uint64_t found_max;
 	struct drift_memory writers[RESOURCE_COUNT];
 	uint64_t replaced[RESOURCE_COUNT]; /* values of external writers that vscaled replaced */
 };

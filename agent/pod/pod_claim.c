@@ -7,6 +7,7 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/originals.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/spec.h"
@@ -206,8 +207,7 @@ static void forget_guess(struct managed *m)
 	if (m->container.guess_first) {
 		persist_forget(m->daemon, m);
 		m->control.started_at = 0;
-		m->originals.saved = false;
-		m->originals.touched = false;
+		originals_forget(m);
 	} else {
 		persist_left_cgroup(m->daemon, m);
 	}

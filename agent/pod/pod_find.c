@@ -331,7 +331,7 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 		.props = PROPS_NONE,
 	};
 
-	if (m->originals.unknown)
+	if (m->originals.trust == ORIGINALS_UNKNOWN)
 		return;
 	if (m->cgroup.attach_tried_at == 0)
 		m->cgroup.attach_tried_at = d->wake.now;

@@ -11,6 +11,7 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/originals.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/pod/pod_absent.h"
@@ -77,14 +78,14 @@ static void recover(struct pod *p, size_t i)
 		     kube_originals_fit(&o, c, m->container.rule.rule.resources);
 
 	if (known && put_record(m, c, &o) == 0) {
-		m->originals.unknown = false;
+		originals_found(m);
 		managed_set_state(m, UNIT_WAITING, NULL);
 		message_originals_recovered(m, text);
 		return;
 	}
-	if (!m->originals.unknown)
+	if (m->originals.trust != ORIGINALS_UNKNOWN)
 		report_unknown(m);
-	m->originals.unknown = true;
+	originals_set_unknown(m);
 	managed_set_state(m, UNIT_UNMANAGED, unknown_why);
 }
 
@@ -99,7 +100,7 @@ void pod_recover(struct pod *p)
 
 		/* Mode Off too: it is to be handed back, or may be turned on later. */
 		if (m != NULL && m->container.annotated && m->control.started_at == 0 &&
-		    !m->originals.accepted && !persist_has(d, m))
+		    m->originals.trust != ORIGINALS_ACCEPTED && !persist_has(d, m))
 			recover(p, i);
 	}
 }
@@ -237,7 +238,8 @@ bool pod_recover_level(const struct pod *p, const struct limits *stands, struct 
 bool pod_in_doubt(const struct pod *p)
 {
 	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL && p->members[i].managed->originals.unknown)
+		if (p->members[i].managed != NULL &&
+		    p->members[i].managed->originals.trust == ORIGINALS_UNKNOWN)
 			return true;
 	return false;
 }

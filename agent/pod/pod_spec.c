@@ -5,6 +5,7 @@
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
 #include "agent/manage/daemon_state.h"
+#include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
@@ -82,7 +83,7 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 	message_drift(m, r, &f, DRIFT_ADOPT, NULL);
 	counters_reverted(&d->tally, WRITER_USER);
 	control_adopt(c, &wanted, r, &x);
-	memset(&m->drift.writers[r], 0, sizeof m->drift.writers[r]);
+	drift_forget_writer(m, r);
 	pod_level_adopt(m->pod, r, before, value);
 	c->kernel = stands;
 	if (c->resource[r].managed && c->rule.mode != MODE_OFF && !c->paused &&

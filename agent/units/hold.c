@@ -7,9 +7,11 @@
 #include "agent/apply/release.h"
 #include "agent/apply/start.h"
 #include "agent/manage/daemon_state.h"
+#include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/originals.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/scope.h"
@@ -50,13 +52,12 @@ static void resume_unit(struct managed *m)
 	m->paused = false;
 	if (given_back || m->state == UNIT_GAVE_WAY)
 		managed_set_state(m, m->cgroup.cg != NULL ? UNIT_MANAGED : UNIT_WAITING, NULL);
-	if (m->originals.unknown) {
-		m->originals.unknown = false;
-		m->originals.accepted = true;
+	if (m->originals.trust == ORIGINALS_UNKNOWN) {
+		originals_accept(m);
 		managed_set_state(m, UNIT_WAITING, NULL);
 	}
 	m->control.gave_way = 0;
-	memset(m->drift.writers, 0, sizeof m->drift.writers);
+	drift_forget_writers(m);
 	if (given_back)
 		managed_reattach(m);
 	else if (was_held)
@@ -149,7 +150,7 @@ static void on_result(void *arg, const struct restore_result *result)
 	if (m != NULL && tried && !job->quiet)
 		message_restored(m, result, &m->control.kernel);
 	if (m != NULL && tried && result->outcome != RESTORE_FAILED) {
-		m->originals.touched = false;
+		originals_restored(m);
 		boost_forget(m);
 		property_cancel(m);
 		note_what_stands(m);

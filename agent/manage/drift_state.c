@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/manage/drift_state.h"
+#include "agent/manage/daemon_state.h"
+#include "agent/manage/managed.h"
+#include "policy/types/bounds.h"
+#include <string.h>
+
+void drift_request_check(struct managed *m)
+{
+	m->drift.check_due = true;
+}
+
+bool drift_take_check(struct managed *m)
+{
+	bool due = m->drift.check_due;
+
+	m->drift.check_due = false;
+	return due;
+}
+
+void drift_note_asked(struct managed *m, bool asked)
+{
+	m->drift.stored_asked |= asked;
+}
+
+void drift_note_answered(struct managed *m)
+{
+	m->drift.stored_asked = false;
+}
+
+void drift_replaced_early(struct managed *m, uint64_t found)
+{
+	bool stored = round_down(m->properties.stored.mem_max, MEM_PAGE_BYTES) == found;
+
+	m->drift.early = stored ? DRIFT_EARLY_REPLACED_STORED : DRIFT_EARLY_REPLACED;
+	m->drift.found_max = found;
+}
+
+void drift_end_early(struct managed *m)
+{
+	m->drift.early = DRIFT_EARLY_NONE;
+}
+
+enum drift_action drift_judge(struct managed *m, enum resource r, const struct drift_facts *f)
+{
+	return drift_classify(&m->daemon->config.tuning.common, &m->drift.writers[r], f,
+			      m->daemon->wake.now);
+}
+
+void drift_count_replaced(struct managed *m, enum resource r)
+{
+	m->drift.replaced[r]++;
+}
+
+void drift_forget_writer(struct managed *m, enum resource r)
+{
+	memset(&m->drift.writers[r], 0, sizeof m->drift.writers[r]);
+}
+
+void drift_forget_writers(struct managed *m)
+{
+	memset(m->drift.writers, 0, sizeof m->drift.writers);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/manage/originals.h"
+#include "agent/manage/daemon_state.h"
+#include "agent/manage/managed.h"
+
+void originals_begin(struct managed *m, const struct baseline *record, bool touched)
+{
+	m->originals.saved = record != NULL && !m->daemon->records.dirty;
+	m->originals.recorded = record != NULL;
+	m->originals.touched = touched;
+	m->originals.boost_base_milli = record != NULL ? record->boost_base_milli : 0;
+}
+
+void originals_forget(struct managed *m)
+{
+	m->originals.saved = false;
+	m->originals.touched = false;
+}
+
+void originals_touch(struct managed *m)
+{
+	m->originals.touched = true;
+}
+
+void originals_restored(struct managed *m)
+{
+	m->originals.touched = false;
+}
+
+void originals_set_unknown(struct managed *m)
+{
+	m->originals.trust = ORIGINALS_UNKNOWN;
+}
+
+void originals_found(struct managed *m)
+{
+	m->originals.trust = ORIGINALS_TRUSTED;
+}
+
+void originals_accept(struct managed *m)
+{
+	m->originals.trust = ORIGINALS_ACCEPTED;
+}
+
+void originals_forget_boost(struct managed *m)
+{
+	m->originals.boost_base_milli = 0;
+}

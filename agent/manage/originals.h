@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known of the original limits of one entry; their records are in persist.h. */
+#pragma once
+
+#include <stdbool.h>
+
+struct baseline;
+struct managed;
+
+/* It is attached for the first time in this run. record: of an earlier run, or NULL; touched: that
+ * run wrote to it. */
+void originals_begin(struct managed *m, const struct baseline *record, bool touched);
+/* It is not managed any more, or was attached to a cgroup that is another one's. */
+void originals_forget(struct managed *m);
+/* vscaled has written to it, or another process will write what it sent. */
+void originals_touch(struct managed *m);
+/* They stand in the cgroup again. */
+void originals_restored(struct managed *m);
+void originals_set_unknown(struct managed *m);
+void originals_found(struct managed *m);
+/* The present limits are the originals. */
+void originals_accept(struct managed *m);
+/* The limit to restore after a boost could not be saved. */
+void originals_forget_boost(struct managed *m);
