@@ -373,6 +373,12 @@ bool pod_level_short(const struct managed *m)
 	       held < memory_sum(m);
 }
 
+void pod_level_begin(struct managed *m)
+{
+	if (m->kind == UNIT_KIND_POD)
+		cg_oom_events(m->cgroup.cg, &m->plan.pod_ooms);
+}
+
 /* The pod holds more than its containers, and may be full first: then `max` is counted up there. */
 void pod_asked_full(struct managed *m, const struct usage *u)
 {

@@ -29,3 +29,5 @@ bool pod_level_short(const struct managed *level);
 void pod_make_room(struct managed *m);
 /* The owner changed a container's original from `from` to `to`. */
 void pod_level_adopt(struct pod *p, enum resource r, uint64_t from, uint64_t to);
+/* It was attached to its cgroup. */
+void pod_level_begin(struct managed *m);

@@ -3,9 +3,11 @@
 #include "agent/apply/start.h"
 #include "agent/apply/apply.h"
 #include "agent/apply/boost.h"
+#include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
 #include "agent/apply/release.h"
 #include "agent/apply/stuck.h"
+#include "agent/manage/attach.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
@@ -17,7 +19,6 @@
 #include "agent/manage/reader.h"
 #include "agent/manage/scope.h"
 #include "agent/manage/wake.h"
-#include "cgroup/stuck.h"
 #include <errno.h>
 #include <string.h>
 
@@ -27,24 +28,11 @@ void managed_reattach(struct managed *m)
 {
 	unit_brake_off(m);
 	message_summed(m, true);
-	m->cgroup.was_running = m->cgroup.cg != NULL;
 	persist_keep_history(m->daemon, m);
-	managed_close(m);
-	m->cgroup.reattached_at = m->cgroup.lost_at = m->daemon->wake.now;
+	managed_detach(m);
 	m->control.started_at = 0;
 	originals_forget(m);
 	property_forget_sent(m);
-}
-
-static int on_memory_events(sd_event_source *s, int fd, uint32_t revents, void *userdata)
-{
-	struct managed *m = userdata;
-
-	(void)s;
-	(void)fd;
-	(void)revents;
-	m->daemon->units.memory_heard(m);
-	return 0;
 }
 
 static uint32_t depth_of(const char *path)
@@ -54,52 +42,6 @@ static uint32_t depth_of(const char *path)
 	for (; *path != '\0'; path++)
 		depth += *path == '/';
 	return depth;
-}
-
-/* After that time, a missing limit was removed by an external writer and not by systemd. */
-#define STARTING_USEC (10 * USEC_PER_SEC)
-
-/* While systemd sets a unit up, its files show defaults: not the originals. */
-static bool still_starting(const struct limits *l, const struct unit_props *p)
-{
-	return (p->cpu_quota_per_sec_usec != UINT64_MAX && l->cpu_quota_usec == LIMIT_MAX) ||
-	       (p->mem_max != UINT64_MAX && l->mem_max == LIMIT_MAX);
-}
-
-/* Files and wake-ups of a cgroup that is to be managed. A pod level has no use of its own. */
-static int attach(struct managed *m, const struct arrival *a, struct usage *ret)
-{
-	struct daemon *d = m->daemon;
-	int fd, r;
-
-	free(m->cgroup.path);
-	m->cgroup.path = strdup(a->cgroup);
-	if (m->cgroup.path == NULL)
-		return -ENOMEM;
-	r = cg_open(d->host.root, a->cgroup, &m->cgroup.cg);
-	if (r < 0)
-		return r;
-	r = cg_read(m->cgroup.cg, LIMITS_USAGE, ret);
-	if (m->cgroup.attach_tried_at == 0)
-		m->cgroup.attach_tried_at = d->wake.now;
-	if (r == 0 && still_starting(&ret->limits, &a->props) &&
-	    d->wake.now - m->cgroup.attach_tried_at < STARTING_USEC)
-		r = -EAGAIN;
-	if (r < 0) {
-		managed_close(m);
-		return r;
-	}
-	m->cgroup.attach_tried_at = 0;
-	reader_attach(m);
-	cg_watch_limits(d->inotify.watch, m->cgroup.cg, m->control.target + 1);
-	stuck_forget(m);
-	if (m->kind == UNIT_KIND_POD)
-		cg_oom_events(m->cgroup.cg, &m->plan.pod_ooms);
-	fd = cg_events_fd(m->cgroup.cg);
-	if (fd >= 0 &&
-	    sd_event_add_io(d->event, &m->cgroup.events, fd, EPOLLPRI, on_memory_events, m) >= 0)
-		sd_event_source_set_priority(m->cgroup.events, DAEMON_PRIORITY_REFLEX);
-	return 0;
 }
 
 static bool same_limits(const struct limits *a, const struct limits *b)
@@ -258,10 +200,12 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	struct arrival a = *given;
 	struct usage u = {0};
 
-	if (attach(m, &a, &u) < 0) {
+	if (managed_attach(m, &a, &u) < 0) {
 		managed_set_state(m, m->state, "its cgroup is not ready");
 		return;
 	}
+	stuck_forget(m);
+	pod_level_begin(m);
 	if (first)
 		begin(m, rule, &a, &u.limits);
 	persist_follow(d, m);
@@ -273,7 +217,6 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	property_stored(m, &a.props);
 	property_checked(m);
 	property_look_dropins(m);
-	m->cgroup.lost_at = 0;
 	if (m->state != UNIT_RESTORED && !m->hand_back.due) {
 		managed_set_state(m, UNIT_MANAGED, NULL);
 		if (rule->mode != MODE_OFF)
@@ -283,7 +226,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	/* Initial sizes a unit when the unit starts, not when vscaled does. */
 	if (first && (m->cgroup.was_running || a.active_enter_usec <= d->wake.started_monotonic))
 		m->control.initial_done = true;
-	m->cgroup.was_running = false;
+	managed_set_running(m);
 	message_managed(m);
 	if (first)
 		take_over(m, &u.limits);

@@ -18,7 +18,7 @@ void managed_close(struct managed *m)
 		return;
 	sd_event_source_disable_unref(m->cgroup.events);
 	m->cgroup.events = NULL;
-	m->sweep.events_muted = false;
+
 	cg_watch_forget(m->daemon->inotify.watch, m->control.target + 1);
 	reader_detach(m);
 	cg_close(m->cgroup.cg);

@@ -109,12 +109,21 @@ struct managed_stuck {
 	usec_t nudge_wait;
 };
 
+/*
+ * Is the cgroup its own? CONFIRMED -> GUESSED or GUESSED_NEW: it was attached before the API server
+ * named the cgroup. Any -> CONFIRMED: the API server names it, or it is released.
+ */
+enum container_attach {
+	ATTACH_CONFIRMED,
+	ATTACH_GUESSED,
+	ATTACH_GUESSED_NEW, /* and it had no record before that */
+};
+
 /* What the pod says of it. Written by agent/pod. */
 struct managed_container {
 	struct container_rule rule; /* of a container or pod level */
 	bool annotated;             /* a container: the pod names it */
-	bool guessed;     /* attached before the API server confirmed that the cgroup is its own */
-	bool guess_first; /* and it had no record before that */
+	enum container_attach attach;
 	struct limits found; /* the cgroup's before that */
 	usec_t echo_until;   /* until then a write by the kubelet is an echo of the changed spec */
 	uint64_t owner_value[RESOURCE_COUNT]; /* in the spec, not adopted yet; 0: none */

@@ -91,8 +91,7 @@ bool pod_has_limits_of(const struct kube_container *c, const struct limits *stan
 
 void pod_note_guess(struct managed *m, const struct limits *found)
 {
-	m->container.guessed = true;
-	m->container.guess_first = !persist_has(m->daemon, m);
+	m->container.attach = persist_has(m->daemon, m) ? ATTACH_GUESSED : ATTACH_GUESSED_NEW;
 	m->container.found = *found;
 }
 
@@ -203,8 +202,10 @@ static void put_back(const struct managed *m, const struct limits *f)
 /* It has not run in this cgroup: what was learned of it there is not its own. */
 static void forget_guess(struct managed *m)
 {
-	m->container.guessed = false;
-	if (m->container.guess_first) {
+	bool first = m->container.attach == ATTACH_GUESSED_NEW;
+
+	m->container.attach = ATTACH_CONFIRMED;
+	if (first) {
 		persist_forget(m->daemon, m);
 		m->control.started_at = 0;
 		originals_forget(m);
@@ -269,10 +270,11 @@ void pod_check_guesses(struct pod *p, const struct pod_children *all)
 		const struct pod_child *own = pod_child_of_id(all, p->spec->containers[i].id);
 		size_t k;
 
-		if (m == NULL || m->cgroup.cg == NULL || !m->container.guessed)
+		if (m == NULL || m->cgroup.cg == NULL || m->container.attach == ATTACH_CONFIRMED)
 			continue;
 		if (own != NULL && strcmp(own->path, m->cgroup.path) == 0) {
-			m->container.guessed = false; /* the API server reports the same */
+			/* The API server reports the same. */
+			m->container.attach = ATTACH_CONFIRMED;
 			continue;
 		}
 		k = owner_of(p, i, all);

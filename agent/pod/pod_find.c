@@ -3,6 +3,7 @@
  * appears. */
 #include "agent/pod/pod_find.h"
 #include "agent/apply/start.h"
+#include "agent/manage/attach.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
@@ -230,8 +231,7 @@ static void find_level(struct pod *p)
 	if (m == NULL || m->state == UNIT_RESTORED || pod_in_doubt(p))
 		return;
 	level_spec(p->spec, spec);
-	if (m->cgroup.attach_tried_at == 0)
-		m->cgroup.attach_tried_at = d->wake.now;
+	managed_attach_tried(m);
 	if (read_limits(d, p->path, &stands) < 0)
 		return;
 	if (!has_limits(&stands, spec) && d->wake.now - m->cgroup.attach_tried_at < READY_USEC) {
@@ -333,8 +333,7 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 
 	if (m->originals.trust == ORIGINALS_UNKNOWN)
 		return;
-	if (m->cgroup.attach_tried_at == 0)
-		m->cgroup.attach_tried_at = d->wake.now;
+	managed_attach_tried(m);
 	if (read_limits(d, child->path, &stands) < 0)
 		return;
 	if (!has_limits(&stands, c->spec.limit) &&
@@ -350,7 +349,7 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 	unit = unit_of(d, &child->name);
 	managed_set_unit(m, unit != NULL ? strdup(unit) : NULL);
 	first = m->control.started_at == 0;
-	m->container.guessed = false;
+	m->container.attach = ATTACH_CONFIRMED;
 	if (guessed)
 		pod_note_guess(m, &stands);
 	managed_start(m, &m->container.rule.rule, &a);

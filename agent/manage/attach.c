@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/manage/attach.h"
+#include "agent/manage/daemon_state.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/reader.h"
+#include <errno.h>
+#include <string.h>
+
+#define LIMITS_USAGE (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
+
+static int on_memory_events(sd_event_source *s, int fd, uint32_t revents, void *userdata)
+{
+	struct managed *m = userdata;
+
+	(void)s;
+	(void)fd;
+	(void)revents;
+	m->daemon->units.memory_heard(m);
+	return 0;
+}
+
+/* After that time, a missing limit was removed by an external writer and not by systemd. */
+#define STARTING_USEC (10 * USEC_PER_SEC)
+
+/* While systemd sets a unit up, its files show defaults: not the originals. */
+static bool still_starting(const struct limits *l, const struct unit_props *p)
+{
+	return (p->cpu_quota_per_sec_usec != UINT64_MAX && l->cpu_quota_usec == LIMIT_MAX) ||
+	       (p->mem_max != UINT64_MAX && l->mem_max == LIMIT_MAX);
+}
+
+int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret)
+{
+	struct daemon *d = m->daemon;
+	int fd, r;
+
+	free(m->cgroup.path);
+	m->cgroup.path = strdup(a->cgroup);
+	if (m->cgroup.path == NULL)
+		return -ENOMEM;
+	r = cg_open(d->host.root, a->cgroup, &m->cgroup.cg);
+	if (r < 0)
+		return r;
+	r = cg_read(m->cgroup.cg, LIMITS_USAGE, ret);
+	managed_attach_tried(m);
+	if (r == 0 && still_starting(&ret->limits, &a->props) &&
+	    d->wake.now - m->cgroup.attach_tried_at < STARTING_USEC)
+		r = -EAGAIN;
+	if (r < 0) {
+		managed_close(m);
+		return r;
+	}
+	m->cgroup.attach_tried_at = 0;
+	reader_attach(m);
+	cg_watch_limits(d->inotify.watch, m->cgroup.cg, m->control.target + 1);
+	fd = cg_events_fd(m->cgroup.cg);
+	if (fd >= 0 &&
+	    sd_event_add_io(d->event, &m->cgroup.events, fd, EPOLLPRI, on_memory_events, m) >= 0)
+		sd_event_source_set_priority(m->cgroup.events, DAEMON_PRIORITY_REFLEX);
+	return 0;
+}
+
+void managed_attach_tried(struct managed *m)
+{
+	if (m->cgroup.attach_tried_at == 0)
+		m->cgroup.attach_tried_at = m->daemon->wake.now;
+}
+
+void managed_set_running(struct managed *m)
+{
+	m->cgroup.lost_at = 0;
+	m->cgroup.was_running = false;
+}
+
+void managed_detach(struct managed *m)
+{
+	m->cgroup.was_running = m->cgroup.cg != NULL;
+	managed_close(m);
+	m->cgroup.reattached_at = m->cgroup.lost_at = m->daemon->wake.now;
+}

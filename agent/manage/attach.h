@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cgroup of one entry: opened with everything that depends on it, and closed. */
+#pragma once
+
+struct arrival;
+struct managed;
+struct usage;
+
+/* Opens its cgroup, reads its limits, and adds the watches of its files, its reader slot and the
+ * source of its memory.events. -EAGAIN: systemd is still setting it up. On failure it stays closed.
+ */
+int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret);
+/* Its cgroup is there and not ready: the time of the first such try is kept until it is attached.
+ */
+void managed_attach_tried(struct managed *m);
+/* Its limits are known: it runs. */
+void managed_set_running(struct managed *m);
+/* Closes it, to be attached anew. */
+void managed_detach(struct managed *m);
