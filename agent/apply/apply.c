@@ -62,7 +62,7 @@ int step_apply(struct managed *m, const struct change *step, const struct contro
 static void plan_step(struct daemon *d, const struct change *step)
 {
 	struct change follow[PLAN_STEPS_PER_UNIT];
-	struct managed *m = d->units.items[step->target];
+	struct managed *m = managed_by_id(d, step->target);
 	struct plan next = {.steps = follow, .capacity = ARRAY_SIZE(follow)};
 	struct control_context x = daemon_context(d, &next);
 

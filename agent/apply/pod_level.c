@@ -158,7 +158,7 @@ static void note_rising(struct daemon *d, const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct change *s = &plan->steps[i];
-		struct managed *m = d->units.items[s->target];
+		struct managed *m = managed_by_id(d, s->target);
 		enum resource r = knobs[s->knob].resource;
 		uint64_t to;
 
@@ -177,7 +177,7 @@ static void note_rising(struct daemon *d, const struct plan *plan)
 static void forget_rising(struct daemon *d, const struct plan *plan, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct managed *m = d->units.items[plan->steps[i].target];
+		struct managed *m = managed_by_id(d, plan->steps[i].target);
 
 		memset(m->plan.rising, 0, sizeof m->plan.rising);
 		m->plan.echoed = 0;

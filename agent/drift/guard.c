@@ -20,6 +20,7 @@
 static void on_watch_event(void *ctx, const struct cg_watch_event *e)
 {
 	struct daemon *d = ctx;
+	struct managed *m;
 
 	if (e->what == CG_WATCH_OVERFLOW) {
 		for (size_t i = 0; i < d->units.count; i++)
@@ -29,12 +30,13 @@ static void on_watch_event(void *ctx, const struct cg_watch_event *e)
 	}
 	if (pods_watch_event(d, e))
 		return;
-	if (e->cookie == 0 || e->cookie > d->units.count)
+	m = managed_by_cookie(d, e->cookie);
+	if (m == NULL)
 		return;
 	if (e->what == CG_WATCH_LIMIT)
-		drift_request_check(d->units.items[e->cookie - 1]);
+		drift_request_check(m);
 	else
-		managed_check_levels(d->units.items[e->cookie - 1]);
+		managed_check_levels(m);
 }
 
 static int on_watch(sd_event_source *s, int fd, uint32_t revents, void *userdata)

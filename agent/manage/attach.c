@@ -52,7 +52,7 @@ int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret
 	}
 	m->cgroup.attach_tried_at = 0;
 	reader_attach(m);
-	cg_watch_limits(d->inotify.watch, m->cgroup.cg, m->control.target + 1);
+	cg_watch_limits(d->inotify.watch, m->cgroup.cg, managed_cookie(m));
 	fd = cg_events_fd(m->cgroup.cg);
 	if (fd >= 0 &&
 	    sd_event_add_io(d->event, &m->cgroup.events, fd, EPOLLPRI, on_memory_events, m) >= 0)

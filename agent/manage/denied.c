@@ -25,10 +25,11 @@ static const char *bytes(uint64_t value, char buf[static HUMAN_SIZE])
 	return human_amount(RESOURCE_MEMORY, value, buf);
 }
 
-/* A ledger entry and its unit have the same index. */
 static const char *name_of(const struct daemon *d, uint32_t entry)
 {
-	return entry < d->units.count ? d->units.items[entry]->name : "another one";
+	const struct managed *m = managed_by_id(d, entry);
+
+	return m != NULL ? m->name : "another one";
 }
 
 static void figures(const struct managed *m, char *text, size_t size)

@@ -19,7 +19,7 @@ void managed_close(struct managed *m)
 	sd_event_source_disable_unref(m->cgroup.events);
 	m->cgroup.events = NULL;
 
-	cg_watch_forget(m->daemon->inotify.watch, m->control.target + 1);
+	cg_watch_forget(m->daemon->inotify.watch, managed_cookie(m));
 	reader_detach(m);
 	cg_close(m->cgroup.cg);
 	m->cgroup.cg = NULL;
@@ -55,8 +55,9 @@ void managed_free_all(struct daemon *d)
 	for (size_t i = 0; i < d->units.count; i++)
 		managed_free(d->units.items[i]);
 	free(d->units.items);
-	d->units.items = NULL;
-	d->units.count = 0;
+	free(d->units.by_id);
+	d->units.items = d->units.by_id = NULL;
+	d->units.count = d->units.id_count = 0;
 }
 
 /* A waiting call would be sent for a successor of the same name, while that one is created. */
@@ -112,10 +113,33 @@ static int copy(const char *from, char **ret)
 	return from != NULL && *ret == NULL ? -ENOMEM : 0;
 }
 
+/* Both arrays have room for one more before anything is changed. */
+static int table_add(struct unit_table *t, struct managed *m)
+{
+	struct managed **items = reallocarray(t->items, t->count + 1, sizeof *items), **by_id;
+	uint32_t id = 0;
+
+	if (items == NULL)
+		return -ENOMEM;
+	t->items = items;
+	while (id < t->id_count && t->by_id[id] != NULL)
+		id++;
+	if (id == t->id_count) {
+		by_id = reallocarray(t->by_id, (size_t)id + 1, sizeof *by_id);
+		if (by_id == NULL)
+			return -ENOMEM;
+		t->by_id = by_id;
+		t->id_count++;
+	}
+	m->control.target = id;
+	t->by_id[id] = m;
+	t->items[t->count++] = m;
+	return 0;
+}
+
 struct managed *managed_new(struct daemon *d, const struct managed_names *names)
 {
 	struct managed *m = calloc(1, sizeof *m);
-	void *grown;
 
 	if (m == NULL)
 		return NULL;
@@ -127,17 +151,13 @@ struct managed *managed_new(struct daemon *d, const struct managed_names *names)
 	m->paused = d->units.paused;
 	m->cgroup.lost_at = d->wake.now;
 	m->state = UNIT_WAITING;
-	grown = reallocarray(d->units.items, d->units.count + 1, sizeof *d->units.items);
-	if (grown != NULL)
-		d->units.items = grown;
+
 	if (copy(names->name, &m->name) < 0 || copy(names->unit, &m->unit) < 0 ||
 	    copy(names->key, &m->key) < 0 || copy(names->history_key, &m->history_key) < 0 ||
-	    grown == NULL) {
+	    table_add(&d->units, m) < 0) {
 		managed_free(m);
 		return NULL;
 	}
-	m->control.target = (uint32_t)d->units.count;
-	d->units.items[d->units.count++] = m;
 	return m;
 }
 
@@ -153,27 +173,38 @@ void managed_check_levels(struct managed *m)
 	reader_attach(m);
 	/* Watches of a level that is gone would never be removed. */
 	if (cg_inner_id(m->cgroup.cg) == 0)
-		cg_watch_forget(m->daemon->inotify.watch, m->control.target + 1);
-	cg_watch_limits(m->daemon->inotify.watch, m->cgroup.cg, m->control.target + 1);
+		cg_watch_forget(m->daemon->inotify.watch, managed_cookie(m));
+	cg_watch_limits(m->daemon->inotify.watch, m->cgroup.cg, managed_cookie(m));
 	drift_request_check(m);
 }
 
-/* The last one moves into the gap, and its watches and steps get its new index. */
+struct managed *managed_by_id(const struct daemon *d, uint32_t id)
+{
+	return id < d->units.id_count ? d->units.by_id[id] : NULL;
+}
+
+/* 0 is no cookie. */
+uint64_t managed_cookie(const struct managed *m)
+{
+	return (uint64_t)m->control.target + 1;
+}
+
+struct managed *managed_by_cookie(const struct daemon *d, uint64_t cookie)
+{
+	return cookie != 0 && cookie <= UINT32_MAX ? managed_by_id(d, (uint32_t)(cookie - 1))
+						   : NULL;
+}
+
 void managed_remove(struct managed *m)
 {
-	struct daemon *d = m->daemon;
-	size_t i = m->control.target;
-	struct managed *last = d->units.items[d->units.count - 1];
+	struct unit_table *t = &m->daemon->units;
+	size_t i = 0;
 
 	managed_close(m);
-	node_memory_renumber(d);
-	d->units.items[i] = last;
-	d->units.count--;
-	if (last != m && last->cgroup.cg != NULL)
-		cg_watch_forget(d->inotify.watch, last->control.target + 1);
-	last->control.target = (uint32_t)i;
-	if (last != m && last->cgroup.cg != NULL)
-		cg_watch_limits(d->inotify.watch, last->cgroup.cg, i + 1);
-	drift_request_check(last);
+	node_memory_forget(m->daemon, m->control.target);
+	while (t->items[i] != m)
+		i++;
+	t->items[i] = t->items[--t->count];
+	t->by_id[m->control.target] = NULL;
 	managed_free(m);
 }

@@ -64,7 +64,9 @@ struct arrival {
 };
 /* Containers and pod levels too. */
 struct unit_table {
-	struct managed **items; /* owned; a unit's index is its control.target */
+	struct managed **items; /* owned, in no lasting order */
+	struct managed **by_id; /* id_count of them; NULL: no entry has this id now */
+	uint32_t id_count;
 	size_t count;
 	bool paused;                             /* new ones too, by vscalectl pause */
 	void (*memory_heard)(struct managed *m); /* memory.events of m had an event */
@@ -86,7 +88,14 @@ void managed_lost(struct managed *m);
 void managed_check_levels(struct managed *m);
 /* A cgroup may have appeared that it can be attached to. */
 void managed_check_again(struct managed *m);
-/* Takes it out of the table. Not while a plan is being made: the other entries get new indexes. */
+/*
+ * The id of an entry does not change while it is in the table: control.target in plans and in the
+ * ledger, and managed_cookie() in watches. The next new entry may get the id of a removed one.
+ */
+struct managed *managed_by_id(const struct daemon *d, uint32_t id); /* NULL: there is none */
+uint64_t managed_cookie(const struct managed *m);
+struct managed *managed_by_cookie(const struct daemon *d, uint64_t cookie); /* likewise */
+/* Takes it out of the table. Not while a plan is being made, which may name it. */
 void managed_remove(struct managed *m);
 void managed_free_all(struct daemon *d);
 

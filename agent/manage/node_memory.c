@@ -59,13 +59,16 @@ void node_memory_close(struct daemon *d)
 	d->memory.open = false;
 }
 
-void node_memory_renumber(struct daemon *d)
+void node_memory_forget(struct daemon *d, uint32_t id)
 {
 	node_memory_close(d);
 	for (size_t i = 0; i < d->units.count; i++) {
 		struct ledger_verdict *v = &d->units.items[i]->control.denial.verdict;
 
-		v->kept_for = v->holder = LEDGER_NOBODY;
+		if (v->kept_for == id)
+			v->kept_for = LEDGER_NOBODY;
+		if (v->holder == id)
+			v->holder = LEDGER_NOBODY;
 	}
 }
 
@@ -79,16 +82,15 @@ static bool has_ended(const struct managed *m)
 	return c == NULL || c->kind != CONTAINER_SIDECAR;
 }
 
-/* Nothing to grant: a pod level is the sum of its containers, and a container that has ended for
- * good needs nothing for a successor. */
+/* Nothing to grant: no entry has this id, a pod level is the sum of its containers, and a container
+ * that has ended for good needs nothing for a successor. */
 static bool is_out(const struct managed *m)
 {
-	return m->kind == UNIT_KIND_POD || has_ended(m);
+	return m == NULL || m->kind == UNIT_KIND_POD || has_ended(m);
 }
 
-static void fill_entry(const struct managed *m, struct ledger_entry *ret)
+static void fill_entry(const struct daemon *d, const struct managed *m, struct ledger_entry *ret)
 {
-	const struct daemon *d = m->daemon;
 
 	if (is_out(m)) {
 		*ret = (struct ledger_entry){.limit = LIMIT_MAX, .original = LIMIT_MAX};
@@ -105,8 +107,8 @@ static bool fill_entries(struct daemon *d)
 {
 	struct node_memory *n = &d->memory;
 
-	if (n->capacity < d->units.count) {
-		size_t want = MAX(2 * n->capacity, d->units.count);
+	if (n->capacity < d->units.id_count) {
+		size_t want = MAX(2 * n->capacity, d->units.id_count);
 		void *grown = reallocarray(n->entries, want, sizeof *n->entries);
 
 		if (grown == NULL)
@@ -114,8 +116,8 @@ static bool fill_entries(struct daemon *d)
 		n->entries = grown;
 		n->capacity = want;
 	}
-	for (size_t i = 0; i < d->units.count; i++)
-		fill_entry(d->units.items[i], &n->entries[i]);
+	for (uint32_t i = 0; i < d->units.id_count; i++)
+		fill_entry(d, managed_by_id(d, i), &n->entries[i]);
 	return true;
 }
 
@@ -142,14 +144,14 @@ static struct ledger *open_ledger(struct daemon *d)
 	struct node_memory *n = &d->memory;
 	struct ledger_node figures;
 
-	if (n->open && n->ledger.count == d->units.count)
+	if (n->open && n->ledger.count == d->units.id_count)
 		return &n->ledger;
 	n->open = read_node(d) && fill_entries(d);
 	if (!n->open)
 		return NULL;
 	figures = n->supply;
 	figures.available = ledger_read(&n->reads, &n->ledger, figures.available);
-	ledger_begin(&n->ledger, &figures, n->entries, (uint32_t)d->units.count);
+	ledger_begin(&n->ledger, &figures, n->entries, d->units.id_count);
 	return &n->ledger;
 }
 
@@ -185,8 +187,10 @@ void node_memory_balance(struct daemon *d, struct plan *plan)
 	ledger_passed(&n->reads, &n->ledger, n->supply.available);
 	count = ledger_cancel(&n->ledger, asks, ASKS_MAX);
 	for (uint32_t i = 0; i < count; i++) {
-		struct managed *m = d->units.items[asks[i].entry];
+		struct managed *m = managed_by_id(d, asks[i].entry);
 
+		if (m == NULL)
+			continue;
 		if (m->control.unjudged_bytes != 0)
 			judge_take_back(m);
 		else if (managed_has_laws(m) && m->cgroup.cg != NULL)

@@ -16,7 +16,7 @@ struct node_memory {
 	bool reported; /* reported that it cannot be read */
 	struct ledger ledger;
 	struct ledger_reads reads;
-	struct ledger_entry *entries; /* owned, one per target */
+	struct ledger_entry *entries; /* owned, one per id */
 	size_t capacity;
 	bool kubelet;              /* there is a kubelet, which evicts by a figure of its own */
 	struct meminfo read;       /* as of the last time; total 0: never */
@@ -31,8 +31,8 @@ void node_memory_start(struct daemon *d, const char *root);
 void node_memory_stop(struct daemon *d);
 /* A wake-up begins: what was read before is out of date. */
 void node_memory_close(struct daemon *d);
-/* The indexes of units are about to change. */
-void node_memory_renumber(struct daemon *d);
+/* The entry of this id is removed, and another may get the id: no verdict names it any more. */
+void node_memory_forget(struct daemon *d, uint32_t id);
 /* Before its memory may be raised: reads the file, once in a wake-up, and opens the ledger. NULL:
  * nothing is counted. */
 struct ledger *node_memory_for(const struct managed *m);

@@ -114,7 +114,7 @@ struct control {
 	struct limits original;
 	struct limits kernel; /* as last seen or written */
 	usec_t started_at;
-	uint32_t target; /* index in the plan's steps */
+	uint32_t target; /* the caller's id of it, in steps and in the ledger */
 	uint32_t depth;
 	bool paused;
 	uint32_t gave_way; /* RESOURCES_*: suspended */

@@ -54,7 +54,7 @@ uint64_t cpu_quota_of(uint64_t milli, uint64_t period_usec);
  * to = bytes to take back, else bytes. LIMIT_MAX = "max".
  */
 struct change {
-	uint32_t target; /* index given by the caller; the applier maps it to a cgroup */
+	uint32_t target; /* id given by the caller; the applier maps it to a cgroup */
 	enum knob knob;
 	uint32_t depth; /* of the cgroup below the root: orders parents and children */
 	uint64_t from;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What others write to the limits of a unit, and a PID 1 that lags, under the whole daemon. */
 #include "agent/drift/guard.h"
+#include "agent/manage/managed_facts.h"
 #include "cgroup/group.h"
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"
@@ -397,6 +398,42 @@ static void test_slow_list(void)
 	rig_close(&r);
 }
 
+/* An entry that goes leaves the ids of the others, and with them their watches, as they were. */
+static void test_ids_stay(void)
+{
+	struct rig r;
+	struct rig_unit *scope, *u;
+	struct managed *m;
+	uint32_t id, freed;
+
+	rig_open(&r, rig_config("  - {match: \"*.scope\", mode: Auto}\n"
+				"  - {match: \"*.service\", mode: Auto}\n"));
+	scope = rig_add(&r, "a.scope", 200, 64 * MIB);
+	rig_add(&r, "b.service", 200, 64 * MIB);
+	u = rig_add(&r, "c.service", 200, 64 * MIB);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_run(&r, 3, step_idle);
+	freed = managed_find(r.daemon, "a.scope")->control.target;
+	m = managed_find(r.daemon, "c.service");
+	id = m->control.target;
+	CHECK(id != freed);
+	rig_unit_stop(&r, scope);
+	rig_run(&r, 60, NULL);
+	CHECK(managed_find(r.daemon, "a.scope") == NULL);
+	CHECK(managed_find(r.daemon, "c.service") == m);
+	CHECK_EQ(m->control.target, id);
+	CHECK(managed_by_id(r.daemon, id) == m && managed_by_id(r.daemon, freed) == NULL);
+	rig_unit_start(&r, rig_add(&r, "d.service", 200, 64 * MIB));
+	rig_run(&r, 3, NULL);
+	CHECK_EQ(managed_find(r.daemon, "d.service")->control.target, freed);
+	/* Its watch still names it. */
+	rig_put(&r, u, "memory.max", "50331648\n");
+	rig_run(&r, 2, NULL);
+	CHECK_EQ(m->drift.replaced[RESOURCE_MEMORY], 1);
+	CHECK_EQ(managed_by_id(r.daemon, freed)->drift.replaced[RESOURCE_MEMORY], 0);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	test_period_alone();
@@ -414,5 +451,6 @@ int main(void)
 	test_pid1_hangs();
 	test_restore_given_up();
 	test_slow_list();
+	test_ids_stay();
 	return check_result();
 }

@@ -410,7 +410,7 @@ static void test_late_unwatched(void)
 	both_levels = true;
 	rig_pod_put(&r, p);
 	m = pods_of(&r, "default/web-0/app");
-	cg_watch_forget(r.daemon->inotify.watch, m->control.target + 1);
+	cg_watch_forget(r.daemon->inotify.watch, managed_cookie(m));
 	put_inner(&r, p->container[0].unit);
 	crun_writes(&r, p->container[0].unit, 200, 64 * MIB);
 	rig_run(&r, 15, burn_800);
