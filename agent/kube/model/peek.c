@@ -2,103 +2,27 @@
 #include "agent/kube/model/peek.h"
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
+#include "agent/kube/model/scan.h"
 #include <ctype.h>
 #include <string.h>
 
-struct cursor {
-	const char *p;
-	const char *end;
-};
-
-static void peek_blanks(struct cursor *c)
+/* What is left of the text, from a value on. */
+static struct span rest_at(const struct span *whole, const char *at)
 {
-	while (c->p < c->end && strchr(" \t\r\n", *c->p) != NULL && *c->p != '\0')
-		c->p++;
+	return (struct span){at, (size_t)(whole->s + whole->len - at)};
 }
 
-static bool peek_take(struct cursor *c, char what)
+/* A string without an escape; another value, or a longer one, leaves ret as it is. */
+static void copy_string(const struct span *value, char *ret, size_t size)
 {
-	peek_blanks(c);
-	if (c->p == c->end || *c->p != what)
-		return false;
-	c->p++;
-	return true;
+	if (value->len < 2 || value->s[0] != '"' || value->len - 2 >= size ||
+	    memchr(value->s, '\\', value->len) != NULL)
+		return;
+	memcpy(ret, value->s + 1, value->len - 2);
+	ret[value->len - 2] = '\0';
 }
 
-/* Reads a string without its quotes; one with an escape, or longer than size, reads as "". False:
- * it has no end here. */
-static bool peek_string(struct cursor *c, char *ret, size_t size)
-{
-	const char *begin;
-	bool plain = true;
-
-	if (!peek_take(c, '"'))
-		return false;
-	for (begin = c->p; c->p < c->end && *c->p != '"'; c->p++) {
-		if (*c->p != '\\')
-			continue;
-		plain = false;
-		if (++c->p == c->end)
-			return false;
-	}
-	if (c->p == c->end)
-		return false;
-	ret[0] = '\0';
-	if (plain && (size_t)(c->p - begin) < size) {
-		memcpy(ret, begin, (size_t)(c->p - begin));
-		ret[c->p - begin] = '\0';
-	}
-	c->p++;
-	return true;
-}
-
-/* A number, true, false or null. False: it has no end here, or there is none. */
-static bool peek_literal(struct cursor *c)
-{
-	const char *begin = c->p;
-
-	while (c->p < c->end && (isalnum((unsigned char)*c->p) || strchr("+-.", *c->p) != NULL) &&
-	       *c->p != '\0')
-		c->p++;
-	return c->p > begin && c->p < c->end;
-}
-
-/* Skips the next value, nested or not. False: it has no end here. */
-static bool peek_skip(struct cursor *c)
-{
-	char nothing[1];
-	size_t depth = 0;
-
-	do {
-		peek_blanks(c);
-		if (c->p == c->end)
-			return false;
-		if (*c->p == '"') {
-			if (!peek_string(c, nothing, sizeof nothing))
-				return false;
-			continue;
-		}
-		depth += *c->p == '{' || *c->p == '[';
-		if (*c->p == '}' || *c->p == ']') {
-			if (depth == 0)
-				return false;
-			depth--;
-		}
-		if (depth == 0 && *c->p != '}' && *c->p != ']')
-			return peek_literal(c);
-		c->p++;
-	} while (depth > 0);
-	return true;
-}
-
-/* The next key of an object that was entered, up to its value. */
-static bool next_key(struct cursor *c, char *ret, size_t size)
-{
-	(void)peek_take(c, ',');
-	return peek_string(c, ret, size) && peek_take(c, ':');
-}
-
-static void read_meta(struct cursor *c, struct kube_peek *ret)
+static void read_meta(const struct span *meta, struct kube_peek *ret)
 {
 	const struct {
 		const char *key;
@@ -110,37 +34,28 @@ static void read_meta(struct cursor *c, struct kube_peek *ret)
 		{"name", ret->name, sizeof ret->name},
 		{"resourceVersion", ret->resource_version, sizeof ret->resource_version},
 	};
-	char key[32];
+	struct span key, value;
+	const char *at = NULL;
 
-	if (!peek_take(c, '{'))
-		return;
-	while (next_key(c, key, sizeof key)) {
-		size_t i = 0;
-
-		while (i < ARRAY_SIZE(rows) && strcmp(rows[i].key, key) != 0)
-			i++;
-		/* Of two the first counts. */
-		if (i < ARRAY_SIZE(rows) && rows[i].text[0] == '\0') {
-			if (!peek_string(c, rows[i].text, rows[i].size))
-				return;
-		} else if (!peek_skip(c)) {
-			return;
-		}
-	}
+	while (scan_next(meta, &at, &key, &value))
+		for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+			/* Of two the first counts. */
+			if (span_is(&key, rows[i].key) && rows[i].text[0] == '\0')
+				copy_string(&value, rows[i].text, rows[i].size);
 }
 
-static void read_object(struct cursor *c, struct kube_peek *ret)
+static void read_object(const struct span *object, struct kube_peek *ret)
 {
-	char key[32];
+	struct span key, value;
+	const char *at = NULL;
 
-	if (!peek_take(c, '{'))
-		return;
-	while (next_key(c, key, sizeof key)) {
-		if (strcmp(key, "metadata") == 0) {
-			read_meta(c, ret);
+	while (scan_key(object, &at, &key)) {
+		if (span_is(&key, "metadata")) {
+			value = rest_at(object, at);
+			read_meta(&value, ret);
 			return;
 		}
-		if (!peek_skip(c))
+		if (!scan_value(object, &at, &value))
 			return;
 	}
 }
@@ -167,31 +82,30 @@ static void drop_invalid(struct kube_peek *p)
 
 void kube_peek_pod(const char *text, size_t len, struct kube_peek *ret)
 {
-	struct cursor c = {text, text + len};
+	struct span object = {text, len};
 
 	*ret = (struct kube_peek){.event = WATCH_UNKNOWN};
-	read_object(&c, ret);
+	read_object(&object, ret);
 	drop_invalid(ret);
 }
 
 void kube_peek_watch(const char *text, size_t len, struct kube_peek *ret)
 {
-	struct cursor c = {text, text + len};
-	char key[32], type[32] = "";
+	struct span line = {text, len}, key, value;
+	const char *at = NULL;
+	char type[32] = "";
 
 	*ret = (struct kube_peek){.event = WATCH_UNKNOWN};
-	if (!peek_take(&c, '{'))
-		return;
-	while (next_key(&c, key, sizeof key)) {
-		if (strcmp(key, "type") == 0 && type[0] == '\0') {
-			if (!peek_string(&c, type, sizeof type))
-				break;
-		} else if (strcmp(key, "object") == 0) {
-			read_object(&c, ret);
-			break;
-		} else if (!peek_skip(&c)) {
+	while (scan_key(&line, &at, &key)) {
+		if (span_is(&key, "object")) {
+			value = rest_at(&line, at);
+			read_object(&value, ret);
 			break;
 		}
+		if (!scan_value(&line, &at, &value))
+			break;
+		if (span_is(&key, "type") && type[0] == '\0')
+			copy_string(&value, type, sizeof type);
 	}
 	ret->event = decode_event_type(type, strlen(type));
 	drop_invalid(ret);

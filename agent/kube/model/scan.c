@@ -286,15 +286,19 @@ int scan_slim(char *text, size_t len, struct scan_error *err)
 	return -E2BIG;
 }
 
-bool scan_next(const struct span *whole, const char **at, struct span *ret_key,
-	       struct span *ret_value)
+/* The scanner at a place of a container, which may have no end. */
+static struct scan scan_at(const struct span *whole, const char *at)
 {
-	struct scan s = {.start = whole->s, .p = *at, .end = whole->s + whole->len};
+	return (struct scan){.start = whole->s, .p = at, .end = whole->s + whole->len};
+}
 
-	if (whole->s[0] != '{' && whole->s[0] != '[')
+bool scan_key(const struct span *whole, const char **at, struct span *ret_key)
+{
+	struct scan s = scan_at(whole, *at != NULL ? *at : whole->s);
+
+	scan_blanks(&s);
+	if (*at == NULL && !scan_consume(&s, '{') && !scan_consume(&s, '['))
 		return false;
-	if (s.p == NULL)
-		s.p = whole->s + 1;
 	scan_blanks(&s);
 	scan_consume(&s, ',');
 	scan_blanks(&s);
@@ -309,12 +313,25 @@ bool scan_next(const struct span *whole, const char **at, struct span *ret_key,
 		scan_consume(&s, ':');
 		scan_blanks(&s);
 	}
-	ret_value->s = s.p;
-	if (!value(&s, 0))
-		return false;
-	ret_value->len = (size_t)(s.p - ret_value->s);
 	*at = s.p;
 	return true;
+}
+
+bool scan_value(const struct span *whole, const char **at, struct span *ret_value)
+{
+	struct scan s = scan_at(whole, *at);
+
+	if (!value(&s, 0))
+		return false;
+	*ret_value = (struct span){*at, (size_t)(s.p - *at)};
+	*at = s.p;
+	return true;
+}
+
+bool scan_next(const struct span *whole, const char **at, struct span *ret_key,
+	       struct span *ret_value)
+{
+	return scan_key(whole, at, ret_key) && scan_value(whole, at, ret_value);
 }
 
 bool span_is(const struct span *s, const char *text)

@@ -37,4 +37,8 @@ int scan_slim(char *text, size_t len, struct scan_error *err);
  * *at NULL. A key is the span between its quotes, as written; the key of an item is empty. */
 bool scan_next(const struct span *container, const char **at, struct span *ret_key,
 	       struct span *ret_value);
+/* The same in two steps, also where the end of the text is missing: the key, with *at moved to the
+ * value, and the value. False: the text ends before. */
+bool scan_key(const struct span *container, const char **at, struct span *ret_key);
+bool scan_value(const struct span *container, const char **at, struct span *ret_value);
 bool span_is(const struct span *s, const char *text);
