@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The file and the environment around config_load_text(). */
 #include "agent/base/drop.h"
+#include "agent/base/read_whole.h"
 #include "agent/config/config.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -55,8 +56,8 @@ static int read_file(const char *path, char **ret, size_t *ret_len)
 {
 	OWN(drop_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	OWN(drop_free) char *text = NULL;
-	size_t len = 0;
 	struct stat st;
+	int r;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
@@ -65,20 +66,10 @@ static int read_file(const char *path, char **ret, size_t *ret_len)
 	text = malloc(CONFIG_TEXT_MAX + 1);
 	if (text == NULL)
 		return -ENOMEM;
-	while (len <= CONFIG_TEXT_MAX) {
-		ssize_t n = read(fd, text + len, CONFIG_TEXT_MAX + 1 - len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		len += (size_t)n;
-	}
-	*ret = STEAL(text);
-	*ret_len = len;
-	return 0;
+	r = read_whole(fd, text, CONFIG_TEXT_MAX + 1, ret_len);
+	if (r == 0)
+		*ret = STEAL(text);
+	return r;
 }
 
 int config_load_file(const char *path, struct config *ret, struct config_errors *errs)

@@ -11,8 +11,6 @@ void render_pod(const struct ctl *c, const cJSON *pod);
 void render_pod_resource(const struct ctl *c, enum resource which, const cJSON *r);
 void render_explain(const struct ctl *c, const cJSON *unit);
 
-#define RENDER_SIZE 160
-
 enum paint { PAINT_GOOD, PAINT_WARN, PAINT_BAD, PAINT_BOLD, PAINT_NONE };
 
 /* Terminal sequences to go around a text; "" without colour. */

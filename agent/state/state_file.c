@@ -2,6 +2,7 @@
 #include "agent/state/state_file.h"
 #include "agent/base/crc32c.h"
 #include "agent/base/drop.h"
+#include "agent/base/read_whole.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -176,25 +177,6 @@ int state_file_set_aside(int dir, const struct state_kind *k, char *aside)
 	return set_aside(dir, k->name, "damaged", aside);
 }
 
-static int read_all(int fd, char *buf, size_t size, size_t *ret)
-{
-	size_t have = 0;
-
-	while (have < size) {
-		ssize_t n = read(fd, buf + have, size - have);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		have += (size_t)n;
-	}
-	*ret = have;
-	return 0;
-}
-
 static int read_and_parse(int dir, const struct state_kind *k, struct state_file *ret)
 {
 	OWN(drop_fd) int fd = openat(dir, k->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -213,7 +195,7 @@ static int read_and_parse(int dir, const struct state_kind *k, struct state_file
 	text = malloc(size);
 	if (text == NULL)
 		return -ENOMEM;
-	r = read_all(fd, text, size, &len);
+	r = read_whole(fd, text, size, &len);
 	if (r < 0)
 		return r;
 	return state_file_parse(k, text, len, ret);

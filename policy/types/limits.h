@@ -73,9 +73,3 @@ enum apply_outcome {
 	APPLY_REFUSED = 3,   /* the check right before the write failed; nothing was written */
 	APPLY_PARTIAL = 4,   /* KNOB_MEM_RECLAIM: the kernel got less than asked (EAGAIN) */
 };
-
-/* Where a plan goes: cgroupfs, cgroupfs + systemd, or a recorder in tests. */
-struct applier {
-	int (*apply)(void *ctx, const struct change *c);
-	void *ctx;
-};

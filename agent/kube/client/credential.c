@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/client/credential.h"
 #include "agent/base/drop.h"
+#include "agent/base/read_whole.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -33,8 +34,8 @@ static int read_all(int fd, size_t max, char **ret)
 {
 	OWN(drop_secret) char *text = NULL;
 	struct stat st;
-	size_t len = 0;
-	ssize_t n;
+	size_t len;
+	int r;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
@@ -45,14 +46,9 @@ static int read_all(int fd, size_t max, char **ret)
 	text = calloc(1, (size_t)st.st_size + 1);
 	if (text == NULL)
 		return -ENOMEM;
-	while (len < (size_t)st.st_size) {
-		n = read(fd, text + len, (size_t)st.st_size - len);
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		len += (size_t)n;
-	}
+	r = read_whole(fd, text, (size_t)st.st_size, &len);
+	if (r < 0)
+		return r;
 	if (strlen(text) != len)
 		return -EINVAL;
 	*ret = STEAL(text);
