@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Every relative link of every Markdown page leads to a file of the project, and its #part to a
-# heading there. Every `test_NAME` and `lab_NAME` of a page is a test.
+# heading there. Every `test_NAME` and `lab_NAME` of a page is a test, every path in a code span is
+# there; the changelog may name what is gone.
 set -euo pipefail
 # shellcheck source=lint.sh
 . "$(dirname "$0")/lint.sh"
@@ -41,6 +42,13 @@ is_test()
 		[ -n "$(find "$ROOT/test" -name "$glob.c" -print -quit)" ]
 }
 
+# named_paths FILE: what it has in code spans and begins with a folder of the project
+named_paths()
+{
+	# shellcheck disable=SC2016 # the ` of Markdown
+	grep -oE '`(agent|cgroup|docs|policy|systemd|test)/[A-Za-z0-9_./-]+`' "$1" | tr -d '`' | sort -u || true
+}
+
 # The check finds what is there, and nothing else.
 for name in test_quantity 'test_pods*' lab_smoke; do
 	is_test "$name" || bad "is_test does not find $name"
@@ -50,7 +58,7 @@ for name in test_planted lab_planted; do
 done
 
 cd "$ROOT"
-count=0
+count=0 paths=0
 while read -r page; do
 	while read -r line target; do
 		count=$((count + 1))
@@ -67,6 +75,12 @@ while read -r page; do
 	while read -r name; do
 		is_test "$name" || bad "$page: there is no test $name"
 	done < <(named_tests "$page")
+	[ "$page" != CHANGELOG.md ] || continue
+	while read -r name; do
+		paths=$((paths + 1))
+		[ -e "$name" ] || bad "$page: there is no $name"
+	done < <(named_paths "$page")
 done < <(project_files '*.md')
 [ "$count" -gt 0 ] || bad "no page has a link: is this looking at the right folder?"
+[ "$paths" -gt 0 ] || bad "no page names a path: is this looking at the right folder?"
 verdict
