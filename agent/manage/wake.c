@@ -42,11 +42,26 @@ void daemon_host_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
 	*ret_real = clock_usec(CLOCK_REALTIME);
 }
 
+/* Has a handler of this dispatch read the clock already? Outside of the loop every call reads it.
+ */
+static bool is_awake(struct daemon *d)
+{
+	uint64_t iteration, last = d->wake.iteration;
+
+	if (d->event == NULL || sd_event_get_state(d->event) != SD_EVENT_RUNNING ||
+	    sd_event_get_iteration(d->event, &iteration) < 0)
+		return false;
+	d->wake.iteration = iteration;
+	return iteration == last;
+}
+
 void daemon_wake(struct daemon *d)
 {
 	usec_t boot, real;
 	int64_t step;
 
+	if (is_awake(d))
+		return;
 	d->wake.clock(d->wake.clock_ctx, &boot, &real);
 	d->wake.monotonic = daemon_clock();
 	if (d->wake.now == 0) {

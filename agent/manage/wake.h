@@ -20,13 +20,15 @@ struct wakeup {
 	int64_t offset_usec; /* from boottime to now_real */
 	usec_t started_at;   /* the first wake-up */
 	usec_t started_monotonic;
-	usec_t ticked_at; /* the newest of the timer, boottime */
-	uint64_t count;   /* of wake-ups */
+	usec_t ticked_at;   /* the newest of the timer, boottime */
+	uint64_t iteration; /* of the event loop, that of the newest wake-up */
+	uint64_t count;     /* of wake-ups: dispatches of the loop that a handler answered */
 };
 
 /* clock: its context is ctx. */
 void wake_init(struct wakeup *w, daemon_clock_fn *clock, void *ctx);
-/* Reads the clocks once for this wake-up. */
+/* Every handler calls this first. Reads the clocks, once in a dispatch of the loop: a handler that
+ * calls another one stays in its wake-up. */
 void daemon_wake(struct daemon *d);
 /* The wake-up is the timer's. */
 void wake_ticked(struct wakeup *w);

@@ -321,6 +321,44 @@ static void test_start_is_no_lag(void)
 	rig_close(&r);
 }
 
+static int wake_thrice(sd_event_source *s, void *userdata)
+{
+	struct daemon *d = userdata;
+	usec_t now;
+
+	(void)s;
+	daemon_wake(d);
+	now = d->wake.now;
+	usleep(2000);
+	daemon_wake(d);
+	daemon_wake(d);
+	CHECK_EQ(d->wake.now, now);
+	return 0;
+}
+
+/* A handler that calls another one is in the same wake-up; the next dispatch is another. */
+static void test_clock_is_read_once_per_dispatch(void)
+{
+	sd_event_source *s;
+	struct rig r;
+	uint64_t before;
+
+	rig_open(&r, rig_config("- {match: a.service}\n"));
+	r.clock = clock_real;
+	CHECK_EQ(rig_start(&r), 0);
+	while (sd_event_run(r.daemon->event, 0) > 0)
+		continue;
+	before = r.daemon->wake.count;
+	CHECK(sd_event_add_defer(r.daemon->event, &s, wake_thrice, r.daemon) >= 0);
+	for (uint64_t i = 1; i <= 3; i++) {
+		sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
+		CHECK(sd_event_run(r.daemon->event, 0) > 0);
+		CHECK_EQ(r.daemon->wake.count, before + i);
+	}
+	sd_event_source_unref(s);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	test_minimum_above_the_limit();
@@ -337,5 +375,6 @@ int main(void)
 	test_silent_pid1_does_not_stop_the_files();
 	test_unsaved_originals_forbid_writing();
 	test_start_is_no_lag();
+	test_clock_is_read_once_per_dispatch();
 	return check_result();
 }
