@@ -141,7 +141,7 @@ static void cell_throttled(const struct ctl *c, const cJSON *unit, char *cell)
 	list_percent(unit, RESOURCE_CPU, "throttled_permille", cell);
 }
 
-static void cell_hold(const struct ctl *c, const cJSON *unit, char *cell)
+static void cell_blocked(const struct ctl *c, const cJSON *unit, char *cell)
 {
 	(void)c;
 	snprintf(cell, CELL_SIZE, "%.50s, %.50s", json_text(json_object(unit, "cpu"), "hold"),
@@ -166,7 +166,7 @@ static const struct column columns[] = {
 	{"PEAK",             true,  cell_peak},
 	{"CONFIDENCE",       true,  cell_confidence},
 	{"THROTTLED",        true,  cell_throttled},
-	{"HOLD",             true,  cell_hold},
+	{"HOLD",             true,  cell_blocked},
 	{"LAST CHANGE",      false, cell_last},
 	{"STATE",            false, cell_state},
 	{"CGROUP",           true,  cell_cgroup},

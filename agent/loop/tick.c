@@ -118,15 +118,15 @@ static void review_one(struct managed *m, struct usage *first, struct plan *plan
 	observe(m, true, first, plan);
 }
 
-static void count_holds(struct managed *m)
+static void count_blocked(struct managed *m)
 {
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		const struct control_resource *res = &m->control.resource[r];
 
 		if (!res->managed)
 			continue;
-		counters_hold(&m->daemon->tally, m->sweep.blocked[r], res->hold);
-		m->sweep.blocked[r] = res->hold;
+		counters_blocked(&m->daemon->tally, m->sweep.blocked[r], res->blocked);
+		m->sweep.blocked[r] = res->blocked;
 	}
 }
 
@@ -139,7 +139,7 @@ static void review_all(struct daemon *d, struct plan *plan)
 		if (!managed_has_laws(d->units.items[i]))
 			continue;
 		control_review(&d->units.items[i]->control, &x);
-		count_holds(d->units.items[i]);
+		count_blocked(d->units.items[i]);
 	}
 }
 

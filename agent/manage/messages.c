@@ -187,7 +187,7 @@ void message_ceiling(struct managed *m, enum resource r)
 
 	if (r == RESOURCE_MEMORY && control_unratified(&m->control) < e.to) {
 		e.to = control_unratified(&m->control);
-		e.detail = hold_text(HOLD_UNRATIFIED);
+		e.detail = blocked_reason_text(BLOCKED_UNRATIFIED);
 	}
 	event_ceiling_reached(&e);
 }

@@ -173,7 +173,7 @@ struct managed_sweep {
 	} first;
 	bool deferred;     /* is visited after the containers and units that cannot wait */
 	bool events_muted; /* until the next reflex pass: the last event changed nothing */
-	bool at_ceiling[RESOURCE_COUNT];   /* as reported */
-	enum hold blocked[RESOURCE_COUNT]; /* as of the last review */
-	uint64_t oom_kills;                /* reported */
+	bool at_ceiling[RESOURCE_COUNT];             /* as reported */
+	enum blocked_reason blocked[RESOURCE_COUNT]; /* as of the last review */
+	uint64_t oom_kills;                          /* reported */
 };

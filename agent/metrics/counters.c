@@ -138,9 +138,9 @@ void counters_change(struct counters *c, enum resource r, uint64_t from, uint64_
 		c->changes[r][to > from ? DIRECTION_UP : DIRECTION_DOWN][reason]++;
 }
 
-void counters_hold(struct counters *c, enum hold before, enum hold now)
+void counters_blocked(struct counters *c, enum blocked_reason before, enum blocked_reason now)
 {
-	if (now != before && now != HOLD_NONE)
+	if (now != before && now != BLOCKED_NONE)
 		c->blocked[now]++;
 }
 

@@ -53,7 +53,7 @@ struct counters {
 	 * pod's own level, which follows its containers) */
 	uint64_t changes[RESOURCE_COUNT][DIRECTION_COUNT][REASON_COUNT];
 	/* at a review: a resource's hold has changed to this one */
-	uint64_t blocked[HOLD_COUNT];
+	uint64_t blocked[BLOCKED_COUNT];
 	/* denied.c: the node does not have the memory that a unit or container asks for, and had it
 	 * before */
 	uint64_t denials;
@@ -107,7 +107,7 @@ void counters_reports(struct counters *c, uint64_t sent,
 void counters_change(struct counters *c, enum resource r, uint64_t from, uint64_t to,
 		     enum reason reason);
 /* before: the hold as it was at the last review. */
-void counters_hold(struct counters *c, enum hold before, enum hold now);
+void counters_blocked(struct counters *c, enum blocked_reason before, enum blocked_reason now);
 /* verb: static text. */
 void counters_request(struct counters *c, const char *verb, unsigned code);
 

@@ -10,9 +10,9 @@
 #define MILLI 3
 #define MICRO 6
 
-static const char *hold_label(size_t i)
+static const char *blocked_label(size_t i)
 {
-	return i == HOLD_NONE ? NULL : hold_name((enum hold)i);
+	return i == BLOCKED_NONE ? NULL : blocked_reason_name((enum blocked_reason)i);
 }
 
 static const char *writer_label(size_t i)
@@ -101,7 +101,7 @@ const struct metric metrics_table[] = {
 	 "Limits written.", .emit = emit_changes},
 	{"vscaled_limit_change_blocked_total", METRIC_COUNTER, NULL, 0, "reason",
 	 "Times that changes of a resource became blocked, by reason.",
-	 emit_counters, .offset = COUNTED(blocked), .count = HOLD_COUNT, .value = hold_label},
+	 emit_counters, .offset = COUNTED(blocked), .count = BLOCKED_COUNT, .value = blocked_label},
 	{"vscaled_memory_denials_total", METRIC_COUNTER, NULL, 0, "",
 	 "Times that the node began to deny an increase of a memory limit.",
 	 emit_counter, .offset = COUNTED(denials)},

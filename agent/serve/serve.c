@@ -163,7 +163,7 @@ static void view_resource(struct resource_view *v, const struct managed *m, enum
 	v->limit = res->limit;
 	v->ceiling = res->managed ? control_ceiling(c, &d->config.tuning, r, d->host.cpu_milli)
 				  : VIEW_NONE;
-	v->hold = res->hold;
+	v->blocked = res->blocked;
 	v->next_change_in_usec = left(res->next_at, d->wake.now);
 	v->counters = (struct counter_view){
 		.raises = res->counters.raises,

@@ -88,10 +88,10 @@ struct resource_view {
 	uint64_t unreclaimable_bytes; /* memory, as the next two */
 	uint64_t working_set_bytes;
 	int64_t slope_bytes_per_sec;
-	uint64_t candidate;         /* the desired limit, before the bounds */
-	struct bound_trace bounds;  /* those that changed it */
-	enum hold hold;             /* why no change is made now */
-	usec_t next_change_in_usec; /* VIEW_NONE: no time can be named */
+	uint64_t candidate;          /* the desired limit, before the bounds */
+	struct bound_trace bounds;   /* those that changed it */
+	enum blocked_reason blocked; /* why no change is made now */
+	usec_t next_change_in_usec;  /* VIEW_NONE: no time can be named */
 	struct decision_view last;
 	struct trial_view trial;
 	struct boost_view boost; /* CPU */

@@ -407,12 +407,15 @@ static cJSON *resource_json(const struct resource_view *r, enum resource which, 
 	const char *measure = which == RESOURCE_CPU ? "millicores" : "bytes";
 	cJSON *object = table_json(VIEW_RESOURCE, r, brief);
 	bool done = view_json_put(object, "measure", cJSON_CreateString(measure)) &&
-		    view_json_put(object, "hold", cJSON_CreateString(hold_name(r->hold))) &&
+		    view_json_put(object, "hold",
+				  cJSON_CreateString(blocked_reason_name(r->blocked))) &&
 		    view_json_put(object, "last", decision_json(&r->last));
 
 	if (brief)
 		return done_or_drop(object, done);
-	done = done && view_json_put(object, "hold_text", cJSON_CreateString(hold_text(r->hold))) &&
+	done = done &&
+	       view_json_put(object, "hold_text",
+			     cJSON_CreateString(blocked_reason_text(r->blocked))) &&
 	       view_json_put(object, "bounds", bounds_json(&r->bounds)) &&
 	       view_json_put(object, "trial", trial_json(&r->trial)) &&
 	       view_json_put(object, "boost", boost_json(&r->boost)) &&

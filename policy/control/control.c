@@ -13,14 +13,14 @@ void control_press_ceiling(struct control_resource *res, usec_t now)
 {
 	res->at_ceiling = true;
 	res->pressed_at = now;
-	res->hold = HOLD_CEILING;
+	res->blocked = BLOCKED_CEILING;
 }
 
-enum hold control_hold_at_ceiling(const struct control *c)
+enum blocked_reason control_ceiling_reason(const struct control *c)
 {
 	uint64_t max = control_unratified(c);
 
-	return max != LIMIT_MAX && c->kernel.mem_max >= max ? HOLD_UNRATIFIED : HOLD_CEILING;
+	return max != LIMIT_MAX && c->kernel.mem_max >= max ? BLOCKED_UNRATIFIED : BLOCKED_CEILING;
 }
 
 void control_ease_ceiling(struct control_resource *res, usec_t now)
@@ -57,7 +57,7 @@ void control_init(struct control *c, const struct tuning *t, const struct policy
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		c->resource[r].original = limit_of(original, r);
 		c->resource[r].limit = c->resource[r].original;
-		c->resource[r].hold = HOLD_NO_DATA;
+		c->resource[r].blocked = BLOCKED_NO_DATA;
 	}
 	c->start_mem_bytes = original->mem_max;
 	history_init(&c->history, &t->history);
@@ -132,21 +132,21 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 	c->last_at = 0;
 }
 
-enum hold control_blocked(const struct control *c, enum resource r)
+enum blocked_reason control_blocked(const struct control *c, enum resource r)
 {
 	const struct control_resource *res = &c->resource[r];
 
 	if (!(c->rule.resources & (1u << r)))
-		return HOLD_NOT_CONTROLLED;
+		return BLOCKED_NOT_CONTROLLED;
 	if (!res->managed)
-		return HOLD_NO_LIMIT;
+		return BLOCKED_NO_LIMIT;
 	if (c->rule.mode == MODE_OFF)
-		return HOLD_MODE_OFF;
+		return BLOCKED_MODE_OFF;
 	if (c->paused || ((c->gave_way | c->frozen) & (1u << r)))
-		return HOLD_PAUSED;
+		return BLOCKED_PAUSED;
 	if (c->pod.limits_stay)
-		return HOLD_REQUESTS_ONLY;
-	return HOLD_NONE;
+		return BLOCKED_REQUESTS_ONLY;
+	return BLOCKED_NONE;
 }
 
 void control_decide(struct control *c, enum resource r, uint64_t to, enum reason reason,

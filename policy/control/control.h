@@ -72,7 +72,7 @@ struct control_resource {
 	uint64_t candidate; /* what history and use ask for, before the bounds */
 	uint64_t bounded;   /* after them */
 	struct bound_trace trace;
-	enum hold hold;
+	enum blocked_reason blocked;
 	usec_t next_at; /* when it may change next; 0: unknown */
 	bool at_ceiling;
 	usec_t pressed_at;       /* last time it asked for more than the ceiling */

@@ -24,7 +24,7 @@ static void control_boost_step(struct control *c, const struct control_context *
 	const struct boost_input in = {
 		.rule = c->rule.boost,
 		.mode = c->rule.mode,
-		.may_write = control_blocked(c, RESOURCE_CPU) == HOLD_NONE,
+		.may_write = control_blocked(c, RESOURCE_CPU) == BLOCKED_NONE,
 		.started_at = c->life.started_at,
 		.ready_since = c->life.ready_since,
 		.original_milli = res->managed ? res->original : LIMIT_MAX,
@@ -93,7 +93,7 @@ void control_boost_end(struct control *c, const struct control_context *x)
 {
 	if (!c->boost.written)
 		return;
-	if (control_blocked(c, RESOURCE_CPU) == HOLD_NONE)
+	if (control_blocked(c, RESOURCE_CPU) == BLOCKED_NONE)
 		put_back(c, x, c->boost.base_milli);
 	else if (c->gave_way & RESOURCES_CPU)
 		boost_put_back(&c->boost, x->now);
@@ -107,7 +107,7 @@ bool control_boost_holds(struct control *c, const struct control_context *x)
 
 	if (c->boost.phase != BOOST_ACTIVE && c->boost.phase != BOOST_ENDING)
 		return false;
-	res->hold = HOLD_BOOST;
+	res->blocked = BLOCKED_BOOST;
 	res->next_at = c->boost_now.next_at;
 	if (c->boost.phase == BOOST_ENDING || (initial && c->initial_done))
 		return true;

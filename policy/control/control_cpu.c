@@ -95,7 +95,7 @@ void control_reflex_cpu(struct control *c, const struct control_context *x)
 	uint64_t desired, limit;
 	struct cpu_rates window;
 
-	if (res->planned_at == x->now || control_blocked(c, RESOURCE_CPU) != HOLD_NONE ||
+	if (res->planned_at == x->now || control_blocked(c, RESOURCE_CPU) != BLOCKED_NONE ||
 	    c->kernel.cpu_quota_usec == LIMIT_MAX || give_back(c, x) || c->rule.mode != MODE_AUTO)
 		return;
 	if (cpu_window_rates(&c->cpu, u, x->node_milli, x->now, &window) < 0)
@@ -157,15 +157,15 @@ static void control_cpu_shrink(struct control *c, const struct control_context *
 	uint64_t to;
 
 	if (!c->rule.scale_down || c->pod.not_ready) {
-		res->hold = c->rule.scale_down ? HOLD_NOT_READY : HOLD_SCALE_DOWN_OFF;
+		res->blocked = c->rule.scale_down ? BLOCKED_NOT_READY : BLOCKED_SCALE_DOWN_OFF;
 		return;
 	}
-	res->hold = cpu_shrink_next(x->tuning, &c->cpu, &in, &to, &res->next_at);
-	if (res->hold != HOLD_NONE)
+	res->blocked = cpu_shrink_next(x->tuning, &c->cpu, &in, &to, &res->next_at);
+	if (res->blocked != BLOCKED_NONE)
 		return;
 	to = control_bound(c, x, RESOURCE_CPU, to);
 	if (to >= res->limit) {
-		res->hold = HOLD_DEADBAND;
+		res->blocked = BLOCKED_DEADBAND;
 		return;
 	}
 	cpu_trial_begin(&c->cpu, res->limit, to, &c->last, x->now);
@@ -190,15 +190,15 @@ void control_review_cpu(struct control *c, const struct control_context *x)
 	bool initial = c->rule.mode == MODE_INITIAL;
 
 	res->next_at = 0;
-	res->hold = control_blocked(c, RESOURCE_CPU);
+	res->blocked = control_blocked(c, RESOURCE_CPU);
 	if (!res->managed)
 		return;
 	res->candidate = control_cpu_candidate(c, x);
 	res->bounded = control_bound(c, x, RESOURCE_CPU, res->candidate);
-	if (res->hold != HOLD_NONE || res->planned_at == x->now || control_boost_holds(c, x))
+	if (res->blocked != BLOCKED_NONE || res->planned_at == x->now || control_boost_holds(c, x))
 		return;
 	if (initial && c->initial_done) {
-		res->hold = HOLD_INITIAL_DONE;
+		res->blocked = BLOCKED_INITIAL_DONE;
 		return;
 	}
 	if (initial && c->recommendation.confidence_permille > 0) {
@@ -207,7 +207,7 @@ void control_review_cpu(struct control *c, const struct control_context *x)
 		return;
 	}
 	if (initial || c->recommendation.resource[RESOURCE_CPU].target == 0) {
-		res->hold = HOLD_HISTORY;
+		res->blocked = BLOCKED_HISTORY;
 		return;
 	}
 	if (history_may_raise(c, x)) {
@@ -215,7 +215,7 @@ void control_review_cpu(struct control *c, const struct control_context *x)
 		return;
 	}
 	if (res->at_ceiling) {
-		res->hold = HOLD_CEILING;
+		res->blocked = BLOCKED_CEILING;
 		return;
 	}
 	control_cpu_shrink(c, x);

@@ -7,8 +7,8 @@
 /* The laws of memory need all of these. */
 #define MEM_USAGE (USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_LIMIT)
 
-/* Why the resource may not be changed at all now, or HOLD_NONE. */
-enum hold control_blocked(const struct control *c, enum resource r);
+/* Why the resource may not be changed at all now, or BLOCKED_NONE. */
+enum blocked_reason control_blocked(const struct control *c, enum resource r);
 /* Applies the bounds of the resource to a desired limit and stores the trace in the resource. */
 uint64_t control_bound(struct control *c, const struct control_context *x, enum resource r,
 		       uint64_t desired);
@@ -45,7 +45,7 @@ struct mem_shrink_input control_shrink_input(const struct control *c,
 void control_plan_mem_step(struct control *c, const struct control_context *x,
 			   const struct mem_step *s);
 /* Which ceiling the memory limit has reached. */
-enum hold control_hold_at_ceiling(const struct control *c);
+enum blocked_reason control_ceiling_reason(const struct control *c);
 /* press: more than the ceiling is desired. ease: it is not; a minute of that ends at_ceiling. */
 void control_press_ceiling(struct control_resource *res, usec_t now);
 void control_ease_ceiling(struct control_resource *res, usec_t now);

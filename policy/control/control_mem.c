@@ -193,17 +193,17 @@ static void grow(struct control *c, const struct control_context *x, uint64_t de
 	if (to <= c->kernel.mem_max && control_denied_now(c, x)) {
 		/* Growth asks again at the next pass; the record of an OOM kill only for a while.
 		 */
-		res->hold = HOLD_LEDGER;
+		res->blocked = BLOCKED_LEDGER;
 		if (x->now - c->mem.oom_at >= RECORD_ASKS_USEC)
 			c->mem.oom_record = 0;
 		return;
 	}
 	if (to <= c->kernel.mem_max) {
 		control_press_ceiling(res, x->now);
-		res->hold = control_hold_at_ceiling(c);
+		res->blocked = control_ceiling_reason(c);
 		/* At the ceiling no more can be granted; or the record of the OOM kill has been
 		 * asked for long enough. */
-		if (res->hold == HOLD_CEILING || x->now - c->mem.oom_at >= RECORD_ASKS_USEC)
+		if (res->blocked == BLOCKED_CEILING || x->now - c->mem.oom_at >= RECORD_ASKS_USEC)
 			c->mem.oom_record = 0;
 		return;
 	}
@@ -267,7 +267,7 @@ static uint64_t growth_desired(const struct control *c, const struct usage *prev
 bool control_mem_owed(struct control *c, const struct control_context *x)
 {
 	if (c->mem.oom_record <= MAX(c->kernel.mem_max, c->resource[RESOURCE_MEMORY].limit) ||
-	    control_blocked(c, RESOURCE_MEMORY) != HOLD_NONE)
+	    control_blocked(c, RESOURCE_MEMORY) != BLOCKED_NONE)
 		return false;
 	grow(c, x, c->mem.oom_record, REASON_OOM_KILL);
 	return true;

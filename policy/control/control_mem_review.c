@@ -67,26 +67,26 @@ static void control_mem_review_shrink(struct control *c, const struct control_co
 	uint64_t to;
 
 	if (c->pod.not_ready) {
-		res->hold = HOLD_NOT_READY;
+		res->blocked = BLOCKED_NOT_READY;
 		return;
 	}
 	if (in.must) {
 		/* No further than necessary. */
 		in.candidate = MAX(in.candidate, must_end(c, x));
 	} else if (!c->rule.scale_down) {
-		res->hold = HOLD_SCALE_DOWN_OFF;
+		res->blocked = BLOCKED_SCALE_DOWN_OFF;
 		return;
 	}
-	res->hold = mem_shrink_next(x->tuning, &c->mem, &in, &to, &res->next_at);
-	if (res->hold != HOLD_NONE)
+	res->blocked = mem_shrink_next(x->tuning, &c->mem, &in, &to, &res->next_at);
+	if (res->blocked != BLOCKED_NONE)
 		return;
 	if (to >= c->kernel.mem_max) {
-		res->hold = HOLD_DEADBAND;
+		res->blocked = BLOCKED_DEADBAND;
 		return;
 	}
 	step = mem_trial_begin(&x->tuning->memory, &c->mem, &in, to);
 	control_plan_mem_step(c, x, &step);
-	res->hold = HOLD_TRIAL;
+	res->blocked = BLOCKED_TRIAL;
 }
 
 /* No bound lowers the limit below use. */
@@ -113,9 +113,9 @@ static void raise_granted(struct control *c, const struct control_context *x, ui
 	if (to > c->kernel.mem_max)
 		control_raise_to(c, x, to, reason);
 	else
-		c->resource[RESOURCE_MEMORY].hold = control_hold_at_ceiling(c) == HOLD_UNRATIFIED
-							    ? HOLD_UNRATIFIED
-							    : HOLD_LEDGER;
+		c->resource[RESOURCE_MEMORY].blocked =
+			control_ceiling_reason(c) == BLOCKED_UNRATIFIED ? BLOCKED_UNRATIFIED
+									: BLOCKED_LEDGER;
 }
 
 /* Once, at the start: from history, never below use. */
@@ -124,9 +124,9 @@ static void size_initially(struct control *c, const struct control_context *x)
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 
 	if (c->initial_done)
-		res->hold = HOLD_INITIAL_DONE;
+		res->blocked = BLOCKED_INITIAL_DONE;
 	else if (c->recommendation.confidence_permille == 0)
-		res->hold = HOLD_HISTORY;
+		res->blocked = BLOCKED_HISTORY;
 	else if (res->bounded > c->kernel.mem_max || control_denied(c, x->now))
 		raise_granted(c, x, res->candidate, REASON_INITIAL);
 	else
@@ -139,19 +139,19 @@ void control_review_mem(struct control *c, const struct control_context *x)
 	uint64_t minimum;
 
 	res->next_at = 0;
-	res->hold = control_blocked(c, RESOURCE_MEMORY);
+	res->blocked = control_blocked(c, RESOURCE_MEMORY);
 	if (!res->managed)
 		return;
 	if ((c->last.have & MEM_USAGE) != MEM_USAGE || c->kernel.mem_max == LIMIT_MAX) {
-		res->hold = HOLD_NO_DATA;
+		res->blocked = BLOCKED_NO_DATA;
 		return;
 	}
 	res->candidate = control_mem_review_candidate(c, x);
 	res->bounded = control_bound(c, x, RESOURCE_MEMORY, res->candidate);
 	above_use(c, x);
-	if (res->hold == HOLD_NONE && c->mem.trial.phase != MEM_IDLE)
-		res->hold = HOLD_TRIAL;
-	if (res->hold != HOLD_NONE || res->planned_at == x->now)
+	if (res->blocked == BLOCKED_NONE && c->mem.trial.phase != MEM_IDLE)
+		res->blocked = BLOCKED_TRIAL;
+	if (res->blocked != BLOCKED_NONE || res->planned_at == x->now)
 		return;
 	if (c->rule.mode == MODE_INITIAL) {
 		size_initially(c, x);
@@ -163,11 +163,11 @@ void control_review_mem(struct control *c, const struct control_context *x)
 		return;
 	}
 	if (res->at_ceiling)
-		res->hold = control_hold_at_ceiling(c);
+		res->blocked = control_ceiling_reason(c);
 	else if (control_awaits_grant(c, x))
-		res->hold = HOLD_LEDGER;
+		res->blocked = BLOCKED_LEDGER;
 	else if (c->mem.brake.line != 0)
-		res->hold = HOLD_GROWING;
+		res->blocked = BLOCKED_GROWING;
 	else if (!control_mem_review_settle(c, x))
 		control_mem_review_shrink(c, x);
 }

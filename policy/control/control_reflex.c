@@ -21,13 +21,13 @@
 
 bool control_grows_mem(const struct control *c)
 {
-	return control_blocked(c, RESOURCE_MEMORY) == HOLD_NONE && c->rule.mode == MODE_AUTO &&
+	return control_blocked(c, RESOURCE_MEMORY) == BLOCKED_NONE && c->rule.mode == MODE_AUTO &&
 	       c->kernel.mem_max != LIMIT_MAX;
 }
 
 static bool grows_cpu(const struct control *c)
 {
-	return control_blocked(c, RESOURCE_CPU) == HOLD_NONE && c->rule.mode == MODE_AUTO &&
+	return control_blocked(c, RESOURCE_CPU) == BLOCKED_NONE && c->rule.mode == MODE_AUTO &&
 	       c->kernel.cpu_quota_usec != LIMIT_MAX;
 }
 

@@ -163,8 +163,9 @@ void cpu_temper_demand(const struct cpu_control *c, const struct tuning_history 
 		r->demand_milli = MIN(r->demand_milli, most);
 }
 
-enum hold cpu_shrink_next(const struct tuning *t, const struct cpu_control *c,
-			  const struct cpu_shrink_input *in, uint64_t *ret_milli, usec_t *ret_next)
+enum blocked_reason cpu_shrink_next(const struct tuning *t, const struct cpu_control *c,
+				    const struct cpu_shrink_input *in, uint64_t *ret_milli,
+				    usec_t *ret_next)
 {
 	uint64_t deadband = MIN((uint64_t)t->cpu.shrink_below_permille,
 				rest_permille(t->common.deadband_down_permille));
@@ -173,20 +174,20 @@ enum hold cpu_shrink_next(const struct tuning *t, const struct cpu_control *c,
 
 	*ret_next = 0;
 	if (c->trial.active)
-		return HOLD_TRIAL;
+		return BLOCKED_TRIAL;
 	if (in->candidate_milli >= scale_permille(in->limit_milli, deadband))
-		return HOLD_DEADBAND;
+		return BLOCKED_DEADBAND;
 	if (in->now < quiet_until) {
 		*ret_next = quiet_until;
-		return HOLD_START_QUIET;
+		return BLOCKED_START_QUIET;
 	}
 	if (c->last_change != 0 && in->now < next) {
 		*ret_next = next;
-		return HOLD_INTERVAL;
+		return BLOCKED_INTERVAL;
 	}
 	*ret_milli = MAX(in->candidate_milli,
 			 scale_permille(in->limit_milli, t->cpu.shrink_step_permille));
-	return HOLD_NONE;
+	return BLOCKED_NONE;
 }
 
 void cpu_trial_begin(struct cpu_control *c, uint64_t from_milli, uint64_t to_milli,

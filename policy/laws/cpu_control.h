@@ -90,10 +90,11 @@ struct cpu_shrink_input {
 	usec_t now;
 };
 
-/* HOLD_NONE: *ret_milli is the next, lower limit. Else the reason, and in *ret_next when to ask
+/* BLOCKED_NONE: *ret_milli is the next, lower limit. Else the reason, and in *ret_next when to ask
  * again (0: unknown). */
-enum hold cpu_shrink_next(const struct tuning *t, const struct cpu_control *c,
-			  const struct cpu_shrink_input *in, uint64_t *ret_milli, usec_t *ret_next);
+enum blocked_reason cpu_shrink_next(const struct tuning *t, const struct cpu_control *c,
+				    const struct cpu_shrink_input *in, uint64_t *ret_milli,
+				    usec_t *ret_next);
 
 void cpu_trial_begin(struct cpu_control *c, uint64_t from_milli, uint64_t to_milli,
 		     const struct usage *u, usec_t now);

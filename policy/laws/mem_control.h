@@ -166,9 +166,10 @@ struct mem_step {
 	bool undo;
 };
 
-/* May a trial begin? HOLD_NONE: *ret_to is its goal. */
-enum hold mem_shrink_next(const struct tuning *t, const struct mem_control *m,
-			  const struct mem_shrink_input *in, uint64_t *ret_to, usec_t *ret_next);
+/* May a trial begin? BLOCKED_NONE: *ret_to is its goal. */
+enum blocked_reason mem_shrink_next(const struct tuning *t, const struct mem_control *m,
+				    const struct mem_shrink_input *in, uint64_t *ret_to,
+				    usec_t *ret_next);
 struct mem_step mem_trial_begin(const struct tuning_memory *t, struct mem_control *m,
 				const struct mem_shrink_input *in, uint64_t to);
 /* Once per sample of a running trial. */

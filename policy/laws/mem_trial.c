@@ -11,42 +11,44 @@
 /* The write of memory.high may reclaim this much: it blocks meanwhile. */
 #define HIGH_RECLAIM_MAX_BYTES (64 * MIB)
 
-enum hold mem_shrink_next(const struct tuning *t, const struct mem_control *m,
-			  const struct mem_shrink_input *in, uint64_t *ret_to, usec_t *ret_next)
+enum blocked_reason mem_shrink_next(const struct tuning *t, const struct mem_control *m,
+				    const struct mem_shrink_input *in, uint64_t *ret_to,
+				    usec_t *ret_next)
 {
 	const struct tuning_memory *tm = &t->memory;
 	uint64_t to = MAX(in->candidate,
 			  scale_permille(in->limit, rest_permille(tm->shrink_step_permille)));
 	const struct {
-		enum hold hold;
+		enum blocked_reason blocked;
 		usec_t until;
 	} waits[] = {
-		{HOLD_START_QUIET, add_sat(in->started_at, t->common.start_quiet_usec)},
-		{HOLD_GROWING, m->last_growth ? add_sat(m->last_growth, tm->shrink_quiet_usec) : 0},
-		{HOLD_BACKOFF, m->backoff_until},
-		{HOLD_INTERVAL,
+		{BLOCKED_START_QUIET, add_sat(in->started_at, t->common.start_quiet_usec)},
+		{BLOCKED_GROWING,
+		 m->last_growth ? add_sat(m->last_growth, tm->shrink_quiet_usec) : 0},
+		{BLOCKED_BACKOFF, m->backoff_until},
+		{BLOCKED_INTERVAL,
 		 m->last_change ? add_sat(m->last_change, tm->shrink_interval_usec) : 0},
 	};
 
 	*ret_next = 0;
 	if (m->trial.phase != MEM_IDLE)
-		return HOLD_TRIAL;
+		return BLOCKED_TRIAL;
 	if (!in->must &&
 	    in->candidate >
 		    scale_permille(in->limit, rest_permille(t->common.deadband_down_permille)))
-		return HOLD_DEADBAND;
+		return BLOCKED_DEADBAND;
 	if (!in->must && in->history_usec < tm->shrink_history_usec) {
 		*ret_next = add_sat(in->now, tm->shrink_history_usec - in->history_usec);
-		return HOLD_HISTORY;
+		return BLOCKED_HISTORY;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(waits); i++) {
 		if (in->now < waits[i].until) {
 			*ret_next = waits[i].until;
-			return waits[i].hold;
+			return waits[i].blocked;
 		}
 	}
 	*ret_to = round_up(to, MEM_PAGE_BYTES);
-	return HOLD_NONE;
+	return BLOCKED_NONE;
 }
 
 static void phase_begin(struct mem_control *m, enum mem_phase phase,

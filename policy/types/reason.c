@@ -30,29 +30,29 @@ static const struct words reasons[REASON_COUNT] = {
 	[REASON_GIVEN_BACK] = {"given-back", "unused, and the node needs the memory"},
 };
 
-static const struct words holds[HOLD_COUNT] = {
-	[HOLD_NONE] = {"none", "not blocked"},
-	[HOLD_MODE_OFF] = {"mode-off", "mode Off only computes and shows"},
-	[HOLD_INITIAL_DONE] = {"initial-done", "mode Initial sizes once, at the start"},
-	[HOLD_NOT_CONTROLLED] = {"not-controlled", "this resource is not in `resources`"},
-	[HOLD_NO_LIMIT] = {"no-limit", "no limit is set, and vscaled adds none"},
-	[HOLD_PAUSED] = {"paused", "paused by the operator"},
-	[HOLD_NO_DATA] = {"no-data", "no measurement yet"},
-	[HOLD_START_QUIET] = {"start-quiet", "no decrease soon after a start"},
-	[HOLD_SCALE_DOWN_OFF] = {"scale-down-off", "scale-down is false"},
-	[HOLD_DEADBAND] = {"deadband", "the limit is close enough to the recommendation"},
-	[HOLD_INTERVAL] = {"interval", "the last change was too recent"},
-	[HOLD_TRIAL] = {"trial", "a shrink trial is running"},
-	[HOLD_GROWING] = {"growing", "memory has grown recently"},
-	[HOLD_HISTORY] = {"history", "not enough history for a decrease"},
-	[HOLD_BACKOFF] = {"backoff", "the last decrease was undone, waiting"},
-	[HOLD_CEILING] = {"ceiling", "at the upper bound"},
-	[HOLD_NOT_READY] = {"not-ready", "no decrease while the pod is not ready"},
-	[HOLD_REQUESTS_ONLY] = {"requests-only", "RequestsOnly does not change limits"},
-	[HOLD_BOOST] = {"boost", "no decrease during the startup boost"},
-	[HOLD_LEDGER] = {"ledger", "not enough node memory"},
-	[HOLD_UNRATIFIED] = {"unratified", "growth above the spec ends here until the API server"
-					   " accepts more"},
+static const struct words blocked_reasons[BLOCKED_COUNT] = {
+	[BLOCKED_NONE] = {"none", "not blocked"},
+	[BLOCKED_MODE_OFF] = {"mode-off", "mode Off only computes and shows"},
+	[BLOCKED_INITIAL_DONE] = {"initial-done", "mode Initial sizes once, at the start"},
+	[BLOCKED_NOT_CONTROLLED] = {"not-controlled", "this resource is not in `resources`"},
+	[BLOCKED_NO_LIMIT] = {"no-limit", "no limit is set, and vscaled adds none"},
+	[BLOCKED_PAUSED] = {"paused", "paused by the operator"},
+	[BLOCKED_NO_DATA] = {"no-data", "no measurement yet"},
+	[BLOCKED_START_QUIET] = {"start-quiet", "no decrease soon after a start"},
+	[BLOCKED_SCALE_DOWN_OFF] = {"scale-down-off", "scale-down is false"},
+	[BLOCKED_DEADBAND] = {"deadband", "the limit is close enough to the recommendation"},
+	[BLOCKED_INTERVAL] = {"interval", "the last change was too recent"},
+	[BLOCKED_TRIAL] = {"trial", "a shrink trial is running"},
+	[BLOCKED_GROWING] = {"growing", "memory has grown recently"},
+	[BLOCKED_HISTORY] = {"history", "not enough history for a decrease"},
+	[BLOCKED_BACKOFF] = {"backoff", "the last decrease was undone, waiting"},
+	[BLOCKED_CEILING] = {"ceiling", "at the upper bound"},
+	[BLOCKED_NOT_READY] = {"not-ready", "no decrease while the pod is not ready"},
+	[BLOCKED_REQUESTS_ONLY] = {"requests-only", "RequestsOnly does not change limits"},
+	[BLOCKED_BOOST] = {"boost", "no decrease during the startup boost"},
+	[BLOCKED_LEDGER] = {"ledger", "not enough node memory"},
+	[BLOCKED_UNRATIFIED] = {"unratified", "growth above the spec ends here until the API server"
+					      " accepts more"},
 };
 
 static const struct words bounds[BOUND_COUNT] = {
@@ -81,9 +81,9 @@ const char *reason_name(enum reason r)
 	return r < REASON_COUNT ? reasons[r].name : "?";
 }
 
-const char *hold_name(enum hold h)
+const char *blocked_reason_name(enum blocked_reason h)
 {
-	return h < HOLD_COUNT ? holds[h].name : "?";
+	return h < BLOCKED_COUNT ? blocked_reasons[h].name : "?";
 }
 
 const char *bound_name(enum bound b)
@@ -96,9 +96,9 @@ const char *reason_text(enum reason r)
 	return r < REASON_COUNT ? reasons[r].text : "?";
 }
 
-const char *hold_text(enum hold h)
+const char *blocked_reason_text(enum blocked_reason h)
 {
-	return h < HOLD_COUNT ? holds[h].text : "?";
+	return h < BLOCKED_COUNT ? blocked_reasons[h].text : "?";
 }
 
 const char *bound_text(enum bound b)

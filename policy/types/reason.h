@@ -30,29 +30,29 @@ enum reason {
 };
 
 /* Why a resource is left as it is. */
-enum hold {
-	HOLD_NONE,
-	HOLD_MODE_OFF,
-	HOLD_INITIAL_DONE,
-	HOLD_NOT_CONTROLLED, /* resource not listed */
-	HOLD_NO_LIMIT,       /* a unit without a limit never gets one */
-	HOLD_PAUSED,
-	HOLD_NO_DATA,
-	HOLD_START_QUIET,
-	HOLD_SCALE_DOWN_OFF,
-	HOLD_DEADBAND, /* the candidate is too close to the limit */
-	HOLD_INTERVAL,
-	HOLD_TRIAL,   /* a shrink is under way */
-	HOLD_GROWING, /* memory grew a moment ago */
-	HOLD_HISTORY, /* not enough of it */
-	HOLD_BACKOFF, /* the last shrink failed or could not be reclaimed */
-	HOLD_CEILING,
-	HOLD_NOT_READY,     /* nothing shrinks while a pod is not ready */
-	HOLD_REQUESTS_ONLY, /* vscaled does not control limits */
-	HOLD_BOOST,         /* startup boost: nothing shrinks */
-	HOLD_LEDGER,        /* the node has no memory to grant */
-	HOLD_UNRATIFIED,    /* growth that the API server cannot accept now has ended */
-	HOLD_COUNT,
+enum blocked_reason {
+	BLOCKED_NONE,
+	BLOCKED_MODE_OFF,
+	BLOCKED_INITIAL_DONE,
+	BLOCKED_NOT_CONTROLLED, /* resource not listed */
+	BLOCKED_NO_LIMIT,       /* a unit without a limit never gets one */
+	BLOCKED_PAUSED,
+	BLOCKED_NO_DATA,
+	BLOCKED_START_QUIET,
+	BLOCKED_SCALE_DOWN_OFF,
+	BLOCKED_DEADBAND, /* the candidate is too close to the limit */
+	BLOCKED_INTERVAL,
+	BLOCKED_TRIAL,   /* a shrink is under way */
+	BLOCKED_GROWING, /* memory grew a moment ago */
+	BLOCKED_HISTORY, /* not enough of it */
+	BLOCKED_BACKOFF, /* the last shrink failed or could not be reclaimed */
+	BLOCKED_CEILING,
+	BLOCKED_NOT_READY,     /* nothing shrinks while a pod is not ready */
+	BLOCKED_REQUESTS_ONLY, /* vscaled does not control limits */
+	BLOCKED_BOOST,         /* startup boost: nothing shrinks */
+	BLOCKED_LEDGER,        /* the node has no memory to grant */
+	BLOCKED_UNRATIFIED,    /* growth that the API server cannot accept now has ended */
+	BLOCKED_COUNT,
 };
 
 enum bound {
@@ -83,9 +83,9 @@ static inline bool reason_by_books(enum reason r)
 
 /* Stable machine names ("throttled", "start-quiet", "user-max"). */
 const char *reason_name(enum reason r);
-const char *hold_name(enum hold h);
+const char *blocked_reason_name(enum blocked_reason h);
 const char *bound_name(enum bound b);
 /* The same in plain words for people. */
 const char *reason_text(enum reason r);
-const char *hold_text(enum hold h);
+const char *blocked_reason_text(enum blocked_reason h);
 const char *bound_text(enum bound b);

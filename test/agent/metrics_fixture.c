@@ -12,9 +12,9 @@ void metrics_fixture_init(struct metrics_fixture *f, size_t containers)
 	counters_change(&f->counters, RESOURCE_CPU, 500, 900, REASON_THROTTLED);
 	counters_change(&f->counters, RESOURCE_CPU, 900, 900, REASON_THROTTLED);
 	counters_change(&f->counters, RESOURCE_MEMORY, 2, 1, REASON_SHRINK);
-	counters_hold(&f->counters, HOLD_NONE, HOLD_CEILING);
-	counters_hold(&f->counters, HOLD_CEILING, HOLD_CEILING);
-	counters_hold(&f->counters, HOLD_CEILING, HOLD_NONE);
+	counters_blocked(&f->counters, BLOCKED_NONE, BLOCKED_CEILING);
+	counters_blocked(&f->counters, BLOCKED_CEILING, BLOCKED_CEILING);
+	counters_blocked(&f->counters, BLOCKED_CEILING, BLOCKED_NONE);
 	counters_took(&f->counters.apply[BACKEND_CGROUP], 30);
 	counters_took(&f->counters.apply[BACKEND_CGROUP], 100);
 	counters_took(&f->counters.apply[BACKEND_CGROUP], 7 * USEC_PER_MSEC);

@@ -204,8 +204,8 @@ static void test_level_without_limit_stays(void)
 	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), LIMIT_MAX);
 	CHECK_EQ(p->level->props.cpu_quota_per_sec_usec, UINT64_MAX);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[1].unit), LIMIT_MAX);
-	CHECK_EQ(pods_of(&r, "default/web-0/log")->control.resource[RESOURCE_CPU].hold,
-		 HOLD_NO_LIMIT);
+	CHECK_EQ(pods_of(&r, "default/web-0/log")->control.resource[RESOURCE_CPU].blocked,
+		 BLOCKED_NO_LIMIT);
 	rig_close(&r);
 }
 

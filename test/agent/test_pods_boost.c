@@ -94,7 +94,8 @@ static void test_begin_and_end(enum cgroup_driver driver)
 	rig_run(&r, 30, pods_burn_20);
 	check_lent(&r, p);
 	CHECK(histogram_empty(&pods_of(&r, "default/web-0/app")->control.history.cpu));
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.resource[RESOURCE_CPU].hold, HOLD_BOOST);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.resource[RESOURCE_CPU].blocked,
+		 BLOCKED_BOOST);
 	ready(&r, p);
 	at = p->ready_real;
 	rig_reflex(&r, 40, pods_burn_20);

@@ -30,7 +30,7 @@ static const struct resource_view web_cpu = {
 	.candidate = 437,
 	.boost.limit = VIEW_NONE,
 	.bounds = {.count = 2, .step = {{BOUND_USER_MAX, 437, 404}, {BOUND_QUANTUM, 404, 400}}},
-	.hold = HOLD_INTERVAL,
+	.blocked = BLOCKED_INTERVAL,
 	.next_change_in_usec = 58 * USEC_PER_SEC,
 	.last = {.at_realtime_usec = FIXTURE_NOW_USEC - 2 * USEC_PER_SEC,
 		 .from = 200,
@@ -69,7 +69,7 @@ static const struct resource_view web_memory = {
 	.slope_bytes_per_sec = -4096,
 	.boost.limit = VIEW_NONE,
 	.candidate = 150 * MIB,
-	.hold = HOLD_NONE,
+	.blocked = BLOCKED_NONE,
 	.next_change_in_usec = 8 * USEC_PER_SEC,
 };
 
@@ -102,7 +102,7 @@ static const struct resource_view batch_memory = {
 	.slope_bytes_per_sec = 1536 * 1024,
 	.candidate = 1400 * MIB,
 	.bounds = {.count = 1, .step = {{BOUND_USE, 1400 * MIB, 1408 * MIB}}},
-	.hold = HOLD_TRIAL,
+	.blocked = BLOCKED_TRIAL,
 	.denied = "asked for 5 GiB, the node had it for 4.2 GiB: 900 MiB available less 256 MiB "
 		  "reserve, 444 MiB granted and not used yet",
 	.boost.limit = VIEW_NONE,
@@ -133,7 +133,7 @@ static void fixture_batch(struct unit_view *v)
 	v->cgroup = "/system.slice/system-batch.slice/batch@nightly.service";
 	v->mode = MODE_AUTO;
 	v->state = UNIT_MANAGED;
-	v->resources[RESOURCE_CPU].hold = HOLD_NOT_CONTROLLED;
+	v->resources[RESOURCE_CPU].blocked = BLOCKED_NOT_CONTROLLED;
 	v->resources[RESOURCE_CPU].original = LIMIT_MAX;
 	v->resources[RESOURCE_CPU].limit = LIMIT_MAX;
 	v->resources[RESOURCE_CPU].kernel = LIMIT_MAX;
@@ -147,8 +147,8 @@ static void fixture_waiting(struct unit_view *v)
 	v->mode = MODE_OFF;
 	v->state = UNIT_WAITING;
 	v->state_reason = "not running";
-	v->resources[RESOURCE_CPU].hold = HOLD_MODE_OFF;
-	v->resources[RESOURCE_MEMORY].hold = HOLD_MODE_OFF;
+	v->resources[RESOURCE_CPU].blocked = BLOCKED_MODE_OFF;
+	v->resources[RESOURCE_MEMORY].blocked = BLOCKED_MODE_OFF;
 }
 
 static void fixture_gave_way(struct unit_view *v)
@@ -162,7 +162,7 @@ static void fixture_gave_way(struct unit_view *v)
 		v->resources[i].controlled = true;
 		v->resources[i].original = LIMIT_MAX;
 		v->resources[i].limit = v->resources[i].kernel = LIMIT_MAX;
-		v->resources[i].hold = HOLD_NO_LIMIT;
+		v->resources[i].blocked = BLOCKED_NO_LIMIT;
 	}
 	v->resources[RESOURCE_CPU].use = 7;
 	v->resources[RESOURCE_MEMORY].use = 5 * MIB;
@@ -227,7 +227,7 @@ static void fixture_container(struct unit_view *v)
 	v->state = UNIT_MANAGED;
 	v->resources[RESOURCE_CPU] = web_cpu;
 	v->resources[RESOURCE_CPU].limit = v->resources[RESOURCE_CPU].kernel = 1000;
-	v->resources[RESOURCE_CPU].hold = HOLD_CEILING;
+	v->resources[RESOURCE_CPU].blocked = BLOCKED_CEILING;
 	v->resources[RESOURCE_CPU].boost = (struct boost_view){
 		.lent = true,
 		.limit = 1000,
@@ -260,8 +260,8 @@ static void fixture_wrong(struct unit_view *v)
 	v->mode = MODE_OFF;
 	v->state = UNIT_UNMANAGED;
 	v->state_reason = pod.annotation_error;
-	v->resources[RESOURCE_CPU].hold = HOLD_MODE_OFF;
-	v->resources[RESOURCE_MEMORY].hold = HOLD_MODE_OFF;
+	v->resources[RESOURCE_CPU].blocked = BLOCKED_MODE_OFF;
+	v->resources[RESOURCE_MEMORY].blocked = BLOCKED_MODE_OFF;
 }
 
 void fixture_unit(unsigned index, struct unit_view *ret)

@@ -76,7 +76,7 @@ static void test_oversized(void)
 		rig_run(&r, USEC_PER_MIN);
 	}
 	CHECK(!shrank);
-	CHECK_EQ(mem(&r)->hold, HOLD_HISTORY);
+	CHECK_EQ(mem(&r)->blocked, BLOCKED_HISTORY);
 	CHECK(mem(&r)->next_at > r.sim.now);
 	rig_fill_history(&r, 300, 450 * MIB, USEC_PER_DAY);
 	for (usec_t t = 0; t < 6 * USEC_PER_HOUR; t += USEC_PER_MIN) {
@@ -117,8 +117,8 @@ static void test_mode_off(void)
 	rig_run(&r, USEC_PER_HOUR);
 	CHECK_EQ(r.changes, 0);
 	CHECK_EQ(r.last.at, 0);
-	CHECK_EQ(cpu(&r)->hold, HOLD_MODE_OFF);
-	CHECK_EQ(mem(&r)->hold, HOLD_MODE_OFF);
+	CHECK_EQ(cpu(&r)->blocked, BLOCKED_MODE_OFF);
+	CHECK_EQ(mem(&r)->blocked, BLOCKED_MODE_OFF);
 	CHECK(cpu(&r)->candidate > 100);
 	CHECK(r.sim.u.events.oom_kill > 0);
 	CHECK(mem(&r)->counters.oom_kills > 0);
@@ -145,14 +145,14 @@ static void test_mode_initial(void)
 	r.sim.load = sim_steady(2, 1900);
 	rig_run(&r, USEC_PER_HOUR);
 	CHECK_EQ(r.changes, changes);
-	CHECK_EQ(cpu(&r)->hold, HOLD_INITIAL_DONE);
-	CHECK_EQ(mem(&r)->hold, HOLD_INITIAL_DONE);
+	CHECK_EQ(cpu(&r)->blocked, BLOCKED_INITIAL_DONE);
+	CHECK_EQ(mem(&r)->blocked, BLOCKED_INITIAL_DONE);
 	/* A new start is a new chance. */
 	r.sim.load = sim_steady(1, 300);
 	rig_restart(&r);
 	rig_run(&r, 11 * USEC_PER_SEC);
 	CHECK(r.changes >= changes);
-	CHECK_EQ(cpu(&r)->hold, HOLD_NONE);
+	CHECK_EQ(cpu(&r)->blocked, BLOCKED_NONE);
 }
 
 /* Without history nothing is sized, and later neither: it was not at the start. */
@@ -177,8 +177,8 @@ static void test_scale_down_off(void)
 	r.sim.load = sim_steady(1, 100);
 	rig_run(&r, USEC_PER_HOUR);
 	CHECK_EQ(r.changes, 0);
-	CHECK_EQ(cpu(&r)->hold, HOLD_SCALE_DOWN_OFF);
-	CHECK_EQ(mem(&r)->hold, HOLD_SCALE_DOWN_OFF);
+	CHECK_EQ(cpu(&r)->blocked, BLOCKED_SCALE_DOWN_OFF);
+	CHECK_EQ(mem(&r)->blocked, BLOCKED_SCALE_DOWN_OFF);
 	/* Up still works. */
 	r.sim.load = sim_steady(2, 1800);
 	rig_run(&r, USEC_PER_MIN);
@@ -196,8 +196,8 @@ static void test_no_limit(void)
 	r.sim.load.anon_goal = GIB;
 	rig_run(&r, USEC_PER_HOUR);
 	CHECK_EQ(r.changes, 0);
-	CHECK_EQ(cpu(&r)->hold, HOLD_NO_LIMIT);
-	CHECK_EQ(mem(&r)->hold, HOLD_NO_LIMIT);
+	CHECK_EQ(cpu(&r)->blocked, BLOCKED_NO_LIMIT);
+	CHECK_EQ(mem(&r)->blocked, BLOCKED_NO_LIMIT);
 	CHECK(control_mem_property(&r.c, &r.t) == LIMIT_MAX);
 }
 
@@ -274,7 +274,7 @@ static void test_one_resource(void)
 	rig_run(&r, 2 * USEC_PER_MIN);
 	CHECK_EQ(r.count[KNOB_CPU_MAX], 0);
 	CHECK(r.count[KNOB_MEM_MAX] > 0);
-	CHECK_EQ(cpu(&r)->hold, HOLD_NOT_CONTROLLED);
+	CHECK_EQ(cpu(&r)->blocked, BLOCKED_NOT_CONTROLLED);
 }
 
 /* At the ceiling: told once, for as long as it presses; no step above it. */
@@ -297,7 +297,7 @@ static void test_ceiling(void)
 	CHECK_EQ(rising, 1);
 	CHECK_EQ(sim_milli(&r.sim), 500);
 	CHECK_EQ(r.max_milli, 500);
-	CHECK_EQ(cpu(&r)->hold, HOLD_CEILING);
+	CHECK_EQ(cpu(&r)->blocked, BLOCKED_CEILING);
 	/* Memory: four times the original. */
 	CHECK_EQ(r.max_bytes, 400 * MIB);
 	CHECK(r.sim.u.events.oom_kill > 0);
@@ -322,7 +322,7 @@ static void test_paused(void)
 		r.sim.load = sim_steady(1, 800);
 		rig_run(&r, 10 * USEC_PER_MIN);
 		CHECK_EQ(r.changes, 0);
-		CHECK_EQ(cpu(&r)->hold, HOLD_PAUSED);
+		CHECK_EQ(cpu(&r)->blocked, BLOCKED_PAUSED);
 		CHECK(cpu(&r)->candidate > 0);
 		r.c.paused = false;
 		r.c.gave_way = 0;

@@ -47,7 +47,7 @@ static void test_plain(void)
 	CHECK_EQ(control_lasting(&r.c, RESOURCE_CPU), 500);
 	rig_run(&r, 20 * SEC);
 	CHECK_EQ(sim_milli(&r.sim), 1000);
-	CHECK_EQ(cpu(&r)->hold, HOLD_BOOST);
+	CHECK_EQ(cpu(&r)->blocked, BLOCKED_BOOST);
 	ready(&r);
 	at = r.sim.now;
 	rig_run(&r, 5 * SEC - r.tick_usec);
@@ -59,7 +59,7 @@ static void test_plain(void)
 	CHECK(!r.c.cpu.trial.active && r.c.cpu.floor.value == 0);
 	rig_run(&r, USEC_PER_MIN);
 	CHECK_EQ(r.count[KNOB_CPU_MAX], 2);
-	CHECK(cpu(&r)->hold != HOLD_BOOST);
+	CHECK(cpu(&r)->blocked != BLOCKED_BOOST);
 	CHECK_EQ(cpu(&r)->counters.undos + cpu(&r)->counters.refusals, 0);
 }
 
@@ -333,7 +333,7 @@ static void test_off(void)
 	CHECK_EQ(r.c.boost.phase, BOOST_ACTIVE);
 	CHECK_EQ(r.c.boost_now.limit_milli, 1000);
 	CHECK_EQ(control_lasting(&r.c, RESOURCE_CPU), 500);
-	CHECK_EQ(cpu(&r)->hold, HOLD_MODE_OFF);
+	CHECK_EQ(cpu(&r)->blocked, BLOCKED_MODE_OFF);
 	begin(&r, "2x 5s");
 	r.c.rule.resources = RESOURCES_MEMORY;
 	control_set_rule(&r.c, &r.c.rule);

@@ -232,7 +232,7 @@ static void test_adopt(void)
 	sim_write(&r.sim, KNOB_CPU_MAX, LIMIT_MAX);
 	rig_adopt(&r, RESOURCE_CPU);
 	rig_run(&r, USEC_PER_HOUR);
-	CHECK_EQ(cpu(&r)->hold, HOLD_NO_LIMIT);
+	CHECK_EQ(cpu(&r)->blocked, BLOCKED_NO_LIMIT);
 	CHECK(r.sim.u.limits.cpu_quota_usec == LIMIT_MAX);
 }
 

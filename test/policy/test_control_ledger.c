@@ -96,9 +96,9 @@ static void test_told(void)
 	CHECK_EQ(n.life[0].kills, 0);
 	n.rig[0].sim.load.anon_goal = 500 * MIB;
 	n.rig[0].sim.load.anon_bps = MIB;
-	for (int i = 0; i < 900 && res->hold != HOLD_LEDGER; i++)
+	for (int i = 0; i < 900 && res->blocked != BLOCKED_LEDGER; i++)
 		node_tick(&n);
-	CHECK_EQ(res->hold, HOLD_LEDGER);
+	CHECK_EQ(res->blocked, BLOCKED_LEDGER);
 	CHECK(!res->at_ceiling);
 	CHECK(traced(res));
 	CHECK(control_denied(c, n.rig[0].sim.now));
@@ -106,7 +106,7 @@ static void test_told(void)
 	CHECK(c->denied.limit > c->kernel.mem_max);
 	n.system -= 600 * MIB;
 	node_run(&n, 2 * USEC_PER_MIN);
-	CHECK(res->hold != HOLD_LEDGER && c->kernel.mem_max > 200 * MIB);
+	CHECK(res->blocked != BLOCKED_LEDGER && c->kernel.mem_max > 200 * MIB);
 	CHECK(!control_denied(c, n.rig[0].sim.now));
 	CHECK_EQ(n.life[0].kills, 0);
 }

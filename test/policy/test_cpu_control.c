@@ -211,8 +211,8 @@ static void test_raise_interval(void)
 
 /* ---- conditions of a shrink, one by one ---- */
 
-static enum hold shrink(const struct cpu_control *c, uint64_t limit, uint64_t candidate, usec_t now,
-			uint64_t *ret_to, usec_t *ret_next)
+static enum blocked_reason shrink(const struct cpu_control *c, uint64_t limit, uint64_t candidate,
+				  usec_t now, uint64_t *ret_to, usec_t *ret_next)
 {
 	struct cpu_shrink_input in = {.limit_milli = limit,
 				      .candidate_milli = candidate,
@@ -231,26 +231,27 @@ static void test_shrink_conditions(void)
 	usec_t next;
 
 	/* Not within 5 min of the start. */
-	CHECK_EQ(shrink(&c, 1000, 300, quiet - 1, &to, &next), HOLD_START_QUIET);
+	CHECK_EQ(shrink(&c, 1000, 300, quiet - 1, &to, &next), BLOCKED_START_QUIET);
 	CHECK_EQ(next, quiet);
 	CHECK_EQ(to, 0);
-	CHECK_EQ(shrink(&c, 1000, 300, quiet, &to, &next), HOLD_NONE);
+	CHECK_EQ(shrink(&c, 1000, 300, quiet, &to, &next), BLOCKED_NONE);
 	/* At most halved. */
 	CHECK_EQ(to, 500);
-	CHECK_EQ(shrink(&c, 1000, 600, quiet, &to, &next), HOLD_NONE);
+	CHECK_EQ(shrink(&c, 1000, 600, quiet, &to, &next), BLOCKED_NONE);
 	CHECK_EQ(to, 600);
 	/* Only below 90 % of the limit. */
-	CHECK_EQ(shrink(&c, 1000, 899, quiet, &to, &next), HOLD_NONE);
-	CHECK_EQ(shrink(&c, 1000, 900, quiet, &to, &next), HOLD_DEADBAND);
-	CHECK_EQ(shrink(&c, 1000, 2000, quiet, &to, &next), HOLD_DEADBAND);
+	CHECK_EQ(shrink(&c, 1000, 899, quiet, &to, &next), BLOCKED_NONE);
+	CHECK_EQ(shrink(&c, 1000, 900, quiet, &to, &next), BLOCKED_DEADBAND);
+	CHECK_EQ(shrink(&c, 1000, 2000, quiet, &to, &next), BLOCKED_DEADBAND);
 	/* 60 s after any change. */
 	c.last_change = quiet;
-	CHECK_EQ(shrink(&c, 1000, 300, quiet + 60 * USEC_PER_SEC - 1, &to, &next), HOLD_INTERVAL);
+	CHECK_EQ(shrink(&c, 1000, 300, quiet + 60 * USEC_PER_SEC - 1, &to, &next),
+		 BLOCKED_INTERVAL);
 	CHECK_EQ(next, quiet + 60 * USEC_PER_SEC);
-	CHECK_EQ(shrink(&c, 1000, 300, quiet + 60 * USEC_PER_SEC, &to, &next), HOLD_NONE);
+	CHECK_EQ(shrink(&c, 1000, 300, quiet + 60 * USEC_PER_SEC, &to, &next), BLOCKED_NONE);
 	/* Not while one is on trial. */
 	c.trial.active = true;
-	CHECK_EQ(shrink(&c, 1000, 300, quiet + USEC_PER_HOUR, &to, &next), HOLD_TRIAL);
+	CHECK_EQ(shrink(&c, 1000, 300, quiet + USEC_PER_HOUR, &to, &next), BLOCKED_TRIAL);
 }
 
 static void test_trial(void)

@@ -20,8 +20,8 @@ static struct usage memory(uint64_t anon, uint64_t file, uint64_t max)
 
 /* ---- conditions of a shrink ---- */
 
-static enum hold shrink(struct mem_control *m, const struct mem_shrink_input *in, uint64_t *ret_to,
-			usec_t *ret_next)
+static enum blocked_reason shrink(struct mem_control *m, const struct mem_shrink_input *in,
+				  uint64_t *ret_to, usec_t *ret_next)
 {
 	*ret_to = 0;
 	return mem_shrink_next(&tuning_default, m, in, ret_to, ret_next);
@@ -41,44 +41,44 @@ static void test_shrink_conditions(void)
 	uint64_t to;
 	usec_t next;
 
-	CHECK_EQ(shrink(&m, &in, &to, &next), HOLD_NONE);
+	CHECK_EQ(shrink(&m, &in, &to, &next), BLOCKED_NONE);
 	CHECK_EQ(to, 900 * MIB); /* 10 % a step */
 	in.candidate = 950 * MIB;
-	CHECK_EQ(shrink(&m, &in, &to, &next), HOLD_DEADBAND);
+	CHECK_EQ(shrink(&m, &in, &to, &next), BLOCKED_DEADBAND);
 	in.candidate = 899 * MIB;
-	CHECK_EQ(shrink(&m, &in, &to, &next), HOLD_NONE);
+	CHECK_EQ(shrink(&m, &in, &to, &next), BLOCKED_NONE);
 	in.candidate = 200 * MIB;
 
 	in.history_usec = USEC_PER_DAY - USEC_PER_HOUR;
-	CHECK_EQ(shrink(&m, &in, &to, &next), HOLD_HISTORY);
+	CHECK_EQ(shrink(&m, &in, &to, &next), BLOCKED_HISTORY);
 	CHECK_EQ(next, in.now + USEC_PER_HOUR);
 	in.history_usec = USEC_PER_DAY;
 
 	in.now = start + 5 * USEC_PER_MIN - 1;
-	CHECK_EQ(shrink(&m, &in, &to, &next), HOLD_START_QUIET);
+	CHECK_EQ(shrink(&m, &in, &to, &next), BLOCKED_START_QUIET);
 	CHECK_EQ(next, start + 5 * USEC_PER_MIN);
 	in.now++;
-	CHECK_EQ(shrink(&m, &in, &to, &next), HOLD_NONE);
+	CHECK_EQ(shrink(&m, &in, &to, &next), BLOCKED_NONE);
 
 	m.last_growth = in.now;
 	in.now += 5 * USEC_PER_MIN - 1;
-	CHECK_EQ(shrink(&m, &in, &to, &next), HOLD_GROWING);
+	CHECK_EQ(shrink(&m, &in, &to, &next), BLOCKED_GROWING);
 	in.now++;
-	CHECK_EQ(shrink(&m, &in, &to, &next), HOLD_NONE);
+	CHECK_EQ(shrink(&m, &in, &to, &next), BLOCKED_NONE);
 
 	m.backoff_until = in.now + 7;
-	CHECK_EQ(shrink(&m, &in, &to, &next), HOLD_BACKOFF);
+	CHECK_EQ(shrink(&m, &in, &to, &next), BLOCKED_BACKOFF);
 	CHECK_EQ(next, in.now + 7);
 	m.backoff_until = 0;
 
 	m.last_change = in.now;
 	in.now += 60 * USEC_PER_SEC - 1;
-	CHECK_EQ(shrink(&m, &in, &to, &next), HOLD_INTERVAL);
+	CHECK_EQ(shrink(&m, &in, &to, &next), BLOCKED_INTERVAL);
 	in.now++;
-	CHECK_EQ(shrink(&m, &in, &to, &next), HOLD_NONE);
+	CHECK_EQ(shrink(&m, &in, &to, &next), BLOCKED_NONE);
 
 	m.trial.phase = MEM_HIGH;
-	CHECK_EQ(shrink(&m, &in, &to, &next), HOLD_TRIAL);
+	CHECK_EQ(shrink(&m, &in, &to, &next), BLOCKED_TRIAL);
 }
 
 /* ---- a trial, phase by phase ---- */

@@ -318,7 +318,7 @@ static void test_refused_cpu(void)
 	rig_run(&r, 59 * USEC_PER_MIN);
 	CHECK_EQ(r.count[KNOB_CPU_MAX], 0);
 	CHECK_EQ(sim_milli(&r.sim), 600);
-	CHECK_EQ(cpu(&r)->hold, HOLD_CEILING);
+	CHECK_EQ(cpu(&r)->blocked, BLOCKED_CEILING);
 	CHECK(traced(cpu(&r), BOUND_REFUSED));
 	/* It ends by itself. */
 	rig_run(&r, 2 * USEC_PER_MIN);
@@ -436,15 +436,15 @@ static void test_held(void)
 	of(&p, RESOURCE_MEMORY)->request = 1000 * MIB;
 	oversized(&r, &p);
 	CHECK_EQ(r.changes, 0);
-	CHECK_EQ(cpu(&r)->hold, HOLD_REQUESTS_ONLY);
+	CHECK_EQ(cpu(&r)->blocked, BLOCKED_REQUESTS_ONLY);
 	CHECK(control_request(&r.c, RESOURCE_CPU) > 0);
 	CHECK(control_request(&r.c, RESOURCE_CPU) < 100);
 
 	p = (struct pod_bounds){.not_ready = true};
 	oversized(&r, &p);
 	CHECK_EQ(r.changes, 0);
-	CHECK_EQ(cpu(&r)->hold, HOLD_NOT_READY);
-	CHECK_EQ(mem(&r)->hold, HOLD_NOT_READY);
+	CHECK_EQ(cpu(&r)->blocked, BLOCKED_NOT_READY);
+	CHECK_EQ(mem(&r)->blocked, BLOCKED_NOT_READY);
 	greedy(&r, &p);
 	CHECK(cpu(&r)->limit > 1000);
 }

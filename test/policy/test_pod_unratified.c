@@ -30,7 +30,7 @@ static void test_unratified(void)
 	rig_run(&r, USEC_PER_MIN);
 	CHECK_EQ(r.sim.u.limits.mem_max, 200 * MIB);
 	CHECK_EQ(r.sim.u.events.oom_kill, 0);
-	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].hold, HOLD_UNRATIFIED);
+	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].blocked, BLOCKED_UNRATIFIED);
 	CHECK(traced(&r.c.resource[RESOURCE_MEMORY], BOUND_UNRATIFIED));
 	CHECK_EQ(control_unratified(&r.c), 200 * MIB);
 	/* Neither what PID 1 is told nor what the API server may be asked for is the same. */
@@ -50,7 +50,7 @@ static void test_unratified(void)
 	rig_run(&r, USEC_PER_MIN);
 	CHECK(r.sim.u.limits.mem_max >= 900 * MIB);
 	CHECK_EQ(r.sim.u.events.oom_kill, 0);
-	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].hold == HOLD_UNRATIFIED, false);
+	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].blocked == BLOCKED_UNRATIFIED, false);
 
 	/* And away again: what stands above the bound is not taken from those who use it. */
 	r.sim.load.anon_goal = 600 * MIB;

@@ -380,7 +380,7 @@ static void check_state(const struct rig *r)
 	const struct control *c = &r->c;
 
 	for (enum resource i = 0; i < RESOURCE_COUNT; i++) {
-		CHECK(c->resource[i].hold < HOLD_COUNT);
+		CHECK(c->resource[i].blocked < BLOCKED_COUNT);
 		CHECK(c->resource[i].trace.count <= BOUND_TRACE_MAX);
 		CHECK(c->resource[i].last.reason < REASON_COUNT);
 		check_request(r, i);

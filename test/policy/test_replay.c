@@ -20,7 +20,7 @@ struct replay {
 	FILE *out;
 	usec_t begin;
 	uint32_t observations;
-	enum hold hold[RESOURCE_COUNT];
+	enum blocked_reason blocked[RESOURCE_COUNT];
 };
 
 static void begin(struct replay *p, usec_t at)
@@ -33,7 +33,7 @@ static void begin(struct replay *p, usec_t at)
 	p->r.next_review = at + p->r.review_usec;
 	p->begin = at;
 	for (enum resource i = 0; i < RESOURCE_COUNT; i++)
-		p->hold[i] = HOLD_COUNT;
+		p->blocked[i] = BLOCKED_COUNT;
 }
 
 /* Everything is done as asked, and written down. */
@@ -56,13 +56,13 @@ static void report_holds(struct replay *p, const struct control_context *x)
 	static const char *const names[RESOURCE_COUNT] = {"cpu", "memory"};
 
 	for (enum resource i = 0; i < RESOURCE_COUNT; i++) {
-		enum hold hold = p->r.c.resource[i].hold;
+		enum blocked_reason blocked = p->r.c.resource[i].blocked;
 
-		if (hold == p->hold[i])
+		if (blocked == p->blocked[i])
 			continue;
-		p->hold[i] = hold;
+		p->blocked[i] = blocked;
 		fprintf(p->out, "%.1f %s held: %s\n", (double)(x->now - p->begin) / USEC_PER_SEC,
-			names[i], hold_name(hold));
+			names[i], blocked_reason_name(blocked));
 	}
 }
 
