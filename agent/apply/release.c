@@ -13,7 +13,7 @@ void unit_update_hold(struct managed *m)
 			    (m->pod != NULL && m->pod->ending);
 }
 
-void hold_release(struct managed *m, const char *why)
+void lifecycle_release(struct managed *m, const char *why)
 {
 	m->hand_back.due = true;
 	m->hand_back.reported = false;

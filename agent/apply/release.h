@@ -10,7 +10,7 @@ struct managed;
 /* Puts pause, restore and release into effect for the laws. */
 void unit_update_hold(struct managed *m);
 /* Hands a unit back; why is static text. Tried again until it succeeds. */
-void hold_release(struct managed *m, const char *why);
+void lifecycle_release(struct managed *m, const char *why);
 /* A try failed: the next one is not before next_at. reported: its failure is in the journal. */
 void release_tried(struct managed *m, bool reported, usec_t next_at);
 /* It was handed back, or is managed again. */

@@ -24,7 +24,7 @@ static const char *takes_away_text(const struct managed *m)
 }
 
 /* vscaled does not raise the limit from here on: it must not stay below the owner's value. */
-static void unguard_memory(struct managed *m)
+static void release_memory(struct managed *m)
 {
 	const struct control_resource *res = &m->control.resource[RESOURCE_MEMORY];
 	struct control_context x;
@@ -63,9 +63,9 @@ void rule_apply(struct managed *m, const struct policy_rule *rule)
 	control_set_rule(&m->control, rule);
 	m->control.initial_done |= rule->mode == MODE_INITIAL && old.mode != MODE_INITIAL;
 	if (old.mode == MODE_AUTO && rule->mode == MODE_INITIAL)
-		unguard_memory(m);
+		release_memory(m);
 	if (takes_away(&old, rule))
-		hold_release(m, takes_away_text(m));
+		lifecycle_release(m, takes_away_text(m));
 	else if (rule->mode != MODE_OFF && m->cgroup.cg != NULL && !m->originals.saved)
 		managed_reattach(m);
 }

@@ -57,7 +57,7 @@ static bool sizes(const struct policy_rule *rule, uint32_t resources)
 }
 
 /* An earlier run of vscaled had systemd store headroom, and wrote nothing. Of a pod systemd is
- * asked later (guard.c). */
+ * asked later (drift_events.c). */
 static bool is_reported_more(const struct managed *m, const struct baseline *b,
 			     const struct arrival *a)
 {
@@ -96,8 +96,8 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 	    (narrower(&b->limits, now, rule) ||
 	     (is_reported_more(m, b, a) && !sizes(rule, RESOURCES_MEMORY)))) {
 		/* Sized by an earlier run of vscaled under a wider rule. */
-		hold_release(m, m->pod != NULL ? "its annotations take it away"
-					       : "the configuration takes it away");
+		lifecycle_release(m, m->pod != NULL ? "its annotations take it away"
+						    : "the configuration takes it away");
 	}
 	persist_adopt_history(d, m);
 	/* An earlier run of vscaled had written a boost. */
@@ -107,7 +107,7 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 }
 
 /* The limits in the cgroup become the held limits. */
-static void hold_what_stands(struct control *c, const struct limits *now)
+static void adopt_limits(struct control *c, const struct limits *now)
 {
 	if (c->resource[RESOURCE_CPU].managed && now->cpu_quota_usec != LIMIT_MAX)
 		c->resource[RESOURCE_CPU].limit =
@@ -121,7 +121,7 @@ static bool is_unlimited(const struct limits *l, enum resource r)
 	return (r == RESOURCE_CPU ? l->cpu_quota_usec : l->mem_max) == LIMIT_MAX;
 }
 
-void managed_hold_what_stands(struct managed *m)
+void managed_adopt_limits(struct managed *m)
 {
 	struct plan none = {0};
 	struct control_context x = daemon_context(m->daemon, &none);
@@ -134,7 +134,7 @@ void managed_hold_what_stands(struct managed *m)
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (m->control.resource[r].managed && is_unlimited(&u.limits, r))
 			control_adopt(&m->control, &u.limits, r, &x);
-	hold_what_stands(&m->control, &u.limits);
+	adopt_limits(&m->control, &u.limits);
 	/* Else the next reload of PID 1 restores the former stored property. */
 	if (m->originals.touched)
 		property_request(m, false);
@@ -149,7 +149,7 @@ static void resume_size(struct managed *m)
 	struct limits kernel = m->control.kernel;
 
 	if (m->control.rule.mode == MODE_INITIAL)
-		hold_what_stands(&m->control, &kernel); /* its size is decided again */
+		adopt_limits(&m->control, &kernel); /* its size is decided again */
 	if (!m->originals.touched || m->control.rule.mode != MODE_AUTO || m->control.paused)
 		return;
 	plan_begin(&d->plans, d->units.count, &plan);
@@ -169,7 +169,7 @@ static void take_over(struct managed *m, const struct limits *now)
 	if (!m->originals.touched)
 		return;
 	property_take_over(m, UNIT_PROP_ALL);
-	hold_what_stands(c, now);
+	adopt_limits(c, now);
 	c->grant_ended = false;
 	c->initial_done =
 		true; /* in an earlier run of vscaled, so that this is no start of the unit */

@@ -11,4 +11,4 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 /* Forgets that it was managed: the next attach begins with the limits that it finds. */
 void managed_reattach(struct managed *m);
 /* The limits in the cgroup become the held limits. */
-void managed_hold_what_stands(struct managed *m);
+void managed_adopt_limits(struct managed *m);

@@ -304,11 +304,11 @@ static void on_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
 /* --- hooks of the pods --- */
 
 /* The reporter reads the new spec first, and finds the values of external writers in it. */
-static void hook_judge(void *ctx, const struct kube_pod *pod)
+static void hook_decide(void *ctx, const struct kube_pod *pod)
 {
 	struct cluster *c = ctx;
 
-	reporter_judge(c->reporter, pod->uid, c->daemon->wake.now);
+	reporter_decide_now(c->reporter, pod->uid, c->daemon->wake.now);
 }
 
 static bool hook_expects(void *ctx, const struct kube_pod *pod, const char *container,
@@ -470,7 +470,7 @@ int cluster_report_start(struct cluster *c)
 		return r;
 	pods_set_hooks(&d->hooks, &(struct pod_hooks){
 					  .ctx = c,
-					  .judge = hook_judge,
+					  .judge = hook_decide,
 					  .expects = hook_expects,
 					  .pending = hook_pending,
 					  .owes = hook_owes,

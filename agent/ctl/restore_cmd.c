@@ -191,7 +191,7 @@ static int print_results(const struct summary *s)
 }
 
 /* The exit status that the outcomes give. */
-static int judge_results(const struct summary *s)
+static int result_exit(const struct summary *s)
 {
 	const struct ctl *c = s->c;
 
@@ -379,7 +379,7 @@ int ctl_restore(const struct ctl *c)
 		r = r == CTL_OK ? printed : r;
 	}
 	if (r == CTL_OK)
-		r = judge_results(&s);
+		r = result_exit(&s);
 	cJSON_Delete(s.results);
 	return r;
 }

@@ -5,7 +5,7 @@
 #include "agent/base/footprint.h"
 #include "agent/cluster/cluster.h"
 #include "agent/config/config_watch.h"
-#include "agent/drift/guard.h"
+#include "agent/drift/drift_events.h"
 #include "agent/loop/folders.h"
 #include "agent/loop/reflex.h"
 #include "agent/loop/reload.h"
@@ -23,7 +23,7 @@
 #include "agent/serve/serve.h"
 #include "agent/serve/serve_metrics.h"
 #include "agent/units/bus.h"
-#include "agent/units/hold.h"
+#include "agent/units/lifecycle.h"
 #include "agent/units/units.h"
 #include "cgroup/stuck.h"
 #include "systemd/notify.h"
@@ -87,7 +87,7 @@ void loop_tick(struct loop *l)
 	}
 	review = loop_review_due(l);
 	pods_tick(d, review);
-	hold_tick(&l->hand_back);
+	lifecycle_tick(&l->hand_back);
 	tick(d, review);
 	if (review) {
 		folders_check(l);
@@ -281,7 +281,7 @@ static int parts_start(struct loop *l, const struct loop_options *o)
 	int r = timer_start(l);
 
 	if (r >= 0)
-		r = guard_start(d);
+		r = drift_start(d);
 	if (loop_part(r) < 0)
 		return r;
 	cg_thaw_pid1(d->host.root);

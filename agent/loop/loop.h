@@ -6,7 +6,7 @@
 #include "agent/loop/folders.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/serve/serve.h"
-#include "agent/units/hold.h"
+#include "agent/units/lifecycle.h"
 
 struct cluster;
 struct config_watch;

@@ -5,7 +5,7 @@
 #include "agent/apply/boost.h"
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
-#include "agent/drift/guard.h"
+#include "agent/drift/drift_events.h"
 #include "agent/loop/announce.h"
 #include "agent/loop/sweep.h"
 #include "agent/manage/daemon_state.h"
@@ -28,7 +28,7 @@ static bool new_limit(const struct managed *m, enum resource r, uint64_t seen)
 	return m->control.resource[r].original == LIMIT_MAX && seen != LIMIT_MAX;
 }
 
-/* guard.c classifies external writes: until then the laws use the held limits. */
+/* drift_events.c classifies external writes: until then the laws use the held limits. */
 static void keep_ours(struct managed *m, struct limits *seen)
 {
 	const struct limits *k = &m->control.kernel;
@@ -169,7 +169,7 @@ void tick(struct daemon *d, bool review)
 	}
 	node_memory_balance(d, &plan);
 	plan_apply(d, &plan);
-	guard_check(d);
+	drift_check(d);
 	properties_send(d);
 	report_states(d);
 }

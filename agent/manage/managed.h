@@ -25,7 +25,7 @@ struct managed {
 
 	enum unit_state state;    /* managed_set_state() */
 	const char *state_reason; /* static text, or the pod's; NULL: none */
-	bool paused;              /* by vscalectl pause: units/hold.c */
+	bool paused;              /* by vscalectl pause: units/lifecycle.c */
 	bool listed;              /* in the newest list */
 	struct control control;
 

@@ -30,7 +30,7 @@ struct step_log {
 void message_step(struct managed *m, const struct change *s, int outcome,
 		  const usec_t took[SINCE_COUNT]);
 void message_steps(struct daemon *d);
-/* memory.max was found above what is held, and is held again: judge_take_back(). */
+/* memory.max was found above what is held, and is held again: drift_take_back(). */
 void message_taken_back(struct managed *m, uint64_t from, uint64_t to);
 /* Reports sums that are old enough; now: every sum. */
 void message_summed(struct managed *m, bool now);

@@ -191,8 +191,8 @@ void node_memory_balance(struct daemon *d, struct plan *plan)
 
 		if (m == NULL)
 			continue;
-		if (m->control.unjudged_bytes != 0)
-			judge_take_back(m);
+		if (m->control.unclassified_bytes != 0)
+			drift_take_back(m);
 		else if (managed_has_laws(m) && m->cgroup.cg != NULL)
 			control_give_back(&m->control, &x, asks[i].to);
 	}
@@ -210,13 +210,13 @@ bool node_memory_take(const struct managed *m, uint64_t limit)
 	return true;
 }
 
-void judge_take_back(struct managed *m)
+void drift_take_back(struct managed *m)
 {
 	struct control *c = &m->control;
 	const struct change lower = {
 		.target = c->target,
 		.knob = KNOB_MEM_MAX,
-		.from = c->unjudged_bytes,
+		.from = c->unclassified_bytes,
 		.to = c->kernel.mem_max,
 		.margin_bytes =
 			mem_write_margin(&m->daemon->config.tuning.memory, c->kernel.mem_max),
@@ -224,9 +224,9 @@ void judge_take_back(struct managed *m)
 
 	if (m->cgroup.cg == NULL || cg_write(m->cgroup.cg, &lower) != APPLY_DONE)
 		return; /* in use: it stays in the ledger */
-	drift_replaced_early(m, c->unjudged_bytes);
+	drift_replaced_early(m, c->unclassified_bytes);
 	/* PID 1 writes what it stores at every call: that is ordinary. */
 	if (m->drift.early == DRIFT_EARLY_REPLACED)
 		message_taken_back(m, lower.from, lower.to);
-	c->unjudged_bytes = 0;
+	c->unclassified_bytes = 0;
 }

@@ -46,4 +46,4 @@ bool node_memory_take(const struct managed *m, uint64_t limit);
 
 /* Takes back a memory limit above the held one, as far as use allows, before the write is
  * classified. */
-void judge_take_back(struct managed *m);
+void drift_take_back(struct managed *m);

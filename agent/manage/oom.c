@@ -11,7 +11,7 @@
 void oom_lowered(struct managed *m, const struct managed *at, uint64_t seen)
 {
 	const struct control *c = &at->control;
-	uint64_t held = MAX(c->kernel.mem_max, c->unjudged_bytes);
+	uint64_t held = MAX(c->kernel.mem_max, c->unclassified_bytes);
 	const struct mem_lowered l = {
 		.at = m->daemon->wake.now,
 		.from = held,

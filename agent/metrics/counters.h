@@ -57,7 +57,8 @@ struct counters {
 	/* denied.c: the node does not have the memory that a unit or container asks for, and had it
 	 * before */
 	uint64_t denials;
-	/* judge.c, and the kubelet's echo: an external writer's value was replaced by vscaled's */
+	/* drift_resolve.c, and the kubelet's echo: an external writer's value was replaced by
+	 * vscaled's */
 	uint64_t reverted[WRITER_COUNT];
 	/* around a write, a property call (its lag), a resize until the kubelet's echo */
 	struct counters_span apply[BACKEND_COUNT];

@@ -234,7 +234,7 @@ static void give_to(struct pod *p, size_t k, char *unit)
 	if (owner->container.annotated)
 		property_request(owner, false);
 	else
-		hold_release(owner, "its cgroup was taken for that of another container");
+		lifecycle_release(owner, "its cgroup was taken for that of another container");
 }
 
 static void release(struct pod *p, size_t i, size_t k)

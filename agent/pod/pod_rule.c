@@ -115,7 +115,7 @@ static void not_ours(struct pod *p, size_t i, const char *why)
 		managed_set_state(member->managed, member->managed->state, why);
 		unit_update_hold(member->managed);
 	} else if (member->managed->state != UNIT_UNMANAGED) {
-		hold_release(member->managed, why);
+		lifecycle_release(member->managed, why);
 	}
 }
 

@@ -154,7 +154,7 @@ static void say_left(struct work *w)
 
 /* Decides whether memory fits. Page cache is reclaimed before that, and a lowered memory.high is
  * raised first. */
-static void judge_memory(struct work *w)
+static void check_memory(struct work *w)
 {
 	if (w->usage.limits.mem_high < w->original->mem_high)
 		(void)write_knob(w, KNOB_MEM_HIGH, w->original->mem_high);
@@ -397,7 +397,7 @@ void restore_unit(const struct restore *r, const struct restore_target *t,
 		say(ret, "its cgroup cannot be read: %s", strerror(-e));
 		return;
 	}
-	judge_memory(&w);
+	check_memory(&w);
 	lower_memory(&w);
 	lower_burst(&w);
 	restore_properties(&w);

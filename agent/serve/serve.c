@@ -13,7 +13,7 @@
 #include "agent/manage/wake.h"
 #include "agent/metrics/metrics_server.h"
 #include "agent/serve/serve_pod.h"
-#include "agent/units/hold.h"
+#include "agent/units/lifecycle.h"
 #include "agent/view/decision_text.h"
 #include "policy/types/bounds.h"
 #include <errno.h>
@@ -336,7 +336,7 @@ static int serve_pause(void *ctx, const char *name)
 	const struct serve *s = ctx;
 
 	daemon_wake(s->daemon);
-	return hold_pause(s->daemon, name);
+	return lifecycle_pause(s->daemon, name);
 }
 
 static int serve_resume(void *ctx, const char *name)
@@ -344,7 +344,7 @@ static int serve_resume(void *ctx, const char *name)
 	const struct serve *s = ctx;
 
 	daemon_wake(s->daemon);
-	return hold_resume(s->daemon, name);
+	return lifecycle_resume(s->daemon, name);
 }
 
 static int serve_restore(void *ctx, const char *name, bool force, control_result_fn *each,
@@ -353,7 +353,7 @@ static int serve_restore(void *ctx, const char *name, bool force, control_result
 	const struct serve *s = ctx;
 
 	daemon_wake(s->daemon);
-	return hold_restore(s->hand_back, name, force, each, arg);
+	return lifecycle_restore(s->hand_back, name, force, each, arg);
 }
 
 /* --- the server --- */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The daemon's connection to PID 1: its calls, and where the replies go. */
 #include "agent/units/bus.h"
-#include "agent/drift/guard.h"
+#include "agent/drift/drift_events.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/wake.h"
@@ -82,12 +82,12 @@ static void on_bus_disconnected(void *ctx, int error)
 }
 
 static const struct unit_bus_ops bus_ops = {
-	.listed = guard_listed,
+	.listed = drift_listed,
 	.known = on_bus_known,
 	.changed = on_bus_changed,
-	.reloading = guard_reloading,
-	.set_done = guard_set_done,
-	.got = guard_got,
+	.reloading = drift_reloading,
+	.set_done = drift_set_done,
+	.got = drift_got,
 	.connected = on_bus_connected,
 	.disconnected = on_bus_disconnected,
 };

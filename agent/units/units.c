@@ -5,7 +5,7 @@
 #include "agent/apply/rules.h"
 #include "agent/apply/start.h"
 #include "agent/base/footprint.h"
-#include "agent/drift/guard.h"
+#include "agent/drift/drift_events.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
@@ -93,7 +93,7 @@ static void unit_listed(struct daemon *d, const struct unit_info *info)
 	if (m->cgroup.cg != NULL && cg_replaced(m->cgroup.cg, d->host.root, info->cgroup))
 		managed_lost(m);
 	if (m->cgroup.cg != NULL) {
-		guard_stored(m, &info->props);
+		drift_stored(m, &info->props);
 		return;
 	}
 	managed_start(m, rule, &arrival);
@@ -136,7 +136,7 @@ void units_forget(struct daemon *d)
 			continue;
 		/* systemd may still store vscaled's values for the next start of a service. */
 		if (!is_scope(m) && persist_has(d, m)) {
-			hold_release(m, "not seen for days");
+			lifecycle_release(m, "not seen for days");
 		} else {
 			persist_forget(d, m);
 			managed_remove(m);
@@ -157,7 +157,7 @@ void units_request_list(struct daemon *d)
 	for (size_t i = 0; i < d->config.unit_count; i++)
 		count += d->config.units[i].glob_count;
 	if (count == 0) {
-		guard_listed(d, 0, NULL, 0);
+		drift_listed(d, 0, NULL, 0);
 		return;
 	}
 	globs = calloc(count, sizeof *globs);
@@ -170,7 +170,7 @@ void units_request_list(struct daemon *d)
 	free(globs);
 }
 
-void guard_listed(void *ctx, int error, const struct unit_info *units, size_t count)
+void drift_listed(void *ctx, int error, const struct unit_info *units, size_t count)
 {
 	struct daemon *d = ctx;
 
@@ -197,7 +197,7 @@ void units_apply_rules(struct daemon *d)
 		if (rule != NULL)
 			rule_apply(m, rule);
 		else if (m->state != UNIT_UNMANAGED)
-			hold_release(m, "no longer named in the configuration");
+			lifecycle_release(m, "no longer named in the configuration");
 		unit_update_hold(m);
 	}
 	pods_apply_rules(d);

@@ -17,4 +17,4 @@ void units_listed(struct daemon *d, const struct unit_info *units, size_t count)
 void units_forget(struct daemon *d);
 /* Applies the rules after a reload; units that have no rule any more are handed back. */
 void units_apply_rules(struct daemon *d);
-void guard_listed(void *ctx, int error, const struct unit_info *units, size_t count);
+void drift_listed(void *ctx, int error, const struct unit_info *units, size_t count);

@@ -110,7 +110,7 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 	/* These belonged to the previous run. c->denial stays: the node is still short, and one
 	 * denial is reported once, also across runs. */
 	c->asked = (struct ledger_denied){0};
-	c->unjudged_bytes = 0;
+	c->unclassified_bytes = 0;
 	c->frozen = 0;
 	c->psi_cpu_ppm = c->psi_cpu_others_ppm = 0;
 	c->started_at = now;

@@ -127,9 +127,9 @@ struct control {
 	struct boost_decision boost_now; /* of the last step */
 	struct cpu_control cpu;
 	struct mem_control mem;
-	uint64_t unjudged_bytes; /* a memory.max above the held limit whose writer is not known yet:
-				    counted as granted while it is in the file; 0: none */
-	bool grant_ended;        /* with the predecessor: the held limit must be granted anew */
+	uint64_t unclassified_bytes; /* a memory.max above the held limit whose writer is not known
+				    yet: counted as granted while it is in the file; 0: none */
+	bool grant_ended;            /* with the predecessor: the held limit must be granted anew */
 	struct ledger_denied denied; /* memory that was denied */
 	struct ledger_denied freed;  /* by the predecessor, when it ended */
 	struct ledger_denied asked;  /* the ledger asks for a shrink trial to this */

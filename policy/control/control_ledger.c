@@ -84,7 +84,7 @@ void control_ledger_entry(const struct control *c, const struct tuning *t, usec_
 
 	if (c->mem.trial.phase == MEM_MAX)
 		limit = MAX(limit, c->mem.trial.from);
-	limit = MAX(limit, c->unjudged_bytes);
+	limit = MAX(limit, c->unclassified_bytes);
 	*ret = (struct ledger_entry){
 		.limit = limit,
 		.original = res->managed ? res->original : LIMIT_MAX,

@@ -55,7 +55,7 @@ static uint64_t use_seen(const struct usage *u)
 /* A higher value in the file that is not classified yet counts as the limit. */
 static uint64_t limit_now(const struct control *c)
 {
-	return MAX(c->kernel.mem_max, c->unjudged_bytes);
+	return MAX(c->kernel.mem_max, c->unclassified_bytes);
 }
 
 /*

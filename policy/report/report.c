@@ -173,7 +173,7 @@ static bool original_is_owed(const struct draft *d)
 	return false;
 }
 
-static void hold_nothing(struct draft *d)
+static void send_nothing(struct draft *d)
 {
 	usec_t again = sooner(d->later, d->asked_again);
 
@@ -200,7 +200,7 @@ static bool drafted(struct draft *d)
 		draft_leave_cpu(d);
 	find_traps(d);
 	if (!d->any && !d->leads) {
-		hold_nothing(d);
+		send_nothing(d);
 		return false;
 	}
 	if (!draft_make_safe(d)) {
@@ -210,7 +210,7 @@ static bool drafted(struct draft *d)
 	}
 	draft_keep_class(d);
 	if (!draft_changes(d)) {
-		hold_nothing(d);
+		send_nothing(d);
 		return false;
 	}
 	return !too_soon(d);

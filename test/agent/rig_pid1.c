@@ -3,7 +3,7 @@
  * The rig's PID 1, and the bus between: the calls go through the real queue, one in flight per
  * unit, and are done in the order in which they came.
  */
-#include "agent/drift/guard.h"
+#include "agent/drift/drift_events.h"
 #include "agent/units/units.h"
 #include "test/agent/daemon_rig.h"
 #include <assert.h>
@@ -54,7 +54,7 @@ static void report_list(struct rig *r)
 		}
 		n++;
 	}
-	guard_listed(r->daemon, 0, info, n);
+	drift_listed(r->daemon, 0, info, n);
 }
 
 static int port_list(void *ctx, const char *const *patterns, size_t count)
@@ -168,7 +168,7 @@ static bool answer_call(struct rig *r)
 		if (!c.nobodys) {
 			usec_t lag = unit_queue_done(r->queue, c.unit->name, r->boot);
 
-			guard_set_done(r->daemon, c.unit->name, 0, &c.unit->props, lag);
+			drift_set_done(r->daemon, c.unit->name, 0, &c.unit->props, lag);
 		}
 		return true;
 	}
@@ -185,7 +185,7 @@ static void expire_calls(struct rig *r)
 
 		for (size_t i = 0; i < r->call_count; i++)
 			r->call[i].nobodys |= r->call[i].unit == u;
-		guard_set_done(r->daemon, u->name, -ETIMEDOUT, NULL, queue_config.deadline_usec);
+		drift_set_done(r->daemon, u->name, -ETIMEDOUT, NULL, queue_config.deadline_usec);
 	}
 }
 
@@ -197,7 +197,7 @@ static void answer_questions(struct rig *r)
 		if (u->asked_at == 0 || !is_due(r, u->asked_at))
 			continue;
 		u->asked_at = 0;
-		guard_got(r->daemon, u->name, 0, &u->props);
+		drift_got(r->daemon, u->name, 0, &u->props);
 	}
 	if (r->list_asked_at != 0 && is_due(r, r->list_asked_at)) {
 		r->list_asked_at = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The whole daemon in virtual time, on a fake tree, with a scripted PID 1. */
-#include "agent/drift/guard.h"
+#include "agent/drift/drift_events.h"
 #include "agent/loop/loop.h"
 #include "agent/loop/reload.h"
 #include "test/agent/daemon_rig.h"
@@ -90,9 +90,9 @@ static void test_reload_of_pid1_changes_nothing(void)
 	rig_run(&r, 60, step_idle);
 	cpu = rig_cpu_milli(&r, u);
 	for (int i = 0; i < 20; i++) {
-		guard_reloading(r.daemon, true);
+		drift_reloading(r.daemon, true);
 		rig_realise(&r, u);
-		guard_reloading(r.daemon, false);
+		drift_reloading(r.daemon, false);
 		rig_run(&r, 1, step_idle);
 		CHECK_EQ(rig_cpu_milli(&r, u), cpu);
 		memory = r.daemon->units.items[0]->control.resource[RESOURCE_MEMORY].limit;

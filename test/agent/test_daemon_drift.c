@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What others write to the limits of a unit, and a PID 1 that lags, under the whole daemon. */
-#include "agent/drift/guard.h"
+#include "agent/drift/drift_events.h"
 #include "agent/manage/managed_facts.h"
 #include "cgroup/group.h"
 #include "test/agent/daemon_rig.h"
@@ -129,9 +129,9 @@ static void test_insister_on_memory(void)
 		CHECK_EQ(r.set_calls, sets);
 		CHECK_EQ(r.kills, 0);
 		/* A reload of PID 1 leaves it too. */
-		guard_reloading(r.daemon, true);
+		drift_reloading(r.daemon, true);
 		rig_realise(&r, u);
-		guard_reloading(r.daemon, false);
+		drift_reloading(r.daemon, false);
 		rig_run(&r, 10, step_idle);
 		CHECK_EQ(rig_bytes(&r, u, "memory.max"), rows[i].value);
 		/* CPU is still ours. */
@@ -224,9 +224,9 @@ static void grow_under_lag(unsigned lag_seconds, bool storm)
 		rig_grow(&r, u, 25000000);
 		rig_run(&r, 1, step_idle);
 		if (storm && i % 2 == 0) {
-			guard_reloading(r.daemon, true);
+			drift_reloading(r.daemon, true);
 			rig_realise(&r, u);
-			guard_reloading(r.daemon, false);
+			drift_reloading(r.daemon, false);
 		}
 	}
 	CHECK_EQ(r.kills, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Between two samples: looks on the clock of 100 ms, and memory.events. */
-#include "agent/units/hold.h"
+#include "agent/units/lifecycle.h"
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"
 
@@ -194,10 +194,10 @@ static void test_lifted(void)
 	struct rig r;
 
 	braked(&r);
-	CHECK_EQ(hold_pause(r.daemon, "a.service"), 1);
+	CHECK_EQ(lifecycle_pause(r.daemon, "a.service"), 1);
 	rig_reflex(&r, 10, NULL);
 	CHECK(rig_bytes(&r, &r.unit[0], "memory.high") == LIMIT_MAX);
-	CHECK_EQ(hold_resume(r.daemon, "a.service"), 1);
+	CHECK_EQ(lifecycle_resume(r.daemon, "a.service"), 1);
 	rig_reflex(&r, 20, NULL);
 	CHECK_EQ(rig_bytes(&r, &r.unit[0], "memory.high"), 92 * MIB);
 	rig_reload(&r, "units:\n  - match: b.service\n");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pods: found, sized as units are, with the pod level above, under both cgroup drivers. */
 #include "test/agent/test_pods.h"
-#include "agent/drift/guard.h"
+#include "agent/drift/drift_events.h"
 #include "agent/pod/pods.h"
 #include <dirent.h>
 #include <unistd.h>
@@ -130,10 +130,10 @@ static void test_reload_of_pid1_changes_nothing(void)
 	rig_run(&r, 15, pods_burn_800);
 	had = rig_cpu_milli(&r, p->container[0].unit);
 	for (int i = 0; i < 8; i++) {
-		guard_reloading(r.daemon, true);
+		drift_reloading(r.daemon, true);
 		rig_realise(&r, p->container[0].unit);
 		rig_realise(&r, p->level);
-		guard_reloading(r.daemon, false);
+		drift_reloading(r.daemon, false);
 		rig_run(&r, 1, pods_burn_800);
 		CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), had);
 		CHECK_EQ(rig_cpu_milli(&r, p->level), had + 300);

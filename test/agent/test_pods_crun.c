@@ -3,7 +3,7 @@
  * Containers of crun under the systemd driver: limits stand in <scope>/container alone (crun 1.8),
  * or in the scope as well (crun 1.21).
  */
-#include "agent/drift/guard.h"
+#include "agent/drift/drift_events.h"
 #include "agent/pod/runtime.h"
 #include "cgroup/levels.h"
 #include "test/agent/rig_scan.h"
@@ -227,10 +227,10 @@ static void test_reload(bool both)
 	rig_run(&r, 15, grow_10);
 	max = rig_bytes(&r, inner, "memory.max");
 	CHECK(max > 150 * MIB);
-	guard_reloading(r.daemon, true);
+	drift_reloading(r.daemon, true);
 	rig_realise(&r, p->container[0].unit);
 	rig_settle(&r);
-	guard_reloading(r.daemon, false);
+	drift_reloading(r.daemon, false);
 	rig_run(&r, 5, burn_20);
 	CHECK_EQ(r.kills, 0);
 	check_scope(&r, p, 200, inner->anon_bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A full node: 250 pods of 4 containers. What it takes in memory and descriptors, what is asked of
  * PID 1, and what an event costs. */
-#include "agent/drift/guard.h"
+#include "agent/drift/drift_events.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
 #include "agent/units/units.h"
@@ -22,7 +22,7 @@ static int count_list(void *ctx, const char *const *patterns, size_t count)
 {
 	(void)patterns;
 	(void)count;
-	guard_listed(((struct rig *)ctx)->daemon, 0, NULL, 0);
+	drift_listed(((struct rig *)ctx)->daemon, 0, NULL, 0);
 	return 0;
 }
 
@@ -52,7 +52,7 @@ static int count_get(void *ctx, const char *unit)
 
 	asked.gets++;
 	if (strstr(unit, ".scope") != NULL)
-		guard_got(r->daemon, unit, 0, &stored);
+		drift_got(r->daemon, unit, 0, &stored);
 	return 0;
 }
 

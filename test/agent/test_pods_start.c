@@ -4,7 +4,7 @@
  * fail: files are written at once, PID 1 is called once the runtime is done.
  */
 #include "agent/manage/wake.h"
-#include "agent/units/hold.h"
+#include "agent/units/lifecycle.h"
 #include "test/agent/test_pods.h"
 #include <errno.h>
 
@@ -242,7 +242,7 @@ static void test_restore_waits(const char *name)
 	CHECK(rig_cpu_milli(&r, other->container[0].unit) >= 800);
 	creating(&r, p);
 	rig_reflex(&r, 2, NULL);
-	CHECK_EQ(hold_restore(&r.loop->hand_back, name, false, count_result, &all), 0);
+	CHECK_EQ(lifecycle_restore(&r.loop->hand_back, name, false, count_result, &all), 0);
 	CHECK_STR(all.pending, "default/web-0/app default/web-0 ");
 	CHECK_EQ(all.count[RESTORE_RESTORED], name == NULL ? 3 : 1);
 	CHECK_EQ(rig_cpu_milli(&r, other->container[0].unit) == 200, name == NULL);
@@ -251,7 +251,8 @@ static void test_restore_waits(const char *name)
 	running(&r, p);
 	rig_run(&r, 5, NULL);
 	all = (struct restored){.pending = ""};
-	CHECK_EQ(hold_restore(&r.loop->hand_back, "default/web-0", false, count_result, &all), 0);
+	CHECK_EQ(lifecycle_restore(&r.loop->hand_back, "default/web-0", false, count_result, &all),
+		 0);
 	CHECK_EQ(all.count[RESTORE_RESTORED], 2);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_RESTORED);
 	CHECK(!r.below);

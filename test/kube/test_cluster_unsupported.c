@@ -2,7 +2,7 @@
 /* A node without cgroup version 2: the agent stays up, says so once each, and writes nothing. */
 #include "agent/loop/reload.h"
 #include "agent/manage/managed_facts.h"
-#include "agent/units/hold.h"
+#include "agent/units/lifecycle.h"
 #include "test/kube/test_cluster.h"
 #include <errno.h>
 #include <unistd.h>
@@ -119,7 +119,8 @@ static void test_records_stay(void)
 	crig_start(&c);
 	CHECK(crig_until(&c, 60, burn_600, is_sent_already));
 	rig_run(&c.rig, 30, burn_600);
-	CHECK_EQ(hold_restore(&c.rig.loop->hand_back, NULL, true, take_result, NULL), -ENOTSUP);
+	CHECK_EQ(lifecycle_restore(&c.rig.loop->hand_back, NULL, true, take_result, NULL),
+		 -ENOTSUP);
 	CHECK_EQ(read_baseline(after, sizeof after), n);
 	remove_lock();
 	CHECK_EQ(read_baseline(after, sizeof after), n);

@@ -116,7 +116,7 @@ static void test_at_an_unjudged_limit(void)
 	struct rig r;
 
 	begin(&r, 100 * MIB);
-	r.c.unjudged_bytes = 700 * MIB;
+	r.c.unclassified_bytes = 700 * MIB;
 	r.sim.u.events.max++;
 	r.sim.u.events.oom_kill++;
 	rig_tick(&r);
@@ -146,10 +146,10 @@ static void test_successor(void)
 		mem(&r)->original = rows[i].original;
 		mem(&r)->candidate = rows[i].candidate;
 		/* Of the cgroup that went. */
-		r.c.unjudged_bytes = GIB;
+		r.c.unclassified_bytes = GIB;
 		control_lost(&r.c, r.sim.now);
 		control_restarted(&r.c, &fresh, r.sim.now);
-		CHECK_EQ(r.c.unjudged_bytes, 0);
+		CHECK_EQ(r.c.unclassified_bytes, 0);
 		x = rig_context(&r, &none);
 		control_resume(&r.c, &fresh, &x);
 		CHECK_EQ(mem(&r)->limit, rows[i].want);

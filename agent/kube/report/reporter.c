@@ -481,7 +481,7 @@ void reporter_alive(struct reporter *r, usec_t now)
 	report_queue_healthy(&r->queue, now);
 }
 
-void reporter_judge(struct reporter *r, const char *uid, usec_t now)
+void reporter_decide_now(struct reporter *r, const char *uid, usec_t now)
 {
 	struct tracked *t;
 

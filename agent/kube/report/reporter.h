@@ -114,7 +114,7 @@ usec_t reporter_due(const struct reporter *r, usec_t now);
 void reporter_alive(struct reporter *r, usec_t now);
 
 /* The pod's object has changed: reads it now, before the daemon classifies the change. */
-void reporter_judge(struct reporter *r, const char *uid, usec_t now);
+void reporter_decide_now(struct reporter *r, const char *uid, usec_t now);
 /* Did vscaled write what the spec says now? The daemon classifies external writes by it. */
 bool reporter_expects(const struct reporter *r, const char *uid);
 /* RESOURCES_* of the container that an external writer set, at the last change of the spec. */

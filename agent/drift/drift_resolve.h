@@ -8,4 +8,4 @@ struct plan;
 enum answer { NOT_ASKED, STORED_KNOWN, STORED_UNKNOWN };
 
 /* Reads and classifies the limits of a unit whose files were written; steps go into the plan. */
-void judge_unit(struct managed *m, enum answer answer, struct plan *plan);
+void drift_resolve_unit(struct managed *m, enum answer answer, struct plan *plan);

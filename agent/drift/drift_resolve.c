@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Who wrote a limit other than the held one, and what is done about it. */
-#include "agent/drift/judge.h"
+#include "agent/drift/drift_resolve.h"
 #include "agent/apply/boost.h"
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
@@ -159,18 +159,18 @@ static bool keeps_headroom(const struct managed *m, const struct limits *stands)
  * which may take seconds, that stays where it is needed and the node has it, and counts in the
  * ledger. Else it is taken back at once.
  */
-static void bound_unjudged(struct managed *m, const struct limits *seen)
+static void bound_unclassified(struct managed *m, const struct limits *seen)
 {
 	struct control *c = &m->control;
 	bool granted;
 
-	c->unjudged_bytes = 0;
+	c->unclassified_bytes = 0;
 	if (!c->resource[RESOURCE_MEMORY].managed || seen->mem_max <= c->kernel.mem_max)
 		return;
 	granted = outgrows(m, seen->mem_max) && node_memory_take(m, seen->mem_max);
-	c->unjudged_bytes = seen->mem_max;
+	c->unclassified_bytes = seen->mem_max;
 	if (!granted)
-		judge_take_back(m);
+		drift_take_back(m);
 }
 
 /* The held limits, with one resource as it was found: the other is classified separately. */
@@ -315,7 +315,7 @@ static void reassert(struct external_write *l, enum resource r, const struct dri
 		write_ours(l, r);
 }
 
-static void judge(struct external_write *l, enum resource r)
+static void resolve_one(struct external_write *l, enum resource r)
 {
 	struct managed *m = l->unit;
 	struct drift_facts f =
@@ -415,16 +415,16 @@ static void record_external(struct managed *m, const struct limits *seen)
 			take_limit(m, r, seen);
 }
 
-static void judge_all(struct external_write *l)
+static void resolve_all(struct external_write *l)
 {
 	struct managed *m = l->unit;
 
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (unit_moved(m, r, &l->seen) && !(m->control.gave_way & (1u << r)))
-			judge(l, r);
+			resolve_one(l, r);
 }
 
-static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
+static void resolve_laws(struct managed *m, enum answer answer, struct plan *plan)
 {
 	struct external_write l = {.unit = m, .has_stored = answer == STORED_KNOWN};
 	bool early = m->drift.early != DRIFT_EARLY_NONE;
@@ -452,7 +452,7 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 		follow_new_limits(&l);
 	}
 	if (!moved_at_all(m, &l.seen)) {
-		m->control.unjudged_bytes = 0;
+		m->control.unclassified_bytes = 0;
 		return;
 	}
 	if (m->control.rule.mode == MODE_OFF || m->control.paused) {
@@ -463,24 +463,24 @@ static void judge_laws(struct managed *m, enum answer answer, struct plan *plan)
 	if (answer == NOT_ASKED && !(m->originals.touched && scope_is_creating(m)) &&
 	    ask(m, &u.limits)) {
 		if (m->originals.touched && !(m->control.gave_way & RESOURCES_MEMORY))
-			bound_unjudged(m, &u.limits);
+			bound_unclassified(m, &u.limits);
 		/* A raise now would overwrite a value that is not classified yet. */
 		if (m->originals.touched && unit_moved(m, RESOURCE_CPU, &u.limits))
 			m->control.frozen = RESOURCES_CPU;
 		return;
 	}
 	drift_end_early(m);
-	m->control.unjudged_bytes = 0;
+	m->control.unclassified_bytes = 0;
 	if (m->originals.touched)
-		judge_all(&l);
+		resolve_all(&l);
 	else
 		follow_owner(&l);
 }
 
-void judge_unit(struct managed *m, enum answer answer, struct plan *plan)
+void drift_resolve_unit(struct managed *m, enum answer answer, struct plan *plan)
 {
 	if (m->kind == UNIT_KIND_POD)
 		pod_level_check(m);
 	else
-		judge_laws(m, answer, plan);
+		resolve_laws(m, answer, plan);
 }

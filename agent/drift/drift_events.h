@@ -9,12 +9,12 @@ struct daemon;
 struct managed;
 struct unit_props;
 
-int guard_start(struct daemon *d);
-void guard_set_done(void *ctx, const char *unit, int error, const struct unit_props *stored,
+int drift_start(struct daemon *d);
+void drift_set_done(void *ctx, const char *unit, int error, const struct unit_props *stored,
 		    usec_t lag);
-void guard_got(void *ctx, const char *unit, int error, const struct unit_props *stored);
-void guard_reloading(void *ctx, bool active);
+void drift_got(void *ctx, const char *unit, int error, const struct unit_props *stored);
+void drift_reloading(void *ctx, bool active);
 /* What systemd stores, by the newest list. */
-void guard_stored(struct managed *m, const struct unit_props *stored);
+void drift_stored(struct managed *m, const struct unit_props *stored);
 /* Classifies the writes of every unit whose limit files were written since the last call. */
-void guard_check(struct daemon *d);
+void drift_check(struct daemon *d);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* External writes: limit files, reloads of PID 1, and what systemd reports that it stores. */
-#include "agent/drift/guard.h"
+#include "agent/drift/drift_events.h"
 #include "agent/apply/apply.h"
 #include "agent/apply/properties.h"
-#include "agent/drift/judge.h"
+#include "agent/drift/drift_resolve.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
@@ -49,11 +49,11 @@ static int on_watch(sd_event_source *s, int fd, uint32_t revents, void *userdata
 	daemon_wake(d);
 	cg_watch_drain(d->inotify.watch, on_watch_event, d);
 	pods_scan(d);
-	guard_check(d);
+	drift_check(d);
 	return 0;
 }
 
-int guard_start(struct daemon *d)
+int drift_start(struct daemon *d)
 {
 	sd_event_source *s;
 	int r = inotify_open(&d->inotify);
@@ -70,7 +70,7 @@ int guard_start(struct daemon *d)
 	return 0;
 }
 
-void guard_check(struct daemon *d)
+void drift_check(struct daemon *d)
 {
 	struct plan plan;
 
@@ -79,7 +79,7 @@ void guard_check(struct daemon *d)
 		struct managed *m = d->units.items[i];
 
 		if (drift_take_check(m) && m->cgroup.cg != NULL)
-			judge_unit(m, NOT_ASKED, &plan);
+			drift_resolve_unit(m, NOT_ASKED, &plan);
 	}
 	plan_apply(d, &plan);
 	properties_send(d);
@@ -94,12 +94,12 @@ static void scan_again(struct managed *m, enum answer answer)
 	if (m->cgroup.cg == NULL)
 		return;
 	plan_begin(&d->plans, d->units.count, &plan);
-	judge_unit(m, answer, &plan);
+	drift_resolve_unit(m, answer, &plan);
 	plan_apply(d, &plan);
 	properties_send(d);
 }
 
-void guard_set_done(void *ctx, const char *unit, int error, const struct unit_props *stored,
+void drift_set_done(void *ctx, const char *unit, int error, const struct unit_props *stored,
 		    usec_t lag)
 {
 	struct daemon *d = ctx;
@@ -137,7 +137,7 @@ static void take_stored(struct managed *m)
 	}
 }
 
-void guard_got(void *ctx, const char *unit, int error, const struct unit_props *stored)
+void drift_got(void *ctx, const char *unit, int error, const struct unit_props *stored)
 {
 	struct daemon *d = ctx;
 	struct managed *m = managed_of_unit(d, unit);
@@ -164,7 +164,7 @@ static void ask_pod(struct managed *m)
 		drift_note_asked(m, port->get(port->ctx, m->unit) == 0);
 }
 
-void guard_reloading(void *ctx, bool active)
+void drift_reloading(void *ctx, bool active)
 {
 	struct daemon *d = ctx;
 
@@ -178,11 +178,11 @@ void guard_reloading(void *ctx, bool active)
 		property_look_dropins(d->units.items[i]);
 		ask_pod(d->units.items[i]);
 	}
-	guard_check(d);
+	drift_check(d);
 	pid1_need_list(&d->pid1);
 }
 
-void guard_stored(struct managed *m, const struct unit_props *stored)
+void drift_stored(struct managed *m, const struct unit_props *stored)
 {
 	struct daemon *d = m->daemon;
 

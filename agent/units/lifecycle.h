@@ -16,11 +16,11 @@ struct hand_back {
 	usec_t strays_at; /* when to hand them back, UINT64_MAX: none */
 };
 
-int hold_pause(struct daemon *d, const char *name);
-int hold_resume(struct daemon *d, const char *name);
+int lifecycle_pause(struct daemon *d, const char *name);
+int lifecycle_resume(struct daemon *d, const char *name);
 /* What cannot be restored at this moment is reported as RESTORE_PENDING. -ENOTSUP: the node is not
  * supported, and no record was read. */
-int hold_restore(struct hand_back *h, const char *name, bool force, control_result_fn *each,
-		 void *arg);
+int lifecycle_restore(struct hand_back *h, const char *name, bool force, control_result_fn *each,
+		      void *arg);
 /* At each review: tries again to restore what could not be restored yet. */
-void hold_tick(struct hand_back *h);
+void lifecycle_tick(struct hand_back *h);

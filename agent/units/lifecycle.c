@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pause, resume, restore, and handing back a unit that is no longer managed. */
-#include "agent/units/hold.h"
+#include "agent/units/lifecycle.h"
 #include "agent/apply/boost.h"
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
@@ -61,7 +61,7 @@ static void resume_unit(struct managed *m)
 	if (given_back)
 		managed_reattach(m);
 	else if (was_held)
-		managed_hold_what_stands(m);
+		managed_adopt_limits(m);
 	managed_check_again(m);
 }
 
@@ -86,7 +86,7 @@ static int for_units(struct daemon *d, const char *name, void (*fn)(struct manag
 	return name != NULL && n == 0 ? -ENOENT : n;
 }
 
-int hold_pause(struct daemon *d, const char *name)
+int lifecycle_pause(struct daemon *d, const char *name)
 {
 	int n = for_units(d, name, pause_unit);
 
@@ -97,7 +97,7 @@ int hold_pause(struct daemon *d, const char *name)
 	return n;
 }
 
-int hold_resume(struct daemon *d, const char *name)
+int lifecycle_resume(struct daemon *d, const char *name)
 {
 	int n = for_units(d, name, resume_unit);
 
@@ -254,8 +254,8 @@ static void on_operator_result(void *arg, const struct restore_result *result)
 	job->each(job->arg, result);
 }
 
-int hold_restore(struct hand_back *h, const char *name, bool force, control_result_fn *each,
-		 void *arg)
+int lifecycle_restore(struct hand_back *h, const char *name, bool force, control_result_fn *each,
+		      void *arg)
 {
 	struct daemon *d = h->daemon;
 	struct operator_job operator= {d, each, arg};
@@ -363,7 +363,7 @@ static void release_strays(struct hand_back *h)
 	}
 }
 
-void hold_tick(struct hand_back *h)
+void lifecycle_tick(struct hand_back *h)
 {
 	struct daemon *d = h->daemon;
 	usec_t begin = daemon_clock();
