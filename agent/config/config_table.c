@@ -119,6 +119,8 @@ const struct config_key config_keys[] = {
 	      100 * MS, HOUR, "1m", "The same for memory; lowered once growth has ended for 30 s."),
 	FIXED("kubernetes.slopeAhead", CONFIG_DURATION, kubernetes.report.ahead_usec, 0, HOUR, "1m",
 	      "A memory limit in a resize covers this much growth: the kubelet applies it late."),
+	FIXED("kubernetes.firstSlopeAhead", CONFIG_DURATION, kubernetes.report.first_ahead_usec,
+	      0, HOUR, "20s", "At most this much in the first raise of a growth, which may be one allocation."),
 	FIXED("kubernetes.margin", CONFIG_PERMILLE, kubernetes.report.margin_permille,
 	      0, 1000 * PCT, "10%", "It is also at least this share of use above use."),
 	FIXED("kubernetes.marginMin", CONFIG_BYTES, kubernetes.report.margin_min_bytes,

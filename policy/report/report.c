@@ -14,6 +14,7 @@ const struct report_tuning report_tuning_default = {
 	.lease_usec = USEC_PER_MIN,
 	.memory_lease_usec = USEC_PER_MIN,
 	.ahead_usec = USEC_PER_MIN,
+	.first_ahead_usec = 20 * USEC_PER_SEC, /* as FINAL_AHEAD_USEC (report_lead.c) */
 	.margin_permille = 100,
 	.margin_min_bytes = 16 * MIB,
 	.at_once_permille = 100,

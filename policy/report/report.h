@@ -7,7 +7,8 @@
  *	Lead: when memory use comes near the limit in the spec, or would soon pass it at its
  *		present slope, a limit with headroom is sent at once. It is renewed when half of
  *		the headroom is used, and lowered by the ordinary lease once growth has ended for
- *		30 s.
+ *		30 s. The first one of a growth covers first_ahead_usec: most growth is one short
+ *		allocation.
  *	Memory is ratified before CPU.
  *	After a resize every memory limit in the spec that vscaled may raise is at least use +
  *		ahead_usec of slope + margin, because a replay writes all of them. A resize names
@@ -26,18 +27,22 @@
  *		only.
  *	One resize of a pod at a time: the next one waits until the kubelet has carried out the
  *		last one (generation, conditions). A lead does not wait: it overtakes a pending
- *		resize, one whose answer takes too long as well, and is tried again within the
+ *		resize, and one without an answer for half a second, and is tried again within the
  *		kubelet's delay when the server fails. When it is refused, a pending resize that
- *left memory alone is withdrawn. A lead that is refused, deferred or infeasible is tried again with
- *a quarter and then a sixteenth of the headroom, each after the answer to the one before. While
- *less is due and cannot be sent, growth is denied. A lead that follows one without an answer, which
- *may still be stored, is not lower and names the same containers. When an external writer lowers
- *memory below what is needed, the limit is raised again at once three times in 10 min, then after a
- *pause that doubles from up_interval_usec to small_usec. A refusal writes no memory limit to the
- *cgroup: it becomes a ceiling for a time. A CPU limit goes back. What the server never accepts
- *(memory decreases on 1.33) stays in the cgroup alone. Nothing is sent when the spec already has
- *the value. When the spec and the checkpoint have it and the cgroup does not, vscaled writes the
- *cgroup directly.
+ *		left memory alone is withdrawn.
+ *	A lead that is refused, deferred or infeasible is tried again with a quarter and then a
+ *		sixteenth of the headroom, each after the answer to the one before. While less is
+ *		due and cannot be sent, growth is denied.
+ *	A lead after one without an answer, which may still be stored, is not lower and names the
+ *		same containers.
+ *	When an external writer lowers memory below what is needed, the limit is raised again at
+ *		once three times in 10 min, then after a pause that doubles from up_interval_usec
+ *		to small_usec.
+ *	A refusal writes no memory limit to the cgroup: it becomes a ceiling for a time. A CPU
+ *		limit goes back.
+ *	What the server never accepts (memory decreases on 1.33) stays in the cgroup alone.
+ *	Nothing is sent when the spec already has the value. When the spec and the checkpoint have
+ *		it and the cgroup does not, vscaled writes the cgroup directly.
  *
  * Pure: facts + state + now -> decision. Times are boottime unless they say real.
  */
@@ -58,6 +63,7 @@ struct report_tuning {
 	usec_t lease_usec;         /* a value is ratified when it has held for this long */
 	usec_t memory_lease_usec;  /* memory: at the latest after this, growth settled */
 	usec_t ahead_usec;         /* slope covered by a memory limit in a body */
+	usec_t first_ahead_usec;   /* by the first lead of a growth: it may be one allocation */
 	uint32_t margin_permille;  /* and this share of use ... */
 	uint64_t margin_min_bytes; /* ... or this */
 	uint32_t
@@ -164,6 +170,8 @@ struct report_memory {
 	/* RESOURCES_*: set by an external writer before a request that did not take it into
 	 * account, according to the object seen last. */
 	uint32_t overtaken;
+	usec_t led_at;    /* its last lead was accepted; 0: never */
+	usec_t led_ahead; /* growth that this covered */
 	/* The memory limit of a request that has no answer and may still be stored. */
 	uint64_t unanswered;
 };

@@ -21,7 +21,7 @@ uint64_t report_memory_floor(const struct report_tuning *t, usec_t ahead_usec,
 
 uint64_t draft_floor(const struct draft *d, size_t i)
 {
-	return report_memory_floor(d->t, d->ahead_usec, &d->f->containers[i]);
+	return report_memory_floor(d->t, draft_ahead(d, i), &d->f->containers[i]);
 }
 
 bool draft_bound(const struct draft *d, size_t i)

@@ -168,10 +168,10 @@ bool report_lead_stuck(const struct report_tuning *t, const struct report_state 
 /* Then: the next cut of the headroom, or denial. Returns REPORT_CHANGE_*. */
 uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now);
-/* A request was accepted; s->leading: it is a lead. */
-void report_lead_accepted(struct report_state *s, usec_t now);
-/* Less headroom is in the spec, if that was due. */
-void report_lead_less(struct report_state *s, usec_t now);
+/* A request is in the spec; s->leading: it is a lead. Before `from` and `asked` change. */
+void report_lead_accepted(const struct report_tuning *t, struct report_state *s, usec_t now);
+/* The growth that the container's next headroom covers. */
+usec_t draft_ahead(const struct draft *d, size_t i);
 /* The kubelet has carried out the spec; before `good` is set to it. */
 void report_lead_carried_out(struct report_state *s, const struct report_facts *f);
 /* Forgets every refusal of headroom; what the kubelet does not hold is pending. */

@@ -61,15 +61,34 @@ bool report_lead_denied(const struct report_state *s, usec_t now)
 	       (is_stuck(s) && s->lead_cuts > LEAD_CUTS_MAX);
 }
 
-/* Could use pass the limit that the spec holds before a higher one stands there? */
-static bool outgrows_spec(const struct draft *d, const struct report_container *c)
+/* Half of the headroom of a lead is used later than this only by growth that has nearly ended. */
+#define GROWTH_USEC (90 * USEC_PER_SEC)
+
+static bool goes_on(const struct report_memory *m, usec_t now)
 {
+	return m->led_at != 0 && now - m->led_at < GROWTH_USEC;
+}
+
+usec_t draft_ahead(const struct draft *d, size_t i)
+{
+	if (d->f->containers[i].replayed || goes_on(&d->s->container[i], d->now))
+		return d->ahead_usec;
+	return MIN(d->ahead_usec, d->t->first_ahead_usec);
+}
+
+/* Could use pass the limit that the spec holds before a higher one stands there? */
+static bool outgrows_spec(const struct draft *d, size_t i)
+{
+	const struct report_container *c = &d->f->containers[i];
+	const struct report_memory *m = &d->s->container[i];
 	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
 	uint64_t spec = x->spec_limit, use = c->use_bytes;
 	uint64_t margin = MAX(scale_permille(use, d->t->margin_permille), d->t->margin_min_bytes);
 	/* Headroom that vscaled sent is renewed when half of it is used. */
 	bool ours = spec > x->original_limit || c->replayed;
-	usec_t ahead = ours ? d->ahead_usec / 2 : MIN(d->ahead_usec / 2, LEAD_AHEAD_USEC);
+	usec_t given = MIN(m->led_ahead != 0 && !c->replayed ? m->led_ahead : d->ahead_usec,
+			   draft_ahead(d, i));
+	usec_t ahead = ours ? given / 2 : MIN(given / 2, LEAD_AHEAD_USEC);
 	uint64_t soon = mul_div(c->slope_bps, LEAD_SOON_USEC, USEC_PER_SEC);
 	bool raised = spec < MAX(x->held, x->actual);
 
@@ -92,7 +111,7 @@ bool draft_leads(const struct draft *d, size_t i)
 	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
 
 	return !x->back && ratifiable(x) && limits_ours(d->f) && x->spec_limit != LIMIT_MAX &&
-	       !draft_bound(d, i) && x->spec_limit < draft_floor(d, i) && outgrows_spec(d, c);
+	       !draft_bound(d, i) && x->spec_limit < draft_floor(d, i) && outgrows_spec(d, i);
 }
 
 /*
@@ -237,7 +256,7 @@ uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 	return REPORT_CHANGE_RETRY | (denied ? 0 : REPORT_CHANGE_VERIFY);
 }
 
-void report_lead_less(struct report_state *s, usec_t now)
+void report_cut_moot(struct report_state *s, usec_t now)
 {
 	if (s->lead != LEAD_CUT_DUE)
 		return;
@@ -245,16 +264,19 @@ void report_lead_less(struct report_state *s, usec_t now)
 	s->cut_at = now;
 }
 
-void report_cut_moot(struct report_state *s, usec_t now)
+void report_lead_accepted(const struct report_tuning *t, struct report_state *s, usec_t now)
 {
-	report_lead_less(s, now);
-}
-
-void report_lead_accepted(struct report_state *s, usec_t now)
-{
-	report_lead_less(s, now);
+	report_cut_moot(s, now); /* what was due is in the spec */
 	if (!s->leading)
 		return;
+	for (size_t i = 0; i < s->count; i++) {
+		struct report_memory *m = &s->container[i];
+
+		if (m->asked.limit[RESOURCE_MEMORY] <= m->from.limit[RESOURCE_MEMORY])
+			continue;
+		m->led_ahead = goes_on(m, now) ? t->ahead_usec : t->first_ahead_usec;
+		m->led_at = now;
+	}
 	s->lead_at = now;
 	if (now >= s->lead_until && !is_stuck(s))
 		s->lead_cuts = 0;

@@ -145,7 +145,7 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 	s->uncertain = false;
 	s->phase = REPORT_WAITING;
 	s->since = s->sent_at = now;
-	report_lead_less(s, now);
+	report_lead_accepted(t, s, now);
 	return REPORT_CHANGE_VERIFY;
 }
 

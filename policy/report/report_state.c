@@ -159,7 +159,7 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 	s->conflicts = s->failures = 0;
 	s->uncertain = false;
 	s->unanswered_until = 0;
-	report_lead_accepted(s, now);
+	report_lead_accepted(t, s, now);
 	s->sent_at = s->since = now;
 	/* The watch was faster and has delivered a later change. */
 	if (f->generation < s->generation) {

@@ -30,6 +30,8 @@ static inline void rig_init(struct report_rig *g)
 {
 	memset(g, 0, sizeof *g);
 	g->t = report_tuning_default;
+	/* The first lead of a growth as the next ones; test_report_ramp.c has the default. */
+	g->t.first_ahead_usec = g->t.ahead_usec;
 	g->now = 1000 * S;
 	g->f = (struct report_facts){
 		.generation = 1,
