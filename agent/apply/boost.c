@@ -117,6 +117,6 @@ void boost_end(struct managed *m)
 
 void boost_forget(struct managed *m)
 {
-	boost_put_back(&m->control.boost, m->daemon->wake.now);
+	boost_put_back(&m->control.boost, m->wake->now);
 	persist_boost_base(m->daemon, m, 0);
 }

@@ -121,14 +121,14 @@ static struct change step_to(const struct pod *p, enum resource r, uint64_t to)
 	};
 
 	if (r == RESOURCE_MEMORY)
-		step.margin_bytes = mem_write_margin(&m->daemon->config.tuning.memory, step.to);
+		step.margin_bytes = mem_write_margin(&m->config->tuning.memory, step.to);
 	return step;
 }
 
 static void decide(struct managed *m, enum resource r, uint64_t to)
 {
 	m->control.resource[r].pending = (struct decision){
-		.at_real = m->daemon->wake.now_real,
+		.at_real = m->wake->now_real,
 		.from = amount_of(&m->control.kernel, r),
 		.to = to,
 		.reason = REASON_POD_LEVEL,
@@ -393,5 +393,5 @@ void pod_asked_full(struct managed *m, const struct usage *u)
 	before = level->plan.pod_ooms;
 	level->plan.pod_ooms = now;
 	if (now > before)
-		control_pod_full(&m->control, m->daemon->wake.now);
+		control_pod_full(&m->control, m->wake->now);
 }

@@ -26,11 +26,11 @@ static uint64_t per_sec_of(const struct limits *l)
 uint64_t memory_property(const struct managed *m)
 {
 	const struct control *c = &m->control;
-	uint64_t wanted = control_mem_property(c, &m->daemon->config.tuning);
+	uint64_t wanted = control_mem_property(c, &m->config->tuning);
 
 	/* For a node with little memory: every call makes PID 1 write the property to the file, and
 	 * that value can be lowered no further than to use and margin. */
-	if (control_denied(c, m->daemon->wake.now) && m->properties.stored.mem_max != UINT64_MAX &&
+	if (control_denied(c, m->wake->now) && m->properties.stored.mem_max != UINT64_MAX &&
 	    m->properties.stored.mem_max >=
 		    MAX(c->kernel.mem_max, c->resource[RESOURCE_MEMORY].limit))
 		return m->properties.stored.mem_max;
@@ -93,8 +93,7 @@ bool memory_property_due(const struct managed *m)
 	    !managed_call_pending(m))
 		return true;
 	return memory_property(m) > m->properties.stored.mem_max &&
-	       control_mem_property_short(c, &m->daemon->config.tuning,
-					  m->properties.stored.mem_max);
+	       control_mem_property_short(c, &m->config->tuning, m->properties.stored.mem_max);
 }
 
 /* Before the call: a reload may come at any time after it. */
@@ -249,7 +248,7 @@ void property_set_done(struct managed *m, const struct unit_props *stored)
 {
 	m->properties.failed = false;
 	m->properties.stored = *stored;
-	m->properties.set_done_at = m->daemon->wake.now;
+	m->properties.set_done_at = m->wake->now;
 }
 
 void property_stored(struct managed *m, const struct unit_props *stored)

@@ -2,14 +2,14 @@
 /* Releases a unit: suspends the laws and requests that its originals are restored. */
 #include "agent/apply/release.h"
 #include "agent/apply/apply.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/wake.h"
 
 void unit_update_hold(struct managed *m)
 {
 	m->control.paused = m->paused || m->state == UNIT_RESTORED || m->state == UNIT_UNMANAGED ||
-			    m->daemon->wake.now < m->hand_back.settling_until ||
+			    m->wake->now < m->hand_back.settling_until ||
 			    (m->pod != NULL && m->pod->ending);
 }
 

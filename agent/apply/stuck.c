@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Finds a writer of memory.max that is stuck in the kernel, and releases PID 1: cgroup/stuck.h. */
 #include "agent/apply/stuck.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/wake.h"
 #include "cgroup/stuck.h"
 
 /* From one wake-up to the next, a tenth of a second: in a cgroup at its limit the kernel searches
@@ -37,17 +38,16 @@ static bool is_stuck(struct managed *m)
 
 void stuck_check(struct managed *m)
 {
-	struct daemon *d = m->daemon;
 
-	if (m->cgroup.cg == NULL || !is_stuck(m) || d->wake.now < m->stuck.nudge_next)
+	if (m->cgroup.cg == NULL || !is_stuck(m) || m->wake->now < m->stuck.nudge_next)
 		return;
 	/* The last one did not help, or it has happened again. */
 	m->stuck.nudge_wait =
-		d->wake.now - m->stuck.nudge_next < NUDGE_MAX_USEC && m->stuck.nudge_wait != 0
+		m->wake->now - m->stuck.nudge_next < NUDGE_MAX_USEC && m->stuck.nudge_wait != 0
 			? MIN(2 * m->stuck.nudge_wait, NUDGE_MAX_USEC)
 			: NUDGE_MIN_USEC;
-	m->stuck.nudge_next = d->wake.now + m->stuck.nudge_wait;
-	message_stuck(m, cg_nudge_pid1(d->host.root));
+	m->stuck.nudge_next = m->wake->now + m->stuck.nudge_wait;
+	message_stuck(m, cg_nudge_pid1(m->host->root));
 }
 
 void stuck_forget(struct managed *m)

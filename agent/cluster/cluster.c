@@ -229,7 +229,7 @@ void cluster_free(struct cluster *c)
  * (policy/report/report.h); this skips those that are far from it. */
 static bool is_near(const struct managed *m, uint64_t spec)
 {
-	const struct report_tuning *t = &m->daemon->config.kubernetes.report;
+	const struct report_tuning *t = &m->config->kubernetes.report;
 	const struct control *c = &m->control;
 	uint64_t use = mem_use(&c->last), room;
 

@@ -105,11 +105,10 @@ static void fill_resource(const struct managed *m, enum resource r, bool back,
 {
 	const struct control *c = &m->control;
 	const struct control_resource *res = &c->resource[r];
-	const struct daemon *d = m->daemon;
 	/* Mode Initial raises nothing after the start. */
 	uint64_t ceiling = c->rule.mode == MODE_INITIAL
 				   ? control_lasting(c, r)
-				   : control_ceiling(c, &d->config.tuning, r, d->host.cpu_milli);
+				   : control_ceiling(c, &m->config->tuning, r, m->host->cpu_milli);
 
 	ret->managed = is_reported(m, r, back);
 	ret->original_limit = res->original;
@@ -132,7 +131,7 @@ static uint64_t restart_to(const struct managed *m)
 
 	if (!m->container.rule.allow_restart || c->rule.mode != MODE_AUTO || m->cgroup.cg == NULL)
 		return 0;
-	return control_restart_limit(c, &m->daemon->config.tuning, killed);
+	return control_restart_limit(c, &m->config->tuning, killed);
 }
 
 /* A container that is being handed back is not sampled. */
@@ -156,7 +155,7 @@ static void read_closed(const struct managed *m, struct report_container *ret)
 
 	if (k != NULL && !k->running)
 		ret->use_bytes = 0;
-	if (m->cgroup.path == NULL || cg_open(m->daemon->host.root, m->cgroup.path, &cg) < 0 ||
+	if (m->cgroup.path == NULL || cg_open(m->host->root, m->cgroup.path, &cg) < 0 ||
 	    cg_read(cg, USAGE_MEM_STAT | USAGE_MEM_LIMIT, &u) != 0)
 		return;
 	ret->use_bytes = mem_unreclaimable(&u.stat);
@@ -173,12 +172,12 @@ static void bound_back(struct report_resource *memory)
 /* The headroom of every memory limit that is sent covers slow growth. */
 static bool grows(const struct managed *m, uint64_t use_bytes)
 {
-	const struct report_tuning *t = &m->daemon->config.kubernetes.report;
+	const struct report_tuning *t = &m->config->kubernetes.report;
 	const struct mem_control *mem = &m->control.mem;
 	uint64_t margin = MAX(scale_permille(use_bytes, t->margin_permille), t->margin_min_bytes);
 
 	return mul_div(mem->slope_bps, t->ahead_usec, USEC_PER_SEC) > margin ||
-	       (mem->last_growth != 0 && m->daemon->wake.now - mem->last_growth < SETTLED_USEC);
+	       (mem->last_growth != 0 && m->wake->now - mem->last_growth < SETTLED_USEC);
 }
 
 /* With systemd's headroom in the file, use can pass the held limit without a raise; the spec must
@@ -207,7 +206,7 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 	ret->slope_bps = watched ? c->mem.slope_bps : 0;
 	ret->growing = watched && grows(m, ret->use_bytes);
 	ret->grew_at = MAX(c->mem.last_growth, c->started_at);
-	ret->replayed = m->daemon->host.cpu_manager;
+	ret->replayed = m->host->cpu_manager;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		fill_resource(m, r, back, &ret->resource[r]);
 		if (back)

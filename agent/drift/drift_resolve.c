@@ -134,8 +134,8 @@ static bool may_stand(const struct control *c, uint64_t limit)
 static bool outgrows(const struct managed *m, uint64_t stands)
 {
 	const struct control *c = &m->control;
-	uint64_t ahead = mul_div(c->mem.slope_bps,
-				 m->daemon->config.tuning.memory.property_ahead_usec, USEC_PER_SEC);
+	uint64_t ahead = mul_div(c->mem.slope_bps, m->config->tuning.memory.property_ahead_usec,
+				 USEC_PER_SEC);
 
 	return may_stand(c, stands) &&
 	       add_sat(mem_unreclaimable(&c->last.stat), ahead) > c->kernel.mem_max;
@@ -146,7 +146,7 @@ static bool outgrows(const struct managed *m, uint64_t stands)
 static bool keeps_headroom(const struct managed *m, const struct limits *stands)
 {
 	const struct control *c = &m->control;
-	bool paused = add_sat(c->mem.last_growth, PAUSE_USEC) < m->daemon->wake.now;
+	bool paused = add_sat(c->mem.last_growth, PAUSE_USEC) < m->wake->now;
 
 	return stands->mem_max == c->kernel.mem_max && stands->mem_high >= c->kernel.mem_high &&
 	       stands->mem_max > c->resource[RESOURCE_MEMORY].limit &&

@@ -2,7 +2,6 @@
 /* The state and runtime directories: made, locked, and whether this process still owns both. */
 #include "agent/loop/folders.h"
 #include "agent/loop/loop.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/serve/serve.h"

@@ -11,7 +11,6 @@
 #include "agent/loop/reload.h"
 #include "agent/loop/tick.h"
 #include "agent/loop/unsupported.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/lift.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
@@ -297,8 +296,8 @@ static int work_start(struct loop *l, const struct loop_options *o)
 
 	if (r < 0)
 		return r;
-	lift_lost(d);
-	lift_all(d);
+	lift_lost(&d->records, d->config.paths.runtime_dir, d->host.root);
+	lift_all(&d->records, d->host.root);
 	return parts_start(l, o);
 }
 
@@ -385,7 +384,7 @@ int loop_run(struct loop *l)
 	if ((r < 0 && r != FOLDERS_LOST) || d->host.unsupported != NULL)
 		return r;
 	daemon_wake(d);
-	lift_all(d);
+	lift_all(&d->records, d->host.root);
 	/* The state files are another process's now. */
 	if (r < 0)
 		return r;

@@ -3,7 +3,6 @@
 #include "agent/loop/reload.h"
 #include "agent/config/config_watch.h"
 #include "agent/loop/loop.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"

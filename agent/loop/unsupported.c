@@ -8,7 +8,6 @@
 #include "agent/cluster/cluster.h"
 #include "agent/loop/folders.h"
 #include "agent/loop/loop.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/messages.h"
 #include <errno.h>
 

@@ -82,7 +82,7 @@ static void report_overcommit(struct managed *m, const struct kube_container *c)
 static void check(struct managed *m)
 {
 	const struct kube_container *c = container_of(m);
-	usec_t now = m->daemon->wake.now;
+	usec_t now = m->wake->now;
 	uint64_t limit;
 
 	if (c == NULL)

@@ -63,7 +63,7 @@ int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret
 void managed_attach_tried(struct managed *m)
 {
 	if (m->cgroup.attach_tried_at == 0)
-		m->cgroup.attach_tried_at = m->daemon->wake.now;
+		m->cgroup.attach_tried_at = m->wake->now;
 }
 
 void managed_set_running(struct managed *m)
@@ -76,5 +76,5 @@ void managed_detach(struct managed *m)
 {
 	m->cgroup.was_running = m->cgroup.cg != NULL;
 	managed_close(m);
-	m->cgroup.reattached_at = m->cgroup.lost_at = m->daemon->wake.now;
+	m->cgroup.reattached_at = m->cgroup.lost_at = m->wake->now;
 }

@@ -60,7 +60,7 @@ bool denied_text(const struct managed *m, char *ret, size_t size)
 	const struct ledger_verdict *v = &m->control.denial.verdict;
 	char desired[HUMAN_SIZE], allowed[HUMAN_SIZE], why[DENIED_TEXT_BYTES];
 
-	if (!control_denied(&m->control, m->daemon->wake.now))
+	if (!control_denied(&m->control, m->wake->now))
 		return false;
 	figures(m, why, sizeof why);
 	snprintf(ret, size, "asked for %s, the node had it for %s: %s", bytes(v->desired, desired),
@@ -87,7 +87,7 @@ static void report_denial(struct managed *m)
 
 void denied_report(struct managed *m)
 {
-	bool denied = control_denied(&m->control, m->daemon->wake.now);
+	bool denied = control_denied(&m->control, m->wake->now);
 
 	if (denied && !m->reported.denied)
 		report_denial(m);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/manage/drift_state.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/wake.h"
 #include "policy/types/bounds.h"
 #include <string.h>
 
@@ -43,8 +43,7 @@ void drift_end_early(struct managed *m)
 
 enum drift_action drift_judge(struct managed *m, enum resource r, const struct drift_facts *f)
 {
-	return drift_classify(&m->daemon->config.tuning.common, &m->drift.writers[r], f,
-			      m->daemon->wake.now);
+	return drift_classify(&m->config->tuning.common, &m->drift.writers[r], f, m->wake->now);
 }
 
 void drift_count_replaced(struct managed *m, enum resource r)

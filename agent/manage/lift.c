@@ -8,60 +8,62 @@
  */
 #include "agent/manage/lift.h"
 #include "agent/base/drop.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/journal/event.h"
+#include "agent/manage/persist.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-static int runtime_open(const struct daemon *d)
+static int runtime_open(const char *path)
 {
-	int fd = open(d->config.paths.runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
 
-void lift_all(struct daemon *d)
+void lift_all(struct records *r, int root)
 {
-	struct restore r = {.root = d->host.root};
+	struct restore restore = {.root = root};
 
 	/* Every record says "lowered", on disk too: a trial may lower memory.high at any time, and
 	 * after a crash any process that finds the record may lift it. */
-	for (size_t i = 0; i < d->records.baselines.count; i++) {
-		d->records.dirty |= d->records.baselines.items[i].high != BASELINE_HIGH_LOWERED;
-		d->records.baselines.items[i].high = BASELINE_HIGH_LOWERED;
+	for (size_t i = 0; i < r->baselines.count; i++) {
+		r->dirty |= r->baselines.items[i].high != BASELINE_HIGH_LOWERED;
+		r->baselines.items[i].high = BASELINE_HIGH_LOWERED;
 	}
-	restore_lift(&r, &d->records.baselines);
-	for (size_t i = 0; i < d->records.baselines.count; i++)
-		d->records.baselines.items[i].high = BASELINE_HIGH_LOWERED;
+	restore_lift(&restore, &r->baselines);
+	for (size_t i = 0; i < r->baselines.count; i++)
+		r->baselines.items[i].high = BASELINE_HIGH_LOWERED;
 }
 
-void lift_lost(struct daemon *d)
+void lift_lost(struct records *r, const char *runtime_dir, int root)
 {
 	OWN(baseline_set_free) struct baseline_set lost = {0};
 	OWN(drop_fd) int dir = -1;
-	struct restore r = {.root = d->host.root};
+	struct restore restore = {.root = root};
 
-	d->records.lift_copy_due = d->records.baselines.count > 0;
-	if (d->records.baselines.count > 0)
+	r->lift_copy_due = r->baselines.count > 0;
+	if (r->baselines.count > 0)
 		return;
-	dir = runtime_open(d);
+	dir = runtime_open(runtime_dir);
 	if (dir < 0 || baseline_load_lift(dir, &lost) < 0)
 		return;
-	restore_lift(&r, &lost);
+	restore_lift(&restore, &lost);
 }
 
-void lift_keep(struct daemon *d)
+void lift_keep(struct records *r, const char *runtime_dir)
 {
 	OWN(drop_fd) int dir = -1;
-	int r;
+	int result;
 
-	if (!d->records.lift_copy_due)
+	if (!r->lift_copy_due)
 		return;
-	r = dir = runtime_open(d);
+	result = dir = runtime_open(runtime_dir);
 	if (dir >= 0)
-		r = baseline_save_lift(dir, &d->records.baselines);
-	d->records.lift_copy_due = r < 0;
-	if (r < 0 && r != d->records.lift_copy_error)
-		event_state_unsaved(&(struct daemon_event){.file = baseline_lift.name, .error = r});
-	d->records.lift_copy_error = MIN(r, 0);
+		result = baseline_save_lift(dir, &r->baselines);
+	r->lift_copy_due = result < 0;
+	if (result < 0 && result != r->lift_copy_error)
+		event_state_unsaved(
+			&(struct daemon_event){.file = baseline_lift.name, .error = result});
+	r->lift_copy_error = MIN(result, 0);
 }

@@ -2,12 +2,12 @@
 /* A memory.high that a trial or the brake lowered: set back at the start and at the end. */
 #pragma once
 
-struct daemon;
+struct records;
 
-/* Sets back each memory.high that a record names. */
-void lift_all(struct daemon *d);
+/* Sets back each memory.high that a record names. root: of the cgroups. */
+void lift_all(struct records *r, int root);
 /* At the start: there are no records, but the runtime folder may have those that were lost. */
-void lift_lost(struct daemon *d);
+void lift_lost(struct records *r, const char *runtime_dir, int root);
 /* Copies the records there when they were saved since. A failure is reported, and the copy is tried
  * again. */
-void lift_keep(struct daemon *d);
+void lift_keep(struct records *r, const char *runtime_dir);

@@ -89,8 +89,8 @@ void managed_lost(struct managed *m)
 	message_summed(m, true);
 	managed_close(m);
 	forget_call(m);
-	m->cgroup.lost_at = m->daemon->wake.now;
-	control_lost(&m->control, m->daemon->wake.now);
+	m->cgroup.lost_at = m->wake->now;
+	control_lost(&m->control, m->wake->now);
 	if (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY) {
 		message_gone(m);
 		managed_set_state(m, UNIT_WAITING, "it does not run");
@@ -146,6 +146,9 @@ struct managed *managed_new(struct daemon *d, const struct managed_names *names)
 	/* The ledger's entries do not include the new unit. */
 	node_memory_close(d);
 	m->daemon = d;
+	m->wake = &d->wake;
+	m->config = &d->config;
+	m->host = &d->host;
 	m->cgroup.slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
 	m->kind = names->kind;
 	m->paused = d->units.paused;

@@ -10,11 +10,18 @@
 #include "policy/control/control.h"
 #include "systemd/unit_props.h"
 
+struct config;
 struct daemon;
+struct host;
 struct pod;
+struct wakeup;
 
 struct managed {
 	struct daemon *daemon;
+	/* Parts of the daemon that are only read. */
+	const struct wakeup *wake;
+	const struct config *config;
+	const struct host *host;
 	/* What it is: does not change, but for a container's unit (managed_set_unit()). */
 	enum unit_kind kind;
 	char *name;        /* unique, and shown: "web.service", "default/web-0/app" */

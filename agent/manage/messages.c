@@ -73,7 +73,7 @@ void message_summed(struct managed *m, bool now)
 		.detail = detail,
 	};
 
-	if (sum->since == 0 || (!now && m->daemon->wake.now - sum->since < SUM_UP_USEC))
+	if (sum->since == 0 || (!now && m->wake->now - sum->since < SUM_UP_USEC))
 		return;
 	decision_text(&sum->why, RESOURCE_MEMORY, detail);
 	event_limit_lowered(&e);
@@ -88,7 +88,7 @@ void message_taken_back(struct managed *m, uint64_t from, uint64_t to)
 	if (sum->why.reason != REASON_DRIFT)
 		message_summed(m, true);
 	if (sum->since == 0)
-		sum->since = m->daemon->wake.now;
+		sum->since = m->wake->now;
 	sum->from = MAX(sum->from, from);
 	sum->why = (struct decision){
 		.reason = REASON_DRIFT, .to = to, .use = m->control.last.mem_current};
@@ -108,7 +108,7 @@ static bool sum_up(const struct done_step *done)
 	if (!small)
 		return false;
 	if (sum->since == 0)
-		*sum = (struct summed_steps){.since = m->daemon->wake.now, .from = s->from};
+		*sum = (struct summed_steps){.since = m->wake->now, .from = s->from};
 	sum->why = done->why;
 	return true;
 }
@@ -177,11 +177,10 @@ void message_headroom(struct managed *m, uint64_t to)
 
 void message_ceiling(struct managed *m, enum resource r)
 {
-	const struct daemon *d = m->daemon;
 	struct change_event e = {
 		.who = who_is(m),
 		.resource = r,
-		.to = control_ceiling(&m->control, &d->config.tuning, r, d->host.cpu_milli),
+		.to = control_ceiling(&m->control, &m->config->tuning, r, m->host->cpu_milli),
 		.reason = r == RESOURCE_CPU ? REASON_THROTTLED : REASON_MEMORY_GROWTH,
 	};
 

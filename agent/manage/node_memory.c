@@ -218,8 +218,7 @@ void drift_take_back(struct managed *m)
 		.knob = KNOB_MEM_MAX,
 		.from = c->unclassified_bytes,
 		.to = c->kernel.mem_max,
-		.margin_bytes =
-			mem_write_margin(&m->daemon->config.tuning.memory, c->kernel.mem_max),
+		.margin_bytes = mem_write_margin(&m->config->tuning.memory, c->kernel.mem_max),
 	};
 
 	if (m->cgroup.cg == NULL || cg_write(m->cgroup.cg, &lower) != APPLY_DONE)

@@ -2,18 +2,18 @@
 /* Under which limit a process was OOM-killed: the held limit, or one that an external writer had
  * lowered. */
 #include "agent/manage/oom.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/wake.h"
 
 void oom_lowered(struct managed *m, const struct managed *at, uint64_t seen)
 {
 	const struct control *c = &at->control;
 	uint64_t held = MAX(c->kernel.mem_max, c->unclassified_bytes);
 	const struct mem_lowered l = {
-		.at = m->daemon->wake.now,
+		.at = m->wake->now,
 		.from = held,
 		.to = seen,
 		.pod = at != m,

@@ -266,7 +266,7 @@ void persist_baselines(struct daemon *d)
 		return;
 	r = mark_make_due(d);
 	if (!d->records.dirty) {
-		lift_keep(d);
+		lift_keep(&d->records, d->config.paths.runtime_dir);
 		return;
 	}
 	if (r == 0)
@@ -279,7 +279,7 @@ void persist_baselines(struct daemon *d)
 	}
 	d->records.dirty = false;
 	d->records.lift_copy_due = true;
-	lift_keep(d);
+	lift_keep(&d->records, d->config.paths.runtime_dir);
 	mark_saved(d);
 }
 

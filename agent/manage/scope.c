@@ -4,9 +4,9 @@
  * at any time; the runtime's own Set replaces them once, and is corrected like any echo.
  */
 #include "agent/manage/scope.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/wake.h"
 #include "cgroup/kubepods.h"
 #include <string.h>
 
@@ -22,8 +22,7 @@ bool scope_is_of(const struct managed *m, const struct kube_container *c)
  * of a unit. */
 static usec_t age_of(const struct managed *m, usec_t active_enter_usec)
 {
-	const struct daemon *d = m->daemon;
-	usec_t monotonic = d->wake.started_monotonic + (d->wake.now - d->wake.started_at);
+	usec_t monotonic = m->wake->started_monotonic + (m->wake->now - m->wake->started_at);
 
 	return m->kind == UNIT_KIND_UNIT && monotonic > active_enter_usec
 		       ? monotonic - active_enter_usec
@@ -34,8 +33,7 @@ void scope_born(struct managed *m, usec_t active_enter_usec)
 {
 	usec_t age = age_of(m, active_enter_usec);
 
-	m->cgroup.created_by =
-		m->daemon->wake.now + UNIT_CREATING_USEC - MIN(age, UNIT_CREATING_USEC);
+	m->cgroup.created_by = m->wake->now + UNIT_CREATING_USEC - MIN(age, UNIT_CREATING_USEC);
 }
 
 static bool is_reported_running(const struct managed *m)
@@ -50,6 +48,6 @@ static bool is_reported_running(const struct managed *m)
 
 bool scope_is_creating(const struct managed *m)
 {
-	return m->cgroup.cg != NULL && m->daemon->wake.now < m->cgroup.created_by &&
-	       m->unit != NULL && unit_is_container(m->unit) && !is_reported_running(m);
+	return m->cgroup.cg != NULL && m->wake->now < m->cgroup.created_by && m->unit != NULL &&
+	       unit_is_container(m->unit) && !is_reported_running(m);
 }

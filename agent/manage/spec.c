@@ -65,7 +65,7 @@ uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container 
 		m->container
 			.owner_value[RESOURCE_MEMORY]; /* what the kubelet may have read by now */
 
-	if (!m->daemon->host.cpu_manager && !resize_under_way(m, c))
+	if (!m->host->cpu_manager && !resize_under_way(m, c))
 		return asked;
 	return asked != 0 ? MIN(asked, m->container.runtime_mem_max) : m->container.runtime_mem_max;
 }

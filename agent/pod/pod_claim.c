@@ -187,7 +187,7 @@ static bool note_originals(struct pod *p, const struct managed *m, const struct 
 /* Memory only as far as its use allows: cg_write() checks a lower limit. */
 static void put_back(const struct managed *m, const struct limits *f)
 {
-	const struct tuning_memory *t = &m->daemon->config.tuning.memory;
+	const struct tuning_memory *t = &m->config->tuning.memory;
 	const struct change steps[] = {
 		{.knob = KNOB_CPU_MAX, .to = f->cpu_quota_usec, .period_usec = f->cpu_period_usec},
 		{.knob = KNOB_MEM_HIGH, .to = f->mem_high, .margin_bytes = t->margin_min_bytes},

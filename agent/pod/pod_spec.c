@@ -26,7 +26,7 @@ bool pod_echo_pending(const struct managed *m)
 
 	if (m->pod == NULL)
 		return false;
-	return m->daemon->wake.now < m->container.echo_until ||
+	return m->wake->now < m->container.echo_until ||
 	       m->pod->spec->progress == RESIZE_IN_PROGRESS ||
 	       (h->pending != NULL && h->pending(h->ctx, m->pod->spec));
 }
@@ -106,7 +106,7 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 static void desired(struct managed *m, enum resource r, uint64_t value)
 {
 	m->container.owner_value[r] = value;
-	m->container.owner_value_at = m->daemon->wake.now;
+	m->container.owner_value_at = m->wake->now;
 	m->pod->adopting = true;
 	pod_set_bounds(m);
 }
@@ -126,7 +126,7 @@ static bool settle(struct managed *m, enum resource r, bool seen)
 
 	if (value == 0)
 		return false;
-	if (!seen && m->daemon->wake.now - m->container.owner_value_at < OWNER_VALUE_USEC)
+	if (!seen && m->wake->now - m->container.owner_value_at < OWNER_VALUE_USEC)
 		return true;
 	m->container.owner_value[r] = 0;
 	pod_set_bounds(m);
@@ -181,7 +181,6 @@ static uint32_t killed_run(const struct kube_container *c)
 static void note_kill(struct managed *m, const struct kube_container *now,
 		      const struct kube_container *old)
 {
-	struct daemon *d = m->daemon;
 	struct control *c = &m->control;
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 
@@ -189,7 +188,7 @@ static void note_kill(struct managed *m, const struct kube_container *now,
 		return;
 	if (killed_run(now) > killed_run(old) &&
 	    res->counters.oom_kills == m->container.oom_at_restart && res->managed)
-		control_oom_reported(c, &d->config.tuning, d->wake.now, d->wake.now_real);
+		control_oom_reported(c, &m->config->tuning, m->wake->now, m->wake->now_real);
 	m->container.oom_at_restart = res->counters.oom_kills;
 }
 

@@ -100,13 +100,12 @@ static void view_boost(struct boost_view *v, const struct control *c, usec_t now
 static void view_cpu(struct resource_view *v, const struct managed *m)
 {
 	const struct control *c = &m->control;
-	const struct daemon *d = m->daemon;
 
 	view_percentiles(v, &c->history.cpu, 1000.0);
-	view_boost(&v->boost, c, d->wake.now);
+	view_boost(&v->boost, c, m->wake->now);
 	v->kernel = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
-	v->floor = floor_value(&c->cpu.floor, d->config.tuning.cpu.floor_half_life_usec,
-			       d->wake.now_real);
+	v->floor = floor_value(&c->cpu.floor, m->config->tuning.cpu.floor_half_life_usec,
+			       m->wake->now_real);
 	if (c->last_at == 0)
 		return;
 	v->use = c->rates.used_milli;
@@ -117,8 +116,8 @@ static void view_cpu(struct resource_view *v, const struct managed *m)
 		v->trial = (struct trial_view){
 			.phase = "verdict",
 			.candidate = c->cpu.trial.to_milli,
-			.ends_in_usec = left(c->cpu.trial.since + d->config.tuning.cpu.recent_usec,
-					     d->wake.now),
+			.ends_in_usec = left(c->cpu.trial.since + m->config->tuning.cpu.recent_usec,
+					     m->wake->now),
 		};
 }
 
@@ -127,15 +126,14 @@ static void view_memory(struct resource_view *v, const struct managed *m)
 	static const char *const phases[MEM_PHASE_COUNT] = {
 		[MEM_RECLAIM] = "reclaim", [MEM_HIGH] = "memory.high", [MEM_MAX] = "memory.max"};
 	const struct control *c = &m->control;
-	const struct daemon *d = m->daemon;
-	const struct tuning *t = &d->config.tuning;
+	const struct tuning *t = &m->config->tuning;
 	usec_t span =
 		c->mem.trial.phase == MEM_HIGH ? t->memory.high_watch_usec : t->memory.verdict_usec;
 
 	view_percentiles(v, &c->history.memory, 1.0);
 	v->kernel = c->kernel.mem_max;
 	v->floor = MAX(c->rule.mem_bytes.min,
-		       floor_value(&c->mem.floor, t->cpu.floor_half_life_usec, d->wake.now_real));
+		       floor_value(&c->mem.floor, t->cpu.floor_half_life_usec, m->wake->now_real));
 	if (!(c->last.have & USAGE_MEM_STAT))
 		return;
 	v->use = c->last.mem_current;
@@ -147,7 +145,7 @@ static void view_memory(struct resource_view *v, const struct managed *m)
 		v->trial = (struct trial_view){
 			.phase = phases[c->mem.trial.phase],
 			.candidate = c->mem.trial.to,
-			.ends_in_usec = left(c->mem.trial.since + span, d->wake.now),
+			.ends_in_usec = left(c->mem.trial.since + span, m->wake->now),
 		};
 }
 
@@ -156,21 +154,21 @@ static void view_resource(struct resource_view *v, const struct managed *m, enum
 {
 	const struct control *c = &m->control;
 	const struct control_resource *res = &c->resource[r];
-	const struct daemon *d = m->daemon;
 
 	v->controlled = res->managed;
 	v->original = res->original;
 	v->limit = res->limit;
-	v->ceiling = res->managed ? control_ceiling(c, &d->config.tuning, r, d->host.cpu_milli)
+	v->ceiling = res->managed ? control_ceiling(c, &m->config->tuning, r, m->host->cpu_milli)
 				  : VIEW_NONE;
 	v->blocked = res->blocked;
-	v->next_change_in_usec = left(res->next_at, d->wake.now);
+	v->next_change_in_usec = left(res->next_at, m->wake->now);
 	v->counters = (struct counter_view){
 		.raises = res->counters.raises,
 		.lowers = res->counters.lowers,
 		.undos = res->counters.undos,
 		.drifts = m->drift.replaced[r],
-		.foreign = drift_count(&d->config.tuning.common, &m->drift.writers[r], d->wake.now),
+		.foreign =
+			drift_count(&m->config->tuning.common, &m->drift.writers[r], m->wake->now),
 	};
 	if (m->cgroup.cg == NULL)
 		v->kernel = VIEW_NONE;

@@ -124,7 +124,7 @@ static bool unseen_for_good(const struct managed *m)
 	usec_t keep = is_scope(m) ? 0 : HISTORY_UNSEEN_USEC;
 
 	return m->cgroup.cg == NULL && m->cgroup.lost_at != 0 && !m->hand_back.due &&
-	       m->daemon->wake.now - m->cgroup.lost_at >= keep;
+	       m->wake->now - m->cgroup.lost_at >= keep;
 }
 
 void units_forget(struct daemon *d)
