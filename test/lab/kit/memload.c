@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * tend ANON_MB HOT_MB FILE [SURGE]...   SURGE = AT_SEC:MB:RATE_MB_PER_SEC:HOLD_SEC
- * tend -s RATE_MB_PER_SEC ANON_MB FILE
+ * memload ANON_MB HOT_MB FILE [SURGE]...   SURGE = AT_SEC:MB:RATE_MB_PER_SEC:HOLD_SEC
+ * memload -s RATE_MB_PER_SEC ANON_MB FILE
  *
  * A server at work: it reads FILE once (page cache that nobody needs), and from then on touches all
  * its memory and the first HOT_MB of FILE every two seconds. A surge takes MB more at the rate (0:
@@ -9,8 +9,8 @@
  * instead. Prints once a second how often it was held up for more than 100 ms since it began to
  * work, and each time at once, with the seconds since boot and how much of it, and of the work
  * before it (20 ms), it waited for a CPU:
- *   tend t=12 mb=40 stalls=1 max_stall_ms=103
- *   tend stall at=64.21 ms=103 cpu_wait_ms=99
+ *   memload t=12 mb=40 stalls=1 max_stall_ms=103
+ *   memload stall at=64.21 ms=103 cpu_wait_ms=99
  */
 #include "gauge.h"
 #include <fcntl.h>
@@ -54,7 +54,7 @@ static void say_stall(int64_t gap)
 {
 	if (!working || gap <= STALL_MSEC * NSEC_PER_MSEC)
 		return;
-	printf("tend stall at=%.2f ms=%lld cpu_wait_ms=%lld\n",
+	printf("memload stall at=%.2f ms=%lld cpu_wait_ms=%lld\n",
 	       (double)clock_nsec(CLOCK_BOOTTIME) / NSEC_PER_SEC, (long long)(gap / NSEC_PER_MSEC),
 	       (long long)((cpu_wait_nsec() - waited_nsec) / NSEC_PER_MSEC));
 }
@@ -82,7 +82,7 @@ static void read_part(long begin, long end)
 
 	for (long at = begin; at < end; at += STEP_BYTES) {
 		if (pread(fd, buffer, sizeof buffer, at) < 0)
-			perror("tend: read");
+			perror("memload: read");
 		look();
 	}
 }
@@ -141,7 +141,7 @@ static void work(long size)
 				  hot_bytes / PASS_TICKS * (part + 1));
 		surge(now_nsec() - start);
 		if (tick % 50 == 0)
-			printf("tend t=%ld mb=%ld stalls=%lld max_stall_ms=%lld\n", tick / 50,
+			printf("memload t=%ld mb=%ld stalls=%lld max_stall_ms=%lld\n", tick / 50,
 			       (anon_bytes + extra_bytes) / MB, (long long)gauge.stalls,
 			       (long long)(gauge.max_nsec / NSEC_PER_MSEC));
 		if (now_nsec() < next) {
@@ -157,7 +157,7 @@ static char *anonymous(void)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p == MAP_FAILED) {
-		perror("tend: mmap");
+		perror("memload: mmap");
 		exit(1);
 	}
 	madvise(p, ROOM, MADV_NOHUGEPAGE);
@@ -193,7 +193,7 @@ static int options_read(int argc, char **argv)
 	fd = open(*argv, O_RDONLY | O_CLOEXEC);
 	sched_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || sched_fd < 0) {
-		perror(fd < 0 ? *argv : "tend: schedstat");
+		perror(fd < 0 ? *argv : "memload: schedstat");
 		return -1;
 	}
 	while (*++argv != NULL) {
@@ -209,8 +209,8 @@ int main(int argc, char **argv)
 	long size;
 
 	if (options_read(argc, argv) < 0) {
-		fputs("usage: tend ANON_MB HOT_MB FILE [AT_SEC:MB:RATE:HOLD_SEC]...\n"
-		      "       tend -s RATE_MB_PER_SEC ANON_MB FILE\n",
+		fputs("usage: memload ANON_MB HOT_MB FILE [AT_SEC:MB:RATE:HOLD_SEC]...\n"
+		      "       memload -s RATE_MB_PER_SEC ANON_MB FILE\n",
 		      stderr);
 		return 2;
 	}
@@ -220,7 +220,7 @@ int main(int argc, char **argv)
 	size = lseek(fd, 0, SEEK_END) / STEP_BYTES * STEP_BYTES;
 	touch(room, 0, anon_bytes);
 	read_part(0, size);
-	puts("tend ready");
+	puts("memload ready");
 	work(size);
 	return 0;
 }

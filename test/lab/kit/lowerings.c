@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * toll SECONDS WINDOW_MS FOLDER...: what lowering memory.max did to these cgroups, seen from
+ * lowerings SECONDS WINDOW_MS FOLDER...: what lowering memory.max did to these cgroups, seen from
  * outside. A lowering is harmful when within the window the group runs into memory.max, reads more
  * than 2 MiB a second again that it had had, or waits for memory for more than 10 ms and a
  * hundredth of the time; in each case twice as much as before. It is undone when memory.max is back
  * where it was within two seconds of that. SIGTERM ends it early. Prints every harmful one and at
- * the end: toll lowered=212 harmful=9 undone=9 kills=0
+ * the end: lowerings lowered=212 harmful=9 undone=9 kills=0
  */
 #include "gauge.h"
 #include <fcntl.h>
@@ -132,7 +132,8 @@ static void watch(struct group *g, int64_t now)
 	if (end == NULL)
 		return;
 	undone += g->now.max >= g->from;
-	printf("toll %s: %lld -> %lld hurt after %lld ms by %s, %s %lld ms later; since it was "
+	printf("lowerings %s: %lld -> %lld hurt after %lld ms by %s, %s %lld ms later; since it "
+	       "was "
 	       "lowered max+%lld "
 	       "refaults+%lld stalled_ms+%lld, in the 5 s before %lld, %lld, %lld\n",
 	       g->name, (long long)g->from, (long long)g->at.max,
@@ -190,7 +191,7 @@ static int begin(int argc, char **argv)
 		g->events_fd = open_at(g->path, "memory.events");
 		g->stat_fd = open_at(g->path, "memory.stat");
 		if (!state_read(g, &g->now)) {
-			fprintf(stderr, "toll: %s cannot be read\n", g->path);
+			fprintf(stderr, "lowerings: %s cannot be read\n", g->path);
 			return -1;
 		}
 	}
@@ -203,7 +204,7 @@ int main(int argc, char **argv)
 	int64_t start = now_nsec(), end;
 
 	if (argc < 4) {
-		fputs("usage: toll SECONDS WINDOW_MS FOLDER...\n", stderr);
+		fputs("usage: lowerings SECONDS WINDOW_MS FOLDER...\n", stderr);
 		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -212,13 +213,13 @@ int main(int argc, char **argv)
 	window_nsec = atoi(argv[2]) * NSEC_PER_MSEC;
 	if (begin(argc, argv) < 0)
 		return 1;
-	puts("toll ready");
+	puts("lowerings ready");
 	for (long tick = 0; !stopped && now_nsec() < end; tick++) {
 		for (int i = 0; i < group_count; i++)
 			look(&groups[i], tick, now_nsec());
 		gauge_sleep(&own, start + (tick + 1) * TICK_NSEC);
 	}
-	printf("toll lowered=%d harmful=%d undone=%d kills=%lld\n", lowered, harmful, undone,
+	printf("lowerings lowered=%d harmful=%d undone=%d kills=%lld\n", lowered, harmful, undone,
 	       (long long)kills);
 	return 0;
 }
