@@ -25,7 +25,7 @@ static int directory_open(const char *directory, mode_t mode)
 }
 
 /* A former process that was killed may have left a child that has not ended yet. */
-static int lock_soon(int fd, unsigned tries)
+static int lock_retry(int fd, unsigned tries)
 {
 	int r = flock(fd, LOCK_EX | LOCK_NB);
 
@@ -90,7 +90,7 @@ static int take_one(const char *directory, mode_t mode, const struct lock_place 
 		fd = openat(dir, NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (fd < 0)
 			return -errno;
-		r = lock_soon(fd, tries);
+		r = lock_retry(fd, tries);
 		if (r == -EWOULDBLOCK)
 			read_holder(fd, ret_other);
 		if (r < 0)

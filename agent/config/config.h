@@ -120,7 +120,8 @@ int config_load_file(const char *path, struct config *ret, struct config_errors 
  * Returns buf with those keys that the file has changed, "http.listen, kubernetes.context": they
  * take effect after a restart, which the caller logs; "" when there is none.
  */
-const char *config_keep_start(struct config *fresh, struct config *old, char *buf, size_t size);
+const char *config_keep_restart_only(struct config *fresh, struct config *old, char *buf,
+				     size_t size);
 
 /* The rule of the first entry with a glob that matches; NULL: the unit is not managed. Borrowed. */
 const struct policy_rule *config_rule_for(const struct config *c, const char *unit);

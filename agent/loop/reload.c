@@ -45,7 +45,7 @@ void loop_reload(struct loop *l)
 		bool other_log = fresh.log.target != d->config.log.target ||
 				 fresh.log.format != d->config.log.format;
 
-		config_keep_start(&fresh, &d->config, later, sizeof later);
+		config_keep_restart_only(&fresh, &d->config, later, sizeof later);
 		config_replace(&d->config, &fresh);
 		config_source_loaded(&l->source, d->wake.now_real);
 		counters_reloaded(&d->tally, true);

@@ -47,7 +47,7 @@ static void raise_by_reflex(struct control *c, const struct control_context *x, 
 	if (desired <= limit)
 		return; /* use has not proven enough yet */
 	to = control_bound(c, x, RESOURCE_CPU, desired);
-	cpu_shrink_regret(&x->tuning->cpu, &c->cpu, limit, x->now, x->now_real);
+	cpu_shrink_mark_harmful(&x->tuning->cpu, &c->cpu, limit, x->now, x->now_real);
 	if (to <= limit) {
 		control_press_ceiling(res, x->now);
 		return;

@@ -104,7 +104,7 @@ uint64_t control_grant(struct control *c, const struct control_context *x, uint6
 void control_grant_held(struct control *c, const struct control_context *x);
 /* At the first sample: lowers memory.max to the held limit. systemd starts a successor with the
  * stored property, whose headroom was not granted. */
-void control_come_down(struct control *c, const struct control_context *x);
+void control_drop_ungranted(struct control *c, const struct control_context *x);
 /* The ledger granted less than was asked for, in this wake-up. */
 bool control_denied_now(const struct control *c, const struct control_context *x);
 /* It waits for memory that was denied a moment ago. */
@@ -113,4 +113,4 @@ bool control_awaits_grant(const struct control *c, const struct control_context 
 void control_ledger_use(const struct control *c, const struct control_context *x);
 /* The limit that the ledger asks it to shrink to by a trial; 0: it does not ask.
  */
-uint64_t control_asked(const struct control *c, usec_t now);
+uint64_t control_shrink_asked(const struct control *c, usec_t now);

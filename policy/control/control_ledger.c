@@ -77,8 +77,8 @@ void control_ledger_entry(const struct control *c, const struct tuning *t, usec_
 			  struct ledger_entry *ret)
 {
 	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
-	/* A successor has no grant, whatever its file says: control_come_down() lowers that at the
-	 * first sample. */
+	/* A successor has no grant, whatever its file says: control_drop_ungranted() lowers that at
+	 * the first sample. */
 	uint64_t limit = c->grant_ended ? res->original : MAX(c->kernel.mem_max, res->limit);
 	uint64_t use = known_use(c);
 
@@ -207,7 +207,7 @@ void control_grant_held(struct control *c, const struct control_context *x)
 	c->grant_ended = false;
 }
 
-void control_come_down(struct control *c, const struct control_context *x)
+void control_drop_ungranted(struct control *c, const struct control_context *x)
 {
 	uint64_t held = c->resource[RESOURCE_MEMORY].limit;
 
@@ -219,7 +219,7 @@ void control_come_down(struct control *c, const struct control_context *x)
 
 /* --- giving back */
 
-uint64_t control_asked(const struct control *c, usec_t now)
+uint64_t control_shrink_asked(const struct control *c, usec_t now)
 {
 	return c->asked.limit != 0 && now - c->asked.at < ASKED_USEC &&
 			       c->asked.limit < c->kernel.mem_max

@@ -122,7 +122,7 @@ struct mem_shrink_input control_shrink_input(const struct control *c,
 		.candidate = res->bounded,
 		.high = control_mem_high(c, res->limit),
 		.history_usec = c->history.observed_usec,
-		.must = above_refused(c) || control_asked(c, x->now) != 0,
+		.must = above_refused(c) || control_shrink_asked(c, x->now) != 0,
 		.started_at = c->started_at,
 		.now = x->now,
 		.now_real = x->now_real,
@@ -358,7 +358,7 @@ void control_observe_mem(struct control *c, const struct usage *prev, const stru
 		else if (prev == NULL)
 			lift_left_over(c, x);
 		if (prev == NULL)
-			control_come_down(c, x);
+			control_drop_ungranted(c, x);
 	}
 	control_brake(c, x, high_events(c, newest));
 }

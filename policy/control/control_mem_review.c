@@ -54,7 +54,7 @@ static bool control_mem_review_settle(struct control *c, const struct control_co
 /* The goal of a mandatory shrink: the API server refused more, or the ledger asks for the rest. */
 static uint64_t must_end(const struct control *c, const struct control_context *x)
 {
-	uint64_t asked = control_asked(c, x->now);
+	uint64_t asked = control_shrink_asked(c, x->now);
 
 	return MIN(control_refused(c, RESOURCE_MEMORY), asked != 0 ? asked : LIMIT_MAX);
 }

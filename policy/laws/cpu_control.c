@@ -218,8 +218,8 @@ void cpu_trial_end(struct cpu_control *c)
 	c->trial.active = false;
 }
 
-void cpu_shrink_regret(const struct tuning_cpu *t, struct cpu_control *c, uint64_t limit_milli,
-		       usec_t now, usec_t now_real)
+void cpu_shrink_mark_harmful(const struct tuning_cpu *t, struct cpu_control *c,
+			     uint64_t limit_milli, usec_t now, usec_t now_real)
 {
 	const struct cpu_trial *passed = &c->trial;
 

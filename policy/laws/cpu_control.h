@@ -20,7 +20,7 @@
 #include "policy/types/profile.h"
 #include "policy/types/reason.h"
 
-/* The last shrink: on trial, or passed and kept for cpu_shrink_regret(). */
+/* The last shrink: on trial, or passed and kept for cpu_shrink_mark_harmful(). */
 struct cpu_trial {
 	bool active;
 	uint64_t from_milli;
@@ -101,12 +101,12 @@ void cpu_trial_begin(struct cpu_control *c, uint64_t from_milli, uint64_t to_mil
 /* Has the trial passed? After enough periods, or when it has lasted for the whole recent window. */
 bool cpu_trial_passed(const struct tuning_cpu *t, const struct cpu_control *c,
 		      const struct usage *u, usec_t now);
-/* Ends a trial that passed; cpu_shrink_regret() still knows the shrink. */
+/* Ends a trial that passed; cpu_shrink_mark_harmful() still knows the shrink. */
 void cpu_trial_end(struct cpu_control *c);
 /* Ends a trial that caused throttling and learns a floor; returns the limit to restore. */
 uint64_t cpu_trial_undo(struct cpu_control *c, usec_t now_real);
 /* Throttled at limit_milli: learns a floor if the last shrink passed, began within regret_usec and
  * its goal is not below limit_milli.
  */
-void cpu_shrink_regret(const struct tuning_cpu *t, struct cpu_control *c, uint64_t limit_milli,
-		       usec_t now, usec_t now_real);
+void cpu_shrink_mark_harmful(const struct tuning_cpu *t, struct cpu_control *c,
+			     uint64_t limit_milli, usec_t now, usec_t now_real);

@@ -120,7 +120,7 @@ static void find_traps(struct draft *d)
 }
 
 /* The intervals between two resizes of a pod. True: too soon. */
-static bool too_soon(struct draft *d)
+static bool within_interval(struct draft *d)
 {
 	const struct report_tuning *t = d->t;
 	usec_t last = d->s->sent_at, again;
@@ -214,7 +214,7 @@ static bool drafted(struct draft *d)
 		send_nothing(d);
 		return false;
 	}
-	return !too_soon(d);
+	return !within_interval(d);
 }
 
 void report_decide(const struct report_tuning *t, const struct report_node *n,

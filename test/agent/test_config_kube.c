@@ -197,7 +197,7 @@ static void test_keep(void)
 
 	CHECK_EQ(load(full, &old, &errs), 0);
 	CHECK_EQ(load(full, &fresh, &errs), 0);
-	CHECK_STR(config_keep_start(&fresh, &old, changed, sizeof changed), "");
+	CHECK_STR(config_keep_restart_only(&fresh, &old, changed, sizeof changed), "");
 	config_free(&fresh);
 	CHECK_EQ(load(HEAD "clocks: {reflexInterval: 100ms}\n"
 			   "paths: {socketGroup: adm}\n"
@@ -207,7 +207,7 @@ static void test_keep(void)
 			   " cgroupPrefix: /kube, marginMin: 32Mi, minCpu: 70m}\n",
 		      &fresh, &errs),
 		 0);
-	CHECK_STR(config_keep_start(&fresh, &old, changed, sizeof changed),
+	CHECK_STR(config_keep_restart_only(&fresh, &old, changed, sizeof changed),
 		  "paths.socketGroup, http.listen, kubernetes.writeBurst, kubernetes.leaseTime");
 	/* What may change has changed, the rest is as it was; nothing is lost or freed twice. */
 	CHECK_EQ(fresh.clocks.reflex_usec, 100 * USEC_PER_MSEC);
@@ -219,7 +219,7 @@ static void test_keep(void)
 	CHECK_EQ(fresh.kubernetes.mem_bytes.max, 0);
 	CHECK_STR(old.http.listen, ":80");
 	/* A list that does not fit is cut, not overrun. */
-	CHECK_STR(config_keep_start(&fresh, &old, changed, 8), "paths.s");
+	CHECK_STR(config_keep_restart_only(&fresh, &old, changed, 8), "paths.s");
 	config_free(&old);
 	config_free(&fresh);
 }

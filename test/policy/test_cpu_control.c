@@ -285,17 +285,17 @@ static void test_regret(void)
 
 	cpu_trial_begin(&begun, 1000, 500, &u, now);
 	c = begun;
-	cpu_shrink_regret(&tuning_default.cpu, &c, 500, now, 1);
+	cpu_shrink_mark_harmful(&tuning_default.cpu, &c, 500, now, 1);
 	CHECK_EQ(c.floor.value, 0); /* on trial: the undo learns it */
 	cpu_trial_end(&begun);
 	c = begun;
-	cpu_shrink_regret(&tuning_default.cpu, &c, 500, now + 59 * USEC_PER_MIN, 1);
+	cpu_shrink_mark_harmful(&tuning_default.cpu, &c, 500, now + 59 * USEC_PER_MIN, 1);
 	CHECK_EQ(c.floor.value, 750);
 	c = begun;
-	cpu_shrink_regret(&tuning_default.cpu, &c, 500, now + USEC_PER_HOUR, 1);
+	cpu_shrink_mark_harmful(&tuning_default.cpu, &c, 500, now + USEC_PER_HOUR, 1);
 	CHECK_EQ(c.floor.value, 0);
 	c = begun;
-	cpu_shrink_regret(&tuning_default.cpu, &c, 800, now + USEC_PER_MIN, 1);
+	cpu_shrink_mark_harmful(&tuning_default.cpu, &c, 800, now + USEC_PER_MIN, 1);
 	CHECK_EQ(c.floor.value, 0); /* it had grown since */
 }
 

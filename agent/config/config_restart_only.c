@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool config_keep_same(const struct config_key *k, const struct config *a,
-			     const struct config *b)
+static bool restart_only_same(const struct config_key *k, const struct config *a,
+			      const struct config *b)
 {
 	char one[PATH_MAX], other[PATH_MAX];
 
@@ -14,7 +14,8 @@ static bool config_keep_same(const struct config_key *k, const struct config *a,
 		      config_value_text(k, b, other, sizeof other)) == 0;
 }
 
-const char *config_keep_start(struct config *fresh, struct config *old, char *buf, size_t size)
+const char *config_keep_restart_only(struct config *fresh, struct config *old, char *buf,
+				     size_t size)
 {
 	size_t n = 0;
 
@@ -24,7 +25,7 @@ const char *config_keep_start(struct config *fresh, struct config *old, char *bu
 
 		if (!k->at_start)
 			continue;
-		if (!config_keep_same(k, fresh, old) && n < size)
+		if (!restart_only_same(k, fresh, old) && n < size)
 			n += (size_t)snprintf(buf + n, size - n, "%s%s", n > 0 ? ", " : "",
 					      k->path);
 		config_value_swap(k, fresh, old);
