@@ -251,7 +251,7 @@ static void test_review(void)
 	rig_close(&rig);
 }
 
-/* Close to its limit at the last look: known before anything is read. */
+/* Close to its limit at the last pass: known before anything is read. */
 static void test_memory(void)
 {
 	const struct control *c;

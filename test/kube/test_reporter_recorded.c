@@ -21,7 +21,7 @@ static const struct {
 	const char *name;
 	unsigned status;
 	enum report_answer_kind kind;
-	uint32_t resources; /* ANY: not looked at */
+	uint32_t resources; /* ANY: not checked */
 } want[] = {
 	{"011-", 422, UNS, 0},
 	{"023-", 422, REPORT_ANSWER_NO_DECREASE, ANY},

@@ -10,7 +10,7 @@ static struct control_resource *mem(struct rig *r)
 	return &r->c.resource[RESOURCE_MEMORY];
 }
 
-/* 100 MiB in use and as much page cache, of which the last look knows; held: 512 MiB. */
+/* 100 MiB in use and as much page cache, of which the last pass knows; held: 512 MiB. */
 static void begin(struct rig *r, uint64_t use)
 {
 	rig_init(r, 1000, 512 * MIB, 2);
@@ -72,7 +72,7 @@ static void test_use_at_the_kill(void)
 	}
 }
 
-/* It grew since the last look: no less than what was written, no more than was ever charged. */
+/* It grew since the last pass: no less than what was written, no more than was ever charged. */
 static void test_between_write_and_peak(void)
 {
 	struct usage before = {.have = USAGE_MEM_EVENTS}, now = before;

@@ -32,7 +32,7 @@ static inline int64_t now_nsec(void)
 	return clock_nsec(CLOCK_MONOTONIC);
 }
 
-/* The thread runs at `now`: whatever lies since the last look was a gap. */
+/* The thread runs at `now`: whatever lies since the last reading was a gap. */
 static inline void gauge_look(struct gauge *g, int64_t now)
 {
 	int64_t gap = g->last_nsec == 0 ? 0 : now - g->last_nsec;
