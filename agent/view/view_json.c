@@ -369,7 +369,8 @@ static cJSON *bounds_json(const struct bound_trace *trace)
 	cJSON *array = cJSON_CreateArray();
 
 	for (uint32_t i = 0; i < trace->count; i++) {
-		cJSON *bound = bound_json(&trace->step[i]);
+		const struct bound_step step = bound_trace_step(trace, i);
+		cJSON *bound = bound_json(&step);
 
 		if (!bound || !cJSON_AddItemToArray(array, bound)) {
 			cJSON_Delete(bound);

@@ -99,8 +99,7 @@ static void above_use(struct control *c, const struct control_context *x)
 
 	if (res->bounded >= least)
 		return;
-	if (trace->count < BOUND_TRACE_MAX)
-		trace->step[trace->count++] = (struct bound_step){BOUND_USE, res->bounded, least};
+	bound_trace_add(trace, BOUND_USE, res->bounded, least);
 	res->bounded = least;
 }
 

@@ -2,12 +2,21 @@
 #include "policy/laws/drift.h"
 #include <string.h>
 
+#define TENTH (100 * USEC_PER_MSEC)
+
+/* Enough for 13 years since the boot. */
+static uint32_t tenths(usec_t at)
+{
+	return (uint32_t)MIN(MAX(at / TENTH, (usec_t)1), (usec_t)UINT32_MAX);
+}
+
 uint32_t drift_count(const struct tuning_common *t, const struct drift_memory *m, usec_t now)
 {
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < DRIFT_TIMES; i++)
-		if (m->at[i] != 0 && now - m->at[i] < t->foreign_window_usec)
+		if (m->at_tenths[i] != 0 &&
+		    (usec_t)(tenths(now) - m->at_tenths[i]) * TENTH < t->foreign_window_usec)
 			count++;
 	return count;
 }
@@ -15,8 +24,8 @@ uint32_t drift_count(const struct tuning_common *t, const struct drift_memory *m
 /* Records one external write; true when there are more than the maximum. */
 static bool insists(const struct tuning_common *t, struct drift_memory *m, usec_t now)
 {
-	memmove(&m->at[1], &m->at[0], sizeof m->at - sizeof m->at[0]);
-	m->at[0] = now;
+	memmove(&m->at_tenths[1], &m->at_tenths[0], sizeof m->at_tenths - sizeof m->at_tenths[0]);
+	m->at_tenths[0] = tenths(now);
 	/* A maximum above the number of remembered writes would never be reached. */
 	return drift_count(t, m, now) > MIN(t->foreign_max, DRIFT_TIMES - 1u);
 }

@@ -29,8 +29,9 @@ struct drift_facts {
 };
 
 #define DRIFT_TIMES 16
+/* There are two of these for each container: times are in tenths of a second. */
 struct drift_memory {
-	usec_t at[DRIFT_TIMES]; /* external writes, newest first */
+	uint32_t at_tenths[DRIFT_TIMES]; /* external writes, newest first; 0: none */
 };
 
 enum drift_action drift_classify(const struct tuning_common *t, struct drift_memory *m,

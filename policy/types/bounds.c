@@ -56,11 +56,20 @@ uint64_t add_sat(uint64_t a, uint64_t b)
 	return a > LIMIT_MAX - 1 - b ? LIMIT_MAX - 1 : a + b;
 }
 
+void bound_trace_add(struct bound_trace *t, enum bound bound, uint64_t before, uint64_t after)
+{
+	if (t->count == BOUND_TRACE_MAX)
+		return;
+	t->value[t->count] = before;
+	t->bound[t->count++] = (uint8_t)bound;
+	t->value[t->count] = after;
+}
+
 static void bounds_note(struct bound_trace *t, enum bound bound, uint64_t before, uint64_t after)
 {
-	if (t == NULL || before == after || t->count == BOUND_TRACE_MAX)
+	if (t == NULL || before == after)
 		return;
-	t->step[t->count++] = (struct bound_step){bound, before, after};
+	bound_trace_add(t, bound, before, after);
 }
 
 /* One pass over the rows. The quantum turns a ceiling down and a floor up. */

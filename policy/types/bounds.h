@@ -27,9 +27,17 @@ struct bound_step {
 
 #define BOUND_TRACE_MAX 6
 struct bound_trace {
-	uint32_t count;
-	struct bound_step step[BOUND_TRACE_MAX];
+	uint8_t count;
+	uint8_t bound[BOUND_TRACE_MAX];      /* enum bound */
+	uint64_t value[BOUND_TRACE_MAX + 1]; /* before the first step, and after each */
 };
+
+static inline struct bound_step bound_trace_step(const struct bound_trace *t, uint32_t i)
+{
+	return (struct bound_step){(enum bound)t->bound[i], t->value[i], t->value[i + 1]};
+}
+/* before: the value after the step before; of the first one, the desired value. */
+void bound_trace_add(struct bound_trace *t, enum bound bound, uint64_t before, uint64_t after);
 
 /* Takes a desired value, returns the allowed one. trace may be NULL. LIMIT_MAX as the desired value
  * means "as much as allowed". */

@@ -29,7 +29,7 @@ static const struct resource_view web_cpu = {
 	.working_set_bytes = VIEW_NONE,
 	.candidate = 437,
 	.boost.limit = VIEW_NONE,
-	.bounds = {.count = 2, .step = {{BOUND_USER_MAX, 437, 404}, {BOUND_QUANTUM, 404, 400}}},
+	.bounds = {.count = 2, .bound = {BOUND_USER_MAX, BOUND_QUANTUM}, .value = {437, 404, 400}},
 	.blocked = BLOCKED_INTERVAL,
 	.next_change_in_usec = 58 * USEC_PER_SEC,
 	.last = {.at_realtime_usec = FIXTURE_NOW_USEC - 2 * USEC_PER_SEC,
@@ -101,7 +101,7 @@ static const struct resource_view batch_memory = {
 	.working_set_bytes = 1 * GIB,
 	.slope_bytes_per_sec = 1536 * 1024,
 	.candidate = 1400 * MIB,
-	.bounds = {.count = 1, .step = {{BOUND_USE, 1400 * MIB, 1408 * MIB}}},
+	.bounds = {.count = 1, .bound = {BOUND_USE}, .value = {1400 * MIB, 1408 * MIB}},
 	.blocked = BLOCKED_TRIAL,
 	.denied = "asked for 5 GiB, the node had it for 4.2 GiB: 900 MiB available less 256 MiB "
 		  "reserve, 444 MiB granted and not used yet",
@@ -236,7 +236,7 @@ static void fixture_container(struct unit_view *v)
 		.ends_in_usec = 12 * USEC_PER_SEC,
 	};
 	v->resources[RESOURCE_CPU].bounds =
-		(struct bound_trace){.count = 1, .step = {{BOUND_RANGE_MAX, 1437, 1000}}};
+		(struct bound_trace){.count = 1, .bound = {BOUND_RANGE_MAX}, .value = {1437, 1000}};
 	v->resources[RESOURCE_CPU].candidate = 1437;
 	v->resources[RESOURCE_MEMORY] = web_memory;
 }

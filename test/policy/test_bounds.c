@@ -69,16 +69,16 @@ static void test_trace(void)
 	CHECK_EQ(bounds_apply(&b, 41, &t), 250);
 	/* Contradicting bounds are told once each, not once a pass. */
 	CHECK_EQ(t.count, 2);
-	CHECK_EQ(t.step[0].bound, BOUND_USER_MIN);
-	CHECK_EQ(t.step[0].before, 41);
-	CHECK_EQ(t.step[0].after, 300);
-	CHECK_EQ(t.step[1].bound, BOUND_USER_MAX);
-	CHECK_EQ(t.step[1].after, 250);
+	CHECK_EQ(bound_trace_step(&t, 0).bound, BOUND_USER_MIN);
+	CHECK_EQ(bound_trace_step(&t, 0).before, 41);
+	CHECK_EQ(bound_trace_step(&t, 0).after, 300);
+	CHECK_EQ(bound_trace_step(&t, 1).bound, BOUND_USER_MAX);
+	CHECK_EQ(bound_trace_step(&t, 1).after, 250);
 
 	b = (struct bounds){.quantum = 10};
 	CHECK_EQ(bounds_apply(&b, 41, &t), 50);
 	CHECK_EQ(t.count, 1);
-	CHECK_EQ(t.step[0].bound, BOUND_QUANTUM);
+	CHECK_EQ(bound_trace_step(&t, 0).bound, BOUND_QUANTUM);
 	CHECK_EQ(bounds_apply(&b, 40, &t), 40);
 	CHECK_EQ(t.count, 0);
 }

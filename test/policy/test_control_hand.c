@@ -437,7 +437,7 @@ static void test_max_below_use(void)
 	CHECK(r.sim.u.limits.mem_max >= 330 * MIB);
 	CHECK(r.sim.u.limits.mem_max <= 400 * MIB);
 	CHECK(mem(&r)->trace.count > 0);
-	CHECK_EQ(mem(&r)->trace.step[mem(&r)->trace.count - 1].bound, BOUND_USE);
+	CHECK_EQ(bound_trace_step(&mem(&r)->trace, mem(&r)->trace.count - 1).bound, BOUND_USE);
 }
 
 /* Observations without some groups, and a plan without room: nothing breaks. */

@@ -76,7 +76,7 @@ static void test_short(uint64_t bps, const char *name)
 static bool traced(const struct control_resource *res)
 {
 	for (uint32_t i = 0; i < res->trace.count; i++)
-		if (res->trace.step[i].bound == BOUND_LEDGER)
+		if (bound_trace_step(&res->trace, i).bound == BOUND_LEDGER)
 			return true;
 	return false;
 }

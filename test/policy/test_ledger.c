@@ -375,8 +375,8 @@ static void test_as_bound(void)
 	b.value[BOUND_LEDGER] = ledger_most(&w.l, 0, 900 * MIB);
 	CHECK_EQ(bounds_apply(&b, 900 * MIB, &trace), 200 * MIB);
 	CHECK_EQ(trace.count, 1);
-	CHECK_EQ(trace.step[0].bound, BOUND_LEDGER);
-	CHECK_EQ(trace.step[0].before, 900 * MIB);
+	CHECK_EQ(bound_trace_step(&trace, 0).bound, BOUND_LEDGER);
+	CHECK_EQ(bound_trace_step(&trace, 0).before, 900 * MIB);
 	b.value[BOUND_LEDGER] = ledger_most(&w.l, 0, 150 * MIB);
 	CHECK_EQ(bounds_apply(&b, 150 * MIB, &trace), 150 * MIB);
 	CHECK_EQ(trace.count, 0);

@@ -23,7 +23,7 @@ static struct pod_resource_bounds *of(struct pod_bounds *p, enum resource r)
 static bool traced(const struct control_resource *res, enum bound b)
 {
 	for (uint32_t i = 0; i < res->trace.count; i++)
-		if (res->trace.step[i].bound == b)
+		if (bound_trace_step(&res->trace, i).bound == b)
 			return true;
 	return false;
 }
