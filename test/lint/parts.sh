@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Each part of struct managed has one writer: the table in the file parts. Checks the project, and then
+# that a planted write to every part is found. parts.sh TREE checks another tree only.
+set -euo pipefail
+# shellcheck source=lint.sh
+. "$(dirname "$0")/lint.sh"
+
+header=$ROOT/agent/manage/parts.h
+declare -A writers
+
+read_parts()
+{
+	local part list
+
+	while IFS='|' read -r part list; do
+		part=${part//[[:space:]]/}
+		[[ -n $part && $part != '#'* ]] || continue
+		writers[$part]=$list
+	done <"$(dirname "$0")/parts"
+}
+
+# members PART: their names, as alternatives of a regular expression
+members()
+{
+	sed -nE "/^struct managed_$1 \{/,/^\};/ s/.*[[:space:]*](\w+)(\[[^]]*\])?;.*/\1/p" "$header" |
+		paste -sd'|'
+}
+
+# pattern PART: an expression that writes it
+pattern()
+{
+	local change='[[:space:]]*([-+|&^]?=([^=]|$)|\+\+|--)'
+
+	echo "->$1\.($(members "$1"))(\[[^]]*\]|\.\w+)*$change|memset\(&?\w+->$1\b"
+}
+
+# may_write PART FILE
+may_write()
+{
+	local entry
+
+	for entry in ${writers[$1]}; do
+		[[ $2 != "$entry"* ]] || return 0
+	done
+	return 1
+}
+
+check()
+{
+	local part file line
+
+	cd "$1"
+	for part in "${!writers[@]}"; do
+		while IFS=: read -r file line _; do
+			may_write "$part" "$file" ||
+				bad "$file:$line: writes $part of struct managed; test/lint/parts names who may"
+		done < <(grep -rnE --include='*.c' -e "$(pattern "$part")" agent || true)
+	done
+	cd - >/dev/null
+}
+
+# Every part of the header is in the table, and every line of it is in the page.
+check_table()
+{
+	local part
+
+	while read -r part; do
+		[[ -v writers[$part] ]] || bad "parts.h: $part has no line in test/lint/parts"
+	done < <(sed -nE 's/^\tstruct managed_\w+ (\w+);.*/\1/p' "$ROOT/agent/manage/managed.h")
+	for part in "${!writers[@]}"; do
+		grep -qF "\`$part\`" "$ROOT/docs/architecture.md" ||
+			bad "docs/architecture.md does not name \`$part\`"
+	done
+}
+
+# A tree with one write to each part, by a file that no part names. All must be found.
+planted()
+{
+	local tree part member found
+
+	tree=$(mktemp -d)
+	mkdir -p "$tree/agent/serve"
+	for part in "${!writers[@]}"; do
+		member=$(members "$part")
+		echo "	m->$part.${member%%|*} = x;"
+	done >"$tree/agent/serve/planted.c"
+	found=$("$0" "$tree") || true
+	for part in "${!writers[@]}"; do
+		[[ $found == *"writes $part of"* ]] || bad "parts.sh does not notice a write to $part"
+	done
+	rm -rf "$tree"
+}
+
+read_parts
+if [ $# = 1 ]; then
+	check "$1"
+	verdict
+fi
+check "$ROOT"
+check_table
+planted
+verdict
