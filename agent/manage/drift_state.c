@@ -3,6 +3,7 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/wake.h"
 #include "policy/types/bounds.h"
+#include <stdlib.h>
 #include <string.h>
 
 void drift_request_check(struct managed *m)
@@ -41,9 +42,31 @@ void drift_end_early(struct managed *m)
 	m->drift.early = DRIFT_EARLY_NONE;
 }
 
+static const struct drift_memory no_writes;
+
+/* Most units never see an external write. Without memory for the first one it is not counted. */
+static void keep_writes(struct managed *m, enum resource r, const struct drift_memory *w)
+{
+	if (m->drift.writers == NULL && memcmp(w, &no_writes, sizeof *w) != 0)
+		m->drift.writers = calloc(RESOURCE_COUNT, sizeof *w);
+	if (m->drift.writers != NULL)
+		m->drift.writers[r] = *w;
+}
+
 enum drift_action drift_judge(struct managed *m, enum resource r, const struct drift_facts *f)
 {
-	return drift_classify(&m->config->tuning.common, &m->drift.writers[r], f, m->wake->now);
+	struct drift_memory w = m->drift.writers != NULL ? m->drift.writers[r] : no_writes;
+	enum drift_action action = drift_classify(&m->config->tuning.common, &w, f, m->wake->now);
+
+	keep_writes(m, r, &w);
+	return action;
+}
+
+uint32_t drift_recent(const struct managed *m, enum resource r)
+{
+	return m->drift.writers != NULL
+		       ? drift_count(&m->config->tuning.common, &m->drift.writers[r], m->wake->now)
+		       : 0;
 }
 
 void drift_count_replaced(struct managed *m, enum resource r)
@@ -53,10 +76,12 @@ void drift_count_replaced(struct managed *m, enum resource r)
 
 void drift_forget_writer(struct managed *m, enum resource r)
 {
-	memset(&m->drift.writers[r], 0, sizeof m->drift.writers[r]);
+	if (m->drift.writers != NULL)
+		m->drift.writers[r] = no_writes;
 }
 
 void drift_forget_writers(struct managed *m)
 {
-	memset(m->drift.writers, 0, sizeof m->drift.writers);
+	free(m->drift.writers);
+	m->drift.writers = NULL;
 }

@@ -23,6 +23,8 @@ void drift_replaced_early(struct managed *m, uint64_t found);
 void drift_end_early(struct managed *m);
 /* drift_classify() with what is known of the writers of r. */
 enum drift_action drift_judge(struct managed *m, enum resource r, const struct drift_facts *f);
+/* How many external writes of r count now. */
+uint32_t drift_recent(const struct managed *m, enum resource r);
 /* A value of an external writer was replaced. */
 void drift_count_replaced(struct managed *m, enum resource r);
 /* Earlier writes do not count any more. */

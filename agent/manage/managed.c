@@ -37,6 +37,7 @@ static void managed_free(struct managed *m)
 	free(m->key);
 	free(m->history_key);
 	free(m->cgroup.path);
+	drift_forget_writers(m);
 	free(m);
 }
 

@@ -150,7 +150,7 @@ struct managed_drift {
 	bool stored_asked; /* systemd was asked what it stores */
 	enum drift_early early;
 	uint64_t found_max;
-	struct drift_memory writers[RESOURCE_COUNT];
+	struct drift_memory *writers; /* owned, RESOURCE_COUNT of them; NULL: no external write */
 	uint64_t replaced[RESOURCE_COUNT]; /* values of external writers that vscaled replaced */
 };
 

@@ -6,6 +6,7 @@
 #include "agent/http/http.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/denied.h"
+#include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/pod_table.h"
@@ -167,8 +168,7 @@ static void view_resource(struct resource_view *v, const struct managed *m, enum
 		.lowers = res->counters.lowers,
 		.undos = res->counters.undos,
 		.drifts = m->drift.replaced[r],
-		.foreign =
-			drift_count(&m->config->tuning.common, &m->drift.writers[r], m->wake->now),
+		.foreign = drift_recent(m, r),
 	};
 	if (m->cgroup.cg == NULL)
 		v->kernel = VIEW_NONE;

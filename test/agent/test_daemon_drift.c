@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What others write to the limits of a unit, and a PID 1 that lags, under the whole daemon. */
 #include "agent/drift/drift_events.h"
+#include "agent/manage/drift_state.h"
 #include "agent/manage/managed_facts.h"
 #include "cgroup/group.h"
 #include "test/agent/daemon_rig.h"
@@ -247,7 +248,6 @@ static void test_stored_before_ours(void)
 {
 	struct rig r;
 	struct rig_unit *u;
-	const struct tuning_common *t;
 
 	rig_open(&r, rig_config("  - {match: a.service, mode: Initial}\n"));
 	u = rig_add(&r, "a.service", 200, 64 * MIB);
@@ -266,8 +266,7 @@ static void test_stored_before_ours(void)
 	rig_realise(&r, u);
 	rig_run(&r, 10, step_idle);
 	CHECK(rig_bytes(&r, u, "memory.max") > 64 * MIB);
-	t = &r.daemon->config.tuning.common;
-	CHECK_EQ(drift_count(t, &first(&r)->drift.writers[RESOURCE_MEMORY], r.daemon->wake.now), 0);
+	CHECK_EQ(drift_recent(first(&r), RESOURCE_MEMORY), 0);
 	rig_close(&r);
 }
 
