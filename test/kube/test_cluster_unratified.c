@@ -233,8 +233,118 @@ static void test_quiet(void)
 	crig_close(&c);
 }
 
+/* --- what cannot be accepted is reported, whatever the cause */
+
+static void server_fails(void)
+{
+	crig_fault(&c, "500", "\"match\":\"PATCH .*/resize\",\"count\":-1");
+}
+
+static void resize_is_not_offered(void)
+{
+	crig_debug(&c, "without", "{\"names\":[\"pods/resize\"]}");
+}
+
+/* The memory of app is resized by a restart alone. */
+#define RESTARTS                                                                                   \
+	"\"containers\":[{\"name\":\"app\",\"image\":\"example.com/app:1\",\"resizePolicy\":["     \
+	"{\"resourceName\":\"cpu\",\"restartPolicy\":\"NotRequired\"},"                            \
+	"{\"resourceName\":\"memory\",\"restartPolicy\":\"RestartContainer\"}],\"resources\":{"    \
+	"\"limits\":{\"cpu\":\"200m\",\"memory\":\"64Mi\"},"                                       \
+	"\"requests\":{\"cpu\":\"100m\",\"memory\":\"16Mi\"}}},"                                   \
+	"{\"name\":\"log\",\"image\":\"example.com/log:1\",\"resources\":{"                        \
+	"\"limits\":{\"cpu\":\"300m\",\"memory\":\"32Mi\"},"                                       \
+	"\"requests\":{\"cpu\":\"100m\",\"memory\":\"16Mi\"}}}]"
+
+static const struct cause {
+	const char *name;
+	void (*early)(void); /* before the daemon starts, or NULL */
+	void (*late)(void);  /* when the pod is managed, or NULL */
+	const char *spec;    /* of the pod besides, or NULL */
+	unsigned status;     /* of the resizes, 0: none is sent */
+} causes[] = {
+	{"server fails", NULL, server_fails, NULL, 500},
+	{"pods/resize not offered", resize_is_not_offered, NULL, NULL, 0},
+	{"RestartContainer", NULL, NULL, RESTARTS, 0},
+};
+
+static bool is_above_spec(struct crig *x)
+{
+	return x->rig.events[EVENT_MEMORY_ABOVE_SPEC] > 0;
+}
+
+static bool event_is_sent(struct crig *x)
+{
+	return crig_events(x, "MemoryAboveSpec") > 0;
+}
+
+/* The number behind text in page; 0: it is not there, or null. */
+static uint64_t number_after(const char *page, const char *text)
+{
+	const char *at = page != NULL ? strstr(page, text) : NULL;
+
+	return at != NULL ? strtoull(at + strlen(text), NULL, 10) : 0;
+}
+
+/* The value of app's series, without the labels. */
+static uint64_t metric_of_app(const char *page)
+{
+	const char *at = strstr(page, "\nvscaled_container_memory_above_spec_bytes{");
+
+	while (at != NULL) {
+		const char *end = strstr(at, "} ");
+
+		if (end != NULL && memmem(at, (size_t)(end - at), "\"app\"", 5) != NULL)
+			return strtoull(end + 2, NULL, 10);
+		at = strstr(at + 1, "\nvscaled_container_memory_above_spec_bytes{");
+	}
+	return 0;
+}
+
+/* Growth above the spec ends at twice the original of 64 MiB, and the journal, an Event, the
+ * metric and explain report the bytes above the spec. */
+static void test_cause(const struct cause *k)
+{
+	char *page;
+
+	fprintf(stderr, "cause: %s\n", k->name);
+	CHECK(crig_open(&c, NULL, NULL));
+	if (k->spec != NULL)
+		crig_pod_with(&c, DRIVER_CGROUPFS, "web-0", GENEROUS, k->spec);
+	else
+		crig_pod(&c, DRIVER_CGROUPFS, "web-0", GENEROUS);
+	if (k->early != NULL)
+		k->early();
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_50, is_listed));
+	rig_run(&c.rig, 5, burn_50);
+	if (k->late != NULL)
+		k->late();
+	goal = 124 * MIB;
+	rig_run(&c.rig, 60, grow);
+	CHECK(is_above_spec(&c));
+	CHECK_EQ(memory_max(&c), 128 * MIB);
+	CHECK_EQ(crig_lines(&c, EVENT_MEMORY_ABOVE_SPEC, "its spec allows 64"), 1);
+	CHECK(crig_until(&c, 30, grow, event_is_sent));
+	CHECK_EQ(crig_events(&c, "MemoryAboveSpec"), 1);
+	CHECK_EQ(crig_http(&c, "/metrics", &page), 200);
+	CHECK_EQ(metric_of_app(page), 60 * MIB);
+	free(page);
+	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
+	CHECK_EQ(number_after(strstr(page, "\"memory\":{\"request\":"), "\"above_spec\":"),
+		 60 * MIB);
+	free(page);
+	CHECK_EQ(crig_requests(&c, "/resize", 0) > 0, k->status != 0);
+	if (k->status != 0)
+		CHECK(crig_requests(&c, "/resize", (int)k->status) > 0);
+	CHECK_EQ(c.rig.kills, 0);
+	crig_close(&c);
+}
+
 int main(void)
 {
+	for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
+		test_cause(&causes[i]);
 	test_ranges_first();
 	test_quiet();
 	test_away();
