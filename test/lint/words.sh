@@ -26,5 +26,5 @@ same()
 
 cd "$ROOT"
 same 'In a Guaranteed pod under' 'limit and request move together, up and down[.]' \
-	docs/annotations.md policy/laws/pod_bounds.h
+	docs/annotations.md policy/laws/pod_bounds.h README.md docs/architecture.md
 verdict

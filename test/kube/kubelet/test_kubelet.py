@@ -8,13 +8,15 @@ import os
 import socket
 import sys
 import tempfile
+import time
+import types
 import unittest
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
-from kubelet import checkpoint, eviction, model, ocispec, resize, status, volumes  # noqa: E402
+from kubelet import checkpoint, cpus, eviction, model, ocispec, resize, status, volumes  # noqa: E402
 from kubelet.model import Resources  # noqa: E402
 
 MIB = 1 << 20
@@ -255,6 +257,62 @@ class Eviction(unittest.TestCase):
                 eviction.Candidate("far", 500, 100, 0), eviction.Candidate("dear", 900, 100, 1000),
                 eviction.Candidate("vital", 900, 0, 2000001000)]
         self.assertEqual([p.name for p in eviction.rank(pods)], ["far", "over", "dear", "calm"])
+
+
+class CpuManager(unittest.TestCase):
+    """Workers whose one container gets a cpuset."""
+
+    def setUp(self):
+        self.written: list[tuple[str, str]] = []
+
+        def update_cpus(container_id, text):
+            self.written.append((container_id, text))
+            return Resources(memory_limit=64 * MIB)
+
+        self.kubelet = types.SimpleNamespace(
+            workers={}, control=lambda name, who: None,
+            options=types.SimpleNamespace(cpus=4, cpu_reconcile=0),
+            containers=types.SimpleNamespace(update_cpus=update_cpus))
+        self.manager = cpus.CpuManager(self.kubelet)
+
+    def start(self, name: str, cpu: str, memory: str = "64Mi", request: str | None = None):
+        spec = {"containers": [container("app", resources(cpu, memory, request or cpu, memory))]}
+        app = status.Container(spec["containers"][0], "app")
+        app.id, app.running = name, True
+        worker = types.SimpleNamespace(uid=name, name=name, pod={"spec": spec}, containers=[app])
+        self.kubelet.workers[name] = worker
+        self.manager.started(worker, app)
+        return worker
+
+    def written_by(self, after: float = 0.0) -> list[tuple[str, str]]:
+        now, before = time.monotonic() + after, len(self.written)
+        for _ in range(10):
+            self.manager.reconcile(now)
+        return self.written[before:]
+
+    def test_first_update_after_five_seconds(self):
+        self.start("a", "300m", request="100m")
+        self.assertEqual(self.written_by(after=4), [])
+        self.assertEqual(self.written_by(after=6), [("a", "0-3")])
+        self.assertEqual(self.written_by(after=60), [])
+
+    def test_exclusive_pod_comes_and_goes(self):
+        self.start("a", "300m", request="100m")
+        self.start("b", "300m", request="100m")
+        self.written_by(after=6)
+        exclusive = self.start("x", "2")
+        self.assertEqual(self.written_by(), [("a", "2-3"), ("b", "2-3")])
+        del self.kubelet.workers["x"]
+        self.manager.pool_changed(exclusive)
+        self.assertEqual(self.written_by(), [("a", "0-3"), ("b", "0-3")])
+        # A pod without CPUs of its own changes nothing.
+        self.manager.pool_changed(self.kubelet.workers["b"])
+        self.assertEqual(self.written_by(), [])
+
+    def test_parts_of_a_cpu_are_shared(self):
+        self.start("g", "1500m")
+        self.assertEqual(self.manager.exclusive, {})
+        self.assertEqual(self.manager.shared(), "0-3")
 
 
 class Status(unittest.TestCase):
