@@ -184,6 +184,20 @@ static bool history_may_raise(const struct control *c, const struct control_cont
 	       (adopted == 0 || x->now - adopted >= x->tuning->cpu.recent_usec);
 }
 
+/* Once, at the start: from history. Without history the minimum counts. */
+static void size_initially(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_CPU];
+	uint64_t minimum = control_minimum(c, x, RESOURCE_CPU);
+
+	if (c->recommendation.confidence_permille == 0 && res->limit >= minimum)
+		res->blocked = BLOCKED_HISTORY;
+	else if (c->recommendation.confidence_permille == 0)
+		control_plan_cpu(c, x, minimum, REASON_MINIMUM);
+	else if (res->bounded != res->limit)
+		control_plan_cpu(c, x, res->bounded, REASON_INITIAL);
+}
+
 void control_review_cpu(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_CPU];
@@ -201,12 +215,11 @@ void control_review_cpu(struct control *c, const struct control_context *x)
 		res->blocked = BLOCKED_INITIAL_DONE;
 		return;
 	}
-	if (initial && c->recommendation.confidence_permille > 0) {
-		if (res->bounded != res->limit)
-			control_plan_cpu(c, x, res->bounded, REASON_INITIAL);
+	if (initial) {
+		size_initially(c, x);
 		return;
 	}
-	if (initial || c->recommendation.resource[RESOURCE_CPU].target == 0) {
+	if (c->recommendation.resource[RESOURCE_CPU].target == 0) {
 		res->blocked = BLOCKED_HISTORY;
 		return;
 	}

@@ -117,19 +117,30 @@ static void raise_granted(struct control *c, const struct control_context *x, ui
 									: BLOCKED_LEDGER;
 }
 
-/* Once, at the start: from history, never below use. */
-static void size_initially(struct control *c, const struct control_context *x)
+static void size_from_history(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 
-	if (c->initial_done)
-		res->blocked = BLOCKED_INITIAL_DONE;
-	else if (c->recommendation.confidence_permille == 0)
-		res->blocked = BLOCKED_HISTORY;
-	else if (res->bounded > c->kernel.mem_max || control_denied(c, x->now))
+	if (res->bounded > c->kernel.mem_max || control_denied(c, x->now))
 		raise_granted(c, x, res->candidate, REASON_INITIAL);
 	else
 		lower_to(c, x, res->bounded, REASON_INITIAL);
+}
+
+/* Once, at the start: from history, never below use. Without history the minimum counts. */
+static void size_initially(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	uint64_t minimum = control_minimum(c, x, RESOURCE_MEMORY);
+
+	if (c->initial_done)
+		res->blocked = BLOCKED_INITIAL_DONE;
+	else if (c->recommendation.confidence_permille > 0)
+		size_from_history(c, x);
+	else if (c->kernel.mem_max < minimum)
+		raise_granted(c, x, minimum, REASON_MINIMUM);
+	else
+		res->blocked = BLOCKED_HISTORY;
 }
 
 void control_review_mem(struct control *c, const struct control_context *x)

@@ -167,6 +167,25 @@ static void test_initial_without_history(void)
 	CHECK_EQ(r.changes, 0);
 }
 
+/* The configured minimum needs no history. */
+static void test_initial_minimum(void)
+{
+	struct rig r;
+
+	rig_init(&r, 200, 32 * MIB, 2);
+	r.c.rule.mode = MODE_INITIAL;
+	r.c.rule.cpu_milli.min = 400;
+	r.c.rule.mem_bytes.min = 64 * MIB;
+	r.sim.load = sim_steady(1, 50);
+	rig_run(&r, USEC_PER_HOUR);
+	CHECK_EQ(cpu(&r)->limit, 400);
+	CHECK_EQ(mem(&r)->limit, 64 * MIB);
+	CHECK_EQ(cpu(&r)->last.reason, REASON_MINIMUM);
+	CHECK_EQ(mem(&r)->last.reason, REASON_MINIMUM);
+	CHECK_EQ(cpu(&r)->counters.raises, 1);
+	CHECK_EQ(mem(&r)->counters.raises, 1);
+}
+
 static void test_scale_down_off(void)
 {
 	struct rig r;
@@ -339,6 +358,7 @@ int main(void)
 	test_mode_off();
 	test_mode_initial();
 	test_initial_without_history();
+	test_initial_minimum();
 	test_scale_down_off();
 	test_no_limit();
 	test_property_is_ahead(40 * MIB);
