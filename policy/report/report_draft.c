@@ -429,7 +429,9 @@ void draft_lead(struct draft *d)
 			continue;
 		/* Not below the held limit, or another lead would be due right away. */
 		if (draft_leads(d, i))
-			to = MAX(to, MAX(draft_floor(d, i), round_up(x->held, MEM_PAGE_BYTES)));
+			to = highest((uint64_t[]){to, draft_floor(d, i),
+						  round_up(x->held, MEM_PAGE_BYTES)},
+				     3);
 		note_change(d, RESOURCE_MEMORY, x->spec_limit, to);
 		d->want[i].limit[RESOURCE_MEMORY] = to;
 		if (f->guaranteed)

@@ -57,8 +57,9 @@ bool report_lead_denied(const struct report_state *s, usec_t now)
 	/* The server takes no requests: as long as three cuts would have had. */
 	bool overdue = s->lead == LEAD_CUT_DUE && now - s->cut_at >= 3 * CUT_WAIT_USEC;
 
-	return report_contested(s, now) || report_lead_paused(s, now) || overdue ||
-	       (is_stuck(s) && s->lead_cuts > LEAD_CUTS_MAX);
+	/* Refused even with the last cut: denied until a lead is accepted, or the limit would rise
+	 * a step with each pause that ends. */
+	return report_contested(s, now) || overdue || s->lead_cuts > LEAD_CUTS_MAX;
 }
 
 /* Half of the headroom of a lead is used later than this only by growth that has nearly ended. */
@@ -94,7 +95,8 @@ static bool outgrows_spec(const struct draft *d, size_t i)
 
 	if (spec >= add_sat(use, MAX(margin / 2, mul_div(c->slope_bps, ahead, USEC_PER_SEC))))
 		return false;
-	if (raised || (c->replayed && c->slope_bps > 0))
+	/* Denied memory does not grow, and there may be room for it again. */
+	if (raised || (c->replayed && c->slope_bps > 0) || d->s->lead_cuts > LEAD_CUTS_MAX)
 		return true;
 	/* Memory that does not grow may stay as near to the limit as it is. */
 	return c->slope_bps > 0 &&

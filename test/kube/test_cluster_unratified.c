@@ -240,6 +240,26 @@ static void server_fails(void)
 	crig_fault(&c, "500", "\"match\":\"PATCH .*/resize\",\"count\":-1");
 }
 
+static void quota_is_full(void)
+{
+	cJSON_Delete(crig_ask(&c, "POST", "/api/v1/namespaces/default/resourcequotas",
+			      "{\"apiVersion\":\"v1\",\"kind\":\"ResourceQuota\","
+			      "\"metadata\":{\"name\":\"all\"},"
+			      "\"spec\":{\"hard\":{\"limits.memory\":\"100Mi\"}}}"));
+	cJSON_Delete(crig_ask(&c, "PATCH", "/api/v1/namespaces/default/resourcequotas/all/status",
+			      "{\"status\":{\"hard\":{\"limits.memory\":\"100Mi\"},"
+			      "\"used\":{\"limits.memory\":\"96Mi\"}}}"));
+}
+
+/* After the namespace's ranges were read. */
+static void range_is_new(void)
+{
+	cJSON_Delete(crig_ask(&c, "POST", "/api/v1/namespaces/default/limitranges",
+			      "{\"apiVersion\":\"v1\",\"kind\":\"LimitRange\","
+			      "\"metadata\":{\"name\":\"all\"},\"spec\":{\"limits\":["
+			      "{\"type\":\"Container\",\"max\":{\"memory\":\"66Mi\"}}]}}"));
+}
+
 static void resize_is_not_offered(void)
 {
 	crig_debug(&c, "without", "{\"names\":[\"pods/resize\"]}");
@@ -266,6 +286,8 @@ static const struct cause {
 	{"server fails", NULL, server_fails, NULL, 500},
 	{"pods/resize not offered", resize_is_not_offered, NULL, NULL, 0},
 	{"RestartContainer", NULL, NULL, RESTARTS, 0},
+	{"quota", NULL, quota_is_full, NULL, 403},
+	{"LimitRange", NULL, range_is_new, NULL, 403},
 };
 
 static bool is_above_spec(struct crig *x)
@@ -325,7 +347,7 @@ static void test_cause(const struct cause *k)
 	CHECK(is_above_spec(&c));
 	CHECK_EQ(memory_max(&c), 128 * MIB);
 	CHECK_EQ(crig_lines(&c, EVENT_MEMORY_ABOVE_SPEC, "its spec allows 64"), 1);
-	CHECK(crig_until(&c, 30, grow, event_is_sent));
+	CHECK(crig_until(&c, 300, grow, event_is_sent));
 	CHECK_EQ(crig_events(&c, "MemoryAboveSpec"), 1);
 	CHECK_EQ(crig_http(&c, "/metrics", &page), 200);
 	CHECK_EQ(metric_of_app(page), 60 * MIB);

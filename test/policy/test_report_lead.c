@@ -299,6 +299,7 @@ static void test_refusal_cuts_headroom(void)
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.hold, REPORT_HOLD_MEMORY);
 		g.now += S;
+		CHECK(report_lead_denied(g.s, g.now)); /* until a lead is accepted */
 		CHECK(rig_decide(&g)); /* there may be room again: the least is asked for, once */
 		CHECK_EQ(rig_limit(&g, 0, MEM), 400 * MIB);
 		rig_sent(&g);
@@ -307,12 +308,36 @@ static void test_refusal_cuts_headroom(void)
 		g.now += 600 * S;
 		rig_hold(&g, 0, MEM, 400 * MIB);
 		CHECK(rig_decide(&g));
+		CHECK(report_lead_denied(g.s, g.now));
 		rig_accept(&g);
+		CHECK(!report_lead_denied(g.s, g.now));
 		rig_echo(&g);
 		grow(&g, 390 * MIB, 10 * MIB);
 		g.now += S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(390 * MIB) + 600 * MIB);
+	}
+}
+
+/* Use stands at the limit that the spec holds, because growth is denied: asked again all the same.
+ */
+static void test_denied_growth_is_asked_for_again(void)
+{
+	WITH(g)
+	{
+		grow(&g, 245 * MIB, 10 * MIB);
+		for (int i = 0; i < 3; i++) {
+			CHECK(rig_decide(&g));
+			rig_sent(&g);
+			rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+		}
+		grow(&g, 250 * MIB, 0);
+		CHECK(!rig_decide(&g));
+		g.now += g.t.small_usec;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(g.d.urgency, REPORT_LEADS);
+		rig_accept(&g);
+		CHECK(!report_lead_denied(g.s, g.now));
 	}
 }
 
@@ -466,6 +491,7 @@ int main(void)
 	test_owner_who_lowers_memory();
 	test_owner_who_raises_memory();
 	test_refusal_cuts_headroom();
+	test_denied_growth_is_asked_for_again();
 	test_conflict();
 	test_what_may_not_lead();
 	test_sibling_above_its_spec();
