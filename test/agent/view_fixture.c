@@ -211,7 +211,9 @@ static const struct pod_view app_pod = {
 					     .ratio_permille = VIEW_NONE,
 					     .refused = VIEW_NONE,
 					     .refused_for_usec = VIEW_NONE,
-					     .unratified_max = GIB},
+					     .unratified_max = GIB,
+					     .above_spec = 12 * MIB,
+					     .ahead_usec = 20 * USEC_PER_SEC},
 		},
 };
 

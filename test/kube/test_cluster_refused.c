@@ -242,12 +242,17 @@ static void test_no_decrease(void)
 {
 	static const char *const old[] = {"--version", "1.33", NULL};
 	struct rig_pod *p[2];
+	char *page;
 
 	crig_open(&c, old, NULL);
 	p[0] = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
 	p[1] = crig_pod(&c, DRIVER_CGROUPFS, "web-1", AUTO);
 	crig_start(&c);
 	CHECK(crig_until(&c, 80, grow, memory_is_reported));
+	/* Headroom that cannot come back is smaller, and explain says how much it covers. */
+	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
+	CHECK(strstr(page, "\"ahead_usec\":20000000") != NULL);
+	free(page);
 	for (int i = 0; i < 2; i++)
 		crig_kubelet(&c, p[i], NULL);
 	rig_run(&c.rig, 20, shrunk);
