@@ -47,7 +47,10 @@ struct cluster {
 	usec_t nowhere_since; /* since when pods run here and none of them is listed; 0: not so */
 	char watch_trouble[256]; /* "": none */
 	char write_trouble[256];
-	usec_t warmed_at; /* cluster_warm.c; 0: never */
+	/* cluster_warm.c */
+	usec_t warmed_at; /* 0: never */
+	usec_t warm_wait; /* until the connections are looked at again; 0: the shortest */
+	bool warm_failed; /* the last request */
 	uint64_t restarts_counted;
 	uint64_t requests_trimmed;        /* as of the last footprint_trim() */
 	char refused_uid[REPORT_UID_MAX]; /* the Event of this refusal is noted */

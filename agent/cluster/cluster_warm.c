@@ -10,7 +10,9 @@
 
 /* kube-apiserver closes a connection that had no request for 90 s. */
 #define EVERY_USEC (75 * USEC_PER_SEC)
-/* After a failure, and where a proxy in between closes it earlier. */
+/* Where a proxy in between closes it earlier it is opened again after this time. The time doubles
+ * with each failure, and each connection that was closed in it, up to EVERY_USEC: a thousand agents
+ * must not open connections to a server that is overloaded, or keeps none. */
 #define AGAIN_USEC   (10 * USEC_PER_SEC)
 #define TIMEOUT_USEC (10 * USEC_PER_SEC)
 /* More pods than one may grow at the same time. */
@@ -44,11 +46,20 @@ static size_t needed(const struct cluster *c)
 	return n;
 }
 
-/* Any answer keeps the connection open. */
 static void on_answer(void *arg, const struct kube_answer *a)
 {
-	(void)arg;
-	(void)a;
+	struct cluster *c = arg;
+
+	if (a->error != 0 || a->status / 100 != 2)
+		c->warm_failed = true;
+}
+
+static usec_t next_wait(const struct cluster *c, bool closed)
+{
+	usec_t wait = MAX(c->warm_wait, AGAIN_USEC);
+	bool soon = c->daemon->wake.now - c->warmed_at < wait + AGAIN_USEC / 2;
+
+	return c->warm_failed || (closed && soon) ? MIN(2 * wait, EVERY_USEC) : AGAIN_USEC;
 }
 
 void cluster_warm_tick(struct cluster *c)
@@ -56,17 +67,19 @@ void cluster_warm_tick(struct cluster *c)
 	/* From the server's memory, and without a right of the agent's. */
 	const struct kube_request request = {
 		.method = "GET", .path = "/version", .timeout_usec = TIMEOUT_USEC};
-	usec_t now = c->daemon->wake.now;
+	usec_t now = c->daemon->wake.now, since = now - c->warmed_at;
+	bool first = c->warmed_at == 0, closed;
 	size_t count;
 
 	if (!kube_watch_state(c->watch)->healthy ||
-	    (c->warmed_at != 0 && now - c->warmed_at < AGAIN_USEC) ||
-	    kube_client_requests(c->client))
+	    (!first && since < MAX(c->warm_wait, AGAIN_USEC)) || kube_client_requests(c->client))
 		return;
 	count = needed(c);
-	if (count == 0 || (c->warmed_at != 0 && now - c->warmed_at < EVERY_USEC &&
-			   kube_client_idle(c->client) >= count))
+	closed = kube_client_idle(c->client) < count;
+	if (count == 0 || (!first && since < EVERY_USEC && !closed && !c->warm_failed))
 		return;
+	c->warm_wait = first ? 0 : next_wait(c, closed);
+	c->warm_failed = false;
 	c->warmed_at = now;
 	/* At the same time, each takes a connection of its own. */
 	for (size_t i = 0; i < count; i++)

@@ -25,7 +25,8 @@ static uint64_t kills(const struct mem_events *then, const struct mem_events *no
 
 	if (now->oom_group_kill == 0)
 		return singles;
-	return then->oom_group_kill > 0 ? groups : MIN(singles, groups);
+	/* The first victims were counted as they came. */
+	return then->oom_group_kill > 0 ? groups : groups - MIN(groups, then->oom_kill);
 }
 
 void control_pod_full(struct control *c, usec_t now)

@@ -174,6 +174,9 @@ struct report_memory {
 	usec_t led_ahead; /* growth that this covered */
 	/* The memory limit of a request that has no answer and may still be stored. */
 	uint64_t unanswered;
+	/* What such a request changed: stored late, it is not an external writer's. Counts until
+	 * report_state.late_until, also after a later request was answered. */
+	struct report_values late;
 };
 
 enum report_phase {
@@ -243,6 +246,7 @@ struct report_state {
 	bool leading;            /* the last request is a lead */
 	usec_t lead_at;          /* when the last lead was accepted; 0: the next one goes at once */
 	usec_t unanswered_until; /* of the last request without an answer */
+	usec_t late_until;       /* of report_memory.late */
 	enum report_back back;
 	enum lead_phase lead;
 	uint32_t lead_cuts;      /* times that the headroom was cut because it was refused ... */

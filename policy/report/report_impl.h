@@ -96,6 +96,13 @@ static inline bool report_equal(const struct report_values *a, const struct repo
 	return a->limit[r] == b->limit[r] && a->request[r] == b->request[r];
 }
 
+/* Is the value of a resource that of a request which got no answer, and is stored now? */
+static inline bool is_late(const struct report_state *s, const struct report_memory *m,
+			   const struct report_values *spec, size_t r, usec_t now)
+{
+	return now < s->late_until && report_equal(spec, &m->late, r);
+}
+
 /* --- report_state.c */
 /* Records a refusal: values asked for above the known spec get that spec as their ceiling. With
  * from_good, the last spec that was carried out takes its place, and what an external writer set is

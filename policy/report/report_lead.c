@@ -268,20 +268,25 @@ void report_cut_moot(struct report_state *s, usec_t now)
 
 void report_lead_accepted(const struct report_tuning *t, struct report_state *s, usec_t now)
 {
+	bool raised = false;
+
 	report_cut_moot(s, now); /* what was due is in the spec */
-	if (!s->leading)
-		return;
 	for (size_t i = 0; i < s->count; i++) {
 		struct report_memory *m = &s->container[i];
 
 		if (m->asked.limit[RESOURCE_MEMORY] <= m->from.limit[RESOURCE_MEMORY])
 			continue;
+		raised = true;
+		if (!s->leading)
+			continue;
 		m->led_ahead = goes_on(m, now) ? t->ahead_usec : t->first_ahead_usec;
 		m->led_at = now;
 	}
-	s->lead_at = now;
-	if (now >= s->lead_until && !is_stuck(s))
+	if (raised && now >= s->lead_until && !is_stuck(s))
 		s->lead_cuts = 0;
+	if (!s->leading)
+		return;
+	s->lead_at = now;
 	if (s->lead == LEAD_NONE)
 		s->lead = LEAD_PENDING;
 }

@@ -75,7 +75,7 @@ static uint32_t first_seen(struct report_state *s, const struct report_facts *f,
 /* Returns the RESOURCES_* of a container that changed; an external writer set m->foreign of them.
  */
 static uint32_t report_observe_compare(const struct report_state *s, struct report_memory *m,
-				       const struct report_values *spec)
+				       const struct report_values *spec, usec_t now)
 {
 	uint32_t moved = 0;
 
@@ -87,7 +87,7 @@ static uint32_t report_observe_compare(const struct report_state *s, struct repo
 			continue;
 		moved |= 1u << r;
 		m->theirs &= ~(1u << r);
-		if (!is_ours(spec, m, r))
+		if (!is_ours(spec, m, r) && !is_late(s, m, spec, r, now))
 			m->foreign |= 1u << r;
 	}
 	m->theirs |= m->foreign;
@@ -119,7 +119,7 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 		struct report_memory *m = &s->container[i];
 		struct report_values spec = report_spec_of(f, i);
 
-		moved |= report_observe_compare(s, m, &spec);
+		moved |= report_observe_compare(s, m, &spec, now);
 		foreign |= m->foreign;
 		lowered |= (m->foreign & RESOURCES_MEMORY) != 0 &&
 			   spec.limit[RESOURCE_MEMORY] < m->known.limit[RESOURCE_MEMORY] &&
@@ -282,7 +282,7 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 
 /* An object from before the last answer: does it have a change that the request overwrote, because
  * a lead names no resourceVersion? */
-static uint32_t overtaken(struct report_state *s, const struct report_facts *f)
+static uint32_t overtaken(struct report_state *s, const struct report_facts *f, usec_t now)
 {
 	uint32_t any = 0;
 
@@ -293,7 +293,8 @@ static uint32_t overtaken(struct report_state *s, const struct report_facts *f)
 		m->overtaken = 0;
 		for (size_t r = 0; f->generation > s->base && r < RESOURCE_COUNT; r++)
 			if (!report_equal(&m->from, &m->known, r) &&
-			    !report_equal(&spec, &m->from, r) && !report_equal(&spec, &m->known, r))
+			    !report_equal(&spec, &m->from, r) &&
+			    !report_equal(&spec, &m->known, r) && !is_late(s, m, &spec, r, now))
 				m->overtaken |= 1u << r;
 		any |= m->overtaken;
 	}
@@ -307,7 +308,7 @@ uint32_t report_observed(const struct report_tuning *t, struct report_state *s,
 
 	/* The watch lags behind an answer. */
 	if (f->generation < s->generation)
-		return overtaken(s, f);
+		return overtaken(s, f, now);
 	for (size_t i = 0; i < s->count; i++)
 		s->container[i].overtaken = 0;
 	if (!s->seen)

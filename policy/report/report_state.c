@@ -113,14 +113,15 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 
 /* One container of a 200: the object's values count, not those asked for. others: an external
  * writer changed the spec in between. Returns the RESOURCES_* that it set. */
-static uint32_t take_answer(const struct report_tuning *t, struct report_memory *m,
-			    const struct report_values *spec, bool others, usec_t now)
+static uint32_t take_answer(const struct report_tuning *t, const struct report_state *s,
+			    struct report_memory *m, const struct report_values *spec, bool others,
+			    usec_t now)
 {
 	m->foreign = 0;
 	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 		if (report_equal(&m->asked, &m->known, r) ||
 		    (others && !report_equal(spec, &m->asked, r))) {
-			if (!report_equal(spec, &m->known, r))
+			if (!report_equal(spec, &m->known, r) && !is_late(s, m, spec, r, now))
 				m->foreign |= 1u << r;
 			continue;
 		}
@@ -172,7 +173,7 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 
 		changed |= !report_equal(&spec, &m->known, RESOURCE_CPU) ||
 			   !report_equal(&spec, &m->known, RESOURCE_MEMORY);
-		foreign |= take_answer(t, m, &spec, others, now);
+		foreign |= take_answer(t, s, m, &spec, others, now);
 	}
 	if (others)
 		report_forget_refusals(s, foreign & RESOURCES_MEMORY);
@@ -211,8 +212,14 @@ static void unanswered(struct report_state *s, usec_t now)
 		m->unanswered = m->asked.limit[RESOURCE_MEMORY] > m->from.limit[RESOURCE_MEMORY]
 					? MAX(before, m->asked.limit[RESOURCE_MEMORY])
 					: before;
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			if (report_equal(&m->asked, &m->from, r))
+				continue;
+			m->late.limit[r] = m->asked.limit[r];
+			m->late.request[r] = m->asked.request[r];
+		}
 	}
-	s->unanswered_until = add_sat(now, UNANSWERED_USEC);
+	s->unanswered_until = s->late_until = add_sat(now, UNANSWERED_USEC);
 	s->uncertain = true;
 }
 

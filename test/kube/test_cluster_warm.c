@@ -187,11 +187,28 @@ static void test_cost(void)
 	crig_close(&c);
 }
 
+/* A server that keeps no connection, or refuses the request, is not asked more often than one that
+ * keeps it. */
+static void test_in_vain(const char *what)
+{
+	begin_warm(AUTO, what == NULL ? 2 : 90);
+	if (what != NULL)
+		crig_fault(&c, what, "\"match\":\"GET /version\",\"count\":-1");
+	rig_run(&c.rig, 150, burn_50); /* the time between two requests grows */
+	crig_forget_log(&c);
+	rig_run(&c.rig, 300, burn_50);
+	CHECK(crig_requests(&c, "GET /version", 0) >= 2);
+	CHECK(crig_requests(&c, "GET /version", 0) <= 5);
+	crig_close(&c);
+}
+
 int main(void)
 {
 	test_first_resize();
 	test_two_pods();
 	test_closed_early();
 	test_cost();
+	test_in_vain(NULL);
+	test_in_vain("503");
 	return check_result();
 }

@@ -107,7 +107,7 @@ static void test_group_kill_read_halfway(void)
 {
 	static const struct {
 		uint64_t victims, groups, counted;
-	} step[] = {{1, 0, 1}, {1, 1, 1}, {4, 1, 1}, {5, 1, 1}, {5, 2, 2}, {8, 2, 2}, {12, 3, 3}};
+	} step[] = {{1, 0, 1}, {4, 1, 1}, {4, 1, 1}, {5, 1, 1}, {5, 2, 2}, {8, 2, 2}, {12, 3, 3}};
 	struct rig r;
 
 	rig_init(&r, 1000, 64 * MIB, 2);

@@ -341,6 +341,28 @@ static void test_denied_growth_is_asked_for_again(void)
 	}
 }
 
+/* The quota has room again, and an ordinary raise of memory shows it. */
+static void test_ordinary_raise_ends_denial(void)
+{
+	WITH(g)
+	{
+		grow(&g, 245 * MIB, 10 * MIB);
+		for (int i = 0; i < 3; i++) {
+			CHECK(rig_decide(&g));
+			rig_sent(&g);
+			rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+		}
+		grow(&g, 100 * MIB, 0);
+		rig_hold(&g, 0, MEM, 300 * MIB);
+		g.now += g.t.small_usec + g.t.lease_usec;
+		CHECK(rig_decide(&g));
+		CHECK(!g.d.patch.leads);
+		CHECK(rig_limit(&g, 0, MEM) >= 300 * MIB);
+		rig_accept(&g);
+		CHECK(!report_lead_denied(g.s, g.now));
+	}
+}
+
 /* A conflict means that another object is about to be seen: tried again in a tenth of a second. */
 static void test_conflict(void)
 {
@@ -492,6 +514,7 @@ int main(void)
 	test_owner_who_raises_memory();
 	test_refusal_cuts_headroom();
 	test_denied_growth_is_asked_for_again();
+	test_ordinary_raise_ends_denial();
 	test_conflict();
 	test_what_may_not_lead();
 	test_sibling_above_its_spec();

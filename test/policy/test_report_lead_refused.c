@@ -212,6 +212,74 @@ static void test_overtakes_an_unanswered_one(void)
 	}
 }
 
+/* The resize that was given up is stored after all, just before the lead: it is no external
+ * writer's, in whichever order the watch and the lead's answer show it. */
+static void test_given_up_is_stored_late(bool watch_first)
+{
+	WITH(g)
+	{
+		struct report_memory *m = &g.s->container[0];
+		struct report_facts old;
+
+		rig_hold(&g, 0, CPU, 900);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
+		rig_sent(&g);
+		grow(&g, 245 * MIB, 20 * MIB);
+		g.now += S / 2;
+		CHECK(!rig_decide(&g));
+		report_abandoned(g.s, g.now);
+		CHECK(rig_decide(&g));
+		CHECK(g.d.patch.leads);
+		rig_sent(&g);
+		rig_res(&g, 0, CPU)->spec_limit = 900;
+		g.f.generation++;
+		old = g.f;
+		if (watch_first)
+			CHECK(!(rig_observe(&g) & REPORT_CHANGE_FOREIGN));
+		rig_store(&g);
+		rig_answer(&g, REPORT_ANSWER_OK, 0);
+		CHECK_EQ(m->foreign, 0);
+		if (!watch_first)
+			report_observed(&g.t, g.s, &old, g.now);
+		rig_observe(&g);
+		CHECK_EQ(m->foreign, 0);
+		CHECK_EQ(m->theirs, 0);
+		CHECK_EQ(m->overtaken, 0);
+	}
+}
+
+/* The same with two leads: the late one's memory limit is not the owner's. */
+static void test_late_lead(void)
+{
+	WITH(g)
+	{
+		struct report_container then[RIG_CONTAINERS];
+		struct report_facts old;
+
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		old = g.f;
+		memcpy(then, g.c, sizeof then);
+		then[0].resource[MEM].spec_limit = rig_limit(&g, 0, MEM);
+		old.containers = then;
+		old.generation++;
+		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
+		grow(&g, 240 * MIB, 50 * MIB);
+		g.now += S;
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		g.f.generation++; /* the late one */
+		rig_store(&g);
+		rig_answer(&g, REPORT_ANSWER_OK, 0);
+		CHECK(!(report_observed(&g.t, g.s, &old, g.now) & REPORT_CHANGE_FOREIGN));
+		CHECK_EQ(g.s->container[0].overtaken, 0);
+		CHECK_EQ(g.s->container[0].theirs, 0);
+	}
+}
+
 int main(void)
 {
 	test_refusal_while_a_lead_is_carried_out();
@@ -220,6 +288,9 @@ int main(void)
 	test_sibling_changed_in_between();
 	test_own_value_changed_in_between();
 	test_overtakes_an_unanswered_one();
+	test_given_up_is_stored_late(true);
+	test_given_up_is_stored_late(false);
+	test_late_lead();
 	test_unanswered_may_be_stored();
 	test_unanswered_ends(true);
 	test_unanswered_ends(false);
