@@ -57,7 +57,7 @@ static void on_refused(void *ctx, const char *uid, size_t container, enum resour
 		counters_apply_failed(&c->daemon->tally, BACKEND_API);
 		note(c, p->spec, "Warning", "ResizeRefused", "Resize", text);
 	}
-	c->refused_at = c->daemon->wake.now; /* each call is a wake-up of its own */
+	c->refused_at = c->daemon->wake.now;
 	snprintf(c->refused_uid, sizeof c->refused_uid, "%s", uid);
 	reporter_hurry(c->reporter, uid);
 	if (m == NULL)

@@ -55,6 +55,11 @@ static bool is_awake(struct daemon *d)
 	return iteration == last;
 }
 
+void wake_stale(struct wakeup *w)
+{
+	w->iteration = UINT64_MAX;
+}
+
 void daemon_wake(struct daemon *d)
 {
 	usec_t boot, real;

@@ -30,6 +30,8 @@ void wake_init(struct wakeup *w, daemon_clock_fn *clock, void *ctx);
 /* Every handler calls this first. Reads the clocks, once in a dispatch of the loop: a handler that
  * calls another one stays in its wake-up. */
 void daemon_wake(struct daemon *d);
+/* A call took long: the next daemon_wake() of this dispatch reads the clocks again. */
+void wake_stale(struct wakeup *w);
 /* The wake-up is the timer's. */
 void wake_ticked(struct wakeup *w);
 /* The timer's wake-up that begins was due at this time; 0: it has ended. */

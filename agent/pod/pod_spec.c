@@ -78,6 +78,8 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 
 	if (limit_same(r, before, value))
 		return;
+	/* The ledger of this wake-up counts with the original that goes. */
+	node_memory_close(d);
 	plan_begin(&d->plans, d->units.count, &plan);
 	x = daemon_context(d, &plan);
 	message_drift(m, r, &f, DRIFT_ADOPT, NULL);

@@ -233,7 +233,9 @@ static int restore_units(const struct hand_back *h, const char *name, bool force
 	for (size_t i = 0; i < d->units.count; i++)
 		if (is_meant(d->units.items[i], name))
 			pod_make_room(d->units.items[i]);
-	return persist_restore(d, &r, name, on_result, job);
+	result = persist_restore(d, &r, name, on_result, job);
+	wake_stale(&d->wake); /* it may have waited for PID 1 */
+	return result;
 }
 
 struct operator_job {
