@@ -273,96 +273,6 @@ static void test_owner_who_raises_memory(void)
 	}
 }
 
-/* The quota has no room for all of the headroom: less of it, then none for ten minutes. */
-static void test_refusal_cuts_headroom(void)
-{
-	static const uint64_t room[] = {600 * MIB, 150 * MIB, 600 * MIB / 16};
-
-	WITH(g)
-	{
-		grow(&g, 250 * MIB, 10 * MIB);
-		for (size_t i = 0; i < ARRAY_SIZE(room); i++) {
-			CHECK(rig_decide(&g));
-			CHECK_EQ(rig_limit(&g, 0, MEM),
-				 round_up(250 * MIB + 25 * MIB + room[i], 4096));
-			rig_sent(&g);
-			CHECK_EQ(rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY),
-				 REPORT_CHANGE_RETRY);
-		}
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(allows(&g, MEM), LIMIT_MAX); /* the cgroup loses nothing */
-		CHECK(report_lead_denied(g.s, g.now));
-		/* Nor does a CPU limit go out that would replay the memory limit. */
-		rig_hold(&g, 0, CPU, 900);
-		g.now += 599 * S;
-		rig_hold(&g, 0, MEM, 400 * MIB);
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_MEMORY);
-		g.now += S;
-		CHECK(report_lead_denied(g.s, g.now)); /* until a lead is accepted */
-		CHECK(rig_decide(&g)); /* there may be room again: the least is asked for, once */
-		CHECK_EQ(rig_limit(&g, 0, MEM), 400 * MIB);
-		rig_sent(&g);
-		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
-		CHECK(!rig_decide(&g));
-		g.now += 600 * S;
-		rig_hold(&g, 0, MEM, 400 * MIB);
-		CHECK(rig_decide(&g));
-		CHECK(report_lead_denied(g.s, g.now));
-		rig_accept(&g);
-		CHECK(!report_lead_denied(g.s, g.now));
-		rig_echo(&g);
-		grow(&g, 390 * MIB, 10 * MIB);
-		g.now += S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(390 * MIB) + 600 * MIB);
-	}
-}
-
-/* Use stands at the limit that the spec holds, because growth is denied: asked again all the same.
- */
-static void test_denied_growth_is_asked_for_again(void)
-{
-	WITH(g)
-	{
-		grow(&g, 245 * MIB, 10 * MIB);
-		for (int i = 0; i < 3; i++) {
-			CHECK(rig_decide(&g));
-			rig_sent(&g);
-			rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
-		}
-		grow(&g, 250 * MIB, 0);
-		CHECK(!rig_decide(&g));
-		g.now += g.t.small_usec;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(g.d.urgency, REPORT_LEADS);
-		rig_accept(&g);
-		CHECK(!report_lead_denied(g.s, g.now));
-	}
-}
-
-/* The quota has room again, and an ordinary raise of memory shows it. */
-static void test_ordinary_raise_ends_denial(void)
-{
-	WITH(g)
-	{
-		grow(&g, 245 * MIB, 10 * MIB);
-		for (int i = 0; i < 3; i++) {
-			CHECK(rig_decide(&g));
-			rig_sent(&g);
-			rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
-		}
-		grow(&g, 100 * MIB, 0);
-		rig_hold(&g, 0, MEM, 300 * MIB);
-		g.now += g.t.small_usec + g.t.lease_usec;
-		CHECK(rig_decide(&g));
-		CHECK(!g.d.patch.leads);
-		CHECK(rig_limit(&g, 0, MEM) >= 300 * MIB);
-		rig_accept(&g);
-		CHECK(!report_lead_denied(g.s, g.now));
-	}
-}
-
 /* A conflict means that another object is about to be seen: tried again in a tenth of a second. */
 static void test_conflict(void)
 {
@@ -512,9 +422,6 @@ int main(void)
 	test_owner_who_resizes_cpu();
 	test_owner_who_lowers_memory();
 	test_owner_who_raises_memory();
-	test_refusal_cuts_headroom();
-	test_denied_growth_is_asked_for_again();
-	test_ordinary_raise_ends_denial();
 	test_conflict();
 	test_what_may_not_lead();
 	test_sibling_above_its_spec();
