@@ -258,6 +258,16 @@ static void test_refusal_cuts_headroom(void)
 	}
 }
 
+/* The lead and both cuts of it. */
+static void refuse_all_headroom(struct report_rig *g)
+{
+	for (int i = 0; i < 3; i++) {
+		CHECK(rig_decide(g));
+		rig_sent(g);
+		rig_answer(g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+	}
+}
+
 /* Use stands at the limit that the spec holds, because growth is denied: asked again all the same.
  */
 static void test_denied_growth_is_asked_for_again(void)
@@ -265,11 +275,7 @@ static void test_denied_growth_is_asked_for_again(void)
 	WITH(g)
 	{
 		grow(&g, 245 * MIB, 10 * MIB);
-		for (int i = 0; i < 3; i++) {
-			CHECK(rig_decide(&g));
-			rig_sent(&g);
-			rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
-		}
+		refuse_all_headroom(&g);
 		grow(&g, 250 * MIB, 0);
 		CHECK(!rig_decide(&g));
 		g.now += g.t.small_usec;
@@ -286,11 +292,7 @@ static void test_ordinary_raise_ends_denial(void)
 	WITH(g)
 	{
 		grow(&g, 245 * MIB, 10 * MIB);
-		for (int i = 0; i < 3; i++) {
-			CHECK(rig_decide(&g));
-			rig_sent(&g);
-			rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
-		}
+		refuse_all_headroom(&g);
 		grow(&g, 100 * MIB, 0);
 		rig_hold(&g, 0, MEM, 300 * MIB);
 		g.now += g.t.small_usec + g.t.lease_usec;
