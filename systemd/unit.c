@@ -80,7 +80,7 @@ static void schedule_reconnect(struct unit_bus *b)
 static void lose(struct unit_bus *b, int error)
 {
 	bool had_list = b->list != NULL;
-	HOLD(b);
+	BUS_KEEP(b);
 
 	for (struct unit_pending *c = b->calls; c; c = c->next)
 		c->read = NULL; /* freed with the reader's connection */
@@ -89,10 +89,10 @@ static void lose(struct unit_bus *b, int error)
 	schedule_reconnect(b);
 	unit_calls_fail(b, -ENOTCONN);
 	if (!b->closed && had_list)
-		TELL(b, listed, -ENOTCONN, NULL, 0);
+		BUS_CALL(b, listed, -ENOTCONN, NULL, 0);
 	if (!b->closed && !b->lost) {
 		b->lost = true;
-		TELL(b, disconnected, error);
+		BUS_CALL(b, disconnected, error);
 	}
 }
 
@@ -141,7 +141,7 @@ static int on_reloading(sd_bus_message *m, void *userdata, sd_bus_error *unused)
 {
 	struct unit_bus *b = userdata;
 	int active;
-	HOLD(b);
+	BUS_KEEP(b);
 
 	(void)unused;
 	if (sd_bus_message_read(m, "b", &active) <= 0)
@@ -149,7 +149,7 @@ static int on_reloading(sd_bus_message *m, void *userdata, sd_bus_error *unused)
 	b->reloading = active;
 	if (!active)
 		schedule_changed(b);
-	TELL(b, reloading, active != 0);
+	BUS_CALL(b, reloading, active != 0);
 	return 0;
 }
 
@@ -171,7 +171,7 @@ static int on_subscribed(sd_bus_message *m, void *userdata, sd_bus_error *unused
 {
 	struct unit_bus *b = userdata;
 	bool again = b->was_answered;
-	HOLD(b);
+	BUS_KEEP(b);
 
 	(void)unused;
 	if (sd_bus_message_get_error(m) &&
@@ -185,10 +185,10 @@ static int on_subscribed(sd_bus_message *m, void *userdata, sd_bus_error *unused
 	b->backoff_usec = b->options.backoff_usec;
 	if (again)
 		schedule_changed(b);
-	TELL(b, connected);
+	BUS_CALL(b, connected);
 	/* A daemon-reexec may have begun without a signal. */
 	if (!b->closed && again)
-		TELL(b, reloading, false);
+		BUS_CALL(b, reloading, false);
 	return 0;
 }
 
@@ -281,13 +281,13 @@ static int open_bus(struct unit_bus *b)
 static void on_listed(void *ctx, int error, const struct unit_info *units, size_t count)
 {
 	struct unit_bus *b = ctx;
-	HOLD(b);
+	BUS_KEEP(b);
 
 	b->list = NULL; /* frees itself */
 	/* Without the memory for it, signals are compared with an older list: more listings. */
 	if (error == 0)
 		unit_watch_set_seen(&b->watch, units, count);
-	TELL(b, listed, error, units, count);
+	BUS_CALL(b, listed, error, units, count);
 }
 
 static bool is_known(void *ctx, const char *name)
@@ -344,7 +344,7 @@ static int on_timer(sd_event_source *source, uint64_t unused, void *userdata)
 {
 	struct unit_bus *b = userdata;
 	usec_t now = unit_bus_now(b);
-	HOLD(b);
+	BUS_KEEP(b);
 
 	(void)source;
 	(void)unused;
@@ -355,7 +355,7 @@ static int on_timer(sd_event_source *source, uint64_t unused, void *userdata)
 	if (!b->closed && is_due(&b->empty_at, now))
 		on_listed(b, 0, NULL, 0);
 	if (!b->closed && b->bus && is_due(&b->changed_at, now))
-		TELL(b, changed);
+		BUS_CALL(b, changed);
 	if (!b->closed)
 		unit_bus_arm(b);
 	return 0;

@@ -47,9 +47,9 @@ static void call_finish(struct unit_pending *c, int error, const struct unit_pro
 		unit_queue_done(b->queue, unit, unit_bus_now(b));
 	call_free(c);
 	if (kind == CALL_SET)
-		TELL(b, set_done, unit, error, stored, lag);
+		BUS_CALL(b, set_done, unit, error, stored, lag);
 	else
-		TELL(b, got, unit, error, stored);
+		BUS_CALL(b, got, unit, error, stored);
 	if (!b->closed)
 		unit_calls_pump(b);
 }
@@ -57,7 +57,7 @@ static void call_finish(struct unit_pending *c, int error, const struct unit_pro
 static void on_read(void *ctx, struct unit_read *r, int error, struct unit_record *record)
 {
 	struct unit_pending *c = ctx;
-	HOLD(c->bus);
+	BUS_KEEP(c->bus);
 
 	(void)r;
 	c->read = NULL;
@@ -67,7 +67,7 @@ static void on_read(void *ctx, struct unit_read *r, int error, struct unit_recor
 static int on_set(sd_bus_message *m, void *userdata, sd_bus_error *unused)
 {
 	struct unit_pending *c = userdata;
-	HOLD(c->bus);
+	BUS_KEEP(c->bus);
 	int r = unit_message_error(m);
 
 	(void)unused;
@@ -134,7 +134,7 @@ void unit_calls_expire(struct unit_bus *b)
 		if (c)
 			call_finish(c, -ETIMEDOUT, NULL);
 		else if (unit)
-			TELL(b, set_done, unit, -ETIMEDOUT, NULL, b->options.deadline_usec);
+			BUS_CALL(b, set_done, unit, -ETIMEDOUT, NULL, b->options.deadline_usec);
 	}
 }
 
@@ -157,7 +157,7 @@ void unit_calls_fail(struct unit_bus *b, int error)
 
 		if (unit == NULL)
 			return;
-		TELL(b, set_done, unit, error, NULL, 0);
+		BUS_CALL(b, set_done, unit, error, NULL, 0);
 	}
 }
 

@@ -51,14 +51,14 @@ struct unit_bus {
 };
 
 /* Calls an operation if there is one. */
-#define TELL(b, op, ...)                                                                           \
+#define BUS_CALL(b, op, ...)                                                                       \
 	do {                                                                                       \
 		if ((b)->ops->op)                                                                  \
 			(b)->ops->op((b)->ctx, ##__VA_ARGS__);                                     \
 	} while (0)
 
 /* Keeps the bus in memory for a scope in which a callback may free it. */
-#define HOLD(b)                                                                                    \
+#define BUS_KEEP(b)                                                                                \
 	__attribute__((__unused__)) OWN(unit_bus_unref) struct unit_bus *held_ = unit_bus_ref(b)
 
 struct unit_bus *unit_bus_ref(struct unit_bus *b);

@@ -43,7 +43,7 @@ static usec_t ready_since(const struct managed *m, const struct kube_container *
 	return first ? life->started_at : since;
 }
 
-void boost_heard(struct managed *m)
+void boost_changed(struct managed *m)
 {
 	const struct kube_container *c =
 		m->kind == UNIT_KIND_CONTAINER
@@ -58,7 +58,7 @@ void boost_heard(struct managed *m)
 	control_set_life(&m->control, &life);
 }
 
-void boost_born(struct managed *m)
+void boost_attached(struct managed *m)
 {
 	const struct daemon *d = m->daemon;
 	const struct kube_container *c =
@@ -73,7 +73,7 @@ void boost_born(struct managed *m)
 		life.started_at = stamped_at(d, c->started_real);
 	m->plan.running_reported = false;
 	control_set_life(&m->control, &life);
-	boost_heard(m);
+	boost_changed(m);
 }
 
 void boost_update(struct daemon *d, struct plan *plan)

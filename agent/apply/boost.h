@@ -7,9 +7,9 @@ struct managed;
 struct plan;
 
 /* It was attached to its cgroup. */
-void boost_born(struct managed *m);
+void boost_attached(struct managed *m);
 /* The API server has reported a change of it. */
-void boost_heard(struct managed *m);
+void boost_changed(struct managed *m);
 /* In every wake-up of the timer: begins and ends boosts. */
 void boost_update(struct daemon *d, struct plan *plan);
 /* The unit is paused: ends the boost now. */

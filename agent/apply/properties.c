@@ -220,7 +220,7 @@ void properties_check(struct daemon *d)
 	}
 }
 
-void property_look_dropins(struct managed *m)
+void property_read_dropins(struct managed *m)
 {
 	const struct unit_port *port = &m->daemon->pid1.port;
 	bool before = m->properties.beaten;

@@ -22,7 +22,7 @@ uint64_t memory_property(const struct managed *m);
 /* Does systemd have to be sent a higher memory limit at once? */
 bool memory_property_due(const struct managed *m);
 /* Checks again whether another drop-in would override the property that systemd is sent. */
-void property_look_dropins(struct managed *m);
+void property_read_dropins(struct managed *m);
 /* They are to be sent at the end of this wake-up; urgent: before calls that wait. */
 void property_request(struct managed *m, bool urgent);
 /* The outcome of a call. A failure is reported once; the next wake-up tries with the values of that

@@ -6,7 +6,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 
-void unit_update_hold(struct managed *m)
+void unit_update_blocked(struct managed *m)
 {
 	m->control.paused = m->paused || m->state == UNIT_RESTORED || m->state == UNIT_UNMANAGED ||
 			    m->wake->now < m->hand_back.settling_until ||
@@ -20,7 +20,7 @@ void lifecycle_release(struct managed *m, const char *why)
 	m->hand_back.why = why;
 	m->hand_back.next_at = 0;
 	managed_set_state(m, UNIT_UNMANAGED, why);
-	unit_update_hold(m);
+	unit_update_blocked(m);
 	unit_brake_off(m);
 }
 
@@ -38,5 +38,5 @@ void release_end(struct managed *m)
 void release_settle(struct managed *m, usec_t until)
 {
 	m->hand_back.settling_until = until;
-	unit_update_hold(m);
+	unit_update_blocked(m);
 }

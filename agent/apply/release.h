@@ -8,7 +8,7 @@
 struct managed;
 
 /* Puts pause, restore and release into effect for the laws. */
-void unit_update_hold(struct managed *m);
+void unit_update_blocked(struct managed *m);
 /* Hands a unit back; why is static text. Tried again until it succeeds. */
 void lifecycle_release(struct managed *m, const char *why);
 /* A try failed: the next one is not before next_at. reported: its failure is in the journal. */

@@ -210,19 +210,19 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 		begin(m, rule, &a, &u.limits);
 	persist_follow(d, m);
 	control_restarted(&m->control, &u.limits, d->wake.now);
-	scope_born(m, a.active_enter_usec);
-	boost_born(m);
+	scope_started(m, a.active_enter_usec);
+	boost_attached(m);
 	m->control.depth = depth_of(a.cgroup);
 	guess_stored(m, &a);
 	property_stored(m, &a.props);
 	property_checked(m);
-	property_look_dropins(m);
+	property_read_dropins(m);
 	if (m->state != UNIT_RESTORED && !m->hand_back.due) {
 		managed_set_state(m, UNIT_MANAGED, NULL);
 		if (rule->mode != MODE_OFF)
 			persist_baseline(d, m, &a);
 	}
-	unit_update_hold(m);
+	unit_update_blocked(m);
 	/* Initial sizes a unit when the unit starts, not when vscaled does. */
 	if (first && (m->cgroup.was_running || a.active_enter_usec <= d->wake.started_monotonic))
 		m->control.initial_done = true;

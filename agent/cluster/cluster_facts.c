@@ -268,7 +268,7 @@ static bool is_restoring(const struct pod *p)
 {
 	bool given_back = false;
 
-	if (p->ending || p->adopting || pod_owes(p) || pod_is_sized(p))
+	if (p->ending || p->adopting || pod_hand_back_due(p) || pod_is_sized(p))
 		return false;
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		given_back |= p->members[i].managed != NULL && is_given_back(p->members[i].managed);

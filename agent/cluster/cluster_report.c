@@ -123,7 +123,7 @@ static void note_ratified(struct cluster *c, const struct pod *p)
 }
 
 /* Does the spec hold another limit than the original? */
-static bool holds_ours(const struct managed *m, const struct kube_container *c)
+static bool has_our_values(const struct managed *m, const struct kube_container *c)
 {
 	bool other = false;
 
@@ -251,7 +251,7 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 
 		if (m == NULL)
 			continue;
-		persist_ratified(c->daemon, m, holds_ours(m, k));
+		persist_ratified(c->daemon, m, has_our_values(m, k));
 		/* Admission may have made another value of it. */
 		persist_sent(c->daemon, m, k->spec.limit, k->spec.limit);
 	}
@@ -330,11 +330,11 @@ static bool hook_pending(void *ctx, const struct kube_pod *pod)
 	return reporter_pending(c->reporter, pod->uid);
 }
 
-static bool hook_owes(void *ctx, const struct kube_pod *pod)
+static bool hook_unsent(void *ctx, const struct kube_pod *pod)
 {
 	struct cluster *c = ctx;
 
-	return reporter_owes(c->reporter, pod->uid);
+	return reporter_unsent(c->reporter, pod->uid);
 }
 
 static void hook_note(void *ctx, const struct kube_pod *pod, const char *type, const char *reason,
@@ -470,10 +470,10 @@ int cluster_report_start(struct cluster *c)
 		return r;
 	pods_set_hooks(&d->hooks, &(struct pod_hooks){
 					  .ctx = c,
-					  .judge = hook_decide,
+					  .decide = hook_decide,
 					  .expects = hook_expects,
 					  .pending = hook_pending,
-					  .owes = hook_owes,
+					  .unsent = hook_unsent,
 					  .note = hook_note,
 					  .put = hook_put,
 					  .gone = hook_gone,

@@ -4,21 +4,21 @@
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/pod_table.h"
 
-static const enum report_view_state states[REPORT_HOLD_COUNT] = {
-	[REPORT_HOLD_NONE] = REPORT_VIEW_NONE,
-	[REPORT_HOLD_OFFERED] = REPORT_VIEW_CGROUP_ONLY,
-	[REPORT_HOLD_INACTIVE] = REPORT_VIEW_NONE,
-	[REPORT_HOLD_SENT] = REPORT_VIEW_SENT,
-	[REPORT_HOLD_WAIT] = REPORT_VIEW_WAITING,
-	[REPORT_HOLD_ECHO] = REPORT_VIEW_SENT,
-	[REPORT_HOLD_CONDITION] = REPORT_VIEW_WAITING,
-	[REPORT_HOLD_REFUSED] = REPORT_VIEW_REFUSED,
-	[REPORT_HOLD_UNSAFE] = REPORT_VIEW_CGROUP_ONLY,
-	[REPORT_HOLD_MEMORY] = REPORT_VIEW_WAITING,
-	[REPORT_HOLD_LEASE] = REPORT_VIEW_LEASE,
-	[REPORT_HOLD_SMALL] = REPORT_VIEW_WAITING,
-	[REPORT_HOLD_INTERVAL] = REPORT_VIEW_WAITING,
-	[REPORT_HOLD_CONTESTED] = REPORT_VIEW_REFUSED,
+static const enum report_view_state states[REPORT_BLOCK_COUNT] = {
+	[REPORT_BLOCK_NONE] = REPORT_VIEW_NONE,
+	[REPORT_BLOCK_OFFERED] = REPORT_VIEW_CGROUP_ONLY,
+	[REPORT_BLOCK_INACTIVE] = REPORT_VIEW_NONE,
+	[REPORT_BLOCK_SENT] = REPORT_VIEW_SENT,
+	[REPORT_BLOCK_WAIT] = REPORT_VIEW_WAITING,
+	[REPORT_BLOCK_ECHO] = REPORT_VIEW_SENT,
+	[REPORT_BLOCK_CONDITION] = REPORT_VIEW_WAITING,
+	[REPORT_BLOCK_REFUSED] = REPORT_VIEW_REFUSED,
+	[REPORT_BLOCK_UNSAFE] = REPORT_VIEW_CGROUP_ONLY,
+	[REPORT_BLOCK_MEMORY] = REPORT_VIEW_WAITING,
+	[REPORT_BLOCK_LEASE] = REPORT_VIEW_LEASE,
+	[REPORT_BLOCK_SMALL] = REPORT_VIEW_WAITING,
+	[REPORT_BLOCK_INTERVAL] = REPORT_VIEW_WAITING,
+	[REPORT_BLOCK_CONTESTED] = REPORT_VIEW_REFUSED,
 };
 
 static void fill_report(const struct cluster *c, const struct kube_pod *pod,
@@ -28,9 +28,9 @@ static void fill_report(const struct cluster *c, const struct kube_pod *pod,
 	usec_t sent = reporter_sent_at(c->reporter, pod->uid);
 	const char *refusal = reporter_refusal(c->reporter, pod->uid);
 
-	ret->state = states[reporter_hold(c->reporter, pod->uid)];
+	ret->state = states[reporter_block(c->reporter, pod->uid)];
 	if (ret->state != REPORT_VIEW_NONE)
-		ret->detail = reporter_holds(c->reporter, pod->uid);
+		ret->detail = reporter_block_text(c->reporter, pod->uid);
 	/* Under a refusal the spec may have all that it can have: shows the refusal that bounds it.
 	 */
 	if (refusal != NULL &&

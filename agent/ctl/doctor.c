@@ -32,7 +32,7 @@ const struct doctor_check doctor_checks[DOCTOR_CHECK_COUNT] = {
 	{"cgroup-driver", check_cgroup_driver,  "mount the host's /sys/fs/cgroup into the container, and name the kubelet's --cgroup-root as kubernetes.cgroupPrefix in the configuration"},
 	{"kube-account",  check_kube_account,   "give the pod a service account with its token mounted, or name a kubeconfig as kubernetes.kubeconfig in the configuration"},
 	{"kube-api",      check_kube_api,       "see whether a network policy, a proxy, or an expired token or certificate stands in between; until then containers are sized from what the node knows"},
-	{"kube-rights",   check_kube_rights,    "apply the roles of agent/deploy: without pods nothing is found, without pods/resize nothing is reported, without events nothing is told in the cluster"},
+	{"kube-rights",   check_kube_rights,    "apply the roles of agent/deploy: without pods nothing is found, without pods/resize nothing is reported, without events no Event is written"},
 	{"kube-resize",   check_kube_resize,    "use Kubernetes 1.33 or later: until then limits change in the cgroups alone, and the API server sees them as an annotation"},
 	{"kube-node",     check_kube_node,      "compare with kubectl get nodes, and set kubernetes.nodeName in the configuration, or NODE_NAME in the environment"},
 	{"daemon",        check_daemon,         "systemctl enable --now vscaled"},

@@ -42,7 +42,7 @@ static void print_cluster(const struct ctl *c, const cJSON *s)
 	enum paint p = healthy ? PAINT_GOOD : PAINT_BAD;
 	char ago[HUMAN_SIZE];
 
-	fprintf(c->out, "API server %s, node %s: %s%s%s%s%s, last heard %s\n",
+	fprintf(c->out, "API server %s, node %s: %s%s%s%s%s, last answer %s\n",
 		json_text(s, "server"), json_text(s, "node"), paint_on(c, p),
 		healthy ? "in touch" : json_text(s, "trouble"), paint_off(c, p),
 		synced ? "" : ", no list of pods yet",

@@ -175,7 +175,7 @@ void drift_reloading(void *ctx, bool active)
 	for (size_t i = 0; i < d->units.count; i++) {
 		drift_request_check(d->units.items[i]);
 		property_reloaded(d->units.items[i]);
-		property_look_dropins(d->units.items[i]);
+		property_read_dropins(d->units.items[i]);
 		ask_pod(d->units.items[i]);
 	}
 	drift_check(d);

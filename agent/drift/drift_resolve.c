@@ -220,7 +220,7 @@ static void give_way(struct external_write *l, enum resource r, const struct dri
 	struct managed *m = l->unit;
 
 	message_drift(m, r, f, DRIFT_GIVE_WAY, NULL);
-	managed_set_state(m, UNIT_GAVE_WAY, "another writer insists");
+	managed_set_state(m, UNIT_GAVE_WAY, "an external writer keeps changing a limit");
 	m->control.gave_way |= 1u << r;
 	if (r == RESOURCE_CPU)
 		boost_forget(m);
@@ -252,7 +252,7 @@ static void adopt(struct external_write *l, enum resource r, const struct drift_
 	message_drift(m, r, f, DRIFT_ADOPT, NULL);
 	control_adopt(&m->control, &found, r, &l->x);
 	property_take_over(m, bits);
-	property_look_dropins(m);
+	property_read_dropins(m);
 	persist_adopted(m->daemon, m, r);
 	yield_to(l, r);
 }
@@ -331,7 +331,7 @@ static void resolve_one(struct external_write *l, enum resource r)
 	 * external. */
 	f.reloaded = reloaded(m) || (r == RESOURCE_MEMORY && l->was_stored) ||
 		     (!l->has_stored && m->unit != NULL) || replayed(m, r, &f);
-	action = drift_judge(m, r, &f);
+	action = drift_decide(m, r, &f);
 	switch (action) {
 	case DRIFT_NONE:
 	case DRIFT_COUNT:

@@ -15,7 +15,7 @@ static int on_memory_events(sd_event_source *s, int fd, uint32_t revents, void *
 	(void)s;
 	(void)fd;
 	(void)revents;
-	m->daemon->units.memory_heard(m);
+	m->daemon->units.on_memory_event(m);
 	return 0;
 }
 

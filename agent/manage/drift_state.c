@@ -53,7 +53,7 @@ static void keep_writes(struct managed *m, enum resource r, const struct drift_m
 		m->drift.writers[r] = *w;
 }
 
-enum drift_action drift_judge(struct managed *m, enum resource r, const struct drift_facts *f)
+enum drift_action drift_decide(struct managed *m, enum resource r, const struct drift_facts *f)
 {
 	struct drift_memory w = m->drift.writers != NULL ? m->drift.writers[r] : no_writes;
 	enum drift_action action = drift_classify(&m->config->tuning.common, &w, f, m->wake->now);

@@ -21,8 +21,8 @@ void drift_note_answered(struct managed *m);
 void drift_replaced_early(struct managed *m, uint64_t found);
 /* The writer of it is known. */
 void drift_end_early(struct managed *m);
-/* drift_classify() with what is known of the writers of r. */
-enum drift_action drift_judge(struct managed *m, enum resource r, const struct drift_facts *f);
+/* drift_decide() with what is known of the writers of r. */
+enum drift_action drift_decide(struct managed *m, enum resource r, const struct drift_facts *f);
 /* How many external writes of r count now. */
 uint32_t drift_recent(const struct managed *m, enum resource r);
 /* A value of an external writer was replaced. */

@@ -41,9 +41,9 @@ static void managed_free(struct managed *m)
 	free(m);
 }
 
-void managed_table_init(struct unit_table *t, void (*memory_heard)(struct managed *m))
+void managed_table_init(struct unit_table *t, void (*on_memory_event)(struct managed *m))
 {
-	*t = (struct unit_table){.memory_heard = memory_heard};
+	*t = (struct unit_table){.on_memory_event = on_memory_event};
 }
 
 void managed_pause_new(struct unit_table *t, bool paused)

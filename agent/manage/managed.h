@@ -75,11 +75,11 @@ struct unit_table {
 	struct managed **by_id; /* id_count of them; NULL: no entry has this id now */
 	uint32_t id_count;
 	size_t count;
-	bool paused;                             /* new ones too, by vscalectl pause */
-	void (*memory_heard)(struct managed *m); /* memory.events of m had an event */
+	bool paused;                                /* new ones too, by vscalectl pause */
+	void (*on_memory_event)(struct managed *m); /* memory.events of m had an event */
 };
 
-void managed_table_init(struct unit_table *t, void (*memory_heard)(struct managed *m));
+void managed_table_init(struct unit_table *t, void (*on_memory_event)(struct managed *m));
 /* Entries that are added from now on are paused, or not. */
 void managed_pause_new(struct unit_table *t, bool paused);
 /* reason: static text, or the pod's, which lives as long; NULL: none. */

@@ -42,7 +42,7 @@ void message_step(struct managed *m, const struct change *s, int outcome,
 
 	if (outcome >= 0 &&
 	    (!has_entry(s) || s->reason == REASON_DRIFT || outcome == APPLY_GONE ||
-	     (outcome == APPLY_UNCHANGED && !reason_by_books((enum reason)s->reason))))
+	     (outcome == APPLY_UNCHANGED && !reason_sets_limit((enum reason)s->reason))))
 		return;
 	if (d->steps.count == DONE_STEPS_MAX)
 		message_steps(d);

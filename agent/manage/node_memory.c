@@ -66,9 +66,9 @@ void node_memory_forget(struct daemon *d, uint32_t id)
 		struct ledger_verdict *v = &d->units.items[i]->control.denial.verdict;
 
 		if (v->kept_for == id)
-			v->kept_for = LEDGER_NOBODY;
+			v->kept_for = LEDGER_NO_ENTRY;
 		if (v->holder == id)
-			v->holder = LEDGER_NOBODY;
+			v->holder = LEDGER_NO_ENTRY;
 	}
 }
 

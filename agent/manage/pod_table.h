@@ -21,12 +21,12 @@ struct pod_hooks {
 	bool (*expects)(void *ctx, const struct kube_pod *pod, const char *container,
 			enum resource r, uint64_t *ret);
 	/* The pod object has changed: called before expects() is called for it. */
-	void (*judge)(void *ctx, const struct kube_pod *pod);
+	void (*decide)(void *ctx, const struct kube_pod *pod);
 	/* Is a resize by vscaled still pending in the kubelet or the runtime? */
 	bool (*pending)(void *ctx, const struct kube_pod *pod);
 	/* Is a report on it still to be sent? Then a pod that was handed back is kept in the
 	 * table. */
-	bool (*owes)(void *ctx, const struct kube_pod *pod);
+	bool (*unsent)(void *ctx, const struct kube_pod *pod);
 	/* An Event for the pod: type Normal or Warning. */
 	void (*note)(void *ctx, const struct kube_pod *pod, const char *type, const char *reason,
 		     const char *action, const char *text);

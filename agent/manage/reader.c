@@ -99,7 +99,7 @@ static int on_life(sd_event_source *s, int fd, uint32_t revents, void *userdata)
 	(void)revents;
 	daemon_wake(d);
 	cg_life_drain(d->reader.life, on_life_event, d);
-	d->reader.heard(d);
+	d->reader.on_event(d);
 	return 0;
 }
 
@@ -201,12 +201,12 @@ static void bpf_start(struct daemon *d)
 	report_choice(d, r->scan == NULL && d->config.cgroup.reader == CONFIG_READER_BPF);
 }
 
-void reader_start(struct daemon *d, reader_heard_fn *heard)
+void reader_start(struct daemon *d, reader_event_fn *on_event)
 {
 	struct reader *r = &d->reader;
 	int error;
 
-	*r = (struct reader){.heard = heard};
+	*r = (struct reader){.on_event = on_event};
 	if (d->config.cgroup.reader == CONFIG_READER_TEXT)
 		note(r, "as configured");
 	else

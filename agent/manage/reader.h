@@ -20,14 +20,14 @@ struct managed;
 enum reader_clock { READER_REFLEX, READER_SAMPLE };
 
 /* The kernel reported cgroups that appeared or vanished. */
-typedef void reader_heard_fn(struct daemon *d);
+typedef void reader_event_fn(struct daemon *d);
 
 struct reader {
 	struct cg_scan *scan; /* NULL: files alone */
 	struct cg_life
 		*life; /* NULL: cgroups that appear and vanish are reported by inotify alone */
 	sd_event_source *life_source;
-	reader_heard_fn *heard;
+	reader_event_fn *on_event;
 	bool passed;                          /* the records are of the present pass */
 	enum reader_clock clock;              /* what the last pass was for */
 	unsigned failures;                    /* passes in a row */
@@ -36,7 +36,7 @@ struct reader {
 };
 
 /* Loads the BPF programs that the configuration asks for, and logs the outcome. */
-void reader_start(struct daemon *d, reader_heard_fn *heard);
+void reader_start(struct daemon *d, reader_event_fn *on_event);
 void reader_stop(struct daemon *d);
 /* "bpf", "text". */
 const char *reader_name(const struct daemon *d);

@@ -29,7 +29,7 @@ static usec_t age_of(const struct managed *m, usec_t active_enter_usec)
 		       : 0;
 }
 
-void scope_born(struct managed *m, usec_t active_enter_usec)
+void scope_started(struct managed *m, usec_t active_enter_usec)
 {
 	usec_t age = age_of(m, active_enter_usec);
 

@@ -9,7 +9,7 @@ struct kube_container;
 struct managed;
 
 /* It was attached to its cgroup; active_enter_usec as in struct arrival. */
-void scope_born(struct managed *m, usec_t active_enter_usec);
+void scope_started(struct managed *m, usec_t active_enter_usec);
 /*
  * The container runtime may still be creating its scope: PID 1 must not be called for it
  * (unit_is_container()), and what is written to its files is the runtime's own start. True until

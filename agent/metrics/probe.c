@@ -56,7 +56,7 @@ static const struct check checks[] = {
 	{"cgroup", false, "the cgroup hierarchy cannot be written", cgroup_writable},
 	{"pods", false, "the pods of the node are not listed yet", pods_listed},
 	{"node", false, "no pod of this node's name runs here: the name is wrong", node_right},
-	{"units", false, "systemd has not told of its units yet", units_listed},
+	{"units", false, "systemd has not listed its units yet", units_listed},
 	{"systemd", false, "the connection to systemd is lost; it is tried again",
 	 systemd_connected},
 };

@@ -8,7 +8,7 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
-#include "agent/pod/pod_claim.h"
+#include "agent/pod/pod_guess.h"
 #include "agent/pod/pod_recover.h"
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pod_spec.h"

@@ -113,7 +113,7 @@ static void not_ours(struct pod *p, size_t i, const char *why)
 	member->managed->container.annotated = false;
 	if (p->ending) {
 		managed_set_state(member->managed, member->managed->state, why);
-		unit_update_hold(member->managed);
+		unit_update_blocked(member->managed);
 	} else if (member->managed->state != UNIT_UNMANAGED) {
 		lifecycle_release(member->managed, why);
 	}
@@ -136,7 +136,7 @@ static void ours(struct pod *p, size_t i, const struct container_rule *rule)
 	m->container.annotated = true;
 	if (!same)
 		rule_apply(m, &m->container.rule.rule);
-	unit_update_hold(m);
+	unit_update_blocked(m);
 }
 
 static void report_error(struct pod *p, const char *error)

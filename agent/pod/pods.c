@@ -185,7 +185,7 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 	p->absent = false;
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
-			boost_heard(p->members[i].managed);
+			boost_changed(p->members[i].managed);
 	pod_apply_rules(p);
 	if (d->host.unsupported != NULL) {
 		kube_pod_free(old);
@@ -193,8 +193,8 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 		return;
 	}
 	pod_recover(p);
-	if (d->hooks.judge != NULL)
-		d->hooks.judge(d->hooks.ctx, p->spec);
+	if (d->hooks.decide != NULL)
+		d->hooks.decide(d->hooks.ctx, p->spec);
 	pod_spec_changed(p, old);
 	pod_spec_settle(p);
 	p->scan |= !is_settled(p, old);
@@ -292,7 +292,7 @@ void pods_scan(struct daemon *d)
 		persist_baselines(d);
 }
 
-bool pod_owes(const struct pod *p)
+bool pod_hand_back_due(const struct pod *p)
 {
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL && p->members[i].managed->hand_back.due)
@@ -300,18 +300,18 @@ bool pod_owes(const struct pod *p)
 	return false;
 }
 
-static bool report_owes(const struct pod *p)
+static bool report_unsent(const struct pod *p)
 {
 	const struct pod_hooks *h = &p->daemon->hooks;
 
-	return h->owes != NULL && h->owes(h->ctx, p->spec);
+	return h->unsent != NULL && h->unsent(h->ctx, p->spec);
 }
 
 /* An entry that was handed back and is not managed any more leaves the table. */
 static void sweep(struct pod *p)
 {
 	/* What it was before stands in them, and is to go into the spec as well. */
-	if (report_owes(p))
+	if (report_unsent(p))
 		return;
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		struct managed *m = p->members[i].managed;
@@ -325,7 +325,7 @@ static void sweep(struct pod *p)
 	}
 }
 
-static bool level_owes(const struct pod *p)
+static bool level_hand_back_due(const struct pod *p)
 {
 	return p->level != NULL && p->level->hand_back.due;
 }
@@ -342,7 +342,8 @@ void pods_tick(struct daemon *d, bool review)
 
 		pod_spec_settle(p);
 		sweep(p);
-		if (p->leaving && !pod_owes(p) && !level_owes(p) && !report_owes(p))
+		if (p->leaving && !pod_hand_back_due(p) && !level_hand_back_due(p) &&
+		    !report_unsent(p))
 			pod_drop(p, true);
 	}
 	if (!review)

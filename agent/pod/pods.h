@@ -30,6 +30,6 @@ void pods_free(struct daemon *d);
 /* Requests a new report on the pod. */
 void pod_report(struct pod *p);
 /* Is a container of it still to be handed back? */
-bool pod_owes(const struct pod *p);
+bool pod_hand_back_due(const struct pod *p);
 /* Records one Event for an annotated pod on a node that is not supported. */
 void unsupported_report(struct pod *p);

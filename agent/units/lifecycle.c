@@ -41,7 +41,7 @@ static void pause_unit(struct managed *m)
 {
 	boost_end(m);
 	m->paused = true;
-	unit_update_hold(m);
+	unit_update_blocked(m);
 }
 
 static void resume_unit(struct managed *m)
@@ -110,7 +110,7 @@ int lifecycle_resume(struct daemon *d, const char *name)
 		    pod_is_sized(d->units.items[i]->pod))
 			resume_unit(d->units.items[i]);
 	for (size_t i = 0; i < d->units.count; i++)
-		unit_update_hold(d->units.items[i]);
+		unit_update_blocked(d->units.items[i]);
 	if (n >= 0)
 		event_resumed(&(struct unit_event){.who.unit = name});
 	return n;
@@ -251,7 +251,7 @@ static void on_operator_result(void *arg, const struct restore_result *result)
 
 	if (m != NULL && result->outcome != RESTORE_FAILED && result->outcome != RESTORE_PENDING) {
 		managed_set_state(m, UNIT_RESTORED, "by vscalectl restore");
-		unit_update_hold(m);
+		unit_update_blocked(m);
 	}
 	job->each(job->arg, result);
 }
@@ -279,7 +279,7 @@ static void given_back(struct managed *m)
 		managed_set_state(m, UNIT_UNMANAGED, m->hand_back.why);
 	else
 		managed_set_state(m, UNIT_WAITING, NULL);
-	unit_update_hold(m);
+	unit_update_blocked(m);
 	if (m->kind != UNIT_KIND_POD)
 		message_unmanaged(m, m->hand_back.why);
 	/* The spec follows the cgroup. */
@@ -326,7 +326,7 @@ static bool is_stray(const struct daemon *d, const char *name)
 }
 
 /* 0, or -errno when no other is to be tried now. */
-static int release_stray(struct hand_back *h, const char *name, bool told)
+static int release_stray(struct hand_back *h, const char *name, bool reported)
 {
 	struct daemon *d = h->daemon;
 	struct restore_job job = {.daemon = d, .quiet = true, .quick = true};
@@ -338,7 +338,7 @@ static int release_stray(struct hand_back *h, const char *name, bool told)
 	}
 	if (r < 0 || !is_restored(job.outcome))
 		h->strays_at = MIN(h->strays_at, d->wake.now + HAND_BACK_RETRY_USEC);
-	if (!told || h->strays_at == UINT64_MAX)
+	if (!reported || h->strays_at == UINT64_MAX)
 		message_stray(name, r < 0 ? RESTORE_FAILED : job.outcome);
 	return MIN(r, 0);
 }
@@ -348,7 +348,7 @@ static int release_stray(struct hand_back *h, const char *name, bool told)
 static void release_strays(struct hand_back *h)
 {
 	struct daemon *d = h->daemon;
-	bool told = h->strays_reported;
+	bool reported = h->strays_reported;
 
 	h->strays_reported = true;
 	h->strays_at = UINT64_MAX;
@@ -360,7 +360,7 @@ static void release_strays(struct hand_back *h)
 			continue;
 		/* The name is part of the record, which release_stray() may delete. */
 		snprintf(copy, sizeof copy, "%s", name);
-		if (release_stray(h, copy, told) < 0)
+		if (release_stray(h, copy, reported) < 0)
 			return;
 	}
 }
@@ -375,9 +375,10 @@ void lifecycle_tick(struct hand_back *h)
 	for (size_t i = 0; i < d->units.count; i++) {
 		struct managed *m = d->units.items[i];
 
-		unit_update_hold(m);
+		unit_update_blocked(m);
 		if (!m->hand_back.due || d->wake.now < m->hand_back.next_at ||
-		    d->wake.now < h->not_before || (m->kind == UNIT_KIND_POD && pod_owes(m->pod)))
+		    d->wake.now < h->not_before ||
+		    (m->kind == UNIT_KIND_POD && pod_hand_back_due(m->pod)))
 			continue;
 		if (daemon_clock() - begin >= HAND_BACK_BUDGET_USEC)
 			return;

@@ -198,7 +198,7 @@ void units_apply_rules(struct daemon *d)
 			rule_apply(m, rule);
 		else if (m->state != UNIT_UNMANAGED)
 			lifecycle_release(m, "no longer named in the configuration");
-		unit_update_hold(m);
+		unit_update_blocked(m);
 	}
 	pods_apply_rules(d);
 	units_request_list(d);

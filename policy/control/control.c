@@ -438,7 +438,7 @@ void control_resume(struct control *c, const struct limits *kernel, const struct
 	if (c->resource[RESOURCE_MEMORY].managed)
 		control_grant_held(c, x);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		if (c->resource[r].managed && !(r == RESOURCE_MEMORY && control_mem_owed(c, x)))
+		if (c->resource[r].managed && !(r == RESOURCE_MEMORY && control_mem_due(c, x)))
 			write_held(c, r, REASON_RESUMED, x);
 }
 

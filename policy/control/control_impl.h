@@ -88,7 +88,7 @@ void control_review_cpu(struct control *c, const struct control_context *x);
 void control_review_mem(struct control *c, const struct control_context *x);
 /* Plans the raise that an OOM kill of the predecessor showed to be needed; false: the held limit is
  * enough, or the limit may not be changed. */
-bool control_mem_owed(struct control *c, const struct control_context *x);
+bool control_mem_due(struct control *c, const struct control_context *x);
 /* A memory step (of a trial, or the brake) was refused or had only a partial effect. */
 void control_mem_step_failed(struct control *c, const struct change *step,
 			     const struct control_context *x);

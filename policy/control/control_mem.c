@@ -96,7 +96,7 @@ void control_plan_mem(struct control *c, const struct control_context *x, enum k
 	/* `from` is the held limit, also where a slow writer has written more into the
 	 * file.
 	 */
-	if (knob == KNOB_MEM_MAX && reason_by_books(reason)) {
+	if (knob == KNOB_MEM_MAX && reason_sets_limit(reason)) {
 		step.from = MIN(step.from, c->resource[RESOURCE_MEMORY].limit);
 		c->resource[RESOURCE_MEMORY].pending.from = step.from;
 	}
@@ -184,7 +184,7 @@ static void grow(struct control *c, const struct control_context *x, uint64_t de
 	} else {
 		to = control_bound_raise(c, x, desired, reason);
 	}
-	if (to <= c->kernel.mem_max && res->limit < to && reason_by_books(reason)) {
+	if (to <= c->kernel.mem_max && res->limit < to && reason_sets_limit(reason)) {
 		/* systemd's headroom is in the file already: the held limit follows, or a successor
 		 * would start without it. */
 		control_plan_mem(c, x, KNOB_MEM_MAX, c->kernel.mem_max, reason);
@@ -264,7 +264,7 @@ static uint64_t growth_desired(const struct control *c, const struct usage *prev
 	return high && desired > 0 ? max_for_high(c, desired) : desired;
 }
 
-bool control_mem_owed(struct control *c, const struct control_context *x)
+bool control_mem_due(struct control *c, const struct control_context *x)
 {
 	if (c->mem.oom_record <= MAX(c->kernel.mem_max, c->resource[RESOURCE_MEMORY].limit) ||
 	    control_blocked(c, RESOURCE_MEMORY) != BLOCKED_NONE)

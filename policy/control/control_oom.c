@@ -39,7 +39,7 @@ void control_mem_lowered(struct control *c, const struct mem_lowered *l)
 	c->lowered = *l;
 }
 
-static bool lowered_lately(const struct control *c, usec_t now)
+static bool lowered_recently(const struct control *c, usec_t now)
 {
 	return c->lowered.at != 0 && now - c->lowered.at <= LOWERED_USEC;
 }
@@ -115,7 +115,7 @@ uint64_t control_oom_desired(struct control *c, const struct usage *prev,
 {
 	const struct usage *u = &c->last;
 	struct mem_control *m = &c->mem;
-	bool lowered = lowered_lately(c, x->now);
+	bool lowered = lowered_recently(c, x->now);
 
 	if (prev == NULL || !(u->have & prev->have & USAGE_MEM_EVENTS))
 		return m->oom_record;
@@ -140,8 +140,8 @@ void control_oom_ended(struct control *c, usec_t now)
 		c->kill.at >= c->started_at && c->kill.at != 0 && now - c->kill.at <= LIVES_ON_USEC;
 
 	if (!counted)
-		c->kill = lowered_lately(c, now) ? kill_by_writer(c, &c->last, &c->last, now)
-						 : (struct oom_kill){0};
+		c->kill = lowered_recently(c, now) ? kill_by_writer(c, &c->last, &c->last, now)
+						   : (struct oom_kill){0};
 }
 
 void control_oom_reported(struct control *c, const struct tuning *t, usec_t now, usec_t now_real)

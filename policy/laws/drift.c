@@ -22,7 +22,7 @@ uint32_t drift_count(const struct tuning_common *t, const struct drift_memory *m
 }
 
 /* Records one external write; true when there are more than the maximum. */
-static bool insists(const struct tuning_common *t, struct drift_memory *m, usec_t now)
+static bool note_write(const struct tuning_common *t, struct drift_memory *m, usec_t now)
 {
 	memmove(&m->at_tenths[1], &m->at_tenths[0], sizeof m->at_tenths - sizeof m->at_tenths[0]);
 	m->at_tenths[0] = tenths(now);
@@ -43,8 +43,8 @@ enum drift_action drift_classify(const struct tuning_common *t, struct drift_mem
 	if (f->set_pending || (f->has_property && f->observed == f->property))
 		return DRIFT_ECHO;
 	if (f->spec_changed || (stored_by_other && f->observed == f->stored))
-		return insists(t, m, now) ? DRIFT_GIVE_WAY : DRIFT_ADOPT;
+		return note_write(t, m, now) ? DRIFT_GIVE_WAY : DRIFT_ADOPT;
 	if (f->reloaded || (f->has_stored && f->observed == f->stored))
 		return DRIFT_REASSERT;
-	return insists(t, m, now) ? DRIFT_GIVE_WAY : DRIFT_COUNTED;
+	return note_write(t, m, now) ? DRIFT_GIVE_WAY : DRIFT_COUNTED;
 }

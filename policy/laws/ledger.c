@@ -156,7 +156,7 @@ struct kept {
 static struct kept kept_above(const struct ledger *l, uint32_t entry)
 {
 	const struct ledger_entry *self = &l->entries[entry];
-	struct kept k = {.first = LEDGER_NOBODY};
+	struct kept k = {.first = LEDGER_NO_ENTRY};
 
 	/* Most of the time no other entry waits. */
 	if (l->demand_total == demand(l, self))
@@ -168,7 +168,7 @@ static struct kept kept_above(const struct ledger *l, uint32_t entry)
 		if (i == entry || waits == 0)
 			continue;
 		k.bytes += waits;
-		if (k.first == LEDGER_NOBODY || ledger_before(e, &l->entries[k.first]))
+		if (k.first == LEDGER_NO_ENTRY || ledger_before(e, &l->entries[k.first]))
 			k.first = i;
 	}
 	return k;
@@ -200,7 +200,7 @@ static uint64_t ledger_decide(const struct ledger *l, uint32_t entry, uint64_t d
 	const struct ledger_entry *e = &l->entries[entry];
 
 	assert(entry < l->count);
-	*ret_kept = (struct kept){.first = LEDGER_NOBODY};
+	*ret_kept = (struct kept){.first = LEDGER_NO_ENTRY};
 	if (desired == LIMIT_MAX && e->original != LIMIT_MAX)
 		desired--; /* LIMIT_MAX costs nothing, as it is never granted */
 	/* It needs no grant, or fits beside all that others wait for. */
@@ -243,7 +243,7 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t desired,
 		.room = room(l),
 		.kept = MIN(kept.bytes, room(l)),
 		.kept_for = kept.first,
-		.holder = LEDGER_NOBODY,
+		.holder = LEDGER_NO_ENTRY,
 	};
 
 	if (v.kubelet) {

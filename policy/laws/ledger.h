@@ -40,7 +40,7 @@
 
 #include "policy/types/profile.h"
 
-#define LEDGER_NOBODY UINT32_MAX
+#define LEDGER_NO_ENTRY UINT32_MAX
 
 struct ledger_node {
 	uint64_t total;     /* MemTotal */
@@ -91,8 +91,8 @@ struct ledger_verdict {
 	uint64_t outstanding;
 	uint64_t room;
 	uint64_t kept;         /* of the room, for higher ranks ... */
-	uint32_t kept_for;     /* ... first of all for this entry, or LEDGER_NOBODY */
-	uint32_t holder;       /* the largest unused grant of another, or LEDGER_NOBODY */
+	uint32_t kept_for;     /* ... first of all for this entry, or LEDGER_NO_ENTRY */
+	uint32_t holder;       /* the largest unused grant of another, or LEDGER_NO_ENTRY */
 	uint64_t holder_bytes; /* how large */
 };
 

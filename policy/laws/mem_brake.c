@@ -15,12 +15,12 @@
 #define TOUCH_BYTES MIB
 /* The longest time that an allocator is held, and how long the brake stays off after it
  * (REST_USEC). A kubelet probe gives up after ten seconds, a client after one or two. */
-#define HOLD_USEC (2 * USEC_PER_SEC)
+#define BRAKE_USEC (2 * USEC_PER_SEC)
 /* The kubelet carries out a resize up to 2 s after it has seen it, and request and watch take up to
  * a second (measured in the lab, docs/performance.md). If the brake ended earlier and the runtime
  * replayed its old limit, the process would be OOM-killed. */
-#define HOLD_REPLAY_USEC (4 * USEC_PER_SEC)
-#define REST_USEC        (60 * USEC_PER_SEC)
+#define BRAKE_REPLAY_USEC (4 * USEC_PER_SEC)
+#define REST_USEC         (60 * USEC_PER_SEC)
 /* Lifted when not wanted for this long: use that fluctuates around the share must not cause a write
  * every second. */
 #define CALM_USEC (10 * USEC_PER_SEC)
@@ -99,7 +99,7 @@ static bool held_out(struct mem_brake *b, bool at_line, const struct mem_brake_i
 	else if (b->pressed_at == 0)
 		b->pressed_at = in->now;
 	return at_line && add_sat(in->now - b->pressed_at, in->tick_usec) >
-				  (in->replay ? HOLD_REPLAY_USEC : HOLD_USEC);
+				  (in->replay ? BRAKE_REPLAY_USEC : BRAKE_USEC);
 }
 
 /* The line of an armed brake now; 0: disarm it. */

@@ -26,31 +26,31 @@ const struct report_tuning report_tuning_default = {
 	.settle_max_usec = 5 * USEC_PER_MIN,
 };
 
-const char *report_hold_name(enum report_hold h)
+const char *report_block_name(enum report_block h)
 {
-	static const char *const names[REPORT_HOLD_COUNT] = {
-		[REPORT_HOLD_NONE] = "none",
-		[REPORT_HOLD_OFFERED] = "not offered",
-		[REPORT_HOLD_INACTIVE] = "not active",
-		[REPORT_HOLD_SENT] = "on its way",
-		[REPORT_HOLD_WAIT] = "server busy",
-		[REPORT_HOLD_ECHO] = "kubelet not done",
-		[REPORT_HOLD_CONDITION] = "another resize is stuck",
-		[REPORT_HOLD_REFUSED] = "refused",
-		[REPORT_HOLD_UNSAFE] = "memory limit below use",
-		[REPORT_HOLD_MEMORY] = "memory first",
-		[REPORT_HOLD_LEASE] = "not held long enough",
-		[REPORT_HOLD_SMALL] = "small change",
-		[REPORT_HOLD_INTERVAL] = "too soon",
-		[REPORT_HOLD_CONTESTED] = "another writer lowers the memory limit",
+	static const char *const names[REPORT_BLOCK_COUNT] = {
+		[REPORT_BLOCK_NONE] = "none",
+		[REPORT_BLOCK_OFFERED] = "not offered",
+		[REPORT_BLOCK_INACTIVE] = "not active",
+		[REPORT_BLOCK_SENT] = "on its way",
+		[REPORT_BLOCK_WAIT] = "server busy",
+		[REPORT_BLOCK_ECHO] = "kubelet not done",
+		[REPORT_BLOCK_CONDITION] = "another resize is stuck",
+		[REPORT_BLOCK_REFUSED] = "refused",
+		[REPORT_BLOCK_UNSAFE] = "memory limit below use",
+		[REPORT_BLOCK_MEMORY] = "memory first",
+		[REPORT_BLOCK_LEASE] = "not held long enough",
+		[REPORT_BLOCK_SMALL] = "small change",
+		[REPORT_BLOCK_INTERVAL] = "too soon",
+		[REPORT_BLOCK_CONTESTED] = "another writer lowers the memory limit",
 	};
 
-	return h < REPORT_HOLD_COUNT ? names[h] : "?";
+	return h < REPORT_BLOCK_COUNT ? names[h] : "?";
 }
 
-static void hold(struct draft *d, enum report_hold why, usec_t again)
+static void block(struct draft *d, enum report_block why, usec_t again)
 {
-	d->ret->hold = why;
+	d->ret->block = why;
 	d->ret->again = again;
 }
 
@@ -74,29 +74,29 @@ static bool held_back(struct draft *d)
 	bool overtakes = s->phase == REPORT_SENT && d->leads && !s->leading;
 	usec_t overtake_at = add_sat(s->since, OVERTAKE_USEC);
 	const struct {
-		bool holds;
-		enum report_hold hold;
+		bool applies;
+		enum report_block block;
 		usec_t again;
 	} rows[] = {
-		{!f->offered, REPORT_HOLD_OFFERED, 0},
-		{d->now < d->n->forbidden_until, REPORT_HOLD_OFFERED, d->n->forbidden_until},
-		{!f->active && !f->restoring, REPORT_HOLD_INACTIVE, 0},
-		{f->adopting && !d->leads, REPORT_HOLD_INACTIVE, 0},
-		{s->phase == REPORT_SENT, REPORT_HOLD_SENT, overtakes ? overtake_at : 0},
+		{!f->offered, REPORT_BLOCK_OFFERED, 0},
+		{d->now < d->n->forbidden_until, REPORT_BLOCK_OFFERED, d->n->forbidden_until},
+		{!f->active && !f->restoring, REPORT_BLOCK_INACTIVE, 0},
+		{f->adopting && !d->leads, REPORT_BLOCK_INACTIVE, 0},
+		{s->phase == REPORT_SENT, REPORT_BLOCK_SENT, overtakes ? overtake_at : 0},
 		/* The facts are older than the last answer. */
-		{f->generation < s->generation, REPORT_HOLD_ECHO, 0},
-		{d->now < s->wait_until, REPORT_HOLD_WAIT, s->wait_until},
-		{report_contested(s, d->now) && !d->back, REPORT_HOLD_CONTESTED, s->contest.until},
-		{s->phase == REPORT_WAITING && !d->leads && !d->back, REPORT_HOLD_ECHO,
+		{f->generation < s->generation, REPORT_BLOCK_ECHO, 0},
+		{d->now < s->wait_until, REPORT_BLOCK_WAIT, s->wait_until},
+		{report_contested(s, d->now) && !d->back, REPORT_BLOCK_CONTESTED, s->contest.until},
+		{s->phase == REPORT_WAITING && !d->leads && !d->back, REPORT_BLOCK_ECHO,
 		 f->pending_deferred ? 0 : add_sat(s->since, d->t->settle_max_usec)},
-		{stuck && !s->ours && !d->leads && !d->back, REPORT_HOLD_CONDITION, 0},
-		{d->now < s->refused_until && !d->back, REPORT_HOLD_REFUSED, s->refused_until},
+		{stuck && !s->ours && !d->leads && !d->back, REPORT_BLOCK_CONDITION, 0},
+		{d->now < s->refused_until && !d->back, REPORT_BLOCK_REFUSED, s->refused_until},
 	};
 
 	d->ret->overtakes = overtakes && d->now >= overtake_at;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (rows[i].holds) {
-			hold(d, rows[i].hold, rows[i].again);
+		if (rows[i].applies) {
+			block(d, rows[i].block, rows[i].again);
 			return true;
 		}
 	return false;
@@ -139,12 +139,12 @@ static bool within_interval(struct draft *d)
 	else
 		again = add_sat(last, d->up || soon ? t->up_interval_usec : t->down_interval_usec);
 	if (d->now < again) {
-		hold(d, REPORT_HOLD_INTERVAL, again);
+		block(d, REPORT_BLOCK_INTERVAL, again);
 		return true;
 	}
 	again = add_sat(last, t->small_usec);
 	if (!d->big && !d->leads && !soon && d->now < again) {
-		hold(d, REPORT_HOLD_SMALL, again);
+		block(d, REPORT_BLOCK_SMALL, again);
 		return true;
 	}
 	return false;
@@ -160,7 +160,7 @@ static bool any_growing(const struct report_facts *f)
 
 /* Must the spec still get an original memory limit, which use holds back? A server that accepts no
  * lower limit keeps the higher one for good. */
-static bool original_is_owed(const struct draft *d)
+static bool original_is_due(const struct draft *d)
 {
 	if (d->now < d->n->no_decrease_until)
 		return false;
@@ -180,13 +180,14 @@ static void send_nothing(struct draft *d)
 
 	d->ret->moot = is_cut(d);
 	if (d->memory_later)
-		hold(d, REPORT_HOLD_MEMORY, again);
+		block(d, REPORT_BLOCK_MEMORY, again);
 	else if (d->later)
-		hold(d, REPORT_HOLD_LEASE, again);
-	else if (original_is_owed(d))
-		hold(d, REPORT_HOLD_UNSAFE, sooner(again, add_sat(d->now, d->t->up_interval_usec)));
+		block(d, REPORT_BLOCK_LEASE, again);
+	else if (original_is_due(d))
+		block(d, REPORT_BLOCK_UNSAFE,
+		      sooner(again, add_sat(d->now, d->t->up_interval_usec)));
 	else
-		hold(d, d->asked_again ? REPORT_HOLD_REFUSED : REPORT_HOLD_NONE, again);
+		block(d, d->asked_again ? REPORT_BLOCK_REFUSED : REPORT_BLOCK_NONE, again);
 }
 
 /* Drafts the values. True: they are sent now. */
@@ -206,7 +207,7 @@ static bool drafted(struct draft *d)
 	}
 	if (!draft_make_safe(d)) {
 		d->ret->blocked = d->leads;
-		hold(d, REPORT_HOLD_UNSAFE, add_sat(d->now, d->t->up_interval_usec));
+		block(d, REPORT_BLOCK_UNSAFE, add_sat(d->now, d->t->up_interval_usec));
 		return false;
 	}
 	draft_keep_class(d);
@@ -225,7 +226,7 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 
 	*ret = (struct report_decision){.urgency = REPORT_ORDINARY};
 	if (!s->seen || f->container_count > s->count) {
-		hold(&d, REPORT_HOLD_INACTIVE, 0);
+		block(&d, REPORT_BLOCK_INACTIVE, 0);
 		return;
 	}
 	d.back = f->restoring || goes_down(s);

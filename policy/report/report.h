@@ -270,24 +270,24 @@ struct report_state *report_state_new(size_t container_count);
 
 /* --- decide */
 
-enum report_hold {
-	REPORT_HOLD_NONE,      /* nothing to send: the spec is as it should be */
-	REPORT_HOLD_OFFERED,   /* no pods/resize, or no right to it */
-	REPORT_HOLD_INACTIVE,  /* vscaled may not resize the pod now */
-	REPORT_HOLD_SENT,      /* a request is under way */
-	REPORT_HOLD_WAIT,      /* the server asked for time, or failed */
-	REPORT_HOLD_ECHO,      /* the kubelet has not carried out the last resize */
-	REPORT_HOLD_CONDITION, /* a condition is set on an external writer's resize */
-	REPORT_HOLD_REFUSED,   /* and nothing has changed since */
-	REPORT_HOLD_UNSAFE,    /* a memory limit that may not be raised could land below use */
-	REPORT_HOLD_MEMORY,    /* memory comes before CPU and has not held long enough */
-	REPORT_HOLD_LEASE,     /* the value has not held long enough */
-	REPORT_HOLD_SMALL,     /* a small change too soon after the last resize */
-	REPORT_HOLD_INTERVAL,  /* too soon after the last resize */
-	REPORT_HOLD_CONTESTED, /* an external writer keeps lowering the memory limit */
-	REPORT_HOLD_COUNT
+enum report_block {
+	REPORT_BLOCK_NONE,      /* nothing to send: the spec is as it should be */
+	REPORT_BLOCK_OFFERED,   /* no pods/resize, or no right to it */
+	REPORT_BLOCK_INACTIVE,  /* vscaled may not resize the pod now */
+	REPORT_BLOCK_SENT,      /* a request is under way */
+	REPORT_BLOCK_WAIT,      /* the server asked for time, or failed */
+	REPORT_BLOCK_ECHO,      /* the kubelet has not carried out the last resize */
+	REPORT_BLOCK_CONDITION, /* a condition is set on an external writer's resize */
+	REPORT_BLOCK_REFUSED,   /* and nothing has changed since */
+	REPORT_BLOCK_UNSAFE,    /* a memory limit that may not be raised could land below use */
+	REPORT_BLOCK_MEMORY,    /* memory comes before CPU and has not held long enough */
+	REPORT_BLOCK_LEASE,     /* the value has not held long enough */
+	REPORT_BLOCK_SMALL,     /* a small change too soon after the last resize */
+	REPORT_BLOCK_INTERVAL,  /* too soon after the last resize */
+	REPORT_BLOCK_CONTESTED, /* an external writer keeps lowering the memory limit */
+	REPORT_BLOCK_COUNT
 };
-const char *report_hold_name(enum report_hold h);
+const char *report_block_name(enum report_block h);
 
 /* What goes first when writes are scarce. */
 enum report_urgency {
@@ -301,8 +301,8 @@ enum report_urgency {
 
 struct report_decision {
 	bool send;
-	enum report_hold hold; /* why not; REPORT_HOLD_NONE when it is sent */
-	usec_t again;          /* decide again then at the latest; 0: when something changes */
+	enum report_block block; /* why not; REPORT_BLOCK_NONE when it is sent */
+	usec_t again;            /* decide again then at the latest; 0: when something changes */
 	bool blocked;   /* a lead is needed and not safe: memory may outgrow what others hold */
 	bool overtakes; /* a lead is needed: give up the resize under way, report_abandoned() */
 	bool moot;      /* less headroom is due, and the spec holds no more: report_cut_moot() */

@@ -76,7 +76,7 @@ enum bound {
 };
 
 /* A raise that is one by our books, also where a slow writer has put as much into the file. */
-static inline bool reason_by_books(enum reason r)
+static inline bool reason_sets_limit(enum reason r)
 {
 	return r == REASON_SHRINK_UNDONE || r == REASON_OOM_KILL;
 }

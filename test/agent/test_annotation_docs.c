@@ -2,11 +2,14 @@
 /*
  * docs/annotations.md against the table of keys. The part between the marks is generated:
  * VSCALED_REGEN=1 writes it anew, without it a difference is a failure. And what the table says in
- * words must be true of the parser.
+ * words must be true of the parser. The members of vscaled.dev/status against what is written.
  */
 #include "agent/annotation/annotation.h"
+#include "agent/base/json.h"
 #include "agent/config/config_table.h"
+#include "agent/kube/report/reporter.h"
 #include "test/check.h"
+#include <cjson/cJSON.h>
 #include <errno.h>
 
 #define PAGE  "docs/annotations.md"
@@ -138,8 +141,72 @@ static void check_example(void)
 	config_free(&c);
 }
 
+/* The members of o have a row each: "| `prefix + name` |". Returns their number. */
+static unsigned check_rows(const char *text, const char *prefix, const cJSON *o)
+{
+	const cJSON *item;
+	unsigned n = 0;
+	char row[96];
+
+	cJSON_ArrayForEach (item, o) {
+		snprintf(row, sizeof row, "\n| `%s%s` |", prefix, item->string);
+		if (strstr(text, row) == NULL)
+			fprintf(stderr, PAGE ": no row `%s%s`\n", prefix, item->string);
+		CHECK(strstr(text, row) != NULL);
+		n++;
+	}
+	return n;
+}
+
+/* A status annotation with all its members, of one container and one resource. Owned. */
+static cJSON *whole_status(void)
+{
+	struct kube_container container = {.name = (char *)"app"};
+	struct kube_pod pod = {.containers = &container, .container_count = 1};
+	struct reporter_view *v = calloc(1, sizeof *v);
+	OWN(drop_free) char *text = NULL;
+
+	*v = (struct reporter_view){.pod = &pod, .mode = "Auto", .changed_real = USEC_PER_SEC};
+	v->facts.container_count = 1;
+	v->target[0][RESOURCE_CPU] = 850;
+	v->containers[0].resource[RESOURCE_CPU] = (struct report_resource){
+		.managed = true,
+		.held = 900,
+		.spec_limit = 900,
+		.original_limit = 500,
+		.spec_request = 400,
+		.original_request = 250,
+	};
+	text = reporter_status_text(v, 12, "exceeded quota");
+	free(v);
+	return cJSON_Parse(text);
+}
+
+static void check_status(void)
+{
+	OWN(drop_free) char *page = read_page();
+	OWN(drop_json) cJSON *root = whole_status(), *list = NULL;
+	const char *text = strstr(page, "\n## The status annotation\n");
+	unsigned members, rows = 0;
+	const cJSON *resource;
+
+	CHECK(root != NULL && text != NULL);
+	if (root == NULL || text == NULL)
+		return;
+	list = cJSON_DetachItemFromObjectCaseSensitive(root, "containers");
+	resource = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(list, "app"),
+						    "cpu");
+	CHECK(resource != NULL);
+	members = check_rows(text, "", root);
+	members += check_rows(text, "containers.NAME.RESOURCE.", resource);
+	for (const char *at = text; (at = strstr(at, "\n| `")) != NULL; at++)
+		rows++;
+	CHECK_EQ(rows, members);
+}
+
 int main(void)
 {
+	check_status();
 	check_page();
 	check_bounds();
 	check_config_keys();

@@ -16,15 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MS       USEC_PER_MSEC
-#define RUNS     200 /* of a load that drops what is late, and as many of one that queues it */
-#define IDLE     (60 * USEC_PER_SEC)
-#define WATCH    (15 * USEC_PER_SEC) /* with a review in it */
-#define PEERS    (40 * USEC_PER_SEC)
-#define VPA_MOST (14 * USEC_PER_DAY)
-#define SCRAPE   (15 * USEC_PER_SEC) /* metrics-server's */
-#define FINE     MS
-#define LOOK     (100 * MS)
+#define MS              USEC_PER_MSEC
+#define RUNS            200 /* of a load that drops what is late, and as many of one that queues it */
+#define IDLE            (60 * USEC_PER_SEC)
+#define WATCH           (15 * USEC_PER_SEC) /* with a review in it */
+#define PEERS           (40 * USEC_PER_SEC)
+#define VPA_MOST        (14 * USEC_PER_DAY)
+#define SCRAPE          (15 * USEC_PER_SEC) /* metrics-server's */
+#define FINE            MS
+#define REFLEX_INTERVAL (100 * MS)
 
 struct step {
 	const char *name;
@@ -118,10 +118,10 @@ static struct outcome run_ours(const struct step *s, const struct load *l)
 	struct rig r;
 
 	rig_init(&r, s->from, GIB, cpus);
-	r.tick_usec = LOOK;
+	r.tick_usec = REFLEX_INTERVAL;
 	r.sim.step_usec = FINE;
-	sim_run(&r.sim, l->look % LOOK);
-	r.sim.step_usec = LOOK / 10;
+	sim_run(&r.sim, l->look % REFLEX_INTERVAL);
+	r.sim.step_usec = REFLEX_INTERVAL / 10;
 	rig_run(&r, IDLE + l->look);
 	r.user = &w;
 	r.after = note_step;
@@ -159,8 +159,9 @@ static struct outcome run_captain(const struct step *s, const struct load *l)
 		sim_run(&sim, FINE);
 		if (w.throttled_at == 0 && sim.u.nr_throttled > 0)
 			w.throttled_at = sim.now;
-		if (at % LOOK == 0) {
-			captain_sample(&c, (double)(sim.u.cpu_usage_usec - used) / (double)LOOK);
+		if (at % REFLEX_INTERVAL == 0) {
+			captain_sample(&c, (double)(sim.u.cpu_usage_usec - used) /
+						   (double)REFLEX_INTERVAL);
 			used = sim.u.cpu_usage_usec;
 		}
 		if (at % USEC_PER_SEC != 0)
@@ -198,7 +199,7 @@ static struct outcome run_vpa(const struct step *s, const struct load *l)
 	const usec_t start = 20000 * USEC_PER_DAY, begin = start + IDLE + l->look;
 	usec_t recommend = start + (l->seed % 60) * USEC_PER_SEC;
 	usec_t update = start + (l->seed / 60 % 60) * USEC_PER_SEC;
-	struct watch w = {.s = s, .begin = begin, .throttled_at = begin + LOOK};
+	struct watch w = {.s = s, .begin = begin, .throttled_at = begin + REFLEX_INTERVAL};
 	OWN(vpa_aggregate_drop) struct vpa_aggregate a;
 	struct vpa_container c = {.aggregate = &a, .rules = &vpa_rules_default};
 	struct vpa_pod_container pod = {.now = {{(int64_t)s->from}, {(int64_t)s->from}}};

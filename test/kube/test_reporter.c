@@ -130,7 +130,7 @@ static void test_gone(void)
 		rig_hold(&g, 0, CPU, 900);
 		rig_run(&g, 600 * S);
 		CHECK_STR(g.log, "S0 R0 ");
-		CHECK_STR(reporter_holds(g.reporter, "u0"), "");
+		CHECK_STR(reporter_block_text(g.reporter, "u0"), "");
 	}
 	WITH(g)
 	{ /* while a request is under way */
@@ -139,7 +139,7 @@ static void test_gone(void)
 		rig_run(&g, 5 * USEC_PER_MSEC);
 		rig_gone(&g, 0);
 		rig_run(&g, 60 * S);
-		CHECK_STR(reporter_holds(g.reporter, "u0"), "");
+		CHECK_STR(reporter_block_text(g.reporter, "u0"), "");
 	}
 	WITH(g)
 	{ /* forgotten while a request is under way */
@@ -194,7 +194,7 @@ static void test_without_resize(void)
 		rig_run(&g, 599 * S);
 		CHECK_STR(g.log, "S0 ");
 		CHECK(!reporter_offered(g.reporter));
-		CHECK_STR(reporter_holds(g.reporter, "u0"), "not offered");
+		CHECK_STR(reporter_block_text(g.reporter, "u0"), "not offered");
 		g.offers = true; /* an upgrade */
 		rig_run(&g, 5 * S);
 		CHECK(reporter_offered(g.reporter));
@@ -211,7 +211,7 @@ static void test_without_resize(void)
 		rig_run(&g, 3000 * S);
 		CHECK_EQ(rig_counted(&g, REPORTER_RESIZE, 404), 1);
 		CHECK(!reporter_offered(g.reporter));
-		CHECK(strcmp(reporter_holds(g.reporter, "u0"), "") != 0);
+		CHECK(strcmp(reporter_block_text(g.reporter, "u0"), "") != 0);
 	}
 }
 
@@ -446,7 +446,7 @@ static void test_odd_pods(void)
 	{ /* gone before it was looked at */
 		reporter_changed(g.reporter, "nobody", g.now);
 		rig_run(&g, S);
-		CHECK_STR(reporter_holds(g.reporter, "nobody"), "");
+		CHECK_STR(reporter_block_text(g.reporter, "nobody"), "");
 	}
 }
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A rule that stands in several places has the same words in each of them.
+# A rule that stands in several places has the same words in each of them. No identifier of the
+# programs has a word that docs/glossary.md replaces.
 set -euo pipefail
 # shellcheck source=lint.sh
 . "$(dirname "$0")/lint.sh"
@@ -27,4 +28,16 @@ same()
 cd "$ROOT"
 same 'In a Guaranteed pod under' 'limit and request move together, up and down[.]' \
 	docs/annotations.md policy/laws/pod_bounds.h README.md docs/architecture.md
+
+# Words replaced by those of docs/glossary.md, as a part of an identifier. JSON keys are strings.
+old='wish|wishes|judge|owes|owed|heard|lately|nobody|somebody|news|insists|toll|keyed|claim|hold'
+code()
+{
+	# A comment of one line, then the lines of a longer one, then strings.
+	sed -E 's,/\*.*\*/,,; /\/\*/,/\*\//d; s,"(\\.|[^"\\])*","",g; s,//.*,,' "$1"
+}
+for f in $(git ls-files 'agent/*.[ch]' 'policy/*.[ch]' 'cgroup/*.[ch]' 'systemd/*.[ch]'); do
+	found=$(code "$f" | grep -oiwE "([a-z0-9]+_)*($old)(_[a-z0-9]+)*" | sort -u | tr '\n' ' ') || true
+	[ -z "$found" ] || bad "$f: $found: see docs/glossary.md"
+done
 verdict

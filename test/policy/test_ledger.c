@@ -35,8 +35,8 @@ static void test_fits(void)
 	ledger_weigh(&w.l, 0, 400 * MIB, &v);
 	CHECK_EQ(v.allowed, 400 * MIB);
 	CHECK_EQ(v.room, 1488 * MIB);
-	CHECK_EQ(v.kept_for, LEDGER_NOBODY);
-	CHECK_EQ(v.holder, LEDGER_NOBODY);
+	CHECK_EQ(v.kept_for, LEDGER_NO_ENTRY);
+	CHECK_EQ(v.holder, LEDGER_NO_ENTRY);
 	CHECK_EQ(w.l.outstanding, 0); /* weighing books nothing */
 	CHECK_EQ(grant(&w, 0, 400), 400);
 	CHECK_EQ(w.l.outstanding, 310 * MIB); /* what it could take from now on */

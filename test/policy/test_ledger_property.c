@@ -222,7 +222,7 @@ static void check_verdict(const struct node *n, uint32_t i, const struct ledger_
 	CHECK(short_of(e, v->desired) > v->room - v->kept);
 	CHECK(v->allowed + STEP_MIN + MEM_PAGE_BYTES > e->use + (v->room - v->kept) ||
 	      short_of(e, v->allowed) + MEM_PAGE_BYTES >= v->room - v->kept);
-	CHECK((v->kept == 0) == (v->kept_for == LEDGER_NOBODY) || v->room == 0);
+	CHECK((v->kept == 0) == (v->kept_for == LEDGER_NO_ENTRY) || v->room == 0);
 	refused += v->allowed <= MAX(e->limit, e->original);
 	partial += v->allowed > MAX(e->limit, e->original);
 }

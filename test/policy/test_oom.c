@@ -111,7 +111,7 @@ static void test_too_long_ago(void)
 }
 
 /* What systemd wrote a moment ago stands in the file, and was full. */
-static void test_at_an_unjudged_limit(void)
+static void test_at_an_unclassified_limit(void)
 {
 	struct rig r;
 
@@ -167,7 +167,7 @@ int main(void)
 	test_use_at_the_kill();
 	test_between_write_and_peak();
 	test_too_long_ago();
-	test_at_an_unjudged_limit();
+	test_at_an_unclassified_limit();
 	test_successor();
 	return check_result();
 }

@@ -8,7 +8,7 @@ static void test_nothing_to_say(void)
 	WITH(g)
 	{
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_NONE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
 		CHECK_EQ(g.d.again, 0);
 		CHECK_EQ(g.d.write[CPU] | g.d.write[MEM], 0);
 	}
@@ -20,7 +20,7 @@ static void test_lease(void)
 	{
 		rig_hold(&g, 0, CPU, 900);
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_LEASE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_LEASE);
 		CHECK_EQ(g.d.again, g.now + 60 * S);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
@@ -114,7 +114,7 @@ static void test_room_alone_is_no_change(void)
 	{
 		g.c[0].use_bytes = 250 * MIB;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_NONE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
 	}
 }
 
@@ -144,7 +144,7 @@ static void test_memory_before_cpu(void)
 		rig_hold(&g, 1, MEM, 512 * MIB);
 		g.now += 30 * S;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_MEMORY);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_MEMORY);
 		CHECK_EQ(g.d.again, g.now + 30 * S);
 		g.now += 30 * S;
 		CHECK(rig_decide(&g));
@@ -178,7 +178,7 @@ static void test_memory_sinks(void)
 		CHECK_EQ(rig_limit(&g, 0, MEM), 200 * MIB);
 		g.n.no_decrease_until = g.now + S;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_NONE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
 		g.now += S;
 		CHECK(rig_decide(&g));
 		/* Never below use and margin, and never below the request. */
@@ -210,7 +210,7 @@ static void test_intervals(void)
 		ratify(&g, 900);
 		rig_hold(&g, 0, CPU, 1200);
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_INTERVAL);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_INTERVAL);
 		CHECK_EQ(g.d.again, g.now + 10 * S);
 		rig_hold(&g, 0, CPU, 600);
 		CHECK(!rig_decide(&g));
@@ -232,7 +232,7 @@ static void test_small_changes(void)
 		rig_hold(&g, 0, CPU, 950);
 		g.now += 599 * S;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_SMALL);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_SMALL);
 		CHECK_EQ(g.d.again, g.now + S);
 		rig_hold(&g, 0, CPU, 990); /* 10 % */
 		CHECK(rig_decide(&g));
@@ -252,12 +252,12 @@ static void test_one_at_a_time(void)
 		rig_sent(&g);
 		rig_store(&g);
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_SENT);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_SENT);
 		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), 0);
 		rig_hold(&g, 0, CPU, 1500);
 		g.now += 60 * S;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_ECHO);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_ECHO);
 		rig_echo(&g);
 		CHECK(rig_decide(&g));
 	}
@@ -315,7 +315,7 @@ static void test_restoring(void)
 		ratify(&g, 900);
 		g.f.active = false;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_INACTIVE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_INACTIVE);
 		g.f.restoring = true;
 		CHECK(rig_decide(&g)); /* at once: no lease, no interval */
 		CHECK_EQ(g.d.urgency, REPORT_AT_ONCE);
@@ -323,7 +323,7 @@ static void test_restoring(void)
 		rig_accept(&g);
 		rig_echo(&g);
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_NONE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
 		/* The spec is back and the cgroup is not: ours to write. */
 		CHECK_EQ(g.d.write[CPU], 1);
 	}
@@ -347,7 +347,7 @@ static void test_one_is_handed_back(void)
 			rig_hold(&g, 0, r, rig_res(&g, 0, r)->original_limit);
 		}
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_INTERVAL);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_INTERVAL);
 		CHECK(g.d.again <= g.now + 10 * S);
 		g.now += 10 * S;
 		CHECK(rig_decide(&g));
@@ -358,7 +358,7 @@ static void test_one_is_handed_back(void)
 		rig_accept(&g);
 		rig_echo(&g);
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_NONE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
 	}
 }
 
@@ -379,15 +379,15 @@ static void test_restoring_keeps_memory_above_use(void)
 		rig_echo(&g);
 		/* The original is still owed, also when use grows again. */
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_UNSAFE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
 		CHECK_EQ(g.d.again, g.now + g.t.up_interval_usec);
 		g.c[0].use_bytes = 320 * MIB;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_UNSAFE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
 		/* Not where the server takes no lower limit: it will never stand there. */
 		g.n.no_decrease_until = g.now + S;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_NONE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
 		g.n.no_decrease_until = 0;
 		/* The rest follows when use sinks, and not with every page of it. */
 		g.c[0].use_bytes = 299 * MIB;
@@ -420,11 +420,11 @@ static void test_not_offered_not_active(void)
 		g.now += 60 * S;
 		g.f.offered = false;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_OFFERED);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_OFFERED);
 		g.f.offered = true;
 		g.f.active = false;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_INACTIVE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_INACTIVE);
 		g.f.active = true;
 		g.n.forbidden_until = g.now + S;
 		CHECK(!rig_decide(&g));
@@ -436,9 +436,9 @@ static void test_not_offered_not_active(void)
 
 static void test_names(void)
 {
-	for (enum report_hold h = 0; h < REPORT_HOLD_COUNT; h++)
-		CHECK(report_hold_name(h) != NULL && report_hold_name(h)[0] != '?');
-	CHECK_STR(report_hold_name(REPORT_HOLD_COUNT), "?");
+	for (enum report_block h = 0; h < REPORT_BLOCK_COUNT; h++)
+		CHECK(report_block_name(h) != NULL && report_block_name(h)[0] != '?');
+	CHECK_STR(report_block_name(REPORT_BLOCK_COUNT), "?");
 	CHECK(report_state_new(REPORT_CONTAINERS_MAX + 1) == NULL);
 }
 

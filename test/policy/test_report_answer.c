@@ -135,7 +135,7 @@ static void test_refused_without_a_word(void)
 		rig_answer(&g, REPORT_ANSWER_REFUSED, 0);
 		CHECK_EQ(allows(&g, CPU), LIMIT_MAX);
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_REFUSED);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_REFUSED);
 		CHECK_EQ(g.d.again, g.now + 3600 * S);
 	}
 }
@@ -149,7 +149,7 @@ static void test_refused_memory_blocks_replays(void)
 		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
 		g.c[0].use_bytes = 400 * MIB;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_UNSAFE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
 		g.c[0].use_bytes = 100 * MIB; /* it shrank: the spec's own value is no danger */
 		rig_hold(&g, 0, MEM, 256 * MIB);
 		g.now += 60 * S;
@@ -193,7 +193,7 @@ static void test_conflict(void)
 		}
 		rig_answer(&g, REPORT_ANSWER_CONFLICT, 0);
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_WAIT);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_WAIT);
 		CHECK_EQ(g.d.again, g.now + 10 * S);
 	}
 }
@@ -210,7 +210,7 @@ static void test_gone_and_forbidden(void)
 		send_raise(&g);
 		rig_answer(&g, REPORT_ANSWER_FORBIDDEN, 0);
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_OFFERED);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_OFFERED);
 		CHECK_EQ(g.d.again, g.now + 600 * S);
 	}
 }

@@ -14,7 +14,7 @@ static void test_deferred_is_waited_for(void)
 			g.now += 60 * S;
 			CHECK_EQ(rig_observe(&g), 0);
 			CHECK(!rig_decide(&g));
-			CHECK_EQ(g.d.hold, REPORT_HOLD_ECHO);
+			CHECK_EQ(g.d.block, REPORT_BLOCK_ECHO);
 		}
 		g.f.pending_deferred = false;
 		CHECK(rig_echo(&g) & REPORT_CHANGE_RATIFIED);
@@ -165,7 +165,7 @@ static void test_condition_on_a_users_resize(void)
 		g.f.echoed = false;
 		CHECK_EQ(rig_observe(&g) & REPORT_CHANGE_REFUSED, 0);
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_CONDITION);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_CONDITION);
 	}
 }
 

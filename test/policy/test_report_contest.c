@@ -104,7 +104,7 @@ static void test_pause(void)
 		rig_hold(&g, 0, CPU, 900);
 		g.now += 9 * S;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_CONTESTED);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_CONTESTED);
 		CHECK_EQ(g.d.again, g.now + S);
 		CHECK(report_lead_denied(g.s, g.now));
 		g.now += S;
@@ -153,7 +153,7 @@ static void test_writer_gives_in(void)
 		CHECK_EQ(foreign(&g, 256 * MIB) & REPORT_CHANGE_CONTESTED, 0);
 		CHECK(report_lead_denied(g.s, g.now));
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_CONTESTED);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_CONTESTED);
 		CHECK_EQ(g.d.again, g.now + 20 * S);
 	}
 }

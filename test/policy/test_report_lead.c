@@ -88,7 +88,7 @@ static void test_renewal(void)
 		g.now += S / 2;
 		grow(&g, 1100 * MIB, 10 * MIB);
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_INTERVAL);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_INTERVAL);
 		g.now += S / 2;
 		CHECK(rig_decide(&g));
 	}
@@ -120,7 +120,7 @@ static void test_comes_down_by_lease(void)
 		grow(&g, 260 * MIB, 0);
 		g.now += 59 * S;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_LEASE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_LEASE);
 		g.now += 241 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(g.d.urgency, REPORT_ORDINARY);
@@ -150,7 +150,7 @@ static void test_pause_in_growth(void)
 		grow(&g, 355 * MIB, 0);
 		g.now += 29 * S;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_LEASE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_LEASE);
 		CHECK_EQ(g.d.again, g.now + S);
 		g.now += S;
 		CHECK(rig_decide(&g));
@@ -203,7 +203,7 @@ static void test_overtakes_a_lowering(void)
 		rig_store(&g);
 		grow(&g, 250 * MIB, 20 * MIB);
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_SENT);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_SENT);
 		CHECK_EQ(g.d.again, g.now + S / 2);
 		CHECK(!g.d.overtakes);
 		rig_answer(&g, REPORT_ANSWER_OK, 0);
@@ -226,7 +226,7 @@ static void test_owner_who_resizes_cpu(void)
 		g.f.adopting = true;
 		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
 		CHECK(!rig_decide(&g)); /* the spec is ahead */
-		CHECK_EQ(g.d.hold, REPORT_HOLD_INACTIVE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_INACTIVE);
 		grow(&g, 600 * MIB, 10 * MIB);
 		g.now += 2 * S;
 		CHECK(rig_decide(&g));
@@ -300,7 +300,7 @@ static void test_what_may_not_lead(void)
 		grow(&g, 250 * MIB, 10 * MIB);
 		g.now += 60 * S;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_UNSAFE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
 	}
 }
 
@@ -326,7 +326,7 @@ static void test_sibling_above_its_spec(void)
 		/* Nor has the pod's limit room for both: nothing is sent, and growth is denied. */
 		rig_res(&g, 0, MEM)->ceiling = 300 * MIB;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_UNSAFE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
 		CHECK(g.d.blocked);
 	}
 }

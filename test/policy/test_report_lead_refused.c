@@ -236,7 +236,7 @@ static void test_refusal_cuts_headroom(void)
 		g.now += 599 * S;
 		rig_hold(&g, 0, MEM, 400 * MIB);
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_MEMORY);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_MEMORY);
 		g.now += S;
 		CHECK(report_lead_denied(g.s, g.now)); /* until a lead is accepted */
 		CHECK(rig_decide(&g)); /* there may be room again: the least is asked for, once */

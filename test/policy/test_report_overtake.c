@@ -45,7 +45,7 @@ static void test_one_a_second(void)
 		rig_hold(&g, 0, MEM, 4000 * MIB);
 		g.now += S / 2;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_INTERVAL);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_INTERVAL);
 		g.now += S / 2;
 		CHECK(rig_decide(&g));
 	}
@@ -73,7 +73,7 @@ static void test_one_allocation_is_no_ramp(void)
 		g.now += S;
 		rig_hold(&g, 0, MEM, 256 * MIB); /* nothing had to be raised */
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_ECHO);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_ECHO);
 	}
 }
 
@@ -175,7 +175,7 @@ static void test_refusal_takes_the_resize_back(void)
 		g.c[0].slope_bps = 0;
 		g.c[0].growing = false;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_UNSAFE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
 	}
 }
 

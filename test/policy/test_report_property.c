@@ -255,9 +255,9 @@ static void history(uint64_t steps, struct tally *t)
 			judge(&g, t);
 			server(&g, t);
 		} else {
-			CHECK(g.d.hold < REPORT_HOLD_COUNT && g.d.patch.count == 0);
+			CHECK(g.d.block < REPORT_BLOCK_COUNT && g.d.patch.count == 0);
 			CHECK(g.d.again == 0 || g.d.again > g.now);
-			t->unsafe += g.d.hold == REPORT_HOLD_UNSAFE;
+			t->unsafe += g.d.block == REPORT_BLOCK_UNSAFE;
 		}
 	}
 	rig_free(&g);

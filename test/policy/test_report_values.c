@@ -10,7 +10,7 @@ static void test_restart_container(void)
 		rig_hold(&g, 0, CPU, 900);
 		g.now += 600 * S;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_NONE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
 		/* Memory that is held above its spec and may not be told: nothing may replay it. */
 		rig_res(&g, 0, CPU)->restart = false;
 		rig_res(&g, 1, MEM)->restart = true;
@@ -19,10 +19,10 @@ static void test_restart_container(void)
 		rig_hold(&g, 1, MEM, 400 * MIB);
 		g.c[1].use_bytes = 250 * MIB;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_UNSAFE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
 		g.c[1].use_bytes = 380 * MIB;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.hold, REPORT_HOLD_UNSAFE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
 	}
 }
 
@@ -123,7 +123,7 @@ static void test_guaranteed_cpu(void)
 			rig_hold(&g, 0, CPU, milli);
 			g.now += 600 * S;
 			CHECK(!rig_decide(&g));
-			CHECK_EQ(g.d.hold, REPORT_HOLD_NONE);
+			CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
 			CHECK_EQ(g.d.write[CPU], 0);
 		}
 		/* Nor along with memory. */

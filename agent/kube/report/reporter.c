@@ -276,14 +276,14 @@ char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due)
 }
 
 /* Holds that end by themselves. */
-static bool passes(enum report_hold h)
+static bool passes(enum report_block h)
 {
-	return h != REPORT_HOLD_NONE && h != REPORT_HOLD_OFFERED && h != REPORT_HOLD_INACTIVE &&
-	       h != REPORT_HOLD_REFUSED;
+	return h != REPORT_BLOCK_NONE && h != REPORT_BLOCK_OFFERED && h != REPORT_BLOCK_INACTIVE &&
+	       h != REPORT_BLOCK_REFUSED;
 }
 
 /* Does the spec hold values of vscaled that must be restored? */
-static bool holds_ours(const struct report_facts *f)
+static bool has_our_values(const struct report_facts *f)
 {
 	bool any = f->restoring;
 
@@ -304,17 +304,17 @@ static void reporter_decide(struct tracked *t, usec_t now, struct report_decisio
 	report_decide(&r->options.tuning, &r->node, t->state, &r->view.facts, now, ret);
 	if (ret->moot)
 		report_cut_moot(t->state, now);
-	t->hold = ret->hold;
+	t->block = ret->block;
 	t->blocked = ret->blocked;
 	reporter_report_bounds(t, now);
 	t->again = ret->again;
-	t->going_back =
-		holds_ours(&r->view.facts) && (ret->send || passes(ret->hold) || !r->offered_known);
+	t->going_back = has_our_values(&r->view.facts) &&
+			(ret->send || passes(ret->block) || !r->offered_known);
 	/* A pod that is no longer managed stays tracked until the kubelet has carried out the
 	 * resize, or its end would not be seen. */
-	t->owes = t->going_back || (r->view.mode == NULL &&
-				    (t->state->phase == REPORT_WAITING ||
-				     (t->status != NULL && now >= r->status_forbidden_until)));
+	t->unsent = t->going_back || (r->view.mode == NULL &&
+				      (t->state->phase == REPORT_WAITING ||
+				       (t->status != NULL && now >= r->status_forbidden_until)));
 }
 
 /* A request is under way: is there a lead that does not wait for its answer? */
@@ -337,7 +337,7 @@ static void reporter_examine(struct tracked *t, usec_t now)
 
 	t->dirty = false;
 	t->again = 0;
-	t->owes = false;
+	t->unsent = false;
 	if (!reporter_check(t, now))
 		return;
 	if (is_busy(t)) {

@@ -122,7 +122,7 @@ uint32_t reporter_foreign(const struct reporter *r, const char *uid, size_t cont
 /* Is a resize of vscaled's under way, to the API server or to the kubelet? */
 bool reporter_pending(const struct reporter *r, const char *uid);
 /* Is there still something to report of this pod? */
-bool reporter_owes(const struct reporter *r, const char *uid);
+bool reporter_unsent(const struct reporter *r, const char *uid);
 /* The text of the refusal of the last resize; NULL: it was not refused. */
 const char *reporter_refusal(const struct reporter *r, const char *uid);
 /* When the last resize went out (boottime); 0: none did. */
@@ -134,10 +134,10 @@ uint64_t reporter_allows(const struct reporter *r, const char *uid, size_t conta
  * the last one did not fail, and no refusal stands that is not due to a value. Refusals of values
  * are in reporter_allows(). */
 bool reporter_ratifies(const struct reporter *r, const char *uid, usec_t now);
-/* The state that reporter_holds() puts into words; REPORT_HOLD_NONE for an unknown pod. */
-enum report_hold reporter_hold(const struct reporter *r, const char *uid);
+/* The state that reporter_block_text() puts into words; REPORT_BLOCK_NONE for an unknown pod. */
+enum report_block reporter_block(const struct reporter *r, const char *uid);
 /* Why nothing is sent now, for explain; "" for an unknown pod. */
-const char *reporter_holds(const struct reporter *r, const char *uid);
+const char *reporter_block_text(const struct reporter *r, const char *uid);
 /* The time of growth that a memory limit of this pod covers when it is sent. */
 usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, usec_t now);
 /* Does this server offer pods/resize? Unknown yet: false. */

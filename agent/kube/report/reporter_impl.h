@@ -19,12 +19,12 @@ struct tracked {
 	struct report_state *state; /* NULL: not seen yet */
 	bool dirty;
 	usec_t again; /* 0: when something changes */
-	enum report_hold hold;
+	enum report_block block;
 	bool blocked;    /* as the last decision says */
 	bool unratified; /* as bounds() was called for */
 	bool going_back; /* the originals are not in the spec yet */
-	bool owes; /* going_back; or the pod is no longer managed, and its resize is pending or its
-		      annotation is still there */
+	bool unsent; /* going_back; or the pod is no longer managed, and its resize is pending or
+		      its annotation is still there */
 	/* One at a time, but for a lead: it does not wait for the annotation. */
 	struct flight resize, patch;
 	char *status; /* the annotation as the server has it; NULL: it has none */

@@ -23,11 +23,11 @@ bool reporter_pending(const struct reporter *r, const char *uid)
 	return t != NULL && t->state != NULL && t->state->phase != REPORT_IDLE;
 }
 
-bool reporter_owes(const struct reporter *r, const char *uid)
+bool reporter_unsent(const struct reporter *r, const char *uid)
 {
 	const struct tracked *t = reporter_find(r, uid);
 
-	return t != NULL && (t->dirty || t->resize.under_way || t->patch.under_way || t->owes ||
+	return t != NULL && (t->dirty || t->resize.under_way || t->patch.under_way || t->unsent ||
 			     report_queue_holds(&r->queue, uid));
 }
 
@@ -69,11 +69,11 @@ void reporter_report_bounds(struct tracked *t, usec_t now)
 		e->bounds(e->ctx);
 }
 
-enum report_hold reporter_hold(const struct reporter *r, const char *uid)
+enum report_block reporter_block(const struct reporter *r, const char *uid)
 {
 	const struct tracked *t = reporter_find(r, uid);
 
-	return t == NULL || t->state == NULL ? REPORT_HOLD_NONE : t->hold;
+	return t == NULL || t->state == NULL ? REPORT_BLOCK_NONE : t->block;
 }
 
 const char *reporter_refusal(const struct reporter *r, const char *uid)
@@ -90,11 +90,11 @@ usec_t reporter_sent_at(const struct reporter *r, const char *uid)
 	return t != NULL && t->state != NULL ? t->state->sent_at : 0;
 }
 
-const char *reporter_holds(const struct reporter *r, const char *uid)
+const char *reporter_block_text(const struct reporter *r, const char *uid)
 {
 	const struct tracked *t = reporter_find(r, uid);
 
-	return t == NULL || t->state == NULL ? "" : report_hold_name(t->hold);
+	return t == NULL || t->state == NULL ? "" : report_block_name(t->block);
 }
 
 usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, usec_t now)

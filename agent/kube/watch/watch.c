@@ -36,7 +36,7 @@ struct kube_watch {
 	bool list_begun;
 	struct kube_skipped_memory skipped;
 	usec_t begun_at;
-	usec_t heard_at;
+	usec_t received_at;
 	usec_t silence_usec; /* of this stream, before it is cut */
 	/* The Status of an ERROR event. */
 	struct kube_status error_status;
@@ -257,7 +257,7 @@ static void take_event(struct kube_watch *w, struct kube_watch_line *line)
 	struct kube_pod *pod = STEAL(line->pod);
 
 	w->state.events++;
-	w->state.last_event_at = w->heard_at;
+	w->state.last_event_at = w->received_at;
 	if (line->resource_version[0] != '\0')
 		memcpy(w->version, line->resource_version, sizeof w->version);
 	w->inside++;
@@ -291,7 +291,7 @@ static int stream_line_too_long(void *arg, const char *text, size_t len)
 	struct kube_watch *w = arg;
 	struct kube_peek peek;
 
-	w->heard_at = now_of(w);
+	w->received_at = now_of(w);
 	kube_peek_watch(text, len, &peek);
 	skip_event(w, &peek, KUBE_SKIP_LARGE, TOO_LARGE);
 	return 0;
@@ -305,7 +305,7 @@ static int stream_line(void *arg, const char *text, size_t len)
 	struct kube_peek peek;
 	int r = kube_decode_watch(text, len, &line, &err);
 
-	w->heard_at = now_of(w);
+	w->received_at = now_of(w);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
@@ -383,7 +383,7 @@ static void watch_begin(struct kube_watch *w)
 
 	fill_path(w, path, sizeof path);
 	w->begun_at = now_of(w);
-	w->heard_at = w->begun_at;
+	w->received_at = w->begun_at;
 	w->reported_error = false;
 	w->list_begun = false;
 	r = kube_client_start(w->client, &q, stream ? stream_line : list_piece,
@@ -398,11 +398,11 @@ static void check_stream(struct kube_watch *w)
 {
 	usec_t now = now_of(w);
 
-	if (now < w->heard_at + w->silence_usec) {
+	if (now < w->received_at + w->silence_usec) {
 		/* Where no pod changes, an open stream is all there is to see. */
 		if (kube_call_is_open(w->call))
 			say_healthy(w);
-		set_timer(w, w->heard_at + w->silence_usec);
+		set_timer(w, w->received_at + w->silence_usec);
 		return;
 	}
 	kube_call_cancel(STEAL(w->call));

@@ -46,8 +46,8 @@ def main() -> int:
         return 2
     namespace, _, name = args.agent.partition("/")
     control = Control(args.data_dir, int(minor), not args.plain, args.host, args.name)
-    for wish in args.fault:
-        control.faults.add(json.loads(wish))
+    for desired in args.fault:
+        control.faults.add(json.loads(desired))
     control.app.rest.default_account = not args.bare
     control.start(args.port, args.admin_port)
     control.seed((namespace, name), args.node, args.bare, args.own_node_policy)

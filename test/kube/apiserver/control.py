@@ -53,7 +53,7 @@ class Control:
         return token
 
     def rotate(self, name: str, write: bool) -> dict[str, Any]:
-        """The old token is worth nothing from now on; a new one is in the file, if wished."""
+        """The old token is worth nothing from now on; a new one is in the file, if desired."""
         self.tokens.revoke(self.identities[name].name)
         return {"token": self._write_token(name)} if write else {}
 

@@ -57,8 +57,8 @@ class Faults:
         self.rows: list[Fault] = []
         self.ids = itertools.count(1)
 
-    def add(self, wish: dict[str, Any]) -> Fault:
-        fault = Fault(**{k: v for k, v in wish.items() if k not in ("id", "hits")})
+    def add(self, desired: dict[str, Any]) -> Fault:
+        fault = Fault(**{k: v for k, v in desired.items() if k not in ("id", "hits")})
         with self.lock:
             fault.id = next(self.ids)
             self.rows.append(fault)

@@ -221,10 +221,10 @@ def owned_before(live: dict[str, Any], manager: str, sub: str) -> set[Path]:
     return set()
 
 
-def apply(live: dict[str, Any], merged: dict[str, Any], wish: dict[str, Any], manager: str,
+def apply(live: dict[str, Any], merged: dict[str, Any], wanted: dict[str, Any], manager: str,
           sub: str, time: str, force: bool) -> list[dict[str, Any]]:
     """The entries after an apply; a 409 when others own what it changes."""
-    claim = applied_set(wish)
+    claim = applied_set(wanted)
     changed, removed = compare(flatten(live), flatten(merged))
     out, conflicts = [], []
     previous = None

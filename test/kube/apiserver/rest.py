@@ -235,17 +235,17 @@ class Rest:
                     self.store.get(c.res.table, c.key) is None:
                 return self._create(c, self._patch_body(c))
             live = self._seen(c)
-            wish = self._patch_body(c)
+            wanted = self._patch_body(c)
             if kind == "application/json-patch+json":
-                new = patch.json_patch(live, wish)
+                new = patch.json_patch(live, wanted)
             elif kind == "application/merge-patch+json":
-                new = patch.merge(live, wish)
+                new = patch.merge(live, wanted)
             else:
-                new = patch.strategic(live, wish)
-            strict.check(c, new, wish)
+                new = patch.strategic(live, wanted)
+            strict.check(c, new, wanted)
             new = dict(new, kind=c.res.kind, apiVersion=c.res.api_version)
-            applied = wish if kind == "application/apply-patch+yaml" else None
-            return self._change(c, live, new, applied, wish)
+            applied = wanted if kind == "application/apply-patch+yaml" else None
+            return self._change(c, live, new, applied, wanted)
 
     @staticmethod
     def _patch_body(c: Call) -> Any:
@@ -255,13 +255,13 @@ class Rest:
             raise status.bad_request("error decoding patch: unexpected end of JSON input") \
                 from None
 
-    def _change(self, c: Call, live: Obj, new: Obj, applied: Obj | None, wish: Any = None) -> Obj:
-        """From the wished-for object to the stored one."""
+    def _change(self, c: Call, live: Obj, new: Obj, applied: Obj | None, wanted: Any = None) -> Obj:
+        """From the wanted-for object to the stored one."""
         self._check_revision(c, live, new)
         try:
             new, c.warnings = self.strategy.decode(c.res, new)
         except ValueError as e:
-            raise strict.bad_patch(wish if wish is not None else new, str(e)) from None
+            raise strict.bad_patch(wanted if wanted is not None else new, str(e)) from None
         entries = live["metadata"].get("managedFields", [])
         if applied is not None:
             managed = fields.apply(live, new, applied, c.manager, c.sub, now(),

@@ -20,8 +20,8 @@ def _mount(destination: str, kind: str, source: str, *options: str) -> dict:
 
 
 def capabilities(security: dict) -> list[str]:
-    wish = security.get("capabilities", {})
-    drop, add = wish.get("drop", []), wish.get("add", [])
+    desired = security.get("capabilities", {})
+    drop, add = desired.get("drop", []), desired.get("add", [])
     base = [] if "ALL" in drop else [c for c in DEFAULT_CAPABILITIES if c not in drop]
     return [f"CAP_{c}" for c in dict.fromkeys(base + add)]
 

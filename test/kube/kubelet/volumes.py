@@ -77,16 +77,16 @@ class Volumes:
     def _projected(self, source: dict) -> dict[str, str]:
         meta, spec = self.pod["metadata"], self.pod["spec"]
         if "serviceAccountToken" in source:
-            wish = source["serviceAccountToken"]
+            desired = source["serviceAccountToken"]
             account = spec.get("serviceAccountName", "default")
             answer = self.kubelet.api.request(
                 "POST", f"/api/v1/namespaces/{meta['namespace']}/serviceaccounts/{account}/token",
                 {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
-                 "spec": {"expirationSeconds": wish.get("expirationSeconds", 3600),
-                          "audiences": [wish["audience"]] if "audience" in wish else [],
+                 "spec": {"expirationSeconds": desired.get("expirationSeconds", 3600),
+                          "audiences": [desired["audience"]] if "audience" in desired else [],
                           "boundObjectRef": {"kind": "Pod", "apiVersion": "v1",
                                              "name": meta["name"], "uid": meta["uid"]}}})
-            return {wish["path"]: answer["status"]["token"]}
+            return {desired["path"]: answer["status"]["token"]}
         if "configMap" in source:
             data = self._config_map(source["configMap"]["name"])
             return {i["path"]: data[i["key"]] for i in source["configMap"].get("items", [])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/pod/pod_claim.h"
+#include "agent/pod/pod_guess.h"
 #include "agent/apply/apply.h"
 #include "agent/apply/properties.h"
 #include "agent/apply/release.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which container of a pod an unknown cgroup can belong to, and what follows when the API server
- * reports later that it is another one's. Private to pod_find.c and pod_claim.c.
+ * reports later that it is another one's. Private to pod_find.c and pod_guess.c.
  */
 #pragma once
 
