@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What this host supports: which cgroup version, where, with which controllers, and what is missing
+/* What this host supports: which cgroup version, where, with which controllers, and what is missing
  * on the way to one cgroup. libcgroup reports where controllers are mounted; it is never asked to
- * create or delete, because that writes cgroup.subtree_control of trees that systemd owns.
- */
+ * create or delete, because that writes cgroup.subtree_control of trees that systemd owns. */
 #pragma once
 
 #include "cgroup/parse.h"
@@ -27,11 +25,9 @@ struct cg_host {
 	bool writable;              /* this process may write there */
 };
 
-/*
- * Fills *ret. root NULL: the host's own mount; else the tree to use, which must be cgroup2 unless
+/* Fills *ret. root NULL: the host's own mount; else the tree to use, which must be cgroup2 unless
  * trust is set (test trees). A host that cannot be managed is no error but a mode.
- * -ENOENT and others: root cannot be opened; -ENAMETOOLONG.
- */
+ * -ENOENT and others: root cannot be opened; -ENAMETOOLONG. */
 int cg_discover(const char *root, bool trust, struct cg_host *ret);
 
 /* "none", "v1", "hybrid", "unified". */
@@ -40,9 +36,7 @@ const char *cg_mode_name(enum cg_mode m);
 /* folder: "/" or "/a.slice", borrowed; missing: enum cg_controller bits. */
 typedef void (*cg_gap_fn)(void *ctx, const char *folder, uint32_t missing);
 
-/*
- * Calls fn for each folder from the root to the parent of path whose cgroup.subtree_control lacks
- * some of need: that is where a controller has to be enabled for path to have its files.
- * Returns the number of such folders or -errno.
- */
+/* Calls fn for each folder from the root to the parent of path whose cgroup.subtree_control lacks
+ * some of need: that is where a controller has to be enabled for path to have its files. Returns
+ * the number of such folders or -errno. */
 int cg_gaps(int root_dirfd, const char *path, uint32_t need, cg_gap_fn fn, void *ctx);

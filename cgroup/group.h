@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * One open cgroup: its folder, its identity and one kept descriptor per file. What reader, writer
- * and watch share; code outside cgroup/ does not use it.
- */
+/* One open cgroup: its folder, its identity and one kept descriptor per file. What reader, writer
+ * and watch share; code outside cgroup/ does not use it. */
 #pragma once
 
 #include "cgroup/reader.h"
@@ -63,10 +61,8 @@ struct cg {
 /* Opens a folder below dir, which is no symbolic link. */
 int cg_open_child(int dir, const char *name, struct cg **ret);
 
-/*
- * Content of a file into buf, which has CG_TEXT_BYTES. Returns its length; -ENOENT: the cgroup has
- * no such file (now); -ENODEV: the cgroup is gone.
- */
+/* Content of a file into buf, which has CG_TEXT_BYTES. Returns its length; -ENOENT: the cgroup has
+ * no such file (now); -ENODEV: the cgroup is gone. */
 int cg_file_read(struct cg *c, enum cg_file file, char *buf);
 
 /* Parses the content of a file into the fields it is read for, and sets their bits. */

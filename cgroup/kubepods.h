@@ -33,11 +33,9 @@ struct kubepods_name {
 /* -EINVAL: not a pod's or container's cgroup. */
 int kubepods_parse(const char *path, struct kubepods_name *ret);
 
-/*
- * Searches for the pod's cgroup in all places that it can have, of every QoS class; a kubelet's
+/* Searches for the pod's cgroup in all places that it can have, of every QoS class; a kubelet's
  * --cgroup-root in front ("/foo") is found when it is named in prefix ("" else). Path relative to
- * the root. -ENOENT: there is none (yet).
- */
+ * the root. -ENOENT: there is none (yet). */
 int kubepods_find_pod(int root, const char *prefix, const char *uid, char *ret, size_t size);
 
 /* One folder in a pod's cgroup that carries a container's id: of a container, or the pause. */

@@ -45,11 +45,9 @@
 /* What is read of both levels. */
 #define CG_LEVEL_USAGE (USAGE_THROTTLE | USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
 
-/*
- * Checks whether a second level has appeared, has got further limit files, or is gone. 1: one of
+/* Checks whether a second level has appeared, has got further limit files, or is gone. 1: one of
  * these has happened since the last check (or cg_open()); 0: nothing new; -ENODEV: the container
- * has ended; else -errno.
- */
+ * has ended; else -errno. */
 int cg_levels_check(struct cg *c);
 
 /* Is a check due without an event? Limit files are still missing, or the inner level was dropped.

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * cgroup v2 file contents: text in, struct out. No I/O, no allocation.
+/* cgroup v2 file contents: text in, struct out. No I/O, no allocation.
  * Every parser takes the whole content of a file and returns 0, or -EBADMSG with the output
  * untouched: a required key missing or twice, a malformed or too large number, a NUL byte, a last
  * line without its newline (the read was cut short). Files are read by name: unknown keys are
- * skipped, because new kernels add some.
- */
+ * skipped, because new kernels add some. */
 #pragma once
 
 #include "policy/types/usage.h"

@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The text reader: counters and limits of one cgroup on kept descriptors.
+/* The text reader: counters and limits of one cgroup on kept descriptors.
  * A struct cg holds the folder, not its path: a cgroup removed and made again under the same name
  * is another one, and reads of the old one say -ENODEV. It keeps up to 12 descriptors open,
- * and 6 more for a second level (levels.h).
- */
+ * and 6 more for a second level (levels.h). */
 #pragma once
 
 #include "policy/types/usage.h"
 
 struct cg;
 
-/*
- * Opens the cgroup at path below root_dirfd. Leading slashes are skipped, "" and "/" are the root
+/* Opens the cgroup at path below root_dirfd. Leading slashes are skipped, "" and "/" are the root
  * itself. -EINVAL: a "." or ".." or an empty name inside; -ELOOP or -ENOTDIR: a symbolic link on
- * the way; -ENOENT: no such cgroup. Files are opened at their first read.
- */
+ * the way; -ENOENT: no such cgroup. Files are opened at their first read. */
 int cg_open(int root_dirfd, const char *path, struct cg **ret);
 /* Closes and frees; NULL is fine. */
 void cg_close(struct cg *c);
@@ -34,19 +30,16 @@ bool cg_replaced(const struct cg *c, int root_dirfd, const char *path);
 /* The folder, borrowed. */
 int cg_dirfd(const struct cg *c);
 
-/*
- * Reads the files behind want (enum usage_have). In ret->have are the bits that could be filled:
- * a file that the kernel does not show (controller off, pressure off) only leaves its bit out, and
- * a limit without a file reads as "max". -ENODEV: the cgroup is gone; -EBADMSG: a file is not what
- * it should be; else -errno. *ret is written on success only.
- */
+/* Reads the files behind want (enum usage_have). In ret->have are the bits that could be filled: a
+ * file that the kernel does not show (controller off, pressure off) only leaves its bit out, and a
+ * limit without a file reads as "max". -ENODEV: the cgroup is gone; -EBADMSG: a file is not what it
+ * should be; else -errno. *ret is written on success only. */
 int cg_read(struct cg *c, uint32_t want, struct usage *ret);
 
 /* The same without the second level (levels.h): what systemd and the kubelet know of. */
 int cg_read_outer(struct cg *c, uint32_t want, struct usage *ret);
 
-/*
- * Descriptor of memory.events, borrowed, armed by a read: wait for EPOLLPRI | EPOLLERR, then read
+/* Descriptor of memory.events, borrowed, armed by a read: wait for EPOLLPRI | EPOLLERR, then read
  * USAGE_MEM_EVENTS, which arms it again. Any cg_read() of these events takes a pending wake-up with
  * it, so compare the counters after each. A removed cgroup wakes too. -ENOENT: no memory
  * controller.
@@ -54,6 +47,5 @@ int cg_read_outer(struct cg *c, uint32_t want, struct usage *ret);
  * The number belongs to the cgroup until cg_close(), also after a read of the file failed because
  * the controller was switched off: then it refers to another file and causes no wake-up, and the
  * kernel has removed it from every epoll set. Once reads have USAGE_MEM_EVENTS again it refers to
- * the file again: remove the event source from its loop and add it again.
- */
+ * the file again: remove the event source from its loop and add it again. */
 int cg_events_fd(struct cg *c);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Writers that are stuck in the kernel.
+/* Writers that are stuck in the kernel.
  *
  * A process that writes a memory.max below use waits in the kernel until use has fallen or a
  * process was OOM-killed. When another writer raises the limit in that moment, the group is saved
@@ -8,8 +7,7 @@
  * itself (Linux 6.12, memory_max_write(); measured in the lab: `oom` in memory.events rises by
  * 300,000 a second, oom_kill does not). This happens to PID 1 at a reload while a unit outgrows its
  * stored property, and a node whose PID 1 is stuck is lost. A signal ends the wait. Freezing a
- * cgroup sends one to each of its processes, also to PID 1, which takes no others.
- */
+ * cgroup sends one to each of its processes, also to PID 1, which takes no others. */
 #pragma once
 
 #include "cgroup/reader.h"

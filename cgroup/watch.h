@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Watches for external writers and for cgroups that appear and are removed: one inotify instance
+/* Watches for external writers and for cgroups that appear and are removed: one inotify instance
  * for all cgroups. Watches are set through the open folder, so they follow the cgroup and not its
  * name.
  *
  * cgroupfs reports a folder's removal to the parent's watch alone, never to the folder's own, and
- * keeps a removed folder's watches alive: forget them when the child is reported gone.
- */
+ * keeps a removed folder's watches alive: forget them when the child is reported gone. */
 #pragma once
 
 #include "cgroup/reader.h"
@@ -44,12 +42,10 @@ static inline void drop_cg_watch(struct cg_watch **w)
  */
 int cg_watch_fd(const struct cg_watch *w);
 
-/*
- * Watches cpu.max, memory.max and memory.high of c, those that exist, on both levels of a container
+/* Watches cpu.max, memory.max and memory.high of c, those that exist, on both levels of a container
  * that has two (levels.h); of a scope its children, too, since the second level appears later.
  * Returns how many files; after -errno none is watched under this cookie. Watching the same cgroup
- * again replaces the cookie and picks up new files.
- */
+ * again replaces the cookie and picks up new files. */
 int cg_watch_limits(struct cg_watch *w, const struct cg *c, uint64_t cookie);
 /* Watches for children of c to come and go. */
 int cg_watch_children(struct cg_watch *w, const struct cg *c, uint64_t cookie);
@@ -58,8 +54,6 @@ void cg_watch_forget(struct cg_watch *w, uint64_t cookie);
 /* Number of watches in force. */
 size_t cg_watch_count(const struct cg_watch *w);
 
-/*
- * Calls fn for what has happened, in order. Returns the number of calls. Bounded: under a storm it
- * returns while the descriptor is still readable, so that nothing else of the loop starves.
- */
+/* Calls fn for what has happened, in order. Returns the number of calls. Bounded: under a storm it
+ * returns while the descriptor is still readable, so that nothing else of the loop starves. */
 int cg_watch_drain(struct cg_watch *w, cg_watch_fn fn, void *ctx);

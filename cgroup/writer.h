@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The limit writer: one change of a plan, written to the kernel in place.
+/* The limit writer: one change of a plan, written to the kernel in place.
  *
  * A write is a blocking one: without swap O_NONBLOCK on memory.max only postpones the kill, and
  * kernels before 6.16 ignore it. Nothing is read back, because the kernel stores a quota exactly
- * and rounds memory in one known way, which is done here before comparing and writing.
- */
+ * and rounds memory in one known way, which is done here before comparing and writing. */
 #pragma once
 
 #include "cgroup/reader.h"

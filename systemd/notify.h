@@ -14,8 +14,7 @@ enum notify_state {
 	NOTIFY_WATCHDOG, /* alive */
 };
 
-/*
- * The datagram for a state. status: one line for `systemctl status`, NULL = none; a line break in
+/* The datagram for a state. status: one line for `systemctl status`, NULL = none; a line break in
  * it becomes a blank, since it would begin another field. monotonic_usec: CLOCK_MONOTONIC, for
  * NOTIFY_RELOADING alone (asked for by Type=notify-reload, harmless with 252). -ENOBUFS: too long.
  */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Units and their resource properties over sd-bus. Everything is asynchronous on the caller's
- * event loop; nothing here decides, logs or blocks on PID 1.
- * Prefers /run/systemd/private (root, no dbus-daemon needed), else the system bus.
- */
+/* Units and their resource properties over sd-bus. Everything is asynchronous on the caller's event
+ * loop; nothing here decides, logs or blocks on PID 1.
+ * Prefers /run/systemd/private (root, no dbus-daemon needed), else the system bus. */
 #pragma once
 
 #include "systemd/unit_conn.h"
@@ -64,12 +62,10 @@ void unit_bus_free(struct unit_bus *b);
  * lead to changed(). */
 int unit_bus_list(struct unit_bus *b, const char *const *patterns, size_t count);
 
-/*
- * Sets the properties in mask, runtime only, in one SetUnitProperties call. Coalesced: one call in
+/* Sets the properties in mask, runtime only, in one SetUnitProperties call. Coalesced: one call in
  * flight per unit; what comes meanwhile replaces what waits (masks are joined), and goes out when
  * the answer is in, not sooner than 1 s after the last call unless urgent. Deadline 30 s
- * (-ETIMEDOUT).
- */
+ * (-ETIMEDOUT). */
 int unit_set(struct unit_bus *b, const char *unit, const struct unit_props *want, uint32_t mask,
 	     bool urgent);
 /* The unit is gone: a waiting call is not made, not even to a new unit of the same name. There is

@@ -11,9 +11,7 @@ struct unit_address {
 	const char *system_socket;  /* /run/dbus/system_bus_socket */
 };
 
-/*
- * Connects without waiting for an answer; the handshake goes on when the bus is processed.
+/* Connects without waiting for an answer; the handshake goes on when the bus is processed.
  * ret_direct: no dbus-daemon in between. at may be NULL. The error is the first one other than
- * -ENOENT, if there is one.
- */
+ * -ENOENT, if there is one. */
 int unit_conn_open(const struct unit_address *at, sd_bus **ret, bool *ret_direct);

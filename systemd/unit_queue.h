@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * When each property call is made: at most one in flight per unit, a later call replaces or joins
+/* When each property call is made: at most one in flight per unit, a later call replaces or joins
  * the waiting one, a pause between two calls of a unit unless urgent, a deadline for each. It uses
- * no clock and no bus: the caller passes `now`, which never goes backwards.
- */
+ * no clock and no bus: the caller passes `now`, which never goes backwards. */
 #pragma once
 
 #include "systemd/unit_props.h"

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Reads the properties of units, several units at a time but never more than a window: a
+/* Reads the properties of units, several units at a time but never more than a window: a
  * dbus-daemon allows a connection 128 calls without an answer.
  * Single Get calls and not GetAll: seven properties are needed, and GetAll of the two interfaces of
  * a service makes PID 1 read a dozen cgroup files and send 400 (23 ms against 3 ms in the emulated
- * lab). The price is that the seven are not one instant.
- */
+ * lab). The price is that the seven are not one instant. */
 #pragma once
 
 #include "systemd/unit_props.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The annotations vscaled.dev/... of a pod, one row per key. They are tenants' input: the
+/* The annotations vscaled.dev/... of a pod, one row per key. They are tenants' input: the
  * administrator's bounds in the configuration always win, and a value that cannot be parsed makes
- * the pod Off. A test compares docs/annotations.md with the table.
- */
+ * the pod Off. A test compares docs/annotations.md with the table. */
 #pragma once
 
 #include "agent/config/config.h"
@@ -44,11 +42,9 @@ struct container_rule {
 	bool goal;         /* given and understood, not in effect yet */
 };
 
-/*
- * The rule of one container: configuration defaults, then annotations, then the administrator's
+/* The rule of one container: configuration defaults, then annotations, then the administrator's
  * bounds. 0: *ret is set; -ENOENT: the pod has no mode annotation and is not managed, whatever
  * other keys it has; -EINVAL: err says what is wrong. *ret is mode Off in both cases. An error in
- * one container's annotations is an error of the pod: every container gets the same result.
- */
+ * one container's annotations is an error of the pod: every container gets the same result. */
 int annotation_rule(const struct config *config, const struct kube_pod *pod, const char *container,
 		    struct container_rule *ret, struct annotation_error *err);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Startup boost (policy/laws/boost.h): when a container started and became Ready, and what has to
- * be on disk before the boost is written.
- */
+/* Startup boost (policy/laws/boost.h): when a container started and became Ready, and what has to
+ * be on disk before the boost is written. */
 #include "agent/apply/boost.h"
 #include "agent/apply/apply.h"
 #include "agent/manage/daemon_state.h"
@@ -23,12 +21,10 @@ static usec_t stamped_at(const struct daemon *d, usec_t stamp_real)
 	return d->wake.now > ago ? d->wake.now - ago : 1;
 }
 
-/*
- * A container's readiness has no time of its own. Where vscaled saw the container become Ready,
+/* A container's readiness has no time of its own. Where vscaled saw the container become Ready,
  * that time is used; where all are Ready the pod's condition says since when, by whole seconds; the
  * earlier one counts. A container that was Ready before vscaled started, in a pod that is not,
- * counts as Ready since its start: it is not boosted again.
- */
+ * counts as Ready since its start: it is not boosted again. */
 static usec_t ready_since(const struct managed *m, const struct kube_container *c, bool first)
 {
 	const struct daemon *d = m->daemon;

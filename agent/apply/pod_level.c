@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The pod's own limits: the sum of its containers' and what the kubelet had put on top (overhead,
+/* The pod's own limits: the sum of its containers' and what the kubelet had put on top (overhead,
  * an init container that needs more). "max" is never replaced by a number, and the limits are never
- * below those in the containers' cgroups.
- */
+ * below those in the containers' cgroups. */
 #include "agent/apply/pod_level.h"
 #include "agent/apply/apply.h"
 #include "agent/apply/properties.h"

@@ -18,11 +18,9 @@ static uint64_t per_sec_of(const struct limits *l)
 	return milli == LIMIT_MAX ? UINT64_MAX : milli * USEC_PER_MSEC;
 }
 
-/*
- * PID 1 is never asked to hold less than the original: while PID 1 lags, use may have passed a
+/* PID 1 is never asked to hold less than the original: while PID 1 lags, use may have passed a
  * lower value, and when vscaled does not run to raise it, the original is the safe one. The cgroup
- * file has vscaled's value.
- */
+ * file has vscaled's value. */
 uint64_t memory_property(const struct managed *m)
 {
 	const struct control *c = &m->control;
@@ -54,10 +52,8 @@ struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask)
 						  ? m->properties.stored.cpu_quota_period_usec
 						  : k->cpu_period_usec;
 	}
-	/*
-	 * Any property call makes systemd write all it stores. So each call includes a memory limit
-	 * that an external writer set in the file alone, or a change of CPU would undo it.
-	 */
+	/* Any property call makes systemd write all it stores. So each call includes a memory limit
+	 * that an external writer set in the file alone, or a change of CPU would undo it. */
 	if (memory || round_down(m->properties.stored.mem_max, MEM_PAGE_BYTES) != k->mem_max) {
 		mask |= UNIT_PROP_MEM_MAX;
 		p.mem_max = memory ? memory_property(m) : k->mem_max;

@@ -175,10 +175,8 @@ static void take_over(struct managed *m, const struct limits *now)
 		true; /* in an earlier run of vscaled, so that this is no start of the unit */
 }
 
-/*
- * The first write to a container does not wait for PID 1, which may be busy for seconds: the files
- * have what the runtime sent PID 1 a moment ago. PID 1's answer corrects the guess.
- */
+/* The first write to a container does not wait for PID 1, which may be busy for seconds: the files
+ * have what the runtime sent PID 1 a moment ago. PID 1's answer corrects the guess. */
 static void guess_stored(struct managed *m, struct arrival *a)
 {
 	const struct unit_port *port = &m->daemon->pid1.port;

@@ -17,10 +17,8 @@
 #define NUDGE_MIN_USEC USEC_PER_SEC
 #define NUDGE_MAX_USEC (64 * USEC_PER_SEC)
 
-/*
- * The kernel searches for a process to kill in it and kills none, though use is below the limit:
- * only a writer of a lower limit causes that.
- */
+/* The kernel searches for a process to kill in it and kills none, though use is below the limit:
+ * only a writer of a lower limit causes that. */
 static bool is_stuck(struct managed *m)
 {
 	const uint32_t want = USAGE_MEM | USAGE_MEM_LIMIT | USAGE_MEM_EVENTS;

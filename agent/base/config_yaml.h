@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * YAML text as a small tree of untyped nodes, and the list of what is wrong in a file.
+/* YAML text as a small tree of untyped nodes, and the list of what is wrong in a file.
  * Refused: anchors, aliases, tags, duplicate keys, keys that are not plain words, a second
  * document, directives, more than CONFIG_DEPTH_MAX levels, CONFIG_NODES_MAX nodes or
- * CONFIG_TEXT_MAX bytes.
- */
+ * CONFIG_TEXT_MAX bytes. */
 #pragma once
 
 #include "policy/base/base.h"
@@ -51,11 +49,9 @@ struct node {
 bool node_is_null(const struct node *n);
 const char *node_kind_name(enum node_kind k);
 
-/*
- * *ret is NULL for an empty document. -EBADMSG: no tree, the reason is in errs; -ENOMEM. With 0
+/* *ret is NULL for an empty document. -EBADMSG: no tree, the reason is in errs; -ENOMEM. With 0
  * there may be errors too (anchors, aliases, tags, duplicate keys, of which the first stays): the
- * caller can use the tree to find further errors.
- */
+ * caller can use the tree to find further errors. */
 int node_parse(const char *file, const char *text, size_t len, struct config_errors *errs,
 	       struct node **ret);
 void node_free(struct node *n);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The lock that allows one writer at a time: the daemon holds it while it runs, vscalectl while it
+/* The lock that allows one writer at a time: the daemon holds it while it runs, vscalectl while it
  * restores. It is a file in the state directory, because systemd removes a RuntimeDirectory= with a
  * lock that another process holds in it. Versions before 0.1.0 lock a file in the runtime directory
- * only; it is locked as well, so that they and this version exclude each other.
- */
+ * only; it is locked as well, so that they and this version exclude each other. */
 #pragma once
 
 #define LOCK_HOLDER_MAX 160
@@ -29,14 +27,11 @@ enum lock_state {
 	LOCK_RETAKEN, /* the file had been removed or replaced */
 };
 
-/*
- * Takes both, making directories that are missing. -EWOULDBLOCK: another process holds one;
- * ret_other then names it, and is left alone otherwise.
- */
+/* Takes both, making directories that are missing. -EWOULDBLOCK: another process holds one;
+ * ret_other then names it, and is left alone otherwise. */
 int lock_take(const struct lock_place *at, struct lock *ret, char ret_other[LOCK_HOLDER_MAX]);
 
-/*
- * A lock on a file that is no longer at its path excludes no other process: compares the inodes,
+/* A lock on a file that is no longer at its path excludes no other process: compares the inodes,
  * and takes the lock again where they differ. A lock_state, or negative: it is no longer held.
  * -EWOULDBLOCK as above. Where only the runtime directory cannot be written, its lock is given up.
  */

@@ -65,11 +65,9 @@ static uint64_t actual_of(const struct control *c, enum resource r)
 	return cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
 }
 
-/*
- * Does the spec hold a limit that vscaled wrote? all: vscaled wrote the whole spec. Else an
+/* Does the spec hold a limit that vscaled wrote? all: vscaled wrote the whole spec. Else an
  * external writer has changed it since, and the record of sent values shows which are still
- * vscaled's.
- */
+ * vscaled's. */
 static bool holds_sent(const struct managed *m, enum resource r, bool all, uint64_t limit)
 {
 	return all || spec_sent_by_us(m, r, limit);

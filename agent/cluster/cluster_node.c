@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Checks the node's name. With a wrong one the API server lists the pods of another node, or none:
- * nothing would be sized, without an error.
- */
+/* Checks the node's name. With a wrong one the API server lists the pods of another node, or none:
+ * nothing would be sized, without an error. */
 #include "agent/cluster/cluster.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/pod_table.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Keeps connections to the API server open for resizes. The handshake of a new one runs in the
+/* Keeps connections to the API server open for resizes. The handshake of a new one runs in the
  * loop, which on a busy node holds up the raises of a growing container when they are needed most.
  */
 #include "agent/cluster/cluster.h"

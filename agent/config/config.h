@@ -102,10 +102,8 @@ struct config {
 int config_default(struct config *ret);
 void config_free(struct config *c);
 
-/*
- * Parses a text, without any other input. All errors go to errs (zeroed by the caller); if there is
- * one: -EBADMSG, and *ret is untouched.
- */
+/* Parses a text, without any other input. All errors go to errs (zeroed by the caller); if there is
+ * one: -EBADMSG, and *ret is untouched. */
 int config_load_text(const char *name, const char *text, size_t len, struct config *ret,
 		     struct config_errors *errs);
 /* Fills the paths that the file left out: from the arguments ("a:b" counts as a; NULL or "" as
@@ -115,11 +113,9 @@ int config_set_paths(struct config *c, const char *state_dir, const char *runtim
  * cannot be read is said in errs too, and gives its -errno. */
 int config_load_file(const char *path, struct config *ret, struct config_errors *errs);
 
-/*
- * After a reload: takes over from `old` what is read at the start only (paths, http, kubernetes).
+/* After a reload: takes over from `old` what is read at the start only (paths, http, kubernetes).
  * Returns buf with those keys that the file has changed, "http.listen, kubernetes.context": they
- * take effect after a restart, which the caller logs; "" when there is none.
- */
+ * take effect after a restart, which the caller logs; "" when there is none. */
 const char *config_keep_restart_only(struct config *fresh, struct config *old, char *buf,
 				     size_t size);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The routes of the control API (docs/control-api.md). It turns requests into calls of the daemon's
- * control_ops, and views into JSON; it decides nothing.
- */
+/* The routes of the control API (docs/control-api.md). It turns requests into calls of the daemon's
+ * control_ops, and views into JSON; it decides nothing. */
 #pragma once
 
 #include "agent/http/http.h"
@@ -13,10 +11,8 @@
 typedef void control_unit_fn(void *arg, const struct unit_view *unit);
 typedef void control_result_fn(void *arg, const struct restore_result *result);
 
-/*
- * What the daemon provides. name NULL: every unit. Negative results and what the client receives:
- * -ENOENT 404 not managed, -EINVAL 400, -EPERM 403, -EAGAIN or -EBUSY 503 try later, else 500.
- */
+/* What the daemon provides. name NULL: every unit. Negative results and what the client receives:
+ * -ENOENT 404 not managed, -EINVAL 400, -EPERM 403, -EAGAIN or -EBUSY 503 try later, else 500. */
 struct control_ops {
 	void (*status)(void *ctx, struct status_view *ret);
 	int (*list)(void *ctx, control_unit_fn *each, void *arg);

@@ -21,9 +21,7 @@ enum control_key {
 	CONTROL_KEY_FORCE = 1 << 2,
 };
 
-/*
- * Takes one object with the keys of the mask, each at most once; an empty text is an empty object.
- * -EBADMSG: the text is not such an object; *ret is untouched, and *ret_why says what is wrong.
- */
+/* Takes one object with the keys of the mask, each at most once; an empty text is an empty object.
+ * -EBADMSG: the text is not such an object; *ret is untouched, and *ret_why says what is wrong. */
 int control_body_parse(const char *text, size_t size, unsigned keys, struct control_body *ret,
 		       const char **ret_why);

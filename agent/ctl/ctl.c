@@ -252,10 +252,8 @@ static void set_path(const char **path, const char *configured)
 		*path = configured;
 }
 
-/*
- * The daemon's configuration holds for vscalectl too. One that cannot be read or is invalid is
- * ignored: the running daemon has an older one, and a restore must work nevertheless.
- */
+/* The daemon's configuration holds for vscalectl too. One that cannot be read or is invalid is
+ * ignored: the running daemon has an older one, and a restore must work nevertheless. */
 static int load_config(const struct ctl *c, struct config *ret)
 {
 	struct config_errors *errors = calloc(1, sizeof(*errors));

@@ -210,10 +210,8 @@ static int result_exit(const struct summary *s)
 	return CTL_OK;
 }
 
-/*
- * name NULL: everything. What is pending is added to that array. *ret_answered (may be NULL): the
- * answer has an outcome of the name itself.
- */
+/* name NULL: everything. What is pending is added to that array. *ret_answered (may be NULL): the
+ * answer has an outcome of the name itself. */
 static int ask_once(const struct ctl *c, const char *name, struct summary *s, cJSON *pending,
 		    bool *ret_answered)
 {
@@ -278,11 +276,9 @@ static bool has_container(const cJSON *names, const char *pod)
 	return false;
 }
 
-/*
- * Asks for each that is pending by its name. A pod's name restores all of its containers again,
+/* Asks for each that is pending by its name. A pod's name restores all of its containers again,
  * with calls that the daemon waits for: a pod is asked for once none of them is pending. After an
- * error the rest stays pending.
- */
+ * error the rest stays pending. */
 static int ask_again(const struct ctl *c, struct summary *s, cJSON **pending)
 {
 	cJSON *names = *pending;

@@ -70,10 +70,8 @@ static struct drift_facts facts_memory(const struct managed *m, const struct lim
 	};
 }
 
-/*
- * A unit whose files were written: seen is what was found, held is what the files have now. They
- * differ where a lower memory.max was raised before its writer was known.
- */
+/* A unit whose files were written: seen is what was found, held is what the files have now. They
+ * differ where a lower memory.max was raised before its writer was known. */
 struct external_write {
 	struct managed *unit;
 	struct limits seen;
@@ -154,11 +152,9 @@ static bool keeps_headroom(const struct managed *m, const struct limits *stands)
 	       node_memory_take(m, stands->mem_max);
 }
 
-/*
- * Higher than a moment ago, as when systemd writes the headroom that it stores: until its answer,
+/* Higher than a moment ago, as when systemd writes the headroom that it stores: until its answer,
  * which may take seconds, that stays where it is needed and the node has it, and counts in the
- * ledger. Else it is taken back at once.
- */
+ * ledger. Else it is taken back at once. */
 static void bound_unclassified(struct managed *m, const struct limits *seen)
 {
 	struct control *c = &m->control;
@@ -272,10 +268,8 @@ static void follow_owner(struct external_write *l)
 	}
 }
 
-/*
- * The runtime writes what it has on record with every update of a container, and through systemd: a
- * pod's owner sets limits by the spec alone (pod_spec.c).
- */
+/* The runtime writes what it has on record with every update of a container, and through systemd: a
+ * pod's owner sets limits by the spec alone (pod_spec.c). */
 static bool replayed(const struct managed *m, enum resource r, const struct drift_facts *f)
 {
 	return m->pod != NULL &&

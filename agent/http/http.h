@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * HTTP over a Unix socket or TCP on the caller's event loop: no threads, nothing blocks, nothing
+/* HTTP over a Unix socket or TCP on the caller's event loop: no threads, nothing blocks, nothing
  * decides. Limits: connections at once and per address, seconds until the head of a request is
  * complete and for the request as a whole, bytes of a body. A new connection above a limit is
- * taken, and an old one closed for it (agent/http/http_peers.h).
- */
+ * taken, and an old one closed for it (agent/http/http_peers.h). */
 #pragma once
 
 #include "agent/base/listen.h"
@@ -81,10 +79,8 @@ struct http_config {
 
 struct http_server;
 
-/*
- * Listens. config and what it points to must outlive the server. A socket file on which no process
- * listens is replaced; -EADDRINUSE if one does, -EEXIST if the path is no socket.
- */
+/* Listens. config and what it points to must outlive the server. A socket file on which no process
+ * listens is replaced; -EADDRINUSE if one does, -EEXIST if the path is no socket. */
 int http_server_new(sd_event *event, const struct http_config *config, struct http_server **ret);
 /* The port that a TCP server listens on; 0 for a Unix socket. */
 unsigned http_server_port(const struct http_server *s);
@@ -93,10 +89,8 @@ bool http_server_reachable(const struct http_server *s);
 /* Closes every connection and removes the socket file. Not from inside a handler. */
 void http_server_free(struct http_server *s);
 
-/*
- * The route for a path, and what its "*" matched. NULL: there is none; *ret_allow then names the
- * methods that the path does take, or is left as it was.
- */
+/* The route for a path, and what its "*" matched. NULL: there is none; *ret_allow then names the
+ * methods that the path does take, or is left as it was. */
 const struct http_route *http_route_find(const struct http_config *config, const char *method,
 					 const char *path, const char **ret_rest,
 					 const char **ret_allow);
@@ -107,8 +101,6 @@ int http_fail(struct http_response *ret, unsigned status, const char *error, con
 /* True if the peer is root, this process's own user, or in the group. */
 bool http_peer_in_group(int fd, const struct ucred *peer, gid_t group);
 
-/*
- * Decodes %XX of a path into ret, which has room for size bytes. -EBADMSG for a wrong escape, a NUL
- * or a control character, -ENAMETOOLONG.
- */
+/* Decodes %XX of a path into ret, which has room for size bytes. -EBADMSG for a wrong escape, a NUL
+ * or a control character, -ENAMETOOLONG. */
 int http_path_decode(const char *in, size_t size, char *ret);

@@ -7,20 +7,16 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-/*
- * A listening, non-blocking socket at path, mode 0660, owned by the group ((gid_t)-1: unchanged).
- * A file left by a dead process is replaced; -EADDRINUSE if a live one answers, -EEXIST if path is
- * no socket, -ENAMETOOLONG.
- */
+/* A listening, non-blocking socket at path, mode 0660, owned by the group ((gid_t)-1: unchanged). A
+ * file left by a dead process is replaced; -EADDRINUSE if a live one answers, -EEXIST if path is no
+ * socket, -ENAMETOOLONG. */
 int http_socket_listen(const char *path, gid_t group);
 
 /* A listening, non-blocking TCP socket. Where every address is meant and the host has no IPv6, it
  * is IPv4's alone. */
 int http_tcp_listen(const struct listen_address *at);
-/*
- * The next connection, non-blocking, and where it comes from. -EAGAIN: none is waiting; -EMFILE and
- * the like: it keeps waiting.
- */
+/* The next connection, non-blocking, and where it comes from. -EAGAIN: none is waiting; -EMFILE and
+ * the like: it keeps waiting. */
 int http_socket_accept(int listening, struct sockaddr_storage *ret, socklen_t *ret_size,
 		       struct http_peer_address *ret_from);
 /* The port of a socket; 0: not known. */

@@ -33,10 +33,8 @@ struct event_log {
 	void *record_ctx;
 };
 
-/*
- * Probes the journal, because sd_journal_send() succeeds without one. target JOURNAL without a
- * journal: -ENOTCONN, and the log writes to stderr.
- */
+/* Probes the journal, because sd_journal_send() succeeds without one. target JOURNAL without a
+ * journal: -ENOTCONN, and the log writes to stderr. */
 int event_log_open(struct event_log *l, const struct event_log_options *o);
 /* All events go here from now on; NULL: logfmt on stderr, the state before the first call. */
 void event_log_use(struct event_log *l);

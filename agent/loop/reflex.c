@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The passes between two samples: on the reflex clock, and after an event of memory.events. They
- * read only what the laws ask for: one file of a cgroup in which nothing runs.
- */
+/* The passes between two samples: on the reflex clock, and after an event of memory.events. They
+ * read only what the laws ask for: one file of a cgroup in which nothing runs. */
 #include "agent/loop/reflex.h"
 #include "agent/apply/apply.h"
 #include "agent/apply/boost.h"
@@ -67,10 +65,8 @@ static void read_and_decide(struct managed *m, uint32_t first, struct usage *u, 
 	control_reflex_pass(&m->control, u, &x);
 }
 
-/*
- * A process that reads files larger than its limit causes a hundred events of memory.events a
- * second. After an event that changed nothing, the cgroup is read on the reflex clock alone.
- */
+/* A process that reads files larger than its limit causes a hundred events of memory.events a
+ * second. After an event that changed nothing, the cgroup is read on the reflex clock alone. */
 static void mute(struct managed *m)
 {
 	if (control_hot(&m->control) || m->cgroup.events == NULL)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * All units on the clock, those that cannot wait before the others: one cheap file of each shows
- * which these are. A raise is written to a unit's files before the next unit is read.
- */
+/* All units on the clock, those that cannot wait before the others: one cheap file of each shows
+ * which these are. A raise is written to a unit's files before the next unit is read. */
 #include "agent/loop/sweep.h"
 #include "agent/apply/apply.h"
 #include "agent/manage/daemon_state.h"

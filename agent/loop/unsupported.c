@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * A node whose cgroups are not of version 2. Standalone, the start fails. In a cluster the agent
+/* A node whose cgroups are not of version 2. Standalone, the start fails. In a cluster the agent
  * stays up, ready, and reports it: a DaemonSet runs on such nodes too, and a restart would not
- * help. No limit file is opened, and no record on disk is read or written.
- */
+ * help. No limit file is opened, and no record on disk is read or written. */
 #include "agent/loop/unsupported.h"
 #include "agent/cluster/cluster.h"
 #include "agent/loop/folders.h"

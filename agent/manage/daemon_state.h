@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * struct daemon: the parts that the folders from manage to cluster share. Each part has a header of
- * its own, which says what writes it; a function that needs one part takes that part.
- */
+/* struct daemon: the parts that the folders from manage to cluster share. Each part has a header of
+ * its own, which says what writes it; a function that needs one part takes that part. */
 #pragma once
 
 #include "agent/config/config.h"

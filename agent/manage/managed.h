@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What is managed: a systemd unit, a container of a pod, or the pod level above its containers. The
- * same laws hold for units and containers; a pod level follows its containers (pod_level.c).
- */
+/* What is managed: a systemd unit, a container of a pod, or the pod level above its containers. The
+ * same laws hold for units and containers; a pod level follows its containers (pod_level.c). */
 #pragma once
 
 #include "agent/manage/parts.h"
@@ -95,10 +93,8 @@ void managed_lost(struct managed *m);
 void managed_check_levels(struct managed *m);
 /* A cgroup may have appeared that it can be attached to. */
 void managed_check_again(struct managed *m);
-/*
- * The id of an entry does not change while it is in the table: control.target in plans and in the
- * ledger, and managed_cookie() in watches. The next new entry may get the id of a removed one.
- */
+/* The id of an entry does not change while it is in the table: control.target in plans and in the
+ * ledger, and managed_cookie() in watches. The next new entry may get the id of a removed one. */
 struct managed *managed_by_id(const struct daemon *d, uint32_t id); /* NULL: there is none */
 uint64_t managed_cookie(const struct managed *m);
 struct managed *managed_by_cookie(const struct daemon *d, uint64_t cookie); /* likewise */

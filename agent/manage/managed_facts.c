@@ -36,10 +36,8 @@ bool managed_call_pending(const struct managed *m)
 	return m->unit != NULL && port->pending != NULL && port->pending(port->ctx, m->unit);
 }
 
-/*
- * For a scope with a second level systemd stores what the runtime sent, which may be nothing.
- * vscaled adds no property that the scope does not have.
- */
+/* For a scope with a second level systemd stores what the runtime sent, which may be nothing.
+ * vscaled adds no property that the scope does not have. */
 uint32_t managed_props_mask(const struct managed *m)
 {
 	const struct unit_props *p = &m->properties.stored;

@@ -35,10 +35,8 @@ static void read_limit(struct managed *m, const struct managed *at, uint32_t mor
 	oom_lowered(m, at, ret->limits.mem_max);
 }
 
-/*
- * A process was OOM-killed since the last read: under which limit? inotify reports a write when it
- * returns, and a write of less than use returns after the kill.
- */
+/* A process was OOM-killed since the last read: under which limit? inotify reports a write when it
+ * returns, and a write of less than use returns after the kill. */
 void oom_check(struct managed *m, struct usage *u)
 {
 	const struct usage *last = &m->control.last;

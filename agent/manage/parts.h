@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The parts of struct managed. Each has one writer, which its comment names: a folder, or files of
+/* The parts of struct managed. Each has one writer, which its comment names: a folder, or files of
  * it. Others read the members, and call a function of the writer to change one.
- * docs/architecture.md has the table.
- */
+ * docs/architecture.md has the table. */
 #pragma once
 
 #include "agent/annotation/annotation.h"
@@ -25,10 +23,8 @@ struct managed_cgroup {
 	bool was_running;     /* before it was reattached */
 };
 
-/*
- * Can its original limits be known? TRUSTED -> UNKNOWN: pod_recover.c finds none. UNKNOWN ->
- * TRUSTED: it finds them later. UNKNOWN -> ACCEPTED: vscalectl resume.
- */
+/* Can its original limits be known? TRUSTED -> UNKNOWN: pod_recover.c finds none. UNKNOWN ->
+ * TRUSTED: it finds them later. UNKNOWN -> ACCEPTED: vscalectl resume. */
 enum originals_trust {
 	ORIGINALS_TRUSTED,  /* on record, or those that the cgroup has when it is attached */
 	ORIGINALS_UNKNOWN,  /* not written to */
@@ -57,11 +53,9 @@ struct managed_reported {
 	} summed; /* memory that was taken back in several steps, and is reported as one */
 };
 
-/*
- * The next property call, sent at the end of the wake-up. NONE -> DUE or URGENT, DUE -> URGENT:
+/* The next property call, sent at the end of the wake-up. NONE -> DUE or URGENT, DUE -> URGENT:
  * property_request(). Any -> NONE: it was sent, has nothing new, or may not be sent. It stays where
- * PID 1 does not take it, and is DUE again when PID 1 reports a failure.
- */
+ * PID 1 does not take it, and is DUE again when PID 1 reports a failure. */
 enum property_call {
 	PROPERTY_CALL_NONE,
 	PROPERTY_CALL_DUE,
@@ -109,10 +103,8 @@ struct managed_stuck {
 	usec_t nudge_wait;
 };
 
-/*
- * Is the cgroup its own? CONFIRMED -> GUESSED or GUESSED_NEW: it was attached before the API server
- * named the cgroup. Any -> CONFIRMED: the API server names it, or it is released.
- */
+/* Is the cgroup its own? CONFIRMED -> GUESSED or GUESSED_NEW: it was attached before the API server
+ * named the cgroup. Any -> CONFIRMED: the API server names it, or it is released. */
 enum container_attach {
 	ATTACH_CONFIRMED,
 	ATTACH_GUESSED,
@@ -132,11 +124,9 @@ struct managed_container {
 	uint64_t oom_at_restart;  /* kills counted at the container's last restart */
 };
 
-/*
- * memory.max was replaced before its writer was known: found_max is what was found.
+/* memory.max was replaced before its writer was known: found_max is what was found.
  * NONE -> REPLACED or REPLACED_STORED: written. Any -> NONE: the writer is known, or the cgroup is
- * gone.
- */
+ * gone. */
 enum drift_early {
 	DRIFT_EARLY_NONE,
 	DRIFT_EARLY_REPLACED,

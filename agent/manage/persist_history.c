@@ -16,10 +16,8 @@ static usec_t left(usec_t until, usec_t now)
 	return until > now ? until - now : 0;
 }
 
-/*
- * Of the live copies of one workload's history the one with most samples is kept: each began as a
- * copy, so that adding them up would count the common part several times.
- */
+/* Of the live copies of one workload's history the one with most samples is kept: each began as a
+ * copy, so that adding them up would count the common part several times. */
 static const struct managed *best_sibling(const struct daemon *d, const struct managed *m)
 {
 	const struct managed *best = NULL;

@@ -23,10 +23,8 @@
 #define FAILURES_MAX 3
 /* Cgroups, besides vscaled's own, by which the order of memory.stat's counters is verified. */
 #define PROOFS_MAX 4
-/*
- * memory.stat in a pass flushes it for every group that ran; read from the file, it costs as much
- * as this many groups in such a pass.
- */
+/* memory.stat in a pass flushes it for every group that ran; read from the file, it costs as much
+ * as this many groups in such a pass. */
 #define STAT_SHARE 16
 
 #define REFLEX_PASS (USAGE_CPU | USAGE_THROTTLE | USAGE_MEM)
@@ -133,10 +131,8 @@ static bool prove_by(struct daemon *d, const char *path, struct cg_probe *p)
 	       u.stat.anon > 0 && u.stat.file > 0;
 }
 
-/*
- * No type describes the order of memory.stat's counters. In a container vscaled does not know its
- * own cgroup, and one may have counters of 0: the cgroups right below the root serve as well.
- */
+/* No type describes the order of memory.stat's counters. In a container vscaled does not know its
+ * own cgroup, and one may have counters of 0: the cgroups right below the root serve as well. */
 static void prove(struct daemon *d, struct cg_probe *p)
 {
 	int fd = openat(d->host.root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -301,11 +297,9 @@ void reader_end(struct daemon *d)
 	d->reader.passed = false;
 }
 
-/*
- * Pressure since the kernel last added it up, up to two seconds ago, is not in the records. That of
+/* Pressure since the kernel last added it up, up to two seconds ago, is not in the records. That of
  * the CPU is only shown; memory's decides about shrinks, so it comes from the file, unless nothing
- * ran since the last sample that could have waited.
- */
+ * ran since the last sample that could have waited. */
 static bool pressure_stale(const struct managed *m)
 {
 	struct usage u;

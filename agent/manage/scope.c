@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * When PID 1 may be called for a container: not while its runtime creates it. Files may be written
- * at any time; the runtime's own Set replaces them once, and is corrected like any echo.
- */
+/* When PID 1 may be called for a container: not while its runtime creates it. Files may be written
+ * at any time; the runtime's own Set replaces them once, and is corrected like any echo. */
 #include "agent/manage/scope.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"

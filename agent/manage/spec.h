@@ -12,9 +12,7 @@ struct managed;
 bool limit_same(enum resource r, uint64_t a, uint64_t b);
 /* Does the record say that vscaled sent this value of its spec? */
 bool spec_sent_by_us(const struct managed *m, enum resource r, uint64_t value);
-/*
- * The memory limit that the runtime may write at any moment: its present one, while a CPU manager
+/* The memory limit that the runtime may write at any moment: its present one, while a CPU manager
  * is at work or the kubelet carries out an external resize. A lower limit that the owner set and
- * that is not adopted yet counts. 0: it writes none.
- */
+ * that is not adopted yet counts. 0: it writes none. */
 uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container *c);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The daemon's counters for /metrics (agent/metrics/metrics.h). Fixed size, zero at the start; each
+/* The daemon's counters for /metrics (agent/metrics/metrics.h). Fixed size, zero at the start; each
  * comment says where its owner increments the counter. What can be read from the daemon's state at
- * the time of a scrape is not counted here.
- */
+ * the time of a scrape is not counted here. */
 #pragma once
 
 #include "policy/report/report.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The metrics for Prometheus. The daemon fills one struct metrics_input at a scrape;
+/* The metrics for Prometheus. The daemon fills one struct metrics_input at a scrape;
  * metrics_table.c has a row for each metric; metrics_page.c writes them. A test compares
  * docs/metrics.md with the table.
  *
  * Series exist only for what is in the input: what is no longer managed is missing from the next
- * scrape. Nothing of a scrape is kept.
- */
+ * scrape. Nothing of a scrape is kept. */
 #pragma once
 
 #include "agent/base/process.h"
@@ -92,20 +90,16 @@ struct metrics_input {
 void metrics_input_reserve(struct metrics_input *in, size_t count);
 /* A new thing at the end, initialised; NULL: no memory. Valid until the next one. */
 struct metrics_thing *metrics_input_add(struct metrics_input *in);
-/*
- * Adds what a view knows: who it is, mode, state, limits, bounds, use; a view of a pod itself adds
+/* Adds what a view knows: who it is, mode, state, limits, bounds, use; a view of a pod itself adds
  * nothing. A control_unit_fn, in is a struct metrics_input. The names must stay until there
- * is a page. Not known to a view: oom_kills, and a unit's spec.
- */
+ * is a page. Not known to a view: oom_kills, and a unit's spec. */
 void metrics_input_view(void *in, const struct unit_view *v);
 /* What the status knows: version, cluster, pause, configuration, the last save's time, wake-ups. */
 void metrics_input_status(struct metrics_input *in, const struct status_view *v);
 void metrics_input_drop(struct metrics_input *in);
 
-/*
- * The page of one scrape: megabytes on a large node, of which only a few KB are in memory at a
- * time.
- */
+/* The page of one scrape: megabytes on a large node, of which only a few KB are in memory at a
+ * time. */
 struct metrics_page;
 /* Takes over what in owns and copies what is only borrowed: names, counters. -ENOMEM: in keeps it.
  */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Serves /metrics, /livez, /readyz and /healthz over TCP, and nothing else: every client that
- * reaches the port may read them. The control API stays on its Unix socket.
- */
+/* Serves /metrics, /livez, /readyz and /healthz over TCP, and nothing else: every client that
+ * reaches the port may read them. The control API stays on its Unix socket. */
 #pragma once
 
 #include "agent/metrics/metrics.h"

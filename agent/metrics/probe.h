@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * /livez and /readyz, as a Kubernetes component answers them: "ok", or what is wrong; ?verbose
+/* /livez and /readyz, as a Kubernetes component answers them: "ok", or what is wrong; ?verbose
  * names every check, ?exclude=NAME leaves one out. Liveness checks only whether the loop runs: an
- * agent that cannot reach the API server still sizes.
- */
+ * agent that cannot reach the API server still sizes. */
 #pragma once
 
 #include "agent/http/http.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Which container of a pod an unknown cgroup can belong to, and what follows when the API server
- * reports later that it is another one's. Private to pod_find.c and pod_guess.c.
- */
+/* Which container of a pod an unknown cgroup can belong to, and what follows when the API server
+ * reports later that it is another one's. Private to pod_find.c and pod_guess.c. */
 #pragma once
 
 #include "cgroup/kubepods.h"

@@ -62,10 +62,8 @@ static struct limits with_limit(const struct limits *l, enum resource r, uint64_
 	return with;
 }
 
-/*
- * The owner's value becomes the original and the held limit. It is written at once, because the
- * kubelet does not write a cgroup that it believes to have that value.
- */
+/* The owner's value becomes the original and the held limit. It is written at once, because the
+ * kubelet does not write a cgroup that it believes to have that value. */
 static void adopt(struct managed *m, enum resource r, uint64_t value)
 {
 	struct daemon *d = m->daemon;

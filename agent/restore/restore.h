@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Restores the originals: the daemon does it on request, vscalectl when the daemon does not run. No
+/* Restores the originals: the daemon does it on request, vscalectl when the daemon does not run. No
  * memory value is written below use + margin unless force is set: it is left as it is and listed.
  */
 #pragma once
@@ -28,12 +27,10 @@ struct restore {
 	bool spec_stays; /* the API server is not informed: the result says where the pod's spec
 			    holds values of vscaled */
 	bool keep_pods; /* the daemon restores the specs: records of pods stay until that is done */
-	/*
-	 * Returns a static text: why the unit or container of this name must not be touched now;
+	/* Returns a static text: why the unit or container of this name must not be touched now;
 	 * NULL: it may be. Called once for each one to be restored, before the first write. Nothing
 	 * is written to a pending one, except that the memory of a pod is raised for the containers
-	 * in it that may be touched. A NULL function: everything may be touched.
-	 */
+	 * in it that may be touched. A NULL function: everything may be touched. */
 	const char *(*pending)(void *ctx, const char *name);
 	void *pending_ctx;
 	bool reclaim; /* page cache that keeps an original from fitting may be reclaimed first;
@@ -43,22 +40,18 @@ struct restore {
 /* Called once for each record. */
 typedef void restore_each_fn(void *arg, const struct restore_result *result);
 
-/*
- * Restores the unit, NAMESPACE/POD/CONTAINER, or NAMESPACE/POD with all its containers of that
+/* Restores the unit, NAMESPACE/POD/CONTAINER, or NAMESPACE/POD with all its containers of that
  * name; NULL: everything. Memory is raised from the parents down, then each record is restored from
  * the children up. For a container by its own name the limit of its pod is raised too, if that is
  * needed. Records that are fully restored, or whose unit or container is gone, are removed from the
  * set; a pod that is gone gives no result. The caller saves the set. -ENOENT: no record of that
- * name.
- */
+ * name. */
 int restore_set(const struct restore *r, struct baseline_set *set, const char *name,
 		restore_each_fn *each, void *arg);
 
-/*
- * Raises memory.high to the original for every record that is marked as lowered, and removes the
+/* Raises memory.high to the original for every record that is marked as lowered, and removes the
  * mark; changes nothing else. Returns the number of units, or the first error after having tried
- * all.
- */
+ * all. */
 int restore_lift(const struct restore *r, struct baseline_set *set);
 
 /* "web.service" of "unit:web.service"; NULL for keys of another kind. */

@@ -240,10 +240,8 @@ static bool lower_max(struct work *w, uint64_t to)
 	return r >= 0 && r != APPLY_REFUSED;
 }
 
-/*
- * Before the call to systemd: it may take seconds, and ends in a write of memory.max without a
- * check of use. Once the file has the lower one of the two originals, use cannot exceed either.
- */
+/* Before the call to systemd: it may take seconds, and ends in a write of memory.max without a
+ * check of use. Once the file has the lower one of the two originals, use cannot exceed either. */
 static void lower_memory(struct work *w)
 {
 	const struct unit_props *props = &w->target->baseline->props;
@@ -408,10 +406,8 @@ void restore_unit(const struct restore *r, const struct restore_target *t,
 	cg_close(w.cg);
 }
 
-/*
- * A call to systemd re-asserts every value it holds, so it goes out only if its own memory.high is
- * the low one, and then carries the memory.max that the kernel holds, should that be higher.
- */
+/* A call to systemd re-asserts every value it holds, so it goes out only if its own memory.high is
+ * the low one, and then carries the memory.max that the kernel holds, should that be higher. */
 static int lift_property(struct work *w)
 {
 	struct unit_props stored;

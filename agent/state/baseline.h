@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The originals of a unit or container: the values before vscaled's first write, for a restore.
- * Keys: "unit:web.service", "pod:UID/CONTAINER", and "pod:UID" for the pod's own cgroup.
- */
+/* The originals of a unit or container: the values before vscaled's first write, for a restore.
+ * Keys: "unit:web.service", "pod:UID/CONTAINER", and "pod:UID" for the pod's own cgroup. */
 #pragma once
 
 #include "agent/state/record.h"

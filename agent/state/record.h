@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The text form of one struct: a line of `name=value` fields in a fixed order, one space between.
- * There is exactly one way to write a value, and reading refuses every other.
- */
+/* The text form of one struct: a line of `name=value` fields in a fixed order, one space between.
+ * There is exactly one way to write a value, and reading refuses every other. */
 #pragma once
 
 #include "policy/base/base.h"
@@ -49,11 +47,9 @@ struct record_text {
 	size_t len, size;
 	bool failed; /* a part is missing */
 };
-/*
- * For record_write(). In contrast to open_memstream(), which doubles its buffer and writes to all
+/* For record_write(). In contrast to open_memstream(), which doubles its buffer and writes to all
  * of it while it holds the old one, this needs no more memory than the text and RECORD_TEXT_STEP.
- * NULL: errno.
- */
+ * NULL: errno. */
 #define RECORD_TEXT_STEP (128 * KIB)
 FILE *record_open(struct record_text *t);
 /* Closes f, of record_open(). -ENOMEM: the text is not complete. */

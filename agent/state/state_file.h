@@ -26,18 +26,14 @@ struct state_file {
 
 void state_file_free(struct state_file *f);
 
-/*
- * Replaces the file: temporary file, fsync, rename, fsync of the folder. On failure the file that
+/* Replaces the file: temporary file, fsync, rename, fsync of the folder. On failure the file that
  * was there is whole (only when the very last fsync fails is it already the new one).
- * -EFBIG: more than max_bytes.
- */
+ * -EFBIG: more than max_bytes. */
 int state_file_save(int dir, const struct state_kind *k, const char *body, size_t len);
 
-/*
- * -ENOENT: there is none. -EBADMSG: damaged or too large; -EPROTONOSUPPORT: written by a newer
+/* -ENOENT: there is none. -EBADMSG: damaged or too large; -EPROTONOSUPPORT: written by a newer
  * version. In these two cases the file is set aside under another name, which goes to aside
- * (STATE_ASIDE_MAX bytes; "" in every other case, and when even the renaming failed).
- */
+ * (STATE_ASIDE_MAX bytes; "" in every other case, and when even the renaming failed). */
 int state_file_load(int dir, const struct state_kind *k, char *aside, struct state_file *ret);
 
 /* For a body that the caller could not decode: sets the file aside as damaged. */

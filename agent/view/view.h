@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The daemon's state as its clients see it, in plain values. The daemon fills them, view_json.c
+/* The daemon's state as its clients see it, in plain values. The daemon fills them, view_json.c
  * prints them; nothing here decides. Strings and arrays are borrowed for the duration of one call;
  * a NULL string is "not known". Amounts are millicores for CPU and bytes for memory; LIMIT_MAX
- * means no limit and VIEW_NONE means not known or not set.
- */
+ * means no limit and VIEW_NONE means not known or not set. */
 #pragma once
 
 #include "agent/view/view_pod.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The views as JSON. The keys are a contract (docs/control-api.md): they come from tables with one
- * row for each key, and a test compares the documentation with the tables.
- */
+/* The views as JSON. The keys are a contract (docs/control-api.md): they come from tables with one
+ * row for each key, and a test compares the documentation with the tables. */
 #pragma once
 
 #include "agent/view/view.h"

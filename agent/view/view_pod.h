@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The part of view.h for a cluster: the API server in the status, and for a container the facts of
+/* The part of view.h for a cluster: the API server in the status, and for a container the facts of
  * its pod, its namespace and the API server. The rules of view.h hold: borrowed texts, NULL = not
- * known, VIEW_NONE = not known or not set.
- */
+ * known, VIEW_NONE = not known or not set. */
 #pragma once
 
 #include "policy/types/limits.h"

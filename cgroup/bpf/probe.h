@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Loading a BPF program, and the reason why it cannot be: a program that does not load is a missing
- * convenience, never a failed start.
- */
+/* Loading a BPF program, and the reason why it cannot be: a program that does not load is a missing
+ * convenience, never a failed start. */
 #pragma once
 
 #include <stddef.h>
@@ -17,16 +15,12 @@ struct cg_probe {
 	char why[CG_PROBE_TEXT_BYTES]; /* one line; which build of it serves, or why none does */
 };
 
-/*
- * Whether programs can be loaded here at all: the kernel describes its types, and this process has
- * CAP_BPF and CAP_PERFMON. 0, or -errno with the reason in p->why.
- */
+/* Whether programs can be loaded here at all: the kernel describes its types, and this process has
+ * CAP_BPF and CAP_PERFMON. 0, or -errno with the reason in p->why. */
 int cg_probe_host(struct cg_probe *p);
 
-/*
- * Loading is over: gives up CAP_BPF and CAP_PERFMON for good. What is loaded goes on without them.
- * Under "no new privileges" no program that is executed gets them back either.
- */
+/* Loading is over: gives up CAP_BPF and CAP_PERFMON for good. What is loaded goes on without them.
+ * Under "no new privileges" no program that is executed gets them back either. */
 int cg_probe_drop_rights(void);
 
 /* One line into p->why; returns error, which it stores as well. */
@@ -42,9 +36,7 @@ int cg_probe_share(int map_fd, size_t bytes, void **ret, struct cg_probe *p);
 /* NULL is fine. */
 void cg_probe_unshare(void *shared, size_t bytes);
 
-/*
- * Between these two, libbpf's messages are kept instead of printed. cg_probe_listen_end() adds the
- * last one to p->why (if p->error is set), so that the reason names what the kernel refused.
- */
+/* Between these two, libbpf's messages are kept instead of printed. cg_probe_listen_end() adds the
+ * last one to p->why (if p->error is set), so that the reason names what the kernel refused. */
 void cg_probe_listen(void);
 void cg_probe_listen_end(struct cg_probe *p);

@@ -42,12 +42,10 @@ static const struct build {
 };
 
 // clang-format off
-/*
- * Lines of memory.stat: the kernel's name of each, and its place in memcg_vmstats.state where the
+/* Lines of memory.stat: the kernel's name of each, and its place in memcg_vmstats.state where the
  * array holds only what the memory controller counts (since 6.10). There the order is that of
  * memcg_node_stat_items in mm/memcontrol.c, which no type describes; -1: counted from the array's
- * end.
- */
+ * end. */
 static const struct stat_name {
 	const char *type;
 	const char *name;

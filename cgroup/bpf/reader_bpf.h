@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The BPF reader: the counters and limits of many cgroups in one read(), the same struct usage as
+/* The BPF reader: the counters and limits of many cgroups in one read(), the same struct usage as
  * the text reader's. It needs Linux 6.1, CAP_BPF and CAP_PERFMON (cgroup/bpf/probe.h); where it
  * does not serve, or for parts that it does not offer, there is the text reader (cgroup/reader.h).
  *
@@ -10,8 +9,7 @@
  *
  * How fresh: everything is as of the pass, CPU time and memory.stat flushed right before it (so
  * memory.stat is fresher than the file, which lags by up to 64 pages per CPU). Pressure alone is as
- * of the kernel's last aggregation, up to 2 s ago: CG_SCAN_STALE. Reading the file aggregates.
- */
+ * of the kernel's last aggregation, up to 2 s ago: CG_SCAN_STALE. Reading the file aggregates. */
 #pragma once
 
 #include "cgroup/bpf/probe.h"
@@ -22,12 +20,10 @@ struct cg_scan;
 #define CG_SCAN_SLOTS_MAX 65536u
 #define CG_SCAN_STALE     (USAGE_PSI_CPU | USAGE_PSI_MEM)
 
-/*
- * A reader for up to slots cgroups below root_dirfd, a folder of the version 2 hierarchy (its root
+/* A reader for up to slots cgroups below root_dirfd, a folder of the version 2 hierarchy (its root
  * is best: a pass walks every cgroup below). *p has the result of loading the program, whatever is
  * returned: 0; -EOPNOTSUPP: built without BPF or a kernel without it; -EPERM; else -errno. Loading
- * takes some 100 ms and, in a process of its own, some 12 MB.
- */
+ * takes some 100 ms and, in a process of its own, some 12 MB. */
 int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg_probe *p);
 /* Unloads and frees; NULL is fine. */
 void cg_scan_close(struct cg_scan *s);
@@ -50,11 +46,9 @@ void cg_scan_withdraw(struct cg_scan *s, uint32_t parts);
 /* Reads want of every added cgroup. -ENODEV: the root is gone; else -errno. */
 int cg_scan_pass(struct cg_scan *s, uint32_t want);
 
-/*
- * What the last pass read of one cgroup, as cg_read() would return it: in ret->have are the bits of
+/* What the last pass read of one cgroup, as cg_read() would return it: in ret->have are the bits of
  * want that could be filled. -ENODEV: the cgroup is gone, or not below the root, or was added after
- * the pass; -EBADMSG. *ret is written on success only.
- */
+ * the pass; -EBADMSG. *ret is written on success only. */
 int cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct usage *ret);
 /* What the last pass was for, of what is offered. */
 uint32_t cg_scan_passed(const struct cg_scan *s);
@@ -64,19 +58,15 @@ struct cg_scan_slots {
 	uint32_t own, inner;
 };
 
-/*
- * In the place of cg_read(c, want, ret): from the last pass, except for by_text (CG_SCAN_STALE
+/* In the place of cg_read(c, want, ret): from the last pass, except for by_text (CG_SCAN_STALE
  * where pressure must be of now), for what the pass was not for and for what is not offered: these
  * come from c's files. All of it does when s is NULL, or when the pass has nothing of this cgroup
- * or of its second level.
- */
+ * or of its second level. */
 int cg_scan_read(const struct cg_scan *s, struct cg_scan_slots slots, struct cg *c, uint32_t want,
 		 uint32_t by_text, struct usage *ret);
 
-/*
- * Compares every part with what the files of this cgroup say, and stops offering parts that differ
+/* Compares every part with what the files of this cgroup say, and stops offering parts that differ
  * time and again. *p then names them (error stays 0). For the places of memory.stat's counters,
  * which no type describes, this is the proof: call it once after opening, with a cgroup that has
- * memory in use, such as the process's own. -errno: nothing could be compared.
- */
+ * memory in use, such as the process's own. -errno: nothing could be compared. */
 int cg_scan_prove(struct cg_scan *s, struct cg *c, struct cg_probe *p);

@@ -12,18 +12,14 @@ struct scan_expect {
 	uint32_t want;       /* enum usage_have */
 };
 
-/*
- * Fills *ret with what the record has of want. -ENODEV: the pass did not come by this cgroup;
+/* Fills *ret with what the record has of want. -ENODEV: the pass did not come by this cgroup;
  * -EBADMSG: not a record, another cgroup's, or values that no kernel file would show. *ret is
- * written on success only.
- */
+ * written on success only. */
 int scan_record_decode(const void *bytes, size_t len, const struct scan_expect *e,
 		       struct usage *ret);
 
-/*
- * The fields, a bit each, in which scan lies outside of two text reads that frame its pass, or that
- * neither of them has. The first of the two also aggregates, so pressure is no exception.
- */
+/* The fields, a bit each, in which scan lies outside of two text reads that frame its pass, or that
+ * neither of them has. The first of the two also aggregates, so pressure is no exception. */
 uint64_t scan_differing_fields(const struct usage *before, const struct usage *scan,
 			       const struct usage *after);
 /* The parts (enum usage_have) that these fields are of. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Cgroups made and removed anywhere in the version 2 hierarchy, within milliseconds and without
- * watching each folder. Where it does not serve, cgroup/watch.h does the same folder by folder.
- */
+/* Cgroups made and removed anywhere in the version 2 hierarchy, within milliseconds and without
+ * watching each folder. Where it does not serve, cgroup/watch.h does the same folder by folder. */
 #pragma once
 
 #include "cgroup/bpf/probe.h"

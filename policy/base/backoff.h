@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * How long to wait before the next try: doubling from 800 ms to 30 s, each wait stretched by up to
- * itself at random, so that many nodes do not come back at once. The figures are client-go's.
- */
+/* How long to wait before the next try: doubling from 800 ms to 30 s, each wait stretched by up to
+ * itself at random, so that many nodes do not come back at once. The figures are client-go's. */
 #pragma once
 
 #include "policy/base/base.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Kubernetes quantities: "100m", "0.5", "1e3", "1536Mi", "128974848".
+/* Kubernetes quantities: "100m", "0.5", "1e3", "1536Mi", "128974848".
  *
  * The finest unit is a nano; what is finer rounds away from zero, as in Kubernetes. Beyond
- * 2^63 - 1 whole units Kubernetes silently caps, here it is -ERANGE.
- */
+ * 2^63 - 1 whole units Kubernetes silently caps, here it is -ERANGE. */
 #pragma once
 
 #include "policy/base/base.h"
@@ -20,10 +18,8 @@ int quantity_parse(const char *s, __int128 *ret_nano);
 int quantity_parse_cpu(const char *s, uint64_t *ret_milli);
 int quantity_parse_bytes(const char *s, uint64_t *ret_bytes);
 
-/*
- * For people and logs; all return buf, which is empty when size does not do (QUANTITY_TEXT_SIZE
- * always does). LIMIT_MAX gives "max".
- */
+/* For people and logs; all return buf, which is empty when size does not do (QUANTITY_TEXT_SIZE
+ * always does). LIMIT_MAX gives "max". */
 /* "500m", "2". */
 const char *quantity_format_cpu(uint64_t milli, char *buf, size_t size);
 /* Exact: "512Mi", "1000". */

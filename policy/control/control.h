@@ -165,11 +165,9 @@ void control_set_pod(struct control *c, const struct pod_bounds *pod);
 /* Call it after control_restarted() and whenever one of the two values changes. */
 void control_set_life(struct control *c, const struct control_life *life);
 
-/*
- * Startup boost. Call it in every wake-up, before everything else: it adds a step when the boost
+/* Startup boost. Call it in every wake-up, before everything else: it adds a step when the boost
  * begins or ends. The boosted limit is temporary: control_lasting() is the limit that returns
- * afterwards, and the one that is reported.
- */
+ * afterwards, and the one that is reported. */
 void control_boost(struct control *c, const struct control_context *x);
 /* What must be on disk before control_boost(): the limit to return to; 0: no boosted limit is held
  * or about to be written. */
@@ -180,11 +178,9 @@ uint64_t control_lasting(const struct control *c, enum resource r);
 
 /* A sample, the first or the next one: everything is read. */
 void control_observe(struct control *c, const struct usage *u, const struct control_context *x);
-/*
- * A reflex pass, by the timer or after an event, with what was read: nothing goes into history.
+/* A reflex pass, by the timer or after an event, with what was read: nothing goes into history.
  * control_reflex_wants() says in stages what to read: the next group (enum usage_have) by what u
- * has so far, 0 when that is all. Limits are not read again.
- */
+ * has so far, 0 when that is all. Limits are not read again. */
 uint32_t control_reflex_wants(const struct control *c, const struct usage *u);
 void control_reflex_pass(struct control *c, const struct usage *u, const struct control_context *x);
 /* For a sample with everything but memory.stat: true when that cannot have changed since it was
@@ -198,8 +194,7 @@ bool control_presses(const struct control *c, const struct usage *u);
 /* The pod's memory was full and the kernel OOM-killed for that: handled as if its own limit had
  * been hit. Call it before the usage that contains the kill. */
 void control_pod_full(struct control *c, usec_t now);
-/*
- * An external writer lowered memory.max, in the container's file or the pod's. An OOM kill within a
+/* An external writer lowered memory.max, in the container's file or the pod's. An OOM kill within a
  * second of it is attributed to that write: the desired limit then follows from use, not from the
  * held limit. Call it before the usage that contains the kill, and before the limit is corrected.
  */
@@ -244,11 +239,9 @@ void control_shift_clock(struct control *c, int64_t step_usec);
 
 /* memory.max for a writer that lags (the stored property), never below the held limit. */
 uint64_t control_mem_property(const struct control *c, const struct tuning *t);
-/*
- * Does the stored property, `stored` now, need a raise? Yes as soon as less than half of the wanted
+/* Does the stored property, `stored` now, need a raise? Yes as soon as less than half of the wanted
  * headroom is left, with or without growth: PID 1 may be busy with a reload when growth begins, and
- * writes the old property at its end.
- */
+ * writes the old property at its end. */
 bool control_mem_property_short(const struct control *c, const struct tuning *t, uint64_t stored);
 /* memory.high outside of trials and without the brake, in proportion to the original one. */
 uint64_t control_mem_high(const struct control *c, uint64_t mem_max);

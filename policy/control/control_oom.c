@@ -12,12 +12,10 @@
 /* A run that goes on for this long was not ended by the kill. */
 #define LIVES_ON_USEC (10 * USEC_PER_SEC)
 
-/*
- * memory.oom.group ends all processes of the group at once: that is one kill. The kernel counts the
+/* memory.oom.group ends all processes of the group at once: that is one kill. The kernel counts the
  * first victim, then the group, then the other victims (oom_kill_process()): the counters may be
  * read in between. Whether single processes or groups are killed does not change in a cgroup's
- * life: kubelet and systemd set memory.oom.group at the start.
- */
+ * life: kubelet and systemd set memory.oom.group at the start. */
 static uint64_t kills(const struct mem_events *then, const struct mem_events *now)
 {
 	uint64_t singles = now->oom_kill - then->oom_kill;
@@ -59,11 +57,9 @@ static uint64_t limit_now(const struct control *c)
 	return MAX(c->kernel.mem_max, c->unclassified_bytes);
 }
 
-/*
- * A kill under an external writer's limit. Use was at least that limit, or there would be no kill,
+/* A kill under an external writer's limit. Use was at least that limit, or there would be no kill,
  * and at most the limit before the write and the highest charge. prev: before the kill, u: with the
- * kill.
- */
+ * kill. */
 static struct oom_kill kill_by_writer(const struct control *c, const struct usage *prev,
 				      const struct usage *u, usec_t now)
 {
@@ -105,11 +101,9 @@ static void record(struct control *c, const struct tuning *t, uint64_t use, usec
 		history_add_memory(&c->history, &t->history, needed, true, now_real);
 }
 
-/*
- * An OOM kill without a `max` event came from a cgroup above, and this limit was not the reason.
+/* An OOM kill without a `max` event came from a cgroup above, and this limit was not the reason.
  * Exceptions: the pod's limit was full (the sum of its containers' limits), or an external writer
- * had just lowered the limit: such a write kills without a `max` event.
- */
+ * had just lowered the limit: such a write kills without a `max` event. */
 uint64_t control_oom_desired(struct control *c, const struct usage *prev,
 			     const struct control_context *x)
 {
@@ -172,10 +166,8 @@ static uint64_t clean_cache(const struct mem_stat *s)
 	return s->file > s->shmem ? s->file - s->shmem : 0;
 }
 
-/*
- * The highest need since prev. A new memory.peak says how much was charged, but not for what: the
- * smaller amount of page cache before and after it is taken to be its cache.
- */
+/* The highest need since prev. A new memory.peak says how much was charged, but not for what: the
+ * smaller amount of page cache before and after it is taken to be its cache. */
 uint64_t control_mem_need(const struct usage *prev, const struct usage *u)
 {
 	uint64_t now = MAX(mem_working_set(u), mem_use(u)), cache;

@@ -7,10 +7,8 @@
  * within this time. */
 #define HOT_PERMILLE 800
 #define HOT_USEC     (10 * USEC_PER_SEC)
-/*
- * A container that did not run did not allocate: zeroing a page takes a quarter of a microsecond,
- * so this much CPU time is less than a mebibyte.
- */
+/* A container that did not run did not allocate: zeroing a page takes a quarter of a microsecond,
+ * so this much CPU time is less than a mebibyte. */
 #define RAN_USEC 50
 /* memory.stat costs as much as eight other files: it is read when memory.current has moved by this
  * share of the way to the limit, and no less than this. */
@@ -133,10 +131,8 @@ bool control_brake_off(struct control *c, struct change *ret)
 	return stands && ret->to > ret->from;
 }
 
-/*
- * The runtime may replay its own, lower limit at any moment: growth is held below it, for as long
- * as a brake may hold, until the kubelet has passed the spec's higher limit to the runtime.
- */
+/* The runtime may replay its own, lower limit at any moment: growth is held below it, for as long
+ * as a brake may hold, until the kubelet has passed the spec's higher limit to the runtime. */
 uint64_t control_brake_max(const struct control *c, uint64_t mem_max)
 {
 	uint64_t replay = c->pod.replay_mem_bytes;

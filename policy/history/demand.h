@@ -32,12 +32,10 @@ struct cpu_rates {
 	uint32_t throttle_ppm; /* throttled / periods, 0 without periods */
 };
 
-/*
- * cur - prev over span_usec. limit_milli = the CPU limit during the span (LIMIT_MAX: none),
+/* cur - prev over span_usec. limit_milli = the CPU limit during the span (LIMIT_MAX: none),
  * node_milli = CPUs of the node x 1000.
  * -EINVAL when the counters went back (another cgroup), usage is missing or span is 0; ret
- * untouched.
- */
+ * untouched. */
 int cpu_rates_between(const struct usage *prev, const struct usage *cur, usec_t span_usec,
 		      uint64_t node_milli, struct cpu_rates *ret);
 

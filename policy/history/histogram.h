@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * VPA's histogram: weights in linear or exponential buckets, old weights fading with a half life.
+/* VPA's histogram: weights in linear or exponential buckets, old weights fading with a half life.
  *
  * Every operation gives the doubles that VPA 1.8 gives, so the order of the arithmetic is part of
- * the contract: no fused multiply-add, no reassociation, no table in place of the logarithm.
- * Values are cores or bytes. Times are realtime in microseconds; VPA counts nanoseconds, and both
- * give the same bits because the exponent is formed from nanoseconds here too.
- */
+ * the contract: no fused multiply-add, no reassociation, no table in place of the logarithm. Values
+ * are cores or bytes. Times are realtime in microseconds; VPA counts nanoseconds, and both give the
+ * same bits because the exponent is formed from nanoseconds here too. */
 #pragma once
 
 #include "policy/base/base.h"
@@ -36,11 +34,9 @@ extern const struct histogram_options histogram_memory;
 /* Bucket of a value; what lies outside goes to the first or the last one. */
 uint32_t histogram_find(const struct histogram_options *o, double value);
 
-/*
- * Only the buckets that were ever used have room: a container touches a fifth of them. So it owns
+/* Only the buckets that were ever used have room: a container touches a fifth of them. So it owns
  * memory: it may be moved by assignment, never copied so. A sample that there is no memory for is
- * lost.
- */
+ * lost. */
 struct histogram {
 	const struct histogram_options *options; /* borrowed */
 	double *weight; /* owned: of `count` buckets from `from` on; all others weigh nothing */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * VPA's two bucket tables as data: first * (1.05^n - 1) / 0.05. The unit test computes them anew
- * with histogram_options_exponential() and compares every bit.
- */
+/* VPA's two bucket tables as data: first * (1.05^n - 1) / 0.05. The unit test computes them anew
+ * with histogram_options_exponential() and compares every bit. */
 #include "policy/history/histogram.h"
 
 /* log(1.05) */

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What is remembered of one workload's container or unit, and the recommendation made from it.
+/* What is remembered of one workload's container or unit, and the recommendation made from it.
  *
  * CPU: weights are seconds. The active part of a span goes to its demand, the idle rest to bucket
  * 0. lower, target, upper are percentiles of all time; peak is one of active time alone. Memory:
  * one peak per window, weight 1, at the window's end; target as VPA, peak = the decayed highest
  * windows. algorithm vpa feeds and reads the same histograms by VPA's rules instead
- * (policy/history/vpa.h).
- */
+ * (policy/history/vpa.h). */
 #pragma once
 
 #include "policy/history/demand.h"

@@ -55,10 +55,8 @@ static void shift_window(struct vpa_container *c, usec_t now)
 	c->oom_peak = 0;
 }
 
-/*
- * Counts a peak at the end of its window. In a window with a peak only a larger one counts, and in
- * place of the old; a first peak of exactly 0 keeps all later ones of its window out, as in VPA.
- */
+/* Counts a peak at the end of its window. In a window with a peak only a larger one counts, and in
+ * place of the old; a first peak of exactly 0 keeps all later ones of its window out, as in VPA. */
 static void add_peak(struct vpa_container *c, int64_t bytes, usec_t now, int64_t *peak)
 {
 	struct histogram *h = &c->aggregate->memory;

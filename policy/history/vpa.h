@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What VPA keeps about a container, and how samples and OOM kills change it.
+/* What VPA keeps about a container, and how samples and OOM kills change it.
  *
  * Amounts are millicores or bytes in int64, as in VPA; a negative sample is refused. Times are
- * realtime in microseconds; 0 = never.
- */
+ * realtime in microseconds; 0 = never. */
 #pragma once
 
 #include "policy/history/histogram.h"

@@ -9,10 +9,8 @@ struct vpa_recommendation {
 	int64_t amount[VPA_BOUND_COUNT][RESOURCE_COUNT]; /* millicores, bytes */
 };
 
-/*
- * containers: how many of the pod have a recommendation, >= 1; resources: bits of what is
- * controlled. Not capped: see vpa_limits.h.
- */
+/* containers: how many of the pod have a recommendation, >= 1; resources: bits of what is
+ * controlled. Not capped: see vpa_limits.h. */
 void vpa_estimate(const struct vpa_aggregate *a, const struct vpa_rules *rules, uint32_t containers,
 		  uint32_t resources, struct vpa_recommendation *ret);
 

@@ -38,11 +38,9 @@ static bool requests_ours(const struct report_facts *f)
 	return f->guaranteed ? limits_ours(f) : f->controlled != CONTROLLED_LIMITS;
 }
 
-/*
- * LimitsOnly in a Guaranteed pod (policy/laws/pod_bounds.h): CPU is sized in the cgroup alone;
+/* LimitsOnly in a Guaranteed pod (policy/laws/pod_bounds.h): CPU is sized in the cgroup alone;
  * memory above the spec is sent with its request, since the class allows nothing else, and neither
- * goes below the original request.
- */
+ * goes below the original request. */
 static uint64_t keep_request(const struct draft *d, size_t i, size_t r, uint64_t want)
 {
 	const struct report_container *c = &d->f->containers[i];
@@ -270,11 +268,9 @@ static uint64_t draft_lack(const struct draft *d)
 	return need > have ? need - have : 0;
 }
 
-/*
- * The kubelet writes the sum of the spec's limits as the pod's limit. What a container that the
+/* The kubelet writes the sum of the spec's limits as the pod's limit. What a container that the
  * lead does not name needs above its own limit is added to one that it names. False: there is no
- * room for it.
- */
+ * room for it. */
 static bool draft_covers_pod(struct draft *d)
 {
 	uint64_t lack = draft_lack(d);

@@ -152,12 +152,10 @@ bool draft_leads(const struct draft *d, size_t i);
 /* The time from which on a memory limit may be lowered: the pod has not grown for long enough. */
 usec_t report_lower_at(const struct report_state *s, const struct report_facts *f);
 
-/*
- * Handles a refusal by the server. True: headroom was refused. The cgroup does not hold headroom,
+/* Handles a refusal by the server. True: headroom was refused. The cgroup does not hold headroom,
  * so its limits stay; the lead is tried again with less headroom, and then not at all for a time
  * (report_lead_denied()). False: a refusal like any other; a pending resize that the lead was to
- * overtake must be withdrawn.
- */
+ * overtake must be withdrawn. */
 bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now);
 /* Are leads paused after refusals? */

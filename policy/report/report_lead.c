@@ -103,10 +103,8 @@ static bool outgrows_spec(const struct draft *d, size_t i)
 	       (use >= scale_permille(spec, LEAD_FROM_PERMILLE) || add_sat(use, soon) >= spec);
 }
 
-/*
- * A replay writes every limit of the spec, so the limit there must be raised before use comes near
- * it. To wait while memory grows would be the greater danger.
- */
+/* A replay writes every limit of the spec, so the limit there must be raised before use comes near
+ * it. To wait while memory grows would be the greater danger. */
 bool draft_leads(const struct draft *d, size_t i)
 {
 	const struct report_container *c = &d->f->containers[i];
@@ -116,11 +114,9 @@ bool draft_leads(const struct draft *d, size_t i)
 	       !draft_bound(d, i) && x->spec_limit < draft_floor(d, i) && outgrows_spec(d, i);
 }
 
-/*
- * Memory must not be raised while the kubelet is about to carry out a pending resize, because it
+/* Memory must not be raised while the kubelet is about to carry out a pending resize, because it
  * writes all values of the container, the old memory limit among them. When the resize is withdrawn
- * in time, the kubelet writes nothing.
- */
+ * in time, the kubelet writes nothing. */
 bool report_can_withdraw(const struct report_state *s)
 {
 	for (size_t i = 0; i < s->count; i++)

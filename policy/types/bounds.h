@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The bounds of a limit, in their order (docs/control-laws.md):
+/* The bounds of a limit, in their order (docs/control-laws.md):
  * heap, user min, user max, the administrator's min and max, LimitRange min, max and ratio,
  * request, QoS, ceiling, refusal, unratified growth, ledger, quantum, then every bound checked
  * again on the rounded value. A desired value rounds up, a ceiling rounds down. Where two bounds
- * contradict each other, the later one wins.
- */
+ * contradict each other, the later one wins. */
 #pragma once
 
 #include "policy/types/limits.h"

@@ -48,11 +48,9 @@ uint64_t cpu_milli_of(uint64_t quota_usec, uint64_t period_usec);
 /* Quota of millicores in a period, at least what the kernel accepts; LIMIT_MAX stays LIMIT_MAX. */
 uint64_t cpu_quota_of(uint64_t milli, uint64_t period_usec);
 
-/*
- * One step of a plan: set one knob of one cgroup.
+/* One step of a plan: set one knob of one cgroup.
  * from, to: for KNOB_CPU_MAX the quota in microseconds per period_usec, for KNOB_MEM_RECLAIM
- * to = bytes to take back, else bytes. LIMIT_MAX = "max".
- */
+ * to = bytes to take back, else bytes. LIMIT_MAX = "max". */
 struct change {
 	uint32_t target; /* id given by the caller; the applier maps it to a cgroup */
 	enum knob knob;

@@ -22,10 +22,8 @@ static uint8_t rank(const struct change *c)
 	return change_lowers(c) ? ranks[c->knob].lower : ranks[c->knob].raise;
 }
 
-/*
- * Levels of one direction must not mix: with two levels all raises of the parent, then the child's.
- * Memory raises of every level stand before the CPU raises of any, see plan.h.
- */
+/* Levels of one direction must not mix: with two levels all raises of the parent, then the child's.
+ * Memory raises of every level stand before the CPU raises of any, see plan.h. */
 bool plan_before(const struct change *a, const struct change *b)
 {
 	bool memory_a = knobs[a->knob].resource == RESOURCE_MEMORY;

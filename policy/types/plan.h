@@ -28,8 +28,6 @@ bool plan_before(const struct change *a, const struct change *b);
 /* Does the step give the cgroup less than it has? memory.reclaim does. */
 bool change_lowers(const struct change *c);
 
-/*
- * The limit of a parent whose children get the given limits (unmanaged ones at their present
- * values): their sum, LIMIT_MAX when one of them is; a parent that is `max` stays it.
- */
+/* The limit of a parent whose children get the given limits (unmanaged ones at their present
+ * values): their sum, LIMIT_MAX when one of them is; a parent that is `max` stays it. */
 uint64_t plan_parent_limit(uint64_t present, const uint64_t *children, size_t count);

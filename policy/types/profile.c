@@ -43,11 +43,9 @@ const struct tuning tuning_default = {
 			.ceiling_permille = 4000,
 			/* PID 1 lags by up to tens of seconds on a host that starts many units. */
 			.property_ahead_usec = 30 * USEC_PER_SEC,
-			/*
-			 * Growth may begin while PID 1 is busy, and a reload that is under way
+			/* Growth may begin while PID 1 is busy, and a reload that is under way
 			 * writes the stored property from before it: 2.3 s in an emulated machine,
-			 * at 100 MB/s.
-			 */
+			 * at 100 MB/s. */
 			.property_room_permille = 250,
 			.property_room_min_bytes = 256 * MIB,
 			.gap_permille = 50,

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What an operator may choose: modes, bounds, and every constant of the laws.
+/* What an operator may choose: modes, bounds, and every constant of the laws.
  * The defaults and their reasons stand in profile.c; agent/config/config.c maps keys to these
  * fields. Shares are in permille (1/1000) or ppm (1/1000000), spans in microseconds, memory in
- * bytes.
- */
+ * bytes. */
 #pragma once
 
 #include "policy/types/limits.h"

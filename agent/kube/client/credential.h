@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A text that is replaced while the agent runs: a token, a CA, a certificate, a key. Symlinks are
- * followed (the kubelet's files are symlinks). The text is overwritten when it is released.
- */
+/* A text that is replaced while the agent runs: a token, a CA, a certificate, a key. Symlinks are
+ * followed (the kubelet's files are symlinks). The text is overwritten when it is released. */
 #pragma once
 
 #include "policy/base/base.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * libcurl, loaded when the first client is made: it and the twenty libraries that it brings take
- * 3 MB, which a node without Kubernetes should not pay.
- */
+/* libcurl, loaded when the first client is made: it and the twenty libraries that it brings take 3
+ * MB, which a node without Kubernetes should not pay. */
 #pragma once
 
 #include <curl/curl.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Typed reading of a parsed JSON text; an error names the place. Absent and null are the same and
- * leave *ret as it is; another type than the expected one is -EBADMSG, described in err.
- */
+/* Typed reading of a parsed JSON text; an error names the place. Absent and null are the same and
+ * leave *ret as it is; another type than the expected one is -EBADMSG, described in err. */
 #pragma once
 
 #include "agent/base/json.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Reads the originals from the annotation vscaled.dev/status (reporter_status_text()), for when the
+/* Reads the originals from the annotation vscaled.dev/status (reporter_status_text()), for when the
  * node's own record is lost. Any client that may change the pod's annotations may have written the
- * annotation: the caller bounds the values before it uses them.
- */
+ * annotation: the caller bounds the values before it uses them. */
 #pragma once
 
 #include "agent/kube/model/pod.h"
@@ -22,12 +20,10 @@ struct kube_originals {
  * container; -ENOMEM. */
 int kube_originals_read(const char *text, const char *container, struct kube_originals *ret);
 
-/*
- * Do the originals agree with the pod object? For each resource of the mask that has a limit, the
+/* Do the originals agree with the pod object? For each resource of the mask that has a limit, the
  * original must be there, positive, no higher than the present limit in the spec, and no lower than
  * the original request; a request that was changed must not be higher than an original limit. A
  * forged value therefore gains nothing: the ceiling follows from no more than what the spec allows
- * already.
- */
+ * already. */
 bool kube_originals_fit(const struct kube_originals *o, const struct kube_container *c,
 			uint32_t resources);

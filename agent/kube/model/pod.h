@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What the agent needs of a Pod, as plain values. decode.c fills it; nothing here decides. CPU in
- * millicores, memory in bytes. The caller of the decoder owns it.
- */
+/* What the agent needs of a Pod, as plain values. decode.c fills it; nothing here decides. CPU in
+ * millicores, memory in bytes. The caller of the decoder owns it. */
 #pragma once
 
 #include "policy/laws/heap.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Splits a list of the API server that is received in pieces: each element of "items" is handed on
+/* Splits a list of the API server that is received in pieces: each element of "items" is handed on
  * as soon as it is whole, so that a list of megabytes is neither stored nor decoded all at once.
  * The text around the elements is kept, with each element replaced by a 0; the decoder checks
- * whether it is a list.
- */
+ * whether it is a list. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Decides which request follows the end of a list or a watch, and when. Pure: the same ends at the
+/* Decides which request follows the end of a list or a watch, and when. Pure: the same ends at the
  * same times give the same requests, so that their number per minute can be shown to be bounded for
- * every fault.
- */
+ * every fault. */
 #pragma once
 
 #include "policy/base/backoff.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The kernel's types as far as the programs here read them. Only names and kinds of fields count:
- * their offsets are filled in when a program is loaded, from the running kernel's BTF (CO-RE).
- */
+/* The kernel's types as far as the programs here read them. Only names and kinds of fields count:
+ * their offsets are filled in when a program is loaded, from the running kernel's BTF (CO-RE). */
 #pragma once
 
 typedef signed int __s32;

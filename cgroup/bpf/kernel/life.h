@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What life.bpf.c and its reader share: one record per cgroup made or removed.
- */
+/* What life.bpf.c and its reader share: one record per cgroup made or removed. */
 #pragma once
 
 #ifdef __bpf__

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * One walk over all cgroups below a root: for each that is in `slots`, one record. Counts and
+/* One walk over all cgroups below a root: for each that is in `slots`, one record. Counts and
  * copies, nothing else. Built thrice, because a function that a kernel lacks cannot be imported:
  * SCAN_FLUSH_CSS: statistics are flushed by controller (6.16 and later), else a cgroup as a whole;
  * SCAN_CAST: pointers can be given a type and then be followed by plain loads (6.2 and later), else
  * each load is a call of a helper.
  *
- * The walk holds cgroup_mutex, so no cgroup and no controller goes away under it.
- */
+ * The walk holds cgroup_mutex, so no cgroup and no controller goes away under it. */
 #include "cgroup/bpf/kernel/scan.h"
 #include "cgroup/bpf/kernel/kernel.h"
 #include <bpf/bpf_core_read.h>

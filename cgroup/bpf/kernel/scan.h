@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What scan.bpf.c and its reader share: one record per watched cgroup, in the kernel's own units.
+/* What scan.bpf.c and its reader share: one record per watched cgroup, in the kernel's own units.
  */
 #pragma once
 
