@@ -41,11 +41,9 @@ int cg_read_outer(struct cg *c, uint32_t want, struct usage *ret);
 
 /* Descriptor of memory.events, borrowed, armed by a read: wait for EPOLLPRI | EPOLLERR, then read
  * USAGE_MEM_EVENTS, which arms it again. Any cg_read() of these events takes a pending wake-up with
- * it, so compare the counters after each. A removed cgroup wakes too. -ENOENT: no memory
- * controller.
+ * it: compare the counters after each. A removed cgroup wakes too. -ENOENT: no memory controller.
  *
- * The number belongs to the cgroup until cg_close(), also after a read of the file failed because
- * the controller was switched off: then it refers to another file and causes no wake-up, and the
- * kernel has removed it from every epoll set. Once reads have USAGE_MEM_EVENTS again it refers to
- * the file again: remove the event source from its loop and add it again. */
+ * It stays valid until cg_close(). After a failed read (the controller was switched off) the kernel
+ * has removed it from every epoll set: once reads have USAGE_MEM_EVENTS again, remove the event
+ * source from its loop and add it again. */
 int cg_events_fd(struct cg *c);

@@ -2,12 +2,11 @@
 /* Writers that are stuck in the kernel.
  *
  * A process that writes a memory.max below use waits in the kernel until use has fallen or a
- * process was OOM-killed. When another writer raises the limit in that moment, the group is saved
- * from the kill and the first writer loops for ever: it compares use with the value that it wrote
- * itself (Linux 6.12, memory_max_write(); measured in the lab: `oom` in memory.events rises by
- * 300,000 a second, oom_kill does not). This happens to PID 1 at a reload while a unit outgrows its
- * stored property, and a node whose PID 1 is stuck is lost. A signal ends the wait. Freezing a
- * cgroup sends one to each of its processes, also to PID 1, which takes no others. */
+ * process was OOM-killed. When another writer raises the limit in that moment, the first one loops
+ * for ever: it compares use with the value that it wrote itself (Linux 6.12, memory_max_write();
+ * measured: `oom` in memory.events rises by 300,000 a second). This happens to PID 1 at a reload,
+ * and a node whose PID 1 is stuck is lost. A signal ends the wait. Freezing a cgroup sends one to
+ * each of its processes, also to PID 1, which takes no others. */
 #pragma once
 
 #include "cgroup/reader.h"

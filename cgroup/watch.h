@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watches for external writers and for cgroups that appear and are removed: one inotify instance
- * for all cgroups. Watches are set through the open folder, so they follow the cgroup and not its
- * name.
- *
- * cgroupfs reports a folder's removal to the parent's watch alone, never to the folder's own, and
- * keeps a removed folder's watches alive: forget them when the child is reported gone. */
+/* One inotify instance for all cgroups: external writers, cgroups that appear and are removed.
+ * Watches are set through the open folder, so they follow the cgroup and not its name. cgroupfs
+ * reports a removal to the parent's watch alone and keeps the removed folder's watches: forget them
+ * then. */
 #pragma once
 
 #include "cgroup/reader.h"

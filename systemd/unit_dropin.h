@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drop-ins that override SetUnitProperties(runtime). Its files are called 50-MemoryMax.conf and the
- * like, and at a daemon-reload systemd reads the drop-ins of a unit in the order of their names:
- * override.conf, which `systemctl edit` makes, comes later and wins, and so does a file of the same
- * name in /etc/systemd/system.control, which `systemctl set-property` leaves. For such a unit
- * vscaled writes drop-ins that come last. For other units it does not: systemd asks for a
- * daemon-reload when it finds files that it did not write. */
+/* Drop-ins that override SetUnitProperties(runtime), whose files are called 50-MemoryMax.conf: at a
+ * daemon-reload override.conf (`systemctl edit`), or a file of the same name in
+ * /etc/systemd/system.control (`systemctl set-property`), comes later and wins. For such a unit
+ * vscaled writes drop-ins that come last; not for others, because systemd then asks for a
+ * daemon-reload. */
 #pragma once
 
 #include "systemd/unit_props.h"

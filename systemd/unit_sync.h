@@ -17,9 +17,9 @@ int unit_get_now(const struct unit_address *at, const char *unit, usec_t timeout
 
 /* SetUnitProperties(runtime) leaves a file per property in /run/systemd/system.control/<unit>.d,
  * for a transient unit in /run/systemd/transient/<unit>.d. root is put before these ("" = this
- * host). Note before the first write which are there, and remove on restore those that were not,
- * after the properties have their old values: systemd keeps the last value that was set in memory,
- * and reads the unit's own files again at the next daemon-reload. */
+ * host). Note before the first write which are there, and on restore remove the others after the
+ * properties have their old values: systemd keeps the last value in memory until the next
+ * daemon-reload. */
 /* *ret = the properties of which such a file exists (UNIT_PROP_CPU_QUOTA: either of its two). */
 int unit_dropin_find(const char *root, const char *unit, uint32_t *ret);
 /* Removes those in mask, UNIT_DROPIN_* of unit_dropin.h among them, and the folder when it is empty

@@ -7,11 +7,8 @@
  * which later small allocations occupy. */
 void footprint_start(void);
 
-/* Start-up runs code that never runs again: dynamic linking, the TLS library behind the HTTP server
- * initialising itself, parsing the configuration. Its pages stay in the page cache, but need not
- * stay mapped, where they count towards the resident size of this process. A TLS handshake has the
- * same effect. Unmaps the pages of this process's files that were never written; those that are
- * still needed are mapped again from the page cache at their next use. Returns unused heap memory
- * to the system. Without it 250 containers of a cluster take 19 MB, not 8, and 1,000 a peak of 24
- * MB, not 17: most of it are pages of the TLS library. */
+/* Start-up and TLS handshakes run code that does not run again; its pages count towards the
+ * resident size. Unmaps the pages of this process's files that were never written (they are mapped
+ * again from the page cache when needed) and returns unused heap memory. Without it 250 containers
+ * of a cluster take 19 MB, not 8, and 1,000 a peak of 24 MB, not 17. */
 void footprint_trim(void);

@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The daemon's side of a Kubernetes cluster: feeds the pods (pods.h) from the API server's watch,
- * and reports their limits to the API server.
- *
- *	cluster.c	  start, stop, the clock, the watch
- *	cluster_facts.c	  the facts that the reporter asks for
- *	cluster_report.c  the reporter's callbacks, and the hooks of the pods
- *	cluster_ranges.c  LimitRanges of the namespaces
- *	cluster_node.c	  checks the node's name
- *	cluster_view.c	  what status and explain show
- *	cluster_warm.c	  keeps connections open for resizes
- * Nothing here writes a cgroup, and nothing in the daemon waits for any of this.
- */
+/* The daemon's side of a Kubernetes cluster: feeds the pods (pods.h) from the API server's watch,
+ * and reports their limits to the API server. Nothing here writes a cgroup, and nothing in the
+ * daemon waits for any of this. */
 #pragma once
 
 #include "agent/kube/report/reporter.h"

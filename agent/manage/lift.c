@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A memory.high that a trial or the brake lowered: it is set back first at the start and last at
- * the end. Every record has the value to restore; the records are kept in the runtime folder too,
- * for a start that finds the state folder empty. Without them a memory.high that a killed agent
- * left would be taken for the owner's, and limit the container for good. Cgroups and that folder
- * end with the same reboot, and a record names its cgroup by its inode. */
+/* A memory.high that a trial or the brake lowered is set back first at the start and last at the
+ * end. The records are kept in the runtime folder too, for a start that finds the state folder
+ * empty: else a memory.high that a killed agent left would be taken for the owner's. A record names
+ * its cgroup by its inode. */
 #include "agent/manage/lift.h"
 #include "agent/base/drop.h"
 #include "agent/journal/event.h"

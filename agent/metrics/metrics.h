@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The metrics for Prometheus. The daemon fills one struct metrics_input at a scrape;
- * metrics_table.c has a row for each metric; metrics_page.c writes them. A test compares
- * docs/metrics.md with the table.
- *
- * Series exist only for what is in the input: what is no longer managed is missing from the next
- * scrape. Nothing of a scrape is kept. */
+ * metrics_table.c has a row for each metric (compared with docs/metrics.md); metrics_page.c writes
+ * them. What is not in the input has no series. */
 #pragma once
 
 #include "agent/base/process.h"

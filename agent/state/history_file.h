@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The history of every workload, running or not, as it is stored between two runs of the daemon.
- *
  * A record is kept as its line of text: a few hundred bytes instead of the 3 KB of two open
- * histograms. Weights are written bit by bit and not as the shares of a VPA checkpoint: an idle
- * unit has a day of weight in bucket 0, next to which a share of 1/10000 loses the minutes of
- * activity that its peak is made of.
- *
- * Keys: "unit:web.service", "NAMESPACE/WORKLOAD/CONTAINER". */
+ * histograms. Weights are written bit by bit and not as the shares of a VPA checkpoint: next to a
+ * day of weight in bucket 0 a share of 1/10000 loses the minutes of activity that the peak of an
+ * idle unit is made of. Keys: "unit:web.service", "NAMESPACE/WORKLOAD/CONTAINER". */
 #pragma once
 
 #include "agent/state/state_file.h"

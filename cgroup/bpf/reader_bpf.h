@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The BPF reader: the counters and limits of many cgroups in one read(), the same struct usage as
- * the text reader's. It needs Linux 6.1, CAP_BPF and CAP_PERFMON (cgroup/bpf/probe.h); where it
- * does not serve, or for parts that it does not offer, there is the text reader (cgroup/reader.h).
+ * the text reader's (cgroup/reader.h). It needs Linux 6.1, CAP_BPF and CAP_PERFMON
+ * (cgroup/bpf/probe.h).
  *
- * A pass holds the kernel's cgroup lock for as long as it takes (below 1 ms for 1,000 cgroups):
- * while it lasts, no cgroup is made or removed. Removed ones that still hold memory are walked
- * past, too.
- *
- * How fresh: everything is as of the pass, CPU time and memory.stat flushed right before it (so
- * memory.stat is fresher than the file, which lags by up to 64 pages per CPU). Pressure alone is as
- * of the kernel's last aggregation, up to 2 s ago: CG_SCAN_STALE. Reading the file aggregates. */
+ * A pass holds the kernel's cgroup lock (below 1 ms for 1,000 cgroups): no cgroup is made or
+ * removed meanwhile. All values are as of the pass, memory.stat flushed right before it. Pressure
+ * alone is as of the kernel's last aggregation, up to 2 s ago: CG_SCAN_STALE. Reading the file
+ * aggregates. */
 #pragma once
 
 #include "cgroup/bpf/probe.h"

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * One managed container or unit: all laws together.
- *
- *	sample + now	  -> control_observe() -> history, pressure, reflex steps in a plan
- *	reflex pass + now -> control_reflex_pass()    -> reflex steps alone
- *	now		  -> control_review()  -> recommendation, raises by history, shrinks
- *	outcome of a step -> control_applied() -> what stands now
- *
- * Pure: no clock, no I/O. Time is boottime for control (now) and realtime for records (now_real).
- */
+/* One managed container or unit: all laws together. Every call adds its steps to a plan;
+ * control_applied() receives the outcome of each. Pure: no clock, no I/O. Time is boottime for
+ * control (now) and realtime for records (now_real). */
 #pragma once
 
 #include "policy/history/history.h"

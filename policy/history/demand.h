@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * CPU demand from two observations.
+/* CPU demand from two observations.
  *
  * nr_periods advances only while the group is runnable, and once more when the period timer finds
- * it idle (a burst of 20 ms a second counts 2 periods a second), so
- *	active  = d(nr_periods) x period, at most the span; one less where the group fell idle
- *	demand  = d(usage) / active	   while not throttled: what a period needs, not the average
- * A job of 4 threads x 50 ms a second averages 200m; its one or two active periods show 1-2 cores.
- * While throttled, usage is cut off by the limit and is no evidence of a low need. Every throttled
- * queue could have run for at most its throttled time, so
- *	evidence = (d(usage) + d(throttled)) / active
- * bounds the demand from above. How much of it is demand cannot be known: a queue that would have
- * gone to sleep is not distinguishable from one that never would. The demand is the evidence, kept
- * between
- * limit and limit x (1 + throttle ratio / 2). With its margin that stays below the raise that the
- * reflex pass makes in the same seconds, so an estimate in the history never exceeds the measured
- * answer.
- */
+ * it idle (a burst of 20 ms a second counts 2 periods a second), so active   = d(nr_periods) x
+ * period, at most the span; one less where the group fell idle demand   = d(usage) / active
+ * while not throttled evidence = (d(usage) + d(throttled)) / active	bounds the demand from above
+ * while throttled A job of 4 threads x 50 ms a second averages 200m; its one or two active periods
+ * show 1-2 cores. A queue that would have gone to sleep is not distinguishable from one that never
+ * would: the demand is the evidence, kept between limit and limit x (1 + throttle ratio / 2). With
+ * its margin that stays below the raise that the reflex pass makes in the same seconds. */
 #pragma once
 
 #include "policy/types/usage.h"

@@ -1,26 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Startup boost: more CPU from a container's start until it has been Ready for a time.
+/* Startup boost: more CPU from a container's start until it has been Ready for a time ("2x 30s",
+ * "+500m 30s"; docs/annotations.md).
  *
- *	2x 30s		twice the limit ...
- *	+500m 30s	... or half a core on top, until 30 s after Ready
- *
- * The boost starts from the higher one of the original and the held limit: what a container needs
- * at startup has little to do with what it needs when idle. The ceiling (the node's CPUs, the
- * user's and administrator's maximum, a LimitRange, a refusal) cuts a boost, but does not refuse
- * it. A container without a limit gets none.
- *
- * While the boost lasts, its limit is a floor: a reflex pass may raise above it, nothing shrinks.
- * At its end the limit held before returns at once, without a shrink trial: the owner chose the
- * duration, and the reflex raises containers that still need CPU. The duration counts from when
- * the container became Ready, without a break, as with VPA (AEP-7862), and from the start if it was
- * Ready before that. A boost that is over does not begin again until the next start; after a crash
- * the successor is boosted from the same base. A container that is not Ready after an hour is no
- * longer starting, and its boost ends.
- *
- * History does not learn what is used meanwhile: boost_covers(). Mode Off shows the boost and
- * writes nothing; VPA's boost also works in Off.
- */
+ * It starts from the higher one of the original and the held limit: what a container needs at
+ * startup has little to do with what it needs when idle. The ceiling cuts a boost, but does not
+ * refuse it. While it lasts its limit is a floor. At its end the limit held before returns at once,
+ * without a trial: the owner chose the duration, which counts from Ready without a break, as with
+ * VPA (AEP-7862). It does not begin again until the next start; after a crash the successor is
+ * boosted from the same base. After an hour it ends. History does not learn what is used meanwhile:
+ * boost_covers(). */
 #pragma once
 
 #include "policy/types/profile.h"

@@ -4,23 +4,19 @@
 #include <assert.h>
 #include <errno.h>
 
-/* Autothrottle's window for the throttle ratio is one second; older periods say nothing. With one
- * period per reflex pass, a single throttled one among ten is a ratio of 10 %: the smallest step.
- * Only the next period, if throttled under the new limit too, gives a ratio of 100 %. */
+/* Autothrottle's window for the throttle ratio. With one period per reflex pass, one throttled
+ * period among ten is a ratio of 10 %: the smallest step. */
 #define WINDOW_USEC USEC_PER_SEC
 #define PPM         1000000ULL
 /* A raise below 5 % would be lost in rounding and be followed by the next one at once. */
 #define STEP_MIN_PERMILLE 1050
-/* A raise goes at most to this much of what is proven: while a queue drains, no more than the
- * demand runs on average since throttling began, so the limit stays below 1.9 times the demand
- * however long the queue keeps the group throttled. bench_reflex, p95 of 100m to 800m: 0.9 s to 80
- * %, for 1.9 times the demand at most (2.0 where all of it queues up). With 1800 it is 1.0 s for
- * 1.8 times (1.95), with 2000 0.9 s for 2.0 times (2.05). */
+/* A raise goes at most to this much of what is proven: while a queue drains, the limit stays
+ * below 1.9 times the demand. bench_reflex, p95 of 100m to 800m: 0.9 s to 80 %, for at most 1.9
+ * times the demand; with 1800 1.0 s for 1.8 times, with 2000 0.9 s for 2.0 times. */
 #define PROVEN_PERMILLE 1900
-/* The average reaches back to where throttling began, so that it covers the beginning of the queue:
- * over one second, as for r, a step by a factor of 8 ends at 3 times the demand. The queue of a
- * step by a factor of 10 has drained after 5 s. When a group has been throttled for longer than 8
- * s, its first seconds say nothing about its present demand. */
+/* The average reaches back to where throttling began, to cover the beginning of the queue: over one
+ * second a step by a factor of 8 ends at 3 times the demand. The queue of a step by 10 has drained
+ * after 5 s; after 8 s the first seconds say nothing about the present demand. */
 #define BURST_USEC (8 * USEC_PER_SEC)
 
 uint64_t cpu_reflex_desired(const struct tuning_cpu *t, uint64_t limit_milli,

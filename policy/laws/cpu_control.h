@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The CPU limit of one container: it grows by the reflex and shrinks on trial.
+/* The CPU limit of one container: it grows by the reflex and shrinks on trial.
  *
- * Reflex: r = throttled / all periods since the last write of the limit, at most a second back.
- *	r > 3 theta:  limit x (1 + r - 3 theta), at most x step_max,
- *		      at most evidence x evidence_permille,
- *		      from the second raise on at most 1.9 x the average use since throttling began
- * Average use is a lower bound of the demand. A queue that built up under the old limit keeps the
- * group throttled at limits above its demand too, and cannot be told from demand by throttling.
- * Shrink: one step down to the candidate, at most halved. If the reflex fires while the step is on
- * trial, the step is undone at once and a floor is learned. If it fires at that limit within the
- * hour after the trial, the floor is learned too: otherwise a rare burst would make the limit swing
- * for ever.
- */
+ * 	r = throttled / all periods since the last write of the limit, at most a second back
+ * 	r > 3 theta:  limit x (1 + r - 3 theta), at most x step_max and evidence x
+ * evidence_permille, from the second raise on at most 1.9 x the average use since throttling began
+ *
+ * A queue that built up under the old limit throttles at limits above the demand too. Shrink: one
+ * step down to the candidate, at most halved; throttling undoes it at once and a floor is learned,
+ * as within the hour after the trial: else a rare burst would make the limit swing for ever. */
 #pragma once
 
 #include "policy/history/demand.h"

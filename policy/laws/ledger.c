@@ -411,11 +411,9 @@ uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t 
 
 /* --- growth and denied limits */
 
-/* An entry of lower rank that is granted no more goes on for a time: first through what it was
- * granted ahead, one step of growth; then 2 s of brake, and a second until it is OOM-killed and
- * MemAvailable shows it, about as long again as slope_ahead. A shorter time is too late for the
- * higher rank; twice as much stops a lower rank where there is enough for all
- * (test_ledger_greedy.c). */
+/* An entry of lower rank that is granted no more goes on for a step of growth, 2 s of brake, and a
+ * second until it is OOM-killed and MemAvailable shows it. Less is too late for the higher rank;
+ * twice as much stops a lower rank where there is enough for all (test_ledger_greedy.c). */
 uint64_t ledger_projected(const struct tuning_memory *t, uint64_t limit, uint64_t use,
 			  uint64_t slope_bps)
 {

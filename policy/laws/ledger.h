@@ -1,41 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What the node can still grant: growth of memory limits above their originals.
+/* What the node can still grant: growth of memory limits above their originals. The rules, and who
+ * is granted and gives back first: docs/control-laws.md, "The node's memory".
  *
- *	outstanding = sum of max(0, limit - use) over the limits that are above their original
- *	room	    = MemAvailable - reserve - outstanding, or what the kubelet's bound leaves
- *		      where that is less: ledger_supply()
- *	A grant makes outstanding grow by no more than the room.
+ * 	outstanding = sum of max(0, limit - use) over the limits that are above their original
+ * 	room	    = ledger_supply() - outstanding; a grant makes outstanding grow by at most that
  *
- * The used part of a grant has left MemAvailable and is no longer outstanding: it counts once.
- * Growth into a grant therefore never changes the room, and all grants can be used up at the same
- * moment without the node falling below its reserve.
+ *  - Use is unreclaimable memory: MemAvailable still counts page cache as free, so counting it as
+ * use would release a grant although no memory had been taken.
+ *  - One byte above its original, all that a container does not use is outstanding.
+ *  - A limit on trial counts as the limit that the trial may restore. A grant ends with its
+ * container: the successor asks anew, and until then the freed memory is kept for it.
+ *  - A pod's own limit is the sum of its containers' limits and is not entered a second time.
+ *  - Between two reads an increase of use is subtracted from MemAvailable; a decrease is not added,
+ * or it would count twice: the caller passes the lower of two reads.
+ *  - A request that is not used reserves nothing. Memory that is not charged is given back without
+ * a trial: a container of higher rank is OOM-killed while it waits.
  *
- * Use is unreclaimable memory. Page cache fills a limit too, but MemAvailable still counts it as
- *	free: counted as use, it would release the grant although no memory had been taken.
- * An original limit comes from the owner, even if the node cannot hold all originals together.
- *	Nothing of it is outstanding, and a raise back to it needs no grant. One byte above it, all
- *	that the container does not use is outstanding: from then on vscaled vouches for the whole
- *	limit.
- * A limit on trial counts as the limit that the trial may restore. A grant ends with its container:
- *	the successor asks for its size anew, and until then the freed memory is kept for it.
- * Swap is not part of the room: MemAvailable does not contain it. Huge pages are in neither figure.
- * A pod's own limit is the sum of its containers' limits and is not entered a second time.
- *
- * Between two reads an increase of an entry's use is subtracted from MemAvailable; a decrease is
- * not added. Memory of a container that ended is granted once the next read shows it. Memory that
- * an entry has freed since its use was read must not be in MemAvailable yet, or it counts twice:
- * the caller passes the lower of two reads. Growth outside the entries that no read shows yet is in
- * no figure: the reserve covers it, and growth below original limits.
- *
- * Who is granted and who gives back first: docs/control-laws.md, "Order of grants". A request that
- *	is not used reserves nothing: unused memory is granted to any entry that asks. Memory that
- *	is not charged is given back at once, without a trial: otherwise a container of higher rank
- *	that grows as fast and is read later is OOM-killed while it waits.
- *
- * Pure and without memory of its own: the entries belong to the caller. A raise that fits is
- * granted in one step when no other entry waits, else in one pass over the entries.
- */
+ * Pure: the entries belong to the caller. Growth outside the entries is covered by the reserve. */
 #pragma once
 
 #include "policy/types/profile.h"
@@ -106,16 +87,10 @@ struct ledger_ask {
 uint64_t ledger_reserve(const struct tuning_node *t, uint64_t total);
 /* The kubelet's eviction threshold. */
 uint64_t ledger_eviction(const struct tuning_node *t, uint64_t total);
-/*
- * The node grants from the lower of two bounds:
- *
- *	MemAvailable - reserve
- *	memory.available of the kubelet - (its hard eviction threshold + margin)
- *
- * The kubelet counts active page cache and slab as used, so it evicts long before the kernel runs
- * out of memory. kubelet_available: LIMIT_MAX where there is no kubelet. Fills all of *ret;
- * available is given in terms of MemAvailable in either case.
- */
+/* The node grants from the lower of two bounds: MemAvailable - reserve, and the kubelet's
+ * memory.available - (its hard eviction threshold + margin), since the kubelet counts active page
+ * cache and slab as used. kubelet_available: LIMIT_MAX where there is no kubelet. available is
+ * given in terms of MemAvailable in either case. */
 void ledger_supply(const struct tuning_node *t, uint64_t total, uint64_t available,
 		   uint64_t kubelet_available, struct ledger_node *ret);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The brake: memory.high a gap below memory.max slows an allocator down until the raise has landed
- * (kernel, 6.12: a raise half a second late cost 0.4 s, without the brake the process). Without
- * swap a process that stays above memory.high for long makes no progress, so the brake holds for a
- * short time only. */
+ * (kernel 6.12: a raise half a second late cost 0.4 s, without the brake the process). Without swap
+ * a process above memory.high makes no progress, so it holds for a short time only. */
 #include "policy/laws/mem_control.h"
 #include "policy/types/bounds.h"
 
@@ -22,9 +21,9 @@
 /* Lifted when not wanted for this long: use that fluctuates around the share must not cause a write
  * every second. */
 #define CALM_USEC (10 * USEC_PER_SEC)
-/* A memory.high below what is charged reclaims the rest, and its writer waits for that. So the line
- * comes down through page cache by one piece per reflex pass, of about a millisecond. The
- * next piece follows when that one is reclaimed: dirty pages wait for their disk. */
+/* The writer of a memory.high below what is charged waits for the reclaim. So the line comes down
+ * through page cache by one piece per reflex pass, about a millisecond; the next piece follows when
+ * that one is reclaimed. */
 #define PIECE_BYTES (4 * MIB)
 
 static uint64_t line_of(const struct tuning_memory *t, uint64_t max)

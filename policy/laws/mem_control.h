@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The memory limit of one container: it grows ahead of use and shrinks on trial.
+/* The memory limit of one container: it grows ahead of use and shrinks on trial.
  *
- * Growth:  time to limit = (limit - unreclaimable) / slope. Sooner than the horizon, or a `max`
- *	    event while unreclaimable memory fills the limit:
- *		max(unreclaimable + growth ahead + margin, limit x raise_permille)
- *	    with growth ahead = the steepest slope (of 200 ms and of a second) until the next reflex
- *	    pass, or the steady one (of a second) for slope_ahead: a single large allocation is not
- *	    steady growth. Page cache fills any limit by itself: it raises the limit only when it
- *	    refaults and stalls, and never above cache_ceiling of the original.
- * Shrink:  reclaim the difference, then memory.high, watch, then memory.max, watch. Pressure,
- *	    refaults or a `max` event undo it; the time to the next trial doubles.
- */
+ * Growth: when (limit - unreclaimable) / slope is below the horizon, or at a `max` event while
+ * unreclaimable memory fills the limit: max(unreclaimable + growth ahead + margin, limit x
+ * raise_permille). Growth ahead: the steepest slope (of 200 ms and 1 s) until the next reflex pass,
+ * or the steady one (of 1 s) for slope_ahead, since a single large allocation is not steady growth.
+ * Page cache fills any limit: it raises only when it refaults and stalls, up to cache_ceiling of
+ * the original. Shrink: reclaim the difference, then memory.high, watch, then memory.max, watch.
+ * Pressure, refaults or a `max` event undo it; the time to the next trial doubles. */
 #pragma once
 
 #include "policy/history/demand.h"

@@ -1,38 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The bounds of a container's limits that follow from its pod. All 0: a unit, or nothing of this is
- * known, and the bounds are those of a unit.
+/* The bounds of a container's limits that follow from its pod. All 0: a unit, or nothing is known.
  *
- * The QoS class of a pod follows from its spec alone, and the API server refuses a resize that
- * would change it. The cgroup has no class. Hence the rules for the cgroup and for what is
- * reported:
+ * The API server refuses a resize that would change the QoS class; the cgroup has no class. Hence:
  *
- *	Burstable, LimitsOnly
- *		cgroup: limit >= request, a quantum above it where the class depends on it
- *			(qos_near)
- *		report: the limit as held
- *	Burstable, RequestsAndLimits
- *		cgroup: the request follows, so it is no floor; a quantum of room where qos_near
- *		report: limit as held; request = target, within limit / ratio and limit,
- *			a quantum below the limit where qos_near
- *	Guaranteed, LimitsOnly
- *		cgroup: limit >= the original request, whatever the spec requests by now
- *		report: no CPU; memory: limit as held, at least the original request,
- *			request = limit
- *	Guaranteed, RequestsAndLimits
- *		cgroup: the limit follows the peak
- *		report: limit as held, request = limit
- *	RequestsOnly
- *		cgroup: never written (limits_stay)
- *		report: request = target, as above; of a Guaranteed pod nothing
- *	BestEffort
- *		there is no limit, so nothing anywhere
+ * 	Burstable, LimitsOnly		cgroup: limit >= request, a quantum above it where the class
+ * 					depends on it (qos_near). Sent: the limit as held
+ * 	Burstable, RequestsAndLimits	the request follows, so it is no floor. Sent: the limit as
+ * 					held; request = target, within limit / ratio and limit. A
+ * 					quantum between both where qos_near
+ * 	Guaranteed, LimitsOnly		cgroup: limit >= the original request. Sent: no CPU; memory
+ * 					as held, at least the original request, request = limit
+ * 	Guaranteed, RequestsAndLimits	the limit follows the peak. Sent: limit as held, request =
+ * limit RequestsOnly			the cgroup is never written (limits_stay). Sent: request =
+ * 					target; of a Guaranteed pod nothing
  *
  * In a Guaranteed pod under `LimitsOnly` the CPU limit changes in the cgroup only and is not sent
  * to the API server. A memory limit that has to rise above the spec is sent together with its
  * request, since the class allows nothing else; both come back when use falls. Neither goes below
- * the original request. Under `RequestsAndLimits` limit and request move together, up and down.
- */
+ * the original request. Under `RequestsAndLimits` limit and request move together, up and down. */
 #pragma once
 
 #include "policy/laws/heap.h"
@@ -68,15 +53,10 @@ struct pod_bounds {
 	struct pod_resource_bounds resource[RESOURCE_COUNT];
 };
 
-/*
- * Neither ResourceQuota nor LimitRange has checked a memory limit above the one in the spec. While
- * it can be ratified, that takes moments; while it cannot, growth ends at:
- *
- *	max(limit in the spec, original, original x unratified_permille)
- *
- * LIMIT_MAX: no such bound. An administrator's maximum takes the place of this bound; an owner's
- * max-memory does not.
- */
+/* Neither ResourceQuota nor LimitRange has checked memory above the spec's limit. While it cannot
+ * be ratified, growth ends at max(limit in the spec, original, original x unratified_permille).
+ * LIMIT_MAX: no such bound. An administrator's maximum takes its place; an owner's max-memory does
+ * not. */
 uint64_t pod_unratified_max(const struct pod_bounds *p, uint64_t original);
 
 /* One resource of one container of the pod, for pod_qos_near(). */

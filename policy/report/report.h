@@ -1,51 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Ratifying: when a limit that the cgroup already has is sent to the API server as a resize, and
- * with which values. The rules, each with its test in virtual time:
+/* Ratifying: when a limit that the cgroup already has is sent to the API server as a resize, and
+ * with which values. docs/api-sync.md has the rules for readers; here what the code must keep:
  *
- *	Lease: a value is ratified once it has held in the cgroup for lease_usec.
- *	Lead: when memory use comes near the limit in the spec, or would soon pass it at its
- *		present slope, a limit with headroom is sent at once. It is renewed when half of
- *		the headroom is used, and lowered by the ordinary lease once growth has ended for
- *		30 s. The first one of a growth covers first_ahead_usec: most growth is one short
- *		allocation.
- *	Memory is ratified before CPU.
- *	After a resize every memory limit in the spec that vscaled may raise is at least use +
- *		ahead_usec of slope + margin, because a replay writes all of them. A resize names
- *		all memory limits. A lead is sent without resourceVersion and names only the limits
- *		that it changes, so it cannot overwrite an external writer's newer limit of another
- *		container. What a container that the lead does not name uses above its spec is
- *		added to one that the lead names, because the kubelet writes the sum of the spec as
- *		the pod's limit. If the owner set a newer limit of the same container and it is
- *		seen only afterwards, it still counts as the owner's change.
- *	Resource requests are sent only at a review and only when vscaled controls them
- *		(controlled-values).
- *	Of a Guaranteed pod under LimitsOnly no CPU is sent, and memory is sent with its request
- *		(pod_bounds.h).
- *	A resource with resizePolicy RestartContainer is never ratified in mode Auto, except memory
- *		whose owner allows it (restart_to): at most once in restart_every_usec, raises
- *		only.
- *	One resize of a pod at a time: the next one waits until the kubelet has carried out the
- *		last one (generation, conditions). A lead does not wait: it overtakes a pending
- *		resize, and one without an answer for half a second, and is tried again within the
- *		kubelet's delay when the server fails. When it is refused, a pending resize that
- *		left memory alone is withdrawn.
- *	A lead that is refused, deferred or infeasible is tried again with a quarter and then a
- *		sixteenth of the headroom, each after the answer to the one before. While less is
- *		due and cannot be sent, growth is denied.
- *	A lead after one without an answer, which may still be stored, is not lower and names the
- *		same containers.
- *	When an external writer lowers memory below what is needed, the limit is raised again at
- *		once three times in 10 min, then after a pause that doubles from up_interval_usec
- *		to small_usec.
- *	A refusal writes no memory limit to the cgroup: it becomes a ceiling for a time. A CPU
- *		limit goes back.
- *	What the server never accepts (memory decreases on 1.33) stays in the cgroup alone.
- *	Nothing is sent when the spec already has the value. When the spec and the checkpoint have
- *		it and the cgroup does not, vscaled writes the cgroup directly.
+ *  - Lease: a value is sent once it has held in the cgroup for lease_usec.
+ *  - Lead: a memory limit with headroom is sent at once when use comes near the spec's limit;
+ * renewed at half of the headroom, lowered by the lease once growth has ended for 30 s. The first
+ * one of a growth covers first_ahead_usec: most growth is one short allocation.
+ *  - A replay writes all values: after a resize every memory limit in the spec that vscaled may
+ * raise is at least use + ahead_usec of slope + margin, and a resize names them all.
+ *  - A lead has no resourceVersion and names only the limits that it changes, so it cannot
+ * overwrite an external writer's newer limit of another container. What a container that it does
+ * not name uses above its spec is added to one that it names: the kubelet writes the sum as the
+ * pod's limit.
+ *  - Memory before CPU; requests at a review, and only when vscaled controls them. Guaranteed pods:
+ *    pod_bounds.h. RestartContainer: never in mode Auto, except raises of memory that the owner
+ * allows (restart_to), once in restart_every_usec.
+ *  - One resize of a pod at a time. A lead overtakes a pending one, or one without an answer for
+ * 0.5 s; when it is refused, a pending resize that left memory alone is withdrawn.
+ *  - A refused lead is tried again with a quarter and a sixteenth of the headroom. After one
+ * without an answer, which may still be stored, the next is not lower and names the same
+ * containers.
+ *  - An external writer that lowers memory is answered at once three times in 10 min, then after a
+ * pause that doubles from up_interval_usec to small_usec.
+ *  - A refusal becomes a ceiling and writes no memory limit to the cgroup; a CPU limit goes back.
+ *  - When spec and checkpoint have the value and the cgroup does not, vscaled writes the cgroup.
  *
- * Pure: facts + state + now -> decision. Times are boottime unless they say real.
- */
+ * Pure: facts + state + now -> decision. Times are boottime unless they say real. */
 #pragma once
 
 #include "policy/types/profile.h"

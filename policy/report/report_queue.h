@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What one node writes to the API server, and at what rate. Level-triggered with one slot per pod,
- * so that an outage of any length ends in one report per changed pod, with the newest state.
+/* What one node writes to the API server, and at what rate. Level-triggered with one slot per pod:
+ * an outage of any length ends in one report per changed pod, with the newest state.
  *
- *	tokens: one in interval_usec, at most burst. Every write takes one, Events too. Annotations
- *		alone leave half of the burst to other writes.
- *	order: leads (policy/report/report.h), what was refused or goes back, memory raises, other
- *		resizes, annotations alone; within each the oldest first.
- *	429: the node writes nothing before Retry-After.
- *	outage: one try at a time, 1 s to 60 s apart. A lead cannot wait for it and has a token
- *		bucket of its own.
- *	after an outage: memory raises, other resizes and annotations each wait their own part of
- *		spread_usec.
- *
- * Pure; random choices come from the seed.
- */
+ * Tokens: one in interval_usec, at most burst, for every write; annotations alone leave half of the
+ * burst to others. Order: leads, what was refused or goes back, memory raises, other resizes,
+ * annotations; the oldest first. After a 429 nothing is written before Retry-After. In an outage
+ * one try at a time, 1 s to 60 s apart; a lead cannot wait for it and has a token bucket of its
+ * own. After an outage each kind waits its own part of spread_usec. Pure; random choices come from
+ * the seed. */
 #pragma once
 
 #include "policy/report/report.h"

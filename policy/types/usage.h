@@ -64,17 +64,12 @@ struct usage {
 
 /* Takes over the groups that from has; limits always. */
 void usage_merge(struct usage *into, const struct usage *from);
-/*
- * Memory that cannot go without swap:
- *	max(inactive_anon + active_anon + unevictable, anon + shmem) + sock
- *	+ kernel - slab_reclaimable
- * The kernel's lists hold each page once: an mlocked page is in `unevictable` and in no other list,
- * while `anon`, `shmem` or `file` count it as well. The sum of the counters is no less where it is
- * the larger one: pages on their way to a list wait in batches (up to 31 of each CPU), and what
- * MADV_FREE let go stands in the list of files, but its owner can take it back with a mere write.
- * Sockets of the network are charged beside `kernel`; page tables, stacks, per-CPU memory, pipes
- *and Unix sockets are in it.
- */
+/* Memory that cannot go without swap:
+ * 	max(inactive_anon + active_anon + unevictable, anon + shmem) + sock
+ * 	+ kernel - slab_reclaimable
+ * The kernel's lists hold each page once (an mlocked one in `unevictable`). The sum of the counters
+ * is larger while pages wait to be listed (up to 31 per CPU) and after MADV_FREE, which the owner
+ * can take back with a mere write. `sock` is charged beside `kernel`. */
 uint64_t mem_unreclaimable(const struct mem_stat *s);
 /* VPA's and the kubelet's working set: current - inactive_file, never below 0. */
 uint64_t mem_working_set(const struct usage *u);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The memory ceiling of a language runtime from what the pod says of a container. A JVM's options
- * come in the order in which HotSpot takes them (Arguments::parse): JAVA_TOOL_OPTIONS, the command
- * line with JDK_JAVA_OPTIONS in front (java(1)), _JAVA_OPTIONS. The other variables are what start
- * scripts of widely used images put on the command line before the program's own arguments. Those
- * of Node.js come from NODE_OPTIONS, then the command line. Values from a ConfigMap or Secret are
- * not known here, nor what an image sets by itself. */
+/* The memory ceiling of a language runtime from what the pod says of a container. JVM options in
+ * the order of HotSpot (Arguments::parse): JAVA_TOOL_OPTIONS, the command line with
+ * JDK_JAVA_OPTIONS in front (java(1)), _JAVA_OPTIONS; the other variables are what start scripts of
+ * widely used images put on the command line. Node.js: NODE_OPTIONS, then the command line. */
 #include "agent/kube/model/decode_impl.h"
 #include <string.h>
 

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Events of events.k8s.io/v1, sent once and then as a series: Events with the same pod, type,
- * reason and action are one series. Their number is limited per pod (25, then one in 5 minutes);
- * the others are queued with the reports.
- *
- *	first		POST
- *	second		PATCH series count 2, at once
- *	further		PATCH every 30 min, and 6 min after the last one; then it is over
- *	404 on PATCH	the server has removed it: POST a new one
- *	no success	12 tries, 10 s apart
- */
+/* Events of events.k8s.io/v1: Events with the same pod, type, reason and action are one series.
+ * POST the first, PATCH the second at once (series count 2), then every 30 min; it ends 6 min after
+ * the last one. After a 404 a new one is POSTed. 12 tries, 10 s apart. Their number is limited per
+ * pod (25, then one in 5 minutes); the others are queued with the reports. */
 #pragma once
 
 #include "agent/kube/client/port.h"

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Reports the pods of this node to the API server: resizes (policy/report/report.h), the status
+/* Reports the pods of this node to the API server: resizes (policy/report/report.h), the status
  * annotation, and the recorder's Events, at the node's rate (policy/report/report_queue.h). Keeps
- * no values of its own: it asks for the newest facts each time.
- *
- *	reporter_changed()	something of the pod changed: its object, a limit, its growth
- *	reporter_step()		on the review clock, after wake(), when reporter_due() is
- *	reporter_alive()	the watch is well: the server is back
- *
- * These call back nothing but facts(); the other callbacks are made when an answer arrives, and
- * from reporter_changed() and reporter_step().
- */
+ * no values of its own: it asks for the newest facts each time. Callbacks other than facts() are
+ * made when an answer arrives, and from reporter_changed() and reporter_step(). */
 #pragma once
 
 #include "agent/kube/client/port.h"
