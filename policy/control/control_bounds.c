@@ -32,6 +32,14 @@ uint64_t control_unratified(const struct control *c)
 	return round_down(max, MEM_PAGE_BYTES);
 }
 
+/* It bounds decreases only: the runtime ran with the held limit, so no raise is larger because of
+ * it. */
+static uint64_t heap_bound(const struct control *c)
+{
+	return MIN(heap_floor(&c->pod.heap, c->start_mem_bytes),
+		   round_down(c->resource[RESOURCE_MEMORY].limit, MEM_PAGE_BYTES));
+}
+
 /* The bounds that only a container of a pod has. */
 static void fill_pod(const struct control *c, enum resource r, struct bounds *b)
 {
@@ -39,8 +47,7 @@ static void fill_pod(const struct control *c, enum resource r, struct bounds *b)
 	uint64_t refused = control_refused(c, r);
 	bool request_stays = !c->pod.requests_move && p->request != 0;
 
-	b->value[BOUND_HEAP] =
-		r == RESOURCE_MEMORY ? heap_floor(&c->pod.heap, c->start_mem_bytes) : 0;
+	b->value[BOUND_HEAP] = r == RESOURCE_MEMORY ? heap_bound(c) : 0;
 	b->value[BOUND_ADMIN_MIN] = p->admin.min;
 	b->value[BOUND_ADMIN_MAX] = p->admin.max;
 	b->value[BOUND_RANGE_MIN] = p->namespace.min;

@@ -54,7 +54,7 @@ void heap_dotnet_percent(struct heap_options *h, const char *value);
 struct heap_ceiling heap_highest(const struct heap_options *h);
 
 /* The floor of the memory limit: the ceiling and what the runtime needs besides. limit_bytes: the
- * limit that the runtime saw when it started. The floor may be above it, which is no reason for a
- * raise: the runtime ran with it. 0: no floor, also for a share alone with LIMIT_MAX: it is a share
- * of the whole node. */
+ * limit that the runtime saw when it started. The floor may be above it, but the runtime ran with
+ * it: the caller uses the floor against decreases only. 0: no floor, also for a share alone with
+ * LIMIT_MAX: it is a share of the whole node. */
 uint64_t heap_floor(const struct heap_ceiling *h, uint64_t limit_bytes);

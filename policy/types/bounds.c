@@ -60,7 +60,8 @@ void bound_trace_add(struct bound_trace *t, enum bound bound, uint64_t before, u
 {
 	if (t->count == BOUND_TRACE_MAX)
 		return;
-	t->value[t->count] = before;
+	if (t->count == 0)
+		t->value[0] = before;
 	t->bound[t->count++] = (uint8_t)bound;
 	t->value[t->count] = after;
 }

@@ -34,7 +34,8 @@ static inline struct bound_step bound_trace_step(const struct bound_trace *t, ui
 {
 	return (struct bound_step){(enum bound)t->bound[i], t->value[i], t->value[i + 1]};
 }
-/* before: the value after the step before; of the first one, the desired value. */
+/* before: the desired value, which the first step keeps; a later one begins where the step before
+ * it ended. */
 void bound_trace_add(struct bound_trace *t, enum bound bound, uint64_t before, uint64_t after);
 
 /* Takes a desired value, returns the allowed one. trace may be NULL. LIMIT_MAX as the desired value

@@ -83,6 +83,44 @@ static void test_trace(void)
 	CHECK_EQ(t.count, 0);
 }
 
+/* A step never changes what the steps before it say. */
+static void test_trace_keeps_steps(void)
+{
+	struct bound_trace t = {0};
+
+	bound_trace_add(&t, BOUND_USER_MAX, 500, 300);
+	bound_trace_add(&t, BOUND_USE, 290, 320);
+	CHECK_EQ(t.count, 2);
+	CHECK_EQ(bound_trace_step(&t, 0).before, 500);
+	CHECK_EQ(bound_trace_step(&t, 0).after, 300);
+	CHECK_EQ(bound_trace_step(&t, 1).before, 300);
+	CHECK_EQ(bound_trace_step(&t, 1).after, 320);
+}
+
+/* The last step ends at the result: checking every bound again on the rounded value changes
+ * nothing more. */
+static void test_trace_ends_at_result(void)
+{
+	uint64_t seed = 1;
+
+	for (int n = 0; n < 100000; n++) {
+		struct bounds b = {.quantum = 10};
+		struct bound_trace t;
+		uint64_t desired, got;
+
+		for (int i = 0; i < BOUND_QUANTUM + 1; i++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			if (i < BOUND_QUANTUM)
+				b.value[i] = (seed >> 60) < 5 ? (seed >> 33) % 1000 : 0;
+		}
+		desired = (seed >> 33) % 1000;
+		got = bounds_apply(&b, desired, &t);
+		if (t.count > 0 && t.count < BOUND_TRACE_MAX)
+			CHECK_EQ(t.value[t.count], got);
+		CHECK(t.count > 0 || got == desired);
+	}
+}
+
 static void test_ceiling(void)
 {
 	struct bounds b = B([BOUND_USER_MAX] = 1005, [BOUND_CEILING] = 2000);
@@ -163,6 +201,8 @@ int main(void)
 {
 	test_rows();
 	test_trace();
+	test_trace_keeps_steps();
+	test_trace_ends_at_result();
 	test_ceiling();
 	test_rounding();
 	test_arithmetic();

@@ -301,6 +301,34 @@ static void test_heap(void)
 	CHECK_EQ(r.count[KNOB_MEM_MAX], 0);
 }
 
+/* Nor does it make a larger step of a raise that growth asks for. */
+static void test_heap_and_growth(void)
+{
+	static const struct heap_ceiling heaps[] = {
+		{HEAP_JVM, 2 * GIB, 0},
+		{HEAP_NODE, 0, 900},
+		{HEAP_GO, 4 * GIB, 0},
+		{HEAP_DOTNET, 2 * GIB, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(heaps); i++) {
+		struct pod_bounds p = {.heap = heaps[i]};
+		struct rig r;
+
+		rig_init(&r, 1000, 256 * MIB, 2);
+		control_set_pod(&r.c, &p);
+		r.sim.load = sim_steady(1, 100);
+		r.sim.m.anon = r.sim.load.anon_goal = 200 * MIB;
+		rig_run(&r, 10 * USEC_PER_SEC);
+		r.sim.load.anon_bps = MIB;
+		r.sim.load.anon_goal = 260 * MIB;
+		rig_run(&r, 2 * USEC_PER_MIN);
+		CHECK_EQ(r.sim.u.events.oom_kill, 0);
+		CHECK(mem(&r)->limit > 256 * MIB);
+		CHECK(mem(&r)->limit <= 300 * MIB);
+	}
+}
+
 static void test_refused_cpu(void)
 {
 	struct pod_bounds p = {0};
@@ -463,6 +491,7 @@ int main(void)
 	test_namespace();
 	test_admin();
 	test_heap();
+	test_heap_and_growth();
 	test_refused_cpu();
 	test_refused_memory();
 	test_refused_undone();
