@@ -33,11 +33,19 @@ struct pod *pods_named(const struct daemon *d, const char *name)
 	return NULL;
 }
 
+void pod_key(const char *uid, const char *container, char ret[static RECORD_NAME_MAX])
+{
+	snprintf(ret, RECORD_NAME_MAX, BASELINE_POD_PREFIX "%s%s%s", uid,
+		 container != NULL ? "/" : "", container != NULL ? container : "");
+}
+
 bool pods_has_record(const struct daemon *d, const char *uid)
 {
-	char prefix[KUBEPODS_UID_MAX + 8];
-	size_t len = (size_t)snprintf(prefix, sizeof prefix, "pod:%s", uid);
+	char prefix[RECORD_NAME_MAX];
+	size_t len;
 
+	pod_key(uid, NULL, prefix);
+	len = strlen(prefix);
 	for (size_t i = 0; i < d->records.baselines.count; i++)
 		if (strncmp(d->records.baselines.items[i].key, prefix, len) == 0 &&
 		    strchr("/", d->records.baselines.items[i].key[len]) != NULL)
@@ -47,9 +55,11 @@ bool pods_has_record(const struct daemon *d, const char *uid)
 
 void pods_forget_records(struct daemon *d, const char *uid)
 {
-	char key[KUBEPODS_UID_MAX + 8];
-	size_t len = (size_t)snprintf(key, sizeof key, "pod:%s", uid);
+	char key[RECORD_NAME_MAX];
+	size_t len;
 
+	pod_key(uid, NULL, key);
+	len = strlen(key);
 	for (size_t i = d->records.baselines.count; i > 0; i--) {
 		char copy[RECORD_NAME_MAX];
 

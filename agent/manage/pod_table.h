@@ -101,6 +101,8 @@ struct pods {
 	usec_t list_wanted_at; /* when another list was last asked for; 0: never */
 };
 
+/* The key of the originals of a container; container NULL: of the pod's own cgroup. */
+void pod_key(const char *uid, const char *container, char ret[static RECORD_NAME_MAX]);
 void pods_set_hooks(struct pod_hooks *h, const struct pod_hooks *to);
 /* Is its cgroup there? uid: the one in cgroup names. */
 bool pods_has_cgroup(const struct daemon *d, const char *uid);

@@ -201,7 +201,7 @@ static struct managed *level_new(struct pod *p)
 		return NULL;
 	n.unit = unit_of(p->daemon, &cgroup);
 	snprintf(name, sizeof name, "%s/%s", p->spec->namespace, p->spec->name);
-	snprintf(key, sizeof key, "pod:%s", p->spec->uid);
+	pod_key(p->spec->uid, NULL, key);
 	m = managed_new(p->daemon, &n);
 	if (m == NULL)
 		return NULL;

@@ -174,7 +174,7 @@ static bool note_originals(struct pod *p, const struct managed *m, const struct 
 		.shown = shown,
 	};
 
-	snprintf(key, sizeof key, "pod:%s/%s", p->spec->uid, c->name);
+	pod_key(p->spec->uid, c->name, key);
 	snprintf(shown, sizeof shown, "%s/%s/%s", p->spec->namespace, p->spec->name, c->name);
 	if (baseline_find(&d->records.baselines, key) != NULL)
 		return true;

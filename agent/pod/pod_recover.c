@@ -176,7 +176,7 @@ static uint64_t recorded(const struct pod *p, const struct kube_container *c, en
 	char key[RECORD_NAME_MAX];
 	const struct baseline *b;
 
-	snprintf(key, sizeof key, "pod:%s/%s", p->spec->uid, c->name);
+	pod_key(p->spec->uid, c->name, key);
 	b = baseline_find(&p->daemon->records.baselines, key);
 	if (b == NULL)
 		return c->spec.limit[r];

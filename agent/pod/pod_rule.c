@@ -82,7 +82,7 @@ static struct managed *container_new(struct pod *p, const struct kube_container 
 	struct managed *m;
 
 	snprintf(name, sizeof name, "%s/%s/%s", s->namespace, s->name, c->name);
-	snprintf(key, sizeof key, "pod:%s/%s", s->uid, c->name);
+	pod_key(s->uid, c->name, key);
 	snprintf(history, sizeof history, "%s/%s/%s", s->namespace,
 		 s->workload != NULL ? s->workload : s->name, c->name);
 	m = managed_new(p->daemon, &names);
@@ -95,7 +95,7 @@ static bool has_originals(const struct pod *p, const struct kube_container *c)
 {
 	char key[RECORD_NAME_MAX];
 
-	snprintf(key, sizeof key, "pod:%s/%s", p->spec->uid, c->name);
+	pod_key(p->spec->uid, c->name, key);
 	return baseline_find(&p->daemon->records.baselines, key) != NULL;
 }
 

@@ -290,13 +290,7 @@ void rig_fail(struct rig *g, const char *what, unsigned count, unsigned status, 
 	g->fail_but_do = false;
 }
 
-uint64_t rig_counted(const struct rig *g, enum reporter_verb verb, unsigned status)
+unsigned rig_counted(const struct rig *g, const char *kind, unsigned status)
 {
-	const struct reporter_count *counts;
-	size_t n = reporter_counts(g->reporter, &counts);
-
-	for (size_t i = 0; i < n; i++)
-		if (counts[i].verb == verb && counts[i].status == status)
-			return counts[i].count;
-	return 0;
+	return g->counted[*kind == 'r'][status];
 }

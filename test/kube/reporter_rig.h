@@ -36,6 +36,7 @@ struct rig_pod {
 
 struct rig_call {
 	bool used;
+	const char *kind; /* NULL: not a write */
 	usec_t at;
 	unsigned status;
 	char *body;
@@ -62,7 +63,8 @@ struct rig {
 	bool fail_but_do; /* done all the same, and the answer lost */
 	/* What the test changes of the facts; may be NULL. */
 	void (*alter)(struct rig *g, struct reporter_view *v);
-	unsigned bounds; /* times that reporter_ratifies() was said to have changed */
+	unsigned bounds;          /* times that reporter_ratifies() was said to have changed */
+	unsigned counted[2][600]; /* for rig_counted() */
 	unsigned requests, writes, wakes, steps, troubles, troubles_over;
 	char trouble[512];
 	char log[4096]; /* "R0 S0 E0 ": kinds of writes that came in, with the pod */
@@ -86,8 +88,8 @@ void rig_user_unseen(struct rig *g, size_t pod, enum resource r, uint64_t limit)
 void rig_show(struct rig *g, size_t pod);
 void rig_gone(struct rig *g, size_t pod);
 void rig_fail(struct rig *g, const char *what, unsigned count, unsigned status, const char *body);
-/* Counted by the reporter. */
-uint64_t rig_counted(const struct rig *g, enum reporter_verb verb, unsigned status);
+/* Answers to requests of a kind, "resize" or "status"; status 0: cancelled, or none came. */
+unsigned rig_counted(const struct rig *g, const char *kind, unsigned status);
 
 /* --- reporter_server.c: the API server and the kubelet, for reporter_rig.c */
 int server_start(void *ctx, const struct kube_request *r, kube_done_fn *done, void *arg,

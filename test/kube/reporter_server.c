@@ -151,6 +151,12 @@ static struct rig_pod *take(struct rig *g, const struct kube_request *r, const c
 	return p != NULL && p->exists ? p : NULL;
 }
 
+static void count_answer(struct rig *g, const char *kind, unsigned status)
+{
+	if (kind != NULL && *kind != 'e')
+		g->counted[*kind == 'r'][status]++;
+}
+
 static void answer_write(struct rig *g, const struct kube_request *r, struct rig_call *c)
 {
 	const char *kind = kind_of(r);
@@ -160,6 +166,7 @@ static void answer_write(struct rig *g, const struct kube_request *r, struct rig
 	struct rig_pod *p;
 
 	g->writes++;
+	c->kind = kind;
 	p = take(g, r, kind, !lost ? !fails : g->fail_but_do && !g->down, &stale);
 	if (lost) {
 		c->status = 0;
@@ -213,7 +220,7 @@ void server_cancel(void *ctx, struct kube_call *call)
 {
 	struct rig_call *c = (struct rig_call *)(void *)call;
 
-	(void)ctx;
+	count_answer(ctx, c->kind, 0);
 	free(c->body);
 	*c = (struct rig_call){0};
 }
@@ -231,7 +238,7 @@ void server_deliver(struct rig *g, struct rig_call *c)
 		.retry_after_usec = call.retry_after,
 	};
 
-	(void)g;
+	count_answer(g, call.kind, call.status);
 	*c = (struct rig_call){0};
 	call.done(call.arg, &a);
 	free(call.body);

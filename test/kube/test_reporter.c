@@ -46,8 +46,8 @@ static void test_ratifies(void)
 		CHECK(strstr(p->status, "\"ratifiedGeneration\":2") != NULL);
 		rig_run(&g, 7200 * S);
 		CHECK_STR(g.log, "S0 R0 S0 ");
-		CHECK_EQ(rig_counted(&g, REPORTER_RESIZE, 200), 1);
-		CHECK_EQ(rig_counted(&g, REPORTER_STATUS, 200), 2);
+		CHECK_EQ(rig_counted(&g, "resize", 200), 1);
+		CHECK_EQ(rig_counted(&g, "status", 200), 2);
 	}
 }
 
@@ -164,9 +164,9 @@ static void test_not_allowed(void)
 		CHECK_EQ(g.troubles, 1);
 		CHECK(strstr(g.trouble, "pods/resize") != NULL);
 		CHECK_EQ(g.pods[0].refused, 0);
-		CHECK_EQ(rig_counted(&g, REPORTER_RESIZE, 403), 1);
+		CHECK_EQ(rig_counted(&g, "resize", 403), 1);
 		rig_run(&g, 600 * S);
-		CHECK_EQ(rig_counted(&g, REPORTER_RESIZE, 403), 2);
+		CHECK_EQ(rig_counted(&g, "resize", 403), 2);
 		CHECK_EQ(g.troubles, 1); /* said once */
 		g.fail_count = 0;
 		rig_run(&g, 600 * S);
@@ -179,7 +179,7 @@ static void test_not_allowed(void)
 			 FORBIDDEN("User \\\"x\\\" cannot patch resource \\\"pods\\\" in API"));
 		rig_hold(&g, 0, CPU, 900);
 		rig_run(&g, 590 * S);
-		CHECK_EQ(rig_counted(&g, REPORTER_STATUS, 403), 1);
+		CHECK_EQ(rig_counted(&g, "status", 403), 1);
 		CHECK_EQ(g.pods[0].resizes, 1);
 		CHECK_EQ(g.troubles, 1);
 	}
@@ -209,7 +209,7 @@ static void test_without_resize(void)
 			 "\"message\":\"the server could not find the requested resource\"}");
 		rig_hold(&g, 0, CPU, 900);
 		rig_run(&g, 3000 * S);
-		CHECK_EQ(rig_counted(&g, REPORTER_RESIZE, 404), 1);
+		CHECK_EQ(rig_counted(&g, "resize", 404), 1);
 		CHECK(!reporter_offered(g.reporter));
 		CHECK(strcmp(reporter_block_text(g.reporter, "u0"), "") != 0);
 	}
@@ -284,7 +284,7 @@ static void test_overtaking_beside_failures(void)
 		rig_hold(&g, 0, MEM, 400 * MIB);
 		rig_fail(&g, "resize", 2, 500, "");
 		rig_run(&g, S);
-		CHECK_EQ(rig_counted(&g, REPORTER_RESIZE, 500), 2);
+		CHECK_EQ(rig_counted(&g, "resize", 500), 2);
 		CHECK_EQ(p->resizes, 2);
 		CHECK(p->spec.limit[MEM] >= 270 * MIB);
 		CHECK_EQ(p->runtime.limit[MEM], 256 * MIB);
@@ -333,8 +333,8 @@ static void test_user_in_between(void)
 		rig_run(&g, 60 * S - S / 2);
 		rig_user_unseen(&g, 0, CPU, 700);
 		rig_run(&g, S);
-		CHECK(rig_counted(&g, REPORTER_RESIZE, 409) >= 1);
-		CHECK(rig_counted(&g, REPORTER_RESIZE, 409) <= 2);
+		CHECK(rig_counted(&g, "resize", 409) >= 1);
+		CHECK(rig_counted(&g, "resize", 409) <= 2);
 		CHECK_EQ(p->spec.limit[CPU], 700);
 		rig_show(&g, 0);
 		rig_run(&g, 60 * S);

@@ -43,8 +43,8 @@ static void test_status_under_way(void)
 	/* Both are answered. */
 	rig_run(&g, 2 * SLOW);
 	CHECK_EQ(g.pods[0].ratified, 1);
-	CHECK_EQ(rig_counted(&g, REPORTER_RESIZE, 200), 1);
-	CHECK_EQ(rig_counted(&g, REPORTER_STATUS, 200), 2);
+	CHECK_EQ(rig_counted(&g, "resize", 200), 1);
+	CHECK_EQ(rig_counted(&g, "status", 200), 2);
 	rig_stop(&g);
 }
 
@@ -64,8 +64,8 @@ static void test_resize_under_way(void)
 	CHECK_STR(g.log, "R0 R0 ");
 	CHECK_EQ(g.pods[0].foreign, 0);
 	rig_run(&g, 2 * SLOW);
-	CHECK_EQ(rig_counted(&g, REPORTER_RESIZE, 200), 1);
-	CHECK_EQ(rig_counted(&g, REPORTER_RESIZE, 0), 1);
+	CHECK_EQ(rig_counted(&g, "resize", 200), 1);
+	CHECK_EQ(rig_counted(&g, "resize", 0), 1);
 	CHECK_EQ(g.troubles, 0);
 	rig_stop(&g);
 }

@@ -50,7 +50,6 @@ struct recorder {
 	size_t spam_count;
 	usec_t forbidden_until;
 	uint64_t serial;
-	struct recorder_counters counters;
 };
 
 static void entry_free(struct entry *e)
@@ -109,11 +108,6 @@ void recorder_on_answer(struct recorder *r, recorder_answer_fn *fn, void *ctx)
 {
 	r->answered = fn;
 	r->answered_ctx = ctx;
-}
-
-const struct recorder_counters *recorder_counters(const struct recorder *r)
-{
-	return &r->counters;
 }
 
 static void remove_at(struct recorder *r, size_t i)
@@ -206,7 +200,6 @@ static bool make_room(struct recorder *r)
 			oldest = i;
 	if (oldest == RECORDER_MAX)
 		return false;
-	r->counters.lost += r->entries[oldest]->reported < r->entries[oldest]->count;
 	remove_at(r, oldest);
 	return true;
 }
@@ -219,11 +212,8 @@ void recorder_note(struct recorder *r, const struct kube_pod *pod, const char *t
 	struct entry *e = recorder_find(r, pod, type, reason, action);
 	char *text;
 
-	r->counters.noted++;
-	if (!recorder_pass(r, pod->uid, now)) {
-		r->counters.spam++;
+	if (!recorder_pass(r, pod->uid, now))
 		return;
-	}
 	/* The former series is over: this Event begins a new one. */
 	if (e != NULL && now - e->last >= SERIES_OVER && !e->under_way) {
 		remove_entry(r, e);
@@ -231,10 +221,8 @@ void recorder_note(struct recorder *r, const struct kube_pod *pod, const char *t
 	}
 	if (e == NULL) {
 		e = make_room(r) ? entry_new(r, pod, type, reason, action) : NULL;
-		if (e == NULL) {
-			r->counters.lost++;
+		if (e == NULL)
 			return;
-		}
 		r->entries[r->count++] = e;
 	}
 	e->count++;
@@ -316,16 +304,8 @@ static void recorder_sweep(struct recorder *r, usec_t now)
 	}
 }
 
-static void give_up(struct recorder *r, struct entry *e)
+static void answered_well(struct entry *e, usec_t now)
 {
-	r->counters.lost++;
-	remove_entry(r, e);
-}
-
-static void answered_well(struct recorder *r, struct entry *e, usec_t now)
-{
-	r->counters.created += e->asked == 0;
-	r->counters.series += e->asked != 0;
 	e->reported = e->asked ? e->asked : 1;
 	e->reported_at = now;
 	e->tries = 0;
@@ -343,7 +323,7 @@ static void on_answer(void *arg, const struct kube_answer *a)
 	if (r->answered != NULL)
 		r->answered(r->answered_ctx, a);
 	if (a->status / 100 == 2) {
-		answered_well(r, e, now);
+		answered_well(e, now);
 	} else if (e->asked != 0 && a->status == 404) {
 		e->name[0] = '\0'; /* the server has removed it: POST a new one */
 		e->reported = 0;
@@ -352,10 +332,10 @@ static void on_answer(void *arg, const struct kube_answer *a)
 		e->tries++;
 	} else if (a->status == 403) {
 		r->forbidden_until = add_sat(now, FORBIDDEN_FOR);
-		give_up(r, e);
+		remove_entry(r, e);
 	} else if ((a->status >= 400 && a->status < 500 && a->status != 401 && a->status != 429) ||
 		   ++e->tries >= TRIES_MAX) {
-		give_up(r, e);
+		remove_entry(r, e);
 	} else {
 		if (e->asked == 0)
 			e->name[0] = '\0';
@@ -410,7 +390,7 @@ int recorder_send(struct recorder *r, usec_t now, usec_t now_real)
 	}
 	if (kube_encode_segment(e->pod.namespace, namespace, sizeof namespace) < 0 ||
 	    kube_encode_segment(e->name, name, sizeof name) < 0) {
-		give_up(r, e);
+		remove_entry(r, e);
 		return -EAGAIN;
 	}
 	request.method = e->asked ? "PATCH" : "POST";

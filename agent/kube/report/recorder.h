@@ -22,14 +22,6 @@ struct recorder_options {
 /* Called for every answer, before it is acted upon. */
 typedef void recorder_answer_fn(void *ctx, const struct kube_answer *answer);
 
-struct recorder_counters {
-	uint64_t noted;
-	uint64_t spam;    /* suppressed by the limit per pod */
-	uint64_t created; /* POSTs that succeeded */
-	uint64_t series;  /* PATCHes that succeeded */
-	uint64_t lost;    /* given up: refused, too many tries, no room */
-};
-
 int recorder_new(const struct kube_port *port, const struct recorder_options *o,
 		 struct recorder **ret);
 void recorder_free(struct recorder *r);
@@ -46,4 +38,3 @@ usec_t recorder_next(const struct recorder *r, usec_t now);
  * itself. */
 int recorder_send(struct recorder *r, usec_t now, usec_t now_real);
 void recorder_forget(struct recorder *r, const char *uid);
-const struct recorder_counters *recorder_counters(const struct recorder *r);

@@ -11,18 +11,6 @@
 /* While reports wait, one write in this many is an Event of type Normal. */
 #define EVENT_TURN 4
 
-const char *reporter_verb_name(enum reporter_verb v)
-{
-	static const char *const names[REPORTER_VERB_COUNT] = {
-		[REPORTER_RESIZE] = "resize",
-		[REPORTER_STATUS] = "status",
-		[REPORTER_EVENT] = "event",
-		[REPORTER_DISCOVERY] = "discovery",
-	};
-
-	return v < REPORTER_VERB_COUNT ? names[v] : "?";
-}
-
 int reporter_new(const struct kube_port *port, struct recorder *recorder,
 		 const struct reporter_options *o, const struct reporter_events *events,
 		 struct reporter **ret)

@@ -66,25 +66,11 @@ struct reporter_options {
 	uint64_t seed;
 };
 
-/* Requests by what they were for and how they ended; status 0: no answer. */
-enum reporter_verb {
-	REPORTER_RESIZE,
-	REPORTER_STATUS,
-	REPORTER_EVENT,
-	REPORTER_DISCOVERY,
-	REPORTER_VERB_COUNT
-};
-struct reporter_count {
-	enum reporter_verb verb;
-	unsigned status;
-	uint64_t count;
-};
 /* Resizes alone. A resize that a condition refuses later counts as REPORT_ANSWER_REFUSED. */
 struct reporter_tally {
 	uint64_t sent;
 	uint64_t answers[REPORT_ANSWER_KINDS];
 };
-const char *reporter_verb_name(enum reporter_verb v);
 
 struct reporter;
 
@@ -135,7 +121,6 @@ usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, usec
 /* Does this server offer pods/resize? Unknown yet: false. */
 bool reporter_offered(const struct reporter *r);
 const struct reporter_tally *reporter_tally(const struct reporter *r);
-size_t reporter_counts(const struct reporter *r, const struct reporter_count **ret);
 /* Pods with something to report. */
 size_t reporter_waiting(const struct reporter *r);
 /* Pods whose last refusal still holds. */

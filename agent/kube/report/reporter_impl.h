@@ -4,8 +4,6 @@
 
 #include "agent/kube/report/reporter.h"
 
-#define REPORTER_COUNTS_MAX 64
-
 /* A request to the API server. */
 struct flight {
 	struct kube_call *call;
@@ -57,8 +55,6 @@ struct reporter {
 	bool discovering;
 	usec_t status_forbidden_until;
 	bool troubled;
-	struct reporter_count counts[REPORTER_COUNTS_MAX];
-	size_t count_count;
 	struct reporter_tally tally;
 	struct reporter_view view, answer; /* large: here, not on the stack */
 };

@@ -114,12 +114,6 @@ const struct reporter_tally *reporter_tally(const struct reporter *r)
 	return &r->tally;
 }
 
-size_t reporter_counts(const struct reporter *r, const struct reporter_count **ret)
-{
-	*ret = r->counts;
-	return r->count_count;
-}
-
 size_t reporter_waiting(const struct reporter *r)
 {
 	return r->queue.count;

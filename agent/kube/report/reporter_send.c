@@ -18,18 +18,6 @@
 static void on_resize(void *arg, const struct kube_answer *a);
 static void on_status(void *arg, const struct kube_answer *a);
 
-static void count(struct reporter *r, enum reporter_verb verb, unsigned status)
-{
-	for (size_t i = 0; i < r->count_count; i++)
-		if (r->counts[i].verb == verb && r->counts[i].status == status) {
-			r->counts[i].count++;
-			return;
-		}
-	if (r->count_count < REPORTER_COUNTS_MAX)
-		r->counts[r->count_count++] =
-			(struct reporter_count){.verb = verb, .status = status, .count = 1};
-}
-
 static void trouble(struct reporter *r, const char *text)
 {
 	if (text == NULL && !r->troubled)
@@ -62,7 +50,6 @@ void reporter_recorded(void *ctx, const struct kube_answer *a)
 {
 	struct reporter *r = ctx;
 
-	count(r, REPORTER_EVENT, a->status);
 	health(r, a, true, clock_of(r));
 	r->events.wake(r->events.ctx);
 }
@@ -123,7 +110,6 @@ void reporter_abandon(struct tracked *t, usec_t now)
 	struct reporter *r = t->reporter;
 
 	reporter_cancel(r, &t->resize);
-	count(r, REPORTER_RESIZE, 0);
 	r->tally.answers[REPORT_ANSWER_FAILED]++;
 	report_abandoned(t->state, now);
 }
@@ -164,7 +150,6 @@ static void on_resize(void *arg, const struct kube_answer *a)
 	uint32_t changes;
 
 	ended(t, &t->resize);
-	count(r, REPORTER_RESIZE, a->status);
 	health(r, a, t->resize.in_turn, now);
 	r->events.wake(r->events.ctx);
 	if (missing) {
@@ -246,7 +231,6 @@ static void on_status(void *arg, const struct kube_answer *a)
 	struct report_answer answer = reporter_classify(a, &status, &missing);
 
 	ended(t, &t->patch);
-	count(r, REPORTER_STATUS, a->status);
 	health(r, a, t->patch.in_turn, now);
 	r->events.wake(r->events.ctx);
 	switch (answer.kind) {
@@ -303,7 +287,6 @@ static void on_discovery(void *arg, const struct kube_answer *a)
 	r->discovery = NULL;
 	r->discover_wait = MIN(MAX(2 * r->discover_wait, DISCOVER_RETRY), DISCOVER_SLOW);
 	r->discover_at = add_sat(now, r->discover_wait);
-	count(r, REPORTER_DISCOVERY, a->status);
 	if (a->status == 200 && kube_decode_resize_offered(a->body, a->len, &offered, &err) >= 0) {
 		r->discover_at = add_sat(now, DISCOVER_EVERY);
 		r->discover_wait = 0;
