@@ -64,15 +64,20 @@ static bool leads(const struct draft *d)
 	return false;
 }
 
+/* When a lead may have the request under way given up; UINT64_MAX: not at all. Another lead waits
+ * for its answer: on a slow server none would ever get one. */
+static usec_t overtake_at(const struct draft *d)
+{
+	return d->leads && !d->s->leading ? add_sat(d->s->since, OVERTAKE_USEC) : UINT64_MAX;
+}
+
 /* Holds that do not depend on the values. True: nothing is sent. */
 static bool held_back(struct draft *d)
 {
 	const struct report_state *s = d->s;
 	const struct report_facts *f = d->f;
 	bool stuck = f->pending_infeasible || f->progress_error;
-	/* Another lead waits for its answer: on a slow server none would ever get one. */
-	bool overtakes = s->phase == REPORT_SENT && d->leads && !s->leading;
-	usec_t overtake_at = add_sat(s->since, OVERTAKE_USEC);
+	bool sent = s->phase == REPORT_SENT && d->now < overtake_at(d);
 	const struct {
 		bool applies;
 		enum report_block block;
@@ -82,7 +87,7 @@ static bool held_back(struct draft *d)
 		{d->now < d->n->forbidden_until, REPORT_BLOCK_OFFERED, d->n->forbidden_until},
 		{!f->active && !f->restoring, REPORT_BLOCK_INACTIVE, 0},
 		{f->adopting && !d->leads, REPORT_BLOCK_INACTIVE, 0},
-		{s->phase == REPORT_SENT, REPORT_BLOCK_SENT, overtakes ? overtake_at : 0},
+		{sent, REPORT_BLOCK_SENT, overtake_at(d) != UINT64_MAX ? overtake_at(d) : 0},
 		/* The facts are older than the last answer. */
 		{f->generation < s->generation, REPORT_BLOCK_ECHO, 0},
 		{d->now < s->wait_until, REPORT_BLOCK_WAIT, s->wait_until},
@@ -93,7 +98,6 @@ static bool held_back(struct draft *d)
 		{d->now < s->refused_until && !d->back, REPORT_BLOCK_REFUSED, s->refused_until},
 	};
 
-	d->ret->overtakes = overtakes && d->now >= overtake_at;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (rows[i].applies) {
 			block(d, rows[i].block, rows[i].again);
@@ -218,11 +222,21 @@ static bool drafted(struct draft *d)
 	return !within_interval(d);
 }
 
+/* The request under way stays, unless a lead is sent as soon as that one is given up. */
+static void decide_beside(struct draft *d, bool sends)
+{
+	usec_t again = d->ret->again;
+
+	*d->ret = (struct report_decision){.urgency = REPORT_ORDINARY, .overtakes = sends};
+	block(d, REPORT_BLOCK_SENT, sends ? 0 : again);
+}
+
 void report_decide(const struct report_tuning *t, const struct report_node *n,
 		   const struct report_state *s, const struct report_facts *f, usec_t now,
 		   struct report_decision *ret)
 {
 	struct draft d = {.t = t, .n = n, .s = s, .f = f, .now = now, .ret = ret};
+	bool sends;
 
 	*ret = (struct report_decision){.urgency = REPORT_ORDINARY};
 	if (!s->seen || f->container_count > s->count) {
@@ -235,10 +249,13 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 	d.ahead_usec = report_ahead(t, n, f, now);
 	d.ahead_usec >>= 2 * MIN(s->lead_cuts, (uint32_t)LEAD_CUTS_MAX);
 	d.leads = leads(&d);
-	if (held_back(&d) || !drafted(&d)) {
+	sends = !held_back(&d) && drafted(&d);
+	if (!sends)
 		ret->again = sooner(ret->again, report_lead_again(s, ret->moot, now));
+	if (s->phase == REPORT_SENT)
+		decide_beside(&d, sends);
+	if (!sends || s->phase == REPORT_SENT)
 		return;
-	}
 	d.blind = d.leads || (s->phase == REPORT_WAITING && s->back == BACK_WITHDRAW);
 	draft_build(&d);
 	ret->send = true;

@@ -283,9 +283,11 @@ struct report_decision {
 	bool send;
 	enum report_block block; /* why not; REPORT_BLOCK_NONE when it is sent */
 	usec_t again;            /* decide again then at the latest; 0: when something changes */
-	bool blocked;   /* a lead is needed and not safe: memory may outgrow what others hold */
-	bool overtakes; /* a lead is needed: give up the resize under way, report_abandoned() */
-	bool moot;      /* less headroom is due, and the spec holds no more: report_cut_moot() */
+	bool blocked; /* a lead is needed and not safe: memory may outgrow what others hold */
+	/* A lead can be sent once the resize under way is given up: report_abandoned(), decide
+	 * again, and send that. */
+	bool overtakes;
+	bool moot; /* less headroom is due, and the spec holds no more: report_cut_moot() */
 	enum report_urgency urgency;
 	/* Bit of the container: spec and checkpoint have the value and the cgroup does not. A
 	 * request cannot change that, so it is written to the cgroup directly. */

@@ -70,6 +70,27 @@ static void test_resize_under_way(void)
 	rig_stop(&g);
 }
 
+/* While the node may send no lead, the resize is not given up: it would be lost for nothing. */
+static void test_no_turn_for_the_lead(void)
+{
+	struct rig g;
+
+	start(&g, 40);
+	rig_hold(&g, 0, CPU, 900);
+	rig_run(&g, 60 * S + 10 * USEC_PER_MSEC);
+	CHECK_STR(g.log, "R0 ");
+	for (size_t i = 1; i < 40; i++)
+		rig_grow(&g, i, 230 * MIB, 10 * MIB);
+	rig_run(&g, S);
+	rig_grow(&g, 0, 230 * MIB, 10 * MIB);
+	rig_run(&g, S);
+	CHECK_EQ(rig_counted(&g, "resize", 0), 0);
+	CHECK_EQ(g.pods[0].resizes, 1);
+	rig_run(&g, SLOW);
+	CHECK_EQ(rig_counted(&g, "resize", 0), 0);
+	rig_stop(&g);
+}
+
 /* As many requests of other pods are under way as may be. */
 static void test_others_under_way(void)
 {
@@ -135,6 +156,7 @@ int main(void)
 	test_status_under_way();
 	test_resize_under_way();
 	test_others_under_way();
+	test_no_turn_for_the_lead();
 	test_blocked_is_told_at_once();
 	return check_result();
 }

@@ -203,6 +203,64 @@ static void test_memory_is_not_taken_back(void)
 	}
 }
 
+/* An ordinary resize has no answer for half a second, and the first container grows. */
+static void slow_resize(struct report_rig *g)
+{
+	rig_hold(g, 0, CPU, 900);
+	g->now += 60 * S;
+	CHECK(rig_decide(g));
+	rig_sent(g);
+	g->c[0].use_bytes = 245 * MIB;
+	g->c[0].slope_bps = 20 * MIB;
+	g->c[0].growing = true;
+	g->now += S / 2;
+}
+
+static void no_rights(struct report_rig *g)
+{
+	g->n.forbidden_until = g->now + 600 * S; /* as another pod's answer says */
+}
+
+static void paused(struct report_rig *g)
+{
+	g->f.active = false;
+}
+
+static void contested(struct report_rig *g)
+{
+	g->s->contest.until = g->now + 10 * S;
+}
+
+/* A sibling that a resize would restart uses more than its limit in the spec. */
+static void no_room(struct report_rig *g)
+{
+	rig_res(g, 0, MEM)->ceiling = 300 * MIB;
+	g->c[1].use_bytes = 400 * MIB;
+	rig_res(g, 1, MEM)->restart = true;
+	rig_res(g, 1, MEM)->held = rig_res(g, 1, MEM)->actual = 512 * MIB;
+}
+
+/* A request is given up for a lead only if the lead can be sent then. */
+static void test_nothing_to_overtake_with(void)
+{
+	static void (*const cases[])(struct report_rig * g) = {
+		NULL, no_rights, paused, contested, no_room,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		WITH(g)
+		{
+			slow_resize(&g);
+			if (cases[i] != NULL)
+				cases[i](&g);
+			CHECK(!rig_decide(&g));
+			CHECK_EQ(g.d.overtakes, cases[i] == NULL);
+			CHECK(g.d.block != REPORT_BLOCK_NONE);
+			report_abandoned(g.s, g.now);
+			CHECK_EQ(rig_decide(&g), cases[i] == NULL);
+		}
+}
+
 int main(void)
 {
 	test_growth_is_seen_ahead();
@@ -215,5 +273,6 @@ int main(void)
 	test_echo_beside_a_failure();
 	test_refusal_takes_the_resize_back();
 	test_memory_is_not_taken_back();
+	test_nothing_to_overtake_with();
 	return check_result();
 }

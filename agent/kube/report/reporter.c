@@ -309,11 +309,9 @@ static void reporter_decide(struct tracked *t, usec_t now, struct report_decisio
 static bool lead_beside(struct tracked *t, usec_t now, struct report_decision *d)
 {
 	reporter_decide(t, now, d);
-	if (t->resize.under_way && d->overtakes) {
-		reporter_abandon(t, now);
-		reporter_decide(t, now, d);
-	}
-	return !t->resize.under_way && d->send && d->urgency == REPORT_LEADS;
+	if (t->resize.under_way)
+		return d->overtakes;
+	return d->send && d->urgency == REPORT_LEADS;
 }
 
 /* Puts the pod into the queue, or takes it out. */
@@ -330,7 +328,7 @@ static void reporter_examine(struct tracked *t, usec_t now)
 		return;
 	if (is_busy(t)) {
 		if (lead_beside(t, now, &d))
-			report_queue_mark(&r->queue, t->uid, d.urgency, now);
+			report_queue_mark(&r->queue, t->uid, REPORT_LEADS, now);
 		return;
 	}
 	reporter_decide(t, now, &d);
@@ -361,11 +359,18 @@ static void send_of(struct tracked *t, usec_t now)
 		reporter_decide(t, now, &d);
 	else if (!lead_beside(t, now, &d))
 		return;
+	/* Only now: until its turn the lead would wait as long as the request that it replaces. */
+	if (t->resize.under_way) {
+		reporter_abandon(t, now);
+		reporter_decide(t, now, &d);
+	}
 	if (d.send) {
 		if (reporter_send_resize(t, &d, now) < 0)
 			t->again = add_sat(now, USEC_PER_SEC);
 		return;
 	}
+	if (is_busy(t))
+		return;
 	text = reporter_status_due(t, now, &status);
 	if (status && reporter_send_status(t, text, now) < 0)
 		t->status_again = add_sat(now, USEC_PER_SEC);
