@@ -18,11 +18,6 @@
 #include <errno.h>
 #include <string.h>
 
-static uint64_t amount_of(const struct limits *l, enum resource r)
-{
-	return r == RESOURCE_CPU ? cpu_milli_of(l->cpu_quota_usec, l->cpu_period_usec) : l->mem_max;
-}
-
 /* What one container may use: now, after the current plan, or when it runs again. */
 static uint64_t present_of(const struct pod *p, size_t i, enum resource r)
 {
@@ -34,11 +29,11 @@ static uint64_t present_of(const struct pod *p, size_t i, enum resource r)
 	if (m == NULL || c->started_at == 0)
 		return member->why != NULL ? member->limit[r] : spec;
 	if (m->hand_back.due)
-		return MAX(amount_of(&c->kernel, r), c->resource[r].original);
+		return MAX(limit_amount(&c->kernel, r), c->resource[r].original);
 	if (m->cgroup.cg != NULL && r == RESOURCE_MEMORY && m->plan.echoed != 0)
 		value = m->plan.echoed;
 	else if (m->cgroup.cg != NULL)
-		value = amount_of(&c->kernel, r);
+		value = limit_amount(&c->kernel, r);
 	else
 		value = MAX(c->resource[r].limit, spec);
 	return value == LIMIT_MAX ? value : MAX(value, m->plan.rising[r]);
@@ -90,7 +85,7 @@ static struct sum sum_of(const struct pod *p, enum resource r)
 static uint64_t wanted(const struct pod *p, enum resource r)
 {
 	const struct control *c = &p->level->control;
-	uint64_t stands = amount_of(&c->kernel, r), original = c->resource[r].original;
+	uint64_t stands = limit_amount(&c->kernel, r), original = c->resource[r].original;
 	struct sum s = sum_of(p, r);
 	uint64_t value;
 
@@ -127,7 +122,7 @@ static void decide(struct managed *m, enum resource r, uint64_t to)
 {
 	m->control.resource[r].pending = (struct decision){
 		.at_real = m->wake->now_real,
-		.from = amount_of(&m->control.kernel, r),
+		.from = limit_amount(&m->control.kernel, r),
 		.to = to,
 		.reason = REASON_POD_LEVEL,
 	};
@@ -188,7 +183,7 @@ static void raise_level(struct pod *p, struct plan *plan)
 		uint64_t to = wanted(p, r);
 		struct change step;
 
-		if (to == LIMIT_MAX || to <= amount_of(&p->level->control.kernel, r))
+		if (to == LIMIT_MAX || to <= limit_amount(&p->level->control.kernel, r))
 			continue;
 		step = step_to(p, r, to);
 		decide(p->level, r, to);
@@ -242,7 +237,7 @@ static void lower_level(struct pod *p)
 		uint64_t to = wanted(p, r);
 		struct change step;
 
-		if (to >= amount_of(&p->level->control.kernel, r))
+		if (to >= limit_amount(&p->level->control.kernel, r))
 			continue;
 		step = step_to(p, r, to);
 		if (is_headroom(p->level, r))
@@ -347,7 +342,7 @@ struct unit_props pod_level_props(const struct managed *m, uint32_t *ret_mask)
 {
 	const struct limits *k = &m->control.kernel;
 	struct unit_props p = m->properties.stored;
-	uint64_t milli = amount_of(k, RESOURCE_CPU);
+	uint64_t milli = limit_amount(k, RESOURCE_CPU);
 
 	*ret_mask = 0;
 	if (milli != LIMIT_MAX) {

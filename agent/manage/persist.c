@@ -443,6 +443,5 @@ uint64_t persist_original_limit(const struct managed *m, enum resource r, uint64
 
 	if (b == NULL)
 		return present;
-	return r == RESOURCE_CPU ? cpu_milli_of(b->limits.cpu_quota_usec, b->limits.cpu_period_usec)
-				 : b->limits.mem_max;
+	return limit_amount(&b->limits, r);
 }

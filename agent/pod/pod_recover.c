@@ -180,8 +180,7 @@ static uint64_t recorded(const struct pod *p, const struct kube_container *c, en
 	b = baseline_find(&p->daemon->records.baselines, key);
 	if (b == NULL)
 		return c->spec.limit[r];
-	return r == RESOURCE_CPU ? cpu_milli_of(b->limits.cpu_quota_usec, b->limits.cpu_period_usec)
-				 : b->limits.mem_max;
+	return limit_amount(&b->limits, r);
 }
 
 /* What a pod's level is made of, by the spec and by the originals. */

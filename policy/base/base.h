@@ -46,6 +46,12 @@ typedef uint64_t usec_t;
 #define MIN(a, b) CHOOSE_(a, <, b, PASTE(lhs_, __COUNTER__), PASTE(rhs_, __COUNTER__))
 #define MAX(a, b) CHOOSE_(a, >, b, PASTE(lhs_, __COUNTER__), PASTE(rhs_, __COUNTER__))
 
+/* Of two times of which 0 means never. */
+static inline usec_t sooner(usec_t a, usec_t b)
+{
+	return a == 0 || b == 0 ? MAX(a, b) : MIN(a, b);
+}
+
 static inline void drop_free(void *p)
 {
 	free(*(void **)p);

@@ -29,11 +29,6 @@ void control_ease_ceiling(struct control_resource *res, usec_t now)
 		res->at_ceiling = false;
 }
 
-static uint64_t limit_of(const struct limits *l, enum resource r)
-{
-	return r == RESOURCE_CPU ? cpu_milli_of(l->cpu_quota_usec, l->cpu_period_usec) : l->mem_max;
-}
-
 void control_set_rule(struct control *c, const struct policy_rule *rule)
 {
 	if (rule->mode != MODE_INITIAL) {
@@ -55,7 +50,7 @@ void control_init(struct control *c, const struct tuning *t, const struct policy
 {
 	*c = (struct control){.original = *original, .kernel = *original};
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		c->resource[r].original = limit_of(original, r);
+		c->resource[r].original = limit_amount(original, r);
 		c->resource[r].limit = c->resource[r].original;
 		c->resource[r].blocked = BLOCKED_NO_DATA;
 	}
@@ -157,7 +152,7 @@ void control_decide(struct control *c, enum resource r, uint64_t to, enum reason
 	res->planned_at = x->now;
 	res->pending = (struct decision){
 		.at_real = x->now_real,
-		.from = limit_of(&c->kernel, r),
+		.from = limit_amount(&c->kernel, r),
 		.to = to,
 		.reason = reason,
 		.throttle_ppm = c->rates.throttle_ppm,
@@ -368,7 +363,7 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 	bool ours = control_high_is_ours(c, kernel);
 
 	c->kernel = *kernel;
-	res->limit = limit_of(kernel, r);
+	res->limit = limit_amount(kernel, r);
 	res->original = res->limit;
 	res->managed = res->original != LIMIT_MAX && (c->rule.resources & (1u << r));
 	res->at_ceiling = false;
@@ -396,7 +391,7 @@ void control_follow(struct control *c, const struct limits *kernel, enum resourc
 		c->mem.brake = (struct mem_brake){0};
 	}
 	c->kernel = *kernel;
-	c->resource[r].limit = limit_of(kernel, r);
+	c->resource[r].limit = limit_amount(kernel, r);
 }
 
 static void write_held(struct control *c, enum resource r, enum reason reason,

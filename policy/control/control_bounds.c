@@ -5,11 +5,6 @@
 /* The kernel treats a larger value as "max"; no node has as much. */
 #define MEM_CEILING_MAX (1024 * 1024 * 1024 * GIB)
 
-static uint64_t quantum_of(enum resource r)
-{
-	return r == RESOURCE_CPU ? CPU_QUANTUM_MILLI : MEM_PAGE_BYTES;
-}
-
 static const struct range *range_of(const struct control *c, enum resource r)
 {
 	return r == RESOURCE_CPU ? &c->rule.cpu_milli : &c->rule.mem_bytes;

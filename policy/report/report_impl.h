@@ -63,17 +63,6 @@ static inline bool goes_back(const struct report_resource *x)
 	return x->back && ratifiable(x);
 }
 
-static inline uint64_t quantum_of(size_t r)
-{
-	return r == RESOURCE_CPU ? CPU_QUANTUM_MILLI : MEM_PAGE_BYTES;
-}
-
-/* Of two times of which 0 means never. */
-static inline usec_t sooner(usec_t a, usec_t b)
-{
-	return a == 0 || b == 0 ? MAX(a, b) : MIN(a, b);
-}
-
 static inline struct report_values report_spec_of(const struct report_facts *f, size_t i)
 {
 	struct report_values v;

@@ -48,6 +48,18 @@ uint64_t cpu_milli_of(uint64_t quota_usec, uint64_t period_usec);
 /* Quota of millicores in a period, at least what the kernel accepts; LIMIT_MAX stays LIMIT_MAX. */
 uint64_t cpu_quota_of(uint64_t milli, uint64_t period_usec);
 
+/* The limit in millicores or bytes. */
+static inline uint64_t limit_amount(const struct limits *l, enum resource r)
+{
+	return r == RESOURCE_CPU ? cpu_milli_of(l->cpu_quota_usec, l->cpu_period_usec) : l->mem_max;
+}
+
+/* The smallest change of a limit that lasts. */
+static inline uint64_t quantum_of(enum resource r)
+{
+	return r == RESOURCE_CPU ? CPU_QUANTUM_MILLI : MEM_PAGE_BYTES;
+}
+
 /* One step of a plan: set one knob of one cgroup.
  * from, to: for KNOB_CPU_MAX the quota in microseconds per period_usec, for KNOB_MEM_RECLAIM
  * to = bytes to take back, else bytes. LIMIT_MAX = "max". */

@@ -441,11 +441,6 @@ void reporter_step(struct reporter *r, usec_t now, usec_t now_real)
 	send_all(r, now, now_real);
 }
 
-static usec_t sooner(usec_t a, usec_t b)
-{
-	return a == 0 || b == 0 ? MAX(a, b) : MIN(a, b);
-}
-
 usec_t reporter_due(const struct reporter *r, usec_t now)
 {
 	usec_t due = r->discovering ? 0 : MAX(r->discover_at, now);
