@@ -230,6 +230,25 @@ static void test_no_more_urgent(void)
 	report_queue_free(&q);
 }
 
+/* Beside the ordinary budget leads have 32 at once, then one every 5 s. */
+static void test_budget_of_leads(void)
+{
+	const struct report_rate slow = {.interval_usec = 600 * S, .burst = 1};
+	struct report_queue q;
+
+	report_queue_init(&q, &slow, 1, S);
+	for (unsigned i = 0; i < 35; i++)
+		report_queue_mark(&q, uid_of(i), REPORT_LEADS, S);
+	for (unsigned i = 0; i < 1 + 32; i++)
+		CHECK(*pop(&q, S) != '\0');
+	CHECK_STR(pop(&q, S), "");
+	CHECK_EQ(report_queue_due(&q, REPORT_ANNOTATION, S), 6 * S + 1);
+	CHECK_STR(pop(&q, 6 * S - 10 * USEC_PER_MSEC), "");
+	CHECK(*pop(&q, 6 * S) != '\0');
+	CHECK_STR(pop(&q, 6 * S), "");
+	report_queue_free(&q);
+}
+
 /* An outage of an hour: what leads is tried at once, and yet seldom. */
 static void test_leads_have_their_own_budget(void)
 {
@@ -317,6 +336,7 @@ int main(void)
 	test_spread_takes_what_is_new();
 	test_at_once_is_not_spread();
 	test_no_more_urgent();
+	test_budget_of_leads();
 	test_leads_have_their_own_budget();
 	test_annotations_leave_room();
 	test_long_name();
