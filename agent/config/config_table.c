@@ -120,7 +120,7 @@ const struct config_key config_keys[] = {
 	FIXED("kubernetes.slopeAhead", CONFIG_DURATION, kubernetes.report.ahead_usec, 0, HOUR, "1m",
 	      "A memory limit in a resize covers this much growth: the kubelet applies it late."),
 	FIXED("kubernetes.firstSlopeAhead", CONFIG_DURATION, kubernetes.report.first_ahead_usec,
-	      0, HOUR, "20s", "At most this much in the first raise of a growth, which may be one allocation."),
+	      0, HOUR, "20s", "At most this much until a raise for the same growth was accepted: it may be one allocation."),
 	FIXED("kubernetes.margin", CONFIG_PERMILLE, kubernetes.report.margin_permille,
 	      0, 1000 * PCT, "10%", "It is also at least this share of use above use."),
 	FIXED("kubernetes.marginMin", CONFIG_BYTES, kubernetes.report.margin_min_bytes,

@@ -7,7 +7,8 @@
  * renewed at half of the headroom, lowered by the lease once growth has ended for 30 s. The first
  * one of a growth covers first_ahead_usec: most growth is one short allocation.
  *  - A replay writes all values: after a resize every memory limit in the spec that vscaled may
- * raise is at least use + ahead_usec of slope + margin, and a resize names them all.
+ * raise is at least use + as much slope as a lead would cover + margin, and a resize names them
+ * all.
  *  - A lead has no resourceVersion and names only the limits that it changes, so it cannot
  * overwrite an external writer's newer limit of another container. What a container that it does
  * not name uses above its spec is added to one that it names: the kubelet writes the sum as the
@@ -18,8 +19,8 @@
  *  - One resize of a pod at a time. A lead overtakes a pending one, or one without an answer for
  * 0.5 s; when it is refused, a pending resize that left memory alone is withdrawn.
  *  - A refused lead is tried again with a quarter and a sixteenth of the headroom. After one
- * without an answer, which may still be stored, the next is not lower and names the same
- * containers.
+ * without an answer, which may still be stored, the next is not lower, names the same containers
+ * and has the same value until half of the headroom is used.
  *  - An external writer that lowers memory is answered at once three times in 10 min, then after a
  * pause that doubles from up_interval_usec to small_usec.
  *  - A refusal becomes a ceiling and writes no memory limit to the cgroup; a CPU limit goes back.
@@ -43,7 +44,7 @@ struct report_tuning {
 	usec_t lease_usec;         /* a value is ratified when it has held for this long */
 	usec_t memory_lease_usec;  /* memory: at the latest after this, growth settled */
 	usec_t ahead_usec;         /* slope covered by a memory limit in a body */
-	usec_t first_ahead_usec;   /* by the first lead of a growth: it may be one allocation */
+	usec_t first_ahead_usec;   /* until a lead of this growth: it may be one allocation */
 	uint32_t margin_permille;  /* and this share of use ... */
 	uint64_t margin_min_bytes; /* ... or this */
 	uint32_t
@@ -135,6 +136,10 @@ struct report_values {
 	uint64_t request[RESOURCE_COUNT];
 };
 
+/* A lead that has no answer is sent again as it was while it leaves enough (report_draft.c), so two
+ * values cover the minute for which a request may be stored late. */
+#define REPORT_LATE_MAX 2
+
 struct report_memory {
 	struct report_values known;   /* the spec as last seen */
 	struct report_values asked;   /* in the last request; what it did not name is as known */
@@ -156,7 +161,7 @@ struct report_memory {
 	uint64_t unanswered;
 	/* What such a request changed: stored late, it is not an external writer's. Counts until
 	 * report_state.late_until, also after a later request was answered. */
-	struct report_values late;
+	struct report_values late[REPORT_LATE_MAX]; /* newest first */
 };
 
 enum report_phase {

@@ -44,11 +44,13 @@ uint32_t contest_lowered(const struct report_tuning *t, struct report_state *s, 
 	return first ? REPORT_CHANGE_CONTESTED : 0;
 }
 
-bool contest_low(const struct report_tuning *t, const struct report_container *c)
+bool contest_low(const struct report_tuning *t, const struct report_memory *m,
+		 const struct report_container *c, usec_t now)
 {
 	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+	usec_t covers = report_covers(t, m, c, t->ahead_usec, now);
 
-	return ratifiable(x) && x->spec_limit < report_memory_floor(t, t->ahead_usec / 2, c);
+	return ratifiable(x) && x->spec_limit < report_memory_floor(t, covers / 2, c);
 }
 
 void contest_ended(struct report_state *s, usec_t now)

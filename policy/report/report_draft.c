@@ -258,10 +258,13 @@ static uint64_t draft_lack(const struct draft *d)
 
 		if (want == LIMIT_MAX)
 			continue;
-		/* A container that is not named uses no more than its cgroup allows. */
+		/* A container that is not named uses no more than its cgroup allows; what a lead
+		 * names is enough. */
 		if (want == x->spec_limit)
 			least = MIN(least,
 				    highest((uint64_t[]){x->held, x->actual, c->use_bytes}, 3));
+		else
+			least = MIN(least, want);
 		need = add_sat(need, least);
 		have = add_sat(have, want);
 	}
@@ -305,6 +308,9 @@ bool draft_make_safe(struct draft *d)
 		uint64_t floor = draft_floor(d, i);
 
 		if (*want == LIMIT_MAX || *want >= floor)
+			continue;
+		/* As lead_limit() has it. */
+		if (d->leads && !d->back && *want > x->spec_limit)
 			continue;
 		if (ratifiable(x) && limits_ours(d->f) && !draft_bound(d, i)) {
 			d->up = d->memory_up = d->any = true;
@@ -407,6 +413,20 @@ static bool may_lead(const struct draft *d, size_t i)
 	return !x->back && ratifiable(x) && x->spec_limit != LIMIT_MAX && !draft_bound(d, i);
 }
 
+/* The memory limit of a lead. One that has no answer is sent again as it was until half of its
+ * headroom is used: it may still be stored, and must then be known as vscaled's. */
+static uint64_t lead_limit(const struct draft *d, size_t i, uint64_t unanswered)
+{
+	const struct report_container *c = &d->f->containers[i];
+	uint64_t held = round_up(c->resource[RESOURCE_MEMORY].held, MEM_PAGE_BYTES);
+	uint64_t enough = report_memory_floor(d->t, draft_ahead(d, i) / 2, c);
+
+	/* Not below the held limit, or another lead would be due right away. */
+	if (unanswered >= MAX(enough, held))
+		return unanswered;
+	return highest((uint64_t[]){unanswered, draft_floor(d, i), held}, 3);
+}
+
 void draft_lead(struct draft *d)
 {
 	const struct report_facts *f = d->f;
@@ -423,11 +443,8 @@ void draft_lead(struct draft *d)
 
 		if (!draft_leads(d, i) && (to <= x->spec_limit || !may_lead(d, i)))
 			continue;
-		/* Not below the held limit, or another lead would be due right away. */
 		if (draft_leads(d, i))
-			to = highest((uint64_t[]){to, draft_floor(d, i),
-						  round_up(x->held, MEM_PAGE_BYTES)},
-				     3);
+			to = lead_limit(d, i, to);
 		note_change(d, RESOURCE_MEMORY, x->spec_limit, to);
 		d->want[i].limit[RESOURCE_MEMORY] = to;
 		if (f->guaranteed)

@@ -89,7 +89,10 @@ static inline bool report_equal(const struct report_values *a, const struct repo
 static inline bool is_late(const struct report_state *s, const struct report_memory *m,
 			   const struct report_values *spec, size_t r, usec_t now)
 {
-	return now < s->late_until && report_equal(spec, &m->late, r);
+	for (size_t i = 0; now < s->late_until && i < REPORT_LATE_MAX; i++)
+		if (report_equal(spec, &m->late[i], r))
+			return true;
+	return false;
 }
 
 /* --- report_state.c */
@@ -130,7 +133,8 @@ void contest_answered(struct report_state *s, const struct report_patch *patch, 
 
 /* Is its memory limit in the spec still too low for the pause to end? Headroom is enough until half
  * of it is used. */
-bool contest_low(const struct report_tuning *t, const struct report_container *c);
+bool contest_low(const struct report_tuning *t, const struct report_memory *m,
+		 const struct report_container *c, usec_t now);
 /* The external writer gave in: no memory limit of the spec is low. The pause ends; the next one is
  * longer all the same. */
 void contest_ended(struct report_state *s, usec_t now);
@@ -164,7 +168,11 @@ uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now);
 /* A request is in the spec; s->leading: it is a lead. Before `from` and `asked` change. */
 void report_lead_accepted(const struct report_tuning *t, struct report_state *s, usec_t now);
-/* The growth that the container's next headroom covers. */
+/* The growth that a memory limit of the container covers when it is sent, by a lead or not:
+ * ahead_usec, but at most first_ahead_usec as long as its growth may be one short allocation. */
+usec_t report_covers(const struct report_tuning *t, const struct report_memory *m,
+		     const struct report_container *c, usec_t ahead_usec, usec_t now);
+/* The same for the request that is being drafted. */
 usec_t draft_ahead(const struct draft *d, size_t i);
 /* The kubelet has carried out the spec; before `good` is set to it. */
 void report_lead_carried_out(struct report_state *s, const struct report_facts *f);

@@ -70,11 +70,16 @@ static bool goes_on(const struct report_memory *m, usec_t now)
 	return m->led_at != 0 && now - m->led_at < GROWTH_USEC;
 }
 
+usec_t report_covers(const struct report_tuning *t, const struct report_memory *m,
+		     const struct report_container *c, usec_t ahead_usec, usec_t now)
+{
+	return c->replayed || goes_on(m, now) ? ahead_usec : MIN(ahead_usec, t->first_ahead_usec);
+}
+
 usec_t draft_ahead(const struct draft *d, size_t i)
 {
-	if (d->f->containers[i].replayed || goes_on(&d->s->container[i], d->now))
-		return d->ahead_usec;
-	return MIN(d->ahead_usec, d->t->first_ahead_usec);
+	return report_covers(d->t, &d->s->container[i], &d->f->containers[i], d->ahead_usec,
+			     d->now);
 }
 
 /* Could use pass the limit that the spec holds before a higher one stands there? */

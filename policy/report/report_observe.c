@@ -116,16 +116,17 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 	bool lowered = false, low = false;
 
 	for (size_t i = 0; i < report_count_of(s, f); i++) {
+		const struct report_container *c = &f->containers[i];
 		struct report_memory *m = &s->container[i];
 		struct report_values spec = report_spec_of(f, i);
+		usec_t covers = report_covers(t, m, c, t->ahead_usec, now);
 
 		moved |= report_observe_compare(s, m, &spec, now);
 		foreign |= m->foreign;
 		lowered |= (m->foreign & RESOURCES_MEMORY) != 0 &&
 			   spec.limit[RESOURCE_MEMORY] < m->known.limit[RESOURCE_MEMORY] &&
-			   spec.limit[RESOURCE_MEMORY] <
-				   report_memory_floor(t, t->ahead_usec, &f->containers[i]);
-		low |= contest_low(t, &f->containers[i]);
+			   spec.limit[RESOURCE_MEMORY] < report_memory_floor(t, covers, c);
+		low |= contest_low(t, m, c, now);
 		/* While a request is under way `known` stays what it was made from. */
 		if (s->phase != REPORT_SENT || m->foreign)
 			m->known = spec;
@@ -205,12 +206,14 @@ static bool condemned(const struct report_tuning *t, const struct report_state *
 /* No ceiling is below what the former spec is raised to: use, and the room of a limit in a request.
  */
 static void keep_used(const struct report_tuning *t, struct report_state *s,
-		      const struct report_facts *f)
+		      const struct report_facts *f, usec_t now)
 {
 	for (size_t i = 0; i < report_count_of(s, f); i++) {
 		struct report_memory *m = &s->container[i];
 		uint64_t *ceiling = &m->ceiling.limit[RESOURCE_MEMORY];
-		uint64_t left = report_memory_floor(t, t->ahead_usec, &f->containers[i]);
+		const struct report_container *c = &f->containers[i];
+		usec_t covers = report_covers(t, m, c, t->ahead_usec, now);
+		uint64_t left = report_memory_floor(t, covers, c);
 
 		left = MIN(left, m->asked.limit[RESOURCE_MEMORY]);
 		*ceiling = MAX(*ceiling, left);
@@ -240,7 +243,7 @@ static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 	if (report_refuse(t, s, resources, true, now) == 0 && f->pending_infeasible)
 		s->refused_until = add_sat(now, t->refusal_usec);
 	if (resources & RESOURCES_MEMORY)
-		keep_used(t, s, f);
+		keep_used(t, s, f, now);
 	return REPORT_CHANGE_VERIFY | REPORT_CHANGE_REFUSED | REPORT_CHANGE_RETRY;
 }
 

@@ -202,6 +202,18 @@ static uint32_t conflict(struct report_state *s, usec_t now)
 	return REPORT_CHANGE_RETRY;
 }
 
+static void add_late(struct report_memory *m, size_t r)
+{
+	if (report_equal(&m->asked, &m->late[0], r))
+		return;
+	for (size_t i = REPORT_LATE_MAX - 1; i > 0; i--) {
+		m->late[i].limit[r] = m->late[i - 1].limit[r];
+		m->late[i].request[r] = m->late[i - 1].request[r];
+	}
+	m->late[0].limit[r] = m->asked.limit[r];
+	m->late[0].request[r] = m->asked.request[r];
+}
+
 /* The request may be stored all the same, or only later. */
 static void unanswered(struct report_state *s, usec_t now)
 {
@@ -209,14 +221,15 @@ static void unanswered(struct report_state *s, usec_t now)
 		struct report_memory *m = &s->container[i];
 		uint64_t before = unanswered_of(s, i, now);
 
+		if (now >= s->late_until)
+			memset(m->late, 0, sizeof m->late);
 		m->unanswered = m->asked.limit[RESOURCE_MEMORY] > m->from.limit[RESOURCE_MEMORY]
 					? MAX(before, m->asked.limit[RESOURCE_MEMORY])
 					: before;
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 			if (report_equal(&m->asked, &m->from, r))
 				continue;
-			m->late.limit[r] = m->asked.limit[r];
-			m->late.request[r] = m->asked.request[r];
+			add_late(m, r);
 		}
 	}
 	s->unanswered_until = s->late_until = add_sat(now, UNANSWERED_USEC);

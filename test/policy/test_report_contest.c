@@ -158,6 +158,51 @@ static void test_writer_gives_in(void)
 	}
 }
 
+/* Enough is half of what the next lead covers: of the first one of a growth 20 s. Each lead here is
+ * the first of its growth, since they are minutes apart. */
+static void test_first_headroom_is_enough(void)
+{
+	WITH(g)
+	{
+		g.t.first_ahead_usec = 20 * S;
+		grow(&g, 240 * MIB, 10 * MIB);
+		CHECK(answers(&g));
+		for (unsigned i = 0; i < 3; i++) {
+			g.now += 100 * S;
+			foreign(&g, 256 * MIB);
+			CHECK(answers(&g));
+			CHECK_EQ(rig_res(&g, 0, MEM)->spec_limit,
+				 with_margin(240 * MIB) + 200 * MIB);
+		}
+		g.now += 100 * S;
+		CHECK(foreign(&g, 256 * MIB) & REPORT_CHANGE_CONTESTED);
+		g.now += S;
+		foreign(&g, with_margin(240 * MIB) + 90 * MIB);
+		CHECK(report_lead_denied(g.s, g.now));
+		g.now += S;
+		foreign(&g, with_margin(240 * MIB) + 110 * MIB);
+		CHECK(!report_lead_denied(g.s, g.now));
+	}
+}
+
+/* A limit that leaves as much as a first lead gives is no lowering that has to be answered. */
+static void test_enough_is_no_lowering(void)
+{
+	WITH(g)
+	{
+		g.t.first_ahead_usec = 20 * S;
+		rig_res(&g, 0, MEM)->spec_limit = 2048 * MIB;
+		g.f.generation++;
+		rig_observe(&g);
+		grow(&g, 240 * MIB, 10 * MIB);
+		g.now += 100 * S;
+		foreign(&g, with_margin(240 * MIB) + 300 * MIB);
+		CHECK(!g.s->contest.lowered);
+		foreign(&g, with_margin(240 * MIB) + 190 * MIB);
+		CHECK(g.s->contest.lowered);
+	}
+}
+
 /* Enough for one container is not enough for the pod. */
 static void test_writer_gives_in_partly(void)
 {
@@ -218,6 +263,8 @@ int main(void)
 	test_seldom();
 	test_pause();
 	test_writer_gives_in();
+	test_first_headroom_is_enough();
+	test_enough_is_no_lowering();
 	test_writer_gives_in_partly();
 	test_owner_is_overtaken();
 	return check_result();

@@ -372,6 +372,78 @@ static void test_late_lead(void)
 	}
 }
 
+/* Two requests have no answer, and the one that is stored at last is the first, or the second. */
+static void test_either_is_stored_late(bool first)
+{
+	WITH(g)
+	{
+		uint64_t limit[2];
+
+		for (size_t i = 0; i < 2; i++) {
+			grow(&g, (210 + 30 * i) * MIB, (10 + 40 * i) * MIB);
+			CHECK(rig_decide(&g));
+			limit[i] = rig_limit(&g, 0, MEM);
+			rig_sent(&g);
+			rig_answer(&g, REPORT_ANSWER_FAILED, 0);
+			g.now += S;
+		}
+		CHECK(limit[0] < limit[1]);
+		rig_res(&g, 0, MEM)->spec_limit = limit[first ? 0 : 1];
+		g.f.generation++;
+		CHECK(!(rig_observe(&g) & REPORT_CHANGE_FOREIGN));
+		CHECK_EQ(g.s->container[0].theirs, 0);
+	}
+}
+
+/* Not what was sent long ago. */
+static void test_late_ends(void)
+{
+	WITH(g)
+	{
+		uint64_t limit;
+
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		limit = rig_limit(&g, 0, MEM);
+		rig_sent(&g);
+		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
+		g.now += 61 * S;
+		grow(&g, 240 * MIB, 50 * MIB);
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
+		rig_res(&g, 0, MEM)->spec_limit = limit;
+		g.f.generation++;
+		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
+	}
+}
+
+/* A lead that has no answer is sent again as it was while it leaves enough: then there is one value
+ * that may be stored late, however often the server fails. */
+static void test_sent_again_as_it_was(void)
+{
+	WITH(g)
+	{
+		uint64_t limit = 0;
+		unsigned values = 0;
+
+		for (size_t i = 0; i < 25; i++) {
+			grow(&g, (210 + 10 * i) * MIB, 10 * MIB);
+			CHECK(rig_decide(&g));
+			values += rig_limit(&g, 0, MEM) != limit;
+			limit = rig_limit(&g, 0, MEM);
+			CHECK(limit >= with_margin(g.c[0].use_bytes) + 300 * MIB);
+			rig_sent(&g);
+			rig_answer(&g, REPORT_ANSWER_FAILED, 0);
+			g.now += S;
+		}
+		CHECK_EQ(values, 1);
+		grow(&g, 560 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(560 * MIB) + 600 * MIB);
+	}
+}
+
 int main(void)
 {
 	test_refusal_while_a_lead_is_carried_out();
@@ -386,6 +458,10 @@ int main(void)
 	test_given_up_is_stored_late(true);
 	test_given_up_is_stored_late(false);
 	test_late_lead();
+	test_either_is_stored_late(true);
+	test_either_is_stored_late(false);
+	test_late_ends();
+	test_sent_again_as_it_was();
 	test_unanswered_may_be_stored();
 	test_unanswered_ends(true);
 	test_unanswered_ends(false);

@@ -141,6 +141,24 @@ static void test_allocation(uint64_t bytes, uint64_t rate)
 	}
 }
 
+/* An ordinary resize covers as much growth as a lead would: the kubelet writes either as late. */
+static void test_ordinary_resize(bool led)
+{
+	WITH(g)
+	{
+		g.t = report_tuning_default;
+		rig_hold(&g, 1, CPU, 900);
+		g.now += 60 * S;
+		if (led)
+			g.s->container[0].led_at = g.now - 60 * S;
+		grow(&g, 130 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		CHECK(!g.d.patch.leads);
+		CHECK_EQ(rig_limit(&g, 1, CPU), 900);
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(130 * MIB) + (led ? 600 : 200) * MIB);
+	}
+}
+
 int main(void)
 {
 	static const uint64_t rates[] = {10 * MIB, 50 * MIB, 200 * MIB};
@@ -150,6 +168,8 @@ int main(void)
 			test_ramp(rates[i], 200 * USEC_PER_MSEC, seed);
 			test_ramp(rates[i], 5 * S, seed);
 		}
+	test_ordinary_resize(false);
+	test_ordinary_resize(true);
 	test_allocation(240 * MIB, 50 * MIB);
 	test_allocation(240 * MIB, 200 * MIB);
 	test_allocation(200 * MIB, 10 * MIB);
