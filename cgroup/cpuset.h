@@ -6,10 +6,8 @@
 
 #include "cgroup/reader.h"
 
-/* Is `cpuset.cpus` of either level set? -ENOENT: there is no cpuset controller here; else -errno.
- */
+/* Is `cpuset.cpus` of either level set? -ENOENT: no cpuset controller here; else -errno. */
 int cg_has_cpus(struct cg *c, bool *ret);
 
-/* How many CPUs its processes may run on: `cpuset.cpus.effective` of the innermost level that has
- * it. Errors as above. */
+/* How many CPUs it may run on: `cpuset.cpus.effective` of the innermost level. Errors as above. */
 int cg_count_cpus(struct cg *c, uint32_t *ret);

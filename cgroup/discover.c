@@ -126,8 +126,7 @@ static int probe_root(struct cg_host *h)
 	return 0;
 }
 
-/* The given root instead of the host's. On a hybrid host the version 2 tree is as useless when it
- * is named as when it is found. */
+/* The given root instead of the host's. A hybrid host's version 2 tree is useless here too. */
 static int use_root(struct cg_host *h, const char *root, bool trust)
 {
 	enum fs_kind kind = trust ? FS_V2 : fs_kind_of(root);

@@ -22,8 +22,7 @@ static unsigned files_of(const struct cg *c)
 	return files;
 }
 
-/* True only when it certainly has no processes: a failure for lack of descriptors does not count.
- */
+/* True only when it certainly has no processes: lack of descriptors does not count. */
 static bool is_empty(const struct cg *c)
 {
 	OWN(cg_drop_fd) int fd = openat(c->dir, "cgroup.events", O_RDONLY | O_CLOEXEC);

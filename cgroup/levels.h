@@ -37,12 +37,10 @@
  * has ended; else -errno. */
 int cg_levels_check(struct cg *c);
 
-/* Is a check due without an event? Limit files are still missing, or the inner level was dropped.
- */
+/* Is a check due without an event? Limit files are missing, or the inner level was dropped. */
 bool cg_levels_due(const struct cg *c);
 
-/* For the layer itself: the inner level was found gone. 0: dropped; -ENODEV: so is the container.
- */
+/* The inner level was found gone. 0: dropped; -ENODEV: so is the container. */
 int cg_levels_drop(struct cg *c);
 
 /* The kernel's id of the second level; 0: there is none. */

@@ -73,8 +73,7 @@ static const char *scan_word(const char *p)
 	return p;
 }
 
-/* The kernel prints keys in a stable order: looking from the one after the last hit on makes the
- * first comparison right nearly always. */
+/* The kernel prints keys in a stable order: the one after the last hit is nearly always right. */
 static int find_key(const struct keys *keys, uint32_t next, const char *name, size_t len)
 {
 	for (uint32_t i = 0; i < keys->count; i++, next++) {

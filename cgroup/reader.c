@@ -181,8 +181,7 @@ int cg_events_fd(struct cg *c)
 	char text[CG_TEXT_BYTES];
 	int r;
 
-	/* The caller asks for this file, so it is opened even if it was missing at the last read.
-	 */
+	/* The caller asks for this file: opened even if it was missing at the last read. */
 	c->absent_reads[CG_FILE_MEM_EVENTS] = 0;
 	r = cg_file_read(c, CG_FILE_MEM_EVENTS, text);
 	if (r < 0)

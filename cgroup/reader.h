@@ -24,8 +24,7 @@ static inline void drop_cg(struct cg **c)
 uint64_t cg_id(const struct cg *c);
 /* 1: path still leads to this cgroup, 0: to another one, -ENOENT: to none. */
 int cg_same(const struct cg *c, int root_dirfd, const char *path);
-/* True only when path certainly leads to another cgroup or to none: a failure for lack of memory or
- * descriptors does not count. */
+/* True only when path certainly leads to another cgroup or none: lack of memory does not count. */
 bool cg_replaced(const struct cg *c, int root_dirfd, const char *path);
 /* The folder, borrowed. */
 int cg_dirfd(const struct cg *c);

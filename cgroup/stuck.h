@@ -15,8 +15,7 @@
  * kill. -errno. */
 int cg_oom_events(struct cg *c, uint64_t *ret);
 
-/* Freezes and thaws PID 1's cgroup, init.scope, at once. root: the cgroup mount. -ENOENT: this is
- * no systemd host; else -errno. */
+/* Freezes and thaws PID 1's cgroup, init.scope. -ENOENT: this is no systemd host; else -errno. */
 int cg_nudge_pid1(int root);
 
 /* Thaws it where a nudge was cut short. At the start. */

@@ -27,8 +27,7 @@ typedef void (*cg_watch_fn)(void *ctx, const struct cg_watch_event *event);
 
 struct cg_watch;
 
-/* On an error *ret is NULL, or, where inotify is not available, a watch that reports nothing and
- * refuses every folder. */
+/* On an error *ret is NULL, or without inotify a watch that refuses every folder. */
 int cg_watch_new(struct cg_watch **ret);
 void cg_watch_free(struct cg_watch *w);
 static inline void drop_cg_watch(struct cg_watch **w)
@@ -36,8 +35,7 @@ static inline void drop_cg_watch(struct cg_watch **w)
 	cg_watch_free(*w);
 }
 
-/* Borrowed; readable when cg_watch_drain() has something to report. -1: inotify is not available.
- */
+/* Borrowed; readable when cg_watch_drain() has something to report. -1: no inotify. */
 int cg_watch_fd(const struct cg_watch *w);
 
 /* Watches cpu.max, memory.max and memory.high of c, those that exist, on both levels of a container

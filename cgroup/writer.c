@@ -133,8 +133,7 @@ static int apply_cpu_burst(struct cg *c, const struct change *ch)
 	return held == ch->to ? APPLY_UNCHANGED : write_value(c, KNOB_CPU_BURST, ch->to);
 }
 
-/* What the kernel makes of a memory limit: whole pages, and "max" for what no page counter holds.
- */
+/* What the kernel makes of a limit: whole pages, and "max" for what no page counter holds. */
 static uint64_t page_floor(uint64_t bytes)
 {
 	return bytes > INT64_MAX - MEM_PAGE_BYTES ? LIMIT_MAX : bytes - bytes % MEM_PAGE_BYTES;
@@ -270,8 +269,7 @@ static int choose_levels(struct cg *c, const struct change *ch, struct levels *r
 			return r;
 		if (all[i] == c)
 			lowers = takes_away(ch, &held);
-		/* A level without a limit does not get one; if neither has one, the inner level
-		 * does. */
+		/* A level without a limit gets none; if neither has one, the inner level does. */
 		if (held.quota_usec == LIMIT_MAX && (all[i] == c || limited))
 			continue;
 		limited = true;

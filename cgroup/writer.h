@@ -32,6 +32,5 @@
  */
 int cg_write(struct cg *c, const struct change *ch);
 
-/* memory.max := bytes whatever is in use: the kernel reclaims, and kills when that is not enough.
- */
+/* memory.max := bytes whatever is in use: the kernel reclaims, then kills. */
 int cg_force_mem_max(struct cg *c, uint64_t bytes);

@@ -113,8 +113,7 @@ static const struct settings *policy_of(const struct pod_settings *w, const char
 	return others;
 }
 
-/* Is the container managed? By `containers`, with its name or with "*"; else by the mode in
- * `policy`. */
+/* Is the container managed? By `containers` (its name or "*"), else by the mode in `policy`. */
 static bool is_named(const struct pod_settings *w, const char *container, bool policy_off)
 {
 	bool all = false, exclusions_alone = true;

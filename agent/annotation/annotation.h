@@ -8,8 +8,7 @@
 #include "agent/kube/model/pod.h"
 #include "policy/report/report.h"
 
-/* What is wrong with them, for the Event and `explain`: names the annotation and what is allowed.
- * Printable ASCII. */
+/* What is wrong with them and what is allowed, for the Event and `explain`. Printable ASCII. */
 struct annotation_error {
 	char text[256];
 };

@@ -15,8 +15,7 @@ struct plan;
 void unit_brake_off(struct managed *m);
 /* Carries out a plan: writes, outcomes, journal; then sends what properties are due. */
 void plan_apply(struct daemon *d, struct plan *p);
-/* Writes the raises among the steps from `from` on at once, and removes them from the plan. True:
- * there were some. */
+/* Writes the raises from step `from` on at once and removes them. True: there were some. */
 bool plan_raise(struct daemon *d, struct plan *p, size_t from);
 /* Carries out one step; enum apply_outcome or -errno. */
 int step_apply(struct managed *m, const struct change *step, const struct control_context *x);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Startup boost (policy/laws/boost.h): when a container started and became Ready, and what has to
- * be on disk before the boost is written. */
+/* Startup boost: when a container became Ready, and what is on disk before the boost is written. */
 #include "agent/apply/boost.h"
 #include "agent/apply/apply.h"
 #include "agent/manage/daemon_state.h"
@@ -89,8 +88,7 @@ void boost_update(struct daemon *d, struct plan *plan)
 	for (size_t i = 0; i < d->units.count; i++) {
 		struct managed *m = d->units.items[i];
 
-		/* The limit to restore must be on disk before the boost: the next reflex pass tries
-		 * again. */
+		/* The limit to restore must be on disk first: the next reflex pass tries again. */
 		if (changed && d->records.dirty && !m->control.boost.written)
 			originals_forget_boost(m);
 		else if (managed_has_laws(m))

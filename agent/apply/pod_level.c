@@ -255,8 +255,7 @@ void pod_levels_lower(struct daemon *d)
 		if (!p->concerned)
 			continue;
 		p->concerned = false;
-		/* Paused: the containers have had the raises that they need, and nothing is
-		 * lowered. */
+		/* Paused: the containers have had their raises, and nothing is lowered. */
 		if (may_write(p) && !p->level->control.paused)
 			lower_level(p);
 	}

@@ -11,8 +11,7 @@ struct plan;
 struct pod;
 struct usage;
 
-/* Adds the raises of pod levels that have to precede the plan's raises, and of levels that are too
- * low otherwise. */
+/* Adds the raises of pod levels that precede the plan's, and of levels that are too low. */
 void pod_levels_raise(struct daemon *d, struct plan *plan);
 /* After the containers were written: lowers each level to the sum of its containers. */
 void pod_levels_lower(struct daemon *d);

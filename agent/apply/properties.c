@@ -103,8 +103,7 @@ static void keep_files(struct managed *m, const struct unit_props *want, uint32_
 	m->properties.failed |= r < 0;
 }
 
-/* A memory limit that is not managed may have changed since the last read, and is included in the
- * call. */
+/* An unmanaged memory limit may have changed since the last read, and is included. */
 static void refresh_unmanaged(struct managed *m)
 {
 	struct usage u = {0};
@@ -129,8 +128,7 @@ static bool is_sent_already(const struct managed *m, const struct unit_props *wa
 	return unit_props_equal(want, pending ? &m->properties.sent : &m->properties.stored, mask);
 }
 
-/* More headroom for growth than the cgroup has. A repeated need for the same value is not reported
- * again. */
+/* More headroom for growth than the cgroup has. The same value is not reported again. */
 static bool is_new_headroom(const struct managed *m, const struct unit_props *want, uint32_t mask)
 {
 	bool again = (m->properties.sent_mask & UNIT_PROP_MEM_MAX) &&

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The properties that systemd is to store, and when they are sent. The only writer of
- * m->properties. */
+/* What systemd is to store, and when it is sent. The only writer of m->properties. */
 #pragma once
 
 #include "policy/base/base.h"

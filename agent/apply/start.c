@@ -82,8 +82,7 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 	const struct baseline *b = baseline_find(&d->records.baselines, m->key);
 	uint32_t target = m->control.target;
 
-	/* While the spec has values that vscaled sent, the kubelet may still carry them out: they
-	 * are not the owner's. */
+	/* The kubelet may still carry out values that vscaled sent: they are not the owner's. */
 	originals_begin(m, b,
 			b != NULL && (!same_limits(&b->limits, now) || is_reported_more(m, b, a) ||
 				      b->ratified != 0));

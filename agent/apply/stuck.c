@@ -12,8 +12,7 @@
 #define STUCK_EVENTS 1000
 /* Charges are counted in batches per CPU: a cgroup this close to its limit may be at it. */
 #define ROOM_BYTES MIB
-/* Where the writer was not PID 1, it stays stuck: tried again after the first time, doubled up to
- * the second. */
+/* Another writer stays stuck: tried again after the first time, doubled up to the second. */
 #define NUDGE_MIN_USEC USEC_PER_SEC
 #define NUDGE_MAX_USEC (64 * USEC_PER_SEC)
 

@@ -4,8 +4,7 @@
 
 struct managed;
 
-/* Releases PID 1 where it is stuck in a write of memory.max. Called at every wake-up by
- * memory.events. */
+/* Releases a PID 1 stuck in a write of memory.max. At every wake-up by memory.events. */
 void stuck_check(struct managed *m);
 /* A new cgroup has new counters. */
 void stuck_forget(struct managed *m);

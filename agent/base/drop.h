@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What OWN() runs for descriptors, folders and files; for adapters and the agent, policy/ has none.
- */
+/* What OWN() runs for descriptors, folders and files; policy/ has none. */
 #pragma once
 
 #include <dirent.h>

@@ -42,8 +42,7 @@ void footprint_trim(void)
 	while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
 		if (read_mapping(line, &m))
 			continue;
-		/* A page that was written, by the dynamic linker before it became read-only, is
-		 * in no file. */
+		/* A page that the dynamic linker wrote before it became read-only is in no file. */
 		if (m.trimmable && sscanf(line, "Anonymous: %lu", &own) == 1 && own == 0)
 			madvise((void *)m.start, m.end - m.start, MADV_DONTNEED);
 	}

@@ -11,6 +11,5 @@ struct listen_address {
 	bool any; /* no address was named: every one of the host, of both families */
 };
 
-/* "127.0.0.1:9753", "[::1]:9753", ":9753"; numbers only, nothing is resolved. -EINVAL: not of this
- * form; -ERANGE: the port is not 1..65535. */
+/* "127.0.0.1:9753", "[::1]:9753", ":9753"; numbers only. -EINVAL; -ERANGE: not port 1..65535. */
 int listen_parse(const char *text, struct listen_address *ret);

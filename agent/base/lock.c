@@ -74,8 +74,7 @@ static void write_holder(int fd, const char *holder)
 	(void)n;
 }
 
-/* The locked file; if it was removed between open() and flock(), the one that is at its path now.
- */
+/* The locked file; if it was removed before flock(), the one that is at its path now. */
 static int take_one(const char *directory, mode_t mode, const struct lock_place *at, unsigned tries,
 		    char ret_other[LOCK_HOLDER_MAX])
 {

@@ -294,8 +294,7 @@ static void step(struct cluster *c)
 
 	reporter_step(c->reporter, d->wake.now, d->wake.now_real);
 	cluster_bounds_tick(c, false);
-	/* The text takes 1.6 KB for each record for a moment: first unmap what a handshake has
-	 * left. */
+	/* The text takes 1.6 KB per record for a moment: unmap what a handshake has left. */
 	if (d->records.dirty && d->records.baselines.count >= MANY_RECORDS)
 		footprint_trim();
 	persist_baselines(d);

@@ -49,12 +49,10 @@ struct cluster {
 };
 
 /* --- cluster.c */
-/* If Kubernetes is switched off or absent, *ret stays NULL. On failure logs the reason and
- * returns -errno. */
+/* *ret stays NULL if Kubernetes is switched off or absent. -errno: the reason was logged. */
 int cluster_start(struct daemon *d, struct cluster **ret);
 void cluster_free(struct cluster *c);
-/* After every reflex pass between two samples: reports memory growth, which cannot wait for the
- * next sample. */
+/* After every reflex pass: reports memory growth, which cannot wait for the next sample. */
 void cluster_check(struct cluster *c);
 /* After every sample. */
 void cluster_tick(struct cluster *c, bool review);

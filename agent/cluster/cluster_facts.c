@@ -73,8 +73,7 @@ static bool holds_sent(const struct managed *m, enum resource r, bool all, uint6
 	return all || spec_sent_by_us(m, r, limit);
 }
 
-/* After an external change, requests are restored only where vscaled is known to have changed them.
- */
+/* After an external change, requests are restored only where vscaled changed them. */
 static uint64_t request_back(const struct managed *m, enum resource r, bool all, uint64_t spec)
 {
 	bool ours = all || m->pod->spec->qos == QOS_GUARANTEED ||
@@ -143,8 +142,7 @@ static uint64_t use_of(const struct managed *m)
 	return mem_unreclaimable(&m->control.last.stat);
 }
 
-/* The cgroup of a container that was handed back is closed: opens it to read it, until the spec has
- * the originals too. */
+/* A cgroup that was handed back is closed: opened to read, until the spec has the originals. */
 static void read_closed(const struct managed *m, struct report_container *ret)
 {
 	const struct kube_container *k = kube_pod_container(m->pod->spec, pod_container_of(m));
@@ -178,8 +176,7 @@ static bool grows(const struct managed *m, uint64_t use_bytes)
 	       (mem->last_growth != 0 && m->wake->now - mem->last_growth < SETTLED_USEC);
 }
 
-/* With systemd's headroom in the file, use can pass the held limit without a raise; the spec must
- * not stay below that use. */
+/* With systemd's headroom in the file use can pass the held limit; the spec must not stay below. */
 static uint64_t held_memory(const struct report_container *c)
 {
 	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
@@ -192,8 +189,7 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 			   struct report_container *ret)
 {
 	const struct control *c = &m->control;
-	/* A container of a pod in which others stay managed; its spec follows its cgroup, as
-	 * always. */
+	/* A container of a pod in which others stay managed: its spec follows its cgroup. */
 	bool back = restoring ||
 		    (is_given_back(m) && !m->hand_back.due && persist_is_ratified(m->daemon, m));
 	bool watched = m->state != UNIT_UNMANAGED;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Checks the node's name. With a wrong one the API server lists the pods of another node, or none:
- * nothing would be sized, without an error. */
+/* Checks the node's name: with a wrong one nothing would be sized, without an error. */
 #include "agent/cluster/cluster.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/pod_table.h"
 #include "cgroup/kubepods.h"
 
-/* The cgroup of the last pod may outlive it for a moment, and that of a new pod may appear a moment
- * after the pod is listed. */
+/* A cgroup may outlive its pod for a moment, or appear a moment after the pod is listed. */
 #define DOUBT_USEC (30 * USEC_PER_SEC)
 
 static const char *prefix_of(const struct daemon *d)

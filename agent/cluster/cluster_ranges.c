@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* LimitRanges: requested at intervals, one namespace at a time, for namespaces with managed pods.
- */
+/* LimitRanges: requested at intervals, one namespace with managed pods at a time. */
 #include "agent/cluster/cluster.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"

@@ -145,8 +145,7 @@ static void restart_sent(struct managed *m)
 	m->restart.oom_kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
 }
 
-/* Before the first request of vscaled: every limit in the spec that is not the original is an
- * external writer's. */
+/* Before the first request: a limit in the spec other than the original is an external writer's. */
 static void record_first(struct cluster *c, struct managed *m)
 {
 	uint64_t original[RESOURCE_COUNT];

@@ -31,8 +31,7 @@ static void fill_report(const struct cluster *c, const struct kube_pod *pod,
 	ret->state = states[reporter_block(c->reporter, pod->uid)];
 	if (ret->state != REPORT_VIEW_NONE)
 		ret->detail = reporter_block_text(c->reporter, pod->uid);
-	/* Under a refusal the spec may have all that it can have: shows the refusal that bounds it.
-	 */
+	/* The spec may have all that it can have: shows the refusal that bounds it. */
 	if (refusal != NULL &&
 	    (ret->state == REPORT_VIEW_NONE || ret->state == REPORT_VIEW_REFUSED ||
 	     pod->pending != RESIZE_NOT_PENDING)) {

@@ -102,8 +102,7 @@ struct config {
 int config_default(struct config *ret);
 void config_free(struct config *c);
 
-/* Parses a text, without any other input. All errors go to errs (zeroed by the caller); if there is
- * one: -EBADMSG, and *ret is untouched. */
+/* All errors go to errs (zeroed by the caller); if there is one: -EBADMSG, *ret untouched. */
 int config_load_text(const char *name, const char *text, size_t len, struct config *ret,
 		     struct config_errors *errs);
 /* Fills the paths that the file left out: from the arguments ("a:b" counts as a; NULL or "" as
@@ -125,8 +124,7 @@ const struct policy_rule *config_rule_for(const struct config *c, const char *un
 /* The effective configuration, with the names and the units of the file, so that it loads again.
  * NULL and -ENOMEM: no memory. Owned by the caller. */
 cJSON *config_dump_json(const struct config *c);
-/* The node whose pods are managed: as configured, NODE_NAME of the environment, or the host's name.
- * Owned; NULL: no memory. */
+/* The node: as configured, NODE_NAME, or the host's name. Owned; NULL: no memory. */
 char *config_node_name(const struct config_kubernetes *k);
 /* *c becomes what *fresh is, which is empty then. */
 void config_replace(struct config *c, struct config *fresh);

@@ -19,8 +19,7 @@ void config_say(const struct config_load *l, uint32_t line, const char *key, con
 /* The value shortened, or what it is when it is no single value; buf: CONFIG_SHOWN_TEXT bytes. */
 const char *config_shown(const struct node *n, char *buf);
 
-/* Loads one value into base + offset. An invalid value is added to errs and is no failure: only
- * -ENOMEM is. */
+/* Loads one value into base + offset. An invalid one goes to errs; the only failure is -ENOMEM. */
 int config_load_value(const struct config_load *l, const struct node *n, const struct config_key *k,
 		      const char *path, void *base);
 int config_load_defaults(const struct config_load *l, const struct node *section,

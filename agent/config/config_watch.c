@@ -30,8 +30,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* Every further change delays the report, but not for ever. A timer that is due is not set again,
- * because that would suppress it. */
+/* Every change delays the report, but not for ever: a timer that is due is not set again. */
 static void config_watch_arm(struct config_watch *w)
 {
 	usec_t now = 0, latest;

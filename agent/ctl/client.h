@@ -4,8 +4,7 @@
 
 #include "agent/ctl/ctl.h"
 
-/* 0: a process listens at the socket; else -errno: -ENOENT and -ECONNREFUSED mean that no daemon
- * runs. */
+/* 0: a process listens at the socket. -ENOENT, -ECONNREFUSED: no daemon runs. */
 int client_probe(const char *socket_path);
 bool client_no_daemon(int error);
 

@@ -69,8 +69,7 @@ extern const struct ctl_command ctl_commands[CTL_COMMAND_COUNT];
 
 /* The values without any option: streams, clock, the environment's folders. */
 void ctl_default(struct ctl *ret);
-/* Reads the command line into c. CTL_USAGE: the error has been printed to c->err; *ret is NULL for
- * help and version. */
+/* CTL_USAGE: the error has been printed to c->err; *ret is NULL for help and version. */
 int ctl_parse(struct ctl *c, int argc, char **argv, const struct ctl_command **ret);
 /* The same, and runs the command. */
 int ctl_main(struct ctl *c, int argc, char **argv);
@@ -86,7 +85,6 @@ int ctl_doctor(const struct ctl *c);
 int ctl_config_check(const struct ctl *c);
 int ctl_config_show(const struct ctl *c);
 
-/* "vscalectl: ..." on the error stream, and a second line that says what to do (may be NULL).
- * Returns code. */
+/* "vscalectl: ..." to c->err, and a second line with what to do (may be NULL). Returns code. */
 int ctl_fail(const struct ctl *c, int code, const char *hint, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));

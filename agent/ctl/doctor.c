@@ -95,8 +95,7 @@ static void print_sum(const struct ctl *c, const unsigned *counts)
 		fprintf(c->out, "\nvscaled can work here.\n");
 }
 
-/* Finds the cluster by the configuration, or by the defaults without one; then queries the API
- * server. */
+/* Finds the cluster by the configuration or the defaults; then queries the API server. */
 static void check_cluster(struct doctor *d)
 {
 	struct config_errors *errors = calloc(1, sizeof(*errors));

@@ -65,8 +65,7 @@ struct right {
 	bool essential;
 };
 
-/* As in the documentation and the roles; without a right that is not essential a function is
- * missing. */
+/* As in the roles; without a right that is not essential a function is missing. */
 static const struct right rights[] = {
 	{"list", "", "pods", NULL, true},
 	{"watch", "", "pods", NULL, true},

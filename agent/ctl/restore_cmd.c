@@ -146,8 +146,7 @@ static void count_outcome(struct summary *s, const char *outcome, int by)
 			s->counts[i] += (unsigned)by;
 }
 
-/* A later outcome of the same name replaces the earlier one; the table shows both if they differ.
- */
+/* A later outcome of the same name replaces the earlier; the table shows both if they differ. */
 static void add_result(struct summary *s, const char *unit, const char *outcome, const char *detail)
 {
 	cJSON *object = cJSON_CreateObject();

@@ -192,8 +192,7 @@ static void write_ours(struct external_write *l, enum resource r)
 	control_reassert(&l->unit->control, &held, r, &l->x);
 }
 
-/* The external writer's limit stays; a limit that was raised for safety is lowered to it as far as
- * use allows. */
+/* The external writer's limit stays; one that was raised for safety is lowered to it. */
 static void yield_to(struct external_write *l, enum resource r)
 {
 	struct managed *m = l->unit;
@@ -226,8 +225,7 @@ static void give_way(struct external_write *l, enum resource r, const struct dri
 	yield_to(l, r);
 }
 
-/* Further values of the writer for whom the limit is suspended stay, and systemd must not undo
- * them. */
+/* Further values of the writer of a suspended limit stay, and systemd must not undo them. */
 static void follow_insister(struct managed *m, const struct limits *seen)
 {
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
@@ -276,8 +274,7 @@ static bool replayed(const struct managed *m, enum resource r, const struct drif
 	       ((f->has_stored && f->stored == f->observed) || pod_on_record(m, r, f->observed));
 }
 
-/* An echo, or a value to be replaced: the held limit is written again. An echo of vscaled's own
- * call is not reported. */
+/* The held limit is written again. An echo of vscaled's own call is not reported. */
 static void reassert(struct external_write *l, enum resource r, const struct drift_facts *f,
 		     enum drift_action action)
 {
@@ -321,8 +318,7 @@ static void resolve_one(struct external_write *l, enum resource r)
 	f.has_stored = l->has_stored && m->unit != NULL;
 	/* While a container is created, its runtime writes the limits that it was given, once. */
 	f.set_pending = managed_call_pending(m) || pod_echo_pending(m) || scope_is_creating(m);
-	/* While PID 1 does not answer, the writer is not known: the write is not counted as
-	 * external. */
+	/* While PID 1 does not answer, the writer is not known: not counted as external. */
 	f.reloaded = reloaded(m) || (r == RESOURCE_MEMORY && l->was_stored) ||
 		     (!l->has_stored && m->unit != NULL) || replayed(m, r, &f);
 	action = drift_decide(m, r, &f);
@@ -384,8 +380,7 @@ static bool is_new_limit(const struct external_write *l, enum resource r)
 	return l->unit->control.resource[r].original == LIMIT_MAX && now != LIMIT_MAX;
 }
 
-/* A limit where there was none when the unit was attached: it is the owner's, and becomes the
- * original. */
+/* A limit where there was none at first: it is the owner's, and becomes the original. */
 static void follow_new_limits(struct external_write *l)
 {
 	struct managed *m = l->unit;

@@ -388,8 +388,7 @@ static size_t leave_escaped(void *ctx, struct MHD_Connection *c, char *text)
 	return strlen(text);
 }
 
-/* Connections are accepted here, not by the library, which would keep old ones and refuse new ones.
- */
+/* Connections are accepted here: the library would keep old ones and refuse new ones. */
 static int start_daemon(struct http_server *s)
 {
 	struct MHD_OptionItem options[] = {

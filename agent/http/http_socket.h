@@ -12,11 +12,9 @@
  * socket, -ENAMETOOLONG. */
 int http_socket_listen(const char *path, gid_t group);
 
-/* A listening, non-blocking TCP socket. Where every address is meant and the host has no IPv6, it
- * is IPv4's alone. */
+/* A listening, non-blocking TCP socket; IPv4's alone for every address without IPv6. */
 int http_tcp_listen(const struct listen_address *at);
-/* The next connection, non-blocking, and where it comes from. -EAGAIN: none is waiting; -EMFILE and
- * the like: it keeps waiting. */
+/* The next connection, and where it comes from. -EAGAIN: none; -EMFILE: it keeps waiting. */
 int http_socket_accept(int listening, struct sockaddr_storage *ret, socklen_t *ret_size,
 		       struct http_peer_address *ret_from);
 /* The port of a socket; 0: not known. */

@@ -28,8 +28,7 @@ struct change_event {
 		*detail; /* the numbers: "throttled 43 % of the last second"; NULL: reason_text */
 	const char *by;  /* drift: who wrote, "systemd", "another writer" */
 	int error;       /* -errno */
-	/* A raise: the time until it was in the file, and vscaled's own part of it; 0: not
-	 * measured. */
+	/* A raise: time until it was in the file, and vscaled's own part; 0: not measured. */
 	usec_t span_usec;
 	usec_t own_usec;
 };

@@ -147,8 +147,7 @@ static int host_start(struct loop *l, const struct loop_options *o)
 	return 0;
 }
 
-/* Before vscaled ends, systemd must store the limits that the cgroups have: a reload would undo
- * them. */
+/* Before vscaled ends, systemd must store the cgroups' limits: a reload would undo them. */
 static int on_stop_timer(sd_event_source *s, uint64_t due, void *userdata)
 {
 	struct loop *l = userdata;

@@ -10,8 +10,7 @@ struct usage;
  * source of its memory.events. -EAGAIN: systemd is still setting it up. On failure it stays closed.
  */
 int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret);
-/* Its cgroup is there and not ready: the time of the first such try is kept until it is attached.
- */
+/* Its cgroup is there and not ready: the time of the first such try is kept. */
 void managed_attach_tried(struct managed *m);
 /* Its limits are known: it runs. */
 void managed_set_running(struct managed *m);

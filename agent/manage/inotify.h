@@ -12,7 +12,6 @@ struct inotify {
 
 /* -errno; where inotify is not available, that is logged, and 0: incomplete is set. */
 int inotify_open(struct inotify *i);
-/* r: the result of a call that needs inotify. Where inotify is not available, logs that once and
- * returns 0; else returns r. */
+/* r: of a call that needs inotify. Where that is not available, logs that once and returns 0. */
 int inotify_without(struct inotify *i, int r);
 void inotify_close(struct inotify *i);

@@ -8,6 +8,5 @@ struct records;
 void lift_all(struct records *r, int root);
 /* At the start: there are no records, but the runtime folder may have those that were lost. */
 void lift_lost(struct records *r, const char *runtime_dir, int root);
-/* Copies the records there when they were saved since. A failure is reported, and the copy is tried
- * again. */
+/* Copies the records there when they were saved since. A failure is reported and tried again. */
 void lift_keep(struct records *r, const char *runtime_dir);

@@ -82,8 +82,7 @@ void managed_table_init(struct unit_table *t, void (*on_memory_event)(struct man
 void managed_pause_new(struct unit_table *t, bool paused);
 /* reason: static text, or the pod's, which lives as long; NULL: none. */
 void managed_set_state(struct managed *m, enum unit_state state, const char *reason);
-/* The systemd unit of a container that was attached to another cgroup. Takes unit over; NULL: none.
- */
+/* The unit of a container that was attached to another cgroup. Takes unit over; NULL: none. */
 void managed_set_unit(struct managed *m, char *unit);
 /* NULL: no memory. */
 struct managed *managed_new(struct daemon *d, const struct managed_names *names);

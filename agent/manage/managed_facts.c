@@ -52,8 +52,7 @@ uint32_t managed_props_mask(const struct managed *m)
 	return mask;
 }
 
-/* Limits for which systemd has not reported its properties: what it was sent when they were
- * written. */
+/* Where systemd has not reported its properties: what it was sent. */
 struct unit_props props_of_limits(const struct limits *l)
 {
 	uint64_t milli = cpu_milli_of(l->cpu_quota_usec, l->cpu_period_usec);

@@ -56,8 +56,7 @@ void message_step(struct managed *m, const struct change *s, int outcome,
 	};
 }
 
-/* Memory that the ledger takes back is returned in many small steps, and the pod above follows:
- * they are reported as one. */
+/* Memory that the ledger takes back is returned in many small steps: reported as one. */
 #define SUM_UP_USEC (10 * USEC_PER_SEC)
 
 void message_summed(struct managed *m, bool now)

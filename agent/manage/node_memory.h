@@ -33,17 +33,14 @@ void node_memory_stop(struct daemon *d);
 void node_memory_close(struct daemon *d);
 /* The entry of this id is removed, and another may get the id: no verdict names it any more. */
 void node_memory_forget(struct daemon *d, uint32_t id);
-/* Before its memory may be raised: reads the file, once in a wake-up, and opens the ledger. NULL:
- * nothing is counted. */
+/* Before memory is raised: reads the file, once in a wake-up. NULL: nothing is counted. */
 struct ledger *node_memory_for(const struct managed *m);
 /* The same before a pass over all, when one of them can grow; hot: only when one of them grows. */
 void node_memory_expect(struct daemon *d, bool hot);
 /* After the pass over all: unused grants that others need are taken back. */
 void node_memory_balance(struct daemon *d, struct plan *plan);
-/* Grants a limit that an external writer has written already; false: the node does not have that
- * memory. */
+/* Grants a limit that an external writer has written; false: the node lacks the memory. */
 bool node_memory_take(const struct managed *m, uint64_t limit);
 
-/* Takes back a memory limit above the held one, as far as use allows, before the write is
- * classified. */
+/* Takes back a limit above the held one, as far as use allows, before it is classified. */
 void drift_take_back(struct managed *m);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Under which limit a process was OOM-killed: the held limit, or one that an external writer had
- * lowered. */
+/* Was a process OOM-killed under the held limit, or under an external writer's? */
 #include "agent/manage/oom.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"

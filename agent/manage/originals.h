@@ -7,8 +7,7 @@
 struct baseline;
 struct managed;
 
-/* It is attached for the first time in this run. record: of an earlier run, or NULL; touched: that
- * run wrote to it. */
+/* The first time in this run. record: of an earlier run, or NULL; touched: that wrote to it. */
 void originals_begin(struct managed *m, const struct baseline *record, bool touched);
 /* It is not managed any more, or was attached to a cgroup that is another one's. */
 void originals_forget(struct managed *m);

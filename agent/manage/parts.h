@@ -133,8 +133,7 @@ enum drift_early {
 	DRIFT_EARLY_REPLACED_STORED, /* systemd stored the found value then: systemd wrote it */
 };
 
-/* What external writers wrote. Written by agent/manage (drift_state.c), which is asked by all
- * folders above. */
+/* What external writers wrote. Written by agent/manage (drift_state.c). */
 struct managed_drift {
 	bool check_due;    /* a limit file was written */
 	bool stored_asked; /* systemd was asked what it stores */
@@ -144,8 +143,7 @@ struct managed_drift {
 	uint64_t replaced[RESOURCE_COUNT]; /* values of external writers that vscaled replaced */
 };
 
-/* A restart for more memory, of a container that cannot be resized without. Written by
- * agent/cluster. */
+/* A restart for more memory. Written by agent/cluster. */
 struct managed_restart {
 	uint64_t oom_kills;        /* counted when it was last asked for */
 	uint64_t oom_kills_before; /* that before the last request */

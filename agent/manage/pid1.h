@@ -47,8 +47,7 @@ bool pid1_set_lost(struct pid1 *p);
 /* A reload begins or ends. */
 void pid1_reload(struct pid1 *p, bool active, usec_t now);
 void pid1_need_list(struct pid1 *p);
-/* Is a list on its way, and not overdue? Another request would drop it, and a slow PID 1 would
- * never deliver one. */
+/* Is a list on its way, and not overdue? Another request would drop it. */
 bool pid1_awaits_list(const struct pid1 *p, usec_t now);
 /* A list is about to be requested. */
 void pid1_list_asked(struct pid1 *p, usec_t now);

@@ -9,8 +9,7 @@ void plan_begin(struct plan_storage *s, size_t unit_count, struct plan *ret)
 	if (want > s->capacity) {
 		void *steps = malloc(want * sizeof *s->steps);
 
-		/* Not reallocated, because no content is kept: pages that are not touched take no
-		 * memory. */
+		/* Not reallocated: no content is kept, and untouched pages take no memory. */
 		if (steps != NULL) {
 			free(s->steps);
 			s->steps = steps;

@@ -24,8 +24,7 @@ struct pod_hooks {
 	void (*decide)(void *ctx, const struct kube_pod *pod);
 	/* Is a resize by vscaled still pending in the kubelet or the runtime? */
 	bool (*pending)(void *ctx, const struct kube_pod *pod);
-	/* Is a report on it still to be sent? Then a pod that was handed back is kept in the
-	 * table. */
+	/* Is a report on it still to be sent? Then it stays in the table. */
 	bool (*unsent)(void *ctx, const struct kube_pod *pod);
 	/* An Event for the pod: type Normal or Warning. */
 	void (*note)(void *ctx, const struct kube_pod *pod, const char *type, const char *reason,

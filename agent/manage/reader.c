@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The choice of the reader, its passes, and the kernel's reports of cgroups that appear and
- * vanish. */
+/* The choice of the reader, its passes, and cgroups that appear and vanish. */
 #include "agent/manage/reader.h"
 #include "agent/base/footprint.h"
 #include "agent/manage/daemon_state.h"
@@ -16,15 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A full node has 250 pods. A slot takes 270 bytes, resident whether it is used or not; a cgroup
- * without a slot is read by its files. */
+/* A full node has 250 pods. A slot takes 270 bytes; a cgroup without one is read by its files. */
 #define SLOTS 1024
 /* Failed passes in a row after which BPF is not used any more. */
 #define FAILURES_MAX 3
 /* Cgroups, besides vscaled's own, by which the order of memory.stat's counters is verified. */
 #define PROOFS_MAX 4
-/* memory.stat in a pass flushes it for every group that ran; read from the file, it costs as much
- * as this many groups in such a pass. */
+/* Reading memory.stat from the file costs as much as flushing this many groups in a pass. */
 #define STAT_SHARE 16
 
 #define REFLEX_PASS (USAGE_CPU | USAGE_THROTTLE | USAGE_MEM)
@@ -207,8 +204,7 @@ void reader_start(struct daemon *d, reader_event_fn *on_event)
 		note(r, "as configured");
 	else
 		bpf_start(d);
-	/* Drops the capabilities: they let a process read all of the kernel's memory, and are not
-	 * needed any more. */
+	/* Drops the capabilities, which let a process read all of the kernel's memory. */
 	error = cg_probe_drop_rights();
 	if (error < 0)
 		note(r, "; its rights are kept: %s", strerror(-error));

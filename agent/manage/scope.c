@@ -16,8 +16,7 @@ bool scope_is_of(const struct managed *m, const struct kube_container *c)
 	       kubepods_parse(m->cgroup.path, &name) == 0 && strcmp(name.id, c->id) == 0;
 }
 
-/* A container is at least as old as the moment when vscaled first saw it; systemd reports the age
- * of a unit. */
+/* systemd reports the age of a unit; a container is at least as old as when it was first seen. */
 static usec_t age_of(const struct managed *m, usec_t active_enter_usec)
 {
 	usec_t monotonic = m->wake->started_monotonic + (m->wake->now - m->wake->started_at);

@@ -25,8 +25,7 @@ usec_t daemon_clock(void)
 	return clock_usec(CLOCK_MONOTONIC);
 }
 
-/* Shifts every record's time by the step of a wall clock that was set, so that ages stay the
- * same. */
+/* Shifts every record's time by the step of a wall clock that was set: ages stay. */
 static void follow_clock_step(struct daemon *d, int64_t step)
 {
 	for (size_t i = 0; i < d->units.count; i++)
@@ -42,8 +41,7 @@ void daemon_host_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
 	*ret_real = clock_usec(CLOCK_REALTIME);
 }
 
-/* Has a handler of this dispatch read the clock already? Outside of the loop every call reads it.
- */
+/* Has a handler of this dispatch read the clock? Outside of the loop every call reads it. */
 static bool is_awake(struct daemon *d)
 {
 	uint64_t iteration, last = d->wake.iteration;

@@ -27,8 +27,7 @@ struct wakeup {
 
 /* clock: its context is ctx. */
 void wake_init(struct wakeup *w, daemon_clock_fn *clock, void *ctx);
-/* Every handler calls this first. Reads the clocks, once in a dispatch of the loop: a handler that
- * calls another one stays in its wake-up. */
+/* Every handler calls this first. Reads the clocks, once in a dispatch of the loop. */
 void daemon_wake(struct daemon *d);
 /* A call took long: the next daemon_wake() of this dispatch reads the clocks again. */
 void wake_stale(struct wakeup *w);

@@ -24,8 +24,7 @@ void counters_took(struct counters_span *s, usec_t span_usec);
 enum counters_direction { DIRECTION_UP, DIRECTION_DOWN, DIRECTION_COUNT };
 enum counters_backend { BACKEND_CGROUP, BACKEND_SYSTEMD, BACKEND_API, BACKEND_COUNT };
 enum counters_scan { SCAN_REFLEX, SCAN_SAMPLE, SCAN_CLOCK_COUNT };
-/* A raise is timed twice: from when its reflex pass was due (after an event: from the wake-up), and
- * from the wake-up. */
+/* A raise is timed twice: from when its pass was due, and from the wake-up. */
 enum counters_since { SINCE_DUE, SINCE_WAKE, SINCE_COUNT };
 enum counters_writer {
 	WRITER_SYSTEMD, /* PID 1, by a reload or a property */
@@ -55,8 +54,7 @@ struct counters {
 	/* denied.c: the node does not have the memory that a unit or container asks for, and had it
 	 * before */
 	uint64_t denials;
-	/* drift_resolve.c, and the kubelet's echo: an external writer's value was replaced by
-	 * vscaled's */
+	/* drift_resolve.c: an external writer's value was replaced by vscaled's */
 	uint64_t reverted[WRITER_COUNT];
 	/* around a write, a property call (its lag), a resize until the kubelet's echo */
 	struct counters_span apply[BACKEND_COUNT];

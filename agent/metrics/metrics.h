@@ -95,11 +95,9 @@ void metrics_input_view(void *in, const struct unit_view *v);
 void metrics_input_status(struct metrics_input *in, const struct status_view *v);
 void metrics_input_drop(struct metrics_input *in);
 
-/* The page of one scrape: megabytes on a large node, of which only a few KB are in memory at a
- * time. */
+/* The page of one scrape, of which only a few KB are in memory at a time. */
 struct metrics_page;
-/* Takes over what in owns and copies what is only borrowed: names, counters. -ENOMEM: in keeps it.
- */
+/* Takes over what in owns and copies what is borrowed. -ENOMEM: in keeps it. */
 int metrics_page_new(struct metrics_input *in, enum metrics_format format,
 		     struct metrics_page **ret);
 /* The next bytes, `size` at most; 0: that was all. -ENOMEM. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds a page; private to metrics*.c. Lack of memory is noted in `failed`, and
- * metrics_page_read() returns it. */
+/* Builds a page; private to metrics*.c. `failed`: no memory, as metrics_page_read() returns. */
 #pragma once
 
 #include "agent/metrics/metrics.h"

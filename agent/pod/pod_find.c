@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From pods and containers to their cgroups: by what the API server reports, or by the cgroup that
- * appears. */
+/* From containers to their cgroups: by the API server's report, or by the cgroup that appears. */
 #include "agent/pod/pod_find.h"
 #include "agent/apply/start.h"
 #include "agent/manage/attach.h"
@@ -302,8 +301,7 @@ static const struct pod_child *guess(struct pod *p, size_t i, const struct pod_c
 		    pod_has_limits_of(&p->spec->containers[i], &stands))
 			return c;
 	}
-	/* The watches alone report them: because of the pause container the search would never
-	 * end. */
+	/* The watches alone report them: the pause container would make the search endless. */
 	p->scan = false;
 	return NULL;
 }

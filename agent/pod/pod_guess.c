@@ -71,8 +71,7 @@ const struct pod_member *pod_only_missing(const struct pod *p, const struct pod_
 	return found;
 }
 
-/* The runtime creates it with what the kubelet admitted last: the spec, or while a resize is
- * pending what the status shows. */
+/* The runtime creates it with what the kubelet admitted last: the spec, or the status. */
 bool pod_has_limits_of(const struct kube_container *c, const struct limits *stands)
 {
 	const uint64_t now[RESOURCE_COUNT] = {
@@ -133,8 +132,7 @@ static bool is_ours(const struct managed *m, enum resource r, uint64_t value)
 	       ((m->properties.sent_mask & prop) && limit_same(r, value, sent));
 }
 
-/* The limits from before the first write; but a value that an external writer has set since then
- * stays. */
+/* The limits from before the first write; a later value of an external writer stays. */
 static struct limits goes_back(const struct managed *m)
 {
 	struct limits l = m->container.found;
@@ -215,8 +213,7 @@ static void forget_guess(struct managed *m)
 	property_cancel(m);
 }
 
-/* The originals of the container whose cgroup this is are restored from its record: at once, and
- * again until that succeeds. */
+/* The originals of the true owner are restored from its record, until that succeeds. */
 static void give_to(struct pod *p, size_t k, char *unit)
 {
 	struct managed *owner = p->members[k].managed;
@@ -229,8 +226,7 @@ static void give_to(struct pod *p, size_t k, char *unit)
 		return;
 	}
 	managed_set_unit(owner, unit);
-	/* A managed one is attached in this search and sized by its own laws, in systemd as
-	 * well. */
+	/* A managed one is attached in this search and sized by its own laws. */
 	if (owner->container.annotated)
 		property_request(owner, false);
 	else

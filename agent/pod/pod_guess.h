@@ -38,6 +38,5 @@ bool pod_has_limits_of(const struct kube_container *c, const struct limits *stan
 /* m is about to be attached to a cgroup with these limits before the API server confirms it. */
 void pod_note_guess(struct managed *m, const struct limits *found);
 
-/* Cgroups that were attached so and are another container's are released: their limits are put
- * back. */
+/* Cgroups that turn out to be another container's are released: their limits are put back. */
 void pod_check_guesses(struct pod *p, const struct pod_children *all);

@@ -167,8 +167,7 @@ void pod_spec_first(struct managed *m)
 	}
 }
 
-/* Which run of it was OOM-killed last, from 1 on: reported when it ends, and still while the next
- * one runs. 0: none. */
+/* Which run of it was OOM-killed last, from 1 on; reported until the next one ends. 0: none. */
 static uint32_t killed_run(const struct kube_container *c)
 {
 	if (!c->oom_killed)
@@ -176,8 +175,7 @@ static uint32_t killed_run(const struct kube_container *c)
 	return c->running ? c->restarts : c->restarts + 1;
 }
 
-/* After the kill the cgroup was removed before its counters were read: the API server's report
- * replaces them. */
+/* The cgroup was removed before its counters were read: the API server's report replaces them. */
 static void note_kill(struct managed *m, const struct kube_container *now,
 		      const struct kube_container *old)
 {

@@ -16,8 +16,7 @@ void pod_spec_first(struct managed *m);
 void pod_spec_settle(struct pod *p);
 /* True: the value in the cgroup is the owner's, which the next tick adopts. */
 bool pod_owner_value_arrived(struct managed *m, enum resource r, uint64_t value);
-/* May the values in the files come from the kubelet or the runtime, after a resize by vscaled or
- * the owner? */
+/* May the values in the files come from the kubelet or the runtime, after a resize? */
 bool pod_echo_pending(const struct managed *m);
 /* Is the value what the runtime has on record for this container? */
 bool pod_on_record(const struct managed *m, enum resource r, uint64_t value);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The annotated pods of this node: added, changed, removed. The watch of the API server calls these
- * functions; nothing here sends a request. */
+/* The annotated pods of this node, as the watch reports them; nothing here sends a request. */
 #pragma once
 
 #include <stdbool.h>

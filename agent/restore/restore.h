@@ -56,6 +56,5 @@ int restore_lift(const struct restore *r, struct baseline_set *set);
 
 /* "web.service" of "unit:web.service"; NULL for keys of another kind. */
 const char *restore_unit_name(const struct baseline *b);
-/* The name of a record as it is shown and as users give it: a unit, or NAMESPACE/POD[/CONTAINER].
- */
+/* The name of a record as users give it: a unit, or NAMESPACE/POD[/CONTAINER]. */
 const char *restore_shown_name(const struct baseline *b);

@@ -152,8 +152,7 @@ static void say_left(struct work *w)
 	    human_amount(RESOURCE_MEMORY, memory_lowest(w), original));
 }
 
-/* Decides whether memory fits. Page cache is reclaimed before that, and a lowered memory.high is
- * raised first. */
+/* Does memory fit? After page cache is reclaimed and a lowered memory.high is raised. */
 static void check_memory(struct work *w)
 {
 	if (w->usage.limits.mem_high < w->original->mem_high)
@@ -165,8 +164,7 @@ static void check_memory(struct work *w)
 		say_left(w);
 }
 
-/* The values for systemd: with memory left as it is, the kernel's limit, so that no reload lowers
- * it. */
+/* For systemd; with memory left as it is, the kernel's limit, so that no reload lowers it. */
 static struct unit_props props_wanted(const struct work *w)
 {
 	struct unit_props want = w->target->baseline->props;
@@ -220,8 +218,7 @@ static void leave_memory(struct work *w)
 	(void)write_knob(w, KNOB_MEM_HIGH, LIMIT_MAX);
 }
 
-/* Lowers memory.max if use still fits right before the write. False: it was left, or the write
- * failed. */
+/* Lowers memory.max if use fits right before the write. False: left, or failed. */
 static bool lower_max(struct work *w, uint64_t to)
 {
 	int r = write_knob(w, KNOB_MEM_MAX, to);
@@ -233,8 +230,7 @@ static bool lower_max(struct work *w, uint64_t to)
 		leave_memory(w);
 	} else if (r < 0) {
 		fail(w, "memory.max", r);
-		/* The file still has the higher value: systemd would write the lower one without a
-		 * check of use. */
+		/* The file has the higher value: systemd would write the lower one unchecked. */
 		w->memory_left = r != -EOPNOTSUPP;
 	}
 	return r >= 0 && r != APPLY_REFUSED;
@@ -327,8 +323,7 @@ static void say_ratified(const struct restore *r, const struct restore_target *t
 			 "next restart or resize");
 }
 
-/* Without a cgroup only the properties that systemd would apply at the next start can be restored.
- */
+/* Without a cgroup only systemd's properties for the next start can be restored. */
 static void restore_gone(const struct restore *r, const struct restore_target *t,
 			 struct restore_result *ret)
 {

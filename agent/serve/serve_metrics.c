@@ -86,8 +86,7 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	return 0;
 }
 
-/* Limit files belong to root, which needs no capability to write them, so the folder's mode does
- * not matter. A read-only mount does. */
+/* Root needs no capability to write limit files; a read-only mount matters. */
 static bool cgroup_writable(const struct daemon *d)
 {
 	struct statvfs fs;

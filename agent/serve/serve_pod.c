@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The control API's view of pods: what the pod object adds to a container's view, and the
- * containers that are not managed. */
+/* The control API's view of pods: what the pod object adds, and containers that are not managed. */
 #include "agent/serve/serve_pod.h"
 #include "agent/manage/above.h"
 #include "agent/manage/daemon_state.h"

@@ -6,6 +6,5 @@ struct daemon;
 struct unit_bus;
 struct unit_port;
 
-/* port NULL: the real PID 1, *ret is owned then. Else, and where there is no PID 1 and none is
- * needed, *ret stays. */
+/* port NULL: the real PID 1, *ret is owned. Else, or where none is there or needed, *ret stays. */
 int bus_start(struct daemon *d, const struct unit_port *port, struct unit_bus **ret);

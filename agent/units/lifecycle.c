@@ -127,8 +127,7 @@ struct restore_job {
 	bool quick; /* no client waits for it */
 };
 
-/* The held limits are updated, or the pod above would keep room for limits that do not exist any
- * more. */
+/* Updates held limits, or the pod above would keep room for limits that are gone. */
 static void note_what_stands(struct managed *m)
 {
 	struct usage u = {0};
@@ -343,8 +342,7 @@ static int release_stray(struct hand_back *h, const char *name, bool reported)
 	return MIN(r, 0);
 }
 
-/* Units that an earlier run of vscaled sized and the present configuration does not name, or not
- * so. */
+/* Units that an earlier run sized and the present configuration does not name, or not so. */
 static void release_strays(struct hand_back *h)
 {
 	struct daemon *d = h->daemon;

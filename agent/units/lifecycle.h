@@ -18,8 +18,7 @@ struct hand_back {
 
 int lifecycle_pause(struct daemon *d, const char *name);
 int lifecycle_resume(struct daemon *d, const char *name);
-/* What cannot be restored at this moment is reported as RESTORE_PENDING. -ENOTSUP: the node is not
- * supported, and no record was read. */
+/* What cannot be restored now is RESTORE_PENDING. -ENOTSUP: the node is not supported. */
 int lifecycle_restore(struct hand_back *h, const char *name, bool force, control_result_fn *each,
 		      void *arg);
 /* At each review: tries again to restore what could not be restored yet. */

@@ -12,8 +12,7 @@ void units_request_list(struct daemon *d);
 /* Does it run in the cgroup that is open, and is it known what systemd stores for it? */
 bool units_known(const struct daemon *d, const char *name);
 void units_listed(struct daemon *d, const struct unit_info *units, size_t count);
-/* Drops units that will not come back. Not while a plan is being made: the other entries get new
- * indexes. */
+/* Drops units that will not come back. Not while a plan is made: other entries move. */
 void units_forget(struct daemon *d);
 /* Applies the rules after a reload; units that have no rule any more are handed back. */
 void units_apply_rules(struct daemon *d);

@@ -77,8 +77,7 @@ static void keep_line(const char *text)
 	}
 }
 
-/* The first message names the place; the later ones only pass the failure on. The verifier's log
- * replaces either. */
+/* The first message names the place. The verifier's log replaces it. */
 static int hear(enum libbpf_print_level level, const char *format, va_list args)
 {
 	OWN(drop_free) char *text = NULL;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading a BPF program, and the reason why it cannot be: a program that does not load is a missing
- * convenience, never a failed start. */
+/* Loading a BPF program, or the reason why not: never a failed start. */
 #pragma once
 
 #include <stddef.h>

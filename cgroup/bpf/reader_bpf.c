@@ -15,8 +15,7 @@
 #include <unistd.h>
 
 struct cg_scan {
-	/* What holds the program and its maps in the kernel; libbpf's own books go after loading.
-	 */
+	/* What holds the program and its maps in the kernel. */
 	int link_fd;
 	int slots_fd;
 	struct scan_control *control; /* shared with the program */

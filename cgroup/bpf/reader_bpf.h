@@ -29,8 +29,7 @@ static inline void drop_cg_scan(struct cg_scan **s)
 	cg_scan_close(*s);
 }
 
-/* From the next pass on, cgroup id (cg_id()) is read into *ret_slot. -EEXIST; -ENOSPC: all slots
- * are taken. */
+/* From the next pass on, cgroup id (cg_id()) is read into *ret_slot. -EEXIST; -ENOSPC. */
 int cg_scan_add(struct cg_scan *s, uint64_t id, uint32_t *ret_slot);
 /* Frees a slot, also of a cgroup that is gone. */
 void cg_scan_remove(struct cg_scan *s, uint32_t slot);

@@ -10,8 +10,7 @@
 /* Holds the text of every quantity. */
 #define QUANTITY_TEXT_SIZE 40
 
-/* In billionths, at most (2^63 - 1) * 10^9 either way. -EINVAL: not a quantity; -ERANGE: too large.
- */
+/* In billionths, at most (2^63 - 1) * 10^9 either way. -EINVAL; -ERANGE: too large. */
 int quantity_parse(const char *s, __int128 *ret_nano);
 
 /* For requests and limits, rounded up. -EINVAL also for a negative one. */

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #define PPM 1000000ULL
-/* A unit at its ceiling asks for more now and then: after this long without, it is no longer at it.
- */
+/* A unit at its ceiling asks for more now and then: after this long it is no longer at it. */
 #define CEILING_QUIET_USEC (60 * USEC_PER_SEC)
 
 void control_press_ceiling(struct control_resource *res, usec_t now)

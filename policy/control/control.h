@@ -83,8 +83,7 @@ struct mem_lowered {
 	bool pod; /* the pod's, not the container's own */
 };
 
-/* The newest OOM kill of the run, or the run's end under a memory.max that an external writer had
- * lowered. */
+/* The newest OOM kill of the run, or its end under an external writer's memory.max. */
 struct oom_kill {
 	usec_t at;      /* 0: none */
 	uint64_t limit; /* memory.max at that moment */
@@ -176,13 +175,11 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
  * has so far, 0 when that is all. Limits are not read again. */
 uint32_t control_reflex_wants(const struct control *c, const struct usage *u);
 void control_reflex_pass(struct control *c, const struct usage *u, const struct control_context *x);
-/* For a sample with everything but memory.stat: true when that cannot have changed since it was
- * last read. */
+/* For a sample without memory.stat: true when that cannot have changed since it was read. */
 bool control_stat_stands(const struct control *c, const struct usage *u);
 /* Memory is read at every reflex pass: use is close to the limit, or grows towards it. */
 bool control_hot(const struct control *c);
-/* By the CPU counters, which are read first, it may need a raise now: it is read before all others.
- */
+/* By the CPU counters it may need a raise now: it is read before all others. */
 bool control_presses(const struct control *c, const struct usage *u);
 /* The pod's memory was full and the kernel OOM-killed for that: handled as if its own limit had
  * been hit. Call it before the usage that contains the kill. */
@@ -207,8 +204,7 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 		   const struct control_context *x);
 /* memory.high is that of a running trial or the brake, with no external write since. */
 bool control_high_is_ours(const struct control *c, const struct limits *kernel);
-/* The limit below which the brake holds growth: mem_max, or the lower limit that the runtime may
- * replay at any moment. */
+/* Where the brake holds growth: mem_max, or the lower limit that the runtime may replay. */
 uint64_t control_brake_max(const struct control *c, uint64_t mem_max);
 /* Takes over an external writer's value without correcting it. */
 void control_follow(struct control *c, const struct limits *kernel, enum resource r);
@@ -216,8 +212,7 @@ void control_follow(struct control *c, const struct limits *kernel, enum resourc
 void control_reassert(struct control *c, const struct limits *kernel, enum resource r,
 		      const struct control_context *x);
 
-/* Adds steps to the original, for a limit that the laws would not raise again. The original needs
- * no grant. */
+/* Steps to the original, for a limit that the laws would not raise. It needs no grant. */
 void control_put_back(struct control *c, enum resource r, const struct control_context *x);
 
 /* Adds steps for a new cgroup of the same unit, after control_restarted(): to the held limit, or to
@@ -262,8 +257,7 @@ void control_ledger_entry(const struct control *c, const struct tuning *t, usec_
 void control_ledger_waiting(const struct control *c, usec_t now, struct ledger_entry *ret);
 /* The cgroup is gone, and its grant ends. */
 void control_lost(struct control *c, usec_t now);
-/* The ledger asks for an unused grant: what is not charged is given back at once, page cache by a
- * shrink trial. */
+/* The ledger asks for an unused grant: uncharged memory at once, page cache by a trial. */
 void control_give_back(struct control *c, const struct control_context *x, uint64_t to);
 /* The node denied memory within the last minute; c->denial has the reasons. */
 bool control_denied(const struct control *c, usec_t now);

@@ -27,8 +27,7 @@ uint64_t control_unratified(const struct control *c)
 	return round_down(max, MEM_PAGE_BYTES);
 }
 
-/* It bounds decreases only: the runtime ran with the held limit, so no raise is larger because of
- * it. */
+/* It bounds decreases only: the runtime ran with the held limit. */
 static uint64_t heap_bound(const struct control *c)
 {
 	return MIN(heap_floor(&c->pod.heap, c->start_mem_bytes),
@@ -84,8 +83,7 @@ static void fill_bounds(const struct control *c, const struct tuning *t, enum re
 	*ret = b;
 }
 
-/* Bounds growth only, not what is sent to the API server: else no higher limit could ever be
- * ratified. */
+/* Bounds growth only, not what is sent: else no higher limit could ever be ratified. */
 static void fill_growth(const struct control *c, enum resource r, struct bounds *b)
 {
 	uint64_t max = control_unratified(c);

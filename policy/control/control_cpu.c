@@ -27,8 +27,7 @@ void control_plan_cpu(struct control *c, const struct control_context *x, uint64
 	plan_add(x->plan, &burst);
 }
 
-/* A trial that caused throttling: back to the former limit, or higher if the reflex asks for more.
- */
+/* A trial that caused throttling: back to the former limit, or what the reflex asks for. */
 static void undo_trial(struct control *c, const struct control_context *x, uint64_t desired)
 {
 	uint64_t back = cpu_trial_undo(&c->cpu, x->now_real);
@@ -172,8 +171,7 @@ static void control_cpu_shrink(struct control *c, const struct control_context *
 	control_plan_cpu(c, x, to, REASON_SHRINK);
 }
 
-/* For recent_usec after an owner's value was adopted, older history does not raise it; throttling
- * does. */
+/* For recent_usec after an owner's value was adopted only throttling raises it. */
 static bool history_may_raise(const struct control *c, const struct control_context *x)
 {
 	const struct control_resource *res = &c->resource[RESOURCE_CPU];

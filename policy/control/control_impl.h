@@ -37,8 +37,7 @@ void control_plan_mem(struct control *c, const struct control_context *x, enum k
 /* Raises memory.max, and memory.high with it. */
 void control_raise_to(struct control *c, const struct control_context *x, uint64_t to,
 		      enum reason reason);
-/* The highest use of the last minutes, with headroom so that the growth law does not raise at once.
- */
+/* The highest use of the last minutes, with headroom: else the growth law raises at once. */
 uint64_t control_mem_needed(const struct control *c, const struct tuning_memory *t);
 struct mem_shrink_input control_shrink_input(const struct control *c,
 					     const struct control_context *x);
@@ -53,8 +52,7 @@ void control_ease_ceiling(struct control_resource *res, usec_t now);
 /* Record: the CPU demand of a sample. Reflex: the raise, at a sample or a reflex pass. */
 void control_record_cpu(struct control *c, const struct control_context *x);
 void control_reflex_cpu(struct control *c, const struct control_context *x);
-/* A sample. prev: the sample before it, NULL: none. newest: the newest values before this sample.
- */
+/* A sample. prev: the one before it, NULL: none. newest: the newest values before this one. */
 void control_observe_mem(struct control *c, const struct usage *prev, const struct usage *newest,
 			 const struct control_context *x);
 /* A reflex pass that read the groups in have. */
@@ -62,12 +60,10 @@ void control_reflex_mem(struct control *c, uint32_t have, const struct usage *be
 			const struct control_context *x);
 /* May the memory limit be raised at all? */
 bool control_grows_mem(const struct control *c);
-/* The desired limit after an OOM kill since `prev`, or after an earlier one that is not granted
- * yet; 0: none. */
+/* The desired limit after an OOM kill since `prev`, or an earlier ungranted one; 0: none. */
 uint64_t control_oom_desired(struct control *c, const struct usage *prev,
 			     const struct control_context *x);
-/* The run is over: records whether it ended under a limit that an external writer had lowered. Call
- * it before the state of the run is cleared. */
+/* Records whether the run ended under an external writer's lower limit. Before it is cleared. */
 void control_oom_ended(struct control *c, usec_t now);
 /* Applies the kill to the held limit, once, before a successor's limit is written. */
 void control_oom_apply(struct control *c, const struct tuning *t);
@@ -86,8 +82,7 @@ bool control_boost_holds(struct control *c, const struct control_context *x);
 bool control_boost_covers(const struct control *c, usec_t from, usec_t to);
 void control_review_cpu(struct control *c, const struct control_context *x);
 void control_review_mem(struct control *c, const struct control_context *x);
-/* Plans the raise that an OOM kill of the predecessor showed to be needed; false: the held limit is
- * enough, or the limit may not be changed. */
+/* Plans the raise that an OOM kill of the predecessor showed; false: not needed or not allowed. */
 bool control_mem_due(struct control *c, const struct control_context *x);
 /* A memory step (of a trial, or the brake) was refused or had only a partial effect. */
 void control_mem_step_failed(struct control *c, const struct change *step,
@@ -99,8 +94,7 @@ void control_mem_step_failed(struct control *c, const struct change *step,
  * need. */
 uint64_t control_grant(struct control *c, const struct control_context *x, uint64_t desired,
 		       enum reason reason);
-/* Grants the held limit: a successor has to ask for it anew; a limit that is granted already costs
- * nothing. */
+/* Grants the held limit: a successor asks anew; what is granted already costs nothing. */
 void control_grant_held(struct control *c, const struct control_context *x);
 /* At the first sample: lowers memory.max to the held limit. systemd starts a successor with the
  * stored property, whose headroom was not granted. */
@@ -111,6 +105,5 @@ bool control_denied_now(const struct control *c, const struct control_context *x
 bool control_awaits_grant(const struct control *c, const struct control_context *x);
 /* Updates the use in the ledger. */
 void control_ledger_use(const struct control *c, const struct control_context *x);
-/* The limit that the ledger asks it to shrink to by a trial; 0: it does not ask.
- */
+/* The limit that the ledger asks for by a trial; 0: it does not ask. */
 uint64_t control_shrink_asked(const struct control *c, usec_t now);

@@ -5,13 +5,11 @@
 
 /* Without a denial for this long the shortage is over. */
 #define DENIED_USEC (60 * USEC_PER_SEC)
-/* While an entry waits, the ledger asks again at every pass; at least one review comes in between.
- */
+/* The ledger asks again at every pass; at least one review comes in between. */
 #define ASKED_USEC (30 * USEC_PER_SEC)
 /* A growing container asks again at every pass; one held at its limit or brake within 2 s. */
 #define NEED_USEC (3 * USEC_PER_SEC)
-/* The use of the last moments counts as freed: a pass may see the memory freed before it sees the
- * cgroup gone. */
+/* The last use counts as freed: a pass may see memory freed before the cgroup is gone. */
 #define ENDED_USEC (2 * USEC_PER_SEC)
 
 /* --- the entry */
@@ -43,8 +41,7 @@ static uint64_t charged(const struct control *c, const struct tuning_memory *t)
 	return add_sat(c->last.mem_current, mem_write_margin(t, c->kernel.mem_max));
 }
 
-/* 0 without growth. The steepest slope: after a single large allocation, too, use keeps its
- * headroom. */
+/* 0 without growth. The steepest slope: also a single large allocation keeps its headroom. */
 static uint64_t next(const struct control *c, const struct tuning_memory *t, uint64_t use)
 {
 	uint64_t grown = mul_div(c->mem.slope_bps, t->slope_ahead_usec, USEC_PER_SEC);

@@ -18,8 +18,7 @@ enum kube_content {
 	KUBE_STRATEGIC_PATCH, /* application/strategic-merge-patch+json */
 };
 
-/* One whole line of a stream with a 2xx status, without its end. Negative ends the stream with it.
- */
+/* A whole line of a stream with a 2xx status, without its end. Negative ends the stream. */
 typedef int kube_line_fn(void *arg, const char *line, size_t len);
 
 struct kube_request {

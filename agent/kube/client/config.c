@@ -97,8 +97,7 @@ static int read_account(const char *dir, struct kube_config *c, struct kube_conf
 		r = account_file(dir, "ca.crt", &c->ca_file, err);
 	if (r == 0)
 		r = account_file(dir, "namespace", &file, err);
-	/* Only checks that they exist: the client reads both when it needs them, and again later.
-	 */
+	/* Only checks that they exist: the client reads both when it needs them. */
 	if (r == 0)
 		r = read_account_file(c->token_file, &text, err);
 	credential_wipe(STEAL(text));

@@ -19,8 +19,7 @@ struct credential {
 	ino_t inode;
 };
 
-/* A regular file of at most max bytes. -EFBIG, -EINVAL for anything but a file or with a NUL
- * inside, -errno. */
+/* A regular file of at most max bytes. -EFBIG; -EINVAL: no file, or with a NUL; -errno. */
 int credential_read(const char *path, size_t max, char **ret);
 /* Takes blanks and line ends off the end. */
 void credential_trim(char *text);

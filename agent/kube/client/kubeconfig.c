@@ -41,8 +41,7 @@ static const struct key user_keys[] = {
 };
 #undef AT
 
-/* Keys for kinds of credentials that are not supported: to ignore them would be to use another
- * identity. */
+/* Kinds of credentials that are not supported: without them another identity would be used. */
 static const struct {
 	const char *key;
 	const char *instead;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Joins bytes that are received in pieces to whole lines. A line that is received in one piece is
- * not copied. */
+/* Joins received bytes to whole lines. A line that is received in one piece is not copied. */
 #pragma once
 
 #include <stdbool.h>

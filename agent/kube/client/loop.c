@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* curl's sockets and its timer as sources of the event loop, and what follows after each wake-up.
- */
+/* curl's sockets and its timer as sources of the event loop. */
 #include "agent/kube/client/client_impl.h"
 #include <errno.h>
 #include <string.h>
@@ -25,8 +24,7 @@ static const char *verb_of(const struct kube_call *call)
 											 : "list";
 }
 
-/* Ends a call: removes it from the list, calls done, and frees it. The client may be dead
- * afterwards. */
+/* Ends a call and frees it. The client may be dead afterwards. */
 static void end_call(struct kube_call *call, const struct kube_answer *answer)
 {
 	struct kube_client *c = call->client;
@@ -104,8 +102,7 @@ static void loop_collect(struct kube_client *c)
 	}
 }
 
-/* curl's own state is broken (it could not watch a socket): every call ends, the next one begins
- * with a new one. */
+/* curl's state is broken (it could not watch a socket): every call ends, the next has a new one. */
 static void give_up(struct kube_client *c, CURLMcode code)
 {
 	CURLM *broken = STEAL(c->multi);

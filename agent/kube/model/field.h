@@ -23,8 +23,7 @@ static inline struct field field_root(const cJSON *json, struct kube_decode_erro
 	return (struct field){.json = json, .err = err};
 }
 
-/* Describes in err what is wrong with the member of that key (NULL: with n itself). Returns
- * -EBADMSG. */
+/* What is wrong with the member of that key (NULL: with n), into err. Returns -EBADMSG. */
 int field_bad(const struct field *n, const char *key, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* The same for a scanner's fault. */

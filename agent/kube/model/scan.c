@@ -175,8 +175,7 @@ static bool scan_literal(struct scan *s, const char *word)
 
 static bool value(struct scan *s, unsigned depth);
 
-/* "key": value. A value that is never read is overwritten with blanks at once, and does not count.
- */
+/* "key": value. A value that is never read is overwritten with blanks, and does not count. */
 static bool scan_member(struct scan *s, unsigned depth)
 {
 	const char *key, *begin;

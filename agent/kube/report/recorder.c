@@ -125,8 +125,7 @@ static void remove_entry(struct recorder *r, const struct entry *e)
 		}
 }
 
-/* Does the pod's budget allow one more? The budget of the pod whose last event is oldest is dropped
- * for a new pod. */
+/* Does the pod's budget allow one more? A new pod takes that of the pod with the oldest event. */
 static bool recorder_pass(struct recorder *r, const char *uid, usec_t now)
 {
 	struct spam *s = NULL, *oldest = &r->spam[0];
@@ -186,8 +185,7 @@ static struct entry *entry_new(struct recorder *r, const struct kube_pod *pod, c
 	return STEAL(e);
 }
 
-/* Makes room for one more: removes the one seen longest ago. False: all have a request under way.
- */
+/* Removes the one seen longest ago. False: all have a request under way. */
 static bool make_room(struct recorder *r)
 {
 	size_t oldest = RECORDER_MAX;
@@ -228,8 +226,7 @@ void recorder_note(struct recorder *r, const struct kube_pod *pod, const char *t
 	e->count++;
 	e->last = now;
 	e->last_real = now_real;
-	/* The note of an Event that the server has cannot be changed; one that is not sent yet gets
-	 * the newest note. */
+	/* The note of a sent Event cannot be changed; one that is not sent yet gets the newest. */
 	text = e->reported == 0 ? strndup(note, NOTE_SIZE) : NULL;
 	if (text != NULL) {
 		free(e->note);

@@ -34,7 +34,6 @@ void recorder_note(struct recorder *r, const struct kube_pod *pod, const char *t
 bool recorder_due(const struct recorder *r, bool warnings, usec_t now);
 /* When recorder_due() may turn true by itself; 0: never. */
 usec_t recorder_next(const struct recorder *r, usec_t now);
-/* Sends the next one, Warnings first; 0: started, -EAGAIN: nothing is due. The recorder retries by
- * itself. */
+/* Sends the next one, Warnings first. -EAGAIN: nothing is due. Retries by itself. */
 int recorder_send(struct recorder *r, usec_t now, usec_t now_real);
 void recorder_forget(struct recorder *r, const char *uid);

@@ -39,8 +39,7 @@ struct reporter_events {
 	void (*verify)(void *ctx, const char *uid);
 	/* Spec and checkpoint hold the value and the cgroup does not: write the cgroup. */
 	void (*write)(void *ctx, const char *uid, size_t container, enum resource resource);
-	/* Values, or the originals, are about to be written to the spec: the owner records them
-	 * before. May be NULL. */
+	/* Values are about to be written to the spec: to be recorded before. May be NULL. */
 	void (*sending)(void *ctx, const char *uid, const struct report_patch *patch);
 	/* The answer proves that the request changed nothing. May be NULL. */
 	void (*unsent)(void *ctx, const char *uid);

@@ -11,6 +11,5 @@
  * not exist, so the answer is not about the pod. */
 struct report_answer reporter_classify(const struct kube_answer *a, struct kube_status *ret_status,
 				       bool *ret_missing);
-/* RESOURCES_* that a text of the API server or the kubelet mentions; quoted words are names and do
- * not count. */
+/* RESOURCES_* that a text of the server or the kubelet mentions; quoted words do not count. */
 uint32_t reporter_resources_named(const char *text);

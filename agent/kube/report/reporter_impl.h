@@ -62,8 +62,7 @@ struct reporter {
 /* --- reporter.c */
 /* NULL: not tracked. */
 struct tracked *reporter_find(const struct reporter *r, const char *uid);
-/* Reads the newest facts into r->view and updates the state from them. False: the pod is gone (and
- * forgotten), or nothing is reported of it. */
+/* Reads the newest facts into r->view. False: the pod is gone, or nothing is reported of it. */
 bool reporter_check(struct tracked *t, usec_t now);
 void reporter_changes(struct tracked *t, const struct reporter_view *v, uint32_t changes,
 		      const char *text, usec_t now);
@@ -72,8 +71,7 @@ char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due);
 
 /* --- reporter_refusal.c */
 void reporter_set_refusal(struct tracked *t, const char *text);
-/* Calls refused() for every ceiling that the refusal brings, or once with LIMIT_MAX if it is not
- * due to a value. */
+/* Calls refused() for every ceiling, or once with LIMIT_MAX if it is not due to a value. */
 void reporter_show_refusal(struct tracked *t, const char *text, usec_t now);
 /* Does any refusal still hold? */
 bool reporter_is_bound(const struct tracked *t, usec_t now);

@@ -180,8 +180,7 @@ static void on_resize(void *arg, const struct kube_answer *a)
 	changes = report_answered(&r->options.tuning, &r->node, t->state, &v->facts, &answer, now);
 	if (answer.kind == REPORT_ANSWER_UNSUPPORTED)
 		changes |= REPORT_CHANGE_REFUSED;
-	/* Only headroom was refused, not the held limit: the refusal is shown, and an event follows
-	 * only if use gets above the spec. */
+	/* Only headroom was refused: shown; an event follows only if use gets above the spec. */
 	if (answer.kind == REPORT_ANSWER_REFUSED && report_lead_denied(t->state, now))
 		reporter_set_refusal(t, status.message);
 	reporter_changes(t, v, changes, status.message, now);

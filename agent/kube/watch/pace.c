@@ -26,8 +26,7 @@ struct pace_next pace_next(struct pace *p, const struct pace_end *end, usec_t no
 	bool steady = end->step == STEP_STREAM && end->lasted >= PACE_STEADY_USEC;
 	struct pace_next next = {.step = end->step, .trouble = !is_good(end) && !gone};
 
-	/* A new watch would receive a line that is too long again: only a list gets past that
-	 * object. */
+	/* A new watch would receive that long line again: only a list gets past it. */
 	if (gone || (end->step == STEP_STREAM && end->error == -EMSGSIZE))
 		next.step = STEP_LIST;
 	if (end->step == STEP_LIST && is_good(end)) {

@@ -12,8 +12,7 @@ enum watch_step { STEP_LIST, STEP_STREAM };
 /* A watch that was open this long is begun again at once, whatever its end reports. A shorter one
  * waits, because a server that ends each watch at once would otherwise be asked without a pause. */
 #define PACE_STEADY_USEC (30 * USEC_PER_SEC)
-/* Refusals in a row (forbidden, not found) before the long wait: the RBAC rights may be granted a
- * moment after the pod starts. */
+/* Refusals in a row before the long wait: rights may be granted after the pod starts. */
 #define PACE_REFUSALS     5
 #define PACE_REFUSED_USEC (10 * USEC_PER_MIN)
 /* The longest delay that a server can ask for. */

@@ -12,8 +12,7 @@ struct kube_watch_events {
 	/* ADDED or MODIFIED, from the list too. Takes the pod. */
 	void (*put)(void *ctx, struct kube_pod *pod);
 	void (*gone)(void *ctx, const char *uid);
-	/* At list_end the list is complete. A list that breaks off has no end: another begin
-	 * follows. */
+	/* At list_end the list is complete. One that breaks off has another begin. */
 	void (*list_begin)(void *ctx);
 	void (*list_end)(void *ctx);
 	/* A failure and its end; text is for people. Called on changes of state only, not for each

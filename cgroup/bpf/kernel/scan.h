@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What scan.bpf.c and its reader share: one record per watched cgroup, in the kernel's own units.
- */
+/* Shared by scan.bpf.c and its reader: one record per watched cgroup, in the kernel's units. */
 #pragma once
 
 #ifdef __bpf__
