@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPUs that a container may use. The kubelet's static CPU manager names CPUs for every
- * container, also for those that share them; otherwise `cpuset.cpus` of a container is empty. crun
- * names them at the container's second level alone (levels.h), runc at its only one. */
+/* The CPUs that a container may use. `cpuset.cpus` is empty unless the static CPU manager names
+ * CPUs, for all containers; crun names them at the second level alone (levels.h). */
 #pragma once
 
 #include "cgroup/reader.h"

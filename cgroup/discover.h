@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this host supports: which cgroup version, where, with which controllers, and what is missing
- * on the way to one cgroup. libcgroup reports where controllers are mounted; it is never asked to
- * create or delete, because that writes cgroup.subtree_control of trees that systemd owns. */
+/* What this host supports: cgroup version, mount, controllers, what is missing on the way to a
+ * cgroup. libcgroup is never asked to create or delete: it writes subtree_control of trees that
+ * systemd owns. */
 #pragma once
 
 #include "cgroup/parse.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text reader: counters and limits of one cgroup on kept descriptors.
- * A struct cg holds the folder, not its path: a cgroup removed and made again under the same name
- * is another one, and reads of the old one say -ENODEV. It keeps up to 12 descriptors open,
- * and 6 more for a second level (levels.h). */
+/* The text reader: counters and limits of one cgroup on up to 12 kept descriptors, 6 more for a
+ * second level. A struct cg holds the folder, not its path: reads of a removed and remade cgroup
+ * say -ENODEV. */
 #pragma once
 
 #include "policy/types/usage.h"

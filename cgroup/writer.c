@@ -27,9 +27,8 @@ static int lost(const struct cg *c, int error)
 	return r < 0 ? r : -EOPNOTSUPP;
 }
 
-/* A descriptor for this one write: writes are rare, and one kept for writing would ask for the
- * right to write where only reading is wanted. Truncating is what a shell's > does: cgroupfs does
- * not mind, and a plain file is left without the rest of a longer value. */
+/* A descriptor for this one write: one kept for writing would need the right to write where only
+ * reading is wanted. Truncating is for plain files; cgroupfs does not mind. */
 static int write_text(const struct cg *c, const char *file, const char *text, size_t len)
 {
 	OWN(cg_drop_fd) int fd = openat(c->dir, file, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);

@@ -34,9 +34,8 @@ struct unit_bus_ops {
 	/* PID 1 answered on a new connection, the first one included. */
 	void (*connected)(void *ctx);
 	/* The connection is gone, and so are all calls: each got its callback with an error first.
-	 * Nothing is kept to be sent later, since a value that waited may be below use by then.
-	 * unit_bus_* fail with -ENOTCONN until it is back (reconnects itself with back-off and then
-	 * calls connected() and changed()). A daemon-reexec does this on the private socket. */
+	 * Nothing is kept: a value that waited may be below use. Reconnects itself (a daemon-reexec
+	 * does this). */
 	void (*disconnected)(void *ctx, int error);
 };
 

@@ -53,15 +53,13 @@ extern const struct unit_prop_row unit_prop_rows[UNIT_PROP_ROWS];
  * or slice name. */
 const char *unit_interface_of(const char *unit);
 
-/* The scope of a container that a runtime creates: "cri-containerd-ID.scope", "docker-ID.scope" and
- * the like, ID 64 hex digits. While its runtime is at work no property may be set on it: systemd
- * then attaches the unit's device program anew, and the runtime, which has looked up the old one to
- * replace it, fails ("can't attach program: no such file or directory"). */
+/* The scope of a container: "cri-containerd-ID.scope" and the like, ID 64 hex digits. While its
+ * runtime is at work no property may be set: systemd attaches the device program anew, and the
+ * runtime fails ("can't attach program"). */
 bool unit_is_container(const char *unit);
-/* A runtime is taken to be done this long after the scope appeared, where its end is not reported.
- * A whole start by containerd and runc 1.1.5 took p50 3.7 s and at most 6.3 s in an emulated
- * machine of 125 million instructions a second with four pods that start all the time; it is some
- * 20 times slower than real ones. */
+/* A runtime is taken to be done this long after the scope appeared. A whole start by containerd and
+ * runc 1.1.5 took p50 3.7 s and at most 6.3 s in an emulated machine some 20 times slower than real
+ * ones. */
 #define UNIT_CREATING_USEC (10 * USEC_PER_SEC)
 
 /* Copies those values of `from` that mask names. */

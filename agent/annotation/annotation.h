@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The annotations vscaled.dev/... of a pod, one row per key. They are tenants' input: the
- * administrator's bounds in the configuration always win, and a value that cannot be parsed makes
- * the pod Off. A test compares docs/annotations.md with the table. */
+/* The annotations vscaled.dev/... of a pod, one row per key. Tenants' input: the administrator's
+ * bounds always win, and a value that cannot be parsed makes the pod Off. */
 #pragma once
 
 #include "agent/config/config.h"
@@ -41,9 +40,8 @@ struct container_rule {
 	bool goal;         /* given and understood, not in effect yet */
 };
 
-/* The rule of one container: configuration defaults, then annotations, then the administrator's
- * bounds. 0: *ret is set; -ENOENT: the pod has no mode annotation and is not managed, whatever
- * other keys it has; -EINVAL: err says what is wrong. *ret is mode Off in both cases. An error in
- * one container's annotations is an error of the pod: every container gets the same result. */
+/* The rule of one container: configuration defaults, annotations, the administrator's bounds.
+ * -ENOENT: the pod has no mode annotation; -EINVAL: err says what is wrong, the same for every
+ * container of the pod. *ret is mode Off in both cases. */
 int annotation_rule(const struct config *config, const struct kube_pod *pod, const char *container,
 		    struct container_rule *ret, struct annotation_error *err);

@@ -20,10 +20,9 @@ static usec_t stamped_at(const struct daemon *d, usec_t stamp_real)
 	return d->wake.now > ago ? d->wake.now - ago : 1;
 }
 
-/* A container's readiness has no time of its own. Where vscaled saw the container become Ready,
- * that time is used; where all are Ready the pod's condition says since when, by whole seconds; the
- * earlier one counts. A container that was Ready before vscaled started, in a pod that is not,
- * counts as Ready since its start: it is not boosted again. */
+/* A container's readiness has no time of its own: counts from where vscaled saw it, or the pod's
+ * condition says so (whole seconds), the earlier one. One that was Ready before vscaled started is
+ * not boosted again. */
 static usec_t ready_since(const struct managed *m, const struct kube_container *c, bool first)
 {
 	const struct daemon *d = m->daemon;

@@ -18,9 +18,8 @@ static uint64_t per_sec_of(const struct limits *l)
 	return milli == LIMIT_MAX ? UINT64_MAX : milli * USEC_PER_MSEC;
 }
 
-/* PID 1 is never asked to hold less than the original: while PID 1 lags, use may have passed a
- * lower value, and when vscaled does not run to raise it, the original is the safe one. The cgroup
- * file has vscaled's value. */
+/* PID 1 is never asked to store less than the original: use may have passed a lower value while PID
+ * 1 lags, and when vscaled does not run to raise it, the original is the safe one. */
 uint64_t memory_property(const struct managed *m)
 {
 	const struct control *c = &m->control;

@@ -2,9 +2,8 @@
 /* Keeps the resident size at what the loop needs. */
 #pragma once
 
-/* Once, before anything else. Sets a constant mmap threshold for the allocator. By default it rises
- * when the first large block is freed: from then on the text of a save leaves a hole in the heap,
- * which later small allocations occupy. */
+/* Once, before anything else: a constant mmap threshold for the allocator. By default it rises when
+ * the first large block is freed, and the text of a save then leaves a hole in the heap. */
 void footprint_start(void);
 
 /* Start-up and TLS handshakes run code that does not run again; its pages count towards the

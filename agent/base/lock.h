@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lock that allows one writer at a time: the daemon holds it while it runs, vscalectl while it
- * restores. It is a file in the state directory, because systemd removes a RuntimeDirectory= with a
- * lock that another process holds in it. Versions before 0.1.0 lock a file in the runtime directory
- * only; it is locked as well, so that they and this version exclude each other. */
+/* The lock that allows one writer at a time: the daemon, or vscalectl while it restores. It is in
+ * the state directory, because systemd removes a RuntimeDirectory= with a lock that another process
+ * holds in it. Versions before 0.1.0 lock a file in the runtime directory only, so that is locked
+ * as well. */
 #pragma once
 
 #define LOCK_HOLDER_MAX 160
@@ -31,10 +31,9 @@ enum lock_state {
  * ret_other then names it, and is left alone otherwise. */
 int lock_take(const struct lock_place *at, struct lock *ret, char ret_other[LOCK_HOLDER_MAX]);
 
-/* A lock on a file that is no longer at its path excludes no other process: compares the inodes,
- * and takes the lock again where they differ. A lock_state, or negative: it is no longer held.
- * -EWOULDBLOCK as above. Where only the runtime directory cannot be written, its lock is given up.
- */
+/* Compares the inodes, since a lock on a file that is no longer at its path excludes nobody, and
+ * takes the lock again where they differ. A lock_state, or negative: no longer held; -EWOULDBLOCK
+ * as above. */
 int lock_check(const struct lock_place *at, struct lock *l, char ret_other[LOCK_HOLDER_MAX]);
 
 void lock_drop(struct lock *l);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Keeps connections to the API server open for resizes. The handshake of a new one runs in the
- * loop, which on a busy node holds up the raises of a growing container when they are needed most.
- */
+/* Keeps connections to the API server open for resizes: the handshake of a new one runs in the loop
+ * and holds up the raises of a growing container. */
 #include "agent/cluster/cluster.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
@@ -9,9 +8,8 @@
 
 /* kube-apiserver closes a connection that had no request for 90 s. */
 #define EVERY_USEC (75 * USEC_PER_SEC)
-/* Where a proxy in between closes it earlier it is opened again after this time. The time doubles
- * with each failure, and each connection that was closed in it, up to EVERY_USEC: a thousand agents
- * must not open connections to a server that is overloaded, or keeps none. */
+/* Where a proxy closes it earlier it is opened again after this time, doubled with each failure up
+ * to EVERY_USEC: a thousand agents must not open connections to an overloaded server. */
 #define AGAIN_USEC   (10 * USEC_PER_SEC)
 #define TIMEOUT_USEC (10 * USEC_PER_SEC)
 /* More pods than one may grow at the same time. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports that the configuration file has been written or replaced. Watches its folder, because
- * editors and ConfigMaps replace files: in a ConfigMap volume the file is a link through ..data,
- * and the kubelet swaps that link. The file may be unchanged or invalid: the loader checks that. */
+ * editors and ConfigMaps (through the link ..data) replace files. The loader checks whether it has
+ * changed. */
 #pragma once
 
 #include "policy/base/base.h"

@@ -275,9 +275,8 @@ static bool has_container(const cJSON *names, const char *pod)
 	return false;
 }
 
-/* Asks for each that is pending by its name. A pod's name restores all of its containers again,
- * with calls that the daemon waits for: a pod is asked for once none of them is pending. After an
- * error the rest stays pending. */
+/* Asks for each that is pending by its name; for a pod once no container of it is pending, because
+ * that restores all of them again. After an error the rest stays pending. */
 static int ask_again(const struct ctl *c, struct summary *s, cJSON **pending)
 {
 	cJSON *names = *pending;

@@ -117,9 +117,8 @@ static void keep_brake(struct managed *m, struct limits *seen)
 		seen->mem_high = again.to;
 }
 
-/* Growth that has paused for less than this may go on. The reflex sees that after 0.2 s, a busy
- * node makes it a second, and a limit of use and a margin of 10 % lasts as long at 20 MB/s and 200
- * MB. */
+/* Growth that has paused for less than this may go on. A busy node sees that after a second; use
+ * and a margin of 10 % last as long at 20 MB/s and 200 MB. */
 #define PAUSE_USEC (10 * USEC_PER_SEC)
 
 /* Only Auto grows, and not beyond what it may while the API server cannot accept more. */
@@ -152,9 +151,8 @@ static bool keeps_headroom(const struct managed *m, const struct limits *stands)
 	       node_memory_take(m, stands->mem_max);
 }
 
-/* Higher than a moment ago, as when systemd writes the headroom that it stores: until its answer,
- * which may take seconds, that stays where it is needed and the node has it, and counts in the
- * ledger. Else it is taken back at once. */
+/* Higher than a moment ago, as when systemd writes headroom that it stores: until systemd answers
+ * it stays where it is needed and the node has it. Else it is taken back at once. */
 static void bound_unclassified(struct managed *m, const struct limits *seen)
 {
 	struct control *c = &m->control;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP over a Unix socket or TCP on the caller's event loop: no threads, nothing blocks, nothing
- * decides. Limits: connections at once and per address, seconds until the head of a request is
- * complete and for the request as a whole, bytes of a body. A new connection above a limit is
- * taken, and an old one closed for it (agent/http/http_peers.h). */
+/* HTTP over a Unix socket or TCP on the caller's event loop. Limits on connections (per address
+ * too), time and size of a request. A connection above a limit closes an old one
+ * (agent/http/http_peers.h). */
 #pragma once
 
 #include "agent/base/listen.h"

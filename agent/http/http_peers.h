@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connections of an HTTP server: their deadlines, and which one is closed to make room for a
- * new one. No sockets, no clock. The limits of libmicrohttpd refuse the newest connection: 64
- * silent clients would keep the kubelet's probes out. Here 10,000 do not (test_http_crowd). */
+/* The connections of an HTTP server: deadlines, and which one is closed for a new one. The limits
+ * of libmicrohttpd refuse the newest: 64 silent clients would keep the kubelet's probes out. */
 #pragma once
 
 #include "agent/http/http.h"
@@ -38,10 +37,9 @@ void http_peers_forget(struct http_peer peers[HTTP_PEERS_MAX], int fd);
 /* A free entry; NULL: none. */
 struct http_peer *http_peers_free(struct http_peer peers[HTTP_PEERS_MAX]);
 
-/* The connection to close for a new one from this address; NULL: there is room. If the address has
- * HTTP_PER_ADDRESS_MAX connections, it is one of them; in a full table it is one of the address
- * that has most. Of those it is the one without progress for longest. Progress is: accepted, head
- * complete, a piece of the answer taken. */
+/* The connection to close for a new one from this address; NULL: there is room. One of the address
+ * if that has HTTP_PER_ADDRESS_MAX, in a full table one of the address that has most: the one
+ * longest without progress (accepted, head complete, a piece of the answer taken). */
 struct http_peer *http_peers_victim(struct http_peer peers[HTTP_PEERS_MAX],
 				    const struct http_peer_address *from);
 /* The connection without progress for longest, of all addresses; NULL: there is none. */

@@ -12,9 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The kernel's maximum is net.core.somaxconn, 4096 by default. Many connections at once wait in
- * this queue; a client that finds it full tries again after a second, which is a probe's whole
- * timeout. */
+/* The kernel's maximum (net.core.somaxconn). A client that finds the queue full tries again after a
+ * second, which is a probe's whole timeout. */
 #define BACKLOG 4096
 /* A connection without data is accepted after this long, one with a request at once. */
 #define DEFER_SEC 1

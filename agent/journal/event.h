@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The events that vscaled logs: one function per kind of event (event_table.h), which takes the
- * struct of its family. Strings are borrowed; NULL or zero means "not known" unless stated
- * otherwise. docs/journal.md describes the events for readers of the journal. */
+/* The events that vscaled logs (event_table.h): one function per kind, with the struct of its
+ * family. Strings are borrowed; NULL or zero means "not known" unless stated otherwise. */
 #pragma once
 
 #include "agent/journal/event_log.h"

@@ -53,9 +53,8 @@ static void keep_ours(struct managed *m, struct limits *seen)
 	}
 }
 
-/* inotify reports every write to a limit, so the files are read at the review only, in case it
- * missed one. memory.stat costs as much as all other files: it is read again only for a cgroup that
- * ran. */
+/* inotify reports every write to a limit: the files are read at the review only, in case it missed
+ * one. memory.stat costs as much as all other files: read only for a cgroup that ran. */
 static int read_sample(struct managed *m, bool limits, const struct usage *first, struct usage *ret)
 {
 	struct control *c = &m->control;

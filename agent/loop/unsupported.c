@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A node whose cgroups are not of version 2. Standalone, the start fails. In a cluster the agent
- * stays up, ready, and reports it: a DaemonSet runs on such nodes too, and a restart would not
- * help. No limit file is opened, and no record on disk is read or written. */
+/* A node without cgroup v2. Standalone, the start fails. In a cluster the agent stays up, ready,
+ * and reports it: a restart would not help. No limit file and no record is opened. */
 #include "agent/loop/unsupported.h"
 #include "agent/cluster/cluster.h"
 #include "agent/loop/folders.h"

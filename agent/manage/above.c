@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* More memory in use than the spec allows, or the limit that the kubelet has carried out while a
- * resize is deferred or infeasible: any writer that makes the kubelet or the runtime write
- * what they hold ends a process. The spec leads (policy/report/report.h), so this is what could not
- * be ratified. */
+/* More memory in use than the spec allows, or than the kubelet has carried out: any replay ends a
+ * process. The spec leads (policy/report/report.h), so this could not be ratified. */
 #include "agent/manage/above.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A memory.high that a trial or the brake lowered is set back first at the start and last at the
- * end. The records are kept in the runtime folder too, for a start that finds the state folder
- * empty: else a memory.high that a killed agent left would be taken for the owner's. A record names
- * its cgroup by its inode. */
+/* memory.high that a trial or the brake lowered is set back first at the start and last at the end.
+ * The records are in the runtime folder too, for a start with an empty state folder: else what a
+ * killed agent left would be taken for the owner's. */
 #include "agent/manage/lift.h"
 #include "agent/base/drop.h"
 #include "agent/journal/event.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of struct managed. Each has one writer, which its comment names: a folder, or files of
- * it. Others read the members, and call a function of the writer to change one.
- * docs/architecture.md has the table. */
+/* The parts of struct managed. Each has one writer, which its comment names; others call a function
+ * of the writer to change a member. */
 #pragma once
 
 #include "agent/annotation/annotation.h"

@@ -293,9 +293,8 @@ void reader_end(struct daemon *d)
 	d->reader.passed = false;
 }
 
-/* Pressure since the kernel last added it up, up to two seconds ago, is not in the records. That of
- * the CPU is only shown; memory's decides about shrinks, so it comes from the file, unless nothing
- * ran since the last sample that could have waited. */
+/* The records lack pressure since the kernel last added it up (2 s). Memory's decides about
+ * decreases, so it comes from the file, unless nothing ran since the last sample. */
 static bool pressure_stale(const struct managed *m)
 {
 	struct usage u;

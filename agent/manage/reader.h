@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which reader is used: BPF for all cgroups at once, or the files of each. Either fills the same
- * struct usage; callers see no difference. What BPF cannot read on this host is read as text and
- * logged at the start; the start never fails because of it. */
+ * struct usage. What BPF cannot read here is read as text and logged at the start. */
 #pragma once
 
 #include "cgroup/bpf/reader_bpf.h"

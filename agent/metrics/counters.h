@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon's counters for /metrics (agent/metrics/metrics.h). Fixed size, zero at the start; each
- * comment says where its owner increments the counter. What can be read from the daemon's state at
- * the time of a scrape is not counted here. */
+/* The daemon's counters for /metrics, zero at the start; each comment says where it is incremented.
+ */
 #pragma once
 
 #include "policy/report/report.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /livez and /readyz, as a Kubernetes component answers them: "ok", or what is wrong; ?verbose
- * names every check, ?exclude=NAME leaves one out. Liveness checks only whether the loop runs: an
- * agent that cannot reach the API server still sizes. */
+/* /livez and /readyz: "ok", or what is wrong; ?verbose, ?exclude=NAME. Liveness checks only whether
+ * the loop runs: an agent that cannot reach the API server still sizes. */
 #pragma once
 
 #include "agent/http/http.h"

@@ -7,10 +7,9 @@
 
 struct daemon;
 
-/* A list that lacks a pod proves nothing: the API server's storage may have been set back, and a
- * pod that is being started has no cgroup. Records of a pod without a cgroup are removed when the
- * API server deletes it, when two whole lists ABSENT_USEC apart lacked it, or when none had it for
- * ABSENT_MAX_USEC. */
+/* A list that lacks a pod proves nothing: storage may have been set back. Records of a pod without
+ * a cgroup go when the API server deletes it, when two whole lists ABSENT_USEC apart lacked it, or
+ * when none had it for ABSENT_MAX_USEC. */
 #define ABSENT_USEC     (10 * USEC_PER_MIN)
 #define ABSENT_MAX_USEC (8 * 24 * USEC_PER_HOUR)
 /* Two whole lists lacked it, the first one at *since, which is set when it is 0. */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The originals are lost (a new disk, a wiped folder, a file of a newer version), and the spec
- * holds limits that vscaled sent. To take these for the originals would lose the true ones for good
- * and let every such loss multiply the ceiling. So the originals come from the pod's own status
- * annotation where that is valid; else the container is not written to, and that is reported. */
+/* The originals are lost and the spec holds limits that vscaled sent: taken for the originals,
+ * every such loss would multiply the ceiling. They come from the status annotation where that is
+ * valid; else the container is not written to. */
 #include "agent/pod/pod_recover.h"
 #include "agent/kube/model/originals.h"
 #include "agent/manage/daemon_state.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The limits that the container runtime holds. With every update of a container it writes all of
- * them. A static CPU manager sends such updates at any moment: the cpuset alone, and the old memory
- * limit comes with it. So does the kubelet, when it carries out an external resize. */
+/* The limits that the container runtime holds: with every update of a container it writes all of
+ * them. A static CPU manager (cpuset alone) or an external resize brings the old memory limit at
+ * any moment. */
 #include "agent/pod/runtime.h"
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"

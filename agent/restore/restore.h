@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Restores the originals: the daemon does it on request, vscalectl when the daemon does not run. No
- * memory value is written below use + margin unless force is set: it is left as it is and listed.
- */
+/* Restores the originals: by the daemon, or vscalectl without it. No memory value is written below
+ * use + margin unless force is set. */
 #pragma once
 
 #include "agent/state/baseline.h"

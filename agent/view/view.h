@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon's state as its clients see it, in plain values. The daemon fills them, view_json.c
- * prints them; nothing here decides. Strings and arrays are borrowed for the duration of one call;
- * a NULL string is "not known". Amounts are millicores for CPU and bytes for memory; LIMIT_MAX
- * means no limit and VIEW_NONE means not known or not set. */
+/* The daemon's state as its clients see it. Borrowed for one call; a NULL string is "not known".
+ * Amounts are millicores or bytes; LIMIT_MAX: no limit, VIEW_NONE: not known or not set. */
 #pragma once
 
 #include "agent/view/view_pod.h"

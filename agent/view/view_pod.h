@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of view.h for a cluster: the API server in the status, and for a container the facts of
- * its pod, its namespace and the API server. The rules of view.h hold: borrowed texts, NULL = not
- * known, VIEW_NONE = not known or not set. */
+/* The part of view.h for a cluster: the API server, and a container's pod and namespace. */
 #pragma once
 
 #include "policy/types/limits.h"

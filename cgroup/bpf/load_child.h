@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading a BPF program in a process of its own: the kernel's types and libbpf's books take some 12
- * MB for a tenth of a second, more than all that this process ever holds. Only descriptors come
- * back, which keep what was loaded. Without the child the peak of an agent with 250 containers is
- * 19 MB, not 12.5. */
+/* Loads a BPF program in a child: the kernel's types take some 12 MB for a tenth of a second. Only
+ * descriptors come back. Without the child the peak of an agent with 250 containers is 19 MB,
+ * not 12.5. */
 #pragma once
 
 #include "cgroup/bpf/probe.h"

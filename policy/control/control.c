@@ -180,9 +180,8 @@ static uint32_t control_smooth(uint32_t before, uint64_t ppm)
 	return (uint32_t)((before * 9ULL + MIN(ppm, PPM)) / 10);
 }
 
-/* The kernel also counts a group as waiting while its own limit throttles it. A throttled period
- * may have been throttled from its start: only the waiting time beyond all throttled periods is
- * certainly caused by others. */
+/* The kernel also counts a group as waiting while its own limit throttles it: only waiting beyond
+ * all throttled periods is certainly caused by others. */
 static void observe_psi(struct control *c, const struct usage *prev, const struct usage *u,
 			usec_t span)
 {

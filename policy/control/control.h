@@ -184,10 +184,9 @@ bool control_presses(const struct control *c, const struct usage *u);
 /* The pod's memory was full and the kernel OOM-killed for that: handled as if its own limit had
  * been hit. Call it before the usage that contains the kill. */
 void control_pod_full(struct control *c, usec_t now);
-/* An external writer lowered memory.max, in the container's file or the pod's. An OOM kill within a
- * second of it is attributed to that write: the desired limit then follows from use, not from the
- * held limit. Call it before the usage that contains the kill, and before the limit is corrected.
- */
+/* An external writer lowered memory.max of the container or pod: an OOM kill within a second is
+ * attributed to it, and the desired limit follows from use. Before the usage with the kill and the
+ * correction. */
 void control_mem_lowered(struct control *c, const struct mem_lowered *l);
 /* The cgroup and its counters are gone, and the pod's status shows that it was OOM-killed. */
 void control_oom_reported(struct control *c, const struct tuning *t, usec_t now, usec_t now_real);
@@ -227,9 +226,8 @@ void control_shift_clock(struct control *c, int64_t step_usec);
 
 /* memory.max for a writer that lags (the stored property), never below the held limit. */
 uint64_t control_mem_property(const struct control *c, const struct tuning *t);
-/* Does the stored property, `stored` now, need a raise? Yes as soon as less than half of the wanted
- * headroom is left, with or without growth: PID 1 may be busy with a reload when growth begins, and
- * writes the old property at its end. */
+/* Does the stored property need a raise? As soon as less than half of the headroom is left, with or
+ * without growth: PID 1 may be busy with a reload when growth begins. */
 bool control_mem_property_short(const struct control *c, const struct tuning *t, uint64_t stored);
 /* memory.high outside of trials and without the brake, in proportion to the original one. */
 uint64_t control_mem_high(const struct control *c, uint64_t mem_max);

@@ -38,9 +38,8 @@ uint64_t control_mem_property(const struct control *c, const struct tuning *t)
 			      ceiling));
 }
 
-/* Growth that has just begun is measured too low, and a call to PID 1 cannot be taken back. A few
- * reflex passes later the slope is known, and a single large allocation can be told from steady
- * growth. False where use would reach `stored` in the meantime. */
+/* Growth that has just begun is measured too low, and a call to PID 1 cannot be taken back: a few
+ * passes later the slope is known. False where use would reach `stored` meanwhile. */
 static bool growth_is_young(const struct mem_control *m, uint64_t use, uint64_t stored)
 {
 	return m->steady_bps < m->slope_bps / 4 && stored > add_sat(use, 2 * m->slope_bps);

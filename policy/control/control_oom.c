@@ -12,10 +12,9 @@
 /* A run that goes on for this long was not ended by the kill. */
 #define LIVES_ON_USEC (10 * USEC_PER_SEC)
 
-/* memory.oom.group ends all processes of the group at once: that is one kill. The kernel counts the
- * first victim, then the group, then the other victims (oom_kill_process()): the counters may be
- * read in between. Whether single processes or groups are killed does not change in a cgroup's
- * life: kubelet and systemd set memory.oom.group at the start. */
+/* memory.oom.group ends all processes at once: that is one kill. The kernel counts the first
+ * victim, the group, then the others (oom_kill_process()), and the counters may be read in between.
+ */
 static uint64_t kills(const struct mem_events *then, const struct mem_events *now)
 {
 	uint64_t singles = now->oom_kill - then->oom_kill;
@@ -101,9 +100,8 @@ static void record(struct control *c, const struct tuning *t, uint64_t use, usec
 		history_add_memory(&c->history, &t->history, needed, true, now_real);
 }
 
-/* An OOM kill without a `max` event came from a cgroup above, and this limit was not the reason.
- * Exceptions: the pod's limit was full (the sum of its containers' limits), or an external writer
- * had just lowered the limit: such a write kills without a `max` event. */
+/* An OOM kill without a `max` event came from a cgroup above, unless the pod's limit was full or an
+ * external writer had just lowered the limit. */
 uint64_t control_oom_desired(struct control *c, const struct usage *prev,
 			     const struct control_context *x)
 {

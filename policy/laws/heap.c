@@ -10,11 +10,9 @@ const char *const heap_runtime_names[HEAP_RUNTIME_COUNT] = {
 	[HEAP_DOTNET] = ".NET",
 };
 
-/* The ceiling as a share of the memory limit; the rest is for what it does not cover.
- * JVM: metaspace, code cache, thread stacks, direct buffers, the collector's own data; guides for
- * Java in containers print 70 to 80 %. Node.js: young generation, buffers, native code; its manual
- * names 1536 MiB on a machine with 2 GiB. .NET: its own default in a container. Go: GOMEMLIMIT
- * covers all but C code and mapped files; the guide to its collector names 5 to 10 %. */
+/* The ceiling as a share of the memory limit. JVM: guides for Java in containers print 70 to 80 %.
+ * Node.js: its manual names 1536 MiB on a machine with 2 GiB. .NET: its own default in a container.
+ * Go: the guide to its collector names 5 to 10 % for C code and mapped files. */
 static const uint64_t share_permille[HEAP_RUNTIME_COUNT] = {
 	[HEAP_JVM] = 750,
 	[HEAP_NODE] = 750,

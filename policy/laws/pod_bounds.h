@@ -66,8 +66,7 @@ struct pod_qos_part {
 	bool moves; /* we may change the limit or the request */
 };
 
-/* Could our changes make a Burstable pod Guaranteed? Only if every container (init
- * containers too) has all four values and every pair is equal or can be changed by us. Then each
- * that can be changed keeps a quantum between limit and request: choosing only one of several would
- * depend on the order of decisions that have not been carried out yet. */
+/* Could our changes make a Burstable pod Guaranteed? Only if every container (init too) has all
+ * four values and every pair is equal or can be changed by us. Then each keeps a quantum between
+ * limit and request. */
 bool pod_qos_near(const struct pod_qos_part *parts, size_t count);

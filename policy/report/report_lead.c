@@ -13,9 +13,8 @@
  * kubelet's longest delay, because headroom is renewed when half of it is used. */
 #define FINAL_AHEAD_USEC (20 * USEC_PER_SEC)
 
-/* A lowered limit is written to the cgroup some time after it was sent: 0.05 to 5 s, and 15 s later
- * once more where the kubelet failed (docs/architecture.md, "Who may hold which limit"). Growth may
- * resume meanwhile, so it must have ended for longer than that. */
+/* A lowered limit reaches the cgroup 0.05 to 5 s after it was sent, 15 s later once more where the
+ * kubelet failed: growth must have ended for longer than that. */
 #define LOWER_QUIET_USEC (30 * USEC_PER_SEC)
 
 /* The time that the kubelet gets to accept or refuse less headroom, also when a request would
@@ -119,9 +118,8 @@ bool draft_leads(const struct draft *d, size_t i)
 	       !draft_bound(d, i) && x->spec_limit < draft_floor(d, i) && outgrows_spec(d, i);
 }
 
-/* Memory must not be raised while the kubelet is about to carry out a pending resize, because it
- * writes all values of the container, the old memory limit among them. When the resize is withdrawn
- * in time, the kubelet writes nothing. */
+/* Memory must not be raised while the kubelet is about to carry out a pending resize, which has the
+ * old memory limit. When it is withdrawn in time, the kubelet writes nothing. */
 bool report_can_withdraw(const struct report_state *s)
 {
 	for (size_t i = 0; i < s->count; i++)

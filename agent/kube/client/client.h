@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP to one API server: curl multi on the caller's event loop. Handles URLs, TLS, tokens,
- * time-outs and sizes; never parses a body. Nothing blocks. The only retry is one after a 401, with
- * a token that was read again. */
+/* HTTP to one API server: curl multi on the caller's event loop. Never parses a body. The only
+ * retry is one after a 401, with a token that was read again. */
 #pragma once
 
 #include "agent/kube/client/config.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files of the client. Two rules on freeing: curl's own callbacks (in_curl) may take
- * no call out of curl and free nothing, so a cancelled call is only marked there and freed right
- * after; while one of our event handlers runs (busy), the client itself is not freed before the
- * handler returns. */
+/* Two rules on freeing: curl's own callbacks (in_curl) free nothing, so a cancelled call is only
+ * marked there and freed right after; while an event handler runs (busy), the client is not freed
+ * before it returns. */
 #pragma once
 
 #include "agent/kube/client/client.h"

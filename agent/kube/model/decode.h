@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decodes JSON of the API server. No I/O, no clock; strict about the fields that are used, and
- * ignores the others. Names are case-sensitive, of duplicate keys the first counts, and integers
- * that may pass 2^53 are read as text. Every function returns -EBADMSG for text that is not what it
- * must be, and describes the fault in err. */
+/* Decodes JSON of the API server; strict about the fields that are used. Of duplicate keys the
+ * first counts; integers that may pass 2^53 are read as text. Every function returns -EBADMSG with
+ * the fault in err. */
 #pragma once
 
 #include "agent/kube/model/pod.h"

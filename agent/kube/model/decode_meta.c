@@ -95,9 +95,9 @@ static int read_annotations(const struct field *annotations, struct kube_pod *p)
 	return 0;
 }
 
-/* The kubelet names a static pod's cgroup by the hash of its manifest. Any user may put these two
- * annotations on a pod, so they are used only where they agree and have the form of such a hash,
- * which the uid of another pod never has. */
+/* The kubelet names a static pod's cgroup by the hash of its manifest. Any user may set these
+ * annotations: they are used only where they agree and have the form of a hash, which no other
+ * pod's uid has. */
 static int read_static(const struct field *annotations, struct kube_pod *p)
 {
 	const char *hash, *mirror;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the originals from the annotation vscaled.dev/status (reporter_status_text()), for when the
- * node's own record is lost. Any client that may change the pod's annotations may have written the
- * annotation: the caller bounds the values before it uses them. */
+/* Reads the originals from vscaled.dev/status, for when the node's own record is lost. Any client
+ * may have written the annotation: the caller bounds the values before it uses them. */
 #pragma once
 
 #include "agent/kube/model/pod.h"

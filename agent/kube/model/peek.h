@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the pod of an object that cannot be decoded, or of which only the beginning is there: the
- * API server writes name, namespace, uid and resourceVersion before everything that a user can make
- * long. Never fails; what is not found, or not valid, stays "". */
+/* Finds the pod of an object that cannot be decoded, or of its beginning: name, namespace, uid and
+ * resourceVersion come before what a user can make long. Never fails; what is not found stays "".
+ */
 #pragma once
 
 #include "agent/kube/model/decode.h"

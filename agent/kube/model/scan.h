@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds where the values of a JSON text begin and end, without building a tree: lists are cut into
- * their items, and members that are never read are overwritten with blanks, before a parser sees
- * the text. Strict RFC 8259 in UTF-8; nesting, number of values and length of numbers are capped:
- * cJSON parses every text that passes here. */
+/* Finds where the values of a JSON text begin and end without building a tree, and overwrites
+ * members that are never read with blanks. Strict RFC 8259; nesting, values and numbers are capped.
+ */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Splits a list of the API server that is received in pieces: each element of "items" is handed on
- * as soon as it is whole, so that a list of megabytes is neither stored nor decoded all at once.
- * The text around the elements is kept, with each element replaced by a 0; the decoder checks
- * whether it is a list. */
+ * as soon as it is whole, so a list of megabytes is never stored. The text around them is kept for
+ * the decoder. */
 #pragma once
 
 #include <stdbool.h>

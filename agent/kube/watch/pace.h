@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides which request follows the end of a list or a watch, and when. Pure: the same ends at the
- * same times give the same requests, so that their number per minute can be shown to be bounded for
- * every fault. */
+/* Which request follows the end of a list or a watch, and when. Pure, so that the number of
+ * requests per minute can be shown to be bounded for every fault. */
 #pragma once
 
 #include "policy/base/backoff.h"

@@ -221,9 +221,8 @@ static struct pace_end end_of(const struct kube_watch *w, const struct kube_answ
 	};
 }
 
-/* A cache older than what was seen, a storage that was restored from a backup, or a version that is
- * gone: the next list asks for the newest, whatever its version is. The first time this is not
- * reported as a failure. */
+/* A cache older than what was seen, a restored storage, or a version that is gone: the next list
+ * asks for the newest. The first time this is not reported as a failure. */
 static void ask_for_newest(struct kube_watch *w, const struct kube_status *s, struct pace_end *end)
 {
 	if (w->newest ||

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Follows the pods of one node: one list, then one watch, repeated for ever. Lists again on 410 in
- * either form, backs off with jitter (policy/base/backoff.h), and spreads first lists over the
- * start jitter. Needs no bookmark. */
+/* Follows the pods of one node: one list, then one watch, repeated. Lists again on 410 and backs
+ * off with jitter (policy/base/backoff.h). */
 #pragma once
 
 #include "agent/kube/client/client.h"
