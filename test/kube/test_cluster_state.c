@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The node's records are lost while the specs hold sizes of ours. */
+/* The node's records are lost or damaged while the specs hold sizes of ours. */
+#include "agent/base/drop.h"
 #include "agent/manage/managed_facts.h"
 #include "test/kube/test_cluster.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The disk is full for files of this name; NULL: for none. */
@@ -160,6 +162,13 @@ static void test_never_ours(void)
 	crig_close(&c);
 }
 
+static bool is_managed(struct crig *x)
+{
+	const struct managed *m = managed_find(x->rig.daemon, "default/web-0/app");
+
+	return m != NULL && m->state == UNIT_MANAGED;
+}
+
 static bool on_disk(const char *name)
 {
 	return faccessat(c.rig.daemon->records.dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
@@ -217,6 +226,130 @@ static void test_mark_never_made(void)
 	crig_close(&c);
 }
 
+/* Bytes of the records are others, or the end is missing. */
+static void damage(int dir, const char *name, bool cut)
+{
+	OWN(drop_fd) int fd = openat(dir, name, O_RDWR | O_CLOEXEC);
+	struct stat st;
+
+	CHECK(fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 60);
+	CHECK(cut ? ftruncate(fd, st.st_size - 20) == 0 : pwrite(fd, "7", 1, st.st_size - 30) == 1);
+}
+
+/* Sized, ratified and told; then the agent ends and its records are damaged. */
+static struct rig_pod *damage_state(enum cgroup_driver driver, bool copy_too, bool cut)
+{
+	OWN(drop_fd) int dir = -1;
+	struct rig_pod *p = begin(driver, NULL, AUTO);
+
+	ratify(p);
+	CHECK(crig_until(&c, 60, burn_600, status_is_reported));
+	dir = open(c.rig.daemon->config.paths.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rig_stop(&c.rig);
+	damage(dir, "baseline", cut);
+	if (copy_too)
+		damage(dir, "baseline-copy", cut);
+	crig_forget_log(&c);
+	return p;
+}
+
+/* Records that have a size of vscaled as an original. */
+static unsigned wrong_originals(void)
+{
+	const struct baseline_set *s = &c.rig.daemon->records.baselines;
+	unsigned wrong = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct limits *was = &s->items[i].limits;
+
+		wrong += cpu_milli_of(was->cpu_quota_usec, was->cpu_period_usec) > 500 ||
+			 was->mem_max > 96 * MIB;
+	}
+	return wrong;
+}
+
+static void restored(void *arg, const struct restore_result *result)
+{
+	unsigned *n = arg;
+
+	CHECK_EQ(result->outcome, RESTORE_RESTORED);
+	(*n)++;
+}
+
+/* vscalectl restore: cgroups and spec have the owner's values again. */
+static void check_restore(struct rig_pod *p)
+{
+	unsigned n = 0;
+
+	CHECK_EQ(c.rig.loop->serve.api.ops->restore(&c.rig.loop->serve, "default/web-0", false,
+						    restored, &n),
+		 0);
+	CHECK(n >= 1);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
+	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 64 * MIB);
+	CHECK_EQ(rig_cpu_milli(&c.rig, p->level), 500);
+	CHECK_EQ(rig_bytes(&c.rig, p->level, "memory.max"), 96 * MIB);
+	CHECK(crig_until(&c, 60, burn_50, is_put_back));
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_MEMORY), 64 * MIB);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
+}
+
+/* Both files are damaged, and at first the API server is away: the mark stands before anything is
+ * recorded, and nothing is written until the originals have been read from the status annotation.
+ */
+static void test_damaged(enum cgroup_driver driver, bool cut)
+{
+	struct rig_pod *p = damage_state(driver, true, cut);
+	unsigned wrong = 0;
+
+	crig_fault(&c, "500", "\"count\":-1");
+	crig_start(&c);
+	CHECK(on_disk("originals-lost"));
+	CHECK(!on_disk("baseline"));
+	CHECK(on_disk("baseline.damaged-1"));
+	CHECK(on_disk("baseline-copy.damaged-1"));
+	rig_run(&c.rig, 20, burn_600);
+	CHECK_EQ(c.rig.daemon->records.baselines.count, 0);
+	CHECK(on_disk("originals-lost"));
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
+	crig_heal(&c);
+	for (unsigned i = 0; i < 60; i++) {
+		rig_run(&c.rig, 1, burn_600);
+		wrong += wrong_originals();
+	}
+	CHECK_EQ(wrong, 0);
+	CHECK(!on_disk("originals-lost"));
+	CHECK(!c.rig.daemon->records.originals_lost);
+	CHECK(on_disk("baseline"));
+	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_RECOVERED], 1);
+	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_UNKNOWN], 0);
+	CHECK_EQ(original(RESOURCE_CPU), 200);
+	CHECK_EQ(original(RESOURCE_MEMORY), 64 * MIB);
+	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
+	/* What was recovered is what the next start reads. */
+	rig_stop(&c.rig);
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_600, is_managed));
+	CHECK_EQ(wrong_originals(), 0);
+	check_restore(p);
+	crig_close(&c);
+}
+
+/* One file is damaged: the other has all records, and nothing is lost. */
+static void test_one_damaged(void)
+{
+	struct rig_pod *p = damage_state(DRIVER_CGROUPFS, false, false);
+
+	crig_start(&c);
+	CHECK(!on_disk("originals-lost"));
+	CHECK(crig_until(&c, 60, burn_600, is_managed));
+	CHECK_EQ(wrong_originals(), 0);
+	CHECK_EQ(original(RESOURCE_CPU), 200);
+	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_RECOVERED], 0);
+	check_restore(p);
+	crig_close(&c);
+}
+
 /* All originals are known again, and cannot be saved: the mark stays until they are. */
 static void test_mark_stays(void)
 {
@@ -260,6 +393,9 @@ int main(void)
 	test_mark_never_made();
 	test_mark_stays();
 	test_mark_removed();
+	test_damaged(DRIVER_CGROUPFS, false);
+	test_damaged(DRIVER_SYSTEMD, true);
+	test_one_damaged();
 	test_recovered(DRIVER_CGROUPFS);
 	test_recovered(DRIVER_SYSTEMD);
 	test_unknown(NULL);
