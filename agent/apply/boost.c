@@ -10,6 +10,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/scope.h"
 #include "agent/manage/wake.h"
+#include "policy/control/control_state.h"
 #include <string.h>
 
 /* Converts a wall-clock timestamp to boottime: never later than now. */
@@ -110,6 +111,6 @@ void boost_end(struct managed *m)
 
 void boost_forget(struct managed *m)
 {
-	boost_put_back(&m->control.boost, m->wake->now);
+	control_boost_forget(&m->control, m->wake->now);
 	persist_boost_base(m->daemon, m, 0);
 }

@@ -14,6 +14,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "cgroup/stuck.h"
+#include "policy/control/control_state.h"
 #include "policy/types/bounds.h"
 #include <errno.h>
 #include <string.h>
@@ -120,12 +121,13 @@ static struct change step_to(const struct pod *p, enum resource r, uint64_t to)
 
 static void decide(struct managed *m, enum resource r, uint64_t to)
 {
-	m->control.resource[r].pending = (struct decision){
-		.at_real = m->wake->now_real,
-		.from = limit_amount(&m->control.kernel, r),
-		.to = to,
-		.reason = REASON_POD_LEVEL,
-	};
+	control_set_decision(&m->control, r,
+			     &(struct decision){
+				     .at_real = m->wake->now_real,
+				     .from = limit_amount(&m->control.kernel, r),
+				     .to = to,
+				     .reason = REASON_POD_LEVEL,
+			     });
 }
 
 /* Its originals are on disk, and a container of it may be written to. */
@@ -288,26 +290,19 @@ void pod_level_check(struct managed *m)
 	for (size_t i = 0; i < m->pod->spec->container_count; i++)
 		if (m->pod->members[i].managed != NULL)
 			oom_lowered(m->pod->members[i].managed, m, u.limits.mem_max);
-	m->control.kernel = u.limits;
+	control_set_kernel(&m->control, &u.limits);
 	m->pod->concerned = true;
 }
 
 void pod_level_adopt(struct pod *p, enum resource r, uint64_t from, uint64_t to)
 {
 	struct managed *m = p->level;
-	struct control_resource *res;
 
 	if (m == NULL || m->control.started_at == 0 || from == LIMIT_MAX || to == LIMIT_MAX)
 		return;
-	res = &m->control.resource[r];
-	if (res->original == LIMIT_MAX)
+	if (m->control.resource[r].original == LIMIT_MAX)
 		return;
-	res->original = add_sat(res->original, to) - MIN(from, add_sat(res->original, to));
-	if (r == RESOURCE_CPU)
-		m->control.original.cpu_quota_usec =
-			cpu_quota_of(res->original, m->control.original.cpu_period_usec);
-	else
-		m->control.original.mem_max = res->original;
+	control_shift_original(&m->control, r, from, to);
 	persist_adopted(m->daemon, m, r);
 	p->concerned = true;
 }

@@ -8,6 +8,7 @@
 #include "agent/manage/messages.h"
 #include "agent/manage/originals.h"
 #include "agent/manage/scope.h"
+#include "policy/control/control_state.h"
 #include "policy/types/bounds.h"
 #include <errno.h>
 
@@ -110,8 +111,7 @@ static void refresh_unmanaged(struct managed *m)
 	if (m->control.resource[RESOURCE_MEMORY].managed ||
 	    cg_read(m->cgroup.cg, USAGE_MEM_LIMIT, &u) < 0 || !(u.have & USAGE_MEM_LIMIT))
 		return;
-	m->control.kernel.mem_max = u.limits.mem_max;
-	m->control.kernel.mem_high = u.limits.mem_high;
+	control_set_kernel_memory(&m->control, u.limits.mem_max, u.limits.mem_high);
 }
 
 /* systemd holds it, or will when the call that is under way or waits has been carried out. */

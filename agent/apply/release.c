@@ -5,12 +5,14 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
+#include "policy/control/control_state.h"
 
 void unit_update_blocked(struct managed *m)
 {
-	m->control.paused = m->paused || m->state == UNIT_RESTORED || m->state == UNIT_UNMANAGED ||
-			    m->wake->now < m->hand_back.settling_until ||
-			    (m->pod != NULL && m->pod->ending);
+	control_set_paused(&m->control, m->paused || m->state == UNIT_RESTORED ||
+						m->state == UNIT_UNMANAGED ||
+						m->wake->now < m->hand_back.settling_until ||
+						(m->pod != NULL && m->pod->ending));
 }
 
 void lifecycle_release(struct managed *m, const char *why)

@@ -8,6 +8,7 @@
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/wake.h"
+#include "policy/control/control_state.h"
 #include <string.h>
 
 /* A resource that was managed is not managed by the new rule. */
@@ -57,11 +58,12 @@ void rule_apply(struct managed *m, const struct policy_rule *rule)
 		return;
 	if (m->state == UNIT_GAVE_WAY) {
 		managed_set_state(m, UNIT_MANAGED, NULL);
-		m->control.gave_way = 0;
+		control_end_suspension(&m->control);
 		drift_forget_writers(m);
 	}
 	control_set_rule(&m->control, rule);
-	m->control.initial_done |= rule->mode == MODE_INITIAL && old.mode != MODE_INITIAL;
+	if (rule->mode == MODE_INITIAL && old.mode != MODE_INITIAL)
+		control_set_sized(&m->control);
 	if (old.mode == MODE_AUTO && rule->mode == MODE_INITIAL)
 		release_memory(m);
 	if (takes_away(&old, rule))

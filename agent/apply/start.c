@@ -19,6 +19,7 @@
 #include "agent/manage/reader.h"
 #include "agent/manage/scope.h"
 #include "agent/manage/wake.h"
+#include "policy/control/control_state.h"
 #include <errno.h>
 #include <string.h>
 
@@ -30,7 +31,7 @@ void managed_reattach(struct managed *m)
 	message_summed(m, true);
 	persist_keep_history(m->daemon, m);
 	managed_detach(m);
-	m->control.started_at = 0;
+	control_forget_start(&m->control);
 	originals_forget(m);
 	property_forget_sent(m);
 }
@@ -88,7 +89,7 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 				      b->ratified != 0));
 	control_drop(&m->control);
 	control_init(&m->control, &d->config.tuning, rule, b != NULL ? &b->limits : now);
-	m->control.target = target;
+	control_set_target(&m->control, target);
 	if (m->pod != NULL)
 		pod_set_bounds(m);
 	if (b != NULL && m->originals.touched &&
@@ -101,18 +102,7 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 	persist_adopt_history(d, m);
 	/* An earlier run of vscaled had written a boost. */
 	if (m->originals.boost_base_milli != 0)
-		m->control.boost = (struct boost){.base_milli = m->originals.boost_base_milli,
-						  .written = true};
-}
-
-/* The limits in the cgroup become the held limits. */
-static void adopt_limits(struct control *c, const struct limits *now)
-{
-	if (c->resource[RESOURCE_CPU].managed && now->cpu_quota_usec != LIMIT_MAX)
-		c->resource[RESOURCE_CPU].limit =
-			cpu_milli_of(now->cpu_quota_usec, now->cpu_period_usec);
-	if (c->resource[RESOURCE_MEMORY].managed && now->mem_max != LIMIT_MAX)
-		c->resource[RESOURCE_MEMORY].limit = now->mem_max;
+		control_boost_resume(&m->control, m->originals.boost_base_milli);
 }
 
 static bool is_unlimited(const struct limits *l, enum resource r)
@@ -128,12 +118,12 @@ void managed_adopt_limits(struct managed *m)
 
 	if (m->cgroup.cg == NULL || cg_read(m->cgroup.cg, LIMITS_USAGE, &u) < 0)
 		return;
-	m->control.kernel = u.limits;
+	control_set_kernel(&m->control, &u.limits);
 	/* A limit that the owner removed meanwhile is adopted as no limit. */
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (m->control.resource[r].managed && is_unlimited(&u.limits, r))
 			control_adopt(&m->control, &u.limits, r, &x);
-	adopt_limits(&m->control, &u.limits);
+	control_take_limits(&m->control, &u.limits);
 	/* Else the next reload of PID 1 restores the former stored property. */
 	if (m->originals.touched)
 		property_request(m, false);
@@ -148,7 +138,7 @@ static void resume_size(struct managed *m)
 	struct limits kernel = m->control.kernel;
 
 	if (m->control.rule.mode == MODE_INITIAL)
-		adopt_limits(&m->control, &kernel); /* its size is decided again */
+		control_take_limits(&m->control, &kernel); /* its size is decided again */
 	if (!m->originals.touched || m->control.rule.mode != MODE_AUTO || m->control.paused)
 		return;
 	plan_begin(&d->plans, d->units.count, &plan);
@@ -163,15 +153,10 @@ static void resume_size(struct managed *m)
 /* What the daemon finds after its own restart is what it had set. */
 static void take_over(struct managed *m, const struct limits *now)
 {
-	struct control *c = &m->control;
-
 	if (!m->originals.touched)
 		return;
 	property_take_over(m, UNIT_PROP_ALL);
-	adopt_limits(c, now);
-	c->grant_ended = false;
-	c->initial_done =
-		true; /* in an earlier run of vscaled, so that this is no start of the unit */
+	control_take_over(&m->control, now);
 }
 
 /* The first write to a container does not wait for PID 1, which may be busy for seconds: the files
@@ -209,7 +194,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	control_restarted(&m->control, &u.limits, d->wake.now);
 	scope_started(m, a.active_enter_usec);
 	boost_attached(m);
-	m->control.depth = depth_of(a.cgroup);
+	control_set_depth(&m->control, depth_of(a.cgroup));
 	guess_stored(m, &a);
 	property_stored(m, &a.props);
 	property_checked(m);
@@ -222,7 +207,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	unit_update_blocked(m);
 	/* Initial sizes a unit when the unit starts, not when vscaled does. */
 	if (first && (m->cgroup.was_running || a.active_enter_usec <= d->wake.started_monotonic))
-		m->control.initial_done = true;
+		control_set_sized(&m->control);
 	managed_set_running(m);
 	message_managed(m);
 	if (first)

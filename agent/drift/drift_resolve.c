@@ -17,6 +17,7 @@
 #include "agent/pod/pod_spec.h"
 #include "agent/pod/runtime.h"
 #include "cgroup/writer.h"
+#include "policy/control/control_state.h"
 #include "policy/types/bounds.h"
 #include <errno.h>
 
@@ -158,11 +159,11 @@ static void bound_unclassified(struct managed *m, const struct limits *seen)
 	struct control *c = &m->control;
 	bool granted;
 
-	c->unclassified_bytes = 0;
+	control_set_unclassified(c, 0);
 	if (!c->resource[RESOURCE_MEMORY].managed || seen->mem_max <= c->kernel.mem_max)
 		return;
 	granted = outgrows(m, seen->mem_max) && node_memory_take(m, seen->mem_max);
-	c->unclassified_bytes = seen->mem_max;
+	control_set_unclassified(c, seen->mem_max);
 	if (!granted)
 		drift_take_back(m);
 }
@@ -214,7 +215,7 @@ static void give_way(struct external_write *l, enum resource r, const struct dri
 
 	message_drift(m, r, f, DRIFT_GIVE_WAY, NULL);
 	managed_set_state(m, UNIT_GAVE_WAY, "an external writer keeps changing a limit");
-	m->control.gave_way |= 1u << r;
+	control_suspend(&m->control, r);
 	if (r == RESOURCE_CPU)
 		boost_forget(m);
 	else if (!control_high_is_ours(&m->control, &l->seen))
@@ -299,7 +300,7 @@ static void reassert(struct external_write *l, enum resource r, const struct dri
 		message_drift(m, r, f, DRIFT_REASSERT, by);
 	}
 	if (r == RESOURCE_MEMORY && keeps_headroom(m, &l->held))
-		m->control.kernel.mem_high = l->held.mem_high;
+		control_set_kernel_memory(&m->control, m->control.kernel.mem_max, l->held.mem_high);
 	else
 		write_ours(l, r);
 }
@@ -310,6 +311,7 @@ static void resolve_one(struct external_write *l, enum resource r)
 	struct drift_facts f =
 		r == RESOURCE_CPU ? facts_cpu(m, &l->seen) : facts_memory(m, &l->seen);
 	enum drift_action action;
+	struct limits found;
 
 	if (m->pod != NULL && pod_owner_value_arrived(m, r, f.observed))
 		return;
@@ -324,7 +326,8 @@ static void resolve_one(struct external_write *l, enum resource r)
 	case DRIFT_NONE:
 	case DRIFT_COUNT:
 		/* The same limit in another form. */
-		m->control.kernel = with_only(m, r, &l->seen);
+		found = with_only(m, r, &l->seen);
+		control_set_kernel(&m->control, &found);
 		return;
 	case DRIFT_ADOPT:
 		adopt(l, r, &f);
@@ -337,8 +340,7 @@ static void resolve_one(struct external_write *l, enum resource r)
 		if (r == RESOURCE_MEMORY && f.observed > f.expected &&
 		    (f.observed == f.property || f.observed == f.stored) &&
 		    outgrows(m, f.observed) && node_memory_take(m, f.observed)) {
-			m->control.kernel.mem_max = l->held.mem_max;
-			m->control.kernel.mem_high = l->held.mem_high;
+			control_set_kernel_memory(&m->control, l->held.mem_max, l->held.mem_high);
 			return;
 		}
 		reassert(l, r, &f, action);
@@ -428,7 +430,7 @@ static void resolve_laws(struct managed *m, enum answer answer, struct plan *pla
 	keep_brake(m, &u.limits);
 	l.x = daemon_context(m->daemon, plan);
 	/* Classified now: below, resources are frozen that must wait for PID 1's answer. */
-	m->control.frozen = 0;
+	control_freeze(&m->control, 0);
 	l.held = l.seen = u.limits;
 	if (early && l.held.mem_max == m->control.kernel.mem_max)
 		l.seen.mem_max = m->drift.found_max,
@@ -439,7 +441,7 @@ static void resolve_laws(struct managed *m, enum answer answer, struct plan *pla
 		follow_new_limits(&l);
 	}
 	if (!moved_at_all(m, &l.seen)) {
-		m->control.unclassified_bytes = 0;
+		control_set_unclassified(&m->control, 0);
 		return;
 	}
 	if (m->control.rule.mode == MODE_OFF || m->control.paused) {
@@ -453,11 +455,11 @@ static void resolve_laws(struct managed *m, enum answer answer, struct plan *pla
 			bound_unclassified(m, &u.limits);
 		/* A raise now would overwrite a value that is not classified yet. */
 		if (m->originals.touched && unit_moved(m, RESOURCE_CPU, &u.limits))
-			m->control.frozen = RESOURCES_CPU;
+			control_freeze(&m->control, RESOURCES_CPU);
 		return;
 	}
 	drift_end_early(m);
-	m->control.unclassified_bytes = 0;
+	control_set_unclassified(&m->control, 0);
 	if (m->originals.touched)
 		resolve_all(&l);
 	else

@@ -17,6 +17,7 @@
 #include "agent/manage/reader.h"
 #include "agent/manage/wake.h"
 #include "cgroup/levels.h"
+#include "policy/control/control_state.h"
 #include <errno.h>
 
 /* Beside the CPU counters, which are read first. */
@@ -33,12 +34,12 @@ static void keep_ours(struct managed *m, struct limits *seen)
 {
 	const struct limits *k = &m->control.kernel;
 
-	m->control.frozen = 0;
+	control_freeze(&m->control, 0);
 	if (unit_moved(m, RESOURCE_CPU, seen)) {
 		drift_request_check(m);
 		/* A raise now would overwrite a value that is not classified yet. Memory is still
 		 * raised: without a raise the kernel may OOM-kill. */
-		m->control.frozen = m->originals.touched ? RESOURCES_CPU : 0;
+		control_freeze(&m->control, m->originals.touched ? RESOURCES_CPU : 0);
 		seen->cpu_quota_usec = k->cpu_quota_usec;
 		seen->cpu_period_usec = k->cpu_period_usec;
 	}

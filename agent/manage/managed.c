@@ -9,6 +9,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
 #include "cgroup/levels.h"
+#include "policy/control/control_state.h"
 #include <errno.h>
 #include <string.h>
 
@@ -132,7 +133,7 @@ static int table_add(struct unit_table *t, struct managed *m)
 		t->by_id = by_id;
 		t->id_count++;
 	}
-	m->control.target = id;
+	control_set_target(&m->control, id);
 	t->by_id[id] = m;
 	t->items[t->count++] = m;
 	return 0;

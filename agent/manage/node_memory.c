@@ -8,6 +8,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "cgroup/writer.h"
+#include "policy/control/control_state.h"
 #include "policy/types/bounds.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -227,5 +228,5 @@ void drift_take_back(struct managed *m)
 	/* PID 1 writes what it stores at every call: that is ordinary. */
 	if (m->drift.early == DRIFT_EARLY_REPLACED)
 		message_taken_back(m, lower.from, lower.to);
-	c->unclassified_bytes = 0;
+	control_set_unclassified(c, 0);
 }

@@ -4,6 +4,7 @@
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
+#include "policy/control/control_state.h"
 #include <string.h>
 
 static usec_t later(usec_t wait_usec, usec_t now)
@@ -39,17 +40,16 @@ static const struct managed *best_sibling(const struct daemon *d, const struct m
 static bool adopt_sibling(const struct daemon *d, struct managed *m)
 {
 	const struct managed *s = best_sibling(d, m);
-	struct history known;
+	struct control_past past;
 
 	if (s == NULL || m->control.history.samples > 0 ||
-	    history_copy(&s->control.history, &known) < 0)
+	    history_copy(&s->control.history, &past.history) < 0)
 		return false;
-	history_drop(&m->control.history);
-	m->control.history = known;
-	m->control.cpu.floor = s->control.cpu.floor;
-	m->control.mem.floor = s->control.mem.floor;
-	m->control.mem.backoff_usec = s->control.mem.backoff_usec;
-	m->control.mem.backoff_until = s->control.mem.backoff_until;
+	past.cpu_floor = s->control.cpu.floor;
+	past.mem_floor = s->control.mem.floor;
+	past.backoff_usec = s->control.mem.backoff_usec;
+	past.backoff_until = s->control.mem.backoff_until;
+	control_set_past(&m->control, &past);
 	return true;
 }
 
@@ -57,20 +57,23 @@ void persist_adopt_history(struct daemon *d, struct managed *m)
 {
 	struct control *c = &m->control;
 	struct history_record rec;
+	struct control_past past;
 
 	if (m->history_key == NULL)
 		return;
 	if (adopt_sibling(d, m) || history_store_get(&d->records.histories, m->history_key,
 						     &d->config.tuning.history, &rec) < 0)
 		return;
-	history_drop(&c->history);
-	c->history = rec.history;
-	c->cpu.floor = rec.floor[RESOURCE_CPU];
-	c->mem.floor = rec.floor[RESOURCE_MEMORY];
-	c->mem.backoff_usec = rec.backoff[RESOURCE_MEMORY].span_usec;
-	c->mem.backoff_until =
-		later(left(rec.backoff[RESOURCE_MEMORY].until_realtime_usec, d->wake.now_real),
-		      d->wake.now);
+	past = (struct control_past){
+		.history = rec.history,
+		.cpu_floor = rec.floor[RESOURCE_CPU],
+		.mem_floor = rec.floor[RESOURCE_MEMORY],
+		.backoff_usec = rec.backoff[RESOURCE_MEMORY].span_usec,
+		.backoff_until = later(
+			left(rec.backoff[RESOURCE_MEMORY].until_realtime_usec, d->wake.now_real),
+			d->wake.now),
+	};
+	control_set_past(c, &past);
 	/* Saved under a wall clock that ran ahead of today's. */
 	if (rec.seen_realtime_usec > d->wake.now_real + USEC_PER_HOUR)
 		control_shift_clock(c, (int64_t)(d->wake.now_real - rec.seen_realtime_usec));

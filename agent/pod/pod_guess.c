@@ -13,6 +13,7 @@
 #include "agent/manage/spec.h"
 #include "agent/pod/pod_rule.h"
 #include "cgroup/writer.h"
+#include "policy/control/control_state.h"
 #include "policy/types/bounds.h"
 #include <stdio.h>
 #include <string.h>
@@ -205,7 +206,7 @@ static void forget_guess(struct managed *m)
 	m->container.attach = ATTACH_CONFIRMED;
 	if (first) {
 		persist_forget(m->daemon, m);
-		m->control.started_at = 0;
+		control_forget_start(&m->control);
 		originals_forget(m);
 	} else {
 		persist_left_cgroup(m->daemon, m);

@@ -14,6 +14,7 @@
 #include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/runtime.h"
+#include "policy/control/control_state.h"
 #include "policy/types/bounds.h"
 #include <string.h>
 
@@ -85,7 +86,7 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 	control_adopt(c, &wanted, r, &x);
 	drift_forget_writer(m, r);
 	pod_level_adopt(m->pod, r, before, value);
-	c->kernel = stands;
+	control_set_kernel(c, &stands);
 	if (c->resource[r].managed && c->rule.mode != MODE_OFF && !c->paused &&
 	    m->cgroup.cg != NULL && !(c->gave_way & (1u << r)))
 		control_reassert(c, &stands, r, &x);
@@ -180,7 +181,7 @@ static void note_kill(struct managed *m, const struct kube_container *now,
 		      const struct kube_container *old)
 {
 	struct control *c = &m->control;
-	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 
 	if (now->restarts == old->restarts && killed_run(now) <= killed_run(old))
 		return;

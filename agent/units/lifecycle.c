@@ -19,6 +19,7 @@
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pods.h"
 #include "agent/restore/restore_systemd.h"
+#include "policy/control/control_state.h"
 #include <errno.h>
 #include <string.h>
 
@@ -56,7 +57,7 @@ static void resume_unit(struct managed *m)
 		originals_accept(m);
 		managed_set_state(m, UNIT_WAITING, NULL);
 	}
-	m->control.gave_way = 0;
+	control_end_suspension(&m->control);
 	drift_forget_writers(m);
 	if (given_back)
 		managed_reattach(m);
@@ -136,7 +137,7 @@ static void note_what_stands(struct managed *m)
 	    cg_read(m->cgroup.cg, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT, &u) < 0)
 		return;
 	unit_fill_absent(m, &u);
-	m->control.kernel = u.limits;
+	control_set_kernel(&m->control, &u.limits);
 }
 
 static void on_result(void *arg, const struct restore_result *result)

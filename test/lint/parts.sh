@@ -7,6 +7,8 @@ set -euo pipefail
 . "$(dirname "$0")/lint.sh"
 
 header=$ROOT/agent/manage/parts.h
+laws=$ROOT/policy/control/control.h # control is no part, but has one writer too
+change='[[:space:]]*([-+|&^]?=([^=]|$)|\+\+|--)'
 declare -A writers
 
 read_parts()
@@ -23,15 +25,13 @@ read_parts()
 # members PART: their names, as alternatives of a regular expression
 members()
 {
-	sed -nE "/^struct managed_$1 \{/,/^\};/ s/.*[[:space:]*](\w+)(\[[^]]*\])?;.*/\1/p" "$header" |
-		paste -sd'|'
+	sed -nE "/^struct (managed_)?$1 \{/,/^\};/ s/.*[[:space:]*](\w+)(\[[^]]*\])?;.*/\1/p" "$header" \
+		"$laws" | paste -sd'|'
 }
 
 # pattern PART: an expression that writes it
 pattern()
 {
-	local change='[[:space:]]*([-+|&^]?=([^=]|$)|\+\+|--)'
-
 	echo "->$1\.($(members "$1"))(\[[^]]*\]|\.\w+)*$change|memset\(&?\w+->$1\b"
 }
 
@@ -60,6 +60,23 @@ check()
 	cd - >/dev/null
 }
 
+# The same through a pointer: c is the name of a struct control everywhere.
+check_pointers()
+{
+	local file line
+
+	cd "$1"
+	while IFS=: read -r file line _; do
+		bad "$file:$line: a struct control_resource that may be written; policy/control/ writes it"
+	done < <(grep -rnP --include='*.c' '(?<!const )struct control_resource \*' agent || true)
+	while read -r file; do
+		while IFS=: read -r line _; do
+			bad "$file:$line: writes control of struct managed; policy/control/ writes it"
+		done < <(grep -nE "\bc->($(members control))(\[[^]]*\]|\.\w+)*$change" "$file" || true)
+	done < <(grep -rlP --include='*.c' '(?<!const )struct control \*c\b' agent || true)
+	cd - >/dev/null
+}
+
 # Every part of the header is in the table, and every line of it is in the page.
 check_table()
 {
@@ -77,7 +94,7 @@ check_table()
 # A tree with one write to each part, by a file that no part names. All must be found.
 planted()
 {
-	local tree part member found
+	local tree part member found file
 
 	tree=$(mktemp -d)
 	mkdir -p "$tree/agent/serve"
@@ -85,9 +102,15 @@ planted()
 		member=$(members "$part")
 		echo "	m->$part.${member%%|*} = x;"
 	done >"$tree/agent/serve/planted.c"
+	printf '\tstruct control *c = &m->control;\n\tc->kernel.mem_max = x;\n' >"$tree/agent/serve/pointer.c"
+	printf '\tstruct control_resource *res = x;\n' >"$tree/agent/serve/resource.c"
 	found=$("$0" "$tree") || true
 	for part in "${!writers[@]}"; do
-		[[ $found == *"writes $part of"* ]] || bad "parts.sh does not notice a write to $part"
+		[[ $found == *"planted.c"*"writes $part of"* ]] ||
+			bad "parts.sh does not notice a write to $part"
+	done
+	for file in pointer.c:2 resource.c:1; do
+		[[ $found == *"$file:"* ]] || bad "parts.sh does not notice $file"
 	done
 	rm -rf "$tree"
 }
@@ -95,9 +118,11 @@ planted()
 read_parts
 if [ $# = 1 ]; then
 	check "$1"
+	check_pointers "$1"
 	verdict
 fi
 check "$ROOT"
+check_pointers "$ROOT"
 check_table
 planted
 verdict
