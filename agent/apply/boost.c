@@ -88,10 +88,9 @@ void boost_update(struct daemon *d, struct plan *plan)
 	for (size_t i = 0; i < d->units.count; i++) {
 		struct managed *m = d->units.items[i];
 
-		/* The limit to restore must be on disk first: the next reflex pass tries again. */
-		if (changed && d->records.dirty && !m->control.boost.written)
-			originals_forget_boost(m);
-		else if (managed_has_laws(m))
+		/* The limit to restore must be on disk before the boost. */
+		if (managed_has_laws(m) &&
+		    (m->control.boost.written || persist_has_boost_base(d, m)))
 			control_boost(&m->control, &x);
 	}
 }

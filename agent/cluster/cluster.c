@@ -295,7 +295,7 @@ static void step(struct cluster *c)
 	reporter_step(c->reporter, d->wake.now, d->wake.now_real);
 	cluster_bounds_tick(c, false);
 	/* The text takes 1.6 KB per record for a moment: unmap what a handshake has left. */
-	if (d->records.dirty && d->records.baselines.count >= MANY_RECORDS)
+	if (persist_is_dirty(&d->records) && d->records.baselines.count >= MANY_RECORDS)
 		footprint_trim();
 	persist_baselines(d);
 }

@@ -2,6 +2,7 @@
 /* The state and runtime directories: made, locked, and whether this process still owns both. */
 #include "agent/loop/folders.h"
 #include "agent/loop/loop.h"
+#include "agent/loop/reflex.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/serve/serve.h"
@@ -9,6 +10,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,6 +74,34 @@ int folders_start(struct loop *l)
 		message_unsupported("the lock cannot be taken", d->config.paths.state_dir, r);
 	}
 	return r;
+}
+
+/* What was changed meanwhile is saved next; what waited for its record need not wait for the next
+ * tick. */
+static int on_saved(sd_event_source *s, int fd, uint32_t revents, void *userdata)
+{
+	struct daemon *d = userdata;
+	eventfd_t ended;
+
+	(void)s;
+	(void)revents;
+	daemon_wake(d);
+	(void)eventfd_read(fd, &ended);
+	if (persist_saved(d))
+		tick_reflex(d);
+	persist_baselines(d);
+	return 0;
+}
+
+int folders_save_beside(struct loop *l)
+{
+	struct daemon *d = &l->daemon;
+	int r = saver_start(&d->records.saver);
+
+	if (r >= 0)
+		r = sd_event_add_io(d->event, NULL, saver_fd(&d->records.saver), EPOLLIN, on_saved,
+				    d);
+	return loop_part(r);
 }
 
 /* The directory was created again, or emptied: everything is written once more. */

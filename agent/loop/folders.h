@@ -24,5 +24,7 @@ struct folders {
  * more. */
 #define FOLDERS_LOST (-EBUSY)
 int folders_start(struct loop *l);
+/* State files are saved beside the loop from now on. -errno after having said why. */
+int folders_save_beside(struct loop *l);
 /* Takes the lock and opens the control socket again when another process removed their files. */
 void folders_check(struct loop *l);

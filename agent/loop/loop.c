@@ -114,13 +114,14 @@ static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
 	wake_due(&d->wake, 0);
 	/* On a machine that is too slow for its clock, other event sources are served, too. */
 	pause = MAX(interval / 2, daemon_clock() - begin + interval / 10);
-	/* As of the wake-up, whatever was done since. */
-	lag = d->wake.ticked_at > due ? d->wake.ticked_at - due : 0;
+	/* As of the wake-up, whatever was done since; a long tick makes the next one late. */
+	lag = d->wake.ticked_at - MIN(d->wake.ticked_at, l->timer.wanted);
 	counters_lagged(&d->tally, lag);
 	if (lag > LAG_WARN_USEC)
 		event_slow_loop(&(struct daemon_event){.span_usec = (int64_t)lag});
 	/* Missed ticks are not made up for. */
-	sd_event_source_set_time(s, MAX(due + interval, d->wake.ticked_at + pause));
+	l->timer.wanted = MAX(due + interval, d->wake.ticked_at + interval / 2);
+	sd_event_source_set_time(s, MAX(l->timer.wanted, d->wake.ticked_at + pause));
 	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 }
 
@@ -295,7 +296,7 @@ static int work_start(struct loop *l, const struct loop_options *o)
 
 	if (r < 0)
 		return r;
-	lift_lost(&d->records, d->config.paths.runtime_dir, d->host.root);
+	lift_start(&d->records, d->config.paths.runtime_dir, d->host.root);
 	lift_all(&d->records, d->host.root);
 	return parts_start(l, o);
 }
@@ -376,7 +377,10 @@ int loop_run(struct loop *l)
 	notify_send(NOTIFY_READY, NULL, 0);
 	/* The clock begins now: the time of the start does not count as lag of the loop. */
 	daemon_wake(d);
+	l->timer.wanted = d->wake.now;
 	r = sd_event_source_set_time(l->timer.source, d->wake.now);
+	if (r >= 0)
+		r = folders_save_beside(l);
 	if (r < 0)
 		return r;
 	r = sd_event_loop(d->event);
@@ -389,7 +393,7 @@ int loop_run(struct loop *l)
 		return r;
 	for (size_t i = 0; i < d->units.count; i++)
 		message_summed(d->units.items[i], true);
-	persist_save(d);
+	persist_end(d);
 	return 0;
 }
 

@@ -13,6 +13,7 @@ struct config_watch;
 
 struct timer {
 	sd_event_source *source;
+	usec_t wanted; /* the next tick, if this one takes no time */
 	usec_t next_sample;
 	usec_t next_review;
 };

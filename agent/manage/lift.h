@@ -6,7 +6,7 @@ struct records;
 
 /* Sets back each memory.high that a record names. root: of the cgroups. */
 void lift_all(struct records *r, int root);
-/* At the start: there are no records, but the runtime folder may have those that were lost. */
-void lift_lost(struct records *r, const char *runtime_dir, int root);
-/* Copies the records there when they were saved since. A failure is reported and tried again. */
+/* At the start: the runtime folder may have records that were lost, and what was sent last. */
+void lift_start(struct records *r, const char *runtime_dir, int root);
+/* Copies the records there when they were changed since. A failure is reported and tried again. */
 void lift_keep(struct records *r, const char *runtime_dir);

@@ -5,10 +5,14 @@
 
 void originals_begin(struct managed *m, const struct baseline *record, bool touched)
 {
-	m->originals.saved = record != NULL && !m->daemon->records.dirty;
+	const struct records *r = &m->daemon->records;
+
+	m->originals.change = r->changes;
+	m->originals.saved = record != NULL && r->on_disk == r->changes;
 	m->originals.recorded = record != NULL;
 	m->originals.touched = touched;
 	m->originals.boost_base_milli = record != NULL ? record->boost_base_milli : 0;
+	m->originals.boost_change = 0;
 }
 
 void originals_forget(struct managed *m)
@@ -40,9 +44,4 @@ void originals_found(struct managed *m)
 void originals_accept(struct managed *m)
 {
 	m->originals.trust = ORIGINALS_ACCEPTED;
-}
-
-void originals_forget_boost(struct managed *m)
-{
-	m->originals.boost_base_milli = 0;
 }

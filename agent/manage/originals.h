@@ -19,5 +19,3 @@ void originals_set_unknown(struct managed *m);
 void originals_found(struct managed *m);
 /* The present limits are the originals. */
 void originals_accept(struct managed *m);
-/* The limit to restore after a boost could not be saved. */
-void originals_forget_boost(struct managed *m);

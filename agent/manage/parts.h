@@ -30,14 +30,16 @@ enum originals_trust {
 	ORIGINALS_ACCEPTED, /* the present limits are the originals */
 };
 
-/* Its original limits. Written by agent/manage (originals.c, persist.c). */
+/* Its original limits. Written by agent/manage (originals.c, persist.c, persist_record.c). */
 struct managed_originals {
 	enum originals_trust trust;
-	bool saved;    /* on disk: may be written to */
-	bool recorded; /* by an earlier run of vscaled */
-	bool touched;  /* vscaled wrote to it, in this run or an earlier one */
+	uint64_t change; /* of the records, with its own (struct records) */
+	bool saved;      /* on disk: may be written to */
+	bool recorded;   /* by an earlier run of vscaled */
+	bool touched;    /* vscaled wrote to it, in this run or an earlier one */
 	bool unsaved_reported;
 	uint64_t boost_base_milli; /* recorded CPU limit, see struct baseline */
+	uint64_t boost_change;     /* of the records, with that */
 };
 
 /* What was reported and has not ended. Written by agent/manage (above.c, denied.c, messages.c). */

@@ -6,10 +6,7 @@
 #include "agent/manage/daemon_state.h"
 #include "agent/manage/lift.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
-#include "agent/manage/pod_table.h"
-#include "systemd/unit_sync.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -56,14 +53,12 @@ static void note_lost(struct daemon *d, bool lost)
 	(void)mark_make_due(d);
 }
 
-void persist_originals_found(struct daemon *d)
+/* All records are on disk. */
+static void mark_end(struct daemon *d)
 {
-	int r;
+	int r = unlinkat(d->records.dir, LOST_FILE, 0) < 0 && errno != ENOENT ? -errno : 0;
 
-	persist_baselines(d);
-	if (d->records.dirty)
-		return;
-	r = unlinkat(d->records.dir, LOST_FILE, 0) < 0 && errno != ENOENT ? -errno : 0;
+	d->records.lost_mark_ends = false;
 	mark_result(d, r);
 	if (r < 0)
 		return;
@@ -71,13 +66,39 @@ void persist_originals_found(struct daemon *d)
 	d->records.lost_mark_due = false;
 }
 
+static void mark_end_due(struct daemon *d)
+{
+	if (d->records.lost_mark_ends && d->records.on_disk == d->records.changes)
+		mark_end(d);
+}
+
+void persist_originals_found(struct daemon *d)
+{
+	d->records.lost_mark_ends = true;
+	persist_baselines(d);
+	mark_end_due(d);
+}
+
 void persist_init(struct records *r)
 {
 	*r = (struct records){.dir = -1};
+	saver_init(&r->saver);
+}
+
+void persist_changed(struct records *r)
+{
+	r->changes++;
+	r->lift_copy_due = true;
+}
+
+bool persist_is_dirty(const struct records *r)
+{
+	return r->given != r->changes;
 }
 
 void persist_free(struct records *r)
 {
+	saver_free(&r->saver);
 	baseline_set_free(&r->baselines);
 	history_store_free(&r->histories);
 	drop_fd(&r->dir);
@@ -87,7 +108,8 @@ int persist_put(struct records *r, const struct baseline *b)
 {
 	int result = baseline_put(&r->baselines, b);
 
-	r->dirty |= result == 0;
+	if (result == 0)
+		persist_changed(r);
 	return result;
 }
 
@@ -97,7 +119,7 @@ void persist_use_folder(struct daemon *d, int fd)
 
 	if (r->dir >= 0) {
 		close(r->dir);
-		r->dirty = true;
+		persist_changed(r);
 		r->lost_mark_due = r->originals_lost;
 		r->next_save = d->wake.now;
 	}
@@ -142,12 +164,124 @@ static void save_result(struct daemon *d, const char *name, int r)
 		event_state_unsaved(&(struct daemon_event){.file = name, .error = r});
 }
 
+/* Every unit whose record is on disk may be written to. True: one more than before. */
+static bool mark_saved(struct daemon *d)
+{
+	const struct records *r = &d->records;
+	bool more = false;
+
+	for (size_t i = 0; i < d->units.count; i++) {
+		struct managed *m = d->units.items[i];
+		bool before = m->originals.saved;
+
+		m->originals.saved = baseline_find(&r->baselines, m->key) != NULL &&
+				     (before || m->originals.change <= r->on_disk);
+		m->originals.unsaved_reported &= !m->originals.saved;
+		more |= m->originals.saved && !before;
+	}
+	return more;
+}
+
+static void baselines_failed(struct daemon *d, int error)
+{
+	message_unsaved_baseline(d, error);
+	snprintf(d->records.result, sizeof d->records.result, "%s: %s", baseline_state.name,
+		 strerror(-error));
+}
+
+static int give_baselines(struct records *r)
+{
+	struct save save = {.files = {&baseline_state, &baseline_copy}};
+	int error = baseline_encode(&r->baselines, &save.body, &save.len);
+
+	return error < 0 ? error : saver_put(&r->saver, SAVE_ORIGINALS, r->dir, &save);
+}
+
+void persist_baselines(struct daemon *d)
+{
+	struct records *records = &d->records;
+	int r;
+
+	/* On a node that is not supported nothing was loaded: the file is all there is. */
+	if (d->host.unsupported != NULL)
+		return;
+	lift_keep(records, d->config.paths.runtime_dir);
+	r = mark_make_due(d);
+	if (!persist_is_dirty(records) || saver_busy(&records->saver, SAVE_ORIGINALS))
+		return;
+	if (r == 0)
+		r = give_baselines(records);
+	if (r < 0) {
+		baselines_failed(d, r);
+		return;
+	}
+	records->given = records->changes;
+	persist_saved(d);
+}
+
+static bool baselines_saved(struct daemon *d, int result)
+{
+	struct records *r = &d->records;
+
+	if (result < 0) {
+		r->given = r->on_disk;
+		baselines_failed(d, result);
+		return false;
+	}
+	r->on_disk = r->given;
+	mark_end_due(d);
+	return mark_saved(d);
+}
+
+bool persist_saved(struct daemon *d)
+{
+	struct saver *s = &d->records.saver;
+	bool more = false;
+	int r;
+
+	if (saver_take(s, SAVE_HISTORY, &r))
+		save_result(d, history_state.name, r);
+	if (saver_take(s, SAVE_ORIGINALS, &r))
+		more = baselines_saved(d, r);
+	return more;
+}
+
+int persist_restore(struct daemon *d, const struct restore *how, const char *name,
+		    restore_each_fn *each, void *arg)
+{
+	int r = restore_set(how, &d->records.baselines, name, each, arg);
+
+	if (r >= 0) {
+		persist_changed(&d->records);
+		persist_baselines(d);
+	}
+	return r;
+}
+
 /* What is live is in the table of units: a second copy in the store is only memory. */
 static void forget_live(struct daemon *d)
 {
 	for (size_t i = 0; i < d->units.count; i++)
 		if (d->units.items[i]->cgroup.cg != NULL && d->units.items[i]->history_key != NULL)
 			history_store_remove(&d->records.histories, d->units.items[i]->history_key);
+}
+
+static void give_history(struct daemon *d)
+{
+	struct records *records = &d->records;
+	struct save save = {.files = {&history_state}};
+	int r;
+
+	/* It is still being written: the next save has it. */
+	if (saver_busy(&records->saver, SAVE_HISTORY))
+		return;
+	history_store_prune(&records->histories, d->wake.now_real);
+	r = history_encode(&records->histories, &save.body, &save.len);
+	if (r == 0)
+		r = saver_put(&records->saver, SAVE_HISTORY, records->dir, &save);
+	if (r < 0)
+		save_result(d, history_state.name, r);
+	persist_saved(d);
 }
 
 void persist_save(struct daemon *d)
@@ -158,290 +292,16 @@ void persist_save(struct daemon *d)
 	for (size_t i = 0; i < d->units.count; i++)
 		if (d->units.items[i]->cgroup.cg != NULL)
 			persist_keep_history(d, d->units.items[i]);
-	save_result(d, history_state.name,
-		    history_save(d->records.dir, &d->records.histories, d->wake.now_real));
+	give_history(d);
 	forget_live(d);
 	persist_baselines(d);
 	/* The text of all records is the largest allocation. */
 	footprint_trim();
 }
 
-/* --- original values --- */
-
-/* Where a container runs now, for a restore without the daemon. */
-static void follow_cgroup(struct daemon *d, const struct managed *m, struct baseline *old)
+void persist_end(struct daemon *d)
 {
-	struct baseline b = *old;
-
-	if (m->pod == NULL || (b.cgroup != NULL && strcmp(b.cgroup, m->cgroup.path) == 0 &&
-			       b.cgroup_inode == cg_id(m->cgroup.cg)))
-		return;
-	b.cgroup = m->cgroup.path;
-	b.unit = m->unit;
-	b.shown = m->name;
-	b.cgroup_inode = cg_id(m->cgroup.cg);
-	d->records.dirty |= baseline_put(&d->records.baselines, &b) == 0;
-}
-
-void persist_follow(struct daemon *d, const struct managed *m)
-{
-	struct baseline *b = baseline_find(&d->records.baselines, m->key);
-
-	if (b != NULL)
-		follow_cgroup(d, m, b);
-}
-
-void persist_baseline(struct daemon *d, struct managed *m, const struct arrival *a)
-{
-	struct baseline *old = baseline_find(&d->records.baselines, m->key);
-	struct baseline b = {0};
-	int r;
-
-	if (old != NULL) {
-		d->records.dirty |= old->high != BASELINE_HIGH_LOWERED;
-		old->high = BASELINE_HIGH_LOWERED;
-		follow_cgroup(d, m, old);
-		return;
-	}
-	b = (struct baseline){
-		.key = m->key,
-		.limits = m->control.original,
-		.props = a->props,
-		/* A trial may lower it at any time: any process that finds this record may lift
-		 * it. */
-		.high = BASELINE_HIGH_LOWERED,
-		.high_before = m->control.original.mem_high,
-		.cgroup_inode = cg_id(m->cgroup.cg),
-		.saved_realtime_usec = d->wake.now_real,
-		.cgroup = m->pod != NULL ? m->cgroup.path : NULL,
-		.unit = m->pod != NULL ? m->unit : NULL,
-		.shown = m->pod != NULL ? m->name : NULL,
-	};
-	if (m->kind == UNIT_KIND_CONTAINER && m->pod != NULL)
-		memcpy(b.request,
-		       kube_pod_container(m->pod->spec, pod_container_of(m))->spec.request,
-		       sizeof b.request);
-	snprintf(b.invocation_id, sizeof b.invocation_id, "%s", a->invocation_id);
-	if (m->unit != NULL)
-		unit_dropin_find("", m->unit, &b.dropins);
-	m->originals.boost_base_milli = 0;
-	r = baseline_put(&d->records.baselines, &b);
-	if (r < 0)
-		message_unsaved_baseline(d, r);
-	d->records.dirty |= r == 0;
-}
-
-void persist_level(struct daemon *d, const struct managed *m, const struct limits *was)
-{
-	const struct baseline b = {
-		.key = m->key,
-		.limits = *was,
-		.props = m->unit != NULL ? props_of_limits(was) : PROPS_NONE,
-		.high = BASELINE_HIGH_LOWERED,
-		.high_before = was->mem_high,
-		.saved_realtime_usec = d->wake.now_real,
-		.shown = m->name,
-	};
-
-	d->records.dirty |= baseline_put(&d->records.baselines, &b) == 0;
-}
-
-/* Every unit whose record is on disk may be written to. */
-static void mark_saved(struct daemon *d)
-{
-	for (size_t i = 0; i < d->units.count; i++) {
-		struct managed *m = d->units.items[i];
-
-		m->originals.saved = baseline_find(&d->records.baselines, m->key) != NULL;
-		m->originals.unsaved_reported = false;
-	}
-}
-
-void persist_baselines(struct daemon *d)
-{
-	int r;
-
-	/* On a node that is not supported nothing was loaded: the file is all there is. */
-	if (d->host.unsupported != NULL)
-		return;
-	r = mark_make_due(d);
-	if (!d->records.dirty) {
-		lift_keep(&d->records, d->config.paths.runtime_dir);
-		return;
-	}
-	if (r == 0)
-		r = baseline_save(d->records.dir, &d->records.baselines);
-	if (r < 0) {
-		message_unsaved_baseline(d, r);
-		snprintf(d->records.result, sizeof d->records.result, "%s: %s", baseline_state.name,
-			 strerror(-r));
-		return;
-	}
-	d->records.dirty = false;
-	d->records.lift_copy_due = true;
-	lift_keep(&d->records, d->config.paths.runtime_dir);
-	mark_saved(d);
-}
-
-int persist_restore(struct daemon *d, const struct restore *how, const char *name,
-		    restore_each_fn *each, void *arg)
-{
-	int r = restore_set(how, &d->records.baselines, name, each, arg);
-
-	if (r >= 0) {
-		d->records.dirty = true;
-		persist_baselines(d);
-	}
-	return r;
-}
-
-bool persist_has(const struct daemon *d, const struct managed *m)
-{
-	return baseline_find(&d->records.baselines, m->key) != NULL;
-}
-
-void persist_forget(struct daemon *d, const struct managed *m)
-{
-	d->records.dirty |= baseline_remove(&d->records.baselines, m->key);
-}
-
-void persist_left_cgroup(struct daemon *d, const struct managed *m)
-{
-	struct baseline *b = baseline_find(&d->records.baselines, m->key);
-
-	if (b == NULL)
-		return;
-	free(STEAL(b->cgroup));
-	free(STEAL(b->unit));
-	b->cgroup_inode = 0;
-	d->records.dirty = true;
-}
-
-void persist_external_high(struct daemon *d, const struct managed *m, uint64_t mem_high)
-{
-	struct baseline *b = baseline_find(&d->records.baselines, m->key);
-
-	if (b == NULL || b->high_before == mem_high)
-		return;
-	b->high_before = mem_high;
-	d->records.dirty = true;
-}
-
-bool persist_boost_base(struct daemon *d, struct managed *m, uint64_t milli)
-{
-	struct baseline *b;
-
-	if (m->originals.boost_base_milli == milli)
-		return false;
-	b = baseline_find(&d->records.baselines, m->key);
-	if (b == NULL)
-		return false;
-	b->boost_base_milli = m->originals.boost_base_milli = milli;
-	d->records.dirty = true;
-	return milli != 0;
-}
-
-void persist_adopted(struct daemon *d, const struct managed *m, enum resource r)
-{
-	const struct limits *o = &m->control.original;
-	/* A pod's owner changes the spec, and the runtime sends systemd the same value. */
-	struct unit_props stored = m->pod != NULL ? props_of_limits(o) : m->properties.stored;
-	struct baseline *b = baseline_find(&d->records.baselines, m->key);
-
-	if (b == NULL)
-		return;
-	if (r == RESOURCE_CPU) {
-		b->limits.cpu_quota_usec = o->cpu_quota_usec;
-		b->limits.cpu_period_usec = o->cpu_period_usec;
-		unit_props_merge(&b->props, &stored, UNIT_PROP_CPU_QUOTA);
-	} else {
-		b->limits.mem_max = o->mem_max;
-		b->limits.mem_high = o->mem_high;
-		b->high_before = o->mem_high;
-		unit_props_merge(&b->props, &stored, UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH);
-	}
-	/* The owner's drop-ins replaced vscaled's: a restore leaves them where they are. */
-	b->dropins |=
-		r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
-	d->records.dirty = true;
-	persist_baselines(d);
-}
-
-void persist_adopted_request(struct daemon *d, const struct managed *m, enum resource r,
-			     uint64_t value)
-{
-	struct baseline *b = baseline_find(&d->records.baselines, m->key);
-
-	if (b == NULL || b->request[r] == value)
-		return;
-	b->request[r] = value;
-	d->records.dirty = true;
-	persist_baselines(d);
-}
-
-void persist_stored(struct daemon *d, const struct managed *m)
-{
-	struct baseline *b = baseline_find(&d->records.baselines, m->key);
-
-	if (b == NULL || m->originals.touched ||
-	    unit_props_equal(&b->props, &m->properties.stored, UNIT_PROP_ALL))
-		return;
-	b->props = m->properties.stored;
-	d->records.dirty = true;
-	persist_baselines(d);
-}
-
-void persist_ratified(struct daemon *d, const struct managed *m, bool ratified)
-{
-	struct baseline *b = baseline_find(&d->records.baselines, m->key);
-
-	if (b == NULL || b->ratified == ratified)
-		return;
-	b->ratified = ratified;
-	d->records.dirty = true;
-}
-
-void persist_sent(struct daemon *d, const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
-		  const uint64_t over[RESOURCE_COUNT])
-{
-	struct baseline *b = baseline_find(&d->records.baselines, m->key);
-
-	if (b == NULL || (memcmp(b->sent, sent, sizeof b->sent) == 0 &&
-			  memcmp(b->sent_over, over, sizeof b->sent_over) == 0))
-		return;
-	memcpy(b->sent, sent, sizeof b->sent);
-	memcpy(b->sent_over, over, sizeof b->sent_over);
-	d->records.dirty = true;
-}
-
-void persist_last_sent(const struct managed *m, enum resource r, uint64_t *ret_sent,
-		       uint64_t *ret_over)
-{
-	const struct baseline *b = baseline_find(&m->daemon->records.baselines, m->key);
-
-	*ret_sent = b != NULL ? b->sent[r] : 0;
-	*ret_over = b != NULL ? b->sent_over[r] : 0;
-}
-
-bool persist_is_ratified(const struct daemon *d, const struct managed *m)
-{
-	const struct baseline *b = baseline_find(&d->records.baselines, m->key);
-
-	return b != NULL && b->ratified;
-}
-
-uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present)
-{
-	const struct baseline *b = baseline_find(&m->daemon->records.baselines, m->key);
-
-	return b != NULL && b->request[r] != 0 ? b->request[r] : present;
-}
-
-uint64_t persist_original_limit(const struct managed *m, enum resource r, uint64_t present)
-{
-	const struct baseline *b = baseline_find(&m->daemon->records.baselines, m->key);
-
-	if (b == NULL)
-		return present;
-	return limit_amount(&b->limits, r);
+	saver_stop(&d->records.saver);
+	persist_saved(d);
+	persist_save(d);
 }

@@ -4,6 +4,7 @@
 
 #include "agent/restore/restore.h"
 #include "agent/state/history_file.h"
+#include "agent/state/saver.h"
 #include "policy/types/limits.h"
 
 /* The records, and what of them is still to be written. */
@@ -11,12 +12,18 @@ struct records {
 	int dir; /* the state folder; -1: not open */
 	struct baseline_set baselines;
 	struct history_store histories; /* as of the last save */
-	bool dirty;                     /* baselines are to be saved */
-	bool originals_lost;            /* at the start their file was missing or not whole */
-	bool lost_mark_due;             /* the mark of that is not on disk yet */
-	int lost_mark_error;            /* reported already */
-	bool lift_copy_due;             /* lift_keep() */
-	int lift_copy_error;            /* reported already */
+	/* Changes of the baselines since the start: all, those given to the saver, those on disk.
+	 */
+	uint64_t changes;
+	uint64_t given;
+	uint64_t on_disk;
+	struct saver saver;
+	bool originals_lost; /* at the start their file was missing or not whole */
+	bool lost_mark_due;  /* the mark of that is not on disk yet */
+	bool lost_mark_ends; /* all were found: it goes once they are on disk */
+	int lost_mark_error; /* reported already */
+	bool lift_copy_due;  /* lift_keep() */
+	int lift_copy_error; /* reported already */
 	usec_t next_save;
 	char result[128]; /* of the last save */
 	int save_error;   /* reported already */
@@ -29,6 +36,9 @@ struct managed;
 
 void persist_init(struct records *r);
 void persist_free(struct records *r);
+/* They were changed: persist_baselines() saves them. */
+void persist_changed(struct records *r);
+bool persist_is_dirty(const struct records *r);
 /* Adds or replaces a record: baseline_put(). It is written by persist_baselines(). */
 int persist_put(struct records *r, const struct baseline *b);
 /* restore_set() with these records, which are written after it. */
@@ -38,6 +48,10 @@ int persist_restore(struct daemon *d, const struct restore *how, const char *nam
 void persist_use_folder(struct daemon *d, int fd);
 int persist_load(struct daemon *d);
 void persist_save(struct daemon *d);
+/* The saver has ended a save. True: something that waited for its record may be written now. */
+bool persist_saved(struct daemon *d);
+/* Waits until all is on disk, and goes on without the saver's thread. */
+void persist_end(struct daemon *d);
 /* All lost originals are known again, or their pods are gone. The mark of the loss is removed once
  * the originals are on disk; else nothing changes. */
 void persist_originals_found(struct daemon *d);
@@ -50,7 +64,8 @@ void persist_baseline(struct daemon *d, struct managed *m, const struct arrival 
 /* systemd has reported what it held before vscaled: corrects originals that were recorded on a
  * guess. */
 void persist_stored(struct daemon *d, const struct managed *m);
-/* Writes new records to disk; until that has succeeded, the units concerned are not written to. */
+/* Gives changed records to the saver; until they are on disk, new units are not written to. When it
+ * returns the runtime folder has them: nothing is sent that a restart would take for another's. */
 void persist_baselines(struct daemon *d);
 bool persist_has(const struct daemon *d, const struct managed *m);
 /* Records whether the pod's spec holds values that vscaled sent. */
@@ -75,8 +90,10 @@ void persist_left_cgroup(struct daemon *d, const struct managed *m);
  * as ours. */
 void persist_external_high(struct daemon *d, const struct managed *m, uint64_t mem_high);
 /* Records the CPU limit to restore after a startup boost, in millicores; 0: no boost. True: a new
- * limit was recorded, which has to be on disk before the boost is written. */
+ * limit was recorded. */
 bool persist_boost_base(struct daemon *d, struct managed *m, uint64_t milli);
+/* That limit is on disk: the boost may be written. */
+bool persist_has_boost_base(const struct daemon *d, const struct managed *m);
 /* The owner's new value has become the original (adopted). */
 void persist_adopted(struct daemon *d, const struct managed *m, enum resource r);
 /* The same of the request: millicores, bytes. */

@@ -64,8 +64,9 @@ void pods_forget_records(struct daemon *d, const char *uid)
 		char copy[RECORD_NAME_MAX];
 
 		snprintf(copy, sizeof copy, "%s", d->records.baselines.items[i - 1].key);
-		if (strncmp(copy, key, len) == 0 && strchr("/", copy[len]) != NULL)
-			d->records.dirty |= baseline_remove(&d->records.baselines, copy);
+		if (strncmp(copy, key, len) == 0 && strchr("/", copy[len]) != NULL &&
+		    baseline_remove(&d->records.baselines, copy))
+			persist_changed(&d->records);
 	}
 }
 

@@ -191,17 +191,6 @@ int history_decode(const char *text, size_t len, struct history_store *ret)
 	return 0;
 }
 
-int history_save(int dir, struct history_store *s, usec_t now_realtime)
-{
-	OWN(drop_free) char *text = NULL;
-	size_t len;
-	int r;
-
-	history_store_prune(s, now_realtime);
-	r = history_encode(s, &text, &len);
-	return r < 0 ? r : state_file_save(dir, &history_state, text, len);
-}
-
 int history_load(int dir, char *aside, struct history_store *ret)
 {
 	OWN(state_file_free) struct state_file f = {0};

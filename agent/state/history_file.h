@@ -62,7 +62,5 @@ size_t history_store_prune(struct history_store *s, usec_t now_realtime);
 int history_encode(const struct history_store *s, char **ret, size_t *ret_len);
 int history_decode(const char *text, size_t len, struct history_store *ret);
 
-/* Prunes, then writes. */
-int history_save(int dir, struct history_store *s, usec_t now_realtime);
 /* Like state_file_load(); a body that cannot be decoded is set aside as well. */
 int history_load(int dir, char *aside, struct history_store *ret);

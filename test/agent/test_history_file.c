@@ -232,6 +232,15 @@ static void test_refused(void)
 	CHECK(back.items == NULL);
 }
 
+static int save(int dir, const struct history_store *s)
+{
+	OWN(drop_free) char *text = NULL;
+	size_t len = 0;
+	int r = history_encode(s, &text, &len);
+
+	return r < 0 ? r : state_file_save(dir, &history_state, text, len);
+}
+
 static void test_file(void)
 {
 	OWN(history_store_free) struct history_store s = {0}, back = {0};
@@ -242,8 +251,9 @@ static void test_file(void)
 	CHECK_EQ(history_store_put(&s, "new", &r), 0);
 	r.seen_realtime_usec = 1;
 	CHECK_EQ(history_store_put(&s, "old", &r), 0);
-	CHECK_EQ(history_save(dir, &s, START + USEC_PER_HOUR), 0);
+	CHECK_EQ(history_store_prune(&s, START + USEC_PER_HOUR), 1);
 	CHECK_EQ(s.count, 1);
+	CHECK_EQ(save(dir, &s), 0);
 	CHECK_EQ(history_load(dir, aside, &back), 0);
 	CHECK_EQ(back.count, 1);
 	CHECK_STR(back.items[0].line, s.items[0].line);

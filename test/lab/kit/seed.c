@@ -36,7 +36,8 @@ int main(int argc, char **argv)
 	struct history_record record = {0};
 	struct history_store store = {0};
 	struct timespec now;
-	char key[512];
+	char key[512], *text = NULL;
+	size_t len = 0;
 	int dir;
 
 	if (argc != 6) {
@@ -51,10 +52,12 @@ int main(int argc, char **argv)
 	snprintf(key, sizeof key, "%s%s", strchr(argv[2], '/') == NULL ? "unit:" : "", argv[2]);
 	if (dir < 0 || history_load(dir, (char[STATE_ASIDE_MAX]){0}, &store) == -EBADMSG ||
 	    history_store_put(&store, key, &record) < 0 ||
-	    history_save(dir, &store, record.seen_realtime_usec) < 0) {
+	    history_encode(&store, &text, &len) < 0 ||
+	    state_file_save(dir, &history_state, text, len) < 0) {
 		perror("seed");
 		return 1;
 	}
+	free(text);
 	history_store_free(&store);
 	history_record_drop(&record);
 	return 0;

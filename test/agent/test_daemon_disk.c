@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A state folder on a disk that stalls: the temporary file of the originals is a FIFO that nobody
+ * reads, so that a save waits in open(2) until the test opens it. */
+#include "agent/loop/folders.h"
+#include "agent/manage/persist.h"
+#include "daemon_rig.h"
+#include "test/check.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STALLED        ".baseline.new"
+#define TEST_SECONDS   60
+#define SAVE_WAIT_MSEC 5000
+
+static void stall(struct rig *r)
+{
+	CHECK_EQ(mkfifoat(r->daemon->records.dir, STALLED, 0600), 0);
+}
+
+/* The save under way fails, as on a disk that reports an error after its stall. */
+static void go_on(struct rig *r)
+{
+	struct pollfd p = {.fd = saver_fd(&r->daemon->records.saver), .events = POLLIN};
+	int fd = openat(r->daemon->records.dir, STALLED, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	CHECK(fd >= 0);
+	CHECK_EQ(poll(&p, 1, SAVE_WAIT_MSEC), 1);
+	close(fd);
+}
+
+/* The save under way has ended. */
+static void wait_saved(struct rig *r)
+{
+	struct pollfd p = {.fd = saver_fd(&r->daemon->records.saver), .events = POLLIN};
+
+	CHECK_EQ(poll(&p, 1, SAVE_WAIT_MSEC), 1);
+}
+
+static void start(struct rig *r)
+{
+	CHECK_EQ(rig_start(r), 0);
+	rig_run(r, 2, NULL);
+	CHECK_EQ(folders_save_beside(r->loop), 0);
+}
+
+static void burn_both(struct rig *r)
+{
+	rig_burn(r, &r->unit[0], 800);
+	rig_burn(r, &r->unit[1], 800);
+}
+
+/* What has its record on disk is sized; what is new waits for its own. */
+static void test_stall(void)
+{
+	struct rig r;
+	struct rig_unit *known, *new;
+
+	rig_open(&r, "units:\n  - match: a.service\n  - match: b.service\n");
+	known = rig_add(&r, "a.service", 200, 64 * MIB);
+	new = rig_add(&r, "b.service", 200, 64 * MIB);
+	rig_unit_stop(&r, new);
+	start(&r);
+	stall(&r);
+	rig_unit_start(&r, new);
+	rig_run(&r, 20, burn_both);
+	CHECK(rig_cpu_milli(&r, known) >= 800);
+	CHECK_EQ(rig_cpu_milli(&r, new), 200);
+	CHECK_EQ(r.events[EVENT_BASELINE_UNSAVED], 0);
+	go_on(&r);
+	rig_run(&r, 1, burn_both);
+	CHECK_EQ(r.events[EVENT_BASELINE_UNSAVED], 1);
+	wait_saved(&r);
+	rig_run(&r, 10, burn_both);
+	CHECK(rig_cpu_milli(&r, new) >= 800);
+	rig_close(&r);
+}
+
+static struct managed *first(const struct rig *r)
+{
+	return r->daemon->units.items[0];
+}
+
+/* What was sent while the disk stalled is known to the next run, though vscaled was killed. */
+static void test_killed_in_a_stall(void)
+{
+	static const uint64_t sent[RESOURCE_COUNT] = {900, 100 * MIB};
+	static const uint64_t over[RESOURCE_COUNT] = {200, 64 * MIB};
+	uint64_t got, got_over;
+	struct rig r;
+
+	rig_open(&r, "units:\n  - match: a.service\n");
+	rig_add(&r, "a.service", 200, 64 * MIB);
+	start(&r);
+	stall(&r);
+	persist_sent(r.daemon, first(&r), sent, over);
+	persist_baselines(r.daemon);
+	go_on(&r);
+	/* Without the save of an ordered end. */
+	loop_free(r.loop);
+	r.loop = NULL;
+	rig_pid1_stop(&r);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_run(&r, 2, NULL);
+	persist_last_sent(first(&r), RESOURCE_MEMORY, &got, &got_over);
+	CHECK_EQ(got, sent[RESOURCE_MEMORY]);
+	CHECK_EQ(got_over, over[RESOURCE_MEMORY]);
+	persist_last_sent(first(&r), RESOURCE_CPU, &got, &got_over);
+	CHECK_EQ(got, sent[RESOURCE_CPU]);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	/* A loop that waits for the disk ends here. */
+	alarm(TEST_SECONDS);
+	test_stall();
+	test_killed_in_a_stall();
+	return check_result();
+}
