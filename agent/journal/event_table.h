@@ -107,6 +107,5 @@ struct event_info {
 	/* {key} is a value as people read it, {who} the unit or container, {why} the detail or else
 	 * the reason in words; a part in brackets is left out when a value in it is missing. */
 	const char *message;
-	const char *subject; /* of the catalog entry */
 };
 extern const struct event_info event_table[EVENT_KIND_COUNT];
