@@ -150,15 +150,12 @@ static uint64_t within(uint64_t amount, const struct range *admin)
 	return admin->max > 0 ? MIN(amount, admin->max) : amount;
 }
 
-/* True when the administrator's bounds changed what the pod itself set. */
-static bool bound_by_admin(struct range *range, const struct range *admin, bool has_min,
-			   bool has_max)
+static struct range bound_by_admin(const struct range *asked, const struct range *admin)
 {
-	struct range asked = *range;
-
-	range->min = within(range->min, admin);
-	range->max = range->max > 0 ? within(range->max, admin) : admin->max;
-	return (has_min && range->min != asked.min) || (has_max && range->max != asked.max);
+	return (struct range){
+		.min = within(asked->min, admin),
+		.max = asked->max > 0 ? within(asked->max, admin) : admin->max,
+	};
 }
 
 static void annotation_fill(const struct config *c, const struct pod_settings *p,
@@ -183,7 +180,6 @@ static void annotation_fill(const struct config *c, const struct pod_settings *p
 		.goal = p->goal,
 	};
 	ret->rule.mode = MIN(p->mode, c->kubernetes.highest_mode);
-	ret->mode_bounded = ret->rule.mode != p->mode;
 	ret->rule.boost = p->boost;
 	/* Only units have a priority; a pod has its QoS class. */
 	ret->rule.priority = 0;
@@ -192,10 +188,9 @@ static void annotation_fill(const struct config *c, const struct pod_settings *p
 	if (w.has_scale_down)
 		ret->rule.scale_down = w.scale_down;
 	for (int r = 0; r < RESOURCE_COUNT; r++) {
-		*rows[r].range = asked_range(&w, r, rows[r].range);
-		if (bound_by_admin(rows[r].range, rows[r].admin, (w.has_min & (1u << r)) != 0,
-				   (w.has_max & (1u << r)) != 0))
-			ret->bounded |= 1u << r;
+		struct range asked = asked_range(&w, r, rows[r].range);
+
+		*rows[r].range = bound_by_admin(&asked, rows[r].admin);
 	}
 }
 

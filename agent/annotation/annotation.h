@@ -34,10 +34,7 @@ struct container_rule {
 	enum controlled_values controlled;
 	bool allow_restart;        /* of a container whose memory resize takes one */
 	bool in_place_or_recreate; /* accepted, behaves as Auto */
-	uint32_t bounded;  /* RESOURCES_*: the administrator's bounds cut what the pod asked for ...
-			    */
-	bool mode_bounded; /* ... or its mode; `explain` says so */
-	bool goal;         /* given and understood, not in effect yet */
+	bool goal;                 /* given and understood, not in effect yet */
 };
 
 /* The rule of one container: configuration defaults, annotations, the administrator's bounds.

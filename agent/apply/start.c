@@ -16,7 +16,6 @@
 #include "agent/manage/originals.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_bounds.h"
-#include "agent/manage/reader.h"
 #include "agent/manage/scope.h"
 #include "agent/manage/wake.h"
 #include "policy/control/control_state.h"

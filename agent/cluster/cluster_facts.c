@@ -8,7 +8,6 @@
 #include "agent/manage/spec.h"
 #include "agent/pod/pod_recover.h"
 #include "agent/pod/pod_rule.h"
-#include "agent/pod/pod_spec.h"
 #include "agent/pod/pods.h"
 #include "policy/types/bounds.h"
 #include <errno.h>

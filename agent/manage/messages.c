@@ -7,7 +7,6 @@
 #include "agent/manage/pod_table.h"
 #include "agent/view/decision_text.h"
 #include "agent/view/human.h"
-#include "policy/types/bounds.h"
 #include <stdio.h>
 
 static struct event_who who_is(const struct managed *m)

@@ -9,7 +9,6 @@
 #include "agent/manage/wake.h"
 #include "cgroup/writer.h"
 #include "policy/control/control_state.h"
-#include "policy/types/bounds.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

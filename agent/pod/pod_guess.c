@@ -14,7 +14,6 @@
 #include "agent/pod/pod_rule.h"
 #include "cgroup/writer.h"
 #include "policy/control/control_state.h"
-#include "policy/types/bounds.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -31,16 +31,14 @@ static const char *text_of(const struct container_rule *r)
 	static char text[256];
 
 	snprintf(text, sizeof text,
-		 "%s%s %u %s cpu %llu-%llu memory %llu-%llu controlled %d%s%s%s%s%s%s",
+		 "%s%s %u %s cpu %llu-%llu memory %llu-%llu controlled %d%s%s%s%s",
 		 mode_name(r->rule.mode), r->in_place_or_recreate ? "*" : "", r->rule.resources,
 		 r->rule.scale_down ? "down" : "up", (unsigned long long)r->rule.cpu_milli.min,
 		 (unsigned long long)r->rule.cpu_milli.max,
 		 (unsigned long long)(r->rule.mem_bytes.min / MIB),
 		 (unsigned long long)(r->rule.mem_bytes.max / MIB), (int)r->controlled,
-		 r->named ? "" : " unnamed", r->bounded != 0 ? " bounded" : "",
-		 r->mode_bounded ? " mode-bounded" : "",
-		 r->rule.boost.after_usec != 0 ? " boost" : "", r->allow_restart ? " restart" : "",
-		 r->goal ? " goal" : "");
+		 r->named ? "" : " unnamed", r->rule.boost.after_usec != 0 ? " boost" : "",
+		 r->allow_restart ? " restart" : "", r->goal ? " goal" : "");
 	return text;
 }
 
@@ -303,18 +301,17 @@ static const struct {
 	{"kubernetes: {maxCpu: 4, minMemory: 32Mi}",
 	 "Auto 3 down cpu 100-2000 memory 64-1024 controlled 0",
 	 "Auto 3 down cpu 0-4000 memory 32-0 controlled 0"},
-	{"kubernetes: {maxCpu: 1}", "Auto 3 down cpu 100-1000 memory 64-1024 controlled 0 bounded",
+	{"kubernetes: {maxCpu: 1}", "Auto 3 down cpu 100-1000 memory 64-1024 controlled 0",
 	 "Auto 3 down cpu 0-1000 memory 0-0 controlled 0"},
-	{"kubernetes: {minCpu: 3}", "Auto 3 down cpu 3000-3000 memory 64-1024 controlled 0 bounded",
+	{"kubernetes: {minCpu: 3}", "Auto 3 down cpu 3000-3000 memory 64-1024 controlled 0",
 	 "Auto 3 down cpu 3000-0 memory 0-0 controlled 0"},
-	{"kubernetes: {maxCpu: 50m}", "Auto 3 down cpu 50-50 memory 64-1024 controlled 0 bounded",
+	{"kubernetes: {maxCpu: 50m}", "Auto 3 down cpu 50-50 memory 64-1024 controlled 0",
 	 "Auto 3 down cpu 0-50 memory 0-0 controlled 0"},
 	{"kubernetes: {maxMemory: 512Mi, minMemory: 128Mi}",
-	 "Auto 3 down cpu 100-2000 memory 128-512 controlled 0 bounded",
+	 "Auto 3 down cpu 100-2000 memory 128-512 controlled 0",
 	 "Auto 3 down cpu 0-0 memory 128-512 controlled 0"},
 	{"kubernetes: {highestMode: Initial}",
-	 "Initial 3 down cpu 100-2000 memory 64-1024 controlled 0 mode-bounded",
-	 "Initial " ALL " mode-bounded"},
+	 "Initial 3 down cpu 100-2000 memory 64-1024 controlled 0", "Initial " ALL},
 	/* defaults hold where the pod says nothing, and give way where it does */
 	{"defaults: {min-cpu: 50m, max-cpu: 1, resources: cpu, scale-down: false}",
 	 "Auto 1 up cpu 100-2000 memory 64-1024 controlled 0",

@@ -187,7 +187,6 @@ static size_t take_data(char *data, size_t size, size_t count, void *arg)
 
 	if (call->cancelled)
 		return CURL_WRITEFUNC_ERROR;
-	call->client->counters.bytes_in += len;
 	if (!is_good(call_status(call)))
 		call->stop = keep_failure(call, data, len);
 	else if (call->pieces)

@@ -52,7 +52,6 @@ typedef void kube_count_fn(void *ctx, const char *verb, unsigned status);
 struct kube_client_counters {
 	uint64_t requests; /* started */
 	uint64_t failures; /* no HTTP answer */
-	uint64_t bytes_in;
 	uint64_t token_reads;
 };
 

@@ -2,8 +2,6 @@
 /* What is no Pod: Status, LimitRanges, discovery, access reviews, names. */
 #include "agent/base/escape.h"
 #include "agent/kube/model/decode_impl.h"
-#include "agent/kube/model/names.h"
-#include "policy/types/bounds.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

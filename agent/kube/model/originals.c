@@ -2,7 +2,6 @@
 #include "agent/kube/model/originals.h"
 #include "agent/kube/model/field.h"
 #include "agent/kube/model/names.h"
-#include "policy/types/profile.h"
 #include <errno.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/pod.h"
-#include "policy/types/bounds.h"
 #include <string.h>
 
 static void container_free(struct kube_container *c)
