@@ -15,11 +15,12 @@ void control_press_ceiling(struct control_resource *res, usec_t now)
 	res->blocked = BLOCKED_CEILING;
 }
 
-enum blocked_reason control_ceiling_reason(const struct control *c)
+enum blocked_reason control_ceiling_reason(const struct control *c, const struct tuning *t)
 {
 	uint64_t max = control_unratified(c);
+	bool lower = max < control_ceiling(c, t, RESOURCE_MEMORY, 0);
 
-	return max != LIMIT_MAX && c->kernel.mem_max >= max ? BLOCKED_UNRATIFIED : BLOCKED_CEILING;
+	return lower && c->kernel.mem_max >= max ? BLOCKED_UNRATIFIED : BLOCKED_CEILING;
 }
 
 void control_ease_ceiling(struct control_resource *res, usec_t now)

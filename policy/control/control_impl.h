@@ -44,7 +44,7 @@ struct mem_shrink_input control_shrink_input(const struct control *c,
 void control_plan_mem_step(struct control *c, const struct control_context *x,
 			   const struct mem_step *s);
 /* Which ceiling the memory limit has reached. */
-enum blocked_reason control_ceiling_reason(const struct control *c);
+enum blocked_reason control_ceiling_reason(const struct control *c, const struct tuning *t);
 /* press: more than the ceiling is desired. ease: it is not; a minute of that ends at_ceiling. */
 void control_press_ceiling(struct control_resource *res, usec_t now);
 void control_ease_ceiling(struct control_resource *res, usec_t now);

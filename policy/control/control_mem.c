@@ -197,7 +197,7 @@ static void grow(struct control *c, const struct control_context *x, uint64_t de
 	}
 	if (to <= c->kernel.mem_max) {
 		control_press_ceiling(res, x->now);
-		res->blocked = control_ceiling_reason(c);
+		res->blocked = control_ceiling_reason(c, x->tuning);
 		/* At the ceiling no more can be granted; or the record of the OOM kill has been
 		 * asked for long enough. */
 		if (res->blocked == BLOCKED_CEILING || x->now - c->mem.oom_at >= RECORD_ASKS_USEC)

@@ -113,8 +113,9 @@ static void raise_granted(struct control *c, const struct control_context *x, ui
 		control_raise_to(c, x, to, reason);
 	else
 		c->resource[RESOURCE_MEMORY].blocked =
-			control_ceiling_reason(c) == BLOCKED_UNRATIFIED ? BLOCKED_UNRATIFIED
-									: BLOCKED_LEDGER;
+			control_ceiling_reason(c, x->tuning) == BLOCKED_UNRATIFIED
+				? BLOCKED_UNRATIFIED
+				: BLOCKED_LEDGER;
 }
 
 static void size_from_history(struct control *c, const struct control_context *x)
@@ -173,7 +174,7 @@ void control_review_mem(struct control *c, const struct control_context *x)
 		return;
 	}
 	if (res->at_ceiling)
-		res->blocked = control_ceiling_reason(c);
+		res->blocked = control_ceiling_reason(c, x->tuning);
 	else if (control_awaits_grant(c, x))
 		res->blocked = BLOCKED_LEDGER;
 	else if (c->mem.brake.line != 0)

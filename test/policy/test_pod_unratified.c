@@ -62,6 +62,26 @@ static void test_unratified(void)
 	CHECK_EQ(r.sim.u.events.oom_kill, 0);
 }
 
+/* Where the held limit and the spec have reached the maximum, the API server is not the reason. */
+static void test_ceiling_is_the_reason(void)
+{
+	struct policy_rule rule = policy_rule_default;
+	struct pod_bounds p = {.unratified_permille = 2000};
+	struct rig r;
+
+	rule.mem_bytes.max = 300 * MIB;
+	p.resource[RESOURCE_MEMORY].accepted = 300 * MIB;
+	rig_init(&r, 200, 100 * MIB, 4);
+	control_set_rule(&r.c, &rule);
+	control_set_pod(&r.c, &p);
+	r.sim.load.anon_bps = 5 * MIB;
+	r.sim.load.anon_goal = 290 * MIB;
+	rig_run(&r, USEC_PER_MIN);
+	CHECK_EQ(r.sim.u.limits.mem_max, 300 * MIB);
+	CHECK(r.c.resource[RESOURCE_MEMORY].at_ceiling);
+	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].blocked, BLOCKED_CEILING);
+}
+
 static void test_unratified_max(void)
 {
 	struct pod_bounds p = {.unratified_permille = 2000};
@@ -91,6 +111,7 @@ static void test_unratified_max(void)
 int main(void)
 {
 	test_unratified();
+	test_ceiling_is_the_reason();
 	test_unratified_max();
 	return check_result();
 }
