@@ -282,7 +282,7 @@ int rig_start(struct rig *r)
 		.trust_root = true,
 		.mode = r->mode,
 		.proc_root = r->proc != NULL ? r->proc : proc,
-		.port = &port,
+		.port = r->bus ? NULL : &port,
 		.clock = r->clock != NULL ? r->clock : rig_clock,
 		.clock_ctx = r,
 	};

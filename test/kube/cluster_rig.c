@@ -163,29 +163,6 @@ cJSON *crig_ask(struct crig *c, const char *method, const char *path, const char
 
 /* --- life --- */
 
-/* Below the kernel's range for outgoing connections (32768 and up), so that no connection of this
- * or another test takes it before the daemon does. */
-static unsigned free_port(void)
-{
-	static unsigned next;
-
-	if (next == 0)
-		next = (unsigned)getpid() * 7;
-	for (int i = 0; i < 1000; i++) {
-		unsigned port = 10000 + next++ % 20000;
-		struct sockaddr_in in = {.sin_family = AF_INET,
-					 .sin_port = htons((uint16_t)port),
-					 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		bool free = bind(fd, (struct sockaddr *)&in, sizeof in) == 0;
-
-		close(fd);
-		if (free)
-			return port;
-	}
-	give_up("no free port");
-}
-
 static char *config_text(const struct crig *c, const char *extra)
 {
 	static char text[2048];
@@ -215,7 +192,7 @@ bool crig_open(struct crig *c, const char *const *options, const char *extra)
 	snprintf(c->folder, sizeof c->folder, "/tmp/vscaled-api-XXXXXX");
 	if (mkdtemp(c->folder) == NULL)
 		give_up("no folder");
-	c->http_port = free_port();
+	c->http_port = crig_free_port();
 	if (!server_start(c, options))
 		return false;
 	rig_open(&c->rig, config_text(c, extra));

@@ -10,6 +10,28 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+unsigned crig_free_port(void)
+{
+	static unsigned next;
+
+	if (next == 0)
+		next = (unsigned)getpid() * 7;
+	for (int i = 0; i < 1000; i++) {
+		unsigned port = 10000 + next++ % 20000;
+		struct sockaddr_in in = {.sin_family = AF_INET,
+					 .sin_port = htons((uint16_t)port),
+					 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		bool free = bind(fd, (struct sockaddr *)&in, sizeof in) == 0;
+
+		close(fd);
+		if (free)
+			return port;
+	}
+	fprintf(stderr, "no free port\n");
+	exit(EXIT_FAILURE);
+}
+
 int crig_connect(unsigned port, const char *path)
 {
 	struct sockaddr_un local = {.sun_family = AF_UNIX};

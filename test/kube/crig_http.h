@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* A port to listen at, below the kernel's range for outgoing connections (32768 and up): no
+ * connection of this or another test takes it before the daemon does. */
+unsigned crig_free_port(void);
 /* 127.0.0.1:port, or the Unix socket at path. */
 int crig_connect(unsigned port, const char *path);
 /* more: header lines, each with its end; body "": none. */
