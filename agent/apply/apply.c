@@ -3,22 +3,22 @@
 #include "agent/apply/apply.h"
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/originals.h"
 #include "agent/manage/wake.h"
+#include "agent/metrics/counters.h"
 #include "cgroup/writer.h"
 #include <string.h>
 
-static void count_raise(struct daemon *d, usec_t ret_took[SINCE_COUNT])
+static void count_raise(struct unit_table *t, usec_t ret_took[SINCE_COUNT])
 {
-	usec_t span = daemon_clock() - d->wake.monotonic,
-	       late = d->wake.due != 0 ? d->wake.now - MIN(d->wake.due, d->wake.now) : 0;
+	usec_t span = daemon_clock() - t->wake->monotonic,
+	       late = t->wake->due != 0 ? t->wake->now - MIN(t->wake->due, t->wake->now) : 0;
 
 	ret_took[SINCE_WAKE] = span;
 	ret_took[SINCE_DUE] = span + late;
-	counters_raised(&d->tally, ret_took);
+	counters_raised(t->tally, ret_took);
 }
 
 static int carry_out(struct managed *m, const struct change *step, usec_t ret_took[SINCE_COUNT])
@@ -31,12 +31,12 @@ static int carry_out(struct managed *m, const struct change *step, usec_t ret_to
 	begin = daemon_clock();
 	r = cg_write(m->cgroup.cg, step);
 	if (r == APPLY_DONE)
-		counters_applied(&m->daemon->tally, BACKEND_CGROUP, daemon_clock() - begin);
+		counters_applied(m->table->tally, BACKEND_CGROUP, daemon_clock() - begin);
 	if (r < 0)
-		counters_apply_failed(&m->daemon->tally, BACKEND_CGROUP);
+		counters_apply_failed(m->table->tally, BACKEND_CGROUP);
 	if (r == APPLY_DONE && !change_lowers(step) &&
 	    (step->knob == KNOB_CPU_MAX || step->knob == KNOB_MEM_MAX))
-		count_raise(m->daemon, ret_took);
+		count_raise(m->table, ret_took);
 	/* The brake is not stored by systemd, which holds the owner's memory.high. */
 	if (r == APPLY_DONE && knobs[step->knob].property != NULL && step->reason != REASON_BRAKE) {
 		originals_touch(m);
@@ -52,19 +52,19 @@ int step_apply(struct managed *m, const struct change *step, const struct contro
 
 	if (outcome == APPLY_DONE && m->kind != UNIT_KIND_POD &&
 	    (step->knob == KNOB_CPU_MAX || step->knob == KNOB_MEM_MAX))
-		counters_change(&m->daemon->tally, knobs[step->knob].resource, step->from, step->to,
+		counters_change(m->table->tally, knobs[step->knob].resource, step->from, step->to,
 				(enum reason)step->reason);
 	control_applied(&m->control, step, outcome, x);
 	message_step(m, step, outcome, took);
 	return outcome;
 }
 
-static void plan_step(struct daemon *d, const struct change *step)
+static void plan_step(struct unit_table *t, const struct change *step)
 {
 	struct change follow[PLAN_STEPS_PER_UNIT];
-	struct managed *m = managed_by_id(d, step->target);
+	struct managed *m = managed_by_id(t, step->target);
 	struct plan next = {.steps = follow, .capacity = ARRAY_SIZE(follow)};
-	struct control_context x = daemon_context(d, &next);
+	struct control_context x = daemon_context(t, &next);
 
 	if (step_apply(m, step, &x) == APPLY_GONE)
 		managed_lost(m);
@@ -77,39 +77,39 @@ static void plan_step(struct daemon *d, const struct change *step)
 	}
 }
 
-bool plan_raise(struct daemon *d, struct plan *p, size_t from)
+bool plan_raise(struct unit_table *t, struct plan *p, size_t from)
 {
 	struct plan part = {p->steps + from, p->count - from, p->capacity - from};
 	size_t raises = 0;
 
-	pod_levels_raise(d, &part);
+	pod_levels_raise(t, &part);
 	plan_sort(&part);
 	/* Decreases come after the raises. */
 	while (raises < part.count && !change_lowers(&part.steps[raises]))
-		plan_step(d, &part.steps[raises++]);
+		plan_step(t, &part.steps[raises++]);
 	part.count -= raises;
 	memmove(part.steps, part.steps + raises, part.count * sizeof *part.steps);
 	p->count = from + part.count;
 	return raises > 0;
 }
 
-void plan_apply(struct daemon *d, struct plan *p)
+void plan_apply(struct unit_table *t, struct plan *p)
 {
-	pod_levels_raise(d, p);
+	pod_levels_raise(t, p);
 	plan_sort(p);
 	for (size_t i = 0; i < p->count; i++)
-		plan_step(d, &p->steps[i]);
-	pod_levels_lower(d);
-	message_steps(d);
+		plan_step(t, &p->steps[i]);
+	pod_levels_lower(t);
+	message_steps(t);
 }
 
 void unit_brake_off(struct managed *m)
 {
 	struct plan none = {0};
-	struct control_context x = daemon_context(m->daemon, &none);
+	struct control_context x = daemon_context(m->table, &none);
 	struct change off;
 
 	if (m->cgroup.cg != NULL && control_brake_off(&m->control, &off))
 		step_apply(m, &off, &x);
-	message_steps(m->daemon);
+	message_steps(m->table);
 }

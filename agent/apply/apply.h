@@ -7,15 +7,15 @@
 
 struct change;
 struct control_context;
-struct daemon;
 struct managed;
 struct plan;
+struct unit_table;
 
 /* No further pass will read the unit: releases the brake, which nothing would release later. */
 void unit_brake_off(struct managed *m);
 /* Carries out a plan: writes, outcomes, journal; then sends what properties are due. */
-void plan_apply(struct daemon *d, struct plan *p);
+void plan_apply(struct unit_table *t, struct plan *p);
 /* Writes the raises from step `from` on at once and removes them. True: there were some. */
-bool plan_raise(struct daemon *d, struct plan *p, size_t from);
+bool plan_raise(struct unit_table *t, struct plan *p, size_t from);
 /* Carries out one step; enum apply_outcome or -errno. */
 int step_apply(struct managed *m, const struct change *step, const struct control_context *x);

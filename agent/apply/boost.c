@@ -2,7 +2,6 @@
 /* Startup boost: when a container became Ready, and what is on disk before the boost is written. */
 #include "agent/apply/boost.h"
 #include "agent/apply/apply.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/originals.h"
@@ -14,11 +13,11 @@
 #include <string.h>
 
 /* Converts a wall-clock timestamp to boottime: never later than now. */
-static usec_t stamped_at(const struct daemon *d, usec_t stamp_real)
+static usec_t stamped_at(const struct wakeup *w, usec_t stamp_real)
 {
-	usec_t ago = d->wake.wall_now > stamp_real ? d->wake.wall_now - stamp_real : 0;
+	usec_t ago = w->wall_now > stamp_real ? w->wall_now - stamp_real : 0;
 
-	return d->wake.now > ago ? d->wake.now - ago : 1;
+	return w->now > ago ? w->now - ago : 1;
 }
 
 /* A container's readiness has no time of its own: counts from where vscaled saw it, or the pod's
@@ -26,15 +25,14 @@ static usec_t stamped_at(const struct daemon *d, usec_t stamp_real)
  * not boosted again. */
 static usec_t ready_since(const struct managed *m, const struct kube_container *c, bool first)
 {
-	const struct daemon *d = m->daemon;
 	const struct control_life *life = &m->control.life;
 	usec_t stamp = m->pod->spec->containers_ready_real;
-	usec_t since = life->ready_since != 0 ? life->ready_since : d->wake.now;
+	usec_t since = life->ready_since != 0 ? life->ready_since : m->wake->now;
 
 	if (!c->ready)
 		return 0;
 	if (stamp != 0)
-		return MIN(since, MAX(stamped_at(d, stamp), life->started_at));
+		return MIN(since, MAX(stamped_at(m->wake, stamp), life->started_at));
 	return first ? life->started_at : since;
 }
 
@@ -55,42 +53,41 @@ void boost_changed(struct managed *m)
 
 void boost_attached(struct managed *m)
 {
-	const struct daemon *d = m->daemon;
 	const struct kube_container *c =
 		m->kind == UNIT_KIND_CONTAINER
 			? kube_pod_container(m->pod->spec, pod_container_of(m))
 			: NULL;
-	struct control_life life = {.started_at = d->wake.now};
+	struct control_life life = {.started_at = m->wake->now};
 
 	if (c == NULL)
 		return;
 	if (scope_is_of(m, c) && c->started_real != 0)
-		life.started_at = stamped_at(d, c->started_real);
+		life.started_at = stamped_at(m->wake, c->started_real);
 	m->plan.running_reported = false;
 	control_set_life(&m->control, &life);
 	boost_changed(m);
 }
 
-void boost_update(struct daemon *d, struct plan *plan)
+void boost_update(struct unit_table *t, struct plan *plan)
 {
-	struct control_context x = daemon_context(d, plan);
+	struct control_context x = daemon_context(t, plan);
 	bool changed = false;
 
-	for (size_t i = 0; i < d->units.count; i++) {
-		struct managed *m = d->units.items[i];
+	for (size_t i = 0; i < t->count; i++) {
+		struct managed *m = t->items[i];
 
 		if (m->kind == UNIT_KIND_POD || m->cgroup.cg == NULL)
 			continue;
-		changed |= persist_boost_base(d, m, control_boost_prepare(&m->control, &x));
+		changed |= persist_boost_base(m, control_boost_prepare(&m->control, &x));
 	}
 	if (changed)
-		persist_baselines(d);
-	for (size_t i = 0; i < d->units.count; i++) {
-		struct managed *m = d->units.items[i];
+		persist_baselines(t->records);
+	for (size_t i = 0; i < t->count; i++) {
+		struct managed *m = t->items[i];
 
 		/* The limit to restore must be on disk before the boost. */
 		if (managed_has_laws(m) &&
-		    (m->control.boost.written || persist_has_boost_base(d, m)))
+		    (m->control.boost.written || persist_has_boost_base(t, m)))
 			control_boost(&m->control, &x);
 	}
 }
@@ -102,14 +99,14 @@ void boost_end(struct managed *m)
 
 	if (m->cgroup.cg == NULL || !m->control.boost.written)
 		return;
-	plan_begin(&m->daemon->plans, m->daemon->units.count, &plan);
-	x = daemon_context(m->daemon, &plan);
+	plan_begin(m->table, &plan);
+	x = daemon_context(m->table, &plan);
 	control_boost_end(&m->control, &x);
-	plan_apply(m->daemon, &plan);
+	plan_apply(m->table, &plan);
 }
 
 void boost_forget(struct managed *m)
 {
 	control_boost_forget(&m->control, m->wake->now);
-	persist_boost_base(m->daemon, m, 0);
+	persist_boost_base(m, 0);
 }

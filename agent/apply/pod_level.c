@@ -5,8 +5,9 @@
 #include "agent/apply/pod_level.h"
 #include "agent/apply/apply.h"
 #include "agent/apply/properties.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/config/config.h"
 #include "agent/manage/drift_state.h"
+#include "agent/manage/inotify.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/oom.h"
@@ -149,11 +150,11 @@ static bool may_write(const struct pod *p)
 
 /* --- growing --- */
 
-static void note_rising(struct daemon *d, const struct plan *plan)
+static void note_rising(struct unit_table *t, const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct change *s = &plan->steps[i];
-		struct managed *m = managed_by_id(d, s->target);
+		struct managed *m = managed_by_id(t, s->target);
 		enum resource r = knobs[s->knob].resource;
 		uint64_t to;
 
@@ -169,10 +170,10 @@ static void note_rising(struct daemon *d, const struct plan *plan)
 	}
 }
 
-static void forget_rising(struct daemon *d, const struct plan *plan, size_t count)
+static void forget_rising(struct unit_table *t, const struct plan *plan, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct managed *m = managed_by_id(d, plan->steps[i].target);
+		struct managed *m = managed_by_id(t, plan->steps[i].target);
 
 		memset(m->plan.rising, 0, sizeof m->plan.rising);
 		m->plan.echoed = 0;
@@ -193,15 +194,15 @@ static void raise_level(struct pod *p, struct plan *plan)
 	}
 }
 
-void pod_levels_raise(struct daemon *d, struct plan *plan)
+void pod_levels_raise(struct unit_table *t, struct plan *plan)
 {
 	size_t count = plan->count;
 
-	note_rising(d, plan);
-	for (size_t i = 0; i < d->pods.count; i++)
-		if (d->pods.items[i]->concerned && may_write(d->pods.items[i]))
-			raise_level(d->pods.items[i], plan);
-	forget_rising(d, plan, count);
+	note_rising(t, plan);
+	for (size_t i = 0; i < t->pods->count; i++)
+		if (t->pods->items[i]->concerned && may_write(t->pods->items[i]))
+			raise_level(t->pods->items[i], plan);
+	forget_rising(t, plan, count);
 }
 
 void pod_make_room(struct managed *m)
@@ -215,8 +216,8 @@ void pod_make_room(struct managed *m)
 		m->plan.rising[r] =
 			c->resource[r].original == LIMIT_MAX ? 0 : c->resource[r].original;
 	m->pod->concerned = true;
-	plan_begin(&m->daemon->plans, m->daemon->units.count, &none);
-	plan_apply(m->daemon, &none);
+	plan_begin(m->table, &none);
+	plan_apply(m->table, &none);
 	memset(m->plan.rising, 0, sizeof m->plan.rising);
 }
 
@@ -231,9 +232,8 @@ static bool is_headroom(const struct managed *m, enum resource r)
 
 static void lower_level(struct pod *p)
 {
-	struct daemon *d = p->daemon;
 	struct plan none = {0};
-	struct control_context x = daemon_context(d, &none);
+	struct control_context x = daemon_context(p->pods->units, &none);
 
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		uint64_t to = wanted(p, r);
@@ -249,10 +249,10 @@ static void lower_level(struct pod *p)
 	}
 }
 
-void pod_levels_lower(struct daemon *d)
+void pod_levels_lower(struct unit_table *t)
 {
-	for (size_t i = 0; i < d->pods.count; i++) {
-		struct pod *p = d->pods.items[i];
+	for (size_t i = 0; i < t->pods->count; i++) {
+		struct pod *p = t->pods->items[i];
 
 		if (!p->concerned)
 			continue;
@@ -263,14 +263,14 @@ void pod_levels_lower(struct daemon *d)
 	}
 }
 
-void pod_levels_review(struct daemon *d)
+void pod_levels_review(struct unit_table *t)
 {
-	for (size_t i = 0; i < d->pods.count; i++) {
-		struct managed *level = d->pods.items[i]->level;
+	for (size_t i = 0; i < t->pods->count; i++) {
+		struct managed *level = t->pods->items[i]->level;
 
-		d->pods.items[i]->concerned = level != NULL;
+		t->pods->items[i]->concerned = level != NULL;
 		/* External writes are not reported without inotify. */
-		if (level != NULL && d->inotify.incomplete)
+		if (level != NULL && t->inotify->incomplete)
 			drift_request_check(level);
 	}
 }
@@ -303,7 +303,7 @@ void pod_level_adopt(struct pod *p, enum resource r, uint64_t from, uint64_t to)
 	if (m->control.resource[r].original == LIMIT_MAX)
 		return;
 	control_shift_original(&m->control, r, from, to);
-	persist_adopted(m->daemon, m, r);
+	persist_adopted(m, r);
 	p->concerned = true;
 }
 

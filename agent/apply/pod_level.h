@@ -5,18 +5,18 @@
 #include "policy/types/limits.h"
 #include "systemd/unit_props.h"
 
-struct daemon;
 struct managed;
 struct plan;
 struct pod;
+struct unit_table;
 struct usage;
 
 /* Adds the raises of pod levels that precede the plan's, and of levels that are too low. */
-void pod_levels_raise(struct daemon *d, struct plan *plan);
+void pod_levels_raise(struct unit_table *t, struct plan *plan);
 /* After the containers were written: lowers each level to the sum of its containers. */
-void pod_levels_lower(struct daemon *d);
+void pod_levels_lower(struct unit_table *t);
 /* The next plan checks every pod. */
-void pod_levels_review(struct daemon *d);
+void pod_levels_review(struct unit_table *t);
 /* Its files were written by the kubelet, or by systemd after a call by vscaled. */
 void pod_level_check(struct managed *level);
 struct unit_props pod_level_props(const struct managed *level, uint32_t *ret_mask);

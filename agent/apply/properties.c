@@ -2,12 +2,14 @@
 /* The properties that systemd is to store, and when they are sent. */
 #include "agent/apply/properties.h"
 #include "agent/apply/pod_level.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/config/config.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/originals.h"
+#include "agent/manage/pid1.h"
 #include "agent/manage/scope.h"
+#include "agent/manage/wake.h"
 #include "policy/control/control_state.h"
 #include "policy/types/bounds.h"
 #include <errno.h>
@@ -95,7 +97,7 @@ bool memory_property_due(const struct managed *m)
 /* Before the call: a reload may come at any time after it. */
 static void keep_files(struct managed *m, const struct unit_props *want, uint32_t mask)
 {
-	const struct unit_port *port = &m->daemon->pid1.port;
+	const struct unit_port *port = &m->pid1->port;
 	int r = port->keep(port->ctx, m->unit, want, mask);
 
 	if (r < 0 && !m->properties.failed)
@@ -146,7 +148,6 @@ void property_request(struct managed *m, bool urgent)
 
 static void property_send(struct managed *m)
 {
-	struct daemon *d = m->daemon;
 	enum property_call call = m->properties.call;
 	struct unit_props want;
 	uint32_t mask;
@@ -154,15 +155,15 @@ static void property_send(struct managed *m)
 	refresh_unmanaged(m);
 	want = unit_wanted_props(m, &mask);
 	m->properties.call = PROPERTY_CALL_NONE;
-	if (mask == 0 || d->pid1.port.set == NULL || !writes(m))
+	if (mask == 0 || m->pid1->port.set == NULL || !writes(m))
 		return;
 	if (m->properties.beaten)
 		keep_files(m, &want, mask);
 	/* Nothing new: a call would only bring the headroom that systemd holds into the file. */
 	if (is_sent_already(m, &want, mask, call == PROPERTY_CALL_URGENT))
 		return;
-	if (d->pid1.port.set(d->pid1.port.ctx, m->unit, &want, mask, call == PROPERTY_CALL_URGENT) <
-	    0) {
+	if (m->pid1->port.set(m->pid1->port.ctx, m->unit, &want, mask,
+			      call == PROPERTY_CALL_URGENT) < 0) {
 		m->properties.call = call; /* again when PID 1 is back */
 		return;
 	}
@@ -186,26 +187,26 @@ static void property_check(struct managed *m)
 		property_send(m);
 }
 
-void properties_send(struct daemon *d)
+void properties_send(struct unit_table *t)
 {
-	for (size_t i = 0; i < d->units.count; i++)
-		property_check(d->units.items[i]);
+	for (size_t i = 0; i < t->count; i++)
+		property_check(t->items[i]);
 }
 
-bool properties_pending(const struct daemon *d)
+bool properties_pending(const struct unit_table *t)
 {
-	for (size_t i = 0; i < d->units.count; i++)
-		if (d->units.items[i]->properties.call != PROPERTY_CALL_NONE ||
-		    managed_call_pending(d->units.items[i]))
+	for (size_t i = 0; i < t->count; i++)
+		if (t->items[i]->properties.call != PROPERTY_CALL_NONE ||
+		    managed_call_pending(t->items[i]))
 			return true;
 	return false;
 }
 
 /* Memory that does not grow keeps its headroom. */
-void properties_check(struct daemon *d)
+void properties_check(struct unit_table *t)
 {
-	for (size_t i = 0; i < d->units.count; i++) {
-		struct managed *m = d->units.items[i];
+	for (size_t i = 0; i < t->count; i++) {
+		struct managed *m = t->items[i];
 
 		if (m->properties.call != PROPERTY_CALL_NONE || m->kind == UNIT_KIND_POD ||
 		    control_hot(&m->control))
@@ -215,7 +216,7 @@ void properties_check(struct daemon *d)
 
 void property_read_dropins(struct managed *m)
 {
-	const struct unit_port *port = &m->daemon->pid1.port;
+	const struct unit_port *port = &m->pid1->port;
 	bool before = m->properties.beaten;
 
 	m->properties.beaten =

@@ -6,14 +6,14 @@
 #include "systemd/unit_props.h"
 #include <stdbool.h>
 
-struct daemon;
 struct managed;
+struct unit_table;
 
-void properties_send(struct daemon *d);
+void properties_send(struct unit_table *t);
 /* Have some not been sent to PID 1 yet? */
-bool properties_pending(const struct daemon *d);
+bool properties_pending(const struct unit_table *t);
 /* Sends those that may have changed since the last sample. */
-void properties_check(struct daemon *d);
+void properties_check(struct unit_table *t);
 /* What systemd is to store for the unit. */
 struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask);
 /* The memory limit that is sent to systemd. */

@@ -4,7 +4,6 @@
 #include "agent/apply/apply.h"
 #include "agent/apply/release.h"
 #include "agent/apply/start.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/wake.h"
@@ -33,10 +32,10 @@ static void release_memory(struct managed *m)
 
 	if (m->cgroup.cg == NULL || !res->managed || res->limit >= res->original)
 		return;
-	plan_begin(&m->daemon->plans, m->daemon->units.count, &plan);
-	x = daemon_context(m->daemon, &plan);
+	plan_begin(m->table, &plan);
+	x = daemon_context(m->table, &plan);
 	control_put_back(&m->control, RESOURCE_MEMORY, &x);
-	plan_apply(m->daemon, &plan);
+	plan_apply(m->table, &plan);
 }
 
 void rule_apply(struct managed *m, const struct policy_rule *rule)

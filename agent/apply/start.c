@@ -7,14 +7,15 @@
 #include "agent/apply/properties.h"
 #include "agent/apply/release.h"
 #include "agent/apply/stuck.h"
+#include "agent/config/config.h"
 #include "agent/manage/attach.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/originals.h"
 #include "agent/manage/persist.h"
+#include "agent/manage/pid1.h"
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/scope.h"
 #include "agent/manage/wake.h"
@@ -28,7 +29,7 @@ void managed_reattach(struct managed *m)
 {
 	unit_brake_off(m);
 	message_summed(m, true);
-	persist_keep_history(m->daemon, m);
+	persist_keep_history(m);
 	managed_detach(m);
 	control_forget_start(&m->control);
 	originals_forget(m);
@@ -78,8 +79,7 @@ static bool narrower(const struct limits *original, const struct limits *now,
 static void begin(struct managed *m, const struct policy_rule *rule, const struct arrival *a,
 		  const struct limits *now)
 {
-	struct daemon *d = m->daemon;
-	const struct baseline *b = baseline_find(&d->records.baselines, m->key);
+	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
 	uint32_t target = m->control.target;
 
 	/* The kubelet may still carry out values that vscaled sent: they are not the owner's. */
@@ -87,7 +87,7 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 			b != NULL && (!same_limits(&b->limits, now) || is_reported_more(m, b, a) ||
 				      b->ratified != 0));
 	control_drop(&m->control);
-	control_init(&m->control, &d->config.tuning, rule, b != NULL ? &b->limits : now);
+	control_init(&m->control, &m->config->tuning, rule, b != NULL ? &b->limits : now);
 	control_set_target(&m->control, target);
 	if (m->pod != NULL)
 		pod_set_bounds(m);
@@ -98,7 +98,7 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 		lifecycle_release(m, m->pod != NULL ? "its annotations take it away"
 						    : "the configuration takes it away");
 	}
-	persist_adopt_history(d, m);
+	persist_adopt_history(m);
 	/* An earlier run of vscaled had written a boost. */
 	if (m->originals.boost_base_milli != 0)
 		control_boost_resume(&m->control, m->originals.boost_base_milli);
@@ -112,7 +112,7 @@ static bool is_unlimited(const struct limits *l, enum resource r)
 void managed_adopt_limits(struct managed *m)
 {
 	struct plan none = {0};
-	struct control_context x = daemon_context(m->daemon, &none);
+	struct control_context x = daemon_context(m->table, &none);
 	struct usage u = {0};
 
 	if (m->cgroup.cg == NULL || cg_read(m->cgroup.cg, LIMITS_USAGE, &u) < 0)
@@ -131,7 +131,6 @@ void managed_adopt_limits(struct managed *m)
 /* A successor whose files have less than the held limits starts with the held limits. */
 static void resume_size(struct managed *m)
 {
-	struct daemon *d = m->daemon;
 	struct plan plan;
 	struct control_context x;
 	struct limits kernel = m->control.kernel;
@@ -140,13 +139,13 @@ static void resume_size(struct managed *m)
 		control_take_limits(&m->control, &kernel); /* its size is decided again */
 	if (!m->originals.touched || m->control.rule.mode != MODE_AUTO || m->control.paused)
 		return;
-	plan_begin(&d->plans, d->units.count, &plan);
+	plan_begin(m->table, &plan);
 	/* The ledger grants the predecessor's limits again. */
-	node_memory_close(d);
+	node_memory_close(m->table->memory);
 	node_memory_for(m);
-	x = daemon_context(d, &plan);
+	x = daemon_context(m->table, &plan);
 	control_resume(&m->control, &kernel, &x);
-	plan_apply(d, &plan);
+	plan_apply(m->table, &plan);
 }
 
 /* What the daemon finds after its own restart is what it had set. */
@@ -162,7 +161,7 @@ static void take_over(struct managed *m, const struct limits *now)
  * have what the runtime sent PID 1 a moment ago. PID 1's answer corrects the guess. */
 static void guess_stored(struct managed *m, struct arrival *a)
 {
-	const struct unit_port *port = &m->daemon->pid1.port;
+	const struct unit_port *port = &m->pid1->port;
 	struct usage u = {0};
 
 	property_guessed(m, false);
@@ -175,7 +174,6 @@ static void guess_stored(struct managed *m, struct arrival *a)
 
 void managed_start(struct managed *m, const struct policy_rule *rule, const struct arrival *given)
 {
-	struct daemon *d = m->daemon;
 	/* A unit that was restored counts as new when it starts again. */
 	bool first = m->control.started_at == 0 || m->state == UNIT_RESTORED;
 	struct arrival a = *given;
@@ -189,8 +187,8 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	pod_level_begin(m);
 	if (first)
 		begin(m, rule, &a, &u.limits);
-	persist_follow(d, m);
-	control_restarted(&m->control, &u.limits, d->wake.now);
+	persist_follow(m);
+	control_restarted(&m->control, &u.limits, m->wake->now);
 	scope_started(m, a.active_enter_usec);
 	boost_attached(m);
 	control_set_depth(&m->control, depth_of(a.cgroup));
@@ -201,11 +199,11 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	if (m->state != UNIT_RESTORED && !m->hand_back.due) {
 		managed_set_state(m, UNIT_MANAGED, NULL);
 		if (rule->mode != MODE_OFF)
-			persist_baseline(d, m, &a);
+			persist_baseline(m, &a);
 	}
 	unit_update_blocked(m);
 	/* Initial sizes a unit when the unit starts, not when vscaled does. */
-	if (first && (m->cgroup.was_running || a.active_enter_usec <= d->wake.started_monotonic))
+	if (first && (m->cgroup.was_running || a.active_enter_usec <= m->wake->started_monotonic))
 		control_set_sized(&m->control);
 	managed_set_running(m);
 	message_managed(m);

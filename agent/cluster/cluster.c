@@ -2,13 +2,16 @@
 /* The cluster as a part of the loop: start, stop, the clock, and the callbacks of the watch. */
 #include "agent/cluster/cluster.h"
 #include "agent/base/footprint.h"
+#include "agent/config/config.h"
+#include "agent/journal/event.h"
 #include "agent/manage/above.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
+#include "agent/metrics/counters.h"
 #include "agent/pod/pod_absent.h"
 #include "agent/pod/pods.h"
 #include "agent/pod/runtime.h"
@@ -32,7 +35,7 @@ static void on_put(void *ctx, struct kube_pod *pod)
 	struct cluster *c = ctx;
 
 	cluster_node_note(c, pod);
-	pods_put(c->daemon, pod);
+	pods_put(c->pods, pod);
 	cluster_ranges_first(c);
 }
 
@@ -40,7 +43,7 @@ static void on_gone(void *ctx, const char *uid)
 {
 	struct cluster *c = ctx;
 
-	pods_gone(c->daemon, uid);
+	pods_gone(c->pods, uid);
 }
 
 static void on_list_begin(void *ctx)
@@ -49,14 +52,14 @@ static void on_list_begin(void *ctx)
 
 	c->list_bad = false;
 	c->here = false;
-	pods_list_begin(c->daemon);
+	pods_list_begin(c->pods);
 }
 
 static void on_list_end(void *ctx)
 {
 	struct cluster *c = ctx;
 
-	pods_list_end(c->daemon, !c->list_bad);
+	pods_list_end(c->pods, !c->list_bad);
 }
 
 static void on_trouble(void *ctx, int error, unsigned status, const char *text)
@@ -64,7 +67,7 @@ static void on_trouble(void *ctx, int error, unsigned status, const char *text)
 	struct cluster *c = ctx;
 
 	(void)status; /* it is in the text */
-	daemon_wake(c->daemon);
+	daemon_wake(c->wake);
 	snprintf(c->watch_trouble, sizeof c->watch_trouble, "%s", text);
 	event_api_lost(&(struct daemon_event){.detail = c->watch_trouble, .error = error});
 	c->bounds_due = true;
@@ -74,13 +77,12 @@ static void on_trouble(void *ctx, int error, unsigned status, const char *text)
 static void on_healthy(void *ctx)
 {
 	struct cluster *c = ctx;
-	struct daemon *d = c->daemon;
 
-	daemon_wake(d);
+	daemon_wake(c->wake);
 	if (c->watch_trouble[0] != '\0')
-		event_api_back(&(struct daemon_event){.count = d->pods.count});
+		event_api_back(&(struct daemon_event){.count = c->pods->count});
 	c->watch_trouble[0] = '\0';
-	reporter_alive(c->reporter, d->wake.now);
+	reporter_alive(c->reporter, c->wake->now);
 	cluster_ranges_first(c);
 	c->bounds_due = true;
 	cluster_bounds_tick(c, false);
@@ -90,21 +92,21 @@ static void on_skipped(void *ctx, const struct kube_skipped *s)
 {
 	struct cluster *c = ctx;
 
-	daemon_wake(c->daemon);
-	counters_skipped(&c->daemon->tally, s->why);
+	daemon_wake(c->wake);
+	counters_skipped(c->tally, s->why);
 	if (s->uid[0] == '\0')
 		c->list_bad = true;
 	else
-		pods_seen(c->daemon, s->uid);
+		pods_seen(c->pods, s->uid);
 	if (s->first_time)
 		event_api_object_bad(&(struct daemon_event){.detail = s->text});
 }
 
 /* Are there records that vscaled would drop after an outdated list? */
-static bool has_records(const struct daemon *d)
+static bool has_records(const struct records *records)
 {
-	for (size_t i = 0; i < d->records.baselines.count; i++)
-		if (strncmp(d->records.baselines.items[i].key, BASELINE_POD_PREFIX,
+	for (size_t i = 0; i < records->baselines.count; i++)
+		if (strncmp(records->baselines.items[i].key, BASELINE_POD_PREFIX,
 			    strlen(BASELINE_POD_PREFIX)) == 0)
 			return true;
 	return false;
@@ -112,13 +114,12 @@ static bool has_records(const struct daemon *d)
 
 static int watch_start(struct cluster *c, uint64_t seed)
 {
-	struct daemon *d = c->daemon;
 	const struct kube_watch_options options = {
 		.node = c->node,
-		.start_jitter_usec = d->config.kubernetes.start_jitter_usec,
-		.now = d->wake.now,
+		.start_jitter_usec = c->config->kubernetes.start_jitter_usec,
+		.now = c->wake->now,
 		.seed = seed,
-		.newest = has_records(d),
+		.newest = has_records(c->records),
 	};
 	const struct kube_watch_events events = {
 		.ctx = c,
@@ -131,7 +132,7 @@ static int watch_start(struct cluster *c, uint64_t seed)
 		.skipped = on_skipped,
 	};
 
-	return kube_watch_new(d->event, c->client, &options, &events, &c->watch);
+	return kube_watch_new(c->wake->event, c->client, &options, &events, &c->watch);
 }
 
 /* --- start --- */
@@ -150,7 +151,7 @@ static void on_request_end(void *ctx, const char *verb, unsigned status)
 {
 	struct cluster *c = ctx;
 
-	counters_request(&c->daemon->tally, verb, status);
+	counters_request(c->tally, verb, status);
 }
 
 static int parts_start(struct cluster *c, const struct kube_config *account)
@@ -159,11 +160,11 @@ static int parts_start(struct cluster *c, const struct kube_config *account)
 	int r;
 
 	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
-		seed = c->daemon->wake.now ^ (uint64_t)getpid();
-	c->node = config_node_name(&c->daemon->config.kubernetes);
+		seed = c->wake->now ^ (uint64_t)getpid();
+	c->node = config_node_name(&c->config->kubernetes);
 	if (c->node == NULL)
 		return -ENOMEM;
-	r = kube_client_new(c->daemon->event, account, USER_AGENT, &c->client);
+	r = kube_client_new(c->wake->event, account, USER_AGENT, &c->client);
 	if (r < 0)
 		return r;
 	kube_client_on_end(c->client, on_request_end, c);
@@ -174,15 +175,15 @@ static int parts_start(struct cluster *c, const struct kube_config *account)
 	return watch_start(c, seed);
 }
 
-int cluster_start(struct daemon *d, struct cluster **ret)
+int cluster_start(struct pods *pods, struct cluster **ret)
 {
 	struct cluster *c;
-	const struct config_kubernetes *k = &d->config.kubernetes;
+	const struct config_kubernetes *k = &pods->config->kubernetes;
 	struct kube_config account = {0};
 	struct kube_config_error err;
 	int r;
 
-	if (!config_cluster_wanted(&d->config.kubernetes))
+	if (!config_cluster_wanted(&pods->config->kubernetes))
 		return 0;
 	r = account_load(k, &account, &err);
 	if (r < 0) {
@@ -196,8 +197,14 @@ int cluster_start(struct daemon *d, struct cluster **ret)
 		kube_config_free(&account);
 		return -ENOMEM;
 	}
-	c->daemon = d;
-	node_memory_set_kubelet(&d->memory);
+	c->pods = pods;
+	c->units = pods->units;
+	c->wake = pods->wake;
+	c->config = pods->config;
+	c->host = pods->units->host;
+	c->records = pods->records;
+	c->tally = pods->units->tally;
+	node_memory_set_kubelet(pods->units->memory);
 	r = parts_start(c, &account);
 	kube_config_free(&account);
 	if (r < 0) {
@@ -213,7 +220,7 @@ void cluster_free(struct cluster *c)
 {
 	if (c == NULL)
 		return;
-	pods_set_hooks(&c->daemon->hooks, &(struct pod_hooks){0});
+	pods_set_hooks(&c->pods->hooks, &(struct pod_hooks){0});
 	kube_watch_free(c->watch);
 	cluster_ranges_free(c);
 	reporter_free(c->reporter);
@@ -255,15 +262,14 @@ static bool outgrows_spec(const struct pod *p)
  * the spec. True: a pod may outgrow its spec. */
 static bool watch_growth(struct cluster *c)
 {
-	const struct daemon *d = c->daemon;
 	bool any = false;
 
-	for (size_t i = 0; i < d->pods.count; i++) {
-		const struct pod *p = d->pods.items[i];
+	for (size_t i = 0; i < c->pods->count; i++) {
+		const struct pod *p = c->pods->items[i];
 
 		if (p->why != NULL || p->leaving || !outgrows_spec(p))
 			continue;
-		reporter_changed(c->reporter, p->spec->uid, d->wake.now);
+		reporter_changed(c->reporter, p->spec->uid, c->wake->now);
 		any = true;
 	}
 	return any;
@@ -273,7 +279,7 @@ static void count_reports(const struct cluster *c)
 {
 	const struct reporter_tally *from = reporter_tally(c->reporter);
 
-	counters_reports(&c->daemon->tally, from->sent, from->answers);
+	counters_reports(c->tally, from->sent, from->answers);
 }
 
 /* A connection leaves megabytes of the TLS library mapped that the next ticks have no use for. */
@@ -290,19 +296,18 @@ static void trim(struct cluster *c)
  * would take its own value for the owner's after a crash. */
 static void step(struct cluster *c)
 {
-	struct daemon *d = c->daemon;
 
-	reporter_step(c->reporter, d->wake.now, d->wake.now_real);
+	reporter_step(c->reporter, c->wake->now, c->wake->now_real);
 	cluster_bounds_tick(c, false);
 	/* The text takes 1.6 KB per record for a moment: unmap what a handshake has left. */
-	if (persist_is_dirty(&d->records) && d->records.baselines.count >= MANY_RECORDS)
+	if (persist_is_dirty(c->records) && c->records->baselines.count >= MANY_RECORDS)
 		footprint_trim();
-	persist_baselines(d);
+	persist_baselines(c->records);
 }
 
 static void step_if_due(struct cluster *c)
 {
-	usec_t now = c->daemon->wake.now, due = reporter_due(c->reporter, now);
+	usec_t now = c->wake->now, due = reporter_due(c->reporter, now);
 
 	if (due != 0 && due <= now)
 		step(c);
@@ -316,24 +321,23 @@ void cluster_check(struct cluster *c)
 
 void cluster_tick(struct cluster *c, bool review)
 {
-	struct daemon *d = c->daemon;
 	const struct kube_watch_state *w = kube_watch_state(c->watch);
 
-	runtime_check(d, review);
-	above_check(d);
+	runtime_check(c->units, review);
+	above_check(c->units);
 	watch_growth(c);
 	cluster_warm_tick(c);
 	cluster_bounds_tick(c, review);
 	count_reports(c);
-	counters_watch_restarts(&d->tally, w->restarts - c->restarts_counted);
+	counters_watch_restarts(c->tally, w->restarts - c->restarts_counted);
 	c->restarts_counted = w->restarts;
 	if (review) {
 		/* Holds end and memory grows without an event. */
-		for (size_t i = 0; i < d->pods.count; i++)
-			reporter_changed(c->reporter, d->pods.items[i]->spec->uid, d->wake.now);
+		for (size_t i = 0; i < c->pods->count; i++)
+			reporter_changed(c->reporter, c->pods->items[i]->spec->uid, c->wake->now);
 		cluster_node_check(c);
 		cluster_ranges_tick(c);
-		if (pods_want_list(d))
+		if (pods_want_list(c->pods))
 			kube_watch_relist(c->watch);
 		trim(c);
 	}

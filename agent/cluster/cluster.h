@@ -7,9 +7,10 @@
 #include "agent/kube/report/reporter.h"
 #include "agent/kube/watch/watch.h"
 
-struct daemon;
 struct pod_view;
+struct pods;
 struct status_view;
+struct unit_table;
 
 /* What is known about the LimitRanges of one namespace. */
 struct cluster_range {
@@ -23,7 +24,13 @@ struct cluster_range {
 };
 
 struct cluster {
-	struct daemon *daemon;
+	struct pods *pods;
+	struct unit_table *units;
+	struct wakeup *wake;
+	const struct config *config;
+	struct host *host;
+	struct records *records;
+	struct counters *tally;
 	char *node;
 	struct kube_client *client;
 	struct kube_port port;
@@ -50,7 +57,7 @@ struct cluster {
 
 /* --- cluster.c */
 /* *ret stays NULL if Kubernetes is switched off or absent. -errno: the reason was logged. */
-int cluster_start(struct daemon *d, struct cluster **ret);
+int cluster_start(struct pods *pods, struct cluster **ret);
 void cluster_free(struct cluster *c);
 /* After every reflex pass: reports memory growth, which cannot wait for the next sample. */
 void cluster_check(struct cluster *c);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The facts of a report: the held limits, beside the pod object. */
 #include "agent/cluster/cluster.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/config/config.h"
+#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/spec.h"
+#include "agent/manage/wake.h"
 #include "agent/pod/pod_recover.h"
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pods.h"
@@ -31,10 +34,9 @@ static bool may_report(const struct managed *m)
 /* The originals are in its cgroup again. Memory that did not fit is left, in the spec too. */
 static bool is_back(const struct managed *m, enum resource r)
 {
-	return persist_has(m->daemon, m) &&
-	       (m->cgroup.cg == NULL || r != RESOURCE_MEMORY ||
-		m->control.kernel.mem_max ==
-			persist_original_limit(m, r, m->control.kernel.mem_max));
+	return persist_has(m) && (m->cgroup.cg == NULL || r != RESOURCE_MEMORY ||
+				  m->control.kernel.mem_max ==
+					  persist_original_limit(m, r, m->control.kernel.mem_max));
 }
 
 /* A ratified value is restored in the spec also when the container is no longer sized. */
@@ -51,7 +53,7 @@ static bool is_given_back(const struct managed *m)
 {
 	return (!m->container.annotated || m->container.rule.rule.mode == MODE_OFF ||
 		m->state == UNIT_RESTORED) &&
-	       persist_has(m->daemon, m);
+	       persist_has(m);
 }
 
 /* A startup boost is never reported: the limit counts as if the boost had ended. */
@@ -189,8 +191,7 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 {
 	const struct control *c = &m->control;
 	/* A container of a pod in which others stay managed: its spec follows its cgroup. */
-	bool back = restoring ||
-		    (is_given_back(m) && !m->hand_back.due && persist_is_ratified(m->daemon, m));
+	bool back = restoring || (is_given_back(m) && !m->hand_back.due && persist_is_ratified(m));
 	bool watched = m->state != UNIT_UNMANAGED;
 
 	ret->running = m->cgroup.cg != NULL;
@@ -244,7 +245,7 @@ static bool any_unseen(const struct pod *p)
 
 		if (m != NULL && m->cgroup.cg == NULL &&
 		    (m->container.annotated || m->hand_back.due) &&
-		    p->spec->containers[i].running && persist_has(p->daemon, m))
+		    p->spec->containers[i].running && persist_has(m))
 			return true;
 	}
 	return false;
@@ -252,7 +253,7 @@ static bool any_unseen(const struct pod *p)
 
 static bool is_active(const struct pod *p)
 {
-	return p->why == NULL && !p->ending && pod_is_sized(p) && !p->daemon->units.paused &&
+	return p->why == NULL && !p->ending && pod_is_sized(p) && !p->pods->units->paused &&
 	       !any_unseen(p);
 }
 
@@ -304,7 +305,7 @@ static const char *mode_shown(const struct pod *p)
 int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret)
 {
 	struct cluster *c = ctx;
-	const struct pod *p = pods_find(c->daemon, uid);
+	const struct pod *p = pods_find(c->pods, uid);
 	bool all;
 
 	/* The annotation is the only copy of the originals: it must not be replaced. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* LimitRanges: requested at intervals, one namespace with managed pods at a time. */
 #include "agent/cluster/cluster.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
@@ -62,10 +61,9 @@ void cluster_ranges_free(struct cluster *c)
 /* Sets the bounds of the namespace's pods at once. */
 static void put_in_force(struct cluster *c, const char *namespace)
 {
-	struct daemon *d = c->daemon;
 
-	for (size_t i = 0; i < d->units.count; i++) {
-		struct managed *m = d->units.items[i];
+	for (size_t i = 0; i < c->units->count; i++) {
+		struct managed *m = c->units->items[i];
 
 		if (m->kind == UNIT_KIND_CONTAINER &&
 		    strcmp(m->pod->spec->namespace, namespace) == 0)
@@ -91,19 +89,19 @@ static void on_answer(void *arg, const struct kube_answer *a)
 	struct kube_decode_error err;
 
 	r->call = NULL;
-	daemon_wake(c->daemon);
-	r->ask_at = c->daemon->wake.now + RETRY_USEC;
+	daemon_wake(c->wake);
+	r->ask_at = c->wake->now + RETRY_USEC;
 	/* The known ranges stay in force while the API server is unreachable; without the right to
 	 * read them there are none. */
 	if (a->status == 403 || a->status == 404) {
-		r->ask_at = c->daemon->wake.now + FRESH_USEC;
+		r->ask_at = c->wake->now + FRESH_USEC;
 		learned(r);
 	}
 	cluster_ranges_first(c);
 	if (a->error != 0 || a->status != 200 ||
 	    kube_decode_limit_ranges(a->body, a->len, &fresh, &err) < 0)
 		return;
-	r->ask_at = c->daemon->wake.now + FRESH_USEC;
+	r->ask_at = c->wake->now + FRESH_USEC;
 	learned(r);
 	if (memcmp(&fresh, &r->range, sizeof fresh) == 0)
 		return;
@@ -119,7 +117,7 @@ static void ask(struct cluster *c, struct cluster_range *r)
 	/* A namespace is a DNS label, checked by the decoder: nothing to escape. */
 	snprintf(path, sizeof path, "/api/v1/namespaces/%s/limitranges", r->namespace);
 	if (c->port.start(c->port.ctx, &request, on_answer, r, &r->call) < 0)
-		r->ask_at = c->daemon->wake.now + RETRY_USEC;
+		r->ask_at = c->wake->now + RETRY_USEC;
 }
 
 const struct cluster_range *cluster_range_of(struct cluster *c, const char *namespace)
@@ -136,12 +134,11 @@ const struct cluster_range *cluster_range_of(struct cluster *c, const char *name
 
 static void forget_unused(struct cluster *c)
 {
-	struct daemon *d = c->daemon;
 
 	for (size_t i = 0; i < c->range_count; i++)
 		c->ranges[i]->used = false;
-	for (size_t i = 0; i < d->pods.count; i++)
-		cluster_range_of(c, d->pods.items[i]->spec->namespace);
+	for (size_t i = 0; i < c->pods->count; i++)
+		cluster_range_of(c, c->pods->items[i]->spec->namespace);
 	for (size_t i = c->range_count; i > 0; i--) {
 		struct cluster_range *r = c->ranges[i - 1];
 
@@ -168,7 +165,7 @@ void cluster_ranges_first(struct cluster *c)
 	for (size_t i = 0; i < c->range_count && calls < FIRST_MAX; i++) {
 		struct cluster_range *r = c->ranges[i];
 
-		if (r->known || r->call != NULL || r->ask_at > c->daemon->wake.now)
+		if (r->known || r->call != NULL || r->ask_at > c->wake->now)
 			continue;
 		ask(c, r);
 		calls += r->call != NULL;
@@ -186,7 +183,7 @@ void cluster_ranges_tick(struct cluster *c)
 		if (c->ranges[i]->call != NULL)
 			return;
 	for (size_t i = 0; i < c->range_count; i++) {
-		if (c->ranges[i]->ask_at > c->daemon->wake.now)
+		if (c->ranges[i]->ask_at > c->wake->now)
 			continue;
 		ask(c, c->ranges[i]);
 		return;

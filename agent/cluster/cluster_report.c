@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The reporter's callbacks, and the hooks through which the pods query it. */
 #include "agent/cluster/cluster.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/config/config.h"
+#include "agent/journal/event.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
@@ -10,6 +11,7 @@
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
+#include "agent/metrics/counters.h"
 #include "agent/pod/pod_rule.h"
 #include "policy/base/quantity.h"
 #include <stdio.h>
@@ -24,7 +26,7 @@
 
 static struct managed *member_of(struct cluster *c, const char *uid, size_t container)
 {
-	struct pod *p = pods_find(c->daemon, uid);
+	struct pod *p = pods_find(c->pods, uid);
 
 	return p != NULL && container < p->spec->container_count ? p->members[container].managed
 								 : NULL;
@@ -33,8 +35,8 @@ static struct managed *member_of(struct cluster *c, const char *uid, size_t cont
 static void note(struct cluster *c, const struct kube_pod *pod, const char *type,
 		 const char *reason, const char *action, const char *text)
 {
-	recorder_note(c->recorder, pod, type, reason, action, text, c->daemon->wake.now,
-		      c->daemon->wake.now_real);
+	recorder_note(c->recorder, pod, type, reason, action, text, c->wake->now,
+		      c->wake->now_real);
 }
 
 /* The reporter's signature. NOLINTNEXTLINE(readability-function-size) */
@@ -42,22 +44,21 @@ static void on_refused(void *ctx, const char *uid, size_t container, enum resour
 		       uint64_t ceiling, usec_t until, const char *text)
 {
 	struct cluster *c = ctx;
-	struct pod *p = pods_find(c->daemon, uid);
+	struct pod *p = pods_find(c->pods, uid);
 	struct managed *m = member_of(c, uid, container);
 
 	(void)ceiling; /* asked for by the bounds */
 	(void)until;
-	daemon_wake(c->daemon);
+	daemon_wake(c->wake);
 	c->bounds_due = true;
 	if (p == NULL)
 		return;
 	/* Called for every value that the refusal bounds: one refusal is one Event. */
-	if (c->daemon->wake.now - c->refused_at >= ONE_REFUSAL_USEC ||
-	    strcmp(c->refused_uid, uid) != 0) {
-		counters_apply_failed(&c->daemon->tally, BACKEND_API);
+	if (c->wake->now - c->refused_at >= ONE_REFUSAL_USEC || strcmp(c->refused_uid, uid) != 0) {
+		counters_apply_failed(c->tally, BACKEND_API);
 		note(c, p->spec, "Warning", "ResizeRefused", "Resize", text);
 	}
-	c->refused_at = c->daemon->wake.now;
+	c->refused_at = c->wake->now;
 	snprintf(c->refused_uid, sizeof c->refused_uid, "%s", uid);
 	reporter_hurry(c->reporter, uid);
 	if (m == NULL)
@@ -70,7 +71,7 @@ static void on_refused(void *ctx, const char *uid, size_t container, enum resour
 static void on_verify(void *ctx, const char *uid)
 {
 	struct cluster *c = ctx;
-	struct pod *p = pods_find(c->daemon, uid);
+	struct pod *p = pods_find(c->pods, uid);
 
 	c->bounds_due = true;
 	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
@@ -146,20 +147,20 @@ static void restart_sent(struct managed *m)
 }
 
 /* Before the first request: a limit in the spec other than the original is an external writer's. */
-static void record_first(struct cluster *c, struct managed *m)
+static void record_first(struct managed *m)
 {
 	uint64_t original[RESOURCE_COUNT];
 
-	if (persist_is_ratified(c->daemon, m))
+	if (persist_is_ratified(m))
 		return;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		original[r] = persist_original_limit(m, r, 0);
-	persist_sent(c->daemon, m, original, original);
-	persist_ratified(c->daemon, m, true);
+	persist_sent(m, original, original);
+	persist_ratified(m, true);
 }
 
 /* What the request does not change keeps its record: it may be an external writer's. */
-static void record_sent(struct cluster *c, struct managed *m, const struct report_item *item,
+static void record_sent(struct managed *m, const struct report_item *item,
 			const struct kube_container *k)
 {
 	uint64_t sent[RESOURCE_COUNT], over[RESOURCE_COUNT];
@@ -171,20 +172,20 @@ static void record_sent(struct cluster *c, struct managed *m, const struct repor
 		sent[r] = item->limit[r];
 		over[r] = k->spec.limit[r];
 	}
-	persist_sent(c->daemon, m, sent, over);
+	persist_sent(m, sent, over);
 }
 
 /* Puts the values on record; the step that sends them saves the record. */
 static void on_sending(void *ctx, const char *uid, const struct report_patch *patch)
 {
 	struct cluster *c = ctx;
-	struct pod *p = pods_find(c->daemon, uid);
+	struct pod *p = pods_find(c->pods, uid);
 	/* Or its originals go back. */
 	bool sized = p != NULL && pod_is_sized(p);
 
 	for (size_t i = 0; sized && i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL && p->members[i].managed->container.annotated)
-			record_first(c, p->members[i].managed);
+			record_first(p->members[i].managed);
 	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
 			p->members[i].managed->restart.oom_kills_before =
@@ -198,7 +199,7 @@ static void on_sending(void *ctx, const char *uid, const struct report_patch *pa
 			continue;
 		if (restarts(k, item))
 			restart_sent(m);
-		record_sent(c, m, item, k);
+		record_sent(m, item, k);
 		/* The spec leads: the kubelet may write it before we have written anything. */
 		if (sized)
 			originals_touch(m);
@@ -209,7 +210,7 @@ static void on_sending(void *ctx, const char *uid, const struct report_patch *pa
 static void on_unsent(void *ctx, const char *uid)
 {
 	struct cluster *c = ctx;
-	struct pod *p = pods_find(c->daemon, uid);
+	struct pod *p = pods_find(c->pods, uid);
 
 	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
@@ -233,14 +234,13 @@ static void on_foreign(void *ctx, const char *uid, size_t container, uint32_t re
 static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 {
 	struct cluster *c = ctx;
-	struct pod *p = pods_find(c->daemon, uid);
+	struct pod *p = pods_find(c->pods, uid);
 
-	daemon_wake(c->daemon);
+	daemon_wake(c->wake);
 	if (p == NULL)
 		return;
 	message_ratified(p, generation);
-	counters_applied(&c->daemon->tally, BACKEND_API,
-			 c->daemon->wake.now - reporter_sent_at(c->reporter, uid));
+	counters_applied(c->tally, BACKEND_API, c->wake->now - reporter_sent_at(c->reporter, uid));
 	/* No Event for a resize that a former run of the daemon sent. */
 	if (reporter_sent_at(c->reporter, uid) != 0)
 		note_ratified(c, p);
@@ -250,18 +250,18 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 
 		if (m == NULL)
 			continue;
-		persist_ratified(c->daemon, m, has_our_values(m, k));
+		persist_ratified(m, has_our_values(m, k));
 		/* Admission may have made another value of it. */
-		persist_sent(c->daemon, m, k->spec.limit, k->spec.limit);
+		persist_sent(m, k->spec.limit, k->spec.limit);
 	}
 }
 
 static void on_contested(void *ctx, const char *uid, const char *text)
 {
 	struct cluster *c = ctx;
-	struct pod *p = pods_find(c->daemon, uid);
+	struct pod *p = pods_find(c->pods, uid);
 
-	daemon_wake(c->daemon);
+	daemon_wake(c->wake);
 	if (p == NULL)
 		return;
 	message_contested_limit(p, text);
@@ -272,7 +272,7 @@ static void on_trouble(void *ctx, const char *text)
 {
 	struct cluster *c = ctx;
 
-	daemon_wake(c->daemon);
+	daemon_wake(c->wake);
 	snprintf(c->write_trouble, sizeof c->write_trouble, "%s", text != NULL ? text : "");
 	if (text != NULL)
 		event_api_refuses(&(struct daemon_event){.detail = text});
@@ -282,7 +282,7 @@ static void on_wake(void *ctx)
 {
 	struct cluster *c = ctx;
 
-	daemon_wake(c->daemon);
+	daemon_wake(c->wake);
 	c->bounds_due = true;
 }
 
@@ -295,9 +295,9 @@ static void on_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
 {
 	struct cluster *c = ctx;
 
-	daemon_wake(c->daemon);
-	*ret_boot = c->daemon->wake.now;
-	*ret_real = c->daemon->wake.now_real;
+	daemon_wake(c->wake);
+	*ret_boot = c->wake->now;
+	*ret_real = c->wake->now_real;
 }
 
 /* --- hooks of the pods --- */
@@ -307,7 +307,7 @@ static void hook_decide(void *ctx, const struct kube_pod *pod)
 {
 	struct cluster *c = ctx;
 
-	reporter_decide_now(c->reporter, pod->uid, c->daemon->wake.now);
+	reporter_decide_now(c->reporter, pod->uid, c->wake->now);
 }
 
 static bool hook_expects(void *ctx, const struct kube_pod *pod, const char *container,
@@ -346,7 +346,7 @@ static void hook_put(void *ctx, const struct kube_pod *pod)
 {
 	struct cluster *c = ctx;
 
-	reporter_changed(c->reporter, pod->uid, c->daemon->wake.now);
+	reporter_changed(c->reporter, pod->uid, c->wake->now);
 }
 
 static void hook_gone(void *ctx, const char *uid)
@@ -363,7 +363,7 @@ static bool ratifies(struct cluster *c, const struct kube_pod *pod)
 	const struct cluster_range *range = cluster_range_of(c, pod->namespace);
 
 	return c->watch != NULL && kube_watch_state(c->watch)->healthy && range != NULL &&
-	       range->known && reporter_ratifies(c->reporter, pod->uid, c->daemon->wake.now);
+	       range->known && reporter_ratifies(c->reporter, pod->uid, c->wake->now);
 }
 
 static uint32_t unratified_permille(const struct cluster *c, const struct kube_container *k,
@@ -371,7 +371,7 @@ static uint32_t unratified_permille(const struct cluster *c, const struct kube_c
 {
 	return ratifies && !(k->restart_on_resize & RESOURCES_MEMORY)
 		       ? 0
-		       : c->daemon->config.kubernetes.unratified_permille;
+		       : c->config->kubernetes.unratified_permille;
 }
 
 static void bound_pod(struct cluster *c, const struct pod *p)
@@ -392,8 +392,8 @@ void cluster_bounds_tick(struct cluster *c, bool review)
 	if (!review && !c->bounds_due)
 		return;
 	c->bounds_due = false;
-	for (size_t i = 0; i < c->daemon->pods.count; i++)
-		bound_pod(c, c->daemon->pods.items[i]);
+	for (size_t i = 0; i < c->pods->count; i++)
+		bound_pod(c, c->pods->items[i]);
 }
 
 static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *container,
@@ -410,7 +410,7 @@ static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *conta
 		struct pod_resource_bounds *x = &b->resource[r];
 		usec_t until = 0;
 		uint64_t allowed =
-			reporter_allows(c->reporter, pod->uid, i, r, c->daemon->wake.now, &until);
+			reporter_allows(c->reporter, pod->uid, i, r, c->wake->now, &until);
 
 		if (range != NULL) {
 			x->namespace = (struct range){range->min[r], range->max[r]};
@@ -427,8 +427,7 @@ static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *conta
 
 int cluster_report_start(struct cluster *c)
 {
-	struct daemon *d = c->daemon;
-	const struct config_kubernetes *k = &d->config.kubernetes;
+	const struct config_kubernetes *k = &c->config->kubernetes;
 	const struct recorder_options recorder = {
 		.instance = c->node,
 		.ctx = c,
@@ -443,7 +442,7 @@ int cluster_report_start(struct cluster *c)
 				.spread_usec = SPREAD_USEC,
 			},
 		.status_interval_usec = k->status_interval_usec,
-		.seed = (uint64_t)d->wake.now_real,
+		.seed = (uint64_t)c->wake->now_real,
 	};
 	const struct reporter_events events = {
 		.ctx = c,
@@ -467,18 +466,18 @@ int cluster_report_start(struct cluster *c)
 		r = reporter_new(&c->port, c->recorder, &options, &events, &c->reporter);
 	if (r < 0)
 		return r;
-	pods_set_hooks(&d->hooks, &(struct pod_hooks){
-					  .ctx = c,
-					  .decide = hook_decide,
-					  .expects = hook_expects,
-					  .pending = hook_pending,
-					  .unsent = hook_unsent,
-					  .note = hook_note,
-					  .put = hook_put,
-					  .gone = hook_gone,
-					  .bounds = hook_bounds,
-					  .view = cluster_hook_view,
-					  .status = cluster_hook_status,
-				  });
+	pods_set_hooks(&c->pods->hooks, &(struct pod_hooks){
+						.ctx = c,
+						.decide = hook_decide,
+						.expects = hook_expects,
+						.pending = hook_pending,
+						.unsent = hook_unsent,
+						.note = hook_note,
+						.put = hook_put,
+						.gone = hook_gone,
+						.bounds = hook_bounds,
+						.view = cluster_hook_view,
+						.status = cluster_hook_status,
+					});
 	return 0;
 }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What status and explain show of the cluster. */
 #include "agent/cluster/cluster.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/config/config.h"
+#include "agent/manage/host.h"
+#include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/wake.h"
+#include "agent/view/view.h"
 
 static const enum report_view_state states[REPORT_BLOCK_COUNT] = {
 	[REPORT_BLOCK_NONE] = REPORT_VIEW_NONE,
@@ -24,7 +28,6 @@ static const enum report_view_state states[REPORT_BLOCK_COUNT] = {
 static void fill_report(const struct cluster *c, const struct kube_pod *pod,
 			struct report_view *ret)
 {
-	const struct daemon *d = c->daemon;
 	usec_t sent = reporter_sent_at(c->reporter, pod->uid);
 	const char *refusal = reporter_refusal(c->reporter, pod->uid);
 
@@ -41,7 +44,7 @@ static void fill_report(const struct cluster *c, const struct kube_pod *pod,
 	if (pod->pending == RESIZE_DEFERRED)
 		ret->state = REPORT_VIEW_DEFERRED;
 	if (sent != 0)
-		ret->sent_realtime_usec = d->wake.now_real - (d->wake.now - sent);
+		ret->sent_realtime_usec = c->wake->now_real - (c->wake->now - sent);
 }
 
 void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *container,
@@ -49,10 +52,10 @@ void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *contai
 {
 	const struct cluster *c = ctx;
 	const struct kube_container *k = kube_pod_container(pod, container);
-	usec_t ahead = reporter_ahead(c->reporter, pod, c->daemon->wake.now);
+	usec_t ahead = reporter_ahead(c->reporter, pod, c->wake->now);
 
 	fill_report(c, pod, &v->report);
-	if (ahead < c->daemon->config.kubernetes.report.ahead_usec)
+	if (ahead < c->config->kubernetes.report.ahead_usec)
 		v->resources[RESOURCE_MEMORY].ahead_usec = ahead;
 	for (enum resource r = 0; k != NULL && r < RESOURCE_COUNT; r++)
 		if (reporter_sent_at(c->reporter, pod->uid) != 0 &&
@@ -63,16 +66,14 @@ void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *contai
 void cluster_hook_status(void *ctx, struct status_view *v)
 {
 	struct cluster *c = ctx;
-	const struct daemon *d = c->daemon;
 	const struct kube_watch_state *w = kube_watch_state(c->watch);
 	const struct kube_client_counters *n = kube_client_counters(c->client);
-	const char *trouble = c->daemon->host.name_wrong
-				      ? "no pod of this node's name runs here: "
-					"kubernetes.nodeName or NODE_NAME is wrong"
+	const char *trouble = c->host->name_wrong ? "no pod of this node's name runs here: "
+						    "kubernetes.nodeName or NODE_NAME is wrong"
 			      : c->watch_trouble[0] != '\0' ? c->watch_trouble
 							    : c->write_trouble;
 
-	v->operation = d->config.unit_count > 0 ? "kubernetes and units" : "kubernetes";
+	v->operation = c->config->unit_count > 0 ? "kubernetes and units" : "kubernetes";
 	v->cluster = (struct cluster_view){
 		.server = kube_client_server(c->client),
 		.node = c->node,
@@ -80,7 +81,7 @@ void cluster_hook_status(void *ctx, struct status_view *v)
 		.healthy = w->healthy,
 		.trouble = trouble[0] != '\0' ? trouble : NULL,
 		.resize_offered = reporter_offered(c->reporter),
-		.pod_count = (uint32_t)d->pods.count,
+		.pod_count = (uint32_t)c->pods->count,
 		.writes_waiting = (uint32_t)reporter_waiting(c->reporter),
 		.refused_count = (uint32_t)reporter_refused(c->reporter),
 		.requests = n->requests,
@@ -88,9 +89,9 @@ void cluster_hook_status(void *ctx, struct status_view *v)
 	};
 	if (w->last_event_at != 0)
 		v->cluster.last_event_realtime_usec =
-			d->wake.now_real - (d->wake.now - w->last_event_at);
-	for (size_t i = 0; i < d->pods.count && v->cluster.cgroup_driver == NULL; i++)
-		if (d->pods.items[i]->level != NULL)
+			c->wake->now_real - (c->wake->now - w->last_event_at);
+	for (size_t i = 0; i < c->pods->count && v->cluster.cgroup_driver == NULL; i++)
+		if (c->pods->items[i]->level != NULL)
 			v->cluster.cgroup_driver =
-				d->pods.items[i]->level->unit != NULL ? "systemd" : "cgroupfs";
+				c->pods->items[i]->level->unit != NULL ? "systemd" : "cgroupfs";
 }

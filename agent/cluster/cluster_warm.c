@@ -2,9 +2,9 @@
 /* Keeps connections to the API server open for resizes: the handshake of a new one runs in the loop
  * and holds up the raises of a growing container. */
 #include "agent/cluster/cluster.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/wake.h"
 
 /* kube-apiserver closes a connection that had no request for 90 s. */
 #define EVERY_USEC (75 * USEC_PER_SEC)
@@ -33,13 +33,12 @@ static bool may_lead(const struct pod *p)
 /* The pods whose memory limits may have to be sent at once, up to CONNECTIONS_MAX. */
 static size_t needed(const struct cluster *c)
 {
-	const struct daemon *d = c->daemon;
 	size_t n = 0;
 
-	if (d->units.paused || !reporter_offered(c->reporter))
+	if (c->units->paused || !reporter_offered(c->reporter))
 		return 0;
-	for (size_t i = 0; i < d->pods.count && n < CONNECTIONS_MAX; i++)
-		n += may_lead(d->pods.items[i]);
+	for (size_t i = 0; i < c->pods->count && n < CONNECTIONS_MAX; i++)
+		n += may_lead(c->pods->items[i]);
 	return n;
 }
 
@@ -54,7 +53,7 @@ static void on_answer(void *arg, const struct kube_answer *a)
 static usec_t next_wait(const struct cluster *c, bool closed)
 {
 	usec_t wait = MAX(c->warm_wait, AGAIN_USEC);
-	bool soon = c->daemon->wake.now - c->warmed_at < wait + AGAIN_USEC / 2;
+	bool soon = c->wake->now - c->warmed_at < wait + AGAIN_USEC / 2;
 
 	return c->warm_failed || (closed && soon) ? MIN(2 * wait, EVERY_USEC) : AGAIN_USEC;
 }
@@ -64,7 +63,7 @@ void cluster_warm_tick(struct cluster *c)
 	/* From the server's memory, and without a right of the agent's. */
 	const struct kube_request request = {
 		.method = "GET", .path = "/version", .timeout_usec = TIMEOUT_USEC};
-	usec_t now = c->daemon->wake.now, since = now - c->warmed_at;
+	usec_t now = c->wake->now, since = now - c->warmed_at;
 	bool first = c->warmed_at == 0, closed;
 	size_t count;
 

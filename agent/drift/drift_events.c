@@ -4,32 +4,34 @@
 #include "agent/apply/apply.h"
 #include "agent/apply/properties.h"
 #include "agent/drift/drift_resolve.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/drift_state.h"
+#include "agent/manage/inotify.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/originals.h"
 #include "agent/manage/persist.h"
+#include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
+#include "agent/metrics/counters.h"
 #include "agent/pod/pod_find.h"
 #include "agent/pod/pods.h"
 #include <errno.h>
 
 static void on_watch_event(void *ctx, const struct cg_watch_event *e)
 {
-	struct daemon *d = ctx;
+	struct unit_table *t = ctx;
 	struct managed *m;
 
 	if (e->what == CG_WATCH_OVERFLOW) {
-		for (size_t i = 0; i < d->units.count; i++)
-			drift_request_check(d->units.items[i]);
-		pods_scan_again(d);
+		for (size_t i = 0; i < t->count; i++)
+			drift_request_check(t->items[i]);
+		pods_scan_again(t->pods);
 		return;
 	}
-	if (pods_watch_event(d, e))
+	if (pods_watch_event(t->pods, e))
 		return;
-	m = managed_by_cookie(d, e->cookie);
+	m = managed_by_cookie(t, e->cookie);
 	if (m == NULL)
 		return;
 	if (e->what == CG_WATCH_LIMIT)
@@ -40,26 +42,27 @@ static void on_watch_event(void *ctx, const struct cg_watch_event *e)
 
 static int on_watch(sd_event_source *s, int fd, uint32_t revents, void *userdata)
 {
-	struct daemon *d = userdata;
+	struct unit_table *t = userdata;
 
 	(void)s;
 	(void)fd;
 	(void)revents;
-	daemon_wake(d);
-	cg_watch_drain(d->inotify.watch, on_watch_event, d);
-	pods_scan(d);
-	drift_check(d);
+	daemon_wake(t->wake);
+	cg_watch_drain(t->inotify->watch, on_watch_event, t);
+	pods_scan(t->pods);
+	drift_check(t);
 	return 0;
 }
 
-int drift_start(struct daemon *d)
+int drift_start(struct unit_table *t)
 {
 	sd_event_source *s;
-	int r = inotify_open(&d->inotify);
+	int r = inotify_open(t->inotify);
 
-	if (r < 0 || d->inotify.incomplete)
+	if (r < 0 || t->inotify->incomplete)
 		return r;
-	r = sd_event_add_io(d->event, &s, cg_watch_fd(d->inotify.watch), EPOLLIN, on_watch, d);
+	r = sd_event_add_io(t->wake->event, &s, cg_watch_fd(t->inotify->watch), EPOLLIN, on_watch,
+			    t);
 	if (r < 0)
 		return r;
 	/* External writes are handled before the reflex pass of the same wake-up. */
@@ -69,51 +72,50 @@ int drift_start(struct daemon *d)
 	return 0;
 }
 
-void drift_check(struct daemon *d)
+void drift_check(struct unit_table *t)
 {
 	struct plan plan;
 
-	plan_begin(&d->plans, d->units.count, &plan);
-	for (size_t i = 0; i < d->units.count; i++) {
-		struct managed *m = d->units.items[i];
+	plan_begin(t, &plan);
+	for (size_t i = 0; i < t->count; i++) {
+		struct managed *m = t->items[i];
 
 		if (drift_take_check(m) && m->cgroup.cg != NULL)
 			drift_resolve_unit(m, NOT_ASKED, &plan);
 	}
-	plan_apply(d, &plan);
-	properties_send(d);
+	plan_apply(t, &plan);
+	properties_send(t);
 }
 
 /* After an outcome that concerns one unit, its limits are classified again. */
 static void scan_again(struct managed *m, enum answer answer)
 {
-	struct daemon *d = m->daemon;
 	struct plan plan;
 
 	if (m->cgroup.cg == NULL)
 		return;
-	plan_begin(&d->plans, d->units.count, &plan);
+	plan_begin(m->table, &plan);
 	drift_resolve_unit(m, answer, &plan);
-	plan_apply(d, &plan);
-	properties_send(d);
+	plan_apply(m->table, &plan);
+	properties_send(m->table);
 }
 
 void drift_set_done(void *ctx, const char *unit, int error, const struct unit_props *stored,
 		    usec_t lag)
 {
-	struct daemon *d = ctx;
-	struct managed *m = managed_of_unit(d, unit);
+	struct unit_table *t = ctx;
+	struct managed *m = managed_of_unit(t, unit);
 
-	daemon_wake(d);
+	daemon_wake(t->wake);
 	if (m == NULL)
 		return;
 	if (error < 0) {
 		property_set_failed(m, error, lag);
 		if (error != -ENOENT)
-			counters_apply_failed(&d->tally, BACKEND_SYSTEMD);
+			counters_apply_failed(t->tally, BACKEND_SYSTEMD);
 		return;
 	}
-	counters_applied(&d->tally, BACKEND_SYSTEMD, lag);
+	counters_applied(t->tally, BACKEND_SYSTEMD, lag);
 	property_set_done(m, stored);
 	scan_again(m, STORED_KNOWN);
 	property_checked(m);
@@ -122,13 +124,13 @@ void drift_set_done(void *ctx, const char *unit, int error, const struct unit_pr
 /* The first answer about a container that was begun on a guess. */
 static void take_stored(struct managed *m)
 {
-	const struct baseline *b = baseline_find(&m->daemon->records.baselines, m->key);
+	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
 
 	property_guessed(m, false);
 	if (m->properties.sent_mask != 0)
 		return;
 	if (!m->originals.recorded || b == NULL) {
-		persist_stored(m->daemon, m);
+		persist_stored(m);
 	} else if (m->properties.stored.mem_max != b->props.mem_max) {
 		/* The property was sent by an earlier run of vscaled. */
 		originals_touch(m);
@@ -138,10 +140,10 @@ static void take_stored(struct managed *m)
 
 void drift_got(void *ctx, const char *unit, int error, const struct unit_props *stored)
 {
-	struct daemon *d = ctx;
-	struct managed *m = managed_of_unit(d, unit);
+	struct unit_table *t = ctx;
+	struct managed *m = managed_of_unit(t, unit);
 
-	daemon_wake(d);
+	daemon_wake(t->wake);
 	if (m == NULL)
 		return;
 	drift_note_answered(m);
@@ -157,7 +159,7 @@ void drift_got(void *ctx, const char *unit, int error, const struct unit_props *
 /* Units are requested with the next list; the scopes of pods are in no list. */
 static void ask_pod(struct managed *m)
 {
-	const struct unit_port *port = &m->daemon->pid1.port;
+	const struct unit_port *port = &m->pid1->port;
 
 	if (m->pod != NULL && m->unit != NULL && m->cgroup.cg != NULL && m->originals.touched)
 		drift_note_asked(m, port->get(port->ctx, m->unit) == 0);
@@ -165,29 +167,28 @@ static void ask_pod(struct managed *m)
 
 void drift_reloading(void *ctx, bool active)
 {
-	struct daemon *d = ctx;
+	struct unit_table *t = ctx;
 
-	daemon_wake(d);
-	pid1_reload(&d->pid1, active, d->wake.now);
+	daemon_wake(t->wake);
+	pid1_reload(t->pid1, active, t->wake->now);
 	if (active)
 		return;
-	for (size_t i = 0; i < d->units.count; i++) {
-		drift_request_check(d->units.items[i]);
-		property_reloaded(d->units.items[i]);
-		property_read_dropins(d->units.items[i]);
-		ask_pod(d->units.items[i]);
+	for (size_t i = 0; i < t->count; i++) {
+		drift_request_check(t->items[i]);
+		property_reloaded(t->items[i]);
+		property_read_dropins(t->items[i]);
+		ask_pod(t->items[i]);
 	}
-	drift_check(d);
-	pid1_need_list(&d->pid1);
+	drift_check(t);
+	pid1_need_list(t->pid1);
 }
 
 void drift_stored(struct managed *m, const struct unit_props *stored)
 {
-	struct daemon *d = m->daemon;
 
 	/* Requested before the last call was answered: out of date. */
 	if (managed_call_pending(m) || m->drift.stored_asked ||
-	    m->properties.set_done_at >= d->pid1.list_asked_at)
+	    m->properties.set_done_at >= m->pid1->list_asked_at)
 		return;
 	property_stored(m, stored);
 	property_check_stored(m);

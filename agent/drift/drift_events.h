@@ -5,11 +5,11 @@
 #include "policy/base/base.h"
 #include <stdbool.h>
 
-struct daemon;
 struct managed;
 struct unit_props;
+struct unit_table;
 
-int drift_start(struct daemon *d);
+int drift_start(struct unit_table *t);
 void drift_set_done(void *ctx, const char *unit, int error, const struct unit_props *stored,
 		    usec_t lag);
 void drift_got(void *ctx, const char *unit, int error, const struct unit_props *stored);
@@ -17,4 +17,4 @@ void drift_reloading(void *ctx, bool active);
 /* What systemd stores, by the newest list. */
 void drift_stored(struct managed *m, const struct unit_props *stored);
 /* Classifies the writes of every unit whose limit files were written since the last call. */
-void drift_check(struct daemon *d);
+void drift_check(struct unit_table *t);

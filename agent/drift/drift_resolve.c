@@ -4,7 +4,7 @@
 #include "agent/apply/boost.h"
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/config/config.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
@@ -12,8 +12,10 @@
 #include "agent/manage/node_memory.h"
 #include "agent/manage/oom.h"
 #include "agent/manage/persist.h"
+#include "agent/manage/pid1.h"
 #include "agent/manage/scope.h"
 #include "agent/manage/wake.h"
+#include "agent/metrics/counters.h"
 #include "agent/pod/pod_spec.h"
 #include "agent/pod/runtime.h"
 #include "cgroup/writer.h"
@@ -31,10 +33,10 @@
 /* Until it is known what the reload left, a write by systemd counts as part of the reload. */
 static bool reloaded(const struct managed *m)
 {
-	const struct daemon *d = m->daemon;
 
-	return d->pid1.reloading || m->properties.stored_check ||
-	       (d->pid1.reload_ended != 0 && d->wake.now - d->pid1.reload_ended < RELOAD_ECHO_USEC);
+	return m->pid1->reloading || m->properties.stored_check ||
+	       (m->pid1->reload_ended != 0 &&
+		m->wake->now - m->pid1->reload_ended < RELOAD_ECHO_USEC);
 }
 
 /* In millicores, so that a period that changed along with its quota is no change. */
@@ -219,7 +221,7 @@ static void give_way(struct external_write *l, enum resource r, const struct dri
 	if (r == RESOURCE_CPU)
 		boost_forget(m);
 	else if (!control_high_is_ours(&m->control, &l->seen))
-		persist_external_high(m->daemon, m, l->seen.mem_high);
+		persist_external_high(m, l->seen.mem_high);
 	take_limit(m, r, &l->seen);
 	yield_to(l, r);
 }
@@ -246,7 +248,7 @@ static void adopt(struct external_write *l, enum resource r, const struct drift_
 	control_adopt(&m->control, &found, r, &l->x);
 	property_take_over(m, bits);
 	property_read_dropins(m);
-	persist_adopted(m->daemon, m, r);
+	persist_adopted(m, r);
 	yield_to(l, r);
 }
 
@@ -261,7 +263,7 @@ static void follow_owner(struct external_write *l)
 		if (!unit_moved(m, r, &l->seen))
 			continue;
 		control_adopt(&m->control, &found, r, &l->x);
-		persist_adopted(m->daemon, m, r);
+		persist_adopted(m, r);
 	}
 }
 
@@ -278,10 +280,9 @@ static void reassert(struct external_write *l, enum resource r, const struct dri
 		     enum drift_action action)
 {
 	struct managed *m = l->unit;
-	struct daemon *d = m->daemon;
 	bool own_echo =
 		action == DRIFT_ECHO || (action == DRIFT_REASSERT && !reloaded(m) &&
-					 d->wake.now - m->properties.set_done_at < OWN_ECHO_USEC);
+					 m->wake->now - m->properties.set_done_at < OWN_ECHO_USEC);
 	static const char *const names[WRITER_COUNT] = {
 		[WRITER_SYSTEMD] = "systemd",
 		[WRITER_KUBELET] = "the runtime",
@@ -294,7 +295,7 @@ static void reassert(struct external_write *l, enum resource r, const struct dri
 	const char *by = reloaded(m) ? "daemon-reload" : names[writer];
 
 	if (!own_echo || m->pod != NULL)
-		counters_reverted(&d->tally, writer);
+		counters_reverted(m->table->tally, writer);
 	if (!own_echo) {
 		drift_count_replaced(m, r);
 		message_drift(m, r, f, DRIFT_REASSERT, by);
@@ -355,7 +356,6 @@ static void resolve_one(struct external_write *l, enum resource r)
 /* True when systemd's answer is to be waited for: to a call that is under way, or to a question. */
 static bool ask(struct managed *m, const struct limits *seen)
 {
-	struct daemon *d = m->daemon;
 
 	if (m->originals.touched && m->control.rule.mode != MODE_OFF && !m->control.paused)
 		make_safe(m, seen);
@@ -364,7 +364,7 @@ static bool ask(struct managed *m, const struct limits *seen)
 	if (managed_call_pending(m))
 		return true;
 	if (!m->drift.stored_asked)
-		drift_note_asked(m, d->pid1.port.get(d->pid1.port.ctx, m->unit) == 0);
+		drift_note_asked(m, m->pid1->port.get(m->pid1->port.ctx, m->unit) == 0);
 	return m->drift.stored_asked;
 }
 
@@ -391,7 +391,7 @@ static void follow_new_limits(struct external_write *l)
 		if (!is_new_limit(l, r))
 			continue;
 		control_adopt(&m->control, &found, r, &l->x);
-		persist_adopted(m->daemon, m, r);
+		persist_adopted(m, r);
 	}
 }
 
@@ -428,7 +428,7 @@ static void resolve_laws(struct managed *m, enum answer answer, struct plan *pla
 	oom_lowered(m, m, u.limits.mem_max);
 	runtime_wrote(m, early ? m->drift.found_max : u.limits.mem_max);
 	keep_brake(m, &u.limits);
-	l.x = daemon_context(m->daemon, plan);
+	l.x = daemon_context(m->table, plan);
 	/* Classified now: below, resources are frozen that must wait for PID 1's answer. */
 	control_freeze(&m->control, 0);
 	l.held = l.seen = u.limits;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reports what a wake-up changed: kills, denied memory, ceilings. */
 #include "agent/loop/announce.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/denied.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
@@ -24,8 +23,8 @@ void report_states_of(struct managed *m)
 	}
 }
 
-void report_states(struct daemon *d)
+void report_states(struct unit_table *t)
 {
-	for (size_t i = 0; i < d->units.count; i++)
-		report_states_of(d->units.items[i]);
+	for (size_t i = 0; i < t->count; i++)
+		report_states_of(t->items[i]);
 }

@@ -30,20 +30,20 @@ static int directory_open(const char *path, int *ret)
 }
 
 /* The pid is the node's only where the process is not in a pod. */
-static void holder_text(const struct daemon *d, char ret[LOCK_HOLDER_MAX])
+static void holder_text(const struct host *host, char ret[LOCK_HOLDER_MAX])
 {
-	if (d->host.own_pod[0] != '\0')
+	if (host->own_pod[0] != '\0')
 		snprintf(ret, LOCK_HOLDER_MAX, "the vscaled of pod %.60s/%.60s",
-			 d->host.own_namespace, d->host.own_pod);
+			 host->own_namespace, host->own_pod);
 	else
 		snprintf(ret, LOCK_HOLDER_MAX, "vscaled, process %d of the host", (int)getpid());
 }
 
-static struct lock_place lock_place(const struct daemon *d, const char *holder)
+static struct lock_place lock_place(const struct config *config, const char *holder)
 {
 	return (struct lock_place){
-		.state_directory = d->config.paths.state_dir,
-		.runtime_directory = d->config.paths.runtime_dir,
+		.state_directory = config->paths.state_dir,
+		.runtime_directory = config->paths.runtime_dir,
 		.holder = holder,
 	};
 }
@@ -60,9 +60,9 @@ int folders_start(struct loop *l)
 				    r);
 		return r;
 	}
-	persist_use_folder(d, fd);
-	holder_text(d, holder);
-	at = lock_place(d, holder);
+	persist_use_folder(&d->records, fd);
+	holder_text(&d->host, holder);
+	at = lock_place(&d->config, holder);
 	r = lock_take(&at, &l->folders.lock, other);
 	if (r == -EWOULDBLOCK) {
 		snprintf(what, sizeof what, "this node is already managed by %s", other);
@@ -85,11 +85,11 @@ static int on_saved(sd_event_source *s, int fd, uint32_t revents, void *userdata
 
 	(void)s;
 	(void)revents;
-	daemon_wake(d);
+	daemon_wake(&d->wake);
 	(void)eventfd_read(fd, &ended);
-	if (persist_saved(d))
-		tick_reflex(d);
-	persist_baselines(d);
+	if (persist_saved(&d->records))
+		tick_reflex(&d->units);
+	persist_baselines(&d->records);
 	return 0;
 }
 
@@ -99,8 +99,8 @@ int folders_save_beside(struct loop *l)
 	int r = saver_start(&d->records.saver);
 
 	if (r >= 0)
-		r = sd_event_add_io(d->event, NULL, saver_fd(&d->records.saver), EPOLLIN, on_saved,
-				    d);
+		r = sd_event_add_io(d->wake.event, NULL, saver_fd(&d->records.saver), EPOLLIN,
+				    on_saved, d);
 	return loop_part(r);
 }
 
@@ -110,7 +110,7 @@ static int reopen_state(struct daemon *d)
 	int fd = -1, r = directory_open(d->config.paths.state_dir, &fd);
 
 	if (r >= 0)
-		persist_use_folder(d, fd);
+		persist_use_folder(&d->records, fd);
 	return r;
 }
 
@@ -142,8 +142,8 @@ static void check_lock(struct loop *l)
 	struct lock_place at;
 	int r;
 
-	holder_text(d, holder);
-	at = lock_place(d, holder);
+	holder_text(&d->host, holder);
+	at = lock_place(&d->config, holder);
 	r = lock_check(&at, &f->lock, other);
 	f->reopen_due |= r == LOCK_RETAKEN;
 	if (r >= 0 && !f->reopen_due) {
@@ -159,7 +159,7 @@ static void check_lock(struct loop *l)
 	} else if (r == -EWOULDBLOCK) {
 		snprintf(what, sizeof what, "held by %s now: stopping", other);
 		removed("the lock", what);
-		sd_event_exit(d->event, FOLDERS_LOST);
+		sd_event_exit(d->wake.event, FOLDERS_LOST);
 	} else if (r < 0) {
 		cannot(d, &f->lock_reported, "the lock",
 		       "and it cannot be taken again: another agent would not be noticed", r);

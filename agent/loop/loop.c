@@ -74,32 +74,32 @@ void loop_tick(struct loop *l)
 	struct daemon *d = &l->daemon;
 	bool review;
 
-	daemon_wake(d);
+	daemon_wake(&d->wake);
 	wake_ticked(&d->wake);
 	if (unsupported_tick(l))
 		return;
 	if (!sample_due(l)) {
-		tick_reflex(d);
+		tick_reflex(&d->units);
 		if (l->cluster != NULL)
 			cluster_check(l->cluster);
 		return;
 	}
 	review = loop_review_due(l);
-	pods_tick(d, review);
+	pods_tick(&d->pods, review);
 	lifecycle_tick(&l->hand_back);
-	tick(d, review);
+	tick(&d->units, review);
 	if (review) {
 		folders_check(l);
-		persist_baselines(d);
-		units_forget(d);
+		persist_baselines(&d->records);
+		units_forget(&d->units);
 		pid1_need_list(&d->pid1);
 	}
 	if (d->pid1.list_due)
-		units_request_list(d);
+		units_request_list(&d->units);
 	if (l->cluster != NULL)
 		cluster_tick(l->cluster, review);
 	if (d->wake.now >= d->records.next_save)
-		persist_save(d);
+		persist_save(&d->records);
 }
 
 static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
@@ -144,7 +144,7 @@ static int host_start(struct loop *l, const struct loop_options *o)
 	r = host_open(&d->host);
 	if (r < 0)
 		return r;
-	node_memory_start(d, o->proc_root);
+	node_memory_start(&d->memory, o->proc_root);
 	return 0;
 }
 
@@ -154,10 +154,10 @@ static int on_stop_timer(sd_event_source *s, uint64_t due, void *userdata)
 	struct loop *l = userdata;
 	struct daemon *d = &l->daemon;
 
-	daemon_wake(d);
-	if (!properties_pending(d) || d->wake.now >= l->stop_by)
-		return sd_event_exit(d->event, 0);
-	properties_send(d);
+	daemon_wake(&d->wake);
+	if (!properties_pending(&d->units) || d->wake.now >= l->stop_by)
+		return sd_event_exit(d->wake.event, 0);
+	properties_send(&d->units);
 	sd_event_source_set_time(s, due + STOP_CHECK_USEC);
 	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 }
@@ -168,13 +168,14 @@ static int on_stop(sd_event_source *s, const struct signalfd_siginfo *si, void *
 	struct daemon *d = &l->daemon;
 
 	(void)s;
-	daemon_wake(d);
+	daemon_wake(&d->wake);
 	if (l->stop_by != 0)
-		return sd_event_exit(d->event, 0);
+		return sd_event_exit(d->wake.event, 0);
 	event_stopping(&(struct daemon_event){.detail = strsignal((int)si->ssi_signo)});
 	notify_send(NOTIFY_STOPPING, NULL, 0);
 	l->stop_by = d->wake.now + STOP_WAIT_USEC;
-	return sd_event_add_time(d->event, NULL, CLOCK_BOOTTIME, d->wake.now, 0, on_stop_timer, l);
+	return sd_event_add_time(d->wake.event, NULL, CLOCK_BOOTTIME, d->wake.now, 0, on_stop_timer,
+				 l);
 }
 
 static int on_hangup(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata)
@@ -183,7 +184,7 @@ static int on_hangup(sd_event_source *s, const struct signalfd_siginfo *si, void
 
 	(void)s;
 	(void)si;
-	daemon_wake(&l->daemon);
+	daemon_wake(&l->daemon.wake);
 	loop_reload(l);
 	return 0;
 }
@@ -197,7 +198,7 @@ int loop_part(int r)
 
 static int signals_start(struct loop *l)
 {
-	sd_event *event = l->daemon.event;
+	sd_event *event = l->daemon.wake.event;
 	sigset_t set;
 	int r;
 
@@ -259,13 +260,13 @@ int loop_serve(struct loop *l)
 	r = serve_metrics_start(&l->serve);
 	if (r >= 0)
 		r = loop_part(loop_watch_config(l));
-	return r < 0 ? r : cluster_start(d, &l->cluster);
+	return r < 0 ? r : cluster_start(&d->pods, &l->cluster);
 }
 
 static int timer_start(struct loop *l)
 {
 	const struct daemon *d = &l->daemon;
-	int r = sd_event_add_time(d->event, &l->timer.source, CLOCK_BOOTTIME, d->wake.now,
+	int r = sd_event_add_time(d->wake.event, &l->timer.source, CLOCK_BOOTTIME, d->wake.now,
 				  TICK_ACCURACY_USEC, on_tick, l);
 
 	l->timer.next_review = d->wake.now;
@@ -280,19 +281,19 @@ static int parts_start(struct loop *l, const struct loop_options *o)
 	int r = timer_start(l);
 
 	if (r >= 0)
-		r = drift_start(d);
+		r = drift_start(&d->units);
 	if (loop_part(r) < 0)
 		return r;
 	cg_thaw_pid1(d->host.root);
-	reader_start(d, pods_scan);
-	r = bus_start(d, o->port, &l->bus);
+	reader_start(&d->reader, pods_scan);
+	r = bus_start(&d->units, o->port, &l->bus);
 	return r < 0 ? r : loop_serve(l);
 }
 
 static int work_start(struct loop *l, const struct loop_options *o)
 {
 	struct daemon *d = &l->daemon;
-	int r = persist_load(d);
+	int r = persist_load(&d->records);
 
 	if (r < 0)
 		return r;
@@ -313,6 +314,28 @@ static void files_allow(void)
 	setrlimit(RLIMIT_NOFILE, &files);
 }
 
+/* Every part gets the parts that it uses. */
+static void parts_init(struct daemon *d)
+{
+	d->units = (struct unit_table){
+		.wake = &d->wake,
+		.config = &d->config,
+		.host = &d->host,
+		.inotify = &d->inotify,
+		.reader = &d->reader,
+		.memory = &d->memory,
+		.pid1 = &d->pid1,
+		.records = &d->records,
+		.tally = &d->tally,
+		.pods = &d->pods,
+		.on_memory_event = tick_unit,
+	};
+	persist_init(&d->records, &d->units);
+	node_memory_init(&d->memory, &d->units);
+	d->reader.units = &d->units;
+	pods_init(&d->pods, &d->units);
+}
+
 static struct loop *loop_alloc(const struct loop_options *o)
 {
 	struct loop *l = calloc(1, sizeof *l);
@@ -322,13 +345,18 @@ static struct loop *loop_alloc(const struct loop_options *o)
 		return NULL;
 	d = &l->daemon;
 	host_init(&d->host);
-	persist_init(&d->records);
-	node_memory_init(&d->memory);
-	managed_table_init(&d->units, tick_unit);
-	wake_init(&d->wake, o->clock != NULL ? o->clock : daemon_host_clock, o->clock_ctx);
+	parts_init(d);
+	wake_init(&d->wake, &d->units, &d->log, o->clock != NULL ? o->clock : daemon_host_clock,
+		  o->clock_ctx);
 	l->folders.lock = (struct lock)LOCK_NONE;
-	l->hand_back.daemon = d;
-	l->serve = (struct serve){.daemon = d, .hand_back = &l->hand_back, .source = &l->source};
+	l->hand_back.units = &d->units;
+	l->serve = (struct serve){.units = &d->units,
+				  .pods = &d->pods,
+				  .wake = &d->wake,
+				  .config = &d->config,
+				  .host = &d->host,
+				  .hand_back = &l->hand_back,
+				  .source = &l->source};
 	return l;
 }
 
@@ -343,10 +371,10 @@ int loop_new(const struct loop_options *o, struct loop **ret)
 	if (l == NULL)
 		return -ENOMEM;
 	d = &l->daemon;
-	daemon_wake(d);
+	daemon_wake(&d->wake);
 	files_allow();
 	loop_log_start(l);
-	r = loop_part(sd_event_new(&d->event));
+	r = loop_part(sd_event_new(&d->wake.event));
 	if (r >= 0)
 		r = config_start(l, o->config_path);
 	if (r >= 0) {
@@ -376,35 +404,34 @@ int loop_run(struct loop *l)
 		.version = VSCALED_VERSION, .file = l->source.path, .cgroup = d->host.cg.mount});
 	notify_send(NOTIFY_READY, NULL, 0);
 	/* The clock begins now: the time of the start does not count as lag of the loop. */
-	daemon_wake(d);
+	daemon_wake(&d->wake);
 	l->timer.wanted = d->wake.now;
 	r = sd_event_source_set_time(l->timer.source, d->wake.now);
 	if (r >= 0)
 		r = folders_save_beside(l);
 	if (r < 0)
 		return r;
-	r = sd_event_loop(d->event);
+	r = sd_event_loop(d->wake.event);
 	if ((r < 0 && r != FOLDERS_LOST) || d->host.unsupported != NULL)
 		return r;
-	daemon_wake(d);
+	daemon_wake(&d->wake);
 	lift_all(&d->records, d->host.root);
 	/* The state files are another process's now. */
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < d->units.count; i++)
 		message_summed(d->units.items[i], true);
-	persist_end(d);
+	persist_end(&d->records);
 	return 0;
 }
 
 static void daemon_drop(struct daemon *d)
 {
-	pods_free(d);
-	managed_free_all(d);
-	reader_stop(d);
+	pods_free(&d->pods);
+	managed_free_all(&d->units);
+	reader_stop(&d->reader);
 	inotify_close(&d->inotify);
-	node_memory_stop(d);
-	plan_storage_free(&d->plans);
+	node_memory_stop(&d->memory);
 	event_log_use(NULL);
 }
 
@@ -421,7 +448,7 @@ void loop_free(struct loop *l)
 	unit_bus_free(l->bus);
 	daemon_drop(d);
 	sd_event_source_disable_unref(l->timer.source);
-	sd_event_unref(d->event);
+	sd_event_unref(d->wake.event);
 	config_free(&d->config);
 	host_close(&d->host);
 	persist_free(&d->records);

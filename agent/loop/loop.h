@@ -3,8 +3,8 @@
 #pragma once
 
 #include "agent/config/config_source.h"
+#include "agent/loop/daemon_state.h"
 #include "agent/loop/folders.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/serve/serve.h"
 #include "agent/units/lifecycle.h"
 

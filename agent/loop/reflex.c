@@ -9,13 +9,13 @@
 #include "agent/apply/stuck.h"
 #include "agent/loop/announce.h"
 #include "agent/loop/sweep.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/oom.h"
 #include "agent/manage/reader.h"
 #include "agent/manage/wake.h"
+#include "agent/metrics/counters.h"
 #include <errno.h>
 
 #define EVENT_USAGE (USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_EVENTS)
@@ -61,7 +61,7 @@ static void read_and_decide(struct managed *m, uint32_t first, struct usage *u, 
 		node_memory_for(m);
 	pod_asked_full(m, u);
 	oom_check(m, u);
-	x = daemon_context(m->daemon, plan);
+	x = daemon_context(m->table, plan);
 	control_reflex_pass(&m->control, u, &x);
 }
 
@@ -89,36 +89,35 @@ static void reflex_on_clock(struct managed *m, struct usage *u, struct plan *pla
 	read_and_decide(m, m->sweep.events_muted ? EVENT_USAGE : 0, u, plan);
 }
 
-void tick_reflex(struct daemon *d)
+void tick_reflex(struct unit_table *t)
 {
 	usec_t begin = daemon_clock();
 	struct plan plan;
 	bool moved;
 
-	plan_begin(&d->plans, d->units.count, &plan);
-	boost_update(d, &plan);
-	node_memory_expect(d, true);
-	moved = sweep_units(d, READER_REFLEX, reflex_on_clock, &plan);
-	for (size_t i = 0; i < d->units.count; i++)
-		if (d->units.items[i]->sweep.events_muted)
-			unmute(d->units.items[i]);
-	node_memory_balance(d, &plan);
-	counters_scanned(&d->tally, SCAN_REFLEX, daemon_clock() - begin);
+	plan_begin(t, &plan);
+	boost_update(t, &plan);
+	node_memory_expect(t->memory, true);
+	moved = sweep_units(t, READER_REFLEX, reflex_on_clock, &plan);
+	for (size_t i = 0; i < t->count; i++)
+		if (t->items[i]->sweep.events_muted)
+			unmute(t->items[i]);
+	node_memory_balance(t->memory, &plan);
+	counters_scanned(t->tally, SCAN_REFLEX, daemon_clock() - begin);
 	moved |= plan.count > 0;
 	if (moved)
-		plan_apply(d, &plan);
-	properties_check(d);
+		plan_apply(t, &plan);
+	properties_check(t);
 	if (moved)
-		report_states(d);
+		report_states(t);
 }
 
 void tick_unit(struct managed *m)
 {
-	struct daemon *d = m->daemon;
 	struct usage u = {0};
 	struct plan plan;
 
-	daemon_wake(d);
+	daemon_wake(m->table->wake);
 	stuck_check(m);
 	if (!managed_has_laws(m)) {
 		/* Unread, the wake-up would come again at once. */
@@ -128,14 +127,14 @@ void tick_unit(struct managed *m)
 			mute(m);
 		return;
 	}
-	plan_begin(&d->plans, d->units.count, &plan);
+	plan_begin(m->table, &plan);
 	node_memory_for(m);
 	read_and_decide(m, EVENT_USAGE, &u, &plan);
 	if (plan.count == 0) {
 		mute(m);
 	} else {
-		plan_apply(d, &plan);
-		properties_check(d);
+		plan_apply(m->table, &plan);
+		properties_check(m->table);
 	}
 	report_states_of(m);
 }

@@ -22,8 +22,8 @@ static void histories_follow(struct daemon *d)
 		    (usec_t)m->control.history.cpu.half_life_usec ==
 			    d->config.tuning.history.half_life_usec)
 			continue;
-		persist_keep_history(d, m);
-		persist_adopt_history(d, m);
+		persist_keep_history(m);
+		persist_adopt_history(m);
 	}
 }
 
@@ -54,7 +54,7 @@ void loop_reload(struct loop *l)
 		if (other_log)
 			loop_log_start(l);
 		histories_follow(d);
-		units_apply_rules(d);
+		units_apply_rules(&d->units);
 	}
 	notify_send(NOTIFY_READY, NULL, 0);
 }
@@ -63,13 +63,13 @@ static void on_config_changed(void *ctx)
 {
 	struct loop *l = ctx;
 
-	daemon_wake(&l->daemon);
+	daemon_wake(&l->daemon.wake);
 	loop_reload(l);
 }
 
 int loop_watch_config(struct loop *l)
 {
-	int r = config_watch_new(l->daemon.event, l->source.path, 0, on_config_changed, l,
+	int r = config_watch_new(l->daemon.wake.event, l->source.path, 0, on_config_changed, l,
 				 &l->config_watch);
 
 	return r == -ENOENT ? 0 : inotify_without(&l->daemon.inotify, r);

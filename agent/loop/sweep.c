@@ -3,7 +3,6 @@
  * which these are. A raise is written to a unit's files before the next unit is read. */
 #include "agent/loop/sweep.h"
 #include "agent/apply/apply.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/reader.h"
@@ -57,17 +56,17 @@ static bool visit_one(struct managed *m, struct usage *u, visit_fn *visit, struc
 	size_t before = plan->count;
 
 	visit(m, u, plan);
-	return plan->count > before && plan_raise(m->daemon, plan, before);
+	return plan->count > before && plan_raise(m->table, plan, before);
 }
 
-bool sweep_units(struct daemon *d, enum reader_clock clock, visit_fn *visit, struct plan *plan)
+bool sweep_units(struct unit_table *t, enum reader_clock clock, visit_fn *visit, struct plan *plan)
 {
 	/* Raises that the plan has already are written first. */
-	bool raised = plan->count > 0 && plan_raise(d, plan, 0);
+	bool raised = plan->count > 0 && plan_raise(t, plan, 0);
 
-	reader_begin(d, clock);
-	for (size_t i = 0; i < d->units.count; i++) {
-		struct managed *m = d->units.items[i];
+	reader_begin(t->reader, clock);
+	for (size_t i = 0; i < t->count; i++) {
+		struct managed *m = t->items[i];
 		struct usage u = {0};
 
 		m->sweep.deferred = false;
@@ -78,13 +77,13 @@ bool sweep_units(struct daemon *d, enum reader_clock clock, visit_fn *visit, str
 		else
 			keep_first(m, &u);
 	}
-	for (size_t i = 0; i < d->units.count; i++) {
-		struct managed *m = d->units.items[i];
+	for (size_t i = 0; i < t->count; i++) {
+		struct managed *m = t->items[i];
 		struct usage u = kept_first(m);
 
 		if (m->sweep.deferred)
 			raised |= visit_one(m, &u, visit, plan);
 	}
-	reader_end(d);
+	reader_end(t->reader);
 	return raised;
 }

@@ -10,4 +10,4 @@ struct plan;
 typedef void visit_fn(struct managed *m, struct usage *u, struct plan *plan);
 /* Raises that the plan has already are written first. Every entry that has laws is visited once.
  * Raises are written at once, the plan keeps the rest. True: there were raises. */
-bool sweep_units(struct daemon *d, enum reader_clock clock, visit_fn *visit, struct plan *plan);
+bool sweep_units(struct unit_table *t, enum reader_clock clock, visit_fn *visit, struct plan *plan);

@@ -8,7 +8,6 @@
 #include "agent/drift/drift_events.h"
 #include "agent/loop/announce.h"
 #include "agent/loop/sweep.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
@@ -16,6 +15,7 @@
 #include "agent/manage/oom.h"
 #include "agent/manage/reader.h"
 #include "agent/manage/wake.h"
+#include "agent/metrics/counters.h"
 #include "cgroup/levels.h"
 #include "policy/control/control_state.h"
 #include <errno.h>
@@ -87,7 +87,6 @@ static int read_sample(struct managed *m, bool limits, const struct usage *first
 
 static void observe(struct managed *m, bool limits, const struct usage *first, struct plan *plan)
 {
-	struct daemon *d = m->daemon;
 	struct control_context x;
 	struct usage u = {0};
 	int r = read_sample(m, limits, first, &u);
@@ -102,7 +101,7 @@ static void observe(struct managed *m, bool limits, const struct usage *first, s
 	keep_ours(m, &u.limits);
 	pod_asked_full(m, &u);
 	oom_check(m, &u);
-	x = daemon_context(d, plan);
+	x = daemon_context(m->table, plan);
 	control_observe(&m->control, &u, &x);
 }
 
@@ -123,51 +122,50 @@ static void count_blocked(struct managed *m)
 
 		if (!res->managed)
 			continue;
-		counters_blocked(&m->daemon->tally, m->sweep.blocked[r], res->blocked);
+		counters_blocked(m->table->tally, m->sweep.blocked[r], res->blocked);
 		m->sweep.blocked[r] = res->blocked;
 	}
 }
 
-static void review_all(struct daemon *d, struct plan *plan)
+static void review_all(struct unit_table *t, struct plan *plan)
 {
-	struct control_context x = daemon_context(d, plan);
+	struct control_context x = daemon_context(t, plan);
 
-	for (size_t i = 0; i < d->units.count; i++) {
-		managed_check_levels(d->units.items[i]);
-		if (!managed_has_laws(d->units.items[i]))
+	for (size_t i = 0; i < t->count; i++) {
+		managed_check_levels(t->items[i]);
+		if (!managed_has_laws(t->items[i]))
 			continue;
-		control_review(&d->units.items[i]->control, &x);
-		count_blocked(d->units.items[i]);
+		control_review(&t->items[i]->control, &x);
+		count_blocked(t->items[i]);
 	}
 }
 
 /* The limit files of a level appear without an event. */
-static void check_levels(struct daemon *d)
+static void check_levels(struct unit_table *t)
 {
-	for (size_t i = 0; i < d->units.count; i++)
-		if (d->units.items[i]->cgroup.cg != NULL &&
-		    cg_levels_due(d->units.items[i]->cgroup.cg))
-			managed_check_levels(d->units.items[i]);
+	for (size_t i = 0; i < t->count; i++)
+		if (t->items[i]->cgroup.cg != NULL && cg_levels_due(t->items[i]->cgroup.cg))
+			managed_check_levels(t->items[i]);
 }
 
-void tick(struct daemon *d, bool review)
+void tick(struct unit_table *t, bool review)
 {
 	struct plan plan;
 	usec_t begin = daemon_clock();
 
-	check_levels(d);
-	plan_begin(&d->plans, d->units.count, &plan);
-	boost_update(d, &plan);
-	node_memory_expect(d, false);
-	sweep_units(d, READER_SAMPLE, review ? review_one : sample_one, &plan);
-	counters_scanned(&d->tally, SCAN_SAMPLE, daemon_clock() - begin);
+	check_levels(t);
+	plan_begin(t, &plan);
+	boost_update(t, &plan);
+	node_memory_expect(t->memory, false);
+	sweep_units(t, READER_SAMPLE, review ? review_one : sample_one, &plan);
+	counters_scanned(t->tally, SCAN_SAMPLE, daemon_clock() - begin);
 	if (review) {
-		review_all(d, &plan);
-		pod_levels_review(d);
+		review_all(t, &plan);
+		pod_levels_review(t);
 	}
-	node_memory_balance(d, &plan);
-	plan_apply(d, &plan);
-	drift_check(d);
-	properties_send(d);
-	report_states(d);
+	node_memory_balance(t->memory, &plan);
+	plan_apply(t, &plan);
+	drift_check(t);
+	properties_send(t);
+	report_states(t);
 }

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-struct daemon;
+struct unit_table;
 
 /* Takes a sample of everything; review: with the review, which is due. */
-void tick(struct daemon *d, bool review);
+void tick(struct unit_table *t, bool review);

@@ -58,7 +58,7 @@ static int on_check(sd_event_source *s, uint64_t due, void *userdata)
 int unsupported_start(struct loop *l)
 {
 	const struct daemon *d = &l->daemon;
-	int r = sd_event_add_time(d->event, &l->timer.source, CLOCK_BOOTTIME, d->wake.now, 0,
+	int r = sd_event_add_time(d->wake.event, &l->timer.source, CLOCK_BOOTTIME, d->wake.now, 0,
 				  on_check, l);
 
 	return loop_part(r) < 0 ? r : loop_serve(l);

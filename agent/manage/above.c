@@ -2,10 +2,10 @@
 /* More memory in use than the spec allows, or than the kubelet has carried out: any replay ends a
  * process. The spec leads (policy/report/report.h), so this could not be ratified. */
 #include "agent/manage/above.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/wake.h"
 #include "agent/view/human.h"
 #include "policy/types/bounds.h"
 #include <stdio.h>
@@ -40,7 +40,7 @@ uint64_t above_spec(const struct managed *m)
 
 static const char *why(const struct managed *m, const struct kube_container *c)
 {
-	const struct pod_hooks *h = &m->daemon->hooks;
+	const struct pod_hooks *h = &m->table->pods->hooks;
 	struct pod_view v;
 
 	if (c->restart_on_resize & RESOURCES_MEMORY)
@@ -56,7 +56,7 @@ static const char *why(const struct managed *m, const struct kube_container *c)
 
 static void report_overcommit(struct managed *m, const struct kube_container *c)
 {
-	const struct pod_hooks *h = &m->daemon->hooks;
+	const struct pod_hooks *h = &m->table->pods->hooks;
 	uint64_t held = limit_held(m, c), use_bytes = mem_use(&m->control.last);
 	bool carried_out = held == c->spec.limit[RESOURCE_MEMORY];
 	const char *message = carried_out ? NULL : m->pod->spec->resize_message;
@@ -98,8 +98,8 @@ static void check(struct managed *m)
 	report_overcommit(m, c);
 }
 
-void above_check(struct daemon *d)
+void above_check(struct unit_table *t)
 {
-	for (size_t i = 0; i < d->units.count; i++)
-		check(d->units.items[i]);
+	for (size_t i = 0; i < t->count; i++)
+		check(t->items[i]);
 }

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-struct daemon;
 struct managed;
+struct unit_table;
 
-void above_check(struct daemon *d);
+void above_check(struct unit_table *t);
 /* By how many bytes use is above the spec; 0: it is not. */
 uint64_t above_spec(const struct managed *m);

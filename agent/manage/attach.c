@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/manage/attach.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/manage/host.h"
+#include "agent/manage/inotify.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/reader.h"
+#include "agent/manage/wake.h"
 #include <errno.h>
 #include <string.h>
 
@@ -15,7 +17,7 @@ static int on_memory_events(sd_event_source *s, int fd, uint32_t revents, void *
 	(void)s;
 	(void)fd;
 	(void)revents;
-	m->daemon->units.on_memory_event(m);
+	m->table->on_memory_event(m);
 	return 0;
 }
 
@@ -31,20 +33,19 @@ static bool still_starting(const struct limits *l, const struct unit_props *p)
 
 int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret)
 {
-	struct daemon *d = m->daemon;
 	int fd, r;
 
 	free(m->cgroup.path);
 	m->cgroup.path = strdup(a->cgroup);
 	if (m->cgroup.path == NULL)
 		return -ENOMEM;
-	r = cg_open(d->host.root, a->cgroup, &m->cgroup.cg);
+	r = cg_open(m->host->root, a->cgroup, &m->cgroup.cg);
 	if (r < 0)
 		return r;
 	r = cg_read(m->cgroup.cg, LIMITS_USAGE, ret);
 	managed_attach_tried(m);
 	if (r == 0 && still_starting(&ret->limits, &a->props) &&
-	    d->wake.now - m->cgroup.attach_tried_at < STARTING_USEC)
+	    m->wake->now - m->cgroup.attach_tried_at < STARTING_USEC)
 		r = -EAGAIN;
 	if (r < 0) {
 		managed_close(m);
@@ -52,10 +53,10 @@ int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret
 	}
 	m->cgroup.attach_tried_at = 0;
 	reader_attach(m);
-	cg_watch_limits(d->inotify.watch, m->cgroup.cg, managed_cookie(m));
+	cg_watch_limits(m->table->inotify->watch, m->cgroup.cg, managed_cookie(m));
 	fd = cg_events_fd(m->cgroup.cg);
-	if (fd >= 0 &&
-	    sd_event_add_io(d->event, &m->cgroup.events, fd, EPOLLPRI, on_memory_events, m) >= 0)
+	if (fd >= 0 && sd_event_add_io(m->wake->event, &m->cgroup.events, fd, EPOLLPRI,
+				       on_memory_events, m) >= 0)
 		sd_event_source_set_priority(m->cgroup.events, DAEMON_PRIORITY_REFLEX);
 	return 0;
 }

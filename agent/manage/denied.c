@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Memory that the node did not have for a unit: reported once for as long as that lasts. */
 #include "agent/manage/denied.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/wake.h"
+#include "agent/metrics/counters.h"
 #include "agent/view/human.h"
 #include <stdio.h>
 #include <string.h>
@@ -25,9 +26,9 @@ static const char *bytes(uint64_t value, char buf[static HUMAN_SIZE])
 	return human_amount(RESOURCE_MEMORY, value, buf);
 }
 
-static const char *name_of(const struct daemon *d, uint32_t entry)
+static const char *name_of(const struct unit_table *t, uint32_t entry)
 {
-	const struct managed *m = managed_by_id(d, entry);
+	const struct managed *m = managed_by_id(t, entry);
 
 	return m != NULL ? m->name : "another one";
 }
@@ -35,7 +36,6 @@ static const char *name_of(const struct daemon *d, uint32_t entry)
 static void figures(const struct managed *m, char *text, size_t size)
 {
 	const struct ledger_verdict *v = &m->control.denial.verdict;
-	const struct daemon *d = m->daemon;
 	char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE];
 
 	text[0] = '\0';
@@ -49,10 +49,10 @@ static void figures(const struct managed *m, char *text, size_t size)
 		    bytes(v->available, a), bytes(v->reserve, b), bytes(v->outstanding, c));
 	if (v->kept > 0)
 		add(text, size, ", %s kept for those who go first, as %s", bytes(v->kept, a),
-		    name_of(d, v->kept_for));
+		    name_of(m->table, v->kept_for));
 	if (v->holder_bytes > 0)
 		add(text, size, "; the largest unused grant is %s of %s", bytes(v->holder_bytes, a),
-		    name_of(d, v->holder));
+		    name_of(m->table, v->holder));
 }
 
 bool denied_text(const struct managed *m, char *ret, size_t size)
@@ -71,10 +71,10 @@ bool denied_text(const struct managed *m, char *ret, size_t size)
 static void report_denial(struct managed *m)
 {
 	const struct ledger_verdict *v = &m->control.denial.verdict;
-	const struct pod_hooks *h = &m->daemon->hooks;
+	const struct pod_hooks *h = &m->table->pods->hooks;
 	char why[DENIED_TEXT_BYTES], text[2 * DENIED_TEXT_BYTES];
 
-	counters_denied(&m->daemon->tally);
+	counters_denied(m->table->tally);
 	figures(m, why, sizeof why);
 	message_denied(m, v->allowed, v->desired, why);
 	if (m->pod == NULL || h->note == NULL)

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The table of what is managed: an entry is added, attached to its cgroup, detached and removed. */
 #include "agent/manage/managed.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/drift_state.h"
+#include "agent/manage/inotify.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
+#include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
+#include "agent/manage/wake.h"
 #include "cgroup/levels.h"
 #include "policy/control/control_state.h"
 #include <errno.h>
@@ -20,7 +22,7 @@ void managed_close(struct managed *m)
 	sd_event_source_disable_unref(m->cgroup.events);
 	m->cgroup.events = NULL;
 
-	cg_watch_forget(m->daemon->inotify.watch, managed_cookie(m));
+	cg_watch_forget(m->table->inotify->watch, managed_cookie(m));
 	reader_detach(m);
 	cg_close(m->cgroup.cg);
 	m->cgroup.cg = NULL;
@@ -42,30 +44,26 @@ static void managed_free(struct managed *m)
 	free(m);
 }
 
-void managed_table_init(struct unit_table *t, void (*on_memory_event)(struct managed *m))
-{
-	*t = (struct unit_table){.on_memory_event = on_memory_event};
-}
-
 void managed_pause_new(struct unit_table *t, bool paused)
 {
 	t->paused = paused;
 }
 
-void managed_free_all(struct daemon *d)
+void managed_free_all(struct unit_table *t)
 {
-	for (size_t i = 0; i < d->units.count; i++)
-		managed_free(d->units.items[i]);
-	free(d->units.items);
-	free(d->units.by_id);
-	d->units.items = d->units.by_id = NULL;
-	d->units.count = d->units.id_count = 0;
+	for (size_t i = 0; i < t->count; i++)
+		managed_free(t->items[i]);
+	free(t->items);
+	free(t->by_id);
+	plan_storage_free(&t->plans);
+	t->items = t->by_id = NULL;
+	t->count = t->id_count = 0;
 }
 
 /* A waiting call would be sent for a successor of the same name, while that one is created. */
 static void forget_call(struct managed *m)
 {
-	const struct unit_port *port = &m->daemon->pid1.port;
+	const struct unit_port *port = &m->pid1->port;
 
 	if (m->unit != NULL && port->forget != NULL)
 		port->forget(port->ctx, m->unit);
@@ -87,7 +85,7 @@ void managed_lost(struct managed *m)
 {
 	if (m->cgroup.cg == NULL)
 		return;
-	persist_keep_history(m->daemon, m);
+	persist_keep_history(m);
 	message_summed(m, true);
 	managed_close(m);
 	forget_call(m);
@@ -103,7 +101,7 @@ void managed_lost(struct managed *m)
 void managed_check_again(struct managed *m)
 {
 	if (m->kind == UNIT_KIND_UNIT)
-		pid1_need_list(&m->daemon->pid1);
+		pid1_need_list(m->pid1);
 	else
 		pod_scan_again(m->pod);
 }
@@ -139,27 +137,29 @@ static int table_add(struct unit_table *t, struct managed *m)
 	return 0;
 }
 
-struct managed *managed_new(struct daemon *d, const struct managed_names *names)
+struct managed *managed_new(struct unit_table *t, const struct managed_names *names)
 {
 	struct managed *m = calloc(1, sizeof *m);
 
 	if (m == NULL)
 		return NULL;
 	/* The ledger's entries do not include the new unit. */
-	node_memory_close(d);
-	m->daemon = d;
-	m->wake = &d->wake;
-	m->config = &d->config;
-	m->host = &d->host;
+	node_memory_close(t->memory);
+	m->table = t;
+	m->records = t->records;
+	m->pid1 = t->pid1;
+	m->wake = t->wake;
+	m->config = t->config;
+	m->host = t->host;
 	m->cgroup.slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
 	m->kind = names->kind;
-	m->paused = d->units.paused;
-	m->cgroup.lost_at = d->wake.now;
+	m->paused = t->paused;
+	m->cgroup.lost_at = t->wake->now;
 	m->state = UNIT_WAITING;
 
 	if (copy(names->name, &m->name) < 0 || copy(names->unit, &m->unit) < 0 ||
 	    copy(names->key, &m->key) < 0 || copy(names->history_key, &m->history_key) < 0 ||
-	    table_add(&d->units, m) < 0) {
+	    table_add(t, m) < 0) {
 		managed_free(m);
 		return NULL;
 	}
@@ -178,14 +178,14 @@ void managed_check_levels(struct managed *m)
 	reader_attach(m);
 	/* Watches of a level that is gone would never be removed. */
 	if (cg_inner_id(m->cgroup.cg) == 0)
-		cg_watch_forget(m->daemon->inotify.watch, managed_cookie(m));
-	cg_watch_limits(m->daemon->inotify.watch, m->cgroup.cg, managed_cookie(m));
+		cg_watch_forget(m->table->inotify->watch, managed_cookie(m));
+	cg_watch_limits(m->table->inotify->watch, m->cgroup.cg, managed_cookie(m));
 	drift_request_check(m);
 }
 
-struct managed *managed_by_id(const struct daemon *d, uint32_t id)
+struct managed *managed_by_id(const struct unit_table *t, uint32_t id)
 {
-	return id < d->units.id_count ? d->units.by_id[id] : NULL;
+	return id < t->id_count ? t->by_id[id] : NULL;
 }
 
 /* 0 is no cookie. */
@@ -194,19 +194,19 @@ uint64_t managed_cookie(const struct managed *m)
 	return (uint64_t)m->control.target + 1;
 }
 
-struct managed *managed_by_cookie(const struct daemon *d, uint64_t cookie)
+struct managed *managed_by_cookie(const struct unit_table *t, uint64_t cookie)
 {
-	return cookie != 0 && cookie <= UINT32_MAX ? managed_by_id(d, (uint32_t)(cookie - 1))
+	return cookie != 0 && cookie <= UINT32_MAX ? managed_by_id(t, (uint32_t)(cookie - 1))
 						   : NULL;
 }
 
 void managed_remove(struct managed *m)
 {
-	struct unit_table *t = &m->daemon->units;
+	struct unit_table *t = m->table;
 	size_t i = 0;
 
 	managed_close(m);
-	node_memory_forget(m->daemon, m->control.target);
+	node_memory_forget(m->table->memory, m->control.target);
 	while (t->items[i] != m)
 		i++;
 	t->items[i] = t->items[--t->count];

@@ -3,20 +3,23 @@
  * same laws hold for units and containers; a pod level follows its containers (pod_level.c). */
 #pragma once
 
+#include "agent/manage/messages.h"
 #include "agent/manage/parts.h"
+#include "agent/manage/plan_storage.h"
 #include "agent/view/view.h"
 #include "policy/control/control.h"
 #include "systemd/unit_props.h"
 
 struct config;
-struct daemon;
 struct host;
 struct pod;
 struct wakeup;
 
 struct managed {
-	struct daemon *daemon;
-	/* Parts of the daemon that are only read. */
+	struct unit_table *table; /* that it is in */
+	/* Parts of the table, as most functions of an entry need them. */
+	struct records *records;
+	struct pid1 *pid1;
 	const struct wakeup *wake;
 	const struct config *config;
 	const struct host *host;
@@ -67,17 +70,30 @@ struct arrival {
 	usec_t active_enter_usec;
 	struct unit_props props;
 };
+
 /* Containers and pod levels too. */
 struct unit_table {
 	struct managed **items; /* owned, in no lasting order */
 	struct managed **by_id; /* id_count of them; NULL: no entry has this id now */
 	uint32_t id_count;
 	size_t count;
+	/* What entries are sized by, and what they change with: set once, at the start. */
+	struct wakeup *wake;
+	const struct config *config;
+	struct host *host;
+	struct inotify *inotify;
+	struct reader *reader;
+	struct node_memory *memory;
+	struct pid1 *pid1;
+	struct records *records;
+	struct counters *tally;
+	struct pods *pods;                          /* whose levels are among the entries */
+	struct plan_storage plans;                  /* room for a step of every entry */
+	struct step_log steps;                      /* carried out, not logged yet */
 	bool paused;                                /* new ones too, by vscalectl pause */
 	void (*on_memory_event)(struct managed *m); /* memory.events of m had an event */
 };
 
-void managed_table_init(struct unit_table *t, void (*on_memory_event)(struct managed *m));
 /* Entries that are added from now on are paused, or not. */
 void managed_pause_new(struct unit_table *t, bool paused);
 /* reason: static text, or the pod's, which lives as long; NULL: none. */
@@ -85,7 +101,7 @@ void managed_set_state(struct managed *m, enum unit_state state, const char *rea
 /* The unit of a container that was attached to another cgroup. Takes unit over; NULL: none. */
 void managed_set_unit(struct managed *m, char *unit);
 /* NULL: no memory. */
-struct managed *managed_new(struct daemon *d, const struct managed_names *names);
+struct managed *managed_new(struct unit_table *t, const struct managed_names *names);
 /* The cgroup is gone; sizes and history stay for its successor. */
 void managed_lost(struct managed *m);
 /* Looks for the second level of its cgroup (cgroup/levels.h), which may come late. */
@@ -94,12 +110,12 @@ void managed_check_levels(struct managed *m);
 void managed_check_again(struct managed *m);
 /* The id of an entry does not change while it is in the table: control.target in plans and in the
  * ledger, and managed_cookie() in watches. The next new entry may get the id of a removed one. */
-struct managed *managed_by_id(const struct daemon *d, uint32_t id); /* NULL: there is none */
+struct managed *managed_by_id(const struct unit_table *t, uint32_t id); /* NULL: there is none */
 uint64_t managed_cookie(const struct managed *m);
-struct managed *managed_by_cookie(const struct daemon *d, uint64_t cookie); /* likewise */
+struct managed *managed_by_cookie(const struct unit_table *t, uint64_t cookie); /* likewise */
 /* Takes it out of the table. Not while a plan is being made, which may name it. */
 void managed_remove(struct managed *m);
-void managed_free_all(struct daemon *d);
+void managed_free_all(struct unit_table *t);
 
 /* Closes its cgroup and everything that depends on it. */
 void managed_close(struct managed *m);

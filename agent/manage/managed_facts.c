@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Queries on one entry of the table; nothing is changed. */
 #include "agent/manage/managed_facts.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/config/config.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/pid1.h"
 #include "cgroup/levels.h"
 #include <string.h>
 
-struct managed *managed_find(const struct daemon *d, const char *name)
+struct managed *managed_find(const struct unit_table *t, const char *name)
 {
-	for (size_t i = 0; i < d->units.count; i++)
-		if (strcmp(d->units.items[i]->name, name) == 0)
-			return d->units.items[i];
+	for (size_t i = 0; i < t->count; i++)
+		if (strcmp(t->items[i]->name, name) == 0)
+			return t->items[i];
 	return NULL;
 }
 
-struct managed *managed_of_unit(const struct daemon *d, const char *unit)
+struct managed *managed_of_unit(const struct unit_table *t, const char *unit)
 {
-	for (size_t i = 0; i < d->units.count; i++)
-		if (d->units.items[i]->unit != NULL && strcmp(d->units.items[i]->unit, unit) == 0)
-			return d->units.items[i];
+	for (size_t i = 0; i < t->count; i++)
+		if (t->items[i]->unit != NULL && strcmp(t->items[i]->unit, unit) == 0)
+			return t->items[i];
 	return NULL;
 }
 
 const struct policy_rule *managed_rule(const struct managed *m)
 {
 	if (m->kind == UNIT_KIND_UNIT)
-		return config_rule_for(&m->daemon->config, m->name);
+		return config_rule_for(m->config, m->name);
 	return m->container.annotated ? &m->container.rule.rule : NULL;
 }
 
 bool managed_call_pending(const struct managed *m)
 {
-	const struct unit_port *port = &m->daemon->pid1.port;
+	const struct unit_port *port = &m->pid1->port;
 
 	return m->unit != NULL && port->pending != NULL && port->pending(port->ctx, m->unit);
 }

@@ -5,14 +5,14 @@
 #include "policy/types/limits.h"
 #include "systemd/unit_props.h"
 
-struct daemon;
 struct managed;
 struct policy_rule;
+struct unit_table;
 struct usage;
 
-struct managed *managed_find(const struct daemon *d, const char *name);
+struct managed *managed_find(const struct unit_table *t, const char *name);
 /* By the systemd unit that holds its properties. */
-struct managed *managed_of_unit(const struct daemon *d, const char *unit);
+struct managed *managed_of_unit(const struct unit_table *t, const char *unit);
 /* Its rule by the present configuration and annotations; NULL: it is not managed. Borrowed. */
 const struct policy_rule *managed_rule(const struct managed *m);
 /* Has PID 1 still to answer a property call by vscaled? */

@@ -2,9 +2,12 @@
 /* From what happened to the journal. */
 #include "agent/manage/messages.h"
 #include "agent/base/escape.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/config/config.h"
+#include "agent/journal/event.h"
+#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/wake.h"
 #include "agent/view/decision_text.h"
 #include "agent/view/human.h"
 #include <stdio.h>
@@ -37,15 +40,14 @@ void message_step(struct managed *m, const struct change *s, int outcome,
 		  const usec_t took[SINCE_COUNT])
 {
 	const struct control_resource *res = &m->control.resource[knobs[s->knob].resource];
-	struct daemon *d = m->daemon;
 
 	if (outcome >= 0 &&
 	    (!has_entry(s) || s->reason == REASON_DRIFT || outcome == APPLY_GONE ||
 	     (outcome == APPLY_UNCHANGED && !reason_sets_limit((enum reason)s->reason))))
 		return;
-	if (d->steps.count == DONE_STEPS_MAX)
-		message_steps(d);
-	d->steps.items[d->steps.count++] = (struct done_step){
+	if (m->table->steps.count == DONE_STEPS_MAX)
+		message_steps(m->table);
+	m->table->steps.items[m->table->steps.count++] = (struct done_step){
 		.unit = m,
 		.step = *s,
 		.why = outcome == APPLY_DONE || outcome == APPLY_UNCHANGED ? res->last
@@ -144,11 +146,11 @@ static void write_step(const struct done_step *done)
 	}
 }
 
-void message_steps(struct daemon *d)
+void message_steps(struct unit_table *t)
 {
-	for (size_t i = 0; i < d->steps.count; i++)
-		write_step(&d->steps.items[i]);
-	d->steps.count = 0;
+	for (size_t i = 0; i < t->steps.count; i++)
+		write_step(&t->steps.items[i]);
+	t->steps.count = 0;
 }
 
 void message_headroom(struct managed *m, uint64_t to)
@@ -308,7 +310,7 @@ void message_managed(struct managed *m)
 void message_gone(struct managed *m)
 {
 	/* What was written to it was written before. */
-	message_steps(m->daemon);
+	message_steps(m->table);
 	if (m->kind != UNIT_KIND_POD)
 		event_unit_gone(&(struct unit_event){.who = who_is(m)});
 }
@@ -342,10 +344,10 @@ void message_property_failed(struct managed *m, int error, usec_t span)
 		&(struct unit_event){.who = who_is(m), .error = error, .span_usec = span});
 }
 
-void message_unsaved_baseline(struct daemon *d, int error)
+void message_unsaved_baseline(struct unit_table *t, int error)
 {
-	for (size_t i = 0; i < d->units.count; i++) {
-		struct managed *m = d->units.items[i];
+	for (size_t i = 0; i < t->count; i++) {
+		struct managed *m = t->items[i];
 
 		if (m->cgroup.cg == NULL || m->originals.saved || m->originals.unsaved_reported ||
 		    m->control.rule.mode == MODE_OFF)
@@ -353,7 +355,7 @@ void message_unsaved_baseline(struct daemon *d, int error)
 		m->originals.unsaved_reported = true;
 		event_baseline_unsaved(&(struct unit_event){
 			.who = who_is(m),
-			.file = d->config.paths.state_dir,
+			.file = t->config->paths.state_dir,
 			.error = error,
 		});
 	}

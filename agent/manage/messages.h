@@ -8,9 +8,9 @@
 #include "policy/laws/drift.h"
 
 struct config_errors;
-struct daemon;
 struct managed;
 struct pod;
+struct unit_table;
 
 /* A step that was carried out; it is logged when all steps are done. */
 struct done_step {
@@ -29,7 +29,7 @@ struct step_log {
 /* took: of a raise, else zeros. The message is kept until message_steps(). */
 void message_step(struct managed *m, const struct change *s, int outcome,
 		  const usec_t took[SINCE_COUNT]);
-void message_steps(struct daemon *d);
+void message_steps(struct unit_table *t);
 /* memory.max was found above what is held, and is held again: drift_take_back(). */
 void message_taken_back(struct managed *m, uint64_t from, uint64_t to);
 /* Reports sums that are old enough; now: every sum. */
@@ -55,7 +55,7 @@ void message_originals_unknown(struct managed *m, const char *why);
 /* Its cgroup is that of another container of the pod. */
 void message_released(struct managed *m, const char *owner);
 void message_property_failed(struct managed *m, int error, usec_t span);
-void message_unsaved_baseline(struct daemon *d, int error);
+void message_unsaved_baseline(struct unit_table *t, int error);
 void message_restored(struct managed *m, const struct restore_result *result,
 		      const struct limits *before);
 /* The same for a unit that is not in the table. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/manage/node_memory.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/config/config.h"
+#include "agent/journal/event.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
@@ -19,16 +20,16 @@
 /* The most entries that return unused grants in one wake-up. */
 #define ASKS_MAX 16
 
-static void report_unread(struct daemon *d, int error)
+static void report_unread(struct node_memory *n, int error)
 {
-	if (!d->memory.reported)
+	if (!n->reported)
 		event_node_memory_unread(&(struct daemon_event){.error = error});
-	d->memory.reported = true;
+	n->reported = true;
 }
 
-void node_memory_init(struct node_memory *n)
+void node_memory_init(struct node_memory *n, struct unit_table *units)
 {
-	*n = (struct node_memory){.fd = -1};
+	*n = (struct node_memory){.units = units, .fd = -1};
 }
 
 void node_memory_set_kubelet(struct node_memory *n)
@@ -36,34 +37,34 @@ void node_memory_set_kubelet(struct node_memory *n)
 	n->kubelet = true;
 }
 
-void node_memory_start(struct daemon *d, const char *root)
+void node_memory_start(struct node_memory *n, const char *root)
 {
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof path, "%s/meminfo", root != NULL ? root : ROOT);
-	d->memory.fd = open(path, O_RDONLY | O_CLOEXEC);
-	d->memory.reads.base = LIMIT_MAX;
-	if (d->memory.fd < 0 && root == NULL)
-		report_unread(d, -errno);
+	n->fd = open(path, O_RDONLY | O_CLOEXEC);
+	n->reads.base = LIMIT_MAX;
+	if (n->fd < 0 && root == NULL)
+		report_unread(n, -errno);
 }
 
-void node_memory_stop(struct daemon *d)
+void node_memory_stop(struct node_memory *n)
 {
-	if (d->memory.fd >= 0)
-		close(d->memory.fd);
-	free(d->memory.entries);
+	if (n->fd >= 0)
+		close(n->fd);
+	free(n->entries);
 }
 
-void node_memory_close(struct daemon *d)
+void node_memory_close(struct node_memory *n)
 {
-	d->memory.open = false;
+	n->open = false;
 }
 
-void node_memory_forget(struct daemon *d, uint32_t id)
+void node_memory_forget(struct node_memory *n, uint32_t id)
 {
-	node_memory_close(d);
-	for (size_t i = 0; i < d->units.count; i++) {
-		struct ledger_verdict *v = &d->units.items[i]->control.denial.verdict;
+	node_memory_close(n);
+	for (size_t i = 0; i < n->units->count; i++) {
+		struct ledger_verdict *v = &n->units->items[i]->control.denial.verdict;
 
 		if (v->kept_for == id)
 			v->kept_for = LEDGER_NO_ENTRY;
@@ -89,7 +90,7 @@ static bool is_out(const struct managed *m)
 	return m == NULL || m->kind == UNIT_KIND_POD || has_ended(m);
 }
 
-static void fill_entry(const struct daemon *d, const struct managed *m, struct ledger_entry *ret)
+static void fill_entry(const struct managed *m, struct ledger_entry *ret)
 {
 
 	if (is_out(m)) {
@@ -97,18 +98,16 @@ static void fill_entry(const struct daemon *d, const struct managed *m, struct l
 		return;
 	}
 	if (m->cgroup.cg == NULL) {
-		control_ledger_waiting(&m->control, d->wake.now, ret);
+		control_ledger_waiting(&m->control, m->wake->now, ret);
 		return;
 	}
-	control_ledger_entry(&m->control, &d->config.tuning, d->wake.now, ret);
+	control_ledger_entry(&m->control, &m->config->tuning, m->wake->now, ret);
 }
 
-static bool fill_entries(struct daemon *d)
+static bool fill_entries(struct node_memory *n)
 {
-	struct node_memory *n = &d->memory;
-
-	if (n->capacity < d->units.id_count) {
-		size_t want = MAX(2 * n->capacity, d->units.id_count);
+	if (n->capacity < n->units->id_count) {
+		size_t want = MAX(2 * n->capacity, n->units->id_count);
 		void *grown = reallocarray(n->entries, want, sizeof *n->entries);
 
 		if (grown == NULL)
@@ -116,42 +115,40 @@ static bool fill_entries(struct daemon *d)
 		n->entries = grown;
 		n->capacity = want;
 	}
-	for (uint32_t i = 0; i < d->units.id_count; i++)
-		fill_entry(d, managed_by_id(d, i), &n->entries[i]);
+	for (uint32_t i = 0; i < n->units->id_count; i++)
+		fill_entry(managed_by_id(n->units, i), &n->entries[i]);
 	return true;
 }
 
-static bool read_node(struct daemon *d)
+static bool read_node(struct node_memory *n)
 {
-	struct node_memory *n = &d->memory;
 	struct meminfo read;
 	int r = n->fd < 0 ? -EBADF : meminfo_read(n->fd, &read);
 
 	if (r < 0) {
 		if (n->fd >= 0)
-			report_unread(d, r);
+			report_unread(n, r);
 		return false;
 	}
 	n->reported = false;
 	n->read = read;
-	ledger_supply(&d->config.tuning.node, read.total, read.available,
+	ledger_supply(&n->units->config->tuning.node, read.total, read.available,
 		      n->kubelet ? read.kubelet_available : LIMIT_MAX, &n->supply);
 	return true;
 }
 
-static struct ledger *open_ledger(struct daemon *d)
+static struct ledger *open_ledger(struct node_memory *n)
 {
-	struct node_memory *n = &d->memory;
 	struct ledger_node figures;
 
-	if (n->open && n->ledger.count == d->units.id_count)
+	if (n->open && n->ledger.count == n->units->id_count)
 		return &n->ledger;
-	n->open = read_node(d) && fill_entries(d);
+	n->open = read_node(n) && fill_entries(n);
 	if (!n->open)
 		return NULL;
 	figures = n->supply;
 	figures.available = ledger_read(&n->reads, &n->ledger, figures.available);
-	ledger_begin(&n->ledger, &figures, n->entries, d->units.id_count);
+	ledger_begin(&n->ledger, &figures, n->entries, n->units->id_count);
 	return &n->ledger;
 }
 
@@ -163,22 +160,20 @@ static bool can_grow(const struct managed *m)
 
 struct ledger *node_memory_for(const struct managed *m)
 {
-	struct daemon *d = m->daemon;
 
-	return d->config.tuning.node.count && can_grow(m) ? open_ledger(d) : NULL;
+	return m->config->tuning.node.count && can_grow(m) ? open_ledger(m->table->memory) : NULL;
 }
 
-void node_memory_expect(struct daemon *d, bool hot)
+void node_memory_expect(struct node_memory *n, bool hot)
 {
-	for (size_t i = 0; i < d->units.count && !d->memory.open; i++)
-		if (!hot || control_hot(&d->units.items[i]->control))
-			node_memory_for(d->units.items[i]);
+	for (size_t i = 0; i < n->units->count && !n->open; i++)
+		if (!hot || control_hot(&n->units->items[i]->control))
+			node_memory_for(n->units->items[i]);
 }
 
-void node_memory_balance(struct daemon *d, struct plan *plan)
+void node_memory_balance(struct node_memory *n, struct plan *plan)
 {
-	struct node_memory *n = &d->memory;
-	struct control_context x = daemon_context(d, plan);
+	struct control_context x = daemon_context(n->units, plan);
 	struct ledger_ask asks[ASKS_MAX];
 	uint32_t count;
 
@@ -187,7 +182,7 @@ void node_memory_balance(struct daemon *d, struct plan *plan)
 	ledger_passed(&n->reads, &n->ledger, n->supply.available);
 	count = ledger_cancel(&n->ledger, asks, ASKS_MAX);
 	for (uint32_t i = 0; i < count; i++) {
-		struct managed *m = managed_by_id(d, asks[i].entry);
+		struct managed *m = managed_by_id(n->units, asks[i].entry);
 
 		if (m == NULL)
 			continue;

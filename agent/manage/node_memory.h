@@ -5,12 +5,13 @@
 #include "cgroup/meminfo.h"
 #include "policy/laws/ledger.h"
 
-struct daemon;
 struct managed;
 struct plan;
+struct unit_table;
 
 /* Zeroed but for the descriptor: not counted. */
 struct node_memory {
+	struct unit_table *units;
 	int fd;        /* /proc/meminfo; -1: there is none */
 	bool open;     /* in this wake-up */
 	bool reported; /* reported that it cannot be read */
@@ -23,22 +24,22 @@ struct node_memory {
 	struct ledger_node supply; /* with it */
 };
 
-void node_memory_init(struct node_memory *n);
+void node_memory_init(struct node_memory *n, struct unit_table *units);
 /* There is a kubelet. */
 void node_memory_set_kubelet(struct node_memory *n);
 /* root NULL: the host's own. No file: growth is not counted, and that is reported. */
-void node_memory_start(struct daemon *d, const char *root);
-void node_memory_stop(struct daemon *d);
+void node_memory_start(struct node_memory *n, const char *root);
+void node_memory_stop(struct node_memory *n);
 /* A wake-up begins: what was read before is out of date. */
-void node_memory_close(struct daemon *d);
+void node_memory_close(struct node_memory *n);
 /* The entry of this id is removed, and another may get the id: no verdict names it any more. */
-void node_memory_forget(struct daemon *d, uint32_t id);
+void node_memory_forget(struct node_memory *n, uint32_t id);
 /* Before memory is raised: reads the file, once in a wake-up. NULL: nothing is counted. */
 struct ledger *node_memory_for(const struct managed *m);
 /* The same before a pass over all, when one of them can grow; hot: only when one of them grows. */
-void node_memory_expect(struct daemon *d, bool hot);
+void node_memory_expect(struct node_memory *n, bool hot);
 /* After the pass over all: unused grants that others need are taken back. */
-void node_memory_balance(struct daemon *d, struct plan *plan);
+void node_memory_balance(struct node_memory *n, struct plan *plan);
 /* Grants a limit that an external writer has written; false: the node lacks the memory. */
 bool node_memory_take(const struct managed *m, uint64_t limit);
 

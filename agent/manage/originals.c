@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/manage/originals.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/persist.h"
 
 void originals_begin(struct managed *m, const struct baseline *record, bool touched)
 {
-	const struct records *r = &m->daemon->records;
+	const struct records *r = m->records;
 
 	m->originals.change = r->changes;
 	m->originals.saved = record != NULL && r->on_disk == r->changes;

@@ -3,10 +3,14 @@
 #include "agent/manage/persist.h"
 #include "agent/base/drop.h"
 #include "agent/base/footprint.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/config/config.h"
+#include "agent/journal/event.h"
+#include "agent/manage/host.h"
 #include "agent/manage/lift.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/wake.h"
+#include "agent/metrics/counters.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,72 +20,71 @@
 /* A file that exists while the records are not complete, for a restart in that time. */
 #define LOST_FILE "originals-lost"
 
-static int mark_make(const struct daemon *d)
+static int mark_make(const struct records *records)
 {
 	OWN(drop_fd)
-	int fd = openat(d->records.dir, LOST_FILE, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-			0600);
+	int fd = openat(records->dir, LOST_FILE, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	return fd < 0 || fsync(fd) < 0 || fsync(d->records.dir) < 0 ? -errno : 0;
+	return fd < 0 || fsync(fd) < 0 || fsync(records->dir) < 0 ? -errno : 0;
 }
 
 /* Reported again only when the error is another one. */
-static void mark_result(struct daemon *d, int r)
+static void mark_result(struct records *records, int r)
 {
-	if (r < 0 && r != d->records.lost_mark_error)
+	if (r < 0 && r != records->lost_mark_error)
 		event_state_unsaved(&(struct daemon_event){.file = LOST_FILE, .error = r});
-	d->records.lost_mark_error = r;
+	records->lost_mark_error = r;
 }
 
 /* Without the mark no record may go to disk: the next start would take them for all. */
-static int mark_make_due(struct daemon *d)
+static int mark_make_due(struct records *records)
 {
-	int r = d->records.lost_mark_due ? mark_make(d) : 0;
+	int r = records->lost_mark_due ? mark_make(records) : 0;
 
-	if (!d->records.lost_mark_due)
+	if (!records->lost_mark_due)
 		return 0;
-	mark_result(d, r);
-	d->records.lost_mark_due = r < 0;
+	mark_result(records, r);
+	records->lost_mark_due = r < 0;
 	return r;
 }
 
-static void note_lost(struct daemon *d, bool lost)
+static void note_lost(struct records *records, bool lost)
 {
-	d->records.originals_lost =
-		lost || faccessat(d->records.dir, LOST_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-	d->records.lost_mark_due = lost;
-	(void)mark_make_due(d);
+	records->originals_lost =
+		lost || faccessat(records->dir, LOST_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	records->lost_mark_due = lost;
+	(void)mark_make_due(records);
 }
 
 /* All records are on disk. */
-static void mark_end(struct daemon *d)
+static void mark_end(struct records *records)
 {
-	int r = unlinkat(d->records.dir, LOST_FILE, 0) < 0 && errno != ENOENT ? -errno : 0;
+	int r = unlinkat(records->dir, LOST_FILE, 0) < 0 && errno != ENOENT ? -errno : 0;
 
-	d->records.lost_mark_ends = false;
-	mark_result(d, r);
+	records->lost_mark_ends = false;
+	mark_result(records, r);
 	if (r < 0)
 		return;
-	d->records.originals_lost = false;
-	d->records.lost_mark_due = false;
+	records->originals_lost = false;
+	records->lost_mark_due = false;
 }
 
-static void mark_end_due(struct daemon *d)
+static void mark_end_due(struct records *records)
 {
-	if (d->records.lost_mark_ends && d->records.on_disk == d->records.changes)
-		mark_end(d);
+	if (records->lost_mark_ends && records->on_disk == records->changes)
+		mark_end(records);
 }
 
-void persist_originals_found(struct daemon *d)
+void persist_originals_found(struct records *records)
 {
-	d->records.lost_mark_ends = true;
-	persist_baselines(d);
-	mark_end_due(d);
+	records->lost_mark_ends = true;
+	persist_baselines(records);
+	mark_end_due(records);
 }
 
-void persist_init(struct records *r)
+void persist_init(struct records *r, struct unit_table *units)
 {
-	*r = (struct records){.dir = -1};
+	*r = (struct records){.units = units, .dir = -1};
 	saver_init(&r->saver);
 }
 
@@ -113,65 +116,62 @@ int persist_put(struct records *r, const struct baseline *b)
 	return result;
 }
 
-void persist_use_folder(struct daemon *d, int fd)
+void persist_use_folder(struct records *r, int fd)
 {
-	struct records *r = &d->records;
-
 	if (r->dir >= 0) {
 		close(r->dir);
 		persist_changed(r);
 		r->lost_mark_due = r->originals_lost;
-		r->next_save = d->wake.now;
+		r->next_save = r->units->wake->now;
 	}
 	r->dir = fd;
 }
 
-int persist_load(struct daemon *d)
+int persist_load(struct records *records)
 {
 	char aside[STATE_ASIDE_MAX] = "";
-	int r = baseline_load(d->records.dir, aside, &d->records.baselines);
+	int r = baseline_load(records->dir, aside, &records->baselines);
 
 	if (aside[0] != '\0' || (r < 0 && r != -ENOENT))
 		event_state_damaged(&(struct daemon_event){
 			.file = baseline_state.name, .detail = aside, .error = r});
 	if (r == -ENOMEM)
 		return r;
-	note_lost(d, r < 0 && config_cluster_wanted(&d->config.kubernetes));
+	note_lost(records, r < 0 && config_cluster_wanted(&records->units->config->kubernetes));
 	aside[0] = '\0';
-	r = history_load(d->records.dir, aside, &d->records.histories);
+	r = history_load(records->dir, aside, &records->histories);
 	if (r < 0 && r != -ENOENT)
 		event_state_damaged(&(struct daemon_event){
 			.file = history_state.name, .detail = aside, .error = r});
-	d->records.next_save = d->wake.now + d->config.clocks.state_usec;
+	records->next_save = records->units->wake->now + records->units->config->clocks.state_usec;
 	return r == -ENOMEM ? r : 0;
 }
 
 /* --- saving --- */
 
-static void save_result(struct daemon *d, const char *name, int r)
+static void save_result(struct records *records, const char *name, int r)
 {
-	bool changed = r != d->records.save_error;
+	bool changed = r != records->save_error;
 
-	d->records.save_error = r;
-	counters_saved(&d->tally, r == 0);
+	records->save_error = r;
+	counters_saved(records->units->tally, r == 0);
 	if (r == 0) {
-		snprintf(d->records.result, sizeof d->records.result, "ok");
-		d->records.saved_real = d->wake.now_real;
+		snprintf(records->result, sizeof records->result, "ok");
+		records->saved_real = records->units->wake->now_real;
 		return;
 	}
-	snprintf(d->records.result, sizeof d->records.result, "%s: %s", name, strerror(-r));
+	snprintf(records->result, sizeof records->result, "%s: %s", name, strerror(-r));
 	if (changed)
 		event_state_unsaved(&(struct daemon_event){.file = name, .error = r});
 }
 
 /* Every unit whose record is on disk may be written to. True: one more than before. */
-static bool mark_saved(struct daemon *d)
+static bool mark_saved(struct records *r)
 {
-	const struct records *r = &d->records;
 	bool more = false;
 
-	for (size_t i = 0; i < d->units.count; i++) {
-		struct managed *m = d->units.items[i];
+	for (size_t i = 0; i < r->units->count; i++) {
+		struct managed *m = r->units->items[i];
 		bool before = m->originals.saved;
 
 		m->originals.saved = baseline_find(&r->baselines, m->key) != NULL &&
@@ -182,10 +182,10 @@ static bool mark_saved(struct daemon *d)
 	return more;
 }
 
-static void baselines_failed(struct daemon *d, int error)
+static void baselines_failed(struct records *records, int error)
 {
-	message_unsaved_baseline(d, error);
-	snprintf(d->records.result, sizeof d->records.result, "%s: %s", baseline_state.name,
+	message_unsaved_baseline(records->units, error);
+	snprintf(records->result, sizeof records->result, "%s: %s", baseline_state.name,
 		 strerror(-error));
 }
 
@@ -197,111 +197,109 @@ static int give_baselines(struct records *r)
 	return error < 0 ? error : saver_put(&r->saver, SAVE_ORIGINALS, r->dir, &save);
 }
 
-void persist_baselines(struct daemon *d)
+void persist_baselines(struct records *records)
 {
-	struct records *records = &d->records;
 	int r;
 
 	/* On a node that is not supported nothing was loaded: the file is all there is. */
-	if (d->host.unsupported != NULL)
+	if (records->units->host->unsupported != NULL)
 		return;
-	lift_keep(records, d->config.paths.runtime_dir);
-	r = mark_make_due(d);
+	lift_keep(records, records->units->config->paths.runtime_dir);
+	r = mark_make_due(records);
 	if (!persist_is_dirty(records) || saver_busy(&records->saver, SAVE_ORIGINALS))
 		return;
 	if (r == 0)
 		r = give_baselines(records);
 	if (r < 0) {
-		baselines_failed(d, r);
+		baselines_failed(records, r);
 		return;
 	}
 	records->given = records->changes;
-	persist_saved(d);
+	persist_saved(records);
 }
 
-static bool baselines_saved(struct daemon *d, int result)
+static bool baselines_saved(struct records *r, int result)
 {
-	struct records *r = &d->records;
-
 	if (result < 0) {
 		r->given = r->on_disk;
-		baselines_failed(d, result);
+		baselines_failed(r, result);
 		return false;
 	}
 	r->on_disk = r->given;
-	mark_end_due(d);
-	return mark_saved(d);
+	mark_end_due(r);
+	return mark_saved(r);
 }
 
-bool persist_saved(struct daemon *d)
+bool persist_saved(struct records *records)
 {
-	struct saver *s = &d->records.saver;
+	struct saver *s = &records->saver;
 	bool more = false;
 	int r;
 
 	if (saver_take(s, SAVE_HISTORY, &r))
-		save_result(d, history_state.name, r);
+		save_result(records, history_state.name, r);
 	if (saver_take(s, SAVE_ORIGINALS, &r))
-		more = baselines_saved(d, r);
+		more = baselines_saved(records, r);
 	return more;
 }
 
-int persist_restore(struct daemon *d, const struct restore *how, const char *name,
+int persist_restore(struct records *records, const struct restore *how, const char *name,
 		    restore_each_fn *each, void *arg)
 {
-	int r = restore_set(how, &d->records.baselines, name, each, arg);
+	int r = restore_set(how, &records->baselines, name, each, arg);
 
 	if (r >= 0) {
-		persist_changed(&d->records);
-		persist_baselines(d);
+		persist_changed(records);
+		persist_baselines(records);
 	}
 	return r;
 }
 
 /* What is live is in the table of units: a second copy in the store is only memory. */
-static void forget_live(struct daemon *d)
+static void forget_live(struct records *records)
 {
-	for (size_t i = 0; i < d->units.count; i++)
-		if (d->units.items[i]->cgroup.cg != NULL && d->units.items[i]->history_key != NULL)
-			history_store_remove(&d->records.histories, d->units.items[i]->history_key);
+	for (size_t i = 0; i < records->units->count; i++)
+		if (records->units->items[i]->cgroup.cg != NULL &&
+		    records->units->items[i]->history_key != NULL)
+			history_store_remove(&records->histories,
+					     records->units->items[i]->history_key);
 }
 
-static void give_history(struct daemon *d)
+static void give_history(struct records *records)
 {
-	struct records *records = &d->records;
 	struct save save = {.files = {&history_state}};
 	int r;
 
 	/* It is still being written: the next save has it. */
 	if (saver_busy(&records->saver, SAVE_HISTORY))
 		return;
-	history_store_prune(&records->histories, d->wake.now_real);
+	history_store_prune(&records->histories, records->units->wake->now_real);
 	r = history_encode(&records->histories, &save.body, &save.len);
 	if (r == 0)
 		r = saver_put(&records->saver, SAVE_HISTORY, records->dir, &save);
 	if (r < 0)
-		save_result(d, history_state.name, r);
-	persist_saved(d);
+		save_result(records, history_state.name, r);
+	persist_saved(records);
 }
 
-void persist_save(struct daemon *d)
+void persist_save(struct records *records)
 {
-	if (d->host.unsupported != NULL)
+	if (records->units->host->unsupported != NULL)
 		return;
-	d->records.next_save = d->wake.now + d->config.clocks.state_usec;
-	for (size_t i = 0; i < d->units.count; i++)
-		if (d->units.items[i]->cgroup.cg != NULL)
-			persist_keep_history(d, d->units.items[i]);
-	give_history(d);
-	forget_live(d);
-	persist_baselines(d);
+	records->next_save = records->units->wake->now + records->units->config->clocks.state_usec;
+	for (size_t i = 0; i < records->units->count; i++)
+		if (records->units->items[i]->cgroup.cg != NULL)
+			persist_keep_history(records->units->items[i]);
+	give_history(records);
+	forget_live(records);
+	persist_baselines(records);
 	/* The text of all records is the largest allocation. */
 	footprint_trim();
 }
 
-void persist_end(struct daemon *d)
+void persist_end(struct records *records)
 {
-	saver_stop(&d->records.saver);
-	persist_saved(d);
-	persist_save(d);
+	saver_stop(&records->saver);
+	persist_saved(records);
+	persist_save(records);
 }

@@ -9,6 +9,7 @@
 
 /* The records, and what of them is still to be written. */
 struct records {
+	struct unit_table *units;
 	int dir; /* the state folder; -1: not open */
 	struct baseline_set baselines;
 	struct history_store histories; /* as of the last save */
@@ -31,10 +32,10 @@ struct records {
 };
 
 struct arrival;
-struct daemon;
 struct managed;
+struct unit_table;
 
-void persist_init(struct records *r);
+void persist_init(struct records *r, struct unit_table *units);
 void persist_free(struct records *r);
 /* They were changed: persist_baselines() saves them. */
 void persist_changed(struct records *r);
@@ -42,64 +43,63 @@ bool persist_is_dirty(const struct records *r);
 /* Adds or replaces a record: baseline_put(). It is written by persist_baselines(). */
 int persist_put(struct records *r, const struct baseline *b);
 /* restore_set() with these records, which are written after it. */
-int persist_restore(struct daemon *d, const struct restore *how, const char *name,
+int persist_restore(struct records *records, const struct restore *how, const char *name,
 		    restore_each_fn *each, void *arg);
 /* The state folder is this one from now on; takes fd. Everything is written to it once more. */
-void persist_use_folder(struct daemon *d, int fd);
-int persist_load(struct daemon *d);
-void persist_save(struct daemon *d);
+void persist_use_folder(struct records *records, int fd);
+int persist_load(struct records *records);
+void persist_save(struct records *records);
 /* The saver has ended a save. True: something that waited for its record may be written now. */
-bool persist_saved(struct daemon *d);
+bool persist_saved(struct records *records);
 /* Waits until all is on disk, and goes on without the saver's thread. */
-void persist_end(struct daemon *d);
+void persist_end(struct records *records);
 /* All lost originals are known again, or their pods are gone. The mark of the loss is removed once
  * the originals are on disk; else nothing changes. */
-void persist_originals_found(struct daemon *d);
+void persist_originals_found(struct records *records);
 /* It was attached to its cgroup: its record, if any, names that cgroup. */
-void persist_follow(struct daemon *d, const struct managed *m);
+void persist_follow(const struct managed *m);
 /* Records the originals of a pod level that come from another source than its cgroup. */
-void persist_level(struct daemon *d, const struct managed *m, const struct limits *was);
+void persist_level(const struct managed *m, const struct limits *was);
 /* Records the originals of a unit that may be written to. */
-void persist_baseline(struct daemon *d, struct managed *m, const struct arrival *a);
+void persist_baseline(struct managed *m, const struct arrival *a);
 /* systemd has reported what it held before vscaled: corrects originals that were recorded on a
  * guess. */
-void persist_stored(struct daemon *d, const struct managed *m);
+void persist_stored(const struct managed *m);
 /* Gives changed records to the saver; until they are on disk, new units are not written to. When it
  * returns the runtime folder has them: nothing is sent that a restart would take for another's. */
-void persist_baselines(struct daemon *d);
-bool persist_has(const struct daemon *d, const struct managed *m);
+void persist_baselines(struct records *records);
+bool persist_has(const struct managed *m);
 /* Records whether the pod's spec holds values that vscaled sent. */
-void persist_ratified(struct daemon *d, const struct managed *m, bool ratified);
+void persist_ratified(const struct managed *m, bool ratified);
 /* Records what is sent to the API server, and what the spec has at that time: another value that is
  * found there later is the owner's. */
-void persist_sent(struct daemon *d, const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
+void persist_sent(const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
 		  const uint64_t over[RESOURCE_COUNT]);
 /* What is on record of that; 0: none, or not known. */
 void persist_last_sent(const struct managed *m, enum resource r, uint64_t *ret_sent,
 		       uint64_t *ret_over);
-bool persist_is_ratified(const struct daemon *d, const struct managed *m);
+bool persist_is_ratified(const struct managed *m);
 /* What the container requested before vscaled; `present` where nothing is on record. */
 uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present);
 /* Its limit before vscaled, likewise. */
 uint64_t persist_original_limit(const struct managed *m, enum resource r, uint64_t present);
 /* The originals of a unit that will not come back. */
-void persist_forget(struct daemon *d, const struct managed *m);
+void persist_forget(const struct managed *m);
 /* The cgroup on record turned out to be another container's. */
-void persist_left_cgroup(struct daemon *d, const struct managed *m);
+void persist_left_cgroup(const struct managed *m);
 /* Records memory.high of an external writer for whom the laws are suspended: it is not to be lifted
  * as ours. */
-void persist_external_high(struct daemon *d, const struct managed *m, uint64_t mem_high);
+void persist_external_high(const struct managed *m, uint64_t mem_high);
 /* Records the CPU limit to restore after a startup boost, in millicores; 0: no boost. True: a new
  * limit was recorded. */
-bool persist_boost_base(struct daemon *d, struct managed *m, uint64_t milli);
+bool persist_boost_base(struct managed *m, uint64_t milli);
 /* That limit is on disk: the boost may be written. */
-bool persist_has_boost_base(const struct daemon *d, const struct managed *m);
+bool persist_has_boost_base(const struct unit_table *t, const struct managed *m);
 /* The owner's new value has become the original (adopted). */
-void persist_adopted(struct daemon *d, const struct managed *m, enum resource r);
+void persist_adopted(const struct managed *m, enum resource r);
 /* The same of the request: millicores, bytes. */
-void persist_adopted_request(struct daemon *d, const struct managed *m, enum resource r,
-			     uint64_t value);
+void persist_adopted_request(const struct managed *m, enum resource r, uint64_t value);
 /* Loads the unit's history from the store. */
-void persist_adopt_history(struct daemon *d, struct managed *m);
+void persist_adopt_history(struct managed *m);
 /* Writes the unit's history to the store. */
-void persist_keep_history(struct daemon *d, const struct managed *m);
+void persist_keep_history(const struct managed *m);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The records of original values: made, changed, removed; persist_baselines() saves them. */
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/wake.h"
 #include "systemd/unit_sync.h"
 #include <stdio.h>
 #include <string.h>
 
 /* Where a container runs now, for a restore without the daemon. */
-static void follow_cgroup(struct daemon *d, const struct managed *m, struct baseline *old)
+static void follow_cgroup(const struct managed *m, struct baseline *old)
 {
 	struct baseline b = *old;
 
@@ -22,29 +22,29 @@ static void follow_cgroup(struct daemon *d, const struct managed *m, struct base
 	b.unit = m->unit;
 	b.shown = m->name;
 	b.cgroup_inode = cg_id(m->cgroup.cg);
-	if (baseline_put(&d->records.baselines, &b) == 0)
-		persist_changed(&d->records);
+	if (baseline_put(&m->records->baselines, &b) == 0)
+		persist_changed(m->records);
 }
 
-void persist_follow(struct daemon *d, const struct managed *m)
+void persist_follow(const struct managed *m)
 {
-	struct baseline *b = baseline_find(&d->records.baselines, m->key);
+	struct baseline *b = baseline_find(&m->records->baselines, m->key);
 
 	if (b != NULL)
-		follow_cgroup(d, m, b);
+		follow_cgroup(m, b);
 }
 
-void persist_baseline(struct daemon *d, struct managed *m, const struct arrival *a)
+void persist_baseline(struct managed *m, const struct arrival *a)
 {
-	struct baseline *old = baseline_find(&d->records.baselines, m->key);
+	struct baseline *old = baseline_find(&m->records->baselines, m->key);
 	struct baseline b = {0};
 	int r;
 
 	if (old != NULL) {
 		if (old->high != BASELINE_HIGH_LOWERED)
-			persist_changed(&d->records);
+			persist_changed(m->records);
 		old->high = BASELINE_HIGH_LOWERED;
-		follow_cgroup(d, m, old);
+		follow_cgroup(m, old);
 		return;
 	}
 	b = (struct baseline){
@@ -56,7 +56,7 @@ void persist_baseline(struct daemon *d, struct managed *m, const struct arrival 
 		.high = BASELINE_HIGH_LOWERED,
 		.high_before = m->control.original.mem_high,
 		.cgroup_inode = cg_id(m->cgroup.cg),
-		.saved_realtime_usec = d->wake.now_real,
+		.saved_realtime_usec = m->wake->now_real,
 		.cgroup = m->pod != NULL ? m->cgroup.path : NULL,
 		.unit = m->pod != NULL ? m->unit : NULL,
 		.shown = m->pod != NULL ? m->name : NULL,
@@ -69,15 +69,15 @@ void persist_baseline(struct daemon *d, struct managed *m, const struct arrival 
 	if (m->unit != NULL)
 		unit_dropin_find("", m->unit, &b.dropins);
 	m->originals.boost_base_milli = 0;
-	r = baseline_put(&d->records.baselines, &b);
+	r = baseline_put(&m->records->baselines, &b);
 	if (r < 0)
-		message_unsaved_baseline(d, r);
+		message_unsaved_baseline(m->table, r);
 	else
-		persist_changed(&d->records);
-	m->originals.change = d->records.changes;
+		persist_changed(m->records);
+	m->originals.change = m->records->changes;
 }
 
-void persist_level(struct daemon *d, const struct managed *m, const struct limits *was)
+void persist_level(const struct managed *m, const struct limits *was)
 {
 	const struct baseline b = {
 		.key = m->key,
@@ -85,73 +85,73 @@ void persist_level(struct daemon *d, const struct managed *m, const struct limit
 		.props = m->unit != NULL ? props_of_limits(was) : PROPS_NONE,
 		.high = BASELINE_HIGH_LOWERED,
 		.high_before = was->mem_high,
-		.saved_realtime_usec = d->wake.now_real,
+		.saved_realtime_usec = m->wake->now_real,
 		.shown = m->name,
 	};
 
-	if (baseline_put(&d->records.baselines, &b) == 0)
-		persist_changed(&d->records);
+	if (baseline_put(&m->records->baselines, &b) == 0)
+		persist_changed(m->records);
 }
 
-bool persist_has(const struct daemon *d, const struct managed *m)
+bool persist_has(const struct managed *m)
 {
-	return baseline_find(&d->records.baselines, m->key) != NULL;
+	return baseline_find(&m->records->baselines, m->key) != NULL;
 }
 
-void persist_forget(struct daemon *d, const struct managed *m)
+void persist_forget(const struct managed *m)
 {
-	if (baseline_remove(&d->records.baselines, m->key))
-		persist_changed(&d->records);
+	if (baseline_remove(&m->records->baselines, m->key))
+		persist_changed(m->records);
 }
 
-void persist_left_cgroup(struct daemon *d, const struct managed *m)
+void persist_left_cgroup(const struct managed *m)
 {
-	struct baseline *b = baseline_find(&d->records.baselines, m->key);
+	struct baseline *b = baseline_find(&m->records->baselines, m->key);
 
 	if (b == NULL)
 		return;
 	free(STEAL(b->cgroup));
 	free(STEAL(b->unit));
 	b->cgroup_inode = 0;
-	persist_changed(&d->records);
+	persist_changed(m->records);
 }
 
-void persist_external_high(struct daemon *d, const struct managed *m, uint64_t mem_high)
+void persist_external_high(const struct managed *m, uint64_t mem_high)
 {
-	struct baseline *b = baseline_find(&d->records.baselines, m->key);
+	struct baseline *b = baseline_find(&m->records->baselines, m->key);
 
 	if (b == NULL || b->high_before == mem_high)
 		return;
 	b->high_before = mem_high;
-	persist_changed(&d->records);
+	persist_changed(m->records);
 }
 
-bool persist_boost_base(struct daemon *d, struct managed *m, uint64_t milli)
+bool persist_boost_base(struct managed *m, uint64_t milli)
 {
 	struct baseline *b;
 
 	if (m->originals.boost_base_milli == milli)
 		return false;
-	b = baseline_find(&d->records.baselines, m->key);
+	b = baseline_find(&m->records->baselines, m->key);
 	if (b == NULL)
 		return false;
 	b->boost_base_milli = m->originals.boost_base_milli = milli;
-	persist_changed(&d->records);
-	m->originals.boost_change = d->records.changes;
+	persist_changed(m->records);
+	m->originals.boost_change = m->records->changes;
 	return milli != 0;
 }
 
-bool persist_has_boost_base(const struct daemon *d, const struct managed *m)
+bool persist_has_boost_base(const struct unit_table *t, const struct managed *m)
 {
-	return m->originals.boost_change <= d->records.on_disk;
+	return m->originals.boost_change <= t->records->on_disk;
 }
 
-void persist_adopted(struct daemon *d, const struct managed *m, enum resource r)
+void persist_adopted(const struct managed *m, enum resource r)
 {
 	const struct limits *o = &m->control.original;
 	/* A pod's owner changes the spec, and the runtime sends systemd the same value. */
 	struct unit_props stored = m->pod != NULL ? props_of_limits(o) : m->properties.stored;
-	struct baseline *b = baseline_find(&d->records.baselines, m->key);
+	struct baseline *b = baseline_find(&m->records->baselines, m->key);
 
 	if (b == NULL)
 		return;
@@ -168,83 +168,82 @@ void persist_adopted(struct daemon *d, const struct managed *m, enum resource r)
 	/* The owner's drop-ins replaced vscaled's: a restore leaves them where they are. */
 	b->dropins |=
 		r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
-	persist_changed(&d->records);
-	persist_baselines(d);
+	persist_changed(m->records);
+	persist_baselines(m->records);
 }
 
-void persist_adopted_request(struct daemon *d, const struct managed *m, enum resource r,
-			     uint64_t value)
+void persist_adopted_request(const struct managed *m, enum resource r, uint64_t value)
 {
-	struct baseline *b = baseline_find(&d->records.baselines, m->key);
+	struct baseline *b = baseline_find(&m->records->baselines, m->key);
 
 	if (b == NULL || b->request[r] == value)
 		return;
 	b->request[r] = value;
-	persist_changed(&d->records);
-	persist_baselines(d);
+	persist_changed(m->records);
+	persist_baselines(m->records);
 }
 
-void persist_stored(struct daemon *d, const struct managed *m)
+void persist_stored(const struct managed *m)
 {
-	struct baseline *b = baseline_find(&d->records.baselines, m->key);
+	struct baseline *b = baseline_find(&m->records->baselines, m->key);
 
 	if (b == NULL || m->originals.touched ||
 	    unit_props_equal(&b->props, &m->properties.stored, UNIT_PROP_ALL))
 		return;
 	b->props = m->properties.stored;
-	persist_changed(&d->records);
-	persist_baselines(d);
+	persist_changed(m->records);
+	persist_baselines(m->records);
 }
 
-void persist_ratified(struct daemon *d, const struct managed *m, bool ratified)
+void persist_ratified(const struct managed *m, bool ratified)
 {
-	struct baseline *b = baseline_find(&d->records.baselines, m->key);
+	struct baseline *b = baseline_find(&m->records->baselines, m->key);
 
 	if (b == NULL || b->ratified == ratified)
 		return;
 	b->ratified = ratified;
-	persist_changed(&d->records);
+	persist_changed(m->records);
 }
 
-void persist_sent(struct daemon *d, const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
+void persist_sent(const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
 		  const uint64_t over[RESOURCE_COUNT])
 {
-	struct baseline *b = baseline_find(&d->records.baselines, m->key);
+	struct baseline *b = baseline_find(&m->records->baselines, m->key);
 
 	if (b == NULL || (memcmp(b->sent, sent, sizeof b->sent) == 0 &&
 			  memcmp(b->sent_over, over, sizeof b->sent_over) == 0))
 		return;
 	memcpy(b->sent, sent, sizeof b->sent);
 	memcpy(b->sent_over, over, sizeof b->sent_over);
-	persist_changed(&d->records);
+	persist_changed(m->records);
 }
 
 void persist_last_sent(const struct managed *m, enum resource r, uint64_t *ret_sent,
 		       uint64_t *ret_over)
 {
-	const struct baseline *b = baseline_find(&m->daemon->records.baselines, m->key);
+	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
 
 	*ret_sent = b != NULL ? b->sent[r] : 0;
 	*ret_over = b != NULL ? b->sent_over[r] : 0;
 }
 
-bool persist_is_ratified(const struct daemon *d, const struct managed *m)
+bool persist_is_ratified(const struct managed *m)
 {
-	const struct baseline *b = baseline_find(&d->records.baselines, m->key);
+	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
 
 	return b != NULL && b->ratified;
 }
 
 uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present)
 {
-	const struct baseline *b = baseline_find(&m->daemon->records.baselines, m->key);
+	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
 
 	return b != NULL && b->request[r] != 0 ? b->request[r] : present;
 }
 
 uint64_t persist_original_limit(const struct managed *m, enum resource r, uint64_t present)
 {
-	const struct baseline *b = baseline_find(&m->daemon->records.baselines, m->key);
+	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
 
 	if (b == NULL)
 		return present;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/manage/plan_storage.h"
+#include "agent/manage/managed.h"
 #include <stdlib.h>
 
-void plan_begin(struct plan_storage *s, size_t unit_count, struct plan *ret)
+void plan_begin(struct unit_table *t, struct plan *ret)
 {
-	size_t want = (unit_count + 1) * PLAN_STEPS_PER_UNIT;
+	struct plan_storage *s = &t->plans;
+	size_t want = (t->count + 1) * PLAN_STEPS_PER_UNIT;
 
 	if (want > s->capacity) {
 		void *steps = malloc(want * sizeof *s->steps);

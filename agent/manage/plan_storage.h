@@ -12,6 +12,8 @@ struct plan_storage {
 	size_t capacity;
 };
 
-/* An empty plan in this memory, which one plan at a time may use. */
-void plan_begin(struct plan_storage *s, size_t unit_count, struct plan *ret);
+struct unit_table;
+
+/* An empty plan in the memory of the table, which one plan at a time may use. */
+void plan_begin(struct unit_table *t, struct plan *ret);
 void plan_storage_free(struct plan_storage *s);

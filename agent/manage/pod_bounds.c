@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Bounds of one container for the laws: request, LimitRange, heap and the like. */
 #include "agent/manage/pod_bounds.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/config/config.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
@@ -62,7 +62,6 @@ static uint64_t request_of(const struct managed *m, const struct kube_container 
 
 void pod_set_bounds(struct managed *m)
 {
-	struct daemon *d = m->daemon;
 	const struct kube_pod *s = m->pod->spec;
 	const struct kube_container *c =
 		m->kind == UNIT_KIND_CONTAINER ? kube_pod_container(s, pod_container_of(m)) : NULL;
@@ -83,10 +82,10 @@ void pod_set_bounds(struct managed *m)
 		b.resource[r].request = request_of(m, c, r);
 		b.resource[r].accepted = kube_pod_limit_held(s, c, r);
 	}
-	b.resource[RESOURCE_CPU].admin = d->config.kubernetes.cpu_milli;
-	b.resource[RESOURCE_MEMORY].admin = d->config.kubernetes.mem_bytes;
-	if (d->hooks.bounds != NULL)
-		d->hooks.bounds(d->hooks.ctx, s, c->name, &b);
+	b.resource[RESOURCE_CPU].admin = m->config->kubernetes.cpu_milli;
+	b.resource[RESOURCE_MEMORY].admin = m->config->kubernetes.mem_bytes;
+	if (m->table->pods->hooks.bounds != NULL)
+		m->table->pods->hooks.bounds(m->table->pods->hooks.ctx, s, c->name, &b);
 	if (!same_bounds(&b, &m->control.pod))
 		control_set_pod(&m->control, &b);
 }

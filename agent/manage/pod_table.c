@@ -1,34 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Queries on the table of pods. */
 #include "agent/manage/pod_table.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/config/config.h"
+#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/persist.h"
 #include "cgroup/kubepods.h"
 #include <stdio.h>
 #include <string.h>
+
+void pods_init(struct pods *pods, struct unit_table *units)
+{
+	*pods = (struct pods){
+		.units = units,
+		.wake = units->wake,
+		.config = units->config,
+		.host = units->host,
+		.pid1 = units->pid1,
+		.inotify = units->inotify,
+		.records = units->records,
+	};
+}
 
 void pods_set_hooks(struct pod_hooks *h, const struct pod_hooks *to)
 {
 	*h = *to;
 }
 
-struct pod *pods_find(const struct daemon *d, const char *uid)
+struct pod *pods_find(const struct pods *pods, const char *uid)
 {
-	for (size_t i = 0; i < d->pods.count; i++)
-		if (strcmp(d->pods.items[i]->spec->uid, uid) == 0)
-			return d->pods.items[i];
+	for (size_t i = 0; i < pods->count; i++)
+		if (strcmp(pods->items[i]->spec->uid, uid) == 0)
+			return pods->items[i];
 	return NULL;
 }
 
-struct pod *pods_named(const struct daemon *d, const char *name)
+struct pod *pods_named(const struct pods *pods, const char *name)
 {
-	for (size_t i = 0; i < d->pods.count; i++) {
-		const struct kube_pod *s = d->pods.items[i]->spec;
+	for (size_t i = 0; i < pods->count; i++) {
+		const struct kube_pod *s = pods->items[i]->spec;
 		size_t len = strlen(s->namespace);
 
 		if (strncmp(name, s->namespace, len) == 0 && name[len] == '/' &&
 		    strcmp(name + len + 1, s->name) == 0)
-			return d->pods.items[i];
+			return pods->items[i];
 	}
 	return NULL;
 }
@@ -39,43 +54,43 @@ void pod_key(const char *uid, const char *container, char ret[static RECORD_NAME
 		 container != NULL ? "/" : "", container != NULL ? container : "");
 }
 
-bool pods_has_record(const struct daemon *d, const char *uid)
+bool pods_has_record(const struct records *records, const char *uid)
 {
 	char prefix[RECORD_NAME_MAX];
 	size_t len;
 
 	pod_key(uid, NULL, prefix);
 	len = strlen(prefix);
-	for (size_t i = 0; i < d->records.baselines.count; i++)
-		if (strncmp(d->records.baselines.items[i].key, prefix, len) == 0 &&
-		    strchr("/", d->records.baselines.items[i].key[len]) != NULL)
+	for (size_t i = 0; i < records->baselines.count; i++)
+		if (strncmp(records->baselines.items[i].key, prefix, len) == 0 &&
+		    strchr("/", records->baselines.items[i].key[len]) != NULL)
 			return true;
 	return false;
 }
 
-void pods_forget_records(struct daemon *d, const char *uid)
+void pods_forget_records(struct records *records, const char *uid)
 {
 	char key[RECORD_NAME_MAX];
 	size_t len;
 
 	pod_key(uid, NULL, key);
 	len = strlen(key);
-	for (size_t i = d->records.baselines.count; i > 0; i--) {
+	for (size_t i = records->baselines.count; i > 0; i--) {
 		char copy[RECORD_NAME_MAX];
 
-		snprintf(copy, sizeof copy, "%s", d->records.baselines.items[i - 1].key);
+		snprintf(copy, sizeof copy, "%s", records->baselines.items[i - 1].key);
 		if (strncmp(copy, key, len) == 0 && strchr("/", copy[len]) != NULL &&
-		    baseline_remove(&d->records.baselines, copy))
-			persist_changed(&d->records);
+		    baseline_remove(&records->baselines, copy))
+			persist_changed(records);
 	}
 }
 
-bool pods_has_cgroup(const struct daemon *d, const char *uid)
+bool pods_has_cgroup(const struct pods *pods, const char *uid)
 {
-	const char *prefix = d->config.kubernetes.cgroup_prefix;
+	const char *prefix = pods->config->kubernetes.cgroup_prefix;
 	char path[KUBEPODS_PATH_MAX];
 
-	return kubepods_find_pod(d->host.root, prefix != NULL ? prefix : "", uid, path,
+	return kubepods_find_pod(pods->host->root, prefix != NULL ? prefix : "", uid, path,
 				 sizeof path) == 0;
 }
 
@@ -84,10 +99,10 @@ const char *pod_container_of(const struct managed *m)
 	return m->kind == UNIT_KIND_CONTAINER ? strrchr(m->name, '/') + 1 : NULL;
 }
 
-void pods_scan_again(struct daemon *d)
+void pods_scan_again(struct pods *pods)
 {
-	for (size_t i = 0; i < d->pods.count; i++)
-		d->pods.items[i]->scan = true;
+	for (size_t i = 0; i < pods->count; i++)
+		pods->items[i]->scan = true;
 }
 
 void pod_scan_again(struct pod *p)

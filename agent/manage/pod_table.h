@@ -8,11 +8,13 @@
 #include "cgroup/watch.h"
 #include "policy/types/plan.h"
 
-struct daemon;
 struct managed;
 struct pod_bounds;
 struct pod_view;
+struct pods;
+struct records;
 struct status_view;
+struct unit_table;
 
 /* Calls to the code that reports to the API server. Every one may be NULL. */
 struct pod_hooks {
@@ -51,7 +53,7 @@ struct pod_member {
 };
 
 struct pod {
-	struct daemon *daemon;
+	struct pods *pods;          /* the table it is in */
 	struct kube_pod *spec;      /* the newest */
 	struct pod_member *members; /* one per container of the spec */
 	struct managed *level;      /* its own cgroup; NULL: not found yet */
@@ -86,6 +88,14 @@ struct absent_pod {
 };
 
 struct pods {
+	struct unit_table *units;
+	struct wakeup *wake;
+	const struct config *config;
+	const struct host *host;
+	const struct pid1 *pid1;
+	struct inotify *inotify;
+	struct records *records;
+	struct pod_hooks hooks;
 	struct pod **items; /* owned */
 	size_t count;
 	uint64_t last_serial;
@@ -102,18 +112,19 @@ struct pods {
 
 /* The key of the originals of a container; container NULL: of the pod's own cgroup. */
 void pod_key(const char *uid, const char *container, char ret[static RECORD_NAME_MAX]);
+void pods_init(struct pods *pods, struct unit_table *units);
 void pods_set_hooks(struct pod_hooks *h, const struct pod_hooks *to);
 /* Is its cgroup there? uid: the one in cgroup names. */
-bool pods_has_cgroup(const struct daemon *d, const char *uid);
+bool pods_has_cgroup(const struct pods *pods, const char *uid);
 /* Deletes the originals of a pod that is not in the table. */
-void pods_forget_records(struct daemon *d, const char *uid);
+void pods_forget_records(struct records *records, const char *uid);
 /* An earlier run of vscaled sized it: there are originals to hand back. */
-bool pods_has_record(const struct daemon *d, const char *uid);
-struct pod *pods_find(const struct daemon *d, const char *uid);
+bool pods_has_record(const struct records *records, const char *uid);
+struct pod *pods_find(const struct pods *pods, const char *uid);
 /* "default/web-0". */
-struct pod *pods_named(const struct daemon *d, const char *name);
+struct pod *pods_named(const struct pods *pods, const char *name);
 /* Events were lost: the cgroups of every pod are searched for again. */
-void pods_scan_again(struct daemon *d);
+void pods_scan_again(struct pods *pods);
 /* The container's name within its pod; of a pod level NULL. */
 const char *pod_container_of(const struct managed *m);
 

@@ -2,7 +2,9 @@
 /* The choice of the reader, its passes, and cgroups that appear and vanish. */
 #include "agent/manage/reader.h"
 #include "agent/base/footprint.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/config/config.h"
+#include "agent/journal/event.h"
+#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
@@ -29,17 +31,17 @@
 	(REFLEX_PASS | USAGE_MEM_STAT | USAGE_MEM_PEAK | USAGE_MEM_EVENTS | USAGE_PSI_CPU |        \
 	 USAGE_PSI_MEM | USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
 
-const char *reader_name(const struct daemon *d)
+const char *reader_name(const struct reader *r)
 {
-	return d->reader.scan != NULL ? "bpf" : "text";
+	return r->scan != NULL ? "bpf" : "text";
 }
 
 /* --- what comes and goes --- */
 
-static void on_removed(struct daemon *d, uint64_t id)
+static void on_removed(struct unit_table *t, uint64_t id)
 {
-	for (size_t i = 0; i < d->units.count; i++) {
-		struct managed *m = d->units.items[i];
+	for (size_t i = 0; i < t->count; i++) {
+		struct managed *m = t->items[i];
 
 		if (m->cgroup.cg == NULL ||
 		    (cg_id(m->cgroup.cg) != id && cg_inner_id(m->cgroup.cg) != id))
@@ -53,48 +55,48 @@ static void on_removed(struct daemon *d, uint64_t id)
 }
 
 /* PID 1 reports the units that it starts; the runtime does not report containers. */
-static void on_made(struct daemon *d, const char *path)
+static void on_made(struct pods *pods, const char *path)
 {
 	struct kubepods_name name;
 
 	if (path == NULL) {
-		pods_scan_again(d);
+		pods_scan_again(pods);
 		return;
 	}
 	if (kubepods_parse(path, &name) < 0)
 		return;
-	for (size_t i = 0; i < d->pods.count; i++)
-		if (strcmp(d->pods.items[i]->spec->cgroup_uid, name.uid) == 0)
-			pod_scan_again(d->pods.items[i]);
+	for (size_t i = 0; i < pods->count; i++)
+		if (strcmp(pods->items[i]->spec->cgroup_uid, name.uid) == 0)
+			pod_scan_again(pods->items[i]);
 }
 
 static void on_life_event(void *ctx, const struct cg_life_event *e)
 {
-	struct daemon *d = ctx;
+	struct reader *r = ctx;
 
 	switch (e->what) {
 	case CG_LIFE_MADE:
-		on_made(d, e->path);
+		on_made(r->units->pods, e->path);
 		break;
 	case CG_LIFE_REMOVED:
-		on_removed(d, e->id);
+		on_removed(r->units, e->id);
 		break;
 	case CG_LIFE_LOST:
-		pods_scan_again(d);
+		pods_scan_again(r->units->pods);
 		break;
 	}
 }
 
 static int on_life(sd_event_source *s, int fd, uint32_t revents, void *userdata)
 {
-	struct daemon *d = userdata;
+	struct reader *r = userdata;
 
 	(void)s;
 	(void)fd;
 	(void)revents;
-	daemon_wake(d);
-	cg_life_drain(d->reader.life, on_life_event, d);
-	d->reader.on_event(d);
+	daemon_wake(r->units->wake);
+	cg_life_drain(r->life, on_life_event, r);
+	r->on_event(r->units->pods);
 	return 0;
 }
 
@@ -116,49 +118,48 @@ static void note_probe(struct reader *r, const struct cg_probe *p)
 }
 
 /* True when it has memory in use, so that memory.stat was compared. */
-static bool prove_by(struct daemon *d, const char *path, struct cg_probe *p)
+static bool prove_by(struct reader *r, const char *path, struct cg_probe *p)
 {
 	const uint32_t memory = USAGE_MEM | USAGE_MEM_STAT;
 	OWN(drop_cg) struct cg *c = NULL;
 	struct usage u;
 
-	if (cg_open(d->host.root, path, &c) < 0 || cg_read(c, memory, &u) < 0)
+	if (cg_open(r->units->host->root, path, &c) < 0 || cg_read(c, memory, &u) < 0)
 		return false;
-	return cg_scan_prove(d->reader.scan, c, p) == 0 && (u.have & memory) == memory &&
+	return cg_scan_prove(r->scan, c, p) == 0 && (u.have & memory) == memory &&
 	       u.stat.anon > 0 && u.stat.file > 0;
 }
 
 /* No type describes the order of memory.stat's counters. In a container vscaled does not know its
  * own cgroup, and one may have counters of 0: the cgroups right below the root serve as well. */
-static void prove(struct daemon *d, struct cg_probe *p)
+static void prove(struct reader *r, struct cg_probe *p)
 {
-	int fd = openat(d->host.root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(r->units->host->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
-	unsigned proofs = prove_by(d, d->host.own_cgroup, p);
+	unsigned proofs = prove_by(r, r->units->host->own_cgroup, p);
 
 	while (dir != NULL && proofs < PROOFS_MAX && (entry = readdir(dir)) != NULL)
 		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
-			proofs += prove_by(d, entry->d_name, p);
+			proofs += prove_by(r, entry->d_name, p);
 	if (dir != NULL)
 		closedir(dir);
 	else if (fd >= 0)
 		close(fd);
-	if (proofs > 0 || !(cg_scan_offers(d->reader.scan) & USAGE_MEM_STAT))
+	if (proofs > 0 || !(cg_scan_offers(r->scan) & USAGE_MEM_STAT))
 		return;
-	cg_scan_withdraw(d->reader.scan, USAGE_MEM_STAT);
+	cg_scan_withdraw(r->scan, USAGE_MEM_STAT);
 	snprintf(p->why + strlen(p->why), sizeof p->why - strlen(p->why),
 		 "; memory.stat is left to its file, nothing here proves it");
 }
 
-static void life_start(struct daemon *d)
+static void life_start(struct reader *r)
 {
-	struct reader *r = &d->reader;
 	struct cg_probe p;
 
 	if (cg_life_open(&r->life, &p) == 0 &&
-	    sd_event_add_io(d->event, &r->life_source, cg_life_fd(r->life), EPOLLIN, on_life, d) <
-		    0) {
+	    sd_event_add_io(r->units->wake->event, &r->life_source, cg_life_fd(r->life), EPOLLIN,
+			    on_life, r) < 0) {
 		cg_life_close(STEAL(r->life));
 		snprintf(p.why, sizeof p.why, "the loop does not take it");
 	}
@@ -168,52 +169,48 @@ static void life_start(struct daemon *d)
 	note_probe(r, &p);
 }
 
-static void report_choice(const struct daemon *d, bool wanted)
+static void report_choice(const struct reader *r, bool wanted)
 {
-	char text[sizeof d->reader.detail + 16];
+	char text[sizeof r->detail + 16];
 
-	snprintf(text, sizeof text, "%s (%s)", reader_name(d), d->reader.detail);
+	snprintf(text, sizeof text, "%s (%s)", reader_name(r), r->detail);
 	if (wanted)
-		event_reader_failed(&(struct daemon_event){.detail = d->reader.detail});
+		event_reader_failed(&(struct daemon_event){.detail = r->detail});
 	else
 		event_reader_chosen(&(struct daemon_event){.detail = text});
 }
 
-static void bpf_start(struct daemon *d)
+static void bpf_start(struct reader *r)
 {
-	struct reader *r = &d->reader;
 	struct cg_probe p;
 
-	if (cg_scan_open(d->host.root, SLOTS, &r->scan, &p) == 0)
-		prove(d, &p);
+	if (cg_scan_open(r->units->host->root, SLOTS, &r->scan, &p) == 0)
+		prove(r, &p);
 	note_probe(r, &p);
 	if (r->scan != NULL)
-		life_start(d);
+		life_start(r);
 	/* Loading takes megabytes, once. */
 	footprint_trim();
-	report_choice(d, r->scan == NULL && d->config.cgroup.reader == CONFIG_READER_BPF);
+	report_choice(r, r->scan == NULL && r->units->config->cgroup.reader == CONFIG_READER_BPF);
 }
 
-void reader_start(struct daemon *d, reader_event_fn *on_event)
+void reader_start(struct reader *r, reader_event_fn *on_event)
 {
-	struct reader *r = &d->reader;
 	int error;
 
-	*r = (struct reader){.on_event = on_event};
-	if (d->config.cgroup.reader == CONFIG_READER_TEXT)
+	r->on_event = on_event;
+	if (r->units->config->cgroup.reader == CONFIG_READER_TEXT)
 		note(r, "as configured");
 	else
-		bpf_start(d);
+		bpf_start(r);
 	/* Drops the capabilities, which let a process read all of the kernel's memory. */
 	error = cg_probe_drop_rights();
 	if (error < 0)
 		note(r, "; its rights are kept: %s", strerror(-error));
 }
 
-void reader_stop(struct daemon *d)
+void reader_stop(struct reader *r)
 {
-	struct reader *r = &d->reader;
-
 	r->life_source = sd_event_source_disable_unref(r->life_source);
 	cg_life_close(STEAL(r->life));
 	cg_scan_close(STEAL(r->scan));
@@ -221,12 +218,12 @@ void reader_stop(struct daemon *d)
 }
 
 /* BPF worked before, and the kernel refuses it now: the files are read. */
-static void give_up(struct daemon *d, int error)
+static void give_up(struct reader *r, int error)
 {
-	reader_stop(d);
-	d->reader.detail[0] = '\0';
-	note(&d->reader, "%u passes failed: %s", d->reader.failures, strerror(-error));
-	report_choice(d, true);
+	reader_stop(r);
+	r->detail[0] = '\0';
+	note(r, "%u passes failed: %s", r->failures, strerror(-error));
+	report_choice(r, true);
 }
 
 /* --- reading --- */
@@ -240,7 +237,7 @@ static uint32_t slot_for(struct cg_scan *s, uint64_t id)
 
 void reader_attach(struct managed *m)
 {
-	struct reader *r = &m->daemon->reader;
+	struct reader *r = m->table->reader;
 	uint64_t inner = cg_inner_id(m->cgroup.cg);
 
 	m->cgroup.slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
@@ -258,7 +255,7 @@ void reader_attach(struct managed *m)
 
 void reader_detach(struct managed *m)
 {
-	struct cg_scan *s = m->daemon->reader.scan;
+	struct cg_scan *s = m->table->reader->scan;
 
 	if (s != NULL && m->cgroup.slots.own != READER_NO_SLOT)
 		cg_scan_remove(s, m->cgroup.slots.own);
@@ -267,9 +264,8 @@ void reader_detach(struct managed *m)
 	m->cgroup.slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
 }
 
-void reader_begin(struct daemon *d, enum reader_clock clock)
+void reader_begin(struct reader *r, enum reader_clock clock)
 {
-	struct reader *r = &d->reader;
 	uint32_t want = clock == READER_SAMPLE ? SAMPLE_PASS : REFLEX_PASS;
 	int error;
 
@@ -277,7 +273,7 @@ void reader_begin(struct daemon *d, enum reader_clock clock)
 		return;
 	r->clock = clock;
 	if (clock == READER_REFLEX) {
-		if (r->stat_reads * STAT_SHARE > d->units.count)
+		if (r->stat_reads * STAT_SHARE > r->units->count)
 			want |= USAGE_MEM_STAT;
 		r->stat_reads = 0;
 	}
@@ -285,12 +281,12 @@ void reader_begin(struct daemon *d, enum reader_clock clock)
 	r->passed = error == 0;
 	r->failures = error == 0 ? 0 : r->failures + 1;
 	if (r->failures == FAILURES_MAX)
-		give_up(d, error);
+		give_up(r, error);
 }
 
-void reader_end(struct daemon *d)
+void reader_end(struct reader *r)
 {
-	d->reader.passed = false;
+	r->passed = false;
 }
 
 /* The records lack pressure since the kernel last added it up (2 s). Memory's decides about
@@ -299,13 +295,13 @@ static bool pressure_stale(const struct managed *m)
 {
 	struct usage u;
 
-	return cg_scan_get(m->daemon->reader.scan, m->cgroup.slots.own, USAGE_CPU, &u) < 0 ||
+	return cg_scan_get(m->table->reader->scan, m->cgroup.slots.own, USAGE_CPU, &u) < 0 ||
 	       u.cpu_usage_usec != m->control.sample.cpu_usage_usec;
 }
 
 int reader_read(struct managed *m, uint32_t want, uint32_t by_text, struct usage *ret)
 {
-	struct reader *r = &m->daemon->reader;
+	struct reader *r = m->table->reader;
 
 	if (!r->passed || m->cgroup.slots.own == READER_NO_SLOT)
 		return cg_read(m->cgroup.cg, want, ret);

@@ -7,8 +7,9 @@
 #include "cgroup/bpf/watch_bpf.h"
 #include <systemd/sd-event.h>
 
-struct daemon;
 struct managed;
+struct pods;
+struct unit_table;
 
 /* Not read by BPF. */
 #define READER_NO_SLOT UINT32_MAX
@@ -17,9 +18,10 @@ struct managed;
 enum reader_clock { READER_REFLEX, READER_SAMPLE };
 
 /* The kernel reported cgroups that appeared or vanished. */
-typedef void reader_event_fn(struct daemon *d);
+typedef void reader_event_fn(struct pods *pods);
 
 struct reader {
+	struct unit_table *units;
 	struct cg_scan *scan; /* NULL: files alone */
 	struct cg_life
 		*life; /* NULL: cgroups that appear and vanish are reported by inotify alone */
@@ -33,17 +35,17 @@ struct reader {
 };
 
 /* Loads the BPF programs that the configuration asks for, and logs the outcome. */
-void reader_start(struct daemon *d, reader_event_fn *on_event);
-void reader_stop(struct daemon *d);
+void reader_start(struct reader *r, reader_event_fn *on_event);
+void reader_stop(struct reader *r);
 /* "bpf", "text". */
-const char *reader_name(const struct daemon *d);
+const char *reader_name(const struct reader *r);
 
 /* Its cgroup was opened; is about to be closed. */
 void reader_attach(struct managed *m);
 void reader_detach(struct managed *m);
 
 /* Reads all in one pass; until reader_end(), reader_read() returns its records. */
-void reader_begin(struct daemon *d, enum reader_clock clock);
-void reader_end(struct daemon *d);
+void reader_begin(struct reader *r, enum reader_clock clock);
+void reader_end(struct reader *r);
 /* In the place of cg_read(m->cg, want, ret). by_text: parts that are to come from the files. */
 int reader_read(struct managed *m, uint32_t want, uint32_t by_text, struct usage *ret);

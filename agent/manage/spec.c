@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/manage/spec.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "policy/types/bounds.h"
 
@@ -16,7 +17,7 @@ bool limit_same(enum resource r, uint64_t a, uint64_t b)
 
 bool spec_sent_by_us(const struct managed *m, enum resource r, uint64_t value)
 {
-	const struct baseline *b = baseline_find(&m->daemon->records.baselines, m->key);
+	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
 
 	if (b == NULL || !b->ratified)
 		return false;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A wake-up: its time, and the context that the laws get with it. */
 #include "agent/manage/wake.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/config/config.h"
+#include "agent/journal/event.h"
+#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/node_memory.h"
 #include <signal.h>
@@ -26,11 +28,11 @@ usec_t daemon_clock(void)
 }
 
 /* Shifts every record's time by the step of a wall clock that was set: ages stay. */
-static void follow_clock_step(struct daemon *d, int64_t step)
+static void follow_clock_step(struct wakeup *w, int64_t step)
 {
-	for (size_t i = 0; i < d->units.count; i++)
-		control_shift_clock(&d->units.items[i]->control, step);
-	d->wake.offset_usec += step;
+	for (size_t i = 0; i < w->units->count; i++)
+		control_shift_clock(&w->units->items[i]->control, step);
+	w->offset_usec += step;
 	event_clock_jumped(&(struct daemon_event){.span_usec = step});
 }
 
@@ -42,14 +44,14 @@ void daemon_host_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
 }
 
 /* Has a handler of this dispatch read the clock? Outside of the loop every call reads it. */
-static bool is_awake(struct daemon *d)
+static bool is_awake(struct wakeup *w)
 {
-	uint64_t iteration, last = d->wake.iteration;
+	uint64_t iteration, last = w->iteration;
 
-	if (d->event == NULL || sd_event_get_state(d->event) != SD_EVENT_RUNNING ||
-	    sd_event_get_iteration(d->event, &iteration) < 0)
+	if (w->event == NULL || sd_event_get_state(w->event) != SD_EVENT_RUNNING ||
+	    sd_event_get_iteration(w->event, &iteration) < 0)
 		return false;
-	d->wake.iteration = iteration;
+	w->iteration = iteration;
 	return iteration == last;
 }
 
@@ -58,34 +60,35 @@ void wake_stale(struct wakeup *w)
 	w->iteration = UINT64_MAX;
 }
 
-void daemon_wake(struct daemon *d)
+void daemon_wake(struct wakeup *w)
 {
 	usec_t boot, real;
 	int64_t step;
 
-	if (is_awake(d))
+	if (is_awake(w))
 		return;
-	d->wake.clock(d->wake.clock_ctx, &boot, &real);
-	d->wake.monotonic = daemon_clock();
-	if (d->wake.now == 0) {
-		d->wake.offset_usec = (int64_t)(real - boot);
-		d->wake.started_at = d->wake.ticked_at = boot;
-		d->wake.started_monotonic = d->wake.monotonic;
+	w->clock(w->clock_ctx, &boot, &real);
+	w->monotonic = daemon_clock();
+	if (w->now == 0) {
+		w->offset_usec = (int64_t)(real - boot);
+		w->started_at = w->ticked_at = boot;
+		w->started_monotonic = w->monotonic;
 	}
-	step = (int64_t)(real - boot) - d->wake.offset_usec;
-	d->wake.now = MAX(boot, d->wake.now);
+	step = (int64_t)(real - boot) - w->offset_usec;
+	w->now = MAX(boot, w->now);
 	if (step > (int64_t)CLOCK_STEP_USEC || step < -(int64_t)CLOCK_STEP_USEC)
-		follow_clock_step(d, step);
-	d->wake.now_real = (usec_t)((int64_t)d->wake.now + d->wake.offset_usec);
-	d->wake.wall_now = real;
-	d->wake.count++;
-	node_memory_close(d);
-	event_log_time(&d->log, d->wake.now, d->wake.now_real);
+		follow_clock_step(w, step);
+	w->now_real = (usec_t)((int64_t)w->now + w->offset_usec);
+	w->wall_now = real;
+	w->count++;
+	node_memory_close(w->units->memory);
+	event_log_time(w->log, w->now, w->now_real);
 }
 
-void wake_init(struct wakeup *w, daemon_clock_fn *clock, void *ctx)
+void wake_init(struct wakeup *w, struct unit_table *units, struct event_log *log,
+	       daemon_clock_fn *clock, void *ctx)
 {
-	*w = (struct wakeup){.clock = clock, .clock_ctx = ctx};
+	*w = (struct wakeup){.units = units, .log = log, .clock = clock, .clock_ctx = ctx};
 }
 
 void wake_ticked(struct wakeup *w)
@@ -98,15 +101,15 @@ void wake_due(struct wakeup *w, usec_t due)
 	w->due = due;
 }
 
-struct control_context daemon_context(struct daemon *d, struct plan *plan)
+struct control_context daemon_context(struct unit_table *t, struct plan *plan)
 {
 	return (struct control_context){
-		.tuning = &d->config.tuning,
-		.node_milli = d->host.cpu_milli,
-		.tick_usec = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec),
-		.now = d->wake.now,
-		.now_real = d->wake.now_real,
+		.tuning = &t->config->tuning,
+		.node_milli = t->host->cpu_milli,
+		.tick_usec = MIN(t->config->clocks.reflex_usec, t->config->clocks.sample_usec),
+		.now = t->wake->now,
+		.now_real = t->wake->now_real,
 		.plan = plan,
-		.ledger = d->memory.open ? &d->memory.ledger : NULL,
+		.ledger = t->memory->open ? &t->memory->ledger : NULL,
 	};
 }

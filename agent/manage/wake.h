@@ -3,13 +3,22 @@
 #pragma once
 
 #include "policy/control/control.h"
+#include <systemd/sd-event.h>
 
-struct daemon;
+/* Event sources that may raise a limit run before those that serve requests and replies, and after
+ * those that report external writes and removed cgroups. */
+#define DAEMON_PRIORITY_REFLEX (SD_EVENT_PRIORITY_IMPORTANT / 2)
+
+struct event_log;
+struct unit_table;
 
 /* The time of a wake-up: boottime for control, realtime for records. */
 typedef void daemon_clock_fn(void *ctx, usec_t *ret_boot, usec_t *ret_real);
 
 struct wakeup {
+	sd_event *event; /* NULL: there is no loop yet */
+	struct event_log *log;
+	struct unit_table *units;
 	daemon_clock_fn *clock;
 	void *clock_ctx;
 	usec_t now;          /* boottime of this wake-up */
@@ -26,9 +35,10 @@ struct wakeup {
 };
 
 /* clock: its context is ctx. */
-void wake_init(struct wakeup *w, daemon_clock_fn *clock, void *ctx);
+void wake_init(struct wakeup *w, struct unit_table *units, struct event_log *log,
+	       daemon_clock_fn *clock, void *ctx);
 /* Every handler calls this first. Reads the clocks, once in a dispatch of the loop. */
-void daemon_wake(struct daemon *d);
+void daemon_wake(struct wakeup *w);
 /* A call took long: the next daemon_wake() of this dispatch reads the clocks again. */
 void wake_stale(struct wakeup *w);
 /* The wake-up is the timer's. */
@@ -37,6 +47,6 @@ void wake_ticked(struct wakeup *w);
 void wake_due(struct wakeup *w, usec_t due);
 /* CLOCK_MONOTONIC now, for measuring vscaled's own cost. */
 usec_t daemon_clock(void);
-struct control_context daemon_context(struct daemon *d, struct plan *plan);
+struct control_context daemon_context(struct unit_table *t, struct plan *plan);
 /* The clock of the host; tests have their own. */
 void daemon_host_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real);

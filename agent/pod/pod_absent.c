@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Records of pods that lists lack: when they are deleted. */
 #include "agent/pod/pod_absent.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/manage/host.h"
+#include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/wake.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -13,40 +15,40 @@ bool absent_is_gone(usec_t *since, usec_t now)
 	return now - *since >= ABSENT_USEC;
 }
 
-static struct absent_pod *absent_find(const struct daemon *d, const char *uid)
+static struct absent_pod *absent_find(const struct pods *pods, const char *uid)
 {
 	/* Records of one pod stand together: the newest entry first. */
-	for (size_t i = d->pods.absent_count; i > 0; i--)
-		if (strcmp(d->pods.absent[i - 1].uid, uid) == 0)
-			return &d->pods.absent[i - 1];
+	for (size_t i = pods->absent_count; i > 0; i--)
+		if (strcmp(pods->absent[i - 1].uid, uid) == 0)
+			return &pods->absent[i - 1];
 	return NULL;
 }
 
-static void absent_remove(struct daemon *d, struct absent_pod *a)
+static void absent_remove(struct pods *pods, struct absent_pod *a)
 {
-	*a = d->pods.absent[--d->pods.absent_count];
+	*a = pods->absent[--pods->absent_count];
 }
 
 /* Without memory for it, its records stay. */
-static void absent_add(struct daemon *d, const char *uid)
+static void absent_add(struct pods *pods, const char *uid)
 {
 	struct absent_pod *grown =
-		reallocarray(d->pods.absent, d->pods.absent_count + 1, sizeof *grown);
+		reallocarray(pods->absent, pods->absent_count + 1, sizeof *grown);
 
 	if (grown == NULL)
 		return;
-	d->pods.absent = grown;
-	grown += d->pods.absent_count++;
+	pods->absent = grown;
+	grown += pods->absent_count++;
 	*grown = (struct absent_pod){.listed = false};
 	snprintf(grown->uid, sizeof grown->uid, "%s", uid);
 }
 
-void absent_list_begin(struct daemon *d)
+void absent_list_begin(struct pods *pods)
 {
-	for (size_t i = 0; i < d->pods.absent_count; i++)
-		d->pods.absent[i].listed = false;
-	for (size_t i = 0; i < d->records.baselines.count; i++) {
-		const char *key = d->records.baselines.items[i].key;
+	for (size_t i = 0; i < pods->absent_count; i++)
+		pods->absent[i].listed = false;
+	for (size_t i = 0; i < pods->records->baselines.count; i++) {
+		const char *key = pods->records->baselines.items[i].key;
 		size_t prefix = strlen(BASELINE_POD_PREFIX), len;
 		char uid[KUBEPODS_UID_MAX];
 
@@ -56,14 +58,14 @@ void absent_list_begin(struct daemon *d)
 		if (len >= sizeof uid)
 			continue;
 		snprintf(uid, sizeof uid, "%.*s", (int)len, key + prefix);
-		if (absent_find(d, uid) == NULL)
-			absent_add(d, uid);
+		if (absent_find(pods, uid) == NULL)
+			absent_add(pods, uid);
 	}
 }
 
-void absent_seen(struct daemon *d, const char *uid)
+void absent_seen(struct pods *pods, const char *uid)
 {
-	struct absent_pod *a = absent_find(d, uid);
+	struct absent_pod *a = absent_find(pods, uid);
 
 	if (a == NULL)
 		return;
@@ -72,53 +74,54 @@ void absent_seen(struct daemon *d, const char *uid)
 	a->since = 0;
 }
 
-void absent_list_end(struct daemon *d, bool whole)
+void absent_list_end(struct pods *pods, bool whole)
 {
-	for (size_t i = d->pods.absent_count; i > 0; i--) {
-		struct absent_pod *a = &d->pods.absent[i - 1];
+	for (size_t i = pods->absent_count; i > 0; i--) {
+		struct absent_pod *a = &pods->absent[i - 1];
 
 		/* What could not be read may be it. */
 		if (a->listed || (!whole && a->since == 0))
-			absent_remove(d, a);
+			absent_remove(pods, a);
 		else if (whole)
-			a->gone = absent_is_gone(&a->since, d->wake.now);
+			a->gone = absent_is_gone(&a->since, pods->wake->now);
 	}
 }
 
-void absent_tick(struct daemon *d)
+void absent_tick(struct pods *pods)
 {
 	/* The lists belong to another node. */
-	if (d->host.name_wrong)
+	if (pods->host->name_wrong)
 		return;
-	for (size_t i = d->pods.absent_count; i > 0; i--) {
-		struct absent_pod *a = &d->pods.absent[i - 1];
-		bool over = a->gone || (a->since != 0 && d->wake.now - a->since >= ABSENT_MAX_USEC);
+	for (size_t i = pods->absent_count; i > 0; i--) {
+		struct absent_pod *a = &pods->absent[i - 1];
+		bool over =
+			a->gone || (a->since != 0 && pods->wake->now - a->since >= ABSENT_MAX_USEC);
 
-		if (over && pods_find(d, a->uid) == NULL && !pods_has_cgroup(d, a->uid))
-			pods_forget_records(d, a->uid);
-		if (!pods_has_record(d, a->uid))
-			absent_remove(d, a);
+		if (over && pods_find(pods, a->uid) == NULL && !pods_has_cgroup(pods, a->uid))
+			pods_forget_records(pods->records, a->uid);
+		if (!pods_has_record(pods->records, a->uid))
+			absent_remove(pods, a);
 	}
 }
 
-static bool is_unproved(const struct daemon *d, usec_t since)
+static bool is_unproved(const struct wakeup *w, usec_t since)
 {
-	return since != 0 && d->wake.now - since >= ABSENT_USEC;
+	return since != 0 && w->now - since >= ABSENT_USEC;
 }
 
-bool pods_want_list(struct daemon *d)
+bool pods_want_list(struct pods *pods)
 {
-	const struct pods *p = &d->pods;
+	const struct pods *p = pods;
 	bool any = false;
 
-	if (p->list_wanted_at != 0 && d->wake.now - p->list_wanted_at < ABSENT_USEC)
+	if (p->list_wanted_at != 0 && pods->wake->now - p->list_wanted_at < ABSENT_USEC)
 		return false;
 	for (size_t i = 0; i < p->sized_count && !any; i++)
-		any = is_unproved(d, p->sized[i].lacking_since);
+		any = is_unproved(pods->wake, p->sized[i].lacking_since);
 	for (size_t i = 0; i < p->absent_count && !any; i++)
-		any = !p->absent[i].gone && is_unproved(d, p->absent[i].since) &&
-		      !pods_has_cgroup(d, p->absent[i].uid);
+		any = !p->absent[i].gone && is_unproved(pods->wake, p->absent[i].since) &&
+		      !pods_has_cgroup(pods, p->absent[i].uid);
 	if (any)
-		d->pods.list_wanted_at = d->wake.now;
+		pods->list_wanted_at = pods->wake->now;
 	return any;
 }

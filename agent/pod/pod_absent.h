@@ -5,7 +5,7 @@
 #include "policy/base/base.h"
 #include <stdbool.h>
 
-struct daemon;
+struct pods;
 
 /* A list that lacks a pod proves nothing: storage may have been set back. Records of a pod without
  * a cgroup go when the API server deletes it, when two whole lists ABSENT_USEC apart lacked it, or
@@ -15,10 +15,10 @@ struct daemon;
 /* Two whole lists lacked it, the first one at *since, which is set when it is 0. */
 bool absent_is_gone(usec_t *since, usec_t now);
 /* A list begins, names a pod, and ends. */
-void absent_list_begin(struct daemon *d);
-void absent_seen(struct daemon *d, const char *uid);
-void absent_list_end(struct daemon *d, bool whole);
+void absent_list_begin(struct pods *pods);
+void absent_seen(struct pods *pods, const char *uid);
+void absent_list_end(struct pods *pods, bool whole);
 /* At each review: deletes the records of pods that are gone. */
-void absent_tick(struct daemon *d);
+void absent_tick(struct pods *pods);
 /* Another list would show whether a pod is gone. True once in ABSENT_USEC. */
-bool pods_want_list(struct daemon *d);
+bool pods_want_list(struct pods *pods);

@@ -2,11 +2,15 @@
 /* From containers to their cgroups: by the API server's report, or by the cgroup that appears. */
 #include "agent/pod/pod_find.h"
 #include "agent/apply/start.h"
+#include "agent/config/config.h"
 #include "agent/manage/attach.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/manage/host.h"
+#include "agent/manage/inotify.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
+#include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/wake.h"
 #include "agent/pod/pod_guess.h"
 #include "agent/pod/pod_recover.h"
 #include "agent/pod/pod_rule.h"
@@ -29,14 +33,14 @@
 
 /* --- watches --- */
 
-bool pods_watch_event(struct daemon *d, const struct cg_watch_event *e)
+bool pods_watch_event(struct pods *pods, const struct cg_watch_event *e)
 {
 	uint64_t serial = e->cookie & ~COOKIE_KINDS;
 
 	if (!(e->cookie & COOKIE_KINDS))
 		return false;
-	for (size_t i = 0; i < d->pods.count; i++) {
-		struct pod *p = d->pods.items[i];
+	for (size_t i = 0; i < pods->count; i++) {
+		struct pod *p = pods->items[i];
 
 		if (e->cookie & COOKIE_PARENT)
 			p->scan |= p->path == NULL || e->what == CG_WATCH_CHILD_GONE;
@@ -46,49 +50,49 @@ bool pods_watch_event(struct daemon *d, const struct cg_watch_event *e)
 	return true;
 }
 
-void pods_unwatch(struct daemon *d)
+void pods_unwatch(struct pods *pods)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(d->pods.parents); i++) {
-		if (d->pods.parents[i] == NULL)
+	for (size_t i = 0; i < ARRAY_SIZE(pods->parents); i++) {
+		if (pods->parents[i] == NULL)
 			continue;
-		cg_watch_forget(d->inotify.watch, COOKIE_PARENT | i);
-		cg_close(d->pods.parents[i]);
-		d->pods.parents[i] = NULL;
+		cg_watch_forget(pods->inotify->watch, COOKIE_PARENT | i);
+		cg_close(pods->parents[i]);
+		pods->parents[i] = NULL;
 	}
 }
 
-static const char *prefix_of(const struct daemon *d)
+static const char *prefix_of(const struct config *config)
 {
-	return d->config.kubernetes.cgroup_prefix != NULL ? d->config.kubernetes.cgroup_prefix : "";
+	return config->kubernetes.cgroup_prefix != NULL ? config->kubernetes.cgroup_prefix : "";
 }
 
-void pods_watch_parents(struct daemon *d)
+void pods_watch_parents(struct pods *pods)
 {
 	char paths[KUBEPODS_PARENTS_MAX][KUBEPODS_PATH_MAX];
-	int count = kubepods_parents(d->host.root, prefix_of(d), paths);
-	bool same = count == KUBEPODS_PARENTS_MAX || d->pods.parents[MAX(count, 0)] == NULL;
+	int count = kubepods_parents(pods->host->root, prefix_of(pods->config), paths);
+	bool same = count == KUBEPODS_PARENTS_MAX || pods->parents[MAX(count, 0)] == NULL;
 
 	for (int i = 0; same && i < count; i++)
-		same = d->pods.parents[i] != NULL &&
-		       cg_same(d->pods.parents[i], d->host.root, paths[i]) == 1;
+		same = pods->parents[i] != NULL &&
+		       cg_same(pods->parents[i], pods->host->root, paths[i]) == 1;
 	if (same)
 		return;
 	/* The kubelet has made its folders meanwhile, or made them anew. */
-	pods_unwatch(d);
+	pods_unwatch(pods);
 	for (int i = 0; i < count; i++) {
-		if (cg_open(d->host.root, paths[i], &d->pods.parents[i]) < 0)
+		if (cg_open(pods->host->root, paths[i], &pods->parents[i]) < 0)
 			continue;
-		cg_watch_children(d->inotify.watch, d->pods.parents[i],
+		cg_watch_children(pods->inotify->watch, pods->parents[i],
 				  COOKIE_PARENT | (uint64_t)i);
 	}
-	pods_scan_again(d);
-	pods_scan(d);
+	pods_scan_again(pods);
+	pods_scan(pods);
 }
 
 void pod_unwatch(struct pod *p)
 {
-	cg_watch_forget(p->daemon->inotify.watch, COOKIE_POD | p->serial);
-	cg_watch_forget(p->daemon->inotify.watch, COOKIE_NEWCOMER | p->serial);
+	cg_watch_forget(p->pods->inotify->watch, COOKIE_POD | p->serial);
+	cg_watch_forget(p->pods->inotify->watch, COOKIE_NEWCOMER | p->serial);
 }
 
 /* Watches a new cgroup: the runtime is about to write its limits. */
@@ -98,20 +102,20 @@ static void await(struct pod *p, const char *path)
 
 	p->newcomers = true;
 	p->scan = true;
-	if (cg_open(p->daemon->host.root, path, &cg) < 0)
+	if (cg_open(p->pods->host->root, path, &cg) < 0)
 		return;
 	/* The watch outlives the descriptor. */
-	cg_watch_limits(p->daemon->inotify.watch, cg, COOKIE_NEWCOMER | p->serial);
+	cg_watch_limits(p->pods->inotify->watch, cg, COOKIE_NEWCOMER | p->serial);
 	cg_close(cg);
 }
 
 /* --- what is ready --- */
 
-static int read_limits(const struct daemon *d, const char *path, struct limits *ret)
+static int read_limits(const struct host *host, const char *path, struct limits *ret)
 {
 	struct usage u = {0};
 	struct cg *cg;
-	int r = cg_open(d->host.root, path, &cg);
+	int r = cg_open(host->root, path, &cg);
 
 	if (r < 0)
 		return r;
@@ -130,23 +134,23 @@ static bool has_limits(const struct limits *stands, const uint64_t spec[RESOURCE
 	       (spec[RESOURCE_MEMORY] == LIMIT_MAX || stands->mem_max != LIMIT_MAX);
 }
 
-static void note_limits(const struct daemon *d, const char *path, uint64_t ret[RESOURCE_COUNT])
+static void note_limits(const struct host *host, const char *path, uint64_t ret[RESOURCE_COUNT])
 {
 	struct limits l;
 
-	if (read_limits(d, path, &l) < 0)
+	if (read_limits(host, path, &l) < 0)
 		return;
 	ret[RESOURCE_CPU] = cpu_milli_of(l.cpu_quota_usec, l.cpu_period_usec);
 	ret[RESOURCE_MEMORY] = l.mem_max;
 }
 
 /* CPUs that its processes may run on; 0: not known. */
-static uint32_t cpus_of(const struct daemon *d, const char *path)
+static uint32_t cpus_of(const struct host *host, const char *path)
 {
 	OWN(drop_cg) struct cg *cg = NULL;
 	uint32_t count;
 
-	return cg_open(d->host.root, path, &cg) == 0 && cg_count_cpus(cg, &count) == 0 ? count : 0;
+	return cg_open(host->root, path, &cg) == 0 && cg_count_cpus(cg, &count) == 0 ? count : 0;
 }
 
 /* The static CPU manager gave it CPUs of its own: fewer than the folder of all pods has. */
@@ -159,8 +163,8 @@ static bool has_own_cpus(const struct pod *p, const struct kube_container *c, co
 	if (p->spec->qos != QOS_GUARANTEED || milli == LIMIT_MAX || milli % 1000 != 0)
 		return false;
 	snprintf(all, sizeof all, "%.*s", (int)(strrchr(p->path, '/') - p->path), p->path);
-	mine = cpus_of(p->daemon, path);
-	theirs = cpus_of(p->daemon, all);
+	mine = cpus_of(p->pods->host, path);
+	theirs = cpus_of(p->pods->host, all);
 	return mine != 0 && mine < theirs;
 }
 
@@ -178,9 +182,9 @@ static void level_spec(const struct kube_pod *s, uint64_t ret[RESOURCE_COUNT])
 }
 
 /* NULL: only the kernel holds its limits, or PID 1 cannot be called. */
-static const char *unit_of(const struct daemon *d, const struct kubepods_name *n)
+static const char *unit_of(const struct pid1 *pid1, const struct kubepods_name *n)
 {
-	return n->unit[0] != '\0' && !d->pid1.absent ? n->unit : NULL;
+	return n->unit[0] != '\0' && !pid1->absent ? n->unit : NULL;
 }
 
 static struct managed *level_new(struct pod *p)
@@ -198,10 +202,10 @@ static struct managed *level_new(struct pod *p)
 
 	if (kubepods_parse(p->path, &cgroup) < 0)
 		return NULL;
-	n.unit = unit_of(p->daemon, &cgroup);
+	n.unit = unit_of(p->pods->pid1, &cgroup);
 	snprintf(name, sizeof name, "%s/%s", p->spec->namespace, p->spec->name);
 	pod_key(p->spec->uid, NULL, key);
-	m = managed_new(p->daemon, &n);
+	m = managed_new(p->pods->units, &n);
 	if (m == NULL)
 		return NULL;
 	m->pod = p;
@@ -214,14 +218,13 @@ static struct managed *level_new(struct pod *p)
 
 static void find_level(struct pod *p)
 {
-	struct daemon *d = p->daemon;
 	uint64_t spec[RESOURCE_COUNT];
 	struct limits stands, was;
 	const struct arrival a = {.cgroup = p->path, .invocation_id = "", .props = PROPS_NONE};
 	struct managed *m = p->level;
 
 	if (m != NULL && m->cgroup.cg != NULL) {
-		if (!cg_replaced(m->cgroup.cg, d->host.root, p->path))
+		if (!cg_replaced(m->cgroup.cg, p->pods->host->root, p->path))
 			return;
 		managed_lost(m);
 	}
@@ -231,14 +234,15 @@ static void find_level(struct pod *p)
 		return;
 	level_spec(p->spec, spec);
 	managed_attach_tried(m);
-	if (read_limits(d, p->path, &stands) < 0)
+	if (read_limits(p->pods->host, p->path, &stands) < 0)
 		return;
-	if (!has_limits(&stands, spec) && d->wake.now - m->cgroup.attach_tried_at < READY_USEC) {
+	if (!has_limits(&stands, spec) &&
+	    p->pods->wake->now - m->cgroup.attach_tried_at < READY_USEC) {
 		await(p, p->path);
 		return;
 	}
-	if (!persist_has(d, m) && pod_recover_level(p, &stands, &was))
-		persist_level(d, m, &was);
+	if (!persist_has(m) && pod_recover_level(p, &stands, &was))
+		persist_level(m, &was);
 	managed_start(m, &m->container.rule.rule, &a);
 	p->concerned = true;
 }
@@ -246,11 +250,10 @@ static void find_level(struct pod *p)
 /* Its folder, and a watch of it. -ENOENT: there is none. */
 static int find_path(struct pod *p)
 {
-	struct daemon *d = p->daemon;
 	char path[KUBEPODS_PATH_MAX];
 	struct cg *cg;
-	int r = kubepods_find_pod(d->host.root, prefix_of(d), p->spec->cgroup_uid, path,
-				  sizeof path);
+	int r = kubepods_find_pod(p->pods->host->root, prefix_of(p->pods->config),
+				  p->spec->cgroup_uid, path, sizeof path);
 
 	if (r < 0) {
 		pod_unwatch(p);
@@ -259,10 +262,10 @@ static int find_path(struct pod *p)
 	}
 	if (p->path != NULL && strcmp(p->path, path) == 0)
 		return 0;
-	r = cg_open(d->host.root, path, &cg);
+	r = cg_open(p->pods->host->root, path, &cg);
 	if (r < 0)
 		return r;
-	cg_watch_children(d->inotify.watch, cg, COOKIE_POD | p->serial);
+	cg_watch_children(p->pods->inotify->watch, cg, COOKIE_POD | p->serial);
 	cg_close(cg);
 	free(p->path);
 	p->path = strdup(path);
@@ -297,7 +300,8 @@ static const struct pod_child *guess(struct pod *p, size_t i, const struct pod_c
 			continue;
 		/* Before the limits are read, or a write in between is missed. */
 		await(p, c->path);
-		if (read_limits(p->daemon, c->path, &stands) == 0 && has_limits(&stands, spec) &&
+		if (read_limits(p->pods->host, c->path, &stands) == 0 &&
+		    has_limits(&stands, spec) &&
 		    pod_has_limits_of(&p->spec->containers[i], &stands))
 			return c;
 	}
@@ -307,16 +311,15 @@ static const struct pod_child *guess(struct pod *p, size_t i, const struct pod_c
 }
 
 /* Before this daemon, as far as the API says: Initial does not size it. */
-static usec_t started_at(const struct daemon *d, const struct kube_container *c)
+static usec_t started_at(const struct wakeup *w, const struct kube_container *c)
 {
-	usec_t our_start = d->wake.now_real - (d->wake.now - d->wake.started_at);
+	usec_t our_start = w->now_real - (w->now - w->started_at);
 
 	return c->started_real != 0 && c->started_real < our_start ? 0 : UINT64_MAX;
 }
 
 static void start(struct pod *p, size_t i, const struct pod_child *child, bool guessed)
 {
-	struct daemon *d = p->daemon;
 	const struct kube_container *c = &p->spec->containers[i];
 	struct managed *m = p->members[i].managed;
 	struct limits stands;
@@ -325,17 +328,17 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 	const struct arrival a = {
 		.cgroup = child->path,
 		.invocation_id = "",
-		.active_enter_usec = started_at(d, c),
+		.active_enter_usec = started_at(p->pods->wake, c),
 		.props = PROPS_NONE,
 	};
 
 	if (m->originals.trust == ORIGINALS_UNKNOWN)
 		return;
 	managed_attach_tried(m);
-	if (read_limits(d, child->path, &stands) < 0)
+	if (read_limits(p->pods->host, child->path, &stands) < 0)
 		return;
 	if (!has_limits(&stands, c->spec.limit) &&
-	    d->wake.now - m->cgroup.attach_tried_at < READY_USEC) {
+	    p->pods->wake->now - m->cgroup.attach_tried_at < READY_USEC) {
 		await(p, child->path);
 		return;
 	}
@@ -344,7 +347,7 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 		managed_set_state(m, UNIT_UNMANAGED, p->members[i].why);
 		return;
 	}
-	unit = unit_of(d, &child->name);
+	unit = unit_of(p->pods->pid1, &child->name);
 	managed_set_unit(m, unit != NULL ? strdup(unit) : NULL);
 	first = m->control.started_at == 0;
 	m->container.attach = ATTACH_CONFIRMED;
@@ -365,11 +368,11 @@ static void find_container(struct pod *p, size_t i, const struct pod_children *a
 
 	if (m == NULL || !m->container.annotated || m->hand_back.due || m->state == UNIT_RESTORED) {
 		if (child != NULL)
-			note_limits(p->daemon, child->path, p->members[i].limit);
+			note_limits(p->pods->host, child->path, p->members[i].limit);
 		return;
 	}
 	if (m->cgroup.cg != NULL &&
-	    (cg_replaced(m->cgroup.cg, p->daemon->host.root, m->cgroup.path) ||
+	    (cg_replaced(m->cgroup.cg, p->pods->host->root, m->cgroup.path) ||
 	     (child != NULL && strcmp(child->path, m->cgroup.path) != 0)))
 		managed_lost(m);
 	if (m->cgroup.cg != NULL)
@@ -417,7 +420,7 @@ void pod_scan(struct pod *p)
 	if (r < 0)
 		return;
 	all.count = 0;
-	if (kubepods_children(p->daemon->host.root, p->path, note_child, &all) < 0)
+	if (kubepods_children(p->pods->host->root, p->path, note_child, &all) < 0)
 		return;
 	p->newcomers = false;
 	pod_recover(p);
@@ -428,5 +431,5 @@ void pod_scan(struct pod *p)
 	/* Not before each search: to end a watch raises an inotify event, which requests the next
 	 * search. */
 	if (waited && !p->newcomers)
-		cg_watch_forget(p->daemon->inotify.watch, COOKIE_NEWCOMER | p->serial);
+		cg_watch_forget(p->pods->inotify->watch, COOKIE_NEWCOMER | p->serial);
 }

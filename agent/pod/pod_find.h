@@ -5,14 +5,14 @@
 #include <stdbool.h>
 
 struct cg_watch_event;
-struct daemon;
 struct pod;
+struct pods;
 
 /* Searches for the cgroups of the pod now. */
 void pod_scan(struct pod *p);
 /* Watches the folders in which pods appear. */
-void pods_watch_parents(struct daemon *d);
-void pods_unwatch(struct daemon *d);
+void pods_watch_parents(struct pods *pods);
+void pods_unwatch(struct pods *pods);
 /* An event of a folder, or of a new container's limits. False: the cookie is no pod's. */
-bool pods_watch_event(struct daemon *d, const struct cg_watch_event *e);
+bool pods_watch_event(struct pods *pods, const struct cg_watch_event *e);
 void pod_unwatch(struct pod *p);

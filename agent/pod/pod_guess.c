@@ -3,7 +3,7 @@
 #include "agent/apply/apply.h"
 #include "agent/apply/properties.h"
 #include "agent/apply/release.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/config/config.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
@@ -11,6 +11,7 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/spec.h"
+#include "agent/manage/wake.h"
 #include "agent/pod/pod_rule.h"
 #include "cgroup/writer.h"
 #include "policy/control/control_state.h"
@@ -90,7 +91,7 @@ bool pod_has_limits_of(const struct kube_container *c, const struct limits *stan
 
 void pod_note_guess(struct managed *m, const struct limits *found)
 {
-	m->container.attach = persist_has(m->daemon, m) ? ATTACH_GUESSED : ATTACH_GUESSED_NEW;
+	m->container.attach = persist_has(m) ? ATTACH_GUESSED : ATTACH_GUESSED_NEW;
 	m->container.found = *found;
 }
 
@@ -157,7 +158,6 @@ static struct limits goes_back(const struct managed *m)
 static bool note_originals(struct pod *p, const struct managed *m, const struct kube_container *c,
 			   const struct limits *l)
 {
-	struct daemon *d = p->daemon;
 	char key[RECORD_NAME_MAX], shown[RECORD_NAME_MAX];
 	const struct baseline b = {
 		.key = key,
@@ -166,7 +166,7 @@ static bool note_originals(struct pod *p, const struct managed *m, const struct 
 		.high = BASELINE_HIGH_LOWERED,
 		.high_before = l->mem_high,
 		.cgroup_inode = cg_id(m->cgroup.cg),
-		.saved_realtime_usec = d->wake.now_real,
+		.saved_realtime_usec = p->pods->wake->now_real,
 		.cgroup = m->cgroup.path,
 		.unit = m->unit,
 		.shown = shown,
@@ -174,11 +174,11 @@ static bool note_originals(struct pod *p, const struct managed *m, const struct 
 
 	pod_key(p->spec->uid, c->name, key);
 	snprintf(shown, sizeof shown, "%s/%s/%s", p->spec->namespace, p->spec->name, c->name);
-	if (baseline_find(&d->records.baselines, key) != NULL)
+	if (baseline_find(&p->pods->records->baselines, key) != NULL)
 		return true;
-	if (persist_put(&d->records, &b) < 0)
+	if (persist_put(p->pods->records, &b) < 0)
 		return false;
-	persist_baselines(d);
+	persist_baselines(p->pods->records);
 	return true;
 }
 
@@ -204,11 +204,11 @@ static void forget_guess(struct managed *m)
 
 	m->container.attach = ATTACH_CONFIRMED;
 	if (first) {
-		persist_forget(m->daemon, m);
+		persist_forget(m);
 		control_forget_start(&m->control);
 		originals_forget(m);
 	} else {
-		persist_left_cgroup(m->daemon, m);
+		persist_left_cgroup(m);
 	}
 	property_cancel(m);
 }
@@ -256,7 +256,7 @@ static void release(struct pod *p, size_t i, size_t k)
 	/* Where vscaled wrote nothing, nothing is to be restored. */
 	if (touched)
 		give_to(p, k, STEAL(m->unit));
-	persist_baselines(p->daemon);
+	persist_baselines(p->pods->records);
 }
 
 void pod_check_guesses(struct pod *p, const struct pod_children *all)

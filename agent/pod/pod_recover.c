@@ -3,14 +3,15 @@
  * every such loss would multiply the ceiling. They come from the status annotation where that is
  * valid; else the container is not written to. */
 #include "agent/pod/pod_recover.h"
+#include "agent/journal/event.h"
 #include "agent/kube/model/originals.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/originals.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/wake.h"
 #include "agent/pod/pod_absent.h"
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static const char unknown_why[] =
 
 static void report_unknown(struct managed *m)
 {
-	const struct pod_hooks *h = &m->daemon->hooks;
+	const struct pod_hooks *h = &m->table->pods->hooks;
 	char text[512];
 
 	message_originals_unknown(m, unknown_why);
@@ -37,7 +38,6 @@ static void report_unknown(struct managed *m)
 static int put_record(struct managed *m, const struct kube_container *c,
 		      const struct kube_originals *o)
 {
-	struct daemon *d = m->daemon;
 	struct baseline b = {
 		.key = m->key,
 		.limits = {.cpu_quota_usec = LIMIT_MAX,
@@ -46,7 +46,7 @@ static int put_record(struct managed *m, const struct kube_container *c,
 			   .mem_high = LIMIT_MAX},
 		.high = BASELINE_HIGH_LOWERED,
 		.high_before = LIMIT_MAX,
-		.saved_realtime_usec = d->wake.now_real,
+		.saved_realtime_usec = m->wake->now_real,
 		.shown = m->name,
 		.ratified = 1,
 	};
@@ -62,7 +62,7 @@ static int put_record(struct managed *m, const struct kube_container *c,
 		b.limits.cpu_quota_usec = cpu_quota_of(limit[RESOURCE_CPU], CPU_PERIOD_USEC);
 	b.limits.mem_max = limit[RESOURCE_MEMORY];
 	b.props = props_of_limits(&b.limits);
-	return persist_put(&d->records, &b);
+	return persist_put(m->records, &b);
 }
 
 static void recover(struct pod *p, size_t i)
@@ -88,27 +88,26 @@ static void recover(struct pod *p, size_t i)
 
 void pod_recover(struct pod *p)
 {
-	const struct daemon *d = p->daemon;
 
-	if (!d->records.originals_lost || !p->spec->resize_ours)
+	if (!p->pods->records->originals_lost || !p->spec->resize_ours)
 		return;
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		struct managed *m = p->members[i].managed;
 
 		/* Mode Off too: it is to be handed back, or may be turned on later. */
 		if (m != NULL && m->container.annotated && m->control.started_at == 0 &&
-		    m->originals.trust != ORIGINALS_ACCEPTED && !persist_has(d, m))
+		    m->originals.trust != ORIGINALS_ACCEPTED && !persist_has(m))
 			recover(p, i);
 	}
 }
 
 /* --- pods whose spec holds limits that vscaled sent --- */
 
-static size_t sized_find(const struct daemon *d, const char *uid)
+static size_t sized_find(const struct pods *pods, const char *uid)
 {
 	size_t i = 0;
 
-	while (i < d->pods.sized_count && strcmp(d->pods.sized[i].uid, uid) != 0)
+	while (i < pods->sized_count && strcmp(pods->sized[i].uid, uid) != 0)
 		i++;
 	return i;
 }
@@ -122,52 +121,52 @@ static void announce_stray(const struct kube_pod *s)
 	});
 }
 
-void pod_recover_listed(struct daemon *d, const struct kube_pod *s, bool in_table)
+void pod_recover_listed(struct pods *pods, const struct kube_pod *s, bool in_table)
 {
-	size_t i = sized_find(d, s->uid);
+	size_t i = sized_find(pods, s->uid);
 	void *grown;
 
-	if (!d->records.originals_lost || !s->resize_ours)
+	if (!pods->records->originals_lost || !s->resize_ours)
 		return;
-	if (i < d->pods.sized_count) {
-		d->pods.sized[i].listed = true;
-		d->pods.sized[i].lacking_since = 0;
+	if (i < pods->sized_count) {
+		pods->sized[i].listed = true;
+		pods->sized[i].lacking_since = 0;
 		return;
 	}
-	grown = reallocarray(d->pods.sized, i + 1, sizeof *d->pods.sized);
-	d->pods.sized_missed |= grown == NULL;
+	grown = reallocarray(pods->sized, i + 1, sizeof *pods->sized);
+	pods->sized_missed |= grown == NULL;
 	if (grown == NULL)
 		return;
-	d->pods.sized = grown;
-	d->pods.sized[i] = (struct sized_pod){.listed = true};
-	snprintf(d->pods.sized[i].uid, sizeof d->pods.sized[i].uid, "%s", s->uid);
-	d->pods.sized_count++;
+	pods->sized = grown;
+	pods->sized[i] = (struct sized_pod){.listed = true};
+	snprintf(pods->sized[i].uid, sizeof pods->sized[i].uid, "%s", s->uid);
+	pods->sized_count++;
 	if (!in_table)
 		announce_stray(s);
 }
 
-void pod_recover_gone(struct daemon *d, const char *uid)
+void pod_recover_gone(struct pods *pods, const char *uid)
 {
-	size_t i = sized_find(d, uid);
+	size_t i = sized_find(pods, uid);
 
-	if (i < d->pods.sized_count)
-		d->pods.sized[i] = d->pods.sized[--d->pods.sized_count];
+	if (i < pods->sized_count)
+		pods->sized[i] = pods->sized[--pods->sized_count];
 }
 
-void pod_recover_list(struct daemon *d, bool ended)
+void pod_recover_list(struct pods *pods, bool ended)
 {
-	for (size_t i = d->pods.sized_count; i > 0; i--) {
-		struct sized_pod *s = &d->pods.sized[i - 1];
+	for (size_t i = pods->sized_count; i > 0; i--) {
+		struct sized_pod *s = &pods->sized[i - 1];
 
 		if (!ended)
 			s->listed = false;
 		else if (s->listed)
 			s->lacking_since = 0;
-		else if (absent_is_gone(&s->lacking_since, d->wake.now))
-			*s = d->pods.sized[--d->pods.sized_count];
+		else if (absent_is_gone(&s->lacking_since, pods->wake->now))
+			*s = pods->sized[--pods->sized_count];
 	}
 	if (!ended)
-		d->pods.sized_missed = false;
+		pods->sized_missed = false;
 }
 
 static uint64_t recorded(const struct pod *p, const struct kube_container *c, enum resource r)
@@ -176,7 +175,7 @@ static uint64_t recorded(const struct pod *p, const struct kube_container *c, en
 	const struct baseline *b;
 
 	pod_key(p->spec->uid, c->name, key);
-	b = baseline_find(&p->daemon->records.baselines, key);
+	b = baseline_find(&p->pods->records->baselines, key);
 	if (b == NULL)
 		return c->spec.limit[r];
 	return limit_amount(&b->limits, r);
@@ -240,15 +239,15 @@ bool pod_in_doubt(const struct pod *p)
 	return false;
 }
 
-void pod_recover_end(struct daemon *d)
+void pod_recover_end(struct pods *pods)
 {
-	if (!d->records.originals_lost || !d->pods.synced || d->pods.sized_missed)
+	if (!pods->records->originals_lost || !pods->synced || pods->sized_missed)
 		return;
-	for (size_t i = 0; i < d->pods.count; i++)
-		if (pod_in_doubt(d->pods.items[i]))
+	for (size_t i = 0; i < pods->count; i++)
+		if (pod_in_doubt(pods->items[i]))
 			return;
-	for (size_t i = 0; i < d->pods.sized_count; i++)
-		if (!pods_has_record(d, d->pods.sized[i].uid))
+	for (size_t i = 0; i < pods->sized_count; i++)
+		if (!pods_has_record(pods->records, pods->sized[i].uid))
 			return;
-	persist_originals_found(d);
+	persist_originals_found(pods->records);
 }

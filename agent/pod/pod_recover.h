@@ -4,10 +4,10 @@
 
 #include <stdbool.h>
 
-struct daemon;
 struct kube_pod;
 struct limits;
 struct pod;
+struct pods;
 
 /* The records are lost and the spec holds limits that vscaled sent: takes the originals from the
  * pod's annotation, else marks it as not to be written to. */
@@ -18,9 +18,9 @@ bool pod_recover_level(const struct pod *p, const struct limits *stands, struct 
 bool pod_in_doubt(const struct pod *p);
 /* The API server reports a pod; in_table: it is managed, or was. One whose spec holds limits that
  * vscaled sent counts until it has a record or is gone: it may be annotated at any later time. */
-void pod_recover_listed(struct daemon *d, const struct kube_pod *s, bool in_table);
-void pod_recover_gone(struct daemon *d, const char *uid);
+void pod_recover_listed(struct pods *pods, const struct kube_pod *s, bool in_table);
+void pod_recover_gone(struct pods *pods, const char *uid);
 /* A list begins, or a whole one has ended. */
-void pod_recover_list(struct daemon *d, bool ended);
+void pod_recover_list(struct pods *pods, bool ended);
 /* At each review: ends the recovery once every such pod has its originals. */
-void pod_recover_end(struct daemon *d);
+void pod_recover_end(struct pods *pods);

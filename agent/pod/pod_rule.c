@@ -3,9 +3,10 @@
 #include "agent/pod/pod_rule.h"
 #include "agent/apply/release.h"
 #include "agent/apply/rules.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/persist.h"
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
 #include <stdio.h>
@@ -18,24 +19,24 @@ static bool finished(const struct kube_pod *s)
 }
 
 /* vscaled does not limit itself: such a limit could stop the process that has to raise it. */
-static bool is_us(const struct daemon *d, const struct kube_pod *s)
+static bool is_us(const struct host *host, const struct kube_pod *s)
 {
-	return d->host.own_pod[0] != '\0' && strcmp(d->host.own_pod, s->name) == 0 &&
-	       strcmp(d->host.own_namespace, s->namespace) == 0;
+	return host->own_pod[0] != '\0' && strcmp(host->own_pod, s->name) == 0 &&
+	       strcmp(host->own_namespace, s->namespace) == 0;
 }
 
 /* Why nothing of the pod is managed; NULL: something may be. Static text. */
-static const char *excluded_pod(const struct daemon *d, const struct kube_pod *s)
+static const char *excluded_pod(const struct host *host, const struct kube_pod *s)
 {
 	const struct {
 		bool holds;
 		const char *why;
 	} rows[] = {
 		{kube_pod_annotation(s, "mode") == NULL, "no longer annotated"},
-		{d->host.unsupported != NULL,
+		{host->unsupported != NULL,
 		 "its node is not supported: cgroup version 2 is needed"},
 		{s->deleting, "it is being deleted"},
-		{is_us(d, s), "vscaled itself: who raises limits must not wait for one"},
+		{is_us(host, s), "vscaled itself: who raises limits must not wait for one"},
 		{finished(s), "it has finished"},
 		{s->mirror, "a static pod: its limits stand in a file of the node"},
 		{s->windows, "a Windows pod"},
@@ -85,7 +86,7 @@ static struct managed *container_new(struct pod *p, const struct kube_container 
 	pod_key(s->uid, c->name, key);
 	snprintf(history, sizeof history, "%s/%s/%s", s->namespace,
 		 s->workload != NULL ? s->workload : s->name, c->name);
-	m = managed_new(p->daemon, &names);
+	m = managed_new(p->pods->units, &names);
 	if (m != NULL)
 		m->pod = p;
 	return m;
@@ -96,7 +97,7 @@ static bool has_originals(const struct pod *p, const struct kube_container *c)
 	char key[RECORD_NAME_MAX];
 
 	pod_key(p->spec->uid, c->name, key);
-	return baseline_find(&p->daemon->records.baselines, key) != NULL;
+	return baseline_find(&p->pods->records->baselines, key) != NULL;
 }
 
 /* It is not managed, or no longer: what vscaled wrote is handed back. */
@@ -141,7 +142,7 @@ static void ours(struct pod *p, size_t i, const struct container_rule *rule)
 
 static void report_error(struct pod *p, const char *error)
 {
-	const struct pod_hooks *h = &p->daemon->hooks;
+	const struct pod_hooks *h = &p->pods->hooks;
 
 	if (strcmp(p->error, error) == 0)
 		return;
@@ -171,7 +172,7 @@ void pod_apply_rules(struct pod *p)
 	const struct kube_pod *s = p->spec;
 	struct annotation_error error = {""};
 
-	p->why = excluded_pod(p->daemon, s);
+	p->why = excluded_pod(p->pods->host, s);
 	for (size_t i = 0; i < s->container_count; i++)
 		memcpy(p->members[i].limit, s->containers[i].spec.limit,
 		       sizeof p->members[i].limit);
@@ -183,7 +184,7 @@ void pod_apply_rules(struct pod *p)
 		const char *why = p->why != NULL ? p->why : excluded_kinds[c->kind];
 
 		if (why == NULL &&
-		    annotation_rule(&p->daemon->config, s, c->name, &rule, &error) != 0 &&
+		    annotation_rule(p->pods->config, s, c->name, &rule, &error) != 0 &&
 		    error.text[0] == '\0')
 			why = "its annotations were not understood";
 		else if (why == NULL && !rule.named && error.text[0] == '\0')

@@ -4,15 +4,17 @@
 #include "agent/apply/apply.h"
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/config/config.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
+#include "agent/metrics/counters.h"
 #include "agent/pod/runtime.h"
 #include "policy/control/control_state.h"
 #include "policy/types/bounds.h"
@@ -23,7 +25,7 @@
 
 bool pod_echo_pending(const struct managed *m)
 {
-	const struct pod_hooks *h = &m->daemon->hooks;
+	const struct pod_hooks *h = &m->table->pods->hooks;
 
 	if (m->pod == NULL)
 		return false;
@@ -45,7 +47,7 @@ bool pod_on_record(const struct managed *m, enum resource r, uint64_t value)
 
 static bool sent_by_us(const struct pod *p, const char *container, enum resource r, uint64_t value)
 {
-	const struct pod_hooks *h = &p->daemon->hooks;
+	const struct pod_hooks *h = &p->pods->hooks;
 	uint64_t sent;
 
 	return h->expects != NULL && h->expects(h->ctx, p->spec, container, r, &sent) &&
@@ -67,7 +69,6 @@ static struct limits with_limit(const struct limits *l, enum resource r, uint64_
  * kubelet does not write a cgroup that it believes to have that value. */
 static void adopt(struct managed *m, enum resource r, uint64_t value)
 {
-	struct daemon *d = m->daemon;
 	struct control *c = &m->control;
 	struct limits stands = c->kernel, wanted = with_limit(&stands, r, value);
 	const struct drift_facts f = {.expected = c->resource[r].limit, .observed = value};
@@ -78,11 +79,11 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 	if (limit_same(r, before, value))
 		return;
 	/* The ledger of this wake-up counts with the original that goes. */
-	node_memory_close(d);
-	plan_begin(&d->plans, d->units.count, &plan);
-	x = daemon_context(d, &plan);
+	node_memory_close(m->table->memory);
+	plan_begin(m->table, &plan);
+	x = daemon_context(m->table, &plan);
 	message_drift(m, r, &f, DRIFT_ADOPT, NULL);
-	counters_reverted(&d->tally, WRITER_USER);
+	counters_reverted(m->table->tally, WRITER_USER);
 	control_adopt(c, &wanted, r, &x);
 	drift_forget_writer(m, r);
 	pod_level_adopt(m->pod, r, before, value);
@@ -90,14 +91,14 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 	if (c->resource[r].managed && c->rule.mode != MODE_OFF && !c->paused &&
 	    m->cgroup.cg != NULL && !(c->gave_way & (1u << r)))
 		control_reassert(c, &stands, r, &x);
-	plan_apply(d, &plan);
+	plan_apply(m->table, &plan);
 	if (m->originals.touched)
 		property_request(m, false);
-	persist_adopted(d, m, r);
+	persist_adopted(m, r);
 	/* The request of a Guaranteed pod is its limit: the owner has set both. The spec may
 	 * already hold a limit with vscaled's headroom. */
 	if (m->pod->spec->qos == QOS_GUARANTEED)
-		persist_adopted_request(d, m, r, value);
+		persist_adopted_request(m, r, value);
 	pod_set_bounds(m);
 }
 
@@ -156,7 +157,7 @@ void pod_spec_first(struct managed *m)
 {
 	const struct kube_container *c = kube_pod_container(m->pod->spec, pod_container_of(m));
 
-	if (!persist_has(m->daemon, m) || c == NULL)
+	if (!persist_has(m) || c == NULL)
 		return;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		uint64_t original = m->control.resource[r].original;
@@ -201,7 +202,7 @@ static void container_changed(struct pod *p, size_t i, const struct kube_contain
 			continue;
 		if (m == NULL || m->control.started_at == 0)
 			continue;
-		m->container.echo_until = p->daemon->wake.now + ECHO_USEC;
+		m->container.echo_until = p->pods->wake->now + ECHO_USEC;
 		if (!sent_by_us(p, now->name, r, now->spec.limit[r]))
 			desired(m, r, now->spec.limit[r]);
 	}
@@ -213,7 +214,7 @@ static void expect_echo(struct pod *p)
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
 			p->members[i].managed->container.echo_until =
-				p->daemon->wake.now + ECHO_USEC;
+				p->pods->wake->now + ECHO_USEC;
 }
 
 void pod_spec_changed(struct pod *p, const struct kube_pod *old)

@@ -3,7 +3,8 @@
 #include "agent/pod/pods.h"
 #include "agent/apply/boost.h"
 #include "agent/base/footprint.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/manage/host.h"
+#include "agent/manage/inotify.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
@@ -22,20 +23,20 @@ static bool same_name(const struct kube_pod *a, const struct kube_pod *b)
 
 /* --- one pod --- */
 
-static struct pod *pod_new(struct daemon *d)
+static struct pod *pod_new(struct pods *pods)
 {
 	struct pod *p = calloc(1, sizeof *p);
-	void *grown = reallocarray(d->pods.items, d->pods.count + 1, sizeof *d->pods.items);
+	void *grown = reallocarray(pods->items, pods->count + 1, sizeof *pods->items);
 
 	if (grown != NULL)
-		d->pods.items = grown;
+		pods->items = grown;
 	if (p == NULL || grown == NULL) {
 		free(p);
 		return NULL;
 	}
-	p->daemon = d;
-	p->serial = ++d->pods.last_serial;
-	d->pods.items[d->pods.count++] = p;
+	p->pods = pods;
+	p->serial = ++pods->last_serial;
+	pods->items[pods->count++] = p;
 	return p;
 }
 
@@ -50,40 +51,39 @@ static void pod_free(struct pod *p)
 /* Takes the pod out of the table. for_good: deletes its records, too. */
 static void pod_drop(struct pod *p, bool for_good)
 {
-	struct daemon *d = p->daemon;
 	size_t i = 0;
 
 	/* It was handed back, or it is gone. */
-	if (for_good && pods_has_record(d, p->spec->uid))
-		pod_recover_gone(d, p->spec->uid);
+	if (for_good && pods_has_record(p->pods->records, p->spec->uid))
+		pod_recover_gone(p->pods, p->spec->uid);
 	pod_unwatch(p);
-	for (size_t k = d->units.count; k > 0; k--) {
-		struct managed *m = d->units.items[k - 1];
+	for (size_t k = p->pods->units->count; k > 0; k--) {
+		struct managed *m = p->pods->units->items[k - 1];
 
 		if (m->pod != p)
 			continue;
 		managed_lost(m);
 		if (for_good)
-			persist_forget(d, m);
+			persist_forget(m);
 		managed_remove(m);
 	}
-	if (d->hooks.gone != NULL)
-		d->hooks.gone(d->hooks.ctx, p->spec->uid);
-	while (d->pods.items[i] != p)
+	if (p->pods->hooks.gone != NULL)
+		p->pods->hooks.gone(p->pods->hooks.ctx, p->spec->uid);
+	while (p->pods->items[i] != p)
 		i++;
-	d->pods.items[i] = d->pods.items[--d->pods.count];
+	p->pods->items[i] = p->pods->items[--p->pods->count];
 	pod_free(p);
 }
 
-void pods_free(struct daemon *d)
+void pods_free(struct pods *pods)
 {
-	pods_unwatch(d);
-	for (size_t i = 0; i < d->pods.count; i++)
-		pod_free(d->pods.items[i]);
-	free(d->pods.items);
-	free(d->pods.sized);
-	free(d->pods.absent);
-	d->pods = (struct pods){0};
+	pods_unwatch(pods);
+	for (size_t i = 0; i < pods->count; i++)
+		pod_free(pods->items[i]);
+	free(pods->items);
+	free(pods->sized);
+	free(pods->absent);
+	*pods = (struct pods){0};
 }
 
 static const struct managed *member_named(const struct pod *p, const struct kube_pod *spec,
@@ -114,22 +114,22 @@ static int pod_take(struct pod *p, struct kube_pod *spec)
 /* --- what the watch says --- */
 
 /* A pod with another uid is another pod, even with the same name. */
-static void drop_namesake(struct daemon *d, const struct kube_pod *spec)
+static void drop_namesake(struct pods *pods, const struct kube_pod *spec)
 {
-	for (size_t i = 0; i < d->pods.count; i++) {
-		struct pod *p = d->pods.items[i];
+	for (size_t i = 0; i < pods->count; i++) {
+		struct pod *p = pods->items[i];
 
 		if (!same_name(p->spec, spec) || strcmp(p->spec->uid, spec->uid) == 0)
 			continue;
 		/* A list may be from the time of its predecessor. */
-		pod_drop(p, !d->pods.listing);
+		pod_drop(p, !pods->listing);
 		return;
 	}
 }
 
 void pod_report(struct pod *p)
 {
-	const struct pod_hooks *h = &p->daemon->hooks;
+	const struct pod_hooks *h = &p->pods->hooks;
 
 	if (h->put != NULL && (p->why == NULL || p->leaving))
 		h->put(h->ctx, p->spec);
@@ -157,19 +157,19 @@ static bool is_settled(const struct pod *p, const struct kube_pod *old)
 	return true;
 }
 
-void pods_put(struct daemon *d, struct kube_pod *spec)
+void pods_put(struct pods *pods, struct kube_pod *spec)
 {
 	bool asked = kube_pod_annotation(spec, "mode") != NULL;
 	struct kube_pod *old;
 	struct pod *p;
 
-	daemon_wake(d);
-	absent_seen(d, spec->uid);
-	drop_namesake(d, spec);
-	p = pods_find(d, spec->uid);
-	if (p == NULL && (asked || pods_has_record(d, spec->uid)))
-		p = pod_new(d);
-	pod_recover_listed(d, spec, p != NULL);
+	daemon_wake(pods->wake);
+	absent_seen(pods, spec->uid);
+	drop_namesake(pods, spec);
+	p = pods_find(pods, spec->uid);
+	if (p == NULL && (asked || pods_has_record(pods->records, spec->uid)))
+		p = pod_new(pods);
+	pod_recover_listed(pods, spec, p != NULL);
 	if (p == NULL) {
 		kube_pod_free(spec);
 		return;
@@ -178,7 +178,7 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 	if (pod_take(p, spec) < 0) {
 		kube_pod_free(spec);
 		if (old == NULL)
-			d->pods.count--, free(p);
+			pods->count--, free(p);
 		return;
 	}
 	p->listed = true;
@@ -187,14 +187,14 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 		if (p->members[i].managed != NULL)
 			boost_changed(p->members[i].managed);
 	pod_apply_rules(p);
-	if (d->host.unsupported != NULL) {
+	if (pods->host->unsupported != NULL) {
 		kube_pod_free(old);
 		unsupported_report(p);
 		return;
 	}
 	pod_recover(p);
-	if (d->hooks.decide != NULL)
-		d->hooks.decide(d->hooks.ctx, p->spec);
+	if (pods->hooks.decide != NULL)
+		pods->hooks.decide(pods->hooks.ctx, p->spec);
 	pod_spec_changed(p, old);
 	pod_spec_settle(p);
 	p->scan |= !is_settled(p, old);
@@ -203,93 +203,93 @@ void pods_put(struct daemon *d, struct kube_pod *spec)
 	/* Originals are on disk with the next tick, together with all others of a list. */
 	if (p->scan)
 		pod_scan(p);
-	if (p->path == NULL || d->pods.parents[0] == NULL)
-		pods_watch_parents(d);
+	if (p->path == NULL || pods->parents[0] == NULL)
+		pods_watch_parents(pods);
 }
 
-void pods_gone(struct daemon *d, const char *uid)
+void pods_gone(struct pods *pods, const char *uid)
 {
 	struct pod *p;
 
-	daemon_wake(d);
-	pod_recover_gone(d, uid);
-	p = pods_find(d, uid);
+	daemon_wake(pods->wake);
+	pod_recover_gone(pods, uid);
+	p = pods_find(pods, uid);
 	if (p != NULL)
 		pod_drop(p, true);
 	else
-		pods_forget_records(d, uid);
+		pods_forget_records(pods->records, uid);
 }
 
-void pods_seen(struct daemon *d, const char *uid)
+void pods_seen(struct pods *pods, const char *uid)
 {
-	struct pod *p = pods_find(d, uid);
+	struct pod *p = pods_find(pods, uid);
 
-	absent_seen(d, uid);
+	absent_seen(pods, uid);
 	if (p == NULL)
 		return;
 	p->listed = true;
 	p->absent = false;
 }
 
-void pods_list_begin(struct daemon *d)
+void pods_list_begin(struct pods *pods)
 {
 	footprint_trim(); /* what connecting took: the list comes on top of it */
-	for (size_t i = 0; i < d->pods.count; i++)
-		d->pods.items[i]->listed = false;
-	d->pods.listing = true;
-	pod_recover_list(d, false);
-	absent_list_begin(d);
+	for (size_t i = 0; i < pods->count; i++)
+		pods->items[i]->listed = false;
+	pods->listing = true;
+	pod_recover_list(pods, false);
+	absent_list_begin(pods);
 }
 
 /* What no list names leaves the table with its cgroup. */
-static void drop_absent(struct daemon *d)
+static void drop_absent(struct pods *pods)
 {
-	for (size_t i = d->pods.count; i > 0; i--) {
-		struct pod *p = d->pods.items[i - 1];
+	for (size_t i = pods->count; i > 0; i--) {
+		struct pod *p = pods->items[i - 1];
 
-		if (p->absent && !pods_has_cgroup(d, p->spec->cgroup_uid))
+		if (p->absent && !pods_has_cgroup(pods, p->spec->cgroup_uid))
 			pod_drop(p, false);
 	}
 }
 
-void pods_list_end(struct daemon *d, bool whole)
+void pods_list_end(struct pods *pods, bool whole)
 {
-	daemon_wake(d);
-	for (size_t i = 0; i < d->pods.count; i++)
-		d->pods.items[i]->absent = !d->pods.items[i]->listed;
-	drop_absent(d);
-	absent_list_end(d, whole);
+	daemon_wake(pods->wake);
+	for (size_t i = 0; i < pods->count; i++)
+		pods->items[i]->absent = !pods->items[i]->listed;
+	drop_absent(pods);
+	absent_list_end(pods, whole);
 	if (whole)
-		pod_recover_list(d, true);
-	d->pods.listing = false;
-	d->pods.synced = true;
-	if (d->host.unsupported == NULL)
-		pods_watch_parents(d);
+		pod_recover_list(pods, true);
+	pods->listing = false;
+	pods->synced = true;
+	if (pods->host->unsupported == NULL)
+		pods_watch_parents(pods);
 	footprint_trim(); /* what the list took */
 }
 
 /* --- what the daemon says --- */
 
-void pods_apply_rules(struct daemon *d)
+void pods_apply_rules(struct pods *pods)
 {
-	for (size_t i = 0; i < d->pods.count; i++) {
-		pod_apply_rules(d->pods.items[i]);
-		d->pods.items[i]->scan = true;
+	for (size_t i = 0; i < pods->count; i++) {
+		pod_apply_rules(pods->items[i]);
+		pods->items[i]->scan = true;
 	}
 }
 
-void pods_scan(struct daemon *d)
+void pods_scan(struct pods *pods)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < d->pods.count; i++) {
-		if (!d->pods.items[i]->scan)
+	for (size_t i = 0; i < pods->count; i++) {
+		if (!pods->items[i]->scan)
 			continue;
 		any = true;
-		pod_scan(d->pods.items[i]);
+		pod_scan(pods->items[i]);
 	}
 	if (any)
-		persist_baselines(d);
+		persist_baselines(pods->records);
 }
 
 bool pod_hand_back_due(const struct pod *p)
@@ -302,7 +302,7 @@ bool pod_hand_back_due(const struct pod *p)
 
 static bool report_unsent(const struct pod *p)
 {
-	const struct pod_hooks *h = &p->daemon->hooks;
+	const struct pod_hooks *h = &p->pods->hooks;
 
 	return h->unsent != NULL && h->unsent(h->ctx, p->spec);
 }
@@ -319,7 +319,7 @@ static void sweep(struct pod *p)
 		if (m == NULL || m->container.annotated || m->hand_back.due || p->ending)
 			continue;
 		managed_lost(m);
-		persist_forget(p->daemon, m);
+		persist_forget(m);
 		managed_remove(m);
 		p->members[i].managed = NULL;
 	}
@@ -330,15 +330,15 @@ static bool level_hand_back_due(const struct pod *p)
 	return p->level != NULL && p->level->hand_back.due;
 }
 
-void pods_tick(struct daemon *d, bool review)
+void pods_tick(struct pods *pods, bool review)
 {
 	/* New cgroups are not reported without inotify. */
-	if (d->inotify.incomplete)
-		pods_scan_again(d);
-	pods_scan(d);
-	persist_baselines(d);
-	for (size_t i = d->pods.count; i > 0; i--) {
-		struct pod *p = d->pods.items[i - 1];
+	if (pods->inotify->incomplete)
+		pods_scan_again(pods);
+	pods_scan(pods);
+	persist_baselines(pods->records);
+	for (size_t i = pods->count; i > 0; i--) {
+		struct pod *p = pods->items[i - 1];
 
 		pod_spec_settle(p);
 		sweep(p);
@@ -348,16 +348,16 @@ void pods_tick(struct daemon *d, bool review)
 	}
 	if (!review)
 		return;
-	drop_absent(d);
-	absent_tick(d);
-	pod_recover_end(d);
-	if (d->pods.count > 0)
-		pods_watch_parents(d);
+	drop_absent(pods);
+	absent_tick(pods);
+	pod_recover_end(pods);
+	if (pods->count > 0)
+		pods_watch_parents(pods);
 }
 
 void unsupported_report(struct pod *p)
 {
-	const struct pod_hooks *h = &p->daemon->hooks;
+	const struct pod_hooks *h = &p->pods->hooks;
 
 	if (p->unsupported_reported || h->note == NULL ||
 	    kube_pod_annotation(p->spec, "mode") == NULL)

@@ -4,26 +4,26 @@
 
 #include <stdbool.h>
 
-struct daemon;
 struct kube_pod;
 struct pod;
+struct pods;
 
 /* A pod came or changed. Takes it. */
-void pods_put(struct daemon *d, struct kube_pod *pod);
-void pods_gone(struct daemon *d, const char *uid);
+void pods_put(struct pods *pods, struct kube_pod *pod);
+void pods_gone(struct pods *pods, const char *uid);
 /* The pod exists, though its changes are not known. */
-void pods_seen(struct daemon *d, const char *uid);
+void pods_seen(struct pods *pods, const char *uid);
 /* A list: what is not put between the two leaves the table once it has no cgroup; its originals
  * stay (pod_absent.c). Not whole: something of the list could not be read. */
-void pods_list_begin(struct daemon *d);
-void pods_list_end(struct daemon *d, bool whole);
+void pods_list_begin(struct pods *pods);
+void pods_list_end(struct pods *pods, bool whole);
 /* Searches for the cgroups of pods for which one may have appeared. */
-void pods_scan(struct daemon *d);
+void pods_scan(struct pods *pods);
 /* First in a tick: searches for cgroups, drops pods that were handed back. */
-void pods_tick(struct daemon *d, bool review);
+void pods_tick(struct pods *pods, bool review);
 /* Another configuration: every rule is computed again. */
-void pods_apply_rules(struct daemon *d);
-void pods_free(struct daemon *d);
+void pods_apply_rules(struct pods *pods);
+void pods_free(struct pods *pods);
 /* Requests a new report on the pod. */
 void pod_report(struct pod *p);
 /* Is a container of it still to be handed back? */

@@ -3,10 +3,11 @@
  * them. A static CPU manager (cpuset alone) or an external resize brings the old memory limit at
  * any moment. */
 #include "agent/pod/runtime.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/wake.h"
 #include "agent/pod/pod_spec.h"
 #include "cgroup/cpuset.h"
 #include "policy/types/bounds.h"
@@ -57,29 +58,29 @@ static bool names_cpus(const struct managed *m)
 }
 
 /* The policy is the node's: one container is enough to know it. */
-static bool is_at_work(const struct daemon *d, bool review)
+static bool is_at_work(const struct unit_table *t, bool review)
 {
-	for (size_t i = 0; i < d->units.count; i++) {
-		const struct managed *m = d->units.items[i];
+	for (size_t i = 0; i < t->count; i++) {
+		const struct managed *m = t->items[i];
 
-		if ((review || d->wake.now - m->control.started_at < NEW_USEC) && names_cpus(m))
+		if ((review || t->wake->now - m->control.started_at < NEW_USEC) && names_cpus(m))
 			return true;
 	}
 	return false;
 }
 
-void runtime_check(struct daemon *d, bool review)
+void runtime_check(struct unit_table *t, bool review)
 {
 	bool any;
 
 	/* It counts as active until the containers that it assigned CPUs to are gone. */
-	if (d->host.cpu_manager && !review)
+	if (t->host->cpu_manager && !review)
 		return;
-	any = is_at_work(d, review);
-	if (any == d->host.cpu_manager)
+	any = is_at_work(t, review);
+	if (any == t->host->cpu_manager)
 		return;
-	host_set_cpu_manager(&d->host, any);
-	for (size_t i = 0; i < d->units.count; i++)
-		if (d->units.items[i]->kind == UNIT_KIND_CONTAINER)
-			pod_set_bounds(d->units.items[i]);
+	host_set_cpu_manager(t->host, any);
+	for (size_t i = 0; i < t->count; i++)
+		if (t->items[i]->kind == UNIT_KIND_CONTAINER)
+			pod_set_bounds(t->items[i]);
 }

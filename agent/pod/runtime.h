@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct daemon;
 struct kube_container;
 struct managed;
+struct unit_table;
 
 /* The limit that the API server reports; old: the report before, NULL: none. */
 void runtime_reported(struct managed *m, const struct kube_container *now,
@@ -15,4 +15,4 @@ void runtime_reported(struct managed *m, const struct kube_container *now,
 /* memory.max was found to be this. */
 void runtime_wrote(struct managed *m, uint64_t mem_max);
 /* At each sample: is a CPU manager at work on this node? */
-void runtime_check(struct daemon *d, bool review);
+void runtime_check(struct unit_table *t, bool review);

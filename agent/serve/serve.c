@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The operations of the control API. */
 #include "agent/serve/serve.h"
+#include "agent/config/config.h"
 #include "agent/config/config_source.h"
 #include "agent/control_api/control_api.h"
 #include "agent/http/http.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/denied.h"
 #include "agent/manage/drift_state.h"
+#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
 #include "agent/manage/wake.h"
+#include "agent/metrics/counters.h"
 #include "agent/metrics/metrics_server.h"
 #include "agent/serve/serve_pod.h"
 #include "agent/units/lifecycle.h"
@@ -231,26 +235,24 @@ void serve_view(const struct managed *m, control_unit_fn *each, void *arg)
 static int serve_list(void *ctx, control_unit_fn *each, void *arg)
 {
 	const struct serve *s = ctx;
-	struct daemon *d = s->daemon;
 
-	daemon_wake(d);
+	daemon_wake(s->wake);
 	/* Pod levels follow their containers: `explain` shows one. */
-	for (size_t i = 0; i < d->units.count; i++)
-		if (d->units.items[i]->kind != UNIT_KIND_POD)
-			serve_view(d->units.items[i], each, arg);
-	serve_unmanaged(d, each, arg);
+	for (size_t i = 0; i < s->units->count; i++)
+		if (s->units->items[i]->kind != UNIT_KIND_POD)
+			serve_view(s->units->items[i], each, arg);
+	serve_unmanaged(s->pods, each, arg);
 	return 0;
 }
 
 static int serve_explain(void *ctx, const char *name, control_unit_fn *each, void *arg)
 {
 	const struct serve *s = ctx;
-	struct daemon *d = s->daemon;
-	const struct managed *m = managed_find(d, name);
+	const struct managed *m = managed_find(s->units, name);
 
-	daemon_wake(d);
+	daemon_wake(s->wake);
 	if (m == NULL)
-		return serve_unmanaged_named(d, name, each, arg) ? 0 : -ENOENT;
+		return serve_unmanaged_named(s->pods, name, each, arg) ? 0 : -ENOENT;
 	serve_view(m, each, arg);
 	return 0;
 }
@@ -277,72 +279,71 @@ static usec_t own_cpu_usec(void)
 	       (usec_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-static uint32_t managed_count(const struct daemon *d)
+static uint32_t managed_count(const struct unit_table *t)
 {
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < d->units.count; i++)
-		n += d->units.items[i]->cgroup.cg != NULL &&
-		     d->units.items[i]->state == UNIT_MANAGED &&
-		     d->units.items[i]->kind != UNIT_KIND_POD;
+	for (size_t i = 0; i < t->count; i++)
+		n += t->items[i]->cgroup.cg != NULL && t->items[i]->state == UNIT_MANAGED &&
+		     t->items[i]->kind != UNIT_KIND_POD;
 	return n;
 }
 
 void serve_status(void *ctx, struct status_view *ret)
 {
 	const struct serve *s = ctx;
-	struct daemon *d = s->daemon;
-	const struct counters_span *lag = &d->tally.loop_lag;
+	const struct counters_span *lag = &s->units->tally->loop_lag;
 
-	daemon_wake(d);
+	daemon_wake(s->wake);
 	*ret = (struct status_view){
 		.version = VSCALED_VERSION,
 		.pid = (uint32_t)getpid(),
-		.uptime_usec = d->wake.now - d->wake.started_at,
+		.uptime_usec = s->wake->now - s->wake->started_at,
 		.operation = "standalone",
-		.managed_count = managed_count(d),
-		.paused = d->units.paused,
-		.unsupported = d->host.unsupported,
+		.managed_count = managed_count(s->units),
+		.paused = s->units->paused,
+		.unsupported = s->host->unsupported,
 		.config_path = s->source->path,
 		.config_result = s->source->result,
 		.config_loaded_realtime_usec = s->source->loaded_real,
-		.state_directory = d->config.paths.state_dir,
-		.state_result = d->records.result[0] ? d->records.result : "not saved yet",
-		.state_saved_realtime_usec = d->records.saved_real,
-		.bus_connected = d->pid1.connected,
-		.cgroup_mount = d->host.cg.mount,
-		.controllers = d->host.controllers,
-		.psi = d->host.cg.psi,
-		.wakeups = d->wake.count,
+		.state_directory = s->config->paths.state_dir,
+		.state_result =
+			s->units->records->result[0] ? s->units->records->result : "not saved yet",
+		.state_saved_realtime_usec = s->units->records->saved_real,
+		.bus_connected = s->units->pid1->connected,
+		.cgroup_mount = s->host->cg.mount,
+		.controllers = s->host->controllers,
+		.psi = s->host->cg.psi,
+		.wakeups = s->wake->count,
 		.loop_lag_max_usec = lag->max_usec,
 		.loop_lag_mean_usec = lag->count > 0 ? lag->sum_usec / lag->count : 0,
-		.scan_usec = d->tally.scan[SCAN_SAMPLE].last_usec,
-		.look_usec = d->tally.scan[SCAN_REFLEX].last_usec,
-		.writes = d->tally.apply[BACKEND_CGROUP].count,
-		.write_failures = d->tally.apply_failed[BACKEND_CGROUP],
-		.reader = reader_name(d),
-		.reader_detail = d->reader.detail,
+		.scan_usec = s->units->tally->scan[SCAN_SAMPLE].last_usec,
+		.look_usec = s->units->tally->scan[SCAN_REFLEX].last_usec,
+		.writes = s->units->tally->apply[BACKEND_CGROUP].count,
+		.write_failures = s->units->tally->apply_failed[BACKEND_CGROUP],
+		.reader = reader_name(s->units->reader),
+		.reader_detail = s->units->reader->detail,
 		.rss_bytes = rss_bytes(),
 		.cpu_usec = own_cpu_usec(),
 	};
-	if (d->hooks.status != NULL)
-		d->hooks.status(d->hooks.ctx, ret);
+	if (s->pods->hooks.status != NULL)
+		s->pods->hooks.status(s->pods->hooks.ctx, ret);
 }
 
 static int serve_pause(void *ctx, const char *name)
 {
 	const struct serve *s = ctx;
 
-	daemon_wake(s->daemon);
-	return lifecycle_pause(s->daemon, name);
+	daemon_wake(s->wake);
+	return lifecycle_pause(s->units, name);
 }
 
 static int serve_resume(void *ctx, const char *name)
 {
 	const struct serve *s = ctx;
 
-	daemon_wake(s->daemon);
-	return lifecycle_resume(s->daemon, name);
+	daemon_wake(s->wake);
+	return lifecycle_resume(s->units, name);
 }
 
 static int serve_restore(void *ctx, const char *name, bool force, control_result_fn *each,
@@ -350,7 +351,7 @@ static int serve_restore(void *ctx, const char *name, bool force, control_result
 {
 	const struct serve *s = ctx;
 
-	daemon_wake(s->daemon);
+	daemon_wake(s->wake);
 	return lifecycle_restore(s->hand_back, name, force, each, arg);
 }
 
@@ -359,20 +360,18 @@ static int serve_restore(void *ctx, const char *name, bool force, control_result
 static cJSON *serve_config(void *ctx)
 {
 	const struct serve *s = ctx;
-	struct daemon *d = s->daemon;
 
-	return config_dump_json(&d->config);
+	return config_dump_json(s->config);
 }
 
 static bool serve_live(void *ctx, const char **ret_why)
 {
 	const struct serve *s = ctx;
-	struct daemon *d = s->daemon;
-	usec_t interval = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec);
+	usec_t interval = MIN(s->config->clocks.reflex_usec, s->config->clocks.sample_usec);
 	bool turns;
 
-	daemon_wake(d);
-	turns = d->wake.now - d->wake.ticked_at <= 3 * interval + LIVE_GRACE_USEC;
+	daemon_wake(s->wake);
+	turns = s->wake->now - s->wake->ticked_at <= 3 * interval + LIVE_GRACE_USEC;
 	*ret_why = turns ? NULL : "the loop does not turn";
 	return turns;
 }
@@ -380,9 +379,9 @@ static bool serve_live(void *ctx, const char **ret_why)
 static bool serve_ready(void *ctx, const char **ret_why)
 {
 	const struct serve *s = ctx;
-	struct daemon *d = s->daemon;
 
-	*ret_why = d->pid1.connected || d->pid1.absent ? NULL : "systemd does not answer";
+	*ret_why = s->units->pid1->connected || s->units->pid1->absent ? NULL
+								       : "systemd does not answer";
 	return *ret_why == NULL;
 }
 
@@ -398,22 +397,21 @@ static const struct control_ops ops = {
 	.ready = serve_ready,
 };
 
-static gid_t socket_group(const struct daemon *d)
+static gid_t socket_group(const struct config *config)
 {
 	const struct group *g =
-		d->config.paths.socket_group ? getgrnam(d->config.paths.socket_group) : NULL;
+		config->paths.socket_group ? getgrnam(config->paths.socket_group) : NULL;
 
 	return g != NULL ? g->gr_gid : (gid_t)-1;
 }
 
 int serve_start(struct serve *s)
 {
-	struct daemon *d = s->daemon;
 
 	http_server_free(STEAL(s->server));
 	s->api = (struct control_api){.ops = &ops, .ctx = s};
-	return control_server_new(d->event, &s->api, d->config.paths.socket, socket_group(d),
-				  &s->server);
+	return control_server_new(s->wake->event, &s->api, s->config->paths.socket,
+				  socket_group(s->config), &s->server);
 }
 
 void serve_stop(struct serve *s)

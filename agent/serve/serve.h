@@ -5,15 +5,20 @@
 #include "agent/control_api/control_api.h"
 
 struct config_source;
-struct daemon;
 struct hand_back;
 struct http_server;
 struct managed;
 struct metrics_server;
+struct pods;
+struct unit_table;
 
 /* What answers vscalectl, Prometheus and the kubelet's probes. */
 struct serve {
-	struct daemon *daemon;
+	struct unit_table *units;
+	struct pods *pods;
+	struct wakeup *wake;
+	const struct config *config;
+	const struct host *host;
 	struct hand_back *hand_back;
 	const struct config_source *source;
 	struct control_api api;

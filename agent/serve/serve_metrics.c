@@ -2,13 +2,18 @@
 /* Fills the input of /metrics and of the probes. */
 #include "agent/serve/serve_metrics.h"
 #include "agent/base/footprint.h"
+#include "agent/config/config.h"
 #include "agent/config/config_source.h"
 #include "agent/manage/above.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/node_memory.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/reader.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/metrics_server.h"
 #include "agent/serve/serve.h"
@@ -28,95 +33,94 @@ static void fill_spec(struct metrics_thing *t, const struct managed *m)
 	t->resource[RESOURCE_MEMORY].spec = m->properties.stored.mem_max;
 }
 
-static void collect_things(struct daemon *d, struct metrics_input *in)
+static void collect_things(struct unit_table *t, struct metrics_input *in)
 {
-	for (size_t i = 0; i < d->units.count; i++) {
-		const struct managed *m = d->units.items[i];
+	for (size_t i = 0; i < t->count; i++) {
+		const struct managed *m = t->items[i];
 		size_t before = in->thing_count;
-		struct metrics_thing *t;
+		struct metrics_thing *thing;
 
 		serve_view(m, metrics_input_view, in);
 		if (in->thing_count == before)
 			continue;
-		t = &in->things[in->thing_count - 1];
-		t->oom_kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
-		fill_spec(t, m);
+		thing = &in->things[in->thing_count - 1];
+		thing->oom_kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
+		fill_spec(thing, m);
 		if (m->pod != NULL)
-			t->above_spec_bytes = above_spec(m);
+			thing->above_spec_bytes = above_spec(m);
 	}
 }
 
-static uint64_t invalid_pods(const struct daemon *d)
+static uint64_t invalid_pods(const struct pods *pods)
 {
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < d->pods.count; i++)
-		n += d->pods.items[i]->error[0] != '\0';
+	for (size_t i = 0; i < pods->count; i++)
+		n += pods->items[i]->error[0] != '\0';
 	return n;
 }
 
 static int on_collect(void *ctx, struct metrics_input *in)
 {
 	struct serve *s = ctx;
-	struct daemon *d = s->daemon;
 	struct status_view status;
 
 	/* The page adds to the resident size: first unmap what other work has left. */
-	if (d->units.count >= MANY_UNITS)
+	if (s->units->count >= MANY_UNITS)
 		footprint_trim();
-	metrics_input_reserve(in, d->units.count);
+	metrics_input_reserve(in, s->units->count);
 	serve_status(s, &status);
 	metrics_input_status(in, &status);
-	collect_things(d, in);
-	in->counters = &d->tally;
-	in->last_tick_real = d->wake.ticked_at + (usec_t)d->wake.offset_usec;
-	in->state_ok = d->records.save_error == 0;
-	if (d->memory.read.total != 0 && d->config.tuning.node.count) {
-		in->node_reserve_bytes = d->memory.supply.reserve;
-		in->node_eviction_bound = d->memory.supply.eviction != 0;
-		if (d->memory.kubelet && d->memory.read.kubelet_available != UINT64_MAX)
-			in->node_kubelet_available_bytes = d->memory.read.kubelet_available;
-		in->node_granted_bytes = d->memory.ledger.outstanding;
+	collect_things(s->units, in);
+	in->counters = s->units->tally;
+	in->last_tick_real = s->wake->ticked_at + (usec_t)s->wake->offset_usec;
+	in->state_ok = s->units->records->save_error == 0;
+	if (s->units->memory->read.total != 0 && s->config->tuning.node.count) {
+		in->node_reserve_bytes = s->units->memory->supply.reserve;
+		in->node_eviction_bound = s->units->memory->supply.eviction != 0;
+		if (s->units->memory->kubelet &&
+		    s->units->memory->read.kubelet_available != UINT64_MAX)
+			in->node_kubelet_available_bytes = s->units->memory->read.kubelet_available;
+		in->node_granted_bytes = s->units->memory->ledger.outstanding;
 	}
-	in->systemd_connected = d->pid1.connected;
-	in->reader_bpf = d->reader.scan != NULL;
-	in->pods = d->pods.count;
-	in->node_wrong = d->host.name_wrong;
-	in->pods_invalid = invalid_pods(d);
+	in->systemd_connected = s->units->pid1->connected;
+	in->reader_bpf = s->units->reader->scan != NULL;
+	in->pods = s->pods->count;
+	in->node_wrong = s->host->name_wrong;
+	in->pods_invalid = invalid_pods(s->pods);
 	return 0;
 }
 
 /* Root needs no capability to write limit files; a read-only mount matters. */
-static bool cgroup_writable(const struct daemon *d)
+static bool cgroup_writable(const struct host *host)
 {
 	struct statvfs fs;
 
-	return fstatvfs(d->host.root, &fs) == 0 && !(fs.f_flag & ST_RDONLY);
+	return fstatvfs(host->root, &fs) == 0 && !(fs.f_flag & ST_RDONLY);
 }
 
 static void on_probe(void *ctx, struct probe_input *in)
 {
 	const struct serve *s = ctx;
-	struct daemon *d = s->daemon;
 
-	daemon_wake(d);
+	daemon_wake(s->wake);
 	*in = (struct probe_input){
-		.now = d->wake.now,
-		.last_tick = d->wake.ticked_at,
-		.started = d->wake.started_at,
-		.interval_usec = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec),
-		.grace_usec = d->pid1.connected ? LIVE_GRACE_USEC : 0,
-		.kubernetes =
-			config_cluster_wanted(&d->config.kubernetes) && d->host.unsupported == NULL,
-		.pods_listed = d->pods.synced,
-		.node_wrong = d->host.name_wrong,
-		.standalone = d->config.unit_count > 0 && d->host.unsupported == NULL,
-		.units_listed = d->pid1.listed,
-		.systemd_lost =
-			!d->pid1.connected && !d->pid1.absent && d->host.unsupported == NULL,
-		.cgroup_writable = d->host.unsupported == NULL && cgroup_writable(d),
-		.dry_run = d->host.unsupported != NULL ||
-			   d->config.kubernetes.highest_mode == MODE_OFF,
+		.now = s->wake->now,
+		.last_tick = s->wake->ticked_at,
+		.started = s->wake->started_at,
+		.interval_usec = MIN(s->config->clocks.reflex_usec, s->config->clocks.sample_usec),
+		.grace_usec = s->units->pid1->connected ? LIVE_GRACE_USEC : 0,
+		.kubernetes = config_cluster_wanted(&s->config->kubernetes) &&
+			      s->host->unsupported == NULL,
+		.pods_listed = s->pods->synced,
+		.node_wrong = s->host->name_wrong,
+		.standalone = s->config->unit_count > 0 && s->host->unsupported == NULL,
+		.units_listed = s->units->pid1->listed,
+		.systemd_lost = !s->units->pid1->connected && !s->units->pid1->absent &&
+				s->host->unsupported == NULL,
+		.cgroup_writable = s->host->unsupported == NULL && cgroup_writable(s->host),
+		.dry_run = s->host->unsupported != NULL ||
+			   s->config->kubernetes.highest_mode == MODE_OFF,
 		.config_valid = strcmp(s->source->result, "ok") == 0,
 	};
 }
@@ -125,16 +129,15 @@ static const struct metrics_ops ops = {.collect = on_collect, .probe = on_probe}
 
 int serve_metrics_start(struct serve *s)
 {
-	struct daemon *d = s->daemon;
 	struct listen_address at;
 	int r;
 
-	if (d->config.http.listen == NULL)
+	if (s->config->http.listen == NULL)
 		return 0;
-	r = listen_parse(d->config.http.listen, &at);
+	r = listen_parse(s->config->http.listen, &at);
 	if (r == 0)
-		r = metrics_server_new(d->event, &at, &ops, s, &s->metrics);
+		r = metrics_server_new(s->wake->event, &at, &ops, s, &s->metrics);
 	if (r < 0)
-		message_unsupported("metrics cannot be served", d->config.http.listen, r);
+		message_unsupported("metrics cannot be served", s->config->http.listen, r);
 	return r;
 }

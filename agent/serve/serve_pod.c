@@ -2,9 +2,9 @@
 /* The control API's view of pods: what the pod object adds, and containers that are not managed. */
 #include "agent/serve/serve_pod.h"
 #include "agent/manage/above.h"
-#include "agent/manage/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/wake.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -84,7 +84,7 @@ void serve_pod_view(const struct pod *p, const struct kube_container *c, const s
 	static const char *const qos[QOS_COUNT] = {"Guaranteed", "Burstable", "BestEffort"};
 	static const char *const controlled[CONTROLLED_COUNT] = {"LimitsOnly", "RequestsAndLimits",
 								 "RequestsOnly"};
-	const struct pod_hooks *h = &p->daemon->hooks;
+	const struct pod_hooks *h = &p->pods->hooks;
 	const struct kube_pod *s = p->spec;
 	struct pod_view *v = &ret->view;
 
@@ -134,15 +134,15 @@ static void show(const struct pod *p, size_t i, control_unit_fn *each, void *arg
 	each(arg, &v);
 }
 
-void serve_unmanaged(const struct daemon *d, control_unit_fn *each, void *arg)
+void serve_unmanaged(const struct pods *pods, control_unit_fn *each, void *arg)
 {
-	for (size_t k = 0; k < d->pods.count; k++)
-		for (size_t i = 0; i < d->pods.items[k]->spec->container_count; i++)
-			if (d->pods.items[k]->members[i].managed == NULL)
-				show(d->pods.items[k], i, each, arg);
+	for (size_t k = 0; k < pods->count; k++)
+		for (size_t i = 0; i < pods->items[k]->spec->container_count; i++)
+			if (pods->items[k]->members[i].managed == NULL)
+				show(pods->items[k], i, each, arg);
 }
 
-bool serve_unmanaged_named(const struct daemon *d, const char *name, control_unit_fn *each,
+bool serve_unmanaged_named(const struct pods *pods, const char *name, control_unit_fn *each,
 			   void *arg)
 {
 	const char *slash = strrchr(name, '/');
@@ -151,7 +151,7 @@ bool serve_unmanaged_named(const struct daemon *d, const char *name, control_uni
 
 	if (slash != NULL && (size_t)(slash - name) < sizeof pod) {
 		snprintf(pod, sizeof pod, "%.*s", (int)(slash - name), name);
-		p = pods_named(d, pod);
+		p = pods_named(pods, pod);
 	}
 	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++) {
 		if (p->members[i].managed != NULL ||

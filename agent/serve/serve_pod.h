@@ -4,10 +4,10 @@
 
 #include "agent/control_api/control_api.h"
 
-struct daemon;
 struct kube_container;
 struct managed;
 struct pod;
+struct pods;
 
 #define SERVE_ANNOTATIONS_MAX 16
 
@@ -22,7 +22,7 @@ struct serve_pod {
 void serve_pod_view(const struct pod *p, const struct kube_container *c, const struct managed *m,
 		    struct serve_pod *ret);
 /* The containers that are not managed, with the reason. */
-void serve_unmanaged(const struct daemon *d, control_unit_fn *each, void *arg);
+void serve_unmanaged(const struct pods *pods, control_unit_fn *each, void *arg);
 /* One of them. False: there is none of this name. */
-bool serve_unmanaged_named(const struct daemon *d, const char *name, control_unit_fn *each,
+bool serve_unmanaged_named(const struct pods *pods, const char *name, control_unit_fn *each,
 			   void *arg);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The daemon's connection to PID 1: its calls, and where the replies go. */
 #include "agent/units/bus.h"
+#include "agent/config/config.h"
 #include "agent/drift/drift_events.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/journal/event.h"
+#include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/pid1.h"
 #include "agent/manage/wake.h"
 #include "agent/units/units.h"
 #include "systemd/unit_dropin.h"
@@ -56,28 +59,28 @@ static bool on_bus_known(void *ctx, const char *unit)
 
 static void on_bus_changed(void *ctx)
 {
-	struct daemon *d = ctx;
+	struct unit_table *t = ctx;
 
-	daemon_wake(d);
-	units_request_list(d);
+	daemon_wake(t->wake);
+	units_request_list(t);
 }
 
 static void on_bus_connected(void *ctx)
 {
-	struct daemon *d = ctx;
+	struct unit_table *t = ctx;
 
-	daemon_wake(d);
-	if (pid1_set_connected(&d->pid1))
+	daemon_wake(t->wake);
+	if (pid1_set_connected(t->pid1))
 		event_bus_back(&(struct daemon_event){0});
-	units_request_list(d);
+	units_request_list(t);
 }
 
 static void on_bus_disconnected(void *ctx, int error)
 {
-	struct daemon *d = ctx;
+	struct unit_table *t = ctx;
 
-	daemon_wake(d);
-	if (pid1_set_lost(&d->pid1))
+	daemon_wake(t->wake);
+	if (pid1_set_lost(t->pid1))
 		event_bus_lost(&(struct daemon_event){.error = error});
 }
 
@@ -94,26 +97,26 @@ static const struct unit_bus_ops bus_ops = {
 
 /* Pods can be managed without PID 1: it holds their limits only under the systemd cgroup driver,
  * and a container of an agent that may not write has no socket of it. */
-static bool can_do_without(const struct daemon *d, int error)
+static bool can_do_without(const struct config *config, int error)
 {
-	return d->config.unit_count == 0 && config_cluster_wanted(&d->config.kubernetes) &&
+	return config->unit_count == 0 && config_cluster_wanted(&config->kubernetes) &&
 	       (error == -ENOENT || error == -EACCES);
 }
 
-int bus_start(struct daemon *d, const struct unit_port *port, struct unit_bus **ret)
+int bus_start(struct unit_table *t, const struct unit_port *port, struct unit_bus **ret)
 {
 	struct unit_bus *bus = NULL;
 	int r;
 
 	if (port != NULL) {
-		pid1_use(&d->pid1, port);
-		pid1_set_connected(&d->pid1);
+		pid1_use(t->pid1, port);
+		pid1_set_connected(t->pid1);
 		return 0;
 	}
-	r = unit_bus_new(d->event, NULL, &bus_ops, d, &bus);
-	if (can_do_without(d, r)) {
+	r = unit_bus_new(t->wake->event, NULL, &bus_ops, t, &bus);
+	if (can_do_without(t->config, r)) {
 		event_bus_absent(&(struct daemon_event){.error = r});
-		pid1_set_absent(&d->pid1);
+		pid1_set_absent(t->pid1);
 		return 0;
 	}
 	if (r < 0) {
@@ -121,16 +124,16 @@ int bus_start(struct daemon *d, const struct unit_port *port, struct unit_bus **
 				    "PID 1 must be systemd, and vscaled must run as root", r);
 		return r;
 	}
-	pid1_use(&d->pid1, &(struct unit_port){
-				   .ctx = bus,
-				   .list = on_bus_list,
-				   .set = on_bus_set,
-				   .pending = on_bus_pending,
-				   .forget = on_bus_forget,
-				   .get = on_bus_get,
-				   .beaten = on_bus_beaten,
-				   .keep = on_bus_keep,
-			   });
+	pid1_use(t->pid1, &(struct unit_port){
+				  .ctx = bus,
+				  .list = on_bus_list,
+				  .set = on_bus_set,
+				  .pending = on_bus_pending,
+				  .forget = on_bus_forget,
+				  .get = on_bus_get,
+				  .beaten = on_bus_beaten,
+				  .keep = on_bus_keep,
+			  });
 	*ret = bus;
 	return 0;
 }

@@ -6,13 +6,16 @@
 #include "agent/apply/properties.h"
 #include "agent/apply/release.h"
 #include "agent/apply/start.h"
-#include "agent/manage/daemon_state.h"
+#include "agent/config/config.h"
+#include "agent/journal/event.h"
 #include "agent/manage/drift_state.h"
+#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/originals.h"
 #include "agent/manage/persist.h"
+#include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/scope.h"
 #include "agent/manage/wake.h"
@@ -70,48 +73,47 @@ static void resume_unit(struct managed *m)
 static bool is_meant(const struct managed *m, const char *name)
 {
 	return name == NULL || strcmp(m->name, name) == 0 ||
-	       (m->pod != NULL && pods_named(m->daemon, name) == m->pod);
+	       (m->pod != NULL && pods_named(m->table->pods, name) == m->pod);
 }
 
 /* Applies fn to one unit or all; the number concerned, -ENOENT for an unknown name. */
-static int for_units(struct daemon *d, const char *name, void (*fn)(struct managed *m))
+static int for_units(struct unit_table *t, const char *name, void (*fn)(struct managed *m))
 {
 	int n = 0;
 
-	for (size_t i = 0; i < d->units.count; i++) {
-		if (!is_meant(d->units.items[i], name))
+	for (size_t i = 0; i < t->count; i++) {
+		if (!is_meant(t->items[i], name))
 			continue;
-		fn(d->units.items[i]);
+		fn(t->items[i]);
 		n++;
 	}
 	return name != NULL && n == 0 ? -ENOENT : n;
 }
 
-int lifecycle_pause(struct daemon *d, const char *name)
+int lifecycle_pause(struct unit_table *t, const char *name)
 {
-	int n = for_units(d, name, pause_unit);
+	int n = for_units(t, name, pause_unit);
 
 	if (name == NULL)
-		managed_pause_new(&d->units, true);
+		managed_pause_new(t, true);
 	if (n >= 0)
 		event_paused(&(struct unit_event){.who.unit = name});
 	return n;
 }
 
-int lifecycle_resume(struct daemon *d, const char *name)
+int lifecycle_resume(struct unit_table *t, const char *name)
 {
-	int n = for_units(d, name, resume_unit);
+	int n = for_units(t, name, resume_unit);
 
 	if (name == NULL)
-		managed_pause_new(&d->units, false);
+		managed_pause_new(t, false);
 	/* The level above a container that is managed again. */
-	for (size_t i = 0; i < d->units.count; i++)
-		if (d->units.items[i]->kind == UNIT_KIND_POD &&
-		    d->units.items[i]->state == UNIT_RESTORED &&
-		    pod_is_sized(d->units.items[i]->pod))
-			resume_unit(d->units.items[i]);
-	for (size_t i = 0; i < d->units.count; i++)
-		unit_update_blocked(d->units.items[i]);
+	for (size_t i = 0; i < t->count; i++)
+		if (t->items[i]->kind == UNIT_KIND_POD && t->items[i]->state == UNIT_RESTORED &&
+		    pod_is_sized(t->items[i]->pod))
+			resume_unit(t->items[i]);
+	for (size_t i = 0; i < t->count; i++)
+		unit_update_blocked(t->items[i]);
 	if (n >= 0)
 		event_resumed(&(struct unit_event){.who.unit = name});
 	return n;
@@ -120,7 +122,7 @@ int lifecycle_resume(struct daemon *d, const char *name)
 /* --- restore --- */
 
 struct restore_job {
-	struct daemon *daemon;
+	struct unit_table *units;
 	control_result_fn *each; /* may be NULL */
 	void *arg;
 	enum restore_outcome outcome; /* of the last unit */
@@ -143,7 +145,7 @@ static void note_what_stands(struct managed *m)
 static void on_result(void *arg, const struct restore_result *result)
 {
 	struct restore_job *job = arg;
-	struct managed *m = managed_find(job->daemon, result->unit);
+	struct managed *m = managed_find(job->units, result->unit);
 	bool tried = result->outcome != RESTORE_PENDING;
 
 	job->outcome = result->outcome;
@@ -182,25 +184,25 @@ static bool has_pending(const struct pod *p)
 /* No property call is sent to PID 1 meanwhile. */
 static const char *keep_pending(void *ctx, const char *name)
 {
-	struct daemon *d = ctx;
-	struct managed *m = managed_find(d, name);
+	struct unit_table *t = ctx;
+	struct managed *m = managed_find(t, name);
 	const char *why = m != NULL ? why_pending(m) : NULL;
 
 	if (why == NULL && m != NULL && m->kind == UNIT_KIND_POD && has_pending(m->pod))
 		why = "a container of it is pending";
 	if (why == NULL)
 		return NULL;
-	release_settle(m, d->wake.now + SETTLING_USEC);
+	release_settle(m, t->wake->now + SETTLING_USEC);
 	return why;
 }
 
-static bool must_wait(struct daemon *d, const char *name)
+static bool must_wait(struct unit_table *t, const char *name)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < d->units.count; i++)
-		if (is_meant(d->units.items[i], name))
-			any |= keep_pending(d, d->units.items[i]->name) != NULL;
+	for (size_t i = 0; i < t->count; i++)
+		if (is_meant(t->items[i], name))
+			any |= keep_pending(t, t->items[i]->name) != NULL;
 	return any;
 }
 
@@ -208,38 +210,37 @@ static bool must_wait(struct daemon *d, const char *name)
 static int restore_units(const struct hand_back *h, const char *name, bool force,
 			 struct restore_job *job)
 {
-	struct daemon *d = h->daemon;
-	const struct tuning_memory *t = &d->config.tuning.memory;
+	const struct tuning_memory *t = &h->units->config->tuning.memory;
 	struct restore_systemd systemd;
 	struct restore r = {
-		.root = d->host.root,
+		.root = h->units->host->root,
 		.units = h->port != NULL ? h->port : &systemd.units,
 		.margin_permille = t->margin_permille,
 		.margin_min_bytes = t->margin_min_bytes,
 		.force = force,
-		.keep_pods = config_cluster_wanted(&d->config.kubernetes),
+		.keep_pods = config_cluster_wanted(&h->units->config->kubernetes),
 		.pending = keep_pending,
-		.pending_ctx = d,
+		.pending_ctx = h->units,
 	};
 	int result = restore_systemd_init(&systemd, "");
 
 	if (result < 0)
 		return result;
-	if (job->quick && must_wait(d, name))
+	if (job->quick && must_wait(h->units, name))
 		return -EAGAIN;
 	systemd.timeout_usec = RESTORE_CALL_USEC;
 	systemd.waits_for_runtime = false;
 	systemd.total_usec = job->quick ? HAND_BACK_BUDGET_USEC : RESTORE_TOTAL_USEC;
-	for (size_t i = 0; i < d->units.count; i++)
-		if (is_meant(d->units.items[i], name))
-			pod_make_room(d->units.items[i]);
-	result = persist_restore(d, &r, name, on_result, job);
-	wake_stale(&d->wake); /* it may have waited for PID 1 */
+	for (size_t i = 0; i < h->units->count; i++)
+		if (is_meant(h->units->items[i], name))
+			pod_make_room(h->units->items[i]);
+	result = persist_restore(h->units->records, &r, name, on_result, job);
+	wake_stale(h->units->wake); /* it may have waited for PID 1 */
 	return result;
 }
 
 struct operator_job {
-	struct daemon *daemon;
+	struct unit_table *units;
 	control_result_fn *each;
 	void *arg;
 };
@@ -247,7 +248,7 @@ struct operator_job {
 static void on_operator_result(void *arg, const struct restore_result *result)
 {
 	struct operator_job *job = arg;
-	struct managed *m = managed_find(job->daemon, result->unit);
+	struct managed *m = managed_find(job->units, result->unit);
 
 	if (m != NULL && result->outcome != RESTORE_FAILED && result->outcome != RESTORE_PENDING) {
 		managed_set_state(m, UNIT_RESTORED, "by vscalectl restore");
@@ -259,12 +260,11 @@ static void on_operator_result(void *arg, const struct restore_result *result)
 int lifecycle_restore(struct hand_back *h, const char *name, bool force, control_result_fn *each,
 		      void *arg)
 {
-	struct daemon *d = h->daemon;
-	struct operator_job operator= {d, each, arg};
-	struct restore_job job = {.daemon = d, .each = on_operator_result, .arg = &operator};
+	struct operator_job operator= {h->units, each, arg};
+	struct restore_job job = {.units = h->units, .each = on_operator_result, .arg = &operator};
 
 	/* The records stay on disk, unread, until the node is supported again. */
-	if (d->host.unsupported != NULL)
+	if (h->units->host->unsupported != NULL)
 		return -ENOTSUP;
 	return restore_units(h, name, force, &job);
 }
@@ -302,14 +302,13 @@ static bool is_pending(int r, enum restore_outcome outcome)
 
 static void hand_back(struct hand_back *h, struct managed *m)
 {
-	struct daemon *d = h->daemon;
-	struct restore_job job = {.daemon = d, .quiet = m->hand_back.reported, .quick = true};
+	struct restore_job job = {.units = h->units, .quiet = m->hand_back.reported, .quick = true};
 	int r = restore_units(h, m->name, false, &job);
 	bool pending = is_pending(r, job.outcome);
 
 	/* Nothing was reported of one that is tried again at once. */
 	release_tried(m, !pending,
-		      d->wake.now + (pending ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC));
+		      h->units->wake->now + (pending ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC));
 	if ((r < 0 && r != -ENOENT && r != -EAGAIN) || (r >= 0 && job.outcome == RESTORE_FAILED))
 		h->not_before =
 			m->hand_back.next_at; /* a PID 1 that hangs is not called for each */
@@ -318,26 +317,25 @@ static void hand_back(struct hand_back *h, struct managed *m)
 		given_back(m);
 }
 
-static bool is_stray(const struct daemon *d, const char *name)
+static bool is_stray(const struct unit_table *t, const char *name)
 {
-	const struct policy_rule *rule = config_rule_for(&d->config, name);
+	const struct policy_rule *rule = config_rule_for(t->config, name);
 
-	return (rule == NULL || rule->mode == MODE_OFF) && managed_find(d, name) == NULL;
+	return (rule == NULL || rule->mode == MODE_OFF) && managed_find(t, name) == NULL;
 }
 
 /* 0, or -errno when no other is to be tried now. */
 static int release_stray(struct hand_back *h, const char *name, bool reported)
 {
-	struct daemon *d = h->daemon;
-	struct restore_job job = {.daemon = d, .quiet = true, .quick = true};
+	struct restore_job job = {.units = h->units, .quiet = true, .quick = true};
 	int r = restore_units(h, name, false, &job);
 
 	if (is_pending(r, job.outcome)) {
-		h->strays_at = MIN(h->strays_at, d->wake.now + HAND_BACK_SOON_USEC);
+		h->strays_at = MIN(h->strays_at, h->units->wake->now + HAND_BACK_SOON_USEC);
 		return 0;
 	}
 	if (r < 0 || !is_restored(job.outcome))
-		h->strays_at = MIN(h->strays_at, d->wake.now + HAND_BACK_RETRY_USEC);
+		h->strays_at = MIN(h->strays_at, h->units->wake->now + HAND_BACK_RETRY_USEC);
 	if (!reported || h->strays_at == UINT64_MAX)
 		message_stray(name, r < 0 ? RESTORE_FAILED : job.outcome);
 	return MIN(r, 0);
@@ -346,16 +344,15 @@ static int release_stray(struct hand_back *h, const char *name, bool reported)
 /* Units that an earlier run sized and the present configuration does not name, or not so. */
 static void release_strays(struct hand_back *h)
 {
-	struct daemon *d = h->daemon;
 	bool reported = h->strays_reported;
 
 	h->strays_reported = true;
 	h->strays_at = UINT64_MAX;
-	for (size_t i = d->records.baselines.count; i > 0; i--) {
-		const char *name = restore_unit_name(&d->records.baselines.items[i - 1]);
+	for (size_t i = h->units->records->baselines.count; i > 0; i--) {
+		const char *name = restore_unit_name(&h->units->records->baselines.items[i - 1]);
 		char copy[RECORD_NAME_MAX];
 
-		if (name == NULL || !is_stray(d, name))
+		if (name == NULL || !is_stray(h->units, name))
 			continue;
 		/* The name is part of the record, which release_stray() may delete. */
 		snprintf(copy, sizeof copy, "%s", name);
@@ -366,17 +363,16 @@ static void release_strays(struct hand_back *h)
 
 void lifecycle_tick(struct hand_back *h)
 {
-	struct daemon *d = h->daemon;
 	usec_t begin = daemon_clock();
 
-	if (d->pid1.listed && d->wake.now >= h->strays_at)
+	if (h->units->pid1->listed && h->units->wake->now >= h->strays_at)
 		release_strays(h);
-	for (size_t i = 0; i < d->units.count; i++) {
-		struct managed *m = d->units.items[i];
+	for (size_t i = 0; i < h->units->count; i++) {
+		struct managed *m = h->units->items[i];
 
 		unit_update_blocked(m);
-		if (!m->hand_back.due || d->wake.now < m->hand_back.next_at ||
-		    d->wake.now < h->not_before ||
+		if (!m->hand_back.due || h->units->wake->now < m->hand_back.next_at ||
+		    h->units->wake->now < h->not_before ||
 		    (m->kind == UNIT_KIND_POD && pod_hand_back_due(m->pod)))
 			continue;
 		if (daemon_clock() - begin >= HAND_BACK_BUDGET_USEC)

@@ -298,7 +298,7 @@ int rig_start(struct rig *r)
 	if (result == 0) {
 		r->daemon = &r->loop->daemon;
 		if (r->loop->cluster == NULL)
-			r->daemon->hooks = r->hooks;
+			r->daemon->pods.hooks = r->hooks;
 		/* Virtual time: rig_run() is the timer, and a look comes every second. */
 		r->daemon->config.clocks.reflex_usec = RIG_TICK_USEC;
 		sd_event_source_set_enabled(r->loop->timer.source, SD_EVENT_OFF);
@@ -313,7 +313,7 @@ int rig_start(struct rig *r)
 void rig_stop(struct rig *r)
 {
 	if (r->daemon != NULL && r->daemon->host.unsupported == NULL)
-		persist_save(r->daemon);
+		persist_save(&r->daemon->records);
 	loop_free(r->loop);
 	r->loop = NULL;
 	r->daemon = NULL;
@@ -363,7 +363,7 @@ static void one_tick(struct rig *r)
 		if (r->unit[u].running && !r->counters_stand)
 			put_counters(r, &r->unit[u]);
 	/* The descriptors that became readable, then the tick that is due. */
-	while (sd_event_run(r->daemon->event, 0) > 0)
+	while (sd_event_run(r->daemon->wake.event, 0) > 0)
 		;
 	begin = cpu_time();
 	loop_tick(r->loop);

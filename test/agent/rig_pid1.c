@@ -47,14 +47,14 @@ static void report_list(struct rig *r)
 			.active_enter_usec = r->unit[i].active_enter_usec,
 			.props = r->unit[i].props,
 		};
-		if (units_known(r->daemon, r->unit[i].name)) {
+		if (units_known(&r->daemon->units, r->unit[i].name)) {
 			info[n].known = true;
 			info[n].cgroup = "";
 			info[n].props = (struct unit_props){0};
 		}
 		n++;
 	}
-	drift_listed(r->daemon, 0, info, n);
+	drift_listed(&r->daemon->units, 0, info, n);
 }
 
 static int port_list(void *ctx, const char *const *patterns, size_t count)
@@ -168,7 +168,7 @@ static bool answer_call(struct rig *r)
 		if (!c.nobodys) {
 			usec_t lag = unit_queue_done(r->queue, c.unit->name, r->boot);
 
-			drift_set_done(r->daemon, c.unit->name, 0, &c.unit->props, lag);
+			drift_set_done(&r->daemon->units, c.unit->name, 0, &c.unit->props, lag);
 		}
 		return true;
 	}
@@ -185,7 +185,8 @@ static void expire_calls(struct rig *r)
 
 		for (size_t i = 0; i < r->call_count; i++)
 			r->call[i].nobodys |= r->call[i].unit == u;
-		drift_set_done(r->daemon, u->name, -ETIMEDOUT, NULL, queue_config.deadline_usec);
+		drift_set_done(&r->daemon->units, u->name, -ETIMEDOUT, NULL,
+			       queue_config.deadline_usec);
 	}
 }
 
@@ -197,7 +198,7 @@ static void answer_questions(struct rig *r)
 		if (u->asked_at == 0 || !is_due(r, u->asked_at))
 			continue;
 		u->asked_at = 0;
-		drift_got(r->daemon, u->name, 0, &u->props);
+		drift_got(&r->daemon->units, u->name, 0, &u->props);
 	}
 	if (r->list_asked_at != 0 && is_due(r, r->list_asked_at)) {
 		r->list_asked_at = 0;

@@ -249,7 +249,7 @@ struct kube_pod *rig_pod_spec(const struct rig_pod *p)
 
 void rig_pod_put(struct rig *r, struct rig_pod *p)
 {
-	pods_put(r->daemon, rig_pod_spec(p));
+	pods_put(&r->daemon->pods, rig_pod_spec(p));
 }
 
 void rig_pods_turn(struct rig *r)

@@ -90,9 +90,9 @@ static void test_reload_of_pid1_changes_nothing(void)
 	rig_run(&r, 60, step_idle);
 	cpu = rig_cpu_milli(&r, u);
 	for (int i = 0; i < 20; i++) {
-		drift_reloading(r.daemon, true);
+		drift_reloading(&r.daemon->units, true);
 		rig_realise(&r, u);
-		drift_reloading(r.daemon, false);
+		drift_reloading(&r.daemon->units, false);
 		rig_run(&r, 1, step_idle);
 		CHECK_EQ(rig_cpu_milli(&r, u), cpu);
 		memory = r.daemon->units.items[0]->control.resource[RESOURCE_MEMORY].limit;
@@ -313,8 +313,8 @@ static void test_start_is_no_lag(void)
 	CHECK_EQ(rig_start(&r), 0);
 	usleep(start_usec);
 	sd_event_source_set_enabled(r.loop->timer.source, SD_EVENT_ONESHOT);
-	sd_event_add_time_relative(r.daemon->event, NULL, CLOCK_BOOTTIME, 50 * USEC_PER_MSEC, 0,
-				   on_enough, NULL);
+	sd_event_add_time_relative(r.daemon->wake.event, NULL, CLOCK_BOOTTIME, 50 * USEC_PER_MSEC,
+				   0, on_enough, NULL);
 	CHECK_EQ(loop_run(r.loop), 0);
 	CHECK(r.daemon->tally.loop_lag.count > 0);
 	CHECK(r.daemon->tally.loop_lag.max_usec < start_usec);
@@ -327,11 +327,11 @@ static int wake_thrice(sd_event_source *s, void *userdata)
 	usec_t now;
 
 	(void)s;
-	daemon_wake(d);
+	daemon_wake(&d->wake);
 	now = d->wake.now;
 	usleep(2000);
-	daemon_wake(d);
-	daemon_wake(d);
+	daemon_wake(&d->wake);
+	daemon_wake(&d->wake);
 	CHECK_EQ(d->wake.now, now);
 	return 0;
 }
@@ -346,13 +346,13 @@ static void test_clock_is_read_once_per_dispatch(void)
 	rig_open(&r, rig_config("- {match: a.service}\n"));
 	r.clock = clock_real;
 	CHECK_EQ(rig_start(&r), 0);
-	while (sd_event_run(r.daemon->event, 0) > 0)
+	while (sd_event_run(r.daemon->wake.event, 0) > 0)
 		continue;
 	before = r.daemon->wake.count;
-	CHECK(sd_event_add_defer(r.daemon->event, &s, wake_thrice, r.daemon) >= 0);
+	CHECK(sd_event_add_defer(r.daemon->wake.event, &s, wake_thrice, r.daemon) >= 0);
 	for (uint64_t i = 1; i <= 3; i++) {
 		sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
-		CHECK(sd_event_run(r.daemon->event, 0) > 0);
+		CHECK(sd_event_run(r.daemon->wake.event, 0) > 0);
 		CHECK_EQ(r.daemon->wake.count, before + i);
 	}
 	sd_event_source_unref(s);

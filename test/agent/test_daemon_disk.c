@@ -96,8 +96,8 @@ static void test_killed_in_a_stall(void)
 	rig_add(&r, "a.service", 200, 64 * MIB);
 	start(&r);
 	stall(&r);
-	persist_sent(r.daemon, first(&r), sent, over);
-	persist_baselines(r.daemon);
+	persist_sent(first(&r), sent, over);
+	persist_baselines(&r.daemon->records);
 	go_on(&r);
 	/* Without the save of an ordered end. */
 	loop_free(r.loop);

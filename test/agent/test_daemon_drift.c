@@ -130,9 +130,9 @@ static void test_insister_on_memory(void)
 		CHECK_EQ(r.set_calls, sets);
 		CHECK_EQ(r.kills, 0);
 		/* A reload of PID 1 leaves it too. */
-		drift_reloading(r.daemon, true);
+		drift_reloading(&r.daemon->units, true);
 		rig_realise(&r, u);
-		drift_reloading(r.daemon, false);
+		drift_reloading(&r.daemon->units, false);
 		rig_run(&r, 10, step_idle);
 		CHECK_EQ(rig_bytes(&r, u, "memory.max"), rows[i].value);
 		/* CPU is still ours. */
@@ -225,9 +225,9 @@ static void grow_under_lag(unsigned lag_seconds, bool storm)
 		rig_grow(&r, u, 25000000);
 		rig_run(&r, 1, step_idle);
 		if (storm && i % 2 == 0) {
-			drift_reloading(r.daemon, true);
+			drift_reloading(&r.daemon->units, true);
 			rig_realise(&r, u);
-			drift_reloading(r.daemon, false);
+			drift_reloading(&r.daemon->units, false);
 		}
 	}
 	CHECK_EQ(r.kills, 0);
@@ -412,24 +412,25 @@ static void test_ids_stay(void)
 	u = rig_add(&r, "c.service", 200, 64 * MIB);
 	CHECK_EQ(rig_start(&r), 0);
 	rig_run(&r, 3, step_idle);
-	freed = managed_find(r.daemon, "a.scope")->control.target;
-	m = managed_find(r.daemon, "c.service");
+	freed = managed_find(&r.daemon->units, "a.scope")->control.target;
+	m = managed_find(&r.daemon->units, "c.service");
 	id = m->control.target;
 	CHECK(id != freed);
 	rig_unit_stop(&r, scope);
 	rig_run(&r, 60, NULL);
-	CHECK(managed_find(r.daemon, "a.scope") == NULL);
-	CHECK(managed_find(r.daemon, "c.service") == m);
+	CHECK(managed_find(&r.daemon->units, "a.scope") == NULL);
+	CHECK(managed_find(&r.daemon->units, "c.service") == m);
 	CHECK_EQ(m->control.target, id);
-	CHECK(managed_by_id(r.daemon, id) == m && managed_by_id(r.daemon, freed) == NULL);
+	CHECK(managed_by_id(&r.daemon->units, id) == m &&
+	      managed_by_id(&r.daemon->units, freed) == NULL);
 	rig_unit_start(&r, rig_add(&r, "d.service", 200, 64 * MIB));
 	rig_run(&r, 3, NULL);
-	CHECK_EQ(managed_find(r.daemon, "d.service")->control.target, freed);
+	CHECK_EQ(managed_find(&r.daemon->units, "d.service")->control.target, freed);
 	/* Its watch still names it. */
 	rig_put(&r, u, "memory.max", "50331648\n");
 	rig_run(&r, 2, NULL);
 	CHECK_EQ(m->drift.replaced[RESOURCE_MEMORY], 1);
-	CHECK_EQ(managed_by_id(r.daemon, freed)->drift.replaced[RESOURCE_MEMORY], 0);
+	CHECK_EQ(managed_by_id(&r.daemon->units, freed)->drift.replaced[RESOURCE_MEMORY], 0);
 	rig_close(&r);
 }
 

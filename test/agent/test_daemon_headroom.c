@@ -155,7 +155,7 @@ static void test_brake_outlasts_property(bool replay)
 	rig_pod_put(&r, p);
 	rig_run(&r, 2, NULL);
 	rig_reflex(&r, 120, NULL);
-	runtime_check(r.daemon, true);
+	runtime_check(&r.daemon->units, true);
 	CHECK(r.daemon->host.cpu_manager);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.pod.replay_mem_bytes, 64 * MIB);
 	r.lag_seconds = 3;

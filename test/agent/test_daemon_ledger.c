@@ -64,7 +64,7 @@ static void start(struct rig *r, const char *config, unsigned units)
 
 static struct managed *unit(struct rig *r, const char *name)
 {
-	return managed_find(r->daemon, name);
+	return managed_find(&r->daemon->units, name);
 }
 
 static unsigned kills(struct rig *r, const char *name)
@@ -392,7 +392,7 @@ static void test_pods(void)
 	}
 	rig_meminfo(&r, TOTAL, GIB);
 	CHECK_EQ(rig_start(&r), 0);
-	r.daemon->hooks.note = note;
+	r.daemon->pods.hooks.note = note;
 	for (size_t i = 0; i < r.pod_count; i++)
 		rig_pod_put(&r, &r.pod[i]);
 	goal = 0;

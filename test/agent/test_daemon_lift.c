@@ -35,7 +35,7 @@ static void test_unit(bool lose)
 	CHECK_EQ(rig_start(&r), 0);
 	CHECK_EQ(rig_bytes(&r, u, "memory.high"), LIMIT_MAX);
 	rig_run(&r, 5, NULL);
-	CHECK_EQ(managed_find(r.daemon, "a.service")->control.original.mem_high, LIMIT_MAX);
+	CHECK_EQ(managed_find(&r.daemon->units, "a.service")->control.original.mem_high, LIMIT_MAX);
 	CHECK_EQ(rig_bytes(&r, other, "memory.high"), 50 * MIB);
 	rig_close(&r);
 }

@@ -137,7 +137,7 @@ static void test_taken(void)
 		rig_run(&r, 1, NULL);
 	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 1);
 	CHECK(strstr(r.last_message, "held by another agent now: stopping") != NULL);
-	CHECK_EQ(sd_event_loop(r.daemon->event), FOLDERS_LOST);
+	CHECK_EQ(sd_event_loop(r.daemon->wake.event), FOLDERS_LOST);
 	lock_drop(&lock);
 	rig_close(&r);
 }

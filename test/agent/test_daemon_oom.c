@@ -58,7 +58,7 @@ static uint64_t grown(struct rig *r, enum cgroup_driver driver)
 
 static void hear_files(struct rig *r)
 {
-	while (sd_event_run(r->daemon->event, 0) > 0)
+	while (sd_event_run(r->daemon->wake.event, 0) > 0)
 		;
 }
 

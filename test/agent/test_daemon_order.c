@@ -30,10 +30,10 @@ int __real_cg_read(struct cg *c, uint32_t want, struct usage *ret);
 int __wrap_cg_read(struct cg *c, uint32_t want, struct usage *ret);
 int __real_cg_write(struct cg *c, const struct change *ch);
 int __wrap_cg_write(struct cg *c, const struct change *ch);
-void __real_reader_begin(struct daemon *d, enum reader_clock clock);
-void __wrap_reader_begin(struct daemon *d, enum reader_clock clock);
-void __real_units_request_list(struct daemon *d);
-void __wrap_units_request_list(struct daemon *d);
+void __real_reader_begin(struct reader *r, enum reader_clock clock);
+void __wrap_reader_begin(struct reader *r, enum reader_clock clock);
+void __real_units_request_list(struct unit_table *t);
+void __wrap_units_request_list(struct unit_table *t);
 
 static void note(enum act act, const struct cg *c)
 {
@@ -51,7 +51,7 @@ static void note(enum act act, const struct cg *c)
 /* Descriptors of a removed cgroup are open still. */
 static bool is_gone(enum act act, const struct cg *c)
 {
-	struct managed *m = goes == NULL ? NULL : managed_find(rig.daemon, goes->name);
+	struct managed *m = goes == NULL ? NULL : managed_find(&rig.daemon->units, goes->name);
 
 	if (m == NULL || m->cgroup.cg != c || (goes->running && act != goes_at))
 		return false;
@@ -75,16 +75,16 @@ int __wrap_cg_write(struct cg *c, const struct change *ch)
 }
 
 /* What was read because inotify spoke is no part of it. */
-void __wrap_reader_begin(struct daemon *d, enum reader_clock clock)
+void __wrap_reader_begin(struct reader *r, enum reader_clock clock)
 {
 	act_count = 0;
-	__real_reader_begin(d, clock);
+	__real_reader_begin(r, clock);
 }
 
-void __wrap_units_request_list(struct daemon *d)
+void __wrap_units_request_list(struct unit_table *t)
 {
 	note(ASK, NULL);
-	__real_units_request_list(d);
+	__real_units_request_list(t);
 }
 
 static uint64_t number(const struct event_record *e, enum event_value v)
@@ -310,7 +310,7 @@ static void test_many(void)
 
 static struct managed *managed_of(const struct rig_unit *u)
 {
-	return managed_find(rig.daemon, u->name);
+	return managed_find(&rig.daemon->units, u->name);
 }
 
 /* One goes in the middle: the others have all that is theirs, and it is there again when it is. */

@@ -171,7 +171,7 @@ static void test_fails_later(void)
 	CHECK_STR(status.reader_detail, "scan: loaded; life: loaded");
 	rig_scan.pass_error = -EIO;
 	rig_reflex(&r, 2, step_burn);
-	CHECK_STR(reader_name(r.daemon), "bpf");
+	CHECK_STR(reader_name(&r.daemon->reader), "bpf");
 	CHECK_EQ(r.events[EVENT_READER_FAILED], 0);
 	rig_reflex(&r, 30, step_burn);
 	CHECK_EQ(r.events[EVENT_READER_FAILED], 1);
@@ -193,7 +193,7 @@ static void test_fails_once(void)
 		rig_scan.pass_error = i % 3 == 2 ? 0 : -EIO;
 		rig_reflex(&r, 1, step_burn);
 	}
-	CHECK_STR(reader_name(r.daemon), "bpf");
+	CHECK_STR(reader_name(&r.daemon->reader), "bpf");
 	rig_close(&r);
 }
 
@@ -240,7 +240,7 @@ static void test_wake(void)
 
 static void turn(struct rig *r)
 {
-	while (sd_event_run(r->daemon->event, 0) > 0)
+	while (sd_event_run(r->daemon->wake.event, 0) > 0)
 		;
 }
 
@@ -288,7 +288,7 @@ static void test_made(void)
 	rig_pod_put(&r, p);
 	rig_run(&r, 2, NULL);
 	CHECK_EQ(rig_scan.added, 1);
-	pods_unwatch(r.daemon);
+	pods_unwatch(&r.daemon->pods);
 	pod_unwatch(r.daemon->pods.items[0]);
 	rig_container_stop(&r, c);
 	rig_run(&r, 1, NULL);

@@ -194,10 +194,10 @@ static void test_lifted(void)
 	struct rig r;
 
 	braked(&r);
-	CHECK_EQ(lifecycle_pause(r.daemon, "a.service"), 1);
+	CHECK_EQ(lifecycle_pause(&r.daemon->units, "a.service"), 1);
 	rig_reflex(&r, 10, NULL);
 	CHECK(rig_bytes(&r, &r.unit[0], "memory.high") == LIMIT_MAX);
-	CHECK_EQ(lifecycle_resume(r.daemon, "a.service"), 1);
+	CHECK_EQ(lifecycle_resume(&r.daemon->units, "a.service"), 1);
 	rig_reflex(&r, 20, NULL);
 	CHECK_EQ(rig_bytes(&r, &r.unit[0], "memory.high"), 92 * MIB);
 	rig_reload(&r, "units:\n  - match: b.service\n");

@@ -97,7 +97,7 @@ static void test_full_node(bool stored)
 	CHECK(lowest >= reserve());
 	r.told = on_event;
 	taken_back = 0;
-	m = managed_find(r.daemon, "low.service");
+	m = managed_find(&r.daemon->units, "low.service");
 	if (stored)
 		CHECK(m->properties.stored.mem_max > held);
 	if (stored)

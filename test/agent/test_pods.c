@@ -130,10 +130,10 @@ static void test_reload_of_pid1_changes_nothing(void)
 	rig_run(&r, 15, pods_burn_800);
 	had = rig_cpu_milli(&r, p->container[0].unit);
 	for (int i = 0; i < 8; i++) {
-		drift_reloading(r.daemon, true);
+		drift_reloading(&r.daemon->units, true);
 		rig_realise(&r, p->container[0].unit);
 		rig_realise(&r, p->level);
-		drift_reloading(r.daemon, false);
+		drift_reloading(&r.daemon->units, false);
 		rig_run(&r, 1, pods_burn_800);
 		CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), had);
 		CHECK_EQ(rig_cpu_milli(&r, p->level), had + 300);
@@ -218,7 +218,7 @@ static void test_sibling_not_named(enum cgroup_driver driver)
 	p->containers = "app";
 	rig_pod_put(&r, p);
 	rig_run(&r, 10, pods_burn_800);
-	CHECK(managed_find(r.daemon, "default/web-0/log") == NULL);
+	CHECK(managed_find(&r.daemon->units, "default/web-0/log") == NULL);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[1].unit), 300);
 	CHECK_EQ(rig_cpu_milli(&r, p->level), rig_cpu_milli(&r, p->container[0].unit) + 300);
 	CHECK(!r.below);
@@ -392,7 +392,7 @@ static void test_pod_before_its_cgroup(enum cgroup_driver driver)
 	rig_pod_remove(&r, p);
 	p->container[0].told = false;
 	spec = rig_pod_spec(p);
-	pods_put(r.daemon, spec);
+	pods_put(&r.daemon->pods, spec);
 	rig_run(&r, 2, NULL);
 	CHECK_EQ(pods_of(&r, "default/web-1/app")->state, UNIT_WAITING);
 	rig_pod_make(&r, p);

@@ -50,7 +50,7 @@ static inline uint64_t pods_raise_app(struct rig *r, struct rig_pod *p)
 /* Ends the test where there is none. */
 static inline struct managed *pods_of(struct rig *r, const char *name)
 {
-	struct managed *m = managed_find(r->daemon, name);
+	struct managed *m = managed_find(&r->daemon->units, name);
 
 	CHECK(m != NULL);
 	if (m == NULL)

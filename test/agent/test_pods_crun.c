@@ -227,10 +227,10 @@ static void test_reload(bool both)
 	rig_run(&r, 15, grow_10);
 	max = rig_bytes(&r, inner, "memory.max");
 	CHECK(max > 150 * MIB);
-	drift_reloading(r.daemon, true);
+	drift_reloading(&r.daemon->units, true);
 	rig_realise(&r, p->container[0].unit);
 	rig_settle(&r);
-	drift_reloading(r.daemon, false);
+	drift_reloading(&r.daemon->units, false);
 	rig_run(&r, 5, burn_20);
 	CHECK_EQ(r.kills, 0);
 	check_scope(&r, p, 200, inner->anon_bytes);
@@ -270,14 +270,14 @@ static void test_cpu_manager(bool both)
 	rig_put(&r, inner, "cpuset.cpus", "\n");
 	rig_pod_put(&r, p);
 	rig_run(&r, 2, burn_20);
-	runtime_check(r.daemon, true);
+	runtime_check(&r.daemon->units, true);
 	CHECK(!r.daemon->host.cpu_manager);
 	rig_put(&r, inner, "cpuset.cpus", "0-1\n");
 	rig_run(&r, 2, burn_20);
-	runtime_check(r.daemon, true);
+	runtime_check(&r.daemon->units, true);
 	CHECK(r.daemon->host.cpu_manager);
 	rig_put(&r, inner, "cpuset.cpus", "\n");
-	runtime_check(r.daemon, true);
+	runtime_check(&r.daemon->units, true);
 	CHECK(!r.daemon->host.cpu_manager);
 	rig_close(&r);
 }

@@ -20,19 +20,19 @@ static void test_list_with_a_hole(void)
 	rig_pod_put(&r, p);
 	rig_run(&r, 20, pods_burn_800);
 	had = rig_cpu_milli(&r, p->container[0].unit);
-	pods_list_begin(r.daemon);
-	pods_list_end(r.daemon, false);
+	pods_list_begin(&r.daemon->pods);
+	pods_list_end(&r.daemon->pods, false);
 	rig_run(&r, 2, pods_burn_800);
 	CHECK_EQ(r.daemon->pods.count, 1);
 	CHECK_EQ(r.daemon->records.baselines.count, 3);
 	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= had);
 	rig_pod_remove(&r, p);
 	rig_run(&r, 2, NULL);
-	pods_list_begin(r.daemon);
-	pods_list_end(r.daemon, false);
+	pods_list_begin(&r.daemon->pods);
+	pods_list_end(&r.daemon->pods, false);
 	rig_run(&r, 700, NULL);
-	pods_list_begin(r.daemon);
-	pods_list_end(r.daemon, false);
+	pods_list_begin(&r.daemon->pods);
+	pods_list_end(&r.daemon->pods, false);
 	rig_run(&r, 15, NULL);
 	CHECK_EQ(r.daemon->records.baselines.count, 3);
 	rig_close(&r);
@@ -51,16 +51,16 @@ static void test_list_lacks_it(enum cgroup_driver driver, bool restart)
 		CHECK_EQ(rig_start(&r), 0);
 	}
 	for (int i = 0; i < 2; i++) {
-		pods_list_begin(r.daemon);
-		pods_list_end(r.daemon, true);
+		pods_list_begin(&r.daemon->pods);
+		pods_list_end(&r.daemon->pods, true);
 		rig_run(&r, 70, pods_burn_800);
 		CHECK_EQ(r.daemon->records.baselines.count, 3);
 		CHECK_EQ(r.daemon->pods.count, restart ? 0 : 1);
 		CHECK(rig_cpu_milli(&r, p->container[0].unit) >= (restart ? had : 800));
 	}
-	pods_list_begin(r.daemon);
+	pods_list_begin(&r.daemon->pods);
 	rig_pod_put(&r, p);
-	pods_list_end(r.daemon, true);
+	pods_list_end(&r.daemon->pods, true);
 	rig_run(&r, 2, pods_burn_800);
 	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 200);
 	p->mode = NULL;
@@ -74,10 +74,10 @@ static void test_list_lacks_it(enum cgroup_driver driver, bool restart)
 /* A whole list with these pods; NULL: none. */
 static void list_of(struct rig *r, struct rig_pod *p)
 {
-	pods_list_begin(r->daemon);
+	pods_list_begin(&r->daemon->pods);
 	if (p != NULL)
 		rig_pod_put(r, p);
-	pods_list_end(r->daemon, true);
+	pods_list_end(&r->daemon->pods, true);
 }
 
 static void restart_daemon(struct rig *r)
@@ -144,18 +144,18 @@ static void test_gone_by_two_lists(enum cgroup_driver driver, bool restart)
 	list_of(&r, NULL);
 	CHECK_EQ(r.daemon->pods.count, 0);
 	rig_run(&r, 590, NULL);
-	CHECK(!pods_want_list(r.daemon));
+	CHECK(!pods_want_list(&r.daemon->pods));
 	list_of(&r, NULL);
 	rig_run(&r, 5, NULL);
 	CHECK_EQ(r.daemon->records.baselines.count, 3);
 	rig_run(&r, 20, NULL);
-	CHECK(pods_want_list(r.daemon));
-	CHECK(!pods_want_list(r.daemon)); /* asked once */
+	CHECK(pods_want_list(&r.daemon->pods));
+	CHECK(!pods_want_list(&r.daemon->pods)); /* asked once */
 	list_of(&r, NULL);
 	rig_run(&r, 15, NULL);
 	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	rig_run(&r, 1300, NULL);
-	CHECK(!pods_want_list(r.daemon));
+	CHECK(!pods_want_list(&r.daemon->pods));
 	rig_close(&r);
 }
 
@@ -183,9 +183,9 @@ static void test_skipped_is_there(void)
 	struct rig_pod *p = begin_without_cgroup(&r, DRIVER_CGROUPFS, true);
 
 	for (int i = 0; i < 3; i++) {
-		pods_list_begin(r.daemon);
-		pods_seen(r.daemon, p->uid);
-		pods_list_end(r.daemon, true);
+		pods_list_begin(&r.daemon->pods);
+		pods_seen(&r.daemon->pods, p->uid);
+		pods_list_end(&r.daemon->pods, true);
 		rig_run(&r, 700, NULL);
 		CHECK_EQ(r.daemon->records.baselines.count, 3);
 	}
@@ -224,7 +224,7 @@ static void test_lacking_and_gone(bool restart)
 		list_of(&r, NULL);
 		rig_run(&r, 700, NULL);
 		CHECK_EQ(r.daemon->records.baselines.count, 3);
-		CHECK(!pods_want_list(r.daemon));
+		CHECK(!pods_want_list(&r.daemon->pods));
 	}
 	rig_pod_remove(&r, p);
 	rig_run(&r, 15, NULL);
@@ -244,10 +244,10 @@ static void test_lacking_and_deleted(bool restart)
 		rig_stop(&r);
 		CHECK_EQ(rig_start(&r), 0);
 	}
-	pods_list_begin(r.daemon);
-	pods_list_end(r.daemon, true);
+	pods_list_begin(&r.daemon->pods);
+	pods_list_end(&r.daemon->pods, true);
 	CHECK_EQ(r.daemon->records.baselines.count, 3);
-	pods_gone(r.daemon, p->uid);
+	pods_gone(&r.daemon->pods, p->uid);
 	CHECK_EQ(r.daemon->pods.count, 0);
 	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	rig_close(&r);

@@ -34,9 +34,9 @@ static struct rig_pod *lost_begin(struct rig *r, const char *mode, const char *s
 
 static void list(struct rig *r, struct rig_pod *p)
 {
-	pods_list_begin(r->daemon);
+	pods_list_begin(&r->daemon->pods);
 	rig_pod_put(r, p);
-	pods_list_end(r->daemon, true);
+	pods_list_end(&r->daemon->pods, true);
 	rig_run(r, 130, pods_burn_20);
 }
 
@@ -128,17 +128,17 @@ static void test_gone(bool deleted)
 	list(&r, p);
 	CHECK(r.daemon->records.originals_lost);
 	if (deleted)
-		pods_gone(r.daemon, p->uid);
+		pods_gone(&r.daemon->pods, p->uid);
 	rig_pod_remove(&r, p);
-	pods_list_begin(r.daemon);
-	pods_list_end(r.daemon, true);
+	pods_list_begin(&r.daemon->pods);
+	pods_list_end(&r.daemon->pods, true);
 	rig_run(&r, 130, NULL);
 	/* One list that lacks it proves nothing. */
 	CHECK_EQ(r.daemon->records.originals_lost, !deleted);
 	rig_run(&r, 600, NULL);
-	CHECK_EQ(pods_want_list(r.daemon), !deleted);
-	pods_list_begin(r.daemon);
-	pods_list_end(r.daemon, true);
+	CHECK_EQ(pods_want_list(&r.daemon->pods), !deleted);
+	pods_list_begin(&r.daemon->pods);
+	pods_list_end(&r.daemon->pods, true);
 	rig_run(&r, 130, NULL);
 	CHECK(!r.daemon->records.originals_lost);
 	rig_close(&r);
@@ -158,17 +158,17 @@ static void test_carried_out_after_a_restart(enum cgroup_driver driver)
 	rig_pod_put(&r, p);
 	rig_run(&r, 3, pods_burn_20);
 	m = pods_of(&r, "default/web-0/app");
-	persist_sent(r.daemon, m, sent, over);
-	persist_ratified(r.daemon, m, true);
-	persist_baselines(r.daemon);
+	persist_sent(m, sent, over);
+	persist_ratified(m, true);
+	persist_baselines(&r.daemon->records);
 	rig_stop(&r);
 	p->generation++;
 	p->resize_ours = true;
 	memcpy(p->container[0].spec.limit, sent, sizeof sent);
 	CHECK_EQ(rig_start(&r), 0);
-	pods_list_begin(r.daemon);
+	pods_list_begin(&r.daemon->pods);
 	rig_pod_put(&r, p);
-	pods_list_end(r.daemon, true);
+	pods_list_end(&r.daemon->pods, true);
 	rig_run(&r, 3, pods_burn_20);
 	CHECK_EQ(rig_cpu_milli(&r, app), 200);
 	rig_pod_realise(&r, p);

@@ -22,7 +22,7 @@ static int count_list(void *ctx, const char *const *patterns, size_t count)
 {
 	(void)patterns;
 	(void)count;
-	drift_listed(((struct rig *)ctx)->daemon, 0, NULL, 0);
+	drift_listed(&((struct rig *)ctx)->daemon->units, 0, NULL, 0);
 	return 0;
 }
 
@@ -52,7 +52,7 @@ static int count_get(void *ctx, const char *unit)
 
 	asked.gets++;
 	if (strstr(unit, ".scope") != NULL)
-		drift_got(r->daemon, unit, 0, &stored);
+		drift_got(&r->daemon->units, unit, 0, &stored);
 	return 0;
 }
 
@@ -162,10 +162,10 @@ static void allow_files(void)
 
 static void put_all(struct rig *r)
 {
-	pods_list_begin(r->daemon);
+	pods_list_begin(&r->daemon->pods);
 	for (unsigned n = 0; n < PODS; n++)
-		pods_put(r->daemon, pod(n));
-	pods_list_end(r->daemon, true);
+		pods_put(&r->daemon->pods, pod(n));
+	pods_list_end(&r->daemon->pods, true);
 }
 
 int main(void)
@@ -196,7 +196,7 @@ int main(void)
 	fprintf(stderr, "first list: %" PRIu64 " ms\n", (uint64_t)(took / USEC_PER_MSEC));
 	/* Once each, when it appears. */
 	CHECK_EQ(asked.gets, PODS * (CONTAINERS + 1));
-	CHECK(managed_find(r.daemon, "default/web-249/c3")->cgroup.cg != NULL);
+	CHECK(managed_find(&r.daemon->units, "default/web-249/c3")->cgroup.cg != NULL);
 
 	begin = daemon_clock();
 	rig_run(&r, 30, NULL);
@@ -222,7 +222,7 @@ int main(void)
 	CHECK_EQ(asked.gets, PODS * (CONTAINERS + 1));
 	CHECK_EQ(r.daemon->units.count, PODS * (CONTAINERS + 1));
 	while (r.daemon->pods.count > 0)
-		pods_gone(r.daemon, r.daemon->pods.items[0]->spec->uid);
+		pods_gone(&r.daemon->pods, r.daemon->pods.items[0]->spec->uid);
 	CHECK_EQ(r.daemon->units.count, 0);
 	CHECK(fake_open_fds() <= fds + KUBEPODS_PARENTS_MAX);
 	rig_close(&r);

@@ -52,7 +52,7 @@ static void test_left_out_and_told(void)
 		CHECK(strstr(l.reason[0], words[i]) != NULL);
 		CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
 		*flags[i] = false;
-		pods_gone(r.daemon, p->uid);
+		pods_gone(&r.daemon->pods, p->uid);
 	}
 	rig_container_add(&r, p, "setup", 100, 16 * MIB)->kind = CONTAINER_INIT;
 	rig_container_add(&r, p, "debug", LIMIT_MAX, LIMIT_MAX)->kind = CONTAINER_EPHEMERAL;

@@ -71,7 +71,7 @@ static void test_deferred(void)
 	rig_pod_put(&r, p);
 	spec = rig_pod_spec(p);
 	spec->pending = RESIZE_DEFERRED;
-	pods_put(r.daemon, spec);
+	pods_put(&r.daemon->pods, spec);
 	rig_run(&r, 20, pods_burn_20);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
 	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 200);
@@ -90,7 +90,7 @@ static void test_resized_meanwhile(bool ratified)
 
 	rig_pod_put(&r, p);
 	rig_run(&r, 10, pods_burn_800);
-	persist_ratified(r.daemon, pods_of(&r, "default/web-0/app"), ratified);
+	persist_ratified(pods_of(&r, "default/web-0/app"), ratified);
 	rig_stop(&r);
 	p->container[0].spec.limit[RESOURCE_CPU] = 1500;
 	p->generation++;
@@ -166,7 +166,8 @@ static struct rig_pod *begin_reporting(struct rig *r, enum cgroup_driver driver)
 	struct rig_pod *p = pods_begin(r, driver, "");
 
 	memset(&reported, 0, sizeof reported);
-	r->daemon->hooks = (struct pod_hooks){.expects = expects, .pending = pending, .note = note};
+	r->daemon->pods.hooks =
+		(struct pod_hooks){.expects = expects, .pending = pending, .note = note};
 	return p;
 }
 
@@ -408,7 +409,7 @@ static void test_name_comes_again(enum cgroup_driver driver)
 	CHECK(pods_of(&r, "default/web-0/app")->control.history.samples > 0);
 	for (size_t i = 0; i < r.daemon->records.baselines.count; i++)
 		CHECK(strstr(r.daemon->records.baselines.items[i].key, p->uid) == NULL);
-	pods_gone(r.daemon, p->uid);
+	pods_gone(&r.daemon->pods, p->uid);
 	CHECK_EQ(r.daemon->pods.count, 1);
 	rig_run(&r, 5, pods_burn_800);
 	CHECK(rig_cpu_milli(&r, next->container[0].unit) > 100);
@@ -427,9 +428,9 @@ static void test_daemon_comes_back(enum cgroup_driver driver)
 	samples = pods_of(&r, "default/web-0/app")->control.history.samples;
 	rig_stop(&r);
 	CHECK_EQ(rig_start(&r), 0);
-	pods_list_begin(r.daemon);
+	pods_list_begin(&r.daemon->pods);
 	rig_pod_put(&r, p);
-	pods_list_end(r.daemon, true);
+	pods_list_end(&r.daemon->pods, true);
 	rig_run(&r, 5, pods_burn_800);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), had);
 	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 200);

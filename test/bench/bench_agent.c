@@ -111,7 +111,7 @@ static int run(const char *reader)
 	r->proc = "/proc"; /* a read there costs more than one of a plain file */
 	if (rig_start(r) < 0)
 		return 1;
-	if (strcmp(reader_name(r->daemon), reader) != 0) {
+	if (strcmp(reader_name(&r->daemon->reader), reader) != 0) {
 		fprintf(stderr, "bpf: %s\n", r->daemon->reader.detail);
 		rig_close(r);
 		return 0;

@@ -163,7 +163,7 @@ static int measure_bpf(void)
 	}
 	if (start(UNITS_MAX, "bpf") < 0)
 		return 1;
-	if (strcmp(reader_name(rig.daemon), "bpf") == 0) {
+	if (strcmp(reader_name(&rig.daemon->reader), "bpf") == 0) {
 		rig_run(&rig, 30, load);
 		measure_cpu("", rig_reflex);
 		measure_cpu("_sample", rig_run);

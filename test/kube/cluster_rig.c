@@ -50,7 +50,7 @@ static void pump(struct rig *r)
 	usec_t end = daemon_clock() + r->tick_usec / CRIG_FASTER, now;
 
 	while ((now = daemon_clock()) < end)
-		sd_event_run(r->daemon->event, end - now);
+		sd_event_run(r->daemon->wake.event, end - now);
 }
 
 static void told(struct rig *r, const struct event_record *e, const char *message)

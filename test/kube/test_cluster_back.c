@@ -74,7 +74,7 @@ static void test_gone_before_the_echo(void)
 	rig_stop(&c.rig);
 	crig_start(&c);
 	rig_run(&c.rig, 20, burn_600);
-	m = managed_find(c.rig.daemon, "default/web-0/app");
+	m = managed_find(&c.rig.daemon->units, "default/web-0/app");
 	CHECK(m != NULL && m->control.resource[RESOURCE_CPU].original == 200);
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
 	crig_annotate(&c, p, "mode", "Off");
@@ -127,14 +127,14 @@ static void test_one_of_two(bool again)
 	CHECK_EQ(rig_cpu_milli(&c.rig, p->container[1].unit), 300);
 	CHECK(crig_spec(&c, p, "app", RESOURCE_CPU) >= app);
 	/* And its record goes, not before. */
-	CHECK(managed_find(c.rig.daemon, "default/web-0/log") == NULL);
-	CHECK(managed_find(c.rig.daemon, "default/web-0/app") != NULL);
+	CHECK(managed_find(&c.rig.daemon->units, "default/web-0/log") == NULL);
+	CHECK(managed_find(&c.rig.daemon->units, "default/web-0/app") != NULL);
 	crig_close(&c);
 }
 
 static bool is_adopted(struct crig *x)
 {
-	const struct managed *m = managed_find(x->rig.daemon, "default/web-0/app");
+	const struct managed *m = managed_find(&x->rig.daemon->units, "default/web-0/app");
 
 	return m != NULL && m->control.resource[RESOURCE_CPU].original == 500;
 }
@@ -153,7 +153,7 @@ static void test_owner_meanwhile(void)
 	crig_kubelet(&c, p, NULL);
 	crig_start(&c);
 	CHECK(crig_until(&c, 30, burn_50, is_adopted));
-	m = managed_find(c.rig.daemon, "default/web-0/app");
+	m = managed_find(&c.rig.daemon->units, "default/web-0/app");
 	CHECK_EQ(m->control.resource[RESOURCE_MEMORY].original, 64 * MIB);
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 1);
 	crig_close(&c);
@@ -345,7 +345,7 @@ static void test_owners_value_waits_over_a_restart(void)
 	/* It has room now: what it carries out is the owner's. */
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 20, burn_50);
-	m = managed_find(c.rig.daemon, "default/web-0/app");
+	m = managed_find(&c.rig.daemon->units, "default/web-0/app");
 	CHECK_EQ(m->control.resource[RESOURCE_CPU].original, 64000);
 	CHECK_EQ(m->control.resource[RESOURCE_MEMORY].original, 64 * MIB);
 	CHECK_EQ(c.rig.kills, 0);

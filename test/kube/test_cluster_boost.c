@@ -120,7 +120,7 @@ static void test_restored(void)
 
 	started_now(p);
 	CHECK(crig_until(&c, 60, burn_50, is_lent));
-	m = managed_find(d, "default/web-0/app");
+	m = managed_find(&d->units, "default/web-0/app");
 	CHECK_EQ(baseline_find(&d->records.baselines, m->key)->boost_base_milli, 200);
 	CHECK_EQ(c.rig.loop->serve.api.ops->restore(&c.rig.loop->serve, "default/web-0", false,
 						    ignore, NULL),

@@ -82,7 +82,7 @@ static void test_limits_only(enum cgroup_driver driver)
 	/* The kubelet has written the spec's 200m along with it. */
 	CHECK(crig_until(&c, 20, burn_600, cpu_is_700));
 	/* What was raised along is no floor. */
-	CHECK_EQ(managed_find(c.rig.daemon, "default/web-0/app")
+	CHECK_EQ(managed_find(&c.rig.daemon->units, "default/web-0/app")
 			 ->control.pod.resource[RESOURCE_MEMORY]
 			 .request,
 		 64 * MIB);
@@ -123,7 +123,7 @@ static void test_owner(void)
 	rig_run(&c.rig, 2, burn_50);
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 60, burn_50);
-	m = managed_find(c.rig.daemon, "default/web-0/app");
+	m = managed_find(&c.rig.daemon->units, "default/web-0/app");
 	CHECK_EQ(m->control.pod.resource[RESOURCE_CPU].request, 300);
 	CHECK_EQ(m->control.pod.resource[RESOURCE_MEMORY].request, 96 * MIB);
 	CHECK(rig_cpu_milli(&c.rig, app_of(p)) >= 300);

@@ -99,7 +99,7 @@ static void kubelet_was_late(struct rig_pod *p, void (*load)(struct rig *r))
 /* The daemon's time, since the test's own runs ahead of it on a busy machine. */
 static usec_t paused_for(void)
 {
-	const struct managed *m = managed_find(c.rig.daemon, "default/web-0/app");
+	const struct managed *m = managed_find(&c.rig.daemon->units, "default/web-0/app");
 
 	return c.rig.daemon->wake.now - m->control.mem.last_growth;
 }
@@ -210,7 +210,7 @@ static void test_cpu_manager(void)
 	CHECK(!is_seen(&c));
 	rig_put(&c.rig, app_of(p), "cpuset.cpus", "0-1\n");
 	CHECK(crig_until(&c, 3, burn_50, is_seen));
-	m = managed_find(c.rig.daemon, "default/web-0/app");
+	m = managed_find(&c.rig.daemon->units, "default/web-0/app");
 	CHECK_EQ(m->control.pod.replay_mem_bytes, 64 * MIB);
 	rig_run(&c.rig, 8, grow);
 	CHECK(spec_of(p) > 64 * MIB);
@@ -301,19 +301,20 @@ static void test_owner_is_overtaken(void)
 
 static bool is_held_below(struct crig *x)
 {
-	return managed_find(x->rig.daemon, "default/web-0/app")->control.pod.replay_mem_bytes ==
-	       64 * MIB;
+	return managed_find(&x->rig.daemon->units, "default/web-0/app")
+		       ->control.pod.replay_mem_bytes == 64 * MIB;
 }
 
 static bool is_held_below_asked(struct crig *x)
 {
-	return managed_find(x->rig.daemon, "default/web-0/app")->control.pod.replay_mem_bytes ==
-	       48 * MIB;
+	return managed_find(&x->rig.daemon->units, "default/web-0/app")
+		       ->control.pod.replay_mem_bytes == 48 * MIB;
 }
 
 static bool is_not_held_below(struct crig *x)
 {
-	return managed_find(x->rig.daemon, "default/web-0/app")->control.pod.replay_mem_bytes == 0;
+	return managed_find(&x->rig.daemon->units, "default/web-0/app")
+		       ->control.pod.replay_mem_bytes == 0;
 }
 
 /* The kubelet has read an external resize, with the memory limit of then: no lead can overtake what

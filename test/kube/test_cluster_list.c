@@ -73,7 +73,7 @@ static void lag(int rv)
 
 static void check_kept(const struct rig_pod *p)
 {
-	const struct managed *m = managed_find(c.rig.daemon, "default/web-0/app");
+	const struct managed *m = managed_find(&c.rig.daemon->units, "default/web-0/app");
 
 	CHECK_EQ(c.rig.daemon->pods.count, 1);
 	CHECK_EQ(c.rig.daemon->records.baselines.count, 2);

@@ -131,14 +131,14 @@ static bool is_answered(struct crig *x)
 
 static bool is_counted(struct crig *x)
 {
-	const struct managed *m = managed_find(x->rig.daemon, "default/web-0/app");
+	const struct managed *m = managed_find(&x->rig.daemon->units, "default/web-0/app");
 
 	return m->control.resource[RESOURCE_MEMORY].counters.oom_kills > 0;
 }
 
 static bool kill_is_open(struct crig *x)
 {
-	return managed_find(x->rig.daemon, "default/web-0/app")->restart.oom_kills == 0;
+	return managed_find(&x->rig.daemon->units, "default/web-0/app")->restart.oom_kills == 0;
 }
 
 /* Turned away without having been done: neither the kill nor the hour is used up. */

@@ -66,7 +66,7 @@ static struct rig_pod *lose_state(enum cgroup_driver driver)
 
 static uint64_t original(enum resource r)
 {
-	const struct managed *m = managed_find(c.rig.daemon, "default/web-0/app");
+	const struct managed *m = managed_find(&c.rig.daemon->units, "default/web-0/app");
 
 	CHECK(m != NULL);
 	return m != NULL ? m->control.resource[r].original : 0;
@@ -99,7 +99,7 @@ static void test_recovered(enum cgroup_driver driver)
 
 static void check_untouched(struct rig_pod *p)
 {
-	const struct managed *m = managed_find(c.rig.daemon, "default/web-0/app");
+	const struct managed *m = managed_find(&c.rig.daemon->units, "default/web-0/app");
 	unsigned moved = c.rig.events[EVENT_LIMIT_RAISED] + c.rig.events[EVENT_LIMIT_LOWERED];
 
 	rig_run(&c.rig, 60, burn_50);
@@ -142,7 +142,7 @@ static void test_resumed(void)
 	CHECK(c.rig.loop->serve.api.ops->resume(&c.rig.loop->serve, "default/web-0") >= 1);
 	rig_run(&c.rig, 10, burn_600);
 	CHECK_EQ(original(RESOURCE_CPU), 700);
-	CHECK_EQ(managed_find(c.rig.daemon, "default/web-0/app")->state, UNIT_MANAGED);
+	CHECK_EQ(managed_find(&c.rig.daemon->units, "default/web-0/app")->state, UNIT_MANAGED);
 	CHECK(!c.rig.daemon->records.originals_lost);
 	crig_close(&c);
 }
@@ -164,7 +164,7 @@ static void test_never_ours(void)
 
 static bool is_managed(struct crig *x)
 {
-	const struct managed *m = managed_find(x->rig.daemon, "default/web-0/app");
+	const struct managed *m = managed_find(&x->rig.daemon->units, "default/web-0/app");
 
 	return m != NULL && m->state == UNIT_MANAGED;
 }
@@ -221,7 +221,7 @@ static void test_mark_never_made(void)
 	full_for = NULL;
 	crig_start(&c);
 	rig_run(&c.rig, 40, burn_600);
-	CHECK_EQ(managed_find(c.rig.daemon, "default/web-0/app")->state, UNIT_UNMANAGED);
+	CHECK_EQ(managed_find(&c.rig.daemon->units, "default/web-0/app")->state, UNIT_UNMANAGED);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
 	crig_close(&c);
 }

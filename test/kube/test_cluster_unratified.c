@@ -173,7 +173,7 @@ static void test_bound_below_use(void)
 
 static bool knows_ranges(struct crig *x)
 {
-	const struct managed *m = managed_find(x->rig.daemon, "default/web-0/app");
+	const struct managed *m = managed_find(&x->rig.daemon->units, "default/web-0/app");
 
 	return m->control.pod.resource[RESOURCE_MEMORY].namespace.max == 100 * MIB;
 }

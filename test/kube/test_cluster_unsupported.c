@@ -131,7 +131,7 @@ static void test_records_stay(void)
 	crig_start(&c);
 	CHECK(crig_until(&c, 60, burn_600, is_listed));
 	rig_run(&c.rig, 5, burn_600);
-	CHECK_EQ(managed_find(c.rig.daemon, "default/web-0/app")
+	CHECK_EQ(managed_find(&c.rig.daemon->units, "default/web-0/app")
 			 ->control.resource[RESOURCE_CPU]
 			 .original,
 		 200);
