@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Each part of struct managed has one writer: the table in the file parts. Checks the project, and then
-# that a planted write to every part is found. parts.sh TREE checks another tree only.
+# that a planted write to every part is found. struct daemon, which has the parts of the process, is
+# known to agent/loop alone: everything else takes the parts that it needs. parts.sh TREE checks
+# another tree only.
 set -euo pipefail
 # shellcheck source=lint.sh
 . "$(dirname "$0")/lint.sh"
@@ -57,6 +59,10 @@ check()
 				bad "$file:$line: writes $part of struct managed; test/lint/parts names who may"
 		done < <(grep -rnE --include='*.c' -e "$(pattern "$part")" agent || true)
 	done
+	while IFS=: read -r file line _; do
+		[[ $file == agent/loop/* ]] ||
+			bad "$file:$line: uses struct daemon; take the part that is needed"
+	done < <(grep -rnE --include='*.[ch]' 'struct daemon\b|daemon_state\.h' agent || true)
 	cd - >/dev/null
 }
 
@@ -91,7 +97,8 @@ check_table()
 	done
 }
 
-# A tree with one write to each part, by a file that no part names. All must be found.
+# A tree with one write to each part, by a file that no part names, and with struct daemon outside of
+# agent/loop. All must be found.
 planted()
 {
 	local tree part member found file
@@ -104,6 +111,8 @@ planted()
 	done >"$tree/agent/serve/planted.c"
 	printf '\tstruct control *c = &m->control;\n\tc->kernel.mem_max = x;\n' >"$tree/agent/serve/pointer.c"
 	printf '\tstruct control_resource *res = x;\n' >"$tree/agent/serve/resource.c"
+	echo 'void planted(struct daemon *d);' >"$tree/agent/serve/planted.h"
+	echo '#include "agent/loop/daemon_state.h"' >>"$tree/agent/serve/planted.h"
 	found=$("$0" "$tree") || true
 	for part in "${!writers[@]}"; do
 		[[ $found == *"planted.c"*"writes $part of"* ]] ||
@@ -112,6 +121,8 @@ planted()
 	for file in pointer.c:2 resource.c:1; do
 		[[ $found == *"$file:"* ]] || bad "parts.sh does not notice $file"
 	done
+	[[ $found == *"planted.h:1: uses struct daemon"* && $found == *"planted.h:2: uses"* ]] ||
+		bad "parts.sh does not notice the use of struct daemon"
 	rm -rf "$tree"
 }
 
