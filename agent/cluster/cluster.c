@@ -220,7 +220,7 @@ void cluster_free(struct cluster *c)
 {
 	if (c == NULL)
 		return;
-	pods_set_hooks(&c->pods->hooks, &(struct pod_hooks){0});
+	pods_set_hooks(c->pods, &(struct pod_hooks){0});
 	kube_watch_free(c->watch);
 	cluster_ranges_free(c);
 	reporter_free(c->reporter);

@@ -13,6 +13,7 @@
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
 #include "agent/pod/pod_rule.h"
+#include "agent/pod/pods.h"
 #include "policy/base/quantity.h"
 #include <stdio.h>
 #include <string.h>
@@ -466,18 +467,18 @@ int cluster_report_start(struct cluster *c)
 		r = reporter_new(&c->port, c->recorder, &options, &events, &c->reporter);
 	if (r < 0)
 		return r;
-	pods_set_hooks(&c->pods->hooks, &(struct pod_hooks){
-						.ctx = c,
-						.decide = hook_decide,
-						.expects = hook_expects,
-						.pending = hook_pending,
-						.unsent = hook_unsent,
-						.note = hook_note,
-						.put = hook_put,
-						.gone = hook_gone,
-						.bounds = hook_bounds,
-						.view = cluster_hook_view,
-						.status = cluster_hook_status,
-					});
+	pods_set_hooks(c->pods, &(struct pod_hooks){
+					.ctx = c,
+					.decide = hook_decide,
+					.expects = hook_expects,
+					.pending = hook_pending,
+					.unsent = hook_unsent,
+					.note = hook_note,
+					.put = hook_put,
+					.gone = hook_gone,
+					.bounds = hook_bounds,
+					.view = cluster_hook_view,
+					.status = cluster_hook_status,
+				});
 	return 0;
 }

@@ -9,24 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void pods_init(struct pods *pods, struct unit_table *units)
-{
-	*pods = (struct pods){
-		.units = units,
-		.wake = units->wake,
-		.config = units->config,
-		.host = units->host,
-		.pid1 = units->pid1,
-		.inotify = units->inotify,
-		.records = units->records,
-	};
-}
-
-void pods_set_hooks(struct pod_hooks *h, const struct pod_hooks *to)
-{
-	*h = *to;
-}
-
 struct pod *pods_find(const struct pods *pods, const char *uid)
 {
 	for (size_t i = 0; i < pods->count; i++)

@@ -87,6 +87,7 @@ struct absent_pod {
 	usec_t since; /* the first whole list that lacked it; 0: none did */
 };
 
+/* The table. Written by agent/pod. */
 struct pods {
 	struct unit_table *units;
 	struct wakeup *wake;
@@ -112,8 +113,6 @@ struct pods {
 
 /* The key of the originals of a container; container NULL: of the pod's own cgroup. */
 void pod_key(const char *uid, const char *container, char ret[static RECORD_NAME_MAX]);
-void pods_init(struct pods *pods, struct unit_table *units);
-void pods_set_hooks(struct pod_hooks *h, const struct pod_hooks *to);
 /* Is its cgroup there? uid: the one in cgroup names. */
 bool pods_has_cgroup(const struct pods *pods, const char *uid);
 /* Deletes the originals of a pod that is not in the table. */

@@ -16,6 +16,24 @@
 #include "agent/pod/pod_spec.h"
 #include <string.h>
 
+void pods_init(struct pods *pods, struct unit_table *units)
+{
+	*pods = (struct pods){
+		.units = units,
+		.wake = units->wake,
+		.config = units->config,
+		.host = units->host,
+		.pid1 = units->pid1,
+		.inotify = units->inotify,
+		.records = units->records,
+	};
+}
+
+void pods_set_hooks(struct pods *pods, const struct pod_hooks *to)
+{
+	pods->hooks = *to;
+}
+
 static bool same_name(const struct kube_pod *a, const struct kube_pod *b)
 {
 	return strcmp(a->namespace, b->namespace) == 0 && strcmp(a->name, b->name) == 0;

@@ -6,7 +6,13 @@
 
 struct kube_pod;
 struct pod;
+struct pod_hooks;
 struct pods;
+struct unit_table;
+
+/* Empty; with the parts that the table of units uses. */
+void pods_init(struct pods *pods, struct unit_table *units);
+void pods_set_hooks(struct pods *pods, const struct pod_hooks *to);
 
 /* A pod came or changed. Takes it. */
 void pods_put(struct pods *pods, struct kube_pod *pod);

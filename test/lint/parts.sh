@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Each part of struct managed has one writer: the table in the file parts. Checks the project, and then
-# that a planted write to every part is found. struct daemon, which has the parts of the process, is
-# known to agent/loop alone: everything else takes the parts that it needs. parts.sh TREE checks
-# another tree only.
+# Each part of struct managed, and struct pods, has one writer: the table in the file parts. struct
+# daemon, which has the parts of the process, is known to agent/loop alone: everything else takes the
+# parts that it needs. Checks the project, and then that planted violations of all that are found.
+# parts.sh TREE checks another tree only.
 set -euo pipefail
 # shellcheck source=lint.sh
 . "$(dirname "$0")/lint.sh"
 
-header=$ROOT/agent/manage/parts.h
-laws=$ROOT/policy/control/control.h # control is no part, but has one writer too
+# The parts; struct pods and struct control are no parts, but have one writer too.
+headers=("$ROOT"/agent/manage/{parts,pod_table}.h "$ROOT/policy/control/control.h")
 change='[[:space:]]*([-+|&^]?=([^=]|$)|\+\+|--)'
 declare -A writers
 
@@ -27,14 +27,14 @@ read_parts()
 # members PART: their names, as alternatives of a regular expression
 members()
 {
-	sed -nE "/^struct (managed_)?$1 \{/,/^\};/ s/.*[[:space:]*](\w+)(\[[^]]*\])?;.*/\1/p" "$header" \
-		"$laws" | paste -sd'|'
+	sed -nE "/^struct (managed_)?$1 \{/,/^\};/ s/.*[[:space:]*](\w+)(\[[^]]*\])?;.*/\1/p" "${headers[@]}" |
+		paste -sd'|'
 }
 
 # pattern PART: an expression that writes it
 pattern()
 {
-	echo "->$1\.($(members "$1"))(\[[^]]*\]|\.\w+)*$change|memset\(&?\w+->$1\b"
+	printf '%s\n' "(->$1\.|\b$1->)($(members "$1"))(\[[^]]*\]|\.\w+)*$change|memset\(&?\w+->$1\b"
 }
 
 # may_write PART FILE
@@ -108,6 +108,7 @@ planted()
 	for part in "${!writers[@]}"; do
 		member=$(members "$part")
 		echo "	m->$part.${member%%|*} = x;"
+		echo "	$part->${member%%|*} = x;"
 	done >"$tree/agent/serve/planted.c"
 	printf '\tstruct control *c = &m->control;\n\tc->kernel.mem_max = x;\n' >"$tree/agent/serve/pointer.c"
 	printf '\tstruct control_resource *res = x;\n' >"$tree/agent/serve/resource.c"
