@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Who may include whom (docs/architecture.md): layers by the rules below, rooms by the table in the
 # file rooms. layers.sh checks the project, and then that a planted violation of every rule is found,
-# and of every room. layers.sh TREE checks another tree only.
+# of every room, and of headers that include each other. layers.sh TREE checks another tree only.
 set -euo pipefail
 # shellcheck source=lint.sh
 . "$(dirname "$0")/lint.sh"
@@ -105,6 +105,17 @@ check_rooms()
 	cd - >/dev/null
 }
 
+# Headers that include each other; .c files are included by nothing.
+check_circles()
+{
+	local circle
+
+	circle=$(cd "$1" && grep -rE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' --include='*.h' \
+		agent cgroup policy systemd 2>/dev/null | sed -E 's/:[^"]*"([^"]*)".*/ \1/' |
+		tsort 2>&1 >/dev/null | sed -n 's/^tsort: //p' | grep '\.h$' | paste -sd' ') || true
+	[ -z "$circle" ] || bad "headers include each other: $circle"
+}
+
 # Every room of the table is there, and in the page that explains them.
 check_table()
 {
@@ -148,6 +159,9 @@ planted_rooms()
 			[ "$other" != "$room" ] || higher=1
 		done
 	done
+	echo '#include "agent/base/b.h"' >"$tree/agent/base/a.h"
+	echo '#include "agent/base/a.h"' >"$tree/agent/base/b.h"
+	lines+="headers include each other: agent/base/a.h agent/base/b.h"$'\n'
 	mkdir "$tree/agent/unknown"
 	echo >"$tree/agent/unknown/x.c"
 	lines+="agent/unknown/ has no line in test/lint/rooms"$'\n'
@@ -161,10 +175,12 @@ read_rooms
 if [ $# = 1 ]; then
 	check "$1"
 	check_rooms "$1"
+	check_circles "$1"
 	verdict
 fi
 check "$ROOT"
 check_rooms "$ROOT"
+check_circles "$ROOT"
 check_table "$ROOT"
 planted_rooms
 planted policy '#include "cgroup/reader.h"'
