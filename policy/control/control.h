@@ -128,6 +128,7 @@ struct control {
 	struct denial denial;
 	struct mem_lowered lowered;
 	struct oom_kill kill;
+	uint64_t use_unchecked; /* bytes: the highest use since memory.events was read; 0: none */
 	struct history history;
 	struct recommendation recommendation;
 	struct usage last;      /* the newest of everything */

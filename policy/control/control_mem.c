@@ -342,7 +342,7 @@ void control_observe_mem(struct control *c, const struct usage *prev, const stru
 	if (th->algorithm == ALGORITHM_DEFAULT)
 		history_add_memory(&c->history, th, control_mem_need(prev, &c->last), false,
 				   x->now_real);
-	desired = control_oom_desired(c, newest, x);
+	desired = control_oom_desired(c, newest, c->last.have, x);
 	if (prev == NULL)
 		c->grant_ended = false;
 	if (!control_grows_mem(c)) {
@@ -372,7 +372,7 @@ void control_reflex_mem(struct control *c, uint32_t have, const struct usage *be
 	control_ledger_use(c, x);
 	/* What was not read counts as unchanged. */
 	mem_observe_use(&x->tuning->memory, &c->mem, mem_use(&c->last), x->now);
-	desired = control_oom_desired(c, before, x);
+	desired = control_oom_desired(c, before, have, x);
 	if (!control_grows_mem(c)) {
 		stand_back(c, x);
 		return;

@@ -63,7 +63,8 @@ static struct oom_kill kill_by_writer(const struct control *c, const struct usag
 				      const struct usage *u, usec_t now)
 {
 	const struct mem_lowered *l = &c->lowered;
-	uint64_t use = use_seen(prev);
+	/* The victim's memory may be gone from a reading that has no memory.events yet. */
+	uint64_t use = MAX(c->use_unchecked, use_seen(prev));
 	uint64_t most = l->pod ? limit_now(c) : MAX(limit_now(c), l->from);
 
 	if (u->have & USAGE_MEM_PEAK)
@@ -102,28 +103,39 @@ static void record(struct control *c, const struct tuning *t, uint64_t use, usec
 
 /* An OOM kill without a `max` event came from a cgroup above, unless the pod's limit was full or an
  * external writer had just lowered the limit. */
-uint64_t control_oom_desired(struct control *c, const struct usage *prev,
-			     const struct control_context *x)
+static void check_events(struct control *c, const struct usage *prev,
+			 const struct control_context *x)
 {
 	const struct usage *u = &c->last;
 	struct mem_control *m = &c->mem;
 	bool lowered = lowered_recently(c, x->now);
 
-	if (prev == NULL || !(u->have & prev->have & USAGE_MEM_EVENTS))
-		return m->oom_record;
 	if (u->events.max > prev->events.max)
 		m->max_event_at = x->now;
 	c->resource[RESOURCE_MEMORY].counters.oom_kills += kills(&prev->events, &u->events);
 	if (u->events.oom_kill <= prev->events.oom_kill)
-		return m->oom_record;
+		return;
 	c->kill =
 		lowered ? kill_by_writer(c, prev, u, x->now) : kill_at_limit(limit_now(c), x->now);
 	if (!lowered && (m->max_event_at == 0 || x->now - m->max_event_at > MAX_TO_KILL_USEC ||
 			 c->kernel.mem_max == LIMIT_MAX))
-		return m->oom_record;
+		return;
 	record(c, x->tuning, c->kill.use, x->now_real);
 	m->oom_at = x->now;
-	return m->oom_record;
+}
+
+uint64_t control_oom_desired(struct control *c, const struct usage *prev, uint32_t have,
+			     const struct control_context *x)
+{
+	if (prev == NULL || !(c->last.have & prev->have & USAGE_MEM_EVENTS))
+		return c->mem.oom_record;
+	if (have & USAGE_MEM_EVENTS) {
+		check_events(c, prev, x);
+		c->use_unchecked = 0;
+	} else {
+		c->use_unchecked = MAX(c->use_unchecked, use_seen(prev));
+	}
+	return c->mem.oom_record;
 }
 
 void control_oom_ended(struct control *c, usec_t now)

@@ -90,9 +90,35 @@ static void test_between_write_and_peak(void)
 		before.mem_current += 20 * MIB;
 		r.c.last = now;
 		x = rig_context(&r, &none);
-		control_oom_desired(&r.c, &before, &x);
+		control_oom_desired(&r.c, &before, USAGE_MEM_EVENTS, &x);
 		CHECK_EQ(r.c.kill.use, MAX(peak == 140 * MIB ? 140 * MIB : 150 * MIB, 120 * MIB));
 	}
+}
+
+/* A reading of memory alone comes between the kill and the reading of memory.events. */
+static void test_freed_before_it_is_counted(void)
+{
+	struct plan none = {0};
+	struct usage u;
+	struct rig r;
+	struct control_context x;
+
+	begin(&r, 100 * MIB);
+	lowered(&r, 64 * MIB, 0, false);
+	x = rig_context(&r, &none);
+	u = r.c.last;
+	u.have = USAGE_MEM | USAGE_MEM_STAT;
+	u.stat.anon = u.stat.active_anon = 4 * MIB;
+	u.mem_current = u.stat.anon + u.stat.active_file + u.stat.inactive_file;
+	control_reflex_pass(&r.c, &u, &x);
+	u.have |= USAGE_MEM_EVENTS;
+	u.events.oom_kill++;
+	control_reflex_pass(&r.c, &u, &x);
+	CHECK_EQ(r.c.kill.use, 100 * MIB);
+	/* The next kill has its own. */
+	u.events.oom_kill++;
+	control_reflex_pass(&r.c, &u, &x);
+	CHECK_EQ(r.c.kill.use, 64 * MIB);
 }
 
 /* A second later the limit that stands is the one that killed, and it was full. */
@@ -166,6 +192,7 @@ int main(void)
 {
 	test_use_at_the_kill();
 	test_between_write_and_peak();
+	test_freed_before_it_is_counted();
 	test_too_long_ago();
 	test_at_an_unclassified_limit();
 	test_successor();
