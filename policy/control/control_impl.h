@@ -60,8 +60,8 @@ void control_reflex_mem(struct control *c, uint32_t have, const struct usage *be
 			const struct control_context *x);
 /* May the memory limit be raised at all? */
 bool control_grows_mem(const struct control *c);
-/* The desired limit after an OOM kill since `prev`, or an earlier ungranted one; 0: none. have: what
- * was read since. */
+/* The desired limit after an OOM kill since `prev`, or an earlier ungranted one; 0: none. have:
+ * what was read since. */
 uint64_t control_oom_desired(struct control *c, const struct usage *prev, uint32_t have,
 			     const struct control_context *x);
 /* Records whether the run ended under an external writer's lower limit. Before it is cleared. */
