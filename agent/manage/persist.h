@@ -71,8 +71,9 @@ void persist_baselines(struct records *records);
 bool persist_has(const struct managed *m);
 /* Records whether the pod's spec holds values that vscaled sent. */
 void persist_ratified(const struct managed *m, bool ratified);
-/* Records what is sent to the API server, and what the spec has at that time: another value that is
- * found there later is the owner's. */
+/* Records what is sent to the API server, and what the spec has at that time. What was sent before
+ * stays on record until the spec has what was sent: another value that is found there later is the
+ * owner's. */
 void persist_sent(const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
 		  const uint64_t over[RESOURCE_COUNT]);
 /* What is on record of that; 0: none, or not known. */

@@ -213,6 +213,12 @@ void persist_sent(const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
 	if (b == NULL || (memcmp(b->sent, sent, sizeof b->sent) == 0 &&
 			  memcmp(b->sent_over, over, sizeof b->sent_over) == 0))
 		return;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		if (sent[r] == over[r]) /* it is in the spec: nothing waits */
+			b->sent_before[r] = 0;
+		else if (sent[r] != b->sent[r])
+			b->sent_before[r] = b->sent[r];
+	}
 	memcpy(b->sent, sent, sizeof b->sent);
 	memcpy(b->sent_over, over, sizeof b->sent_over);
 	persist_changed(m->records);

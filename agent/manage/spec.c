@@ -23,7 +23,7 @@ bool spec_sent_by_us(const struct managed *m, enum resource r, uint64_t value)
 		return false;
 	/* A record from before these values were stored says no more than that. */
 	return b->sent[r] == 0 || limit_same(r, value, b->sent[r]) ||
-	       limit_same(r, value, b->sent_over[r]);
+	       limit_same(r, value, b->sent_over[r]) || limit_same(r, value, b->sent_before[r]);
 }
 
 static bool differs(uint64_t a, uint64_t b, enum resource r)

@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* Version 2 adds the fields of containers, 3 the startup boost, 4 the limits that were sent. */
-#define VERSION 4
+/* Version 2 adds the fields of containers, 3 the startup boost, 4 the limits that were sent,
+ * 5 those that were sent before them. */
+#define VERSION 5
 
 const struct state_kind baseline_state = {"baseline", VERSION, 16 * MIB};
 
@@ -51,6 +52,9 @@ static const struct record_field fields[] = {
 	FIELD("sent_memory",      RECORD_LIMIT, sent[RESOURCE_MEMORY],        0),
 	FIELD("over_cpu",         RECORD_LIMIT, sent_over[RESOURCE_CPU],      0),
 	FIELD("over_memory",      RECORD_LIMIT, sent_over[RESOURCE_MEMORY],   0),
+	/* version 5 */
+	FIELD("before_cpu",       RECORD_LIMIT, sent_before[RESOURCE_CPU],    0),
+	FIELD("before_memory",    RECORD_LIMIT, sent_before[RESOURCE_MEMORY], 0),
 };
 /* clang-format on */
 
@@ -59,6 +63,7 @@ static const struct record_layout layouts[VERSION + 1] = {
 	[1] = {fields, 16, sizeof(struct baseline)},
 	[2] = {fields, 22, sizeof(struct baseline)},
 	[3] = {fields, 23, sizeof(struct baseline)},
+	[4] = {fields, 27, sizeof(struct baseline)},
 	[VERSION] = {fields, ARRAY_SIZE(fields), sizeof(struct baseline)},
 };
 

@@ -36,6 +36,9 @@ struct baseline {
 	 */
 	uint64_t sent[RESOURCE_COUNT];
 	uint64_t sent_over[RESOURCE_COUNT];
+	/* Of the resize before the last, which may still be stored when it had no answer; 0: none.
+	 */
+	uint64_t sent_before[RESOURCE_COUNT];
 	uint64_t boost_base_milli; /* the limit to return to after the startup boost in force; 0: no
 				    * boost
 				    */

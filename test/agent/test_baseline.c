@@ -29,6 +29,7 @@ static struct baseline sample(const char *key)
 		.cgroup_inode = 4711,
 		.saved_realtime_usec = 1700000000000000,
 		.sent = {[RESOURCE_MEMORY] = LIMIT_MAX},
+		.sent_before = {[RESOURCE_MEMORY] = 300},
 		.boost_base_milli = 450,
 	};
 }
@@ -75,10 +76,12 @@ static void test_set(void)
 #define LINE_3(key)                                                                                \
 	LINE_COMMON(key)                                                                           \
 	" cgroup=- unit=- shown=- ratified=0 request_cpu=0 request_memory=0 lent_cpu=450\n"
-#define LINE(key)                                                                                  \
+#define LINE_4_PART(key)                                                                           \
 	LINE_COMMON(key)                                                                           \
 	" cgroup=- unit=- shown=- ratified=0 request_cpu=0 request_memory=0 lent_cpu=450 "         \
-	"sent_cpu=0 sent_memory=max over_cpu=0 over_memory=0\n"
+	"sent_cpu=0 sent_memory=max over_cpu=0 over_memory=0"
+#define LINE_4(key) LINE_4_PART(key) "\n"
+#define LINE(key)   LINE_4_PART(key) " before_cpu=0 before_memory=300\n"
 
 static void test_text(void)
 {
@@ -97,6 +100,7 @@ static void test_text(void)
 	CHECK_STR(back.items[0].key, "unit:a b.service");
 	CHECK_EQ(back.items[1].limits.mem_high, LIMIT_MAX);
 	CHECK_EQ(back.items[1].boost_base_milli, 450);
+	CHECK_EQ(back.items[1].sent_before[RESOURCE_MEMORY], 300);
 	CHECK_EQ(back.items[1].props.cpu_quota_per_sec_usec, 200000);
 	CHECK_EQ(back.items[1].high, BASELINE_HIGH_LOWERED);
 }
@@ -191,7 +195,7 @@ static void test_old_version(void)
 	CHECK_EQ(baseline_decode(body, sizeof body - 1, &s), -EBADMSG);
 	CHECK_EQ(baseline_decode_version(1, LINE("unit:a"), strlen(LINE("unit:a")), &s), -EBADMSG);
 	CHECK_EQ(baseline_decode_version(0, body, sizeof body - 1, &s), -EBADMSG);
-	CHECK_EQ(baseline_decode_version(5, LINE("unit:a"), strlen(LINE("unit:a")), &s), -EBADMSG);
+	CHECK_EQ(baseline_decode_version(6, LINE("unit:a"), strlen(LINE("unit:a")), &s), -EBADMSG);
 	CHECK_EQ(baseline_decode_version(2, LINE("unit:a"), strlen(LINE("unit:a")), &s), -EBADMSG);
 	CHECK_EQ(baseline_decode_version(2, body, sizeof body - 1, &s), -EBADMSG);
 	CHECK_EQ(baseline_decode_version(2, LINE_2("unit:a"), strlen(LINE_2("unit:a")), &s), 0);
@@ -203,6 +207,12 @@ static void test_old_version(void)
 	CHECK_EQ(baseline_decode_version(3, LINE_3("unit:a"), strlen(LINE_3("unit:a")), &s), 0);
 	CHECK_EQ(s.items[0].boost_base_milli, 450);
 	CHECK_EQ(s.items[0].sent[RESOURCE_MEMORY], 0);
+	baseline_set_free(&s);
+	CHECK_EQ(baseline_decode_version(5, LINE_4("unit:a"), strlen(LINE_4("unit:a")), &s),
+		 -EBADMSG);
+	CHECK_EQ(baseline_decode_version(4, LINE_4("unit:a"), strlen(LINE_4("unit:a")), &s), 0);
+	CHECK_EQ(s.items[0].sent[RESOURCE_MEMORY], LIMIT_MAX);
+	CHECK_EQ(s.items[0].sent_before[RESOURCE_MEMORY], 0);
 	CHECK_EQ(unlinkat(dir, "baseline", 0), 0);
 	CHECK_EQ(unlinkat(dir, "baseline-copy", 0), 0);
 	close(dir);

@@ -145,20 +145,24 @@ static void test_gone(bool deleted)
 }
 
 /* The spec holds a size of ours, and the kubelet has not carried it out when the daemon starts
- * anew: what it writes later is no original. */
-static void test_carried_out_after_a_restart(enum cgroup_driver driver)
+ * anew: what it writes later is no original. Nor with another resize sent after it, where neither
+ * had an answer. */
+static void test_carried_out_after_a_restart(enum cgroup_driver driver, bool another_sent)
 {
 	struct rig r;
 	struct rig_pod *p = pods_begin(&r, driver, "");
 	struct rig_unit *app = p->container[0].unit;
 	const uint64_t over[RESOURCE_COUNT] = {200, 64 * MIB},
-		       sent[RESOURCE_COUNT] = {800, 256 * MIB};
+		       sent[RESOURCE_COUNT] = {800, 256 * MIB},
+		       next[RESOURCE_COUNT] = {900, 300 * MIB};
 	struct managed *m;
 
 	rig_pod_put(&r, p);
 	rig_run(&r, 3, pods_burn_20);
 	m = pods_of(&r, "default/web-0/app");
 	persist_sent(m, sent, over);
+	if (another_sent)
+		persist_sent(m, next, over);
 	persist_ratified(m, true);
 	persist_baselines(&r.daemon->records);
 	rig_stop(&r);
@@ -187,8 +191,9 @@ static void test_carried_out_after_a_restart(enum cgroup_driver driver)
 
 int main(void)
 {
-	test_carried_out_after_a_restart(DRIVER_CGROUPFS);
-	test_carried_out_after_a_restart(DRIVER_SYSTEMD);
+	test_carried_out_after_a_restart(DRIVER_CGROUPFS, false);
+	test_carried_out_after_a_restart(DRIVER_CGROUPFS, true);
+	test_carried_out_after_a_restart(DRIVER_SYSTEMD, false);
 	test_turned_on_later("Off");
 	test_turned_on_later(NULL);
 	test_recovered_later();
