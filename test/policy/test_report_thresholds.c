@@ -240,6 +240,46 @@ static void test_unanswered(void)
 		}
 }
 
+/* A lead without an answer is sent again as it was while half of its headroom is left. */
+static void test_sent_again(void)
+{
+	for (unsigned i = 0; i < 2; i++)
+		WITH(g)
+		{
+			uint64_t first = with_margin(210 * MIB) + 600 * MIB;
+			uint64_t use = (first - 300 * MIB) / 11 * 10;
+
+			use = i == 0 ? use - 8192 : use + 8192;
+			CHECK(leads(&g, 210 * MIB, 10 * MIB));
+			rig_sent(&g);
+			rig_answer(&g, REPORT_ANSWER_FAILED, 0);
+			g.now += S;
+			CHECK(leads(&g, use, 10 * MIB));
+			CHECK_EQ(rig_limit(&g, 0, MEM),
+				 i == 0 ? first : with_margin(use) + 600 * MIB);
+		}
+}
+
+/* A raise that the kubelet finds infeasible: what use and its headroom need stays allowed. */
+static void test_allowed_after_refusal(void)
+{
+	WITH(g)
+	{
+		rig_hold(&g, 0, MEM, 512 * MIB);
+		grow(&g, 150 * MIB, 5 * MIB);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK(!g.d.patch.leads);
+		CHECK_EQ(rig_limit(&g, 0, MEM), 512 * MIB);
+		rig_accept(&g);
+		g.f.observed_generation = g.f.generation;
+		g.f.pending_infeasible = true;
+		g.f.condition_resources = RESOURCES_MEMORY;
+		CHECK(rig_observe(&g) & REPORT_CHANGE_REFUSED);
+		CHECK_EQ(allows(&g, MEM), with_margin(150 * MIB) + 300 * MIB);
+	}
+}
+
 /* Another writer's limit is answered at once when use and growth of 10 s, or half of the margin,
  * do not fit; above the original when 30 s of growth do not. */
 static void test_external_limit(void)
@@ -344,20 +384,23 @@ static void test_pauses(void)
 		}
 }
 
-/* A limit with 30 s of growth ends a pause. */
+/* A limit with 30 s of growth ends a pause, also where the first lead covered 20 s. */
 static void test_limit_that_ends_a_pause(void)
 {
 	uint64_t enough = with_margin(300 * MIB) + 60 * MIB;
 
-	WITH(g)
-	{
-		contest(&g);
-		g.now += S;
-		foreign(&g, enough - 4096);
-		CHECK(report_contested(g.s, g.now));
-		foreign(&g, enough);
-		CHECK(!report_contested(g.s, g.now));
-	}
+	for (unsigned i = 0; i < 2; i++)
+		WITH(g)
+		{
+			if (i == 1)
+				g.t = report_tuning_default;
+			contest(&g);
+			g.now += S;
+			foreign(&g, enough - 4096);
+			CHECK(report_contested(g.s, g.now));
+			foreign(&g, enough);
+			CHECK(!report_contested(g.s, g.now));
+		}
 }
 
 /* A lowered limit that keeps a minute of growth begins none. */
@@ -390,6 +433,8 @@ int main(void)
 	test_cut_that_cannot_be_sent();
 	test_interval();
 	test_unanswered();
+	test_sent_again();
+	test_allowed_after_refusal();
 	test_external_limit();
 	test_three_answers_in_ten_minutes();
 	test_pauses();
