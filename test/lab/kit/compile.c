@@ -108,7 +108,7 @@ static void link_all(void)
 int main(int argc, char **argv)
 {
 	struct gauge own = {0};
-	int64_t end, told, next;
+	int64_t end, printed_at, next;
 	int jobs = 0, links = 0;
 
 	if (argc != 3 || chdir(argv[1]) < 0) {
@@ -119,8 +119,8 @@ int main(int argc, char **argv)
 	memset(buffer, 'c', sizeof buffer);
 	for (int i = 0; i < SOURCES; i++)
 		write_file("source", i, SOURCE_BYTES);
-	next = told = now_nsec();
-	end = told + atoi(argv[2]) * NSEC_PER_SEC;
+	next = printed_at = now_nsec();
+	end = printed_at + atoi(argv[2]) * NSEC_PER_SEC;
 	spawn(0);
 	while (now_nsec() < end) {
 		spawn(++jobs);
@@ -128,9 +128,10 @@ int main(int argc, char **argv)
 			puts("compile: a job died");
 			return 1;
 		}
-		if (now_nsec() >= told + NSEC_PER_SEC) {
-			told = now_nsec();
-			printf("compile t=%lld jobs=%d\n", (long long)(told / NSEC_PER_SEC), jobs);
+		if (now_nsec() >= printed_at + NSEC_PER_SEC) {
+			printed_at = now_nsec();
+			printf("compile t=%lld jobs=%d\n", (long long)(printed_at / NSEC_PER_SEC),
+			       jobs);
 		}
 		if (jobs % OBJECTS == 0 && jobs > OBJECTS) {
 			link_all();

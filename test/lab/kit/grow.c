@@ -44,7 +44,7 @@ static long size_bytes;
 static struct gauge gauge;
 static _Atomic long cache_bytes;
 static int64_t start_nsec, printed_nsec;
-static volatile sig_atomic_t stopped, told;
+static volatile sig_atomic_t stopped, signalled;
 
 static void on_signal(int number)
 {
@@ -55,7 +55,7 @@ static void on_signal(int number)
 static void on_reported(int number)
 {
 	(void)number;
-	told = 1;
+	signalled = 1;
 }
 
 /* took, grown: of the phase that ended with it; 0: none did. */
@@ -120,8 +120,8 @@ static void wait_for_word(void)
 	sigaddset(&ours, SIGTERM);
 	sigaddset(&ours, SIGINT);
 	sigprocmask(SIG_BLOCK, &ours, &before);
-	told = 0;
-	while (!told && !stopped)
+	signalled = 0;
+	while (!signalled && !stopped)
 		sigsuspend(&before);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	gauge.last_nsec = 0;

@@ -51,7 +51,7 @@ apiserver_start()
 	wait_until 180 test -s "$KUBE/node.token"
 }
 
-# apiserver_freeze, apiserver_thaw: it answers nobody, and then goes on with all it knew
+# apiserver_freeze, apiserver_thaw: it does not answer, and then goes on with all it knew
 apiserver_freeze()
 {
 	systemctl freeze lab-apiserver.service
