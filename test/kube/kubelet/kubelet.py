@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import random
+import threading
 import time
 from argparse import Namespace
 from typing import Any
@@ -64,6 +65,17 @@ class Kubelet:
             if words[0] in ("*", pod):
                 return words[1].strip() if len(words) > 1 else ""
         return None
+
+    def start_beside(self, uid: str, *start: Any) -> None:
+        """Every pod has a worker of its own: the start of a container holds up its pod alone."""
+        def run() -> None:
+            try:
+                self.containers.start(*start)
+            except (RuntimeError, OSError) as e:
+                self.queue.put(("STARTED", (uid, e)))
+            else:
+                self.queue.put(("STARTED", (uid, None)))
+        threading.Thread(target=run, daemon=True).start()
 
     def lag(self) -> float:
         if self.options.jitter:
@@ -195,6 +207,8 @@ class Kubelet:
                 self._list(what)
             elif kind in ("OOM", "EXIT"):
                 self._task(kind, *what)
+            elif kind == "STARTED":
+                self._started(*what)
             elif self._take(kind, what):
                 changed[what["metadata"]["uid"]] = None
         for uid in changed:
@@ -221,6 +235,16 @@ class Kubelet:
         worker.pod = pod
         worker.removed = worker.removed or kind == "DELETED"
         return True
+
+    def _started(self, uid: str, error: Exception | None) -> None:
+        worker = self.workers[uid]  # it stays until its containers have ended
+        try:
+            worker.started(error)
+        except (RuntimeError, OSError) as e:
+            print(f"start {worker.name}: {e}", flush=True)
+            self.after(RETRY_SEC, uid)
+            return
+        self._sync(uid)
 
     def _task(self, kind: str, container_id: str, code: int) -> None:
         for worker in list(self.workers.values()):

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import socket
 import sys
 import tempfile
+import threading
 import time
 import types
 import unittest
@@ -16,7 +18,8 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
-from kubelet import checkpoint, cpus, eviction, model, ocispec, resize, status, volumes  # noqa: E402
+from kubelet import (  # noqa: E402
+    checkpoint, cpus, eviction, kubelet, model, ocispec, resize, status, volumes, worker)
 from kubelet.model import Resources  # noqa: E402
 
 MIB = 1 << 20
@@ -313,6 +316,71 @@ class CpuManager(unittest.TestCase):
         self.start("g", "1500m")
         self.assertEqual(self.manager.exclusive, {})
         self.assertEqual(self.manager.shared(), "0-3")
+
+
+class Starts(unittest.TestCase):
+    """The start of a container holds up its own pod alone."""
+
+    def setUp(self):
+        self.release = threading.Event()
+        self.error: Exception | None = None
+        self.kubelet = kubelet.Kubelet.__new__(kubelet.Kubelet)
+        self.kubelet.queue, self.kubelet.workers, self.kubelet.due = queue.Queue(), {}, {}
+        self.kubelet.containers = types.SimpleNamespace(start=self.start, remove=lambda i: None)
+        self.kubelet.options = types.SimpleNamespace(driver="cgroupfs", backoff=1.0,
+                                                     version=(1, 30))
+        self.kubelet.checkpoints = types.SimpleNamespace(
+            actuated=types.SimpleNamespace(set=lambda *a: None, forget=lambda *a: None))
+        self.kubelet.cpus = types.SimpleNamespace(started=lambda *a: None)
+
+    def start(self, container_id: str, *_: object) -> None:
+        if container_id == "slow":
+            self.release.wait(10)
+        if self.error:
+            raise self.error
+
+    def worker(self, name: str):
+        pod = {"metadata": {"uid": name, "name": name},
+               "spec": {"containers": [container("app", resources("100m", "64Mi"))]}}
+        w = self.kubelet.workers[name] = worker.Worker(self.kubelet, pod)
+        w.containers[0].id = "slow" if name == "a" else "quick"
+        return w
+
+    def begin(self, w) -> None:
+        c = w.containers[0]
+        w._beside(lambda error: w._container_started(c, Resources(), 0.0, error), c.id)
+
+    def test_others_go_on(self):
+        slow, quick = self.worker("a"), self.worker("b")
+        self.begin(slow)
+        self.begin(quick)
+        kind, what = self.kubelet.queue.get(timeout=10)
+        self.assertEqual((kind, what), ("STARTED", ("b", None)))
+        quick.started(None)
+        self.assertTrue(quick.containers[0].running and not slow.containers[0].running)
+        slow.sync()  # does nothing yet: it has no checkpoints to ask
+        self.release.set()
+        self.assertEqual(self.kubelet.queue.get(timeout=10), ("STARTED", ("a", None)))
+        slow.started(None)
+        self.assertTrue(slow.containers[0].running and slow.starting is None)
+
+    def test_exit_before_the_start_returns(self):
+        w = self.worker("b")
+        self.begin(w)
+        self.kubelet.queue.get(timeout=10)
+        self.assertFalse(w.exited("quick", 3))
+        w.started(None)
+        self.assertEqual(w.containers[0].terminated["exitCode"], 3)
+        self.assertFalse(w.containers[0].running)
+
+    def test_start_error(self):
+        self.error = RuntimeError("no runtime")
+        w = self.worker("b")
+        self.begin(w)
+        error = self.kubelet.queue.get(timeout=10)[1][1]
+        w.started(error)
+        self.assertEqual(w.containers[0].terminated["reason"], "StartError")
+        self.assertIn("b", self.kubelet.due)
 
 
 class Status(unittest.TestCase):

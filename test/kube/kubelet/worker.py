@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import signal
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Callable
 
 from . import eviction, model, node, ocispec, resize, status
 from .api import stamp
@@ -42,6 +42,9 @@ class Worker:
         self.removed = False  # by somebody else: no DELETE from us
         self.evicted: str | None = None  # the message
         self.done = False
+        # While the runtime creates and starts a container: what is done after it.
+        self.starting: Callable[[Exception | None], None] | None = None
+        self.ended_early: dict[str, int] = {}  # container id -> exit code, while it starts
         self.written: dict | None = None
         self.seen: dict[str, Resources] = {}
         self.memory_request_shown: str | None = None
@@ -55,7 +58,7 @@ class Worker:
                 for c in model.sized(self.pod["spec"])}
 
     def sync(self) -> None:
-        if self.done:
+        if self.done or self.starting:
             return
         if self.kill_at is not None or "deletionTimestamp" in self.pod["metadata"] or self.removed:
             self._terminate()
@@ -64,7 +67,10 @@ class Worker:
         else:
             if not self.created:
                 self._create()
-            self._start_due()
+            else:
+                self._start_due()
+            if self.starting:
+                return
             self._resize()
         if not self.done and not self.removed:
             self._status()
@@ -81,9 +87,23 @@ class Worker:
         self.pause = secrets.token_hex(32)
         root = self.kubelet.image_root("lab")
         path = model.cgroups_path(self.kubelet.options.driver, self.cgroup, self.pause)
-        self.kubelet.containers.start(self.pause, ocispec.pause(self.pod, root or "/", path),
-                                      f"{self.name}/pause")
+        self._beside(self._pause_started, self.pause, ocispec.pause(self.pod, root or "/", path),
+                     f"{self.name}/pause")
+
+    def _pause_started(self, error: Exception | None) -> None:
+        if error:
+            raise error
         self.created = True
+
+    def _beside(self, then: Callable[[Exception | None], None], *start: Any) -> None:
+        """A container's start takes seconds: the other pods go on, this one waits for started()."""
+        self.starting = then
+        self.kubelet.start_beside(self.uid, *start)
+
+    def started(self, error: Exception | None) -> None:
+        then, self.starting = self.starting, None
+        assert then
+        then(error)
 
     # Containers
 
@@ -99,19 +119,20 @@ class Worker:
                 return
             again = policy == "Always" or c.kind == "sidecar" or c.terminated is None or \
                 (policy == "OnFailure" and c.terminated["exitCode"] != 0)
-            if not c.running and again:
-                self._start(c)
+            if not c.running and again and self._start(c):
+                return
 
-    def _start(self, c: status.Container) -> None:
+    def _start(self, c: status.Container) -> bool:
+        """False: not now, or not at all."""
         now = time.monotonic()
         root = self.kubelet.image_root(c.spec["image"])
         if root is None:
             c.waiting = "ErrImageNeverPull"
-            return
+            return False
         if now < c.not_before:
             c.waiting = "CrashLoopBackOff"
             self.kubelet.after(c.not_before - now, self.uid)
-            return
+            return False
         container_id = secrets.token_hex(32)
         r = self.kubelet.checkpoints.allocated.of(self.uid).get(
             c.name, Resources.parse(c.spec.get("resources")))
@@ -123,16 +144,23 @@ class Worker:
             c.last, c.terminated = c.terminated, None
             c.restarts += 1
         c.id, c.waiting, c.oom = container_id, "", False
-        try:
-            self.kubelet.containers.start(container_id, spec, f"{self.name}/{c.name}", r)
-        except RuntimeError as e:
-            self._start_failed(c, str(e))
+        self._beside(lambda error: self._container_started(c, r, now, error), container_id, spec,
+                     f"{self.name}/{c.name}", r)
+        return True
+
+    def _container_started(self, c: status.Container, r: Resources, begun: float,
+                           error: Exception | None) -> None:
+        if error:
+            self._start_failed(c, str(error))
             return
         c.running, c.started_at, c.begun = True, stamp(), time.monotonic()
-        print(f"started {self.name}/{c.name} in {c.begun - now:.2f} s", flush=True)
+        print(f"started {self.name}/{c.name} in {c.begun - begun:.2f} s", flush=True)
         if c.kind != "init":
             self.kubelet.checkpoints.actuated.set(self.uid, c.name, r)
         self.kubelet.cpus.started(self, c)
+        code = self.ended_early.pop(c.id or "", None)
+        if code is not None:
+            self._ended(c, code)
 
     def _start_failed(self, c: status.Container, message: str) -> None:
         """The runtime could not create or start it: told, and tried again after the back-off."""
@@ -159,6 +187,8 @@ class Worker:
             if c.id == container_id and c.running:
                 self._ended(c, code)
                 return True
+            if c.id == container_id and self.starting:
+                self.ended_early[container_id] = code
         return False
 
     def _ended(self, c: status.Container, code: int) -> None:
