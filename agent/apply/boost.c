@@ -86,8 +86,7 @@ void boost_update(struct unit_table *t, struct plan *plan)
 		struct managed *m = t->items[i];
 
 		/* The limit to restore must be on disk before the boost. */
-		if (managed_has_laws(m) &&
-		    (m->control.boost.written || persist_has_boost_base(t, m)))
+		if (managed_has_laws(m) && (m->control.boost.written || persist_has_boost_base(m)))
 			control_boost(&m->control, &x);
 	}
 }

@@ -99,8 +99,8 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 						    : "the configuration takes it away");
 	}
 	persist_adopt_history(m);
-	/* An earlier run of vscaled had written a boost. */
-	if (m->originals.boost_base_milli != 0)
+	/* A boost was written, by an earlier run of vscaled or for the run of the unit before. */
+	if (m->originals.boost_base_milli != 0 && persist_has_boost_base(m))
 		control_boost_resume(&m->control, m->originals.boost_base_milli);
 }
 

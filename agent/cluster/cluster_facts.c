@@ -25,10 +25,11 @@ static usec_t held_since(const struct control *c, enum resource r)
 	return MAX(changed, c->started_at);
 }
 
+/* Not before its originals are on disk: they could not be told from what is sent. */
 static bool may_report(const struct managed *m)
 {
 	return m->container.annotated && m->control.rule.mode != MODE_OFF && !m->control.paused &&
-	       m->state == UNIT_MANAGED;
+	       m->state == UNIT_MANAGED && m->originals.saved;
 }
 
 /* The originals are in its cgroup again. Memory that did not fit is left, in the spec too. */

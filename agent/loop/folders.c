@@ -76,8 +76,7 @@ int folders_start(struct loop *l)
 	return r;
 }
 
-/* What was changed meanwhile is saved next; what waited for its record need not wait for the next
- * tick. */
+/* What waited for its record need not wait for the next tick. */
 static int on_saved(sd_event_source *s, int fd, uint32_t revents, void *userdata)
 {
 	struct daemon *d = userdata;
@@ -89,18 +88,21 @@ static int on_saved(sd_event_source *s, int fd, uint32_t revents, void *userdata
 	(void)eventfd_read(fd, &ended);
 	if (persist_saved(&d->records))
 		tick_reflex(&d->units);
-	persist_baselines(&d->records);
+	/* What was changed meanwhile. What failed is tried again by the clock. */
+	if (!d->records.failed)
+		persist_baselines(&d->records);
 	return 0;
 }
 
 int folders_save_beside(struct loop *l)
 {
 	struct daemon *d = &l->daemon;
-	int r = saver_start(&d->records.saver);
+	int r;
 
-	if (r >= 0)
-		r = sd_event_add_io(d->wake.event, NULL, saver_fd(&d->records.saver), EPOLLIN,
-				    on_saved, d);
+	/* Without the thread the loop waits for the disk. */
+	if (saver_start(&d->records.saver) < 0)
+		return 0;
+	r = sd_event_add_io(d->wake.event, NULL, saver_fd(&d->records.saver), EPOLLIN, on_saved, d);
 	return loop_part(r);
 }
 
@@ -159,6 +161,7 @@ static void check_lock(struct loop *l)
 	} else if (r == -EWOULDBLOCK) {
 		snprintf(what, sizeof what, "held by %s now: stopping", other);
 		removed("the lock", what);
+		persist_abandon(&d->records);
 		sd_event_exit(d->wake.event, FOLDERS_LOST);
 	} else if (r < 0) {
 		cannot(d, &f->lock_reported, "the lock",

@@ -41,10 +41,12 @@ static void take_sent(struct records *r, const struct baseline *newer)
 
 	if (b == NULL ||
 	    (b->ratified == newer->ratified && memcmp(b->sent, newer->sent, sizeof b->sent) == 0 &&
+	     memcmp(b->sent_before, newer->sent_before, sizeof b->sent_before) == 0 &&
 	     memcmp(b->sent_over, newer->sent_over, sizeof b->sent_over) == 0))
 		return;
 	b->ratified = newer->ratified;
 	memcpy(b->sent, newer->sent, sizeof b->sent);
+	memcpy(b->sent_before, newer->sent_before, sizeof b->sent_before);
 	memcpy(b->sent_over, newer->sent_over, sizeof b->sent_over);
 	persist_changed(r);
 }
@@ -74,6 +76,9 @@ void lift_keep(struct records *r, const char *runtime_dir)
 	result = dir = runtime_open(runtime_dir);
 	if (dir >= 0)
 		result = baseline_save_lift(dir, &r->baselines);
+	/* An old copy would be taken for the newest. */
+	if (result < 0 && dir >= 0)
+		unlinkat(dir, baseline_lift.name, 0);
 	r->lift_copy_due = result < 0;
 	if (result < 0 && result != r->lift_copy_error)
 		event_state_unsaved(

@@ -12,7 +12,7 @@ void originals_begin(struct managed *m, const struct baseline *record, bool touc
 	m->originals.recorded = record != NULL;
 	m->originals.touched = touched;
 	m->originals.boost_base_milli = record != NULL ? record->boost_base_milli : 0;
-	m->originals.boost_change = 0;
+	m->originals.boost_change = r->on_disk == r->changes ? 0 : r->changes;
 }
 
 void originals_forget(struct managed *m)

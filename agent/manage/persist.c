@@ -19,6 +19,8 @@
 
 /* A file that exists while the records are not complete, for a restart in that time. */
 #define LOST_FILE "originals-lost"
+/* A save that takes longer is reported. */
+#define SAVE_LATE_USEC (30 * USEC_PER_SEC)
 
 static int mark_make(const struct records *records)
 {
@@ -123,6 +125,7 @@ void persist_use_folder(struct records *r, int fd)
 		persist_changed(r);
 		r->lost_mark_due = r->originals_lost;
 		r->next_save = r->units->wake->now;
+		r->folder++;
 	}
 	r->dir = fd;
 }
@@ -197,16 +200,31 @@ static int give_baselines(struct records *r)
 	return error < 0 ? error : saver_put(&r->saver, SAVE_ORIGINALS, r->dir, &save);
 }
 
+/* On a node that is not supported nothing was loaded: the file is all there is. */
+static bool may_save(const struct records *r)
+{
+	return r->units->host->unsupported == NULL && !r->abandoned;
+}
+
+/* True: a save is under way. One that takes too long is reported. */
+static bool is_saving(struct records *r)
+{
+	if (!saver_busy(&r->saver, SAVE_ORIGINALS))
+		return false;
+	if (r->units->wake->now - r->given_at > SAVE_LATE_USEC)
+		baselines_failed(r, -ETIMEDOUT);
+	return true;
+}
+
 void persist_baselines(struct records *records)
 {
 	int r;
 
-	/* On a node that is not supported nothing was loaded: the file is all there is. */
-	if (records->units->host->unsupported != NULL)
+	if (!may_save(records))
 		return;
 	lift_keep(records, records->units->config->paths.runtime_dir);
 	r = mark_make_due(records);
-	if (!persist_is_dirty(records) || saver_busy(&records->saver, SAVE_ORIGINALS))
+	if (is_saving(records) || !persist_is_dirty(records))
 		return;
 	if (r == 0)
 		r = give_baselines(records);
@@ -215,14 +233,19 @@ void persist_baselines(struct records *records)
 		return;
 	}
 	records->given = records->changes;
+	records->given_at = records->units->wake->now;
+	records->given_folder = records->folder;
 	persist_saved(records);
 }
 
 static bool baselines_saved(struct records *r, int result)
 {
-	if (result < 0) {
-		r->given = r->on_disk;
+	r->failed = result < 0;
+	if (r->failed)
 		baselines_failed(r, result);
+	/* What went to a folder that was replaced meanwhile is saved again. */
+	if (r->failed || r->given_folder != r->folder) {
+		r->given = r->on_disk;
 		return false;
 	}
 	r->on_disk = r->given;
@@ -270,9 +293,11 @@ static void give_history(struct records *records)
 	struct save save = {.files = {&history_state}};
 	int r;
 
-	/* It is still being written: the next save has it. */
-	if (saver_busy(&records->saver, SAVE_HISTORY))
+	/* It is still being written. */
+	if (saver_busy(&records->saver, SAVE_HISTORY)) {
+		records->next_save = records->units->wake->now + USEC_PER_SEC;
 		return;
+	}
 	history_store_prune(&records->histories, records->units->wake->now_real);
 	r = history_encode(&records->histories, &save.body, &save.len);
 	if (r == 0)
@@ -284,7 +309,7 @@ static void give_history(struct records *records)
 
 void persist_save(struct records *records)
 {
-	if (records->units->host->unsupported != NULL)
+	if (!may_save(records))
 		return;
 	records->next_save = records->units->wake->now + records->units->config->clocks.state_usec;
 	for (size_t i = 0; i < records->units->count; i++)
@@ -295,6 +320,12 @@ void persist_save(struct records *records)
 	persist_baselines(records);
 	/* The text of all records is the largest allocation. */
 	footprint_trim();
+}
+
+void persist_abandon(struct records *records)
+{
+	records->abandoned = true;
+	saver_discard(&records->saver);
 }
 
 void persist_end(struct records *records)

@@ -18,7 +18,12 @@ struct records {
 	uint64_t changes;
 	uint64_t given;
 	uint64_t on_disk;
+	usec_t given_at;
 	struct saver saver;
+	bool failed;    /* the newest save of the baselines */
+	bool abandoned; /* the folder is another process's */
+	/* How often the folder was replaced: now, and when the save under way began. */
+	unsigned folder, given_folder;
 	bool originals_lost; /* at the start their file was missing or not whole */
 	bool lost_mark_due;  /* the mark of that is not on disk yet */
 	bool lost_mark_ends; /* all were found: it goes once they are on disk */
@@ -53,6 +58,8 @@ void persist_save(struct records *records);
 bool persist_saved(struct records *records);
 /* Waits until all is on disk, and goes on without the saver's thread. */
 void persist_end(struct records *records);
+/* The folder is another process's: nothing is saved any more. A write under way ends. */
+void persist_abandon(struct records *records);
 /* All lost originals are known again, or their pods are gone. The mark of the loss is removed once
  * the originals are on disk; else nothing changes. */
 void persist_originals_found(struct records *records);
@@ -95,7 +102,7 @@ void persist_external_high(const struct managed *m, uint64_t mem_high);
  * limit was recorded. */
 bool persist_boost_base(struct managed *m, uint64_t milli);
 /* That limit is on disk: the boost may be written. */
-bool persist_has_boost_base(const struct unit_table *t, const struct managed *m);
+bool persist_has_boost_base(const struct managed *m);
 /* The owner's new value has become the original (adopted). */
 void persist_adopted(const struct managed *m, enum resource r);
 /* The same of the request: millicores, bytes. */

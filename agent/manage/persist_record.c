@@ -141,9 +141,9 @@ bool persist_boost_base(struct managed *m, uint64_t milli)
 	return milli != 0;
 }
 
-bool persist_has_boost_base(const struct unit_table *t, const struct managed *m)
+bool persist_has_boost_base(const struct managed *m)
 {
-	return m->originals.boost_change <= t->records->on_disk;
+	return m->originals.boost_change <= m->records->on_disk;
 }
 
 void persist_adopted(const struct managed *m, enum resource r)

@@ -122,6 +122,18 @@ void saver_free(struct saver *s)
 	pthread_mutex_destroy(&s->mutex);
 }
 
+void saver_discard(struct saver *s)
+{
+	pthread_mutex_lock(&s->mutex);
+	for (size_t i = 0; i < SAVE_COUNT; i++) {
+		if (s->slots[i].state != SAVE_WAITING)
+			continue;
+		s->slots[i].result = -ECANCELED;
+		s->slots[i].state = SAVE_ENDED;
+	}
+	pthread_mutex_unlock(&s->mutex);
+}
+
 int saver_fd(const struct saver *s)
 {
 	return s->event_fd;

@@ -52,12 +52,13 @@ struct saver {
 };
 
 void saver_init(struct saver *s);
-/* Starts the thread; the rights of the process are final by then. -errno: saves go on without it.
- */
+/* Starts the thread; the rights of the process are final by then. -errno: there is none. */
 int saver_start(struct saver *s);
 /* Waits until all is written, and ends the thread. */
 void saver_stop(struct saver *s);
 void saver_free(struct saver *s);
+/* What the thread has not begun ends with -ECANCELED. */
+void saver_discard(struct saver *s);
 /* Readable when a save has ended; -1 without a thread. */
 int saver_fd(const struct saver *s);
 /* A save of this was given and its result was not taken. */

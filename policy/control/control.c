@@ -106,6 +106,7 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 	 * denial is reported once, also across runs. */
 	c->asked = (struct ledger_denied){0};
 	c->unclassified_bytes = 0;
+	c->use_unchecked = 0;
 	c->frozen = 0;
 	c->psi_cpu_ppm = c->psi_cpu_others_ppm = 0;
 	c->started_at = now;

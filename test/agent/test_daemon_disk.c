@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define STALLED        ".baseline.new"
+#define BROKEN         ".baseline.new"
 #define TEST_SECONDS   60
 #define SAVE_WAIT_MSEC 5000
 
@@ -38,6 +39,16 @@ static void wait_saved(struct rig *r)
 	struct pollfd p = {.fd = saver_fd(&r->daemon->records.saver), .events = POLLIN};
 
 	CHECK_EQ(poll(&p, 1, SAVE_WAIT_MSEC), 1);
+}
+
+/* The same, and takes its result in place of the loop. */
+static bool take_saved(struct rig *r)
+{
+	uint64_t ended;
+
+	wait_saved(r);
+	CHECK_EQ(read(saver_fd(&r->daemon->records.saver), &ended, sizeof ended), sizeof ended);
+	return persist_saved(&r->daemon->records);
 }
 
 static void start(struct rig *r)
@@ -79,6 +90,100 @@ static void test_stall(void)
 	rig_close(&r);
 }
 
+/* More than 30 s: what waits is reported. */
+static void test_long_stall(void)
+{
+	struct rig r;
+
+	rig_open(&r, "units:\n  - match: a.service\n  - match: b.service\n");
+	rig_add(&r, "a.service", 200, 64 * MIB);
+	rig_unit_stop(&r, rig_add(&r, "b.service", 200, 64 * MIB));
+	start(&r);
+	stall(&r);
+	rig_unit_start(&r, &r.unit[1]);
+	rig_run(&r, 60, NULL);
+	CHECK_EQ(r.events[EVENT_BASELINE_UNSAVED], 1);
+	CHECK_STR(r.daemon->records.result, "baseline: Connection timed out");
+	go_on(&r);
+	rig_close(&r);
+}
+
+/* Every save fails at once: one try a second, not one after another. */
+static void test_broken(void)
+{
+	struct rig r;
+
+	rig_open(&r, "units:\n  - match: a.service\n  - match: b.service\n");
+	rig_add(&r, "a.service", 200, 64 * MIB);
+	rig_unit_stop(&r, rig_add(&r, "b.service", 200, 64 * MIB));
+	start(&r);
+	CHECK_EQ(mkdirat(r.daemon->records.dir, BROKEN, 0700), 0);
+	rig_unit_start(&r, &r.unit[1]);
+	for (unsigned i = 0; i < 20; i++) {
+		unsigned tries = 0;
+
+		rig_run(&r, 1, NULL);
+		/* Each try that follows its failure at once would be seen here. */
+		while (poll(&(struct pollfd){.fd = saver_fd(&r.daemon->records.saver),
+					     .events = POLLIN},
+			    1, 20) == 1 &&
+		       sd_event_run(r.daemon->wake.event, 0) > 0)
+			tries++;
+		CHECK(tries <= 1);
+	}
+	CHECK_EQ(r.events[EVENT_BASELINE_UNSAVED], 1);
+	CHECK_EQ(unlinkat(r.daemon->records.dir, BROKEN, AT_REMOVEDIR), 0);
+	rig_close(&r);
+}
+
+/* The folder is replaced before a save to the old one is taken: that one does not count. */
+static void test_replaced_folder(void)
+{
+	struct rig r;
+	struct records *records;
+	char path[160];
+
+	rig_open(&r, "units:\n  - match: a.service\n  - match: b.service\n");
+	rig_add(&r, "a.service", 200, 64 * MIB);
+	rig_unit_stop(&r, rig_add(&r, "b.service", 200, 64 * MIB));
+	start(&r);
+	records = &r.daemon->records;
+	stall(&r);
+	rig_unit_start(&r, &r.unit[1]);
+	rig_run(&r, 20, NULL);
+	go_on(&r);
+	CHECK(!take_saved(&r));
+	persist_baselines(records);
+	wait_saved(&r);
+	snprintf(path, sizeof path, "%s/other", r.folder);
+	CHECK_EQ(mkdir(path, 0700), 0);
+	persist_use_folder(records, open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	CHECK(!take_saved(&r));
+	persist_baselines(records);
+	CHECK(take_saved(&r));
+	rig_run(&r, 10, burn_both);
+	CHECK(rig_cpu_milli(&r, &r.unit[1]) >= 800);
+	CHECK_EQ(faccessat(records->dir, "baseline", F_OK, 0), 0);
+	rig_close(&r);
+}
+
+/* Another process has the lock: nothing more is written. */
+static void test_abandoned(void)
+{
+	struct rig r;
+
+	rig_open(&r, "units:\n  - match: a.service\n");
+	rig_add(&r, "a.service", 200, 64 * MIB);
+	start(&r);
+	CHECK_EQ(unlinkat(r.daemon->records.dir, "baseline", 0), 0);
+	persist_abandon(&r.daemon->records);
+	persist_changed(&r.daemon->records);
+	rig_run(&r, 20, NULL);
+	persist_end(&r.daemon->records);
+	CHECK(faccessat(r.daemon->records.dir, "baseline", F_OK, 0) < 0);
+	rig_close(&r);
+}
+
 static struct managed *first(const struct rig *r)
 {
 	return r->daemon->units.items[0];
@@ -88,7 +193,9 @@ static struct managed *first(const struct rig *r)
 static void test_killed_in_a_stall(void)
 {
 	static const uint64_t sent[RESOURCE_COUNT] = {900, 100 * MIB};
+	static const uint64_t newer[RESOURCE_COUNT] = {1000, 120 * MIB};
 	static const uint64_t over[RESOURCE_COUNT] = {200, 64 * MIB};
+	const struct baseline *record;
 	uint64_t got, got_over;
 	struct rig r;
 
@@ -97,6 +204,7 @@ static void test_killed_in_a_stall(void)
 	start(&r);
 	stall(&r);
 	persist_sent(first(&r), sent, over);
+	persist_sent(first(&r), newer, over);
 	persist_baselines(&r.daemon->records);
 	go_on(&r);
 	/* Without the save of an ordered end. */
@@ -106,10 +214,12 @@ static void test_killed_in_a_stall(void)
 	CHECK_EQ(rig_start(&r), 0);
 	rig_run(&r, 2, NULL);
 	persist_last_sent(first(&r), RESOURCE_MEMORY, &got, &got_over);
-	CHECK_EQ(got, sent[RESOURCE_MEMORY]);
+	CHECK_EQ(got, newer[RESOURCE_MEMORY]);
 	CHECK_EQ(got_over, over[RESOURCE_MEMORY]);
 	persist_last_sent(first(&r), RESOURCE_CPU, &got, &got_over);
-	CHECK_EQ(got, sent[RESOURCE_CPU]);
+	CHECK_EQ(got, newer[RESOURCE_CPU]);
+	record = baseline_find(&r.daemon->records.baselines, first(&r)->key);
+	CHECK(record != NULL && record->sent_before[RESOURCE_MEMORY] == sent[RESOURCE_MEMORY]);
 	rig_close(&r);
 }
 
@@ -119,5 +229,9 @@ int main(void)
 	alarm(TEST_SECONDS);
 	test_stall();
 	test_killed_in_a_stall();
+	test_long_stall();
+	test_broken();
+	test_replaced_folder();
+	test_abandoned();
 	return check_result();
 }

@@ -153,8 +153,33 @@ static void test_the_end_waits(void)
 	folder_remove(dir);
 }
 
+/* What is written ends, what waits is not begun. */
+static void test_discard(void)
+{
+	struct saver s;
+	int dir = folder_open(), fd, r = 1;
+
+	saver_init(&s);
+	CHECK_EQ(saver_start(&s), 0);
+	stall(dir);
+	CHECK_EQ(put(&s, SAVE_ORIGINALS, dir, &originals, NULL, "a\n"), 0);
+	usleep(50000);
+	CHECK_EQ(put(&s, SAVE_HISTORY, dir, &history, NULL, "h\n"), 0);
+	saver_discard(&s);
+	CHECK(saver_take(&s, SAVE_HISTORY, &r));
+	CHECK_EQ(r, -ECANCELED);
+	CHECK(!saver_take(&s, SAVE_ORIGINALS, &r));
+	fd = go_on(dir);
+	CHECK(taken(&s, SAVE_ORIGINALS) < 0);
+	close(fd);
+	saver_free(&s);
+	CHECK(!holds(dir, &history, "h\n"));
+	folder_remove(dir);
+}
+
 int main(void)
 {
+	test_discard();
 	test_without_a_thread();
 	test_beside_the_caller();
 	test_the_end_waits();
