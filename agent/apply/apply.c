@@ -3,6 +3,8 @@
 #include "agent/apply/apply.h"
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
+#include "agent/manage/attach.h"
+#include "agent/manage/context.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/originals.h"

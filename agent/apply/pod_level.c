@@ -6,6 +6,8 @@
 #include "agent/apply/apply.h"
 #include "agent/apply/properties.h"
 #include "agent/config/config.h"
+#include "agent/manage/attach.h"
+#include "agent/manage/context.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/inotify.h"
 #include "agent/manage/managed.h"

@@ -4,6 +4,7 @@
 #include "agent/apply/apply.h"
 #include "agent/apply/release.h"
 #include "agent/apply/start.h"
+#include "agent/manage/context.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/wake.h"

@@ -9,6 +9,7 @@
 #include "agent/apply/stuck.h"
 #include "agent/config/config.h"
 #include "agent/manage/attach.h"
+#include "agent/manage/context.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"

@@ -4,7 +4,10 @@
 #include "agent/apply/boost.h"
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
+#include "agent/apply/take_back.h"
 #include "agent/config/config.h"
+#include "agent/manage/attach.h"
+#include "agent/manage/context.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
@@ -167,7 +170,7 @@ static void bound_unclassified(struct managed *m, const struct limits *seen)
 	granted = outgrows(m, seen->mem_max) && node_memory_take(m, seen->mem_max);
 	control_set_unclassified(c, seen->mem_max);
 	if (!granted)
-		drift_take_back(m);
+		take_back_unclassified(m);
 }
 
 /* The held limits, with one resource as it was found: the other is classified separately. */

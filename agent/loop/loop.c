@@ -7,6 +7,7 @@
 #include "agent/config/config_watch.h"
 #include "agent/drift/drift_events.h"
 #include "agent/loop/folders.h"
+#include "agent/loop/life.h"
 #include "agent/loop/reflex.h"
 #include "agent/loop/reload.h"
 #include "agent/loop/tick.h"
@@ -17,6 +18,7 @@
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/reader.h"
+#include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
 #include "agent/serve/serve.h"
@@ -285,7 +287,7 @@ static int parts_start(struct loop *l, const struct loop_options *o)
 	if (loop_part(r) < 0)
 		return r;
 	cg_thaw_pid1(d->host.root);
-	reader_start(&d->reader, pods_scan);
+	reader_start(&d->reader, life_events);
 	r = bus_start(&d->units, o->port, &l->bus);
 	return r < 0 ? r : loop_serve(l);
 }

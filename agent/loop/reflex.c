@@ -7,8 +7,11 @@
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
 #include "agent/apply/stuck.h"
+#include "agent/apply/take_back.h"
 #include "agent/loop/announce.h"
 #include "agent/loop/sweep.h"
+#include "agent/manage/attach.h"
+#include "agent/manage/context.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/node_memory.h"
@@ -102,7 +105,7 @@ void tick_reflex(struct unit_table *t)
 	for (size_t i = 0; i < t->count; i++)
 		if (t->items[i]->sweep.events_muted)
 			unmute(t->items[i]);
-	node_memory_balance(t->memory, &plan);
+	take_back_unused(t, &plan);
 	counters_scanned(t->tally, SCAN_REFLEX, daemon_clock() - begin);
 	moved |= plan.count > 0;
 	if (moved)

@@ -3,6 +3,7 @@
  * which these are. A raise is written to a unit's files before the next unit is read. */
 #include "agent/loop/sweep.h"
 #include "agent/apply/apply.h"
+#include "agent/manage/attach.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/reader.h"

@@ -5,9 +5,12 @@
 #include "agent/apply/boost.h"
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
+#include "agent/apply/take_back.h"
 #include "agent/drift/drift_events.h"
 #include "agent/loop/announce.h"
 #include "agent/loop/sweep.h"
+#include "agent/manage/attach.h"
+#include "agent/manage/context.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
@@ -163,7 +166,7 @@ void tick(struct unit_table *t, bool review)
 		review_all(t, &plan);
 		pod_levels_review(t);
 	}
-	node_memory_balance(t->memory, &plan);
+	take_back_unused(t, &plan);
 	plan_apply(t, &plan);
 	drift_check(t);
 	properties_send(t);

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The cgroup of an entry, which comes and goes. */
 #include "agent/manage/attach.h"
+#include "agent/manage/drift_state.h"
 #include "agent/manage/host.h"
 #include "agent/manage/inotify.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/messages.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/pid1.h"
+#include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
 #include "agent/manage/wake.h"
+#include "cgroup/levels.h"
 #include <errno.h>
 #include <string.h>
 
@@ -29,6 +36,20 @@ static bool still_starting(const struct limits *l, const struct unit_props *p)
 {
 	return (p->cpu_quota_per_sec_usec != UINT64_MAX && l->cpu_quota_usec == LIMIT_MAX) ||
 	       (p->mem_max != UINT64_MAX && l->mem_max == LIMIT_MAX);
+}
+
+void managed_close(struct managed *m)
+{
+	if (m->cgroup.cg == NULL)
+		return;
+	sd_event_source_disable_unref(m->cgroup.events);
+	m->cgroup.events = NULL;
+
+	cg_watch_forget(m->table->inotify->watch, managed_cookie(m));
+	reader_detach(m);
+	cg_close(m->cgroup.cg);
+	m->cgroup.cg = NULL;
+	drift_end_early(m);
 }
 
 int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret)
@@ -78,4 +99,55 @@ void managed_detach(struct managed *m)
 	m->cgroup.was_running = m->cgroup.cg != NULL;
 	managed_close(m);
 	m->cgroup.reattached_at = m->cgroup.lost_at = m->wake->now;
+}
+
+void managed_check_again(struct managed *m)
+{
+	if (m->kind == UNIT_KIND_UNIT)
+		pid1_need_list(m->pid1);
+	else
+		pod_scan_again(m->pod);
+}
+
+/* A waiting call would be sent for a successor of the same name, while that one is created. */
+static void forget_call(struct managed *m)
+{
+	const struct unit_port *port = &m->pid1->port;
+
+	if (m->unit != NULL && port->forget != NULL)
+		port->forget(port->ctx, m->unit);
+}
+
+void managed_lost(struct managed *m)
+{
+	if (m->cgroup.cg == NULL)
+		return;
+	persist_keep_history(m);
+	message_summed(m, true);
+	managed_close(m);
+	forget_call(m);
+	m->cgroup.lost_at = m->wake->now;
+	control_lost(&m->control, m->wake->now);
+	if (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY) {
+		message_gone(m);
+		managed_set_state(m, UNIT_WAITING, "it does not run");
+	}
+	managed_check_again(m);
+}
+
+void managed_check_levels(struct managed *m)
+{
+	int r = m->cgroup.cg != NULL ? cg_levels_check(m->cgroup.cg) : 0;
+
+	if (r == -ENODEV)
+		managed_lost(m);
+	if (r <= 0)
+		return;
+	reader_detach(m);
+	reader_attach(m);
+	/* Watches of a level that is gone would never be removed. */
+	if (cg_inner_id(m->cgroup.cg) == 0)
+		cg_watch_forget(m->table->inotify->watch, managed_cookie(m));
+	cg_watch_limits(m->table->inotify->watch, m->cgroup.cg, managed_cookie(m));
+	drift_request_check(m);
 }

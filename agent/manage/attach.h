@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cgroup of one entry: opened with everything that depends on it, and closed. */
+/* The cgroup of one entry: opened with everything that depends on it, lost, and closed. */
 #pragma once
 
 struct arrival;
@@ -14,5 +14,13 @@ int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret
 void managed_attach_tried(struct managed *m);
 /* Its limits are known: it runs. */
 void managed_set_running(struct managed *m);
+/* The cgroup is gone; sizes and history stay for its successor. */
+void managed_lost(struct managed *m);
 /* Closes it, to be attached anew. */
 void managed_detach(struct managed *m);
+/* Closes it and everything that depends on it. */
+void managed_close(struct managed *m);
+/* Looks for the second level of its cgroup (cgroup/levels.h), which may come late. */
+void managed_check_levels(struct managed *m);
+/* A cgroup may have appeared that it can be attached to. */
+void managed_check_again(struct managed *m);

@@ -3,7 +3,6 @@
  * same laws hold for units and containers; a pod level follows its containers (pod_level.c). */
 #pragma once
 
-#include "agent/manage/messages.h"
 #include "agent/manage/parts.h"
 #include "agent/manage/plan_storage.h"
 #include "agent/view/view.h"
@@ -51,15 +50,6 @@ struct managed {
 	struct managed_sweep sweep;
 };
 
-/* What identifies a new entry, before anything is known of its cgroup. */
-struct managed_names {
-	enum unit_kind kind;
-	const char *name;
-	const char *unit;
-	const char *key;
-	const char *history_key;
-};
-
 /* Where systemd holds nothing, or has not been asked. */
 #define PROPS_NONE ((struct unit_props){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX})
 
@@ -94,28 +84,12 @@ struct unit_table {
 	void (*on_memory_event)(struct managed *m); /* memory.events of m had an event */
 };
 
-/* Entries that are added from now on are paused, or not. */
-void managed_pause_new(struct unit_table *t, bool paused);
 /* reason: static text, or the pod's, which lives as long; NULL: none. */
 void managed_set_state(struct managed *m, enum unit_state state, const char *reason);
 /* The unit of a container that was attached to another cgroup. Takes unit over; NULL: none. */
 void managed_set_unit(struct managed *m, char *unit);
-/* NULL: no memory. */
-struct managed *managed_new(struct unit_table *t, const struct managed_names *names);
-/* The cgroup is gone; sizes and history stay for its successor. */
-void managed_lost(struct managed *m);
-/* Looks for the second level of its cgroup (cgroup/levels.h), which may come late. */
-void managed_check_levels(struct managed *m);
-/* A cgroup may have appeared that it can be attached to. */
-void managed_check_again(struct managed *m);
 /* The id of an entry does not change while it is in the table: control.target in plans and in the
  * ledger, and managed_cookie() in watches. The next new entry may get the id of a removed one. */
 struct managed *managed_by_id(const struct unit_table *t, uint32_t id); /* NULL: there is none */
 uint64_t managed_cookie(const struct managed *m);
 struct managed *managed_by_cookie(const struct unit_table *t, uint64_t cookie); /* likewise */
-/* Takes it out of the table. Not while a plan is being made, which may name it. */
-void managed_remove(struct managed *m);
-void managed_free_all(struct unit_table *t);
-
-/* Closes its cgroup and everything that depends on it. */
-void managed_close(struct managed *m);

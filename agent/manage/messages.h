@@ -12,25 +12,11 @@ struct managed;
 struct pod;
 struct unit_table;
 
-/* A step that was carried out; it is logged when all steps are done. */
-struct done_step {
-	struct managed *unit;
-	struct change step;
-	struct decision why;
-	int outcome; /* enum apply_outcome or -errno */
-	usec_t took[SINCE_COUNT];
-};
-#define DONE_STEPS_MAX 64
-struct step_log {
-	struct done_step items[DONE_STEPS_MAX];
-	size_t count;
-};
-
 /* took: of a raise, else zeros. The message is kept until message_steps(). */
 void message_step(struct managed *m, const struct change *s, int outcome,
 		  const usec_t took[SINCE_COUNT]);
 void message_steps(struct unit_table *t);
-/* memory.max was found above what is held, and is held again: drift_take_back(). */
+/* memory.max was found above what is held, and is held again: take_back_unclassified(). */
 void message_taken_back(struct managed *m, uint64_t from, uint64_t to);
 /* Reports sums that are old enough; now: every sum. */
 void message_summed(struct managed *m, bool now);

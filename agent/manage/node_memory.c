@@ -2,14 +2,9 @@
 #include "agent/manage/node_memory.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
-#include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/managed_facts.h"
-#include "agent/manage/messages.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
-#include "cgroup/writer.h"
-#include "policy/control/control_state.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,8 +12,6 @@
 #include <unistd.h>
 
 #define ROOT "/proc"
-/* The most entries that return unused grants in one wake-up. */
-#define ASKS_MAX 16
 
 static void report_unread(struct node_memory *n, int error)
 {
@@ -57,7 +50,12 @@ void node_memory_stop(struct node_memory *n)
 
 void node_memory_close(struct node_memory *n)
 {
-	n->open = false;
+	n->opened = 0;
+}
+
+bool node_memory_is_open(const struct node_memory *n)
+{
+	return n->opened != 0 && n->opened == n->units->wake->count;
 }
 
 void node_memory_forget(struct node_memory *n, uint32_t id)
@@ -141,11 +139,12 @@ static struct ledger *open_ledger(struct node_memory *n)
 {
 	struct ledger_node figures;
 
-	if (n->open && n->ledger.count == n->units->id_count)
+	if (node_memory_is_open(n) && n->ledger.count == n->units->id_count)
 		return &n->ledger;
-	n->open = read_node(n) && fill_entries(n);
-	if (!n->open)
+	node_memory_close(n);
+	if (!read_node(n) || !fill_entries(n))
 		return NULL;
+	n->opened = n->units->wake->count;
 	figures = n->supply;
 	figures.available = ledger_read(&n->reads, &n->ledger, figures.available);
 	ledger_begin(&n->ledger, &figures, n->entries, n->units->id_count);
@@ -166,31 +165,17 @@ struct ledger *node_memory_for(const struct managed *m)
 
 void node_memory_expect(struct node_memory *n, bool hot)
 {
-	for (size_t i = 0; i < n->units->count && !n->open; i++)
+	for (size_t i = 0; i < n->units->count && !node_memory_is_open(n); i++)
 		if (!hot || control_hot(&n->units->items[i]->control))
 			node_memory_for(n->units->items[i]);
 }
 
-void node_memory_balance(struct node_memory *n, struct plan *plan)
+uint32_t node_memory_asks(struct node_memory *n, struct ledger_ask *ret, uint32_t max)
 {
-	struct control_context x = daemon_context(n->units, plan);
-	struct ledger_ask asks[ASKS_MAX];
-	uint32_t count;
-
-	if (!n->open)
-		return;
+	if (!node_memory_is_open(n))
+		return 0;
 	ledger_passed(&n->reads, &n->ledger, n->supply.available);
-	count = ledger_cancel(&n->ledger, asks, ASKS_MAX);
-	for (uint32_t i = 0; i < count; i++) {
-		struct managed *m = managed_by_id(n->units, asks[i].entry);
-
-		if (m == NULL)
-			continue;
-		if (m->control.unclassified_bytes != 0)
-			drift_take_back(m);
-		else if (managed_has_laws(m) && m->cgroup.cg != NULL)
-			control_give_back(&m->control, &x, asks[i].to);
-	}
+	return ledger_cancel(&n->ledger, ret, max);
 }
 
 bool node_memory_take(const struct managed *m, uint64_t limit)
@@ -203,24 +188,4 @@ bool node_memory_take(const struct managed *m, uint64_t limit)
 		return false;
 	ledger_grant(l, m->control.target, limit);
 	return true;
-}
-
-void drift_take_back(struct managed *m)
-{
-	struct control *c = &m->control;
-	const struct change lower = {
-		.target = c->target,
-		.knob = KNOB_MEM_MAX,
-		.from = c->unclassified_bytes,
-		.to = c->kernel.mem_max,
-		.margin_bytes = mem_write_margin(&m->config->tuning.memory, c->kernel.mem_max),
-	};
-
-	if (m->cgroup.cg == NULL || cg_write(m->cgroup.cg, &lower) != APPLY_DONE)
-		return; /* in use: it stays in the ledger */
-	drift_replaced_early(m, c->unclassified_bytes);
-	/* PID 1 writes what it stores at every call: that is ordinary. */
-	if (m->drift.early == DRIFT_EARLY_REPLACED)
-		message_taken_back(m, lower.from, lower.to);
-	control_set_unclassified(c, 0);
 }

@@ -6,15 +6,14 @@
 #include "policy/laws/ledger.h"
 
 struct managed;
-struct plan;
 struct unit_table;
 
 /* Zeroed but for the descriptor: not counted. */
 struct node_memory {
 	struct unit_table *units;
-	int fd;        /* /proc/meminfo; -1: there is none */
-	bool open;     /* in this wake-up */
-	bool reported; /* reported that it cannot be read */
+	int fd;          /* /proc/meminfo; -1: there is none */
+	bool reported;   /* reported that it cannot be read */
+	uint64_t opened; /* number of the wake-up that it was read in; 0: to be read again */
 	struct ledger ledger;
 	struct ledger_reads reads;
 	struct ledger_entry *entries; /* owned, one per id */
@@ -30,18 +29,17 @@ void node_memory_set_kubelet(struct node_memory *n);
 /* root NULL: the host's own. No file: growth is not counted, and that is reported. */
 void node_memory_start(struct node_memory *n, const char *root);
 void node_memory_stop(struct node_memory *n);
-/* A wake-up begins: what was read before is out of date. */
+/* What was read in this wake-up is out of date. */
 void node_memory_close(struct node_memory *n);
+/* Was it read in this wake-up? */
+bool node_memory_is_open(const struct node_memory *n);
 /* The entry of this id is removed, and another may get the id: no verdict names it any more. */
 void node_memory_forget(struct node_memory *n, uint32_t id);
 /* Before memory is raised: reads the file, once in a wake-up. NULL: nothing is counted. */
 struct ledger *node_memory_for(const struct managed *m);
 /* The same before a pass over all, when one of them can grow; hot: only when one of them grows. */
 void node_memory_expect(struct node_memory *n, bool hot);
-/* After the pass over all: unused grants that others need are taken back. */
-void node_memory_balance(struct node_memory *n, struct plan *plan);
+/* After the pass over all: which unused grants others need; returns their number. */
+uint32_t node_memory_asks(struct node_memory *n, struct ledger_ask *ret, uint32_t max);
 /* Grants a limit that an external writer has written; false: the node lacks the memory. */
 bool node_memory_take(const struct managed *m, uint64_t limit);
-
-/* Takes back a limit above the held one, as far as use allows, before it is classified. */
-void drift_take_back(struct managed *m);

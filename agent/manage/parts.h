@@ -9,6 +9,9 @@
 #include "systemd/unit_props.h"
 #include <systemd/sd-event.h>
 
+/* Not read by BPF. */
+#define READER_NO_SLOT UINT32_MAX
+
 /* Where it runs. Written by agent/manage. */
 struct managed_cgroup {
 	char *path;                 /* below the root */

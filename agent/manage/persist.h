@@ -93,6 +93,10 @@ uint64_t persist_original_request(const struct managed *m, enum resource r, uint
 uint64_t persist_original_limit(const struct managed *m, enum resource r, uint64_t present);
 /* The originals of a unit that will not come back. */
 void persist_forget(const struct managed *m);
+/* Does a record name the pod or a container of it? Then an earlier run of vscaled sized it. */
+bool persist_has_pod(const struct records *records, const char *uid);
+/* The originals of a pod that is not in the table. */
+void persist_forget_pod(struct records *records, const char *uid);
 /* The cgroup on record turned out to be another container's. */
 void persist_left_cgroup(const struct managed *m);
 /* Records memory.high of an external writer for whom the laws are suspended: it is not to be lifted

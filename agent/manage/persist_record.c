@@ -255,3 +255,34 @@ uint64_t persist_original_limit(const struct managed *m, enum resource r, uint64
 		return present;
 	return limit_amount(&b->limits, r);
 }
+
+bool persist_has_pod(const struct records *records, const char *uid)
+{
+	char prefix[RECORD_NAME_MAX];
+	size_t len;
+
+	pod_key(uid, NULL, prefix);
+	len = strlen(prefix);
+	for (size_t i = 0; i < records->baselines.count; i++)
+		if (strncmp(records->baselines.items[i].key, prefix, len) == 0 &&
+		    strchr("/", records->baselines.items[i].key[len]) != NULL)
+			return true;
+	return false;
+}
+
+void persist_forget_pod(struct records *records, const char *uid)
+{
+	char key[RECORD_NAME_MAX];
+	size_t len;
+
+	pod_key(uid, NULL, key);
+	len = strlen(key);
+	for (size_t i = records->baselines.count; i > 0; i--) {
+		char copy[RECORD_NAME_MAX];
+
+		snprintf(copy, sizeof copy, "%s", records->baselines.items[i - 1].key);
+		if (strncmp(copy, key, len) == 0 && strchr("/", copy[len]) != NULL &&
+		    baseline_remove(&records->baselines, copy))
+			persist_changed(records);
+	}
+}

@@ -1,19 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Where plans are made, and their steps that were carried out. */
 #pragma once
 
-#include "policy/types/plan.h"
+#include "agent/metrics/counters.h"
+#include "policy/control/control.h"
+
+struct managed;
 
 /* A step of every kind for every resource at most, and a failed step may ask for two more. */
 #define PLAN_STEPS_PER_UNIT 8
 
-/* Where plans are made; kept for the next one. */
+/* Kept for the next plan. */
 struct plan_storage {
 	struct change *steps; /* owned */
 	size_t capacity;
 };
 
-struct unit_table;
-
-/* An empty plan in the memory of the table, which one plan at a time may use. */
-void plan_begin(struct unit_table *t, struct plan *ret);
-void plan_storage_free(struct plan_storage *s);
+/* A step that was carried out; it is logged when all steps are done. */
+struct done_step {
+	struct managed *unit;
+	struct change step;
+	struct decision why;
+	int outcome; /* enum apply_outcome or -errno */
+	usec_t took[SINCE_COUNT];
+};
+#define DONE_STEPS_MAX 64
+struct step_log {
+	struct done_step items[DONE_STEPS_MAX];
+	size_t count;
+};

@@ -4,7 +4,6 @@
 #include "agent/config/config.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/persist.h"
 #include "cgroup/kubepods.h"
 #include <stdio.h>
 #include <string.h>
@@ -34,37 +33,6 @@ void pod_key(const char *uid, const char *container, char ret[static RECORD_NAME
 {
 	snprintf(ret, RECORD_NAME_MAX, BASELINE_POD_PREFIX "%s%s%s", uid,
 		 container != NULL ? "/" : "", container != NULL ? container : "");
-}
-
-bool pods_has_record(const struct records *records, const char *uid)
-{
-	char prefix[RECORD_NAME_MAX];
-	size_t len;
-
-	pod_key(uid, NULL, prefix);
-	len = strlen(prefix);
-	for (size_t i = 0; i < records->baselines.count; i++)
-		if (strncmp(records->baselines.items[i].key, prefix, len) == 0 &&
-		    strchr("/", records->baselines.items[i].key[len]) != NULL)
-			return true;
-	return false;
-}
-
-void pods_forget_records(struct records *records, const char *uid)
-{
-	char key[RECORD_NAME_MAX];
-	size_t len;
-
-	pod_key(uid, NULL, key);
-	len = strlen(key);
-	for (size_t i = records->baselines.count; i > 0; i--) {
-		char copy[RECORD_NAME_MAX];
-
-		snprintf(copy, sizeof copy, "%s", records->baselines.items[i - 1].key);
-		if (strncmp(copy, key, len) == 0 && strchr("/", copy[len]) != NULL &&
-		    baseline_remove(&records->baselines, copy))
-			persist_changed(records);
-	}
 }
 
 bool pods_has_cgroup(const struct pods *pods, const char *uid)

@@ -6,7 +6,6 @@
 #include "agent/restore/restore.h"
 #include "cgroup/kubepods.h"
 #include "cgroup/watch.h"
-#include "policy/types/plan.h"
 
 struct managed;
 struct pod_bounds;
@@ -115,10 +114,6 @@ struct pods {
 void pod_key(const char *uid, const char *container, char ret[static RECORD_NAME_MAX]);
 /* Is its cgroup there? uid: the one in cgroup names. */
 bool pods_has_cgroup(const struct pods *pods, const char *uid);
-/* Deletes the originals of a pod that is not in the table. */
-void pods_forget_records(struct records *records, const char *uid);
-/* An earlier run of vscaled sized it: there are originals to hand back. */
-bool pods_has_record(const struct records *records, const char *uid);
 struct pod *pods_find(const struct pods *pods, const char *uid);
 /* "default/web-0". */
 struct pod *pods_named(const struct pods *pods, const char *name);

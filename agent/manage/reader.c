@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The choice of the reader, its passes, and cgroups that appear and vanish. */
+/* The choice of the reader, and its passes. */
 #include "agent/manage/reader.h"
 #include "agent/base/footprint.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
-#include "cgroup/kubepods.h"
 #include "cgroup/levels.h"
 #include <dirent.h>
 #include <errno.h>
@@ -34,70 +32,6 @@
 const char *reader_name(const struct reader *r)
 {
 	return r->scan != NULL ? "bpf" : "text";
-}
-
-/* --- what comes and goes --- */
-
-static void on_removed(struct unit_table *t, uint64_t id)
-{
-	for (size_t i = 0; i < t->count; i++) {
-		struct managed *m = t->items[i];
-
-		if (m->cgroup.cg == NULL ||
-		    (cg_id(m->cgroup.cg) != id && cg_inner_id(m->cgroup.cg) != id))
-			continue;
-		if (cg_id(m->cgroup.cg) == id)
-			managed_lost(m);
-		else
-			managed_check_levels(m);
-		return;
-	}
-}
-
-/* PID 1 reports the units that it starts; the runtime does not report containers. */
-static void on_made(struct pods *pods, const char *path)
-{
-	struct kubepods_name name;
-
-	if (path == NULL) {
-		pods_scan_again(pods);
-		return;
-	}
-	if (kubepods_parse(path, &name) < 0)
-		return;
-	for (size_t i = 0; i < pods->count; i++)
-		if (strcmp(pods->items[i]->spec->cgroup_uid, name.uid) == 0)
-			pod_scan_again(pods->items[i]);
-}
-
-static void on_life_event(void *ctx, const struct cg_life_event *e)
-{
-	struct reader *r = ctx;
-
-	switch (e->what) {
-	case CG_LIFE_MADE:
-		on_made(r->units->pods, e->path);
-		break;
-	case CG_LIFE_REMOVED:
-		on_removed(r->units, e->id);
-		break;
-	case CG_LIFE_LOST:
-		pods_scan_again(r->units->pods);
-		break;
-	}
-}
-
-static int on_life(sd_event_source *s, int fd, uint32_t revents, void *userdata)
-{
-	struct reader *r = userdata;
-
-	(void)s;
-	(void)fd;
-	(void)revents;
-	daemon_wake(r->units->wake);
-	cg_life_drain(r->life, on_life_event, r);
-	r->on_event(r->units->pods);
-	return 0;
 }
 
 /* --- what serves --- */
@@ -153,13 +87,13 @@ static void prove(struct reader *r, struct cg_probe *p)
 		 "; memory.stat is left to its file, nothing here proves it");
 }
 
-static void life_start(struct reader *r)
+static void life_start(struct reader *r, sd_event_io_handler_t on_life)
 {
 	struct cg_probe p;
 
 	if (cg_life_open(&r->life, &p) == 0 &&
 	    sd_event_add_io(r->units->wake->event, &r->life_source, cg_life_fd(r->life), EPOLLIN,
-			    on_life, r) < 0) {
+			    on_life, r->units) < 0) {
 		cg_life_close(STEAL(r->life));
 		snprintf(p.why, sizeof p.why, "the loop does not take it");
 	}
@@ -180,7 +114,7 @@ static void report_choice(const struct reader *r, bool wanted)
 		event_reader_chosen(&(struct daemon_event){.detail = text});
 }
 
-static void bpf_start(struct reader *r)
+static void bpf_start(struct reader *r, sd_event_io_handler_t on_life)
 {
 	struct cg_probe p;
 
@@ -188,21 +122,20 @@ static void bpf_start(struct reader *r)
 		prove(r, &p);
 	note_probe(r, &p);
 	if (r->scan != NULL)
-		life_start(r);
+		life_start(r, on_life);
 	/* Loading takes megabytes, once. */
 	footprint_trim();
 	report_choice(r, r->scan == NULL && r->units->config->cgroup.reader == CONFIG_READER_BPF);
 }
 
-void reader_start(struct reader *r, reader_event_fn *on_event)
+void reader_start(struct reader *r, sd_event_io_handler_t on_life)
 {
 	int error;
 
-	r->on_event = on_event;
 	if (r->units->config->cgroup.reader == CONFIG_READER_TEXT)
 		note(r, "as configured");
 	else
-		bpf_start(r);
+		bpf_start(r, on_life);
 	/* Drops the capabilities, which let a process read all of the kernel's memory. */
 	error = cg_probe_drop_rights();
 	if (error < 0)

@@ -8,17 +8,10 @@
 #include <systemd/sd-event.h>
 
 struct managed;
-struct pods;
 struct unit_table;
-
-/* Not read by BPF. */
-#define READER_NO_SLOT UINT32_MAX
 
 /* What a pass is for. */
 enum reader_clock { READER_REFLEX, READER_SAMPLE };
-
-/* The kernel reported cgroups that appeared or vanished. */
-typedef void reader_event_fn(struct pods *pods);
 
 struct reader {
 	struct unit_table *units;
@@ -26,7 +19,6 @@ struct reader {
 	struct cg_life
 		*life; /* NULL: cgroups that appear and vanish are reported by inotify alone */
 	sd_event_source *life_source;
-	reader_event_fn *on_event;
 	bool passed;                          /* the records are of the present pass */
 	enum reader_clock clock;              /* what the last pass was for */
 	unsigned failures;                    /* passes in a row */
@@ -34,8 +26,9 @@ struct reader {
 	char detail[2 * CG_PROBE_TEXT_BYTES]; /* which BPF programs were loaded, or why not */
 };
 
-/* Loads the BPF programs that the configuration asks for, and logs the outcome. */
-void reader_start(struct reader *r, reader_event_fn *on_event);
+/* Loads the BPF programs that the configuration asks for, and logs the outcome. on_life: there are
+ * events of r->life; its context is the table of units. */
+void reader_start(struct reader *r, sd_event_io_handler_t on_life);
 void reader_stop(struct reader *r);
 /* "bpf", "text". */
 const char *reader_name(const struct reader *r);

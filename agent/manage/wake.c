@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A wake-up: its time, and the context that the laws get with it. */
+/* A wake-up: its time. */
 #include "agent/manage/wake.h"
-#include "agent/config/config.h"
 #include "agent/journal/event.h"
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/node_memory.h"
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
 
 /* A wall clock that moved by more than this was set, not slewed. */
@@ -81,7 +75,6 @@ void daemon_wake(struct wakeup *w)
 	w->now_real = (usec_t)((int64_t)w->now + w->offset_usec);
 	w->wall_now = real;
 	w->count++;
-	node_memory_close(w->units->memory);
 	event_log_time(w->log, w->now, w->now_real);
 }
 
@@ -99,17 +92,4 @@ void wake_ticked(struct wakeup *w)
 void wake_due(struct wakeup *w, usec_t due)
 {
 	w->due = due;
-}
-
-struct control_context daemon_context(struct unit_table *t, struct plan *plan)
-{
-	return (struct control_context){
-		.tuning = &t->config->tuning,
-		.node_milli = t->host->cpu_milli,
-		.tick_usec = MIN(t->config->clocks.reflex_usec, t->config->clocks.sample_usec),
-		.now = t->wake->now,
-		.now_real = t->wake->now_real,
-		.plan = plan,
-		.ledger = t->memory->open ? &t->memory->ledger : NULL,
-	};
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A wake-up: its time, and the context that the laws get with it. */
+/* A wake-up: its time. */
 #pragma once
 
-#include "policy/control/control.h"
+#include "policy/base/base.h"
 #include <systemd/sd-event.h>
 
 /* Event sources that may raise a limit run before those that serve requests and replies, and after
@@ -47,6 +47,5 @@ void wake_ticked(struct wakeup *w);
 void wake_due(struct wakeup *w, usec_t due);
 /* CLOCK_MONOTONIC now, for measuring vscaled's own cost. */
 usec_t daemon_clock(void);
-struct control_context daemon_context(struct unit_table *t, struct plan *plan);
 /* The clock of the host; tests have their own. */
 void daemon_host_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real);

@@ -98,8 +98,8 @@ void absent_tick(struct pods *pods)
 			a->gone || (a->since != 0 && pods->wake->now - a->since >= ABSENT_MAX_USEC);
 
 		if (over && pods_find(pods, a->uid) == NULL && !pods_has_cgroup(pods, a->uid))
-			pods_forget_records(pods->records, a->uid);
-		if (!pods_has_record(pods->records, a->uid))
+			persist_forget_pod(pods->records, a->uid);
+		if (!persist_has_pod(pods->records, a->uid))
 			absent_remove(pods, a);
 	}
 }

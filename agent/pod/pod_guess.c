@@ -4,6 +4,7 @@
 #include "agent/apply/properties.h"
 #include "agent/apply/release.h"
 #include "agent/config/config.h"
+#include "agent/manage/attach.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"

@@ -247,7 +247,7 @@ void pod_recover_end(struct pods *pods)
 		if (pod_in_doubt(pods->items[i]))
 			return;
 	for (size_t i = 0; i < pods->sized_count; i++)
-		if (!pods_has_record(pods->records, pods->sized[i].uid))
+		if (!persist_has_pod(pods->records, pods->sized[i].uid))
 			return;
 	persist_originals_found(pods->records);
 }

@@ -9,6 +9,7 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/table.h"
 #include <stdio.h>
 #include <string.h>
 

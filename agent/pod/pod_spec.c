@@ -5,6 +5,7 @@
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
 #include "agent/config/config.h"
+#include "agent/manage/context.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"

@@ -3,11 +3,13 @@
 #include "agent/pod/pods.h"
 #include "agent/apply/boost.h"
 #include "agent/base/footprint.h"
+#include "agent/manage/attach.h"
 #include "agent/manage/host.h"
 #include "agent/manage/inotify.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_absent.h"
 #include "agent/pod/pod_find.h"
@@ -72,7 +74,7 @@ static void pod_drop(struct pod *p, bool for_good)
 	size_t i = 0;
 
 	/* It was handed back, or it is gone. */
-	if (for_good && pods_has_record(p->pods->records, p->spec->uid))
+	if (for_good && persist_has_pod(p->pods->records, p->spec->uid))
 		pod_recover_gone(p->pods, p->spec->uid);
 	pod_unwatch(p);
 	for (size_t k = p->pods->units->count; k > 0; k--) {
@@ -185,7 +187,7 @@ void pods_put(struct pods *pods, struct kube_pod *spec)
 	absent_seen(pods, spec->uid);
 	drop_namesake(pods, spec);
 	p = pods_find(pods, spec->uid);
-	if (p == NULL && (asked || pods_has_record(pods->records, spec->uid)))
+	if (p == NULL && (asked || persist_has_pod(pods->records, spec->uid)))
 		p = pod_new(pods);
 	pod_recover_listed(pods, spec, p != NULL);
 	if (p == NULL) {
@@ -235,7 +237,7 @@ void pods_gone(struct pods *pods, const char *uid)
 	if (p != NULL)
 		pod_drop(p, true);
 	else
-		pods_forget_records(pods->records, uid);
+		persist_forget_pod(pods->records, uid);
 }
 
 void pods_seen(struct pods *pods, const char *uid)

@@ -8,11 +8,13 @@
 #include "agent/config/config.h"
 #include "agent/drift/drift_events.h"
 #include "agent/journal/event.h"
+#include "agent/manage/attach.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
+#include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
 #include <stdio.h>

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of what is managed: an entry is added and removed. */
+#pragma once
+
+#include "agent/manage/managed.h"
+
+/* What identifies a new entry, before anything is known of its cgroup. */
+struct managed_names {
+	enum unit_kind kind;
+	const char *name;
+	const char *unit;
+	const char *key;
+	const char *history_key;
+};
+
+/* NULL: no memory. */
+struct managed *managed_new(struct unit_table *t, const struct managed_names *names);
+/* Entries that are added from now on are paused, or not. */
+void managed_pause_new(struct unit_table *t, bool paused);
+/* Takes it out of the table. Not while a plan is being made, which may name it. */
+void managed_remove(struct managed *m);
+void managed_free_all(struct unit_table *t);
