@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP over a Unix socket or TCP on the caller's event loop. Limits on connections (per address
- * too), time and size of a request. A connection above a limit closes an old one
- * (agent/http/http_peers.h). */
+/* Requests, answers, routes and limits of the HTTP server. */
 #pragma once
 
 #include "agent/base/listen.h"
@@ -10,7 +8,6 @@
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/types.h>
-#include <systemd/sd-event.h>
 
 #define HTTP_CONNECTIONS_MAX  64
 #define HTTP_PER_ADDRESS_MAX  16
@@ -76,18 +73,6 @@ struct http_config {
 	unsigned timeout_sec; /* 0: HTTP_TIMEOUT_SEC */
 };
 
-struct http_server;
-
-/* Listens. config and what it points to must outlive the server. A socket file on which no process
- * listens is replaced; -EADDRINUSE if one does, -EEXIST if the path is no socket. */
-int http_server_new(sd_event *event, const struct http_config *config, struct http_server **ret);
-/* The port that a TCP server listens on; 0 for a Unix socket. */
-unsigned http_server_port(const struct http_server *s);
-/* The socket's file is still at its path; always true over TCP. */
-bool http_server_reachable(const struct http_server *s);
-/* Closes every connection and removes the socket file. Not from inside a handler. */
-void http_server_free(struct http_server *s);
-
 /* The route for a path, and what its "*" matched. NULL: there is none; *ret_allow then names the
  * methods that the path does take, or is left as it was. */
 const struct http_route *http_route_find(const struct http_config *config, const char *method,
@@ -96,9 +81,6 @@ const struct http_route *http_route_find(const struct http_config *config, const
 
 /* Gives {"error": ..., "hint": ...}; hint may be NULL. -ENOMEM. */
 int http_fail(struct http_response *ret, unsigned status, const char *error, const char *hint);
-
-/* True if the peer is root, this process's own user, or in the group. */
-bool http_peer_in_group(int fd, const struct ucred *peer, gid_t group);
 
 /* Decodes %XX of a path into ret, which has room for size bytes. -EBADMSG for a wrong escape, a NUL
  * or a control character, -ENAMETOOLONG. */

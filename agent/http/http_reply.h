@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passes answers to the library; private to http.c. */
+/* Passes answers to the library; private to http_server.c. */
 #pragma once
 
 #include "agent/http/http.h"

@@ -19,3 +19,6 @@ int http_socket_accept(int listening, struct sockaddr_storage *ret, socklen_t *r
 		       struct http_peer_address *ret_from);
 /* The port of a socket; 0: not known. */
 unsigned http_tcp_port(int fd);
+
+/* True if the peer is root, this process's own user, or in the group. */
+bool http_peer_in_group(int fd, const struct ucred *peer, gid_t group);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fake_control.h"
+#include "agent/http/http_socket.h"
 #include "view_fixture.h"
 #include <errno.h>
 #include <stdio.h>

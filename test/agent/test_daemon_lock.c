@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The daemon when somebody removes its lock or its control socket. */
 #include "agent/http/http.h"
+#include "agent/http/http_server.h"
 #include "agent/loop/folders.h"
 #include "daemon_rig.h"
 #include "test/check.h"
