@@ -9,7 +9,6 @@
 #include "agent/manage/host.h"
 #include "agent/manage/inotify.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"

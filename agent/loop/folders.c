@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The state and runtime directories: made, locked, and whether this process still owns both. */
 #include "agent/loop/folders.h"
-#include "agent/loop/loop.h"
+#include "agent/loop/daemon_state.h"
 #include "agent/loop/reflex.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
@@ -48,9 +48,8 @@ static struct lock_place lock_place(const struct config *config, const char *hol
 	};
 }
 
-int folders_start(struct loop *l)
+int folders_start(struct folders *f, struct daemon *d)
 {
-	struct daemon *d = &l->daemon;
 	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX], what[LOCK_HOLDER_MAX + 64];
 	struct lock_place at;
 	int fd = -1, r = directory_open(d->config.paths.state_dir, &fd);
@@ -63,7 +62,7 @@ int folders_start(struct loop *l)
 	persist_use_folder(&d->records, fd);
 	holder_text(&d->host, holder);
 	at = lock_place(&d->config, holder);
-	r = lock_take(&at, &l->folders.lock, other);
+	r = lock_take(&at, &f->lock, other);
 	if (r == -EWOULDBLOCK) {
 		snprintf(what, sizeof what, "this node is already managed by %s", other);
 		message_unsupported(what,
@@ -94,16 +93,13 @@ static int on_saved(sd_event_source *s, int fd, uint32_t revents, void *userdata
 	return 0;
 }
 
-int folders_save_beside(struct loop *l)
+int folders_save_beside(struct daemon *d)
 {
-	struct daemon *d = &l->daemon;
-	int r;
-
 	/* Without the thread the loop waits for the disk. */
 	if (saver_start(&d->records.saver) < 0)
 		return 0;
-	r = sd_event_add_io(d->wake.event, NULL, saver_fd(&d->records.saver), EPOLLIN, on_saved, d);
-	return loop_part(r);
+	return sd_event_add_io(d->wake.event, NULL, saver_fd(&d->records.saver), EPOLLIN, on_saved,
+			       d);
 }
 
 /* The directory was created again, or emptied: everything is written once more. */
@@ -136,10 +132,8 @@ static void cannot(const struct daemon *d, struct reported_error *t, const char 
 	removed(file, text);
 }
 
-static void check_lock(struct loop *l)
+static void check_lock(struct folders *f, struct daemon *d)
 {
-	struct daemon *d = &l->daemon;
-	struct folders *f = &l->folders;
 	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX], what[LOCK_HOLDER_MAX + 64];
 	struct lock_place at;
 	int r;
@@ -170,25 +164,24 @@ static void check_lock(struct loop *l)
 }
 
 /* The file of the control socket, through which vscalectl finds the daemon. */
-static void check_socket(struct loop *l)
+static void check_socket(struct folders *f, const struct daemon *d, struct serve *s)
 {
-	const struct daemon *d = &l->daemon;
 	int r;
 
-	if (serve_reachable(&l->serve))
+	if (serve_reachable(s))
 		return;
-	r = serve_start(&l->serve);
+	r = serve_start(s);
 	if (r < 0) {
-		cannot(d, &l->folders.socket_reported, d->config.paths.socket,
+		cannot(d, &f->socket_reported, d->config.paths.socket,
 		       "and it cannot be made again: vscalectl finds no daemon", r);
 		return;
 	}
-	l->folders.socket_reported.error = 0;
+	f->socket_reported.error = 0;
 	removed(d->config.paths.socket, "made again");
 }
 
-void folders_check(struct loop *l)
+void folders_check(struct folders *f, struct daemon *d, struct serve *s)
 {
-	check_lock(l);
-	check_socket(l);
+	check_lock(f, d);
+	check_socket(f, d, s);
 }

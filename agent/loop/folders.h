@@ -6,7 +6,8 @@
 #include "policy/base/base.h"
 #include <stdbool.h>
 
-struct loop;
+struct daemon;
+struct serve;
 
 /* An error that was reported; 0: all is well. */
 struct reported_error {
@@ -23,8 +24,9 @@ struct folders {
 /* The result of the loop when another process took the lock: the state files are not written any
  * more. */
 #define FOLDERS_LOST (-EBUSY)
-int folders_start(struct loop *l);
-/* State files are saved beside the loop from now on. -errno after having said why. */
-int folders_save_beside(struct loop *l);
+/* -errno after having said why. */
+int folders_start(struct folders *f, struct daemon *d);
+/* State files are saved beside the loop from now on. */
+int folders_save_beside(struct daemon *d);
 /* Takes the lock and opens the control socket again when another process removed their files. */
-void folders_check(struct loop *l);
+void folders_check(struct folders *f, struct daemon *d, struct serve *s);

@@ -9,7 +9,6 @@
 #include "agent/loop/folders.h"
 #include "agent/loop/life.h"
 #include "agent/loop/reflex.h"
-#include "agent/loop/reload.h"
 #include "agent/loop/tick.h"
 #include "agent/loop/unsupported.h"
 #include "agent/manage/lift.h"
@@ -45,6 +44,8 @@
 #define STOP_CHECK_USEC (20 * USEC_PER_MSEC)
 /* sd-event wakes as late as this allows; 0 stands for a quarter of a second. */
 #define TICK_ACCURACY_USEC 1
+/* Between wake-ups on a node that is not supported. */
+#define CHECK_USEC USEC_PER_SEC
 /* A wake-up this late is logged. */
 #define LAG_WARN_USEC (5 * USEC_PER_SEC)
 
@@ -61,7 +62,7 @@ static bool sample_due(struct loop *l)
 	return true;
 }
 
-bool loop_review_due(struct loop *l)
+static bool review_due(struct loop *l)
 {
 	const struct daemon *d = &l->daemon;
 
@@ -71,6 +72,17 @@ bool loop_review_due(struct loop *l)
 	return true;
 }
 
+/* On a node that is not supported. */
+static void tick_unsupported(struct loop *l)
+{
+	bool review = review_due(l);
+
+	if (review)
+		folders_check(&l->folders, &l->daemon, &l->serve);
+	if (l->cluster != NULL)
+		cluster_tick(l->cluster, review);
+}
+
 void loop_tick(struct loop *l)
 {
 	struct daemon *d = &l->daemon;
@@ -78,20 +90,22 @@ void loop_tick(struct loop *l)
 
 	daemon_wake(&d->wake);
 	wake_ticked(&d->wake);
-	if (unsupported_tick(l))
+	if (d->host.unsupported != NULL) {
+		tick_unsupported(l);
 		return;
+	}
 	if (!sample_due(l)) {
 		tick_reflex(&d->units);
 		if (l->cluster != NULL)
 			cluster_check(l->cluster);
 		return;
 	}
-	review = loop_review_due(l);
+	review = review_due(l);
 	pods_tick(&d->pods, review);
 	lifecycle_tick(&l->hand_back);
 	tick(&d->units, review);
 	if (review) {
-		folders_check(l);
+		folders_check(&l->folders, d, &l->serve);
 		persist_baselines(&d->records);
 		units_forget(&d->units);
 		pid1_need_list(&d->pid1);
@@ -127,6 +141,14 @@ static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
 	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 }
 
+/* As sd-event wakes; the API server's own timers are not bound to it. */
+static int on_check(sd_event_source *s, uint64_t due, void *userdata)
+{
+	loop_tick(userdata);
+	sd_event_source_set_time(s, due + CHECK_USEC);
+	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
+}
+
 static int host_start(struct loop *l, const struct loop_options *o)
 {
 	struct daemon *d = &l->daemon;
@@ -136,7 +158,7 @@ static int host_start(struct loop *l, const struct loop_options *o)
 	int r = host_discover(&d->host, root, o->trust_root, o->mode);
 
 	if (r == 0 && d->host.cg.mode != CG_MODE_UNIFIED)
-		return unsupported_host(l);
+		return unsupported_host(d);
 	if (r < 0) {
 		message_unsupported("the cgroup tree cannot be read", root, r);
 		return r;
@@ -187,11 +209,11 @@ static int on_hangup(sd_event_source *s, const struct signalfd_siginfo *si, void
 	(void)s;
 	(void)si;
 	daemon_wake(&l->daemon.wake);
-	loop_reload(l);
+	reload_config(&l->reload);
 	return 0;
 }
 
-int loop_part(int r)
+static int loop_part(int r)
 {
 	if (r < 0)
 		message_unsupported("the event loop cannot be set up", NULL, r);
@@ -220,36 +242,7 @@ static int signals_start(struct loop *l)
 	return loop_part(r);
 }
 
-/* Before the configuration is read, events go where they go by default. */
-void loop_log_start(struct loop *l)
-{
-	struct daemon *d = &l->daemon;
-	const struct event_log_options o = {
-		.target = (enum event_target)d->config.log.target,
-		.format = (enum event_format)d->config.log.format,
-	};
-
-	event_log_open(&d->log, &o);
-	event_log_time(&d->log, d->wake.now, d->wake.now_real);
-	event_log_use(&d->log);
-}
-
-static int config_start(struct loop *l, const char *path)
-{
-	struct daemon *d = &l->daemon;
-	struct config_errors errors = {0};
-	int r = config_load_file(path, &d->config, &errors);
-
-	l->source.path = path;
-	if (r < 0) {
-		message_config_errors(path, &errors, false);
-		return -EINVAL;
-	}
-	config_source_loaded(&l->source, d->wake.now_real);
-	return 0;
-}
-
-int loop_serve(struct loop *l)
+static int loop_serve(struct loop *l)
 {
 	struct daemon *d = &l->daemon;
 	int r = serve_start(&l->serve);
@@ -261,7 +254,7 @@ int loop_serve(struct loop *l)
 	}
 	r = serve_metrics_start(&l->serve);
 	if (r >= 0)
-		r = loop_part(loop_watch_config(l));
+		r = loop_part(reload_watch(&l->reload));
 	return r < 0 ? r : cluster_start(&d->pods, &l->cluster);
 }
 
@@ -275,6 +268,16 @@ static int timer_start(struct loop *l)
 	if (r >= 0)
 		sd_event_source_set_priority(l->timer.source, DAEMON_PRIORITY_REFLEX);
 	return r;
+}
+
+/* The loop of a node that is not supported: probes, metrics, the control socket, and Events. */
+static int unsupported_start(struct loop *l)
+{
+	const struct daemon *d = &l->daemon;
+	int r = sd_event_add_time(d->wake.event, &l->timer.source, CLOCK_BOOTTIME, d->wake.now, 0,
+				  on_check, l);
+
+	return loop_part(r) < 0 ? r : loop_serve(l);
 }
 
 static int parts_start(struct loop *l, const struct loop_options *o)
@@ -351,6 +354,7 @@ static struct loop *loop_alloc(const struct loop_options *o)
 	wake_init(&d->wake, &d->units, &d->log, o->clock != NULL ? o->clock : daemon_host_clock,
 		  o->clock_ctx);
 	l->folders.lock = (struct lock)LOCK_NONE;
+	l->reload.daemon = d;
 	l->hand_back.units = &d->units;
 	l->serve = (struct serve){.units = &d->units,
 				  .pods = &d->pods,
@@ -358,7 +362,7 @@ static struct loop *loop_alloc(const struct loop_options *o)
 				  .config = &d->config,
 				  .host = &d->host,
 				  .hand_back = &l->hand_back,
-				  .source = &l->source};
+				  .source = &l->reload.source};
 	return l;
 }
 
@@ -375,18 +379,18 @@ int loop_new(const struct loop_options *o, struct loop **ret)
 	d = &l->daemon;
 	daemon_wake(&d->wake);
 	files_allow();
-	loop_log_start(l);
+	log_start(d);
 	r = loop_part(sd_event_new(&d->wake.event));
 	if (r >= 0)
-		r = config_start(l, o->config_path);
+		r = reload_first(&l->reload, o->config_path);
 	if (r >= 0) {
-		loop_log_start(l);
+		log_start(d);
 		r = signals_start(l);
 	}
 	if (r >= 0)
 		r = host_start(l, o);
 	if (r >= 0)
-		r = folders_start(l);
+		r = folders_start(&l->folders, d);
 	if (r >= 0)
 		r = d->host.unsupported != NULL ? unsupported_start(l) : work_start(l, o);
 	if (r < 0) {
@@ -402,15 +406,16 @@ int loop_run(struct loop *l)
 	struct daemon *d = &l->daemon;
 	int r;
 
-	event_started(&(struct daemon_event){
-		.version = VSCALED_VERSION, .file = l->source.path, .cgroup = d->host.cg.mount});
+	event_started(&(struct daemon_event){.version = VSCALED_VERSION,
+					     .file = l->reload.source.path,
+					     .cgroup = d->host.cg.mount});
 	notify_send(NOTIFY_READY, NULL, 0);
 	/* The clock begins now: the time of the start does not count as lag of the loop. */
 	daemon_wake(&d->wake);
 	l->timer.wanted = d->wake.now;
 	r = sd_event_source_set_time(l->timer.source, d->wake.now);
 	if (r >= 0)
-		r = folders_save_beside(l);
+		r = loop_part(folders_save_beside(d));
 	if (r < 0)
 		return r;
 	r = sd_event_loop(d->wake.event);
@@ -445,7 +450,7 @@ void loop_free(struct loop *l)
 		return;
 	d = &l->daemon;
 	serve_stop(&l->serve);
-	config_watch_free(l->config_watch);
+	config_watch_free(l->reload.watch);
 	cluster_free(l->cluster);
 	unit_bus_free(l->bus);
 	daemon_drop(d);

@@ -2,14 +2,13 @@
 /* The event loop: set-up, timer, signals, stop. */
 #pragma once
 
-#include "agent/config/config_source.h"
 #include "agent/loop/daemon_state.h"
 #include "agent/loop/folders.h"
+#include "agent/loop/reload.h"
 #include "agent/serve/serve.h"
 #include "agent/units/lifecycle.h"
 
 struct cluster;
-struct config_watch;
 
 struct timer {
 	sd_event_source *source;
@@ -20,8 +19,7 @@ struct timer {
 
 struct loop {
 	struct daemon daemon;
-	struct config_source source;
-	struct config_watch *config_watch;
+	struct reload reload;
 	struct folders folders;
 	struct timer timer;
 	usec_t stop_by; /* 0: not stopping */
@@ -50,12 +48,3 @@ int loop_run(struct loop *l);
 void loop_free(struct loop *l);
 /* What the timer does. */
 void loop_tick(struct loop *l);
-/* Is a review due? Then the next one is set. */
-bool loop_review_due(struct loop *l);
-/* r, after having said that the event loop cannot be set up where it is an error. */
-int loop_part(int r);
-/* What every node has: control socket, metrics, a new configuration, the API server. -errno after
- * having said why. */
-int loop_serve(struct loop *l);
-/* What a log needs to know of the configuration; the old one stays where it cannot be used. */
-void loop_log_start(struct loop *l);

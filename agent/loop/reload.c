@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A configuration that is read again: on SIGHUP, and when its file was replaced. */
+/* The configuration is read at the start, on SIGHUP, and when its file was replaced. */
 #include "agent/loop/reload.h"
 #include "agent/config/config_watch.h"
-#include "agent/loop/loop.h"
+#include "agent/loop/daemon_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
@@ -11,6 +11,34 @@
 #include "systemd/notify.h"
 #include <errno.h>
 #include <string.h>
+
+/* Before the configuration is read, events go where they go by default. */
+void log_start(struct daemon *d)
+{
+	const struct event_log_options o = {
+		.target = (enum event_target)d->config.log.target,
+		.format = (enum event_format)d->config.log.format,
+	};
+
+	event_log_open(&d->log, &o);
+	event_log_time(&d->log, d->wake.now, d->wake.now_real);
+	event_log_use(&d->log);
+}
+
+int reload_first(struct reload *reload, const char *path)
+{
+	struct daemon *d = reload->daemon;
+	struct config_errors errors = {0};
+	int r = config_load_file(path, &d->config, &errors);
+
+	reload->source.path = path;
+	if (r < 0) {
+		message_config_errors(path, &errors, false);
+		return -EINVAL;
+	}
+	config_source_loaded(&reload->source, d->wake.now_real);
+	return 0;
+}
 
 /* Another half life: every live history is read again under it. */
 static void histories_follow(struct daemon *d)
@@ -27,32 +55,34 @@ static void histories_follow(struct daemon *d)
 	}
 }
 
-void loop_reload(struct loop *l)
+void reload_config(struct reload *reload)
 {
-	struct daemon *d = &l->daemon;
+	struct daemon *d = reload->daemon;
 	struct config_errors errors = {0};
 	struct config fresh;
 	char later[256];
 	int r;
 
 	notify_send(NOTIFY_RELOADING, NULL, daemon_clock());
-	r = config_load_file(l->source.path, &fresh, &errors);
+	r = config_load_file(reload->source.path, &fresh, &errors);
 	if (r < 0) {
-		config_source_failed(&l->source, errors.count > 0 ? errors.text[0] : strerror(-r));
+		config_source_failed(&reload->source,
+				     errors.count > 0 ? errors.text[0] : strerror(-r));
 		counters_reloaded(&d->tally, false);
-		message_config_errors(l->source.path, &errors, true);
+		message_config_errors(reload->source.path, &errors, true);
 	} else {
 		bool other_log = fresh.log.target != d->config.log.target ||
 				 fresh.log.format != d->config.log.format;
 
 		config_keep_restart_only(&fresh, &d->config, later, sizeof later);
 		config_replace(&d->config, &fresh);
-		config_source_loaded(&l->source, d->wake.now_real);
+		config_source_loaded(&reload->source, d->wake.now_real);
 		counters_reloaded(&d->tally, true);
-		event_config_loaded(&(struct daemon_event){
-			.file = l->source.path, .count = d->config.unit_count, .detail = later});
+		event_config_loaded(&(struct daemon_event){.file = reload->source.path,
+							   .count = d->config.unit_count,
+							   .detail = later});
 		if (other_log)
-			loop_log_start(l);
+			log_start(d);
 		histories_follow(d);
 		units_apply_rules(&d->units);
 	}
@@ -61,16 +91,16 @@ void loop_reload(struct loop *l)
 
 static void on_config_changed(void *ctx)
 {
-	struct loop *l = ctx;
+	struct reload *reload = ctx;
 
-	daemon_wake(&l->daemon.wake);
-	loop_reload(l);
+	daemon_wake(&reload->daemon->wake);
+	reload_config(reload);
 }
 
-int loop_watch_config(struct loop *l)
+int reload_watch(struct reload *reload)
 {
-	int r = config_watch_new(l->daemon.wake.event, l->source.path, 0, on_config_changed, l,
-				 &l->config_watch);
+	int r = config_watch_new(reload->daemon->wake.event, reload->source.path, 0,
+				 on_config_changed, reload, &reload->watch);
 
-	return r == -ENOENT ? 0 : inotify_without(&l->daemon.inotify, r);
+	return r == -ENOENT ? 0 : inotify_without(&reload->daemon->inotify, r);
 }

@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the configuration again. */
+/* Reads the configuration: at the start, on SIGHUP, and when its file was replaced. */
 #pragma once
 
-struct loop;
+#include "agent/config/config_source.h"
 
-void loop_reload(struct loop *l);
+struct config_watch;
+struct daemon;
+
+struct reload {
+	struct daemon *daemon;
+	struct config_source source;
+	struct config_watch *watch;
+};
+
+/* The log as configured; before the configuration is read, events go where they go by default. */
+void log_start(struct daemon *d);
+/* At the start. -errno after having said why. */
+int reload_first(struct reload *reload, const char *path);
+void reload_config(struct reload *reload);
 /* Reads it again when the file is replaced. */
-int loop_watch_config(struct loop *l);
+int reload_watch(struct reload *reload);

@@ -222,7 +222,7 @@ char *rig_config(const char *units)
 void rig_reload(struct rig *r, const char *config_body)
 {
 	rig_write_config(r, config_body);
-	loop_reload(r->loop);
+	reload_config(&r->loop->reload);
 	r->daemon->config.clocks.reflex_usec = RIG_TICK_USEC;
 }
 

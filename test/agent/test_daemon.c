@@ -200,13 +200,13 @@ static void test_bad_config_on_reload(void)
 	CHECK_EQ(rig_start(&r), 0);
 	rig_run(&r, 2, step_idle);
 	rig_write_config(&r, "units:\n  - match: a.service\n    max-cpu: lots\n");
-	loop_reload(r.loop);
+	reload_config(&r.loop->reload);
 	CHECK_EQ(r.events[EVENT_CONFIG_INVALID], 1);
 	CHECK(strstr(r.last_message, "vscaled.yaml:") != NULL);
 	CHECK_EQ(r.daemon->config.unit_count, 1);
 	rig_run(&r, 2, step_idle);
 	rig_write_config(&r, "units:\n  - match: a.service\n    max-cpu: 1\n");
-	loop_reload(r.loop);
+	reload_config(&r.loop->reload);
 	CHECK_EQ(r.daemon->units.items[0]->control.rule.cpu_milli.max, 1000);
 	rig_close(&r);
 }

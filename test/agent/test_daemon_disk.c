@@ -56,7 +56,7 @@ static void start(struct rig *r)
 {
 	CHECK_EQ(rig_start(r), 0);
 	rig_run(r, 2, NULL);
-	CHECK_EQ(folders_save_beside(r->loop), 0);
+	CHECK_EQ(folders_save_beside(&r->loop->daemon), 0);
 }
 
 static void burn_both(struct rig *r)

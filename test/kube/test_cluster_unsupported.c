@@ -50,7 +50,7 @@ static void test_in_cluster(enum cg_mode mode, const char *word)
 	CHECK_STR(c.rig.daemon->host.unsupported, word);
 	CHECK(crig_until(&c, 60, burn_600, is_sent_already));
 	crig_annotate(&c, p, "max-cpu", "800m");
-	loop_reload(c.rig.loop);
+	reload_config(&c.rig.loop->reload);
 	rig_run(&c.rig, 60, burn_600);
 	CHECK_EQ(crig_events(&c, "NodeUnsupported"), 1);
 
