@@ -8,6 +8,7 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/originals.h"
+#include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
 #include "cgroup/writer.h"
@@ -47,7 +48,7 @@ static int carry_out(struct managed *m, const struct change *step, usec_t ret_to
 	return r;
 }
 
-int step_apply(struct managed *m, const struct change *step, const struct control_context *x)
+static int step_apply(struct managed *m, const struct change *step, const struct control_context *x)
 {
 	usec_t took[SINCE_COUNT] = {0};
 	int outcome = carry_out(m, step, took);
@@ -95,14 +96,42 @@ bool plan_raise(struct unit_table *t, struct plan *p, size_t from)
 	return raises > 0;
 }
 
+static void lower_levels(struct unit_table *t)
+{
+	struct plan none = {0};
+	struct control_context x = daemon_context(t, &none);
+
+	for (size_t i = 0; i < t->pods->count; i++) {
+		struct pod *p = t->pods->items[i];
+		struct change steps[RESOURCE_COUNT];
+		struct plan lower = {.steps = steps, .capacity = ARRAY_SIZE(steps)};
+
+		pod_level_lower(p, &lower);
+		for (size_t s = 0; s < lower.count; s++)
+			step_apply(p->level, &steps[s], &x);
+	}
+}
+
 void plan_apply(struct unit_table *t, struct plan *p)
 {
 	pod_levels_raise(t, p);
 	plan_sort(p);
 	for (size_t i = 0; i < p->count; i++)
 		plan_step(t, &p->steps[i]);
-	pod_levels_lower(t);
+	lower_levels(t);
 	message_steps(t);
+}
+
+void pod_make_room(struct managed *m)
+{
+	struct plan none;
+
+	if (m->kind != UNIT_KIND_CONTAINER || m->control.started_at == 0)
+		return;
+	pod_level_reserve(m, true);
+	plan_begin(m->table, &none);
+	plan_apply(m->table, &none);
+	pod_level_reserve(m, false);
 }
 
 void unit_brake_off(struct managed *m)

@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct change;
-struct control_context;
 struct managed;
 struct plan;
 struct unit_table;
@@ -17,5 +15,5 @@ void unit_brake_off(struct managed *m);
 void plan_apply(struct unit_table *t, struct plan *p);
 /* Writes the raises from step `from` on at once and removes them. True: there were some. */
 bool plan_raise(struct unit_table *t, struct plan *p, size_t from);
-/* Carries out one step; enum apply_outcome or -errno. */
-int step_apply(struct managed *m, const struct change *step, const struct control_context *x);
+/* Raises the level of a pod so that the original of its container can be restored. */
+void pod_make_room(struct managed *m);

@@ -3,11 +3,9 @@
  * an init container that needs more). "max" is never replaced by a number, and the limits are never
  * below those in the containers' cgroups. */
 #include "agent/apply/pod_level.h"
-#include "agent/apply/apply.h"
 #include "agent/apply/properties.h"
 #include "agent/config/config.h"
 #include "agent/manage/attach.h"
-#include "agent/manage/context.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/inotify.h"
 #include "agent/manage/managed.h"
@@ -207,20 +205,14 @@ void pod_levels_raise(struct unit_table *t, struct plan *plan)
 	forget_rising(t, plan, count);
 }
 
-void pod_make_room(struct managed *m)
+void pod_level_reserve(struct managed *m, bool reserve)
 {
-	const struct control *c = &m->control;
-	struct plan none;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		uint64_t original = m->control.resource[r].original;
 
-	if (m->kind != UNIT_KIND_CONTAINER || c->started_at == 0)
-		return;
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		m->plan.rising[r] =
-			c->resource[r].original == LIMIT_MAX ? 0 : c->resource[r].original;
-	m->pod->concerned = true;
-	plan_begin(m->table, &none);
-	plan_apply(m->table, &none);
-	memset(m->plan.rising, 0, sizeof m->plan.rising);
+		m->plan.rising[r] = reserve && original != LIMIT_MAX ? original : 0;
+	}
+	m->pod->concerned |= reserve;
 }
 
 /* --- shrinking --- */
@@ -232,11 +224,14 @@ static bool is_headroom(const struct managed *m, enum resource r)
 	       m->control.kernel.mem_max == round_down(m->properties.sent.mem_max, MEM_PAGE_BYTES);
 }
 
-static void lower_level(struct pod *p)
+void pod_level_lower(struct pod *p, struct plan *plan)
 {
-	struct plan none = {0};
-	struct control_context x = daemon_context(p->pods->units, &none);
+	bool concerned = p->concerned;
 
+	p->concerned = false;
+	/* Paused: the containers have had their raises, and nothing is lowered. */
+	if (!concerned || !may_write(p) || p->level->control.paused)
+		return;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		uint64_t to = wanted(p, r);
 		struct change step;
@@ -247,21 +242,7 @@ static void lower_level(struct pod *p)
 		if (is_headroom(p->level, r))
 			step.reason = REASON_DRIFT;
 		decide(p->level, r, to);
-		step_apply(p->level, &step, &x);
-	}
-}
-
-void pod_levels_lower(struct unit_table *t)
-{
-	for (size_t i = 0; i < t->pods->count; i++) {
-		struct pod *p = t->pods->items[i];
-
-		if (!p->concerned)
-			continue;
-		p->concerned = false;
-		/* Paused: the containers have had their raises, and nothing is lowered. */
-		if (may_write(p) && !p->level->control.paused)
-			lower_level(p);
+		plan_add(plan, &step);
 	}
 }
 

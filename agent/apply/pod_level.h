@@ -13,8 +13,8 @@ struct usage;
 
 /* Adds the raises of pod levels that precede the plan's, and of levels that are too low. */
 void pod_levels_raise(struct unit_table *t, struct plan *plan);
-/* After the containers were written: lowers each level to the sum of its containers. */
-void pod_levels_lower(struct unit_table *t);
+/* After the containers were written: adds the steps that lower its level to their sum. */
+void pod_level_lower(struct pod *p, struct plan *plan);
 /* The next plan checks every pod. */
 void pod_levels_review(struct unit_table *t);
 /* Its files were written by the kubelet, or by systemd after a call by vscaled. */
@@ -24,8 +24,8 @@ struct unit_props pod_level_props(const struct managed *level, uint32_t *ret_mas
 void pod_asked_full(struct managed *m, const struct usage *u);
 /* Does systemd store less for it than for its containers? */
 bool pod_level_short(const struct managed *level);
-/* Raises the level so that a container's original can be restored. */
-void pod_make_room(struct managed *m);
+/* While reserved, the level has room for the original of a container. */
+void pod_level_reserve(struct managed *m, bool reserve);
 /* The owner changed a container's original from `from` to `to`. */
 void pod_level_adopt(struct pod *p, enum resource r, uint64_t from, uint64_t to);
 /* It was attached to its cgroup. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What systemd is to store, and when it is sent. The only writer of m->properties. */
+/* What systemd stores, and the memory limit that it is to store. */
 #pragma once
 
 #include "policy/base/base.h"
@@ -7,18 +7,12 @@
 #include <stdbool.h>
 
 struct managed;
-struct unit_table;
 
-void properties_send(struct unit_table *t);
-/* Have some not been sent to PID 1 yet? */
-bool properties_pending(const struct unit_table *t);
-/* Sends those that may have changed since the last sample. */
-void properties_check(struct unit_table *t);
-/* What systemd is to store for the unit. */
-struct unit_props unit_wanted_props(const struct managed *m, uint32_t *ret_mask);
+/* May systemd be sent anything for it? */
+bool property_allowed(const struct managed *m);
 /* The memory limit that is sent to systemd. */
 uint64_t memory_property(const struct managed *m);
-/* Does systemd have to be sent a higher memory limit at once? */
+/* Does systemd have to be sent a higher memory limit at once? Not of a pod level. */
 bool memory_property_due(const struct managed *m);
 /* Checks again whether another drop-in would override the property that systemd is sent. */
 void property_read_dropins(struct managed *m);

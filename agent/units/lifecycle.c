@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pause, resume, restore, and handing back a unit that is no longer managed. */
 #include "agent/units/lifecycle.h"
+#include "agent/apply/apply.h"
 #include "agent/apply/boost.h"
-#include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
 #include "agent/apply/release.h"
 #include "agent/apply/start.h"
