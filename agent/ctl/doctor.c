@@ -3,6 +3,7 @@
 #include "agent/config/config.h"
 #include "agent/ctl/json.h"
 #include "agent/ctl/render.h"
+#include <stdarg.h>
 #include <string.h>
 
 const char *const finding_names[FINDING_COUNT] = {
@@ -44,6 +45,26 @@ bool doctor_path(const struct doctor *d, const char *path, char *ret, size_t siz
 	int n = snprintf(ret, size, "%s%s", d->ctl->root, path);
 
 	return n >= 0 && (size_t)n < size;
+}
+
+enum finding doctor_say(char *text, enum finding f, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, DOCTOR_TEXT_MAX, format, args);
+	va_end(args);
+	return f;
+}
+
+enum finding doctor_skip(char *text, const char *why)
+{
+	return doctor_say(text, FINDING_SKIPPED, "not checked: %s", why);
+}
+
+bool doctor_has_tree(const struct doctor *d)
+{
+	return d->host_error == 0 && d->host.mode == CG_MODE_UNIFIED;
 }
 
 static bool needs_remedy(enum finding f)

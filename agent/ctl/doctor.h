@@ -29,10 +29,12 @@ struct doctor {
 	bool systemd_optional; /* only pods are managed, and systemd holds no limits of them */
 };
 
+/* text (DOCTOR_TEXT_MAX) says what was found, in words. */
+typedef enum finding doctor_check_fn(const struct doctor *d, char *text);
+
 struct doctor_check {
 	const char *name; /* stable, in JSON */
-	/* text (DOCTOR_TEXT_MAX) says what was found, in words. */
-	enum finding (*run)(const struct doctor *d, char *text);
+	doctor_check_fn *run;
 	const char *remedy;
 };
 
@@ -45,26 +47,18 @@ int doctor_run(struct doctor *d);
 /* ctl->root + path into ret; false when it does not fit. */
 bool doctor_path(const struct doctor *d, const char *path, char *ret, size_t size);
 
-/* The checks, grouped by what they check. */
-enum finding check_cgroup_version(const struct doctor *d, char *text);
-enum finding check_controllers(const struct doctor *d, char *text);
-enum finding check_enabled(const struct doctor *d, char *text);
-enum finding check_files(const struct doctor *d, char *text);
-enum finding check_psi(const struct doctor *d, char *text);
-enum finding check_inotify(const struct doctor *d, char *text);
-enum finding check_bpf(const struct doctor *d, char *text);
-enum finding check_privilege(const struct doctor *d, char *text);
-enum finding check_systemd(const struct doctor *d, char *text);
-enum finding check_bus(const struct doctor *d, char *text);
-enum finding check_journal(const struct doctor *d, char *text);
-enum finding check_state(const struct doctor *d, char *text);
-enum finding check_config(const struct doctor *d, char *text);
-enum finding check_writers(const struct doctor *d, char *text);
-enum finding check_dropins(const struct doctor *d, char *text);
-enum finding check_kube_account(const struct doctor *d, char *text);
-enum finding check_kube_api(const struct doctor *d, char *text);
-enum finding check_kube_rights(const struct doctor *d, char *text);
-enum finding check_kube_resize(const struct doctor *d, char *text);
-enum finding check_kube_node(const struct doctor *d, char *text);
-enum finding check_cgroup_driver(const struct doctor *d, char *text);
-enum finding check_daemon(const struct doctor *d, char *text);
+/* Fills the text of a check; returns f. */
+enum finding doctor_say(char *text, enum finding f, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* "not checked: WHY"; returns FINDING_SKIPPED. */
+enum finding doctor_skip(char *text, const char *why);
+/* There is a tree to manage; where there is none, most checks are skipped because of that. */
+bool doctor_has_tree(const struct doctor *d);
+#define DOCTOR_NO_TREE "there is no cgroup v2 tree to manage"
+
+doctor_check_fn check_cgroup_version, check_controllers, check_enabled, check_files, check_psi,
+	check_inotify, check_bpf, check_privilege;
+doctor_check_fn check_systemd, check_bus, check_journal, check_state, check_config, check_writers,
+	check_dropins, check_daemon;
+doctor_check_fn check_kube_account, check_kube_api, check_kube_rights, check_kube_resize,
+	check_kube_node, check_cgroup_driver;

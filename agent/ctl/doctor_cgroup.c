@@ -12,17 +12,6 @@
 
 #define NEEDED (CG_CPU | CG_MEMORY)
 
-static bool is_unified(const struct doctor *d)
-{
-	return d->host_error == 0 && d->host.mode == CG_MODE_UNIFIED;
-}
-
-static enum finding doctor_cgroup_skip(char *text)
-{
-	snprintf(text, DOCTOR_TEXT_MAX, "not checked: there is no cgroup v2 tree to manage");
-	return FINDING_SKIPPED;
-}
-
 /* "cpu and memory", "cpu", "memory". */
 static const char *names_of(uint32_t controllers)
 {
@@ -40,32 +29,24 @@ enum finding check_cgroup_version(const struct doctor *d, char *text)
 		[CG_MODE_UNIFIED] = "cgroup v2 at",
 	};
 
-	if (d->host_error < 0) {
-		snprintf(text, DOCTOR_TEXT_MAX, "the cgroup tree cannot be read: %s",
-			 strerror(-d->host_error));
-		return FINDING_MISSING;
-	}
-	if (d->host.mode != CG_MODE_UNIFIED) {
-		snprintf(text, DOCTOR_TEXT_MAX, "%s", words[d->host.mode]);
-		return FINDING_MISSING;
-	}
-	snprintf(text, DOCTOR_TEXT_MAX, "%s %s", words[CG_MODE_UNIFIED], d->host.mount);
-	return FINDING_OK;
+	if (d->host_error < 0)
+		return doctor_say(text, FINDING_MISSING, "the cgroup tree cannot be read: %s",
+				  strerror(-d->host_error));
+	if (d->host.mode != CG_MODE_UNIFIED)
+		return doctor_say(text, FINDING_MISSING, "%s", words[d->host.mode]);
+	return doctor_say(text, FINDING_OK, "%s %s", words[CG_MODE_UNIFIED], d->host.mount);
 }
 
 enum finding check_controllers(const struct doctor *d, char *text)
 {
 	uint32_t missing = NEEDED & ~d->host.available;
 
-	if (!is_unified(d))
-		return doctor_cgroup_skip(text);
-	if (missing) {
-		snprintf(text, DOCTOR_TEXT_MAX, "the kernel does not offer the %s controller",
-			 names_of(missing));
-		return FINDING_MISSING;
-	}
-	snprintf(text, DOCTOR_TEXT_MAX, "the kernel offers cpu and memory");
-	return FINDING_OK;
+	if (!doctor_has_tree(d))
+		return doctor_skip(text, DOCTOR_NO_TREE);
+	if (missing)
+		return doctor_say(text, FINDING_MISSING,
+				  "the kernel does not offer the %s controller", names_of(missing));
+	return doctor_say(text, FINDING_OK, "the kernel offers cpu and memory");
 }
 
 static void note_gap(void *ctx, const char *folder, uint32_t missing)
@@ -82,8 +63,8 @@ enum finding check_enabled(const struct doctor *d, char *text)
 {
 	OWN(drop_fd) int root = -1;
 
-	if (!is_unified(d))
-		return doctor_cgroup_skip(text);
+	if (!doctor_has_tree(d))
+		return doctor_skip(text, DOCTOR_NO_TREE);
 	if ((NEEDED & ~d->host.enabled) != 0) {
 		note_gap(text, "/", NEEDED & ~d->host.enabled);
 		return FINDING_MISSING;
@@ -92,8 +73,7 @@ enum finding check_enabled(const struct doctor *d, char *text)
 	/* A slice enables the cpu controller when a unit in it needs it. */
 	if (root >= 0 && cg_gaps(root, "system.slice/x.service", NEEDED, note_gap, text) > 0)
 		return FINDING_WARN;
-	snprintf(text, DOCTOR_TEXT_MAX, "cpu and memory are enabled down to the services");
-	return FINDING_OK;
+	return doctor_say(text, FINDING_OK, "cpu and memory are enabled down to the services");
 }
 
 /* Whether some folder right below the root, or the system slice, has the file. */
@@ -111,23 +91,20 @@ enum finding check_files(const struct doctor *d, char *text)
 	static const char *const files[] = {"memory.reclaim", "memory.peak", "memory.high"};
 	struct utsname u;
 
-	if (!is_unified(d))
-		return doctor_cgroup_skip(text);
+	if (!doctor_has_tree(d))
+		return doctor_skip(text, DOCTOR_NO_TREE);
 	if (uname(&u) < 0)
 		strcpy(u.release, "?");
-	if (!offers_file(d, "memory.max")) {
-		snprintf(text, DOCTOR_TEXT_MAX, "not checked: system.slice has no memory files");
-		return FINDING_SKIPPED;
-	}
+	if (!offers_file(d, "memory.max"))
+		return doctor_skip(text, "system.slice has no memory files");
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		if (offers_file(d, files[i]))
 			continue;
-		snprintf(text, DOCTOR_TEXT_MAX, "kernel %.60s has no %s", u.release, files[i]);
-		return FINDING_WARN;
+		return doctor_say(text, FINDING_WARN, "kernel %.60s has no %s", u.release,
+				  files[i]);
 	}
-	snprintf(text, DOCTOR_TEXT_MAX, "kernel %.60s has memory.reclaim and memory.peak",
-		 u.release);
-	return FINDING_OK;
+	return doctor_say(text, FINDING_OK, "kernel %.60s has memory.reclaim and memory.peak",
+			  u.release);
 }
 
 enum finding check_psi(const struct doctor *d, char *text)
@@ -144,12 +121,9 @@ enum finding check_psi(const struct doctor *d, char *text)
 		n = read(fd, line, sizeof(line));
 		close(fd);
 	}
-	if (n <= 0) {
-		snprintf(text, DOCTOR_TEXT_MAX, "pressure stall information is off");
-		return FINDING_WARN;
-	}
-	snprintf(text, DOCTOR_TEXT_MAX, "pressure stall information is on");
-	return FINDING_OK;
+	if (n <= 0)
+		return doctor_say(text, FINDING_WARN, "pressure stall information is off");
+	return doctor_say(text, FINDING_OK, "pressure stall information is on");
 }
 
 /* Containers use the same user's instances: on a full node a restarted agent gets none. */
@@ -162,13 +136,11 @@ enum finding check_inotify(const struct doctor *d, char *text)
 	(void)d;
 	if (first >= 0)
 		close(first);
-	if (second < 0) {
-		snprintf(text, DOCTOR_TEXT_MAX, "too few instances are left (%s)", strerror(error));
-		return FINDING_WARN;
-	}
+	if (second < 0)
+		return doctor_say(text, FINDING_WARN, "too few instances are left (%s)",
+				  strerror(error));
 	close(second);
-	snprintf(text, DOCTOR_TEXT_MAX, "instances are left for this user");
-	return FINDING_OK;
+	return doctor_say(text, FINDING_OK, "instances are left for this user");
 }
 
 /* Only the agent knows whether it may load programs: see `vscalectl status`. */
@@ -179,24 +151,19 @@ enum finding check_bpf(const struct doctor *d, char *text)
 
 	if (!doctor_path(d, types, path, sizeof(path)))
 		return FINDING_SKIPPED;
-	if (access(path, R_OK) < 0) {
-		snprintf(text, DOCTOR_TEXT_MAX, "the kernel does not describe its types (%s: %s)",
-			 types, strerror(errno));
-		return FINDING_WARN;
-	}
-	snprintf(text, DOCTOR_TEXT_MAX, "the kernel describes its types for BPF programs");
-	return FINDING_OK;
+	if (access(path, R_OK) < 0)
+		return doctor_say(text, FINDING_WARN,
+				  "the kernel does not describe its types (%s: %s)", types,
+				  strerror(errno));
+	return doctor_say(text, FINDING_OK, "the kernel describes its types for BPF programs");
 }
 
 enum finding check_privilege(const struct doctor *d, char *text)
 {
-	if (!is_unified(d))
-		return doctor_cgroup_skip(text);
-	if (!d->host.writable) {
-		snprintf(text, DOCTOR_TEXT_MAX, "user %u may not write to %s", (unsigned)geteuid(),
-			 d->host.mount);
-		return FINDING_MISSING;
-	}
-	snprintf(text, DOCTOR_TEXT_MAX, "user %u may write limits", (unsigned)geteuid());
-	return FINDING_OK;
+	if (!doctor_has_tree(d))
+		return doctor_skip(text, DOCTOR_NO_TREE);
+	if (!d->host.writable)
+		return doctor_say(text, FINDING_MISSING, "user %u may not write to %s",
+				  (unsigned)geteuid(), d->host.mount);
+	return doctor_say(text, FINDING_OK, "user %u may write limits", (unsigned)geteuid());
 }

@@ -10,12 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static enum finding doctor_kube_skip(char *text, const char *why)
-{
-	snprintf(text, DOCTOR_TEXT_MAX, "not checked: %s", why);
-	return FINDING_SKIPPED;
-}
-
 static bool reached(const struct doctor *d)
 {
 	return d->cluster.client && d->cluster.status == 200;
@@ -26,17 +20,15 @@ enum finding check_kube_account(const struct doctor *d, char *text)
 	const struct doctor_cluster *k = &d->cluster;
 
 	if (!k->wanted)
-		return doctor_kube_skip(text, "no cluster is configured, and this is no pod");
-	if (k->config_error < 0) {
-		snprintf(text, DOCTOR_TEXT_MAX, "%s", k->why.text);
-		return FINDING_MISSING;
-	}
-	snprintf(text, DOCTOR_TEXT_MAX, "%s, by %s%s", k->config.server,
-		 k->config.token_file || k->config.token      ? "a token"
-		 : k->config.cert_file || k->config.cert_data ? "a certificate"
-							      : "nobody's name",
-		 k->config.insecure ? "; its certificate is not checked" : "");
-	return k->config.insecure ? FINDING_WARN : FINDING_OK;
+		return doctor_skip(text, "no cluster is configured, and this is no pod");
+	if (k->config_error < 0)
+		return doctor_say(text, FINDING_MISSING, "%s", k->why.text);
+	return doctor_say(text, k->config.insecure ? FINDING_WARN : FINDING_OK, "%s, by %s%s",
+			  k->config.server,
+			  k->config.token_file || k->config.token      ? "a token"
+			  : k->config.cert_file || k->config.cert_data ? "a certificate"
+								       : "nobody's name",
+			  k->config.insecure ? "; its certificate is not checked" : "");
 }
 
 enum finding check_kube_api(const struct doctor *d, char *text)
@@ -44,17 +36,13 @@ enum finding check_kube_api(const struct doctor *d, char *text)
 	const struct doctor_cluster *k = &d->cluster;
 
 	if (!k->client)
-		return doctor_kube_skip(text, "there is no API server to ask");
-	if (k->status == 200) {
-		snprintf(text, DOCTOR_TEXT_MAX, "%s answers", k->config.server);
-		return FINDING_OK;
-	}
+		return doctor_skip(text, "there is no API server to ask");
+	if (k->status == 200)
+		return doctor_say(text, FINDING_OK, "%s answers", k->config.server);
 	if (k->status == 0)
-		snprintf(text, DOCTOR_TEXT_MAX, "%s: %s", k->config.server, k->detail);
-	else
-		snprintf(text, DOCTOR_TEXT_MAX, "%s says %u: %s", k->config.server, k->status,
-			 k->detail);
-	return FINDING_MISSING;
+		return doctor_say(text, FINDING_MISSING, "%s: %s", k->config.server, k->detail);
+	return doctor_say(text, FINDING_MISSING, "%s says %u: %s", k->config.server, k->status,
+			  k->detail);
 }
 
 struct right {
@@ -90,39 +78,34 @@ enum finding check_kube_rights(const struct doctor *d, char *text)
 	enum finding f = FINDING_OK;
 
 	if (!reached(d))
-		return doctor_kube_skip(text, "there is no API server to ask");
+		return doctor_skip(text, "there is no API server to ask");
 	for (size_t i = 0; i < ARRAY_SIZE(rights); i++) {
 		const struct right *r = &rights[i];
 		bool allowed = false;
 		int e = doctor_cluster_may(&d->cluster, r->verb, r->group, r->resource,
 					   r->subresource, &allowed);
 
-		if (e < 0) {
-			snprintf(text, DOCTOR_TEXT_MAX, "the API server does not tell: %s",
-				 strerror(-e));
-			return FINDING_WARN;
-		}
+		if (e < 0)
+			return doctor_say(text, FINDING_WARN, "the API server does not tell: %s",
+					  strerror(-e));
 		if (allowed)
 			continue;
 		add_right(text, r);
 		if (f != FINDING_MISSING)
 			f = r->essential ? FINDING_MISSING : FINDING_WARN;
 	}
-	if (f == FINDING_OK)
-		snprintf(text, DOCTOR_TEXT_MAX, "all that vscaled asks for is allowed");
-	return f;
+	if (f != FINDING_OK)
+		return f;
+	return doctor_say(text, f, "all that vscaled asks for is allowed");
 }
 
 enum finding check_kube_resize(const struct doctor *d, char *text)
 {
 	if (!reached(d))
-		return doctor_kube_skip(text, "there is no API server to ask");
-	if (!d->cluster.resize_offered) {
-		snprintf(text, DOCTOR_TEXT_MAX, "the API server has no pods/resize");
-		return FINDING_WARN;
-	}
-	snprintf(text, DOCTOR_TEXT_MAX, "the API server has pods/resize");
-	return FINDING_OK;
+		return doctor_skip(text, "there is no API server to ask");
+	if (!d->cluster.resize_offered)
+		return doctor_say(text, FINDING_WARN, "the API server has no pods/resize");
+	return doctor_say(text, FINDING_OK, "the API server has pods/resize");
 }
 
 /* Pods of the API server, and which of them are here. */
@@ -157,25 +140,23 @@ enum finding check_kube_node(const struct doctor *d, char *text)
 	int e;
 
 	if (!reached(d) || d->node == NULL)
-		return doctor_kube_skip(text, "there is no API server to ask");
-	if (d->host_error < 0 || d->host.mode != CG_MODE_UNIFIED)
-		return doctor_kube_skip(text, "there is no cgroup v2 tree to manage");
+		return doctor_skip(text, "there is no API server to ask");
+	if (!doctor_has_tree(d))
+		return doctor_skip(text, DOCTOR_NO_TREE);
 	root = open(d->host.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	c.root = root;
 	e = doctor_cluster_pods(&d->cluster, d->node, count_pod, &c);
-	if (e < 0) {
-		snprintf(text, DOCTOR_TEXT_MAX, "the pods of node %s cannot be listed: %s", d->node,
-			 strerror(-e));
-		return FINDING_WARN;
-	}
+	if (e < 0)
+		return doctor_say(text, FINDING_WARN, "the pods of node %s cannot be listed: %s",
+				  d->node, strerror(-e));
 	snprintf(text, DOCTOR_TEXT_MAX, "node %s has %u pods, of which %u run here", d->node,
 		 c.listed, c.here);
 	if (c.here > 0 || !kubepods_any_pod(root, prefix_of(d)))
 		return FINDING_OK;
-	snprintf(text, DOCTOR_TEXT_MAX,
-		 "pods run here, and none of them is one of the %u of node %s: that name is wrong",
-		 c.listed, d->node);
-	return FINDING_MISSING;
+	return doctor_say(
+		text, FINDING_MISSING,
+		"pods run here, and none of them is one of the %u of node %s: that name is wrong",
+		c.listed, d->node);
 }
 
 enum finding check_cgroup_driver(const struct doctor *d, char *text)
@@ -184,16 +165,13 @@ enum finding check_cgroup_driver(const struct doctor *d, char *text)
 	OWN(drop_fd) int root = -1;
 
 	if (!d->cluster.wanted)
-		return doctor_kube_skip(text, "no cluster is configured, and this is no pod");
-	if (d->host_error < 0 || d->host.mode != CG_MODE_UNIFIED)
-		return doctor_kube_skip(text, "there is no cgroup v2 tree to manage");
+		return doctor_skip(text, "no cluster is configured, and this is no pod");
+	if (!doctor_has_tree(d))
+		return doctor_skip(text, DOCTOR_NO_TREE);
 	root = open(d->host.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0 || kubepods_parents(root, prefix_of(d), parents) == 0) {
-		snprintf(text, DOCTOR_TEXT_MAX, "the kubelet's folder of pods is not below %s",
-			 d->host.mount);
-		return FINDING_MISSING;
-	}
-	snprintf(text, DOCTOR_TEXT_MAX, "the kubelet uses the %s driver: /%s",
-		 strstr(parents[0], ".slice") ? "systemd" : "cgroupfs", parents[0]);
-	return FINDING_OK;
+	if (root < 0 || kubepods_parents(root, prefix_of(d), parents) == 0)
+		return doctor_say(text, FINDING_MISSING,
+				  "the kubelet's folder of pods is not below %s", d->host.mount);
+	return doctor_say(text, FINDING_OK, "the kubelet uses the %s driver: /%s",
+			  strstr(parents[0], ".slice") ? "systemd" : "cgroupfs", parents[0]);
 }

@@ -32,13 +32,11 @@ static bool has_systemd(const struct doctor *d)
 
 enum finding check_systemd(const struct doctor *d, char *text)
 {
-	if (!has_systemd(d)) {
-		snprintf(text, DOCTOR_TEXT_MAX, "systemd is not PID 1 here%s",
-			 d->systemd_optional ? ", and is not needed" : "");
-		return d->systemd_optional ? FINDING_SKIPPED : FINDING_MISSING;
-	}
-	snprintf(text, DOCTOR_TEXT_MAX, "systemd is PID 1");
-	return FINDING_OK;
+	if (!has_systemd(d))
+		return doctor_say(text, d->systemd_optional ? FINDING_SKIPPED : FINDING_MISSING,
+				  "systemd is not PID 1 here%s",
+				  d->systemd_optional ? ", and is not needed" : "");
+	return doctor_say(text, FINDING_OK, "systemd is PID 1");
 }
 
 enum finding check_bus(const struct doctor *d, char *text)
@@ -48,10 +46,8 @@ enum finding check_bus(const struct doctor *d, char *text)
 	char path[512];
 	int error = -ENOENT;
 
-	if (!has_systemd(d)) {
-		snprintf(text, DOCTOR_TEXT_MAX, "not checked: there is no systemd");
-		return FINDING_SKIPPED;
-	}
+	if (!has_systemd(d))
+		return doctor_skip(text, "there is no systemd");
 	for (size_t i = 0; i < ARRAY_SIZE(sockets) && error < 0; i++) {
 		if (doctor_path(d, sockets[i], path, sizeof(path)))
 			error = client_probe(path);
@@ -89,12 +85,10 @@ enum finding check_journal(const struct doctor *d, char *text)
 
 	if (doctor_path(d, "/run/systemd/journal/socket", path, sizeof(path)))
 		r = probe_datagram(path);
-	if (r < 0) {
-		snprintf(text, DOCTOR_TEXT_MAX, "the journal does not listen: %s", strerror(-r));
-		return FINDING_WARN;
-	}
-	snprintf(text, DOCTOR_TEXT_MAX, "the journal listens");
-	return FINDING_OK;
+	if (r < 0)
+		return doctor_say(text, FINDING_WARN, "the journal does not listen: %s",
+				  strerror(-r));
+	return doctor_say(text, FINDING_OK, "the journal listens");
 }
 
 /* The folder itself, or the one in which it will be made. */
@@ -118,18 +112,14 @@ enum finding check_state(const struct doctor *d, char *text)
 	struct statvfs fs;
 
 	existing_part(wanted, path, sizeof(path));
-	if (access(path, W_OK | X_OK) < 0) {
-		snprintf(text, DOCTOR_TEXT_MAX, "%.150s cannot be written: %s", wanted,
-			 strerror(errno));
-		return FINDING_MISSING;
-	}
-	if (statvfs(path, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < STATE_BYTES_MIN) {
-		snprintf(text, DOCTOR_TEXT_MAX, "the file system of %.150s is full", wanted);
-		return FINDING_MISSING;
-	}
-	snprintf(text, DOCTOR_TEXT_MAX, "%.150s %s", wanted,
-		 strcmp(path, wanted) == 0 ? "can be written" : "can be made");
-	return FINDING_OK;
+	if (access(path, W_OK | X_OK) < 0)
+		return doctor_say(text, FINDING_MISSING, "%.150s cannot be written: %s", wanted,
+				  strerror(errno));
+	if (statvfs(path, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < STATE_BYTES_MIN)
+		return doctor_say(text, FINDING_MISSING, "the file system of %.150s is full",
+				  wanted);
+	return doctor_say(text, FINDING_OK, "%.150s %s", wanted,
+			  strcmp(path, wanted) == 0 ? "can be written" : "can be made");
 }
 
 enum finding check_config(const struct doctor *d, char *text)
@@ -202,12 +192,10 @@ enum finding check_writers(const struct doctor *d, char *text)
 		read_name(d, entry->d_name, name, sizeof(name));
 		if (!is_writer(d, name))
 			continue;
-		snprintf(text, DOCTOR_TEXT_MAX, "%s (pid %.20s) writes limits too", name,
-			 entry->d_name);
-		return FINDING_WARN;
+		return doctor_say(text, FINDING_WARN, "%s (pid %.20s) writes limits too", name,
+				  entry->d_name);
 	}
-	snprintf(text, DOCTOR_TEXT_MAX, "no other program that sizes cgroups is running");
-	return FINDING_OK;
+	return doctor_say(text, FINDING_OK, "no other program that sizes cgroups is running");
 }
 
 /* A folder UNIT.d with a limit that set-property without --runtime has left. */
@@ -236,25 +224,22 @@ enum finding check_dropins(const struct doctor *d, char *text)
 	while (folders && (entry = readdir(folders))) {
 		if (!sets_limit(dirfd(folders), entry->d_name))
 			continue;
-		snprintf(text, DOCTOR_TEXT_MAX, "a persistent limit of %.150s", entry->d_name);
-		return FINDING_WARN;
+		return doctor_say(text, FINDING_WARN, "a persistent limit of %.150s",
+				  entry->d_name);
 	}
-	snprintf(text, DOCTOR_TEXT_MAX, "no unit has a persistent limit of systemctl set-property");
-	return FINDING_OK;
+	return doctor_say(text, FINDING_OK,
+			  "no unit has a persistent limit of systemctl set-property");
 }
 
 enum finding check_daemon(const struct doctor *d, char *text)
 {
 	int r = client_probe(d->ctl->socket);
 
-	if (r == 0) {
-		snprintf(text, DOCTOR_TEXT_MAX, "vscaled listens at %.150s", d->ctl->socket);
-		return FINDING_OK;
-	}
+	if (r == 0)
+		return doctor_say(text, FINDING_OK, "vscaled listens at %.150s", d->ctl->socket);
 	if (client_no_daemon(r))
-		snprintf(text, DOCTOR_TEXT_MAX, "vscaled is not running: nobody listens at %.120s",
-			 d->ctl->socket);
-	else
-		snprintf(text, DOCTOR_TEXT_MAX, "%.150s: %s", d->ctl->socket, strerror(-r));
-	return FINDING_WARN;
+		return doctor_say(text, FINDING_WARN,
+				  "vscaled is not running: nobody listens at %.120s",
+				  d->ctl->socket);
+	return doctor_say(text, FINDING_WARN, "%.150s: %s", d->ctl->socket, strerror(-r));
 }

@@ -10,17 +10,24 @@ static bool is_raw(const struct ctl *c)
 	return c->output == OUTPUT_JSON || c->output == OUTPUT_YAML;
 }
 
+/* Prints the answer as it is, or for people; frees it. */
+static int show(const struct ctl *c, int r, cJSON *answer,
+		void (*render)(const struct ctl *c, const cJSON *answer))
+{
+	if (r == CTL_OK && is_raw(c))
+		r = json_print(c, answer);
+	else if (r == CTL_OK)
+		render(c, answer);
+	cJSON_Delete(answer);
+	return r;
+}
+
 int ctl_status(const struct ctl *c)
 {
 	cJSON *status = NULL;
 	int r = client_call(c, "/v1/status", NULL, &status);
 
-	if (r == CTL_OK && is_raw(c))
-		r = json_print(c, status);
-	else if (r == CTL_OK)
-		render_status(c, status);
-	cJSON_Delete(status);
-	return r;
+	return show(c, r, status, render_status);
 }
 
 /* Leaves the containers of one namespace. */
@@ -37,12 +44,7 @@ int ctl_list(const struct ctl *c)
 	int r = client_call(c, "/v1/units", NULL, &answer);
 
 	filter(cJSON_GetObjectItemCaseSensitive(answer, "units"), c->namespace);
-	if (r == CTL_OK && is_raw(c))
-		r = json_print(c, answer);
-	else if (r == CTL_OK)
-		render_list(c, cJSON_GetObjectItemCaseSensitive(answer, "units"));
-	cJSON_Delete(answer);
-	return r;
+	return show(c, r, answer, render_list);
 }
 
 int ctl_explain(const struct ctl *c)
@@ -50,12 +52,7 @@ int ctl_explain(const struct ctl *c)
 	cJSON *unit = NULL;
 	int r = client_call_name(c, "/v1/units/", c->arguments[0], &unit);
 
-	if (r == CTL_OK && is_raw(c))
-		r = json_print(c, unit);
-	else if (r == CTL_OK)
-		render_explain(c, unit);
-	cJSON_Delete(unit);
-	return r;
+	return show(c, r, unit, render_explain);
 }
 
 int ctl_config_show(const struct ctl *c)

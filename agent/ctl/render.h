@@ -4,12 +4,32 @@
 
 #include "agent/ctl/json.h"
 
+/* An object of an answer, to be printed. */
+struct screen {
+	const struct ctl *c;
+	const cJSON *json;
+	enum resource which; /* what an {amount:...} of it is */
+};
+
 void render_status(const struct ctl *c, const cJSON *status);
-void render_list(const struct ctl *c, const cJSON *units);
+void render_list(const struct ctl *c, const cJSON *answer);
+void render_explain(const struct ctl *c, const cJSON *unit);
 /* Parts of explain for a container: its pod, and its spec of one resource. */
 void render_pod(const struct ctl *c, const cJSON *pod);
 void render_pod_resource(const struct ctl *c, enum resource which, const cJSON *r);
-void render_explain(const struct ctl *c, const cJSON *unit);
+
+/* Prints a text in which {KIND:KEY} stands for a value of the object, "-" where it is not known.
+ * Kinds: text, count, amount (of s->which), bytes, span (microseconds), ago (a time), percent (of
+ * permille, and of KEY_ppm), whole (percent without decimals). KEY may be "cpu.use", and name
+ * several keys: "kernel|limit" is the first that is known. [...] is left out where its first value
+ * is not known. */
+void render_put(const struct screen *s, const char *text);
+/* The same as a text, owned; NULL when memory is short. */
+char *render_text(const struct screen *s, const char *text);
+/* The same as a line under a title; no line where nothing of the text is left. */
+void render_row(const struct screen *s, const char *title, const char *text);
+/* A number of this key is there. */
+bool render_has(const struct screen *s, const char *key);
 
 enum paint { PAINT_GOOD, PAINT_WARN, PAINT_BAD, PAINT_BOLD, PAINT_NONE };
 

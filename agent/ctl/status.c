@@ -14,61 +14,50 @@ static void print_result(const struct ctl *c, const cJSON *s, const char *result
 		render_ago(c, json_time(s, at), ago));
 }
 
-static void print_cost(const struct ctl *c, const cJSON *s)
+static void print_cost(const struct screen *s)
 {
-	char lag[HUMAN_SIZE], mean[HUMAN_SIZE], rss[HUMAN_SIZE], cpu[HUMAN_SIZE];
-	char scan[HUMAN_SIZE], reflex[HUMAN_SIZE];
-	uint64_t used = json_amount(s, "cpu_usec"), up = json_amount(s, "uptime_usec");
+	uint64_t used = json_amount(s->json, "cpu_usec"), up = json_amount(s->json, "uptime_usec");
 
-	fprintf(c->out, "Reader     %s (%s)\n", json_text(s, "reader"),
-		json_text(s, "reader_detail"));
-	fprintf(c->out, "Loop       %" PRIu64 " wake-ups, late by %s on average, %s at most\n",
-		json_amount(s, "wakeups"), human_span(json_amount(s, "loop_lag_mean_usec"), mean),
-		human_span(json_amount(s, "loop_lag_max_usec"), lag));
-	fprintf(c->out,
-		"Scan       %s the last reflex pass, %s the last sample; %" PRIu64
-		" limits written, %" PRIu64 " failed\n",
-		human_span(json_amount(s, "look_usec"), reflex),
-		human_span(json_amount(s, "scan_usec"), scan), json_amount(s, "writes"),
-		json_amount(s, "write_failures"));
-	fprintf(c->out, "Cost       %s of memory, %s of CPU time (%.2f %% of one CPU)\n",
-		human_amount(RESOURCE_MEMORY, json_amount(s, "rss_bytes"), rss),
-		human_span(used, cpu), up > 0 ? 100.0 * (double)used / (double)up : 0.0);
+	render_put(s, "Reader     {text:reader} ({text:reader_detail})\n"
+		      "Loop       {count:wakeups} wake-ups, late by {span:loop_lag_mean_usec} on "
+		      "average, {span:loop_lag_max_usec} at most\n"
+		      "Scan       {span:look_usec} the last reflex pass, {span:scan_usec} the last "
+		      "sample; {count:writes} limits written, {count:write_failures} failed\n"
+		      "Cost       {bytes:rss_bytes} of memory, {span:cpu_usec} of CPU time");
+	fprintf(s->c->out, " (%.2f %% of one CPU)\n",
+		up > 0 ? 100.0 * (double)used / (double)up : 0.0);
 }
 
-static void print_cluster(const struct ctl *c, const cJSON *s)
+static void print_cluster(const struct ctl *c, const cJSON *json)
 {
-	bool healthy = json_flag(s, "healthy"), synced = json_flag(s, "synced");
+	const struct screen s = {c, json, RESOURCE_CPU};
+	bool healthy = json_flag(json, "healthy");
 	enum paint p = healthy ? PAINT_GOOD : PAINT_BAD;
-	char ago[HUMAN_SIZE];
 
-	fprintf(c->out, "API server %s, node %s: %s%s%s%s%s, last answer %s\n",
-		json_text(s, "server"), json_text(s, "node"), paint_on(c, p),
-		healthy ? "in touch" : json_text(s, "trouble"), paint_off(c, p),
-		synced ? "" : ", no list of pods yet",
-		json_flag(s, "resize_offered") ? "" : ", pods/resize is not offered",
-		render_ago(c, json_time(s, "last_event_at"), ago));
-	fprintf(c->out,
-		"Reports    %" PRIu64 " waiting, %" PRIu64 " pods refused; %" PRIu64
-		" requests, %" PRIu64 " failed\n",
-		json_amount(s, "writes_waiting"), json_amount(s, "refused_count"),
-		json_amount(s, "requests"), json_amount(s, "failures"));
-	fprintf(c->out, "Pods       %" PRIu64 " opted in, cgroup driver %s\n",
-		json_amount(s, "pod_count"), json_text(s, "cgroup_driver"));
+	render_put(&s, "API server {text:server}, node {text:node}: ");
+	fprintf(c->out, "%s%s%s%s%s", paint_on(c, p),
+		healthy ? "in touch" : json_text(json, "trouble"), paint_off(c, p),
+		json_flag(json, "synced") ? "" : ", no list of pods yet",
+		json_flag(json, "resize_offered") ? "" : ", pods/resize is not offered");
+	render_put(&s,
+		   ", last answer {ago:last_event_at}\n"
+		   "Reports    {count:writes_waiting} waiting, {count:refused_count} pods "
+		   "refused; {count:requests} requests, {count:failures} failed\n"
+		   "Pods       {count:pod_count} opted in, cgroup driver {text:cgroup_driver}\n");
 }
 
 void render_status(const struct ctl *c, const cJSON *s)
 {
+	const struct screen status = {c, s, RESOURCE_CPU};
 	const cJSON *word = cJSON_GetObjectItemCaseSensitive(s, "unsupported");
 	const char *unsupported = cJSON_GetStringValue(word);
 	bool paused = json_flag(s, "paused");
-	char up[HUMAN_SIZE];
 
-	fprintf(c->out, "vscaled %s, pid %" PRIu64 ", running for %s, %s\n",
-		json_text(s, "version"), json_amount(s, "pid"),
-		human_span(json_amount(s, "uptime_usec"), up), json_text(s, "operation"));
-	fprintf(c->out, "Managed    %" PRIu64 " units and containers%s%s%s\n",
-		json_amount(s, "managed_count"), paint_on(c, PAINT_WARN),
+	render_put(&status,
+		   "vscaled {text:version}, pid {count:pid}, running for {span:uptime_usec}, "
+		   "{text:operation}\n"
+		   "Managed    {count:managed_count} units and containers");
+	fprintf(c->out, "%s%s%s\n", paint_on(c, PAINT_WARN),
 		paused ? ", all paused (vscalectl resume)" : "", paint_off(c, PAINT_WARN));
 	fprintf(c->out, "Config     %s", json_text(s, "config_path"));
 	print_result(c, s, "config_result", "config_loaded_at");
@@ -87,5 +76,5 @@ void render_status(const struct ctl *c, const cJSON *s)
 	fprintf(c->out, "Host       cgroup v2 at %s with %s, pressure (PSI) %s\n",
 		json_text(s, "cgroup_mount"), json_text(s, "controllers"),
 		json_flag(s, "psi") ? "on" : "off");
-	print_cost(c, s);
+	print_cost(&status);
 }
