@@ -38,10 +38,7 @@ static usec_t ready_since(const struct managed *m, const struct kube_container *
 
 void boost_changed(struct managed *m)
 {
-	const struct kube_container *c =
-		m->kind == UNIT_KIND_CONTAINER
-			? kube_pod_container(m->pod->spec, pod_container_of(m))
-			: NULL;
+	const struct kube_container *c = pod_spec_of(m);
 	struct control_life life = m->control.life;
 
 	if (c == NULL || m->cgroup.cg == NULL || !scope_is_of(m, c))
@@ -53,10 +50,7 @@ void boost_changed(struct managed *m)
 
 void boost_attached(struct managed *m)
 {
-	const struct kube_container *c =
-		m->kind == UNIT_KIND_CONTAINER
-			? kube_pod_container(m->pod->spec, pod_container_of(m))
-			: NULL;
+	const struct kube_container *c = pod_spec_of(m);
 	struct control_life life = {.started_at = m->wake->now};
 
 	if (c == NULL)

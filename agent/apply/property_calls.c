@@ -11,13 +11,6 @@
 #include "policy/control/control_state.h"
 #include "policy/types/bounds.h"
 
-static uint64_t per_sec_of(const struct limits *l)
-{
-	uint64_t milli = cpu_milli_of(l->cpu_quota_usec, l->cpu_period_usec);
-
-	return milli == LIMIT_MAX ? UINT64_MAX : milli * USEC_PER_MSEC;
-}
-
 static struct unit_props wanted_props(const struct managed *m, uint32_t *ret_mask)
 {
 	const struct control *c = &m->control;
@@ -30,7 +23,7 @@ static struct unit_props wanted_props(const struct managed *m, uint32_t *ret_mas
 		return pod_level_props(m, ret_mask);
 	if (c->resource[RESOURCE_CPU].managed) {
 		mask |= UNIT_PROP_CPU_QUOTA;
-		p.cpu_quota_per_sec_usec = per_sec_of(k);
+		p.cpu_quota_per_sec_usec = props_of_limits(k).cpu_quota_per_sec_usec;
 		p.cpu_quota_period_usec = k->cpu_period_usec == CPU_PERIOD_DEFAULT_USEC
 						  ? m->properties.stored.cpu_quota_period_usec
 						  : k->cpu_period_usec;

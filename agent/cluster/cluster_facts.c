@@ -147,7 +147,7 @@ static uint64_t use_of(const struct managed *m)
 /* A cgroup that was handed back is closed: opened to read, until the spec has the originals. */
 static void read_closed(const struct managed *m, struct report_container *ret)
 {
-	const struct kube_container *k = kube_pod_container(m->pod->spec, pod_container_of(m));
+	const struct kube_container *k = pod_spec_of(m);
 	OWN(drop_cg) struct cg *cg = NULL;
 	struct usage u = {0};
 

@@ -26,7 +26,8 @@ static void on_removed(struct unit_table *t, uint64_t id)
 	}
 }
 
-/* PID 1 reports the units that it starts; the runtime does not report containers. */
+/* PID 1 reports the units that it starts; the runtime does not report containers. path NULL: it is
+ * not known. */
 static void on_made(struct pods *pods, const char *path)
 {
 	struct kubepods_name name;
@@ -46,17 +47,10 @@ static void on_life_event(void *ctx, const struct cg_life_event *e)
 {
 	struct unit_table *t = ctx;
 
-	switch (e->what) {
-	case CG_LIFE_MADE:
-		on_made(t->pods, e->path);
-		break;
-	case CG_LIFE_REMOVED:
+	if (e->what == CG_LIFE_REMOVED)
 		on_removed(t, e->id);
-		break;
-	case CG_LIFE_LOST:
-		pods_scan_again(t->pods);
-		break;
-	}
+	else
+		on_made(t->pods, e->what == CG_LIFE_MADE ? e->path : NULL);
 }
 
 int life_events(sd_event_source *s, int fd, uint32_t revents, void *userdata)

@@ -15,13 +15,6 @@
 /* The condition ends when use is below this share of the spec's limit. */
 #define OVER_PERMILLE 950
 
-static const struct kube_container *container_of(const struct managed *m)
-{
-	return m->kind == UNIT_KIND_CONTAINER && m->pod != NULL
-		       ? kube_pod_container(m->pod->spec, pod_container_of(m))
-		       : NULL;
-}
-
 static uint64_t limit_held(const struct managed *m, const struct kube_container *c)
 {
 	return kube_pod_limit_held(m->pod->spec, c, RESOURCE_MEMORY);
@@ -29,7 +22,7 @@ static uint64_t limit_held(const struct managed *m, const struct kube_container 
 
 uint64_t above_spec(const struct managed *m)
 {
-	const struct kube_container *c = container_of(m);
+	const struct kube_container *c = pod_spec_of(m);
 	uint64_t use = mem_use(&m->control.last);
 	uint64_t limit = c != NULL ? limit_held(m, c) : LIMIT_MAX;
 
@@ -40,7 +33,7 @@ uint64_t above_spec(const struct managed *m)
 
 static const char *why(const struct managed *m, const struct kube_container *c)
 {
-	const struct pod_hooks *h = &m->table->pods->hooks;
+	const struct pod_hooks *h = &m->pod->pods->hooks;
 	struct pod_view v;
 
 	if (c->restart_on_resize & RESOURCES_MEMORY)
@@ -56,7 +49,6 @@ static const char *why(const struct managed *m, const struct kube_container *c)
 
 static void report_overcommit(struct managed *m, const struct kube_container *c)
 {
-	const struct pod_hooks *h = &m->table->pods->hooks;
 	uint64_t held = limit_held(m, c), use_bytes = mem_use(&m->control.last);
 	bool carried_out = held == c->spec.limit[RESOURCE_MEMORY];
 	const char *message = carried_out ? NULL : m->pod->spec->resize_message;
@@ -64,20 +56,25 @@ static void report_overcommit(struct managed *m, const struct kube_container *c)
 	char reason[400], text[512], limit[HUMAN_SIZE], use[HUMAN_SIZE];
 
 	snprintf(reason, sizeof reason, "%s%.300s", what, message != NULL ? message : why(m, c));
-	message_above_spec(m, held, use_bytes, reason);
+	event_memory_above_spec(&(struct change_event){
+		.who = message_who(m),
+		.resource = RESOURCE_MEMORY,
+		.from = held,
+		.to = use_bytes,
+		.detail = reason,
+	});
 	snprintf(text, sizeof text,
 		 "%s uses %s of memory, %s %s (%.300s): any resize of the pod can end in an OOM "
 		 "kill",
 		 c->name, human_amount(RESOURCE_MEMORY, use_bytes, use),
 		 carried_out ? "its spec allows" : "the kubelet holds",
 		 human_amount(RESOURCE_MEMORY, held, limit), reason);
-	if (h->note != NULL)
-		h->note(h->ctx, m->pod->spec, "Warning", "MemoryAboveSpec", "Resize", text);
+	pod_warn(m->pod, "MemoryAboveSpec", "Resize", text);
 }
 
 static void check(struct managed *m)
 {
-	const struct kube_container *c = container_of(m);
+	const struct kube_container *c = pod_spec_of(m);
 	usec_t now = m->wake->now;
 	uint64_t limit;
 

@@ -109,23 +109,19 @@ void managed_check_again(struct managed *m)
 		pod_scan_again(m->pod);
 }
 
-/* A waiting call would be sent for a successor of the same name, while that one is created. */
-static void forget_call(struct managed *m)
+void managed_lost(struct managed *m)
 {
 	const struct unit_port *port = &m->pid1->port;
 
-	if (m->unit != NULL && port->forget != NULL)
-		port->forget(port->ctx, m->unit);
-}
-
-void managed_lost(struct managed *m)
-{
 	if (m->cgroup.cg == NULL)
 		return;
 	persist_keep_history(m);
 	message_summed(m, true);
 	managed_close(m);
-	forget_call(m);
+	/* A waiting call would be sent for a successor of the same name, while that one is
+	 * created. */
+	if (m->unit != NULL && port->forget != NULL)
+		port->forget(port->ctx, m->unit);
 	m->cgroup.lost_at = m->wake->now;
 	control_lost(&m->control, m->wake->now);
 	if (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY) {

@@ -71,17 +71,20 @@ bool denied_text(const struct managed *m, char *ret, size_t size)
 static void report_denial(struct managed *m)
 {
 	const struct ledger_verdict *v = &m->control.denial.verdict;
-	const struct pod_hooks *h = &m->table->pods->hooks;
 	char why[DENIED_TEXT_BYTES], text[2 * DENIED_TEXT_BYTES];
 
 	counters_denied(m->table->tally);
 	figures(m, why, sizeof why);
-	message_denied(m, v->allowed, v->desired, why);
-	if (m->pod == NULL || h->note == NULL)
-		return;
-	if (denied_text(m, why, sizeof why)) {
+	event_memory_denied(&(struct change_event){
+		.who = message_who(m),
+		.resource = RESOURCE_MEMORY,
+		.from = v->allowed,
+		.to = v->desired,
+		.detail = why,
+	});
+	if (m->pod != NULL && denied_text(m, why, sizeof why)) {
 		snprintf(text, sizeof text, "%s memory: %s", pod_container_of(m), why);
-		h->note(h->ctx, m->pod->spec, "Warning", "MemoryDenied", "Resize", text);
+		pod_warn(m->pod, "MemoryDenied", "Resize", text);
 	}
 }
 

@@ -3,7 +3,6 @@
 #include "agent/manage/messages.h"
 #include "agent/base/escape.h"
 #include "agent/config/config.h"
-#include "agent/journal/event.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
@@ -12,7 +11,7 @@
 #include "agent/view/human.h"
 #include <stdio.h>
 
-static struct event_who who_is(const struct managed *m)
+struct event_who message_who(const struct managed *m)
 {
 	const struct pod *p = m->pod;
 
@@ -65,7 +64,7 @@ void message_summed(struct managed *m, bool now)
 	char detail[DECISION_TEXT_BYTES];
 	struct summed_steps *sum = &m->reported.summed;
 	struct change_event e = {
-		.who = who_is(m),
+		.who = message_who(m),
 		.resource = RESOURCE_MEMORY,
 		.from = sum->from,
 		.to = sum->why.to,
@@ -119,7 +118,7 @@ static void write_step(const struct done_step *done)
 	enum resource r = knobs[s->knob].resource;
 	char detail[DECISION_TEXT_BYTES];
 	struct change_event e = {
-		.who = who_is(done->unit),
+		.who = message_who(done->unit),
 		.resource = r,
 		.from = amount(s, s->from),
 		.to = amount(s, s->to),
@@ -163,7 +162,7 @@ void message_headroom(struct managed *m, uint64_t to)
 		.slope_bps = c->mem.slope_bps,
 	};
 	struct change_event e = {
-		.who = who_is(m),
+		.who = message_who(m),
 		.resource = RESOURCE_MEMORY,
 		.from = c->kernel.mem_max,
 		.to = to,
@@ -178,7 +177,7 @@ void message_headroom(struct managed *m, uint64_t to)
 void message_ceiling(struct managed *m, enum resource r)
 {
 	struct change_event e = {
-		.who = who_is(m),
+		.who = message_who(m),
 		.resource = r,
 		.to = control_ceiling(&m->control, &m->config->tuning, r, m->host->cpu_milli),
 		.reason = r == RESOURCE_CPU ? REASON_THROTTLED : REASON_MEMORY_GROWTH,
@@ -191,39 +190,13 @@ void message_ceiling(struct managed *m, enum resource r)
 	event_ceiling_reached(&e);
 }
 
-void message_denied(struct managed *m, uint64_t to, uint64_t desired, const char *why)
-{
-	struct change_event e = {
-		.who = who_is(m),
-		.resource = RESOURCE_MEMORY,
-		.from = to,
-		.to = desired,
-		.detail = why,
-	};
-
-	event_memory_denied(&e);
-}
-
-void message_above_spec(struct managed *m, uint64_t limit, uint64_t use, const char *why)
-{
-	struct change_event e = {
-		.who = who_is(m),
-		.resource = RESOURCE_MEMORY,
-		.from = limit,
-		.to = use,
-		.detail = why,
-	};
-
-	event_memory_above_spec(&e);
-}
-
 void message_oom(struct managed *m, uint64_t kills)
 {
 	const struct oom_kill *k = &m->control.kill;
 	char detail[128], held[HUMAN_SIZE], use[HUMAN_SIZE];
 	bool lowered = k->at != 0 && k->limit < k->held;
 	struct unit_event e = {
-		.who = who_is(m),
+		.who = message_who(m),
 		.limit_bytes = k->at != 0 ? k->limit : m->control.kernel.mem_max,
 		.detail = lowered ? detail : NULL,
 		.count = kills,
@@ -236,38 +209,19 @@ void message_oom(struct managed *m, uint64_t kills)
 	event_oom_kill(&e);
 }
 
-void message_stuck(struct managed *m, int error)
-{
-	struct unit_event e = {
-		.who = who_is(m),
-		.limit_bytes = m->control.kernel.mem_max,
-		.error = error,
-	};
-
-	event_writer_stuck(&e);
-}
-
-/* Facts are in millicores and bytes. */
-static struct change_event drift_event(const struct managed *m, enum resource r,
-				       const struct drift_facts *f)
-{
-	return (struct change_event){
-		.who = who_is(m),
-		.resource = r,
-		.from = f->expected,
-		.to = f->observed,
-	};
-}
-
 void message_drift(struct managed *m, enum resource r, const struct drift_facts *f,
 		   enum drift_action action, const char *by)
 {
-	struct change_event e = drift_event(m, r, f);
-	uint64_t ours = e.from;
+	struct change_event e = {
+		.who = message_who(m),
+		.resource = r,
+		.from = f->expected,
+		.to = f->observed,
+		.by = by,
+	};
 
 	if (r == RESOURCE_MEMORY)
 		message_summed(m, true);
-	e.by = by;
 	switch (action) {
 	case DRIFT_ADOPT:
 		event_drift_adopted(&e);
@@ -276,8 +230,8 @@ void message_drift(struct managed *m, enum resource r, const struct drift_facts 
 		event_drift_gave_way(&e);
 		return;
 	default:
-		e.from = e.to;
-		e.to = ours;
+		e.from = f->observed;
+		e.to = f->expected;
 		event_drift_reasserted(&e);
 		return;
 	}
@@ -296,7 +250,7 @@ void message_managed(struct managed *m)
 {
 	char detail[80];
 	struct unit_event e = {
-		.who = who_is(m),
+		.who = message_who(m),
 		.mode = mode_name(m->control.rule.mode),
 		.detail = detail,
 	};
@@ -312,12 +266,12 @@ void message_gone(struct managed *m)
 	/* What was written to it was written before. */
 	message_steps(m->table);
 	if (m->kind != UNIT_KIND_POD)
-		event_unit_gone(&(struct unit_event){.who = who_is(m)});
+		event_unit_gone(&(struct unit_event){.who = message_who(m)});
 }
 
 void message_unmanaged(struct managed *m, const char *why)
 {
-	event_unit_unmanaged(&(struct unit_event){.who = who_is(m), .detail = why});
+	event_unit_unmanaged(&(struct unit_event){.who = message_who(m), .detail = why});
 }
 
 void message_originals_recovered(struct managed *m, const char *detail)
@@ -325,23 +279,23 @@ void message_originals_recovered(struct managed *m, const char *detail)
 	char text[400];
 
 	escape_copy(detail, text, sizeof text);
-	event_originals_recovered(&(struct unit_event){.who = who_is(m), .detail = text});
+	event_originals_recovered(&(struct unit_event){.who = message_who(m), .detail = text});
 }
 
 void message_originals_unknown(struct managed *m, const char *why)
 {
-	event_originals_unknown(&(struct unit_event){.who = who_is(m), .detail = why});
+	event_originals_unknown(&(struct unit_event){.who = message_who(m), .detail = why});
 }
 
 void message_released(struct managed *m, const char *owner)
 {
-	event_cgroup_released(&(struct unit_event){.who = who_is(m), .detail = owner});
+	event_cgroup_released(&(struct unit_event){.who = message_who(m), .detail = owner});
 }
 
 void message_property_failed(struct managed *m, int error, usec_t span)
 {
 	event_property_failed(
-		&(struct unit_event){.who = who_is(m), .error = error, .span_usec = span});
+		&(struct unit_event){.who = message_who(m), .error = error, .span_usec = span});
 }
 
 void message_unsaved_baseline(struct unit_table *t, int error)
@@ -354,7 +308,7 @@ void message_unsaved_baseline(struct unit_table *t, int error)
 			continue;
 		m->originals.unsaved_reported = true;
 		event_baseline_unsaved(&(struct unit_event){
-			.who = who_is(m),
+			.who = message_who(m),
 			.file = t->config->paths.state_dir,
 			.error = error,
 		});
@@ -367,7 +321,7 @@ void message_restored(struct managed *m, const struct restore_result *result,
 {
 	const struct limits *o = &m->control.original;
 	struct change_event e = {
-		.who = who_is(m),
+		.who = message_who(m),
 		.resource = RESOURCE_MEMORY,
 		.from = before->mem_max,
 		.to = o->mem_max,
@@ -419,7 +373,7 @@ void message_annotations(const struct pod *p, const char *why)
 void message_refused(const struct managed *m, enum resource r, const char *text)
 {
 	event_report_refused(&(struct change_event){
-		.who = who_is(m),
+		.who = message_who(m),
 		.resource = r,
 		.from = m->control.resource[r].limit,
 		.detail = text,

@@ -2,6 +2,7 @@
 /* The journal messages about managed units. */
 #pragma once
 
+#include "agent/journal/event.h"
 #include "agent/metrics/counters.h"
 #include "agent/view/restore_result.h"
 #include "policy/control/control.h"
@@ -12,6 +13,8 @@ struct managed;
 struct pod;
 struct unit_table;
 
+/* For events that are made elsewhere. */
+struct event_who message_who(const struct managed *m);
 /* took: of a raise, else zeros. The message is kept until message_steps(). */
 void message_step(struct managed *m, const struct change *s, int outcome,
 		  const usec_t took[SINCE_COUNT]);
@@ -23,13 +26,7 @@ void message_summed(struct managed *m, bool now);
 /* systemd is sent a memory limit above the one in the cgroup, because use grows. */
 void message_headroom(struct managed *m, uint64_t to);
 void message_ceiling(struct managed *m, enum resource r);
-/* An increase to `desired` bytes is denied: the node has memory for a limit of `to`. */
-void message_denied(struct managed *m, uint64_t to, uint64_t desired, const char *why);
-/* use is above what the spec allows; why: static or borrowed text. */
-void message_above_spec(struct managed *m, uint64_t limit, uint64_t use, const char *why);
 void message_oom(struct managed *m, uint64_t kills);
-/* error: of the nudge. */
-void message_stuck(struct managed *m, int error);
 void message_drift(struct managed *m, enum resource r, const struct drift_facts *f,
 		   enum drift_action action, const char *by);
 void message_managed(struct managed *m);

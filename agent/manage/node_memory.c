@@ -77,7 +77,7 @@ static bool has_ended(const struct managed *m)
 
 	if (m->cgroup.cg != NULL || m->pod == NULL || !m->pod->spec->once)
 		return false;
-	c = kube_pod_container(m->pod->spec, pod_container_of(m));
+	c = pod_spec_of(m);
 	return c == NULL || c->kind != CONTAINER_SIDECAR;
 }
 

@@ -31,17 +31,7 @@ void originals_restored(struct managed *m)
 	m->originals.touched = false;
 }
 
-void originals_set_unknown(struct managed *m)
+void originals_set_trust(struct managed *m, enum originals_trust trust)
 {
-	m->originals.trust = ORIGINALS_UNKNOWN;
-}
-
-void originals_found(struct managed *m)
-{
-	m->originals.trust = ORIGINALS_TRUSTED;
-}
-
-void originals_accept(struct managed *m)
-{
-	m->originals.trust = ORIGINALS_ACCEPTED;
+	m->originals.trust = trust;
 }

@@ -2,7 +2,7 @@
 /* What is known of the original limits of one entry; their records are in persist.h. */
 #pragma once
 
-#include <stdbool.h>
+#include "agent/manage/parts.h"
 
 struct baseline;
 struct managed;
@@ -15,7 +15,4 @@ void originals_forget(struct managed *m);
 void originals_touch(struct managed *m);
 /* They stand in the cgroup again. */
 void originals_restored(struct managed *m);
-void originals_set_unknown(struct managed *m);
-void originals_found(struct managed *m);
-/* The present limits are the originals. */
-void originals_accept(struct managed *m);
+void originals_set_trust(struct managed *m, enum originals_trust trust);

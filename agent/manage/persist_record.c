@@ -61,10 +61,8 @@ void persist_baseline(struct managed *m, const struct arrival *a)
 		.unit = m->pod != NULL ? m->unit : NULL,
 		.shown = m->pod != NULL ? m->name : NULL,
 	};
-	if (m->kind == UNIT_KIND_CONTAINER && m->pod != NULL)
-		memcpy(b.request,
-		       kube_pod_container(m->pod->spec, pod_container_of(m))->spec.request,
-		       sizeof b.request);
+	if (m->kind == UNIT_KIND_CONTAINER)
+		memcpy(b.request, pod_spec_of(m)->spec.request, sizeof b.request);
 	snprintf(b.invocation_id, sizeof b.invocation_id, "%s", a->invocation_id);
 	if (m->unit != NULL)
 		unit_dropin_find("", m->unit, &b.dropins);

@@ -30,27 +30,6 @@ static bool qos_near(const struct managed *m, const struct kube_pod *s)
 	return s->qos == QOS_BURSTABLE && pod_qos_near(parts, n);
 }
 
-static bool same_resource(const struct pod_resource_bounds *a, const struct pod_resource_bounds *b)
-{
-	return a->request == b->request && a->accepted == b->accepted &&
-	       a->admin.min == b->admin.min && a->admin.max == b->admin.max &&
-	       a->namespace.min == b->namespace.min && a->namespace.max == b->namespace.max &&
-	       a->ratio_permille == b->ratio_permille && a->refused == b->refused &&
-	       a->refused_until == b->refused_until;
-}
-
-static bool same_bounds(const struct pod_bounds *a, const struct pod_bounds *b)
-{
-	return a->guaranteed == b->guaranteed && a->qos_near == b->qos_near &&
-	       a->requests_move == b->requests_move && a->limits_stay == b->limits_stay &&
-	       a->not_ready == b->not_ready && a->unratified_permille == b->unratified_permille &&
-	       a->priority == b->priority && a->qos == b->qos && a->heap.bytes == b->heap.bytes &&
-	       a->heap.permille == b->heap.permille && a->heap.runtime == b->heap.runtime &&
-	       a->replay_mem_bytes == b->replay_mem_bytes &&
-	       same_resource(&a->resource[RESOURCE_CPU], &b->resource[RESOURCE_CPU]) &&
-	       same_resource(&a->resource[RESOURCE_MEMORY], &b->resource[RESOURCE_MEMORY]);
-}
-
 /* What vscaled raised along with the limit of a Guaranteed pod is no floor: the original is. */
 static uint64_t request_of(const struct managed *m, const struct kube_container *c, enum resource r)
 {
@@ -63,8 +42,8 @@ static uint64_t request_of(const struct managed *m, const struct kube_container 
 void pod_set_bounds(struct managed *m)
 {
 	const struct kube_pod *s = m->pod->spec;
-	const struct kube_container *c =
-		m->kind == UNIT_KIND_CONTAINER ? kube_pod_container(s, pod_container_of(m)) : NULL;
+	const struct kube_container *c = pod_spec_of(m);
+	const struct pod_hooks *h = &m->pod->pods->hooks;
 	struct pod_bounds b = {0};
 
 	if (c == NULL)
@@ -84,8 +63,7 @@ void pod_set_bounds(struct managed *m)
 	}
 	b.resource[RESOURCE_CPU].admin = m->config->kubernetes.cpu_milli;
 	b.resource[RESOURCE_MEMORY].admin = m->config->kubernetes.mem_bytes;
-	if (m->table->pods->hooks.bounds != NULL)
-		m->table->pods->hooks.bounds(m->table->pods->hooks.ctx, s, c->name, &b);
-	if (!same_bounds(&b, &m->control.pod))
-		control_set_pod(&m->control, &b);
+	if (h->bounds != NULL)
+		h->bounds(h->ctx, s, c->name, &b);
+	control_set_pod(&m->control, &b);
 }

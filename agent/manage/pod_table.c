@@ -49,6 +49,13 @@ const char *pod_container_of(const struct managed *m)
 	return m->kind == UNIT_KIND_CONTAINER ? strrchr(m->name, '/') + 1 : NULL;
 }
 
+const struct kube_container *pod_spec_of(const struct managed *m)
+{
+	return m->kind == UNIT_KIND_CONTAINER
+		       ? kube_pod_container(m->pod->spec, pod_container_of(m))
+		       : NULL;
+}
+
 void pods_scan_again(struct pods *pods)
 {
 	for (size_t i = 0; i < pods->count; i++)
@@ -58,4 +65,12 @@ void pods_scan_again(struct pods *pods)
 void pod_scan_again(struct pod *p)
 {
 	p->scan = true;
+}
+
+void pod_warn(const struct pod *p, const char *reason, const char *action, const char *text)
+{
+	const struct pod_hooks *h = &p->pods->hooks;
+
+	if (h->note != NULL)
+		h->note(h->ctx, p->spec, "Warning", reason, action, text);
 }

@@ -35,10 +35,7 @@ void scope_started(struct managed *m, usec_t active_enter_usec)
 
 static bool is_reported_running(const struct managed *m)
 {
-	const struct kube_container *c =
-		m->kind == UNIT_KIND_CONTAINER
-			? kube_pod_container(m->pod->spec, pod_container_of(m))
-			: NULL;
+	const struct kube_container *c = pod_spec_of(m);
 
 	return c != NULL && c->running && scope_is_of(m, c);
 }

@@ -25,14 +25,11 @@ static const char unknown_why[] =
 
 static void report_unknown(struct managed *m)
 {
-	const struct pod_hooks *h = &m->table->pods->hooks;
 	char text[512];
 
 	message_originals_unknown(m, unknown_why);
-	if (h->note == NULL)
-		return;
 	snprintf(text, sizeof text, "%s is not managed: %s", pod_container_of(m), unknown_why);
-	h->note(h->ctx, m->pod->spec, "Warning", "OriginalsUnknown", "ReadStatus", text);
+	pod_warn(m->pod, "OriginalsUnknown", "ReadStatus", text);
 }
 
 static int put_record(struct managed *m, const struct kube_container *c,
@@ -75,14 +72,14 @@ static void recover(struct pod *p, size_t i)
 		     kube_originals_fit(&o, c, m->container.rule.rule.resources);
 
 	if (known && put_record(m, c, &o) == 0) {
-		originals_found(m);
+		originals_set_trust(m, ORIGINALS_TRUSTED);
 		managed_set_state(m, UNIT_WAITING, NULL);
 		message_originals_recovered(m, text);
 		return;
 	}
 	if (m->originals.trust != ORIGINALS_UNKNOWN)
 		report_unknown(m);
-	originals_set_unknown(m);
+	originals_set_trust(m, ORIGINALS_UNKNOWN);
 	managed_set_state(m, UNIT_UNMANAGED, unknown_why);
 }
 

@@ -143,17 +143,13 @@ static void ours(struct pod *p, size_t i, const struct container_rule *rule)
 
 static void report_error(struct pod *p, const char *error)
 {
-	const struct pod_hooks *h = &p->pods->hooks;
-
 	if (strcmp(p->error, error) == 0)
 		return;
 	snprintf(p->error, sizeof p->error, "%s", error);
 	if (error[0] == '\0')
 		return;
 	message_annotations(p, p->error);
-	if (h->note != NULL)
-		h->note(h->ctx, p->spec, "Warning", "InvalidAnnotation", "ReadAnnotations",
-			p->error);
+	pod_warn(p, "InvalidAnnotation", "ReadAnnotations", p->error);
 }
 
 void pod_set_level_rule(struct pod *p)

@@ -26,10 +26,11 @@
 
 bool pod_echo_pending(const struct managed *m)
 {
-	const struct pod_hooks *h = &m->table->pods->hooks;
+	const struct pod_hooks *h;
 
 	if (m->pod == NULL)
 		return false;
+	h = &m->pod->pods->hooks;
 	return m->wake->now < m->container.echo_until ||
 	       m->pod->spec->progress == RESIZE_IN_PROGRESS ||
 	       (h->pending != NULL && h->pending(h->ctx, m->pod->spec));
@@ -37,10 +38,7 @@ bool pod_echo_pending(const struct managed *m)
 
 bool pod_on_record(const struct managed *m, enum resource r, uint64_t value)
 {
-	const struct kube_container *c =
-		m->kind == UNIT_KIND_CONTAINER
-			? kube_pod_container(m->pod->spec, pod_container_of(m))
-			: NULL;
+	const struct kube_container *c = pod_spec_of(m);
 
 	return c != NULL && (limit_same(r, value, c->spec.limit[r]) ||
 			     (c->has_status && limit_same(r, value, c->status.limit[r])));
@@ -156,7 +154,7 @@ void pod_spec_settle(struct pod *p)
 
 void pod_spec_first(struct managed *m)
 {
-	const struct kube_container *c = kube_pod_container(m->pod->spec, pod_container_of(m));
+	const struct kube_container *c = pod_spec_of(m);
 
 	if (!persist_has(m) || c == NULL)
 		return;

@@ -214,11 +214,7 @@ void serve_view(const struct managed *m, control_unit_fn *each, void *arg)
 	v.name = m->name;
 	v.kind = m->kind;
 	if (m->pod != NULL) {
-		serve_pod_view(m->pod,
-			       m->kind == UNIT_KIND_CONTAINER
-				       ? kube_pod_container(m->pod->spec, pod_container_of(m))
-				       : NULL,
-			       m, &pod);
+		serve_pod_view(m->pod, pod_spec_of(m), m, &pod);
 		v.pod = &pod.view;
 	}
 	v.cgroup = m->cgroup.path;

@@ -16,7 +16,7 @@ static uint64_t set_or_none(uint64_t value)
 static void view_bounds(struct pod_view *v, const struct managed *m)
 {
 	usec_t now = m->wake->now;
-	const struct kube_container *c = kube_pod_container(m->pod->spec, pod_container_of(m));
+	const struct kube_container *c = pod_spec_of(m);
 	uint32_t restart = c != NULL ? c->restart_on_resize : 0;
 
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {

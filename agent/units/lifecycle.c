@@ -59,7 +59,7 @@ static void resume_unit(struct managed *m)
 	if (given_back || m->state == UNIT_GAVE_WAY)
 		managed_set_state(m, m->cgroup.cg != NULL ? UNIT_MANAGED : UNIT_WAITING, NULL);
 	if (m->originals.trust == ORIGINALS_UNKNOWN) {
-		originals_accept(m);
+		originals_set_trust(m, ORIGINALS_ACCEPTED);
 		managed_set_state(m, UNIT_WAITING, NULL);
 	}
 	control_end_suspension(&m->control);
