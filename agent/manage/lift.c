@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* memory.high that a trial or the brake lowered is set back first at the start and last at the end.
- * The records are in the runtime folder too, for a start with an empty state folder: else what a
- * killed agent left would be taken for the owner's. That folder is in memory: what is sent to the
- * API server is there before it goes out, and in the state folder when the disk has it. */
+ * The records are in the runtime folder too (persist.c), for a start with an empty state folder:
+ * else what a killed agent left would be taken for the owner's. */
 #include "agent/manage/lift.h"
 #include "agent/base/drop.h"
-#include "agent/journal/event.h"
 #include "agent/manage/persist.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
-
-static int runtime_open(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
 
 void lift_all(struct records *r, int root)
 {
@@ -54,7 +43,7 @@ static void take_sent(struct records *r, const struct baseline *newer)
 void lift_start(struct records *r, const char *runtime_dir, int root)
 {
 	OWN(baseline_set_free) struct baseline_set copy = {0};
-	OWN(drop_fd) int dir = runtime_open(runtime_dir);
+	OWN(drop_fd) int dir = open(runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct restore restore = {.root = root};
 
 	r->lift_copy_due = r->baselines.count > 0;
@@ -64,24 +53,4 @@ void lift_start(struct records *r, const char *runtime_dir, int root)
 		restore_lift(&restore, &copy);
 	for (size_t i = 0; i < copy.count; i++)
 		take_sent(r, &copy.items[i]);
-}
-
-void lift_keep(struct records *r, const char *runtime_dir)
-{
-	OWN(drop_fd) int dir = -1;
-	int result;
-
-	if (!r->lift_copy_due)
-		return;
-	result = dir = runtime_open(runtime_dir);
-	if (dir >= 0)
-		result = baseline_save_lift(dir, &r->baselines);
-	/* An old copy would be taken for the newest. */
-	if (result < 0 && dir >= 0)
-		unlinkat(dir, baseline_lift.name, 0);
-	r->lift_copy_due = result < 0;
-	if (result < 0 && result != r->lift_copy_error)
-		event_state_unsaved(
-			&(struct daemon_event){.file = baseline_lift.name, .error = result});
-	r->lift_copy_error = MIN(result, 0);
 }

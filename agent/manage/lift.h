@@ -8,5 +8,3 @@ struct records;
 void lift_all(struct records *r, int root);
 /* At the start: the runtime folder may have records that were lost, and what was sent last. */
 void lift_start(struct records *r, const char *runtime_dir, int root);
-/* Copies the records there when they were changed since. A failure is reported and tried again. */
-void lift_keep(struct records *r, const char *runtime_dir);

@@ -6,7 +6,6 @@
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
 #include "agent/manage/host.h"
-#include "agent/manage/lift.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/wake.h"
@@ -216,13 +215,35 @@ static bool is_saving(struct records *r)
 	return true;
 }
 
+/* Copies the records to the runtime folder when they were changed since. That folder is in memory:
+ * what is sent to the API server is there before it goes out, and in the state folder when the disk
+ * has it. A failure is reported and tried again. */
+static void keep_lift(struct records *r)
+{
+	OWN(drop_fd) int dir = -1;
+	int result;
+
+	if (!r->lift_copy_due)
+		return;
+	dir = open(r->units->config->paths.runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	result = dir < 0 ? -errno : baseline_save_lift(dir, &r->baselines);
+	/* An old copy would be taken for the newest. */
+	if (result < 0 && dir >= 0)
+		unlinkat(dir, baseline_lift.name, 0);
+	r->lift_copy_due = result < 0;
+	if (result < 0 && result != r->lift_copy_error)
+		event_state_unsaved(
+			&(struct daemon_event){.file = baseline_lift.name, .error = result});
+	r->lift_copy_error = MIN(result, 0);
+}
+
 void persist_baselines(struct records *records)
 {
 	int r;
 
 	if (!may_save(records))
 		return;
-	lift_keep(records, records->units->config->paths.runtime_dir);
+	keep_lift(records);
 	r = mark_make_due(records);
 	if (is_saving(records) || !persist_is_dirty(records))
 		return;

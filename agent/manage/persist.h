@@ -28,7 +28,7 @@ struct records {
 	bool lost_mark_due;  /* the mark of that is not on disk yet */
 	bool lost_mark_ends; /* all were found: it goes once they are on disk */
 	int lost_mark_error; /* reported already */
-	bool lift_copy_due;  /* lift_keep() */
+	bool lift_copy_due;  /* to the runtime folder */
 	int lift_copy_error; /* reported already */
 	usec_t next_save;
 	char result[128]; /* of the last save */
