@@ -276,7 +276,7 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_STATE_DAMAGED] = {
 		"state-damaged", SD_ID128_MAKE(d1,b5,97,c0,05,4a,4a,ed,a4,30,ee,04,34,8b,d1,be),
 		LOG_WARNING, F(FILE) | F(DETAIL), 0,
-		"{file} is damaged[ ({detail})]: set aside, starting without it",
+		"{file} is damaged[ ({detail})]: set aside, what only it recorded is lost",
 	},
 	[EVENT_BASELINE_UNSAVED] = {
 		"baseline-unsaved", SD_ID128_MAKE(07,72,a0,36,6b,53,47,45,b2,24,1c,e9,40,a4,a6,7d),

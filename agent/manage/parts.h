@@ -125,6 +125,7 @@ struct managed_container {
 	uint64_t owner_value[RESOURCE_COUNT]; /* in the spec, not adopted yet; 0: none */
 	usec_t owner_value_at;
 	uint64_t runtime_mem_max; /* the memory limit that the runtime holds; 0: not known */
+	usec_t resize_read_at;    /* an external resize was last seen under way then; 0: none */
 	uint64_t oom_at_restart;  /* kills counted at the container's last restart */
 };
 

@@ -4,6 +4,7 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/wake.h"
 #include "policy/types/bounds.h"
 
 bool limit_same(enum resource r, uint64_t a, uint64_t b)
@@ -51,13 +52,32 @@ static bool requests_external(const struct managed *m, const struct kube_contain
 		c->spec.request[RESOURCE_MEMORY] != c->status.request[RESOURCE_MEMORY]);
 }
 
-/* The kubelet has an external resize of this container to carry out: what it has read of the spec
- * by now is what the runtime will write, whatever has been sent since. */
-static bool resize_under_way(const struct managed *m, const struct kube_container *c)
+/* The kubelet carries it out in seconds; where its status never shows the same values, it is done
+ * by then. */
+#define READ_USEC (30 * USEC_PER_SEC)
+
+static bool is_carried_out(const struct kube_container *c)
+{
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (c->spec.limit[r] != LIMIT_MAX && c->status.limit[r] != LIMIT_MAX &&
+		    differs(c->spec.limit[r], c->status.limit[r], r))
+			return false;
+	return true;
+}
+
+bool spec_resize_under_way(const struct managed *m, const struct kube_container *c)
 {
 	return c->running && c->has_status && m->pod->spec->pending == RESIZE_NOT_PENDING &&
 	       (is_external(m, c, RESOURCE_CPU) || is_external(m, c, RESOURCE_MEMORY) ||
 		requests_external(m, c));
+}
+
+bool spec_resize_read(const struct managed *m, const struct kube_container *c)
+{
+	usec_t at = m->container.resize_read_at;
+
+	return at != 0 && m->wake->now - at < READ_USEC && c->running && c->has_status &&
+	       m->pod->spec->pending == RESIZE_NOT_PENDING && !is_carried_out(c);
 }
 
 uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container *c)
@@ -66,7 +86,7 @@ uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container 
 		m->container
 			.owner_value[RESOURCE_MEMORY]; /* what the kubelet may have read by now */
 
-	if (!m->host->cpu_manager && !resize_under_way(m, c))
+	if (!m->host->cpu_manager && !spec_resize_under_way(m, c) && !spec_resize_read(m, c))
 		return asked;
 	return asked != 0 ? MIN(asked, m->container.runtime_mem_max) : m->container.runtime_mem_max;
 }

@@ -7,6 +7,7 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_spec.h"
 #include "cgroup/cpuset.h"
@@ -23,12 +24,28 @@ static void holds(struct managed *m, uint64_t bytes)
 	pod_set_bounds(m);
 }
 
+/* An owner may set the limits of before again: what the kubelet has read stays under way. */
+static void note_resize(struct managed *m, const struct kube_container *c)
+{
+	bool before = m->container.resize_read_at != 0;
+
+	if (spec_resize_under_way(m, c))
+		m->container.resize_read_at = m->wake->now;
+	else if (!spec_resize_read(m, c))
+		m->container.resize_read_at = 0;
+	if ((m->container.resize_read_at != 0) != before)
+		pod_set_bounds(m);
+}
+
 void runtime_reported(struct managed *m, const struct kube_container *now,
 		      const struct kube_container *old)
 {
 	uint64_t reported = now->status.limit[RESOURCE_MEMORY];
 	bool restarted = old != NULL && old->restarts != now->restarts;
 
+	if (restarted)
+		m->container.resize_read_at = 0;
+	note_resize(m, now);
 	if (!now->has_status || reported == LIMIT_MAX)
 		return;
 	/* An unchanged report does not replace what was seen in the cgroup since. */

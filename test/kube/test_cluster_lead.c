@@ -333,6 +333,10 @@ static void test_resize_under_way(enum cgroup_driver driver)
 	rig_run(&c.rig, 6, grow);
 	CHECK(spec_of(p) > 64 * MIB);
 	CHECK(is_held_below(&c));
+	/* The spec has the CPU limit of before again; what the kubelet has read stays. */
+	crig_user_resizes(&c, p, "200m", NULL);
+	rig_run(&c.rig, 2, burn_50);
+	CHECK(is_held_below(&c));
 	crig_kubelet(&c, p, NULL);
 	CHECK(crig_until(&c, 3, burn_50, is_not_held_below));
 	crig_user_resizes(&c, p, "320m", NULL);
