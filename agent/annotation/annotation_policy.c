@@ -34,12 +34,12 @@ static int only_keys(const struct field *n, const char *const *keys)
 static int take_amount(const struct field *n, enum resource r, bool max, uint64_t *ret)
 {
 	const struct config_key *k = annotation_bound_key(r, max);
-	int error = field_quantity(n, resource_keys[r], r, ret);
 	char high[CONFIG_VALUE_TEXT];
 	struct policy_rule rule;
 
-	if (error < 0 || *ret == 0)
-		return error;
+	*ret = field_quantity(n, resource_keys[r], r);
+	if (field_error(n) < 0 || *ret == 0)
+		return field_error(n);
 	*ret = MAX(*ret, k->min);
 	if (*ret <= k->max)
 		return 0;
@@ -50,11 +50,9 @@ static int take_amount(const struct field *n, enum resource r, bool max, uint64_
 
 static int take_amounts(const struct field *policy, bool max, struct settings *w)
 {
-	struct field amounts;
-	int r = field_object(policy, max ? "maxAllowed" : "minAllowed", &amounts);
+	struct field amounts = field_object(policy, max ? "maxAllowed" : "minAllowed");
+	int r = only_keys(&amounts, resource_keys);
 
-	if (r == 0)
-		r = only_keys(&amounts, resource_keys);
 	for (int i = 0; r == 0 && i < RESOURCE_COUNT; i++) {
 		uint64_t amount = 0;
 
@@ -74,34 +72,28 @@ static int take_amounts(const struct field *policy, bool max, struct settings *w
 
 static int take_resources(const struct field *policy, struct settings *w)
 {
-	struct field list, item = {0};
+	struct field list = field_array(policy, "controlledResources"), item = {0};
 	const char *s;
-	int r = field_array(policy, "controlledResources", &list);
 
-	while (r == 0 && (r = field_next_text(&list, &item, &s)) > 0) {
+	while (field_next_text(&list, &item, &s)) {
 		if (strcmp(s, "cpu") == 0)
 			w->resources |= RESOURCES_CPU;
 		else if (strcmp(s, "memory") == 0)
 			w->resources |= RESOURCES_MEMORY;
 		else
 			return field_bad(&item, NULL, "neither cpu nor memory");
-		r = 0;
 	}
 	/* An empty list: VPA recommends nothing. */
-	if (r == 0 && list.json != NULL && w->resources == 0)
+	if (list.json != NULL && w->resources == 0)
 		w->off = true;
-	return r;
+	return field_error(policy);
 }
 
 static int take_words(const struct field *policy, struct settings *w)
 {
-	const char *mode, *controlled;
-	int r = field_text(policy, "mode", &mode);
+	const char *mode = field_text(policy, "mode");
+	const char *controlled = field_text(policy, "controlledValues");
 
-	if (r == 0)
-		r = field_text(policy, "controlledValues", &controlled);
-	if (r < 0)
-		return r;
 	w->off = mode != NULL && strcasecmp(mode, "Off") == 0;
 	if (mode != NULL && !w->off && strcasecmp(mode, "Auto") != 0)
 		return field_bad(policy, "mode", "allowed: Auto, Off");
@@ -115,11 +107,8 @@ static int take_words(const struct field *policy, struct settings *w)
 static int take_name(const struct field *policy, struct pod_settings *w,
 		     struct container_policy *ret)
 {
-	const char *name;
-	int r = field_text(policy, "containerName", &name);
+	const char *name = field_text(policy, "containerName");
 
-	if (r < 0)
-		return r;
 	if (name == NULL || (strcmp(name, "*") != 0 && !kube_is_label(name)))
 		return field_bad(policy, "containerName", "allowed: a container's name, or *");
 	for (size_t i = 0; i < w->policy_count; i++)
@@ -168,16 +157,15 @@ static int take_entries(const char *value, struct pod_settings *w, struct kube_d
 	if (!cJSON_IsObject(json))
 		return field_bad(&root, NULL, "not an object");
 	r = only_keys(&root, keys);
-	if (r == 0)
-		r = field_array(&root, keys[0], &list);
-	while (r == 0 && (r = field_next(&list, &item)) > 0)
+	list = field_array(&root, keys[0]);
+	while (r == 0 && field_next(&list, &item))
 		r = take_entry(&item, w);
-	return r;
+	return r == 0 ? why->error : r;
 }
 
 int annotation_take_policy(const char *value, struct pod_settings *w, struct annotation_error *err)
 {
-	struct kube_decode_error why = {""};
+	struct kube_decode_error why;
 	int r;
 
 	if (strlen(value) > POLICY_BYTES_MAX) {

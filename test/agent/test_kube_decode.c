@@ -245,7 +245,7 @@ static void test_pods(void)
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		OWN(drop_free) char *text = replaced(base, good[i].from, good[i].to), *says = NULL;
 		OWN(drop_kube_pod) struct kube_pod *p = NULL;
-		struct kube_decode_error err = {"untouched"};
+		struct kube_decode_error err = {.text = "untouched"};
 		int r = kube_decode_pod(text, strlen(text), &p, &err);
 
 		if (good[i].says == NULL) {

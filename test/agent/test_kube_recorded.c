@@ -94,7 +94,7 @@ static void complain(const char *file, const char *name, const struct kube_decod
 
 static void take_line(const char *text, const char *file, const char *name, int event)
 {
-	struct kube_decode_error err = {""};
+	struct kube_decode_error err = {.text = ""};
 	struct kube_watch_line l = {.event = WATCH_UNKNOWN};
 	int r = kube_decode_watch(text, strlen(text), &l, &err);
 
@@ -122,7 +122,7 @@ static int count_pod(void *arg, struct kube_pod *pod)
 static void take_list(const cJSON *body, const char *text, const char *file, const char *name)
 {
 	const cJSON *items = cJSON_GetObjectItemCaseSensitive(body, "items");
-	struct kube_decode_error err = {""};
+	struct kube_decode_error err = {.text = ""};
 	size_t count = 0, bad = 0;
 	char version[128] = "";
 	int r = kube_decode_pods(text, strlen(text), count_pod, &count, version, sizeof version,
@@ -139,7 +139,7 @@ static void take_list(const cJSON *body, const char *text, const char *file, con
 
 static void take_pod(const char *text, const char *file, const char *name)
 {
-	struct kube_decode_error err = {""};
+	struct kube_decode_error err = {.text = ""};
 	struct kube_pod *p = NULL;
 	int r = kube_decode_pod(text, strlen(text), &p, &err);
 

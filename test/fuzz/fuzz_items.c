@@ -26,7 +26,7 @@ static int take_pod(void *arg, struct kube_pod *pod)
 
 static int take_item(void *arg, const char *text, size_t len)
 {
-	struct kube_decode_error err = {""};
+	struct kube_decode_error err = {.text = ""};
 	struct kube_pod *pod = NULL;
 	struct count *c = arg;
 
@@ -41,7 +41,7 @@ static int take_item(void *arg, const char *text, size_t len)
 static int split(const char *text, size_t len, size_t piece, struct count *ret, char *version)
 {
 	struct items i = {.max = 1 << 20};
-	struct kube_decode_error err = {""};
+	struct kube_decode_error err = {.text = ""};
 	struct count zeros = {0, 0};
 	int r = 0;
 
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct count whole = {0, 0}, pieces = {0, 0};
 	char version[2][128] = {"", ""};
-	struct kube_decode_error err = {""};
+	struct kube_decode_error err = {.text = ""};
 	const char *text = (const char *)data + 1;
 	int r;
 

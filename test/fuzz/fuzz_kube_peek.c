@@ -43,7 +43,7 @@ static void check_part(const char *text, size_t part, const struct kube_peek *wh
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct kube_watch_line l = {.event = WATCH_UNKNOWN};
-	struct kube_decode_error err = {""};
+	struct kube_decode_error err = {.text = ""};
 	const char *text = (const char *)data;
 	struct kube_peek p;
 

@@ -74,7 +74,7 @@ static void check_whole(const char *text, size_t size, const struct pods *l, siz
 	require(whole != NULL, "not JSON");
 	cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(whole, "items")) {
 		OWN(drop_kube_pod) struct kube_pod *p = calloc(1, sizeof *p);
-		struct kube_decode_error err;
+		struct kube_decode_error err = {.text = ""};
 		const struct field root = field_root(item, &err);
 
 		if (!cJSON_IsObject(item) || decode_pod(&root, p) < 0) {
@@ -90,7 +90,7 @@ static void check_whole(const char *text, size_t size, const struct pods *l, siz
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	OWN(drop_kube_pod) struct kube_pod *p = NULL;
-	struct kube_decode_error err = {""};
+	struct kube_decode_error err = {.text = ""};
 	struct pods l = {NULL, 0};
 	char version[128];
 	size_t bad = 0;

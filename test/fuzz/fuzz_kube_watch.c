@@ -16,7 +16,7 @@ static void require(int truth, const char *what)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct kube_watch_line l = {.event = WATCH_UNKNOWN};
-	struct kube_decode_error err = {""};
+	struct kube_decode_error err = {.text = ""};
 
 	if (kube_decode_watch((const char *)data, size, &l, &err) < 0) {
 		require(err.text[0] != '\0', "refused without a word");

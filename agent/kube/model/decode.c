@@ -20,172 +20,124 @@ static const struct {
 	{"InProgress", RESIZE_NOT_PENDING, RESIZE_IN_PROGRESS},
 };
 
-static int read_spec(const struct field *spec, struct kube_pod *p)
+static void read_spec(const struct field *spec, struct kube_pod *p)
 {
-	struct field os, resources, limits, requests;
-	int64_t priority = 0;
-	const char *system, *restart;
-	int r = field_name(spec, "nodeName", kube_is_subdomain, &p->node);
+	struct field os = field_object(spec, "os"), resources = field_object(spec, "resources");
+	struct field limits = field_object(&resources, "limits");
+	struct field requests = field_object(&resources, "requests");
 
-	if (r == 0)
-		r = field_text(spec, "restartPolicy", &restart);
-	if (r == 0)
-		r = field_name(spec, "priorityClassName", kube_is_subdomain, &p->priority_class);
-	if (r == 0)
-		r = field_int(spec, "priority", INT32_MIN, INT32_MAX, &priority);
-	if (r == 0)
-		r = field_object(spec, "os", &os);
-	if (r == 0)
-		r = field_text(&os, "name", &system);
-	if (r == 0)
-		r = field_object(spec, "resources", &resources);
-	if (r == 0)
-		r = field_object(&resources, "limits", &limits);
-	if (r == 0)
-		r = field_object(&resources, "requests", &requests);
-	if (r < 0)
-		return r;
-	p->priority = (int32_t)priority;
-	p->windows = system != NULL && strcmp(system, "windows") == 0;
-	p->once = restart != NULL && strcmp(restart, "Never") == 0;
+	p->node = field_name(spec, "nodeName", kube_is_subdomain);
+	p->priority_class = field_name(spec, "priorityClassName", kube_is_subdomain);
+	p->priority = (int32_t)field_int(spec, "priority", INT32_MIN, INT32_MAX);
+	p->windows = field_text_is(&os, "name", "windows");
+	p->once = field_text_is(spec, "restartPolicy", "Never");
 	p->pod_resources = cJSON_GetArraySize(limits.json) + cJSON_GetArraySize(requests.json) > 0;
-	return 0;
 }
 
-static int keep_message(const struct field *condition, struct kube_pod *p)
+static void keep_message(const struct field *condition, struct kube_pod *p)
 {
 	free(STEAL(p->resize_message));
-	return field_copy(condition, "message", &p->resize_message);
+	p->resize_message = field_copy(condition, "message");
 }
 
 /* One condition that holds. */
-static int take_condition(const struct field *n, const char *type, struct kube_pod *p)
+static void take_condition(const struct field *n, const char *type, struct kube_pod *p)
 {
-	const char *reason;
-	int r = field_text(n, "reason", &reason);
+	const char *reason = field_text(n, "reason");
 
-	if (r < 0)
-		return r;
+	if (reason == NULL)
+		reason = "";
 	if (strcmp(type, "Ready") == 0) {
 		p->ready = true;
 	} else if (strcmp(type, "ContainersReady") == 0) {
-		r = field_time(n, "lastTransitionTime", &p->containers_ready_real);
+		p->containers_ready_real = field_time(n, "lastTransitionTime");
 	} else if (strcmp(type, "PodResizePending") == 0) {
 		/* An unknown reason is treated as Deferred. */
-		p->pending = reason != NULL && strcmp(reason, "Infeasible") == 0 ? RESIZE_INFEASIBLE
-										 : RESIZE_DEFERRED;
-		r = keep_message(n, p);
+		p->pending =
+			strcmp(reason, "Infeasible") == 0 ? RESIZE_INFEASIBLE : RESIZE_DEFERRED;
+		keep_message(n, p);
 	} else if (strcmp(type, "PodResizeInProgress") == 0) {
-		p->progress = reason != NULL && strcmp(reason, "Error") == 0 ? RESIZE_ERROR
-									     : RESIZE_IN_PROGRESS;
+		p->progress = strcmp(reason, "Error") == 0 ? RESIZE_ERROR : RESIZE_IN_PROGRESS;
 		if (p->resize_message == NULL)
-			r = keep_message(n, p);
+			keep_message(n, p);
 	}
-	return r;
 }
 
-static int read_conditions(const struct field *status, struct kube_pod *p)
+static void read_conditions(const struct field *status, struct kube_pod *p)
 {
-	struct field list, item = {0};
-	const char *type, *holds;
-	int r = field_array(status, "conditions", &list);
+	struct field list = field_array(status, "conditions"), item = {0};
 
-	while (r == 0 && (r = field_next(&list, &item)) > 0) {
-		r = field_text(&item, "type", &type);
-		if (r == 0)
-			r = field_text(&item, "status", &holds);
-		if (r == 0 && type != NULL && holds != NULL && strcmp(holds, "True") == 0)
-			r = take_condition(&item, type, p);
+	while (field_next(&list, &item)) {
+		const char *type = field_text(&item, "type");
+
+		if (field_text_is(&item, "status", "True") && type != NULL)
+			take_condition(&item, type, p);
 	}
-	return r;
 }
 
-static int read_alpha_resize(const struct field *status, struct kube_pod *p)
+static void read_alpha_resize(const struct field *status, struct kube_pod *p)
 {
-	const char *text;
-	int r = field_text(status, "resize", &text);
+	const char *text = field_text(status, "resize");
 
-	if (r < 0 || text == NULL || p->pending != RESIZE_NOT_PENDING || p->progress != RESIZE_IDLE)
-		return r;
+	if (text == NULL || p->pending != RESIZE_NOT_PENDING || p->progress != RESIZE_IDLE)
+		return;
 	for (size_t i = 0; i < ARRAY_SIZE(alpha_resizes); i++)
 		if (strcmp(alpha_resizes[i].text, text) == 0) {
 			p->pending = alpha_resizes[i].pending;
 			p->progress = alpha_resizes[i].progress;
 		}
-	return 0;
 }
 
-static int read_qos(const struct field *status, struct kube_pod *p)
+static void read_qos(const struct field *status, struct kube_pod *p)
 {
-	const char *name;
-	int r = field_text(status, "qosClass", &name);
+	const char *name = field_text(status, "qosClass");
 
-	if (r < 0)
-		return r;
 	p->qos = decode_qos(p);
 	if (name == NULL || name[0] == '\0')
-		return 0;
-	for (int i = 0; i < QOS_COUNT; i++)
+		return;
+	for (enum qos_class i = 0; i < QOS_COUNT; i++)
 		if (strcmp(qos_names[i], name) == 0) {
-			p->qos = (enum qos_class)i;
-			return 0;
+			p->qos = i;
+			return;
 		}
-	return field_bad(status, "qosClass", "not one of Guaranteed, Burstable, BestEffort");
+	field_bad(status, "qosClass", "not one of Guaranteed, Burstable, BestEffort");
 }
 
 static int read_status(const struct field *status, struct kube_pod *p)
 {
-	int64_t observed = 0;
-	int r = field_int(status, "observedGeneration", 0, (1LL << 53) - 1, &observed);
-
-	if (r == 0)
-		r = field_copy(status, "phase", &p->phase);
-	if (r == 0)
-		r = read_qos(status, p);
-	if (r == 0)
-		r = read_conditions(status, p);
-	if (r == 0)
-		r = read_alpha_resize(status, p);
-	if (r == 0 && p->phase == NULL) {
+	p->observed_generation =
+		(uint64_t)field_int(status, "observedGeneration", 0, (1LL << 53) - 1);
+	p->phase = field_copy(status, "phase");
+	read_qos(status, p);
+	read_conditions(status, p);
+	read_alpha_resize(status, p);
+	if (p->phase == NULL)
 		p->phase = strdup("Unknown");
-		r = p->phase != NULL ? 0 : -ENOMEM;
-	}
-	p->observed_generation = (uint64_t)observed;
-	return r;
+	return p->phase != NULL ? field_error(status) : -ENOMEM;
 }
 
 int decode_pod(const struct field *pod, struct kube_pod *p)
 {
-	struct field spec, status;
-	const char *kind;
-	int r = field_text(pod, "kind", &kind);
+	struct field spec = field_object(pod, "spec"), status = field_object(pod, "status");
+	int r;
 
 	/* Items of a list carry none. */
-	if (r == 0 && kind != NULL && strcmp(kind, "Pod") != 0)
-		r = field_bad(pod, "kind", "not a Pod");
-	if (r == 0)
-		r = decode_metadata(pod, p);
-	if (r == 0)
-		r = field_object(pod, "spec", &spec);
-	if (r == 0)
-		r = field_object(pod, "status", &status);
-	if (r == 0)
-		r = read_spec(&spec, p);
-	if (r == 0)
-		r = decode_containers(&spec, &status, p);
-	if (r == 0)
-		r = read_status(&status, p);
-	return r;
+	if (field_text(pod, "kind") != NULL && !field_text_is(pod, "kind", "Pod"))
+		return field_bad(pod, "kind", "not a Pod");
+	r = decode_metadata(pod, p);
+	if (r < 0)
+		return r;
+	read_spec(&spec, p);
+	r = decode_containers(&spec, &status, p);
+	return r == 0 ? read_status(&status, p) : r;
 }
 
 static int parse_object(const char *text, size_t len, cJSON **ret, struct kube_decode_error *err)
 {
 	OWN(drop_json) cJSON *json = NULL;
 	struct field root;
-	int r;
+	int r = field_parse(text, len, &json, err);
 
-	*err = (struct kube_decode_error){""};
-	r = field_parse(text, len, &json, err);
 	if (r < 0)
 		return r;
 	root = field_root(json, err);
@@ -229,9 +181,7 @@ static int read_version(const struct span *text, char *ret, size_t size,
 		return r;
 	root = field_root(NULL, err);
 	meta = (struct field){.json = json, .up = &root, .key = "metadata", .err = err};
-	r = field_text(&meta, "resourceVersion", &version);
-	if (r < 0)
-		return r;
+	version = field_text(&meta, "resourceVersion");
 	if (version == NULL || version[0] == '\0' || strlen(version) >= size)
 		return field_bad(&meta, "resourceVersion", "missing or too long");
 	snprintf(ret, size, "%s", version);
@@ -270,7 +220,7 @@ static int find_members(const char *text, size_t len, const char *const *keys, s
 	const char *at = NULL;
 	int r = scan_document(text, len, &whole, &fault);
 
-	*err = (struct kube_decode_error){""};
+	*err = (struct kube_decode_error){.text = ""};
 	if (r < 0)
 		return field_bad_scan(err, &fault);
 	if (whole.s[0] != '{')

@@ -8,6 +8,7 @@
 
 struct kube_decode_error {
 	char text[192]; /* "spec.containers[1].resources.limits.cpu: ..." */
+	int error;      /* of the first value that could not be taken; 0: none */
 };
 
 /* A Status, or as much of it as there was. */

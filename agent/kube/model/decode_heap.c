@@ -33,54 +33,41 @@ static const struct variable before[] = {
 static const struct variable after[] = {{"_JAVA_OPTIONS", heap_words}};
 
 /* Of several with one name the last counts, as in the container. */
-static int take_variable(const struct field *env, const struct variable *v,
-			 struct heap_options *heap)
+static void take_variable(const struct field *env, const struct variable *v,
+			  struct heap_options *heap)
 {
-	const char *last = NULL, *key = NULL, *value = NULL;
 	struct field item = {0};
-	int r;
+	const char *last = NULL;
 
-	while ((r = field_next(env, &item)) > 0) {
-		r = field_text(&item, "name", &key);
-		if (r == 0)
-			r = field_text(&item, "value", &value);
-		if (r < 0)
-			return r;
-		if (key != NULL && strcmp(key, v->name) == 0)
+	while (field_next(env, &item)) {
+		const char *value = field_text(&item, "value");
+
+		if (field_text_is(&item, "name", v->name))
 			last = value;
 	}
-	if (r == 0 && last != NULL)
+	if (last != NULL)
 		v->take(heap, last);
-	return r;
 }
 
-static int take_list(const struct field *container, const char *key, struct heap_options *heap)
+static void take_list(const struct field *container, const char *key, struct heap_options *heap)
 {
-	struct field list, item = {0};
+	struct field list = field_array(container, key), item = {0};
 	const char *word;
-	int r = field_array(container, key, &list);
 
-	while (r == 0 && (r = field_next_text(&list, &item, &word)) > 0) {
+	while (field_next_text(&list, &item, &word))
 		heap_words(heap, word);
-		r = 0;
-	}
-	return r;
 }
 
-int decode_heap(const struct field *container, struct kube_container *c)
+void decode_heap(const struct field *container, struct kube_container *c)
 {
+	struct field env = field_array(container, "env");
 	struct heap_options heap = {0};
-	struct field env;
-	int r = field_array(container, "env", &env);
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(before); i++)
-		r = take_variable(&env, &before[i], &heap);
-	if (r == 0)
-		r = take_list(container, "command", &heap);
-	if (r == 0)
-		r = take_list(container, "args", &heap);
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(after); i++)
-		r = take_variable(&env, &after[i], &heap);
+	for (size_t i = 0; i < ARRAY_SIZE(before); i++)
+		take_variable(&env, &before[i], &heap);
+	take_list(container, "command", &heap);
+	take_list(container, "args", &heap);
+	for (size_t i = 0; i < ARRAY_SIZE(after); i++)
+		take_variable(&env, &after[i], &heap);
 	c->heap = heap_highest(&heap);
-	return r;
 }

@@ -12,11 +12,12 @@ int decode_pod(const struct field *pod, struct kube_pod *p);
 int decode_metadata(const struct field *pod, struct kube_pod *p);
 /* decode_container.c: spec and status of every container; one of each name in a pod. */
 int decode_containers(const struct field *spec, const struct field *status, struct kube_pod *p);
-/* decode_resources.c: {"limits": ..., "requests": ...}; absent: no limit, no request. */
-int decode_resources(const struct field *n, const char *key, struct kube_resources *ret);
+/* decode_resources.c, errors as those of a field: {"limits": ..., "requests": ...}; absent: no
+ * limit, no request. */
+void decode_resources(const struct field *n, const char *key, struct kube_resources *ret);
 /* Kubernetes' own rule, for a server that did not report the class. */
 enum qos_class decode_qos(const struct kube_pod *p);
-/* decode_heap.c: command, args and env of a container. */
-int decode_heap(const struct field *container, struct kube_container *c);
+/* decode_heap.c, the same: command, args and env of a container. */
+void decode_heap(const struct field *container, struct kube_container *c);
 /* decode_status.c */
 int decode_status(const struct field *n, struct kube_status *ret);

@@ -42,10 +42,7 @@ static int read_names(const struct field *meta, struct kube_pod *p)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		int r = field_name(meta, rows[i].key, rows[i].valid, rows[i].ret);
-
-		if (r < 0)
-			return r;
+		*rows[i].ret = field_name(meta, rows[i].key, rows[i].valid);
 		if (*rows[i].ret == NULL)
 			return field_bad(meta, rows[i].key, "missing");
 	}
@@ -100,13 +97,9 @@ static int read_annotations(const struct field *annotations, struct kube_pod *p)
  * pod's uid has. */
 static int read_static(const struct field *annotations, struct kube_pod *p)
 {
-	const char *hash, *mirror;
-	int r = field_text(annotations, CONFIG_HASH, &hash);
+	const char *hash = field_text(annotations, CONFIG_HASH);
+	const char *mirror = field_text(annotations, MIRROR);
 
-	if (r == 0)
-		r = field_text(annotations, MIRROR, &mirror);
-	if (r < 0)
-		return r;
 	p->mirror = mirror != NULL;
 	if (hash != NULL && !kube_is_uid(hash))
 		return field_bad(annotations, CONFIG_HASH, "not valid as part of a path");
@@ -157,52 +150,37 @@ static int name_workload(const char *kind, const char *name, const char *hash, s
 /* The controller's name, as far as it is known from the pod alone. */
 static int read_workload(const struct field *meta, struct kube_pod *p)
 {
-	struct field labels, owners, owner = {0};
-	const char *hash, *kind, *name;
-	int r = field_object(meta, "labels", &labels);
+	struct field labels = field_object(meta, "labels"), owner = {0};
+	const char *hash = field_text(&labels, "pod-template-hash");
+	struct field owners = field_array(meta, "ownerReferences");
 
-	if (r == 0)
-		r = field_text(&labels, "pod-template-hash", &hash);
-	if (r == 0)
-		r = field_array(meta, "ownerReferences", &owners);
-	while (r == 0 && p->workload == NULL && (r = field_next(&owners, &owner)) > 0) {
-		bool controller = false;
+	while (p->workload == NULL && field_next(&owners, &owner)) {
+		bool controller = field_bool(&owner, "controller");
+		const char *kind = field_text(&owner, "kind"), *name = field_text(&owner, "name");
+		int r = controller ? name_workload(kind, name, hash, p) : 0;
 
-		r = field_bool(&owner, "controller", &controller);
-		if (r == 0)
-			r = field_text(&owner, "kind", &kind);
-		if (r == 0)
-			r = field_text(&owner, "name", &name);
-		if (r == 0 && controller)
-			r = name_workload(kind, name, hash, p);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0 && p->workload == NULL) {
+	if (p->workload == NULL)
 		p->workload = strdup(p->name);
-		r = p->workload != NULL ? 0 : -ENOMEM;
-	}
-	return r;
+	return p->workload != NULL ? field_error(meta) : -ENOMEM;
 }
 
 /* The newest entry of the subresource "resize", and whether there is one of ours: an entry goes
  * when others have changed all of its fields. */
 static int read_manager(const struct field *meta, struct kube_pod *p)
 {
-	struct field fields, entry = {0};
+	struct field fields = field_array(meta, "managedFields"), entry = {0};
 	const char *newest = NULL;
 	usec_t newest_at = 0;
-	int r = field_array(meta, "managedFields", &fields);
 
-	while (r == 0 && (r = field_next(&fields, &entry)) > 0) {
-		const char *subresource, *manager;
-		usec_t at = 0;
+	while (field_next(&fields, &entry)) {
+		bool resize = field_text_is(&entry, "subresource", "resize");
+		const char *manager = field_text(&entry, "manager");
+		usec_t at = field_time(&entry, "time");
 
-		r = field_text(&entry, "subresource", &subresource);
-		if (r == 0)
-			r = field_text(&entry, "manager", &manager);
-		if (r == 0)
-			r = field_time(&entry, "time", &at);
-		if (r < 0 || subresource == NULL || manager == NULL ||
-		    strcmp(subresource, "resize") != 0)
+		if (!resize || manager == NULL)
 			continue;
 		p->resize_ours |= strcmp(manager, "vscaled") == 0;
 		if (newest != NULL && at < newest_at)
@@ -210,35 +188,26 @@ static int read_manager(const struct field *meta, struct kube_pod *p)
 		newest = manager;
 		newest_at = at;
 	}
-	if (r < 0 || newest == NULL)
-		return r;
+	if (newest == NULL)
+		return field_error(meta);
 	p->resize_manager = strdup(newest);
-	return p->resize_manager != NULL ? 0 : -ENOMEM;
+	return p->resize_manager != NULL ? field_error(meta) : -ENOMEM;
 }
 
 int decode_metadata(const struct field *pod, struct kube_pod *p)
 {
-	struct field meta, annotations;
-	int64_t generation = 0;
-	int r = field_object(pod, "metadata", &meta);
+	struct field meta = field_object(pod, "metadata");
+	struct field annotations = field_object(&meta, "annotations");
+	int r = read_names(&meta, p);
 
-	if (r == 0)
-		r = read_names(&meta, p);
-	if (r == 0)
-		r = field_int(&meta, "generation", 0, EXACT_INT, &generation);
-	if (r == 0)
-		r = field_object(&meta, "annotations", &annotations);
-	if (r == 0)
-		r = read_annotations(&annotations, p);
+	if (r < 0)
+		return r;
+	p->generation = (uint64_t)field_int(&meta, "generation", 0, EXACT_INT);
+	p->deleting = field_has(&meta, "deletionTimestamp");
+	r = read_annotations(&annotations, p);
 	if (r == 0)
 		r = read_static(&annotations, p);
 	if (r == 0)
 		r = read_workload(&meta, p);
-	if (r == 0)
-		r = read_manager(&meta, p);
-	if (r < 0)
-		return r;
-	p->generation = (uint64_t)generation;
-	p->deleting = field_has(&meta, "deletionTimestamp");
-	return 0;
+	return r == 0 ? read_manager(&meta, p) : r;
 }

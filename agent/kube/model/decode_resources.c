@@ -1,30 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Limits and requests, and the class that follows from them. */
 #include "agent/kube/model/decode_impl.h"
-#include <errno.h>
 
 static const char *const resource_keys[RESOURCE_COUNT] = {"cpu", "memory"};
 
-int decode_resources(const struct field *n, const char *key, struct kube_resources *ret)
+void decode_resources(const struct field *n, const char *key, struct kube_resources *ret)
 {
-	struct field resources, limits, requests;
-	int r = field_object(n, key, &resources);
+	struct field resources = field_object(n, key);
+	struct field limits = field_object(&resources, "limits");
+	struct field requests = field_object(&resources, "requests");
 
-	*ret = (struct kube_resources){.limit = {0}};
-	if (r == 0)
-		r = field_object(&resources, "limits", &limits);
-	if (r == 0)
-		r = field_object(&resources, "requests", &requests);
-	for (int i = 0; r == 0 && i < RESOURCE_COUNT; i++) {
-		r = field_quantity(&limits, resource_keys[i], (enum resource)i, &ret->limit[i]);
-		if (r == 0)
-			r = field_quantity(&requests, resource_keys[i], (enum resource)i,
-					   &ret->request[i]);
+	for (enum resource i = 0; i < RESOURCE_COUNT; i++) {
+		ret->limit[i] = field_quantity(&limits, resource_keys[i], i);
+		ret->request[i] = field_quantity(&requests, resource_keys[i], i);
 		/* A limit of 0 is none: the kubelet writes no quota and no memory.max for it. */
 		if (ret->limit[i] == 0)
 			ret->limit[i] = LIMIT_MAX;
 	}
-	return r;
 }
 
 /* Guaranteed: every container has both limits, and requests what it is limited to. */

@@ -9,14 +9,12 @@
 /* A longer Retry-After is ignored. */
 #define RETRY_MAX_SEC (24 * 3600)
 
-static int copy_text(const struct field *n, const char *key, char *buf, size_t size)
+static void copy_text(const struct field *n, const char *key, char *buf, size_t size)
 {
-	const char *s;
-	int r = field_text(n, key, &s);
+	const char *s = field_text(n, key);
 
-	if (r == 0 && s != NULL)
+	if (s != NULL)
 		escape_copy(s, buf, size);
-	return r;
 }
 
 /* The server repeats causes: a repetition is left out. */
@@ -28,50 +26,35 @@ static bool cause_known(const struct kube_status *s)
 	return false;
 }
 
-static int read_causes(const struct field *details, struct kube_status *s)
+static void read_causes(const struct field *details, struct kube_status *s)
 {
-	struct field list, item = {0};
-	int r = field_array(details, "causes", &list);
+	struct field list = field_array(details, "causes"), item = {0};
 
-	while (r == 0 && s->cause_count < KUBE_CAUSES_MAX && (r = field_next(&list, &item)) > 0) {
+	while (s->cause_count < KUBE_CAUSES_MAX && field_next(&list, &item)) {
 		__typeof__(s->cause[0]) *c = &s->cause[s->cause_count];
 
 		memset(c, 0, sizeof *c);
-		r = copy_text(&item, "reason", c->reason, sizeof c->reason);
-		if (r == 0)
-			r = copy_text(&item, "field", c->field, sizeof c->field);
-		if (r == 0)
-			r = copy_text(&item, "message", c->message, sizeof c->message);
-		if (r == 0 && !cause_known(s))
+		copy_text(&item, "reason", c->reason, sizeof c->reason);
+		copy_text(&item, "field", c->field, sizeof c->field);
+		copy_text(&item, "message", c->message, sizeof c->message);
+		if (!cause_known(s))
 			s->cause_count++;
 	}
-	return r;
 }
 
 int decode_status(const struct field *n, struct kube_status *ret)
 {
-	int64_t code = 0, retry = 0;
-	struct field details;
-	const char *kind;
-	int r = field_text(n, "kind", &kind);
+	struct field details = field_object(n, "details");
 
-	if (r == 0 && (kind == NULL || strcmp(kind, "Status") != 0))
-		r = field_bad(n, "kind", "not a Status");
-	if (r == 0)
-		r = copy_text(n, "reason", ret->reason, sizeof ret->reason);
-	if (r == 0)
-		r = copy_text(n, "message", ret->message, sizeof ret->message);
-	if (r == 0)
-		r = field_int(n, "code", 0, 999, &code);
-	if (r == 0)
-		r = field_object(n, "details", &details);
-	if (r == 0)
-		r = field_int(&details, "retryAfterSeconds", 0, RETRY_MAX_SEC, &retry);
-	if (r == 0)
-		r = read_causes(&details, ret);
-	ret->code = (uint32_t)code;
-	ret->retry_after_usec = (usec_t)retry * USEC_PER_SEC;
-	return r;
+	if (!field_text_is(n, "kind", "Status"))
+		return field_bad(n, "kind", "not a Status");
+	copy_text(n, "reason", ret->reason, sizeof ret->reason);
+	copy_text(n, "message", ret->message, sizeof ret->message);
+	ret->code = (uint32_t)field_int(n, "code", 0, 999);
+	ret->retry_after_usec =
+		(usec_t)field_int(&details, "retryAfterSeconds", 0, RETRY_MAX_SEC) * USEC_PER_SEC;
+	read_causes(&details, ret);
+	return field_error(n);
 }
 
 /* A proxy's page, "Too many requests": its beginning, without the line's end. */
@@ -108,44 +91,29 @@ void kube_decode_status(const char *text, size_t len, struct kube_status *ret)
 		plain_message(text, len, ret);
 }
 
-static int parse(const char *text, size_t len, cJSON **json, struct field *ret,
-		 struct kube_decode_error *err)
-{
-	int r;
-
-	*err = (struct kube_decode_error){""};
-	r = field_parse(text, len, json, err);
-	if (r < 0)
-		return r;
-	*ret = field_root(*json, err);
-	return cJSON_IsObject(*json) ? 0 : field_bad(ret, NULL, "not an object");
-}
-
 /* The document's kind must be this one. */
 static int parse_kind(const char *text, size_t len, const char *want, cJSON **json,
 		      struct field *ret, struct kube_decode_error *err)
 {
-	const char *kind;
-	int r = parse(text, len, json, ret, err);
+	int r = field_parse(text, len, json, err);
 
-	if (r == 0)
-		r = field_text(ret, "kind", &kind);
-	if (r == 0 && (kind == NULL || strcmp(kind, want) != 0))
-		r = field_bad(ret, "kind", "not %s", want);
-	return r;
+	if (r < 0)
+		return r;
+	*ret = field_root(*json, err);
+	if (!cJSON_IsObject(*json))
+		return field_bad(ret, NULL, "not an object");
+	return field_text_is(ret, "kind", want) ? 0 : field_bad(ret, "kind", "not %s", want);
 }
 
-static int has_verb(const struct field *resource, const char *verb, bool *ret)
+static bool has_verb(const struct field *resource, const char *verb)
 {
-	struct field list, item = {0};
+	struct field list = field_array(resource, "verbs"), item = {0};
+	bool found = false;
 	const char *s;
-	int r = field_array(resource, "verbs", &list);
 
-	while (r == 0 && (r = field_next_text(&list, &item, &s)) > 0) {
-		*ret = *ret || strcmp(s, verb) == 0;
-		r = 0;
-	}
-	return r;
+	while (field_next_text(&list, &item, &s))
+		found |= strcmp(s, verb) == 0;
+	return found;
 }
 
 int kube_decode_resize_offered(const char *text, size_t len, bool *ret,
@@ -154,40 +122,31 @@ int kube_decode_resize_offered(const char *text, size_t len, bool *ret,
 	OWN(drop_json) cJSON *json = NULL;
 	struct field root, list, item = {0};
 	bool offered = false;
-	const char *name;
 	int r = parse_kind(text, len, "APIResourceList", &json, &root, err);
 
-	if (r == 0)
-		r = field_array(&root, "resources", &list);
-	while (r == 0 && (r = field_next(&list, &item)) > 0) {
-		r = field_text(&item, "name", &name);
-		if (r == 0 && name != NULL && strcmp(name, "pods/resize") == 0)
-			r = has_verb(&item, "patch", &offered);
-	}
-	if (r == 0)
+	if (r < 0)
+		return r;
+	list = field_array(&root, "resources");
+	while (field_next(&list, &item))
+		if (field_text_is(&item, "name", "pods/resize"))
+			offered |= has_verb(&item, "patch");
+	if (err->error == 0)
 		*ret = offered;
-	return r;
+	return err->error;
 }
 
-static int read_range(const struct field *limit, struct kube_limit_range *range)
+static void read_range(const struct field *limit, struct kube_limit_range *range)
 {
 	static const char *const keys[RESOURCE_COUNT] = {"cpu", "memory"};
-	struct field min, max, ratio;
-	int r = field_object(limit, "min", &min);
+	struct field min = field_object(limit, "min"), max = field_object(limit, "max");
+	struct field ratio = field_object(limit, "maxLimitRequestRatio");
 
-	if (r == 0)
-		r = field_object(limit, "max", &max);
-	if (r == 0)
-		r = field_object(limit, "maxLimitRequestRatio", &ratio);
-	for (int i = 0; r == 0 && i < RESOURCE_COUNT; i++) {
-		uint64_t low = 0, high = 0, permille = 0;
-
-		r = field_quantity(&min, keys[i], (enum resource)i, &low);
-		if (r == 0)
-			r = field_quantity(&max, keys[i], (enum resource)i, &high);
+	for (enum resource i = 0; i < RESOURCE_COUNT; i++) {
+		uint64_t low = field_quantity(&min, keys[i], i);
+		uint64_t high = field_quantity(&max, keys[i], i);
 		/* A ratio of "1.5" is 1500 permille, as 1.5 CPUs are 1500 millicores. */
-		if (r == 0)
-			r = field_quantity(&ratio, keys[i], RESOURCE_CPU, &permille);
+		uint64_t permille = field_quantity(&ratio, keys[i], RESOURCE_CPU);
+
 		range->min[i] = MAX(range->min[i], low);
 		if (high > 0 && (range->max[i] == 0 || high < range->max[i]))
 			range->max[i] = high;
@@ -195,23 +154,16 @@ static int read_range(const struct field *limit, struct kube_limit_range *range)
 		    (range->ratio_permille[i] == 0 || permille < range->ratio_permille[i]))
 			range->ratio_permille[i] = permille;
 	}
-	return r;
 }
 
-static int read_limit_range(const struct field *object, struct kube_limit_range *range)
+static void read_limit_range(const struct field *object, struct kube_limit_range *range)
 {
-	struct field spec, list, item = {0};
-	const char *type;
-	int r = field_object(object, "spec", &spec);
+	struct field spec = field_object(object, "spec");
+	struct field list = field_array(&spec, "limits"), item = {0};
 
-	if (r == 0)
-		r = field_array(&spec, "limits", &list);
-	while (r == 0 && (r = field_next(&list, &item)) > 0) {
-		r = field_text(&item, "type", &type);
-		if (r == 0 && type != NULL && strcmp(type, "Container") == 0)
-			r = read_range(&item, range);
-	}
-	return r;
+	while (field_next(&list, &item))
+		if (field_text_is(&item, "type", "Container"))
+			read_range(&item, range);
 }
 
 int kube_decode_limit_ranges(const char *text, size_t len, struct kube_limit_range *ret,
@@ -222,13 +174,14 @@ int kube_decode_limit_ranges(const char *text, size_t len, struct kube_limit_ran
 	struct field root, list, item = {0};
 	int r = parse_kind(text, len, "LimitRangeList", &json, &root, err);
 
-	if (r == 0)
-		r = field_array(&root, "items", &list);
-	while (r == 0 && (r = field_next(&list, &item)) > 0)
-		r = read_limit_range(&item, &range);
-	if (r == 0)
+	if (r < 0)
+		return r;
+	list = field_array(&root, "items");
+	while (field_next(&list, &item))
+		read_limit_range(&item, &range);
+	if (err->error == 0)
 		*ret = range;
-	return r;
+	return err->error;
 }
 
 int kube_decode_access(const char *text, size_t len, bool *ret_allowed,
@@ -236,16 +189,16 @@ int kube_decode_access(const char *text, size_t len, bool *ret_allowed,
 {
 	OWN(drop_json) cJSON *json = NULL;
 	struct field root, status;
-	bool allowed = false;
+	bool allowed;
 	int r = parse_kind(text, len, "SelfSubjectAccessReview", &json, &root, err);
 
-	if (r == 0)
-		r = field_object(&root, "status", &status);
-	if (r == 0 && !field_has(&status, "allowed"))
-		r = field_bad(&status, "allowed", "missing");
-	if (r == 0)
-		r = field_bool(&status, "allowed", &allowed);
-	if (r == 0)
+	if (r < 0)
+		return r;
+	status = field_object(&root, "status");
+	if (!field_has(&status, "allowed"))
+		return field_bad(&status, "allowed", "missing");
+	allowed = field_bool(&status, "allowed");
+	if (err->error == 0)
 		*ret_allowed = allowed;
-	return r;
+	return err->error;
 }

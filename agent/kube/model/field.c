@@ -18,6 +18,7 @@ int field_parse(const char *text, size_t len, cJSON **ret, struct kube_decode_er
 	cJSON *json;
 	int r;
 
+	*err = (struct kube_decode_error){.text = ""};
 	if (copy == NULL)
 		return -ENOMEM;
 	memcpy(copy, text, len);
@@ -36,7 +37,7 @@ int field_parse(const char *text, size_t len, cJSON **ret, struct kube_decode_er
 int field_bad_scan(struct kube_decode_error *err, const struct scan_error *fault)
 {
 	snprintf(err->text, sizeof err->text, "byte %zu: %s", fault->at, fault->what);
-	return -EBADMSG;
+	return err->error = -EBADMSG;
 }
 
 /* "spec.containers[1].resources": from the root down. */
@@ -61,6 +62,9 @@ int field_bad(const struct field *n, const char *key, const char *format, ...)
 	size_t size = sizeof n->err->text, used;
 	va_list args;
 
+	if (field_error(n) < 0)
+		return field_error(n);
+	n->err->error = -EBADMSG;
 	buf[0] = '\0';
 	used = put_path(key != NULL ? &member : n, buf, size);
 	if (used > 0 && used < size)
@@ -85,34 +89,31 @@ bool field_has(const struct field *n, const char *key)
 	return field_member(n, key) != NULL;
 }
 
-static struct field child(const struct field *n, const char *key)
+static struct field child(const struct field *n, const char *key, cJSON_bool (*is)(const cJSON *),
+			  const char *what)
 {
-	return (struct field){.json = field_member(n, key), .up = n, .key = key, .err = n->err};
+	struct field c = {.json = field_member(n, key), .up = n, .key = key, .err = n->err};
+
+	if (c.json != NULL && !is(c.json)) {
+		field_bad(&c, NULL, "%s", what);
+		c.json = NULL;
+	}
+	return c;
 }
 
-int field_object(const struct field *n, const char *key, struct field *ret)
+struct field field_object(const struct field *n, const char *key)
 {
-	struct field c = child(n, key);
-
-	if (c.json != NULL && !cJSON_IsObject(c.json))
-		return field_bad(&c, NULL, "not an object");
-	*ret = c;
-	return 0;
+	return child(n, key, cJSON_IsObject, "not an object");
 }
 
-int field_array(const struct field *n, const char *key, struct field *ret)
+struct field field_array(const struct field *n, const char *key)
 {
-	struct field c = child(n, key);
-
-	if (c.json != NULL && !cJSON_IsArray(c.json))
-		return field_bad(&c, NULL, "not a list");
-	*ret = c;
-	return 0;
+	return child(n, key, cJSON_IsArray, "not a list");
 }
 
 static bool field_step(const struct field *array, struct field *item)
 {
-	if (array->json == NULL)
+	if (array->json == NULL || field_error(array) < 0)
 		return false;
 	if (item->up == NULL)
 		*item = (struct field){.json = array->json->child, .up = array, .err = array->err};
@@ -124,67 +125,66 @@ static bool field_step(const struct field *array, struct field *item)
 	return item->json != NULL;
 }
 
-int field_next(const struct field *array, struct field *item)
+bool field_next(const struct field *array, struct field *item)
 {
-	if (!field_step(array, item))
-		return 0;
-	return cJSON_IsObject(item->json) ? 1 : field_bad(item, NULL, "not an object");
+	return field_step(array, item) &&
+	       (cJSON_IsObject(item->json) || field_bad(item, NULL, "not an object") == 0);
 }
 
-int field_next_text(const struct field *array, struct field *item, const char **ret)
+bool field_next_text(const struct field *array, struct field *item, const char **ret)
 {
 	if (!field_step(array, item))
-		return 0;
+		return false;
 	if (!cJSON_IsString(item->json))
-		return field_bad(item, NULL, "not a text");
+		return field_bad(item, NULL, "not a text") == 0;
 	*ret = item->json->valuestring;
-	return 1;
+	return true;
 }
 
-int field_text(const struct field *n, const char *key, const char **ret)
+const char *field_text(const struct field *n, const char *key)
 {
 	const cJSON *j = field_member(n, key);
 
 	if (j != NULL && !cJSON_IsString(j))
-		return field_bad(n, key, "not a text");
-	*ret = j != NULL ? j->valuestring : NULL;
-	return 0;
+		field_bad(n, key, "not a text");
+	return cJSON_GetStringValue(j);
 }
 
-int field_copy(const struct field *n, const char *key, char **ret)
+bool field_text_is(const struct field *n, const char *key, const char *text)
 {
-	const char *s;
-	int r = field_text(n, key, &s);
+	const char *s = field_text(n, key);
 
-	if (r < 0 || s == NULL)
-		return r;
-	*ret = strdup(s);
-	return *ret != NULL ? 0 : -ENOMEM;
+	return s != NULL && strcmp(s, text) == 0;
 }
 
-int field_name(const struct field *n, const char *key, bool (*valid)(const char *s), char **ret)
+char *field_copy(const struct field *n, const char *key)
 {
+	const char *s = field_text(n, key);
+	char *copy = s != NULL ? strdup(s) : NULL;
+
+	if (s != NULL && copy == NULL && field_error(n) == 0)
+		n->err->error = -ENOMEM;
+	return copy;
+}
+
+char *field_name(const struct field *n, const char *key, bool (*valid)(const char *s))
+{
+	const char *s = field_text(n, key);
 	char buf[ESCAPE_SIZE];
-	const char *s;
-	int r = field_text(n, key, &s);
 
-	if (r < 0 || s == NULL)
-		return r;
-	if (!valid(s))
-		return field_bad(n, key, "\"%s\" is not valid", escape_value(s, buf));
-	return field_copy(n, key, ret);
+	if (s == NULL || valid(s))
+		return field_copy(n, key);
+	field_bad(n, key, "\"%s\" is not valid", escape_value(s, buf));
+	return NULL;
 }
 
-int field_bool(const struct field *n, const char *key, bool *ret)
+bool field_bool(const struct field *n, const char *key)
 {
 	const cJSON *j = field_member(n, key);
 
-	if (j == NULL)
-		return 0;
-	if (!cJSON_IsBool(j))
-		return field_bad(n, key, "neither true nor false");
-	*ret = cJSON_IsTrue(j);
-	return 0;
+	if (j != NULL && !cJSON_IsBool(j))
+		field_bad(n, key, "neither true nor false");
+	return cJSON_IsTrue(j);
 }
 
 static bool whole(double d, int64_t *ret)
@@ -195,7 +195,7 @@ static bool whole(double d, int64_t *ret)
 	return true;
 }
 
-int field_int(const struct field *n, const char *key, int64_t min, int64_t max, int64_t *ret)
+int64_t field_int(const struct field *n, const char *key, int64_t min, int64_t max)
 {
 	const cJSON *j = field_member(n, key);
 	int64_t value;
@@ -203,34 +203,39 @@ int field_int(const struct field *n, const char *key, int64_t min, int64_t max, 
 	if (j == NULL)
 		return 0;
 	if (!cJSON_IsNumber(j) || !whole(j->valuedouble, &value))
-		return field_bad(n, key, "not a whole number below 2^53");
-	if (value < min || value > max)
-		return field_bad(n, key, "%lld is out of range", (long long)value);
-	*ret = value;
+		field_bad(n, key, "not a whole number below 2^53");
+	else if (value < min || value > max)
+		field_bad(n, key, "%lld is out of range", (long long)value);
+	else
+		return value;
 	return 0;
 }
 
-int field_quantity(const struct field *n, const char *key, enum resource r, uint64_t *ret)
+uint64_t field_quantity(const struct field *n, const char *key, enum resource r)
 {
 	const cJSON *j = field_member(n, key);
 	char number[24], buf[ESCAPE_SIZE];
 	const char *s = number;
+	uint64_t amount = 0;
 	int64_t value;
 	int result;
 
 	if (j == NULL)
 		return 0;
-	if (cJSON_IsString(j))
+	if (cJSON_IsString(j)) {
 		s = j->valuestring;
-	else if (cJSON_IsNumber(j) && whole(j->valuedouble, &value))
+	} else if (cJSON_IsNumber(j) && whole(j->valuedouble, &value)) {
 		snprintf(number, sizeof number, "%lld", (long long)value);
-	else
-		return field_bad(n, key, "neither a text nor a whole number below 2^53");
-	result = r == RESOURCE_CPU ? quantity_parse_cpu(s, ret) : quantity_parse_bytes(s, ret);
+	} else {
+		field_bad(n, key, "neither a text nor a whole number below 2^53");
+		return 0;
+	}
+	result = r == RESOURCE_CPU ? quantity_parse_cpu(s, &amount)
+				   : quantity_parse_bytes(s, &amount);
 	if (result < 0)
-		return field_bad(n, key, "\"%s\" is %s", escape_value(s, buf),
-				 result == -ERANGE ? "too large" : "not a quantity");
-	return 0;
+		field_bad(n, key, "\"%s\" is %s", escape_value(s, buf),
+			  result == -ERANGE ? "too large" : "not a quantity");
+	return amount;
 }
 
 /* Digits and separators must stand where the pattern has them; 0 stands for a digit. */
@@ -277,15 +282,13 @@ static int parse_time(const char *s, usec_t *ret)
 	return 0;
 }
 
-int field_time(const struct field *n, const char *key, usec_t *ret)
+usec_t field_time(const struct field *n, const char *key)
 {
+	const char *s = field_text(n, key);
 	char buf[ESCAPE_SIZE];
-	const char *s;
-	int r = field_text(n, key, &s);
+	usec_t at = 0;
 
-	if (r < 0 || s == NULL)
-		return r;
-	if (parse_time(s, ret) < 0)
-		return field_bad(n, key, "\"%s\" is no time in UTC", escape_value(s, buf));
-	return 0;
+	if (s != NULL && parse_time(s, &at) < 0)
+		field_bad(n, key, "\"%s\" is no time in UTC", escape_value(s, buf));
+	return at;
 }

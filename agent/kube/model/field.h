@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Typed reading of a parsed JSON text; an error names the place. Absent and null are the same and
- * leave *ret as it is; another type than the expected one is -EBADMSG, described in err. */
+/* Typed reading of a parsed JSON text. Absent and null are the same: NULL, false, 0, no member. So
+ * is another type than the expected one, but that is -EBADMSG: err has the first error and its
+ * place, and field_error() is asked before what was read is used. */
 #pragma once
 
 #include "agent/base/json.h"
@@ -23,29 +24,37 @@ static inline struct field field_root(const cJSON *json, struct kube_decode_erro
 	return (struct field){.json = json, .err = err};
 }
 
-/* What is wrong with the member of that key (NULL: with n), into err. Returns -EBADMSG. */
+/* What is wrong with the member of that key (NULL: with n), into err, unless something was wrong
+ * before. Returns the first error, -EBADMSG here. */
 int field_bad(const struct field *n, const char *key, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* The first error of all that was read with this err. */
+static inline int field_error(const struct field *n)
+{
+	return n->err->error;
+}
 /* The same for a scanner's fault. */
 int field_bad_scan(struct kube_decode_error *err, const struct scan_error *fault);
 
 bool field_has(const struct field *n, const char *key);
-int field_object(const struct field *n, const char *key, struct field *ret);
-int field_array(const struct field *n, const char *key, struct field *ret);
-/* Begins with a zeroed item; 1: the next object is in *item, 0: there is none. */
-int field_next(const struct field *array, struct field *item);
+struct field field_object(const struct field *n, const char *key);
+struct field field_array(const struct field *n, const char *key);
+/* Begins with a zeroed item; false: there is no further object, or there was an error. */
+bool field_next(const struct field *array, struct field *item);
 /* The same for an array of strings. */
-int field_next_text(const struct field *array, struct field *item, const char **ret);
-/* Borrowed; NULL when absent. */
-int field_text(const struct field *n, const char *key, const char **ret);
-/* Owned. */
-int field_copy(const struct field *n, const char *key, char **ret);
+bool field_next_text(const struct field *array, struct field *item, const char **ret);
+/* Borrowed. */
+const char *field_text(const struct field *n, const char *key);
+/* It is there and is this text. */
+bool field_text_is(const struct field *n, const char *key, const char *text);
+/* Owned; also -ENOMEM. */
+char *field_copy(const struct field *n, const char *key);
 /* A copy that passes the check, or is absent. */
-int field_name(const struct field *n, const char *key, bool (*valid)(const char *s), char **ret);
-int field_bool(const struct field *n, const char *key, bool *ret);
+char *field_name(const struct field *n, const char *key, bool (*valid)(const char *s));
+bool field_bool(const struct field *n, const char *key);
 /* Integers up to 2^53 - 1 either way: what JSON's numbers hold exactly. */
-int field_int(const struct field *n, const char *key, int64_t min, int64_t max, int64_t *ret);
+int64_t field_int(const struct field *n, const char *key, int64_t min, int64_t max);
 /* A quantity as text or whole number: millicores, bytes. */
-int field_quantity(const struct field *n, const char *key, enum resource r, uint64_t *ret);
+uint64_t field_quantity(const struct field *n, const char *key, enum resource r);
 /* "2026-11-20T08:03:10Z", with or without a fraction. */
-int field_time(const struct field *n, const char *key, usec_t *ret);
+usec_t field_time(const struct field *n, const char *key);

@@ -8,36 +8,26 @@
 static const char *const resource_keys[RESOURCE_COUNT] = {"cpu", "memory"};
 
 /* Written as text, without an exception. */
-static int originals_amount(const struct field *n, const char *key, enum resource r, uint64_t *ret)
+static uint64_t originals_amount(const struct field *n, const char *key, enum resource r)
 {
-	const char *text = NULL;
-	int e = field_text(n, key, &text);
-
-	if (e < 0 || text == NULL)
-		return e;
-	if (strcmp(text, "max") == 0)
-		return field_bad(n, key, "no limit");
-	return field_quantity(n, key, r, ret);
+	if (field_text_is(n, key, "max"))
+		field_bad(n, key, "no limit");
+	return field_text(n, key) != NULL ? field_quantity(n, key, r) : 0;
 }
 
-static int read_resource(const struct field *container, enum resource r, struct kube_originals *o)
+static void read_resource(const struct field *container, enum resource r, struct kube_originals *o)
 {
-	uint64_t limit = 0, target = 0;
-	struct field f;
-	int e = field_object(container, resource_keys[r], &f);
+	struct field f = field_object(container, resource_keys[r]);
+	uint64_t limit;
 
-	if (e < 0 || f.json == NULL)
-		return e;
-	e = originals_amount(&f, "original", r, &o->limit[r]);
-	if (e == 0)
-		e = originals_amount(&f, "originalRequest", r, &o->request[r]);
-	if (e == 0)
-		e = originals_amount(&f, "limit", r, &limit);
-	if (e == 0)
-		e = originals_amount(&f, "target", r, &target);
-	if (e == 0 && (o->limit[r] == 0 || o->limit[r] >= LIMIT_MAX || limit == 0))
-		e = field_bad(&f, "original", "missing or not positive");
-	return e;
+	if (f.json == NULL)
+		return;
+	o->limit[r] = originals_amount(&f, "original", r);
+	o->request[r] = originals_amount(&f, "originalRequest", r);
+	limit = originals_amount(&f, "limit", r);
+	originals_amount(&f, "target", r);
+	if (o->limit[r] == 0 || o->limit[r] >= LIMIT_MAX || limit == 0)
+		field_bad(&f, "original", "missing or not positive");
 }
 
 static int read_containers(const struct field *list, const char *container,
@@ -49,14 +39,13 @@ static int read_containers(const struct field *list, const char *container,
 	cJSON_ArrayForEach (j, list->json) {
 		struct kube_originals o = {{0}, {0}};
 		const struct field f = {.json = j, .up = list, .key = j->string, .err = list->err};
-		int e = 0;
 
 		if (!cJSON_IsObject(j) || !kube_is_label(j->string))
 			return field_bad(list, NULL, "not containers");
-		for (enum resource r = 0; e == 0 && r < RESOURCE_COUNT; r++)
-			e = read_resource(&f, r, &o);
-		if (e < 0)
-			return e;
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			read_resource(&f, r, &o);
+		if (field_error(list) < 0)
+			return field_error(list);
 		if (strcmp(j->string, container) != 0)
 			continue;
 		/* Of two entries it is not known which one vscaled wrote. */
@@ -71,7 +60,7 @@ static int read_containers(const struct field *list, const char *container,
 int kube_originals_read(const char *text, const char *container, struct kube_originals *ret)
 {
 	OWN(drop_json) cJSON *json = NULL;
-	struct kube_decode_error err = {""};
+	struct kube_decode_error err;
 	struct kube_originals o = {{0}, {0}};
 	struct field root, list;
 	size_t len = strnlen(text, KUBE_STATUS_MAX + 1);
@@ -85,11 +74,10 @@ int kube_originals_read(const char *text, const char *container, struct kube_ori
 	root = field_root(json, &err);
 	if (!cJSON_IsObject(json))
 		return -EBADMSG;
-	r = field_object(&root, "containers", &list);
-	if (r == 0 && list.json == NULL)
-		r = -ENOENT;
+	list = field_object(&root, "containers");
+	r = err.error;
 	if (r == 0)
-		r = read_containers(&list, container, &o);
+		r = list.json != NULL ? read_containers(&list, container, &o) : -ENOENT;
 	if (r == 0)
 		*ret = o;
 	return r;

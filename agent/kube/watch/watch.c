@@ -130,7 +130,7 @@ static void go_on(struct kube_watch *w, const struct pace_end *end, const char *
 static int list_item(void *arg, const char *text, size_t len)
 {
 	struct kube_watch *w = arg;
-	struct kube_decode_error err = {""};
+	struct kube_decode_error err = {.text = ""};
 	struct kube_peek peek;
 	struct kube_pod *pod;
 	int r = kube_decode_pod(text, len, &pod, &err);
@@ -180,7 +180,7 @@ static int no_pod(void *arg, struct kube_pod *pod)
 /* All items are in: what is around them must be a whole list with its version. */
 static int take_list(struct kube_watch *w, char *text, size_t size)
 {
-	struct kube_decode_error err = {""};
+	struct kube_decode_error err = {.text = ""};
 	size_t zeros;
 	int r = kube_decode_pods(w->items.frame.text != NULL ? w->items.frame.text : "",
 				 w->items.frame.len, no_pod, NULL, w->version, sizeof w->version,
@@ -300,7 +300,7 @@ static int stream_line(void *arg, const char *text, size_t len)
 {
 	struct kube_watch *w = arg;
 	struct kube_watch_line line = {0};
-	struct kube_decode_error err = {""};
+	struct kube_decode_error err = {.text = ""};
 	struct kube_peek peek;
 	int r = kube_decode_watch(text, len, &line, &err);
 
