@@ -5,6 +5,8 @@
 
 /* As many as a kernel can be built for. */
 #define CPUS_MAX 8192
+/* More than the values of any file that are wanted. */
+#define VALUES_MAX 16
 
 /* One wanted line of a flat-keyed file ("name value"), and where its value goes. */
 struct key {
@@ -22,7 +24,13 @@ struct keys {
 	const struct key *key;
 	uint32_t count;
 	uint32_t required; /* bit i: key i must be there */
+	size_t bytes;      /* of the struct that the values go to */
 };
+
+#define KEYS(type, keys_, required_)                                                               \
+	{                                                                                          \
+		keys_, ARRAY_SIZE(keys_), required_, sizeof(type)                                  \
+	}
 
 /* A last newline bounds every scan below, so that none of them needs to know the end. */
 static bool text_valid(const char *text, size_t len)
@@ -88,10 +96,12 @@ static int find_key(const struct keys *keys, uint32_t next, const char *name, si
 	return -1;
 }
 
-/* Fills the uint64_t fields of base that keys name; ret_seen has one bit per key found. */
-static int parse_flat(const char *text, size_t len, const struct keys *keys, void *base,
+/* Fills the uint64_t fields of *ret that keys name, the rest of it is 0; ret_seen has one bit per
+ * key found. */
+static int parse_flat(const char *text, size_t len, const struct keys *keys, void *ret,
 		      uint32_t *ret_seen)
 {
+	uint64_t base[VALUES_MAX] = {0};
 	const char *end = text + len;
 	uint32_t next = 0, seen = 0;
 
@@ -116,6 +126,7 @@ static int parse_flat(const char *text, size_t len, const struct keys *keys, voi
 	}
 	if ((seen & keys->required) != keys->required)
 		return -EBADMSG;
+	memcpy(ret, base, keys->bytes);
 	*ret_seen = seen;
 	return 0;
 }
@@ -145,9 +156,9 @@ int cg_parse_cpu_stat(const char *text, size_t len, struct cg_cpu_stat *ret)
 		KEY(struct cg_cpu_stat, nr_throttled, "nr_throttled"),
 		KEY(struct cg_cpu_stat, throttled_usec, "throttled_usec"),
 	};
-	static const struct keys keys = {key, ARRAY_SIZE(key), 1u << 0};
+	static const struct keys keys = KEYS(struct cg_cpu_stat, key, 1u << 0);
 	const uint32_t throttle = 7u << 1;
-	struct cg_cpu_stat stat = {0};
+	struct cg_cpu_stat stat;
 	uint32_t seen;
 	int r = parse_flat(text, len, &keys, &stat, &seen);
 
@@ -228,15 +239,10 @@ int cg_parse_mem_stat(const char *text, size_t len, struct mem_stat *ret)
 		KEY(struct mem_stat, refault_anon, "workingset_refault_anon"),
 		KEY(struct mem_stat, refault_file, "workingset_refault_file"),
 	};
-	static const struct keys keys = {key, ARRAY_SIZE(key), (1u << ARRAY_SIZE(key)) - 1};
-	struct mem_stat stat = {0};
+	static const struct keys keys = KEYS(struct mem_stat, key, (1u << ARRAY_SIZE(key)) - 1);
 	uint32_t seen;
-	int r = parse_flat(text, len, &keys, &stat, &seen);
 
-	if (r < 0)
-		return r;
-	*ret = stat;
-	return 0;
+	return parse_flat(text, len, &keys, ret, &seen);
 }
 
 int cg_parse_mem_events(const char *text, size_t len, struct mem_events *ret)
@@ -249,31 +255,20 @@ int cg_parse_mem_events(const char *text, size_t len, struct mem_events *ret)
 		KEY(struct mem_events, oom_group_kill, "oom_group_kill"),
 	};
 	/* All but the last, which came with Linux 5.17. */
-	static const struct keys keys = {key, ARRAY_SIZE(key), (1u << (ARRAY_SIZE(key) - 1)) - 1};
-	struct mem_events events = {0};
+	static const struct keys keys =
+		KEYS(struct mem_events, key, (1u << (ARRAY_SIZE(key) - 1)) - 1);
 	uint32_t seen;
-	int r = parse_flat(text, len, &keys, &events, &seen);
 
-	if (r < 0)
-		return r;
-	*ret = events;
-	return 0;
+	return parse_flat(text, len, &keys, ret, &seen);
 }
 
 int cg_parse_mem_ooms(const char *text, size_t len, uint64_t *ret)
 {
-	struct ooms {
-		uint64_t oom;
-	} ooms;
-	static const struct key key[] = {KEY(struct ooms, oom, "oom")};
-	static const struct keys keys = {key, ARRAY_SIZE(key), 1};
+	static const struct key key[] = {{"oom", 3, 0}};
+	static const struct keys keys = KEYS(uint64_t, key, 1);
 	uint32_t seen;
-	int r = parse_flat(text, len, &keys, &ooms, &seen);
 
-	if (r < 0)
-		return r;
-	*ret = ooms.oom;
-	return 0;
+	return parse_flat(text, len, &keys, ret, &seen);
 }
 
 /* The fields of one pressure line, from the blank after its name up to the newline. */
@@ -333,12 +328,12 @@ int cg_parse_state(const char *text, size_t len, struct cg_state *ret)
 {
 	struct raw {
 		uint64_t populated, frozen;
-	} raw = {0};
+	} raw;
 	static const struct key key[] = {
 		KEY(struct raw, populated, "populated"),
 		KEY(struct raw, frozen, "frozen"),
 	};
-	static const struct keys keys = {key, ARRAY_SIZE(key), 1u << 0};
+	static const struct keys keys = KEYS(struct raw, key, 1u << 0);
 	uint32_t seen;
 	int r = parse_flat(text, len, &keys, &raw, &seen);
 

@@ -23,6 +23,27 @@ const char *escape_value(const char *value, char buf[static ESCAPE_SIZE])
 	return buf;
 }
 
+size_t escape_utf8_length(const char *p, size_t left)
+{
+	const unsigned char *u = (const unsigned char *)p;
+	size_t n = u[0] < 0x80   ? 1
+		   : u[0] < 0xc2 ? 0
+		   : u[0] < 0xe0 ? 2
+		   : u[0] < 0xf0 ? 3
+		   : u[0] < 0xf5 ? 4
+				 : 0;
+
+	if (n > left)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((u[i] & 0xc0) != 0x80)
+			return 0;
+	if ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] > 0x9f) ||
+	    (u[0] == 0xf0 && u[1] < 0x90) || (u[0] == 0xf4 && u[1] > 0x8f))
+		return 0;
+	return n;
+}
+
 size_t escape_fit(const char *s, size_t max)
 {
 	size_t n = strnlen(s, max + 1);

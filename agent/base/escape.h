@@ -9,6 +9,8 @@
 
 /* Printable ASCII as it is, \" and \\, all else as \xNN; long values end in "...". Returns buf. */
 const char *escape_value(const char *value, char buf[static ESCAPE_SIZE]);
+/* Bytes of the well-formed UTF-8 character at p; 0: none (Unicode, table 3-7). */
+size_t escape_utf8_length(const char *p, size_t left);
 /* How many bytes of s fit into max without cutting a UTF-8 character. */
 size_t escape_fit(const char *s, size_t max);
 /* Copies what fits into size bytes, cut as above, control characters as blanks. */

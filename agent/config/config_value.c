@@ -16,25 +16,13 @@ _Static_assert(sizeof(enum mode) == sizeof(uint32_t), "choices are stored as 32 
 
 struct value_type {
 	const char *what;
-	size_t width; /* of the field; 0: a string */
-	int (*parse)(const struct config_key *k, const char *text, uint64_t *ret);
-	void (*format)(const struct config_key *k, uint64_t value, char *buf, size_t size);
+	size_t width;                                  /* of the field; 0: a string */
+	int (*parse)(const char *text, uint64_t *ret); /* NULL: the type has no numbers ... */
+	const char *(*format)(uint64_t value, char *buf, size_t size); /* ... of its own */
 };
 
-static int parse_duration(const struct config_key *k, const char *text, uint64_t *ret)
-{
-	(void)k;
-	return duration_parse(text, ret);
-}
-
-static void format_duration(const struct config_key *k, uint64_t value, char *buf, size_t size)
-{
-	(void)k;
-	duration_format(value, buf, size);
-}
-
 /* "12.5%" in ppm: at most seven digits before the point and four after it. */
-static int parse_percent(const char *text, uint64_t *ret)
+static int parse_ppm(const char *text, uint64_t *ret)
 {
 	size_t whole = strspn(text, "0123456789"), part = 0;
 	const char *p = text + whole;
@@ -59,18 +47,11 @@ static int parse_percent(const char *text, uint64_t *ret)
 	return 0;
 }
 
-static int parse_ppm(const struct config_key *k, const char *text, uint64_t *ret)
-{
-	(void)k;
-	return parse_percent(text, ret);
-}
-
-static int parse_permille(const struct config_key *k, const char *text, uint64_t *ret)
+static int parse_permille(const char *text, uint64_t *ret)
 {
 	uint64_t ppm;
-	int r = parse_percent(text, &ppm);
+	int r = parse_ppm(text, &ppm);
 
-	(void)k;
 	if (r < 0)
 		return r;
 	if (ppm % 1000 != 0)
@@ -79,12 +60,11 @@ static int parse_permille(const struct config_key *k, const char *text, uint64_t
 	return 0;
 }
 
-static void format_ppm(const struct config_key *k, uint64_t value, char *buf, size_t size)
+static const char *format_ppm(uint64_t value, char *buf, size_t size)
 {
 	uint64_t part = value % 10000;
 	int digits = 4;
 
-	(void)k;
 	while (digits > 0 && part % 10 == 0) {
 		part /= 10;
 		digits--;
@@ -94,19 +74,19 @@ static void format_ppm(const struct config_key *k, uint64_t value, char *buf, si
 	else
 		snprintf(buf, size, "%llu.%0*llu%%", (unsigned long long)value / 10000, digits,
 			 (unsigned long long)part);
+	return buf;
 }
 
-static void format_permille(const struct config_key *k, uint64_t value, char *buf, size_t size)
+static const char *format_permille(uint64_t value, char *buf, size_t size)
 {
-	format_ppm(k, value * 1000, buf, size);
+	return format_ppm(value * 1000, buf, size);
 }
 
-static int parse_count(const struct config_key *k, const char *text, uint64_t *ret)
+static int parse_count(const char *text, uint64_t *ret)
 {
 	size_t n = strspn(text, "0123456789");
 	uint64_t value = 0;
 
-	(void)k;
 	if (n == 0 || text[n] != '\0' || (n > 1 && text[0] == '0'))
 		return -EINVAL;
 	if (n > 18)
@@ -117,33 +97,21 @@ static int parse_count(const struct config_key *k, const char *text, uint64_t *r
 	return 0;
 }
 
-static void format_count(const struct config_key *k, uint64_t value, char *buf, size_t size)
+static const char *format_count(uint64_t value, char *buf, size_t size)
 {
-	(void)k;
 	snprintf(buf, size, "%llu", (unsigned long long)value);
-}
-
-static int parse_bytes(const struct config_key *k, const char *text, uint64_t *ret)
-{
-	(void)k;
-	return quantity_parse_bytes(text, ret);
-}
-
-static void format_bytes(const struct config_key *k, uint64_t value, char *buf, size_t size)
-{
-	(void)k;
-	quantity_format_bytes(value, buf, size);
+	return buf;
 }
 
 /* A share of the whole is no more than all of it. */
-static int parse_amount(const struct config_key *k, const char *text, uint64_t *ret)
+static int parse_amount(const char *text, uint64_t *ret)
 {
 	uint64_t permille;
 	int r;
 
 	if (strchr(text, '%') == NULL)
-		return parse_bytes(k, text, ret);
-	r = parse_permille(k, text, &permille);
+		return quantity_parse_bytes(text, ret);
+	r = parse_permille(text, &permille);
 	if (r < 0)
 		return r;
 	if (permille > 1000)
@@ -152,55 +120,36 @@ static int parse_amount(const struct config_key *k, const char *text, uint64_t *
 	return 0;
 }
 
-static void format_amount(const struct config_key *k, uint64_t value, char *buf, size_t size)
+static const char *format_amount(uint64_t value, char *buf, size_t size)
 {
 	if (value & AMOUNT_SHARE)
-		format_permille(k, value & ~AMOUNT_SHARE, buf, size);
-	else
-		format_bytes(k, value, buf, size);
+		return format_permille(value & ~AMOUNT_SHARE, buf, size);
+	return quantity_format_bytes(value, buf, size);
 }
 
-static int parse_cpu(const struct config_key *k, const char *text, uint64_t *ret)
+static int parse_bool(const char *text, uint64_t *ret)
 {
-	(void)k;
-	return quantity_parse_cpu(text, ret);
-}
-
-static void format_cpu(const struct config_key *k, uint64_t value, char *buf, size_t size)
-{
-	(void)k;
-	quantity_format_cpu(value, buf, size);
-}
-
-static int parse_bool(const struct config_key *k, const char *text, uint64_t *ret)
-{
-	(void)k;
 	if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
 		return -EINVAL;
 	*ret = text[0] == 't';
 	return 0;
 }
 
-static void format_bool(const struct config_key *k, uint64_t value, char *buf, size_t size)
+static const char *format_bool(uint64_t value, char *buf, size_t size)
 {
-	(void)k;
 	snprintf(buf, size, "%s", value ? "true" : "false");
+	return buf;
 }
 
-static int parse_choice(const struct config_key *k, const char *text, uint64_t *ret)
+static int parse_choice(const char *const *names, const char *text, uint64_t *ret)
 {
-	for (uint64_t i = 0; k->names[i] != NULL; i++) {
-		if (strcasecmp(k->names[i], text) == 0) {
+	for (uint64_t i = 0; names[i] != NULL; i++) {
+		if (strcasecmp(names[i], text) == 0) {
 			*ret = i;
 			return 0;
 		}
 	}
 	return -EINVAL;
-}
-
-static void format_choice(const struct config_key *k, uint64_t value, char *buf, size_t size)
-{
-	snprintf(buf, size, "%s", k->names[value]);
 }
 
 static const struct {
@@ -211,9 +160,8 @@ static const struct {
 	{"cpu", RESOURCES_CPU},         {"memory", RESOURCES_MEMORY},
 };
 
-static int parse_resources(const struct config_key *k, const char *text, uint64_t *ret)
+static int parse_resources(const char *text, uint64_t *ret)
 {
-	(void)k;
 	for (size_t i = 0; i < ARRAY_SIZE(resource_words); i++) {
 		if (strcmp(resource_words[i].name, text) == 0) {
 			*ret = resource_words[i].mask;
@@ -223,28 +171,28 @@ static int parse_resources(const struct config_key *k, const char *text, uint64_
 	return -EINVAL;
 }
 
-static void format_resources(const struct config_key *k, uint64_t value, char *buf, size_t size)
+static const char *format_resources(uint64_t value, char *buf, size_t size)
 {
-	(void)k;
 	for (size_t i = 0; i < ARRAY_SIZE(resource_words); i++) {
 		if (resource_words[i].mask == value) {
 			snprintf(buf, size, "%s", resource_words[i].name);
-			return;
+			break;
 		}
 	}
+	return buf;
 }
 
 /* clang-format off */
 static const struct value_type types[CONFIG_TYPE_COUNT] = {
-	[CONFIG_DURATION]  = {"a duration",   8, parse_duration,  format_duration},
+	[CONFIG_DURATION]  = {"a duration",   8, duration_parse,  duration_format},
 	[CONFIG_PERMILLE]  = {"a percentage with at most one decimal", 4, parse_permille, format_permille},
 	[CONFIG_PPM]       = {"a percentage", 4, parse_ppm,       format_ppm},
 	[CONFIG_COUNT]     = {"a number",     4, parse_count,     format_count},
-	[CONFIG_BYTES]     = {"an amount of memory", 8, parse_bytes, format_bytes},
+	[CONFIG_BYTES]     = {"an amount of memory", 8, quantity_parse_bytes, quantity_format_bytes},
 	[CONFIG_AMOUNT]    = {"an amount of memory", 8, parse_amount, format_amount},
-	[CONFIG_CPU]       = {"an amount of CPU", 8, parse_cpu,   format_cpu},
+	[CONFIG_CPU]       = {"an amount of CPU", 8, quantity_parse_cpu, quantity_format_cpu},
 	[CONFIG_BOOL]      = {"true or false", 1, parse_bool,     format_bool},
-	[CONFIG_CHOICE]    = {NULL,           4, parse_choice,    format_choice},
+	[CONFIG_CHOICE]    = {NULL,           4, NULL,            NULL},
 	[CONFIG_RESOURCES] = {"cpu, memory, or both as cpu,memory", 4, parse_resources, format_resources},
 	[CONFIG_FILE]      = {"an absolute path", 0, NULL,        NULL},
 	[CONFIG_NAME]      = {"a name of letters, digits, . _ and -", 0, NULL, NULL},
@@ -328,7 +276,8 @@ int config_value_set(const struct config_key *k, const char *text, void *base)
 		store(field, types[k->type].width, 0);
 		return 0;
 	}
-	r = types[k->type].parse(k, text, &value);
+	r = k->type == CONFIG_CHOICE ? parse_choice(k->names, text, &value)
+				     : types[k->type].parse(text, &value);
 	if (r < 0)
 		return r;
 	if (!in_range(k, value))
@@ -385,8 +334,10 @@ const char *config_value_text(const struct config_key *k, const void *base, char
 		snprintf(buf, size, "%s", text != NULL ? text : "");
 	} else if (config_value_none(k, base)) {
 		snprintf(buf, size, NONE);
+	} else if (k->type == CONFIG_CHOICE) {
+		snprintf(buf, size, "%s", k->names[value]);
 	} else {
-		types[k->type].format(k, value, buf, size);
+		types[k->type].format(value, buf, size);
 	}
 	return buf;
 }
@@ -414,8 +365,8 @@ const char *config_value_allowed(const struct config_key *k, char *buf, size_t s
 		snprintf(buf, size, "%s of at most %llu bytes", t->what,
 			 (unsigned long long)k->max);
 	} else {
-		t->format(k, k->min, low, sizeof low);
-		t->format(k, k->max, high, sizeof high);
+		t->format(k->min, low, sizeof low);
+		t->format(k->max, high, sizeof high);
 		snprintf(buf, size, "%s from %s to %s%s%s", t->what, low, high,
 			 k->type == CONFIG_AMOUNT ? ", or a percentage of the node's" : "",
 			 may_be_none(k) ? ", or none" : "");

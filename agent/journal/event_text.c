@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/journal/event_text.h"
+#include "agent/base/escape.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -163,31 +164,12 @@ static void format_time(usec_t real_usec, char buf[static 40])
 	snprintf(buf + n, 40 - n, ".%03uZ", (unsigned)(real_usec / USEC_PER_MSEC % 1000));
 }
 
-/* How many of the bytes at s are one well-formed UTF-8 character; 0: none. */
-static size_t utf8_len(const char *s)
-{
-	const unsigned char *u = (const unsigned char *)s;
-	size_t n = u[0] < 0x80                   ? 1
-		   : u[0] >= 0xc2 && u[0] < 0xe0 ? 2
-		   : u[0] >= 0xe0 && u[0] < 0xf0 ? 3
-		   : u[0] >= 0xf0 && u[0] < 0xf5 ? 4
-						 : 0;
-
-	for (size_t i = 1; i < n; i++)
-		if ((u[i] & 0xc0) != 0x80)
-			return 0;
-	if (n > 2 && ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] > 0x9f) ||
-		      (u[0] == 0xf0 && u[1] < 0x90) || (u[0] == 0xf4 && u[1] > 0x8f)))
-		return 0;
-	return n;
-}
-
 /* A JSON string; logfmt readers accept the same. */
 static void add_quoted(struct text *t, const char *s)
 {
 	event_text_add(t, "\"");
 	while (*s) {
-		size_t n = utf8_len(s);
+		size_t n = escape_utf8_length(s, strnlen(s, 4));
 		char escape[8];
 
 		if (n == 0) {

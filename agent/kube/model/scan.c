@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/scan.h"
+#include "agent/base/escape.h"
 #include "policy/base/base.h"
 #include <ctype.h>
 #include <errno.h>
@@ -43,22 +44,6 @@ static bool scan_consume(struct scan *s, char c)
 static bool is_digit(const struct scan *s)
 {
 	return s->p < s->end && *s->p >= '0' && *s->p <= '9';
-}
-
-/* Bytes of the well-formed UTF-8 character at p; 0: none (Unicode, table 3-7). */
-static size_t utf8_length(const unsigned char *p, size_t left)
-{
-	size_t n = p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
-
-	if (n == 0 || n > left)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return n;
 }
 
 /* Four hexadecimal digits. */
@@ -117,7 +102,7 @@ static bool scan_string(struct scan *s)
 		if (c < 0x20)
 			return fault(s, "a control character in a string");
 		if (c >= 0x80)
-			n = utf8_length((const unsigned char *)s->p, (size_t)(s->end - s->p));
+			n = escape_utf8_length(s->p, (size_t)(s->end - s->p));
 		if (n == 0)
 			return fault(s, "a string that is not UTF-8");
 		s->p += n;
