@@ -25,7 +25,7 @@ static usec_t stamped_at(const struct wakeup *w, usec_t stamp_real)
  * not boosted again. */
 static usec_t ready_since(const struct managed *m, const struct kube_container *c, bool first)
 {
-	const struct control_life *life = &m->control.life;
+	const struct startup_life *life = &m->control.life;
 	usec_t stamp = m->pod->spec->containers_ready_real;
 	usec_t since = life->ready_since != 0 ? life->ready_since : m->wake->now;
 
@@ -39,11 +39,12 @@ static usec_t ready_since(const struct managed *m, const struct kube_container *
 void boost_changed(struct managed *m)
 {
 	const struct kube_container *c = pod_spec_of(m);
-	struct control_life life = m->control.life;
+	struct startup_life life = m->control.life;
 
 	if (c == NULL || m->cgroup.cg == NULL || !scope_is_of(m, c))
 		return;
 	life.ready_since = ready_since(m, c, !m->plan.running_reported);
+	life.probed = c->probed;
 	m->plan.running_reported = true;
 	control_set_life(&m->control, &life);
 }
@@ -51,10 +52,11 @@ void boost_changed(struct managed *m)
 void boost_attached(struct managed *m)
 {
 	const struct kube_container *c = pod_spec_of(m);
-	struct control_life life = {.started_at = m->wake->now};
+	struct startup_life life = {.started_at = m->wake->now};
 
 	if (c == NULL)
 		return;
+	life.probed = c->probed;
 	if (scope_is_of(m, c) && c->started_real != 0)
 		life.started_at = stamped_at(m->wake, c->started_real);
 	m->plan.running_reported = false;

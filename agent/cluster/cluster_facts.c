@@ -113,6 +113,8 @@ static void fill_resource(const struct managed *m, enum resource r, bool back,
 	ret->original_limit = res->original;
 	ret->held = control_lasting(c, r);
 	ret->held_since = held_since(c, r);
+	if (r == RESOURCE_CPU)
+		ret->startup_until = control_startup_raise(c, &m->config->tuning);
 	ret->actual = actual_of(c, r);
 	ret->ceiling = ceiling == LIMIT_MAX ? 0 : ceiling;
 	ret->original_request = persist_original_request(m, r, ret->spec_request);

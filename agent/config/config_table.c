@@ -117,6 +117,13 @@ const struct config_key config_keys[] = {
 	      100 * MS, HOUR, "1m", "A new limit that has held for this long is sent to the API server."),
 	FIXED("kubernetes.memoryLeaseTime", CONFIG_DURATION, kubernetes.report.memory_lease_usec,
 	      100 * MS, HOUR, "1m", "The same for memory; lowered once growth has ended for 30 s."),
+	FIXED("kubernetes.startupAfterReady", CONFIG_DURATION, tuning.startup.ready_usec, 0, HOUR, "30s",
+	    "Start-up of a container ends this long after it was first Ready. CPU used in start-up is not"
+	    " recorded, except with `algorithm: vpa`, and holds up no limit; memory is recorded."),
+	FIXED("kubernetes.startupTime", CONFIG_DURATION, tuning.startup.unprobed_usec, 0, HOUR, "1m",
+	    "Without a readiness or startup probe: this long after it started."),
+	FIXED("kubernetes.startupLeaseTime", CONFIG_DURATION, kubernetes.report.startup_lease_usec,
+	      0, DAY, "5m", "A CPU limit raised in start-up is sent when it still holds this long after it."),
 	FIXED("kubernetes.slopeAhead", CONFIG_DURATION, kubernetes.report.ahead_usec, 0, HOUR, "1m",
 	      "A memory limit in a resize covers this much growth: the kubelet applies it late."),
 	FIXED("kubernetes.firstSlopeAhead", CONFIG_DURATION, kubernetes.report.first_ahead_usec,

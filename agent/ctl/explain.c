@@ -94,6 +94,16 @@ static void print_boost(const struct screen *s)
 				     ", then {amount:base}");
 }
 
+static void print_startup(const struct screen *s)
+{
+	render_row(
+		s, "start-up",
+		render_has(s, "startup_ready_usec")
+			? "until it has been ready for {span:startup_ready_usec}; its CPU use is "
+			  "not recorded"
+			: "[for another {span:startup_ends_in_usec}; its CPU use is not recorded]");
+}
+
 static void print_next(const struct screen *s)
 {
 	bool free_to_go = strcmp(json_text(s->json, "hold"), "none") == 0;
@@ -170,6 +180,7 @@ static void print_resource(const struct ctl *c, enum resource which, const cJSON
 	print_last(&s);
 	print_trial(&s);
 	print_boost(&s);
+	print_startup(&s);
 	render_row(&s, "node", "[{text:denied}]");
 	print_next(&s);
 	print_counters(&s);

@@ -102,12 +102,25 @@ static void view_boost(struct boost_view *v, const struct control *c, usec_t now
 	};
 }
 
+static void view_startup(struct resource_view *v, const struct managed *m)
+{
+	const struct startup *s = &m->control.startup;
+	usec_t end = control_startup_end(&m->control, &m->config->tuning, m->wake->now);
+
+	if (end == 0)
+		return;
+	v->startup_ends_in_usec = left(end, m->wake->now);
+	v->startup_ready_usec =
+		s->probed && s->first_ready == 0 ? m->config->tuning.startup.ready_usec : VIEW_NONE;
+}
+
 static void view_cpu(struct resource_view *v, const struct managed *m)
 {
 	const struct control *c = &m->control;
 
 	view_percentiles(v, &c->history.cpu, 1000.0);
 	view_boost(&v->boost, c, m->wake->now);
+	view_startup(v, m);
 	v->kernel = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
 	v->floor = floor_value(&c->cpu.floor, m->config->tuning.cpu.floor_half_life_usec,
 			       m->wake->now_real);

@@ -49,6 +49,8 @@ static void resource_view_init(struct resource_view *r)
 		.candidate = VIEW_NONE,
 		.next_change_in_usec = VIEW_NONE,
 		.boost.limit = VIEW_NONE,
+		.startup_ends_in_usec = VIEW_NONE,
+		.startup_ready_usec = VIEW_NONE,
 	};
 }
 

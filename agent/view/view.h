@@ -91,6 +91,9 @@ struct resource_view {
 	struct decision_view last;
 	struct trial_view trial;
 	struct boost_view boost; /* CPU */
+	/* CPU, of a container that starts; VIEW_NONE: it does not. */
+	uint64_t startup_ends_in_usec; /* at the latest */
+	uint64_t startup_ready_usec; /* when it has been Ready for this long; VIEW_NONE: by time */
 	const char *denied; /* why the node denied memory, in words; NULL: it did not recently */
 	struct counter_view counters;
 };

@@ -116,6 +116,8 @@ static const struct json_field resource_fields[] = {
 	ROW(resource_view, candidate, JSON_AMOUNT, false),
 	ROW(resource_view, next_change_in_usec, JSON_AMOUNT, false),
 	ROW(resource_view, denied, JSON_TEXT, false),
+	ROW(resource_view, startup_ends_in_usec, JSON_AMOUNT, false),
+	ROW(resource_view, startup_ready_usec, JSON_AMOUNT, false),
 };
 
 /* Followed by the bound's name and text. */

@@ -110,7 +110,8 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 	c->frozen = 0;
 	c->psi_cpu_ppm = c->psi_cpu_others_ppm = 0;
 	c->started_at = now;
-	c->life = (struct control_life){0};
+	c->life = (struct startup_life){0};
+	c->startup = (struct startup){0};
 	c->initial_done = false;
 	memset(c->initial_request, 0, sizeof c->initial_request);
 	c->gave_way = 0;
@@ -171,9 +172,10 @@ static void observe_history(struct control *c, const struct usage *u,
 	 * taken: control_observe_mem(). */
 	if (control_boost_covers(c, c->last_at, x->now))
 		return;
+	/* VPA counts what is used at startup. */
 	if (t->algorithm == ALGORITHM_VPA)
 		history_vpa_observe(&c->history, t, &c->rates, mem_working_set(u), x->now_real);
-	else
+	else if (!startup_covers(&c->startup, &x->tuning->startup, c->last_at, x->now))
 		history_add_cpu(&c->history, &c->rates, x->now_real);
 }
 

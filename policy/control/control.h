@@ -11,6 +11,7 @@
 #include "policy/laws/ledger.h"
 #include "policy/laws/mem_control.h"
 #include "policy/laws/pod_bounds.h"
+#include "policy/laws/startup.h"
 #include "policy/types/bounds.h"
 #include "policy/types/plan.h"
 
@@ -93,12 +94,6 @@ struct oom_kill {
 	bool applied;  /* it was applied to the size of a successor */
 };
 
-/* Of the running process, boottime. started_at 0: unknown; ready_since 0: it is not ready. */
-struct control_life {
-	usec_t started_at;
-	usec_t ready_since; /* without a break */
-};
-
 struct control {
 	struct policy_rule rule;
 	struct pod_bounds pod;    /* all 0: a unit */
@@ -114,7 +109,8 @@ struct control {
 	bool initial_done;
 	uint64_t initial_request[RESOURCE_COUNT]; /* mode Initial: final; 0: leave it as it is */
 	struct control_resource resource[RESOURCE_COUNT];
-	struct control_life life;
+	struct startup_life life;
+	struct startup startup;
 	struct boost boost;
 	struct boost_decision boost_now; /* of the last step */
 	struct cpu_control cpu;
@@ -156,7 +152,11 @@ void control_set_rule(struct control *c, const struct policy_rule *rule);
  * control_init() and whenever one of them changes; a refusal expires without a call. */
 void control_set_pod(struct control *c, const struct pod_bounds *pod);
 /* Call it after control_restarted() and whenever one of the two values changes. */
-void control_set_life(struct control *c, const struct control_life *life);
+void control_set_life(struct control *c, const struct startup_life *life);
+/* When its start-up ends, if it has not; 0: it has, or nothing is known of it. */
+usec_t control_startup_end(const struct control *c, const struct tuning *t, usec_t now);
+/* The held CPU limit comes from throttling in start-up: the end of that; 0: it does not. */
+usec_t control_startup_raise(const struct control *c, const struct tuning *t);
 
 /* Startup boost. Call it in every wake-up, before everything else: it adds a step when the boost
  * begins or ends. The boosted limit is temporary: control_lasting() is the limit that returns

@@ -3,9 +3,29 @@
 #include "policy/control/control_impl.h"
 #include "policy/types/bounds.h"
 
-void control_set_life(struct control *c, const struct control_life *life)
+void control_set_life(struct control *c, const struct startup_life *life)
 {
 	c->life = *life;
+	startup_set(&c->startup, life);
+}
+
+usec_t control_startup_end(const struct control *c, const struct tuning *t, usec_t now)
+{
+	usec_t end = startup_end(&c->startup, &t->startup);
+
+	return end > now ? end : 0;
+}
+
+/* A limit found in the files, written by an earlier run of the agent, may come from it too. */
+usec_t control_startup_raise(const struct control *c, const struct tuning *t)
+{
+	usec_t end = startup_end(&c->startup, &t->startup);
+	enum reason reason = c->resource[RESOURCE_CPU].last.reason;
+	bool by_history =
+		c->cpu.last_change != 0 &&
+		(reason == REASON_INITIAL || reason == REASON_HISTORY || reason == REASON_MINIMUM);
+
+	return by_history || c->cpu.last_change >= end ? 0 : end;
 }
 
 /* A cheap test: most containers have no boost. */

@@ -74,7 +74,10 @@ static bool give_back(struct control *c, const struct control_context *x)
 
 void control_record_cpu(struct control *c, const struct control_context *x)
 {
-	if (c->rates_fresh && !control_boost_covers(c, x->now - c->rates.span_usec, x->now))
+	usec_t from = x->now - c->rates.span_usec;
+
+	if (c->rates_fresh && !control_boost_covers(c, from, x->now) &&
+	    !startup_covers(&c->startup, &x->tuning->startup, from, x->now))
 		recent_max_add(&c->cpu.recent, c->rates.demand_milli, x->tuning->cpu.recent_usec,
 			       x->now);
 }
@@ -153,10 +156,17 @@ static void control_cpu_shrink(struct control *c, const struct control_context *
 		.started_at = c->started_at,
 		.now = x->now,
 	};
+	usec_t starting = control_startup_end(c, x->tuning, x->now);
 	uint64_t to;
 
 	if (!c->rule.scale_down || c->pod.not_ready) {
 		res->blocked = c->rule.scale_down ? BLOCKED_NOT_READY : BLOCKED_SCALE_DOWN_OFF;
+		return;
+	}
+	/* What throttles it now says nothing about the lower limit. */
+	if (starting != 0) {
+		res->blocked = BLOCKED_START_QUIET;
+		res->next_at = starting;
 		return;
 	}
 	res->blocked = cpu_shrink_next(x->tuning, &c->cpu, &in, &to, &res->next_at);

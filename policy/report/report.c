@@ -24,6 +24,8 @@ const struct report_tuning report_tuning_default = {
 	.refusal_usec = USEC_PER_HOUR,
 	.restart_every_usec = USEC_PER_HOUR,
 	.settle_max_usec = 5 * USEC_PER_MIN,
+	/* A start that works on after it was Ready; as long as nothing shrinks after a start. */
+	.startup_lease_usec = 5 * USEC_PER_MIN,
 };
 
 const char *report_block_name(enum report_block h)

@@ -55,6 +55,7 @@ struct report_tuning {
 	usec_t refusal_usec;       /* a refusal binds for this long, or until the spec changes */
 	usec_t restart_every_usec; /* between two resizes that restart a container, at least */
 	usec_t settle_max_usec;    /* the longest wait for the kubelet to carry a resize out */
+	usec_t startup_lease_usec; /* CPU raised in start-up: ratified this long after its end */
 };
 extern const struct report_tuning report_tuning_default;
 
@@ -68,10 +69,11 @@ struct report_resource {
 	uint64_t spec_request;
 	uint64_t original_limit; /* what a restore writes */
 	uint64_t original_request;
-	uint64_t held;     /* the held limit of the cgroup */
-	usec_t held_since; /* unchanged since */
-	uint64_t actual;   /* in the cgroup's file; 0: not read */
-	uint64_t reported; /* limit that the kubelet reports as carried out; 0: not reported */
+	uint64_t held;        /* the held limit of the cgroup */
+	usec_t held_since;    /* unchanged since */
+	usec_t startup_until; /* raised in start-up, which ends then; 0: it was not */
+	uint64_t actual;      /* in the cgroup's file; 0: not read */
+	uint64_t reported;    /* limit that the kubelet reports as carried out; 0: not reported */
 	uint64_t reported_request;
 	bool external;    /* by the records, vscaled did not send this limit */
 	uint64_t ceiling; /* it is never held above this; 0: no such bound */

@@ -213,8 +213,11 @@ void draft_resource(struct draft *d, size_t i, size_t r)
 	const struct report_resource *x = &d->f->containers[i].resource[r];
 	usec_t lease = r == RESOURCE_CPU ? d->t->lease_usec : d->t->memory_lease_usec;
 	uint64_t limit = wanted_limit(d, i, r), request;
-	bool early = !d->back && !goes_back(x) && d->now < add_sat(x->held_since, lease);
+	bool ours = !d->back && !goes_back(x);
+	usec_t due = add_sat(x->held_since, lease);
 
+	if (x->startup_until != 0 && limit > x->spec_limit)
+		due = MAX(due, add_sat(x->startup_until, d->t->startup_lease_usec));
 	if (r == RESOURCE_MEMORY && (draft_restart_undone(d, i) || draft_restart(d, i)))
 		return;
 	if (r == RESOURCE_CPU && is_cut(d)) {
@@ -228,10 +231,8 @@ void draft_resource(struct draft *d, size_t i, size_t r)
 		limit = request;
 	if (limit < x->spec_request && request == x->spec_request && !d->f->guaranteed)
 		limit = x->spec_request;
-	if (early && limit != x->spec_limit) {
-		usec_t end = add_sat(x->held_since, lease);
-
-		d->later = sooner(d->later, end);
+	if (ours && d->now < due && limit != x->spec_limit) {
+		d->later = sooner(d->later, due);
 		d->memory_later |= r == RESOURCE_MEMORY && limit > x->spec_limit;
 		limit = x->spec_limit;
 		request = d->f->guaranteed || x->spec_request == 0 ? x->spec_request

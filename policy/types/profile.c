@@ -75,6 +75,12 @@ const struct tuning tuning_default = {
 			.cache_ceiling_permille = 1500,
 			.settle_usec = 60 * USEC_PER_SEC,
 		},
+	.startup =
+		{
+			/* Caches fill and just-in-time compilers work on for a while. */
+			.ready_usec = 30 * USEC_PER_SEC,
+			.unprobed_usec = 60 * USEC_PER_SEC,
+		},
 	.common =
 		{
 			.start_quiet_usec = 5 * USEC_PER_MIN,

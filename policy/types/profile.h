@@ -106,6 +106,12 @@ struct tuning_memory {
 	usec_t settle_usec; /* growth over for this long: headroom in the file is taken back */
 };
 
+/* Start-up of a container (startup.h). */
+struct tuning_startup {
+	usec_t ready_usec;    /* it ends this long after Ready */
+	usec_t unprobed_usec; /* without a probe: this long after the start */
+};
+
 struct tuning_common {
 	usec_t start_quiet_usec; /* nothing shrinks this soon after a start */
 	uint32_t deadband_up_permille;
@@ -127,6 +133,7 @@ struct tuning {
 	struct tuning_history history;
 	struct tuning_cpu cpu;
 	struct tuning_memory memory;
+	struct tuning_startup startup;
 	struct tuning_common common;
 	struct tuning_node node;
 };

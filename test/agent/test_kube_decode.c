@@ -65,6 +65,13 @@ static const struct row good[] = {
 	 "container app app spec.cpu=200/500 spec.memory=134217728/268435456 status.cpu=0/500 "
 	 "status.memory=0/max restart=0 id=3f4e running ready restarts=2 "
 	 "started=1795161790000000 heap=0,0\n"},
+	/* a readiness or a startup probe */
+	{"\"args\":", "\"readinessProbe\":{\"httpGet\":{\"port\":80}},\"args\":",
+	 " probed restart=0"},
+	{"\"args\":", "\"startupProbe\":{},\"args\":", " probed restart=0"},
+	{"\"args\":", "\"livenessProbe\":{},\"readinessProbe\":null,\"args\":",
+	 "memory=0/max restart=0"},
+	{"\"args\":", "\"readinessProbe\":[],\"args\":", NULL},
 	/* quantities: every form, CPU rounded up to a milli; 0 is no limit */
 	{"\"500m\"", "\"0.0005\"", "spec.cpu=200/1 "},
 	{"\"500m\"", "2", "spec.cpu=200/2000 "},

@@ -394,6 +394,7 @@ static void test_name_comes_again(enum cgroup_driver driver)
 	struct rig r;
 	struct rig_pod *p = pods_begin(&r, driver, ""), *next;
 
+	p->started_long_ago = true;
 	rig_pod_put(&r, p);
 	rig_run(&r, 10, pods_burn_800);
 	rig_pod_remove(&r, p);

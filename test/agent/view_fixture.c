@@ -29,6 +29,8 @@ static const struct resource_view web_cpu = {
 	.working_set_bytes = VIEW_NONE,
 	.candidate = 437,
 	.boost.limit = VIEW_NONE,
+	.startup_ends_in_usec = VIEW_NONE,
+	.startup_ready_usec = VIEW_NONE,
 	.bounds = {.count = 2, .bound = {BOUND_USER_MAX, BOUND_QUANTUM}, .value = {437, 404, 400}},
 	.blocked = BLOCKED_INTERVAL,
 	.next_change_in_usec = 58 * USEC_PER_SEC,
@@ -68,6 +70,8 @@ static const struct resource_view web_memory = {
 	.working_set_bytes = 120 * MIB,
 	.slope_bytes_per_sec = -4096,
 	.boost.limit = VIEW_NONE,
+	.startup_ends_in_usec = VIEW_NONE,
+	.startup_ready_usec = VIEW_NONE,
 	.candidate = 150 * MIB,
 	.blocked = BLOCKED_NONE,
 	.next_change_in_usec = 8 * USEC_PER_SEC,
@@ -106,6 +110,8 @@ static const struct resource_view batch_memory = {
 	.denied = "asked for 5 GiB, the node had it for 4.2 GiB: 900 MiB available less 256 MiB "
 		  "reserve, 444 MiB granted and not used yet",
 	.boost.limit = VIEW_NONE,
+	.startup_ends_in_usec = VIEW_NONE,
+	.startup_ready_usec = VIEW_NONE,
 	.next_change_in_usec = 42 * USEC_PER_SEC,
 	.last = {.at_realtime_usec = FIXTURE_NOW_USEC - 3 * USEC_PER_HOUR - 5 * USEC_PER_MIN,
 		 .from = 4 * GIB,
@@ -237,6 +243,7 @@ static void fixture_container(struct unit_view *v)
 		.ready_for_usec = 30 * USEC_PER_SEC,
 		.ends_in_usec = 12 * USEC_PER_SEC,
 	};
+	v->resources[RESOURCE_CPU].startup_ends_in_usec = 12 * USEC_PER_SEC;
 	v->resources[RESOURCE_CPU].bounds =
 		(struct bound_trace){.count = 1, .bound = {BOUND_RANGE_MAX}, .value = {1437, 1000}};
 	v->resources[RESOURCE_CPU].candidate = 1437;

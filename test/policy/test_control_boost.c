@@ -14,7 +14,7 @@ static struct control_resource *cpu(struct rig *r)
 
 static void life(struct rig *r, usec_t started_at, usec_t ready_since)
 {
-	const struct control_life l = {started_at, ready_since};
+	const struct startup_life l = {started_at, ready_since, true};
 
 	control_set_life(&r->c, &l);
 }

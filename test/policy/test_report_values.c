@@ -26,6 +26,28 @@ static void test_restart_container(void)
 	}
 }
 
+/* A CPU limit raised in start-up is sent when it still holds five minutes after it. */
+static void test_startup(void)
+{
+	WITH(g)
+	{
+		rig_hold(&g, 0, CPU, 900);
+		rig_res(&g, 0, CPU)->startup_until = g.now + 60 * S;
+		g.now += 5 * 60 * S;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.block, REPORT_BLOCK_LEASE);
+		CHECK_EQ(g.d.again, g.now + 60 * S);
+		/* A limit below the spec's is none that was raised. */
+		rig_res(&g, 0, CPU)->held = 300;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 300);
+		rig_res(&g, 0, CPU)->held = 900;
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
+	}
+}
+
 static void test_limits_only_keeps_requests(void)
 {
 	WITH(g)
@@ -254,6 +276,7 @@ static void test_rounding(void)
 int main(void)
 {
 	test_restart_container();
+	test_startup();
 	test_limits_only_keeps_requests();
 	test_requests_and_limits();
 	test_requests_only();

@@ -35,6 +35,12 @@ static uint32_t read_resize_policy(const struct field *n)
 	return resources;
 }
 
+/* An error stays in n. */
+static bool has_object(const struct field *n, const char *key)
+{
+	return field_object(n, key).json != NULL;
+}
+
 static int read_spec(const struct field *n, enum container_kind kind, struct kube_container *c)
 {
 	c->name = field_name(n, "name", kube_is_label);
@@ -45,6 +51,7 @@ static int read_spec(const struct field *n, enum container_kind kind, struct kub
 		c->kind = CONTAINER_SIDECAR;
 	decode_resources(n, "resources", &c->spec);
 	c->restart_on_resize = read_resize_policy(n);
+	c->probed = has_object(n, "readinessProbe") || has_object(n, "startupProbe");
 	decode_heap(n, c);
 	return field_error(n);
 }

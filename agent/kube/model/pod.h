@@ -29,7 +29,8 @@ struct kube_container {
 	struct kube_resources status; /* containerStatuses[].resources, the runtime's record */
 	bool has_status;              /* status was there */
 	uint32_t restart_on_resize;   /* RESOURCES_*: resizePolicy RestartContainer */
-	char *id;                     /* without the runtime's prefix; NULL: never started */
+	bool probed; /* has a readiness or startup probe: not Ready as soon as it runs */
+	char *id;    /* without the runtime's prefix; NULL: never started */
 	bool running;
 	bool ready;
 	uint32_t restarts;

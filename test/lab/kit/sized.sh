@@ -26,6 +26,9 @@ agent_sized()
 	  statusInterval: 3s
 	  leaseTime: ${LEASE:-4s}
 	  memoryLeaseTime: ${LEASE:-4s}
+	  startupAfterReady: ${STARTUP:-0s}
+	  startupTime: ${STARTUP:-0s}
+	  startupLeaseTime: ${LEASE:-4s}
 	  upInterval: 4s
 	  smallInterval: 8s
 	  downInterval: 8s

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a container takes at its start stays in the cgroup: neither the spec nor a recommendation
+ * follows it. */
+#include "agent/manage/managed_facts.h"
+#include "test/kube/test_cluster.h"
+
+/* Of the rig's configuration. */
+#define LEASE_SEC   30
+#define STARTUP_SEC 20
+
+#define ENDS "\"startup_ends_in_usec\":"
+
+static struct rig_pod *begin_start(enum cgroup_driver driver)
+{
+	struct rig_pod *p;
+
+	if (!crig_open(&c, NULL, NULL))
+		exit(check_skip("no test API server: is there a python3?"));
+	p = crig_pod(&c, driver, "web-0", AUTO);
+	crig_start(&c);
+	for (size_t i = 0; i < p->count; i++)
+		p->container[i].started_real = c.rig.real;
+	crig_kubelet(&c, p, NULL);
+	return p;
+}
+
+static bool is_raised(struct crig *x)
+{
+	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) >= 600;
+}
+
+static bool is_low_again(struct crig *x)
+{
+	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) <= 220;
+}
+
+/* Uses 50m of its 200m, but for the first seconds. */
+static void test_burst(enum cgroup_driver driver)
+{
+	struct rig_pod *p = begin_start(driver);
+	usec_t start = c.rig.real;
+	const struct managed *m;
+	char *body, *ends;
+
+	CHECK(crig_until(&c, 10, burn_600, is_raised));
+	m = managed_find(&c.rig.daemon->units, "default/web-0/app");
+	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &body), 200);
+	/* CPU comes first. */
+	ends = strstr(body, ENDS);
+	CHECK(ends != NULL && atoll(ends + strlen(ENDS)) > 0);
+	free(body);
+	/* Longer than the lease of an ordinary limit. */
+	while (c.rig.real - start < (STARTUP_SEC - 1) * USEC_PER_SEC)
+		rig_run(&c.rig, 1, burn_50);
+	CHECK(is_raised(&c));
+	CHECK(histogram_empty(&m->control.history.cpu));
+	CHECK(crig_until(&c, 60, burn_50, is_low_again));
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
+	/* A decrease below the original is sent as always. */
+	rig_run(&c.rig, LEASE_SEC + 10, burn_50);
+	CHECK(crig_spec(&c, p, "app", RESOURCE_CPU) <= 200);
+	CHECK(m->control.recommendation.resource[RESOURCE_CPU].peak < 200);
+	crig_close(&c);
+}
+
+/* More than max-cpu allows: the limit stays there. */
+static void burn_900(struct rig *r)
+{
+	burn_all(r, 900);
+}
+
+/* The load stays: the limit is ratified when it has held for a while after start-up. */
+static void test_load(void)
+{
+	struct rig_pod *p = begin_start(DRIVER_CGROUPFS);
+	usec_t start = c.rig.real;
+
+	CHECK(crig_until(&c, 120, burn_900, is_resized));
+	CHECK(c.rig.real - start >= (STARTUP_SEC + LEASE_SEC) * USEC_PER_SEC);
+	CHECK(crig_spec(&c, p, "app", RESOURCE_CPU) >= 690);
+	crig_close(&c);
+}
+
+int main(void)
+{
+	test_burst(DRIVER_CGROUPFS);
+	test_burst(DRIVER_SYSTEMD);
+	test_load();
+	return check_result();
+}
