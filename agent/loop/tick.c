@@ -16,6 +16,7 @@
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/oom.h"
+#include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
@@ -130,6 +131,19 @@ static void count_blocked(struct managed *m)
 	}
 }
 
+/* VPA's count: those that it recommends for. */
+static uint32_t recommended(const struct pod *p)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		n += m != NULL && m->container.annotated && m->control.history.samples > 0;
+	}
+	return n;
+}
+
 static void review_all(struct unit_table *t, struct plan *plan)
 {
 	struct control_context x = daemon_context(t, plan);
@@ -138,6 +152,9 @@ static void review_all(struct unit_table *t, struct plan *plan)
 		managed_check_levels(t->items[i]);
 		if (!managed_has_laws(t->items[i]))
 			continue;
+		if (t->items[i]->pod != NULL)
+			control_set_containers(&t->items[i]->control,
+					       recommended(t->items[i]->pod));
 		control_review(&t->items[i]->control, &x);
 		count_blocked(t->items[i]);
 	}

@@ -252,7 +252,7 @@ void control_reflex_pass(struct control *c, const struct usage *u, const struct 
 
 void control_review(struct control *c, const struct control_context *x)
 {
-	history_recommend(&c->history, &x->tuning->history, &c->recommendation);
+	history_recommend(&c->history, &x->tuning->history, c->containers, &c->recommendation);
 	if (c->last_at == 0)
 		return;
 	control_review_cpu(c, x);

@@ -127,6 +127,7 @@ struct control {
 	uint64_t use_unchecked; /* bytes: the highest use since memory.events was read; 0: none */
 	struct history history;
 	struct recommendation recommendation;
+	uint32_t containers;    /* of its pod that have history; 0: a unit */
 	struct usage last;      /* the newest of everything */
 	struct usage sample;    /* the last observation as a whole */
 	usec_t last_at;         /* of the sample */

@@ -87,6 +87,15 @@ static struct oom_kill kill_at_limit(uint64_t limit, usec_t now)
 	return (struct oom_kill){.at = now, .limit = limit, .held = limit, .use = limit};
 }
 
+/* VPA counts the request, not the use at the kill. A unit has none. */
+static uint64_t vpa_request(const struct control *c, uint64_t use)
+{
+	const struct pod_resource_bounds *p = &c->pod.resource[RESOURCE_MEMORY];
+	uint64_t request = c->pod.guaranteed && p->accepted != LIMIT_MAX ? p->accepted : p->request;
+
+	return request != 0 ? request : use;
+}
+
 /* Adds the need to history, and asks for it until it is granted, if necessary to the cgroup's
  * successor. */
 static void record(struct control *c, const struct tuning *t, uint64_t use, usec_t now_real)
@@ -96,7 +105,7 @@ static void record(struct control *c, const struct tuning *t, uint64_t use, usec
 	if (needed > c->resource[RESOURCE_MEMORY].limit)
 		c->mem.oom_record = MAX(c->mem.oom_record, needed);
 	if (t->history.algorithm == ALGORITHM_VPA)
-		history_vpa_oom(&c->history, &t->history, use, now_real);
+		history_vpa_oom(&c->history, &t->history, vpa_request(c, use), now_real);
 	else
 		history_add_memory(&c->history, &t->history, needed, true, now_real);
 }

@@ -86,6 +86,11 @@ void control_boost_forget(struct control *c, usec_t now)
 	boost_put_back(&c->boost, now);
 }
 
+void control_set_containers(struct control *c, uint32_t containers)
+{
+	c->containers = containers;
+}
+
 void control_set_past(struct control *c, const struct control_past *past)
 {
 	history_drop(&c->history);

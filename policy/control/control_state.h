@@ -40,6 +40,8 @@ void control_boost_resume(struct control *c, uint64_t base_milli);
 void control_boost_forget(struct control *c, usec_t now);
 
 /* --- what is known of it */
+/* How many containers of its pod have history. */
+void control_set_containers(struct control *c, uint32_t containers);
 /* Of an earlier run, or of another pod of its workload. */
 struct control_past {
 	struct history history;

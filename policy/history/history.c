@@ -125,7 +125,7 @@ static struct range_of range_from(const struct histogram *h, const struct tuning
 	return r;
 }
 
-void history_recommend(const struct history *h, const struct tuning_history *t,
+void history_recommend(const struct history *h, const struct tuning_history *t, uint32_t containers,
 		       struct recommendation *ret)
 {
 	uint32_t permille = history_confidence_permille(h, t);
@@ -135,7 +135,7 @@ void history_recommend(const struct history *h, const struct tuning_history *t,
 	struct recommendation r = {.confidence_permille = permille};
 
 	if (t->algorithm == ALGORITHM_VPA) {
-		history_vpa_recommend(h, t, ret);
+		history_vpa_recommend(h, t, containers, ret);
 		return;
 	}
 	if (!histogram_empty(&h->cpu)) {

@@ -58,7 +58,9 @@ void history_add_memory(struct history *h, const struct tuning_history *t, uint6
 			usec_t now_real);
 /* confidence = observed time / confidence_usec */
 uint32_t history_confidence_permille(const struct history *h, const struct tuning_history *t);
-void history_recommend(const struct history *h, const struct tuning_history *t,
+/* containers: how many of its pod have a recommendation; VPA divides the pod's minimum among them.
+ */
+void history_recommend(const struct history *h, const struct tuning_history *t, uint32_t containers,
 		       struct recommendation *ret);
 /* Moves every time in it by step_usec, so that ages stay the same when the wall clock was set. */
 void history_shift(struct history *h, int64_t step_usec);
@@ -69,4 +71,4 @@ void history_vpa_observe(struct history *h, const struct tuning_history *t,
 void history_vpa_oom(struct history *h, const struct tuning_history *t, uint64_t request_bytes,
 		     usec_t now_real);
 void history_vpa_recommend(const struct history *h, const struct tuning_history *t,
-			   struct recommendation *ret);
+			   uint32_t containers, struct recommendation *ret);

@@ -86,13 +86,13 @@ void history_vpa_oom(struct history *h, const struct tuning_history *t, uint64_t
 }
 
 void history_vpa_recommend(const struct history *h, const struct tuning_history *t,
-			   struct recommendation *ret)
+			   uint32_t containers, struct recommendation *ret)
 {
 	struct vpa_recommendation r;
 	struct view v;
 
 	view_open(&v, h, t);
-	vpa_estimate(&v.aggregate, &v.rules, 1, RESOURCES_BOTH, &r);
+	vpa_estimate(&v.aggregate, &v.rules, MAX(containers, 1u), RESOURCES_BOTH, &r);
 	*ret = (struct recommendation){
 		.confidence_permille = history_confidence_permille(h, t),
 	};

@@ -56,8 +56,8 @@ static bool same_recommendation(const struct history *a, const struct history *b
 
 	memset(&of_a, 0, sizeof of_a);
 	memset(&of_b, 0, sizeof of_b);
-	history_recommend(a, t, &of_a);
-	history_recommend(b, t, &of_b);
+	history_recommend(a, t, 1, &of_a);
+	history_recommend(b, t, 1, &of_b);
 	return memcmp(&of_a, &of_b, sizeof of_a) == 0;
 }
 

@@ -16,11 +16,11 @@ static void use(const struct history_store *s, const char *key, const struct tun
 
 	if (history_store_get(s, key, t, &record) < 0)
 		return;
-	history_recommend(&record.history, t, &r);
+	history_recommend(&record.history, t, 1, &r);
 	now = record.history.last_real + USEC_PER_SEC;
 	history_add_cpu(&record.history, &rates, now);
 	history_add_memory(&record.history, t, 10 * MIB, false, now);
-	history_recommend(&record.history, t, &r);
+	history_recommend(&record.history, t, 1, &r);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -37,7 +37,7 @@ static struct range_of cpu_of(const struct history *h, const struct tuning_histo
 {
 	struct recommendation r;
 
-	history_recommend(h, t, &r);
+	history_recommend(h, t, 1, &r);
 	return r.resource[RESOURCE_CPU];
 }
 
@@ -45,7 +45,7 @@ static struct range_of memory_of(const struct history *h, const struct tuning_hi
 {
 	struct recommendation r;
 
-	history_recommend(h, t, &r);
+	history_recommend(h, t, 1, &r);
 	return r.resource[RESOURCE_MEMORY];
 }
 
@@ -232,7 +232,7 @@ static void test_confidence(void)
 	for (int i = 0; i < 18 * 60; i++)
 		add(&h, USEC_PER_MIN, 200, &now);
 	CHECK_EQ(history_confidence_permille(&h, &t), 1000);
-	history_recommend(&h, &t, &r);
+	history_recommend(&h, &t, 1, &r);
 	CHECK_EQ(r.confidence_permille, 1000);
 	CHECK(r.resource[RESOURCE_CPU].lower < r.resource[RESOURCE_CPU].target);
 	CHECK(r.resource[RESOURCE_CPU].upper > r.resource[RESOURCE_CPU].target);
@@ -307,7 +307,7 @@ static void test_empty(void)
 	struct recommendation r;
 
 	history_init(&h, th);
-	history_recommend(&h, th, &r);
+	history_recommend(&h, th, 1, &r);
 	CHECK_EQ(r.confidence_permille, 0);
 	for (enum resource i = 0; i < RESOURCE_COUNT; i++)
 		CHECK(r.resource[i].target == 0 && r.resource[i].peak == 0);
