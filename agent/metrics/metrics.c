@@ -95,28 +95,12 @@ enum metrics_format metrics_accepted(const char *accept)
 	return open > 0 && open >= plain ? METRICS_OPENMETRICS : METRICS_TEXT;
 }
 
-void metrics_thing_init(struct metrics_thing *t)
-{
-	const struct metrics_resource none = {
-		.spec = VIEW_NONE,
-		.applied = VIEW_NONE,
-		.ceiling = VIEW_NONE,
-		.lower = VIEW_NONE,
-		.target = VIEW_NONE,
-		.upper = VIEW_NONE,
-		.peak = VIEW_NONE,
-		.use = VIEW_NONE,
-		.psi_some_ppm = VIEW_NONE,
-		.drifts = VIEW_NONE,
-	};
-
-	*t = (struct metrics_thing){
-		.resource = {none, none},
-		.throttled_ppm = VIEW_NONE,
-		.unreclaimable_bytes = VIEW_NONE,
-		.oom_kills = VIEW_NONE,
-	};
-}
+/* What its resources have is copied from a view. */
+static const struct metrics_thing thing_unknown = {
+	.throttled_ppm = VIEW_NONE,
+	.unreclaimable_bytes = VIEW_NONE,
+	.oom_kills = VIEW_NONE,
+};
 
 void metrics_input_reserve(struct metrics_input *in, size_t count)
 {
@@ -131,13 +115,14 @@ void metrics_input_reserve(struct metrics_input *in, size_t count)
 	in->thing_capacity = count;
 }
 
-struct metrics_thing *metrics_input_add(struct metrics_input *in)
+/* A new thing at the end, valid until the next one; NULL: no memory. */
+static struct metrics_thing *metrics_input_add(struct metrics_input *in)
 {
 	if (in->thing_count == in->thing_capacity)
 		metrics_input_reserve(in, MAX(in->thing_capacity * 2, (size_t)64));
 	if (in->thing_count == in->thing_capacity)
 		return NULL;
-	metrics_thing_init(&in->things[in->thing_count]);
+	in->things[in->thing_count] = thing_unknown;
 	return &in->things[in->thing_count++];
 }
 

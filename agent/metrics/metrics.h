@@ -48,8 +48,6 @@ struct metrics_thing {
 	uint64_t above_spec_bytes; /* of a pod: in use above the limit of its spec */
 	uint64_t oom_kills;        /* since it is managed */
 };
-/* All VIEW_NONE. */
-void metrics_thing_init(struct metrics_thing *t);
 struct metrics_input {
 	const char *version;
 	const char *revision; /* of the sources; NULL or "": "unknown" */
@@ -85,8 +83,6 @@ struct metrics_input {
 };
 /* Room for so many things in all, at once; less is no harm. */
 void metrics_input_reserve(struct metrics_input *in, size_t count);
-/* A new thing at the end, initialised; NULL: no memory. Valid until the next one. */
-struct metrics_thing *metrics_input_add(struct metrics_input *in);
 /* Adds what a view knows: who it is, mode, state, limits, bounds, use; a view of a pod itself adds
  * nothing. A control_unit_fn, in is a struct metrics_input. The names must stay until there
  * is a page. Not known to a view: oom_kills, and a unit's spec. */

@@ -92,6 +92,7 @@ static void add(struct metrics_input *in, size_t i, const char *unit, const char
 int metrics_fixture_collect(const struct metrics_fixture *f, size_t containers,
 			    struct metrics_input *in)
 {
+	struct unit_view v;
 	static const char *const units[] = {"web.service", "a\\x2db \"quoted\"\n\xff.service"};
 
 	*in = (struct metrics_input){
@@ -115,12 +116,14 @@ int metrics_fixture_collect(const struct metrics_fixture *f, size_t containers,
 	if (in->thing_count != containers + ARRAY_SIZE(units))
 		return -ENOMEM;
 	/* Nothing is known of the second unit's CPU, and its memory has no limit. */
-	metrics_thing_init(&in->things[1]);
-	in->things[1].unit = units[1];
-	in->things[1].state = UNIT_WAITING;
-	in->things[1].resource[RESOURCE_MEMORY].managed = true;
-	in->things[1].resource[RESOURCE_MEMORY].applied = LIMIT_MAX;
-	in->things[1].resource[RESOURCE_MEMORY].use = 5;
+	unit_view_init(&v);
+	v.name = units[1];
+	v.resources[RESOURCE_MEMORY].controlled = true;
+	v.resources[RESOURCE_MEMORY].kernel = LIMIT_MAX;
+	v.resources[RESOURCE_MEMORY].use = 5;
+	metrics_input_view(in, &v);
+	in->things[1] = in->things[--in->thing_count];
+	in->things[1].resource[RESOURCE_MEMORY].drifts = VIEW_NONE;
 	return 0;
 }
 

@@ -62,6 +62,14 @@ static void set_timer(struct kube_watch *w, usec_t at)
 	sd_event_source_set_enabled(w->timer, SD_EVENT_ONESHOT);
 }
 
+/* Calls the owner, who must not free the watch meanwhile. */
+#define WATCH_CALL(w, op, ...)                                                                     \
+	do {                                                                                       \
+		(w)->inside++;                                                                     \
+		(w)->events.op((w)->events.ctx, ##__VA_ARGS__);                                    \
+		(w)->inside--;                                                                     \
+	} while (0)
+
 static void say_healthy(struct kube_watch *w)
 {
 	if (w->state.healthy)
@@ -69,9 +77,7 @@ static void say_healthy(struct kube_watch *w)
 	w->state.healthy = true;
 	w->trouble_error = 0;
 	w->trouble_status = 0;
-	w->inside++;
-	w->events.healthy(w->events.ctx);
-	w->inside--;
+	WATCH_CALL(w, healthy);
 }
 
 static void say_trouble(struct kube_watch *w, const struct pace_end *end, const char *text)
@@ -89,9 +95,7 @@ static void say_trouble(struct kube_watch *w, const struct pace_end *end, const 
 	for (char *p = line; *p != '\0'; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = ' ';
-	w->inside++;
-	w->events.trouble(w->events.ctx, end->error, end->status, line);
-	w->inside--;
+	WATCH_CALL(w, trouble, end->error, end->status, line);
 }
 
 static void watch_skip(struct kube_watch *w, const struct kube_peek *p, enum kube_skip why,
@@ -107,9 +111,7 @@ static void watch_skip(struct kube_watch *w, const struct kube_peek *p, enum kub
 
 	kube_skipped_text(p, reason, text, sizeof text);
 	w->state.skipped[why]++;
-	w->inside++;
-	w->events.skipped(w->events.ctx, &s);
-	w->inside--;
+	WATCH_CALL(w, skipped, &s);
 }
 
 /* After the end of a list or a watch: begins the next one, at once or later. */
@@ -142,9 +144,7 @@ static int list_item(void *arg, const char *text, size_t len)
 		watch_skip(w, &peek, KUBE_SKIP_UNDECODABLE, err.text);
 		return 0;
 	}
-	w->inside++;
-	w->events.put(w->events.ctx, pod);
-	w->inside--;
+	WATCH_CALL(w, put, pod);
 	return 0;
 }
 
@@ -163,9 +163,7 @@ static int list_piece(void *arg, const char *data, size_t len)
 
 	if (!w->list_begun) {
 		w->list_begun = true;
-		w->inside++;
-		w->events.list_begin(w->events.ctx);
-		w->inside--;
+		WATCH_CALL(w, list_begin);
 	}
 	return items_feed(&w->items, data, len, list_item, w);
 }
@@ -190,9 +188,7 @@ static int take_list(struct kube_watch *w, char *text, size_t size)
 		snprintf(text, size, "%s", err.text);
 		return r;
 	}
-	w->inside++;
-	w->events.list_end(w->events.ctx);
-	w->inside--;
+	WATCH_CALL(w, list_end);
 	w->newest = false;
 	w->state.synced = true;
 	w->state.lists++;
@@ -259,14 +255,12 @@ static void take_event(struct kube_watch *w, struct kube_watch_line *line)
 	w->state.last_event_at = w->received_at;
 	if (line->resource_version[0] != '\0')
 		memcpy(w->version, line->resource_version, sizeof w->version);
-	w->inside++;
 	if (pod != NULL && line->event == WATCH_DELETED) {
-		w->events.gone(w->events.ctx, pod->uid);
+		WATCH_CALL(w, gone, pod->uid);
 		kube_pod_free(pod);
 	} else if (pod != NULL) {
-		w->events.put(w->events.ctx, pod);
+		WATCH_CALL(w, put, pod);
 	}
-	w->inside--;
 	say_healthy(w);
 }
 
@@ -280,9 +274,7 @@ static void skip_event(struct kube_watch *w, const struct kube_peek *p, enum kub
 		memcpy(w->version, p->resource_version, sizeof w->version);
 	if (p->event != WATCH_DELETED || p->uid[0] == '\0')
 		return;
-	w->inside++;
-	w->events.gone(w->events.ctx, p->uid);
-	w->inside--;
+	WATCH_CALL(w, gone, p->uid);
 }
 
 static int stream_line_too_long(void *arg, const char *text, size_t len)
