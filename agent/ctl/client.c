@@ -68,7 +68,7 @@ static int say_unreachable(const struct ctl *c, int error)
 		return ctl_fail(c, CTL_ERROR,
 				"start it with: systemctl start vscaled; or name its socket with "
 				"--socket; restore, lift and doctor work without it",
-				"vscaled is not running: nobody listens at %s", c->socket);
+				"vscaled is not running: no process listens at %s", c->socket);
 	if (error == -EACCES || error == -EPERM)
 		return ctl_fail(c, CTL_ERROR,
 				"run vscalectl as root, or as a member of the socket's group "

@@ -27,7 +27,7 @@ enum finding check_kube_account(const struct doctor *d, char *text)
 			  k->config.server,
 			  k->config.token_file || k->config.token      ? "a token"
 			  : k->config.cert_file || k->config.cert_data ? "a certificate"
-								       : "nobody's name",
+								       : "no credential",
 			  k->config.insecure ? "; its certificate is not checked" : "");
 }
 

@@ -239,7 +239,7 @@ enum finding check_daemon(const struct doctor *d, char *text)
 		return doctor_say(text, FINDING_OK, "vscaled listens at %.150s", d->ctl->socket);
 	if (client_no_daemon(r))
 		return doctor_say(text, FINDING_WARN,
-				  "vscaled is not running: nobody listens at %.120s",
+				  "vscaled is not running: no process listens at %.120s",
 				  d->ctl->socket);
 	return doctor_say(text, FINDING_WARN, "%.150s: %s", d->ctl->socket, strerror(-r));
 }

@@ -118,14 +118,14 @@ static void removed(const char *file, const char *what)
 }
 
 /* An error that persists is reported once in this time. */
-#define TOLD_AGAIN_USEC USEC_PER_HOUR
+#define REPEAT_USEC USEC_PER_HOUR
 
 static void cannot(const struct daemon *d, struct reported_error *t, const char *file,
 		   const char *what, int error)
 {
 	char text[256];
 
-	if (t->error == error && d->wake.now - t->at < TOLD_AGAIN_USEC)
+	if (t->error == error && d->wake.now - t->at < REPEAT_USEC)
 		return;
 	*t = (struct reported_error){error, d->wake.now};
 	snprintf(text, sizeof text, "%s (%s)", what, strerror(-error));

@@ -248,8 +248,8 @@ static void on_event(void *ctx, const struct event_record *e, const char *messag
 	    r->moved_count < ARRAY_SIZE(r->moved))
 		snprintf(r->moved[r->moved_count++], sizeof r->moved[0], "%s", message);
 	snprintf(r->last_message, sizeof r->last_message, "%s", message);
-	if (r->told != NULL)
-		r->told(r, e, message);
+	if (r->reported != NULL)
+		r->reported(r, e, message);
 }
 
 void rig_meminfo(struct rig *r, uint64_t total, uint64_t available)

@@ -52,7 +52,7 @@ struct rig_container {
 	struct kube_resources spec;
 	struct rig_unit *unit; /* of the present or the last cgroup */
 	char id[65];
-	bool told; /* the API server knows the id */
+	bool reported; /* the API server knows the id */
 	bool unready;
 	usec_t started_real; /* as the API server tells it; 0: not at all */
 	bool oom_killed;
@@ -98,7 +98,7 @@ struct rig {
 	/* In place of virtual time, both or none: the time, and what goes on for a second of it. */
 	daemon_clock_fn *clock;
 	void (*pump)(struct rig *r);
-	void (*told)(struct rig *r, const struct event_record *e, const char *message);
+	void (*reported)(struct rig *r, const struct event_record *e, const char *message);
 	void (*step)(struct rig *r); /* of the rig_run() under way */
 	struct rig_unit unit[RIG_UNITS_MAX];
 	size_t unit_count;
@@ -112,7 +112,7 @@ struct rig {
 	bool overtakes;         /* a restore's calls are done before those that came first */
 	unsigned set_calls;     /* asked of the queue; silent: all of them wait in vain */
 	unsigned sent_calls;    /* SetUnitProperties that went out */
-	unsigned again_calls;   /* those that told it what it holds */
+	unsigned again_calls;   /* those that said what it holds */
 	unsigned broken_starts; /* those that were carried out while a runtime was creating */
 	unsigned restore_calls; /* and those that a restore waited for */
 	struct unit_queue *queue;

@@ -155,7 +155,7 @@ static void do_calls(struct rig *r)
 	}
 }
 
-/* The first call that is done and its end told. */
+/* The first call that is done and its end reported. */
 static bool answer_call(struct rig *r)
 {
 	for (size_t i = 0; i < r->call_count; i++) {

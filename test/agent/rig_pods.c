@@ -117,7 +117,7 @@ void rig_container_start(struct rig *r, struct rig_pod *p, struct rig_container 
 {
 	c->unit = unit_new(r);
 	new_id(r, c->id);
-	c->told = false;
+	c->reported = false;
 	child_names(p, c->id, c->unit);
 	rig_unit_start(r, c->unit);
 	set_props(c->unit, c->spec.limit[RESOURCE_CPU], c->spec.limit[RESOURCE_MEMORY]);
@@ -144,7 +144,7 @@ struct rig_container *rig_container_add(struct rig *r, struct rig_pod *p, const 
 	level_props(p);
 	rig_realise(r, p->level);
 	rig_container_start(r, p, c, false);
-	c->told = true;
+	c->reported = true;
 	return c;
 }
 
@@ -236,7 +236,7 @@ struct kube_pod *rig_pod_spec(const struct rig_pod *p)
 			.spec = c->spec,
 			.status = c->spec,
 			.has_status = true,
-			.id = c->told ? copy(c->id) : NULL,
+			.id = c->reported ? copy(c->id) : NULL,
 			.running = c->unit->running,
 			.ready = c->unit->running && !c->unready,
 			.restarts = c->restarts,

@@ -15,7 +15,7 @@ struct rig_scan {
 	uint32_t slots; /* fewer than asked for; 0: as many */
 	unsigned opened, passes, reads, stat_passes;
 	size_t added;                  /* now */
-	struct cg_life_event event[8]; /* to be told by the next turn of the loop */
+	struct cg_life_event event[8]; /* to be reported by the next turn of the loop */
 	size_t event_count;
 };
 extern struct rig_scan rig_scan;

@@ -16,7 +16,7 @@ static char dir[] = "/tmp/vscaled-watch-XXXXXX";
 static char file[64];
 static sd_event *event;
 static struct config held; /* the last good one */
-static unsigned told, refused;
+static unsigned reported, refused;
 
 static void on_reported(void *ctx)
 {
@@ -24,7 +24,7 @@ static void on_reported(void *ctx)
 	struct config fresh;
 
 	CHECK(ctx == &held);
-	told++;
+	reported++;
 	if (config_load_file(file, &fresh, &errs) < 0) {
 		refused++;
 		return;
@@ -41,20 +41,20 @@ static usec_t now_usec(void)
 	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
 }
 
-/* Turns the loop until so much has been told, and a little longer; how much was. */
+/* Turns the loop until so much has been reported, and a little longer; how much was. */
 static unsigned wait_reported(unsigned want)
 {
 	usec_t end = now_usec() + (want > 0 ? 3 * USEC_PER_SEC : 4 * QUIET);
 
-	told = 0;
+	reported = 0;
 	while (now_usec() < end) {
 		sd_event_run(event, 5 * USEC_PER_MSEC);
-		if (want > 0 && told >= want) {
+		if (want > 0 && reported >= want) {
 			want = 0;
 			end = now_usec() + 3 * QUIET;
 		}
 	}
-	return told;
+	return reported;
 }
 
 static void put(const char *path, const char *text)
@@ -89,11 +89,11 @@ static void test_file(void)
 	CHECK_EQ(rename(fresh, file), 0);
 	CHECK_EQ(wait_reported(1), 1);
 	CHECK_EQ(held.clocks.state_usec, 3 * USEC_PER_MIN);
-	/* Many writes are told once. */
+	/* Many writes are reported once. */
 	for (int i = 0; i < 20; i++)
 		put(file, HEAD "clocks: {stateInterval: 4m}\n");
 	CHECK_EQ(wait_reported(1), 1);
-	/* A bad one is told too, and the reader keeps what it has. */
+	/* A bad one is reported too, and the reader keeps what it has. */
 	put(file, HEAD "clocks: {stateInterval: soon}\n");
 	CHECK_EQ(wait_reported(1), 1);
 	CHECK_EQ(refused, 1);
@@ -153,19 +153,19 @@ static void test_config_map(void)
 	unlink(file);
 }
 
-/* Without a pause it is told all the same, some seconds after the first change. */
+/* Without a pause it is reported all the same, some seconds after the first change. */
 static void test_no_end(void)
 {
 	struct config_watch *w = NULL;
 	usec_t start = now_usec();
 
 	CHECK_EQ(config_watch_new(event, file, QUIET, on_reported, &held, &w), 0);
-	told = 0;
-	while (told == 0 && now_usec() - start < 2 * CONFIG_WATCH_MAX_USEC) {
+	reported = 0;
+	while (reported == 0 && now_usec() - start < 2 * CONFIG_WATCH_MAX_USEC) {
 		put(file, HEAD);
 		sd_event_run(event, QUIET / 5);
 	}
-	CHECK_EQ(told, 1);
+	CHECK_EQ(reported, 1);
 	CHECK(now_usec() - start >= CONFIG_WATCH_MAX_USEC - USEC_PER_SEC);
 	config_watch_free(w);
 	unlink(file);

@@ -265,7 +265,7 @@ static void test_restore_retry_fails(void)
 	stop(pid);
 }
 
-/* A pod that is deleted meanwhile is no error: no record of it, or nothing told of it. */
+/* A pod that is deleted meanwhile is no error: no record of it, or nothing reported about it. */
 static void test_restore_deleted(void)
 {
 	static void (*const prepare[])(struct fake_control *) = {pod_not_known, pod_gone};
@@ -326,7 +326,7 @@ static const struct outcome with_daemon[] = {
 static const struct outcome without_daemon[] = {
 	{"status", CTL_ERROR, "", "systemctl start vscaled"},
 	{"list --socket /tmp/no/such/socket", CTL_ERROR, "",
-	 "nobody listens at /tmp/no/such/socket"},
+	 "no process listens at /tmp/no/such/socket"},
 	{"pause", CTL_ERROR, "", "vscaled is not running"},
 	{"config check agent/vscaled.yaml", CTL_OK, "is valid", ""},
 	{"config check CMakeLists.txt", CTL_ERROR, "", "CMakeLists.txt:"},

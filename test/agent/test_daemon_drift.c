@@ -311,8 +311,8 @@ static void step_growth(struct rig *r)
 	rig_grow(r, &r->unit[0], MIB);
 }
 
-/* Every look of a growing unit presses for its headroom while PID 1 is at it: told once. */
-static void test_headroom_told_once(void)
+/* Every look of a growing unit presses for its headroom while PID 1 is at it: reported once. */
+static void test_headroom_reported_once(void)
 {
 	struct rig r;
 
@@ -321,7 +321,7 @@ static void test_headroom_told_once(void)
 	rig_reflex(&r, 60, step_idle);
 	headroom[0] = '\0';
 	headroom_twice = 0;
-	r.told = on_headroom;
+	r.reported = on_headroom;
 	r.lag_seconds = 1;
 	rig_reflex(&r, 150, step_growth);
 	CHECK(r.events[EVENT_PROPERTY_HEADROOM] >= 1);
@@ -357,7 +357,7 @@ static void take_result(void *arg, const struct restore_result *result)
 	*(unsigned *)arg += result->outcome == RESTORE_PENDING;
 }
 
-/* An operator who is told "pending" and leaves it at that changes nothing. */
+/* An operator who reads "pending" and leaves it at that changes nothing. */
 static void test_restore_given_up(void)
 {
 	struct rig r;
@@ -447,7 +447,7 @@ int main(void)
 	grow_under_lag(3, true);
 	test_stored_before_ours();
 	test_calls_are_joined();
-	test_headroom_told_once();
+	test_headroom_reported_once();
 	test_pid1_hangs();
 	test_restore_given_up();
 	test_slow_list();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* PID 1 is told the first headroom before memory grows, and what was stored before us comes back.
+/* PID 1 gets the first headroom before memory grows, and what was stored before us comes
+ * back.
  */
 #include "agent/pod/runtime.h"
 #include "test/agent/test_pods.h"
@@ -45,7 +46,7 @@ static void test_reload_when_growth_begins(void)
 	rig_close(&r);
 }
 
-/* It is no limit: the file has what it had, and nobody is told of a change. */
+/* It is no limit: the file has what it had, and no change is reported. */
 static void test_only_systemd(void)
 {
 	struct rig r;
@@ -97,8 +98,8 @@ static void test_given_back_after_a_restart(void)
 	rig_close(&r);
 }
 
-/* A container and the pod above it: the pod is told as much, and both get their originals back from
- * a daemon that did not tell them. */
+/* A container and the pod above it: the pod is treated alike, and both get their originals back
+ * from a daemon that did not tell them. */
 static void test_pod(void)
 {
 	struct rig r;

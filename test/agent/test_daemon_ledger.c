@@ -86,7 +86,8 @@ static void on_reported(struct rig *r, const struct event_record *e, const char 
 		snprintf(denied, sizeof denied, "%s", message);
 }
 
-/* PID 1 writes the headroom that it was told: that stays in the file only where the node has it. */
+/* PID 1 writes the headroom that it was sent: that stays in the file only where the node has
+ * it. */
 static void check_files(struct rig *r)
 {
 	int64_t left = (int64_t)available(r) - (int64_t)reserve();
@@ -106,7 +107,7 @@ static void test_greedy(void)
 	struct rig r;
 
 	start(&r, UNITS, 3);
-	r.told = on_reported;
+	r.reported = on_reported;
 	denied[0] = '\0';
 	goal = 700 * MIB;
 	rate = 40 * MIB;
@@ -159,7 +160,7 @@ static void test_kubelet(bool kubelet)
 	struct rig r;
 
 	start(&r, UNITS, 3);
-	r.told = on_reported;
+	r.reported = on_reported;
 	r.daemon->memory.kubelet = kubelet;
 	denied[0] = '\0';
 	goal = 700 * MIB;
@@ -212,18 +213,18 @@ static void test_shown(void)
 }
 
 /* A node that says nonsense, or is not to be counted, stops nobody. */
-static void test_uncounted(const char *config, unsigned told)
+static void test_uncounted(const char *config, unsigned reported)
 {
 	struct rig r;
 
 	start(&r, config, 1);
-	nonsense = told > 0;
+	nonsense = reported > 0;
 	goal = 1500 * MIB;
 	rate = 100 * MIB;
 	rig_reflex(&r, 300, step);
 	CHECK_EQ(r.unit[0].anon_bytes, goal);
 	CHECK_EQ(r.kills, 0);
-	CHECK_EQ(r.events[EVENT_NODE_MEMORY_UNREAD], told);
+	CHECK_EQ(r.events[EVENT_NODE_MEMORY_UNREAD], reported);
 	CHECK_EQ(r.events[EVENT_MEMORY_DENIED], 0);
 	nonsense = false;
 	rig_close(&r);
@@ -279,7 +280,7 @@ static void test_given_back(void)
 }
 
 /* The highest one grows step by step, and the lowest one gives back as much each time: in many
- * steps, told every ten seconds at most. */
+ * steps, reported every ten seconds at most. */
 static void test_given_back_slowly(void)
 {
 	const struct control_counters *done;
@@ -296,7 +297,7 @@ static void test_given_back_slowly(void)
 	goal = 1200 * MIB;
 	rate = 20 * MIB;
 	given_back = 0;
-	r.told = on_given_back;
+	r.reported = on_given_back;
 	done = &unit(&r, "low.service")->control.resource[RESOURCE_MEMORY].counters;
 	before = done->lowers;
 	for (int i = 0; i < 600; i++) {
@@ -374,7 +375,7 @@ static void step_pods(struct rig *r)
 	rig_meminfo(r, TOTAL, TOTAL - used);
 }
 
-/* The pod's priority decides, and the one that goes without is told so by one Event. */
+/* The pod's priority decides, and the one that gets none has one Event. */
 static void test_pods(void)
 {
 	static const char *const names[] = {"low-0", "high-0"};

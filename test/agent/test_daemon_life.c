@@ -161,7 +161,8 @@ static void test_auto_to_initial(void)
 	rig_reload(&r, rig_config("  - {match: a.service, mode: Initial}\n"));
 	rig_run(&r, 120, step_idle);
 	CHECK_EQ(rig_cpu_milli(&r, u), cpu);
-	/* Nobody raises memory from here on: it has what its owner gave it, and that is told. */
+	/* Nobody raises memory from here on: it has what its owner gave it, and that is reported.
+	 */
 	CHECK_EQ(rig_bytes(&r, u, "memory.max"), 64 * MIB);
 	CHECK_EQ(r.events[EVENT_LIMIT_RAISED], 1);
 	CHECK_EQ(first(&r)->control.resource[RESOURCE_MEMORY].last.reason, REASON_RESTORE);

@@ -65,11 +65,11 @@ static void replace_directory(const char *with)
 	CHECK_EQ(system(command), 0);
 }
 
-/* The lock cannot be taken again: told once, when the error is another one, and in an hour. */
+/* The lock cannot be taken again: reported once, when the error is another one, and in an hour. */
 static void test_unwritable(void)
 {
 	begin();
-	r.told = on_event;
+	r.reported = on_event;
 	replace_directory("touch");
 	rig_run(&r, 15, NULL);
 	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 1);

@@ -3,7 +3,7 @@
  */
 #include "test/agent/test_pods.h"
 
-static char told[EVENT_MESSAGE_SIZE];
+static char reported[EVENT_MESSAGE_SIZE];
 static unsigned lowers_reported;
 
 static void on_event(struct rig *r, const struct event_record *e, const char *message)
@@ -11,7 +11,7 @@ static void on_event(struct rig *r, const struct event_record *e, const char *me
 	(void)r;
 	if (e->kind != EVENT_OOM_KILL)
 		return;
-	snprintf(told, sizeof told, "%s", message);
+	snprintf(reported, sizeof reported, "%s", message);
 	lowers_reported += strstr(message, "external writer") != NULL;
 }
 
@@ -42,9 +42,9 @@ static uint64_t grown(struct rig *r, enum cgroup_driver driver)
 	struct rig_unit *app = p->container[0].unit;
 	uint64_t held;
 
-	told[0] = '\0';
+	reported[0] = '\0';
 	lowers_reported = 0;
-	r->told = on_event;
+	r->reported = on_event;
 	app->anon_bytes = 20 * MIB;
 	rig_pod_put(r, p);
 	rig_reflex(r, 20, step_idle);
@@ -63,7 +63,7 @@ static void hear_files(struct rig *r)
 }
 
 /* It ends, and its successor runs for a moment: what it is held at, in MiB. In the file the room
- * for growth that PID 1 was told may stand for a moment. */
+ * for growth that PID 1 was sent may stand for a moment. */
 static uint64_t successor(struct rig *r, bool killed)
 {
 	struct rig_pod *p = &r->pod[0];
@@ -73,7 +73,7 @@ static uint64_t successor(struct rig *r, bool killed)
 	rig_reflex(r, 3, NULL);
 	rig_container_start(r, p, app, false);
 	app->oom_killed = killed;
-	app->told = true;
+	app->reported = true;
 	rig_pod_put(r, p);
 	rig_reflex(r, 15, step_idle);
 	CHECK(rig_bytes(r, app->unit, "memory.max") >=
@@ -90,7 +90,7 @@ static void check_reported(uint64_t held)
 		 "writer had "
 		 "lowered memory.max from %llu MiB; 113 MiB in use)",
 		 held / MIB);
-	CHECK_STR(told, want);
+	CHECK_STR(reported, want);
 }
 
 /*
@@ -123,9 +123,10 @@ static void test_killed_by_a_write(enum cgroup_driver driver, bool events_first)
 	rig_close(&r);
 }
 
-/* The cgroup goes with its counters: the API server tells of the kill, the files told of the write.
+/* The cgroup goes with its counters: the API server tells of the kill, the files tell of the
+ * write.
  */
-static void test_kill_that_nobody_saw(void)
+static void test_kill_unseen(void)
 {
 	struct rig r;
 	uint64_t held = grown(&r, DRIVER_CGROUPFS), next;
@@ -178,10 +179,10 @@ static void test_pod_lowered(void)
 	app_of(&r)->unit->oom_kills++;
 	rig_wake(&r, app_of(&r)->unit);
 	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
-	CHECK(strstr(told,
+	CHECK(strstr(reported,
 		     "at the limit 96.00Mi, processes: 1 (an external writer had lowered the pod's "
 		     "memory.max from ") != NULL);
-	CHECK(strstr(told, "113 MiB in use") != NULL);
+	CHECK(strstr(reported, "113 MiB in use") != NULL);
 	next = successor(&r, true);
 	CHECK(next >= 213 && next < 230);
 	rig_close(&r);
@@ -193,7 +194,7 @@ int main(void)
 	test_killed_by_a_write(DRIVER_CGROUPFS, false);
 	test_killed_by_a_write(DRIVER_SYSTEMD, true);
 	test_killed_by_a_write(DRIVER_SYSTEMD, false);
-	test_kill_that_nobody_saw();
+	test_kill_unseen();
 	test_not_the_writers();
 	test_pod_lowered();
 	return check_result();

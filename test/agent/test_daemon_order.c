@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * What comes before what in one wake-up: whoever is throttled or runs into his memory limit has the
- * higher limit before anything else is read of the others, and before anybody is told.
+ * higher limit before anything else is read of the others, and before anything is reported.
  */
 #include "agent/manage/managed_facts.h"
 #include "test/agent/daemon_rig.h"
@@ -137,7 +137,7 @@ static void start_units(size_t count)
 		rig_add(&rig, name, 100, 64 * MIB)->anon_bytes = 10 * MIB;
 	}
 	CHECK_EQ(rig_start(&rig), 0);
-	rig.told = on_reported;
+	rig.reported = on_reported;
 	rig_reflex(&rig, 30, NULL);
 }
 
@@ -297,14 +297,14 @@ static void test_two(void)
 static void test_many(void)
 {
 	enum { MANY = DONE_STEPS_MAX + 10 };
-	unsigned told;
+	unsigned reported;
 
 	start_units(MANY);
-	told = rig.events[EVENT_LIMIT_RAISED];
+	reported = rig.events[EVENT_LIMIT_RAISED];
 	rig_reflex(&rig, 1, throttle_all);
 	for (size_t i = 0; i < MANY; i++)
 		CHECK(rig_cpu_milli(&rig, &rig.unit[i]) > 100);
-	CHECK_EQ(rig.events[EVENT_LIMIT_RAISED] - told, MANY);
+	CHECK_EQ(rig.events[EVENT_LIMIT_RAISED] - reported, MANY);
 	rig_close(&rig);
 }
 

@@ -8,7 +8,7 @@
 #include <linux/capability.h>
 #include <sys/stat.h>
 
-static char *told;
+static char *reported;
 static size_t reported_size;
 static FILE *telling;
 
@@ -73,13 +73,13 @@ static char *decisions(const char *reader, unsigned *ret_kills)
 	rig_add(&r, "killed.service", 200, 64 * MIB)->anon_bytes = 30 * MIB;
 	rig_add(&r, "oversized.service", 2000, 512 * MIB)->anon_bytes = 10 * MIB;
 	rig_add(&r, "idle.service", 1000, 64 * MIB)->anon_bytes = 10 * MIB;
-	telling = open_memstream(&told, &reported_size);
+	telling = open_memstream(&reported, &reported_size);
 	CHECK_EQ(rig_start(&r), 0);
-	r.told = note;
+	r.reported = note;
 	rig_reflex(&r, 900, step_mixed);
 	rig_run(&r, 120, step_mixed);
 	fclose(telling);
-	text = told;
+	text = reported;
 	*ret_kills = r.kills;
 	CHECK(r.events[EVENT_LIMIT_RAISED] > 5);
 	CHECK(r.events[EVENT_LIMIT_LOWERED] > 0);
@@ -157,7 +157,7 @@ static void test_no_proof(void)
 	rig_close(&r);
 }
 
-/* After three passes that fail the files are read, and an error is told, once. */
+/* After three passes that fail the files are read, and an error is reported, once. */
 static void test_fails_later(void)
 {
 	struct status_view status;
@@ -272,7 +272,7 @@ static void test_removed(void)
 	rig_close(&r);
 }
 
-/* A container's cgroup that no watch told of. */
+/* A container's cgroup that no watch reported. */
 static void test_made(void)
 {
 	struct cg_life_event e = {.what = CG_LIFE_MADE};

@@ -169,7 +169,7 @@ static void test_growth(void)
 	CHECK(rig_bytes(&r, u, "memory.max") > 400 * MIB);
 	CHECK(r.daemon->units.items[0]->control.resource[RESOURCE_MEMORY].limit < 800 * MIB);
 	CHECK(u->props.mem_max >= 400 * MIB);
-	/* The owner had no memory.high: systemd is told of none. */
+	/* The owner had no memory.high: systemd is sent none. */
 	CHECK(u->props.mem_high == UINT64_MAX);
 	rig_reflex(&r, 150, NULL);
 	CHECK(rig_bytes(&r, u, "memory.high") == LIMIT_MAX ||

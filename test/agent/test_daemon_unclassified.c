@@ -95,7 +95,7 @@ static void test_full_node(bool stored)
 	held = max_of(&r, 0);
 	use = r.unit[0].anon_bytes;
 	CHECK(lowest >= reserve());
-	r.told = on_event;
+	r.reported = on_event;
 	taken_back = 0;
 	m = managed_find(&r.daemon->units, "low.service");
 	if (stored)

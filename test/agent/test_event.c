@@ -11,19 +11,19 @@
 #include <syslog.h>
 #include <unistd.h>
 
-struct heard {
+struct received {
 	unsigned count;
 	enum event_kind kind;
 	char message[EVENT_MESSAGE_SIZE];
 	char values[EVENT_VALUE_COUNT][128];
 };
 
-static struct heard heard;
+static struct received received;
 static struct event_log event_log;
 
 static void on_record(void *ctx, const struct event_record *e, const char *message)
 {
-	struct heard *h = ctx;
+	struct received *h = ctx;
 
 	h->count++;
 	h->kind = e->kind;
@@ -35,8 +35,8 @@ static void on_record(void *ctx, const struct event_record *e, const char *messa
 
 static void record(void)
 {
-	heard = (struct heard){0};
-	event_log = (struct event_log){.record = on_record, .record_ctx = &heard, .fd = -1};
+	received = (struct received){0};
+	event_log = (struct event_log){.record = on_record, .record_ctx = &received, .fd = -1};
 	event_log_use(&event_log);
 	event_log_time(&event_log, 100 * USEC_PER_SEC, 1000000 * USEC_PER_SEC);
 }
@@ -54,26 +54,26 @@ static void test_change_messages(void)
 
 	record();
 	event_limit_raised(&e);
-	CHECK_EQ(heard.kind, EVENT_LIMIT_RAISED);
-	CHECK_STR(heard.message,
+	CHECK_EQ(received.kind, EVENT_LIMIT_RAISED);
+	CHECK_STR(received.message,
 		  "raised web.service cpu 200m -> 380m (throttled 95 % of the last second)");
-	CHECK_STR(heard.values[VALUE_UNIT], "web.service");
-	CHECK_STR(heard.values[VALUE_CGROUP], "/system.slice/web.service");
-	CHECK_STR(heard.values[VALUE_RESOURCE], "cpu");
-	CHECK_STR(heard.values[VALUE_FROM], "200m");
-	CHECK_STR(heard.values[VALUE_TO], "380m");
-	CHECK_STR(heard.values[VALUE_REASON], "throttled");
-	CHECK_STR(heard.values[VALUE_POD], "");
+	CHECK_STR(received.values[VALUE_UNIT], "web.service");
+	CHECK_STR(received.values[VALUE_CGROUP], "/system.slice/web.service");
+	CHECK_STR(received.values[VALUE_RESOURCE], "cpu");
+	CHECK_STR(received.values[VALUE_FROM], "200m");
+	CHECK_STR(received.values[VALUE_TO], "380m");
+	CHECK_STR(received.values[VALUE_REASON], "throttled");
+	CHECK_STR(received.values[VALUE_POD], "");
 
 	e.detail = NULL;
 	event_limit_raised(&e);
-	CHECK_STR(heard.message,
+	CHECK_STR(received.message,
 		  "raised web.service cpu 200m -> 380m (throttled since the last change)");
 	e.reason = REASON_NONE;
 	e.to = LIMIT_MAX;
 	event_limit_raised(&e);
-	CHECK_STR(heard.message, "raised web.service cpu 200m -> max");
-	CHECK_STR(heard.values[VALUE_TO], "max");
+	CHECK_STR(received.message, "raised web.service cpu 200m -> max");
+	CHECK_STR(received.values[VALUE_TO], "max");
 
 	e = (struct change_event){
 		.who = {.namespace = "default", .pod = "web-0", .container = "app"},
@@ -83,46 +83,48 @@ static void test_change_messages(void)
 		.error = -EBUSY,
 	};
 	event_limit_lowered(&e);
-	CHECK_STR(heard.message, "lowered default/web-0/app memory 64.00Mi -> 100.00Mi");
-	CHECK_STR(heard.values[VALUE_FROM], "67108864");
-	CHECK_STR(heard.values[VALUE_TO], "104861696");
-	CHECK_STR(heard.values[VALUE_ERROR], ""); /* not a field of this kind */
+	CHECK_STR(received.message, "lowered default/web-0/app memory 64.00Mi -> 100.00Mi");
+	CHECK_STR(received.values[VALUE_FROM], "67108864");
+	CHECK_STR(received.values[VALUE_TO], "104861696");
+	CHECK_STR(received.values[VALUE_ERROR], ""); /* not a field of this kind */
 	event_limit_failed(&e);
-	CHECK_STR(heard.message, "could not write default/web-0/app memory 64.00Mi -> 100.00Mi: "
-				 "Device or resource busy");
-	CHECK_STR(heard.values[VALUE_ERROR], "16");
+	CHECK_STR(received.message, "could not write default/web-0/app memory 64.00Mi -> 100.00Mi: "
+				    "Device or resource busy");
+	CHECK_STR(received.values[VALUE_ERROR], "16");
 	e.by = "systemd";
 	event_drift_reasserted(&e);
-	CHECK_STR(heard.message, "external change of default/web-0/app memory to 64.00Mi by "
-				 "systemd, reset to 100.00Mi");
+	CHECK_STR(received.message, "external change of default/web-0/app memory to 64.00Mi by "
+				    "systemd, reset to 100.00Mi");
 }
 
 static void test_other_messages(void)
 {
 	record();
 	event_started(&(struct daemon_event){.version = "0.1.0", .file = "/etc/v.yaml"});
-	CHECK_STR(heard.message, "vscaled 0.1.0 started, configuration /etc/v.yaml");
+	CHECK_STR(received.message, "vscaled 0.1.0 started, configuration /etc/v.yaml");
 	event_config_invalid(&(struct daemon_event){
 		.file = "/etc/v.yaml", .detail = "/etc/v.yaml:3: unknown key\n'x'", .kept = true});
-	CHECK_STR(heard.message, "invalid configuration: /etc/v.yaml:3: unknown key 'x'; the last "
-				 "good configuration stays");
+	CHECK_STR(received.message,
+		  "invalid configuration: /etc/v.yaml:3: unknown key 'x'; the last "
+		  "good configuration stays");
 	event_bus_lost(&(struct daemon_event){.error = -ECONNRESET});
-	CHECK_STR(heard.message, "lost the connection to systemd: Connection reset by peer; limits "
-				 "are set in the cgroups only");
+	CHECK_STR(received.message,
+		  "lost the connection to systemd: Connection reset by peer; limits "
+		  "are set in the cgroups only");
 	event_clock_jumped(&(struct daemon_event){.span_usec = -(int64_t)USEC_PER_DAY});
-	CHECK_STR(heard.message, "the wall clock jumped by -24.0 h, history is adjusted");
-	CHECK_STR(heard.values[VALUE_SPAN], "-86400000000");
+	CHECK_STR(received.message, "the wall clock jumped by -24.0 h, history is adjusted");
+	CHECK_STR(received.values[VALUE_SPAN], "-86400000000");
 	event_slow_loop(&(struct daemon_event){.span_usec = 430000});
-	CHECK_STR(heard.message, "one pass took 430.0 ms, limits may be raised late");
+	CHECK_STR(received.message, "one pass took 430.0 ms, limits may be raised late");
 	event_paused(&(struct unit_event){.by = "root"});
-	CHECK_STR(heard.message, "paused by root, nothing is written");
+	CHECK_STR(received.message, "paused by root, nothing is written");
 	event_paused(&(struct unit_event){.who = {.unit = "a.service"}});
-	CHECK_STR(heard.message, "paused a.service, nothing is written");
+	CHECK_STR(received.message, "paused a.service, nothing is written");
 	event_oom_kill(&(struct unit_event){
 		.who = {.unit = "a.service"}, .limit_bytes = 64 * MIB, .count = 2});
-	CHECK_STR(heard.message, "OOM-killed in a.service at the limit 64.00Mi, processes: 2");
+	CHECK_STR(received.message, "OOM-killed in a.service at the limit 64.00Mi, processes: 2");
 	event_unit_managed(&(struct unit_event){.who = {.unit = "a.service"}, .mode = "Auto"});
-	CHECK_STR(heard.message, "managing a.service, mode Auto");
+	CHECK_STR(received.message, "managing a.service, mode Auto");
 }
 
 static void test_held_back(void)
@@ -133,29 +135,29 @@ static void test_held_back(void)
 	record();
 	for (int i = 0; i < 10; i++)
 		event_limit_failed(&e);
-	CHECK_EQ(heard.count, 3);
+	CHECK_EQ(received.count, 3);
 	event_limit_failed(&other); /* another subject has its own count */
-	CHECK_EQ(heard.count, 4);
+	CHECK_EQ(received.count, 4);
 	other.resource = RESOURCE_MEMORY;
 	e.resource = RESOURCE_MEMORY;
 	event_limit_failed(&e);
-	CHECK_EQ(heard.count, 5);
+	CHECK_EQ(received.count, 5);
 	e.resource = RESOURCE_CPU;
 	event_log_time(&event_log, 100 * USEC_PER_SEC + EVENT_LIMIT_WINDOW - 1, 0);
 	event_limit_failed(&e);
-	CHECK_EQ(heard.count, 5);
+	CHECK_EQ(received.count, 5);
 	event_log_time(&event_log, 100 * USEC_PER_SEC + EVENT_LIMIT_WINDOW, 0);
 	event_limit_failed(&e);
-	CHECK_EQ(heard.count, 6);
-	CHECK_STR(heard.values[VALUE_REPEATED], "8");
-	CHECK(strstr(heard.message, "[and 8 more like it before]") != NULL);
+	CHECK_EQ(received.count, 6);
+	CHECK_STR(received.values[VALUE_REPEATED], "8");
+	CHECK(strstr(received.message, "[and 8 more like it before]") != NULL);
 	event_limit_failed(&e);
-	CHECK_EQ(heard.count, 7);
-	CHECK_STR(heard.values[VALUE_REPEATED], "");
+	CHECK_EQ(received.count, 7);
+	CHECK_STR(received.values[VALUE_REPEATED], "");
 	/* changes are never held back */
 	for (int i = 0; i < 100; i++)
 		event_limit_raised(&e);
-	CHECK_EQ(heard.count, 107);
+	CHECK_EQ(received.count, 107);
 }
 
 static void test_limiter(void)

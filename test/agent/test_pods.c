@@ -290,7 +290,7 @@ static void test_restart_resumes_at_once(enum cgroup_driver driver, bool unset)
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.resource[RESOURCE_CPU].original, 200);
 	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 0);
 	CHECK(strstr(r.last_message, "(the limit from before the restart)") != NULL);
-	app->told = true;
+	app->reported = true;
 	rig_pod_put(&r, p);
 	rig_run(&r, 5, pods_burn_800);
 	CHECK(rig_cpu_milli(&r, app->unit) >= had);
@@ -299,7 +299,7 @@ static void test_restart_resumes_at_once(enum cgroup_driver driver, bool unset)
 }
 
 /* Killed with its cgroup: only the API server knows, and the next one gets more. */
-static void test_kill_that_nobody_saw(bool seen)
+static void test_kill_unseen(bool seen)
 {
 	struct rig r;
 	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
@@ -312,7 +312,7 @@ static void test_kill_that_nobody_saw(bool seen)
 	rig_run(&r, 1, pods_burn_20);
 	rig_container_stop(&r, app);
 	rig_container_start(&r, p, app, false);
-	app->oom_killed = app->told = true;
+	app->oom_killed = app->reported = true;
 	rig_pod_put(&r, p);
 	rig_run(&r, 2, pods_burn_20);
 	CHECK(rig_bytes(&r, app->unit, "memory.max") >= 160 * MIB);
@@ -326,8 +326,8 @@ static void test_kill_that_nobody_saw(bool seen)
 	rig_close(&r);
 }
 
-/* The end is told before the next one runs: it begins with what its predecessor lacked. */
-static void test_kill_told_before_the_restart(void)
+/* The end is reported before the next one runs: it begins with what its predecessor lacked. */
+static void test_kill_reported_before_the_restart(void)
 {
 	struct rig r;
 	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
@@ -344,7 +344,7 @@ static void test_kill_told_before_the_restart(void)
 	app->restarts++;
 	rig_run(&r, 1, NULL);
 	CHECK(rig_bytes(&r, app->unit, "memory.max") >= 160 * MIB);
-	app->told = true;
+	app->reported = true;
 	rig_pod_put(&r, p);
 	rig_run(&r, 5, pods_burn_20);
 	CHECK(rig_bytes(&r, app->unit, "memory.max") < 200 * MIB);
@@ -353,7 +353,7 @@ static void test_kill_told_before_the_restart(void)
 	rig_close(&r);
 }
 
-/* Two at once cannot be told apart by their looks: the API server's word is waited for. */
+/* Two at once cannot be told apart by their files: the API server's word is waited for. */
 static void test_two_newcomers(void)
 {
 	struct rig r;
@@ -370,7 +370,7 @@ static void test_two_newcomers(void)
 	CHECK(pods_of(&r, "default/web-0/app")->cgroup.cg == NULL);
 	CHECK(pods_of(&r, "default/web-0/log")->cgroup.cg == NULL);
 	for (size_t i = 0; i < 2; i++)
-		p->container[i].told = true;
+		p->container[i].reported = true;
 	rig_pod_put(&r, p);
 	CHECK_STR(pods_of(&r, "default/web-0/app")->cgroup.path, p->container[0].unit->cgroup);
 	CHECK_STR(pods_of(&r, "default/web-0/log")->cgroup.path, p->container[1].unit->cgroup);
@@ -390,7 +390,7 @@ static void test_pod_before_its_cgroup(enum cgroup_driver driver)
 	p->mode = "Auto";
 	rig_container_add(&r, p, "app", 200, 64 * MIB);
 	rig_pod_remove(&r, p);
-	p->container[0].told = false;
+	p->container[0].reported = false;
 	spec = rig_pod_spec(p);
 	pods_put(&r.daemon->pods, spec);
 	rig_run(&r, 2, NULL);
@@ -447,10 +447,10 @@ int main(void)
 	test_reload_of_pid1_changes_nothing();
 	test_child_that_refuses();
 	test_level_without_limit_stays();
-	test_kill_told_before_the_restart();
+	test_kill_reported_before_the_restart();
 	test_two_newcomers();
-	test_kill_that_nobody_saw(false);
-	test_kill_that_nobody_saw(true);
+	test_kill_unseen(false);
+	test_kill_unseen(true);
 	test_initial_sizes_once();
 	return check_result();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory in use above the limit of the spec: told after 3 s, once, until it is well below. */
+/* Memory in use above the limit of the spec: reported after 3 s, once, until it is well below. */
 #include "agent/manage/above.h"
 #include "test/agent/test_pods.h"
 
@@ -38,7 +38,7 @@ int main(void)
 	use(&r, 65 * MIB, 10);
 	CHECK_EQ(r.events[EVENT_MEMORY_ABOVE_SPEC], 1);
 	use(&r, 60 * MIB, 5);
-	/* Twice for less than 3 s is not told. */
+	/* Twice for less than 3 s is not reported. */
 	use(&r, 65 * MIB, 2);
 	use(&r, 64 * MIB, 1);
 	use(&r, 65 * MIB, 2);

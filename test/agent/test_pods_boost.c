@@ -50,7 +50,7 @@ static unsigned checks_until(struct rig *r, const struct rig_pod *p, uint64_t wa
 	return n;
 }
 
-static void check_lent(struct rig *r, const struct rig_pod *p)
+static void check_boosted(struct rig *r, const struct rig_pod *p)
 {
 	CHECK_EQ(milli(r, p), 400);
 	CHECK_EQ(rig_cpu_milli(r, p->container[1].unit), 600);
@@ -62,20 +62,20 @@ static void check_lent(struct rig *r, const struct rig_pod *p)
 static struct {
 	char text[32][EVENT_MESSAGE_SIZE];
 	size_t count;
-} told;
+} reported;
 
 static void note_reported(struct rig *r, const struct event_record *e, const char *message)
 {
 	(void)r;
 	(void)e;
-	if (told.count < ARRAY_SIZE(told.text))
-		snprintf(told.text[told.count++], sizeof told.text[0], "%s", message);
+	if (reported.count < ARRAY_SIZE(reported.text))
+		snprintf(reported.text[reported.count++], sizeof reported.text[0], "%s", message);
 }
 
 static bool was_reported(const char *text)
 {
-	for (size_t i = 0; i < told.count; i++)
-		if (strstr(told.text[i], text) != NULL)
+	for (size_t i = 0; i < reported.count; i++)
+		if (strstr(reported.text[i], text) != NULL)
 			return true;
 	return false;
 }
@@ -86,20 +86,20 @@ static void test_begin_and_end(enum cgroup_driver driver)
 	struct rig_pod *p = begin(&r, driver, "");
 	usec_t at;
 
-	told.count = 0;
-	r.told = note_reported;
+	reported.count = 0;
+	r.reported = note_reported;
 	rig_reflex(&r, 1, pods_burn_20);
-	check_lent(&r, p);
+	check_boosted(&r, p);
 	CHECK(was_reported("app cpu 200m -> 400m (startup boost"));
 	rig_run(&r, 30, pods_burn_20);
-	check_lent(&r, p);
+	check_boosted(&r, p);
 	CHECK(histogram_empty(&pods_of(&r, "default/web-0/app")->control.history.cpu));
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.resource[RESOURCE_CPU].blocked,
 		 BLOCKED_BOOST);
 	ready(&r, p);
 	at = p->ready_real;
 	rig_reflex(&r, 40, pods_burn_20);
-	check_lent(&r, p);
+	check_boosted(&r, p);
 	checks_until(&r, p, 200, 20);
 	CHECK(r.real >= at + 5 * USEC_PER_SEC && r.real <= at + 6 * USEC_PER_SEC);
 	rig_reflex(&r, 1, pods_burn_20);
@@ -146,7 +146,7 @@ static void restart(struct rig *r, struct rig_pod *p, struct rig_container *c)
 
 static void tell(struct rig *r, struct rig_pod *p, struct rig_container *c)
 {
-	c->told = true;
+	c->reported = true;
 	c->unready = true;
 	c->started_real = r->real;
 	p->ready_real = 0;
@@ -218,7 +218,7 @@ static void test_agent_comes_late(void)
 	struct rig_pod *p = begin(&r, DRIVER_SYSTEMD, "");
 
 	rig_reflex(&r, 10, pods_burn_20);
-	check_lent(&r, p);
+	check_boosted(&r, p);
 	rig_stop(&r);
 	r.boot += USEC_PER_MIN;
 	r.real += USEC_PER_MIN;
@@ -265,7 +265,7 @@ static void test_hands_off(enum cgroup_driver driver)
 	const struct control_ops *ops = r.loop->serve.api.ops;
 
 	rig_reflex(&r, 10, pods_burn_20);
-	check_lent(&r, p);
+	check_boosted(&r, p);
 	CHECK(ops->pause(&r.loop->serve, "default/web-0") >= 1);
 	CHECK_EQ(milli(&r, p), 200);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[1].unit), 300);
@@ -277,7 +277,7 @@ static void test_hands_off(enum cgroup_driver driver)
 
 	p = begin(&r, driver, "");
 	rig_reflex(&r, 10, pods_burn_20);
-	check_lent(&r, p);
+	check_boosted(&r, p);
 	CHECK_EQ(r.loop->serve.api.ops->restore(&r.loop->serve, "default/web-0", false, ignore,
 						NULL),
 		 0);
@@ -288,7 +288,7 @@ static void test_hands_off(enum cgroup_driver driver)
 
 	p = begin(&r, driver, "");
 	rig_reflex(&r, 10, pods_burn_20);
-	check_lent(&r, p);
+	check_boosted(&r, p);
 	p->mode = "Off";
 	rig_pod_put(&r, p);
 	rig_reflex(&r, 20, pods_burn_20);

@@ -148,7 +148,7 @@ static void test_grows(bool both)
 	check_scope(&r, p, rig_cpu_milli(&r, inner), rig_bytes(&r, inner, "memory.max"));
 	CHECK(rig_bytes(&r, p->level, "memory.max") >=
 	      rig_bytes(&r, inner, "memory.max") + 32 * MIB);
-	/* systemd holds for the scope what the runtime told it, or nothing */
+	/* systemd holds for the scope what the runtime sent, or nothing */
 	if (both)
 		CHECK(p->container[0].unit->props.mem_max >= inner->anon_bytes);
 	inner->anon_bytes = 10 * MIB;
@@ -325,7 +325,7 @@ static void test_gone(bool both)
 	rig_container_stop(&r, &p->container[0]);
 	rig_container_start(&r, p, &p->container[0], true);
 	scope = p->container[0].unit;
-	p->container[0].told = true;
+	p->container[0].reported = true;
 	put_inner(&r, scope);
 	crun_writes(&r, scope, 200, 64 * MIB);
 	rig_pod_put(&r, p);

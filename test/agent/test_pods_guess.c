@@ -57,7 +57,7 @@ static void test_sibling_restarts(enum cgroup_driver driver, uint64_t milli, uin
 	rig_run(&r, 3, NULL);
 	check_log(&r, p, milli, bytes);
 	CHECK(pods_of(&r, same)->cgroup.cg == NULL);
-	log->told = true;
+	log->reported = true;
 	rig_pod_put(&r, p);
 	rig_run(&r, 30, NULL);
 	check_log(&r, p, milli, bytes);
@@ -117,7 +117,7 @@ static void app_returns(struct rig *r, struct rig_pod *p)
 	struct rig_container *app = &p->container[0];
 
 	rig_container_start(r, p, app, false);
-	app->told = true;
+	app->reported = true;
 	rig_pod_put(r, p);
 	rig_run(r, 3, NULL);
 	CHECK(app_has(r, app->unit));
@@ -133,7 +133,7 @@ static void test_claimed_first(enum cgroup_driver driver)
 
 	rig_unit_stop(&r, old);
 	old->name[0] = '\0';
-	p->container[1].told = true;
+	p->container[1].reported = true;
 	rig_pod_put(&r, p);
 	rig_run(&r, 3, NULL);
 	CHECK(pods_of(&r, same)->cgroup.cg == NULL);
@@ -159,7 +159,7 @@ static void test_claimed_last(enum cgroup_driver driver)
 	rig_unit_stop(&r, old);
 	old->name[0] = '\0';
 	rig_container_start(&r, p, app, false);
-	app->told = log->told = true;
+	app->reported = log->reported = true;
 	memcpy(now, log->id, sizeof now);
 	memcpy(log->id, before, sizeof before);
 	rig_pod_put(&r, p);
@@ -188,7 +188,7 @@ static void test_memory_is_in_use(enum cgroup_driver driver)
 	CHECK(log->anon_bytes >= 90 * MIB);
 	rig_unit_stop(&r, old);
 	old->name[0] = '\0';
-	p->container[1].told = true;
+	p->container[1].reported = true;
 	rig_pod_put(&r, p);
 	rig_run(&r, 10, NULL);
 	CHECK_EQ(rig_cpu_milli(&r, log), 200);
@@ -220,7 +220,7 @@ static void test_claimed_by_managed(enum cgroup_driver driver)
 	old = mislead(&r, p);
 	rig_unit_stop(&r, old);
 	old->name[0] = '\0';
-	p->container[1].told = true;
+	p->container[1].reported = true;
 	rig_pod_put(&r, p);
 	rig_run(&r, 5, NULL);
 	CHECK(pods_of(&r, same)->cgroup.cg == NULL);
@@ -258,7 +258,7 @@ static void test_mode_off(void)
 	CHECK(app_has(&r, log));
 	rig_unit_stop(&r, old);
 	old->name[0] = '\0';
-	p->container[1].told = true;
+	p->container[1].reported = true;
 	rig_put(&r, log, "cpu.max", "50000 100000\n");
 	rig_put(&r, log, "memory.max", "134217728\n");
 	rig_pod_put(&r, p);
@@ -278,7 +278,7 @@ static void test_resized_between(void)
 
 	rig_unit_stop(&r, old);
 	old->name[0] = '\0';
-	p->container[1].told = true;
+	p->container[1].reported = true;
 	rig_put(&r, log, "memory.max", "134217728\n");
 	rig_pod_put(&r, p);
 	rig_run(&r, 5, NULL);

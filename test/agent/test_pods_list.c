@@ -108,7 +108,7 @@ static void come_back(struct rig *r, struct rig_pod *p)
 	for (size_t i = 0; i < p->count; i++) {
 		p->container[i].spec.limit[RESOURCE_CPU] *= 4;
 		rig_container_start(r, p, &p->container[i], false);
-		p->container[i].told = true;
+		p->container[i].reported = true;
 	}
 }
 

@@ -34,7 +34,7 @@ static struct listing list(struct rig *r)
 	return l;
 }
 
-static void test_left_out_and_told(void)
+static void test_left_out_and_reported(void)
 {
 	struct rig r;
 	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
@@ -196,7 +196,7 @@ int main(void)
 {
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++)
 		test_commands(driver);
-	test_left_out_and_told();
+	test_left_out_and_reported();
 	test_own_cpus();
 	test_history_of_a_workload();
 	test_kill_in_a_full_pod();

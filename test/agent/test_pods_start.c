@@ -18,7 +18,7 @@ static void runtime_set(struct rig *r, struct rig_unit *u, const struct unit_pro
 	u->props = stored;
 }
 
-/* A successor of app appears, and the API server has not heard of it. */
+/* A successor of app appears, and the API server has not received of it. */
 static struct rig_unit *creating(struct rig *r, struct rig_pod *p)
 {
 	struct rig_container *app = &p->container[0];
@@ -33,7 +33,7 @@ static struct rig_unit *creating(struct rig *r, struct rig_pod *p)
 static void running(struct rig *r, struct rig_pod *p)
 {
 	p->container[0].unit->creating = false;
-	p->container[0].told = true;
+	p->container[0].reported = true;
 	p->container[0].started_real = r->real;
 	rig_pod_put(r, p);
 }
@@ -67,7 +67,7 @@ static void test_held_size(void)
 	rig_run(&r, 5, NULL);
 	CHECK_EQ(app->props.cpu_quota_per_sec_usec, 200 * USEC_PER_MSEC);
 	check_no_call(&r);
-	/* The level has no program for devices: it may be told any time, and has to be. */
+	/* The level has no program for devices: it may be reported any time, and has to be. */
 	CHECK_EQ(p->level->props.cpu_quota_per_sec_usec, (had + 300) * USEC_PER_MSEC);
 	running(&r, p);
 	rig_reflex(&r, 2, NULL);

@@ -314,7 +314,7 @@ static void test_growth_under_a_higher_property(void)
 	end();
 }
 
-/* It grew between the look at its use and the write: left, and systemd is told what stands. */
+/* It grew between the look at its use and the write: left, and systemd is sent what stands. */
 static void test_growth_before_the_write(void)
 {
 	static const struct {

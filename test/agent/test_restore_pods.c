@@ -212,7 +212,7 @@ static void test_restarted(void)
 	end();
 }
 
-/* Of a pod that is gone nothing is told, and nothing is kept. */
+/* Of a pod that is gone nothing is reported, and nothing is kept. */
 static void test_pod_gone(void)
 {
 	begin_pod(768 * MIB, 512 * MIB, 256 * MIB);

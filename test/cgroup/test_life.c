@@ -16,7 +16,7 @@
 static struct live live;
 
 /* Events of the own folder; other people make cgroups, too. */
-struct heard {
+struct received {
 	struct cg_life_event event[EVENTS_MAX];
 	char path[EVENTS_MAX][LIFE_PATH_BYTES];
 	uint32_t count;
@@ -26,7 +26,7 @@ struct heard {
 
 static void hear(void *ctx, const struct cg_life_event *e)
 {
-	struct heard *h = ctx;
+	struct received *h = ctx;
 
 	h->all++;
 	h->lost += e->lost;
@@ -41,7 +41,7 @@ static void hear(void *ctx, const struct cg_life_event *e)
 static void test_one(struct cg_life *l)
 {
 	struct pollfd p = {.fd = cg_life_fd(l), .events = POLLIN};
-	struct heard h = {0};
+	struct received h = {0};
 	OWN(drop_cg) struct cg *c = NULL;
 	char path[128];
 
@@ -65,11 +65,11 @@ static void test_one(struct cg_life *l)
 	CHECK_EQ(h.count, 2);
 }
 
-/* More than the ring holds while nobody drains: what is there is told, and that some is not. */
+/* More than the ring holds while nobody drains: what is there is reported, and that some is not. */
 static void test_overflow(struct cg_life *l)
 {
 	const uint64_t made = 2 * (LIFE_RING_BYTES / sizeof(struct life_record));
-	struct heard h = {0};
+	struct received h = {0};
 
 	for (uint64_t i = 0; i < made / 2; i++) {
 		live_make(&live, "many");
@@ -77,17 +77,17 @@ static void test_overflow(struct cg_life *l)
 	}
 	CHECK(cg_life_drain(l, hear, &h) > 0);
 	CHECK(h.lost > 0 && h.all - 1 + h.lost >= made);
-	/* told once, and it goes on */
-	h = (struct heard){0};
+	/* reported once, and it goes on */
+	h = (struct received){0};
 	test_one(l);
 	CHECK(cg_life_drain(l, hear, &h) >= 0);
 	CHECK_EQ(h.lost, 0);
 }
 
-/* A path that does not fit is told by its id alone. */
+/* A path that does not fit is reported by its id alone. */
 static void test_long_path(struct cg_life *l)
 {
-	struct heard h = {0};
+	struct received h = {0};
 	char name[251], path[600], paths[3][600];
 
 	memset(name, 'n', sizeof name - 1);

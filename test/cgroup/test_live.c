@@ -119,13 +119,13 @@ static void test_pressure_off(void)
 	CHECK(u.have & USAGE_PSI_CPU);
 }
 
-struct heard {
+struct received {
 	char text[256];
 };
 
 static void hear(void *ctx, const struct cg_watch_event *e)
 {
-	struct heard *h = ctx;
+	struct received *h = ctx;
 	size_t len = strlen(h->text);
 
 	if (e->what == CG_WATCH_LIMIT)
@@ -139,7 +139,7 @@ static void test_watch(void)
 {
 	OWN(drop_cg_watch) struct cg_watch *w = NULL;
 	OWN(drop_cg) struct cg *parent = NULL;
-	struct heard h = {0};
+	struct received h = {0};
 	const char *path;
 
 	CHECK_EQ(cg_watch_new(&w), 0);
@@ -227,7 +227,7 @@ static void test_cpu(void)
 {
 	OWN(drop_cg_watch) struct cg_watch *w = NULL;
 	OWN(drop_cg) struct cg *c = NULL;
-	struct heard h = {0};
+	struct received h = {0};
 	struct usage u;
 
 	CHECK_EQ(cg_open(root, make("cpu"), &c), 0);

@@ -32,7 +32,7 @@ static void test_real(void)
 	CHECK_EQ(meminfo_parse(S("MemAvailable: 0 kB\nMemTotal: 8 kB\n"), &m), 0);
 	CHECK_EQ(m.available, 0);
 	CHECK_EQ(m.total, 8192);
-	CHECK_EQ(m.kubelet_available, UINT64_MAX); /* not told */
+	CHECK_EQ(m.kubelet_available, UINT64_MAX); /* not reported */
 }
 
 /* The two lines are not of one moment: never more than there is. */

@@ -11,7 +11,7 @@
 #define TOP 8
 
 /* The calls of one drain as text, one word each. */
-struct heard {
+struct received {
 	char text[4096];
 	struct cg_watch *forget; /* end the watch on its first event */
 };
@@ -19,7 +19,7 @@ struct heard {
 static void hear(void *ctx, const struct cg_watch_event *e)
 {
 	static const char *const what[] = {"wrote", "new", "gone", "removed", "overflow"};
-	struct heard *h = ctx;
+	struct received *h = ctx;
 	size_t len = strlen(h->text);
 
 	CHECK(e->what == CG_WATCH_LIMIT || e->knob == KNOB_COUNT);
@@ -33,9 +33,9 @@ static void hear(void *ctx, const struct cg_watch_event *e)
 
 static const char *drain(struct cg_watch *w)
 {
-	static struct heard h;
+	static struct received h;
 
-	h = (struct heard){0};
+	h = (struct received){0};
 	CHECK(cg_watch_drain(w, hear, &h) >= 0);
 	return h.text;
 }
@@ -59,7 +59,7 @@ static void test_limits(struct fake *f)
 	CHECK_EQ(poll(&p, 1, 0), 1);
 	CHECK_STR(drain(w), "wrote:7:cpu.max ");
 	CHECK_EQ(poll(&p, 1, 0), 0);
-	/* our own writes are heard too */
+	/* our own writes are received too */
 	CHECK_EQ(cg_write(c, &ch), APPLY_DONE);
 	CHECK_STR(drain(w), "wrote:7:memory.max ");
 	fake_put(f, TREE_UNIT "/memory.high", "4096\n");
@@ -114,7 +114,7 @@ static void test_children(struct fake *f)
 	fake_remove(f, "b.slice/x.scope");
 	CHECK_STR(drain(w), "gone:8:x.scope ");
 	fake_remove(f, "b.slice");
-	/* The folder is still open, so it is told only when that ends. */
+	/* The folder is still open, so it is reported only when that ends. */
 	cg_close(STEAL(c));
 	CHECK_STR(drain(w), "removed:8: ");
 	CHECK_EQ(cg_watch_count(w), 0);
@@ -144,7 +144,7 @@ static void test_forget_inside(struct fake *f)
 {
 	OWN(drop_cg_watch) struct cg_watch *w = NULL;
 	OWN(drop_cg) struct cg *c = NULL;
-	struct heard h = {0};
+	struct received h = {0};
 
 	CHECK_EQ(cg_watch_new(&w), 0);
 	CHECK_EQ(cg_open(f->fd, TREE_UNIT, &c), 0);

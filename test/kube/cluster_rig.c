@@ -53,7 +53,7 @@ static void pump(struct rig *r)
 		sd_event_run(r->daemon->wake.event, end - now);
 }
 
-static void told(struct rig *r, const struct event_record *e, const char *message)
+static void reported(struct rig *r, const struct event_record *e, const char *message)
 {
 	struct crig *c = (struct crig *)r;
 	struct crig_line *l = &c->line[c->line_count];
@@ -198,7 +198,7 @@ bool crig_open(struct crig *c, const char *const *options, const char *extra)
 	rig_open(&c->rig, config_text(c, extra));
 	c->rig.clock = clock_fast;
 	c->rig.pump = pump;
-	c->rig.told = told;
+	c->rig.reported = reported;
 	fast_clock_start(CRIG_FASTER);
 	crig_forget_log(c);
 	return true;

@@ -236,7 +236,7 @@ void rig_run(struct rig *g, usec_t span)
 	CHECK(busy < 1000); /* no busy loop */
 }
 
-void rig_hold(struct rig *g, size_t pod, enum resource r, uint64_t value)
+void rig_set_held(struct rig *g, size_t pod, enum resource r, uint64_t value)
 {
 	struct rig_pod *p = &g->pods[pod];
 

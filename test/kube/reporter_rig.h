@@ -77,7 +77,7 @@ void rig_stop(struct rig *g);
 /* Lets time pass: steps, answers and the kubelet as they are due. */
 void rig_run(struct rig *g, usec_t span);
 /* The node sets a limit. */
-void rig_hold(struct rig *g, size_t pod, enum resource r, uint64_t value);
+void rig_set_held(struct rig *g, size_t pod, enum resource r, uint64_t value);
 /* Its memory grows. */
 void rig_grow(struct rig *g, size_t pod, uint64_t use, uint64_t slope);
 /* A user changes the spec. */

@@ -24,7 +24,7 @@ static void event(struct script_conn *c, const char *type, const char *name, con
 	script_chunk(c, text, (size_t)n);
 }
 
-static void told(struct script_conn *c, const char *object)
+static void reported(struct script_conn *c, const char *object)
 {
 	char text[1024];
 	int n = snprintf(text, sizeof text, "{\"type\":\"ERROR\",\"object\":%s}\n", object);
@@ -121,13 +121,13 @@ static void stream_empty(struct script_conn *c)
 
 static void stream_expired(struct script_conn *c)
 {
-	told(c, "{\"kind\":\"Status\",\"reason\":\"Expired\",\"code\":410,"
-		"\"message\":\"too old resource version: 331 (345)\"}");
+	reported(c, "{\"kind\":\"Status\",\"reason\":\"Expired\",\"code\":410,"
+		    "\"message\":\"too old resource version: 331 (345)\"}");
 }
 
 static void stream_internal(struct script_conn *c)
 {
-	told(c, "{\"kind\":\"Status\",\"reason\":\"InternalError\",\"code\":500}");
+	reported(c, "{\"kind\":\"Status\",\"reason\":\"InternalError\",\"code\":500}");
 }
 
 static void stream_half(struct script_conn *c)

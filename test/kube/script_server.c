@@ -140,7 +140,7 @@ static void serve(int fd, struct script_share *share, const struct files *f)
 	}
 }
 
-/* A parent that was killed before we could ask for that is not told of any more. */
+/* A parent that was killed before we could ask for that is not reported any more. */
 static void end_with(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

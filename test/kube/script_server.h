@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An API server that misbehaves as told: one process, and one more per connection, so that every
- * fault can be written down as plain blocking code. What it does stands in the path of a request.
+ * An API server that misbehaves as reported: one process, and one more per connection, so that
+ * every fault can be written down as plain blocking code. What it does stands in the path of a
+ * request.
  */
 #pragma once
 

@@ -167,7 +167,7 @@ static void test_time_outs(void)
 	}
 }
 
-static void test_nobody_there(void)
+static void test_not_running(void)
 {
 	struct script_server gone;
 	struct rig other;
@@ -332,7 +332,7 @@ int main(void)
 	test_stream_faults();
 	test_limits();
 	test_time_outs();
-	test_nobody_there();
+	test_not_running();
 	test_stream_cuts();
 	test_stop_by_line();
 	test_pieces();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The daemon and an API server: what is told, what is adopted, and what is left alone. */
+/* The daemon and an API server: what is reported, what is adopted, and what is left alone. */
 #include "test/kube/test_cluster.h"
 
 static bool status_is_reported(struct crig *x)
@@ -126,13 +126,13 @@ static void test_user_resizes(enum cgroup_driver driver)
 		begin(driver, NULL,
 		      "{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/containers\":\"app\","
 		      "\"vscaled.dev/scale-down\":\"false\"}");
-	unsigned told;
+	unsigned reported;
 
 	ratify(p);
 	rig_run(&c.rig, 20, burn_600);
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 10, burn_600);
-	told = crig_requests(&c, "/resize", 0);
+	reported = crig_requests(&c, "/resize", 0);
 	crig_user_resizes(&c, p, "1500m", NULL);
 	rig_run(&c.rig, 2, burn_600);
 	crig_kubelet(&c, p, NULL);
@@ -140,7 +140,7 @@ static void test_user_resizes(enum cgroup_driver driver)
 	rig_run(&c.rig, 60, burn_600);
 	CHECK(is_adopted(&c));
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 1500);
-	CHECK_EQ(crig_requests(&c, "/resize", 0), told);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), reported);
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 1);
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_GAVE_WAY], 0);
 	crig_close(&c);

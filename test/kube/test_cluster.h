@@ -5,7 +5,7 @@
 #include "test/check.h"
 #include "test/kube/cluster_rig.h"
 
-/* One container moves, and to one value: what is told of it can be counted. */
+/* One container moves, and to one value: what is reported of it can be counted. */
 #define AUTO                                                                                       \
 	"{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/containers\":\"app\","                       \
 	"\"vscaled.dev/max-cpu\":\"700m\"}"

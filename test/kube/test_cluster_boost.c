@@ -8,7 +8,7 @@
 	"\"vscaled.dev/scale-down\":\"false\","                                                    \
 	"\"vscaled.dev/startup-boost\":\"" value "\"}"
 
-static bool is_lent(struct crig *x)
+static bool is_boosted(struct crig *x)
 {
 	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 400;
 }
@@ -66,19 +66,19 @@ static void check_facts(const struct rig_pod *p)
 	CHECK_EQ(cpu->spec_limit, 200);
 }
 
-static void test_told(enum cgroup_driver driver)
+static void test_reported(enum cgroup_driver driver)
 {
 	struct rig_pod *p = begin(driver, NULL, BOOSTED("2x 10s"));
 	unsigned resizes;
 
 	started_now(p);
-	CHECK(crig_until(&c, 60, burn_50, is_lent));
+	CHECK(crig_until(&c, 60, burn_50, is_boosted));
 	/* Longer than any lease. */
 	rig_run(&c.rig, 120, burn_50);
-	CHECK(is_lent(&c));
+	CHECK(is_boosted(&c));
 	check_facts(p);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
-	/* Something else is to be told: the limit in it is the one that lasts. */
+	/* Something else is to be reported: the limit in it is the one that lasts. */
 	rig_grow(&c.rig, app_of(p), 40 * MIB);
 	CHECK(crig_until(&c, 180, burn_50, memory_is_reported));
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
@@ -89,12 +89,12 @@ static void test_told(enum cgroup_driver driver)
 	crig_kubelet(&c, p, NULL);
 	CHECK(crig_until(&c, 20, burn_50, has_ratified_twice));
 	/* The kubelet has replayed the spec. */
-	CHECK(crig_until(&c, 20, burn_50, is_lent));
+	CHECK(crig_until(&c, 20, burn_50, is_boosted));
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
 	resizes = crig_requests(&c, "/resize", 0);
 	ready_now(p);
 	rig_run(&c.rig, 5, burn_50);
-	CHECK(is_lent(&c));
+	CHECK(is_boosted(&c));
 	CHECK(crig_until(&c, 20, burn_50, is_over));
 	rig_run(&c.rig, 120, burn_50);
 	CHECK(is_over(&c));
@@ -119,7 +119,7 @@ static void test_restored(void)
 	const struct baseline *b;
 
 	started_now(p);
-	CHECK(crig_until(&c, 60, burn_50, is_lent));
+	CHECK(crig_until(&c, 60, burn_50, is_boosted));
 	m = managed_find(&d->units, "default/web-0/app");
 	CHECK_EQ(baseline_find(&d->records.baselines, m->key)->boost_base_milli, 200);
 	CHECK_EQ(c.rig.loop->serve.api.ops->restore(&c.rig.loop->serve, "default/web-0", false,
@@ -146,8 +146,8 @@ static void test_invalid(void)
 
 int main(void)
 {
-	test_told(DRIVER_CGROUPFS);
-	test_told(DRIVER_SYSTEMD);
+	test_reported(DRIVER_CGROUPFS);
+	test_reported(DRIVER_SYSTEMD);
 	test_restored();
 	test_invalid();
 	return check_result();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Every way in which an API server can fail: while it does, sizing goes on, the requests per minute
- * are bounded, the journal says it in a line; afterwards what changed is told.
+ * are bounded, the journal says it in a line; afterwards what changed is reported.
  */
 #include "test/kube/test_cluster.h"
 

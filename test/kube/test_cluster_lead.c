@@ -162,7 +162,7 @@ static bool is_above(struct crig *x)
 	return x->rig.events[EVENT_MEMORY_ABOVE_SPEC] > 0;
 }
 
-/* The server fails: the cgroup leads, and that is told once. */
+/* The server fails: the cgroup leads, and that is reported once. */
 static void test_what_cannot_be_ratified(void)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);

@@ -15,7 +15,8 @@ static bool memory_is_reported(struct crig *x)
 	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) > 64 * MIB;
 }
 
-/* The kubelet will write the old limit within seconds: a higher one is told before the next review.
+/* The kubelet will write the old limit within seconds: a higher one is sent before the next
+ * review.
  */
 static void test_growth_does_not_wait_for_the_review(enum cgroup_driver driver)
 {
@@ -86,7 +87,7 @@ static void test_growth_does_not_wait_for_the_sample(void)
 		rig_reflex(&c.rig, 1, i < 60 ? grow_by_passes : burn_600);
 	CHECK(memory_is_reported(&c));
 	CHECK_EQ(crig_requests(&c, "/resize", 500), 2);
-	CHECK(c.rig.loop->timer.next_sample > d->wake.now); /* it was a look that told */
+	CHECK(c.rig.loop->timer.next_sample > d->wake.now); /* it was a pass that reported */
 	crig_kubelet(&c, p, NULL);
 	CHECK_EQ(c.rig.kills, 0);
 	crig_close(&c);

@@ -46,7 +46,7 @@ static bool reported_unknown(struct crig *x)
 	return crig_events(x, "OriginalsUnknown") > 0;
 }
 
-/* Sized, ratified and told; then the agent ends and its folder is lost. */
+/* Sized, ratified and reported; then the agent ends and its folder is lost. */
 static struct rig_pod *lose_state(enum cgroup_driver driver)
 {
 	static const char *const files[] = {"baseline", "baseline-copy", "history"};
@@ -236,7 +236,7 @@ static void damage(int dir, const char *name, bool cut)
 	CHECK(cut ? ftruncate(fd, st.st_size - 20) == 0 : pwrite(fd, "7", 1, st.st_size - 30) == 1);
 }
 
-/* Sized, ratified and told; then the agent ends and its records are damaged. */
+/* Sized, ratified and reported; then the agent ends and its records are damaged. */
 static struct rig_pod *damage_state(enum cgroup_driver driver, bool copy_too, bool cut)
 {
 	OWN(drop_fd) int dir = -1;

@@ -56,8 +56,8 @@ static void start_generous(uint32_t unratified_permille, uint64_t admin_max)
 	goal = 124 * MIB;
 }
 
-/* The API server is away: twice the original of 64 MiB, and what it is that ends it is told. Back
- * again, growth goes on. */
+/* The API server is away: twice the original of 64 MiB, and what it is that ends it is reported.
+ * Back again, growth goes on. */
 static void test_away(void)
 {
 	char *page;

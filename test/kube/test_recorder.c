@@ -146,7 +146,7 @@ static void test_series(void)
 	}
 }
 
-/* It goes on and on: told every 30 min. */
+/* It goes on and on: reported every 30 min. */
 static void test_long_series(void)
 {
 	WITH(g)

@@ -26,7 +26,7 @@ static void test_ratifies(void)
 		CHECK_STR(p->status, "{\"mode\":\"Auto\",\"containers\":{\"app\":{"
 				     "\"cpu\":{\"original\":\"500m\",\"limit\":\"500m\"},"
 				     "\"memory\":{\"original\":\"256Mi\",\"limit\":\"256Mi\"}}}}");
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 59 * S);
 		CHECK_EQ(p->resizes, 0);
 		p->verified = 0;
@@ -56,7 +56,7 @@ static void test_body_and_path(void)
 	WITH(g)
 	{
 		rig_run(&g, S);
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 61 * S);
 		CHECK_STR(g.last_path,
 			  "/api/v1/namespaces/lab/pods/u0/resize?fieldManager=vscaled");
@@ -76,7 +76,7 @@ static void test_refused(void)
 
 		rig_run(&g, S);
 		rig_fail(&g, "resize", 1, 403, QUOTA);
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 65 * S);
 		CHECK_EQ(p->refused, 1);
 		CHECK_EQ(p->ceiling[CPU], 500);
@@ -85,7 +85,7 @@ static void test_refused(void)
 		/* The status says it at once. */
 		CHECK_STR(g.log, "S0 R0 S0 ");
 		CHECK(strstr(p->status, "\"refused\":\"pods") != NULL);
-		rig_hold(&g, 0, CPU, 900); /* a daemon that does not listen */
+		rig_set_held(&g, 0, CPU, 900); /* a daemon that does not listen */
 		rig_run(&g, 3000 * S);
 		CHECK_EQ(p->resizes, 0);
 		rig_run(&g, 1000 * S);
@@ -101,7 +101,7 @@ static void test_conflict(void)
 	{
 		rig_run(&g, S);
 		rig_fail(&g, "resize", 3, 409, CONFLICT);
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 62 * S);
 		CHECK_STR(g.log, "S0 R0 R0 R0 R0 ");
 		CHECK_EQ(g.pods[0].resizes, 1);
@@ -110,7 +110,7 @@ static void test_conflict(void)
 	{ /* without end: with pauses */
 		rig_run(&g, S);
 		rig_fail(&g, "resize", 1000, 409, CONFLICT);
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 660 * S);
 		CHECK(g.writes <= 20 + 660 / 10 + 2);
 		g.fail_count = 0;
@@ -127,14 +127,14 @@ static void test_gone(void)
 		rig_fail(&g, "resize", 1, 404,
 			 "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404,"
 			 "\"message\":\"pods \\\"u0\\\" not found\"}");
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 600 * S);
 		CHECK_STR(g.log, "S0 R0 ");
 		CHECK_STR(reporter_block_text(g.reporter, "u0"), "");
 	}
 	WITH(g)
 	{ /* while a request is under way */
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 60 * S);
 		rig_run(&g, 5 * USEC_PER_MSEC);
 		rig_gone(&g, 0);
@@ -145,7 +145,7 @@ static void test_gone(void)
 	{ /* forgotten while a request is under way */
 		g.latency = 10 * S;
 		rig_run(&g, 15 * S);
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 62 * S);
 		reporter_forget(g.reporter, "u0");
 		rig_run(&g, 60 * S);
@@ -159,7 +159,7 @@ static void test_not_allowed(void)
 	{
 		rig_run(&g, S);
 		rig_fail(&g, "resize", 1000, 403, RBAC);
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 660 * S);
 		CHECK_EQ(g.troubles, 1);
 		CHECK(strstr(g.trouble, "pods/resize") != NULL);
@@ -177,7 +177,7 @@ static void test_not_allowed(void)
 	{ /* the annotation: resizes go on */
 		rig_fail(&g, "status", 1000, 403,
 			 FORBIDDEN("User \\\"x\\\" cannot patch resource \\\"pods\\\" in API"));
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 590 * S);
 		CHECK_EQ(rig_counted(&g, "status", 403), 1);
 		CHECK_EQ(g.pods[0].resizes, 1);
@@ -190,7 +190,7 @@ static void test_without_resize(void)
 	WITH(g)
 	{
 		g.offers = false;
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 599 * S);
 		CHECK_STR(g.log, "S0 ");
 		CHECK(!reporter_offered(g.reporter));
@@ -207,7 +207,7 @@ static void test_without_resize(void)
 		rig_fail(&g, "resize", 1000, 404,
 			 "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404,"
 			 "\"message\":\"the server could not find the requested resource\"}");
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 3000 * S);
 		CHECK_EQ(rig_counted(&g, "resize", 404), 1);
 		CHECK(!reporter_offered(g.reporter));
@@ -228,7 +228,7 @@ static void outage(usec_t length)
 	requests = g.requests;
 	for (unsigned i = 0; i < 10000; i++) {
 		if (i % 30 < 20) /* 20 of them change */
-			rig_hold(&g, i % 30, CPU, 1000 + i);
+			rig_set_held(&g, i % 30, CPU, 1000 + i);
 		rig_run(&g, length / 10000);
 		CHECK(reporter_waiting(g.reporter) <= 30);
 	}
@@ -254,7 +254,7 @@ static void test_slow_down(void)
 		rig_run(&g, S);
 		rig_fail(&g, "resize", 1, 429, "Too many requests, please try again later.\n");
 		g.fail_retry_after = 30 * S;
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 61 * S);
 		recorder_note(g.recorder, g.pods[0].seen, "Normal", "Resized", "Resize", "x", g.now,
 			      g.now);
@@ -266,8 +266,8 @@ static void test_slow_down(void)
 	}
 }
 
-/* The kubelet is about to write the old memory limit, 5 s after it was told: two failures of the
- * server must not take that long. */
+/* The kubelet is about to write the old memory limit, 5 s after it was reported: two failures of
+ * the server must not take that long. */
 static void test_overtaking_beside_failures(void)
 {
 	WITH(g)
@@ -276,12 +276,12 @@ static void test_overtaking_beside_failures(void)
 
 		g.kubelet_delay = 5 * S;
 		rig_run(&g, S);
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 61 * S);
 		CHECK_EQ(p->resizes, 1);
 		p->use = 250 * MIB;
 		p->growing = true;
-		rig_hold(&g, 0, MEM, 400 * MIB);
+		rig_set_held(&g, 0, MEM, 400 * MIB);
 		rig_fail(&g, "resize", 2, 500, "");
 		rig_run(&g, S);
 		CHECK_EQ(rig_counted(&g, "resize", 500), 2);
@@ -298,7 +298,7 @@ static void test_lost_answer(void)
 		rig_run(&g, S);
 		rig_fail(&g, "resize", 1, 0, NULL);
 		g.fail_but_do = true;
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 120 * S);
 		CHECK_EQ(g.pods[0].resizes, 1);
 		CHECK_EQ(g.pods[0].foreign, 0);
@@ -329,7 +329,7 @@ static void test_user_in_between(void)
 
 		g.kubelet_delay = 5 * S;
 		rig_run(&g, S);
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 60 * S - S / 2);
 		rig_user_unseen(&g, 0, CPU, 700);
 		rig_run(&g, S);
@@ -353,7 +353,7 @@ static void test_infeasible(void)
 
 		g.kubelet_delay = 7200 * S;
 		rig_run(&g, S);
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 62 * S);
 		p->observed = p->generation;
 		p->condition = "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":"
@@ -373,7 +373,7 @@ static void test_restore(void)
 	{
 		struct rig_pod *p = &g.pods[0];
 
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 70 * S);
 		CHECK_EQ(p->spec.limit[CPU], 900);
 		p->restoring = true;
@@ -423,8 +423,8 @@ static void test_order(void)
 	g.latency = 200 * USEC_PER_MSEC;
 	rig_run(&g, 700 * S);
 	for (size_t i = 0; i < 10; i++)
-		rig_hold(&g, i, CPU, 900);
-	rig_hold(&g, 10, MEM, 512 * MIB);
+		rig_set_held(&g, i, CPU, 900);
+	rig_set_held(&g, 10, MEM, 512 * MIB);
 	rig_run(&g, 59 * S);
 	recorder_note(g.recorder, g.pods[1].seen, "Normal", "Resized", "Resize", "n", g.now, g.now);
 	g.down = true;

@@ -54,7 +54,7 @@ static void test_resize_under_way(void)
 	struct rig g;
 
 	start(&g, 1);
-	rig_hold(&g, 0, CPU, 900);
+	rig_set_held(&g, 0, CPU, 900);
 	rig_run(&g, 60 * S + 10 * USEC_PER_MSEC);
 	CHECK_STR(g.log, "R0 ");
 	CHECK(lead_after(&g, 0, 2 * SLOW) <= 500 * USEC_PER_MSEC);
@@ -76,7 +76,7 @@ static void test_no_turn_for_the_lead(void)
 	struct rig g;
 
 	start(&g, 40);
-	rig_hold(&g, 0, CPU, 900);
+	rig_set_held(&g, 0, CPU, 900);
 	rig_run(&g, 60 * S + 10 * USEC_PER_MSEC);
 	CHECK_STR(g.log, "R0 ");
 	for (size_t i = 1; i < 40; i++)
@@ -98,7 +98,7 @@ static void test_others_under_way(void)
 
 	start(&g, 8);
 	for (size_t i = 0; i < 7; i++)
-		rig_hold(&g, i, CPU, 900);
+		rig_set_held(&g, i, CPU, 900);
 	rig_run(&g, 60 * S + 10 * USEC_PER_MSEC);
 	CHECK_EQ(strlen(g.log), strlen("R0 R1 R2 R3 "));
 	CHECK(lead_after(&g, 7, 2 * SLOW) <= 10 * USEC_PER_MSEC);
@@ -128,7 +128,7 @@ static void add_sibling(struct rig *g, struct reporter_view *v)
 }
 
 /* A lead has no room beside its sibling: the bounds of growth follow in the same step. */
-static void test_blocked_is_told_at_once(void)
+static void test_blocked_is_reported_at_once(void)
 {
 	struct rig g;
 	usec_t now;
@@ -157,6 +157,6 @@ int main(void)
 	test_resize_under_way();
 	test_others_under_way();
 	test_no_turn_for_the_lead();
-	test_blocked_is_told_at_once();
+	test_blocked_is_reported_at_once();
 	return check_result();
 }

@@ -62,7 +62,7 @@ static const struct {
 	{"", 504, REPORT_ANSWER_FAILED, ANY},
 };
 
-static void judge(const char *name, unsigned status, const char *body, usec_t retry_after)
+static void check_answer(const char *name, unsigned status, const char *body, usec_t retry_after)
 {
 	struct kube_answer a = {
 		.status = status,
@@ -102,28 +102,34 @@ static void judge(const char *name, unsigned status, const char *body, usec_t re
 /* The most important ones, always here. */
 static void test_kept(void)
 {
-	judge("0a3-", 403,
-	      STATUS(403, "pods \\\"memory-hog\\\" is forbidden: exceeded quota: q, requested: "
-			  "requests.cpu=400m, used: requests.cpu=1900m, limited: requests.cpu=2"),
-	      0);
-	judge("0a6-", 403,
-	      STATUS(403, "pods \\\"b\\\" is forbidden: maximum cpu usage per Container is 1, but "
-			  "limit is 1500m"),
-	      0);
-	judge("153-", 403,
-	      STATUS(403, "pods \\\"b\\\" is forbidden: User \\\"u\\\" cannot patch resource "
-			  "\\\"pods/resize\\\" in API group \\\"\\\" in the namespace \\\"lab\\\""),
-	      0);
-	judge("023-", 422,
-	      WITH_CAUSE("memory limits cannot be decreased unless resizePolicy is "
-			 "RestartContainer",
-			 "FieldValueForbidden", "spec.containers[0].resources.limits[memory]"),
-	      0);
-	judge("069-", 422, WITH_CAUSE("field is immutable", "FieldValueInvalid", "metadata.uid"),
-	      0);
-	judge("044-", 404, STATUS(404, "pods \\\"nope\\\" not found"), 0);
-	judge("230-", 429, "Too many requests, please try again later.\n", S);
-	judge("x", 500, "<html>upstream</html>", 0);
+	check_answer("0a3-", 403,
+		     STATUS(403,
+			    "pods \\\"memory-hog\\\" is forbidden: exceeded quota: q, requested: "
+			    "requests.cpu=400m, used: requests.cpu=1900m, limited: requests.cpu=2"),
+		     0);
+	check_answer(
+		"0a6-", 403,
+		STATUS(403,
+		       "pods \\\"b\\\" is forbidden: maximum cpu usage per Container is 1, but "
+		       "limit is 1500m"),
+		0);
+	check_answer(
+		"153-", 403,
+		STATUS(403,
+		       "pods \\\"b\\\" is forbidden: User \\\"u\\\" cannot patch resource "
+		       "\\\"pods/resize\\\" in API group \\\"\\\" in the namespace \\\"lab\\\""),
+		0);
+	check_answer("023-", 422,
+		     WITH_CAUSE("memory limits cannot be decreased unless resizePolicy is "
+				"RestartContainer",
+				"FieldValueForbidden",
+				"spec.containers[0].resources.limits[memory]"),
+		     0);
+	check_answer("069-", 422,
+		     WITH_CAUSE("field is immutable", "FieldValueInvalid", "metadata.uid"), 0);
+	check_answer("044-", 404, STATUS(404, "pods \\\"nope\\\" not found"), 0);
+	check_answer("230-", 429, "Too many requests, please try again later.\n", S);
+	check_answer("x", 500, "<html>upstream</html>", 0);
 }
 
 static void test_no_answer(void)
@@ -178,8 +184,8 @@ static unsigned one_line(const char *line)
 	CHECK(e != NULL);
 	if (e == NULL || !is_ours(e))
 		return 0;
-	judge(text_of(e, "name"), (unsigned)status, text ? text : text_of(e, "text"),
-	      strtoull(text_of(headers, "Retry-After"), NULL, 10) * S);
+	check_answer(text_of(e, "name"), (unsigned)status, text ? text : text_of(e, "text"),
+		     strtoull(text_of(headers, "Retry-After"), NULL, 10) * S);
 	return 1;
 }
 

@@ -166,7 +166,7 @@ static void test_good(void)
 	CHECK(strstr(head, "&resourceVersion=b%2F1%204&") != NULL);
 	CHECK_EQ(w.troubles, 0);
 
-	/* Silent for ever: cut by us, told, and begun again. */
+	/* Silent for ever: cut by us, reported, and begun again. */
 	turn_until(event, &w.troubles, 1);
 	CHECK_EQ(w.error, -ETIMEDOUT);
 	atomic_store(&w.server.share->watch_mode, SCRIPT_GOOD);

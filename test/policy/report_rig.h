@@ -64,7 +64,7 @@ static inline void rig_free(struct report_rig *g)
 	free(g->s);
 }
 
-static inline void rig_hold(struct report_rig *g, size_t i, size_t r, uint64_t value)
+static inline void rig_set_held(struct report_rig *g, size_t i, size_t r, uint64_t value)
 {
 	struct report_resource *x = rig_res(g, i, r);
 
@@ -170,8 +170,8 @@ static inline uint32_t rig_echo(struct report_rig *g)
 /* A raise of CPU and memory of the first container, decided and on its way. */
 static inline void send_raise(struct report_rig *g)
 {
-	rig_hold(g, 0, CPU, 900);
-	rig_hold(g, 0, MEM, 512 * MIB);
+	rig_set_held(g, 0, CPU, 900);
+	rig_set_held(g, 0, MEM, 512 * MIB);
 	g->now += 60 * S;
 	CHECK(rig_decide(g));
 	rig_sent(g);

@@ -67,7 +67,7 @@ static void test_trace(void)
 	struct bound_trace t = {.count = 99};
 
 	CHECK_EQ(bounds_apply(&b, 41, &t), 250);
-	/* Contradicting bounds are told once each, not once a pass. */
+	/* Contradicting bounds are reported once each, not once a pass. */
 	CHECK_EQ(t.count, 2);
 	CHECK_EQ(bound_trace_step(&t, 0).bound, BOUND_USER_MIN);
 	CHECK_EQ(bound_trace_step(&t, 0).before, 41);

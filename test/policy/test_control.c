@@ -223,10 +223,10 @@ static void test_no_limit(void)
 /* A PID 1 that does each call and each reload this late. */
 #define PID1_LAG_USEC (2300 * USEC_PER_MSEC)
 
-/* What it stores is ahead of use from a standstill on: it was told before growth began. */
+/* What it stores is ahead of use from a standstill on: it was sent before growth began. */
 static void test_property_is_ahead(uint64_t rate_bps)
 {
-	uint64_t stored = 64 * MIB, told = 0;
+	uint64_t stored = 64 * MIB, reported = 0;
 	usec_t reported_at = 0;
 	unsigned calls = 0;
 	struct rig r;
@@ -240,15 +240,15 @@ static void test_property_is_ahead(uint64_t rate_bps)
 			r.sim.load.anon_goal = GIB;
 		}
 		rig_tick(&r);
-		if (told != 0 && r.sim.now - reported_at >= PID1_LAG_USEC) {
-			stored = told;
-			told = 0;
+		if (reported != 0 && r.sim.now - reported_at >= PID1_LAG_USEC) {
+			stored = reported;
+			reported = 0;
 		}
-		if (told == 0 && control_mem_property_short(&r.c, &r.t, stored)) {
-			told = control_mem_property(&r.c, &r.t);
+		if (reported == 0 && control_mem_property_short(&r.c, &r.t, stored)) {
+			reported = control_mem_property(&r.c, &r.t);
 			reported_at = r.sim.now;
 			calls++;
-			CHECK(told > stored);
+			CHECK(reported > stored);
 		}
 		if (r.sim.m.anon > 64 * MIB)
 			CHECK(stored >= r.sim.m.anon);
@@ -271,7 +271,7 @@ static void test_property_needs_no_call(void)
 	rig_run(&r, 5 * USEC_PER_SEC);
 	CHECK(control_mem_property_short(&r.c, &r.t, 512 * MIB));
 	CHECK(!control_mem_property_short(&r.c, &r.t, control_mem_property(&r.c, &r.t)));
-	/* At its ceiling there is nothing more to be told. */
+	/* At its ceiling there is nothing more to be reported. */
 	rig_init(&r, 1000, 512 * MIB, 2);
 	r.c.rule.mem_bytes.max = 512 * MIB;
 	r.sim.m.anon = r.sim.load.anon_goal = 400 * MIB;
@@ -296,7 +296,7 @@ static void test_one_resource(void)
 	CHECK_EQ(cpu(&r)->blocked, BLOCKED_NOT_CONTROLLED);
 }
 
-/* At the ceiling: told once, for as long as it presses; no step above it. */
+/* At the ceiling: reported once, for as long as it presses; no step above it. */
 static void test_ceiling(void)
 {
 	struct rig r;

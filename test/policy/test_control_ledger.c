@@ -82,7 +82,7 @@ static bool traced(const struct control_resource *res)
 }
 
 /* What is refused is said, and given as soon as it is there. */
-static void test_told(void)
+static void test_reported(void)
 {
 	struct control *c = &n.rig[0].c;
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
@@ -280,7 +280,7 @@ int main(void)
 	test_short(10 * MIB, "10 MiB/s");
 	test_short(50 * MIB, "50 MiB/s");
 	test_short(100 * MIB, "100 MiB/s");
-	test_told();
+	test_reported();
 	test_hoarder();
 	test_cached();
 	test_keeps();

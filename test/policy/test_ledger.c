@@ -238,7 +238,7 @@ static void test_rank(void)
 }
 
 /* Somebody higher was sent away: what is free now waits for him, not for who asks first. */
-static void test_claim_first(void)
+static void test_guess_first(void)
 {
 	struct world w = world(700);
 	struct ledger_verdict v;
@@ -417,7 +417,7 @@ int main(void)
 	test_unlimited();
 	test_between_lives();
 	test_rank();
-	test_claim_first();
+	test_guess_first();
 	test_growers_first();
 	test_equal_rank();
 	test_soon();

@@ -15,7 +15,7 @@
 #define TICK_USEC  (100 * USEC_PER_MSEC)
 #define BRAKE_USEC (2 * USEC_PER_SEC)
 #define DOWN_USEC  (3 * USEC_PER_SEC)
-#define HOLD_USEC  (20 * USEC_PER_SEC)
+#define KEEP_USEC  (20 * USEC_PER_SEC)
 #define TOTAL      (4 * GIB)
 
 struct pod {
@@ -42,7 +42,7 @@ struct world {
 	usec_t brake;
 	uint64_t system;
 	uint64_t active;  /* page cache that the kubelet counts as used */
-	bool told;        /* the kubelet's figure is respected */
+	bool reported;    /* the kubelet's figure is respected */
 	uint64_t evicted; /* looks at which it was below its threshold */
 	struct pod pod[PODS];
 	struct ledger ledger;
@@ -89,7 +89,7 @@ static void allocate(struct world *w, struct pod *p)
 	if (bytes == 0) {
 		if (p->full_at == 0)
 			p->full_at = w->now;
-		if (w->now - p->full_at < HOLD_USEC)
+		if (w->now - p->full_at < KEEP_USEC)
 			return;
 		p->done_at = w->now;
 		p->use = 0;
@@ -123,7 +123,7 @@ static void begin(struct world *w)
 	struct ledger_node node;
 
 	ledger_supply(&tuning_default.node, TOTAL, available(w),
-		      w->told ? kubelet_available(w) : LIMIT_MAX, &node);
+		      w->reported ? kubelet_available(w) : LIMIT_MAX, &node);
 	for (int i = 0; i < PODS; i++) {
 		const struct pod *p = &w->pod[i];
 
@@ -312,17 +312,17 @@ static void test_enough(void)
 }
 
 /* 800 MiB of active page cache: the kubelet evicts long before MemAvailable is short. */
-static void test_kubelet(uint64_t rate_bps, bool told)
+static void test_kubelet(uint64_t rate_bps, bool reported)
 {
 	struct world w = world(rate_bps, 1200 * MIB);
 
 	w.brake = BRAKE_USEC;
 	w.active = 800 * MIB;
-	w.told = told;
+	w.reported = reported;
 	run(&w, 10 * USEC_PER_MIN);
-	show(&w, told ? "active page cache, with the kubelet's bound" : "without it");
+	show(&w, reported ? "active page cache, with the kubelet's bound" : "without it");
 	printf("  below the eviction threshold for %.1f s\n", (double)w.evicted / 10);
-	CHECK((w.evicted == 0) == told);
+	CHECK((w.evicted == 0) == reported);
 	CHECK_EQ(w.pod[PODS - 1].kills, 0);
 	for (int i = 0; i < PODS; i++)
 		CHECK(w.pod[i].done_at != 0);
@@ -352,10 +352,10 @@ int main(void)
 	test_greedy(10 * MIB, 0, "10 MiB/s without a brake");
 	test_greedy(50 * MIB, 0, "50 MiB/s without a brake");
 	test_greedy(200 * MIB, 0, "200 MiB/s without a brake");
-	for (int told = 0; told < 2; told++) {
-		test_kubelet(10 * MIB, told);
-		test_kubelet(50 * MIB, told);
-		test_kubelet(200 * MIB, told);
+	for (int reported = 0; reported < 2; reported++) {
+		test_kubelet(10 * MIB, reported);
+		test_kubelet(50 * MIB, reported);
+		test_kubelet(200 * MIB, reported);
 	}
 	test_enough();
 	test_hoarder();

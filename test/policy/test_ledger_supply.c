@@ -49,7 +49,7 @@ static void test_supply(void)
 	CHECK_EQ(supply(2048, 900, 700, 100 * MIB).reserve, 256 * MIB);
 }
 
-/* A refusal is told with the figures of the bound that made it. */
+/* A refusal is reported with the figures of the bound that made it. */
 static void test_kubelet_bound(void)
 {
 	struct world w = world(4000);

@@ -234,7 +234,7 @@ static void test_namespace(void)
 	CHECK_EQ(mem(&r)->limit, 300 * MIB);
 	CHECK_EQ(r.max_milli, 770);
 	CHECK(mem(&r)->at_ceiling);
-	/* The pod says the same again: nothing new is to be told. */
+	/* The pod says the same again: nothing new is to be reported. */
 	control_set_pod(&r.c, &p);
 	CHECK(mem(&r)->at_ceiling);
 	of(&p, RESOURCE_MEMORY)->namespace.max = 400 * MIB;

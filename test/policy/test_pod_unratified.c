@@ -33,7 +33,7 @@ static void test_unratified(void)
 	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].blocked, BLOCKED_UNRATIFIED);
 	CHECK(traced(&r.c.resource[RESOURCE_MEMORY], BOUND_UNRATIFIED));
 	CHECK_EQ(control_unratified(&r.c), 200 * MIB);
-	/* Neither what PID 1 is told nor what the API server may be asked for is the same. */
+	/* Neither what PID 1 is sent nor what the API server may be asked for is the same. */
 	CHECK_EQ(control_mem_property(&r.c, &tuning_default), 200 * MIB);
 	CHECK_EQ(control_ceiling(&r.c, &tuning_default, RESOURCE_MEMORY, 0), 4 * GIB);
 

@@ -305,7 +305,7 @@ static void foreign_write(struct rig *r)
 	}
 }
 
-/* PID 1 writes what it was told to store, a while ago. */
+/* PID 1 writes what it was sent, a while ago. */
 static void late_property(struct rig *r, uint64_t stored)
 {
 	if (round_down(stored, MEM_PAGE_BYTES) < sim_unreclaimable(&r->sim) || stored == 0)

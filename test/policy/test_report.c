@@ -18,7 +18,7 @@ static void test_lease(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.block, REPORT_BLOCK_LEASE);
 		CHECK_EQ(g.d.again, g.now + 60 * S);
@@ -34,9 +34,9 @@ static void test_lease_starts_anew(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.now += 59 * S;
-		rig_hold(&g, 0, CPU, 1100);
+		rig_set_held(&g, 0, CPU, 1100);
 		g.now += 59 * S;
 		CHECK(!rig_decide(&g));
 		g.now += S;
@@ -49,7 +49,7 @@ static void test_every_memory_limit_is_named(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.now += 60 * S;
 		rig_res(&g, 1, MEM)->managed = false;
 		CHECK(rig_decide(&g));
@@ -67,7 +67,7 @@ static void test_memory_carries_room(void)
 	{
 		g.c[0].use_bytes = 480 * MIB;
 		g.c[0].slope_bps = MIB;
-		rig_hold(&g, 0, MEM, 512 * MIB);
+		rig_set_held(&g, 0, MEM, 512 * MIB);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		/* use + 60 s of slope + a tenth of use */
@@ -81,7 +81,7 @@ static void test_room_for_the_sibling(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.c[1].use_bytes = 250 * MIB;
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
@@ -101,7 +101,7 @@ static void test_room_ends_at_the_ceiling(void)
 		g.c[0].use_bytes = 300 * MIB;
 		g.c[0].slope_bps = 100 * MIB;
 		rig_res(&g, 0, MEM)->ceiling = 400 * MIB;
-		rig_hold(&g, 0, MEM, 390 * MIB);
+		rig_set_held(&g, 0, MEM, 390 * MIB);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, MEM), 400 * MIB);
@@ -123,7 +123,7 @@ static void test_cpu_while_memory_grows(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.now += 600 * S;
 		g.c[1].growing = true;
 		g.c[1].slope_bps = 8 * MIB;
@@ -139,9 +139,9 @@ static void test_memory_before_cpu(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.now += 30 * S;
-		rig_hold(&g, 1, MEM, 512 * MIB);
+		rig_set_held(&g, 1, MEM, 512 * MIB);
 		g.now += 30 * S;
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.block, REPORT_BLOCK_MEMORY);
@@ -154,13 +154,13 @@ static void test_memory_before_cpu(void)
 }
 
 /* Memory that may sink later holds nothing up. */
-static void test_lower_memory_does_not_hold_cpu(void)
+static void test_lower_memory_does_not_block_cpu(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.now += 59 * S;
-		rig_hold(&g, 1, MEM, 200 * MIB);
+		rig_set_held(&g, 1, MEM, 200 * MIB);
 		g.now += S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
@@ -172,7 +172,7 @@ static void test_memory_sinks(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, MEM, 200 * MIB);
+		rig_set_held(&g, 0, MEM, 200 * MIB);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, MEM), 200 * MIB);
@@ -185,7 +185,7 @@ static void test_memory_sinks(void)
 		g.c[0].use_bytes = 190 * MIB;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, MEM), 209 * MIB);
-		rig_hold(&g, 0, MEM, 64 * MIB);
+		rig_set_held(&g, 0, MEM, 64 * MIB);
 		g.c[0].use_bytes = 10 * MIB;
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
@@ -195,7 +195,7 @@ static void test_memory_sinks(void)
 
 static void ratify(struct report_rig *g, uint64_t cpu)
 {
-	rig_hold(g, 0, CPU, cpu);
+	rig_set_held(g, 0, CPU, cpu);
 	g->now += 60 * S;
 	CHECK(rig_decide(g));
 	rig_accept(g);
@@ -208,11 +208,11 @@ static void test_intervals(void)
 	{
 		g.t.lease_usec = 0;
 		ratify(&g, 900);
-		rig_hold(&g, 0, CPU, 1200);
+		rig_set_held(&g, 0, CPU, 1200);
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.block, REPORT_BLOCK_INTERVAL);
 		CHECK_EQ(g.d.again, g.now + 10 * S);
-		rig_hold(&g, 0, CPU, 600);
+		rig_set_held(&g, 0, CPU, 600);
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.again, g.now + 300 * S);
 		g.now += 299 * S;
@@ -229,14 +229,14 @@ static void test_small_changes(void)
 	{
 		g.t.lease_usec = 0;
 		ratify(&g, 900);
-		rig_hold(&g, 0, CPU, 950);
+		rig_set_held(&g, 0, CPU, 950);
 		g.now += 599 * S;
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.block, REPORT_BLOCK_SMALL);
 		CHECK_EQ(g.d.again, g.now + S);
-		rig_hold(&g, 0, CPU, 990); /* 10 % */
+		rig_set_held(&g, 0, CPU, 990); /* 10 % */
 		CHECK(rig_decide(&g));
-		rig_hold(&g, 0, CPU, 950);
+		rig_set_held(&g, 0, CPU, 950);
 		g.now += S;
 		CHECK(rig_decide(&g));
 	}
@@ -246,7 +246,7 @@ static void test_one_at_a_time(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		rig_sent(&g);
@@ -254,7 +254,7 @@ static void test_one_at_a_time(void)
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.block, REPORT_BLOCK_SENT);
 		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), 0);
-		rig_hold(&g, 0, CPU, 1500);
+		rig_set_held(&g, 0, CPU, 1500);
 		g.now += 60 * S;
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.block, REPORT_BLOCK_ECHO);
@@ -268,14 +268,14 @@ static void test_growth_overtakes_what_was_asked(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, MEM, 300 * MIB);
+		rig_set_held(&g, 0, MEM, 300 * MIB);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		rig_accept(&g);
 		g.f.pending_deferred = true;
 		rig_observe(&g);
 		g.now += 600 * S;
-		rig_hold(&g, 0, MEM, 500 * MIB);
+		rig_set_held(&g, 0, MEM, 500 * MIB);
 		g.c[0].use_bytes = 195 * MIB;
 		g.c[0].slope_bps = 2 * MIB;
 		g.c[0].growing = true;
@@ -335,8 +335,8 @@ static void test_one_is_handed_back(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, CPU, 900);
-		rig_hold(&g, 1, CPU, 800);
+		rig_set_held(&g, 0, CPU, 900);
+		rig_set_held(&g, 1, CPU, 800);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		rig_accept(&g);
@@ -344,7 +344,7 @@ static void test_one_is_handed_back(void)
 		g.now += S;
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 			rig_res(&g, 0, r)->back = true;
-			rig_hold(&g, 0, r, rig_res(&g, 0, r)->original_limit);
+			rig_set_held(&g, 0, r, rig_res(&g, 0, r)->original_limit);
 		}
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.block, REPORT_BLOCK_INTERVAL);
@@ -366,7 +366,7 @@ static void test_restoring_keeps_memory_above_use(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, MEM, 512 * MIB);
+		rig_set_held(&g, 0, MEM, 512 * MIB);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		rig_accept(&g);
@@ -416,7 +416,7 @@ static void test_not_offered_not_active(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.now += 60 * S;
 		g.f.offered = false;
 		CHECK(!rig_decide(&g));
@@ -454,7 +454,7 @@ int main(void)
 	test_room_alone_is_no_change();
 	test_cpu_while_memory_grows();
 	test_memory_before_cpu();
-	test_lower_memory_does_not_hold_cpu();
+	test_lower_memory_does_not_block_cpu();
 	test_memory_sinks();
 	test_intervals();
 	test_small_changes();

@@ -119,7 +119,7 @@ static void test_refused_without_a_word(void)
 	}
 	WITH(g)
 	{ /* it blames what was not raised */
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		rig_sent(&g);
@@ -128,7 +128,7 @@ static void test_refused_without_a_word(void)
 	}
 	WITH(g)
 	{ /* nothing was raised at all */
-		rig_hold(&g, 0, CPU, 300);
+		rig_set_held(&g, 0, CPU, 300);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		rig_sent(&g);
@@ -151,7 +151,7 @@ static void test_refused_memory_blocks_replays(void)
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
 		g.c[0].use_bytes = 100 * MIB; /* it shrank: the spec's own value is no danger */
-		rig_hold(&g, 0, MEM, 256 * MIB);
+		rig_set_held(&g, 0, MEM, 256 * MIB);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
@@ -163,8 +163,8 @@ static void test_no_decrease_is_learnt(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, CPU, 900);
-		rig_hold(&g, 0, MEM, 200 * MIB);
+		rig_set_held(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, MEM, 200 * MIB);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, MEM), 200 * MIB);

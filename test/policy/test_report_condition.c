@@ -67,7 +67,7 @@ static void test_infeasible_for_cpu_alone(void)
 		CHECK_EQ(allows(&g, CPU), 500);
 		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
 		/* The way back ends above use, and so it does for what has grown meanwhile. */
-		rig_hold(&g, 0, MEM, 1024 * MIB);
+		rig_set_held(&g, 0, MEM, 1024 * MIB);
 		g.c[0].use_bytes = 800 * MIB;
 		g.c[0].growing = true;
 		g.now += 10 * S;
@@ -157,7 +157,7 @@ static void test_condition_on_a_users_resize(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.now += 60 * S;
 		rig_res(&g, 1, CPU)->spec_limit = 20000;
 		g.f.generation = g.f.observed_generation = 2;

@@ -25,12 +25,12 @@ static bool answers(struct report_rig *g)
 /* A controller sets its own limit a second after each of ours, for two hours. */
 static void test_controller(void)
 {
-	unsigned sent = 0, told = 0;
+	unsigned sent = 0, reported = 0;
 	usec_t longest = 0, last = 0;
 
 	WITH(g)
 	{
-		rig_hold(&g, 0, MEM, 400 * MIB);
+		rig_set_held(&g, 0, MEM, 400 * MIB);
 		grow(&g, 300 * MIB, 0);
 		last = g.now;
 		for (unsigned i = 0; i < 72000; i++, g.now += S / 10) {
@@ -40,7 +40,7 @@ static void test_controller(void)
 				last = g.now;
 			}
 			if (rig_res(&g, 0, MEM)->spec_limit > 256 * MIB && g.now >= last + S)
-				told += (foreign(&g, 256 * MIB) & REPORT_CHANGE_CONTESTED) != 0;
+				reported += (foreign(&g, 256 * MIB) & REPORT_CHANGE_CONTESTED) != 0;
 			else
 				rig_observe(&g);
 			CHECK(sent < 4 || rig_res(&g, 0, MEM)->spec_limit > 256 * MIB ||
@@ -50,7 +50,7 @@ static void test_controller(void)
 		printf("%u requests in two hours, longest pause %llu s\n", sent,
 		       (unsigned long long)(longest / S));
 		CHECK(sent >= 16 && sent <= 22);
-		CHECK_EQ(told, 1);
+		CHECK_EQ(reported, 1);
 		CHECK_EQ(longest / S, 601);
 		/* It has stopped: after ten quiet minutes the next one is answered at once. */
 		g.now += 600 * S;
@@ -68,7 +68,7 @@ static void test_seldom(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, MEM, 400 * MIB);
+		rig_set_held(&g, 0, MEM, 400 * MIB);
 		grow(&g, 300 * MIB, 0);
 		CHECK(answers(&g));
 		for (unsigned i = 0; i < 20; i++) {
@@ -90,7 +90,7 @@ static void test_pause(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, MEM, 400 * MIB);
+		rig_set_held(&g, 0, MEM, 400 * MIB);
 		grow(&g, 300 * MIB, 0);
 		CHECK(answers(&g));
 		for (unsigned i = 0; i < 3; i++) {
@@ -101,7 +101,7 @@ static void test_pause(void)
 		}
 		g.now += S;
 		CHECK(foreign(&g, 256 * MIB) & REPORT_CHANGE_CONTESTED);
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.now += 9 * S;
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.block, REPORT_BLOCK_CONTESTED);
@@ -116,7 +116,7 @@ static void test_pause(void)
 /* Into the first pause: three leads answered a lower limit, the fourth one stays. */
 static void contest(struct report_rig *g)
 {
-	rig_hold(g, 0, MEM, 400 * MIB);
+	rig_set_held(g, 0, MEM, 400 * MIB);
 	grow(g, 300 * MIB, 0);
 	CHECK(answers(g));
 	for (unsigned i = 0; i < 3; i++) {
@@ -143,8 +143,8 @@ static void test_writer_gives_in(void)
 		foreign(&g, 512 * MIB);
 		CHECK(!report_lead_denied(g.s, g.now));
 		rig_echo(&g);
-		rig_hold(&g, 0, CPU, 900);
-		rig_hold(&g, 0, MEM, 512 * MIB);
+		rig_set_held(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, MEM, 512 * MIB);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
@@ -210,7 +210,7 @@ static void test_writer_gives_in_partly(void)
 	{
 		contest(&g);
 		g.c[1].use_bytes = 250 * MIB;
-		rig_hold(&g, 1, MEM, 300 * MIB);
+		rig_set_held(&g, 1, MEM, 300 * MIB);
 		g.now += S;
 		foreign(&g, 512 * MIB);
 		CHECK(report_lead_denied(g.s, g.now));
@@ -250,7 +250,7 @@ static void test_owner_is_overtaken(void)
 		/* Adopted, it is what the cgroup holds, and goes into the spec by the lease. */
 		rig_echo(&g);
 		grow(&g, 300 * MIB, 0);
-		rig_hold(&g, 0, MEM, 2048 * MIB);
+		rig_set_held(&g, 0, MEM, 2048 * MIB);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, MEM), 2048 * MIB);

@@ -8,7 +8,7 @@ static void test_goes_before_use_gets_there(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, CPU, 900); /* not held for long enough */
+		rig_set_held(&g, 0, CPU, 900); /* not held for long enough */
 		grow(&g, 150 * MIB, 5 * MIB);
 		CHECK(!rig_decide(&g)); /* 21 s from the limit */
 		grow(&g, 208 * MIB, 5 * MIB);
@@ -40,7 +40,7 @@ static void test_standstill(void)
 	{
 		grow(&g, 250 * MIB, 0);
 		CHECK(!rig_decide(&g));
-		rig_hold(&g, 0, MEM, 300 * MIB);
+		rig_set_held(&g, 0, MEM, 300 * MIB);
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, MEM), 300 * MIB); /* no lower than what is held */
 	}
@@ -56,7 +56,7 @@ static void test_ceiling(void)
 		CHECK_EQ(rig_limit(&g, 0, MEM), 400 * MIB);
 		rig_accept(&g);
 		rig_observe(&g);
-		rig_hold(&g, 0, MEM, 400 * MIB);
+		rig_set_held(&g, 0, MEM, 400 * MIB);
 		grow(&g, 390 * MIB, 20 * MIB);
 		g.now += 20 * S;
 		CHECK(!rig_decide(&g)); /* there is no more */
@@ -75,7 +75,7 @@ static void test_renewal(void)
 		rig_accept(&g);
 		rig_echo(&g);
 		CHECK_EQ(rig_res(&g, 0, MEM)->spec_limit, first);
-		rig_hold(&g, 0, MEM, 500 * MIB);
+		rig_set_held(&g, 0, MEM, 500 * MIB);
 		g.now += 25 * S;
 		grow(&g, 460 * MIB, 10 * MIB);
 		CHECK(!rig_decide(&g));
@@ -116,7 +116,7 @@ static void test_comes_down_by_lease(void)
 		CHECK(rig_decide(&g));
 		rig_accept(&g);
 		rig_echo(&g);
-		rig_hold(&g, 0, MEM, 270 * MIB);
+		rig_set_held(&g, 0, MEM, 270 * MIB);
 		grow(&g, 260 * MIB, 0);
 		g.now += 59 * S;
 		CHECK(!rig_decide(&g));
@@ -145,7 +145,7 @@ static void test_pause_in_growth(void)
 		CHECK(rig_decide(&g));
 		rig_accept(&g);
 		rig_echo(&g);
-		rig_hold(&g, 0, MEM, 400 * MIB);
+		rig_set_held(&g, 0, MEM, 400 * MIB);
 		grow(&g, 355 * MIB, 10 * MIB);
 		grow(&g, 355 * MIB, 0);
 		g.now += 29 * S;
@@ -194,7 +194,7 @@ static void test_overtakes_a_lowering(void)
 	{
 		g.now += 600 * S;
 		rig_res(&g, 0, MEM)->spec_limit = 512 * MIB;
-		rig_hold(&g, 0, MEM, 250 * MIB);
+		rig_set_held(&g, 0, MEM, 250 * MIB);
 		grow(&g, 245 * MIB, 0);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
@@ -244,7 +244,7 @@ static void test_owner_who_lowers_memory(void)
 		CHECK(rig_decide(&g));
 		rig_accept(&g);
 		rig_echo(&g);
-		rig_hold(&g, 0, MEM, 300 * MIB);
+		rig_set_held(&g, 0, MEM, 300 * MIB);
 		grow(&g, 215 * MIB, 10 * MIB);
 		rig_res(&g, 0, MEM)->spec_limit = 220 * MIB;
 		g.f.generation++;
@@ -295,8 +295,8 @@ static void test_what_may_not_lead(void)
 	WITH(g)
 	{
 		rig_res(&g, 0, MEM)->restart = true;
-		rig_hold(&g, 0, MEM, 400 * MIB);
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, MEM, 400 * MIB);
+		rig_set_held(&g, 0, CPU, 900);
 		grow(&g, 250 * MIB, 10 * MIB);
 		g.now += 60 * S;
 		CHECK(!rig_decide(&g));
@@ -313,14 +313,14 @@ static void test_sibling_above_its_spec(void)
 		uint64_t extra = with_margin(400 * MIB) - 256 * MIB;
 
 		rig_res(&g, 1, MEM)->restart = true;
-		rig_hold(&g, 1, MEM, 512 * MIB);
+		rig_set_held(&g, 1, MEM, 512 * MIB);
 		g.c[1].use_bytes = 400 * MIB;
 		grow(&g, 210 * MIB, 10 * MIB);
 		CHECK(rig_decide(&g));
 		CHECK(rig_item(&g, 1) == NULL);
 		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(210 * MIB) + 600 * MIB + extra);
 		/* Its cgroup allows it no more than it uses. */
-		rig_hold(&g, 1, MEM, 400 * MIB);
+		rig_set_held(&g, 1, MEM, 400 * MIB);
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(210 * MIB) + 600 * MIB + 144 * MIB);
 		/* Nor has the pod's limit room for both: nothing is sent, and growth is denied. */
@@ -382,7 +382,7 @@ static void ramp(uint64_t rate, bool replayed)
 			g.now += S / 10;
 			grow(&g, use, rate);
 			if (use + rate >= x->held)
-				rig_hold(&g, 0, MEM, MIN(use + 3 * rate, ceiling));
+				rig_set_held(&g, 0, MEM, MIN(use + 3 * rate, ceiling));
 			if (g.now >= owner_at) {
 				rig_res(&g, 0, CPU)->spec_limit ^= 512;
 				g.f.generation++;

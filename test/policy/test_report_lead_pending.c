@@ -87,7 +87,7 @@ static bool grow_a_second(struct report_rig *g, bool error)
 
 	g->now += S;
 	grow(g, use, use < 512 * MIB ? 10 * MIB : 0);
-	rig_hold(g, 0, MEM, MIN(MAX(256 * MIB, use + 30 * MIB), 512 * MIB));
+	rig_set_held(g, 0, MEM, MIN(MAX(256 * MIB, use + 30 * MIB), 512 * MIB));
 	if (error)
 		fail_to_write(g);
 	else
@@ -178,7 +178,7 @@ static void test_server_refuses_least(void)
 				rig_accept(&g);
 		}
 		CHECK(report_lead_denied(g.s, g.now));
-		rig_hold(&g, 0, MEM, 512 * MIB);
+		rig_set_held(&g, 0, MEM, 512 * MIB);
 		grow(&g, 360 * MIB, 10 * MIB);
 		CHECK_EQ(refuse_all(&g, true, 60), 1);
 		CHECK(refuse_all(&g, true, 3600) <= 12);
@@ -226,7 +226,7 @@ static void test_cpu_may_be_the_cause(bool deferred, uint32_t named)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		rig_accept(&g);
@@ -237,7 +237,7 @@ static void test_cpu_may_be_the_cause(bool deferred, uint32_t named)
 		CHECK_EQ(allows(&g, CPU), 500);
 		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
 		CHECK(!report_lead_denied(g.s, g.now));
-		rig_hold(&g, 0, CPU, 500);
+		rig_set_held(&g, 0, CPU, 500);
 		g.now += 10 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 500);

@@ -187,7 +187,7 @@ static void test_overtakes_an_unanswered_one(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, MEM, 4096 * MIB);
+		rig_set_held(&g, 0, MEM, 4096 * MIB);
 		g.now += 60 * S;
 		grow(&g, 200 * MIB, 0);
 		g.t.ahead_usec = S;
@@ -195,7 +195,7 @@ static void test_overtakes_an_unanswered_one(void)
 		CHECK_EQ(rig_limit(&g, 0, MEM), 4096 * MIB);
 		g.d.patch.leads = false; /* as an ordinary raise */
 		rig_sent(&g);
-		rig_hold(&g, 0, MEM, 256 * MIB);
+		rig_set_held(&g, 0, MEM, 256 * MIB);
 		grow(&g, 245 * MIB, 20 * MIB);
 		g.now += S / 2;
 		CHECK(!rig_decide(&g));
@@ -232,9 +232,9 @@ static void test_refusal_cuts_headroom(void)
 		CHECK_EQ(allows(&g, MEM), LIMIT_MAX); /* the cgroup loses nothing */
 		CHECK(report_lead_denied(g.s, g.now));
 		/* Nor does a CPU limit go out that would replay the memory limit. */
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.now += 599 * S;
-		rig_hold(&g, 0, MEM, 400 * MIB);
+		rig_set_held(&g, 0, MEM, 400 * MIB);
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.block, REPORT_BLOCK_MEMORY);
 		g.now += S;
@@ -245,7 +245,7 @@ static void test_refusal_cuts_headroom(void)
 		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
 		CHECK(!rig_decide(&g));
 		g.now += 600 * S;
-		rig_hold(&g, 0, MEM, 400 * MIB);
+		rig_set_held(&g, 0, MEM, 400 * MIB);
 		CHECK(rig_decide(&g));
 		CHECK(report_lead_denied(g.s, g.now));
 		rig_accept(&g);
@@ -294,7 +294,7 @@ static void test_ordinary_raise_ends_denial(void)
 		grow(&g, 245 * MIB, 10 * MIB);
 		refuse_all_headroom(&g);
 		grow(&g, 100 * MIB, 0);
-		rig_hold(&g, 0, MEM, 300 * MIB);
+		rig_set_held(&g, 0, MEM, 300 * MIB);
 		g.now += g.t.small_usec + g.t.lease_usec;
 		CHECK(rig_decide(&g));
 		CHECK(!g.d.patch.leads);
@@ -313,7 +313,7 @@ static void test_given_up_is_stored_late(bool watch_first)
 		struct report_memory *m = &g.s->container[0];
 		struct report_facts old;
 
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 900);

@@ -8,7 +8,7 @@
  * raised for it. */
 static void begin(struct report_rig *g)
 {
-	rig_hold(g, 0, CPU, 900);
+	rig_set_held(g, 0, CPU, 900);
 	g->now += 60 * S;
 	CHECK(rig_decide(g));
 	CHECK_EQ(rig_limit(g, 0, MEM), 256 * MIB);
@@ -17,7 +17,7 @@ static void begin(struct report_rig *g)
 	g->now += S / 2;
 	g->c[0].slope_bps = 50 * MIB;
 	g->c[0].growing = true;
-	rig_hold(g, 0, MEM, 400 * MIB);
+	rig_set_held(g, 0, MEM, 400 * MIB);
 }
 
 /* Long before the old limit is reached: request, server and watch take their time. */
@@ -42,7 +42,7 @@ static void test_one_a_second(void)
 		CHECK(rig_decide(&g));
 		rig_accept(&g);
 		g.c[0].slope_bps = 500 * MIB;
-		rig_hold(&g, 0, MEM, 4000 * MIB);
+		rig_set_held(&g, 0, MEM, 4000 * MIB);
 		g.now += S / 2;
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.block, REPORT_BLOCK_INTERVAL);
@@ -58,7 +58,7 @@ static void test_headroom_is_growth_too(void)
 	{
 		begin(&g);
 		g.now += S;
-		rig_hold(&g, 0, MEM, 256 * MIB);
+		rig_set_held(&g, 0, MEM, 256 * MIB);
 		rig_res(&g, 0, MEM)->actual = 400 * MIB;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, MEM), 3116 * MIB);
@@ -71,7 +71,7 @@ static void test_one_allocation_is_no_ramp(void)
 	{
 		begin(&g);
 		g.now += S;
-		rig_hold(&g, 0, MEM, 256 * MIB); /* nothing had to be raised */
+		rig_set_held(&g, 0, MEM, 256 * MIB); /* nothing had to be raised */
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.block, REPORT_BLOCK_ECHO);
 	}
@@ -189,7 +189,7 @@ static void test_memory_is_not_taken_back(void)
 		g.c[0].use_bytes = 450 * MIB;
 		g.c[0].slope_bps = 50 * MIB;
 		g.c[0].growing = true;
-		rig_hold(&g, 0, MEM, 700 * MIB);
+		rig_set_held(&g, 0, MEM, 700 * MIB);
 		for (size_t i = 0; i < 3; i++) {
 			CHECK(rig_decide(&g)); /* less headroom each time */
 			CHECK(rig_limit(&g, 0, MEM) > 512 * MIB);
@@ -206,7 +206,7 @@ static void test_memory_is_not_taken_back(void)
 /* An ordinary resize has no answer for half a second, and the first container grows. */
 static void slow_resize(struct report_rig *g)
 {
-	rig_hold(g, 0, CPU, 900);
+	rig_set_held(g, 0, CPU, 900);
 	g->now += 60 * S;
 	CHECK(rig_decide(g));
 	rig_sent(g);

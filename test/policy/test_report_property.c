@@ -63,7 +63,7 @@ static bool changes_nothing(const struct report_rig *g)
 }
 
 /* What must hold for everything that is sent. */
-static void judge(const struct report_rig *g, struct tally *t)
+static void check_answer(const struct report_rig *g, struct tally *t)
 {
 	CHECK(g->s->phase != REPORT_SENT);
 	CHECK(g->d.patch.count > 0);
@@ -167,11 +167,11 @@ static void live(struct report_rig *g)
 		if (!m->managed || g->f.controlled == CONTROLLED_REQUESTS)
 			c->use_bytes = MIN(c->use_bytes, MIN(m->spec_limit, m->held));
 		if (m->held != LIMIT_MAX && c->use_bytes > m->held)
-			rig_hold(g, i, MEM, c->use_bytes + rnd(64 * MIB));
+			rig_set_held(g, i, MEM, c->use_bytes + rnd(64 * MIB));
 		else if (m->held != LIMIT_MAX && m->managed && one_in(20))
-			rig_hold(g, i, MEM, c->use_bytes + 10 * MIB + rnd(32 * MIB));
+			rig_set_held(g, i, MEM, c->use_bytes + 10 * MIB + rnd(32 * MIB));
 		if (p->held != LIMIT_MAX && p->managed && one_in(15))
-			rig_hold(g, i, CPU, 20 + rnd(4000));
+			rig_set_held(g, i, CPU, 20 + rnd(4000));
 		p->request = one_in(2) ? 10 + rnd(2000) : 0;
 		m->restart_to = m->restart && m->held != LIMIT_MAX && one_in(3)
 					? m->held + rnd(64 * MIB)
@@ -252,7 +252,7 @@ static void history(uint64_t steps, struct tally *t)
 		if (one_in(60))
 			g.f.restoring = !g.f.restoring;
 		if (rig_decide(&g)) {
-			judge(&g, t);
+			check_answer(&g, t);
 			server(&g, t);
 		} else {
 			CHECK(g.d.block < REPORT_BLOCK_COUNT && g.d.patch.count == 0);

@@ -140,7 +140,7 @@ static void outage(usec_t length, uint64_t seed)
 {
 	struct report_queue q;
 	usec_t now = S, end = now + length, last = 0;
-	unsigned told[30] = {0}, tries = 0, total = 0, n;
+	unsigned reported[30] = {0}, tries = 0, total = 0, n;
 
 	report_queue_init(&q, &rate, seed, now);
 	for (unsigned i = 0; now < end; i++, now += length / 10000 + 1) {
@@ -159,12 +159,12 @@ static void outage(usec_t length, uint64_t seed)
 		now = report_queue_due(&q, REPORT_ANNOTATION, now);
 		if (sscanf(pop(&q, now), "pod-%u", &n) != 1 || n >= 30)
 			continue;
-		told[n]++;
+		reported[n]++;
 		if (++total == 20)
 			last = now;
 	}
 	for (unsigned i = 0; i < 30; i++)
-		CHECK_EQ(told[i], 1);
+		CHECK_EQ(reported[i], 1);
 	/* Spread, not at once, and not later than the spread unless the rate holds it. */
 	CHECK(last > end + 10 * S && last <= end + 80 * S);
 	report_queue_free(&q);

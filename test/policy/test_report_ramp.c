@@ -61,7 +61,7 @@ static void tick(struct report_rig *g, struct ramp *m)
 	m->past[0] = use < m->end ? MIN(use + m->rate / TICKS, m->end) : use;
 	grow(g, m->past[0], slope_of(m));
 	if (m->past[0] + 3 * slope_of(m) > x->held)
-		rig_hold(g, 0, MEM, m->past[0] + 3 * slope_of(m));
+		rig_set_held(g, 0, MEM, m->past[0] + 3 * slope_of(m));
 	/* The owner changes the CPU limit every 2 s: each time the kubelet writes all values. */
 	if (g->now % (2 * S) == 0) {
 		rig_res(g, 0, CPU)->spec_limit ^= 512;
@@ -147,7 +147,7 @@ static void test_ordinary_resize(bool led)
 	WITH(g)
 	{
 		g.t = report_tuning_default;
-		rig_hold(&g, 1, CPU, 900);
+		rig_set_held(&g, 1, CPU, 900);
 		g.now += 60 * S;
 		if (led)
 			g.s->container[0].led_at = g.now - 60 * S;

@@ -8,7 +8,7 @@
 static void full(struct report_rig *g)
 {
 	rig_res(g, 0, MEM)->restart = true;
-	rig_hold(g, 0, MEM, 512 * MIB);
+	rig_set_held(g, 0, MEM, 512 * MIB);
 	g->c[0].use_bytes = 500 * MIB;
 	rig_res(g, 0, MEM)->restart_to = 768 * MIB;
 }
@@ -26,7 +26,7 @@ static void test_at_once_and_hourly(void)
 		CHECK_EQ(rig_limit(&g, 1, MEM), 256 * MIB);
 		rig_accept(&g);
 		rig_echo(&g);
-		rig_hold(&g, 0, MEM, 768 * MIB);
+		rig_set_held(&g, 0, MEM, 768 * MIB);
 		rig_res(&g, 0, MEM)->restart_to = 1152 * MIB;
 		for (usec_t waited = 0; waited < HOUR; waited += 60 * S) {
 			CHECK(!rig_decide(&g));
@@ -63,7 +63,7 @@ static void test_only_up(void)
 		CHECK(!rig_decide(&g));
 		/* Held lower for as long as it may be. */
 		rig_res(&g, 0, MEM)->restart_to = 0;
-		rig_hold(&g, 0, MEM, 100 * MIB);
+		rig_set_held(&g, 0, MEM, 100 * MIB);
 		g.c[0].use_bytes = 50 * MIB;
 		g.now += 2 * HOUR;
 		CHECK(!rig_decide(&g));
@@ -163,7 +163,7 @@ static void test_not_done_later(void)
 		other.item[0].limit[MEM] = 300 * MIB;
 		report_sent(g.s, &g.f, &other, g.now);
 		rig_answer(&g, REPORT_ANSWER_SLOW_DOWN, 0);
-		rig_hold(&g, 0, MEM, 768 * MIB);
+		rig_set_held(&g, 0, MEM, 768 * MIB);
 		rig_res(&g, 0, MEM)->restart_to = 1152 * MIB;
 		g.now += 11 * 60 * S;
 		CHECK(!rig_decide(&g));

@@ -41,7 +41,7 @@ struct cluster {
 	uint32_t tries[SECONDS];
 	uint32_t lists[SECONDS];
 	uint32_t delays[DELAY_MAX + 1]; /* change to resize, after the outage where there is one */
-	uint64_t changed, told;
+	uint64_t changed, reported;
 };
 
 static const struct report_rate rate = {
@@ -100,7 +100,7 @@ static void sent(struct cluster *c, struct node *n, size_t pod, usec_t now)
 	report_queue_drop(&n->q, uid);
 	if (w == RESIZE) {
 		c->delays[MIN((now - MIN(from, now)) / S, (usec_t)DELAY_MAX)]++;
-		c->told++;
+		c->reported++;
 		p->resizes++;
 		p->todo |= 1u << STATUS | 1u << EVENT;
 	}
@@ -196,7 +196,7 @@ static unsigned delay(const struct cluster *c, double share)
 
 	for (unsigned i = 0; i <= DELAY_MAX; i++) {
 		sum += c->delays[i];
-		if ((double)sum >= share * (double)c->told)
+		if ((double)sum >= share * (double)c->reported)
 			return i;
 	}
 	return DELAY_MAX;
@@ -259,7 +259,7 @@ static void test_outage(void)
 	f = figures_of(c, "after an hour's outage", 3660, 3960);
 	CHECK_EQ(twice, 0);
 	CHECK_EQ(never, 0);
-	CHECK_EQ(c->told, c->changed);
+	CHECK_EQ(c->reported, c->changed);
 	CHECK(c->changed > NODES * PODS * 99 / 100);
 	/* The bounds: a burst of every node spread over a minute, then the rate. */
 	CHECK(f.all_peak <= NODES * 20 / 60 * 3 / 2);
@@ -270,7 +270,7 @@ static void test_outage(void)
 	cluster_free(c);
 }
 
-/* Ten groups of 500 nodes, one a minute, each agent within 10 s; every pod is told of once, a
+/* Ten groups of 500 nodes, one a minute, each agent within 10 s; every pod is reported once, a
  * minute or two after its node's start. */
 static void test_roll_out(void)
 {

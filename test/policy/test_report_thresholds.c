@@ -265,7 +265,7 @@ static void test_allowed_after_refusal(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, MEM, 512 * MIB);
+		rig_set_held(&g, 0, MEM, 512 * MIB);
 		grow(&g, 150 * MIB, 5 * MIB);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
@@ -328,7 +328,7 @@ static void lower_and_answer(struct report_rig *g, uint64_t limit)
 /* Use of 300 MiB, which grows by 2 MiB a second, and headroom in the spec. */
 static void begin_contest(struct report_rig *g)
 {
-	rig_hold(g, 0, MEM, 400 * MIB);
+	rig_set_held(g, 0, MEM, 400 * MIB);
 	lead(g, 300 * MIB, 2 * MIB);
 	g->now += S;
 }

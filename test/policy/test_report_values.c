@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which values stand in a resize: requests, classes, what is never told, rounding. */
+/* Which values stand in a resize: requests, classes, what is never reported, rounding. */
 #include "test/policy/report_rig.h"
 
 static void test_restart_container(void)
@@ -7,16 +7,17 @@ static void test_restart_container(void)
 	WITH(g)
 	{
 		rig_res(&g, 0, CPU)->restart = true;
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.now += 600 * S;
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
-		/* Memory that is held above its spec and may not be told: nothing may replay it. */
+		/* Memory that is held above its spec and may not be reported: nothing may replay
+		 * it. */
 		rig_res(&g, 0, CPU)->restart = false;
 		rig_res(&g, 1, MEM)->restart = true;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 1, MEM), 256 * MIB);
-		rig_hold(&g, 1, MEM, 400 * MIB);
+		rig_set_held(&g, 1, MEM, 400 * MIB);
 		g.c[1].use_bytes = 250 * MIB;
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
@@ -31,7 +32,7 @@ static void test_startup(void)
 {
 	WITH(g)
 	{
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		rig_res(&g, 0, CPU)->startup_until = g.now + 60 * S;
 		g.now += 5 * 60 * S;
 		CHECK(!rig_decide(&g));
@@ -53,7 +54,7 @@ static void test_limits_only_keeps_requests(void)
 	WITH(g)
 	{
 		rig_res(&g, 0, CPU)->request = 400;
-		rig_hold(&g, 0, CPU, 100);
+		rig_set_held(&g, 0, CPU, 100);
 		g.now += 600 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_request(&g, 0, CPU), 0);
@@ -67,7 +68,7 @@ static void test_requests_and_limits(void)
 	{
 		g.f.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
 		rig_res(&g, 0, CPU)->request = 700;
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_request(&g, 0, CPU), 700);
@@ -88,7 +89,7 @@ static void test_requests_only(void)
 	{
 		g.f.controlled = CONTROLLED_REQUESTS;
 		rig_res(&g, 0, CPU)->request = 300;
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
@@ -116,8 +117,8 @@ static void test_guaranteed_moves(void)
 	{
 		make_guaranteed(&g, CONTROLLED_REQUESTS_AND_LIMITS);
 		CHECK(!rig_decide(&g));
-		rig_hold(&g, 0, CPU, 900);
-		rig_hold(&g, 1, MEM, 200 * MIB);
+		rig_set_held(&g, 0, CPU, 900);
+		rig_set_held(&g, 1, MEM, 200 * MIB);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
@@ -142,15 +143,15 @@ static void test_guaranteed_cpu(void)
 	{
 		make_guaranteed(&g, CONTROLLED_LIMITS);
 		for (uint64_t milli = 600; milli > 100; milli -= 100) {
-			rig_hold(&g, 0, CPU, milli);
+			rig_set_held(&g, 0, CPU, milli);
 			g.now += 600 * S;
 			CHECK(!rig_decide(&g));
 			CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
 			CHECK_EQ(g.d.write[CPU], 0);
 		}
 		/* Nor along with memory. */
-		rig_hold(&g, 0, CPU, 900);
-		rig_hold(&g, 0, MEM, 300 * MIB);
+		rig_set_held(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, MEM, 300 * MIB);
 		g.now += 600 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
@@ -174,7 +175,7 @@ static void test_guaranteed_memory(void)
 	WITH(g)
 	{
 		make_guaranteed(&g, CONTROLLED_LIMITS);
-		rig_hold(&g, 0, MEM, 400 * MIB);
+		rig_set_held(&g, 0, MEM, 400 * MIB);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, MEM), 400 * MIB);
@@ -188,7 +189,7 @@ static void test_guaranteed_memory(void)
 		CHECK_EQ(rig_request(&g, 0, MEM), 256 * MIB);
 		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
 		g.f.restoring = false;
-		rig_hold(&g, 0, MEM, 300 * MIB);
+		rig_set_held(&g, 0, MEM, 300 * MIB);
 		g.now += 600 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, MEM), 300 * MIB);
@@ -196,7 +197,7 @@ static void test_guaranteed_memory(void)
 		rig_accept(&g);
 		rig_echo(&g);
 		/* Held below the original: the request is not ours to lower. */
-		rig_hold(&g, 0, MEM, 200 * MIB);
+		rig_set_held(&g, 0, MEM, 200 * MIB);
 		g.now += 600 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
@@ -215,9 +216,9 @@ static void test_guaranteed_mixed(void)
 	{
 		make_guaranteed(&g, CONTROLLED_REQUESTS_AND_LIMITS);
 		g.c[0].limits_only = true;
-		rig_hold(&g, 0, CPU, 900);
-		rig_hold(&g, 1, CPU, 300);
-		rig_hold(&g, 1, MEM, 200 * MIB);
+		rig_set_held(&g, 0, CPU, 900);
+		rig_set_held(&g, 1, CPU, 300);
+		rig_set_held(&g, 1, MEM, 200 * MIB);
 		g.now += 600 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
@@ -238,7 +239,7 @@ static void test_burstable_stays_burstable(void)
 				rig_res(&g, i, r)->spec_request = rig_res(&g, i, r)->spec_limit;
 		rig_res(&g, 0, CPU)->spec_request = 200;
 		rig_res(&g, 0, CPU)->request = 900;
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		CHECK(rig_limit(&g, 0, CPU) > rig_request(&g, 0, CPU));
@@ -250,7 +251,7 @@ static void test_no_limit_stays_no_limit(void)
 	WITH(g)
 	{
 		rig_res(&g, 0, CPU)->spec_limit = LIMIT_MAX;
-		rig_hold(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, CPU, 900);
 		g.now += 600 * S;
 		CHECK(!rig_decide(&g));
 	}
@@ -261,11 +262,11 @@ static void test_rounding(void)
 	WITH(g)
 	{
 		rig_res(&g, 0, CPU)->spec_limit = 833;
-		rig_hold(&g, 0, CPU, 840); /* systemd keeps whole percents */
+		rig_set_held(&g, 0, CPU, 840); /* systemd keeps whole percents */
 		g.now += 3600 * S;
 		CHECK(!rig_decide(&g));
-		rig_hold(&g, 0, CPU, 995);
-		rig_hold(&g, 0, MEM, 300 * MIB + 1);
+		rig_set_held(&g, 0, CPU, 995);
+		rig_set_held(&g, 0, MEM, 300 * MIB + 1);
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 1000);

@@ -13,25 +13,25 @@ static void test_signals(void)
 
 	open_world(&w);
 	peer_add(&w.peer, "web.service", "active");
-	unit_bus_list(w.heard.bus, web, 2);
-	CHECK(wait_for(&w, &w.heard.listed, 1));
+	unit_bus_list(w.received.bus, web, 2);
+	CHECK(wait_for(&w, &w.received.listed, 1));
 
 	/* a burst is one change */
 	peer_emit_unit(&w.peer, "UnitNew", "web-2.service");
 	peer_emit_job_removed(&w.peer, "web-2.service");
 	peer_emit_state(&w.peer, "web-2.service", "active");
-	CHECK(wait_for(&w, &w.heard.changed, 1));
+	CHECK(wait_for(&w, &w.received.changed, 1));
 	run_for(&w, 60 * MS);
-	CHECK_EQ(w.heard.changed, 1);
+	CHECK_EQ(w.received.changed, 1);
 
 	/* signals without a pause do not put it off for ever */
 	for (int i = 0; i < 40; i++) {
 		peer_emit_unit(&w.peer, "UnitNew", "web-2.service");
 		run_for(&w, 5 * MS);
 	}
-	CHECK(w.heard.changed >= 3);
+	CHECK(w.received.changed >= 3);
 	run_for(&w, 60 * MS);
-	w.heard.changed = 1;
+	w.received.changed = 1;
 
 	/* what is not ours, or says nothing new, is none */
 	peer_emit_unit(&w.peer, "UnitNew", "db.service");
@@ -41,22 +41,22 @@ static void test_signals(void)
 	peer_emit_state(&w.peer, "web.service", "active");
 	peer_emit_state(&w.peer, "web-9.service", "inactive");
 	run_for(&w, 60 * MS);
-	CHECK_EQ(w.heard.changed, 1);
+	CHECK_EQ(w.received.changed, 1);
 
 	peer_emit_state(&w.peer, "web.service", "failed");
-	CHECK(wait_for(&w, &w.heard.changed, 2));
+	CHECK(wait_for(&w, &w.received.changed, 2));
 	peer_emit_unit(&w.peer, "UnitRemoved", "web.service");
-	CHECK(wait_for(&w, &w.heard.changed, 3));
+	CHECK(wait_for(&w, &w.received.changed, 3));
 	peer_emit_job_removed(&w.peer, "x.slice");
-	CHECK(wait_for(&w, &w.heard.changed, 4));
+	CHECK(wait_for(&w, &w.received.changed, 4));
 
 	peer_emit_reloading(&w.peer, true);
-	CHECK(wait_for(&w, &w.heard.reload_begin, 1));
+	CHECK(wait_for(&w, &w.received.reload_begin, 1));
 	run_for(&w, 60 * MS);
-	n = w.heard.changed;
+	n = w.received.changed;
 	peer_emit_reloading(&w.peer, false);
-	CHECK(wait_for(&w, &w.heard.changed, n + 1));
-	CHECK_EQ(w.heard.reload_end, 1);
+	CHECK(wait_for(&w, &w.received.changed, n + 1));
+	CHECK_EQ(w.received.reload_end, 1);
 	close_world(&w);
 }
 
@@ -67,52 +67,52 @@ static void test_reconnect(void)
 	open_world(&w);
 	peer_add(&w.peer, "web.service", "active");
 	peer_add(&w.peer, "web-2.service", "active");
-	CHECK(wait_for(&w, &w.heard.connected, 1));
-	/* everything open when the connection goes: told once each */
+	CHECK(wait_for(&w, &w.received.connected, 1));
+	/* everything open when the connection goes: reported once each */
 	w.peer.set_silent = w.peer.get_silent = w.peer.list_silent = true;
 	set_mem(&w, "web.service", MIB, false);
 	run_for(&w, 30 * MS);
 	set_mem(&w, "web.service", 2 * MIB, false);
 	set_mem(&w, "web-2.service", MIB, false);
-	unit_get(w.heard.bus, "web.service");
-	unit_bus_list(w.heard.bus, web, 2);
+	unit_get(w.received.bus, "web.service");
+	unit_bus_list(w.received.bus, web, 2);
 	run_for(&w, 30 * MS);
 	peer_emit_reloading(&w.peer, true);
-	CHECK(wait_for(&w, &w.heard.reload_begin, 1));
+	CHECK(wait_for(&w, &w.received.reload_begin, 1));
 	peer_leave(&w.peer);
 	peer_hang_up(&w.peer);
-	CHECK(wait_for(&w, &w.heard.disconnected, 1));
-	CHECK_EQ(w.heard.gots, 1);
-	CHECK_EQ(w.heard.got_error, -ENOTCONN);
-	CHECK(w.heard.sets == 2 || w.heard.sets == 3);
-	CHECK_EQ(w.heard.set_errors, w.heard.sets);
-	CHECK_EQ(w.heard.set_error, -ENOTCONN);
-	CHECK_EQ(w.heard.listed, 1);
-	CHECK_EQ(w.heard.list_error, -ENOTCONN);
+	CHECK(wait_for(&w, &w.received.disconnected, 1));
+	CHECK_EQ(w.received.gots, 1);
+	CHECK_EQ(w.received.got_error, -ENOTCONN);
+	CHECK(w.received.sets == 2 || w.received.sets == 3);
+	CHECK_EQ(w.received.set_errors, w.received.sets);
+	CHECK_EQ(w.received.set_error, -ENOTCONN);
+	CHECK_EQ(w.received.listed, 1);
+	CHECK_EQ(w.received.list_error, -ENOTCONN);
 	CHECK_EQ(set_mem(&w, "web.service", MIB, true), -ENOTCONN);
-	CHECK_EQ(unit_get(w.heard.bus, "web.service"), -ENOTCONN);
-	CHECK_EQ(unit_bus_list(w.heard.bus, web, 2), -ENOTCONN);
-	CHECK(!unit_set_pending(w.heard.bus, "web.service"));
+	CHECK_EQ(unit_get(w.received.bus, "web.service"), -ENOTCONN);
+	CHECK_EQ(unit_bus_list(w.received.bus, web, 2), -ENOTCONN);
+	CHECK(!unit_set_pending(w.received.bus, "web.service"));
 
 	/* it tries on, and says so once */
 	run_for(&w, 120 * MS);
-	CHECK_EQ(w.heard.disconnected, 1);
-	CHECK_EQ(w.heard.connected, 1);
+	CHECK_EQ(w.received.disconnected, 1);
+	CHECK_EQ(w.received.connected, 1);
 	w.peer.set_silent = w.peer.get_silent = w.peer.list_silent = false;
 	CHECK(peer_return(&w.peer) >= 0);
-	CHECK(wait_for(&w, &w.heard.connected, 2));
-	CHECK(wait_for(&w, &w.heard.changed, 1));
-	CHECK_EQ(w.heard.reload_end, 1);
+	CHECK(wait_for(&w, &w.received.connected, 2));
+	CHECK(wait_for(&w, &w.received.changed, 1));
+	CHECK_EQ(w.received.reload_end, 1);
 	CHECK_EQ(w.peer.subscribe_count, 2);
 	CHECK_EQ(set_mem(&w, "web.service", 9 * MIB, false), 0);
-	CHECK(wait_for(&w, &w.heard.sets, w.heard.sets + 1));
-	CHECK_EQ(w.heard.set_error, 0);
-	CHECK_EQ(w.heard.stored.mem_max, 9 * MIB);
+	CHECK(wait_for(&w, &w.received.sets, w.received.sets + 1));
+	CHECK_EQ(w.received.set_error, 0);
+	CHECK_EQ(w.received.stored.mem_max, 9 * MIB);
 	/* PID 1 went without a word: a new one may store something else */
 	peer_hang_up(&w.peer);
-	CHECK(wait_for(&w, &w.heard.connected, 3));
-	CHECK_EQ(w.heard.reload_begin, 1);
-	CHECK(wait_for(&w, &w.heard.reload_end, 2));
+	CHECK(wait_for(&w, &w.received.connected, 3));
+	CHECK_EQ(w.received.reload_begin, 1);
+	CHECK(wait_for(&w, &w.received.reload_end, 2));
 	/* what waited when the connection went was not sent later */
 	CHECK_EQ(w.peer.sets[w.peer.set_count - 1].props.mem_max, 9 * MIB);
 	close_world(&w);
@@ -124,15 +124,15 @@ static void test_refused_subscription(void)
 	unsigned tries;
 
 	open_world(&w);
-	CHECK(wait_for(&w, &w.heard.connected, 1));
+	CHECK(wait_for(&w, &w.received.connected, 1));
 	w.peer.subscribe_error = SD_BUS_ERROR_ACCESS_DENIED;
 	peer_hang_up(&w.peer);
-	CHECK(wait_for(&w, &w.heard.disconnected, 1));
+	CHECK(wait_for(&w, &w.received.disconnected, 1));
 	tries = w.peer.subscribe_count;
 	CHECK(wait_for(&w, &w.peer.subscribe_count, tries + 3));
-	CHECK_EQ(w.heard.disconnected, 1);
+	CHECK_EQ(w.received.disconnected, 1);
 	w.peer.subscribe_error = "org.freedesktop.systemd1.AlreadySubscribed";
-	CHECK(wait_for(&w, &w.heard.connected, 2));
+	CHECK(wait_for(&w, &w.received.connected, 2));
 	close_world(&w);
 }
 
@@ -167,19 +167,19 @@ static void test_refused_at_first(void)
 	struct world w;
 
 	open_world(&w);
-	CHECK(wait_for(&w, &w.heard.connected, 1));
-	unit_bus_free(w.heard.bus);
-	w.heard.bus = NULL;
+	CHECK(wait_for(&w, &w.received.connected, 1));
+	unit_bus_free(w.received.bus);
+	w.received.bus = NULL;
 	peer_leave(&w.peer);
 	leave_dead_socket(w.peer.path);
-	CHECK_EQ(unit_bus_new(w.event, &w.options, &world_ops, &w.heard, &w.heard.bus), 0);
+	CHECK_EQ(unit_bus_new(w.event, &w.options, &world_ops, &w.received, &w.received.bus), 0);
 	run_for(&w, 60 * MS);
-	CHECK_EQ(w.heard.connected, 1);
+	CHECK_EQ(w.received.connected, 1);
 	CHECK_EQ(set_mem(&w, "web.service", MIB, true), -ENOTCONN);
 	CHECK(peer_return(&w.peer) >= 0);
-	CHECK(wait_for(&w, &w.heard.connected, 2));
-	CHECK_EQ(w.heard.disconnected, 0);
-	CHECK_EQ(w.heard.reload_end, 0);
+	CHECK(wait_for(&w, &w.received.connected, 2));
+	CHECK_EQ(w.received.disconnected, 0);
+	CHECK_EQ(w.received.reload_end, 0);
 	close_world(&w);
 }
 
@@ -194,7 +194,7 @@ static void test_free_inside(void)
 		usec_t end = now_usec() + 5 * USEC_PER_SEC;
 
 		open_world(&w);
-		w.heard.free_in = where[i];
+		w.received.free_in = where[i];
 		for (int u = 0; u < 12; u++) {
 			char name[32];
 
@@ -202,10 +202,10 @@ static void test_free_inside(void)
 			peer_add(&w.peer, name, "active");
 			set_mem(&w, name, MIB, false);
 			set_mem(&w, name, 2 * MIB, true);
-			unit_get(w.heard.bus, name);
+			unit_get(w.received.bus, name);
 		}
-		unit_bus_list(w.heard.bus, web, 2);
-		for (int turn = 0; w.heard.bus && now_usec() < end; turn++) {
+		unit_bus_list(w.received.bus, web, 2);
+		for (int turn = 0; w.received.bus && now_usec() < end; turn++) {
 			sd_event_run(w.event, 10 * MS);
 			if (turn % 20 == 19) {
 				peer_emit_unit(&w.peer, "UnitNew", "web.service");
@@ -214,9 +214,9 @@ static void test_free_inside(void)
 			if (strcmp(where[i], "disconnected") == 0 && turn == 30)
 				peer_hang_up(&w.peer);
 		}
-		if (w.heard.bus)
+		if (w.received.bus)
 			fprintf(stderr, "never called: %s\n", where[i]);
-		CHECK(w.heard.bus == NULL);
+		CHECK(w.received.bus == NULL);
 		run_for(&w, 20 * MS);
 		close_world(&w);
 	}
@@ -233,18 +233,18 @@ static void test_free_while_losing(void)
 		open_world(&w);
 		peer_add(&w.peer, "web.service", "active");
 		peer_add(&w.peer, "web-2.service", "active");
-		CHECK(wait_for(&w, &w.heard.connected, 1));
+		CHECK(wait_for(&w, &w.received.connected, 1));
 		w.peer.set_silent = w.peer.get_silent = true;
 		set_mem(&w, "web.service", MIB, false);
 		set_mem(&w, "web-2.service", MIB, false);
-		unit_get(w.heard.bus, "web.service");
-		unit_get(w.heard.bus, "web-2.service");
-		unit_bus_list(w.heard.bus, web, 2);
+		unit_get(w.received.bus, "web.service");
+		unit_get(w.received.bus, "web-2.service");
+		unit_bus_list(w.received.bus, web, 2);
 		run_for(&w, 50 * MS);
-		w.heard.free_in = where[i];
+		w.received.free_in = where[i];
 		peer_hang_up(&w.peer);
 		run_for(&w, 50 * MS);
-		CHECK(w.heard.bus == NULL);
+		CHECK(w.received.bus == NULL);
 		close_world(&w);
 	}
 }

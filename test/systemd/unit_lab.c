@@ -15,7 +15,7 @@
 #define A      "lab-a.service"
 #define STATIC "lab-static.service"
 
-struct heard {
+struct received {
 	unsigned listed, changed, connected, disconnected, reload_begin, reload_end, sets, gots;
 	int list_error, set_error, got_error;
 	char names[512], id[33];
@@ -24,7 +24,7 @@ struct heard {
 	usec_t lag;
 };
 
-static struct heard heard;
+static struct received received;
 static struct unit_bus *bus;
 static sd_event *event;
 static const struct unit_address *address; /* NULL: the private socket first */
@@ -32,16 +32,16 @@ static const struct unit_address *address; /* NULL: the private socket first */
 static void on_listed(void *ctx, int error, const struct unit_info *units, size_t count)
 {
 	(void)ctx;
-	heard.listed++;
-	heard.list_error = error;
-	strcpy(heard.names, " ");
+	received.listed++;
+	received.list_error = error;
+	strcpy(received.names, " ");
 	for (size_t i = 0; i < count; i++) {
-		strcat(heard.names, units[i].name);
-		strcat(heard.names, " ");
+		strcat(received.names, units[i].name);
+		strcat(received.names, " ");
 		if (strcmp(units[i].name, A) != 0)
 			continue;
-		heard.a = units[i];
-		strcpy(heard.id, units[i].invocation_id);
+		received.a = units[i];
+		strcpy(received.id, units[i].invocation_id);
 		CHECK_STR(units[i].cgroup, "/system.slice/" A);
 		CHECK_STR(units[i].active_state, "active");
 	}
@@ -50,46 +50,46 @@ static void on_listed(void *ctx, int error, const struct unit_info *units, size_
 static void on_changed(void *ctx)
 {
 	(void)ctx;
-	heard.changed++;
+	received.changed++;
 }
 
 static void on_reloading(void *ctx, bool active)
 {
 	(void)ctx;
-	active ? heard.reload_begin++ : heard.reload_end++;
+	active ? received.reload_begin++ : received.reload_end++;
 }
 
 static void on_set_done(void *ctx, const char *unit, int error, const struct unit_props *stored,
 			usec_t lag)
 {
 	(void)ctx, (void)unit;
-	heard.sets++;
-	heard.set_error = error;
-	heard.lag = lag;
+	received.sets++;
+	received.set_error = error;
+	received.lag = lag;
 	if (stored)
-		heard.stored = *stored;
+		received.stored = *stored;
 }
 
 static void on_got(void *ctx, const char *unit, int error, const struct unit_props *stored)
 {
 	(void)ctx, (void)unit;
-	heard.gots++;
-	heard.got_error = error;
+	received.gots++;
+	received.got_error = error;
 	if (stored)
-		heard.stored = *stored;
+		received.stored = *stored;
 }
 
 static void on_connected(void *ctx)
 {
 	(void)ctx;
-	heard.connected++;
+	received.connected++;
 }
 
 static void on_disconnected(void *ctx, int error)
 {
 	(void)ctx;
 	fprintf(stderr, "disconnected: %s\n", strerror(-error));
-	heard.disconnected++;
+	received.disconnected++;
 }
 
 static const struct unit_bus_ops ops = {
@@ -182,7 +182,7 @@ static void begin(void)
 	CHECK_EQ(unit_bus_new(event, address ? &(struct unit_bus_options){.at = *address} : NULL,
 			      &ops, NULL, &bus),
 		 0);
-	CHECK(wait_for(&heard.connected, 1));
+	CHECK(wait_for(&received.connected, 1));
 	settle(USEC_PER_SEC);
 }
 
@@ -190,20 +190,20 @@ static const char *const patterns[] = {"lab-*", "lab.slice"};
 
 static void list(void)
 {
-	unsigned before = heard.listed;
+	unsigned before = received.listed;
 
 	CHECK_EQ(unit_bus_list(bus, patterns, 2), 0);
-	CHECK(wait_for(&heard.listed, before + 1));
-	CHECK_EQ(heard.list_error, 0);
-	fprintf(stderr, "listed:%s\n", heard.names);
+	CHECK(wait_for(&received.listed, before + 1));
+	CHECK_EQ(received.list_error, 0);
+	fprintf(stderr, "listed:%s\n", received.names);
 }
 
 static void set(const char *unit, const struct unit_props *p, uint32_t mask)
 {
-	unsigned before = heard.sets;
+	unsigned before = received.sets;
 
 	CHECK_EQ(unit_set(bus, unit, p, mask, true), 0);
-	CHECK(wait_for(&heard.sets, before + 1));
+	CHECK(wait_for(&received.sets, before + 1));
 }
 
 static const struct unit_props wanted = {300000, 100000, 80 * MIB, 70 * MIB};
@@ -215,68 +215,68 @@ static void test_list_and_set(void)
 	FILE *f;
 
 	list();
-	CHECK(strstr(heard.names, " " A " ") && strstr(heard.names, " " STATIC " ") &&
-	      strstr(heard.names, " lab-s.scope "));
-	CHECK_EQ(heard.a.props.cpu_quota_per_sec_usec, 500000);
-	CHECK(heard.a.props.cpu_quota_period_usec == UINT64_MAX);
-	CHECK_EQ(heard.a.props.mem_max, 64 * MIB);
-	CHECK(heard.a.props.mem_high == UINT64_MAX);
-	CHECK(heard.a.active_enter_usec > 0);
+	CHECK(strstr(received.names, " " A " ") && strstr(received.names, " " STATIC " ") &&
+	      strstr(received.names, " lab-s.scope "));
+	CHECK_EQ(received.a.props.cpu_quota_per_sec_usec, 500000);
+	CHECK(received.a.props.cpu_quota_period_usec == UINT64_MAX);
+	CHECK_EQ(received.a.props.mem_max, 64 * MIB);
+	CHECK(received.a.props.mem_high == UINT64_MAX);
+	CHECK(received.a.active_enter_usec > 0);
 	f = popen("systemctl show --value -p InvocationID " A, "re");
 	CHECK(fgets(id, sizeof id, f) != NULL);
 	pclose(f);
 	id[strcspn(id, "\n")] = '\0';
-	CHECK_STR(heard.id, id);
+	CHECK_STR(received.id, id);
 
 	settle(300 * USEC_PER_MSEC);
-	before = heard.changed;
+	before = received.changed;
 	set(A, &wanted, UNIT_PROP_ALL);
-	CHECK_EQ(heard.set_error, 0);
-	CHECK(unit_props_equal(&heard.stored, &wanted, UNIT_PROP_ALL));
+	CHECK_EQ(received.set_error, 0);
+	CHECK(unit_props_equal(&received.stored, &wanted, UNIT_PROP_ALL));
 	check_kernel(A, "30000 100000", "83886080", "73400320");
 	/* our own write is no reason to list again */
 	settle(500 * USEC_PER_MSEC);
-	CHECK_EQ(heard.changed, before);
+	CHECK_EQ(received.changed, before);
 	set("lab-s.scope", &wanted, UNIT_PROP_MEM_MAX);
-	CHECK_EQ(heard.set_error, 0);
+	CHECK_EQ(received.set_error, 0);
 	check_kernel("lab-s.scope", cgroup_file("lab-s.scope", "cpu.max"), "83886080", "max");
 	set("lab-none.service", &wanted, UNIT_PROP_MEM_MAX);
-	CHECK_EQ(heard.set_error, -ENOENT);
+	CHECK_EQ(received.set_error, -ENOENT);
 }
 
 static void test_reload(void)
 {
-	unsigned changed = heard.changed;
+	unsigned changed = received.changed;
 
-	heard.reload_begin = heard.reload_end = 0;
+	received.reload_begin = received.reload_end = 0;
 	CHECK_EQ(run("systemctl daemon-reload"), 0);
-	CHECK(wait_for(&heard.reload_begin, 1));
-	CHECK(wait_for(&heard.reload_end, 1));
-	CHECK(wait_for(&heard.changed, changed + 1));
-	CHECK_EQ(heard.disconnected, 0);
+	CHECK(wait_for(&received.reload_begin, 1));
+	CHECK(wait_for(&received.reload_end, 1));
+	CHECK(wait_for(&received.changed, changed + 1));
+	CHECK_EQ(received.disconnected, 0);
 	list();
-	CHECK(unit_props_equal(&heard.a.props, &wanted, UNIT_PROP_ALL));
+	CHECK(unit_props_equal(&received.a.props, &wanted, UNIT_PROP_ALL));
 	check_kernel(A, "30000 100000", "83886080", "73400320");
 }
 
 static void test_reexec(void)
 {
-	unsigned changed = heard.changed, connected = heard.connected;
+	unsigned changed = received.changed, connected = received.connected;
 
-	heard.reload_begin = heard.reload_end = 0;
+	received.reload_begin = received.reload_end = 0;
 	CHECK_EQ(run("systemctl daemon-reexec"), 0);
-	CHECK(wait_for(&heard.changed, changed + 1));
-	CHECK(wait_for(&heard.connected, connected + 1));
-	CHECK(heard.disconnected > 0);
-	CHECK(heard.reload_begin <= heard.reload_end || wait_for(&heard.reload_end, 1));
+	CHECK(wait_for(&received.changed, changed + 1));
+	CHECK(wait_for(&received.connected, connected + 1));
+	CHECK(received.disconnected > 0);
+	CHECK(received.reload_begin <= received.reload_end || wait_for(&received.reload_end, 1));
 	list();
-	CHECK(unit_props_equal(&heard.a.props, &wanted, UNIT_PROP_ALL));
+	CHECK(unit_props_equal(&received.a.props, &wanted, UNIT_PROP_ALL));
 	check_kernel(A, "30000 100000", "83886080", "73400320");
 	set(A, &(struct unit_props){.mem_max = 90 * MIB}, UNIT_PROP_MEM_MAX);
-	CHECK_EQ(heard.set_error, 0);
-	CHECK_EQ(heard.stored.mem_max, 90 * MIB);
-	fprintf(stderr, "reexec: %u lost, %u begun, %u ended\n", heard.disconnected,
-		heard.reload_begin, heard.reload_end);
+	CHECK_EQ(received.set_error, 0);
+	CHECK_EQ(received.stored.mem_max, 90 * MIB);
+	fprintf(stderr, "reexec: %u lost, %u begun, %u ended\n", received.disconnected,
+		received.reload_begin, received.reload_end);
 }
 
 static void test_lifecycle(void)
@@ -285,33 +285,33 @@ static void test_lifecycle(void)
 	char id[33];
 
 	list();
-	strcpy(id, heard.id);
+	strcpy(id, received.id);
 	settle(500 * USEC_PER_MSEC);
-	changed = heard.changed;
+	changed = received.changed;
 	CHECK_EQ(run("systemctl restart " A), 0);
-	CHECK(wait_for(&heard.changed, changed + 1));
+	CHECK(wait_for(&received.changed, changed + 1));
 	settle(500 * USEC_PER_MSEC);
 	list();
-	CHECK(strcmp(id, heard.id) != 0);
+	CHECK(strcmp(id, received.id) != 0);
 	/* the runtime properties of a transient unit live as long as the unit is loaded */
-	CHECK_EQ(heard.a.props.mem_max, 90 * MIB);
+	CHECK_EQ(received.a.props.mem_max, 90 * MIB);
 
 	settle(500 * USEC_PER_MSEC);
-	changed = heard.changed;
+	changed = received.changed;
 	CHECK_EQ(run("systemd-run -q --unit=unrelated.service true"), 0);
 	settle(USEC_PER_SEC);
-	CHECK_EQ(heard.changed, changed);
+	CHECK_EQ(received.changed, changed);
 	CHECK_EQ(run("systemctl kill -s KILL " STATIC), 0); /* ends without a job */
-	CHECK(wait_for(&heard.changed, changed + 1));
+	CHECK(wait_for(&received.changed, changed + 1));
 	settle(500 * USEC_PER_MSEC);
 	list();
-	CHECK(strstr(heard.names, STATIC) == NULL);
-	changed = heard.changed;
+	CHECK(strstr(received.names, STATIC) == NULL);
+	changed = received.changed;
 	CHECK_EQ(run("systemctl reset-failed " STATIC "; systemctl start " STATIC), 0);
-	CHECK(wait_for(&heard.changed, changed + 1));
+	CHECK(wait_for(&received.changed, changed + 1));
 	settle(500 * USEC_PER_MSEC);
 	list();
-	CHECK(strstr(heard.names, STATIC) != NULL);
+	CHECK(strstr(received.names, STATIC) != NULL);
 }
 
 static void test_dropins(void)
@@ -353,24 +353,24 @@ static void measure(void)
 	for (uint64_t i = 0; i < 40; i++) {
 		p.mem_max = (80 + i) * MIB;
 		set(A, &p, UNIT_PROP_ALL);
-		sum += heard.lag;
-		worst = MAX(worst, heard.lag);
+		sum += received.lag;
+		worst = MAX(worst, received.lag);
 	}
 	fprintf(stderr, "set of four properties: mean %llu us, worst %llu us\n",
 		(unsigned long long)sum / 40, (unsigned long long)worst);
 	t = now_usec();
-	before = heard.listed;
+	before = received.listed;
 	for (int i = 0; i < 20; i++) {
 		unit_bus_list(bus, patterns, 2);
-		wait_for(&heard.listed, ++before);
+		wait_for(&received.listed, ++before);
 	}
 	fprintf(stderr, "list of 3 units: %llu us\n", (unsigned long long)(now_usec() - t) / 20);
 	t = now_usec();
-	before = heard.gots;
+	before = received.gots;
 	for (int i = 0; i < 100; i++)
 		unit_get(bus, A);
-	wait_for(&heard.gots, before + 100);
-	CHECK_EQ(heard.got_error, 0);
+	wait_for(&received.gots, before + 100);
+	CHECK_EQ(received.got_error, 0);
 	fprintf(stderr, "read of one unit: %llu us\n", (unsigned long long)(now_usec() - t) / 100);
 	for (int i = 0; i < 2; i++) {
 		static const char *const interfaces[] = {"org.freedesktop.systemd1.Unit",

@@ -12,7 +12,7 @@
 		}                                                                                  \
 	} while (0)
 
-static void maybe_free(struct heard *h, const char *here)
+static void maybe_free(struct received *h, const char *here)
 {
 	if (h->free_in && strcmp(h->free_in, here) == 0) {
 		unit_bus_free(h->bus);
@@ -23,7 +23,7 @@ static void maybe_free(struct heard *h, const char *here)
 
 static void on_listed(void *ctx, int error, const struct unit_info *units, size_t count)
 {
-	struct heard *h = ctx;
+	struct received *h = ctx;
 
 	h->listed++;
 	h->list_error = error;
@@ -44,14 +44,14 @@ static void on_listed(void *ctx, int error, const struct unit_info *units, size_
 
 static bool on_known(void *ctx, const char *unit)
 {
-	struct heard *h = ctx;
+	struct received *h = ctx;
 
 	return h->unknown != NULL && strcmp(unit, h->unknown) != 0;
 }
 
 static void on_changed(void *ctx)
 {
-	struct heard *h = ctx;
+	struct received *h = ctx;
 
 	h->changed++;
 	maybe_free(h, "changed");
@@ -59,7 +59,7 @@ static void on_changed(void *ctx)
 
 static void on_reloading(void *ctx, bool active)
 {
-	struct heard *h = ctx;
+	struct received *h = ctx;
 
 	active ? h->reload_begin++ : h->reload_end++;
 	maybe_free(h, "reloading");
@@ -68,7 +68,7 @@ static void on_reloading(void *ctx, bool active)
 static void on_set_done(void *ctx, const char *unit, int error, const struct unit_props *stored,
 			usec_t lag)
 {
-	struct heard *h = ctx;
+	struct received *h = ctx;
 
 	h->odd += unit == NULL || (error < 0) != (stored == NULL);
 	h->sets++;
@@ -82,7 +82,7 @@ static void on_set_done(void *ctx, const char *unit, int error, const struct uni
 
 static void on_got(void *ctx, const char *unit, int error, const struct unit_props *stored)
 {
-	struct heard *h = ctx;
+	struct received *h = ctx;
 
 	h->odd += unit == NULL || (error < 0) != (stored == NULL);
 	h->gots++;
@@ -94,7 +94,7 @@ static void on_got(void *ctx, const char *unit, int error, const struct unit_pro
 
 static void on_connected(void *ctx)
 {
-	struct heard *h = ctx;
+	struct received *h = ctx;
 
 	h->connected++;
 	maybe_free(h, "connected");
@@ -102,7 +102,7 @@ static void on_connected(void *ctx)
 
 static void on_disconnected(void *ctx, int error)
 {
-	struct heard *h = ctx;
+	struct received *h = ctx;
 
 	h->disconnected++;
 	h->lost_error = error;
@@ -137,15 +137,15 @@ void open_world(struct world *w)
 		.backoff_usec = 10 * MS,
 		.backoff_max_usec = 50 * MS,
 	};
-	NEED(unit_bus_new(w->event, &w->options, &world_ops, &w->heard, &w->heard.bus) == 0);
+	NEED(unit_bus_new(w->event, &w->options, &world_ops, &w->received, &w->received.bus) == 0);
 }
 
 void close_world(struct world *w)
 {
-	unit_bus_free(w->heard.bus);
+	unit_bus_free(w->received.bus);
 	peer_close(&w->peer);
 	sd_event_unref(w->event);
-	NEED(w->heard.odd == 0);
+	NEED(w->received.odd == 0);
 	NEED(rmdir(w->dir) == 0);
 }
 
@@ -180,5 +180,5 @@ int set_mem(struct world *w, const char *unit, uint64_t mem_max, bool urgent)
 {
 	struct unit_props p = {.mem_max = mem_max};
 
-	return unit_set(w->heard.bus, unit, &p, UNIT_PROP_MEM_MAX, urgent);
+	return unit_set(w->received.bus, unit, &p, UNIT_PROP_MEM_MAX, urgent);
 }

@@ -10,7 +10,7 @@
 #define MS USEC_PER_MSEC
 
 /* What the callbacks said. */
-struct heard {
+struct received {
 	struct unit_bus *bus;
 	unsigned listed, changed, connected, disconnected, reload_begin, reload_end, sets, gots;
 	int list_error, set_error, got_error, lost_error;
@@ -29,7 +29,7 @@ struct heard {
 struct world {
 	sd_event *event;
 	struct peer peer;
-	struct heard heard;
+	struct received received;
 	char dir[32];
 	struct unit_bus_options options;
 };
