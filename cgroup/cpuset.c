@@ -3,20 +3,14 @@
 #include "cgroup/group.h"
 #include "cgroup/parse.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
 
-/* A list of CPUs of one level. Not kept open: it is read at reviews only. */
+/* A list of CPUs of one level. */
 static int read_list(const struct cg *c, const char *file, uint32_t *ret)
 {
-	OWN(cg_drop_fd) int fd = openat(c->dir, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	char text[CG_TEXT_BYTES];
-	ssize_t len;
+	int len = cg_text_read(c->dir, file, text);
 
-	if (fd < 0)
-		return -errno;
-	len = read(fd, text, sizeof text);
-	return len < 0 ? -errno : cg_parse_cpu_list(text, (size_t)len, ret);
+	return len < 0 ? len : cg_parse_cpu_list(text, (size_t)len, ret);
 }
 
 /* The inner level's list if it names any, else the scope's. */

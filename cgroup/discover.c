@@ -94,16 +94,10 @@ static enum cg_mode find_host(char mount[static CG_MOUNT_BYTES])
 
 static int read_mask(int dir, const char *name, uint32_t *ret)
 {
-	OWN(cg_drop_fd) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	char text[CG_TEXT_BYTES];
-	ssize_t n;
+	int n = cg_text_read(dir, name, text);
 
-	if (fd < 0)
-		return -errno;
-	n = pread(fd, text, sizeof text, 0);
-	if (n < 0)
-		return -errno;
-	return n == sizeof text ? -EBADMSG : cg_parse_controllers(text, (size_t)n, ret);
+	return n < 0 ? n : cg_parse_controllers(text, (size_t)n, ret);
 }
 
 /* Reads the controllers and properties of the root of the tree at h->mount. */

@@ -243,3 +243,13 @@ int cg_file_read(struct cg *c, enum cg_file file, char *buf)
 	}
 	return n == CG_TEXT_BYTES ? -EBADMSG : (int)n;
 }
+
+int cg_text_read(int dir, const char *name, char *buf)
+{
+	OWN(cg_drop_fd) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : pread(fd, buf, CG_TEXT_BYTES, 0);
+
+	if (n < 0)
+		return -errno;
+	return n == CG_TEXT_BYTES ? -EBADMSG : (int)n;
+}

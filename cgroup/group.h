@@ -61,6 +61,9 @@ struct cg {
 /* Opens a folder below dir, which is no symbolic link. */
 int cg_open_child(int dir, const char *name, struct cg **ret);
 
+/* Content of a file that is read too seldom to be kept open, into buf, which has CG_TEXT_BYTES.
+ * Returns its length; -EBADMSG: it is longer; -errno. */
+int cg_text_read(int dir, const char *name, char *buf);
 /* Content of a file into buf, which has CG_TEXT_BYTES. Returns its length; -ENOENT: the cgroup has
  * no such file (now); -ENODEV: the cgroup is gone. */
 int cg_file_read(struct cg *c, enum cg_file file, char *buf);

@@ -25,10 +25,9 @@ static unsigned files_of(const struct cg *c)
 /* True only when it certainly has no processes: lack of descriptors does not count. */
 static bool is_empty(const struct cg *c)
 {
-	OWN(cg_drop_fd) int fd = openat(c->dir, "cgroup.events", O_RDONLY | O_CLOEXEC);
 	struct cg_state state;
-	char text[256];
-	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof text);
+	char text[CG_TEXT_BYTES];
+	int len = cg_text_read(c->dir, "cgroup.events", text);
 
 	return len > 0 && cg_parse_state(text, (size_t)len, &state) == 0 && !state.populated;
 }

@@ -19,31 +19,17 @@ static int fill_cpu_stat(const char *text, size_t len, struct usage *u)
 	u->nr_periods = stat.nr_periods;
 	u->nr_throttled = stat.nr_throttled;
 	u->throttled_usec = stat.throttled_usec;
-	u->have |= USAGE_CPU | (stat.has_throttle ? USAGE_THROTTLE : 0);
+	u->have |= stat.has_throttle ? USAGE_THROTTLE : 0;
 	return 0;
-}
-
-static int fill_mem_current(const char *text, size_t len, struct usage *u)
-{
-	u->have |= USAGE_MEM;
-	return cg_parse_value(text, len, &u->mem_current);
 }
 
 static int fill_mem_stat(const char *text, size_t len, struct usage *u)
 {
-	u->have |= USAGE_MEM_STAT;
 	return cg_parse_mem_stat(text, len, &u->stat);
-}
-
-static int fill_mem_peak(const char *text, size_t len, struct usage *u)
-{
-	u->have |= USAGE_MEM_PEAK;
-	return cg_parse_value(text, len, &u->mem_peak);
 }
 
 static int fill_mem_events(const char *text, size_t len, struct usage *u)
 {
-	u->have |= USAGE_MEM_EVENTS;
 	return cg_parse_mem_events(text, len, &u->events);
 }
 
@@ -61,13 +47,11 @@ static int fill_psi(const char *text, size_t len, uint64_t *some_usec, uint64_t 
 
 static int fill_psi_cpu(const char *text, size_t len, struct usage *u)
 {
-	u->have |= USAGE_PSI_CPU;
 	return fill_psi(text, len, &u->psi_cpu_some_usec, &u->psi_cpu_full_usec);
 }
 
 static int fill_psi_mem(const char *text, size_t len, struct usage *u)
 {
-	u->have |= USAGE_PSI_MEM;
 	return fill_psi(text, len, &u->psi_mem_some_usec, &u->psi_mem_full_usec);
 }
 
@@ -80,50 +64,44 @@ static int fill_cpu_max(const char *text, size_t len, struct usage *u)
 		return r;
 	u->limits.cpu_quota_usec = max.quota_usec;
 	u->limits.cpu_period_usec = max.period_usec;
-	u->have |= USAGE_CPU_LIMIT;
 	return 0;
 }
 
-static int fill_cpu_burst(const char *text, size_t len, struct usage *u)
-{
-	return cg_parse_value(text, len, &u->limits.cpu_burst_usec);
-}
-
-static int fill_mem_max(const char *text, size_t len, struct usage *u)
-{
-	u->have |= USAGE_MEM_LIMIT;
-	return cg_parse_limit(text, len, &u->limits.mem_max);
-}
-
-static int fill_mem_high(const char *text, size_t len, struct usage *u)
-{
-	return cg_parse_limit(text, len, &u->limits.mem_high);
-}
-
 // clang-format off
-/* Which bits a file is read for. Files that set no bit of their own are refinements: without
+#define AT(field) offsetof(struct usage, field)
+
+/* Which bits a file is read for, and which it sets; then the function for the whole file, or that
+ * for its only number and where this goes. Files that set no bit are refinements: without
  * cpu.max.burst there is no burst, without memory.high no brake. */
 static const struct source {
-	uint32_t want;
+	uint32_t want, sets;
 	int (*fill)(const char *text, size_t len, struct usage *u);
+	int (*number)(const char *text, size_t len, uint64_t *ret);
+	size_t offset;
 } sources[CG_FILE_COUNT] = {
-	[CG_FILE_CPU_STAT]    = {USAGE_CPU | USAGE_THROTTLE, fill_cpu_stat},
-	[CG_FILE_MEM_CURRENT] = {USAGE_MEM, fill_mem_current},
-	[CG_FILE_MEM_STAT]    = {USAGE_MEM_STAT, fill_mem_stat},
-	[CG_FILE_MEM_PEAK]    = {USAGE_MEM_PEAK, fill_mem_peak},
-	[CG_FILE_MEM_EVENTS]  = {USAGE_MEM_EVENTS, fill_mem_events},
-	[CG_FILE_PSI_CPU]     = {USAGE_PSI_CPU, fill_psi_cpu},
-	[CG_FILE_PSI_MEM]     = {USAGE_PSI_MEM, fill_psi_mem},
-	[CG_FILE_CPU_MAX]     = {USAGE_CPU_LIMIT, fill_cpu_max},
-	[CG_FILE_CPU_BURST]   = {USAGE_CPU_LIMIT, fill_cpu_burst},
-	[CG_FILE_MEM_MAX]     = {USAGE_MEM_LIMIT, fill_mem_max},
-	[CG_FILE_MEM_HIGH]    = {USAGE_MEM_LIMIT, fill_mem_high},
+	[CG_FILE_CPU_STAT]    = {USAGE_CPU | USAGE_THROTTLE, USAGE_CPU, fill_cpu_stat, NULL, 0},
+	[CG_FILE_MEM_CURRENT] = {USAGE_MEM, USAGE_MEM, NULL, cg_parse_value, AT(mem_current)},
+	[CG_FILE_MEM_STAT]    = {USAGE_MEM_STAT, USAGE_MEM_STAT, fill_mem_stat, NULL, 0},
+	[CG_FILE_MEM_PEAK]    = {USAGE_MEM_PEAK, USAGE_MEM_PEAK, NULL, cg_parse_value, AT(mem_peak)},
+	[CG_FILE_MEM_EVENTS]  = {USAGE_MEM_EVENTS, USAGE_MEM_EVENTS, fill_mem_events, NULL, 0},
+	[CG_FILE_PSI_CPU]     = {USAGE_PSI_CPU, USAGE_PSI_CPU, fill_psi_cpu, NULL, 0},
+	[CG_FILE_PSI_MEM]     = {USAGE_PSI_MEM, USAGE_PSI_MEM, fill_psi_mem, NULL, 0},
+	[CG_FILE_CPU_MAX]     = {USAGE_CPU_LIMIT, USAGE_CPU_LIMIT, fill_cpu_max, NULL, 0},
+	[CG_FILE_CPU_BURST]   = {USAGE_CPU_LIMIT, 0, NULL, cg_parse_value, AT(limits.cpu_burst_usec)},
+	[CG_FILE_MEM_MAX]     = {USAGE_MEM_LIMIT, USAGE_MEM_LIMIT, NULL, cg_parse_limit, AT(limits.mem_max)},
+	[CG_FILE_MEM_HIGH]    = {USAGE_MEM_LIMIT, 0, NULL, cg_parse_limit, AT(limits.mem_high)},
 };
 // clang-format on
 
 int cg_file_fill(enum cg_file file, const char *text, size_t len, struct usage *u)
 {
-	return sources[file].fill(text, len, u);
+	const struct source *s = &sources[file];
+	int r = s->fill != NULL ? s->fill(text, len, u)
+				: s->number(text, len, (uint64_t *)((char *)u + s->offset));
+
+	if (r == 0)
+		u->have |= s->sets;
+	return r;
 }
 
 static int read_one(struct cg *c, uint32_t want, struct usage *ret)

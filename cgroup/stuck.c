@@ -12,20 +12,12 @@
 
 #define FREEZE_FILE "init.scope/cgroup.freeze"
 
-/* Not kept open: it is read after wake-ups only. */
 static int oom_events(const struct cg *c, uint64_t *ret)
 {
 	char text[CG_TEXT_BYTES];
-	int fd = openat(c->dir, "memory.events.local", O_RDONLY | O_CLOEXEC);
-	ssize_t len;
-	int r;
+	int len = cg_text_read(c->dir, "memory.events.local", text);
 
-	if (fd < 0)
-		return -errno;
-	len = read(fd, text, sizeof text);
-	r = len < 0 ? -errno : 0;
-	close(fd);
-	return r < 0 ? r : cg_parse_mem_ooms(text, (size_t)len, ret);
+	return len < 0 ? len : cg_parse_mem_ooms(text, (size_t)len, ret);
 }
 
 /* A writer may be stuck at either level. An inner level without the file has counted nothing. */
