@@ -101,12 +101,13 @@ static int find_key(const struct keys *keys, uint32_t next, const char *name, si
 static int parse_flat(const char *text, size_t len, const struct keys *keys, void *ret,
 		      uint32_t *ret_seen)
 {
-	uint64_t base[VALUES_MAX] = {0};
+	uint64_t base[VALUES_MAX];
 	const char *end = text + len;
 	uint32_t next = 0, seen = 0;
 
 	if (!text_valid(text, len))
 		return -EBADMSG;
+	memset(base, 0, keys->bytes);
 	for (const char *p = text; p < end; p++) {
 		const char *value = scan_word(p);
 		int found;

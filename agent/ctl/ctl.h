@@ -46,6 +46,9 @@ struct ctl {
 	FILE *err;
 };
 
+/* The result is one of enum ctl_exit. */
+typedef int ctl_run_fn(const struct ctl *c);
+
 struct ctl_command {
 	const char *name; /* one or two words */
 	const char *arguments;
@@ -53,7 +56,7 @@ struct ctl_command {
 	unsigned options; /* enum ctl_option_bit that it takes beside the common ones */
 	int argument_min;
 	int argument_max;
-	int (*run)(const struct ctl *c); /* enum ctl_exit */
+	ctl_run_fn *run;
 };
 
 enum ctl_option_bit {
@@ -74,16 +77,8 @@ int ctl_parse(struct ctl *c, int argc, char **argv, const struct ctl_command **r
 /* The same, and runs the command. */
 int ctl_main(struct ctl *c, int argc, char **argv);
 
-int ctl_status(const struct ctl *c);
-int ctl_list(const struct ctl *c);
-int ctl_explain(const struct ctl *c);
-int ctl_pause(const struct ctl *c);
-int ctl_resume(const struct ctl *c);
-int ctl_restore(const struct ctl *c);
-int ctl_lift(const struct ctl *c);
-int ctl_doctor(const struct ctl *c);
-int ctl_config_check(const struct ctl *c);
-int ctl_config_show(const struct ctl *c);
+ctl_run_fn ctl_status, ctl_list, ctl_explain, ctl_pause, ctl_resume, ctl_restore, ctl_lift,
+	ctl_doctor, ctl_config_check, ctl_config_show;
 
 /* "vscalectl: ..." to c->err, and a second line with what to do (may be NULL). Returns code. */
 int ctl_fail(const struct ctl *c, int code, const char *hint, const char *format, ...)

@@ -108,7 +108,7 @@ static void yaml_value(FILE *out, const cJSON *value, int indent, bool in_line)
 	}
 }
 
-void yaml_print(FILE *out, const cJSON *value)
+static void yaml_print(FILE *out, const cJSON *value)
 {
 	if (is_nested(value)) {
 		yaml_value(out, value, 0, false);

@@ -18,4 +18,3 @@ const cJSON *json_object(const cJSON *object, const char *key);
 
 /* Prints as JSON or YAML. */
 int json_print(const struct ctl *c, const cJSON *value);
-void yaml_print(FILE *out, const cJSON *value);

@@ -145,7 +145,8 @@ void event_text_message(const struct event_record *e, size_t size, char *ret)
 	blank_controls(ret);
 }
 
-const char *event_level_name(int priority)
+/* "info" and so on of a syslog priority. */
+static const char *event_level_name(int priority)
 {
 	static const char *const names[] = {"emerg",   "alert",  "crit", "error",
 					    "warning", "notice", "info", "debug"};

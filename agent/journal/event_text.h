@@ -27,5 +27,3 @@ void event_text_message(const struct event_record *e, size_t size, char *ret);
 /* A line with its line break. real_usec: since 1970. -ENOBUFS: too long. */
 int event_text_logfmt(const struct event_record *e, usec_t real_usec, size_t size, char *ret);
 int event_text_json(const struct event_record *e, usec_t real_usec, size_t size, char *ret);
-/* "info" and so on of a syslog priority. */
-const char *event_level_name(int priority);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define KUBECONFIG_BYTES_MAX MIB
-#define TOKEN_BYTES_MAX      (16 * KIB)
 
 int kube_config_say(struct kube_config_error *err, int error, const char *format, ...)
 {

@@ -19,5 +19,3 @@ void decode_resources(const struct field *n, const char *key, struct kube_resour
 enum qos_class decode_qos(const struct kube_pod *p);
 /* decode_heap.c, the same: command, args and env of a container. */
 void decode_heap(const struct field *container, struct kube_container *c);
-/* decode_status.c */
-int decode_status(const struct field *n, struct kube_status *ret);

@@ -42,7 +42,7 @@ static void read_causes(const struct field *details, struct kube_status *s)
 	}
 }
 
-int decode_status(const struct field *n, struct kube_status *ret)
+static int decode_status(const struct field *n, struct kube_status *ret)
 {
 	struct field details = field_object(n, "details");
 
