@@ -47,7 +47,9 @@ static bool is_reported(const struct managed *m, enum resource r, bool back)
 
 	if (c->gave_way & (1u << r))
 		return false;
-	return back ? is_back(m, r) : c->resource[r].managed && may_report(m);
+	if (back)
+		return is_back(m, r);
+	return (c->resource[r].managed || control_sizes_request(c, r)) && may_report(m);
 }
 
 static bool is_given_back(const struct managed *m)
@@ -119,6 +121,7 @@ static void fill_resource(const struct managed *m, enum resource r, bool back,
 	ret->ceiling = ceiling == LIMIT_MAX ? 0 : ceiling;
 	ret->original_request = persist_original_request(m, r, ret->spec_request);
 	ret->request = control_request(c, r);
+	ret->request_since = control_request_since(c, r, m->wake->now);
 	ret->external = !spec_sent_by_us(m, r, ret->spec_limit);
 	/* Without a cgroup the last value read is out of date. */
 	if (m->cgroup.cg == NULL)

@@ -80,6 +80,9 @@ void control_set_pod(struct control *c, const struct pod_bounds *pod)
 		if (!same_bounds(&c->pod.resource[r], &pod->resource[r]) ||
 		    c->pod.requests_move != pod->requests_move)
 			c->resource[r].at_ceiling = false;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (c->pod.resource[r].request != pod->resource[r].request)
+			c->resource[r].request_since = 0;
 	c->pod = *pod;
 	if (control_unratified(c) != before)
 		c->resource[RESOURCE_MEMORY].at_ceiling = false;
@@ -257,6 +260,7 @@ void control_review(struct control *c, const struct control_context *x)
 		return;
 	control_review_cpu(c, x);
 	control_review_mem(c, x);
+	control_note_requests(c, x);
 	if (c->rule.mode == MODE_INITIAL && !c->initial_done && !c->paused && c->gave_way == 0) {
 		control_fix_requests(c, x);
 		c->initial_done = true;

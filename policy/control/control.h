@@ -71,6 +71,8 @@ struct control_resource {
 	bool at_ceiling;
 	usec_t pressed_at;       /* last time it asked for more than the ceiling */
 	usec_t planned_at;       /* a step of this wake-up is planned: no second one */
+	usec_t request_since;    /* the request is apart from the spec's since; 0: it is not */
+	bool request_up;         /* above it */
 	struct decision pending; /* of the step in the plan */
 	struct decision last;
 	struct control_counters counters;
@@ -243,6 +245,11 @@ uint64_t control_floor(const struct control *c, const struct tuning *t, enum res
 /* The request that goes with the held limit: the target of history, within the bounds of requests;
  * in mode Initial the one set at the start. 0: leave it as it is. */
 uint64_t control_request(const struct control *c, enum resource r);
+/* Since when it has been a tenth above the spec's, or a tenth below; now: it is not. In mode
+ * Initial always. */
+usec_t control_request_since(const struct control *c, enum resource r, usec_t now);
+/* vscaled sizes this request. The limit may be absent, and stays so. */
+bool control_sizes_request(const struct control *c, enum resource r);
 
 /* The memory limit that justifies a restart of the container: it was OOM-killed since the last
  * restart (killed), or holds the most that is possible without one. 0: none does. */

@@ -159,6 +159,9 @@ uint64_t control_minimum(const struct control *c, const struct control_context *
 	return floor > b.quantum ? floor : 0;
 }
 
+/* As kubernetes.atOnce: smaller changes of a request alone are not worth a resize. */
+#define REQUEST_APART_PERMILLE 100
+
 /* A restart is expensive: the limit after it should last for a while. */
 #define RESTART_PERMILLE 1500
 
@@ -200,6 +203,12 @@ static void fill_request(const struct control *c, enum resource r, uint64_t limi
 	b->value[BOUND_CEILING] = MAX(most, b->quantum);
 }
 
+bool control_sizes_request(const struct control *c, enum resource r)
+{
+	return (c->pod.requests_move || c->pod.limits_stay) && c->pod.resource[r].request != 0 &&
+	       (c->rule.resources & (1u << r));
+}
+
 /* The request that goes with this limit; 0: leave it as it is. */
 static uint64_t request_beside(const struct control *c, enum resource r, uint64_t limit)
 {
@@ -208,14 +217,15 @@ static uint64_t request_beside(const struct control *c, enum resource r, uint64_
 	uint64_t target = c->recommendation.resource[r].target;
 	struct bounds b = {.quantum = quantum_of(r)};
 
-	if (!c->pod.requests_move && !c->pod.limits_stay)
-		return 0;
-	if (p->request == 0 || !(c->rule.resources & (1u << r)))
+	if (!control_sizes_request(c, r))
 		return 0;
 	if (c->pod.guaranteed)
 		return c->pod.requests_move && limit != LIMIT_MAX ? limit : 0;
 	if (target == 0)
 		return 0;
+	/* The kubelet evicts first what uses more memory than it requested. */
+	if (r == RESOURCE_MEMORY)
+		target = MAX(target, mem_use(&c->last));
 	b.value[BOUND_USER_MIN] = range->min;
 	b.value[BOUND_USER_MAX] = range->max;
 	b.value[BOUND_ADMIN_MIN] = p->admin.min;
@@ -230,6 +240,29 @@ uint64_t control_request(const struct control *c, enum resource r)
 	if (c->rule.mode == MODE_INITIAL)
 		return c->initial_request[r];
 	return request_beside(c, r, control_lasting(c, r));
+}
+
+usec_t control_request_since(const struct control *c, enum resource r, usec_t now)
+{
+	if (c->rule.mode == MODE_INITIAL)
+		return 1;
+	return c->resource[r].request_since != 0 ? c->resource[r].request_since : now;
+}
+
+void control_note_requests(struct control *c, const struct control_context *x)
+{
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		struct control_resource *res = &c->resource[r];
+		uint64_t spec = c->pod.resource[r].request, to = control_request(c, r);
+		bool up = to > spec;
+		uint64_t apart = up ? to - spec : spec - to;
+
+		if (to == 0 || apart < scale_permille(spec, REQUEST_APART_PERMILLE))
+			res->request_since = 0;
+		else if (res->request_since == 0 || res->request_up != up)
+			res->request_since = x->now;
+		res->request_up = up;
+	}
 }
 
 void control_fix_requests(struct control *c, const struct control_context *x)

@@ -23,6 +23,8 @@ uint64_t control_bound_back(struct control *c, const struct control_context *x, 
 uint64_t control_refused(const struct control *c, enum resource r);
 /* Mode Initial has sized it: sets its final requests. Limits are set by the plan. */
 void control_fix_requests(struct control *c, const struct control_context *x);
+/* At a review: how long the requests have been apart from those of the spec. */
+void control_note_requests(struct control *c, const struct control_context *x);
 /* The minimum to which a lower limit is raised; 0: there is none. */
 uint64_t control_minimum(const struct control *c, const struct control_context *x, enum resource r);
 /* Fills resource->pending, the decision behind the step that is about to be planned. */

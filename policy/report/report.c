@@ -24,6 +24,9 @@ const struct report_tuning report_tuning_default = {
 	.refusal_usec = USEC_PER_HOUR,
 	.restart_every_usec = USEC_PER_HOUR,
 	.settle_max_usec = 5 * USEC_PER_MIN,
+	/* The scheduler, quotas and autoscalers follow requests: no change for a passing load. */
+	.request_up_usec = 10 * USEC_PER_MIN,
+	.request_down_usec = 30 * USEC_PER_MIN,
 	/* A start that works on after it was Ready; as long as nothing shrinks after a start. */
 	.startup_lease_usec = 5 * USEC_PER_MIN,
 };

@@ -13,7 +13,8 @@
  * overwrite an external writer's newer limit of another container. What a container that it does
  * not name uses above its spec is added to one that it names: the kubelet writes the sum as the
  * pod's limit.
- *  - Memory before CPU; requests at a review, and only when vscaled controls them. Guaranteed pods:
+ *  - Memory before CPU; requests only when vscaled controls them: with their limit, or alone when
+ *    they have been apart for request_up_usec, request_down_usec. Guaranteed pods:
  *    pod_bounds.h. RestartContainer: never in mode Auto, except raises of memory that the owner
  * allows (restart_to), once in restart_every_usec.
  *  - One resize of a pod at a time. A lead overtakes a pending one, or one without an answer for
@@ -55,6 +56,8 @@ struct report_tuning {
 	usec_t refusal_usec;       /* a refusal binds for this long, or until the spec changes */
 	usec_t restart_every_usec; /* between two resizes that restart a container, at least */
 	usec_t settle_max_usec;    /* the longest wait for the kubelet to carry a resize out */
+	usec_t request_up_usec; /* a request alone is raised when it has been apart for this long */
+	usec_t request_down_usec;  /* ... lowered */
 	usec_t startup_lease_usec; /* CPU raised in start-up: ratified this long after its end */
 };
 extern const struct report_tuning report_tuning_default;
@@ -75,9 +78,10 @@ struct report_resource {
 	uint64_t actual;      /* in the cgroup's file; 0: not read */
 	uint64_t reported;    /* limit that the kubelet reports as carried out; 0: not reported */
 	uint64_t reported_request;
-	bool external;    /* by the records, vscaled did not send this limit */
-	uint64_t ceiling; /* it is never held above this; 0: no such bound */
-	uint64_t request; /* the recommended request; 0: leave it */
+	bool external;        /* by the records, vscaled did not send this limit */
+	uint64_t ceiling;     /* it is never held above this; 0: no such bound */
+	uint64_t request;     /* the recommended request; 0: leave it */
+	usec_t request_since; /* it has been apart from the spec's in one direction */
 };
 
 struct report_container {

@@ -172,6 +172,28 @@ static void note_change(struct draft *d, size_t r, uint64_t from, uint64_t to)
 	d->memory_up |= r == RESOURCE_MEMORY && to > from;
 }
 
+/* A request makes no memory grow: it does not go before other writes. */
+static void note_request(struct draft *d, uint64_t from, uint64_t to)
+{
+	note_change(d, RESOURCE_CPU, from, to);
+}
+
+/* A request whose limit stays waits until it has been apart for a while. */
+static bool request_waits(struct draft *d, const struct report_resource *x, uint64_t to)
+{
+	bool up = to > x->spec_request;
+	usec_t due =
+		add_sat(x->request_since, up ? d->t->request_up_usec : d->t->request_down_usec);
+
+	if (d->back || goes_back(x) || d->f->guaranteed || to == x->spec_request)
+		return false;
+	if (!is_big(d, x->spec_request, to))
+		return true;
+	if (d->now < due)
+		d->later = sooner(d->later, due);
+	return d->now < due;
+}
+
 /* The kubelet restarts the container for it: no lease, and room for the time until the next one. */
 static bool draft_restart(struct draft *d, size_t i)
 {
@@ -241,8 +263,10 @@ void draft_resource(struct draft *d, size_t i, size_t r)
 	d->handed_back |= goes_back(x) && (limit != x->spec_limit || request != x->spec_request);
 	if (limit != x->spec_limit)
 		note_change(d, r, x->spec_limit, limit);
+	if (limit == x->spec_limit && request_waits(d, x, request))
+		request = x->spec_request;
 	if (request != x->spec_request)
-		note_change(d, r, x->spec_request, request);
+		note_request(d, x->spec_request, request);
 	d->want[i].limit[r] = limit;
 	d->want[i].request[r] = request;
 }

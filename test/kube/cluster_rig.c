@@ -177,7 +177,8 @@ static char *config_text(const struct crig *c, const char *extra)
 		"kubernetes: {kubeconfig: %s/agent.kubeconfig, nodeName: node-1, startJitter: 0s,\n"
 		"  writeInterval: 3s, writeBurst: 10, statusInterval: 30s, leaseTime: 5s,\n"
 		"  memoryLeaseTime: 5s, smallInterval: 5s, upInterval: 5s, downInterval: 10s,\n"
-		"  refusalTime: 10m, settleMax: 1m, startupTime: 20s, startupLeaseTime: 30s}\n%s",
+		"  refusalTime: 10m, settleMax: 1m, startupTime: 20s, startupLeaseTime: 30s, "
+		"requestUpTime: 20s, requestDownTime: 40s}\n%s",
 		extra != NULL && strstr(extra, "history:") != NULL
 			? ""
 			: "history: {confidenceAfter: 20s}\n",

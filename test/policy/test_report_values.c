@@ -98,6 +98,47 @@ static void test_requests_only(void)
 	}
 }
 
+/* A request without a limit: alone, a tenth apart, for ten minutes up and thirty down. */
+static void test_request_alone(void)
+{
+	WITH(g)
+	{
+		struct report_resource *x = rig_res(&g, 0, CPU);
+
+		g.f.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
+		x->spec_limit = x->original_limit = x->held = x->actual = LIMIT_MAX;
+		x->request = 219;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
+		x->request = 300;
+		x->request_since = g.now;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.block, REPORT_BLOCK_LEASE);
+		CHECK_EQ(g.d.again, g.now + 600 * S);
+		g.now += 600 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_request(&g, 0, CPU), 300);
+		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
+		CHECK_EQ(g.d.urgency, REPORT_ORDINARY);
+		x->request = 100;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.again, g.now + 1200 * S);
+		g.now += 1200 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_request(&g, 0, CPU), 100);
+		/* Memory requested is none that grows: it goes before nothing. */
+		x->request = 0;
+		rig_res(&g, 0, MEM)->request = 200 * MIB;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(g.d.urgency, REPORT_ORDINARY);
+		/* Handed back: at once. */
+		x->back = true;
+		x->spec_request = 300;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_request(&g, 0, CPU), 200);
+	}
+}
+
 static void make_guaranteed(struct report_rig *g, enum controlled_values controlled)
 {
 	g->f.guaranteed = true;
@@ -281,6 +322,7 @@ int main(void)
 	test_limits_only_keeps_requests();
 	test_requests_and_limits();
 	test_requests_only();
+	test_request_alone();
 	test_guaranteed_moves();
 	test_guaranteed_cpu();
 	test_guaranteed_memory();

@@ -29,6 +29,8 @@ agent_sized()
 	  startupAfterReady: ${STARTUP:-0s}
 	  startupTime: ${STARTUP:-0s}
 	  startupLeaseTime: ${LEASE:-4s}
+	  requestUpTime: ${LEASE:-4s}
+	  requestDownTime: ${LEASE:-8s}
 	  upInterval: 4s
 	  smallInterval: 8s
 	  downInterval: 8s

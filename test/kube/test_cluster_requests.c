@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Requests of containers without limits: raised and lowered through the API alone, within bounds,
+ * and no more often than their times allow. */
+#include "agent/manage/managed_facts.h"
+#include "test/kube/test_cluster.h"
+
+/* Of the rig's configuration. */
+#define UP_SEC   20
+#define DOWN_SEC 40
+
+#define REQUESTS(values)                                                                           \
+	"{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/containers\":\"app\","                       \
+	"\"vscaled.dev/min-cpu\":\"50m\",\"vscaled.dev/max-cpu\":\"500m\","                        \
+	"\"vscaled.dev/controlled-values\":\"" values "\"}"
+#define CONTAINERS(resources)                                                                      \
+	"\"containers\":[{\"name\":\"app\",\"image\":\"example.com/"                               \
+	"app:1\",\"resources\":{" resources                                                        \
+	"}},{\"name\":\"log\",\"image\":\"example.com/log:1\",\"resources\":{" resources "}}]"
+#define WITH_REQUESTS CONTAINERS("\"requests\":{\"cpu\":\"100m\",\"memory\":\"16Mi\"}")
+
+static uint64_t request(enum resource r)
+{
+	OWN(drop_kube_pod) struct kube_pod *pod = crig_read(&c, &c.rig.pod[0]);
+
+	CHECK_EQ(kube_pod_container(pod, "app")->spec.limit[r], LIMIT_MAX);
+	return kube_pod_container(pod, "app")->spec.request[r];
+}
+
+static struct rig_pod *begin_pod(enum cgroup_driver driver, const char *annotations,
+				 const char *containers)
+{
+	struct rig_pod *p;
+
+	if (!crig_open(&c, NULL, NULL))
+		exit(check_skip("no test API server: is there a python3?"));
+	p = crig_pod_with(&c, driver, "web-0", annotations, containers);
+	crig_start(&c);
+	return p;
+}
+
+static void burn_300(struct rig *r)
+{
+	burn_all(r, 300);
+}
+
+static void burn_10(struct rig *r)
+{
+	burn_all(r, 10);
+}
+
+static void burn_900(struct rig *r)
+{
+	burn_all(r, 900);
+}
+
+static bool any_is_higher(struct crig *x)
+{
+	(void)x;
+	return request(RESOURCE_CPU) > 100 || request(RESOURCE_MEMORY) > 16 * MIB;
+}
+
+static bool both_are_higher(struct crig *x)
+{
+	(void)x;
+	return request(RESOURCE_CPU) > 100 && request(RESOURCE_MEMORY) > 16 * MIB;
+}
+
+/* The kubelet carries out each step on the way. */
+static bool is_least(struct crig *x)
+{
+	static unsigned seen;
+	unsigned resizes = crig_requests(x, "/resize", 200);
+
+	if (resizes != seen)
+		crig_kubelet(x, &x->rig.pod[0], NULL);
+	seen = resizes;
+	return request(RESOURCE_CPU) == 50;
+}
+
+static bool is_most(struct crig *x)
+{
+	is_least(x);
+	return request(RESOURCE_CPU) == 500;
+}
+
+static bool is_original(struct crig *x)
+{
+	(void)x;
+	return request(RESOURCE_CPU) == 100 && request(RESOURCE_MEMORY) == 16 * MIB;
+}
+
+/* Starved, then idle, then more than it may have; at last not vscaled's any more. */
+static void test_moves(enum cgroup_driver driver, const char *annotations)
+{
+	struct rig_pod *p = begin_pod(driver, annotations, WITH_REQUESTS);
+	usec_t start = c.rig.real;
+	unsigned resizes;
+
+	/* One may be due a moment before the other. */
+	CHECK(crig_until(&c, 60, burn_300, any_is_higher));
+	CHECK(c.rig.real - start >= UP_SEC * USEC_PER_SEC);
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 60, burn_300, both_are_higher));
+	/* p90 and 15 %; the fast clock gives the load less than its time. */
+	CHECK(request(RESOURCE_CPU) >= 220 && request(RESOURCE_CPU) <= 370);
+	/* 20 MiB are used. */
+	CHECK(request(RESOURCE_MEMORY) >= 20 * MIB);
+	crig_kubelet(&c, p, NULL);
+	resizes = crig_requests(&c, "/resize", 0);
+	start = c.rig.real;
+	CHECK(crig_until(&c, 900, burn_10, is_least));
+	CHECK(c.rig.real - start >= DOWN_SEC * USEC_PER_SEC);
+	CHECK(request(RESOURCE_MEMORY) >= 20 * MIB);
+	/* On its way down, and no more often than that. */
+	CHECK(crig_requests(&c, "/resize", 0) - resizes <= 4);
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 300, burn_900, is_most));
+	crig_kubelet(&c, p, NULL);
+	/* No limit came from anywhere. */
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), LIMIT_MAX);
+	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), LIMIT_MAX);
+	crig_annotate(&c, p, "mode", NULL);
+	CHECK(crig_until(&c, 60, burn_900, is_original));
+	crig_close(&c);
+}
+
+/* Requests alone do not move under LimitsOnly, nor where the pod has none. */
+static void test_stays(const char *annotations, const char *containers, uint64_t milli)
+{
+	begin_pod(DRIVER_CGROUPFS, annotations, containers);
+	rig_run(&c.rig, 120, burn_300);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
+	CHECK_EQ(request(RESOURCE_CPU), milli);
+	crig_close(&c);
+}
+
+int main(void)
+{
+	test_moves(DRIVER_CGROUPFS, REQUESTS("RequestsAndLimits"));
+	test_moves(DRIVER_SYSTEMD, REQUESTS("RequestsOnly"));
+	test_stays(REQUESTS("LimitsOnly"), WITH_REQUESTS, 100);
+	test_stays(REQUESTS("RequestsAndLimits"), CONTAINERS(""), 0);
+	return check_result();
+}
