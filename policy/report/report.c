@@ -8,7 +8,7 @@
  * limit in the spec in 2 s or later (report_lead.c), an answer takes tens of milliseconds. */
 #define OVERTAKE_USEC (500 * USEC_PER_MSEC)
 
-/* Why these: design and docs/scalability.md. The margin is that of a shrink, doubled at the low
+/* Why these: design and docs/performance.md. The margin is that of a shrink, doubled at the low
  * end, because the kubelet writes later than vscaled does. */
 const struct report_tuning report_tuning_default = {
 	.lease_usec = USEC_PER_MIN,

@@ -2,7 +2,7 @@
 /*
  * 5,000 nodes' queues against one API server, in virtual time: what it sees per second when it
  * comes back after an hour, when the agent is rolled out, and in an ordinary hour. One line per
- * case; the figures of docs/scalability.md are these.
+ * case; the figures of docs/performance.md are these.
  */
 #include "policy/report/report_queue.h"
 #include "test/check.h"
