@@ -16,21 +16,21 @@
 static void put_labels(FILE *f, const char *labels)
 {
 	if (strncmp(labels, WHO, strlen(WHO)) == 0)
-		fprintf(f, "container%s", labels + strlen(WHO));
-	else
-		fputs(labels[0] != '\0' ? labels : "–", f);
+		fprintf(f, ", by container%s", labels + strlen(WHO));
+	else if (labels[0] != '\0')
+		fprintf(f, ", by %s", labels);
 }
 
 static void generate(FILE *f)
 {
-	fputs("\n| Name | Type | Labels | Meaning |\n|---|---|---|---|\n", f);
+	putc('\n', f);
 	for (size_t i = 0; i < metrics_table_size; i++) {
 		const struct metric *m = &metrics_table[i];
 
-		fprintf(f, "| `%s`%s | %s | ", m->name, m->kubernetes ? " (cluster)" : "",
+		fprintf(f, "- `%s`%s %s", m->name, m->kubernetes ? " (cluster)" : "",
 			metric_type_names[m->type]);
 		put_labels(f, m->labels);
-		fprintf(f, " | %s |\n", m->help);
+		fprintf(f, ": %s\n", m->help);
 	}
 	putc('\n', f);
 }
