@@ -74,7 +74,7 @@ userland()
 	die "the userland could not be made"
 }
 
-# pack ROOT IMAGE: one layer and what the runtime is told
+# pack ROOT IMAGE: one layer and the configuration for the runtime
 pack()
 {
 	tar -C "$1" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --numeric-owner -cf "$work/layer.tar" .

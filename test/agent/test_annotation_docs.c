@@ -141,7 +141,7 @@ static void check_example(void)
 	config_free(&c);
 }
 
-/* The members of o have a row each: "| `prefix + name` |". Returns their number. */
+/* The members of o have an item each: "- `prefix + name`: ". Returns their number. */
 static unsigned check_rows(const char *text, const char *prefix, const cJSON *o)
 {
 	const cJSON *item;
@@ -149,9 +149,9 @@ static unsigned check_rows(const char *text, const char *prefix, const cJSON *o)
 	char row[96];
 
 	cJSON_ArrayForEach (item, o) {
-		snprintf(row, sizeof row, "\n| `%s%s` |", prefix, item->string);
+		snprintf(row, sizeof row, "\n- `%s%s`: ", prefix, item->string);
 		if (strstr(text, row) == NULL)
-			fprintf(stderr, PAGE ": no row `%s%s`\n", prefix, item->string);
+			fprintf(stderr, PAGE ": no item `%s%s`\n", prefix, item->string);
 		CHECK(strstr(text, row) != NULL);
 		n++;
 	}
@@ -199,7 +199,7 @@ static void check_status(void)
 	CHECK(resource != NULL);
 	members = check_rows(text, "", root);
 	members += check_rows(text, "containers.NAME.RESOURCE.", resource);
-	for (const char *at = text; (at = strstr(at, "\n| `")) != NULL; at++)
+	for (const char *at = text; (at = strstr(at, "\n- `")) != NULL; at++)
 		rows++;
 	CHECK_EQ(rows, members);
 }

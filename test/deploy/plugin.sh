@@ -49,8 +49,8 @@ asked()
 	printf 'FAILED: %s: kubectl was asked\n%s\n' "$1" "$(<"$LOG")"
 }
 
-# told TEXT PATTERN: the complaint
-told()
+# complains TEXT PATTERN: the complaint
+complains()
 {
 	grep -q -- "$2" "$work/err" && return
 	failed=1
@@ -73,15 +73,15 @@ asked "with --force" "exec -n vscaled agent-2 -c vscaled -- vscalectl restore sh
 try "context and kubeconfig" 0 $'NAME\nshop/web-0/app' --context c --kubeconfig=/k explain web-0/app
 asked "reach kubectl" "--context c --kubeconfig /k get pod -n shop web-0 -o jsonpath={.spec.nodeName}"
 try "no such pod" 1 "" explain gone/app
-told "says so" "no pod gone in namespace shop"
+complains "says so" "no pod gone in namespace shop"
 try "a pod without a node" 1 "" explain new/app
-told "says so" "has no node yet"
+complains "says so" "has no node yet"
 try "a node without an agent" 1 "" explain lonely/app
-told "says so" "no agent runs in namespace vscaled on node n3"
+complains "says so" "no agent runs in namespace vscaled on node n3"
 try "list on a node without an agent" 1 "" list --node n3
 try "no command" 2 ""
 try "an unknown command" 2 "" frobnicate
-told "says so" "unknown command frobnicate"
+complains "says so" "unknown command frobnicate"
 try "an unknown option" 2 "" list --frob
 try "explain without a pod" 2 "" explain
 try "help" 0 "$("$plugin" --help)" --help
