@@ -47,10 +47,10 @@ def cells(line: str) -> list[str]:
 
 def row(names: list[str], values: list[str]) -> str:
     """The first cell is the term, the last one says what it means, those between follow it."""
-    term, mark = re.fullmatch(r"`?([^`]*)`?( \(.*\))?", values[0]).groups()
+    term, mark = re.fullmatch(r"`?([^`]*)`?(†)?", values[0]).groups()
     text = inline(values[-1])
     for name, value in list(zip(names, values))[-2:0:-1]:
-        text += f" {name}: {inline(value)}."
+        text = f"{text.removesuffix('.')}. {name}: {inline(value)}."
     return f"\n*{inline(term)}*{mark or ''}\n\t{text}\n"
 
 

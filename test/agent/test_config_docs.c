@@ -9,31 +9,67 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-#define AT_START " (restart)"
+#define AT_START "†"
 #define PAGE     "docs/configuration.md"
 #define BEGIN    "<!-- keys -->\n"
 #define END      "<!-- end of keys -->\n"
 
-/* How a page writes a section and a key. */
+/* How a page begins a section ("": without a heading) and writes a key. */
 struct form {
 	void (*section)(FILE *f, const char *name);
-	void (*row)(FILE *f, const struct config_key *k, const char *name);
+	void (*row)(FILE *f, const struct config_key *k);
 };
 
-/* What may stand there, in few words: the kind of a range can be seen. */
+/* Puts `to` where `from` stands. */
+static void replace(char *text, const char *from, const char *to)
+{
+	char rest[CONFIG_ERROR_TEXT_MAX], *at = strstr(text, from);
+
+	if (at == NULL)
+		return;
+	snprintf(rest, sizeof rest, "%s", at + strlen(from));
+	sprintf(at, "%s%s", to, rest);
+}
+
+/* A choice without the default, which stands before it. */
+static void leave_out(char *text, const char *fallback)
+{
+	char first[CONFIG_VALUE_TEXT], other[CONFIG_VALUE_TEXT];
+
+	replace(text, " or ", ", ");
+	snprintf(first, sizeof first, "%s, ", fallback);
+	snprintf(other, sizeof other, ", %s", fallback);
+	replace(text, strstr(text, first) == text ? first : other, "");
+}
+
+/* What may stand there, in few words: the kind of a range can be seen. None of them gets longer. */
 static const char *allowed_of(const struct config_key *k)
 {
-	static const char *const kinds[] = {
-		"a duration from ",       "a percentage with at most one decimal from ",
-		"a percentage from ",     "a number from ",
-		"an amount of CPU from ", "an amount of memory from ",
+	static const char *const words[][2] = {
+		{"a duration from ", ""},
+		{"a percentage with at most one decimal from ", ""},
+		{"a percentage from ", ""},
+		{"a number from ", ""},
+		{"an amount of CPU from ", ""},
+		{"an amount of memory from ", ""},
+		{" to ", "–"},
+		{", or none", ", none"},
+		{", or a percentage of the node's", ", percentage"},
+		{", or both as cpu,memory", ""},
+		{"an absolute path of at most 4032 bytes", "path"},
+		{"an absolute path of at most ", "path ≤"},
+		{"a name of letters, digits, . _ and - of at most ", "name ≤"},
+		{"a name without blanks of at most ", "word ≤"},
+		{"an address and a port from 1–65535, as 127.0.0.1:9753, [::1]:9753 or :9753",
+		 "address"},
 	};
 	static char text[CONFIG_ERROR_TEXT_MAX];
 
 	config_value_allowed(k, text, sizeof text);
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (strncmp(text, kinds[i], strlen(kinds[i])) == 0)
-			return text + strlen(kinds[i]);
+	if (k->type == CONFIG_CHOICE || k->type == CONFIG_BOOL)
+		leave_out(text, k->fallback);
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		replace(text, words[i][0], words[i][1]);
 	return text;
 }
 
@@ -61,29 +97,31 @@ static const char *fallback_of(const struct config_key *k)
 
 static void markdown_section(FILE *f, const char *name)
 {
-	fprintf(f, "\n### `%s`\n\n| Key | Default | Allowed | Meaning |\n|---|---|---|---|\n",
-		name);
+	if (name[0] != '\0')
+		fprintf(f, "\n### %s\n", name);
+	fputs("\n| Key | Default, allowed | Meaning |\n|---|---|---|\n", f);
 }
 
-static void markdown_row(FILE *f, const struct config_key *k, const char *name)
+static void markdown_row(FILE *f, const struct config_key *k)
 {
-	fprintf(f, "| `%s`%s | %s | %s | %s |\n", name, k->at_start ? AT_START : "", fallback_of(k),
-		allowed_of(k), k->doc);
+	fprintf(f, "| `%s`%s | %s, %s | %s |\n", k->path, k->at_start ? AT_START : "",
+		fallback_of(k), allowed_of(k), k->doc);
 }
 
 static void scdoc_section(FILE *f, const char *name)
 {
-	fprintf(f, "\n## %s\n", name);
+	if (name[0] != '\0')
+		fprintf(f, "\n## %s\n", name);
 }
 
-static void scdoc_row(FILE *f, const struct config_key *k, const char *name)
+static void scdoc_row(FILE *f, const struct config_key *k)
 {
-	fprintf(f, "\n*%s*%s\n\t", name, k->at_start ? AT_START : "");
+	fprintf(f, "\n*%s*%s\n\t", k->path, k->at_start ? AT_START : "");
 	put_scdoc(f, k->doc);
-	fputs(" Allowed: ", f);
-	put_scdoc(f, allowed_of(k));
-	fputs(". Default: ", f);
+	fputs(". Default, allowed: ", f);
 	put_scdoc(f, fallback_of(k));
+	fputs(", ", f);
+	put_scdoc(f, allowed_of(k));
 	fputs(".\n", f);
 }
 
@@ -92,21 +130,12 @@ static const struct form scdoc = {scdoc_section, scdoc_row};
 
 static void generate(FILE *f, const struct form *p)
 {
-	char section[CONFIG_VALUE_TEXT] = "";
-
-	for (size_t i = 0; i < config_key_count; i++) {
-		const struct config_key *k = &config_keys[i];
-		size_t n = strcspn(k->path, ".");
-
-		if (strncmp(section, k->path, n) != 0 || section[n] != '\0') {
-			snprintf(section, sizeof section, "%.*s", (int)n, k->path);
-			p->section(f, section);
-		}
-		p->row(f, k, k->path + n + 1);
-	}
-	p->section(f, "defaults and units");
+	p->section(f, "");
+	for (size_t i = 0; i < config_key_count; i++)
+		p->row(f, &config_keys[i]);
+	p->section(f, "defaults, units");
 	for (size_t i = 0; i < config_rule_key_count; i++)
-		p->row(f, &config_rule_keys[i], config_rule_keys[i].path);
+		p->row(f, &config_rule_keys[i]);
 }
 
 static char *read_page(const char *path)
