@@ -2,8 +2,8 @@
 """config_man.py PAGE.md >PAGE.scd: docs/configuration.md as the source of the man page vscaled.yaml(5).
 
 The page is the only source of both. Of Markdown it has headings, paragraphs and list items of one
-line, tables whose last column is the text, code blocks, `code`, **bold** and [links](target).
-Anything else is an error.
+line, keys (- `key` (default, allowed): meaning), tables whose last column is the text, code blocks,
+`code`, **bold** and [links](target). Anything else is an error.
 """
 from __future__ import annotations
 
@@ -47,11 +47,19 @@ def cells(line: str) -> list[str]:
 
 def row(names: list[str], values: list[str]) -> str:
     """The first cell is the term, the last one says what it means, those between follow it."""
-    term, mark = re.fullmatch(r"`?([^`]*)`?(†)?", values[0]).groups()
     text = inline(values[-1])
     for name, value in list(zip(names, values))[-2:0:-1]:
-        text = f"{text.removesuffix('.')}. {name}: {inline(value)}."
-    return f"\n*{inline(term)}*{mark or ''}\n\t{text}\n"
+        text += f" {name}: {inline(value)}."
+    return f"\n*{inline(values[0].strip('`'))}*\n\t{text}\n"
+
+
+def key(line: str) -> str:
+    """An item of the reference: - `key` (default, allowed): meaning."""
+    found = re.fullmatch(r"- `([^`]*)`(†?) \((.*?)\): (.*)", line)
+    if not found:
+        raise ValueError(f"no key: {line}")
+    term, mark, allowed, text = found.groups()
+    return f"\n*{inline(term)}*{mark}\n\t{inline(text)}. Default, allowed: {inline(allowed)}.\n"
 
 
 def convert(lines: list[str]) -> str:
@@ -74,6 +82,8 @@ def convert(lines: list[str]) -> str:
             out.append(f"\n## {line[4:].replace('`', '')}\n")
         elif line.startswith("## "):
             out.append(f"\n# {line[3:].upper()}\n")
+        elif line.startswith("- "):
+            out.append(key(line))
         elif line.startswith("* "):
             out.append(f"\n- {inline(line[2:])}\n")
         elif line and not line.startswith(("<!--", "# ")):

@@ -99,13 +99,13 @@ static void markdown_section(FILE *f, const char *name)
 {
 	if (name[0] != '\0')
 		fprintf(f, "\n### %s\n", name);
-	fputs("\n| Key | Default, allowed | Meaning |\n|---|---|---|\n", f);
+	putc('\n', f);
 }
 
 static void markdown_row(FILE *f, const struct config_key *k)
 {
-	fprintf(f, "| `%s`%s | %s, %s | %s |\n", k->path, k->at_start ? AT_START : "",
-		fallback_of(k), allowed_of(k), k->doc);
+	fprintf(f, "- `%s`%s (%s, %s): %s\n", k->path, k->at_start ? AT_START : "", fallback_of(k),
+		allowed_of(k), k->doc);
 }
 
 static void scdoc_section(FILE *f, const char *name)

@@ -324,16 +324,33 @@ static char *slurp(const char *path)
 	return text;
 }
 
+#define SET(value) (1u << VALUE_##value)
+
+/* What an event has, as the page writes it: without VSCALED_, and two sets by their name. */
 static const char *fields_of(const struct event_info *e, char *buf, size_t size)
 {
-	bool who = e->fields & (1u << VALUE_UNIT);
-	size_t n = (size_t)snprintf(buf, size, "%s", who ? "*who*" : "");
+	static const uint32_t who =
+		SET(NAMESPACE) | SET(POD) | SET(CONTAINER) | SET(UNIT) | SET(CGROUP);
+	static const uint32_t change =
+		SET(RESOURCE) | SET(FROM) | SET(TO) | SET(REASON) | SET(DETAIL);
+	bool has_who = (e->fields & who) == who, has_change = (e->fields & change) == change;
+	uint32_t rest = e->fields & ~(has_who ? who : 0) & ~(has_change ? change : 0);
+	size_t n = 0;
 
-	for (size_t i = who ? VALUE_RESOURCE : 0; i < EVENT_VALUE_COUNT; i++)
-		if (e->fields & (1u << i))
-			n += (size_t)snprintf(buf + n, size - n, "%s`%s`", n ? " " : "",
-					      event_values[i].field);
-	return n ? buf : "–";
+	buf[0] = '\0';
+	if (has_who)
+		n += (size_t)snprintf(buf + n, size - n, ",WHO");
+	if (has_change)
+		n += (size_t)snprintf(buf + n, size - n, ",CHANGE");
+	for (size_t i = 0; i < EVENT_VALUE_COUNT; i++) {
+		const char *name = event_values[i].field;
+
+		if (strncmp(name, "VSCALED_", 8) == 0)
+			name += 8;
+		if (rest & (1u << i))
+			n += (size_t)snprintf(buf + n, size - n, ",%s", name);
+	}
+	return buf + (n > 0);
 }
 
 /* Every reason has its row, and there are no others. */
@@ -365,17 +382,17 @@ static void event_item(const struct event_info *e, char *buf, size_t size)
 						 [LOG_WARNING] = "warning",
 						 [LOG_NOTICE] = "notice",
 						 [LOG_INFO] = ""};
-	char fields[512], shown[16] = "", id[SD_ID128_STRING_MAX];
-	const char *priority = priorities[e->priority];
-	bool has_fields = strcmp(fields_of(e, fields, sizeof fields), "–") != 0;
+	char text[512], shown[16] = "";
+	const char *priority = priorities[e->priority], *fields = fields_of(e, text, sizeof text);
 	bool both = priority[0] != '\0' && e->burst != 0;
 	bool any = priority[0] != '\0' || e->burst != 0;
+	const char *quote = fields[0] != '\0' ? "`" : "";
 
 	if (e->burst != 0)
 		snprintf(shown, sizeof shown, "%u", e->burst);
-	snprintf(buf, size, "\n- `%s`%s%s%s%s%s `%s`%s%s: ", e->name, any ? " (" : "", priority,
-		 both ? ", " : "", shown, any ? ")" : "", sd_id128_to_string(e->id, id),
-		 has_fields ? " " : "", has_fields ? fields : "");
+	snprintf(buf, size, "\n- `%s`%s%s%s%s%s%s%s%s%s: ", e->name, any ? " (" : "", priority,
+		 both ? "," : "", shown, any ? ")" : "", fields[0] != '\0' ? " " : "", quote,
+		 fields, quote);
 }
 
 /* The items of docs/journal.md begin with what the table says, in its order, and there are no

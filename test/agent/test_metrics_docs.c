@@ -5,20 +5,44 @@
  */
 #include "agent/metrics/metrics_text.h"
 #include "test/check.h"
+#include <stdbool.h>
 
 #define PAGE  "docs/metrics.md"
 #define BEGIN "<!-- metrics -->\n"
 #define END   "<!-- end of metrics -->\n"
 
-/* The labels of a container are explained once, above the table. */
-#define WHO "namespace, pod, container; or unit"
+/* What every metric of a container has; the page says it once, above the table. */
+#define CONTAINER "vscaled_container_"
+#define WHO       "namespace, pod, container; or unit"
 
-static void put_labels(FILE *f, const char *labels)
+/* The other labels, behind the name as in a query: {a,b}. */
+static void put_labels(FILE *f, const struct metric *m)
 {
-	if (strncmp(labels, WHO, strlen(WHO)) == 0)
-		fprintf(f, ", by container%s", labels + strlen(WHO));
-	else if (labels[0] != '\0')
-		fprintf(f, ", by %s", labels);
+	const char *labels = m->labels;
+	bool who = strncmp(labels, WHO, strlen(WHO)) == 0;
+
+	CHECK_EQ(who, strncmp(m->name, CONTAINER, strlen(CONTAINER)) == 0);
+	if (who)
+		labels += strlen(WHO) + strspn(labels + strlen(WHO), "; ");
+	if (labels[0] == '\0')
+		return;
+	putc('{', f);
+	for (; *labels != '\0'; labels++)
+		if (*labels != ' ')
+			putc(*labels, f);
+	putc('}', f);
+}
+
+/* The type by the name, as the page says above the table. */
+static enum metric_type type_of(const char *name)
+{
+	size_t len = strlen(name);
+
+	if (len > 6 && strcmp(name + len - 6, "_total") == 0)
+		return METRIC_COUNTER;
+	if (strstr(name, "_duration_") != NULL || strstr(name, "_lag_") != NULL)
+		return METRIC_HISTOGRAM;
+	return strstr(name, "_info") != NULL ? METRIC_INFO : METRIC_GAUGE;
 }
 
 static void generate(FILE *f)
@@ -27,10 +51,10 @@ static void generate(FILE *f)
 	for (size_t i = 0; i < metrics_table_size; i++) {
 		const struct metric *m = &metrics_table[i];
 
-		fprintf(f, "- `%s`%s %s", m->name, m->kubernetes ? " (cluster)" : "",
-			metric_type_names[m->type]);
-		put_labels(f, m->labels);
-		fprintf(f, ": %s\n", m->help);
+		CHECK_EQ(m->type, type_of(m->name));
+		fprintf(f, "- `%s", m->name);
+		put_labels(f, m);
+		fprintf(f, "`%s: %s\n", m->kubernetes ? "†" : "", m->help);
 	}
 	putc('\n', f);
 }
