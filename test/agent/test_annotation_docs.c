@@ -30,11 +30,11 @@ static char *read_page(void)
 
 static void generate(FILE *f)
 {
-	fputs("| Key | Values | Default | Meaning |\n|---|---|---|---|\n", f);
 	for (size_t i = 0; i < annotation_key_count; i++) {
 		const struct annotation_key *k = &annotation_keys[i];
 
-		fprintf(f, "| `%s` | %s | %s | %s |\n", k->key, k->values, k->fallback, k->doc);
+		fprintf(f, "- `%s` (%s; default: %s): %s\n", k->key, k->values, k->fallback,
+			k->doc);
 	}
 }
 
