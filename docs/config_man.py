@@ -82,9 +82,9 @@ def convert(lines: list[str]) -> str:
             out.append(f"\n## {line[4:].replace('`', '')}\n")
         elif line.startswith("## "):
             out.append(f"\n# {line[3:].upper()}\n")
-        elif line.startswith("- "):
+        elif line.startswith("- `"):
             out.append(key(line))
-        elif line.startswith("* "):
+        elif line.startswith(("* ", "- ")):
             out.append(f"\n- {inline(line[2:])}\n")
         elif line and not line.startswith(("<!--", "# ")):
             if not re.match(r"[A-Za-z`]", line):

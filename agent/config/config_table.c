@@ -131,7 +131,7 @@ const struct config_key config_keys[] = {
 	    "Without a readiness or startup probe: this long after the start"),
 	FIXED("kubernetes.requestUpTime", CONFIG_DURATION, kubernetes.report.request_up_usec,
 	      0, DAY, "10m",
-	    "A request alone is raised once it should have been at least `atOnce` higher for this long"),
+	    "A request alone is raised once it should have been 10 % higher for this long"),
 	FIXED("kubernetes.requestDownTime", CONFIG_DURATION, kubernetes.report.request_down_usec,
 	      0, DAY, "30m",
 	    "And lowered once it should have been as much lower for this long"),

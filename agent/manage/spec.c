@@ -52,19 +52,6 @@ static bool requests_external(const struct managed *m, const struct kube_contain
 		c->spec.request[RESOURCE_MEMORY] != c->status.request[RESOURCE_MEMORY]);
 }
 
-/* The kubelet carries it out in seconds; where its status never shows the same values, it is done
- * by then. */
-#define READ_USEC (30 * USEC_PER_SEC)
-
-static bool is_carried_out(const struct kube_container *c)
-{
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		if (c->spec.limit[r] != LIMIT_MAX && c->status.limit[r] != LIMIT_MAX &&
-		    differs(c->spec.limit[r], c->status.limit[r], r))
-			return false;
-	return true;
-}
-
 bool spec_resize_under_way(const struct managed *m, const struct kube_container *c)
 {
 	return c->running && c->has_status && m->pod->spec->pending == RESIZE_NOT_PENDING &&
@@ -74,10 +61,8 @@ bool spec_resize_under_way(const struct managed *m, const struct kube_container 
 
 bool spec_resize_read(const struct managed *m, const struct kube_container *c)
 {
-	usec_t at = m->container.resize_read_at;
-
-	return at != 0 && m->wake->now - at < READ_USEC && c->running && c->has_status &&
-	       m->pod->spec->pending == RESIZE_NOT_PENDING && !is_carried_out(c);
+	return m->container.resize_read_at != 0 && c->running && c->has_status &&
+	       m->pod->spec->pending == RESIZE_NOT_PENDING;
 }
 
 uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container *c)

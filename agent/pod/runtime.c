@@ -24,17 +24,39 @@ static void holds(struct managed *m, uint64_t bytes)
 	pod_set_bounds(m);
 }
 
-/* An owner may set the limits of before again: what the kubelet has read stays under way. */
-static void note_resize(struct managed *m, const struct kube_container *c)
+/* The kubelet carries out what it has read in seconds. */
+#define READ_USEC (10 * USEC_PER_SEC)
+
+static bool is_same(const struct kube_resources *a, const struct kube_resources *b)
+{
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (!limit_same(r, a->limit[r], b->limit[r]) || a->request[r] != b->request[r])
+			return false;
+	return true;
+}
+
+static void set_resize_read(struct managed *m, usec_t at)
 {
 	bool before = m->container.resize_read_at != 0;
 
-	if (spec_resize_under_way(m, c))
-		m->container.resize_read_at = m->wake->now;
-	else if (!spec_resize_read(m, c))
-		m->container.resize_read_at = 0;
-	if ((m->container.resize_read_at != 0) != before)
+	m->container.resize_read_at = at;
+	if ((at != 0) != before)
 		pod_set_bounds(m);
+}
+
+/* An owner may set the limits of before again: what the kubelet has read stays under way until a
+ * newer status shows the spec. */
+static void note_resize(struct managed *m, const struct kube_container *now,
+			const struct kube_container *old)
+{
+	bool restarted = old != NULL && old->restarts != now->restarts;
+	bool carried_out = old != NULL && !is_same(&old->status, &now->status) &&
+			   is_same(&now->spec, &now->status);
+
+	if (spec_resize_under_way(m, now))
+		set_resize_read(m, m->wake->now);
+	else if (restarted || carried_out)
+		set_resize_read(m, 0);
 }
 
 void runtime_reported(struct managed *m, const struct kube_container *now,
@@ -43,9 +65,7 @@ void runtime_reported(struct managed *m, const struct kube_container *now,
 	uint64_t reported = now->status.limit[RESOURCE_MEMORY];
 	bool restarted = old != NULL && old->restarts != now->restarts;
 
-	if (restarted)
-		m->container.resize_read_at = 0;
-	note_resize(m, now);
+	note_resize(m, now, old);
 	if (!now->has_status || reported == LIMIT_MAX)
 		return;
 	/* An unchanged report does not replace what was seen in the cgroup since. */
@@ -90,6 +110,10 @@ void runtime_check(struct unit_table *t, bool review)
 {
 	bool any;
 
+	for (size_t i = 0; i < t->count; i++)
+		if (t->items[i]->container.resize_read_at != 0 &&
+		    t->wake->now - t->items[i]->container.resize_read_at >= READ_USEC)
+			set_resize_read(t->items[i], 0);
 	/* It counts as active until the containers that it assigned CPUs to are gone. */
 	if (t->host->cpu_manager && !review)
 		return;

@@ -178,7 +178,9 @@ static void observe_history(struct control *c, const struct usage *u,
 	/* VPA counts what is used at startup. */
 	if (t->algorithm == ALGORITHM_VPA)
 		history_vpa_observe(&c->history, t, &c->rates, mem_working_set(u), x->now_real);
-	else if (!startup_covers(&c->startup, &x->tuning->startup, c->last_at, x->now))
+	else if (startup_covers(&c->startup, &x->tuning->startup, c->last_at, x->now))
+		history_add_startup(&c->history, &c->rates, x->now_real);
+	else
 		history_add_cpu(&c->history, &c->rates, x->now_real);
 }
 

@@ -245,8 +245,8 @@ uint64_t control_floor(const struct control *c, const struct tuning *t, enum res
 /* The request that goes with the held limit: the target of history, within the bounds of requests;
  * in mode Initial the one set at the start. 0: leave it as it is. */
 uint64_t control_request(const struct control *c, enum resource r);
-/* Since when it has been a tenth above the spec's, or a tenth below; now: it is not. In mode
- * Initial always. */
+/* Since when it has been a tenth above the spec's, or a tenth below; now: it is not. 0:
+ * it does not wait (mode Initial). */
 usec_t control_request_since(const struct control *c, enum resource r, usec_t now);
 /* vscaled sizes this request. The limit may be absent, and stays so. */
 bool control_sizes_request(const struct control *c, enum resource r);

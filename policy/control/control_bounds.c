@@ -159,9 +159,6 @@ uint64_t control_minimum(const struct control *c, const struct control_context *
 	return floor > b.quantum ? floor : 0;
 }
 
-/* As kubernetes.atOnce: smaller changes of a request alone are not worth a resize. */
-#define REQUEST_APART_PERMILLE 100
-
 /* A restart is expensive: the limit after it should last for a while. */
 #define RESTART_PERMILLE 1500
 
@@ -245,7 +242,7 @@ uint64_t control_request(const struct control *c, enum resource r)
 usec_t control_request_since(const struct control *c, enum resource r, usec_t now)
 {
 	if (c->rule.mode == MODE_INITIAL)
-		return 1;
+		return 0;
 	return c->resource[r].request_since != 0 ? c->resource[r].request_since : now;
 }
 

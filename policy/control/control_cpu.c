@@ -197,10 +197,12 @@ static void size_initially(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_CPU];
 	uint64_t minimum = control_minimum(c, x, RESOURCE_CPU);
+	bool unknown = c->recommendation.confidence_permille == 0 ||
+		       c->recommendation.resource[RESOURCE_CPU].target == 0;
 
-	if (c->recommendation.confidence_permille == 0 && res->limit >= minimum)
+	if (unknown && res->limit >= minimum)
 		res->blocked = BLOCKED_HISTORY;
-	else if (c->recommendation.confidence_permille == 0)
+	else if (unknown)
 		control_plan_cpu(c, x, minimum, REASON_MINIMUM);
 	else if (res->bounded != res->limit)
 		control_plan_cpu(c, x, res->bounded, REASON_INITIAL);

@@ -45,6 +45,18 @@ static void seen(struct history *h, usec_t now_real)
 	h->last_real = MAX(h->last_real, now_real);
 }
 
+static void count(struct history *h, usec_t span, usec_t now_real)
+{
+	seen(h, now_real);
+	h->observed_usec = add_sat(h->observed_usec, span);
+	h->samples++;
+}
+
+void history_add_startup(struct history *h, const struct cpu_rates *r, usec_t now_real)
+{
+	count(h, MIN(r->span_usec, SPAN_MAX_USEC), now_real);
+}
+
 void history_add_cpu(struct history *h, const struct cpu_rates *r, usec_t now_real)
 {
 	usec_t span = MIN(r->span_usec, SPAN_MAX_USEC);
@@ -55,9 +67,7 @@ void history_add_cpu(struct history *h, const struct cpu_rates *r, usec_t now_re
 	histogram_add(&h->cpu, (double)r->demand_milli / 1000.0, active, now_real);
 	if (idle > 0)
 		histogram_add(&h->cpu, 0.0, idle, now_real);
-	seen(h, now_real);
-	h->observed_usec = add_sat(h->observed_usec, span);
-	h->samples++;
+	count(h, span, now_real);
 }
 
 /* Opens the window that now belongs to; whole windows are skipped. */

@@ -81,7 +81,7 @@ struct report_resource {
 	bool external;        /* by the records, vscaled did not send this limit */
 	uint64_t ceiling;     /* it is never held above this; 0: no such bound */
 	uint64_t request;     /* the recommended request; 0: leave it */
-	usec_t request_since; /* it has been apart from the spec's in one direction */
+	usec_t request_since; /* it has been apart from the spec's in one direction; 0: at once */
 };
 
 struct report_container {

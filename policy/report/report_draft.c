@@ -181,16 +181,15 @@ static void note_request(struct draft *d, uint64_t from, uint64_t to)
 /* A request whose limit stays waits until it has been apart for a while. */
 static bool request_waits(struct draft *d, const struct report_resource *x, uint64_t to)
 {
-	bool up = to > x->spec_request;
-	usec_t due =
-		add_sat(x->request_since, up ? d->t->request_up_usec : d->t->request_down_usec);
+	uint64_t apart = MAX(to, x->spec_request) - MIN(to, x->spec_request);
+	usec_t wait = to > x->spec_request ? d->t->request_up_usec : d->t->request_down_usec;
+	usec_t due = x->request_since == 0 ? d->now : add_sat(x->request_since, wait);
 
 	if (d->back || goes_back(x) || d->f->guaranteed || to == x->spec_request)
 		return false;
-	if (!is_big(d, x->spec_request, to))
+	if (apart < scale_permille(x->spec_request, REQUEST_APART_PERMILLE))
 		return true;
-	if (d->now < due)
-		d->later = sooner(d->later, due);
+	d->later = d->now < due ? sooner(d->later, due) : d->later;
 	return d->now < due;
 }
 

@@ -74,6 +74,10 @@ struct tuning_cpu {
 			       same */
 };
 
+/* A request alone moves when it is at least this far from the recommended one: less is not worth a
+ * resize. */
+#define REQUEST_APART_PERMILLE 100
+
 struct tuning_memory {
 	usec_t time_to_limit_usec;       /* act when the limit would be reached sooner */
 	usec_t slope_ahead_usec;         /* a raise covers this much growth */

@@ -146,7 +146,9 @@ static void test_reload_of_pid1_changes_nothing(void)
 static void test_shrinks_children_first(enum cgroup_driver driver)
 {
 	struct rig r;
-	struct rig_pod *p = pods_begin(&r, driver, rig_config("  - match: none.service\n"));
+	struct rig_pod *p = pods_begin(&r, driver,
+				       rig_config("  - match: none.service\n"
+						  "kubernetes: {startupTime: 0s}\n"));
 	struct rig_unit *app = p->container[0].unit;
 
 	p->container[0].spec.limit[RESOURCE_CPU] = 1500;

@@ -311,6 +311,12 @@ static bool is_held_below_asked(struct crig *x)
 		       ->control.pod.replay_mem_bytes == 48 * MIB;
 }
 
+static bool is_held_below_spec(struct crig *x)
+{
+	return managed_find(&x->rig.daemon->units, "default/web-0/app")
+		       ->control.pod.replay_mem_bytes != 0;
+}
+
 static bool is_not_held_below(struct crig *x)
 {
 	return managed_find(&x->rig.daemon->units, "default/web-0/app")
@@ -339,6 +345,13 @@ static void test_resize_under_way(enum cgroup_driver driver)
 	CHECK(is_held_below(&c));
 	crig_kubelet(&c, p, NULL);
 	CHECK(crig_until(&c, 3, burn_50, is_not_held_below));
+	/* Also before anything grows; without a report it is over after a while. */
+	crig_user_resizes(&c, p, "320m", NULL);
+	CHECK(crig_until(&c, 3, burn_50, is_held_below_spec));
+	crig_user_resizes(&c, p, "200m", NULL);
+	rig_run(&c.rig, 2, burn_50);
+	CHECK(is_held_below_spec(&c));
+	CHECK(crig_until(&c, 20, burn_50, is_not_held_below));
 	crig_user_resizes(&c, p, "320m", NULL);
 	crig_kubelet(&c, p,
 		     "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":\"Deferred\"}");

@@ -126,6 +126,13 @@ static void test_request_alone(void)
 		g.now += 1200 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_request(&g, 0, CPU), 100);
+		/* Mode Initial: at once, however short the node has been up. */
+		x->spec_request = 200;
+		x->request = 300;
+		x->request_since = 0;
+		g.now = 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_request(&g, 0, CPU), 300);
 		/* Memory requested is none that grows: it goes before nothing. */
 		x->request = 0;
 		rig_res(&g, 0, MEM)->request = 200 * MIB;
