@@ -2,7 +2,6 @@
 /* The annotations of a pod to the rule of one container. */
 #include "agent/annotation/annotation_impl.h"
 #include "agent/base/escape.h"
-#include "agent/config/config_table.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,8 +18,8 @@ __attribute__((format(printf, 2, 3))) static int bad(struct annotation_error *er
 	return -EINVAL;
 }
 
-static int annotation_take(const struct kube_annotation *a, struct pod_settings *w,
-			   struct annotation_error *err)
+int annotation_take(const struct kube_annotation *a, struct pod_settings *w,
+		    struct annotation_error *err)
 {
 	const struct annotation_key *k = annotation_find(a->key);
 	char buf[ESCAPE_SIZE];
@@ -38,93 +37,6 @@ static int annotation_take(const struct kube_annotation *a, struct pod_settings 
 	return bad(err, ANNOTATION_DOMAIN "%s: \"%s\" is %s; allowed: %s", k->key,
 		   escape_value(a->value, buf), r == -ERANGE ? "out of range" : "not valid",
 		   k->values);
-}
-
-/* First what the explicit keys set, then what the entry of `policy` sets (NULL: there is none). */
-static struct settings merged(const struct settings *own, const struct settings *policy)
-{
-	struct settings w = *own;
-
-	if (policy == NULL)
-		return w;
-	if (w.resources == 0)
-		w.resources = policy->resources;
-	if (!w.has_controlled) {
-		w.has_controlled = policy->has_controlled;
-		w.controlled = policy->controlled;
-	}
-	for (int r = 0; r < RESOURCE_COUNT; r++) {
-		if ((w.has_min & (1u << r)) == 0)
-			w.bound[r].min = policy->bound[r].min;
-		if ((w.has_max & (1u << r)) == 0)
-			w.bound[r].max = policy->bound[r].max;
-	}
-	w.has_min |= policy->has_min;
-	w.has_max |= policy->has_max;
-	w.off = policy->off;
-	return w;
-}
-
-static int check_bounds(const struct settings *w, const char *container,
-			struct annotation_error *err)
-{
-	for (int r = 0; r < RESOURCE_COUNT; r++) {
-		const struct config_key *low = annotation_bound_key((enum resource)r, false);
-		const struct config_key *high = annotation_bound_key((enum resource)r, true);
-		struct policy_rule rule = {.cpu_milli = w->bound[RESOURCE_CPU],
-					   .mem_bytes = w->bound[RESOURCE_MEMORY]};
-		char low_text[CONFIG_VALUE_TEXT], high_text[CONFIG_VALUE_TEXT];
-
-		if (w->bound[r].max == 0 || w->bound[r].min <= w->bound[r].max)
-			continue;
-		return bad(err,
-			   ANNOTATION_DOMAIN "%s (%s) is above %s (%s) of container %s; "
-					     "allowed: at most that",
-			   low->path, config_value_text(low, &rule, low_text, sizeof low_text),
-			   high->path, config_value_text(high, &rule, high_text, sizeof high_text),
-			   container);
-	}
-	return 0;
-}
-
-/* Every container that is named in an annotation, and the others. */
-static int check_all(const struct pod_settings *w, struct annotation_error *err)
-{
-	int r = check_bounds(&w->own, "*", err);
-
-	for (size_t i = 0; r == 0 && i < w->policy_count; i++) {
-		struct settings one = merged(&w->own, &w->policy[i].settings);
-
-		r = check_bounds(&one, w->policy[i].name, err);
-	}
-	return r;
-}
-
-static const struct settings *policy_of(const struct pod_settings *w, const char *container)
-{
-	const struct settings *others = NULL;
-
-	for (size_t i = 0; i < w->policy_count; i++) {
-		if (strcmp(w->policy[i].name, container) == 0)
-			return &w->policy[i].settings;
-		if (strcmp(w->policy[i].name, "*") == 0)
-			others = &w->policy[i].settings;
-	}
-	return others;
-}
-
-/* Is the container managed? By `containers` (its name or "*"), else by the mode in `policy`. */
-static bool is_named(const struct pod_settings *w, const char *container, bool policy_off)
-{
-	bool all = false, exclusions_alone = true;
-
-	for (size_t i = 0; i < w->name_count; i++) {
-		if (strcmp(w->name[i].name, container) == 0)
-			return !w->name[i].exclude;
-		all = all || strcmp(w->name[i].name, "*") == 0;
-		exclusions_alone = exclusions_alone && w->name[i].exclude;
-	}
-	return all || (exclusions_alone && !policy_off);
 }
 
 /* The pod's own bounds, and the default where it sets none. Where the two contradict each other,
@@ -158,11 +70,77 @@ static struct range bound_by_admin(const struct range *asked, const struct range
 	};
 }
 
-static void annotation_fill(const struct config *c, const struct pod_settings *p,
-			    const char *container, struct container_rule *ret)
+/* From strong to weak: the pod's annotations, its namespace's, the rule of the configuration. */
+#define LAYERS_MAX 3
+struct layers {
+	struct pod_settings *item[LAYERS_MAX];
+	size_t count;
+};
+
+static void drop_layers(struct layers *l)
 {
-	const struct settings *policy = policy_of(p, container);
-	struct settings w = merged(&p->own, policy);
+	for (size_t i = 0; i < l->count; i++)
+		free(l->item[i]);
+}
+
+static struct pod_settings *layer_add(struct layers *l)
+{
+	struct pod_settings *w = calloc(1, sizeof *w);
+
+	if (w != NULL)
+		l->item[l->count++] = w;
+	return w;
+}
+
+static struct settings layers_settings(const struct layers *l, const char *container)
+{
+	struct settings w = settings_of(l->item[0], container);
+
+	for (size_t i = 1; i < l->count; i++) {
+		struct settings lower = settings_of(l->item[i], container);
+
+		w = settings_below(&w, &lower);
+	}
+	return w;
+}
+
+static bool layers_name(const struct layers *l, const char *container)
+{
+	bool named = true;
+
+	for (size_t i = 0; i < l->count; i++)
+		if (settings_name(l->item[i], container, &named))
+			break;
+	return named;
+}
+
+/* What is set for the pod as a whole. */
+static struct pod_settings layers_pod(const struct layers *l)
+{
+	struct pod_settings ret = {.mode = MODE_OFF};
+
+	for (size_t i = 0; i < l->count; i++) {
+		const struct pod_settings *w = l->item[i];
+
+		if (!ret.has_mode && w->has_mode) {
+			ret.has_mode = true;
+			ret.mode = w->mode;
+			ret.in_place_or_recreate = w->in_place_or_recreate;
+		}
+		if (!ret.has_boost && w->has_boost) {
+			ret.has_boost = true;
+			ret.boost = w->boost;
+		}
+		ret.goal |= w->goal;
+	}
+	return ret;
+}
+
+static void annotation_fill(const struct config *c, const struct layers *l, const char *container,
+			    struct container_rule *ret)
+{
+	const struct pod_settings p = layers_pod(l);
+	const struct settings w = layers_settings(l, container);
 	struct {
 		struct range *range;
 		const struct range *admin;
@@ -173,14 +151,14 @@ static void annotation_fill(const struct config *c, const struct pod_settings *p
 
 	*ret = (struct container_rule){
 		.rule = c->defaults,
-		.named = is_named(p, container, w.off),
+		.named = layers_name(l, container),
 		.controlled = w.has_controlled ? w.controlled : CONTROLLED_LIMITS,
-		.allow_restart = p->own.allow_restart,
-		.in_place_or_recreate = p->in_place_or_recreate,
-		.goal = p->goal,
+		.allow_restart = w.allow_restart,
+		.in_place_or_recreate = p.in_place_or_recreate,
+		.goal = p.goal,
 	};
-	ret->rule.mode = MIN(p->mode, c->kubernetes.highest_mode);
-	ret->rule.boost = p->boost;
+	ret->rule.mode = MIN(p.mode, c->kubernetes.highest_mode);
+	ret->rule.boost = p.boost;
 	/* Only units have a priority; a pod has its QoS class. */
 	ret->rule.priority = 0;
 	if (w.resources != 0)
@@ -194,27 +172,166 @@ static void annotation_fill(const struct config *c, const struct pod_settings *p
 	}
 }
 
-int annotation_rule(const struct config *config, const struct kube_pod *pod, const char *container,
+static const struct config_pod_rule *rule_for(const struct annotation_input *in)
+{
+	const struct kube_pod *pod = in->pod;
+	const struct config_pod by = {
+		.namespace = pod->namespace, .labels = pod->labels, .owner = pod->owner};
+
+	return in->config->pod_rule_count > 0 ? config_pod_rule_for(in->config, &by) : NULL;
+}
+
+static bool rule_has(const struct config_pod_rule *rule, const char *key)
+{
+	for (size_t i = 0; rule != NULL && i < rule->key_count; i++)
+		if (strcmp(rule->keys[i].key, key) == 0)
+			return true;
+	return false;
+}
+
+static bool namespace_has(const struct kube_namespace *n, const char *key)
+{
+	for (size_t i = 0; n != NULL && i < n->annotation_count; i++)
+		if (strcmp(n->annotations[i].key, key) == 0)
+			return true;
+	return false;
+}
+
+bool annotation_opted_in(const struct annotation_input *in)
+{
+	return kube_pod_annotation(in->pod, "mode") != NULL ||
+	       namespace_has(in->namespace, "mode") || rule_has(rule_for(in), "mode");
+}
+
+bool annotation_observed(const struct annotation_input *in)
+{
+	return in->config->kubernetes.observe == OBSERVE_ALL && !annotation_opted_in(in);
+}
+
+static int take_pod(const struct kube_pod *pod, struct pod_settings *w,
+		    struct annotation_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < pod->annotation_count; i++)
+		r = annotation_take(&pod->annotations[i], w, err);
+	return r == 0 ? settings_check(w, err) : r;
+}
+
+/* Each value that is wrong is left out, and so are bounds that contradict each other. */
+static int take_namespace(const struct kube_namespace *n, struct pod_settings *w,
+			  struct annotation_error *first)
+{
+	OWN(drop_free) struct pod_settings *with = calloc(1, sizeof *with);
+	struct annotation_error err = {""};
+	int r = with != NULL ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r != -ENOMEM && i < n->annotation_count; i++) {
+		*with = *w;
+		err.text[0] = '\0';
+		r = annotation_take(&n->annotations[i], with, &err);
+		if (r == 0)
+			*w = *with;
+		else if (first->text[0] == '\0')
+			*first = err;
+	}
+	err.text[0] = '\0';
+	if (r == -ENOMEM || settings_check(w, &err) == 0)
+		return r == -ENOMEM ? r : 0;
+	w->own.has_min = w->own.has_max = 0;
+	memset(w->own.bound, 0, sizeof w->own.bound);
+	w->policy_count = 0;
+	if (first->text[0] == '\0')
+		*first = err;
+	return 0;
+}
+
+int annotation_check_namespace(const struct kube_namespace *n, struct annotation_error *err)
+{
+	OWN(drop_free) struct pod_settings *w = calloc(1, sizeof *w);
+
+	*err = (struct annotation_error){""};
+	return w != NULL ? take_namespace(n, w, err) : -ENOMEM;
+}
+
+static int take_rule(const struct config_pod_rule *rule, struct pod_settings *w)
+{
+	struct annotation_error checked = {""}; /* when the configuration was loaded */
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < rule->key_count; i++) {
+		const struct kube_annotation a = {rule->keys[i].key, rule->keys[i].value};
+
+		r = annotation_take(&a, w, &checked);
+	}
+	return r;
+}
+
+/* Below the pod's own. */
+static int add_defaults(const struct annotation_input *in, struct layers *l)
+{
+	const struct config_pod_rule *rule = rule_for(in);
+	struct annotation_error left_out = {""};
+	struct pod_settings *w;
+
+	if (in->namespace != NULL) {
+		w = layer_add(l);
+		if (w == NULL || take_namespace(in->namespace, w, &left_out) == -ENOMEM)
+			return -ENOMEM;
+	}
+	if (rule != NULL) {
+		w = layer_add(l);
+		if (w == NULL || take_rule(rule, w) == -ENOMEM)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int annotation_rule(const struct annotation_input *in, const char *container,
 		    struct container_rule *ret, struct annotation_error *err)
 {
-	OWN(drop_free) struct pod_settings *w = NULL;
-	int r = 0;
+	OWN(drop_layers) struct layers l = {.count = 0};
+	struct pod_settings *w;
+	int r;
 
 	*err = (struct annotation_error){""};
 	*ret = (struct container_rule){.rule = {.mode = MODE_OFF}};
-	if (kube_pod_annotation(pod, "mode") == NULL)
+	if (!annotation_opted_in(in) && !annotation_observed(in))
 		return -ENOENT;
-	w = calloc(1, sizeof *w);
+	w = layer_add(&l);
 	if (w == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; r == 0 && i < pod->annotation_count; i++)
-		r = annotation_take(&pod->annotations[i], w, err);
-	if (r == 0)
-		r = check_all(w, err);
+	r = take_pod(in->pod, w, err);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
-		*w = (struct pod_settings){.mode = MODE_OFF};
-	annotation_fill(config, w, container, ret);
+		*w = (struct pod_settings){.has_mode = true, .mode = MODE_OFF};
+	else if (add_defaults(in, &l) < 0)
+		return -ENOMEM;
+	annotation_fill(in->config, &l, container, ret);
 	return r;
+}
+
+size_t annotation_sources(const struct annotation_input *in, struct annotation_source *ret,
+			  size_t max)
+{
+	const struct config_pod_rule *rule = rule_for(in);
+	const struct kube_pod *pod = in->pod;
+	const struct kube_namespace *ns = in->namespace;
+	size_t n = 0;
+
+	for (size_t i = 0; i < pod->annotation_count && n < max; i++)
+		if (strcmp(pod->annotations[i].key, "status") != 0) /* that one is ours */
+			ret[n++] = (struct annotation_source){
+				pod->annotations[i].key, pod->annotations[i].value, NULL, NULL};
+	for (size_t i = 0; ns != NULL && i < ns->annotation_count && n < max; i++)
+		if (kube_pod_annotation(pod, ns->annotations[i].key) == NULL)
+			ret[n++] = (struct annotation_source){ns->annotations[i].key,
+							      ns->annotations[i].value, ns, NULL};
+	for (size_t i = 0; rule != NULL && i < rule->key_count && n < max; i++)
+		if (kube_pod_annotation(pod, rule->keys[i].key) == NULL &&
+		    !namespace_has(ns, rule->keys[i].key))
+			ret[n++] = (struct annotation_source){rule->keys[i].key,
+							      rule->keys[i].value, NULL, rule};
+	return n;
 }

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/config/config.h"
-#include "agent/kube/model/pod.h"
+#include "agent/kube/model/namespaces.h"
 #include "policy/report/report.h"
 
 /* What is wrong with them and what is allowed, for the Event and `explain`. Printable ASCII. */
@@ -33,12 +33,47 @@ struct container_rule {
 	bool named; /* by `containers` and `policy`: else not managed */
 	enum controlled_values controlled;
 	bool allow_restart;        /* of a container whose memory resize takes one */
-	bool in_place_or_recreate; /* accepted, behaves as Auto */
+	bool in_place_or_recreate; /* beside mode Auto: may be evicted */
 	bool goal;                 /* given and understood, not in effect yet */
 };
 
-/* The rule of one container: configuration defaults, annotations, the administrator's bounds.
- * -ENOENT: the pod has no mode annotation; -EINVAL: err says what is wrong, the same for every
+/* What sets a pod's values. */
+struct annotation_input {
+	const struct config *config;
+	const struct kube_pod *pod;
+	const struct kube_namespace *namespace; /* its namespace's annotations; NULL: none */
+};
+
+/* Has the pod a mode, by its annotation, its namespace's or a rule of the configuration (`pods`)?
+ */
+bool annotation_opted_in(const struct annotation_input *in);
+
+/* Has it none, and is it watched nevertheless (kubernetes.observe All)? */
+bool annotation_observed(const struct annotation_input *in);
+
+/* The rule of one container: configuration defaults, the first matching rule of `pods`, the
+ * namespace's annotations, the pod's, each of which wins over those before it, and the
+ * administrator's bounds, which win over all. What is wrong with a namespace's is left out.
+ * -ENOENT: the pod has no mode; -EINVAL: err says what is wrong, the same for every
  * container of the pod. *ret is mode Off in both cases. */
-int annotation_rule(const struct config *config, const struct kube_pod *pod, const char *container,
+int annotation_rule(const struct annotation_input *in, const char *container,
 		    struct container_rule *ret, struct annotation_error *err);
+/* The first thing that is wrong with the annotations of a namespace; "": nothing. -ENOMEM. */
+int annotation_check_namespace(const struct kube_namespace *n, struct annotation_error *err);
+
+/* One setting in force, borrowed. */
+struct annotation_source {
+	const char *key;
+	const char *value;
+	const struct kube_namespace *namespace; /* whose annotation it is; NULL: another source */
+	const struct config_pod_rule *rule;     /* that has it; both NULL: the pod's annotation */
+};
+/* The settings of a pod, each from the strongest source that has it; at most max. */
+size_t annotation_sources(const struct annotation_input *in, struct annotation_source *ret,
+			  size_t max);
+
+/* The values of `pods` by the rules of the annotations; -EBADMSG: errs says what is wrong. */
+int annotation_check_config(const struct config *config, const char *file,
+			    struct config_errors *errs);
+/* config_load_file(), and that check. */
+int annotation_load_config(const char *path, struct config *ret, struct config_errors *errs);

@@ -17,6 +17,7 @@ struct settings {
 	uint32_t has_max;
 	bool has_scale_down;
 	bool scale_down;
+	bool has_allow_restart;
 	bool allow_restart;
 	bool has_controlled;
 	enum controlled_values controlled;
@@ -35,10 +36,12 @@ struct list_name {
 	bool exclude;
 };
 
-/* Everything that a pod's annotations set. */
+/* Everything that one source sets: a pod's annotations, or a rule of the configuration. */
 struct pod_settings {
+	bool has_mode;
 	enum mode mode;
 	bool in_place_or_recreate;
+	bool has_boost;
 	struct boost_rule boost;
 	bool goal;
 	struct settings own; /* the explicit keys */
@@ -48,6 +51,19 @@ struct pod_settings {
 	struct container_policy policy[POLICY_ENTRIES_MAX];
 };
 
+/* annotation_settings.c */
+/* What one source sets for a container: the explicit keys, then `policy`. */
+struct settings settings_of(const struct pod_settings *w, const char *container);
+/* *upper, and what *lower sets besides. Where their bounds contradict each other, the lower one
+ * becomes the upper one's. */
+struct settings settings_below(const struct settings *upper, const struct settings *lower);
+/* A minimum above its maximum, in any container's settings. */
+int settings_check(const struct pod_settings *w, struct annotation_error *err);
+/* Does the source say whether the container is managed, by `containers` or `policy`? Then *ret. */
+bool settings_name(const struct pod_settings *w, const char *container, bool *ret);
+/* annotation.c */
+int annotation_take(const struct kube_annotation *a, struct pod_settings *w,
+		    struct annotation_error *err);
 /* annotation_table.c */
 const struct annotation_key *annotation_find(const char *key);
 /* The key that a misspelt one was probably meant to be. */

@@ -32,6 +32,7 @@ int annotation_controlled(const char *text, enum controlled_values *ret)
 static int take_mode(const char *value, struct pod_settings *w, struct annotation_error *err)
 {
 	(void)err;
+	w->has_mode = true;
 	w->in_place_or_recreate = strcasecmp(value, "InPlaceOrRecreate") == 0;
 	if (!w->in_place_or_recreate)
 		return mode_parse(value, &w->mode);
@@ -170,6 +171,7 @@ static int take_allow_restart(const char *value, struct pod_settings *w,
 			      struct annotation_error *err)
 {
 	(void)err;
+	w->own.has_allow_restart = true;
 	w->own.allow_restart = strcasecmp(value, "true") == 0;
 	return w->own.allow_restart || strcasecmp(value, "false") == 0 ? 0 : -EINVAL;
 }
@@ -177,6 +179,7 @@ static int take_allow_restart(const char *value, struct pod_settings *w,
 static int take_boost(const char *value, struct pod_settings *w, struct annotation_error *err)
 {
 	(void)err;
+	w->has_boost = true;
 	return boost_parse(value, &w->boost);
 }
 
@@ -200,7 +203,7 @@ const struct annotation_key annotation_keys[] = {
 	{"mode", "Off, Initial, Auto or InPlaceOrRecreate, in any case", "absent: not managed",
 	 "`Off` computes and shows, and writes nothing. `Initial` sizes a container once when "
 	 "it starts, limits and requests, and moves nothing afterwards. `Auto` keeps sizing "
-	 "it and never restarts it. `InPlaceOrRecreate` is accepted and behaves as `Auto`.", take_mode},
+	 "it and never restarts it. `InPlaceOrRecreate` also evicts a pod that cannot be sized in place.", take_mode},
 	{"resources", "cpu, memory, or both as cpu,memory", "cpu,memory",
 	 "What is sized; the other one is left alone.", take_resources},
 	{"controlled-values", "LimitsOnly, RequestsAndLimits or RequestsOnly", "LimitsOnly",

@@ -35,6 +35,7 @@ static void on_put(void *ctx, struct kube_pod *pod)
 	struct cluster *c = ctx;
 
 	cluster_node_note(c, pod);
+	cluster_room_put(c, pod);
 	pods_put(c->pods, pod);
 	cluster_ranges_first(c);
 }
@@ -43,6 +44,7 @@ static void on_gone(void *ctx, const char *uid)
 {
 	struct cluster *c = ctx;
 
+	cluster_room_gone(c, uid);
 	pods_gone(c->pods, uid);
 }
 
@@ -52,6 +54,7 @@ static void on_list_begin(void *ctx)
 
 	c->list_bad = false;
 	c->here = false;
+	cluster_room_list(c, false);
 	pods_list_begin(c->pods);
 }
 
@@ -59,6 +62,7 @@ static void on_list_end(void *ctx)
 {
 	struct cluster *c = ctx;
 
+	cluster_room_list(c, true);
 	pods_list_end(c->pods, !c->list_bad);
 }
 
@@ -161,6 +165,7 @@ static int parts_start(struct cluster *c, const struct kube_config *account)
 
 	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
 		seed = c->wake->now ^ (uint64_t)getpid();
+	c->random = seed;
 	c->node = config_node_name(&c->config->kubernetes);
 	if (c->node == NULL)
 		return -ENOMEM;
@@ -205,6 +210,7 @@ int cluster_start(struct pods *pods, struct cluster **ret)
 	c->records = pods->records;
 	c->tally = pods->units->tally;
 	node_memory_set_kubelet(pods->units->memory);
+	cluster_namespaces_start(c);
 	r = parts_start(c, &account);
 	kube_config_free(&account);
 	if (r < 0) {
@@ -223,6 +229,11 @@ void cluster_free(struct cluster *c)
 	pods_set_hooks(c->pods, &(struct pod_hooks){0});
 	kube_watch_free(c->watch);
 	cluster_ranges_free(c);
+	cluster_kin_free(c);
+	cluster_autoscalers_free(c);
+	cluster_recreate_free(c);
+	cluster_room_free(c);
+	cluster_namespaces_free(c);
 	reporter_free(c->reporter);
 	recorder_free(c->recorder);
 	kube_client_free(c->client);
@@ -326,7 +337,11 @@ void cluster_tick(struct cluster *c, bool review)
 	runtime_check(c->units, review);
 	above_check(c->units);
 	watch_growth(c);
+	cluster_room_tick(c);
 	cluster_warm_tick(c);
+	cluster_kin_tick(c);
+	cluster_autoscalers_tick(c);
+	cluster_namespaces_tick(c);
 	cluster_bounds_tick(c, review);
 	count_reports(c);
 	counters_watch_restarts(c->tally, w->restarts - c->restarts_counted);
@@ -337,6 +352,7 @@ void cluster_tick(struct cluster *c, bool review)
 			reporter_changed(c->reporter, c->pods->items[i]->spec->uid, c->wake->now);
 		cluster_node_check(c);
 		cluster_ranges_tick(c);
+		cluster_recreate_tick(c);
 		if (pods_want_list(c->pods))
 			kube_watch_relist(c->watch);
 		trim(c);

@@ -23,6 +23,14 @@ struct cluster_range {
 	bool used;
 };
 
+struct pod_bounds;
+struct recreate;
+struct room;
+/* The HorizontalPodAutoscalers of one namespace. */
+struct cluster_autoscalers;
+/* What the other pods of one workload publish. */
+struct cluster_kin;
+
 struct cluster {
 	struct pods *pods;
 	struct unit_table *units;
@@ -39,7 +47,18 @@ struct cluster {
 	struct reporter *reporter;
 	struct cluster_range **ranges; /* owned */
 	size_t range_count;
-	bool list_bad;        /* something of the list that comes in could not be read */
+	struct cluster_kin **kin; /* owned */
+	size_t kin_count;
+	struct recreate *recreate;                /* owned; NULL: not used yet */
+	struct room *room;                        /* owned; NULL: no pod yet */
+	struct cluster_autoscalers **autoscalers; /* owned */
+	size_t autoscaler_count;
+	struct kube_call *namespaces_call; /* NULL: none under way */
+	usec_t namespaces_at;
+	uint32_t namespaces_failed; /* lists, in all */
+	bool namespaces_denied;     /* and reported */
+	uint64_t random;            /* of the waits before their lists */
+	bool list_bad;              /* something of the list that comes in could not be read */
 	bool here;            /* one of the pods that were listed has a cgroup on this machine */
 	usec_t nowhere_since; /* since when pods run here and none of them is listed; 0: not so */
 	char watch_trouble[256]; /* "": none */
@@ -97,3 +116,39 @@ void cluster_ranges_first(struct cluster *c);
 /* NULL: no memory for it. */
 const struct cluster_range *cluster_range_of(struct cluster *c, const char *namespace);
 void cluster_ranges_free(struct cluster *c);
+
+/* --- cluster_namespaces.c: annotations of namespaces, if the configuration wants them */
+void cluster_namespaces_start(struct cluster *c);
+/* After every sample. */
+void cluster_namespaces_tick(struct cluster *c);
+void cluster_namespaces_free(struct cluster *c);
+
+/* --- cluster_kin.c: containers with little history start from the other pods of their workload */
+/* After every sample. */
+void cluster_kin_tick(struct cluster *c);
+/* The labels that all pods of a workload share, percent-encoded as a label selector; "": there are
+ * none. Selectors that are longer lose their last labels. */
+#define CLUSTER_SELECTOR_BYTES 1024
+void cluster_selector(const char *labels, char ret[static CLUSTER_SELECTOR_BYTES]);
+void cluster_kin_free(struct cluster *c);
+
+/* --- cluster_autoscalers.c: requests that HorizontalPodAutoscalers depend on stay */
+/* After every sample. */
+void cluster_autoscalers_tick(struct cluster *c);
+/* Sets b->requests_stay and what follows from it; the rest of b is filled. */
+void cluster_autoscalers_bound(struct cluster *c, const struct kube_pod *pod, struct pod_bounds *b);
+void cluster_autoscalers_free(struct cluster *c);
+
+/* --- cluster_room.c: the requests of all pods of the node */
+void cluster_room_put(struct cluster *c, const struct kube_pod *pod);
+void cluster_room_gone(struct cluster *c, const char *uid);
+/* A list begins, or its end: what it lacked is gone. */
+void cluster_room_list(struct cluster *c, bool end);
+/* After every sample. */
+void cluster_room_tick(struct cluster *c);
+void cluster_room_free(struct cluster *c);
+
+/* --- cluster_recreate.c: evictions, in mode InPlaceOrRecreate */
+/* At each review. */
+void cluster_recreate_tick(struct cluster *c);
+void cluster_recreate_free(struct cluster *c);

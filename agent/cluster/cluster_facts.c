@@ -191,6 +191,15 @@ static uint64_t held_memory(const struct report_container *c)
 	return MAX(x->held, MIN(round_up(c->use_bytes, MEM_PAGE_BYTES), x->actual));
 }
 
+/* A HorizontalPodAutoscaler that depends on a request of a Guaranteed pod holds both values. */
+static enum controlled_values controlled_now(const struct managed *m)
+{
+	const struct pod_bounds *b = &m->control.pod;
+
+	return b->guaranteed && b->requests_stay != 0 ? CONTROLLED_LIMITS
+						      : m->container.rule.controlled;
+}
+
 /* all: vscaled wrote the whole spec. */
 static void fill_container(const struct managed *m, bool restoring, bool all,
 			   struct report_container *ret)
@@ -201,7 +210,7 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 	bool watched = m->state != UNIT_UNMANAGED;
 
 	ret->running = m->cgroup.cg != NULL;
-	ret->limits_only = m->container.rule.controlled == CONTROLLED_LIMITS;
+	ret->limits_only = controlled_now(m) == CONTROLLED_LIMITS;
 	ret->use_bytes = use_of(m);
 	ret->slope_bps = watched ? c->mem.slope_bps : 0;
 	ret->growing = watched && grows(m, ret->use_bytes);
@@ -235,8 +244,8 @@ static enum controlled_values controlled_of(const struct pod *p)
 		if (m == NULL || !m->container.annotated)
 			continue;
 		any = true;
-		only_requests &= m->container.rule.controlled == CONTROLLED_REQUESTS;
-		if (m->container.rule.controlled != CONTROLLED_LIMITS)
+		only_requests &= controlled_now(m) == CONTROLLED_REQUESTS;
+		if (controlled_now(m) != CONTROLLED_LIMITS)
 			widest = CONTROLLED_REQUESTS_AND_LIMITS;
 	}
 	return any && only_requests ? CONTROLLED_REQUESTS : widest;
@@ -300,12 +309,35 @@ static const char *mode_shown(const struct pod *p)
 {
 	enum mode highest = MODE_OFF;
 
-	if (p->why != NULL || p->leaving)
+	if (p->why != NULL || p->leaving || p->observed)
 		return NULL;
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL && p->members[i].managed->container.annotated)
 			highest = MAX(highest, p->members[i].managed->container.rule.rule.mode);
 	return mode_name(highest);
+}
+
+/* Without what is known of other pods: what an agent learnt from another must not come back. */
+static void fill_published(const struct managed *m, const struct report_container *container,
+			   struct kube_published *ret)
+{
+	const struct control *c = &m->control;
+	usec_t newest = 0;
+
+	*ret = (struct kube_published){.own = c->own, .samples = c->history.samples};
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		const struct decision *last = &c->resource[r].last;
+
+		ret->request[r] = container->resource[r].spec_request;
+		ret->limit[r] = container->resource[r].spec_limit == LIMIT_MAX
+					? LIMIT_MAX
+					: container->resource[r].held;
+		if (last->at_real <= newest)
+			continue;
+		newest = last->at_real;
+		ret->reason = reason_name(last->reason);
+		ret->reason_resource = r;
+	}
 }
 
 int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret)
@@ -330,11 +362,13 @@ int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret)
 	for (size_t i = 0; i < ret->facts.container_count; i++) {
 		const struct managed *m = p->members[i].managed;
 
+		ret->published[i] = (struct kube_published){0};
 		if (m == NULL)
 			continue;
 		fill_container(m, ret->facts.restoring, all, &ret->containers[i]);
 		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 			ret->target[i][r] = m->control.recommendation.resource[r].target;
+		fill_published(m, &ret->containers[i], &ret->published[i]);
 	}
 	return 0;
 }

@@ -138,7 +138,8 @@ static void forget_unused(struct cluster *c)
 	for (size_t i = 0; i < c->range_count; i++)
 		c->ranges[i]->used = false;
 	for (size_t i = 0; i < c->pods->count; i++)
-		cluster_range_of(c, c->pods->items[i]->spec->namespace);
+		if (!c->pods->items[i]->observed)
+			cluster_range_of(c, c->pods->items[i]->spec->namespace);
 	for (size_t i = c->range_count; i > 0; i--) {
 		struct cluster_range *r = c->ranges[i - 1];
 

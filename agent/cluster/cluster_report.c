@@ -358,10 +358,23 @@ static void hook_gone(void *ctx, const char *uid)
 	recorder_forget(c->recorder, uid);
 }
 
+static bool is_observed(const struct cluster *c, const struct kube_pod *pod)
+{
+	const struct pod *p = pods_find(c->pods, pod->uid);
+
+	return p != NULL && p->observed;
+}
+
+/* NULL: not known, or without effect. */
+static const struct cluster_range *range_of(struct cluster *c, const struct kube_pod *pod)
+{
+	return is_observed(c, pod) ? NULL : cluster_range_of(c, pod->namespace);
+}
+
 /* Can the API server accept a higher memory limit of this pod now? */
 static bool ratifies(struct cluster *c, const struct kube_pod *pod)
 {
-	const struct cluster_range *range = cluster_range_of(c, pod->namespace);
+	const struct cluster_range *range = range_of(c, pod);
 
 	return c->watch != NULL && kube_watch_state(c->watch)->healthy && range != NULL &&
 	       range->known && reporter_ratifies(c->reporter, pod->uid, c->wake->now);
@@ -401,11 +414,12 @@ static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *conta
 			struct pod_bounds *b)
 {
 	struct cluster *c = ctx;
-	const struct cluster_range *known = cluster_range_of(c, pod->namespace);
+	const struct cluster_range *known = range_of(c, pod);
 	const struct kube_limit_range *range = known != NULL ? &known->range : NULL;
 	const struct kube_container *k = kube_pod_container(pod, container);
 	size_t i = (size_t)(k - pod->containers);
 
+	cluster_autoscalers_bound(c, pod, b);
 	b->unratified_permille = unratified_permille(c, k, ratifies(c, pod));
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		struct pod_resource_bounds *x = &b->resource[r];

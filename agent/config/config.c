@@ -11,6 +11,7 @@
 /* Keys that are no rows: the two that name the format, and what holds rules. */
 #define SECTION_DEFAULTS "defaults"
 #define SECTION_UNITS    "units"
+#define SECTION_PODS     "pods"
 
 /* At most this many rows; the loader notes the line of each. */
 #define ROWS_MAX 128
@@ -57,6 +58,7 @@ void config_free(struct config *c)
 			free(*text);
 	}
 	config_units_free(c);
+	config_pods_free(c);
 	*c = (struct config){0};
 }
 
@@ -98,7 +100,8 @@ static const char *sections(char *buf, size_t size)
 			n += (size_t)snprintf(buf + n, size - n, ", %.*s", length, path);
 	}
 	if (n < size)
-		snprintf(buf + n, size - n, ", " SECTION_DEFAULTS ", " SECTION_UNITS);
+		snprintf(buf + n, size - n,
+			 ", " SECTION_DEFAULTS ", " SECTION_UNITS ", " SECTION_PODS);
 	return buf;
 }
 
@@ -168,6 +171,8 @@ static int load_root(struct loader *l, const struct node *root)
 	for (const struct node *n = root->child; n != NULL && r == 0; n = n->next) {
 		if (strcmp(n->key, SECTION_UNITS) == 0)
 			r = config_load_units(&l->load, n, l->config);
+		else if (strcmp(n->key, SECTION_PODS) == 0)
+			r = config_load_pods(&l->load, n, l->config);
 		else if (is_section(n->key))
 			r = load_section(l, n);
 		else if (strcmp(n->key, SECTION_DEFAULTS) != 0 &&

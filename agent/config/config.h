@@ -55,6 +55,8 @@ struct config_cgroup {
 
 enum config_switch { CONFIG_AUTO, CONFIG_TRUE, CONFIG_FALSE, CONFIG_SWITCH_COUNT };
 
+enum config_observe { OBSERVE_OPTED_IN, OBSERVE_ALL };
+
 struct config_kubernetes {
 	enum config_switch enabled; /* auto: in a pod, or when kubeconfig is set */
 	char *kubeconfig;           /* NULL: the pod's service account */
@@ -65,6 +67,11 @@ struct config_kubernetes {
 	usec_t write_interval_usec; /* writes to the API server: one in this time ... */
 	uint32_t write_burst;       /* ... and this many at once */
 	usec_t status_interval_usec;
+	bool autoscalers;            /* HorizontalPodAutoscalers are read */
+	bool namespace_annotations;  /* are defaults for the pods of the namespace */
+	bool workload_history;       /* new containers start from the workload's other pods */
+	enum config_observe observe; /* also pods without a mode, in mode Off */
+	uint32_t observed_containers;
 	struct report_tuning report;
 	enum mode highest_mode; /* the administrator's bounds: they always win */
 	struct range cpu_milli;
@@ -85,6 +92,36 @@ struct config_unit {
 	uint32_t line;
 };
 
+/* A key of an entry of `pods`: an annotation without its domain. agent/annotation reads values. */
+struct config_pod_key {
+	char *key;
+	char *value;
+	uint32_t line;
+};
+
+struct config_words {
+	char **item;
+	size_t count;
+};
+
+/* One entry of `pods`. An empty list matches every pod. */
+struct config_pod_rule {
+	struct config_words namespaces; /* globs; one must match */
+	struct config_words labels;     /* "key=value"; all must be there */
+	struct config_words owners;     /* kinds; one must be the pod's */
+	struct config_pod_key *keys;
+	size_t key_count;
+	char *file;
+	uint32_t line;
+};
+
+/* What an entry of `pods` selects by. */
+struct config_pod {
+	const char *namespace;
+	const char *labels; /* "a=b,c=d"; NULL: none */
+	const char *owner;  /* the kind of its controller, "Deployment"; NULL: it has none */
+};
+
 struct config {
 	struct config_clocks clocks;
 	struct config_paths paths;
@@ -96,6 +133,8 @@ struct config {
 	struct config_http http;
 	struct config_unit *units;
 	size_t unit_count;
+	struct config_pod_rule *pods;
+	size_t pod_rule_count;
 };
 
 /* The built-in values, no units. -ENOMEM. */
@@ -120,6 +159,10 @@ const char *config_keep_restart_only(struct config *fresh, struct config *old, c
 
 /* The rule of the first entry with a glob that matches; NULL: the unit is not managed. Borrowed. */
 const struct policy_rule *config_rule_for(const struct config *c, const char *unit);
+
+/* The first entry of `pods` that matches; NULL: none does. Borrowed. */
+const struct config_pod_rule *config_pod_rule_for(const struct config *c,
+						  const struct config_pod *pod);
 
 /* The effective configuration, with the names and the units of the file, so that it loads again.
  * NULL and -ENOMEM: no memory. Owned by the caller. */

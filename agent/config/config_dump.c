@@ -64,6 +64,55 @@ static int add_unit(cJSON *list, const struct config_unit *u)
 	return add_rule(map, &u->rule);
 }
 
+/* Nothing for an empty list, which would not load. */
+static int add_words(cJSON *to, const char *name, const struct config_words *w)
+{
+	cJSON *list = w->count > 0 ? cJSON_AddArrayToObject(to, name) : NULL;
+
+	for (size_t i = 0; i < w->count; i++) {
+		cJSON *word = cJSON_CreateString(w->item[i]);
+
+		if (list == NULL || word == NULL || !cJSON_AddItemToArray(list, word)) {
+			cJSON_Delete(word);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int add_pod_rule(cJSON *list, const struct config_pod_rule *p)
+{
+	cJSON *map = cJSON_CreateObject(), *match;
+	int r;
+
+	if (map == NULL || !cJSON_AddItemToArray(list, map)) {
+		cJSON_Delete(map);
+		return -ENOMEM;
+	}
+	match = cJSON_AddObjectToObject(map, "match");
+	if (match == NULL)
+		return -ENOMEM;
+	r = add_words(match, "namespace", &p->namespaces);
+	if (r == 0)
+		r = add_words(match, "labels", &p->labels);
+	if (r == 0)
+		r = add_words(match, "owner", &p->owners);
+	for (size_t i = 0; r == 0 && i < p->key_count; i++)
+		r = add_text(map, p->keys[i].key, p->keys[i].value);
+	return r;
+}
+
+/* Left out where there are none: earlier versions do not know the section. */
+static int add_pod_rules(cJSON *root, const struct config *c)
+{
+	cJSON *list = c->pod_rule_count > 0 ? cJSON_AddArrayToObject(root, "pods") : NULL;
+	int r = c->pod_rule_count == 0 || list != NULL ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < c->pod_rule_count; i++)
+		r = add_pod_rule(list, &c->pods[i]);
+	return r;
+}
+
 static int add_all(cJSON *root, const struct config *c)
 {
 	cJSON *defaults, *units;
@@ -80,7 +129,7 @@ static int add_all(cJSON *root, const struct config *c)
 	r = add_rule(defaults, &c->defaults);
 	for (size_t i = 0; i < c->unit_count && r == 0; i++)
 		r = add_unit(units, &c->units[i]);
-	return r;
+	return r == 0 ? add_pod_rules(root, c) : r;
 }
 
 cJSON *config_dump_json(const struct config *c)

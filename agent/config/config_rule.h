@@ -26,3 +26,6 @@ int config_load_defaults(const struct config_load *l, const struct node *section
 			 struct policy_rule *rule);
 int config_load_units(const struct config_load *l, const struct node *list, struct config *c);
 void config_units_free(struct config *c);
+/* config_pods.c */
+int config_load_pods(const struct config_load *l, const struct node *list, struct config *c);
+void config_pods_free(struct config *c);

@@ -9,6 +9,7 @@
  */
 static const char *const algorithms[] = {"default", "vpa", NULL};
 static const char *const modes[] = {"Off", "Initial", "Auto", NULL};
+static const char *const observed[] = {"OptedIn", "All", NULL};
 static const char *const log_targets[] = {"auto", "journal", "stderr", NULL};
 static const char *const switches[] = {"auto", "true", "false", NULL};
 static const char *const readers[] = {"auto", "text", "bpf", NULL};
@@ -78,7 +79,7 @@ const struct config_key config_keys[] = {
 	    "Where cgroup v2 is mounted"),
 
 	CHOICE("log.target", log.target, log_targets, "auto",
-	    "`auto`: the journal if its socket answers, else stderr"),
+	    "`auto`: the journal if its socket answers, and stderr unless that is the journal"),
 	CHOICE("log.format", log.format, log_formats, "logfmt",
 	    "Lines on stderr"),
 
@@ -117,6 +118,20 @@ const struct config_key config_keys[] = {
 	FIXED("kubernetes.statusInterval", CONFIG_DURATION, kubernetes.status_interval_usec,
 	      100 * MS, DAY, "10m",
 	    "Least interval of writes of a pod's status annotation"),
+	CHOICE("kubernetes.observe", kubernetes.observe, observed, "OptedIn",
+	       "`All`: pods without a mode are watched and recommended for as in mode Off; nothing "
+	       "of them is written, neither to cgroups nor to the API server"),
+	ROW("kubernetes.observedContainers", CONFIG_COUNT, kubernetes.observed_containers, 1, 5000,
+	    "500", "Most containers of such pods; the oldest pods first"),
+	FIXED("kubernetes.workloadHistory", CONFIG_BOOL, kubernetes.workload_history, 0, 1, "true",
+	    "A container with little history on this node starts from what the status "
+	    "annotations of its workload's other pods say"),
+	FIXED("kubernetes.autoscalers", CONFIG_BOOL, kubernetes.autoscalers, 0, 1, "true",
+	    "Leaves a request alone while a HorizontalPodAutoscaler scales by its utilisation"),
+	FIXED("kubernetes.namespaceAnnotations", CONFIG_BOOL, kubernetes.namespace_annotations, 0,
+	      1, "false",
+	    "Annotations of a Namespace are defaults for its pods; needs the role "
+	    "`vscaled-namespaces`"),
 	FIXED("kubernetes.leaseTime", CONFIG_DURATION, kubernetes.report.lease_usec,
 	      100 * MS, HOUR, "1m",
 	    "A new limit that has held this long is sent to the API server"),
@@ -160,6 +175,10 @@ const struct config_key config_keys[] = {
 	FIXED("kubernetes.downInterval", CONFIG_DURATION, kubernetes.report.down_interval_usec,
 	      0, DAY, "5m",
 	    "Between resizes of a pod if the second only lowers"),
+	FIXED("kubernetes.deferredTime", CONFIG_DURATION, kubernetes.report.deferred_usec,
+	      SEC, DAY, "5m",
+	    "A resize that the kubelet defers for this long is withdrawn, as an infeasible one is "
+	    "at once, and counts as refused: a pending request keeps other pods off the node"),
 	FIXED("kubernetes.refusalTime", CONFIG_DURATION, kubernetes.report.refusal_usec,
 	      SEC, DAY, "1h",
 	    "What was refused is not requested again for this long"),

@@ -2,6 +2,7 @@
 #include "agent/control_api/control_api.h"
 #include "agent/control_api/control_body.h"
 #include "agent/http/http_socket.h"
+#include "agent/view/report_json.h"
 #include "agent/view/view_json.h"
 #include <errno.h>
 #include <string.h>
@@ -206,6 +207,45 @@ static int get_config(void *ctx, const struct http_request *request, struct http
 	return send_json(ret, c->ops->config(c->ctx));
 }
 
+static int get_report(void *ctx, const struct http_request *request, struct http_response *ret)
+{
+	const struct control_api *c = ctx;
+	struct status_view status;
+	struct report_json report;
+	char *text;
+	int r, listed;
+
+	(void)request;
+	c->ops->status(c->ctx, &status);
+	r = report_json_begin(&report, status.cluster.node);
+	if (r < 0)
+		return r;
+	listed = c->ops->list(c->ctx, report_json_add, &report);
+	r = report_json_end(&report, &text);
+	if (r < 0)
+		return r;
+	if (listed < 0) {
+		free(text);
+		return fail_with(ret, listed);
+	}
+	*ret = (struct http_response){.status = 200, .body = text};
+	return 0;
+}
+
+static int post_recommendation(void *ctx, const struct http_request *request,
+			       struct http_response *ret)
+{
+	const struct control_api *c = ctx;
+	char why[192];
+	cJSON *answer = c->ops->recommend(c->ctx, request->body != NULL ? request->body : "",
+					  request->body_size, why, sizeof why);
+
+	if (answer == NULL && why[0] != '\0')
+		return http_fail(ret, 400, why,
+				 "a Pod as JSON, as kubectl get pod -o json shows it");
+	return send_json(ret, answer);
+}
+
 static int send_probe(struct http_response *ret, bool well, const char *why)
 {
 	char *body = strdup(well ? "ok\n" : why);
@@ -246,6 +286,8 @@ const struct http_route control_routes[CONTROL_ROUTE_COUNT] = {
 	{"POST", "/v1/resume",  post_resume},
 	{"POST", "/v1/restore", post_restore},
 	{"GET",  "/v1/config",  get_config},
+	{"GET",  "/v1/report",  get_report},
+	{"POST", "/v1/recommendation", post_recommendation},
 	{"GET",  "/livez",      get_live},
 	{"GET",  "/readyz",     get_ready},
 };

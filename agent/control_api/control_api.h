@@ -24,6 +24,10 @@ struct control_ops {
 	/* force: also memory values below use + margin. */
 	int (*restore)(void *ctx, const char *name, bool force, control_result_fn *each, void *arg);
 	cJSON *(*config)(void *ctx);
+	/* For the JSON of a pod; the answer is owned. NULL: ret_why, or "" where memory is short.
+	 */
+	cJSON *(*recommend)(void *ctx, const char *text, size_t len, char *ret_why,
+			    size_t why_size);
 	/* False: *ret_why is the reason, in words. */
 	bool (*live)(void *ctx, const char **ret_why);
 	bool (*ready)(void *ctx, const char **ret_why);
@@ -38,7 +42,7 @@ struct control_api {
 	gid_t group; /* set by control_server_new() */
 };
 
-#define CONTROL_ROUTE_COUNT 9
+#define CONTROL_ROUTE_COUNT 11
 extern const struct http_route control_routes[CONTROL_ROUTE_COUNT];
 
 /* The server of these routes; c and socket_path must outlive it. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/config/config.h"
+#include "agent/annotation/annotation.h"
 #include "agent/ctl/ctl.h"
 
 int ctl_config_check(const struct ctl *c)
@@ -11,7 +12,7 @@ int ctl_config_check(const struct ctl *c)
 
 	if (!errors)
 		return ctl_fail(c, CTL_ERROR, NULL, "out of memory");
-	r = config_load_file(path, &config, errors);
+	r = annotation_load_config(path, &config, errors);
 	for (size_t i = 0; i < errors->count; i++)
 		fprintf(c->err, "%s\n", errors->text[i]);
 	if (errors->dropped > 0)
@@ -21,7 +22,10 @@ int ctl_config_check(const struct ctl *c)
 	free(errors);
 	if (r < 0)
 		return CTL_ERROR;
-	fprintf(c->out, "%s is valid; it names units in %zu rules\n", path, config.unit_count);
+	fprintf(c->out, "%s is valid; it names units in %zu rules", path, config.unit_count);
+	if (config.pod_rule_count > 0)
+		fprintf(c->out, " and pods in %zu", config.pod_rule_count);
+	fputc('\n', c->out);
 	config_free(&config);
 	return CTL_OK;
 }

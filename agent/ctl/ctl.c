@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/ctl/ctl.h"
 #include "agent/config/config.h"
+#include "policy/backtest/backtest.h"
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
@@ -16,6 +18,7 @@ const struct ctl_command ctl_commands[CTL_COMMAND_COUNT] = {
 	{"status",       "",            "the daemon itself: configuration, state, host, cost",  OPTION_OUTPUT,               0, 0, ctl_status},
 	{"list",         "",            "every unit and container that is sized, one per line", OPTION_OUTPUT | OPTION_WIDE | OPTION_NAMESPACE, 0, 0, ctl_list},
 	{"explain",      "NAME",        "why a unit or container has the limits that it has, and what next", OPTION_OUTPUT,               1, 1, ctl_explain},
+	{"report",       "[FILE...]",   "requests against use by workload, and what is reclaimable", OPTION_OUTPUT | OPTION_WIDE | OPTION_NAMESPACE | OPTION_SHEET, 0, INT_MAX, ctl_report},
 	{"pause",        "[NAME]",      "change nothing any more, of one or of all",       0,                           0, 1, ctl_pause},
 	{"resume",       "[NAME]",      "the opposite of pause",                                0,                           0, 1, ctl_resume},
 	{"restore",      "--all|NAME",  "put the original limits back, also without a daemon",  OPTION_ALL | OPTION_FORCE | OPTION_OUTPUT, 0, 1, ctl_restore},
@@ -23,6 +26,7 @@ const struct ctl_command ctl_commands[CTL_COMMAND_COUNT] = {
 	{"doctor",       "",            "what this host lacks, and how to mend it",             OPTION_OUTPUT,               0, 0, ctl_doctor},
 	{"config check", "[FILE]",      "whether a configuration is valid",                     0,                           0, 1, ctl_config_check},
 	{"config show",  "",            "the configuration in effect",                          OPTION_OUTPUT,               0, 0, ctl_config_show},
+	{"backtest",     "FILE...",     "what each policy would have cost on recorded use",     OPTION_OUTPUT | OPTION_BACKTEST, 1, INT_MAX, ctl_backtest},
 	{"version",      "",            "the version of vscalectl",                             0,                           0, 0, ctl_version},
 	{"help",         "",            "this text",                                            0,                           0, 0, ctl_help},
 };
@@ -43,6 +47,8 @@ enum option_value {
 	VALUE_CGROUP,
 	VALUE_ROOT,
 	VALUE_VERSION,
+	VALUE_CPUS,
+	VALUE_SEED,
 };
 
 struct option_info {
@@ -53,11 +59,13 @@ struct option_info {
 
 /* clang-format off */
 static const struct option_info option_infos[] = {
-	{{"output",            required_argument, NULL, VALUE_OUTPUT},   "FORMAT", "-o: table, wide, json or yaml"},
+	{{"output",            required_argument, NULL, VALUE_OUTPUT},   "FORMAT", "-o: table, wide, json or yaml; report: also csv or patch"},
 	{{"namespace",         required_argument, NULL, VALUE_NAMESPACE},      "NS", "-n: list the containers of a namespace alone"},
 	{{"all-namespaces",    no_argument,       NULL, VALUE_ALL_NAMESPACES}, "",   "-A: list those of every namespace, and units: the default"},
 	{{"all",               no_argument,       NULL, VALUE_ALL},      "",       "restore everything"},
 	{{"force",             no_argument,       NULL, VALUE_FORCE},    "",       "restore memory values below what is in use, too"},
+	{{"cpus",              required_argument, NULL, VALUE_CPUS},     "N",      "backtest: CPUs of the recorded machine, 1 to 16"},
+	{{"seed",              required_argument, NULL, VALUE_SEED},     "N",      "backtest: of the demand model, 1 by default"},
 	{{"socket",            required_argument, NULL, VALUE_SOCKET},   "PATH",   "where the daemon listens"},
 	{{"state-directory",   required_argument, NULL, VALUE_STATE},    "DIR",    "where original limits and lock are kept"},
 	{{"runtime-directory", required_argument, NULL, VALUE_RUNTIME},  "DIR",    "where the lock of earlier versions is"},
@@ -71,10 +79,8 @@ static const struct option_info option_infos[] = {
 /* clang-format on */
 
 static const char *const output_names[OUTPUT_COUNT] = {
-	[OUTPUT_TABLE] = "table",
-	[OUTPUT_WIDE] = "wide",
-	[OUTPUT_JSON] = "json",
-	[OUTPUT_YAML] = "yaml",
+	[OUTPUT_TABLE] = "table", [OUTPUT_WIDE] = "wide", [OUTPUT_JSON] = "json",
+	[OUTPUT_YAML] = "yaml",   [OUTPUT_CSV] = "csv",   [OUTPUT_PATCH] = "patch",
 };
 
 int ctl_fail(const struct ctl *c, int code, const char *hint, const char *format, ...)
@@ -131,6 +137,7 @@ void ctl_default(struct ctl *ret)
 	*ret = (struct ctl){
 		.config = CONFIG_PATH,
 		.root = "",
+		.seed = 1,
 		.color = isatty(STDOUT_FILENO) && !(no_color && no_color[0]),
 		.now_realtime_usec = (usec_t)now.tv_sec * USEC_PER_SEC + (usec_t)now.tv_nsec / 1000,
 		.out = stdout,
@@ -146,7 +153,34 @@ static int set_output(struct ctl *c, const char *name)
 			return CTL_OK;
 		}
 	}
-	return ctl_fail(c, CTL_USAGE, "one of table, wide, json, yaml", "no such format: %s", name);
+	return ctl_fail(c, CTL_USAGE, "one of table, wide, json, yaml, csv, patch",
+			"no such format: %s", name);
+}
+
+/* Decimal digits within a range. */
+static int set_number(const struct ctl *c, const char *text, uint64_t least, uint64_t most,
+		      uint64_t *ret)
+{
+	char *end;
+	unsigned long long v;
+
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || v < least || v > most)
+		return ctl_fail(c, CTL_USAGE, NULL, "not a number from %llu to %llu: %s",
+				(unsigned long long)least, (unsigned long long)most, text);
+	*ret = v;
+	return CTL_OK;
+}
+
+static int set_cpus(struct ctl *c, const char *text)
+{
+	uint64_t v = 0;
+	int r = set_number(c, text, 1, BACKTEST_CPUS_MAX, &v);
+
+	if (r == CTL_OK)
+		c->cpus = (uint32_t)v;
+	return r;
 }
 
 /* ret_seen collects the options that only some commands take. */
@@ -179,6 +213,12 @@ static int take_option(struct ctl *c, int value, const char *argument, unsigned 
 		*ret_seen |= OPTION_FORCE;
 		c->force = true;
 		return CTL_OK;
+	case VALUE_CPUS:
+		*ret_seen |= OPTION_BACKTEST;
+		return set_cpus(c, argument);
+	case VALUE_SEED:
+		*ret_seen |= OPTION_BACKTEST;
+		return set_number(c, argument, 0, UINT64_MAX, &c->seed);
 	case VALUE_NO_COLOR:
 		c->color = false;
 		return CTL_OK;
@@ -236,6 +276,8 @@ static const char *misuse(const struct ctl *c, const struct ctl_command *k, unsi
 		return "takes no such option";
 	if (c->output == OUTPUT_WIDE && !(k->options & OPTION_WIDE))
 		return "has no wide format";
+	if ((c->output == OUTPUT_CSV || c->output == OUTPUT_PATCH) && !(k->options & OPTION_SHEET))
+		return "has no such format";
 	if (c->namespace && c->all_namespaces)
 		return "takes a namespace or all of them, not both";
 	if (c->argument_count < k->argument_min)

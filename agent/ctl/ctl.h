@@ -17,7 +17,15 @@ enum ctl_exit {
 	CTL_TRY_LATER = 75, /* EX_TEMPFAIL of sysexits.h */
 };
 
-enum ctl_output { OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_JSON, OUTPUT_YAML, OUTPUT_COUNT };
+enum ctl_output {
+	OUTPUT_TABLE,
+	OUTPUT_WIDE,
+	OUTPUT_JSON,
+	OUTPUT_YAML,
+	OUTPUT_CSV,
+	OUTPUT_PATCH,
+	OUTPUT_COUNT
+};
 
 struct ctl {
 	const char *socket;
@@ -39,6 +47,8 @@ struct ctl {
 	const struct restore_units *units; /* NULL: the systemd of this host */
 	uint32_t margin_permille;          /* of restore, as configured */
 	uint64_t margin_min_bytes;
+	uint32_t cpus;    /* of backtest; 0: not given */
+	uint64_t seed;    /* of backtest */
 	char **arguments; /* after the command's name */
 	int argument_count;
 	usec_t now_realtime_usec;
@@ -65,9 +75,11 @@ enum ctl_option_bit {
 	OPTION_OUTPUT = 1 << 2, /* table, json and yaml ... */
 	OPTION_WIDE = 1 << 3,   /* ... and wide */
 	OPTION_NAMESPACE = 1 << 4,
+	OPTION_BACKTEST = 1 << 5, /* cpus and seed */
+	OPTION_SHEET = 1 << 6,    /* csv and patch */
 };
 
-#define CTL_COMMAND_COUNT 12
+#define CTL_COMMAND_COUNT 14
 extern const struct ctl_command ctl_commands[CTL_COMMAND_COUNT];
 
 /* The values without any option: streams, clock, the environment's folders. */
@@ -77,8 +89,8 @@ int ctl_parse(struct ctl *c, int argc, char **argv, const struct ctl_command **r
 /* The same, and runs the command. */
 int ctl_main(struct ctl *c, int argc, char **argv);
 
-ctl_run_fn ctl_status, ctl_list, ctl_explain, ctl_pause, ctl_resume, ctl_restore, ctl_lift,
-	ctl_doctor, ctl_config_check, ctl_config_show;
+ctl_run_fn ctl_status, ctl_list, ctl_explain, ctl_report, ctl_pause, ctl_resume, ctl_restore,
+	ctl_lift, ctl_doctor, ctl_config_check, ctl_config_show, ctl_backtest;
 
 /* "vscalectl: ..." to c->err, and a second line with what to do (may be NULL). Returns code. */
 int ctl_fail(const struct ctl *c, int code, const char *hint, const char *format, ...)

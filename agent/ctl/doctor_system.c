@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Checks of systemd, the file systems and other programs of the host. */
+#include "agent/annotation/annotation.h"
 #include "agent/base/drop.h"
 #include "agent/config/config.h"
 #include "agent/ctl/client.h"
@@ -128,7 +129,7 @@ enum finding check_config(const struct doctor *d, char *text)
 	struct config_errors *errors = calloc(1, sizeof(*errors));
 	enum finding f = FINDING_OK;
 	struct config config;
-	int r = errors ? config_load_file(path, &config, errors) : -ENOMEM;
+	int r = errors ? annotation_load_config(path, &config, errors) : -ENOMEM;
 
 	if (r < 0) {
 		snprintf(text, DOCTOR_TEXT_MAX, "%s",

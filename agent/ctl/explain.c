@@ -28,6 +28,11 @@ static void print_history(const struct screen *s)
 		 "{count:samples} samples over {span:history_usec}, confidence %.0f %%",
 		 (double)confidence / 10);
 	render_row(s, "history", json_amount(s->json, "samples") == 0 ? "none yet" : text);
+	if (render_has(s, "prior_pods") && json_amount(s->json, "prior_pods") != 0)
+		render_row(
+			s, "workload",
+			"{count:prior_pods} other pods need {amount:prior_target}; counts less as "
+			"this container's own history grows");
 }
 
 static void print_contents(const struct screen *s)

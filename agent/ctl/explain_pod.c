@@ -19,17 +19,39 @@ static void print_workload(const struct screen *pod)
 	render_row(pod, "workload", text);
 }
 
+/* Those of one source: "-" is the pod itself. */
+static void print_settings(const struct ctl *c, const cJSON *all, const char *source)
+{
+	bool own = strcmp(source, "-") == 0;
+	const char *before = own ? "  annotated  " : "  defaults   ";
+	const cJSON *a;
+	bool any = false;
+
+	cJSON_ArrayForEach (a, all) {
+		if (strcmp(json_text(a, "source"), source) != 0)
+			continue;
+		fprintf(c->out, "%s%s=%s", any ? ", " : before, json_text(a, "key"),
+			json_text(a, "value"));
+		any = true;
+	}
+	if (any && !own)
+		fprintf(c->out, " (%s)", source);
+	if (any)
+		fputc('\n', c->out);
+}
+
+/* In the order of the list: the pod's own, its namespace's, a rule's. */
 static void print_annotations(const struct ctl *c, const cJSON *pod)
 {
 	const cJSON *a, *all = cJSON_GetObjectItemCaseSensitive(pod, "annotations");
-	const char *before = "  annotated  ";
+	const char *source = "";
 
 	cJSON_ArrayForEach (a, all) {
-		fprintf(c->out, "%s%s=%s", before, json_text(a, "key"), json_text(a, "value"));
-		before = ", ";
+		if (strcmp(json_text(a, "source"), source) == 0)
+			continue;
+		source = json_text(a, "source");
+		print_settings(c, all, source);
 	}
-	if (cJSON_GetArraySize(all) > 0)
-		fputc('\n', c->out);
 	if (is_known(pod, "annotation_error"))
 		fprintf(c->out, "  %-10s %s%s%s\n", "wrong", paint_on(c, PAINT_BAD),
 			json_text(pod, "annotation_error"), paint_off(c, PAINT_BAD));
@@ -137,6 +159,7 @@ void render_pod_resource(const struct ctl *c, enum resource which, const cJSON *
 	if (!render_has(&s, "request") && !render_has(&s, "spec_limit"))
 		return;
 	print_spec(&s);
+	render_row(&s, "request", "[stays: {text:request_stays}]");
 	if (is_known(r, "restart"))
 		render_row(&s, "restart",
 			   strcmp(json_text(r, "restart"), "allowed") == 0

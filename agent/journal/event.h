@@ -84,6 +84,9 @@ void event_annotation_invalid(const struct unit_event *e);
 /* who: the pod; count: the generation of its spec. */
 void event_report_ratified(const struct unit_event *e);
 void event_memory_contested(const struct unit_event *e);
+/* who: the pod; detail: why, in words. */
+void event_pod_evicted(const struct unit_event *e);
+void event_eviction_refused(const struct unit_event *e);
 void event_oom_kill(const struct unit_event *e);
 /* limit_bytes: memory.max now; error: PID 1 could not be woken. */
 void event_writer_stuck(const struct unit_event *e);
@@ -129,6 +132,10 @@ void event_api_lost(const struct daemon_event *e);
 /* count: annotated pods. */
 void event_api_back(const struct daemon_event *e);
 void event_api_refuses(const struct daemon_event *e);
+void event_namespaces_denied(const struct daemon_event *e);
+/* count: the most containers. */
+void event_observation_full(const struct daemon_event *e);
+void event_evictions_denied(const struct daemon_event *e);
 void event_api_object_bad(const struct daemon_event *e);
 /* detail: the name. */
 void event_node_name_wrong(const struct daemon_event *e);

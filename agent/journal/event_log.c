@@ -54,9 +54,10 @@ int event_log_open(struct event_log *l, const struct event_log_options *o)
 
 	*l = (struct event_log){
 		.journal = journal,
-		/* A terminal shows the lines too; a stream into the journal would get the same
-		   entry twice. */
-		.lines = !journal || (o->target == EVENT_TARGET_AUTO && isatty(STDERR_FILENO)),
+		/* A terminal and a container's log show the lines too; a stream into the journal
+		   would get the same entry twice. */
+		.lines = !journal ||
+			 (o->target == EVENT_TARGET_AUTO && !is_journal_stream(STDERR_FILENO)),
 		.prefix = !journal && is_journal_stream(STDERR_FILENO),
 		.format = o->format,
 		.fd = STDERR_FILENO,

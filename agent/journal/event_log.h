@@ -6,8 +6,8 @@
 #include "agent/journal/event_text.h"
 
 enum event_target {
-	EVENT_TARGET_AUTO, /* the journal where its socket answers (and a terminal as well), else
-			    * stderr */
+	EVENT_TARGET_AUTO, /* the journal where its socket answers, and stderr unless that is the
+			    * journal */
 	EVENT_TARGET_JOURNAL,
 	EVENT_TARGET_STDERR,
 };

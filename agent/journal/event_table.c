@@ -218,6 +218,16 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		LOG_WARNING, WHO | F(DETAIL), 3,
 		"the memory limit in the spec of {who} is contested ({detail}): it is raised again after a pause that doubles up to 10 min",
 	},
+	[EVENT_POD_EVICTED] = {
+		"pod-evicted", SD_ID128_MAKE(c6,90,98,25,af,2d,46,9f,b0,02,f5,bc,76,9c,46,95),
+		LOG_NOTICE, WHO | F(DETAIL), 0,
+		"{who} evicted[: {detail}]; its successor is sized when it starts",
+	},
+	[EVENT_EVICTION_REFUSED] = {
+		"eviction-refused", SD_ID128_MAKE(30,e1,42,6d,7e,f1,48,f2,8c,4b,17,03,84,e8,5c,b6),
+		LOG_WARNING, WHO | F(DETAIL), 0,
+		"{who} cannot be sized in place and is not evicted[: {detail}]",
+	},
 	[EVENT_API_INSECURE] = {
 		"api-insecure", SD_ID128_MAKE(3f,a6,1c,94,d7,0b,45,2e,b8,13,6a,e5,90,2d,7c,f8),
 		LOG_WARNING, F(FILE), 0,
@@ -232,6 +242,21 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		"api-back", SD_ID128_MAKE(c0,d8,9e,89,5c,87,44,ec,b9,50,28,b9,44,f8,02,e5),
 		LOG_NOTICE, F(COUNT_OF), 5,
 		"the API server is watched again, annotated pods: {count}",
+	},
+	[EVENT_NAMESPACES_DENIED] = {
+		"namespaces-denied", SD_ID128_MAKE(7d,2b,e9,40,5c,1f,4a,63,9e,07,c4,8b,d1,36,f2,5a),
+		LOG_WARNING, 0, 0,
+		"annotations of namespaces do not count: vscaled may not list namespaces (role vscaled-namespaces)",
+	},
+	[EVENT_EVICTIONS_DENIED] = {
+		"evictions-denied", SD_ID128_MAKE(13,5c,a4,6b,d2,99,47,15,84,2b,3c,b4,0d,ee,8c,11),
+		LOG_WARNING, 0, 0,
+		"InPlaceOrRecreate behaves as Auto: vscaled may not evict pods (role vscaled-evict)",
+	},
+	[EVENT_OBSERVATION_FULL] = {
+		"observation-full", SD_ID128_MAKE(ca,62,03,53,97,1f,42,e6,b8,c2,df,34,ac,6c,7f,15),
+		LOG_WARNING, F(COUNT_OF), 1,
+		"not all pods of the node are observed: kubernetes.observedContainers is {count}",
 	},
 	[EVENT_API_REFUSES] = {
 		"api-refuses", SD_ID128_MAKE(4e,96,eb,29,6b,e9,4e,40,86,61,10,8e,52,23,22,ed),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The configuration is read at the start, on SIGHUP, and when its file was replaced. */
 #include "agent/loop/reload.h"
+#include "agent/annotation/annotation.h"
 #include "agent/config/config_watch.h"
 #include "agent/loop/daemon_state.h"
 #include "agent/manage/managed.h"
@@ -29,7 +30,7 @@ int reload_first(struct reload *reload, const char *path)
 {
 	struct daemon *d = reload->daemon;
 	struct config_errors errors = {0};
-	int r = config_load_file(path, &d->config, &errors);
+	int r = annotation_load_config(path, &d->config, &errors);
 
 	reload->source.path = path;
 	if (r < 0) {
@@ -64,7 +65,7 @@ void reload_config(struct reload *reload)
 	int r;
 
 	notify_send(NOTIFY_RELOADING, NULL, daemon_clock());
-	r = config_load_file(reload->source.path, &fresh, &errors);
+	r = annotation_load_config(reload->source.path, &fresh, &errors);
 	if (r < 0) {
 		config_source_failed(&reload->source,
 				     errors.count > 0 ? errors.text[0] : strerror(-r));

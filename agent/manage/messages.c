@@ -396,6 +396,27 @@ void message_contested_limit(const struct pod *p, const char *detail)
 	});
 }
 
+void message_evicted(const struct pod *p, const char *why)
+{
+	event_pod_evicted(&(struct unit_event){
+		.who = {.namespace = p->spec->namespace, .pod = p->spec->name},
+		.detail = why,
+	});
+}
+
+void message_eviction_refused(const struct pod *p, const char *why)
+{
+	event_eviction_refused(&(struct unit_event){
+		.who = {.namespace = p->spec->namespace, .pod = p->spec->name},
+		.detail = why,
+	});
+}
+
+void message_evictions_denied(void)
+{
+	event_evictions_denied(&(struct daemon_event){0});
+}
+
 void message_config_errors(const char *file, const struct config_errors *errors, bool kept)
 {
 	for (size_t i = 0; i < errors->count; i++)

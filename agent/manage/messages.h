@@ -50,5 +50,8 @@ void message_refused(const struct managed *m, enum resource r, const char *text)
 /* The kubelet has carried out the resize that was sent. */
 void message_ratified(const struct pod *p, uint64_t generation);
 void message_contested_limit(const struct pod *p, const char *detail);
+void message_evicted(const struct pod *p, const char *why);
+void message_eviction_refused(const struct pod *p, const char *why);
+void message_evictions_denied(void);
 void message_config_errors(const char *file, const struct config_errors *errors, bool kept);
 void message_unsupported(const char *what, const char *hint, int error);

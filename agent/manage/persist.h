@@ -8,6 +8,7 @@
 #include "policy/types/limits.h"
 
 /* The records, and what of them is still to be written. */
+struct kube_pod;
 struct records {
 	struct unit_table *units;
 	int dir; /* the state folder; -1: not open */
@@ -115,3 +116,10 @@ void persist_adopted_request(const struct managed *m, enum resource r, uint64_t 
 void persist_adopt_history(struct managed *m);
 /* Writes the unit's history to the store. */
 void persist_keep_history(const struct managed *m);
+/* The key of a container's history: RECORD_NAME_MAX bytes. */
+void persist_history_key(const struct kube_pod *pod, const char *container, char *ret);
+/* The running entry with the longest history of this key; NULL: there is none. */
+const struct managed *persist_best_live(const struct unit_table *t, const char *history_key);
+/* What the stored history of this key recommends. -ENOENT, -ENOMEM. */
+int persist_recommend(const struct records *records, const char *history_key,
+		      struct recommendation *ret, uint64_t *ret_samples);

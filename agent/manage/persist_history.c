@@ -4,9 +4,15 @@
 #include "agent/config/config.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
+#include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "policy/control/control_state.h"
+#include <stdio.h>
 #include <string.h>
+
+/* So long does mode Initial wait for an answer of the API server (cluster_kin.c,
+ * cluster_autoscalers.c). */
+#define FACTS_WAIT_USEC (30 * USEC_PER_SEC)
 
 static usec_t later(usec_t wait_usec, usec_t now)
 {
@@ -18,17 +24,24 @@ static usec_t left(usec_t until, usec_t now)
 	return until > now ? until - now : 0;
 }
 
+void persist_history_key(const struct kube_pod *pod, const char *container, char *ret)
+{
+	snprintf(ret, RECORD_NAME_MAX, "%s/%s/%s", pod->namespace,
+		 pod->workload != NULL ? pod->workload : pod->name, container);
+}
+
 /* Of the live copies of one workload's history the one with most samples is kept: each began as a
  * copy, so that adding them up would count the common part several times. */
-static const struct managed *best_sibling(const struct managed *m)
+static const struct managed *best_of(const struct unit_table *t, const char *history_key,
+				     const struct managed *but)
 {
 	const struct managed *best = NULL;
 
-	for (size_t i = 0; m->kind == UNIT_KIND_CONTAINER && i < m->table->count; i++) {
-		const struct managed *s = m->table->items[i];
+	for (size_t i = 0; i < t->count; i++) {
+		const struct managed *s = t->items[i];
 
-		if (s == m || s->cgroup.cg == NULL || s->history_key == NULL ||
-		    s->control.history.samples == 0 || strcmp(s->history_key, m->history_key) != 0)
+		if (s == but || s->cgroup.cg == NULL || s->history_key == NULL ||
+		    s->control.history.samples == 0 || strcmp(s->history_key, history_key) != 0)
 			continue;
 		if (best == NULL ||
 		    s->control.history.observed_usec > best->control.history.observed_usec)
@@ -37,10 +50,30 @@ static const struct managed *best_sibling(const struct managed *m)
 	return best;
 }
 
+const struct managed *persist_best_live(const struct unit_table *t, const char *history_key)
+{
+	return best_of(t, history_key, NULL);
+}
+
+int persist_recommend(const struct records *records, const char *history_key,
+		      struct recommendation *ret, uint64_t *ret_samples)
+{
+	const struct tuning_history *t = &records->units->config->tuning.history;
+	OWN(history_record_drop) struct history_record rec = {0};
+	int r = history_store_get(&records->histories, history_key, t, &rec);
+
+	if (r < 0)
+		return r;
+	history_recommend(&rec.history, t, 1, ret);
+	*ret_samples = rec.history.samples;
+	return 0;
+}
+
 /* A further pod of a workload begins with what is known of the others on this node. */
 static bool adopt_sibling(struct managed *m)
 {
-	const struct managed *s = best_sibling(m);
+	const struct managed *s =
+		m->kind == UNIT_KIND_CONTAINER ? best_of(m->table, m->history_key, m) : NULL;
 	struct control_past past;
 
 	if (s == NULL || m->control.history.samples > 0 ||
@@ -62,6 +95,8 @@ void persist_adopt_history(struct managed *m)
 
 	if (m->history_key == NULL)
 		return;
+	if (m->kind == UNIT_KIND_CONTAINER && m->pod->spec->owned)
+		control_await_facts(c, m->wake->now + FACTS_WAIT_USEC);
 	if (adopt_sibling(m) || history_store_get(&m->records->histories, m->history_key,
 						  &m->config->tuning.history, &rec) < 0)
 		return;

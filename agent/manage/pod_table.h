@@ -2,7 +2,7 @@
 /* The annotated pods of this node: what is kept of each, and queries on the table. */
 #pragma once
 
-#include "agent/kube/model/pod.h"
+#include "agent/kube/model/namespaces.h"
 #include "agent/restore/restore.h"
 #include "cgroup/kubepods.h"
 #include "cgroup/watch.h"
@@ -59,6 +59,7 @@ struct pod {
 	char *path;                 /* of its cgroup; NULL: not found yet */
 	uint64_t serial;            /* of its watches */
 	char error[256];            /* what is wrong with its annotations; "": nothing */
+	char default_error[256];    /* the same of its namespace's */
 	const char *why;            /* static text: why nothing of it is managed; NULL: it is */
 	bool listed;                /* put since pods_list_begin() */
 	bool absent;                /* the last list lacked it, but its cgroup is there */
@@ -66,6 +67,7 @@ struct pod {
 	bool newcomers;             /* folders are watched for their limits */
 	bool concerned; /* a limit of a container changed: its own has to be computed again */
 	bool adopting;  /* a resize by the owner is not adopted yet */
+	bool observed;  /* without a mode, by kubernetes.observe */
 	bool leaving;   /* no longer annotated: forgotten once it is handed back */
 	bool unsupported_reported; /* reported that its node is not supported */
 	bool ending;               /* it finished or is being deleted: not written to */
@@ -107,7 +109,12 @@ struct pods {
 	bool listing;              /* a list is being received, or ended early */
 	struct absent_pod *absent; /* owned */
 	size_t absent_count;
-	usec_t list_wanted_at; /* when another list was last asked for; 0: never */
+	struct kube_namespaces namespaces; /* owned */
+	bool namespaces_awaited;           /* they are not known yet: no pod enters the table */
+	bool namespaces_late;              /* pods with a mode of their own enter it all the same */
+	bool list_due;                     /* the rules for pods may name others than before */
+	bool observe_full;                 /* not all are observed, and that was reported */
+	usec_t list_wanted_at;             /* when another list was last asked for; 0: never */
 };
 
 /* The key of the originals of a container; container NULL: of the pod's own cgroup. */

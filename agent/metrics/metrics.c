@@ -126,12 +126,22 @@ static struct metrics_thing *metrics_input_add(struct metrics_input *in)
 	return &in->things[in->thing_count++];
 }
 
+static uint64_t reclaimable(const struct unit_view *v, enum resource r)
+{
+	uint64_t request = v->pod != NULL ? v->pod->resources[r].request : 0;
+	uint64_t upper = v->resources[r].upper;
+
+	if (request == 0 || request == VIEW_NONE || upper == VIEW_NONE)
+		return VIEW_NONE;
+	return request - MIN(request, upper);
+}
+
 static void note_resource(struct metrics_resource *to, const struct unit_view *v, enum resource r)
 {
 	const struct resource_view *from = &v->resources[r];
 
 	*to = (struct metrics_resource){
-		.managed = from->controlled,
+		.known = from->controlled || from->target != VIEW_NONE,
 		.spec = v->pod != NULL ? v->pod->resources[r].spec_limit : VIEW_NONE,
 		.applied = from->kernel,
 		.ceiling = from->ceiling,
@@ -139,6 +149,7 @@ static void note_resource(struct metrics_resource *to, const struct unit_view *v
 		.target = from->target,
 		.upper = from->upper,
 		.peak = from->peak,
+		.reclaimable = reclaimable(v, r),
 		.use = from->use,
 		.psi_some_ppm = from->psi_some_ppm,
 		.drifts = from->counters.drifts,
@@ -162,6 +173,7 @@ void metrics_input_view(void *arg, const struct unit_view *v)
 		t->namespace = v->pod->namespace;
 		t->pod = v->pod->pod;
 		t->container = v->pod->container;
+		t->workload = v->pod->workload;
 	} else {
 		t->unit = v->name;
 	}

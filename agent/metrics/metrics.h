@@ -21,7 +21,7 @@ enum metrics_format metrics_accepted(const char *accept);
 
 /* Millicores, bytes; VIEW_NONE: not known, LIMIT_MAX: no limit. Both have no series. */
 struct metrics_resource {
-	bool managed;     /* the numbers below mean something */
+	bool known;       /* limited, or recommended for: the numbers below mean something */
 	uint64_t spec;    /* the limit that the API object, or systemd's property, says */
 	uint64_t applied; /* the limit that the kernel holds */
 	uint64_t ceiling;
@@ -29,6 +29,7 @@ struct metrics_resource {
 	uint64_t target;
 	uint64_t upper;
 	uint64_t peak;
+	uint64_t reclaimable; /* of its request, above the upper bound */
 	uint64_t use;
 	uint64_t psi_some_ppm;
 	uint64_t drifts; /* values of other writers that were replaced by ours */
@@ -39,6 +40,7 @@ struct metrics_thing {
 	const char *namespace; /* with pod and container; NULL: a unit */
 	const char *pod;
 	const char *container;
+	const char *workload;
 	const char *unit;
 	enum mode mode;
 	enum unit_state state;

@@ -182,6 +182,8 @@ static void metrics_emit_amount(struct metrics_writer *w, const struct metrics_t
 		metrics_label(w, "namespace", t->namespace);
 		metrics_label(w, "pod", t->pod);
 		metrics_label(w, "container", t->container);
+		if (t->workload != NULL)
+			metrics_label(w, "workload", t->workload);
 	}
 	if (extra != NULL)
 		metrics_label(w, extra, value);
@@ -192,7 +194,7 @@ EACH(each_limits)
 {
 	const struct metrics_resource *r = &t->resource[m->resource];
 
-	if (!r->managed)
+	if (!r->known)
 		return;
 	metrics_emit_amount(w, t, "source", "spec", r->spec);
 	metrics_emit_amount(w, t, "source", "applied", r->applied);
@@ -202,7 +204,7 @@ EACH(each_bounds)
 {
 	const struct metrics_resource *r = &t->resource[m->resource];
 
-	if (!r->managed)
+	if (!r->known)
 		return;
 	metrics_emit_amount(w, t, "bound", "lower", r->lower);
 	metrics_emit_amount(w, t, "bound", "target", r->target);
@@ -214,7 +216,7 @@ EACH(each_amount)
 {
 	const struct metrics_resource *r = &t->resource[m->resource];
 
-	if (r->managed)
+	if (r->known)
 		metrics_emit_amount(w, t, NULL, NULL, number_at(r, m->offset));
 }
 
@@ -223,7 +225,7 @@ EACH(each_amounts)
 	for (enum resource i = 0; i < RESOURCE_COUNT; i++) {
 		const struct metrics_resource *r = &t->resource[i];
 
-		if (r->managed)
+		if (r->known)
 			metrics_emit_amount(w, t, "resource", resource_names[i],
 					    number_at(r, m->offset));
 	}

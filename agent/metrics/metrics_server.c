@@ -50,6 +50,20 @@ static int answer_probe(struct metrics_server *s, enum probe_kind kind,
 	return probe_answer(&in, kind, request, ret);
 }
 
+static int answer_report(void *ctx, const struct http_request *request, struct http_response *ret)
+{
+	struct metrics_server *s = ctx;
+	char *text;
+	int r = s->ops->report(s->ctx, &text);
+
+	(void)request;
+	if (r < 0)
+		return r;
+	*ret = (struct http_response){
+		.status = 200, .content_type = "application/json", .body = text};
+	return 0;
+}
+
 static int answer_live(void *ctx, const struct http_request *request, struct http_response *ret)
 {
 	return answer_probe(ctx, PROBE_LIVE, request, ret);
@@ -61,9 +75,8 @@ static int answer_ready(void *ctx, const struct http_request *request, struct ht
 }
 
 static const struct http_route routes[] = {
-	{"GET", "/metrics", answer_metrics},
-	{"GET", "/livez", answer_live},
-	{"GET", "/readyz", answer_ready},
+	{"GET", "/metrics", answer_metrics}, {"GET", "/v1/report", answer_report},
+	{"GET", "/livez", answer_live},      {"GET", "/readyz", answer_ready},
 	{"GET", "/healthz", answer_live},
 };
 
@@ -79,7 +92,7 @@ int metrics_server_new(sd_event *event, const struct listen_address *at,
 	*s = (struct metrics_server){.ops = ops, .ctx = ctx, .at = *at};
 	config = (struct http_config){
 		.listen = &s->at,
-		.not_found_hint = "there are /metrics, /livez, /readyz and /healthz",
+		.not_found_hint = "there are /metrics, /v1/report, /livez, /readyz and /healthz",
 		.routes = routes,
 		.route_count = ARRAY_SIZE(routes),
 		.ctx = s,

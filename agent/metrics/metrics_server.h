@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Serves /metrics, /livez, /readyz and /healthz over TCP, and nothing else: every client that
- * reaches the port may read them. The control API stays on its Unix socket. */
+/* Serves /metrics, /v1/report, /livez, /readyz and /healthz over TCP, and nothing else: every
+ * client that reaches the port may read them. The control API stays on its Unix socket. */
 #pragma once
 
 #include "agent/http/http_server.h"
@@ -12,6 +12,8 @@ struct metrics_ops {
 	int (*collect)(void *ctx, struct metrics_input *in);
 	/* At a probe; must not wait for another process. */
 	void (*probe)(void *ctx, struct probe_input *in);
+	/* Text of view/report_json.h, owned. -errno: answered with 500. */
+	int (*report)(void *ctx, char **ret);
 };
 
 struct metrics_server;

@@ -5,7 +5,7 @@
 #define COUNTED(member) offsetof(struct counters, member)
 #define RES(member)     offsetof(struct metrics_resource, member)
 #define THING(member)   offsetof(struct metrics_thing, member)
-#define WHO             "namespace, pod, container; or unit"
+#define WHO             "namespace, pod, container, workload; or unit"
 /* Decimals of what is stored. */
 #define MILLI 3
 #define MICRO 6
@@ -64,6 +64,10 @@ const struct metric metrics_table[] = {
 	{"vscaled_container_recommendation_memory_bytes", METRIC_GAUGE, "bytes", 0, WHO "; bound",
 	 "Recommended memory, likewise.",
 	 .each = each_bounds, .resource = RESOURCE_MEMORY},
+	{"vscaled_container_reclaimable_cpu_cores", METRIC_GAUGE, "cores", MILLI, WHO,
+	 "CPU request above the recommendation's upper bound.", .each = each_amount, .offset = RES(reclaimable), .resource = RESOURCE_CPU},
+	{"vscaled_container_reclaimable_memory_bytes", METRIC_GAUGE, "bytes", 0, WHO,
+	 "Memory request above it.", .each = each_amount, .offset = RES(reclaimable), .resource = RESOURCE_MEMORY},
 	{"vscaled_container_usage_cpu_cores", METRIC_GAUGE, "cores", MILLI, WHO,
 	 "CPU in use, over the last window.", .each = each_amount, .offset = RES(use), .resource = RESOURCE_CPU},
 	{"vscaled_container_usage_memory_bytes", METRIC_GAUGE, "bytes", 0, WHO,

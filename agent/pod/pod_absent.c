@@ -114,6 +114,10 @@ bool pods_want_list(struct pods *pods)
 	const struct pods *p = pods;
 	bool any = false;
 
+	if (p->list_due) {
+		pods->list_due = false;
+		return true;
+	}
 	if (p->list_wanted_at != 0 && pods->wake->now - p->list_wanted_at < ABSENT_USEC)
 		return false;
 	for (size_t i = 0; i < p->sized_count && !any; i++)

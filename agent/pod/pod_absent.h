@@ -20,5 +20,6 @@ void absent_seen(struct pods *pods, const char *uid);
 void absent_list_end(struct pods *pods, bool whole);
 /* At each review: deletes the records of pods that are gone. */
 void absent_tick(struct pods *pods);
-/* Another list would show whether a pod is gone. True once in ABSENT_USEC. */
+/* Another list would show whether a pod is gone, at most once in ABSENT_USEC, or the rules for pods
+ * have changed. */
 bool pods_want_list(struct pods *pods);

@@ -3,6 +3,7 @@
  * every such loss would multiply the ceiling. They come from the status annotation where that is
  * valid; else the container is not written to. */
 #include "agent/pod/pod_recover.h"
+#include "agent/config/config.h"
 #include "agent/journal/event.h"
 #include "agent/kube/model/originals.h"
 #include "agent/manage/managed.h"
@@ -32,6 +33,18 @@ static void report_unknown(struct managed *m)
 	pod_warn(m->pod, "OriginalsUnknown", "ReadStatus", text);
 }
 
+/* Without a limit only the administrator's maximum bounds what the annotation says. */
+static uint64_t original_request(const struct managed *m, const struct kube_container *c,
+				 const struct kube_originals *o, enum resource r)
+{
+	const struct config_kubernetes *k = &m->config->kubernetes;
+	uint64_t most = r == RESOURCE_CPU ? k->cpu_milli.max : k->mem_bytes.max;
+
+	if (o->request[r] == 0)
+		return c->spec.request[r];
+	return most != 0 ? MIN(o->request[r], MAX(most, c->spec.request[r])) : o->request[r];
+}
+
 static int put_record(struct managed *m, const struct kube_container *c,
 		      const struct kube_originals *o)
 {
@@ -51,7 +64,7 @@ static int put_record(struct managed *m, const struct kube_container *c,
 
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		limit[r] = o->limit[r] != 0 ? o->limit[r] : c->spec.limit[r];
-		b.request[r] = o->request[r] != 0 ? o->request[r] : c->spec.request[r];
+		b.request[r] = original_request(m, c, o, r);
 		b.sent[r] = c->spec.limit[r] != LIMIT_MAX ? c->spec.limit[r] : 0;
 		b.sent_over[r] = b.sent[r];
 	}

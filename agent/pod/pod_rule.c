@@ -26,14 +26,13 @@ static bool is_us(const struct host *host, const struct kube_pod *s)
 	       strcmp(host->own_namespace, s->namespace) == 0;
 }
 
-/* Why nothing of the pod is managed; NULL: something may be. Static text. */
-static const char *excluded_pod(const struct host *host, const struct kube_pod *s)
+const char *pod_excluded(const struct host *host, const struct kube_pod *s, bool opted_in)
 {
 	const struct {
 		bool holds;
 		const char *why;
 	} rows[] = {
-		{kube_pod_annotation(s, "mode") == NULL, "no longer annotated"},
+		{!opted_in, "no longer annotated, and no rule of the configuration names it"},
 		{host->unsupported != NULL,
 		 "its node is not supported: cgroup version 2 is needed"},
 		{s->deleting, "it is being deleted"},
@@ -41,6 +40,7 @@ static const char *excluded_pod(const struct host *host, const struct kube_pod *
 		{finished(s), "it has finished"},
 		{s->mirror, "a static pod: its limits stand in a file of the node"},
 		{s->windows, "a Windows pod"},
+		{s->vpa, "a VerticalPodAutoscaler sizes it: see its annotations vpa..."},
 		{s->pod_resources, "its resources are set for the pod as a whole"},
 	};
 
@@ -85,8 +85,7 @@ static struct managed *container_new(struct pod *p, const struct kube_container 
 
 	snprintf(name, sizeof name, "%s/%s/%s", s->namespace, s->name, c->name);
 	pod_key(s->uid, c->name, key);
-	snprintf(history, sizeof history, "%s/%s/%s", s->namespace,
-		 s->workload != NULL ? s->workload : s->name, c->name);
+	persist_history_key(s, c->name, history);
 	m = managed_new(p->pods->units, &names);
 	if (m != NULL)
 		m->pod = p;
@@ -141,15 +140,37 @@ static void ours(struct pod *p, size_t i, const struct container_rule *rule)
 	unit_update_blocked(m);
 }
 
-static void report_error(struct pod *p, const char *error)
+/* Once for each that is new. */
+static void report_error(struct pod *p, char *reported, const char *error)
 {
-	if (strcmp(p->error, error) == 0)
+	if (strcmp(reported, error) == 0)
 		return;
-	snprintf(p->error, sizeof p->error, "%s", error);
+	snprintf(reported, sizeof p->error, "%s", error);
 	if (error[0] == '\0')
 		return;
-	message_annotations(p, p->error);
-	pod_warn(p, "InvalidAnnotation", "ReadAnnotations", p->error);
+	message_annotations(p, reported);
+	pod_warn(p, "InvalidAnnotation", "ReadAnnotations", reported);
+}
+
+static void report_namespace(struct pod *p, const struct kube_namespace *n)
+{
+	char text[sizeof p->default_error] = "";
+	struct annotation_error error = {""};
+
+	if (n != NULL && !p->leaving)
+		annotation_check_namespace(n, &error);
+	if (error.text[0] != '\0')
+		snprintf(text, sizeof text, "namespace %.63s: %.180s", n->name, error.text);
+	report_error(p, p->default_error, text);
+}
+
+struct annotation_input pod_annotations(const struct pods *pods, const struct kube_pod *spec)
+{
+	return (struct annotation_input){
+		.config = pods->config,
+		.pod = spec,
+		.namespace = kube_namespaces_find(&pods->namespaces, spec->namespace),
+	};
 }
 
 void pod_set_level_rule(struct pod *p)
@@ -167,21 +188,22 @@ void pod_set_level_rule(struct pod *p)
 void pod_apply_rules(struct pod *p)
 {
 	const struct kube_pod *s = p->spec;
+	const struct annotation_input input = pod_annotations(p->pods, s);
 	struct annotation_error error = {""};
 
-	p->why = excluded_pod(p->pods->host, s);
+	p->observed &= annotation_observed(&input);
+	p->leaving = !p->observed && !annotation_opted_in(&input);
+	p->why = pod_excluded(p->pods->host, s, !p->leaving);
 	for (size_t i = 0; i < s->container_count; i++)
 		memcpy(p->members[i].limit, s->containers[i].spec.limit,
 		       sizeof p->members[i].limit);
-	p->leaving = kube_pod_annotation(s, "mode") == NULL;
 	p->ending = s->deleting || finished(s);
 	for (size_t i = 0; i < s->container_count; i++) {
 		const struct kube_container *c = &s->containers[i];
 		struct container_rule rule;
 		const char *why = p->why != NULL ? p->why : excluded_kinds[c->kind];
 
-		if (why == NULL &&
-		    annotation_rule(p->pods->config, s, c->name, &rule, &error) != 0 &&
+		if (why == NULL && annotation_rule(&input, c->name, &rule, &error) != 0 &&
 		    error.text[0] == '\0')
 			why = "its annotations were not understood";
 		else if (why == NULL && !rule.named && error.text[0] == '\0')
@@ -191,7 +213,8 @@ void pod_apply_rules(struct pod *p)
 		else
 			ours(p, i, &rule);
 	}
-	report_error(p, error.text);
+	report_error(p, p->error, error.text);
+	report_namespace(p, input.namespace);
 	pod_set_level_rule(p);
 	/* One container's class depends on what is managed of the others. */
 	for (size_t i = 0; i < s->container_count; i++)

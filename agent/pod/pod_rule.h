@@ -2,12 +2,20 @@
 /* Which containers of a pod are managed, by which rule, and why the others are not. */
 #pragma once
 
+#include "agent/annotation/annotation.h"
 #include <stdbool.h>
 
+struct host;
 struct pod;
+struct pods;
+struct kube_pod;
 
+/* What sets the values of a pod, which need not be in the table. */
+struct annotation_input pod_annotations(const struct pods *pods, const struct kube_pod *spec);
 /* Decides for each container of the spec; names and rules are computed again. */
 void pod_apply_rules(struct pod *p);
+/* Why nothing of the pod is managed; NULL: something may be. Static text. */
+const char *pod_excluded(const struct host *host, const struct kube_pod *s, bool opted_in);
 /* The level may be written to as long as one of its containers may. */
 void pod_set_level_rule(struct pod *p);
 /* Is a container of it to be written to? */

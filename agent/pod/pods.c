@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The table of pods: added, changed and removed. */
 #include "agent/pod/pods.h"
+#include "agent/annotation/annotation.h"
 #include "agent/apply/boost.h"
 #include "agent/base/footprint.h"
 #include "agent/manage/attach.h"
@@ -13,6 +14,7 @@
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_absent.h"
 #include "agent/pod/pod_find.h"
+#include "agent/pod/pod_observe.h"
 #include "agent/pod/pod_recover.h"
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pod_spec.h"
@@ -77,6 +79,7 @@ static void pod_drop(struct pod *p, bool for_good)
 	if (for_good && persist_has_pod(p->pods->records, p->spec->uid))
 		pod_recover_gone(p->pods, p->spec->uid);
 	pod_unwatch(p);
+	pod_observe_ended(p->pods, p);
 	for (size_t k = p->pods->units->count; k > 0; k--) {
 		struct managed *m = p->pods->units->items[k - 1];
 
@@ -103,6 +106,7 @@ void pods_free(struct pods *pods)
 	free(pods->items);
 	free(pods->sized);
 	free(pods->absent);
+	kube_namespaces_drop(&pods->namespaces);
 	*pods = (struct pods){0};
 }
 
@@ -177,9 +181,19 @@ static bool is_settled(const struct pod *p, const struct kube_pod *old)
 	return true;
 }
 
+/* Does a pod that is not in the table enter it? One without a mode does if it was sized before: its
+ * originals go back. Its namespace's annotations may set the mode, or bounds. */
+static bool pod_enters(const struct pods *pods, const struct kube_pod *spec, bool asked)
+{
+	if (pods->namespaces_awaited)
+		return asked && pods->namespaces_late;
+	return asked || persist_has_pod(pods->records, spec->uid);
+}
+
 void pods_put(struct pods *pods, struct kube_pod *spec)
 {
-	bool asked = kube_pod_annotation(spec, "mode") != NULL;
+	const struct annotation_input input = pod_annotations(pods, spec);
+	bool asked = annotation_opted_in(&input), observed = false;
 	struct kube_pod *old;
 	struct pod *p;
 
@@ -187,7 +201,9 @@ void pods_put(struct pods *pods, struct kube_pod *spec)
 	absent_seen(pods, spec->uid);
 	drop_namesake(pods, spec);
 	p = pods_find(pods, spec->uid);
-	if (p == NULL && (asked || persist_has_pod(pods->records, spec->uid)))
+	if (!pods->namespaces_awaited && (p == NULL || !p->observed))
+		observed = pod_observe(pods, spec);
+	if (p == NULL && (observed || pod_enters(pods, spec, asked)))
 		p = pod_new(pods);
 	pod_recover_listed(pods, spec, p != NULL);
 	if (p == NULL) {
@@ -203,6 +219,7 @@ void pods_put(struct pods *pods, struct kube_pod *spec)
 	}
 	p->listed = true;
 	p->absent = false;
+	p->observed |= observed;
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
 			boost_changed(p->members[i].managed);
@@ -296,6 +313,36 @@ void pods_apply_rules(struct pods *pods)
 		pod_apply_rules(pods->items[i]);
 		pods->items[i]->scan = true;
 	}
+	/* Pods that no rule named before are not in the table. */
+	pods->observe_full = false;
+	pods->list_due =
+		pods->config->pod_rule_count > 0 || pods->config->kubernetes.observe == OBSERVE_ALL;
+}
+
+void pods_await_namespaces(struct pods *pods)
+{
+	pods->namespaces_awaited = true;
+}
+
+void pods_namespaces_late(struct pods *pods)
+{
+	pods->list_due |= pods->namespaces_awaited && !pods->namespaces_late;
+	pods->namespaces_late = true;
+}
+
+void pods_set_namespaces(struct pods *pods, struct kube_namespaces *to)
+{
+	bool first = pods->namespaces_awaited;
+
+	pods->namespaces_awaited = false;
+	if (!first && kube_namespaces_equal(&pods->namespaces, to))
+		return;
+	kube_namespaces_drop(&pods->namespaces);
+	pods->namespaces = *to;
+	*to = (struct kube_namespaces){0};
+	pods_apply_rules(pods);
+	/* Those that were not looked at, or waited for this. */
+	pods->list_due = true;
 }
 
 void pods_scan(struct pods *pods)
@@ -378,9 +425,9 @@ void pods_tick(struct pods *pods, bool review)
 void unsupported_report(struct pod *p)
 {
 	const struct pod_hooks *h = &p->pods->hooks;
+	const struct annotation_input input = pod_annotations(p->pods, p->spec);
 
-	if (p->unsupported_reported || h->note == NULL ||
-	    kube_pod_annotation(p->spec, "mode") == NULL)
+	if (p->unsupported_reported || h->note == NULL || !annotation_opted_in(&input))
 		return;
 	p->unsupported_reported = true;
 	h->note(h->ctx, p->spec, "Warning", "NodeUnsupported", "Resize", p->why);

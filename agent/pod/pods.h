@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+struct kube_namespaces;
 struct kube_pod;
 struct pod;
 struct pod_hooks;
@@ -29,6 +30,13 @@ void pods_scan(struct pods *pods);
 void pods_tick(struct pods *pods, bool review);
 /* Another configuration: every rule is computed again. */
 void pods_apply_rules(struct pods *pods);
+/* They will be known: until then no pod is sized, as its namespace may opt out or set bounds, and
+ * none is taken for a pod without a mode. */
+void pods_await_namespaces(struct pods *pods);
+/* It takes too long: pods with a mode of their own are sized without them. */
+void pods_namespaces_late(struct pods *pods);
+/* The annotations of namespaces are these. Takes them; *to is empty then. */
+void pods_set_namespaces(struct pods *pods, struct kube_namespaces *to);
 void pods_free(struct pods *pods);
 /* Requests a new report on the pod. */
 void pod_report(struct pod *p);

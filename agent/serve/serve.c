@@ -18,6 +18,7 @@
 #include "agent/metrics/counters.h"
 #include "agent/metrics/metrics_server.h"
 #include "agent/serve/serve_pod.h"
+#include "agent/serve/serve_recommend.h"
 #include "agent/units/lifecycle.h"
 #include "agent/view/decision_text.h"
 #include "policy/types/bounds.h"
@@ -63,6 +64,11 @@ static void view_recommendation(struct resource_view *v, const struct control *c
 	v->confidence_permille = c->recommendation.confidence_permille;
 	v->samples = c->history.samples;
 	v->history_usec = c->history.observed_usec;
+	/* Its own history is not a whole interval long. */
+	if (c->own.confidence_permille < 1000 && c->prior.of.resource[r].target != 0) {
+		v->prior_pods = c->prior.pods;
+		v->prior_target = c->prior.of.resource[r].target;
+	}
 	if (range->target == 0)
 		return;
 	v->lower = range->lower;
@@ -186,6 +192,7 @@ static void view_resource(struct resource_view *v, const struct managed *m, enum
 		.undos = res->counters.undos,
 		.drifts = m->drift.replaced[r],
 		.foreign = drift_recent(m, r),
+		.oom_kills = res->counters.oom_kills,
 	};
 	if (m->cgroup.cg == NULL)
 		v->kernel = VIEW_NONE;
@@ -402,6 +409,7 @@ static const struct control_ops ops = {
 	.resume = serve_resume,
 	.restore = serve_restore,
 	.config = serve_config,
+	.recommend = serve_recommend,
 	.live = serve_live,
 	.ready = serve_ready,
 };

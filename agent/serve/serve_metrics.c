@@ -17,6 +17,7 @@
 #include "agent/manage/wake.h"
 #include "agent/metrics/metrics_server.h"
 #include "agent/serve/serve.h"
+#include "agent/view/report_json.h"
 #include <string.h>
 #include <sys/statvfs.h>
 
@@ -91,6 +92,22 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	return 0;
 }
 
+static int on_report(void *ctx, char **ret)
+{
+	const struct serve *s = ctx;
+	struct report_json report;
+	struct status_view status;
+	int r;
+
+	serve_status(ctx, &status);
+	r = report_json_begin(&report, status.cluster.node);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < s->units->count; i++)
+		serve_view(s->units->items[i], report_json_add, &report);
+	return report_json_end(&report, ret);
+}
+
 /* Root needs no capability to write limit files; a read-only mount matters. */
 static bool cgroup_writable(const struct host *host)
 {
@@ -125,7 +142,8 @@ static void on_probe(void *ctx, struct probe_input *in)
 	};
 }
 
-static const struct metrics_ops ops = {.collect = on_collect, .probe = on_probe};
+static const struct metrics_ops ops = {
+	.collect = on_collect, .probe = on_probe, .report = on_report};
 
 int serve_metrics_start(struct serve *s)
 {

@@ -5,12 +5,22 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
+#include "agent/pod/pod_rule.h"
 #include <stdio.h>
 #include <string.h>
 
 static uint64_t set_or_none(uint64_t value)
 {
 	return value != 0 ? value : VIEW_NONE;
+}
+
+static const char *request_stays(const struct pod_bounds *b, enum resource r)
+{
+	if (b->requests_stay & (1u << r))
+		return "a HorizontalPodAutoscaler scales by its utilisation";
+	return b->requests_unknown && !b->guaranteed
+		       ? "whether a HorizontalPodAutoscaler depends on it is not known yet"
+		       : NULL;
 }
 
 static void view_bounds(struct pod_view *v, const struct managed *m)
@@ -34,6 +44,7 @@ static void view_bounds(struct pod_view *v, const struct managed *m)
 					      : "never";
 		if (r == RESOURCE_MEMORY && control_unratified(&m->control) != LIMIT_MAX)
 			to->unratified_max = control_unratified(&m->control);
+		to->request_stays = request_stays(&m->control.pod, r);
 		if (b->refused == 0 || b->refused_until <= now)
 			continue;
 		to->refused = b->refused;
@@ -78,6 +89,32 @@ static const char *condition_of(const struct kube_pod *s, char *ret, size_t size
 	return ret;
 }
 
+/* All that a pod has from a rule is from the same one. */
+static void view_annotations(const struct pod *p, struct serve_pod *ret)
+{
+	const struct config *config = p->pods->config;
+	struct annotation_source all[SERVE_ANNOTATIONS_MAX];
+	const struct annotation_input input = pod_annotations(p->pods, p->spec);
+	size_t n = annotation_sources(&input, all, SERVE_ANNOTATIONS_MAX);
+
+	ret->view.annotations = ret->annotations;
+	ret->view.annotation_count = n;
+	snprintf(ret->namespace, sizeof ret->namespace, "namespace %s", p->spec->namespace);
+	for (size_t i = 0; i < n; i++) {
+		const struct config_pod_rule *rule = all[i].rule;
+
+		ret->annotations[i] = (struct annotation_view){.key = all[i].key,
+							       .value = all[i].value,
+							       .source = rule != NULL ? ret->source
+									 : all[i].namespace != NULL
+										 ? ret->namespace
+										 : NULL};
+		if (rule != NULL)
+			snprintf(ret->source, sizeof ret->source, "pods[%zu], %s:%u",
+				 (size_t)(rule - config->pods), rule->file, rule->line);
+	}
+}
+
 void serve_pod_view(const struct pod *p, const struct kube_container *c, const struct managed *m,
 		    struct serve_pod *ret)
 {
@@ -93,16 +130,12 @@ void serve_pod_view(const struct pod *p, const struct kube_container *c, const s
 	v->pod = s->name;
 	v->uid = s->uid;
 	v->workload = s->workload;
+	v->owner = s->owner;
 	v->qos_class = qos[s->qos];
 	v->ready = s->ready;
 	v->condition = condition_of(s, ret->condition, sizeof ret->condition);
 	v->annotation_error = p->error[0] != '\0' ? p->error : NULL;
-	v->annotations = ret->annotations;
-	for (size_t i = 0; i < s->annotation_count && v->annotation_count < SERVE_ANNOTATIONS_MAX;
-	     i++)
-		if (strcmp(s->annotations[i].key, "status") != 0) /* that one is ours */
-			ret->annotations[v->annotation_count++] = (struct annotation_view){
-				s->annotations[i].key, s->annotations[i].value};
+	view_annotations(p, ret);
 	if (c != NULL)
 		view_container(v, c);
 	if (m != NULL && m->kind == UNIT_KIND_CONTAINER) {

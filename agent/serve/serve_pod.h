@@ -15,6 +15,8 @@ struct pods;
 struct serve_pod {
 	struct pod_view view;
 	struct annotation_view annotations[SERVE_ANNOTATIONS_MAX];
+	char source[320];
+	char namespace[80];
 	char condition[320];
 };
 

@@ -52,9 +52,10 @@ struct boost_view {
 struct counter_view {
 	uint64_t raises;
 	uint64_t lowers;
-	uint64_t undos;   /* shrink trials that restored the former limit */
-	uint64_t drifts;  /* values of external writers that vscaled replaced by its own */
-	uint64_t foreign; /* drifts whose writer is not known, in the current window */
+	uint64_t undos;     /* shrink trials that restored the former limit */
+	uint64_t drifts;    /* values of external writers that vscaled replaced by its own */
+	uint64_t foreign;   /* drifts whose writer is not known, in the current window */
+	uint64_t oom_kills; /* memory */
 };
 
 struct resource_view {
@@ -71,6 +72,8 @@ struct resource_view {
 	uint32_t confidence_permille;
 	uint64_t samples;
 	usec_t history_usec;
+	uint64_t prior_pods;   /* of the workload on other nodes whose needs count; 0: none */
+	uint64_t prior_target; /* millicores, bytes */
 	uint64_t use;
 	uint64_t use_p50;
 	uint64_t use_p90;

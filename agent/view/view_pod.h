@@ -44,6 +44,7 @@ struct report_view {
 /* One resource, beside struct resource_view. */
 struct pod_resource_view {
 	uint64_t request;
+	const char *request_stays; /* static text: why vscaled does not move it; NULL: it may */
 	uint64_t spec_limit;
 	uint64_t ratified; /* the limit of vscaled that the API server accepted last */
 	uint64_t admin_min;
@@ -63,6 +64,8 @@ struct pod_resource_view {
 struct annotation_view {
 	const char *key; /* without vscaled.dev/ */
 	const char *value;
+	const char *
+		source; /* "pods[0], FILE:LINE", "namespace shop"; NULL: the pod's own annotation */
 };
 
 struct pod_view {
@@ -71,6 +74,7 @@ struct pod_view {
 	const char *container; /* NULL: the pod itself */
 	const char *uid;
 	const char *workload;
+	const char *owner; /* the kind that it names; NULL: none */
 	const char *qos_class;
 	const char *controlled_values;
 	bool ready;

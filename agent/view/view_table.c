@@ -56,6 +56,8 @@ static const struct json_field resource_fields[] = {
 	ROW(resource_view, confidence_permille, JSON_U32, true),
 	ROW(resource_view, samples, JSON_COUNT, false),
 	ROW(resource_view, history_usec, JSON_COUNT, false),
+	ROW(resource_view, prior_pods, JSON_COUNT, false),
+	ROW(resource_view, prior_target, JSON_AMOUNT, false),
 	ROW(resource_view, use, JSON_AMOUNT, true),
 	ROW(resource_view, use_p50, JSON_AMOUNT, false),
 	ROW(resource_view, use_p90, JSON_AMOUNT, false),
@@ -151,6 +153,7 @@ static const struct json_field pod_fields[] = {
 
 static const struct json_field pod_resource_fields[] = {
 	ROW(pod_resource_view, request, JSON_AMOUNT, false),
+	ROW(pod_resource_view, request_stays, JSON_TEXT, false),
 	ROW(pod_resource_view, spec_limit, JSON_AMOUNT, false),
 	ROW(pod_resource_view, ratified, JSON_AMOUNT, false),
 	ROW(pod_resource_view, admin_min, JSON_AMOUNT, false),
@@ -169,6 +172,7 @@ static const struct json_field pod_resource_fields[] = {
 static const struct json_field annotation_fields[] = {
 	ROW(annotation_view, key, JSON_TEXT, false),
 	ROW(annotation_view, value, JSON_TEXT, false),
+	ROW(annotation_view, source, JSON_TEXT, false),
 };
 
 static const struct json_field report_fields[] = {

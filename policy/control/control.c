@@ -10,9 +10,18 @@
 
 void control_press_ceiling(struct control_resource *res, usec_t now)
 {
+	if (!res->at_ceiling)
+		res->ceiling_since = now;
 	res->at_ceiling = true;
 	res->pressed_at = now;
 	res->blocked = BLOCKED_CEILING;
+}
+
+usec_t control_node_throttled(const struct control *c, uint64_t node_milli)
+{
+	const struct control_resource *cpu = &c->resource[RESOURCE_CPU];
+
+	return cpu->managed && cpu->at_ceiling && cpu->limit >= node_milli ? cpu->ceiling_since : 0;
 }
 
 enum blocked_reason control_ceiling_reason(const struct control *c, const struct tuning *t)
@@ -255,15 +264,47 @@ void control_reflex_pass(struct control *c, const struct usage *u, const struct 
 	control_reflex_cpu(c, x);
 }
 
+/* Its own history is not whole, and what its workload's other pods need is being read; or whether
+ * its requests may move. */
+static bool awaits_facts(const struct control *c, usec_t now)
+{
+	bool prior = !c->prior_known && c->own.confidence_permille < 1000;
+
+	return now < c->facts_until && (prior || c->pod.requests_unknown);
+}
+
+/* A raise that is tried again, and a pause in the load, are no end of it. */
+#define LACKING_QUIET_USEC (2 * USEC_PER_MIN)
+
+static void note_lacking(struct control *c, usec_t now)
+{
+	bool lacks = false;
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		const struct control_resource *res = &c->resource[r];
+
+		lacks |= res->at_ceiling || (res->request_up && res->request_since != 0);
+	}
+	if (lacks) {
+		c->lacking_since = c->lacking_since != 0 ? c->lacking_since : now;
+		c->lacked_at = now;
+	} else if (now - c->lacked_at >= LACKING_QUIET_USEC) {
+		c->lacking_since = 0;
+	}
+}
+
 void control_review(struct control *c, const struct control_context *x)
 {
-	history_recommend(&c->history, &x->tuning->history, c->containers, &c->recommendation);
+	history_recommend(&c->history, &x->tuning->history, c->containers, &c->own);
+	prior_blend(&c->prior, &c->own, &c->recommendation);
 	if (c->last_at == 0)
 		return;
 	control_review_cpu(c, x);
 	control_review_mem(c, x);
 	control_note_requests(c, x);
-	if (c->rule.mode == MODE_INITIAL && !c->initial_done && !c->paused && c->gave_way == 0) {
+	note_lacking(c, x->now);
+	if (c->rule.mode == MODE_INITIAL && !c->initial_done && !c->paused && c->gave_way == 0 &&
+	    !awaits_facts(c, x->now)) {
 		control_fix_requests(c, x);
 		c->initial_done = true;
 	}
@@ -276,6 +317,8 @@ static void note_done(struct control *c, const struct change *step, const struct
 
 	switch (step->knob) {
 	case KNOB_CPU_MAX:
+		if (whole_core_crossed(limit_amount(&c->kernel, RESOURCE_CPU), res->pending.to))
+			c->cpu.crossed_at = x->now;
 		c->kernel.cpu_quota_usec = step->to;
 		c->kernel.cpu_period_usec = step->period_usec;
 		/* With odd periods the quota loses a fraction; the decided limit is kept. */

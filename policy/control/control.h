@@ -4,7 +4,7 @@
  * control (now) and realtime for records (now_real). */
 #pragma once
 
-#include "policy/history/history.h"
+#include "policy/history/prior.h"
 #include "policy/laws/boost.h"
 #include "policy/laws/cpu_control.h"
 #include "policy/laws/drift.h"
@@ -12,10 +12,13 @@
 #include "policy/laws/mem_control.h"
 #include "policy/laws/pod_bounds.h"
 #include "policy/laws/startup.h"
+#include "policy/laws/whole_core.h"
 #include "policy/types/bounds.h"
 #include "policy/types/plan.h"
 
 #define CONTROL_STEPS_MAX 8
+/* OOM kills at the ceiling that are remembered. */
+#define CONTROL_CEILING_KILLS 3
 
 /* What a step of the laws may depend on, apart from the container itself. */
 struct control_context {
@@ -69,6 +72,7 @@ struct control_resource {
 	enum blocked_reason blocked;
 	usec_t next_at; /* when it may change next; 0: unknown */
 	bool at_ceiling;
+	usec_t ceiling_since;    /* at_ceiling without a break */
 	usec_t pressed_at;       /* last time it asked for more than the ceiling */
 	usec_t planned_at;       /* a step of this wake-up is planned: no second one */
 	usec_t request_since;    /* the request is apart from the spec's since; 0: it is not */
@@ -126,8 +130,15 @@ struct control {
 	struct denial denial;
 	struct mem_lowered lowered;
 	struct oom_kill kill;
+	usec_t lacking_since; /* it needs more than its ceiling or request is; 0: it does not */
+	usec_t lacked_at;
+	usec_t ceiling_kills[CONTROL_CEILING_KILLS]; /* the newest at the ceiling; 0: none */
 	uint64_t use_unchecked; /* bytes: the highest use since memory.events was read; 0: none */
 	struct history history;
+	struct prior prior;
+	bool prior_known;   /* the workload's other pods were read; the prior may be empty */
+	usec_t facts_until; /* mode Initial waits for the API server until then; 0: it does not */
+	struct recommendation own; /* from history alone */
 	struct recommendation recommendation;
 	uint32_t containers;    /* of its pod that have history; 0: a unit */
 	struct usage last;      /* the newest of everything */
@@ -245,8 +256,8 @@ uint64_t control_floor(const struct control *c, const struct tuning *t, enum res
 /* The request that goes with the held limit: the target of history, within the bounds of requests;
  * in mode Initial the one set at the start. 0: leave it as it is. */
 uint64_t control_request(const struct control *c, enum resource r);
-/* Since when it has been a tenth above the spec's, or a tenth below; now: it is not. 0:
- * it does not wait (mode Initial). */
+/* Since when it has been a tenth above the spec's, or a tenth below; now: it is not. 0: it does not
+ * wait: mode Initial, or a container that has just started and is known from before. */
 usec_t control_request_since(const struct control *c, enum resource r, usec_t now);
 /* vscaled sizes this request. The limit may be absent, and stays so. */
 bool control_sizes_request(const struct control *c, enum resource r);
@@ -268,3 +279,7 @@ void control_lost(struct control *c, usec_t now);
 void control_give_back(struct control *c, const struct control_context *x, uint64_t to);
 /* The node denied memory within the last minute; c->denial has the reasons. */
 bool control_denied(const struct control *c, usec_t now);
+/* OOM kills at its memory ceiling within an hour, CONTROL_CEILING_KILLS at most. */
+uint32_t control_ceiling_kills(const struct control *c, usec_t now);
+/* Since when it has been throttled at all CPUs of the node; 0: it is not. */
+usec_t control_node_throttled(const struct control *c, uint64_t node_milli);

@@ -39,20 +39,21 @@ static void fill_pod(const struct control *c, enum resource r, struct bounds *b)
 {
 	const struct pod_resource_bounds *p = &c->pod.resource[r];
 	uint64_t refused = control_refused(c, r);
-	bool request_stays = !c->pod.requests_move && p->request != 0;
+	bool fixed = p->request != 0 &&
+		     (!c->pod.requests_move || (c->pod.requests_stay & (1u << r)) != 0);
 
 	b->value[BOUND_HEAP] = r == RESOURCE_MEMORY ? heap_bound(c) : 0;
 	b->value[BOUND_ADMIN_MIN] = p->admin.min;
 	b->value[BOUND_ADMIN_MAX] = p->admin.max;
 	b->value[BOUND_RANGE_MIN] = p->namespace.min;
 	b->value[BOUND_RANGE_MAX] = p->namespace.max;
-	if (request_stays && p->ratio_permille != 0)
+	if (fixed && p->ratio_permille != 0)
 		b->value[BOUND_RANGE_RATIO] = scale_permille(p->request, p->ratio_permille);
-	if (request_stays)
+	if (fixed)
 		b->value[BOUND_REQUEST] = MAX(b->value[BOUND_REQUEST], p->request);
 	/* Where the request follows, a request must fit below the limit. */
 	if (c->pod.qos_near && !c->pod.guaranteed)
-		b->value[BOUND_QOS] = add_sat(request_stays ? p->request : b->quantum, b->quantum);
+		b->value[BOUND_QOS] = add_sat(fixed ? p->request : b->quantum, b->quantum);
 	b->value[BOUND_REFUSED] = refused == LIMIT_MAX ? 0 : refused;
 }
 
@@ -206,6 +207,13 @@ bool control_sizes_request(const struct control *c, enum resource r)
 	       (c->rule.resources & (1u << r));
 }
 
+/* A HorizontalPodAutoscaler depends on it, or may do so. */
+static bool request_stays(const struct control *c, enum resource r)
+{
+	return (c->pod.requests_stay & (1u << r)) != 0 ||
+	       (c->pod.requests_unknown && !c->pod.guaranteed);
+}
+
 /* The request that goes with this limit; 0: leave it as it is. */
 static uint64_t request_beside(const struct control *c, enum resource r, uint64_t limit)
 {
@@ -214,7 +222,7 @@ static uint64_t request_beside(const struct control *c, enum resource r, uint64_
 	uint64_t target = c->recommendation.resource[r].target;
 	struct bounds b = {.quantum = quantum_of(r)};
 
-	if (!control_sizes_request(c, r))
+	if (!control_sizes_request(c, r) || request_stays(c, r))
 		return 0;
 	if (c->pod.guaranteed)
 		return c->pod.requests_move && limit != LIMIT_MAX ? limit : 0;
@@ -239,9 +247,23 @@ uint64_t control_request(const struct control *c, enum resource r)
 	return request_beside(c, r, control_lasting(c, r));
 }
 
+/* A request waits, so that a short change does not reach the API server. What a new container
+ * starts with is known for longer than that: from other pods, or from before it started. */
+#define BIRTH_USEC     (10 * USEC_PER_MIN)
+#define KNOWN_PERMILLE 7 /* of a day: 10 min */
+
+static bool is_sized_at_birth(const struct control *c, usec_t now)
+{
+	usec_t age = now - MIN(c->life.started_at, now);
+	bool young = c->life.started_at != 0 && age < BIRTH_USEC;
+	bool older = c->history.observed_usec >= age + BIRTH_USEC;
+
+	return young && (older || c->prior.of.confidence_permille >= KNOWN_PERMILLE);
+}
+
 usec_t control_request_since(const struct control *c, enum resource r, usec_t now)
 {
-	if (c->rule.mode == MODE_INITIAL)
+	if (c->rule.mode == MODE_INITIAL || is_sized_at_birth(c, now))
 		return 0;
 	return c->resource[r].request_since != 0 ? c->resource[r].request_since : now;
 }

@@ -147,6 +147,16 @@ static uint64_t least(const struct control *c, const struct control_context *x)
 	return MAX(c->resource[RESOURCE_CPU].bounded, recent);
 }
 
+/* For the runtimes that count cores. Minimum and maximum hold all the same. */
+static uint64_t keep_core(struct control *c, const struct control_context *x, uint64_t to)
+{
+	uint64_t limit = c->resource[RESOURCE_CPU].limit, kept = to;
+
+	if (whole_core_matters(&c->pod.heap))
+		kept = whole_core_keep(limit, to, c->cpu.crossed_at, x->now);
+	return kept != to ? control_bound(c, x, RESOURCE_CPU, kept) : to;
+}
+
 static void control_cpu_shrink(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_CPU];
@@ -157,7 +167,8 @@ static void control_cpu_shrink(struct control *c, const struct control_context *
 		.now = x->now,
 	};
 	usec_t starting = control_startup_end(c, x->tuning, x->now);
-	uint64_t to;
+	uint64_t least_step = scale_permille(res->limit, x->tuning->cpu.shrink_below_permille);
+	uint64_t to, kept;
 
 	if (!c->rule.scale_down || c->pod.not_ready) {
 		res->blocked = c->rule.scale_down ? BLOCKED_NOT_READY : BLOCKED_SCALE_DOWN_OFF;
@@ -173,22 +184,24 @@ static void control_cpu_shrink(struct control *c, const struct control_context *
 	if (res->blocked != BLOCKED_NONE)
 		return;
 	to = control_bound(c, x, RESOURCE_CPU, to);
-	if (to >= res->limit) {
+	kept = keep_core(c, x, to);
+	/* What a whole core leaves of the step may be too little. */
+	if (to >= res->limit || (kept > to && kept > least_step)) {
 		res->blocked = BLOCKED_DEADBAND;
 		return;
 	}
-	cpu_trial_begin(&c->cpu, res->limit, to, &c->last, x->now);
-	control_plan_cpu(c, x, to, REASON_SHRINK);
+	cpu_trial_begin(&c->cpu, res->limit, kept, &c->last, x->now);
+	control_plan_cpu(c, x, kept, REASON_SHRINK);
 }
 
 /* For recent_usec after an owner's value was adopted only throttling raises it. */
-static bool history_may_raise(const struct control *c, const struct control_context *x)
+static bool history_may_raise(struct control *c, const struct control_context *x)
 {
 	const struct control_resource *res = &c->resource[RESOURCE_CPU];
 	uint64_t from = scale_permille(res->limit, 1000 + x->tuning->common.deadband_up_permille);
 	usec_t adopted = c->cpu.adopted_at;
 
-	return !c->cpu.trial.active && res->bounded > from &&
+	return !c->cpu.trial.active && keep_core(c, x, res->bounded) > from &&
 	       (adopted == 0 || x->now - adopted >= x->tuning->cpu.recent_usec);
 }
 
@@ -234,7 +247,7 @@ void control_review_cpu(struct control *c, const struct control_context *x)
 		return;
 	}
 	if (history_may_raise(c, x)) {
-		control_plan_cpu(c, x, res->bounded, REASON_HISTORY);
+		control_plan_cpu(c, x, keep_core(c, x, res->bounded), REASON_HISTORY);
 		return;
 	}
 	if (res->at_ceiling) {

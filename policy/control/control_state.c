@@ -101,6 +101,17 @@ void control_set_past(struct control *c, const struct control_past *past)
 	c->mem.backoff_until = past->backoff_until;
 }
 
+void control_await_facts(struct control *c, usec_t until)
+{
+	c->facts_until = until;
+}
+
+void control_set_prior(struct control *c, const struct prior *prior)
+{
+	c->prior = *prior;
+	c->prior_known = true;
+}
+
 void control_shift_original(struct control *c, enum resource r, uint64_t from, uint64_t to)
 {
 	struct control_resource *res = &c->resource[r];

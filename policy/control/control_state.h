@@ -50,6 +50,11 @@ struct control_past {
 };
 /* Takes the history: it is owned by c afterwards. */
 void control_set_past(struct control *c, const struct control_past *past);
+/* What the API server says of its workload will follow: control_set_prior(), and pod_bounds without
+ * requests_unknown. Mode Initial waits, until then at most. */
+void control_await_facts(struct control *c, usec_t until);
+/* All 0: nothing is known of them. */
+void control_set_prior(struct control *c, const struct prior *prior);
 
 /* --- the pod's own cgroup, which has no laws */
 /* A container's original went from one value to another: so does their sum. */

@@ -53,6 +53,7 @@ struct cpu_control {
 	usec_t last_raise;
 	usec_t last_change;
 	usec_t last_shrink;
+	usec_t crossed_at; /* when the limit last crossed a whole core; 0: never */
 	usec_t adopted_at; /* when an owner's value was adopted; 0: never */
 	struct cpu_trial trial;
 	struct shrink_floor floor;

@@ -41,6 +41,10 @@ struct pod_bounds {
 	bool requests_move; /* RequestsAndLimits */
 	bool limits_stay;   /* RequestsOnly */
 	bool not_ready;     /* nothing shrinks */
+	/* RESOURCES_*: whose request stays, as a HorizontalPodAutoscaler scales by its utilisation.
+	 */
+	uint32_t requests_stay;
+	bool requests_unknown; /* that is not known yet: requests of Burstable pods wait */
 	/* No higher memory limit can be ratified now (API server away, no pods/resize, refused
 	 * ...): growth ends at this share of the original. 0: it can, or there is no such bound. */
 	uint32_t unratified_permille;

@@ -21,6 +21,8 @@ const struct report_tuning report_tuning_default = {
 	.small_usec = 10 * USEC_PER_MIN,
 	.up_interval_usec = 10 * USEC_PER_SEC,
 	.down_interval_usec = 5 * USEC_PER_MIN,
+	/* While it is pending the scheduler counts the higher request; VPA evicts after as long. */
+	.deferred_usec = 5 * USEC_PER_MIN,
 	.refusal_usec = USEC_PER_HOUR,
 	.restart_every_usec = USEC_PER_HOUR,
 	.settle_max_usec = 5 * USEC_PER_MIN,
@@ -76,6 +78,16 @@ static usec_t overtake_at(const struct draft *d)
 	return d->leads && !d->s->leading ? add_sat(d->s->since, OVERTAKE_USEC) : UINT64_MAX;
 }
 
+/* When the wait for the kubelet ends; 0: with a change of the object. */
+static usec_t echo_again(const struct draft *d)
+{
+	usec_t withdrawn = add_sat(d->s->deferred_since, d->t->deferred_usec);
+
+	if (!d->f->pending_deferred)
+		return add_sat(d->s->since, d->t->settle_max_usec);
+	return d->s->deferred_since != 0 && withdrawn > d->now ? withdrawn : 0;
+}
+
 /* Holds that do not depend on the values. True: nothing is sent. */
 static bool held_back(struct draft *d)
 {
@@ -98,7 +110,7 @@ static bool held_back(struct draft *d)
 		{d->now < s->wait_until, REPORT_BLOCK_WAIT, s->wait_until},
 		{report_contested(s, d->now) && !d->back, REPORT_BLOCK_CONTESTED, s->contest.until},
 		{s->phase == REPORT_WAITING && !d->leads && !d->back, REPORT_BLOCK_ECHO,
-		 f->pending_deferred ? 0 : add_sat(s->since, d->t->settle_max_usec)},
+		 echo_again(d)},
 		{stuck && !s->ours && !d->leads && !d->back, REPORT_BLOCK_CONDITION, 0},
 		{d->now < s->refused_until && !d->back, REPORT_BLOCK_REFUSED, s->refused_until},
 	};

@@ -53,6 +53,7 @@ struct report_tuning {
 	usec_t small_usec;        /* smaller ones go out this often at most */
 	usec_t up_interval_usec;  /* between two resizes of a pod that raise */
 	usec_t down_interval_usec; /* ... that lower */
+	usec_t deferred_usec;      /* a resize that stays Deferred for this long is withdrawn */
 	usec_t refusal_usec;       /* a refusal binds for this long, or until the spec changes */
 	usec_t restart_every_usec; /* between two resizes that restart a container, at least */
 	usec_t settle_max_usec;    /* the longest wait for the kubelet to carry a resize out */
@@ -226,6 +227,8 @@ struct report_state {
 	enum report_phase phase;
 	usec_t since;            /* of the phase */
 	usec_t seen_at;          /* for the first time */
+	usec_t infeasible_since; /* the kubelet had no room for a resize of vscaled; 0: it has */
+	usec_t deferred_since;   /* the kubelet has deferred a resize of vscaled; 0: it has not */
 	usec_t sent_at;          /* of the last request that changed something; 0: never */
 	usec_t wait_until;       /* nothing before */
 	usec_t refused_until;    /* before this only the former spec or the originals are sent */
@@ -318,6 +321,10 @@ usec_t report_ahead(const struct report_tuning *t, const struct report_node *n,
 /* The least memory limit that may stand in a request for this container. */
 uint64_t report_memory_floor(const struct report_tuning *t, usec_t ahead_usec,
 			     const struct report_container *c);
+
+/* The node has room for what the kubelet had deferred: its refusal no longer binds. False: none
+ * did. */
+bool report_retry(struct report_state *s, usec_t now);
 
 /* Is an external writer's lower memory limit left in the spec during the pause? */
 bool report_contested(const struct report_state *s, usec_t now);

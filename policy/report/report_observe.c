@@ -99,6 +99,7 @@ static uint32_t begin_anew(struct report_state *s, uint32_t foreign)
 {
 	report_forget_refusals(s, foreign & RESOURCES_MEMORY);
 	s->carrying = s->uncertain = s->ours = false;
+	s->infeasible_since = 0;
 	s->back = BACK_NONE;
 	if (s->lead == LEAD_CUT_DUE)
 		s->lead = LEAD_CUT_TRIED;
@@ -188,13 +189,21 @@ static bool theirs_alone_wait(const struct report_state *s)
 	return theirs != 0;
 }
 
+/* Is a resize of vscaled deferred for too long? Its requests keep other pods off the node. */
+static bool is_overdue(const struct report_tuning *t, const struct report_state *s, usec_t now)
+{
+	return s->deferred_since != 0 && now - s->deferred_since >= t->deferred_usec;
+}
+
 /* A condition of the generation before says nothing about this one. Where the server does not
  * report the observed generation, a condition counts after up_interval_usec. */
 static bool condemned(const struct report_tuning *t, const struct report_state *s,
 		      const struct report_facts *f, usec_t now)
 {
-	/* A deferred resize may wait, unless headroom is pending with a CPU value of vscaled. */
-	bool waits = f->pending_deferred && report_lead_waits(s, f) && report_cpu_waits(s);
+	/* A deferred resize may wait for a while, unless headroom is pending with a CPU value of
+	 * vscaled. */
+	bool waits = f->pending_deferred &&
+		     ((report_lead_waits(s, f) && report_cpu_waits(s)) || is_overdue(t, s, now));
 
 	if (!f->pending_infeasible && !f->progress_error && !waits)
 		return false;
@@ -224,8 +233,8 @@ static void keep_used(const struct report_tuning *t, struct report_state *s,
 static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 			const struct report_facts *f, usec_t now)
 {
-	uint32_t resources = f->condition_resources && !f->pending_deferred ? f->condition_resources
-									    : RESOURCES_BOTH;
+	bool named = f->condition_resources != 0 && (!f->pending_deferred || is_overdue(t, s, now));
+	uint32_t resources = named ? f->condition_resources : RESOURCES_BOTH;
 
 	/* The cgroup does not hold headroom: the CPU value goes back first, then a condition on
 	 * the headroom is handled by itself. */
@@ -234,6 +243,8 @@ static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 			s->lead = LEAD_STUCK;
 		resources = RESOURCES_CPU;
 	}
+	if (s->infeasible_since == 0 && (f->pending_infeasible || is_overdue(t, s, now)))
+		s->infeasible_since = now;
 	s->phase = REPORT_IDLE;
 	s->back = BACK_FORMER;
 	s->carrying = false;
@@ -247,15 +258,36 @@ static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 	return REPORT_CHANGE_VERIFY | REPORT_CHANGE_REFUSED | REPORT_CHANGE_RETRY;
 }
 
+/* Is more in the spec than the kubelet had carried out before? A former spec that went back is not.
+ */
+static bool raises(const struct report_state *s)
+{
+	bool more = false;
+
+	for (size_t i = 0; i < s->count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++)
+			more |= s->container[i].known.limit[r] > s->container[i].good.limit[r] ||
+				s->container[i].known.request[r] > s->container[i].good.request[r];
+	return more;
+}
+
 /* Follows what the kubelet has carried out of the present spec. */
 static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 		       const struct report_facts *f, usec_t now)
 {
 	bool waiting = s->phase == REPORT_WAITING, stuck = report_lead_stuck(t, s, f, now);
-	uint32_t changes = stuck ? report_lead_cut(t, s, f, now) : 0;
+	uint32_t changes;
+
+	if (!f->pending_deferred || !s->ours)
+		s->deferred_since = 0;
+	else if (s->deferred_since == 0)
+		s->deferred_since = now;
+	changes = stuck ? report_lead_cut(t, s, f, now) : 0;
 
 	if (carried_out(s, f)) {
 		report_lead_carried_out(s, f);
+		if (s->ours && raises(s))
+			s->infeasible_since = 0;
 		for (size_t i = 0; i < report_count_of(s, f); i++) {
 			s->container[i].good = s->container[i].known;
 			s->container[i].theirs = 0;
@@ -272,7 +304,7 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 			return condemn(t, s, f, now);
 		s->ours = false;
 	}
-	/* A deferred resize may wait as long as it takes; the time limit begins after that. */
+	/* A deferred resize has a time limit of its own; this one begins after that. */
 	if (waiting && f->pending_deferred)
 		s->since = now;
 	if (waiting && now - s->since >= t->settle_max_usec) {

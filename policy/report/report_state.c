@@ -149,6 +149,23 @@ void report_forget_refusals(struct report_state *s, bool memory)
 		report_lead_forget(s);
 }
 
+static bool is_refused(const struct report_state *s, usec_t now)
+{
+	for (size_t i = 0; i < s->count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++)
+			if (s->container[i].ceiling_until[r] > now)
+				return true;
+	return s->refused_until > now;
+}
+
+bool report_retry(struct report_state *s, usec_t now)
+{
+	if (s->infeasible_since == 0 || !is_refused(s, now))
+		return false;
+	report_forget_refusals(s, true);
+	return true;
+}
+
 static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {

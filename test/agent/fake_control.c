@@ -166,7 +166,21 @@ static bool fake_admit(void *ctx, int fd, const struct ucred *peer)
 	return !f->refuse_peers && http_peer_in_group(fd, peer, 0);
 }
 
+static cJSON *fake_recommend(void *ctx, const char *text, size_t len, char *ret_why,
+			     size_t why_size)
+{
+	cJSON *pod = cJSON_ParseWithLength(text, len), *answer = NULL;
+
+	(void)ctx;
+	snprintf(ret_why, why_size, "%s", pod == NULL ? "not JSON" : "");
+	if (pod != NULL)
+		answer = cJSON_CreateObject();
+	cJSON_Delete(pod);
+	return answer;
+}
+
 static const struct control_ops fake_ops = {
+	.recommend = fake_recommend,
 	.status = fake_status,
 	.list = fake_list,
 	.explain = fake_explain,

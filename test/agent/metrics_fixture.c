@@ -48,7 +48,10 @@ static void add(struct metrics_input *in, size_t i, const char *unit, const char
 	p.namespace = "shop";
 	p.pod = pod;
 	p.container = "app";
+	p.workload = "checkout-service";
+	p.resources[RESOURCE_CPU].request = 1000;
 	p.resources[RESOURCE_CPU].spec_limit = 500;
+	p.resources[RESOURCE_MEMORY].request = 150 * MIB;
 	p.resources[RESOURCE_MEMORY].spec_limit = 256 * MIB;
 	v.name = unit;
 	v.pod = unit == NULL ? &p : NULL;

@@ -36,7 +36,7 @@ static int on_input(sd_event_source *source, int fd, uint32_t revents, void *eve
 
 static int serve(void)
 {
-	static const struct metrics_ops ops = {collect, probe};
+	static const struct metrics_ops ops = {.collect = collect, .probe = probe};
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct listen_address at = {.size = sizeof in};
 	struct metrics_server *server = NULL;

@@ -65,4 +65,15 @@ check 'count(vscaled_container_limit_cpu_cores{source="applied",namespace="shop"
 check 'vscaled_container_limit_cpu_cores{source="applied",unit="web.service"}' 0.9
 check 'vscaled_apply_duration_seconds_count{backend="cgroup"}' 4
 check 'count(process_resident_memory_bytes{job="vscaled"} > 1e6)' 1
+# Every query of the dashboard is one, and all but those of events that did not happen have an answer.
+dashboard=$(dirname "$0")/../../agent/deploy/components/monitoring/dashboard.json
+silent=0 total=0
+while read -r query; do
+	found=$(curl -sf --max-time 5 --get "http://127.0.0.1:$listen/api/v1/query" \
+		--data-urlencode "query=$query" | jq '.data.result | length') ||
+		{ echo "dashboard.json: Prometheus does not take $query"; exit 1; }
+	total=$((total + 1))
+	[ "$found" != 0 ] || { silent=$((silent + 1)); echo "no answer yet: $query"; }
+done < <(jq -r '.panels[].targets[].expr | gsub("[$](namespace|workload)"; ".*")' "$dashboard")
+[ $((total - silent)) -ge 14 ] || { echo "$silent of $total queries have no answer"; exit 1; }
 echo "scraped: $(ask 'scrape_samples_scraped') samples in $(ask 'scrape_duration_seconds') s"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# metrics_promtool.sh PAGE: the metrics pass Prometheus' own check, and so do docs/metrics.md's alerts.
+# metrics_promtool.sh PAGE: the metrics pass Prometheus' own check, and so do the alerts, which fire
+# when they should (alerts_test.yaml).
 set -euo pipefail
 page=$1
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -24,14 +25,25 @@ if promtool check metrics <"$dir/bad" >/dev/null 2>&1; then
 	exit 1
 fi
 
-# The alerts of the reference are valid, and name metrics that there are.
-awk '/^```/ { inside = $0 == "```yaml"; next } inside' "$root/docs/metrics.md" >"$dir/alerts.yaml"
+# The alerts are valid, name metrics that there are, and fire.
+rules=agent/deploy/components/monitoring/prometheusrule.yaml
+sed '1,/^spec:/d; s/^  //' "$root/$rules" >"$dir/alerts.yaml"
 promtool check rules "$dir/alerts.yaml"
 grep -o 'vscaled_[a-z_]*' "$dir/alerts.yaml" | sort -u >"$dir/names"
 [ -s "$dir/names" ]
 while read -r name; do
 	grep -q "^# TYPE ${name%_bucket} " "$dir/text" || {
-		echo "docs/metrics.md: an alert names $name, which is no metric"
+		echo "$rules: an alert names $name, which is no metric"
 		exit 1
 	}
 done <"$dir/names"
+# The test compares annotations, too, which are prose.
+sed -i '/^ *annotations:/,/^ *- alert:/{/- alert:/!d}' "$dir/alerts.yaml"
+cp "$root/test/agent/alerts_test.yaml" "$dir/"
+promtool test rules "$dir/alerts_test.yaml"
+sed -n 's/.*- alert: //p' "$dir/alerts.yaml" | while read -r name; do
+	grep -q "alertname: $name\$" "$dir/alerts_test.yaml" || {
+		echo "alerts_test.yaml: no test of $name"
+		exit 1
+	}
+done

@@ -64,6 +64,9 @@ char *pod_text(const struct kube_pod *p)
 		p->mirror ? "mirror " : "", p->windows ? "windows " : "", p->once ? "once " : "",
 		p->pod_resources ? "pod-resources " : "", pendings[p->pending],
 		progresses[p->progress], or_none(p->resize_manager), or_none(p->resize_message));
+	if (p->labels != NULL || p->owned || p->vpa)
+		fprintf(f, "%s%s%slabels=%s\n", p->owner != NULL ? p->owner : "",
+			p->owned ? " owned " : "", p->vpa ? "vpa " : "", or_none(p->labels));
 	for (size_t i = 0; i < p->annotation_count; i++)
 		fprintf(f, "annotation %s=%s\n", p->annotations[i].key, p->annotations[i].value);
 	for (size_t i = 0; i < p->container_count; i++)

@@ -218,6 +218,7 @@ struct kube_pod *rig_pod_spec(const struct rig_pod *p)
 		.windows = p->windows,
 		.once = p->once,
 		.pod_resources = p->pod_resources,
+		.vpa = p->vpa,
 		.resize_ours = p->resize_ours,
 		.annotations = calloc(3, sizeof *s->annotations),
 		.containers = calloc(p->count + 1, sizeof *s->containers),

@@ -23,7 +23,7 @@ static int rule_of(const struct config *c, const struct pod_text *a, const char 
 		list[pod.annotation_count].value = (char *)a[pod.annotation_count].value;
 		pod.annotation_count++;
 	}
-	return annotation_rule(c, &pod, container, ret, err);
+	return annotation_rule(&(struct annotation_input){c, &pod, NULL}, container, ret, err);
 }
 
 static const char *text_of(const struct container_rule *r)

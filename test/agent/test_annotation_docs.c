@@ -131,12 +131,14 @@ static void check_example(void)
 		return;
 	*end = '\0';
 	CHECK_EQ(config_default(&c), 0);
-	CHECK_EQ(annotation_rule(&c, &pod, "app", &rule, &err), 0);
+	CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, NULL}, "app", &rule, &err),
+		 0);
 	CHECK_STR(err.text, "");
 	CHECK(rule.named);
 	CHECK_EQ(rule.rule.cpu_milli.min, 100);
 	CHECK_EQ(rule.rule.mem_bytes.max, 2 * GIB);
-	CHECK_EQ(annotation_rule(&c, &pod, "log", &rule, &err), 0);
+	CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, NULL}, "log", &rule, &err),
+		 0);
 	CHECK(!rule.named);
 	config_free(&c);
 }
@@ -169,6 +171,7 @@ static cJSON *whole_status(void)
 	*v = (struct reporter_view){.pod = &pod, .mode = "Auto", .changed_real = USEC_PER_SEC};
 	v->facts.container_count = 1;
 	v->target[0][RESOURCE_CPU] = 850;
+	v->published[0].samples = 1;
 	v->containers[0].resource[RESOURCE_CPU] = (struct report_resource){
 		.managed = true,
 		.held = 900,

@@ -194,7 +194,7 @@ static const struct {
 	 "f:2: kind: \"a list\" is not known; allowed: VscaledConfiguration"},
 	{HEAD "unit: []\n",
 	 "f:3: unit: unknown key; allowed: apiVersion, kind, clocks, paths, log, cgroup, http, "
-	 "kubernetes, node, history, cpu, memory, common, defaults, units"},
+	 "kubernetes, node, history, cpu, memory, common, defaults, units, pods"},
 	{HEAD "clocks: 5s\n",
 	 "f:3: clocks: a single value; allowed: a section with reflexInterval, "
 	 "sampleInterval, reviewInterval, stateInterval"},

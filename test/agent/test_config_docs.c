@@ -208,7 +208,7 @@ static void check_example(void)
 
 		if (sscanf(line, "%31[a-z]:", section) == 1 && strchr(line, ':') != NULL)
 			continue;
-		if (strcmp(section, "units") == 0 ||
+		if (strcmp(section, "units") == 0 || strcmp(section, "pods") == 0 ||
 		    sscanf(line, "  # %63[A-Za-z-]: %63s", key, value) != 2)
 			continue;
 		snprintf(path, sizeof path, "%s.%s", section, key);

@@ -229,8 +229,10 @@ static void test_at_start(void)
 {
 	static const char *const sections[] = {"paths.", "cgroup.", "http.", "kubernetes."};
 	static const char *const live[] = {
-		"kubernetes.highestMode", "kubernetes.minCpu",    "kubernetes.maxCpu",
-		"kubernetes.minMemory",   "kubernetes.maxMemory", "kubernetes.unratifiedCeiling"};
+		"kubernetes.highestMode", "kubernetes.minCpu",
+		"kubernetes.maxCpu",      "kubernetes.minMemory",
+		"kubernetes.maxMemory",   "kubernetes.unratifiedCeiling",
+		"kubernetes.observe",     "kubernetes.observedContainers"};
 
 	for (size_t i = 0; i < config_key_count; i++) {
 		const struct config_key *k = &config_keys[i];

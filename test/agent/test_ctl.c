@@ -154,6 +154,11 @@ static const struct golden goldens[] = {
 	{"list -n shop", "list-namespace.txt"},
 	{"list -A", "list.txt"},
 	{"config show", "config.yaml"},
+	{"report", "report.txt"},
+	{"report -o wide", "report-wide.txt"},
+	{"report -o json", "report.json"},
+	{"report -o csv", "report.csv"},
+	{"report -o patch", "report.patch"},
 	{"help", "help.txt"},
 };
 
@@ -319,6 +324,10 @@ static const struct outcome with_daemon[] = {
 	{"list x", CTL_USAGE, "", "list takes fewer arguments"},
 	{"list -o xml", CTL_USAGE, "", "no such format: xml"},
 	{"status -o wide", CTL_USAGE, "", "status has no wide format"},
+	{"status -o csv", CTL_USAGE, "", "status has no such format"},
+	{"report -n none", CTL_OK, "No containers of namespace none are watched", ""},
+	{"report /nonexistent", CTL_ERROR, "", "/nonexistent: No such file"},
+	{"report CMakeLists.txt", CTL_ERROR, "", "CMakeLists.txt: not JSON"},
 	{"pause --force", CTL_USAGE, "", "pause takes no such option"},
 	{"--nonsense list", CTL_USAGE, "", "see: vscalectl help"},
 };

@@ -5,9 +5,6 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -210,73 +207,6 @@ static void test_lines(void)
 	CHECK_EQ(event_text_json(&e, 0, sizeof tiny, tiny), -ENOBUFS);
 	event_text_message(&e, sizeof tiny, tiny);
 	CHECK_EQ(strlen(tiny), sizeof tiny - 1);
-}
-
-/* Catches what the log writes to its descriptor. */
-static void read_line(struct event_log *l, char *buf, size_t size)
-{
-	int fds[2];
-	ssize_t n;
-
-	CHECK_EQ(pipe(fds), 0);
-	l->fd = fds[1];
-	event_log_use(l);
-	event_psi_missing(&(struct daemon_event){0});
-	close(fds[1]);
-	n = read(fds[0], buf, size - 1);
-	buf[MAX(n, 0)] = '\0';
-	close(fds[0]);
-}
-
-static void test_open(void)
-{
-	char dir[] = "/tmp/event-XXXXXX", path[64], line[1024], stream[64];
-	struct sockaddr_un sa = {.sun_family = AF_UNIX};
-	struct event_log_options o = {.journal_socket = path};
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct event_log l;
-	struct stat st;
-
-	CHECK(mkdtemp(dir) != NULL);
-	snprintf(path, sizeof path, "%s/socket", dir);
-	unsetenv("JOURNAL_STREAM");
-	/* no socket: stderr, and sd_journal's silent success is not believed */
-	CHECK_EQ(event_log_open(&l, &o), 0);
-	CHECK(!l.journal && l.lines && !l.prefix);
-	read_line(&l, line, sizeof line);
-	CHECK(strstr(line, " level=warning msg=\"pressure information (PSI) is not available") !=
-	      NULL);
-	o.target = EVENT_TARGET_JOURNAL;
-	CHECK_EQ(event_log_open(&l, &o), -ENOTCONN);
-	CHECK(l.lines);
-	/* stderr goes to the journal all the same: lines carry the priority */
-	CHECK_EQ(fstat(STDERR_FILENO, &st), 0);
-	snprintf(stream, sizeof stream, "%llu:%llu", (unsigned long long)st.st_dev,
-		 (unsigned long long)st.st_ino);
-	setenv("JOURNAL_STREAM", stream, 1);
-	o.target = EVENT_TARGET_AUTO;
-	o.format = EVENT_FORMAT_JSON;
-	CHECK_EQ(event_log_open(&l, &o), 0);
-	read_line(&l, line, sizeof line);
-	CHECK(strncmp(line, "<4>{\"ts\":", 9) == 0);
-	/* a socket: native, and not twice */
-	strcpy(sa.sun_path, path);
-	CHECK_EQ(bind(fd, (struct sockaddr *)&sa, sizeof sa), 0);
-	o.target = EVENT_TARGET_JOURNAL;
-	CHECK_EQ(event_log_open(&l, &o), 0);
-	CHECK(l.journal && !l.lines && !l.prefix);
-	o.target = EVENT_TARGET_STDERR;
-	CHECK_EQ(event_log_open(&l, &o), 0);
-	CHECK(!l.journal && l.lines);
-	/* nobody behind the socket any more */
-	close(fd);
-	o.target = EVENT_TARGET_AUTO;
-	CHECK_EQ(event_log_open(&l, &o), 0);
-	CHECK(!l.journal && l.lines);
-	unsetenv("JOURNAL_STREAM");
-	unlink(path);
-	rmdir(dir);
-	event_log_use(NULL);
 }
 
 static bool has_value_of(const struct event_info *info, const char *key, size_t len)
@@ -490,7 +420,6 @@ int main(void)
 	test_held_back();
 	test_limiter();
 	test_lines();
-	test_open();
 	test_table();
 	test_docs();
 	test_catalog();

@@ -150,6 +150,11 @@ static void test_operations(void)
 	CHECK_EQ(ask("POST", "/v1/restore", " {\"name\": \"batch@nightly.service\"}\n"), 200);
 	CHECK_STR(fake.last, "restore batch@nightly.service");
 	CHECK(answered("\"outcome\":\"left\"") && answered("in use"));
+	CHECK_EQ(ask("POST", "/v1/recommendation", "{\"spec\":{}}"), 200);
+	CHECK(answered("\r\n\r\n{}"));
+	CHECK_EQ(ask("POST", "/v1/recommendation", "{"), 400);
+	CHECK(answered("not JSON") && answered("kubectl get pod"));
+	CHECK_EQ(ask("POST", "/v1/recommendation", NULL), 400);
 }
 
 struct bad_body {

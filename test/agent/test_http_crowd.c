@@ -79,7 +79,7 @@ static void probe(void *ctx, struct probe_input *in)
 	};
 }
 
-static const struct metrics_ops ops = {collect, probe};
+static const struct metrics_ops ops = {.collect = collect, .probe = probe};
 
 static usec_t work_usec(void)
 {

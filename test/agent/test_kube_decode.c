@@ -58,8 +58,8 @@ static const struct row good[] = {
 	 "workload=web version=213\n"},
 	{"", "", "generation=3 observed=3 qos=Burstable phase=Running class=- priority=5\n"},
 	{"", "",
-	 "flags=ready  pending=no progress=idle manager=kubectl message=-\nannotation "
-	 "mode=Auto\ncontainer prep init"},
+	 "flags=ready  pending=no progress=idle manager=kubectl message=-\nDeployment owned "
+	 "labels=pod-template-hash=7d9c4\nannotation mode=Auto\ncontainer prep init"},
 	{"", "", "container mesh sidecar spec.cpu=0/max spec.memory=0/max"},
 	{"", "",
 	 "container app app spec.cpu=200/500 spec.memory=134217728/268435456 status.cpu=0/500 "

@@ -25,6 +25,19 @@ static void test_good(void)
 	CHECK_EQ(o.request[RESOURCE_MEMORY], 64 * MIB);
 }
 
+/* Of a container without a limit there is only the request. */
+static void test_request_alone(void)
+{
+	struct kube_originals o;
+
+	CHECK_EQ(kube_originals_read("{\"containers\":{\"app\":{\"cpu\":{\"originalRequest\":"
+				     "\"250m\",\"target\":\"1\"}}}}",
+				     "app", &o),
+		 0);
+	CHECK_EQ(o.limit[RESOURCE_CPU], 0);
+	CHECK_EQ(o.request[RESOURCE_CPU], 250);
+}
+
 static void test_refused(void)
 {
 	static const struct {
@@ -110,6 +123,7 @@ static void test_fit(void)
 int main(void)
 {
 	test_good();
+	test_request_alone();
 	test_refused();
 	test_fit();
 	return check_result();

@@ -31,7 +31,9 @@ static bool has_line(const char *text, const char *line)
 	return false;
 }
 
-#define APP "namespace=\"shop\",pod=\"checkout-service-7d9c5b6f8-00000\",container=\"app\""
+#define APP                                                                                        \
+	"namespace=\"shop\",pod=\"checkout-service-7d9c5b6f8-00000\",container=\"app\",workload="  \
+	"\"checkout-service\""
 
 static const char *const lines[] = {
 	"# TYPE vscaled_container_limit_cpu_cores gauge",
@@ -42,6 +44,8 @@ static const char *const lines[] = {
 	"vscaled_container_limit_memory_bytes{" APP ",source=\"applied\"} 268435458",
 	"vscaled_container_ceiling_cpu_cores{" APP "} 4",
 	"vscaled_container_recommendation_cpu_cores{" APP ",bound=\"peak\"} 0.87",
+	"vscaled_container_reclaimable_cpu_cores{" APP "} 0.6",
+	"vscaled_container_reclaimable_memory_bytes{" APP "} 0",
 	"vscaled_container_usage_memory_bytes{" APP "} 157286400",
 	"vscaled_container_throttled_ratio{" APP "} 0.025",
 	"vscaled_container_psi_some_ratio{" APP ",resource=\"cpu\"} 0.012345",

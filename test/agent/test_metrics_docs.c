@@ -13,7 +13,7 @@
 
 /* What every metric of a container has; the page says it once, above the table. */
 #define CONTAINER "vscaled_container_"
-#define WHO       "namespace, pod, container; or unit"
+#define WHO       "namespace, pod, container, workload; or unit"
 
 /* The other labels, behind the name as in a query: {a,b}. */
 static void put_labels(FILE *f, const struct metric *m)

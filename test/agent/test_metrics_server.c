@@ -30,7 +30,14 @@ static void probe(void *ctx, struct probe_input *in)
 	*in = facts;
 }
 
-static const struct metrics_ops ops = {collect, probe};
+static int report(void *ctx, char **ret)
+{
+	CHECK(ctx == &fixture);
+	*ret = strdup("{\"version\":1}\n");
+	return collect_error;
+}
+
+static const struct metrics_ops ops = {collect, probe, report};
 
 static struct listen_address at(const char *address)
 {
@@ -105,6 +112,8 @@ static bool answered(const char *text)
 
 static void test_metrics(void)
 {
+	CHECK_EQ(ask("GET", "/v1/report"), 200);
+	CHECK(answered("Content-Type: application/json\r\n") && answered("{\"version\":1}\n"));
 	CHECK_EQ(ask("GET", "/metrics"), 200);
 	CHECK(answered("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
 	CHECK(answered("\nvscaled_build_info{version=\"" VSCALED_VERSION "\""));
@@ -126,7 +135,7 @@ static void test_metrics(void)
 static void test_routes(void)
 {
 	CHECK_EQ(ask("GET", "/"), 404);
-	CHECK(answered("there are /metrics, /livez, /readyz and /healthz"));
+	CHECK(answered("there are /metrics, /v1/report, /livez, /readyz and /healthz"));
 	CHECK_EQ(ask("GET", "/metrics/"), 404);
 	/* Nothing of the control API is here. */
 	CHECK_EQ(ask("GET", "/v1/status"), 404);

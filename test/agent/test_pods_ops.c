@@ -39,8 +39,9 @@ static void test_left_out_and_reported(void)
 	struct rig r;
 	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
 	struct listing l;
-	bool *flags[] = {&p->mirror, &p->windows, &p->pod_resources, &p->deleting};
-	const char *const words[] = {"static", "Windows", "as a whole", "deleted"};
+	bool *flags[] = {&p->mirror, &p->windows, &p->pod_resources, &p->vpa, &p->deleting};
+	const char *const words[] = {"static", "Windows", "as a whole", "VerticalPodAutoscaler",
+				     "deleted"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
 		*flags[i] = true;
@@ -192,6 +193,61 @@ static void test_kill_in_a_full_pod(void)
 	CHECK(memory_after_a_kill(true) > 64 * MIB);
 }
 
+#define DESCRIBED(workload)                                                                        \
+	"{\"metadata\":{\"ownerReferences\":[{\"kind\":\"StatefulSet\",\"name\":\"" workload       \
+	"\",\"controller\":true}]},\"spec\":{\"containers\":[{\"name\":\"app\",\"resources\":{"    \
+	"\"limits\":{\"cpu\":\"1\"}}}]}}"
+
+static cJSON *recommend(const struct rig *r, const char *text, char why[static 192])
+{
+	return r->loop->serve.api.ops->recommend(&r->loop->serve, text, strlen(text), why, 192);
+}
+
+static const cJSON *first_of(const cJSON *answer)
+{
+	return cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(answer, "containers"), 0);
+}
+
+static const char *source_of(const cJSON *answer)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(first_of(answer), "source"));
+}
+
+/* For a pod that is only described: from running pods of its workload, then from their history. */
+static void test_recommendation(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	const cJSON *cpu;
+	cJSON *answer;
+	char why[192];
+
+	p->workload = "web";
+	rig_pod_put(&r, p);
+	rig_run(&r, 300, pods_burn_800);
+	answer = recommend(&r, DESCRIBED("web"), why);
+	CHECK_STR(source_of(answer), "running");
+	cpu = cJSON_GetObjectItemCaseSensitive(first_of(answer), "cpu");
+	CHECK(cJSON_GetObjectItemCaseSensitive(cpu, "request")->valuedouble >= 500);
+	CHECK(cJSON_GetObjectItemCaseSensitive(cpu, "limit")->valuedouble >= 500);
+	/* It has no memory limit, and gets none. */
+	CHECK(!cJSON_HasObjectItem(cJSON_GetObjectItemCaseSensitive(first_of(answer), "memory"),
+				   "limit"));
+	cJSON_Delete(answer);
+	pods_gone(&r.daemon->pods, p->uid);
+	answer = recommend(&r, DESCRIBED("web"), why);
+	CHECK_STR(source_of(answer), "history");
+	cJSON_Delete(answer);
+	answer = recommend(&r, DESCRIBED("api"), why);
+	CHECK_STR(source_of(answer), "none");
+	CHECK(cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(first_of(answer), "cpu")));
+	cJSON_Delete(answer);
+	CHECK(recommend(&r, "{\"spec\":7}", why) == NULL);
+	CHECK(strstr(why, "spec") != NULL);
+	CHECK(recommend(&r, "{\"metadata\":7}", why) == NULL && why[0] != '\0');
+	rig_close(&r);
+}
+
 int main(void)
 {
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++)
@@ -200,5 +256,6 @@ int main(void)
 	test_own_cpus();
 	test_history_of_a_workload();
 	test_kill_in_a_full_pod();
+	test_recommendation();
 	return check_result();
 }

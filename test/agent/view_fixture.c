@@ -174,7 +174,8 @@ static void fixture_gave_way(struct unit_view *v)
 	v->resources[RESOURCE_MEMORY].use = 5 * MIB;
 }
 
-static const struct annotation_view app_annotations[] = {{"mode", "Auto"}, {"max-cpu", "2"}};
+static const struct annotation_view app_annotations[] = {
+	{"mode", "Auto", NULL}, {"max-cpu", "2", "pods[0], /etc/vscaled/vscaled.yaml:12"}};
 
 static const struct pod_view app_pod = {
 	.namespace = "shop",
@@ -182,6 +183,7 @@ static const struct pod_view app_pod = {
 	.container = "app",
 	.uid = "0b1c2d3e-0000-4000-8000-000000000001",
 	.workload = "web",
+	.owner = "Deployment",
 	.qos_class = "Burstable",
 	.controlled_values = "LimitsOnly",
 	.ready = true,

@@ -29,7 +29,9 @@ async function model(o) {
   return (await import(path))[o.kind];
 }
 
-for (const o of objects.filter((o) => o.kind !== "SecurityContextConstraints")) {
+// Of OpenShift and of the Prometheus operator, checked below.
+const foreign = ["SecurityContextConstraints", "PodMonitor", "PrometheusRule"];
+for (const o of objects.filter((o) => !foreign.includes(o.kind))) {
   const name = `${o.kind}/${o.metadata.name}`;
   try {
     const Model = await model(o);
@@ -49,7 +51,9 @@ same("rights", rights, [
   "/pods:get", "/pods:list", "/pods:watch", "/pods:patch",
   "/limitranges:get", "/limitranges:list",
   "events.k8s.io/events:create", "events.k8s.io/events:patch",
-  ...(actuates ? ["/pods/resize:patch"] : []),
+  ...(actuates ? ["/pods/resize:patch", "autoscaling/horizontalpodautoscalers:list"] : []),
+  ...(overlay === "auto-evict" ? ["/pods/eviction:create"] : []),
+  ...(overlay === "auto-namespaces" ? ["/namespaces:list"] : []),
 ]);
 for (const b of objects.filter((o) => o.kind === "ClusterRoleBinding")) {
   check(`${b.metadata.name} binds a role that is not there`, find("ClusterRole", b.roleRef.name));
@@ -71,6 +75,14 @@ const pod = set.spec.template.spec;
 const agent = pod.containers[0];
 same("containers", pod.containers.map((c) => c.name), ["vscaled"]);
 for (const key of ["hostPID", "hostNetwork", "hostIPC"]) check(key, !pod[key]);
+if (overlay === "auto-monitoring") {
+  const monitor = find("PodMonitor", "vscaled").spec;
+  const labels = set.spec.template.metadata.labels;
+  check("the PodMonitor selects other pods", Object.entries(monitor.selector.matchLabels).every(([k, v]) => labels[k] === v));
+  same("ports", monitor.podMetricsEndpoints.map((e) => e.port), agent.ports.map((p) => p.name));
+  for (const rule of find("PrometheusRule", "vscaled").spec.groups.flatMap((g) => g.rules))
+    check(`${rule.alert} does not say what to do`, rule.annotations.summary && rule.annotations.do);
+}
 check("privileged", !agent.securityContext.privileged);
 check("privilege escalation", agent.securityContext.allowPrivilegeEscalation === false);
 check("the root file system can be written", agent.securityContext.readOnlyRootFilesystem === true);

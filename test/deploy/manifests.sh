@@ -16,9 +16,23 @@ cp "$here/package.json" "$here"/{manifests,policy}.mjs "$modules/"
 (cd "$modules" && npm install --silent --no-audit --no-fund --ignore-scripts --no-package-lock) ||
 	skip "the schemas could not be fetched"
 
+# Components that no overlay has.
+for component in monitoring namespaces; do
+	folder=$modules/auto-$component
+	relative=$(realpath -m --relative-to "$folder" "$deploy")
+	mkdir -p "$folder"
+	cat >"$folder/kustomization.yaml" <<-E
+		resources: [$relative/overlays/auto]
+		components: [$relative/components/$component]
+	E
+done
+
 failed=0
-for overlay in auto auto-bpf auto-cgroupfs auto-openshift recommend-only restore restore-cgroupfs; do
-	"$kubectl" kustomize "$deploy/overlays/$overlay" >"$modules/$overlay.yaml"
+for overlay in auto auto-bpf auto-cgroupfs auto-evict auto-monitoring auto-namespaces auto-openshift \
+	recommend-only restore restore-cgroupfs; do
+	folder=$deploy/overlays/$overlay
+	[ -d "$folder" ] || folder=$modules/$overlay
+	"$kubectl" kustomize "$folder" >"$modules/$overlay.yaml"
 	node "$modules/manifests.mjs" "$modules/$overlay.yaml" $overlay || failed=1
 done
 # A check that cannot fail is none: each of these must be found.
@@ -37,6 +51,10 @@ auto	s/cpu: 100m/cpu: 10m/
 auto	s/^  - patch$/  - '*'/
 auto	s/- pods\/resize/- secrets/
 auto-bpf	s/- PERFMON/- SYS_ADMIN/
+auto-evict	s/- pods\/eviction/- pods\/\*/
+auto-monitoring	s/port: metrics/port: http/
+auto-monitoring	s/summary: An agent is not scraped./description: none/
+auto-namespaces	s/- namespaces$/- nodes/
 recommend-only	s/readOnly: true/readOnly: false/
 recommend-only	s/kind: DaemonSet/kind: DaemonSets/
 auto-cgroupfs	s/path: \/run\/vscaled$/path: \/run\/systemd/

@@ -64,6 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	require(errs.count == 0, "accepted in spite of", errs.text[0]);
 	config_rule_for(&c, "web-1.service");
+	config_pod_rule_for(&c, &(struct config_pod){"team-a", "app=web,tier=", "Deployment"});
 	check_dump(&c);
 	config_free(&c);
 	return 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A status annotation that anybody may have written: refused, or positive amounts within bounds. */
 #include "agent/kube/model/originals.h"
+#include "agent/kube/model/published.h"
+#include "policy/history/prior.h"
 #include "policy/types/profile.h"
 #include "test/fuzz/fuzz.h"
 #include <stdio.h>
@@ -12,6 +14,19 @@ static void require(int truth, const char *what)
 		return;
 	fprintf(stderr, "%s\n", what);
 	abort();
+}
+
+static void read_published(const char *text)
+{
+	struct kube_published p = {.samples = 7};
+	uint64_t shown[RESOURCE_COUNT] = {7, 7};
+
+	if (kube_published_read(text, "app", &p, shown) < 0) {
+		require(p.samples == 7 && shown[0] == 7 && shown[1] == 7, "touched");
+		return;
+	}
+	require(p.samples > 0 && p.own.confidence_permille <= 1000, "confidence");
+	require(prior_is_possible(&p.own), "not a recommendation");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -37,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				"a request above its limit");
 		}
 	}
+	read_published(text);
 	free(text);
 	return 0;
 }

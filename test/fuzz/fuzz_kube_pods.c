@@ -4,6 +4,7 @@
  * that of the whole document parsed at once. What is taken over has names that are safe in paths.
  */
 #include "agent/kube/model/decode_impl.h"
+#include "agent/kube/model/lack.h"
 #include "agent/kube/model/names.h"
 #include "pod_text.h"
 #include "test/fuzz/fuzz.h"
@@ -28,11 +29,15 @@ static void require(int truth, const char *what)
 
 static void check_pod(const struct kube_pod *p)
 {
+	enum resource lacking;
+	uint64_t lack;
+
 	require(kube_is_uid(p->uid) && kube_is_uid(p->cgroup_uid), "uid");
 	require(kube_is_label(p->namespace) && kube_is_subdomain(p->name), "names");
 	require(p->node == NULL || kube_is_subdomain(p->node), "node");
 	require(kube_is_subdomain(p->workload), "workload");
 	require(p->container_count > 0, "containers");
+	require(!kube_parse_lack(p->resize_message, &lacking, &lack) || lack > 0, "lack");
 	for (size_t i = 0; i < p->container_count; i++) {
 		const struct kube_container *c = &p->containers[i];
 
@@ -103,6 +108,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			     &err) == 0 &&
 	    size < COMPARED_BYTES)
 		check_whole((const char *)data, size, &l, bad);
+	if (kube_decode_continue((const char *)data, size, version, sizeof version, &err) < 0)
+		require(err.text[0] != '\0', "a token refused without a word");
 	for (size_t i = 0; i < l.count; i++)
 		kube_pod_free(l.pod[i]);
 	free(l.pod);

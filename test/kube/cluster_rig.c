@@ -29,11 +29,15 @@ _Noreturn static void give_up(const char *what)
 
 /* --- time --- */
 
+int64_t crig_clock_ahead;
+const char *crig_kubernetes = "";
+
 static void clock_fast(void *ctx, usec_t *ret_boot, usec_t *ret_real)
 {
 	/* The wall clock is the server's at the start, and as fast as the other from then on. */
 	static int64_t offset;
 	struct timespec t;
+	int64_t ahead = crig_clock_ahead;
 
 	(void)ctx;
 	*ret_boot = fast_clock_now();
@@ -41,7 +45,7 @@ static void clock_fast(void *ctx, usec_t *ret_boot, usec_t *ret_real)
 		clock_gettime(CLOCK_REALTIME, &t);
 		offset = (int64_t)t.tv_sec * (int64_t)USEC_PER_SEC - (int64_t)*ret_boot;
 	}
-	*ret_real = (usec_t)((int64_t)*ret_boot + offset);
+	*ret_real = (usec_t)((int64_t)*ret_boot + offset + ahead);
 }
 
 /* The loop as it is, for a tick of the daemon's. */
@@ -178,11 +182,11 @@ static char *config_text(const struct crig *c, const char *extra)
 		"  writeInterval: 3s, writeBurst: 10, statusInterval: 30s, leaseTime: 5s,\n"
 		"  memoryLeaseTime: 5s, smallInterval: 5s, upInterval: 5s, downInterval: 10s,\n"
 		"  refusalTime: 10m, settleMax: 1m, startupTime: 20s, startupLeaseTime: 30s, "
-		"requestUpTime: 20s, requestDownTime: 40s}\n%s",
+		"requestUpTime: 20s, requestDownTime: 40s%s}\n%s",
 		extra != NULL && strstr(extra, "history:") != NULL
 			? ""
 			: "history: {confidenceAfter: 20s}\n",
-		c->http_port, c->folder, extra != NULL ? extra : "");
+		c->http_port, c->folder, crig_kubernetes, extra != NULL ? extra : "");
 	return text;
 }
 
@@ -211,6 +215,11 @@ void crig_start(struct crig *c)
 	if (rig_start(&c->rig) < 0)
 		give_up("the daemon does not start");
 	CHECK(c->rig.loop->cluster != NULL);
+}
+
+void crig_reload(struct crig *c, const char *extra)
+{
+	rig_reload(&c->rig, config_text(c, extra));
 }
 
 void crig_close(struct crig *c)

@@ -15,6 +15,11 @@
 #define CRIG_FASTER    40
 #define CRIG_LINES_MAX 512
 
+/* The daemon's wall clock is so far ahead of the server's, from the next start on. */
+extern int64_t crig_clock_ahead;
+/* More keys of the section kubernetes: ", observe: All"; "": none. Until it is changed. */
+extern const char *crig_kubernetes;
+
 /* One line of the journal. */
 struct crig_line {
 	enum event_kind kind;
@@ -37,6 +42,8 @@ struct crig {
 bool crig_open(struct crig *c, const char *const *options, const char *extra);
 /* Starts the daemon; the API server need not answer. */
 void crig_start(struct crig *c);
+/* Another `extra` in the configuration, and SIGHUP. */
+void crig_reload(struct crig *c, const char *extra);
 void crig_close(struct crig *c);
 
 /* default/NAME on the server and in the tree, its containers running: app, with 200m and 64Mi, and

@@ -101,6 +101,73 @@ static void test_infeasible(void)
 	crig_close(&c);
 }
 
+#define DEFERRED                                                                                   \
+	"{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":\"Deferred\","              \
+	"\"message\":\"Node didn't have enough resource: cpu, requested: 1550, used: 1300, "       \
+	"capacity: 2000\"}"
+
+/* A full node: the pending request is withdrawn after five minutes, once, and the cgroup follows.
+ */
+static void test_deferred(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+
+	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	crig_kubelet(&c, p, DEFERRED);
+	rig_run(&c.rig, 280, burn_600);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 1);
+	CHECK_EQ(crig_events(&c, "ResizeRefused"), 0);
+	CHECK(crig_until(&c, 40, burn_600, is_refused));
+	CHECK(crig_until(&c, 10, burn_600, cpu_is_back));
+	rig_run(&c.rig, 20, burn_600);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 120, burn_600);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 2);
+	CHECK_EQ(crig_events(&c, "ResizeRefused"), 1);
+	CHECK_EQ(crig_lines(&c, EVENT_REPORT_REFUSED, "enough resource: cpu"), 1);
+	/* When the refusal ends. */
+	CHECK(crig_until(&c, 700, burn_600, is_resized));
+	crig_close(&c);
+}
+
+static void request_of_other(const char *cpu)
+{
+	char body[256];
+
+	snprintf(body, sizeof body,
+		 "{\"spec\":{\"containers\":[{\"name\":\"app\",\"resources\":{\"requests\":"
+		 "{\"cpu\":\"%s\"}}}]}}",
+		 cpu);
+	cJSON_Delete(crig_ask(&c, "PATCH", "/api/v1/namespaces/default/pods/other/resize", body));
+}
+
+/* Withdrawn, and tried again as soon as pods that vscaled does not size have given up the 850m that
+ * it lacks. */
+static void test_room(void)
+{
+	struct rig_pod *p;
+
+	crig_open(&c, NULL, NULL);
+	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
+	crig_debug(&c, "pods",
+		   "{\"prefix\":\"other\",\"node\":\"node-1\",\"resources\":{\"requests\":{"
+		   "\"cpu\":\"1200m\"}}}");
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	crig_kubelet(&c, p, DEFERRED);
+	CHECK(crig_until(&c, 330, burn_600, is_refused));
+	rig_run(&c.rig, 20, burn_600);
+	crig_kubelet(&c, p, NULL);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
+	request_of_other("400m");
+	rig_run(&c.rig, 60, burn_600);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
+	request_of_other("300m");
+	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	crig_close(&c);
+}
+
 static void grow(struct rig *r)
 {
 	burn_all(r, 150);
@@ -279,6 +346,8 @@ int main(void)
 	test_late_range();
 	test_infeasible();
 	test_infeasible_again();
+	test_deferred();
+	test_room();
 	test_rights();
 	test_no_rights();
 	test_not_offered();

@@ -3,6 +3,8 @@
  * and no more often than their times allow. */
 #include "agent/manage/managed_facts.h"
 #include "test/kube/test_cluster.h"
+#include <fcntl.h>
+#include <unistd.h>
 
 /* Of the rig's configuration. */
 #define UP_SEC   20
@@ -124,6 +126,80 @@ static void test_moves(enum cgroup_driver driver, const char *annotations)
 	crig_close(&c);
 }
 
+static bool original_is_reported(struct crig *x)
+{
+	OWN(drop_kube_pod) struct kube_pod *pod = crig_read(x, &x->rig.pod[0]);
+	const char *text = kube_pod_annotation(pod, "status");
+
+	return text != NULL && strstr(text, "\"originalRequest\":\"100m\"") != NULL;
+}
+
+/* The node's records are lost: the original requests come back from the annotation. */
+static void test_lost_records(void)
+{
+	static const char *const files[] = {"baseline", "baseline-copy", "history"};
+	struct rig_pod *p =
+		begin_pod(DRIVER_CGROUPFS, REQUESTS("RequestsAndLimits"), WITH_REQUESTS);
+	int dir;
+
+	CHECK(crig_until(&c, 60, burn_300, any_is_higher));
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 60, burn_300, both_are_higher));
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 90, burn_300, original_is_reported));
+	dir = open(c.rig.daemon->config.paths.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rig_stop(&c.rig);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		CHECK(unlinkat(dir, files[i], 0) == 0);
+	close(dir);
+	crig_start(&c);
+	rig_run(&c.rig, 20, burn_300);
+	crig_annotate(&c, p, "mode", NULL);
+	CHECK(crig_until(&c, 60, burn_300, is_original));
+	crig_close(&c);
+}
+
+static bool memory_is_higher(struct crig *x)
+{
+	(void)x;
+	return request(RESOURCE_MEMORY) > 16 * MIB;
+}
+
+static bool cpu_is_higher(struct crig *x)
+{
+	(void)x;
+	return request(RESOURCE_CPU) > 100;
+}
+
+#define AUTOSCALERS "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+
+/* A HorizontalPodAutoscaler scales by the utilisation of CPU: that request stays, memory's moves;
+ * once it scales by an average value, both do. */
+static void test_autoscaled(void)
+{
+	struct rig_pod *p;
+
+	if (!crig_open(&c, NULL, NULL))
+		exit(check_skip("no test API server: is there a python3?"));
+	p = crig_pod_with(&c, DRIVER_CGROUPFS, "web-0", REQUESTS("RequestsAndLimits"),
+			  WITH_REQUESTS);
+	cJSON_Delete(crig_ask(&c, "POST", AUTOSCALERS,
+			      "{\"metadata\":{\"name\":\"web\"},\"spec\":{\"maxReplicas\":3,"
+			      "\"scaleTargetRef\":{\"kind\":\"Pod\",\"name\":\"web-0\"}}}"));
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_300, memory_is_higher));
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 120, burn_300);
+	CHECK_EQ(request(RESOURCE_CPU), 100);
+	CHECK_EQ(crig_requests(&c, "horizontalpodautoscalers", 200), 1);
+	cJSON_Delete(crig_ask(&c, "DELETE", AUTOSCALERS "/web", NULL));
+	rig_run(&c.rig, 400, burn_300);
+	CHECK_EQ(request(RESOURCE_CPU), 100); /* asked again after 10 min */
+	CHECK(crig_until(&c, 200, burn_300, cpu_is_higher));
+	CHECK_EQ(crig_requests(&c, "horizontalpodautoscalers", 200), 2);
+	crig_close(&c);
+}
+
 /* Requests alone do not move under LimitsOnly, nor where the pod has none. */
 static void test_stays(const char *annotations, const char *containers, uint64_t milli)
 {
@@ -138,6 +214,8 @@ int main(void)
 {
 	test_moves(DRIVER_CGROUPFS, REQUESTS("RequestsAndLimits"));
 	test_moves(DRIVER_SYSTEMD, REQUESTS("RequestsOnly"));
+	test_lost_records();
+	test_autoscaled();
 	test_stays(REQUESTS("LimitsOnly"), WITH_REQUESTS, 100);
 	test_stays(REQUESTS("RequestsAndLimits"), CONTAINERS(""), 0);
 	return check_result();

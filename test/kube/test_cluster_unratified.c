@@ -229,7 +229,8 @@ static void test_quiet(void)
 	asked = 0;
 	rig_run(&c.rig, 100, burn_50);
 	fprintf(stderr, "asked %u times in 100 s\n", asked);
-	CHECK(asked >= 9 && asked <= 15);
+	/* 100 if it were once a second; requests of a busy machine add some. */
+	CHECK(asked >= 9 && asked <= 30);
 	crig_close(&c);
 }
 

@@ -6,9 +6,10 @@
 #include <string.h>
 #include <time.h>
 
-#define STEP_BYTES (8 * MIB) /* a second */
-#define APP_ONLY   "\"vscaled.dev/containers\":\"app\""
-#define CPU_ONLY   "{\"vscaled.dev/mode\":\"Auto\"," APP_ONLY ",\"vscaled.dev/resources\":\"cpu\"}"
+#define STEP_BYTES   (8 * MIB) /* a second */
+#define APP_ONLY     "\"vscaled.dev/containers\":\"app\""
+#define IDLE_SECONDS 240
+#define CPU_ONLY     "{\"vscaled.dev/mode\":\"Auto\"," APP_ONLY ",\"vscaled.dev/resources\":\"cpu\"}"
 
 /* Is it the daemon's request of this kind? */
 static bool is_request(const cJSON *row, const char *method, const char *text)
@@ -124,12 +125,14 @@ static struct resizes first_resizes(void)
 	return ret;
 }
 
-/* The server closes a connection that has been idle for 90 s. */
+/* The server closes idle connections, as kube-apiserver after 90 s; here later, since a slow
+ * machine may lose a minute of the daemon between two requests. test_cost measures the time between
+ * them. */
 static void test_first_resize(void)
 {
 	double began;
 
-	begin_warm(AUTO, 90);
+	begin_warm(AUTO, IDLE_SECONDS);
 	rig_run(&c.rig, 200, burn_50);
 	began = wall_clock();
 	CHECK(first_resizes().connected < began);
@@ -139,7 +142,7 @@ static void test_first_resize(void)
 /* Two pods grow at the same time: neither resize waits for a connection. */
 static void test_two_pods(void)
 {
-	begin_warm(AUTO, 90);
+	begin_warm(AUTO, IDLE_SECONDS);
 	crig_pod(&c, DRIVER_CGROUPFS, "web-1", AUTO);
 	rig_run(&c.rig, 100, burn_50);
 	first_resizes();
@@ -157,7 +160,7 @@ static bool is_opened_again(struct crig *x)
 /* A load balancer closes it earlier, and all connections are lost once. */
 static void test_closed_early(void)
 {
-	begin_warm(AUTO, 30);
+	begin_warm(AUTO, 60);
 	rig_run(&c.rig, 100, burn_50);
 	crig_debug(&c, "cut", "{}");
 	rig_run(&c.rig, 15, burn_50);
@@ -168,18 +171,19 @@ static void test_closed_early(void)
 	crig_close(&c);
 }
 
-/* It costs two requests a minute at most, and none where no memory limit can be raised. */
+/* One request in 75 s, in time for a server that closes after 90 s, and none where no memory limit
+ * can be raised. */
 static void test_cost(void)
 {
-	double before;
+	double before, seconds;
 
-	begin_warm(AUTO, 90);
+	begin_warm(AUTO, IDLE_SECONDS);
 	crig_forget_log(&c);
 	before = (double)fast_clock_now();
-	rig_run(&c.rig, 300, burn_50);
-	CHECK(versions() > 0);
-	CHECK(versions() <=
-	      1 + ((double)fast_clock_now() - before) / (70.0 * (double)USEC_PER_SEC));
+	rig_run(&c.rig, 450, burn_50);
+	seconds = ((double)fast_clock_now() - before) / (double)USEC_PER_SEC;
+	CHECK(versions() >= seconds / 90 - 1);
+	CHECK(versions() <= seconds / 70 + 1);
 	crig_close(&c);
 	begin_warm(CPU_ONLY, 90);
 	rig_run(&c.rig, 200, burn_50);
@@ -198,7 +202,8 @@ static void test_in_vain(const char *what)
 	crig_forget_log(&c);
 	rig_run(&c.rig, 300, burn_50);
 	CHECK(crig_requests(&c, "GET /version", 0) >= 2);
-	CHECK(crig_requests(&c, "GET /version", 0) <= 5);
+	/* 4 as with one that keeps it; 30 without the longer times. */
+	CHECK(crig_requests(&c, "GET /version", 0) <= 10);
 	crig_close(&c);
 }
 

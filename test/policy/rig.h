@@ -1,63 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One control over one simulated cgroup, driven as the daemon drives it: a look every tick, a
- * sample every second, a review every ten, sort, apply, and what a failed step asks for after it.
- */
+/* The rig of policy/backtest/ as tests set it up and disturb it. */
 #pragma once
 
-#include "policy/control/control.h"
-#include "test/policy/sim.h"
-
-#define RIG_STEPS 16
-
-/* A change that was applied or tried. */
-struct rig_change {
-	usec_t at;
-	struct change step;
-	int outcome;
-};
+#include "policy/backtest/rig.h"
 
 /* A number of the environment, as VSCALED_SEED. */
 uint64_t rig_number_from(const char *name, uint64_t otherwise);
-
-struct rig {
-	struct sim sim;
-	struct control c;
-	struct tuning t;
-	usec_t tick_usec;
-	usec_t sample_usec;
-	usec_t review_usec;
-	usec_t next_sample;
-	usec_t next_review;
-	usec_t now_real;
-	bool wakes; /* memory.events wakes: a look at once, 10 ms apart at least */
-	struct mem_events woken;
-	uint64_t reads[10]; /* looks that read the group of this bit */
-	uint32_t changes;   /* done */
-	uint32_t count[KNOB_COUNT];
-	struct rig_change last;
-	uint64_t max_milli; /* highest CPU limit seen */
-	uint64_t max_bytes;
-	/* Called for every step, before and after it is applied; may be NULL. */
-	void (*before)(struct rig *r, const struct change *c);
-	void (*after)(struct rig *r, const struct change *c, int outcome);
-	/* Decides an outcome in place of the simulator: true and *ret. */
-	bool (*interfere)(struct rig *r, const struct change *c, int *ret);
-	/* A fresh ledger for what is about to be decided; NULL: growth is not counted. */
-	struct ledger *(*ledger)(struct rig *r);
-	void *user;
-};
 
 /* original: cpu in millicores of a 100 ms period, memory in bytes; LIMIT_MAX: none. */
 void rig_init(struct rig *r, uint64_t cpu_milli, uint64_t mem_max, uint32_t cpus);
 /* Its control begins anew, with these originals and no history. */
 void rig_begin(struct rig *r, const struct limits *original);
-struct control_context rig_context(struct rig *r, struct plan *p);
-void rig_apply(struct rig *r, struct plan *p);
-void rig_tick(struct rig *r);
-/* The two halves of it: a tick passes; what is read then, and what comes of it. */
-void rig_pass(struct rig *r);
-void rig_decide(struct rig *r);
-void rig_run(struct rig *r, usec_t span);
 /* Runs until the check holds; the time it took, or LIMIT_MAX after `most`. */
 usec_t rig_until(struct rig *r, bool (*done)(const struct rig *r), usec_t most);
 void rig_reassert(struct rig *r, enum resource res);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "policy/backtest/sim.h"
 #include "policy/types/bounds.h"
 #include "test/check.h"
-#include "test/policy/sim.h"
 
 /* name, rows in order, desired, result */
 struct row {

@@ -6,10 +6,10 @@
  *
  * VSCALED_SEED repeats a run, VSCALED_ROUNDS makes it longer.
  */
+#include "policy/backtest/sim.h"
 #include "policy/laws/ledger.h"
 #include "policy/types/bounds.h"
 #include "test/check.h"
-#include "test/policy/sim.h"
 #include <inttypes.h>
 
 #define ENTRIES_MAX 60

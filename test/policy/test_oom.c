@@ -3,7 +3,7 @@
  * writer had lowered. */
 #include "policy/control/control_impl.h"
 #include "test/check.h"
-#include "test/policy/rig.h"
+#include "test/policy/node.h"
 
 static struct control_resource *mem(struct rig *r)
 {
@@ -188,6 +188,46 @@ static void test_successor(void)
 	}
 }
 
+static void grow_often(struct rig *r, uint64_t own_max)
+{
+	r->c.rule.mem_bytes.max = own_max;
+	r->sim.load.anon_bps = 20 * MIB;
+	r->sim.load.anon_goal = GIB;
+	r->wakes = true;
+}
+
+static uint32_t counted(struct rig *r, uint64_t kills)
+{
+	CHECK(kills >= CONTROL_CEILING_KILLS);
+	CHECK_EQ(control_ceiling_kills(&r->c, r->sim.now + USEC_PER_HOUR), 0);
+	return control_ceiling_kills(&r->c, r->sim.now);
+}
+
+/* Counts for mode InPlaceOrRecreate: another node could give more, or the successor could start
+ * with more; a configured maximum goes with the pod. */
+static void test_ceiling_kills(void)
+{
+	static struct node n;
+	struct rig r;
+
+	rig_init(&r, 1000, 64 * MIB, 2);
+	grow_often(&r, 0);
+	rig_run(&r, USEC_PER_MIN);
+	CHECK_EQ(counted(&r, r.sim.u.events.oom_kill), CONTROL_CEILING_KILLS);
+	rig_init(&r, 1000, 64 * MIB, 2);
+	grow_often(&r, 100 * MIB);
+	rig_run(&r, USEC_PER_MIN);
+	CHECK_EQ(counted(&r, r.sim.u.events.oom_kill), 0);
+	/* The node has no memory to grant; each kill ends the container. */
+	node_init(&n, 4 * GIB, 3800 * MIB);
+	grow_often(node_add(&n, 64 * MIB, 32 * MIB), GIB);
+	node_run(&n, 10 * USEC_PER_MIN);
+	CHECK_EQ(counted(&n.rig[0], n.life[0].kills), CONTROL_CEILING_KILLS);
+	begin(&r, 100 * MIB);
+	use_of_kill(&r, 64 * MIB, 0, false);
+	CHECK_EQ(control_ceiling_kills(&r.c, r.sim.now), 0);
+}
+
 int main(void)
 {
 	test_use_at_the_kill();
@@ -196,5 +236,6 @@ int main(void)
 	test_too_long_ago();
 	test_at_an_unclassified_limit();
 	test_successor();
+	test_ceiling_kills();
 	return check_result();
 }

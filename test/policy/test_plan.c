@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "policy/backtest/sim.h"
 #include "policy/types/plan.h"
 #include "test/check.h"
-#include "test/policy/sim.h"
 #include <errno.h>
 
 static struct change step(enum knob knob, uint32_t depth, uint64_t from, uint64_t to)

@@ -2,22 +2,79 @@
 /* What the kubelet makes of a resize, step by step. */
 #include "test/policy/report_rig.h"
 
+static void defer(struct report_rig *g, uint32_t resources)
+{
+	accept_raise(g);
+	g->f.observed_generation = 2;
+	g->f.pending_deferred = true;
+	g->f.condition_resources = resources;
+	CHECK_EQ(rig_observe(g) & REPORT_CHANGE_REFUSED, 0);
+}
+
 static void test_deferred_is_waited_for(void)
 {
 	WITH(g)
 	{
-		accept_raise(&g);
-		g.f.observed_generation = 2;
-		g.f.pending_deferred = true;
-		rig_observe(&g);
-		for (int i = 0; i < 60; i++) {
+		defer(&g, 0);
+		for (int i = 0; i < 4; i++) {
 			g.now += 60 * S;
 			CHECK_EQ(rig_observe(&g), 0);
 			CHECK(!rig_decide(&g));
 			CHECK_EQ(g.d.block, REPORT_BLOCK_ECHO);
+			CHECK_EQ(g.d.again, g.s->deferred_since + 300 * S);
 		}
 		g.f.pending_deferred = false;
 		CHECK(rig_echo(&g) & REPORT_CHANGE_RATIFIED);
+		CHECK_EQ(g.s->deferred_since, 0);
+	}
+}
+
+/* The pending request keeps other pods off the node: after five minutes the former spec goes back,
+ * this is reported once, and it is tried again when the refusal ends, or the node has room. */
+static void test_deferred_is_withdrawn(bool room)
+{
+	WITH(g)
+	{
+		defer(&g, RESOURCES_CPU);
+		g.now += 299 * S;
+		CHECK_EQ(rig_observe(&g), 0);
+		g.now += S;
+		CHECK_EQ(rig_observe(&g),
+			 REPORT_CHANGE_VERIFY | REPORT_CHANGE_REFUSED | REPORT_CHANGE_RETRY);
+		CHECK_EQ(allows(&g, CPU), 500);
+		CHECK_EQ(allows(&g, MEM), LIMIT_MAX); /* it was not named */
+		CHECK_EQ(rig_observe(&g), 0);         /* said once */
+		CHECK(rig_decide(&g));
+		CHECK_EQ(g.d.urgency, REPORT_AT_ONCE);
+		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
+		rig_accept(&g);
+		g.f.pending_deferred = false;
+		rig_echo(&g);
+		CHECK_EQ(g.s->back, BACK_NONE);
+		g.now += room ? 20 * S : g.t.refusal_usec + S;
+		rig_observe(&g);
+		CHECK_EQ(allows(&g, CPU), room ? 500 : LIMIT_MAX);
+		CHECK_EQ(report_retry(g.s, g.now), room);
+		CHECK_EQ(report_retry(g.s, g.now), false);
+		CHECK_EQ(allows(&g, CPU), LIMIT_MAX);
+		CHECK(rig_decide(&g));
+		CHECK(rig_limit(&g, 0, CPU) > 500);
+	}
+}
+
+/* An owner's own resize is not withdrawn. */
+static void test_deferred_of_others(void)
+{
+	WITH(g)
+	{
+		g.f.generation = g.f.observed_generation = 2;
+		rig_res(&g, 0, CPU)->spec_limit = 900;
+		g.f.echoed = false;
+		g.f.pending_deferred = true;
+		rig_observe(&g);
+		g.now += 3600 * S;
+		CHECK_EQ(rig_observe(&g) & REPORT_CHANGE_REFUSED, 0);
+		CHECK_EQ(g.s->back, BACK_NONE);
 	}
 }
 
@@ -319,6 +376,9 @@ static void test_new_life_cpu_waits(bool external)
 int main(void)
 {
 	test_deferred_is_waited_for();
+	test_deferred_is_withdrawn(false);
+	test_deferred_is_withdrawn(true);
+	test_deferred_of_others();
 	test_infeasible();
 	test_infeasible_for_cpu_alone();
 	test_infeasible_for_memory_alone();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the recorded figures do not reach: edges, several containers, LimitRanges. */
+#include "policy/backtest/vpa_update.h"
 #include "test/check.h"
 #include "test/policy/vpa/vpa_aggregate.h"
-#include "test/policy/vpa/vpa_update.h"
 #include <errno.h>
 
 /* 2026-01-01T00:00:00Z */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The recorded files that are the state of a stream of samples after a certain row. */
+#include "policy/backtest/backtest_vpa.h"
+#include "policy/types/profile.h"
 #include "test/policy/vectors.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,19 +150,14 @@ struct e2e {
 	struct csv *samples;
 	char stream[NAME_SIZE];
 	int64_t after_i;
-	struct vpa_aggregate aggregate;
-	struct vpa_container container;
+	struct backtest_vpa vpa; /* the column of vscalectl backtest */
 };
 
 static void e2e_start(struct e2e *e, const char *stream)
 {
 	snprintf(e->stream, sizeof e->stream, "%s", stream);
-	vpa_aggregate_drop(&e->aggregate);
-	vpa_aggregate_init(&e->aggregate, &vpa_rules_default);
-	e->container = (struct vpa_container){
-		.aggregate = &e->aggregate,
-		.rules = &vpa_rules_default,
-	};
+	backtest_vpa_drop(&e->vpa);
+	backtest_vpa_init(&e->vpa, RESOURCES_BOTH, 0);
 }
 
 static enum vpa_sample e2e_apply(struct e2e *e)
@@ -170,12 +167,12 @@ static enum vpa_sample e2e_apply(struct e2e *e)
 	const char *kind = csv_text(s, "kind");
 
 	if (strcmp(kind, "cpu_m") == 0)
-		return vpa_add_cpu(&e->container, csv_int(s, "value"), now);
+		return vpa_add_cpu(&e->vpa.container, csv_int(s, "value"), now);
 	if (strcmp(kind, "mem_b") == 0)
-		return vpa_add_memory(&e->container, csv_int(s, "value"), now);
+		return vpa_add_memory(&e->vpa.container, csv_int(s, "value"), now);
 	if (strcmp(kind, "oom") != 0)
 		missing(s, "known kind");
-	return vpa_add_oom(&e->container, csv_int(s, "request_bytes"), now);
+	return backtest_vpa_killed(&e->vpa, csv_int(s, "request_bytes"), now);
 }
 
 void run_e2e_input(const char *dir)
@@ -188,7 +185,7 @@ void run_e2e_input(const char *dir)
 		expect_int(e.samples, "accepted", e2e_apply(&e) == VPA_SAMPLE_ACCEPTED,
 			   csv_bool(e.samples, "accepted"));
 	}
-	vpa_aggregate_drop(&e.aggregate);
+	backtest_vpa_drop(&e.vpa);
 	csv_close(e.samples);
 }
 
@@ -206,8 +203,9 @@ static void e2e_advance(struct e2e *e, const struct csv *want)
 	e->after_i = after_i;
 }
 
-static void check_recommendation(const struct csv *want, const struct vpa_aggregate *a)
+static void check_recommendation(const struct csv *want, const struct backtest_vpa *v)
 {
+	const struct vpa_aggregate *a = &v->aggregate;
 	static const char *const amounts[VPA_BOUND_COUNT][RESOURCE_COUNT] = {
 		[VPA_LOWER] = {"cpu_lower_m", "mem_lower_b"},
 		[VPA_TARGET] = {"cpu_target_m", "mem_target_b"},
@@ -219,11 +217,9 @@ static void check_recommendation(const struct csv *want, const struct vpa_aggreg
 		[VPA_UPPER] = {"cpu_p95", "mem_p95"},
 	};
 	const struct histogram *histograms[RESOURCE_COUNT] = {&a->cpu, &a->memory};
-	uint32_t both = 1u << RESOURCE_CPU | 1u << RESOURCE_MEMORY;
 	struct vpa_recommendation got;
 
-	vpa_estimate(a, &vpa_rules_default, (uint32_t)csv_int(want, "containers_in_pod"), both,
-		     &got);
+	backtest_vpa_estimate(v, (uint32_t)csv_int(want, "containers_in_pod"), &got);
 	expect_int(want, "total_samples", (int64_t)a->samples, csv_int(want, "total_samples"));
 	for (int b = 0; b < VPA_BOUND_COUNT; b++) {
 		for (int r = 0; r < RESOURCE_COUNT; r++) {
@@ -245,9 +241,9 @@ void run_e2e_recommendation(const char *dir)
 
 	while (csv_next(want)) {
 		e2e_advance(&e, want);
-		check_recommendation(want, &e.aggregate);
+		check_recommendation(want, &e.vpa);
 	}
-	vpa_aggregate_drop(&e.aggregate);
+	backtest_vpa_drop(&e.vpa);
 	csv_close(e.samples);
 	csv_close(want);
 }

@@ -89,6 +89,7 @@ int call_new(const struct kube_request *request, struct kube_call **ret)
 	call->path = strdup(request->path);
 	call->request = request->body != NULL ? strdup(request->body) : NULL;
 	call->content = request->content;
+	call->metadata_only = request->metadata_only;
 	call->stream = request->stream;
 	call->pieces = request->pieces;
 	call->timeout_usec = request->timeout_usec;
@@ -224,9 +225,15 @@ static int add_token(struct kube_call *call)
 	return r;
 }
 
+/* The API server answers with what it understands first; a form it does not know would be 406. */
+static const char accept_metadata[] =
+	"Accept: application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
+	"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
 static int set_headers(struct kube_call *call)
 {
-	int r = add_header(call, "Accept: application/json");
+	int r = add_header(call,
+			   call->metadata_only ? accept_metadata : "Accept: application/json");
 
 	if (r == 0)
 		r = add_token(call);

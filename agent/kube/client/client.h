@@ -25,7 +25,8 @@ struct kube_request {
 	const char *path;   /* with its query, percent-encoded: "/api/v1/pods?..." */
 	const char *body;   /* NULL: none; copied */
 	enum kube_content content;
-	bool stream; /* a watch: lines are handed on as they come, no time limit */
+	bool metadata_only; /* the objects without spec and status: PartialObjectMetadata */
+	bool stream;        /* a watch: lines are handed on as they come, no time limit */
 	/* Of a stream: the beginning of a line that is longer than KUBE_LINE_MAX; the rest of it is
 	 * skipped. NULL: it ends the stream with -EMSGSIZE. */
 	kube_line_fn *too_long;

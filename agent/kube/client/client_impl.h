@@ -29,6 +29,7 @@ struct kube_call {
 	char *path;
 	char *request;
 	enum kube_content content;
+	bool metadata_only;
 	usec_t timeout_usec;
 	kube_line_fn *line;
 	kube_done_fn *done;

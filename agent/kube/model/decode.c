@@ -119,13 +119,14 @@ static int read_status(const struct field *status, struct kube_pod *p)
 int decode_pod(const struct field *pod, struct kube_pod *p)
 {
 	struct field spec = field_object(pod, "spec"), status = field_object(pod, "status");
+	bool partial = field_text_is(pod, "kind", "PartialObjectMetadata");
 	int r;
 
-	/* Items of a list carry none. */
-	if (field_text(pod, "kind") != NULL && !field_text_is(pod, "kind", "Pod"))
+	/* Items of a list of whole pods carry none. */
+	if (field_text(pod, "kind") != NULL && !partial && !field_text_is(pod, "kind", "Pod"))
 		return field_bad(pod, "kind", "not a Pod");
 	r = decode_metadata(pod, p);
-	if (r < 0)
+	if (r < 0 || partial)
 		return r;
 	read_spec(&spec, p);
 	r = decode_containers(&spec, &status, p);
@@ -147,25 +148,50 @@ static int parse_object(const char *text, size_t len, cJSON **ret, struct kube_d
 	return 0;
 }
 
-int kube_decode_pod(const char *text, size_t len, struct kube_pod **ret,
-		    struct kube_decode_error *err)
+static int decode_root(const cJSON *json, struct kube_pod **ret, struct kube_decode_error *err)
 {
-	OWN(drop_kube_pod) struct kube_pod *p = NULL;
-	OWN(drop_json) cJSON *json = NULL;
-	struct field root;
-	int r = parse_object(text, len, &json, err);
+	OWN(drop_kube_pod) struct kube_pod *p = calloc(1, sizeof *p);
+	struct field root = field_root(json, err);
+	int r;
 
-	if (r < 0)
-		return r;
-	p = calloc(1, sizeof *p);
 	if (p == NULL)
 		return -ENOMEM;
-	root = field_root(json, err);
 	r = decode_pod(&root, p);
 	if (r < 0)
 		return r;
 	*ret = STEAL(p);
 	return 0;
+}
+
+int kube_decode_pod(const char *text, size_t len, struct kube_pod **ret,
+		    struct kube_decode_error *err)
+{
+	OWN(drop_json) cJSON *json = NULL;
+	int r = parse_object(text, len, &json, err);
+
+	return r < 0 ? r : decode_root(json, ret, err);
+}
+
+int kube_decode_described(const char *text, size_t len, struct kube_pod **ret,
+			  struct kube_decode_error *err)
+{
+	static const char *const made_up[][2] = {
+		{"name", "new"}, {"namespace", "default"}, {"uid", "0"}, {"resourceVersion", "0"}};
+	OWN(drop_json) cJSON *json = NULL;
+	int r = parse_object(text, len, &json, err);
+	cJSON *meta;
+
+	if (r < 0)
+		return r;
+	meta = cJSON_GetObjectItemCaseSensitive(json, "metadata");
+	if (meta == NULL)
+		meta = cJSON_AddObjectToObject(json, "metadata");
+	for (size_t i = 0; i < ARRAY_SIZE(made_up); i++)
+		if (cJSON_IsObject(meta) &&
+		    cJSON_GetObjectItemCaseSensitive(meta, made_up[i][0]) == NULL &&
+		    cJSON_AddStringToObject(meta, made_up[i][0], made_up[i][1]) == NULL)
+			return -ENOMEM;
+	return decode_root(json, ret, err);
 }
 
 /* resourceVersion in the text of an object's metadata. */
@@ -318,7 +344,8 @@ int kube_decode_pods(const char *text, size_t len, kube_pod_fn *each, void *arg,
 	if (r < 0)
 		return r;
 	assert(part[0].s != NULL && part[1].s != NULL && part[2].s != NULL);
-	if (!span_is(&part[0], "\"PodList\""))
+	if (!span_is(&part[0], "\"PodList\"") &&
+	    !span_is(&part[0], "\"PartialObjectMetadataList\""))
 		r = field_bad_scan(
 			err, &(struct scan_error){"not a PodList", (size_t)(part[0].s - text)});
 	else if (part[2].s[0] != '[' && !span_is(&part[2], "null"))
@@ -333,4 +360,31 @@ int kube_decode_pods(const char *text, size_t len, kube_pod_fn *each, void *arg,
 	strcpy(ret_version, version);
 	*ret_bad = bad;
 	return 0;
+}
+
+/* Base64 in its form for addresses. */
+#define TOKEN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_="
+
+int kube_decode_continue(const char *text, size_t len, char *ret, size_t size,
+			 struct kube_decode_error *err)
+{
+	static const char *const keys[] = {"metadata"};
+	OWN(drop_json) cJSON *json = NULL;
+	struct span meta = {NULL, 0};
+	struct field f, root;
+	const char *token;
+	int r = find_members(text, len, keys, &meta, 1, err);
+
+	if (r == 0)
+		r = parse_object(meta.s, meta.len, &json, err);
+	if (r < 0)
+		return r;
+	root = field_root(NULL, err);
+	f = (struct field){.json = json, .up = &root, .key = "metadata", .err = err};
+	token = field_text(&f, "continue");
+	if (token != NULL && (strlen(token) >= size || token[strspn(token, TOKEN)] != '\0'))
+		return field_bad(&f, "continue", "not base64, or too long");
+	if (field_error(&f) == 0)
+		snprintf(ret, size, "%s", token != NULL ? token : "");
+	return field_error(&f);
 }

@@ -46,13 +46,21 @@ typedef int kube_pod_fn(void *arg, struct kube_pod *pod); /* takes the pod; nega
 
 int kube_decode_pod(const char *text, size_t len, struct kube_pod **ret,
 		    struct kube_decode_error *err);
+/* A pod as its owner describes it, before the API server has it: name, uid and resourceVersion may
+ * be missing, and are made up; the namespace is "default" then. */
+int kube_decode_described(const char *text, size_t len, struct kube_pod **ret,
+			  struct kube_decode_error *err);
 /* One line of a watch on pods. */
 int kube_decode_watch(const char *line, size_t len, struct kube_watch_line *ret,
 		      struct kube_decode_error *err);
-/* Decodes a PodList pod by pod; ret_version has size bytes. A pod that cannot be decoded is left
- * out and counted in *ret_bad, so that one bad object does not hide the others. */
+/* Decodes a PodList, or its metadata alone (kube_request.metadata_only), pod by pod; ret_version
+ * has size bytes. A pod that cannot be decoded is left out and counted in *ret_bad, so that one bad
+ * object does not hide the others. */
 int kube_decode_pods(const char *text, size_t len, kube_pod_fn *each, void *arg, char *ret_version,
 		     size_t size, size_t *ret_bad, struct kube_decode_error *err);
+/* The token for the rest of a list, which needs no escape in a query; "": there is no more. */
+int kube_decode_continue(const char *text, size_t len, char *ret, size_t size,
+			 struct kube_decode_error *err);
 /* A Status; other text (a proxy's page, "Too many requests") becomes the message. Never fails. */
 void kube_decode_status(const char *text, size_t len, struct kube_status *ret);
 /* APIResourceList of /api/v1: is there pods/resize with the verb patch? */

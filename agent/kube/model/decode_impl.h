@@ -10,6 +10,9 @@ enum watch_event decode_event_type(const char *type, size_t len);
 int decode_pod(const struct field *pod, struct kube_pod *p);
 /* decode_meta.c: name, uid, owner, annotations, field managers. */
 int decode_metadata(const struct field *pod, struct kube_pod *p);
+/* decode_status.c: the document, owned by the caller; its kind must be this one. */
+int decode_kind(const char *text, size_t len, const char *want, cJSON **json, struct field *ret,
+		struct kube_decode_error *err);
 /* decode_container.c: spec and status of every container; one of each name in a pod. */
 int decode_containers(const struct field *spec, const struct field *status, struct kube_pod *p);
 /* decode_resources.c, errors as those of a field: {"limits": ..., "requests": ...}; absent: no

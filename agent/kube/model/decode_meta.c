@@ -4,6 +4,7 @@
 #include "agent/kube/model/names.h"
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define CONFIG_HASH "kubernetes.io/config.hash"
@@ -13,6 +14,8 @@
 #define VERSION_MAX 127u
 /* The API allows 256 KiB of annotations; more of ours than this has no meaning. */
 #define ANNOTATIONS_MAX 32u
+/* Further ones are not read. */
+#define LABELS_MAX 64u
 /* kubelet: hex of an MD5. */
 #define HASH_LENGTH 32u
 /* CronJob names its jobs NAME-<minutes since 1970>, eight digits since 1989. */
@@ -92,6 +95,18 @@ static int read_annotations(const struct field *annotations, struct kube_pod *p)
 	return 0;
 }
 
+/* Set by the Vertical Pod Autoscaler's admission controller and updater (1.8). */
+static bool is_marked_by_vpa(const struct field *annotations)
+{
+	static const char *const marks[] = {"vpaObservedContainers", "vpaUpdates",
+					    "vpaInPlaceUpdated"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		if (field_has(annotations, marks[i]))
+			return true;
+	return false;
+}
+
 /* The kubelet names a static pod's cgroup by the hash of its manifest. Any user may set these
  * annotations: they are used only where they agree and have the form of a hash, which no other
  * pod's uid has. */
@@ -137,14 +152,18 @@ static int name_workload(const char *kind, const char *name, const char *hash, s
 	/* A mirror pod's owner is its node. */
 	if (kind == NULL || name == NULL || strcmp(kind, "Node") == 0 || !kube_is_subdomain(name))
 		return 0;
-	if (strcmp(kind, "ReplicaSet") == 0)
+	len = strlen(name);
+	if (strcmp(kind, "ReplicaSet") == 0 && without_hash(name, hash) < len) {
 		len = without_hash(name, hash);
-	else if (strcmp(kind, "Job") == 0)
+		kind = "Deployment";
+	} else if (strcmp(kind, "Job") == 0 && without_minutes(name) < len) {
 		len = without_minutes(name);
-	else
-		len = strlen(name);
+		kind = "CronJob";
+	}
 	p->workload = strndup(name, len);
-	return p->workload != NULL ? 0 : -ENOMEM;
+	p->owner = strdup(kind);
+	p->owned = true;
+	return p->workload != NULL && p->owner != NULL ? 0 : -ENOMEM;
 }
 
 /* The controller's name, as far as it is known from the pod alone. */
@@ -165,6 +184,39 @@ static int read_workload(const struct field *meta, struct kube_pod *p)
 	if (p->workload == NULL)
 		p->workload = strdup(p->name);
 	return p->workload != NULL ? field_error(meta) : -ENOMEM;
+}
+
+static bool is_label_text(const char *s, const char *also)
+{
+	for (; *s != '\0'; s++)
+		if (!isalnum((unsigned char)*s) && strchr(also, *s) == NULL)
+			return false;
+	return true;
+}
+
+/* As one text. What is not in the form of a label is left out: it would not be that text. */
+static int read_labels(const struct field *labels, struct kube_pod *p)
+{
+	OWN(drop_free) char *text = NULL;
+	size_t size = 0, count = 0;
+	FILE *f = open_memstream(&text, &size);
+	const cJSON *j;
+	bool bad;
+
+	if (f == NULL)
+		return -ENOMEM;
+	cJSON_ArrayForEach (j, labels->json)
+		if (cJSON_IsString(j) && is_label_text(j->string, "-_./") &&
+		    is_label_text(j->valuestring, "-_.") && count < LABELS_MAX)
+			fprintf(f, "%s%s=%s", count++ > 0 ? "," : "", j->string, j->valuestring);
+	bad = ferror(f);
+	if (fclose(f) != 0 || bad)
+		return -ENOMEM;
+	if (count == 0)
+		return 0;
+	/* The stream's buffer is larger. */
+	p->labels = strdup(text);
+	return p->labels != NULL ? 0 : -ENOMEM;
 }
 
 /* The newest entry of the subresource "resize", and whether there is one of ours: an entry goes
@@ -198,16 +250,21 @@ int decode_metadata(const struct field *pod, struct kube_pod *p)
 {
 	struct field meta = field_object(pod, "metadata");
 	struct field annotations = field_object(&meta, "annotations");
+	struct field labels = field_object(&meta, "labels");
 	int r = read_names(&meta, p);
 
 	if (r < 0)
 		return r;
 	p->generation = (uint64_t)field_int(&meta, "generation", 0, EXACT_INT);
 	p->deleting = field_has(&meta, "deletionTimestamp");
+	p->created_real = field_time(&meta, "creationTimestamp");
+	p->vpa = is_marked_by_vpa(&annotations);
 	r = read_annotations(&annotations, p);
 	if (r == 0)
 		r = read_static(&annotations, p);
 	if (r == 0)
 		r = read_workload(&meta, p);
+	if (r == 0)
+		r = read_labels(&labels, p);
 	return r == 0 ? read_manager(&meta, p) : r;
 }

@@ -91,9 +91,8 @@ void kube_decode_status(const char *text, size_t len, struct kube_status *ret)
 		plain_message(text, len, ret);
 }
 
-/* The document's kind must be this one. */
-static int parse_kind(const char *text, size_t len, const char *want, cJSON **json,
-		      struct field *ret, struct kube_decode_error *err)
+int decode_kind(const char *text, size_t len, const char *want, cJSON **json, struct field *ret,
+		struct kube_decode_error *err)
 {
 	int r = field_parse(text, len, json, err);
 
@@ -122,7 +121,7 @@ int kube_decode_resize_offered(const char *text, size_t len, bool *ret,
 	OWN(drop_json) cJSON *json = NULL;
 	struct field root, list, item = {0};
 	bool offered = false;
-	int r = parse_kind(text, len, "APIResourceList", &json, &root, err);
+	int r = decode_kind(text, len, "APIResourceList", &json, &root, err);
 
 	if (r < 0)
 		return r;
@@ -172,7 +171,7 @@ int kube_decode_limit_ranges(const char *text, size_t len, struct kube_limit_ran
 	struct kube_limit_range range = {.min = {0}};
 	OWN(drop_json) cJSON *json = NULL;
 	struct field root, list, item = {0};
-	int r = parse_kind(text, len, "LimitRangeList", &json, &root, err);
+	int r = decode_kind(text, len, "LimitRangeList", &json, &root, err);
 
 	if (r < 0)
 		return r;
@@ -190,7 +189,7 @@ int kube_decode_access(const char *text, size_t len, bool *ret_allowed,
 	OWN(drop_json) cJSON *json = NULL;
 	struct field root, status;
 	bool allowed;
-	int r = parse_kind(text, len, "SelfSubjectAccessReview", &json, &root, err);
+	int r = decode_kind(text, len, "SelfSubjectAccessReview", &json, &root, err);
 
 	if (r < 0)
 		return r;

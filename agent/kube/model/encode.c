@@ -195,6 +195,19 @@ char *kube_encode_event_series(uint32_t count, usec_t last_real)
 	return print(root, ok);
 }
 
+char *kube_encode_eviction(const struct kube_pod *pod)
+{
+	OWN(drop_json) cJSON *root = cJSON_CreateObject();
+	cJSON *meta = cJSON_AddObjectToObject(root, "metadata");
+	cJSON *options = cJSON_AddObjectToObject(root, "deleteOptions");
+	cJSON *only = options != NULL ? cJSON_AddObjectToObject(options, "preconditions") : NULL;
+	bool ok = meta != NULL && only != NULL && add_text(root, "apiVersion", "policy/v1") &&
+		  add_text(root, "kind", "Eviction") && add_text(meta, "name", pod->name) &&
+		  add_text(meta, "namespace", pod->namespace) && add_text(only, "uid", pod->uid);
+
+	return print(root, ok);
+}
+
 char *kube_encode_access(const char *verb, const char *group, const char *resource,
 			 const char *subresource)
 {

@@ -25,6 +25,8 @@ struct kube_event {
 char *kube_encode_event(const struct kube_event *e);
 /* Merge patch that makes it a series, count >= 2. */
 char *kube_encode_event_series(uint32_t count, usec_t last_real);
+/* Eviction of policy/v1 for pods/NAME/eviction, of the pod with this uid alone. */
+char *kube_encode_eviction(const struct kube_pod *pod);
 /* A question for SelfSubjectAccessReview. subresource NULL: none. */
 char *kube_encode_access(const char *verb, const char *group, const char *resource,
 			 const char *subresource);

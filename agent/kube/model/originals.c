@@ -26,6 +26,9 @@ static void read_resource(const struct field *container, enum resource r, struct
 	o->request[r] = originals_amount(&f, "originalRequest", r);
 	limit = originals_amount(&f, "limit", r);
 	originals_amount(&f, "target", r);
+	/* Without a limit there is only the original request. */
+	if (o->limit[r] == 0 && limit == 0 && o->request[r] != 0 && !field_has(&f, "original"))
+		return;
 	if (o->limit[r] == 0 || o->limit[r] >= LIMIT_MAX || limit == 0)
 		field_bad(&f, "original", "missing or not positive");
 }

@@ -26,6 +26,8 @@ void kube_pod_free(struct kube_pod *p)
 	free(p->name);
 	free(p->node);
 	free(p->workload);
+	free(p->owner);
+	free(p->labels);
 	free(p->resource_version);
 	free(p->phase);
 	free(p->priority_class);

@@ -58,6 +58,9 @@ struct kube_pod {
 	char *node;     /* NULL: not scheduled */
 	char *workload; /* ReplicaSet without the template hash, CronJob, else the owner, else name
 			 */
+	char *owner;    /* the kind that workload names: "Deployment", "CronJob"; NULL: none */
+	bool owned;     /* it has a controller, and workload is named after that */
+	char *labels;   /* "app=web,tier=front", in the order of the object; NULL: none */
 	char *resource_version; /* opaque */
 	uint64_t generation;
 	uint64_t observed_generation; /* 0: not reported */
@@ -65,12 +68,14 @@ struct kube_pod {
 	char *phase;          /* "Unknown" when not reported */
 	char *priority_class; /* NULL: none */
 	int32_t priority;
+	usec_t created_real;
 	bool ready;
 	usec_t containers_ready_real; /* since when all of them are; 0: they are not */
 	bool deleting;                /* has a deletionTimestamp */
 	bool mirror;                  /* of a static pod */
 	bool windows;
 	bool once;          /* restartPolicy Never: an ended container is not restarted */
+	bool vpa;           /* a VerticalPodAutoscaler has marked it as its own */
 	bool pod_resources; /* spec.resources: pod-level, not managed */
 	enum resize_pending pending;
 	enum resize_progress progress;

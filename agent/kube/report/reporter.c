@@ -235,7 +235,7 @@ static bool reporter_same(const char *a, const char *b)
 char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due)
 {
 	struct reporter *r = t->reporter;
-	const struct reporter_view *v = &r->view;
+	struct reporter_view *v = &r->view;
 	usec_t at = t->status_at ? add_sat(t->status_at, r->options.status_interval_usec) : 0;
 	char *text;
 
@@ -244,6 +244,8 @@ char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due)
 	/* The annotation holds the originals: it is removed once they are in the spec again. */
 	if (v->mode == NULL && t->going_back)
 		return NULL;
+	if (t->status_same != 0)
+		at = MAX(at, add_sat(t->status_same, r->options.status_interval_usec / 10));
 	if (t->hurry || v->mode == NULL)
 		at = 0;
 	at = MAX(at, r->status_forbidden_until);
@@ -251,12 +253,15 @@ char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due)
 		t->status_again = at;
 		return NULL;
 	}
+	if (v->mode != NULL && t->status != NULL)
+		reporter_status_keep(t->status, v);
 	text = v->mode ? reporter_status_text(v, t->ratified, t->refusal) : NULL;
 	if (v->mode != NULL && text == NULL)
 		return NULL; /* no memory: another time */
 	if (reporter_same(text, t->status)) {
 		free(text);
 		t->hurry = false;
+		t->status_same = now;
 		return NULL;
 	}
 	*ret_due = true;

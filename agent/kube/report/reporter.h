@@ -7,6 +7,7 @@
 
 #include "agent/kube/client/port.h"
 #include "agent/kube/model/decode.h"
+#include "agent/kube/model/published.h"
 #include "agent/kube/report/recorder.h"
 #include "policy/report/report_queue.h"
 
@@ -18,6 +19,7 @@ struct reporter_view {
 	/* For the status annotation. */
 	const char *mode; /* "Auto"; NULL: no longer managed, the annotation is removed */
 	uint64_t target[REPORT_CONTAINERS_MAX][RESOURCE_COUNT]; /* recommended; 0: none */
+	struct kube_published published[REPORT_CONTAINERS_MAX];
 	usec_t changed_real; /* the last change of a limit; 0: none */
 };
 
@@ -115,6 +117,10 @@ bool reporter_ratifies(const struct reporter *r, const char *uid, usec_t now);
 enum report_block reporter_block(const struct reporter *r, const char *uid);
 /* Why nothing is sent now, for explain; "" for an unknown pod. */
 const char *reporter_block_text(const struct reporter *r, const char *uid);
+/* Since when the kubelet has had no room for a resize of the pod (boottime); 0: it has. */
+usec_t reporter_infeasible_since(const struct reporter *r, const char *uid);
+/* The node has room for what the kubelet had deferred: it is sent again. False: nothing waits. */
+bool reporter_retry(struct reporter *r, const char *uid, usec_t now);
 /* The time of growth that a memory limit of this pod covers when it is sent. */
 usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, usec_t now);
 /* Does this server offer pods/resize? Unknown yet: false. */
@@ -126,5 +132,10 @@ size_t reporter_waiting(const struct reporter *r);
 size_t reporter_refused(const struct reporter *r);
 
 /* The text of vscaled.dev/status, owned by the caller; NULL: no memory. ratified: generation, 0:
- * none; refusal: NULL or its text. */
+ * none; refusal: NULL or its text. Recommendations of the last containers are left out where the
+ * text would be longer than REPORTER_STATUS_MAX. */
+#define REPORTER_STATUS_MAX 1024
 char *reporter_status_text(const struct reporter_view *v, uint64_t ratified, const char *refusal);
+/* Replaces the recommendations in v by those of the former text where none differs by more than a
+ * tenth and the confidence has not doubled. */
+void reporter_status_keep(const char *former, struct reporter_view *v);

@@ -31,6 +31,7 @@ struct tracked {
 	bool hurry;
 	uint32_t conflicts;
 	usec_t status_at;    /* when it was last sent; 0: never */
+	usec_t status_same;  /* when it was last found to be as it should be; 0: never */
 	usec_t status_again; /* 0: nothing waits for its interval */
 	char *refusal;
 	uint64_t ratified; /* generation */

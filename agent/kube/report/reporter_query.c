@@ -90,6 +90,13 @@ usec_t reporter_sent_at(const struct reporter *r, const char *uid)
 	return t != NULL && t->state != NULL ? t->state->sent_at : 0;
 }
 
+usec_t reporter_infeasible_since(const struct reporter *r, const char *uid)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	return t != NULL && t->state != NULL ? t->state->infeasible_since : 0;
+}
+
 const char *reporter_block_text(const struct reporter *r, const char *uid)
 {
 	const struct tracked *t = reporter_find(r, uid);

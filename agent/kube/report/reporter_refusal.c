@@ -32,6 +32,17 @@ void reporter_show_refusal(struct tracked *t, const char *text, usec_t now)
 			   MAX(t->state->refused_until, t->state->wait_until), text);
 }
 
+bool reporter_retry(struct reporter *r, const char *uid, usec_t now)
+{
+	struct tracked *t = reporter_find(r, uid);
+
+	if (t == NULL || t->state == NULL || !report_retry(t->state, now))
+		return false;
+	reporter_set_refusal(t, NULL);
+	t->hurry = t->dirty = true;
+	return true;
+}
+
 bool reporter_is_bound(const struct tracked *t, usec_t now)
 {
 	usec_t until;

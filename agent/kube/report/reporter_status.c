@@ -5,6 +5,7 @@
 #include "agent/kube/report/reporter.h"
 #include "agent/kube/report/reporter_answer.h"
 #include "policy/base/quantity.h"
+#include "policy/types/bounds.h"
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 
 /* A refusal's text is cut to this: all annotations of a pod share 256 KiB. */
 #define REFUSAL_MAX 200
+/* A recommendation that has moved by less is not written again. */
+#define STATUS_APART_PERMILLE 100
 
 static bool add_amount(cJSON *o, const char *key, size_t r, uint64_t amount)
 {
@@ -24,16 +27,24 @@ static bool add_amount(cJSON *o, const char *key, size_t r, uint64_t amount)
 	return cJSON_AddStringToObject(o, key, text) != NULL;
 }
 
-/* {"original":"500m","limit":"900m","target":"850m"}; requests only where vscaled changed them. */
+static bool has_request_changed(const struct report_resource *x)
+{
+	return x->original_request != 0 && x->spec_request != x->original_request;
+}
+
+/* {"original":"500m","limit":"900m","target":"850m"}, without a limit {"originalRequest":"100m"};
+ * requests only where vscaled changed them. */
 static bool add_resource(cJSON *container, const struct reporter_view *v, size_t i, size_t r)
 {
 	static const char *const names[RESOURCE_COUNT] = {"cpu", "memory"};
 	const struct report_resource *x = &v->containers[i].resource[r];
 	cJSON *o = cJSON_AddObjectToObject(container, names[r]);
-	bool ok = o != NULL && add_amount(o, "original", r, x->original_limit) &&
-		  add_amount(o, "limit", r, x->held);
+	bool ok = o != NULL;
 
-	if (ok && x->original_request != 0 && x->spec_request != x->original_request)
+	if (ok && x->spec_limit != LIMIT_MAX)
+		ok = add_amount(o, "original", r, x->original_limit) &&
+		     add_amount(o, "limit", r, x->held);
+	if (ok && has_request_changed(x))
 		ok = add_amount(o, "originalRequest", r, x->original_request);
 	if (ok && v->target[i][r] != 0)
 		ok = add_amount(o, "target", r, v->target[i][r]);
@@ -50,7 +61,8 @@ static bool add_containers(cJSON *root, const struct reporter_view *v)
 		cJSON *c = NULL;
 
 		for (size_t r = 0; ok && r < RESOURCE_COUNT; r++) {
-			if (!x[r].managed || x[r].spec_limit == LIMIT_MAX)
+			if (!x[r].managed ||
+			    (x[r].spec_limit == LIMIT_MAX && !has_request_changed(&x[r])))
 				continue;
 			if (c == NULL)
 				c = cJSON_AddObjectToObject(list, v->pod->containers[i].name);
@@ -71,6 +83,27 @@ static bool add_time(cJSON *root, const char *key, usec_t at_real)
 	       cJSON_AddStringToObject(root, key, text) != NULL;
 }
 
+/* Cut until it is short enough; the other members hold the originals and stay. */
+static char *print_short(cJSON *root)
+{
+	char *text = cJSON_PrintUnformatted(root);
+
+	while (text != NULL && strlen(text) > REPORTER_STATUS_MAX && kube_published_cut(root)) {
+		cJSON_free(text);
+		text = cJSON_PrintUnformatted(root);
+	}
+	return text;
+}
+
+static bool add_recommendations(cJSON *root, const struct reporter_view *v)
+{
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < v->facts.container_count; i++)
+		ok = kube_published_add(root, v->pod->containers[i].name, &v->published[i]);
+	return ok;
+}
+
 char *reporter_status_text(const struct reporter_view *v, uint64_t ratified, const char *refusal)
 {
 	OWN(drop_json) cJSON *root = cJSON_CreateObject();
@@ -86,7 +119,67 @@ char *reporter_status_text(const struct reporter_view *v, uint64_t ratified, con
 		escape_copy(refusal, cut, sizeof cut);
 		ok = cJSON_AddStringToObject(root, "refused", cut) != NULL;
 	}
-	return ok ? cJSON_PrintUnformatted(root) : NULL;
+	ok = ok && add_recommendations(root, v);
+	return ok ? print_short(root) : NULL;
+}
+
+/* --- small changes --- */
+
+static bool is_near(uint64_t before, uint64_t now)
+{
+	uint64_t off = MAX(before, now) - MIN(before, now);
+
+	return off <= scale_permille(before, STATUS_APART_PERMILLE);
+}
+
+/* An upper bound without its factor 1 + 1 / confidence: that falls all the time at first. */
+static uint64_t narrow_upper(const struct recommendation *r, enum resource i)
+{
+	uint64_t permille = MAX(r->confidence_permille, 1u);
+
+	return mul_div(r->resource[i].upper, permille, permille + 1000);
+}
+
+static bool ranges_are_near(const struct recommendation *before, const struct recommendation *now,
+			    enum resource r)
+{
+	const struct range_of *a = &before->resource[r], *b = &now->resource[r];
+
+	return is_near(a->lower, b->lower) && is_near(a->target, b->target) &&
+	       is_near(narrow_upper(before, r), narrow_upper(now, r)) && is_near(a->peak, b->peak);
+}
+
+static bool is_surer(const struct recommendation *before, const struct recommendation *now)
+{
+	uint32_t from = MIN(before->confidence_permille, 1000u);
+	uint32_t to = MIN(now->confidence_permille, 1000u);
+
+	return to > from && (to >= 2 * from || to == 1000);
+}
+
+static void keep_container(const char *former, const char *name, struct kube_published *p,
+			   uint64_t target[static RESOURCE_COUNT])
+{
+	struct kube_published before;
+	uint64_t shown[RESOURCE_COUNT];
+
+	if (p->samples == 0 || kube_published_read(former, name, &before, shown) < 0 ||
+	    is_surer(&before.own, &p->own))
+		return;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (!ranges_are_near(&before.own, &p->own, r) ||
+		    (shown[r] != 0 && !is_near(shown[r], target[r])))
+			return;
+	p->own = before.own;
+	p->samples = before.samples;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		target[r] = shown[r] != 0 ? shown[r] : target[r];
+}
+
+void reporter_status_keep(const char *former, struct reporter_view *v)
+{
+	for (size_t i = 0; i < v->facts.container_count; i++)
+		keep_container(former, v->pod->containers[i].name, &v->published[i], v->target[i]);
 }
 
 static bool is_sized(const struct kube_container *c)

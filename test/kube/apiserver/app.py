@@ -6,7 +6,7 @@ import traceback
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator
 
-from . import auth, discovery, events, lists, status, tables
+from . import auth, discovery, events, lists, proxy, status, tables
 from .auth import ANONYMOUS, Ask, Tokens, User
 from .kinds import BY_NAME, Resource
 from .rest import Call, Rest
@@ -94,7 +94,7 @@ class App:
         user = ANONYMOUS
         try:
             user = self.tokens.who(r.headers.get("Authorization"))
-            answer = self._open(r, user) or self._resource(r, user)
+            answer = self._open(r, user) or self._proxy(r, user) or self._resource(r, user)
         except ApiError as e:
             answer = json_answer(e.code, e.body)
             answer.headers.update(e.headers)
@@ -140,6 +140,16 @@ class App:
         if parts[0] == "openapi":
             raise status.no_such_path()
         return None
+
+    def _proxy(self, r: Request, user: User) -> Answer | None:
+        way = proxy.way(r.path)
+        if way is None:
+            return None
+        if r.method != "GET":
+            raise status.method_not_allowed()
+        auth.require(self.store, user, Ask("get", "", "pods", "proxy", way.namespace, way.name))
+        code, kind, body = proxy.fetch(self.store, way)
+        return Answer(code, body, kind)
 
     # Resources
 

@@ -55,6 +55,8 @@ RESOURCES = [
     Resource("events.k8s.io", "v1", "events", "Event", short=("ev",), storage="events",
              storage_hash="r2yiGXH7wu8="),
     Resource("apps", "v1", "daemonsets", "DaemonSet", short=("ds",), subs=("status",)),
+    Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler",
+             short=("hpa",), subs=("status",), categories=("all",)),
     Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", short=("pdb",),
              subs=("status",)),
     Resource(RBAC, "v1", "clusterroles", "ClusterRole", False),

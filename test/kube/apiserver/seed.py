@@ -9,6 +9,7 @@ Obj = dict[str, Any]
 AGENT_RULES = [
     {"verbs": ["get", "list", "watch", "patch"], "apiGroups": [""], "resources": ["pods"]},
     {"verbs": ["patch"], "apiGroups": [""], "resources": ["pods/resize"]},
+    {"verbs": ["list"], "apiGroups": ["autoscaling"], "resources": ["horizontalpodautoscalers"]},
     {"verbs": ["create", "patch"], "apiGroups": ["events.k8s.io"], "resources": ["events"]},
     {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["limitranges"]},
 ]

@@ -218,6 +218,21 @@ pod_make()
 	kapi POST "/api/v1/namespaces/$KUBE_NS/pods" "$(pod_json "$@")" >/dev/null
 }
 
+# pod_owned WORKLOAD HASH: a pod's JSON with the labels and the owner that a Deployment's controller sets
+pod_owned()
+{
+	jq -c --arg name "$1" --arg hash "$2" '.metadata += {
+		labels: {app: $name, "pod-template-hash": $hash},
+		ownerReferences: [{apiVersion: "apps/v1", kind: "ReplicaSet", name: ($name + "-" + $hash),
+			uid: "5f0c9d3e-0000-4000-8000-000000000001", controller: true}]}'
+}
+
+# pod_create: the pod whose JSON is on stdin
+pod_create()
+{
+	kapi POST "/api/v1/namespaces/$KUBE_NS/pods" "$(cat)" >/dev/null
+}
+
 pod_delete()
 {
 	kapi DELETE "/api/v1/namespaces/$KUBE_NS/pods/$1" >/dev/null

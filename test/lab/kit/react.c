@@ -11,10 +11,10 @@
  * loop does within the time: a recommender and an updater, each once a minute.
  */
 #include "gauge.h"
+#include "policy/backtest/captain.h"
+#include "policy/backtest/vpa_update.h"
 #include "policy/types/profile.h"
-#include "test/bench/captain.h"
 #include "test/policy/vpa/vpa_aggregate.h"
-#include "test/policy/vpa/vpa_update.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "test/bench/captain.h"
+#include "policy/backtest/captain.h"
 #include <math.h>
 
 #define PERIODS      10

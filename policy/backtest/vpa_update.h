@@ -2,7 +2,7 @@
 /* VPA's decision when a running pod is changed, and in which order pods are. */
 #pragma once
 
-#include "test/policy/vpa/vpa_limits.h"
+#include "policy/backtest/vpa_limits.h"
 
 struct vpa_update_rules {
 	double min_change;     /* relative, summed over the resources */

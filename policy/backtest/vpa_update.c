@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "test/policy/vpa/vpa_update.h"
+#include "policy/backtest/vpa_update.h"
 #include <math.h>
 
 const struct vpa_update_rules vpa_update_rules_default = {

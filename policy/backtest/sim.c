@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "test/policy/sim.h"
+#include "policy/backtest/sim.h"
 #include "policy/types/bounds.h"
 #include <assert.h>
 #include <errno.h>

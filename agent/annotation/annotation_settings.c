@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What one source of settings says of a container, and how two sources are put together. */
+#include "agent/annotation/annotation_impl.h"
+#include "agent/config/config_table.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+__attribute__((format(printf, 2, 3))) static int bad(struct annotation_error *err,
+						     const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(err->text, sizeof err->text, format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+/* First what the explicit keys set, then what the entry of `policy` sets (NULL: there is none). */
+static struct settings merged(const struct settings *own, const struct settings *policy)
+{
+	struct settings w = *own;
+
+	if (policy == NULL)
+		return w;
+	if (w.resources == 0)
+		w.resources = policy->resources;
+	if (!w.has_controlled) {
+		w.has_controlled = policy->has_controlled;
+		w.controlled = policy->controlled;
+	}
+	for (int r = 0; r < RESOURCE_COUNT; r++) {
+		if ((w.has_min & (1u << r)) == 0)
+			w.bound[r].min = policy->bound[r].min;
+		if ((w.has_max & (1u << r)) == 0)
+			w.bound[r].max = policy->bound[r].max;
+	}
+	w.has_min |= policy->has_min;
+	w.has_max |= policy->has_max;
+	w.off = policy->off;
+	return w;
+}
+
+static const struct settings *policy_of(const struct pod_settings *w, const char *container)
+{
+	const struct settings *others = NULL;
+
+	for (size_t i = 0; i < w->policy_count; i++) {
+		if (strcmp(w->policy[i].name, container) == 0)
+			return &w->policy[i].settings;
+		if (strcmp(w->policy[i].name, "*") == 0)
+			others = &w->policy[i].settings;
+	}
+	return others;
+}
+
+static int check_bounds(const struct settings *w, const char *container,
+			struct annotation_error *err)
+{
+	for (int r = 0; r < RESOURCE_COUNT; r++) {
+		const struct config_key *low = annotation_bound_key((enum resource)r, false);
+		const struct config_key *high = annotation_bound_key((enum resource)r, true);
+		struct policy_rule rule = {.cpu_milli = w->bound[RESOURCE_CPU],
+					   .mem_bytes = w->bound[RESOURCE_MEMORY]};
+		char low_text[CONFIG_VALUE_TEXT], high_text[CONFIG_VALUE_TEXT];
+
+		if (w->bound[r].max == 0 || w->bound[r].min <= w->bound[r].max)
+			continue;
+		return bad(err,
+			   ANNOTATION_DOMAIN "%s (%s) is above %s (%s) of container %s; "
+					     "allowed: at most that",
+			   low->path, config_value_text(low, &rule, low_text, sizeof low_text),
+			   high->path, config_value_text(high, &rule, high_text, sizeof high_text),
+			   container);
+	}
+	return 0;
+}
+
+/* Every container that is named in an annotation, and the others. */
+int settings_check(const struct pod_settings *w, struct annotation_error *err)
+{
+	int r = check_bounds(&w->own, "*", err);
+
+	for (size_t i = 0; r == 0 && i < w->policy_count; i++) {
+		struct settings one = merged(&w->own, &w->policy[i].settings);
+
+		r = check_bounds(&one, w->policy[i].name, err);
+	}
+	return r;
+}
+
+struct settings settings_of(const struct pod_settings *w, const char *container)
+{
+	return merged(&w->own, policy_of(w, container));
+}
+
+bool settings_name(const struct pod_settings *w, const char *container, bool *ret)
+{
+	const struct settings *policy = policy_of(w, container);
+	bool all = false, exclusions_alone = true;
+
+	if (w->name_count == 0 && policy == NULL)
+		return false;
+	for (size_t i = 0; i < w->name_count; i++) {
+		if (strcmp(w->name[i].name, container) == 0) {
+			*ret = !w->name[i].exclude;
+			return true;
+		}
+		all = all || strcmp(w->name[i].name, "*") == 0;
+		exclusions_alone = exclusions_alone && w->name[i].exclude;
+	}
+	*ret = all || (exclusions_alone && (policy == NULL || !policy->off));
+	return true;
+}
+
+static void bounds_below(struct settings *w, const struct settings *lower, int r)
+{
+	uint32_t bit = 1u << r;
+	bool has_min = (w->has_min & bit) != 0, has_max = (w->has_max & bit) != 0;
+	struct range *to = &w->bound[r];
+	const struct range *from = &lower->bound[r];
+
+	if (!has_min && (lower->has_min & bit) != 0)
+		to->min = has_max && to->max != 0 ? MIN(from->min, to->max) : from->min;
+	if (!has_max && (lower->has_max & bit) != 0)
+		to->max = has_min && from->max != 0 ? MAX(from->max, to->min) : from->max;
+	w->has_min |= lower->has_min & bit;
+	w->has_max |= lower->has_max & bit;
+}
+
+struct settings settings_below(const struct settings *upper, const struct settings *lower)
+{
+	struct settings w = *upper;
+
+	if (w.resources == 0)
+		w.resources = lower->resources;
+	if (!w.has_controlled) {
+		w.has_controlled = lower->has_controlled;
+		w.controlled = lower->controlled;
+	}
+	if (!w.has_scale_down) {
+		w.has_scale_down = lower->has_scale_down;
+		w.scale_down = lower->scale_down;
+	}
+	if (!w.has_allow_restart) {
+		w.has_allow_restart = lower->has_allow_restart;
+		w.allow_restart = lower->allow_restart;
+	}
+	for (int r = 0; r < RESOURCE_COUNT; r++)
+		bounds_below(&w, lower, r);
+	return w;
+}

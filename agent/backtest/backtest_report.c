@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/backtest/backtest_report.h"
+#include <errno.h>
+
+/* Samples between two calls of progress. */
+#define PROGRESS_SAMPLES 256
+#define CORE_HOUR        ((double)USEC_PER_HOUR)
+#define GIB_HOUR         ((double)GIB * 3600)
+
+struct progress {
+	backtest_progress_fn *call;
+	void *user;
+};
+
+static int run_one(struct backtest_report *r, enum backtest_policy p, const struct progress *to)
+{
+	struct backtest *b = malloc(sizeof *b);
+
+	if (b == NULL)
+		return -ENOMEM;
+	backtest_begin(b, p, &r->trace, &r->oracle);
+	while (backtest_step(b))
+		if (to->call != NULL && b->next % PROGRESS_SAMPLES == 0)
+			to->call(to->user, backtest_policy_names[p],
+				 (uint32_t)((p * r->trace.count + b->next) * 1000 /
+					    (BACKTEST_POLICY_COUNT * r->trace.count)));
+	r->result[p] = b->result;
+	backtest_drop(b);
+	free(b);
+	return 0;
+}
+
+int backtest_report_run(const char *file, const struct backtest_trace *t,
+			backtest_progress_fn *progress, void *user, struct backtest_report *ret)
+{
+	struct backtest_report r = {.file = file, .trace = *t};
+	int outcome = backtest_find_oracle(&r.trace, &r.oracle);
+
+	for (enum backtest_policy p = 0; outcome == 0 && p < BACKTEST_POLICY_COUNT; p++)
+		outcome = run_one(&r, p, &(struct progress){progress, user});
+	if (outcome == 0)
+		*ret = r;
+	return outcome;
+}
+
+/* 0 of nothing. */
+static double share(double part, double whole)
+{
+	return whole > 0 ? part / whole : 0;
+}
+
+static double slack_cpu(const struct backtest_result *x)
+{
+	return share((double)x->limit_core_usec - (double)x->used_core_usec,
+		     (double)x->limit_core_usec);
+}
+
+static double slack_memory(const struct backtest_result *x)
+{
+	return share(x->limit_byte_sec - x->used_byte_sec, x->limit_byte_sec);
+}
+
+static double throttled_seconds(const struct backtest_result *x)
+{
+	return (double)(x->throttled_periods * BACKTEST_PERIOD_USEC) / USEC_PER_SEC;
+}
+
+static void table_cpu(const struct backtest_report *r, FILE *out)
+{
+	fprintf(out, "%-12s %13s %7s %11s %11s %12s %9s %13s %13s\n", "CPU", "limit core h",
+		"slack", "throttled s", "throttled", "unmet core s", "changes", "changed cores",
+		"given core h");
+	for (int p = 0; p < BACKTEST_POLICY_COUNT; p++) {
+		const struct backtest_result *x = &r->result[p];
+
+		fprintf(out, "%-12s %13.3f %6.1f%% %11.1f %10.3f%% %12.1f %9llu %13.2f %13.3f\n",
+			backtest_policy_names[p], (double)x->limit_core_usec / CORE_HOUR,
+			100 * slack_cpu(x), throttled_seconds(x),
+			100 * share((double)x->throttled_periods, (double)x->periods),
+			(double)x->unmet_core_usec / USEC_PER_SEC,
+			(unsigned long long)x->changes_cpu, (double)x->changed_milli / 1000,
+			(double)x->given_core_usec / CORE_HOUR);
+	}
+}
+
+static void table_memory(const struct backtest_report *r, FILE *out)
+{
+	fprintf(out, "\n%-12s %13s %7s %11s %9s %13s %13s\n", "MEMORY", "limit GiB h", "slack",
+		"OOM kills", "changes", "changed GiB", "given GiB h");
+	for (int p = 0; p < BACKTEST_POLICY_COUNT; p++) {
+		const struct backtest_result *x = &r->result[p];
+
+		fprintf(out, "%-12s %13.3f %6.1f%% %11llu %9llu %13.3f %13.3f\n",
+			backtest_policy_names[p], x->limit_byte_sec / GIB_HOUR,
+			100 * slack_memory(x), (unsigned long long)x->oom_kills,
+			(unsigned long long)x->changes_memory,
+			(double)x->changed_bytes / (double)GIB, x->given_byte_sec / GIB_HOUR);
+	}
+}
+
+void backtest_report_table(const struct backtest_report *r, FILE *out)
+{
+	fprintf(out, "%s: %zu samples, %.1f h, %u CPUs, seed %llu\n", r->file, r->trace.count,
+		(double)r->result[0].span_usec / (double)USEC_PER_HOUR, r->trace.cpus,
+		(unsigned long long)r->trace.seed);
+	fprintf(out, "original limit: %.2f cores", (double)r->oracle.max_milli / 1000);
+	if (r->trace.memory)
+		fprintf(out, ", %.3f GiB", (double)r->oracle.max_bytes / (double)GIB);
+	fprintf(out, "; demand %.3f core h\n\n", (double)r->result[0].demand_core_usec / CORE_HOUR);
+	table_cpu(r, out);
+	if (r->trace.memory)
+		table_memory(r, out);
+}
+
+/* One number of an answer. */
+struct number {
+	const char *key;
+	double value;
+};
+
+static bool add_numbers(cJSON *to, const struct number *n, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (cJSON_AddNumberToObject(to, n[i].key, n[i].value) == NULL)
+			return false;
+	return true;
+}
+
+static bool add_cpu(cJSON *to, const struct backtest_result *x)
+{
+	const struct number n[] = {
+		{"limit_core_seconds", (double)x->limit_core_usec / USEC_PER_SEC},
+		{"used_core_seconds", (double)x->used_core_usec / USEC_PER_SEC},
+		{"slack", slack_cpu(x)},
+		{"periods", (double)x->periods},
+		{"throttled_periods", (double)x->throttled_periods},
+		{"throttled_seconds", throttled_seconds(x)},
+		{"unmet_core_seconds", (double)x->unmet_core_usec / USEC_PER_SEC},
+		{"changes", (double)x->changes_cpu},
+		{"changed_milli", (double)x->changed_milli},
+		{"given_core_seconds", (double)x->given_core_usec / USEC_PER_SEC},
+	};
+	cJSON *o = cJSON_AddObjectToObject(to, "cpu");
+
+	return o != NULL && add_numbers(o, n, ARRAY_SIZE(n));
+}
+
+static bool add_memory(cJSON *to, const struct backtest_result *x)
+{
+	const struct number n[] = {
+		{"limit_byte_seconds", x->limit_byte_sec},
+		{"used_byte_seconds", x->used_byte_sec},
+		{"slack", slack_memory(x)},
+		{"oom_kills", (double)x->oom_kills},
+		{"changes", (double)x->changes_memory},
+		{"changed_bytes", (double)x->changed_bytes},
+		{"given_byte_seconds", x->given_byte_sec},
+	};
+	cJSON *o = cJSON_AddObjectToObject(to, "memory");
+
+	return o != NULL && add_numbers(o, n, ARRAY_SIZE(n));
+}
+
+static bool add_policies(cJSON *to, const struct backtest_report *r)
+{
+	cJSON *list = cJSON_AddArrayToObject(to, "policies");
+
+	for (int p = 0; list != NULL && p < BACKTEST_POLICY_COUNT; p++) {
+		cJSON *o = cJSON_CreateObject();
+
+		if (!cJSON_AddItemToArray(list, o) ||
+		    cJSON_AddStringToObject(o, "name", backtest_policy_names[p]) == NULL ||
+		    !add_cpu(o, &r->result[p]) ||
+		    (r->trace.memory && !add_memory(o, &r->result[p])))
+			return false;
+	}
+	return list != NULL;
+}
+
+cJSON *backtest_report_json(const struct backtest_report *r)
+{
+	const struct number n[] = {
+		{"samples", (double)r->trace.count},
+		{"span_seconds", (double)r->result[0].span_usec / USEC_PER_SEC},
+		{"cpus", r->trace.cpus},
+		{"demand_core_seconds", (double)r->result[0].demand_core_usec / USEC_PER_SEC},
+		{"original_milli", (double)r->oracle.max_milli},
+	};
+	char seed[24];
+	cJSON *o = cJSON_CreateObject();
+	bool ok;
+
+	/* A text: a double does not hold every seed. */
+	snprintf(seed, sizeof seed, "%llu", (unsigned long long)r->trace.seed);
+	ok = o != NULL && cJSON_AddStringToObject(o, "file", r->file) != NULL &&
+	     cJSON_AddStringToObject(o, "seed", seed) != NULL && add_numbers(o, n, ARRAY_SIZE(n)) &&
+	     (!r->trace.memory ||
+	      cJSON_AddNumberToObject(o, "original_bytes", (double)r->oracle.max_bytes) != NULL) &&
+	     add_policies(o, r);
+	if (ok)
+		return o;
+	cJSON_Delete(o);
+	return NULL;
+}

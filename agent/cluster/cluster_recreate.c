@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Mode InPlaceOrRecreate: evicts a pod that cannot be sized in place (policy/report/recreate.h).
+ * First the pods of its workload are listed, then the eviction is created; one pod at a time. */
+#include "agent/cluster/cluster.h"
+#include "agent/config/config.h"
+#include "agent/kube/model/encode.h"
+#include "agent/manage/host.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/messages.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/wake.h"
+#include "agent/pod/pods.h"
+#include "policy/report/recreate.h"
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Of one list; the token for the next one. */
+#define PODS_MAX      100
+#define TOKEN_MAX     1024
+#define FAILED_USEC   USEC_PER_MIN
+#define REFUSED_USEC  (10 * USEC_PER_MIN)
+#define DENIED_USEC   USEC_PER_HOUR
+#define NOTE_TEXT_MAX 320
+/* Pods of this node that were asked about and not evicted; of more the oldest is forgotten, and
+ * asked about again. */
+#define REFUSALS_MAX 16
+
+struct refusal {
+	char uid[REPORT_UID_MAX];
+	usec_t retry_at;
+	enum recreate_answer told; /* reported last; RECREATE_EVICT: nothing */
+};
+
+struct recreate {
+	char uid[REPORT_UID_MAX];          /* the pod that is being asked about */
+	struct kube_call *call;            /* NULL: none under way */
+	struct recreate_workload workload; /* what was listed of it so far */
+	const char *why;                   /* static text: it is to be evicted */
+	usec_t evicted_at;                 /* the last one of this node; 0: none */
+	usec_t next_at;                    /* nothing is sent before */
+	bool denied;                       /* without the right, and that was reported */
+	struct refusal refusal[REFUSALS_MAX];
+};
+
+static struct refusal *find_refusal(struct recreate *r, const char *uid)
+{
+	for (size_t i = 0; i < REFUSALS_MAX; i++)
+		if (strcmp(r->refusal[i].uid, uid) == 0)
+			return &r->refusal[i];
+	return NULL;
+}
+
+/* The pod is asked about again after this time. */
+static struct refusal *put_off(struct cluster *c, const char *uid, usec_t wait)
+{
+	struct recreate *r = c->recreate;
+	struct refusal *f = find_refusal(r, uid);
+
+	if (f == NULL) {
+		f = &r->refusal[0];
+		for (size_t i = 1; i < REFUSALS_MAX; i++)
+			if (r->refusal[i].retry_at < f->retry_at)
+				f = &r->refusal[i];
+		*f = (struct refusal){0};
+		snprintf(f->uid, sizeof f->uid, "%s", uid);
+	}
+	f->retry_at = c->wake->now + wait;
+	return f;
+}
+
+static bool is_replicated(const char *owner)
+{
+	static const char *const kinds[] = {"Deployment", "ReplicaSet", "StatefulSet",
+					    "ReplicationController"};
+
+	for (size_t i = 0; owner != NULL && i < ARRAY_SIZE(kinds); i++)
+		if (strcmp(owner, kinds[i]) == 0)
+			return true;
+	return false;
+}
+
+static void fill(const struct cluster *c, const struct pod *p, struct recreate_pod *ret)
+{
+	const struct refusal *refused = find_refusal(c->recreate, p->spec->uid);
+	usec_t lacking = 0;
+
+	*ret = (struct recreate_pod){
+		.replicated = is_replicated(p->spec->owner) && p->spec->labels != NULL &&
+			      !p->spec->mirror,
+		.infeasible_since = reporter_infeasible_since(c->reporter, p->spec->uid),
+		.evicted_on_node = c->recreate->evicted_at,
+		.retry_at = refused != NULL ? refused->retry_at : 0,
+	};
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+		usec_t throttled;
+
+		if (m == NULL || !m->container.annotated || m->state != UNIT_MANAGED)
+			continue;
+		ret->wanted |= m->container.rule.in_place_or_recreate &&
+			       m->control.rule.mode == MODE_AUTO && !m->control.paused;
+		throttled = control_node_throttled(&m->control, c->host->cpu_milli);
+		ret->throttled_since = sooner(ret->throttled_since, throttled);
+		lacking = sooner(lacking, m->control.lacking_since);
+		ret->oom_kills =
+			MAX(ret->oom_kills, control_ceiling_kills(&m->control, c->wake->now));
+	}
+	/* A refusal counts only as long as the pod needs more than it has. */
+	if (ret->infeasible_since != 0)
+		ret->infeasible_since = lacking != 0 ? MAX(ret->infeasible_since, lacking) : 0;
+}
+
+/* Reported once per pod and reason. */
+static void refused(struct cluster *c, const struct pod *p, enum recreate_answer why, usec_t wait,
+		    const char *detail)
+{
+	struct refusal *f = put_off(c, p->spec->uid, wait);
+	char text[NOTE_TEXT_MAX];
+
+	if (f->told == why)
+		return;
+	f->told = why;
+	snprintf(text, sizeof text, "%s%s%s", recreate_texts[why], detail[0] != '\0' ? ": " : "",
+		 detail);
+	message_eviction_refused(p, text);
+	recorder_note(c->recorder, p->spec, "Warning", "EvictionRefused", "Evict", text,
+		      c->wake->now, c->wake->now_real);
+}
+
+static void evicted(struct cluster *c, const struct pod *p)
+{
+	const char *why = c->recreate->why;
+
+	message_evicted(p, why);
+	recorder_note(c->recorder, p->spec, "Normal", "Evicted", "Evict", why, c->wake->now,
+		      c->wake->now_real);
+}
+
+static void denied(struct cluster *c)
+{
+	c->recreate->next_at = c->wake->now + DENIED_USEC;
+	if (!c->recreate->denied)
+		message_evictions_denied();
+	c->recreate->denied = true;
+}
+
+static void on_evicted(void *arg, const struct kube_answer *a)
+{
+	struct cluster *c = arg;
+	struct recreate *r = c->recreate;
+	struct kube_status status;
+	const struct pod *p;
+
+	r->call = NULL;
+	daemon_wake(c->wake);
+	p = pods_find(c->pods, r->uid);
+	put_off(c, r->uid, REFUSED_USEC);
+	if (a->error == 0 && a->status == 403) {
+		denied(c);
+		return;
+	}
+	/* Without the answer it is not known whether the pod was evicted. */
+	if (a->error != 0 || (a->status >= 200 && a->status < 300))
+		r->evicted_at = c->wake->now;
+	if (a->error != 0 || p == NULL)
+		return;
+	r->denied = false;
+	if (a->status >= 200 && a->status < 300) {
+		evicted(c, p);
+	} else if (a->status == 429) {
+		kube_decode_status(a->body, a->len, &status);
+		refused(c, p, RECREATE_REFUSED, MAX(a->retry_after_usec, REFUSED_USEC),
+			status.message);
+	}
+	/* 404, 409: it has gone by itself. */
+}
+
+static void evict(struct cluster *c, const struct pod *p)
+{
+	OWN(drop_free) char *body = kube_encode_eviction(p->spec);
+	char path[640];
+	const struct kube_request request = {.method = "POST", .path = path, .body = body};
+
+	snprintf(path, sizeof path, "/api/v1/namespaces/%s/pods/%s/eviction", p->spec->namespace,
+		 p->spec->name);
+	if (body == NULL ||
+	    c->port.start(c->port.ctx, &request, on_evicted, c, &c->recreate->call) < 0)
+		put_off(c, p->spec->uid, FAILED_USEC);
+}
+
+/* --- the workload */
+
+struct seen {
+	const struct kube_pod *pod;
+	usec_t now_real;
+	struct recreate_workload *workload;
+};
+
+static int see(void *arg, struct kube_pod *pod)
+{
+	OWN(drop_kube_pod) struct kube_pod *p = pod;
+	struct seen *s = arg;
+	usec_t age = s->now_real - MIN(p->created_real, s->now_real);
+
+	if (!p->owned || strcmp(p->namespace, s->pod->namespace) != 0 ||
+	    strcmp(p->workload, s->pod->workload) != 0)
+		return 0;
+	s->workload->ready += p->ready && !p->deleting;
+	s->workload->youngest_usec = MIN(s->workload->youngest_usec, age);
+	return 0;
+}
+
+static void list(struct cluster *c, const struct pod *p, const char *token);
+
+/* Adds one list to the workload. ret: the token for the next one. */
+static int take_list(struct cluster *c, const struct pod *p, const struct kube_answer *a,
+		     char ret[static TOKEN_MAX])
+{
+	struct seen seen = {p->spec, c->wake->wall_now, &c->recreate->workload};
+	struct kube_decode_error err;
+	char version[128];
+	size_t bad;
+	int r = kube_decode_pods(a->body, a->len, see, &seen, version, sizeof version, &bad, &err);
+
+	return r < 0 ? r : kube_decode_continue(a->body, a->len, ret, TOKEN_MAX, &err);
+}
+
+static void on_listed(void *arg, const struct kube_answer *a)
+{
+	struct cluster *c = arg;
+	struct recreate *r = c->recreate;
+	const struct pod *p;
+	enum recreate_answer answer;
+	char token[TOKEN_MAX];
+
+	r->call = NULL;
+	daemon_wake(c->wake);
+	p = pods_find(c->pods, r->uid);
+	put_off(c, r->uid, FAILED_USEC);
+	if (p == NULL || a->error != 0 || a->status != 200 || take_list(c, p, a, token) < 0)
+		return;
+	if (token[0] != '\0') {
+		list(c, p, token);
+		return;
+	}
+	answer = recreate_allowed(&r->workload);
+	if (answer == RECREATE_EVICT)
+		evict(c, p);
+	else
+		refused(c, p, answer, REFUSED_USEC, "");
+}
+
+/* token "": from the beginning. */
+static void list(struct cluster *c, const struct pod *p, const char *token)
+{
+	char selector[CLUSTER_SELECTOR_BYTES], path[CLUSTER_SELECTOR_BYTES + TOKEN_MAX + 384];
+	const struct kube_request request = {.method = "GET", .path = path};
+
+	cluster_selector(p->spec->labels, selector);
+	if (selector[0] == '\0') {
+		/* The list would be that of the namespace. */
+		put_off(c, p->spec->uid, DENIED_USEC);
+		return;
+	}
+	snprintf(path, sizeof path, "/api/v1/namespaces/%s/pods?labelSelector=%s&limit=%d%s%s",
+		 p->spec->namespace, selector, PODS_MAX, token[0] != '\0' ? "&continue=" : "",
+		 token);
+	if (c->port.start(c->port.ctx, &request, on_listed, c, &c->recreate->call) < 0)
+		put_off(c, p->spec->uid, FAILED_USEC);
+}
+
+static void ask(struct cluster *c, const struct pod *p)
+{
+	snprintf(c->recreate->uid, sizeof c->recreate->uid, "%s", p->spec->uid);
+	c->recreate->workload = (struct recreate_workload){0, UINT64_MAX};
+	list(c, p, "");
+}
+
+void cluster_recreate_tick(struct cluster *c)
+{
+	if (c->recreate == NULL)
+		c->recreate = calloc(1, sizeof *c->recreate);
+	if (c->recreate == NULL || c->recreate->call != NULL ||
+	    c->wake->now < c->recreate->next_at || !kube_watch_state(c->watch)->healthy)
+		return;
+	for (size_t i = 0; i < c->pods->count; i++) {
+		const struct pod *p = c->pods->items[i];
+		struct recreate_pod facts;
+		enum recreate_answer answer;
+		usec_t again;
+
+		if (p->why != NULL || p->ending || p->leaving)
+			continue;
+		fill(c, p, &facts);
+		answer = recreate_needed(&facts, c->wake->now, &again);
+		if (answer != RECREATE_EVICT)
+			continue;
+		c->recreate->why = recreate_why(&facts, c->wake->now);
+		ask(c, p);
+		return;
+	}
+}
+
+void cluster_recreate_free(struct cluster *c)
+{
+	if (c->recreate != NULL && c->recreate->call != NULL)
+		c->port.cancel(c->port.ctx, c->recreate->call);
+	free(c->recreate);
+	c->recreate = NULL;
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+/* vscalectl backtest: reads the files, runs the policies over each, prints. */
+#include "agent/backtest/backtest_report.h"
+#include "agent/base/read_whole.h"
+#include "agent/ctl/json.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FILE_MAX           (GIB)
+#define PROGRESS_FRESH_SEC 1
+
+struct screen_progress {
+	const struct ctl *c;
+	const char *file;
+	time_t shown;
+};
+
+static void show_progress(void *user, const char *policy, uint32_t permille)
+{
+	struct screen_progress *p = user;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (now.tv_sec - p->shown < PROGRESS_FRESH_SEC)
+		return;
+	p->shown = now.tv_sec;
+	fprintf(p->c->err, "\r\033[K%s: %u %% (%s)", p->file, permille / 10, policy);
+	fflush(p->c->err);
+}
+
+static void close_fd(const int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+/* The whole file, owned. */
+static int read_file(const char *file, char **ret, size_t *ret_size)
+{
+	OWN(close_fd) int fd = open(file, O_RDONLY | O_CLOEXEC);
+	OWN(drop_free) char *text = NULL;
+	struct stat st;
+	int r;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if ((uint64_t)st.st_size > FILE_MAX)
+		return -EFBIG;
+	text = malloc((size_t)st.st_size + 1);
+	if (text == NULL)
+		return -ENOMEM;
+	r = read_whole(fd, text, (size_t)st.st_size, ret_size);
+	if (r == 0)
+		*ret = STEAL(text);
+	return r;
+}
+
+static int load(const struct ctl *c, const char *file, struct series *ret)
+{
+	OWN(drop_free) char *text = NULL;
+	struct series_error e;
+	size_t size;
+	int r = read_file(file, &text, &size);
+
+	if (r == 0)
+		r = series_parse(text, size, c->cpus, ret, &e);
+	if (r == -EBADMSG)
+		return ctl_fail(c, CTL_ERROR, NULL, "%s:%zu: %s", file, e.line, e.what);
+	if (r < 0)
+		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", file, strerror(-r));
+	return CTL_OK;
+}
+
+static int run_file(const struct ctl *c, const char *file, struct backtest_report *ret)
+{
+	struct screen_progress p = {.c = c, .file = file};
+	bool terminal = isatty(fileno(c->err));
+	struct series s = {0};
+	struct backtest_trace t;
+	int r = load(c, file, &s);
+
+	if (r != CTL_OK)
+		return r;
+	t = (struct backtest_trace){
+		.samples = s.samples,
+		.count = s.count,
+		.memory = s.memory,
+		.cpus = c->cpus != 0 ? c->cpus : BACKTEST_CPUS_MAX,
+		.seed = c->seed,
+	};
+	r = backtest_report_run(file, &t, terminal ? show_progress : NULL, &p, ret);
+	if (p.shown != 0)
+		fputs("\r\033[K", c->err);
+	/* The report borrows the samples for its run alone. */
+	ret->trace.samples = NULL;
+	series_drop(&s);
+	return r < 0 ? ctl_fail(c, CTL_ERROR, NULL, "%s: %s", file, strerror(-r)) : CTL_OK;
+}
+
+static int print_table(const struct ctl *c)
+{
+	int r = CTL_OK;
+
+	for (int i = 0; r == CTL_OK && i < c->argument_count; i++) {
+		struct backtest_report report = {0};
+
+		r = run_file(c, c->arguments[i], &report);
+		if (r == CTL_OK && i > 0)
+			fputc('\n', c->out);
+		if (r == CTL_OK)
+			backtest_report_table(&report, c->out);
+	}
+	return r;
+}
+
+/* One array: nothing is printed unless every file could be run. */
+static int print_json(const struct ctl *c)
+{
+	cJSON *list = cJSON_CreateArray();
+	int r = CTL_OK;
+
+	for (int i = 0; r == CTL_OK && i < c->argument_count; i++) {
+		struct backtest_report report = {0};
+
+		r = run_file(c, c->arguments[i], &report);
+		if (r == CTL_OK && !cJSON_AddItemToArray(list, backtest_report_json(&report)))
+			r = ctl_fail(c, CTL_ERROR, NULL, "%s", strerror(ENOMEM));
+	}
+	if (r == CTL_OK)
+		r = json_print(c, list);
+	cJSON_Delete(list);
+	return r;
+}
+
+int ctl_backtest(const struct ctl *c)
+{
+	return c->output == OUTPUT_TABLE ? print_table(c) : print_json(c);
+}

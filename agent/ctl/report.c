@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/ctl/report.h"
+#include "agent/base/drop.h"
+#include "agent/base/json.h"
+#include "agent/ctl/client.h"
+#include "agent/view/report_json.h"
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const resource_keys[RESOURCE_COUNT] = {"cpu", "memory"};
+/* What a row has of each resource: the highest of its pods. */
+static const char *const highest_keys[] = {"request", "limit", "use_p50", "use_p95",
+					   "use_max", "lower", "target",  "upper"};
+/* Summed over all pods. */
+static const char *const summed_keys[] = {"requested", "over_target", "reclaimable"};
+static const char *const name_keys[] = {"namespace", "workload", "container"};
+
+/* --- read */
+
+static const char *fault_of(const cJSON *document)
+{
+	if (!cJSON_IsObject(document))
+		return "no JSON object";
+	if (json_amount(document, "version") != REPORT_JSON_VERSION)
+		return "no report of version 1";
+	if (!cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(document, "containers")))
+		return "it has no containers";
+	return NULL;
+}
+
+bool report_read(const char *text, cJSON *all, const char **ret_why)
+{
+	const char *at = text + strspn(text, " \t\r\n");
+
+	*ret_why = "it is empty";
+	if (*at == '\0')
+		return false;
+	while (*at != '\0') {
+		cJSON *document = cJSON_ParseWithOpts(at, &at, false);
+
+		*ret_why = document == NULL ? "not JSON" : fault_of(document);
+		if (*ret_why != NULL || !cJSON_AddItemToArray(all, document)) {
+			cJSON_Delete(document);
+			return false;
+		}
+		at += strspn(at, " \t\r\n");
+	}
+	return true;
+}
+
+/* --- sum up */
+
+static int by_names(const void *a, const void *b)
+{
+	const cJSON *const *x = a, *const *y = b;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(name_keys); i++)
+		r = strcmp(json_text(*x, name_keys[i]), json_text(*y, name_keys[i]));
+	return r;
+}
+
+static bool set_amount(cJSON *o, const char *key, uint64_t amount)
+{
+	cJSON *item = cJSON_GetObjectItemCaseSensitive(o, key);
+
+	if (item == NULL)
+		return cJSON_AddNumberToObject(o, key, (double)amount) != NULL;
+	cJSON_SetNumberValue(item, (double)amount);
+	return true;
+}
+
+static bool known(uint64_t amount)
+{
+	return amount != VIEW_NONE && amount != LIMIT_MAX;
+}
+
+static bool take_highest(cJSON *row, const cJSON *from, const char *key)
+{
+	uint64_t have = json_amount(row, key), more = json_amount(from, key);
+
+	return !known(more) || (known(have) && have >= more) || set_amount(row, key, more);
+}
+
+static bool take_lowest(cJSON *row, const cJSON *from, const char *key)
+{
+	uint64_t have = json_amount(row, key), less = json_amount(from, key);
+
+	return !known(less) || (known(have) && have <= less) || set_amount(row, key, less);
+}
+
+static bool add(cJSON *row, const char *key, uint64_t amount)
+{
+	uint64_t have = json_amount(row, key);
+
+	return set_amount(row, key, (known(have) ? have : 0) + amount);
+}
+
+static bool take_sum(cJSON *row, const cJSON *from, const char *key)
+{
+	uint64_t amount = json_amount(from, key);
+
+	return !known(amount) || add(row, key, amount);
+}
+
+/* Of the request, what is above this. */
+static uint64_t request_above(const cJSON *resource, const char *key)
+{
+	uint64_t request = json_amount(resource, "request"), bound = json_amount(resource, key);
+
+	return known(request) && known(bound) && request > bound ? request - bound : 0;
+}
+
+static bool take_resource(cJSON *row, const cJSON *container, const char *key)
+{
+	const cJSON *from = json_object(container, key);
+	cJSON *to = cJSON_GetObjectItemCaseSensitive(row, key);
+	uint64_t request = json_amount(from, "request");
+	bool ok = true;
+
+	if (to == NULL)
+		to = cJSON_AddObjectToObject(row, key);
+	for (size_t i = 0; ok && i < ARRAY_SIZE(highest_keys); i++)
+		ok = take_highest(to, from, highest_keys[i]);
+	return ok && add(to, "requested", known(request) ? request : 0) &&
+	       add(to, "over_target", request_above(from, "target")) &&
+	       add(to, "reclaimable", request_above(from, "upper"));
+}
+
+static cJSON *row_new(const cJSON *container)
+{
+	cJSON *row = cJSON_CreateObject();
+	bool ok = row != NULL;
+
+	for (size_t i = 0; ok && i < ARRAY_SIZE(name_keys); i++)
+		ok = cJSON_AddStringToObject(row, name_keys[i],
+					     json_text(container, name_keys[i])) != NULL;
+	if (ok && cJSON_HasObjectItem(container, "owner"))
+		ok = cJSON_AddStringToObject(row, "owner", json_text(container, "owner")) != NULL;
+	if (ok)
+		return row;
+	cJSON_Delete(row);
+	return NULL;
+}
+
+static bool take(cJSON *row, const cJSON *container)
+{
+	return add(row, "pods", 1) && take_lowest(row, container, "confidence_permille") &&
+	       take_highest(row, container, "throttled_permille") &&
+	       take_sum(row, container, "oom_kills") && take_resource(row, container, "cpu") &&
+	       take_resource(row, container, "memory");
+}
+
+/* The containers of all documents; *ret_count of them. NULL: no memory. */
+static const cJSON **collect(const cJSON *all, const char *namespace, size_t *ret_count)
+{
+	const cJSON *document, *container;
+	const cJSON **items;
+	size_t n = 0;
+
+	cJSON_ArrayForEach (document, all) {
+		const cJSON *list = cJSON_GetObjectItemCaseSensitive(document, "containers");
+
+		n += (size_t)cJSON_GetArraySize(list);
+	}
+	items = calloc(n + 1, sizeof(const cJSON *));
+	*ret_count = 0;
+	if (items == NULL)
+		return NULL;
+	cJSON_ArrayForEach (document, all) {
+		const cJSON *list = cJSON_GetObjectItemCaseSensitive(document, "containers");
+
+		cJSON_ArrayForEach (container, list)
+			if (namespace == NULL ||
+			    strcmp(json_text(container, "namespace"), namespace) == 0)
+				items[(*ret_count)++] = container;
+	}
+	qsort(items, *ret_count, sizeof(const cJSON *), by_names);
+	return items;
+}
+
+static bool add_rows(cJSON *rows, const cJSON *const *items, size_t count)
+{
+	cJSON *row = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0 || by_names(&items[i - 1], &items[i]) != 0) {
+			row = row_new(items[i]);
+			if (!cJSON_AddItemToArray(rows, row))
+				return false;
+		}
+		if (!take(row, items[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool add_total(cJSON *report, const cJSON *rows, int nodes)
+{
+	cJSON *total = cJSON_AddObjectToObject(report, "total");
+	const cJSON *row;
+	bool ok = set_amount(total, "nodes", (uint64_t)nodes) &&
+		  set_amount(total, "rows", (uint64_t)cJSON_GetArraySize(rows)) &&
+		  set_amount(total, "containers", 0);
+
+	for (enum resource r = 0; ok && r < RESOURCE_COUNT; r++) {
+		cJSON *o = cJSON_AddObjectToObject(total, resource_keys[r]);
+
+		for (size_t i = 0; ok && i < ARRAY_SIZE(summed_keys); i++)
+			ok = set_amount(o, summed_keys[i], 0);
+		cJSON_ArrayForEach (row, rows)
+			for (size_t i = 0; ok && i < ARRAY_SIZE(summed_keys); i++)
+				ok = take_sum(o, json_object(row, resource_keys[r]),
+					      summed_keys[i]);
+	}
+	cJSON_ArrayForEach (row, rows)
+		ok = ok && add(total, "containers", json_amount(row, "pods"));
+	return ok;
+}
+
+cJSON *report_sum(const cJSON *all, const char *namespace)
+{
+	OWN(drop_json) cJSON *report = cJSON_CreateObject();
+	cJSON *rows = cJSON_AddArrayToObject(report, "rows");
+	size_t count;
+	const cJSON **items = collect(all, namespace, &count);
+	bool ok = items != NULL && rows != NULL && add_rows(rows, items, count) &&
+		  add_total(report, rows, cJSON_GetArraySize(all));
+
+	free(items);
+	return ok ? STEAL(report) : NULL;
+}
+
+/* --- the command */
+
+static char *read_all(FILE *f)
+{
+	char *text = NULL;
+	size_t size;
+
+	errno = 0;
+	if (getdelim(&text, &size, '\0', f) >= 0 || errno == 0)
+		return text != NULL ? text : strdup("");
+	free(text);
+	return NULL;
+}
+
+static int read_file(const struct ctl *c, const char *path, cJSON *all)
+{
+	bool standard = strcmp(path, "-") == 0;
+	FILE *f = standard ? stdin : fopen(path, "re");
+	OWN(drop_free) char *text = f != NULL ? read_all(f) : NULL;
+	const char *why;
+	int r = errno;
+
+	if (f != NULL && !standard)
+		fclose(f);
+	if (text == NULL)
+		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", path, strerror(r));
+	if (!report_read(text, all, &why))
+		return ctl_fail(c, CTL_ERROR, "give it answers of GET /v1/report", "%s: %s",
+				standard ? "standard input" : path, why);
+	return CTL_OK;
+}
+
+static int read_daemon(const struct ctl *c, cJSON *all)
+{
+	cJSON *document = NULL;
+	int r = client_call(c, "/v1/report", NULL, &document);
+
+	if (r == CTL_OK && !cJSON_AddItemToArray(all, document))
+		r = ctl_fail(c, CTL_ERROR, NULL, "out of memory");
+	return r;
+}
+
+int ctl_report(const struct ctl *c)
+{
+	OWN(drop_json) cJSON *all = cJSON_CreateArray();
+	OWN(drop_json) cJSON *report = NULL;
+	int r = CTL_OK;
+
+	if (c->argument_count == 0)
+		r = read_daemon(c, all);
+	for (int i = 0; r == CTL_OK && i < c->argument_count; i++)
+		r = read_file(c, c->arguments[i], all);
+	if (r != CTL_OK)
+		return r;
+	report = report_sum(all, c->namespace);
+	if (report == NULL)
+		return ctl_fail(c, CTL_ERROR, NULL, "out of memory");
+	if (c->output == OUTPUT_JSON || c->output == OUTPUT_YAML)
+		return json_print(c, report);
+	if (c->output == OUTPUT_CSV)
+		report_csv(c, report);
+	else if (c->output == OUTPUT_PATCH)
+		report_patch(c, report);
+	else
+		report_table(c, report);
+	return CTL_OK;
+}

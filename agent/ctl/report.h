@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vscalectl report: the containers of one or many nodes (docs/control-api.md, /v1/report), summed
+ * up by workload. */
+#pragma once
+
+#include "agent/ctl/json.h"
+
+/* Adds the documents of a text, one after the other, to `all`: an array of them. False: *ret_why
+ * says what is wrong. */
+bool report_read(const char *text, cJSON *all, const char **ret_why);
+
+/* {"rows": [...], "total": {...}}, owned; rows in the order of their names, those of one namespace
+ * alone unless it is NULL. Of the pods of a workload requests, limits, use and recommendation are
+ * the highest, confidence is the lowest; what the requests are above the target (over_target) and
+ * above the upper bound (reclaimable) is summed. NULL: no memory. */
+cJSON *report_sum(const cJSON *all, const char *namespace);
+
+void report_table(const struct ctl *c, const cJSON *report);
+void report_csv(const struct ctl *c, const cJSON *report);
+/* Strategic merge patches, one for each workload with a request that is 10 % off its target. */
+void report_patch(const struct ctl *c, const cJSON *report);

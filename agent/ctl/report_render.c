@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The outputs of vscalectl report for people, spreadsheets and Git. */
+#include "agent/ctl/report.h"
+#include "agent/ctl/table.h"
+#include "policy/base/quantity.h"
+#include "policy/types/bounds.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* clang-format off */
+static const struct table_column columns[] = {
+	{.title = "WORKLOAD", .text = "{text:namespace}/{text:workload}"},
+	{.title = "CONTAINER", .text = "{text:container}"},
+	{.title = "PODS", .text = "{count:pods}"},
+	{.title = "CPU request", .text = "{amount:cpu.request}"},
+	{.title = "LIMIT", .wide = true, .text = "{amount:cpu.limit}"},
+	{.title = "P50", .wide = true, .text = "{amount:cpu.use_p50}"},
+	{.title = "P95", .text = "{amount:cpu.use_p95}"},
+	{.title = "MAX", .text = "{amount:cpu.use_max}"},
+	{.title = "TARGET", .text = "{amount:cpu.target}"},
+	{.title = "OVER TARGET", .text = "{amount:cpu.over_target}"},
+	{.title = "RECLAIMABLE", .wide = true, .text = "{amount:cpu.reclaimable}"},
+	{.title = "MEMORY request", .text = "{amount:memory.request}"},
+	{.title = "LIMIT", .wide = true, .text = "{amount:memory.limit}"},
+	{.title = "P50", .wide = true, .text = "{amount:memory.use_p50}"},
+	{.title = "P95", .text = "{amount:memory.use_p95}"},
+	{.title = "MAX", .text = "{amount:memory.use_max}"},
+	{.title = "TARGET", .text = "{amount:memory.target}"},
+	{.title = "OVER TARGET", .text = "{amount:memory.over_target}"},
+	{.title = "RECLAIMABLE", .wide = true, .text = "{amount:memory.reclaimable}"},
+	{.title = "THROTTLED", .wide = true, .text = "{whole:throttled_permille}"},
+	{.title = "OOM KILLS", .wide = true, .text = "{count:oom_kills}"},
+	{.title = "CONFIDENCE", .text = "{whole:confidence_permille}"},
+};
+/* clang-format on */
+
+_Static_assert(ARRAY_SIZE(columns) <= TABLE_COLUMNS_MAX, "table.h");
+
+static double cpus(const cJSON *total, const char *key)
+{
+	return (double)json_amount(json_object(total, "cpu"), key) / 1000;
+}
+
+static double gibibytes(const cJSON *total, const char *key)
+{
+	return (double)json_amount(json_object(total, "memory"), key) / (double)GIB;
+}
+
+void report_table(const struct ctl *c, const cJSON *report)
+{
+	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(report, "rows");
+	const cJSON *total = json_object(report, "total");
+
+	if (cJSON_GetArraySize(rows) == 0) {
+		fprintf(c->out,
+			"No containers%s%s are watched. With kubernetes.observe: All pods need "
+			"no annotation.\n",
+			c->namespace ? " of namespace " : "", c->namespace ? c->namespace : "");
+		return;
+	}
+	render_table(c, columns, ARRAY_SIZE(columns), rows);
+	fprintf(c->out,
+		"\n%" PRIu64 " containers on %" PRIu64 " nodes request %.2f CPUs and %.2f GiB.\n"
+		"Above the targets: %.2f CPUs and %.2f GiB; above the upper bounds, which come "
+		"down as "
+		"confidence grows: %.2f CPUs and %.2f GiB.\n",
+		json_amount(total, "containers"), json_amount(total, "nodes"),
+		cpus(total, "requested"), gibibytes(total, "requested"), cpus(total, "over_target"),
+		gibibytes(total, "over_target"), cpus(total, "reclaimable"),
+		gibibytes(total, "reclaimable"));
+}
+
+/* --- csv */
+
+/* clang-format off */
+static const struct {
+	const char *title;
+	const char *object; /* NULL: the row itself */
+	const char *key;
+} fields[] = {
+	{"pods", NULL, "pods"},
+	{"cpu_request_millicores", "cpu", "request"},
+	{"cpu_limit_millicores", "cpu", "limit"},
+	{"cpu_p50_millicores", "cpu", "use_p50"},
+	{"cpu_p95_millicores", "cpu", "use_p95"},
+	{"cpu_max_millicores", "cpu", "use_max"},
+	{"cpu_lower_millicores", "cpu", "lower"},
+	{"cpu_target_millicores", "cpu", "target"},
+	{"cpu_upper_millicores", "cpu", "upper"},
+	{"cpu_over_target_millicores", "cpu", "over_target"},
+	{"cpu_reclaimable_millicores", "cpu", "reclaimable"},
+	{"memory_request_bytes", "memory", "request"},
+	{"memory_limit_bytes", "memory", "limit"},
+	{"memory_p50_bytes", "memory", "use_p50"},
+	{"memory_p95_bytes", "memory", "use_p95"},
+	{"memory_max_bytes", "memory", "use_max"},
+	{"memory_lower_bytes", "memory", "lower"},
+	{"memory_target_bytes", "memory", "target"},
+	{"memory_upper_bytes", "memory", "upper"},
+	{"memory_over_target_bytes", "memory", "over_target"},
+	{"memory_reclaimable_bytes", "memory", "reclaimable"},
+	{"throttled_permille", NULL, "throttled_permille"},
+	{"oom_kills", NULL, "oom_kills"},
+	{"confidence_permille", NULL, "confidence_permille"},
+};
+/* clang-format on */
+
+/* Names of Kubernetes need no quotes; a spreadsheet must not take another text for a formula. */
+static void put_text(const struct ctl *c, const char *text)
+{
+	size_t plain = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789-.");
+
+	fprintf(c->out, "%s", text[plain] == '\0' && strcmp(text, "-") != 0 ? text : "");
+}
+
+void report_csv(const struct ctl *c, const cJSON *report)
+{
+	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(report, "rows");
+	static const char *const names[] = {"namespace", "workload", "owner", "container"};
+	const cJSON *row;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		fprintf(c->out, "%s%s", i > 0 ? "," : "", names[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		fprintf(c->out, ",%s", fields[i].title);
+	fputc('\n', c->out);
+	cJSON_ArrayForEach (row, rows) {
+		for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+			fputs(i > 0 ? "," : "", c->out);
+			put_text(c, json_text(row, names[i]));
+		}
+		for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+			const cJSON *o =
+				fields[i].object ? json_object(row, fields[i].object) : row;
+			uint64_t amount = json_amount(o, fields[i].key);
+
+			fputc(',', c->out);
+			if (amount != VIEW_NONE && amount != LIMIT_MAX)
+				fprintf(c->out, "%" PRIu64, amount);
+		}
+		fputc('\n', c->out);
+	}
+}
+
+/* --- patch */
+
+/* Where the pod's template stands in it. */
+static const struct owner {
+	const char *kind, *api;
+	const char *path[4]; /* below spec */
+} owners[] = {
+	{"Deployment", "apps/v1", {"template", "spec"}},
+	{"StatefulSet", "apps/v1", {"template", "spec"}},
+	{"DaemonSet", "apps/v1", {"template", "spec"}},
+	{"CronJob", "batch/v1", {"jobTemplate", "spec", "template", "spec"}},
+};
+
+static const struct owner *owner_of(const cJSON *row)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(owners); i++)
+		if (strcmp(owners[i].kind, json_text(row, "owner")) == 0)
+			return &owners[i];
+	return NULL;
+}
+
+/* The request that is worth a change: 10 % off, and never below the target. False: none. */
+static bool changes(const cJSON *row, enum resource r, char *text, size_t size)
+{
+	const cJSON *o = json_object(row, r == RESOURCE_CPU ? "cpu" : "memory");
+	uint64_t request = json_amount(o, "request"), target = json_amount(o, "target");
+
+	if (target == VIEW_NONE || target == LIMIT_MAX)
+		return false;
+	if (request == VIEW_NONE)
+		request = 0;
+	if (MAX(request, target) - MIN(request, target) <= request / 10)
+		return false;
+	if (r == RESOURCE_CPU)
+		quantity_format_cpu(target, text, size);
+	else
+		quantity_format_bytes(round_up(target, MIB), text, size);
+	return true;
+}
+
+static bool same_workload(const cJSON *a, const cJSON *b)
+{
+	return a != NULL && strcmp(json_text(a, "namespace"), json_text(b, "namespace")) == 0 &&
+	       strcmp(json_text(a, "workload"), json_text(b, "workload")) == 0;
+}
+
+static void put_head(const struct ctl *c, const cJSON *row, const struct owner *owner, int *ret_in)
+{
+	int in = 2;
+
+	fprintf(c->out,
+		"---\napiVersion: %s\nkind: %s\nmetadata:\n  name: \"%s\"\n  namespace: \"%s\"\n"
+		"spec:\n",
+		owner->api, owner->kind, json_text(row, "workload"), json_text(row, "namespace"));
+	for (size_t i = 0; i < ARRAY_SIZE(owner->path) && owner->path[i] != NULL; i++, in += 2)
+		fprintf(c->out, "%*s%s:\n", in, "", owner->path[i]);
+	fprintf(c->out, "%*scontainers:\n", in, "");
+	*ret_in = in;
+}
+
+void report_patch(const struct ctl *c, const cJSON *report)
+{
+	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(report, "rows");
+	const cJSON *row, *last = NULL;
+	int in = 0;
+
+	cJSON_ArrayForEach (row, rows) {
+		static const char *const names[RESOURCE_COUNT] = {"cpu", "memory"};
+		char text[RESOURCE_COUNT][QUANTITY_TEXT_SIZE];
+		bool set[RESOURCE_COUNT];
+		const struct owner *owner = owner_of(row);
+
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			set[r] = changes(row, r, text[r], sizeof text[r]);
+		if (!set[RESOURCE_CPU] && !set[RESOURCE_MEMORY])
+			continue;
+		if (owner == NULL) {
+			fprintf(c->err, "vscalectl: %s/%s: no patch for its kind, %s\n",
+				json_text(row, "namespace"), json_text(row, "workload"),
+				json_text(row, "owner"));
+			continue;
+		}
+		if (!same_workload(last, row))
+			put_head(c, row, owner, &in);
+		last = row;
+		fprintf(c->out, "%*s- name: \"%s\"\n%*s  resources:\n%*s    requests:\n", in, "",
+			json_text(row, "container"), in, "", in, "");
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			if (set[r])
+				fprintf(c->out, "%*s      %s: %s\n", in, "", names[r], text[r]);
+	}
+}

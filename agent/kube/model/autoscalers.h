@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HorizontalPodAutoscalers that scale by utilisation, which is use over request: a request that
+ * moves would move the number of replicas. */
+#pragma once
+
+#include "policy/types/profile.h"
+#include <stddef.h>
+
+struct kube_decode_error;
+
+struct kube_autoscaler {
+	char *workload;     /* name of its target, of any kind */
+	uint32_t resources; /* RESOURCES_* whose utilisation it looks at, not 0 */
+};
+
+/* Zeroed is empty. */
+struct kube_autoscalers {
+	struct kube_autoscaler *items; /* owned */
+	size_t count;
+};
+
+/* A HorizontalPodAutoscalerList of autoscaling/v2; those without such a metric are left out.
+ * -EBADMSG: err says what; -ENOMEM. */
+int kube_decode_autoscalers(const char *text, size_t len, struct kube_autoscalers *ret,
+			    struct kube_decode_error *err);
+void kube_autoscalers_drop(struct kube_autoscalers *a);
+/* RESOURCES_* of the workload. */
+uint32_t kube_autoscalers_of(const struct kube_autoscalers *a, const char *workload);

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Annotations of namespaces, from a list that is decoded one item at a time. */
+#include "agent/kube/model/decode_impl.h"
+#include "agent/kube/model/names.h"
+#include "agent/kube/model/namespaces.h"
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+/* More of ours than this have no meaning. */
+#define ANNOTATIONS_MAX 32u
+
+static void namespace_free(struct kube_namespace *n)
+{
+	for (size_t i = 0; i < n->annotation_count; i++) {
+		free(n->annotations[i].key);
+		free(n->annotations[i].value);
+	}
+	free(n->annotations);
+	free(n->name);
+	*n = (struct kube_namespace){0};
+}
+
+void kube_namespaces_drop(struct kube_namespaces *n)
+{
+	for (size_t i = 0; i < n->count; i++)
+		namespace_free(&n->items[i]);
+	free(n->items);
+	*n = (struct kube_namespaces){0};
+}
+
+static int add_annotation(struct kube_namespace *n, const char *key, const char *value)
+{
+	struct kube_annotation *a;
+
+	if (n->annotations == NULL)
+		n->annotations = calloc(ANNOTATIONS_MAX, sizeof *n->annotations);
+	if (n->annotations == NULL)
+		return -ENOMEM;
+	a = &n->annotations[n->annotation_count++];
+	a->key = strdup(key);
+	a->value = strdup(value);
+	return a->key != NULL && a->value != NULL ? 0 : -ENOMEM;
+}
+
+static int read_namespace(const struct field *item, struct kube_namespace *n)
+{
+	struct field meta = field_object(item, "metadata");
+	struct field annotations = field_object(&meta, "annotations");
+	const cJSON *j;
+	int r = 0;
+
+	n->name = field_name(&meta, "name", kube_is_label);
+	if (n->name == NULL)
+		return field_bad(&meta, "name", "missing");
+	cJSON_ArrayForEach (j, annotations.json) {
+		size_t domain = strlen(ANNOTATION_DOMAIN);
+
+		if (strncmp(j->string, ANNOTATION_DOMAIN, domain) != 0 ||
+		    n->annotation_count == ANNOTATIONS_MAX)
+			continue;
+		if (!cJSON_IsString(j))
+			return field_bad(&annotations, NULL,
+					 "one of " ANNOTATION_DOMAIN " is not a text");
+		r = add_annotation(n, j->string + domain, j->valuestring);
+		if (r < 0)
+			return r;
+	}
+	return field_error(item);
+}
+
+static int add_namespace(struct kube_namespaces *all, const struct span *item,
+			 struct kube_decode_error *err)
+{
+	OWN(drop_json) cJSON *json = NULL;
+	struct kube_namespace n = {0};
+	struct kube_namespace *grown;
+	struct field root;
+	int r = field_parse(item->s, item->len, &json, err);
+
+	if (r < 0)
+		return r;
+	root = field_root(json, err);
+	r = read_namespace(&root, &n);
+	if (r == 0 && n.annotation_count > 0) {
+		grown = reallocarray(all->items, all->count + 1, sizeof *grown);
+		r = grown != NULL ? 0 : -ENOMEM;
+		if (grown != NULL) {
+			all->items = grown;
+			all->items[all->count++] = n;
+			return 0;
+		}
+	}
+	namespace_free(&n);
+	return r;
+}
+
+static bool is_list(const struct span *kind)
+{
+	return kind->s != NULL && (span_is(kind, "\"NamespaceList\"") ||
+				   span_is(kind, "\"PartialObjectMetadataList\""));
+}
+
+/* The members "kind" and "items"; of two the first counts. */
+static int find_items(const char *text, size_t len, struct span *ret, struct kube_decode_error *err)
+{
+	struct span document, key, value, kind = {NULL, 0}, items = {NULL, 0};
+	struct scan_error fault = {"not a NamespaceList", 0};
+	const char *at = NULL;
+
+	if (scan_document(text, len, &document, &fault) < 0 || document.s[0] != '{')
+		return field_bad_scan(err, &fault);
+	while (scan_next(&document, &at, &key, &value)) {
+		if (kind.s == NULL && span_is(&key, "kind"))
+			kind = value;
+		if (items.s == NULL && span_is(&key, "items"))
+			items = value;
+	}
+	if (!is_list(&kind) || items.s == NULL || (items.s[0] != '[' && !span_is(&items, "null")))
+		return field_bad_scan(err, &fault);
+	*ret = items;
+	return 0;
+}
+
+int kube_decode_namespaces(const char *text, size_t len, struct kube_namespaces *ret,
+			   struct kube_decode_error *err)
+{
+	OWN(kube_namespaces_drop) struct kube_namespaces all = {0};
+	struct span items = {NULL, 0}, key, value;
+	const char *at = NULL;
+	int r;
+
+	*err = (struct kube_decode_error){0};
+	r = find_items(text, len, &items, err);
+	if (r < 0)
+		return r;
+	assert(items.s != NULL);
+	while (r == 0 && items.s[0] == '[' && scan_next(&items, &at, &key, &value))
+		r = add_namespace(&all, &value, err);
+	if (r < 0)
+		return r;
+	*ret = all;
+	all = (struct kube_namespaces){0};
+	return 0;
+}
+
+const struct kube_namespace *kube_namespaces_find(const struct kube_namespaces *n, const char *name)
+{
+	for (size_t i = 0; n != NULL && i < n->count; i++)
+		if (strcmp(n->items[i].name, name) == 0)
+			return &n->items[i];
+	return NULL;
+}
+
+static bool same(const struct kube_namespace *a, const struct kube_namespace *b)
+{
+	if (strcmp(a->name, b->name) != 0 || a->annotation_count != b->annotation_count)
+		return false;
+	for (size_t i = 0; i < a->annotation_count; i++)
+		if (strcmp(a->annotations[i].key, b->annotations[i].key) != 0 ||
+		    strcmp(a->annotations[i].value, b->annotations[i].value) != 0)
+			return false;
+	return true;
+}
+
+bool kube_namespaces_equal(const struct kube_namespaces *a, const struct kube_namespaces *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (!same(&a->items[i], &b->items[i]))
+			return false;
+	return true;
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/kube/model/published.h"
+#include "agent/kube/model/field.h"
+#include "agent/kube/model/originals.h"
+#include "policy/base/quantity.h"
+#include "policy/history/prior.h"
+#include "policy/types/bounds.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SAMPLES_MAX ((1LL << 53) - 1)
+
+static const char *const resource_keys[RESOURCE_COUNT] = {"cpu", "memory"};
+
+/* As written and read. */
+static const struct {
+	const char *key;
+	size_t offset;
+} ranges[] = {
+	{"lowerBound", offsetof(struct range_of, lower)},
+	{"target", offsetof(struct range_of, target)},
+	{"upperBound", offsetof(struct range_of, upper)},
+	{"peak", offsetof(struct range_of, peak)},
+};
+
+static uint64_t *range_value(struct range_of *r, size_t i)
+{
+	return (uint64_t *)((char *)r + ranges[i].offset);
+}
+
+/* --- written --- */
+
+static bool add_amount(cJSON *o, const char *key, enum resource r, uint64_t amount)
+{
+	char text[QUANTITY_TEXT_SIZE];
+
+	if (r == RESOURCE_CPU)
+		quantity_format_cpu(amount, text, sizeof text);
+	else
+		quantity_format_bytes(round_up(amount, amount >= 100 * MIB ? MIB : KIB), text,
+				      sizeof text);
+	return cJSON_AddStringToObject(o, key, text) != NULL;
+}
+
+static bool add_resource(cJSON *container, const struct kube_published *p, enum resource r)
+{
+	cJSON *o = cJSON_AddObjectToObject(container, resource_keys[r]);
+	struct range_of range = p->own.resource[r];
+	bool ok = o != NULL;
+
+	if (ok && p->request[r] != 0)
+		ok = add_amount(o, "request", r, p->request[r]);
+	if (ok && p->limit[r] != LIMIT_MAX)
+		ok = add_amount(o, "limit", r, p->limit[r]);
+	for (size_t i = 0; ok && i < ARRAY_SIZE(ranges); i++)
+		ok = add_amount(o, ranges[i].key, r, *range_value(&range, i));
+	return ok;
+}
+
+static bool add_reason(cJSON *container, const struct kube_published *p)
+{
+	char text[64];
+
+	if (p->reason == NULL)
+		return true;
+	snprintf(text, sizeof text, "%s: %s", resource_keys[p->reason_resource], p->reason);
+	return cJSON_AddStringToObject(container, "reason", text) != NULL;
+}
+
+/* root["recommendation"]["containers"], made when it is not there. */
+static cJSON *containers_of(cJSON *root)
+{
+	cJSON *o = cJSON_GetObjectItemCaseSensitive(root, "recommendation");
+
+	if (o != NULL)
+		return cJSON_GetObjectItemCaseSensitive(o, "containers");
+	o = cJSON_AddObjectToObject(root, "recommendation");
+	if (o == NULL || cJSON_AddNumberToObject(o, "version", KUBE_PUBLISHED_VERSION) == NULL)
+		return NULL;
+	return cJSON_AddObjectToObject(o, "containers");
+}
+
+bool kube_published_add(cJSON *root, const char *container, const struct kube_published *p)
+{
+	uint32_t permille = MIN(p->own.confidence_permille, 1000u);
+	cJSON *list, *o;
+	bool ok;
+
+	if (p->samples == 0)
+		return true;
+	list = containers_of(root);
+	o = list != NULL ? cJSON_AddObjectToObject(list, container) : NULL;
+	ok = o != NULL;
+	for (enum resource r = 0; ok && r < RESOURCE_COUNT; r++)
+		if (p->own.resource[r].target != 0)
+			ok = add_resource(o, p, r);
+	return ok && cJSON_AddNumberToObject(o, "samples", (double)p->samples) != NULL &&
+	       cJSON_AddNumberToObject(o, "confidence", permille / 1000.0) != NULL &&
+	       add_reason(o, p);
+}
+
+bool kube_published_cut(cJSON *root)
+{
+	cJSON *o = cJSON_GetObjectItemCaseSensitive(root, "recommendation");
+	cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "containers");
+	int count = cJSON_GetArraySize(list);
+
+	if (count == 0)
+		return false;
+	if (count == 1)
+		cJSON_DeleteItemFromObjectCaseSensitive(root, "recommendation");
+	else
+		cJSON_DeleteItemFromArray(list, count - 1);
+	return true;
+}
+
+/* --- read --- */
+
+/* Written as text, without an exception. */
+static uint64_t read_amount(const struct field *n, const char *key, enum resource r)
+{
+	if (field_text_is(n, key, "max"))
+		field_bad(n, key, "no limit");
+	return field_text(n, key) != NULL ? field_quantity(n, key, r) : 0;
+}
+
+static void read_range(const struct field *container, enum resource r, struct range_of *ret)
+{
+	struct field f = field_object(container, resource_keys[r]);
+
+	for (size_t i = 0; f.json != NULL && i < ARRAY_SIZE(ranges); i++)
+		*range_value(ret, i) = read_amount(&f, ranges[i].key, r);
+}
+
+/* A share of 1, exact to a thousandth. */
+static uint32_t read_confidence(const struct field *container)
+{
+	const cJSON *j = cJSON_GetObjectItemCaseSensitive(container->json, "confidence");
+
+	if (!cJSON_IsNumber(j) || !(j->valuedouble >= 0 && j->valuedouble <= 1)) {
+		field_bad(container, "confidence", "not a number from 0 to 1");
+		return 0;
+	}
+	return (uint32_t)(j->valuedouble * 1000 + 0.5);
+}
+
+static int read_container(const struct field *c, struct kube_published *ret)
+{
+	struct kube_published p = {.limit = {LIMIT_MAX, LIMIT_MAX}};
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		read_range(c, r, &p.own.resource[r]);
+	p.samples = (uint64_t)field_int(c, "samples", 1, SAMPLES_MAX);
+	p.own.confidence_permille = read_confidence(c);
+	if (field_error(c) == 0 && (p.samples == 0 || !prior_is_possible(&p.own)))
+		field_bad(c, NULL, "not a recommendation");
+	if (field_error(c) == 0)
+		*ret = p;
+	return field_error(c);
+}
+
+static void read_shown(const struct field *root, const char *container,
+		       uint64_t shown[static RESOURCE_COUNT])
+{
+	struct field list = field_object(root, "containers");
+	struct field c = field_object(&list, container);
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		struct field f = field_object(&c, resource_keys[r]);
+
+		shown[r] = f.json != NULL ? read_amount(&f, "target", r) : 0;
+	}
+}
+
+int kube_published_read(const char *text, const char *container, struct kube_published *ret,
+			uint64_t shown[static RESOURCE_COUNT])
+{
+	OWN(drop_json) cJSON *json = NULL;
+	uint64_t targets[RESOURCE_COUNT];
+	struct kube_decode_error err;
+	struct kube_published p;
+	struct field root, top, list, c;
+	size_t len = strnlen(text, KUBE_STATUS_MAX + 1);
+	int r;
+
+	if (len > KUBE_STATUS_MAX)
+		return -EBADMSG;
+	r = field_parse(text, len, &json, &err);
+	if (r < 0)
+		return r;
+	if (!cJSON_IsObject(json))
+		return -EBADMSG;
+	root = field_root(json, &err);
+	top = field_object(&root, "recommendation");
+	if (field_error(&root) == 0 && top.json == NULL)
+		return -ENOENT;
+	if (field_int(&top, "version", 0, INT32_MAX) != KUBE_PUBLISHED_VERSION)
+		return field_error(&root) < 0 ? field_error(&root) : -ENOENT;
+	list = field_object(&top, "containers");
+	c = field_object(&list, container);
+	if (field_error(&root) == 0 && c.json == NULL)
+		return -ENOENT;
+	read_shown(&root, container, targets);
+	r = read_container(&c, &p);
+	if (r < 0)
+		return r;
+	*ret = p;
+	for (enum resource i = 0; i < RESOURCE_COUNT; i++)
+		shown[i] = targets[i];
+	return 0;
+}

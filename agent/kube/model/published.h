@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recommendations in vscaled.dev/status, for people and for the agents of other nodes. Any
+ * client may have written the annotation: the caller bounds the values before it uses them.
+ *
+ *   "recommendation":{"version":1,"containers":{"app":{
+ *     "cpu":{"request":"100m","limit":"1","lowerBound":"20m","target":"50m","upperBound":"80m",
+ *            "peak":"90m"},
+ *     "memory":{...},"samples":3600,"confidence":0.042,"reason":"cpu: throttled"}}}
+ *
+ * request is the spec's, limit the one held; the others are from this pod's own samples alone. */
+#pragma once
+
+#include "policy/history/history.h"
+#include <cjson/cJSON.h>
+
+#define KUBE_PUBLISHED_VERSION 1
+
+struct kube_published {
+	uint64_t request[RESOURCE_COUNT]; /* millicores, bytes; 0: none */
+	uint64_t limit[RESOURCE_COUNT];   /* LIMIT_MAX: none */
+	struct recommendation own;
+	uint64_t samples;
+	const char *reason;            /* of the last change; NULL: there was none */
+	enum resource reason_resource; /* that it changed */
+};
+
+/* Adds the member "recommendation" with one container to root; false: no memory. Nothing is added
+ * for a container without samples. Memory is rounded up by less than 1 %. */
+bool kube_published_add(cJSON *root, const char *container, const struct kube_published *p);
+/* Removes the last container. False: there is none. */
+bool kube_published_cut(cJSON *root);
+
+/* Reads one container: own, samples, and the target under "containers" into shown (0: not there).
+ * What one of them cannot be is -EBADMSG; -ENOENT: no entry in this version's form; -ENOMEM. */
+int kube_published_read(const char *text, const char *container, struct kube_published *ret,
+			uint64_t shown[static RESOURCE_COUNT]);

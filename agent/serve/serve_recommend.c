@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/serve/serve_recommend.h"
+#include "agent/base/json.h"
+#include "agent/config/config.h"
+#include "agent/kube/model/decode.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/persist.h"
+#include "agent/serve/serve.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct known {
+	struct recommendation of;
+	uint64_t samples;
+	const char *source;
+};
+
+/* Running pods of the workload first, then what is left of earlier ones. */
+static struct known known_of(const struct serve *s, const char *history_key)
+{
+	struct known k = {.source = "none"};
+	const struct managed *m = persist_best_live(s->units, history_key);
+
+	if (m != NULL && m->control.recommendation.confidence_permille > 0) {
+		k.of = m->control.recommendation;
+		k.samples = m->control.history.samples;
+		k.source = "running";
+	} else if (persist_recommend(s->units->records, history_key, &k.of, &k.samples) == 0) {
+		k.source = "history";
+	}
+	return k;
+}
+
+static bool add_amount(cJSON *o, const char *key, uint64_t amount)
+{
+	return cJSON_AddNumberToObject(o, key, (double)amount) != NULL;
+}
+
+/* Requests follow the target; a limit stays absent where there is none. */
+static bool add_resource(cJSON *container, const struct kube_container *c, const struct known *k,
+			 enum resource r)
+{
+	const struct range_of *range = &k->of.resource[r];
+	cJSON *o;
+
+	if (range->target == 0)
+		return cJSON_AddNullToObject(container, r == RESOURCE_CPU ? "cpu" : "memory") !=
+		       NULL;
+	o = cJSON_AddObjectToObject(container, r == RESOURCE_CPU ? "cpu" : "memory");
+	return o != NULL && add_amount(o, "request", range->target) &&
+	       (c->spec.limit[r] == LIMIT_MAX ||
+		add_amount(o, "limit", MAX(range->peak, range->target))) &&
+	       add_amount(o, "lower", range->lower) && add_amount(o, "target", range->target) &&
+	       add_amount(o, "upper", range->upper) && add_amount(o, "peak", range->peak);
+}
+
+static bool add_container(cJSON *list, const struct serve *s, const struct kube_pod *p,
+			  const struct kube_container *c)
+{
+	char key[RECORD_NAME_MAX];
+	cJSON *o = cJSON_CreateObject();
+	struct known k;
+
+	persist_history_key(p, c->name, key);
+	k = known_of(s, key);
+	if (!cJSON_AddItemToArray(list, o))
+		return false;
+	return cJSON_AddStringToObject(o, "name", c->name) != NULL &&
+	       cJSON_AddStringToObject(o, "source", k.source) != NULL &&
+	       add_amount(o, "samples", k.samples) &&
+	       add_amount(o, "confidence_permille", k.of.confidence_permille) &&
+	       add_resource(o, c, &k, RESOURCE_CPU) && add_resource(o, c, &k, RESOURCE_MEMORY);
+}
+
+cJSON *serve_recommend(void *ctx, const char *text, size_t len, char *ret_why, size_t why_size)
+{
+	OWN(drop_kube_pod) struct kube_pod *p = NULL;
+	OWN(drop_json) cJSON *root = cJSON_CreateObject();
+	cJSON *list = cJSON_AddArrayToObject(root, "containers");
+	struct kube_decode_error err = {.text = ""};
+	int r = kube_decode_described(text, len, &p, &err);
+	bool ok = list != NULL;
+
+	snprintf(ret_why, why_size, "%s", r == -EBADMSG ? err.text : "");
+	if (r < 0)
+		return NULL;
+	ok = ok && cJSON_AddStringToObject(root, "workload", p->workload) != NULL;
+	for (size_t i = 0; ok && i < p->container_count; i++)
+		if (p->containers[i].kind == CONTAINER_APP ||
+		    p->containers[i].kind == CONTAINER_SIDECAR)
+			ok = add_container(list, ctx, p, &p->containers[i]);
+	return ok ? STEAL(root) : NULL;
+}

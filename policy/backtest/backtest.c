@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/backtest/backtest.h"
+#include "policy/types/bounds.h"
+#include <assert.h>
+#include <errno.h>
+
+/* A killed container needs at most this long for its memory, where samples are closer. */
+#define REGROW_USEC  USEC_PER_SEC
+#define P95_PERMILLE 950
+
+const char *const backtest_policy_names[BACKTEST_POLICY_COUNT] = {
+	[BACKTEST_VSCALED] = "vscaled",        [BACKTEST_VPA] = "vpa",
+	[BACKTEST_STATIC_MAX] = "static-p100", [BACKTEST_STATIC_P95] = "static-p95",
+	[BACKTEST_CPU_FAST] = "k8s-cpu-fast",  [BACKTEST_CAPTAIN] = "captain",
+	[BACKTEST_THRESHOLD] = "threshold",
+};
+
+usec_t backtest_sample_span(const struct backtest_trace *t, size_t i)
+{
+	assert(t->count >= 2 && i < t->count);
+	i = MIN(i, t->count - 2);
+	return t->samples[i + 1].at - t->samples[i].at;
+}
+
+/* ---- the oracle ---- */
+
+/* A load of so many quanta of CPU was wanted in so many periods. */
+static uint64_t quanta_at(const uint64_t *count, size_t cells, uint64_t total, uint64_t permille)
+{
+	uint64_t below = 0;
+
+	for (size_t i = 0; i < cells; i++) {
+		below += count[i];
+		if (below * 1000 >= total * permille)
+			return MAX(i, 1u) * CPU_QUANTUM_MILLI;
+	}
+	return cells * CPU_QUANTUM_MILLI;
+}
+
+static void count_sample(struct backtest_demand *d, const struct backtest_trace *t, size_t sample,
+			 uint64_t *count, size_t cells)
+{
+	const uint64_t quantum_usec = CPU_QUANTUM_MILLI * BACKTEST_PERIOD_USEC / 1000;
+	usec_t span = backtest_sample_span(t, sample);
+
+	for (usec_t at = 0; at < span; at += BACKTEST_PERIOD_USEC) {
+		uint64_t want = backtest_demand_next(d, t->samples[sample].micro_cores);
+		size_t quanta = (want + quantum_usec - 1) / quantum_usec;
+
+		count[quanta < cells ? quanta : cells - 1]++;
+	}
+}
+
+static void oracle_cpu(const struct backtest_trace *t, uint64_t *count, size_t cells,
+		       struct backtest_oracle *o)
+{
+	struct backtest_demand d;
+	uint64_t total = 0;
+
+	backtest_demand_init(&d, t->cpus, t->seed);
+	for (size_t i = 0; i < t->count; i++)
+		count_sample(&d, t, i, count, cells);
+	for (size_t i = 0; i < cells; i++)
+		total += count[i];
+	o->max_milli = quanta_at(count, cells, total, 1000);
+	o->p95_milli = quanta_at(count, cells, total, P95_PERMILLE);
+}
+
+struct memory_span {
+	uint64_t bytes;
+	usec_t span;
+};
+
+static int compare_bytes(const void *a, const void *b)
+{
+	const struct memory_span *x = a, *y = b;
+
+	return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+static int oracle_memory(const struct backtest_trace *t, struct backtest_oracle *o)
+{
+	OWN(drop_free) struct memory_span *m = calloc(t->count, sizeof *m);
+	usec_t total = 0, below = 0;
+	size_t i = 0;
+
+	if (m == NULL)
+		return -ENOMEM;
+	for (size_t k = 0; k < t->count; k++) {
+		m[k] = (struct memory_span){t->samples[k].memory_bytes, backtest_sample_span(t, k)};
+		total += m[k].span;
+	}
+	qsort(m, t->count, sizeof *m, compare_bytes);
+	while ((below += m[i].span) < total / 1000 * P95_PERMILLE)
+		i++;
+	o->p95_bytes = MAX(round_up(m[i].bytes, MEM_PAGE_BYTES), MEM_PAGE_BYTES);
+	o->max_bytes = MAX(round_up(m[t->count - 1].bytes, MEM_PAGE_BYTES), MEM_PAGE_BYTES);
+	return 0;
+}
+
+int backtest_find_oracle(const struct backtest_trace *t, struct backtest_oracle *ret)
+{
+	size_t cells = t->cpus * 1000 / CPU_QUANTUM_MILLI + 1;
+	OWN(drop_free) uint64_t *count = calloc(cells, sizeof *count);
+	struct backtest_oracle o = {.max_bytes = LIMIT_MAX, .p95_bytes = LIMIT_MAX};
+	int r;
+
+	if (count == NULL)
+		return -ENOMEM;
+	oracle_cpu(t, count, cells, &o);
+	r = t->memory ? oracle_memory(t, &o) : 0;
+	if (r == 0)
+		*ret = o;
+	return r;
+}
+
+/* ---- one run ---- */
+
+static void note_change(struct rig *r, const struct change *c, int outcome)
+{
+	struct backtest_result *to = &((struct backtest *)r->user)->result;
+	uint64_t size = c->from > c->to ? c->from - c->to : c->to - c->from;
+
+	if (outcome != APPLY_DONE)
+		return;
+	if (c->knob == KNOB_CPU_MAX) {
+		to->changes_cpu++;
+		to->changed_milli += cpu_milli_of(size, c->period_usec);
+	} else if (c->knob == KNOB_MEM_MAX) {
+		to->changes_memory++;
+		to->changed_bytes += size;
+	}
+}
+
+static void set_knob(struct backtest *b, struct change step)
+{
+	note_change(&b->rig, &step, sim_apply(&b->rig.sim, &step));
+}
+
+void backtest_set_cpu(struct backtest *b, uint64_t milli)
+{
+	const struct limits *l = &b->rig.sim.u.limits;
+	uint64_t wanted = round_up(MAX(milli, 1u), CPU_QUANTUM_MILLI);
+	uint64_t bounded = MIN(wanted, b->trace->cpus * 1000);
+
+	set_knob(b, (struct change){.knob = KNOB_CPU_MAX,
+				    .from = l->cpu_quota_usec,
+				    .to = cpu_quota_of(bounded, l->cpu_period_usec),
+				    .period_usec = l->cpu_period_usec});
+	b->request_milli = sim_milli(&b->rig.sim);
+}
+
+void backtest_set_memory(struct backtest *b, uint64_t bytes)
+{
+	const struct limits *l = &b->rig.sim.u.limits;
+
+	set_knob(b, (struct change){.knob = KNOB_MEM_MAX,
+				    .from = l->mem_max,
+				    .to = round_up(bytes, MEM_PAGE_BYTES)});
+	b->request_bytes = l->mem_max;
+}
+
+void backtest_begin(struct backtest *b, enum backtest_policy policy, const struct backtest_trace *t,
+		    const struct backtest_oracle *o)
+{
+	struct limits original = {
+		.cpu_quota_usec = cpu_quota_of(o->max_milli, CPU_PERIOD_DEFAULT_USEC),
+		.cpu_period_usec = CPU_PERIOD_DEFAULT_USEC,
+		.mem_max = o->max_bytes,
+		.mem_high = LIMIT_MAX,
+	};
+
+	*b = (struct backtest){.trace = t, .oracle = o, .policy = policy};
+	rig_set_up(&b->rig, &original, t->cpus, t->seed);
+	b->rig.tick_usec = b->rig.sim.step_usec = BACKTEST_PERIOD_USEC;
+	b->rig.user = b;
+	b->rig.after = note_change;
+	b->rig.sim.load.threads = t->cpus;
+	b->rig.sim.load.cycle_usec = BACKTEST_PERIOD_USEC;
+	backtest_demand_init(&b->demand, t->cpus, t->seed);
+	b->request_milli = o->max_milli;
+	b->request_bytes = o->max_bytes;
+	backtest_policy_begin(b);
+	/* Where it starts is no change. */
+	b->result = (struct backtest_result){0};
+}
+
+static uint64_t waiting_usec(const struct sim *s)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < s->load.threads; i++)
+		sum += s->pending[i];
+	return sum;
+}
+
+/* Limits and requests as they stand in the period. */
+static void add_areas(struct backtest *b)
+{
+	const struct sim *s = &b->rig.sim;
+	struct backtest_result *r = &b->result;
+	const double seconds = (double)BACKTEST_PERIOD_USEC / USEC_PER_SEC;
+
+	r->limit_core_usec += sim_milli(s) * BACKTEST_PERIOD_USEC / 1000;
+	r->given_core_usec += ((int64_t)b->oracle->max_milli - (int64_t)b->request_milli) *
+			      (int64_t)BACKTEST_PERIOD_USEC / 1000;
+	if (!b->trace->memory)
+		return;
+	r->limit_byte_sec += (double)s->u.limits.mem_max * seconds;
+	r->used_byte_sec += (double)sim_unreclaimable(s) * seconds;
+	r->given_byte_sec += ((double)b->oracle->max_bytes - (double)b->request_bytes) * seconds;
+}
+
+static void run_period(struct backtest *b, uint64_t micro_cores)
+{
+	struct sim *s = &b->rig.sim;
+	uint64_t want = backtest_demand_next(&b->demand, micro_cores);
+
+	s->load.busy_usec = want / s->load.threads;
+	want = s->load.busy_usec * s->load.threads;
+	add_areas(b);
+	rig_pass(&b->rig);
+	b->result.demand_core_usec += want;
+	/* First come, first served: what waits is the newest. */
+	b->result.unmet_core_usec += MIN(waiting_usec(s), want);
+	b->periods++;
+	backtest_policy_act(b);
+}
+
+static void load_memory(struct backtest *b, uint64_t bytes, usec_t span)
+{
+	struct sim *s = &b->rig.sim;
+	uint64_t up = bytes > s->m.anon ? bytes - s->m.anon : 0;
+
+	s->load.anon_goal = bytes;
+	s->load.anon_bps = mul_div(up, USEC_PER_SEC, MAX(span, REGROW_USEC)) + MEM_PAGE_BYTES;
+}
+
+bool backtest_step(struct backtest *b)
+{
+	const struct backtest_sample *sample = &b->trace->samples[b->next];
+	usec_t span = backtest_sample_span(b->trace, b->next);
+	const struct usage *u = &b->rig.sim.u;
+
+	if (b->trace->memory)
+		load_memory(b, sample->memory_bytes, span);
+	for (usec_t at = 0; at < span; at += BACKTEST_PERIOD_USEC)
+		run_period(b, sample->micro_cores);
+	b->result.span_usec = b->periods * BACKTEST_PERIOD_USEC;
+	b->result.used_core_usec = u->cpu_usage_usec;
+	b->result.periods = u->nr_periods;
+	b->result.throttled_periods = u->nr_throttled;
+	b->result.oom_kills = u->events.oom_kill;
+	return ++b->next < b->trace->count;
+}
+
+void backtest_drop(struct backtest *b)
+{
+	if (b->policy == BACKTEST_VSCALED)
+		control_drop(&b->rig.c);
+	if (b->policy == BACKTEST_VPA)
+		backtest_vpa_drop(&b->peer.vpa);
+}

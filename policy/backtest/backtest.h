@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One policy over one recorded series: the demand model gives what each period wants, the simulator
+ * runs it against the limits, the policy sees the counters and changes the limits. Every policy
+ * sees the same demand. No clock and no I/O; the caller steps sample by sample.
+ *
+ * Memory is anonymous memory that follows the samples. A killed container takes its memory back by
+ * the next sample.
+ */
+#pragma once
+
+#include "policy/backtest/backtest_demand.h"
+#include "policy/backtest/backtest_vpa.h"
+#include "policy/backtest/captain.h"
+#include "policy/backtest/rig.h"
+
+#define BACKTEST_CPUS_MAX SIM_THREADS_MAX
+
+struct backtest_sample {
+	usec_t at;            /* of the series' own clock; it holds until the next one */
+	uint64_t micro_cores; /* millionths of a core */
+	uint64_t memory_bytes;
+};
+
+struct backtest_trace {
+	const struct backtest_sample *samples;
+	size_t count; /* >= 2, in the order of time */
+	bool memory;  /* the samples have it */
+	uint32_t cpus;
+	uint64_t seed;
+};
+
+/* Known only when all is over. */
+struct backtest_oracle {
+	uint64_t max_milli, p95_milli; /* of the demand of single periods */
+	uint64_t max_bytes, p95_bytes; /* of memory over time; LIMIT_MAX: no memory in the series */
+};
+
+enum backtest_policy {
+	BACKTEST_VSCALED,
+	BACKTEST_VPA,
+	BACKTEST_STATIC_MAX,
+	BACKTEST_STATIC_P95,
+	BACKTEST_CPU_FAST,
+	BACKTEST_CAPTAIN,
+	BACKTEST_THRESHOLD,
+	BACKTEST_POLICY_COUNT
+};
+
+extern const char *const backtest_policy_names[BACKTEST_POLICY_COUNT];
+
+/* What a policy cost. core_usec: microseconds of a core. */
+struct backtest_result {
+	usec_t span_usec;
+	uint64_t demand_core_usec; /* wanted */
+	uint64_t used_core_usec;   /* run */
+	uint64_t limit_core_usec;  /* area below the limit */
+	uint64_t unmet_core_usec;  /* not run in the period that wanted it */
+	int64_t given_core_usec;   /* area of the original request above the policy's */
+	uint64_t periods;          /* in which something ran */
+	uint64_t throttled_periods;
+	uint64_t changes_cpu;
+	uint64_t changed_milli; /* sum of the sizes of changes */
+	double used_byte_sec, limit_byte_sec, given_byte_sec;
+	uint64_t changes_memory;
+	uint64_t changed_bytes;
+	uint64_t oom_kills;
+};
+
+/* What the peers keep. */
+struct backtest_peer {
+	struct captain captain;
+	struct backtest_vpa vpa;
+	uint64_t wanted_milli[20]; /* CPU_FAST: of the last 20 s */
+	usec_t above_since[RESOURCE_COUNT];
+	uint64_t used_usec, throttled; /* at the last second */
+	uint64_t period_used_usec;     /* at the last period */
+};
+
+struct backtest {
+	const struct backtest_trace *trace;
+	const struct backtest_oracle *oracle;
+	enum backtest_policy policy;
+	struct rig rig;
+	struct backtest_demand demand;
+	struct backtest_peer peer;
+	struct backtest_result result;
+	uint64_t request_milli, request_bytes;
+	size_t next; /* sample */
+	uint64_t periods;
+};
+
+/* -ENOMEM. */
+int backtest_find_oracle(const struct backtest_trace *t, struct backtest_oracle *ret);
+/* Begins with the oracle's highest as original limit and request. trace and oracle are borrowed; a
+ * begun one is not moved and must be dropped. */
+void backtest_begin(struct backtest *b, enum backtest_policy policy, const struct backtest_trace *t,
+		    const struct backtest_oracle *o);
+/* Runs one sample; false: it was the last. */
+bool backtest_step(struct backtest *b);
+void backtest_drop(struct backtest *b);
+/* How long a sample holds; the last one as long as the one before it. */
+usec_t backtest_sample_span(const struct backtest_trace *t, size_t i);
+
+/* For the policies: a limit that the peer sets. A memory limit is not lowered below use. */
+void backtest_set_cpu(struct backtest *b, uint64_t milli);
+void backtest_set_memory(struct backtest *b, uint64_t bytes);
+/* backtest_policy.c: at the start, and after each period. */
+void backtest_policy_begin(struct backtest *b);
+void backtest_policy_act(struct backtest *b);

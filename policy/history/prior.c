@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/history/prior.h"
+#include "policy/types/bounds.h"
+#include <assert.h>
+#include <stddef.h>
+
+#define WHOLE 1000u
+/* A container with less confidence (here 9 s of 24 h) still counts as one. */
+#define WEIGHT_MIN 1u
+
+/* The values of a range, from the lowest on; a peak is at least the target. */
+static const size_t values[] = {
+	offsetof(struct range_of, lower),
+	offsetof(struct range_of, target),
+	offsetof(struct range_of, upper),
+	offsetof(struct range_of, peak),
+};
+
+static uint64_t *value_of(struct range_of *r, size_t i)
+{
+	return (uint64_t *)((char *)r + values[i]);
+}
+
+static uint64_t value(const struct range_of *r, size_t i)
+{
+	return *(const uint64_t *)((const char *)r + values[i]);
+}
+
+static bool range_is_possible(const struct range_of *r)
+{
+	bool unknown = r->lower == 0 && r->target == 0 && r->upper == 0 && r->peak == 0;
+
+	return unknown || (r->target > 0 && r->lower <= r->target && r->target <= r->upper &&
+			   r->target <= r->peak && r->upper < LIMIT_MAX && r->peak < LIMIT_MAX);
+}
+
+bool prior_is_possible(const struct recommendation *r)
+{
+	return range_is_possible(&r->resource[RESOURCE_CPU]) &&
+	       range_is_possible(&r->resource[RESOURCE_MEMORY]);
+}
+
+struct weighted {
+	uint64_t value;
+	uint32_t weight;
+};
+
+/* The lowest value that half of the weight does not exceed; with an even split the higher one. */
+static uint64_t median(struct weighted *items, size_t count)
+{
+	uint64_t total = 0, passed = 0;
+
+	for (size_t i = 0; i < count; i++)
+		total += items[i].weight;
+	/* At most PRIOR_PODS_MAX: sorted by insertion. */
+	for (size_t i = 1; i < count; i++)
+		for (size_t k = i; k > 0 && items[k].value < items[k - 1].value; k--) {
+			struct weighted t = items[k];
+
+			items[k] = items[k - 1];
+			items[k - 1] = t;
+		}
+	for (size_t i = 0; i < count; i++) {
+		passed += items[i].weight;
+		if (2 * passed > total)
+			return items[i].value;
+	}
+	return 0;
+}
+
+static uint64_t merged(const struct recommendation *pods, size_t count, enum resource r, size_t v)
+{
+	struct weighted items[PRIOR_PODS_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (pods[i].resource[r].target != 0)
+			items[n++] = (struct weighted){
+				value(&pods[i].resource[r], v),
+				MAX(MIN(pods[i].confidence_permille, WHOLE), WEIGHT_MIN)};
+	return median(items, n);
+}
+
+void prior_merge(const struct recommendation *pods, size_t count, struct prior *ret)
+{
+	struct prior p = {.pods = (uint32_t)count};
+
+	assert(count <= PRIOR_PODS_MAX);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		for (size_t v = 0; v < ARRAY_SIZE(values); v++)
+			*value_of(&p.of.resource[r], v) = merged(pods, count, r, v);
+	for (size_t i = 0; i < count; i++)
+		p.of.confidence_permille += MIN(pods[i].confidence_permille, WHOLE);
+	p.of.confidence_permille = MIN(p.of.confidence_permille, WHOLE);
+	*ret = p;
+}
+
+void prior_bound(struct prior *p, const uint64_t most[RESOURCE_COUNT])
+{
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		for (size_t v = 0; most[r] != 0 && v < ARRAY_SIZE(values); v++) {
+			uint64_t *value = value_of(&p->of.resource[r], v);
+
+			*value = MIN(*value, most[r]);
+		}
+}
+
+/* Moves an upper bound from one confidence to another: it has the factor 1 + 1 / confidence. */
+static uint64_t widened(uint64_t upper, uint32_t from, uint32_t to)
+{
+	from = MAX(from, 1u);
+	to = MAX(to, 1u);
+	return mul_div(mul_div(upper, from, from + WHOLE), to + WHOLE, to);
+}
+
+void prior_blend(const struct prior *p, const struct recommendation *own,
+		 struct recommendation *ret)
+{
+	uint32_t own_weight = MIN(own->confidence_permille, WHOLE);
+	uint32_t weight = MIN(p->of.confidence_permille, WHOLE) * (WHOLE - own_weight) / WHOLE;
+	uint32_t whole = own_weight + weight;
+	struct recommendation blend = *own;
+
+	*ret = *own;
+	if (weight == 0)
+		return;
+	blend.confidence_permille = MIN(whole, WHOLE);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		const struct range_of *known = &p->of.resource[r];
+		struct range_of mine = own->resource[r], *to = &blend.resource[r];
+
+		if (known->target == 0)
+			continue;
+		if (mine.target == 0) {
+			*to = *known;
+			continue;
+		}
+		mine.upper = widened(mine.upper, own->confidence_permille, whole);
+		for (size_t v = 0; v < ARRAY_SIZE(values); v++)
+			*value_of(to, v) = mul_div(value(&mine, v), own_weight, whole) +
+					   mul_div(value(known, v), weight, whole);
+		/* What was seen here is not doubted. */
+		to->peak = MAX(to->peak, mine.peak);
+	}
+	*ret = blend;
+}

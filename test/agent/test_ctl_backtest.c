@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/* vscalectl backtest: its output must equal test/agent/golden (VSCALED_REGEN=1 rewrites), and every
+ * mistake has its exit status and names file and line. */
+#include "agent/ctl/ctl.h"
+#include "test/check.h"
+
+#define GOLDEN_DIR "test/agent/golden"
+#define SERIES     "test/agent/backtest/"
+
+static char *out_text, *err_text;
+
+static int run(const char *line)
+{
+	char *words = strdup(line), *save = NULL, *argv[24] = {"vscalectl"};
+	size_t out_size, err_size;
+	int argc = 1, r;
+	struct ctl c;
+
+	free(out_text);
+	free(err_text);
+	for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
+		argv[argc++] = w;
+	ctl_default(&c);
+	c.config = "/nonexistent";
+	c.out = open_memstream(&out_text, &out_size);
+	c.err = open_memstream(&err_text, &err_size);
+	r = ctl_main(&c, argc, argv);
+	fclose(c.out);
+	fclose(c.err);
+	free(words);
+	return r;
+}
+
+static void check_golden(const char *line, const char *name)
+{
+	char path[256], want[32768] = "";
+	FILE *f;
+
+	CHECK_EQ(run(line), CTL_OK);
+	CHECK_STR(err_text, "");
+	snprintf(path, sizeof path, GOLDEN_DIR "/%s", name);
+	f = fopen(path, getenv("VSCALED_REGEN") ? "we" : "re");
+	CHECK(f != NULL);
+	if (f == NULL)
+		return;
+	if (getenv("VSCALED_REGEN"))
+		CHECK(fputs(out_text, f) >= 0);
+	else
+		CHECK(fread(want, 1, sizeof want - 1, f) > 0);
+	CHECK_EQ(fclose(f), 0);
+	if (!getenv("VSCALED_REGEN"))
+		CHECK_STR(out_text, want);
+}
+
+static void check_failure(const char *line, int code, const char *err)
+{
+	CHECK_EQ(run(line), code);
+	CHECK_STR(out_text, "");
+	CHECK(strstr(err_text, err) != NULL);
+	if (strstr(err_text, err) == NULL)
+		fprintf(stderr, "%s: %s", line, err_text);
+}
+
+/* Another seed is another demand; the same one is the same. */
+static void test_seed(void)
+{
+	char *first;
+
+	CHECK_EQ(run("backtest " SERIES "ramp.csv --cpus 8 --seed 2"), CTL_OK);
+	CHECK(strstr(out_text, "seed 2\n") != NULL);
+	first = strdup(out_text);
+	CHECK_EQ(run("backtest " SERIES "ramp.csv --cpus 8 --seed 2"), CTL_OK);
+	CHECK_STR(out_text, first);
+	CHECK_EQ(run("backtest " SERIES "ramp.csv --cpus 8 --seed 3"), CTL_OK);
+	CHECK(strstr(strchr(out_text, '\n'), strchr(first, '\n')) == NULL);
+	free(first);
+}
+
+int main(void)
+{
+	check_golden("backtest --cpus 8 " SERIES "ramp.csv " SERIES "percent.csv", "backtest.txt");
+	check_golden("backtest --cpus 8 --seed 18446744073709551615 -o json " SERIES "ramp.csv",
+		     "backtest.json");
+	test_seed();
+	check_failure("backtest", CTL_USAGE, "backtest needs an argument");
+	check_failure("backtest --cpus 0 x", CTL_USAGE, "not a number from 1 to 16: 0");
+	check_failure("backtest --cpus 17 x", CTL_USAGE, "not a number from 1 to 16: 17");
+	check_failure("backtest --seed -1 x", CTL_USAGE, "not a number");
+	check_failure("backtest --seed 18446744073709551616 x", CTL_USAGE, "not a number");
+	check_failure("backtest -o wide x", CTL_USAGE, "no wide format");
+	check_failure("status --cpus 2", CTL_USAGE, "takes no such option");
+	check_failure("backtest /nonexistent.csv", CTL_ERROR,
+		      "/nonexistent.csv: No such file or directory");
+	check_failure("backtest " SERIES, CTL_ERROR, "Is a directory");
+	check_failure("backtest /dev/null", CTL_ERROR, "/dev/null: Invalid argument");
+	check_failure("backtest " SERIES "malformed.csv", CTL_ERROR,
+		      SERIES "malformed.csv:3: cpu_cores is not a decimal number");
+	check_failure("backtest " SERIES "percent.csv", CTL_ERROR,
+		      SERIES "percent.csv:1: percent need the number of CPUs: --cpus N");
+	check_failure("backtest -o json --cpus 8 " SERIES "ramp.csv " SERIES "malformed.csv",
+		      CTL_ERROR, "malformed.csv:3:");
+	free(out_text);
+	free(err_text);
+	return check_result();
+}

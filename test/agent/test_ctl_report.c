@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+/* vscalectl report: answers of many nodes, summed up by workload. */
+#include "agent/base/json.h"
+#include "agent/ctl/report.h"
+#include "test/check.h"
+#include <string.h>
+
+#define WEB(pod, cpu, memory)                                                                      \
+	"{\"namespace\":\"shop\",\"workload\":\"web\",\"owner\":\"Deployment\",\"pod\":\"" pod     \
+	"\",\"container\":\"app\",\"mode\":\"Off\",\"cpu\":{" cpu "},\"memory\":{" memory "},"
+#define NODE(name, containers)                                                                     \
+	"{\"version\":1,\"node\":\"" name "\",\"containers\":[" containers "]}\n"
+
+static const char two_nodes[] = NODE(
+	"node-2", WEB("web-b", "\"request\":500,\"use_max\":90,\"target\":100,\"upper\":200",
+		      "\"request\":100,\"target\":300,\"upper\":400") "\"confidence_permille\":900,"
+								      "\"oom_kills\":2}")
+	NODE("node-1",
+	     "{\"namespace\":\"infra\",\"workload\":\"log\",\"owner\":\"DaemonSet\",\"pod\":\"log-"
+	     "1\","
+	     "\"container\":\"log\",\"cpu\":{\"request\":100,\"target\":105,\"upper\":120},"
+	     "\"memory\":{\"target\":1048577}}," WEB(
+		     "web-a",
+		     "\"request\":600,\"limit\":1000,\"use_max\":70,\"target\":90,\"upper\":"
+		     "150",
+		     "\"request\":100") "\"confidence_permille\":400,\"throttled_permille\":20,"
+					"\"oom_kills\":1}");
+
+static cJSON *summed(const char *text, const char *namespace)
+{
+	OWN(drop_json) cJSON *all = cJSON_CreateArray();
+	const char *why = "";
+
+	CHECK(report_read(text, all, &why));
+	CHECK(why == NULL);
+	return report_sum(all, namespace);
+}
+
+static uint64_t amount(const cJSON *o, const char *object, const char *key)
+{
+	return json_amount(object != NULL ? json_object(o, object) : o, key);
+}
+
+static void test_sum(void)
+{
+	OWN(drop_json) cJSON *report = summed(two_nodes, NULL);
+	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(report, "rows");
+	const cJSON *log = cJSON_GetArrayItem(rows, 0), *web = cJSON_GetArrayItem(rows, 1);
+	const cJSON *total = json_object(report, "total");
+
+	CHECK_EQ(cJSON_GetArraySize(rows), 2);
+	CHECK_STR(json_text(log, "workload"), "log");
+	CHECK_EQ(amount(log, "cpu", "reclaimable"), 0);
+	CHECK_EQ(amount(log, "memory", "requested"), 0);
+	CHECK_EQ(amount(log, "memory", "request"), VIEW_NONE);
+	CHECK_STR(json_text(web, "owner"), "Deployment");
+	CHECK_EQ(amount(web, NULL, "pods"), 2);
+	CHECK_EQ(amount(web, NULL, "confidence_permille"), 400);
+	CHECK_EQ(amount(web, NULL, "throttled_permille"), 20);
+	CHECK_EQ(amount(web, NULL, "oom_kills"), 3);
+	CHECK_EQ(amount(web, "cpu", "request"), 600);
+	CHECK_EQ(amount(web, "cpu", "limit"), 1000);
+	CHECK_EQ(amount(web, "cpu", "use_max"), 90);
+	CHECK_EQ(amount(web, "cpu", "target"), 100);
+	CHECK_EQ(amount(web, "cpu", "requested"), 1100);
+	/* Of each pod by its own upper bound. */
+	CHECK_EQ(amount(web, "cpu", "reclaimable"), 300 + 450);
+	CHECK_EQ(amount(web, "cpu", "over_target"), 400 + 510);
+	CHECK_EQ(amount(web, "memory", "reclaimable"), 0);
+	CHECK_EQ(amount(total, NULL, "nodes"), 2);
+	CHECK_EQ(amount(total, NULL, "containers"), 3);
+	CHECK_EQ(amount(total, "cpu", "requested"), 1200);
+	CHECK_EQ(amount(total, "cpu", "over_target"), 910);
+	CHECK_EQ(amount(total, "cpu", "reclaimable"), 750);
+}
+
+static void test_namespace(void)
+{
+	OWN(drop_json) cJSON *report = summed(two_nodes, "infra");
+
+	CHECK_EQ(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(report, "rows")), 1);
+	CHECK_EQ(amount(json_object(report, "total"), "cpu", "requested"), 100);
+}
+
+/* What is 10 % off its target, and what it takes into account of names. */
+static void test_patch(void)
+{
+	static const char want[] = "---\napiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n"
+				   "  name: \"log\"\n  namespace: \"infra\"\nspec:\n  template:\n"
+				   "    spec:\n      containers:\n      - name: \"log\"\n"
+				   "        resources:\n          requests:\n"
+				   "            memory: 2Mi\n---\napiVersion: apps/v1\n"
+				   "kind: Deployment\nmetadata:\n  name: \"web\"\n"
+				   "  namespace: \"shop\"\nspec:\n  template:\n    spec:\n"
+				   "      containers:\n      - name: \"app\"\n        resources:\n"
+				   "          requests:\n            cpu: 100m\n"
+				   "            memory: 1Mi\n";
+	OWN(drop_json) cJSON *report = summed(two_nodes, NULL);
+	char *text;
+	size_t size;
+	struct ctl c = {.out = open_memstream(&text, &size), .err = stderr};
+
+	report_patch(&c, report);
+	fclose(c.out);
+	CHECK_STR(text, want);
+	free(text);
+}
+
+static void test_csv_is_safe(void)
+{
+	OWN(drop_json)
+	cJSON *report =
+		summed(NODE("n", "{\"namespace\":\"=1+1\",\"workload\":\"a,b\",\"container\":"
+				 "\"c\\nd\"}"),
+		       NULL);
+	char *text;
+	size_t size;
+	struct ctl c = {.out = open_memstream(&text, &size), .err = stderr};
+
+	report_csv(&c, report);
+	fclose(c.out);
+	CHECK(strstr(text, "\n,,,,1,") != NULL);
+	CHECK(strchr(strchr(text, '\n') + 1, '\n') == text + size - 1);
+	free(text);
+}
+
+static void test_bad(void)
+{
+	static const char *const texts[] = {
+		"",
+		" \n",
+		"[",
+		"[]",
+		"null",
+		"{}",
+		"{\"version\":2,\"containers\":[]}",
+		"{\"version\":1}",
+		"{\"version\":1,\"containers\":{}}",
+		"{\"version\":1,\"containers\":[]} x",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		OWN(drop_json) cJSON *all = cJSON_CreateArray();
+		const char *why = NULL;
+
+		CHECK(!report_read(texts[i], all, &why));
+		CHECK(why != NULL);
+	}
+	/* Containers that are none do no harm. */
+	for (size_t i = 0; i < 3; i++) {
+		static const char *const odd[] = {NODE("n", "1,null,\"x\",[]"),
+						  NODE("n", "{\"cpu\":[],\"memory\":1}"),
+						  NODE("n", "{\"cpu\":{\"request\":-1e300}}")};
+		OWN(drop_json) cJSON *report = summed(odd[i], NULL);
+
+		CHECK(report != NULL);
+	}
+}
+
+int main(void)
+{
+	test_sum();
+	test_namespace();
+	test_patch();
+	test_csv_is_safe();
+	test_bad();
+	return check_result();
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the metadata of a pod says of it, and lists of nothing but metadata. */
+#include "agent/kube/model/decode.h"
+#include "test/check.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define UID "01db0305-ede0-4ddc-b896-98a32314e7f2"
+#define POD(kind, more)                                                                            \
+	"{\"kind\":\"" kind "\",\"metadata\":{\"name\":\"web-7d9c4-x2x4z\",\"namespace\":\"lab\"," \
+	"\"uid\":\"" UID "\",\"resourceVersion\":\"213\"," more "}}"
+
+static struct kube_pod *decode(const char *text)
+{
+	struct kube_decode_error err;
+	struct kube_pod *p = NULL;
+	int r = kube_decode_pod(text, strlen(text), &p, &err);
+
+	if (r < 0)
+		fprintf(stderr, "%s\n", err.text);
+	CHECK_EQ(r, 0);
+	return p;
+}
+
+/* What cannot be a label is left out. */
+static void test_labels(void)
+{
+	OWN(drop_kube_pod)
+	struct kube_pod *p = decode(POD("PartialObjectMetadata",
+					"\"labels\":{\"a.b/c\":\"x_y\",\"n\":\"\",\"x\":\"a,b\","
+					"\"y=\":\"1\",\"z\":7,\"app\":\"web\"}"));
+	OWN(drop_kube_pod)
+	struct kube_pod *none = decode(POD("PartialObjectMetadata", "\"labels\":{\"z\":7}"));
+
+	CHECK_STR(p->labels, "a.b/c=x_y,n=,app=web");
+	CHECK(!p->owned && !p->vpa);
+	CHECK_STR(p->workload, "web-7d9c4-x2x4z");
+	CHECK_EQ(p->container_count, 0);
+	CHECK(none->labels == NULL);
+}
+
+/* Only a controller owns it. */
+static void test_owner(void)
+{
+	OWN(drop_kube_pod)
+	struct kube_pod *p = decode(
+		POD("PartialObjectMetadata",
+		    "\"labels\":{\"pod-template-hash\":\"7d9c4\"},\"ownerReferences\":[{\"kind\":"
+		    "\"ReplicaSet\",\"name\":\"web-7d9c4\",\"controller\":true}]"));
+	OWN(drop_kube_pod)
+	struct kube_pod *lone = decode(POD(
+		"PartialObjectMetadata", "\"ownerReferences\":[{\"kind\":\"X\",\"name\":\"y\"}]"));
+
+	CHECK(p->owned);
+	CHECK_STR(p->workload, "web");
+	CHECK(!lone->owned);
+}
+
+#define OWNED(labels, kind, name)                                                                  \
+	POD("PartialObjectMetadata",                                                               \
+	    "\"labels\":{" labels "},\"ownerReferences\":[{\"kind\":\"" kind "\",\"name\":\"" name \
+	    "\",\"controller\":true}]")
+
+/* The kind that the workload's name belongs to. */
+static void test_owner_kind(void)
+{
+	static const char *const rows[][2] = {
+		{OWNED("\"pod-template-hash\":\"7d9c4\"", "ReplicaSet", "web-7d9c4"), "Deployment"},
+		{OWNED("\"pod-template-hash\":\"7d9c4\"", "ReplicaSet", "web-x"), "ReplicaSet"},
+		{OWNED("", "ReplicaSet", "web-7d9c4"), "ReplicaSet"},
+		{OWNED("", "StatefulSet", "db"), "StatefulSet"},
+		{OWNED("", "Job", "report-29390400"), "CronJob"},
+		{OWNED("", "Job", "report-1234567"), "Job"},
+		{OWNED("", "Node", "node-1"), NULL},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		OWN(drop_kube_pod) struct kube_pod *p = decode(rows[i][0]);
+
+		CHECK_STR(p->owner != NULL ? p->owner : "-", rows[i][1] != NULL ? rows[i][1] : "-");
+	}
+}
+
+static void test_vpa(void)
+{
+	static const char *const marks[] = {
+		POD("PartialObjectMetadata", "\"annotations\":{\"vpaObservedContainers\":\"app\"}"),
+		POD("PartialObjectMetadata", "\"annotations\":{\"vpaUpdates\":\"Pod resources\"}"),
+		POD("PartialObjectMetadata", "\"annotations\":{\"vpaInPlaceUpdated\":\"true\"}"),
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
+		OWN(drop_kube_pod) struct kube_pod *p = decode(marks[i]);
+
+		CHECK(p->vpa);
+	}
+}
+
+static int count(void *arg, struct kube_pod *pod)
+{
+	(*(unsigned *)arg)++;
+	kube_pod_free(pod);
+	return 0;
+}
+
+static void test_list(void)
+{
+	static const char text[] =
+		"{\"kind\":\"PartialObjectMetadataList\",\"metadata\":{\"resourceVersion\":\"3\"},"
+		"\"items\":[" POD("PartialObjectMetadata", "\"generation\":1") ",{},7]}";
+	struct kube_decode_error err;
+	char version[16];
+	unsigned seen = 0;
+	size_t bad;
+
+	CHECK_EQ(kube_decode_pods(text, strlen(text), count, &seen, version, sizeof version, &bad,
+				  &err),
+		 0);
+	CHECK_EQ(seen, 1);
+	CHECK_EQ(bad, 2);
+	CHECK_STR(version, "3");
+}
+
+static void test_continue(void)
+{
+	static const struct {
+		const char *text;
+		int result;
+		const char *token;
+	} rows[] = {
+		{"{\"metadata\":{}}", 0, ""},
+		{"{\"metadata\":{\"continue\":\"\"}}", 0, ""},
+		{"{\"metadata\":{\"continue\":\"eyJ2-_A\"},\"items\":[]}", 0, "eyJ2-_A"},
+		{"{\"metadata\":{\"continue\":\"0123456\"}}", 0, "0123456"},
+		{"{\"metadata\":{\"continue\":\"01234567\"}}", -EBADMSG, "old"},
+		{"{\"metadata\":{\"continue\":\"a&b\"}}", -EBADMSG, "old"},
+		{"{\"metadata\":{\"continue\":7}}", -EBADMSG, "old"},
+		{"{\"metadata\":7}", -EBADMSG, "old"},
+		{"{}", -EBADMSG, "old"},
+		{"", -EBADMSG, "old"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct kube_decode_error err;
+		char token[8] = "old";
+
+		CHECK_EQ(kube_decode_continue(rows[i].text, strlen(rows[i].text), token,
+					      sizeof token, &err),
+			 rows[i].result);
+		CHECK_STR(token, rows[i].token);
+	}
+}
+
+int main(void)
+{
+	test_continue();
+	test_labels();
+	test_owner();
+	test_owner_kind();
+	test_vpa();
+	test_list();
+	return check_result();
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A pod of a workload that this node has never seen starts from what the workload's pods on other
+ * nodes publish; annotations that make no sense change nothing. */
+#include "agent/base/json.h"
+#include "agent/kube/model/published.h"
+#include "test/kube/test_cluster.h"
+
+#define MODE(mode)                                                                                 \
+	"{\"vscaled.dev/mode\":\"" mode "\",\"vscaled.dev/containers\":\"app\","                   \
+	"\"vscaled.dev/max-cpu\":\"2\",\"vscaled.dev/controlled-values\":\"RequestsAndLimits\"}"
+#define WITH_REQUESTS                                                                              \
+	"\"containers\":[{\"name\":\"app\",\"image\":\"example.com/app:1\",\"resources\":{"        \
+	"\"requests\":{\"cpu\":\"100m\",\"memory\":\"16Mi\"}}},{\"name\":\"log\",\"image\":"       \
+	"\"example.com/log:1\"}]"
+#define OWNER(kind, name)                                                                          \
+	"{\"apiVersion\":\"apps/v1\",\"kind\":\"" kind "\",\"name\":\"" name                       \
+	"\",\"uid\":\"0b54b34c-6f5e-4a1c-9d07-3d8f1a2b3c4d\",\"controller\":true}"
+#define LABELS(hash) "{\"app\":\"web\",\"tier\":\"front\",\"pod-template-hash\":\"" hash "\"}"
+
+/* A pod on another node whose status annotation is this. */
+static void add_kin(const char *name, const char *owner, const char *labels, const char *status)
+{
+	OWN(drop_json) cJSON *text = cJSON_CreateString(status);
+	OWN(drop_free) char *quoted = cJSON_PrintUnformatted(text), *body = NULL;
+
+	if (asprintf(&body,
+		     "{\"prefix\":\"%s\",\"node\":\"node-2\",\"labels\":%s,\"owner\":%s,"
+		     "\"annotations\":{\"vscaled.dev/status\":%s}}",
+		     name, labels, owner, quoted) < 0)
+		exit(EXIT_FAILURE);
+	crig_debug(&c, "pods", body);
+}
+
+/* What an agent writes of a container that needs so much. */
+static void add_sized_kin(const char *name, const char *owner, const char *labels, uint64_t milli,
+			  uint64_t bytes)
+{
+	OWN(drop_json) cJSON *root = cJSON_CreateObject();
+	OWN(drop_free) char *text = NULL;
+	struct kube_published p = {
+		.limit = {LIMIT_MAX, LIMIT_MAX},
+		.own = {.resource = {{milli / 2, milli, milli * 2, milli},
+				     {bytes / 2, bytes, bytes * 2, bytes}},
+			.confidence_permille = 500},
+		.samples = 36000,
+	};
+
+	CHECK(kube_published_add(root, "app", &p));
+	text = cJSON_PrintUnformatted(root);
+	add_kin(name, owner, labels, text);
+}
+
+static struct rig_pod *begin_new(const char *annotations)
+{
+	struct rig_pod *p =
+		crig_pod_with(&c, DRIVER_CGROUPFS, "web-new", annotations, WITH_REQUESTS);
+
+	cJSON_Delete(
+		crig_ask(&c, "PATCH", "/api/v1/namespaces/default/pods/web-new",
+			 "{\"metadata\":{\"labels\":" LABELS("bbb") ",\"ownerReferences\":[" OWNER(
+				 "ReplicaSet", "web-bbb") "]}}"));
+	/* It has just started. */
+	p->container[0].started_real = p->container[1].started_real = c.rig.real;
+	crig_kubelet(&c, p, NULL);
+	return p;
+}
+
+static void open_rig(void)
+{
+	if (!crig_open(&c, NULL, "history: {confidenceAfter: 30m}\n"))
+		exit(check_skip("no test API server: is there a python3?"));
+}
+
+static uint64_t request(enum resource r)
+{
+	OWN(drop_kube_pod) struct kube_pod *pod = crig_read(&c, &c.rig.pod[0]);
+
+	return kube_pod_container(pod, "app")->spec.request[r];
+}
+
+static bool is_sized(struct crig *x)
+{
+	(void)x;
+	return request(RESOURCE_CPU) != 100;
+}
+
+static unsigned lists(void)
+{
+	return crig_requests(&c, "pods?labelSelector", 0);
+}
+
+/* Within a tenth of what the other node's agent found, though it uses a fifth of that now. */
+static void test_birth(const char *annotations)
+{
+	open_rig();
+	begin_new(annotations);
+	add_sized_kin("web-old", OWNER("ReplicaSet", "web-aaa"), LABELS("aaa"), 250, 96 * MIB);
+	crig_start(&c);
+	CHECK(crig_until(&c, 30, burn_50, is_sized));
+	CHECK(request(RESOURCE_CPU) >= 225 && request(RESOURCE_CPU) <= 275);
+	CHECK(request(RESOURCE_MEMORY) >= 87 * MIB && request(RESOURCE_MEMORY) <= 105 * MIB);
+	CHECK_EQ(lists(), 1);
+	crig_close(&c);
+}
+
+static const char *const nonsense[] = {
+	"",
+	"nonsense",
+	"{\"recommendation\":{\"version\":1,\"containers\":{\"app\":{\"cpu\":{\"lowerBound\":"
+	"\"1\",\"target\":\"-5\",\"upperBound\":\"1\",\"peak\":\"1\"},\"samples\":1,"
+	"\"confidence\":1}}}}",
+	"{\"recommendation\":{\"version\":1,\"containers\":{\"app\":{\"cpu\":{\"lowerBound\":"
+	"\"9\",\"target\":\"8\",\"upperBound\":\"7\",\"peak\":\"6\"},\"samples\":1,"
+	"\"confidence\":1}}}}",
+	"{\"recommendation\":{\"version\":7,\"containers\":{}}}",
+};
+
+static bool has_asked(struct crig *x)
+{
+	(void)x;
+	return lists() > 0;
+}
+
+static void test_nonsense(void)
+{
+	struct rig_pod *p;
+	char name[16];
+
+	open_rig();
+	p = begin_new(MODE("Auto"));
+	for (size_t i = 0; i < ARRAY_SIZE(nonsense); i++) {
+		snprintf(name, sizeof name, "bad-%zu", i);
+		add_kin(name, OWNER("ReplicaSet", "web-aaa"), LABELS("aaa"), nonsense[i]);
+	}
+	/* Another workload with the same labels, and one without an owner. */
+	add_sized_kin("other", OWNER("ReplicaSet", "api-aaa"), LABELS("aaa"), 5000, GIB);
+	add_sized_kin("web", "null", LABELS("aaa"), 5000, GIB);
+	crig_start(&c);
+	CHECK(crig_until(&c, 30, burn_50, has_asked));
+	rig_run(&c.rig, 5, burn_50);
+	CHECK_EQ(request(RESOURCE_CPU), 100);
+	CHECK_EQ(app_of(p)->anon_bytes, 20 * MIB);
+	CHECK_EQ(lists(), 1);
+	crig_close(&c);
+}
+
+#define WITHOUT_MAXIMUM                                                                            \
+	"{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/containers\":\"app\","                       \
+	"\"vscaled.dev/controlled-values\":\"RequestsAndLimits\"}"
+
+/* Valid, from the same workload, and far too much: no more than the pod's maximum, or the node's
+ * CPUs. */
+static void test_greedy(const char *annotations, uint64_t milli)
+{
+	open_rig();
+	begin_new(annotations);
+	add_sized_kin("web-old", OWNER("ReplicaSet", "web-aaa"), LABELS("aaa"), 900000, 4 * MIB);
+	crig_start(&c);
+	CHECK(crig_until(&c, 30, burn_50, is_sized));
+	CHECK_EQ(request(RESOURCE_CPU), milli != 0 ? milli : c.rig.daemon->host.cpu_milli);
+	/* Never below use. */
+	CHECK(request(RESOURCE_MEMORY) >= 16 * MIB);
+	crig_close(&c);
+}
+
+/* A list that fails is sent again a minute later; nobody waits for it. */
+static void test_fails(void)
+{
+	open_rig();
+	begin_new(MODE("Auto"));
+	add_sized_kin("web-old", OWNER("ReplicaSet", "web-aaa"), LABELS("aaa"), 250, 96 * MIB);
+	crig_fault(&c, "503", "\"match\":\"labelSelector\",\"count\":1");
+	crig_start(&c);
+	CHECK(crig_until(&c, 30, burn_50, has_asked));
+	rig_run(&c.rig, 20, burn_50);
+	CHECK_EQ(request(RESOURCE_CPU), 100);
+	CHECK_EQ(lists(), 1);
+	CHECK(crig_until(&c, 90, burn_50, is_sized));
+	CHECK_EQ(lists(), 2);
+	crig_close(&c);
+}
+
+static bool has_published(struct crig *x)
+{
+	OWN(drop_kube_pod) struct kube_pod *pod = crig_read(x, &x->rig.pod[0]);
+	const char *text = kube_pod_annotation(pod, "status");
+
+	return text != NULL && strstr(text, "recommendation") != NULL;
+}
+
+/* It publishes what it saw itself, in mode Off as well. */
+static void test_publishes(const char *annotations)
+{
+	OWN(drop_kube_pod) struct kube_pod *pod = NULL;
+	struct kube_published got;
+	uint64_t shown[RESOURCE_COUNT];
+
+	open_rig();
+	begin_new(annotations);
+	add_sized_kin("web-old", OWNER("ReplicaSet", "web-aaa"), LABELS("aaa"), 250, 96 * MIB);
+	crig_start(&c);
+	CHECK(crig_until(&c, 120, burn_50, has_published));
+	rig_run(&c.rig, 60, burn_50);
+	pod = crig_read(&c, &c.rig.pod[0]);
+	CHECK(strlen(kube_pod_annotation(pod, "status")) <= 1024);
+	CHECK_EQ(kube_published_read(kube_pod_annotation(pod, "status"), "app", &got, shown), 0);
+	CHECK(got.own.resource[RESOURCE_MEMORY].target < 40 * MIB);
+	CHECK(got.samples > 0);
+	crig_close(&c);
+}
+
+int main(void)
+{
+	test_birth(MODE("Initial"));
+	test_birth(MODE("Auto"));
+	test_nonsense();
+	test_greedy(MODE("Auto"), 2000);
+	test_greedy(WITHOUT_MAXIMUM, 0);
+	test_fails();
+	test_publishes(MODE("Off"));
+	test_publishes(MODE("Auto"));
+	return check_result();
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Pods that a rule of the configuration names: no annotation, no restart of the daemon. */
+#include "test/kube/test_cluster.h"
+
+#define PATH "/api/v1/namespaces/default/pods/web-0"
+#define OWNED                                                                                      \
+	"{\"metadata\":{\"labels\":{\"app\":\"web\",\"pod-template-hash\":\"aaa\"},"               \
+	"\"ownerReferences\":[{\"apiVersion\":\"apps/v1\",\"kind\":\"ReplicaSet\",\"name\":"       \
+	"\"web-aaa\",\"uid\":\"0b54b34c-6f5e-4a1c-9d07-3d8f1a2b3c4d\",\"controller\":true}]}}"
+#define RULE(owner)                                                                                \
+	"pods:\n- match: {namespace: \"def*\", labels: {app: web}, owner: " owner "}\n"            \
+	"  mode: Auto\n  containers: app\n  max-cpu: 700m\n"
+
+static struct rig_pod *begin_owned(const char *extra)
+{
+	struct rig_pod *p;
+
+	if (!crig_open(&c, NULL, extra))
+		exit(check_skip("no test API server: is there a python3?"));
+	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", NULL);
+	cJSON_Delete(crig_ask(&c, "PATCH", PATH, OWNED));
+	crig_start(&c);
+	CHECK(crig_until(&c, 20, burn_600, is_listed));
+	return p;
+}
+
+static bool is_sized(struct crig *x)
+{
+	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 700;
+}
+
+static bool is_original(struct crig *x)
+{
+	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 200 &&
+	       crig_spec(x, &x->rig.pod[0], "app", RESOURCE_CPU) == 200;
+}
+
+static bool is_forgotten(struct crig *x)
+{
+	return is_original(x) && x->rig.daemon->pods.count == 0;
+}
+
+static bool is_warned(struct crig *x)
+{
+	return crig_events(x, "InvalidAnnotation") == 1;
+}
+
+/* A pod that was never looked at is found when a rule names it, and handed back without the rule.
+ */
+static void test_reload(void)
+{
+	OWN(drop_free) char *shown = NULL;
+	struct rig_pod *p = begin_owned(NULL);
+
+	rig_run(&c.rig, 5, burn_600);
+	CHECK_EQ(c.rig.daemon->pods.count, 0);
+	crig_reload(&c, RULE("StatefulSet"));
+	rig_run(&c.rig, 5, burn_600);
+	CHECK_EQ(c.rig.daemon->pods.count, 0);
+	crig_reload(&c, RULE("Deployment"));
+	CHECK(crig_until(&c, 30, burn_600, is_sized));
+	ratify(p);
+	CHECK_EQ(rig_cpu_milli(&c.rig, p->container[1].unit), 300);
+	CHECK_EQ(crig_control(&c, "/v1/units/default%2Fweb-0%2Fapp", &shown), 200);
+	CHECK(strstr(shown, "\"key\":\"max-cpu\",\"value\":\"700m\",\"source\":\"pods[0], /tmp/") !=
+	      NULL);
+	crig_reload(&c, NULL);
+	CHECK(crig_until(&c, 60, burn_50, is_original));
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 60, burn_50, is_forgotten));
+	crig_close(&c);
+}
+
+/* The pod's own word wins, and the rule holds again without it. */
+static void test_pod_wins(void)
+{
+	struct rig_pod *p = begin_owned(RULE("Deployment"));
+
+	CHECK(crig_until(&c, 30, burn_600, is_sized));
+	ratify(p);
+	crig_annotate(&c, p, "mode", "Off");
+	CHECK(crig_until(&c, 60, burn_50, is_original));
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 20, burn_600);
+	CHECK(is_original(&c));
+	crig_annotate(&c, p, "mode", NULL);
+	CHECK(crig_until(&c, 60, burn_600, is_sized));
+	crig_annotate(&c, p, "max-cpu", "much");
+	CHECK(crig_until(&c, 60, burn_50, is_original));
+	CHECK(crig_until(&c, 60, burn_50, is_warned));
+	crig_close(&c);
+}
+
+/* --- annotations of the namespace */
+
+#define NAMESPACE "/api/v1/namespaces/default"
+#define BY_NAMESPACE                                                                               \
+	"{\"metadata\":{\"annotations\":{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/"             \
+	"containers\":"                                                                            \
+	"\"app\",\"vscaled.dev/max-cpu\":\"700m\"}}}"
+#define RIGHT(resources, verbs)                                                                    \
+	"{\"apiGroups\":[\"\",\"events.k8s.io\"],\"resources\":[" resources "],\"verbs\":[" verbs  \
+	"]}"
+
+static void annotate_namespace(const char *key, const char *value)
+{
+	char body[256];
+
+	snprintf(body, sizeof body, "{\"metadata\":{\"annotations\":{\"vscaled.dev/%s\":%s%s%s}}}",
+		 key, value != NULL ? "\"" : "", value != NULL ? value : "null",
+		 value != NULL ? "\"" : "");
+	cJSON_Delete(crig_ask(&c, "PATCH", NAMESPACE, body));
+}
+
+static void grant_namespaces(void)
+{
+	cJSON_Delete(crig_ask(
+		&c, "PATCH", "/apis/rbac.authorization.k8s.io/v1/clusterroles/vscaled",
+		"{\"rules\":[" RIGHT(
+			"\"pods\",\"namespaces\",\"limitranges\"",
+			"\"get\",\"list\",\"watch\",\"patch\"") "," RIGHT("\"pods/"
+									  "resize\","
+									  "\"events\"",
+									  "\"create\","
+									  "\"patch\"") "]"
+										       "}"));
+}
+
+static struct rig_pod *begin_namespace(bool allowed)
+{
+	struct rig_pod *p;
+
+	crig_kubernetes = ", namespaceAnnotations: true";
+	if (!crig_open(&c, NULL, NULL))
+		exit(check_skip("no test API server: is there a python3?"));
+	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", NULL);
+	cJSON_Delete(crig_ask(&c, "PATCH", NAMESPACE, BY_NAMESPACE));
+	if (allowed)
+		grant_namespaces();
+	crig_start(&c);
+	return p;
+}
+
+static void burn_1000(struct rig *r)
+{
+	burn_all(r, 1000);
+}
+
+static void burn_1200(struct rig *r)
+{
+	burn_all(r, 1200);
+}
+
+static bool is_at_900(struct crig *x)
+{
+	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 900;
+}
+
+static bool is_above_900(struct crig *x)
+{
+	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) > 900;
+}
+
+/* They come, change, are wrong and go while the daemon runs. */
+static void test_namespace(void)
+{
+	OWN(drop_free) char *shown = NULL;
+	struct rig_pod *p = begin_namespace(true);
+
+	CHECK(crig_until(&c, 60, burn_600, is_sized));
+	ratify(p);
+	CHECK_EQ(rig_cpu_milli(&c.rig, p->container[1].unit), 300);
+	CHECK_EQ(crig_control(&c, "/v1/units/default%2Fweb-0%2Fapp", &shown), 200);
+	CHECK(strstr(shown, "\"key\":\"max-cpu\",\"value\":\"700m\",\"source\":\"namespace "
+			    "default\"") != NULL);
+	annotate_namespace("max-cpu", "900m");
+	CHECK(crig_until(&c, 400, burn_1000, is_at_900));
+	annotate_namespace("max-cpu", "much");
+	CHECK(crig_until(&c, 400, burn_600, is_warned));
+	CHECK(crig_until(&c, 60, burn_1200, is_above_900));
+	CHECK_EQ(crig_lines(&c, EVENT_ANNOTATION_INVALID, "namespace default: vscaled.dev/max-cpu"),
+		 1);
+	annotate_namespace("mode", NULL);
+	CHECK(crig_until(&c, 400, burn_50, is_original));
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 60, burn_50, is_forgotten));
+	crig_close(&c);
+}
+
+/* After a restart pods have no mode until the list is there: nothing is handed back. */
+static void test_namespace_restart(void)
+{
+	begin_namespace(true);
+	CHECK(crig_until(&c, 60, burn_600, is_sized));
+	rig_stop(&c.rig);
+	crig_fault(&c, "503", "\"match\":\"/namespaces?\",\"count\":1");
+	CHECK_EQ(rig_start(&c.rig), 0);
+	CHECK(crig_until(&c, 20, burn_600, is_listed));
+	rig_run(&c.rig, 20, burn_600);
+	CHECK(is_sized(&c));
+	CHECK_EQ(c.rig.daemon->pods.count, 0);
+	rig_run(&c.rig, 90, burn_600);
+	CHECK(is_sized(&c));
+	CHECK_EQ(c.rig.daemon->pods.count, 1);
+	crig_close(&c);
+}
+
+/* A namespace that opts out of a rule: also while its annotations cannot be read after a start. */
+static void test_namespace_opts_out(void)
+{
+	struct rig_pod *p;
+
+	if (!crig_open(&c, NULL, "# namespaces\n" RULE("Deployment")))
+		exit(check_skip("no test API server: is there a python3?"));
+	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", NULL);
+	cJSON_Delete(crig_ask(&c, "PATCH", PATH, OWNED));
+	annotate_namespace("mode", "Off");
+	grant_namespaces();
+	crig_fault(&c, "503", "\"match\":\"/namespaces\\\\?\",\"count\":1");
+	crig_start(&c);
+	CHECK(crig_until(&c, 20, burn_600, is_listed));
+	rig_run(&c.rig, 40, burn_600);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
+	rig_run(&c.rig, 60, burn_600);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
+	CHECK_EQ(c.rig.daemon->pods.count, 1);
+	crig_close(&c);
+}
+
+/* The list fails for minutes: what has a mode of its own is sized without it. */
+static void test_namespace_late(void)
+{
+	if (!crig_open(&c, NULL, "# namespaces\n" RULE("Deployment")))
+		exit(check_skip("no test API server: is there a python3?"));
+	crig_pod(&c, DRIVER_CGROUPFS, "web-0", NULL);
+	cJSON_Delete(crig_ask(&c, "PATCH", PATH, OWNED));
+	grant_namespaces();
+	crig_fault(&c, "503", "\"match\":\"/namespaces\\\\?\",\"count\":-1");
+	crig_start(&c);
+	rig_run(&c.rig, 60, burn_600);
+	CHECK_EQ(c.rig.daemon->pods.count, 0);
+	CHECK(crig_until(&c, 200, burn_600, is_sized));
+	crig_close(&c);
+}
+
+/* Without the right: said once, and pods with annotations are sized. */
+static void test_namespace_denied(void)
+{
+	struct rig_pod *p = begin_namespace(false);
+
+	rig_run(&c.rig, 60, burn_600);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
+	crig_annotate(&c, p, "mode", "Auto");
+	crig_annotate(&c, p, "max-cpu", "700m");
+	CHECK(crig_until(&c, 60, burn_600, is_sized));
+	rig_run(&c.rig, 200, burn_600);
+	CHECK_EQ(c.rig.events[EVENT_NAMESPACES_DENIED], 1);
+	CHECK_EQ(crig_requests(&c, "/api/v1/namespaces?", 403), 1);
+	crig_close(&c);
+}
+
+int main(void)
+{
+	test_namespace();
+	test_namespace_restart();
+	test_namespace_opts_out();
+	test_namespace_late();
+	test_namespace_denied();
+	test_reload();
+	test_pod_wins();
+	return check_result();
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What other pods of the workload need: merged, and fading as own history grows. */
+#include "policy/control/control.h"
+#include "policy/control/control_state.h"
+#include "policy/history/prior.h"
+#include "policy/types/bounds.h"
+#include "test/check.h"
+#include "test/policy/rig.h"
+
+static struct range_of range(uint64_t target)
+{
+	return (struct range_of){target / 2, target, target * 2, target + target / 2};
+}
+
+static struct recommendation pod(uint64_t milli, uint64_t bytes, uint32_t confidence)
+{
+	struct recommendation r = {.confidence_permille = confidence};
+
+	if (milli != 0)
+		r.resource[RESOURCE_CPU] = range(milli);
+	if (bytes != 0)
+		r.resource[RESOURCE_MEMORY] = range(bytes);
+	return r;
+}
+
+static uint64_t cpu_target(const struct prior *p)
+{
+	return p->of.resource[RESOURCE_CPU].target;
+}
+
+static void test_possible(void)
+{
+	struct recommendation r = pod(100, 0, 5);
+
+	CHECK(prior_is_possible(&r));
+	CHECK(prior_is_possible(&(struct recommendation){0}));
+	r.resource[RESOURCE_CPU].lower = 101;
+	CHECK(!prior_is_possible(&r));
+	r = pod(100, 0, 5);
+	r.resource[RESOURCE_CPU].peak = 99;
+	CHECK(!prior_is_possible(&r));
+	r = pod(100, 0, 5);
+	r.resource[RESOURCE_CPU].upper = LIMIT_MAX;
+	CHECK(!prior_is_possible(&r));
+	r = pod(100, 0, 5);
+	r.resource[RESOURCE_CPU].upper = 99;
+	CHECK(!prior_is_possible(&r));
+	r = pod(0, 0, 5);
+	r.resource[RESOURCE_MEMORY].peak = 1;
+	CHECK(!prior_is_possible(&r));
+}
+
+static void test_merge(void)
+{
+	struct recommendation pods[PRIOR_PODS_MAX];
+	struct prior p;
+
+	prior_merge(NULL, 0, &p);
+	CHECK_EQ(p.pods, 0);
+	CHECK_EQ(cpu_target(&p), 0);
+	CHECK_EQ(p.of.confidence_permille, 0);
+	pods[0] = pod(100, MIB, 40);
+	prior_merge(pods, 1, &p);
+	CHECK_EQ(p.pods, 1);
+	CHECK_EQ(cpu_target(&p), 100);
+	CHECK_EQ(p.of.resource[RESOURCE_MEMORY].peak, MIB + MIB / 2);
+	CHECK_EQ(p.of.confidence_permille, 40);
+	/* One that is far off does not count among three of equal confidence. */
+	pods[1] = pod(110, 2 * MIB, 40);
+	pods[2] = pod(60000, 0, 40);
+	prior_merge(pods, 3, &p);
+	CHECK_EQ(cpu_target(&p), 110);
+	CHECK_EQ(p.of.confidence_permille, 120);
+	/* Memory is known of two of them: the higher one. */
+	CHECK_EQ(p.of.resource[RESOURCE_MEMORY].target, 2 * MIB);
+	/* A long history outweighs many short ones, and none counts for more than a whole. */
+	pods[0].confidence_permille = 900;
+	prior_merge(pods, 3, &p);
+	CHECK_EQ(cpu_target(&p), 100);
+	pods[2].confidence_permille = UINT32_MAX;
+	pods[1].confidence_permille = 200;
+	prior_merge(pods, 3, &p);
+	CHECK_EQ(cpu_target(&p), 110);
+	CHECK_EQ(p.of.confidence_permille, 1000);
+	for (size_t i = 0; i < PRIOR_PODS_MAX; i++)
+		pods[i] = pod(1 + (i * 31) % PRIOR_PODS_MAX, MIB, 0);
+	prior_merge(pods, PRIOR_PODS_MAX, &p);
+	CHECK_EQ(cpu_target(&p), 26);
+	CHECK(prior_is_possible(&p.of));
+	prior_bound(&p, (const uint64_t[]){20, 0});
+	CHECK_EQ(cpu_target(&p), 20);
+	CHECK_EQ(p.of.resource[RESOURCE_CPU].upper, 20);
+	CHECK_EQ(p.of.resource[RESOURCE_MEMORY].target, MIB);
+	CHECK(prior_is_possible(&p.of));
+}
+
+/* From all to nothing. */
+static void test_fades(void)
+{
+	struct recommendation known = pod(1000, GIB, 1000), own = pod(100, 0, 0), got;
+	struct prior p;
+	uint64_t before = 1001;
+
+	prior_merge(&known, 1, &p);
+	for (uint32_t confidence = 0; confidence <= 1200; confidence += 50) {
+		own.confidence_permille = confidence;
+		prior_blend(&p, &own, &got);
+		CHECK(got.resource[RESOURCE_CPU].target < before + (confidence >= 1000));
+		CHECK(confidence > 1000 || got.confidence_permille == 1000);
+		CHECK(prior_is_possible(&got));
+		/* Nothing is known of memory but from others. */
+		CHECK_EQ(got.resource[RESOURCE_MEMORY].target, confidence < 1000 ? GIB : 0);
+		before = got.resource[RESOURCE_CPU].target;
+	}
+	CHECK_EQ(got.resource[RESOURCE_CPU].target, 100);
+	/* A need seen here is not doubted. */
+	own = pod(5000, 0, 10);
+	prior_blend(&p, &own, &got);
+	CHECK(got.resource[RESOURCE_CPU].peak >= 7500);
+	CHECK(got.resource[RESOURCE_CPU].target <= 1050);
+	/* The wide upper bound of a short history does not come through. */
+	own = pod(1000, 0, 1);
+	own.resource[RESOURCE_CPU].upper = 1000 * 1001;
+	prior_blend(&p, &own, &got);
+	CHECK(got.resource[RESOURCE_CPU].upper <= 2100);
+	/* Without a prior nothing changes. */
+	prior_blend(&(struct prior){0}, &own, &got);
+	CHECK_EQ(got.resource[RESOURCE_CPU].upper, 1000 * 1001);
+	CHECK_EQ(got.confidence_permille, 1);
+}
+
+static void begin(struct rig *r, enum mode mode)
+{
+	struct pod_bounds p = {.requests_move = true};
+
+	p.resource[RESOURCE_CPU].request = 1000;
+	p.resource[RESOURCE_MEMORY].request = GIB;
+	rig_init(r, 2000, 2 * GIB, 4);
+	r->c.rule.mode = mode;
+	control_set_pod(&r->c, &p);
+	r->sim.load = sim_steady(1, 90);
+	r->sim.m.anon = r->sim.load.anon_goal = 50 * MIB;
+}
+
+/* Mode Initial waits for what is known of others, and then sizes by that, once. */
+static void test_initial(void)
+{
+	struct recommendation known = pod(100, 100 * MIB, 500);
+	struct prior prior;
+	struct rig r;
+
+	prior_merge(&known, 1, &prior);
+	begin(&r, MODE_INITIAL);
+	control_await_facts(&r.c, r.sim.now + 30 * USEC_PER_SEC);
+	rig_run(&r, 20 * USEC_PER_SEC);
+	CHECK(!r.c.initial_done);
+	control_set_prior(&r.c, &prior);
+	rig_run(&r, 20 * USEC_PER_SEC);
+	CHECK(r.c.initial_done);
+	/* The half that is not known is held up by the original. */
+	CHECK_EQ(r.c.resource[RESOURCE_CPU].limit, 1000);
+	CHECK_EQ(control_request(&r.c, RESOURCE_CPU), 100);
+	CHECK_EQ(control_request(&r.c, RESOURCE_MEMORY), 100 * MIB);
+	CHECK_EQ(control_request_since(&r.c, RESOURCE_CPU, r.sim.now), 0);
+	/* Likewise where a little is known, from a pod that started here a moment ago. */
+	begin(&r, MODE_AUTO);
+	rig_run(&r, USEC_PER_HOUR);
+	CHECK(r.c.own.confidence_permille > 0);
+	r.c.rule.mode = MODE_INITIAL;
+	r.c.initial_done = false;
+	control_await_facts(&r.c, r.sim.now + 30 * USEC_PER_SEC);
+	rig_run(&r, 20 * USEC_PER_SEC);
+	CHECK(!r.c.initial_done);
+	control_set_prior(&r.c, &prior);
+	rig_run(&r, 20 * USEC_PER_SEC);
+	CHECK(r.c.initial_done);
+	/* Nobody answers: no longer than that. */
+	begin(&r, MODE_INITIAL);
+	control_await_facts(&r.c, r.sim.now + 30 * USEC_PER_SEC);
+	rig_run(&r, 29 * USEC_PER_SEC);
+	CHECK(!r.c.initial_done);
+	rig_run(&r, 20 * USEC_PER_SEC);
+	CHECK(r.c.initial_done);
+	/* Nothing is known: at once. */
+	begin(&r, MODE_INITIAL);
+	control_await_facts(&r.c, r.sim.now + 30 * USEC_PER_SEC);
+	control_set_prior(&r.c, &(struct prior){0});
+	rig_run(&r, 11 * USEC_PER_SEC);
+	CHECK(r.c.initial_done);
+}
+
+/* The request of a new container does not wait if it is known from others. */
+static void test_birth(void)
+{
+	struct recommendation known = pod(100, 100 * MIB, 500);
+	struct startup_life life;
+	struct prior prior;
+	struct rig r;
+
+	prior_merge(&known, 1, &prior);
+	begin(&r, MODE_AUTO);
+	life = (struct startup_life){.started_at = r.sim.now};
+	control_set_life(&r.c, &life);
+	rig_run(&r, 10 * USEC_PER_SEC);
+	CHECK(control_request_since(&r.c, RESOURCE_CPU, r.sim.now) != 0);
+	control_set_prior(&r.c, &prior);
+	rig_run(&r, 20 * USEC_PER_SEC);
+	CHECK_EQ(control_request_since(&r.c, RESOURCE_CPU, r.sim.now), 0);
+	CHECK(control_request(&r.c, RESOURCE_CPU) >= 95);
+	CHECK(control_request(&r.c, RESOURCE_CPU) <= 105);
+	/* Later on it waits as any other. */
+	rig_run(&r, 10 * USEC_PER_MIN);
+	CHECK(control_request_since(&r.c, RESOURCE_CPU, r.sim.now) != 0);
+	/* What is published is its own alone. */
+	CHECK(r.c.own.resource[RESOURCE_MEMORY].target < 80 * MIB);
+	CHECK(r.c.recommendation.resource[RESOURCE_MEMORY].target > 90 * MIB);
+}
+
+int main(void)
+{
+	test_possible();
+	test_merge();
+	test_fades();
+	test_initial();
+	test_birth();
+	return check_result();
+}

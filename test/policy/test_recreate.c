@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/* When a pod is evicted because it cannot be sized in place. */
+#include "policy/report/recreate.h"
+#include "test/check.h"
+
+#define MIN_USEC USEC_PER_MIN
+#define T        (1000 * USEC_PER_MIN)
+
+static const struct recreate_pod base = {.wanted = true, .replicated = true};
+
+static enum recreate_answer ask(const struct recreate_pod *p, usec_t now)
+{
+	usec_t again;
+
+	return recreate_needed(p, now, &again);
+}
+
+static void test_needs(void)
+{
+	struct recreate_pod p = base;
+	usec_t again;
+
+	CHECK_EQ(ask(&p, T), RECREATE_NOT_NEEDED);
+	p.infeasible_since = T;
+	CHECK_EQ(recreate_needed(&p, T + 9 * MIN_USEC, &again), RECREATE_NOT_NEEDED);
+	CHECK_EQ(again, T + 10 * MIN_USEC);
+	CHECK_EQ(ask(&p, T + 10 * MIN_USEC), RECREATE_EVICT);
+	CHECK(strstr(recreate_why(&p, T + 10 * MIN_USEC), "no room") != NULL);
+	p = base;
+	p.throttled_since = T;
+	CHECK_EQ(ask(&p, T + 10 * MIN_USEC - 1), RECREATE_NOT_NEEDED);
+	CHECK_EQ(ask(&p, T + 10 * MIN_USEC), RECREATE_EVICT);
+	CHECK(strstr(recreate_why(&p, T + 10 * MIN_USEC), "throttled") != NULL);
+	p = base;
+	p.oom_kills = 2;
+	CHECK_EQ(ask(&p, T), RECREATE_NOT_NEEDED);
+	p.oom_kills = 3;
+	CHECK_EQ(ask(&p, T), RECREATE_EVICT);
+	CHECK(strstr(recreate_why(&p, T), "OOM-killed") != NULL);
+}
+
+static void test_bounds(void)
+{
+	struct recreate_pod p = base;
+	usec_t again;
+
+	p.oom_kills = 3;
+	p.wanted = false;
+	CHECK_EQ(ask(&p, T), RECREATE_NOT_WANTED);
+	p.wanted = true;
+	p.replicated = false;
+	CHECK_EQ(ask(&p, T), RECREATE_NOT_REPLICATED);
+	p.replicated = true;
+	p.evicted_on_node = T - 9 * MIN_USEC;
+	CHECK_EQ(recreate_needed(&p, T, &again), RECREATE_NODE_WAITS);
+	CHECK_EQ(again, T + MIN_USEC);
+	CHECK_EQ(ask(&p, T + MIN_USEC), RECREATE_EVICT);
+	p.retry_at = T + 2 * MIN_USEC;
+	CHECK_EQ(recreate_needed(&p, T + MIN_USEC, &again), RECREATE_REFUSED);
+	CHECK_EQ(again, T + 2 * MIN_USEC);
+	CHECK_EQ(ask(&p, T + 2 * MIN_USEC), RECREATE_EVICT);
+}
+
+static void test_workload(void)
+{
+	struct recreate_workload w = {.ready = 1, .youngest_usec = USEC_PER_DAY};
+
+	CHECK_EQ(recreate_allowed(&w), RECREATE_ALONE);
+	w.ready = 2;
+	CHECK_EQ(recreate_allowed(&w), RECREATE_EVICT);
+	w.youngest_usec = USEC_PER_HOUR - 1;
+	CHECK_EQ(recreate_allowed(&w), RECREATE_YOUNG);
+	w.youngest_usec = USEC_PER_HOUR;
+	CHECK_EQ(recreate_allowed(&w), RECREATE_EVICT);
+	for (enum recreate_answer i = 0; i < RECREATE_ANSWER_COUNT; i++)
+		CHECK(recreate_texts[i] != NULL);
+}
+
+int main(void)
+{
+	test_needs();
+	test_bounds();
+	test_workload();
+	return check_result();
+}
