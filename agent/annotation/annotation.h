@@ -6,6 +6,7 @@
 #include "agent/config/config.h"
 #include "agent/kube/model/namespaces.h"
 #include "policy/report/report.h"
+#include "policy/report/rollout.h"
 
 /* What is wrong with them and what is allowed, for the Event and `explain`. Printable ASCII. */
 struct annotation_error {
@@ -35,6 +36,9 @@ struct container_rule {
 	bool allow_restart;        /* of a container whose memory resize takes one */
 	bool in_place_or_recreate; /* beside mode Auto: may be evicted */
 	bool goal;                 /* given and understood, not in effect yet */
+	bool has_rollout;          /* a mode other than Off is for a share of the workload's pods */
+	uint32_t rollout_percent;
+	enum rollout_part rollout; /* what it makes of the pod: agent/pod/pod_rollout.c */
 };
 
 /* What sets a pod's values. */

@@ -44,6 +44,8 @@ struct pod_settings {
 	bool has_boost;
 	struct boost_rule boost;
 	bool goal;
+	bool has_rollout;
+	uint32_t rollout_percent;
 	struct settings own; /* the explicit keys */
 	size_t name_count;
 	struct list_name name[LIST_NAMES_MAX];

@@ -196,6 +196,19 @@ static int take_goal(const char *value, struct pod_settings *w, struct annotatio
 	return -EINVAL;
 }
 
+/* "25%". */
+static int take_rollout(const char *value, struct pod_settings *w, struct annotation_error *err)
+{
+	size_t digits = strspn(value, "0123456789");
+
+	(void)err;
+	if (digits == 0 || digits > 3 || strcmp(value + digits, "%") != 0)
+		return -EINVAL;
+	w->has_rollout = true;
+	w->rollout_percent = (uint32_t)strtoul(value, NULL, 10);
+	return w->rollout_percent <= ROLLOUT_ALL_PERCENT ? 0 : -ERANGE;
+}
+
 #define AMOUNT(what, low, high) what " from " low " to " high ", or none"
 
 /* clang-format off */
@@ -232,6 +245,9 @@ const struct annotation_key annotation_keys[] = {
 	 " the factor, or plus the amount. See below.", take_boost},
 	{"goal", "savings, balanced or latency", "balanced", "Checked, and not in effect yet.",
 	 take_goal},
+	{"rollout", "a share from 0% to 100%", "100%",
+	 "The mode holds for this share of a workload's pods, and the others are Off. See below.",
+	 take_rollout},
 	{"status", "written by vscaled", "none",
 	 "What vscaled did, and the original values. The originals are read back if the node's"
 	 " records are lost.", NULL},

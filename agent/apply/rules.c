@@ -21,7 +21,16 @@ static bool takes_away(const struct policy_rule *old, const struct policy_rule *
 
 static const char *takes_away_text(const struct managed *m)
 {
-	return m->pod != NULL ? "its annotations take it away" : "the configuration takes it away";
+	if (m->pod == NULL)
+		return "the configuration takes it away";
+	switch (m->container.rule.rollout) {
+	case ROLLOUT_STOPPED:
+		return "its rollout was stopped";
+	case ROLLOUT_UNSIZED:
+		return "its rollout leaves it out";
+	default:
+		return "its annotations take it away";
+	}
 }
 
 /* vscaled does not raise the limit from here on: it must not stay below the owner's value. */

@@ -87,6 +87,8 @@ void event_memory_contested(const struct unit_event *e);
 /* who: the pod; detail: why, in words. */
 void event_pod_evicted(const struct unit_event *e);
 void event_eviction_refused(const struct unit_event *e);
+/* who: a sized pod of the workload; detail: its name, the share, and why. */
+void event_rollout_stopped(const struct unit_event *e);
 void event_oom_kill(const struct unit_event *e);
 /* limit_bytes: memory.max now; error: PID 1 could not be woken. */
 void event_writer_stuck(const struct unit_event *e);

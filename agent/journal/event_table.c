@@ -228,6 +228,11 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		LOG_WARNING, WHO | F(DETAIL), 0,
 		"{who} cannot be sized in place and is not evicted[: {detail}]",
 	},
+	[EVENT_ROLLOUT_STOPPED] = {
+		"rollout-stopped", SD_ID128_MAKE(34,45,46,07,b3,94,45,79,9a,2d,23,fb,a1,6e,a1,d2),
+		LOG_WARNING, WHO | F(DETAIL), 0,
+		"{who}: its rollout is stopped on this node[: {detail}]; the original limits return",
+	},
 	[EVENT_API_INSECURE] = {
 		"api-insecure", SD_ID128_MAKE(3f,a6,1c,94,d7,0b,45,2e,b8,13,6a,e5,90,2d,7c,f8),
 		LOG_WARNING, F(FILE), 0,

@@ -412,6 +412,14 @@ void message_eviction_refused(const struct pod *p, const char *why)
 	});
 }
 
+void message_rollout_stopped(const struct pod *p, const char *why)
+{
+	event_rollout_stopped(&(struct unit_event){
+		.who = {.namespace = p->spec->namespace, .pod = p->spec->name},
+		.detail = why,
+	});
+}
+
 void message_evictions_denied(void)
 {
 	event_evictions_denied(&(struct daemon_event){0});

@@ -52,6 +52,8 @@ void message_ratified(const struct pod *p, uint64_t generation);
 void message_contested_limit(const struct pod *p, const char *detail);
 void message_evicted(const struct pod *p, const char *why);
 void message_eviction_refused(const struct pod *p, const char *why);
+/* p: a sized pod of it; why: what is stopped and for what. */
+void message_rollout_stopped(const struct pod *p, const char *why);
 void message_evictions_denied(void);
 void message_config_errors(const char *file, const struct config_errors *errors, bool kept);
 void message_unsupported(const char *what, const char *hint, int error);

@@ -126,7 +126,10 @@ struct managed_container {
 	usec_t owner_value_at;
 	uint64_t runtime_mem_max; /* the memory limit that the runtime holds; 0: not known */
 	usec_t resize_read_at;    /* an external resize was last seen under way then; 0: none */
-	uint64_t oom_at_restart;  /* kills counted at the container's last restart */
+	usec_t counted_at;        /* the counters below were read; 0: never */
+	struct tally_counters counters;
+	struct tally_ring day;   /* in hours */
+	uint64_t oom_at_restart; /* kills counted at the container's last restart */
 };
 
 /* memory.max was replaced before its writer was known: found_max is what was found.

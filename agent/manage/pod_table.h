@@ -6,6 +6,7 @@
 #include "agent/restore/restore.h"
 #include "cgroup/kubepods.h"
 #include "cgroup/watch.h"
+#include "policy/report/rollout.h"
 
 struct managed;
 struct pod_bounds;
@@ -88,6 +89,15 @@ struct absent_pod {
 	usec_t since; /* the first whole list that lacked it; 0: none did */
 };
 
+/* A workload of which a share is sized, as seen on this node. */
+struct pod_rollout {
+	char *workload;         /* owned: "namespace/name" */
+	uint32_t percent;       /* another share is another rollout */
+	enum rollout_hurt hurt; /* else it is stopped */
+	usec_t seen_at;         /* a pod of it was in the table */
+	struct rollout state;
+};
+
 /* The table. Written by agent/pod. */
 struct pods {
 	struct unit_table *units;
@@ -114,7 +124,9 @@ struct pods {
 	bool namespaces_late;              /* pods with a mode of their own enter it all the same */
 	bool list_due;                     /* the rules for pods may name others than before */
 	bool observe_full;                 /* not all are observed, and that was reported */
-	usec_t list_wanted_at;             /* when another list was last asked for; 0: never */
+	struct pod_rollout *rollouts;      /* owned */
+	size_t rollout_count;
+	usec_t list_wanted_at; /* when another list was last asked for; 0: never */
 };
 
 /* The key of the originals of a container; container NULL: of the pod's own cgroup. */

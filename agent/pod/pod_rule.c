@@ -10,6 +10,7 @@
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/table.h"
+#include "agent/pod/pod_rollout.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -208,10 +209,12 @@ void pod_apply_rules(struct pod *p)
 			why = "its annotations were not understood";
 		else if (why == NULL && !rule.named && error.text[0] == '\0')
 			why = "not named by the pod's annotations";
-		if (why != NULL)
+		if (why != NULL) {
 			not_ours(p, i, why);
-		else
+		} else {
+			pod_rollout_apply(p, &rule);
 			ours(p, i, &rule);
+		}
 	}
 	report_error(p, p->error, error.text);
 	report_namespace(p, input.namespace);

@@ -16,6 +16,7 @@
 #include "agent/pod/pod_find.h"
 #include "agent/pod/pod_observe.h"
 #include "agent/pod/pod_recover.h"
+#include "agent/pod/pod_rollout.h"
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pod_spec.h"
 #include <string.h>
@@ -106,6 +107,7 @@ void pods_free(struct pods *pods)
 	free(pods->items);
 	free(pods->sized);
 	free(pods->absent);
+	pods_rollouts_free(pods);
 	kube_namespaces_drop(&pods->namespaces);
 	*pods = (struct pods){0};
 }
@@ -404,6 +406,7 @@ void pods_tick(struct pods *pods, bool review)
 		pods_scan_again(pods);
 	pods_scan(pods);
 	persist_baselines(pods->records);
+	pods_rollouts_tick(pods);
 	for (size_t i = pods->count; i > 0; i--) {
 		struct pod *p = pods->items[i - 1];
 

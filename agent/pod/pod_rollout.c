@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/pod/pod_rollout.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/messages.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/wake.h"
+#include "agent/pod/pod_rule.h"
+#include <stdio.h>
+#include <string.h>
+
+/* A workload may be away from the node this long, while its pods are replaced. A stopped rollout is
+ * remembered for longer: until its pods have another one, or too many are. */
+#define AWAY_USEC    USEC_PER_HOUR
+#define ROLLOUTS_MAX 1024
+
+/* --- the rollouts of the node */
+
+static bool is_of(const struct pod_rollout *r, const struct kube_pod *s)
+{
+	size_t len = strlen(s->namespace);
+
+	return strncmp(r->workload, s->namespace, len) == 0 && r->workload[len] == '/' &&
+	       strcmp(r->workload + len + 1, s->workload) == 0;
+}
+
+static struct pod_rollout *find(const struct pods *pods, const struct kube_pod *s, uint32_t percent)
+{
+	for (size_t i = 0; i < pods->rollout_count; i++)
+		if (pods->rollouts[i].percent == percent && is_of(&pods->rollouts[i], s))
+			return &pods->rollouts[i];
+	return NULL;
+}
+
+static void forget(struct pods *pods, size_t i)
+{
+	free(pods->rollouts[i].workload);
+	pods->rollouts[i] = pods->rollouts[--pods->rollout_count];
+}
+
+static void forget_oldest(struct pods *pods)
+{
+	size_t oldest = 0;
+
+	for (size_t i = 1; i < pods->rollout_count; i++)
+		if (pods->rollouts[i].seen_at < pods->rollouts[oldest].seen_at)
+			oldest = i;
+	forget(pods, oldest);
+}
+
+/* NULL: no memory. */
+static struct pod_rollout *add(struct pods *pods, const struct kube_pod *s, uint32_t percent)
+{
+	struct pod_rollout *grown, *r;
+
+	if (pods->rollout_count == ROLLOUTS_MAX)
+		forget_oldest(pods);
+	grown = reallocarray(pods->rollouts, pods->rollout_count + 1, sizeof *grown);
+	if (grown == NULL)
+		return NULL;
+	pods->rollouts = grown;
+	r = &grown[pods->rollout_count];
+	*r = (struct pod_rollout){.percent = percent};
+	if (asprintf(&r->workload, "%s/%s", s->namespace, s->workload) < 0)
+		return NULL;
+	pods->rollout_count++;
+	return r;
+}
+
+const struct pod_rollout *pod_rollout_of(const struct pod *p, const struct container_rule *rule)
+{
+	return rule->has_rollout ? find(p->pods, p->spec, rule->rollout_percent) : NULL;
+}
+
+void pods_rollouts_free(struct pods *pods)
+{
+	while (pods->rollout_count > 0)
+		forget(pods, 0);
+	free(STEAL(pods->rollouts));
+}
+
+void pod_rollout_apply(const struct pod *p, struct container_rule *rule)
+{
+	const struct kube_pod *s = p->spec;
+	const struct pod_rollout *r = pod_rollout_of(p, rule);
+
+	if (!rule->has_rollout)
+		return;
+	if (!rollout_chooses(s->namespace, s->workload, s->name, rule->rollout_percent))
+		rule->rollout = ROLLOUT_UNSIZED;
+	else
+		rule->rollout =
+			r != NULL && r->hurt != ROLLOUT_UNHURT ? ROLLOUT_STOPPED : ROLLOUT_SIZED;
+	if (rule->rollout != ROLLOUT_SIZED)
+		rule->rule.mode = MODE_OFF;
+}
+
+/* --- counting */
+
+/* Since the last time; counted from the first sample on. */
+static struct tally counted(struct managed *m)
+{
+	const struct control *c = &m->control;
+	struct tally_counters *before = &m->container.counters, now = *before;
+	usec_t since = m->container.counted_at;
+	struct tally more = {0};
+
+	if (c->last_at == 0 || m->cgroup.cg == NULL) {
+		if (since != 0)
+			m->container.counted_at = m->wake->now;
+		return more;
+	}
+	if (c->sample.have & USAGE_THROTTLE) {
+		now.periods = c->sample.nr_periods;
+		now.throttled = c->sample.nr_throttled;
+	}
+	now.kills = c->resource[RESOURCE_MEMORY].counters.oom_kills;
+	now.undos = c->resource[RESOURCE_CPU].counters.undos +
+		    c->resource[RESOURCE_MEMORY].counters.undos;
+	if (since != 0)
+		more = tally_between(before, &now, m->wake->now - since);
+	*before = now;
+	m->container.counted_at = m->wake->now;
+	return more;
+}
+
+static void count_container(struct pod *p, struct managed *m)
+{
+	const struct container_rule *rule = &m->container.rule;
+	const struct tally more = counted(m);
+	usec_t now = m->wake->now;
+	struct pod_rollout *r;
+
+	tally_add(&m->container.day, USEC_PER_HOUR, &more, now);
+	if (!rule->has_rollout || !m->container.annotated)
+		return;
+	r = find(p->pods, p->spec, rule->rollout_percent);
+	if (r == NULL)
+		r = add(p->pods, p->spec, rule->rollout_percent);
+	if (r == NULL)
+		return;
+	r->seen_at = now;
+	rollout_count(&r->state, rule->rollout, &more, now);
+}
+
+static void count_all(struct pods *pods)
+{
+	for (size_t i = 0; i < pods->count; i++) {
+		struct pod *p = pods->items[i];
+
+		for (size_t k = 0; k < p->spec->container_count; k++)
+			if (p->members[k].managed != NULL)
+				count_container(p, p->members[k].managed);
+	}
+}
+
+/* --- harm */
+
+static bool has_part(const struct pod *p, const struct pod_rollout *r, enum rollout_part part)
+{
+	if (!is_of(r, p->spec))
+		return false;
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m != NULL && m->container.rule.has_rollout &&
+		    m->container.rule.rollout_percent == r->percent &&
+		    m->container.rule.rollout == part)
+			return true;
+	}
+	return false;
+}
+
+static void report_stop(const struct pod *p, const struct pod_rollout *r)
+{
+	const struct tally s = tally_sum(&r->state.sized, ROLLOUT_SLOT_USEC, p->pods->wake->now);
+	const struct tally u = tally_sum(&r->state.unsized, ROLLOUT_SLOT_USEC, p->pods->wake->now);
+	char text[640];
+
+	snprintf(
+		text, sizeof text,
+		"%.320s, %u %%: the sized pods were %s (within an hour %llu OOM kills, %llu undone "
+		"decreases, throttled in %.1f %% of the periods; the others %llu, %llu, %.1f %%)",
+		r->workload, r->percent, rollout_hurt_texts[r->hurt], (unsigned long long)s.kills,
+		(unsigned long long)s.undos, (double)tally_throttled_ppm(&s) / 10000,
+		(unsigned long long)u.kills, (unsigned long long)u.undos,
+		(double)tally_throttled_ppm(&u) / 10000);
+	message_rollout_stopped(p, text);
+	pod_warn(p, "RolloutStopped", "Rollout", text);
+}
+
+static void stop(struct pods *pods, struct pod_rollout *r, enum rollout_hurt hurt)
+{
+	bool reported = false;
+
+	r->hurt = hurt;
+	for (size_t i = 0; i < pods->count; i++) {
+		struct pod *p = pods->items[i];
+
+		if (!has_part(p, r, ROLLOUT_SIZED))
+			continue;
+		if (!reported)
+			report_stop(p, r);
+		reported = true;
+		pod_apply_rules(p);
+	}
+}
+
+/* Its pods have another share now, and so a rollout that begins. */
+static bool is_replaced(const struct pods *pods, const struct pod_rollout *r)
+{
+	bool replaced = false;
+
+	for (size_t i = 0; i < pods->count; i++) {
+		const struct pod *p = pods->items[i];
+
+		if (!is_of(r, p->spec))
+			continue;
+		for (size_t k = 0; k < p->spec->container_count; k++) {
+			const struct managed *m = p->members[k].managed;
+
+			if (m == NULL || !m->container.annotated)
+				continue;
+			if (m->container.rule.has_rollout &&
+			    m->container.rule.rollout_percent == r->percent)
+				return false;
+			replaced = true;
+		}
+	}
+	return replaced;
+}
+
+static void forget_old(struct pods *pods)
+{
+	for (size_t i = pods->rollout_count; i > 0; i--) {
+		const struct pod_rollout *r = &pods->rollouts[i - 1];
+		bool away = pods->wake->now - r->seen_at > AWAY_USEC;
+
+		if (r->seen_at != pods->wake->now &&
+		    ((away && r->hurt == ROLLOUT_UNHURT) || is_replaced(pods, r)))
+			forget(pods, i - 1);
+	}
+}
+
+void pods_rollouts_tick(struct pods *pods)
+{
+	count_all(pods);
+	for (size_t i = 0; i < pods->rollout_count; i++) {
+		struct pod_rollout *r = &pods->rollouts[i];
+		enum rollout_hurt hurt = rollout_judge(&r->state, pods->wake->now);
+
+		if (r->hurt == ROLLOUT_UNHURT && hurt != ROLLOUT_UNHURT)
+			stop(pods, r, hurt);
+	}
+	forget_old(pods);
+}

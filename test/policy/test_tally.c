@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Counts of a recent time. */
+#include "policy/report/tally.h"
+#include "test/check.h"
+
+#define HOUR USEC_PER_HOUR
+
+static const struct tally one = {
+	.time_usec = USEC_PER_MIN, .periods = 600, .throttled = 60, .kills = 1, .undos = 2};
+
+static void test_window(void)
+{
+	struct tally_ring r = {0};
+	struct tally sum = tally_sum(&r, HOUR, 5 * HOUR);
+
+	CHECK_EQ(sum.time_usec, 0);
+	CHECK_EQ(tally_throttled_ppm(&sum), 0);
+	for (usec_t at = HOUR; at < 31 * HOUR; at += HOUR / 2)
+		tally_add(&r, HOUR, &one, at);
+	/* 24 slots, two in each. */
+	sum = tally_sum(&r, HOUR, 31 * HOUR - 1);
+	CHECK_EQ(sum.kills, 48);
+	CHECK_EQ(sum.undos, 96);
+	CHECK_EQ(sum.time_usec, 48 * USEC_PER_MIN);
+	CHECK_EQ(tally_throttled_ppm(&sum), 100000);
+	/* Nothing is added: a slot leaves with each hour. */
+	CHECK_EQ(tally_sum(&r, HOUR, 31 * HOUR).kills, 46);
+	CHECK_EQ(tally_sum(&r, HOUR, 53 * HOUR).kills, 2);
+	CHECK_EQ(tally_sum(&r, HOUR, 54 * HOUR).kills, 0);
+	/* What is old does not come back after a gap. */
+	tally_add(&r, HOUR, &one, 40 * HOUR);
+	CHECK_EQ(tally_sum(&r, HOUR, 40 * HOUR).kills, 2 * 14 + 1);
+	tally_add(&r, HOUR, &one, 400 * HOUR);
+	CHECK_EQ(tally_sum(&r, HOUR, 400 * HOUR).kills, 1);
+}
+
+/* The first day of the clock has fewer slots than the ring. */
+static void test_young(void)
+{
+	struct tally_ring r = {0};
+
+	tally_add(&r, HOUR, &one, 10);
+	CHECK_EQ(tally_sum(&r, HOUR, 10).kills, 1);
+	tally_add(&r, HOUR, &one, 2 * HOUR);
+	CHECK_EQ(tally_sum(&r, HOUR, 2 * HOUR).kills, 2);
+	CHECK_EQ(tally_sum(&r, HOUR, 24 * HOUR).kills, 1);
+}
+
+static void test_full(void)
+{
+	static const struct tally much = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
+					  UINT64_MAX};
+	struct tally_ring r = {0};
+
+	tally_add(&r, HOUR, &much, HOUR);
+	tally_add(&r, HOUR, &much, HOUR);
+	CHECK_EQ(tally_sum(&r, HOUR, HOUR).kills, UINT16_MAX);
+	CHECK_EQ(tally_sum(&r, HOUR, HOUR).periods, UINT32_MAX);
+}
+
+static void test_between(void)
+{
+	const struct tally_counters before = {100, 10, 3, 4}, after = {150, 30, 3, 5};
+	const struct tally_counters restarted = {20, 1, 3, 5};
+	struct tally t = tally_between(&before, &after, 7);
+
+	CHECK_EQ(t.time_usec, 7);
+	CHECK_EQ(t.periods, 50);
+	CHECK_EQ(t.throttled, 20);
+	CHECK_EQ(t.kills, 0);
+	CHECK_EQ(t.undos, 1);
+	t = tally_between(&after, &restarted, 7);
+	CHECK_EQ(t.periods, 20);
+	CHECK_EQ(t.throttled, 1);
+	CHECK_EQ(t.undos, 0);
+}
+
+int main(void)
+{
+	test_window();
+	test_young();
+	test_full();
+	test_between();
+	return check_result();
+}
