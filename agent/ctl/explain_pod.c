@@ -103,6 +103,7 @@ void render_pod(const struct ctl *c, const cJSON *pod)
 	print_workload(&s);
 	render_row(&s, "controls", "{text:controlled_values}");
 	print_annotations(c, pod);
+	render_row(&s, "rollout", "[{text:rollout}]");
 	print_heap(&s);
 	/* A container that is not sized has no report. */
 	if (!is_known(pod, "annotation_error"))

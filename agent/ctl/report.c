@@ -62,6 +62,15 @@ static int by_names(const void *a, const void *b)
 	return r;
 }
 
+/* The same, and by what a rollout makes of the pods. */
+static int by_parts(const void *a, const void *b)
+{
+	const cJSON *const *x = a, *const *y = b;
+	int r = by_names(a, b);
+
+	return r != 0 ? r : strcmp(json_text(*x, "rollout"), json_text(*y, "rollout"));
+}
+
 static bool set_amount(cJSON *o, const char *key, uint64_t amount)
 {
 	cJSON *item = cJSON_GetObjectItemCaseSensitive(o, key);
@@ -129,7 +138,8 @@ static bool take_resource(cJSON *row, const cJSON *container, const char *key)
 	       add(to, "reclaimable", request_above(from, "upper"));
 }
 
-static cJSON *row_new(const cJSON *container)
+/* part: the row is of one part of a rollout. */
+static cJSON *row_new(const cJSON *container, bool part)
 {
 	cJSON *row = cJSON_CreateObject();
 	bool ok = row != NULL;
@@ -139,6 +149,9 @@ static cJSON *row_new(const cJSON *container)
 					     json_text(container, name_keys[i])) != NULL;
 	if (ok && cJSON_HasObjectItem(container, "owner"))
 		ok = cJSON_AddStringToObject(row, "owner", json_text(container, "owner")) != NULL;
+	if (ok && part)
+		ok = cJSON_AddStringToObject(row, "rollout", json_text(container, "rollout")) !=
+		     NULL;
 	if (ok)
 		return row;
 	cJSON_Delete(row);
@@ -149,8 +162,14 @@ static bool take(cJSON *row, const cJSON *container)
 {
 	return add(row, "pods", 1) && take_lowest(row, container, "confidence_permille") &&
 	       take_highest(row, container, "throttled_permille") &&
+	       take_lowest(row, container, "counted_usec") &&
 	       take_sum(row, container, "oom_kills") && take_resource(row, container, "cpu") &&
 	       take_resource(row, container, "memory");
+}
+
+static bool take_part(cJSON *row, const cJSON *container)
+{
+	return take_highest(row, container, "rollout_percent") && take_sum(row, container, "undos");
 }
 
 /* The containers of all documents; *ret_count of them. NULL: no memory. */
@@ -181,20 +200,34 @@ static const cJSON **collect(const cJSON *all, const char *namespace, size_t *re
 	return items;
 }
 
-static bool add_rows(cJSON *rows, const cJSON *const *items, size_t count)
+static bool add_rows(cJSON *rows, const cJSON *const *items, size_t count, bool parts)
 {
+	int (*compare)(const void *, const void *) = parts ? by_parts : by_names;
 	cJSON *row = NULL;
 
 	for (size_t i = 0; i < count; i++) {
-		if (i == 0 || by_names(&items[i - 1], &items[i]) != 0) {
-			row = row_new(items[i]);
+		if (i == 0 || compare(&items[i - 1], &items[i]) != 0) {
+			row = row_new(items[i], parts);
 			if (!cJSON_AddItemToArray(rows, row))
 				return false;
 		}
-		if (!take(row, items[i]))
+		if (!take(row, items[i]) || (parts && !take_part(row, items[i])))
 			return false;
 	}
 	return true;
+}
+
+/* The containers of rollouts: a row for each part, one below the other. */
+static bool add_rollouts(cJSON *report, const cJSON **items, size_t count)
+{
+	cJSON *rows = cJSON_AddArrayToObject(report, "rollouts");
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (cJSON_HasObjectItem(items[i], "rollout"))
+			items[n++] = items[i];
+	qsort(items, n, sizeof(const cJSON *), by_parts);
+	return rows != NULL && add_rows(rows, items, n, true);
 }
 
 static bool add_total(cJSON *report, const cJSON *rows, int nodes)
@@ -226,8 +259,9 @@ cJSON *report_sum(const cJSON *all, const char *namespace)
 	cJSON *rows = cJSON_AddArrayToObject(report, "rows");
 	size_t count;
 	const cJSON **items = collect(all, namespace, &count);
-	bool ok = items != NULL && rows != NULL && add_rows(rows, items, count) &&
-		  add_total(report, rows, cJSON_GetArraySize(all));
+	bool ok = items != NULL && rows != NULL && add_rows(rows, items, count, false) &&
+		  add_total(report, rows, cJSON_GetArraySize(all)) &&
+		  add_rollouts(report, items, count);
 
 	free(items);
 	return ok ? STEAL(report) : NULL;

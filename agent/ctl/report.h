@@ -12,7 +12,8 @@ bool report_read(const char *text, cJSON *all, const char **ret_why);
 /* {"rows": [...], "total": {...}}, owned; rows in the order of their names, those of one namespace
  * alone unless it is NULL. Of the pods of a workload requests, limits, use and recommendation are
  * the highest, confidence is the lowest; what the requests are above the target (over_target) and
- * above the upper bound (reclaimable) is summed. NULL: no memory. */
+ * above the upper bound (reclaimable) is summed. "rollouts" has rows of the containers with a
+ * rollout, one for each part of it (sized, unsized, stopped). NULL: no memory. */
 cJSON *report_sum(const cJSON *all, const char *namespace);
 
 void report_table(const struct ctl *c, const cJSON *report);

@@ -10,6 +10,7 @@
 /* clang-format off */
 static const struct table_column columns[] = {
 	{.title = "WORKLOAD", .text = "{text:namespace}/{text:workload}"},
+	{.title = "OWNER", .wide = true, .text = "{text:owner}"},
 	{.title = "CONTAINER", .text = "{text:container}"},
 	{.title = "PODS", .text = "{count:pods}"},
 	{.title = "CPU request", .text = "{amount:cpu.request}"},
@@ -30,11 +31,42 @@ static const struct table_column columns[] = {
 	{.title = "RECLAIMABLE", .wide = true, .text = "{amount:memory.reclaimable}"},
 	{.title = "THROTTLED", .wide = true, .text = "{whole:throttled_permille}"},
 	{.title = "OOM KILLS", .wide = true, .text = "{count:oom_kills}"},
+	{.title = "COUNTED FOR", .wide = true, .text = "{span:counted_usec}"},
 	{.title = "CONFIDENCE", .text = "{whole:confidence_permille}"},
 };
 /* clang-format on */
 
+/* clang-format off */
+static const struct table_column rollout_columns[] = {
+	{.title = "ROLLOUT", .text = "{text:namespace}/{text:workload}"},
+	{.title = "CONTAINER", .text = "{text:container}"},
+	{.title = "SHARE", .text = "{count:rollout_percent} %"},
+	{.title = "ITS", .text = "{text:rollout}"},
+	{.title = "PODS", .text = "{count:pods}"},
+	{.title = "THROTTLED", .text = "{whole:throttled_permille}"},
+	{.title = "OOM KILLS", .text = "{count:oom_kills}"},
+	{.title = "UNDONE", .text = "{count:undos}"},
+	{.title = "COUNTED FOR", .text = "{span:counted_usec}"},
+	{.title = "CPU P95", .text = "{amount:cpu.use_p95}"},
+	{.title = "MAX", .wide = true, .text = "{amount:cpu.use_max}"},
+	{.title = "LIMIT", .text = "{amount:cpu.limit}"},
+	{.title = "MEMORY P95", .text = "{amount:memory.use_p95}"},
+	{.title = "MAX", .wide = true, .text = "{amount:memory.use_max}"},
+	{.title = "LIMIT", .text = "{amount:memory.limit}"},
+};
+/* clang-format on */
+
 _Static_assert(ARRAY_SIZE(columns) <= TABLE_COLUMNS_MAX, "table.h");
+
+static void put_rollouts(const struct ctl *c, const cJSON *report)
+{
+	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(report, "rollouts");
+
+	if (cJSON_GetArraySize(rows) == 0)
+		return;
+	fputc('\n', c->out);
+	render_table(c, rollout_columns, ARRAY_SIZE(rollout_columns), rows);
+}
 
 static double cpus(const cJSON *total, const char *key)
 {
@@ -68,6 +100,7 @@ void report_table(const struct ctl *c, const cJSON *report)
 		cpus(total, "requested"), gibibytes(total, "requested"), cpus(total, "over_target"),
 		gibibytes(total, "over_target"), cpus(total, "reclaimable"),
 		gibibytes(total, "reclaimable"));
+	put_rollouts(c, report);
 }
 
 /* --- csv */
@@ -101,6 +134,7 @@ static const struct {
 	{"memory_reclaimable_bytes", "memory", "reclaimable"},
 	{"throttled_permille", NULL, "throttled_permille"},
 	{"oom_kills", NULL, "oom_kills"},
+	{"counted_usec", NULL, "counted_usec"},
 	{"confidence_permille", NULL, "confidence_permille"},
 };
 /* clang-format on */

@@ -63,6 +63,7 @@ struct metrics_input {
 	uint64_t pods;             /* of the node, as last listed */
 	uint64_t pods_managed;     /* with a valid mode annotation */
 	uint64_t pods_invalid;     /* with an annotation that is not valid: treated as Off */
+	uint64_t rollouts_stopped; /* of workloads, by harm to the sized pods */
 	bool node_wrong;           /* no pod of the node's name runs here */
 	bool watch_healthy;        /* it is open, or was until less than a minute ago */
 	uint64_t reports_waiting;  /* pods whose report has not been sent yet */

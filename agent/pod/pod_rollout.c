@@ -246,7 +246,7 @@ void pods_rollouts_tick(struct pods *pods)
 	count_all(pods);
 	for (size_t i = 0; i < pods->rollout_count; i++) {
 		struct pod_rollout *r = &pods->rollouts[i];
-		enum rollout_hurt hurt = rollout_judge(&r->state, pods->wake->now);
+		enum rollout_hurt hurt = rollout_check(&r->state, pods->wake->now);
 
 		if (r->hurt == ROLLOUT_UNHURT && hurt != ROLLOUT_UNHURT)
 			stop(pods, r, hurt);

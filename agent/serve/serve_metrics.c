@@ -61,6 +61,15 @@ static uint64_t invalid_pods(const struct pods *pods)
 	return n;
 }
 
+static uint64_t stopped_rollouts(const struct pods *pods)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < pods->rollout_count; i++)
+		n += pods->rollouts[i].hurt != ROLLOUT_UNHURT;
+	return n;
+}
+
 static int on_collect(void *ctx, struct metrics_input *in)
 {
 	struct serve *s = ctx;
@@ -89,6 +98,7 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	in->pods = s->pods->count;
 	in->node_wrong = s->host->name_wrong;
 	in->pods_invalid = invalid_pods(s->pods);
+	in->rollouts_stopped = stopped_rollouts(s->pods);
 	return 0;
 }
 

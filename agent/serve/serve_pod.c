@@ -5,6 +5,7 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
+#include "agent/pod/pod_rollout.h"
 #include "agent/pod/pod_rule.h"
 #include <stdio.h>
 #include <string.h>
@@ -115,6 +116,40 @@ static void view_annotations(const struct pod *p, struct serve_pod *ret)
 	}
 }
 
+static void view_rollout(struct pod_view *v, const struct managed *m, char *text, size_t size)
+{
+	const struct container_rule *rule = &m->container.rule;
+	const struct pod_rollout *r = pod_rollout_of(m->pod, rule);
+
+	if (!rule->has_rollout || rule->rollout == ROLLOUT_NONE || !m->container.annotated)
+		return;
+	if (rule->rollout == ROLLOUT_STOPPED)
+		snprintf(text, size,
+			 "of %u %% of its workload's pods, stopped on this node: the "
+			 "sized pods were %s",
+			 rule->rollout_percent,
+			 rollout_hurt_texts[r != NULL ? r->hurt : ROLLOUT_UNHURT]);
+	else
+		snprintf(text, size, "of %u %% of its workload's pods: this one is %s",
+			 rule->rollout_percent,
+			 rule->rollout == ROLLOUT_SIZED ? "sized" : "not sized");
+	v->rollout = text;
+	v->rollout_part = rollout_part_names[rule->rollout];
+	v->rollout_percent = rule->rollout_percent;
+}
+
+static void view_recent(struct pod_view *v, const struct managed *m)
+{
+	const struct tally day = tally_sum(&m->container.day, USEC_PER_HOUR, m->wake->now);
+
+	v->recent = (struct recent_view){
+		.counted_usec = day.time_usec,
+		.throttled_permille = tally_throttled_ppm(&day) / 1000,
+		.oom_kills = day.kills,
+		.undos = day.undos,
+	};
+}
+
 void serve_pod_view(const struct pod *p, const struct kube_container *c, const struct managed *m,
 		    struct serve_pod *ret)
 {
@@ -141,6 +176,8 @@ void serve_pod_view(const struct pod *p, const struct kube_container *c, const s
 	if (m != NULL && m->kind == UNIT_KIND_CONTAINER) {
 		v->controlled_values = controlled[m->container.rule.controlled];
 		view_bounds(v, m);
+		view_rollout(v, m, ret->rollout, sizeof ret->rollout);
+		view_recent(v, m);
 		v->resources[RESOURCE_MEMORY].above_spec = set_or_none(above_spec(m));
 	}
 	if (h->view != NULL && c != NULL)

@@ -18,6 +18,7 @@ struct serve_pod {
 	char source[320];
 	char namespace[80];
 	char condition[320];
+	char rollout[160];
 };
 
 /* c NULL: the pod itself; m NULL: not managed. */

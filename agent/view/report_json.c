@@ -27,6 +27,21 @@ static bool add_resource(cJSON *o, const struct unit_view *v, enum resource r)
 	       add_amount(to, "target", x->target) && add_amount(to, "upper", x->upper);
 }
 
+static bool add_recent(cJSON *o, const struct recent_view *v)
+{
+	return v->counted_usec == 0 ||
+	       (add_amount(o, "counted_usec", v->counted_usec) &&
+		add_amount(o, "throttled_permille", v->throttled_permille) &&
+		add_amount(o, "oom_kills", v->oom_kills) && add_amount(o, "undos", v->undos));
+}
+
+static bool add_rollout(cJSON *o, const struct pod_view *p)
+{
+	return p->rollout_part == NULL ||
+	       (cJSON_AddStringToObject(o, "rollout", p->rollout_part) != NULL &&
+		add_amount(o, "rollout_percent", p->rollout_percent));
+}
+
 static bool add_container(cJSON *o, const struct unit_view *v)
 {
 	const struct pod_view *p = v->pod;
@@ -39,9 +54,8 @@ static bool add_container(cJSON *o, const struct unit_view *v)
 	       cJSON_AddStringToObject(o, "container", p->container) != NULL &&
 	       cJSON_AddStringToObject(o, "mode", mode_name(v->mode)) != NULL &&
 	       add_amount(o, "confidence_permille", cpu->confidence_permille) &&
-	       add_amount(o, "throttled_permille", cpu->throttled_permille) &&
-	       add_amount(o, "oom_kills", v->resources[RESOURCE_MEMORY].counters.oom_kills) &&
-	       add_resource(o, v, RESOURCE_CPU) && add_resource(o, v, RESOURCE_MEMORY);
+	       add_rollout(o, p) && add_recent(o, &p->recent) && add_resource(o, v, RESOURCE_CPU) &&
+	       add_resource(o, v, RESOURCE_MEMORY);
 }
 
 int report_json_begin(struct report_json *r, const char *node)

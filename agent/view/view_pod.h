@@ -68,6 +68,14 @@ struct annotation_view {
 		source; /* "pods[0], FILE:LINE", "namespace shop"; NULL: the pod's own annotation */
 };
 
+/* What happened to it in the last day, or since vscaled watches it; of a container. */
+struct recent_view {
+	usec_t counted_usec; /* for so long in all; 0: nothing is known */
+	uint64_t throttled_permille;
+	uint64_t oom_kills;
+	uint64_t undos;
+};
+
 struct pod_view {
 	const char *namespace;
 	const char *pod;
@@ -84,6 +92,10 @@ struct pod_view {
 	uint64_t heap_bytes;
 	uint64_t heap_permille;
 	const char *annotation_error;
+	const char *rollout;      /* in words: what the annotation makes of it; NULL: it has none */
+	const char *rollout_part; /* likewise, one of rollout_part_names */
+	uint32_t rollout_percent;
+	struct recent_view recent;
 	const struct annotation_view *annotations; /* those in force */
 	size_t annotation_count;
 	struct report_view report;

@@ -149,6 +149,7 @@ static const struct json_field pod_fields[] = {
 	ROW(pod_view, heap_bytes, JSON_AMOUNT, false),
 	ROW(pod_view, heap_permille, JSON_AMOUNT, false),
 	ROW(pod_view, annotation_error, JSON_TEXT, false),
+	ROW(pod_view, rollout, JSON_TEXT, false),
 };
 
 static const struct json_field pod_resource_fields[] = {

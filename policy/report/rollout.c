@@ -84,7 +84,7 @@ static bool throttled(struct rollout *r, const struct tally *s, const struct tal
 	return r->throttled_since != 0 && now - r->throttled_since >= ROLLOUT_THROTTLED_USEC;
 }
 
-enum rollout_hurt rollout_judge(struct rollout *r, usec_t now)
+enum rollout_hurt rollout_check(struct rollout *r, usec_t now)
 {
 	const struct tally s = tally_sum(&r->sized, ROLLOUT_SLOT_USEC, now);
 	const struct tally u = tally_sum(&r->unsized, ROLLOUT_SLOT_USEC, now);

@@ -61,4 +61,4 @@ struct rollout {
 
 void rollout_count(struct rollout *r, enum rollout_part part, const struct tally *more, usec_t now);
 /* Call it after every round of rollout_count(). The caller stops at the first harm for good. */
-enum rollout_hurt rollout_judge(struct rollout *r, usec_t now);
+enum rollout_hurt rollout_check(struct rollout *r, usec_t now);

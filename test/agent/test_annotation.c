@@ -31,14 +31,18 @@ static const char *text_of(const struct container_rule *r)
 	static char text[256];
 
 	snprintf(text, sizeof text,
-		 "%s%s %u %s cpu %llu-%llu memory %llu-%llu controlled %d%s%s%s%s",
+		 "%s%s %u %s cpu %llu-%llu memory %llu-%llu controlled %d%s%s%s%s%s",
 		 mode_name(r->rule.mode), r->in_place_or_recreate ? "*" : "", r->rule.resources,
 		 r->rule.scale_down ? "down" : "up", (unsigned long long)r->rule.cpu_milli.min,
 		 (unsigned long long)r->rule.cpu_milli.max,
 		 (unsigned long long)(r->rule.mem_bytes.min / MIB),
 		 (unsigned long long)(r->rule.mem_bytes.max / MIB), (int)r->controlled,
 		 r->named ? "" : " unnamed", r->rule.boost.after_usec != 0 ? " boost" : "",
-		 r->allow_restart ? " restart" : "", r->goal ? " goal" : "");
+		 r->allow_restart ? " restart" : "", r->goal ? " goal" : "",
+		 r->has_rollout ? " rollout" : "");
+	if (r->has_rollout)
+		snprintf(text + strlen(text), sizeof text - strlen(text), " %u",
+			 r->rollout_percent);
 	return text;
 }
 
@@ -81,6 +85,10 @@ static const struct {
 	{{AUTO, {"startup-boost", "+500m 1m30s"}}, "app", "Auto " ALL " boost"},
 	{{AUTO, {"allow-restart", "True"}}, "app", "Auto " ALL " restart"},
 	{{AUTO, {"allow-restart", "false"}}, "app", "Auto " ALL},
+	{{AUTO, {"rollout", "25%"}}, "app", "Auto " ALL " rollout 25"},
+	{{AUTO, {"rollout", "0%"}}, "app", "Auto " ALL " rollout 0"},
+	{{AUTO, {"rollout", "100%"}}, "app", "Auto " ALL},
+	{{{"mode", "Off"}, {"rollout", "25%"}}, "app", "Off " ALL},
 	{{AUTO, {"status", "{anything"}}, "app", "Auto " ALL},
 	/* containers */
 	{{AUTO, {"containers", "app"}}, "app", "Auto " ALL},
@@ -168,6 +176,13 @@ static const struct {
 	 "in "
 	 "any case"},
 	{{{"mode", ""}}, "vscaled.dev/mode: \"\" is not valid; allowed: Off, Initial"},
+	{{AUTO, {"rollout", "25"}},
+	 "vscaled.dev/rollout: \"25\" is not valid; allowed: a share from 0% to 100%"},
+	{{AUTO, {"rollout", "101%"}}, "vscaled.dev/rollout: \"101%\" is out of range"},
+	{{AUTO, {"rollout", "-1%"}}, "vscaled.dev/rollout: \"-1%\" is not valid"},
+	{{AUTO, {"rollout", "2.5%"}}, "vscaled.dev/rollout: \"2.5%\" is not valid"},
+	{{AUTO, {"rollout", "0025%"}}, "vscaled.dev/rollout: \"0025%\" is not valid"},
+	{{AUTO, {"rollout", "%"}}, "vscaled.dev/rollout: \"%\" is not valid"},
 	{{AUTO, {"max-cpus", "1"}},
 	 "vscaled.dev/max-cpus is unknown; did you mean vscaled.dev/max-cpu?"},
 	{{AUTO, {"Resource", "1"}},

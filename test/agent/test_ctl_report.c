@@ -106,6 +106,47 @@ static void test_patch(void)
 	free(text);
 }
 
+#define PART(pod, percent, part, kills)                                                            \
+	WEB(pod, "\"request\":500,\"target\":100,\"use_p95\":90,\"limit\":700", "")                \
+	"\"rollout\":\"" part "\",\"rollout_percent\":" percent ",\"oom_kills\":" kills            \
+	",\"undos\":2,\"throttled_permille\":30,\"counted_usec\":7200000000}"
+
+/* Sized and unsized one below the other; sums and patch have one row of the container. */
+static void test_rollout(void)
+{
+	static const char want[] =
+		"\nROLLOUT   CONTAINER  SHARE  ITS      PODS  THROTTLED  OOM KILLS  UNDONE  "
+		"COUNTED FOR  CPU P95  LIMIT  MEMORY P95  LIMIT\n"
+		"shop/web  app        25 %   sized    1     3 %        4          2       2 h      "
+		" "
+		"   90m      700m   -           -\n"
+		"shop/web  app        25 %   unsized  2     3 %        1          4       2 h      "
+		" "
+		"   90m      700m   -           -\n";
+	OWN(drop_json)
+	cJSON *report = summed(NODE("n", PART("web-1", "25", "unsized", "1") "," PART(
+						 "web-0", "25", "sized",
+						 "4") "," PART("web-2", "25", "unsized", "0")),
+			       NULL);
+	char *text;
+	size_t size;
+	struct ctl c = {.out = open_memstream(&text, &size), .err = stderr};
+
+	CHECK_EQ(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(report, "rows")), 1);
+	CHECK_EQ(amount(json_object(report, "total"), NULL, "containers"), 3);
+	report_table(&c, report);
+	fclose(c.out);
+	CHECK(strstr(text, want) != NULL);
+	if (strstr(text, want) == NULL)
+		fputs(text, stderr);
+	free(text);
+	c.out = open_memstream(&text, &size);
+	report_patch(&c, report);
+	fclose(c.out);
+	CHECK(strstr(strstr(text, "- name: \"app\"") + 1, "- name: \"app\"") == NULL);
+	free(text);
+}
+
 static void test_csv_is_safe(void)
 {
 	OWN(drop_json)
@@ -162,6 +203,7 @@ int main(void)
 	test_sum();
 	test_namespace();
 	test_patch();
+	test_rollout();
 	test_csv_is_safe();
 	test_bad();
 	return check_result();

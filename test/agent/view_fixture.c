@@ -194,6 +194,13 @@ static const struct pod_view app_pod = {
 	.heap_permille = 750,
 	.annotations = app_annotations,
 	.annotation_count = ARRAY_SIZE(app_annotations),
+	.rollout = "of 25 % of its workload's pods: this one is sized",
+	.rollout_part = "sized",
+	.rollout_percent = 25,
+	.recent = {.counted_usec = 5 * USEC_PER_HOUR,
+		   .throttled_permille = 21,
+		   .oom_kills = 1,
+		   .undos = 2},
 	.report = {REPORT_VIEW_REFUSED, "maximum cpu usage per Container is 1, but limit is 1500m",
 		   FIXTURE_NOW_USEC - 3 * USEC_PER_MIN},
 	.resources =

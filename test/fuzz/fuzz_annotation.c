@@ -43,6 +43,8 @@ static int check_rule(const struct annotation_input *in, const char *container)
 	require((r == 0) == (err.text[0] == '\0'), "verdict and words", err.text);
 	require(r == 0 || rule.rule.mode == MODE_OFF, "refused and not Off", err.text);
 	require(rule.rule.mode <= in->config->kubernetes.highest_mode, "beyond", "highest mode");
+	require(!rule.has_rollout || (rule.rule.mode != MODE_OFF && rule.rollout_percent < 100),
+		"rollout of", "none or all");
 	check_range(&rule.rule.cpu_milli, &in->config->kubernetes.cpu_milli);
 	check_range(&rule.rule.mem_bytes, &in->config->kubernetes.mem_bytes);
 	return r;

@@ -98,7 +98,7 @@ static usec_t stopped(const struct load *sized, const struct load *others, usec_
 	for (usec_t s = 1; s <= seconds; s++) {
 		count(&r, ROLLOUT_SIZED, sized, s);
 		count(&r, ROLLOUT_UNSIZED, others, s);
-		*ret = rollout_judge(&r, T + s * USEC_PER_SEC);
+		*ret = rollout_check(&r, T + s * USEC_PER_SEC);
 		if (*ret != ROLLOUT_UNHURT)
 			return s;
 	}
@@ -201,7 +201,7 @@ static void test_hysteresis(void)
 	for (usec_t s = 1; s <= 600; s++) {
 		count(&r, ROLLOUT_SIZED, s <= 160 ? &hard : &none, s);
 		count(&r, ROLLOUT_UNSIZED, &others, s);
-		CHECK_EQ(rollout_judge(&r, T + s * USEC_PER_SEC), ROLLOUT_UNHURT);
+		CHECK_EQ(rollout_check(&r, T + s * USEC_PER_SEC), ROLLOUT_UNHURT);
 		CHECK_EQ(r.throttled_since != 0, s >= 150 && s <= 426);
 	}
 }

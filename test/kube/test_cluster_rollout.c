@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+/* vscaled.dev/rollout on a namespace: half of a workload's pods are sized, and what hurts them
+ * stops it. web-0 and web-4 are of the half, by the hash. */
+#include "test/kube/test_cluster.h"
+
+#define NAMESPACE "/api/v1/namespaces/default"
+#define OWNED                                                                                      \
+	"{\"metadata\":{\"labels\":{\"app\":\"web\"},\"ownerReferences\":[{\"apiVersion\":"        \
+	"\"apps/v1\",\"kind\":\"StatefulSet\",\"name\":\"web\",\"uid\":"                           \
+	"\"0b54b34c-6f5e-4a1c-9d07-3d8f1a2b3c4d\",\"controller\":true}]}}"
+#define CANARY                                                                                     \
+	"{\"metadata\":{\"annotations\":{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/"             \
+	"containers\":\"app\",\"vscaled.dev/max-cpu\":\"700m\",\"vscaled.dev/rollout\":\"50%\"}}}"
+#define RIGHTS                                                                                     \
+	"{\"rules\":[{\"apiGroups\":[\"\",\"events.k8s.io\"],\"resources\":[\"pods\","             \
+	"\"namespaces\",\"limitranges\"],\"verbs\":[\"get\",\"list\",\"watch\",\"patch\"]},"       \
+	"{\"apiGroups\":[\"\",\"events.k8s.io\"],\"resources\":[\"pods/resize\",\"events\"],"      \
+	"\"verbs\":[\"create\",\"patch\"]}]}"
+
+static void begin_half(void)
+{
+	static const char *const names[] = {"web-0", "web-1", "web-2", "web-4"};
+
+	crig_kubernetes = ", namespaceAnnotations: true";
+	if (!crig_open(&c, NULL, NULL))
+		exit(check_skip("no test API server: is there a python3?"));
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		char path[96];
+
+		snprintf(path, sizeof path, NAMESPACE "/pods/%s", names[i]);
+		crig_pod(&c, DRIVER_CGROUPFS, names[i], NULL);
+		cJSON_Delete(crig_ask(&c, "PATCH", path, OWNED));
+	}
+	cJSON_Delete(crig_ask(&c, "PATCH", NAMESPACE, CANARY));
+	cJSON_Delete(crig_ask(&c, "PATCH",
+			      "/apis/rbac.authorization.k8s.io/v1/clusterroles/vscaled", RIGHTS));
+	crig_start(&c);
+}
+
+static uint64_t cpu_of(size_t pod)
+{
+	return rig_cpu_milli(&c.rig, app_of(&c.rig.pod[pod]));
+}
+
+static bool half_is_sized(struct crig *x)
+{
+	(void)x;
+	return cpu_of(0) > 600 && cpu_of(3) > 600;
+}
+
+static bool none_is_sized(struct crig *x)
+{
+	(void)x;
+	return cpu_of(0) == 200 && cpu_of(3) == 200;
+}
+
+static bool all_are_sized(struct crig *x)
+{
+	return half_is_sized(x) && cpu_of(1) > 600 && cpu_of(2) > 600;
+}
+
+static void others_stay(void)
+{
+	CHECK_EQ(cpu_of(1), 200);
+	CHECK_EQ(cpu_of(2), 200);
+}
+
+static bool shows(const char *path, const char *text)
+{
+	OWN(drop_free) char *page = NULL;
+
+	return crig_control(&c, path, &page) == 200 && strstr(page, text) != NULL;
+}
+
+static bool metric_says(const char *line)
+{
+	OWN(drop_free) char *page = NULL;
+
+	return crig_http(&c, "/metrics", &page) == 200 && strstr(page, line) != NULL;
+}
+
+static void share(const char *text)
+{
+	char body[128];
+
+	snprintf(body, sizeof body, "{\"metadata\":{\"annotations\":{\"vscaled.dev/rollout\":%s}}}",
+		 text);
+	cJSON_Delete(crig_ask(&c, "PATCH", NAMESPACE, body));
+}
+
+/* An OOM kill of each that is sized. */
+static void kill_sized(void)
+{
+	app_of(&c.rig.pod[0])->oom_kills++;
+	app_of(&c.rig.pod[3])->oom_kills++;
+}
+
+static void test_half(void)
+{
+	begin_half();
+	CHECK(crig_until(&c, 90, burn_600, half_is_sized));
+	others_stay();
+	/* The rest is recommended for. */
+	CHECK(shows("/v1/units/default%2Fweb-1%2Fapp", "\"mode\":\"Off\""));
+	CHECK(shows("/v1/units/default%2Fweb-1%2Fapp", "this one is not sized"));
+	CHECK(shows("/v1/units/default%2Fweb-0%2Fapp", "this one is sized"));
+	CHECK(shows("/v1/report",
+		    "\"rollout\":\"unsized\",\"rollout_percent\":50,\"counted_usec\":"));
+	CHECK(metric_says("vscaled_rollouts_stopped 0\n"));
+	/* Others are killed as well: that is not for being sized. */
+	app_of(&c.rig.pod[1])->oom_kills += 2;
+	app_of(&c.rig.pod[2])->oom_kills += 2;
+	rig_run(&c.rig, 10, burn_600);
+	kill_sized();
+	rig_run(&c.rig, 30, burn_600);
+	CHECK_EQ(c.rig.events[EVENT_ROLLOUT_STOPPED], 0);
+	CHECK(half_is_sized(&c));
+	share("\"100%\"");
+	CHECK(crig_until(&c, 400, burn_600, all_are_sized));
+	crig_close(&c);
+}
+
+static bool is_told(struct crig *x)
+{
+	return crig_events(x, "RolloutStopped") == 1;
+}
+
+static void test_hurt(void)
+{
+	begin_half();
+	CHECK(crig_until(&c, 90, burn_600, half_is_sized));
+	rig_run(&c.rig, 5, burn_600);
+	kill_sized();
+	CHECK(crig_until(&c, 60, burn_50, none_is_sized));
+	CHECK_EQ(c.rig.events[EVENT_ROLLOUT_STOPPED], 1);
+	CHECK_EQ(crig_lines(&c, EVENT_ROLLOUT_STOPPED, "default/web, 50 %"), 1);
+	CHECK_EQ(crig_lines(&c, EVENT_ROLLOUT_STOPPED, "2 OOM kills"), 1);
+	CHECK(crig_until(&c, 60, burn_50, is_told));
+	CHECK(metric_says("vscaled_rollouts_stopped 1\n"));
+	CHECK(shows("/v1/units/default%2Fweb-0%2Fapp", "stopped on this node"));
+	CHECK(shows("/v1/report", "\"rollout\":\"stopped\""));
+	/* And it stays so, until the annotation changes. */
+	rig_run(&c.rig, 120, burn_600);
+	CHECK(none_is_sized(&c));
+	others_stay();
+	CHECK_EQ(c.rig.events[EVENT_ROLLOUT_STOPPED], 1);
+	CHECK_EQ(crig_events(&c, "RolloutStopped"), 1);
+	share("\"51%\"");
+	CHECK(crig_until(&c, 400, burn_600, half_is_sized));
+	CHECK(metric_says("vscaled_rollouts_stopped 0\n"));
+	crig_close(&c);
+}
+
+int main(void)
+{
+	test_half();
+	test_hurt();
+	return check_result();
+}
