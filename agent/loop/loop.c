@@ -19,6 +19,7 @@
 #include "agent/manage/reader.h"
 #include "agent/manage/table.h"
 #include "agent/manage/wake.h"
+#include "agent/pod/pod_rollout.h"
 #include "agent/pod/pods.h"
 #include "agent/serve/serve.h"
 #include "agent/serve/serve_metrics.h"
@@ -302,6 +303,7 @@ static int work_start(struct loop *l, const struct loop_options *o)
 
 	if (r < 0)
 		return r;
+	pods_rollouts_load(&d->pods);
 	lift_start(&d->records, d->config.paths.runtime_dir, d->host.root);
 	lift_all(&d->records, d->host.root);
 	return parts_start(l, o);

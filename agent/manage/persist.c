@@ -274,6 +274,45 @@ static bool baselines_saved(struct records *r, int result)
 	return mark_saved(r);
 }
 
+static void rollouts_saved(struct records *r, int result)
+{
+	if (result < 0 && !r->rollouts_failed)
+		event_state_unsaved(
+			&(struct daemon_event){.file = rollout_state.name, .error = result});
+	r->rollouts_failed = result < 0;
+}
+
+int persist_rollouts(struct records *r, const struct rollout_stops *stops)
+{
+	struct save save = {.files = {&rollout_state}};
+	int error;
+
+	if (!may_save(r))
+		return 0;
+	error = rollout_stops_encode(stops, &save.body, &save.len);
+	if (error == 0)
+		error = saver_put(&r->saver, SAVE_ROLLOUTS, r->dir, &save);
+	if (error == 0)
+		r->rollouts_folder = r->folder;
+	persist_saved(r);
+	return error;
+}
+
+bool persist_rollouts_lost(const struct records *r)
+{
+	return r->rollouts_failed || r->rollouts_folder != r->folder;
+}
+
+void persist_load_rollouts(struct records *r, struct rollout_stops *ret)
+{
+	char aside[STATE_ASIDE_MAX] = "";
+	int error = rollout_stops_load(r->dir, aside, ret);
+
+	if (error < 0 && error != -ENOENT)
+		event_state_damaged(&(struct daemon_event){
+			.file = rollout_state.name, .detail = aside, .error = error});
+}
+
 bool persist_saved(struct records *records)
 {
 	struct saver *s = &records->saver;
@@ -282,6 +321,8 @@ bool persist_saved(struct records *records)
 
 	if (saver_take(s, SAVE_HISTORY, &r))
 		save_result(records, history_state.name, r);
+	if (saver_take(s, SAVE_ROLLOUTS, &r))
+		rollouts_saved(records, r);
 	if (saver_take(s, SAVE_ORIGINALS, &r))
 		more = baselines_saved(records, r);
 	return more;

@@ -4,6 +4,7 @@
 
 #include "agent/restore/restore.h"
 #include "agent/state/history_file.h"
+#include "agent/state/rollout_file.h"
 #include "agent/state/saver.h"
 #include "policy/types/limits.h"
 
@@ -21,8 +22,10 @@ struct records {
 	uint64_t on_disk;
 	usec_t given_at;
 	struct saver saver;
-	bool failed;    /* the newest save of the baselines */
-	bool abandoned; /* the folder is another process's */
+	bool rollouts_failed;     /* the newest save of the rollouts */
+	unsigned rollouts_folder; /* the folder that it went to */
+	bool failed;              /* the newest save of the baselines */
+	bool abandoned;           /* the folder is another process's */
 	/* How often the folder was replaced: now, and when the save under way began. */
 	unsigned folder, given_folder;
 	bool originals_lost; /* at the start their file was missing or not whole */
@@ -55,6 +58,12 @@ int persist_restore(struct records *records, const struct restore *how, const ch
 void persist_use_folder(struct records *records, int fd);
 int persist_load(struct records *records);
 void persist_save(struct records *records);
+/* Gives the stopped rollouts to the saver; -EBUSY: it is not done with the last ones. -errno. */
+int persist_rollouts(struct records *records, const struct rollout_stops *stops);
+/* The last ones are not on disk, or not in this folder. */
+bool persist_rollouts_lost(const struct records *records);
+/* Those that were saved; none if there is no good file. */
+void persist_load_rollouts(struct records *records, struct rollout_stops *ret);
 /* The saver has ended a save. True: something that waited for its record may be written now. */
 bool persist_saved(struct records *records);
 /* Waits until all is on disk, and goes on without the saver's thread. */

@@ -126,7 +126,8 @@ struct pods {
 	bool observe_full;                 /* not all are observed, and that was reported */
 	struct pod_rollout *rollouts;      /* owned */
 	size_t rollout_count;
-	usec_t list_wanted_at; /* when another list was last asked for; 0: never */
+	usec_t rollouts_save_at; /* 0: what is stopped is on disk */
+	usec_t list_wanted_at;   /* when another list was last asked for; 0: never */
 };
 
 /* The key of the originals of a container; container NULL: of the pod's own cgroup. */

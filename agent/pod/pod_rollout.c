@@ -2,6 +2,7 @@
 #include "agent/pod/pod_rollout.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_rule.h"
@@ -11,7 +12,9 @@
 /* A workload may be away from the node this long, while its pods are replaced. A stopped rollout is
  * remembered for longer: until its pods have another one, or too many are. */
 #define AWAY_USEC    USEC_PER_HOUR
-#define ROLLOUTS_MAX 1024
+#define ROLLOUTS_MAX ROLLOUT_STOPS_MAX
+/* After a save that failed, and while one is under way. */
+#define SAVE_AGAIN_USEC USEC_PER_MIN
 
 /* --- the rollouts of the node */
 
@@ -33,6 +36,8 @@ static struct pod_rollout *find(const struct pods *pods, const struct kube_pod *
 
 static void forget(struct pods *pods, size_t i)
 {
+	if (pods->rollouts[i].hurt != ROLLOUT_UNHURT)
+		pods->rollouts_save_at = pods->wake->now;
 	free(pods->rollouts[i].workload);
 	pods->rollouts[i] = pods->rollouts[--pods->rollout_count];
 }
@@ -48,7 +53,7 @@ static void forget_oldest(struct pods *pods)
 }
 
 /* NULL: no memory. */
-static struct pod_rollout *add(struct pods *pods, const struct kube_pod *s, uint32_t percent)
+static struct pod_rollout *add(struct pods *pods, const char *workload, uint32_t percent)
 {
 	struct pod_rollout *grown, *r;
 
@@ -60,10 +65,22 @@ static struct pod_rollout *add(struct pods *pods, const struct kube_pod *s, uint
 	pods->rollouts = grown;
 	r = &grown[pods->rollout_count];
 	*r = (struct pod_rollout){.percent = percent};
-	if (asprintf(&r->workload, "%s/%s", s->namespace, s->workload) < 0)
+	r->workload = strdup(workload);
+	if (r->workload == NULL)
 		return NULL;
 	pods->rollout_count++;
 	return r;
+}
+
+static struct pod_rollout *find_or_add(struct pods *pods, const struct kube_pod *s,
+				       uint32_t percent)
+{
+	OWN(drop_free) char *workload = NULL;
+	struct pod_rollout *r = find(pods, s, percent);
+
+	if (r != NULL || asprintf(&workload, "%s/%s", s->namespace, s->workload) < 0)
+		return r;
+	return add(pods, workload, percent);
 }
 
 const struct pod_rollout *pod_rollout_of(const struct pod *p, const struct container_rule *rule)
@@ -133,9 +150,7 @@ static void count_container(struct pod *p, struct managed *m)
 	tally_add(&m->container.day, USEC_PER_HOUR, &more, now);
 	if (!rule->has_rollout || !m->container.annotated)
 		return;
-	r = find(p->pods, p->spec, rule->rollout_percent);
-	if (r == NULL)
-		r = add(p->pods, p->spec, rule->rollout_percent);
+	r = find_or_add(p->pods, p->spec, rule->rollout_percent);
 	if (r == NULL)
 		return;
 	r->seen_at = now;
@@ -193,6 +208,7 @@ static void stop(struct pods *pods, struct pod_rollout *r, enum rollout_hurt hur
 	bool reported = false;
 
 	r->hurt = hurt;
+	pods->rollouts_save_at = pods->wake->now;
 	for (size_t i = 0; i < pods->count; i++) {
 		struct pod *p = pods->items[i];
 
@@ -231,6 +247,9 @@ static bool is_replaced(const struct pods *pods, const struct pod_rollout *r)
 
 static void forget_old(struct pods *pods)
 {
+	/* Without the annotations of namespaces the shares are not known. */
+	if (pods->namespaces_awaited)
+		return;
 	for (size_t i = pods->rollout_count; i > 0; i--) {
 		const struct pod_rollout *r = &pods->rollouts[i - 1];
 		bool away = pods->wake->now - r->seen_at > AWAY_USEC;
@@ -239,6 +258,44 @@ static void forget_old(struct pods *pods)
 		    ((away && r->hurt == ROLLOUT_UNHURT) || is_replaced(pods, r)))
 			forget(pods, i - 1);
 	}
+}
+
+/* --- on disk */
+
+void pods_rollouts_load(struct pods *pods)
+{
+	OWN(rollout_stops_free) struct rollout_stops stops = {0};
+
+	persist_load_rollouts(pods->records, &stops);
+	for (size_t i = 0; i < stops.count; i++) {
+		struct pod_rollout *r = add(pods, stops.items[i].workload, stops.items[i].percent);
+
+		if (r != NULL)
+			r->hurt = (enum rollout_hurt)stops.items[i].hurt;
+	}
+	pods->rollouts_save_at = 0;
+}
+
+static void save_stops(struct pods *pods)
+{
+	OWN(rollout_stops_free) struct rollout_stops stops = {0};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < pods->rollout_count; i++)
+		if (pods->rollouts[i].hurt != ROLLOUT_UNHURT)
+			r = rollout_stops_add(&stops, pods->rollouts[i].workload,
+					      pods->rollouts[i].percent, pods->rollouts[i].hurt);
+	if (r == 0)
+		r = persist_rollouts(pods->records, &stops);
+	pods->rollouts_save_at = r < 0 ? pods->wake->now + SAVE_AGAIN_USEC : 0;
+}
+
+static void save_due(struct pods *pods)
+{
+	if (pods->rollouts_save_at == 0 && persist_rollouts_lost(pods->records))
+		pods->rollouts_save_at = pods->wake->now + SAVE_AGAIN_USEC;
+	if (pods->rollouts_save_at != 0 && pods->wake->now >= pods->rollouts_save_at)
+		save_stops(pods);
 }
 
 void pods_rollouts_tick(struct pods *pods)
@@ -252,4 +309,5 @@ void pods_rollouts_tick(struct pods *pods)
 			stop(pods, r, hurt);
 	}
 	forget_old(pods);
+	save_due(pods);
 }

@@ -10,6 +10,8 @@ struct pods;
 
 /* Puts it into effect: a container that is not sized by it gets mode Off. */
 void pod_rollout_apply(const struct pod *p, struct container_rule *rule);
+/* Those that an earlier run has stopped: once the records are loaded, and before the first pod. */
+void pods_rollouts_load(struct pods *pods);
 /* Counts what came since the last call, and stops what hurts. */
 void pods_rollouts_tick(struct pods *pods);
 /* The rollout of a pod; NULL: it has none, or none of its pods was counted yet. */

@@ -15,6 +15,7 @@
 enum save_what {
 	SAVE_ORIGINALS, /* first: a first write waits for it */
 	SAVE_HISTORY,
+	SAVE_ROLLOUTS,
 	SAVE_COUNT,
 };
 

@@ -145,6 +145,14 @@ static void test_hurt(void)
 	others_stay();
 	CHECK_EQ(c.rig.events[EVENT_ROLLOUT_STOPPED], 1);
 	CHECK_EQ(crig_events(&c, "RolloutStopped"), 1);
+	/* After a restart, too. */
+	rig_stop(&c.rig);
+	CHECK_EQ(rig_start(&c.rig), 0);
+	CHECK(crig_until(&c, 60, burn_600, is_listed));
+	rig_run(&c.rig, 60, burn_600);
+	CHECK(none_is_sized(&c));
+	CHECK(metric_says("vscaled_rollouts_stopped 1\n"));
+	CHECK(shows("/v1/units/default%2Fweb-0%2Fapp", "OOM-killed more often"));
 	share("\"51%\"");
 	CHECK(crig_until(&c, 400, burn_600, half_is_sized));
 	CHECK(metric_says("vscaled_rollouts_stopped 0\n"));
