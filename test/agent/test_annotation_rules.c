@@ -97,6 +97,9 @@ static const char *text_of(const struct container_rule *r)
 		 (unsigned long long)(r->rule.mem_bytes.max / MIB), (int)r->controlled,
 		 r->named ? "" : " unnamed", r->rule.boost.after_usec != 0 ? " boost" : "",
 		 r->allow_restart ? " restart" : "");
+	if (r->has_rollout)
+		snprintf(text + strlen(text), sizeof text - strlen(text), " rollout %u",
+			 r->rollout_percent);
 	return text;
 }
 
@@ -132,7 +135,11 @@ static const struct {
 	 {{NULL, NULL}},
 	 0,
 	 "Auto 2 up cpu 0-0 memory 64-1024 controlled 2 boost restart"},
+	{SHOP "mode: Auto, rollout: 25%}]", {{NULL, NULL}}, 0, "Auto " ALL " rollout 25"},
 	/* The pod wins, key by key. */
+	{SHOP "mode: Auto, rollout: 25%}]", {{"rollout", "100%"}}, 0, "Auto " ALL},
+	{SHOP "mode: Auto, rollout: 25%}]", {{"rollout", "0%"}}, 0, "Auto " ALL " rollout 0"},
+	{SHOP "mode: Auto, rollout: 25%}]", {{"mode", "Off"}}, 0, "Off " ALL},
 	{SHOP "mode: Auto}]", {{"mode", "Off"}}, 0, "Off " ALL},
 	{SHOP "mode: Off}]", {{"mode", "Auto"}}, 0, "Auto " ALL},
 	{SHOP "mode: InPlaceOrRecreate}]", {{"mode", "Auto"}}, 0, "Auto " ALL},

@@ -2,10 +2,12 @@
 /*
  * What the agent of one node asks the API server for: 50 pods of 10 workloads whose requests follow
  * a load that moves, on a clock that runs FASTER times as fast; the requests of an hour by kind, as
- * a rate. With an argument: that many containers in each pod, for ten minutes and the memory alone.
- * Exit status 77: there is no python3, or no such server.
+ * a rate. With an argument: that many containers in each pod, for ten minutes and the memory alone;
+ * "observed" after it: the pods have no mode, and kubernetes.observe is All; with a report at the
+ * end. Exit status 77: there is no python3, or no such server.
  */
 #include "test/bench/cluster_bench.h"
+#include "test/kube/crig_http.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,9 +33,11 @@ static void make_workloads(struct bench *b)
 			 "\"labels\":{\"app\":\"web%u\",\"pod-template-hash\":\"aaa\"},"
 			 "\"owner\":{\"apiVersion\":\"apps/v1\",\"kind\":\"ReplicaSet\",\"name\":"
 			 "\"web%u-aaa\",\"uid\":\"0b54b34c-6f5e-4a1c-9d07-3d8f1a2b3c4d\","
-			 "\"controller\":true},\"annotations\":{\"vscaled.dev/mode\":\"Auto\","
-			 "\"vscaled.dev/controlled-values\":\"RequestsAndLimits\"}}",
-			 b->pods / WORKLOADS, b->containers, i, i % 5, i, i);
+			 "\"controller\":true},\"annotations\":{%s}}",
+			 b->pods / WORKLOADS, b->containers, i, i % 5, i, i,
+			 b->observed ? ""
+				     : "\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/"
+				       "controlled-values\":\"RequestsAndLimits\"");
 		free(bench_ask(b, "POST", "/debug/pods", body));
 	}
 }
@@ -89,6 +93,25 @@ static void measure(struct bench *b)
 	bench_figure("rate_peak_rss", bench_memory(b, "VmHWM"), "bytes");
 }
 
+/* The length of the answer. */
+static size_t report(const struct bench *b)
+{
+	struct crig_bytes bytes = {0};
+	char *body = NULL;
+	size_t len;
+	int fd = crig_connect(b->metrics_port, NULL);
+
+	crig_send(fd, "GET", "/v1/report", "", "");
+	while (!crig_receive(fd, &bytes))
+		usleep(10000);
+	close(fd);
+	if (crig_answer(&bytes, &body) != 200)
+		exit(EXIT_FAILURE);
+	len = strlen(body);
+	free(body);
+	return len;
+}
+
 static void measure_memory(struct bench *b)
 {
 	for (uint64_t t = 0; t < SHORT_SEC / FASTER; t++) {
@@ -97,19 +120,23 @@ static void measure_memory(struct bench *b)
 	}
 	bench_figure("memory_workload_lists", bench_requests(b, "GET", "labelSelector"),
 		     "requests");
+	bench_figure("memory_report", (double)report(b), "bytes");
 	bench_figure("memory_peak_rss", bench_memory(b, "VmHWM"), "bytes");
 }
 
 int main(int argc, char **argv)
 {
 	static struct bench b = {.fast = true, .pods = PODS, .containers = 1};
-	unsigned containers = argc == 2 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
+	unsigned containers = argc >= 2 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
 	int rc;
 
 	if (argc == 3 && strcmp(argv[1], "fast-agent") == 0)
 		return bench_be_agent(argv[2], FASTER);
-	if (argc > 2 || (argc == 2 && (containers < 1 || containers > CONTAINERS_MAX))) {
-		fprintf(stderr, "usage: bench_rate [CONTAINERS], 1 to %d\n", CONTAINERS_MAX);
+	b.observed = argc == 3 && strcmp(argv[2], "observed") == 0;
+	if (argc > 2 + b.observed ||
+	    (argc >= 2 && (containers < 1 || containers > CONTAINERS_MAX))) {
+		fprintf(stderr, "usage: bench_rate [CONTAINERS [observed]], 1 to %d\n",
+			CONTAINERS_MAX);
 		return 2;
 	}
 	b.containers = MAX(containers, 1u);

@@ -234,8 +234,9 @@ void bench_agent_start(struct bench *b, const char *self)
 		"log: {target: stderr}\n"
 		"http: {listen: '127.0.0.1:%u'}\n"
 		"kubernetes: {kubeconfig: %s/agent.kubeconfig, nodeName: node-1, startJitter: "
-		"0s}\n",
-		b->folder, b->folder, b->tree.path, b->metrics_port, b->folder);
+		"0s%s}\n",
+		b->folder, b->folder, b->tree.path, b->metrics_port, b->folder,
+		b->observed ? ", observe: All" : "");
 	fclose(f);
 	b->agent = fork();
 	if (b->agent == 0) {

@@ -17,7 +17,8 @@ struct bench {
 	char folder[64];
 	pid_t server, agent;
 	unsigned admin_port, metrics_port;
-	bool fast; /* the agent's clock: bench_be_agent() */
+	bool fast;     /* the agent's clock: bench_be_agent() */
+	bool observed; /* pods without a mode: kubernetes.observe */
 	unsigned pods;
 	unsigned containers; /* of a pod */
 	char *cgroup[BENCH_CONTAINERS_MAX];
