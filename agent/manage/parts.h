@@ -128,7 +128,7 @@ struct managed_container {
 	usec_t resize_read_at;    /* an external resize was last seen under way then; 0: none */
 	usec_t counted_at;        /* the counters below were read; 0: never */
 	struct tally_counters counters;
-	struct tally_ring day;   /* in hours */
+	struct tally_ring day;   /* TALLY_DAY_SLOT_USEC */
 	uint64_t oom_at_restart; /* kills counted at the container's last restart */
 };
 

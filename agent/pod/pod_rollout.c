@@ -147,7 +147,7 @@ static void count_container(struct pod *p, struct managed *m)
 	usec_t now = m->wake->now;
 	struct pod_rollout *r;
 
-	tally_add(&m->container.day, USEC_PER_HOUR, &more, now);
+	tally_add(&m->container.day, TALLY_DAY_SLOT_USEC, &more, now);
 	if (!rule->has_rollout || !m->container.annotated)
 		return;
 	r = find_or_add(p->pods, p->spec, rule->rollout_percent);

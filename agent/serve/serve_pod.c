@@ -140,7 +140,7 @@ static void view_rollout(struct pod_view *v, const struct managed *m, char *text
 
 static void view_recent(struct pod_view *v, const struct managed *m)
 {
-	const struct tally day = tally_sum(&m->container.day, USEC_PER_HOUR, m->wake->now);
+	const struct tally day = tally_sum(&m->container.day, TALLY_DAY_SLOT_USEC, m->wake->now);
 
 	v->recent = (struct recent_view){
 		.counted_usec = day.time_usec,

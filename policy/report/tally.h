@@ -5,7 +5,9 @@
 
 #include "policy/base/base.h"
 
-#define TALLY_SLOTS 24
+#define TALLY_SLOTS 12
+/* A slot of a ring for a day: one of each container is kept. */
+#define TALLY_DAY_SLOT_USEC (USEC_PER_DAY / TALLY_SLOTS)
 
 /* In a span, of one container or of several together. */
 struct tally {

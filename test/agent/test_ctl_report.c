@@ -114,15 +114,17 @@ static void test_patch(void)
 /* Sized and unsized one below the other; sums and patch have one row of the container. */
 static void test_rollout(void)
 {
-	static const char want[] =
-		"\nROLLOUT   CONTAINER  SHARE  ITS      PODS  THROTTLED  OOM KILLS  UNDONE  "
-		"COUNTED FOR  CPU P95  LIMIT  MEMORY P95  LIMIT\n"
-		"shop/web  app        25 %   sized    1     3 %        4          2       2 h      "
-		" "
-		"   90m      700m   -           -\n"
-		"shop/web  app        25 %   unsized  2     3 %        1          4       2 h      "
-		" "
-		"   90m      700m   -           -\n";
+	static const char want[] = "\nROLLOUT   CONTAINER  SHARE  ITS      PODS  24h THROTTLED  "
+				   "24h OOM KILLS  UNDONE  "
+				   "COUNTED FOR  CPU P95  LIMIT  MEMORY P95  LIMIT\n"
+				   "shop/web  app        25 %   sized    1     3 %            4    "
+				   "          2       2 h      "
+				   " "
+				   "   90m      700m   -           -\n"
+				   "shop/web  app        25 %   unsized  2     3 %            1    "
+				   "          4       2 h      "
+				   " "
+				   "   90m      700m   -           -\n";
 	OWN(drop_json)
 	cJSON *report = summed(NODE("n", PART("web-1", "25", "unsized", "1") "," PART(
 						 "web-0", "25", "sized",

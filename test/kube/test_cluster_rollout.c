@@ -114,6 +114,8 @@ static void test_half(void)
 	kill_sized();
 	rig_run(&c.rig, 30, burn_600);
 	CHECK_EQ(c.rig.events[EVENT_ROLLOUT_STOPPED], 0);
+	CHECK(shows("/v1/report", "\"oom_kills\":2,\"undos\":0"));
+	CHECK(shows("/v1/report", "\"oom_kills\":1,\"undos\":0"));
 	CHECK(half_is_sized(&c));
 	share("\"100%\"");
 	CHECK(crig_until(&c, 400, burn_600, all_are_sized));
