@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl backtest: reads the files, runs the policies over each, prints. */
 #include "agent/backtest/backtest_report.h"
-#include "agent/base/read_whole.h"
 #include "agent/ctl/json.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,43 +29,12 @@ static void show_progress(void *user, const char *policy, uint32_t permille)
 	fflush(p->c->err);
 }
 
-static void close_fd(const int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-}
-
-/* The whole file, owned. */
-static int read_file(const char *file, char **ret, size_t *ret_size)
-{
-	OWN(close_fd) int fd = open(file, O_RDONLY | O_CLOEXEC);
-	OWN(drop_free) char *text = NULL;
-	struct stat st;
-	int r;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	if (S_ISDIR(st.st_mode))
-		return -EISDIR;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	if ((uint64_t)st.st_size > FILE_MAX)
-		return -EFBIG;
-	text = malloc((size_t)st.st_size + 1);
-	if (text == NULL)
-		return -ENOMEM;
-	r = read_whole(fd, text, (size_t)st.st_size, ret_size);
-	if (r == 0)
-		*ret = STEAL(text);
-	return r;
-}
-
 static int load(const struct ctl *c, const char *file, struct series *ret)
 {
 	OWN(drop_free) char *text = NULL;
 	struct series_error e;
 	size_t size;
-	int r = read_file(file, &text, &size);
+	int r = ctl_read_file(file, FILE_MAX, &text, &size);
 
 	if (r == 0)
 		r = series_parse(text, size, c->cpus, ret, &e);

@@ -27,6 +27,7 @@ const struct ctl_command ctl_commands[CTL_COMMAND_COUNT] = {
 	{"config check", "[FILE]",      "whether a configuration is valid",                     0,                           0, 1, ctl_config_check},
 	{"config show",  "",            "the configuration in effect",                          OPTION_OUTPUT,               0, 0, ctl_config_show},
 	{"backtest",     "FILE...",     "what each policy would have cost on recorded use",     OPTION_OUTPUT | OPTION_BACKTEST, 1, INT_MAX, ctl_backtest},
+	{"history",      "--verify [FILE]", "whether the stored history is whole, also without a daemon", OPTION_OUTPUT | OPTION_VERIFY, 0, 1, ctl_history},
 	{"version",      "",            "the version of vscalectl",                             0,                           0, 0, ctl_version},
 	{"help",         "",            "this text",                                            0,                           0, 0, ctl_help},
 };
@@ -49,6 +50,7 @@ enum option_value {
 	VALUE_VERSION,
 	VALUE_CPUS,
 	VALUE_SEED,
+	VALUE_VERIFY,
 };
 
 struct option_info {
@@ -64,6 +66,7 @@ static const struct option_info option_infos[] = {
 	{{"all-namespaces",    no_argument,       NULL, VALUE_ALL_NAMESPACES}, "",   "-A: list those of every namespace, and units: the default"},
 	{{"all",               no_argument,       NULL, VALUE_ALL},      "",       "restore everything"},
 	{{"force",             no_argument,       NULL, VALUE_FORCE},    "",       "restore memory values below what is in use, too"},
+	{{"verify",            no_argument,       NULL, VALUE_VERIFY},   "",       "history: read the file, and report what is damaged"},
 	{{"cpus",              required_argument, NULL, VALUE_CPUS},     "N",      "backtest: CPUs of the recorded machine, 1 to 16"},
 	{{"seed",              required_argument, NULL, VALUE_SEED},     "N",      "backtest: of the demand model, 1 by default"},
 	{{"socket",            required_argument, NULL, VALUE_SOCKET},   "PATH",   "where the daemon listens"},
@@ -212,6 +215,10 @@ static int take_option(struct ctl *c, int value, const char *argument, unsigned 
 	case VALUE_FORCE:
 		*ret_seen |= OPTION_FORCE;
 		c->force = true;
+		return CTL_OK;
+	case VALUE_VERIFY:
+		*ret_seen |= OPTION_VERIFY;
+		c->verify = true;
 		return CTL_OK;
 	case VALUE_CPUS:
 		*ret_seen |= OPTION_BACKTEST;

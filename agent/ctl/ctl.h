@@ -39,6 +39,7 @@ struct ctl {
 	bool all;
 	bool all_namespaces;
 	bool force;
+	bool verify; /* of history */
 	bool color;
 	bool help;
 	bool version;
@@ -77,9 +78,10 @@ enum ctl_option_bit {
 	OPTION_NAMESPACE = 1 << 4,
 	OPTION_BACKTEST = 1 << 5, /* cpus and seed */
 	OPTION_SHEET = 1 << 6,    /* csv and patch */
+	OPTION_VERIFY = 1 << 7,
 };
 
-#define CTL_COMMAND_COUNT 14
+#define CTL_COMMAND_COUNT 15
 extern const struct ctl_command ctl_commands[CTL_COMMAND_COUNT];
 
 /* The values without any option: streams, clock, the environment's folders. */
@@ -90,7 +92,11 @@ int ctl_parse(struct ctl *c, int argc, char **argv, const struct ctl_command **r
 int ctl_main(struct ctl *c, int argc, char **argv);
 
 ctl_run_fn ctl_status, ctl_list, ctl_explain, ctl_report, ctl_pause, ctl_resume, ctl_restore,
-	ctl_lift, ctl_doctor, ctl_config_check, ctl_config_show, ctl_backtest;
+	ctl_lift, ctl_doctor, ctl_config_check, ctl_config_show, ctl_backtest, ctl_history;
+
+/* The whole of a regular file, owned. -EISDIR, -EINVAL: not regular, -EFBIG: more than max bytes.
+ */
+int ctl_read_file(const char *file, uint64_t max, char **ret, size_t *ret_size);
 
 /* "vscalectl: ..." to c->err, and a second line with what to do (may be NULL). Returns code. */
 int ctl_fail(const struct ctl *c, int code, const char *hint, const char *format, ...)

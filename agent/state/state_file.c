@@ -64,11 +64,35 @@ static int header_version(const struct state_kind *k, const char *line, uint64_t
 	return header_number(rest, UINT32_MAX, ret);
 }
 
+/* The first line, without its newline. NULL: there is none. */
+static const char *header_line(const char *text, size_t len, char ret[static HEADER_MAX])
+{
+	const char *newline = memchr(text, '\n', MIN(len, (size_t)HEADER_MAX - 1));
+
+	if (newline == NULL)
+		return NULL;
+	memcpy(ret, text, (size_t)(newline - text));
+	ret[newline - text] = '\0';
+	return newline;
+}
+
+int state_file_version(const struct state_kind *k, const char *text, size_t len, uint32_t *ret)
+{
+	char line[HEADER_MAX];
+	const char *rest;
+	uint64_t version;
+
+	if (header_line(text, len, line) == NULL || header_version(k, line, &version, &rest) < 0)
+		return -EBADMSG;
+	*ret = (uint32_t)version;
+	return 0;
+}
+
 int state_file_parse(const struct state_kind *k, const char *text, size_t len,
 		     struct state_file *ret)
 {
-	const char *newline = memchr(text, '\n', MIN(len, (size_t)HEADER_MAX - 1));
 	char line[HEADER_MAX], want[HEADER_MAX];
+	const char *newline = header_line(text, len, line);
 	struct state_kind as_written = *k;
 	uint64_t version, body_len;
 	const char *rest, *body;
@@ -76,8 +100,6 @@ int state_file_parse(const struct state_kind *k, const char *text, size_t len,
 
 	if (newline == NULL)
 		return -EBADMSG;
-	memcpy(line, text, (size_t)(newline - text));
-	line[newline - text] = '\0';
 	r = header_version(k, line, &version, &rest);
 	if (r < 0)
 		return r;

@@ -39,6 +39,10 @@ int state_file_load(int dir, const struct state_kind *k, char *aside, struct sta
 /* For a body that the caller could not decode: sets the file aside as damaged. */
 int state_file_set_aside(int dir, const struct state_kind *k, char *aside);
 
+/* The version that a file says it has, whatever follows it. -EBADMSG: it is no file of this kind.
+ */
+int state_file_version(const struct state_kind *k, const char *text, size_t len, uint32_t *ret);
+
 /* The strict part, on bytes already read. 0, -EBADMSG, -EPROTONOSUPPORT, -ENOMEM. */
 int state_file_parse(const struct state_kind *k, const char *text, size_t len,
 		     struct state_file *ret);
