@@ -236,8 +236,11 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
 		!first && x->now > c->last_at &&
 		cpu_rates_between(&prev, u, x->now - c->last_at, x->node_milli, &c->rates) == 0;
 	cpu_prove(&c->cpu, u, x->node_milli, x->now);
+	control_note_periods(c, x);
 	if (c->rates_fresh) {
-		cpu_temper_demand(&c->cpu, &x->tuning->history, &c->rates);
+		const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);
+
+		cpu_temper_demand(&c->cpu, &x->tuning->history, &goal, &c->rates);
 		observe_history(c, u, x);
 	}
 	if (!first && x->now > c->last_at)
@@ -261,6 +264,7 @@ void control_reflex_pass(struct control *c, const struct usage *u, const struct 
 	if (!(u->have & USAGE_CPU))
 		return;
 	cpu_prove(&c->cpu, &c->last, x->node_milli, x->now);
+	control_note_periods(c, x);
 	control_reflex_cpu(c, x);
 }
 
@@ -295,7 +299,10 @@ static void note_lacking(struct control *c, usec_t now)
 
 void control_review(struct control *c, const struct control_context *x)
 {
-	history_recommend(&c->history, &x->tuning->history, c->containers, &c->own);
+	struct tuning_history t = x->tuning->history;
+
+	t.peak_permille = cpu_goal_of(x->tuning, c->rule.goal).peak_permille;
+	history_recommend(&c->history, &t, c->containers, &c->own);
 	prior_blend(&c->prior, &c->own, &c->recommendation);
 	if (c->last_at == 0)
 		return;

@@ -82,11 +82,34 @@ void control_record_cpu(struct control *c, const struct control_context *x)
 			       x->now);
 }
 
+void control_note_periods(struct control *c, const struct control_context *x)
+{
+	const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);
+	usec_t from = c->cpu.spread_mark.at;
+	const struct cpu_look look = {
+		.starting = control_boost_covers(c, from, x->now) ||
+			    startup_covers(&c->startup, &x->tuning->startup, from, x->now),
+		.tick_usec = x->tick_usec,
+		.now = x->now,
+	};
+
+	cpu_note_periods(&x->tuning->cpu, &goal, &c->cpu, &c->last, &look);
+}
+
 /* The timer can be a little early: that must not delay a raise by a whole reflex pass. */
 static bool raised_just_now(const struct control *c, const struct control_context *x)
 {
 	return c->cpu.last_raise != 0 && add_sat(x->now - c->cpu.last_raise, x->tick_usec / 2) <
 						 x->tuning->cpu.raise_interval_usec;
+}
+
+static bool lets_pass(const struct control *c, const struct control_context *x, uint64_t limit,
+		      const struct cpu_rates *window)
+{
+	const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);
+
+	return x->tuning->history.algorithm != ALGORITHM_VPA &&
+	       cpu_passes(&goal, &c->cpu, limit, window);
 }
 
 void control_reflex_cpu(struct control *c, const struct control_context *x)
@@ -105,7 +128,7 @@ void control_reflex_cpu(struct control *c, const struct control_context *x)
 
 	limit = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
 	desired = cpu_reflex_desired(t, limit, &window, c->cpu.proven_milli);
-	if (desired == 0) {
+	if (desired == 0 || lets_pass(c, x, limit, &window)) {
 		control_ease_ceiling(res, x->now);
 		if (cpu_trial_passed(t, &c->cpu, u, x->now))
 			cpu_trial_end(&c->cpu);
@@ -120,17 +143,17 @@ void control_reflex_cpu(struct control *c, const struct control_context *x)
 		raise_by_reflex(c, x, desired);
 }
 
-/* The desired limit by history, a failed shrink and the original. */
+/* The desired limit by the recent periods, history, a failed shrink and the original. */
 static uint64_t control_cpu_candidate(const struct control *c, const struct control_context *x)
 {
-	const struct tuning *t = x->tuning;
+	const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);
 	const struct range_of *r = &c->recommendation.resource[RESOURCE_CPU];
 	uint32_t confidence = MIN(c->recommendation.confidence_permille, 1000u);
-	uint64_t floor = floor_value(&c->cpu.floor, t->cpu.floor_half_life_usec, x->now_real);
+	uint64_t floor = floor_value(&c->cpu.floor, goal.floor_half_life_usec, x->now_real);
 
-	if (t->history.algorithm == ALGORITHM_VPA)
+	if (x->tuning->history.algorithm == ALGORITHM_VPA)
 		return MAX(r->target, floor);
-	return MAX(MAX(r->peak, floor),
+	return MAX(MAX(MAX(r->peak, floor), cpu_goal_limit(&goal, &c->cpu)),
 		   scale_permille(c->resource[RESOURCE_CPU].original, 1000 - confidence));
 }
 
@@ -142,7 +165,7 @@ static uint64_t least(const struct control *c, const struct control_context *x)
 	uint64_t recent =
 		scale_permille(recent_max_get(&c->cpu.recent), 1000 + t->history.margin_permille);
 
-	if (t->history.algorithm == ALGORITHM_VPA)
+	if (t->history.algorithm == ALGORITHM_VPA || !cpu_goal_of(t, c->rule.goal).holds_recent)
 		recent = 0;
 	return MAX(c->resource[RESOURCE_CPU].bounded, recent);
 }
@@ -157,6 +180,16 @@ static uint64_t keep_core(struct control *c, const struct control_context *x, ui
 	return kept != to ? control_bound(c, x, RESOURCE_CPU, kept) : to;
 }
 
+/* When the demand of single periods has been watched for long enough for a lower limit. */
+static usec_t watched_at(const struct control *c, const struct control_context *x)
+{
+	usec_t since = c->cpu.spread_since != 0 ? c->cpu.spread_since : x->now;
+
+	return x->tuning->history.algorithm == ALGORITHM_VPA
+		       ? 0
+		       : add_sat(since, x->tuning->cpu.recent_usec);
+}
+
 static void control_cpu_shrink(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_CPU];
@@ -167,6 +200,7 @@ static void control_cpu_shrink(struct control *c, const struct control_context *
 		.now = x->now,
 	};
 	usec_t starting = control_startup_end(c, x->tuning, x->now);
+	usec_t watched = watched_at(c, x);
 	uint64_t least_step = scale_permille(res->limit, x->tuning->cpu.shrink_below_permille);
 	uint64_t to, kept;
 
@@ -178,6 +212,11 @@ static void control_cpu_shrink(struct control *c, const struct control_context *
 	if (starting != 0) {
 		res->blocked = BLOCKED_START_QUIET;
 		res->next_at = starting;
+		return;
+	}
+	if (watched > x->now) {
+		res->blocked = BLOCKED_HISTORY;
+		res->next_at = watched;
 		return;
 	}
 	res->blocked = cpu_shrink_next(x->tuning, &c->cpu, &in, &to, &res->next_at);

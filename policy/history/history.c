@@ -112,6 +112,9 @@ uint32_t history_confidence_permille(const struct history *h, const struct tunin
 	return (uint32_t)MIN(permille, (uint64_t)1000000);
 }
 
+/* Of the windows' peaks: the highest one that has not faded. */
+#define MEM_PEAK_PERMILLE 990
+
 static uint64_t percentile(const struct histogram *h, uint32_t permille, uint32_t first,
 			   double scale)
 {
@@ -161,7 +164,7 @@ void history_recommend(const struct history *h, const struct tuning_history *t, 
 
 		*mem = range_from(&h->memory, t, confidence, 1.0);
 		mem->peak =
-			scale_permille(percentile(&h->memory, t->peak_permille, 0, 1.0), margin);
+			scale_permille(percentile(&h->memory, MEM_PEAK_PERMILLE, 0, 1.0), margin);
 	}
 	*ret = r;
 }

@@ -8,6 +8,8 @@
  * period among ten is a ratio of 10 %: the smallest step. */
 #define WINDOW_USEC USEC_PER_SEC
 #define PPM         1000000ULL
+/* Three times the 2 % of Autothrottle's best target. */
+#define REFLEX_PPM 60000
 /* A raise below 5 % would be lost in rounding and be followed by the next one at once. */
 #define STEP_MIN_PERMILLE 1050
 /* A raise goes at most to this much of what is proven: while a queue drains, the limit stays
@@ -18,18 +20,40 @@
  * second a step by a factor of 8 ends at 3 times the demand. The queue of a step by 10 has drained
  * after 5 s; after 8 s the first seconds say nothing about the present demand. */
 #define BURST_USEC (8 * USEC_PER_SEC)
+/* At a limit that is so much higher than what throttles a quarter of theta, a throttled period is
+ * no chance but a new load. */
+#define CALM_DIVISOR  4
+#define CALM_PERIODS  3.0 /* fewer may be the new load's own */
+#define CALM_PERMILLE 1200
+/* The share of throttled periods is measured over so many that theta allows this number: fewer are
+ * chance. */
+#define EXPECTED_THROTTLED 100
+/* A minute with four times theta has met more than chance: the next throttled period raises. */
+#define PERIODS_OF_A_MINUTE 600
+#define MINUTE_FACTOR       4
+/* Of theta: what is aimed at, so that chance stays below theta itself. */
+#define AIM 0.65
+/* So much more of the recent periods than theta may lie above the limit: it falls only in steps of
+ * a tenth and stands above the aim most of the time. The measured share corrects it. */
+#define ABOVE_FACTOR   2.5
+#define CORRECTION_MIN 0.25
+#define CORRECTION_MAX 2.0
+/* Recent demand halves in weight every six windows: an hour by default. */
+#define HALF_LIFE_WINDOWS 6
+#define LOOK_PERIODS_MAX  3u
+/* After a long gap the rest adds nothing. */
+#define NOTED_PERIODS_MAX UINT64_C(10000)
 
 uint64_t cpu_reflex_desired(const struct tuning_cpu *t, uint64_t limit_milli,
 			    const struct cpu_rates *since_write, uint64_t proven_milli)
 {
-	uint64_t tolerated = 3ULL * t->throttle_target_ppm;
 	uint64_t least = scale_permille(limit_milli, STEP_MIN_PERMILLE);
 	uint64_t factor, desired, evidence;
 
 	assert(limit_milli != LIMIT_MAX);
-	if (since_write->throttle_ppm <= tolerated)
+	if (since_write->throttle_ppm <= REFLEX_PPM)
 		return 0;
-	factor = 1000 + (since_write->throttle_ppm - tolerated) / 1000;
+	factor = 1000 + (since_write->throttle_ppm - REFLEX_PPM) / 1000;
 	desired = scale_permille(limit_milli, MIN(factor, (uint64_t)t->step_max_permille));
 	evidence = scale_permille(since_write->evidence_milli, t->evidence_permille);
 	desired = MAX(MIN(desired, evidence), least);
@@ -142,9 +166,102 @@ void cpu_prove(struct cpu_control *c, const struct usage *u, uint64_t node_milli
 	c->proven_milli = mul_div(r.used_milli, r.span_usec, MAX(r.active_usec, (usec_t)1));
 }
 
-void cpu_temper_demand(const struct cpu_control *c, const struct tuning_history *t,
-		       struct cpu_rates *r)
+static double smooth(double before, bool throttled, double periods)
 {
+	return before + ((throttled ? (double)PPM : 0) - before) / periods;
+}
+
+static void note_throttled(const struct cpu_goal *g, struct cpu_control *c, uint64_t periods,
+			   uint64_t throttled)
+{
+	double window = EXPECTED_THROTTLED * (double)PPM / g->throttle_ppm;
+
+	for (uint64_t i = 0; i < MIN(periods, NOTED_PERIODS_MAX); i++) {
+		bool hit = i < throttled;
+
+		c->throttled_ppm = smooth(c->throttled_ppm, hit, window);
+		c->throttled_minute_ppm =
+			(uint32_t)smooth(c->throttled_minute_ppm, hit, PERIODS_OF_A_MINUTE);
+	}
+}
+
+/* Is it chance that the limit throttles a period? Else it is a rise of the demand, and the reflex
+ * finds out how far. */
+static bool expected(const struct cpu_goal *g, const struct cpu_control *c, uint64_t limit_milli)
+{
+	double periods = period_demand_periods(&c->spread);
+	double above_ppm =
+		MAX((double)g->throttle_ppm / CALM_DIVISOR, CALM_PERIODS * PPM / (periods + 1));
+	uint64_t calm = period_demand_limit(&c->spread, (uint32_t)MIN(above_ppm, (double)PPM));
+
+	return periods >= PERIODS_OF_A_MINUTE && limit_milli <= scale_permille(calm, CALM_PERMILLE);
+}
+
+void cpu_note_periods(const struct tuning_cpu *t, const struct cpu_goal *g, struct cpu_control *c,
+		      const struct usage *u, const struct cpu_look *look)
+{
+	usec_t farthest = MAX(LOOK_PERIODS_MAX * u->limits.cpu_period_usec, 2 * look->tick_usec);
+	usec_t now = look->now, half_life = t->recent_usec * HALF_LIFE_WINDOWS;
+	struct cpu_mark last = c->spread_mark;
+	uint64_t limit = cpu_milli_of(u->limits.cpu_quota_usec, u->limits.cpu_period_usec);
+	uint64_t periods, throttled, milli;
+
+	c->spread_mark = mark_of(u, now);
+	if (last.at == 0 || now <= last.at || now - last.at > farthest ||
+	    !(u->have & last.have & USAGE_THROTTLE) || limit == LIMIT_MAX)
+		return;
+	if (c->spread_since == 0)
+		c->spread_since = now;
+	if (u->nr_periods <= last.periods || u->cpu_usage_usec < last.used_usec ||
+	    u->nr_throttled < last.throttled)
+		return;
+	periods = u->nr_periods - last.periods;
+	throttled = MIN(u->nr_throttled - last.throttled, periods);
+	c->throttled_run = throttled > 0 ? c->throttled_run + throttled : 0;
+	note_throttled(g, c, periods, throttled);
+	if (look->starting)
+		return;
+	milli = mul_div(u->cpu_usage_usec - last.used_usec, 1000,
+			MIN(now - last.at, periods * u->limits.cpu_period_usec));
+	/* A look that lies across two periods can see more than the quota of one. */
+	milli = MIN(milli, limit);
+	if (throttled > 0 && expected(g, c, limit))
+		period_demand_add(&c->spread, limit, throttled, half_life, now);
+	if (periods > throttled)
+		period_demand_add(&c->spread, milli, periods - throttled, half_life, now);
+}
+
+uint64_t cpu_goal_limit(const struct cpu_goal *g, const struct cpu_control *c)
+{
+	double aim = g->throttle_ppm * AIM, correction = aim / (c->throttled_ppm + 1);
+
+	correction = MIN(MAX(correction, CORRECTION_MIN), CORRECTION_MAX);
+	return period_demand_limit(&c->spread,
+				   (uint32_t)(g->throttle_ppm * ABOVE_FACTOR * correction));
+}
+
+bool cpu_passes(const struct cpu_goal *g, const struct cpu_control *c, uint64_t limit_milli,
+		const struct cpu_rates *since_write)
+{
+	return expected(g, c, limit_milli) &&
+	       (since_write->throttle_ppm <= g->pass_ppm ||
+		since_write->throttled <= g->pass_periods) &&
+	       c->throttled_run <= g->pass_run &&
+	       c->throttled_minute_ppm <= MINUTE_FACTOR * g->throttle_ppm;
+}
+
+/* The throttled periods that a goal lets pass are no demand above the limit. */
+static bool few_throttled(const struct cpu_goal *g, const struct cpu_rates *r)
+{
+	return r->throttled > 0 && r->throttle_ppm <= g->pass_ppm;
+}
+
+void cpu_temper_demand(const struct cpu_control *c, const struct tuning_history *t,
+		       const struct cpu_goal *g, struct cpu_rates *r)
+{
+	if (few_throttled(g, r))
+		r->demand_milli =
+			mul_div(r->used_milli, r->span_usec, MAX(r->active_usec, (usec_t)1));
 	uint64_t most = mul_div(c->proven_milli, PROVEN_PERMILLE, 1000 + t->margin_permille);
 
 	if (r->throttled > 0 && c->proven_milli != LIMIT_MAX)

@@ -2,7 +2,7 @@
 /* The CPU limit of one container: it grows by the reflex and shrinks on trial.
  *
  * 	r = throttled / all periods since the last write of the limit, at most a second back
- * 	r > 3 theta:  limit x (1 + r - 3 theta), at most x step_max and evidence x
+ * 	r > 6 %:  limit x (1 + r - 6 %), at most x step_max and evidence x
  * evidence_permille, from the second raise on at most 1.9 x the average use since throttling began
  *
  * A queue that built up under the old limit throttles at limits above the demand too. Shrink: one
@@ -12,7 +12,8 @@
 
 #include "policy/history/demand.h"
 #include "policy/history/floor.h"
-#include "policy/types/profile.h"
+#include "policy/history/period_demand.h"
+#include "policy/laws/cpu_goal.h"
 #include "policy/types/reason.h"
 
 /* The last shrink: on trial, or passed and kept for cpu_shrink_mark_harmful(). */
@@ -50,6 +51,12 @@ struct cpu_control {
 	struct cpu_mark seen;    /* the newest counters with a new period */
 	uint64_t proven_milli;   /* the lower bound of the demand; LIMIT_MAX: unknown */
 	struct recent_max recent;
+	struct period_demand spread;
+	struct cpu_mark spread_mark;   /* of the last look */
+	uint64_t throttled_run;        /* throttled periods since the last free look */
+	usec_t spread_since;           /* the first one; 0: none yet */
+	uint32_t throttled_minute_ppm; /* share of the last 600 periods */
+	double throttled_ppm;          /* and of so many that theta allows 100 of them */
 	usec_t last_raise;
 	usec_t last_change;
 	usec_t last_shrink;
@@ -74,10 +81,28 @@ int cpu_window_rates(struct cpu_control *c, const struct usage *u, uint64_t node
 
 /* Sets proven_milli. Call it once per sample or reflex pass, before the other functions. */
 void cpu_prove(struct cpu_control *c, const struct usage *u, uint64_t node_milli, usec_t now);
+struct cpu_look {
+	bool starting;    /* what is used in start-up is no demand */
+	usec_t tick_usec; /* between looks, ordinarily */
+	usec_t now;
+};
+
+/* Counts the periods since the last call: what each of them wanted, and how many were throttled.
+ * Looks that are far apart show the average of many periods: they are not counted. */
+void cpu_note_periods(const struct tuning_cpu *t, const struct cpu_goal *g, struct cpu_control *c,
+		      const struct usage *u, const struct cpu_look *look);
+/* The throttled periods since the last write are as few as the goal expects of this limit: it
+ * stays. At a limit that should not throttle, a throttled period is a rise of the demand. */
+bool cpu_passes(const struct cpu_goal *g, const struct cpu_control *c, uint64_t limit_milli,
+		const struct cpu_rates *since_write);
+/* The limit in millicores that would have throttled as many of the recent periods as the goal
+ * allows; 0: nothing known. More throttled periods than theta raise it, and fewer lower it. */
+uint64_t cpu_goal_limit(const struct cpu_goal *g, const struct cpu_control *c);
+
 /* Bounds the demand of a throttled second so that a limit from history does not exceed the
  * reflex's. */
 void cpu_temper_demand(const struct cpu_control *c, const struct tuning_history *t,
-		       struct cpu_rates *r);
+		       const struct cpu_goal *g, struct cpu_rates *r);
 
 struct cpu_shrink_input {
 	uint64_t limit_milli;

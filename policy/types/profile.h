@@ -14,6 +14,9 @@ enum mode {
 	MODE_COUNT,
 };
 
+/* How much throttling a CPU limit may cause for being small (policy/laws/cpu_goal.h). */
+enum goal { GOAL_BALANCED, GOAL_SAVINGS, GOAL_LATENCY, GOAL_COUNT };
+
 enum algorithm { ALGORITHM_DEFAULT, ALGORITHM_VPA, ALGORITHM_COUNT };
 
 /* Set in an amount of memory that is a share of the whole, in permille. */
@@ -39,6 +42,7 @@ struct boost_rule {
 /* How one container or unit is to be treated. */
 struct policy_rule {
 	enum mode mode;
+	enum goal goal;
 	uint32_t priority;  /* of a unit: a higher one gets memory first */
 	uint32_t resources; /* RESOURCES_* */
 	bool scale_down;
@@ -60,11 +64,11 @@ struct tuning_history {
 };
 
 struct tuning_cpu {
-	uint32_t throttle_target_ppm; /* theta */
+	uint32_t throttle_target_ppm; /* theta of goal balanced */
 	uint32_t step_max_permille;   /* a raise multiplies by at most this */
 	uint32_t evidence_permille;   /* a raise goes at most to (used + throttled) x this */
 	usec_t raise_interval_usec;
-	usec_t recent_usec;             /* short-interval maximum kept for this long */
+	usec_t recent_usec;             /* the demand is watched for so long before a shrink */
 	uint32_t shrink_below_permille; /* candidate must be below this share of the limit */
 	uint32_t shrink_step_permille;  /* a shrink keeps at least this share */
 	usec_t shrink_interval_usec;
@@ -151,3 +155,6 @@ bool policy_rule_equal(const struct policy_rule *a, const struct policy_rule *b)
 /* "Off", "Initial", "Auto"; parse takes any case. -EINVAL and *ret untouched otherwise. */
 const char *mode_name(enum mode m);
 int mode_parse(const char *s, enum mode *ret);
+/* "balanced", "savings", "latency"; parse takes any case. -EINVAL and *ret untouched otherwise. */
+const char *goal_name(enum goal g);
+int goal_parse(const char *s, enum goal *ret);

@@ -52,11 +52,6 @@ static void test_step_max(void)
 
 	t.step_max_permille = 1300;
 	CHECK_EQ(cpu_reflex_desired(&t, 1000, &r, LIMIT_MAX), 1300);
-	t.throttle_target_ppm = 0;
-	t.step_max_permille = 2000;
-	CHECK_EQ(cpu_reflex_desired(&t, 1000, &r, LIMIT_MAX), 2000);
-	t.throttle_target_ppm = UINT32_MAX;
-	CHECK_EQ(cpu_reflex_desired(&t, 1000, &r, LIMIT_MAX), 0);
 }
 
 static struct usage counters(uint64_t used, uint64_t periods, uint64_t throttled)
@@ -152,6 +147,9 @@ static void test_jumps(void)
 
 			start_jump(&r, &jumps[i], fast ? 100 * MS : USEC_PER_SEC);
 			took = rig_until(&r, has_enough, USEC_PER_MIN);
+			if (took > (fast ? 3 : 10) * USEC_PER_SEC)
+				fprintf(stderr, "jump %zu fast %d took %lu to %lu limit %lu\n", i,
+					fast, took, jumps[i].to, sim_milli(&r.sim));
 			CHECK(took <= (fast ? 3 : 10) * USEC_PER_SEC);
 			rig_run(&r, 2 * USEC_PER_MIN);
 			CHECK(r.max_milli <= 2 * jumps[i].to);

@@ -96,7 +96,7 @@ static void test_unprobed(void)
 	CHECK_EQ(control_startup_end(&r.c, &r.t, r.sim.now), 0);
 	/* The raise is still known as one of start-up. */
 	CHECK_EQ(control_startup_raise(&r.c, &r.t), start + 60 * SEC);
-	rig_run(&r, 10 * USEC_PER_MIN);
+	rig_run(&r, 15 * USEC_PER_MIN);
 	CHECK(r.c.recommendation.resource[RESOURCE_CPU].peak < 100);
 	CHECK(recent_max_get(&r.c.cpu.recent) < 100);
 	/* Lowered since, to the original at most. */

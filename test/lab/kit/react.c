@@ -202,13 +202,13 @@ static pid_t first_pid(const char *folder)
 	return n > 0 ? (pid_t)strtol(text, NULL, 10) : -1;
 }
 
-struct goal {
+struct wanted {
 	const struct law *law;
 	uint64_t to, granted;
 	int64_t watch_nsec;
 };
 
-static void watch(struct run *r, const struct goal *g, pid_t pid)
+static void watch(struct run *r, const struct wanted *g, pid_t pid)
 {
 	struct gauge own = {0};
 	uint64_t before, from, throttled, limit, highest = 0;
@@ -252,7 +252,7 @@ static void watch(struct run *r, const struct goal *g, pid_t pid)
 
 int main(int argc, char **argv)
 {
-	struct goal g = {0};
+	struct wanted g = {0};
 
 	for (size_t i = 0; argc > 5 && i < ARRAY_SIZE(laws); i++)
 		if (strcmp(argv[1], laws[i].name) == 0)
