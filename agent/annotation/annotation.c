@@ -131,11 +131,14 @@ static struct pod_settings layers_pod(const struct layers *l)
 			ret.has_boost = true;
 			ret.boost = w->boost;
 		}
+		if (!ret.has_goal && w->has_goal) {
+			ret.has_goal = true;
+			ret.goal = w->goal;
+		}
 		if (!ret.has_rollout && w->has_rollout) {
 			ret.has_rollout = true;
 			ret.rollout_percent = w->rollout_percent;
 		}
-		ret.goal |= w->goal;
 	}
 	return ret;
 }
@@ -159,13 +162,14 @@ static void annotation_fill(const struct config *c, const struct layers *l, cons
 		.controlled = w.has_controlled ? w.controlled : CONTROLLED_LIMITS,
 		.allow_restart = w.allow_restart,
 		.in_place_or_recreate = p.in_place_or_recreate,
-		.goal = p.goal,
 		.rollout_percent = p.rollout_percent,
 	};
 	ret->rule.mode = MIN(p.mode, c->kubernetes.highest_mode);
 	ret->has_rollout = ret->rule.mode != MODE_OFF && p.has_rollout &&
 			   p.rollout_percent < ROLLOUT_ALL_PERCENT;
 	ret->rule.boost = p.boost;
+	if (p.has_goal)
+		ret->rule.goal = p.goal;
 	/* Only units have a priority; a pod has its QoS class. */
 	ret->rule.priority = 0;
 	if (w.resources != 0)

@@ -35,7 +35,6 @@ struct container_rule {
 	enum controlled_values controlled;
 	bool allow_restart;        /* of a container whose memory resize takes one */
 	bool in_place_or_recreate; /* beside mode Auto: may be evicted */
-	bool goal;                 /* given and understood, not in effect yet */
 	bool has_rollout;          /* a mode other than Off is for a share of the workload's pods */
 	uint32_t rollout_percent;
 	enum rollout_part rollout; /* what it makes of the pod: agent/pod/pod_rollout.c */

@@ -43,7 +43,8 @@ struct pod_settings {
 	bool in_place_or_recreate;
 	bool has_boost;
 	struct boost_rule boost;
-	bool goal;
+	bool has_goal;
+	enum goal goal;
 	bool has_rollout;
 	uint32_t rollout_percent;
 	struct settings own; /* the explicit keys */

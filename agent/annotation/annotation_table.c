@@ -185,15 +185,9 @@ static int take_boost(const char *value, struct pod_settings *w, struct annotati
 
 static int take_goal(const char *value, struct pod_settings *w, struct annotation_error *err)
 {
-	static const char *const goals[] = {"savings", "balanced", "latency"};
-
 	(void)err;
-	for (size_t i = 0; i < ARRAY_SIZE(goals); i++)
-		if (strcasecmp(goals[i], value) == 0) {
-			w->goal = true;
-			return 0;
-		}
-	return -EINVAL;
+	w->has_goal = true;
+	return goal_parse(value, &w->goal);
 }
 
 /* "25%". */
@@ -243,7 +237,9 @@ const struct annotation_key annotation_keys[] = {
 	 " and a duration: 2x 30s", "none",
 	 "More CPU from a container's start until it has been ready for the time: the limit times"
 	 " the factor, or plus the amount. See below.", take_boost},
-	{"goal", "savings, balanced or latency", "balanced", "Checked, and not in effect yet.",
+	{"goal", "savings, balanced or latency", "the configuration's, else balanced",
+	 "How much throttling a CPU limit may cause for being small: 2 %, 0.2 % or 0.01 % of the "
+	 "scheduling periods (docs/tuning.md).",
 	 take_goal},
 	{"rollout", "a share from 0% to 100%", "100%",
 	 "The mode holds for this share of a workload's pods, and the others are Off. See below.",

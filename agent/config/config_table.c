@@ -9,6 +9,7 @@
  */
 static const char *const algorithms[] = {"default", "vpa", NULL};
 static const char *const modes[] = {"Off", "Initial", "Auto", NULL};
+static const char *const goals[] = {"balanced", "savings", "latency", NULL};
 static const char *const observed[] = {"OptedIn", "All", NULL};
 static const char *const log_targets[] = {"auto", "journal", "stderr", NULL};
 static const char *const switches[] = {"auto", "true", "false", NULL};
@@ -247,8 +248,8 @@ const struct config_key config_keys[] = {
 	    SEC, 30 * DAY, "1d",
 	    "One memory peak is kept per window"),
 
-	ROW("cpu.throttleTarget", CONFIG_PPM, tuning.cpu.throttle_target_ppm, 1, 33 * PCT_PPM, "2%",
-	    "Harmless share of throttled periods; above three times this the limit rises"),
+	ROW("cpu.throttleTarget", CONFIG_PPM, tuning.cpu.throttle_target_ppm, 1, 33 * PCT_PPM, "0.2%",
+	    "Share of throttled scheduling periods that goal `balanced` holds"),
 	ROW("cpu.raiseMax", CONFIG_PERMILLE, tuning.cpu.step_max_permille,
 	    101 * PCT, 1000 * PCT, "200%",
 	    "A raise goes at most to this share of the limit"),
@@ -259,7 +260,8 @@ const struct config_key config_keys[] = {
 	    10 * MS, MINUTE, "100ms",
 	    "Between raises"),
 	ROW("cpu.recentWindow", CONFIG_DURATION, tuning.cpu.recent_usec, SEC, DAY, "10m",
-	    "The limit does not fall below the highest demand of this time"),
+	    "Before a decrease demand is watched for this long; it halves in weight every six of "
+	    "these; except with goal `savings` its maximum holds the limit up"),
 	ROW("cpu.shrinkBelow", CONFIG_PERMILLE, tuning.cpu.shrink_below_permille,
 	    1, 100 * PCT, "90%",
 	    "The limit falls only if it can fall below this share of itself"),
@@ -389,6 +391,10 @@ const struct config_key config_rule_keys[] = {
 	 .max = MODE_COUNT - 1, .fallback = "Auto", .names = modes,
 	 .doc = "`Off`: computes and shows only; `Initial`: sizes once at the start; `Auto`: "
 	    "keeps sizing"},
+	{.path = "goal", .type = CONFIG_CHOICE, .offset = offsetof(struct policy_rule, goal),
+	 .max = GOAL_COUNT - 1, .fallback = "balanced", .names = goals,
+	 .doc = "How much throttling a CPU limit may cause for being small: `savings` 2 %, `balanced` "
+	    "`cpu.throttleTarget`, `latency` 0.01 %"},
 	RULE("priority", CONFIG_COUNT, priority, 0, 1000000000, "0",
 	    "Higher ones get memory of a full node first, as with pods"),
 	RULE("resources", CONFIG_RESOURCES, resources, 1, RESOURCES_BOTH, "cpu,memory",
@@ -408,8 +414,8 @@ const size_t config_rule_key_count = ARRAY_SIZE(config_rule_keys);
 /* clang-format on */
 
 const char *const config_pod_keys[] = {
-	"controlled-values", "containers", "policy", "rollout", "startup-boost", "goal", "status",
-	"allow-restart",     NULL};
+	"controlled-values", "containers", "policy",        "rollout",
+	"startup-boost",     "status",     "allow-restart", NULL};
 
 const struct config_order config_orders[] = {
 	{"clocks.reflexInterval", "clocks.sampleInterval"},

@@ -238,9 +238,7 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
 	cpu_prove(&c->cpu, u, x->node_milli, x->now);
 	control_note_periods(c, x);
 	if (c->rates_fresh) {
-		const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);
-
-		cpu_temper_demand(&c->cpu, &x->tuning->history, &goal, &c->rates);
+		control_temper_demand(c, x);
 		observe_history(c, u, x);
 	}
 	if (!first && x->now > c->last_at)
@@ -299,10 +297,7 @@ static void note_lacking(struct control *c, usec_t now)
 
 void control_review(struct control *c, const struct control_context *x)
 {
-	struct tuning_history t = x->tuning->history;
-
-	t.peak_permille = cpu_goal_of(x->tuning, c->rule.goal).peak_permille;
-	history_recommend(&c->history, &t, c->containers, &c->own);
+	control_recommend(c, x);
 	prior_blend(&c->prior, &c->own, &c->recommendation);
 	if (c->last_at == 0)
 		return;

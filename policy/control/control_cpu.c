@@ -82,6 +82,21 @@ void control_record_cpu(struct control *c, const struct control_context *x)
 			       x->now);
 }
 
+void control_temper_demand(struct control *c, const struct control_context *x)
+{
+	const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);
+
+	cpu_temper_demand(&c->cpu, &x->tuning->history, &goal, &c->rates);
+}
+
+void control_recommend(struct control *c, const struct control_context *x)
+{
+	struct tuning_history t = x->tuning->history;
+
+	t.peak_permille = cpu_goal_of(x->tuning, c->rule.goal).peak_permille;
+	history_recommend(&c->history, &t, c->containers, &c->own);
+}
+
 void control_note_periods(struct control *c, const struct control_context *x)
 {
 	const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);

@@ -53,6 +53,9 @@ void control_ease_ceiling(struct control_resource *res, usec_t now);
 
 /* Record: the CPU demand of a sample. Reflex: the raise, at a sample or a reflex pass. */
 void control_record_cpu(struct control *c, const struct control_context *x);
+void control_temper_demand(struct control *c, const struct control_context *x);
+/* From its own history, with the percentile that its goal has for the CPU limit. */
+void control_recommend(struct control *c, const struct control_context *x);
 void control_note_periods(struct control *c, const struct control_context *x);
 void control_reflex_cpu(struct control *c, const struct control_context *x);
 /* A sample. prev: the one before it, NULL: none. newest: the newest values before this one. */

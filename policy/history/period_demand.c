@@ -14,7 +14,7 @@ static uint32_t log2_of(uint64_t value)
 	return 63 - (uint32_t)__builtin_clzll(value);
 }
 
-/* Bucket 0 takes all below 8 millicores, the last one all from 123 cores on. */
+/* Bucket 0 takes all below 8 millicores, the last one all from 246 cores on. */
 static uint32_t bucket_of(uint64_t milli)
 {
 	uint32_t exponent, bucket;

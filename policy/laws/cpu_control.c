@@ -31,13 +31,14 @@
 /* A minute with four times theta has met more than chance: the next throttled period raises. */
 #define PERIODS_OF_A_MINUTE 600
 #define MINUTE_FACTOR       4
-/* Of theta: what is aimed at, so that chance stays below theta itself. */
-#define AIM 0.65
 /* So much more of the recent periods than theta may lie above the limit: it falls only in steps of
  * a tenth and stands above the aim most of the time. The measured share corrects it. */
 #define ABOVE_FACTOR   2.5
 #define CORRECTION_MIN 0.25
 #define CORRECTION_MAX 2.0
+/* A throttled period wanted more than the limit. How much more is not known: so many of them that
+ * the goal is missed raise the limit by this step. */
+#define CUT_PERMILLE 1100
 /* Recent demand halves in weight every six windows: an hour by default. */
 #define HALF_LIFE_WINDOWS 6
 #define LOOK_PERIODS_MAX  3u
@@ -226,14 +227,16 @@ void cpu_note_periods(const struct tuning_cpu *t, const struct cpu_goal *g, stru
 	/* A look that lies across two periods can see more than the quota of one. */
 	milli = MIN(milli, limit);
 	if (throttled > 0 && expected(g, c, limit))
-		period_demand_add(&c->spread, limit, throttled, half_life, now);
+		period_demand_add(&c->spread, scale_permille(limit, CUT_PERMILLE), throttled,
+				  half_life, now);
 	if (periods > throttled)
 		period_demand_add(&c->spread, milli, periods - throttled, half_life, now);
 }
 
 uint64_t cpu_goal_limit(const struct cpu_goal *g, const struct cpu_control *c)
 {
-	double aim = g->throttle_ppm * AIM, correction = aim / (c->throttled_ppm + 1);
+	double aim = g->throttle_ppm * (g->aim_permille / 1000.0),
+	       correction = aim / (c->throttled_ppm + 1);
 
 	correction = MIN(MAX(correction, CORRECTION_MIN), CORRECTION_MAX);
 	return period_demand_limit(&c->spread,

@@ -7,16 +7,18 @@
  * anyway. */
 static const struct cpu_goal goals[GOAL_COUNT] = {
 	[GOAL_SAVINGS] = {.throttle_ppm = 20000,
+			  .aim_permille = 550,
 			  .pass_ppm = 500000,
 			  .pass_periods = 4,
 			  .pass_run = 4,
 			  .peak_permille = 500,
 			  .floor_half_life_usec = 30 * USEC_PER_MIN},
-	[GOAL_BALANCED] = {.pass_ppm = 300000,
+	[GOAL_BALANCED] = {.aim_permille = 900,
+			   .pass_ppm = 300000,
 			   .pass_run = 1,
 			   .peak_permille = 900,
 			   .holds_recent = true},
-	[GOAL_LATENCY] = {.throttle_ppm = 100, .holds_recent = true},
+	[GOAL_LATENCY] = {.throttle_ppm = 100, .aim_permille = 800, .holds_recent = true},
 };
 
 struct cpu_goal cpu_goal_of(const struct tuning *t, enum goal goal)

@@ -4,9 +4,12 @@
 #pragma once
 
 #include "policy/types/profile.h"
+#include <stdbool.h>
 
 struct cpu_goal {
 	uint32_t throttle_ppm; /* of the periods: theta */
+	uint32_t aim_permille; /* of theta: what the limit is set for, so that chance stays below
+				  theta */
 	/* So many throttled periods do not raise the limit, as long as the last minute had few of
 	 * them (cpu_control.h). */
 	uint32_t pass_ppm;      /* of the periods of the last second, or ... */

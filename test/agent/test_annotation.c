@@ -38,7 +38,7 @@ static const char *text_of(const struct container_rule *r)
 		 (unsigned long long)(r->rule.mem_bytes.min / MIB),
 		 (unsigned long long)(r->rule.mem_bytes.max / MIB), (int)r->controlled,
 		 r->named ? "" : " unnamed", r->rule.boost.after_usec != 0 ? " boost" : "",
-		 r->allow_restart ? " restart" : "", r->goal ? " goal" : "",
+		 r->allow_restart ? " restart" : "", r->rule.goal == GOAL_LATENCY ? " goal" : "",
 		 r->has_rollout ? " rollout" : "");
 	if (r->has_rollout)
 		snprintf(text + strlen(text), sizeof text - strlen(text), " %u",

@@ -253,15 +253,18 @@ static const struct {
 	 ".service, .scope, .slice or *, or a list of them"},
 	{HEAD "units:\n- match: a.slice\n- match: b.slice\n  mode: InPlaceOrRecreate\n",
 	 "f:6: units[1].mode: \"InPlaceOrRecreate\" is not valid; allowed: Off, Initial, Auto"},
-	{HEAD "units:\n- match: a.slice\n  goal: savings\n",
-	 "f:5: units[0].goal: is for pods and means nothing for a unit; allowed: match, mode, "
-	 "priority, resources, min-cpu, max-cpu, min-memory, max-memory, scale-down"},
+	{HEAD "units:\n- match: a.slice\n  goal: fast\n",
+	 "f:5: units[0].goal: \"fast\" is not valid; allowed: balanced, savings, latency"},
+	{HEAD "units:\n- match: a.slice\n  rollout: 5%\n",
+	 "f:5: units[0].rollout: is for pods and means nothing for a unit; allowed: match, mode, "
+	 "goal, priority, resources, min-cpu, max-cpu, min-memory, max-memory, scale-down"},
 	{HEAD "defaults: {startup-boost: 2x 30s}\n",
 	 "f:3: defaults.startup-boost: is for pods and means nothing for a unit; allowed: mode, "
-	 "priority, resources, min-cpu, max-cpu, min-memory, max-memory, scale-down"},
-	{HEAD "defaults: {match: '*'}\n", "f:3: defaults.match: unknown key; allowed: mode, "
-					  "priority, resources, min-cpu, max-cpu, min-memory, "
-					  "max-memory, scale-down"},
+	 "goal, priority, resources, min-cpu, max-cpu, min-memory, max-memory, scale-down"},
+	{HEAD "defaults: {match: '*'}\n",
+	 "f:3: defaults.match: unknown key; allowed: mode, "
+	 "goal, priority, resources, min-cpu, max-cpu, min-memory, "
+	 "max-memory, scale-down"},
 	{HEAD "units:\n- match: a.slice\n  resources: [cpu, disk]\n",
 	 "f:5: units[0].resources: \"a list\" is not valid; allowed: cpu, memory, or both as "
 	 "cpu,memory"},
