@@ -164,12 +164,18 @@ static uint64_t control_cpu_candidate(const struct control *c, const struct cont
 	const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);
 	const struct range_of *r = &c->recommendation.resource[RESOURCE_CPU];
 	uint32_t confidence = MIN(c->recommendation.confidence_permille, 1000u);
-	uint64_t floor = floor_value(&c->cpu.floor, goal.floor_half_life_usec, x->now_real);
+	const uint64_t needs[] = {
+		r->peak,
+		cpu_goal_limit(&goal, &c->cpu),
+		scale_permille(c->resource[RESOURCE_CPU].original, 1000 - confidence),
+	};
+	uint64_t most = floor_value(&c->cpu.floor, goal.floor_half_life_usec, x->now_real);
 
 	if (x->tuning->history.algorithm == ALGORITHM_VPA)
-		return MAX(r->target, floor);
-	return MAX(MAX(MAX(r->peak, floor), cpu_goal_limit(&goal, &c->cpu)),
-		   scale_permille(c->resource[RESOURCE_CPU].original, 1000 - confidence));
+		return MAX(r->target, most);
+	for (size_t i = 0; i < ARRAY_SIZE(needs); i++)
+		most = MAX(most, needs[i]);
+	return most;
 }
 
 /* The recent peak holds a decrease back, but never raises the limit: the limit would swing when the
