@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Figures of bench_goals as the tables and the plot of docs/tuning.md.
 
