@@ -115,6 +115,9 @@ void cluster_ranges_tick(struct cluster *c);
 void cluster_ranges_first(struct cluster *c);
 /* NULL: no memory for it. */
 const struct cluster_range *cluster_range_of(struct cluster *c, const char *namespace);
+/* Sets the bounds that the LimitRanges of the pod's namespace, which are known, set to k. */
+void cluster_range_bound(struct cluster *c, const struct kube_pod *pod,
+			 const struct kube_container *k, struct pod_bounds *b);
 void cluster_ranges_free(struct cluster *c);
 
 /* --- cluster_namespaces.c: annotations of namespaces, if the configuration wants them */

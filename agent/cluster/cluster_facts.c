@@ -121,6 +121,7 @@ static void fill_resource(const struct managed *m, enum resource r, bool back,
 	ret->ceiling = ceiling == LIMIT_MAX ? 0 : ceiling;
 	ret->original_request = persist_original_request(m, r, ret->spec_request);
 	ret->request = control_request(c, r);
+	ret->ratio_permille = ret->request != 0 ? c->pod.resource[r].ratio_permille : 0;
 	ret->request_since = control_request_since(c, r, m->wake->now);
 	ret->external = !spec_sent_by_us(m, r, ret->spec_limit);
 	/* Without a cgroup the last value read is out of date. */

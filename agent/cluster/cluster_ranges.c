@@ -5,6 +5,7 @@
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
+#include "policy/types/bounds.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -95,7 +96,9 @@ static void on_answer(void *arg, const struct kube_answer *a)
 	 * read them there are none. */
 	if (a->status == 403 || a->status == 404) {
 		r->ask_at = c->wake->now + FRESH_USEC;
+		r->range = (struct kube_limit_range){.container = {.min = {0}}};
 		learned(r);
+		put_in_force(c, r->namespace);
 	}
 	cluster_ranges_first(c);
 	if (a->error != 0 || a->status != 200 ||
@@ -130,6 +133,77 @@ const struct cluster_range *cluster_range_of(struct cluster *c, const char *name
 		return NULL;
 	r->used = true;
 	return r;
+}
+
+/* --- what they allow a container --- */
+
+struct beside {
+	uint64_t limit;   /* sum of the other containers', in the spec or held */
+	uint64_t request; /* of all containers */
+};
+
+/* The lower one of two upper bounds; 0: not set. */
+static uint64_t stricter(uint64_t a, uint64_t b)
+{
+	return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+static struct beside beside_of(const struct cluster *c, const struct kube_pod *pod,
+			       const struct kube_container *self, enum resource r)
+{
+	const struct pod *p = pods_find(c->pods, pod->uid);
+	struct beside b = {0, 0};
+
+	for (size_t i = 0; i < pod->container_count; i++) {
+		const struct kube_container *k = &pod->containers[i];
+		const struct managed *m = p != NULL ? p->members[i].managed : NULL;
+		uint64_t limit = k->spec.limit[r];
+
+		if (k->kind != CONTAINER_APP && k->kind != CONTAINER_SIDECAR)
+			continue;
+		b.request = add_sat(b.request, k->spec.request[r]);
+		if (k == self || limit == LIMIT_MAX)
+			continue;
+		if (m != NULL && m->control.resource[r].managed &&
+		    m->control.resource[r].limit != LIMIT_MAX)
+			limit = MAX(limit, m->control.resource[r].limit);
+		b.limit = add_sat(b.limit, limit);
+	}
+	return b;
+}
+
+/* A LimitRange of type Pod bounds a sum: a container gets what the others leave of it. It never has
+ * to go below its limit in the spec, which the API server has accepted. */
+static struct range share_of_pod(const struct kube_range_bounds *range, const struct beside *b,
+				 uint64_t spec, bool requests_move, enum resource r)
+{
+	uint64_t least = range->min[r], most = range->max[r];
+
+	if (range->ratio_permille[r] != 0 && b->request != 0 && !requests_move)
+		most = stricter(most, scale_permille(b->request, range->ratio_permille[r]));
+	if (spec == LIMIT_MAX)
+		return (struct range){0};
+	return (struct range){
+		.min = least > b->limit ? MIN(least - b->limit, spec) : 0,
+		.max = most != 0 ? MAX(most - MIN(most, b->limit), spec) : 0,
+	};
+}
+
+void cluster_range_bound(struct cluster *c, const struct kube_pod *pod,
+			 const struct kube_container *k, struct pod_bounds *b)
+{
+	const struct kube_limit_range *range = &cluster_range_of(c, pod->namespace)->range;
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		struct pod_resource_bounds *x = &b->resource[r];
+		struct beside beside = beside_of(c, pod, k, r);
+		struct range share = share_of_pod(&range->pod, &beside, k->spec.limit[r],
+						  b->requests_move || b->limits_stay, r);
+
+		x->namespace.min = MAX(range->container.min[r], share.min);
+		x->namespace.max = stricter(range->container.max[r], share.max);
+		x->ratio_permille = range->container.ratio_permille[r];
+	}
 }
 
 static void forget_unused(struct cluster *c)

@@ -415,22 +415,19 @@ static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *conta
 {
 	struct cluster *c = ctx;
 	const struct cluster_range *known = range_of(c, pod);
-	const struct kube_limit_range *range = known != NULL ? &known->range : NULL;
 	const struct kube_container *k = kube_pod_container(pod, container);
 	size_t i = (size_t)(k - pod->containers);
 
 	cluster_autoscalers_bound(c, pod, b);
 	b->unratified_permille = unratified_permille(c, k, ratifies(c, pod));
+	if (known != NULL)
+		cluster_range_bound(c, pod, k, b);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		struct pod_resource_bounds *x = &b->resource[r];
 		usec_t until = 0;
 		uint64_t allowed =
 			reporter_allows(c->reporter, pod->uid, i, r, c->wake->now, &until);
 
-		if (range != NULL) {
-			x->namespace = (struct range){range->min[r], range->max[r]};
-			x->ratio_permille = range->ratio_permille[r];
-		}
 		if (allowed != LIMIT_MAX) {
 			x->refused = allowed;
 			x->refused_until = until;

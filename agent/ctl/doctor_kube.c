@@ -62,6 +62,7 @@ static const struct right rights[] = {
 	{"create", "events.k8s.io", "events", NULL, false},
 	{"patch", "events.k8s.io", "events", NULL, false},
 	{"list", "", "limitranges", NULL, false},
+	{"list", "autoscaling", "horizontalpodautoscalers", NULL, false},
 };
 
 static void add_right(char *text, const struct right *r)

@@ -34,20 +34,34 @@ static uint64_t heap_bound(const struct control *c)
 		   round_down(c->resource[RESOURCE_MEMORY].limit, MEM_PAGE_BYTES));
 }
 
+/* A HorizontalPodAutoscaler depends on it, or may do so. */
+static bool request_stays(const struct control *c, enum resource r)
+{
+	return (c->pod.requests_stay & (1u << r)) != 0 ||
+	       (c->pod.requests_unknown && !c->pod.guaranteed);
+}
+
+/* Does the request stay where it is when the limit moves? */
+static bool is_request_fixed(const struct control *c, enum resource r)
+{
+	return !c->pod.requests_move || request_stays(c, r);
+}
+
 /* The bounds that only a container of a pod has. */
 static void fill_pod(const struct control *c, enum resource r, struct bounds *b)
 {
 	const struct pod_resource_bounds *p = &c->pod.resource[r];
 	uint64_t refused = control_refused(c, r);
-	bool fixed = p->request != 0 &&
-		     (!c->pod.requests_move || (c->pod.requests_stay & (1u << r)) != 0);
+	bool fixed = p->request != 0 && is_request_fixed(c, r);
 
 	b->value[BOUND_HEAP] = r == RESOURCE_MEMORY ? heap_bound(c) : 0;
 	b->value[BOUND_ADMIN_MIN] = p->admin.min;
 	b->value[BOUND_ADMIN_MAX] = p->admin.max;
 	b->value[BOUND_RANGE_MIN] = p->namespace.min;
 	b->value[BOUND_RANGE_MAX] = p->namespace.max;
-	if (fixed && p->ratio_permille != 0)
+	/* Without a target the request has nowhere to go yet. */
+	if (p->request != 0 && p->ratio_permille != 0 &&
+	    (fixed || (!c->pod.guaranteed && c->recommendation.resource[r].target == 0)))
 		b->value[BOUND_RANGE_RATIO] = scale_permille(p->request, p->ratio_permille);
 	if (fixed)
 		b->value[BOUND_REQUEST] = MAX(b->value[BOUND_REQUEST], p->request);
@@ -178,14 +192,6 @@ uint64_t control_restart_limit(const struct control *c, const struct tuning *t, 
 	return MIN(round_up(desired, MEM_PAGE_BYTES), ceiling);
 }
 
-/* The smallest request whose limit is not too far above it. */
-static uint64_t request_of_ratio(uint64_t limit, uint64_t ratio_permille)
-{
-	uint64_t request = mul_div(limit, 1000, ratio_permille);
-
-	return mul_div(request, ratio_permille, 1000) < limit ? request + 1 : request;
-}
-
 /* The bounds of a request by its limit: not above it, a quantum below it where the QoS class
  * depends on it, and within the LimitRange's ratio. */
 static void fill_request(const struct control *c, enum resource r, uint64_t limit, struct bounds *b)
@@ -205,13 +211,6 @@ bool control_sizes_request(const struct control *c, enum resource r)
 {
 	return (c->pod.requests_move || c->pod.limits_stay) && c->pod.resource[r].request != 0 &&
 	       (c->rule.resources & (1u << r));
-}
-
-/* A HorizontalPodAutoscaler depends on it, or may do so. */
-static bool request_stays(const struct control *c, enum resource r)
-{
-	return (c->pod.requests_stay & (1u << r)) != 0 ||
-	       (c->pod.requests_unknown && !c->pod.guaranteed);
 }
 
 /* The request that goes with this limit; 0: leave it as it is. */
@@ -236,6 +235,7 @@ static uint64_t request_beside(const struct control *c, enum resource r, uint64_
 	b.value[BOUND_ADMIN_MIN] = p->admin.min;
 	b.value[BOUND_ADMIN_MAX] = p->admin.max;
 	b.value[BOUND_RANGE_MIN] = p->namespace.min;
+	b.value[BOUND_RANGE_MAX] = p->namespace.max;
 	fill_request(c, r, limit, &b);
 	return bounds_apply(&b, target, NULL);
 }

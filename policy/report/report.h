@@ -79,9 +79,11 @@ struct report_resource {
 	uint64_t actual;      /* in the cgroup's file; 0: not read */
 	uint64_t reported;    /* limit that the kubelet reports as carried out; 0: not reported */
 	uint64_t reported_request;
-	bool external;        /* by the records, vscaled did not send this limit */
-	uint64_t ceiling;     /* it is never held above this; 0: no such bound */
-	uint64_t request;     /* the recommended request; 0: leave it */
+	bool external;    /* by the records, vscaled did not send this limit */
+	uint64_t ceiling; /* it is never held above this; 0: no such bound */
+	uint64_t request; /* the recommended request; 0: leave it */
+	/* LimitRange: limit / request at most, where the request follows; 0: no such bound */
+	uint64_t ratio_permille;
 	usec_t request_since; /* it has been apart from the spec's in one direction; 0: at once */
 };
 

@@ -130,6 +130,22 @@ static uint64_t wanted_limit(struct draft *d, size_t i, size_t r)
 	return r == RESOURCE_MEMORY ? wanted_memory(d, i, spec, want) : want;
 }
 
+/* The least request beside this limit; 0: no such bound. */
+static uint64_t draft_ratio(const struct report_resource *x, uint64_t limit)
+{
+	bool bound = x->ratio_permille != 0 && x->spec_request != 0 && limit != LIMIT_MAX;
+
+	return bound ? request_of_ratio(limit, x->ratio_permille) : 0;
+}
+
+void draft_follow(const struct draft *d, const struct report_resource *memory,
+		  struct report_values *v)
+{
+	uint64_t limit = v->limit[RESOURCE_MEMORY], *request = &v->request[RESOURCE_MEMORY];
+
+	*request = d->f->guaranteed ? limit : MAX(*request, draft_ratio(memory, limit));
+}
+
 /* The request: only where the spec has one, never above the limit. */
 static uint64_t wanted_request(struct draft *d, size_t i, size_t r, uint64_t limit)
 {
@@ -152,6 +168,8 @@ static uint64_t wanted_request(struct draft *d, size_t i, size_t r, uint64_t lim
 	if (!d->back)
 		want = report_draft_allowed(d, m->ceiling_until[r], m->ceiling.request[r],
 					    x->spec_request, want);
+	if (!d->back && !goes_back(x))
+		want = MAX(want, draft_ratio(x, limit));
 	return MIN(want, limit);
 }
 
@@ -163,7 +181,7 @@ static bool is_big(const struct draft *d, uint64_t from, uint64_t to)
 	return from == 0 || mul_div(span, 1000, from) >= d->t->at_once_permille;
 }
 
-static void note_change(struct draft *d, size_t r, uint64_t from, uint64_t to)
+void draft_note(struct draft *d, size_t r, uint64_t from, uint64_t to)
 {
 	d->any = true;
 	d->big |= is_big(d, from, to);
@@ -175,7 +193,7 @@ static void note_change(struct draft *d, size_t r, uint64_t from, uint64_t to)
 /* A request makes no memory grow: it does not go before other writes. */
 static void note_request(struct draft *d, uint64_t from, uint64_t to)
 {
-	note_change(d, RESOURCE_CPU, from, to);
+	draft_note(d, RESOURCE_CPU, from, to);
 }
 
 /* A request whose limit stays waits until it has been apart for a while. */
@@ -208,7 +226,7 @@ static bool draft_restart(struct draft *d, size_t i)
 	if (report_draft_allowed(d, m->ceiling_until[RESOURCE_MEMORY],
 				 m->ceiling.limit[RESOURCE_MEMORY], x->spec_limit, to) < to)
 		return false;
-	note_change(d, RESOURCE_MEMORY, x->spec_limit, to);
+	draft_note(d, RESOURCE_MEMORY, x->spec_limit, to);
 	v->limit[RESOURCE_MEMORY] = to;
 	v->request[RESOURCE_MEMORY] = d->f->guaranteed ? to : x->spec_request;
 	return true;
@@ -222,7 +240,7 @@ static bool draft_restart_undone(struct draft *d, size_t i)
 
 	if (!restart_undone(d, i))
 		return false;
-	note_change(d, RESOURCE_MEMORY, x->spec_limit, good->limit[RESOURCE_MEMORY]);
+	draft_note(d, RESOURCE_MEMORY, x->spec_limit, good->limit[RESOURCE_MEMORY]);
 	d->want[i].limit[RESOURCE_MEMORY] = good->limit[RESOURCE_MEMORY];
 	d->want[i].request[RESOURCE_MEMORY] = good->request[RESOURCE_MEMORY];
 	return true;
@@ -261,7 +279,7 @@ void draft_resource(struct draft *d, size_t i, size_t r)
 	}
 	d->handed_back |= goes_back(x) && (limit != x->spec_limit || request != x->spec_request);
 	if (limit != x->spec_limit)
-		note_change(d, r, x->spec_limit, limit);
+		draft_note(d, r, x->spec_limit, limit);
 	if (limit == x->spec_limit && request_waits(d, x, request))
 		request = x->spec_request;
 	if (request != x->spec_request)
@@ -313,8 +331,7 @@ static bool draft_covers_pod(struct draft *d)
 			most = MIN(to, x->ceiling);
 		*want = MAX(*want, most);
 		lack = to - *want;
-		if (d->f->guaranteed)
-			d->want[i].request[RESOURCE_MEMORY] = *want;
+		draft_follow(d, x, &d->want[i]);
 	}
 	return lack == 0;
 }
@@ -339,8 +356,7 @@ bool draft_make_safe(struct draft *d)
 		if (ratifiable(x) && limits_ours(d->f) && !draft_bound(d, i)) {
 			d->up = d->memory_up = d->any = true;
 			*want = floor;
-			if (d->f->guaranteed)
-				v->request[RESOURCE_MEMORY] = floor;
+			draft_follow(d, x, v);
 			continue;
 		}
 		/* The kubelet has nothing to do then, and replays nothing. */
@@ -429,53 +445,6 @@ bool draft_changes(const struct draft *d)
 	return false;
 }
 
-/* The container was named by a lead that has no answer: may it be named again? */
-static bool may_lead(const struct draft *d, size_t i)
-{
-	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
-
-	return !x->back && ratifiable(x) && x->spec_limit != LIMIT_MAX && !draft_bound(d, i);
-}
-
-/* The memory limit of a lead. One that has no answer is sent again as it was until half of its
- * headroom is used: it may still be stored, and must then be known as vscaled's. */
-static uint64_t lead_limit(const struct draft *d, size_t i, uint64_t unanswered)
-{
-	const struct report_container *c = &d->f->containers[i];
-	uint64_t held = round_up(c->resource[RESOURCE_MEMORY].held, MEM_PAGE_BYTES);
-	uint64_t enough = report_memory_floor(d->t, draft_ahead(d, i) / 2, c);
-
-	/* Not below the held limit, or another lead would be due right away. */
-	if (unanswered >= MAX(enough, held))
-		return unanswered;
-	return highest((uint64_t[]){unanswered, draft_floor(d, i), held}, 3);
-}
-
-void draft_lead(struct draft *d)
-{
-	const struct report_facts *f = d->f;
-
-	d->any = d->big = d->up = d->down = d->memory_up = false;
-	for (size_t i = 0; i < f->container_count; i++)
-		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
-			d->want[i].limit[r] = f->containers[i].resource[r].spec_limit;
-			d->want[i].request[r] = f->containers[i].resource[r].spec_request;
-		}
-	for (size_t i = 0; i < f->container_count; i++) {
-		const struct report_resource *x = &f->containers[i].resource[RESOURCE_MEMORY];
-		uint64_t to = unanswered_of(d->s, i, d->now);
-
-		if (!draft_leads(d, i) && (to <= x->spec_limit || !may_lead(d, i)))
-			continue;
-		if (draft_leads(d, i))
-			to = lead_limit(d, i, to);
-		note_change(d, RESOURCE_MEMORY, x->spec_limit, to);
-		d->want[i].limit[RESOURCE_MEMORY] = to;
-		if (f->guaranteed)
-			d->want[i].request[RESOURCE_MEMORY] = to;
-	}
-}
-
 /* Memory before CPU: a CPU resize replays a memory limit that is about to be raised. */
 void draft_leave_cpu(struct draft *d)
 {
@@ -491,9 +460,9 @@ void draft_leave_cpu(struct draft *d)
 		const struct report_values *v = &d->want[i];
 
 		if (v->limit[RESOURCE_MEMORY] != x->spec_limit)
-			note_change(d, RESOURCE_MEMORY, x->spec_limit, v->limit[RESOURCE_MEMORY]);
+			draft_note(d, RESOURCE_MEMORY, x->spec_limit, v->limit[RESOURCE_MEMORY]);
 		if (v->request[RESOURCE_MEMORY] != x->spec_request)
-			note_change(d, RESOURCE_MEMORY, x->spec_request,
-				    v->request[RESOURCE_MEMORY]);
+			draft_note(d, RESOURCE_MEMORY, x->spec_request,
+				   v->request[RESOURCE_MEMORY]);
 	}
 }

@@ -191,6 +191,12 @@ uint64_t draft_floor(const struct draft *d, size_t i);
 bool draft_bound(const struct draft *d, size_t i);
 /* Memory limits of the lead, everything else as in the spec. */
 void draft_lead(struct draft *d);
+/* A value of a container is to become another one. */
+void draft_note(struct draft *d, size_t r, uint64_t from, uint64_t to);
+/* v's memory limit was raised: its request follows as far as the pod's class and a LimitRange's
+ * ratio need it. */
+void draft_follow(const struct draft *d, const struct report_resource *memory,
+		  struct report_values *v);
 /* One resource of one container: what it becomes now, and what has to wait. */
 void draft_resource(struct draft *d, size_t i, size_t r);
 /* Memory before CPU: a CPU resize replays a memory limit that is about to be raised. */

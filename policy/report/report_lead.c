@@ -318,3 +318,49 @@ usec_t report_lead_again(const struct report_state *s, bool moot, usec_t now)
 		at = 0;
 	return at > now ? at : 0;
 }
+
+/* The container was named by a lead that has no answer: may it be named again? */
+static bool may_lead(const struct draft *d, size_t i)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+
+	return !x->back && ratifiable(x) && x->spec_limit != LIMIT_MAX && !draft_bound(d, i);
+}
+
+/* The memory limit of a lead. One that has no answer is sent again as it was until half of its
+ * headroom is used: it may still be stored, and must then be known as vscaled's. */
+static uint64_t lead_limit(const struct draft *d, size_t i, uint64_t unanswered)
+{
+	const struct report_container *c = &d->f->containers[i];
+	uint64_t held = round_up(c->resource[RESOURCE_MEMORY].held, MEM_PAGE_BYTES);
+	uint64_t enough = report_memory_floor(d->t, draft_ahead(d, i) / 2, c);
+
+	/* Not below the held limit, or another lead would be due right away. */
+	if (unanswered >= MAX(enough, held))
+		return unanswered;
+	return highest((uint64_t[]){unanswered, draft_floor(d, i), held}, 3);
+}
+
+void draft_lead(struct draft *d)
+{
+	const struct report_facts *f = d->f;
+
+	d->any = d->big = d->up = d->down = d->memory_up = false;
+	for (size_t i = 0; i < f->container_count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			d->want[i].limit[r] = f->containers[i].resource[r].spec_limit;
+			d->want[i].request[r] = f->containers[i].resource[r].spec_request;
+		}
+	for (size_t i = 0; i < f->container_count; i++) {
+		const struct report_resource *x = &f->containers[i].resource[RESOURCE_MEMORY];
+		uint64_t to = unanswered_of(d->s, i, d->now);
+
+		if (!draft_leads(d, i) && (to <= x->spec_limit || !may_lead(d, i)))
+			continue;
+		if (draft_leads(d, i))
+			to = lead_limit(d, i, to);
+		draft_note(d, RESOURCE_MEMORY, x->spec_limit, to);
+		d->want[i].limit[RESOURCE_MEMORY] = to;
+		draft_follow(d, x, &d->want[i]);
+	}
+}

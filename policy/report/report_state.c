@@ -179,6 +179,9 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 	s->unanswered_until = 0;
 	report_lead_accepted(t, s, now);
 	s->sent_at = s->since = now;
+	/* Another resize has a time limit of its own. A lead repeats what is pending. */
+	if (!s->leading)
+		s->deferred_since = 0;
 	/* The watch was faster and has delivered a later change. */
 	if (f->generation < s->generation) {
 		report_back_to(s);

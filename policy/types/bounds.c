@@ -113,3 +113,10 @@ uint64_t bounds_floor(const struct bounds *b)
 {
 	return bounds_apply(b, 0, NULL);
 }
+
+uint64_t request_of_ratio(uint64_t limit, uint64_t ratio_permille)
+{
+	uint64_t request = mul_div(limit, 1000, ratio_permille);
+
+	return mul_div(request, ratio_permille, 1000) < limit ? request + 1 : request;
+}

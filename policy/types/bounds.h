@@ -55,6 +55,8 @@ uint64_t scale_permille(uint64_t value, uint64_t permille);
 uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c);
 /* 1000 - permille, never below 0. */
 uint64_t rest_permille(uint64_t permille);
+/* The smallest request whose limit is not too far above it. ratio_permille > 0. */
+uint64_t request_of_ratio(uint64_t limit, uint64_t ratio_permille);
 /* The largest of count values; 0 of none. */
 uint64_t highest(const uint64_t *values, size_t count);
 /* a + b, saturating below LIMIT_MAX; LIMIT_MAX stays. */

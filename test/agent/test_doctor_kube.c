@@ -295,6 +295,7 @@ static void test_rights(void)
 		{"\"resize\"", "warning", "may not patch pods/resize"},
 		{"events.k8s.io", "warning", "may not create events, patch events"},
 		{"limitranges", "warning", "may not list limitranges"},
+		{"horizontalpodautoscalers", "warning", "may not list horizontalpodautoscalers"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

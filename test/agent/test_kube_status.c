@@ -65,12 +65,14 @@ static void test_others(void)
 	CHECK_EQ(kube_decode_resize_offered("{}", 2, &yes, &err), -EBADMSG);
 
 	CHECK_EQ(kube_decode_limit_ranges(ranges, strlen(ranges), &range, &err), 0);
-	CHECK_EQ(range.min[RESOURCE_CPU], 100);
-	CHECK_EQ(range.max[RESOURCE_CPU], 1000);
-	CHECK_EQ(range.max[RESOURCE_MEMORY], GIB);
-	CHECK_EQ(range.min[RESOURCE_MEMORY], 0);
-	CHECK_EQ(range.ratio_permille[RESOURCE_CPU], 1500);
-	CHECK_EQ(range.ratio_permille[RESOURCE_MEMORY], 0);
+	CHECK_EQ(range.container.min[RESOURCE_CPU], 100);
+	CHECK_EQ(range.container.max[RESOURCE_CPU], 1000);
+	CHECK_EQ(range.container.max[RESOURCE_MEMORY], GIB);
+	CHECK_EQ(range.container.min[RESOURCE_MEMORY], 0);
+	CHECK_EQ(range.container.ratio_permille[RESOURCE_CPU], 1500);
+	CHECK_EQ(range.container.ratio_permille[RESOURCE_MEMORY], 0);
+	CHECK_EQ(range.pod.max[RESOURCE_CPU], 1);
+	CHECK_EQ(range.pod.max[RESOURCE_MEMORY], 0);
 
 	snprintf(text, sizeof text, review, "true");
 	CHECK(kube_decode_access(text, strlen(text), &yes, &err) == 0 && yes);

@@ -78,6 +78,27 @@ static void test_late_range(void)
 	crig_close(&c);
 }
 
+/* A LimitRange for the sum of the pod's containers is kept without a refusal. */
+static void test_pod_range(void)
+{
+	uint64_t cpu;
+
+	crig_open(&c, NULL, NULL);
+	cJSON_Delete(crig_ask(&c, "POST", "/api/v1/namespaces/default/limitranges",
+			      "{\"apiVersion\":\"v1\",\"kind\":\"LimitRange\",\"metadata\":{"
+			      "\"name\":\"all\"},\"spec\":{\"limits\":[{\"type\":\"Pod\","
+			      "\"max\":{\"cpu\":\"500m\"}}]}}"));
+	crig_pod(&c, DRIVER_SYSTEMD, "web-0", AUTO);
+	crig_start(&c);
+	CHECK(crig_until(&c, 20, burn_50, knows_ranges));
+	rig_run(&c.rig, 100, burn_600);
+	cpu = rig_cpu_milli(&c.rig, app_of(&c.rig.pod[0]));
+	CHECK(cpu > 400 && cpu <= 500);
+	CHECK_EQ(crig_requests(&c, "/resize", 403), 0);
+	CHECK(crig_requests(&c, "/resize", 200) > 0);
+	crig_close(&c);
+}
+
 #define INFEASIBLE(what)                                                                           \
 	"{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":\"Infeasible\","            \
 	"\"message\":\"Node didn't have enough capacity: " what "\"}"
@@ -344,6 +365,7 @@ int main(void)
 {
 	test_quota();
 	test_late_range();
+	test_pod_range();
 	test_infeasible();
 	test_infeasible_again();
 	test_deferred();

@@ -193,7 +193,7 @@ static void test_namespace_restart(void)
 	begin_namespace(true);
 	CHECK(crig_until(&c, 60, burn_600, is_sized));
 	rig_stop(&c.rig);
-	crig_fault(&c, "503", "\"match\":\"/namespaces?\",\"count\":1");
+	crig_fault(&c, "503", "\"match\":\"/namespaces[?]\",\"count\":1");
 	CHECK_EQ(rig_start(&c.rig), 0);
 	CHECK(crig_until(&c, 20, burn_600, is_listed));
 	rig_run(&c.rig, 20, burn_600);

@@ -29,6 +29,27 @@ static void test_deferred_is_waited_for(void)
 	}
 }
 
+/* A deferred resize is replaced by another one, which is deferred too: it has a time of its own. */
+static void test_deferred_again(void)
+{
+	WITH(g)
+	{
+		defer(&g, RESOURCES_CPU);
+		rig_set_held(&g, 0, CPU, 1200);
+		g.now += 290 * S;
+		CHECK_EQ(rig_observe(&g), 0);
+		CHECK(g.s->deferred_since != 0);
+		g.s->phase = REPORT_IDLE;
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		g.f.observed_generation = g.f.generation;
+		g.now += 20 * S;
+		CHECK_EQ(rig_observe(&g) & REPORT_CHANGE_REFUSED, 0);
+		g.now += 300 * S;
+		CHECK(rig_observe(&g) & REPORT_CHANGE_REFUSED);
+	}
+}
+
 /* The pending request keeps other pods off the node: after five minutes the former spec goes back,
  * this is reported once, and it is tried again when the refusal ends, or the node has room. */
 static void test_deferred_is_withdrawn(bool room)
@@ -376,6 +397,7 @@ static void test_new_life_cpu_waits(bool external)
 int main(void)
 {
 	test_deferred_is_waited_for();
+	test_deferred_again();
 	test_deferred_is_withdrawn(false);
 	test_deferred_is_withdrawn(true);
 	test_deferred_of_others();

@@ -46,6 +46,30 @@ static void test_standstill(void)
 	}
 }
 
+/* A LimitRange's ratio of limit to request: where the request follows, headroom takes it along, in
+ * a lead and in an ordinary resize. */
+static void test_ratio(bool leads)
+{
+	WITH(g)
+	{
+		uint64_t limit;
+
+		g.f.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
+		rig_res(&g, 0, MEM)->ratio_permille = 2000;
+		rig_res(&g, 0, MEM)->request = 128 * MIB;
+		grow(&g, leads ? 208 * MIB : 240 * MIB, leads ? 5 * MIB : 0);
+		if (!leads)
+			rig_set_held(&g, 0, MEM, 257 * MIB);
+		g.now += leads ? 0 : 600 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(g.d.patch.leads, leads);
+		limit = rig_limit(&g, 0, MEM);
+		CHECK(limit > 256 * MIB);
+		CHECK_EQ(rig_request(&g, 0, MEM), limit / 2);
+		CHECK(rig_item(&g, 1) == NULL || rig_request(&g, 1, MEM) == 0);
+	}
+}
+
 static void test_ceiling(void)
 {
 	WITH(g)
@@ -411,6 +435,8 @@ int main(void)
 	test_goes_before_use_gets_there();
 	test_start_is_no_ramp();
 	test_standstill();
+	test_ratio(true);
+	test_ratio(false);
 	test_ceiling();
 	test_renewal();
 	test_headroom_that_cannot_come_back();

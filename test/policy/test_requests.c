@@ -54,6 +54,10 @@ static void test_no_limits(void)
 	of(&p, RESOURCE_MEMORY)->namespace = (struct range){.min = GIB};
 	control_set_pod(&r.c, &p);
 	CHECK_EQ(control_request(&r.c, RESOURCE_MEMORY), GIB);
+	of(&p, RESOURCE_CPU)->namespace = (struct range){.max = 150};
+	control_set_pod(&r.c, &p);
+	CHECK_EQ(control_request(&r.c, RESOURCE_CPU), 150);
+	of(&p, RESOURCE_CPU)->namespace = (struct range){0};
 	/* Within a tenth of the spec's it is not apart. */
 	of(&p, RESOURCE_MEMORY)->request = GIB - 50 * MIB;
 	control_set_pod(&r.c, &p);

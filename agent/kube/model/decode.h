@@ -67,11 +67,13 @@ void kube_decode_status(const char *text, size_t len, struct kube_status *ret);
 int kube_decode_resize_offered(const char *text, size_t len, bool *ret,
 			       struct kube_decode_error *err);
 
-/* The strictest bounds of all LimitRanges of a namespace for type Container; 0: none. */
+/* The strictest bounds of all LimitRanges of a namespace, by type; 0: none. */
 struct kube_limit_range {
-	uint64_t min[RESOURCE_COUNT];
-	uint64_t max[RESOURCE_COUNT];
-	uint64_t ratio_permille[RESOURCE_COUNT]; /* maxLimitRequestRatio */
+	struct kube_range_bounds {
+		uint64_t min[RESOURCE_COUNT];
+		uint64_t max[RESOURCE_COUNT];
+		uint64_t ratio_permille[RESOURCE_COUNT]; /* maxLimitRequestRatio */
+	} container, pod;                                /* pod: of the sums of its containers */
 };
 int kube_decode_limit_ranges(const char *text, size_t len, struct kube_limit_range *ret,
 			     struct kube_decode_error *err);

@@ -134,7 +134,7 @@ int kube_decode_resize_offered(const char *text, size_t len, bool *ret,
 	return err->error;
 }
 
-static void read_range(const struct field *limit, struct kube_limit_range *range)
+static void read_range(const struct field *limit, struct kube_range_bounds *range)
 {
 	static const char *const keys[RESOURCE_COUNT] = {"cpu", "memory"};
 	struct field min = field_object(limit, "min"), max = field_object(limit, "max");
@@ -160,15 +160,18 @@ static void read_limit_range(const struct field *object, struct kube_limit_range
 	struct field spec = field_object(object, "spec");
 	struct field list = field_array(&spec, "limits"), item = {0};
 
-	while (field_next(&list, &item))
+	while (field_next(&list, &item)) {
 		if (field_text_is(&item, "type", "Container"))
-			read_range(&item, range);
+			read_range(&item, &range->container);
+		else if (field_text_is(&item, "type", "Pod"))
+			read_range(&item, &range->pod);
+	}
 }
 
 int kube_decode_limit_ranges(const char *text, size_t len, struct kube_limit_range *ret,
 			     struct kube_decode_error *err)
 {
-	struct kube_limit_range range = {.min = {0}};
+	struct kube_limit_range range = {.container = {.min = {0}}};
 	OWN(drop_json) cJSON *json = NULL;
 	struct field root, list, item = {0};
 	int r = decode_kind(text, len, "LimitRangeList", &json, &root, err);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "agent/base/crc32c.h"
 #include "agent/kube/report/reporter_impl.h"
 #include "policy/types/bounds.h"
 #include <errno.h>
@@ -164,14 +165,27 @@ void reporter_changes(struct tracked *t, const struct reporter_view *v, uint32_t
 		t->dirty = true;
 }
 
-/* Takes the annotation of the pod object the first time. */
+static bool reporter_same(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+/* Takes the annotation of the pod object: the first time, and when another writer has changed or
+ * removed it, so that it is written again. An object from before the last write looks like that
+ * too, and costs one more write. */
 static void learn_status(struct tracked *t, const struct kube_pod *pod)
 {
 	const char *have = kube_pod_annotation(pod, "status");
+	uint32_t seen = have != NULL ? crc32c(0, have, strlen(have)) | 1u : 0;
+	bool changed = seen != t->status_seen || !t->status_known;
 
-	if (t->status_known)
+	if (t->patch.under_way || !changed)
 		return;
 	t->status_known = true;
+	t->status_seen = seen;
+	if (reporter_same(have, t->status))
+		return;
+	free(t->status);
 	t->status = have ? strdup(have) : NULL;
 }
 
@@ -199,6 +213,7 @@ bool reporter_check(struct tracked *t, usec_t now)
 		return false;
 	v->facts.offered = r->offered;
 	learn_status(t, v->pod);
+	reporter_refusal_ends(t, &v->facts, now);
 	why = v->pod->resize_message ? v->pod->resize_message : "the kubelet cannot do the resize";
 	denied = report_lead_denied(t->state, now);
 	changes = report_observed(&r->options.tuning, t->state, &v->facts, now);
@@ -225,11 +240,6 @@ static void report_traps(struct tracked *t, const struct report_decision *d)
 		for (size_t i = 0; i < t->state->count; i++)
 			if (d->write[r] & (1ULL << i))
 				e->write(e->ctx, t->uid, i, (enum resource)r);
-}
-
-static bool reporter_same(const char *a, const char *b)
-{
-	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
 char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due)
@@ -301,6 +311,9 @@ static void reporter_decide(struct tracked *t, usec_t now, struct report_decisio
 	t->blocked = ret->blocked;
 	reporter_report_bounds(t, now);
 	t->again = ret->again;
+	/* The annotation says until then that it is refused. */
+	if (t->refusal != NULL)
+		t->again = sooner(t->again, reporter_bound_until(t, now));
 	t->going_back = has_our_values(&r->view.facts) &&
 			(ret->send || passes(ret->block) || !r->offered_known);
 	/* A pod that is no longer managed stays tracked until the kubelet has carried out the

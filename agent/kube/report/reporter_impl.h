@@ -28,6 +28,7 @@ struct tracked {
 	char *status; /* the annotation as the server has it; NULL: it has none */
 	char *asked;  /* the value in the request under way; NULL: its removal */
 	bool status_known;
+	uint32_t status_seen; /* checksum of the annotation in the object seen last; 0: none */
 	bool hurry;
 	uint32_t conflicts;
 	usec_t status_at;    /* when it was last sent; 0: never */
@@ -74,6 +75,10 @@ char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due);
 void reporter_set_refusal(struct tracked *t, const char *text);
 /* Calls refused() for every ceiling, or once with LIMIT_MAX if it is not due to a value. */
 void reporter_show_refusal(struct tracked *t, const char *text, usec_t now);
+/* When the last ceiling of a refusal ends; 0: none binds. */
+usec_t reporter_bound_until(const struct tracked *t, usec_t now);
+/* The text of a refusal that no longer binds is dropped. */
+void reporter_refusal_ends(struct tracked *t, const struct report_facts *f, usec_t now);
 /* Does any refusal still hold? */
 bool reporter_is_bound(const struct tracked *t, usec_t now);
 /* A lead is denied, no value is refused: the text is shown in the annotation and in explain, and

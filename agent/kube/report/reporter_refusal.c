@@ -43,15 +43,20 @@ bool reporter_retry(struct reporter *r, const char *uid, usec_t now)
 	return true;
 }
 
-bool reporter_is_bound(const struct tracked *t, usec_t now)
+usec_t reporter_bound_until(const struct tracked *t, usec_t now)
 {
-	usec_t until;
+	usec_t last = 0, until;
 
 	for (size_t i = 0; i < t->state->count; i++)
 		for (size_t r = 0; r < RESOURCE_COUNT; r++)
 			if (report_allows(t->state, i, (enum resource)r, now, &until) != LIMIT_MAX)
-				return true;
-	return false;
+				last = MAX(last, until);
+	return last;
+}
+
+bool reporter_is_bound(const struct tracked *t, usec_t now)
+{
+	return reporter_bound_until(t, now) != 0;
 }
 
 void reporter_show_denied(struct tracked *t, uint32_t changes, const char *why, usec_t now)
@@ -65,4 +70,16 @@ void reporter_show_denied(struct tracked *t, uint32_t changes, const char *why, 
 	t->hurry = true;
 	if ((changes & REPORT_CHANGE_CONTESTED) && e->contested != NULL)
 		e->contested(e->ctx, t->uid, text);
+}
+
+void reporter_refusal_ends(struct tracked *t, const struct report_facts *f, usec_t now)
+{
+	const struct report_state *s = t->state;
+	bool condition = f->pending_deferred || f->pending_infeasible || f->progress_error;
+
+	if (t->refusal == NULL || condition || s->back != BACK_NONE ||
+	    now < MAX(s->refused_until, s->wait_until) || reporter_is_bound(t, now) ||
+	    report_lead_denied(s, now))
+		return;
+	reporter_set_refusal(t, NULL);
 }
