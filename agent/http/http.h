@@ -13,7 +13,7 @@
 #define HTTP_PER_ADDRESS_MAX  16
 #define HTTP_HEAD_TIMEOUT_SEC 5
 #define HTTP_TIMEOUT_SEC      10
-#define HTTP_BODY_MAX         (16 * KIB)
+#define HTTP_BODY_MAX         (64 * KIB) /* a Pod with its managedFields is some 20 KiB */
 #define HTTP_PATH_MAX         512
 #define HTTP_ARGS_MAX         16
 

@@ -255,18 +255,18 @@ static void test_oversize(void)
 
 	/* Announced: refused without being read. */
 	n = snprintf(text, sizeof(text),
-		     "POST /v1/pause HTTP/1.1\r\nHost: x\r\nContent-Length: 16385\r\n\r\n");
+		     "POST /v1/pause HTTP/1.1\r\nHost: x\r\nContent-Length: 65537\r\n\r\n");
 	strcpy(fake.last, "untouched");
 	CHECK_EQ(ask_raw(text, (size_t)n), 413);
 	/* Not announced: read and dropped. */
 	n = snprintf(text, sizeof(text),
 		     "POST /v1/pause HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-		     "10000\r\n%065536d\r\n0\r\n\r\n",
+		     "10001\r\n%065537d\r\n0\r\n\r\n",
 		     7);
 	CHECK_EQ(ask_raw(text, (size_t)n), 413);
 	/* Exactly as much as is taken is read, and found not to be JSON. */
 	n = snprintf(text, sizeof(text),
-		     "POST /v1/pause HTTP/1.1\r\nHost: x\r\nContent-Length: 16384\r\n\r\n%016384d",
+		     "POST /v1/pause HTTP/1.1\r\nHost: x\r\nContent-Length: 65536\r\n\r\n%065536d",
 		     7);
 	CHECK_EQ(ask_raw(text, (size_t)n), 400);
 	/* A path and headers beyond any reason. */

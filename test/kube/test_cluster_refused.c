@@ -87,7 +87,7 @@ static void test_pod_range(void)
 	cJSON_Delete(crig_ask(&c, "POST", "/api/v1/namespaces/default/limitranges",
 			      "{\"apiVersion\":\"v1\",\"kind\":\"LimitRange\",\"metadata\":{"
 			      "\"name\":\"all\"},\"spec\":{\"limits\":[{\"type\":\"Pod\","
-			      "\"max\":{\"cpu\":\"500m\"}}]}}"));
+			      "\"max\":{\"cpu\":\"800m\"}}]}}"));
 	crig_pod(&c, DRIVER_SYSTEMD, "web-0", AUTO);
 	crig_start(&c);
 	CHECK(crig_until(&c, 20, burn_50, knows_ranges));
