@@ -14,6 +14,8 @@
 
 #define FRESH_USEC (10 * USEC_PER_MIN)
 #define RETRY_USEC USEC_PER_MIN
+/* Nothing answered for this long: told once. */
+#define SILENT_USEC (5 * USEC_PER_MIN)
 /* Without the right to list them. */
 #define DENIED_USEC USEC_PER_HOUR
 
@@ -23,7 +25,9 @@ struct cluster_autoscalers {
 	struct kube_autoscalers known;
 	struct kube_call *call; /* NULL: none under way */
 	usec_t ask_at;
-	bool answered; /* also with a refusal */
+	usec_t failing_since; /* first answer that was of no use; 0: none */
+	bool told;            /* that requests wait */
+	bool answered;        /* also with a refusal */
 	bool used;
 };
 
@@ -85,6 +89,37 @@ static void put_in_force(struct cluster *c, const char *namespace)
 	}
 }
 
+static bool moves_requests(const struct managed *m)
+{
+	return m->config->kubernetes.autoscalers && m->kind == UNIT_KIND_CONTAINER &&
+	       m->container.annotated && m->container.rule.controlled != CONTROLLED_LIMITS &&
+	       m->container.rule.rule.mode != MODE_OFF;
+}
+
+/* Requests wait for the first answer: without one nobody would know why. */
+static void failed(struct cluster_autoscalers *a, const struct kube_answer *answer)
+{
+	struct cluster *c = a->cluster;
+	char text[200];
+
+	if (a->failing_since == 0)
+		a->failing_since = c->wake->now;
+	if (a->answered || a->told || c->wake->now - a->failing_since < SILENT_USEC)
+		return;
+	a->told = true;
+	snprintf(text, sizeof text,
+		 "requests are not sized: HorizontalPodAutoscalers cannot be listed (status %u); "
+		 "kubernetes.autoscalers: false sizes them anyway",
+		 answer->error == 0 ? answer->status : 0);
+	for (size_t i = 0; i < c->units->count; i++) {
+		const struct managed *m = c->units->items[i];
+
+		if (moves_requests(m) && strcmp(m->pod->spec->namespace, a->namespace) == 0)
+			recorder_note(c->recorder, m->pod->spec, "Warning", "RequestsWait",
+				      "Resize", text, c->wake->now, c->wake->now_real);
+	}
+}
+
 static void on_answer(void *arg, const struct kube_answer *answer)
 {
 	struct cluster_autoscalers *a = arg;
@@ -97,8 +132,11 @@ static void on_answer(void *arg, const struct kube_answer *answer)
 	a->ask_at = a->cluster->wake->now + (denied ? DENIED_USEC : RETRY_USEC);
 	/* What is known stays in force while the API server cannot be reached. */
 	if (!denied && (answer->error != 0 || answer->status != 200 ||
-			kube_decode_autoscalers(answer->body, answer->len, &fresh, &err) < 0))
+			kube_decode_autoscalers(answer->body, answer->len, &fresh, &err) < 0)) {
+		failed(a, answer);
 		return;
+	}
+	a->failing_since = 0;
 	if (!denied)
 		a->ask_at = a->cluster->wake->now + FRESH_USEC;
 	kube_autoscalers_drop(&a->known);
@@ -117,13 +155,6 @@ static void ask(struct cluster_autoscalers *a)
 		 a->namespace);
 	if (c->port.start(c->port.ctx, &request, on_answer, a, &a->call) < 0)
 		a->ask_at = c->wake->now + RETRY_USEC;
-}
-
-static bool moves_requests(const struct managed *m)
-{
-	return m->config->kubernetes.autoscalers && m->kind == UNIT_KIND_CONTAINER &&
-	       m->container.annotated && m->container.rule.controlled != CONTROLLED_LIMITS &&
-	       m->container.rule.rule.mode != MODE_OFF;
 }
 
 static void note_used(struct cluster *c)
@@ -181,7 +212,7 @@ void cluster_autoscalers_bound(struct cluster *c, const struct kube_pod *pod, st
 		return;
 	b->requests_unknown = a == NULL || !a->answered;
 	if (!b->requests_unknown)
-		b->requests_stay = kube_autoscalers_of(&a->known, pod->workload);
+		b->requests_stay = kube_autoscalers_of(&a->known, pod->owner, pod->workload);
 	/* Its limit would take the request along. */
 	if (b->guaranteed && b->requests_stay != 0)
 		b->requests_move = false;

@@ -25,6 +25,7 @@ struct cluster_kin {
 	struct cluster *cluster;
 	char *namespace;
 	char *workload;
+	char *owner;                           /* its kind */
 	char selector[CLUSTER_SELECTOR_BYTES]; /* percent-encoded */
 	struct kube_call *call;                /* NULL: none under way */
 	usec_t ask_at;
@@ -44,6 +45,7 @@ static bool is_own_label(const char *label, size_t len)
 {
 	static const char *const keys[] = {
 		"pod-template-hash=",
+		"rollouts-pod-template-hash=",
 		"controller-revision-hash=",
 		"pod-template-generation=",
 		"statefulset.kubernetes.io/",
@@ -102,7 +104,7 @@ static int collect(void *arg, struct kube_pod *pod)
 	const char *text = kube_pod_annotation(p, "status");
 
 	if (text == NULL || !p->owned || strcmp(p->namespace, k->namespace) != 0 ||
-	    strcmp(p->workload, k->workload) != 0)
+	    strcmp(p->workload, k->workload) != 0 || strcmp(p->owner, k->owner) != 0)
 		return 0;
 	for (size_t i = 0; i < k->container_count; i++) {
 		struct kube_published published;
@@ -176,6 +178,7 @@ static void kin_free(struct cluster_kin *k)
 	free(k->containers);
 	free(k->namespace);
 	free(k->workload);
+	free(k->owner);
 	free(k);
 }
 
@@ -219,7 +222,9 @@ static struct cluster_kin *kin_new(struct cluster *c, const struct kube_pod *p)
 	k->cluster = c;
 	k->namespace = strdup(p->namespace);
 	k->workload = strdup(p->workload);
-	if (k->namespace == NULL || k->workload == NULL || name_containers(k, p) < 0)
+	k->owner = strdup(p->owner);
+	if (k->namespace == NULL || k->workload == NULL || k->owner == NULL ||
+	    name_containers(k, p) < 0)
 		return NULL;
 	cluster_selector(p->labels, k->selector);
 	c->kin[c->kin_count++] = k;
@@ -230,7 +235,8 @@ static struct cluster_kin *find(const struct cluster *c, const struct kube_pod *
 {
 	for (size_t i = 0; i < c->kin_count; i++)
 		if (strcmp(c->kin[i]->namespace, p->namespace) == 0 &&
-		    strcmp(c->kin[i]->workload, p->workload) == 0)
+		    strcmp(c->kin[i]->workload, p->workload) == 0 &&
+		    strcmp(c->kin[i]->owner, p->owner) == 0)
 			return c->kin[i];
 	return NULL;
 }

@@ -72,7 +72,7 @@ static struct refusal *put_off(struct cluster *c, const char *uid, usec_t wait)
 static bool is_replicated(const char *owner)
 {
 	static const char *const kinds[] = {"Deployment", "ReplicaSet", "StatefulSet",
-					    "ReplicationController"};
+					    "ReplicationController", "Rollout"};
 
 	for (size_t i = 0; owner != NULL && i < ARRAY_SIZE(kinds); i++)
 		if (strcmp(owner, kinds[i]) == 0)
@@ -204,7 +204,7 @@ static int see(void *arg, struct kube_pod *pod)
 	usec_t age = s->now_real - MIN(p->created_real, s->now_real);
 
 	if (!p->owned || strcmp(p->namespace, s->pod->namespace) != 0 ||
-	    strcmp(p->workload, s->pod->workload) != 0)
+	    strcmp(p->workload, s->pod->workload) != 0 || strcmp(p->owner, s->pod->owner) != 0)
 		return 0;
 	s->workload->ready += p->ready && !p->deleting;
 	s->workload->youngest_usec = MIN(s->workload->youngest_usec, age);

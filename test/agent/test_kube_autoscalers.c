@@ -59,8 +59,9 @@ int main(void)
 		if (r != rows[i].result)
 			fprintf(stderr, "%s\n", rows[i].text);
 		CHECK_EQ(r, rows[i].result);
-		CHECK_EQ(kube_autoscalers_of(&got, "web"), rows[i].resources);
-		CHECK_EQ(kube_autoscalers_of(&got, "we"), 0);
+		CHECK_EQ(kube_autoscalers_of(&got, "Deployment", "web"), rows[i].resources);
+		CHECK_EQ(kube_autoscalers_of(&got, "Deployment", "we"), 0);
+		CHECK_EQ(kube_autoscalers_of(&got, "StatefulSet", "web"), 0);
 	}
 	return check_result();
 }

@@ -68,6 +68,8 @@ static void test_owner_kind(void)
 	static const char *const rows[][2] = {
 		{OWNED("\"pod-template-hash\":\"7d9c4\"", "ReplicaSet", "web-7d9c4"), "Deployment"},
 		{OWNED("\"pod-template-hash\":\"7d9c4\"", "ReplicaSet", "web-x"), "ReplicaSet"},
+		{OWNED("\"rollouts-pod-template-hash\":\"7d9c4\"", "ReplicaSet", "web-7d9c4"),
+		 "Rollout"},
 		{OWNED("", "ReplicaSet", "web-7d9c4"), "ReplicaSet"},
 		{OWNED("", "StatefulSet", "db"), "StatefulSet"},
 		{OWNED("", "Job", "report-29390400"), "CronJob"},

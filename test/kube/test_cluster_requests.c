@@ -200,6 +200,21 @@ static void test_autoscaled(void)
 	crig_close(&c);
 }
 
+/* The list of autoscalers always fails: requests wait, and that is told once. */
+static void test_autoscalers_fail(void)
+{
+	crig_open(&c, NULL, NULL);
+	crig_pod_with(&c, DRIVER_CGROUPFS, "web-0", REQUESTS("RequestsAndLimits"), WITH_REQUESTS);
+	crig_fault(&c, "500", "\"match\":\"horizontalpodautoscalers\",\"count\":-1");
+	crig_start(&c);
+	rig_run(&c.rig, 240, burn_300);
+	CHECK_EQ(crig_events(&c, "RequestsWait"), 0);
+	rig_run(&c.rig, 260, burn_300);
+	CHECK_EQ(crig_events(&c, "RequestsWait"), 1);
+	CHECK_EQ(request(RESOURCE_CPU), 100);
+	crig_close(&c);
+}
+
 /* Requests alone do not move under LimitsOnly, nor where the pod has none. */
 static void test_stays(const char *annotations, const char *containers, uint64_t milli)
 {
@@ -216,6 +231,7 @@ int main(void)
 	test_moves(DRIVER_SYSTEMD, REQUESTS("RequestsOnly"));
 	test_lost_records();
 	test_autoscaled();
+	test_autoscalers_fail();
 	test_stays(REQUESTS("LimitsOnly"), WITH_REQUESTS, 100);
 	test_stays(REQUESTS("RequestsAndLimits"), CONTAINERS(""), 0);
 	return check_result();

@@ -9,7 +9,8 @@
 struct kube_decode_error;
 
 struct kube_autoscaler {
-	char *workload;     /* name of its target, of any kind */
+	char *workload;     /* name of its target */
+	char *kind;         /* of its target */
 	uint32_t resources; /* RESOURCES_* whose utilisation it looks at, not 0 */
 };
 
@@ -24,5 +25,7 @@ struct kube_autoscalers {
 int kube_decode_autoscalers(const char *text, size_t len, struct kube_autoscalers *ret,
 			    struct kube_decode_error *err);
 void kube_autoscalers_drop(struct kube_autoscalers *a);
-/* RESOURCES_* of the workload. */
-uint32_t kube_autoscalers_of(const struct kube_autoscalers *a, const char *workload);
+/* RESOURCES_* of the workload. A target of a kind that is not the owner of pods (a custom resource
+ * with a scale) may stand above one of the same name: it counts. */
+uint32_t kube_autoscalers_of(const struct kube_autoscalers *a, const char *kind,
+			     const char *workload);

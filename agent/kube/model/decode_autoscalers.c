@@ -51,7 +51,7 @@ static int read_autoscaler(const struct field *object, struct kube_autoscalers *
 {
 	struct field spec = field_object(object, "spec");
 	struct field target = field_object(&spec, "scaleTargetRef");
-	const char *name = field_text(&target, "name");
+	const char *name = field_text(&target, "name"), *kind = field_text(&target, "kind");
 	uint32_t resources = depends_on(&spec);
 	struct kube_autoscaler *grown;
 
@@ -64,12 +64,14 @@ static int read_autoscaler(const struct field *object, struct kube_autoscalers *
 	if (grown == NULL)
 		return -ENOMEM;
 	all->items = grown;
-	all->items[all->count] =
-		(struct kube_autoscaler){.workload = strdup(name), .resources = resources};
-	if (all->items[all->count].workload == NULL)
-		return -ENOMEM;
+	all->items[all->count] = (struct kube_autoscaler){
+		.workload = strdup(name),
+		.kind = strdup(kind != NULL ? kind : ""),
+		.resources = resources,
+	};
 	all->count++;
-	return 0;
+	grown += all->count - 1;
+	return grown->workload != NULL && grown->kind != NULL ? 0 : -ENOMEM;
 }
 
 int kube_decode_autoscalers(const char *text, size_t len, struct kube_autoscalers *ret,
@@ -96,18 +98,34 @@ int kube_decode_autoscalers(const char *text, size_t len, struct kube_autoscaler
 
 void kube_autoscalers_drop(struct kube_autoscalers *a)
 {
-	for (size_t i = 0; i < a->count; i++)
+	for (size_t i = 0; i < a->count; i++) {
 		free(a->items[i].workload);
+		free(a->items[i].kind);
+	}
 	free(a->items);
 	*a = (struct kube_autoscalers){0};
 }
 
-uint32_t kube_autoscalers_of(const struct kube_autoscalers *a, const char *workload)
+static bool owns_pods(const char *kind)
+{
+	static const char *const kinds[] = {"Deployment", "ReplicaSet", "StatefulSet",
+					    "ReplicationController", "Rollout"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strcmp(kind, kinds[i]) == 0)
+			return true;
+	return false;
+}
+
+uint32_t kube_autoscalers_of(const struct kube_autoscalers *a, const char *kind,
+			     const char *workload)
 {
 	uint32_t resources = 0;
 
 	for (size_t i = 0; i < a->count; i++)
-		if (strcmp(a->items[i].workload, workload) == 0)
+		if (strcmp(a->items[i].workload, workload) == 0 &&
+		    (kind == NULL || strcmp(a->items[i].kind, kind) == 0 ||
+		     !owns_pods(a->items[i].kind)))
 			resources |= a->items[i].resources;
 	return resources;
 }

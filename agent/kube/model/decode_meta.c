@@ -145,17 +145,42 @@ static size_t without_minutes(const char *name)
 	return len - n >= JOB_DIGITS_MIN && n > 1 && name[n - 1] == '-' ? n - 1 : len;
 }
 
-static int name_workload(const char *kind, const char *name, const char *hash, struct kube_pod *p)
+/* The controllers whose ReplicaSets end in the hash of the pod template. */
+static const struct {
+	const char *label;
+	const char *kind;
+} hashes[] = {
+	{"pod-template-hash", "Deployment"},
+	{"rollouts-pod-template-hash", "Rollout"}, /* Argo Rollouts */
+};
+
+/* Cuts the hash from a ReplicaSet's name; its controller's kind, or NULL: there is none. */
+static const char *cut_hash(const char *name, const struct field *labels, size_t *len)
 {
+	for (size_t i = 0; i < ARRAY_SIZE(hashes); i++) {
+		size_t n = without_hash(name, field_text(labels, hashes[i].label));
+
+		if (n == *len)
+			continue;
+		*len = n;
+		return hashes[i].kind;
+	}
+	return NULL;
+}
+
+static int name_workload(const char *kind, const char *name, const struct field *labels,
+			 struct kube_pod *p)
+{
+	const char *above;
 	size_t len;
 
 	/* A mirror pod's owner is its node. */
 	if (kind == NULL || name == NULL || strcmp(kind, "Node") == 0 || !kube_is_subdomain(name))
 		return 0;
 	len = strlen(name);
-	if (strcmp(kind, "ReplicaSet") == 0 && without_hash(name, hash) < len) {
-		len = without_hash(name, hash);
-		kind = "Deployment";
+	if (strcmp(kind, "ReplicaSet") == 0) {
+		above = cut_hash(name, labels, &len);
+		kind = above != NULL ? above : kind;
 	} else if (strcmp(kind, "Job") == 0 && without_minutes(name) < len) {
 		len = without_minutes(name);
 		kind = "CronJob";
@@ -170,13 +195,12 @@ static int name_workload(const char *kind, const char *name, const char *hash, s
 static int read_workload(const struct field *meta, struct kube_pod *p)
 {
 	struct field labels = field_object(meta, "labels"), owner = {0};
-	const char *hash = field_text(&labels, "pod-template-hash");
 	struct field owners = field_array(meta, "ownerReferences");
 
 	while (p->workload == NULL && field_next(&owners, &owner)) {
 		bool controller = field_bool(&owner, "controller");
 		const char *kind = field_text(&owner, "kind"), *name = field_text(&owner, "name");
-		int r = controller ? name_workload(kind, name, hash, p) : 0;
+		int r = controller ? name_workload(kind, name, &labels, p) : 0;
 
 		if (r < 0)
 			return r;
