@@ -191,6 +191,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	persist_follow(m);
 	control_restarted(&m->control, &u.limits, m->wake->now);
 	scope_started(m, a.active_enter_usec);
+	managed_read_totals(m);
 	boost_attached(m);
 	control_set_depth(&m->control, depth_of(a.cgroup));
 	guess_stored(m, &a);

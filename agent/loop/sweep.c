@@ -24,6 +24,8 @@ static bool read_first(struct managed *m, enum reader_clock clock, struct usage 
 	r = reader_read(m, want, 0, ret);
 	if (r == -ENODEV)
 		managed_lost(m);
+	else if (m->control.last_at == 0 || m->cgroup.unsampled != NULL)
+		managed_read_totals(m);
 	return r >= 0;
 }
 

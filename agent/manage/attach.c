@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The cgroup of an entry, which comes and goes. */
 #include "agent/manage/attach.h"
+#include "agent/manage/context.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/host.h"
 #include "agent/manage/inotify.h"
@@ -38,8 +39,56 @@ static bool still_starting(const struct limits *l, const struct unit_props *p)
 	       (p->mem_max != UINT64_MAX && l->mem_max == LIMIT_MAX);
 }
 
+/* memory.stat says how much of the peak is page cache. */
+#define TOTAL_USAGE (USAGE_CPU | USAGE_THROTTLE | USAGE_MEM | USAGE_MEM_PEAK | USAGE_MEM_STAT)
+
+void managed_read_totals(struct managed *m)
+{
+	struct usage u = {0};
+
+	if (m->kind != UNIT_KIND_CONTAINER || m->history_key == NULL)
+		return;
+	if (m->control.last_at != 0) {
+		free(STEAL(m->cgroup.unsampled));
+		return;
+	}
+	if (cg_read(m->cgroup.cg, TOTAL_USAGE | LIMITS_USAGE, &u) < 0)
+		return;
+	if (m->cgroup.unsampled == NULL)
+		m->cgroup.unsampled = malloc(sizeof u);
+	if (m->cgroup.unsampled != NULL)
+		*m->cgroup.unsampled = u;
+}
+
+/* A Job may restart its containers (OnFailure), but only until they succeed. */
+static bool runs_to_end(const struct kube_pod *s)
+{
+	return s->once || (s->owner != NULL &&
+			   (strcmp(s->owner, "Job") == 0 || strcmp(s->owner, "CronJob") == 0));
+}
+
+/* What the cgroup still says; when it is removed, what was last read. */
+static void count_end(struct managed *m)
+{
+	struct control_context x = daemon_context(m->table, NULL);
+	const struct usage *last = m->control.last_at != 0 ? &m->control.last : m->cgroup.unsampled;
+	struct usage u = {0};
+
+	if (m->kind != UNIT_KIND_CONTAINER || m->history_key == NULL)
+		return;
+	if (cg_read(m->cgroup.cg, TOTAL_USAGE, &u) == 0 && last != NULL)
+		u.limits = last->limits;
+	else if (last != NULL)
+		u = *last;
+	else
+		return;
+	u.have |= last != NULL ? last->have & LIMITS_USAGE : 0;
+	control_end(&m->control, &u, runs_to_end(m->pod->spec), m->wake->started_at, &x);
+}
+
 void managed_close(struct managed *m)
 {
+	free(STEAL(m->cgroup.unsampled));
 	if (m->cgroup.cg == NULL)
 		return;
 	sd_event_source_disable_unref(m->cgroup.events);
@@ -115,6 +164,7 @@ void managed_lost(struct managed *m)
 
 	if (m->cgroup.cg == NULL)
 		return;
+	count_end(m);
 	persist_keep_history(m);
 	message_summed(m, true);
 	managed_close(m);

@@ -16,6 +16,8 @@ void managed_attach_tried(struct managed *m);
 void managed_set_running(struct managed *m);
 /* The cgroup is gone; sizes and history stay for its successor. */
 void managed_lost(struct managed *m);
+/* Until its first sample: keeps its totals, in case that it ends before. */
+void managed_read_totals(struct managed *m);
 /* Closes it, to be attached anew. */
 void managed_detach(struct managed *m);
 /* Closes it and everything that depends on it. */

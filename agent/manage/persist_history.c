@@ -132,7 +132,8 @@ void persist_keep_history(const struct managed *m)
 	};
 	OWN(history_record_drop) struct history_record old = {0};
 
-	if (c->history.samples == 0 || m->history_key == NULL)
+	/* A kill before the first sample is known, too. */
+	if (c->history.first_real == 0 || m->history_key == NULL)
 		return;
 	/* Another pod of the workload may have left more. */
 	if (m->kind == UNIT_KIND_CONTAINER &&

@@ -176,18 +176,25 @@ static uint32_t killed_run(const struct kube_container *c)
 	return c->running ? c->restarts : c->restarts + 1;
 }
 
+static void report_kill(struct managed *m)
+{
+	control_oom_reported(&m->control, &m->config->tuning, m->wake->now, m->wake->now_real);
+	/* Its history was put into the store when its cgroup was removed. */
+	if (m->cgroup.cg == NULL)
+		persist_keep_history(m);
+}
+
 /* The cgroup was removed before its counters were read: the API server's report replaces them. */
 static void note_kill(struct managed *m, const struct kube_container *now,
 		      const struct kube_container *old)
 {
-	struct control *c = &m->control;
-	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	const struct control_resource *res = &m->control.resource[RESOURCE_MEMORY];
 
 	if (now->restarts == old->restarts && killed_run(now) <= killed_run(old))
 		return;
 	if (killed_run(now) > killed_run(old) &&
 	    res->counters.oom_kills == m->container.oom_at_restart && res->managed)
-		control_oom_reported(c, &m->config->tuning, m->wake->now, m->wake->now_real);
+		report_kill(m);
 	m->container.oom_at_restart = res->counters.oom_kills;
 }
 

@@ -137,6 +137,8 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 	};
 	c->rates = (struct cpu_rates){0};
 	c->rates_fresh = false;
+	c->cpu_counted = false;
+	c->startup_usec = 0;
 	c->last = c->sample = (struct usage){0};
 	c->last_at = 0;
 }
@@ -188,9 +190,11 @@ static void observe_history(struct control *c, const struct usage *u,
 	if (t->algorithm == ALGORITHM_VPA)
 		history_vpa_observe(&c->history, t, &c->rates, mem_working_set(u), x->now_real);
 	else if (startup_covers(&c->startup, &x->tuning->startup, c->last_at, x->now))
-		history_add_startup(&c->history, &c->rates, x->now_real);
-	else
+		c->startup_usec += history_add_startup(&c->history, &c->rates, x->now_real);
+	else {
 		history_add_cpu(&c->history, &c->rates, x->now_real);
+		c->cpu_counted = true;
+	}
 }
 
 static uint32_t control_smooth(uint32_t before, uint64_t ppm)

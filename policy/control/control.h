@@ -146,6 +146,8 @@ struct control {
 	usec_t last_at;         /* of the sample */
 	struct cpu_rates rates; /* of the newest span */
 	bool rates_fresh;       /* they belong to the newest observation */
+	bool cpu_counted;       /* CPU use of this run is in history ... */
+	usec_t startup_usec;    /* ... beside this span of start-up, of which the age alone is */
 	/* Shown, never acted on; smoothed over about 10 s. */
 	uint32_t psi_cpu_ppm;        /* some task waited */
 	uint32_t psi_cpu_others_ppm; /* of it, at least: not because of our own limit */
@@ -273,6 +275,11 @@ void control_ledger_entry(const struct control *c, const struct tuning *t, usec_
 /* The same while it does not run: what it freed, or was OOM-killed for, is kept for its successor
  * for a while. */
 void control_ledger_waiting(const struct control *c, usec_t now, struct ledger_entry *ret);
+/* The run has ended, and these are the newest totals of its cgroup: what came after the last sample
+ * goes into history. once: the pod runs to its end, so that its start-up is all there is; then the
+ * totals count from the start, unless it was before `since`, or CPU use of the run is counted. */
+void control_end(struct control *c, const struct usage *total, bool once, usec_t since,
+		 const struct control_context *x);
 /* The cgroup is gone, and its grant ends. */
 void control_lost(struct control *c, usec_t now);
 /* The ledger asks for an unused grant: uncharged memory at once, page cache by a trial. */

@@ -52,9 +52,12 @@ static void count(struct history *h, usec_t span, usec_t now_real)
 	h->samples++;
 }
 
-void history_add_startup(struct history *h, const struct cpu_rates *r, usec_t now_real)
+usec_t history_add_startup(struct history *h, const struct cpu_rates *r, usec_t now_real)
 {
-	count(h, MIN(r->span_usec, SPAN_MAX_USEC), now_real);
+	usec_t span = MIN(r->span_usec, SPAN_MAX_USEC);
+
+	count(h, span, now_real);
+	return span;
 }
 
 void history_add_cpu(struct history *h, const struct cpu_rates *r, usec_t now_real)

@@ -51,8 +51,8 @@ void history_init(struct history *h, const struct tuning_history *t);
 void history_drop(struct history *h);
 /* ret holds nothing. -ENOMEM: still nothing. */
 int history_copy(const struct history *h, struct history *ret);
-/* A span of start-up: its age counts, its CPU demand does not. */
-void history_add_startup(struct history *h, const struct cpu_rates *r, usec_t now_real);
+/* A span of start-up: its age counts, its CPU demand does not. Returns how much was counted. */
+usec_t history_add_startup(struct history *h, const struct cpu_rates *r, usec_t now_real);
 /* The demand of one span. */
 void history_add_cpu(struct history *h, const struct cpu_rates *r, usec_t now_real);
 /* Memory needed at one moment; oom: the value comes from an OOM kill. */

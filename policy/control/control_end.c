@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a run used between its last sample and its end; of a short run, all of it. */
+#include "policy/control/control_impl.h"
+
+/* The totals of a run before its start. Its page cache was there all the time, as far as is known.
+ */
+static struct usage at_start(const struct usage *total)
+{
+	return (struct usage){
+		.have = total->have & (USAGE_CPU | USAGE_THROTTLE | USAGE_MEM_PEAK),
+		.stat = total->stat,
+		.limits = total->limits,
+	};
+}
+
+static void end_memory(struct control *c, const struct usage *total,
+		       const struct control_context *x)
+{
+	struct usage from = c->last_at != 0 ? c->last : at_start(total);
+	uint64_t need = control_mem_need(&from, total);
+
+	if ((total->have & from.have & USAGE_MEM_PEAK) && total->mem_peak > from.mem_peak)
+		history_add_memory(&c->history, &x->tuning->history, need, false, x->now_real);
+}
+
+/* 0: not known, or before `since`. */
+static usec_t born(const struct control *c, usec_t since)
+{
+	usec_t at = c->startup.started_at != 0 ? c->startup.started_at : c->started_at;
+
+	return at >= since ? at : 0;
+}
+
+static void end_cpu(struct control *c, const struct usage *total, usec_t from,
+		    const struct control_context *x)
+{
+	struct usage zero = at_start(total);
+	struct cpu_rates r;
+
+	if (x->now <= from || cpu_rates_between(&zero, total, x->now - from, x->node_milli, &r) < 0)
+		return;
+	cpu_temper_demand(&c->cpu, &x->tuning->history, &r);
+	history_add_cpu(&c->history, &r, x->now_real);
+	/* Its samples counted as age already. */
+	c->history.observed_usec -= MIN(c->startup_usec, c->history.observed_usec);
+	c->startup_usec = 0;
+	c->cpu_counted = true;
+}
+
+/* Its last span, by the rules of every other one. */
+static void end_span(struct control *c, const struct usage *total, const struct control_context *x)
+{
+	const struct startup *s = &c->startup;
+	struct cpu_rates r;
+
+	if (c->last_at == 0 || x->now <= c->last_at ||
+	    cpu_rates_between(&c->sample, total, x->now - c->last_at, x->node_milli, &r) < 0 ||
+	    total->cpu_usage_usec == c->sample.cpu_usage_usec ||
+	    startup_covers(s, &x->tuning->startup, c->last_at, x->now))
+		return;
+	cpu_temper_demand(&c->cpu, &x->tuning->history, &r);
+	history_add_cpu(&c->history, &r, x->now_real);
+}
+
+void control_end(struct control *c, const struct usage *total, bool once, usec_t since,
+		 const struct control_context *x)
+{
+	/* VPA takes one sample a minute, of what runs at that moment. */
+	if (x->tuning->history.algorithm == ALGORITHM_VPA || total->have == 0)
+		return;
+	end_memory(c, total, x);
+	if (control_boost_covers(c, MAX(c->last_at, c->started_at), x->now))
+		return;
+	if (once && !c->cpu_counted && born(c, since) != 0)
+		end_cpu(c, total, born(c, since), x);
+	else
+		end_span(c, total, x);
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Containers that end before they were sampled twice, or before their start-up is over: the history
+ * of their workload has them. */
+#include "agent/manage/attach.h"
+#include "agent/manage/persist.h"
+#include "test/agent/test_pods.h"
+
+#define KEY "default/web-0/app"
+
+static struct history_record stored(struct rig *r)
+{
+	struct history_record rec = {0};
+
+	CHECK_EQ(history_store_get(&r->daemon->units.records->histories, KEY,
+				   &tuning_default.history, &rec),
+		 0);
+	return rec;
+}
+
+static void job(struct rig *r, enum cgroup_driver driver)
+{
+	struct rig_pod *p = pods_begin(r, driver, "");
+
+	p->once = true;
+	p->container[0].started_real = r->real;
+	rig_pod_put(r, p);
+	CHECK(pods_of(r, KEY)->cgroup.cg != NULL);
+}
+
+static void end_job(struct rig *r)
+{
+	struct rig_container *app = &r->pod[0].container[0];
+
+	rig_container_stop(r, app);
+	app->restarts--;
+	rig_run(r, 1, NULL);
+	CHECK(pods_of(r, KEY)->cgroup.cg == NULL);
+}
+
+static void write_totals(struct rig *r, uint64_t usage_usec, uint64_t peak)
+{
+	const struct rig_unit *u = r->pod[0].container[0].unit;
+	char path[RIG_PATH_MAX + 16], text[128];
+
+	snprintf(path, sizeof path, "%s/cpu.stat", u->cgroup);
+	snprintf(text, sizeof text,
+		 "usage_usec %llu\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0\n",
+		 (unsigned long long)usage_usec);
+	fake_put(&r->tree, path, text);
+	snprintf(path, sizeof path, "%s/memory.peak", u->cgroup);
+	snprintf(text, sizeof text, "%llu\n", (unsigned long long)peak);
+	fake_put(&r->tree, path, text);
+}
+
+/* Two seconds, and no sample: CPU and the highest memory of all of them. */
+static void test_between_samples(enum cgroup_driver driver)
+{
+	struct history_record rec;
+	struct rig r;
+
+	job(&r, driver);
+	write_totals(&r, 300 * USEC_PER_MSEC, 40 * MIB);
+	managed_read_totals(pods_of(&r, KEY));
+	r.boot += 2 * USEC_PER_SEC;
+	r.real += 2 * USEC_PER_SEC;
+	CHECK_EQ(pods_of(&r, KEY)->control.history.samples, 0);
+	end_job(&r);
+	rec = stored(&r);
+	CHECK_EQ(rec.history.samples, 1);
+	CHECK(rec.history.observed_usec >= 2 * USEC_PER_SEC &&
+	      rec.history.observed_usec <= 4 * USEC_PER_SEC);
+	CHECK(histogram_percentile(&rec.history.cpu, 0.9) >= 0.075);
+	CHECK(histogram_percentile(&rec.history.memory, 0.9) >= 30.0 * MIB);
+	history_record_drop(&rec);
+	rig_close(&r);
+}
+
+/* Start-up is all there is of a run of 20 s: its age counts once. */
+static void test_within_startup(void)
+{
+	struct history_record rec;
+	struct rig r;
+
+	job(&r, DRIVER_CGROUPFS);
+	rig_run(&r, 20, pods_burn_800);
+	CHECK(histogram_empty(&pods_of(&r, KEY)->control.history.cpu));
+	end_job(&r);
+	rec = stored(&r);
+	CHECK(histogram_percentile(&rec.history.cpu, 0.99) >= 0.2);
+	CHECK(rec.history.observed_usec >= 18 * USEC_PER_SEC &&
+	      rec.history.observed_usec <= 24 * USEC_PER_SEC);
+	history_record_drop(&rec);
+	rig_close(&r);
+}
+
+/* The API server tells of the kill after the cgroup is gone, and no sample was taken. */
+static void test_killed_unsampled(enum cgroup_driver driver)
+{
+	struct rig_container *app;
+	struct history_record rec;
+	struct rig r;
+
+	job(&r, driver);
+	app = &r.pod[0].container[0];
+	end_job(&r);
+	app->oom_killed = true;
+	rig_pod_put(&r, &r.pod[0]);
+	rec = stored(&r);
+	CHECK(rec.history.window_oom >= 64 * MIB);
+	history_record_drop(&rec);
+	/* And the daemon after this one knows it. */
+	rig_stop(&r);
+	CHECK_EQ(rig_start(&r), 0);
+	rec = stored(&r);
+	CHECK(rec.history.window_oom >= 64 * MIB);
+	history_record_drop(&rec);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	for (enum cgroup_driver d = 0; d < 2; d++) {
+		test_between_samples(d);
+		test_killed_unsampled(d);
+	}
+	test_within_startup();
+	return check_result();
+}
