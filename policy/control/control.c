@@ -177,26 +177,6 @@ void control_decide(struct control *c, enum resource r, uint64_t to, enum reason
 	};
 }
 
-static void observe_history(struct control *c, const struct usage *u,
-			    const struct control_context *x)
-{
-	const struct tuning_history *t = &x->tuning->history;
-
-	/* CPU use at startup says nothing about the time after it. Memory taken at startup stays
-	 * taken: control_observe_mem(). */
-	if (control_boost_covers(c, c->last_at, x->now))
-		return;
-	/* VPA counts what is used at startup. */
-	if (t->algorithm == ALGORITHM_VPA)
-		history_vpa_observe(&c->history, t, &c->rates, mem_working_set(u), x->now_real);
-	else if (startup_covers(&c->startup, &x->tuning->startup, c->last_at, x->now))
-		c->startup_usec += history_add_startup(&c->history, &c->rates, x->now_real);
-	else {
-		history_add_cpu(&c->history, &c->rates, x->now_real);
-		c->cpu_counted = true;
-	}
-}
-
 static uint32_t control_smooth(uint32_t before, uint64_t ppm)
 {
 	return (uint32_t)((before * 9ULL + MIN(ppm, PPM)) / 10);
@@ -243,7 +223,7 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
 	control_note_periods(c, x);
 	if (c->rates_fresh) {
 		control_temper_demand(c, x);
-		observe_history(c, u, x);
+		control_observe_history(c, u, x);
 	}
 	if (!first && x->now > c->last_at)
 		observe_psi(c, &prev, u, x->now - c->last_at);

@@ -1,6 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a run used between its last sample and its end; of a short run, all of it. */
+/* The CPU of each span, and what a run used between its last sample and its end; of a short run,
+ * all of it. */
 #include "policy/control/control_impl.h"
+
+void control_observe_history(struct control *c, const struct usage *u,
+			     const struct control_context *x)
+{
+	const struct tuning_history *t = &x->tuning->history;
+
+	/* CPU use at startup says nothing about the time after it. Memory taken at startup stays
+	 * taken: control_observe_mem(). */
+	if (control_boost_covers(c, c->last_at, x->now))
+		return;
+	/* VPA counts what is used at startup. */
+	if (t->algorithm == ALGORITHM_VPA)
+		history_vpa_observe(&c->history, t, &c->rates, mem_working_set(u), x->now_real);
+	else if (startup_covers(&c->startup, &x->tuning->startup, c->last_at, x->now))
+		c->startup_usec += history_add_startup(&c->history, &c->rates, x->now_real);
+	else {
+		history_add_cpu(&c->history, &c->rates, x->now_real);
+		c->cpu_counted = true;
+	}
+}
 
 /* The totals of a run before its start. Its page cache was there all the time, as far as is known.
  */
