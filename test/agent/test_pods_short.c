@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Containers that end before they were sampled twice, or before their start-up is over: the history
- * of their workload has them. */
+/* The history of a workload has containers that end before they were sampled twice, or before their
+ * start-up is over; restarts and roll-outs change nothing of it. */
 #include "agent/manage/attach.h"
 #include "agent/manage/persist.h"
+#include "agent/pod/pods.h"
 #include "test/agent/test_pods.h"
 
 #define KEY "default/web-0/app"
@@ -117,8 +118,57 @@ static void test_killed_unsampled(enum cgroup_driver driver)
 	rig_close(&r);
 }
 
+static struct recommendation recommended(struct rig *r, const char *name)
+{
+	struct recommendation ret;
+
+	memset(&ret, 0, sizeof ret);
+	history_recommend(&pods_of(r, name)->control.history, &tuning_default.history, 1, &ret);
+	return ret;
+}
+
+static struct rig_pod *next_pod(struct rig *r, const char *name)
+{
+	struct rig_pod *p = rig_pod_add(r, DRIVER_CGROUPFS, name);
+
+	p->workload = "web";
+	p->mode = "Auto";
+	rig_container_add(r, p, "app", 200, 64 * MIB);
+	rig_pod_put(r, p);
+	return p;
+}
+
+/* A restart of the daemon and a new ReplicaSet: the numbers are the same to the byte. */
+static void test_nothing_lost(void)
+{
+	struct recommendation before, after;
+	struct rig_pod *p;
+	struct rig r;
+
+	p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	p->workload = "web";
+	rig_pod_put(&r, p);
+	p->container[0].unit->anon_bytes = 30 * MIB;
+	rig_run(&r, 600, pods_burn_800);
+	before = recommended(&r, "default/web-0/app");
+	CHECK(before.resource[RESOURCE_CPU].peak > 0 && before.resource[RESOURCE_MEMORY].peak > 0);
+	rig_stop(&r);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_pod_put(&r, p);
+	after = recommended(&r, "default/web-0/app");
+	CHECK(memcmp(&before, &after, sizeof before) == 0);
+	/* The old pod goes, then the new one comes. */
+	rig_pod_remove(&r, p);
+	pods_gone(&r.daemon->pods, p->uid);
+	next_pod(&r, "web-1");
+	after = recommended(&r, "default/web-1/app");
+	CHECK(memcmp(&before, &after, sizeof before) == 0);
+	rig_close(&r);
+}
+
 int main(void)
 {
+	test_nothing_lost();
 	for (enum cgroup_driver d = 0; d < 2; d++) {
 		test_between_samples(d);
 		test_killed_unsampled(d);
