@@ -52,6 +52,14 @@ static usec_t born(const struct control *c, usec_t since)
 	return at >= since ? at : 0;
 }
 
+static void add_tempered(struct control *c, struct cpu_rates *r, const struct control_context *x)
+{
+	const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);
+
+	cpu_temper_demand(&c->cpu, &x->tuning->history, &goal, r);
+	history_add_cpu(&c->history, r, x->now_real);
+}
+
 static void end_cpu(struct control *c, const struct usage *total, usec_t from,
 		    const struct control_context *x)
 {
@@ -60,8 +68,7 @@ static void end_cpu(struct control *c, const struct usage *total, usec_t from,
 
 	if (x->now <= from || cpu_rates_between(&zero, total, x->now - from, x->node_milli, &r) < 0)
 		return;
-	cpu_temper_demand(&c->cpu, &x->tuning->history, &r);
-	history_add_cpu(&c->history, &r, x->now_real);
+	add_tempered(c, &r, x);
 	/* Its samples counted as age already. */
 	c->history.observed_usec -= MIN(c->startup_usec, c->history.observed_usec);
 	c->startup_usec = 0;
@@ -79,8 +86,7 @@ static void end_span(struct control *c, const struct usage *total, const struct 
 	    total->cpu_usage_usec == c->sample.cpu_usage_usec ||
 	    startup_covers(s, &x->tuning->startup, c->last_at, x->now))
 		return;
-	cpu_temper_demand(&c->cpu, &x->tuning->history, &r);
-	history_add_cpu(&c->history, &r, x->now_real);
+	add_tempered(c, &r, x);
 }
 
 void control_end(struct control *c, const struct usage *total, bool once, usec_t since,
