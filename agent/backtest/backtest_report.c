@@ -67,13 +67,13 @@ static double throttled_seconds(const struct backtest_result *x)
 
 static void table_cpu(const struct backtest_report *r, FILE *out)
 {
-	fprintf(out, "%-12s %13s %7s %11s %11s %12s %9s %13s %13s\n", "CPU", "limit core h",
+	fprintf(out, "%-16s %13s %7s %11s %11s %12s %9s %13s %13s\n", "CPU", "limit core h",
 		"slack", "throttled s", "throttled", "unmet core s", "changes", "changed cores",
 		"given core h");
 	for (int p = 0; p < BACKTEST_POLICY_COUNT; p++) {
 		const struct backtest_result *x = &r->result[p];
 
-		fprintf(out, "%-12s %13.3f %6.1f%% %11.1f %10.3f%% %12.1f %9llu %13.2f %13.3f\n",
+		fprintf(out, "%-16s %13.3f %6.1f%% %11.1f %10.3f%% %12.1f %9llu %13.2f %13.3f\n",
 			backtest_policy_names[p], (double)x->limit_core_usec / CORE_HOUR,
 			100 * slack_cpu(x), throttled_seconds(x),
 			100 * share((double)x->throttled_periods, (double)x->periods),
@@ -85,12 +85,12 @@ static void table_cpu(const struct backtest_report *r, FILE *out)
 
 static void table_memory(const struct backtest_report *r, FILE *out)
 {
-	fprintf(out, "\n%-12s %13s %7s %11s %9s %13s %13s\n", "MEMORY", "limit GiB h", "slack",
+	fprintf(out, "\n%-16s %13s %7s %11s %9s %13s %13s\n", "MEMORY", "limit GiB h", "slack",
 		"OOM kills", "changes", "changed GiB", "given GiB h");
 	for (int p = 0; p < BACKTEST_POLICY_COUNT; p++) {
 		const struct backtest_result *x = &r->result[p];
 
-		fprintf(out, "%-12s %13.3f %6.1f%% %11llu %9llu %13.3f %13.3f\n",
+		fprintf(out, "%-16s %13.3f %6.1f%% %11llu %9llu %13.3f %13.3f\n",
 			backtest_policy_names[p], x->limit_byte_sec / GIB_HOUR,
 			100 * slack_memory(x), (unsigned long long)x->oom_kills,
 			(unsigned long long)x->changes_memory,

@@ -9,9 +9,10 @@
 #define P95_PERMILLE 950
 
 const char *const backtest_policy_names[BACKTEST_POLICY_COUNT] = {
-	[BACKTEST_VSCALED] = "vscaled",        [BACKTEST_VPA] = "vpa",
-	[BACKTEST_STATIC_MAX] = "static-p100", [BACKTEST_STATIC_P95] = "static-p95",
-	[BACKTEST_CPU_FAST] = "k8s-cpu-fast",  [BACKTEST_CAPTAIN] = "captain",
+	[BACKTEST_LATENCY] = "vscaled-latency", [BACKTEST_BALANCED] = "vscaled-balanced",
+	[BACKTEST_SAVINGS] = "vscaled-savings", [BACKTEST_VPA] = "vpa",
+	[BACKTEST_STATIC_MAX] = "static-p100",  [BACKTEST_STATIC_P95] = "static-p95",
+	[BACKTEST_CPU_FAST] = "k8s-cpu-fast",   [BACKTEST_CAPTAIN] = "captain",
 	[BACKTEST_THRESHOLD] = "threshold",
 };
 
@@ -256,7 +257,7 @@ bool backtest_step(struct backtest *b)
 
 void backtest_drop(struct backtest *b)
 {
-	if (b->policy == BACKTEST_VSCALED)
+	if (b->policy <= BACKTEST_SAVINGS)
 		control_drop(&b->rig.c);
 	if (b->policy == BACKTEST_VPA)
 		backtest_vpa_drop(&b->peer.vpa);

@@ -37,7 +37,9 @@ struct backtest_oracle {
 };
 
 enum backtest_policy {
-	BACKTEST_VSCALED,
+	BACKTEST_LATENCY, /* vscaled, by goal */
+	BACKTEST_BALANCED,
+	BACKTEST_SAVINGS,
 	BACKTEST_VPA,
 	BACKTEST_STATIC_MAX,
 	BACKTEST_STATIC_P95,

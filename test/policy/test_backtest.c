@@ -201,9 +201,9 @@ static void test_vscaled(void)
 	};
 	struct backtest_trace t = trace_of(s, 2, 8);
 	struct backtest_oracle o = {100, 100, 128 * MIB, 128 * MIB};
-	struct backtest_result r = run_from(BACKTEST_VSCALED, &t, &o), again, fixed;
+	struct backtest_result r = run_from(BACKTEST_BALANCED, &t, &o), again, fixed;
 
-	again = run_from(BACKTEST_VSCALED, &t, &o);
+	again = run_from(BACKTEST_BALANCED, &t, &o);
 	fixed = run_from(BACKTEST_STATIC_MAX, &t, &o);
 	CHECK(memcmp(&r, &again, sizeof r) == 0);
 	CHECK_EQ(r.demand_core_usec, fixed.demand_core_usec);
