@@ -124,7 +124,7 @@ follower=$!
 shown kubectl -n shop annotate pod web vscaled.dev/mode=Auto
 echo "    # in use, - left, | limit; full scale is 110 % of a CPU and 110 MiB; other lines: journalctl -t vscaled"
 printf '%4s  %-43s  %s\n' '' 'web: cpu              memory' 'cache: cpu            memory'
-(pause 4 && go_on cache) &
+(pause 8 && go_on cache) &
 show_seconds "$SECONDS_LIVE" 110 110 "${CONTAINERS[@]}"
 go_on cache # it needs little again
 wait_until 20 told || fail "the API server was not told"
