@@ -262,11 +262,11 @@ static bool few_throttled(const struct cpu_goal *g, const struct cpu_rates *r)
 void cpu_temper_demand(const struct cpu_control *c, const struct tuning_history *t,
 		       const struct cpu_goal *g, struct cpu_rates *r)
 {
+	uint64_t most = mul_div(c->proven_milli, PROVEN_PERMILLE, 1000 + t->margin_permille);
+
 	if (few_throttled(g, r))
 		r->demand_milli =
 			mul_div(r->used_milli, r->span_usec, MAX(r->active_usec, (usec_t)1));
-	uint64_t most = mul_div(c->proven_milli, PROVEN_PERMILLE, 1000 + t->margin_permille);
-
 	if (r->throttled > 0 && c->proven_milli != LIMIT_MAX)
 		r->demand_milli = MIN(r->demand_milli, most);
 }
