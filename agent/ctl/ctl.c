@@ -17,6 +17,7 @@ static int ctl_help(const struct ctl *c);
 const struct ctl_command ctl_commands[CTL_COMMAND_COUNT] = {
 	{"status",       "",            "the daemon itself: configuration, state, host, cost",  OPTION_OUTPUT,               0, 0, ctl_status},
 	{"list",         "",            "every unit and container that is sized, one per line", OPTION_OUTPUT | OPTION_WIDE | OPTION_NAMESPACE, 0, 0, ctl_list},
+	{"top",          "",            "use inside limits, pressure and changes, live",         OPTION_TOP,                  0, 0, ctl_top},
 	{"explain",      "NAME",        "why a unit or container has the limits that it has, and what next", OPTION_OUTPUT,               1, 1, ctl_explain},
 	{"report",       "[FILE...]",   "requests against use by workload, and what is reclaimable", OPTION_OUTPUT | OPTION_WIDE | OPTION_NAMESPACE | OPTION_SHEET, 0, INT_MAX, ctl_report},
 	{"pause",        "[NAME]",      "change nothing any more, of one or of all",       0,                           0, 1, ctl_pause},
@@ -51,6 +52,9 @@ enum option_value {
 	VALUE_CPUS,
 	VALUE_SEED,
 	VALUE_VERIFY,
+	VALUE_SORT,
+	VALUE_COUNT,
+	VALUE_DELAY = 'd',
 };
 
 struct option_info {
@@ -67,6 +71,9 @@ static const struct option_info option_infos[] = {
 	{{"all",               no_argument,       NULL, VALUE_ALL},      "",       "restore everything"},
 	{{"force",             no_argument,       NULL, VALUE_FORCE},    "",       "restore memory values below what is in use, too"},
 	{{"verify",            no_argument,       NULL, VALUE_VERIFY},   "",       "history: read the file, and report what is damaged"},
+	{{"sort",              required_argument, NULL, VALUE_SORT},     "KEY",    "top: cpu, memory, pressure, slack, age or name"},
+	{{"delay",             required_argument, NULL, VALUE_DELAY},    "SECONDS", "-d: top: between frames, 1 by default"},
+	{{"count",             required_argument, NULL, VALUE_COUNT},    "N",      "top: so many frames; without a terminal 1"},
 	{{"cpus",              required_argument, NULL, VALUE_CPUS},     "N",      "backtest: CPUs of the recorded machine, 1 to 16"},
 	{{"seed",              required_argument, NULL, VALUE_SEED},     "N",      "backtest: of the demand model, 1 by default"},
 	{{"socket",            required_argument, NULL, VALUE_SOCKET},   "PATH",   "where the daemon listens"},
@@ -141,6 +148,7 @@ void ctl_default(struct ctl *ret)
 		.config = CONFIG_PATH,
 		.root = "",
 		.seed = 1,
+		.delay_msec = 1000,
 		.color = isatty(STDOUT_FILENO) && !(no_color && no_color[0]),
 		.now_realtime_usec = (usec_t)now.tv_sec * USEC_PER_SEC + (usec_t)now.tv_nsec / 1000,
 		.out = stdout,
@@ -186,6 +194,14 @@ static int set_cpus(struct ctl *c, const char *text)
 	return r;
 }
 
+static int set_delay(struct ctl *c, const char *text)
+{
+	int r = set_number(c, text, 1, 3600, &c->delay_msec);
+
+	c->delay_msec *= 1000;
+	return r;
+}
+
 /* ret_seen collects the options that only some commands take. */
 static int take_option(struct ctl *c, int value, const char *argument, unsigned *ret_seen)
 {
@@ -220,6 +236,16 @@ static int take_option(struct ctl *c, int value, const char *argument, unsigned 
 		*ret_seen |= OPTION_VERIFY;
 		c->verify = true;
 		return CTL_OK;
+	case VALUE_SORT:
+		*ret_seen |= OPTION_TOP;
+		c->sort = argument;
+		return CTL_OK;
+	case VALUE_COUNT:
+		*ret_seen |= OPTION_TOP;
+		return set_number(c, argument, 1, UINT32_MAX, &c->frames);
+	case VALUE_DELAY:
+		*ret_seen |= OPTION_TOP;
+		return set_delay(c, argument);
 	case VALUE_CPUS:
 		*ret_seen |= OPTION_BACKTEST;
 		return set_cpus(c, argument);
@@ -248,7 +274,7 @@ static int take_options(struct ctl *c, int argc, char **argv, unsigned *ret_seen
 	for (size_t i = 0; i < ARRAY_SIZE(option_infos); i++)
 		options[i] = option_infos[i].option;
 	optind = 0;
-	while (r == CTL_OK && (value = getopt_long(argc, argv, "o:hn:A", options, NULL)) != -1)
+	while (r == CTL_OK && (value = getopt_long(argc, argv, "o:hn:Ad:", options, NULL)) != -1)
 		r = take_option(c, value, optarg, ret_seen);
 	c->arguments = argv + optind;
 	c->argument_count = argc - optind;

@@ -143,6 +143,8 @@ static const struct golden goldens[] = {
 	{"list -o wide", "list-wide.txt"},
 	{"list -o json", "list.json"},
 	{"list -o yaml", "list.yaml"},
+	{"top", "top.txt"},
+	{"top --sort memory", "top-memory.txt"},
 	{"explain web.service", "explain-web.txt"},
 	{"explain web.service -o json", "explain-web.json"},
 	{"explain batch@nightly.service", "explain-batch.txt"},

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+/* vscalectl top: the terminal, the keys, and two queries per frame. */
+#include "agent/ctl/client.h"
+#include "agent/ctl/top_frame.h"
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WIDTH_DEFAULT 80
+#define KEY_ESCAPE    27
+#define KEY_DELETE    127
+
+#define SCREEN_BEGIN "\033[?1049h\033[?25l"
+#define SCREEN_END   "\033[?25h\033[?1049l"
+#define SCREEN_HOME  "\033[H"
+#define SCREEN_REST  "\033[J"
+/* Clears what an earlier frame left behind the text. */
+#define LINE_END "\033[K\r\n"
+
+struct top {
+	struct ctl c; /* with the time of the frame */
+	struct top_view view;
+	struct termios saved;
+	bool screen; /* a terminal on both sides */
+	bool quit;
+	size_t count; /* units that pass the filter */
+};
+
+static volatile sig_atomic_t ended;
+
+static void on_end(int signal)
+{
+	(void)signal;
+	ended = 1;
+}
+
+/* A new size of the window ends the wait. */
+static void on_size(int signal)
+{
+	(void)signal;
+}
+
+/* ---- the terminal ---- */
+
+static void set_handlers(void)
+{
+	static const struct {
+		int signal;
+		void (*handler)(int);
+	} rows[] = {{SIGINT, on_end}, {SIGTERM, on_end}, {SIGHUP, on_end}, {SIGWINCH, on_size}};
+
+	ended = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		sigaction(rows[i].signal, &(struct sigaction){.sa_handler = rows[i].handler}, NULL);
+}
+
+static int screen_begin(struct top *t)
+{
+	struct termios raw;
+
+	if (tcgetattr(STDIN_FILENO, &t->saved) < 0)
+		return -errno;
+	raw = t->saved;
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	if (tcsetattr(STDIN_FILENO, TCSANOW, &raw) < 0)
+		return -errno;
+	set_handlers();
+	fputs(SCREEN_BEGIN, t->c.out);
+	return 0;
+}
+
+static void screen_end(const struct top *t)
+{
+	fputs(SCREEN_END, t->c.out);
+	fflush(t->c.out);
+	tcsetattr(STDIN_FILENO, TCSANOW, &t->saved);
+}
+
+static void read_size(struct top *t)
+{
+	struct winsize size;
+
+	t->view.width = WIDTH_DEFAULT;
+	t->view.height = 0;
+	if (t->screen && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0) {
+		t->view.width = size.ws_col;
+		/* The last line stays empty: a line's end there would scroll. */
+		t->view.height = size.ws_row - 1u;
+	}
+}
+
+/* ---- keys ---- */
+
+static void type_filter(struct top_view *v, int key)
+{
+	size_t length = strlen(v->filter);
+
+	if (key == '\n' || key == '\r') {
+		v->typing = false;
+	} else if (key == KEY_ESCAPE) {
+		v->typing = false;
+		v->filter[0] = '\0';
+	} else if (key == KEY_DELETE || key == '\b') {
+		v->filter[length > 0 ? length - 1 : 0] = '\0';
+	} else if (key > ' ' && key < KEY_DELETE && length + 1 < sizeof v->filter) {
+		v->filter[length] = (char)key;
+		v->filter[length + 1] = '\0';
+	}
+	v->first = 0;
+}
+
+static void scroll(struct top *t, int lines)
+{
+	size_t first = t->view.first;
+
+	if (lines < 0)
+		first -= MIN((size_t)-lines, first);
+	else
+		first = MIN(first + (size_t)lines, t->count > 0 ? t->count - 1 : 0);
+	t->view.first = first;
+}
+
+static void take_key(struct top *t, int key)
+{
+	struct top_view *v = &t->view;
+	int page = (int)v->height > 4 ? (int)v->height - 4 : 1;
+
+	if (v->typing) {
+		type_filter(v, key);
+		return;
+	}
+	if (top_sort_key(key, &v->sort)) {
+		v->first = 0;
+		return;
+	}
+	switch (key) {
+	case 'q':
+		t->quit = true;
+		break;
+	case 'r':
+		v->reverse = !v->reverse;
+		break;
+	case '/':
+		v->typing = true;
+		v->filter[0] = '\0';
+		break;
+	case 'k':
+		scroll(t, -1);
+		break;
+	case 'j':
+		scroll(t, 1);
+		break;
+	case ' ':
+		scroll(t, page);
+		break;
+	case 'b':
+		scroll(t, -page);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Arrows and page keys arrive as these sequences. */
+static int key_of(const char *sequence, size_t size, size_t *ret_used)
+{
+	static const struct {
+		const char *sequence;
+		int key;
+	} rows[] = {{"\033[A", 'k'}, {"\033[B", 'j'}, {"\033[5~", 'b'}, {"\033[6~", ' '}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		size_t length = strlen(rows[i].sequence);
+
+		if (size >= length && memcmp(sequence, rows[i].sequence, length) == 0) {
+			*ret_used = length;
+			return rows[i].key;
+		}
+	}
+	*ret_used = 1;
+	return (unsigned char)sequence[0];
+}
+
+/* Waits for the next frame's time, or a key. */
+static void wait_keys(struct top *t)
+{
+	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+	char keys[64];
+	ssize_t got;
+	size_t used;
+
+	if (poll(&in, t->screen ? 1 : 0, (int)t->c.delay_msec) <= 0)
+		return;
+	got = read(STDIN_FILENO, keys, sizeof keys);
+	if (got <= 0) {
+		t->quit = true;
+		return;
+	}
+	for (size_t i = 0; i < (size_t)got; i += used)
+		take_key(t, key_of(keys + i, (size_t)got - i, &used));
+}
+
+/* ---- frames ---- */
+
+static usec_t realtime(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (usec_t)now.tv_sec * USEC_PER_SEC + (usec_t)now.tv_nsec / 1000;
+}
+
+static int draw(struct top *t)
+{
+	cJSON *answer = NULL, *status = NULL;
+	int r = client_call(&t->c, "/v1/units", NULL, &answer);
+
+	if (r == CTL_OK)
+		r = client_call(&t->c, "/v1/status", NULL, &status);
+	if (r == CTL_OK) {
+		t->count = top_count(answer, t->view.filter);
+		read_size(t);
+		fputs(t->screen ? SCREEN_HOME : "", t->c.out);
+		if (top_frame(&t->c, answer, status, &t->view, t->screen ? LINE_END : "\n") < 0)
+			r = ctl_fail(&t->c, CTL_ERROR, NULL, "%s", strerror(ENOMEM));
+		fputs(t->screen ? SCREEN_REST : "", t->c.out);
+		fflush(t->c.out);
+	}
+	cJSON_Delete(answer);
+	cJSON_Delete(status);
+	return r;
+}
+
+static int run(struct top *t)
+{
+	int r = CTL_OK;
+
+	for (uint64_t frame = 1; r == CTL_OK && !t->quit && !ended; frame++) {
+		r = draw(t);
+		if (frame == t->c.frames || r != CTL_OK)
+			break;
+		wait_keys(t);
+		t->c.now_realtime_usec = realtime();
+		if (!t->screen)
+			fputc('\n', t->c.out);
+	}
+	return r;
+}
+
+static int find_sort(const struct ctl *c, enum top_sort *ret)
+{
+	for (int i = 0; i < TOP_SORT_COUNT; i++) {
+		if (c->sort == NULL || strcmp(c->sort, top_sort_names[i]) == 0) {
+			*ret = (enum top_sort)i;
+			return CTL_OK;
+		}
+	}
+	return ctl_fail(c, CTL_USAGE, "one of cpu, memory, pressure, slack, age, name",
+			"no such order: %s", c->sort);
+}
+
+int ctl_top(const struct ctl *c)
+{
+	struct top t = {.c = *c};
+	char *text = NULL;
+	size_t size;
+	int r = find_sort(c, &t.view.sort);
+
+	if (r != CTL_OK)
+		return r;
+	t.screen = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && c->out == stdout;
+	if (!t.screen && t.c.frames == 0)
+		t.c.frames = 1;
+	if (!t.screen)
+		return run(&t);
+	/* An error is printed once the terminal is as before. */
+	t.c.err = open_memstream(&text, &size);
+	if (t.c.err == NULL)
+		return ctl_fail(c, CTL_ERROR, NULL, "%s", strerror(errno));
+	r = screen_begin(&t);
+	if (r == 0) {
+		r = run(&t);
+		screen_end(&t);
+	}
+	fclose(t.c.err);
+	fputs(text, c->err);
+	free(text);
+	return r < 0 ? ctl_fail(c, CTL_ERROR, NULL, "the terminal: %s", strerror(-r)) : r;
+}
