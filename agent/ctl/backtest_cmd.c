@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl backtest: reads the files, runs the policies over each, prints. */
-#include "agent/backtest/backtest_report.h"
+#include "agent/backtest/backtest_html.h"
 #include "agent/ctl/json.h"
 #include <errno.h>
 #include <string.h>
@@ -106,7 +106,30 @@ static int print_json(const struct ctl *c)
 	return r;
 }
 
+static int print_html(const struct ctl *c)
+{
+	int r = CTL_OK;
+
+	backtest_html_begin(c->out);
+	for (int i = 0; r == CTL_OK && i < c->argument_count; i++) {
+		struct backtest_report report = {0};
+
+		r = run_file(c, c->arguments[i], &report);
+		if (r == CTL_OK)
+			backtest_html_report(&report, c->out);
+	}
+	backtest_html_end(c->out);
+	return r;
+}
+
 int ctl_backtest(const struct ctl *c)
 {
-	return c->output == OUTPUT_TABLE ? print_table(c) : print_json(c);
+	switch (c->output) {
+	case OUTPUT_TABLE:
+		return print_table(c);
+	case OUTPUT_HTML:
+		return print_html(c);
+	default:
+		return print_json(c);
+	}
 }

@@ -65,7 +65,7 @@ struct option_info {
 
 /* clang-format off */
 static const struct option_info option_infos[] = {
-	{{"output",            required_argument, NULL, VALUE_OUTPUT},   "FORMAT", "-o: table, wide, json or yaml; report: also csv or patch"},
+	{{"output",            required_argument, NULL, VALUE_OUTPUT},   "FORMAT", "-o: table, wide, json or yaml; report: also csv or patch; backtest: html"},
 	{{"namespace",         required_argument, NULL, VALUE_NAMESPACE},      "NS", "-n: list the containers of a namespace alone"},
 	{{"all-namespaces",    no_argument,       NULL, VALUE_ALL_NAMESPACES}, "",   "-A: list those of every namespace, and units: the default"},
 	{{"all",               no_argument,       NULL, VALUE_ALL},      "",       "restore everything"},
@@ -91,6 +91,7 @@ static const struct option_info option_infos[] = {
 static const char *const output_names[OUTPUT_COUNT] = {
 	[OUTPUT_TABLE] = "table", [OUTPUT_WIDE] = "wide", [OUTPUT_JSON] = "json",
 	[OUTPUT_YAML] = "yaml",   [OUTPUT_CSV] = "csv",   [OUTPUT_PATCH] = "patch",
+	[OUTPUT_HTML] = "html",
 };
 
 int ctl_fail(const struct ctl *c, int code, const char *hint, const char *format, ...)
@@ -164,7 +165,7 @@ static int set_output(struct ctl *c, const char *name)
 			return CTL_OK;
 		}
 	}
-	return ctl_fail(c, CTL_USAGE, "one of table, wide, json, yaml, csv, patch",
+	return ctl_fail(c, CTL_USAGE, "one of table, wide, json, yaml, csv, patch, html",
 			"no such format: %s", name);
 }
 
@@ -309,6 +310,8 @@ static const char *misuse(const struct ctl *c, const struct ctl_command *k, unsi
 		return "takes no such option";
 	if (c->output == OUTPUT_WIDE && !(k->options & OPTION_WIDE))
 		return "has no wide format";
+	if (c->output == OUTPUT_HTML && !(k->options & OPTION_BACKTEST))
+		return "has no such format";
 	if ((c->output == OUTPUT_CSV || c->output == OUTPUT_PATCH) && !(k->options & OPTION_SHEET))
 		return "has no such format";
 	if (c->namespace && c->all_namespaces)

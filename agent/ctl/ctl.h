@@ -24,6 +24,7 @@ enum ctl_output {
 	OUTPUT_YAML,
 	OUTPUT_CSV,
 	OUTPUT_PATCH,
+	OUTPUT_HTML,
 	OUTPUT_COUNT
 };
 

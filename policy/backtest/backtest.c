@@ -161,6 +161,11 @@ void backtest_set_memory(struct backtest *b, uint64_t bytes)
 	b->request_bytes = l->mem_max;
 }
 
+static uint64_t periods_of(usec_t span)
+{
+	return (span + BACKTEST_PERIOD_USEC - 1) / BACKTEST_PERIOD_USEC;
+}
+
 void backtest_begin(struct backtest *b, enum backtest_policy policy, const struct backtest_trace *t,
 		    const struct backtest_oracle *o)
 {
@@ -173,6 +178,8 @@ void backtest_begin(struct backtest *b, enum backtest_policy policy, const struc
 
 	*b = (struct backtest){.trace = t, .oracle = o, .policy = policy};
 	rig_set_up(&b->rig, &original, t->cpus, t->seed);
+	for (size_t i = 0; i < t->count; i++)
+		b->periods_total += periods_of(backtest_sample_span(t, i));
 	b->rig.tick_usec = b->rig.sim.step_usec = BACKTEST_PERIOD_USEC;
 	b->rig.user = b;
 	b->rig.after = note_change;
@@ -212,9 +219,22 @@ static void add_areas(struct backtest *b)
 	r->given_byte_sec += ((double)b->oracle->max_bytes - (double)b->request_bytes) * seconds;
 }
 
+static void note_point(struct backtest *b, uint64_t want_usec, uint64_t throttled)
+{
+	struct backtest_point *p =
+		&b->result.point[b->periods * BACKTEST_POINTS / b->periods_total];
+
+	p->periods++;
+	p->throttled += (uint32_t)throttled;
+	p->demand_usec += want_usec;
+	p->demand_max_usec = MAX(p->demand_max_usec, want_usec);
+	p->limit_milli += sim_milli(&b->rig.sim);
+}
+
 static void run_period(struct backtest *b, uint64_t micro_cores)
 {
 	struct sim *s = &b->rig.sim;
+	uint64_t throttled = s->u.nr_throttled;
 	uint64_t want = backtest_demand_next(&b->demand, micro_cores);
 
 	s->load.busy_usec = want / s->load.threads;
@@ -224,6 +244,7 @@ static void run_period(struct backtest *b, uint64_t micro_cores)
 	b->result.demand_core_usec += want;
 	/* First come, first served: what waits is the newest. */
 	b->result.unmet_core_usec += MIN(waiting_usec(s), want);
+	note_point(b, want, s->u.nr_throttled - throttled);
 	b->periods++;
 	backtest_policy_act(b);
 }

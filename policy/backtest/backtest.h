@@ -51,6 +51,16 @@ enum backtest_policy {
 
 extern const char *const backtest_policy_names[BACKTEST_POLICY_COUNT];
 
+/* The course of a run in so many equal parts, for a picture. */
+#define BACKTEST_POINTS 400
+
+struct backtest_point {
+	uint32_t periods;
+	uint32_t throttled;
+	uint64_t demand_usec, demand_max_usec; /* of CPU: of all periods, of one */
+	uint64_t limit_milli;                  /* sum over the periods */
+};
+
 /* What a policy cost. core_usec: microseconds of a core. */
 struct backtest_result {
 	usec_t span_usec;
@@ -67,6 +77,7 @@ struct backtest_result {
 	uint64_t changes_memory;
 	uint64_t changed_bytes;
 	uint64_t oom_kills;
+	struct backtest_point point[BACKTEST_POINTS];
 };
 
 /* What the peers keep. */
@@ -89,7 +100,7 @@ struct backtest {
 	struct backtest_result result;
 	uint64_t request_milli, request_bytes;
 	size_t next; /* sample */
-	uint64_t periods;
+	uint64_t periods, periods_total;
 };
 
 /* -ENOMEM. */

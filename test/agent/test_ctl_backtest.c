@@ -2,6 +2,7 @@
 /* vscalectl backtest: its output must equal test/agent/golden (VSCALED_REGEN=1 rewrites), and every
  * mistake has its exit status and names file and line. */
 #include "agent/ctl/ctl.h"
+#include "policy/backtest/backtest.h"
 #include "test/check.h"
 
 #define GOLDEN_DIR "test/agent/golden"
@@ -76,8 +77,34 @@ static void test_seed(void)
 	free(first);
 }
 
+static unsigned count(const char *what)
+{
+	unsigned n = 0;
+
+	for (const char *s = out_text; (s = strstr(s, what)) != NULL; s++)
+		n++;
+	return n;
+}
+
+/* One page: a chart per policy and file, nothing from elsewhere. */
+static void test_html(void)
+{
+	CHECK_EQ(run("backtest -o html --cpus 8 " SERIES "ramp.csv " SERIES "percent.csv"), CTL_OK);
+	CHECK_STR(err_text, "");
+	CHECK(strncmp(out_text, "<!DOCTYPE html>", 15) == 0);
+	CHECK(strstr(out_text, "</body></html>\n") != NULL);
+	CHECK_EQ(count("<svg "), 2 * BACKTEST_POLICY_COUNT);
+	CHECK_EQ(count("</svg>"), 2 * BACKTEST_POLICY_COUNT);
+	CHECK_EQ(count("<polyline "), 2 * BACKTEST_POLICY_COUNT);
+	CHECK_EQ(count("<script") + count("http") + count("nan") + count("inf"), 0);
+	CHECK(strstr(out_text, "<h3>vscaled-savings</h3>") != NULL);
+	CHECK(strstr(out_text, "static-p95") != NULL);
+	CHECK_EQ(run("list -o html"), CTL_USAGE);
+}
+
 int main(void)
 {
+	test_html();
 	check_golden("backtest --cpus 8 " SERIES "ramp.csv " SERIES "percent.csv", "backtest.txt");
 	check_golden("backtest --cpus 8 --seed 18446744073709551615 -o json " SERIES "ramp.csv",
 		     "backtest.json");
