@@ -15,8 +15,9 @@
 #define KEY_ESCAPE    27
 #define KEY_DELETE    127
 
-#define SCREEN_BEGIN "\033[?1049h\033[?25l"
-#define SCREEN_END   "\033[?25h\033[?1049l"
+/* Another screen, no cursor, and the terminal cuts lines that are too long. */
+#define SCREEN_BEGIN "\033[?1049h\033[?25l\033[?7l"
+#define SCREEN_END   "\033[?7h\033[?25h\033[?1049l"
 #define SCREEN_HOME  "\033[H"
 #define SCREEN_REST  "\033[J"
 /* Clears what an earlier frame left behind the text. */
@@ -201,8 +202,13 @@ static void wait_keys(struct top *t)
 		t->quit = true;
 		return;
 	}
-	for (size_t i = 0; i < (size_t)got; i += used)
-		take_key(t, key_of(keys + i, (size_t)got - i, &used));
+	for (size_t i = 0; i < (size_t)got; i += used) {
+		int key = key_of(keys + i, (size_t)got - i, &used);
+
+		/* Arrows are no text. */
+		if (used == 1 || !t->view.typing)
+			take_key(t, key);
+	}
 }
 
 /* ---- frames ---- */

@@ -219,7 +219,7 @@ static void test_terminal(const char *keys, int signal)
 	pid_t pid = start(&fd, &before);
 
 	CHECK(wait_for(fd, "web.service"));
-	CHECK_EQ(write(fd, "/db", 3), 3);
+	CHECK_EQ(write(fd, "/d\033[Ab", 6), 6);
 	CHECK(wait_for(fd, "/db_"));
 	CHECK_EQ(write(fd, "\033", 1), 1);
 	CHECK(wait_for(fd, "NAME"));
@@ -230,7 +230,7 @@ static void test_terminal(const char *keys, int signal)
 	else
 		CHECK_EQ(write(fd, keys, strlen(keys)), (ssize_t)strlen(keys));
 	/* The cursor is shown, the first screen is back. */
-	CHECK(wait_for(fd, "\033[?25h\033[?1049l"));
+	CHECK(wait_for(fd, "\033[?7h\033[?25h\033[?1049l"));
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == CTL_OK);
 	CHECK_EQ(tcgetattr(fd, &after), 0);
