@@ -5,7 +5,8 @@
 #include "test/check.h"
 #include "test/kube/cluster_rig.h"
 
-/* One container moves, and to one value: what is reported of it can be counted. */
+/* One container moves, and under burn_699 always to its ceiling: what is reported can be counted.
+ */
 #define AUTO                                                                                       \
 	"{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/containers\":\"app\","                       \
 	"\"vscaled.dev/max-cpu\":\"700m\"}"
@@ -30,9 +31,9 @@ static inline void burn_50(struct rig *r)
 	burn_all(r, 50);
 }
 
-static inline void burn_600(struct rig *r)
+static inline void burn_699(struct rig *r)
 {
-	burn_all(r, 600);
+	burn_all(r, 699);
 }
 
 static inline bool is_listed(struct crig *x)
@@ -58,10 +59,10 @@ static inline bool is_put_back(struct crig *x)
 /* app grows to what 800m take, and the API server has it. */
 static inline void ratify(struct rig_pod *p)
 {
-	CHECK(crig_until(&c, 60, burn_600, is_resized));
-	rig_run(&c.rig, 2, burn_600);
+	CHECK(crig_until(&c, 60, burn_699, is_resized));
+	rig_run(&c.rig, 2, burn_699);
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 20, burn_600, has_ratified));
+	CHECK(crig_until(&c, 20, burn_699, has_ratified));
 }
 
 static inline struct rig_pod *begin(enum cgroup_driver driver, const char *const *options,

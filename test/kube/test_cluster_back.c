@@ -10,11 +10,11 @@ static bool is_handed_back(struct crig *x)
 
 static void check_back(struct rig_pod *p)
 {
-	CHECK(crig_until(&c, 60, burn_600, is_handed_back));
-	CHECK(crig_until(&c, 60, burn_600, is_put_back));
-	rig_run(&c.rig, 2, burn_600);
+	CHECK(crig_until(&c, 60, burn_699, is_handed_back));
+	CHECK(crig_until(&c, 60, burn_699, is_put_back));
+	rig_run(&c.rig, 2, burn_699);
 	crig_kubelet(&c, p, NULL);
-	rig_run(&c.rig, 90, burn_600);
+	rig_run(&c.rig, 90, burn_699);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_MEMORY), 64 * MIB);
@@ -37,7 +37,7 @@ static void test_meanwhile(const char *mode)
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 
 	ratify(p);
-	rig_run(&c.rig, 2, burn_600);
+	rig_run(&c.rig, 2, burn_699);
 	rig_stop(&c.rig);
 	crig_annotate(&c, p, "mode", mode);
 	crig_start(&c);
@@ -54,9 +54,9 @@ static void test_owner_afterwards(void)
 	crig_annotate(&c, p, "mode", "Off");
 	check_back(p);
 	crig_user_resizes(&c, p, "400m", NULL);
-	rig_run(&c.rig, 2, burn_600);
+	rig_run(&c.rig, 2, burn_699);
 	crig_kubelet(&c, p, NULL);
-	rig_run(&c.rig, 60, burn_600);
+	rig_run(&c.rig, 60, burn_699);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 400);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 400);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 2);
@@ -70,10 +70,10 @@ static void test_gone_before_the_echo(void)
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 	const struct managed *m;
 
-	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	CHECK(crig_until(&c, 60, burn_699, is_resized));
 	rig_stop(&c.rig);
 	crig_start(&c);
-	rig_run(&c.rig, 20, burn_600);
+	rig_run(&c.rig, 20, burn_699);
 	m = managed_find(&c.rig.daemon->units, "default/web-0/app");
 	CHECK(m != NULL && m->control.resource[RESOURCE_CPU].original == 200);
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
@@ -147,7 +147,7 @@ static void test_owner_meanwhile(void)
 	const struct managed *m;
 
 	ratify(p);
-	rig_run(&c.rig, 2, burn_600);
+	rig_run(&c.rig, 2, burn_699);
 	rig_stop(&c.rig);
 	crig_user_resizes(&c, p, "500m", NULL);
 	crig_kubelet(&c, p, NULL);

@@ -138,7 +138,7 @@ static void test_invalid(void)
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, BOOSTED("2x"));
 
 	started_now(p);
-	CHECK(crig_until(&c, 60, burn_600, is_warned));
+	CHECK(crig_until(&c, 60, burn_699, is_warned));
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 	CHECK_EQ(crig_events(&c, "InvalidAnnotation"), 1);
 	crig_close(&c);

@@ -33,11 +33,11 @@ static void test_large_neighbour(void)
 	crig_start(&c);
 	ratify(web);
 	crig_annotate(&c, evil, "mode", "Auto");
-	rig_run(&c.rig, 5, burn_600);
+	rig_run(&c.rig, 5, burn_699);
 	crig_debug(&c, "restart", "{}");
-	rig_run(&c.rig, 60, burn_600);
+	rig_run(&c.rig, 60, burn_699);
 	cJSON_Delete(crig_ask(&c, "DELETE", EVIL, NULL));
-	rig_run(&c.rig, 5, burn_600);
+	rig_run(&c.rig, 5, burn_699);
 	CHECK(kube_watch_state(c.rig.loop->cluster->watch)->healthy);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(web)), 700);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(evil)), 200);
@@ -113,12 +113,12 @@ static void test_relist_from_a_lagging_cache(void)
 	lag(before);
 	crig_fault(&c, "stale", "\"count\":1");
 	crig_debug(&c, "cut", "{}");
-	rig_run(&c.rig, 90, burn_600);
+	rig_run(&c.rig, 90, burn_699);
 	CHECK(crig_requests(&c, "resourceVersionMatch=NotOlderThan", 504) >= 1);
 	check_kept(p);
 	CHECK(c.rig.events[EVENT_API_LOST] <= 1); /* the cut */
 	crig_debug(&c, "stale", "{}");
-	rig_run(&c.rig, 30, burn_600);
+	rig_run(&c.rig, 30, burn_699);
 	check_kept(p);
 	check_goes_back(p);
 	crig_close(&c);
@@ -133,7 +133,7 @@ static void test_first_list_from_a_lagging_cache(void)
 	rig_stop(&c.rig);
 	lag(before);
 	crig_start(&c);
-	rig_run(&c.rig, 60, burn_600);
+	rig_run(&c.rig, 60, burn_699);
 	check_kept(p);
 	crig_debug(&c, "stale", "{}");
 	check_goes_back(p);
@@ -184,9 +184,9 @@ static void check_wrong_name(struct rig_pod *p)
 {
 	OWN(drop_free) char *page = NULL, *ready = NULL;
 
-	rig_run(&c.rig, 20, burn_600);
+	rig_run(&c.rig, 20, burn_699);
 	CHECK_EQ(c.rig.events[EVENT_NODE_NAME_WRONG], 0);
-	rig_run(&c.rig, 60, burn_600);
+	rig_run(&c.rig, 60, burn_699);
 	CHECK_EQ(c.rig.events[EVENT_NODE_NAME_WRONG], 1);
 	CHECK_EQ(crig_http(&c, "/readyz", &ready), 503);
 	CHECK(strstr(ready, "[-]node failed") != NULL);
@@ -210,7 +210,7 @@ static void test_wrong_node_name(void)
 	rig_stop(&c.rig);
 	name_node("node-1");
 	crig_start(&c);
-	rig_run(&c.rig, 60, burn_600);
+	rig_run(&c.rig, 60, burn_699);
 	CHECK_EQ(crig_http(&c, "/readyz", &ready), 200);
 	free(ready);
 	CHECK_EQ(c.rig.events[EVENT_NODE_NAME_WRONG], 1);

@@ -15,7 +15,7 @@ static void begin_observing(const char *keys, size_t pods)
 	for (size_t i = 0; i < pods; i++)
 		crig_pod(&c, DRIVER_CGROUPFS, names[i], NULL);
 	crig_start(&c);
-	CHECK(crig_until(&c, 20, burn_600, is_listed));
+	CHECK(crig_until(&c, 20, burn_699, is_listed));
 }
 
 /* The target of a container, in millicores; 0: it is not observed. */
@@ -56,7 +56,7 @@ static void test_observed(void)
 
 	begin_observing(", observe: All", 1);
 	p = &c.rig.pod[0];
-	rig_run(&c.rig, 90, burn_600);
+	rig_run(&c.rig, 90, burn_699);
 	CHECK_EQ(crig_http(&c, "/v1/report", &page), 200);
 	CHECK(strstr(page, "{\"version\":1,\"node\":\"node-1\",\"containers\":[{") == page);
 	CHECK(strstr(page, "\"workload\":\"web-0\"") != NULL);
@@ -70,13 +70,13 @@ static void test_observed(void)
 	CHECK_EQ(crig_requests(&c, "labelSelector", 0), 0);
 	crig_annotate(&c, p, "containers", "app");
 	crig_annotate(&c, p, "mode", "Auto");
-	CHECK(crig_until(&c, 60, burn_600, is_sized));
-	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	CHECK(crig_until(&c, 60, burn_699, is_sized));
+	CHECK(crig_until(&c, 60, burn_699, is_resized));
 	crig_kubelet(&c, p, NULL);
 	crig_annotate(&c, p, "mode", NULL);
 	CHECK(crig_until(&c, 60, burn_50, is_back));
 	crig_kubelet(&c, p, NULL);
-	rig_run(&c.rig, 60, burn_600);
+	rig_run(&c.rig, 60, burn_699);
 	CHECK(is_back(&c));
 	CHECK(target_of("web-0") >= 300);
 	crig_close(&c);
@@ -92,12 +92,12 @@ static bool sees_other(struct crig *x)
 static void test_bounded(void)
 {
 	begin_observing(", observe: All, observedContainers: 2", 2);
-	rig_run(&c.rig, 30, burn_600);
+	rig_run(&c.rig, 30, burn_699);
 	CHECK(target_of("web-0") > 0);
 	CHECK_EQ(target_of("web-1"), 0);
 	CHECK_EQ(c.rig.events[EVENT_OBSERVATION_FULL], 1);
 	cJSON_Delete(crig_ask(&c, "DELETE", PODS "/web-0?gracePeriodSeconds=0", NULL));
-	CHECK(crig_until(&c, 60, burn_600, sees_other));
+	CHECK(crig_until(&c, 60, burn_699, sees_other));
 	CHECK_EQ(c.rig.events[EVENT_OBSERVATION_FULL], 1);
 	crig_close(&c);
 }
@@ -105,7 +105,7 @@ static void test_bounded(void)
 static void test_opted_in_only(void)
 {
 	begin_observing("", 1);
-	rig_run(&c.rig, 10, burn_600);
+	rig_run(&c.rig, 10, burn_699);
 	CHECK_EQ(c.rig.daemon->pods.count, 0);
 	crig_close(&c);
 }

@@ -44,7 +44,7 @@ static void test_comes_back(void)
 	rig_run(&c.rig, 5, burn_50); /* the watch is open by then: it is to be cut */
 	crig_debug(&c, "listen", "{\"on\":false}");
 	CHECK(crig_until(&c, 60, burn_50, api_is_lost));
-	rig_run(&c.rig, 100, burn_600);
+	rig_run(&c.rig, 100, burn_699);
 	for (int i = 0; i < PODS; i++)
 		CHECK_EQ(rig_cpu_milli(&c.rig, app_of(&c.rig.pod[i])), 700);
 	CHECK(c.rig.events[EVENT_API_LOST] <= 2); /* cut, then refused */
@@ -52,11 +52,11 @@ static void test_comes_back(void)
 	CHECK_EQ(probe("/readyz"), 200); /* it was listed once */
 	crig_forget_log(&c);
 	crig_debug(&c, "listen", "{\"on\":true}");
-	CHECK(crig_until(&c, 200, burn_600, api_is_back));
-	CHECK(crig_until(&c, 200, burn_600, all_reported));
+	CHECK(crig_until(&c, 200, burn_699, api_is_back));
+	CHECK(crig_until(&c, 200, burn_699, all_reported));
 	for (int i = 0; i < PODS; i++)
 		crig_kubelet(&c, &c.rig.pod[i], NULL);
-	rig_run(&c.rig, 60, burn_600);
+	rig_run(&c.rig, 60, burn_699);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), PODS);
 	CHECK_EQ(crig_requests(&c, "/resize", 200), PODS);
 	CHECK_EQ(c.rig.events[EVENT_API_BACK], 1);
@@ -73,13 +73,13 @@ static void test_never_there(void)
 	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
 	crig_debug(&c, "listen", "{\"on\":false}");
 	crig_start(&c);
-	rig_run(&c.rig, 60, burn_600);
+	rig_run(&c.rig, 60, burn_699);
 	CHECK(c.rig.events[EVENT_API_LOST] <= 2); /* cut, then refused */
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 	CHECK_EQ(probe("/livez"), 200);
 	CHECK_EQ(probe("/readyz"), 503);
 	crig_debug(&c, "listen", "{\"on\":true}");
-	CHECK(crig_until(&c, 120, burn_600, is_listed));
+	CHECK(crig_until(&c, 120, burn_699, is_listed));
 	CHECK_EQ(probe("/readyz"), 200);
 	ratify(p);
 	crig_close(&c);
@@ -94,16 +94,16 @@ static void test_restart_in_outage(void)
 	crig_debug(&c, "listen", "{\"on\":false}");
 	rig_stop(&c.rig);
 	crig_start(&c);
-	rig_run(&c.rig, 40, burn_600);
+	rig_run(&c.rig, 40, burn_699);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
 	crig_debug(&c, "listen", "{\"on\":true}");
-	CHECK(crig_until(&c, 200, burn_600, is_listed));
-	rig_run(&c.rig, 60, burn_600);
+	CHECK(crig_until(&c, 200, burn_699, is_listed));
+	rig_run(&c.rig, 60, burn_699);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 1);
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
 	crig_annotate(&c, p, "mode", NULL);
-	CHECK(crig_until(&c, 60, burn_600, is_put_back));
+	CHECK(crig_until(&c, 60, burn_699, is_put_back));
 	crig_close(&c);
 }
 

@@ -6,7 +6,7 @@
 
 static void burn_and_grow(struct rig *r)
 {
-	burn_600(r);
+	burn_699(r);
 	rig_grow(r, app_of(&r->pod[0]), STEP_BYTES);
 }
 
@@ -23,8 +23,8 @@ static void test_growth_does_not_wait_for_the_review(enum cgroup_driver driver)
 	struct rig_pod *p = begin(driver, NULL, AUTO);
 	struct daemon *d;
 
-	CHECK(crig_until(&c, 60, burn_600, is_resized));
-	rig_run(&c.rig, 2, burn_600);
+	CHECK(crig_until(&c, 60, burn_699, is_resized));
+	rig_run(&c.rig, 2, burn_699);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_MEMORY), 64 * MIB);
 	d = c.rig.daemon;
 	d->config.clocks.review_usec = USEC_PER_HOUR;
@@ -66,7 +66,7 @@ static void test_growth_into_headroom(void)
 
 static void grow_by_passes(struct rig *r)
 {
-	burn_600(r);
+	burn_699(r);
 	rig_grow(r, app_of(&r->pod[0]), STEP_BYTES / 10);
 }
 
@@ -76,15 +76,15 @@ static void test_growth_does_not_wait_for_the_sample(void)
 	struct rig_pod *p = begin(DRIVER_SYSTEMD, NULL, AUTO);
 	struct daemon *d;
 
-	CHECK(crig_until(&c, 60, burn_600, is_resized));
-	rig_run(&c.rig, 2, burn_600);
+	CHECK(crig_until(&c, 60, burn_699, is_resized));
+	rig_run(&c.rig, 2, burn_699);
 	crig_fault(&c, "500", "\"match\":\"PATCH .*/resize\",\"count\":2");
 	crig_forget_log(&c);
 	d = c.rig.daemon;
 	d->config.clocks.review_usec = d->config.clocks.sample_usec = USEC_PER_HOUR;
 	c.rig.loop->timer.next_review = c.rig.loop->timer.next_sample = d->wake.now + USEC_PER_HOUR;
 	for (unsigned i = 0; i < 300 && !memory_is_reported(&c); i++)
-		rig_reflex(&c.rig, 1, i < 60 ? grow_by_passes : burn_600);
+		rig_reflex(&c.rig, 1, i < 60 ? grow_by_passes : burn_699);
 	CHECK(memory_is_reported(&c));
 	CHECK_EQ(crig_requests(&c, "/resize", 500), 2);
 	CHECK(c.rig.loop->timer.next_sample > d->wake.now); /* it was a pass that reported */
@@ -118,10 +118,10 @@ static struct rig_pod *refuse_raise(const char *message)
 		 "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":\"Infeasible\","
 		 "\"message\":\"%s\"}",
 		 message);
-	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	CHECK(crig_until(&c, 60, burn_699, is_resized));
 	CHECK(crig_until(&c, 20, burn_and_grow, memory_is_reported));
 	crig_kubelet(&c, p, condition);
-	CHECK(crig_until(&c, 30, burn_600, is_sent_already));
+	CHECK(crig_until(&c, 30, burn_699, is_sent_already));
 	CHECK(is_refused(&c));
 	CHECK_EQ(c.rig.daemon->tally.apply_failed[BACKEND_API], 1);
 	return p;

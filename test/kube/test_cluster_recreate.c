@@ -116,10 +116,10 @@ static void begin_refused(const struct setting *s)
 	if (s->budget)
 		put_budget();
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_600, are_resized));
+	CHECK(crig_until(&c, 60, burn_699, are_resized));
 	tell_all(INFEASIBLE);
-	CHECK(crig_until(&c, 30, burn_600, are_refused));
-	CHECK(crig_until(&c, 30, burn_600, are_original));
+	CHECK(crig_until(&c, 30, burn_699, are_refused));
+	CHECK(crig_until(&c, 30, burn_699, are_original));
 	tell_all(NULL);
 }
 
@@ -131,9 +131,9 @@ static unsigned evictions(int status)
 static void test_evicted(void)
 {
 	begin_refused(&(struct setting){.metadata = {web}});
-	rig_run(&c.rig, 500, burn_600);
+	rig_run(&c.rig, 500, burn_699);
 	CHECK_EQ(evictions(0), 0);
-	rig_run(&c.rig, 150, burn_600);
+	rig_run(&c.rig, 150, burn_699);
 	CHECK_EQ(evictions(201), 1);
 	CHECK_EQ(evictions(0), 1);
 	CHECK_EQ(c.rig.events[EVENT_POD_EVICTED], 1);
@@ -145,7 +145,7 @@ static void test_evicted(void)
 static void test_need_gone(void)
 {
 	begin_refused(&(struct setting){.metadata = {web}});
-	rig_run(&c.rig, 60, burn_600);
+	rig_run(&c.rig, 60, burn_699);
 	rig_run(&c.rig, 700, burn_50);
 	CHECK_EQ(evictions(0), 0);
 	crig_close(&c);
@@ -156,7 +156,7 @@ static void test_lost(void)
 {
 	begin_refused(&(struct setting){.metadata = {web, web}});
 	crig_fault(&c, "cut-inside", "\"match\":\"/eviction\",\"count\":1");
-	rig_run(&c.rig, 800, burn_600);
+	rig_run(&c.rig, 800, burn_699);
 	CHECK_EQ(evictions(0), 1);
 	crig_close(&c);
 }
@@ -166,7 +166,7 @@ static void test_lost(void)
 static void test_many(void)
 {
 	begin_refused(&(struct setting){.metadata = {web}, .many = true});
-	rig_run(&c.rig, 650, burn_600);
+	rig_run(&c.rig, 650, burn_699);
 	CHECK_EQ(evictions(201), 1);
 	CHECK_EQ(c.rig.events[EVENT_EVICTION_REFUSED], 0);
 	crig_close(&c);
@@ -176,14 +176,14 @@ static void test_many(void)
 static void test_budget(void)
 {
 	begin_refused(&(struct setting){.metadata = {web, web}, .budget = true});
-	rig_run(&c.rig, 650, burn_600);
+	rig_run(&c.rig, 650, burn_699);
 	CHECK_EQ(evictions(429), 2);
 	/* The resize is tried again, and the node still has no room. */
-	CHECK(crig_until(&c, 60, burn_600, are_resized));
+	CHECK(crig_until(&c, 60, burn_699, are_resized));
 	tell_all(INFEASIBLE);
-	CHECK(crig_until(&c, 60, burn_600, are_original));
+	CHECK(crig_until(&c, 60, burn_699, are_original));
 	tell_all(NULL);
-	rig_run(&c.rig, 620, burn_600);
+	rig_run(&c.rig, 620, burn_699);
 	CHECK_EQ(evictions(429), 4);
 	CHECK_EQ(c.rig.events[EVENT_EVICTION_REFUSED], 2);
 	CHECK_EQ(crig_lines(&c, EVENT_EVICTION_REFUSED, "disruption budget"), 2);
@@ -195,7 +195,7 @@ static void test_budget(void)
 static void test_right(void)
 {
 	begin_refused(&(struct setting){.metadata = {web, web}, .no_right = true});
-	rig_run(&c.rig, 700, burn_600);
+	rig_run(&c.rig, 700, burn_699);
 	CHECK_EQ(evictions(403), 1);
 	CHECK_EQ(c.rig.events[EVENT_EVICTIONS_DENIED], 1);
 	crig_close(&c);
@@ -205,7 +205,7 @@ static void test_right(void)
 static void test_not(const struct setting *s, const char *why)
 {
 	begin_refused(s);
-	rig_run(&c.rig, 700, burn_600);
+	rig_run(&c.rig, 700, burn_699);
 	CHECK_EQ(evictions(0), 0);
 	CHECK_EQ(c.rig.events[EVENT_EVICTION_REFUSED], 1);
 	CHECK_EQ(crig_lines(&c, EVENT_EVICTION_REFUSED, why), 1);

@@ -37,11 +37,11 @@ static void test_quota(void)
 			      "cpu\":\"0\"}}}"));
 	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_600, is_refused));
+	CHECK(crig_until(&c, 60, burn_699, is_refused));
 	CHECK(crig_requests(&c, "/resize", 403) >= 1);
-	CHECK(crig_until(&c, 10, burn_600, cpu_is_back));
-	CHECK(crig_until(&c, 60, burn_600, refusal_is_reported));
-	rig_run(&c.rig, 60, burn_600);
+	CHECK(crig_until(&c, 10, burn_699, cpu_is_back));
+	CHECK(crig_until(&c, 60, burn_699, refusal_is_reported));
+	rig_run(&c.rig, 60, burn_699);
 	CHECK(cpu_is_back(&c));
 	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 64 * MIB);
 	CHECK_EQ(crig_requests(&c, "/resize", 403), 1);
@@ -69,9 +69,9 @@ static void test_late_range(void)
 			      "{\"apiVersion\":\"v1\",\"kind\":\"LimitRange\",\"metadata\":{"
 			      "\"name\":\"all\"},\"spec\":{\"limits\":[{\"type\":\"Container\","
 			      "\"max\":{\"cpu\":\"400m\"}}]}}"));
-	CHECK(crig_until(&c, 60, burn_600, is_refused));
-	CHECK(crig_until(&c, 10, burn_600, cpu_is_back));
-	rig_run(&c.rig, 40, burn_600);
+	CHECK(crig_until(&c, 60, burn_699, is_refused));
+	CHECK(crig_until(&c, 10, burn_699, cpu_is_back));
+	rig_run(&c.rig, 40, burn_699);
 	CHECK(cpu_is_back(&c));
 	CHECK_EQ(crig_requests(&c, "/resize", 403), 1);
 	CHECK_EQ(crig_events(&c, "ResizeRefused"), 1);
@@ -91,7 +91,7 @@ static void test_pod_range(void)
 	crig_pod(&c, DRIVER_SYSTEMD, "web-0", AUTO);
 	crig_start(&c);
 	CHECK(crig_until(&c, 20, burn_50, knows_ranges));
-	rig_run(&c.rig, 100, burn_600);
+	rig_run(&c.rig, 100, burn_699);
 	cpu = rig_cpu_milli(&c.rig, app_of(&c.rig.pod[0]));
 	CHECK(cpu > 400 && cpu <= 500);
 	CHECK_EQ(crig_requests(&c, "/resize", 403), 0);
@@ -108,14 +108,14 @@ static void test_infeasible(void)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 
-	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	CHECK(crig_until(&c, 60, burn_699, is_resized));
 	crig_kubelet(&c, p, INFEASIBLE("cpu"));
-	CHECK(crig_until(&c, 30, burn_600, is_refused));
-	CHECK(crig_until(&c, 10, burn_600, cpu_is_back));
-	rig_run(&c.rig, 20, burn_600);
+	CHECK(crig_until(&c, 30, burn_699, is_refused));
+	CHECK(crig_until(&c, 10, burn_699, cpu_is_back));
+	rig_run(&c.rig, 20, burn_699);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
 	crig_kubelet(&c, p, NULL);
-	rig_run(&c.rig, 60, burn_600);
+	rig_run(&c.rig, 60, burn_699);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 2);
 	CHECK_EQ(crig_events(&c, "ResizeRefused"), 1);
@@ -133,22 +133,22 @@ static void test_deferred(void)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 
-	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	CHECK(crig_until(&c, 60, burn_699, is_resized));
 	crig_kubelet(&c, p, DEFERRED);
-	rig_run(&c.rig, 280, burn_600);
+	rig_run(&c.rig, 280, burn_699);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 1);
 	CHECK_EQ(crig_events(&c, "ResizeRefused"), 0);
-	CHECK(crig_until(&c, 40, burn_600, is_refused));
-	CHECK(crig_until(&c, 10, burn_600, cpu_is_back));
-	rig_run(&c.rig, 20, burn_600);
+	CHECK(crig_until(&c, 40, burn_699, is_refused));
+	CHECK(crig_until(&c, 10, burn_699, cpu_is_back));
+	rig_run(&c.rig, 20, burn_699);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
 	crig_kubelet(&c, p, NULL);
-	rig_run(&c.rig, 120, burn_600);
+	rig_run(&c.rig, 120, burn_699);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 2);
 	CHECK_EQ(crig_events(&c, "ResizeRefused"), 1);
 	CHECK_EQ(crig_lines(&c, EVENT_REPORT_REFUSED, "enough resource: cpu"), 1);
 	/* When the refusal ends. */
-	CHECK(crig_until(&c, 700, burn_600, is_resized));
+	CHECK(crig_until(&c, 700, burn_699, is_resized));
 	crig_close(&c);
 }
 
@@ -175,17 +175,17 @@ static void test_room(void)
 		   "{\"prefix\":\"other\",\"node\":\"node-1\",\"resources\":{\"requests\":{"
 		   "\"cpu\":\"1200m\"}}}");
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	CHECK(crig_until(&c, 60, burn_699, is_resized));
 	crig_kubelet(&c, p, DEFERRED);
-	CHECK(crig_until(&c, 330, burn_600, is_refused));
-	rig_run(&c.rig, 20, burn_600);
+	CHECK(crig_until(&c, 330, burn_699, is_refused));
+	rig_run(&c.rig, 20, burn_699);
 	crig_kubelet(&c, p, NULL);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
 	request_of_other("400m");
-	rig_run(&c.rig, 60, burn_600);
+	rig_run(&c.rig, 60, burn_699);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
 	request_of_other("300m");
-	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	CHECK(crig_until(&c, 60, burn_699, is_resized));
 	crig_close(&c);
 }
 
@@ -222,10 +222,10 @@ static void test_infeasible_again(void)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 
-	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	CHECK(crig_until(&c, 60, burn_699, is_resized));
 	crig_kubelet(&c, p, INFEASIBLE("cpu"));
-	CHECK(crig_until(&c, 30, burn_600, is_refused));
-	rig_run(&c.rig, 20, burn_600);
+	CHECK(crig_until(&c, 30, burn_699, is_refused));
+	rig_run(&c.rig, 20, burn_699);
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 5, burn_50);
 	CHECK(crig_until(&c, 80, grow, memory_is_reported));
@@ -256,9 +256,9 @@ static void test_rights(void)
 		"\"list\",\"watch\",\"patch\"]},{\"apiGroups\":[\"events.k8s.io\"],\"resources\":["
 		"\"events\"],\"verbs\":[\"create\",\"patch\"]}]}"));
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_600, is_denied));
+	CHECK(crig_until(&c, 60, burn_699, is_denied));
 	CHECK_EQ(crig_lines(&c, EVENT_API_REFUSES, "pods/resize"), 1);
-	rig_run(&c.rig, 60, burn_600);
+	rig_run(&c.rig, 60, burn_699);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
 	CHECK_EQ(c.rig.events[EVENT_API_REFUSES], 1);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 1);
@@ -273,7 +273,7 @@ static void test_no_rights(void)
 
 	crig_open(&c, bare, NULL);
 	crig_start(&c);
-	rig_run(&c.rig, 120, burn_600);
+	rig_run(&c.rig, 120, burn_699);
 	CHECK_EQ(c.rig.events[EVENT_API_LOST], 1);
 	CHECK(crig_lines(&c, EVENT_API_LOST, "cannot list") == 1);
 	CHECK(crig_requests(&c, "", 0) > 2 && crig_requests(&c, "", 0) <= 16);
@@ -295,8 +295,8 @@ static void test_not_offered(void)
 	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
 	crig_debug(&c, "without", "{\"names\":[\"pods/resize\"]}");
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_600, status_is_reported));
-	rig_run(&c.rig, 40, burn_600);
+	CHECK(crig_until(&c, 60, burn_699, status_is_reported));
+	rig_run(&c.rig, 40, burn_699);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
 	CHECK_EQ(crig_http(&c, "/metrics", &page), 200);

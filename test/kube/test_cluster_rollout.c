@@ -98,7 +98,7 @@ static void kill_sized(void)
 static void test_half(void)
 {
 	begin_half();
-	CHECK(crig_until(&c, 90, burn_600, half_is_sized));
+	CHECK(crig_until(&c, 90, burn_699, half_is_sized));
 	others_stay();
 	/* The rest is recommended for. */
 	CHECK(shows("/v1/units/default%2Fweb-1%2Fapp", "\"mode\":\"Off\""));
@@ -110,15 +110,15 @@ static void test_half(void)
 	/* Others are killed as well: that is not for being sized. */
 	app_of(&c.rig.pod[1])->oom_kills += 2;
 	app_of(&c.rig.pod[2])->oom_kills += 2;
-	rig_run(&c.rig, 10, burn_600);
+	rig_run(&c.rig, 10, burn_699);
 	kill_sized();
-	rig_run(&c.rig, 30, burn_600);
+	rig_run(&c.rig, 30, burn_699);
 	CHECK_EQ(c.rig.events[EVENT_ROLLOUT_STOPPED], 0);
 	CHECK(shows("/v1/report", "\"oom_kills\":2,\"undos\":0"));
 	CHECK(shows("/v1/report", "\"oom_kills\":1,\"undos\":0"));
 	CHECK(half_is_sized(&c));
 	share("\"100%\"");
-	CHECK(crig_until(&c, 400, burn_600, all_are_sized));
+	CHECK(crig_until(&c, 400, burn_699, all_are_sized));
 	crig_close(&c);
 }
 
@@ -130,8 +130,8 @@ static bool is_told(struct crig *x)
 static void test_hurt(void)
 {
 	begin_half();
-	CHECK(crig_until(&c, 90, burn_600, half_is_sized));
-	rig_run(&c.rig, 5, burn_600);
+	CHECK(crig_until(&c, 90, burn_699, half_is_sized));
+	rig_run(&c.rig, 5, burn_699);
 	kill_sized();
 	CHECK(crig_until(&c, 60, burn_50, none_is_sized));
 	CHECK_EQ(c.rig.events[EVENT_ROLLOUT_STOPPED], 1);
@@ -142,7 +142,7 @@ static void test_hurt(void)
 	CHECK(shows("/v1/units/default%2Fweb-0%2Fapp", "stopped on this node"));
 	CHECK(shows("/v1/report", "\"rollout\":\"stopped\""));
 	/* And it stays so, until the annotation changes. */
-	rig_run(&c.rig, 120, burn_600);
+	rig_run(&c.rig, 120, burn_699);
 	CHECK(none_is_sized(&c));
 	others_stay();
 	CHECK_EQ(c.rig.events[EVENT_ROLLOUT_STOPPED], 1);
@@ -150,13 +150,13 @@ static void test_hurt(void)
 	/* After a restart, too. */
 	rig_stop(&c.rig);
 	CHECK_EQ(rig_start(&c.rig), 0);
-	CHECK(crig_until(&c, 60, burn_600, is_listed));
-	rig_run(&c.rig, 60, burn_600);
+	CHECK(crig_until(&c, 60, burn_699, is_listed));
+	rig_run(&c.rig, 60, burn_699);
 	CHECK(none_is_sized(&c));
 	CHECK(metric_says("vscaled_rollouts_stopped 1\n"));
 	CHECK(shows("/v1/units/default%2Fweb-0%2Fapp", "OOM-killed more often"));
 	share("\"51%\"");
-	CHECK(crig_until(&c, 400, burn_600, half_is_sized));
+	CHECK(crig_until(&c, 400, burn_699, half_is_sized));
 	CHECK(metric_says("vscaled_rollouts_stopped 0\n"));
 	crig_close(&c);
 }

@@ -42,7 +42,7 @@ static void test_burst(enum cgroup_driver driver)
 	const struct managed *m;
 	char *body, *ends;
 
-	CHECK(crig_until(&c, 10, burn_600, is_raised));
+	CHECK(crig_until(&c, 10, burn_699, is_raised));
 	m = managed_find(&c.rig.daemon->units, "default/web-0/app");
 	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &body), 200);
 	/* CPU comes first. */

@@ -54,7 +54,7 @@ static struct rig_pod *lose_state(enum cgroup_driver driver)
 	int dir;
 
 	ratify(p);
-	CHECK(crig_until(&c, 60, burn_600, status_is_reported));
+	CHECK(crig_until(&c, 60, burn_699, status_is_reported));
 	dir = open(c.rig.daemon->config.paths.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	rig_stop(&c.rig);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
@@ -77,7 +77,7 @@ static void test_recovered(enum cgroup_driver driver)
 	struct rig_pod *p = lose_state(driver);
 
 	crig_start(&c);
-	rig_run(&c.rig, 30, burn_600);
+	rig_run(&c.rig, 30, burn_699);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_RECOVERED], 1);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_UNKNOWN], 0);
 	CHECK_EQ(original(RESOURCE_CPU), 200);
@@ -140,7 +140,7 @@ static void test_resumed(void)
 	rig_run(&c.rig, 20, burn_50);
 	check_untouched(p);
 	CHECK(c.rig.loop->serve.api.ops->resume(&c.rig.loop->serve, "default/web-0") >= 1);
-	rig_run(&c.rig, 10, burn_600);
+	rig_run(&c.rig, 10, burn_699);
 	CHECK_EQ(original(RESOURCE_CPU), 700);
 	CHECK_EQ(managed_find(&c.rig.daemon->units, "default/web-0/app")->state, UNIT_MANAGED);
 	CHECK(!c.rig.daemon->records.originals_lost);
@@ -154,8 +154,8 @@ static void test_never_ours(void)
 
 	crig_user_resizes(&c, p, "300m", NULL);
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 30, burn_600, is_resized));
-	rig_run(&c.rig, 5, burn_600);
+	CHECK(crig_until(&c, 30, burn_699, is_resized));
+	rig_run(&c.rig, 5, burn_699);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_UNKNOWN], 0);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_RECOVERED], 0);
 	CHECK(rig_cpu_milli(&c.rig, app_of(p)) >= 600);
@@ -184,24 +184,24 @@ static void test_mark_not_made(void)
 	other = crig_pod(&c, DRIVER_CGROUPFS, "new-0", AUTO);
 	full_for = "originals-lost";
 	crig_start(&c);
-	rig_run(&c.rig, 40, burn_600);
+	rig_run(&c.rig, 40, burn_699);
 	CHECK(!on_disk("originals-lost"));
 	CHECK(!on_disk("baseline"));
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(other)), 200);
 	/* Told at the start, and when it is another error. */
 	CHECK_EQ(crig_lines(&c, EVENT_STATE_UNSAVED, "originals-lost"), 0);
 	full_error = EROFS;
-	rig_run(&c.rig, 40, burn_600);
+	rig_run(&c.rig, 40, burn_699);
 	CHECK_EQ(crig_lines(&c, EVENT_STATE_UNSAVED, "originals-lost: Read-only"), 1);
 	full_for = NULL;
-	rig_run(&c.rig, 40, burn_600);
+	rig_run(&c.rig, 40, burn_699);
 	CHECK(on_disk("originals-lost"));
 	CHECK(on_disk("baseline"));
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(other)), 700);
 	rig_stop(&c.rig);
 	c.rig.events[EVENT_ORIGINALS_UNKNOWN] = 0;
 	crig_start(&c);
-	rig_run(&c.rig, 40, burn_600);
+	rig_run(&c.rig, 40, burn_699);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_UNKNOWN], 1);
 	CHECK(c.rig.daemon->records.originals_lost);
 	crig_close(&c);
@@ -216,11 +216,11 @@ static void test_mark_never_made(void)
 	crig_pod(&c, DRIVER_CGROUPFS, "new-0", AUTO);
 	full_for = "originals-lost";
 	crig_start(&c);
-	rig_run(&c.rig, 40, burn_600);
+	rig_run(&c.rig, 40, burn_699);
 	rig_stop(&c.rig);
 	full_for = NULL;
 	crig_start(&c);
-	rig_run(&c.rig, 40, burn_600);
+	rig_run(&c.rig, 40, burn_699);
 	CHECK_EQ(managed_find(&c.rig.daemon->units, "default/web-0/app")->state, UNIT_UNMANAGED);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
 	crig_close(&c);
@@ -243,7 +243,7 @@ static struct rig_pod *damage_state(enum cgroup_driver driver, bool copy_too, bo
 	struct rig_pod *p = begin(driver, NULL, AUTO);
 
 	ratify(p);
-	CHECK(crig_until(&c, 60, burn_600, status_is_reported));
+	CHECK(crig_until(&c, 60, burn_699, status_is_reported));
 	dir = open(c.rig.daemon->config.paths.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	rig_stop(&c.rig);
 	damage(dir, "baseline", cut);
@@ -308,13 +308,13 @@ static void test_damaged(enum cgroup_driver driver, bool cut)
 	CHECK(!on_disk("baseline"));
 	CHECK(on_disk("baseline.damaged-1"));
 	CHECK(on_disk("baseline-copy.damaged-1"));
-	rig_run(&c.rig, 20, burn_600);
+	rig_run(&c.rig, 20, burn_699);
 	CHECK_EQ(c.rig.daemon->records.baselines.count, 0);
 	CHECK(on_disk("originals-lost"));
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
 	crig_heal(&c);
 	for (unsigned i = 0; i < 60; i++) {
-		rig_run(&c.rig, 1, burn_600);
+		rig_run(&c.rig, 1, burn_699);
 		wrong += wrong_originals();
 	}
 	CHECK_EQ(wrong, 0);
@@ -329,7 +329,7 @@ static void test_damaged(enum cgroup_driver driver, bool cut)
 	/* What was recovered is what the next start reads. */
 	rig_stop(&c.rig);
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_600, is_managed));
+	CHECK(crig_until(&c, 60, burn_699, is_managed));
 	CHECK_EQ(wrong_originals(), 0);
 	check_restore(p);
 	crig_close(&c);
@@ -342,7 +342,7 @@ static void test_one_damaged(void)
 
 	crig_start(&c);
 	CHECK(!on_disk("originals-lost"));
-	CHECK(crig_until(&c, 60, burn_600, is_managed));
+	CHECK(crig_until(&c, 60, burn_699, is_managed));
 	CHECK_EQ(wrong_originals(), 0);
 	CHECK_EQ(original(RESOURCE_CPU), 200);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_RECOVERED], 0);
@@ -356,13 +356,13 @@ static void test_mark_stays(void)
 	lose_state(DRIVER_CGROUPFS);
 	full_for = ".baseline.new";
 	crig_start(&c);
-	rig_run(&c.rig, 40, burn_600);
+	rig_run(&c.rig, 40, burn_699);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_RECOVERED], 1);
 	CHECK(on_disk("originals-lost"));
 	CHECK(!on_disk("baseline"));
 	CHECK(c.rig.daemon->records.originals_lost);
 	full_for = NULL;
-	rig_run(&c.rig, 40, burn_600);
+	rig_run(&c.rig, 40, burn_699);
 	CHECK(!on_disk("originals-lost"));
 	CHECK(on_disk("baseline"));
 	CHECK(!c.rig.daemon->records.originals_lost);
@@ -378,10 +378,10 @@ static void test_mark_removed(void)
 	crig_annotate(&c, p, "status", NULL);
 	crig_pod(&c, DRIVER_CGROUPFS, "new-0", AUTO);
 	crig_start(&c);
-	rig_run(&c.rig, 40, burn_600);
+	rig_run(&c.rig, 40, burn_699);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		CHECK(unlinkat(c.rig.daemon->records.dir, files[i], 0) == 0);
-	rig_run(&c.rig, 40, burn_600);
+	rig_run(&c.rig, 40, burn_699);
 	CHECK(on_disk("baseline"));
 	CHECK(on_disk("originals-lost"));
 	crig_close(&c);

@@ -48,10 +48,10 @@ static void test_in_cluster(enum cg_mode mode, const char *word)
 	plain = crig_pod(&c, DRIVER_CGROUPFS, "plain-0", NULL);
 	crig_start(&c);
 	CHECK_STR(c.rig.daemon->host.unsupported, word);
-	CHECK(crig_until(&c, 60, burn_600, is_sent_already));
+	CHECK(crig_until(&c, 60, burn_699, is_sent_already));
 	crig_annotate(&c, p, "max-cpu", "800m");
 	reload_config(&c.rig.loop->reload);
-	rig_run(&c.rig, 60, burn_600);
+	rig_run(&c.rig, 60, burn_699);
 	CHECK_EQ(crig_events(&c, "NodeUnsupported"), 1);
 
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
@@ -100,7 +100,7 @@ static void remove_lock(void)
 
 	snprintf(path, sizeof path, "%s/state/lock", c.rig.folder);
 	CHECK_EQ(unlink(path), 0);
-	rig_run(&c.rig, 150, burn_600);
+	rig_run(&c.rig, 150, burn_699);
 	CHECK(has_state("lock"));
 }
 
@@ -111,14 +111,14 @@ static void test_records_stay(void)
 	char before[8192], after[8192];
 	size_t n;
 
-	CHECK(crig_until(&c, 60, burn_600, is_resized));
+	CHECK(crig_until(&c, 60, burn_699, is_resized));
 	rig_stop(&c.rig);
 	n = read_baseline(before, sizeof before);
 	CHECK(n > 0 && n < sizeof before);
 	c.rig.mode = CG_MODE_V1;
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_600, is_sent_already));
-	rig_run(&c.rig, 30, burn_600);
+	CHECK(crig_until(&c, 60, burn_699, is_sent_already));
+	rig_run(&c.rig, 30, burn_699);
 	CHECK_EQ(lifecycle_restore(&c.rig.loop->hand_back, NULL, true, take_result, NULL),
 		 -ENOTSUP);
 	CHECK_EQ(read_baseline(after, sizeof after), n);
@@ -129,8 +129,8 @@ static void test_records_stay(void)
 	rig_stop(&c.rig);
 	c.rig.mode = CG_MODE_NONE;
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_600, is_listed));
-	rig_run(&c.rig, 5, burn_600);
+	CHECK(crig_until(&c, 60, burn_699, is_listed));
+	rig_run(&c.rig, 5, burn_699);
 	CHECK_EQ(managed_find(&c.rig.daemon->units, "default/web-0/app")
 			 ->control.resource[RESOURCE_CPU]
 			 .original,
