@@ -1,46 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/backtest/backtest_report.h"
 #include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <threads.h>
 
 /* Samples between two calls of progress. */
 #define PROGRESS_SAMPLES 256
 #define CORE_HOUR        ((double)USEC_PER_HOUR)
 #define GIB_HOUR         ((double)GIB * 3600)
 
-struct progress {
-	backtest_progress_fn *call;
+/* The runs of one series: a thread takes the next policy until none is left. */
+struct runs {
+	struct backtest_report *report;
+	backtest_progress_fn *progress; /* called on the caller's thread alone */
 	void *user;
+	atomic_size_t taken;   /* policies */
+	atomic_size_t samples; /* done, of all policies */
+	atomic_bool short_of_memory;
 };
 
-static int run_one(struct backtest_report *r, enum backtest_policy p, const struct progress *to)
+static void run_one(struct runs *r, enum backtest_policy p, bool tells)
 {
+	const struct backtest_trace *t = &r->report->trace;
 	struct backtest *b = malloc(sizeof *b);
+	size_t since = 0, all;
 
-	if (b == NULL)
-		return -ENOMEM;
-	backtest_begin(b, p, &r->trace, &r->oracle);
-	while (backtest_step(b))
-		if (to->call != NULL && b->next % PROGRESS_SAMPLES == 0)
-			to->call(to->user, backtest_policy_names[p],
-				 (uint32_t)((p * r->trace.count + b->next) * 1000 /
-					    (BACKTEST_POLICY_COUNT * r->trace.count)));
-	r->result[p] = b->result;
+	if (b == NULL) {
+		r->short_of_memory = true;
+		return;
+	}
+	backtest_begin(b, p, t, &r->report->oracle);
+	while (backtest_step(b)) {
+		if (++since < PROGRESS_SAMPLES)
+			continue;
+		all = atomic_fetch_add(&r->samples, since);
+		since = 0;
+		if (tells)
+			r->progress(r->user, backtest_policy_names[p],
+				    (uint32_t)(all * 1000 / (BACKTEST_POLICY_COUNT * t->count)));
+	}
+	atomic_fetch_add(&r->samples, since);
+	r->report->result[p] = b->result;
 	backtest_drop(b);
 	free(b);
+}
+
+static void run_rest(struct runs *r, bool tells)
+{
+	size_t p;
+
+	while ((p = atomic_fetch_add(&r->taken, 1)) < BACKTEST_POLICY_COUNT)
+		run_one(r, p, tells);
+}
+
+static int run_beside(void *runs)
+{
+	run_rest(runs, false);
 	return 0;
+}
+
+/* On every CPU that this process may use. A thread that cannot be had is work for the others. */
+static void run_all(struct runs *r)
+{
+	thrd_t beside[BACKTEST_POLICY_COUNT - 1];
+	size_t count = 0;
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
+		while (count + 1 < (size_t)CPU_COUNT(&cpus) && count < ARRAY_SIZE(beside) &&
+		       thrd_create(&beside[count], run_beside, r) == thrd_success)
+			count++;
+	run_rest(r, r->progress != NULL);
+	while (count > 0)
+		thrd_join(beside[--count], NULL);
 }
 
 int backtest_report_run(const char *file, const struct backtest_trace *t,
 			backtest_progress_fn *progress, void *user, struct backtest_report *ret)
 {
-	struct backtest_report r = {.file = file, .trace = *t};
-	int outcome = backtest_find_oracle(&r.trace, &r.oracle);
+	struct backtest_report report = {.file = file, .trace = *t};
+	struct runs runs = {.report = &report, .progress = progress, .user = user};
+	int r = backtest_find_oracle(&report.trace, &report.oracle);
 
-	for (enum backtest_policy p = 0; outcome == 0 && p < BACKTEST_POLICY_COUNT; p++)
-		outcome = run_one(&r, p, &(struct progress){progress, user});
-	if (outcome == 0)
-		*ret = r;
-	return outcome;
+	if (r == 0)
+		run_all(&runs);
+	if (runs.short_of_memory)
+		r = -ENOMEM;
+	if (r == 0)
+		*ret = report;
+	return r;
 }
 
 /* 0 of nothing. */

@@ -16,7 +16,8 @@ struct backtest_report {
 /* permille of all policies; called after some samples. NULL: not called. */
 typedef void backtest_progress_fn(void *user, const char *policy, uint32_t permille);
 
-/* file and the samples are borrowed. -ENOMEM. */
+/* On all CPUs that the process may use, progress on the caller's thread. file and the samples are
+ * borrowed. -ENOMEM. */
 int backtest_report_run(const char *file, const struct backtest_trace *t,
 			backtest_progress_fn *progress, void *user, struct backtest_report *ret);
 void backtest_report_table(const struct backtest_report *r, FILE *out);

@@ -74,23 +74,22 @@ void rig_apply(struct rig *r, struct plan *p)
 
 static void note_reads(struct rig *r, uint32_t have)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(r->reads); i++)
-		r->reads[i] += have >> i & 1;
+	for (; have != 0; have &= have - 1)
+		r->reads[__builtin_ctz(have)]++;
 }
 
 /* What a look reads: asked for in stages, or given. */
 static void look(struct rig *r, uint32_t given, const struct control_context *x)
 {
 	struct usage all, u = {0};
-	uint32_t want = given, tried = 0;
+	uint32_t want = given, tried = 0, have;
 
 	sim_observe(&r->sim, &all);
+	have = all.have;
 	while ((want = given != 0 ? given & ~tried : control_reflex_wants(&r->c, &u) & ~tried) !=
 	       0) {
-		struct usage part = all;
-
-		part.have &= want;
-		usage_merge(&u, &part);
+		all.have = have & want;
+		usage_merge(&u, &all);
 		tried |= want;
 	}
 	note_reads(r, u.have);

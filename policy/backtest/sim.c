@@ -274,23 +274,23 @@ void sim_allocate(struct sim *s, uint64_t bytes)
 
 void sim_observe(const struct sim *s, struct usage *ret)
 {
-	struct usage u = s->u;
+	struct mem_stat *stat = &ret->stat;
 
-	u.have = USAGE_CPU | USAGE_THROTTLE | USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_PEAK |
-		 USAGE_MEM_EVENTS | USAGE_PSI_CPU | USAGE_PSI_MEM | USAGE_CPU_LIMIT |
-		 USAGE_MEM_LIMIT;
-	u.mem_current = charged(s);
-	u.stat.anon = s->m.anon;
-	u.stat.shmem = s->m.shmem;
-	u.stat.kernel = s->m.kernel;
-	u.stat.sock = s->m.sock;
+	*ret = s->u;
+	ret->have = USAGE_CPU | USAGE_THROTTLE | USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_PEAK |
+		    USAGE_MEM_EVENTS | USAGE_PSI_CPU | USAGE_PSI_MEM | USAGE_CPU_LIMIT |
+		    USAGE_MEM_LIMIT;
+	ret->mem_current = charged(s);
+	stat->anon = s->m.anon;
+	stat->shmem = s->m.shmem;
+	stat->kernel = s->m.kernel;
+	stat->sock = s->m.sock;
 	/* The kernel's lists: what is locked is in none of the others. */
-	u.stat.unevictable = MIN(s->m.locked, s->m.anon) + s->m.locked_file;
-	u.stat.active_anon = s->m.anon - MIN(s->m.locked, s->m.anon) + s->m.shmem;
-	u.stat.file = s->m.file + s->m.shmem + s->m.locked_file;
-	u.stat.active_file = scale_permille(s->m.file, s->load.cache_active);
-	u.stat.inactive_file = s->m.file - u.stat.active_file;
-	*ret = u;
+	stat->unevictable = MIN(s->m.locked, s->m.anon) + s->m.locked_file;
+	stat->active_anon = s->m.anon - MIN(s->m.locked, s->m.anon) + s->m.shmem;
+	stat->file = s->m.file + s->m.shmem + s->m.locked_file;
+	stat->active_file = scale_permille(s->m.file, s->load.cache_active);
+	stat->inactive_file = s->m.file - stat->active_file;
 }
 
 /* ---- writes ---- */

@@ -25,8 +25,13 @@ uint64_t round_up(uint64_t value, uint64_t quantum)
 
 uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c)
 {
-	unsigned __int128 scaled = (unsigned __int128)a * b / c;
+	unsigned __int128 scaled;
+	uint64_t product;
 
+	/* The common case, and much the faster one. */
+	if (!__builtin_mul_overflow(a, b, &product))
+		return MIN(product / c, LIMIT_MAX - 1);
+	scaled = (unsigned __int128)a * b / c;
 	return scaled >= LIMIT_MAX ? LIMIT_MAX - 1 : (uint64_t)scaled;
 }
 
