@@ -185,6 +185,9 @@ void backtest_begin(struct backtest *b, enum backtest_policy policy, const struc
 	b->rig.after = note_change;
 	b->rig.sim.load.threads = t->cpus;
 	b->rig.sim.load.cycle_usec = BACKTEST_PERIOD_USEC;
+	/* What was recorded was running before. */
+	if (t->memory)
+		b->rig.sim.m.anon = t->samples[0].memory_bytes;
 	backtest_demand_init(&b->demand, t->cpus, t->seed);
 	b->request_milli = o->max_milli;
 	b->request_bytes = o->max_bytes;
