@@ -11,6 +11,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
+#include "agent/recorder/recorder.h"
 #include "cgroup/writer.h"
 #include <string.h>
 
@@ -57,7 +58,7 @@ static int step_apply(struct managed *m, const struct change *step, const struct
 	    (step->knob == KNOB_CPU_MAX || step->knob == KNOB_MEM_MAX))
 		counters_change(m->table->tally, knobs[step->knob].resource, step->from, step->to,
 				(enum reason)step->reason);
-	control_applied(&m->control, step, outcome, x);
+	recorded_applied(m, step, outcome, x);
 	message_step(m, step, outcome, took);
 	return outcome;
 }

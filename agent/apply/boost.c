@@ -9,6 +9,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/scope.h"
 #include "agent/manage/wake.h"
+#include "agent/recorder/recorder.h"
 #include "policy/control/control_state.h"
 #include <string.h>
 
@@ -83,7 +84,7 @@ void boost_update(struct unit_table *t, struct plan *plan)
 
 		/* The limit to restore must be on disk before the boost. */
 		if (managed_has_laws(m) && (m->control.boost.written || persist_has_boost_base(m)))
-			control_boost(&m->control, &x);
+			recorded_boost(m, &x);
 	}
 }
 

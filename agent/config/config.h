@@ -48,6 +48,12 @@ enum config_reader {
 	CONFIG_READER_COUNT,
 };
 
+/* The flight recorder. */
+struct config_recorder {
+	bool enabled;
+	uint64_t size_bytes;
+};
+
 /* How cgroups are read. */
 struct config_cgroup {
 	enum config_reader reader;
@@ -126,6 +132,7 @@ struct config {
 	struct config_clocks clocks;
 	struct config_paths paths;
 	struct config_log log;
+	struct config_recorder recorder;
 	struct config_cgroup cgroup;
 	struct tuning tuning;
 	struct policy_rule defaults;

@@ -84,6 +84,11 @@ const struct config_key config_keys[] = {
 	CHOICE("log.format", log.format, log_formats, "logfmt",
 	    "Lines on stderr"),
 
+	FIXED("recorder.enabled", CONFIG_BOOL, recorder.enabled, 0, 1, "true",
+	    "Records what the laws were given and what they decided, for `vscalectl record`"),
+	FIXED("recorder.size", CONFIG_BYTES, recorder.size_bytes, MIB, GIB, "16Mi",
+	    "File `recording` in the state directory; an hour of a busy container takes about 1 MiB"),
+
 	{.path = "cgroup.reader", .type = CONFIG_CHOICE,
 	 .offset = offsetof(struct config, cgroup.reader), .max = ARRAY_SIZE(readers) - 2,
 	 .fallback = "auto", .names = readers, .at_start = true,

@@ -27,8 +27,10 @@ const struct ctl_command ctl_commands[CTL_COMMAND_COUNT] = {
 	{"doctor",       "",            "what this host lacks, and how to mend it",             OPTION_OUTPUT,               0, 0, ctl_doctor},
 	{"config check", "[FILE]",      "whether a configuration is valid",                     0,                           0, 1, ctl_config_check},
 	{"config show",  "",            "the configuration in effect",                          OPTION_OUTPUT,               0, 0, ctl_config_show},
-	{"backtest",     "FILE...",     "what each policy would have cost on recorded use",     OPTION_OUTPUT | OPTION_BACKTEST, 1, INT_MAX, ctl_backtest},
-	{"history",      "--verify [FILE]", "whether the stored history is whole, also without a daemon", OPTION_OUTPUT | OPTION_VERIFY, 0, 1, ctl_history},
+	{"backtest",     "FILE...",     "what each policy would have cost on recorded use",     OPTION_OUTPUT | OPTION_BACKTEST | OPTION_PAGE, 1, INT_MAX, ctl_backtest},
+	{"history",      "NAME",        "use and limits of the last hours as charts; --verify: is the stored history whole", OPTION_OUTPUT | OPTION_VERIFY | OPTION_RECORDING | OPTION_PAGE, 0, 1, ctl_history},
+	{"record dump",  "[NAME]",      "what the flight recorder has: of all containers, or each record of one", OPTION_OUTPUT | OPTION_RECORDING | OPTION_CSV, 0, 1, ctl_record_dump},
+	{"record replay", "[NAME]",     "whether the laws decide the same when the recorded calls are made again", OPTION_OUTPUT | OPTION_RECORDING, 0, 1, ctl_record_replay},
 	{"version",      "",            "the version of vscalectl",                             0,                           0, 0, ctl_version},
 	{"help",         "",            "this text",                                            0,                           0, 0, ctl_help},
 };
@@ -54,6 +56,7 @@ enum option_value {
 	VALUE_VERIFY,
 	VALUE_SORT,
 	VALUE_COUNT,
+	VALUE_RECORDING,
 	VALUE_DELAY = 'd',
 };
 
@@ -65,12 +68,13 @@ struct option_info {
 
 /* clang-format off */
 static const struct option_info option_infos[] = {
-	{{"output",            required_argument, NULL, VALUE_OUTPUT},   "FORMAT", "-o: table, wide, json or yaml; report: also csv or patch; backtest: html"},
+	{{"output",            required_argument, NULL, VALUE_OUTPUT},   "FORMAT", "-o: table, wide, json or yaml; report: also csv or patch; record dump: csv; backtest, history: html"},
 	{{"namespace",         required_argument, NULL, VALUE_NAMESPACE},      "NS", "-n: list the containers of a namespace alone"},
 	{{"all-namespaces",    no_argument,       NULL, VALUE_ALL_NAMESPACES}, "",   "-A: list those of every namespace, and units: the default"},
 	{{"all",               no_argument,       NULL, VALUE_ALL},      "",       "restore everything"},
 	{{"force",             no_argument,       NULL, VALUE_FORCE},    "",       "restore memory values below what is in use, too"},
 	{{"verify",            no_argument,       NULL, VALUE_VERIFY},   "",       "history: read the file, and report what is damaged"},
+	{{"recording",         required_argument, NULL, VALUE_RECORDING}, "FILE",  "record, history: in place of the daemon's recording"},
 	{{"sort",              required_argument, NULL, VALUE_SORT},     "KEY",    "top: cpu, memory, pressure, slack, age or name"},
 	{{"delay",             required_argument, NULL, VALUE_DELAY},    "SECONDS", "-d: top: between frames, 1 by default"},
 	{{"count",             required_argument, NULL, VALUE_COUNT},    "N",      "top: so many frames; without a terminal 1"},
@@ -237,6 +241,10 @@ static int take_option(struct ctl *c, int value, const char *argument, unsigned 
 		*ret_seen |= OPTION_VERIFY;
 		c->verify = true;
 		return CTL_OK;
+	case VALUE_RECORDING:
+		*ret_seen |= OPTION_RECORDING;
+		c->recording = argument;
+		return CTL_OK;
 	case VALUE_SORT:
 		*ret_seen |= OPTION_TOP;
 		c->sort = argument;
@@ -310,9 +318,11 @@ static const char *misuse(const struct ctl *c, const struct ctl_command *k, unsi
 		return "takes no such option";
 	if (c->output == OUTPUT_WIDE && !(k->options & OPTION_WIDE))
 		return "has no wide format";
-	if (c->output == OUTPUT_HTML && !(k->options & OPTION_BACKTEST))
+	if (c->output == OUTPUT_HTML && !(k->options & OPTION_PAGE))
 		return "has no such format";
-	if ((c->output == OUTPUT_CSV || c->output == OUTPUT_PATCH) && !(k->options & OPTION_SHEET))
+	if (c->output == OUTPUT_CSV && !(k->options & (OPTION_SHEET | OPTION_CSV)))
+		return "has no such format";
+	if (c->output == OUTPUT_PATCH && !(k->options & OPTION_SHEET))
 		return "has no such format";
 	if (c->namespace && c->all_namespaces)
 		return "takes a namespace or all of them, not both";

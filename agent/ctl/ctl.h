@@ -49,9 +49,10 @@ struct ctl {
 	const struct restore_units *units; /* NULL: the systemd of this host */
 	uint32_t margin_permille;          /* of restore, as configured */
 	uint64_t margin_min_bytes;
-	uint32_t cpus;    /* of backtest; 0: not given */
-	uint64_t seed;    /* of backtest */
-	const char *sort; /* of top; NULL: cpu */
+	uint32_t cpus;         /* of backtest; 0: not given */
+	uint64_t seed;         /* of backtest */
+	const char *recording; /* a file; NULL: the daemon's */
+	const char *sort;      /* of top; NULL: cpu */
 	uint64_t delay_msec;
 	uint64_t frames;  /* of top; 0: until q, or one without a terminal */
 	char **arguments; /* after the command's name */
@@ -83,10 +84,13 @@ enum ctl_option_bit {
 	OPTION_BACKTEST = 1 << 5, /* cpus and seed */
 	OPTION_SHEET = 1 << 6,    /* csv and patch */
 	OPTION_VERIFY = 1 << 7,
-	OPTION_TOP = 1 << 8, /* sort, delay, count */
+	OPTION_TOP = 1 << 8,  /* sort, delay, count */
+	OPTION_PAGE = 1 << 9, /* html */
+	OPTION_CSV = 1 << 10,
+	OPTION_RECORDING = 1 << 11,
 };
 
-#define CTL_COMMAND_COUNT 16
+#define CTL_COMMAND_COUNT 18
 extern const struct ctl_command ctl_commands[CTL_COMMAND_COUNT];
 
 /* The values without any option: streams, clock, the environment's folders. */
@@ -97,7 +101,8 @@ int ctl_parse(struct ctl *c, int argc, char **argv, const struct ctl_command **r
 int ctl_main(struct ctl *c, int argc, char **argv);
 
 ctl_run_fn ctl_status, ctl_list, ctl_explain, ctl_report, ctl_pause, ctl_resume, ctl_restore,
-	ctl_lift, ctl_doctor, ctl_config_check, ctl_config_show, ctl_backtest, ctl_history, ctl_top;
+	ctl_lift, ctl_doctor, ctl_config_check, ctl_config_show, ctl_backtest, ctl_history, ctl_top,
+	ctl_record_dump, ctl_record_replay;
 
 /* The whole of a regular file, owned. -EISDIR, -EINVAL: not regular, -EFBIG: more than max bytes.
  */

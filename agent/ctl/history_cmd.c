@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* vscalectl history: --verify reads the file itself, whether or not the daemon runs. */
+/* vscalectl history. --verify reads the file itself, whether or not the daemon runs. */
+#include "agent/ctl/history_chart.h"
 #include "agent/ctl/json.h"
 #include "agent/state/history_verify.h"
 #include <errno.h>
@@ -130,8 +131,11 @@ int ctl_history(const struct ctl *c)
 {
 	char file[PATH_MAX];
 
+	if (!c->verify && c->argument_count == 0)
+		return ctl_fail(c, CTL_USAGE, "see: vscalectl help",
+				"history needs the name of a unit or container, or --verify");
 	if (!c->verify)
-		return ctl_fail(c, CTL_USAGE, "see: vscalectl help", "history needs --verify");
+		return history_chart(c, c->arguments[0]);
 	if (c->argument_count > 0)
 		return verify(c, c->arguments[0]);
 	snprintf(file, sizeof file, "%s/%s", c->state_directory, history_state.name);

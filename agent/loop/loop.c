@@ -21,6 +21,7 @@
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_rollout.h"
 #include "agent/pod/pods.h"
+#include "agent/recorder/recorder.h"
 #include "agent/serve/serve.h"
 #include "agent/serve/serve_metrics.h"
 #include "agent/units/bus.h"
@@ -304,6 +305,7 @@ static int work_start(struct loop *l, const struct loop_options *o)
 	if (r < 0)
 		return r;
 	pods_rollouts_load(&d->pods);
+	recorder_start(&d->units);
 	lift_start(&d->records, d->config.paths.runtime_dir, d->host.root);
 	lift_all(&d->records, d->host.root);
 	return parts_start(l, o);
@@ -437,6 +439,7 @@ int loop_run(struct loop *l)
 static void daemon_drop(struct daemon *d)
 {
 	pods_free(&d->pods);
+	recorder_stop(&d->units);
 	managed_free_all(&d->units);
 	reader_stop(&d->reader);
 	inotify_close(&d->inotify);

@@ -19,6 +19,7 @@
 #include "agent/manage/reader.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
+#include "agent/recorder/recorder.h"
 #include <errno.h>
 
 #define EVENT_USAGE (USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_EVENTS)
@@ -65,7 +66,7 @@ static void read_and_decide(struct managed *m, uint32_t first, struct usage *u, 
 	pod_asked_full(m, u);
 	oom_check(m, u);
 	x = daemon_context(m->table, plan);
-	control_reflex_pass(&m->control, u, &x);
+	recorded_reflex_pass(m, u, &x);
 }
 
 /* A process that reads files larger than its limit causes a hundred events of memory.events a

@@ -20,6 +20,7 @@
 #include "agent/manage/reader.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
+#include "agent/recorder/recorder.h"
 #include "cgroup/levels.h"
 #include "policy/control/control_state.h"
 #include <errno.h>
@@ -106,7 +107,7 @@ static void observe(struct managed *m, bool limits, const struct usage *first, s
 	pod_asked_full(m, &u);
 	oom_check(m, &u);
 	x = daemon_context(m->table, plan);
-	control_observe(&m->control, &u, &x);
+	recorded_observe(m, &u, &x);
 }
 
 static void sample_one(struct managed *m, struct usage *first, struct plan *plan)
@@ -155,7 +156,7 @@ static void review_all(struct unit_table *t, struct plan *plan)
 		if (t->items[i]->pod != NULL)
 			control_set_containers(&t->items[i]->control,
 					       recommended(t->items[i]->pod));
-		control_review(&t->items[i]->control, &x);
+		recorded_review(t->items[i], &x);
 		count_blocked(t->items[i]);
 	}
 }
@@ -188,4 +189,5 @@ void tick(struct unit_table *t, bool review)
 	drift_check(t);
 	properties_send(t);
 	report_states(t);
+	recorder_flush(t);
 }

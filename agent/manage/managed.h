@@ -12,6 +12,7 @@
 struct config;
 struct host;
 struct pod;
+struct recorder;
 struct wakeup;
 
 struct managed {
@@ -48,6 +49,7 @@ struct managed {
 	struct managed_drift drift;
 	struct managed_restart restart;
 	struct managed_sweep sweep;
+	struct managed_recording recording;
 };
 
 /* Where systemd holds nothing, or has not been asked. */
@@ -77,6 +79,7 @@ struct unit_table {
 	struct pid1 *pid1;
 	struct records *records;
 	struct counters *tally;
+	struct recorder *recorder;                  /* NULL: nothing is recorded */
 	struct pods *pods;                          /* whose levels are among the entries */
 	struct plan_storage plans;                  /* room for a step of every entry */
 	struct step_log steps;                      /* carried out, not logged yet */

@@ -9,6 +9,9 @@
 #include "systemd/unit_props.h"
 #include <systemd/sd-event.h>
 
+struct recording;
+struct recording_active;
+
 /* Not read by BPF. */
 #define READER_NO_SLOT UINT32_MAX
 
@@ -44,6 +47,12 @@ struct managed_originals {
 	bool unsaved_reported;
 	uint64_t boost_base_milli; /* recorded CPU limit, see struct baseline */
 	uint64_t boost_change;     /* of the records, with that */
+};
+
+/* Of the recording of its calls. Written by agent/record. */
+struct managed_recording {
+	struct recording *of;            /* owned; NULL: nothing yet */
+	struct recording_active *active; /* owned; NULL: its calls are not recorded */
 };
 
 /* What was reported and has not ended. Written by agent/manage (above.c, denied.c, messages.c). */

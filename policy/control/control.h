@@ -20,6 +20,17 @@
 /* OOM kills at the ceiling that are remembered. */
 #define CONTROL_CEILING_KILLS 3
 
+/* What the ledger answered in one call of the laws: noted, or read back in place of its answers. */
+#define LEDGER_TAPE_WORDS 48
+
+struct ledger_tape {
+	uint32_t count;
+	uint32_t at; /* the next one to read */
+	bool replays;
+	bool spoiled; /* more answers than there is room for, or than were noted */
+	uint64_t word[LEDGER_TAPE_WORDS];
+};
+
 /* What a step of the laws may depend on, apart from the container itself. */
 struct control_context {
 	const struct tuning *tuning;
@@ -33,6 +44,7 @@ struct control_context {
 	struct plan *plan;
 	/* The node's memory, one entry per target; NULL: growth is not counted. */
 	struct ledger *ledger;
+	struct ledger_tape *tape; /* of a recorded call; NULL: none */
 };
 
 struct decision {

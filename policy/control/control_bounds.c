@@ -116,8 +116,8 @@ uint64_t control_bound(struct control *c, const struct control_context *x, enum 
 	fill_bounds(c, x->tuning, r, x->node_milli, &b);
 	fill_growth(c, r, &b);
 	if (r == RESOURCE_MEMORY && x->ledger != NULL)
-		b.value[BOUND_LEDGER] =
-			ledger_most(x->ledger, c->target, bounds_apply(&b, desired, NULL));
+		b.value[BOUND_LEDGER] = control_taped(
+			x, ledger_most(x->ledger, c->target, bounds_apply(&b, desired, NULL)));
 	return bounds_apply(&b, desired, &c->resource[r].trace);
 }
 

@@ -113,6 +113,8 @@ void control_drop_ungranted(struct control *c, const struct control_context *x);
 bool control_denied_now(const struct control *c, const struct control_context *x);
 /* It waits for memory that was denied a moment ago. */
 bool control_awaits_grant(const struct control *c, const struct control_context *x);
+/* An answer of the ledger, through the tape of the call. */
+uint64_t control_taped(const struct control_context *x, uint64_t answer);
 /* Updates the use in the ledger. */
 void control_ledger_use(const struct control *c, const struct control_context *x);
 /* The limit that the ledger asks for by a trial; 0: it does not ask. */

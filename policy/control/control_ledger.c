@@ -143,6 +143,27 @@ void control_ledger_use(const struct control *c, const struct control_context *x
 
 /* --- grants */
 
+uint64_t control_taped(const struct control_context *x, uint64_t answer)
+{
+	struct ledger_tape *t = x->tape;
+
+	if (t == NULL)
+		return answer;
+	if (t->replays && t->at < t->count)
+		return t->word[t->at++];
+	if (t->replays || t->count == LEDGER_TAPE_WORDS)
+		t->spoiled = true;
+	else
+		t->word[t->count++] = answer;
+	return answer;
+}
+
+/* The limit that it was denied. */
+static uint64_t denied_of(const struct control *c, const struct control_context *x)
+{
+	return control_taped(x, x->ledger->entries[c->target].denied);
+}
+
 bool control_denied(const struct control *c, usec_t now)
 {
 	return c->denial.since != 0 && now - c->denial.at < DENIED_USEC;
@@ -155,7 +176,7 @@ bool control_denied_now(const struct control *c, const struct control_context *x
 
 bool control_awaits_grant(const struct control *c, const struct control_context *x)
 {
-	return x->ledger != NULL && x->ledger->entries[c->target].denied != 0;
+	return x->ledger != NULL && denied_of(c, x) != 0;
 }
 
 static void note_denial(struct control *c, const struct control_context *x, uint64_t desired)
@@ -179,16 +200,16 @@ uint64_t control_grant(struct control *c, const struct control_context *x, uint6
 		return desired;
 	e = &x->ledger->entries[c->target];
 	e->needs |= !ahead;
-	if (ledger_most(x->ledger, c->target, desired) < desired)
+	if (control_taped(x, ledger_most(x->ledger, c->target, desired)) < desired)
 		note_denial(c, x, desired);
-	urgent = e->urgent;
-	allowed = ledger_grant(x->ledger, c->target, desired);
+	urgent = control_taped(x, e->urgent);
+	allowed = control_taped(x, ledger_grant(x->ledger, c->target, desired));
 	if (ahead)
 		e->urgent = MIN(urgent, e->denied);
 	/* A raise ahead of need does not replace what growth waits for. */
 	if (!ahead || urgent == 0)
 		c->denied = (struct ledger_denied){
-			.limit = e->denied,
+			.limit = denied_of(c, x),
 			.use = known_use(c),
 			.at = x->now,
 			.ahead = ahead,

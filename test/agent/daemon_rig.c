@@ -5,11 +5,13 @@
 #include "agent/loop/reload.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/wake.h"
+#include "agent/state/flight_file.h"
 #include "systemd/unit_props.h"
 #include "test/check.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -310,6 +312,44 @@ int rig_start(struct rig *r)
 	return result;
 }
 
+static int check_replay(void *user, const struct flight_event *e)
+{
+	struct rig *r = user;
+
+	r->replayed += e->replay != NULL;
+	if (e->replay == NULL || e->replay->same)
+		return 0;
+	fprintf(stderr, "%s: call %d at %llu decided %zu steps, replayed %zu\n", e->container,
+		e->kind, (unsigned long long)e->call->at.now, e->call->decided_count,
+		e->replay->decided_count);
+	return -EILSEQ;
+}
+
+/* Whatever a test does: the laws decide the same when the recorded calls are made once more. */
+static void rig_replay(struct rig *r)
+{
+	char path[RIG_PATH_MAX];
+	struct stat st;
+	void *bytes;
+	int fd, e;
+
+	snprintf(path, sizeof path, "%s/state/" FLIGHT_FILE, r->folder);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return;
+	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (bytes == MAP_FAILED)
+		return;
+	e = flight_read(bytes, (size_t)st.st_size, check_replay, r);
+	munmap(bytes, (size_t)st.st_size);
+	/* -EBADMSG: nothing was recorded. */
+	if (e == 0 || e == -EBADMSG)
+		return;
+	fprintf(stderr, "%s: the recording: %s\n", path, strerror(-e));
+	exit(EXIT_FAILURE);
+}
+
 void rig_stop(struct rig *r)
 {
 	if (r->daemon != NULL && r->daemon->host.unsupported == NULL)
@@ -325,6 +365,7 @@ void rig_close(struct rig *r)
 	char command[160];
 
 	rig_stop(r);
+	rig_replay(r);
 	fake_close(&r->tree);
 	snprintf(command, sizeof command, "rm -rf '%s'", r->folder);
 	if (system(command) != 0)

@@ -93,6 +93,7 @@ struct rig {
 	usec_t boot, real;
 	usec_t tick_usec;
 	usec_t own_cpu_usec; /* of all ticks */
+	unsigned replayed;   /* recorded calls, made once more at the end */
 	bool counters_stand; /* nothing that is looked at moves */
 	bool bus;            /* PID 1 is reached by D-Bus, unit_bus_new(), and the rig plays none */
 	/* In place of virtual time, both or none: the time, and what goes on for a second of it. */

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/recorder/recorder.h"
+#include "agent/config/config.h"
+#include "agent/journal/event.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/wake.h"
+#include "agent/state/ring.h"
+#include "policy/flight/flight_block.h"
+#include <errno.h>
+#include <string.h>
+
+/* Recorded for so long after the last thing of interest. */
+#define QUIET_USEC USEC_PER_MIN
+/* The ring has a whole control of each recorded container this many times. */
+#define STATES_IN_RING 8
+
+struct recorder {
+	struct ring ring;
+	struct flight_block block; /* as the open block has it */
+	uint32_t numbers;          /* given to containers */
+	uint32_t active;
+	int error; /* of the last write */
+	struct control scratch;
+	uint8_t bytes[FLIGHT_BYTES_MAX];
+};
+
+/* Of one container. */
+struct recording {
+	uint32_t number;
+	uint64_t block; /* that has its name */
+	uint64_t state; /* the block of its last FLIGHT_STATE */
+	usec_t interesting;
+};
+
+/* Of one whose calls are recorded. */
+struct recording_active {
+	struct control before; /* as the last recorded call left it */
+	struct flight_base base;
+};
+
+/* One call: what is known before it is made. */
+struct call {
+	struct managed *m;
+	enum flight_kind kind;
+	const struct control_context *x;
+	const struct usage *usage;
+	struct flight_call made;
+	struct control_context with_tape;
+	size_t planned; /* steps before it */
+};
+
+/* Once: not again for the same error. */
+static void note_error(int *last, int e)
+{
+	if (e < 0 && e != *last)
+		event_state_unsaved(&(struct daemon_event){.file = RECORDER_FILE, .error = e});
+	*last = e;
+}
+
+void recorder_start(struct unit_table *t)
+{
+	struct recorder *r;
+	int e, none = 0;
+
+	if (!t->config->recorder.enabled)
+		return;
+	r = calloc(1, sizeof *r);
+	e = r == NULL ? -ENOMEM
+		      : ring_open(t->records->dir, RECORDER_FILE, t->config->recorder.size_bytes,
+				  flight_layout(), &r->ring);
+	note_error(&none, e);
+	if (e < 0) {
+		free(r);
+		return;
+	}
+	r->block.run = t->wake->now_real;
+	t->recorder = r;
+}
+
+void recorder_stop(struct unit_table *t)
+{
+	if (t->recorder == NULL)
+		return;
+	ring_close(&t->recorder->ring);
+	free(t->recorder);
+	t->recorder = NULL;
+}
+
+/* ---- records ---- */
+
+static void new_block(struct recorder *r)
+{
+	note_error(&r->error, ring_begin(&r->ring, &r->block, sizeof r->block));
+}
+
+/* The configuration may have changed, or CPUs. */
+static void open_block(struct recorder *r, const struct control_context *x)
+{
+	struct replay_node *node = &r->block.node;
+
+	if (r->ring.sequence != 0 && node->cpu_milli == x->node_milli &&
+	    memcmp(&node->tuning, x->tuning, sizeof node->tuning) == 0)
+		return;
+	node->cpu_milli = x->node_milli;
+	node->tuning = *x->tuning;
+	new_block(r);
+}
+
+static struct flight_writer begin_record(struct recorder *r, const struct managed *m,
+					 enum flight_kind kind)
+{
+	struct flight_writer w = {.data = r->bytes, .size = sizeof r->bytes};
+
+	flight_put_head(&w, kind, m->recording.of->number);
+	return w;
+}
+
+static bool add_record(struct recorder *r, const struct flight_writer *w)
+{
+	if (w->full || !ring_has_room(&r->ring, w->at))
+		return false;
+	ring_add(&r->ring, w->data, w->at);
+	return true;
+}
+
+static void add_name(struct recorder *r, struct managed *m)
+{
+	struct recording *rec = m->recording.of;
+
+	while (rec->block != r->ring.sequence) {
+		struct flight_writer w = begin_record(r, m, FLIGHT_NAME);
+
+		flight_put_name(&w, m->name);
+		if (!add_record(r, &w)) {
+			new_block(r);
+			continue;
+		}
+		rec->block = r->ring.sequence;
+		if (m->recording.active != NULL)
+			m->recording.active->base = (struct flight_base){0};
+	}
+}
+
+/* control: of STATE and PATCH; call: of the others. A record that does not fit goes to a new block,
+ * where it is written anew, as the base has changed. */
+static bool add(struct recorder *r, struct managed *m, enum flight_kind kind,
+		const struct control *control, const struct flight_call *call)
+{
+	struct flight_writer w = {0};
+
+	for (int tries = 0; tries < 2 && !w.full; tries++) {
+		struct recording_active *active = m->recording.active;
+		struct flight_base base = {0};
+
+		add_name(r, m);
+		if (active != NULL)
+			base = active->base;
+		w = begin_record(r, m, kind);
+		if (kind == FLIGHT_STATE)
+			flight_put_state(&w, control);
+		else if (kind == FLIGHT_PATCH)
+			flight_put_patch(&w, &active->before, control);
+		else if (call != NULL)
+			flight_put_call(&w, kind, &base, call);
+		if (add_record(r, &w)) {
+			if (active != NULL)
+				active->base = base;
+			return true;
+		}
+		new_block(r);
+	}
+	return false;
+}
+
+/* ---- which containers ---- */
+
+static void stop(struct recorder *r, struct managed *m)
+{
+	if (m->recording.active == NULL)
+		return;
+	add(r, m, FLIGHT_END, NULL, NULL);
+	free(m->recording.active);
+	m->recording.active = NULL;
+}
+
+static bool start(struct recorder *r, struct managed *m, const struct control *state)
+{
+	if (m->recording.active == NULL) {
+		if (r->active >= RECORDER_ACTIVE_MAX)
+			return false;
+		m->recording.active = calloc(1, sizeof *m->recording.active);
+		if (m->recording.active == NULL)
+			return false;
+		r->active++;
+	}
+	if (!add(r, m, FLIGHT_STATE, state, NULL)) {
+		stop(r, m);
+		return false;
+	}
+	m->recording.of->state = r->ring.sequence;
+	m->recording.active->before = *state;
+	m->recording.active->base = (struct flight_base){0};
+	return true;
+}
+
+static bool is_interesting(const struct managed *m, const struct usage *u)
+{
+	const struct control *c = &m->control;
+
+	if (control_hot(c))
+		return true;
+	return u != NULL &&
+	       (control_presses(c, u) ||
+		((u->have & USAGE_MEM_EVENTS) && (u->events.oom_kill != c->last.events.oom_kill ||
+						  u->events.max != c->last.events.max)));
+}
+
+static bool made_for(struct recorder *r, struct managed *m)
+{
+	if (m->recording.of != NULL)
+		return true;
+	m->recording.of = calloc(1, sizeof *m->recording.of);
+	if (m->recording.of == NULL)
+		return false;
+	m->recording.of->number = ++r->numbers;
+	return true;
+}
+
+/* What others changed in the control since the last recorded call. */
+static void catch_up(struct recorder *r, struct managed *m)
+{
+	const struct recording *rec = m->recording.of;
+	const struct control *before = &m->recording.active->before, *now = &m->control;
+
+	if (!flight_patches(before, now) ||
+	    rec->state + MAX(r->ring.blocks / STATES_IN_RING, 1u) <= r->ring.sequence)
+		start(r, m, now);
+	else if (memcmp(before, now, sizeof *now) != 0 && add(r, m, FLIGHT_PATCH, now, NULL))
+		m->recording.active->before = *now;
+}
+
+/* ---- a call ---- */
+
+static const struct control_context *before_call(struct recorder *r, struct call *call)
+{
+	struct managed *m = call->m;
+	const struct control_context *x = call->x;
+
+	if (r == NULL || !made_for(r, m))
+		return x;
+	open_block(r, x);
+	call->made.at =
+		(struct flight_moment){x->now, x->now_real, x->tick_usec, x->ledger != NULL};
+	call->planned = x->plan->count;
+	if (is_interesting(m, call->usage))
+		m->recording.of->interesting = x->now;
+	if (m->recording.active != NULL)
+		catch_up(r, m);
+	else if (m->recording.of->interesting == x->now)
+		start(r, m, &m->control);
+	/* A decision may come as a surprise. */
+	if (m->recording.active == NULL)
+		r->scratch = m->control;
+	call->with_tape = *x;
+	call->with_tape.tape = &call->made.tape;
+	return &call->with_tape;
+}
+
+static void after_call(struct recorder *r, struct call *call)
+{
+	struct managed *m = call->m;
+	struct flight_call *made = &call->made;
+	size_t decided;
+
+	if (r == NULL || m->recording.of == NULL)
+		return;
+	decided = call->x->plan->count - call->planned;
+	if (decided > 0)
+		m->recording.of->interesting = call->x->now;
+	/* An observation has changed the histograms: too late for its own. */
+	if (m->recording.active == NULL && decided > 0 && call->kind != FLIGHT_OBSERVE)
+		start(r, m, &r->scratch);
+	if (m->recording.active == NULL)
+		return;
+	/* A boost that decides nothing changes nothing that a patch would not tell. */
+	if (call->kind == FLIGHT_BOOST && decided == 0)
+		return;
+	if (decided > ARRAY_SIZE(made->decided) || made->tape.spoiled) {
+		stop(r, m);
+		return;
+	}
+	made->decided_count = decided;
+	memcpy(made->decided, call->x->plan->steps + call->planned,
+	       decided * sizeof *made->decided);
+	if (call->usage != NULL)
+		made->usage = *call->usage;
+	if (add(r, m, call->kind, NULL, made))
+		m->recording.active->before = m->control;
+	else
+		stop(r, m);
+}
+
+void recorded_observe(struct managed *m, const struct usage *u, const struct control_context *x)
+{
+	struct recorder *r = m->table->recorder;
+	struct call call = {.m = m, .kind = FLIGHT_OBSERVE, .x = x, .usage = u};
+
+	control_observe(&m->control, u, before_call(r, &call));
+	after_call(r, &call);
+}
+
+void recorded_reflex_pass(struct managed *m, const struct usage *u, const struct control_context *x)
+{
+	struct recorder *r = m->table->recorder;
+	struct call call = {.m = m, .kind = FLIGHT_REFLEX, .x = x, .usage = u};
+
+	control_reflex_pass(&m->control, u, before_call(r, &call));
+	after_call(r, &call);
+}
+
+/* One whose calls are not recorded: what a picture needs. */
+static void add_sample(struct recorder *r, struct managed *m, const struct call *call)
+{
+	const struct usage *u = &m->control.last;
+	struct flight_call sample = {
+		.at = call->made.at,
+		.usage =
+			{
+				.have = u->have,
+				.cpu_usage_usec = u->cpu_usage_usec,
+				.nr_periods = u->nr_periods,
+				.nr_throttled = u->nr_throttled,
+				.mem_current = u->mem_current,
+				.stat.anon = u->stat.anon,
+				.events.oom_kill = u->events.oom_kill,
+				.limits = u->limits,
+			},
+	};
+
+	if (m->recording.of != NULL && m->recording.active == NULL && m->cgroup.cg != NULL)
+		add(r, m, FLIGHT_SAMPLE, NULL, &sample);
+}
+
+void recorded_review(struct managed *m, const struct control_context *x)
+{
+	struct recorder *r = m->table->recorder;
+	struct call call = {.m = m, .kind = FLIGHT_REVIEW, .x = x};
+
+	control_review(&m->control, before_call(r, &call));
+	after_call(r, &call);
+	if (r != NULL)
+		add_sample(r, m, &call);
+}
+
+void recorded_boost(struct managed *m, const struct control_context *x)
+{
+	struct recorder *r = m->table->recorder;
+	struct call call = {.m = m, .kind = FLIGHT_BOOST, .x = x};
+
+	control_boost(&m->control, before_call(r, &call));
+	after_call(r, &call);
+}
+
+void recorded_applied(struct managed *m, const struct change *step, int outcome,
+		      const struct control_context *x)
+{
+	struct recorder *r = m->table->recorder;
+	struct call call = {
+		.m = m,
+		.kind = FLIGHT_APPLIED,
+		.x = x,
+		.made = {.step = *step, .outcome = outcome},
+	};
+
+	control_applied(&m->control, step, outcome, before_call(r, &call));
+	after_call(r, &call);
+}
+
+void recorder_flush(struct unit_table *t)
+{
+	struct recorder *r = t->recorder;
+
+	if (r == NULL)
+		return;
+	r->active = 0;
+	for (size_t i = 0; i < t->count; i++) {
+		struct managed *m = t->items[i];
+
+		if (m->recording.active != NULL &&
+		    t->wake->now - m->recording.of->interesting >= QUIET_USEC)
+			stop(r, m);
+		r->active += m->recording.active != NULL;
+	}
+	note_error(&r->error, ring_flush(&r->ring));
+}

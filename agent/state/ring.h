@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file of fixed size that keeps the newest records: blocks of RING_BLOCK_BYTES, written one after
+ * the other and over the oldest.
+ *
+ *	block	"VSCRING1", layout, CRC-32C of the next three, sequence, size of head, head, records
+ *	record	length, low half of the CRC-32C of (sequence, bytes), bytes; both of 16 bits
+ *
+ * layout and head are the caller's: what its records mean, and what holds for a whole block. A
+ * record whose checksum is wrong ends its block: it was torn, or is of the block's former life. The
+ * file is allocated when it is opened, so that a full disk is told then. Integers as the machine
+ * has them.
+ */
+#pragma once
+
+#include "policy/base/base.h"
+#include <stdbool.h>
+
+#define RING_BLOCK_BYTES (64 * KIB)
+#define RING_HEAD_MAX    1024
+#define RING_BLOCKS_MIN  4
+/* Of one record. */
+#define RING_RECORD_MAX (16 * KIB)
+
+struct ring {
+	int fd;
+	size_t blocks;
+	uint32_t layout;
+	uint64_t sequence; /* of the open block; 0: none yet */
+	size_t at;         /* end of the last record */
+	size_t written;    /* of the block: on disk */
+	uint8_t *block;    /* owned: the open one */
+};
+
+/* Goes on behind the newest record of a file with the same size and layout. Another file is renamed
+ * to NAME.old. -errno: nothing is open. */
+int ring_open(int dir, const char *name, size_t bytes, uint32_t layout, struct ring *ret);
+/* Writes what has not been, and frees. */
+void ring_close(struct ring *r);
+/* Writes the open block's new records. -errno: they will be tried again. */
+int ring_flush(struct ring *r);
+/* Begins the next block; the one before is written. size <= RING_HEAD_MAX. -errno: of writing it;
+ * the block has begun all the same. */
+int ring_begin(struct ring *r, const void *head, size_t size);
+/* Is there room for a record of so many bytes in the open block? */
+bool ring_has_room(const struct ring *r, size_t size);
+/* It has room. */
+void ring_add(struct ring *r, const void *record, size_t size);
+
+struct ring_visitor {
+	/* follows: the block before it was read, too. < 0 ends it. */
+	int (*block)(void *user, const void *head, size_t size, bool follows);
+	int (*record)(void *user, const uint8_t *record, size_t size);
+	void *user;
+};
+
+/* All whole records of a file's bytes, the oldest block first. -EBADMSG: it is no ring;
+ * -EPROTONOSUPPORT: of another layout. The visitor's own errors. */
+int ring_visit(const uint8_t *bytes, size_t size, uint32_t layout, const struct ring_visitor *v);

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/view/chart.h"
+#include "agent/view/human.h"
+#include <math.h>
+
+#define WIDTH  900
+#define HEIGHT 150
+#define LEFT   60
+#define TOP    10
+#define BOTTOM 20
+#define PLOT   (HEIGHT - TOP - BOTTOM)
+
+double chart_most(const struct chart *c)
+{
+	double most = 0.01;
+
+	for (size_t i = 0; i < c->count; i++)
+		most = fmax(most, fmax(c->use[i], c->limit[i]));
+	return most;
+}
+
+void chart_escape(const char *text, FILE *out)
+{
+	for (; *text != '\0'; text++) {
+		switch (*text) {
+		case '<':
+			fputs("&lt;", out);
+			break;
+		case '>':
+			fputs("&gt;", out);
+			break;
+		case '&':
+			fputs("&amp;", out);
+			break;
+		default:
+			fputc(*text, out);
+		}
+	}
+}
+
+void chart_page_begin(const char *title, const char *legend, FILE *out)
+{
+	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>", out);
+	chart_escape(title, out);
+	fputs("</title>\n<style>\n"
+	      ":root { color-scheme: light dark; --text: #222; --back: #fff; --grid: #ddd; "
+	      "--use: #b8c7d9; --limit: #c0392b; --mark: #8e44ad }\n"
+	      "@media (prefers-color-scheme: dark) { :root { --text: #ddd; --back: #1b1b1b; "
+	      "--grid: #444; --use: #3d566e; --limit: #ff7966; --mark: #c39bd3 } }\n"
+	      "body { font: 14px/1.4 sans-serif; color: var(--text); background: var(--back); "
+	      "max-width: 960px; margin: 1em auto; padding: 0 1em }\n"
+	      "pre { overflow-x: auto; font-size: 12px }\n"
+	      "svg { width: 100%; height: auto; display: block; margin-bottom: 1em }\n"
+	      "svg text { font-size: 11px; fill: var(--text) }\n"
+	      "h3 { margin: 0; font-size: 14px }\n"
+	      "</style></head><body>\n<h1>",
+	      out);
+	chart_escape(title, out);
+	fputs("</h1>\n<p>", out);
+	chart_escape(legend, out);
+	fputs("</p>\n", out);
+}
+
+void chart_page_end(FILE *out)
+{
+	fputs("</body></html>\n", out);
+}
+
+static double x_of(const struct chart *c, size_t point)
+{
+	return LEFT + (double)point * (WIDTH - LEFT) / (double)c->count;
+}
+
+static double y_of(double value, double most)
+{
+	return TOP + PLOT * (1 - value / most);
+}
+
+static void put_axes(const struct chart *c, double most, FILE *out)
+{
+	char text[HUMAN_SIZE];
+
+	for (int i = 0; i <= 2; i++) {
+		double y = y_of(most * i / 2, most);
+
+		fprintf(out,
+			"<path d=\"M%d %.1fH%d\" stroke=\"var(--grid)\"/>"
+			"<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
+			LEFT, y, WIDTH, LEFT - 6, y + 4, c->text(most * i / 2, text));
+	}
+	for (int i = 0; i <= 4; i++)
+		fprintf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%.*f h</text>\n",
+			LEFT + (double)(WIDTH - LEFT) * i / 4, HEIGHT - 4,
+			i == 0   ? "start"
+			: i == 4 ? "end"
+				 : "middle",
+			c->hours < 4 ? 2 : 1, c->hours * i / 4);
+}
+
+static void put_use(const struct chart *c, double most, FILE *out)
+{
+	fprintf(out, "<path fill=\"var(--use)\" d=\"M%d %d", LEFT, TOP + PLOT);
+	for (size_t i = 0; i < c->count; i++)
+		if (!isnan(c->use[i]))
+			fprintf(out, "L%.1f %.1f", x_of(c, i), y_of(c->use[i], most));
+	fprintf(out, "V%dZ\"/>\n", TOP + PLOT);
+}
+
+/* Broken where there is none. */
+static void put_limit(const struct chart *c, double most, FILE *out)
+{
+	bool on = false;
+
+	fputs("<path fill=\"none\" stroke=\"var(--limit)\" d=\"", out);
+	for (size_t i = 0; i < c->count; i++) {
+		if (!isnan(c->limit[i]))
+			fprintf(out, "%c%.1f %.1f", on ? 'L' : 'M', x_of(c, i),
+				y_of(c->limit[i], most));
+		on = !isnan(c->limit[i]);
+	}
+	fputs("\"/>\n", out);
+}
+
+static void put_marks(const struct chart *c, FILE *out)
+{
+	fputs("<path stroke=\"var(--mark)\" stroke-width=\"2\" d=\"", out);
+	for (size_t i = 0; c->marks != NULL && i < c->count; i++)
+		if (c->marks[i])
+			fprintf(out, "M%.1f %dv6", x_of(c, i), TOP + PLOT);
+	fputs("\"/>\n", out);
+}
+
+void chart_svg(const struct chart *c, FILE *out)
+{
+	double most = chart_most(c);
+
+	fputs("<h3>", out);
+	chart_escape(c->title, out);
+	fprintf(out, "</h3>\n<svg viewBox=\"0 0 %d %d\" role=\"img\"><title>", WIDTH, HEIGHT);
+	chart_escape(c->title, out);
+	fputs(": use and limit</title>\n", out);
+	put_axes(c, most, out);
+	put_use(c, most, out);
+	put_limit(c, most, out);
+	put_marks(c, out);
+	fputs("</svg>\n", out);
+}
