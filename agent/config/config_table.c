@@ -85,7 +85,7 @@ const struct config_key config_keys[] = {
 	    "Lines on stderr"),
 
 	FIXED("recorder.enabled", CONFIG_BOOL, recorder.enabled, 0, 1, "true",
-	    "Records what the laws were given and what they decided, for `vscalectl record`"),
+	    "Records what the laws were given and what they decided, for `vscalectl record dump`"),
 	FIXED("recorder.size", CONFIG_BYTES, recorder.size_bytes, MIB, GIB, "16Mi",
 	    "File `recording` in the state directory; an hour of a busy container takes about 1 MiB"),
 

@@ -269,7 +269,7 @@ static int dump_one(const struct ctl *c, struct reading *r)
 	return e;
 }
 
-/* For `vscalectl backtest`: a sample holds until the next. */
+/* For `vscalectl backtest FILE`: a sample holds until the next. */
 static int dump_csv(const struct ctl *c, const char *name)
 {
 	struct recorded_points p = {.name = name};

@@ -158,11 +158,3 @@ void rig_tick(struct rig *r)
 	rig_pass(r);
 	rig_decide(r);
 }
-
-void rig_run(struct rig *r, usec_t span)
-{
-	usec_t end = r->sim.now + span;
-
-	while (r->sim.now < end)
-		rig_tick(r);
-}

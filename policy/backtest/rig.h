@@ -53,4 +53,3 @@ void rig_tick(struct rig *r);
 /* The two halves of it: a tick passes; what is read then, and what comes of it. */
 void rig_pass(struct rig *r);
 void rig_decide(struct rig *r);
-void rig_run(struct rig *r, usec_t span);

@@ -95,7 +95,7 @@ static void test_html(void)
 	CHECK(strstr(out_text, "</body></html>\n") != NULL);
 	CHECK_EQ(count("<svg "), 2 * BACKTEST_POLICY_COUNT);
 	CHECK_EQ(count("</svg>"), 2 * BACKTEST_POLICY_COUNT);
-	CHECK_EQ(count("<polyline "), 2 * BACKTEST_POLICY_COUNT);
+	CHECK_EQ(count("stroke=\"var(--limit)\""), 2 * BACKTEST_POLICY_COUNT);
 	CHECK_EQ(count("<script") + count("http") + count("nan") + count("inf"), 0);
 	CHECK(strstr(out_text, "<h3>vscaled-savings</h3>") != NULL);
 	CHECK(strstr(out_text, "static-p95") != NULL);

@@ -38,6 +38,14 @@ void rig_init(struct rig *r, uint64_t cpu_milli, uint64_t mem_max, uint32_t cpus
 	control_restarted(&r->c, &l, r->sim.now);
 }
 
+void rig_run(struct rig *r, usec_t span)
+{
+	usec_t end = r->sim.now + span;
+
+	while (r->sim.now < end)
+		rig_tick(r);
+}
+
 usec_t rig_until(struct rig *r, bool (*done)(const struct rig *r), usec_t most)
 {
 	usec_t begin = r->sim.now;

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The flight recorder in the daemon, and what vscalectl makes of its file. That every recorded call
+ * decides the same again is checked by daemon_rig.c, at the end of each of its tests. */
+#include "agent/base/drop.h"
+#include "agent/ctl/ctl.h"
+#include "agent/state/flight_file.h"
+#include "agent/state/ring.h"
+#include "test/agent/daemon_rig.h"
+#include "test/check.h"
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char *out_text, *err_text;
+static struct rig r;
+
+static int run(const char *line)
+{
+	char *words = strdup(line), *save = NULL, *argv[24] = {"vscalectl"}, state[128];
+	size_t out_size, err_size;
+	int argc = 1, code;
+	struct ctl c;
+
+	free(out_text);
+	free(err_text);
+	for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
+		argv[argc++] = w;
+	ctl_default(&c);
+	snprintf(state, sizeof state, "%s/state", r.folder);
+	c.config = "/nonexistent";
+	c.state_directory = state;
+	c.out = open_memstream(&out_text, &out_size);
+	c.err = open_memstream(&err_text, &err_size);
+	code = ctl_main(&c, argc, argv);
+	fclose(c.out);
+	fclose(c.err);
+	free(words);
+	return code;
+}
+
+static void step_busy(struct rig *rig)
+{
+	rig_burn(rig, &rig->unit[0], 800);
+	rig_grow(rig, &rig->unit[0], 100 * KIB);
+}
+
+static void step_idle(struct rig *rig)
+{
+	rig_burn(rig, &rig->unit[0], 5);
+	rig_burn(rig, &rig->unit[1], 5);
+}
+
+/* A unit that grows and one that idles. */
+static void record(void)
+{
+	rig_open(&r, "units:\n  - match: '*.service'\n");
+	rig_add(&r, "busy.service", 100, 64 * MIB)->anon_bytes = 20 * MIB;
+	rig_add(&r, "idle.service", 100, 64 * MIB)->anon_bytes = MIB;
+	CHECK_EQ(rig_start(&r), 0);
+	rig_reflex(&r, 300, step_idle);
+	rig_reflex(&r, 600, step_busy);
+	rig_reflex(&r, 900, step_idle); /* longer than it is recorded without reason */
+	rig_stop(&r);
+}
+
+static void test_replay(void)
+{
+	CHECK_EQ(run("record replay"), CTL_OK);
+	CHECK_STR(err_text, "");
+	CHECK(strstr(out_text, "busy.service") != NULL);
+	CHECK(strstr(out_text, "idle.service") != NULL);
+	CHECK_EQ(run("record replay busy.service -o json"), CTL_OK);
+	CHECK(strstr(out_text, "\"differ\":\t0") != NULL);
+	CHECK(strstr(out_text, "\"replayed\":\t0") == NULL);
+	/* Only samples of that one. */
+	CHECK_EQ(run("record replay idle.service"), CTL_ERROR);
+	CHECK(strstr(err_text, "no call that can be made again") != NULL);
+	CHECK_EQ(run("record replay none.service"), CTL_NOT_MANAGED);
+}
+
+static void test_dump(void)
+{
+	char path[RIG_PATH_MAX], line[RIG_PATH_MAX + 32];
+	FILE *f;
+
+	CHECK_EQ(run("record dump busy.service"), CTL_OK);
+	CHECK(strstr(out_text, "(throttled)") != NULL);
+	CHECK(strstr(out_text, "(settled)") != NULL);
+	CHECK_EQ(run("record dump busy.service -o json"), CTL_OK);
+	CHECK(strstr(out_text, "\"reason\":\"settled\"") != NULL);
+	CHECK_EQ(run("record dump busy.service -o csv"), CTL_OK);
+	snprintf(path, sizeof path, "%s/busy.csv", r.folder);
+	f = fopen(path, "we");
+	CHECK(f != NULL && fputs(out_text, f) > 0 && fclose(f) == 0);
+	snprintf(line, sizeof line, "backtest --cpus 4 %s", path);
+	CHECK_EQ(run(line), CTL_OK);
+	CHECK(strstr(out_text, "MEMORY") != NULL);
+	CHECK_EQ(run("record dump -o csv"), CTL_USAGE);
+	CHECK_EQ(run("record dump -o patch"), CTL_USAGE);
+}
+
+static void test_charts(void)
+{
+	setenv("LC_ALL", "C", 1);
+	CHECK_EQ(run("history busy.service"), CTL_OK);
+	CHECK(strstr(out_text, "CPU, cores: use, limit; throttled") != NULL);
+	CHECK(strstr(out_text, "#") != NULL);
+	for (const char *at = out_text; *at != '\0'; at++)
+		CHECK((unsigned char)*at < 0x80);
+	setenv("LC_ALL", "C.UTF-8", 1);
+	unsetenv("TERM");
+	CHECK_EQ(run("history busy.service"), CTL_OK);
+	CHECK(strstr(out_text, "█") != NULL);
+	CHECK_EQ(run("history busy.service -o html"), CTL_OK);
+	CHECK(strstr(out_text, "<svg") != NULL);
+	CHECK_EQ(run("history idle.service -o json"), CTL_OK);
+	CHECK(strstr(out_text, "\"memory_limit_bytes\":\t67108864") != NULL);
+	CHECK_EQ(run("history none.service"), CTL_NOT_MANAGED);
+	CHECK_EQ(run("history"), CTL_USAGE);
+}
+
+/* ---- a recording that does not replay ---- */
+
+static struct ring changed;
+
+static int copy_block(void *user, const void *head, size_t size, bool follows)
+{
+	struct flight_block block;
+
+	(void)user;
+	(void)follows;
+	CHECK_EQ(size, sizeof block);
+	memcpy(&block, head, sizeof block);
+	/* As if a raise went half as far. */
+	block.node.tuning.cpu.step_max_permille = 1100;
+	CHECK_EQ(ring_begin(&changed, &block, sizeof block), 0);
+	return 0;
+}
+
+static int copy_record(void *user, const uint8_t *bytes, size_t size)
+{
+	(void)user;
+	ring_add(&changed, bytes, size);
+	return 0;
+}
+
+static void test_differs(void)
+{
+	struct ring_visitor v = {.block = copy_block, .record = copy_record};
+	char state[RIG_PATH_MAX], line[RIG_PATH_MAX + 64];
+	struct stat st;
+	uint8_t *bytes;
+	int dir, fd;
+
+	snprintf(state, sizeof state, "%s/state", r.folder);
+	dir = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(dir, FLIGHT_FILE, O_RDONLY | O_CLOEXEC);
+	CHECK(fd >= 0 && fstat(fd, &st) == 0);
+	bytes = malloc((size_t)st.st_size);
+	CHECK_EQ(read(fd, bytes, (size_t)st.st_size), st.st_size);
+	close(fd);
+	CHECK_EQ(ring_open(dir, "changed", (size_t)st.st_size, flight_layout(), &changed), 0);
+	CHECK_EQ(ring_visit(bytes, (size_t)st.st_size, flight_layout(), &v), 0);
+	ring_close(&changed);
+	free(bytes);
+	close(dir);
+	snprintf(line, sizeof line, "record replay --recording %s/changed", state);
+	CHECK_EQ(run(line), CTL_ERROR);
+	CHECK(strstr(err_text, "calls differ") != NULL);
+	CHECK_EQ(run("record replay --recording /dev/null"), CTL_ERROR);
+	CHECK_EQ(run("record replay --recording /nonexistent"), CTL_ERROR);
+	CHECK(strstr(err_text, "recorder.enabled") != NULL);
+}
+
+/* Switched off: no file. */
+static void test_off(void)
+{
+	char path[RIG_PATH_MAX];
+
+	rig_open(&r, "recorder: {enabled: false}\nunits:\n  - match: '*.service'\n");
+	rig_add(&r, "busy.service", 100, 64 * MIB);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_reflex(&r, 50, step_busy);
+	rig_stop(&r);
+	snprintf(path, sizeof path, "%s/state/" FLIGHT_FILE, r.folder);
+	CHECK(access(path, F_OK) < 0);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	record();
+	test_replay();
+	test_dump();
+	test_charts();
+	test_differs();
+	rig_close(&r);
+	CHECK(r.replayed > 100);
+	test_off();
+	free(out_text);
+	free(err_text);
+	return check_result();
+}
