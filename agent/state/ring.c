@@ -68,33 +68,18 @@ static const uint8_t *next_record(const uint8_t *block, uint64_t sequence, size_
 
 /* ---- writing ---- */
 
-static int write_all(int fd, const uint8_t *bytes, size_t size, off_t at)
-{
-	while (size > 0) {
-		ssize_t n = pwrite(fd, bytes, size, at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		bytes += n;
-		size -= (size_t)n;
-		at += n;
-	}
-	return 0;
-}
-
 int ring_flush(struct ring *r)
 {
 	off_t block = (off_t)(r->sequence % r->blocks * RING_BLOCK_BYTES);
 	int e;
 
 	if (r->sequence == 0 || r->written == r->at)
-		return 0;
-	e = write_all(r->fd, r->block + r->written, r->at - r->written, block + (off_t)r->written);
+		return ring_writer_error(r->writer);
+	e = ring_writer_put(r->writer, r->block + r->written, r->at - r->written,
+			    block + (off_t)r->written);
 	if (e == 0)
 		r->written = r->at;
-	return e;
+	return e < 0 ? e : ring_writer_error(r->writer);
 }
 
 int ring_begin(struct ring *r, const void *head, size_t size)
@@ -102,12 +87,13 @@ int ring_begin(struct ring *r, const void *head, size_t size)
 	struct block_head h = {
 		.magic = MAGIC,
 		.layout = r->layout,
-		.sequence = r->sequence + 1,
 		.head_bytes = size,
 	};
 	int e = ring_flush(r);
 
 	assert(size <= RING_HEAD_MAX);
+	/* What the block lacks is told by a gap. */
+	h.sequence = r->sequence + (r->written == r->at ? 1 : 2);
 	h.check = check_of_head(&h, head);
 	memcpy(r->block, &h, sizeof h);
 	memcpy(r->block + sizeof h, head, size);
@@ -193,6 +179,7 @@ int ring_open(int dir, const char *name, size_t bytes, uint32_t layout, struct r
 {
 	struct ring r = {.layout = layout, .blocks = bytes / RING_BLOCK_BYTES};
 	char old[NAME_MAX + 1];
+	int e;
 
 	assert(r.blocks >= RING_BLOCKS_MIN);
 	bytes = r.blocks * RING_BLOCK_BYTES;
@@ -207,9 +194,13 @@ int ring_open(int dir, const char *name, size_t bytes, uint32_t layout, struct r
 	if (r.fd < 0)
 		return r.fd;
 	r.block = malloc(RING_BLOCK_BYTES);
-	if (r.block == NULL) {
+	r.writer = malloc(sizeof *r.writer);
+	e = r.block == NULL || r.writer == NULL ? -ENOMEM : ring_writer_start(r.writer, r.fd);
+	if (e < 0) {
+		free(r.writer);
+		free(r.block);
 		close(r.fd);
-		return -ENOMEM;
+		return e;
 	}
 	/* Nothing is added to the block of a former run. */
 	r.at = r.written = RING_BLOCK_BYTES;
@@ -222,6 +213,8 @@ void ring_close(struct ring *r)
 	if (r->block == NULL)
 		return;
 	ring_flush(r);
+	ring_writer_stop(r->writer);
+	free(r->writer);
 	close(r->fd);
 	free(r->block);
 	*r = (struct ring){.fd = -1};

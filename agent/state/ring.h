@@ -13,7 +13,7 @@
  */
 #pragma once
 
-#include "policy/base/base.h"
+#include "agent/state/ring_writer.h"
 #include <stdbool.h>
 
 #define RING_BLOCK_BYTES (64 * KIB)
@@ -26,21 +26,24 @@ struct ring {
 	int fd;
 	size_t blocks;
 	uint32_t layout;
-	uint64_t sequence; /* of the open block; 0: none yet */
-	size_t at;         /* end of the last record */
-	size_t written;    /* of the block: on disk */
-	uint8_t *block;    /* owned: the open one */
+	uint64_t sequence;          /* of the open block; 0: none yet */
+	size_t at;                  /* end of the last record */
+	size_t written;             /* of the block: given to the writer */
+	uint8_t *block;             /* owned: the open one */
+	struct ring_writer *writer; /* owned */
 };
 
 /* Goes on behind the newest record of a file with the same size and layout. Another file is renamed
  * to NAME.old. -errno: nothing is open. */
 int ring_open(int dir, const char *name, size_t bytes, uint32_t layout, struct ring *ret);
-/* Writes what has not been, and frees. */
+/* Waits until everything is written. */
 void ring_close(struct ring *r);
-/* Writes the open block's new records. -errno: they will be tried again. */
+/* Has the open block's new records written, without waiting. -EBUSY: too much waits already; they
+ * are tried again. Another error is that of an earlier write. */
 int ring_flush(struct ring *r);
-/* Begins the next block; the one before is written. size <= RING_HEAD_MAX. -errno: of writing it;
- * the block has begun all the same. */
+/* Begins the next block; the one before is given to the writer. size <= RING_HEAD_MAX. Errors as
+ * those of ring_flush(); the block has begun all the same, and does not follow one that lacks
+ * records. */
 int ring_begin(struct ring *r, const void *head, size_t size);
 /* Is there room for a record of so many bytes in the open block? */
 bool ring_has_room(const struct ring *r, size_t size);

@@ -86,6 +86,16 @@ static void add(struct ring *r, uint32_t from, uint32_t to)
 	CHECK_EQ(ring_flush(r), 0);
 }
 
+/* Everything is in the file. */
+static void settle(const struct ring *r)
+{
+	for (bool busy = true; busy; usleep(1000)) {
+		pthread_mutex_lock(&r->writer->mutex);
+		busy = r->writer->first != NULL;
+		pthread_mutex_unlock(&r->writer->mutex);
+	}
+}
+
 static void test_round(void)
 {
 	struct ring r;
@@ -95,10 +105,12 @@ static void test_round(void)
 	CHECK(!ring_has_room(&r, 1));
 	CHECK_EQ(visit_file(&s), -EBADMSG); /* nothing in it */
 	add(&r, 1, 8);
+	settle(&r);
 	CHECK_EQ(visit_file(&s), 0);
 	CHECK_EQ(s.blocks, 2);
 	CHECK_EQ(s.records, 8);
 	add(&r, 9, 100);
+	settle(&r);
 	CHECK_EQ(visit_file(&s), 0);
 	CHECK_EQ(s.blocks, BLOCKS);
 	CHECK_EQ(s.gaps, 1); /* before the oldest */
@@ -174,6 +186,40 @@ static void test_foreign(void)
 	ring_close(&r);
 }
 
+/* A disk that stands still: the caller never waits, and what is lost leaves a gap. */
+static void test_slow(void)
+{
+	struct ring r;
+	struct seen s;
+	unsigned refused = 0;
+	static uint8_t record[RECORD_BYTES];
+
+	CHECK_EQ(unlinkat(dir, "ring", 0), 0);
+	CHECK_EQ(ring_open(dir, "ring", BYTES, LAYOUT, &r), 0);
+	add(&r, 1, 2);
+	settle(&r);
+	pthread_mutex_lock(&r.writer->mutex);
+	r.writer->waiting_bytes = RING_WRITER_BYTES_MAX; /* as if so much waited */
+	pthread_mutex_unlock(&r.writer->mutex);
+	for (uint32_t i = 3; i <= 9; i++) {
+		if (!ring_has_room(&r, sizeof record))
+			refused += ring_begin(&r, "head", 4) == -EBUSY;
+		memcpy(record, &i, sizeof i);
+		ring_add(&r, record, sizeof record);
+		refused += ring_flush(&r) == -EBUSY;
+	}
+	CHECK_EQ(refused, 8);
+	pthread_mutex_lock(&r.writer->mutex);
+	r.writer->waiting_bytes = 0;
+	pthread_mutex_unlock(&r.writer->mutex);
+	ring_close(&r);
+	CHECK_EQ(visit_file(&s), 0);
+	CHECK_EQ(s.blocks, 2);
+	CHECK_EQ(s.gaps, 1); /* not before the first block of a new file */
+	CHECK_EQ(s.records, 2 + 3);
+	CHECK_EQ(s.last, 9);
+}
+
 /* No link is followed, and no folder is taken. */
 static void test_no_file(void)
 {
@@ -195,6 +241,7 @@ int main(void)
 	test_goes_on();
 	test_torn();
 	test_foreign();
+	test_slow();
 	test_no_file();
 	close(dir);
 	snprintf(command, sizeof command, "rm -rf '%s'", folder);
