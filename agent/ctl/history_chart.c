@@ -33,10 +33,9 @@ static const char *cores_text(double cores, char *ret)
 	return ret;
 }
 
-static const char *mib_text(double bytes, char *ret)
+static const char *bytes_text(double bytes, char *ret)
 {
-	snprintf(ret, HUMAN_SIZE, "%.0fMi", bytes / (double)MIB);
-	return ret;
+	return human_amount(RESOURCE_MEMORY, (uint64_t)bytes, ret);
 }
 
 static void add_point(struct course *c, size_t part, const struct recorded_point *p)
@@ -85,7 +84,7 @@ static struct chart chart_of(const struct course *c, enum resource r)
 		.count = PARTS,
 		.hours = c->hours,
 		.end = c->end,
-		.text = r == RESOURCE_CPU ? cores_text : mib_text,
+		.text = r == RESOURCE_CPU ? cores_text : bytes_text,
 	};
 }
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define AXIS    9 /* columns of the left axis */
+#define AXIS    11 /* columns of the left axis */
 #define EIGHTHS 8
 
 static const char *const bars[EIGHTHS + 1] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -74,9 +74,8 @@ static void put_bottom(const struct chart *c, unsigned columns, bool ascii, FILE
 
 		fputs(at.mark ? (ascii ? "!" : "╂") : ascii ? "-" : "─", out);
 	}
-	snprintf(span, sizeof span, c->hours < 1 ? "-%.0f min" : "-%.1f h",
-		 c->hours < 1 ? c->hours * 60 : c->hours);
-	fprintf(out, "\n%*s%s%*s\n", AXIS, "", span, (int)(columns - strlen(span)), c->end);
+	human_span((usec_t)(c->hours * USEC_PER_HOUR), span);
+	fprintf(out, "\n%*s-%s%*s\n", AXIS, "", span, (int)(columns - strlen(span) - 1), c->end);
 }
 
 void chart_print(const struct chart *c, unsigned columns, unsigned rows, bool ascii, FILE *out)
