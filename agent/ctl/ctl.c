@@ -207,24 +207,44 @@ static int set_delay(struct ctl *c, const char *text)
 	return r;
 }
 
+/* An option whose argument is taken as it is. */
+static bool take_text(struct ctl *c, int value, const char *argument, unsigned *ret_seen)
+{
+	const struct {
+		int value;
+		const char **to;
+		unsigned option;
+	} texts[] = {
+		{VALUE_SOCKET, &c->socket, 0},
+		{VALUE_STATE, &c->state_directory, 0},
+		{VALUE_RUNTIME, &c->runtime_directory, 0},
+		{VALUE_CONFIG, &c->config, 0},
+		{VALUE_CGROUP, &c->cgroup_root, 0},
+		{VALUE_ROOT, &c->root, 0},
+		{VALUE_NAMESPACE, &c->namespace, OPTION_NAMESPACE},
+		{VALUE_SORT, &c->sort, OPTION_TOP},
+		{VALUE_RECORDING, &c->recording, OPTION_RECORDING},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		if (texts[i].value != value)
+			continue;
+		*texts[i].to = argument;
+		*ret_seen |= texts[i].option;
+		return true;
+	}
+	return false;
+}
+
 /* ret_seen collects the options that only some commands take. */
 static int take_option(struct ctl *c, int value, const char *argument, unsigned *ret_seen)
 {
-	const char **const texts[] = {&c->socket, &c->state_directory, &c->runtime_directory,
-				      &c->config, &c->cgroup_root,     &c->root};
-
-	if (value >= VALUE_SOCKET && value <= VALUE_ROOT) {
-		*texts[value - VALUE_SOCKET] = argument;
+	if (take_text(c, value, argument, ret_seen))
 		return CTL_OK;
-	}
 	switch (value) {
 	case VALUE_OUTPUT:
 		*ret_seen |= OPTION_OUTPUT;
 		return set_output(c, argument);
-	case VALUE_NAMESPACE:
-		*ret_seen |= OPTION_NAMESPACE;
-		c->namespace = argument;
-		return CTL_OK;
 	case VALUE_ALL_NAMESPACES:
 		*ret_seen |= OPTION_NAMESPACE;
 		c->all_namespaces = true;
@@ -240,14 +260,6 @@ static int take_option(struct ctl *c, int value, const char *argument, unsigned 
 	case VALUE_VERIFY:
 		*ret_seen |= OPTION_VERIFY;
 		c->verify = true;
-		return CTL_OK;
-	case VALUE_RECORDING:
-		*ret_seen |= OPTION_RECORDING;
-		c->recording = argument;
-		return CTL_OK;
-	case VALUE_SORT:
-		*ret_seen |= OPTION_TOP;
-		c->sort = argument;
 		return CTL_OK;
 	case VALUE_COUNT:
 		*ret_seen |= OPTION_TOP;

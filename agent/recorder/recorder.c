@@ -102,7 +102,7 @@ static void open_block(struct recorder *r, const struct control_context *x)
 	struct replay_node *node = &r->block.node;
 
 	if (r->ring.sequence != 0 && node->cpu_milli == x->node_milli &&
-	    memcmp(&node->tuning, x->tuning, sizeof node->tuning) == 0)
+	    flight_same(&node->tuning, x->tuning, sizeof node->tuning))
 		return;
 	node->cpu_milli = x->node_milli;
 	node->tuning = *x->tuning;
@@ -238,7 +238,7 @@ static void catch_up(struct recorder *r, struct managed *m)
 	if (!flight_patches(before, now) ||
 	    rec->state + MAX(r->ring.blocks / STATES_IN_RING, 1u) <= r->ring.sequence)
 		start(r, m, now);
-	else if (memcmp(before, now, sizeof *now) != 0 && add(r, m, FLIGHT_PATCH, now, NULL))
+	else if (!flight_same(before, now, sizeof *now) && add(r, m, FLIGHT_PATCH, now, NULL))
 		m->recording.active->before = *now;
 }
 

@@ -330,11 +330,17 @@ int flight_get_state(struct flight_reader *r, struct control *c)
 	return e;
 }
 
+bool flight_same(const void *a, const void *b, size_t size)
+{
+	return memcmp(a, b, size) == 0;
+}
+
 bool flight_patches(const struct control *before, const struct control *after)
 {
-	return memcmp(&before->history.cpu, &after->history.cpu, sizeof(struct histogram)) == 0 &&
-	       memcmp(&before->history.memory, &after->history.memory, sizeof(struct histogram)) ==
-		       0;
+	const struct history *a = &before->history, *b = &after->history;
+
+	return flight_same(&a->cpu, &b->cpu, sizeof a->cpu) &&
+	       flight_same(&a->memory, &b->memory, sizeof a->memory);
 }
 
 void flight_put_patch(struct flight_writer *w, const struct control *before,

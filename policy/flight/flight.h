@@ -85,6 +85,8 @@ void flight_put_state(struct flight_writer *w, const struct control *c);
 /* *c owns nothing; afterwards what control_drop() frees. -ENOMEM. */
 int flight_get_state(struct flight_reader *r, struct control *c);
 
+/* The same bytes. Padding counts: a difference of it alone costs a needless record. */
+bool flight_same(const void *a, const void *b, size_t size);
 /* Can the change of a control be written as a patch? No: its histograms have changed. */
 bool flight_patches(const struct control *before, const struct control *after);
 void flight_put_patch(struct flight_writer *w, const struct control *before,
