@@ -31,6 +31,7 @@ const struct ctl_command ctl_commands[CTL_COMMAND_COUNT] = {
 	{"history",      "NAME",        "use and limits of the last hours as charts; --verify: is the stored history whole", OPTION_OUTPUT | OPTION_VERIFY | OPTION_RECORDING | OPTION_PAGE, 0, 1, ctl_history},
 	{"record dump",  "[NAME]",      "what the flight recorder has: of all containers, or each record of one", OPTION_OUTPUT | OPTION_RECORDING | OPTION_CSV, 0, 1, ctl_record_dump},
 	{"record replay", "[NAME]",     "whether the laws decide the same when the recorded calls are made again", OPTION_OUTPUT | OPTION_RECORDING, 0, 1, ctl_record_replay},
+	{"import vpa",   "[FILE]",      "history of the Vertical Pod Autoscaler, before the daemon starts", OPTION_OUTPUT | OPTION_IMPORT | OPTION_FORCE, 0, 1, ctl_import_vpa},
 	{"version",      "",            "the version of vscalectl",                             0,                           0, 0, ctl_version},
 	{"help",         "",            "this text",                                            0,                           0, 0, ctl_help},
 };
@@ -54,6 +55,8 @@ enum option_value {
 	VALUE_CPUS,
 	VALUE_SEED,
 	VALUE_VERIFY,
+	VALUE_DRY_RUN,
+	VALUE_WORKLOAD,
 	VALUE_SORT,
 	VALUE_COUNT,
 	VALUE_RECORDING,
@@ -72,9 +75,11 @@ static const struct option_info option_infos[] = {
 	{{"namespace",         required_argument, NULL, VALUE_NAMESPACE},      "NS", "-n: list the containers of a namespace alone"},
 	{{"all-namespaces",    no_argument,       NULL, VALUE_ALL_NAMESPACES}, "",   "-A: list those of every namespace, and units: the default"},
 	{{"all",               no_argument,       NULL, VALUE_ALL},      "",       "restore everything"},
-	{{"force",             no_argument,       NULL, VALUE_FORCE},    "",       "restore memory values below what is in use, too"},
+	{{"force",             no_argument,       NULL, VALUE_FORCE},    "",       "restore: memory values below what is in use, too; import: replace newer history"},
 	{{"verify",            no_argument,       NULL, VALUE_VERIFY},   "",       "history: read the file, and report what is damaged"},
 	{{"recording",         required_argument, NULL, VALUE_RECORDING}, "FILE",  "record, history: in place of the daemon's recording"},
+	{{"dry-run",           no_argument,       NULL, VALUE_DRY_RUN},  "",       "import: write nothing"},
+	{{"workload",          required_argument, NULL, VALUE_WORKLOAD}, "NAME",   "import: the workload of checkpoints without their autoscaler"},
 	{{"sort",              required_argument, NULL, VALUE_SORT},     "KEY",    "top: cpu, memory, pressure, slack, age or name"},
 	{{"delay",             required_argument, NULL, VALUE_DELAY},    "SECONDS", "-d: top: between frames, 1 by default"},
 	{{"count",             required_argument, NULL, VALUE_COUNT},    "N",      "top: so many frames; without a terminal 1"},
@@ -224,6 +229,7 @@ static bool take_text(struct ctl *c, int value, const char *argument, unsigned *
 		{VALUE_NAMESPACE, &c->namespace, OPTION_NAMESPACE},
 		{VALUE_SORT, &c->sort, OPTION_TOP},
 		{VALUE_RECORDING, &c->recording, OPTION_RECORDING},
+		{VALUE_WORKLOAD, &c->workload, OPTION_IMPORT},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
@@ -260,6 +266,10 @@ static int take_option(struct ctl *c, int value, const char *argument, unsigned 
 	case VALUE_VERIFY:
 		*ret_seen |= OPTION_VERIFY;
 		c->verify = true;
+		return CTL_OK;
+	case VALUE_DRY_RUN:
+		*ret_seen |= OPTION_IMPORT;
+		c->dry_run = true;
 		return CTL_OK;
 	case VALUE_COUNT:
 		*ret_seen |= OPTION_TOP;
@@ -378,6 +388,7 @@ static int run_configured(struct ctl *c, const struct ctl_command *k)
 	set_path(&c->socket, config.paths.socket);
 	set_path(&c->state_directory, config.paths.state_dir);
 	set_path(&c->runtime_directory, config.paths.runtime_dir);
+	c->algorithm = config.tuning.history.algorithm;
 	c->margin_permille = config.tuning.memory.margin_permille;
 	c->margin_min_bytes = config.tuning.memory.margin_min_bytes;
 	r = k->run(c);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "policy/base/base.h"
+#include "policy/types/profile.h"
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -40,13 +41,16 @@ struct ctl {
 	bool all;
 	bool all_namespaces;
 	bool force;
-	bool verify; /* of history */
+	bool verify;          /* of history */
+	bool dry_run;         /* of import */
+	const char *workload; /* of import; NULL: not given */
 	bool color;
 	bool help;
 	bool version;
 	bool missing_ok;                   /* client_call: CTL_NOT_MANAGED without a text */
 	bool trust_cgroup_root;            /* tests: it is a tree of plain files */
 	const struct restore_units *units; /* NULL: the systemd of this host */
+	enum algorithm algorithm;          /* of history, as configured */
 	uint32_t margin_permille;          /* of restore, as configured */
 	uint64_t margin_min_bytes;
 	uint32_t cpus;         /* of backtest; 0: not given */
@@ -88,9 +92,10 @@ enum ctl_option_bit {
 	OPTION_PAGE = 1 << 9, /* html */
 	OPTION_CSV = 1 << 10,
 	OPTION_RECORDING = 1 << 11,
+	OPTION_IMPORT = 1 << 12, /* dry-run, workload */
 };
 
-#define CTL_COMMAND_COUNT 18
+#define CTL_COMMAND_COUNT 19
 extern const struct ctl_command ctl_commands[CTL_COMMAND_COUNT];
 
 /* The values without any option: streams, clock, the environment's folders. */
@@ -102,7 +107,7 @@ int ctl_main(struct ctl *c, int argc, char **argv);
 
 ctl_run_fn ctl_status, ctl_list, ctl_explain, ctl_report, ctl_pause, ctl_resume, ctl_restore,
 	ctl_lift, ctl_doctor, ctl_config_check, ctl_config_show, ctl_backtest, ctl_history, ctl_top,
-	ctl_record_dump, ctl_record_replay;
+	ctl_record_dump, ctl_record_replay, ctl_import_vpa;
 
 /* The whole of a regular file, owned. -EISDIR, -EINVAL: not regular, -EFBIG: more than max bytes.
  */

@@ -8,6 +8,7 @@
  * (policy/history/vpa.h). */
 #pragma once
 
+#include "policy/history/checkpoint.h"
 #include "policy/history/demand.h"
 #include "policy/history/histogram.h"
 #include "policy/types/profile.h"
@@ -74,3 +75,8 @@ void history_vpa_oom(struct history *h, const struct tuning_history *t, uint64_t
 		     usec_t now_real);
 void history_vpa_recommend(const struct history *h, const struct tuning_history *t,
 			   uint32_t containers, struct recommendation *ret);
+/* What VPA saved, for the algorithm of t; ret holds nothing. VPA's half life is that of its
+ * default, since a checkpoint does not tell it. -EINVAL as checkpoint_load(), -ENOMEM: still
+ * nothing. */
+int history_vpa_load(const struct history_checkpoint *c, const struct tuning_history *t,
+		     struct history *ret);

@@ -6,6 +6,10 @@
 /* VPA's recommender samples each container once a minute. */
 #define SAMPLE_USEC USEC_PER_MIN
 
+/* Weight of one of them in VPA, and in seconds, as algorithm default counts. */
+#define SAMPLE_WEIGHT  0.1
+#define SAMPLE_SECONDS 60.0
+
 /* VPA's own types around the histograms of a history: copied in and, if changed, out again. */
 struct view {
 	struct vpa_rules rules;
@@ -107,4 +111,31 @@ void history_vpa_recommend(const struct history *h, const struct tuning_history 
 		if (histogram_empty(i == RESOURCE_CPU ? &h->cpu : &h->memory))
 			ret->resource[i] = (struct range_of){0};
 	}
+}
+
+int history_vpa_load(const struct history_checkpoint *c, const struct tuning_history *t,
+		     struct history *ret)
+{
+	const struct tuning_history as_saved = {.half_life_usec = vpa_rules_default.half_life_usec};
+	struct history h;
+	int r;
+
+	history_init(&h, &as_saved);
+	r = checkpoint_load(&h.cpu, &c->histogram[RESOURCE_CPU]);
+	if (r == 0)
+		r = checkpoint_load(&h.memory, &c->histogram[RESOURCE_MEMORY]);
+	if (r < 0) {
+		history_drop(&h);
+		return r;
+	}
+	if (t->algorithm != ALGORITHM_VPA)
+		histogram_scale(&h.cpu, SAMPLE_SECONDS / SAMPLE_WEIGHT);
+	h.first_real = c->first_real;
+	h.last_real = c->last_real;
+	h.samples = c->samples;
+	/* As VPA's confidence: ten pods do not make a day of two hours. */
+	h.observed_usec = MIN(c->last_real - c->first_real,
+			      MIN(c->samples, UINT64_MAX / SAMPLE_USEC) * SAMPLE_USEC);
+	*ret = h;
+	return 0;
 }

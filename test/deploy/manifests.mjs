@@ -74,6 +74,13 @@ const set = find("DaemonSet", "vscaled");
 const pod = set.spec.template.spec;
 const agent = pod.containers[0];
 same("containers", pod.containers.map((c) => c.name), ["vscaled"]);
+const inits = pod.initContainers ?? [];
+same("init containers", inits.map((c) => c.name), overlay === "auto-import-vpa" ? ["import-vpa"] : []);
+for (const c of inits) {
+  check("another image", c.image === agent.image, c.image);
+  same(`${c.name} runs`, c.command.slice(0, 3), ["vscalectl", "import", "vpa"]);
+  check("the import is no read-only container", c.securityContext.readOnlyRootFilesystem && c.securityContext.capabilities.drop[0] === "ALL");
+}
 for (const key of ["hostPID", "hostNetwork", "hostIPC"]) check(key, !pod[key]);
 if (overlay === "auto-monitoring") {
   const monitor = find("PodMonitor", "vscaled").spec;
@@ -100,7 +107,8 @@ check("the cgroup tree", readOnly("cgroup") === !actuates, readOnly("cgroup"));
 check("systemd's folder can be written", !systemd || readOnly("systemd"));
 check("the journal's folder can be written", readOnly("journal"));
 check("subPath: such a file never changes", agent.volumeMounts.every((m) => !m.subPath));
-same("volumes without a mount", pod.volumes.map((v) => v.name).filter((n) => !agent.volumeMounts.some((m) => m.name === n)), []);
+const mounts = [agent, ...inits].flatMap((c) => c.volumeMounts.map((m) => m.name));
+same("volumes without a mount", pod.volumes.map((v) => v.name).filter((n) => !mounts.includes(n)), []);
 check("no rolling update in parts", set.spec.updateStrategy.rollingUpdate.maxUnavailable === "10%");
 check("probes use different ports", new Set(["startupProbe", "livenessProbe", "readinessProbe"].map((p) => agent[p].httpGet.port)).size === 1);
 check("secrets", !objects.some((o) => o.kind === "Secret"));

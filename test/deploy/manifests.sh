@@ -17,7 +17,7 @@ cp "$here/package.json" "$here"/{manifests,policy}.mjs "$modules/"
 	skip "the schemas could not be fetched"
 
 # Components that no overlay has.
-for component in monitoring namespaces; do
+for component in import-vpa monitoring namespaces; do
 	folder=$modules/auto-$component
 	relative=$(realpath -m --relative-to "$folder" "$deploy")
 	mkdir -p "$folder"
@@ -28,7 +28,7 @@ for component in monitoring namespaces; do
 done
 
 failed=0
-for overlay in auto auto-bpf auto-cgroupfs auto-evict auto-monitoring auto-namespaces auto-openshift \
+for overlay in auto auto-bpf auto-cgroupfs auto-evict auto-import-vpa auto-monitoring auto-namespaces auto-openshift \
 	recommend-only restore restore-cgroupfs; do
 	folder=$deploy/overlays/$overlay
 	[ -d "$folder" ] || folder=$modules/$overlay
@@ -52,6 +52,8 @@ auto	s/^  - patch$/  - '*'/
 auto	s/- pods\/resize/- secrets/
 auto-bpf	s/- PERFMON/- SYS_ADMIN/
 auto-evict	s/- pods\/eviction/- pods\/\*/
+auto-import-vpa	s/  - import$/  - explain/
+auto-import-vpa	/- vscalectl$/,/image:/s/image: .*/image: other/
 auto-monitoring	s/port: metrics/port: http/
 auto-monitoring	s/summary: An agent is not scraped./description: none/
 auto-namespaces	s/- namespaces$/- nodes/

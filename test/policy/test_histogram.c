@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/check.h"
 #include "test/policy/same.h"
-#include "test/policy/vpa/checkpoint.h"
+#include "test/policy/vpa/checkpoint_save.h"
 #include "test/policy/vpa/histogram_vpa.h"
 #include <errno.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "policy/history/vpa.h"
-#include "test/policy/vpa/checkpoint.h"
+#include "test/policy/vpa/checkpoint_save.h"
 
 /* Of what holds nothing: a new one, or one that was dropped. */
 void vpa_aggregate_init(struct vpa_aggregate *a, const struct vpa_rules *rules);

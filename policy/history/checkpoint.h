@@ -6,8 +6,7 @@
 #pragma once
 
 #include "policy/history/histogram.h"
-
-#define CHECKPOINT_WEIGHT_MAX 10000
+#include "policy/types/limits.h"
 
 struct checkpoint_bucket {
 	int32_t bucket;
@@ -21,7 +20,14 @@ struct checkpoint {
 	struct checkpoint_bucket buckets[HISTOGRAM_BUCKETS];
 };
 
-void checkpoint_save(const struct histogram *h, struct checkpoint *ret);
+/* What one saved object says of a container. Times are realtime in microseconds. */
+struct history_checkpoint {
+	usec_t first_real;
+	usec_t last_real;
+	uint64_t samples; /* of CPU: one a minute and running instance */
+	struct checkpoint histogram[RESOURCE_COUNT];
+};
+
 /*
  * Adds the saved weights to h and takes the reference over as it is. -EINVAL: c is NULL, holds a
  * bucket that h has not, too many of them, a total that is negative or not finite, or a reference

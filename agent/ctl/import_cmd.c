@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+/* vscalectl import vpa: history of the Vertical Pod Autoscaler into the node's history file. */
+#include "agent/base/drop.h"
+#include "agent/base/lock.h"
+#include "agent/ctl/json.h"
+#include "agent/kube/model/names.h"
+#include "agent/kube/model/vpa_export.h"
+#include "agent/state/history_file.h"
+#include "agent/state/record.h"
+#include "policy/types/profile.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GET_HINT "make it with: kubectl get vpacheckpoints,vpa -A -o json"
+/* VPA puts the reference at the nearest midnight; clocks differ. */
+#define AHEAD_MAX_USEC USEC_PER_DAY
+/* Room for one more record with all buckets used. */
+#define RECORD_BYTES (16 * KIB)
+
+enum outcome { OUTCOME_IMPORTED, OUTCOME_KEPT, OUTCOME_REFUSED, OUTCOME_COUNT };
+
+static const char *const outcome_names[OUTCOME_COUNT] = {"imported", "kept", "refused"};
+
+struct import {
+	const struct ctl *c;
+	struct vpa_export export;
+	struct history_store store;
+	struct lock lock;
+	unsigned counts[OUTCOME_COUNT];
+	cJSON *results;
+};
+
+static void import_close(struct import *i)
+{
+	vpa_export_drop(&i->export);
+	history_store_free(&i->store);
+	lock_drop(&i->lock);
+	cJSON_Delete(i->results);
+}
+
+static void add_result(struct import *i, enum outcome o, const char *name, const char *detail)
+{
+	cJSON *object = cJSON_CreateObject();
+
+	i->counts[o]++;
+	if (i->c->output == OUTPUT_TABLE)
+		fprintf(i->c->out, "%-8s %s: %s\n", outcome_names[o], name, detail);
+	cJSON_AddStringToObject(object, "outcome", outcome_names[o]);
+	cJSON_AddStringToObject(object, "name", name);
+	cJSON_AddStringToObject(object, "detail", detail);
+	if (!cJSON_AddItemToArray(i->results, object))
+		cJSON_Delete(object);
+}
+
+/* --- one checkpoint */
+
+/* NULL: it can be used. */
+static const char *fault_of(const struct import *i, const struct vpa_saved *s, const char *workload)
+{
+	usec_t latest = i->c->now_realtime_usec + AHEAD_MAX_USEC;
+
+	if (s->refused != NULL)
+		return s->refused;
+	if (workload == NULL)
+		return "its VerticalPodAutoscaler is not in the input; add it, or give --workload";
+	if (s->history.last_real > latest)
+		return "lastSampleStart is in the future; check this host's clock";
+	for (int r = 0; r < RESOURCE_COUNT; r++)
+		if (s->history.histogram[r].reference_usec > (int64_t)latest)
+			return "referenceTimestamp is in the future; check this host's clock";
+	return NULL;
+}
+
+static bool store_full(const struct history_store *s)
+{
+	return s->count >= HISTORY_COUNT_MAX || s->bytes + RECORD_BYTES > HISTORY_BYTES_MAX;
+}
+
+static void describe(const struct history *h, char *ret, size_t size)
+{
+	char span[HUMAN_SIZE];
+
+	snprintf(ret, size, "%s, %llu samples", human_span(h->last_real - h->first_real, span),
+		 (unsigned long long)h->samples);
+}
+
+/* What the node knows of shrinks that failed stays. */
+static int take(struct import *i, const char *key, const struct vpa_saved *s)
+{
+	const struct tuning_history t = {.algorithm = i->c->algorithm};
+	OWN(history_record_drop) struct history_record rec = {0};
+	char detail[2 * HUMAN_SIZE + 32];
+	int r = history_store_get(&i->store, key, NULL, &rec);
+	bool known = r == 0;
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (known && !i->c->force && rec.history.last_real >= s->history.last_real) {
+		add_result(i, OUTCOME_KEPT, key,
+			   "this node's own history is as new; --force replaces it");
+		return 0;
+	}
+	if (!known && store_full(&i->store)) {
+		add_result(i, OUTCOME_REFUSED, key,
+			   "the history store is full; import fewer namespaces");
+		return 0;
+	}
+	history_drop(&rec.history);
+	r = history_vpa_load(&s->history, &t, &rec.history);
+	if (r < 0)
+		return r;
+	rec.seen_realtime_usec = i->c->now_realtime_usec;
+	r = history_store_put(&i->store, key, &rec);
+	if (r < 0)
+		return r;
+	describe(&rec.history, detail, sizeof detail);
+	add_result(i, OUTCOME_IMPORTED, key, detail);
+	return 0;
+}
+
+static int import_one(struct import *i, const struct vpa_saved *s)
+{
+	const char *workload = s->refused == NULL ? vpa_export_workload(&i->export, s) : NULL;
+	char name[RECORD_NAME_MAX];
+	const char *fault;
+
+	if (workload == NULL)
+		workload = i->c->workload;
+	fault = fault_of(i, s, workload);
+	if (fault == NULL) {
+		snprintf(name, sizeof name, "%s/%s/%s", s->namespace, workload, s->container);
+		return take(i, name, s);
+	}
+	snprintf(name, sizeof name, "%s/%s", s->namespace != NULL ? s->namespace : "?",
+		 s->name != NULL ? s->name : "?");
+	add_result(i, OUTCOME_REFUSED, name, fault);
+	return 0;
+}
+
+/* --- input and history */
+
+static int read_stdin(char **ret, size_t *ret_size)
+{
+	OWN(drop_free) char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	char part[16 * KIB];
+	size_t n;
+
+	if (out == NULL)
+		return -ENOMEM;
+	while (len <= VPA_EXPORT_BYTES_MAX && (n = fread(part, 1, sizeof part, stdin)) > 0) {
+		fwrite(part, 1, n, out);
+		fflush(out);
+	}
+	if (fclose(out) != 0)
+		return -ENOMEM;
+	if (ferror(stdin))
+		return -EIO;
+	if (len > VPA_EXPORT_BYTES_MAX)
+		return -EFBIG;
+	*ret = STEAL(text);
+	*ret_size = len;
+	return 0;
+}
+
+static int read_export(struct import *i)
+{
+	const struct ctl *c = i->c;
+	const char *file = c->argument_count > 0 ? c->arguments[0] : "-";
+	OWN(drop_free) char *text = NULL;
+	struct kube_decode_error err;
+	size_t size;
+	int r = strcmp(file, "-") == 0 ? read_stdin(&text, &size)
+				       : ctl_read_file(file, VPA_EXPORT_BYTES_MAX, &text, &size);
+
+	if (r < 0)
+		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", file, strerror(-r));
+	r = vpa_export_decode(text, size, &i->export, &err);
+	if (r == -ENOMEM)
+		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", file, strerror(-r));
+	if (r < 0)
+		return ctl_fail(c, CTL_ERROR, GET_HINT, "%s: %s", file, err.text);
+	if (i->export.saved_count == 0)
+		return ctl_fail(c, CTL_ERROR, GET_HINT,
+				"%s: there is no VerticalPodAutoscalerCheckpoint in it", file);
+	return CTL_OK;
+}
+
+/* One name for the checkpoints of two autoscalers would mix workloads. */
+static int check_workload(const struct import *i)
+{
+	const struct ctl *c = i->c;
+	const char *vpa = NULL;
+
+	if (c->workload == NULL)
+		return CTL_OK;
+	if (!kube_is_subdomain(c->workload))
+		return ctl_fail(c, CTL_USAGE, NULL, "not a workload's name: %s", c->workload);
+	for (size_t k = 0; k < i->export.saved_count; k++) {
+		const struct vpa_saved *s = &i->export.saved[k];
+
+		if (s->refused != NULL || vpa_export_workload(&i->export, s) != NULL)
+			continue;
+		if (vpa != NULL && strcmp(vpa, s->vpa) != 0)
+			return ctl_fail(c, CTL_USAGE, GET_HINT,
+					"--workload is for the checkpoints of one autoscaler; "
+					"these are of %s and %s",
+					vpa, s->vpa);
+		vpa = s->vpa;
+	}
+	return CTL_OK;
+}
+
+/* The file stays as it is, also when it is damaged. */
+static int read_store(struct import *i)
+{
+	OWN(drop_free) char *text = NULL;
+	OWN(state_file_free) struct state_file f = {0};
+	char file[PATH_MAX];
+	size_t size;
+	int r;
+
+	snprintf(file, sizeof file, "%s/%s", i->c->state_directory, history_state.name);
+	r = ctl_read_file(file, HISTORY_BYTES_MAX + 4 * KIB, &text, &size);
+	if (r == -ENOENT)
+		return CTL_OK;
+	if (r == 0)
+		r = state_file_parse(&history_state, text, size, &f);
+	if (r == 0)
+		r = history_decode(f.body, f.len, &i->store);
+	if (r == 0)
+		return CTL_OK;
+	return ctl_fail(i->c, CTL_ERROR,
+			r == -EACCES ? "run vscalectl as root" : "see: vscalectl history --verify",
+			"%s: %s", file, strerror(-r));
+}
+
+/* A dry run reads beside the daemon. */
+static int take_lock(struct import *i)
+{
+	const struct ctl *c = i->c;
+	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX];
+	const struct lock_place at = {c->state_directory, c->runtime_directory, holder};
+	int r;
+
+	if (c->dry_run)
+		return CTL_OK;
+	snprintf(holder, sizeof holder, "vscalectl, process %d", (int)getpid());
+	r = lock_take(&at, &i->lock, other);
+	if (r == -EWOULDBLOCK)
+		return ctl_fail(c, CTL_TRY_LATER,
+				"stop the daemon, import, and start it again; in a cluster use the "
+				"component import-vpa",
+				"%s holds the lock in %s", other, c->state_directory);
+	if (r < 0)
+		return ctl_fail(c, CTL_ERROR, r == -EACCES ? "run vscalectl as root" : NULL,
+				"%s: %s", c->state_directory, strerror(-r));
+	return CTL_OK;
+}
+
+static int save_store(const struct import *i)
+{
+	OWN(drop_free) char *body = NULL;
+	OWN(drop_fd) int dir = -1;
+	size_t len;
+	int r;
+
+	if (i->c->dry_run || i->counts[OUTCOME_IMPORTED] == 0)
+		return CTL_OK;
+	dir = open(i->c->state_directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r = dir < 0 ? -errno : history_encode(&i->store, &body, &len);
+	if (r == 0)
+		r = state_file_save(dir, &history_state, body, len);
+	if (r == 0)
+		return CTL_OK;
+	return ctl_fail(i->c, CTL_ERROR, "nothing was imported", "%s/%s: %s", i->c->state_directory,
+			history_state.name, strerror(-r));
+}
+
+static int print_sums(struct import *i)
+{
+	cJSON *object;
+	int r;
+
+	if (i->c->output == OUTPUT_TABLE) {
+		fprintf(i->c->out, "%u imported, %u kept, %u refused%s\n",
+			i->counts[OUTCOME_IMPORTED], i->counts[OUTCOME_KEPT],
+			i->counts[OUTCOME_REFUSED],
+			i->c->dry_run ? "; --dry-run: nothing was written" : "");
+		return CTL_OK;
+	}
+	object = cJSON_CreateObject();
+	cJSON_AddBoolToObject(object, "dry_run", i->c->dry_run);
+	for (int o = 0; o < OUTCOME_COUNT; o++)
+		cJSON_AddNumberToObject(object, outcome_names[o], i->counts[o]);
+	cJSON_AddItemReferenceToObject(object, "checkpoints", i->results);
+	r = json_print(i->c, object);
+	cJSON_Delete(object);
+	return r;
+}
+
+static int run_import(struct import *i)
+{
+	int r = read_export(i), e = 0;
+
+	if (r == CTL_OK)
+		r = check_workload(i);
+	if (r == CTL_OK)
+		r = take_lock(i);
+	if (r == CTL_OK)
+		r = read_store(i);
+	if (r != CTL_OK)
+		return r;
+	for (size_t k = 0; e == 0 && k < i->export.saved_count; k++)
+		e = import_one(i, &i->export.saved[k]);
+	if (e < 0)
+		return ctl_fail(i->c, CTL_ERROR, "nothing was imported", "%s", strerror(-e));
+	r = save_store(i);
+	if (r == CTL_OK)
+		r = print_sums(i);
+	/* One bad checkpoint among others does not keep an agent from its start. */
+	return r == CTL_OK && i->counts[OUTCOME_REFUSED] == i->export.saved_count ? CTL_ERROR : r;
+}
+
+int ctl_import_vpa(const struct ctl *c)
+{
+	struct import i = {.c = c, .lock = LOCK_NONE, .results = cJSON_CreateArray()};
+	int r = run_import(&i);
+
+	import_close(&i);
+	return r;
+}
