@@ -135,6 +135,14 @@ static struct pod_settings layers_pod(const struct layers *l)
 			ret.has_goal = true;
 			ret.goal = w->goal;
 		}
+		if (!ret.has_cpu_percentile && w->has_cpu_percentile) {
+			ret.has_cpu_percentile = true;
+			ret.cpu_percentile_permille = w->cpu_percentile_permille;
+		}
+		if (!ret.has_memory_margin && w->has_memory_margin) {
+			ret.has_memory_margin = true;
+			ret.memory_margin_permille = w->memory_margin_permille;
+		}
 		if (!ret.has_rollout && w->has_rollout) {
 			ret.has_rollout = true;
 			ret.rollout_percent = w->rollout_percent;
@@ -170,6 +178,10 @@ static void annotation_fill(const struct config *c, const struct layers *l, cons
 	ret->rule.boost = p.boost;
 	if (p.has_goal)
 		ret->rule.goal = p.goal;
+	if (p.has_cpu_percentile)
+		ret->rule.cpu_percentile_permille = p.cpu_percentile_permille;
+	if (p.has_memory_margin)
+		ret->rule.mem_margin_permille = p.memory_margin_permille;
 	/* Only units have a priority; a pod has its QoS class. */
 	ret->rule.priority = 0;
 	if (w.resources != 0)

@@ -45,6 +45,10 @@ struct pod_settings {
 	struct boost_rule boost;
 	bool has_goal;
 	enum goal goal;
+	bool has_cpu_percentile;
+	uint32_t cpu_percentile_permille; /* 0: none */
+	bool has_memory_margin;
+	uint32_t memory_margin_permille; /* 0: none */
 	bool has_rollout;
 	uint32_t rollout_percent;
 	struct settings own; /* the explicit keys */

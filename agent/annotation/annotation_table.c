@@ -190,6 +190,36 @@ static int take_goal(const char *value, struct pod_settings *w, struct annotatio
 	return goal_parse(value, &w->goal);
 }
 
+/* A percentage, by the rules of the configuration's key of the same name. */
+static int take_share(const char *value, const char *key, bool *ret_has, uint32_t *ret)
+{
+	const struct config_key *k = config_key_find(config_rule_keys, config_rule_key_count, key);
+	struct policy_rule rule = {.mode = MODE_OFF};
+	int error = config_value_set(k, value, &rule);
+
+	if (error < 0)
+		return error;
+	*ret_has = true;
+	*ret = (uint32_t)config_value_number(k, &rule);
+	return 0;
+}
+
+static int take_cpu_percentile(const char *value, struct pod_settings *w,
+			       struct annotation_error *err)
+{
+	(void)err;
+	return take_share(value, "cpu-percentile", &w->has_cpu_percentile,
+			  &w->cpu_percentile_permille);
+}
+
+static int take_memory_margin(const char *value, struct pod_settings *w,
+			      struct annotation_error *err)
+{
+	(void)err;
+	return take_share(value, "memory-margin", &w->has_memory_margin,
+			  &w->memory_margin_permille);
+}
+
 /* "25%". */
 static int take_rollout(const char *value, struct pod_settings *w, struct annotation_error *err)
 {
@@ -241,6 +271,16 @@ const struct annotation_key annotation_keys[] = {
 	 "How much throttling a CPU limit may cause for being small: 2 %, 0.2 % or 0.01 % of the "
 	 "scheduling periods (docs/tuning.md).",
 	 take_goal},
+	{"cpu-percentile", "a percentage from 50% to 100%, or none",
+	 "the configuration's, else history.targetPercentile and the goal's",
+	 "Percentile of CPU use that the CPU request follows, and of the demand of all time that the "
+	 "CPU limit stays above.",
+	 take_cpu_percentile},
+	{"memory-margin", "a percentage from 0.1% to 1000%, or none",
+	 "the configuration's, else history.margin",
+	 "Added to the memory that history asks for, of request and limit. The limit also stays "
+	 "above use by memory.margin.",
+	 take_memory_margin},
 	{"rollout", "a share from 0% to 100%", "100%",
 	 "The mode holds for this share of a workload's pods, and the others are Off. See below.",
 	 take_rollout},

@@ -412,6 +412,12 @@ const struct config_key config_rule_keys[] = {
 	    "Lowest memory limit"),
 	RULE("max-memory", CONFIG_BYTES, mem_bytes.max, MEM_LOW, MEM_HIGH, "none",
 	    "Highest memory limit; `none`: `memory.ceiling`"),
+	RULE("cpu-percentile", CONFIG_PERMILLE, cpu_percentile_permille, 50 * PCT, 100 * PCT, "none",
+	    "Percentile of CPU use that the request follows, and of the demand that the limit stays "
+	    "above, in place of `history.targetPercentile` and the goal's"),
+	RULE("memory-margin", CONFIG_PERMILLE, mem_margin_permille, 1, 1000 * PCT, "none",
+	    "Added to the memory recommendation in place of `history.margin`; `memory.margin` above "
+	    "use stays"),
 	RULE("scale-down", CONFIG_BOOL, scale_down, 0, 1, "true",
 	    "`false`: limits only rise"),
 };

@@ -92,9 +92,24 @@ void control_temper_demand(struct control *c, const struct control_context *x)
 void control_recommend(struct control *c, const struct control_context *x)
 {
 	struct tuning_history t = x->tuning->history;
+	const uint32_t percentile = c->rule.cpu_percentile_permille;
+	struct recommendation memory;
 
 	t.peak_permille = cpu_goal_of(x->tuning, c->rule.goal).peak_permille;
+	if (percentile != 0) {
+		t.lower_permille = MIN(t.lower_permille, percentile);
+		t.target_permille = percentile;
+		t.upper_permille = MAX(t.upper_permille, percentile);
+		t.peak_permille = percentile;
+	}
 	history_recommend(&c->history, &t, c->containers, &c->own);
+	if (percentile == 0 && c->rule.mem_margin_permille == 0)
+		return;
+	t = x->tuning->history;
+	if (c->rule.mem_margin_permille != 0)
+		t.margin_permille = c->rule.mem_margin_permille;
+	history_recommend(&c->history, &t, c->containers, &memory);
+	c->own.resource[RESOURCE_MEMORY] = memory.resource[RESOURCE_MEMORY];
 }
 
 void control_note_periods(struct control *c, const struct control_context *x)

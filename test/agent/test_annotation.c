@@ -40,6 +40,10 @@ static const char *text_of(const struct container_rule *r)
 		 r->named ? "" : " unnamed", r->rule.boost.after_usec != 0 ? " boost" : "",
 		 r->allow_restart ? " restart" : "", r->rule.goal == GOAL_LATENCY ? " goal" : "",
 		 r->has_rollout ? " rollout" : "");
+	if (r->rule.cpu_percentile_permille != 0 || r->rule.mem_margin_permille != 0)
+		snprintf(text + strlen(text), sizeof text - strlen(text),
+			 " percentile %u margin %u", r->rule.cpu_percentile_permille,
+			 r->rule.mem_margin_permille);
 	if (r->has_rollout)
 		snprintf(text + strlen(text), sizeof text - strlen(text), " %u",
 			 r->rollout_percent);
@@ -82,6 +86,10 @@ static const struct {
 	{{AUTO, {"startup-boost", "2x 30s"}, {"goal", "latency"}},
 	 "app",
 	 "Auto " ALL " boost goal"},
+	{{AUTO, {"cpu-percentile", "99.5%"}, {"memory-margin", "30%"}},
+	 "app",
+	 "Auto " ALL " percentile 995 margin 300"},
+	{{AUTO, {"cpu-percentile", "none"}}, "app", "Auto " ALL},
 	{{AUTO, {"startup-boost", "+500m 1m30s"}}, "app", "Auto " ALL " boost"},
 	{{AUTO, {"allow-restart", "True"}}, "app", "Auto " ALL " restart"},
 	{{AUTO, {"allow-restart", "false"}}, "app", "Auto " ALL},
@@ -227,6 +235,11 @@ static const struct {
 	 "vscaled.dev/startup-boost: \"+1x 30 s\" is not valid"},
 	{{AUTO, {"goal", "fast"}},
 	 "vscaled.dev/goal: \"fast\" is not valid; allowed: savings, balanced or"},
+	{{AUTO, {"cpu-percentile", "0.99"}}, "vscaled.dev/cpu-percentile: \"0.99\" is not valid"},
+	{{AUTO, {"cpu-percentile", "49.9%"}},
+	 "vscaled.dev/cpu-percentile: \"49.9%\" is out of range; allowed: a percentage from 50% "
+	 "to"},
+	{{AUTO, {"memory-margin", "0%"}}, "vscaled.dev/memory-margin: \"0%\" is out of range"},
 	{{AUTO, {"policy", "x"}}, "vscaled.dev/policy: byte 0: a value was expected"},
 	{{AUTO, {"policy", "[]"}}, "vscaled.dev/policy: not an object"},
 	{{AUTO, {"policy", "{\"containerPolicys\":[]}"}},

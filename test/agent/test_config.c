@@ -256,16 +256,26 @@ static const struct {
 	 "f:6: units[1].mode: \"InPlaceOrRecreate\" is not valid; allowed: Off, Initial, Auto"},
 	{HEAD "units:\n- match: a.slice\n  goal: fast\n",
 	 "f:5: units[0].goal: \"fast\" is not valid; allowed: balanced, savings, latency"},
+	{HEAD "units:\n- match: a.slice\n  cpu-percentile: 30%\n",
+	 "f:5: units[0].cpu-percentile: \"30%\" is out of range; allowed: a percentage with at "
+	 "most "
+	 "one decimal from 50% to 100%, or none"},
+	{HEAD "units:\n- match: a.slice\n  memory-margin: 1001%\n",
+	 "f:5: units[0].memory-margin: \"1001%\" is out of range; allowed: a percentage with at "
+	 "most "
+	 "one decimal from 0.1% to 1000%, or none"},
 	{HEAD "units:\n- match: a.slice\n  rollout: 5%\n",
 	 "f:5: units[0].rollout: is for pods and means nothing for a unit; allowed: match, mode, "
-	 "goal, priority, resources, min-cpu, max-cpu, min-memory, max-memory, scale-down"},
+	 "goal, priority, resources, min-cpu, max-cpu, min-memory, max-memory, cpu-percentile, "
+	 "memory-margin, scale-down"},
 	{HEAD "defaults: {startup-boost: 2x 30s}\n",
 	 "f:3: defaults.startup-boost: is for pods and means nothing for a unit; allowed: mode, "
-	 "goal, priority, resources, min-cpu, max-cpu, min-memory, max-memory, scale-down"},
+	 "goal, priority, resources, min-cpu, max-cpu, min-memory, max-memory, cpu-percentile, "
+	 "memory-margin, scale-down"},
 	{HEAD "defaults: {match: '*'}\n",
 	 "f:3: defaults.match: unknown key; allowed: mode, "
 	 "goal, priority, resources, min-cpu, max-cpu, min-memory, "
-	 "max-memory, scale-down"},
+	 "max-memory, cpu-percentile, memory-margin, scale-down"},
 	{HEAD "units:\n- match: a.slice\n  resources: [cpu, disk]\n",
 	 "f:5: units[0].resources: \"a list\" is not valid; allowed: cpu, memory, or both as "
 	 "cpu,memory"},
