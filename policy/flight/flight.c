@@ -130,7 +130,7 @@ static void put_words(struct flight_writer *w, const void *before, const void *a
 /* Onto what was before. */
 static int get_words(struct flight_reader *r, void *ret, size_t size)
 {
-	uint64_t differ, gap, folded, v, at = 0;
+	uint64_t differ, gap = 0, folded = 0, v, at = 0;
 	int e = get_count(r, size / WORD, &differ);
 
 	for (uint64_t i = 0; e == 0 && i < differ; i++) {
