@@ -20,8 +20,9 @@ struct recorder {
 	struct flight_block block; /* as the open block has it */
 	uint32_t numbers;          /* given to containers */
 	uint32_t active;
-	int error; /* of the last write */
-	struct control scratch;
+	int error;               /* of the last write */
+	struct control scratch;  /* of the call under way: before it */
+	struct flight_call made; /* the call under way */
 	uint8_t bytes[FLIGHT_BYTES_MAX];
 };
 
@@ -45,8 +46,10 @@ struct call {
 	enum flight_kind kind;
 	const struct control_context *x;
 	const struct usage *usage;
-	struct flight_call made;
+	const struct change *step; /* APPLIED */
+	int outcome;
 	struct control_context with_tape;
+	bool watched;
 	size_t planned; /* steps before it */
 };
 
@@ -244,60 +247,76 @@ static void catch_up(struct recorder *r, struct managed *m)
 
 /* ---- a call ---- */
 
+/* A decision may come as a surprise, but for a reflex pass, which decides of what is pressed or
+ * hot, and an observation, which changes the histograms. */
+static bool may_surprise(enum flight_kind kind)
+{
+	return kind != FLIGHT_OBSERVE && kind != FLIGHT_REFLEX;
+}
+
 static const struct control_context *before_call(struct recorder *r, struct call *call)
 {
 	struct managed *m = call->m;
 	const struct control_context *x = call->x;
+	bool interesting;
 
-	if (r == NULL || !made_for(r, m))
+	if (r == NULL)
+		return x;
+	interesting = is_interesting(m, call->usage);
+	/* Nearly every call: it must cost nothing. */
+	if (!interesting && m->recording.active == NULL && !may_surprise(call->kind))
+		return x;
+	if (!made_for(r, m))
 		return x;
 	open_block(r, x);
-	call->made.at =
-		(struct flight_moment){x->now, x->now_real, x->tick_usec, x->ledger != NULL};
+	call->watched = true;
 	call->planned = x->plan->count;
-	if (is_interesting(m, call->usage))
+	if (interesting)
 		m->recording.of->interesting = x->now;
 	if (m->recording.active != NULL)
 		catch_up(r, m);
 	else if (m->recording.of->interesting == x->now)
 		start(r, m, &m->control);
-	/* A decision may come as a surprise. */
+	if (m->recording.active == NULL && !may_surprise(call->kind))
+		return x;
 	if (m->recording.active == NULL)
 		r->scratch = m->control;
+	r->made = (struct flight_call){
+		.at = {x->now, x->now_real, x->tick_usec, x->ledger != NULL},
+		.outcome = call->outcome,
+	};
+	if (call->step != NULL)
+		r->made.step = *call->step;
+	if (call->usage != NULL)
+		r->made.usage = *call->usage;
 	call->with_tape = *x;
-	call->with_tape.tape = &call->made.tape;
+	call->with_tape.tape = &r->made.tape;
 	return &call->with_tape;
 }
 
 static void after_call(struct recorder *r, struct call *call)
 {
 	struct managed *m = call->m;
-	struct flight_call *made = &call->made;
 	size_t decided;
 
-	if (r == NULL || m->recording.of == NULL)
+	if (!call->watched)
 		return;
 	decided = call->x->plan->count - call->planned;
 	if (decided > 0)
 		m->recording.of->interesting = call->x->now;
-	/* An observation has changed the histograms: too late for its own. */
-	if (m->recording.active == NULL && decided > 0 && call->kind != FLIGHT_OBSERVE)
+	if (m->recording.active == NULL && decided > 0 && may_surprise(call->kind))
 		start(r, m, &r->scratch);
-	if (m->recording.active == NULL)
-		return;
 	/* A boost that decides nothing changes nothing that a patch would not tell. */
-	if (call->kind == FLIGHT_BOOST && decided == 0)
+	if (m->recording.active == NULL || (call->kind == FLIGHT_BOOST && decided == 0))
 		return;
-	if (decided > ARRAY_SIZE(made->decided) || made->tape.spoiled) {
+	if (decided > ARRAY_SIZE(r->made.decided) || r->made.tape.spoiled) {
 		stop(r, m);
 		return;
 	}
-	made->decided_count = decided;
-	memcpy(made->decided, call->x->plan->steps + call->planned,
-	       decided * sizeof *made->decided);
-	if (call->usage != NULL)
-		made->usage = *call->usage;
-	if (add(r, m, call->kind, NULL, made))
+	r->made.decided_count = decided;
+	memcpy(r->made.decided, call->x->plan->steps + call->planned,
+	       decided * sizeof *r->made.decided);
+	if (add(r, m, call->kind, NULL, &r->made))
 		m->recording.active->before = m->control;
 	else
 		stop(r, m);
@@ -322,11 +341,11 @@ void recorded_reflex_pass(struct managed *m, const struct usage *u, const struct
 }
 
 /* One whose calls are not recorded: what a picture needs. */
-static void add_sample(struct recorder *r, struct managed *m, const struct call *call)
+static void add_sample(struct recorder *r, struct managed *m, const struct control_context *x)
 {
 	const struct usage *u = &m->control.last;
 	struct flight_call sample = {
-		.at = call->made.at,
+		.at = {x->now, x->now_real, x->tick_usec, x->ledger != NULL},
 		.usage =
 			{
 				.have = u->have,
@@ -352,7 +371,7 @@ void recorded_review(struct managed *m, const struct control_context *x)
 	control_review(&m->control, before_call(r, &call));
 	after_call(r, &call);
 	if (r != NULL)
-		add_sample(r, m, &call);
+		add_sample(r, m, x);
 }
 
 void recorded_boost(struct managed *m, const struct control_context *x)
@@ -372,7 +391,8 @@ void recorded_applied(struct managed *m, const struct change *step, int outcome,
 		.m = m,
 		.kind = FLIGHT_APPLIED,
 		.x = x,
-		.made = {.step = *step, .outcome = outcome},
+		.step = step,
+		.outcome = outcome,
 	};
 
 	control_applied(&m->control, step, outcome, before_call(r, &call));

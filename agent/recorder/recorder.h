@@ -15,8 +15,9 @@ struct managed;
 struct unit_table;
 
 #define RECORDER_FILE FLIGHT_FILE
-/* Calls of more containers at once are not recorded: each takes 4 KB. */
-#define RECORDER_ACTIVE_MAX 256
+/* Calls of more containers at once are not recorded: each takes 4 KB, and 1 MiB of the ring an
+ * hour. */
+#define RECORDER_ACTIVE_MAX 64
 
 /* As the configuration says. A failure is logged, and nothing is recorded. */
 void recorder_start(struct unit_table *t);
