@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/un.h>
 
-/* ALGORITHM_DEFAULT, ALGORITHM_VPA, MODE_OFF.. in their order; a test compares them with policy/.
+/* ALGORITHM_DEFAULT.. , MODE_OFF.. in their order; a test compares them with policy/.
  */
-static const char *const algorithms[] = {"default", "vpa", NULL};
+static const char *const algorithms[] = {"default", "vpa", "threshold", NULL};
 static const char *const modes[] = {"Off", "Initial", "Auto", NULL};
 static const char *const goals[] = {"balanced", "savings", "latency", NULL};
 static const char *const observed[] = {"OptedIn", "All", NULL};
@@ -227,7 +227,8 @@ const struct config_key config_keys[] = {
 	    "this and half of the reserve"),
 
 	CHOICE("history.algorithm", tuning.history.algorithm, algorithms, "default",
-	    "`vpa`: the numbers of the Kubernetes Vertical Pod Autoscaler to the integer"),
+	    "`vpa`: the numbers of the Kubernetes Vertical Pod Autoscaler to the integer; `threshold`: limits "
+	    "grow by the rule under `threshold`, and never sink"),
 	ROW("history.halfLife", CONFIG_DURATION, tuning.history.half_life_usec,
 	    MINUTE, HISTOGRAM_HALF_LIFE_MAX_USEC, "1d",
 	    "A sample this old weighs half"),
@@ -367,6 +368,19 @@ const struct config_key config_keys[] = {
 	ROW("memory.settleAfter", CONFIG_DURATION, tuning.memory.settle_usec,
 	    0, DAY, "1m",
 	    "Headroom that systemd wrote is taken back this long after growth"),
+
+	ROW("threshold.above", CONFIG_PERMILLE, tuning.threshold.above_permille,
+	    10 * PCT, 100 * PCT, "80%",
+	    "`algorithm: threshold`: use above this share of the limit, of CPU or memory, ..."),
+	ROW("threshold.for", CONFIG_DURATION, tuning.threshold.for_usec,
+	    SEC, DAY, "2m",
+	    "... for this long ..."),
+	ROW("threshold.factor", CONFIG_PERMILLE, tuning.threshold.factor_permille,
+	    110 * PCT, 1000 * PCT, "200%",
+	    "... multiplies the limit by this, ..."),
+	ROW("threshold.ceiling", CONFIG_PERMILLE, tuning.threshold.ceiling_permille,
+	    100 * PCT, 100000 * PCT, "800%",
+	    "... at most to this share of the original limit"),
 
 	ROW("common.startQuiet", CONFIG_DURATION, tuning.common.start_quiet_usec,
 	    0, DAY, "5m",

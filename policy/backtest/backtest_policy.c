@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How each policy begins, and what it does after each period of 100 ms. */
 #include "policy/backtest/backtest.h"
+#include "policy/laws/threshold.h"
 #include "policy/types/bounds.h"
 
 #define PERIODS_PER_SECOND 10
@@ -10,10 +11,6 @@
  * tolerance; the target share of the limit is the middle of those tried there. */
 #define FAST_TARGET_PERMILLE    500
 #define FAST_TOLERANCE_PERMILLE 100
-
-/* The threshold rule: above this share of the limit for this long, the limit doubles. */
-#define THRESHOLD_PERMILLE 800
-#define THRESHOLD_USEC     (2 * USEC_PER_MIN)
 
 static bool every(const struct backtest *b, uint64_t periods)
 {
@@ -167,18 +164,14 @@ static void act_captain(struct backtest *b)
 
 /* ---- the threshold rule ---- */
 
-/* True once use has been above the threshold for two minutes; they then begin anew. */
+/* The default; then the time begins anew. Without a ceiling, as the original is a guess. */
 static bool above(struct backtest *b, enum resource r, uint64_t used, uint64_t limit)
 {
+	const struct tuning_threshold *t = &tuning_default.threshold;
 	usec_t *since = &b->peer.above_since[r], now = b->rig.sim.now;
 
-	if ((double)used * 1000 <= (double)limit * THRESHOLD_PERMILLE) {
-		*since = 0;
-		return false;
-	}
-	if (*since == 0)
-		*since = now;
-	if (now - *since < THRESHOLD_USEC)
+	threshold_note(t, since, used, limit, now);
+	if (!threshold_due(t, *since, now))
 		return false;
 	*since = 0;
 	return true;

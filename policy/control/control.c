@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/control/control_impl.h"
+#include "policy/laws/threshold.h"
 #include "policy/types/bounds.h"
 #include <assert.h>
 #include <string.h>
@@ -208,6 +209,21 @@ static void observe_limits(struct control *c, const struct usage *u)
 	}
 }
 
+/* algorithm threshold. */
+static void note_above(struct control *c, const struct control_context *x)
+{
+	const struct tuning_threshold *t = &x->tuning->threshold;
+
+	if (x->tuning->history.algorithm != ALGORITHM_THRESHOLD)
+		return;
+	if (c->rates_fresh && c->kernel.cpu_quota_usec != LIMIT_MAX)
+		threshold_note(t, &c->above_since[RESOURCE_CPU], c->rates.used_milli,
+			       limit_amount(&c->kernel, RESOURCE_CPU), x->now);
+	if (c->kernel.mem_max != LIMIT_MAX)
+		threshold_note(t, &c->above_since[RESOURCE_MEMORY], mem_use(&c->last),
+			       c->kernel.mem_max, x->now);
+}
+
 void control_observe(struct control *c, const struct usage *u, const struct control_context *x)
 {
 	struct usage prev = c->sample, newest = c->last;
@@ -229,6 +245,7 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
 		observe_psi(c, &prev, u, x->now - c->last_at);
 	control_observe_mem(c, first ? NULL : &prev, &newest, x);
 	c->last_at = x->now;
+	note_above(c, x);
 	control_record_cpu(c, x);
 	control_reflex_cpu(c, x);
 }

@@ -138,6 +138,8 @@ static bool lets_pass(const struct control *c, const struct control_context *x, 
 {
 	const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);
 
+	if (x->tuning->history.algorithm == ALGORITHM_THRESHOLD)
+		return true;
 	return x->tuning->history.algorithm != ALGORITHM_VPA &&
 	       cpu_passes(&goal, &c->cpu, limit, window);
 }
@@ -188,6 +190,8 @@ static uint64_t control_cpu_candidate(const struct control *c, const struct cont
 
 	if (x->tuning->history.algorithm == ALGORITHM_VPA)
 		return MAX(r->target, most);
+	if (x->tuning->history.algorithm == ALGORITHM_THRESHOLD)
+		return control_threshold_limit(c, x, RESOURCE_CPU);
 	for (size_t i = 0; i < ARRAY_SIZE(needs); i++)
 		most = MAX(most, needs[i]);
 	return most;

@@ -2,6 +2,7 @@
 /* The CPU of each span, and what a run used between its last sample and its end; of a short run,
  * all of it. */
 #include "policy/control/control_impl.h"
+#include "policy/laws/threshold.h"
 
 void control_observe_history(struct control *c, const struct usage *u,
 			     const struct control_context *x)
@@ -102,4 +103,15 @@ void control_end(struct control *c, const struct usage *total, bool once, usec_t
 		end_cpu(c, total, born(c, since), x);
 	else
 		end_span(c, total, x);
+}
+
+uint64_t control_threshold_limit(const struct control *c, const struct control_context *x,
+				 enum resource r)
+{
+	const struct tuning_threshold *t = &x->tuning->threshold;
+	const struct control_resource *res = &c->resource[r];
+
+	return threshold_due(t, c->above_since[r], x->now)
+		       ? threshold_limit(t, res->limit, res->original)
+		       : res->limit;
 }

@@ -54,6 +54,9 @@ void control_ease_ceiling(struct control_resource *res, usec_t now);
 /* Record: the CPU demand of a sample. Reflex: the raise, at a sample or a reflex pass. */
 void control_record_cpu(struct control *c, const struct control_context *x);
 void control_temper_demand(struct control *c, const struct control_context *x);
+/* algorithm threshold: the limit as it is, or the next one when the rule asks for it. */
+uint64_t control_threshold_limit(const struct control *c, const struct control_context *x,
+				 enum resource r);
 /* From its own history, with the percentile that its goal has for the CPU limit. */
 void control_recommend(struct control *c, const struct control_context *x);
 void control_note_periods(struct control *c, const struct control_context *x);

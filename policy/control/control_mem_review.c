@@ -24,6 +24,8 @@ static uint64_t control_mem_review_candidate(const struct control *c,
 	uint64_t original = c->resource[RESOURCE_MEMORY].original;
 	uint32_t confidence = MIN(c->recommendation.confidence_permille, 1000u);
 	bool vpa = t->history.algorithm == ALGORITHM_VPA;
+	const uint64_t rule[] = {control_mem_needed(c, &t->memory),
+				 control_threshold_limit(c, x, RESOURCE_MEMORY)};
 	const uint64_t asks[] = {
 		control_mem_needed(c, &t->memory),
 		floor_value(&c->mem.floor, t->cpu.floor_half_life_usec, x->now_real),
@@ -32,6 +34,8 @@ static uint64_t control_mem_review_candidate(const struct control *c,
 		vpa ? 0 : scale_permille(original, 1000 - confidence),
 	};
 
+	if (t->history.algorithm == ALGORITHM_THRESHOLD)
+		return highest(rule, ARRAY_SIZE(rule));
 	return highest(asks, ARRAY_SIZE(asks));
 }
 
@@ -144,6 +148,15 @@ static void size_initially(struct control *c, const struct control_context *x)
 		res->blocked = BLOCKED_HISTORY;
 }
 
+/* Otherwise memory grows by the reflex and after kills alone. */
+static bool threshold_asks(const struct control *c, const struct control_context *x)
+{
+	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+
+	return x->tuning->history.algorithm == ALGORITHM_THRESHOLD && c->rule.mode == MODE_AUTO &&
+	       res->candidate > res->limit && res->bounded > c->kernel.mem_max;
+}
+
 void control_review_mem(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
@@ -177,6 +190,8 @@ void control_review_mem(struct control *c, const struct control_context *x)
 		res->blocked = control_ceiling_reason(c, x->tuning);
 	else if (control_awaits_grant(c, x))
 		res->blocked = BLOCKED_LEDGER;
+	else if (threshold_asks(c, x))
+		raise_granted(c, x, res->candidate, REASON_HISTORY);
 	else if (c->mem.brake.line != 0)
 		res->blocked = BLOCKED_GROWING;
 	else if (!control_mem_review_settle(c, x))

@@ -82,6 +82,13 @@ const struct tuning tuning_default = {
 			.ready_usec = 30 * USEC_PER_SEC,
 			.unprobed_usec = 60 * USEC_PER_SEC,
 		},
+	.threshold =
+		{
+			.above_permille = 800,
+			.factor_permille = 2000,
+			.ceiling_permille = 8000,
+			.for_usec = 2 * USEC_PER_MIN,
+		},
 	.common =
 		{
 			.start_quiet_usec = 5 * USEC_PER_MIN,

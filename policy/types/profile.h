@@ -17,7 +17,7 @@ enum mode {
 /* How much throttling a CPU limit may cause for being small (policy/laws/cpu_goal.h). */
 enum goal { GOAL_BALANCED, GOAL_SAVINGS, GOAL_LATENCY, GOAL_COUNT };
 
-enum algorithm { ALGORITHM_DEFAULT, ALGORITHM_VPA, ALGORITHM_COUNT };
+enum algorithm { ALGORITHM_DEFAULT, ALGORITHM_VPA, ALGORITHM_THRESHOLD, ALGORITHM_COUNT };
 
 /* Set in an amount of memory that is a share of the whole, in permille. */
 #define AMOUNT_SHARE (UINT64_C(1) << 63)
@@ -140,11 +140,20 @@ struct tuning_node {
 			      all memory */
 };
 
+/* algorithm threshold (threshold.h). */
+struct tuning_threshold {
+	uint32_t above_permille;   /* of the limit */
+	uint32_t factor_permille;  /* of the limit: the next one */
+	uint32_t ceiling_permille; /* of the original: no limit above */
+	usec_t for_usec;           /* so long above it */
+};
+
 struct tuning {
 	struct tuning_history history;
 	struct tuning_cpu cpu;
 	struct tuning_memory memory;
 	struct tuning_startup startup;
+	struct tuning_threshold threshold;
 	struct tuning_common common;
 	struct tuning_node node;
 };

@@ -195,7 +195,7 @@ static const struct {
 	{HEAD "unit: []\n",
 	 "f:3: unit: unknown key; allowed: apiVersion, kind, clocks, paths, log, recorder, cgroup, "
 	 "http, "
-	 "kubernetes, node, history, cpu, memory, common, defaults, units, pods"},
+	 "kubernetes, node, history, cpu, memory, threshold, common, defaults, units, pods"},
 	{HEAD "clocks: 5s\n",
 	 "f:3: clocks: a single value; allowed: a section with reflexInterval, "
 	 "sampleInterval, reviewInterval, stateInterval"},
