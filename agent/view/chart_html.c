@@ -89,12 +89,12 @@ static void put_axes(const struct chart *c, double most, FILE *out)
 			LEFT, y, WIDTH, LEFT - 6, y + 4, c->text(most * i / 2, text));
 	}
 	for (int i = 0; i <= 4; i++)
-		fprintf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%.*f h</text>\n",
+		fprintf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%s</text>\n",
 			LEFT + (double)(WIDTH - LEFT) * i / 4, HEIGHT - 4,
 			i == 0   ? "start"
 			: i == 4 ? "end"
 				 : "middle",
-			c->hours < 4 ? 2 : 1, c->hours * i / 4);
+			human_span((usec_t)(c->hours * i / 4 * (double)USEC_PER_HOUR), text));
 }
 
 static void put_use(const struct chart *c, double most, FILE *out)
