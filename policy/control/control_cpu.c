@@ -225,9 +225,9 @@ static usec_t watched_at(const struct control *c, const struct control_context *
 {
 	usec_t since = c->cpu.spread_since != 0 ? c->cpu.spread_since : x->now;
 
-	return x->tuning->history.algorithm == ALGORITHM_VPA
-		       ? 0
-		       : add_sat(since, x->tuning->cpu.recent_usec);
+	return x->tuning->history.algorithm == ALGORITHM_DEFAULT
+		       ? add_sat(since, x->tuning->cpu.recent_usec)
+		       : 0;
 }
 
 static void control_cpu_shrink(struct control *c, const struct control_context *x)

@@ -13,6 +13,7 @@ struct scene {
 	uint64_t known_milli, known_bytes, known_hours;
 	usec_t tick, span;
 	void (*play)(struct sim *s, usec_t t);
+	enum algorithm algorithm;
 };
 
 /* 180m of 200m, and after 20 s four times as much. */
@@ -46,17 +47,24 @@ static void reader(struct sim *s, usec_t t)
 	s->load.cache_matters = true;
 }
 
+static void wants_800(struct sim *s, usec_t t)
+{
+	s->load = sim_steady(4, t < 6 * USEC_PER_MIN ? 800 : 100);
+}
+
 static const struct scene scenes[] = {
 	{"cpu-20-to-80", "a unit at 20 % that comes to want 80 %, seen every second", 200, GIB, 180,
-	 50 * MIB, 24, USEC_PER_SEC, 60 * USEC_PER_SEC, wants_80},
+	 50 * MIB, 24, USEC_PER_SEC, 60 * USEC_PER_SEC, wants_80, ALGORITHM_DEFAULT},
 	{"cpu-fast-clock", "the same seen every 100 ms", 200, GIB, 180, 50 * MIB, 24,
-	 100 * USEC_PER_MSEC, 25 * USEC_PER_SEC, wants_80},
+	 100 * USEC_PER_MSEC, 25 * USEC_PER_SEC, wants_80, ALGORITHM_DEFAULT},
 	{"memory-ramp", "20 MiB/s from 64 to 600 MiB under a limit of 200 MiB", 1000, 200 * MIB,
-	 100, 64 * MIB, 1, USEC_PER_SEC, 60 * USEC_PER_SEC, ramp},
+	 100, 64 * MIB, 1, USEC_PER_SEC, 60 * USEC_PER_SEC, ramp, ALGORITHM_DEFAULT},
 	{"oversized", "2 cores and 1 GiB for a use of 300m and 200 MiB", 2000, GIB, 300, 200 * MIB,
-	 24, 5 * USEC_PER_SEC, 30 * USEC_PER_MIN, oversized},
+	 24, 5 * USEC_PER_SEC, 30 * USEC_PER_MIN, oversized, ALGORITHM_DEFAULT},
 	{"cache-reader", "a 400 MiB file read under 64 MiB, waiting for every page", 1000, 64 * MIB,
-	 100, 20 * MIB, 1, USEC_PER_SEC, 40 * USEC_PER_SEC, reader},
+	 100, 20 * MIB, 1, USEC_PER_SEC, 40 * USEC_PER_SEC, reader, ALGORITHM_DEFAULT},
+	{"threshold", "use at 80 % of a CPU under the threshold rule, then at 10 %", 900, GIB, 100,
+	 64 * MIB, 1, 5 * USEC_PER_SEC, 10 * USEC_PER_MIN, wants_800, ALGORITHM_THRESHOLD},
 };
 
 static void write_head(FILE *f, const struct scene *s)
@@ -65,6 +73,8 @@ static void write_head(FILE *f, const struct scene *s)
 	fprintf(f, "limits %" PRIu64 " %" PRIu64 " 4\n", s->milli, s->bytes);
 	fprintf(f, "history %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", s->known_milli, s->known_bytes,
 		s->known_hours);
+	if (s->algorithm != ALGORITHM_DEFAULT)
+		fprintf(f, "algorithm %d\n", (int)s->algorithm);
 	fputs("columns", f);
 	for (size_t i = 0; i < trace_field_count(); i++)
 		fprintf(f, " %s", trace_fields[i].name);
@@ -94,6 +104,7 @@ static int record(const char *dir, const struct scene *s)
 		return 1;
 	write_head(f, s);
 	rig_init(&r, s->milli, s->bytes, 4);
+	r.t.history.algorithm = s->algorithm;
 	rig_fill_history(&r, s->known_milli, s->known_bytes, s->known_hours * USEC_PER_HOUR);
 	r.tick_usec = s->tick;
 	for (usec_t t = 0; t < s->span; t += s->tick) {

@@ -26,6 +26,7 @@ struct replay {
 static void begin(struct replay *p, usec_t at)
 {
 	rig_init(&p->r, p->t.milli, p->t.bytes, (uint32_t)p->t.cpus);
+	p->r.t.history.algorithm = (enum algorithm)p->t.algorithm;
 	rig_fill_history(&p->r, p->t.known_milli, p->t.known_bytes,
 			 p->t.known_hours * USEC_PER_HOUR);
 	p->r.sim.now = at;

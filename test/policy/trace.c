@@ -110,6 +110,8 @@ int trace_parse(struct trace *t, char *line, usec_t *ret_at, struct usage *ret_u
 		return numbers(word + 1, n - 1, limits, 3);
 	if (strcmp(word[0], "history") == 0)
 		return numbers(word + 1, n - 1, known, 3);
+	if (strcmp(word[0], "algorithm") == 0)
+		return numbers(word + 1, n - 1, (uint64_t *[]){&t->algorithm}, 1);
 	if (strcmp(word[0], "columns") == 0)
 		return columns(t, word + 1, n - 1);
 	return observation(t, word, n, ret_at, ret_u);

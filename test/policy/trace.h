@@ -18,6 +18,7 @@
 struct trace {
 	uint64_t milli, bytes, cpus;
 	uint64_t known_milli, known_bytes, known_hours;
+	uint64_t algorithm; /* enum algorithm */
 	uint32_t columns;
 	uint32_t column[TRACE_COLUMNS]; /* index in trace_fields */
 };
