@@ -12,7 +12,7 @@
 struct config;
 struct host;
 struct pod;
-struct recorder;
+struct flight_recorder;
 struct wakeup;
 
 struct managed {
@@ -79,7 +79,7 @@ struct unit_table {
 	struct pid1 *pid1;
 	struct records *records;
 	struct counters *tally;
-	struct recorder *recorder;                  /* NULL: nothing is recorded */
+	struct flight_recorder *recorder;           /* NULL: nothing is recorded */
 	struct pods *pods;                          /* whose levels are among the entries */
 	struct plan_storage plans;                  /* room for a step of every entry */
 	struct step_log steps;                      /* carried out, not logged yet */

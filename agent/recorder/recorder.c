@@ -15,7 +15,7 @@
 /* The ring has a whole control of each recorded container this many times. */
 #define STATES_IN_RING 8
 
-struct recorder {
+struct flight_recorder {
 	struct ring ring;
 	struct flight_block block; /* as the open block has it */
 	uint32_t numbers;          /* given to containers */
@@ -65,7 +65,7 @@ static void note_error(int *last, int e)
 
 void recorder_start(struct unit_table *t)
 {
-	struct recorder *r;
+	struct flight_recorder *r;
 	int e, none = 0;
 
 	if (!t->config->recorder.enabled)
@@ -94,13 +94,13 @@ void recorder_stop(struct unit_table *t)
 
 /* ---- records ---- */
 
-static void new_block(struct recorder *r)
+static void new_block(struct flight_recorder *r)
 {
 	note_error(&r->error, ring_begin(&r->ring, &r->block, sizeof r->block));
 }
 
 /* The configuration may have changed, or CPUs. */
-static void open_block(struct recorder *r, const struct control_context *x)
+static void open_block(struct flight_recorder *r, const struct control_context *x)
 {
 	struct replay_node *node = &r->block.node;
 
@@ -112,7 +112,7 @@ static void open_block(struct recorder *r, const struct control_context *x)
 	new_block(r);
 }
 
-static struct flight_writer begin_record(struct recorder *r, const struct managed *m,
+static struct flight_writer begin_record(struct flight_recorder *r, const struct managed *m,
 					 enum flight_kind kind)
 {
 	struct flight_writer w = {.data = r->bytes, .size = sizeof r->bytes};
@@ -121,7 +121,7 @@ static struct flight_writer begin_record(struct recorder *r, const struct manage
 	return w;
 }
 
-static bool add_record(struct recorder *r, const struct flight_writer *w)
+static bool add_record(struct flight_recorder *r, const struct flight_writer *w)
 {
 	if (w->full || !ring_has_room(&r->ring, w->at))
 		return false;
@@ -129,7 +129,7 @@ static bool add_record(struct recorder *r, const struct flight_writer *w)
 	return true;
 }
 
-static void add_name(struct recorder *r, struct managed *m)
+static void add_name(struct flight_recorder *r, struct managed *m)
 {
 	struct recording *rec = m->recording.of;
 
@@ -149,7 +149,7 @@ static void add_name(struct recorder *r, struct managed *m)
 
 /* control: of STATE and PATCH; call: of the others. A record that does not fit goes to a new block,
  * where it is written anew, as the base has changed. */
-static bool add(struct recorder *r, struct managed *m, enum flight_kind kind,
+static bool add(struct flight_recorder *r, struct managed *m, enum flight_kind kind,
 		const struct control *control, const struct flight_call *call)
 {
 	struct flight_writer w = {0};
@@ -180,7 +180,7 @@ static bool add(struct recorder *r, struct managed *m, enum flight_kind kind,
 
 /* ---- which containers ---- */
 
-static void stop(struct recorder *r, struct managed *m)
+static void stop(struct flight_recorder *r, struct managed *m)
 {
 	if (m->recording.active == NULL)
 		return;
@@ -189,7 +189,7 @@ static void stop(struct recorder *r, struct managed *m)
 	m->recording.active = NULL;
 }
 
-static bool start(struct recorder *r, struct managed *m, const struct control *state)
+static bool start(struct flight_recorder *r, struct managed *m, const struct control *state)
 {
 	if (m->recording.active == NULL) {
 		if (r->active >= RECORDER_ACTIVE_MAX)
@@ -221,7 +221,7 @@ static bool is_interesting(const struct managed *m, const struct usage *u)
 						  u->events.max != c->last.events.max)));
 }
 
-static bool made_for(struct recorder *r, struct managed *m)
+static bool made_for(struct flight_recorder *r, struct managed *m)
 {
 	if (m->recording.of != NULL)
 		return true;
@@ -233,7 +233,7 @@ static bool made_for(struct recorder *r, struct managed *m)
 }
 
 /* What others changed in the control since the last recorded call. */
-static void catch_up(struct recorder *r, struct managed *m)
+static void catch_up(struct flight_recorder *r, struct managed *m)
 {
 	const struct recording *rec = m->recording.of;
 	const struct control *before = &m->recording.active->before, *now = &m->control;
@@ -254,7 +254,7 @@ static bool may_surprise(enum flight_kind kind)
 	return kind != FLIGHT_OBSERVE && kind != FLIGHT_REFLEX;
 }
 
-static const struct control_context *before_call(struct recorder *r, struct call *call)
+static const struct control_context *before_call(struct flight_recorder *r, struct call *call)
 {
 	struct managed *m = call->m;
 	const struct control_context *x = call->x;
@@ -294,7 +294,7 @@ static const struct control_context *before_call(struct recorder *r, struct call
 	return &call->with_tape;
 }
 
-static void after_call(struct recorder *r, struct call *call)
+static void after_call(struct flight_recorder *r, struct call *call)
 {
 	struct managed *m = call->m;
 	size_t decided;
@@ -324,7 +324,7 @@ static void after_call(struct recorder *r, struct call *call)
 
 void recorded_observe(struct managed *m, const struct usage *u, const struct control_context *x)
 {
-	struct recorder *r = m->table->recorder;
+	struct flight_recorder *r = m->table->recorder;
 	struct call call = {.m = m, .kind = FLIGHT_OBSERVE, .x = x, .usage = u};
 
 	control_observe(&m->control, u, before_call(r, &call));
@@ -333,7 +333,7 @@ void recorded_observe(struct managed *m, const struct usage *u, const struct con
 
 void recorded_reflex_pass(struct managed *m, const struct usage *u, const struct control_context *x)
 {
-	struct recorder *r = m->table->recorder;
+	struct flight_recorder *r = m->table->recorder;
 	struct call call = {.m = m, .kind = FLIGHT_REFLEX, .x = x, .usage = u};
 
 	control_reflex_pass(&m->control, u, before_call(r, &call));
@@ -341,7 +341,8 @@ void recorded_reflex_pass(struct managed *m, const struct usage *u, const struct
 }
 
 /* One whose calls are not recorded: what a picture needs. */
-static void add_sample(struct recorder *r, struct managed *m, const struct control_context *x)
+static void add_sample(struct flight_recorder *r, struct managed *m,
+		       const struct control_context *x)
 {
 	const struct usage *u = &m->control.last;
 	struct flight_call sample = {
@@ -365,7 +366,7 @@ static void add_sample(struct recorder *r, struct managed *m, const struct contr
 
 void recorded_review(struct managed *m, const struct control_context *x)
 {
-	struct recorder *r = m->table->recorder;
+	struct flight_recorder *r = m->table->recorder;
 	struct call call = {.m = m, .kind = FLIGHT_REVIEW, .x = x};
 
 	control_review(&m->control, before_call(r, &call));
@@ -376,7 +377,7 @@ void recorded_review(struct managed *m, const struct control_context *x)
 
 void recorded_boost(struct managed *m, const struct control_context *x)
 {
-	struct recorder *r = m->table->recorder;
+	struct flight_recorder *r = m->table->recorder;
 	struct call call = {.m = m, .kind = FLIGHT_BOOST, .x = x};
 
 	control_boost(&m->control, before_call(r, &call));
@@ -386,7 +387,7 @@ void recorded_boost(struct managed *m, const struct control_context *x)
 void recorded_applied(struct managed *m, const struct change *step, int outcome,
 		      const struct control_context *x)
 {
-	struct recorder *r = m->table->recorder;
+	struct flight_recorder *r = m->table->recorder;
 	struct call call = {
 		.m = m,
 		.kind = FLIGHT_APPLIED,
@@ -401,7 +402,7 @@ void recorded_applied(struct managed *m, const struct change *step, int outcome,
 
 void recorder_flush(struct unit_table *t)
 {
-	struct recorder *r = t->recorder;
+	struct flight_recorder *r = t->recorder;
 
 	if (r == NULL)
 		return;
