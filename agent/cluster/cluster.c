@@ -174,6 +174,7 @@ static int parts_start(struct cluster *c, const struct kube_config *account)
 		return r;
 	kube_client_on_end(c->client, on_request_end, c);
 	c->port = kube_port_of(c->client);
+	cluster_past_start(c);
 	r = cluster_report_start(c);
 	if (r < 0)
 		return r;
@@ -230,6 +231,7 @@ void cluster_free(struct cluster *c)
 	kube_watch_free(c->watch);
 	cluster_ranges_free(c);
 	cluster_kin_free(c);
+	cluster_past_free(c);
 	cluster_autoscalers_free(c);
 	cluster_recreate_free(c);
 	cluster_room_free(c);
@@ -340,6 +342,7 @@ void cluster_tick(struct cluster *c, bool review)
 	cluster_room_tick(c);
 	cluster_warm_tick(c);
 	cluster_kin_tick(c);
+	cluster_past_tick(c);
 	cluster_autoscalers_tick(c);
 	cluster_namespaces_tick(c);
 	cluster_bounds_tick(c, review);

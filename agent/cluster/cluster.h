@@ -30,6 +30,8 @@ struct room;
 struct cluster_autoscalers;
 /* What the other pods of one workload publish. */
 struct cluster_kin;
+/* What a Prometheus server is asked for. */
+struct cluster_past;
 
 struct cluster {
 	struct pods *pods;
@@ -49,6 +51,7 @@ struct cluster {
 	size_t range_count;
 	struct cluster_kin **kin; /* owned */
 	size_t kin_count;
+	struct cluster_past *past;                /* owned; NULL: none is configured */
 	struct recreate *recreate;                /* owned; NULL: not used yet */
 	struct room *room;                        /* owned; NULL: no pod yet */
 	struct cluster_autoscalers **autoscalers; /* owned */
@@ -134,6 +137,13 @@ void cluster_kin_tick(struct cluster *c);
 #define CLUSTER_SELECTOR_BYTES 1024
 void cluster_selector(const char *labels, char ret[static CLUSTER_SELECTOR_BYTES]);
 void cluster_kin_free(struct cluster *c);
+
+/* --- cluster_past.c: containers of which nothing is known, from a Prometheus server */
+/* A failure is logged, and none is asked. */
+void cluster_past_start(struct cluster *c);
+/* After every sample. */
+void cluster_past_tick(struct cluster *c);
+void cluster_past_free(struct cluster *c);
 
 /* --- cluster_autoscalers.c: requests that HorizontalPodAutoscalers depend on stay */
 /* After every sample. */

@@ -54,6 +54,15 @@ struct config_recorder {
 	uint64_t size_bytes;
 };
 
+/* History of a new container from a Prometheus server. */
+struct config_prometheus {
+	char *url;        /* NULL: none is asked */
+	char *token_file; /* NULL: no authorization */
+	char *ca_file;    /* NULL: the system's */
+	char *matchers;   /* of PromQL, in addition; NULL: none */
+	usec_t range_usec, step_usec;
+};
+
 /* How cgroups are read. */
 struct config_cgroup {
 	enum config_reader reader;
@@ -133,6 +142,7 @@ struct config {
 	struct config_paths paths;
 	struct config_log log;
 	struct config_recorder recorder;
+	struct config_prometheus prometheus;
 	struct config_cgroup cgroup;
 	struct tuning tuning;
 	struct policy_rule defaults;

@@ -89,6 +89,20 @@ const struct config_key config_keys[] = {
 	FIXED("recorder.size", CONFIG_BYTES, recorder.size_bytes, MIB, GIB, "16Mi",
 	    "File `recording` in the state directory; an hour of a busy container takes about 1 MiB"),
 
+	WHERE("prometheus.url", CONFIG_WORD, prometheus.url, 512, "none",
+	    "Server that is asked for the use of a container of which neither this node nor the "
+	    "workload's other pods know anything: `https://prometheus.monitoring:9090`"),
+	WHERE("prometheus.tokenFile", CONFIG_FILE, prometheus.token_file, PATH_MAX - 64, "none",
+	    "Bearer token for it"),
+	WHERE("prometheus.caFile", CONFIG_FILE, prometheus.ca_file, PATH_MAX - 64, "the system's",
+	    "Certificates (PEM) that its own is checked with"),
+	WHERE("prometheus.matchers", CONFIG_WORD, prometheus.matchers, 256, "none",
+	    "Label matchers beside namespace, pod and container: `cluster=\"a\"`"),
+	FIXED("prometheus.range", CONFIG_DURATION, prometheus.range_usec, HOUR, 31 * DAY, "8d",
+	    "How far back; as far as the server has it"),
+	FIXED("prometheus.step", CONFIG_DURATION, prometheus.step_usec, MINUTE, HOUR, "5m",
+	    "Between two samples"),
+
 	{.path = "cgroup.reader", .type = CONFIG_CHOICE,
 	 .offset = offsetof(struct config, cgroup.reader), .max = ARRAY_SIZE(readers) - 2,
 	 .fallback = "auto", .names = readers, .at_start = true,

@@ -213,6 +213,7 @@ UNIT_EVENT(event_property_failed, EVENT_PROPERTY_FAILED)
 UNIT_EVENT(event_baseline_unsaved, EVENT_BASELINE_UNSAVED)
 UNIT_EVENT(event_paused, EVENT_PAUSED)
 UNIT_EVENT(event_resumed, EVENT_RESUMED)
+UNIT_EVENT(event_past_added, EVENT_PAST_ADDED)
 
 DAEMON_EVENT(event_started, EVENT_STARTED)
 DAEMON_EVENT(event_ready, EVENT_READY)
@@ -243,4 +244,5 @@ DAEMON_EVENT(event_state_unsaved, EVENT_STATE_UNSAVED)
 DAEMON_EVENT(event_state_damaged, EVENT_STATE_DAMAGED)
 DAEMON_EVENT(event_clock_jumped, EVENT_CLOCK_JUMPED)
 DAEMON_EVENT(event_slow_loop, EVENT_SLOW_LOOP)
+DAEMON_EVENT(event_past_failed, EVENT_PAST_FAILED)
 /* clang-format on */

@@ -71,6 +71,8 @@ struct unit_event {
 	int error;            /* -errno */
 };
 
+/* detail: how many samples, of which time. */
+void event_past_added(const struct unit_event *e);
 void event_unit_managed(const struct unit_event *e);
 void event_unit_gone(const struct unit_event *e);
 void event_unit_unmanaged(const struct unit_event *e);
@@ -147,6 +149,8 @@ void event_bus_back(const struct daemon_event *e);
 /* file: the lock or the control socket; detail: what follows. */
 void event_file_removed(const struct daemon_event *e);
 void event_state_unsaved(const struct daemon_event *e);
+/* file: the server; detail: what is wrong. */
+void event_past_failed(const struct daemon_event *e);
 void event_state_damaged(const struct daemon_event *e);
 void event_clock_jumped(const struct daemon_event *e);
 void event_slow_loop(const struct daemon_event *e);

@@ -313,6 +313,16 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		LOG_WARNING, WHO | F(FILE) | F(ERROR), 2,
 		"not managing {who} yet, its original limits cannot be saved: {error}",
 	},
+	[EVENT_PAST_ADDED] = {
+		"past-added", SD_ID128_MAKE(78,47,90,08,7d,75,4f,20,9d,a5,de,b6,fd,8a,6b,1d),
+		LOG_NOTICE, WHO | F(DETAIL), 0,
+		"history of {who} from Prometheus: {detail}",
+	},
+	[EVENT_PAST_FAILED] = {
+		"past-failed", SD_ID128_MAKE(2a,87,84,69,67,61,47,7f,98,00,aa,2d,ec,ad,69,df),
+		LOG_WARNING, F(FILE) | F(DETAIL), 0,
+		"no history from Prometheus ({file}): {detail}; it is asked again",
+	},
 	[EVENT_CLOCK_JUMPED] = {
 		"clock-jumped", SD_ID128_MAKE(03,82,3e,07,69,df,42,de,bc,d7,e1,f4,3e,eb,c6,c3),
 		LOG_NOTICE, F(SPAN), 5,

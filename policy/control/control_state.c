@@ -101,6 +101,12 @@ void control_set_past(struct control *c, const struct control_past *past)
 	c->mem.backoff_until = past->backoff_until;
 }
 
+void control_add_past(struct control *c, const struct tuning *t, const struct past_series *cpu,
+		      const struct past_series *memory)
+{
+	history_add_past(&c->history, &t->history, cpu, memory);
+}
+
 void control_await_facts(struct control *c, usec_t until)
 {
 	c->facts_until = until;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "policy/control/control.h"
+#include "policy/history/past.h"
 
 /* --- what it is */
 void control_set_target(struct control *c, uint32_t target);
@@ -50,6 +51,9 @@ struct control_past {
 };
 /* Takes the history: it is owned by c afterwards. */
 void control_set_past(struct control *c, const struct control_past *past);
+/* What others have recorded of it, beside what it has seen itself. */
+void control_add_past(struct control *c, const struct tuning *t, const struct past_series *cpu,
+		      const struct past_series *memory);
 /* What the API server says of its workload will follow: control_set_prior(), and pod_bounds without
  * requests_unknown. Mode Initial waits, until then at most. */
 void control_await_facts(struct control *c, usec_t until);

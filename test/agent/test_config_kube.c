@@ -224,12 +224,12 @@ static void test_keep(void)
 	config_free(&fresh);
 }
 
-/* paths, recorder, cgroup, http and kubernetes, but for what an administrator may want to change at
- * once. */
+/* paths, recorder, prometheus, cgroup, http and kubernetes, but for what an administrator may want
+ * to change at once. */
 static void test_at_start(void)
 {
-	static const char *const sections[] = {"paths.", "recorder.", "cgroup.", "http.",
-					       "kubernetes."};
+	static const char *const sections[] = {"paths.",  "recorder.", "prometheus.",
+					       "cgroup.", "http.",     "kubernetes."};
 	static const char *const live[] = {
 		"kubernetes.highestMode", "kubernetes.minCpu",
 		"kubernetes.maxCpu",      "kubernetes.minMemory",

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A container of which neither this node nor the workload's other pods know anything starts from
+ * what a Prometheus server has recorded. Two range queries for each workload's container, one at a
+ * time; nothing waits for them. */
+#include "agent/base/drop.h"
+#include "agent/cluster/cluster.h"
+#include "agent/config/config.h"
+#include "agent/journal/event.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/messages.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/wake.h"
+#include "agent/prometheus/prometheus.h"
+#include "policy/base/backoff.h"
+#include "policy/control/control_state.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Its own history is too short to do without. */
+#define OWN_USEC     USEC_PER_HOUR
+#define TIMEOUT_USEC (30 * USEC_PER_SEC)
+/* Two series of the longest range at the shortest step. */
+#define BODY_MAX   (2 * MIB)
+#define USER_AGENT "vscaled/" VSCALED_VERSION
+
+/* One container of a workload; the same for all its pods of this node. */
+struct past_entry {
+	char *key; /* of its history */
+	usec_t ask_at;
+	bool answered;
+	bool used; /* a container needs it */
+};
+
+struct cluster_past {
+	struct cluster *cluster;
+	struct kube_client *client;
+	struct kube_call *call; /* NULL: none under way */
+	struct past_entry *entries;
+	size_t count;
+	/* The request under way. */
+	char *key;
+	enum resource asked;
+	struct past_sample *samples[RESOURCE_COUNT]; /* owned */
+	size_t sample_count[RESOURCE_COUNT];
+	/* After a failure nobody asks for a while. */
+	struct backoff backoff;
+	usec_t quiet_until;
+	char trouble[300]; /* that was reported */
+};
+
+/* ---- which containers ---- */
+
+static struct past_entry *find(const struct cluster_past *p, const char *key)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (strcmp(p->entries[i].key, key) == 0)
+			return &p->entries[i];
+	return NULL;
+}
+
+/* A random part of the jitter: after a roll-out all nodes ask. */
+static struct past_entry *add(struct cluster_past *p, const char *key)
+{
+	struct cluster *c = p->cluster;
+	usec_t most = c->config->kubernetes.start_jitter_usec;
+	struct past_entry *e = reallocarray(p->entries, p->count + 1, sizeof *e);
+
+	if (e == NULL)
+		return NULL;
+	p->entries = e;
+	e += p->count;
+	*e = (struct past_entry){
+		.key = strdup(key),
+		.ask_at = c->wake->now + (most != 0 ? random_next(&c->random) % most : 0),
+	};
+	if (e->key == NULL)
+		return NULL;
+	p->count++;
+	return e;
+}
+
+static bool needs(const struct cluster *c, const struct managed *m)
+{
+	if (m == NULL || m->history_key == NULL || m->cgroup.cg == NULL || !m->pod->spec->owned ||
+	    m->control.history.observed_usec >= OWN_USEC)
+		return false;
+	/* The other pods come first. */
+	return !c->config->kubernetes.workload_history ||
+	       (m->control.prior_known && m->control.prior.pods == 0);
+}
+
+static void note_needs(struct cluster_past *p)
+{
+	struct cluster *c = p->cluster;
+
+	for (size_t i = 0; i < p->count; i++)
+		p->entries[i].used = false;
+	for (size_t i = 0; i < c->pods->count; i++) {
+		const struct pod *pod = c->pods->items[i];
+
+		for (size_t k = 0; k < pod->spec->container_count; k++) {
+			const struct managed *m = pod->members[k].managed;
+			struct past_entry *e;
+
+			if (!needs(c, m))
+				continue;
+			e = find(p, m->history_key);
+			if (e == NULL)
+				e = add(p, m->history_key);
+			if (e != NULL)
+				e->used = true;
+		}
+	}
+}
+
+static void forget_unused(struct cluster_past *p)
+{
+	for (size_t i = p->count; i > 0; i--) {
+		if (p->entries[i - 1].used)
+			continue;
+		free(p->entries[i - 1].key);
+		p->entries[i - 1] = p->entries[--p->count];
+	}
+}
+
+/* ---- the requests ---- */
+
+static void clear(struct cluster_past *p)
+{
+	for (int r = 0; r < RESOURCE_COUNT; r++) {
+		free(p->samples[r]);
+		p->samples[r] = NULL;
+		p->sample_count[r] = 0;
+	}
+	free(p->key);
+	p->key = NULL;
+}
+
+static void failed(struct cluster_past *p, const char *what)
+{
+	struct cluster *c = p->cluster;
+
+	p->quiet_until = c->wake->now + backoff_next(&p->backoff, c->wake->now);
+	clear(p);
+	if (strcmp(p->trouble, what) == 0)
+		return;
+	snprintf(p->trouble, sizeof p->trouble, "%s", what);
+	event_past_failed(
+		&(struct daemon_event){.file = kube_client_server(p->client), .detail = what});
+}
+
+/* To every container that still needs it. */
+static void give(struct cluster_past *p)
+{
+	struct cluster *c = p->cluster;
+	struct past_series series[RESOURCE_COUNT];
+	char detail[96];
+
+	for (int r = 0; r < RESOURCE_COUNT; r++)
+		series[r] = (struct past_series){p->samples[r], p->sample_count[r],
+						 c->config->prometheus.step_usec};
+	snprintf(detail, sizeof detail, "%zu samples of CPU and %zu of memory",
+		 series[RESOURCE_CPU].count, series[RESOURCE_MEMORY].count);
+	for (size_t i = 0; i < c->units->count; i++) {
+		struct managed *m = c->units->items[i];
+
+		if (m->kind != UNIT_KIND_CONTAINER || !needs(c, m) ||
+		    strcmp(m->history_key, p->key) != 0)
+			continue;
+		control_add_past(&m->control, &c->config->tuning, &series[RESOURCE_CPU],
+				 &series[RESOURCE_MEMORY]);
+		event_past_added(&(struct unit_event){.who = message_who(m), .detail = detail});
+	}
+}
+
+static void ask(struct cluster_past *p);
+
+static void answered(struct cluster_past *p)
+{
+	struct past_entry *e = find(p, p->key);
+
+	p->trouble[0] = '\0';
+	p->backoff.wait_usec = 0;
+	if (p->asked == RESOURCE_CPU) {
+		p->asked = RESOURCE_MEMORY;
+		ask(p);
+		return;
+	}
+	if (e != NULL)
+		e->answered = true;
+	if (p->sample_count[RESOURCE_CPU] + p->sample_count[RESOURCE_MEMORY] > 0)
+		give(p);
+	clear(p);
+}
+
+static void on_answer(void *arg, const struct kube_answer *a)
+{
+	struct cluster_past *p = arg;
+	struct prometheus_error err = {""};
+	char text[300];
+	int r;
+
+	p->call = NULL;
+	daemon_wake(p->cluster->wake);
+	if (a->error != 0) {
+		failed(p, a->detail);
+		return;
+	}
+	if (a->status != 200) {
+		prometheus_refusal(a->body, a->len, &err);
+		snprintf(text, sizeof text, "HTTP status %u%s%s", a->status,
+			 err.text[0] != '\0' ? ": " : "", err.text);
+		failed(p, text);
+		return;
+	}
+	r = a->len > BODY_MAX ? -EMSGSIZE
+			      : prometheus_parse(a->body, a->len, &p->samples[p->asked],
+						 &p->sample_count[p->asked], &err);
+	if (r < 0)
+		failed(p, err.text[0] != '\0' ? err.text : strerror(-r));
+	else
+		answered(p);
+}
+
+static const struct managed *any_of(const struct cluster *c, const char *key)
+{
+	for (size_t i = 0; i < c->units->count; i++) {
+		const struct managed *m = c->units->items[i];
+
+		if (m->kind == UNIT_KIND_CONTAINER && needs(c, m) &&
+		    strcmp(m->history_key, key) == 0)
+			return m;
+	}
+	return NULL;
+}
+
+/* The container's own name, behind the last slash of its key. */
+static const char *container_of(const char *key)
+{
+	const char *slash = strrchr(key, '/');
+
+	return slash != NULL ? slash + 1 : key;
+}
+
+static void ask(struct cluster_past *p)
+{
+	const struct config_prometheus *config = &p->cluster->config->prometheus;
+	const struct managed *m = any_of(p->cluster, p->key);
+	char path[PROMETHEUS_PATH_BYTES];
+	struct kube_request request = {.method = "GET", .path = path, .timeout_usec = TIMEOUT_USEC};
+	struct prometheus_query query;
+	int r;
+
+	if (m == NULL) {
+		clear(p);
+		return;
+	}
+	query = (struct prometheus_query){
+		.namespace = m->pod->spec->namespace,
+		.owner = m->pod->spec->owner,
+		.workload = m->pod->spec->workload,
+		.container = container_of(p->key),
+		.matchers = config->matchers != NULL ? config->matchers : "",
+		.end_real = p->cluster->wake->now_real,
+		.range_usec = config->range_usec,
+		.step_usec = config->step_usec,
+	};
+	r = prometheus_path(&query, p->asked, path);
+	if (r == 0)
+		r = kube_client_start(p->client, &request, NULL, on_answer, p, &p->call);
+	if (r < 0)
+		failed(p, strerror(-r));
+}
+
+void cluster_past_tick(struct cluster *c)
+{
+	struct cluster_past *p = c->past;
+	struct past_entry *next = NULL;
+
+	if (p == NULL || p->call != NULL || c->wake->now < p->quiet_until)
+		return;
+	note_needs(p);
+	forget_unused(p);
+	for (size_t i = 0; i < p->count; i++) {
+		struct past_entry *e = &p->entries[i];
+
+		if (!e->answered && e->ask_at <= c->wake->now &&
+		    (next == NULL || e->ask_at < next->ask_at))
+			next = e;
+	}
+	if (next == NULL)
+		return;
+	p->key = strdup(next->key);
+	p->asked = RESOURCE_CPU;
+	if (p->key != NULL)
+		ask(p);
+}
+
+/* Owned; without the slashes at its end. */
+static char *server_of(const char *url)
+{
+	size_t length = strlen(url);
+
+	while (length > 0 && url[length - 1] == '/')
+		length--;
+	return strndup(url, length);
+}
+
+void cluster_past_start(struct cluster *c)
+{
+	const struct config_prometheus *from = &c->config->prometheus;
+	OWN(drop_free) char *url = from->url != NULL ? server_of(from->url) : NULL;
+	struct kube_config server = {
+		.server = url,
+		.ca_file = from->ca_file,
+		.token_file = from->token_file,
+	};
+	struct cluster_past *p;
+	int r;
+
+	if (from->url == NULL)
+		return;
+	p = calloc(1, sizeof *p);
+	r = p == NULL || url == NULL
+		    ? -ENOMEM
+		    : kube_client_new(c->wake->event, &server, USER_AGENT, &p->client);
+	if (r < 0) {
+		event_past_failed(
+			&(struct daemon_event){.file = from->url, .detail = strerror(-r)});
+		free(p);
+		return;
+	}
+	p->cluster = c;
+	p->backoff.random = random_next(&c->random);
+	c->past = p;
+}
+
+void cluster_past_free(struct cluster *c)
+{
+	struct cluster_past *p = c->past;
+
+	if (p == NULL)
+		return;
+	kube_client_free(p->client);
+	clear(p);
+	for (size_t i = 0; i < p->count; i++)
+		free(p->entries[i].key);
+	free(p->entries);
+	free(p);
+	c->past = NULL;
+}
