@@ -46,7 +46,7 @@ struct cluster_past {
 	/* After a failure nobody asks for a while. */
 	struct backoff backoff;
 	usec_t quiet_until;
-	char trouble[300]; /* that was reported */
+	int trouble; /* that was reported: -errno or an HTTP status; 0: none */
 };
 
 /* ---- which containers ---- */
@@ -137,15 +137,16 @@ static void clear(struct cluster_past *p)
 	p->key = NULL;
 }
 
-static void failed(struct cluster_past *p, const char *what)
+/* Reported again when it is another kind of failure. */
+static void failed(struct cluster_past *p, int kind, const char *what)
 {
 	struct cluster *c = p->cluster;
 
 	p->quiet_until = c->wake->now + backoff_next(&p->backoff, c->wake->now);
 	clear(p);
-	if (strcmp(p->trouble, what) == 0)
+	if (p->trouble == kind)
 		return;
-	snprintf(p->trouble, sizeof p->trouble, "%s", what);
+	p->trouble = kind;
 	event_past_failed(
 		&(struct daemon_event){.file = kube_client_server(p->client), .detail = what});
 }
@@ -180,7 +181,7 @@ static void answered(struct cluster_past *p)
 {
 	struct past_entry *e = find(p, p->key);
 
-	p->trouble[0] = '\0';
+	p->trouble = 0;
 	p->backoff.wait_usec = 0;
 	if (p->asked == RESOURCE_CPU) {
 		p->asked = RESOURCE_MEMORY;
@@ -204,21 +205,21 @@ static void on_answer(void *arg, const struct kube_answer *a)
 	p->call = NULL;
 	daemon_wake(p->cluster->wake);
 	if (a->error != 0) {
-		failed(p, a->detail);
+		failed(p, a->error, a->detail);
 		return;
 	}
 	if (a->status != 200) {
 		prometheus_refusal(a->body, a->len, &err);
 		snprintf(text, sizeof text, "HTTP status %u%s%s", a->status,
 			 err.text[0] != '\0' ? ": " : "", err.text);
-		failed(p, text);
+		failed(p, (int)a->status, text);
 		return;
 	}
 	r = a->len > BODY_MAX ? -EMSGSIZE
 			      : prometheus_parse(a->body, a->len, &p->samples[p->asked],
 						 &p->sample_count[p->asked], &err);
 	if (r < 0)
-		failed(p, err.text[0] != '\0' ? err.text : strerror(-r));
+		failed(p, r, err.text[0] != '\0' ? err.text : strerror(-r));
 	else
 		answered(p);
 }
@@ -270,7 +271,7 @@ static void ask(struct cluster_past *p)
 	if (r == 0)
 		r = kube_client_start(p->client, &request, NULL, on_answer, p, &p->call);
 	if (r < 0)
-		failed(p, strerror(-r));
+		failed(p, r, strerror(-r));
 }
 
 void cluster_past_tick(struct cluster *c)

@@ -193,7 +193,8 @@ static const struct {
 	{"apiVersion: config.vscaled.dev/v1alpha1\nkind: [a]\n",
 	 "f:2: kind: \"a list\" is not known; allowed: VscaledConfiguration"},
 	{HEAD "unit: []\n",
-	 "f:3: unit: unknown key; allowed: apiVersion, kind, clocks, paths, log, recorder, prometheus, cgroup, "
+	 "f:3: unit: unknown key; allowed: apiVersion, kind, clocks, paths, log, recorder, "
+	 "prometheus, cgroup, "
 	 "http, "
 	 "kubernetes, node, history, cpu, memory, threshold, common, defaults, units, pods"},
 	{HEAD "clocks: 5s\n",
