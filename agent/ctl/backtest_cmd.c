@@ -2,6 +2,7 @@
 /* vscalectl backtest: reads the files, runs the policies over each, prints. */
 #include "agent/backtest/backtest_html.h"
 #include "agent/ctl/json.h"
+#include "agent/prometheus/prometheus.h"
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -29,6 +30,41 @@ static void show_progress(void *user, const char *policy, uint32_t permille)
 	fflush(p->c->err);
 }
 
+/* The answer of a range query, of CPU in cores. The bounds are those of CSV. */
+static int load_answer(const struct ctl *c, const char *file, const char *text, size_t size,
+		       struct series *ret)
+{
+	OWN(drop_free) struct past_sample *samples = NULL;
+	struct prometheus_error err = {""};
+	struct series_error e;
+	struct series s = {0};
+	char *csv = NULL;
+	size_t count, csv_size;
+	FILE *out;
+	int r = prometheus_parse(text, size, &samples, &count, &err);
+
+	if (r < 0)
+		return ctl_fail(c, CTL_ERROR,
+				"it must be the JSON of Prometheus' /api/v1/query_range for one "
+				"series, in cores",
+				"%s: %s", file, err.text[0] != '\0' ? err.text : strerror(-r));
+	out = open_memstream(&csv, &csv_size);
+	if (out == NULL)
+		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", file, strerror(ENOMEM));
+	fputs("time,cpu_cores\n", out);
+	for (size_t i = 0; i < count; i++)
+		fprintf(out, "%.3f,%.6f\n", (double)samples[i].at_real / USEC_PER_SEC,
+			samples[i].value);
+	fclose(out);
+	r = series_parse(csv, csv_size, c->cpus, &s, &e);
+	free(csv);
+	if (r < 0)
+		return ctl_fail(c, CTL_ERROR, NULL, "%s: sample %zu: %s", file,
+				e.line > 1 ? e.line - 1 : 0, e.what);
+	*ret = s;
+	return CTL_OK;
+}
+
 static int load(const struct ctl *c, const char *file, struct series *ret)
 {
 	OWN(drop_free) char *text = NULL;
@@ -36,6 +72,8 @@ static int load(const struct ctl *c, const char *file, struct series *ret)
 	size_t size;
 	int r = ctl_read_file(file, FILE_MAX, &text, &size);
 
+	if (r == 0 && size > 0 && text[0] == '{')
+		return load_answer(c, file, text, size, ret);
 	if (r == 0)
 		r = series_parse(text, size, c->cpus, ret, &e);
 	if (r == -EBADMSG)

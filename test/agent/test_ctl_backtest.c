@@ -87,6 +87,22 @@ static unsigned count(const char *what)
 }
 
 /* One page: a chart per policy and file, nothing from elsewhere. */
+/* A range query's answer: the same as the CSV with the same values. */
+static void test_prometheus(void)
+{
+	char *csv;
+
+	CHECK_EQ(run("backtest -o json --cpus 8 " SERIES "answer.csv"), CTL_OK);
+	csv = strdup(strstr(out_text, "\"seed\""));
+	CHECK_EQ(run("backtest -o json --cpus 8 " SERIES "answer.json"), CTL_OK);
+	CHECK_STR(strstr(out_text, "\"seed\""), csv);
+	free(csv);
+	check_failure("backtest " SERIES "answer-error.json", CTL_ERROR,
+		      "answer-error.json: it is not the answer of a Prometheus server");
+	check_failure("backtest " SERIES "answer-short.json", CTL_ERROR,
+		      "answer-short.json: sample ");
+}
+
 static void test_html(void)
 {
 	CHECK_EQ(run("backtest -o html --cpus 8 " SERIES "ramp.csv " SERIES "percent.csv"), CTL_OK);
@@ -104,6 +120,7 @@ static void test_html(void)
 
 int main(void)
 {
+	test_prometheus();
 	test_html();
 	check_golden("backtest --cpus 8 " SERIES "ramp.csv " SERIES "percent.csv", "backtest.txt");
 	check_golden("backtest --cpus 8 --seed 18446744073709551615 -o json " SERIES "ramp.csv",
