@@ -314,8 +314,8 @@ static void after_call(struct flight_recorder *r, struct call *call)
 		return;
 	}
 	r->made.decided_count = decided;
-	memcpy(r->made.decided, call->x->plan->steps + call->planned,
-	       decided * sizeof *r->made.decided);
+	for (size_t i = 0; i < decided; i++)
+		r->made.decided[i] = call->x->plan->steps[call->planned + i];
 	if (add(r, m, call->kind, NULL, &r->made))
 		m->recording.active->before = m->control;
 	else

@@ -42,7 +42,8 @@ static void put_bytes(struct flight_writer *w, const void *bytes, size_t size)
 		w->full = true;
 		return;
 	}
-	memcpy(w->data + w->at, bytes, size);
+	if (size > 0)
+		memcpy(w->data + w->at, bytes, size);
 	w->at += size;
 }
 
@@ -50,7 +51,8 @@ static int get_bytes(struct flight_reader *r, void *ret, size_t size)
 {
 	if (size > r->size - r->at)
 		return -EBADMSG;
-	memcpy(ret, r->data + r->at, size);
+	if (size > 0)
+		memcpy(ret, r->data + r->at, size);
 	r->at += size;
 	return 0;
 }
