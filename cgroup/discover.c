@@ -8,8 +8,10 @@
 #include <linux/magic.h>
 #include <mntent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 
 enum fs_kind { FS_NONE, FS_V1, FS_V2 };
 
@@ -78,18 +80,43 @@ static enum cg_mode mode_of(enum fs_kind cpu, enum fs_kind memory, bool has_v2)
 }
 
 /* The host's own arrangement. */
-static enum cg_mode find_host(char mount[static CG_MOUNT_BYTES])
+static void find_host(struct cg_host *h)
 {
 	enum fs_kind cpu = FS_NONE, memory = FS_NONE;
 
 	cgroup_set_logger(quiet, CGROUP_LOG_ERROR, NULL);
 	if (cgroup_init() == 0) {
-		cpu = controller_kind("cpu", mount);
-		memory = controller_kind("memory", mount);
+		cpu = controller_kind("cpu", h->mount);
+		memory = controller_kind("memory", h->mount);
 	}
-	if (mount[0] == '\0')
-		find_v2_mount(mount);
-	return mode_of(cpu, memory, mount[0] != '\0');
+	if (h->mount[0] == '\0')
+		find_v2_mount(h->mount);
+	h->mode = mode_of(cpu, memory, h->mount[0] != '\0');
+}
+
+/* In a child: libcgroup's table of mounts takes 800 KB that it never gives back. */
+static int find_host_in_child(struct cg_host *h)
+{
+	int fds[2];
+	ssize_t n = -1;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0) {
+		find_host(h);
+		n = write(fds[1], h, sizeof *h);
+		_exit(n == sizeof *h ? EXIT_SUCCESS : EXIT_FAILURE);
+	}
+	close(fds[1]);
+	if (pid > 0) {
+		n = read(fds[0], h, sizeof *h);
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	close(fds[0]);
+	return n == sizeof *h ? 0 : -EIO;
 }
 
 static int read_mask(int dir, const char *name, uint32_t *ret)
@@ -144,10 +171,12 @@ static int use_root(struct cg_host *h, const char *root, bool trust)
 int cg_discover(const char *root, bool trust, struct cg_host *ret)
 {
 	struct cg_host h = {0};
-	int r;
+	int r = 0;
 
 	if (root == NULL || !trust)
-		h.mode = find_host(h.mount);
+		r = find_host_in_child(&h);
+	if (r < 0)
+		return r;
 	if (root != NULL) {
 		r = use_root(&h, root, trust);
 		if (r < 0)

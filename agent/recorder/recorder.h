@@ -15,7 +15,7 @@ struct managed;
 struct unit_table;
 
 #define RECORDER_FILE FLIGHT_FILE
-/* Calls of more containers at once are not recorded: each takes 4 KB, and 1 MiB of the ring an
+/* Calls of more containers at once are not recorded: each takes 4.5 KB, and 1 MiB of the ring an
  * hour. */
 #define RECORDER_ACTIVE_MAX 64
 

@@ -146,9 +146,8 @@ int main(void)
 	struct fake f;
 	int fds;
 
-	/* libcgroup keeps what it opened first */
-	test_host();
 	fds = fake_open_fds();
+	test_host();
 	fake_open(&f, tree_files, TREE_COUNT);
 	test_trusted(&f);
 	test_untrusted(&f);
