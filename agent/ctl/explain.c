@@ -33,6 +33,9 @@ static void print_history(const struct screen *s)
 			s, "workload",
 			"{count:prior_pods} other pods need {amount:prior_target}; counts less as "
 			"this container's own history grows");
+	if (render_has(s, "past_samples") && json_amount(s->json, "past_samples") != 0)
+		render_row(s, "prometheus",
+			   "{count:past_samples} samples of the history are from Prometheus");
 }
 
 static void print_contents(const struct screen *s)

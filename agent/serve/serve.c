@@ -64,6 +64,7 @@ static void view_recommendation(struct resource_view *v, const struct control *c
 	v->confidence_permille = c->recommendation.confidence_permille;
 	v->samples = c->history.samples;
 	v->history_usec = c->history.observed_usec;
+	v->past_samples = c->past_samples[r];
 	/* Its own history is not a whole interval long. */
 	if (c->own.confidence_permille < 1000 && c->prior.of.resource[r].target != 0) {
 		v->prior_pods = c->prior.pods;

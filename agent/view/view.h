@@ -74,6 +74,7 @@ struct resource_view {
 	usec_t history_usec;
 	uint64_t prior_pods;   /* of the workload on other nodes whose needs count; 0: none */
 	uint64_t prior_target; /* millicores, bytes */
+	uint64_t past_samples; /* of the history: from Prometheus, since the daemon's start */
 	uint64_t use;
 	uint64_t use_p50;
 	uint64_t use_p90;

@@ -58,6 +58,7 @@ static const struct json_field resource_fields[] = {
 	ROW(resource_view, history_usec, JSON_COUNT, false),
 	ROW(resource_view, prior_pods, JSON_COUNT, false),
 	ROW(resource_view, prior_target, JSON_AMOUNT, false),
+	ROW(resource_view, past_samples, JSON_COUNT, false),
 	ROW(resource_view, use, JSON_AMOUNT, true),
 	ROW(resource_view, use_p50, JSON_AMOUNT, false),
 	ROW(resource_view, use_p90, JSON_AMOUNT, false),

@@ -152,14 +152,15 @@ struct control {
 	usec_t facts_until; /* mode Initial waits for the API server until then; 0: it does not */
 	struct recommendation own; /* from history alone */
 	struct recommendation recommendation;
-	usec_t above_since[RESOURCE_COUNT]; /* algorithm threshold: use is high; 0: it is not */
-	uint32_t containers;                /* of its pod that have history; 0: a unit */
-	struct usage last;                  /* the newest of everything */
-	struct usage sample;                /* the last observation as a whole */
-	usec_t last_at;                     /* of the sample */
-	struct cpu_rates rates;             /* of the newest span */
-	bool rates_fresh;                   /* they belong to the newest observation */
-	bool cpu_counted;                   /* CPU use of this run is in history ... */
+	usec_t above_since[RESOURCE_COUNT];    /* algorithm threshold: use is high; 0: it is not */
+	uint32_t containers;                   /* of its pod that have history; 0: a unit */
+	uint32_t past_samples[RESOURCE_COUNT]; /* of the history: control_add_past() */
+	struct usage last;                     /* the newest of everything */
+	struct usage sample;                   /* the last observation as a whole */
+	usec_t last_at;                        /* of the sample */
+	struct cpu_rates rates;                /* of the newest span */
+	bool rates_fresh;                      /* they belong to the newest observation */
+	bool cpu_counted;                      /* CPU use of this run is in history ... */
 	usec_t startup_usec; /* ... beside this span of start-up, of which the age alone is */
 	/* Shown, never acted on; smoothed over about 10 s. */
 	uint32_t psi_cpu_ppm;        /* some task waited */

@@ -105,6 +105,8 @@ void control_add_past(struct control *c, const struct tuning *t, const struct pa
 		      const struct past_series *memory)
 {
 	history_add_past(&c->history, &t->history, cpu, memory);
+	c->past_samples[RESOURCE_CPU] += (uint32_t)cpu->count;
+	c->past_samples[RESOURCE_MEMORY] += (uint32_t)memory->count;
 }
 
 void control_await_facts(struct control *c, usec_t until)

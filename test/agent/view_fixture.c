@@ -91,6 +91,7 @@ static const struct resource_view batch_memory = {
 	.confidence_permille = 417,
 	.samples = 36000,
 	.history_usec = 10 * USEC_PER_HOUR,
+	.past_samples = 2304,
 	.use = 1100 * MIB,
 	.use_p50 = 1000 * MIB,
 	.use_p90 = 1100 * MIB,

@@ -51,6 +51,7 @@ static bool has_failed(struct crig *x)
 static void test_answered(const char *url)
 {
 	const struct recommendation *rec;
+	char *page;
 
 	open_with(url, "");
 	CHECK(crig_until(&c, 200, burn_50, has_past));
@@ -65,6 +66,9 @@ static void test_answered(const char *url)
 	CHECK(rec->resource[RESOURCE_MEMORY].target >= 200 * MIB);
 	CHECK(rec->resource[RESOURCE_MEMORY].target <= 250 * MIB);
 	CHECK(app(&c)->control.history.observed_usec > 7 * USEC_PER_DAY);
+	CHECK_EQ(crig_control(&c, "/v1/units/default/web-7f9c-new11/app", &page), 200);
+	CHECK(strstr(page, "\"past_samples\":0") == NULL);
+	free(page);
 	rig_run(&c.rig, 60, burn_50);
 	CHECK_EQ(c.rig.events[EVENT_PAST_ADDED], 1); /* and not again */
 	CHECK_EQ(c.rig.events[EVENT_PAST_FAILED], 0);
