@@ -14,6 +14,8 @@
 #define WIDTH_DEFAULT 80
 #define KEY_ESCAPE    27
 #define KEY_DELETE    127
+/* The rest of a key's bytes may take so long over a slow line; Escape alone has none. */
+#define KEY_REST_MSEC 50
 
 /* Another screen, no cursor, and the terminal cuts lines that are too long. */
 #define SCREEN_BEGIN "\033[?1049h\033[?25l\033[?7l"
@@ -32,12 +34,18 @@ struct top {
 	size_t count; /* units that pass the filter */
 };
 
-static volatile sig_atomic_t ended;
+static volatile sig_atomic_t ended, stopped;
 
 static void on_end(int signal)
 {
 	(void)signal;
 	ended = 1;
+}
+
+static void on_stop(int signal)
+{
+	(void)signal;
+	stopped = 1;
 }
 
 /* A new size of the window ends the wait. */
@@ -53,9 +61,12 @@ static void set_handlers(void)
 	static const struct {
 		int signal;
 		void (*handler)(int);
-	} rows[] = {{SIGINT, on_end}, {SIGTERM, on_end}, {SIGHUP, on_end}, {SIGWINCH, on_size}};
+	} rows[] = {
+		{SIGINT, on_end},    {SIGTERM, on_end},  {SIGHUP, on_end},
+		{SIGWINCH, on_size}, {SIGTSTP, on_stop},
+	};
 
-	ended = 0;
+	ended = stopped = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		sigaction(rows[i].signal, &(struct sigaction){.sa_handler = rows[i].handler}, NULL);
 }
@@ -80,6 +91,15 @@ static void screen_end(const struct top *t)
 	fputs(SCREEN_END, t->c.out);
 	fflush(t->c.out);
 	tcsetattr(STDIN_FILENO, TCSANOW, &t->saved);
+}
+
+/* Ctrl-Z: the shell gets its screen, and after `fg` the frames go on. */
+static int stop(struct top *t)
+{
+	screen_end(t);
+	signal(SIGTSTP, SIG_DFL);
+	raise(SIGTSTP);
+	return screen_begin(t);
 }
 
 static void read_size(struct top *t)
@@ -167,7 +187,7 @@ static void take_key(struct top *t, int key)
 	}
 }
 
-/* Arrows and page keys arrive as these sequences. */
+/* Arrows and page keys arrive as these sequences. *ret_used 0: the rest is still to come. */
 static int key_of(const char *sequence, size_t size, size_t *ret_used)
 {
 	static const struct {
@@ -178,8 +198,8 @@ static int key_of(const char *sequence, size_t size, size_t *ret_used)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		size_t length = strlen(rows[i].sequence);
 
-		if (size >= length && memcmp(sequence, rows[i].sequence, length) == 0) {
-			*ret_used = length;
+		if (memcmp(sequence, rows[i].sequence, MIN(size, length)) == 0) {
+			*ret_used = size < length ? 0 : length;
 			return rows[i].key;
 		}
 	}
@@ -187,24 +207,37 @@ static int key_of(const char *sequence, size_t size, size_t *ret_used)
 	return (unsigned char)sequence[0];
 }
 
+/* 0: none came in time. */
+static size_t read_keys(struct top *t, char *keys, size_t room, uint64_t wait_msec)
+{
+	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+	ssize_t got;
+
+	if (poll(&in, t->screen ? 1 : 0, (int)wait_msec) <= 0)
+		return 0;
+	got = read(STDIN_FILENO, keys, room);
+	t->quit = got <= 0;
+	return got <= 0 ? 0 : (size_t)got;
+}
+
 /* Waits for the next frame's time, or a key. */
 static void wait_keys(struct top *t)
 {
-	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
 	char keys[64];
-	ssize_t got;
-	size_t used;
+	size_t size = read_keys(t, keys, sizeof keys / 2, t->c.delay_msec), used;
 
-	if (poll(&in, t->screen ? 1 : 0, (int)t->c.delay_msec) <= 0)
-		return;
-	got = read(STDIN_FILENO, keys, sizeof keys);
-	if (got <= 0) {
-		t->quit = true;
-		return;
-	}
-	for (size_t i = 0; i < (size_t)got; i += used) {
-		int key = key_of(keys + i, (size_t)got - i, &used);
+	for (size_t i = 0; i < size; i += used) {
+		int key = key_of(keys + i, size - i, &used);
 
+		if (used == 0) {
+			size_t more = read_keys(t, keys + size, sizeof keys - size, KEY_REST_MSEC);
+
+			size += more;
+			if (more > 0)
+				continue;
+			key = KEY_ESCAPE;
+			used = 1;
+		}
 		/* Arrows are no text. */
 		if (used == 1 || !t->view.typing)
 			take_key(t, key);
@@ -251,6 +284,8 @@ static int run(struct top *t)
 		if (frame == t->c.frames || r != CTL_OK)
 			break;
 		wait_keys(t);
+		if (stopped && stop(t) < 0)
+			return CTL_ERROR;
 		t->c.now_realtime_usec = realtime();
 		if (!t->screen)
 			fputc('\n', t->c.out);

@@ -189,6 +189,36 @@ static bool wait_for(int fd, const char *want)
 	return false;
 }
 
+static int run_top(void)
+{
+	char *argv[] = {"vscalectl", "top", "--socket", socket_path, "-d", "1", NULL};
+	struct ctl c;
+
+	ctl_default(&c);
+	c.config = "/nonexistent";
+	return ctl_main(&c, 6, argv);
+}
+
+/* Runs it in the foreground, as a shell does, and says when it is stopped. Its result. */
+static int shell(void)
+{
+	int status = 0;
+	pid_t job;
+
+	signal(SIGTTOU, SIG_IGN);
+	job = fork();
+	if (job == 0) {
+		setpgid(0, 0);
+		tcsetpgrp(STDIN_FILENO, getpid());
+		signal(SIGTTOU, SIG_DFL);
+		_exit(run_top());
+	}
+	while (waitpid(job, &status, WUNTRACED) == job && WIFSTOPPED(status))
+		if (write(STDOUT_FILENO, "[stopped]", 9) != 9)
+			return 1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
 static pid_t start(int *ret_fd, struct termios *ret_before)
 {
 	struct winsize size = {.ws_row = 24, .ws_col = 80};
@@ -199,17 +229,35 @@ static pid_t start(int *ret_fd, struct termios *ret_before)
 	CHECK_EQ(tcgetattr(other, ret_before), 0);
 	pid = fork();
 	if (pid == 0) {
-		char *argv[] = {"vscalectl", "top", "--socket", socket_path, "-d", "1", NULL};
-		struct ctl c;
-
 		login_tty(other);
 		close(*ret_fd);
-		ctl_default(&c);
-		c.config = "/nonexistent";
-		_exit(ctl_main(&c, 6, argv));
+		_exit(shell());
 	}
 	close(other);
 	return pid;
+}
+
+/* As a shell does: the job is stopped and goes on in the foreground. */
+static void test_stop(void)
+{
+	struct termios before, after;
+	int fd, status;
+	pid_t job, pid = start(&fd, &before);
+
+	CHECK(wait_for(fd, "web.service"));
+	job = tcgetpgrp(fd);
+	CHECK(job > 0 && job != pid);
+	CHECK_EQ(write(fd, "\032", 1), 1);
+	CHECK(wait_for(fd, "\033[?7h\033[?25h\033[?1049l[stopped]"));
+	CHECK_EQ(tcgetattr(fd, &after), 0);
+	CHECK_EQ(after.c_lflag, before.c_lflag);
+	CHECK_EQ(kill(job, SIGCONT), 0);
+	CHECK(wait_for(fd, "\033[?1049h"));
+	CHECK(wait_for(fd, "web.service"));
+	CHECK_EQ(write(fd, "q", 1), 1);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == CTL_OK);
+	close(fd);
 }
 
 static void test_terminal(const char *keys, int signal)
@@ -224,9 +272,17 @@ static void test_terminal(const char *keys, int signal)
 	CHECK_EQ(write(fd, "\033", 1), 1);
 	CHECK(wait_for(fd, "NAME"));
 	CHECK_EQ(write(fd, "mr\033[B\033[A", 8), 8);
+	/* A slow line: 'A' alone would be a letter of the filter, and Escape would end it. */
+	CHECK_EQ(write(fd, "/w\033", 3), 3);
+	usleep(10000);
+	CHECK_EQ(write(fd, "[", 1), 1);
+	usleep(10000);
+	CHECK_EQ(write(fd, "Aeb", 3), 3);
+	CHECK(wait_for(fd, "/web_"));
+	CHECK_EQ(write(fd, "\n", 1), 1);
 	CHECK(wait_for(fd, "web.service"));
 	if (signal != 0)
-		kill(pid, signal);
+		kill(tcgetpgrp(fd), signal);
 	else
 		CHECK_EQ(write(fd, keys, strlen(keys)), (ssize_t)strlen(keys));
 	/* The cursor is shown, the first screen is back. */
@@ -250,6 +306,7 @@ int main(void)
 	test_terminal("q", 0);
 	test_terminal(NULL, SIGINT);
 	test_terminal(NULL, SIGTERM);
+	test_stop();
 	kill(daemon, SIGKILL);
 	waitpid(daemon, NULL, 0);
 	unlink(socket_path);
