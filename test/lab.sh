@@ -164,9 +164,11 @@ stage()
 	mkdir -p "$tree/lab" "$tree/opt/lab"
 	[ -z "$dir" ] || cp -aL "$dir/." "$tree/lab/" # a twin of a scenario links to its run
 	cp "$LAB_SRC"/kit/*.{sh,py} "$LAB_SRC"/../demo/*.sh "$tree/opt/lab/"
+	cp "$ROOT/agent/ctl/kubectl-vscaled" "$tree/opt/lab/"
 	mkdir -p "$tree/opt/lab/kube"
 	cp -r "$LAB_SRC"/../kube/{apiserver,kubelet} "$tree/opt/lab/kube/"
 	cp -r "$ROOT/agent/deploy" "$tree/opt/lab/"
+	/usr/bin/python3 "$ROOT/test/lint/commands.py" --list "$ROOT" >"$tree/opt/lab/commands"
 	# Saves seconds where the guest has this Python; another one ignores it.
 	/usr/bin/python3 -m compileall -q "$tree/opt/lab/kube"
 	[ "$build" != none ] || return 0

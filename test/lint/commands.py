@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """commands.py CTL_USAGE VSCALED ROOT: every command that a document names is one that the program takes.
+commands.py --list ROOT: prints these commands, each once.
 
 Looked for in docs, README, man pages, catalog, manifests, unit file and the hints of the program: in
 code spans, code blocks and after a word such as "see:". vscalectl's are given to its own parser (the
@@ -90,7 +91,16 @@ class Programs:
         return done.stderr.strip() or "usage" if done.returncode == 2 else None
 
 
+def show(root: Path) -> int:
+    files = [file for pattern in SOURCES for file in root.glob(pattern)]
+    found = [command(text) for file in files for text in texts(file.name, file.read_text())]
+    print("\n".join(sorted({" ".join(words) for words in found if words})))
+    return 0
+
+
 def main() -> int:
+    if sys.argv[1] == "--list":
+        return show(Path(sys.argv[2]))
     usage, vscaled, root = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     with tempfile.TemporaryDirectory() as folder:
         return check(Programs(usage, vscaled, root, Path(folder)), root)
