@@ -133,6 +133,7 @@ static void check_cluster(struct doctor *d)
 	if (config.kubernetes.cgroup_prefix)
 		d->cgroup_prefix = strdup(config.kubernetes.cgroup_prefix);
 	d->node = config_node_name(&config.kubernetes);
+	d->namespaces = config.kubernetes.namespace_annotations;
 	d->systemd_optional = d->cluster.wanted && config.unit_count == 0 &&
 			      (config.kubernetes.highest_mode == MODE_OFF ||
 			       (check_cgroup_driver(d, said) == FINDING_OK &&

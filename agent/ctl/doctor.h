@@ -26,6 +26,7 @@ struct doctor {
 	struct doctor_cluster cluster;
 	char *cgroup_prefix;   /* of the kubelet; NULL: none */
 	char *node;            /* the node whose pods are managed; NULL: not known */
+	bool namespaces;       /* their annotations are defaults of pods */
 	bool systemd_optional; /* only pods are managed, and systemd holds no limits of them */
 };
 

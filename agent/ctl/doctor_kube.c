@@ -51,18 +51,20 @@ struct right {
 	const char *resource;
 	const char *subresource;
 	bool essential;
+	bool of_namespaces; /* asked for only where their annotations count */
 };
 
 /* As in the roles; without a right that is not essential a function is missing. */
 static const struct right rights[] = {
-	{"list", "", "pods", NULL, true},
-	{"watch", "", "pods", NULL, true},
-	{"patch", "", "pods", "resize", false},
-	{"patch", "", "pods", NULL, false},
-	{"create", "events.k8s.io", "events", NULL, false},
-	{"patch", "events.k8s.io", "events", NULL, false},
-	{"list", "", "limitranges", NULL, false},
-	{"list", "autoscaling", "horizontalpodautoscalers", NULL, false},
+	{"list", "", "pods", NULL, true, false},
+	{"watch", "", "pods", NULL, true, false},
+	{"patch", "", "pods", "resize", false, false},
+	{"patch", "", "pods", NULL, false, false},
+	{"create", "events.k8s.io", "events", NULL, false, false},
+	{"patch", "events.k8s.io", "events", NULL, false, false},
+	{"list", "", "limitranges", NULL, false, false},
+	{"list", "autoscaling", "horizontalpodautoscalers", NULL, false, false},
+	{"list", "", "namespaces", NULL, false, true},
 };
 
 static void add_right(char *text, const struct right *r)
@@ -77,15 +79,19 @@ static void add_right(char *text, const struct right *r)
 enum finding check_kube_rights(const struct doctor *d, char *text)
 {
 	enum finding f = FINDING_OK;
+	bool evicts = false;
 
 	if (!reached(d))
 		return doctor_skip(text, "there is no API server to ask");
 	for (size_t i = 0; i < ARRAY_SIZE(rights); i++) {
 		const struct right *r = &rights[i];
 		bool allowed = false;
-		int e = doctor_cluster_may(&d->cluster, r->verb, r->group, r->resource,
-					   r->subresource, &allowed);
+		int e;
 
+		if (r->of_namespaces && !d->namespaces)
+			continue;
+		e = doctor_cluster_may(&d->cluster, r->verb, r->group, r->resource, r->subresource,
+				       &allowed);
 		if (e < 0)
 			return doctor_say(text, FINDING_WARN, "the API server does not tell: %s",
 					  strerror(-e));
@@ -97,7 +103,9 @@ enum finding check_kube_rights(const struct doctor *d, char *text)
 	}
 	if (f != FINDING_OK)
 		return f;
-	return doctor_say(text, f, "all that vscaled asks for is allowed");
+	(void)doctor_cluster_may(&d->cluster, "create", "", "pods", "eviction", &evicts);
+	return doctor_say(text, f, "all that vscaled asks for is allowed%s",
+			  evicts ? ", evictions too" : "; evictions are not (component evict)");
 }
 
 enum finding check_kube_resize(const struct doctor *d, char *text)

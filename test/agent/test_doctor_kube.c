@@ -290,21 +290,31 @@ static void test_rights(void)
 		const char *denied;
 		const char *finding;
 		const char *words;
+		const char *config;
 	} cases[] = {
-		{"\"watch\"", "missing", "may not watch pods"},
-		{"\"resize\"", "warning", "may not patch pods/resize"},
-		{"events.k8s.io", "warning", "may not create events, patch events"},
-		{"limitranges", "warning", "may not list limitranges"},
-		{"horizontalpodautoscalers", "warning", "may not list horizontalpodautoscalers"},
+		{"\"watch\"", "missing", "may not watch pods", ""},
+		{"\"resize\"", "warning", "may not patch pods/resize", ""},
+		{"events.k8s.io", "warning", "may not create events, patch events", ""},
+		{"limitranges", "warning", "may not list limitranges", ""},
+		{"horizontalpodautoscalers", "warning", "may not list horizontalpodautoscalers",
+		 ""},
+		{"namespaces\"", "ok", "allowed", ""},
+		{"namespaces\"", "warning", "may not list namespaces",
+		 "  namespaceAnnotations: true\n"},
+		{"eviction", "ok", "evictions are not", ""},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct script s = {"200 OK", RESOURCES(RESIZE), cases[i].denied};
-		cJSON *all = examine_with(&s, true);
+		cJSON *all;
+
+		more_config = cases[i].config;
+		all = examine_with(&s, true);
 
 		check_finding(all, "kube-rights", cases[i].finding, cases[i].words);
 		cJSON_Delete(all);
 	}
+	more_config = "";
 }
 
 static void test_server(void)
