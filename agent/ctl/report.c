@@ -158,9 +158,19 @@ static cJSON *row_new(const cJSON *container, bool part)
 	return NULL;
 }
 
+/* Beyond a whole interval of history there is no more to gain. */
+static bool take_confidence(cJSON *row, const cJSON *container)
+{
+	static const char key[] = "confidence_permille";
+
+	return take_lowest(row, container, key) &&
+	       (!known(json_amount(row, key)) ||
+		set_amount(row, key, MIN(json_amount(row, key), (uint64_t)1000)));
+}
+
 static bool take(cJSON *row, const cJSON *container)
 {
-	return add(row, "pods", 1) && take_lowest(row, container, "confidence_permille") &&
+	return add(row, "pods", 1) && take_confidence(row, container) &&
 	       take_highest(row, container, "throttled_permille") &&
 	       take_lowest(row, container, "counted_usec") &&
 	       take_sum(row, container, "oom_kills") && take_resource(row, container, "cpu") &&

@@ -18,7 +18,8 @@ static const char two_nodes[] = NODE(
 	NODE("node-1",
 	     "{\"namespace\":\"infra\",\"workload\":\"log\",\"owner\":\"DaemonSet\",\"pod\":\"log-"
 	     "1\","
-	     "\"container\":\"log\",\"cpu\":{\"request\":100,\"target\":105,\"upper\":120},"
+	     "\"container\":\"log\",\"confidence_permille\":8000,\"cpu\":{\"request\":100,"
+	     "\"target\":105,\"upper\":120},"
 	     "\"memory\":{\"target\":1048577}}," WEB(
 		     "web-a",
 		     "\"request\":600,\"limit\":1000,\"use_max\":70,\"target\":90,\"upper\":"
@@ -50,6 +51,7 @@ static void test_sum(void)
 
 	CHECK_EQ(cJSON_GetArraySize(rows), 2);
 	CHECK_STR(json_text(log, "workload"), "log");
+	CHECK_EQ(amount(log, NULL, "confidence_permille"), 1000);
 	CHECK_EQ(amount(log, "cpu", "reclaimable"), 0);
 	CHECK_EQ(amount(log, "memory", "requested"), 0);
 	CHECK_EQ(amount(log, "memory", "request"), VIEW_NONE);
