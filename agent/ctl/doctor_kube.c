@@ -105,7 +105,8 @@ enum finding check_kube_rights(const struct doctor *d, char *text)
 		return f;
 	(void)doctor_cluster_may(&d->cluster, "create", "", "pods", "eviction", &evicts);
 	return doctor_say(text, f, "all that vscaled asks for is allowed%s",
-			  evicts ? ", evictions too" : "; evictions are not (component evict)");
+			  evicts ? ", evictions too"
+				 : "; pods are not evicted without the component evict");
 }
 
 enum finding check_kube_resize(const struct doctor *d, char *text)

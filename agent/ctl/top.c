@@ -285,7 +285,7 @@ static int run(struct top *t)
 			break;
 		wait_keys(t);
 		if (stopped && stop(t) < 0)
-			return CTL_ERROR;
+			r = ctl_fail(&t->c, CTL_ERROR, NULL, "the terminal: %s", strerror(errno));
 		t->c.now_realtime_usec = realtime();
 		if (!t->screen)
 			fputc('\n', t->c.out);

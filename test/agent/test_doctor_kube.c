@@ -301,7 +301,7 @@ static void test_rights(void)
 		{"namespaces\"", "ok", "allowed", ""},
 		{"namespaces\"", "warning", "may not list namespaces",
 		 "  namespaceAnnotations: true\n"},
-		{"eviction", "ok", "evictions are not", ""},
+		{"eviction", "ok", "pods are not evicted", ""},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
