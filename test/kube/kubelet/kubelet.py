@@ -112,9 +112,12 @@ class Kubelet:
         total = sum(model.pod_resources(w.pod["spec"], self.checkpoints.allocated.of(w.uid)
                                         or w.desired()).cpu_request or 0 for w in pods)
         level = model.pod_cgroup(self.options.driver, model.BURSTABLE, "").rpartition("/")[0]
-        if model.weight(total) != self.level_weight and node.exists(level):
+        weight = model.weight(total)
+        # PID 1 may add the controller, with its default, after the weight was given.
+        kept = weight == self.level_weight and node.holds(level, "cpu.weight", str(weight))
+        if node.exists(level) and not kept:
             self.cgroups.qos_weight(level, total)
-            self.level_weight = model.weight(total)
+            self.level_weight = weight
 
     def write_status(self, pod: dict, new: dict, old: dict) -> bool:
         gone = {key: None for key in old if key not in new}

@@ -33,6 +33,10 @@ def read(cgroup: str, file: str) -> str:
         return f.read().strip()
 
 
+def holds(cgroup: str, file: str, value: str) -> bool:
+    return os.path.exists(f"{CGROUP}/{cgroup}/{file}") and read(cgroup, file) == value
+
+
 def write(cgroup: str, file: str, value: str) -> None:
     with open(f"{CGROUP}/{cgroup}/{file}", "w", encoding="ascii") as f:
         f.write(value)

@@ -93,6 +93,7 @@ class Worker:
     def _pause_started(self, error: Exception | None) -> None:
         if error:
             raise error
+        self.kubelet.qos_update()
         self.created = True
 
     def _beside(self, then: Callable[[Exception | None], None], *start: Any) -> None:
