@@ -97,26 +97,31 @@ static void find_host(struct cg_host *h)
 /* In a child: libcgroup's table of mounts takes 800 KB that it never gives back. */
 static int find_host_in_child(struct cg_host *h)
 {
-	int fds[2];
-	ssize_t n = -1;
+	int fds[2], r;
+	ssize_t n;
 	pid_t pid;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return -errno;
 	pid = fork();
+	r = pid < 0 ? -errno : 0;
 	if (pid == 0) {
 		find_host(h);
 		n = write(fds[1], h, sizeof *h);
 		_exit(n == sizeof *h ? EXIT_SUCCESS : EXIT_FAILURE);
 	}
+	/* Else the end of the child would not be noticed. */
 	close(fds[1]);
-	if (pid > 0) {
-		n = read(fds[0], h, sizeof *h);
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
+	if (r == 0) {
+		do
+			n = read(fds[0], h, sizeof *h);
+		while (n < 0 && errno == EINTR);
+		r = n == sizeof *h ? 0 : -EIO;
 	}
 	close(fds[0]);
-	return n == sizeof *h ? 0 : -EIO;
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return r;
 }
 
 static int read_mask(int dir, const char *name, uint32_t *ret)

@@ -27,7 +27,8 @@ struct cg_host {
 
 /* Fills *ret. root NULL: the host's own mount; else the tree to use, which must be cgroup2 unless
  * trust is set (test trees). A host that cannot be managed is no error but a mode.
- * -ENOENT and others: root cannot be opened; -ENAMETOOLONG; -EIO: there is no process for it. */
+ * -ENOENT and others: root cannot be opened; -ENAMETOOLONG. -EMFILE, -EAGAIN, -ENOMEM: no child
+ * can be made that asks for the host's mounts; -EIO: it was killed. */
 int cg_discover(const char *root, bool trust, struct cg_host *ret);
 
 /* "none", "v1", "hybrid", "unified". */

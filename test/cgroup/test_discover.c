@@ -5,6 +5,7 @@
 #include "test/check.h"
 #include <errno.h>
 #include <linux/magic.h>
+#include <sys/resource.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -141,6 +142,18 @@ static void test_gaps(struct fake *f)
 	check_gaps(f, "/g.slice", 1, "/:memory ");
 }
 
+/* Without a descriptor left the host cannot be asked. */
+static void test_no_descriptor(void)
+{
+	struct rlimit before;
+	struct cg_host h;
+
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, before.rlim_max}), 0);
+	CHECK_EQ(cg_discover(NULL, false, &h), -EMFILE);
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 int main(void)
 {
 	struct fake f;
@@ -148,6 +161,7 @@ int main(void)
 
 	fds = fake_open_fds();
 	test_host();
+	test_no_descriptor();
 	fake_open(&f, tree_files, TREE_COUNT);
 	test_trusted(&f);
 	test_untrusted(&f);
