@@ -7,10 +7,17 @@
 #include "agent/kube/report/reporter.h"
 #include "agent/kube/watch/watch.h"
 
+struct managed;
 struct pod_view;
 struct pods;
 struct status_view;
 struct unit_table;
+
+/* Something is not done before the API server has answered. Zeroed: it has not been asked. */
+struct cluster_wait {
+	usec_t failing_since; /* first answer that was of no use; 0: none */
+	bool told;
+};
 
 /* What is known about the LimitRanges of one namespace. */
 struct cluster_range {
@@ -20,6 +27,7 @@ struct cluster_range {
 	struct kube_call *call; /* NULL: none under way */
 	usec_t ask_at;
 	bool known; /* the API server has answered, also with a refusal */
+	struct cluster_wait wait;
 	bool used;
 };
 
@@ -106,6 +114,19 @@ void cluster_hook_status(void *ctx, struct status_view *v);
 /* Sets the bounds of the pods by whether the API server can accept a higher memory limit: after an
  * answer or a refusal (bounds_due), and at each review for refusals that expire. */
 void cluster_bounds_tick(struct cluster *c, bool review);
+
+/* --- cluster_wait.c */
+/* An answer was of no use. Once it has been so for 5 min, the pods of the namespace that it
+ * concerns get an Event, one in all: text, and what was wrong with the answer; detail: of its
+ * decoder. */
+struct cluster_wait_note {
+	const char *namespace;
+	const char *reason, *action, *text;
+	bool (*concerns)(const struct managed *m);
+};
+void cluster_wait_failed(struct cluster *c, struct cluster_wait *w,
+			 const struct cluster_wait_note *note, const struct kube_answer *a,
+			 const char *detail);
 
 /* --- cluster_warm.c */
 /* After every sample. */

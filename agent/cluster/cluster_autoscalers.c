@@ -14,8 +14,6 @@
 
 #define FRESH_USEC (10 * USEC_PER_MIN)
 #define RETRY_USEC USEC_PER_MIN
-/* Nothing answered for this long: told once. */
-#define SILENT_USEC (5 * USEC_PER_MIN)
 /* Without the right to list them. */
 #define DENIED_USEC USEC_PER_HOUR
 
@@ -25,9 +23,8 @@ struct cluster_autoscalers {
 	struct kube_autoscalers known;
 	struct kube_call *call; /* NULL: none under way */
 	usec_t ask_at;
-	usec_t failing_since; /* first answer that was of no use; 0: none */
-	bool told;            /* that requests wait */
-	bool answered;        /* also with a refusal */
+	struct cluster_wait wait;
+	bool answered; /* also with a refusal */
 	bool used;
 };
 
@@ -96,35 +93,28 @@ static bool moves_requests(const struct managed *m)
 	       m->container.rule.rule.mode != MODE_OFF;
 }
 
-/* Requests wait for the first answer: without one nobody would know why. */
-static void failed(struct cluster_autoscalers *a, const struct kube_answer *answer)
+/* Requests wait for the first answer. */
+static void failed(struct cluster_autoscalers *a, const struct kube_answer *answer,
+		   const char *detail)
 {
-	struct cluster *c = a->cluster;
-	char text[200];
+	const struct cluster_wait_note note = {
+		.namespace = a->namespace,
+		.reason = "RequestsWait",
+		.action = "Resize",
+		.text = "requests are not sized: HorizontalPodAutoscalers cannot be listed; "
+			"kubernetes.autoscalers: false sizes them anyway",
+		.concerns = moves_requests,
+	};
 
-	if (a->failing_since == 0)
-		a->failing_since = c->wake->now;
-	if (a->answered || a->told || c->wake->now - a->failing_since < SILENT_USEC)
-		return;
-	a->told = true;
-	snprintf(text, sizeof text,
-		 "requests are not sized: HorizontalPodAutoscalers cannot be listed (status %u); "
-		 "kubernetes.autoscalers: false sizes them anyway",
-		 answer->error == 0 ? answer->status : 0);
-	for (size_t i = 0; i < c->units->count; i++) {
-		const struct managed *m = c->units->items[i];
-
-		if (moves_requests(m) && strcmp(m->pod->spec->namespace, a->namespace) == 0)
-			recorder_note(c->recorder, m->pod->spec, "Warning", "RequestsWait",
-				      "Resize", text, c->wake->now, c->wake->now_real);
-	}
+	if (!a->answered)
+		cluster_wait_failed(a->cluster, &a->wait, &note, answer, detail);
 }
 
 static void on_answer(void *arg, const struct kube_answer *answer)
 {
 	struct cluster_autoscalers *a = arg;
 	struct kube_autoscalers fresh = {0};
-	struct kube_decode_error err;
+	struct kube_decode_error err = {.text = ""};
 	bool denied = answer->error == 0 && (answer->status == 403 || answer->status == 404);
 
 	a->call = NULL;
@@ -133,10 +123,10 @@ static void on_answer(void *arg, const struct kube_answer *answer)
 	/* What is known stays in force while the API server cannot be reached. */
 	if (!denied && (answer->error != 0 || answer->status != 200 ||
 			kube_decode_autoscalers(answer->body, answer->len, &fresh, &err) < 0)) {
-		failed(a, answer);
+		failed(a, answer, err.text);
 		return;
 	}
-	a->failing_since = 0;
+	a->wait.failing_since = 0;
 	if (!denied)
 		a->ask_at = a->cluster->wake->now + FRESH_USEC;
 	kube_autoscalers_drop(&a->known);

@@ -72,7 +72,7 @@ static void put_in_force(struct cluster *c, const char *namespace)
 	}
 }
 
-/* Growth above the spec waits for the first answer. */
+/* Until the first answer nothing bounds; the API server refuses what passes a LimitRange. */
 static void learned(struct cluster_range *r)
 {
 	bool before = r->known;
@@ -82,12 +82,33 @@ static void learned(struct cluster_range *r)
 		put_in_force(r->cluster, r->namespace);
 }
 
+static bool is_sized(const struct managed *m)
+{
+	return m->kind == UNIT_KIND_CONTAINER && m->container.annotated &&
+	       m->container.rule.rule.mode != MODE_OFF;
+}
+
+static void failed(struct cluster_range *r, const struct kube_answer *a, const char *detail)
+{
+	const struct cluster_wait_note note = {
+		.namespace = r->namespace,
+		.reason = "LimitRangesUnknown",
+		.action = "Resize",
+		.text = "sizes may pass the LimitRanges of the namespace, and be refused: they "
+			"cannot be listed",
+		.concerns = is_sized,
+	};
+
+	if (!r->known)
+		cluster_wait_failed(r->cluster, &r->wait, &note, a, detail);
+}
+
 static void on_answer(void *arg, const struct kube_answer *a)
 {
 	struct cluster_range *r = arg;
 	struct cluster *c = r->cluster;
 	struct kube_limit_range fresh;
-	struct kube_decode_error err;
+	struct kube_decode_error err = {.text = ""};
 
 	r->call = NULL;
 	daemon_wake(c->wake);
@@ -102,8 +123,10 @@ static void on_answer(void *arg, const struct kube_answer *a)
 	}
 	cluster_ranges_first(c);
 	if (a->error != 0 || a->status != 200 ||
-	    kube_decode_limit_ranges(a->body, a->len, &fresh, &err) < 0)
+	    kube_decode_limit_ranges(a->body, a->len, &fresh, &err) < 0) {
+		failed(r, a, err.text);
 		return;
+	}
 	r->ask_at = c->wake->now + FRESH_USEC;
 	learned(r);
 	if (memcmp(&fresh, &r->range, sizeof fresh) == 0)

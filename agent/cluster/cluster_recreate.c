@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Mode InPlaceOrRecreate: evicts a pod that cannot be sized in place (policy/report/recreate.h).
- * First the pods of its workload are listed, then the eviction is created; one pod at a time. */
-#include "agent/cluster/cluster.h"
+ * First the pods of its workload are listed, then the workload's Lease is taken, then the eviction
+ * is created; one pod at a time. */
+#include "agent/cluster/cluster_lease.h"
 #include "agent/config/config.h"
 #include "agent/kube/model/encode.h"
 #include "agent/manage/host.h"
@@ -10,7 +11,6 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
-#include "policy/report/recreate.h"
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,11 +33,12 @@ struct refusal {
 };
 
 struct recreate {
-	char uid[REPORT_UID_MAX];          /* the pod that is being asked about */
-	struct kube_call *call;            /* NULL: none under way */
+	char uid[REPORT_UID_MAX]; /* the pod that is being asked about */
+	struct kube_call *call;   /* NULL: none under way */
+	struct cluster_lease lease;
 	struct recreate_workload workload; /* what was listed of it so far */
 	const char *why;                   /* static text: it is to be evicted */
-	usec_t evicted_at;                 /* the last one of this node; 0: none */
+	usec_t evicted_at;                 /* the last one of this node, or the agent's start */
 	usec_t next_at;                    /* nothing is sent before */
 	bool denied;                       /* without the right, and that was reported */
 	struct refusal refusal[REFUSALS_MAX];
@@ -189,6 +190,22 @@ static void evict(struct cluster *c, const struct pod *p)
 		put_off(c, p->spec->uid, FAILED_USEC);
 }
 
+static void on_leased(struct cluster *c, enum recreate_answer answer, unsigned status,
+		      const char *detail)
+{
+	const struct pod *p = pods_find(c->pods, c->recreate->uid);
+
+	daemon_wake(c->wake);
+	if (status == 403)
+		denied(c);
+	else if (p == NULL || answer == RECREATE_ANSWER_COUNT)
+		put_off(c, c->recreate->uid, FAILED_USEC);
+	else if (answer == RECREATE_EVICT)
+		evict(c, p);
+	else
+		refused(c, p, answer, REFUSED_USEC, detail);
+}
+
 /* --- the workload */
 
 struct seen {
@@ -246,7 +263,7 @@ static void on_listed(void *arg, const struct kube_answer *a)
 	}
 	answer = recreate_allowed(&r->workload);
 	if (answer == RECREATE_EVICT)
-		evict(c, p);
+		cluster_lease_take(c, &r->lease, p, on_leased);
 	else
 		refused(c, p, answer, REFUSED_USEC, "");
 }
@@ -277,11 +294,21 @@ static void ask(struct cluster *c, const struct pod *p)
 	list(c, p, "");
 }
 
+/* What an agent before this one has evicted is not known: as if it had just done so. */
+static struct recreate *begin(const struct cluster *c)
+{
+	struct recreate *r = calloc(1, sizeof *r);
+
+	if (r != NULL)
+		r->evicted_at = c->wake->now;
+	return r;
+}
+
 void cluster_recreate_tick(struct cluster *c)
 {
 	if (c->recreate == NULL)
-		c->recreate = calloc(1, sizeof *c->recreate);
-	if (c->recreate == NULL || c->recreate->call != NULL ||
+		c->recreate = begin(c);
+	if (c->recreate == NULL || c->recreate->call != NULL || c->recreate->lease.call != NULL ||
 	    c->wake->now < c->recreate->next_at || !kube_watch_state(c->watch)->healthy)
 		return;
 	for (size_t i = 0; i < c->pods->count; i++) {
@@ -306,6 +333,8 @@ void cluster_recreate_free(struct cluster *c)
 {
 	if (c->recreate != NULL && c->recreate->call != NULL)
 		c->port.cancel(c->port.ctx, c->recreate->call);
+	if (c->recreate != NULL)
+		cluster_lease_cancel(&c->recreate->lease);
 	free(c->recreate);
 	c->recreate = NULL;
 }

@@ -50,6 +50,16 @@ static inline void text_add_number(struct text *t, uint64_t n, size_t width)
 	text_add(t, digits + i, sizeof digits - i);
 }
 
+/* FNV-1a of several texts, one after the other: begins with TEXT_HASH_FIRST; a separator follows
+ * each text. */
+#define TEXT_HASH_FIRST 14695981039346656037ULL
+static inline uint64_t text_hash(uint64_t hash, const char *text)
+{
+	for (const char *c = text; *c != '\0'; c++)
+		hash = (hash ^ (unsigned char)*c) * 1099511628211ULL;
+	return (hash ^ '/') * 1099511628211ULL;
+}
+
 #define TEXT_CONTAINER_ID_DIGITS 64
 
 /* "cri-containerd-ID.scope", "docker-ID.scope" and the like, ID 64 hex digits. */

@@ -11,6 +11,7 @@ const char *const recreate_texts[RECREATE_ANSWER_COUNT] = {
 	[RECREATE_REFUSED] = "the API server has refused the eviction",
 	[RECREATE_ALONE] = "no other pod of its workload is ready",
 	[RECREATE_YOUNG] = "a pod of its workload is less than an hour old",
+	[RECREATE_LEASED] = "another pod of its workload was to be evicted less than an hour ago",
 };
 
 static bool lasts(usec_t since, usec_t now)
@@ -59,4 +60,11 @@ enum recreate_answer recreate_allowed(const struct recreate_workload *w)
 	if (w->ready < 2)
 		return RECREATE_ALONE;
 	return w->youngest_usec < RECREATE_WORKLOAD_USEC ? RECREATE_YOUNG : RECREATE_EVICT;
+}
+
+enum recreate_answer recreate_leased(bool by_this_pod, usec_t renewed_real, usec_t now_real)
+{
+	if (by_this_pod)
+		return RECREATE_EVICT;
+	return now_real < renewed_real + RECREATE_WORKLOAD_USEC ? RECREATE_LEASED : RECREATE_EVICT;
 }

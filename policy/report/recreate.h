@@ -42,6 +42,7 @@ enum recreate_answer {
 	RECREATE_REFUSED,        /* by the API server, a moment ago */
 	RECREATE_ALONE,          /* no other pod of the workload is ready */
 	RECREATE_YOUNG,          /* a pod of the workload is new: rolled out, or evicted */
+	RECREATE_LEASED,         /* another pod of the workload holds its lease */
 	RECREATE_ANSWER_COUNT
 };
 /* In words, for explain and Events. */
@@ -51,5 +52,8 @@ extern const char *const recreate_texts[RECREATE_ANSWER_COUNT];
  * to ask again; 0: when something changes. */
 enum recreate_answer recreate_needed(const struct recreate_pod *p, usec_t now, usec_t *ret_again);
 enum recreate_answer recreate_allowed(const struct recreate_workload *w);
+/* The lease of the workload was renewed then, by this pod or another one. RECREATE_EVICT: take it
+ * first. One renewed in the future, by a clock that is ahead, is held. */
+enum recreate_answer recreate_leased(bool by_this_pod, usec_t renewed_real, usec_t now_real);
 /* Why, in words; static text. Of a pod that needs it. */
 const char *recreate_why(const struct recreate_pod *p, usec_t now);

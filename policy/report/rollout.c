@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/report/rollout.h"
+#include "policy/base/text.h"
 #include "policy/types/bounds.h"
 
 const char *const rollout_part_names[ROLLOUT_PART_COUNT] = {
@@ -16,14 +17,6 @@ const char *const rollout_hurt_texts[ROLLOUT_HURT_COUNT] = {
 	[ROLLOUT_HURT_THROTTLED] = "throttled more than the others",
 };
 
-/* FNV-1a, with a separator after each text. */
-static uint64_t add_text(uint64_t hash, const char *text)
-{
-	for (const char *c = text; *c != '\0'; c++)
-		hash = (hash ^ (unsigned char)*c) * 1099511628211ULL;
-	return (hash ^ '/') * 1099511628211ULL;
-}
-
 /* The finalizer of MurmurHash3: names that differ in their last letter differ in every bit. */
 static uint64_t mixed(uint64_t h)
 {
@@ -34,9 +27,9 @@ static uint64_t mixed(uint64_t h)
 
 bool rollout_chooses(const char *namespace, const char *workload, const char *pod, uint32_t percent)
 {
-	uint64_t hash = add_text(14695981039346656037ULL, namespace);
+	uint64_t hash = text_hash(TEXT_HASH_FIRST, namespace);
 
-	hash = mixed(add_text(add_text(hash, workload), pod));
+	hash = mixed(text_hash(text_hash(hash, workload), pod));
 	return hash % ROLLOUT_ALL_PERCENT < percent;
 }
 

@@ -82,9 +82,46 @@ static void test_others(void)
 	CHECK_EQ(kube_decode_access(text, strlen(text), &yes, &err), -EBADMSG);
 }
 
+static void test_lease(void)
+{
+	static const struct {
+		const char *text, *error; /* NULL: none */
+	} rows[] = {
+		{"{\"kind\":\"Lease\",\"metadata\":{\"resourceVersion\":\"12\"},\"spec\":{"
+		 "\"holderIdentity\":\"web-0_1\",\"renewTime\":\"2026-11-20T08:03:10.000000Z\"}}",
+		 NULL},
+		{"{\"kind\":\"Lease\",\"metadata\":{\"resourceVersion\":\"12\"}}", NULL},
+		{"{\"kind\":\"Lease\",\"metadata\":{}}", "metadata.resourceVersion"},
+		{"{\"kind\":\"Lease\",\"metadata\":{\"resourceVersion\":\"12\"},\"spec\":{"
+		 "\"renewTime\":\"yesterday\"}}",
+		 "spec.renewTime"},
+		{"{\"kind\":\"Lease\",\"metadata\":{\"resourceVersion\":\"12\"},\"spec\":{"
+		 "\"holderIdentity\":12}}",
+		 "spec.holderIdentity"},
+		{"{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":\"12\"}}", "kind"},
+		{"<html>", ""},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct kube_decode_error err = {.text = ""};
+		struct kube_lease l = {.holder = "before"};
+		int r = kube_decode_lease(rows[i].text, strlen(rows[i].text), &l, &err);
+
+		CHECK_EQ(r, rows[i].error != NULL ? -EBADMSG : 0);
+		CHECK(rows[i].error == NULL || strstr(err.text, rows[i].error) != NULL);
+		CHECK(r == 0 || strcmp(l.holder, "before") == 0);
+		if (i == 0) {
+			CHECK(strcmp(l.holder, "web-0_1") == 0 && strcmp(l.version, "12") == 0);
+			CHECK_EQ(l.renewed_real, 1795161790 * USEC_PER_SEC);
+		}
+		CHECK(i != 1 || (l.holder[0] == '\0' && l.renewed_real == 0));
+	}
+}
+
 int main(void)
 {
 	test_status();
 	test_others();
+	test_lease();
 	return check_result();
 }

@@ -52,11 +52,14 @@ same("rights", rights, [
   "/limitranges:get", "/limitranges:list",
   "events.k8s.io/events:create", "events.k8s.io/events:patch",
   ...(actuates ? ["/pods/resize:patch", "autoscaling/horizontalpodautoscalers:list"] : []),
-  ...(overlay === "auto-evict" ? ["/pods/eviction:create"] : []),
+  ...(overlay === "auto-evict" ? ["/pods/eviction:create", ...["create", "get", "patch"].map((v) => `coordination.k8s.io/leases:${v}`)] : []),
   ...(overlay === "auto-namespaces" ? ["/namespaces:list"] : []),
 ]);
-for (const b of objects.filter((o) => o.kind === "ClusterRoleBinding")) {
-  check(`${b.metadata.name} binds a role that is not there`, find("ClusterRole", b.roleRef.name));
+// Leases elsewhere hold other programs' elections.
+same("namespaces of roles", [...new Set(objects.filter((o) => o.kind === "Role").map((o) => o.metadata.namespace))],
+  overlay === "auto-evict" ? ["vscaled"] : []);
+for (const b of objects.filter((o) => o.kind === "ClusterRoleBinding" || o.kind === "RoleBinding")) {
+  check(`${b.metadata.name} binds a role that is not there`, find(b.roleRef.kind, b.roleRef.name));
   same(`${b.metadata.name} binds`, b.subjects.map((s) => `${s.namespace}/${s.name}`), ["vscaled/vscaled"]);
 }
 

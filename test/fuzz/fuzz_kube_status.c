@@ -25,6 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *text = (const char *)data;
 	struct kube_limit_range range;
+	struct kube_lease lease;
 	struct kube_decode_error err;
 	struct kube_status s;
 	bool yes = false;
@@ -39,6 +40,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_text(s.cause[i].message, sizeof s.cause[i].message);
 	}
 	(void)kube_decode_resize_offered(text, size, &yes, &err);
+	if (kube_decode_lease(text, size, &lease, &err) == 0) {
+		check_text(lease.holder, sizeof lease.holder);
+		check_text(lease.version, sizeof lease.version);
+	}
 	(void)kube_decode_access(text, size, &yes, &err);
 	(void)kube_decode_limit_ranges(text, size, &range, &err);
 	return 0;

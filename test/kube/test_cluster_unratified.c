@@ -206,6 +206,21 @@ static void test_ranges_first(void)
 	crig_close(&c);
 }
 
+/* What comes is no list of LimitRanges: memory stays at the spec's limit, which is reported once.
+ */
+static void test_ranges_unknown(void)
+{
+	crig_open(&c, NULL, NULL);
+	crig_pod(&c, DRIVER_CGROUPFS, "web-0", GENEROUS);
+	crig_fault(&c, "garbage", "\"match\":\"/limitranges\",\"count\":-1");
+	crig_start(&c);
+	rig_run(&c.rig, 240, burn_50);
+	CHECK_EQ(crig_events(&c, "LimitRangesUnknown"), 0);
+	rig_run(&c.rig, 200, burn_50);
+	CHECK_EQ(crig_events(&c, "LimitRangesUnknown"), 1);
+	crig_close(&c);
+}
+
 static unsigned asked;
 
 bool __real_reporter_ratifies(const struct reporter *r, const char *uid, usec_t now);
@@ -369,6 +384,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
 		test_cause(&causes[i]);
 	test_ranges_first();
+	test_ranges_unknown();
 	test_quiet();
 	test_away();
 	test_bound_below_use();

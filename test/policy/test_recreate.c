@@ -76,10 +76,21 @@ static void test_workload(void)
 		CHECK(recreate_texts[i] != NULL);
 }
 
+static void test_lease(void)
+{
+	CHECK_EQ(recreate_leased(false, T, T + USEC_PER_HOUR - 1), RECREATE_LEASED);
+	CHECK_EQ(recreate_leased(false, T, T + USEC_PER_HOUR), RECREATE_EVICT);
+	CHECK_EQ(recreate_leased(false, 0, T), RECREATE_EVICT);
+	/* A clock that is ahead. */
+	CHECK_EQ(recreate_leased(false, T + USEC_PER_DAY, T), RECREATE_LEASED);
+	CHECK_EQ(recreate_leased(true, T, T + 1), RECREATE_EVICT);
+}
+
 int main(void)
 {
 	test_needs();
 	test_bounds();
 	test_workload();
+	test_lease();
 	return check_result();
 }

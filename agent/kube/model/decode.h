@@ -77,6 +77,14 @@ struct kube_limit_range {
 };
 int kube_decode_limit_ranges(const char *text, size_t len, struct kube_limit_range *ret,
 			     struct kube_decode_error *err);
+/* A Lease of coordination.k8s.io. */
+struct kube_lease {
+	char holder[320];    /* "": nobody */
+	char version[128];   /* resourceVersion; "": not created yet */
+	usec_t renewed_real; /* 0: never */
+};
+int kube_decode_lease(const char *text, size_t len, struct kube_lease *ret,
+		      struct kube_decode_error *err);
 /* status.allowed of a SelfSubjectAccessReview. */
 int kube_decode_access(const char *text, size_t len, bool *ret_allowed,
 		       struct kube_decode_error *err);

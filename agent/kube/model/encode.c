@@ -2,6 +2,7 @@
 #include "agent/kube/model/encode.h"
 #include "agent/base/escape.h"
 #include "agent/base/json.h"
+#include "agent/kube/model/decode.h"
 #include <cjson/cJSON.h>
 #include <ctype.h>
 #include <errno.h>
@@ -205,6 +206,26 @@ char *kube_encode_eviction(const struct kube_pod *pod)
 		  add_text(root, "kind", "Eviction") && add_text(meta, "name", pod->name) &&
 		  add_text(meta, "namespace", pod->namespace) && add_text(only, "uid", pod->uid);
 
+	return print(root, ok);
+}
+
+char *kube_encode_lease(const char *name, const char *workload, const struct kube_lease *l,
+			uint32_t duration_sec)
+{
+	OWN(drop_json) cJSON *root = cJSON_CreateObject();
+	cJSON *meta = cJSON_AddObjectToObject(root, "metadata");
+	cJSON *marks = meta != NULL ? cJSON_AddObjectToObject(meta, "annotations") : NULL;
+	cJSON *spec = cJSON_AddObjectToObject(root, "spec");
+	bool ok = marks != NULL && spec != NULL &&
+		  add_text(root, "apiVersion", "coordination.k8s.io/v1") &&
+		  add_text(root, "kind", "Lease") && add_text(meta, "name", name) &&
+		  add_text(marks, "vscaled.dev/workload", workload) &&
+		  add_text(spec, "holderIdentity", l->holder) &&
+		  add_time(spec, "renewTime", l->renewed_real) &&
+		  cJSON_AddNumberToObject(spec, "leaseDurationSeconds", duration_sec) != NULL;
+
+	if (ok && l->version[0] != '\0')
+		ok = add_text(meta, "resourceVersion", l->version);
 	return print(root, ok);
 }
 

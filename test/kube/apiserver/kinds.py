@@ -57,6 +57,7 @@ RESOURCES = [
     Resource("apps", "v1", "daemonsets", "DaemonSet", short=("ds",), subs=("status",)),
     Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler",
              short=("hpa",), subs=("status",), categories=("all",)),
+    Resource("coordination.k8s.io", "v1", "leases", "Lease"),
     Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", short=("pdb",),
              subs=("status",)),
     Resource(RBAC, "v1", "clusterroles", "ClusterRole", False),

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One eviction per workload and hour, by any node: the Lease of the workload. */
+#include "test/kube/test_recreate.h"
+
+/* Another agent's. renewed: of RFC 3339. */
+static void put_lease(const char *method, const char *path, const char *renewed)
+{
+	char body[320];
+
+	snprintf(body, sizeof body,
+		 "{\"metadata\":{\"name\":\"" WEB_LEASE "\"},\"spec\":{\"holderIdentity\":"
+		 "\"web-other_1\",\"leaseDurationSeconds\":3600,\"renewTime\":\"%s\"}}",
+		 renewed);
+	cJSON_Delete(crig_ask(&c, method, path, body));
+}
+
+/* Another node has evicted, a moment ago, and the successor is not there yet. */
+static void test_leased(void)
+{
+	begin_refused(&(struct setting){.metadata = {web}});
+	put_lease("POST", LEASES, "2100-01-01T00:00:00.000000Z");
+	rig_run(&c.rig, 700, burn_699);
+	CHECK_EQ(evictions(0), 0);
+	CHECK_EQ(crig_lines(&c, EVENT_EVICTION_REFUSED, "to be evicted"), 1);
+	check_holder("web-other_1");
+	crig_close(&c);
+}
+
+/* It is taken; at the second try, as the first answer is no Lease. */
+static void test_expired(void)
+{
+	begin_refused(&(struct setting){.metadata = {web}});
+	put_lease("POST", LEASES, "2020-01-01T00:00:00.000000Z");
+	crig_fault(&c, "garbage", "\"match\":\"GET .*/leases/\",\"count\":1");
+	rig_run(&c.rig, 720, burn_699);
+	CHECK_EQ(crig_requests(&c, "GET " LEASE, 200), 2);
+	CHECK_EQ(evictions(201), 1);
+	check_holder("web-0_");
+	crig_close(&c);
+}
+
+static bool is_lease_read(struct crig *x)
+{
+	return crig_requests(x, "GET " LEASE, 200) > 0;
+}
+
+/* Two agents read an expired lease; the other one is first to take it. */
+static void test_race(void)
+{
+	begin_refused(&(struct setting){.metadata = {web}});
+	put_lease("POST", LEASES, "2020-01-01T00:00:00.000000Z");
+	crig_fault(&c, "delay", "\"match\":\"PATCH .*/leases/\",\"count\":1,\"seconds\":3");
+	CHECK(crig_until(&c, 700, burn_699, is_lease_read));
+	put_lease("PATCH", LEASE, "2020-01-01T00:00:01.000000Z");
+	rig_run(&c.rig, 200, burn_699);
+	CHECK_EQ(evictions(0), 0);
+	CHECK_EQ(crig_lines(&c, EVENT_EVICTION_REFUSED, "to be evicted"), 1);
+	check_holder("web-other_1");
+	crig_close(&c);
+}
+
+int main(void)
+{
+	test_leased();
+	test_expired();
+	test_race();
+	return check_result();
+}
