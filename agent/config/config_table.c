@@ -241,8 +241,9 @@ const struct config_key config_keys[] = {
 	    "this and half of the reserve"),
 
 	CHOICE("history.algorithm", tuning.history.algorithm, algorithms, "default",
-	    "`vpa`: the numbers of the Kubernetes Vertical Pod Autoscaler to the integer; `threshold`: limits "
-	    "grow by the rule under `threshold`, and never sink"),
+	    "`vpa`: the numbers of the Kubernetes Vertical Pod Autoscaler to the integer "
+	    "(requests of CPU in steps of 10m); `threshold`: limits grow by the rule under "
+	    "`threshold`, and never sink"),
 	ROW("history.halfLife", CONFIG_DURATION, tuning.history.half_life_usec,
 	    MINUTE, HISTOGRAM_HALF_LIFE_MAX_USEC, "1d",
 	    "A sample this old weighs half"),
