@@ -247,11 +247,26 @@ static void catch_up(struct flight_recorder *r, struct managed *m)
 
 /* ---- a call ---- */
 
-/* A decision may come as a surprise, but for a reflex pass, which decides of what is pressed or
- * hot, and an observation, which changes the histograms. */
-static bool may_surprise(enum flight_kind kind)
+/* Is the state before the call kept, so that a call that is recorded for its decision can be made
+ * again? Not before a reflex pass, of which there are too many, and not before an observation,
+ * which changes the histograms. */
+static bool keeps_state(enum flight_kind kind)
 {
 	return kind != FLIGHT_OBSERVE && kind != FLIGHT_REFLEX;
+}
+
+static void fill_made(struct flight_recorder *r, const struct call *call)
+{
+	const struct control_context *x = call->x;
+
+	r->made = (struct flight_call){
+		.at = {x->now, x->now_real, x->tick_usec, x->ledger != NULL},
+		.outcome = call->outcome,
+	};
+	if (call->step != NULL)
+		r->made.step = *call->step;
+	if (call->usage != NULL)
+		r->made.usage = *call->usage;
 }
 
 static const struct control_context *before_call(struct flight_recorder *r, struct call *call)
@@ -262,36 +277,57 @@ static const struct control_context *before_call(struct flight_recorder *r, stru
 
 	if (r == NULL)
 		return x;
+	call->planned = x->plan->count;
 	interesting = is_interesting(m, call->usage);
 	/* Nearly every call: it must cost nothing. */
-	if (!interesting && m->recording.active == NULL && !may_surprise(call->kind))
+	if (!interesting && m->recording.active == NULL && !keeps_state(call->kind))
 		return x;
 	if (!made_for(r, m))
 		return x;
 	open_block(r, x);
 	call->watched = true;
-	call->planned = x->plan->count;
 	if (interesting)
 		m->recording.of->interesting = x->now;
 	if (m->recording.active != NULL)
 		catch_up(r, m);
 	else if (m->recording.of->interesting == x->now)
 		start(r, m, &m->control);
-	if (m->recording.active == NULL && !may_surprise(call->kind))
+	if (m->recording.active == NULL && !keeps_state(call->kind))
 		return x;
 	if (m->recording.active == NULL)
 		r->scratch = m->control;
-	r->made = (struct flight_call){
-		.at = {x->now, x->now_real, x->tick_usec, x->ledger != NULL},
-		.outcome = call->outcome,
-	};
-	if (call->step != NULL)
-		r->made.step = *call->step;
-	if (call->usage != NULL)
-		r->made.usage = *call->usage;
+	fill_made(r, call);
 	call->with_tape = *x;
 	call->with_tape.tape = &r->made.tape;
 	return &call->with_tape;
+}
+
+static bool note_decided(struct flight_recorder *r, const struct call *call, size_t decided)
+{
+	if (decided > ARRAY_SIZE(r->made.decided))
+		return false;
+	r->made.decided_count = decided;
+	for (size_t i = 0; i < decided; i++)
+		r->made.decided[i] = call->x->plan->steps[call->planned + i];
+	return true;
+}
+
+/* A decision of a container that was not recorded, in a call whose state was not kept: recorded as
+ * a call that is not made again, and the container from here on. */
+static void add_surprise(struct flight_recorder *r, struct call *call, size_t decided)
+{
+	struct managed *m = call->m;
+
+	if (!made_for(r, m))
+		return;
+	open_block(r, call->x);
+	m->recording.of->interesting = call->x->now;
+	/* The reader reads a call relative to the one before, or to the name. */
+	m->recording.of->block = 0;
+	fill_made(r, call);
+	if (note_decided(r, call, decided))
+		add(r, m, call->kind, NULL, &r->made);
+	start(r, m, &m->control);
 }
 
 static void after_call(struct flight_recorder *r, struct call *call)
@@ -299,23 +335,25 @@ static void after_call(struct flight_recorder *r, struct call *call)
 	struct managed *m = call->m;
 	size_t decided;
 
-	if (!call->watched)
+	if (r == NULL)
 		return;
 	decided = call->x->plan->count - call->planned;
+	if (!call->watched) {
+		if (decided > 0)
+			add_surprise(r, call, decided);
+		return;
+	}
 	if (decided > 0)
 		m->recording.of->interesting = call->x->now;
-	if (m->recording.active == NULL && decided > 0 && may_surprise(call->kind))
+	if (m->recording.active == NULL && decided > 0 && keeps_state(call->kind))
 		start(r, m, &r->scratch);
 	/* A boost that decides nothing changes nothing that a patch would not tell. */
 	if (m->recording.active == NULL || (call->kind == FLIGHT_BOOST && decided == 0))
 		return;
-	if (decided > ARRAY_SIZE(r->made.decided) || r->made.tape.spoiled) {
+	if (r->made.tape.spoiled || !note_decided(r, call, decided)) {
 		stop(r, m);
 		return;
 	}
-	r->made.decided_count = decided;
-	for (size_t i = 0; i < decided; i++)
-		r->made.decided[i] = call->x->plan->steps[call->planned + i];
 	if (add(r, m, call->kind, NULL, &r->made))
 		m->recording.active->before = m->control;
 	else

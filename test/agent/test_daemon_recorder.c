@@ -172,6 +172,27 @@ static void test_differs(void)
 	CHECK(strstr(err_text, "recorder.enabled") != NULL);
 }
 
+static void step_burst(struct rig *rig)
+{
+	rig_grow(rig, &rig->unit[0], 3 * MIB);
+}
+
+/* A raise that is decided in the very call in which the growth is seen first. */
+static void test_surprise(void)
+{
+	rig_open(&r, "units:\n  - match: '*.service'\n");
+	rig_add(&r, "burst.service", 100, 64 * MIB)->anon_bytes = 2 * MIB;
+	CHECK_EQ(rig_start(&r), 0);
+	rig_reflex(&r, 50, NULL);
+	rig_reflex(&r, 30, step_burst);
+	rig_stop(&r);
+	CHECK_EQ(run("record dump burst.service"), CTL_OK);
+	CHECK(strstr(out_text, "memory 20 MiB  memory.max 64 MiB -> ") != NULL);
+	CHECK_EQ(run("record replay burst.service -o json"), CTL_OK);
+	CHECK(strstr(out_text, "\"differ\":\t0") != NULL);
+	rig_close(&r);
+}
+
 /* Switched off: no file. */
 static void test_off(void)
 {
@@ -196,6 +217,7 @@ int main(void)
 	test_differs();
 	rig_close(&r);
 	CHECK(r.replayed > 100);
+	test_surprise();
 	test_off();
 	free(out_text);
 	free(err_text);
