@@ -15,8 +15,8 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "cgroup/stuck.h"
+#include "policy/base/arithmetic.h"
 #include "policy/control/control_state.h"
-#include "policy/types/bounds.h"
 #include <errno.h>
 #include <string.h>
 

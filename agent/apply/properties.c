@@ -7,7 +7,7 @@
 #include "agent/manage/messages.h"
 #include "agent/manage/pid1.h"
 #include "agent/manage/wake.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include <errno.h>
 
 /* PID 1 is never asked to store less than the original: use may have passed a lower value while PID

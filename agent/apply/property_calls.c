@@ -8,8 +8,8 @@
 #include "agent/manage/originals.h"
 #include "agent/manage/pid1.h"
 #include "agent/manage/scope.h"
+#include "policy/base/arithmetic.h"
 #include "policy/control/control_state.h"
-#include "policy/types/bounds.h"
 
 static struct unit_props wanted_props(const struct managed *m, uint32_t *ret_mask)
 {

@@ -15,6 +15,7 @@
 #include "agent/pod/pod_absent.h"
 #include "agent/pod/pods.h"
 #include "agent/pod/runtime.h"
+#include "policy/base/arithmetic.h"
 #include "policy/types/bounds.h"
 #include <assert.h>
 #include <errno.h>

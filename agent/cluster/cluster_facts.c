@@ -12,7 +12,7 @@
 #include "agent/pod/pod_recover.h"
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pods.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include <errno.h>
 
 /* Growth this long ago has ended: a later pass would have seen more. */

@@ -5,7 +5,7 @@
 #include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include <stdlib.h>
 #include <string.h>
 

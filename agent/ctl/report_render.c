@@ -2,8 +2,8 @@
 /* The outputs of vscalectl report for people, spreadsheets and Git. */
 #include "agent/ctl/report.h"
 #include "agent/ctl/table.h"
+#include "policy/base/arithmetic.h"
 #include "policy/base/quantity.h"
-#include "policy/types/bounds.h"
 #include <inttypes.h>
 #include <string.h>
 

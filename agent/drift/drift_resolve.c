@@ -22,8 +22,8 @@
 #include "agent/pod/pod_spec.h"
 #include "agent/pod/runtime.h"
 #include "cgroup/writer.h"
+#include "policy/base/arithmetic.h"
 #include "policy/control/control_state.h"
-#include "policy/types/bounds.h"
 #include <errno.h>
 
 /* Rewrites of a reload come before it is announced as ended (252); in other cases the order of

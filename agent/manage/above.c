@@ -7,7 +7,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/view/human.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include <stdio.h>
 
 /* A pending resize is not reported before this. */

@@ -2,7 +2,7 @@
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/wake.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include <stdlib.h>
 #include <string.h>
 

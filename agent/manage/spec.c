@@ -5,7 +5,7 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 
 bool limit_same(enum resource r, uint64_t a, uint64_t b)
 {

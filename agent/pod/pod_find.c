@@ -18,6 +18,7 @@
 #include "agent/pod/pod_spec.h"
 #include "agent/pod/pods.h"
 #include "cgroup/cpuset.h"
+#include "policy/base/arithmetic.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -14,6 +14,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_absent.h"
+#include "policy/base/arithmetic.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -17,8 +17,8 @@
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
 #include "agent/pod/runtime.h"
+#include "policy/base/arithmetic.h"
 #include "policy/control/control_state.h"
-#include "policy/types/bounds.h"
 #include <string.h>
 
 /* The kubelet carries out a change 1 to 5 s after it, and may write old values in between. */

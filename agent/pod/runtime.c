@@ -11,7 +11,7 @@
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_spec.h"
 #include "cgroup/cpuset.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 
 /* The first update of a container comes seconds after its start. */
 #define NEW_USEC USEC_PER_MIN

@@ -21,7 +21,6 @@
 #include "agent/serve/serve_recommend.h"
 #include "agent/units/lifecycle.h"
 #include "agent/view/decision_text.h"
-#include "policy/types/bounds.h"
 #include <errno.h>
 #include <grp.h>
 #include <stdio.h>

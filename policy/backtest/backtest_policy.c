@@ -2,7 +2,6 @@
 /* How each policy begins, and what it does after each period of 100 ms. */
 #include "policy/backtest/backtest.h"
 #include "policy/laws/threshold.h"
-#include "policy/types/bounds.h"
 
 #define PERIODS_PER_SECOND 10
 #define PERIODS_PER_MINUTE 600

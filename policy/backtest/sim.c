@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/backtest/sim.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include <assert.h>
 #include <errno.h>
 

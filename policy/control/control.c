@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "policy/base/arithmetic.h"
 #include "policy/control/control_impl.h"
 #include "policy/laws/threshold.h"
-#include "policy/types/bounds.h"
 #include <assert.h>
 #include <string.h>
 

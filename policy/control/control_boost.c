@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Startup boost (boost.h): its steps in a plan, and what it suspends in reviews. */
+#include "policy/base/arithmetic.h"
 #include "policy/control/control_impl.h"
-#include "policy/types/bounds.h"
 
 void control_set_life(struct control *c, const struct startup_life *life)
 {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "policy/base/arithmetic.h"
 #include "policy/control/control_impl.h"
 #include "policy/types/bounds.h"
 

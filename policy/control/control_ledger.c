@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A container's ledger entry, its grants, and what it gives back. */
+#include "policy/base/arithmetic.h"
 #include "policy/control/control_impl.h"
-#include "policy/types/bounds.h"
 
 /* Without a denial for this long the shortage is over. */
 #define DENIED_USEC (60 * USEC_PER_SEC)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "policy/base/arithmetic.h"
 #include "policy/control/control_impl.h"
-#include "policy/types/bounds.h"
 
 /* How long it asks a node that is short for the desired limit after an OOM kill; later only for
  * what its use needs. */

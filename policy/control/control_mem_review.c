@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The memory limit at a review: raises from history, and shrink trials. */
+#include "policy/base/arithmetic.h"
 #include "policy/control/control_impl.h"
 #include "policy/types/bounds.h"
 

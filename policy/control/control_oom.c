@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The highest memory need, and the desired limit after an OOM kill. */
+#include "policy/base/arithmetic.h"
 #include "policy/control/control_impl.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reflex passes: what they read, and the brake. */
+#include "policy/base/arithmetic.h"
 #include "policy/control/control_impl.h"
-#include "policy/types/bounds.h"
 
 /* Memory is read at every reflex pass when use is above this share of the limit, or would reach it
  * within this time. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/control/control_state.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 
 void control_set_target(struct control *c, uint32_t target)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/history/floor.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 
 uint64_t floor_value(const struct shrink_floor *f, usec_t half_life_usec, usec_t now_real)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/history/history.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include <math.h>
 
 /* Idle time goes to bucket 0; a percentile of active time starts at the next one. */

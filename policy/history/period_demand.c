@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/history/period_demand.h"
-#include "policy/types/bounds.h"
 #include <math.h>
 
 #define PPM         1000000.0

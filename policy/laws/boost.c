@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/laws/boost.h"
+#include "policy/base/arithmetic.h"
 #include "policy/base/duration.h"
 #include "policy/base/quantity.h"
-#include "policy/types/bounds.h"
 #include <assert.h>
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/laws/ledger.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include <assert.h>
 
 /* A smaller partial grant is not worth a write, a journal entry and the next raise a tick later. */

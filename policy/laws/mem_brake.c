@@ -2,8 +2,8 @@
 /* The brake: memory.high a gap below memory.max slows an allocator down until the raise has landed
  * (kernel 6.12: a raise half a second late cost 0.4 s, without the brake the process). Without swap
  * a process above memory.high makes no progress, so it holds for a short time only. */
+#include "policy/base/arithmetic.h"
 #include "policy/laws/mem_control.h"
-#include "policy/types/bounds.h"
 
 /* Wanted above this share of memory.max, or when the line would be reached within the time. */
 #define NEAR_PERMILLE 800

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "policy/base/arithmetic.h"
 #include "policy/laws/mem_control.h"
-#include "policy/types/bounds.h"
 #include <assert.h>
 
 /* Less stall than this in a phase is noise, whatever its share (Senpai tolerates as much in 6 s).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/laws/startup.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 
 /* As with a startup boost: history would get no sample of a container that never becomes Ready. */
 #define STARTUP_MOST_USEC USEC_PER_HOUR

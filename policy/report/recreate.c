@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/report/recreate.h"
-#include "policy/types/bounds.h"
 
 const char *const recreate_texts[RECREATE_ANSWER_COUNT] = {
 	[RECREATE_EVICT] = "to be evicted",

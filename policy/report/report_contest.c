@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* An external writer that keeps lowering the spec's memory limit below what is needed. */
+#include "policy/base/arithmetic.h"
 #include "policy/report/report_impl.h"
 
 /* At most this many leads answer it at once within this time. */

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "policy/report/report.h"
-#include "policy/types/bounds.h"
 
 /* The input of report_decide() and the answer that it builds. */
 struct draft {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Memory with resizePolicy RestartContainer: when a container may be restarted for more of it. */
+#include "policy/base/arithmetic.h"
 #include "policy/report/report_impl.h"
 
 bool restart_due(const struct draft *d, size_t i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "policy/base/arithmetic.h"
 #include "policy/report/report_impl.h"
-#include "policy/types/bounds.h"
 #include <string.h>
 
 /* A request was made from an object that is not the newest: the watch is about to deliver that one.

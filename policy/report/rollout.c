@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/report/rollout.h"
 #include "policy/base/text.h"
-#include "policy/types/bounds.h"
 
 const char *const rollout_part_names[ROLLOUT_PART_COUNT] = {
 	[ROLLOUT_NONE] = "none",

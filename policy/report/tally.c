@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/report/tally.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include <assert.h>
 
 #define PPM 1000000ULL

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include <assert.h>
 
 /* Which rows are ceilings; the others are floors. */
@@ -8,58 +9,6 @@ static const bool is_upper[BOUND_QUANTUM] = {
 	[BOUND_RANGE_RATIO] = true, [BOUND_CEILING] = true,   [BOUND_REFUSED] = true,
 	[BOUND_UNRATIFIED] = true,  [BOUND_LEDGER] = true,
 };
-
-uint64_t round_down(uint64_t value, uint64_t quantum)
-{
-	return value == LIMIT_MAX ? LIMIT_MAX : value - value % quantum;
-}
-
-uint64_t round_up(uint64_t value, uint64_t quantum)
-{
-	uint64_t down = round_down(value, quantum);
-
-	if (value == LIMIT_MAX || down == value)
-		return value;
-	return down > LIMIT_MAX - 1 - quantum ? down : down + quantum;
-}
-
-uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c)
-{
-	unsigned __int128 scaled;
-	uint64_t product;
-
-	/* The common case, and much the faster one. */
-	if (!__builtin_mul_overflow(a, b, &product))
-		return MIN(product / c, LIMIT_MAX - 1);
-	scaled = (unsigned __int128)a * b / c;
-	return scaled >= LIMIT_MAX ? LIMIT_MAX - 1 : (uint64_t)scaled;
-}
-
-uint64_t scale_permille(uint64_t value, uint64_t permille)
-{
-	return value == LIMIT_MAX ? LIMIT_MAX : mul_div(value, permille, 1000);
-}
-
-uint64_t rest_permille(uint64_t permille)
-{
-	return permille < 1000 ? 1000 - permille : 0;
-}
-
-uint64_t highest(const uint64_t *values, size_t count)
-{
-	uint64_t max = 0;
-
-	for (size_t i = 0; i < count; i++)
-		max = MAX(max, values[i]);
-	return max;
-}
-
-uint64_t add_sat(uint64_t a, uint64_t b)
-{
-	if (a == LIMIT_MAX || b == LIMIT_MAX)
-		return LIMIT_MAX;
-	return a > LIMIT_MAX - 1 - b ? LIMIT_MAX - 1 : a + b;
-}
 
 void bound_trace_add(struct bound_trace *t, enum bound bound, uint64_t before, uint64_t after)
 {

@@ -45,19 +45,5 @@ uint64_t bounds_apply(const struct bounds *b, uint64_t desired, struct bound_tra
 uint64_t bounds_ceiling(const struct bounds *b);
 uint64_t bounds_floor(const struct bounds *b);
 
-/* Multiples of quantum; LIMIT_MAX stays. round_up gives the highest multiple below LIMIT_MAX when
- * there is none above value. */
-uint64_t round_up(uint64_t value, uint64_t quantum);
-uint64_t round_down(uint64_t value, uint64_t quantum);
-/* value x permille / 1000 without overflow, saturating below LIMIT_MAX; LIMIT_MAX stays. */
-uint64_t scale_permille(uint64_t value, uint64_t permille);
-/* a x b / c, saturating below LIMIT_MAX. c > 0. */
-uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c);
-/* 1000 - permille, never below 0. */
-uint64_t rest_permille(uint64_t permille);
 /* The smallest request whose limit is not too far above it. ratio_permille > 0. */
 uint64_t request_of_ratio(uint64_t limit, uint64_t ratio_permille);
-/* The largest of count values; 0 of none. */
-uint64_t highest(const uint64_t *values, size_t count);
-/* a + b, saturating below LIMIT_MAX; LIMIT_MAX stays. */
-uint64_t add_sat(uint64_t a, uint64_t b);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/types/plan.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include <errno.h>
 
 /* Rank of a knob when it is raised and when it is lowered. */

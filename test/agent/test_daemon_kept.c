@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The daemon on a node whose memory has been others': what is kept for whom, and from whom. */
-#include "policy/types/bounds.h"
 #include "test/agent/test_pods.h"
 
 #define TOTAL  (2 * GIB)

@@ -2,7 +2,7 @@
 /* The daemon on a node that cannot hold all that its units want. */
 #include "agent/manage/denied.h"
 #include "agent/serve/serve.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include "test/agent/test_pods.h"
 
 #define TOTAL  (2 * GIB)

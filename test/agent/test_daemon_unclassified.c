@@ -4,7 +4,7 @@
  * lends until then is not taken from a node that does not have it.
  */
 #include "agent/manage/managed_facts.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include "test/agent/test_pods.h"
 
 #define TOTAL  (2 * GIB)

@@ -8,7 +8,7 @@
  */
 #include "policy/backtest/captain.h"
 #include "policy/backtest/rig.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include "test/bench/goal_load.h"
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/policy/node.h"
-#include "policy/types/bounds.h"
 #include <string.h>
 
 #define TICK_USEC (100 * USEC_PER_MSEC)

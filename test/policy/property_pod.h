@@ -2,7 +2,7 @@
 /* Random pods and what must hold for their containers. For test_property.c alone. */
 #pragma once
 
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

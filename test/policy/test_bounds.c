@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/backtest/sim.h"
+#include "policy/base/arithmetic.h"
 #include "policy/types/bounds.h"
 #include "test/check.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The laws together, through control.h alone, against a cgroup in virtual time. */
 #include "policy/control/control.h"
-#include "policy/types/bounds.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

@@ -7,7 +7,6 @@
  */
 #include "policy/laws/ledger.h"
 #include "policy/laws/mem_control.h"
-#include "policy/types/bounds.h"
 #include "test/check.h"
 
 #define PODS       4

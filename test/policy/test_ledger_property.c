@@ -8,7 +8,6 @@
  */
 #include "policy/backtest/sim.h"
 #include "policy/laws/ledger.h"
-#include "policy/types/bounds.h"
 #include "test/check.h"
 #include <inttypes.h>
 

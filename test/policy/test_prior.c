@@ -3,7 +3,6 @@
 #include "policy/control/control.h"
 #include "policy/control/control_state.h"
 #include "policy/history/prior.h"
-#include "policy/types/bounds.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

@@ -5,6 +5,7 @@
  *
  * VSCALED_SEED repeats a run, VSCALED_ROUNDS makes it longer.
  */
+#include "policy/base/arithmetic.h"
 #include "policy/control/control.h"
 #include "policy/types/bounds.h"
 #include "test/check.h"

@@ -6,7 +6,6 @@
  *
  * VSCALED_SEED repeats a run, VSCALED_ROUNDS makes it longer.
  */
-#include "policy/types/bounds.h"
 #include "test/check.h"
 #include "test/policy/node.h"
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The rules of policy/report/report.h, one by one, in virtual time. */
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include "test/policy/report_rig.h"
 
 static void test_nothing_to_say(void)

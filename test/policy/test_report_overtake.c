@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Memory that starts to grow while the kubelet is about to carry out a resize of ours: it replays
  * the memory limit of the body, too. */
-#include "policy/types/bounds.h"
 #include "test/policy/report_rig.h"
 
 /* A CPU raise is accepted; then the first container grows at 50 MiB a second, and the cgroup is

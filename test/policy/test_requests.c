@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Requests of a container: what they follow, and since when they have been apart. */
 #include "policy/control/control.h"
-#include "policy/types/bounds.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/lack.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 #include "agent/kube/model/published.h"
 #include "agent/kube/model/field.h"
 #include "agent/kube/model/originals.h"
+#include "policy/base/arithmetic.h"
 #include "policy/base/quantity.h"
 #include "policy/history/prior.h"
-#include "policy/types/bounds.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/report/recorder.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

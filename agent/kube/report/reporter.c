@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/base/crc32c.h"
 #include "agent/kube/report/reporter_impl.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include <errno.h>
 #include <string.h>
 

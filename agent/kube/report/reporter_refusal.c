@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Refusals: kept for the annotation and explain, and reported to the daemon. */
 #include "agent/kube/report/reporter_impl.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include <string.h>
 
 void reporter_set_refusal(struct tracked *t, const char *text)

@@ -2,7 +2,7 @@
 #include "agent/kube/model/encode.h"
 #include "agent/kube/report/reporter_answer.h"
 #include "agent/kube/report/reporter_impl.h"
-#include "policy/types/bounds.h"
+#include "policy/base/arithmetic.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

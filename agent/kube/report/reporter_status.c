@@ -4,8 +4,8 @@
 #include "agent/base/json.h"
 #include "agent/kube/report/reporter.h"
 #include "agent/kube/report/reporter_answer.h"
+#include "policy/base/arithmetic.h"
 #include "policy/base/quantity.h"
-#include "policy/types/bounds.h"
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
