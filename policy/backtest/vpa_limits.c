@@ -20,17 +20,6 @@ static int64_t add_capped(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-void vpa_limit_range_merge(struct vpa_limit_range *range, const struct vpa_limit_range *other)
-{
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		range->min[r] = MAX(range->min[r], other->min[r]);
-		if (range->max[r] == 0 || (other->max[r] > 0 && other->max[r] < range->max[r]))
-			range->max[r] = other->max[r];
-		if (other->default_limit[r] > 0)
-			range->default_limit[r] = other->default_limit[r];
-	}
-}
-
 int64_t vpa_proportional_limit(int64_t limit, int64_t request, int64_t recommended,
 			       int64_t default_limit)
 {

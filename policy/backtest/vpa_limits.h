@@ -30,9 +30,6 @@ struct vpa_pod_container {
 	int64_t max_allowed[RESOURCE_COUNT];
 };
 
-/* Several LimitRanges: the narrowest bounds, the last default. */
-void vpa_limit_range_merge(struct vpa_limit_range *range, const struct vpa_limit_range *other);
-
 /*
  * The limit that goes with a recommended request: the ratio of old limit and request is kept,
  * rounded down, at most INT64_MAX. 0 when none is to be set.

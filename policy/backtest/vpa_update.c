@@ -6,8 +6,6 @@ const struct vpa_update_rules vpa_update_rules_default = {
 	.min_change = 0.1,
 	.lifetime_usec = 12 * USEC_PER_HOUR,
 	.quick_oom_usec = 10 * USEC_PER_MIN,
-	.disruption = 0.5,
-	.min_replicas = 2,
 };
 
 /* VPA compares in thousandths of a unit: CPU amounts are so already, bytes are not. */
@@ -71,24 +69,4 @@ bool vpa_update_accepted(const struct vpa_priority *p, const struct vpa_pod_run 
 	if (p->outside_range)
 		return true;
 	return run->age_usec >= rules->lifetime_usec && p->resource_diff >= rules->min_change;
-}
-
-int vpa_priority_compare(const struct vpa_priority *a, const struct vpa_priority *b)
-{
-	if (a->scale_up != b->scale_up)
-		return a->scale_up ? -1 : 1;
-	return (a->resource_diff < b->resource_diff) - (a->resource_diff > b->resource_diff);
-}
-
-uint32_t vpa_disruption_budget(uint32_t configured, uint32_t running,
-			       const struct vpa_update_rules *rules)
-{
-	uint32_t tolerance = (uint32_t)((double)configured * rules->disruption);
-	uint32_t stay = configured - MIN(tolerance, configured);
-
-	if (running < rules->min_replicas)
-		return 0;
-	if (running > stay)
-		return running - stay;
-	return running == configured && tolerance == 0 ? 1 : 0;
 }

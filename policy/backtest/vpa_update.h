@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* VPA's decision when a running pod is changed, and in which order pods are. */
+/* VPA's decision when a running pod is changed. */
 #pragma once
 
 #include "policy/backtest/vpa_limits.h"
@@ -8,8 +8,6 @@ struct vpa_update_rules {
 	double min_change;     /* relative, summed over the resources */
 	usec_t lifetime_usec;  /* a change within the bounds waits until the pod is this old */
 	usec_t quick_oom_usec; /* a run that ends in an OOM kill sooner than this counts */
-	double disruption;     /* share of the replicas that may be away */
-	uint32_t min_replicas; /* fewer: never disrupted */
 };
 
 extern const struct vpa_update_rules vpa_update_rules_default;
@@ -31,8 +29,3 @@ struct vpa_pod_run {
 struct vpa_priority vpa_update_priority(const struct vpa_pod_container *containers, size_t count);
 bool vpa_update_accepted(const struct vpa_priority *p, const struct vpa_pod_run *run,
 			 const struct vpa_update_rules *rules);
-/* < 0 when a is updated first, > 0 when b is, 0 when they have the same priority. */
-int vpa_priority_compare(const struct vpa_priority *a, const struct vpa_priority *b);
-/* How many of a controller's running pods may be changed in one round. */
-uint32_t vpa_disruption_budget(uint32_t configured, uint32_t running,
-			       const struct vpa_update_rules *rules);

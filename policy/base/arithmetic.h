@@ -4,6 +4,7 @@
 #pragma once
 
 #include "policy/base/base.h"
+#include <assert.h>
 
 /* Multiples of quantum. */
 static inline uint64_t round_down(uint64_t value, uint64_t quantum)
@@ -27,6 +28,7 @@ static inline uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c)
 	unsigned __int128 scaled;
 	uint64_t product;
 
+	assert(c > 0);
 	/* The common case, and much the faster one. */
 	if (!__builtin_mul_overflow(a, b, &product))
 		return MIN(product / c, LIMIT_MAX - 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the recorded figures do not reach: edges, several containers, LimitRanges. */
-#include "policy/backtest/vpa_update.h"
 #include "test/check.h"
 #include "test/policy/vpa/vpa_aggregate.h"
+#include "test/policy/vpa/vpa_round.h"
 #include <errno.h>
 
 /* 2026-01-01T00:00:00Z */
@@ -244,10 +244,10 @@ static void test_disruption(void)
 	static const uint32_t cases[][2] = {{1, 0}, {2, 1}, {3, 1}, {4, 2}, {10, 5}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		CHECK_EQ(vpa_disruption_budget(cases[i][0], cases[i][0], &vpa_update_rules_default),
+		CHECK_EQ(vpa_disruption_budget(cases[i][0], cases[i][0], &vpa_round_rules_default),
 			 cases[i][1]);
-	CHECK_EQ(vpa_disruption_budget(10, 5, &vpa_update_rules_default), 0);
-	CHECK_EQ(vpa_disruption_budget(10, 7, &vpa_update_rules_default), 2);
+	CHECK_EQ(vpa_disruption_budget(10, 5, &vpa_round_rules_default), 0);
+	CHECK_EQ(vpa_disruption_budget(10, 7, &vpa_round_rules_default), 2);
 }
 
 int main(void)

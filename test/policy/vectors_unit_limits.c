@@ -2,6 +2,7 @@
 /* V112 to V162: rounding, limits, capping, update priority and decision, disruption. */
 #include "policy/base/quantity.h"
 #include "test/policy/vectors_unit.h"
+#include "test/policy/vpa/vpa_round.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -260,7 +261,7 @@ static void check_decision(const struct unit_row *row)
 
 static void check_disruption(const struct unit_row *row)
 {
-	struct vpa_update_rules rules = vpa_update_rules_default;
+	struct vpa_round_rules rules = vpa_round_rules_default;
 	double n[3] = {0};
 
 	unit_numbers(row->setup, n, 3);
