@@ -171,7 +171,7 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_WRITER_STUCK] = {
 		"writer-stuck", SD_ID128_MAKE(b4,0e,71,5c,2f,96,4d,0a,9a,13,c8,5b,e7,62,3d,41),
 		LOG_WARNING, WHO | F(FROM) | F(ERROR), 10,
-		"a process that lowered memory.max of {who} is blocked in the kernel: memory.max is {from} again, PID 1 is woken in case it is that process[: {error}]",
+		"a process that lowered memory.max of {who} is blocked in the kernel: memory.max is {from} again, PID 1 is unblocked in case it is that process[: {error}]",
 	},
 	[EVENT_DRIFT_REASSERTED] = {
 		"drift-reasserted", SD_ID128_MAKE(97,c9,da,5f,2d,aa,4b,17,89,36,9a,0c,80,d7,73,ac),
@@ -186,7 +186,7 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_DRIFT_GAVE_WAY] = {
 		"drift-gave-way", SD_ID128_MAKE(0b,19,6b,d9,da,27,46,ff,be,a0,84,89,91,ff,05,85),
 		LOG_WARNING, WHO | F(RESOURCE) | F(FROM) | F(TO) | F(BY), 0,
-		"external writer conflict: {who} {resource} is changed repeatedly[ by {by}], now {to}; management suspended until its unit or rule changes",
+		"external writer conflict: {who} {resource} is changed repeatedly[ by {by}], now {to}; management suspended: stop the writer, then run vscalectl resume",
 	},
 	[EVENT_PROPERTY_FAILED] = {
 		"property-failed", SD_ID128_MAKE(0a,bd,b1,c5,66,0c,4e,66,86,f5,01,fc,e7,34,d9,33),
@@ -216,7 +216,7 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_MEMORY_CONTESTED] = {
 		"memory-contested", SD_ID128_MAKE(ba,a4,fd,fe,37,92,40,a3,a5,e9,c9,dc,c7,b1,28,4c),
 		LOG_WARNING, WHO | F(DETAIL), 3,
-		"the memory limit in the spec of {who} is contested ({detail}): it is raised again after a pause that doubles up to 10 min",
+		"another writer keeps lowering the memory limit in the spec of {who} ({detail}): it is raised again after a pause that doubles up to 10 min",
 	},
 	[EVENT_POD_EVICTED] = {
 		"pod-evicted", SD_ID128_MAKE(c6,90,98,25,af,2d,46,9f,b0,02,f5,bc,76,9c,46,95),
@@ -241,17 +241,17 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_API_LOST] = {
 		"api-lost", SD_ID128_MAKE(11,e5,47,6e,11,ee,44,7f,8e,a5,b0,bc,b8,c7,e6,bd),
 		LOG_WARNING, F(DETAIL) | F(ERROR), 5,
-		"lost the watch of the API server[: {detail}]; sizing continues",
+		"lost the connection to the API server[: {detail}]; sizing continues, vscaled reconnects",
 	},
 	[EVENT_API_BACK] = {
 		"api-back", SD_ID128_MAKE(c0,d8,9e,89,5c,87,44,ec,b9,50,28,b9,44,f8,02,e5),
 		LOG_NOTICE, F(COUNT_OF), 5,
-		"the API server is watched again, annotated pods: {count}",
+		"connected to the API server again, annotated pods: {count}",
 	},
 	[EVENT_NAMESPACES_DENIED] = {
 		"namespaces-denied", SD_ID128_MAKE(7d,2b,e9,40,5c,1f,4a,63,9e,07,c4,8b,d1,36,f2,5a),
 		LOG_WARNING, 0, 0,
-		"annotations of namespaces do not count: vscaled may not list namespaces (role vscaled-namespaces)",
+		"annotations of namespaces have no effect: vscaled may not list namespaces (role vscaled-namespaces)",
 	},
 	[EVENT_EVICTIONS_DENIED] = {
 		"evictions-denied", SD_ID128_MAKE(13,5c,a4,6b,d2,99,47,15,84,2b,3c,b4,0d,ee,8c,11),
@@ -261,17 +261,17 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_OBSERVATION_FULL] = {
 		"observation-full", SD_ID128_MAKE(ca,62,03,53,97,1f,42,e6,b8,c2,df,34,ac,6c,7f,15),
 		LOG_WARNING, F(COUNT_OF), 1,
-		"not all pods of the node are observed: kubernetes.observedContainers is {count}",
+		"some pods of this node are not observed: kubernetes.observedContainers is {count}, raise it",
 	},
 	[EVENT_API_REFUSES] = {
 		"api-refuses", SD_ID128_MAKE(4e,96,eb,29,6b,e9,4e,40,86,61,10,8e,52,23,22,ed),
 		LOG_WARNING, F(DETAIL), 5,
-		"the API server refuses resizes and annotations[: {detail}]",
+		"the API server rejects resizes and annotations[: {detail}]: run vscalectl doctor",
 	},
 	[EVENT_API_OBJECT_BAD] = {
 		"api-object-bad", SD_ID128_MAKE(9c,87,a4,42,55,ea,45,48,b0,bf,f0,00,a2,f8,9f,41),
 		LOG_WARNING, F(DETAIL), 3,
-		"skipped an invalid object of the API server[: {detail}]",
+		"skipped a pod that cannot be read[: {detail}]",
 	},
 	[EVENT_NODE_NAME_WRONG] = {
 		"node-name-wrong", SD_ID128_MAKE(d2,c0,64,9f,2e,23,4c,1e,84,e0,9c,78,0d,7a,ed,6d),
@@ -313,16 +313,6 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		LOG_WARNING, WHO | F(FILE) | F(ERROR), 2,
 		"not managing {who} yet, its original limits cannot be saved: {error}",
 	},
-	[EVENT_PAST_ADDED] = {
-		"past-added", SD_ID128_MAKE(78,47,90,08,7d,75,4f,20,9d,a5,de,b6,fd,8a,6b,1d),
-		LOG_NOTICE, WHO | F(DETAIL), 0,
-		"history of {who} from Prometheus: {detail}",
-	},
-	[EVENT_PAST_FAILED] = {
-		"past-failed", SD_ID128_MAKE(2a,87,84,69,67,61,47,7f,98,00,aa,2d,ec,ad,69,df),
-		LOG_WARNING, F(FILE) | F(DETAIL), 0,
-		"no history from Prometheus ({file}): {detail}; it is asked again",
-	},
 	[EVENT_CLOCK_JUMPED] = {
 		"clock-jumped", SD_ID128_MAKE(03,82,3e,07,69,df,42,de,bc,d7,e1,f4,3e,eb,c6,c3),
 		LOG_NOTICE, F(SPAN), 5,
@@ -341,7 +331,7 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_PAUSED] = {
 		"paused", SD_ID128_MAKE(30,91,a5,f3,ef,92,40,a6,9f,3a,4e,66,81,d9,7a,1e),
 		LOG_NOTICE, WHO | F(BY), 0,
-		"paused[ {who}][ by {by}], nothing is written",
+		"paused[ {who}][ by {by}], limits stay as they are",
 	},
 	[EVENT_RESUMED] = {
 		"resumed", SD_ID128_MAKE(f9,e7,42,b8,58,31,40,eb,97,2c,dd,f8,fc,19,21,6a),
@@ -352,6 +342,16 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		"slow-loop", SD_ID128_MAKE(a2,f2,15,10,1c,69,48,c9,a1,0e,1a,72,02,4c,75,bf),
 		LOG_WARNING, F(SPAN) | F(DETAIL), 3,
 		"one pass took {span}[ ({detail})], limits may be raised late",
+	},
+	[EVENT_PAST_ADDED] = {
+		"past-added", SD_ID128_MAKE(78,47,90,08,7d,75,4f,20,9d,a5,de,b6,fd,8a,6b,1d),
+		LOG_NOTICE, WHO | F(DETAIL), 0,
+		"history of {who} from Prometheus: {detail}",
+	},
+	[EVENT_PAST_FAILED] = {
+		"past-failed", SD_ID128_MAKE(2a,87,84,69,67,61,47,7f,98,00,aa,2d,ec,ad,69,df),
+		LOG_WARNING, F(FILE) | F(DETAIL), 0,
+		"no history from Prometheus ({file}): {detail}; the query is repeated later",
 	},
 };
 /* clang-format on */
