@@ -27,13 +27,8 @@ static enum fs_kind fs_kind_of(const char *path)
 }
 
 /* libcgroup would print to stdout; errors come back as results instead. */
-__attribute__((format(printf, 3, 0))) static void quiet(void *ctx, int level, const char *format,
-							va_list args)
+__attribute__((format(printf, 3, 0))) static void quiet(void *, int, const char *, va_list)
 {
-	(void)ctx;
-	(void)level;
-	(void)format;
-	(void)args;
 }
 
 /* Which version a controller is mounted under; a version 2 mount point goes to mount. */

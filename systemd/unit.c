@@ -96,54 +96,48 @@ static void lose(struct unit_bus *b, int error)
 	}
 }
 
-static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *unused)
+static int on_disconnected(sd_bus_message *, void *userdata, sd_bus_error *)
 {
-	(void)m;
-	(void)unused;
 	lose(userdata, -ECONNRESET);
 	return 0;
 }
 
-static int on_unit_signal(sd_bus_message *m, void *userdata, sd_bus_error *unused)
+static int on_unit_signal(sd_bus_message *m, void *userdata, sd_bus_error *)
 {
 	struct unit_bus *b = userdata;
 	const char *unit;
 
-	(void)unused;
 	if (sd_bus_message_read(m, "s", &unit) > 0 && unit_watch_concerns(&b->watch, unit))
 		schedule_changed(b);
 	return 0;
 }
 
-static int on_job_removed(sd_bus_message *m, void *userdata, sd_bus_error *unused)
+static int on_job_removed(sd_bus_message *m, void *userdata, sd_bus_error *)
 {
 	struct unit_bus *b = userdata;
 	const char *unit;
 
-	(void)unused;
 	if (sd_bus_message_read(m, "uos", NULL, NULL, &unit) > 0 &&
 	    unit_watch_concerns(&b->watch, unit))
 		schedule_changed(b);
 	return 0;
 }
 
-static int on_properties(sd_bus_message *m, void *userdata, sd_bus_error *unused)
+static int on_properties(sd_bus_message *m, void *userdata, sd_bus_error *)
 {
 	struct unit_bus *b = userdata;
 
-	(void)unused;
 	if (unit_watch_changed(&b->watch, m))
 		schedule_changed(b);
 	return 0;
 }
 
-static int on_reloading(sd_bus_message *m, void *userdata, sd_bus_error *unused)
+static int on_reloading(sd_bus_message *m, void *userdata, sd_bus_error *)
 {
 	struct unit_bus *b = userdata;
 	int active;
 	BUS_KEEP(b);
 
-	(void)unused;
 	if (sd_bus_message_read(m, "b", &active) <= 0)
 		return 0;
 	b->reloading = active;
@@ -155,25 +149,23 @@ static int on_reloading(sd_bus_message *m, void *userdata, sd_bus_error *unused)
 
 /* PID 1 has left the bus daemon: open calls will not be answered, and when PID 1 is back it has no
  * subscribers. */
-static int on_owner_changed(sd_bus_message *m, void *userdata, sd_bus_error *unused)
+static int on_owner_changed(sd_bus_message *m, void *userdata, sd_bus_error *)
 {
 	struct unit_bus *b = userdata;
 	const char *old;
 
-	(void)unused;
 	if (sd_bus_message_read(m, "ss", NULL, &old) > 0 && old[0] != '\0')
 		lose(b, -ECONNRESET);
 	return 0;
 }
 
 /* PID 1 has answered: the connection is established. */
-static int on_subscribed(sd_bus_message *m, void *userdata, sd_bus_error *unused)
+static int on_subscribed(sd_bus_message *m, void *userdata, sd_bus_error *)
 {
 	struct unit_bus *b = userdata;
 	bool again = b->was_answered;
 	BUS_KEEP(b);
 
-	(void)unused;
 	if (sd_bus_message_get_error(m) &&
 	    !sd_bus_error_has_name(sd_bus_message_get_error(m), ALREADY_SUBSCRIBED)) {
 		lose(b, unit_message_error(m));
@@ -340,14 +332,12 @@ static void reconnect(struct unit_bus *b)
 		schedule_reconnect(b);
 }
 
-static int on_timer(sd_event_source *source, uint64_t unused, void *userdata)
+static int on_timer(sd_event_source *, uint64_t, void *userdata)
 {
 	struct unit_bus *b = userdata;
 	usec_t now = unit_bus_now(b);
 	BUS_KEEP(b);
 
-	(void)source;
-	(void)unused;
 	if (is_due(&b->reconnect_at, now))
 		reconnect(b);
 	unit_calls_expire(b);

@@ -54,23 +54,21 @@ static void call_finish(struct unit_pending *c, int error, const struct unit_pro
 		unit_calls_pump(b);
 }
 
-static void on_read(void *ctx, struct unit_read *r, int error, struct unit_record *record)
+static void on_read(void *ctx, struct unit_read *, int error, struct unit_record *record)
 {
 	struct unit_pending *c = ctx;
 	BUS_KEEP(c->bus);
 
-	(void)r;
 	c->read = NULL;
 	call_finish(c, error, error ? NULL : &record->props);
 }
 
-static int on_set(sd_bus_message *m, void *userdata, sd_bus_error *unused)
+static int on_set(sd_bus_message *m, void *userdata, sd_bus_error *)
 {
 	struct unit_pending *c = userdata;
 	BUS_KEEP(c->bus);
 	int r = unit_message_error(m);
 
-	(void)unused;
 	c->lag_usec = MAX(unit_bus_now(c->bus) - c->sent_usec, (usec_t)1);
 	if (r >= 0)
 		r = unit_read_start(c->bus->reader, c->unit, UNIT_READ_PROPS, on_read, c, &c->read);

@@ -87,12 +87,11 @@ static bool is_gone(int error)
 	return error == -ENOENT || error == -ENXIO || error == -EBADR;
 }
 
-static void on_read(void *ctx, struct unit_read *r, int error, struct unit_record *record)
+static void on_read(void *ctx, struct unit_read *, int error, struct unit_record *record)
 {
 	struct item *item = ctx;
 	struct unit_list *l = item->list;
 
-	(void)r;
 	item->read = NULL;
 	l->open--;
 	if (error == 0) {
@@ -169,12 +168,11 @@ static int start_reads(struct unit_list *l)
 	return r;
 }
 
-static int on_rows(sd_bus_message *m, void *userdata, sd_bus_error *unused)
+static int on_rows(sd_bus_message *m, void *userdata, sd_bus_error *)
 {
 	struct unit_list *l = userdata;
 	int r;
 
-	(void)unused;
 	r = take_rows(l, m);
 	if (r >= 0)
 		r = start_reads(l);

@@ -130,7 +130,7 @@ static int take_answer(struct unit_read *r, size_t call, sd_bus_message *m)
 		m, (uint64_t *)((char *)&r->record.props + unit_prop_rows[call].offset));
 }
 
-static int on_answer(sd_bus_message *m, void *userdata, sd_bus_error *unused)
+static int on_answer(sd_bus_message *m, void *userdata, sd_bus_error *)
 {
 	struct unit_read *r = userdata;
 	OWN(unref) struct unit_reader *rr = r->reader;
@@ -138,7 +138,6 @@ static int on_answer(sd_bus_message *m, void *userdata, sd_bus_error *unused)
 	size_t call = 0;
 	int error;
 
-	(void)unused;
 	rr->refs++;
 	while (call < CALLS_MAX && r->slots[call] != slot)
 		call++;

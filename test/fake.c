@@ -89,11 +89,8 @@ const char *fake_get(const struct fake *f, const char *path, char *buf, size_t s
 	return buf;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *walk)
+static int remove_one(const char *path, const struct stat *, int, struct FTW *)
 {
-	(void)st;
-	(void)type;
-	(void)walk;
 	return remove(path);
 }
 

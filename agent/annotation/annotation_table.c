@@ -29,9 +29,8 @@ int annotation_controlled(const char *text, enum controlled_values *ret)
 	return -EINVAL;
 }
 
-static int take_mode(const char *value, struct pod_settings *w, struct annotation_error *err)
+static int take_mode(const char *value, struct pod_settings *w, struct annotation_error *)
 {
-	(void)err;
 	w->has_mode = true;
 	w->in_place_or_recreate = strcasecmp(value, "InPlaceOrRecreate") == 0;
 	if (!w->in_place_or_recreate)
@@ -56,12 +55,11 @@ static bool next_word(const char **at, char *buf, size_t size)
 	return true;
 }
 
-static int take_resources(const char *value, struct pod_settings *w, struct annotation_error *err)
+static int take_resources(const char *value, struct pod_settings *w, struct annotation_error *)
 {
 	char word[16];
 	uint32_t mask = 0, bit;
 
-	(void)err;
 	if (strcasecmp(value, "both") == 0) {
 		w->own.resources = RESOURCES_BOTH;
 		return 0;
@@ -80,9 +78,8 @@ static int take_resources(const char *value, struct pod_settings *w, struct anno
 	return 0;
 }
 
-static int take_controlled(const char *value, struct pod_settings *w, struct annotation_error *err)
+static int take_controlled(const char *value, struct pod_settings *w, struct annotation_error *)
 {
-	(void)err;
 	w->own.has_controlled = true;
 	return annotation_controlled(value, &w->own.controlled);
 }
@@ -114,35 +111,30 @@ static int take_bound(const char *value, enum resource r, bool max, struct pod_s
 	return 0;
 }
 
-static int take_min_cpu(const char *value, struct pod_settings *w, struct annotation_error *err)
+static int take_min_cpu(const char *value, struct pod_settings *w, struct annotation_error *)
 {
-	(void)err;
 	return take_bound(value, RESOURCE_CPU, false, w);
 }
 
-static int take_max_cpu(const char *value, struct pod_settings *w, struct annotation_error *err)
+static int take_max_cpu(const char *value, struct pod_settings *w, struct annotation_error *)
 {
-	(void)err;
 	return take_bound(value, RESOURCE_CPU, true, w);
 }
 
-static int take_min_memory(const char *value, struct pod_settings *w, struct annotation_error *err)
+static int take_min_memory(const char *value, struct pod_settings *w, struct annotation_error *)
 {
-	(void)err;
 	return take_bound(value, RESOURCE_MEMORY, false, w);
 }
 
-static int take_max_memory(const char *value, struct pod_settings *w, struct annotation_error *err)
+static int take_max_memory(const char *value, struct pod_settings *w, struct annotation_error *)
 {
-	(void)err;
 	return take_bound(value, RESOURCE_MEMORY, true, w);
 }
 
-static int take_containers(const char *value, struct pod_settings *w, struct annotation_error *err)
+static int take_containers(const char *value, struct pod_settings *w, struct annotation_error *)
 {
 	char word[1 + sizeof w->name[0].name];
 
-	(void)err;
 	while (value != NULL) {
 		struct list_name *n = &w->name[w->name_count];
 		bool exclude;
@@ -159,33 +151,28 @@ static int take_containers(const char *value, struct pod_settings *w, struct ann
 	return 0;
 }
 
-static int take_scale_down(const char *value, struct pod_settings *w, struct annotation_error *err)
+static int take_scale_down(const char *value, struct pod_settings *w, struct annotation_error *)
 {
-	(void)err;
 	w->own.has_scale_down = true;
 	w->own.scale_down = strcasecmp(value, "true") == 0;
 	return w->own.scale_down || strcasecmp(value, "false") == 0 ? 0 : -EINVAL;
 }
 
-static int take_allow_restart(const char *value, struct pod_settings *w,
-			      struct annotation_error *err)
+static int take_allow_restart(const char *value, struct pod_settings *w, struct annotation_error *)
 {
-	(void)err;
 	w->own.has_allow_restart = true;
 	w->own.allow_restart = strcasecmp(value, "true") == 0;
 	return w->own.allow_restart || strcasecmp(value, "false") == 0 ? 0 : -EINVAL;
 }
 
-static int take_boost(const char *value, struct pod_settings *w, struct annotation_error *err)
+static int take_boost(const char *value, struct pod_settings *w, struct annotation_error *)
 {
-	(void)err;
 	w->has_boost = true;
 	return boost_parse(value, &w->boost);
 }
 
-static int take_goal(const char *value, struct pod_settings *w, struct annotation_error *err)
+static int take_goal(const char *value, struct pod_settings *w, struct annotation_error *)
 {
-	(void)err;
 	w->has_goal = true;
 	return goal_parse(value, &w->goal);
 }
@@ -204,28 +191,23 @@ static int take_share(const char *value, const char *key, bool *ret_has, uint32_
 	return 0;
 }
 
-static int take_cpu_percentile(const char *value, struct pod_settings *w,
-			       struct annotation_error *err)
+static int take_cpu_percentile(const char *value, struct pod_settings *w, struct annotation_error *)
 {
-	(void)err;
 	return take_share(value, "cpu-percentile", &w->has_cpu_percentile,
 			  &w->cpu_percentile_permille);
 }
 
-static int take_memory_margin(const char *value, struct pod_settings *w,
-			      struct annotation_error *err)
+static int take_memory_margin(const char *value, struct pod_settings *w, struct annotation_error *)
 {
-	(void)err;
 	return take_share(value, "memory-margin", &w->has_memory_margin,
 			  &w->memory_margin_permille);
 }
 
 /* "25%". */
-static int take_rollout(const char *value, struct pod_settings *w, struct annotation_error *err)
+static int take_rollout(const char *value, struct pod_settings *w, struct annotation_error *)
 {
 	size_t digits = strspn(value, "0123456789");
 
-	(void)err;
 	if (digits == 0 || digits > 3 || strcmp(value + digits, "%") != 0)
 		return -EINVAL;
 	w->has_rollout = true;

@@ -42,14 +42,13 @@ static void note(struct cluster *c, const struct kube_pod *pod, const char *type
 
 /* The reporter's signature. NOLINTNEXTLINE(readability-function-size) */
 static void on_refused(void *ctx, const char *uid, size_t container, enum resource resource,
-		       uint64_t ceiling, usec_t until, const char *text)
+		       uint64_t ceiling, usec_t, const char *text)
 {
 	struct cluster *c = ctx;
 	struct pod *p = pods_find(c->pods, uid);
 	struct managed *m = member_of(c, uid, container);
 
 	(void)ceiling; /* asked for by the bounds */
-	(void)until;
 	daemon_wake(c->wake);
 	c->bounds_due = true;
 	if (p == NULL)
@@ -80,11 +79,10 @@ static void on_verify(void *ctx, const char *uid)
 			drift_request_check(p->members[i].managed);
 }
 
-static void on_write(void *ctx, const char *uid, size_t container, enum resource resource)
+static void on_write(void *ctx, const char *uid, size_t container, enum resource)
 {
 	struct managed *m = member_of(ctx, uid, container);
 
-	(void)resource;
 	if (m != NULL)
 		drift_request_check(m);
 }
@@ -220,12 +218,11 @@ static void on_unsent(void *ctx, const char *uid)
 }
 
 /* After an external change of the spec no earlier refusal holds. */
-static void on_foreign(void *ctx, const char *uid, size_t container, uint32_t resources)
+static void on_foreign(void *ctx, const char *uid, size_t container, uint32_t)
 {
 	struct managed *m = member_of(ctx, uid, container);
 	struct cluster *c = ctx;
 
-	(void)resources;
 	c->bounds_due = true;
 	for (size_t i = 0; m != NULL && i < m->pod->spec->container_count; i++)
 		if (m->pod->members[i].managed != NULL)

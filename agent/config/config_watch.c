@@ -19,12 +19,10 @@ struct config_watch {
 	void *ctx;
 };
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+static int on_timer(sd_event_source *, uint64_t, void *userdata)
 {
 	struct config_watch *w = userdata;
 
-	(void)source;
-	(void)usec;
 	w->burst_since = 0;
 	w->fn(w->ctx);
 	return 0;
@@ -45,11 +43,10 @@ static void config_watch_arm(struct config_watch *w)
 	sd_event_source_set_enabled(w->timer, SD_EVENT_ONESHOT);
 }
 
-static int on_change(sd_event_source *source, const struct inotify_event *e, void *userdata)
+static int on_change(sd_event_source *, const struct inotify_event *e, void *userdata)
 {
 	struct config_watch *w = userdata;
 
-	(void)source;
 	/* Lost events may have been about this file. */
 	if ((e->mask & IN_Q_OVERFLOW) ||
 	    (e->len > 0 && (strcmp(e->name, w->name) == 0 || strcmp(e->name, SWAPPED) == 0)))

@@ -96,23 +96,21 @@ static int send_collected(struct http_response *ret, struct collector *c, const 
 	return r < 0 ? fail_with(ret, r) : -ENOMEM;
 }
 
-static int get_status(void *ctx, const struct http_request *request, struct http_response *ret)
+static int get_status(void *ctx, const struct http_request *, struct http_response *ret)
 {
 	const struct control_api *c = ctx;
 	struct status_view v = {0};
 
-	(void)request;
 	c->ops->status(c->ctx, &v);
 	return send_json(ret, view_json_status(&v));
 }
 
-static int get_units(void *ctx, const struct http_request *request, struct http_response *ret)
+static int get_units(void *ctx, const struct http_request *, struct http_response *ret)
 {
 	const struct control_api *c = ctx;
 	struct collector units = {.array = cJSON_CreateArray(), .brief = true};
 	int r;
 
-	(void)request;
 	if (!units.array)
 		return -ENOMEM;
 	r = c->ops->list(c->ctx, collect_unit, &units);
@@ -199,15 +197,14 @@ static int post_restore(void *ctx, const struct http_request *request, struct ht
 	return send_collected(ret, &results, "results", r);
 }
 
-static int get_config(void *ctx, const struct http_request *request, struct http_response *ret)
+static int get_config(void *ctx, const struct http_request *, struct http_response *ret)
 {
 	const struct control_api *c = ctx;
 
-	(void)request;
 	return send_json(ret, c->ops->config(c->ctx));
 }
 
-static int get_report(void *ctx, const struct http_request *request, struct http_response *ret)
+static int get_report(void *ctx, const struct http_request *, struct http_response *ret)
 {
 	const struct control_api *c = ctx;
 	struct status_view status;
@@ -215,7 +212,6 @@ static int get_report(void *ctx, const struct http_request *request, struct http
 	char *text;
 	int r, listed;
 
-	(void)request;
 	c->ops->status(c->ctx, &status);
 	r = report_json_begin(&report, status.cluster.node);
 	if (r < 0)
@@ -257,23 +253,21 @@ static int send_probe(struct http_response *ret, bool well, const char *why)
 	return 0;
 }
 
-static int get_live(void *ctx, const struct http_request *request, struct http_response *ret)
+static int get_live(void *ctx, const struct http_request *, struct http_response *ret)
 {
 	const struct control_api *c = ctx;
 	const char *why = "not live";
 	bool well = c->ops->live(c->ctx, &why);
 
-	(void)request;
 	return send_probe(ret, well, why);
 }
 
-static int get_ready(void *ctx, const struct http_request *request, struct http_response *ret)
+static int get_ready(void *ctx, const struct http_request *, struct http_response *ret)
 {
 	const struct control_api *c = ctx;
 	const char *why = "not ready";
 	bool well = c->ops->ready(c->ctx, &why);
 
-	(void)request;
 	return send_probe(ret, well, why);
 }
 

@@ -127,13 +127,12 @@ enum finding check_psi(const struct doctor *d, char *text)
 }
 
 /* Containers use the same user's instances: on a full node a restarted agent gets none. */
-enum finding check_inotify(const struct doctor *d, char *text)
+enum finding check_inotify(const struct doctor *, char *text)
 {
 	/* vscaled needs as many. */
 	int first = inotify_init1(IN_CLOEXEC), second = inotify_init1(IN_CLOEXEC);
 	int error = errno;
 
-	(void)d;
 	if (first >= 0)
 		close(first);
 	if (second < 0)

@@ -53,9 +53,8 @@ const char *render_ago(const struct ctl *c, usec_t at_realtime_usec, char ret[st
 	return ret;
 }
 
-static const char *text_value(const struct screen *s, const char *key, char *buf)
+static const char *text_value(const struct screen *s, const char *key, char *)
 {
-	(void)buf;
 	return json_text(s->json, key);
 }
 

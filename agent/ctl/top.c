@@ -36,22 +36,19 @@ struct top {
 
 static volatile sig_atomic_t ended, stopped;
 
-static void on_end(int signal)
+static void on_end(int)
 {
-	(void)signal;
 	ended = 1;
 }
 
-static void on_stop(int signal)
+static void on_stop(int)
 {
-	(void)signal;
 	stopped = 1;
 }
 
 /* A new size of the window ends the wait. */
-static void on_size(int signal)
+static void on_size(int)
 {
-	(void)signal;
 }
 
 /* ---- the terminal ---- */

@@ -43,13 +43,10 @@ static void on_watch_event(void *ctx, const struct cg_watch_event *e)
 		managed_check_levels(m);
 }
 
-static int on_watch(sd_event_source *s, int fd, uint32_t revents, void *userdata)
+static int on_watch(sd_event_source *, int, uint32_t, void *userdata)
 {
 	struct unit_table *t = userdata;
 
-	(void)s;
-	(void)fd;
-	(void)revents;
 	daemon_wake(t->wake);
 	cg_watch_drain(t->inotify->watch, on_watch_event, t);
 	pods_scan(t->pods);

@@ -36,12 +36,11 @@ static void free_large(void *body)
 	malloc_trim(0);
 }
 
-static ssize_t stream_read(void *ctx, uint64_t at, char *to, size_t size)
+static ssize_t stream_read(void *ctx, uint64_t, char *to, size_t size)
 {
 	struct sent_stream *sent = ctx;
 	ssize_t n = sent->stream.read(sent->stream.ctx, to, size);
 
-	(void)at;
 	*sent->progress.last = *sent->progress.now;
 	if (n == 0)
 		return MHD_CONTENT_READER_END_OF_STREAM;

@@ -129,11 +129,8 @@ static void turn(struct http_server *s)
 	arm_timer(s);
 }
 
-static int on_io(sd_event_source *source, int fd, uint32_t revents, void *ctx)
+static int on_io(sd_event_source *, int, uint32_t, void *ctx)
 {
-	(void)source;
-	(void)fd;
-	(void)revents;
 	turn(ctx);
 	return 0;
 }
@@ -183,25 +180,20 @@ static bool take_connection(struct http_server *s)
 	return true;
 }
 
-static int on_listening(sd_event_source *source, int fd, uint32_t revents, void *ctx)
+static int on_listening(sd_event_source *, int, uint32_t, void *ctx)
 {
 	struct http_server *s = ctx;
 
-	(void)source;
-	(void)fd;
-	(void)revents;
 	for (int i = 0; i < ACCEPTS_MAX && take_connection(s); i++)
 		;
 	turn(s);
 	return 0;
 }
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *ctx)
+static int on_timer(sd_event_source *, uint64_t, void *ctx)
 {
 	struct http_server *s = ctx;
 
-	(void)source;
-	(void)usec;
 	close_overdue(s);
 	if (s->resume_usec != 0 && server_now(s) >= s->resume_usec)
 		s->resume_usec = 0;
@@ -235,12 +227,11 @@ static struct http_peer *peer_of(struct MHD_Connection *c)
 }
 
 static void on_completed(void *ctx, struct MHD_Connection *c, void **state,
-			 enum MHD_RequestTerminationCode code)
+			 enum MHD_RequestTerminationCode)
 {
 	struct http_peer *p = peer_of(c);
 	struct exchange *x = *state;
 
-	(void)code;
 	if (p) {
 		p->since_usec = server_now(ctx);
 		p->head_usec = 0;
@@ -285,12 +276,10 @@ static enum MHD_Result refuse(const struct http_server *s, struct MHD_Connection
 	return http_reply_refuse(c, &reply, status);
 }
 
-static enum MHD_Result note_arg(void *ctx, enum MHD_ValueKind kind, const char *name,
-				const char *value)
+static enum MHD_Result note_arg(void *ctx, enum MHD_ValueKind, const char *name, const char *value)
 {
 	struct http_request *request = ctx;
 
-	(void)kind;
 	if (request->arg_count == HTTP_ARGS_MAX)
 		return MHD_NO;
 	request->args[request->arg_count++] = (struct http_arg){name, value};
@@ -352,14 +341,13 @@ static void take_body(struct exchange *x, const char *data, size_t size)
 
 /* NOLINTNEXTLINE(readability-function-size): the library's signature */
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *url,
-				  const char *method, const char *version, const char *data,
-				  size_t *size, void **state)
+				  const char *method, const char *, const char *data, size_t *size,
+				  void **state)
 {
 	struct http_server *s = ctx;
 	struct exchange *x = *state;
 	struct http_peer *p = peer_of(c);
 
-	(void)version;
 	if (!x) {
 		x = p ? calloc(1, sizeof(*x)) : NULL;
 		if (!x)
@@ -381,10 +369,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 }
 
 /* Escapes stay as they are: http_path_decode() does it strictly. */
-static size_t leave_escaped(void *ctx, struct MHD_Connection *c, char *text)
+static size_t leave_escaped(void *, struct MHD_Connection *, char *text)
 {
-	(void)ctx;
-	(void)c;
 	return strlen(text);
 }
 

@@ -76,13 +76,11 @@ int folders_start(struct folders *f, struct daemon *d)
 }
 
 /* What waited for its record need not wait for the next tick. */
-static int on_saved(sd_event_source *s, int fd, uint32_t revents, void *userdata)
+static int on_saved(sd_event_source *, int fd, uint32_t, void *userdata)
 {
 	struct daemon *d = userdata;
 	eventfd_t ended;
 
-	(void)s;
-	(void)revents;
 	daemon_wake(&d->wake);
 	(void)eventfd_read(fd, &ended);
 	if (persist_saved(&d->records))

@@ -53,13 +53,10 @@ static void on_life_event(void *ctx, const struct cg_life_event *e)
 		on_made(t->pods, e->what == CG_LIFE_MADE ? e->path : NULL);
 }
 
-int life_events(sd_event_source *s, int fd, uint32_t revents, void *userdata)
+int life_events(sd_event_source *, int, uint32_t, void *userdata)
 {
 	struct unit_table *t = userdata;
 
-	(void)s;
-	(void)fd;
-	(void)revents;
 	daemon_wake(t->wake);
 	cg_life_drain(t->reader->life, on_life_event, t);
 	pods_scan(t->pods);

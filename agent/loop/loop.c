@@ -188,12 +188,11 @@ static int on_stop_timer(sd_event_source *s, uint64_t due, void *userdata)
 	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 }
 
-static int on_stop(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata)
+static int on_stop(sd_event_source *, const struct signalfd_siginfo *si, void *userdata)
 {
 	struct loop *l = userdata;
 	struct daemon *d = &l->daemon;
 
-	(void)s;
 	daemon_wake(&d->wake);
 	if (l->stop_by != 0)
 		return sd_event_exit(d->wake.event, 0);
@@ -204,12 +203,10 @@ static int on_stop(sd_event_source *s, const struct signalfd_siginfo *si, void *
 				 l);
 }
 
-static int on_hangup(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata)
+static int on_hangup(sd_event_source *, const struct signalfd_siginfo *, void *userdata)
 {
 	struct loop *l = userdata;
 
-	(void)s;
-	(void)si;
 	daemon_wake(&l->daemon.wake);
 	reload_config(&l->reload);
 	return 0;

@@ -18,13 +18,10 @@
 
 #define LIMITS_USAGE (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
 
-static int on_memory_events(sd_event_source *s, int fd, uint32_t revents, void *userdata)
+static int on_memory_events(sd_event_source *, int, uint32_t, void *userdata)
 {
 	struct managed *m = userdata;
 
-	(void)s;
-	(void)fd;
-	(void)revents;
 	m->table->on_memory_event(m);
 	return 0;
 }

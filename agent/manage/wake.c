@@ -30,9 +30,8 @@ static void follow_clock_step(struct wakeup *w, int64_t step)
 	event_clock_jumped(&(struct daemon_event){.span_usec = step});
 }
 
-void daemon_host_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
+void daemon_host_clock(void *, usec_t *ret_boot, usec_t *ret_real)
 {
-	(void)ctx;
 	*ret_boot = clock_usec(CLOCK_BOOTTIME);
 	*ret_real = clock_usec(CLOCK_REALTIME);
 }

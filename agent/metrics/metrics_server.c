@@ -50,13 +50,12 @@ static int answer_probe(struct metrics_server *s, enum probe_kind kind,
 	return probe_answer(&in, kind, request, ret);
 }
 
-static int answer_report(void *ctx, const struct http_request *request, struct http_response *ret)
+static int answer_report(void *ctx, const struct http_request *, struct http_response *ret)
 {
 	struct metrics_server *s = ctx;
 	char *text;
 	int r = s->ops->report(s->ctx, &text);
 
-	(void)request;
 	if (r < 0)
 		return r;
 	*ret = (struct http_response){

@@ -38,17 +38,15 @@ static int on_bus_get(void *ctx, const char *unit)
 	return unit_get(ctx, unit);
 }
 
-static bool on_bus_beaten(void *ctx, const char *unit)
+static bool on_bus_beaten(void *, const char *unit)
 {
 	bool beaten;
 
-	(void)ctx;
 	return unit_dropin_beaten("", unit, &beaten) == 0 && beaten;
 }
 
-static int on_bus_keep(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask)
+static int on_bus_keep(void *, const char *unit, const struct unit_props *want, uint32_t mask)
 {
-	(void)ctx;
 	return unit_dropin_write("", unit, want, mask);
 }
 

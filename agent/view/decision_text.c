@@ -3,18 +3,16 @@
 #include "agent/view/human.h"
 #include <stdio.h>
 
-static void text_throttled(const struct decision *d, enum resource r, char *ret)
+static void text_throttled(const struct decision *d, enum resource, char *ret)
 {
-	(void)r;
 	snprintf(ret, DECISION_TEXT_BYTES, "throttled %u %% of the last second",
 		 (d->throttle_ppm + 5000) / 10000);
 }
 
-static void text_growth(const struct decision *d, enum resource r, char *ret)
+static void text_growth(const struct decision *d, enum resource, char *ret)
 {
 	char use[HUMAN_SIZE], slope[HUMAN_SIZE];
 
-	(void)r;
 	snprintf(ret, DECISION_TEXT_BYTES, "%s in use, growing by %s a second",
 		 human_amount(RESOURCE_MEMORY, d->use, use),
 		 human_amount(RESOURCE_MEMORY, d->slope_bps, slope));

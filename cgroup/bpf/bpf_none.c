@@ -12,97 +12,69 @@ static int left_out(struct cg_probe *p, const char *program)
 	return p->error;
 }
 
-int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg_probe *p)
+int cg_scan_open(int, uint32_t, struct cg_scan **, struct cg_probe *p)
 {
-	(void)root_dirfd;
-	(void)slots;
-	(void)ret;
 	return left_out(p, "scan");
 }
 
-int cg_life_open(struct cg_life **ret, struct cg_probe *p)
+int cg_life_open(struct cg_life **, struct cg_probe *p)
 {
-	(void)ret;
 	return left_out(p, "life");
 }
 
 /* Never called: nothing can be opened. */
-void cg_scan_close(struct cg_scan *s)
+void cg_scan_close(struct cg_scan *)
 {
-	(void)s;
 }
 
-int cg_scan_add(struct cg_scan *s, uint64_t id, uint32_t *ret_slot)
+int cg_scan_add(struct cg_scan *, uint64_t, uint32_t *)
 {
-	(void)s;
-	(void)id;
-	(void)ret_slot;
 	return -EOPNOTSUPP;
 }
 
-void cg_scan_remove(struct cg_scan *s, uint32_t slot)
+void cg_scan_remove(struct cg_scan *, uint32_t)
 {
-	(void)s;
-	(void)slot;
 }
 
-uint32_t cg_scan_offers(const struct cg_scan *s)
+uint32_t cg_scan_offers(const struct cg_scan *)
 {
-	(void)s;
 	return 0;
 }
 
-void cg_scan_withdraw(struct cg_scan *s, uint32_t parts)
+void cg_scan_withdraw(struct cg_scan *, uint32_t)
 {
-	(void)s;
-	(void)parts;
 }
 
-int cg_scan_pass(struct cg_scan *s, uint32_t want)
+int cg_scan_pass(struct cg_scan *, uint32_t)
 {
-	(void)s;
-	(void)want;
 	return -EOPNOTSUPP;
 }
 
-int cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct usage *ret)
+int cg_scan_get(const struct cg_scan *, uint32_t, uint32_t, struct usage *)
 {
-	(void)s;
-	(void)slot;
-	(void)want;
-	(void)ret;
 	return -EOPNOTSUPP;
 }
 
-uint32_t cg_scan_passed(const struct cg_scan *s)
+uint32_t cg_scan_passed(const struct cg_scan *)
 {
-	(void)s;
 	return 0;
 }
 
-int cg_scan_prove(struct cg_scan *s, struct cg *c, struct cg_probe *p)
+int cg_scan_prove(struct cg_scan *, struct cg *, struct cg_probe *)
 {
-	(void)s;
-	(void)c;
-	(void)p;
 	return -EOPNOTSUPP;
 }
 
-void cg_life_close(struct cg_life *l)
+void cg_life_close(struct cg_life *)
 {
-	(void)l;
 }
 
-int cg_life_fd(const struct cg_life *l)
+int cg_life_fd(const struct cg_life *)
 {
-	(void)l;
 	return -EOPNOTSUPP;
 }
 
-int cg_life_drain(struct cg_life *l, cg_life_fn hear, void *ctx)
+int cg_life_drain(struct cg_life *, cg_life_fn, void *)
 {
-	(void)l;
-	(void)hear;
-	(void)ctx;
 	return -EOPNOTSUPP;
 }

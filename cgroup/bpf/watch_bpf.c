@@ -80,12 +80,11 @@ static int load_object(struct bpf_object **ret, struct cg_load_result *made, str
 }
 
 /* In a process of its own. */
-static int watch_bpf_load(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
+static int watch_bpf_load(void *, struct cg_load_result *ret, struct cg_probe *p)
 {
 	struct bpf_object *object = NULL;
 	int r;
 
-	(void)ctx;
 	cg_probe_listen();
 	r = load_object(&object, ret, p);
 	cg_probe_listen_end(p);

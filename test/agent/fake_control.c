@@ -136,18 +136,15 @@ static int fake_restore(void *ctx, const char *name, bool force, control_result_
 	return 0;
 }
 
-static cJSON *fake_config(void *ctx)
+static cJSON *fake_config(void *)
 {
-	(void)ctx;
 	return cJSON_Parse(
 		"{\"kind\":\"VscaledConfiguration\",\"units\":"
 		"[{\"match\":[\"web*.service\",\"@x\"],\"mode\":\"Auto\"}],\"none\":[]}");
 }
 
-static bool fake_live(void *ctx, const char **ret_why)
+static bool fake_live(void *, const char **)
 {
-	(void)ctx;
-	(void)ret_why;
 	return true;
 }
 
@@ -166,12 +163,10 @@ static bool fake_admit(void *ctx, int fd, const struct ucred *peer)
 	return !f->refuse_peers && http_peer_in_group(fd, peer, 0);
 }
 
-static cJSON *fake_recommend(void *ctx, const char *text, size_t len, char *ret_why,
-			     size_t why_size)
+static cJSON *fake_recommend(void *, const char *text, size_t len, char *ret_why, size_t why_size)
 {
 	cJSON *pod = cJSON_ParseWithLength(text, len), *answer = NULL;
 
-	(void)ctx;
 	snprintf(ret_why, why_size, "%s", pod == NULL ? "not JSON" : "");
 	if (pod != NULL)
 		answer = cJSON_CreateObject();

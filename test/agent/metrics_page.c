@@ -19,18 +19,14 @@ static int collect(void *ctx, struct metrics_input *in)
 	return r;
 }
 
-static void probe(void *ctx, struct probe_input *in)
+static void probe(void *, struct probe_input *in)
 {
-	(void)ctx;
 	*in = (struct probe_input){
 		.now = 1, .started = 1, .cgroup_writable = true, .config_valid = true};
 }
 
-static int on_input(sd_event_source *source, int fd, uint32_t revents, void *event)
+static int on_input(sd_event_source *, int, uint32_t, void *event)
 {
-	(void)source;
-	(void)fd;
-	(void)revents;
 	return sd_event_exit(event, 0);
 }
 

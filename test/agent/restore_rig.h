@@ -160,22 +160,20 @@ static inline int pid1_set(void *ctx, const char *unit, const struct unit_props 
 	return 0;
 }
 
-static inline int pid1_get(void *ctx, const char *unit, struct unit_props *ret)
+static inline int pid1_get(void *ctx, const char *, struct unit_props *ret)
 {
 	const struct pid1 *p = ctx;
 
-	(void)unit;
 	*ret = p->stored;
 	if (p->beaten)
 		ret->mem_max = 3 * GIB;
 	return 0;
 }
 
-static inline int pid1_drop(void *ctx, const char *unit, uint32_t mask)
+static inline int pid1_drop(void *ctx, const char *, uint32_t mask)
 {
 	struct pid1 *p = ctx;
 
-	(void)unit;
 	p->dropins &= ~mask;
 	return 0;
 }
@@ -183,9 +181,8 @@ static inline int pid1_drop(void *ctx, const char *unit, uint32_t mask)
 static const struct restore_units units = {
 	.ctx = &pid1, .set = pid1_set, .get = pid1_get, .drop = pid1_drop};
 
-static inline void take_result(void *arg, const struct restore_result *r)
+static inline void take_result(void *, const struct restore_result *r)
 {
-	(void)arg;
 	/* The name is the record's, which may go. */
 	snprintf(result_names[result_count], sizeof(result_names[0]), "%s", r->unit);
 	results[result_count] = *r;

@@ -57,12 +57,10 @@ static void report_list(struct rig *r)
 	drift_listed(&r->daemon->units, 0, info, n);
 }
 
-static int port_list(void *ctx, const char *const *patterns, size_t count)
+static int port_list(void *ctx, const char *const *, size_t)
 {
 	struct rig *r = ctx;
 
-	(void)patterns;
-	(void)count;
 	r->list_asked_at = r->lag_seconds > 0 ? r->boot : 0;
 	if (r->lag_seconds == 0)
 		report_list(r);
@@ -264,11 +262,8 @@ static int restore_get_props(void *ctx, const char *unit, struct unit_props *ret
 	return 0;
 }
 
-static int restore_drop(void *ctx, const char *unit, uint32_t mask)
+static int restore_drop(void *, const char *, uint32_t)
 {
-	(void)ctx;
-	(void)unit;
-	(void)mask;
 	return 0;
 }
 

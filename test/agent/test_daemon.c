@@ -284,21 +284,18 @@ static void test_minimum_above_the_limit(void)
 	rig_close(&r);
 }
 
-static void clock_real(void *ctx, usec_t *ret_boot, usec_t *ret_real)
+static void clock_real(void *, usec_t *ret_boot, usec_t *ret_real)
 {
 	struct timespec boot, real;
 
-	(void)ctx;
 	clock_gettime(CLOCK_BOOTTIME, &boot);
 	clock_gettime(CLOCK_REALTIME, &real);
 	*ret_boot = (usec_t)boot.tv_sec * USEC_PER_SEC + (usec_t)boot.tv_nsec / 1000;
 	*ret_real = (usec_t)real.tv_sec * USEC_PER_SEC + (usec_t)real.tv_nsec / 1000;
 }
 
-static int on_enough(sd_event_source *s, uint64_t due, void *userdata)
+static int on_enough(sd_event_source *s, uint64_t, void *)
 {
-	(void)due;
-	(void)userdata;
 	return sd_event_exit(sd_event_source_get_event(s), 0);
 }
 
@@ -321,12 +318,11 @@ static void test_start_is_no_lag(void)
 	rig_close(&r);
 }
 
-static int wake_thrice(sd_event_source *s, void *userdata)
+static int wake_thrice(sd_event_source *, void *userdata)
 {
 	struct daemon *d = userdata;
 	usec_t now;
 
-	(void)s;
 	daemon_wake(&d->wake);
 	now = d->wake.now;
 	usleep(2000);

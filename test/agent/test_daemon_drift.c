@@ -293,11 +293,10 @@ static void test_calls_are_joined(void)
 static char headroom[32];
 static unsigned headroom_twice;
 
-static void on_headroom(struct rig *r, const struct event_record *e, const char *message)
+static void on_headroom(struct rig *, const struct event_record *e, const char *message)
 {
 	char amount[sizeof headroom] = "";
 
-	(void)r;
 	if (e->kind != EVENT_PROPERTY_HEADROOM)
 		return;
 	CHECK(sscanf(message, "systemd stores a.service memory %31[^,]", amount) == 1);

@@ -79,9 +79,8 @@ static uint64_t reserve(void)
 
 static char denied[EVENT_MESSAGE_SIZE];
 
-static void on_reported(struct rig *r, const struct event_record *e, const char *message)
+static void on_reported(struct rig *, const struct event_record *e, const char *message)
 {
-	(void)r;
 	if (e->kind == EVENT_MEMORY_DENIED && denied[0] == '\0')
 		snprintf(denied, sizeof denied, "%s", message);
 }
@@ -234,12 +233,10 @@ static unsigned given_back;
 static char first_from[32], given_to[32];
 
 /* The entries of one who gives back: what one ends at the next begins with. */
-static void on_given_back(struct rig *r, const struct event_record *e, const char *message)
+static void on_given_back(struct rig *, const struct event_record *e, const char *)
 {
 	const struct event_pair *v = e->values;
 
-	(void)r;
-	(void)message;
 	if (e->kind != EVENT_LIMIT_LOWERED || strcmp(v[VALUE_REASON].exact, "given-back") != 0 ||
 	    strcmp(v[VALUE_UNIT].exact, "low.service") != 0)
 		return;
@@ -347,11 +344,9 @@ static void test_restarted(void)
 static unsigned notes;
 static char noted[512];
 
-static void note(void *ctx, const struct kube_pod *pod, const char *type, const char *reason,
-		 const char *action, const char *text)
+static void note(void *, const struct kube_pod *pod, const char *type, const char *reason,
+		 const char *, const char *text)
 {
-	(void)ctx;
-	(void)action;
 	if (strcmp(reason, "MemoryDenied") != 0)
 		return;
 	CHECK_STR(type, "Warning");

@@ -16,9 +16,8 @@ static const char *lock_path, *socket_path;
 
 static char removed[EVENT_MESSAGE_SIZE];
 
-static void on_event(struct rig *rig, const struct event_record *e, const char *message)
+static void on_event(struct rig *, const struct event_record *e, const char *message)
 {
-	(void)rig;
 	if (e->kind == EVENT_FILE_REMOVED)
 		snprintf(removed, sizeof removed, "%s", message);
 }

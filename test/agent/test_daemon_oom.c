@@ -6,9 +6,8 @@
 static char reported[EVENT_MESSAGE_SIZE];
 static unsigned lowers_reported;
 
-static void on_event(struct rig *r, const struct event_record *e, const char *message)
+static void on_event(struct rig *, const struct event_record *e, const char *message)
 {
-	(void)r;
 	if (e->kind != EVENT_OOM_KILL)
 		return;
 	snprintf(reported, sizeof reported, "%s", message);

@@ -92,9 +92,8 @@ static uint64_t number(const struct event_record *e, enum event_value v)
 	return e->values[v].exact != NULL ? strtoull(e->values[v].exact, NULL, 10) : 0;
 }
 
-static void on_reported(struct rig *r, const struct event_record *e, const char *message)
+static void on_reported(struct rig *r, const struct event_record *e, const char *)
 {
-	(void)message;
 	if (e->kind != EVENT_LIMIT_RAISED)
 		return;
 	note(TELL, NULL);

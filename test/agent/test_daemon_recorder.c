@@ -123,12 +123,10 @@ static void test_charts(void)
 
 static struct ring changed;
 
-static int copy_block(void *user, const void *head, size_t size, bool follows)
+static int copy_block(void *, const void *head, size_t size, bool)
 {
 	struct flight_block block;
 
-	(void)user;
-	(void)follows;
 	CHECK_EQ(size, sizeof block);
 	memcpy(&block, head, sizeof block);
 	/* As if a raise went half as far. */
@@ -137,9 +135,8 @@ static int copy_block(void *user, const void *head, size_t size, bool follows)
 	return 0;
 }
 
-static int copy_record(void *user, const uint8_t *bytes, size_t size)
+static int copy_record(void *, const uint8_t *bytes, size_t size)
 {
-	(void)user;
 	ring_add(&changed, bytes, size);
 	return 0;
 }

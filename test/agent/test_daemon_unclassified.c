@@ -65,9 +65,8 @@ static uint64_t max_of(struct rig *r, int unit)
 /* Entries of the journal that say what was taken back. */
 static unsigned taken_back;
 
-static void on_event(struct rig *r, const struct event_record *e, const char *message)
+static void on_event(struct rig *, const struct event_record *e, const char *message)
 {
-	(void)r;
 	if (e->kind == EVENT_LIMIT_LOWERED && strstr(message, "low.service memory ") != NULL &&
 	    strstr(message, "external writer") != NULL)
 		taken_back++;

@@ -66,9 +66,8 @@ static int collect(void *ctx, struct metrics_input *in)
 	return metrics_fixture_collect(ctx, CONTAINERS, in);
 }
 
-static void probe(void *ctx, struct probe_input *in)
+static void probe(void *, struct probe_input *in)
 {
-	(void)ctx;
 	*in = (struct probe_input){
 		.now = USEC_PER_SEC,
 		.started = 1,
@@ -90,13 +89,12 @@ static usec_t work_usec(void)
 }
 
 /* As the agent's own timer: before everything else in the loop. */
-static int on_tick(sd_event_source *s, uint64_t due, void *ctx)
+static int on_tick(sd_event_source *s, uint64_t due, void *)
 {
 	usec_t now = now_usec(), lag = now > due ? now - due : 0;
 	usec_t work = work_usec();
 	static usec_t work_before;
 
-	(void)ctx;
 	lag = MIN(lag, work - work_before);
 	work_before = work;
 	shared->ticks++;

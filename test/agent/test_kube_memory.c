@@ -70,9 +70,8 @@ static int one_line(void)
 	return r;
 }
 
-static int drop(void *arg, struct kube_pod *pod)
+static int drop(void *, struct kube_pod *pod)
 {
-	(void)arg;
 	kube_pod_free(pod);
 	return 0;
 }

@@ -64,10 +64,8 @@ static struct {
 	size_t count;
 } reported;
 
-static void note_reported(struct rig *r, const struct event_record *e, const char *message)
+static void note_reported(struct rig *, const struct event_record *, const char *message)
 {
-	(void)r;
-	(void)e;
 	if (reported.count < ARRAY_SIZE(reported.text))
 		snprintf(reported.text[reported.count++], sizeof reported.text[0], "%s", message);
 }
@@ -252,9 +250,8 @@ static void test_found_running(bool pod_ready)
 	rig_close(&r);
 }
 
-static void ignore(void *arg, const struct restore_result *result)
+static void ignore(void *, const struct restore_result *result)
 {
-	(void)arg;
 	CHECK_EQ(result->outcome, RESTORE_RESTORED);
 }
 

@@ -18,30 +18,20 @@ static struct {
 	unsigned gets, sets;
 } asked;
 
-static int count_list(void *ctx, const char *const *patterns, size_t count)
+static int count_list(void *ctx, const char *const *, size_t)
 {
-	(void)patterns;
-	(void)count;
 	drift_listed(&((struct rig *)ctx)->daemon->units, 0, NULL, 0);
 	return 0;
 }
 
-static int count_set(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask,
-		     bool urgent)
+static int count_set(void *, const char *, const struct unit_props *, uint32_t, bool)
 {
-	(void)ctx;
-	(void)unit;
-	(void)want;
-	(void)mask;
-	(void)urgent;
 	asked.sets++;
 	return 0;
 }
 
-static bool none_pending(void *ctx, const char *unit)
+static bool none_pending(void *, const char *)
 {
-	(void)ctx;
-	(void)unit;
 	return false;
 }
 

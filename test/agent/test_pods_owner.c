@@ -133,29 +133,21 @@ static struct {
 	char note[256];
 } reported;
 
-static bool expects(void *ctx, const struct kube_pod *pod, const char *container, enum resource r,
+static bool expects(void *, const struct kube_pod *, const char *container, enum resource r,
 		    uint64_t *ret)
 {
-	(void)ctx;
-	(void)pod;
 	*ret = r == RESOURCE_CPU ? reported.milli : reported.bytes;
 	return strcmp(container, "app") == 0 && *ret != 0;
 }
 
-static bool pending(void *ctx, const struct kube_pod *pod)
+static bool pending(void *, const struct kube_pod *)
 {
-	(void)ctx;
-	(void)pod;
 	return reported.pending;
 }
 
-static void note(void *ctx, const struct kube_pod *pod, const char *type, const char *reason,
-		 const char *action, const char *text)
+static void note(void *, const struct kube_pod *, const char *type, const char *, const char *,
+		 const char *text)
 {
-	(void)ctx;
-	(void)pod;
-	(void)reason;
-	(void)action;
 	CHECK_STR(type, "Warning");
 	reported.notes++;
 	snprintf(reported.note, sizeof reported.note, "%s", text);

@@ -122,9 +122,8 @@ static void test_grow(void)
 	}
 }
 
-static const char *app_pends(void *ctx, const char *name)
+static const char *app_pends(void *, const char *name)
 {
-	(void)ctx;
 	return strcmp(name, "default/web-0/side") != 0 ? "it is being started" : NULL;
 }
 

@@ -65,29 +65,24 @@ static struct control controls[ENTRIES];
 static uint32_t count;
 static int meminfo;
 
-static void begin(struct ledger *l, const struct ledger_node *n, uint32_t i)
+static void begin(struct ledger *l, const struct ledger_node *n, uint32_t)
 {
-	(void)i;
 	ledger_begin(l, n, entries, count);
 }
 
-static void decide(struct ledger *l, const struct ledger_node *n, uint32_t i)
+static void decide(struct ledger *l, const struct ledger_node *, uint32_t i)
 {
-	(void)n;
 	ledger_grant(l, i % count, entries[i % count].limit + MIB);
 }
 
 /* More than there is: every entry is looked at. */
-static void decide_contested(struct ledger *l, const struct ledger_node *n, uint32_t i)
+static void decide_contested(struct ledger *l, const struct ledger_node *, uint32_t i)
 {
-	(void)n;
 	ledger_grant(l, i % count, entries[i % count].original + 2048 * GIB);
 }
 
-static void cancel(struct ledger *l, const struct ledger_node *n, uint32_t i)
+static void cancel(struct ledger *l, const struct ledger_node *, uint32_t)
 {
-	(void)n;
-	(void)i;
 	ledger_cancel(l, asks, 16);
 }
 

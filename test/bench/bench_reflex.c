@@ -86,10 +86,8 @@ static void note_limit(struct watch *w, uint64_t limit, usec_t now)
 
 /* ---- ours ---- */
 
-static void note_step(struct rig *r, const struct change *c, int outcome)
+static void note_step(struct rig *r, const struct change *, int)
 {
-	(void)c;
-	(void)outcome;
 	note_limit(r->user, sim_milli(&r->sim), r->sim.now);
 }
 

@@ -53,11 +53,8 @@ int __wrap_cg_scan_add(struct cg_scan *s, uint64_t id, uint32_t *ret_slot)
 }
 
 /* The fake tree has nothing that could prove the kernel's. */
-int __wrap_cg_scan_prove(struct cg_scan *s, struct cg *c, struct cg_probe *p)
+int __wrap_cg_scan_prove(struct cg_scan *, struct cg *, struct cg_probe *)
 {
-	(void)s;
-	(void)c;
-	(void)p;
 	return 0;
 }
 

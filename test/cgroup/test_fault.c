@@ -134,11 +134,8 @@ static void fresh_tree(void)
 	fault.armed = armed;
 }
 
-static void no_gap(void *ctx, const char *folder, uint32_t missing)
+static void no_gap(void *, const char *, uint32_t)
 {
-	(void)ctx;
-	(void)folder;
-	(void)missing;
 }
 
 /* Reads and writes once each. Returns the first result that is not a plain success. */

@@ -202,11 +202,10 @@ static void test_cpus(void)
 
 /* --- writing --- */
 
-static void note(void *ctx, const struct cg_watch_event *e)
+static void note(void *, const struct cg_watch_event *e)
 {
 	size_t len = strlen(order);
 
-	(void)ctx;
 	/* a plain file tells of its truncation, and a quota may have moved a burst */
 	if (e->what == CG_WATCH_LIMIT && (len == 0 || order[len - 1] != '0' + (char)e->cookie))
 		snprintf(order + len, sizeof order - len, "%s%" PRIu64, len ? " " : "", e->cookie);
@@ -338,9 +337,8 @@ static void test_force(void)
 
 static unsigned children, files;
 
-static void count(void *ctx, const struct cg_watch_event *e)
+static void count(void *, const struct cg_watch_event *e)
 {
-	(void)ctx;
 	CHECK_EQ(e->cookie, 7);
 	children += e->what == CG_WATCH_CHILD_NEW || e->what == CG_WATCH_CHILD_GONE;
 	files += e->what == CG_WATCH_LIMIT;

@@ -29,32 +29,26 @@ static int two_pipes(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
 	return cg_probe_fault(p, 0, "loaded");
 }
 
-static int refused(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
+static int refused(void *, struct cg_load_result *ret, struct cg_probe *p)
 {
-	(void)ctx;
 	(void)cg_load_keep(ret, 0, p);
 	return cg_probe_fault(p, -EPERM, "the kernel says %s", "no");
 }
 
-static int dies(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
+static int dies(void *, struct cg_load_result *, struct cg_probe *)
 {
-	(void)ctx;
-	(void)ret;
-	(void)p;
 	_exit(3);
 }
 
-static int nothing_there(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
+static int nothing_there(void *, struct cg_load_result *ret, struct cg_probe *p)
 {
-	(void)ctx;
 	return cg_load_keep(ret, -1, p);
 }
 
-static int too_many(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
+static int too_many(void *, struct cg_load_result *ret, struct cg_probe *p)
 {
 	int r = 0;
 
-	(void)ctx;
 	for (int i = 0; r == 0 && i <= CG_LOAD_FDS_MAX; i++)
 		r = cg_load_keep(ret, 0, p);
 	return r;

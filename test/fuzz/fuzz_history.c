@@ -23,10 +23,8 @@ static void use(const struct history_store *s, const char *key, const struct tun
 	history_recommend(&record.history, t, 1, &r);
 }
 
-static void ignore(void *user, const struct history_fault *fault)
+static void ignore(void *, const struct history_fault *)
 {
-	(void)user;
-	(void)fault;
 }
 
 /* As a file, whose header is rarely right, the same bytes harm nobody. */

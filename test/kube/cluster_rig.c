@@ -32,14 +32,13 @@ _Noreturn static void give_up(const char *what)
 int64_t crig_clock_ahead;
 const char *crig_kubernetes = "";
 
-static void clock_fast(void *ctx, usec_t *ret_boot, usec_t *ret_real)
+static void clock_fast(void *, usec_t *ret_boot, usec_t *ret_real)
 {
 	/* The wall clock is the server's at the start, and as fast as the other from then on. */
 	static int64_t offset;
 	struct timespec t;
 	int64_t ahead = crig_clock_ahead;
 
-	(void)ctx;
 	*ret_boot = fast_clock_now();
 	if (offset == 0) {
 		clock_gettime(CLOCK_REALTIME, &t);

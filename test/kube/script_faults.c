@@ -36,9 +36,8 @@ static void token(struct script_conn *c)
 		script_answer(c, "401 Unauthorized", JSON, "{\"code\":401}");
 }
 
-static void hang(struct script_conn *c)
+static void hang(struct script_conn *)
 {
-	(void)c;
 	for (;;)
 		pause();
 }
@@ -110,9 +109,8 @@ static void cut(struct script_conn *c)
 	_exit(0);
 }
 
-static void silent(struct script_conn *c)
+static void silent(struct script_conn *)
 {
-	(void)c;
 	_exit(0);
 }
 

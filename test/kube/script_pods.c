@@ -80,9 +80,8 @@ static void no_list(struct script_conn *c)
 	script_answer(c, "200 OK", "Content-Type: text/html\r\n", "<html>login</html>");
 }
 
-static void vanish(struct script_conn *c)
+static void vanish(struct script_conn *)
 {
-	(void)c;
 	_exit(0);
 }
 

@@ -104,9 +104,8 @@ static void test_reported(enum cgroup_driver driver)
 	crig_close(&c);
 }
 
-static void ignore(void *arg, const struct restore_result *result)
+static void ignore(void *, const struct restore_result *result)
 {
-	(void)arg;
 	CHECK_EQ(result->outcome, RESTORE_RESTORED);
 }
 

@@ -78,9 +78,8 @@ static uint64_t request(enum resource r)
 	return kube_pod_container(pod, "app")->spec.request[r];
 }
 
-static bool is_sized(struct crig *x)
+static bool is_sized(struct crig *)
 {
-	(void)x;
 	return request(RESOURCE_CPU) != 100;
 }
 
@@ -115,9 +114,8 @@ static const char *const nonsense[] = {
 	"{\"recommendation\":{\"version\":7,\"containers\":{}}}",
 };
 
-static bool has_asked(struct crig *x)
+static bool has_asked(struct crig *)
 {
-	(void)x;
 	return lists() > 0;
 }
 

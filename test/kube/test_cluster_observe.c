@@ -82,9 +82,8 @@ static void test_observed(void)
 	crig_close(&c);
 }
 
-static bool sees_other(struct crig *x)
+static bool sees_other(struct crig *)
 {
-	(void)x;
 	return target_of("web-1") > 0;
 }
 

@@ -55,15 +55,13 @@ static void burn_900(struct rig *r)
 	burn_all(r, 900);
 }
 
-static bool any_is_higher(struct crig *x)
+static bool any_is_higher(struct crig *)
 {
-	(void)x;
 	return request(RESOURCE_CPU) > 100 || request(RESOURCE_MEMORY) > 16 * MIB;
 }
 
-static bool both_are_higher(struct crig *x)
+static bool both_are_higher(struct crig *)
 {
-	(void)x;
 	return request(RESOURCE_CPU) > 100 && request(RESOURCE_MEMORY) > 16 * MIB;
 }
 
@@ -85,9 +83,8 @@ static bool is_most(struct crig *x)
 	return request(RESOURCE_CPU) == 500;
 }
 
-static bool is_original(struct crig *x)
+static bool is_original(struct crig *)
 {
-	(void)x;
 	return request(RESOURCE_CPU) == 100 && request(RESOURCE_MEMORY) == 16 * MIB;
 }
 
@@ -159,15 +156,13 @@ static void test_lost_records(void)
 	crig_close(&c);
 }
 
-static bool memory_is_higher(struct crig *x)
+static bool memory_is_higher(struct crig *)
 {
-	(void)x;
 	return request(RESOURCE_MEMORY) > 16 * MIB;
 }
 
-static bool cpu_is_higher(struct crig *x)
+static bool cpu_is_higher(struct crig *)
 {
-	(void)x;
 	return request(RESOURCE_CPU) > 100;
 }
 

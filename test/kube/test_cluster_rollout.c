@@ -42,15 +42,13 @@ static uint64_t cpu_of(size_t pod)
 	return rig_cpu_milli(&c.rig, app_of(&c.rig.pod[pod]));
 }
 
-static bool half_is_sized(struct crig *x)
+static bool half_is_sized(struct crig *)
 {
-	(void)x;
 	return cpu_of(0) > 600 && cpu_of(3) > 600;
 }
 
-static bool none_is_sized(struct crig *x)
+static bool none_is_sized(struct crig *)
 {
-	(void)x;
 	return cpu_of(0) == 200 && cpu_of(3) == 200;
 }
 

@@ -72,10 +72,8 @@ static void test_in_cluster(enum cg_mode mode, const char *word)
 	crig_close(&c);
 }
 
-static void take_result(void *arg, const struct restore_result *result)
+static void take_result(void *, const struct restore_result *)
 {
-	(void)arg;
-	(void)result;
 }
 
 static size_t read_baseline(char *text, size_t size)

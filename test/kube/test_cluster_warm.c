@@ -151,9 +151,8 @@ static void test_two_pods(void)
 
 static unsigned versions_seen;
 
-static bool is_opened_again(struct crig *x)
+static bool is_opened_again(struct crig *)
 {
-	(void)x;
 	return versions() > versions_seen;
 }
 

@@ -71,11 +71,10 @@ static void test_cuts(void)
 				check_cut(row, a, b);
 }
 
-static int cut(void *arg, const char *text, size_t len)
+static int cut(void *, const char *text, size_t len)
 {
 	size_t used = strlen(seen);
 
-	(void)arg;
 	CHECK_EQ(len, 6);
 	snprintf(seen + used, sizeof seen - used, "(%.*s)|", (int)len, text);
 	return 0;

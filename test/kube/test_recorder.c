@@ -31,9 +31,8 @@ static int port_start(void *ctx, const struct kube_request *request, kube_done_f
 	return 0;
 }
 
-static void port_cancel(void *ctx, struct kube_call *call)
+static void port_cancel(void *ctx, struct kube_call *)
 {
-	(void)call;
 	((struct rig *)ctx)->done = NULL;
 }
 
@@ -43,9 +42,8 @@ static void rig_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
 	*ret_real = *ret_boot + 1795000000 * S;
 }
 
-static void on_answer(void *ctx, const struct kube_answer *a)
+static void on_answer(void *ctx, const struct kube_answer *)
 {
-	(void)a;
 	((struct rig *)ctx)->answers++;
 }
 

@@ -110,11 +110,10 @@ static void test_others_under_way(void)
 }
 
 /* A second container, which a resize would restart, uses more than its limit in the spec. */
-static void add_sibling(struct rig *g, struct reporter_view *v)
+static void add_sibling(struct rig *, struct reporter_view *v)
 {
 	struct report_resource memory = v->containers[0].resource[MEM];
 
-	(void)g;
 	memory.restart = true;
 	memory.held = memory.actual = 512 * MIB;
 	memory.restart_to = 0;

@@ -37,9 +37,8 @@ static void oversized(struct sim *s, usec_t t)
 		s->m.file = 500 * MIB;
 }
 
-static void reader(struct sim *s, usec_t t)
+static void reader(struct sim *s, usec_t)
 {
-	(void)t;
 	s->load.anon_bps = 1000 * MIB;
 	s->load.anon_goal = 10 * MIB;
 	s->load.cache_bps = 100 * MIB;

@@ -75,10 +75,9 @@ void rig_reassert(struct rig *r, enum resource res)
 	with_plan(r, res, control_reassert);
 }
 
-static void resume(struct control *c, const struct limits *kernel, enum resource res,
+static void resume(struct control *c, const struct limits *kernel, enum resource,
 		   const struct control_context *x)
 {
-	(void)res;
 	control_resume(c, kernel, x);
 }
 

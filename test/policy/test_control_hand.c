@@ -395,9 +395,8 @@ static void test_odd_period(void)
 	CHECK_EQ(r.sim.u.limits.cpu_quota_usec, quota);
 }
 
-static void burst_fits(struct rig *r, const struct change *c)
+static void burst_fits(struct rig *r, const struct change *)
 {
-	(void)c;
 	CHECK(r->sim.u.limits.cpu_burst_usec <= r->sim.u.limits.cpu_quota_usec);
 }
 

@@ -127,9 +127,8 @@ static void test_owner(void)
 	CHECK_EQ(r.c.mem.brake.line, 0);
 }
 
-static bool fails(struct rig *r, const struct change *c, int *ret)
+static bool fails(struct rig *, const struct change *c, int *ret)
 {
-	(void)r;
 	*ret = -EIO;
 	return c->knob == KNOB_MEM_HIGH;
 }

@@ -356,10 +356,8 @@ static void test_oom_elsewhere(void)
 	CHECK(r.c.history.window_oom > GIB);
 }
 
-static bool gone(struct rig *r, const struct change *c, int *ret)
+static bool gone(struct rig *, const struct change *, int *ret)
 {
-	(void)r;
-	(void)c;
 	*ret = APPLY_GONE;
 	return true;
 }

@@ -103,12 +103,11 @@ static void after(struct rig *r, const struct change *c, int outcome)
 }
 
 /* Writes fail in every way there is. */
-static bool interfere(struct rig *r, const struct change *c, int *ret)
+static bool interfere(struct rig *, const struct change *c, int *ret)
 {
 	static const int outcomes[] = {APPLY_REFUSED, APPLY_GONE,  APPLY_PARTIAL, APPLY_UNCHANGED,
 				       -EIO,          -EOPNOTSUPP, -ENODEV};
 
-	(void)r;
 	if (!chance(100))
 		return false;
 	*ret = outcomes[pick(ARRAY_SIZE(outcomes))];

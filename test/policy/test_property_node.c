@@ -42,10 +42,8 @@ static void random_load(struct sim *s)
 
 /* ---- what was granted ---- */
 
-static void before(struct rig *r, const struct change *c)
+static void before(struct rig *, const struct change *)
 {
-	(void)r;
-	(void)c;
 	slack_before = node_slack(&n);
 }
 

@@ -67,14 +67,13 @@ static void free_strings(char **strings)
 	free(strings);
 }
 
-static int on_list(sd_bus_message *m, void *userdata, sd_bus_error *error)
+static int on_list(sd_bus_message *m, void *userdata, sd_bus_error *)
 {
 	struct peer *p = userdata;
 	sd_bus_message *reply = NULL;
 	char **states = NULL, **patterns = NULL;
 	int r;
 
-	(void)error;
 	p->list_count++;
 	if (p->list_silent)
 		return 1;
@@ -116,13 +115,11 @@ static void store(struct peer_unit *u, const struct peer_set *set)
 						    unit_prop_rows[i].offset);
 }
 
-static int answer_late(sd_event_source *s, uint64_t usec, void *userdata)
+static int answer_late(sd_event_source *, uint64_t, void *userdata)
 {
 	struct late *l = userdata;
 	struct peer *p = l->peer;
 
-	(void)s;
-	(void)usec;
 	p->in_flight--;
 	if (p->set_error) {
 		sd_bus_error e = SD_BUS_ERROR_MAKE_CONST(p->set_error, "scripted");
@@ -160,14 +157,13 @@ static int read_set(sd_bus_message *m, struct peer_set *ret)
 	return r;
 }
 
-static int on_set(sd_bus_message *m, void *userdata, sd_bus_error *error)
+static int on_set(sd_bus_message *m, void *userdata, sd_bus_error *)
 {
 	struct peer *p = userdata;
 	struct late *l;
 	struct peer_set set = {0};
 	int r = read_set(m, &set);
 
-	(void)error;
 	if (r < 0)
 		return r;
 	if (p->set_count < PEER_LOG)
@@ -213,11 +209,10 @@ static int find(sd_bus *bus, const char *path, const char *interface, void *user
 	return *found != NULL;
 }
 
-static int count_get(sd_bus_message *m, void *userdata, sd_bus_error *error)
+static int count_get(sd_bus_message *m, void *userdata, sd_bus_error *)
 {
 	struct peer *p = userdata;
 
-	(void)error;
 	if (!sd_bus_message_is_method_call(m, "org.freedesktop.DBus.Properties", "Get"))
 		return 0;
 	p->get_count++;

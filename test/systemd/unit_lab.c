@@ -29,9 +29,8 @@ static struct unit_bus *bus;
 static sd_event *event;
 static const struct unit_address *address; /* NULL: the private socket first */
 
-static void on_listed(void *ctx, int error, const struct unit_info *units, size_t count)
+static void on_listed(void *, int error, const struct unit_info *units, size_t count)
 {
-	(void)ctx;
 	received.listed++;
 	received.list_error = error;
 	strcpy(received.names, " ");
@@ -47,15 +46,13 @@ static void on_listed(void *ctx, int error, const struct unit_info *units, size_
 	}
 }
 
-static void on_changed(void *ctx)
+static void on_changed(void *)
 {
-	(void)ctx;
 	received.changed++;
 }
 
-static void on_reloading(void *ctx, bool active)
+static void on_reloading(void *, bool active)
 {
-	(void)ctx;
 	active ? received.reload_begin++ : received.reload_end++;
 }
 
@@ -79,15 +76,13 @@ static void on_got(void *ctx, const char *unit, int error, const struct unit_pro
 		received.stored = *stored;
 }
 
-static void on_connected(void *ctx)
+static void on_connected(void *)
 {
-	(void)ctx;
 	received.connected++;
 }
 
-static void on_disconnected(void *ctx, int error)
+static void on_disconnected(void *, int error)
 {
-	(void)ctx;
 	fprintf(stderr, "disconnected: %s\n", strerror(-error));
 	received.disconnected++;
 }

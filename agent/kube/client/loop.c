@@ -145,11 +145,10 @@ static void act(struct kube_client *c, curl_socket_t fd, int mask)
 	leave(c);
 }
 
-static int on_io(sd_event_source *s, int fd, uint32_t revents, void *arg)
+static int on_io(sd_event_source *, int fd, uint32_t revents, void *arg)
 {
 	int mask = 0;
 
-	(void)s;
 	if (revents & (EPOLLIN | EPOLLHUP))
 		mask |= CURL_CSELECT_IN;
 	if (revents & EPOLLOUT)
@@ -160,21 +159,18 @@ static int on_io(sd_event_source *s, int fd, uint32_t revents, void *arg)
 	return 0;
 }
 
-static int on_timer(sd_event_source *s, uint64_t at, void *arg)
+static int on_timer(sd_event_source *, uint64_t, void *arg)
 {
-	(void)s;
-	(void)at;
 	act(arg, CURL_SOCKET_TIMEOUT, 0);
 	return 0;
 }
 
-static int socket_changed(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
+static int socket_changed(CURL *, curl_socket_t fd, int what, void *arg, void *socket_arg)
 {
 	struct kube_client *c = arg;
 	sd_event_source *source = socket_arg;
 	uint32_t events = 0;
 
-	(void)easy;
 	sockets_mark(c, fd, what != CURL_POLL_REMOVE);
 	if (what == CURL_POLL_REMOVE) {
 		sd_event_source_disable_unref(source);
@@ -192,12 +188,11 @@ static int socket_changed(CURL *easy, curl_socket_t fd, int what, void *arg, voi
 	return 0;
 }
 
-static int timer_changed(CURLM *multi, long timeout_msec, void *arg)
+static int timer_changed(CURLM *, long timeout_msec, void *arg)
 {
 	struct kube_client *c = arg;
 	int r;
 
-	(void)multi;
 	if (timeout_msec < 0)
 		r = sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
 	else
@@ -256,12 +251,11 @@ static struct kube_call *next_waiting(const struct kube_client *c)
 	return found;
 }
 
-static int on_begin(sd_event_source *s, void *arg)
+static int on_begin(sd_event_source *, void *arg)
 {
 	struct kube_client *c = arg;
 	size_t count = 0;
 
-	(void)s;
 	c->busy = true;
 	for (struct kube_call *call = c->calls; call != NULL; call = call->next)
 		count += call->state == CALL_WAITING;

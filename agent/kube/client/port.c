@@ -7,9 +7,8 @@ static int client_start(void *ctx, const struct kube_request *request, kube_done
 	return kube_client_start(ctx, request, NULL, done, arg, ret);
 }
 
-static void client_cancel(void *ctx, struct kube_call *call)
+static void client_cancel(void *, struct kube_call *call)
 {
-	(void)ctx;
 	kube_call_cancel(call);
 }
 

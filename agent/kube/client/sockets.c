@@ -15,12 +15,11 @@
 #define KEEPALIVE_COUNT 3
 
 /* curl is about to connect it. */
-static int socket_opened(void *arg, curl_socket_t fd, curlsocktype purpose)
+static int socket_opened(void *arg, curl_socket_t fd, curlsocktype)
 {
 	struct kube_client *c = arg;
 	int count = KEEPALIVE_COUNT;
 
-	(void)purpose;
 	/* Errors are ignored: without these options a dead peer is noticed later, and a child
 	 * process is never started here. */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);

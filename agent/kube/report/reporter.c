@@ -95,11 +95,10 @@ static struct tracked *track(struct reporter *r, const char *uid)
 	return t;
 }
 
-int reporter_changed(struct reporter *r, const char *uid, usec_t now)
+int reporter_changed(struct reporter *r, const char *uid, usec_t)
 {
 	struct tracked *t = reporter_find(r, uid);
 
-	(void)now;
 	if (uid[0] == '\0' || strlen(uid) >= REPORT_UID_MAX)
 		return -EINVAL;
 	if (t == NULL)

@@ -168,9 +168,8 @@ static int list_piece(void *arg, const char *data, size_t len)
 	return items_feed(&w->items, data, len, list_item, w);
 }
 
-static int no_pod(void *arg, struct kube_pod *pod)
+static int no_pod(void *, struct kube_pod *pod)
 {
-	(void)arg;
 	kube_pod_free(pod);
 	return 0;
 }
@@ -413,12 +412,10 @@ void kube_watch_relist(struct kube_watch *w)
 	set_timer(w, now_of(w));
 }
 
-static int on_timer(sd_event_source *s, uint64_t at, void *arg)
+static int on_timer(sd_event_source *, uint64_t, void *arg)
 {
 	struct kube_watch *w = arg;
 
-	(void)s;
-	(void)at;
 	if (w->call == NULL)
 		watch_begin(w);
 	else if (w->step == STEP_STREAM)

@@ -63,11 +63,10 @@ static int root_switch(void)
 	return chdir("/");
 }
 
-int main(int argc, char **argv)
+int main(int, char **argv)
 {
 	char program[] = SYSTEMD_PROGRAM;
 
-	(void)argc;
 	mkdir("/dev", 0755);
 	mkdir("/sysroot", 0755);
 	mount("devtmpfs", "/dev", "devtmpfs", 0, "");

@@ -33,9 +33,8 @@ static _Atomic int64_t cpu_nsec[THREADS_MAX];
 static struct gauge gauges[THREADS_MAX];
 static volatile sig_atomic_t stopped;
 
-static void on_signal(int number)
+static void on_signal(int)
 {
-	(void)number;
 	stopped = 1;
 }
 

@@ -22,12 +22,11 @@ static void spend(int64_t cpu_nsec)
 			;
 }
 
-static void *work(void *arg)
+static void *work(void *)
 {
 	const int64_t period = period_msec * NSEC_PER_MSEC;
 	struct gauge own = {0};
 
-	(void)arg;
 	for (int64_t next = now_nsec() + period;; next += period) {
 		int64_t now;
 

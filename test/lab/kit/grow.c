@@ -46,15 +46,13 @@ static _Atomic long cache_bytes;
 static int64_t start_nsec, printed_nsec;
 static volatile sig_atomic_t stopped, signalled;
 
-static void on_signal(int number)
+static void on_signal(int)
 {
-	(void)number;
 	stopped = 1;
 }
 
-static void on_reported(int number)
+static void on_reported(int)
 {
-	(void)number;
 	signalled = 1;
 }
 

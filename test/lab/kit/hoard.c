@@ -228,9 +228,8 @@ static long tcp_take(struct hoard *h, long bytes)
 	return queue_take(h, bytes, tcp_next);
 }
 
-static int nothing(struct hoard *h)
+static int nothing(struct hoard *)
 {
-	(void)h;
 	return 0;
 }
 

@@ -43,9 +43,8 @@ static int group_count, lowered, harmful, undone;
 static int64_t window_nsec, kills;
 static volatile sig_atomic_t stopped;
 
-static void on_signal(int number)
+static void on_signal(int)
 {
-	(void)number;
 	stopped = 1;
 }
 

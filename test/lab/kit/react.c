@@ -91,10 +91,8 @@ static void write_limit(struct run *r, uint64_t milli)
 
 /* ---- laws ---- */
 
-static void agent_begin(struct run *r, int64_t now)
+static void agent_begin(struct run *, int64_t)
 {
-	(void)r;
-	(void)now;
 }
 
 static void captain_begin(struct run *r, int64_t now)
