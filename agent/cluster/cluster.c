@@ -73,6 +73,7 @@ static void on_trouble(void *ctx, int error, unsigned status, const char *text)
 
 	(void)status; /* it is in the text */
 	daemon_wake(c->wake);
+	pods_set_live(c->pods, false);
 	snprintf(c->watch_trouble, sizeof c->watch_trouble, "%s", text);
 	event_api_lost(&(struct daemon_event){.detail = c->watch_trouble, .error = error});
 	c->bounds_due = true;
@@ -84,6 +85,7 @@ static void on_healthy(void *ctx)
 	struct cluster *c = ctx;
 
 	daemon_wake(c->wake);
+	pods_set_live(c->pods, true);
 	if (c->watch_trouble[0] != '\0')
 		event_api_back(&(struct daemon_event){.count = c->pods->count});
 	c->watch_trouble[0] = '\0';

@@ -113,6 +113,7 @@ struct pods {
 	uint64_t last_serial;
 	struct cg *parents[6];   /* folders in which pods appear, watched; NULL: none */
 	bool synced;             /* a list was complete */
+	bool live;               /* the watch is open: changes are reported as they happen */
 	struct sized_pod *sized; /* owned; while originals are lost */
 	size_t sized_count;
 	bool sized_missed;         /* one could not be added: out of memory */

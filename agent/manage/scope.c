@@ -8,6 +8,9 @@
 #include "cgroup/kubepods.h"
 #include <string.h>
 
+/* Beyond UNIT_CREATING_USEC. */
+#define LATE_USEC (50 * USEC_PER_SEC)
+
 bool scope_is_of(const struct managed *m, const struct kube_container *c)
 {
 	struct kubepods_name name;
@@ -40,8 +43,18 @@ static bool is_reported_running(const struct managed *m)
 	return c != NULL && c->running && scope_is_of(m, c);
 }
 
+/* PID 1 takes tens of seconds for a call on a busy node, and the runtime with it. Where the
+ * kubelet's reports come in, that is waited for, but not with a use that a reload of PID 1 could
+ * cut. */
+static bool is_late(const struct managed *m)
+{
+	return m->kind == UNIT_KIND_CONTAINER && m->pod->pods->live &&
+	       m->wake->now < m->cgroup.created_by + LATE_USEC &&
+	       mem_use(&m->control.last) < m->properties.stored.mem_max / 2;
+}
+
 bool scope_is_creating(const struct managed *m)
 {
-	return m->cgroup.cg != NULL && m->wake->now < m->cgroup.created_by && m->unit != NULL &&
-	       unit_is_container(m->unit) && !is_reported_running(m);
+	return m->cgroup.cg != NULL && m->unit != NULL && unit_is_container(m->unit) &&
+	       (m->wake->now < m->cgroup.created_by || is_late(m)) && !is_reported_running(m);
 }

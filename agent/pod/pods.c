@@ -307,6 +307,11 @@ void pods_list_end(struct pods *pods, bool whole)
 	footprint_trim(); /* what the list took */
 }
 
+void pods_set_live(struct pods *pods, bool live)
+{
+	pods->live = live;
+}
+
 /* --- what the daemon says --- */
 
 void pods_apply_rules(struct pods *pods)

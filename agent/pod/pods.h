@@ -24,6 +24,8 @@ void pods_seen(struct pods *pods, const char *uid);
  * stay (pod_absent.c). Not whole: something of the list could not be read. */
 void pods_list_begin(struct pods *pods);
 void pods_list_end(struct pods *pods, bool whole);
+/* Does the API server report changes as they happen? */
+void pods_set_live(struct pods *pods, bool live);
 /* Searches for the cgroups of pods for which one may have appeared. */
 void pods_scan(struct pods *pods);
 /* First in a tick: searches for cgroups, drops pods that were handed back. */

@@ -4,6 +4,7 @@
  * fail: files are written at once, PID 1 is called once the runtime is done.
  */
 #include "agent/manage/wake.h"
+#include "agent/pod/pods.h"
 #include "agent/units/lifecycle.h"
 #include "test/agent/test_pods.h"
 #include <errno.h>
@@ -91,6 +92,33 @@ static void test_api_is_silent(void)
 	app->creating = false;
 	rig_run(&r, 3, NULL);
 	CHECK_EQ(app->props.cpu_quota_per_sec_usec, had * USEC_PER_MSEC);
+	rig_close(&r);
+}
+
+/* A busy PID 1 takes longer than that to create it, which the API server's report shows; not where
+ * use is what a reload of PID 1 could cut. */
+static void test_late(bool grown)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+	uint64_t had = pods_raise_app(&r, p);
+	struct rig_unit *app;
+
+	pods_set_live(&r.daemon->pods, true);
+	app = creating(&r, p);
+	rig_run(&r, 40, NULL);
+	CHECK_EQ(app->props.cpu_quota_per_sec_usec, 200 * USEC_PER_MSEC);
+	check_no_call(&r);
+	if (grown) {
+		app->creating = false;
+		rig_grow(&r, app, 40 * MIB);
+		rig_run(&r, 2, NULL);
+	} else {
+		running(&r, p);
+		rig_reflex(&r, 2, NULL);
+	}
+	CHECK_EQ(app->props.cpu_quota_per_sec_usec, had * USEC_PER_MSEC);
+	CHECK_EQ(r.broken_starts + r.kills, 0);
 	rig_close(&r);
 }
 
@@ -348,6 +376,8 @@ int main(void)
 {
 	test_held_size();
 	test_api_is_silent();
+	test_late(false);
+	test_late(true);
 	test_writer_after_the_start();
 	test_boost();
 	test_initial();
