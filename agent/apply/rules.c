@@ -7,6 +7,7 @@
 #include "agent/manage/context.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/scope.h"
 #include "agent/manage/wake.h"
 #include "policy/control/control_state.h"
 #include <string.h>
@@ -77,6 +78,7 @@ void rule_apply(struct managed *m, const struct policy_rule *rule)
 		release_memory(m);
 	if (takes_away(&old, rule))
 		lifecycle_release(m, takes_away_text(m));
-	else if (rule->mode != MODE_OFF && m->cgroup.cg != NULL && !m->originals.saved)
+	else if (rule->mode != MODE_OFF && m->cgroup.cg != NULL &&
+		 (!m->originals.saved || scope_out_of_reach(m->pid1, m->cgroup.path)))
 		managed_reattach(m);
 }

@@ -71,6 +71,7 @@ struct pod {
 	bool observed;  /* without a mode, by kubernetes.observe */
 	bool leaving;   /* no longer annotated: forgotten once it is handed back */
 	bool unsupported_reported; /* reported that its node is not supported */
+	bool unreachable_reported; /* reported that systemd cannot be called for it */
 	bool ending;               /* it finished or is being deleted: not written to */
 };
 

@@ -3,6 +3,7 @@
  * at any time; the runtime's own Set replaces them once, and is corrected like any echo. */
 #include "agent/manage/scope.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "cgroup/kubepods.h"
@@ -57,4 +58,11 @@ bool scope_is_creating(const struct managed *m)
 {
 	return m->cgroup.cg != NULL && m->unit != NULL && unit_is_container(m->unit) &&
 	       (m->wake->now < m->cgroup.created_by || is_late(m)) && !is_reported_running(m);
+}
+
+bool scope_out_of_reach(const struct pid1 *pid1, const char *path)
+{
+	struct kubepods_name name;
+
+	return pid1->absent && kubepods_parse(path, &name) == 0 && name.unit[0] != '\0';
 }

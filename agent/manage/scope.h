@@ -7,6 +7,7 @@
 
 struct kube_container;
 struct managed;
+struct pid1;
 
 /* It was attached to its cgroup; active_enter_usec as in struct arrival. */
 void scope_started(struct managed *m, usec_t active_enter_usec);
@@ -16,3 +17,6 @@ void scope_started(struct managed *m, usec_t active_enter_usec);
 bool scope_is_creating(const struct managed *m);
 /* Does what the API server says of a container belong to the one in its cgroup? */
 bool scope_is_of(const struct managed *m, const struct kube_container *c);
+/* Does PID 1, which cannot be called, hold the limits of this cgroup of a pod? Its next reload
+ * would write its own, which may be below the use. */
+bool scope_out_of_reach(const struct pid1 *pid1, const char *path);

@@ -10,6 +10,7 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/scope.h"
 #include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_guess.h"
@@ -32,6 +33,9 @@
 /* Longer than that, a limit of the spec is not going to be there. */
 #define READY_USEC   (10 * USEC_PER_SEC)
 #define LIMITS_USAGE (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
+
+static const char unreachable_why[] =
+	"systemd holds its limits and cannot be called: mount /run/systemd (components/systemd)";
 
 /* --- watches --- */
 
@@ -189,6 +193,12 @@ static const char *unit_of(const struct pid1 *pid1, const struct kubepods_name *
 	return n->unit[0] != '\0' && !pid1->absent ? n->unit : NULL;
 }
 
+/* A limit that may not be written, see scope.h. */
+static bool is_out_of_reach(const struct managed *m, const char *path)
+{
+	return m->container.rule.rule.mode != MODE_OFF && scope_out_of_reach(m->pid1, path);
+}
+
 static struct managed *level_new(struct pod *p)
 {
 	char name[RECORD_NAME_MAX], key[RECORD_NAME_MAX];
@@ -232,7 +242,8 @@ static void find_level(struct pod *p)
 	}
 	if (m == NULL)
 		m = p->level = level_new(p);
-	if (m == NULL || m->state == UNIT_RESTORED || pod_in_doubt(p))
+	if (m == NULL || m->state == UNIT_RESTORED || pod_in_doubt(p) ||
+	    is_out_of_reach(m, p->path))
 		return;
 	level_spec(p->spec, spec);
 	managed_attach_tried(m);
@@ -320,6 +331,20 @@ static usec_t started_at(const struct wakeup *w, const struct kube_container *c)
 	return c->started_real != 0 && c->started_real < our_start ? 0 : UINT64_MAX;
 }
 
+static void leave_alone(struct pod *p, size_t i, const char *why)
+{
+	p->members[i].why = why;
+	managed_set_state(p->members[i].managed, UNIT_UNMANAGED, why);
+}
+
+/* Once for each pod. */
+static void warn_unreachable(struct pod *p)
+{
+	if (!p->unreachable_reported)
+		pod_warn(p, "SystemdUnreachable", "Resize", unreachable_why);
+	p->unreachable_reported = true;
+}
+
 static void start(struct pod *p, size_t i, const struct pod_child *child, bool guessed)
 {
 	const struct kube_container *c = &p->spec->containers[i];
@@ -336,6 +361,11 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 
 	if (m->originals.trust == ORIGINALS_UNKNOWN)
 		return;
+	if (is_out_of_reach(m, child->path)) {
+		leave_alone(p, i, unreachable_why);
+		warn_unreachable(p);
+		return;
+	}
 	managed_attach_tried(m);
 	if (read_limits(p->pods->host, child->path, &stands) < 0)
 		return;
@@ -345,8 +375,7 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 		return;
 	}
 	if (has_own_cpus(p, c, child->path)) {
-		p->members[i].why = "it has CPUs of its own (static CPU manager)";
-		managed_set_state(m, UNIT_UNMANAGED, p->members[i].why);
+		leave_alone(p, i, "it has CPUs of its own (static CPU manager)");
 		return;
 	}
 	unit = unit_of(p->pods->pid1, &child->name);
