@@ -19,7 +19,7 @@ static void on_denied(struct cluster *c)
 {
 	c->namespaces_at = c->wake->now + DENIED_USEC;
 	if (!c->namespaces_denied)
-		event_namespaces_denied(&(struct daemon_event){0});
+		event_daemon(EVENT_NAMESPACES_DENIED, &(struct daemon_event){0});
 	c->namespaces_denied = true;
 	if (c->pods->namespaces_awaited)
 		pods_set_namespaces(c->pods, &(struct kube_namespaces){0});

@@ -147,8 +147,8 @@ static void failed(struct cluster_past *p, int kind, const char *what)
 	if (p->trouble == kind)
 		return;
 	p->trouble = kind;
-	event_past_failed(
-		&(struct daemon_event){.file = kube_client_server(p->client), .detail = what});
+	event_daemon(EVENT_PAST_FAILED,
+		     &(struct daemon_event){.file = kube_client_server(p->client), .detail = what});
 }
 
 /* To every container that still needs it. */
@@ -171,7 +171,8 @@ static void give(struct cluster_past *p)
 			continue;
 		control_add_past(&m->control, &c->config->tuning, &series[RESOURCE_CPU],
 				 &series[RESOURCE_MEMORY]);
-		event_past_added(&(struct unit_event){.who = message_who(m), .detail = detail});
+		event_unit(EVENT_PAST_ADDED,
+			   &(struct unit_event){.who = message_who(m), .detail = detail});
 	}
 }
 
@@ -327,8 +328,8 @@ void cluster_past_start(struct cluster *c)
 		    ? -ENOMEM
 		    : kube_client_new(c->wake->event, &server, USER_AGENT, &p->client);
 	if (r < 0) {
-		event_past_failed(
-			&(struct daemon_event){.file = from->url, .detail = strerror(-r)});
+		event_daemon(EVENT_PAST_FAILED,
+			     &(struct daemon_event){.file = from->url, .detail = strerror(-r)});
 		free(p);
 		return;
 	}

@@ -273,7 +273,7 @@ static void on_trouble(void *ctx, const char *text)
 	daemon_wake(c->wake);
 	snprintf(c->write_trouble, sizeof c->write_trouble, "%s", text != NULL ? text : "");
 	if (text != NULL)
-		event_api_refuses(&(struct daemon_event){.detail = text});
+		event_daemon(EVENT_API_REFUSES, &(struct daemon_event){.detail = text});
 }
 
 static void on_wake(void *ctx)

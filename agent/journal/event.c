@@ -109,7 +109,7 @@ static const char *resource_word(enum resource r)
 	return words[r];
 }
 
-static void emit_change(enum event_kind kind, const struct change_event *e)
+void event_change(enum event_kind kind, const struct change_event *e)
 {
 	struct draft d = {.record.kind = kind};
 
@@ -130,7 +130,7 @@ static void emit_change(enum event_kind kind, const struct change_event *e)
 	event_log_emit(&d.record);
 }
 
-static void emit_unit(enum event_kind kind, const struct unit_event *e)
+void event_unit(enum event_kind kind, const struct unit_event *e)
 {
 	struct draft d = {.record.kind = kind};
 
@@ -146,7 +146,7 @@ static void emit_unit(enum event_kind kind, const struct unit_event *e)
 	event_log_emit(&d.record);
 }
 
-static void emit_daemon(enum event_kind kind, const struct daemon_event *e)
+void event_daemon(enum event_kind kind, const struct daemon_event *e)
 {
 	struct draft d = {.record.kind = kind};
 
@@ -161,88 +161,3 @@ static void emit_daemon(enum event_kind kind, const struct daemon_event *e)
 	put_error(&d, e->error);
 	event_log_emit(&d.record);
 }
-
-#define CHANGE_EVENT(name, kind)                                                                   \
-	void name(const struct change_event *e)                                                    \
-	{                                                                                          \
-		emit_change(kind, e);                                                              \
-	}
-#define UNIT_EVENT(name, kind)                                                                     \
-	void name(const struct unit_event *e)                                                      \
-	{                                                                                          \
-		emit_unit(kind, e);                                                                \
-	}
-#define DAEMON_EVENT(name, kind)                                                                   \
-	void name(const struct daemon_event *e)                                                    \
-	{                                                                                          \
-		emit_daemon(kind, e);                                                              \
-	}
-
-/* clang-format off */
-CHANGE_EVENT(event_limit_raised, EVENT_LIMIT_RAISED)
-CHANGE_EVENT(event_limit_lowered, EVENT_LIMIT_LOWERED)
-CHANGE_EVENT(event_limit_undone, EVENT_LIMIT_UNDONE)
-CHANGE_EVENT(event_limit_refused, EVENT_LIMIT_REFUSED)
-CHANGE_EVENT(event_limit_failed, EVENT_LIMIT_FAILED)
-CHANGE_EVENT(event_ceiling_reached, EVENT_CEILING_REACHED)
-CHANGE_EVENT(event_memory_denied, EVENT_MEMORY_DENIED)
-CHANGE_EVENT(event_drift_reasserted, EVENT_DRIFT_REASSERTED)
-CHANGE_EVENT(event_drift_adopted, EVENT_DRIFT_ADOPTED)
-CHANGE_EVENT(event_drift_gave_way, EVENT_DRIFT_GAVE_WAY)
-CHANGE_EVENT(event_report_refused, EVENT_REPORT_REFUSED)
-CHANGE_EVENT(event_memory_above_spec, EVENT_MEMORY_ABOVE_SPEC)
-CHANGE_EVENT(event_property_headroom, EVENT_PROPERTY_HEADROOM)
-CHANGE_EVENT(event_restored, EVENT_RESTORED)
-CHANGE_EVENT(event_restore_left, EVENT_RESTORE_LEFT)
-
-UNIT_EVENT(event_unit_managed, EVENT_UNIT_MANAGED)
-UNIT_EVENT(event_unit_gone, EVENT_UNIT_GONE)
-UNIT_EVENT(event_unit_unmanaged, EVENT_UNIT_UNMANAGED)
-UNIT_EVENT(event_cgroup_released, EVENT_CGROUP_RELEASED)
-UNIT_EVENT(event_originals_recovered, EVENT_ORIGINALS_RECOVERED)
-UNIT_EVENT(event_originals_unknown, EVENT_ORIGINALS_UNKNOWN)
-UNIT_EVENT(event_annotation_invalid, EVENT_ANNOTATION_INVALID)
-UNIT_EVENT(event_report_ratified, EVENT_REPORT_RATIFIED)
-UNIT_EVENT(event_memory_contested, EVENT_MEMORY_CONTESTED)
-UNIT_EVENT(event_pod_evicted, EVENT_POD_EVICTED)
-UNIT_EVENT(event_eviction_refused, EVENT_EVICTION_REFUSED)
-UNIT_EVENT(event_rollout_stopped, EVENT_ROLLOUT_STOPPED)
-UNIT_EVENT(event_oom_kill, EVENT_OOM_KILL)
-UNIT_EVENT(event_writer_stuck, EVENT_WRITER_STUCK)
-UNIT_EVENT(event_property_failed, EVENT_PROPERTY_FAILED)
-UNIT_EVENT(event_baseline_unsaved, EVENT_BASELINE_UNSAVED)
-UNIT_EVENT(event_paused, EVENT_PAUSED)
-UNIT_EVENT(event_resumed, EVENT_RESUMED)
-UNIT_EVENT(event_past_added, EVENT_PAST_ADDED)
-
-DAEMON_EVENT(event_started, EVENT_STARTED)
-DAEMON_EVENT(event_ready, EVENT_READY)
-DAEMON_EVENT(event_stopping, EVENT_STOPPING)
-DAEMON_EVENT(event_config_loaded, EVENT_CONFIG_LOADED)
-DAEMON_EVENT(event_config_invalid, EVENT_CONFIG_INVALID)
-DAEMON_EVENT(event_host_unsupported, EVENT_HOST_UNSUPPORTED)
-DAEMON_EVENT(event_node_unsupported, EVENT_NODE_UNSUPPORTED)
-DAEMON_EVENT(event_psi_missing, EVENT_PSI_MISSING)
-DAEMON_EVENT(event_inotify_missing, EVENT_INOTIFY_MISSING)
-DAEMON_EVENT(event_node_memory_unread, EVENT_NODE_MEMORY_UNREAD)
-DAEMON_EVENT(event_reader_chosen, EVENT_READER_CHOSEN)
-DAEMON_EVENT(event_reader_failed, EVENT_READER_FAILED)
-DAEMON_EVENT(event_api_insecure, EVENT_API_INSECURE)
-DAEMON_EVENT(event_api_lost, EVENT_API_LOST)
-DAEMON_EVENT(event_api_back, EVENT_API_BACK)
-DAEMON_EVENT(event_namespaces_denied, EVENT_NAMESPACES_DENIED)
-DAEMON_EVENT(event_evictions_denied, EVENT_EVICTIONS_DENIED)
-DAEMON_EVENT(event_observation_full, EVENT_OBSERVATION_FULL)
-DAEMON_EVENT(event_api_refuses, EVENT_API_REFUSES)
-DAEMON_EVENT(event_api_object_bad, EVENT_API_OBJECT_BAD)
-DAEMON_EVENT(event_node_name_wrong, EVENT_NODE_NAME_WRONG)
-DAEMON_EVENT(event_bus_absent, EVENT_BUS_ABSENT)
-DAEMON_EVENT(event_bus_lost, EVENT_BUS_LOST)
-DAEMON_EVENT(event_bus_back, EVENT_BUS_BACK)
-DAEMON_EVENT(event_file_removed, EVENT_FILE_REMOVED)
-DAEMON_EVENT(event_state_unsaved, EVENT_STATE_UNSAVED)
-DAEMON_EVENT(event_state_damaged, EVENT_STATE_DAMAGED)
-DAEMON_EVENT(event_clock_jumped, EVENT_CLOCK_JUMPED)
-DAEMON_EVENT(event_slow_loop, EVENT_SLOW_LOOP)
-DAEMON_EVENT(event_past_failed, EVENT_PAST_FAILED)
-/* clang-format on */

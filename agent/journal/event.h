@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The events that vscaled logs (event_table.h): one function per kind, with the struct of its
- * family. Strings are borrowed; NULL or zero means "not known" unless stated otherwise. */
+/* The events that vscaled logs (event_table.h): one function and struct for each family of
+ * kinds. Strings are borrowed; NULL or zero means "not known" unless stated otherwise. */
 #pragma once
 
 #include "agent/journal/event_log.h"
@@ -31,31 +31,7 @@ struct change_event {
 	usec_t span_usec;
 	usec_t own_usec;
 };
-
-void event_limit_raised(const struct change_event *e);
-void event_limit_lowered(const struct change_event *e);
-void event_limit_undone(const struct change_event *e);
-/* from stays, to was not written. */
-void event_limit_refused(const struct change_event *e);
-void event_limit_failed(const struct change_event *e);
-/* to = the ceiling. */
-void event_ceiling_reached(const struct change_event *e);
-/* from = the limit that the node has memory for, to = what it asked for; detail: the figures. */
-void event_memory_denied(const struct change_event *e);
-/* from = the external writer's value, to = the held limit. */
-void event_drift_reasserted(const struct change_event *e);
-/* from = the held limit, to = the external writer's value. */
-void event_drift_adopted(const struct change_event *e);
-void event_drift_gave_way(const struct change_event *e);
-/* from = in the cgroup; detail: what the API server said. */
-void event_report_refused(const struct change_event *e);
-/* from = what the spec allows, to = what is in use; detail: why the spec does not say more. */
-void event_memory_above_spec(const struct change_event *e);
-/* from = in the cgroup, to = what systemd stores. */
-void event_property_headroom(const struct change_event *e);
-void event_restored(const struct change_event *e);
-/* from stays, to = the original. */
-void event_restore_left(const struct change_event *e);
+void event_change(enum event_kind kind, const struct change_event *e);
 
 /* A unit or container as a whole. */
 struct unit_event {
@@ -70,35 +46,7 @@ struct unit_event {
 	usec_t span_usec;     /* property-failed: how long it took */
 	int error;            /* -errno */
 };
-
-/* detail: how many samples, of which time. */
-void event_past_added(const struct unit_event *e);
-void event_unit_managed(const struct unit_event *e);
-void event_unit_gone(const struct unit_event *e);
-void event_unit_unmanaged(const struct unit_event *e);
-/* detail: the annotation; why they are not known. */
-void event_originals_recovered(const struct unit_event *e);
-void event_originals_unknown(const struct unit_event *e);
-/* who and cgroup: as it was taken; detail: the container that it belongs to. */
-void event_cgroup_released(const struct unit_event *e);
-/* who: the pod; detail: the annotation and what is allowed. */
-void event_annotation_invalid(const struct unit_event *e);
-/* who: the pod; count: the generation of its spec. */
-void event_report_ratified(const struct unit_event *e);
-void event_memory_contested(const struct unit_event *e);
-/* who: the pod; detail: why, in words. */
-void event_pod_evicted(const struct unit_event *e);
-void event_eviction_refused(const struct unit_event *e);
-/* who: a sized pod of the workload; detail: its name, the share, and why. */
-void event_rollout_stopped(const struct unit_event *e);
-void event_oom_kill(const struct unit_event *e);
-/* limit_bytes: memory.max now; error: PID 1 could not be woken. */
-void event_writer_stuck(const struct unit_event *e);
-void event_property_failed(const struct unit_event *e);
-void event_baseline_unsaved(const struct unit_event *e);
-/* who empty: everything. */
-void event_paused(const struct unit_event *e);
-void event_resumed(const struct unit_event *e);
+void event_unit(enum event_kind kind, const struct unit_event *e);
 
 /* Events of the daemon and its host. */
 struct daemon_event {
@@ -115,42 +63,4 @@ struct daemon_event {
 	int64_t span_usec;   /* clock-jumped (either sign), slow-loop, bus-back: how long */
 	int error;           /* -errno */
 };
-
-void event_started(const struct daemon_event *e);
-void event_ready(const struct daemon_event *e);
-void event_stopping(const struct daemon_event *e);
-void event_config_loaded(const struct daemon_event *e);
-void event_config_invalid(const struct daemon_event *e);
-void event_host_unsupported(const struct daemon_event *e);
-void event_node_unsupported(const struct daemon_event *e);
-void event_psi_missing(const struct daemon_event *e);
-void event_inotify_missing(const struct daemon_event *e);
-void event_node_memory_unread(const struct daemon_event *e);
-/* detail: "bpf (scan: loaded, ...)", "text (why)". */
-void event_reader_chosen(const struct daemon_event *e);
-/* The BPF reader was configured, or in use until now; detail: why it failed. */
-void event_reader_failed(const struct daemon_event *e);
-/* file: the kubeconfig. */
-void event_api_insecure(const struct daemon_event *e);
-void event_api_lost(const struct daemon_event *e);
-/* count: annotated pods. */
-void event_api_back(const struct daemon_event *e);
-void event_api_refuses(const struct daemon_event *e);
-void event_namespaces_denied(const struct daemon_event *e);
-/* count: the most containers. */
-void event_observation_full(const struct daemon_event *e);
-void event_evictions_denied(const struct daemon_event *e);
-void event_api_object_bad(const struct daemon_event *e);
-/* detail: the name. */
-void event_node_name_wrong(const struct daemon_event *e);
-void event_bus_absent(const struct daemon_event *e);
-void event_bus_lost(const struct daemon_event *e);
-void event_bus_back(const struct daemon_event *e);
-/* file: the lock or the control socket; detail: what follows. */
-void event_file_removed(const struct daemon_event *e);
-void event_state_unsaved(const struct daemon_event *e);
-/* file: the server; detail: what is wrong. */
-void event_past_failed(const struct daemon_event *e);
-void event_state_damaged(const struct daemon_event *e);
-void event_clock_jumped(const struct daemon_event *e);
-void event_slow_loop(const struct daemon_event *e);
+void event_daemon(enum event_kind kind, const struct daemon_event *e);

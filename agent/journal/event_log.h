@@ -2,8 +2,8 @@
 /* Writes events to the native journal, or as one line each to stderr, or to a recorder in tests. */
 #pragma once
 
-#include "agent/journal/event_limit.h"
 #include "agent/journal/event_text.h"
+#include <stdbool.h>
 
 enum event_target {
 	EVENT_TARGET_AUTO, /* the journal where its socket answers, and stderr unless that is the
@@ -19,6 +19,29 @@ struct event_log_options {
 	enum event_format format;
 	const char *journal_socket; /* NULL: /run/systemd/journal/socket */
 };
+
+/* Limits repeated events: a number per key and window is shown, the others are counted, and their
+ * count goes with the next one that is shown. Zero: nothing seen. */
+#define EVENT_LIMIT_SLOTS  128
+#define EVENT_LIMIT_WINDOW (10 * USEC_PER_MIN)
+
+struct event_limit_slot {
+	uint64_t key; /* 0: free */
+	usec_t began;
+	uint32_t shown;
+	uint32_t held;
+};
+
+struct event_limit {
+	struct event_limit_slot slots[EVENT_LIMIT_SLOTS];
+};
+
+/* A key of a kind and what it is about; never 0. parts ends with NULL. */
+uint64_t event_limit_key(uint32_t kind, const char *const *parts);
+/* True: show it; *ret_held were held back before it. burst 0: always shown. If all slots are taken,
+ * the one that began longest ago is reused. */
+bool event_limit_pass(struct event_limit *l, uint64_t key, uint32_t burst, usec_t now,
+		      uint32_t *ret_held);
 
 struct event_log {
 	bool journal;

@@ -16,61 +16,61 @@ enum event_kind {
 	EVENT_NODE_UNSUPPORTED,
 	EVENT_PSI_MISSING,
 	EVENT_INOTIFY_MISSING,
-	EVENT_READER_CHOSEN,
-	EVENT_READER_FAILED,
+	EVENT_READER_CHOSEN, /* detail: "bpf (scan: loaded, ...)", "text (why)" */
+	EVENT_READER_FAILED, /* it was configured, or in use until now */
 	EVENT_NODE_MEMORY_UNREAD,
 	EVENT_UNIT_MANAGED,
 	EVENT_UNIT_GONE,
 	EVENT_UNIT_UNMANAGED,
-	EVENT_CGROUP_RELEASED,
-	EVENT_ORIGINALS_RECOVERED,
-	EVENT_ORIGINALS_UNKNOWN,
-	EVENT_ANNOTATION_INVALID,
+	EVENT_CGROUP_RELEASED,     /* who: as it was taken; detail: whose it is */
+	EVENT_ORIGINALS_RECOVERED, /* detail: the annotation */
+	EVENT_ORIGINALS_UNKNOWN,   /* detail: why */
+	EVENT_ANNOTATION_INVALID,  /* who: the pod; detail: the annotation, what is allowed */
 	EVENT_LIMIT_RAISED,
 	EVENT_LIMIT_LOWERED,
 	EVENT_LIMIT_UNDONE,
-	EVENT_LIMIT_REFUSED,
+	EVENT_LIMIT_REFUSED, /* from stays, to was not written */
 	EVENT_LIMIT_FAILED,
-	EVENT_CEILING_REACHED,
-	EVENT_MEMORY_DENIED,
+	EVENT_CEILING_REACHED, /* to: the ceiling */
+	EVENT_MEMORY_DENIED,   /* from: what the node has memory for; to: what it asked for */
 	EVENT_OOM_KILL,
-	EVENT_WRITER_STUCK,
-	EVENT_DRIFT_REASSERTED,
-	EVENT_DRIFT_ADOPTED,
-	EVENT_DRIFT_GAVE_WAY,
+	EVENT_WRITER_STUCK,     /* limit_bytes: memory.max now; error: PID 1 could not be woken */
+	EVENT_DRIFT_REASSERTED, /* from: the external writer's value; to: the held limit */
+	EVENT_DRIFT_ADOPTED,    /* from: the held limit; to: the external writer's value */
+	EVENT_DRIFT_GAVE_WAY,   /* likewise */
 	EVENT_PROPERTY_FAILED,
-	EVENT_PROPERTY_HEADROOM,
-	EVENT_REPORT_RATIFIED,
-	EVENT_REPORT_REFUSED,
-	EVENT_MEMORY_ABOVE_SPEC,
+	EVENT_PROPERTY_HEADROOM, /* from: in the cgroup; to: what systemd stores */
+	EVENT_REPORT_RATIFIED,   /* who: the pod; count: the generation of its spec */
+	EVENT_REPORT_REFUSED,    /* from: in the cgroup; detail: what the API server said */
+	EVENT_MEMORY_ABOVE_SPEC, /* from: what the spec allows; to: what is in use; detail: why */
 	EVENT_MEMORY_CONTESTED,
-	EVENT_POD_EVICTED,
+	EVENT_POD_EVICTED, /* who: the pod; detail: why */
 	EVENT_EVICTION_REFUSED,
-	EVENT_ROLLOUT_STOPPED,
-	EVENT_API_INSECURE,
+	EVENT_ROLLOUT_STOPPED, /* who: a sized pod; detail: the workload, the share, why */
+	EVENT_API_INSECURE,    /* file: the kubeconfig */
 	EVENT_API_LOST,
-	EVENT_API_BACK,
+	EVENT_API_BACK, /* count: annotated pods */
 	EVENT_NAMESPACES_DENIED,
 	EVENT_EVICTIONS_DENIED,
-	EVENT_OBSERVATION_FULL,
+	EVENT_OBSERVATION_FULL, /* count: the most containers */
 	EVENT_API_REFUSES,
 	EVENT_API_OBJECT_BAD,
-	EVENT_NODE_NAME_WRONG,
+	EVENT_NODE_NAME_WRONG, /* detail: the name */
 	EVENT_BUS_ABSENT,
 	EVENT_BUS_LOST,
 	EVENT_BUS_BACK,
-	EVENT_FILE_REMOVED,
+	EVENT_FILE_REMOVED, /* file: the lock or the control socket; detail: what follows */
 	EVENT_STATE_UNSAVED,
 	EVENT_STATE_DAMAGED,
 	EVENT_BASELINE_UNSAVED,
 	EVENT_CLOCK_JUMPED,
 	EVENT_RESTORED,
-	EVENT_RESTORE_LEFT,
-	EVENT_PAUSED,
-	EVENT_RESUMED,
+	EVENT_RESTORE_LEFT, /* from stays; to: the original */
+	EVENT_PAUSED,       /* who empty: everything */
+	EVENT_RESUMED,      /* likewise */
 	EVENT_SLOW_LOOP,
-	EVENT_PAST_ADDED,
-	EVENT_PAST_FAILED,
+	EVENT_PAST_ADDED,  /* detail: how many samples, of which time */
+	EVENT_PAST_FAILED, /* file: the server */
 	EVENT_KIND_COUNT,
 };
 

@@ -56,13 +56,13 @@ static void report_overcommit(struct managed *m, const struct kube_container *c)
 	char reason[400], text[512], limit[HUMAN_SIZE], use[HUMAN_SIZE];
 
 	snprintf(reason, sizeof reason, "%s%.300s", what, message != NULL ? message : why(m, c));
-	event_memory_above_spec(&(struct change_event){
-		.who = message_who(m),
-		.resource = RESOURCE_MEMORY,
-		.from = held,
-		.to = use_bytes,
-		.detail = reason,
-	});
+	event_change(EVENT_MEMORY_ABOVE_SPEC, &(struct change_event){
+						      .who = message_who(m),
+						      .resource = RESOURCE_MEMORY,
+						      .from = held,
+						      .to = use_bytes,
+						      .detail = reason,
+					      });
 	snprintf(text, sizeof text,
 		 "%s uses %s of memory, %s %s (%.300s): any resize of the pod can end in an OOM "
 		 "kill",

@@ -75,7 +75,7 @@ void message_summed(struct managed *m, bool now)
 	if (sum->since == 0 || (!now && m->wake->now - sum->since < SUM_UP_USEC))
 		return;
 	decision_text(&sum->why, RESOURCE_MEMORY, detail);
-	event_limit_lowered(&e);
+	event_change(EVENT_LIMIT_LOWERED, &e);
 	*sum = (struct summed_steps){0};
 }
 
@@ -133,15 +133,15 @@ static void write_step(const struct done_step *done)
 	decision_text(&done->why, r, detail);
 	if (done->outcome < 0) {
 		e.error = done->outcome;
-		event_limit_failed(&e);
+		event_change(EVENT_LIMIT_FAILED, &e);
 	} else if (done->outcome == APPLY_REFUSED) {
-		event_limit_refused(&e);
+		event_change(EVENT_LIMIT_REFUSED, &e);
 	} else if (s->reason == REASON_SHRINK_UNDONE) {
-		event_limit_undone(&e);
+		event_change(EVENT_LIMIT_UNDONE, &e);
 	} else if (change_lowers(s)) {
-		event_limit_lowered(&e);
+		event_change(EVENT_LIMIT_LOWERED, &e);
 	} else {
-		event_limit_raised(&e);
+		event_change(EVENT_LIMIT_RAISED, &e);
 	}
 }
 
@@ -171,7 +171,7 @@ void message_headroom(struct managed *m, uint64_t to)
 	};
 
 	decision_text(&why, RESOURCE_MEMORY, detail);
-	event_property_headroom(&e);
+	event_change(EVENT_PROPERTY_HEADROOM, &e);
 }
 
 void message_ceiling(struct managed *m, enum resource r)
@@ -187,7 +187,7 @@ void message_ceiling(struct managed *m, enum resource r)
 		e.to = control_unratified(&m->control);
 		e.detail = blocked_reason_text(BLOCKED_UNRATIFIED);
 	}
-	event_ceiling_reached(&e);
+	event_change(EVENT_CEILING_REACHED, &e);
 }
 
 void message_oom(struct managed *m, uint64_t kills)
@@ -206,7 +206,7 @@ void message_oom(struct managed *m, uint64_t kills)
 		 k->pod ? "the pod's memory.max" : "memory.max",
 		 human_amount(RESOURCE_MEMORY, k->held, held),
 		 human_amount(RESOURCE_MEMORY, k->use, use));
-	event_oom_kill(&e);
+	event_unit(EVENT_OOM_KILL, &e);
 }
 
 void message_drift(struct managed *m, enum resource r, const struct drift_facts *f,
@@ -224,15 +224,15 @@ void message_drift(struct managed *m, enum resource r, const struct drift_facts 
 		message_summed(m, true);
 	switch (action) {
 	case DRIFT_ADOPT:
-		event_drift_adopted(&e);
+		event_change(EVENT_DRIFT_ADOPTED, &e);
 		return;
 	case DRIFT_GIVE_WAY:
-		event_drift_gave_way(&e);
+		event_change(EVENT_DRIFT_GAVE_WAY, &e);
 		return;
 	default:
 		e.from = f->observed;
 		e.to = f->expected;
-		event_drift_reasserted(&e);
+		event_change(EVENT_DRIFT_REASSERTED, &e);
 		return;
 	}
 }
@@ -258,7 +258,7 @@ void message_managed(struct managed *m)
 	if (m->kind == UNIT_KIND_POD)
 		return; /* its containers are reported instead */
 	originals_text(&m->control, sizeof detail, detail);
-	event_unit_managed(&e);
+	event_unit(EVENT_UNIT_MANAGED, &e);
 }
 
 void message_gone(struct managed *m)
@@ -266,12 +266,13 @@ void message_gone(struct managed *m)
 	/* What was written to it was written before. */
 	message_steps(m->table);
 	if (m->kind != UNIT_KIND_POD)
-		event_unit_gone(&(struct unit_event){.who = message_who(m)});
+		event_unit(EVENT_UNIT_GONE, &(struct unit_event){.who = message_who(m)});
 }
 
 void message_unmanaged(struct managed *m, const char *why)
 {
-	event_unit_unmanaged(&(struct unit_event){.who = message_who(m), .detail = why});
+	event_unit(EVENT_UNIT_UNMANAGED,
+		   &(struct unit_event){.who = message_who(m), .detail = why});
 }
 
 void message_originals_recovered(struct managed *m, const char *detail)
@@ -279,23 +280,26 @@ void message_originals_recovered(struct managed *m, const char *detail)
 	char text[400];
 
 	escape_copy(detail, text, sizeof text);
-	event_originals_recovered(&(struct unit_event){.who = message_who(m), .detail = text});
+	event_unit(EVENT_ORIGINALS_RECOVERED,
+		   &(struct unit_event){.who = message_who(m), .detail = text});
 }
 
 void message_originals_unknown(struct managed *m, const char *why)
 {
-	event_originals_unknown(&(struct unit_event){.who = message_who(m), .detail = why});
+	event_unit(EVENT_ORIGINALS_UNKNOWN,
+		   &(struct unit_event){.who = message_who(m), .detail = why});
 }
 
 void message_released(struct managed *m, const char *owner)
 {
-	event_cgroup_released(&(struct unit_event){.who = message_who(m), .detail = owner});
+	event_unit(EVENT_CGROUP_RELEASED,
+		   &(struct unit_event){.who = message_who(m), .detail = owner});
 }
 
 void message_property_failed(struct managed *m, int error, usec_t span)
 {
-	event_property_failed(
-		&(struct unit_event){.who = message_who(m), .error = error, .span_usec = span});
+	event_unit(EVENT_PROPERTY_FAILED,
+		   &(struct unit_event){.who = message_who(m), .error = error, .span_usec = span});
 }
 
 void message_unsaved_baseline(struct unit_table *t, int error)
@@ -307,11 +311,11 @@ void message_unsaved_baseline(struct unit_table *t, int error)
 		    m->control.rule.mode == MODE_OFF)
 			continue;
 		m->originals.unsaved_reported = true;
-		event_baseline_unsaved(&(struct unit_event){
-			.who = message_who(m),
-			.file = t->config->paths.state_dir,
-			.error = error,
-		});
+		event_unit(EVENT_BASELINE_UNSAVED, &(struct unit_event){
+							   .who = message_who(m),
+							   .file = t->config->paths.state_dir,
+							   .error = error,
+						   });
 	}
 }
 
@@ -331,19 +335,19 @@ void message_restored(struct managed *m, const struct restore_result *result,
 	message_summed(m, true);
 	if (result->outcome == RESTORE_LEFT) {
 		e.detail = result->detail;
-		event_restore_left(&e);
+		event_change(EVENT_RESTORE_LEFT, &e);
 	} else if (result->outcome == RESTORE_FAILED) {
 		e.detail = result->detail;
-		event_limit_refused(&e);
+		event_change(EVENT_LIMIT_REFUSED, &e);
 	} else if (e.from != e.to) {
-		event_restored(&e);
+		event_change(EVENT_RESTORED, &e);
 	}
 	e.resource = RESOURCE_CPU;
 	e.detail = NULL;
 	e.from = cpu_milli_of(before->cpu_quota_usec, before->cpu_period_usec);
 	e.to = cpu_milli_of(o->cpu_quota_usec, o->cpu_period_usec);
 	if (result->outcome != RESTORE_FAILED && e.from != e.to)
-		event_restored(&e);
+		event_change(EVENT_RESTORED, &e);
 }
 
 void message_stray(const char *unit, enum restore_outcome outcome)
@@ -359,81 +363,89 @@ void message_stray(const char *unit, enum restore_outcome outcome)
 			"no longer configured, its original limits could not be restored yet",
 	};
 
-	event_unit_unmanaged(&(struct unit_event){.who.unit = unit, .detail = details[outcome]});
+	event_unit(EVENT_UNIT_UNMANAGED,
+		   &(struct unit_event){.who.unit = unit, .detail = details[outcome]});
 }
 
 void message_annotations(const struct pod *p, const char *why)
 {
-	event_annotation_invalid(&(struct unit_event){
-		.who = {.namespace = p->spec->namespace, .pod = p->spec->name},
-		.detail = why,
-	});
+	event_unit(EVENT_ANNOTATION_INVALID,
+		   &(struct unit_event){
+			   .who = {.namespace = p->spec->namespace, .pod = p->spec->name},
+			   .detail = why,
+		   });
 }
 
 void message_refused(const struct managed *m, enum resource r, const char *text)
 {
-	event_report_refused(&(struct change_event){
-		.who = message_who(m),
-		.resource = r,
-		.from = m->control.resource[r].limit,
-		.detail = text,
-	});
+	event_change(EVENT_REPORT_REFUSED, &(struct change_event){
+						   .who = message_who(m),
+						   .resource = r,
+						   .from = m->control.resource[r].limit,
+						   .detail = text,
+					   });
 }
 
 void message_ratified(const struct pod *p, uint64_t generation)
 {
-	event_report_ratified(&(struct unit_event){
-		.who = {.namespace = p->spec->namespace, .pod = p->spec->name},
-		.count = generation,
-	});
+	event_unit(EVENT_REPORT_RATIFIED,
+		   &(struct unit_event){
+			   .who = {.namespace = p->spec->namespace, .pod = p->spec->name},
+			   .count = generation,
+		   });
 }
 
 void message_contested_limit(const struct pod *p, const char *detail)
 {
-	event_memory_contested(&(struct unit_event){
-		.who = {.namespace = p->spec->namespace, .pod = p->spec->name},
-		.detail = detail,
-	});
+	event_unit(EVENT_MEMORY_CONTESTED,
+		   &(struct unit_event){
+			   .who = {.namespace = p->spec->namespace, .pod = p->spec->name},
+			   .detail = detail,
+		   });
 }
 
 void message_evicted(const struct pod *p, const char *why)
 {
-	event_pod_evicted(&(struct unit_event){
-		.who = {.namespace = p->spec->namespace, .pod = p->spec->name},
-		.detail = why,
-	});
+	event_unit(EVENT_POD_EVICTED,
+		   &(struct unit_event){
+			   .who = {.namespace = p->spec->namespace, .pod = p->spec->name},
+			   .detail = why,
+		   });
 }
 
 void message_eviction_refused(const struct pod *p, const char *why)
 {
-	event_eviction_refused(&(struct unit_event){
-		.who = {.namespace = p->spec->namespace, .pod = p->spec->name},
-		.detail = why,
-	});
+	event_unit(EVENT_EVICTION_REFUSED,
+		   &(struct unit_event){
+			   .who = {.namespace = p->spec->namespace, .pod = p->spec->name},
+			   .detail = why,
+		   });
 }
 
 void message_rollout_stopped(const struct pod *p, const char *why)
 {
-	event_rollout_stopped(&(struct unit_event){
-		.who = {.namespace = p->spec->namespace, .pod = p->spec->name},
-		.detail = why,
-	});
+	event_unit(EVENT_ROLLOUT_STOPPED,
+		   &(struct unit_event){
+			   .who = {.namespace = p->spec->namespace, .pod = p->spec->name},
+			   .detail = why,
+		   });
 }
 
 void message_evictions_denied(void)
 {
-	event_evictions_denied(&(struct daemon_event){0});
+	event_daemon(EVENT_EVICTIONS_DENIED, &(struct daemon_event){0});
 }
 
 void message_config_errors(const char *file, const struct config_errors *errors, bool kept)
 {
 	for (size_t i = 0; i < errors->count; i++)
-		event_config_invalid(&(struct daemon_event){
-			.file = file, .detail = errors->text[i], .kept = kept});
+		event_daemon(EVENT_CONFIG_INVALID, &(struct daemon_event){.file = file,
+									  .detail = errors->text[i],
+									  .kept = kept});
 }
 
 void message_unsupported(const char *what, const char *hint, int error)
 {
-	event_host_unsupported(
-		&(struct daemon_event){.detail = what, .hint = hint, .error = error});
+	event_daemon(EVENT_HOST_UNSUPPORTED,
+		     &(struct daemon_event){.detail = what, .hint = hint, .error = error});
 }

@@ -16,7 +16,7 @@
 static void report_unread(struct node_memory *n, int error)
 {
 	if (!n->reported)
-		event_node_memory_unread(&(struct daemon_event){.error = error});
+		event_daemon(EVENT_NODE_MEMORY_UNREAD, &(struct daemon_event){.error = error});
 	n->reported = true;
 }
 

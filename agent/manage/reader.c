@@ -109,9 +109,9 @@ static void report_choice(const struct reader *r, bool wanted)
 
 	snprintf(text, sizeof text, "%s (%s)", reader_name(r), r->detail);
 	if (wanted)
-		event_reader_failed(&(struct daemon_event){.detail = r->detail});
+		event_daemon(EVENT_READER_FAILED, &(struct daemon_event){.detail = r->detail});
 	else
-		event_reader_chosen(&(struct daemon_event){.detail = text});
+		event_daemon(EVENT_READER_CHOSEN, &(struct daemon_event){.detail = text});
 }
 
 static void bpf_start(struct reader *r, sd_event_io_handler_t on_life)

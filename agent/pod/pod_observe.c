@@ -44,8 +44,9 @@ static struct pod *youngest(const struct pods *pods)
 static void note_full(struct pods *pods)
 {
 	if (!pods->observe_full)
-		event_observation_full(&(struct daemon_event){
-			.count = pods->config->kubernetes.observed_containers});
+		event_daemon(EVENT_OBSERVATION_FULL,
+			     &(struct daemon_event){
+				     .count = pods->config->kubernetes.observed_containers});
 	pods->observe_full = true;
 }
 

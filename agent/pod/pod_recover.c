@@ -125,11 +125,15 @@ static size_t sized_find(const struct pods *pods, const char *uid)
 
 static void announce_stray(const struct kube_pod *s)
 {
-	event_originals_unknown(&(struct unit_event){
-		.who = {.namespace = s->namespace, .pod = s->name},
-		.detail = "it is not annotated, but its spec holds sizes of vscaled, and the saved "
-			  "originals are lost: compare its limits with those of its workload",
-	});
+	event_unit(
+		EVENT_ORIGINALS_UNKNOWN,
+		&(struct unit_event){
+			.who = {.namespace = s->namespace, .pod = s->name},
+			.detail =
+				"it is not annotated, but its spec holds sizes of vscaled, and the "
+				"saved "
+				"originals are lost: compare its limits with those of its workload",
+		});
 }
 
 void pod_recover_listed(struct pods *pods, const struct kube_pod *s, bool in_table)

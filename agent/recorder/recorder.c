@@ -59,7 +59,8 @@ static void note_error(int *last, int e)
 	if (e == -EBUSY)
 		return; /* a disk that stands still: what does not fit is lost */
 	if (e < 0 && e != *last)
-		event_state_unsaved(&(struct daemon_event){.file = RECORDER_FILE, .error = e});
+		event_daemon(EVENT_STATE_UNSAVED,
+			     &(struct daemon_event){.file = RECORDER_FILE, .error = e});
 	*last = e;
 }
 

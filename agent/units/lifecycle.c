@@ -99,7 +99,7 @@ int lifecycle_pause(struct unit_table *t, const char *name)
 	if (name == NULL)
 		managed_pause_new(t, true);
 	if (n >= 0)
-		event_paused(&(struct unit_event){.who.unit = name});
+		event_unit(EVENT_PAUSED, &(struct unit_event){.who.unit = name});
 	return n;
 }
 
@@ -117,7 +117,7 @@ int lifecycle_resume(struct unit_table *t, const char *name)
 	for (size_t i = 0; i < t->count; i++)
 		unit_update_blocked(t->items[i]);
 	if (n >= 0)
-		event_resumed(&(struct unit_event){.who.unit = name});
+		event_unit(EVENT_RESUMED, &(struct unit_event){.who.unit = name});
 	return n;
 }
 
