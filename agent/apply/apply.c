@@ -22,7 +22,8 @@ static void count_raise(struct unit_table *t, usec_t ret_took[SINCE_COUNT])
 
 	ret_took[SINCE_WAKE] = span;
 	ret_took[SINCE_DUE] = span + late;
-	counters_raised(t->tally, ret_took);
+	for (enum counters_since s = 0; s < SINCE_COUNT; s++)
+		counters_took(&t->tally->raise[s], ret_took[s]);
 }
 
 static int carry_out(struct managed *m, const struct change *step, usec_t ret_took[SINCE_COUNT])
@@ -35,9 +36,9 @@ static int carry_out(struct managed *m, const struct change *step, usec_t ret_to
 	begin = daemon_clock();
 	r = cg_write(m->cgroup.cg, step);
 	if (r == APPLY_DONE)
-		counters_applied(m->table->tally, BACKEND_CGROUP, daemon_clock() - begin);
+		counters_took(&m->table->tally->apply[BACKEND_CGROUP], daemon_clock() - begin);
 	if (r < 0)
-		counters_apply_failed(m->table->tally, BACKEND_CGROUP);
+		m->table->tally->apply_failed[BACKEND_CGROUP]++;
 	if (r == APPLY_DONE && !change_lowers(step) &&
 	    (step->knob == KNOB_CPU_MAX || step->knob == KNOB_MEM_MAX))
 		count_raise(m->table, ret_took);

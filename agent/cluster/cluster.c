@@ -101,7 +101,7 @@ static void on_skipped(void *ctx, const struct kube_skipped *s)
 	struct cluster *c = ctx;
 
 	daemon_wake(c->wake);
-	counters_skipped(c->tally, s->why);
+	c->tally->objects_skipped[s->why]++;
 	if (s->uid[0] == '\0')
 		c->list_bad = true;
 	else
@@ -296,7 +296,8 @@ static void count_reports(const struct cluster *c)
 {
 	const struct reporter_tally *from = reporter_tally(c->reporter);
 
-	counters_reports(c->tally, from->sent, from->answers);
+	c->tally->reports_sent = from->sent;
+	memcpy(c->tally->reports_failed, from->answers, sizeof c->tally->reports_failed);
 }
 
 /* A connection leaves megabytes of the TLS library mapped that the next ticks have no use for. */
@@ -351,7 +352,7 @@ void cluster_tick(struct cluster *c, bool review)
 	cluster_namespaces_tick(c);
 	cluster_bounds_tick(c, review);
 	count_reports(c);
-	counters_watch_restarts(c->tally, w->restarts - c->restarts_counted);
+	c->tally->watch_restarts += w->restarts - c->restarts_counted;
 	c->restarts_counted = w->restarts;
 	if (review) {
 		/* Holds end and memory grows without an event. */

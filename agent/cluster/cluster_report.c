@@ -55,7 +55,7 @@ static void on_refused(void *ctx, const char *uid, size_t container, enum resour
 		return;
 	/* Called for every value that the refusal bounds: one refusal is one Event. */
 	if (c->wake->now - c->refused_at >= ONE_REFUSAL_USEC || strcmp(c->refused_uid, uid) != 0) {
-		counters_apply_failed(c->tally, BACKEND_API);
+		c->tally->apply_failed[BACKEND_API]++;
 		note(c, p->spec, "Warning", "ResizeRefused", "Resize", text);
 	}
 	c->refused_at = c->wake->now;
@@ -238,7 +238,8 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 	if (p == NULL)
 		return;
 	message_ratified(p, generation);
-	counters_applied(c->tally, BACKEND_API, c->wake->now - reporter_sent_at(c->reporter, uid));
+	counters_took(&c->tally->apply[BACKEND_API],
+		      c->wake->now - reporter_sent_at(c->reporter, uid));
 	/* No Event for a resize that a former run of the daemon sent. */
 	if (reporter_sent_at(c->reporter, uid) != 0)
 		note_ratified(c, p);

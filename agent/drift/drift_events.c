@@ -112,10 +112,10 @@ void drift_set_done(void *ctx, const char *unit, int error, const struct unit_pr
 	if (error < 0) {
 		property_set_failed(m, error, lag);
 		if (error != -ENOENT)
-			counters_apply_failed(t->tally, BACKEND_SYSTEMD);
+			t->tally->apply_failed[BACKEND_SYSTEMD]++;
 		return;
 	}
-	counters_applied(t->tally, BACKEND_SYSTEMD, lag);
+	counters_took(&t->tally->apply[BACKEND_SYSTEMD], lag);
 	property_set_done(m, stored);
 	scan_again(m, STORED_KNOWN);
 	property_checked(m);

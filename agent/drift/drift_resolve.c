@@ -298,7 +298,7 @@ static void reassert(struct external_write *l, enum resource r, const struct dri
 	const char *by = reloaded(m) ? "daemon-reload" : names[writer];
 
 	if (!own_echo || m->pod != NULL)
-		counters_reverted(m->table->tally, writer);
+		m->table->tally->reverted[writer]++;
 	if (!own_echo) {
 		drift_count_replaced(m, r);
 		message_drift(m, r, f, DRIFT_REASSERT, by);

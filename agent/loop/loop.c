@@ -134,7 +134,7 @@ static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
 	pause = MAX(interval / 2, daemon_clock() - begin + interval / 10);
 	/* As of the wake-up, whatever was done since; a long tick makes the next one late. */
 	lag = d->wake.ticked_at - MIN(d->wake.ticked_at, l->timer.wanted);
-	counters_lagged(&d->tally, lag);
+	counters_took(&d->tally.loop_lag, lag);
 	if (lag > LAG_WARN_USEC)
 		event_daemon(EVENT_SLOW_LOOP, &(struct daemon_event){.span_usec = (int64_t)lag});
 	/* Missed ticks are not made up for. */

@@ -107,7 +107,7 @@ void tick_reflex(struct unit_table *t)
 		if (t->items[i]->sweep.events_muted)
 			unmute(t->items[i]);
 	take_back_unused(t, &plan);
-	counters_scanned(t->tally, SCAN_REFLEX, daemon_clock() - begin);
+	counters_took(&t->tally->scan[SCAN_REFLEX], daemon_clock() - begin);
 	moved |= plan.count > 0;
 	if (moved)
 		plan_apply(t, &plan);

@@ -69,7 +69,7 @@ void reload_config(struct reload *reload)
 	if (r < 0) {
 		config_source_failed(&reload->source,
 				     errors.count > 0 ? errors.text[0] : strerror(-r));
-		counters_reloaded(&d->tally, false);
+		d->tally.reloads_failed++;
 		message_config_errors(reload->source.path, &errors, true);
 	} else {
 		bool other_log = fresh.log.target != d->config.log.target ||
@@ -78,7 +78,7 @@ void reload_config(struct reload *reload)
 		config_keep_restart_only(&fresh, &d->config, later, sizeof later);
 		config_replace(&d->config, &fresh);
 		config_source_loaded(&reload->source, d->wake.now_real);
-		counters_reloaded(&d->tally, true);
+		d->tally.reloads++;
 		event_daemon(EVENT_CONFIG_LOADED,
 			     &(struct daemon_event){.file = reload->source.path,
 						    .count = d->config.unit_count,

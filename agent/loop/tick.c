@@ -179,7 +179,7 @@ void tick(struct unit_table *t, bool review)
 	boost_update(t, &plan);
 	node_memory_expect(t->memory, false);
 	sweep_units(t, READER_SAMPLE, review ? review_one : sample_one, &plan);
-	counters_scanned(t->tally, SCAN_SAMPLE, daemon_clock() - begin);
+	counters_took(&t->tally->scan[SCAN_SAMPLE], daemon_clock() - begin);
 	if (review) {
 		review_all(t, &plan);
 		pod_levels_review(t);

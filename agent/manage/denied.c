@@ -73,7 +73,7 @@ static void report_denial(struct managed *m)
 	const struct ledger_verdict *v = &m->control.denial.verdict;
 	char why[DENIED_TEXT_BYTES], text[2 * DENIED_TEXT_BYTES];
 
-	counters_denied(m->table->tally);
+	m->table->tally->denials++;
 	figures(m, why, sizeof why);
 	event_change(EVENT_MEMORY_DENIED, &(struct change_event){
 						  .who = message_who(m),

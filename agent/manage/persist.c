@@ -159,8 +159,8 @@ static void save_result(struct records *records, const char *name, int r)
 	bool changed = r != records->save_error;
 
 	records->save_error = r;
-	counters_saved(records->units->tally, r == 0);
 	if (r == 0) {
+		records->units->tally->saves++;
 		snprintf(records->result, sizeof records->result, "ok");
 		records->saved_real = records->units->wake->now_real;
 		return;

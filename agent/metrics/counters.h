@@ -69,7 +69,7 @@ struct counters {
 	struct counters_request requests[COUNTERS_REQUESTS];
 	/* the pod watch is begun again, for any reason; the first time does not count */
 	uint64_t watch_restarts;
-	/* cluster.c: an object of a list or a watch was left out, by why (enum kube_skip) */
+	/* an object of a list or a watch was left out, by why (enum kube_skip) */
 	uint64_t objects_skipped[COUNTERS_SKIPS];
 	/* a resize was sent (its answer counts below, and in requests) */
 	uint64_t reports_sent;
@@ -84,21 +84,6 @@ struct counters {
 	uint64_t saves_failed;
 };
 
-void counters_applied(struct counters *c, enum counters_backend b, usec_t span_usec);
-void counters_apply_failed(struct counters *c, enum counters_backend b);
-void counters_raised(struct counters *c, const usec_t took_usec[SINCE_COUNT]);
-void counters_scanned(struct counters *c, enum counters_scan clock, usec_t span_usec);
-void counters_lagged(struct counters *c, usec_t lag_usec);
-void counters_denied(struct counters *c);
-void counters_reverted(struct counters *c, enum counters_writer w);
-void counters_reloaded(struct counters *c, bool done);
-void counters_saved(struct counters *c, bool done);
-/* why: below COUNTERS_SKIPS. */
-void counters_skipped(struct counters *c, unsigned why);
-void counters_watch_restarts(struct counters *c, uint64_t more);
-/* All that were sent and answered so far. */
-void counters_reports(struct counters *c, uint64_t sent,
-		      const uint64_t answers[REPORT_ANSWER_KINDS]);
 /* A limit went from `from` to `to`; nothing is counted when they are the same. */
 void counters_change(struct counters *c, enum resource r, uint64_t from, uint64_t to,
 		     enum reason reason);
@@ -106,10 +91,3 @@ void counters_change(struct counters *c, enum resource r, uint64_t from, uint64_
 void counters_blocked(struct counters *c, enum blocked_reason before, enum blocked_reason now);
 /* verb: static text. */
 void counters_request(struct counters *c, const char *verb, unsigned code);
-
-extern const char *const counters_writer_names[WRITER_COUNT];
-extern const char *const counters_since_names[SINCE_COUNT];
-extern const char *const counters_backend_names[BACKEND_COUNT];
-extern const char *const counters_scan_names[SCAN_CLOCK_COUNT];
-extern const char *const counters_skip_names[COUNTERS_SKIPS];
-extern const char *const counters_answer_names[REPORT_ANSWER_KINDS];

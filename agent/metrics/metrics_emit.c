@@ -63,11 +63,20 @@ EMIT(emit_counter)
 EMIT(emit_counters)
 {
 	for (size_t i = 0; i < m->count; i++) {
-		if (m->value(i) == NULL)
+		if (m->names[i] == NULL)
 			continue;
 		metrics_series(w, "");
-		metrics_label(w, m->labels, m->value(i));
+		metrics_label(w, m->labels, m->names[i]);
 		metrics_value(w, number_at(in->counters, m->offset + i * sizeof(uint64_t)), 0);
+	}
+}
+
+EMIT(emit_blocked)
+{
+	for (size_t i = BLOCKED_NONE + 1; i < BLOCKED_COUNT; i++) {
+		metrics_series(w, "");
+		metrics_label(w, m->labels, blocked_reason_name((enum blocked_reason)i));
+		metrics_value(w, in->counters->blocked[i], 0);
 	}
 }
 
@@ -149,7 +158,7 @@ EMIT(emit_spans)
 	const struct counters_span *s = (const void *)((const char *)in->counters + m->offset);
 
 	for (size_t i = 0; i < m->count; i++)
-		span(w, &s[i], m->labels, m->value(i));
+		span(w, &s[i], m->labels, m->names[i]);
 }
 
 EMIT(emit_managed)

@@ -17,6 +17,7 @@ EMIT(emit_time);     /* usec_t of metrics_input; 0 has no series */
 EMIT(emit_flag);     /* bool of metrics_input */
 EMIT(emit_counter);  /* uint64_t of counters */
 EMIT(emit_counters); /* uint64_t[count] of counters, by one label */
+EMIT(emit_blocked);
 EMIT(emit_changes);
 EMIT(emit_requests);
 EMIT(emit_span);    /* counters_span of counters */

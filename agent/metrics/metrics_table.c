@@ -10,40 +10,34 @@
 #define MILLI 3
 #define MICRO 6
 
-static const char *blocked_label(size_t i)
-{
-	return i == BLOCKED_NONE ? NULL : blocked_reason_name((enum blocked_reason)i);
-}
+static const char *const writer_names[WRITER_COUNT] = {
+	[WRITER_SYSTEMD] = "systemd",
+	[WRITER_KUBELET] = "kubelet",
+	[WRITER_USER] = "user",
+	[WRITER_UNKNOWN] = "unknown",
+};
+static const char *const backend_names[BACKEND_COUNT] = {
+	[BACKEND_CGROUP] = "cgroup",
+	[BACKEND_SYSTEMD] = "systemd",
+	[BACKEND_API] = "api",
+};
+static const char *const scan_names[SCAN_CLOCK_COUNT] = {
+	[SCAN_REFLEX] = "reflex",
+	[SCAN_SAMPLE] = "sample",
+};
+static const char *const since_names[SINCE_COUNT] = {
+	[SINCE_DUE] = "due",
+	[SINCE_WAKE] = "wake",
+};
+static const char *const skip_names[COUNTERS_SKIPS] = {"large", "undecodable"};
 
-static const char *writer_label(size_t i)
-{
-	return counters_writer_names[i];
-}
-
-static const char *since_label(size_t i)
-{
-	return counters_since_names[i];
-}
-
-static const char *backend_label(size_t i)
-{
-	return counters_backend_names[i];
-}
-
-static const char *scan_label(size_t i)
-{
-	return counters_scan_names[i];
-}
-
-static const char *answer_label(size_t i)
-{
-	return i == REPORT_ANSWER_OK ? NULL : counters_answer_names[i];
-}
-
-static const char *skip_label(size_t i)
-{
-	return counters_skip_names[i];
-}
+/* What went well is no failure. */
+static const char *const answer_names[REPORT_ANSWER_KINDS] = {
+	[REPORT_ANSWER_REFUSED] = "refused",         [REPORT_ANSWER_UNSUPPORTED] = "unsupported",
+	[REPORT_ANSWER_NO_DECREASE] = "no-decrease", [REPORT_ANSWER_FORBIDDEN] = "forbidden",
+	[REPORT_ANSWER_CONFLICT] = "conflict",       [REPORT_ANSWER_GONE] = "gone",
+	[REPORT_ANSWER_SLOW_DOWN] = "slow-down",     [REPORT_ANSWER_FAILED] = "failed",
+};
 
 /* clang-format off */
 const struct metric metrics_table[] = {
@@ -103,7 +97,7 @@ const struct metric metrics_table[] = {
 	 "Limits written.", .emit = emit_changes},
 	{"vscaled_limit_change_blocked_total", METRIC_COUNTER, NULL, 0, "reason",
 	 "Times that changes of a resource became blocked.",
-	 emit_counters, .offset = COUNTED(blocked), .count = BLOCKED_COUNT, .value = blocked_label},
+	 .emit = emit_blocked},
 	{"vscaled_memory_denials_total", METRIC_COUNTER, NULL, 0, "",
 	 "Times that the node began to deny memory.",
 	 emit_counter, .offset = COUNTED(denials)},
@@ -121,18 +115,18 @@ const struct metric metrics_table[] = {
 	 emit_flag, .offset = IN(node_eviction_bound), .kubernetes = true},
 	{"vscaled_limit_reverted_total", METRIC_COUNTER, NULL, 0, "by",
 	 "Times that an external value stood in place of a held limit, by whose it was.",
-	 emit_counters, .offset = COUNTED(reverted), .count = WRITER_COUNT, .value = writer_label},
+	 emit_counters, .offset = COUNTED(reverted), .count = WRITER_COUNT, .names = writer_names},
 	{"vscaled_apply_duration_seconds", METRIC_HISTOGRAM, "seconds", MICRO, "backend",
 	 "Time until a limit was in force: cgroup, the write; systemd, the call; api, from "
 	 "resize to the kubelet's echo.",
-	 emit_spans, .offset = COUNTED(apply), .count = BACKEND_COUNT, .value = backend_label},
+	 emit_spans, .offset = COUNTED(apply), .count = BACKEND_COUNT, .names = backend_names},
 	{"vscaled_raise_duration_seconds", METRIC_HISTOGRAM, "seconds", MICRO, "since",
 	 "Time until a higher limit was in the cgroup: since the wake-up, or since the pass was "
 	 "due.",
-	 emit_spans, .offset = COUNTED(raise), .count = SINCE_COUNT, .value = since_label},
+	 emit_spans, .offset = COUNTED(raise), .count = SINCE_COUNT, .names = since_names},
 	{"vscaled_apply_failures_total", METRIC_COUNTER, NULL, 0, "backend",
 	 "Limits that could not be applied.",
-	 emit_counters, .offset = COUNTED(apply_failed), .count = BACKEND_COUNT, .value = backend_label},
+	 emit_counters, .offset = COUNTED(apply_failed), .count = BACKEND_COUNT, .names = backend_names},
 
 	{"vscaled_loop_lag_seconds", METRIC_HISTOGRAM, "seconds", MICRO, "",
 	 "Lateness of the loop's timer.", emit_span, .offset = COUNTED(loop_lag)},
@@ -143,7 +137,7 @@ const struct metric metrics_table[] = {
 	{"vscaled_scan_duration_seconds", METRIC_HISTOGRAM, "seconds", MICRO, "clock",
 	 "Time to read all cgroups, decide and raise: reflex, a pass between two samples; "
 	 "sample, all.",
-	 emit_spans, .offset = COUNTED(scan), .count = SCAN_CLOCK_COUNT, .value = scan_label},
+	 emit_spans, .offset = COUNTED(scan), .count = SCAN_CLOCK_COUNT, .names = scan_names},
 	{"vscaled_reader_bpf", METRIC_GAUGE, NULL, 0, "",
 	 "1: cgroups are read by BPF; 0: by files.", emit_flag, .offset = IN(reader_bpf)},
 	{"vscaled_systemd_connected", METRIC_GAUGE, NULL, 0, "",
@@ -175,7 +169,7 @@ const struct metric metrics_table[] = {
 	 .kubernetes = true},
 	{"vscaled_apiserver_objects_skipped_total", METRIC_COUNTER, NULL, 0, "reason",
 	 "Pods skipped: larger than 2 MiB, or invalid.",
-	 emit_counters, .offset = COUNTED(objects_skipped), .count = COUNTERS_SKIPS, .value = skip_label,
+	 emit_counters, .offset = COUNTED(objects_skipped), .count = COUNTERS_SKIPS, .names = skip_names,
 	 .kubernetes = true},
 	{"vscaled_reports_waiting", METRIC_GAUGE, NULL, 0, "",
 	 "Pods whose new limits are not sent yet.",
@@ -188,7 +182,7 @@ const struct metric metrics_table[] = {
 	 .kubernetes = true},
 	{"vscaled_reports_failed_total", METRIC_COUNTER, NULL, 0, "reason",
 	 "Resizes that failed, by the API server's or the kubelet's answer.",
-	 emit_counters, .offset = COUNTED(reports_failed), .count = REPORT_ANSWER_KINDS, .value = answer_label,
+	 emit_counters, .offset = COUNTED(reports_failed), .count = REPORT_ANSWER_KINDS, .names = answer_names,
 	 .kubernetes = true},
 
 	{"vscaled_config_last_reload_successful", METRIC_GAUGE, NULL, 0, "",

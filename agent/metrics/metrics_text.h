@@ -32,9 +32,9 @@ struct metric {
 		     const struct metrics_thing *t);
 	size_t offset; /* of the field, in the struct that emit reads */
 	enum resource resource;
-	size_t count;                   /* of an array with one label ... */
-	const char *(*value)(size_t i); /* ... and its values */
-	bool kubernetes;                /* only with a cluster */
+	size_t count;             /* of an array with one label ... */
+	const char *const *names; /* ... and its values; NULL: not shown */
+	bool kubernetes;          /* only with a cluster */
 };
 
 extern const struct metric metrics_table[];

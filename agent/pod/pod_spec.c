@@ -82,7 +82,7 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 	plan_begin(m->table, &plan);
 	x = daemon_context(m->table, &plan);
 	message_drift(m, r, &f, DRIFT_ADOPT, NULL);
-	counters_reverted(m->table->tally, WRITER_USER);
+	m->table->tally->reverted[WRITER_USER]++;
 	control_adopt(c, &wanted, r, &x);
 	drift_forget_writer(m, r);
 	pod_level_adopt(m->pod, r, before, value);

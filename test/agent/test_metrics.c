@@ -214,7 +214,7 @@ static void test_table(void)
 		snprintf(family, sizeof family, "%.*s",
 			 metrics_family_length(m, METRICS_OPENMETRICS), m->name);
 		CHECK(m->unit == NULL || ends_with(family, m->unit));
-		CHECK((m->value == NULL) == (m->count == 0));
+		CHECK((m->names == NULL) == (m->count == 0));
 		CHECK((m->emit == NULL) != (m->each == NULL));
 		for (size_t j = 0; j < i; j++)
 			CHECK(strcmp(m->name, metrics_table[j].name) != 0);
