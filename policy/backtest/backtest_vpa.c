@@ -47,9 +47,9 @@ bool backtest_vpa_update(struct backtest_vpa *v, const int64_t request[RESOURCE_
 	backtest_vpa_estimate(v, 1, &c.rec);
 	for (int r = 0; r < RESOURCE_COUNT; r++) {
 		c.now.request[r] = c.now.limit[r] = request[r];
-		c.max_allowed[r] = max[r];
+		for (int b = 0; max[r] > 0 && b < VPA_BOUND_COUNT; b++)
+			c.rec.amount[b][r] = MIN(c.rec.amount[b][r], max[r]);
 	}
-	vpa_cap_pod(&c, 1, NULL, NULL);
 	p = vpa_update_priority(&c, 1);
 	if (!vpa_update_accepted(&p, &run, &vpa_update_rules_default))
 		return false;

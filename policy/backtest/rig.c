@@ -152,9 +152,3 @@ void rig_decide(struct rig *r)
 	}
 	rig_apply(r, &p);
 }
-
-void rig_tick(struct rig *r)
-{
-	rig_pass(r);
-	rig_decide(r);
-}

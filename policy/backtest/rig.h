@@ -49,7 +49,6 @@ struct rig {
 void rig_set_up(struct rig *r, const struct limits *l, uint32_t cpus, uint64_t seed);
 struct control_context rig_context(struct rig *r, struct plan *p);
 void rig_apply(struct rig *r, struct plan *p);
-void rig_tick(struct rig *r);
-/* The two halves of it: a tick passes; what is read then, and what comes of it. */
+/* A tick: it passes; what is read then, and what comes of it. */
 void rig_pass(struct rig *r);
 void rig_decide(struct rig *r);

@@ -37,15 +37,6 @@ void sim_init(struct sim *s, const struct limits *l, uint32_t cpus, uint64_t see
 	s->next_period = s->now;
 }
 
-struct sim_load sim_steady(uint32_t threads, uint64_t milli)
-{
-	return (struct sim_load){
-		.threads = threads,
-		.busy_usec = milli * 100 / threads,
-		.cycle_usec = 100 * USEC_PER_MSEC,
-	};
-}
-
 uint64_t sim_unreclaimable(const struct sim *s)
 {
 	return s->m.anon + s->m.shmem + s->m.kernel + s->m.sock + s->m.locked_file;
@@ -378,16 +369,4 @@ int sim_apply(struct sim *s, const struct change *c)
 	default:
 		return -EINVAL;
 	}
-}
-
-void sim_restart(struct sim *s)
-{
-	struct limits l = s->u.limits;
-
-	s->u = (struct usage){.limits = l};
-	s->m = (struct sim_memory){.kernel = s->m.kernel};
-	for (uint32_t i = 0; i < SIM_THREADS_MAX; i++)
-		s->pending[i] = 0;
-	s->timer_on = s->idle = s->throttled = false;
-	s->next_cycle = s->now;
 }

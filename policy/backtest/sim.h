@@ -57,8 +57,6 @@ struct sim {
 };
 
 void sim_init(struct sim *s, const struct limits *l, uint32_t cpus, uint64_t seed);
-/* A load of about `milli`, all of it within every 100 ms. */
-struct sim_load sim_steady(uint32_t threads, uint64_t milli);
 void sim_run(struct sim *s, usec_t span);
 void sim_observe(const struct sim *s, struct usage *ret);
 /* As the limit writer of cgroup/ does it: same checks, same outcomes. */
@@ -67,8 +65,6 @@ int sim_apply(struct sim *s, const struct change *c);
 void sim_write(struct sim *s, enum knob knob, uint64_t value);
 /* Takes memory at once, as a large allocation does. */
 void sim_allocate(struct sim *s, uint64_t bytes);
-/* A new cgroup with the same limits and load: counters and memory start at nothing. */
-void sim_restart(struct sim *s);
 uint64_t sim_unreclaimable(const struct sim *s);
 uint64_t sim_milli(const struct sim *s);
 /* 0..below-1 */

@@ -2,7 +2,24 @@
 /* VPA's decision when a running pod is changed. */
 #pragma once
 
-#include "policy/backtest/vpa_limits.h"
+#include "policy/history/vpa_estimate.h"
+
+/* Requests and limits of one container. */
+struct vpa_resources {
+	int64_t request[RESOURCE_COUNT];
+	int64_t limit[RESOURCE_COUNT];
+};
+
+struct vpa_pod_container {
+	struct vpa_resources now;
+	bool recommended; /* otherwise its requests count in the sums of the pod */
+	struct vpa_recommendation rec;
+	/* Of the caps, which the backtest does not need: minAllowed and maxAllowed, RequestsOnly.
+	 */
+	int64_t min_allowed[RESOURCE_COUNT];
+	int64_t max_allowed[RESOURCE_COUNT];
+	bool requests_only;
+};
 
 struct vpa_update_rules {
 	double min_change;     /* relative, summed over the resources */

@@ -10,7 +10,7 @@ struct vpa_recommendation {
 };
 
 /* containers: how many of the pod have a recommendation, >= 1; resources: bits of what is
- * controlled. Not capped: see vpa_limits.h. */
+ * controlled. Not capped. */
 void vpa_estimate(const struct vpa_aggregate *a, const struct vpa_rules *rules, uint32_t containers,
 		  uint32_t resources, struct vpa_recommendation *ret);
 

@@ -38,6 +38,33 @@ void rig_init(struct rig *r, uint64_t cpu_milli, uint64_t mem_max, uint32_t cpus
 	control_restarted(&r->c, &l, r->sim.now);
 }
 
+struct sim_load sim_steady(uint32_t threads, uint64_t milli)
+{
+	return (struct sim_load){
+		.threads = threads,
+		.busy_usec = milli * 100 / threads,
+		.cycle_usec = 100 * USEC_PER_MSEC,
+	};
+}
+
+void sim_restart(struct sim *s)
+{
+	struct limits l = s->u.limits;
+
+	s->u = (struct usage){.limits = l};
+	s->m = (struct sim_memory){.kernel = s->m.kernel};
+	for (uint32_t i = 0; i < SIM_THREADS_MAX; i++)
+		s->pending[i] = 0;
+	s->timer_on = s->idle = s->throttled = false;
+	s->next_cycle = s->now;
+}
+
+void rig_tick(struct rig *r)
+{
+	rig_pass(r);
+	rig_decide(r);
+}
+
 void rig_run(struct rig *r, usec_t span)
 {
 	usec_t end = r->sim.now + span;

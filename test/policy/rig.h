@@ -4,6 +4,11 @@
 
 #include "policy/backtest/rig.h"
 
+/* A load of about `milli`, all of it within every 100 ms. */
+struct sim_load sim_steady(uint32_t threads, uint64_t milli);
+/* A new cgroup with the same limits and load: counters and memory start at nothing. */
+void sim_restart(struct sim *s);
+
 /* A number of the environment, as VSCALED_SEED. */
 uint64_t rig_number_from(const char *name, uint64_t otherwise);
 
@@ -11,6 +16,7 @@ uint64_t rig_number_from(const char *name, uint64_t otherwise);
 void rig_init(struct rig *r, uint64_t cpu_milli, uint64_t mem_max, uint32_t cpus);
 /* Its control begins anew, with these originals and no history. */
 void rig_begin(struct rig *r, const struct limits *original);
+void rig_tick(struct rig *r);
 void rig_run(struct rig *r, usec_t span);
 /* Runs until the check holds; the time it took, or LIMIT_MAX after `most`. */
 usec_t rig_until(struct rig *r, bool (*done)(const struct rig *r), usec_t most);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/backtest/sim.h"
 #include "policy/history/demand.h"
 #include "test/check.h"
+#include "test/policy/rig.h"
 #include <errno.h>
 
 #define NODE 4000

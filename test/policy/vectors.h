@@ -2,10 +2,10 @@
 /* Running recorded VPA figures: one function per file of a vectors folder. */
 #pragma once
 
-#include "policy/backtest/vpa_update.h"
 #include "test/policy/csv.h"
 #include "test/policy/vpa/histogram_vpa.h"
 #include "test/policy/vpa/vpa_aggregate.h"
+#include "test/policy/vpa/vpa_limits.h"
 
 /* Counted over all files; the caller prints them. */
 struct tally {

@@ -3,7 +3,7 @@
  * container, has no need of. */
 #pragma once
 
-#include "policy/backtest/vpa_update.h"
+#include "test/policy/vpa/vpa_limits.h"
 
 struct vpa_round_rules {
 	double disruption;     /* share of the replicas that may be away */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/backtest/vpa_limits.h"
+#include "test/policy/vpa/vpa_limits.h"
 
 enum rounding { ROUND_DOWN, ROUND_UP };
 

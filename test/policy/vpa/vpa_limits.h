@@ -6,28 +6,13 @@
  */
 #pragma once
 
-#include "policy/history/vpa_estimate.h"
-
-/* Requests and limits of one container. */
-struct vpa_resources {
-	int64_t request[RESOURCE_COUNT];
-	int64_t limit[RESOURCE_COUNT];
-};
+#include "policy/backtest/vpa_update.h"
 
 /* One LimitRange item. */
 struct vpa_limit_range {
 	int64_t min[RESOURCE_COUNT];
 	int64_t max[RESOURCE_COUNT];
 	int64_t default_limit[RESOURCE_COUNT];
-};
-
-struct vpa_pod_container {
-	struct vpa_resources now;
-	bool recommended; /* otherwise its requests count in the sums of the pod */
-	bool requests_only;
-	struct vpa_recommendation rec;
-	int64_t min_allowed[RESOURCE_COUNT];
-	int64_t max_allowed[RESOURCE_COUNT];
 };
 
 /*
