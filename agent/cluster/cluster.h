@@ -10,6 +10,7 @@
 struct managed;
 struct pod_view;
 struct pods;
+struct prior;
 struct status_view;
 struct unit_table;
 
@@ -158,6 +159,10 @@ void cluster_kin_tick(struct cluster *c);
 #define CLUSTER_SELECTOR_BYTES 1024
 void cluster_selector(const char *labels, char ret[static CLUSTER_SELECTOR_BYTES]);
 void cluster_kin_free(struct cluster *c);
+/* The same for a pod that somebody describes. -EAGAIN: it is being asked for; -ENOENT: nothing is
+ * known. */
+int cluster_kin_describe(struct cluster *c, const struct kube_pod *pod, const char *container,
+			 struct prior *ret);
 
 /* --- cluster_past.c: containers of which nothing is known, from a Prometheus server */
 /* A failure is logged, and none is asked. */

@@ -18,11 +18,14 @@
 /* Growth this long ago has ended: a later pass would have seen more. */
 #define SETTLED_USEC (10 * USEC_PER_SEC)
 
-static usec_t held_since(const struct control *c, enum resource r)
+/* What a new container was given from history need not prove itself: 0. */
+static usec_t held_since(const struct control *c, enum resource r, usec_t now)
 {
 	usec_t changed = r == RESOURCE_CPU ? c->cpu.last_change : c->mem.last_change;
+	enum reason reason = c->resource[r].last.reason;
+	bool by_history = changed != 0 && (reason == REASON_INITIAL || reason == REASON_HISTORY);
 
-	return MAX(changed, c->started_at);
+	return by_history && control_known_at_birth(c, now) ? 0 : MAX(changed, c->started_at);
 }
 
 /* Not before its originals are on disk: they could not be told from what is sent. */
@@ -114,7 +117,7 @@ static void fill_resource(const struct managed *m, enum resource r, bool back,
 	ret->managed = is_reported(m, r, back);
 	ret->original_limit = res->original;
 	ret->held = control_lasting(c, r);
-	ret->held_since = held_since(c, r);
+	ret->held_since = held_since(c, r, m->wake->now);
 	if (r == RESOURCE_CPU)
 		ret->startup_until = control_startup_raise(c, &m->config->tuning);
 	ret->actual = actual_of(c, r);

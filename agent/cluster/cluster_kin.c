@@ -12,12 +12,15 @@
 #include "agent/manage/wake.h"
 #include "policy/base/backoff.h"
 #include "policy/control/control_state.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #define FRESH_USEC     (10 * USEC_PER_MIN)
 #define RETRY_USEC     USEC_PER_MIN
 #define CONTAINERS_MAX REPORT_CONTAINERS_MAX
+/* Of workloads that somebody describes. */
+#define DESCRIBED_MAX 64
 /* A start waits at most this part of kubernetes.startJitter, a restart of the agent all of it. */
 #define START_PART 5
 
@@ -29,8 +32,9 @@ struct cluster_kin {
 	char selector[CLUSTER_SELECTOR_BYTES]; /* percent-encoded */
 	struct kube_call *call;                /* NULL: none under way */
 	usec_t ask_at;
-	usec_t answered_at; /* 0: not yet */
-	bool awaited;       /* by a container */
+	usec_t answered_at;  /* 0: not yet */
+	bool awaited;        /* by a container */
+	usec_t described_at; /* a pod of it was described last; 0: never */
 	struct {
 		char *name;
 		struct prior prior;
@@ -243,9 +247,12 @@ static struct cluster_kin *find(const struct cluster *c, const struct kube_pod *
 
 static bool is_needed(const struct cluster_kin *k)
 {
+	usec_t now = k->cluster->wake->now;
+	bool described = k->described_at != 0 && now - k->described_at < FRESH_USEC;
+
 	if (k->answered_at == 0)
-		return k->awaited || k->call != NULL;
-	return k->cluster->wake->now - k->answered_at < FRESH_USEC;
+		return k->awaited || described || k->call != NULL;
+	return now - k->answered_at < FRESH_USEC;
 }
 
 static void forget_unneeded(struct cluster *c)
@@ -259,19 +266,21 @@ static void forget_unneeded(struct cluster *c)
 
 /* --- the containers */
 
-/* Nothing can be found out, or nothing has to be: its own history is a whole interval long. */
-static bool needs_none(const struct managed *m)
+/* Without a label of the workload the list would be that of the namespace. */
+static bool has_kin(const struct cluster *c, const struct kube_pod *p)
 {
-	const struct kube_pod *p = m->pod->spec;
-	char selector[CLUSTER_SELECTOR_BYTES];
+	char selector[CLUSTER_SELECTOR_BYTES] = "";
 
-	if (!m->config->kubernetes.workload_history || m->pod->observed || !p->owned ||
-	    p->labels == NULL ||
-	    history_confidence_permille(&m->control.history, &m->config->tuning.history) >= 1000)
-		return true;
-	/* Without a label of the workload the list would be that of the namespace. */
-	cluster_selector(p->labels, selector);
-	return selector[0] == '\0';
+	if (c->config->kubernetes.workload_history && p->owned && p->labels != NULL)
+		cluster_selector(p->labels, selector);
+	return selector[0] != '\0';
+}
+
+/* Nothing can be found out, or nothing has to be: its own history is a whole interval long. */
+static bool needs_none(const struct cluster *c, const struct managed *m)
+{
+	return m->pod->observed || !has_kin(c, m->pod->spec) ||
+	       history_confidence_permille(&m->control.history, &m->config->tuning.history) >= 1000;
 }
 
 /* A start waits for the answer; after a restart of the agent all containers of the node ask. */
@@ -284,7 +293,7 @@ static usec_t wait_of(struct cluster *c, const struct managed *m)
 	return most != 0 ? random_next(&c->random) % most : 0;
 }
 
-static void give(struct managed *m, const struct cluster_kin *k, const char *container)
+static struct prior prior_of(const struct cluster_kin *k, const char *container)
 {
 	const struct cluster *c = k->cluster;
 	/* Any user may have written them. */
@@ -295,6 +304,13 @@ static void give(struct managed *m, const struct cluster_kin *k, const char *con
 		if (strcmp(k->containers[i].name, container) == 0)
 			prior = k->containers[i].prior;
 	prior_bound(&prior, most);
+	return prior;
+}
+
+static void give(struct managed *m, const struct cluster_kin *k, const char *container)
+{
+	const struct prior prior = prior_of(k, container);
+
 	control_set_prior(&m->control, &prior);
 }
 
@@ -302,7 +318,7 @@ static void serve(struct cluster *c, struct managed *m, const char *container)
 {
 	struct cluster_kin *k;
 
-	if (needs_none(m)) {
+	if (needs_none(c, m)) {
 		control_set_prior(&m->control, &(struct prior){0});
 		return;
 	}
@@ -332,6 +348,33 @@ static void serve_all(struct cluster *c)
 				serve(c, m, p->spec->containers[k].name);
 		}
 	}
+}
+
+static size_t described_count(const struct cluster *c)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < c->kin_count; i++)
+		count += c->kin[i]->described_at != 0;
+	return count;
+}
+
+int cluster_kin_describe(struct cluster *c, const struct kube_pod *pod, const char *container,
+			 struct prior *ret)
+{
+	struct cluster_kin *k = find(c, pod);
+
+	if (!has_kin(c, pod) || (k == NULL && described_count(c) >= DESCRIBED_MAX))
+		return -ENOENT;
+	if (k == NULL)
+		k = kin_new(c, pod);
+	if (k == NULL)
+		return -ENOMEM;
+	k->described_at = c->wake->now;
+	if (k->answered_at == 0)
+		return -EAGAIN;
+	*ret = prior_of(k, container);
+	return ret->pods != 0 ? 0 : -ENOENT;
 }
 
 static struct cluster_kin *next(const struct cluster *c)

@@ -360,6 +360,7 @@ static struct loop *loop_alloc(const struct loop_options *o)
 	l->hand_back.units = &d->units;
 	l->serve = (struct serve){.units = &d->units,
 				  .pods = &d->pods,
+				  .cluster = &l->cluster,
 				  .wake = &d->wake,
 				  .config = &d->config,
 				  .host = &d->host,

@@ -4,6 +4,7 @@
 
 #include "agent/control_api/control_api.h"
 
+struct cluster;
 struct config_source;
 struct hand_back;
 struct http_server;
@@ -16,6 +17,7 @@ struct unit_table;
 struct serve {
 	struct unit_table *units;
 	struct pods *pods;
+	struct cluster *const *cluster; /* of a NULL: standalone */
 	struct wakeup *wake;
 	const struct config *config;
 	const struct host *host;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/serve/serve_recommend.h"
 #include "agent/base/json.h"
+#include "agent/cluster/cluster.h"
 #include "agent/config/config.h"
 #include "agent/kube/model/decode.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
 #include "agent/serve/serve.h"
+#include "policy/history/prior.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,22 +16,40 @@ struct known {
 	struct recommendation of;
 	uint64_t samples;
 	const char *source;
+	bool pending;
 };
 
-/* Running pods of the workload first, then what is left of earlier ones. */
-static struct known known_of(const struct serve *s, const char *history_key)
+/* Pods of the workload on other nodes. */
+static struct known kin_of(const struct serve *s, const struct kube_pod *p, const char *container)
 {
 	struct known k = {.source = "none"};
-	const struct managed *m = persist_best_live(s->units, history_key);
+	struct prior prior;
+	int r = -ENOENT;
 
-	if (m != NULL && m->control.recommendation.confidence_permille > 0) {
-		k.of = m->control.recommendation;
-		k.samples = m->control.history.samples;
-		k.source = "running";
-	} else if (persist_recommend(s->units->records, history_key, &k.of, &k.samples) == 0) {
-		k.source = "history";
-	}
+	if (*s->cluster != NULL)
+		r = cluster_kin_describe(*s->cluster, p, container, &prior);
+	if (r == 0)
+		k = (struct known){.of = prior.of, .source = "kin"};
+	k.pending = r == -EAGAIN;
 	return k;
+}
+
+/* Running pods of the workload first, then what is left of earlier ones. */
+static struct known known_of(const struct serve *s, const struct kube_pod *p, const char *container)
+{
+	struct known k = {.source = "history"};
+	char history_key[RECORD_NAME_MAX];
+	const struct managed *m;
+
+	persist_history_key(p, container, history_key);
+	m = persist_best_live(s->units, history_key);
+	if (m != NULL && m->control.recommendation.confidence_permille > 0)
+		return (struct known){.of = m->control.recommendation,
+				      .samples = m->control.history.samples,
+				      .source = "running"};
+	if (persist_recommend(s->units->records, history_key, &k.of, &k.samples) == 0)
+		return k;
+	return kin_of(s, p, container);
 }
 
 static bool add_amount(cJSON *o, const char *key, uint64_t amount)
@@ -56,14 +76,12 @@ static bool add_resource(cJSON *container, const struct kube_container *c, const
 }
 
 static bool add_container(cJSON *list, const struct serve *s, const struct kube_pod *p,
-			  const struct kube_container *c)
+			  const struct kube_container *c, bool *pending)
 {
-	char key[RECORD_NAME_MAX];
 	cJSON *o = cJSON_CreateObject();
-	struct known k;
+	struct known k = known_of(s, p, c->name);
 
-	persist_history_key(p, c->name, key);
-	k = known_of(s, key);
+	*pending |= k.pending;
 	if (!cJSON_AddItemToArray(list, o))
 		return false;
 	return cJSON_AddStringToObject(o, "name", c->name) != NULL &&
@@ -80,7 +98,7 @@ cJSON *serve_recommend(void *ctx, const char *text, size_t len, char *ret_why, s
 	cJSON *list = cJSON_AddArrayToObject(root, "containers");
 	struct kube_decode_error err = {.text = ""};
 	int r = kube_decode_described(text, len, &p, &err);
-	bool ok = list != NULL;
+	bool ok = list != NULL, pending = false;
 
 	snprintf(ret_why, why_size, "%s", r == -EBADMSG ? err.text : "");
 	if (r < 0)
@@ -89,6 +107,7 @@ cJSON *serve_recommend(void *ctx, const char *text, size_t len, char *ret_why, s
 	for (size_t i = 0; ok && i < p->container_count; i++)
 		if (p->containers[i].kind == CONTAINER_APP ||
 		    p->containers[i].kind == CONTAINER_SIDECAR)
-			ok = add_container(list, ctx, p, &p->containers[i]);
+			ok = add_container(list, ctx, p, &p->containers[i], &pending);
+	ok = ok && cJSON_AddBoolToObject(root, "pending", pending) != NULL;
 	return ok ? STEAL(root) : NULL;
 }

@@ -124,7 +124,7 @@ struct control {
 	bool paused;
 	uint32_t gave_way; /* RESOURCES_*: suspended */
 	uint32_t frozen;   /* RESOURCES_*: an external write that is not classified yet */
-	bool initial_done;
+	bool initial_done; /* sized by what was known before it started */
 	uint64_t initial_request[RESOURCE_COUNT]; /* mode Initial: final; 0: leave it as it is */
 	struct control_resource resource[RESOURCE_COUNT];
 	struct startup_life life;
@@ -277,6 +277,8 @@ uint64_t control_request(const struct control *c, enum resource r);
 usec_t control_request_since(const struct control *c, enum resource r, usec_t now);
 /* vscaled sizes this request. The limit may be absent, and stays so. */
 bool control_sizes_request(const struct control *c, enum resource r);
+/* Is it new, and was its need known before it started, by other pods or by runs before it? */
+bool control_known_at_birth(const struct control *c, usec_t now);
 
 /* The memory limit that justifies a restart of the container: it was OOM-killed since the last
  * restart (killed), or holds the most that is possible without one. 0: none does. */

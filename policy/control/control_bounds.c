@@ -253,7 +253,7 @@ uint64_t control_request(const struct control *c, enum resource r)
 #define BIRTH_USEC     (10 * USEC_PER_MIN)
 #define KNOWN_PERMILLE 7 /* of a day: 10 min */
 
-static bool is_sized_at_birth(const struct control *c, usec_t now)
+bool control_known_at_birth(const struct control *c, usec_t now)
 {
 	usec_t age = now - MIN(c->life.started_at, now);
 	bool young = c->life.started_at != 0 && age < BIRTH_USEC;
@@ -264,7 +264,7 @@ static bool is_sized_at_birth(const struct control *c, usec_t now)
 
 usec_t control_request_since(const struct control *c, enum resource r, usec_t now)
 {
-	if (c->rule.mode == MODE_INITIAL || is_sized_at_birth(c, now))
+	if (c->rule.mode == MODE_INITIAL || control_known_at_birth(c, now))
 		return 0;
 	return c->resource[r].request_since != 0 ? c->resource[r].request_since : now;
 }

@@ -158,6 +158,23 @@ static bool threshold_asks(const struct control *c, const struct control_context
 	       res->candidate > res->limit && res->bounded > c->kernel.mem_max;
 }
 
+/* When it is new: what its workload is known to need, else its request would have no room. Once;
+ * again only where the API server could not accept all of it. */
+static bool size_at_birth(struct control *c, const struct control_context *x)
+{
+	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	uint64_t from =
+		scale_permille(c->kernel.mem_max, 1000 + x->tuning->common.deadband_up_permille);
+
+	if (c->initial_done || x->tuning->history.algorithm == ALGORITHM_THRESHOLD ||
+	    c->mem.trial.phase != MEM_IDLE || res->bounded <= from ||
+	    !control_known_at_birth(c, x->now))
+		return false;
+	c->initial_done = res->candidate <= control_unratified(c);
+	raise_granted(c, x, res->candidate, REASON_HISTORY);
+	return true;
+}
+
 void control_review_mem(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
@@ -195,6 +212,6 @@ void control_review_mem(struct control *c, const struct control_context *x)
 		raise_granted(c, x, res->candidate, REASON_HISTORY);
 	else if (c->mem.brake.line != 0)
 		res->blocked = BLOCKED_GROWING;
-	else if (!control_mem_review_settle(c, x))
+	else if (!size_at_birth(c, x) && !control_mem_review_settle(c, x))
 		control_mem_review_shrink(c, x);
 }

@@ -48,12 +48,34 @@ static void test_round(void)
 	CHECK(strstr(text, "\"limit\":\"256Mi\"") != NULL);
 	CHECK(strstr(text, "\"reason\":\"cpu: throttled\"") != NULL);
 	CHECK_EQ(kube_published_read(text, "new", &got, shown), -ENOENT);
-	CHECK(kube_published_cut(root));
-	free(text);
-	text = cJSON_PrintUnformatted(root);
-	CHECK_EQ(kube_published_read(text, "app", &got, shown), 0);
-	CHECK_EQ(kube_published_read(text, "log", &got, shown), -ENOENT);
-	CHECK(kube_published_cut(root));
+}
+
+/* What people find elsewhere goes first, then the bounds, at last whole containers. */
+static void test_cut(void)
+{
+	static const struct {
+		bool app, log, bare; /* there; app without bounds */
+	} steps[] = {{true, true, false}, {true, true, false}, {true, true, false},
+		     {true, true, true},  {true, false, true}, {false, false, false}};
+	OWN(drop_json) cJSON *root = cJSON_CreateObject();
+	struct kube_published p = sample(), got;
+	uint64_t shown[RESOURCE_COUNT];
+
+	CHECK(kube_published_add(root, "app", &p));
+	CHECK(kube_published_add(root, "log", &p));
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		OWN(drop_free) char *text = NULL;
+
+		CHECK(kube_published_cut(root));
+		text = cJSON_PrintUnformatted(root);
+		CHECK_EQ(strstr(text, "\"request\"") != NULL, i == 0);
+		CHECK_EQ(kube_published_read(text, "log", &got, shown), steps[i].log ? 0 : -ENOENT);
+		CHECK_EQ(!steps[i].log || got.bare, !steps[i].log || i >= 2);
+		CHECK_EQ(kube_published_read(text, "app", &got, shown), steps[i].app ? 0 : -ENOENT);
+		CHECK_EQ(steps[i].app && got.bare, steps[i].bare);
+		CHECK(got.own.resource[RESOURCE_CPU].target == 100);
+		CHECK(got.own.resource[RESOURCE_CPU].peak == 150);
+	}
 	CHECK(!kube_published_cut(root));
 	CHECK_EQ(cJSON_GetArraySize(root), 0);
 }
@@ -114,6 +136,7 @@ static void test_texts(void)
 int main(void)
 {
 	test_round();
+	test_cut();
 	test_texts();
 	return check_result();
 }

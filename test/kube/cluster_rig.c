@@ -256,11 +256,11 @@ unsigned crig_lines(const struct crig *c, enum event_kind kind, const char *text
 	return n;
 }
 
-static unsigned serve(struct crig *c, int fd, const char *path, char **ret)
+static unsigned serve(struct crig *c, int fd, const char *path, const char *body, char **ret)
 {
 	struct crig_bytes b = {0};
 
-	crig_send(fd, "GET", path, "", "");
+	crig_send(fd, body[0] != '\0' ? "POST" : "GET", path, "", body);
 	for (unsigned i = 0; i < 200 && !crig_receive(fd, &b); i++)
 		rig_run(&c->rig, 1, c->rig.step);
 	close(fd);
@@ -269,10 +269,15 @@ static unsigned serve(struct crig *c, int fd, const char *path, char **ret)
 
 unsigned crig_http(struct crig *c, const char *path, char **ret)
 {
-	return serve(c, crig_connect(c->http_port, NULL), path, ret);
+	return serve(c, crig_connect(c->http_port, NULL), path, "", ret);
 }
 
 unsigned crig_control(struct crig *c, const char *path, char **ret)
 {
-	return serve(c, crig_connect(0, c->rig.daemon->config.paths.socket), path, ret);
+	return crig_control_post(c, path, "", ret);
+}
+
+unsigned crig_control_post(struct crig *c, const char *path, const char *body, char **ret)
+{
+	return serve(c, crig_connect(0, c->rig.daemon->config.paths.socket), path, body, ret);
 }

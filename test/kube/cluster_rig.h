@@ -94,3 +94,5 @@ unsigned crig_lines(const struct crig *c, enum event_kind kind, const char *text
 unsigned crig_http(struct crig *c, const char *path, char **ret);
 /* The same over the control socket. */
 unsigned crig_control(struct crig *c, const char *path, char **ret);
+/* With a body; "": GET. */
+unsigned crig_control_post(struct crig *c, const char *path, const char *body, char **ret);

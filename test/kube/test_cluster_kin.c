@@ -50,10 +50,9 @@ static void add_sized_kin(const char *name, const char *owner, const char *label
 	add_kin(name, owner, labels, text);
 }
 
-static struct rig_pod *begin_new(const char *annotations)
+static struct rig_pod *begin_with(const char *annotations, const char *spec)
 {
-	struct rig_pod *p =
-		crig_pod_with(&c, DRIVER_CGROUPFS, "web-new", annotations, WITH_REQUESTS);
+	struct rig_pod *p = crig_pod_with(&c, DRIVER_CGROUPFS, "web-new", annotations, spec);
 
 	cJSON_Delete(
 		crig_ask(&c, "PATCH", "/api/v1/namespaces/default/pods/web-new",
@@ -63,6 +62,11 @@ static struct rig_pod *begin_new(const char *annotations)
 	p->container[0].started_real = p->container[1].started_real = c.rig.real;
 	crig_kubelet(&c, p, NULL);
 	return p;
+}
+
+static struct rig_pod *begin_new(const char *annotations)
+{
+	return begin_with(annotations, WITH_REQUESTS);
 }
 
 static void open_rig(void)
@@ -99,6 +103,39 @@ static void test_birth(const char *annotations)
 	CHECK(request(RESOURCE_CPU) >= 225 && request(RESOURCE_CPU) <= 275);
 	CHECK(request(RESOURCE_MEMORY) >= 87 * MIB && request(RESOURCE_MEMORY) <= 105 * MIB);
 	CHECK_EQ(lists(), 1);
+	crig_close(&c);
+}
+
+#define NO_MAXIMUM(mode)                                                                           \
+	"{\"vscaled.dev/mode\":\"" mode "\",\"vscaled.dev/containers\":\"app\","                   \
+	"\"vscaled.dev/controlled-values\":\"RequestsAndLimits\"}"
+
+static uint64_t limit(enum resource r)
+{
+	return crig_spec(&c, &c.rig.pod[0], "app", r);
+}
+
+static bool is_raised(struct crig *x)
+{
+	(void)x;
+	return limit(RESOURCE_CPU) > 200 && limit(RESOURCE_MEMORY) > 64 * MIB;
+}
+
+/* Limits as well: those in the cgroup at the first review, those of the spec a moment later. */
+static void test_birth_limits(const char *annotations)
+{
+	struct rig_pod *p;
+
+	open_rig();
+	p = begin_with(annotations, "\"restartPolicy\":\"Always\"");
+	add_sized_kin("web-old", OWNER("ReplicaSet", "web-aaa"), LABELS("aaa"), 450, 96 * MIB);
+	crig_start(&c);
+	CHECK(crig_until(&c, 30, burn_50, is_raised));
+	CHECK(limit(RESOURCE_CPU) >= 430 && limit(RESOURCE_CPU) <= 500);
+	CHECK(limit(RESOURCE_MEMORY) >= 90 * MIB && limit(RESOURCE_MEMORY) <= 128 * MIB);
+	CHECK(rig_bytes(&c.rig, app_of(p), "memory.max") >= 90 * MIB);
+	CHECK(request(RESOURCE_CPU) >= 405 && request(RESOURCE_CPU) <= 495);
+	CHECK(request(RESOURCE_MEMORY) >= 87 * MIB && request(RESOURCE_MEMORY) <= 105 * MIB);
 	crig_close(&c);
 }
 
@@ -141,10 +178,6 @@ static void test_nonsense(void)
 	CHECK_EQ(lists(), 1);
 	crig_close(&c);
 }
-
-#define WITHOUT_MAXIMUM                                                                            \
-	"{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/containers\":\"app\","                       \
-	"\"vscaled.dev/controlled-values\":\"RequestsAndLimits\"}"
 
 /* Valid, from the same workload, and far too much: no more than the pod's maximum, or the node's
  * CPUs. */
@@ -207,14 +240,80 @@ static void test_publishes(const char *annotations)
 	crig_close(&c);
 }
 
+#define DESCRIBED(owner, labels)                                                                   \
+	"{\"metadata\":{\"namespace\":\"default\",\"labels\":" labels                              \
+	",\"ownerReferences\":[" owner "]},\"spec\":{\"containers\":[{\"name\":\"app\","           \
+	"\"resources\":{\"limits\":{\"cpu\":\"1\"}}}]}}"
+
+/* The answer to a description; owned. */
+static char *describe(const char *body)
+{
+	char *shown = NULL;
+
+	CHECK_EQ(crig_control_post(&c, "/v1/recommendation", body, &shown), 200);
+	return shown;
+}
+
+static void check_described(const char *body, const char *text)
+{
+	OWN(drop_free) char *shown = describe(body);
+
+	if (strstr(shown, text) == NULL)
+		fprintf(stderr, "%s\n", shown);
+	CHECK(strstr(shown, text) != NULL);
+}
+
+/* Of a workload without a pod on this node: its kin are asked for at the first description, and
+ * known at the next one. */
+static void test_described(void)
+{
+	static const char *const bad[] = {"{",
+					  "[]",
+					  "7",
+					  "{}",
+					  "{\"spec\":7}",
+					  "{\"spec\":{\"containers\":{}}}",
+					  "{\"metadata\":[],\"spec\":{\"containers\":[]}}",
+					  DESCRIBED("7", LABELS("bbb"))};
+	const char *web = DESCRIBED(OWNER("ReplicaSet", "web-bbb"), LABELS("bbb"));
+
+	open_rig();
+	add_sized_kin("web-old", OWNER("ReplicaSet", "web-aaa"), LABELS("aaa"), 250, 96 * MIB);
+	crig_start(&c);
+	CHECK(crig_until(&c, 30, burn_50, is_listed));
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		OWN(drop_free) char *shown = NULL;
+
+		CHECK_EQ(crig_control_post(&c, "/v1/recommendation", bad[i], &shown), 400);
+	}
+	check_described(web, "\"pending\":true");
+	CHECK(crig_until(&c, 30, burn_50, has_asked));
+	rig_run(&c.rig, 5, burn_50);
+	check_described(web, "\"source\":\"kin\"");
+	check_described(web, "\"cpu\":{\"request\":250,\"limit\":250,");
+	check_described(web, "\"memory\":{\"request\":100663296,\"lower\"");
+	check_described(web, "\"pending\":false");
+	CHECK_EQ(lists(), 1);
+	/* What names no workload is not asked for, nor is what a label cannot be. */
+	check_described(DESCRIBED("", LABELS("bbb")), "\"source\":\"none\"");
+	check_described(DESCRIBED(OWNER("ReplicaSet", "api-bbb"), "{\"app\":\"a&limit=9 \"}"),
+			"\"pending\":false");
+	rig_run(&c.rig, 10, burn_50);
+	CHECK_EQ(lists(), 1);
+	crig_close(&c);
+}
+
 int main(void)
 {
 	test_birth(MODE("Initial"));
 	test_birth(MODE("Auto"));
+	test_birth_limits(NO_MAXIMUM("Initial"));
+	test_birth_limits(NO_MAXIMUM("Auto"));
 	test_nonsense();
 	test_greedy(MODE("Auto"), 2000);
-	test_greedy(WITHOUT_MAXIMUM, 0);
+	test_greedy(NO_MAXIMUM("Auto"), 0);
 	test_fails();
+	test_described();
 	test_publishes(MODE("Off"));
 	test_publishes(MODE("Auto"));
 	return check_result();

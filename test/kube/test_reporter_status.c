@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The status annotation beside other writers, and after a refusal. */
+#include "agent/base/drop.h"
 #include "test/kube/reporter_rig.h"
 #include <errno.h>
 #include <string.h>
@@ -64,10 +65,77 @@ static void test_refusal_ends(void)
 	rig_stop(&g);
 }
 
+#define CONTAINERS 3
+
+/* Each with a limit and a recommendation for both resources. */
+static void fill_pod(struct reporter_view *v, const struct kube_pod *pod)
+{
+	*v = (struct reporter_view){.pod = pod, .mode = "Auto", .changed_real = S};
+	v->facts.container_count = CONTAINERS;
+	for (size_t i = 0; i < CONTAINERS; i++) {
+		v->published[i] = (struct kube_published){
+			.request = {100, 64 * MIB},
+			.limit = {900, 300 * MIB},
+			.own = {.resource = {{640, 850, 1700, 880},
+					     {201 * MIB, 230 * MIB, 470 * MIB, 260 * MIB}},
+				.confidence_permille = 486},
+			.samples = 42000,
+			.reason = "throttled",
+		};
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			v->target[i][r] = v->published[i].own.resource[r].target;
+			v->containers[i].resource[r] = (struct report_resource){
+				.managed = true,
+				.held = v->published[i].limit[r],
+				.spec_limit = v->published[i].limit[r],
+				.original_limit = v->published[i].limit[r],
+			};
+		}
+	}
+}
+
+/* All containers of a pod with three have what their kin start from, within 1 KiB; and the text
+ * stands while the values do, with what was left out as well. */
+static void test_status_is_short(void)
+{
+	struct kube_container containers[CONTAINERS] = {
+		{.name = (char *)"app"},
+		{.name = (char *)"istio-proxy"},
+		{.name = (char *)"log-shipper"},
+	};
+	struct kube_pod pod = {.containers = containers, .container_count = CONTAINERS};
+	OWN(drop_free) struct reporter_view *v = calloc(1, sizeof *v);
+	OWN(drop_free) char *text = NULL, *again = NULL;
+
+	fill_pod(v, &pod);
+	text = reporter_status_text(v, 12, NULL);
+	CHECK(strlen(text) <= REPORTER_STATUS_MAX);
+	for (size_t i = 0; i < CONTAINERS; i++) {
+		uint64_t shown[RESOURCE_COUNT];
+		struct kube_published got;
+
+		CHECK_EQ(kube_published_read(text, containers[i].name, &got, shown), 0);
+		CHECK_EQ(got.own.resource[CPU].target, 850);
+		CHECK_EQ(got.own.resource[RESOURCE_MEMORY].peak, 260 * MIB);
+		CHECK_EQ(got.own.confidence_permille, 486);
+		v->published[i].own.resource[CPU].lower += 10;
+	}
+	reporter_status_keep(text, v);
+	again = reporter_status_text(v, 12, NULL);
+	CHECK_STR(again, text);
+	for (size_t i = 0; i < CONTAINERS; i++)
+		v->published[i].own.resource[CPU].peak *= 2;
+	reporter_status_keep(text, v);
+	free(again);
+	again = reporter_status_text(v, 12, NULL);
+	CHECK(strcmp(again, text) != 0);
+}
+
 int main(void)
 {
 	test_status_is_known();
 	test_status_is_removed();
 	test_refusal_ends();
+	test_status_is_short();
 	return check_result();
 }

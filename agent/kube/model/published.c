@@ -17,11 +17,12 @@ static const char *const resource_keys[RESOURCE_COUNT] = {"cpu", "memory"};
 static const struct {
 	const char *key;
 	size_t offset;
+	bool bound;
 } ranges[] = {
-	{"lowerBound", offsetof(struct range_of, lower)},
-	{"target", offsetof(struct range_of, target)},
-	{"upperBound", offsetof(struct range_of, upper)},
-	{"peak", offsetof(struct range_of, peak)},
+	{"lowerBound", offsetof(struct range_of, lower), true},
+	{"target", offsetof(struct range_of, target), false},
+	{"upperBound", offsetof(struct range_of, upper), true},
+	{"peak", offsetof(struct range_of, peak), false},
 };
 
 static uint64_t *range_value(struct range_of *r, size_t i)
@@ -54,7 +55,8 @@ static bool add_resource(cJSON *container, const struct kube_published *p, enum 
 	if (ok && p->limit[r] != LIMIT_MAX)
 		ok = add_amount(o, "limit", r, p->limit[r]);
 	for (size_t i = 0; ok && i < ARRAY_SIZE(ranges); i++)
-		ok = add_amount(o, ranges[i].key, r, *range_value(&range, i));
+		if (!p->bare || !ranges[i].bound)
+			ok = add_amount(o, ranges[i].key, r, *range_value(&range, i));
 	return ok;
 }
 
@@ -100,14 +102,41 @@ bool kube_published_add(cJSON *root, const char *container, const struct kube_pu
 	       add_reason(o, p);
 }
 
+/* The first of these members that a container of list has is removed, from the last one on. */
+static bool cut_members(cJSON *list, const char *const *keys, size_t count)
+{
+	for (int i = cJSON_GetArraySize(list); i-- > 0;) {
+		cJSON *container = cJSON_GetArrayItem(list, i);
+		bool any = false;
+
+		for (size_t k = 0; k < count; k++)
+			for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+				cJSON *o = cJSON_GetObjectItemCaseSensitive(container,
+									    resource_keys[r]);
+
+				any |= cJSON_GetObjectItemCaseSensitive(o, keys[k]) != NULL;
+				cJSON_DeleteItemFromObjectCaseSensitive(o, keys[k]);
+			}
+		if (any)
+			return true;
+	}
+	return false;
+}
+
 bool kube_published_cut(cJSON *root)
 {
+	/* Stands elsewhere in the pod, too; and what a new pod does not start from. */
+	static const char *const known[] = {"request", "limit"};
+	static const char *const bounds[] = {"lowerBound", "upperBound"};
 	cJSON *o = cJSON_GetObjectItemCaseSensitive(root, "recommendation");
 	cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "containers");
 	int count = cJSON_GetArraySize(list);
 
 	if (count == 0)
 		return false;
+	if (cut_members(list, known, ARRAY_SIZE(known)) ||
+	    cut_members(list, bounds, ARRAY_SIZE(bounds)))
+		return true;
 	if (count == 1)
 		cJSON_DeleteItemFromObjectCaseSensitive(root, "recommendation");
 	else
@@ -125,12 +154,17 @@ static uint64_t read_amount(const struct field *n, const char *key, enum resourc
 	return field_text(n, key) != NULL ? field_quantity(n, key, r) : 0;
 }
 
-static void read_range(const struct field *container, enum resource r, struct range_of *ret)
+static void read_range(const struct field *container, enum resource r, struct kube_published *p)
 {
 	struct field f = field_object(container, resource_keys[r]);
+	struct range_of *ret = &p->own.resource[r];
 
 	for (size_t i = 0; f.json != NULL && i < ARRAY_SIZE(ranges); i++)
 		*range_value(ret, i) = read_amount(&f, ranges[i].key, r);
+	if (f.json == NULL || ret->lower != 0 || ret->upper != 0)
+		return;
+	p->bare = true;
+	ret->lower = ret->upper = ret->target;
 }
 
 /* A share of 1, exact to a thousandth. */
@@ -150,7 +184,7 @@ static int read_container(const struct field *c, struct kube_published *ret)
 	struct kube_published p = {.limit = {LIMIT_MAX, LIMIT_MAX}};
 
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		read_range(c, r, &p.own.resource[r]);
+		read_range(c, r, &p);
 	p.samples = (uint64_t)field_int(c, "samples", 1, SAMPLES_MAX);
 	p.own.confidence_permille = read_confidence(c);
 	if (field_error(c) == 0 && (p.samples == 0 || !prior_is_possible(&p.own)))

@@ -19,6 +19,8 @@ struct kube_published {
 	uint64_t request[RESOURCE_COUNT]; /* millicores, bytes; 0: none */
 	uint64_t limit[RESOURCE_COUNT];   /* LIMIT_MAX: none */
 	struct recommendation own;
+	bool bare; /* without lower and upper bounds: there was no room; read, they are the target
+		    */
 	uint64_t samples;
 	const char *reason;            /* of the last change; NULL: there was none */
 	enum resource reason_resource; /* that it changed */
@@ -27,7 +29,8 @@ struct kube_published {
 /* Adds the member "recommendation" with one container to root; false: no memory. Nothing is added
  * for a container without samples. Memory is rounded up by less than 1 %. */
 bool kube_published_add(cJSON *root, const char *container, const struct kube_published *p);
-/* Removes the last container. False: there is none. */
+/* Removes the least important part: of the last container that has it request and limit, then lower
+ * and upper bound, then the last container. False: there is nothing left. */
 bool kube_published_cut(cJSON *root);
 
 /* Reads one container: own, samples, and the target under "containers" into shown (0: not there).

@@ -140,13 +140,20 @@ static uint64_t narrow_upper(const struct recommendation *r, enum resource i)
 	return mul_div(r->resource[i].upper, permille, permille + 1000);
 }
 
-static bool ranges_are_near(const struct recommendation *before, const struct recommendation *now,
+static bool bounds_are_near(const struct recommendation *before, const struct recommendation *now,
 			    enum resource r)
 {
-	const struct range_of *a = &before->resource[r], *b = &now->resource[r];
+	return is_near(before->resource[r].lower, now->resource[r].lower) &&
+	       is_near(narrow_upper(before, r), narrow_upper(now, r));
+}
 
-	return is_near(a->lower, b->lower) && is_near(a->target, b->target) &&
-	       is_near(narrow_upper(before, r), narrow_upper(now, r)) && is_near(a->peak, b->peak);
+static bool ranges_are_near(const struct kube_published *before, const struct recommendation *now,
+			    enum resource r)
+{
+	const struct range_of *a = &before->own.resource[r], *b = &now->resource[r];
+
+	return is_near(a->target, b->target) && is_near(a->peak, b->peak) &&
+	       (before->bare || bounds_are_near(&before->own, now, r));
 }
 
 static bool is_surer(const struct recommendation *before, const struct recommendation *now)
@@ -167,10 +174,11 @@ static void keep_container(const char *former, const char *name, struct kube_pub
 	    is_surer(&before.own, &p->own))
 		return;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		if (!ranges_are_near(&before.own, &p->own, r) ||
+		if (!ranges_are_near(&before, &p->own, r) ||
 		    (shown[r] != 0 && !is_near(shown[r], target[r])))
 			return;
 	p->own = before.own;
+	p->bare = before.bare;
 	p->samples = before.samples;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		target[r] = shown[r] != 0 ? shown[r] : target[r];
