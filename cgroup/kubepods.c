@@ -225,6 +225,19 @@ int kubepods_parents(int root, const char *prefix, char ret[][KUBEPODS_PATH_MAX]
 	return count;
 }
 
+int kubepods_top(int root, const char *prefix, char *ret, size_t size)
+{
+	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
+		int r = kubepods_place(driver, prefix, "", NULL, ret, size);
+
+		if (r < 0)
+			return r;
+		if (is_folder(root, ret))
+			return 0;
+	}
+	return -ENOENT;
+}
+
 int kubepods_children(int root, const char *pod_path, kubepods_child_fn *fn, void *arg)
 {
 	OWN(drop_dir) DIR *dir = NULL;

@@ -43,6 +43,9 @@ typedef void kubepods_child_fn(void *arg, const char *path, const struct kubepod
 /* Calls fn for each. The number of calls, or -errno. */
 int kubepods_children(int root, const char *pod_path, kubepods_child_fn *fn, void *arg);
 
+/* The folder above all pods, whose memory.max is what the node leaves to them together. -ENOENT. */
+int kubepods_top(int root, const char *prefix, char *ret, size_t size);
+
 /* Is there the cgroup of any pod? */
 bool kubepods_any_pod(int root, const char *prefix);
 

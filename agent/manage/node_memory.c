@@ -2,9 +2,12 @@
 #include "agent/manage/node_memory.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
+#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
+#include "cgroup/kubepods.h"
+#include "cgroup/reader.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,6 +15,8 @@
 #include <unistd.h>
 
 #define ROOT "/proc"
+/* memory.stat of all pods sums up all of their cgroups. */
+#define PODS_STAT_USEC USEC_PER_SEC
 
 static void report_unread(struct node_memory *n, int error)
 {
@@ -22,7 +27,7 @@ static void report_unread(struct node_memory *n, int error)
 
 void node_memory_init(struct node_memory *n, struct unit_table *units)
 {
-	*n = (struct node_memory){.units = units, .fd = -1};
+	*n = (struct node_memory){.units = units, .fd = -1, .to = {LIMIT_MAX, LIMIT_MAX}};
 }
 
 void node_memory_set_kubelet(struct node_memory *n)
@@ -36,7 +41,7 @@ void node_memory_start(struct node_memory *n, const char *root)
 
 	snprintf(path, sizeof path, "%s/meminfo", root != NULL ? root : ROOT);
 	n->fd = open(path, O_RDONLY | O_CLOEXEC);
-	n->reads.base = LIMIT_MAX;
+	n->reads.base = n->pods_reads.base = LIMIT_MAX;
 	if (n->fd < 0 && root == NULL)
 		report_unread(n, -errno);
 }
@@ -46,6 +51,12 @@ void node_memory_stop(struct node_memory *n)
 	if (n->fd >= 0)
 		close(n->fd);
 	free(n->entries);
+	cg_close(n->pods);
+}
+
+uint64_t node_memory_kubelet(const struct node_memory *n)
+{
+	return MIN(n->to.available, n->to.pods_available);
 }
 
 void node_memory_close(struct node_memory *n)
@@ -95,11 +106,11 @@ static void fill_entry(const struct managed *m, struct ledger_entry *ret)
 		*ret = (struct ledger_entry){.limit = LIMIT_MAX, .original = LIMIT_MAX};
 		return;
 	}
-	if (m->cgroup.cg == NULL) {
+	if (m->cgroup.cg == NULL)
 		control_ledger_waiting(&m->control, m->wake->now, ret);
-		return;
-	}
-	control_ledger_entry(&m->control, &m->config->tuning, m->wake->now, ret);
+	else
+		control_ledger_entry(&m->control, &m->config->tuning, m->wake->now, ret);
+	ret->pod = m->pod != NULL;
 }
 
 static bool fill_entries(struct node_memory *n)
@@ -118,6 +129,47 @@ static bool fill_entries(struct node_memory *n)
 	return true;
 }
 
+/* The folder appears with the kubelet's start, and is another one when that is set up anew. */
+static void open_pods(struct node_memory *n)
+{
+	const char *prefix = n->units->config->kubernetes.cgroup_prefix;
+	char path[KUBEPODS_PATH_MAX];
+
+	if (n->pods == NULL && kubepods_top(n->units->host->root, prefix != NULL ? prefix : "",
+					    path, sizeof path) == 0)
+		cg_open(n->units->host->root, path, &n->pods);
+}
+
+/* The kubelet's allocatableMemory.available: the limit of all pods less their working set. What
+ * memory.stat tells may be a second old: between two samples the ledger follows growth by itself.
+ */
+static uint64_t pods_available(struct node_memory *n)
+{
+	usec_t now = n->units->wake->now;
+	bool stat = n->pods_at == 0 || now - n->pods_at >= PODS_STAT_USEC;
+	struct usage u = {0};
+	uint64_t used;
+
+	if (stat) {
+		n->pods_at = now;
+		open_pods(n);
+	}
+	if (n->pods == NULL)
+		return LIMIT_MAX;
+	if (cg_read_outer(n->pods, USAGE_MEM | USAGE_MEM_LIMIT | (stat ? USAGE_MEM_STAT : 0), &u) <
+	    0) {
+		cg_close(n->pods);
+		n->pods = NULL;
+		return LIMIT_MAX;
+	}
+	if (u.have & USAGE_MEM_STAT)
+		n->pods_inactive = u.stat.inactive_file;
+	if (!(u.have & USAGE_MEM) || u.limits.mem_max == LIMIT_MAX)
+		return LIMIT_MAX;
+	used = u.mem_current - MIN(n->pods_inactive, u.mem_current);
+	return u.limits.mem_max - MIN(used, u.limits.mem_max);
+}
+
 static bool read_node(struct node_memory *n)
 {
 	struct meminfo read;
@@ -130,8 +182,10 @@ static bool read_node(struct node_memory *n)
 	}
 	n->reported = false;
 	n->read = read;
-	ledger_supply(&n->units->config->tuning.node, read.total, read.available,
-		      n->kubelet ? read.kubelet_available : LIMIT_MAX, &n->supply);
+	n->to.available = n->kubelet ? read.kubelet_available : LIMIT_MAX;
+	n->to.pods_available = n->kubelet ? pods_available(n) : LIMIT_MAX;
+	ledger_supply(&n->units->config->tuning.node, read.total, read.available, &n->to,
+		      &n->supply);
 	return true;
 }
 
@@ -146,7 +200,8 @@ static struct ledger *open_ledger(struct node_memory *n)
 		return NULL;
 	n->opened = n->units->wake->count;
 	figures = n->supply;
-	figures.available = ledger_read(&n->reads, &n->ledger, figures.available);
+	figures.available = ledger_read(&n->reads, n->ledger.node.available, figures.available);
+	figures.pods = ledger_read(&n->pods_reads, n->ledger.node.pods, figures.pods);
 	ledger_begin(&n->ledger, &figures, n->entries, n->units->id_count);
 	return &n->ledger;
 }
@@ -174,7 +229,8 @@ uint32_t node_memory_asks(struct node_memory *n, struct ledger_ask *ret, uint32_
 {
 	if (!node_memory_is_open(n))
 		return 0;
-	ledger_passed(&n->reads, &n->ledger, n->supply.available);
+	ledger_passed(&n->reads, n->ledger.node.available, n->supply.available);
+	ledger_passed(&n->pods_reads, n->ledger.node.pods, n->supply.pods);
 	return ledger_cancel(&n->ledger, ret, max);
 }
 

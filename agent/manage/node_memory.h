@@ -5,6 +5,7 @@
 #include "cgroup/meminfo.h"
 #include "policy/laws/ledger.h"
 
+struct cg;
 struct managed;
 struct unit_table;
 
@@ -15,11 +16,15 @@ struct node_memory {
 	bool reported;   /* reported that it cannot be read */
 	uint64_t opened; /* number of the wake-up that it was read in; 0: to be read again */
 	struct ledger ledger;
-	struct ledger_reads reads;
+	struct ledger_reads reads, pods_reads;
 	struct ledger_entry *entries; /* owned, one per id */
 	size_t capacity;
-	bool kubelet;              /* there is a kubelet, which evicts by a figure of its own */
+	bool kubelet;              /* there is a kubelet, which evicts by figures of its own */
+	struct cg *pods;           /* the folder above all pods; NULL: not open */
+	usec_t pods_at;            /* of its last memory.stat, which takes long; 0: never */
+	uint64_t pods_inactive;    /* its inactive_file then */
 	struct meminfo read;       /* as of the last time; total 0: never */
+	struct ledger_kubelet to;  /* likewise */
 	struct ledger_node supply; /* with it */
 };
 
@@ -29,6 +34,8 @@ void node_memory_set_kubelet(struct node_memory *n);
 /* root NULL: the host's own. No file: growth is not counted, and that is reported. */
 void node_memory_start(struct node_memory *n, const char *root);
 void node_memory_stop(struct node_memory *n);
+/* The lower of the two figures by which the kubelet evicts; LIMIT_MAX: none. */
+uint64_t node_memory_kubelet(const struct node_memory *n);
 /* What was read in this wake-up is out of date. */
 void node_memory_close(struct node_memory *n);
 /* Was it read in this wake-up? */

@@ -87,10 +87,9 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	in->state_ok = s->units->records->save_error == 0;
 	if (s->units->memory->read.total != 0 && s->config->tuning.node.count) {
 		in->node_reserve_bytes = s->units->memory->supply.reserve;
-		in->node_eviction_bound = s->units->memory->supply.eviction != 0;
-		if (s->units->memory->kubelet &&
-		    s->units->memory->read.kubelet_available != UINT64_MAX)
-			in->node_kubelet_available_bytes = s->units->memory->read.kubelet_available;
+		in->node_eviction_bound = ledger_evicts(&s->units->memory->supply);
+		if (node_memory_kubelet(s->units->memory) != LIMIT_MAX)
+			in->node_kubelet_available_bytes = node_memory_kubelet(s->units->memory);
 		in->node_granted_bytes = s->units->memory->ledger.outstanding;
 	}
 	in->systemd_connected = s->units->pid1->connected;

@@ -40,20 +40,28 @@ static uint64_t eviction_margin(const struct tuning_node *t, uint64_t total)
 }
 
 void ledger_supply(const struct tuning_node *t, uint64_t total, uint64_t available,
-		   uint64_t kubelet_available, struct ledger_node *ret)
+		   const struct ledger_kubelet *k, struct ledger_node *ret)
 {
 	uint64_t reserve = ledger_reserve(t, total);
 	uint64_t eviction = add_sat(ledger_eviction(t, total), eviction_margin(t, total));
 	/* The MemAvailable that would leave the same room. */
-	uint64_t same = less(add_sat(kubelet_available, reserve), eviction);
-	bool kubelet = kubelet_available != LIMIT_MAX && same < available;
+	uint64_t same = less(add_sat(k->available, reserve), eviction);
+	bool kubelet = k->available != LIMIT_MAX && same < available;
 
 	*ret = (struct ledger_node){
 		.total = total,
 		.available = kubelet ? same : available,
 		.reserve = reserve,
 		.eviction = kubelet ? eviction : 0,
+		.pods = k->pods_available != LIMIT_MAX ? less(k->pods_available, eviction)
+						       : LIMIT_MAX,
+		.pods_eviction = eviction,
 	};
+}
+
+bool ledger_evicts(const struct ledger_node *n)
+{
+	return n->eviction != 0 || n->pods < less(n->available, n->reserve);
 }
 
 /* --- one entry */
@@ -85,12 +93,14 @@ static uint64_t demand(const struct ledger *l, const struct ledger_entry *e)
 static void count_in(struct ledger *l, const struct ledger_entry *e)
 {
 	l->outstanding += outstanding(l, e);
+	l->pods_outstanding += e->pod ? outstanding(l, e) : 0;
 	l->demand_total += demand(l, e);
 }
 
 static void count_out(struct ledger *l, const struct ledger_entry *e)
 {
 	l->outstanding -= outstanding(l, e);
+	l->pods_outstanding -= e->pod ? outstanding(l, e) : 0;
 	l->demand_total -= demand(l, e);
 }
 
@@ -109,6 +119,8 @@ void ledger_use(struct ledger *l, uint32_t entry, uint64_t use)
 
 	assert(entry < l->count);
 	l->node.available = less(l->node.available, less(use, e->use));
+	if (e->pod && l->node.pods != LIMIT_MAX)
+		l->node.pods = less(l->node.pods, less(use, e->use));
 	count_out(l, e);
 	e->use = use;
 	count_in(l, e);
@@ -181,6 +193,16 @@ static uint64_t room(const struct ledger *l)
 	return less(l->node.available, add_sat(l->node.reserve, l->outstanding));
 }
 
+static uint64_t pods_room(const struct ledger *l)
+{
+	return l->node.pods != LIMIT_MAX ? less(l->node.pods, l->pods_outstanding) : LIMIT_MAX;
+}
+
+static uint64_t room_for(const struct ledger *l, const struct ledger_entry *e)
+{
+	return e->pod ? MIN(room(l), pods_room(l)) : room(l);
+}
+
 /* The limit of an entry when it adds at most `bytes` to outstanding. */
 static uint64_t limit_with(const struct ledger *l, const struct ledger_entry *e, uint64_t bytes,
 			   uint64_t desired)
@@ -204,10 +226,10 @@ static uint64_t ledger_decide(const struct ledger *l, uint32_t entry, uint64_t d
 	if (desired == LIMIT_MAX && e->original != LIMIT_MAX)
 		desired--; /* LIMIT_MAX costs nothing, as it is never granted */
 	/* It needs no grant, or fits beside all that others wait for. */
-	if (cost(l, e, desired) <= less(room(l), l->demand_total))
+	if (cost(l, e, desired) <= less(room_for(l, e), l->demand_total))
 		return desired;
 	*ret_kept = kept_above(l, entry);
-	return limit_with(l, e, less(room(l), ret_kept->bytes), desired);
+	return limit_with(l, e, less(room_for(l, e), ret_kept->bytes), desired);
 }
 
 uint64_t ledger_most(const struct ledger *l, uint32_t entry, uint64_t desired)
@@ -222,7 +244,8 @@ static void find_holder(const struct ledger *l, uint32_t entry, struct ledger_ve
 	for (uint32_t i = 0; i < l->count; i++) {
 		uint64_t bytes = i == entry ? 0 : outstanding(l, &l->entries[i]);
 
-		if (bytes <= v->holder_bytes)
+		/* What bounds pods alone, only they hold. */
+		if (bytes <= v->holder_bytes || (v->room < room(l) && !l->entries[i].pod))
 			continue;
 		v->holder = i;
 		v->holder_bytes = bytes;
@@ -232,6 +255,7 @@ static void find_holder(const struct ledger *l, uint32_t entry, struct ledger_ve
 void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t desired,
 		  struct ledger_verdict *ret)
 {
+	const struct ledger_entry *e = &l->entries[entry];
 	struct kept kept;
 	struct ledger_verdict v = {
 		.desired = desired,
@@ -240,13 +264,18 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t desired,
 		.reserve = l->node.reserve,
 		.kubelet = l->node.eviction != 0,
 		.outstanding = l->outstanding,
-		.room = room(l),
-		.kept = MIN(kept.bytes, room(l)),
+		.room = room_for(l, e),
+		.kept = MIN(kept.bytes, room_for(l, e)),
 		.kept_for = kept.first,
 		.holder = LEDGER_NO_ENTRY,
 	};
 
-	if (v.kubelet) {
+	if (v.room < room(l)) {
+		v.kubelet = true;
+		v.available = add_sat(l->node.pods, l->node.pods_eviction);
+		v.reserve = l->node.pods_eviction;
+		v.outstanding = l->pods_outstanding;
+	} else if (v.kubelet) {
 		v.available = less(add_sat(v.available, l->node.eviction), l->node.reserve);
 		v.reserve = l->node.eviction;
 	}
@@ -280,6 +309,7 @@ enum taker {
 
 /* The sum of denied limits, and the first entry that waits. */
 struct wanted {
+	bool pods; /* for pods alone, which others cannot make room for */
 	uint64_t all;
 	bool now; /* growth needs some of it */
 	const struct ledger_entry *first;
@@ -327,7 +357,7 @@ static uint64_t wanted_of(const struct ledger *l, const struct wanted *w, enum t
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct ledger_entry *e = &l->entries[i];
 
-		if (taker == TAKER_BEFORE || !equals(e, holder))
+		if ((taker == TAKER_BEFORE || !equals(e, holder)) && (!w->pods || e->pod))
 			sum += binds(l, e, e->denied, holder);
 	}
 	return sum;
@@ -359,18 +389,18 @@ static uint64_t at_once(const struct ledger_entry *e, uint64_t to)
 	return MIN(MAX(to, e->charged), e->limit);
 }
 
-static struct wanted ledger_wanted(const struct ledger *l)
+static struct wanted ledger_wanted(const struct ledger *l, bool pods)
 {
-	struct wanted w = {0};
+	struct wanted w = {.pods = pods};
 
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct ledger_entry *e = &l->entries[i];
-		uint64_t denied = cost(l, e, e->denied);
+		uint64_t denied = pods && !e->pod ? 0 : cost(l, e, e->denied);
 
 		if (denied > 0 && (w.first == NULL || ledger_before(e, w.first)))
 			w.first = e;
 		w.all += denied;
-		w.now |= cost(l, e, e->urgent) > 0;
+		w.now |= denied > 0 && cost(l, e, e->urgent) > 0;
 	}
 	return w;
 }
@@ -380,6 +410,8 @@ static bool can_give(const struct ledger *l, const struct ledger_entry *e, const
 {
 	enum taker taker = TAKER_ANY;
 
+	if (w->pods && !e->pod)
+		return false;
 	if (binds(l, w->first, w->first->denied, e) > 0)
 		taker = equals(w->first, e) ? TAKER_BEFORE : TAKER_ABOVE;
 	return outstanding(l, e) > 0 &&
@@ -388,10 +420,14 @@ static bool can_give(const struct ledger *l, const struct ledger_entry *e, const
 
 uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t max)
 {
-	struct wanted w = ledger_wanted(l);
+	struct wanted w = ledger_wanted(l, false);
 	uint64_t have = room(l);
 	uint32_t count = 0, asked = 0;
 
+	if (w.all <= have) {
+		w = ledger_wanted(l, true);
+		have = pods_room(l);
+	}
 	if (w.all <= have)
 		return 0;
 	for (uint32_t i = 0; i < l->count; i++)
@@ -436,9 +472,9 @@ uint64_t ledger_denied_limit(const struct ledger_denied *c, uint64_t limit, uint
 /* --- MemAvailable */
 
 /* Accounts for what ledger_use() subtracted. */
-static void ledger_settle(struct ledger_reads *r, const struct ledger *l)
+static void ledger_settle(struct ledger_reads *r, uint64_t left)
 {
-	uint64_t grown = less(r->given, l->node.available);
+	uint64_t grown = less(r->given, left);
 
 	r->given -= grown;
 	r->taken += grown;
@@ -446,16 +482,16 @@ static void ledger_settle(struct ledger_reads *r, const struct ledger *l)
 		r->base = less(r->base, grown);
 }
 
-uint64_t ledger_read(struct ledger_reads *r, const struct ledger *l, uint64_t available)
+uint64_t ledger_read(struct ledger_reads *r, uint64_t left, uint64_t available)
 {
-	ledger_settle(r, l);
+	ledger_settle(r, left);
 	r->given = MIN(available, r->base);
 	return r->given;
 }
 
-void ledger_passed(struct ledger_reads *r, const struct ledger *l, uint64_t available)
+void ledger_passed(struct ledger_reads *r, uint64_t left, uint64_t available)
 {
-	ledger_settle(r, l);
+	ledger_settle(r, left);
 	r->base = less(available, r->taken);
 	r->taken = 0;
 }

@@ -30,6 +30,10 @@ struct ledger_node {
 	uint64_t reserve;   /* ledger_reserve() */
 	uint64_t eviction;  /* what must stay available to the kubelet where its bound is the lower
 			       one; 0: MemAvailable is the lower one */
+	/* What containers of pods may use beside what they have been granted, whatever the node
+	 * has; LIMIT_MAX: no such bound. */
+	uint64_t pods;
+	uint64_t pods_eviction; /* what must stay below the limit of all pods besides */
 };
 
 /* One container or unit; limits are memory.max in bytes. */
@@ -50,6 +54,7 @@ struct ledger_entry {
 	bool needs; /* its growth reaches its limit soon, or was denied and use is at the limit */
 	int32_t priority; /* of the pod; a unit: 0 */
 	uint8_t qos;      /* 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
+	bool pod;         /* a container of a pod: what is left to all pods bounds it */
 };
 
 /* The entries belong to the caller and must be current. */
@@ -58,6 +63,7 @@ struct ledger {
 	struct ledger_entry *entries;
 	uint32_t count;
 	uint64_t outstanding;
+	uint64_t pods_outstanding; /* the part of pods */
 	uint64_t demand_total; /* sum over all entries of what the higher of denied and projected
 			     adds to outstanding */
 };
@@ -87,12 +93,20 @@ struct ledger_ask {
 uint64_t ledger_reserve(const struct tuning_node *t, uint64_t total);
 /* The kubelet's eviction threshold. */
 uint64_t ledger_eviction(const struct tuning_node *t, uint64_t total);
+/* What the kubelet evicts by; LIMIT_MAX: no such bound. */
+struct ledger_kubelet {
+	uint64_t available;      /* memory.available */
+	uint64_t pods_available; /* allocatableMemory.available: below the limit of all pods */
+};
 /* The node grants from the lower of two bounds: MemAvailable - reserve, and the kubelet's
  * memory.available - (its hard eviction threshold + margin), since the kubelet counts active page
- * cache and slab as used. kubelet_available: LIMIT_MAX where there is no kubelet. available is
- * given in terms of MemAvailable in either case. */
+ * cache and slab as used. Pods get no more than allocatableMemory.available less the same.
+ * available is given in terms of MemAvailable in either case. */
 void ledger_supply(const struct tuning_node *t, uint64_t total, uint64_t available,
-		   uint64_t kubelet_available, struct ledger_node *ret);
+		   const struct ledger_kubelet *kubelet, struct ledger_node *ret);
+
+/* Do the kubelet's thresholds leave less to pods than the reserve does, before any grant? */
+bool ledger_evicts(const struct ledger_node *n);
 
 /* Once per tick. The entries may be in any order; their indices are used from now on. */
 void ledger_begin(struct ledger *l, const struct ledger_node *node, struct ledger_entry *entries,
@@ -132,14 +146,14 @@ struct ledger_denied {
 uint64_t ledger_denied_limit(const struct ledger_denied *c, uint64_t limit, uint64_t use,
 			     usec_t now);
 
-/* MemAvailable over several reads. base starts as LIMIT_MAX. */
+/* MemAvailable, or what is left to pods, over several reads. base starts as LIMIT_MAX. */
 struct ledger_reads {
 	uint64_t base;  /* at the last pass, less the growth seen since */
 	uint64_t given; /* passed to ledger_begin() */
 	uint64_t taken; /* growth seen since the last pass */
 };
-/* The value of MemAvailable for ledger_begin(): without what was freed since all entries were read.
- * l: as the last pass left it. */
-uint64_t ledger_read(struct ledger_reads *r, const struct ledger *l, uint64_t available);
+/* The value for ledger_begin(): without what was freed since all entries were read. left: as the
+ * last pass left it in the ledger. */
+uint64_t ledger_read(struct ledger_reads *r, uint64_t left, uint64_t available);
 /* All entries have been read since `available` was read. */
-void ledger_passed(struct ledger_reads *r, const struct ledger *l, uint64_t available);
+void ledger_passed(struct ledger_reads *r, uint64_t left, uint64_t available);

@@ -134,12 +134,19 @@ static void test_finds_both_drivers(void)
 static void test_parents(void)
 {
 	char paths[KUBEPODS_PARENTS_MAX][KUBEPODS_PATH_MAX];
+	char top[KUBEPODS_PATH_MAX];
 	struct fake f;
 
 	fake_open(&f, NULL, 0);
 	CHECK_EQ(kubepods_parents(f.fd, "", paths), 0);
+	CHECK_EQ(kubepods_top(f.fd, "", top, sizeof top), -ENOENT);
 	fake_put(&f, "kubepods.slice/kubepods-burstable.slice", NULL);
 	CHECK_EQ(kubepods_parents(f.fd, "", paths), 2);
+	CHECK_EQ(kubepods_top(f.fd, "", top, sizeof top), 0);
+	CHECK_STR(top, paths[0]);
+	CHECK_EQ(kubepods_top(f.fd, "", top, 4), -ENAMETOOLONG);
+	CHECK_EQ(kubepods_top(f.fd, "/other", top, sizeof top), -ENOENT);
+	CHECK_EQ(kubepods_top(f.fd, "/../etc", top, sizeof top), -EINVAL);
 	CHECK_STR(paths[0], "kubepods.slice");
 	CHECK_STR(paths[1], "kubepods.slice/kubepods-burstable.slice");
 	fake_put(&f, "kubepods/besteffort", NULL);

@@ -78,7 +78,7 @@ void node_begin(struct node *n)
 {
 	struct ledger_node figures = {
 		.total = n->total,
-		.available = ledger_read(&n->reads, &n->ledger, node_available(n)),
+		.available = ledger_read(&n->reads, n->ledger.node.available, node_available(n)),
 		.reserve = n->reserve,
 	};
 
@@ -177,7 +177,7 @@ void node_tick(struct node *n)
 	n->lowest = MIN(n->lowest, now);
 	for (uint32_t i = 0; i < n->count; i++)
 		look(n, i);
-	ledger_passed(&n->reads, &n->ledger, now);
+	ledger_passed(&n->reads, n->ledger.node.available, now);
 	give_back(n);
 }
 

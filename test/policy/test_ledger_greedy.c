@@ -119,10 +119,10 @@ static uint64_t kubelet_available(const struct world *w)
 
 static void begin(struct world *w)
 {
+	const struct ledger_kubelet k = {w->reported ? kubelet_available(w) : LIMIT_MAX, LIMIT_MAX};
 	struct ledger_node node;
 
-	ledger_supply(&tuning_default.node, TOTAL, available(w),
-		      w->reported ? kubelet_available(w) : LIMIT_MAX, &node);
+	ledger_supply(&tuning_default.node, TOTAL, available(w), &k, &node);
 	for (int i = 0; i < PODS; i++) {
 		const struct pod *p = &w->pod[i];
 

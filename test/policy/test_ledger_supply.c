@@ -7,10 +7,11 @@ static struct ledger_node supply(uint64_t total, uint64_t available, uint64_t ku
 {
 	struct tuning_node t = tuning_default.node;
 	struct ledger_node n;
+	const struct ledger_kubelet k = {kubelet == LIMIT_MAX ? LIMIT_MAX : kubelet * MIB,
+					 LIMIT_MAX};
 
 	t.eviction = eviction;
-	ledger_supply(&t, total * MIB, available * MIB,
-		      kubelet == LIMIT_MAX ? LIMIT_MAX : kubelet * MIB, &n);
+	ledger_supply(&t, total * MIB, available * MIB, &k, &n);
 	return n;
 }
 
@@ -74,9 +75,81 @@ static void test_kubelet_bound(void)
 	CHECK_EQ(v.reserve, 512 * MIB);
 }
 
+/* The limit of all pods bounds them alone: what the node has besides is for its units. */
+static void test_pods_bound(void)
+{
+	static const struct {
+		uint64_t available, kubelet, pods; /* MiB */
+		uint64_t for_pods, for_units;
+		bool kubelets;
+	} rows[] = {
+		{4000, LIMIT_MAX, LIMIT_MAX, 3488, 3488, false},
+		{4000, 4000, 4000, 3488, 3488, false},
+		{4000, 4000, 1000, 644, 3488, true},
+		{4000, 2000, 1000, 644, 1644, true},
+		{4000, 1000, 2000, 644, 644, true},
+		{4000, 4000, 356, 0, 3488, true},
+		{4000, 4000, 0, 0, 3488, true},
+		{700, 4000, 1000, 188, 188, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct ledger_kubelet k = {
+			rows[i].kubelet == LIMIT_MAX ? LIMIT_MAX : rows[i].kubelet * MIB,
+			rows[i].pods == LIMIT_MAX ? LIMIT_MAX : rows[i].pods * MIB};
+		struct world w = world(4000);
+		struct ledger_verdict v;
+
+		add(&w, 100, 100, 100);
+		add(&w, 100, 100, 100);
+		w.e[0].pod = true;
+		ledger_supply(&tuning_default.node, 10240 * MIB, rows[i].available * MIB, &k,
+			      &w.node);
+		begin(&w);
+		ledger_weigh(&w.l, 0, 9000 * MIB, &v);
+		CHECK_EQ(v.room, rows[i].for_pods * MIB);
+		CHECK_EQ(v.available - v.reserve, rows[i].for_pods * MIB);
+		CHECK_EQ(v.allowed, (100 + rows[i].for_pods) * MIB);
+		CHECK_EQ(v.kubelet, rows[i].kubelets);
+		CHECK_EQ(ledger_evicts(&w.node), rows[i].kubelets);
+		ledger_weigh(&w.l, 1, 9000 * MIB, &v);
+		CHECK_EQ(v.allowed, (100 + rows[i].for_units) * MIB);
+	}
+}
+
+/* A unit's grants are not the pods', and it is asked for nothing when pods are short. */
+static void test_pods_apart(void)
+{
+	const struct ledger_kubelet k = {4000 * MIB, 1000 * MIB};
+	struct ledger_ask ask[4];
+	struct world w = world(4000);
+
+	add(&w, 100, 1100, 100); /* a unit, a pod, and one that grows */
+	add(&w, 100, 500, 100);
+	add(&w, 100, 100, 100);
+	w.e[1].pod = w.e[2].pod = true;
+	w.e[2].needs = true;
+	ledger_supply(&tuning_default.node, 10240 * MIB, 4000 * MIB, &k, &w.node);
+	begin(&w);
+	CHECK_EQ(w.l.pods_outstanding, 400 * MIB);
+	CHECK_EQ(grant(&w, 2, 500), 100 + 644 - 400);
+	CHECK_EQ(w.l.pods_outstanding, 644 * MIB);
+	CHECK_EQ(ledger_cancel(&w.l, ask, ARRAY_SIZE(ask)), 1);
+	CHECK_EQ(ask[0].entry, 1);
+	CHECK_EQ(ask[0].to, (500 - 156) * MIB);
+	/* What it uses is taken from what is left to pods at once. */
+	ledger_use(&w.l, 2, 300 * MIB);
+	CHECK_EQ(w.l.node.pods, 444 * MIB);
+	CHECK_EQ(w.l.pods_outstanding, 444 * MIB);
+	ledger_use(&w.l, 0, 200 * MIB);
+	CHECK_EQ(w.l.node.pods, 444 * MIB);
+}
+
 int main(void)
 {
 	test_supply();
 	test_kubelet_bound();
+	test_pods_bound();
+	test_pods_apart();
 	return check_result();
 }
