@@ -5,6 +5,8 @@
 #include <netinet/in.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 static int parse_port(const char *text, in_port_t *ret)
 {
@@ -77,4 +79,20 @@ int listen_parse(const char *text, struct listen_address *ret)
 	}
 	*ret = a;
 	return 0;
+}
+
+int listen_probe(const char *path, int type)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd, r;
+
+	if (strlen(path) >= sizeof address.sun_path)
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, path);
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	r = connect(fd, (struct sockaddr *)&address, sizeof address) < 0 ? -errno : 0;
+	close(fd);
+	return r == -EAGAIN ? 0 : r;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl backtest: reads the files, runs the policies over each, prints. */
 #include "agent/backtest/backtest_html.h"
+#include "agent/base/json.h"
 #include "agent/ctl/json.h"
 #include "agent/prometheus/prometheus.h"
 #include <errno.h>
@@ -128,7 +129,7 @@ static int print_table(const struct ctl *c)
 /* One array: nothing is printed unless every file could be run. */
 static int print_json(const struct ctl *c)
 {
-	cJSON *list = cJSON_CreateArray();
+	OWN(drop_json) cJSON *list = cJSON_CreateArray();
 	int r = CTL_OK;
 
 	for (int i = 0; r == CTL_OK && i < c->argument_count; i++) {
@@ -138,10 +139,7 @@ static int print_json(const struct ctl *c)
 		if (r == CTL_OK && !cJSON_AddItemToArray(list, backtest_report_json(&report)))
 			r = ctl_fail(c, CTL_ERROR, NULL, "%s", strerror(ENOMEM));
 	}
-	if (r == CTL_OK)
-		r = json_print(c, list);
-	cJSON_Delete(list);
-	return r;
+	return r == CTL_OK ? json_print(c, STEAL(list)) : r;
 }
 
 static int print_html(const struct ctl *c)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/ctl/client.h"
+#include "agent/base/listen.h"
 #include <curl/curl.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 /* 10,000 units with 3 KiB each. */
@@ -42,19 +41,7 @@ static void drop_buffer(struct buffer *b)
 
 int client_probe(const char *socket_path)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd, r;
-
-	if (strlen(socket_path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(address.sun_path, socket_path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	r = connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
-	close(fd);
-	/* With a full queue a process listens. */
-	return r == -EAGAIN ? 0 : r;
+	return listen_probe(socket_path, SOCK_STREAM);
 }
 
 bool client_no_daemon(int error)

@@ -37,63 +37,54 @@ const struct ctl_command ctl_commands[CTL_COMMAND_COUNT] = {
 };
 /* clang-format on */
 
-enum option_value {
-	VALUE_OUTPUT = 'o',
-	VALUE_HELP = 'h',
-	VALUE_NAMESPACE = 'n',
-	VALUE_ALL_NAMESPACES = 'A',
-	VALUE_ALL = 256,
-	VALUE_FORCE,
-	VALUE_NO_COLOR,
-	VALUE_SOCKET,
-	VALUE_STATE,
-	VALUE_RUNTIME,
-	VALUE_CONFIG,
-	VALUE_CGROUP,
-	VALUE_ROOT,
-	VALUE_VERSION,
-	VALUE_CPUS,
-	VALUE_SEED,
-	VALUE_VERIFY,
-	VALUE_DRY_RUN,
-	VALUE_WORKLOAD,
-	VALUE_SORT,
-	VALUE_COUNT,
-	VALUE_RECORDING,
-	VALUE_DELAY = 'd',
-};
+/* Values of getopt_long() from here on are rows of option_infos. */
+#define LETTERS 256
 
 struct option_info {
-	struct option option;
-	const char *argument;
+	const char *name;
+	char letter;          /* 0: none */
+	const char *argument; /* "": it takes none */
+	unsigned option;      /* of enum ctl_option_bit; 0: every command takes it */
+	int (*take)(struct ctl *c, const struct option_info *o, const char *argument);
+	size_t offset;              /* of what it sets, in struct ctl */
+	uint64_t least, most, unit; /* of a number */
 	const char *summary;
 };
 
+static int take_text(struct ctl *c, const struct option_info *o, const char *argument);
+static int take_flag(struct ctl *c, const struct option_info *o, const char *argument);
+static int take_number(struct ctl *c, const struct option_info *o, const char *argument);
+static int take_output(struct ctl *c, const struct option_info *o, const char *argument);
+
+#define TEXT(member)   take_text, offsetof(struct ctl, member), 0, 0, 0
+#define FLAG(member)   take_flag, offsetof(struct ctl, member), 0, 0, 0
+#define NUMBER(member) take_number, offsetof(struct ctl, member)
+
 /* clang-format off */
 static const struct option_info option_infos[] = {
-	{{"output",            required_argument, NULL, VALUE_OUTPUT},   "FORMAT", "-o: table, wide, json or yaml; report: also csv or patch; record dump: csv; backtest, history: html"},
-	{{"namespace",         required_argument, NULL, VALUE_NAMESPACE},      "NS", "-n: list the containers of a namespace alone"},
-	{{"all-namespaces",    no_argument,       NULL, VALUE_ALL_NAMESPACES}, "",   "-A: list those of every namespace, and units: the default"},
-	{{"all",               no_argument,       NULL, VALUE_ALL},      "",       "restore everything"},
-	{{"force",             no_argument,       NULL, VALUE_FORCE},    "",       "restore: memory values below what is in use, too; import: replace newer history"},
-	{{"verify",            no_argument,       NULL, VALUE_VERIFY},   "",       "history: read the file, and report what is damaged"},
-	{{"recording",         required_argument, NULL, VALUE_RECORDING}, "FILE",  "record, history: in place of the daemon's recording"},
-	{{"dry-run",           no_argument,       NULL, VALUE_DRY_RUN},  "",       "import: write nothing"},
-	{{"workload",          required_argument, NULL, VALUE_WORKLOAD}, "NAME",   "import: the workload of checkpoints without their autoscaler"},
-	{{"sort",              required_argument, NULL, VALUE_SORT},     "KEY",    "top: cpu, memory, pressure, slack, age or name"},
-	{{"delay",             required_argument, NULL, VALUE_DELAY},    "SECONDS", "-d: top: between frames, 1 by default"},
-	{{"count",             required_argument, NULL, VALUE_COUNT},    "N",      "top: so many frames; without a terminal 1"},
-	{{"cpus",              required_argument, NULL, VALUE_CPUS},     "N",      "backtest: CPUs of the recorded machine, 1 to 16"},
-	{{"seed",              required_argument, NULL, VALUE_SEED},     "N",      "backtest: of the demand model, 1 by default"},
-	{{"socket",            required_argument, NULL, VALUE_SOCKET},   "PATH",   "where the daemon listens"},
-	{{"state-directory",   required_argument, NULL, VALUE_STATE},    "DIR",    "where original limits and lock are kept"},
-	{{"runtime-directory", required_argument, NULL, VALUE_RUNTIME},  "DIR",    "where the lock of earlier versions is"},
-	{{"config",            required_argument, NULL, VALUE_CONFIG},   "FILE",   "the daemon's configuration"},
-	{{"cgroup-root",       required_argument, NULL, VALUE_CGROUP},   "DIR",    "the cgroup v2 tree, when it is not the host's"},
-	{{"root",              required_argument, NULL, VALUE_ROOT},     "DIR",    "the host's file system, seen from a container"},
-	{{"no-color",          no_argument,       NULL, VALUE_NO_COLOR}, "",       "no colours, as with NO_COLOR in the environment"},
-	{{"help",              no_argument,       NULL, VALUE_HELP},     "",       "-h: this text"},
-	{{"version",           no_argument,       NULL, VALUE_VERSION},  "",       "the version of vscalectl"},
+	{"output",            'o', "FORMAT",  OPTION_OUTPUT,    take_output, 0, 0, 0, 0, "-o: table, wide, json or yaml; report: also csv or patch; record dump: csv; backtest, history: html"},
+	{"namespace",         'n', "NS",      OPTION_NAMESPACE, TEXT(namespace),      "-n: list the containers of a namespace alone"},
+	{"all-namespaces",    'A', "",        OPTION_NAMESPACE, FLAG(all_namespaces), "-A: list those of every namespace, and units: the default"},
+	{"all",               0,   "",        OPTION_ALL,       FLAG(all),            "restore everything"},
+	{"force",             0,   "",        OPTION_FORCE,     FLAG(force),          "restore: memory values below what is in use, too; import: replace newer history"},
+	{"verify",            0,   "",        OPTION_VERIFY,    FLAG(verify),         "history: read the file, and report what is damaged"},
+	{"recording",         0,   "FILE",    OPTION_RECORDING, TEXT(recording),      "record, history: in place of the daemon's recording"},
+	{"dry-run",           0,   "",        OPTION_IMPORT,    FLAG(dry_run),        "import: write nothing"},
+	{"workload",          0,   "NAME",    OPTION_IMPORT,    TEXT(workload),       "import: the workload of checkpoints without their autoscaler"},
+	{"sort",              0,   "KEY",     OPTION_TOP,       TEXT(sort),           "top: cpu, memory, pressure, slack, age or name"},
+	{"delay",             'd', "SECONDS", OPTION_TOP,       NUMBER(delay_msec), 1, 3600, 1000, "-d: top: between frames, 1 by default"},
+	{"count",             0,   "N",       OPTION_TOP,       NUMBER(frames), 1, UINT32_MAX, 1, "top: so many frames; without a terminal 1"},
+	{"cpus",              0,   "N",       OPTION_BACKTEST,  NUMBER(cpus), 1, BACKTEST_CPUS_MAX, 1, "backtest: CPUs of the recorded machine, 1 to 16"},
+	{"seed",              0,   "N",       OPTION_BACKTEST,  NUMBER(seed), 0, UINT64_MAX, 1, "backtest: of the demand model, 1 by default"},
+	{"socket",            0,   "PATH",    0,                TEXT(socket),            "where the daemon listens"},
+	{"state-directory",   0,   "DIR",     0,                TEXT(state_directory),   "where original limits and lock are kept"},
+	{"runtime-directory", 0,   "DIR",     0,                TEXT(runtime_directory), "where the lock of earlier versions is"},
+	{"config",            0,   "FILE",    0,                TEXT(config),            "the daemon's configuration"},
+	{"cgroup-root",       0,   "DIR",     0,                TEXT(cgroup_root),       "the cgroup v2 tree, when it is not the host's"},
+	{"root",              0,   "DIR",     0,                TEXT(root),              "the host's file system, seen from a container"},
+	{"no-color",          0,   "",        0,                FLAG(no_color),          "no colours, as with NO_COLOR in the environment"},
+	{"help",              'h', "",        0,                FLAG(help),              "-h: this text"},
+	{"version",           0,   "",        0,                FLAG(version),           "the version of vscalectl"},
 };
 /* clang-format on */
 
@@ -140,7 +131,7 @@ static int ctl_help(const struct ctl *c)
 	for (size_t i = 0; i < ARRAY_SIZE(option_infos); i++) {
 		const struct option_info *o = &option_infos[i];
 
-		snprintf(left, sizeof(left), "--%s %s", o->option.name, o->argument);
+		snprintf(left, sizeof(left), "--%s %s", o->name, o->argument);
 		fprintf(c->out, "  %-24s %s\n", left, o->summary);
 	}
 	fprintf(c->out, "\nExit status: 0 done, 1 error, 2 usage, 3 not managed, 75 try later.\n"
@@ -166,147 +157,83 @@ void ctl_default(struct ctl *ret)
 	};
 }
 
-static int set_output(struct ctl *c, const char *name)
+static void *option_target(struct ctl *c, const struct option_info *o)
 {
-	for (int i = 0; i < OUTPUT_COUNT; i++) {
-		if (strcmp(output_names[i], name) == 0) {
-			c->output = (enum ctl_output)i;
-			return CTL_OK;
-		}
-	}
-	return ctl_fail(c, CTL_USAGE, "one of table, wide, json, yaml, csv, patch, html",
-			"no such format: %s", name);
+	return (char *)c + o->offset;
+}
+
+static int take_text(struct ctl *c, const struct option_info *o, const char *argument)
+{
+	*(const char **)option_target(c, o) = argument;
+	return CTL_OK;
+}
+
+static int take_flag(struct ctl *c, const struct option_info *o, const char *)
+{
+	*(bool *)option_target(c, o) = true;
+	return CTL_OK;
 }
 
 /* Decimal digits within a range. */
-static int set_number(const struct ctl *c, const char *text, uint64_t least, uint64_t most,
-		      uint64_t *ret)
+static int take_number(struct ctl *c, const struct option_info *o, const char *argument)
 {
 	char *end;
 	unsigned long long v;
 
 	errno = 0;
-	v = strtoull(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || v < least || v > most)
+	v = strtoull(argument, &end, 10);
+	if (argument[0] < '0' || argument[0] > '9' || *end != '\0' || errno != 0 || v < o->least ||
+	    v > o->most)
 		return ctl_fail(c, CTL_USAGE, NULL, "not a number from %llu to %llu: %s",
-				(unsigned long long)least, (unsigned long long)most, text);
-	*ret = v;
+				(unsigned long long)o->least, (unsigned long long)o->most,
+				argument);
+	*(uint64_t *)option_target(c, o) = v * o->unit;
 	return CTL_OK;
 }
 
-static int set_cpus(struct ctl *c, const char *text)
+static int take_output(struct ctl *c, const struct option_info *, const char *argument)
 {
-	uint64_t v = 0;
-	int r = set_number(c, text, 1, BACKTEST_CPUS_MAX, &v);
-
-	if (r == CTL_OK)
-		c->cpus = (uint32_t)v;
-	return r;
-}
-
-static int set_delay(struct ctl *c, const char *text)
-{
-	int r = set_number(c, text, 1, 3600, &c->delay_msec);
-
-	c->delay_msec *= 1000;
-	return r;
-}
-
-/* An option whose argument is taken as it is. */
-static bool take_text(struct ctl *c, int value, const char *argument, unsigned *ret_seen)
-{
-	const struct {
-		int value;
-		const char **to;
-		unsigned option;
-	} texts[] = {
-		{VALUE_SOCKET, &c->socket, 0},
-		{VALUE_STATE, &c->state_directory, 0},
-		{VALUE_RUNTIME, &c->runtime_directory, 0},
-		{VALUE_CONFIG, &c->config, 0},
-		{VALUE_CGROUP, &c->cgroup_root, 0},
-		{VALUE_ROOT, &c->root, 0},
-		{VALUE_NAMESPACE, &c->namespace, OPTION_NAMESPACE},
-		{VALUE_SORT, &c->sort, OPTION_TOP},
-		{VALUE_RECORDING, &c->recording, OPTION_RECORDING},
-		{VALUE_WORKLOAD, &c->workload, OPTION_IMPORT},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		if (texts[i].value != value)
-			continue;
-		*texts[i].to = argument;
-		*ret_seen |= texts[i].option;
-		return true;
+	for (int i = 0; i < OUTPUT_COUNT; i++) {
+		if (strcmp(output_names[i], argument) == 0) {
+			c->output = (enum ctl_output)i;
+			return CTL_OK;
+		}
 	}
-	return false;
+	return ctl_fail(c, CTL_USAGE, "one of table, wide, json, yaml, csv, patch, html",
+			"no such format: %s", argument);
+}
+
+/* The row of what getopt_long() returns: a letter, or the number of the row above all letters. */
+static const struct option_info *option_of(int value)
+{
+	for (int i = 0; i < (int)ARRAY_SIZE(option_infos); i++)
+		if (value == LETTERS + i || (value < LETTERS && value == option_infos[i].letter))
+			return &option_infos[i];
+	return NULL;
 }
 
 /* ret_seen collects the options that only some commands take. */
-static int take_option(struct ctl *c, int value, const char *argument, unsigned *ret_seen)
-{
-	if (take_text(c, value, argument, ret_seen))
-		return CTL_OK;
-	switch (value) {
-	case VALUE_OUTPUT:
-		*ret_seen |= OPTION_OUTPUT;
-		return set_output(c, argument);
-	case VALUE_ALL_NAMESPACES:
-		*ret_seen |= OPTION_NAMESPACE;
-		c->all_namespaces = true;
-		return CTL_OK;
-	case VALUE_ALL:
-		*ret_seen |= OPTION_ALL;
-		c->all = true;
-		return CTL_OK;
-	case VALUE_FORCE:
-		*ret_seen |= OPTION_FORCE;
-		c->force = true;
-		return CTL_OK;
-	case VALUE_VERIFY:
-		*ret_seen |= OPTION_VERIFY;
-		c->verify = true;
-		return CTL_OK;
-	case VALUE_DRY_RUN:
-		*ret_seen |= OPTION_IMPORT;
-		c->dry_run = true;
-		return CTL_OK;
-	case VALUE_COUNT:
-		*ret_seen |= OPTION_TOP;
-		return set_number(c, argument, 1, UINT32_MAX, &c->frames);
-	case VALUE_DELAY:
-		*ret_seen |= OPTION_TOP;
-		return set_delay(c, argument);
-	case VALUE_CPUS:
-		*ret_seen |= OPTION_BACKTEST;
-		return set_cpus(c, argument);
-	case VALUE_SEED:
-		*ret_seen |= OPTION_BACKTEST;
-		return set_number(c, argument, 0, UINT64_MAX, &c->seed);
-	case VALUE_NO_COLOR:
-		c->color = false;
-		return CTL_OK;
-	case VALUE_HELP:
-		c->help = true;
-		return CTL_OK;
-	case VALUE_VERSION:
-		c->version = true;
-		return CTL_OK;
-	default:
-		return ctl_fail(c, CTL_USAGE, NULL, "see: vscalectl help");
-	}
-}
-
 static int take_options(struct ctl *c, int argc, char **argv, unsigned *ret_seen)
 {
 	struct option options[ARRAY_SIZE(option_infos) + 1] = {0};
 	int value, r = CTL_OK;
 
-	for (size_t i = 0; i < ARRAY_SIZE(option_infos); i++)
-		options[i] = option_infos[i].option;
+	for (int i = 0; i < (int)ARRAY_SIZE(option_infos); i++)
+		options[i] = (struct option){
+			.name = option_infos[i].name,
+			.has_arg = option_infos[i].argument[0] != '\0' ? required_argument
+								       : no_argument,
+			.val = LETTERS + i,
+		};
 	optind = 0;
-	while (r == CTL_OK && (value = getopt_long(argc, argv, "o:hn:Ad:", options, NULL)) != -1)
-		r = take_option(c, value, optarg, ret_seen);
+	while (r == CTL_OK && (value = getopt_long(argc, argv, "o:hn:Ad:", options, NULL)) != -1) {
+		const struct option_info *o = option_of(value);
+
+		if (o == NULL)
+			return ctl_fail(c, CTL_USAGE, NULL, "see: vscalectl help");
+		*ret_seen |= o->option;
+		r = o->take(c, o, optarg);
+	}
 	c->arguments = argv + optind;
 	c->argument_count = argc - optind;
 	return r;
@@ -405,6 +332,7 @@ int ctl_parse(struct ctl *c, int argc, char **argv, const struct ctl_command **r
 
 	if (r != CTL_OK)
 		return r;
+	c->color = c->color && !c->no_color;
 	if (c->help || c->version) {
 		*ret = NULL;
 		return CTL_OK;

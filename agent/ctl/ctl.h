@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+struct lock;
 struct restore_units;
 
 enum ctl_exit {
@@ -45,6 +46,7 @@ struct ctl {
 	bool dry_run;         /* of import */
 	const char *workload; /* of import; NULL: not given */
 	bool color;
+	bool no_color; /* the option */
 	bool help;
 	bool version;
 	bool missing_ok;                   /* client_call: CTL_NOT_MANAGED without a text */
@@ -53,7 +55,7 @@ struct ctl {
 	enum algorithm algorithm;          /* of history, as configured */
 	uint32_t margin_permille;          /* of restore, as configured */
 	uint64_t margin_min_bytes;
-	uint32_t cpus;         /* of backtest; 0: not given */
+	uint64_t cpus;         /* of backtest; 0: not given */
 	uint64_t seed;         /* of backtest */
 	const char *recording; /* a file; NULL: the daemon's */
 	const char *sort;      /* of top; NULL: cpu */
@@ -112,6 +114,10 @@ ctl_run_fn ctl_status, ctl_list, ctl_explain, ctl_report, ctl_pause, ctl_resume,
 /* The whole of a regular file, owned. -EISDIR, -EINVAL: not regular, -EFBIG: more than max bytes.
  */
 int ctl_read_file(const char *file, uint64_t max, char **ret, size_t *ret_size);
+
+/* The daemon's lock; hint: what to do where another process has it. CTL_OK, or another exit status.
+ */
+int ctl_lock(const struct ctl *c, const char *hint, struct lock *ret);
 
 /* "vscalectl: ..." to c->err, and a second line with what to do (may be NULL). Returns code. */
 int ctl_fail(const struct ctl *c, int code, const char *hint, const char *format, ...)

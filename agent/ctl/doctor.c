@@ -163,7 +163,7 @@ int doctor_run(struct doctor *d)
 	}
 	cJSON_AddBoolToObject(answer, "usable", counts[FINDING_MISSING] == 0);
 	if (raw)
-		json_print(c, answer);
+		json_print(c, STEAL(answer));
 	else
 		print_sum(c, counts);
 	cJSON_Delete(answer);

@@ -2,6 +2,7 @@
 /* Checks of systemd, the file systems and other programs of the host. */
 #include "agent/annotation/annotation.h"
 #include "agent/base/drop.h"
+#include "agent/base/listen.h"
 #include "agent/config/config.h"
 #include "agent/ctl/client.h"
 #include "agent/ctl/doctor.h"
@@ -9,9 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/statvfs.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 /* Room for the originals and the history of a full node. */
@@ -62,30 +61,14 @@ enum finding check_bus(const struct doctor *d, char *text)
 	return error < 0 ? FINDING_MISSING : FINDING_OK;
 }
 
-/* Sending without a socket there succeeds, so the socket is probed before. */
-static int probe_datagram(const char *path)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd, r;
-
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(address.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	r = connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
-	close(fd);
-	return r;
-}
-
 enum finding check_journal(const struct doctor *d, char *text)
 {
 	char path[512];
 	int r = -ENAMETOOLONG;
 
+	/* Sending without a socket there succeeds. */
 	if (doctor_path(d, "/run/systemd/journal/socket", path, sizeof(path)))
-		r = probe_datagram(path);
+		r = listen_probe(path, SOCK_DGRAM);
 	if (r < 0)
 		return doctor_say(text, FINDING_WARN, "the journal does not listen: %s",
 				  strerror(-r));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl history NAME: the flight recorder's samples of a container as charts. */
 #include "agent/ctl/history_chart.h"
+#include "agent/base/time_text.h"
 #include "agent/ctl/json.h"
 #include "agent/ctl/recorded.h"
 #include "agent/view/chart.h"
@@ -10,7 +11,6 @@
 #include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Parts of the time, each a point of the chart. */
@@ -51,8 +51,7 @@ static void add_point(struct course *c, size_t part, const struct recorded_point
 static void fill(struct course *c, const struct recorded_points *p)
 {
 	usec_t from = p->items[0].at_real, span = p->items[p->count - 1].at_real - from;
-	time_t end = (time_t)(p->items[p->count - 1].at_real / USEC_PER_SEC);
-	struct tm tm;
+	char end[TIME_TEXT_SIZE];
 
 	for (int r = 0; r < RESOURCE_COUNT; r++)
 		for (size_t i = 0; i < PARTS; i++)
@@ -69,8 +68,8 @@ static void fill(struct course *c, const struct recorded_points *p)
 		}
 	}
 	c->hours = (double)span / (double)USEC_PER_HOUR;
-	if (gmtime_r(&end, &tm) == NULL || strftime(c->end, sizeof c->end, "%H:%M:%SZ", &tm) == 0)
-		c->end[0] = '\0';
+	time_text(p->items[p->count - 1].at_real, 0, end);
+	snprintf(c->end, sizeof c->end, "%s", strchr(end, 'T') + 1);
 }
 
 static struct chart chart_of(const struct course *c, enum resource r)
@@ -147,7 +146,6 @@ static void add_known(cJSON *o, const char *key, double v)
 static int print_json(const struct ctl *c, const char *name, const struct recorded_points *p)
 {
 	cJSON *o = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(o, "points");
-	int r;
 
 	cJSON_AddStringToObject(o, "name", name);
 	for (size_t i = 0; i < p->count; i++) {
@@ -163,9 +161,7 @@ static int print_json(const struct ctl *c, const char *name, const struct record
 		cJSON_AddBoolToObject(point, "oom_killed", at->killed);
 		cJSON_AddItemToArray(list, point);
 	}
-	r = json_print(c, o);
-	cJSON_Delete(o);
-	return r;
+	return json_print(c, o);
 }
 
 static int print(const struct ctl *c, const char *name, const struct recorded_points *p)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl history. --verify reads the file itself, whether or not the daemon runs. */
+#include "agent/base/time_text.h"
 #include "agent/ctl/history_chart.h"
 #include "agent/ctl/json.h"
 #include "agent/state/history_verify.h"
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
-#include <time.h>
 
 /* The header line fits in it. */
 #define FILE_MAX (HISTORY_BYTES_MAX + 4 * KIB)
@@ -27,23 +27,12 @@ static void add_fault(void *user, const struct history_fault *f)
 		cJSON_Delete(object);
 }
 
-static const char *time_text(usec_t realtime_usec, char ret[static HUMAN_SIZE])
-{
-	time_t seconds = (time_t)(realtime_usec / USEC_PER_SEC);
-	struct tm tm;
-
-	if (gmtime_r(&seconds, &tm) == NULL ||
-	    strftime(ret, HUMAN_SIZE, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
-		return "-";
-	return ret;
-}
-
 static void print_seen(const struct ctl *c, const char *title, const char *key, usec_t seen)
 {
-	char text[HUMAN_SIZE];
+	char text[TIME_TEXT_SIZE];
 
 	if (key != NULL)
-		fprintf(c->out, "%-8s %s %s\n", title, time_text(seen, text), key);
+		fprintf(c->out, "%-8s %s %s\n", title, time_text(seen, 0, text), key);
 }
 
 static void print_table(const struct ctl *c, const char *file, const struct history_summary *s,
@@ -80,7 +69,6 @@ static int print_json(const struct ctl *c, const char *file, const struct histor
 		      cJSON *faults)
 {
 	cJSON *object = cJSON_CreateObject();
-	int r;
 
 	cJSON_AddStringToObject(object, "file", file);
 	if (s->version_known)
@@ -91,9 +79,7 @@ static int print_json(const struct ctl *c, const char *file, const struct histor
 	add_seen(object, "newest", s->newest_key, s->newest_realtime_usec);
 	cJSON_AddNumberToObject(object, "fault_count", (double)s->faults);
 	cJSON_AddItemReferenceToObject(object, "faults", faults);
-	r = json_print(c, object);
-	cJSON_Delete(object);
-	return r;
+	return json_print(c, object);
 }
 
 static int verify(const struct ctl *c, const char *file)

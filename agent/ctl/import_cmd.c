@@ -239,29 +239,6 @@ static int read_store(struct import *i)
 			"%s: %s", file, strerror(-r));
 }
 
-/* A dry run reads beside the daemon. */
-static int take_lock(struct import *i)
-{
-	const struct ctl *c = i->c;
-	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX];
-	const struct lock_place at = {c->state_directory, c->runtime_directory, holder};
-	int r;
-
-	if (c->dry_run)
-		return CTL_OK;
-	snprintf(holder, sizeof holder, "vscalectl, process %d", (int)getpid());
-	r = lock_take(&at, &i->lock, other);
-	if (r == -EWOULDBLOCK)
-		return ctl_fail(c, CTL_TRY_LATER,
-				"stop the daemon, import, and start it again; in a cluster use the "
-				"component import-vpa",
-				"%s holds the lock in %s", other, c->state_directory);
-	if (r < 0)
-		return ctl_fail(c, CTL_ERROR, r == -EACCES ? "run vscalectl as root" : NULL,
-				"%s: %s", c->state_directory, strerror(-r));
-	return CTL_OK;
-}
-
 static int save_store(const struct import *i)
 {
 	OWN(drop_free) char *body = NULL;
@@ -284,7 +261,6 @@ static int save_store(const struct import *i)
 static int print_sums(struct import *i)
 {
 	cJSON *object;
-	int r;
 
 	if (i->c->output == OUTPUT_TABLE) {
 		fprintf(i->c->out, "%u imported, %u kept, %u refused%s\n",
@@ -298,9 +274,7 @@ static int print_sums(struct import *i)
 	for (int o = 0; o < OUTCOME_COUNT; o++)
 		cJSON_AddNumberToObject(object, outcome_names[o], i->counts[o]);
 	cJSON_AddItemReferenceToObject(object, "checkpoints", i->results);
-	r = json_print(i->c, object);
-	cJSON_Delete(object);
-	return r;
+	return json_print(i->c, object);
 }
 
 static int run_import(struct import *i)
@@ -309,8 +283,12 @@ static int run_import(struct import *i)
 
 	if (r == CTL_OK)
 		r = check_workload(i);
-	if (r == CTL_OK)
-		r = take_lock(i);
+	/* A dry run reads beside the daemon. */
+	if (r == CTL_OK && !i->c->dry_run)
+		r = ctl_lock(i->c,
+			     "stop the daemon, import, and start it again; in a cluster use the "
+			     "component import-vpa",
+			     &i->lock);
 	if (r == CTL_OK)
 		r = read_store(i);
 	if (r != CTL_OK)

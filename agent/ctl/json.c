@@ -118,18 +118,19 @@ static void yaml_print(FILE *out, const cJSON *value)
 	fputc('\n', out);
 }
 
-int json_print(const struct ctl *c, const cJSON *value)
+int json_print(const struct ctl *c, cJSON *value)
 {
-	char *text;
+	bool yaml = c->output == OUTPUT_YAML;
+	char *text = yaml ? NULL : cJSON_Print(value);
+	int r = CTL_OK;
 
-	if (c->output == OUTPUT_YAML) {
+	if (yaml)
 		yaml_print(c->out, value);
-		return CTL_OK;
-	}
-	text = cJSON_Print(value);
-	if (!text)
-		return ctl_fail(c, CTL_ERROR, NULL, "out of memory");
-	fprintf(c->out, "%s\n", text);
+	else if (text != NULL)
+		fprintf(c->out, "%s\n", text);
+	else
+		r = ctl_fail(c, CTL_ERROR, NULL, "out of memory");
 	cJSON_free(text);
-	return CTL_OK;
+	cJSON_Delete(value);
+	return r;
 }

@@ -16,5 +16,5 @@ usec_t json_time(const cJSON *object, const char *key);
 /* NULL when it is missing or no object. */
 const cJSON *json_object(const cJSON *object, const char *key);
 
-/* Prints as JSON or YAML. */
-int json_print(const struct ctl *c, const cJSON *value);
+/* Prints as JSON or YAML, and frees it. */
+int json_print(const struct ctl *c, cJSON *value);

@@ -15,8 +15,8 @@ static int show(const struct ctl *c, int r, cJSON *answer,
 		void (*render)(const struct ctl *c, const cJSON *answer))
 {
 	if (r == CTL_OK && is_raw(c))
-		r = json_print(c, answer);
-	else if (r == CTL_OK)
+		return json_print(c, answer);
+	if (r == CTL_OK)
 		render(c, answer);
 	cJSON_Delete(answer);
 	return r;
@@ -64,10 +64,7 @@ int ctl_config_show(const struct ctl *c)
 	/* The configuration is a YAML file: that is its table. */
 	if (yaml.output == OUTPUT_TABLE)
 		yaml.output = OUTPUT_YAML;
-	if (r == CTL_OK)
-		r = json_print(&yaml, config);
-	cJSON_Delete(config);
-	return r;
+	return r == CTL_OK ? json_print(&yaml, config) : r;
 }
 
 /* Asks for all units, or for the one named. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl record: what the flight recorder has, and whether the laws still decide so. */
+#include "agent/base/time_text.h"
 #include "agent/ctl/json.h"
 #include "agent/ctl/recorded.h"
 #include "agent/ctl/render.h"
@@ -9,7 +10,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 static const char *const kind_names[FLIGHT_KIND_COUNT] = {
 	[FLIGHT_SAMPLE] = "sample", [FLIGHT_OBSERVE] = "observe", [FLIGHT_REFLEX] = "reflex",
@@ -30,20 +30,6 @@ struct reading {
 	size_t count;
 	bool first; /* nothing is printed yet */
 };
-
-static const char *time_text(usec_t real, char ret[static HUMAN_SIZE])
-{
-	time_t seconds = (time_t)(real / USEC_PER_SEC);
-	struct tm tm;
-	size_t n = gmtime_r(&seconds, &tm) == NULL
-			   ? 0
-			   : strftime(ret, HUMAN_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
-
-	if (n == 0)
-		return "-";
-	snprintf(ret + n, HUMAN_SIZE - n, ".%03dZ", (int)(real % USEC_PER_SEC / USEC_PER_MSEC));
-	return ret;
-}
 
 static bool is_wanted(const struct reading *r, const struct flight_event *e)
 {
@@ -122,9 +108,8 @@ static cJSON *summary_json(const struct summary *s)
 
 static int print_summaries(const struct reading *r)
 {
-	char from[HUMAN_SIZE], to[HUMAN_SIZE];
+	char from[TIME_TEXT_SIZE], to[TIME_TEXT_SIZE];
 	cJSON *list;
-	int e;
 
 	if (r->c->output == OUTPUT_TABLE) {
 		fprintf(r->c->out, "%-48s %-24s %-24s %8s %8s %9s %8s %6s\n", "CONTAINER", "FROM",
@@ -135,17 +120,15 @@ static int print_summaries(const struct reading *r)
 			fprintf(r->c->out,
 				"%-48s %-24s %-24s %8" PRIu64 " %8" PRIu64 " %9" PRIu64 " %8" PRIu64
 				" %6" PRIu64 "\n",
-				s->name, time_text(s->from, from), time_text(s->to, to), s->samples,
-				s->calls, s->decisions, s->replayed, s->differ);
+				s->name, time_text(s->from, 3, from), time_text(s->to, 3, to),
+				s->samples, s->calls, s->decisions, s->replayed, s->differ);
 		}
 		return CTL_OK;
 	}
 	list = cJSON_CreateArray();
 	for (size_t i = 0; i < r->count; i++)
 		cJSON_AddItemToArray(list, summary_json(&r->items[i]));
-	e = json_print(r->c, list);
-	cJSON_Delete(list);
-	return e;
+	return json_print(r->c, list);
 }
 
 static int summarize(const struct ctl *c, struct reading *r)
@@ -174,9 +157,9 @@ static void print_step(const struct ctl *c, const struct change *s)
 static void print_event(const struct reading *r, const struct flight_event *e)
 {
 	const struct flight_call *f = e->call;
-	char text[HUMAN_SIZE], memory[HUMAN_SIZE];
+	char text[TIME_TEXT_SIZE], memory[HUMAN_SIZE];
 
-	fprintf(r->c->out, "%s %-7s", time_text(f->at.now_real, text), kind_names[e->kind]);
+	fprintf(r->c->out, "%s %-7s", time_text(f->at.now_real, 3, text), kind_names[e->kind]);
 	if (f->usage.have & USAGE_CPU)
 		fprintf(r->c->out, " cpu %.3f s, throttled %" PRIu64 "/%" PRIu64,
 			(double)f->usage.cpu_usage_usec / USEC_PER_SEC, f->usage.nr_throttled,

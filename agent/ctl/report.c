@@ -335,7 +335,7 @@ int ctl_report(const struct ctl *c)
 	if (report == NULL)
 		return ctl_fail(c, CTL_ERROR, NULL, "out of memory");
 	if (c->output == OUTPUT_JSON || c->output == OUTPUT_YAML)
-		return json_print(c, report);
+		return json_print(c, STEAL(report));
 	if (c->output == OUTPUT_CSV)
 		report_csv(c, report);
 	else if (c->output == OUTPUT_PATCH)

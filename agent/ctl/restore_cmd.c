@@ -41,17 +41,6 @@ static void by_hand_close(struct by_hand *h)
 	baseline_set_free(&h->set);
 }
 
-static int say_locked(const struct ctl *c, int error, const char *other)
-{
-	if (error == -EWOULDBLOCK)
-		return ctl_fail(c, CTL_TRY_LATER,
-				"the daemon is starting or stopping, or listens at another socket "
-				"(--socket)",
-				"%s holds the lock in %s", other, c->state_directory);
-	return ctl_fail(c, CTL_ERROR, error == -EACCES ? "run vscalectl as root" : NULL, "%s: %s",
-			c->state_directory, strerror(-error));
-}
-
 static int open_root(const struct ctl *c, int *ret)
 {
 	struct cg_host host;
@@ -95,16 +84,14 @@ static int open_baselines(const struct ctl *c, struct by_hand *h)
 /* The locks and folders; the tree itself only when there is something to do in it. */
 static int by_hand_open(const struct ctl *c, struct by_hand *h)
 {
-	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX];
-	const struct lock_place at = {c->state_directory, c->runtime_directory, holder};
 	int r;
 
 	*h = (struct by_hand){.lock = LOCK_NONE, .state = -1, .root = -1};
-	snprintf(holder, sizeof holder, "vscalectl, process %d", (int)getpid());
-	r = lock_take(&at, &h->lock, other);
-	if (r < 0)
-		return say_locked(c, r, other);
-	r = open_baselines(c, h);
+	r = ctl_lock(c,
+		     "the daemon is starting or stopping, or listens at another socket (--socket)",
+		     &h->lock);
+	if (r == CTL_OK)
+		r = open_baselines(c, h);
 	if (r != CTL_OK || h->set.count == 0)
 		return r;
 	if (restore_systemd_init(&h->systemd, c->root) < 0)
@@ -175,7 +162,6 @@ static int print_results(const struct summary *s)
 {
 	const struct ctl *c = s->c;
 	cJSON *object;
-	int r;
 
 	if (c->output == OUTPUT_TABLE) {
 		if (cJSON_GetArraySize(s->results) == 0)
@@ -184,9 +170,7 @@ static int print_results(const struct summary *s)
 	}
 	object = cJSON_CreateObject();
 	cJSON_AddItemReferenceToObject(object, "results", s->results);
-	r = json_print(c, object);
-	cJSON_Delete(object);
-	return r;
+	return json_print(c, object);
 }
 
 /* The exit status that the outcomes give. */

@@ -17,46 +17,32 @@
 /* A connection without data is accepted after this long, one with a request at once. */
 #define DEFER_SEC 1
 
-static int address_of(const char *path, struct sockaddr_un *ret)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(address.sun_path, path);
-	*ret = address;
-	return 0;
-}
-
 /* Removes the file of a socket on which no process listens. */
-static int remove_stale(const char *path, const struct sockaddr_un *address)
+static int remove_stale(const char *path)
 {
-	OWN(drop_fd) int fd = -1;
 	struct stat st;
+	int r;
 
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(st.st_mode))
 		return -EEXIST;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN)
-		return -EADDRINUSE;
-	if (errno != ECONNREFUSED)
-		return -errno;
+	r = listen_probe(path, SOCK_STREAM);
+	if (r != -ECONNREFUSED)
+		return r == 0 ? -EADDRINUSE : r;
 	return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 }
 
 int http_socket_listen(const char *path, gid_t group)
 {
 	OWN(drop_fd) int fd = -1;
-	struct sockaddr_un address;
-	int r = address_of(path, &address);
-	int listening;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int r, listening;
 
-	if (r == 0)
-		r = remove_stale(path, &address);
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, path);
+	r = remove_stale(path);
 	if (r < 0)
 		return r;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

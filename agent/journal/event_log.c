@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include "agent/journal/event_log.h"
+#include "agent/base/listen.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <sys/un.h>
 #include <systemd/sd-journal.h>
 #include <unistd.h>
 
@@ -68,23 +68,6 @@ bool event_limit_pass(struct event_limit *l, uint64_t key, uint32_t burst, usec_
 	return true;
 }
 
-static bool journal_answers(const char *path)
-{
-	struct sockaddr_un sa = {.sun_family = AF_UNIX};
-	bool answers;
-	int fd;
-
-	if (strlen(path) >= sizeof sa.sun_path)
-		return false;
-	strcpy(sa.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return false;
-	answers = connect(fd, (struct sockaddr *)&sa, sizeof sa) == 0;
-	close(fd);
-	return answers;
-}
-
 /* $JOURNAL_STREAM names the device and inode of the stream that journald reads. */
 static bool is_journal_stream(int fd)
 {
@@ -101,7 +84,7 @@ static bool is_journal_stream(int fd)
 int event_log_open(struct event_log *l, const struct event_log_options *o)
 {
 	const char *path = o->journal_socket ? o->journal_socket : "/run/systemd/journal/socket";
-	bool journal = o->target != EVENT_TARGET_STDERR && journal_answers(path);
+	bool journal = o->target != EVENT_TARGET_STDERR && listen_probe(path, SOCK_DGRAM) == 0;
 
 	*l = (struct event_log){
 		.journal = journal,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/journal/event_text.h"
 #include "agent/base/escape.h"
+#include "agent/base/time_text.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <syslog.h>
-#include <time.h>
 
 #define WHO_SIZE 512
 
@@ -154,17 +154,6 @@ static const char *event_level_name(int priority)
 	return names[priority & 7];
 }
 
-static void format_time(usec_t real_usec, char buf[static 40])
-{
-	time_t seconds = (time_t)(real_usec / USEC_PER_SEC);
-	struct tm tm = {0};
-	size_t n;
-
-	gmtime_r(&seconds, &tm);
-	n = strftime(buf, 24, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(buf + n, 40 - n, ".%03uZ", (unsigned)(real_usec / USEC_PER_MSEC % 1000));
-}
-
 /* A JSON string; logfmt readers accept the same. */
 static void add_quoted(struct text *t, const char *s)
 {
@@ -223,12 +212,11 @@ static void add_json(struct text *t, const char *key, const char *value)
 static void format_line(const struct event_record *e, usec_t real_usec, struct text *t,
 			void (*put)(struct text *, const char *, const char *))
 {
-	char message[EVENT_MESSAGE_SIZE], stamp[40];
+	char message[EVENT_MESSAGE_SIZE], stamp[TIME_TEXT_SIZE];
 	char id[SD_ID128_STRING_MAX];
 
-	format_time(real_usec, stamp);
 	event_text_message(e, sizeof message, message);
-	put(t, "ts", stamp);
+	put(t, "ts", time_text(real_usec, 3, stamp));
 	put(t, "level", event_level_name(event_table[e->kind].priority));
 	put(t, "msg", message);
 	put(t, "event", event_table[e->kind].name);

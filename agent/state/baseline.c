@@ -164,25 +164,9 @@ bool baseline_remove(struct baseline_set *s, const char *key)
 	return true;
 }
 
-static void drop_text(struct record_text *t)
-{
-	free(t->text);
-}
-
 int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len)
 {
-	OWN(drop_text) struct record_text t = {0};
-	FILE *f = record_open(&t);
-
-	if (f == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->count; i++)
-		record_write(f, &layouts[VERSION], &s->items[i]);
-	if (record_close(f, &t) < 0)
-		return -ENOMEM;
-	*ret = STEAL(t.text);
-	*ret_len = t.len;
-	return 0;
+	return record_encode(&layouts[VERSION], s->items, s->count, ret, ret_len);
 }
 
 struct decoding {
@@ -210,11 +194,6 @@ static int decode_line(void *ctx, const char *line, size_t len)
 	}
 	s->items[s->count - 1] = b;
 	return 0;
-}
-
-int baseline_decode(const char *text, size_t len, struct baseline_set *ret)
-{
-	return baseline_decode_version(VERSION, text, len, ret);
 }
 
 int baseline_decode_version(uint32_t version, const char *text, size_t len,

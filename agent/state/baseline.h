@@ -71,10 +71,10 @@ int baseline_put(struct baseline_set *s, const struct baseline *b);
 /* False when there was none. */
 bool baseline_remove(struct baseline_set *s, const char *key);
 
-/* The body of the state file. encode: *ret is owned. decode is strict: -EBADMSG, -ENOMEM. */
+/* The body of the state file; *ret is owned. -ENOMEM. */
 int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len);
-int baseline_decode(const char *text, size_t len, struct baseline_set *ret);
-/* Decodes an older version of the format, from 1 on; fields that it did not have stay 0. */
+/* Decodes a version of the format, from 1 on, strictly; fields that it did not have stay 0.
+ * -EBADMSG, -ENOMEM. */
 int baseline_decode_version(uint32_t version, const char *text, size_t len,
 			    struct baseline_set *ret);
 

@@ -375,9 +375,17 @@ int record_lines(const char *text, size_t len,
 	return 0;
 }
 
+/* A text that grows in steps as it is written: open_memstream() doubles its buffer, and writes to
+ * all of it while it holds the old one. */
+struct growing {
+	char *text; /* NUL after the last byte */
+	size_t len, size;
+	bool failed; /* a part is missing */
+};
+
 static ssize_t text_write(void *ctx, const char *data, size_t n)
 {
-	struct record_text *t = ctx;
+	struct growing *t = ctx;
 
 	if (t->len + n >= t->size) {
 		size_t size = t->len + n + RECORD_TEXT_STEP;
@@ -396,15 +404,20 @@ static ssize_t text_write(void *ctx, const char *data, size_t n)
 	return (ssize_t)n;
 }
 
-FILE *record_open(struct record_text *t)
+int record_encode(const struct record_layout *l, const void *items, size_t count, char **ret,
+		  size_t *ret_len)
 {
 	const cookie_io_functions_t io = {.write = text_write};
+	struct growing t = {0};
+	FILE *f = text_write(&t, "", 0) == 0 && t.text != NULL ? fopencookie(&t, "w", io) : NULL;
 
-	text_write(t, "", 0);
-	return t->text != NULL ? fopencookie(t, "w", io) : NULL;
-}
-
-int record_close(FILE *f, const struct record_text *t)
-{
-	return fclose(f) != 0 || t->failed ? -ENOMEM : 0;
+	for (size_t i = 0; f != NULL && i < count; i++)
+		record_write(f, l, (const char *)items + i * l->size);
+	if (f == NULL || fclose(f) != 0 || t.failed) {
+		free(t.text);
+		return -ENOMEM;
+	}
+	*ret = t.text;
+	*ret_len = t.len;
+	return 0;
 }

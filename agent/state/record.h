@@ -41,19 +41,11 @@ struct record_layout {
 /* Writes the line with its newline; whether f took it is for the caller to ask (ferror). */
 void record_write(FILE *f, const struct record_layout *l, const void *record);
 
-/* A text that grows as it is written: zero at first, text is the caller's to free. */
-struct record_text {
-	char *text; /* NUL after the last byte, also when nothing was written */
-	size_t len, size;
-	bool failed; /* a part is missing */
-};
-/* For record_write(). In contrast to open_memstream(), which doubles its buffer and writes to all
- * of it while it holds the old one, this needs no more memory than the text and RECORD_TEXT_STEP.
- * NULL: errno. */
+/* The lines of an array. *ret is owned, with a NUL after it. Needs no more memory than the text and
+ * RECORD_TEXT_STEP. -ENOMEM. */
 #define RECORD_TEXT_STEP (128 * KIB)
-FILE *record_open(struct record_text *t);
-/* Closes f, of record_open(). -ENOMEM: the text is not complete. */
-int record_close(FILE *f, const struct record_text *t);
+int record_encode(const struct record_layout *l, const void *items, size_t count, char **ret,
+		  size_t *ret_len);
 
 /* Reads a line without its newline. -EBADMSG or -ENOMEM; *ret is untouched then. */
 int record_read(const struct record_layout *l, const char *line, size_t len, void *ret);

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/state/ring_writer.h"
+#include "agent/base/thread.h"
 #include <errno.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define STACK_BYTES ((size_t)64 << 10)
 
 struct ring_part {
 	struct ring_part *next;
@@ -61,22 +58,10 @@ static void *work(void *arg)
 
 int ring_writer_start(struct ring_writer *w, int fd)
 {
-	pthread_attr_t attr;
-	sigset_t all, before;
-	int r;
-
 	*w = (struct ring_writer){.fd = fd, .end = &w->first};
 	pthread_mutex_init(&w->mutex, NULL);
 	pthread_cond_init(&w->changed, NULL);
-	/* Signals are for the loop. */
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, MAX(STACK_BYTES, (size_t)PTHREAD_STACK_MIN));
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&w->thread, &attr, work, w);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return -r;
+	return thread_start(&w->thread, work, w);
 }
 
 void ring_writer_stop(struct ring_writer *w)

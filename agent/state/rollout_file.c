@@ -56,22 +56,7 @@ int rollout_stops_add(struct rollout_stops *s, const char *workload, uint32_t pe
 
 int rollout_stops_encode(const struct rollout_stops *s, char **ret, size_t *ret_len)
 {
-	struct record_text text = {0};
-	FILE *f = record_open(&text);
-	int r;
-
-	if (f == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->count; i++)
-		record_write(f, &layout, &s->items[i]);
-	r = record_close(f, &text);
-	if (r < 0) {
-		free(text.text);
-		return r;
-	}
-	*ret = text.text;
-	*ret_len = text.len;
-	return 0;
+	return record_encode(&layout, s->items, s->count, ret, ret_len);
 }
 
 static int decode_line(void *ctx, const char *line, size_t len)

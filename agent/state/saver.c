@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/state/saver.h"
+#include "agent/base/thread.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-/* state_file_save() needs less than 1 KiB. */
-#define STACK_BYTES ((size_t)64 << 10)
 
 void saver_init(struct saver *s)
 {
@@ -63,29 +59,12 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Signals are for the loop. */
-static int start_thread(struct saver *s)
-{
-	pthread_attr_t attr;
-	sigset_t all, before;
-	int r;
-
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, MAX(STACK_BYTES, (size_t)PTHREAD_STACK_MIN));
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&s->thread, &attr, work, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return -r;
-}
-
 int saver_start(struct saver *s)
 {
 	int r;
 
 	s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r = s->event_fd < 0 ? -errno : start_thread(s);
+	r = s->event_fd < 0 ? -errno : thread_start(&s->thread, work, s);
 	s->running = r == 0;
 	return r;
 }

@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/view/view_json.h"
+#include "agent/base/time_text.h"
 #include "agent/view/view_table.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-void view_time_print(usec_t realtime_usec, char out[static VIEW_TIME_SIZE])
-{
-	time_t seconds = (time_t)(realtime_usec / USEC_PER_SEC);
-	struct tm tm = {0};
-	size_t n;
-
-	gmtime_r(&seconds, &tm);
-	n = strftime(out, VIEW_TIME_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(out + n, VIEW_TIME_SIZE - n, ".%06uZ", (unsigned)(realtime_usec % USEC_PER_SEC));
-}
 
 int view_time_parse(const char *text, usec_t *ret)
 {
@@ -54,12 +44,11 @@ static cJSON *amount_json(uint64_t amount)
 
 static cJSON *time_json(usec_t realtime_usec)
 {
-	char text[VIEW_TIME_SIZE];
+	char text[TIME_TEXT_SIZE];
 
 	if (realtime_usec == 0)
 		return cJSON_CreateNull();
-	view_time_print(realtime_usec, text);
-	return cJSON_CreateString(text);
+	return cJSON_CreateString(time_text(realtime_usec, 6, text));
 }
 
 static cJSON *field_json(const struct json_field *f, const void *from)

@@ -10,7 +10,5 @@
 cJSON *view_json_status(const struct status_view *v);
 cJSON *view_json_unit(const struct unit_view *v, bool brief);
 
-/* RFC 3339 text of a time, and back; the parser takes exactly what the printer writes. */
-#define VIEW_TIME_SIZE 28
-void view_time_print(usec_t realtime_usec, char out[static VIEW_TIME_SIZE]);
+/* A time as these views have it: RFC 3339 with six decimals. */
 int view_time_parse(const char *text, usec_t *ret);

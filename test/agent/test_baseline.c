@@ -95,7 +95,7 @@ static void test_text(void)
 	CHECK_EQ(baseline_put(&s, &b), 0);
 	CHECK_EQ(baseline_encode(&s, &text, &len), 0);
 	CHECK_STR(text, LINE("unit:a%20b.service") LINE("unit:b.service"));
-	CHECK_EQ(baseline_decode(text, len, &back), 0);
+	CHECK_EQ(baseline_decode_version(baseline_state.version, text, len, &back), 0);
 	CHECK_EQ(back.count, 2);
 	CHECK_STR(back.items[0].key, "unit:a b.service");
 	CHECK_EQ(back.items[1].limits.mem_high, LIMIT_MAX);
@@ -115,9 +115,11 @@ static void test_refused(void)
 	struct baseline_set s = {.count = 77};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		CHECK_EQ(baseline_decode(bad[i], strlen(bad[i]), &s), -EBADMSG);
+		CHECK_EQ(
+			baseline_decode_version(baseline_state.version, bad[i], strlen(bad[i]), &s),
+			-EBADMSG);
 	for (size_t len = 1; len < sizeof good - 1; len++)
-		CHECK_EQ(baseline_decode(good, len, &s), -EBADMSG);
+		CHECK_EQ(baseline_decode_version(baseline_state.version, good, len, &s), -EBADMSG);
 	CHECK(s.count == 77 && s.items == NULL);
 }
 
@@ -152,7 +154,7 @@ static void test_pod(void)
 	CHECK_EQ(baseline_put(&s, baseline_find(&s, "pod:0b1c/app")), 0);
 	put_pod(&s);
 	CHECK_EQ(baseline_encode(&s, &text, &len), 0);
-	CHECK_EQ(baseline_decode(text, len, &back), 0);
+	CHECK_EQ(baseline_decode_version(baseline_state.version, text, len, &back), 0);
 	CHECK_EQ(back.count, 3);
 	CHECK_STR(back.items[0].key, "pod:0b1c");
 	CHECK(back.items[0].unit == NULL && back.items[2].cgroup == NULL);
@@ -192,7 +194,8 @@ static void test_old_version(void)
 	CHECK_EQ(s.count, 2);
 	/* Lines of one version under the number of another are damage. */
 	baseline_set_free(&s);
-	CHECK_EQ(baseline_decode(body, sizeof body - 1, &s), -EBADMSG);
+	CHECK_EQ(baseline_decode_version(baseline_state.version, body, sizeof body - 1, &s),
+		 -EBADMSG);
 	CHECK_EQ(baseline_decode_version(1, LINE("unit:a"), strlen(LINE("unit:a")), &s), -EBADMSG);
 	CHECK_EQ(baseline_decode_version(0, body, sizeof body - 1, &s), -EBADMSG);
 	CHECK_EQ(baseline_decode_version(6, LINE("unit:a"), strlen(LINE("unit:a")), &s), -EBADMSG);
@@ -238,7 +241,7 @@ static void test_many(void)
 	CHECK_EQ(baseline_put(&s, &b), -ENOSPC);
 	CHECK_EQ(baseline_encode(&s, &text, &len), 0);
 	CHECK(len < baseline_state.max_bytes);
-	CHECK_EQ(baseline_decode(text, len, &back), 0);
+	CHECK_EQ(baseline_decode_version(baseline_state.version, text, len, &back), 0);
 	CHECK_EQ(back.count, BASELINE_COUNT_MAX);
 }
 

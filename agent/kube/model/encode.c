@@ -2,13 +2,13 @@
 #include "agent/kube/model/encode.h"
 #include "agent/base/escape.h"
 #include "agent/base/json.h"
+#include "agent/base/time_text.h"
 #include "agent/kube/model/decode.h"
 #include <cjson/cJSON.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* Longest texts of an Event in bytes (k8s.io/kubernetes pkg/apis/core/validation/events.go). */
 #define NOTE_MAX     1024u
@@ -41,15 +41,9 @@ static bool add_cut(cJSON *object, const char *key, const char *text, size_t max
 /* RFC 3339 with microseconds, as metav1.MicroTime. */
 static bool add_time(cJSON *object, const char *key, usec_t at)
 {
-	time_t t = (time_t)(at / USEC_PER_SEC);
-	char seconds[32], text[48];
-	struct tm tm;
+	char text[TIME_TEXT_SIZE];
 
-	if (gmtime_r(&t, &tm) == NULL ||
-	    strftime(seconds, sizeof seconds, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
-		return false;
-	snprintf(text, sizeof text, "%s.%06lluZ", seconds, (unsigned long long)(at % USEC_PER_SEC));
-	return add_text(object, key, text);
+	return add_text(object, key, time_text(at, 6, text));
 }
 
 /* "600m"; "192Mi", or plain bytes where there are no whole Mi. */

@@ -2,6 +2,7 @@
 /* The annotation vscaled.dev/status, and the facts of a pod object for a report. */
 #include "agent/base/escape.h"
 #include "agent/base/json.h"
+#include "agent/base/time_text.h"
 #include "agent/kube/report/reporter.h"
 #include "agent/kube/report/reporter_answer.h"
 #include "policy/base/arithmetic.h"
@@ -9,7 +10,6 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* A refusal's text is cut to this: all annotations of a pod share 256 KiB. */
 #define REFUSAL_MAX 200
@@ -74,13 +74,9 @@ static bool add_containers(cJSON *root, const struct reporter_view *v)
 
 static bool add_time(cJSON *root, const char *key, usec_t at_real)
 {
-	time_t t = (time_t)(at_real / USEC_PER_SEC);
-	char text[32];
-	struct tm tm;
+	char text[TIME_TEXT_SIZE];
 
-	return gmtime_r(&t, &tm) != NULL &&
-	       strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm) != 0 &&
-	       cJSON_AddStringToObject(root, key, text) != NULL;
+	return cJSON_AddStringToObject(root, key, time_text(at_real, 0, text)) != NULL;
 }
 
 /* Cut until it is short enough; the other members hold the originals and stay. */
