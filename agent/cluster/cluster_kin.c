@@ -57,6 +57,8 @@ static bool is_own_label(const char *label, size_t len)
 		"batch.kubernetes.io/",
 		"controller-uid=",
 		"job-name=",
+		"app.kubernetes.io/version=",
+		"helm.sh/chart=",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)

@@ -190,6 +190,19 @@ static void evict(struct cluster *c, const struct pod *p)
 		put_off(c, p->spec->uid, FAILED_USEC);
 }
 
+/* Its owner may have changed the mode since the list was sent, and its need may be gone. */
+static bool is_still_needed(const struct cluster *c, const struct pod *p)
+{
+	struct recreate_pod facts;
+	usec_t again;
+
+	if (p->why != NULL || p->ending || p->leaving)
+		return false;
+	fill(c, p, &facts);
+	facts.retry_at = 0;
+	return recreate_needed(&facts, c->wake->now, &again) == RECREATE_EVICT;
+}
+
 static void on_leased(struct cluster *c, enum recreate_answer answer, unsigned status,
 		      const char *detail)
 {
@@ -198,7 +211,8 @@ static void on_leased(struct cluster *c, enum recreate_answer answer, unsigned s
 	daemon_wake(c->wake);
 	if (status == 403)
 		denied(c);
-	else if (p == NULL || answer == RECREATE_ANSWER_COUNT)
+	else if (p == NULL || answer == RECREATE_ANSWER_COUNT ||
+		 (answer == RECREATE_EVICT && !is_still_needed(c, p)))
 		put_off(c, c->recreate->uid, FAILED_USEC);
 	else if (answer == RECREATE_EVICT)
 		evict(c, p);

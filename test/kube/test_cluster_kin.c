@@ -15,7 +15,10 @@
 #define OWNER(kind, name)                                                                          \
 	"{\"apiVersion\":\"apps/v1\",\"kind\":\"" kind "\",\"name\":\"" name                       \
 	"\",\"uid\":\"0b54b34c-6f5e-4a1c-9d07-3d8f1a2b3c4d\",\"controller\":true}"
-#define LABELS(hash) "{\"app\":\"web\",\"tier\":\"front\",\"pod-template-hash\":\"" hash "\"}"
+/* A roll-out changes the hash, and often what names the version. */
+#define LABELS(hash)                                                                               \
+	"{\"app\":\"web\",\"tier\":\"front\",\"pod-template-hash\":\"" hash                        \
+	"\",\"app.kubernetes.io/version\":\"" hash "\",\"helm.sh/chart\":\"web-" hash "\"}"
 
 /* A pod on another node whose status annotation is this. */
 static void add_kin(const char *name, const char *owner, const char *labels, const char *status)

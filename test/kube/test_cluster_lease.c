@@ -59,10 +59,25 @@ static void test_race(void)
 	crig_close(&c);
 }
 
+/* Its owner sets the mode Auto while the lease is on its way. */
+static void test_unwanted(void)
+{
+	begin_refused(&(struct setting){.metadata = {web}});
+	put_lease("POST", LEASES, "2020-01-01T00:00:00.000000Z");
+	crig_fault(&c, "delay", "\"match\":\"PATCH .*/leases/\",\"count\":1,\"seconds\":3");
+	CHECK(crig_until(&c, 700, burn_699, is_lease_read));
+	crig_annotate(&c, &c.rig.pod[0], "mode", "Auto");
+	rig_run(&c.rig, 200, burn_699);
+	check_holder("web-0_");
+	CHECK_EQ(evictions(0), 0);
+	crig_close(&c);
+}
+
 int main(void)
 {
 	test_leased();
 	test_expired();
 	test_race();
+	test_unwanted();
 	return check_result();
 }
