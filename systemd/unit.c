@@ -212,7 +212,7 @@ static int subscribe(struct unit_bus *b)
 	"interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0='" UNIT_BUS_NAME "'"
 
 enum match_source {
-	MATCH_PID1,   /* on the bus, anybody can send such a signal: ask for PID 1's alone */
+	MATCH_PID1,   /* on the bus any client can send such a signal: take PID 1's alone */
 	MATCH_LOCAL,  /* made by libsystemd */
 	MATCH_DAEMON, /* there is none on the private socket */
 };

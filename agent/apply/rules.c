@@ -23,14 +23,14 @@ static bool takes_away(const struct policy_rule *old, const struct policy_rule *
 static const char *takes_away_text(const struct managed *m)
 {
 	if (m->pod == NULL)
-		return "the configuration takes it away";
+		return "the configuration no longer sizes it";
 	switch (m->container.rule.rollout) {
 	case ROLLOUT_STOPPED:
 		return "its rollout was stopped";
 	case ROLLOUT_UNSIZED:
-		return "its rollout leaves it out";
+		return "it is not in the share of its rollout";
 	default:
-		return "its annotations take it away";
+		return "its annotations no longer size it";
 	}
 }
 

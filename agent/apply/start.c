@@ -96,8 +96,8 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 	    (narrower(&b->limits, now, rule) ||
 	     (is_reported_more(m, b, a) && !sizes(rule, RESOURCES_MEMORY)))) {
 		/* Sized by an earlier run of vscaled under a wider rule. */
-		lifecycle_release(m, m->pod != NULL ? "its annotations take it away"
-						    : "the configuration takes it away");
+		lifecycle_release(m, m->pod != NULL ? "its annotations no longer size it"
+						    : "the configuration no longer sizes it");
 	}
 	persist_adopt_history(m);
 	/* A boost was written, by an earlier run of vscaled or for the run of the unit before. */

@@ -60,7 +60,7 @@ static void read_holder(int fd, char ret[LOCK_HOLDER_MAX])
 	while (n > 0 && size < (size_t)n && text[size] >= ' ' && text[size] <= '~')
 		size++;
 	text[size] = '\0';
-	strcpy(ret, size > 0 ? text : "a process that does not say its name");
+	strcpy(ret, size > 0 ? text : "an unknown process");
 }
 
 /* The lock is valid without the text; only the holder's name is missing. */

@@ -31,9 +31,9 @@ enum lock_state {
  * ret_other then names it, and is left alone otherwise. */
 int lock_take(const struct lock_place *at, struct lock *ret, char ret_other[LOCK_HOLDER_MAX]);
 
-/* Compares the inodes, since a lock on a file that is no longer at its path excludes nobody, and
- * takes the lock again where they differ. A lock_state, or negative: no longer held; -EWOULDBLOCK
- * as above. */
+/* Compares the inodes, since a lock on a file that is no longer at its path excludes no other
+ * process, and takes the lock again where they differ. A lock_state, or negative: no longer held;
+ * -EWOULDBLOCK as above. */
 int lock_check(const struct lock_place *at, struct lock *l, char ret_other[LOCK_HOLDER_MAX]);
 
 void lock_drop(struct lock *l);

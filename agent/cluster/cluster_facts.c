@@ -180,7 +180,7 @@ static void bound_back(struct report_resource *memory)
 static bool grows(const struct managed *m, uint64_t use_bytes)
 {
 	const struct report_tuning *t = &m->config->kubernetes.report;
-	const struct mem_control *mem = &m->control.mem;
+	const struct mem_law *mem = &m->control.mem;
 	uint64_t margin = MAX(scale_permille(use_bytes, t->margin_permille), t->margin_min_bytes);
 
 	return mul_div(mem->slope_bps, t->ahead_usec, USEC_PER_SEC) > margin ||

@@ -43,7 +43,7 @@ struct cluster_past {
 	enum resource asked;
 	struct past_sample *samples[RESOURCE_COUNT]; /* owned */
 	size_t sample_count[RESOURCE_COUNT];
-	/* After a failure nobody asks for a while. */
+	/* After a failure there is no query for a while. */
 	struct backoff backoff;
 	usec_t quiet_until;
 	int trouble; /* that was reported: -errno or an HTTP status; 0: none */

@@ -94,8 +94,8 @@ static void failed(struct cluster_range *r, const struct kube_answer *a, const c
 		.namespace = r->namespace,
 		.reason = "LimitRangesUnknown",
 		.action = "Resize",
-		.text = "sizes may pass the LimitRanges of the namespace, and be refused: they "
-			"cannot be listed",
+		.text = "limits may exceed the LimitRanges of the namespace and be refused: the "
+			"LimitRanges cannot be listed",
 		.concerns = is_sized,
 	};
 

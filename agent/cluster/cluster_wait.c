@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What waits for an answer of the API server, and for how long: without an Event nobody knows why.
+/* What waits for an answer of the API server, and for how long: an Event says why.
  */
 #include "agent/cluster/cluster.h"
 #include "agent/manage/managed.h"

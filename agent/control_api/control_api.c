@@ -20,9 +20,9 @@ static const struct failure failures[] = {
 	{-EINVAL, 400, "not a valid request", NULL},
 	{-EPERM,  403, "not allowed", "ask as root"},
 	{-EACCES, 403, "not allowed", "ask as root"},
-	{-EAGAIN, 503, "not now", "try again in a few seconds"},
-	{-EBUSY,  503, "not now", "try again in a few seconds"},
-	{-ENOTSUP, 501, "this node is not supported: its cgroups are not of version 2", "nothing is sized here, and the saved originals are kept as they are; vscalectl doctor tells more"},
+	{-EAGAIN, 503, "temporarily not possible", "try again in a few seconds"},
+	{-EBUSY,  503, "temporarily not possible", "try again in a few seconds"},
+	{-ENOTSUP, 501, "this node is not supported: its cgroups are not of version 2", "nothing is sized here, and the saved originals are kept as they are; see vscalectl doctor"},
 };
 /* clang-format on */
 

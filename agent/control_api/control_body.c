@@ -61,7 +61,7 @@ static const char *take_object(const cJSON *object, unsigned keys, struct contro
 		const struct key_info *k = key_find(item->string, keys);
 
 		if (!k)
-			return "the body has a key that this path does not take";
+			return "the body has a key that this path does not know";
 		if (seen & k->bit)
 			return "the body has a key twice";
 		seen |= k->bit;

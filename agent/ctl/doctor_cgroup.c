@@ -136,10 +136,10 @@ enum finding check_inotify(const struct doctor *, char *text)
 	if (first >= 0)
 		close(first);
 	if (second < 0)
-		return doctor_say(text, FINDING_WARN, "too few instances are left (%s)",
+		return doctor_say(text, FINDING_WARN, "too few inotify instances are left (%s)",
 				  strerror(error));
 	close(second);
-	return doctor_say(text, FINDING_OK, "instances are left for this user");
+	return doctor_say(text, FINDING_OK, "inotify instances are left for this user");
 }
 
 /* Only the agent knows whether it may load programs: see `vscalectl status`. */
@@ -152,9 +152,9 @@ enum finding check_bpf(const struct doctor *d, char *text)
 		return FINDING_SKIPPED;
 	if (access(path, R_OK) < 0)
 		return doctor_say(text, FINDING_WARN,
-				  "the kernel does not describe its types (%s: %s)", types,
+				  "the kernel has no type information, BTF (%s: %s)", types,
 				  strerror(errno));
-	return doctor_say(text, FINDING_OK, "the kernel describes its types for BPF programs");
+	return doctor_say(text, FINDING_OK, "the kernel has type information (BTF)");
 }
 
 enum finding check_privilege(const struct doctor *d, char *text)

@@ -88,7 +88,7 @@ static void query_cluster(struct doctor_cluster *k)
 	note_refusal(k, &r);
 	if (r.status == 200) {
 		k->status = 0;
-		snprintf(k->detail, sizeof(k->detail), "its answer is none of an API server");
+		snprintf(k->detail, sizeof(k->detail), "the answer is not from an API server");
 	}
 }
 

@@ -20,7 +20,7 @@ enum finding check_kube_account(const struct doctor *d, char *text)
 	const struct doctor_cluster *k = &d->cluster;
 
 	if (!k->wanted)
-		return doctor_skip(text, "no cluster is configured, and this is no pod");
+		return doctor_skip(text, "no cluster is configured, and this is not a pod");
 	if (k->config_error < 0)
 		return doctor_say(text, FINDING_MISSING, "%s", k->why.text);
 	return doctor_say(text, k->config.insecure ? FINDING_WARN : FINDING_OK, "%s, by %s%s",
@@ -36,7 +36,7 @@ enum finding check_kube_api(const struct doctor *d, char *text)
 	const struct doctor_cluster *k = &d->cluster;
 
 	if (!k->client)
-		return doctor_skip(text, "there is no API server to ask");
+		return doctor_skip(text, "not connected to an API server");
 	if (k->status == 200)
 		return doctor_say(text, FINDING_OK, "%s answers", k->config.server);
 	if (k->status == 0)
@@ -82,7 +82,7 @@ enum finding check_kube_rights(const struct doctor *d, char *text)
 	bool evicts = false;
 
 	if (!reached(d))
-		return doctor_skip(text, "there is no API server to ask");
+		return doctor_skip(text, "not connected to an API server");
 	for (size_t i = 0; i < ARRAY_SIZE(rights); i++) {
 		const struct right *r = &rights[i];
 		bool allowed = false;
@@ -93,7 +93,7 @@ enum finding check_kube_rights(const struct doctor *d, char *text)
 		e = doctor_cluster_may(&d->cluster, r->verb, r->group, r->resource, r->subresource,
 				       &allowed);
 		if (e < 0)
-			return doctor_say(text, FINDING_WARN, "the API server does not tell: %s",
+			return doctor_say(text, FINDING_WARN, "the API server does not answer: %s",
 					  strerror(-e));
 		if (allowed)
 			continue;
@@ -104,7 +104,7 @@ enum finding check_kube_rights(const struct doctor *d, char *text)
 	if (f != FINDING_OK)
 		return f;
 	(void)doctor_cluster_may(&d->cluster, "create", "", "pods", "eviction", &evicts);
-	return doctor_say(text, f, "all that vscaled asks for is allowed%s",
+	return doctor_say(text, f, "all rights that vscaled needs are granted%s",
 			  evicts ? ", evictions too"
 				 : "; pods are not evicted without the component evict");
 }
@@ -112,7 +112,7 @@ enum finding check_kube_rights(const struct doctor *d, char *text)
 enum finding check_kube_resize(const struct doctor *d, char *text)
 {
 	if (!reached(d))
-		return doctor_skip(text, "there is no API server to ask");
+		return doctor_skip(text, "not connected to an API server");
 	if (!d->cluster.resize_offered)
 		return doctor_say(text, FINDING_WARN, "the API server has no pods/resize");
 	return doctor_say(text, FINDING_OK, "the API server has pods/resize");
@@ -150,7 +150,7 @@ enum finding check_kube_node(const struct doctor *d, char *text)
 	int e;
 
 	if (!reached(d) || d->node == NULL)
-		return doctor_skip(text, "there is no API server to ask");
+		return doctor_skip(text, "not connected to an API server");
 	if (!doctor_has_tree(d))
 		return doctor_skip(text, DOCTOR_NO_TREE);
 	root = open(d->host.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -163,10 +163,9 @@ enum finding check_kube_node(const struct doctor *d, char *text)
 		 c.listed, c.here);
 	if (c.here > 0 || !kubepods_any_pod(root, prefix_of(d)))
 		return FINDING_OK;
-	return doctor_say(
-		text, FINDING_MISSING,
-		"pods run here, and none of them is one of the %u of node %s: that name is wrong",
-		c.listed, d->node);
+	return doctor_say(text, FINDING_MISSING,
+			  "pods run here, but none of the %u pods of node %s: the name is wrong",
+			  c.listed, d->node);
 }
 
 enum finding check_cgroup_driver(const struct doctor *d, char *text)
@@ -175,7 +174,7 @@ enum finding check_cgroup_driver(const struct doctor *d, char *text)
 	OWN(drop_fd) int root = -1;
 
 	if (!d->cluster.wanted)
-		return doctor_skip(text, "no cluster is configured, and this is no pod");
+		return doctor_skip(text, "no cluster is configured, and this is not a pod");
 	if (!doctor_has_tree(d))
 		return doctor_skip(text, DOCTOR_NO_TREE);
 	root = open(d->host.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -70,9 +70,9 @@ enum finding check_journal(const struct doctor *d, char *text)
 	if (doctor_path(d, "/run/systemd/journal/socket", path, sizeof(path)))
 		r = listen_probe(path, SOCK_DGRAM);
 	if (r < 0)
-		return doctor_say(text, FINDING_WARN, "the journal does not listen: %s",
+		return doctor_say(text, FINDING_WARN, "the journal is not available: %s",
 				  strerror(-r));
-	return doctor_say(text, FINDING_OK, "the journal listens");
+	return doctor_say(text, FINDING_OK, "the journal is available");
 }
 
 /* The folder itself, or the one in which it will be made. */
@@ -103,7 +103,7 @@ enum finding check_state(const struct doctor *d, char *text)
 		return doctor_say(text, FINDING_MISSING, "the file system of %.150s is full",
 				  wanted);
 	return doctor_say(text, FINDING_OK, "%.150s %s", wanted,
-			  strcmp(path, wanted) == 0 ? "can be written" : "can be made");
+			  strcmp(path, wanted) == 0 ? "can be written" : "can be created");
 }
 
 enum finding check_config(const struct doctor *d, char *text)
@@ -176,7 +176,7 @@ enum finding check_writers(const struct doctor *d, char *text)
 		read_name(d, entry->d_name, name, sizeof(name));
 		if (!is_writer(d, name))
 			continue;
-		return doctor_say(text, FINDING_WARN, "%s (pid %.20s) writes limits too", name,
+		return doctor_say(text, FINDING_WARN, "%s (pid %.20s) also writes limits", name,
 				  entry->d_name);
 	}
 	return doctor_say(text, FINDING_OK, "no other program that sizes cgroups is running");

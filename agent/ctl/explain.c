@@ -117,7 +117,7 @@ static void print_next(const struct screen *s)
 	bool free_to_go = strcmp(json_text(s->json, "hold"), "none") == 0;
 
 	render_row(s, "next",
-		   free_to_go ? "nothing stands in the way"
+		   free_to_go ? "nothing blocks a change"
 				"[; the next may come in {span:next_change_in_usec}]"
 			      : "no change now: {text:hold_text}"
 				"[; the next may come in {span:next_change_in_usec}]");
@@ -143,8 +143,8 @@ static void print_counters(const struct screen *s)
 	static const char *const words[][2] = {{"raises", "raised"},
 					       {"lowers", "lowered"},
 					       {"undos", "undone"},
-					       {"drifts", "re-asserted"},
-					       {"foreign", "by an unknown writer"}};
+					       {"drifts", "external writes overwritten"},
+					       {"foreign", "of these recent"}};
 	const cJSON *counters = json_object(s->json, "counters");
 	const char *comma = "  so far     ";
 
@@ -202,10 +202,16 @@ static void print_offers(const struct ctl *c, const char *name, const cJSON *uni
 		const char *text[2];
 		const char *command[2];
 	} rows[] = {
-		{UNIT_MANAGED, {"To stop", "To go back"}, {"pause", "restore"}},
-		{UNIT_WAITING, {"To stop", "To go back"}, {"pause", "restore"}},
-		{UNIT_PAUSED, {"To go on", "To go back"}, {"resume", "restore"}},
-		{UNIT_GAVE_WAY, {"To size it again", "To go back"}, {"resume", "restore"}},
+		{UNIT_MANAGED,
+		 {"To stop changes", "To restore the originals"},
+		 {"pause", "restore"}},
+		{UNIT_WAITING,
+		 {"To stop changes", "To restore the originals"},
+		 {"pause", "restore"}},
+		{UNIT_PAUSED, {"To resume", "To restore the originals"}, {"resume", "restore"}},
+		{UNIT_GAVE_WAY,
+		 {"To size it again", "To restore the originals"},
+		 {"resume", "restore"}},
 		{UNIT_RESTORED, {"To size it again", NULL}, {"resume", NULL}},
 	};
 	const char *state = json_text(unit, "state");

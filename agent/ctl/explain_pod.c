@@ -63,23 +63,23 @@ static void print_heap(const struct screen *pod)
 
 	snprintf(name, sizeof name, "%s heap", json_text(pod->json, "heap_runtime"));
 	if (render_has(pod, "heap_bytes"))
-		render_row(pod, name, "{bytes:heap_bytes}: memory is not sized below it");
+		render_row(pod, name, "{bytes:heap_bytes}: the limit is not lowered below it");
 	else if (render_has(pod, "heap_permille"))
 		render_row(pod, name,
-			   "{percent:heap_permille} of the limit at the start: memory is not "
-			   "sized below it");
+			   "{percent:heap_permille} of the limit at the start: the limit is "
+			   "not lowered below it");
 }
 
 static void print_report(const struct screen *pod)
 {
 	static const char *const words[REPORT_VIEW_STATE_COUNT] = {
-		[REPORT_VIEW_NONE] = "the spec says what the cgroup has",
-		[REPORT_VIEW_LEASE] = "the cgroup leads: the value has to hold for a while first",
-		[REPORT_VIEW_WAITING] = "waits to be sent",
-		[REPORT_VIEW_SENT] = "sent, the kubelet is at it",
-		[REPORT_VIEW_DEFERRED] = "sent, the kubelet waits for room",
+		[REPORT_VIEW_NONE] = "spec and cgroup have the same limits",
+		[REPORT_VIEW_LEASE] = "sent when the cgroup's value has held for some time",
+		[REPORT_VIEW_WAITING] = "waiting to be sent",
+		[REPORT_VIEW_SENT] = "sent, not yet carried out by the kubelet",
+		[REPORT_VIEW_DEFERRED] = "sent, deferred by the kubelet: the node lacks room",
 		[REPORT_VIEW_REFUSED] = "refused",
-		[REPORT_VIEW_CGROUP_ONLY] = "stays in the cgroup: the API server does not take it",
+		[REPORT_VIEW_CGROUP_ONLY] = "in the cgroup only: the API server does not accept it",
 	};
 	const struct screen report = {pod->c, json_object(pod->json, "report"), pod->which};
 	const char *state = json_text(report.json, "state");
@@ -124,8 +124,8 @@ static void print_lead(const struct ctl *c, const struct screen *s)
 			paint_off(c, PAINT_BAD));
 	if (json_amount(s->json, "ahead_usec") != 0)
 		render_row(s, "headroom",
-			   "[{span:ahead_usec} of growth in the spec's limit: this server takes no "
-			   "lower one afterwards]");
+			   "[the spec's limit covers {span:ahead_usec} of growth: this API server "
+			   "accepts no lower limit later]");
 }
 
 /* "; TITLE at least A, at most B"; nothing when neither is set. */
@@ -173,6 +173,6 @@ void render_pod_resource(const struct ctl *c, enum resource which, const cJSON *
 		   "higher limit]");
 	print_lead(c, &s);
 	render_row(&s, "refused",
-		   "[more than {amount:refused}, which counts for another "
+		   "[more than {amount:refused} was refused; bounds the limit for another "
 		   "{span:refused_for_usec}]");
 }

@@ -91,7 +91,7 @@ static int verify(const struct ctl *c, const char *file)
 	int r = ctl_read_file(file, FILE_MAX, &text, &size);
 
 	if (r == -EFBIG)
-		return ctl_fail(c, CTL_ERROR, "it is no history file of vscaled", "%s: %s", file,
+		return ctl_fail(c, CTL_ERROR, "it is not a history file of vscaled", "%s: %s", file,
 				strerror(-r));
 	if (r < 0)
 		return ctl_fail(c, CTL_ERROR,

@@ -17,9 +17,9 @@ static const char *advice(int e)
 		return "the daemon writes it unless recorder.enabled is false; --state-directory "
 		       "names its folder, --recording another file";
 	case -EBADMSG:
-		return "it is no recording of vscaled, or nothing has been recorded yet";
+		return "it is not a recording of vscaled, or nothing has been recorded yet";
 	case -EPROTONOSUPPORT:
-		return "another version of vscaled has written it: read it with that version's "
+		return "written by another version of vscaled: read it with that version's "
 		       "vscalectl";
 	default:
 		return NULL;

@@ -22,9 +22,9 @@ static const char *const name_keys[] = {"namespace", "workload", "container"};
 static const char *fault_of(const cJSON *document)
 {
 	if (!cJSON_IsObject(document))
-		return "no JSON object";
+		return "not a JSON object";
 	if (json_amount(document, "version") != REPORT_JSON_VERSION)
-		return "no report of version 1";
+		return "not a report of version 1";
 	if (!cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(document, "containers")))
 		return "it has no containers";
 	return NULL;
@@ -304,7 +304,7 @@ static int read_file(const struct ctl *c, const char *path, cJSON *all)
 	if (text == NULL)
 		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", path, strerror(r));
 	if (!report_read(text, all, &why))
-		return ctl_fail(c, CTL_ERROR, "give it answers of GET /v1/report", "%s: %s",
+		return ctl_fail(c, CTL_ERROR, "give answers of GET /v1/report", "%s: %s",
 				standard ? "standard input" : path, why);
 	return CTL_OK;
 }

@@ -76,7 +76,8 @@ static int open_baselines(const struct ctl *c, struct by_hand *h)
 	if (r == -ENOENT || r == 0)
 		return CTL_OK;
 	if (aside[0])
-		return ctl_fail(c, CTL_ERROR, "the original values are lost; it was kept aside",
+		return ctl_fail(c, CTL_ERROR,
+				"the original values are lost; the damaged file is kept",
 				"the saved values are damaged: %s/%s", c->state_directory, aside);
 	return ctl_fail(c, CTL_ERROR, NULL, "the saved values cannot be read: %s", strerror(-r));
 }
@@ -179,7 +180,7 @@ static int result_exit(const struct summary *s)
 	const struct ctl *c = s->c;
 
 	if (s->counts[RESTORE_FAILED] > 0)
-		return ctl_fail(c, CTL_ERROR, "what failed is still on record: try again",
+		return ctl_fail(c, CTL_ERROR, "the records of these are kept: run restore again",
 				"%u of them could not be restored", s->counts[RESTORE_FAILED]);
 	if (s->counts[RESTORE_PENDING] > 0)
 		return ctl_fail(c, CTL_TRY_LATER, "try again in some seconds",
@@ -187,7 +188,7 @@ static int result_exit(const struct summary *s)
 	if (s->counts[RESTORE_LEFT] > 0)
 		return ctl_fail(c, CTL_TRY_LATER,
 				"try again when they use less, or restart them; --force writes "
-				"the values in spite of the use, which may kill",
+				"these values anyway, and the kernel may kill",
 				"%u of them use more memory than they had originally",
 				s->counts[RESTORE_LEFT]);
 	return CTL_OK;
@@ -318,7 +319,7 @@ static int restore_by_hand(const struct ctl *c, struct summary *s)
 	int r = by_hand_open(c, &h);
 
 	if (r == CTL_OK && h.set.count == 0 && name)
-		r = ctl_fail(c, CTL_NOT_MANAGED, NULL, "%s has no saved values: it is as it was",
+		r = ctl_fail(c, CTL_NOT_MANAGED, NULL, "%s has no saved values: nothing to restore",
 			     name);
 	if (r == CTL_OK && h.set.count > 0) {
 		int e = restore_set(&h.restore, &h.set, name, each_result, s);
@@ -326,11 +327,11 @@ static int restore_by_hand(const struct ctl *c, struct summary *s)
 
 		if (e == -ENOENT)
 			r = ctl_fail(c, CTL_NOT_MANAGED, NULL,
-				     "%s has no saved values: it is as it was", name);
+				     "%s has no saved values: nothing to restore", name);
 		else if (e < 0)
 			r = ctl_fail(c, CTL_ERROR, NULL, "%s", strerror(-e));
 		else if (saved < 0)
-			r = ctl_fail(c, CTL_ERROR, "restoring once more does no harm",
+			r = ctl_fail(c, CTL_ERROR, "run restore again; it does no harm",
 				     "the record could not be updated: %s", strerror(-saved));
 	}
 	by_hand_close(&h);

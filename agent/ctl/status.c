@@ -36,8 +36,8 @@ static void print_cluster(const struct ctl *c, const cJSON *json)
 
 	render_put(&s, "API server {text:server}, node {text:node}: ");
 	fprintf(c->out, "%s%s%s%s%s", paint_on(c, p),
-		healthy ? "in touch" : json_text(json, "trouble"), paint_off(c, p),
-		json_flag(json, "synced") ? "" : ", no list of pods yet",
+		healthy ? "connected" : json_text(json, "trouble"), paint_off(c, p),
+		json_flag(json, "synced") ? "" : ", pods not listed yet",
 		json_flag(json, "resize_offered") ? "" : ", pods/resize is not offered");
 	render_put(&s,
 		   ", last answer {ago:last_event_at}\n"
@@ -72,7 +72,7 @@ void render_status(const struct ctl *c, const cJSON *s)
 		return;
 	}
 	fprintf(c->out, "systemd    %s\n",
-		json_flag(s, "bus_connected") ? "connected" : "not connected, trying again");
+		json_flag(s, "bus_connected") ? "connected" : "not connected, reconnecting");
 	fprintf(c->out, "Host       cgroup v2 at %s with %s, pressure (PSI) %s\n",
 		json_text(s, "cgroup_mount"), json_text(s, "controllers"),
 		json_flag(s, "psi") ? "on" : "off");

@@ -20,7 +20,7 @@ static const struct refusal refusals[] = {
 	{MHD_HTTP_BAD_REQUEST, "the path is not valid", "escape other characters as %XX"},
 	{MHD_HTTP_FORBIDDEN, "not allowed", "ask as root or as a member of the socket's group"},
 	{MHD_HTTP_NOT_FOUND, "no such path", NULL},
-	{MHD_HTTP_METHOD_NOT_ALLOWED, "this path does not take this method", "see Allow"},
+	{MHD_HTTP_METHOD_NOT_ALLOWED, "method not allowed for this path", "see the header Allow"},
 	{MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large", "at most 64 KiB"},
 	{MHD_HTTP_INTERNAL_SERVER_ERROR, "the request failed inside the daemon", NULL},
 };

@@ -66,8 +66,8 @@ int folders_start(struct folders *f, struct daemon *d)
 	if (r == -EWOULDBLOCK) {
 		snprintf(what, sizeof what, "this node is already managed by %s", other);
 		message_unsupported(what,
-				    "run one agent per node: stop one of the two; a running "
-				    "vscalectl ends by itself",
+				    "run one agent per node: stop one of the two, or wait until a "
+				    "running vscalectl has ended",
 				    0);
 	} else if (r < 0) {
 		message_unsupported("the lock cannot be taken", d->config.paths.state_dir, r);
@@ -149,15 +149,15 @@ static void check_lock(struct folders *f, struct daemon *d)
 			cannot(d, &f->lock_reported, d->config.paths.state_dir,
 			       "and it cannot be opened again: nothing is saved", r);
 		else
-			removed("the lock", "taken again, and the state is saved again");
+			removed("the lock", "vscaled took it again and saved the state again");
 	} else if (r == -EWOULDBLOCK) {
-		snprintf(what, sizeof what, "held by %s now: stopping", other);
+		snprintf(what, sizeof what, "%s holds it now, this agent stops", other);
 		removed("the lock", what);
 		persist_abandon(&d->records);
 		sd_event_exit(d->wake.event, FOLDERS_LOST);
 	} else if (r < 0) {
 		cannot(d, &f->lock_reported, "the lock",
-		       "and it cannot be taken again: another agent would not be noticed", r);
+		       "and it cannot be taken again: a second agent would not be detected", r);
 	}
 }
 
@@ -171,11 +171,11 @@ static void check_socket(struct folders *f, const struct daemon *d, struct serve
 	r = serve_start(s);
 	if (r < 0) {
 		cannot(d, &f->socket_reported, d->config.paths.socket,
-		       "and it cannot be made again: vscalectl finds no daemon", r);
+		       "and it cannot be created again: vscalectl cannot connect", r);
 		return;
 	}
 	f->socket_reported.error = 0;
-	removed(d->config.paths.socket, "made again");
+	removed(d->config.paths.socket, "vscaled created it again");
 }
 
 void folders_check(struct folders *f, struct daemon *d, struct serve *s)

@@ -15,9 +15,9 @@ int unsupported_host(struct daemon *d)
 {
 	char why[128];
 	const char *hint = "boot with systemd.unified_cgroup_hierarchy=1; "
-			   "`vscalectl doctor` tells more";
+			   "see vscalectl doctor";
 
-	snprintf(why, sizeof why, "this host has cgroup %s, vscaled needs version 2 alone",
+	snprintf(why, sizeof why, "this host has cgroup %s, vscaled needs version 2 only",
 		 cg_mode_name(d->host.cg.mode));
 	if (!config_cluster_wanted(&d->config.kubernetes) || words[d->host.cg.mode] == NULL) {
 		message_unsupported(why, hint, 0);

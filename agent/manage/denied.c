@@ -48,7 +48,7 @@ static void figures(const struct managed *m, char *text, size_t size)
 		add(text, size, "%s available less %s reserve, %s granted and not used yet",
 		    bytes(v->available, a), bytes(v->reserve, b), bytes(v->outstanding, c));
 	if (v->kept > 0)
-		add(text, size, ", %s kept for those who go first, as %s", bytes(v->kept, a),
+		add(text, size, ", %s kept for higher priority, such as %s", bytes(v->kept, a),
 		    name_of(m->table, v->kept_for));
 	if (v->holder_bytes > 0)
 		add(text, size, "; the largest unused grant is %s of %s", bytes(v->holder_bytes, a),
@@ -63,7 +63,7 @@ bool denied_text(const struct managed *m, char *ret, size_t size)
 	if (!control_denied(&m->control, m->wake->now))
 		return false;
 	figures(m, why, sizeof why);
-	snprintf(ret, size, "asked for %s, the node had it for %s: %s", bytes(v->desired, desired),
+	snprintf(ret, size, "needs %s, the node has memory for %s: %s", bytes(v->desired, desired),
 		 bytes(v->allowed, allowed), why);
 	return true;
 }

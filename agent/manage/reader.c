@@ -84,7 +84,7 @@ static void prove(struct reader *r, struct cg_probe *p)
 		return;
 	cg_scan_withdraw(r->scan, USAGE_MEM_STAT);
 	snprintf(p->why + strlen(p->why), sizeof p->why - strlen(p->why),
-		 "; memory.stat is left to its file, nothing here proves it");
+		 "; memory.stat is read from its file: no cgroup here could be compared");
 }
 
 static void life_start(struct reader *r, sd_event_io_handler_t on_life)
@@ -95,7 +95,7 @@ static void life_start(struct reader *r, sd_event_io_handler_t on_life)
 	    sd_event_add_io(r->units->wake->event, &r->life_source, cg_life_fd(r->life), EPOLLIN,
 			    on_life, r->units) < 0) {
 		cg_life_close(STEAL(r->life));
-		snprintf(p.why, sizeof p.why, "the loop does not take it");
+		snprintf(p.why, sizeof p.why, "the event loop refuses its descriptor");
 	}
 	/* A removed cgroup must not be read in the same wake-up. */
 	if (r->life != NULL)

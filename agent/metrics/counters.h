@@ -45,15 +45,15 @@ struct counters_request {
 };
 
 struct counters {
-	/* tick.c: a limit was written, by the plan's step (not KNOB_MEM_HIGH, not reclaim; not of a
-	 * pod's own level, which follows its containers) */
+	/* apply.c: a limit was written, by the plan's step (not KNOB_MEM_HIGH, not reclaim; not of
+	 * a pod's own level, which follows its containers) */
 	uint64_t changes[RESOURCE_COUNT][DIRECTION_COUNT][REASON_COUNT];
-	/* at a review: a resource's hold has changed to this one */
+	/* tick.c, at a review: changes of a resource became blocked for this reason */
 	uint64_t blocked[BLOCKED_COUNT];
 	/* denied.c: the node does not have the memory that a unit or container asks for, and had it
 	 * before */
 	uint64_t denials;
-	/* drift_resolve.c: an external writer's value was replaced by vscaled's */
+	/* drift_resolve.c, pod_spec.c: an external writer's value was replaced by vscaled's */
 	uint64_t reverted[WRITER_COUNT];
 	/* around a write, a property call (its lag), a resize until the kubelet's echo */
 	struct counters_span apply[BACKEND_COUNT];
@@ -61,7 +61,7 @@ struct counters {
 	struct counters_span raise[SINCE_COUNT];
 	/* the same as apply, when it was refused or failed; a vanished cgroup is no failure */
 	uint64_t apply_failed[BACKEND_COUNT];
-	/* on_tick: how much later it came than it was due */
+	/* loop.c: how much later the timer expired than it was due */
 	struct counters_span loop_lag;
 	/* tick.c, reflex.c: reading all cgroups, running the laws, and raising limits */
 	struct counters_span scan[SCAN_CLOCK_COUNT];
@@ -76,10 +76,10 @@ struct counters {
 	/* an answer to a resize other than REPORT_ANSWER_OK; a condition that refuses it counts as
 	 * REPORT_ANSWER_REFUSED */
 	uint64_t reports_failed[REPORT_ANSWER_KINDS];
-	/* loop_reload(), by result */
+	/* reload.c, by result */
 	uint64_t reloads;
 	uint64_t reloads_failed;
-	/* persist_save(), by result */
+	/* persist.c, by result */
 	uint64_t saves;
 	uint64_t saves_failed;
 };
@@ -87,7 +87,7 @@ struct counters {
 /* A limit went from `from` to `to`; nothing is counted when they are the same. */
 void counters_change(struct counters *c, enum resource r, uint64_t from, uint64_t to,
 		     enum reason reason);
-/* before: the hold as it was at the last review. */
+/* before: the reason at the last review. */
 void counters_blocked(struct counters *c, enum blocked_reason before, enum blocked_reason now);
 /* verb: static text. */
 void counters_request(struct counters *c, const char *verb, unsigned code);

@@ -50,14 +50,14 @@ static bool systemd_connected(const struct probe_input *in)
 }
 
 static const struct check checks[] = {
-	{"loop", true, "the loop does not turn", loop_turns},
+	{"loop", true, "the event loop does not run", loop_turns},
 	{"config", false, "the configuration is not valid; the last good one is in force",
 	 config_valid},
 	{"cgroup", false, "the cgroup hierarchy cannot be written", cgroup_writable},
 	{"pods", false, "the pods of the node are not listed yet", pods_listed},
 	{"node", false, "no pod of this node's name runs here: the name is wrong", node_right},
 	{"units", false, "systemd has not listed its units yet", units_listed},
-	{"systemd", false, "the connection to systemd is lost; it is tried again",
+	{"systemd", false, "the connection to systemd is lost; vscaled reconnects",
 	 systemd_connected},
 };
 

@@ -22,8 +22,8 @@
 
 static const char unknown_why[] =
 	"its original limits are not known: the saved ones are lost, the "
-	"spec holds sizes of vscaled, and vscaled.dev/status does not "
-	"have them; vscalectl resume takes the present limits as original";
+	"spec has values of vscaled, and vscaled.dev/status does not have "
+	"them; vscalectl resume makes the present limits the originals";
 
 static void report_unknown(struct managed *m)
 {
@@ -125,15 +125,13 @@ static size_t sized_find(const struct pods *pods, const char *uid)
 
 static void announce_stray(const struct kube_pod *s)
 {
-	event_unit(
-		EVENT_ORIGINALS_UNKNOWN,
-		&(struct unit_event){
-			.who = {.namespace = s->namespace, .pod = s->name},
-			.detail =
-				"it is not annotated, but its spec holds sizes of vscaled, and the "
-				"saved "
-				"originals are lost: compare its limits with those of its workload",
-		});
+	event_unit(EVENT_ORIGINALS_UNKNOWN,
+		   &(struct unit_event){
+			   .who = {.namespace = s->namespace, .pod = s->name},
+			   .detail = "it is not annotated, but its spec has values of vscaled, and "
+				     "the saved originals are lost: compare its limits with those "
+				     "of its workload",
+		   });
 }
 
 void pod_recover_listed(struct pods *pods, const struct kube_pod *s, bool in_table)

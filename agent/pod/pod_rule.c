@@ -37,9 +37,9 @@ const char *pod_excluded(const struct host *host, const struct kube_pod *s, bool
 		{host->unsupported != NULL,
 		 "its node is not supported: cgroup version 2 is needed"},
 		{s->deleting, "it is being deleted"},
-		{is_us(host, s), "vscaled itself: who raises limits must not wait for one"},
+		{is_us(host, s), "this is vscaled itself, which does not size its own pod"},
 		{finished(s), "it has finished"},
-		{s->mirror, "a static pod: its limits stand in a file of the node"},
+		{s->mirror, "a static pod: its limits are set in a file of the node"},
 		{s->windows, "a Windows pod"},
 		{s->vpa, "a VerticalPodAutoscaler sizes it: see its annotations vpa..."},
 		{s->pod_resources, "its resources are set for the pod as a whole"},
@@ -206,7 +206,7 @@ void pod_apply_rules(struct pod *p)
 
 		if (why == NULL && annotation_rule(&input, c->name, &rule, &error) != 0 &&
 		    error.text[0] == '\0')
-			why = "its annotations were not understood";
+			why = "its annotations could not be read: not enough memory";
 		else if (why == NULL && !rule.named && error.text[0] == '\0')
 			why = "not named by the pod's annotations";
 		if (why != NULL) {

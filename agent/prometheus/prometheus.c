@@ -125,12 +125,12 @@ static int take_sample(const cJSON *pair, struct past_sample *samples, size_t *c
 
 	if (!cJSON_IsArray(pair) || cJSON_GetArraySize(pair) != 2 || !cJSON_IsNumber(at) ||
 	    !cJSON_IsString(text) || text->valuestring[0] == '\0')
-		return bad(err, "a sample is no pair of a time and a text");
+		return bad(err, "a sample is not a pair of a time and a text");
 	if (!(seconds > 0 && seconds < 1e11))
 		return bad(err, "a sample has an impossible time");
 	value = strtod(text->valuestring, &end);
 	if (*end != '\0')
-		return bad(err, "a sample is no number");
+		return bad(err, "a sample is not a number");
 	if (isnan(value))
 		return 0;
 	if (value < 0 || value > 1e18)
@@ -176,9 +176,9 @@ static int take_answer(const cJSON *root, struct past_sample **ret, size_t *ret_
 	if (strcmp(string_of(root, "status"), "success") != 0)
 		return bad(err, "it is not the answer of a Prometheus server: no status success");
 	if (strcmp(string_of(data, "resultType"), "matrix") != 0 || !cJSON_IsArray(result))
-		return bad(err, "the result is no matrix");
+		return bad(err, "the result is not a matrix");
 	if (cJSON_GetArraySize(result) > 1)
-		return bad(err, "the result has several series, where one was asked for");
+		return bad(err, "the result has several series, where one was expected");
 	if (cJSON_GetArraySize(result) == 0)
 		return 0;
 	return take_series(

@@ -183,7 +183,7 @@ static void restore_properties(struct work *w)
 	int r = units_set(w->restore, w->target->unit, &want, PROPS_CPU | PROPS_MEMORY);
 
 	if (r < 0) {
-		fail(w, "systemd did not take the values", r);
+		fail(w, "systemd did not accept the values", r);
 		return;
 	}
 	/* A reload must not lower a memory value that was left. */
@@ -319,7 +319,7 @@ static void say_ratified(const struct restore *r, const struct restore_target *t
 			 struct restore_result *ret)
 {
 	if (r->spec_stays && t->baseline->ratified)
-		say(ret, "the pod's spec still holds the ratified values: they come back with its "
+		say(ret, "the pod's spec still has values of vscaled: they return with its "
 			 "next restart or resize");
 }
 
@@ -332,7 +332,7 @@ static void restore_gone(const struct restore *r, const struct restore_target *t
 
 	ret->outcome = RESTORE_GONE;
 	if (t->missing == RESTORE_RESTARTED) {
-		say(ret, "restarted since: its values are those of its spec");
+		say(ret, "restarted since: it has the values of its spec");
 		return;
 	}
 	e = units_set(r, t->unit, &t->baseline->props, all);
@@ -340,7 +340,7 @@ static void restore_gone(const struct restore *r, const struct restore_target *t
 		e = units_drop(r, t->unit, (all & ~t->baseline->dropins) | UNIT_DROPIN_OWN);
 	if (e < 0) {
 		ret->outcome = RESTORE_FAILED;
-		say(ret, "not running, and systemd did not take the values: %s", strerror(-e));
+		say(ret, "not running, and systemd did not accept the values: %s", strerror(-e));
 	}
 }
 

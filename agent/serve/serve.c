@@ -388,7 +388,7 @@ static bool serve_live(void *ctx, const char **ret_why)
 
 	daemon_wake(s->wake);
 	turns = s->wake->now - s->wake->ticked_at <= 3 * interval + LIVE_GRACE_USEC;
-	*ret_why = turns ? NULL : "the loop does not turn";
+	*ret_why = turns ? NULL : "the event loop does not run";
 	return turns;
 }
 

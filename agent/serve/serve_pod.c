@@ -125,12 +125,12 @@ static void view_rollout(struct pod_view *v, const struct managed *m, char *text
 		return;
 	if (rule->rollout == ROLLOUT_STOPPED)
 		snprintf(text, size,
-			 "of %u %% of its workload's pods, stopped on this node: the "
+			 "%u %% of its workload's pods, stopped on this node: the "
 			 "sized pods were %s",
 			 rule->rollout_percent,
 			 rollout_hurt_texts[r != NULL ? r->hurt : ROLLOUT_UNHURT]);
 	else
-		snprintf(text, size, "of %u %% of its workload's pods: this one is %s",
+		snprintf(text, size, "%u %% of its workload's pods are sized: this one is %s",
 			 rule->rollout_percent,
 			 rule->rollout == ROLLOUT_SIZED ? "sized" : "not sized");
 	v->rollout = text;

@@ -92,7 +92,7 @@ int ring_begin(struct ring *r, const void *head, size_t size)
 	int e = ring_flush(r);
 
 	assert(size <= RING_HEAD_MAX);
-	/* What the block lacks is told by a gap. */
+	/* A gap shows what the block lacks. */
 	h.sequence = r->sequence + (r->written == r->at ? 1 : 2);
 	h.check = check_of_head(&h, head);
 	memcpy(r->block, &h, sizeof h);

@@ -8,7 +8,7 @@
  *
  * layout and head are the caller's: what its records mean, and what holds for a whole block. A
  * record whose checksum is wrong ends its block: it was torn, or is of the block's former life. The
- * file is allocated when it is opened, so that a full disk is told then. Integers as the machine
+ * file is allocated when it is opened, so that a full disk shows then. Integers as the machine
  * has them.
  */
 #pragma once

@@ -78,8 +78,8 @@ static void note_reads(struct rig *r, uint32_t have)
 		r->reads[__builtin_ctz(have)]++;
 }
 
-/* What a look reads: asked for in stages, or given. */
-static void look(struct rig *r, uint32_t given, const struct control_context *x)
+/* What a pass reads: asked for in stages, or given. */
+static void pass(struct rig *r, uint32_t given, const struct control_context *x)
 {
 	struct usage all, u = {0};
 	uint32_t want = given, tried = 0, have;
@@ -107,7 +107,7 @@ static void wake(struct rig *r)
 	if (e->max == r->woken.max && e->high == r->woken.high && e->oom_kill == r->woken.oom_kill)
 		return;
 	r->woken = *e;
-	look(r, USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_EVENTS, &x);
+	pass(r, USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_EVENTS, &x);
 	rig_apply(r, &p);
 }
 
@@ -144,7 +144,7 @@ void rig_decide(struct rig *r)
 		note_reads(r, u.have);
 		control_observe(&r->c, &u, &x);
 	} else {
-		look(r, 0, &x);
+		pass(r, 0, &x);
 	}
 	if (r->sim.now >= r->next_review) {
 		r->next_review = r->sim.now + r->review_usec;

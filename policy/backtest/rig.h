@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One control over one simulated cgroup, driven as the daemon drives it: a look every tick, a
+/* One control over one simulated cgroup, driven as the daemon drives it: a pass every tick, a
  * sample every second, a review every ten, sort, apply, and what a failed step asks for after it.
  */
 #pragma once
@@ -26,9 +26,9 @@ struct rig {
 	usec_t next_sample;
 	usec_t next_review;
 	usec_t now_real;
-	bool wakes; /* memory.events wakes: a look at once, 10 ms apart at least */
+	bool wakes; /* memory.events wakes: a pass at once, 10 ms apart at least */
 	struct mem_events woken;
-	uint64_t reads[10]; /* looks that read the group of this bit */
+	uint64_t reads[10]; /* passes that read the group of this bit */
 	uint32_t changes;   /* done */
 	uint32_t count[KNOB_COUNT];
 	struct rig_change last;

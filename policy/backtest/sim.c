@@ -291,7 +291,7 @@ static void set_quota(struct sim *s, uint64_t quota, uint64_t period)
 	s->u.limits.cpu_quota_usec = quota;
 	if (period != 0)
 		s->u.limits.cpu_period_usec = period;
-	/* The kernel refills and wakes everybody at once. */
+	/* The kernel refills and wakes all threads at once. */
 	s->runtime_usec = 0;
 	refill(s);
 	s->throttled = false;

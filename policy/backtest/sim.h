@@ -61,7 +61,7 @@ void sim_run(struct sim *s, usec_t span);
 void sim_observe(const struct sim *s, struct usage *ret);
 /* As the limit writer of cgroup/ does it: same checks, same outcomes. */
 int sim_apply(struct sim *s, const struct change *c);
-/* A write past every check: what anybody else may do. */
+/* A write past every check: what an external writer may do. */
 void sim_write(struct sim *s, enum knob knob, uint64_t value);
 /* Takes memory at once, as a large allocation does. */
 void sim_allocate(struct sim *s, uint64_t bytes);

@@ -128,8 +128,8 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 	c->initial_done = false;
 	memset(c->initial_request, 0, sizeof c->initial_request);
 	c->gave_way = 0;
-	c->cpu = (struct cpu_control){.floor = cpu_floor};
-	c->mem = (struct mem_control){
+	c->cpu = (struct cpu_law){.floor = cpu_floor};
+	c->mem = (struct mem_law){
 		.floor = mem_floor,
 		.backoff_until = backoff_until,
 		.backoff_usec = backoff,

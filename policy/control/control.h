@@ -6,10 +6,10 @@
 
 #include "policy/history/prior.h"
 #include "policy/laws/boost.h"
-#include "policy/laws/cpu_control.h"
+#include "policy/laws/cpu_law.h"
 #include "policy/laws/drift.h"
 #include "policy/laws/ledger.h"
-#include "policy/laws/mem_control.h"
+#include "policy/laws/mem_law.h"
 #include "policy/laws/pod_bounds.h"
 #include "policy/laws/startup.h"
 #include "policy/laws/whole_core.h"
@@ -131,8 +131,8 @@ struct control {
 	struct startup startup;
 	struct boost boost;
 	struct boost_decision boost_now; /* of the last step */
-	struct cpu_control cpu;
-	struct mem_control mem;
+	struct cpu_law cpu;
+	struct mem_law mem;
 	uint64_t unclassified_bytes; /* a memory.max above the held limit whose writer is not known
 				    yet: counted as granted while it is in the file; 0: none */
 	bool grant_ended;            /* with the predecessor: the held limit must be granted anew */

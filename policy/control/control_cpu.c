@@ -116,14 +116,14 @@ void control_note_periods(struct control *c, const struct control_context *x)
 {
 	const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);
 	usec_t from = c->cpu.spread_mark.at;
-	const struct cpu_look look = {
+	const struct cpu_reading reading = {
 		.starting = control_boost_covers(c, from, x->now) ||
 			    startup_covers(&c->startup, &x->tuning->startup, from, x->now),
 		.tick_usec = x->tick_usec,
 		.now = x->now,
 	};
 
-	cpu_note_periods(&x->tuning->cpu, &goal, &c->cpu, &c->last, &look);
+	cpu_note_periods(&x->tuning->cpu, &goal, &c->cpu, &c->last, &reading);
 }
 
 /* The timer can be a little early: that must not delay a raise by a whole reflex pass. */

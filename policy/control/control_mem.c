@@ -40,7 +40,7 @@ uint64_t control_mem_property(const struct control *c, const struct tuning *t)
 
 /* Growth that has just begun is measured too low, and a call to PID 1 cannot be taken back: a few
  * passes later the slope is known. False where use would reach `stored` meanwhile. */
-static bool growth_is_young(const struct mem_control *m, uint64_t use, uint64_t stored)
+static bool growth_is_young(const struct mem_law *m, uint64_t use, uint64_t stored)
 {
 	return m->steady_bps < m->slope_bps / 4 && stored > add_sat(use, 2 * m->slope_bps);
 }
@@ -213,7 +213,7 @@ static void grow(struct control *c, const struct control_context *x, uint64_t de
 static void drop_trial(struct control *c, const struct control_context *x)
 {
 	struct mem_shrink_input in = control_shrink_input(c, x);
-	struct mem_control before = c->mem;
+	struct mem_law before = c->mem;
 	struct mem_step back;
 
 	if (c->mem.trial.phase == MEM_IDLE)

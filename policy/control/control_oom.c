@@ -152,7 +152,7 @@ static void check_events(struct control *c, const struct usage *prev,
 			 const struct control_context *x)
 {
 	const struct usage *u = &c->last;
-	struct mem_control *m = &c->mem;
+	struct mem_law *m = &c->mem;
 	bool lowered = lowered_recently(c, x->now);
 
 	if (u->events.max > prev->events.max)

@@ -31,7 +31,7 @@ static bool grows_cpu(const struct control *c)
 
 bool control_hot(const struct control *c)
 {
-	const struct mem_control *m = &c->mem;
+	const struct mem_law *m = &c->mem;
 	uint64_t max = c->kernel.mem_max, use = m->point[0].unreclaimable;
 	uint64_t ahead = mul_div(m->slope_bps, HOT_USEC, USEC_PER_SEC);
 

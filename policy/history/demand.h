@@ -2,13 +2,16 @@
 /* CPU demand from two observations.
  *
  * nr_periods advances only while the group is runnable, and once more when the period timer finds
- * it idle (a burst of 20 ms a second counts 2 periods a second), so active   = d(nr_periods) x
- * period, at most the span; one less where the group fell idle demand   = d(usage) / active
- * while not throttled evidence = (d(usage) + d(throttled)) / active	bounds the demand from above
- * while throttled A job of 4 threads x 50 ms a second averages 200m; its one or two active periods
- * show 1-2 cores. A queue that would have gone to sleep is not distinguishable from one that never
- * would: the demand is the evidence, kept between limit and limit x (1 + throttle ratio / 2). With
- * its margin that stays below the raise that the reflex pass makes in the same seconds. */
+ * it idle: a burst of 20 ms a second counts 2 periods a second. So
+ *
+ *  - active = d(nr_periods) x period, at most the span; one period less where the group fell idle
+ *  - demand = d(usage) / active, while not throttled
+ *  - evidence = (d(usage) + d(throttled)) / active; bounds the demand from above while throttled
+ *
+ * A job of 4 threads x 50 ms a second averages 200m; its one or two active periods show 1-2 cores.
+ * Throttled, a queue that would drain cannot be told from one that never would: the demand is the
+ * evidence, kept between limit and limit x (1 + throttle ratio / 2). With its margin that stays
+ * below the raise that the reflex pass makes in the same seconds. */
 #pragma once
 
 #include "policy/types/usage.h"

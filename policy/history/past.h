@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* History that somebody else has recorded, at coarser intervals than our own. */
+/* History that another program has recorded, at coarser intervals than our own. */
 #pragma once
 
 #include "policy/history/history.h"

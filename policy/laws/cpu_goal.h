@@ -11,10 +11,10 @@ struct cpu_goal {
 	uint32_t aim_permille; /* of theta: what the limit is set for, so that chance stays below
 				  theta */
 	/* So many throttled periods do not raise the limit, as long as the last minute had few of
-	 * them (cpu_control.h). */
+	 * them (cpu_law.h). */
 	uint32_t pass_ppm;      /* of the periods of the last second, or ... */
 	uint32_t pass_periods;  /* ... so many of them, ... */
-	uint32_t pass_run;      /* ... and at most so many without a free look in between */
+	uint32_t pass_run;      /* ... and at most so many without a free one in between */
 	uint32_t peak_permille; /* percentile of the demand of all time that bounds the limit from
 				   below */
 	bool holds_recent;      /* the highest demand of recentWindow holds a decrease back */

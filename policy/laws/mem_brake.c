@@ -3,7 +3,7 @@
  * (kernel 6.12: a raise half a second late cost 0.4 s, without the brake the process). Without swap
  * a process above memory.high makes no progress, so it holds for a short time only. */
 #include "policy/base/arithmetic.h"
-#include "policy/laws/mem_control.h"
+#include "policy/laws/mem_law.h"
 
 /* Wanted above this share of memory.max, or when the line would be reached within the time. */
 #define NEAR_PERMILLE 800
@@ -33,7 +33,7 @@ static uint64_t line_of(const struct tuning_memory *t, uint64_t max)
 	return max == LIMIT_MAX || gap >= max ? 0 : round_down(max - gap, MEM_PAGE_BYTES);
 }
 
-static bool mem_brake_wanted(const struct mem_control *m, const struct mem_brake_input *in)
+static bool mem_brake_wanted(const struct mem_law *m, const struct mem_brake_input *in)
 {
 	uint64_t use = in->use;
 	uint64_t ahead = mul_div(m->slope_bps, AHEAD_USEC, USEC_PER_SEC);
@@ -110,7 +110,7 @@ static uint64_t next_line(const struct mem_brake *b, uint64_t line,
 	return MIN(b->line, piece_to(line, in));
 }
 
-void mem_brake_pass(const struct tuning_memory *t, struct mem_control *m,
+void mem_brake_pass(const struct tuning_memory *t, struct mem_law *m,
 		    const struct mem_brake_input *in)
 {
 	struct mem_brake *b = &m->brake;
@@ -133,7 +133,7 @@ void mem_brake_pass(const struct tuning_memory *t, struct mem_control *m,
 		mem_brake_put(b, next_line(b, line, in));
 }
 
-void mem_brake_raised(const struct tuning_memory *t, struct mem_control *m,
+void mem_brake_raised(const struct tuning_memory *t, struct mem_law *m,
 		      const struct mem_brake_input *in)
 {
 	uint64_t line = line_of(t, in->max);
@@ -147,12 +147,12 @@ void mem_brake_raised(const struct tuning_memory *t, struct mem_control *m,
 		m->brake.line = 0;
 }
 
-bool mem_brake_owns(const struct mem_control *m, uint64_t high)
+bool mem_brake_owns(const struct mem_law *m, uint64_t high)
 {
 	return m->brake.stands != 0 && high <= m->brake.stands;
 }
 
-void mem_brake_failed(struct mem_control *m, usec_t now)
+void mem_brake_failed(struct mem_law *m, usec_t now)
 {
 	m->brake = (struct mem_brake){
 		.stands = m->brake.stands,

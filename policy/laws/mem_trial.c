@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/base/arithmetic.h"
-#include "policy/laws/mem_control.h"
+#include "policy/laws/mem_law.h"
 #include <assert.h>
 
 /* Less stall than this in a phase is noise, whatever its share (Senpai tolerates as much in 6 s).
@@ -11,7 +11,7 @@
 /* The write of memory.high may reclaim this much: it blocks meanwhile. */
 #define HIGH_RECLAIM_MAX_BYTES (64 * MIB)
 
-enum blocked_reason mem_shrink_next(const struct tuning *t, const struct mem_control *m,
+enum blocked_reason mem_shrink_next(const struct tuning *t, const struct mem_law *m,
 				    const struct mem_shrink_input *in, uint64_t *ret_to,
 				    usec_t *ret_next)
 {
@@ -51,8 +51,7 @@ enum blocked_reason mem_shrink_next(const struct tuning *t, const struct mem_con
 	return BLOCKED_NONE;
 }
 
-static void phase_begin(struct mem_control *m, enum mem_phase phase,
-			const struct mem_shrink_input *in)
+static void phase_begin(struct mem_law *m, enum mem_phase phase, const struct mem_shrink_input *in)
 {
 	m->trial.phase = phase;
 	m->trial.since = in->now;
@@ -70,7 +69,7 @@ static uint64_t trial_high(const struct tuning_memory *t, uint64_t to)
 }
 
 /* How much to reclaim until the trial's memory.high fits. */
-static struct mem_step take_back(const struct tuning_memory *t, const struct mem_control *m,
+static struct mem_step take_back(const struct tuning_memory *t, const struct mem_law *m,
 				 const struct mem_shrink_input *in)
 {
 	uint64_t line = trial_high(t, m->trial.to), current = in->u->mem_current;
@@ -79,7 +78,7 @@ static struct mem_step take_back(const struct tuning_memory *t, const struct mem
 		.reclaim = current > line ? round_up(current - line, MEM_PAGE_BYTES) : 0};
 }
 
-struct mem_step mem_trial_begin(const struct tuning_memory *t, struct mem_control *m,
+struct mem_step mem_trial_begin(const struct tuning_memory *t, struct mem_law *m,
 				const struct mem_shrink_input *in, uint64_t to)
 {
 	struct mem_step step;
@@ -98,7 +97,7 @@ struct mem_step mem_trial_begin(const struct tuning_memory *t, struct mem_contro
 }
 
 /* Pressure, refaults or a hit limit since the phase began. */
-static bool hurts(const struct tuning_memory *t, const struct mem_control *m,
+static bool hurts(const struct tuning_memory *t, const struct mem_law *m,
 		  const struct mem_shrink_input *in)
 {
 	const struct mem_trial *trial = &m->trial;
@@ -121,7 +120,7 @@ static bool hurts(const struct tuning_memory *t, const struct mem_control *m,
 		   (uint64_t)t->refault_ps);
 }
 
-struct mem_step mem_trial_abort(const struct tuning_memory *t, struct mem_control *m,
+struct mem_step mem_trial_abort(const struct tuning_memory *t, struct mem_law *m,
 				const struct mem_shrink_input *in)
 {
 	struct mem_trial ended = m->trial;
@@ -140,7 +139,7 @@ struct mem_step mem_trial_abort(const struct tuning_memory *t, struct mem_contro
 }
 
 /* Use that grew since the trial began leaves no margin below its goal. */
-static bool too_full(const struct tuning_memory *t, const struct mem_control *m,
+static bool too_full(const struct tuning_memory *t, const struct mem_law *m,
 		     const struct mem_shrink_input *in)
 {
 	uint64_t use = mem_use(in->u);
@@ -149,7 +148,7 @@ static bool too_full(const struct tuning_memory *t, const struct mem_control *m,
 }
 
 /* Reclaims piece by piece as long as there is progress. */
-static struct mem_step watch_reclaim(const struct tuning_memory *t, struct mem_control *m,
+static struct mem_step watch_reclaim(const struct tuning_memory *t, struct mem_law *m,
 				     const struct mem_shrink_input *in)
 {
 	struct mem_trial *trial = &m->trial;
@@ -177,7 +176,7 @@ static struct mem_step watch_reclaim(const struct tuning_memory *t, struct mem_c
 
 /* memory.max follows once memory.high has been lowered for a while and the charge fits below the
  * goal. */
-static struct mem_step watch_high(const struct tuning_memory *t, struct mem_control *m,
+static struct mem_step watch_high(const struct tuning_memory *t, struct mem_law *m,
 				  const struct mem_shrink_input *in)
 {
 	struct mem_trial *trial = &m->trial;
@@ -197,7 +196,7 @@ static struct mem_step watch_high(const struct tuning_memory *t, struct mem_cont
 	return (struct mem_step){.max = to};
 }
 
-static struct mem_step watch_max(const struct tuning_memory *t, struct mem_control *m,
+static struct mem_step watch_max(const struct tuning_memory *t, struct mem_law *m,
 				 const struct mem_shrink_input *in)
 {
 	struct mem_trial *trial = &m->trial;
@@ -215,7 +214,7 @@ static struct mem_step watch_max(const struct tuning_memory *t, struct mem_contr
 	return step;
 }
 
-struct mem_step mem_trial_step(const struct tuning_memory *t, struct mem_control *m,
+struct mem_step mem_trial_step(const struct tuning_memory *t, struct mem_law *m,
 			       const struct mem_shrink_input *in)
 {
 	switch (m->trial.phase) {

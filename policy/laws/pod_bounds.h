@@ -3,16 +3,16 @@
  *
  * The API server refuses a resize that would change the QoS class; the cgroup has no class. Hence:
  *
- * 	Burstable, LimitsOnly		cgroup: limit >= request, a quantum above it where the class
- * 					depends on it (qos_near). Sent: the limit as held
- * 	Burstable, RequestsAndLimits	the request follows, so it is no floor. Sent: the limit as
- * 					held; request = target, within limit / ratio and limit. A
- * 					quantum between both where qos_near
- * 	Guaranteed, LimitsOnly		cgroup: limit >= the original request. Sent: no CPU; memory
- * 					as held, at least the original request, request = limit
- * 	Guaranteed, RequestsAndLimits	the limit follows the peak. Sent: limit as held, request =
- * limit RequestsOnly			the cgroup is never written (limits_stay). Sent: request =
- * 					target; of a Guaranteed pod nothing
+ *  - Burstable, LimitsOnly: cgroup: limit >= request, a quantum above it where the class depends on
+ *    it (qos_near). Sent: the limit as held.
+ *  - Burstable, RequestsAndLimits: the request follows, so it is no floor. Sent: the limit as held;
+ *    request = target, within limit / ratio and limit. A quantum between both where qos_near.
+ *  - Guaranteed, LimitsOnly: cgroup: limit >= the original request. Sent: no CPU; memory as held,
+ * at least the original request, request = limit.
+ *  - Guaranteed, RequestsAndLimits: the limit follows the peak. Sent: limit as held, request =
+ * limit.
+ *  - RequestsOnly: the cgroup is never written (limits_stay). Sent: request = target; of a
+ *    Guaranteed pod nothing.
  *
  * In a Guaranteed pod under `LimitsOnly` the CPU limit changes in the cgroup only and is not sent
  * to the API server. A memory limit that has to rise above the spec is sent together with its

@@ -285,7 +285,7 @@ enum report_block {
 };
 const char *report_block_name(enum report_block h);
 
-/* What goes first when writes are scarce. */
+/* The order of requests when writes are limited. */
 enum report_urgency {
 	REPORT_LEADS, /* a lead: a replay of the spec's present limit may end in an OOM kill */
 	REPORT_AT_ONCE,

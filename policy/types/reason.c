@@ -52,11 +52,11 @@ static const struct words blocked_reasons[BLOCKED_COUNT] = {
 	[BLOCKED_BOOST] = {"boost", "no decrease during the startup boost"},
 	[BLOCKED_LEDGER] = {"ledger", "not enough node memory"},
 	[BLOCKED_UNRATIFIED] = {"unratified", "growth above the spec ends here until the API server"
-					      " accepts more"},
+					      " accepts a higher limit"},
 };
 
 static const struct words bounds[BOUND_COUNT] = {
-	[BOUND_HEAP] = {"heap", "the runtime's heap must fit"},
+	[BOUND_HEAP] = {"heap", "the heap of the language runtime"},
 	[BOUND_USER_MIN] = {"user-min", "the configured minimum"},
 	[BOUND_USER_MAX] = {"user-max", "the configured maximum"},
 	[BOUND_ADMIN_MIN] = {"admin-min", "the administrator's minimum"},
@@ -65,12 +65,12 @@ static const struct words bounds[BOUND_COUNT] = {
 	[BOUND_RANGE_MAX] = {"limitrange-max", "the namespace's maximum"},
 	[BOUND_RANGE_RATIO] = {"limitrange-ratio",
 			       "the namespace's highest ratio of limit to request"},
-	[BOUND_REQUEST] = {"request", "a limit is never below the request"},
-	[BOUND_QOS] = {"qos", "the pod keeps its QoS class"},
+	[BOUND_REQUEST] = {"request", "the request"},
+	[BOUND_QOS] = {"qos", "the pod's QoS class"},
 	[BOUND_CEILING] = {"ceiling", "the ceiling"},
-	[BOUND_REFUSED] = {"refused", "what the API server allows, after it refused more"},
+	[BOUND_REFUSED] = {"refused", "what the API server allows after a refusal"},
 	[BOUND_UNRATIFIED] = {"unratified",
-			      "what growth may reach while the API server cannot accept it"},
+			      "the bound of growth that the API server cannot accept"},
 	[BOUND_LEDGER] = {"ledger", "what the node can grant"},
 	[BOUND_QUANTUM] = {"quantum", "rounding"},
 	[BOUND_USE] = {"use", "memory in use plus margin"},

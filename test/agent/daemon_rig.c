@@ -301,7 +301,7 @@ int rig_start(struct rig *r)
 		r->daemon = &r->loop->daemon;
 		if (r->loop->cluster == NULL)
 			r->daemon->pods.hooks = r->hooks;
-		/* Virtual time: rig_run() is the timer, and a look comes every second. */
+		/* Virtual time: rig_run() is the timer, and a pass comes every second. */
 		r->daemon->config.clocks.reflex_usec = RIG_TICK_USEC;
 		sd_event_source_set_enabled(r->loop->timer.source, SD_EVENT_OFF);
 		r->daemon->log.record = on_event;
@@ -423,11 +423,11 @@ void rig_run(struct rig *r, unsigned seconds, void (*step)(struct rig *r))
 		one_tick(r);
 }
 
-void rig_reflex(struct rig *r, unsigned looks, void (*step)(struct rig *r))
+void rig_reflex(struct rig *r, unsigned passes, void (*step)(struct rig *r))
 {
 	r->step = step;
 	r->tick_usec = r->daemon->config.clocks.reflex_usec = RIG_REFLEX_USEC;
-	for (unsigned i = 0; i < looks; i++)
+	for (unsigned i = 0; i < passes; i++)
 		one_tick(r);
 	r->tick_usec = r->daemon->config.clocks.reflex_usec = RIG_TICK_USEC;
 }

@@ -153,8 +153,8 @@ void rig_stop(struct rig *r);
 /* Virtual time passes in ticks of a second, each a sample; step (may be NULL) moves the counters
  * before each. */
 void rig_run(struct rig *r, unsigned seconds, void (*step)(struct rig *r));
-/* The same in looks of a tenth of a second: every tenth is a sample. */
-void rig_reflex(struct rig *r, unsigned looks, void (*step)(struct rig *r));
+/* The same in passes of a tenth of a second: every tenth is a sample. */
+void rig_reflex(struct rig *r, unsigned passes, void (*step)(struct rig *r));
 /* memory.events speaks: the unit is looked at now. */
 void rig_wake(struct rig *r, struct rig_unit *u);
 /* A tick of load: threads that want demand_milli, cut off at the present quota. */

@@ -59,7 +59,7 @@ static void check_page(void)
 		return;
 	}
 	if (strcmp(have, want) != 0)
-		fprintf(stderr, PAGE " is not what the table says; VSCALED_REGEN=1 mends it\n");
+		fprintf(stderr, PAGE " is not what the table says; VSCALED_REGEN=1 rewrites it\n");
 	CHECK(strcmp(have, want) == 0);
 }
 

@@ -176,8 +176,27 @@ static void check_page(void)
 		return;
 	}
 	if (strcmp(have, want) != 0)
-		fprintf(stderr, PAGE " is not what the table says; VSCALED_REGEN=1 mends it\n");
+		fprintf(stderr, PAGE " is not what the table says; VSCALED_REGEN=1 rewrites it\n");
 	CHECK(strcmp(have, want) == 0);
+}
+
+/* The page names every annotation that a unit cannot have. */
+static void check_pod_keys(void)
+{
+	OWN(drop_free) char *page = read_page(PAGE);
+	char *line = strstr(page, "\n* The annotations ");
+	char word[64];
+
+	CHECK(line != NULL);
+	if (line == NULL)
+		return;
+	*strchr(line + 1, '\n') = '\0';
+	for (size_t i = 0; config_pod_keys[i] != NULL; i++) {
+		snprintf(word, sizeof word, "`%s`", config_pod_keys[i]);
+		if (strstr(line, word) == NULL)
+			fprintf(stderr, PAGE " lacks %s under Units\n", word);
+		CHECK(strstr(line, word) != NULL);
+	}
 }
 
 /* The man page has every key, in the words of the table. */
@@ -226,6 +245,7 @@ static void check_example(void)
 int main(int argc, char **argv)
 {
 	check_page();
+	check_pod_keys();
 	if (argc == 2)
 		check_man(argv[1]);
 	check_example();

@@ -310,7 +310,7 @@ static void step_growth(struct rig *r)
 	rig_grow(r, &r->unit[0], MIB);
 }
 
-/* Every look of a growing unit presses for its headroom while PID 1 is at it: reported once. */
+/* Every pass of a growing unit presses for its headroom while PID 1 is at it: reported once. */
 static void test_headroom_reported_once(void)
 {
 	struct rig r;

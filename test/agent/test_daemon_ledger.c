@@ -199,7 +199,7 @@ static void test_shown(void)
 		rig_reflex(&r, 1, step);
 	CHECK(unit(&r, "low.service")->reported.denied);
 	serve_view(unit(&r, "low.service"), on_view, text);
-	CHECK(strncmp(text, "asked for ", 10) == 0);
+	CHECK(strncmp(text, "needs ", 6) == 0);
 	CHECK_EQ(unit(&r, "low.service")->control.resource[RESOURCE_MEMORY].at_ceiling, false);
 	goal = 0;
 	r.unit[0].anon_bytes = 20 * MIB;
@@ -405,8 +405,8 @@ static void test_pods(void)
 	CHECK(r.pod[0].container[0].unit->oom_kills > 0);
 	CHECK(lowest >= reserve());
 	CHECK_EQ(notes, 1);
-	CHECK(strstr(noted, "app memory: asked for ") == noted);
-	CHECK(strstr(noted, "kept for those who go first, as default/high-0/app") != NULL);
+	CHECK(strstr(noted, "app memory: needs ") == noted);
+	CHECK(strstr(noted, "kept for higher priority, such as default/high-0/app") != NULL);
 	rig_close(&r);
 }
 

@@ -136,7 +136,7 @@ static void test_taken(void)
 	for (int i = 0; i < 15 && r.events[EVENT_FILE_REMOVED] == 0; i++)
 		rig_run(&r, 1, NULL);
 	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 1);
-	CHECK(strstr(r.last_message, "held by another agent now: stopping") != NULL);
+	CHECK(strstr(r.last_message, "another agent holds it now, this agent stops") != NULL);
 	CHECK_EQ(sd_event_loop(r.daemon->wake.event), FOLDERS_LOST);
 	lock_drop(&lock);
 	rig_close(&r);

@@ -178,7 +178,7 @@ static void throttle_all(struct rig *r)
 		rig_burn(r, &r->unit[i], 800);
 }
 
-/* Nine looks after a sample: the next tick is one. */
+/* Nine passes after a sample: the next tick is one. */
 static void to_before_sample(void)
 {
 	usec_t next = rig.loop->timer.next_sample;
@@ -384,7 +384,7 @@ static void throttle_side(struct rig *r)
 	rig_burn(r, side, demand);
 }
 
-/* The boost ends while the other container is throttled at every look: the pod has room
+/* The boost ends while the other container is throttled at every pass: the pod has room
  * for both all the time, and the other one has what it wants soon after. */
 static void test_boost(void)
 {

@@ -227,7 +227,7 @@ static void test_wake(void)
 	for (unsigned i = 0; i < 10; i++) {
 		uint64_t bytes = (i + 20) * MIB;
 
-		rig_reflex(&r, 31, step_burn); /* after each look of a second, and the sample */
+		rig_reflex(&r, 31, step_burn); /* after each pass of a second, and the sample */
 		r.unit[0].anon_bytes = bytes;
 		rig_wake(&r, &r.unit[0]);
 		CHECK_EQ(r.daemon->units.items[0]->control.last.stat.anon, bytes);

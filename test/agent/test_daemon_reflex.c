@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Between two samples: looks on the clock of 100 ms, and memory.events. */
+/* Between two samples: passes on the clock of 100 ms, and memory.events. */
 #include "agent/units/lifecycle.h"
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"
@@ -62,7 +62,7 @@ static void test_cold(void)
 	rig_close(&r);
 }
 
-/* A jump to the limit between two looks: the event is enough, and the write is done when it
+/* A jump to the limit between two passes: the event is enough, and the write is done when it
  * returns. */
 static void test_wake(void)
 {
@@ -84,9 +84,9 @@ static void test_wake(void)
 	rig_close(&r);
 }
 
-static void stuck(struct rig *r, uint64_t looks)
+static void stuck(struct rig *r, uint64_t passes)
 {
-	r->unit[0].oom_events += looks;
+	r->unit[0].oom_events += passes;
 	rig_wake(r, &r->unit[0]);
 }
 
@@ -99,7 +99,7 @@ static void thawed(struct rig *r, const char *want)
 }
 
 /* A writer goes round in the kernel: PID 1 is nudged, less and less often where that is no help. A
- * group at its limit looks for somebody to kill, too. */
+ * group at its limit looks for a process to kill, too. */
 static void test_stuck(void)
 {
 	struct rig r;

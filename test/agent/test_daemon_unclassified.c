@@ -112,7 +112,7 @@ static void test_full_node(bool stored)
 	       (unsigned long long)held / MIB, strtoull(jump, NULL, 10) / MIB,
 	       (unsigned long long)use / MIB, (unsigned long long)r.unit[0].anon_bytes / MIB,
 	       (unsigned long long)lowest / MIB, (unsigned long long)reserve() / MIB);
-	/* A look of growth may come before the wake-up. */
+	/* A pass of growth may come before the wake-up. */
 	CHECK(lowest + rate / 10 >= reserve());
 	CHECK(max_of(&r, 0) <= held + rate / 10);
 	/* Told once, in ten seconds. */

@@ -165,10 +165,10 @@ static const struct damage damages[] = {
 	{"kernel",        "warning", "memory.reclaim",         in_tree, "system.slice/memory.reclaim", NULL},
 	{"psi",           "warning", "off",                    in_host, "proc/pressure/memory",   NULL},
 	{"psi",           "warning", "off",                    in_host, "proc/pressure/memory",   ""},
-	{"bpf",           "warning", "does not describe its types", in_host, "sys/kernel/btf/vmlinux", NULL},
+	{"bpf",           "warning", "has no type information", in_host, "sys/kernel/btf/vmlinux", NULL},
 	{"systemd",       "missing", "not PID 1",              in_host, "run/systemd/system",     NULL},
 	{"systemd-bus",   "missing", "cannot be reached",      in_host, "run/systemd/private",    NULL},
-	{"journal",       "warning", "does not listen",        in_host, "run/systemd/journal/socket", NULL},
+	{"journal",       "warning", "is not available",        in_host, "run/systemd/journal/socket", NULL},
 	{"configuration", "warning", "cannot be read",         in_host, "vscaled.yaml",           NULL},
 	{"configuration", "warning", "vscaled.yaml:1:",        in_host, "vscaled.yaml",           "nonsense: 1\n"},
 	{"configuration", "warning", "names no units",         in_host, "vscaled.yaml",           "apiVersion: config.vscaled.dev/v1alpha1\nkind: VscaledConfiguration\n"},
@@ -207,7 +207,7 @@ static void test_no_inotify(void)
 {
 	host_open();
 	no_instance = true;
-	check_only("inotify", "warning", "too few instances are left");
+	check_only("inotify", "warning", "too few inotify instances are left");
 	no_instance = false;
 	host_close();
 }

@@ -219,7 +219,7 @@ static void test_well(void)
 
 	check_finding(all, "kube-account", "ok", "http://127.0.0.1:");
 	check_finding(all, "kube-api", "ok", "answers");
-	check_finding(all, "kube-rights", "ok", "allowed");
+	check_finding(all, "kube-rights", "ok", "granted");
 	check_finding(all, "kube-resize", "ok", "pods/resize");
 	check_finding(all, "cgroup-driver", "ok", "systemd driver: /kubepods.slice");
 	check_finding(all, "other-writers", "ok", "");
@@ -264,7 +264,7 @@ static void test_node_name(void)
 	} cases[] = {
 		{BURSTABLE, "ok", "node node-1 has 1 pods, of which 0 run here"},
 		{SLICE(POD_UID), "ok", "node node-1 has 1 pods, of which 1 run here"},
-		{SLICE("7b1e"), "missing", "none of them is one of the 1 of node node-1"},
+		{SLICE("7b1e"), "missing", "none of the 1 pods of node node-1"},
 	};
 	const struct script good = {"200 OK", RESOURCES(RESIZE), NULL};
 
@@ -298,7 +298,7 @@ static void test_rights(void)
 		{"limitranges", "warning", "may not list limitranges", ""},
 		{"horizontalpodautoscalers", "warning", "may not list horizontalpodautoscalers",
 		 ""},
-		{"namespaces\"", "ok", "allowed", ""},
+		{"namespaces\"", "ok", "granted", ""},
 		{"namespaces\"", "warning", "may not list namespaces",
 		 "  namespaceAnnotations: true\n"},
 		{"eviction", "ok", "pods are not evicted", ""},
@@ -332,11 +332,11 @@ static void test_server(void)
 	cJSON_Delete(all);
 	all = examine_with(&refused, true);
 	check_finding(all, "kube-api", "missing", "says 401: Unauthorized");
-	check_finding(all, "kube-rights", "skipped", "no API server");
-	check_finding(all, "kube-resize", "skipped", "no API server");
+	check_finding(all, "kube-rights", "skipped", "not connected to an API server");
+	check_finding(all, "kube-resize", "skipped", "not connected to an API server");
 	cJSON_Delete(all);
 	all = examine_with(&page, true);
-	check_finding(all, "kube-api", "missing", "none of an API server");
+	check_finding(all, "kube-api", "missing", "not from an API server");
 	cJSON_Delete(all);
 	/* Nobody listens. */
 	server_stop(server_start(&old));

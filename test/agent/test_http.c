@@ -170,7 +170,7 @@ static const struct bad_body bad_bodies[] = {
 	{"{\"all\":1}", "true or false"},
 	{"{\"name\":\"\"}", "not empty"},
 	{"{\"name\":7}", "not empty"},
-	{"{\"Name\":\"web.service\"}", "does not take"},
+	{"{\"Name\":\"web.service\"}", "does not know"},
 	{"{\"all\":true,\"all\":false}", "twice"},
 	{"{\"all\":true,\"name\":\"x\"}", "exclude"},
 	{"{\"all\":[[[[true]]]]}", "valid JSON"},

@@ -107,7 +107,7 @@ static void test_old_version(void)
 	old = old_version_takes();
 	CHECK(old >= 0);
 	CHECK_EQ(ftruncate(old, 0), 0);
-	expect_refused("a process that does not say its name");
+	expect_refused("an unknown process");
 	close(old);
 	/* This one runs: that one does not start. */
 	CHECK_EQ(lock_take(&first_place, &first, other), 0);
@@ -134,7 +134,7 @@ static void test_holder_text(void)
 	put(state_lock, "one\x1b[31m line\nand another");
 	expect_refused("one");
 	put(state_lock, "\n");
-	expect_refused("a process that does not say its name");
+	expect_refused("an unknown process");
 	memset(text, 'x', sizeof text - 1);
 	text[sizeof text - 1] = '\0';
 	put(state_lock, text);

@@ -93,7 +93,7 @@ int main(void)
 		return check_result();
 	}
 	if (strcmp(have, want) != 0)
-		fprintf(stderr, PAGE " is not what the table says; VSCALED_REGEN=1 mends it\n");
+		fprintf(stderr, PAGE " is not what the table says; VSCALED_REGEN=1 rewrites it\n");
 	CHECK(strcmp(have, want) == 0);
 	return check_result();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* vscaled.dev/startup-boost from the annotation to cpu.max and back, in looks of a tenth of a
+/* vscaled.dev/startup-boost from the annotation to cpu.max and back, in passes of a tenth of a
  * second: starts, restarts of either side, hands off. */
 #include "test/agent/test_pods.h"
 
@@ -39,7 +39,7 @@ static void ready(struct rig *r, struct rig_pod *p)
 	rig_pod_put(r, p);
 }
 
-/* Looks until the limit stands, at most so many. */
+/* Passes until the limit stands, at most so many. */
 static unsigned checks_until(struct rig *r, const struct rig_pod *p, uint64_t want, unsigned most)
 {
 	unsigned n = 0;

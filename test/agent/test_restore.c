@@ -314,7 +314,8 @@ static void test_growth_under_a_higher_property(void)
 	end();
 }
 
-/* It grew between the look at its use and the write: left, and systemd is sent what stands. */
+/* It grew between the reading of its use and the write: left, and systemd is sent what is in force.
+ */
 static void test_growth_before_the_write(void)
 {
 	static const struct {

@@ -197,7 +197,7 @@ static void test_restarted(void)
 	CHECK_EQ(restore_now(NULL, false), 0);
 	CHECK_EQ(outcome_of("default/web-0/app"), RESTORE_GONE);
 	CHECK_STR(result_of("default/web-0/app")->detail,
-		  "restarted since: its values are those of its spec");
+		  "restarted since: it has the values of its spec");
 	check_file(POD "/99/memory.max", "805306368\n");
 	CHECK_EQ(records.count, 0);
 	end();
@@ -232,7 +232,8 @@ static void test_ratified(void)
 	r = settings();
 	r.spec_stays = true;
 	CHECK_EQ(restore_set(&r, &records, "default/web-0", take_result, NULL), 0);
-	CHECK(strstr(result_of("default/web-0/app")->detail, "spec still holds") != NULL);
+	CHECK(strstr(result_of("default/web-0/app")->detail, "spec still has values of vscaled") !=
+	      NULL);
 	CHECK_STR(result_of("default/web-0/side")->detail, "");
 	end();
 }

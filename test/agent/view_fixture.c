@@ -108,7 +108,7 @@ static const struct resource_view batch_memory = {
 	.candidate = 1400 * MIB,
 	.bounds = {.count = 1, .bound = {BOUND_USE}, .value = {1400 * MIB, 1408 * MIB}},
 	.blocked = BLOCKED_TRIAL,
-	.denied = "asked for 5 GiB, the node had it for 4.2 GiB: 900 MiB available less 256 MiB "
+	.denied = "needs 5 GiB, the node has memory for 4.2 GiB: 900 MiB available less 256 MiB "
 		  "reserve, 444 MiB granted and not used yet",
 	.boost.limit = VIEW_NONE,
 	.startup_ends_in_usec = VIEW_NONE,
@@ -195,7 +195,7 @@ static const struct pod_view app_pod = {
 	.heap_permille = 750,
 	.annotations = app_annotations,
 	.annotation_count = ARRAY_SIZE(app_annotations),
-	.rollout = "of 25 % of its workload's pods: this one is sized",
+	.rollout = "25 % of its workload's pods are sized: this one is sized",
 	.rollout_part = "sized",
 	.rollout_percent = 25,
 	.recent = {.counted_usec = 5 * USEC_PER_HOUR,

@@ -70,7 +70,9 @@ static void test_away(void)
 		if (c.line[i].kind == EVENT_CEILING_REACHED)
 			printf("%s\n", c.line[i].text);
 	CHECK_EQ(crig_lines(&c, EVENT_CEILING_REACHED, "has reached its upper bound 128"), 1);
-	CHECK_EQ(crig_lines(&c, EVENT_CEILING_REACHED, "until the API server accepts more"), 1);
+	CHECK_EQ(crig_lines(&c, EVENT_CEILING_REACHED,
+			    "until the API server accepts a higher limit"),
+		 1);
 	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
 	CHECK(strstr(page, "\"unratified_max\":134217728") != NULL);
 	CHECK(strstr(page, "\"hold\":\"unratified\"") != NULL);

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # A rule that stands in several places has the same words in each of them. No identifier of the
-# programs has a word that docs/glossary.md replaces.
+# programs has a word that docs/glossary.md replaces, and no comment, message or page a word that
+# says less than the field's term: who wrote, what is sent, which process.
 set -euo pipefail
 # shellcheck source=lint.sh
 . "$(dirname "$0")/lint.sh"
@@ -30,7 +31,7 @@ same 'In a Guaranteed pod under' 'limit and request move together, up and down[.
 	docs/annotations.md policy/laws/pod_bounds.h README.md
 
 # Words replaced by those of docs/glossary.md, as a part of an identifier. JSON keys are strings.
-old='wish|wishes|judge|owes|owed|heard|lately|nobody|somebody|news|insists|toll|keyed|claim|hold'
+old='wish|wishes|judge|owes|owed|heard|lately|nobody|somebody|news|insists|toll|keyed|claim|hold|looks'
 code()
 {
 	# A comment of one line, then the lines of a longer one, then strings.
@@ -40,4 +41,10 @@ for f in $(git ls-files 'agent/*.[ch]' 'policy/*.[ch]' 'cgroup/*.[ch]' 'systemd/
 	found=$(code "$f" | grep -oiwE "([a-z0-9]+_)*($old)(_[a-z0-9]+)*" | sort -u | tr '\n' ' ') || true
 	[ -z "$found" ] || bad "$f: $found: see docs/glossary.md"
 done
+
+vague='whoever|somebody|nobody|anybody|everybody|mends?|mended|his|gives? way|goes first'
+vague+='|(is|are|was|were) told|(stands|stood) in the way'
+while read -r found; do
+	bad "$found"
+done < <(git grep -nowiE "($vague)" -- agent policy cgroup systemd docs README.md CONTRIBUTING.md)
 verdict

@@ -128,7 +128,7 @@ static void pass(struct node *n, uint32_t i)
 	r->now_real += TICK_USEC;
 }
 
-static void look(struct node *n, uint32_t i)
+static void reflex(struct node *n, uint32_t i)
 {
 	struct rig *r = &n->rig[i];
 
@@ -176,7 +176,7 @@ void node_tick(struct node *n)
 	now = node_available(n);
 	n->lowest = MIN(n->lowest, now);
 	for (uint32_t i = 0; i < n->count; i++)
-		look(n, i);
+		reflex(n, i);
 	ledger_passed(&n->reads, n->ledger.node.available, now);
 	give_back(n);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Startup boost in virtual time: what a daemon that looks every 100 ms would write. */
+/* Startup boost in virtual time: what a daemon with a pass every 100 ms would write. */
 #include "policy/laws/boost.h"
 #include "policy/types/bounds.h"
 #include "test/check.h"
@@ -8,7 +8,7 @@
 #define SEC   USEC_PER_SEC
 #define START (1000 * SEC)
 
-/* One container and who looks after it. */
+/* One container and its control. */
 struct rig {
 	struct boost b;
 	struct boost_input in;
@@ -33,7 +33,7 @@ static struct rig rig(const char *rule, uint64_t original, uint64_t held)
 	return r;
 }
 
-static void look(struct rig *r)
+static void pass(struct rig *r)
 {
 	r->in.held_milli = r->limit;
 	boost_step(&r->b, &r->in, &r->d);
@@ -58,21 +58,21 @@ static void run(struct rig *r, usec_t span)
 
 	for (; r->in.now < end; r->in.now += TICK)
 		if (!r->read_events || r->d.next_at == 0 || r->in.now >= r->d.next_at)
-			look(r);
-	look(r);
+			pass(r);
+	pass(r);
 }
 
 static void ready(struct rig *r)
 {
 	r->in.ready_since = r->in.now;
-	look(r);
+	pass(r);
 }
 
 static void restart(struct rig *r)
 {
 	r->in.started_at = r->in.now;
 	r->in.ready_since = 0;
-	look(r);
+	pass(r);
 }
 
 static void test_factor(void)
@@ -214,7 +214,7 @@ static void test_ceiling(void)
 		b.value[BOUND_ADMIN_MAX] = rows[i].admin;
 		b.value[BOUND_CEILING] = rows[i].node;
 		r.in.ceiling_milli = bounds_ceiling(&b);
-		look(&r);
+		pass(&r);
 		CHECK_EQ(r.d.limit_milli, rows[i].want);
 		/* A maximum below what it has is for others to carry out: the boost takes nothing.
 		 */
@@ -273,7 +273,7 @@ static void test_restart_without(void)
 
 	run(&r, SEC);
 	r.in.started_at = r.in.ready_since = r.in.now;
-	look(&r);
+	pass(&r);
 	CHECK_EQ(r.limit, 500);
 	run(&gone, SEC);
 	gone.in.rule = (struct boost_rule){0};
@@ -295,7 +295,7 @@ static void test_rule_changes(void)
 	run(&r, SEC);
 	CHECK_EQ(r.limit, 2000);
 	r.in.rule = (struct boost_rule){0};
-	look(&r);
+	pass(&r);
 	CHECK_EQ(r.limit, 500);
 	CHECK_EQ(r.d.phase, BOOST_ENDING);
 	run(&r, SEC);
@@ -321,7 +321,7 @@ static void test_mode_off(void)
 	/* Initial sizes at the start, and this is part of it. */
 	r = rig("2x 5s", 500, 500);
 	r.in.mode = MODE_INITIAL;
-	look(&r);
+	pass(&r);
 	CHECK_EQ(r.limit, 1000);
 }
 
@@ -337,7 +337,7 @@ static void test_paused(void)
 	CHECK_EQ(r.d.phase, BOOST_ENDING);
 	CHECK_EQ(r.limit, 1000);
 	r.in.may_write = true;
-	look(&r);
+	pass(&r);
 	CHECK_EQ(r.limit, 500);
 	CHECK(boost_covers(&r.b, r.in.now - 1, r.in.now + SEC)); /* it really lasted until now */
 	run(&r, SEC);
@@ -391,7 +391,7 @@ static void test_samples(void)
 	usec_t end;
 
 	CHECK(!boost_covers(&r.b, START - SEC, START));
-	look(&r);
+	pass(&r);
 	CHECK(!boost_covers(&r.b, START - 2 * SEC, START));
 	CHECK(boost_covers(&r.b, START - SEC, START + 1));
 	CHECK(boost_covers(&r.b, START, START + SEC));
@@ -408,7 +408,7 @@ static void test_samples(void)
 	r = rig("2x 5s", 500, 500);
 	r.in.now = START + USEC_PER_HOUR;
 	r.in.ready_since = START + SEC;
-	look(&r);
+	pass(&r);
 	CHECK_EQ(r.d.phase, BOOST_OVER);
 	CHECK_EQ(r.writes, 0);
 	CHECK(!boost_covers(&r.b, START, START + 2 * USEC_PER_HOUR));
@@ -420,15 +420,15 @@ static void test_odd(void)
 	struct rig r = rig("100x 5s", LIMIT_MAX - 1, LIMIT_MAX - 1);
 
 	r.in.ceiling_milli = LIMIT_MAX - 1;
-	look(&r);
+	pass(&r);
 	CHECK(r.d.limit_milli >= LIMIT_MAX - 20 && r.d.limit_milli < LIMIT_MAX);
 	r = rig("2x 5s", 0, 0);
 	r.in.ceiling_milli = 0;
-	look(&r);
+	pass(&r);
 	CHECK_EQ(r.d.limit_milli, 0);
 	r = rig("2x 5s", 500, 500);
 	r.in.rule.after_usec = UINT64_MAX;
-	look(&r);
+	pass(&r);
 	ready(&r);
 	CHECK_EQ(r.d.next_at, START + USEC_PER_HOUR);
 }

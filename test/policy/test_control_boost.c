@@ -23,7 +23,7 @@ static void ready(struct rig *r)
 	life(r, r->c.life.started_at, r->sim.now);
 }
 
-/* 500m on 4 CPUs, started just now; a look every 100 ms. */
+/* 500m on 4 CPUs, started just now; a pass every 100 ms. */
 static void begin(struct rig *r, const char *rule)
 {
 	rig_init(r, 500, GIB, 4);

@@ -63,7 +63,7 @@ static void test_trial_interrupted(void)
 	CHECK_EQ(mem(&r)->original, 800 * MIB);
 	CHECK_EQ(mem(&r)->limit, 800 * MIB);
 
-	/* The daemon died in the trial; its successor lifts at the first look. */
+	/* The daemon died in the trial; its successor lifts at the first pass. */
 	start_trial(&r);
 	rig_begin(&r, &r.c.original);
 	control_restarted(&r.c, &r.sim.u.limits, r.sim.now);

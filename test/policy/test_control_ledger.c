@@ -216,7 +216,7 @@ static void test_successor(void)
 	CHECK(node_slack(&n) >= 0);
 }
 
-/* What the ended leave: what they used, also where a look has seen it freed before it was gone. */
+/* What the ended leave: what they used, also where a pass has seen it freed before it was gone. */
 static void test_ended(void)
 {
 	struct rig *r = &n.rig[0];

@@ -34,7 +34,7 @@ static void begin(struct world *w, enum goal goal)
 	w->r.sim.load.cycle_usec = 100 * MS;
 	backtest_demand_init(&w->demand, CPUS, 42);
 	w->micro_cores = 1000000;
-	sim_run(&w->r.sim, 30 * MS); /* looks lie across two periods */
+	sim_run(&w->r.sim, 30 * MS); /* readings lie across two periods */
 }
 
 static void tick(struct world *w)
@@ -113,41 +113,41 @@ static void test_step_from_found_limit(void)
 	}
 }
 
-/* Without periods, or with looks that are far apart, nothing is known and nothing sinks. */
+/* Without periods, or with passes that are far apart, nothing is known and nothing sinks. */
 static void test_unknown(void)
 {
 	struct cpu_goal g = cpu_goal_of(&tuning_default, GOAL_SAVINGS);
-	struct cpu_control c = {0};
-	struct cpu_look look = {.tick_usec = 100 * MS, .now = USEC_PER_HOUR};
+	struct cpu_law c = {0};
+	struct cpu_reading reading = {.tick_usec = 100 * MS, .now = USEC_PER_HOUR};
 	struct usage u = {.have = USAGE_CPU | USAGE_THROTTLE | USAGE_CPU_LIMIT,
 			  .limits = {.cpu_quota_usec = 100 * MS, .cpu_period_usec = 100 * MS}};
 
 	CHECK_EQ(cpu_goal_limit(&g, &c), 0);
-	cpu_note_periods(&tuning_default.cpu, &g, &c, &u, &look);
+	cpu_note_periods(&tuning_default.cpu, &g, &c, &u, &reading);
 	CHECK_EQ(c.spread_since, 0);
-	look.now += 10 * USEC_PER_SEC;
+	reading.now += 10 * USEC_PER_SEC;
 	u.nr_periods = 100;
 	u.cpu_usage_usec = USEC_PER_SEC;
-	cpu_note_periods(&tuning_default.cpu, &g, &c, &u, &look);
+	cpu_note_periods(&tuning_default.cpu, &g, &c, &u, &reading);
 	CHECK_EQ(c.spread_since, 0);
 	CHECK_EQ(cpu_goal_limit(&g, &c), 0);
-	look.now += 100 * MS;
+	reading.now += 100 * MS;
 	u.nr_periods++;
 	u.cpu_usage_usec += 50 * MS;
-	cpu_note_periods(&tuning_default.cpu, &g, &c, &u, &look);
-	CHECK_EQ(c.spread_since, look.now);
+	cpu_note_periods(&tuning_default.cpu, &g, &c, &u, &reading);
+	CHECK_EQ(c.spread_since, reading.now);
 	CHECK(cpu_goal_limit(&g, &c) >= 450 && cpu_goal_limit(&g, &c) <= 560);
 	/* Start-up is no demand, and a counter that went back is another cgroup's. */
-	look.now += 100 * MS;
-	look.starting = true;
+	reading.now += 100 * MS;
+	reading.starting = true;
 	u.nr_periods++;
 	u.cpu_usage_usec += 100 * MS;
-	cpu_note_periods(&tuning_default.cpu, &g, &c, &u, &look);
+	cpu_note_periods(&tuning_default.cpu, &g, &c, &u, &reading);
 	u.nr_periods = 1;
 	u.cpu_usage_usec = 0;
-	look.starting = false;
-	look.now += 100 * MS;
-	cpu_note_periods(&tuning_default.cpu, &g, &c, &u, &look);
+	reading.starting = false;
+	reading.now += 100 * MS;
+	cpu_note_periods(&tuning_default.cpu, &g, &c, &u, &reading);
 	CHECK(cpu_goal_limit(&g, &c) <= 560);
 }
 

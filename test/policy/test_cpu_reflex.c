@@ -11,7 +11,7 @@ struct jump {
 	bool drops;
 };
 
-/* ---- the fast clock: every phase of load, periods and looks ---- */
+/* ---- the fast clock: every phase of load, periods and passes ---- */
 
 struct outcome {
 	usec_t first;       /* raise after the first throttled period */
@@ -62,7 +62,7 @@ static struct outcome step_to(const struct jump *j, bool idle, usec_t phase)
 /*
  * 250 ms to the first raise, 2 s to 80 % of the demand, twice the demand at most on average over
  * the phases, also where what is late queues up over many threads; the worst is the one in which
- * looks and periods end at the same instant. The review after 10 s adds nothing to that.
+ * passes and periods end at the same instant. The review after 10 s adds nothing to that.
  */
 static void test_steps(void)
 {
@@ -94,7 +94,7 @@ static void test_steps(void)
 }
 
 /* A group that is throttled in one period of forty is within what is tolerated, more or less: the
- * smallest step now and then, no doubling by a look that saw this one period alone. */
+ * smallest step now and then, no doubling by a pass that saw this one period alone. */
 static void test_lone_period(void)
 {
 	struct rig r;
@@ -147,7 +147,7 @@ static void test_span_of_a_raise(void)
 static void test_temper(void)
 {
 	const struct cpu_goal goal = cpu_goal_of(&tuning_default, GOAL_BALANCED);
-	struct cpu_control c = {.proven_milli = 1150};
+	struct cpu_law c = {.proven_milli = 1150};
 	struct cpu_rates r = {.demand_milli = 3000, .throttled = 4, .throttle_ppm = 400000};
 
 	cpu_temper_demand(&c, &tuning_default.history, &goal, &r);

@@ -82,7 +82,7 @@ static void test_refusals(void)
 	b = a;
 	b.throttled_usec--;
 	CHECK_EQ(cpu_rates_between(&a, &b, USEC_PER_SEC, NODE, &r), -EINVAL);
-	/* A look that could not read the counter: the next would see all of it as one second's use.
+	/* A pass that could not read the counter: the next would see all of it as one second's use.
 	 */
 	b = a;
 	a.have = 0;

@@ -60,7 +60,7 @@ static bool within(uint64_t got, uint64_t want, uint32_t permille)
 	return false;
 }
 
-/* VPA counts samples. Here a second weighs the same in however many looks it is seen. */
+/* VPA counts samples. Here a second weighs the same in however many passes it is seen. */
 static void test_weighted_by_time(void)
 {
 	struct tuning_history t = plain();
@@ -70,8 +70,9 @@ static void test_weighted_by_time(void)
 	t.target_permille = 700;
 	history_init(&one, &t);
 	history_init(&other, &t);
-	/* 60 s busy in 600 looks, 60 s nearly idle in 12. By looks the 70th percentile is busy, by
-	 * time too; with the busy half seen in 12 looks and the idle one in 600 only by time. */
+	/* 60 s busy in 600 passes, 60 s nearly idle in 12. By passes the 70th percentile is busy,
+	 * by time too; with the busy half seen in 12 passes and the idle one in 600 only by time.
+	 */
 	for (int i = 0; i < 12; i++)
 		add(&one, 5 * USEC_PER_SEC, 1000, &now);
 	for (int i = 0; i < 600; i++)
@@ -175,7 +176,7 @@ static void test_peak_between_passes(void)
 	r.sim.m.anon = r.sim.load.anon_goal = 100 * MIB;
 	rig_run(&r, 10 * USEC_PER_SEC);
 	sim_allocate(&r.sim, 400 * MIB);
-	r.sim.m.anon = r.sim.load.anon_goal = 100 * MIB; /* freed before the next look */
+	r.sim.m.anon = r.sim.load.anon_goal = 100 * MIB; /* freed before the next pass */
 	rig_run(&r, 10 * USEC_PER_SEC);
 	CHECK(r.c.history.window_peak >= 500 * MIB);
 	CHECK(r.c.history.window_peak <= 501 * MIB);

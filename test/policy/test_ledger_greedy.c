@@ -6,7 +6,7 @@
  * brake, if there is one, and is killed there, which is the kernel's word and not ours.
  */
 #include "policy/laws/ledger.h"
-#include "policy/laws/mem_control.h"
+#include "policy/laws/mem_law.h"
 #include "test/check.h"
 
 #define PODS       4
@@ -24,7 +24,7 @@ struct pod {
 	uint64_t original, limit, use;
 	uint64_t held; /* by the life before; 0: nothing to ask for */
 	uint64_t max_events;
-	struct mem_control mem;
+	struct mem_law mem;
 	struct usage prev;
 	bool observed;
 	struct ledger_denied denied;
@@ -42,7 +42,7 @@ struct world {
 	uint64_t system;
 	uint64_t active;  /* page cache that the kubelet counts as used */
 	bool reported;    /* the kubelet's figure is respected */
-	uint64_t evicted; /* looks at which it was below its threshold */
+	uint64_t evicted; /* passes at which it was below its threshold */
 	struct pod pod[PODS];
 	struct ledger ledger;
 	struct ledger_entry entry[PODS];
@@ -72,7 +72,7 @@ static void kill_pod(struct world *w, struct pod *p)
 	p->denied = (struct ledger_denied){.limit = p->use, .at = w->now, .ahead = true};
 	p->use = 0;
 	p->limit = p->original;
-	p->mem = (struct mem_control){0};
+	p->mem = (struct mem_law){0};
 	p->observed = false;
 	p->stuck_since = 0;
 	p->back_at = w->now + DOWN_USEC;

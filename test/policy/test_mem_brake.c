@@ -18,7 +18,7 @@ static void open_rig(struct rig *r, uint64_t max, uint64_t anon)
 	CHECK_EQ(r->changes, 0);
 }
 
-/* From a minute of standing still, under 64 MiB, with every start between two looks: nobody dies,
+/* From a minute of standing still, under 64 MiB, with every start between two passes: nobody dies,
  * and nobody waits for long. */
 static void test_growth_from_standstill(void)
 {
@@ -133,7 +133,7 @@ static bool fails(struct rig *, const struct change *c, int *ret)
 	return c->knob == KNOB_MEM_HIGH;
 }
 
-/* Lifting fails: again at the next look, until it has worked. Arming fails: not before a minute. */
+/* Lifting fails: again at the next pass, until it has worked. Arming fails: not before a minute. */
 static void test_failures(void)
 {
 	struct rig r;
@@ -296,7 +296,7 @@ static void test_cost(void)
 {
 	struct rig r;
 
-	/* Idle: one file per look. */
+	/* Idle: one file per pass. */
 	open_rig(&r, 200 * MIB, 100 * MIB);
 	memset(r.reads, 0, sizeof r.reads);
 	rig_run(&r, 10 * USEC_PER_SEC);
@@ -339,14 +339,14 @@ static void test_group_kill(void)
 	CHECK_EQ(r.sim.u.limits.mem_max, 300 * MIB);
 }
 
-/* The kernel counts the limit that was hit, and then the kill: a look between the two. */
+/* The kernel counts the limit that was hit, and then the kill: a pass between the two. */
 static void test_kill_after_max(void)
 {
 	struct rig r;
 
-	for (unsigned looks = 1; looks <= 20; looks++) {
+	for (unsigned passes = 1; passes <= 20; passes++) {
 		open_rig(&r, 200 * MIB, 50 * MIB);
-		rig_run(&r, looks * 50 * MS);
+		rig_run(&r, passes * 50 * MS);
 		r.sim.u.events.max++;
 		rig_tick(&r);
 		r.sim.u.events.oom_kill++;

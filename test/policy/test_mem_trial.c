@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/laws/mem_control.h"
+#include "policy/laws/mem_law.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 
@@ -20,7 +20,7 @@ static struct usage memory(uint64_t anon, uint64_t file, uint64_t max)
 
 /* ---- conditions of a shrink ---- */
 
-static enum blocked_reason shrink(struct mem_control *m, const struct mem_shrink_input *in,
+static enum blocked_reason shrink(struct mem_law *m, const struct mem_shrink_input *in,
 				  uint64_t *ret_to, usec_t *ret_next)
 {
 	*ret_to = 0;
@@ -30,7 +30,7 @@ static enum blocked_reason shrink(struct mem_control *m, const struct mem_shrink
 static void test_shrink_conditions(void)
 {
 	const usec_t start = USEC_PER_HOUR;
-	struct mem_control m = {0};
+	struct mem_law m = {0};
 	struct usage u = memory(100 * MIB, 0, 1000 * MIB);
 	struct mem_shrink_input in = {.u = &u,
 				      .limit = 1000 * MIB,
@@ -84,7 +84,7 @@ static void test_shrink_conditions(void)
 /* ---- a trial, phase by phase ---- */
 
 struct trial {
-	struct mem_control m;
+	struct mem_law m;
 	struct usage u;
 	struct mem_shrink_input in;
 };
@@ -102,7 +102,7 @@ static void trial_begin(struct trial *t, uint64_t anon, uint64_t file)
 					  .now_real = 400 * USEC_PER_DAY};
 }
 
-static struct mem_step look(struct trial *t)
+static struct mem_step pass(struct trial *t)
 {
 	t->in.now += USEC_PER_SEC;
 	t->in.now_real += USEC_PER_SEC;
@@ -114,20 +114,20 @@ static bool nothing(const struct mem_step *s)
 	return s->reclaim == 0 && s->high == 0 && s->max == 0 && !s->undo;
 }
 
-/* Up to the look at which memory.max is asked for. */
+/* Up to the pass at which memory.max is asked for. */
 static struct mem_step lead(struct trial *t)
 {
 	struct mem_step s;
 
 	mem_trial_begin(tm, &t->m, &t->in, 900 * MIB);
-	s = look(t);
+	s = pass(t);
 	CHECK_EQ(t->m.trial.phase, MEM_HIGH);
 	CHECK_EQ(s.high, 855 * MIB);
 	for (int i = 0; i < 9; i++) {
-		s = look(t);
+		s = pass(t);
 		CHECK(nothing(&s));
 	}
-	return look(t);
+	return pass(t);
 }
 
 static void test_trial_passes(void)
@@ -141,14 +141,14 @@ static void test_trial_passes(void)
 	CHECK_EQ(s.max, 900 * MIB);
 	CHECK_EQ(s.high, 0);
 	CHECK_EQ(t.m.trial.phase, MEM_MAX);
-	s = look(&t);
+	s = pass(&t);
 	CHECK(s.high == LIMIT_MAX && s.max == 0 && !s.undo); /* lifted once memory.max is down */
 	for (int i = 0; i < 58; i++) {
-		s = look(&t);
+		s = pass(&t);
 		CHECK(!s.undo && s.max == 0);
 		CHECK_EQ(t.m.trial.phase, MEM_MAX);
 	}
-	look(&t);
+	pass(&t);
 	CHECK_EQ(t.m.trial.phase, MEM_IDLE);
 	CHECK_EQ(t.m.backoff_usec, 0);
 	CHECK_EQ(t.m.floor.value, 0);
@@ -166,12 +166,12 @@ static void test_trial_reclaims(void)
 	/* Piece by piece, as long as it shrinks. */
 	for (uint64_t file = 640; file > 555; file -= 5) {
 		t.u = memory(300 * MIB, file * MIB, 1000 * MIB);
-		s = look(&t);
+		s = pass(&t);
 		CHECK_EQ(s.reclaim, (300 + file - 855) * MIB);
 		CHECK_EQ(t.m.trial.phase, MEM_RECLAIM);
 	}
 	t.u = memory(300 * MIB, 555 * MIB, 1000 * MIB);
-	s = look(&t);
+	s = pass(&t);
 	CHECK(s.reclaim == 0 && s.high == 855 * MIB);
 	CHECK_EQ(t.m.trial.phase, MEM_HIGH);
 }
@@ -187,7 +187,7 @@ static void test_trial_no_progress(void)
 		trial_begin(&t, 300 * MIB, (much ? 690 : 600) * MIB);
 		mem_trial_begin(tm, &t.m, &t.in, 900 * MIB);
 		for (int i = 0; i < 3 && t.m.trial.phase == MEM_RECLAIM; i++)
-			s = look(&t);
+			s = pass(&t);
 		CHECK_EQ(t.m.trial.phase, much ? MEM_IDLE : MEM_HIGH);
 		CHECK(s.undo == (much != 0));
 		CHECK_EQ(t.m.floor.value, 0);
@@ -232,11 +232,11 @@ static void test_trial_undone(void)
 				lead(&t);
 			} else {
 				mem_trial_begin(tm, &t.m, &t.in, 900 * MIB);
-				look(&t);
+				pass(&t);
 			}
-			look(&t);
+			pass(&t);
 			hurt(&t, how);
-			s = look(&t);
+			s = pass(&t);
 			CHECK(s.undo);
 			CHECK_EQ(s.max, max ? 1000 * MIB : 0);
 			CHECK(max || s.high == LIMIT_MAX);
@@ -261,14 +261,14 @@ static void test_trial_noise(void)
 
 		t.u.psi_mem_some_usec += 20 * MS;
 		t.u.stat.refault_anon += 1500;
-		s = look(&t);
+		s = pass(&t);
 		CHECK(!s.undo);
 	}
 	trial_begin(&t, 300 * MIB, 0);
 	lead(&t);
 	t.u.psi_mem_some_usec += 9 * MS;
 	for (int i = 0; i < 3; i++) {
-		struct mem_step s = look(&t);
+		struct mem_step s = pass(&t);
 
 		CHECK(!s.undo);
 	}
@@ -276,7 +276,7 @@ static void test_trial_noise(void)
 
 static void test_back_off(void)
 {
-	struct mem_control m = {0};
+	struct mem_law m = {0};
 	usec_t now = USEC_PER_HOUR, expected = 2 * USEC_PER_MIN;
 
 	for (int i = 0; i < 20; i++) {

@@ -28,7 +28,7 @@ static void lowered(struct rig *r, uint64_t to, usec_t ago, bool pod)
 	control_mem_lowered(&r->c, &l);
 }
 
-/* Somebody writes it and a look sees the kill: what counts as used. The limit is put right first.
+/* Somebody writes it and a pass sees the kill: what counts as used. The limit is put right first.
  */
 static uint64_t use_of_kill(struct rig *r, uint64_t to, usec_t ago, bool pod)
 {

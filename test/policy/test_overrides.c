@@ -80,8 +80,30 @@ static void check_algorithm(enum algorithm a)
 	CHECK_EQ(both.confidence_permille, plain.confidence_permille);
 }
 
+/* A member that policy_rule_equal() does not compare would keep a changed rule from taking effect.
+ * Each byte that is not padding is changed, in a bit that every type may have. */
+static void check_equal(void)
+{
+#if __has_builtin(__builtin_clear_padding)
+	struct policy_rule used, a = {.mode = MODE_OFF}, b;
+
+	memset(&used, 0xff, sizeof used);
+	__builtin_clear_padding(&used);
+	for (size_t i = 0; i < sizeof a; i++) {
+		memcpy(&b, &a, sizeof b);
+		((unsigned char *)&b)[i] ^= 1;
+		if (((unsigned char *)&used)[i] == 0)
+			continue;
+		if (policy_rule_equal(&a, &b))
+			fprintf(stderr, "byte %zu of struct policy_rule is not compared\n", i);
+		CHECK(!policy_rule_equal(&a, &b));
+	}
+#endif
+}
+
 int main(void)
 {
+	check_equal();
 	check_algorithm(ALGORITHM_DEFAULT);
 	check_algorithm(ALGORITHM_VPA);
 	return check_result();

@@ -88,29 +88,29 @@ static void test_rate(void)
 		sent++;
 	CHECK_EQ(sent, 20);
 	CHECK_EQ((report_queue_due(&q, REPORT_ANNOTATION, now) - now) / S, 10);
-	/* One in 10 s from then on, however often one looks. */
+	/* One in 10 s from then on, however often one passes. */
 	for (sent = 0; now < 601 * S; now += S / 10)
 		sent += *pop(&q, now) != '\0';
 	CHECK(sent >= 59 && sent <= 60);
 	report_queue_free(&q);
 }
 
-/* No finer look than at what it says it waits for. */
+/* No finer pass than at what it says it waits for. */
 static void test_due_is_reached(void)
 {
 	struct report_queue q;
 	usec_t now = S;
-	unsigned looks = 0, sent = 0;
+	unsigned passes = 0, sent = 0;
 
 	report_queue_init(&q, &rate, 1, now);
 	for (unsigned i = 0; i < 100; i++)
 		report_queue_mark(&q, uid_of(i), REPORT_ORDINARY, now);
-	for (; q.count > 0 && looks < 200; looks++) {
+	for (; q.count > 0 && passes < 200; passes++) {
 		now = report_queue_due(&q, REPORT_ANNOTATION, now);
 		sent += *pop(&q, now) != '\0';
 	}
 	CHECK_EQ(sent, 100);
-	CHECK_EQ(looks, 100);
+	CHECK_EQ(passes, 100);
 	report_queue_free(&q);
 }
 

@@ -46,18 +46,19 @@ static const struct {
 	const char *key;
 	const char *instead;
 } refused[] = {
-	{"exec", "is not supported: no program is run for a credential; use a service account's "
-		 "token (kubectl create token) in tokenFile, or a client certificate"},
-	{"auth-provider", "is not supported, and gone from kubectl since 1.26; use tokenFile or a "
+	{"exec",
+	 "is not supported: vscaled runs no program for credentials; use a service account's "
+	 "token (kubectl create token) in tokenFile, or a client certificate"},
+	{"auth-provider", "is not supported, and removed from kubectl in 1.26; use tokenFile or a "
 			  "client certificate"},
-	{"username", "is not supported, and gone from API servers since 1.19; use tokenFile or a "
+	{"username", "is not supported, and removed from API servers in 1.19; use tokenFile or a "
 		     "client certificate"},
-	{"password", "is not supported, and gone from API servers since 1.19; use tokenFile or a "
+	{"password", "is not supported, and removed from API servers in 1.19; use tokenFile or a "
 		     "client certificate"},
-	{"as", "is not supported: there is no impersonation; name the user itself"},
-	{"as-uid", "is not supported: there is no impersonation; name the user itself"},
-	{"as-groups", "is not supported: there is no impersonation; name the user itself"},
-	{"as-user-extra", "is not supported: there is no impersonation; name the user itself"},
+	{"as", "is not supported: vscaled does not impersonate; name the user itself"},
+	{"as-uid", "is not supported: vscaled does not impersonate; name the user itself"},
+	{"as-groups", "is not supported: vscaled does not impersonate; name the user itself"},
+	{"as-user-extra", "is not supported: vscaled does not impersonate; name the user itself"},
 };
 
 static int say_memory(const struct place *at)

@@ -11,7 +11,7 @@ struct kube_decode_error;
 struct kube_autoscaler {
 	char *workload;     /* name of its target */
 	char *kind;         /* of its target */
-	uint32_t resources; /* RESOURCES_* whose utilisation it looks at, not 0 */
+	uint32_t resources; /* RESOURCES_* whose utilisation it scales by, not 0 */
 };
 
 /* Zeroed is empty. */

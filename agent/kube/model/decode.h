@@ -79,7 +79,7 @@ int kube_decode_limit_ranges(const char *text, size_t len, struct kube_limit_ran
 			     struct kube_decode_error *err);
 /* A Lease of coordination.k8s.io. */
 struct kube_lease {
-	char holder[320];    /* "": nobody */
+	char holder[320];    /* "": not held */
 	char version[128];   /* resourceVersion; "": not created yet */
 	usec_t renewed_real; /* 0: never */
 };

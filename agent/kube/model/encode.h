@@ -28,7 +28,7 @@ char *kube_encode_event_series(uint32_t count, usec_t last_real);
 /* Eviction of policy/v1 for pods/NAME/eviction, of the pod with this uid alone. */
 char *kube_encode_eviction(const struct kube_pod *pod);
 /* Lease of coordination.k8s.io, to create it, or as a merge patch of what was read with
- * l->version. workload: for people who look at it. */
+ * l->version. workload: for people who read it. */
 struct kube_lease;
 char *kube_encode_lease(const char *name, const char *workload, const struct kube_lease *l,
 			uint32_t duration_sec);

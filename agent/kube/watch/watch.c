@@ -399,7 +399,7 @@ static void check_stream(struct kube_watch *w)
 	go_on(w,
 	      &(struct pace_end){
 		      .step = STEP_STREAM, .error = -ETIMEDOUT, .lasted = now - w->begun_at},
-	      "silent for longer than was asked for");
+	      "silent for longer than timeoutSeconds");
 }
 
 void kube_watch_relist(struct kube_watch *w)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/laws/mem_control.h"
+#include "policy/laws/mem_law.h"
 #include "policy/base/arithmetic.h"
 #include <assert.h>
 #include <string.h>
@@ -43,7 +43,7 @@ uint64_t mem_oom_record(const struct tuning_memory *t, uint64_t use)
 
 /* Bytes per second since the newest point that is `span` old, or the oldest there is. The timer
  * may have come a little early. */
-static uint64_t rise_bps(const struct mem_control *m, usec_t span)
+static uint64_t rise_bps(const struct mem_law *m, usec_t span)
 {
 	const struct mem_point *now = &m->point[0], *then = now;
 
@@ -57,7 +57,7 @@ static uint64_t rise_bps(const struct mem_control *m, usec_t span)
 	return mul_div(now->unreclaimable - then->unreclaimable, USEC_PER_SEC, now->at - then->at);
 }
 
-static void push_point(struct mem_control *m, uint64_t use, usec_t now)
+static void push_point(struct mem_law *m, uint64_t use, usec_t now)
 {
 	struct mem_point *p = m->point;
 
@@ -68,7 +68,7 @@ static void push_point(struct mem_control *m, uint64_t use, usec_t now)
 	m->slope_bps = MAX(rise_bps(m, STEEP_USEC), m->steady_bps);
 }
 
-static void observe_growth(const struct tuning_memory *t, struct mem_control *m, usec_t now)
+static void observe_growth(const struct tuning_memory *t, struct mem_law *m, usec_t now)
 {
 	uint64_t use = m->point[0].unreclaimable;
 	uint64_t line = MAX(m->growth_mark + GROWTH_MIN_BYTES,
@@ -103,7 +103,7 @@ static uint64_t refaults(const struct usage *u)
 	return u->stat.refault_anon + u->stat.refault_file;
 }
 
-static void observe_pressure(const struct tuning_memory *t, struct mem_control *m,
+static void observe_pressure(const struct tuning_memory *t, struct mem_law *m,
 			     const struct usage *prev, const struct usage *u, usec_t span)
 {
 	uint64_t stall = 0, faults = 0;
@@ -121,7 +121,7 @@ static void observe_pressure(const struct tuning_memory *t, struct mem_control *
 	m->refault_ps = mem_control_smooth(m->refault_ps, faults, span);
 }
 
-void mem_observe_use(const struct tuning_memory *t, struct mem_control *m, uint64_t use, usec_t now)
+void mem_observe_use(const struct tuning_memory *t, struct mem_law *m, uint64_t use, usec_t now)
 {
 	assert(now >= m->point[0].at);
 	if (now == m->point[0].at) {
@@ -133,7 +133,7 @@ void mem_observe_use(const struct tuning_memory *t, struct mem_control *m, uint6
 	observe_growth(t, m, now);
 }
 
-void mem_observe(const struct tuning_memory *t, struct mem_control *m, const struct usage *prev,
+void mem_observe(const struct tuning_memory *t, struct mem_law *m, const struct usage *prev,
 		 const struct usage *u, usec_t now)
 {
 	usec_t before = m->pressure_at;
@@ -146,7 +146,7 @@ void mem_observe(const struct tuning_memory *t, struct mem_control *m, const str
 }
 
 /* Growth until a raise of the next reflex pass has been written. */
-static uint64_t growth_until_next(const struct tuning_memory *t, const struct mem_control *m,
+static uint64_t growth_until_next(const struct tuning_memory *t, const struct mem_law *m,
 				  usec_t tick_usec)
 {
 	return mul_div(m->slope_bps, add_sat(t->time_to_limit_usec, tick_usec), USEC_PER_SEC);
@@ -164,7 +164,7 @@ static bool hit_limit(const struct mem_growth_input *in)
 	return hit || (!in->high && u->events.max > prev->events.max);
 }
 
-uint64_t mem_growth_desired(const struct tuning_memory *t, const struct mem_control *m,
+uint64_t mem_growth_desired(const struct tuning_memory *t, const struct mem_law *m,
 			    const struct mem_growth_input *in, enum reason *ret_reason)
 {
 	uint64_t limit = in->limit, use = m->point[0].unreclaimable;
@@ -187,7 +187,7 @@ uint64_t mem_growth_desired(const struct tuning_memory *t, const struct mem_cont
 	return 0;
 }
 
-uint64_t mem_headroom(const struct tuning_memory *t, const struct mem_control *m, uint64_t limit)
+uint64_t mem_headroom(const struct tuning_memory *t, const struct mem_law *m, uint64_t limit)
 {
 	uint64_t use = m->point[0].unreclaimable;
 	uint64_t ahead = mul_div(m->slope_bps, t->property_ahead_usec, USEC_PER_SEC);
@@ -199,7 +199,7 @@ uint64_t mem_headroom(const struct tuning_memory *t, const struct mem_control *m
 	return MAX(limit, add_sat(use, MAX(ahead, room)));
 }
 
-void mem_back_off(const struct tuning_memory *t, struct mem_control *m, usec_t now)
+void mem_back_off(const struct tuning_memory *t, struct mem_law *m, usec_t now)
 {
 	m->backoff_usec = MIN(MAX(add_sat(m->backoff_usec, m->backoff_usec), t->backoff_first_usec),
 			      t->backoff_max_usec);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/laws/cpu_control.h"
+#include "policy/laws/cpu_law.h"
 #include "policy/base/arithmetic.h"
 #include <assert.h>
 #include <errno.h>
@@ -102,14 +102,14 @@ static void window_slide(struct cpu_window *w, const struct usage *u, usec_t len
 	w->half = mark_of(u, now);
 }
 
-void cpu_window_restart(struct cpu_control *c, const struct usage *u, usec_t now)
+void cpu_window_restart(struct cpu_law *c, const struct usage *u, usec_t now)
 {
 	window_restart(&c->since_write, u, now);
 	c->write_at = now;
 	c->write_periods = u->nr_periods;
 }
 
-int cpu_window_rates(struct cpu_control *c, const struct usage *u, uint64_t node_milli, usec_t now,
+int cpu_window_rates(struct cpu_law *c, const struct usage *u, uint64_t node_milli, usec_t now,
 		     struct cpu_rates *ret)
 {
 	struct cpu_window *w = &c->since_write;
@@ -136,7 +136,7 @@ int cpu_window_rates(struct cpu_control *c, const struct usage *u, uint64_t node
 
 /* True if periods ended and none of them was throttled, or if none ends because nothing runs. The
  * period in which the limit was written had its quota twice: it says nothing. */
-static bool ran_free(const struct cpu_control *c, const struct usage *u, usec_t now)
+static bool ran_free(const struct cpu_law *c, const struct usage *u, usec_t now)
 {
 	const struct cpu_mark *seen = &c->seen;
 
@@ -147,7 +147,7 @@ static bool ran_free(const struct cpu_control *c, const struct usage *u, usec_t 
 	return u->nr_periods > c->write_periods + 1 && u->nr_throttled == seen->throttled;
 }
 
-void cpu_prove(struct cpu_control *c, const struct usage *u, uint64_t node_milli, usec_t now)
+void cpu_prove(struct cpu_law *c, const struct usage *u, uint64_t node_milli, usec_t now)
 {
 	struct cpu_rates r;
 
@@ -172,7 +172,7 @@ static double smooth(double before, bool throttled, double periods)
 	return before + ((throttled ? (double)PPM : 0) - before) / periods;
 }
 
-static void note_throttled(const struct cpu_goal *g, struct cpu_control *c, uint64_t periods,
+static void note_throttled(const struct cpu_goal *g, struct cpu_law *c, uint64_t periods,
 			   uint64_t throttled)
 {
 	double window = EXPECTED_THROTTLED * (double)PPM / g->throttle_ppm;
@@ -188,7 +188,7 @@ static void note_throttled(const struct cpu_goal *g, struct cpu_control *c, uint
 
 /* Is it chance that the limit throttles a period? Else it is a rise of the demand, and the reflex
  * finds out how far. */
-static bool expected(const struct cpu_goal *g, const struct cpu_control *c, uint64_t limit_milli)
+static bool expected(const struct cpu_goal *g, const struct cpu_law *c, uint64_t limit_milli)
 {
 	double periods = period_demand_periods(&c->spread);
 	double above_ppm =
@@ -198,11 +198,11 @@ static bool expected(const struct cpu_goal *g, const struct cpu_control *c, uint
 	return periods >= PERIODS_OF_A_MINUTE && limit_milli <= scale_permille(calm, CALM_PERMILLE);
 }
 
-void cpu_note_periods(const struct tuning_cpu *t, const struct cpu_goal *g, struct cpu_control *c,
-		      const struct usage *u, const struct cpu_look *look)
+void cpu_note_periods(const struct tuning_cpu *t, const struct cpu_goal *g, struct cpu_law *c,
+		      const struct usage *u, const struct cpu_reading *reading)
 {
-	usec_t farthest = MAX(LOOK_PERIODS_MAX * u->limits.cpu_period_usec, 2 * look->tick_usec);
-	usec_t now = look->now, half_life = t->recent_usec * HALF_LIFE_WINDOWS;
+	usec_t farthest = MAX(LOOK_PERIODS_MAX * u->limits.cpu_period_usec, 2 * reading->tick_usec);
+	usec_t now = reading->now, half_life = t->recent_usec * HALF_LIFE_WINDOWS;
 	struct cpu_mark last = c->spread_mark;
 	uint64_t limit = cpu_milli_of(u->limits.cpu_quota_usec, u->limits.cpu_period_usec);
 	uint64_t periods, throttled, milli;
@@ -220,11 +220,11 @@ void cpu_note_periods(const struct tuning_cpu *t, const struct cpu_goal *g, stru
 	throttled = MIN(u->nr_throttled - last.throttled, periods);
 	c->throttled_run = throttled > 0 ? c->throttled_run + throttled : 0;
 	note_throttled(g, c, periods, throttled);
-	if (look->starting)
+	if (reading->starting)
 		return;
 	milli = mul_div(u->cpu_usage_usec - last.used_usec, 1000,
 			MIN(now - last.at, periods * u->limits.cpu_period_usec));
-	/* A look that lies across two periods can see more than the quota of one. */
+	/* A reading that lies across two periods can see more than the quota of one. */
 	milli = MIN(milli, limit);
 	if (throttled > 0 && expected(g, c, limit))
 		period_demand_add(&c->spread, scale_permille(limit, CUT_PERMILLE), throttled,
@@ -233,7 +233,7 @@ void cpu_note_periods(const struct tuning_cpu *t, const struct cpu_goal *g, stru
 		period_demand_add(&c->spread, milli, periods - throttled, half_life, now);
 }
 
-uint64_t cpu_goal_limit(const struct cpu_goal *g, const struct cpu_control *c)
+uint64_t cpu_goal_limit(const struct cpu_goal *g, const struct cpu_law *c)
 {
 	double aim = g->throttle_ppm * (g->aim_permille / 1000.0),
 	       correction = aim / (c->throttled_ppm + 1);
@@ -243,7 +243,7 @@ uint64_t cpu_goal_limit(const struct cpu_goal *g, const struct cpu_control *c)
 				   (uint32_t)(g->throttle_ppm * ABOVE_FACTOR * correction));
 }
 
-bool cpu_passes(const struct cpu_goal *g, const struct cpu_control *c, uint64_t limit_milli,
+bool cpu_passes(const struct cpu_goal *g, const struct cpu_law *c, uint64_t limit_milli,
 		const struct cpu_rates *since_write)
 {
 	return expected(g, c, limit_milli) &&
@@ -259,7 +259,7 @@ static bool few_throttled(const struct cpu_goal *g, const struct cpu_rates *r)
 	return r->throttled > 0 && r->throttle_ppm <= g->pass_ppm;
 }
 
-void cpu_temper_demand(const struct cpu_control *c, const struct tuning_history *t,
+void cpu_temper_demand(const struct cpu_law *c, const struct tuning_history *t,
 		       const struct cpu_goal *g, struct cpu_rates *r)
 {
 	uint64_t most = mul_div(c->proven_milli, PROVEN_PERMILLE, 1000 + t->margin_permille);
@@ -271,7 +271,7 @@ void cpu_temper_demand(const struct cpu_control *c, const struct tuning_history 
 		r->demand_milli = MIN(r->demand_milli, most);
 }
 
-enum blocked_reason cpu_shrink_next(const struct tuning *t, const struct cpu_control *c,
+enum blocked_reason cpu_shrink_next(const struct tuning *t, const struct cpu_law *c,
 				    const struct cpu_shrink_input *in, uint64_t *ret_milli,
 				    usec_t *ret_next)
 {
@@ -298,7 +298,7 @@ enum blocked_reason cpu_shrink_next(const struct tuning *t, const struct cpu_con
 	return BLOCKED_NONE;
 }
 
-void cpu_trial_begin(struct cpu_control *c, uint64_t from_milli, uint64_t to_milli,
+void cpu_trial_begin(struct cpu_law *c, uint64_t from_milli, uint64_t to_milli,
 		     const struct usage *u, usec_t now)
 {
 	assert(to_milli < from_milli);
@@ -312,8 +312,8 @@ void cpu_trial_begin(struct cpu_control *c, uint64_t from_milli, uint64_t to_mil
 	c->last_shrink = now;
 }
 
-bool cpu_trial_passed(const struct tuning_cpu *t, const struct cpu_control *c,
-		      const struct usage *u, usec_t now)
+bool cpu_trial_passed(const struct tuning_cpu *t, const struct cpu_law *c, const struct usage *u,
+		      usec_t now)
 {
 	if (!c->trial.active)
 		return false;
@@ -321,13 +321,13 @@ bool cpu_trial_passed(const struct tuning_cpu *t, const struct cpu_control *c,
 	       now - c->trial.since >= t->recent_usec;
 }
 
-void cpu_trial_end(struct cpu_control *c)
+void cpu_trial_end(struct cpu_law *c)
 {
 	c->trial.active = false;
 }
 
-void cpu_shrink_mark_harmful(const struct tuning_cpu *t, struct cpu_control *c,
-			     uint64_t limit_milli, usec_t now, usec_t now_real)
+void cpu_shrink_mark_harmful(const struct tuning_cpu *t, struct cpu_law *c, uint64_t limit_milli,
+			     usec_t now, usec_t now_real)
 {
 	const struct cpu_trial *passed = &c->trial;
 
@@ -338,7 +338,7 @@ void cpu_shrink_mark_harmful(const struct tuning_cpu *t, struct cpu_control *c,
 	c->trial = (struct cpu_trial){0};
 }
 
-uint64_t cpu_trial_undo(struct cpu_control *c, usec_t now_real)
+uint64_t cpu_trial_undo(struct cpu_law *c, usec_t now_real)
 {
 	struct cpu_trial ended = c->trial;
 

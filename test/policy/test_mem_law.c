@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/laws/mem_control.h"
+#include "policy/laws/mem_law.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 
@@ -64,7 +64,7 @@ static void test_counted_once(void)
 
 static void test_slope(void)
 {
-	struct mem_control m = {0};
+	struct mem_law m = {0};
 	usec_t now = USEC_PER_HOUR;
 	struct usage u = memory(100 * MIB, 0, GIB);
 
@@ -76,7 +76,7 @@ static void test_slope(void)
 		CHECK_EQ(m.slope_bps, 10 * MIB);
 		CHECK_EQ(m.steady_bps, 10 * MIB);
 	}
-	/* Flat again: the slope fades within three looks. */
+	/* Flat again: the slope fades within three passes. */
 	for (int i = 6; i <= 8; i++)
 		mem_observe(tm, &m, &u, &u, now + (usec_t)i * USEC_PER_SEC);
 	CHECK_EQ(m.slope_bps, 0);
@@ -91,7 +91,7 @@ static void test_slope(void)
 /* On the fast clock the older points still reach a second back. */
 static void test_slope_fast(void)
 {
-	struct mem_control m = {0};
+	struct mem_law m = {0};
 	usec_t now = USEC_PER_HOUR;
 
 	for (int i = 0; i < 20; i++) {
@@ -99,7 +99,7 @@ static void test_slope_fast(void)
 
 		mem_observe(tm, &m, &u, &u, now + (usec_t)i * 100 * MS);
 	}
-	CHECK_EQ(m.slope_bps, 50 * MIB); /* over two looks */
+	CHECK_EQ(m.slope_bps, 50 * MIB); /* over two passes */
 	CHECK(m.steady_bps <= 20 * MIB);
 	CHECK(m.steady_bps >= 9 * MIB);
 	CHECK(m.point[0].at - m.point[MEM_POINTS - 1].at >= 1000 * MS);
@@ -107,7 +107,7 @@ static void test_slope_fast(void)
 
 static uint64_t desired_at(uint64_t use, uint64_t slope, uint64_t limit, usec_t tick)
 {
-	struct mem_control m = {
+	struct mem_law m = {
 		.point = {{USEC_PER_HOUR, use}}, .slope_bps = slope, .steady_bps = slope};
 	struct usage u = memory(use, 0, limit);
 	struct mem_growth_input in = {
@@ -139,7 +139,7 @@ static void test_time_to_limit(void)
 
 static void test_headroom(void)
 {
-	struct mem_control m = {.point = {{USEC_PER_HOUR, 100 * MIB}}, .slope_bps = 10 * MIB};
+	struct mem_law m = {.point = {{USEC_PER_HOUR, 100 * MIB}}, .slope_bps = 10 * MIB};
 
 	CHECK_EQ(mem_headroom(tm, &m, 200 * MIB), 400 * MIB);
 	CHECK_EQ(mem_headroom(tm, &m, 500 * MIB), 500 * MIB);
@@ -155,7 +155,7 @@ static void test_oom_record(void)
 
 /* ---- growth in the loop ---- */
 
-/* 0 kills at 1..200 MB/s, with room for one look and the write. */
+/* 0 kills at 1..200 MB/s, with room for one pass and the write. */
 static void test_growth(void)
 {
 	static const uint64_t rates[] = {1, 2, 5, 10, 20, 50, 100, 150, 200};
@@ -412,7 +412,8 @@ static void test_oom_ceiling(void)
 	CHECK_EQ(r.max_bytes, 240 * MIB);
 }
 
-/* Three processes of one container, ended one by one between two looks: three kills, one record. */
+/* Three processes of one container, ended one by one between two passes: three kills, one record.
+ */
 static void test_oom_processes(void)
 {
 	struct rig r;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU limit of one container: it grows by the reflex and shrinks on trial.
  *
- * 	r = throttled / all periods since the last write of the limit, at most a second back
- * 	r > 6 %:  limit x (1 + r - 6 %), at most x step_max and evidence x
- * evidence_permille, from the second raise on at most 1.9 x the average use since throttling began
- *
- * A queue that built up under the old limit throttles at limits above the demand too. Shrink: one
- * step down to the candidate, at most halved; throttling undoes it at once and a floor is learned,
- * as within the hour after the trial: else a rare burst would make the limit swing for ever. */
+ *  - r = throttled periods / all periods since the last write of the limit, at most a second back
+ *  - Raise, when r > 6 %: to limit x (1 + r - 6 %), at most limit x step_max and evidence x
+ *    evidence_permille; from the second raise on also at most 1.9 x the average use since
+ *    throttling began, as a queue that built up under the old limit throttles at limits above the
+ *    demand, too.
+ *  - Shrink: one step down to the candidate, at most halved. Throttling undoes it at once and sets
+ *    a floor, also within the hour after the trial: else a rare burst would make the limit swing
+ *    for ever. */
 #pragma once
 
 #include "policy/history/demand.h"
@@ -42,7 +43,7 @@ struct cpu_window {
 	struct cpu_mark half; /* the next base */
 };
 
-struct cpu_control {
+struct cpu_law {
 	struct cpu_window since_write;
 	struct cpu_window burst; /* since the last pass without throttling */
 	usec_t burst_at;         /* of that pass */
@@ -52,8 +53,8 @@ struct cpu_control {
 	uint64_t proven_milli;   /* the lower bound of the demand; LIMIT_MAX: unknown */
 	struct recent_max recent;
 	struct period_demand spread;
-	struct cpu_mark spread_mark;   /* of the last look */
-	uint64_t throttled_run;        /* throttled periods since the last free look */
+	struct cpu_mark spread_mark;   /* of the last reading */
+	uint64_t throttled_run;        /* throttled periods since the last reading without any */
 	usec_t spread_since;           /* the first one; 0: none yet */
 	uint32_t throttled_minute_ppm; /* share of the last 600 periods */
 	double throttled_ppm;          /* and of so many that theta allows 100 of them */
@@ -73,35 +74,35 @@ uint64_t cpu_reflex_desired(const struct tuning_cpu *t, uint64_t limit_milli,
 			    const struct cpu_rates *since_write, uint64_t proven_milli);
 
 /* Starts the throttle window anew: periods under the old limit do not count for the new one. */
-void cpu_window_restart(struct cpu_control *c, const struct usage *u, usec_t now);
+void cpu_window_restart(struct cpu_law *c, const struct usage *u, usec_t now);
 /* The rates since the window's start; slides it. -EAGAIN: no window or no time passed yet, -EINVAL:
  * the counters went back (window restarted). */
-int cpu_window_rates(struct cpu_control *c, const struct usage *u, uint64_t node_milli, usec_t now,
+int cpu_window_rates(struct cpu_law *c, const struct usage *u, uint64_t node_milli, usec_t now,
 		     struct cpu_rates *ret);
 
 /* Sets proven_milli. Call it once per sample or reflex pass, before the other functions. */
-void cpu_prove(struct cpu_control *c, const struct usage *u, uint64_t node_milli, usec_t now);
-struct cpu_look {
+void cpu_prove(struct cpu_law *c, const struct usage *u, uint64_t node_milli, usec_t now);
+struct cpu_reading {
 	bool starting;    /* what is used in start-up is no demand */
-	usec_t tick_usec; /* between looks, ordinarily */
+	usec_t tick_usec; /* between readings, ordinarily */
 	usec_t now;
 };
 
 /* Counts the periods since the last call: what each of them wanted, and how many were throttled.
- * Looks that are far apart show the average of many periods: they are not counted. */
-void cpu_note_periods(const struct tuning_cpu *t, const struct cpu_goal *g, struct cpu_control *c,
-		      const struct usage *u, const struct cpu_look *look);
+ * Readings that are far apart show the average of many periods: they are not counted. */
+void cpu_note_periods(const struct tuning_cpu *t, const struct cpu_goal *g, struct cpu_law *c,
+		      const struct usage *u, const struct cpu_reading *reading);
 /* The throttled periods since the last write are as few as the goal expects of this limit: it
  * stays. At a limit that should not throttle, a throttled period is a rise of the demand. */
-bool cpu_passes(const struct cpu_goal *g, const struct cpu_control *c, uint64_t limit_milli,
+bool cpu_passes(const struct cpu_goal *g, const struct cpu_law *c, uint64_t limit_milli,
 		const struct cpu_rates *since_write);
 /* The limit in millicores that would have throttled as many of the recent periods as the goal
  * allows; 0: nothing known. More throttled periods than theta raise it, and fewer lower it. */
-uint64_t cpu_goal_limit(const struct cpu_goal *g, const struct cpu_control *c);
+uint64_t cpu_goal_limit(const struct cpu_goal *g, const struct cpu_law *c);
 
 /* Bounds the demand of a throttled second so that a limit from history does not exceed the
  * reflex's. */
-void cpu_temper_demand(const struct cpu_control *c, const struct tuning_history *t,
+void cpu_temper_demand(const struct cpu_law *c, const struct tuning_history *t,
 		       const struct cpu_goal *g, struct cpu_rates *r);
 
 struct cpu_shrink_input {
@@ -113,21 +114,21 @@ struct cpu_shrink_input {
 
 /* BLOCKED_NONE: *ret_milli is the next, lower limit. Else the reason, and in *ret_next when to ask
  * again (0: unknown). */
-enum blocked_reason cpu_shrink_next(const struct tuning *t, const struct cpu_control *c,
+enum blocked_reason cpu_shrink_next(const struct tuning *t, const struct cpu_law *c,
 				    const struct cpu_shrink_input *in, uint64_t *ret_milli,
 				    usec_t *ret_next);
 
-void cpu_trial_begin(struct cpu_control *c, uint64_t from_milli, uint64_t to_milli,
+void cpu_trial_begin(struct cpu_law *c, uint64_t from_milli, uint64_t to_milli,
 		     const struct usage *u, usec_t now);
 /* Has the trial passed? After enough periods, or when it has lasted for the whole recent window. */
-bool cpu_trial_passed(const struct tuning_cpu *t, const struct cpu_control *c,
-		      const struct usage *u, usec_t now);
+bool cpu_trial_passed(const struct tuning_cpu *t, const struct cpu_law *c, const struct usage *u,
+		      usec_t now);
 /* Ends a trial that passed; cpu_shrink_mark_harmful() still knows the shrink. */
-void cpu_trial_end(struct cpu_control *c);
+void cpu_trial_end(struct cpu_law *c);
 /* Ends a trial that caused throttling and learns a floor; returns the limit to restore. */
-uint64_t cpu_trial_undo(struct cpu_control *c, usec_t now_real);
+uint64_t cpu_trial_undo(struct cpu_law *c, usec_t now_real);
 /* Throttled at limit_milli: learns a floor if the last shrink passed, began within regret_usec and
  * its goal is not below limit_milli.
  */
-void cpu_shrink_mark_harmful(const struct tuning_cpu *t, struct cpu_control *c,
-			     uint64_t limit_milli, usec_t now, usec_t now_real);
+void cpu_shrink_mark_harmful(const struct tuning_cpu *t, struct cpu_law *c, uint64_t limit_milli,
+			     usec_t now, usec_t now_real);

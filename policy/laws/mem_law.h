@@ -56,7 +56,7 @@ struct mem_brake {
 	usec_t rearm_at;   /* not armed before */
 };
 
-struct mem_control {
+struct mem_law {
 	struct mem_point point[MEM_POINTS]; /* newest first */
 	uint64_t slope_bps;                 /* steepest, bytes per second; 0 when not growing */
 	uint64_t steady_bps;                /* over a second */
@@ -92,10 +92,9 @@ uint64_t mem_gap(const struct tuning_memory *t, uint64_t max);
 uint64_t mem_write_margin(const struct tuning_memory *t, uint64_t max);
 
 /* Updates the slope, once per reflex pass. */
-void mem_observe_use(const struct tuning_memory *t, struct mem_control *m, uint64_t use,
-		     usec_t now);
+void mem_observe_use(const struct tuning_memory *t, struct mem_law *m, uint64_t use, usec_t now);
 /* Updates slope, pressure and refaults from two samples. prev is NULL for the first one. */
-void mem_observe(const struct tuning_memory *t, struct mem_control *m, const struct usage *prev,
+void mem_observe(const struct tuning_memory *t, struct mem_law *m, const struct usage *prev,
 		 const struct usage *u, usec_t now);
 
 struct mem_growth_input {
@@ -119,24 +118,24 @@ struct mem_brake_input {
 
 /* Once per reflex pass: arms the brake, moves it with memory.max or lifts it. The result is
  * brake.line. */
-void mem_brake_pass(const struct tuning_memory *t, struct mem_control *m,
+void mem_brake_pass(const struct tuning_memory *t, struct mem_law *m,
 		    const struct mem_brake_input *in);
 /* Growth raises memory.max: moves the brake with it. */
-void mem_brake_raised(const struct tuning_memory *t, struct mem_control *m,
+void mem_brake_raised(const struct tuning_memory *t, struct mem_law *m,
 		      const struct mem_brake_input *in);
 /* Did the brake write a memory.high of `high`? */
-bool mem_brake_owns(const struct mem_control *m, uint64_t high);
+bool mem_brake_owns(const struct mem_law *m, uint64_t high);
 /* memory.high could not be written. */
-void mem_brake_failed(struct mem_control *m, usec_t now);
+void mem_brake_failed(struct mem_law *m, usec_t now);
 
 /* The desired limit of growth in place of `limit`, and *ret_reason; 0: none, *ret_reason is
  * untouched. */
-uint64_t mem_growth_desired(const struct tuning_memory *t, const struct mem_control *m,
+uint64_t mem_growth_desired(const struct tuning_memory *t, const struct mem_law *m,
 			    const struct mem_growth_input *in, enum reason *ret_reason);
 /* A limit for a writer that lags: at least `limit`, with headroom for growth during the lag. */
-uint64_t mem_headroom(const struct tuning_memory *t, const struct mem_control *m, uint64_t limit);
+uint64_t mem_headroom(const struct tuning_memory *t, const struct mem_law *m, uint64_t limit);
 /* A shrink failed: the wait before the next one doubles. */
-void mem_back_off(const struct tuning_memory *t, struct mem_control *m, usec_t now);
+void mem_back_off(const struct tuning_memory *t, struct mem_law *m, usec_t now);
 /* The desired limit after an OOM kill at `use`. */
 uint64_t mem_oom_record(const struct tuning_memory *t, uint64_t use);
 
@@ -163,15 +162,15 @@ struct mem_step {
 };
 
 /* May a trial begin? BLOCKED_NONE: *ret_to is its goal. */
-enum blocked_reason mem_shrink_next(const struct tuning *t, const struct mem_control *m,
+enum blocked_reason mem_shrink_next(const struct tuning *t, const struct mem_law *m,
 				    const struct mem_shrink_input *in, uint64_t *ret_to,
 				    usec_t *ret_next);
-struct mem_step mem_trial_begin(const struct tuning_memory *t, struct mem_control *m,
+struct mem_step mem_trial_begin(const struct tuning_memory *t, struct mem_law *m,
 				const struct mem_shrink_input *in, uint64_t to);
 /* Once per sample of a running trial. */
-struct mem_step mem_trial_step(const struct tuning_memory *t, struct mem_control *m,
+struct mem_step mem_trial_step(const struct tuning_memory *t, struct mem_law *m,
 			       const struct mem_shrink_input *in);
 /* Ends a trial early: growth, or memory that could not be reclaimed. Returns the step that restores
  * the former limits. */
-struct mem_step mem_trial_abort(const struct tuning_memory *t, struct mem_control *m,
+struct mem_step mem_trial_abort(const struct tuning_memory *t, struct mem_law *m,
 				const struct mem_shrink_input *in);

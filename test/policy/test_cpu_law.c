@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/laws/cpu_control.h"
+#include "policy/laws/cpu_law.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 #include <errno.h>
@@ -69,7 +69,7 @@ static struct usage counters(uint64_t used, uint64_t periods, uint64_t throttled
 
 static void test_window(void)
 {
-	struct cpu_control c = {0};
+	struct cpu_law c = {0};
 	struct usage u = counters(0, 0, 0);
 	struct cpu_rates r;
 	usec_t now = USEC_PER_HOUR;
@@ -209,7 +209,7 @@ static void test_raise_interval(void)
 
 /* ---- conditions of a shrink, one by one ---- */
 
-static enum blocked_reason shrink(const struct cpu_control *c, uint64_t limit, uint64_t candidate,
+static enum blocked_reason shrink(const struct cpu_law *c, uint64_t limit, uint64_t candidate,
 				  usec_t now, uint64_t *ret_to, usec_t *ret_next)
 {
 	struct cpu_shrink_input in = {.limit_milli = limit,
@@ -224,7 +224,7 @@ static enum blocked_reason shrink(const struct cpu_control *c, uint64_t limit, u
 static void test_shrink_conditions(void)
 {
 	const usec_t start = USEC_PER_HOUR, quiet = start + 5 * USEC_PER_MIN;
-	struct cpu_control c = {0};
+	struct cpu_law c = {0};
 	uint64_t to;
 	usec_t next;
 
@@ -254,7 +254,7 @@ static void test_shrink_conditions(void)
 
 static void test_trial(void)
 {
-	struct cpu_control c = {0};
+	struct cpu_law c = {0};
 	struct usage u = counters(0, 100, 0);
 	usec_t now = USEC_PER_HOUR;
 
@@ -279,7 +279,7 @@ static void test_regret(void)
 {
 	struct usage u = counters(0, 0, 0);
 	usec_t now = USEC_PER_HOUR;
-	struct cpu_control begun = {0}, c;
+	struct cpu_law begun = {0}, c;
 
 	cpu_trial_begin(&begun, 1000, 500, &u, now);
 	c = begun;
