@@ -117,7 +117,7 @@ static void note_ratified(struct cluster *c, const struct pod *p)
 			add_change(p->members[i].managed, r, s->containers[i].spec.limit[r], text,
 				   sizeof text);
 	if (text[0] == '\0')
-		note(c, s, "Normal", "Restored", "Resize", "the original limits are back");
+		note(c, s, "Normal", "Restored", "Resize", "the original limits are restored");
 	else
 		note(c, s, "Normal", "Resized", "Resize", text);
 }
