@@ -159,7 +159,7 @@ void cluster_kin_tick(struct cluster *c);
 #define CLUSTER_SELECTOR_BYTES 1024
 void cluster_selector(const char *labels, char ret[static CLUSTER_SELECTOR_BYTES]);
 void cluster_kin_free(struct cluster *c);
-/* The same for a pod that somebody describes. -EAGAIN: it is being asked for; -ENOENT: nothing is
+/* The same for a pod that a client describes. -EAGAIN: it is being requested; -ENOENT: nothing is
  * known. */
 int cluster_kin_describe(struct cluster *c, const struct kube_pod *pod, const char *container,
 			 struct prior *ret);

@@ -19,7 +19,7 @@
 #define FRESH_USEC     (10 * USEC_PER_MIN)
 #define RETRY_USEC     USEC_PER_MIN
 #define CONTAINERS_MAX REPORT_CONTAINERS_MAX
-/* Of workloads that somebody describes. */
+/* Of workloads that clients describe. */
 #define DESCRIBED_MAX 64
 /* A start waits at most this part of kubernetes.startJitter, a restart of the agent all of it. */
 #define START_PART 5
