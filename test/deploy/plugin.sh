@@ -27,7 +27,7 @@ case "$*" in
 	;;
 *"exec -i -n vscaled agent-1 -c vscaled -- vscalectl report - "*) sort ;;
 *"exec -n vscaled agent-1 "*) printf 'NAME\nshop/a-0/app\n'; exit "${EXIT1:-0}" ;;
-*"exec -n vscaled agent-2 "*) printf 'NAME\nshop/web-0/app\n' ;;
+*"exec -n vscaled agent-2 "* | *"exec -it -n vscaled agent-2 "*) printf 'NAME\nshop/web-0/app\n' ;;
 *) echo "unexpected: $*" >&2; exit 1 ;;
 esac
 PLAY
@@ -73,6 +73,21 @@ EXIT1=3 try "a failure on one node does not hide the other" 3 $'NAME\nshop/a-0/a
 try "status names the nodes" 0 $'== n1\nNAME\nshop/a-0/app\n== n2\nNAME\nshop/web-0/app' status
 try "explain goes to the pod's node" 0 $'NAME\nshop/web-0/app' explain web-0/app
 asked "with the whole name" "exec -n vscaled agent-2 -c vscaled -- vscalectl explain shop/web-0/app"
+try "history goes there, too" 0 $'NAME\nshop/web-0/app' history web-0/app -o html
+asked "with the format" "exec -n vscaled agent-2 -c vscaled -- vscalectl history shop/web-0/app -o html"
+try "record dump" 0 $'NAME\nshop/web-0/app' record dump web-0/app -o csv
+asked "of the container" "exec -n vscaled agent-2 -c vscaled -- vscalectl record dump shop/web-0/app -o csv"
+try "record replay" 0 $'NAME\nshop/web-0/app' record replay web-0/app
+asked "in its agent" "exec -n vscaled agent-2 -c vscaled -- vscalectl record replay shop/web-0/app"
+try "top of a node" 0 $'NAME\nshop/web-0/app' top --node n2
+asked "without a terminal" "exec -n vscaled agent-2 -c vscaled -- vscalectl top"
+: >"$LOG"
+script -qec "$plugin top --node n2" /dev/null </dev/null >/dev/null
+asked "on a terminal" "exec -it -n vscaled agent-2 -c vscaled -- vscalectl top"
+try "top of many nodes" 2 "" top
+complains "says so" "top needs --node"
+try "record without what" 2 "" record
+try "record with something else" 2 "" record play web-0/app
 try "a name with its namespace" 0 $'NAME\nshop/web-0/app' explain shop/web-0/app -n other
 try "restore --force" 0 $'NAME\nshop/web-0/app' restore web-0/app --force
 asked "with --force" "exec -n vscaled agent-2 -c vscaled -- vscalectl restore shop/web-0/app --force"

@@ -30,7 +30,7 @@ SOURCES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/*.
 
 PLANTED = (
     ("x.catalog", "`vscalectl config dump` shows it"), ("x.md", "see `vscalectl\nlist --wide`"),
-    ("x.md", "```\n$ sudo vscalectl restore --every\n```\n"), ("x.md", "`kubectl vscaled top`"),
+    ("x.md", "```\n$ sudo vscalectl restore --every\n```\n"), ("x.md", "`kubectl vscaled lift`"),
     ("x.md", "`kubectl -n vscaled exec x -- vscalectl explain`"), ("x.md", "`vscaled --socket x`"),
     ("x.scd", "*vscalectl\nrestart*"), ("x.scd", "\tvscalectl list -o json --force | jq .\n"),
     ("x.in", "ExecStopPost=-@BIN@/vscalectl raise\n"), ("x.c", '"see: vscalectl usage"'),
