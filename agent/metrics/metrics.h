@@ -59,6 +59,7 @@ struct metrics_input {
 	size_t thing_capacity;
 	bool reader_bpf;
 	bool systemd_connected;
+	bool systemd_absent;       /* it is not needed, and has no series */
 	bool kubernetes;           /* what follows to its end is shown only with it */
 	uint64_t pods;             /* of the node, as last listed */
 	uint64_t pods_managed;     /* with a valid mode annotation */

@@ -53,6 +53,12 @@ EMIT(emit_flag)
 	metrics_value(w, value, 0);
 }
 
+EMIT(emit_systemd)
+{
+	if (!in->systemd_absent)
+		emit_flag(w, m, in);
+}
+
 EMIT(emit_counter)
 {
 	metrics_series(w, "");

@@ -13,6 +13,7 @@
 EMIT(emit_build); /* no offset */
 EMIT(emit_unsupported);
 EMIT(emit_number);   /* uint64_t of metrics_input */
+EMIT(emit_systemd);  /* a flag, none where systemd is not needed */
 EMIT(emit_time);     /* usec_t of metrics_input; 0 has no series */
 EMIT(emit_flag);     /* bool of metrics_input */
 EMIT(emit_counter);  /* uint64_t of counters */

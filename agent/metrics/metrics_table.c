@@ -141,8 +141,8 @@ const struct metric metrics_table[] = {
 	{"vscaled_reader_bpf", METRIC_GAUGE, NULL, 0, "",
 	 "1: cgroups are read by BPF; 0: by files.", emit_flag, .offset = IN(reader_bpf)},
 	{"vscaled_systemd_connected", METRIC_GAUGE, NULL, 0, "",
-	 "1: PID 1 answers; 0: it does not, or is not needed.",
-	 emit_flag, .offset = IN(systemd_connected)},
+	 "1: PID 1 answers; 0: it does not. None where it is not needed.",
+	 emit_systemd, .offset = IN(systemd_connected)},
 
 	{"vscaled_pods", METRIC_GAUGE, NULL, 0, "",
 	 "Pods of the node.", emit_number, .offset = IN(pods), .kubernetes = true},

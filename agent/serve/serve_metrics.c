@@ -93,6 +93,7 @@ static int on_collect(void *ctx, struct metrics_input *in)
 		in->node_granted_bytes = s->units->memory->ledger.outstanding;
 	}
 	in->systemd_connected = s->units->pid1->connected;
+	in->systemd_absent = s->units->pid1->absent;
 	in->reader_bpf = s->units->reader->scan != NULL;
 	in->pods = s->pods->count;
 	in->node_wrong = s->host->name_wrong;

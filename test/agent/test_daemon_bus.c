@@ -162,8 +162,44 @@ static void test_refused(void)
 	close_all();
 }
 
+/* An agent of pods alone, on a node whose PID 1 has no socket for it: ready, and no alert about a
+ * lost connection. */
+static void test_not_needed(void)
+{
+	OWN(drop_free) char *page = NULL;
+	char text[512], path[96];
+	FILE *f;
+
+	port = crig_free_port();
+	rig_open(&r, "");
+	snprintf(path, sizeof path, "%s/kubeconfig", r.folder);
+	f = fopen(path, "we");
+	CHECK(f != NULL);
+	fprintf(f, "{\"current-context\": \"c\", \"contexts\": [{\"name\": \"c\", \"context\": "
+		   "{\"cluster\": \"c\"}}], \"clusters\": [{\"name\": \"c\", \"cluster\": "
+		   "{\"server\": \"http://127.0.0.1:9\"}}]}\n");
+	fclose(f);
+	snprintf(text, sizeof text,
+		 "http: {listen: 127.0.0.1:%u}\n"
+		 "kubernetes: {enabled: true, kubeconfig: %s, nodeName: node-1}\n",
+		 port, path);
+	rig_write_config(&r, text);
+	r.bus = true;
+	snprintf(peer.path, sizeof peer.path, "%s/no-pid1", r.folder);
+	CHECK(sd_event_new(&peer_event) >= 0);
+	CHECK_EQ(rig_start(&r), 0);
+	CHECK_EQ(ask("/metrics", &page), 200);
+	CHECK(page != NULL && strstr(page, "vscaled_pods 0") != NULL);
+	CHECK(page != NULL && strstr(page, "vscaled_systemd_connected 0") == NULL);
+	CHECK_EQ(status_of("/readyz?exclude=pods"), 200);
+	rig_stop(&r);
+	sd_event_unref(peer_event);
+	rig_close(&r);
+}
+
 int main(void)
 {
+	test_not_needed();
 	test_lost_and_back();
 	test_refused();
 	return check_result();
