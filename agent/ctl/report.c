@@ -133,7 +133,8 @@ static bool take_resource(cJSON *row, const cJSON *container, const char *key)
 		to = cJSON_AddObjectToObject(row, key);
 	for (size_t i = 0; ok && i < ARRAY_SIZE(highest_keys); i++)
 		ok = take_highest(to, from, highest_keys[i]);
-	return ok && add(to, "requested", known(request) ? request : 0) &&
+	return ok && take_lowest(to, from, "original") &&
+	       add(to, "requested", known(request) ? request : 0) &&
 	       add(to, "over_target", request_above(from, "target")) &&
 	       add(to, "reclaimable", request_above(from, "upper"));
 }

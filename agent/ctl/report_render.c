@@ -198,23 +198,38 @@ static const struct owner *owner_of(const cJSON *row)
 	return NULL;
 }
 
-/* The request that is worth a change: 10 % off, and never below the target. False: none. */
-static bool changes(const cJSON *row, enum resource r, char *text, size_t size)
+/* What to put into a template for a resource. */
+struct template_change {
+	char request[QUANTITY_TEXT_SIZE];
+	bool set;
+	bool over; /* above the limit of the template, which has to follow */
+};
+
+/* The request that is worth a change: 10 % off, and never below the target. */
+static struct template_change change_of(const cJSON *row, enum resource r)
 {
 	const cJSON *o = json_object(row, r == RESOURCE_CPU ? "cpu" : "memory");
 	uint64_t request = json_amount(o, "request"), target = json_amount(o, "target");
+	uint64_t limit = json_amount(o, "original");
+	struct template_change ret = {.set = false};
 
 	if (target == VIEW_NONE || target == LIMIT_MAX)
-		return false;
+		return ret;
 	if (request == VIEW_NONE)
 		request = 0;
+	if (limit == VIEW_NONE)
+		limit = json_amount(o, "limit");
 	if (MAX(request, target) - MIN(request, target) <= request / 10)
-		return false;
+		return ret;
+	if (r == RESOURCE_MEMORY)
+		target = round_up(target, MIB);
+	ret.set = true;
+	ret.over = limit != VIEW_NONE && target > limit;
 	if (r == RESOURCE_CPU)
-		quantity_format_cpu(target, text, size);
+		quantity_format_cpu(target, ret.request, sizeof ret.request);
 	else
-		quantity_format_bytes(round_up(target, MIB), text, size);
-	return true;
+		quantity_format_bytes(target, ret.request, sizeof ret.request);
+	return ret;
 }
 
 static bool same_workload(const cJSON *a, const cJSON *b)
@@ -237,6 +252,24 @@ static void put_head(const struct ctl *c, const cJSON *row, const struct owner *
 	*ret_in = in;
 }
 
+static void put_change(const struct ctl *c, const cJSON *row, const struct template_change *changes,
+		       int in)
+{
+	static const char *const names[RESOURCE_COUNT] = {"cpu", "memory"};
+	bool over = changes[RESOURCE_CPU].over || changes[RESOURCE_MEMORY].over;
+
+	fprintf(c->out, "%*s- name: \"%s\"\n%*s  resources:\n%*s    requests:\n", in, "",
+		json_text(row, "container"), in, "", in, "");
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (changes[r].set)
+			fprintf(c->out, "%*s      %s: %s\n", in, "", names[r], changes[r].request);
+	if (over)
+		fprintf(c->out, "%*s    limits:\n", in, "");
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (changes[r].over)
+			fprintf(c->out, "%*s      %s: %s\n", in, "", names[r], changes[r].request);
+}
+
 void report_patch(const struct ctl *c, const cJSON *report)
 {
 	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(report, "rows");
@@ -244,14 +277,12 @@ void report_patch(const struct ctl *c, const cJSON *report)
 	int in = 0;
 
 	cJSON_ArrayForEach (row, rows) {
-		static const char *const names[RESOURCE_COUNT] = {"cpu", "memory"};
-		char text[RESOURCE_COUNT][QUANTITY_TEXT_SIZE];
-		bool set[RESOURCE_COUNT];
+		const struct template_change changes[RESOURCE_COUNT] = {
+			[RESOURCE_CPU] = change_of(row, RESOURCE_CPU),
+			[RESOURCE_MEMORY] = change_of(row, RESOURCE_MEMORY)};
 		const struct owner *owner = owner_of(row);
 
-		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-			set[r] = changes(row, r, text[r], sizeof text[r]);
-		if (!set[RESOURCE_CPU] && !set[RESOURCE_MEMORY])
+		if (!changes[RESOURCE_CPU].set && !changes[RESOURCE_MEMORY].set)
 			continue;
 		if (owner == NULL) {
 			fprintf(c->err, "vscalectl: %s/%s: no patch for its kind, %s\n",
@@ -262,10 +293,6 @@ void report_patch(const struct ctl *c, const cJSON *report)
 		if (!same_workload(last, row))
 			put_head(c, row, owner, &in);
 		last = row;
-		fprintf(c->out, "%*s- name: \"%s\"\n%*s  resources:\n%*s    requests:\n", in, "",
-			json_text(row, "container"), in, "", in, "");
-		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-			if (set[r])
-				fprintf(c->out, "%*s      %s: %s\n", in, "", names[r], text[r]);
+		put_change(c, row, changes, in);
 	}
 }

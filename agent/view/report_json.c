@@ -22,9 +22,10 @@ static bool add_resource(cJSON *o, const struct unit_view *v, enum resource r)
 	return to != NULL && add_amount(to, "request", request != 0 ? request : VIEW_NONE) &&
 	       add_amount(to, "limit",
 			  x->kernel != VIEW_NONE ? x->kernel : v->pod->resources[r].spec_limit) &&
-	       add_amount(to, "use_p50", x->use_p50) && add_amount(to, "use_p95", x->use_p95) &&
-	       add_amount(to, "use_max", x->use_max) && add_amount(to, "lower", x->lower) &&
-	       add_amount(to, "target", x->target) && add_amount(to, "upper", x->upper);
+	       add_amount(to, "original", x->original) && add_amount(to, "use_p50", x->use_p50) &&
+	       add_amount(to, "use_p95", x->use_p95) && add_amount(to, "use_max", x->use_max) &&
+	       add_amount(to, "lower", x->lower) && add_amount(to, "target", x->target) &&
+	       add_amount(to, "upper", x->upper);
 }
 
 static bool add_recent(cJSON *o, const struct recent_view *v)

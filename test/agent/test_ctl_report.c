@@ -108,6 +108,30 @@ static void test_patch(void)
 	free(text);
 }
 
+/* A request above the limit would be refused: that of the template follows, not the one in force.
+ */
+static void test_patch_above_limit(void)
+{
+	static const char want[] = "          requests:\n            cpu: 230m\n"
+				   "            memory: 101Mi\n"
+				   "          limits:\n            cpu: 230m\n"
+				   "            memory: 101Mi\n";
+	OWN(drop_json)
+	cJSON *report = summed(
+		NODE("n",
+		     WEB("web-0", "\"request\":100,\"limit\":400,\"original\":200,\"target\":230",
+			 "\"limit\":105381888,\"target\":105381000") "\"oom_kills\":0}"),
+		NULL);
+	char *text;
+	size_t size;
+	struct ctl c = {.out = open_memstream(&text, &size), .err = stderr};
+
+	report_patch(&c, report);
+	fclose(c.out);
+	CHECK(strstr(text, want) != NULL);
+	free(text);
+}
+
 #define PART(pod, percent, part, kills)                                                            \
 	WEB(pod, "\"request\":500,\"target\":100,\"use_p95\":90,\"limit\":700", "")                \
 	"\"rollout\":\"" part "\",\"rollout_percent\":" percent ",\"oom_kills\":" kills            \
@@ -207,6 +231,7 @@ int main(void)
 	test_sum();
 	test_namespace();
 	test_patch();
+	test_patch_above_limit();
 	test_rollout();
 	test_csv_is_safe();
 	test_bad();
