@@ -169,6 +169,7 @@ stage()
 	cp -r "$LAB_SRC"/../kube/{apiserver,kubelet} "$tree/opt/lab/kube/"
 	cp -r "$ROOT/agent/deploy" "$tree/opt/lab/"
 	/usr/bin/python3 "$ROOT/test/lint/commands.py" --list "$ROOT" >"$tree/opt/lab/commands"
+	/usr/bin/python3 "$ROOT/test/lint/commands.py" --list-others "$ROOT" >"$tree/opt/lab/other-commands"
 	# Saves seconds where the guest has this Python; another one ignores it.
 	/usr/bin/python3 -m compileall -q "$tree/opt/lab/kube"
 	[ "$build" != none ] || return 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """commands.py CTL_USAGE VSCALED ROOT: every command that a document names is one that the program takes.
-commands.py --list ROOT: prints these commands, each once.
+commands.py --list ROOT: prints these commands, each once; --list-others: those of kubectl and journalctl.
 
 Looked for in docs, README, man pages, catalog, manifests, unit file and the hints of the program: in
 code spans, code blocks and after a word such as "see:". vscalectl's are given to its own parser (the
@@ -17,8 +17,16 @@ import tempfile
 from pathlib import Path
 
 PROGRAMS = r"(?:kubectl vscaled|vscalectl|vscaled)"
-# Where a command may begin, and where it ends.
-BEGIN = re.compile(rf"(?:^|[;|&(]|\s--\s|\bsudo |\$ |/|\bexec )\s*({PROGRAMS}(?=\s|$))(.*)", re.S)
+OTHERS = r"(?:kubectl(?! vscaled)|journalctl)"
+
+
+def begin(programs: str) -> re.Pattern[str]:
+    """Where a command may begin."""
+    return re.compile(rf"(?:^|[;|&(]|\s--\s|\bsudo |\$ |/|\bexec )\s*({programs}(?=\s|$))(.*)", re.S)
+
+
+BEGIN = begin(PROGRAMS)
+# Where it ends.
 END = re.compile(r"\s*(?:[|;<>#&()]|…|\.\.\.|$)")
 SPANS = {".md": r"`([^`]+)`", ".scd": r"\*([^*]+)\*", ".catalog": r"`([^`]+)`",
          ".c": r"`([^`\n]+)`|(?:see:|\bby|\bwith|\bit with) (vscalectl [^\"`;,)]+)"}
@@ -55,9 +63,9 @@ def texts(name: str, text: str) -> list[str]:
     return out
 
 
-def command(text: str) -> list[str] | None:
+def command(text: str, start: re.Pattern[str] = BEGIN) -> list[str] | None:
     """The words of the command in a piece of code; None: there is none."""
-    match = BEGIN.search(" ".join(text.split()))
+    match = start.search(" ".join(text.split()))
     if not match:
         return None
     rest = match.group(2)
@@ -91,16 +99,17 @@ class Programs:
         return done.stderr.strip() or "usage" if done.returncode == 2 else None
 
 
-def show(root: Path) -> int:
+def show(root: Path, programs: str) -> int:
+    start = begin(programs)
     files = [file for pattern in SOURCES for file in root.glob(pattern)]
-    found = [command(text) for file in files for text in texts(file.name, file.read_text())]
+    found = [command(text, start) for file in files for text in texts(file.name, file.read_text())]
     print("\n".join(sorted({" ".join(words) for words in found if words})))
     return 0
 
 
 def main() -> int:
-    if sys.argv[1] == "--list":
-        return show(Path(sys.argv[2]))
+    if sys.argv[1] in ("--list", "--list-others"):
+        return show(Path(sys.argv[2]), PROGRAMS if sys.argv[1] == "--list" else OTHERS)
     usage, vscaled, root = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     with tempfile.TemporaryDirectory() as folder:
         return check(Programs(usage, vscaled, root, Path(folder)), root)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Obj = dict[str, Any]
 
 
-def running_status(pod: Obj) -> Obj:
+def running_status(pod: Obj, ip: str) -> Obj:
     """What a kubelet reports of a pod whose containers all run with their values."""
     spec, meta = pod["spec"], pod["metadata"]
     when = meta["creationTimestamp"]
@@ -42,8 +42,8 @@ def running_status(pod: Obj) -> Obj:
                             "ContainersReady", "PodScheduled")]
     status = {"phase": "Running", "observedGeneration": meta.get("generation", 1),
               "conditions": conditions, "startTime": when, "hostIP": "192.0.2.10",
-              "hostIPs": [{"ip": "192.0.2.10"}], "podIP": "10.244.0.9",
-              "podIPs": [{"ip": "10.244.0.9"}], "qosClass": pod["status"].get("qosClass"),
+              "hostIPs": [{"ip": "192.0.2.10"}], "podIP": ip, "podIPs": [{"ip": ip}],
+               "qosClass": pod["status"].get("qosClass"),
               "containerStatuses": [container(c) for c in spec["containers"]]}
     side = [c for c in spec.get("initContainers", []) if c.get("restartPolicy") == "Always"]
     if side:
@@ -54,10 +54,11 @@ def running_status(pod: Obj) -> Obj:
 def fill(store: Store, app: App, count: int = 1, node: str = "node-1",
          namespace: str = "default", prefix: str = "pod", annotations: Obj | None = None,
          labels: Obj | None = None, containers: int = 1, resources: Obj | None = None,
-         running: bool = True, spec: Obj | None = None, owner: Obj | None = None) -> Obj:
+         running: bool = True, spec: Obj | None = None, owner: Obj | None = None,
+         ip: str = "10.244.0.9") -> Obj:
     """`count` pods on a node; the namespace, its account and the node are made when missing.
 
-    `spec` is laid over the pod's spec; `owner` is its one ownerReference.
+    `spec` is laid over the pod's spec; `owner` is its one ownerReference, `ip` the address.
     """
     from .auth import User
     from .kinds import BY_KIND
@@ -90,7 +91,7 @@ def fill(store: Store, app: App, count: int = 1, node: str = "node-1",
                  "resources": resources} for n in range(containers)], **(spec or {})}})
         if running:
             store.write("MODIFIED", "pods", (namespace, name),
-                        dict(pod, status=running_status(pod)))
+                        dict(pod, status=running_status(pod, ip)))
         names.append(f"{namespace}/{name}")
     return {"made": len(names), "names": names}
 
