@@ -260,19 +260,57 @@ static const struct ctl_command *take_command(struct ctl *c)
 	return NULL;
 }
 
+static bool has_format(const struct ctl_command *k, enum ctl_output output)
+{
+	static const unsigned needs[OUTPUT_COUNT] = {
+		[OUTPUT_WIDE] = OPTION_WIDE,
+		[OUTPUT_CSV] = OPTION_SHEET | OPTION_CSV,
+		[OUTPUT_PATCH] = OPTION_SHEET,
+		[OUTPUT_HTML] = OPTION_PAGE,
+	};
+
+	return needs[output] == 0 || (k->options & needs[output]);
+}
+
+static int no_such_format(const struct ctl *c, const struct ctl_command *k)
+{
+	char hint[128];
+	size_t length = (size_t)snprintf(hint, sizeof hint, "one of");
+
+	for (int i = 0; i < OUTPUT_COUNT; i++)
+		if (has_format(k, (enum ctl_output)i))
+			length += (size_t)snprintf(hint + length, sizeof hint - length, "%s %s",
+						   i > 0 ? "," : "", output_names[i]);
+	return ctl_fail(c, CTL_USAGE, hint, "%s has no format %s", k->name,
+			output_names[c->output]);
+}
+
+/* Of a command with two words the first alone names those that there are. */
+static int no_such_command(const struct ctl *c)
+{
+	const char *word = c->argument_count > 0 ? c->arguments[0] : NULL;
+	char hint[128] = "see: vscalectl help";
+	size_t length = 0;
+
+	for (size_t i = 0; word != NULL && i < CTL_COMMAND_COUNT; i++) {
+		const char *name = ctl_commands[i].name;
+
+		if (strncmp(name, word, strlen(word)) == 0 && name[strlen(word)] == ' ')
+			length += (size_t)snprintf(hint + length, sizeof hint - length, "%s%s",
+						   length > 0 ? ", or: " : "say: ", name);
+	}
+	if (word == NULL)
+		return ctl_fail(c, CTL_USAGE, hint, "which command?");
+	return ctl_fail(c, CTL_USAGE, hint, "no such command: %s%s%s", word,
+			length > 0 && c->argument_count > 1 ? " " : "",
+			length > 0 && c->argument_count > 1 ? c->arguments[1] : "");
+}
+
 /* NULL when the command takes the options and arguments as given. */
 static const char *misuse(const struct ctl *c, const struct ctl_command *k, unsigned seen)
 {
 	if (seen & ~k->options)
 		return "takes no such option";
-	if (c->output == OUTPUT_WIDE && !(k->options & OPTION_WIDE))
-		return "has no wide format";
-	if (c->output == OUTPUT_HTML && !(k->options & OPTION_PAGE))
-		return "has no such format";
-	if (c->output == OUTPUT_CSV && !(k->options & (OPTION_SHEET | OPTION_CSV)))
-		return "has no such format";
-	if (c->output == OUTPUT_PATCH && !(k->options & OPTION_SHEET))
-		return "has no such format";
 	if (c->namespace && c->all_namespaces)
 		return "takes a namespace or all of them, not both";
 	if (c->argument_count < k->argument_min)
@@ -339,12 +377,12 @@ int ctl_parse(struct ctl *c, int argc, char **argv, const struct ctl_command **r
 	}
 	k = take_command(c);
 	if (!k)
-		return ctl_fail(c, CTL_USAGE, "see: vscalectl help",
-				c->argument_count ? "no such command: %s" : "which command?%.0s",
-				c->argument_count ? c->arguments[0] : "");
+		return no_such_command(c);
 	wrong = misuse(c, k, seen);
 	if (wrong)
 		return ctl_fail(c, CTL_USAGE, "see: vscalectl help", "%s %s", k->name, wrong);
+	if (!has_format(k, c->output))
+		return no_such_format(c, k);
 	*ret = k;
 	return CTL_OK;
 }
