@@ -3,20 +3,8 @@
 #include "agent/annotation/annotation_impl.h"
 #include "agent/base/escape.h"
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-__attribute__((format(printf, 2, 3))) static int bad(struct annotation_error *err,
-						     const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(err->text, sizeof err->text, format, args);
-	va_end(args);
-	return -EINVAL;
-}
 
 int annotation_take(const struct kube_annotation *a, struct pod_settings *w,
 		    struct annotation_error *err)
@@ -26,17 +14,18 @@ int annotation_take(const struct kube_annotation *a, struct pod_settings *w,
 	int r;
 
 	if (k == NULL)
-		return bad(err,
-			   ANNOTATION_DOMAIN "%s is unknown; did you mean " ANNOTATION_DOMAIN "%s?",
-			   escape_value(a->key, buf), annotation_nearest(a->key));
+		return annotation_bad(err,
+				      ANNOTATION_DOMAIN
+				      "%s is unknown; did you mean " ANNOTATION_DOMAIN "%s?",
+				      escape_value(a->key, buf), annotation_nearest(a->key));
 	if (k->take == NULL)
 		return 0;
 	r = k->take(a->value, w, err);
 	if (r == 0 || r == -ENOMEM || err->text[0] != '\0')
 		return r;
-	return bad(err, ANNOTATION_DOMAIN "%s: \"%s\" is %s; allowed: %s", k->key,
-		   escape_value(a->value, buf), r == -ERANGE ? "out of range" : "not valid",
-		   k->values);
+	return annotation_bad(err, ANNOTATION_DOMAIN "%s: \"%s\" is %s; allowed: %s", k->key,
+			      escape_value(a->value, buf),
+			      r == -ERANGE ? "out of range" : "not valid", k->values);
 }
 
 /* The pod's own bounds, and the default where it sets none. Where the two contradict each other,

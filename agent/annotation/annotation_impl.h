@@ -59,6 +59,9 @@ struct pod_settings {
 };
 
 /* annotation_settings.c */
+/* Fills err; -EINVAL. */
+int annotation_bad(struct annotation_error *err, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 /* What one source sets for a container: the explicit keys, then `policy`. */
 struct settings settings_of(const struct pod_settings *w, const char *container);
 /* *upper, and what *lower sets besides. Where their bounds contradict each other, the lower one

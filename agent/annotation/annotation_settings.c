@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-__attribute__((format(printf, 2, 3))) static int bad(struct annotation_error *err,
-						     const char *format, ...)
+int annotation_bad(struct annotation_error *err, const char *format, ...)
 {
 	va_list args;
 
@@ -18,28 +17,56 @@ __attribute__((format(printf, 2, 3))) static int bad(struct annotation_error *er
 	return -EINVAL;
 }
 
+/* fit: where the bounds contradict each other, the lower one becomes the upper one's. */
+static void bounds_below(struct settings *w, const struct settings *lower, int r, bool fit)
+{
+	uint32_t bit = 1u << r;
+	bool has_min = (w->has_min & bit) != 0, has_max = (w->has_max & bit) != 0;
+	struct range *to = &w->bound[r];
+	const struct range *from = &lower->bound[r];
+
+	if (!has_min && (lower->has_min & bit) != 0)
+		to->min = fit && has_max && to->max != 0 ? MIN(from->min, to->max) : from->min;
+	if (!has_max && (lower->has_max & bit) != 0)
+		to->max = fit && has_min && from->max != 0 ? MAX(from->max, to->min) : from->max;
+	w->has_min |= lower->has_min & bit;
+	w->has_max |= lower->has_max & bit;
+}
+
+static struct settings below(const struct settings *upper, const struct settings *lower, bool fit)
+{
+	struct settings w = *upper;
+
+	if (w.resources == 0)
+		w.resources = lower->resources;
+	if (!w.has_controlled) {
+		w.has_controlled = lower->has_controlled;
+		w.controlled = lower->controlled;
+	}
+	if (!w.has_scale_down) {
+		w.has_scale_down = lower->has_scale_down;
+		w.scale_down = lower->scale_down;
+	}
+	if (!w.has_allow_restart) {
+		w.has_allow_restart = lower->has_allow_restart;
+		w.allow_restart = lower->allow_restart;
+	}
+	for (int r = 0; r < RESOURCE_COUNT; r++)
+		bounds_below(&w, lower, r, fit);
+	return w;
+}
+
+struct settings settings_below(const struct settings *upper, const struct settings *lower)
+{
+	return below(upper, lower, true);
+}
+
 /* First what the explicit keys set, then what the entry of `policy` sets (NULL: there is none). */
 static struct settings merged(const struct settings *own, const struct settings *policy)
 {
-	struct settings w = *own;
+	struct settings w = policy != NULL ? below(own, policy, false) : *own;
 
-	if (policy == NULL)
-		return w;
-	if (w.resources == 0)
-		w.resources = policy->resources;
-	if (!w.has_controlled) {
-		w.has_controlled = policy->has_controlled;
-		w.controlled = policy->controlled;
-	}
-	for (int r = 0; r < RESOURCE_COUNT; r++) {
-		if ((w.has_min & (1u << r)) == 0)
-			w.bound[r].min = policy->bound[r].min;
-		if ((w.has_max & (1u << r)) == 0)
-			w.bound[r].max = policy->bound[r].max;
-	}
-	w.has_min |= policy->has_min;
-	w.has_max |= policy->has_max;
-	w.off = policy->off;
+	w.off = policy != NULL ? policy->off : own->off;
 	return w;
 }
 
@@ -68,12 +95,13 @@ static int check_bounds(const struct settings *w, const char *container,
 
 		if (w->bound[r].max == 0 || w->bound[r].min <= w->bound[r].max)
 			continue;
-		return bad(err,
-			   ANNOTATION_DOMAIN "%s (%s) is above %s (%s) of container %s; "
-					     "allowed: at most that",
-			   low->path, config_value_text(low, &rule, low_text, sizeof low_text),
-			   high->path, config_value_text(high, &rule, high_text, sizeof high_text),
-			   container);
+		return annotation_bad(
+			err,
+			ANNOTATION_DOMAIN "%s (%s) is above %s (%s) of container %s; "
+					  "allowed: at most that",
+			low->path, config_value_text(low, &rule, low_text, sizeof low_text),
+			high->path, config_value_text(high, &rule, high_text, sizeof high_text),
+			container);
 	}
 	return 0;
 }
@@ -113,42 +141,4 @@ bool settings_name(const struct pod_settings *w, const char *container, bool *re
 	}
 	*ret = all || (exclusions_alone && (policy == NULL || !policy->off));
 	return true;
-}
-
-static void bounds_below(struct settings *w, const struct settings *lower, int r)
-{
-	uint32_t bit = 1u << r;
-	bool has_min = (w->has_min & bit) != 0, has_max = (w->has_max & bit) != 0;
-	struct range *to = &w->bound[r];
-	const struct range *from = &lower->bound[r];
-
-	if (!has_min && (lower->has_min & bit) != 0)
-		to->min = has_max && to->max != 0 ? MIN(from->min, to->max) : from->min;
-	if (!has_max && (lower->has_max & bit) != 0)
-		to->max = has_min && from->max != 0 ? MAX(from->max, to->min) : from->max;
-	w->has_min |= lower->has_min & bit;
-	w->has_max |= lower->has_max & bit;
-}
-
-struct settings settings_below(const struct settings *upper, const struct settings *lower)
-{
-	struct settings w = *upper;
-
-	if (w.resources == 0)
-		w.resources = lower->resources;
-	if (!w.has_controlled) {
-		w.has_controlled = lower->has_controlled;
-		w.controlled = lower->controlled;
-	}
-	if (!w.has_scale_down) {
-		w.has_scale_down = lower->has_scale_down;
-		w.scale_down = lower->scale_down;
-	}
-	if (!w.has_allow_restart) {
-		w.has_allow_restart = lower->has_allow_restart;
-		w.allow_restart = lower->allow_restart;
-	}
-	for (int r = 0; r < RESOURCE_COUNT; r++)
-		bounds_below(&w, lower, r);
-	return w;
 }

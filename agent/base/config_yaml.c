@@ -62,6 +62,15 @@ const char *node_kind_name(enum node_kind k)
 	return names[k];
 }
 
+size_t node_count(const struct node *first)
+{
+	size_t count = 0;
+
+	for (; first != NULL; first = first->next)
+		count++;
+	return count;
+}
+
 void node_free(struct node *n)
 {
 	while (n != NULL) {

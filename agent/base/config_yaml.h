@@ -48,6 +48,8 @@ struct node {
 /* A plain scalar that is empty, "~" or "null", or no node at all. */
 bool node_is_null(const struct node *n);
 const char *node_kind_name(enum node_kind k);
+/* How many there are from this one on. */
+size_t node_count(const struct node *first);
 
 /* *ret is NULL for an empty document. -EBADMSG: no tree, the reason is in errs; -ENOMEM. With 0
  * there may be errors too (anchors, aliases, tags, duplicate keys, of which the first stays): the

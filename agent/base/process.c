@@ -103,9 +103,15 @@ static uint64_t count_fds(void)
 	return n - 1;
 }
 
+static usec_t timeval_usec(const struct timeval *t)
+{
+	return (usec_t)t->tv_sec * USEC_PER_SEC + (usec_t)t->tv_usec;
+}
+
 void process_read(struct process_facts *ret)
 {
 	struct process_facts facts = {0};
+	struct rusage used;
 	struct rlimit limit;
 	uint64_t start;
 	char text[1024];
@@ -114,6 +120,9 @@ void process_read(struct process_facts *ret)
 	    process_parse_stat(text, &facts, &start) == 0 && boot_sec() > 0)
 		facts.started_real = boot_sec() * USEC_PER_SEC + ticks_usec(start);
 	facts.fds = count_fds();
+	/* Finer than the ticks of stat. */
+	if (getrusage(RUSAGE_SELF, &used) == 0)
+		facts.cpu_usec = timeval_usec(&used.ru_utime) + timeval_usec(&used.ru_stime);
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
 		facts.fds_max = limit.rlim_cur;
 	*ret = facts;

@@ -99,11 +99,15 @@ struct config_http {
 	char *listen; /* "127.0.0.1:9753", "[::]:9753"; NULL: nowhere */
 };
 
+struct config_words {
+	char **item;
+	size_t count;
+};
+
 /* One entry of `units`. */
 struct config_unit {
-	char **globs;
-	size_t glob_count;
-	struct policy_rule rule; /* `defaults` with the entry's own keys on top */
+	struct config_words match; /* globs */
+	struct policy_rule rule;   /* `defaults` with the entry's own keys on top */
 	uint32_t line;
 };
 
@@ -112,11 +116,6 @@ struct config_pod_key {
 	char *key;
 	char *value;
 	uint32_t line;
-};
-
-struct config_words {
-	char **item;
-	size_t count;
 };
 
 /* One entry of `pods`. An empty list matches every pod. */

@@ -43,27 +43,6 @@ static int add_rule(cJSON *to, const struct policy_rule *rule)
 	return r;
 }
 
-static int add_unit(cJSON *list, const struct config_unit *u)
-{
-	cJSON *map = cJSON_CreateObject();
-	cJSON *match;
-
-	if (map == NULL || !cJSON_AddItemToArray(list, map)) {
-		cJSON_Delete(map);
-		return -ENOMEM;
-	}
-	match = cJSON_AddArrayToObject(map, "match");
-	for (size_t i = 0; i < u->glob_count; i++) {
-		cJSON *glob = cJSON_CreateString(u->globs[i]);
-
-		if (match == NULL || glob == NULL || !cJSON_AddItemToArray(match, glob)) {
-			cJSON_Delete(glob);
-			return -ENOMEM;
-		}
-	}
-	return add_rule(map, &u->rule);
-}
-
 /* Nothing for an empty list, which would not load. */
 static int add_words(cJSON *to, const char *name, const struct config_words *w)
 {
@@ -78,6 +57,19 @@ static int add_words(cJSON *to, const char *name, const struct config_words *w)
 		}
 	}
 	return 0;
+}
+
+static int add_unit(cJSON *list, const struct config_unit *u)
+{
+	cJSON *map = cJSON_CreateObject();
+	int r;
+
+	if (map == NULL || !cJSON_AddItemToArray(list, map)) {
+		cJSON_Delete(map);
+		return -ENOMEM;
+	}
+	r = add_words(map, "match", &u->match);
+	return r == 0 ? add_rule(map, &u->rule) : r;
 }
 
 static int add_pod_rule(cJSON *list, const struct config_pod_rule *p)

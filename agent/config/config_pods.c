@@ -3,7 +3,6 @@
 #include "agent/config/config_rule.h"
 #include <ctype.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,72 +47,14 @@ static bool is_kind(const char *s)
 }
 
 /* The keys of `match`. */
-static const struct selector {
-	const char *key;
-	size_t offset; /* in struct config_pod_rule */
-	bool (*valid)(const char *word);
-	const char *allowed;
-} selectors[] = {
+static const struct config_selector selectors[] = {
 	{"namespace", offsetof(struct config_pod_rule, namespaces), is_namespace,
-	 "a namespace or glob, or a list of them"},
+	 "a namespace or glob, or a list of them", false},
 	{"labels", offsetof(struct config_pod_rule, labels), is_label,
-	 "key=value, a list of them, or a section with key: value"},
+	 "key=value, a list of them, or a section with key: value", true},
 	{"owner", offsetof(struct config_pod_rule, owners), is_kind,
-	 "a kind as Deployment, StatefulSet, DaemonSet, CronJob, or a list of them"},
+	 "a kind as Deployment, StatefulSet, DaemonSet, CronJob, or a list of them", false},
 };
-
-static size_t count_of(const struct node *first)
-{
-	size_t count = 0;
-
-	for (; first != NULL; first = first->next)
-		count++;
-	return count;
-}
-
-static int add_word(struct config_words *w, const char *text)
-{
-	w->item[w->count] = strdup(text);
-	if (w->item[w->count] == NULL)
-		return -ENOMEM;
-	w->count++;
-	return 0;
-}
-
-/* One word, an item of a list, or "key: value" of a section. */
-static int load_word(const struct config_load *l, const struct node *n, const char *path,
-		     const struct selector *s, struct config_words *w, bool pair)
-{
-	char text[LABEL_KEY_MAX + LABEL_VALUE_MAX + 2], shown[CONFIG_SHOWN_TEXT];
-	int len = 0;
-
-	if (n->kind == NODE_SCALAR)
-		len = snprintf(text, sizeof text, "%s%s%s", pair ? n->key : "", pair ? "=" : "",
-			       n->text);
-	if (n->kind == NODE_SCALAR && (size_t)len < sizeof text && s->valid(text))
-		return add_word(w, text);
-	config_say(l, n->line, path, "\"%s\" is not valid; allowed: %s", config_shown(n, shown),
-		   s->allowed);
-	return 0;
-}
-
-static int load_words(const struct config_load *l, const struct node *n, const char *path,
-		      const struct selector *s, struct config_words *w)
-{
-	bool pairs = n->kind == NODE_MAP && s->valid == is_label;
-	bool many = n->kind == NODE_LIST || pairs;
-	int r = 0;
-
-	w->item = calloc(many ? count_of(n->child) + 1 : 1, sizeof *w->item);
-	if (w->item == NULL)
-		return -ENOMEM;
-	/* An empty list would match every pod. */
-	if (!many || n->child == NULL)
-		return load_word(l, n, path, s, w, false);
-	for (const struct node *item = n->child; item != NULL && r == 0; item = item->next)
-		r = load_word(l, item, path, s, w, pairs);
-	return r;
-}
 
 static int load_match(const struct config_load *l, const struct node *match, const char *path,
 		      struct config_pod_rule *p)
@@ -135,8 +76,9 @@ static int load_match(const struct config_load *l, const struct node *match, con
 		if (i == ARRAY_SIZE(selectors))
 			config_say(l, n->line, key, "unknown key; allowed: " ALLOWED);
 		else
-			r = load_words(l, n, key, &selectors[i],
-				       (struct config_words *)((char *)p + selectors[i].offset));
+			r = config_load_words(
+				l, n, key, &selectors[i],
+				(struct config_words *)((char *)p + selectors[i].offset));
 	}
 	return r;
 }
@@ -209,7 +151,7 @@ static int load_rule(const struct config_load *l, const struct node *n, size_t i
 			   node_kind_name(n->kind));
 		return 0;
 	}
-	p->keys = calloc(count_of(n->child) + 1, sizeof *p->keys);
+	p->keys = calloc(node_count(n->child) + 1, sizeof *p->keys);
 	if (p->keys == NULL)
 		return -ENOMEM;
 	for (const struct node *one = n->child; one != NULL && r == 0; one = one->next) {
@@ -225,20 +167,12 @@ static int load_rule(const struct config_load *l, const struct node *n, size_t i
 
 int config_load_pods(const struct config_load *l, const struct node *list, struct config *c)
 {
+	size_t count = config_sections(l, list);
 	int r = 0;
 
-	if (node_is_null(list))
-		return 0;
-	if (list->kind != NODE_LIST) {
-		config_say(l, list->line, list->key, "%s; allowed: a list of sections with " MATCH,
-			   node_kind_name(list->kind));
-		return 0;
-	}
-	if (list->child == NULL)
-		return 0;
-	c->pods = calloc(count_of(list->child), sizeof *c->pods);
+	c->pods = count > 0 ? calloc(count, sizeof *c->pods) : NULL;
 	if (c->pods == NULL)
-		return -ENOMEM;
+		return count > 0 ? -ENOMEM : 0;
 	for (const struct node *n = list->child; n != NULL && r == 0; n = n->next) {
 		size_t index = c->pod_rule_count++;
 
@@ -247,21 +181,14 @@ int config_load_pods(const struct config_load *l, const struct node *list, struc
 	return r;
 }
 
-static void words_free(struct config_words *w)
-{
-	for (size_t i = 0; i < w->count; i++)
-		free(w->item[i]);
-	free(w->item);
-}
-
 void config_pods_free(struct config *c)
 {
 	for (size_t i = 0; i < c->pod_rule_count; i++) {
 		struct config_pod_rule *p = &c->pods[i];
 
-		words_free(&p->namespaces);
-		words_free(&p->labels);
-		words_free(&p->owners);
+		config_words_free(&p->namespaces);
+		config_words_free(&p->labels);
+		config_words_free(&p->owners);
 		for (size_t k = 0; k < p->key_count; k++) {
 			free(p->keys[k].key);
 			free(p->keys[k].value);
@@ -272,14 +199,6 @@ void config_pods_free(struct config *c)
 	free(c->pods);
 	c->pods = NULL;
 	c->pod_rule_count = 0;
-}
-
-static bool matches_namespace(const struct config_words *w, const char *namespace)
-{
-	for (size_t i = 0; i < w->count; i++)
-		if (fnmatch(w->item[i], namespace, FNM_NOESCAPE) == 0)
-			return true;
-	return w->count == 0;
 }
 
 static bool matches_owner(const struct config_words *w, const char *owner)
@@ -318,7 +237,8 @@ const struct config_pod_rule *config_pod_rule_for(const struct config *c,
 	for (size_t i = 0; i < c->pod_rule_count; i++) {
 		const struct config_pod_rule *p = &c->pods[i];
 
-		if (matches_namespace(&p->namespaces, pod->namespace) &&
+		if ((p->namespaces.count == 0 ||
+		     config_words_match(&p->namespaces, pod->namespace)) &&
 		    matches_owner(&p->owners, pod->owner) &&
 		    matches_labels(&p->labels, pod->labels))
 			return p;

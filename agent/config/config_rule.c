@@ -9,6 +9,8 @@
 
 #define MATCH         "match"
 #define UNIT_NAME_MAX 255 /* systemd's own bound */
+/* Room for the longest word: a label of a pod, see config_pods.c. */
+#define CONFIG_WORD_TEXT 400
 
 void config_say(const struct config_load *l, uint32_t line, const char *key, const char *format,
 		...)
@@ -179,45 +181,73 @@ static bool glob_valid(const char *glob)
 	return false;
 }
 
-static int load_glob(const struct config_load *l, const struct node *n, const char *path,
-		     struct config_unit *u)
-{
-	char shown[CONFIG_SHOWN_TEXT];
+static const struct config_selector unit_selector = {
+	.valid = glob_valid,
+	.allowed = "a name or glob that ends in .service, .scope, .slice or *, or a list of them",
+};
 
-	if (n->kind != NODE_SCALAR || !glob_valid(n->text)) {
-		config_say(l, n->line, path,
-			   "\"%s\" is not valid; allowed: a name or glob that ends in .service, "
-			   ".scope, .slice or *, or a list of them",
-			   config_shown(n, shown));
+/* One word, an item of a list, or "key: value" of a section. */
+static int load_word(const struct config_load *l, const struct node *n, const char *path,
+		     const struct config_selector *s, bool pair, struct config_words *w)
+{
+	char text[CONFIG_WORD_TEXT], shown[CONFIG_SHOWN_TEXT];
+	int len = 0;
+
+	if (n->kind == NODE_SCALAR)
+		len = snprintf(text, sizeof text, "%s%s%s", pair ? n->key : "", pair ? "=" : "",
+			       n->text);
+	if (n->kind != NODE_SCALAR || (size_t)len >= sizeof text || !s->valid(text)) {
+		config_say(l, n->line, path, "\"%s\" is not valid; allowed: %s",
+			   config_shown(n, shown), s->allowed);
 		return 0;
 	}
-	u->globs[u->glob_count] = strdup(n->text);
-	if (u->globs[u->glob_count] == NULL)
-		return -ENOMEM;
-	u->glob_count++;
-	return 0;
+	w->item[w->count] = strdup(text);
+	return w->item[w->count++] != NULL ? 0 : -ENOMEM;
 }
 
-static int load_match(const struct config_load *l, const struct node *match, const char *path,
-		      struct config_unit *u)
+int config_load_words(const struct config_load *l, const struct node *n, const char *path,
+		      const struct config_selector *s, struct config_words *w)
 {
-	const struct node *first = match->kind == NODE_LIST ? match->child : match;
-	size_t count = 1;
+	bool pairs = n->kind == NODE_MAP && s->pairs;
+	bool many = n->kind == NODE_LIST || pairs;
 	int r = 0;
 
-	if (match->kind == NODE_LIST)
-		for (count = 0; first != NULL; first = first->next)
-			count++;
-	first = match->kind == NODE_LIST ? match->child : match;
-	if (count == 0)
-		return load_glob(l, match, path, u);
-	u->globs = calloc(count, sizeof *u->globs);
-	if (u->globs == NULL)
+	w->item = calloc(many ? node_count(n->child) + 1 : 1, sizeof *w->item);
+	if (w->item == NULL)
 		return -ENOMEM;
-	/* A single value is the head of no list: what follows it are other keys. */
-	for (size_t i = 0; i < count && r == 0; i++, first = first->next)
-		r = load_glob(l, first, path, u);
+	/* An empty list would match everything. */
+	if (!many || n->child == NULL)
+		return load_word(l, n, path, s, false, w);
+	for (const struct node *item = n->child; item != NULL && r == 0; item = item->next)
+		r = load_word(l, item, path, s, pairs, w);
 	return r;
+}
+
+void config_words_free(struct config_words *w)
+{
+	for (size_t i = 0; i < w->count; i++)
+		free(w->item[i]);
+	free(w->item);
+}
+
+bool config_words_match(const struct config_words *globs, const char *name)
+{
+	for (size_t i = 0; i < globs->count; i++)
+		/* Escapes in unit names are part of the name. */
+		if (fnmatch(globs->item[i], name, FNM_NOESCAPE) == 0)
+			return true;
+	return false;
+}
+
+size_t config_sections(const struct config_load *l, const struct node *list)
+{
+	if (node_is_null(list))
+		return 0;
+	if (list->kind == NODE_LIST)
+		return node_count(list->child);
+	config_say(l, list->line, list->key, "%s; allowed: a list of sections with " MATCH,
+		   node_kind_name(list->kind));
+	return 0;
 }
 
 static int load_unit(const struct config_load *l, const struct node *n, size_t index,
@@ -239,7 +269,7 @@ static int load_unit(const struct config_load *l, const struct node *n, size_t i
 	if (match == NULL) {
 		config_say(l, n->line, key, "missing; allowed: a name or glob, or a list of them");
 	} else {
-		r = load_match(l, match, key, u);
+		r = config_load_words(l, match, key, &unit_selector, &u->match);
 		if (r < 0)
 			return r;
 	}
@@ -249,23 +279,12 @@ static int load_unit(const struct config_load *l, const struct node *n, size_t i
 
 int config_load_units(const struct config_load *l, const struct node *list, struct config *c)
 {
-	size_t count = 0;
+	size_t count = config_sections(l, list);
 	int r = 0;
 
-	if (node_is_null(list))
-		return 0;
-	if (list->kind != NODE_LIST) {
-		config_say(l, list->line, list->key, "%s; allowed: a list of sections with " MATCH,
-			   node_kind_name(list->kind));
-		return 0;
-	}
-	for (const struct node *n = list->child; n != NULL; n = n->next)
-		count++;
-	if (count == 0)
-		return 0;
-	c->units = calloc(count, sizeof *c->units);
+	c->units = count > 0 ? calloc(count, sizeof *c->units) : NULL;
 	if (c->units == NULL)
-		return -ENOMEM;
+		return count > 0 ? -ENOMEM : 0;
 	for (const struct node *n = list->child; n != NULL && r == 0; n = n->next) {
 		struct config_unit *u = &c->units[c->unit_count];
 
@@ -277,11 +296,8 @@ int config_load_units(const struct config_load *l, const struct node *list, stru
 
 void config_units_free(struct config *c)
 {
-	for (size_t i = 0; i < c->unit_count; i++) {
-		for (size_t j = 0; j < c->units[i].glob_count; j++)
-			free(c->units[i].globs[j]);
-		free(c->units[i].globs);
-	}
+	for (size_t i = 0; i < c->unit_count; i++)
+		config_words_free(&c->units[i].match);
 	free(c->units);
 	c->units = NULL;
 	c->unit_count = 0;
@@ -290,9 +306,7 @@ void config_units_free(struct config *c)
 const struct policy_rule *config_rule_for(const struct config *c, const char *unit)
 {
 	for (size_t i = 0; i < c->unit_count; i++)
-		for (size_t j = 0; j < c->units[i].glob_count; j++)
-			/* Escapes in unit names are part of the name. */
-			if (fnmatch(c->units[i].globs[j], unit, FNM_NOESCAPE) == 0)
-				return &c->units[i].rule;
+		if (config_words_match(&c->units[i].match, unit))
+			return &c->units[i].rule;
 	return NULL;
 }

@@ -26,6 +26,21 @@ int config_load_defaults(const struct config_load *l, const struct node *section
 			 struct policy_rule *rule);
 int config_load_units(const struct config_load *l, const struct node *list, struct config *c);
 void config_units_free(struct config *c);
+
+/* What an entry is selected by: a word, or a list of them. */
+struct config_selector {
+	const char *key;
+	size_t offset; /* of the words, in struct config_pod_rule */
+	bool (*valid)(const char *word);
+	const char *allowed;
+	bool pairs; /* "key=value", or a section with key: value */
+};
+int config_load_words(const struct config_load *l, const struct node *n, const char *path,
+		      const struct config_selector *s, struct config_words *ret);
+void config_words_free(struct config_words *w);
+bool config_words_match(const struct config_words *globs, const char *name);
+/* How many sections a list of them has; anything else is said in errs, and counts as none. */
+size_t config_sections(const struct config_load *l, const struct node *list);
 /* config_pods.c */
 int config_load_pods(const struct config_load *l, const struct node *list, struct config *c);
 void config_pods_free(struct config *c);

@@ -65,8 +65,6 @@ uint64_t config_value_number(const struct config_key *k, const void *base);
 int config_value_set(const struct config_key *k, const char *text, void *base);
 /* The value as it would stand in a file; a path or name is copied too, "" for none. */
 const char *config_value_text(const struct config_key *k, const void *base, char *buf, size_t size);
-/* Exchanges the row's field of two structs. */
-void config_value_swap(const struct config_key *k, void *base, void *other);
 /* True where "none" may stand and does. */
 bool config_value_none(const struct config_key *k, const void *base);
 /* What may stand there, in words: "a duration from 10ms to 1m". */

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Values of the configuration: text to field, field to text, and what is allowed. */
+/* Values of the configuration: text to field, field to text, what is allowed, what a reload keeps.
+ */
 #include "agent/base/listen.h"
 #include "agent/config/config_table.h"
 #include "policy/base/duration.h"
 #include "policy/base/quantity.h"
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -286,17 +288,6 @@ int config_value_set(const struct config_key *k, const char *text, void *base)
 	return 0;
 }
 
-void config_value_swap(const struct config_key *k, void *base, void *other)
-{
-	size_t width = types[k->type].width > 0 ? types[k->type].width : sizeof(char *);
-	char *a = (char *)base + k->offset, *b = (char *)other + k->offset;
-	char keep[sizeof(uint64_t)];
-
-	memcpy(keep, a, width);
-	memcpy(a, b, width);
-	memcpy(b, keep, width);
-}
-
 uint64_t config_value_number(const struct config_key *k, const void *base)
 {
 	const void *field = (const char *)base + k->offset;
@@ -370,6 +361,46 @@ const char *config_value_allowed(const struct config_key *k, char *buf, size_t s
 		snprintf(buf, size, "%s from %s to %s%s%s", t->what, low, high,
 			 k->type == CONFIG_AMOUNT ? ", or a percentage of the node's" : "",
 			 may_be_none(k) ? ", or none" : "");
+	}
+	return buf;
+}
+
+/* Exchanges the row's field of two structs. */
+static void config_value_swap(const struct config_key *k, void *base, void *other)
+{
+	size_t width = types[k->type].width > 0 ? types[k->type].width : sizeof(char *);
+	char *a = (char *)base + k->offset, *b = (char *)other + k->offset;
+	char keep[sizeof(uint64_t)];
+
+	memcpy(keep, a, width);
+	memcpy(a, b, width);
+	memcpy(b, keep, width);
+}
+
+static bool restart_only_same(const struct config_key *k, const struct config *a,
+			      const struct config *b)
+{
+	char one[PATH_MAX], other[PATH_MAX];
+
+	return strcmp(config_value_text(k, a, one, sizeof one),
+		      config_value_text(k, b, other, sizeof other)) == 0;
+}
+
+const char *config_keep_restart_only(struct config *fresh, struct config *old, char *buf,
+				     size_t size)
+{
+	size_t n = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < config_key_count; i++) {
+		const struct config_key *k = &config_keys[i];
+
+		if (!k->at_start)
+			continue;
+		if (!restart_only_same(k, fresh, old) && n < size)
+			n += (size_t)snprintf(buf + n, size - n, "%s%s", n > 0 ? ", " : "",
+					      k->path);
+		config_value_swap(k, fresh, old);
 	}
 	return buf;
 }

@@ -30,7 +30,6 @@ struct http_server {
 	sd_event_source *timer;
 	struct MHD_Daemon *daemon;
 	struct stat file; /* of a Unix socket */
-	unsigned port;
 	uint64_t turns;
 	usec_t resume_usec; /* no connection is taken in before; 0: nothing is in the way */
 	struct http_peer peers[HTTP_PEERS_MAX];
@@ -433,9 +432,7 @@ int http_server_new(sd_event *event, const struct http_config *config, struct ht
 		http_server_free(s);
 		return r;
 	}
-	if (config->listen)
-		s->port = http_tcp_port(s->listen_fd);
-	else if (lstat(config->socket_path, &s->file) < 0)
+	if (!config->listen && lstat(config->socket_path, &s->file) < 0)
 		s->file = (struct stat){0};
 	r = start_daemon(s);
 	if (r == 0)
@@ -446,11 +443,6 @@ int http_server_new(sd_event *event, const struct http_config *config, struct ht
 	}
 	*ret = s;
 	return 0;
-}
-
-unsigned http_server_port(const struct http_server *s)
-{
-	return s->port;
 }
 
 bool http_server_reachable(const struct http_server *s)

@@ -12,8 +12,6 @@ struct http_server;
 /* Listens. config and what it points to must outlive the server. A socket file on which no process
  * listens is replaced; -EADDRINUSE if one does, -EEXIST if the path is no socket. */
 int http_server_new(sd_event *event, const struct http_config *config, struct http_server **ret);
-/* The port that a TCP server listens on; 0 for a Unix socket. */
-unsigned http_server_port(const struct http_server *s);
 /* The socket's file is still at its path; always true over TCP. */
 bool http_server_reachable(const struct http_server *s);
 /* Closes every connection and removes the socket file. Not from inside a handler. */

@@ -139,20 +139,6 @@ int http_socket_accept(int listening, struct sockaddr_storage *ret, socklen_t *r
 	return fd;
 }
 
-unsigned http_tcp_port(int fd)
-{
-	struct sockaddr_storage address;
-	socklen_t size = sizeof(address);
-
-	if (getsockname(fd, (struct sockaddr *)&address, &size) < 0)
-		return 0;
-	if (address.ss_family == AF_INET)
-		return ntohs(((struct sockaddr_in *)&address)->sin_port);
-	if (address.ss_family == AF_INET6)
-		return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
-	return 0;
-}
-
 bool http_peer_in_group(int fd, const struct ucred *peer, gid_t group)
 {
 	gid_t groups[64];

@@ -17,8 +17,6 @@ int http_tcp_listen(const struct listen_address *at);
 /* The next connection, and where it comes from. -EAGAIN: none; -EMFILE: it keeps waiting. */
 int http_socket_accept(int listening, struct sockaddr_storage *ret, socklen_t *ret_size,
 		       struct http_peer_address *ret_from);
-/* The port of a socket; 0: not known. */
-unsigned http_tcp_port(int fd);
 
 /* True if the peer is root, this process's own user, or in the group. */
 bool http_peer_in_group(int fd, const struct ucred *peer, gid_t group);

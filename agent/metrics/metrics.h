@@ -101,5 +101,5 @@ struct metrics_page;
 int metrics_page_new(struct metrics_input *in, enum metrics_format format,
 		     struct metrics_page **ret);
 /* The next bytes, `size` at most; 0: that was all. -ENOMEM. */
-ssize_t metrics_page_read(struct metrics_page *p, char *to, size_t size);
-void metrics_page_free(struct metrics_page *p);
+ssize_t metrics_page_read(void *page, char *to, size_t size);
+void metrics_page_free(void *page);

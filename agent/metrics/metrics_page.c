@@ -97,8 +97,9 @@ int metrics_page_new(struct metrics_input *in, enum metrics_format format,
 	return 0;
 }
 
-void metrics_page_free(struct metrics_page *p)
+void metrics_page_free(void *page)
 {
+	struct metrics_page *p = page;
 	bool many;
 
 	if (p == NULL)
@@ -140,8 +141,10 @@ static void write_next(struct metrics_page *p)
 	p->row++;
 }
 
-ssize_t metrics_page_read(struct metrics_page *p, char *to, size_t size)
+ssize_t metrics_page_read(void *page, char *to, size_t size)
 {
+	struct metrics_page *p = page;
+
 	if (p->sent == p->w.size) {
 		p->sent = p->w.size = 0;
 		while (p->w.size < PIECE_BYTES && !p->ended && !p->w.failed)

@@ -9,16 +9,6 @@ struct metrics_server {
 	struct http_server *http;
 };
 
-static ssize_t page_read(void *page, char *to, size_t size)
-{
-	return metrics_page_read(page, to, size);
-}
-
-static void page_free(void *page)
-{
-	metrics_page_free(page);
-}
-
 static int answer_metrics(void *ctx, const struct http_request *request, struct http_response *ret)
 {
 	OWN(metrics_input_drop) struct metrics_input in = {0};
@@ -36,7 +26,7 @@ static int answer_metrics(void *ctx, const struct http_request *request, struct 
 	*ret = (struct http_response){
 		.status = 200,
 		.content_type = metrics_content_types[format],
-		.stream = {page_read, page_free, page},
+		.stream = {metrics_page_read, metrics_page_free, page},
 	};
 	return 0;
 }
@@ -111,9 +101,4 @@ void metrics_server_free(struct metrics_server *s)
 		return;
 	http_server_free(s->http);
 	free(s);
-}
-
-unsigned metrics_server_port(const struct metrics_server *s)
-{
-	return http_server_port(s->http);
 }

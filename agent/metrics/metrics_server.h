@@ -22,5 +22,3 @@ struct metrics_server;
 int metrics_server_new(sd_event *event, const struct listen_address *at,
 		       const struct metrics_ops *ops, void *ctx, struct metrics_server **ret);
 void metrics_server_free(struct metrics_server *s);
-/* The port it listens on. */
-unsigned metrics_server_port(const struct metrics_server *s);

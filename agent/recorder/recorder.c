@@ -6,7 +6,7 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/wake.h"
 #include "agent/state/ring.h"
-#include "policy/flight/flight_block.h"
+#include "policy/flight/replay.h"
 #include <errno.h>
 #include <string.h>
 

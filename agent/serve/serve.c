@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The operations of the control API. */
 #include "agent/serve/serve.h"
+#include "agent/base/process.h"
 #include "agent/config/config.h"
 #include "agent/config/config_source.h"
 #include "agent/control_api/control_api.h"
@@ -25,7 +26,6 @@
 #include <grp.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -273,28 +273,6 @@ static int serve_explain(void *ctx, const char *name, control_unit_fn *each, voi
 	return 0;
 }
 
-static uint64_t rss_bytes(void)
-{
-	unsigned long size, resident = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
-
-	if (f == NULL)
-		return 0;
-	if (fscanf(f, "%lu %lu", &size, &resident) != 2)
-		resident = 0;
-	fclose(f);
-	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-static usec_t own_cpu_usec(void)
-{
-	struct rusage u;
-
-	getrusage(RUSAGE_SELF, &u);
-	return (usec_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * USEC_PER_SEC +
-	       (usec_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-}
-
 static uint32_t managed_count(const struct unit_table *t)
 {
 	uint32_t n = 0;
@@ -309,7 +287,9 @@ void serve_status(void *ctx, struct status_view *ret)
 {
 	const struct serve *s = ctx;
 	const struct counters_span *lag = &s->units->tally->loop_lag;
+	struct process_facts process;
 
+	process_read(&process);
 	daemon_wake(s->wake);
 	*ret = (struct status_view){
 		.version = VSCALED_VERSION,
@@ -339,8 +319,8 @@ void serve_status(void *ctx, struct status_view *ret)
 		.write_failures = s->units->tally->apply_failed[BACKEND_CGROUP],
 		.reader = reader_name(s->units->reader),
 		.reader_detail = s->units->reader->detail,
-		.rss_bytes = rss_bytes(),
-		.cpu_usec = own_cpu_usec(),
+		.rss_bytes = process.resident_bytes,
+		.cpu_usec = process.cpu_usec,
 	};
 	if (s->pods->hooks.status != NULL)
 		s->pods->hooks.status(s->pods->hooks.ctx, ret);

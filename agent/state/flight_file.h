@@ -2,7 +2,7 @@
 /* Reads the flight recorder's file (policy/flight, ring.h), and makes its calls once more. */
 #pragma once
 
-#include "policy/flight/flight_block.h"
+#include "policy/flight/replay.h"
 #include <stdbool.h>
 
 #define FLIGHT_FILE "recording"

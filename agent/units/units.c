@@ -160,7 +160,7 @@ void units_request_list(struct unit_table *t)
 	}
 	pid1_list_asked(t->pid1, t->wake->now);
 	for (size_t i = 0; i < t->config->unit_count; i++)
-		count += t->config->units[i].glob_count;
+		count += t->config->units[i].match.count;
 	if (count == 0) {
 		drift_listed(t, 0, NULL, 0);
 		return;
@@ -169,8 +169,8 @@ void units_request_list(struct unit_table *t)
 	if (globs == NULL)
 		return;
 	for (size_t i = 0; i < t->config->unit_count; i++)
-		for (size_t g = 0; g < t->config->units[i].glob_count; g++)
-			globs[n++] = t->config->units[i].globs[g];
+		for (size_t g = 0; g < t->config->units[i].match.count; g++)
+			globs[n++] = t->config->units[i].match.item[g];
 	pid1_list_send(t->pid1, globs, n);
 	free(globs);
 }

@@ -10,6 +10,12 @@ struct replay_node {
 	uint64_t cpu_milli;
 };
 
+/* What holds for a block of records. */
+struct flight_block {
+	uint64_t run; /* realtime of the agent's start: numbers of containers are of one run */
+	struct replay_node node;
+};
+
 /* Where a replayed call differs from its record. */
 struct replay_result {
 	bool same;

@@ -3,6 +3,7 @@
  * TCP, on a port that is printed, until standard input ends. */
 #include "agent/metrics/metrics_server.h"
 #include "metrics_fixture.h"
+#include "test/agent/tcp_port.h"
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +44,7 @@ static int serve(void)
 	    sd_event_add_io(event, NULL, 0, EPOLLIN | EPOLLHUP, on_input, event) < 0 ||
 	    metrics_server_new(event, &at, &ops, &fixture, &server) < 0)
 		return EXIT_FAILURE;
-	printf("%u\n", metrics_server_port(server));
+	printf("%u\n", tcp_port());
 	fflush(stdout);
 	sd_event_loop(event);
 	metrics_server_free(server);

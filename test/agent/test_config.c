@@ -406,7 +406,7 @@ static void test_dump(void)
 	json_again = dump(&again);
 	CHECK_STR(json_again, json);
 	CHECK(memcmp(&again.tuning, &c.tuning, sizeof c.tuning) == 0);
-	CHECK_STR(again.units[1].globs[2], "a\\x2db.service");
+	CHECK_STR(again.units[1].match.item[2], "a\\x2db.service");
 	CHECK_STR(again.paths.state_dir, "/tmp/it's state");
 	config_free(&again);
 	config_free(&c);

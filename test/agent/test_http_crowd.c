@@ -7,6 +7,7 @@
  */
 #include "agent/metrics/metrics_server.h"
 #include "metrics_fixture.h"
+#include "test/agent/tcp_port.h"
 #include "test/check.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -121,7 +122,7 @@ static int serve(rlim_t files)
 	CHECK(sd_event_add_time(event, &tick, CLOCK_MONOTONIC, now_usec() + TICK_USEC, 1, on_tick,
 				NULL) >= 0);
 	sd_event_source_set_priority(tick, SD_EVENT_PRIORITY_IMPORTANT);
-	shared->port = metrics_server_port(server);
+	shared->port = tcp_port();
 	return sd_event_loop(event);
 }
 

@@ -2,6 +2,7 @@
 /* Metrics and probes over real TCP. */
 #include "agent/metrics/metrics_server.h"
 #include "metrics_fixture.h"
+#include "test/agent/tcp_port.h"
 #include "test/check.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -378,7 +379,7 @@ static void test_addresses(void)
 	metrics_server_free(server);
 	/* Without an address IPv4 is served too. */
 	CHECK_EQ(metrics_server_new(event, &any, &ops, &fixture, &server), 0);
-	port = metrics_server_port(server);
+	port = tcp_port();
 	CHECK_EQ(ask("GET", "/livez"), 200);
 }
 
@@ -392,7 +393,7 @@ int main(void)
 	CHECK(sd_event_new(&event) >= 0);
 	metrics_fixture_init(&fixture, 1000);
 	CHECK_EQ(metrics_server_new(event, &a, &ops, &fixture, &server), 0);
-	port = metrics_server_port(server);
+	port = tcp_port();
 	CHECK(port > 0);
 	facts = healthy;
 	test_metrics();
