@@ -184,6 +184,17 @@ static void for_ever(struct script_conn *c)
 	}
 }
 
+/* parts=N of a byte, 300 ms apart. */
+static void slow(struct script_conn *c)
+{
+	script_text(c, STREAM);
+	for (long n = (long)script_number(c, "parts="); n > 0; n--) {
+		usleep(300 * MSEC);
+		script_chunk(c, "x", 1);
+	}
+	script_text(c, "0\r\n\r\n");
+}
+
 bool script_faults(struct script_conn *c)
 {
 	static const struct {
@@ -196,7 +207,7 @@ bool script_faults(struct script_conn *c)
 		{"/garbage", garbage}, {"/old", old},          {"/cut", cut},
 		{"/silent", silent},   {"/stream", stream},    {"/bytes", stream_bytes},
 		{"/half", half},       {"/oldhalf", half_old}, {"/reset", half_reset},
-		{"/line", line},       {"/forever", for_ever},
+		{"/line", line},       {"/forever", for_ever}, {"/slow", slow},
 	};
 	const char *path = strchr(c->head, '/');
 

@@ -259,6 +259,23 @@ static void test_pieces(void)
 	}
 }
 
+/* Nor of time, as long as it goes on. */
+static void test_slow_pieces(void)
+{
+	struct kube_request q = {.method = "GET",
+				 .path = "/slow?parts=12",
+				 .pieces = true,
+				 .timeout_usec = USEC_PER_SEC};
+	OWN(rig_drop) struct rig_result slow = rig_ask(&rig, &q);
+
+	CHECK_EQ(slow.error, 0);
+	CHECK_EQ(slow.line_bytes, 12);
+	q.path = "/hang";
+	OWN(rig_drop) struct rig_result hang = rig_ask(&rig, &q);
+
+	CHECK_EQ(hang.error, -ETIMEDOUT);
+}
+
 static void use_token(struct rig *r, const char *folder, char *path, size_t size)
 {
 	if (r->event != NULL)
@@ -336,6 +353,7 @@ int main(void)
 	test_stream_cuts();
 	test_stop_by_line();
 	test_pieces();
+	test_slow_pieces();
 	rig_close(&rig);
 	test_token();
 	CHECK_EQ(rig_open_files(), files);

@@ -9,6 +9,9 @@
 
 #define CONNECT_MSEC 10000L
 #define REQUEST_MSEC 30000L
+/* Of what comes in pieces, which may be as large as it likes: pods of a stranger may make a list
+ * take longer than a request, but not stand still for as long. */
+#define PIECES_MSEC 600000L
 /* Of a failure: a Status or a proxy's page. */
 #define FAILURE_BODY_MAX (64 * KIB)
 #define FIRST_BODY_SIZE  (4 * KIB)
@@ -346,6 +349,11 @@ static void set_transport(struct kube_call *call)
 
 	if (call->timeout_usec > 0)
 		limit = (long)((call->timeout_usec + USEC_PER_MSEC - 1) / USEC_PER_MSEC);
+	if (call->pieces) {
+		curl.easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+		curl.easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (limit + 999) / 1000);
+		limit = PIECES_MSEC;
+	}
 	curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl.easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl.easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);

@@ -31,7 +31,8 @@ struct kube_request {
 	 * skipped. NULL: it ends the stream with -EMSGSIZE. */
 	kube_line_fn *too_long;
 	bool pieces; /* the body is handed on as it comes, whatever its size, and not kept */
-	usec_t timeout_usec; /* 0: 30 s; a stream: none but for the connection */
+	usec_t timeout_usec; /* 0: 30 s; a stream: none but for the connection; pieces: for how long
+				none may come, in all 10 min */
 };
 
 /* Check error first: a 200 whose body broke off has both, and no body. */
