@@ -139,7 +139,7 @@ static void test_certificate_expires(void)
 	CHECK(crig_until(&c, 60, burn_650, is_lost));
 	rig_run(&c.rig, 40, burn_650);
 	CHECK(crig_lines(&c, EVENT_API_LOST, "certificate") >= 1);
-	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
+	granted(rig_cpu_milli(&c.rig, app_of(p)));
 	crig_debug(&c, "certificate", "{\"kind\":\"good\"}");
 	CHECK(crig_until(&c, RECOVER_SEC, burn_650, is_good));
 	crig_close(&c);
