@@ -8,6 +8,7 @@
 #include "agent/kube/watch/watch.h"
 
 struct managed;
+struct pod;
 struct pod_view;
 struct pods;
 struct prior;
@@ -97,6 +98,9 @@ void cluster_tick(struct cluster *c, bool review);
 
 /* --- cluster_facts.c */
 int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret);
+/* Limits that were sent before the last ones leave the record, unless the reporter still waits for
+ * them. */
+void cluster_forget_late(struct cluster *c, const struct pod *p);
 
 /* --- cluster_report.c */
 int cluster_report_start(struct cluster *c);

@@ -288,6 +288,15 @@ static bool is_restoring(const struct pod *p)
 	return given_back;
 }
 
+void cluster_forget_late(struct cluster *c, const struct pod *p)
+{
+	if (reporter_late(c->reporter, p->spec->uid, c->wake->now))
+		return;
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL)
+			persist_none_late(p->members[i].managed);
+}
+
 static bool holds_any_sent(const struct pod *p)
 {
 	for (size_t i = 0; i < p->spec->container_count; i++)

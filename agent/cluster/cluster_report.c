@@ -253,6 +253,7 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 		/* Admission may have made another value of it. */
 		persist_sent(m, k->spec.limit, k->spec.limit);
 	}
+	cluster_forget_late(c, p);
 }
 
 static void on_contested(void *ctx, const char *uid, const char *text)
@@ -404,8 +405,11 @@ void cluster_bounds_tick(struct cluster *c, bool review)
 	if (!review && !c->bounds_due)
 		return;
 	c->bounds_due = false;
-	for (size_t i = 0; i < c->pods->count; i++)
+	for (size_t i = 0; i < c->pods->count; i++) {
 		bound_pod(c, c->pods->items[i]);
+		if (review)
+			cluster_forget_late(c, c->pods->items[i]);
+	}
 }
 
 static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *container,

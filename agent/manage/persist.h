@@ -89,10 +89,12 @@ bool persist_has(const struct managed *m);
 /* Records whether the pod's spec holds values that vscaled sent. */
 void persist_ratified(const struct managed *m, bool ratified);
 /* Records what is sent to the API server, and what the spec has at that time. What was sent before
- * stays on record until the spec has what was sent: another value that is found there later is the
+ * stays on record until persist_none_late(): another value that is found there later is the
  * owner's. */
 void persist_sent(const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
 		  const uint64_t over[RESOURCE_COUNT]);
+/* The spec has what was sent, and nothing that was sent before can come any more. */
+void persist_none_late(const struct managed *m);
 /* What is on record of that; 0: none, or not known. */
 void persist_last_sent(const struct managed *m, enum resource r, uint64_t *ret_sent,
 		       uint64_t *ret_over);

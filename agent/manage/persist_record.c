@@ -211,15 +211,23 @@ void persist_sent(const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
 	if (b == NULL || (memcmp(b->sent, sent, sizeof b->sent) == 0 &&
 			  memcmp(b->sent_over, over, sizeof b->sent_over) == 0))
 		return;
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		if (sent[r] == over[r]) /* it is in the spec: nothing waits */
-			b->sent_before[r] = 0;
-		else if (sent[r] != b->sent[r])
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (sent[r] != b->sent[r])
 			b->sent_before[r] = b->sent[r];
-	}
 	memcpy(b->sent, sent, sizeof b->sent);
 	memcpy(b->sent_over, over, sizeof b->sent_over);
 	persist_changed(m->records);
+}
+
+void persist_none_late(const struct managed *m)
+{
+	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+
+	for (enum resource r = 0; b != NULL && r < RESOURCE_COUNT; r++)
+		if (b->sent_before[r] != 0 && b->sent[r] == b->sent_over[r]) {
+			b->sent_before[r] = 0;
+			persist_changed(m->records);
+		}
 }
 
 void persist_last_sent(const struct managed *m, enum resource r, uint64_t *ret_sent,

@@ -21,7 +21,7 @@
  * 0.5 s; when it is refused, a pending resize that left memory alone is withdrawn.
  *  - A refused lead is tried again with a quarter and a sixteenth of the headroom. After one
  * without an answer, which may still be stored, the next is not lower, names the same containers
- * and has the same value until half of the headroom is used.
+ * and has the same value until half of the headroom is used; then it has at least twice as much.
  *  - An external writer that lowers memory is answered at once three times in 10 min, then after a
  * pause that doubles from up_interval_usec to small_usec.
  *  - A refusal becomes a ceiling and writes no memory limit to the cgroup; a CPU limit goes back.
@@ -145,9 +145,10 @@ struct report_values {
 	uint64_t request[RESOURCE_COUNT];
 };
 
-/* A lead that has no answer is sent again as it was while it leaves enough (report_draft.c), so two
- * values cover the minute for which a request may be stored late. */
-#define REPORT_LATE_MAX 2
+/* A lead that has no answer is sent again as it was while it leaves enough, and the next one leaves
+ * twice as much (report_lead.c): this many values cover the minute for which a request may be
+ * stored late. */
+#define REPORT_LATE_MAX 6
 
 struct report_memory {
 	struct report_values known;   /* the spec as last seen */
@@ -384,6 +385,8 @@ uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 /* The pod was seen: generation, conditions, spec. Returns REPORT_CHANGE_*. */
 uint32_t report_observed(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now);
+/* May a request that had no answer still be stored, one of an earlier agent process too? */
+bool report_late(const struct report_state *s, usec_t now);
 /* Did vscaled make the spec that was seen last? */
 bool report_expects(const struct report_state *s);
 /* RESOURCES_* that an external writer set at the last change of the spec. */

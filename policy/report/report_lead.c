@@ -32,13 +32,17 @@ usec_t report_lower_at(const struct report_state *s, const struct report_facts *
 	return add_sat(newest, LOWER_QUIET_USEC);
 }
 
+/* Can a memory limit in the spec not be lowered again? The release that accepts no lower limits
+ * does not report the observed generation. */
+static bool is_final(const struct report_node *n, const struct report_facts *f, usec_t now)
+{
+	return f->observed_generation == 0 || now < n->no_decrease_until;
+}
+
 usec_t report_ahead(const struct report_tuning *t, const struct report_node *n,
 		    const struct report_facts *f, usec_t now)
 {
-	/* The release that accepts no lower limits does not report the observed generation. */
-	bool final = f->observed_generation == 0 || now < n->no_decrease_until;
-
-	return final ? MIN(t->ahead_usec, FINAL_AHEAD_USEC) : t->ahead_usec;
+	return is_final(n, f, now) ? MIN(t->ahead_usec, FINAL_AHEAD_USEC) : t->ahead_usec;
 }
 
 bool report_lead_paused(const struct report_state *s, usec_t now)
@@ -328,6 +332,22 @@ static bool may_lead(const struct draft *d, size_t i)
 	return !x->back && ratifiable(x) && x->spec_limit != LIMIT_MAX && !draft_bound(d, i);
 }
 
+/* What follows a value that has no answer: it covers growth that goes on, and at least twice as
+ * much as that value did, so that few of them cover the time for which one may be stored late. */
+static uint64_t after(const struct draft *d, size_t i, uint64_t unanswered)
+{
+	const struct report_container *c = &d->f->containers[i];
+	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+	uint64_t covers = report_memory_floor(d->t, d->ahead_usec, c);
+	uint64_t twice = add_sat(unanswered, unanswered - MIN(x->spec_limit, unanswered));
+
+	if (unanswered == 0)
+		return 0;
+	if (is_final(d->n, d->f, d->now))
+		return covers;
+	return MAX(covers, x->ceiling != 0 ? MIN(twice, x->ceiling) : twice);
+}
+
 /* The memory limit of a lead. One that has no answer is sent again as it was until half of its
  * headroom is used: it may still be stored, and must then be known as vscaled's. */
 static uint64_t lead_limit(const struct draft *d, size_t i, uint64_t unanswered)
@@ -339,7 +359,8 @@ static uint64_t lead_limit(const struct draft *d, size_t i, uint64_t unanswered)
 	/* Not below the held limit, or another lead would be due right away. */
 	if (unanswered >= MAX(enough, held))
 		return unanswered;
-	return highest((uint64_t[]){unanswered, draft_floor(d, i), held}, 3);
+	return highest((uint64_t[]){unanswered, draft_floor(d, i), held, after(d, i, unanswered)},
+		       4);
 }
 
 void draft_lead(struct draft *d)

@@ -256,6 +256,11 @@ static void unanswered(struct report_state *s, usec_t now)
 	s->uncertain = true;
 }
 
+bool report_late(const struct report_state *s, usec_t now)
+{
+	return now < MAX(s->late_until, add_sat(s->seen_at, UNANSWERED_USEC));
+}
+
 void report_abandoned(struct report_state *s, usec_t now)
 {
 	if (s->phase != REPORT_SENT)

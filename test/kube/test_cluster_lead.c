@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The spec is ahead of use: whoever makes the kubelet write all values of it ends no process. */
 #include "agent/manage/managed_facts.h"
+#include "agent/manage/persist.h"
 #include "test/kube/test_cluster.h"
 
 #define STEP_BYTES (8 * MIB) /* a second */
@@ -360,8 +361,75 @@ static void test_resize_under_way(enum cgroup_driver driver)
 	crig_close(&c);
 }
 
+#define GENEROUS                                                                                   \
+	"{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/containers\":\"app\","                       \
+	"\"vscaled.dev/resources\":\"memory\",\"vscaled.dev/max-memory\":\"2Gi\"}"
+
+static const struct baseline *record(struct crig *x)
+{
+	const struct managed *m = managed_find(&x->rig.daemon->units, "default/web-0/app");
+
+	return baseline_find(&m->records->baselines, m->key);
+}
+
+static bool is_sent(struct crig *x)
+{
+	const struct baseline *b = record(x);
+
+	return b != NULL && b->sent[RESOURCE_MEMORY] > 64 * MIB;
+}
+
+static uint64_t unanswered;
+
+static bool is_sent_more(struct crig *x)
+{
+	return record(x)->sent[RESOURCE_MEMORY] > unanswered;
+}
+
+static bool is_carried_out(struct crig *x)
+{
+	const struct baseline *b = record(x);
+
+	return b->sent[RESOURCE_MEMORY] > unanswered &&
+	       b->sent[RESOURCE_MEMORY] == b->sent_over[RESOURCE_MEMORY];
+}
+
+static bool is_forgotten(struct crig *x)
+{
+	return record(x)->sent_before[RESOURCE_MEMORY] == 0;
+}
+
+static void burn_under_kubelet(struct rig *r)
+{
+	burn_50(r);
+	crig_kubelet(&c, &r->pod[0], NULL);
+}
+
+/* A lead that had no answer may be stored after the next one was carried out: it is on record as
+ * vscaled's for as long. */
+static void test_late_is_on_record(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, GENEROUS);
+
+	rig_run(&c.rig, 70, burn_50); /* no earlier process can have sent anything */
+	crig_fault(&c, "500", "\"match\":\"PATCH .*/resize\",\"count\":-1");
+	CHECK(crig_until(&c, 20, grow, is_sent));
+	unanswered = record(&c)->sent[RESOURCE_MEMORY];
+	CHECK(crig_until(&c, 20, grow_fast, is_sent_more));
+	crig_heal(&c);
+	CHECK(crig_until(&c, 5, burn_50, spec_is_safe));
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 5, burn_50, is_carried_out));
+	CHECK_EQ(record(&c)->sent_before[RESOURCE_MEMORY], unanswered);
+	rig_run(&c.rig, 20, burn_50);
+	CHECK_EQ(record(&c)->sent_before[RESOURCE_MEMORY], unanswered);
+	CHECK(crig_until(&c, 90, burn_under_kubelet, is_forgotten));
+	crig_close(&c);
+}
+
 int main(void)
 {
+	test_late_is_on_record();
 	test_controller_lowers_memory();
 	test_owner_is_overtaken();
 	test_owner_resizes_cpu(DRIVER_SYSTEMD);

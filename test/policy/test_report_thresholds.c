@@ -255,8 +255,7 @@ static void test_sent_again(void)
 			rig_answer(&g, REPORT_ANSWER_FAILED, 0);
 			g.now += S;
 			CHECK(leads(&g, use, 10 * MIB));
-			CHECK_EQ(rig_limit(&g, 0, MEM),
-				 i == 0 ? first : with_margin(use) + 600 * MIB);
+			CHECK_EQ(rig_limit(&g, 0, MEM), i == 0 ? first : 2 * first - 256 * MIB);
 		}
 }
 

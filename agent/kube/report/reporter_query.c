@@ -90,6 +90,13 @@ usec_t reporter_sent_at(const struct reporter *r, const char *uid)
 	return t != NULL && t->state != NULL ? t->state->sent_at : 0;
 }
 
+bool reporter_late(const struct reporter *r, const char *uid, usec_t now)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	return t != NULL && t->state != NULL && report_late(t->state, now);
+}
+
 usec_t reporter_infeasible_since(const struct reporter *r, const char *uid)
 {
 	const struct tracked *t = reporter_find(r, uid);

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Requests without an answer, any of which may be stored later: it must be known as vscaled's. */
+#include "policy/base/arithmetic.h"
+#include "test/policy/report_rig.h"
+
+#define FAILS_FOR 58 /* seconds: as long as the first of them may still be stored */
+
+static void grow(struct report_rig *g, uint64_t use, uint64_t slope)
+{
+	g->c[0].use_bytes = use;
+	g->c[0].slope_bps = slope;
+	g->c[0].growing = true;
+	g->now += S;
+}
+
+/* The server fails beside growth; the limits that it was sent. Returns their number. */
+static size_t fail(struct report_rig *g, uint64_t slope, uint64_t faster, uint64_t limit[FAILS_FOR])
+{
+	uint64_t use = 210 * MIB;
+	size_t count = 0;
+
+	g->t.first_ahead_usec = report_tuning_default.first_ahead_usec;
+	for (uint64_t i = 0; i < FAILS_FOR; i++) {
+		use += slope + i * faster;
+		grow(g, use, slope + i * faster);
+		if (!rig_decide(g))
+			continue;
+		CHECK(rig_limit(g, 0, MEM) > use);
+		if (count == 0 || rig_limit(g, 0, MEM) != limit[count - 1])
+			limit[count++] = rig_limit(g, 0, MEM);
+		rig_sent(g);
+		rig_answer(g, REPORT_ANSWER_FAILED, 0);
+	}
+	return count;
+}
+
+/* Growth of this rate, which gets faster by that much a second. */
+static void test_any_is_stored_late(uint64_t slope, uint64_t faster)
+{
+	uint64_t limit[FAILS_FOR];
+	size_t count = 1;
+
+	for (size_t pick = 0; pick < count; pick++)
+		WITH(g)
+		{
+			count = fail(&g, slope, faster, limit);
+			CHECK(count > pick && count <= REPORT_LATE_MAX);
+			rig_res(&g, 0, MEM)->spec_limit = limit[pick];
+			g.f.generation++;
+			CHECK(!(rig_observe(&g) & REPORT_CHANGE_FOREIGN));
+			CHECK_EQ(g.s->container[0].theirs, 0);
+		}
+	printf("growth of %llu MiB a second, faster by %llu: %zu values\n",
+	       (unsigned long long)(slope / MIB), (unsigned long long)(faster / MIB), count);
+}
+
+/* An owner's value of the same time is the owner's. */
+static void test_owner_beside_them(void)
+{
+	WITH(g)
+	{
+		uint64_t limit[FAILS_FOR];
+		size_t count = fail(&g, 10 * MIB, MIB, limit);
+
+		rig_res(&g, 0, MEM)->spec_limit = limit[count - 1] - MIB;
+		g.f.generation++;
+		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
+	}
+}
+
+/* Where a limit cannot be lowered again, headroom does not double. */
+static void test_final(void)
+{
+	WITH(g)
+	{
+		uint64_t limit[FAILS_FOR], last = 0;
+		size_t count;
+
+		g.n.no_decrease_until = UINT64_MAX;
+		count = fail(&g, 10 * MIB, 0, limit);
+		CHECK(count > 1);
+		last = limit[count - 1];
+		CHECK(last <= scale_permille(g.c[0].use_bytes, 1100) + 200 * MIB + MEM_PAGE_BYTES);
+	}
+}
+
+/* Nor above what the container can use. */
+static void test_ceiling(void)
+{
+	WITH(g)
+	{
+		uint64_t limit[FAILS_FOR];
+
+		rig_res(&g, 0, MEM)->ceiling = 2 * GIB;
+		CHECK_EQ(limit[fail(&g, 20 * MIB, 0, limit) - 1], 2 * GIB);
+	}
+}
+
+int main(void)
+{
+	test_any_is_stored_late(MIB, 0);
+	test_any_is_stored_late(10 * MIB, 0);
+	test_any_is_stored_late(100 * MIB, 0);
+	test_any_is_stored_late(500 * MIB, 0);
+	test_any_is_stored_late(10 * MIB, MIB);
+	test_any_is_stored_late(10 * MIB, 10 * MIB);
+	test_owner_beside_them();
+	test_final();
+	test_ceiling();
+	return check_result();
+}
