@@ -4,7 +4,7 @@
 #include "agent/base/footprint.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
-#include "agent/manage/above.h"
+#include "agent/manage/above_spec.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
@@ -342,7 +342,7 @@ void cluster_tick(struct cluster *c, bool review)
 	const struct kube_watch_state *w = kube_watch_state(c->watch);
 
 	runtime_check(c->units, review);
-	above_check(c->units);
+	above_spec_check(c->units);
 	watch_growth(c);
 	cluster_room_tick(c);
 	cluster_warm_tick(c);

@@ -21,7 +21,7 @@ const struct ctl_command ctl_commands[CTL_COMMAND_COUNT] = {
 	{"explain",      "NAME",        "why a unit or container has its limits, and what comes next", OPTION_OUTPUT,               1, 1, ctl_explain},
 	{"report",       "[FILE...]",   "requests against use by workload, and what is reclaimable", OPTION_OUTPUT | OPTION_WIDE | OPTION_NAMESPACE | OPTION_SHEET, 0, INT_MAX, ctl_report},
 	{"pause",        "[NAME]",      "stop changing the limits of one, or of all",       0,                           0, 1, ctl_pause},
-	{"resume",       "[NAME]",      "the opposite of pause",                                0,                           0, 1, ctl_resume},
+	{"resume",       "[NAME]",      "change limits again, after pause or restore",                                0,                           0, 1, ctl_resume},
 	{"restore",      "--all|NAME",  "restore the original limits, also without the daemon",  OPTION_ALL | OPTION_FORCE | OPTION_OUTPUT, 0, 1, ctl_restore},
 	{"lift",         "",            "remove a memory.high that a killed daemon has left",   0,                           0, 0, ctl_lift},
 	{"doctor",       "",            "what this host lacks, and how to provide it",             OPTION_OUTPUT,               0, 0, ctl_doctor},
@@ -63,24 +63,24 @@ static int take_output(struct ctl *c, const struct option_info *o, const char *a
 /* clang-format off */
 static const struct option_info option_infos[] = {
 	{"output",            'o', "FORMAT",  OPTION_OUTPUT,    take_output, 0, 0, 0, 0, "-o: table, wide, json or yaml; report: also csv or patch; record dump: csv; backtest, history: html"},
-	{"namespace",         'n', "NS",      OPTION_NAMESPACE, TEXT(namespace),      "-n: list the containers of a namespace alone"},
-	{"all-namespaces",    'A', "",        OPTION_NAMESPACE, FLAG(all_namespaces), "-A: list those of every namespace, and units: the default"},
+	{"namespace",         'n', "NS",      OPTION_NAMESPACE, TEXT(namespace),      "-n: list only the containers of a namespace"},
+	{"all-namespaces",    'A', "",        OPTION_NAMESPACE, FLAG(all_namespaces), "-A: list those of every namespace, and units (default)"},
 	{"all",               0,   "",        OPTION_ALL,       FLAG(all),            "restore everything"},
 	{"force",             0,   "",        OPTION_FORCE,     FLAG(force),          "restore: memory values below what is in use, too; import: replace newer history"},
 	{"verify",            0,   "",        OPTION_VERIFY,    FLAG(verify),         "history: read the file, and report what is damaged"},
-	{"recording",         0,   "FILE",    OPTION_RECORDING, TEXT(recording),      "record, history: in place of the daemon's recording"},
+	{"recording",         0,   "FILE",    OPTION_RECORDING, TEXT(recording),      "record, history: another recording than the daemon's"},
 	{"dry-run",           0,   "",        OPTION_IMPORT,    FLAG(dry_run),        "import: write nothing"},
-	{"workload",          0,   "NAME",    OPTION_IMPORT,    TEXT(workload),       "import: the workload of checkpoints without their autoscaler"},
-	{"sort",              0,   "KEY",     OPTION_TOP,       TEXT(sort),           "top: cpu, memory, pressure, slack, age or name"},
-	{"delay",             'd', "SECONDS", OPTION_TOP,       NUMBER(delay_msec), 1, 3600, 1000, "-d: top: between frames, 1 by default"},
-	{"count",             0,   "N",       OPTION_TOP,       NUMBER(frames), 1, UINT32_MAX, 1, "top: so many frames; without a terminal 1"},
+	{"workload",          0,   "NAME",    OPTION_IMPORT,    TEXT(workload),       "import: the workload of checkpoints without a VerticalPodAutoscaler"},
+	{"sort",              0,   "KEY",     OPTION_TOP,       TEXT(sort),           "top: order: cpu, memory, pressure, slack, age or name"},
+	{"delay",             'd', "SECONDS", OPTION_TOP,       NUMBER(delay_msec), 1, 3600, 1000, "-d: top: seconds between frames, 1 by default"},
+	{"count",             0,   "N",       OPTION_TOP,       NUMBER(frames), 1, UINT32_MAX, 1, "top: number of frames; without a terminal 1"},
 	{"cpus",              0,   "N",       OPTION_BACKTEST,  NUMBER(cpus), 1, BACKTEST_CPUS_MAX, 1, "backtest: CPUs of the recorded machine, 1 to 16"},
-	{"seed",              0,   "N",       OPTION_BACKTEST,  NUMBER(seed), 0, UINT64_MAX, 1, "backtest: of the demand model, 1 by default"},
-	{"socket",            0,   "PATH",    0,                TEXT(socket),            "where the daemon listens"},
-	{"state-directory",   0,   "DIR",     0,                TEXT(state_directory),   "where original limits and lock are kept"},
-	{"runtime-directory", 0,   "DIR",     0,                TEXT(runtime_directory), "where the lock of earlier versions is"},
+	{"seed",              0,   "N",       OPTION_BACKTEST,  NUMBER(seed), 0, UINT64_MAX, 1, "backtest: seed of the demand model, 1 by default"},
+	{"socket",            0,   "PATH",    0,                TEXT(socket),            "socket of the daemon"},
+	{"state-directory",   0,   "DIR",     0,                TEXT(state_directory),   "directory of original limits and lock"},
+	{"runtime-directory", 0,   "DIR",     0,                TEXT(runtime_directory), "directory of the lock of earlier versions"},
 	{"config",            0,   "FILE",    0,                TEXT(config),            "the daemon's configuration"},
-	{"cgroup-root",       0,   "DIR",     0,                TEXT(cgroup_root),       "the cgroup v2 tree, when it is not the host's"},
+	{"cgroup-root",       0,   "DIR",     0,                TEXT(cgroup_root),       "the cgroup v2 tree, if it is not the host's"},
 	{"root",              0,   "DIR",     0,                TEXT(root),              "the host's file system, seen from a container"},
 	{"no-color",          0,   "",        0,                FLAG(no_color),          "no colours, as with NO_COLOR in the environment"},
 	{"help",              'h', "",        0,                FLAG(help),              "-h: this text"},
@@ -134,8 +134,9 @@ static int ctl_help(const struct ctl *c)
 		snprintf(left, sizeof(left), "--%s %s", o->name, o->argument);
 		fprintf(c->out, "  %-24s %s\n", left, o->summary);
 	}
-	fprintf(c->out, "\nExit status: 0 done, 1 error, 2 usage, 3 not managed, 75 try later.\n"
-			"See vscalectl(1).\n");
+	fprintf(c->out,
+		"\nExit status: 0 done, 1 error, 2 usage, 3 not managed, 75 try again later.\n"
+		"See vscalectl(1).\n");
 	return CTL_OK;
 }
 

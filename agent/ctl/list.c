@@ -28,7 +28,7 @@ static const struct table_column columns[] = {
 	{.title = "PEAK", .wide = true, .text = "{amount:cpu.peak}, {amount:memory.peak}"},
 	{.title = "CONFIDENCE", .wide = true, .text = "{whole:cpu.confidence_permille}, {whole:memory.confidence_permille}"},
 	{.title = "THROTTLED", .wide = true, .text = "{whole:cpu.throttled_permille}"},
-	{.title = "HOLD", .wide = true, .text = "{text:cpu.hold}, {text:memory.hold}"},
+	{.title = "BLOCKED", .wide = true, .text = "{text:cpu.hold}, {text:memory.hold}"},
 	{.title = "LAST CHANGE", .choose = last_change},
 	{.title = "STATE", .text = "{text:state}", .is_state = true},
 	{.title = "CGROUP", .wide = true, .text = "{text:cgroup}"},

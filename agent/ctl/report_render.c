@@ -41,7 +41,7 @@ static const struct table_column rollout_columns[] = {
 	{.title = "ROLLOUT", .text = "{text:namespace}/{text:workload}"},
 	{.title = "CONTAINER", .text = "{text:container}"},
 	{.title = "SHARE", .text = "{count:rollout_percent} %"},
-	{.title = "ITS", .text = "{text:rollout}"},
+	{.title = "PART", .text = "{text:rollout}"},
 	{.title = "PODS", .text = "{count:pods}"},
 	{.title = "24h THROTTLED", .text = "{whole:throttled_permille}"},
 	{.title = "24h OOM KILLS", .text = "{count:oom_kills}"},

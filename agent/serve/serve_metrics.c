@@ -4,7 +4,7 @@
 #include "agent/base/footprint.h"
 #include "agent/config/config.h"
 #include "agent/config/config_source.h"
-#include "agent/manage/above.h"
+#include "agent/manage/above_spec.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"

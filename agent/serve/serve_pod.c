@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The control API's view of pods: what the pod object adds, and containers that are not managed. */
 #include "agent/serve/serve_pod.h"
-#include "agent/manage/above.h"
+#include "agent/manage/above_spec.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"

@@ -140,7 +140,7 @@ static void test_patch_above_limit(void)
 /* Sized and unsized one below the other; sums and patch have one row of the container. */
 static void test_rollout(void)
 {
-	static const char want[] = "\nROLLOUT   CONTAINER  SHARE  ITS      PODS  24h THROTTLED  "
+	static const char want[] = "\nROLLOUT   CONTAINER  SHARE  PART     PODS  24h THROTTLED  "
 				   "24h OOM KILLS  UNDONE  "
 				   "COUNTED FOR  CPU P95  LIMIT  MEMORY P95  LIMIT\n"
 				   "shop/web  app        25 %   sized    1     3 %            4    "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Memory in use above the limit of the spec: reported after 3 s, once, until it is well below. */
-#include "agent/manage/above.h"
+#include "agent/manage/above_spec.h"
 #include "test/agent/test_pods.h"
 
 static void use(struct rig *r, uint64_t bytes, unsigned seconds)
@@ -8,7 +8,7 @@ static void use(struct rig *r, uint64_t bytes, unsigned seconds)
 	r->pod[0].container[0].unit->anon_bytes = bytes;
 	for (unsigned i = 0; i < seconds; i++) {
 		rig_run(r, 1, NULL);
-		above_check(&r->daemon->units); /* as agent/cluster/ does in each tick */
+		above_spec_check(&r->daemon->units); /* as agent/cluster/ does in each tick */
 	}
 }
 

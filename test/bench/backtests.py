@@ -32,21 +32,21 @@ PUBLIC = [
     ("diurnal.txt", AUTOTHROTTLE, "2ae0240b02c44d42162db0dfb1691c216e79d9284639482d36a856ade19fcfea"),
     ("noisy.txt", AUTOTHROTTLE, "2b24a34a7fb9f710a5cfd6c279bbf46c1f08a36ad58bbcd5e7cd7ac35b3a1b9c"),
 ]
-COLUMNS = ("policy", "limit core h", "slack", "throttled s", "throttled", "unmet core s", "changes", "given core h")
-MEMORY = ("policy", "limit GiB h", "slack", "OOM kills", "changes", "given GiB h")
+COLUMNS = ("policy", "limit core h", "throttled", "unmet core s", "changes", "given core h")
+MEMORY = ("policy", "limit GiB h", "OOM kills", "changes", "given GiB h")
 
 HEAD = f"""<!-- SPDX-License-Identifier: Apache-2.0 -->
 # Backtests
 
-What each policy of `vscalectl backtest FILE` would have cost. The policies, the demand model and the columns: *BACKTESTS* in vscalectl(1). All policies begin with the highest demand as limit and request, and see the same demand ({CPUS} CPUs, seed {SEED}). *slack* is the unused share of the area below the limit; *given* is the area between the first request and the later ones.
+What each policy of `vscalectl backtest FILE` would have cost. The policies, the demand model and the columns: *BACKTESTS* in vscalectl(1). All policies begin with the highest demand as limit and request, and see the same demand ({CPUS} CPUs, seed {SEED}). *given* is the area between the first request and the later ones.
 
 * `ec2_*`, `rds_*`: CPU of servers, two weeks, a sample in 300 s (Numenta Anomaly Benchmark, MIT). `rate-*`: requests a second of Autothrottle's evaluation (MIT), an hour of them repeated for a day, {REQUEST_CORE_SECONDS * 1000:.0f} ms of a core each.
 * `jvm-plateau`, `leak`, `batch`: a week generated with memory, a sample in 10 s.
-* The column `vpa` is checked against recorded streams of VPA's own recommender: `test_vectors`.
+* `vpa` is checked against recorded streams of VPA's own recommender: `test_vectors`.
 
-To read the tables: a policy is better than another where it has less area at no more throttled periods and kills. `static-p100` and `static-p95` know the future. What a goal means is in [tuning](tuning.md), with a finer model and the queueing delay.
+A policy is better than another where it has less area at no more throttled periods and kills. `static-p100` and `static-p95` know the future. Goals, with a finer model and the queueing delay: [tuning](tuning.md).
 
-This page is made by `python3 test/bench/backtests.py DIRECTORY >docs/backtests.md`. All is virtual time: the figures are the same on every machine.
+Made by `python3 test/bench/backtests.py DIRECTORY >docs/backtests.md`, in virtual time: the same figures on every machine.
 """
 
 
@@ -126,15 +126,14 @@ def head(cells):
 
 def cpu_cells(name, x):
     share = x["throttled_periods"] / x["periods"] if x["periods"] else 0
-    return [name, f"{x['limit_core_seconds'] / HOUR_SECONDS:.1f}", f"{x['slack']:.1%}", f"{x['throttled_seconds']:,.1f}",
-            f"{share:.3%}", f"{x['unmet_core_seconds']:,.1f}", f"{x['changes']:,}",
-            f"{x['given_core_seconds'] / HOUR_SECONDS:.1f}"]
+    return [name, f"{x['limit_core_seconds'] / HOUR_SECONDS:.1f}", f"{share:.3%}", f"{x['unmet_core_seconds']:,.1f}",
+            f"{x['changes']:,}", f"{x['given_core_seconds'] / HOUR_SECONDS:.1f}"]
 
 
 def memory_cells(name, x):
     gib_hour = HOUR_SECONDS * 1024 * MIB
-    return [name, f"{x['limit_byte_seconds'] / gib_hour:.1f}", f"{x['slack']:.1%}", f"{x['oom_kills']:,}",
-            f"{x['changes']:,}", f"{x['given_byte_seconds'] / gib_hour:.1f}"]
+    return [name, f"{x['limit_byte_seconds'] / gib_hour:.1f}", f"{x['oom_kills']:,}", f"{x['changes']:,}",
+            f"{x['given_byte_seconds'] / gib_hour:.1f}"]
 
 
 def print_report(report):

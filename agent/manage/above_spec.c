@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* More memory in use than the spec allows, or than the kubelet has carried out: any replay ends a
  * process. The spec leads (policy/report/report.h), so this could not be ratified. */
-#include "agent/manage/above.h"
+#include "agent/manage/above_spec.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/pod_table.h"
@@ -95,7 +95,7 @@ static void check(struct managed *m)
 	report_overcommit(m, c);
 }
 
-void above_check(struct unit_table *t)
+void above_spec_check(struct unit_table *t)
 {
 	for (size_t i = 0; i < t->count; i++)
 		check(t->items[i]);

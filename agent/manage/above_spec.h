@@ -7,6 +7,6 @@
 struct managed;
 struct unit_table;
 
-void above_check(struct unit_table *t);
+void above_spec_check(struct unit_table *t);
 /* By how many bytes use is above the spec; 0: it is not. */
 uint64_t above_spec(const struct managed *m);
