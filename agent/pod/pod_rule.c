@@ -106,17 +106,21 @@ static void not_ours(struct pod *p, size_t i, const char *why)
 {
 	struct pod_member *member = &p->members[i];
 	const struct kube_container *c = &p->spec->containers[i];
+	bool was_ours;
 
 	member->why = why;
 	if (member->managed == NULL && !p->ending && has_originals(p, c))
 		member->managed = container_new(p, c);
 	if (member->managed == NULL)
 		return;
+	was_ours = member->managed->container.annotated;
 	member->managed->container.annotated = false;
 	if (p->ending) {
 		managed_set_state(member->managed, member->managed->state, why);
 		unit_update_blocked(member->managed);
-	} else if (member->managed->state != UNIT_UNMANAGED) {
+	} else if (member->managed->state != UNIT_UNMANAGED ||
+		   (was_ours && persist_has(member->managed))) {
+		/* Sized before it had to be left alone, or until now. */
 		lifecycle_release(member->managed, why);
 	}
 }

@@ -79,6 +79,28 @@ static void test_off(void)
 	rig_close(&r);
 }
 
+/* An agent that could call PID 1 has sized it: the originals are put back when it is taken out. */
+static void test_sized_before(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+	uint64_t had = pods_raise_app(&r, p);
+
+	rig_stop(&r);
+	CHECK_EQ(rig_start(&r), 0);
+	pid1_set_absent(&r.daemon->pid1);
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_800);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_UNMANAGED);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), had);
+	p->mode = NULL;
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_20);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
+	CHECK_EQ(rig_cpu_milli(&r, p->level), 500);
+	rig_close(&r);
+}
+
 /* There PID 1 holds nothing. */
 static void test_cgroupfs(void)
 {
@@ -97,6 +119,7 @@ int main(void)
 	test_systemd("Auto");
 	test_systemd("Initial");
 	test_off();
+	test_sized_before();
 	test_cgroupfs();
 	return check_result();
 }
