@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/control_api/control_api.h"
-#include "agent/control_api/control_body.h"
 #include "agent/http/http_socket.h"
 #include "agent/view/report_json.h"
 #include "agent/view/view_json.h"

@@ -48,3 +48,25 @@ extern const struct http_route control_routes[CONTROL_ROUTE_COUNT];
 /* The server of these routes; c and socket_path must outlive it. */
 int control_server_new(sd_event *event, struct control_api *c, const char *socket_path, gid_t group,
 		       struct http_server **ret);
+
+/* --- the JSON bodies that it takes: text in, struct out, strict */
+
+/* NAMESPACE/POD/CONTAINER: 63, 253 and 63 at most. */
+#define CONTROL_NAME_MAX 512
+
+struct control_body {
+	char name[CONTROL_NAME_MAX]; /* "": none given */
+	bool all;
+	bool force;
+};
+
+enum control_key {
+	CONTROL_KEY_NAME = 1 << 0,
+	CONTROL_KEY_ALL = 1 << 1,
+	CONTROL_KEY_FORCE = 1 << 2,
+};
+
+/* Takes one object with the keys of the mask, each at most once; an empty text is an empty object.
+ * -EBADMSG: the text is not such an object; *ret is untouched, and *ret_why says what is wrong. */
+int control_body_parse(const char *text, size_t size, unsigned keys, struct control_body *ret,
+		       const char **ret_why);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/control_api/control_body.h"
+#include "agent/control_api/control_api.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <string.h>

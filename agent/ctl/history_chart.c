@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl history NAME: the flight recorder's samples of a container as charts. */
-#include "agent/ctl/history_chart.h"
 #include "agent/base/time_text.h"
 #include "agent/ctl/json.h"
 #include "agent/ctl/recorded.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl history. --verify reads the file itself, whether or not the daemon runs. */
 #include "agent/base/time_text.h"
-#include "agent/ctl/history_chart.h"
 #include "agent/ctl/json.h"
+#include "agent/ctl/recorded.h"
 #include "agent/state/history_verify.h"
 #include <errno.h>
 #include <limits.h>

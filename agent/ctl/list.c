@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/ctl/table.h"
+#include "agent/ctl/render.h"
 
 /* The later of the two resources' last changes. */
 static const char *last_change(const cJSON *unit)
@@ -35,7 +35,7 @@ static const struct table_column columns[] = {
 };
 /* clang-format on */
 
-_Static_assert(ARRAY_SIZE(columns) <= TABLE_COLUMNS_MAX, "table.h");
+_Static_assert(ARRAY_SIZE(columns) <= TABLE_COLUMNS_MAX, "render.h");
 
 void render_list(const struct ctl *c, const cJSON *answer)
 {

@@ -28,3 +28,6 @@ struct recorded_points {
 /* A flight_event_fn: user is struct recorded_points. */
 int recorded_point_add(void *user, const struct flight_event *e);
 void recorded_points_drop(struct recorded_points *p);
+
+/* Use and limits of a container over the time of the recording, in the format of the options. */
+int history_chart(const struct ctl *c, const char *name);

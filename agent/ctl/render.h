@@ -40,3 +40,17 @@ enum paint paint_state(const char *state);
 
 /* "2 min ago", or "-". */
 const char *render_ago(const struct ctl *c, usec_t at_realtime_usec, char ret[static HUMAN_SIZE]);
+
+/* A table of JSON objects, one per line, as wide as its cells. */
+struct table_column {
+	const char *title;
+	bool wide;        /* only with -o wide */
+	const char *text; /* of the object, for render_text(); NULL: choose() */
+	const char *(*choose)(const cJSON *row);
+	bool is_state; /* painted as one */
+};
+
+#define TABLE_COLUMNS_MAX ((size_t)24)
+
+void render_table(const struct ctl *c, const struct table_column *columns, size_t count,
+		  const cJSON *rows);

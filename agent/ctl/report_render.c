@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The outputs of vscalectl report for people, spreadsheets and Git. */
+#include "agent/ctl/render.h"
 #include "agent/ctl/report.h"
-#include "agent/ctl/table.h"
 #include "policy/base/arithmetic.h"
 #include "policy/base/quantity.h"
 #include <inttypes.h>
@@ -56,7 +56,7 @@ static const struct table_column rollout_columns[] = {
 };
 /* clang-format on */
 
-_Static_assert(ARRAY_SIZE(columns) <= TABLE_COLUMNS_MAX, "table.h");
+_Static_assert(ARRAY_SIZE(columns) <= TABLE_COLUMNS_MAX, "render.h");
 
 static void put_rollouts(const struct ctl *c, const cJSON *report)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/ctl/table.h"
+#include "agent/ctl/render.h"
 #include <string.h>
 
 #define CELL_SIZE  120

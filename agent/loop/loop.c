@@ -23,7 +23,6 @@
 #include "agent/pod/pods.h"
 #include "agent/recorder/recorder.h"
 #include "agent/serve/serve.h"
-#include "agent/serve/serve_metrics.h"
 #include "agent/units/bus.h"
 #include "agent/units/lifecycle.h"
 #include "agent/units/units.h"

@@ -18,8 +18,6 @@
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
 #include "agent/metrics/metrics_server.h"
-#include "agent/serve/serve_pod.h"
-#include "agent/serve/serve_recommend.h"
 #include "agent/units/lifecycle.h"
 #include "agent/view/decision_text.h"
 #include <errno.h>

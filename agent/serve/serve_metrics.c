@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Fills the input of /metrics and of the probes. */
-#include "agent/serve/serve_metrics.h"
 #include "agent/base/footprint.h"
 #include "agent/config/config.h"
 #include "agent/config/config_source.h"

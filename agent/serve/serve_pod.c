@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The control API's view of pods: what the pod object adds, and containers that are not managed. */
-#include "agent/serve/serve_pod.h"
 #include "agent/manage/above_spec.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_rollout.h"
 #include "agent/pod/pod_rule.h"
+#include "agent/serve/serve.h"
 #include <stdio.h>
 #include <string.h>
 

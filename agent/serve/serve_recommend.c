@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/serve/serve_recommend.h"
 #include "agent/base/json.h"
 #include "agent/cluster/cluster.h"
 #include "agent/config/config.h"

@@ -27,29 +27,17 @@ static uint64_t second_milli(struct backtest *b)
 
 /* ---- vscaled ---- */
 
-static void begin_vscaled(struct backtest *b, enum goal goal)
+static void begin_vscaled(struct backtest *b)
 {
+	static const enum goal goals[] = {[BACKTEST_LATENCY] = GOAL_LATENCY,
+					  [BACKTEST_BALANCED] = GOAL_BALANCED,
+					  [BACKTEST_SAVINGS] = GOAL_SAVINGS};
 	const struct limits *l = &b->rig.sim.u.limits;
 	struct policy_rule rule = policy_rule_default;
 
-	rule.goal = goal;
+	rule.goal = goals[b->policy];
 	control_init(&b->rig.c, &b->rig.t, &rule, l);
 	control_restarted(&b->rig.c, l, b->rig.sim.now);
-}
-
-static void begin_latency(struct backtest *b)
-{
-	begin_vscaled(b, GOAL_LATENCY);
-}
-
-static void begin_balanced(struct backtest *b)
-{
-	begin_vscaled(b, GOAL_BALANCED);
-}
-
-static void begin_savings(struct backtest *b)
-{
-	begin_vscaled(b, GOAL_SAVINGS);
 }
 
 /* A request follows the recommendation, and never exceeds the limit. */
@@ -193,9 +181,9 @@ static const struct {
 	void (*begin)(struct backtest *b); /* NULL: with the original limits */
 	void (*act)(struct backtest *b);   /* NULL: never */
 } rows[BACKTEST_POLICY_COUNT] = {
-	[BACKTEST_LATENCY] = {begin_latency, act_vscaled},
-	[BACKTEST_BALANCED] = {begin_balanced, act_vscaled},
-	[BACKTEST_SAVINGS] = {begin_savings, act_vscaled},
+	[BACKTEST_LATENCY] = {begin_vscaled, act_vscaled},
+	[BACKTEST_BALANCED] = {begin_vscaled, act_vscaled},
+	[BACKTEST_SAVINGS] = {begin_vscaled, act_vscaled},
 	[BACKTEST_VPA] = {begin_vpa, act_vpa},
 	[BACKTEST_STATIC_P95] = {begin_p95, NULL},
 	[BACKTEST_CPU_FAST] = {begin_cpu_fast, act_cpu_fast},
