@@ -131,7 +131,7 @@ int main(void)
 	check_failure("backtest --cpus 17 x", CTL_USAGE, "not a number from 1 to 16: 17");
 	check_failure("backtest --seed -1 x", CTL_USAGE, "not a number");
 	check_failure("backtest --seed 18446744073709551616 x", CTL_USAGE, "not a number");
-	check_failure("backtest -o wide x", CTL_USAGE, "no wide format");
+	check_failure("backtest -o wide x", CTL_USAGE, "no format wide");
 	check_failure("status --cpus 2", CTL_USAGE, "takes no such option");
 	check_failure("backtest /nonexistent.csv", CTL_ERROR,
 		      "/nonexistent.csv: No such file or directory");
