@@ -145,7 +145,8 @@ const char *bench_string_of(const cJSON *o, const char *key)
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, key));
 }
 
-static void make_pod(struct bench *b, const cJSON *pod)
+/* from: the slot of the first container's cgroup; slots beyond the last one are new. */
+static size_t make_pod(struct bench *b, const cJSON *pod, size_t from)
 {
 	const cJSON *meta = cJSON_GetObjectItemCaseSensitive(pod, "metadata");
 	const cJSON *status = cJSON_GetObjectItemCaseSensitive(pod, "status");
@@ -161,8 +162,39 @@ static void make_pod(struct bench *b, const cJSON *pod)
 		if (asprintf(&cgroup, "%s/%s", path, id) < 0)
 			exit(EXIT_FAILURE);
 		make_cgroup(b, cgroup, 1);
-		b->cgroup[b->cgroup_count++] = cgroup;
+		free(from < b->cgroup_count ? b->cgroup[from] : NULL);
+		b->cgroup[from++] = cgroup;
+		b->cgroup_count = MAX(b->cgroup_count, from);
 	}
+	return from;
+}
+
+static bool runs_here(const cJSON *pod)
+{
+	const cJSON *spec = cJSON_GetObjectItemCaseSensitive(pod, "spec");
+	const char *node = bench_string_of(spec, "nodeName");
+
+	return node != NULL && strcmp(node, "node-1") == 0;
+}
+
+void bench_replace_pods(struct bench *b, const char *namespace, const char *prefix, size_t from)
+{
+	char path[128], *text;
+	const cJSON *pod;
+	cJSON *list;
+
+	snprintf(path, sizeof path, "/api/v1/namespaces/%s/pods", namespace);
+	text = bench_ask(b, "GET", path, "");
+	list = cJSON_Parse(text);
+	free(text);
+	cJSON_ArrayForEach (pod, cJSON_GetObjectItemCaseSensitive(list, "items")) {
+		const cJSON *meta = cJSON_GetObjectItemCaseSensitive(pod, "metadata");
+
+		if (runs_here(pod) &&
+		    strncmp(bench_string_of(meta, "name"), prefix, strlen(prefix)) == 0)
+			from = make_pod(b, pod, from);
+	}
+	cJSON_Delete(list);
 }
 
 void bench_run_pods(struct bench *b)
@@ -174,7 +206,8 @@ void bench_run_pods(struct bench *b)
 	bench_figure("cluster_list_bytes", (double)strlen(text), "bytes");
 	free(text);
 	cJSON_ArrayForEach (pod, cJSON_GetObjectItemCaseSensitive(list, "items")) {
-		make_pod(b, pod);
+		if (runs_here(pod))
+			make_pod(b, pod, b->cgroup_count);
 	}
 	cJSON_Delete(list);
 }

@@ -36,8 +36,10 @@ char *bench_ask(struct bench *b, const char *method, const char *path, const cha
 const char *bench_string_of(const cJSON *o, const char *key);
 void bench_put(struct bench *b, const char *cgroup, const char *file, const char *text);
 void bench_put_stat(struct bench *b, const char *cgroup, uint64_t ticks, bool throttled);
-/* The cgroups of all pods that the server has. */
+/* The cgroups of all pods that the server has on this node. */
 void bench_run_pods(struct bench *b);
+/* Those of the pods whose names begin with prefix, in place of b->cgroup[from] and what follows. */
+void bench_replace_pods(struct bench *b, const char *namespace, const char *prefix, size_t from);
 /* main() of the agent's process; faster: so many times as the clock. */
 int bench_be_agent(const char *config, unsigned faster);
 /* This program again: "agent CONFIG", or "fast-agent CONFIG". */
