@@ -17,12 +17,6 @@ void backtest_html_end(FILE *out)
 	chart_page_end(out);
 }
 
-static const char *cores_text(double cores, char *ret)
-{
-	snprintf(ret, HUMAN_SIZE, "%.2f", cores);
-	return ret;
-}
-
 static double limit_cores(const struct backtest_point *p)
 {
 	return p->periods == 0 ? NAN : (double)p->limit_milli / p->periods / 1000;
@@ -46,7 +40,7 @@ static void put_chart(const char *policy, const struct backtest_result *x, FILE 
 				  .marks = throttled,
 				  .count = BACKTEST_POINTS,
 				  .hours = (double)x->span_usec / (double)USEC_PER_HOUR,
-				  .text = cores_text},
+				  .text = chart_cores},
 		  out);
 }
 

@@ -2,13 +2,14 @@
 #include "agent/backtest/series.h"
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #define COLUMNS_MAX 3
 #define MICRO       1000000
 /* Far above any machine, far below an overflow. */
 #define MEMORY_MAX (UINT64_C(1) << 50)
-#define YEAR_FIRST 1970
-#define YEAR_LAST  9999
+/* "YYYY-MM-DD HH:MM:SS" */
+#define DATE_SIZE 19
 
 enum form { FORM_CPU, FORM_CPU_MEMORY, FORM_PERCENT };
 
@@ -67,49 +68,27 @@ static bool parse_micro(struct field f, uint64_t most, uint64_t *ret)
 	return true;
 }
 
-/* Two or four digits within a range. */
-static bool parse_part(const char *at, size_t size, uint64_t least, uint64_t most, uint64_t *ret)
-{
-	return parse_integer((struct field){at, size}, most, ret) && *ret >= least;
-}
-
-static uint64_t days_of_month(uint64_t year, uint64_t month)
-{
-	static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-
-	return month == 2 && leap ? 29 : days[month - 1];
-}
-
-static uint64_t days_before(uint64_t year, uint64_t month, uint64_t day)
-{
-	uint64_t before = year - 1, first = YEAR_FIRST - 1, days;
-
-	days = before * 365 + before / 4 - before / 100 + before / 400;
-	days -= first * 365 + first / 4 - first / 100 + first / 400;
-	for (uint64_t m = 1; m < month; m++)
-		days += days_of_month(year, m);
-	return days + day - 1;
-}
-
+/* A date that is none of the calendar reads back as another text. */
 static bool parse_date(struct field f, usec_t *ret)
 {
-	uint64_t year, month, day, hour, minute, second;
-	const char *s = f.at;
+	static const char form[] = "%Y-%m-%d %H:%M:%S";
+	char text[DATE_SIZE + 1] = "", back[DATE_SIZE + 1];
+	struct tm tm = {0};
+	time_t seconds;
 
-	if (f.size == 20 && s[19] == 'Z')
+	if (f.size == DATE_SIZE + 1 && f.at[DATE_SIZE] == 'Z')
 		f.size--;
-	if (f.size != 19 || s[4] != '-' || s[7] != '-' || (s[10] != ' ' && s[10] != 'T') ||
-	    s[13] != ':' || s[16] != ':')
+	if (f.size != DATE_SIZE || (f.at[10] != ' ' && f.at[10] != 'T'))
 		return false;
-	if (!parse_part(s, 4, YEAR_FIRST, YEAR_LAST, &year) ||
-	    !parse_part(s + 5, 2, 1, 12, &month) ||
-	    !parse_part(s + 8, 2, 1, days_of_month(year, month), &day) ||
-	    !parse_part(s + 11, 2, 0, 23, &hour) || !parse_part(s + 14, 2, 0, 59, &minute) ||
-	    !parse_part(s + 17, 2, 0, 59, &second))
+	memcpy(text, f.at, DATE_SIZE);
+	text[10] = ' ';
+	if (strptime(text, form, &tm) == NULL)
 		return false;
-	*ret = days_before(year, month, day) * USEC_PER_DAY + hour * USEC_PER_HOUR +
-	       minute * USEC_PER_MIN + second * USEC_PER_SEC;
+	seconds = timegm(&tm);
+	if (seconds < 0 || gmtime_r(&seconds, &tm) == NULL ||
+	    strftime(back, sizeof back, form, &tm) == 0 || strcmp(text, back) != 0)
+		return false;
+	*ret = (usec_t)seconds * USEC_PER_SEC;
 	return true;
 }
 

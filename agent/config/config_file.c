@@ -3,6 +3,7 @@
 #include "agent/base/drop.h"
 #include "agent/base/read_whole.h"
 #include "agent/config/config.h"
+#include "agent/config/config_source.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -97,4 +98,15 @@ int config_load_file(const char *path, struct config *ret, struct config_errors 
 	}
 	*ret = c;
 	return 0;
+}
+
+void config_source_loaded(struct config_source *s, usec_t now_real)
+{
+	snprintf(s->result, sizeof s->result, "ok");
+	s->loaded_real = now_real;
+}
+
+void config_source_failed(struct config_source *s, const char *why)
+{
+	snprintf(s->result, sizeof s->result, "%.*s", (int)sizeof s->result - 1, why);
 }

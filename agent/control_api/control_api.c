@@ -241,8 +241,10 @@ static int post_recommendation(void *ctx, const struct http_request *request,
 	return send_json(ret, answer);
 }
 
-static int send_probe(struct http_response *ret, bool well, const char *why)
+static int probe(const struct control_api *c, bool (*good)(void *, const char **), const char *why,
+		 struct http_response *ret)
 {
+	bool well = good(c->ctx, &why);
 	char *body = strdup(well ? "ok\n" : why);
 
 	if (!body)
@@ -255,19 +257,15 @@ static int send_probe(struct http_response *ret, bool well, const char *why)
 static int get_live(void *ctx, const struct http_request *, struct http_response *ret)
 {
 	const struct control_api *c = ctx;
-	const char *why = "not live";
-	bool well = c->ops->live(c->ctx, &why);
 
-	return send_probe(ret, well, why);
+	return probe(c, c->ops->live, "not live", ret);
 }
 
 static int get_ready(void *ctx, const struct http_request *, struct http_response *ret)
 {
 	const struct control_api *c = ctx;
-	const char *why = "not ready";
-	bool well = c->ops->ready(c->ctx, &why);
 
-	return send_probe(ret, well, why);
+	return probe(c, c->ops->ready, "not ready", ret);
 }
 
 /* clang-format off */

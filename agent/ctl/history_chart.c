@@ -26,12 +26,6 @@ struct course {
 	char end[HUMAN_SIZE];
 };
 
-static const char *cores_text(double cores, char *ret)
-{
-	snprintf(ret, HUMAN_SIZE, "%.2f", cores);
-	return ret;
-}
-
 static const char *bytes_text(double bytes, char *ret)
 {
 	return human_amount(RESOURCE_MEMORY, (uint64_t)bytes, ret);
@@ -82,7 +76,7 @@ static struct chart chart_of(const struct course *c, enum resource r)
 		.count = PARTS,
 		.hours = c->hours,
 		.end = c->end,
-		.text = r == RESOURCE_CPU ? cores_text : bytes_text,
+		.text = r == RESOURCE_CPU ? chart_cores : bytes_text,
 	};
 }
 

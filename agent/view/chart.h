@@ -18,6 +18,9 @@ struct chart {
 	const char *(*text)(double value, char *ret);
 };
 
+/* Cores as the left axis has them: "0.25". */
+const char *chart_cores(double cores, char *ret);
+
 /* What is the top of the left axis: the highest value, or a little more than nothing. */
 double chart_most(const struct chart *c);
 

@@ -10,6 +10,12 @@
 
 static const char *const bars[EIGHTHS + 1] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
+const char *chart_cores(double cores, char *ret)
+{
+	snprintf(ret, HUMAN_SIZE, "%.2f", cores);
+	return ret;
+}
+
 /* Of the points behind one column: the highest use, the newest limit. */
 struct column {
 	double use, limit;

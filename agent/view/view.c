@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/view/view.h"
+#include "agent/view/restore_result.h"
 #include "agent/view/view_table.h"
 
 const char *const unit_kind_names[UNIT_KIND_COUNT] = {
@@ -21,6 +22,11 @@ const char *const report_view_state_names[REPORT_VIEW_STATE_COUNT] = {
 	[REPORT_VIEW_DEFERRED] = "deferred",
 	[REPORT_VIEW_REFUSED] = "refused",
 	[REPORT_VIEW_CGROUP_ONLY] = "cgroup-only",
+};
+
+const char *const restore_outcome_names[RESTORE_OUTCOME_COUNT] = {
+	[RESTORE_RESTORED] = "restored", [RESTORE_LEFT] = "left",       [RESTORE_GONE] = "gone",
+	[RESTORE_FAILED] = "failed",     [RESTORE_PENDING] = "pending",
 };
 
 void unit_view_init(struct unit_view *v)
