@@ -83,7 +83,7 @@ static void test_pod(const char *dir)
 	check_file(APP "/cpu.max", "30000 100000\n");
 	CHECK_EQ(run_ctl(dir, "restore", "default/web-0/app", "--force"), CTL_OK);
 	check_file(APP "/memory.max", "134217728\n");
-	CHECK(strstr(printed, "the pod's spec still holds the ratified values") != NULL);
+	CHECK(strstr(printed, "the pod's spec still has values of vscaled") != NULL);
 	check_file(WEB "/cpu.max", "38000 100000\n");
 	CHECK_EQ(unlinkat(state, "baseline", 0), 0);
 	CHECK_EQ(unlinkat(state, "baseline-copy", 0), 0);
