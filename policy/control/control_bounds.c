@@ -214,6 +214,17 @@ bool control_sizes_request(const struct control *c, enum resource r)
 	       (c->rule.resources & (1u << r));
 }
 
+/* What other pods claim takes no more than half of the original limit away: any user may have
+ * written it. */
+#define CLAIMED_PERMILLE 500u
+
+uint32_t control_trust(const struct control *c)
+{
+	uint32_t known = MIN(c->recommendation.confidence_permille, 1000u);
+
+	return MIN(known, c->own.confidence_permille + CLAIMED_PERMILLE);
+}
+
 /* The request that goes with this limit; 0: leave it as it is. */
 static uint64_t request_beside(const struct control *c, enum resource r, uint64_t limit)
 {

@@ -180,7 +180,7 @@ static uint64_t control_cpu_candidate(const struct control *c, const struct cont
 {
 	const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);
 	const struct range_of *r = &c->recommendation.resource[RESOURCE_CPU];
-	uint32_t confidence = MIN(c->recommendation.confidence_permille, 1000u);
+	uint32_t confidence = control_trust(c);
 	const uint64_t needs[] = {
 		r->peak,
 		cpu_goal_limit(&goal, &c->cpu),

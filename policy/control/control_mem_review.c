@@ -23,7 +23,7 @@ static uint64_t control_mem_review_candidate(const struct control *c,
 	const struct tuning *t = x->tuning;
 	const struct range_of *r = &c->recommendation.resource[RESOURCE_MEMORY];
 	uint64_t original = c->resource[RESOURCE_MEMORY].original;
-	uint32_t confidence = MIN(c->recommendation.confidence_permille, 1000u);
+	uint32_t confidence = control_trust(c);
 	bool vpa = t->history.algorithm == ALGORITHM_VPA;
 	const uint64_t rule[] = {control_mem_needed(c, &t->memory),
 				 control_threshold_limit(c, x, RESOURCE_MEMORY)};

@@ -121,7 +121,8 @@ static uint64_t limit(enum resource r)
 static bool is_raised(struct crig *x)
 {
 	(void)x;
-	return limit(RESOURCE_CPU) > 200 && limit(RESOURCE_MEMORY) > 64 * MIB;
+	return limit(RESOURCE_CPU) > 200 && request(RESOURCE_CPU) > 200 &&
+	       request(RESOURCE_MEMORY) > 64 * MIB;
 }
 
 /* Limits as well: those in the cgroup at the first review, those of the spec a moment later. */
@@ -243,6 +244,31 @@ static void test_publishes(const char *annotations)
 	crig_close(&c);
 }
 
+static bool is_lowered(struct crig *x)
+{
+	(void)x;
+	return limit(RESOURCE_CPU) < 200;
+}
+
+/* Valid, from the same workload, and far too little: limits keep half of what the owner has set. */
+static void test_starving(const char *annotations)
+{
+	struct rig_pod *p;
+
+	open_rig();
+	p = begin_with(annotations, "\"restartPolicy\":\"Always\"");
+	add_kin("web-old", OWNER("ReplicaSet", "web-aaa"), LABELS("aaa"),
+		"{\"recommendation\":{\"version\":1,\"containers\":{\"app\":{\"cpu\":{\"target\":"
+		"\"1m\","
+		"\"peak\":\"1m\"},\"memory\":{\"target\":\"1Ki\",\"peak\":\"1Ki\"},\"samples\":1,"
+		"\"confidence\":1}}}}");
+	crig_start(&c);
+	CHECK(crig_until(&c, 30, burn_50, is_lowered));
+	CHECK(rig_cpu_milli(&c.rig, app_of(p)) >= 100);
+	CHECK(rig_bytes(&c.rig, app_of(p), "memory.max") >= 32 * MIB);
+	crig_close(&c);
+}
+
 #define DESCRIBED(owner, labels)                                                                   \
 	"{\"metadata\":{\"namespace\":\"default\",\"labels\":" labels                              \
 	",\"ownerReferences\":[" owner "]},\"spec\":{\"containers\":[{\"name\":\"app\","           \
@@ -315,6 +341,7 @@ int main(void)
 	test_nonsense();
 	test_greedy(MODE("Auto"), 2000);
 	test_greedy(NO_MAXIMUM("Auto"), 0);
+	test_starving(NO_MAXIMUM("Initial"));
 	test_fails();
 	test_described();
 	test_publishes(MODE("Off"));
