@@ -6,15 +6,21 @@
 
 void backtest_html_begin(FILE *out)
 {
-	chart_page_begin("What each policy would have cost",
-			 "Filled: the highest demand of single periods of 100 ms, in cores. Line: "
-			 "the CPU limit. Marks at the bottom: throttled periods.",
-			 out);
+	chart_page_begin(
+		"What each policy would have cost",
+		"Filled: the highest demand of single periods of 100 ms, in cores; dark: "
+		"the mean demand. Line: the CPU limit. Marks at the bottom: throttled periods.",
+		out);
 }
 
 void backtest_html_end(FILE *out)
 {
 	chart_page_end(out);
+}
+
+static double mean_cores(const struct backtest_point *p)
+{
+	return p->periods == 0 ? NAN : (double)p->demand_usec / p->periods / BACKTEST_PERIOD_USEC;
 }
 
 static double limit_cores(const struct backtest_point *p)
@@ -24,18 +30,20 @@ static double limit_cores(const struct backtest_point *p)
 
 static void put_chart(const char *policy, const struct backtest_result *x, FILE *out)
 {
-	double use[BACKTEST_POINTS], limit[BACKTEST_POINTS];
+	double use[BACKTEST_POINTS], mean[BACKTEST_POINTS], limit[BACKTEST_POINTS];
 	bool throttled[BACKTEST_POINTS];
 
 	for (size_t i = 0; i < BACKTEST_POINTS; i++) {
 		const struct backtest_point *p = &x->point[i];
 
 		use[i] = (double)p->demand_max_usec / BACKTEST_PERIOD_USEC;
+		mean[i] = mean_cores(p);
 		limit[i] = limit_cores(p);
 		throttled[i] = p->throttled > 0;
 	}
 	chart_svg(&(struct chart){.title = policy,
 				  .use = use,
+				  .mean = mean,
 				  .limit = limit,
 				  .marks = throttled,
 				  .count = BACKTEST_POINTS,

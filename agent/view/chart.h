@@ -10,7 +10,8 @@
 struct chart {
 	const char *title;
 	const double *use, *limit;
-	const bool *marks; /* at the bottom: throttled, OOM-killed; NULL: none */
+	const double *mean; /* of use where that is the highest of many; NULL: none */
+	const bool *marks;  /* at the bottom: throttled, OOM-killed; NULL: none */
 	size_t count;
 	double hours;
 	const char *end; /* of the time axis: "now" */

@@ -44,9 +44,10 @@ void chart_page_begin(const char *title, const char *legend, FILE *out)
 	chart_escape(title, out);
 	fputs("</title>\n<style>\n"
 	      ":root { color-scheme: light dark; --text: #222; --back: #fff; --grid: #ddd; "
-	      "--use: #b8c7d9; --limit: #c0392b; --mark: #8e44ad }\n"
+	      "--use: #b8c7d9; --mean: #6f8fb3; --limit: #c0392b; --mark: #8e44ad }\n"
 	      "@media (prefers-color-scheme: dark) { :root { --text: #ddd; --back: #1b1b1b; "
-	      "--grid: #444; --use: #3d566e; --limit: #ff7966; --mark: #c39bd3 } }\n"
+	      "--grid: #444; --use: #3d566e; --mean: #6f8fb3; --limit: #ff7966; --mark: #c39bd3 } "
+	      "}\n"
 	      "body { font: 14px/1.4 sans-serif; color: var(--text); background: var(--back); "
 	      "max-width: 960px; margin: 1em auto; padding: 0 1em }\n"
 	      "pre { overflow-x: auto; font-size: 12px }\n"
@@ -94,15 +95,18 @@ static void put_axes(const struct chart *c, double most, FILE *out)
 			i == 0   ? "start"
 			: i == 4 ? "end"
 				 : "middle",
-			human_span((usec_t)(c->hours * i / 4 * (double)USEC_PER_HOUR), text));
+			i == 0 ? "0"
+			       : human_span((usec_t)(c->hours * i / 4 * (double)USEC_PER_HOUR),
+					    text));
 }
 
-static void put_use(const struct chart *c, double most, FILE *out)
+static void put_area(const struct chart *c, const double *values, const char *color, double most,
+		     FILE *out)
 {
-	fprintf(out, "<path fill=\"var(--use)\" d=\"M%d %d", LEFT, TOP + PLOT);
+	fprintf(out, "<path fill=\"var(--%s)\" d=\"M%d %d", color, LEFT, TOP + PLOT);
 	for (size_t i = 0; i < c->count; i++)
-		if (!isnan(c->use[i]))
-			fprintf(out, "L%.1f %.1f", x_of(c, i), y_of(c->use[i], most));
+		if (!isnan(values[i]))
+			fprintf(out, "L%.1f %.1f", x_of(c, i), y_of(values[i], most));
 	fprintf(out, "V%dZ\"/>\n", TOP + PLOT);
 }
 
@@ -140,7 +144,9 @@ void chart_svg(const struct chart *c, FILE *out)
 	chart_escape(c->title, out);
 	fputs(": use and limit</title>\n", out);
 	put_axes(c, most, out);
-	put_use(c, most, out);
+	put_area(c, c->use, "use", most, out);
+	if (c->mean != NULL)
+		put_area(c, c->mean, "mean", most, out);
 	put_limit(c, most, out);
 	put_marks(c, out);
 	fputs("</svg>\n", out);

@@ -112,6 +112,8 @@ static void test_html(void)
 	CHECK_EQ(count("<svg "), 2 * BACKTEST_POLICY_COUNT);
 	CHECK_EQ(count("</svg>"), 2 * BACKTEST_POLICY_COUNT);
 	CHECK_EQ(count("stroke=\"var(--limit)\""), 2 * BACKTEST_POLICY_COUNT);
+	CHECK_EQ(count("fill=\"var(--mean)\""), 2 * BACKTEST_POLICY_COUNT);
+	CHECK_EQ(count(">0 us<"), 0);
 	CHECK_EQ(count("<script") + count("http") + count("nan") + count("inf"), 0);
 	CHECK(strstr(out_text, "<h3>vscaled-savings</h3>") != NULL);
 	CHECK(strstr(out_text, "static-p95") != NULL);
