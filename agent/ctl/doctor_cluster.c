@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/config/config.h"
-#include "agent/ctl/doctor_kube.h"
+#include "agent/ctl/doctor.h"
 #include "agent/kube/model/decode.h"
 #include "agent/kube/model/encode.h"
 #include <errno.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Checks of the cluster, from this node. */
-#include "agent/ctl/doctor_kube.h"
 #include "agent/base/drop.h"
 #include "agent/ctl/doctor.h"
 #include "cgroup/group.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/metrics/metrics_emit.h"
+#include "agent/metrics/metrics_text.h"
 #include <string.h>
 
 static const char *const resource_names[RESOURCE_COUNT] = {"cpu", "memory"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/metrics/metrics_emit.h"
+#include "agent/metrics/metrics_text.h"
 
 #define IN(member)      offsetof(struct metrics_input, member)
 #define COUNTED(member) offsetof(struct counters, member)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/state/history_file.h"
 #include "agent/base/sorted_array.h"
-#include "agent/state/history_line.h"
 #include "agent/state/record.h"
 #include <errno.h>
 #include <string.h>

@@ -64,3 +64,10 @@ int history_decode(const char *text, size_t len, struct history_store *ret);
 
 /* Like state_file_load(); a body that cannot be decoded is set aside as well. */
 int history_load(int dir, char *aside, struct history_store *ret);
+
+/* history_line.c: one record as a line of text. */
+/* *ret is owned and ends with a newline. -EINVAL for a bad key, -ENOMEM. */
+int history_line_write(const char *key, const struct history_record *r, char **ret);
+/* Without the newline. *ret_key is owned. -EBADMSG, -ENOMEM. t NULL: the saved half life. */
+int history_line_read(const char *line, size_t len, const struct tuning_history *t, char **ret_key,
+		      struct history_record *ret);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/state/history_line.h"
+#include "agent/state/history_file.h"
 #include "agent/state/record.h"
 #include <errno.h>
 #include <math.h>

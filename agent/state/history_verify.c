@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/state/history_verify.h"
-#include "agent/state/history_line.h"
 #include <errno.h>
 #include <string.h>
 
