@@ -60,7 +60,9 @@ static void test_observed(void)
 	CHECK_EQ(crig_http(&c, "/v1/report", &page), 200);
 	CHECK(strstr(page, "{\"version\":1,\"node\":\"node-1\",\"containers\":[{") == page);
 	CHECK(strstr(page, "\"workload\":\"web-0\"") != NULL);
-	CHECK(strstr(page, "\"cpu\":{\"request\":100,\"limit\":200,\"use_p50\":") != NULL);
+	CHECK(strstr(page,
+		     "\"cpu\":{\"request\":100,\"limit\":200,\"original\":200,\"use_p50\":") !=
+	      NULL);
 	CHECK(target_of("web-0") >= 300);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 	CHECK_EQ(crig_requests(&c, "PATCH", 0), 0);
