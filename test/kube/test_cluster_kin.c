@@ -134,7 +134,7 @@ static void test_birth_limits(const char *annotations)
 	p = begin_with(annotations, "\"restartPolicy\":\"Always\"");
 	add_sized_kin("web-old", OWNER("ReplicaSet", "web-aaa"), LABELS("aaa"), 450, 96 * MIB);
 	crig_start(&c);
-	CHECK(crig_until(&c, 30, burn_50, is_raised));
+	CHECK(crig_until(&c, 90, burn_50, is_raised));
 	CHECK(limit(RESOURCE_CPU) >= 430 && limit(RESOURCE_CPU) <= 500);
 	CHECK(limit(RESOURCE_MEMORY) >= 90 * MIB && limit(RESOURCE_MEMORY) <= 128 * MIB);
 	CHECK(rig_bytes(&c.rig, app_of(p), "memory.max") >= 90 * MIB);
