@@ -34,6 +34,8 @@ def main() -> None:
     p.add_argument("--eviction-hard", metavar="AMOUNT|PERCENT", help="evict a pod when "
                    "memory.available is below this (a kubelet's default: 100Mi); without: never")
     p.add_argument("--eviction-interval", type=float, default=10.0, help="between two looks, seconds")
+    p.add_argument("--pods-memory", metavar="AMOUNT", help="memory.max of all pods, the allocatable "
+                   "memory and the threshold, as reserved memory leaves it; without: no limit")
     p.add_argument("--root-usage", choices=eviction.USAGES, default="stat", help="usage of the root "
                    "cgroup: anon + file, or as in older kubelets MemTotal - MemFree")
     p.add_argument("--ip", default="127.0.0.1")

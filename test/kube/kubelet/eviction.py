@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kubelet's hard eviction by memory.available. The arithmetic is pure: files are texts.
+"""The kubelet's hard eviction by memory.available and by allocatableMemory.available. The arithmetic
+is pure: files are texts.
 
 available = MemTotal - working set of the root cgroup, working set = usage - inactive_file. The root
 cgroup has no memory.current: kubelets built with runc 1.2 and later take anon + file of its
@@ -38,6 +39,11 @@ def available(meminfo: str, root_stat: str, usage: str) -> int:
         stat["anon"] + stat["file"]
     working_set = max(used - stat["inactive_file"], 0)
     return max(memory["MemTotal"] - working_set, 0)
+
+
+def allocatable(limit: str, current: str, stat: str, otherwise: int) -> int:
+    """allocatableMemory.available, of the cgroup of all pods. It has the threshold of memory.available."""
+    return otherwise if limit == "max" else max(int(limit) - working_set(current, stat), 0)
 
 
 def threshold(text: str, meminfo: str) -> int:

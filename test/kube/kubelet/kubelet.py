@@ -10,6 +10,8 @@ import time
 from argparse import Namespace
 from typing import Any
 
+from apiserver import quantity
+
 from . import eviction, model, node
 from .api import MERGE, Api, Credentials, Refused, Watcher, stamp
 from .checkpoint import Checkpoints
@@ -107,7 +109,8 @@ class Kubelet:
         return Resources(cpu_request=cpu, memory_request=memory)
 
     def qos_update(self) -> None:
-        """The weight of the Burstable level, from its pods' requests."""
+        """The weight of the Burstable level, from its pods' requests; the limit of all pods."""
+        self.pods_limit()
         pods = [w for w in self.workers.values() if w.qos == model.BURSTABLE and not w.done]
         total = sum(model.pod_resources(w.pod["spec"], self.checkpoints.allocated.of(w.uid)
                                         or w.desired()).cpu_request or 0 for w in pods)
@@ -264,6 +267,24 @@ class Kubelet:
         except OSError as e:  # a cgroup went
             print(f"eviction: {e}", flush=True)
 
+    def _left_to_pods(self, otherwise: int) -> int:
+        top = model.top_cgroup(self.options.driver)
+        if not self.options.pods_memory or not node.exists(top):
+            return otherwise
+        left = eviction.allocatable(*(node.read(top, f"memory.{file}")
+                                      for file in ("max", "current", "stat")), otherwise)
+        print(f"allocatableMemory.available {left >> 20} MiB", flush=True)
+        return left
+
+    def pods_limit(self) -> None:
+        """Of all pods together, where reserved memory leaves less than the node has."""
+        top = model.top_cgroup(self.options.driver)
+        if not self.options.pods_memory or not node.exists(top):
+            return
+        limit = quantity.whole(self.options.pods_memory)
+        if not node.holds(top, "memory.max", str(limit)):
+            self.cgroups.apply(top, PodStep("memory.max", limit))
+
     def _evict(self) -> None:
         """One pod at a time; its memory is to show before the next one is looked for."""
         with open("/proc/meminfo", encoding="ascii") as f:
@@ -272,6 +293,7 @@ class Kubelet:
         available = eviction.available(meminfo, node.read("", "memory.stat"),
                                        self.options.root_usage)
         print(f"memory.available {available >> 20} MiB, threshold {limit >> 20} MiB", flush=True)
+        available = min(available, self._left_to_pods(available))
         if available >= limit or any(w.evicted and w.pause for w in self.workers.values()):
             return
         pods = {w.name: w for w in self.workers.values() if w.created and not w.evicted}

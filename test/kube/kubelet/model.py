@@ -154,6 +154,11 @@ def pod_cgroup(driver: str, qos: str, uid: str) -> str:
     return "/".join(parts + [f"{stem}-pod{uid.replace('-', '_')}.slice"])
 
 
+def top_cgroup(driver: str) -> str:
+    """Of all pods."""
+    return "kubepods" if driver == "cgroupfs" else "kubepods.slice"
+
+
 def container_cgroup(driver: str, pod: str, container_id: str) -> str:
     name = container_id if driver == "cgroupfs" else f"cri-containerd-{container_id}.scope"
     return f"{pod}/{name}"

@@ -254,6 +254,9 @@ class Eviction(unittest.TestCase):
         self.assertEqual(eviction.threshold("5%", self.MEMINFO), 100000 << 10)
         self.assertEqual(eviction.working_set("1000", "anon 1\ninactive_file 300\n"), 700)
         self.assertEqual(eviction.working_set("100", "inactive_file 300\n"), 0)
+        self.assertEqual(eviction.allocatable("2000", "1000", "anon 1\ninactive_file 300\n", 9), 1300)
+        self.assertEqual(eviction.allocatable("500", "1000", "inactive_file 300\n", 9), 0)
+        self.assertEqual(eviction.allocatable("max", "1000", "inactive_file 300\n", 9), 9)
 
     def test_rank(self):
         pods = [eviction.Candidate("calm", 50, 100, 0), eviction.Candidate("over", 120, 100, 0),
