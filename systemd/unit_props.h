@@ -59,7 +59,7 @@ const char *unit_interface_of(const char *unit);
 bool unit_is_container(const char *unit);
 /* A runtime is taken to be done this long after the scope appeared. A whole start by containerd and
  * runc 1.1.5 took p50 3.7 s and at most 6.3 s in an emulated machine some 20 times slower than real
- * ones; on a busy host up to 15.6 s there, which the API server's report covers (manage/scope.c).
+ * ones; on a busy host up to 15.6 s there, which the API server's report covers (manage/attach.c).
  */
 #define UNIT_CREATING_USEC (10 * USEC_PER_SEC)
 

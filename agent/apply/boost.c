@@ -2,12 +2,12 @@
 /* Startup boost: when a container became Ready, and what is on disk before the boost is written. */
 #include "agent/apply/boost.h"
 #include "agent/apply/apply.h"
+#include "agent/manage/attach.h"
 #include "agent/manage/context.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/scope.h"
 #include "agent/manage/wake.h"
 #include "agent/recorder/recorder.h"
 #include "policy/control/control_state.h"

@@ -7,9 +7,8 @@
 #include <stdbool.h>
 
 struct managed;
+struct unit_table;
 
-/* May systemd be sent anything for it? */
-bool property_allowed(const struct managed *m);
 /* The memory limit that is sent to systemd. */
 uint64_t memory_property(const struct managed *m);
 /* Does systemd have to be sent a higher memory limit at once? Not of a pod level. */
@@ -38,3 +37,9 @@ void property_reloaded(struct managed *m);
 void property_check_stored(struct managed *m);
 /* No comparison is needed: it has just stored a call. */
 void property_checked(struct managed *m);
+/* Sends systemd what it is to store. */
+void properties_send(struct unit_table *t);
+/* Have some not been sent to PID 1 yet? */
+bool properties_pending(const struct unit_table *t);
+/* Sends those that may have changed since the last sample. */
+void properties_check(struct unit_table *t);

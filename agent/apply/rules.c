@@ -4,10 +4,10 @@
 #include "agent/apply/apply.h"
 #include "agent/apply/release.h"
 #include "agent/apply/start.h"
+#include "agent/manage/attach.h"
 #include "agent/manage/context.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/scope.h"
 #include "agent/manage/wake.h"
 #include "policy/control/control_state.h"
 #include <string.h>

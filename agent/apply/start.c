@@ -17,8 +17,7 @@
 #include "agent/manage/originals.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
-#include "agent/manage/pod_bounds.h"
-#include "agent/manage/scope.h"
+#include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
 #include "policy/control/control_state.h"
 #include <errno.h>

@@ -6,8 +6,8 @@
 #include "agent/kube/model/autoscalers.h"
 #include "agent/kube/model/decode.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
 #include <stdio.h>
 #include <string.h>

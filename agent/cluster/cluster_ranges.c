@@ -2,8 +2,8 @@
 /* LimitRanges: requested at intervals, one namespace with managed pods at a time. */
 #include "agent/cluster/cluster.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
 #include "policy/base/arithmetic.h"
 #include <stdio.h>

@@ -2,10 +2,10 @@
 /* The room on the node: the requests of all its pods, as the API server shows them. A resize that
  * the kubelet had deferred is tried again when others have given up as much as it lacked. */
 #include "agent/cluster/cluster.h"
-#include "agent/kube/model/lack.h"
+#include "agent/kube/model/pod.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
 #include "policy/base/arithmetic.h"

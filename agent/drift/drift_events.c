@@ -3,7 +3,6 @@
 #include "agent/drift/drift_events.h"
 #include "agent/apply/apply.h"
 #include "agent/apply/properties.h"
-#include "agent/apply/property_calls.h"
 #include "agent/drift/drift_resolve.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/context.h"

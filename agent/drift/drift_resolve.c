@@ -16,7 +16,6 @@
 #include "agent/manage/oom.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
-#include "agent/manage/scope.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
 #include "agent/pod/pod_spec.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Set-up, timers, signals, reload and stop. */
 #include "agent/loop/loop.h"
-#include "agent/apply/property_calls.h"
+#include "agent/apply/properties.h"
 #include "agent/base/footprint.h"
 #include "agent/cluster/cluster.h"
 #include "agent/config/config_watch.h"

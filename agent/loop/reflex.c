@@ -5,7 +5,7 @@
 #include "agent/apply/apply.h"
 #include "agent/apply/boost.h"
 #include "agent/apply/pod_level.h"
-#include "agent/apply/property_calls.h"
+#include "agent/apply/properties.h"
 #include "agent/apply/stuck.h"
 #include "agent/apply/take_back.h"
 #include "agent/loop/announce.h"

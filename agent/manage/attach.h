@@ -2,9 +2,26 @@
 /* The cgroup of one entry: opened with everything that depends on it, lost, and closed. */
 #pragma once
 
+#include "policy/base/base.h"
+#include <stdbool.h>
+
 struct arrival;
+struct kube_container;
 struct managed;
+struct pid1;
 struct usage;
+
+/* It was attached to its cgroup; active_enter_usec as in struct arrival. */
+void scope_started(struct managed *m, usec_t active_enter_usec);
+/* The runtime may still be creating its scope: PID 1 must not be called for it
+ * (unit_is_container()). True until the API server reports that it runs, or for UNIT_CREATING_USEC;
+ * for a minute where the API server is heard and little memory is in use. */
+bool scope_is_creating(const struct managed *m);
+/* Does what the API server says of a container belong to the one in its cgroup? */
+bool scope_is_of(const struct managed *m, const struct kube_container *c);
+/* Does PID 1, which cannot be called, hold the limits of this cgroup of a pod? Its next reload
+ * would write its own, which may be below the use. */
+bool scope_out_of_reach(const struct pid1 *pid1, const char *path);
 
 /* Opens its cgroup, reads its limits, and adds the watches of its files, its reader slot and the
  * source of its memory.events. -EAGAIN: systemd is still setting it up. On failure it stays closed.

@@ -25,7 +25,7 @@ struct managed_cgroup {
 	usec_t attach_tried_at;
 	usec_t reattached_at; /* lists that were requested before are out of date */
 	usec_t lost_at;       /* when it was last seen to run; 0: it runs */
-	usec_t created_by;    /* when its runtime has finished creating it, see scope.c */
+	usec_t created_by;    /* when its runtime has finished creating it, see attach.c */
 	bool was_running;     /* before it was reattached */
 };
 
@@ -55,7 +55,8 @@ struct managed_recording {
 	struct recording_active *active; /* owned; NULL: its calls are not recorded */
 };
 
-/* What was reported and has not ended. Written by agent/manage (above.c, denied.c, messages.c). */
+/* What was reported and has not ended. Written by agent/manage (above_spec.c, denied.c,
+ * messages.c). */
 struct managed_reported {
 	usec_t above_since; /* since when more is in use than its spec allows; 0: it is not */
 	bool above;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/manage/spec.h"
+#include "agent/config/config.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
@@ -59,13 +60,17 @@ bool spec_resize_under_way(const struct managed *m, const struct kube_container 
 		requests_external(m, c));
 }
 
-bool spec_resize_read(const struct managed *m, const struct kube_container *c)
+/* It had one a moment ago, and has not reported since that it has carried out the spec. */
+static bool spec_resize_read(const struct managed *m, const struct kube_container *c)
 {
 	return m->container.resize_read_at != 0 && c->running && c->has_status &&
 	       m->pod->spec->pending == RESIZE_NOT_PENDING;
 }
 
-uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container *c)
+/* The memory limit that the runtime may write at any moment: its present one, while a CPU manager
+ * is at work or the kubelet carries out an external resize. A lower limit that the owner set and
+ * that is not adopted yet counts. 0: it writes none. */
+static uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container *c)
 {
 	uint64_t asked =
 		m->container
@@ -74,4 +79,67 @@ uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container 
 	if (!m->host->cpu_manager && !spec_resize_under_way(m, c) && !spec_resize_read(m, c))
 		return asked;
 	return asked != 0 ? MIN(asked, m->container.runtime_mem_max) : m->container.runtime_mem_max;
+}
+
+/* Bounds of one container for the laws: request, LimitRange, heap and the like. */
+
+static bool qos_near(const struct managed *m, const struct kube_pod *s)
+{
+	OWN(drop_free)
+	struct pod_qos_part *parts = calloc(s->container_count * RESOURCE_COUNT + 1, sizeof *parts);
+	size_t n = 0;
+
+	if (parts == NULL)
+		return true;
+	for (size_t i = 0; i < s->container_count; i++) {
+		const struct kube_container *c = &s->containers[i];
+		const struct managed *other = m->pod->members[i].managed;
+
+		for (enum resource r = 0; c->kind != CONTAINER_EPHEMERAL && r < RESOURCE_COUNT; r++)
+			parts[n++] = (struct pod_qos_part){
+				.limit = c->spec.limit[r],
+				.request = c->spec.request[r],
+				.moves = other != NULL && other->container.annotated &&
+					 (other->container.rule.rule.resources & (1u << r)),
+			};
+	}
+	return s->qos == QOS_BURSTABLE && pod_qos_near(parts, n);
+}
+
+/* What vscaled raised along with the limit of a Guaranteed pod is no floor: the original is. */
+static uint64_t request_of(const struct managed *m, const struct kube_container *c, enum resource r)
+{
+	uint64_t request = c->spec.request[r];
+
+	return m->pod->spec->qos == QOS_GUARANTEED ? persist_original_request(m, r, request)
+						   : request;
+}
+
+void pod_set_bounds(struct managed *m)
+{
+	const struct kube_pod *s = m->pod->spec;
+	const struct kube_container *c = pod_spec_of(m);
+	const struct pod_hooks *h = &m->pod->pods->hooks;
+	struct pod_bounds b = {0};
+
+	if (c == NULL)
+		return;
+	b.guaranteed = s->qos == QOS_GUARANTEED;
+	b.qos_near = qos_near(m, s);
+	b.requests_move = m->container.rule.controlled == CONTROLLED_REQUESTS_AND_LIMITS;
+	b.limits_stay = m->container.rule.controlled == CONTROLLED_REQUESTS;
+	b.not_ready = !s->ready;
+	b.priority = s->priority;
+	b.qos = (uint8_t)s->qos;
+	b.heap = c->heap;
+	b.replay_mem_bytes = spec_replay_bytes(m, c);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		b.resource[r].request = request_of(m, c, r);
+		b.resource[r].accepted = kube_pod_limit_held(s, c, r);
+	}
+	b.resource[RESOURCE_CPU].admin = m->config->kubernetes.cpu_milli;
+	b.resource[RESOURCE_MEMORY].admin = m->config->kubernetes.mem_bytes;
+	if (h->bounds != NULL)
+		h->bounds(h->ctx, s, c->name, &b);
+	control_set_pod(&m->control, &b);
 }

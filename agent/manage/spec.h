@@ -15,9 +15,6 @@ bool spec_sent_by_us(const struct managed *m, enum resource r, uint64_t value);
 /* The kubelet has an external resize of this container to carry out: what it has read of the spec
  * by now is what the runtime will write, whatever has been sent since. */
 bool spec_resize_under_way(const struct managed *m, const struct kube_container *c);
-/* It had one a moment ago, and has not reported since that it has carried out the spec. */
-bool spec_resize_read(const struct managed *m, const struct kube_container *c);
-/* The memory limit that the runtime may write at any moment: its present one, while a CPU manager
- * is at work or the kubelet carries out an external resize. A lower limit that the owner set and
- * that is not adopted yet counts. 0: it writes none. */
-uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container *c);
+
+/* Request, LimitRange, heap and the like, for the laws of one container. */
+void pod_set_bounds(struct managed *m);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table of what is managed: an entry is added and removed. */
+/* The table of what is managed: an entry is added and removed; its id, and its state. */
 #include "agent/manage/table.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/drift_state.h"
@@ -8,6 +8,7 @@
 #include "agent/manage/wake.h"
 #include "policy/control/control_state.h"
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void managed_free(struct managed *m)
@@ -115,4 +116,33 @@ void managed_remove(struct managed *m)
 	t->items[i] = t->items[--t->count];
 	t->by_id[m->control.target] = NULL;
 	managed_free(m);
+}
+
+void managed_set_state(struct managed *m, enum unit_state state, const char *reason)
+{
+	m->state = state;
+	m->state_reason = reason;
+}
+
+void managed_set_unit(struct managed *m, char *unit)
+{
+	free(m->unit);
+	m->unit = unit;
+}
+
+struct managed *managed_by_id(const struct unit_table *t, uint32_t id)
+{
+	return id < t->id_count ? t->by_id[id] : NULL;
+}
+
+/* 0 is no cookie. */
+uint64_t managed_cookie(const struct managed *m)
+{
+	return (uint64_t)m->control.target + 1;
+}
+
+struct managed *managed_by_cookie(const struct unit_table *t, uint64_t cookie)
+{
+	return cookie != 0 && cookie <= UINT32_MAX ? managed_by_id(t, (uint32_t)(cookie - 1))
+						   : NULL;
 }

@@ -10,7 +10,6 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/scope.h"
 #include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_guess.h"

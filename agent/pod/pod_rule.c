@@ -7,8 +7,8 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
-#include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/spec.h"
 #include "agent/manage/table.h"
 #include "agent/pod/pod_rollout.h"
 #include <stdio.h>

@@ -11,7 +11,6 @@
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
-#include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/spec.h"
 #include "agent/manage/wake.h"

@@ -5,7 +5,6 @@
 #include "agent/pod/runtime.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/pod_bounds.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/spec.h"
 #include "agent/manage/wake.h"

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "policy/history/past.h"
+#include "policy/history/history.h"
 #include "policy/types/limits.h"
 
 #define PROMETHEUS_PATH_BYTES 2048

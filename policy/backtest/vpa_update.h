@@ -2,7 +2,7 @@
 /* VPA's decision when a running pod is changed. */
 #pragma once
 
-#include "policy/history/vpa_estimate.h"
+#include "policy/history/vpa.h"
 
 /* Requests and limits of one container. */
 struct vpa_resources {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "policy/control/control.h"
-#include "policy/history/past.h"
+#include "policy/history/history.h"
 
 /* --- what it is */
 void control_set_target(struct control *c, uint32_t target);

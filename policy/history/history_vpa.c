@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The same history fed and read by VPA's rules. */
 #include "policy/history/history.h"
-#include "policy/history/vpa_estimate.h"
+#include "policy/history/vpa.h"
 
 /* VPA's recommender samples each container once a minute. */
 #define SAMPLE_USEC USEC_PER_MIN

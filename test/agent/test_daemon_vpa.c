@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `algorithm: vpa` in the daemon, to the integer: the recorded streams of VPA's own recommender
  * (test/policy/kept) as use of containers, and OOM kills against VPA's rules. */
-#include "policy/history/vpa_estimate.h"
+#include "policy/history/vpa.h"
 #include "test/agent/test_pods.h"
 #include "test/policy/csv.h"
 

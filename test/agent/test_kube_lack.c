@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a node lacks, out of the kubelet's message. */
-#include "agent/kube/model/lack.h"
+#include "agent/kube/model/pod.h"
 #include "test/check.h"
 
 #define CPU(text)    "Node didn't have enough resource: cpu, " text

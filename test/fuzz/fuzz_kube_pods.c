@@ -4,8 +4,8 @@
  * that of the whole document parsed at once. What is taken over has names that are safe in paths.
  */
 #include "agent/kube/model/decode_impl.h"
-#include "agent/kube/model/lack.h"
 #include "agent/kube/model/names.h"
+#include "agent/kube/model/pod.h"
 #include "pod_text.h"
 #include "test/fuzz/fuzz.h"
 #include <stdio.h>

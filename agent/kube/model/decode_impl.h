@@ -15,9 +15,6 @@ int decode_kind(const char *text, size_t len, const char *want, cJSON **json, st
 		struct kube_decode_error *err);
 /* decode_container.c: spec and status of every container; one of each name in a pod. */
 int decode_containers(const struct field *spec, const struct field *status, struct kube_pod *p);
-/* decode_resources.c, errors as those of a field: {"limits": ..., "requests": ...}; absent: no
- * limit, no request. */
-void decode_resources(const struct field *n, const char *key, struct kube_resources *ret);
 /* Kubernetes' own rule, for a server that did not report the class. */
 enum qos_class decode_qos(const struct kube_pod *p);
 /* decode_heap.c, the same: command, args and env of a container. */

@@ -102,3 +102,10 @@ const char *kube_pod_annotation(const struct kube_pod *p, const char *key);
 uint64_t kube_pod_limit_held(const struct kube_pod *p, const struct kube_container *c,
 			     enum resource r);
 const struct kube_container *kube_pod_container(const struct kube_pod *p, const char *name);
+
+/* What a node lacks for a resize, out of the kubelet's message for a Deferred one:
+ * "Node didn't have enough resource: cpu, requested: 1550, used: 1300, capacity: 2000"
+ * (k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources, InsufficientResourceError).
+ * *ret_amount > 0: requests of other pods, in millicores or bytes, that have to end first. False:
+ * not such a message, or of another resource. */
+bool kube_parse_lack(const char *message, enum resource *ret, uint64_t *ret_amount);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/kube/client/client.h"
-#include "agent/kube/model/skipped.h"
+#include "agent/kube/model/peek.h"
 
 struct kube_watch_events {
 	void *ctx;
