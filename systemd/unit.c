@@ -80,9 +80,10 @@ static void schedule_reconnect(struct unit_bus *b)
 static void lose(struct unit_bus *b, int error)
 {
 	bool had_list = b->list != NULL;
+	struct unit_pending *c;
 	BUS_KEEP(b);
 
-	for (struct unit_pending *c = b->calls; c; c = c->next)
+	LIST_FOREACH (c, &b->calls, link)
 		c->read = NULL; /* freed with the reader's connection */
 	unit_list_free(STEAL(b->list));
 	close_bus(b);
@@ -186,16 +187,8 @@ static int on_subscribed(sd_bus_message *m, void *userdata, sd_bus_error *)
 
 static int subscribe(struct unit_bus *b)
 {
-	sd_bus_message *m = NULL;
-	int r;
-
-	r = sd_bus_message_new_method_call(b->bus, &m, UNIT_BUS_NAME, UNIT_BUS_PATH,
-					   UNIT_INTERFACE_MANAGER, "Subscribe");
-	if (r >= 0)
-		r = sd_bus_call_async(b->bus, &b->subscribe, m, on_subscribed, b,
-				      b->options.deadline_usec);
-	sd_bus_message_unref(m);
-	return r;
+	return sd_bus_call_method_async(b->bus, &b->subscribe, UNIT_BUS_NAME, UNIT_BUS_PATH,
+					UNIT_INTERFACE_MANAGER, "Subscribe", on_subscribed, b, "");
 }
 
 #define FROM_MANAGER                                                                               \
@@ -255,6 +248,8 @@ static int open_bus(struct unit_bus *b)
 	int r = unit_conn_open(&b->options.at, &b->bus, &b->direct);
 
 	if (r >= 0)
+		r = sd_bus_set_method_call_timeout(b->bus, b->options.deadline_usec);
+	if (r >= 0)
 		r = add_matches(b);
 	if (r >= 0)
 		r = subscribe(b);
@@ -294,7 +289,6 @@ int unit_bus_list(struct unit_bus *b, const char *const *patterns, size_t count)
 	struct unit_list_request request = {
 		.patterns = patterns,
 		.count = count,
-		.timeout_usec = b->options.deadline_usec,
 		.done = on_listed,
 		.known = b->ops->known != NULL ? is_known : NULL,
 		.ctx = b,
@@ -406,7 +400,7 @@ static int unit_start(struct unit_bus *b)
 
 	r = unit_queue_new(&queue, &b->queue);
 	if (r >= 0)
-		r = unit_reader_new(b->options.deadline_usec, &b->reader);
+		r = unit_reader_new(&b->reader);
 	if (r >= 0)
 		r = sd_event_add_time(b->event, &b->timer, CLOCK_BOOTTIME, 0, USEC_PER_MSEC,
 				      on_timer, b);

@@ -17,18 +17,13 @@ static struct unit_pending *call_new(struct unit_bus *b, enum unit_call_kind kin
 	c->bus = b;
 	c->kind = kind;
 	c->sent_usec = unit_bus_now(b);
-	c->next = b->calls;
-	if (c->next)
-		c->next->prev = c;
-	b->calls = c;
+	LIST_INSERT_HEAD(&b->calls, c, link);
 	return c;
 }
 
 static void call_free(struct unit_pending *c)
 {
-	if (c->next)
-		c->next->prev = c->prev;
-	*(c->prev ? &c->prev->next : &c->bus->calls) = c->next;
+	LIST_REMOVE(c, link);
 	sd_bus_slot_unref(c->slot);
 	unit_read_cancel(c->read);
 	free(c->unit);
@@ -115,7 +110,9 @@ void unit_calls_pump(struct unit_bus *b)
 
 static struct unit_pending *find_set(const struct unit_bus *b, const char *unit)
 {
-	for (struct unit_pending *c = b->calls; c; c = c->next)
+	struct unit_pending *c;
+
+	LIST_FOREACH (c, &b->calls, link)
 		if (c->kind == CALL_SET && strcmp(c->unit, unit) == 0)
 			return c;
 	return NULL;
@@ -140,16 +137,16 @@ void unit_calls_drop(struct unit_bus *b)
 {
 	char *unit;
 
-	while (b->calls)
-		call_free(b->calls);
+	while (!LIST_EMPTY(&b->calls))
+		call_free(LIST_FIRST(&b->calls));
 	while ((unit = unit_queue_drop(b->queue)))
 		free(unit);
 }
 
 void unit_calls_fail(struct unit_bus *b, int error)
 {
-	while (!b->closed && b->calls)
-		call_finish(b->calls, error, NULL);
+	while (!b->closed && !LIST_EMPTY(&b->calls))
+		call_finish(LIST_FIRST(&b->calls), error, NULL);
 	while (!b->closed) {
 		OWN(drop_free) char *unit = unit_queue_drop(b->queue);
 

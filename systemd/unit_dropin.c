@@ -133,6 +133,98 @@ int unit_dropin_beaten(const char *root, const char *unit, bool *ret)
 	return 0;
 }
 
+/* The folder of a unit's drop-ins, opened without following a link at its end. */
+static int open_folder(const char *root, const char *home, const char *unit, int access, int *ret)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	if (snprintf(path, sizeof path, "%s/%s/%s.d", root, home, unit) >= (int)sizeof path)
+		return -ENAMETOOLONG;
+	fd = open(path, access | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret = fd;
+	return 0;
+}
+
+/* --- drop-ins that systemd writes for a property call --- */
+
+static const char *const written[] = {CONTROL, "run/systemd/transient"};
+
+int unit_dropin_find(const char *root, const char *unit, uint32_t *ret)
+{
+	uint32_t found = 0;
+
+	if (unit_interface_of(unit) == NULL)
+		return -EINVAL;
+	for (size_t h = 0; h < ARRAY_SIZE(written); h++) {
+		OWN(drop_fd) int fd = -1;
+		int r = open_folder(root, written[h], unit, O_PATH, &fd);
+
+		if (r == -ENOENT)
+			continue;
+		if (r < 0)
+			return r;
+		for (size_t i = 0; i < UNIT_PROP_ROWS; i++)
+			if (faccessat(fd, unit_prop_rows[i].dropin, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+				found |= unit_prop_rows[i].bit;
+	}
+	*ret = found;
+	return 0;
+}
+
+/* In a container the folder is mounted read-only: the files that systemd made stay until the
+ * reboot, with the value that was set last. */
+static bool may_stay(int error)
+{
+	return error == ENOENT || error == EROFS;
+}
+
+static int remove_in(int fd, uint32_t mask)
+{
+	int result = 0;
+
+	for (size_t i = 0; i < UNIT_PROP_ROWS; i++)
+		if ((unit_prop_rows[i].bit & mask) &&
+		    unlinkat(fd, unit_prop_rows[i].dropin, 0) < 0 && !may_stay(errno))
+			result = -errno;
+	for (size_t i = 0; i < UNIT_DROPIN_ROWS; i++)
+		if ((unit_dropin_rows[i].bit & mask) &&
+		    unlinkat(fd, unit_dropin_rows[i].file, 0) < 0 && !may_stay(errno))
+			result = -errno;
+	return result;
+}
+
+/* Only an empty folder is removed: other files in it are not vscaled's. */
+static void remove_folder(const char *root, const char *home, const char *unit)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof path, "%s/%s/%s.d", root, home, unit) < (int)sizeof path)
+		(void)rmdir(path);
+}
+
+int unit_dropin_remove(const char *root, const char *unit, uint32_t mask)
+{
+	int result = 0;
+
+	if (unit_interface_of(unit) == NULL)
+		return -EINVAL;
+	for (size_t h = 0; h < ARRAY_SIZE(written); h++) {
+		OWN(drop_fd) int fd = -1;
+		int r = open_folder(root, written[h], unit, O_PATH, &fd);
+
+		if (r == 0)
+			r = remove_in(fd, mask);
+		if (r == 0)
+			remove_folder(root, written[h], unit);
+		if (r < 0 && r != -ENOENT)
+			result = r;
+	}
+	return result;
+}
+
 /* --- drop-ins of vscaled --- */
 
 static const char *section_of(const char *unit)
@@ -179,11 +271,10 @@ int unit_dropin_text(const char *unit, const struct unit_props *p, uint32_t mask
 }
 
 /* Its folder, made as systemd makes it; the umask of a daemon would hide it from users. */
-static int open_folder(const char *root, const char *unit, int *ret)
+static int make_folder(const char *root, const char *unit, int *ret)
 {
 	char path[PATH_MAX];
 	size_t parent;
-	int fd;
 
 	snprintf(path, sizeof path, "%s/" CONTROL, root);
 	parent = strlen(path);
@@ -196,11 +287,7 @@ static int open_folder(const char *root, const char *unit, int *ret)
 		    (int)(sizeof path - parent))
 			return -ENAMETOOLONG;
 	}
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	*ret = fd;
-	return 0;
+	return open_folder(root, CONTROL, unit, O_RDONLY, ret);
 }
 
 /* Whole or not at all: systemd may read it at any moment. In /run, where nothing survives. */
@@ -234,7 +321,7 @@ int unit_dropin_write(const char *root, const char *unit, const struct unit_prop
 
 	if (unit_interface_of(unit) == NULL)
 		return -EINVAL;
-	r = open_folder(root, unit, &dir);
+	r = make_folder(root, unit, &dir);
 	for (size_t i = 0; r == 0 && i < UNIT_DROPIN_ROWS; i++) {
 		if (!(mask & needs[i]))
 			continue;

@@ -30,3 +30,14 @@ int unit_dropin_write(const char *root, const char *unit, const struct unit_prop
 #define UNIT_DROPIN_TEXT 512
 int unit_dropin_text(const char *unit, const struct unit_props *p, uint32_t mask, uint32_t bit,
 		     char ret[UNIT_DROPIN_TEXT]);
+
+/* SetUnitProperties(runtime) leaves a file per property in /run/systemd/system.control/<unit>.d,
+ * for a transient unit in /run/systemd/transient/<unit>.d. root is put before these ("" = this
+ * host). Note before the first write which are there, and on restore remove the others after the
+ * properties have their old values: systemd keeps the last value in memory until the next
+ * daemon-reload. */
+/* *ret = the properties of which such a file exists (UNIT_PROP_CPU_QUOTA: either of its two). */
+int unit_dropin_find(const char *root, const char *unit, uint32_t *ret);
+/* Removes those in mask, UNIT_DROPIN_* among them, and the folder when it is empty
+ * then. What is not there is no error, and neither is a read-only mount. */
+int unit_dropin_remove(const char *root, const char *unit, uint32_t mask);

@@ -6,13 +6,14 @@
 #include "systemd/unit_list.h"
 #include "systemd/unit_queue.h"
 #include "systemd/unit_watch.h"
+#include <sys/queue.h>
 
 #define UNIT_BUS_MATCHES 7
 
 enum unit_call_kind { CALL_SET, CALL_GET };
 
 struct unit_pending {
-	struct unit_pending *prev, *next;
+	LIST_ENTRY(unit_pending) link;
 	struct unit_bus *bus;
 	enum unit_call_kind kind;
 	char *unit;
@@ -47,7 +48,7 @@ struct unit_bus {
 	struct unit_reader *reader;
 	struct unit_list *list;
 	struct unit_watch watch;
-	struct unit_pending *calls;
+	LIST_HEAD(, unit_pending) calls;
 };
 
 /* Calls an operation if there is one. */

@@ -198,7 +198,7 @@ int unit_list_start(sd_bus *bus, struct unit_reader *rr, const struct unit_list_
 	if (r >= 0)
 		r = unit_message_append_list(m, request->patterns, request->count);
 	if (r >= 0)
-		r = sd_bus_call_async(bus, &l->slot, m, on_rows, l, request->timeout_usec);
+		r = sd_bus_call_async(bus, &l->slot, m, on_rows, l, 0);
 	sd_bus_message_unref(m);
 	if (r < 0) {
 		unit_list_free(l);

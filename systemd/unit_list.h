@@ -13,7 +13,6 @@ typedef void (*unit_list_done)(void *ctx, int error, const struct unit_info *uni
 struct unit_list_request {
 	const char *const *patterns;
 	size_t count;
-	usec_t timeout_usec;
 	unit_list_done done;
 	bool (*known)(void *ctx, const char *name); /* not read; NULL: all are */
 	void *ctx;

@@ -196,22 +196,20 @@ int unit_message_read_string(sd_bus_message *m, char **ret)
 
 int unit_message_read_id(sd_bus_message *m, char ret[33])
 {
-	static const char hex[] = "0123456789abcdef";
-	const uint8_t *bytes;
+	const void *bytes;
+	sd_id128_t id;
 	size_t n = 0;
 	int r = sd_bus_message_enter_container(m, 'v', "ay");
 
 	if (r <= 0)
 		return r < 0 ? r : -EBADMSG;
-	r = sd_bus_message_read_array(m, 'y', (const void **)&bytes, &n);
+	r = sd_bus_message_read_array(m, 'y', &bytes, &n);
 	if (r < 0)
 		return r;
-	if (n != 0 && n != 16)
+	if (n != 0 && n != sizeof id)
 		return -EBADMSG;
-	for (size_t i = 0; i < n; i++) {
-		ret[2 * i] = hex[bytes[i] >> 4];
-		ret[2 * i + 1] = hex[bytes[i] & 15];
-	}
-	ret[2 * n] = '\0';
+	ret[0] = '\0';
+	if (n != 0)
+		sd_id128_to_string(*(sd_id128_t *)memcpy(&id, bytes, n), ret);
 	return 0;
 }

@@ -3,13 +3,14 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #define WINDOW_UNITS 12 /* times 7 calls: well below 128 */
 #define CALLS_MAX    7
 
 struct unit_read {
 	struct unit_reader *reader;
-	struct unit_read *prev, *next;
+	TAILQ_ENTRY(unit_read) link;
 	enum unit_read_what what;
 	unit_read_done done; /* NULL: cancelled, only the answers are awaited */
 	void *ctx;
@@ -24,8 +25,7 @@ struct unit_reader {
 	unsigned refs; /* the owner's, and one per function that calls out */
 	bool closed;
 	sd_bus *bus;
-	usec_t timeout_usec;
-	struct unit_read *first, *last; /* in order of start */
+	TAILQ_HEAD(, unit_read) reads; /* in order of start */
 	unsigned in_flight;
 };
 
@@ -72,8 +72,7 @@ static void unlink_read(struct unit_read *r)
 {
 	struct unit_reader *rr = r->reader;
 
-	*(r->prev ? &r->prev->next : &rr->first) = r->next;
-	*(r->next ? &r->next->prev : &rr->last) = r->prev;
+	TAILQ_REMOVE(&rr->reads, r, link);
 	if (r->sent)
 		rr->in_flight--;
 	close_slots(r);
@@ -103,18 +102,18 @@ static int send_read(struct unit_read *r);
 
 static void pump(struct unit_reader *rr)
 {
-	struct unit_read *r = rr->first;
+	struct unit_read *r = TAILQ_FIRST(&rr->reads);
 	int error;
 
 	while (!rr->closed && r && rr->in_flight < WINDOW_UNITS) {
 		if (r->sent) {
-			r = r->next;
+			r = TAILQ_NEXT(r, link);
 			continue;
 		}
 		error = send_read(r);
 		if (error < 0)
 			unit_read_finish(r, error);
-		r = rr->first;
+		r = TAILQ_FIRST(&rr->reads);
 	}
 }
 
@@ -158,20 +157,12 @@ static int send_get(struct unit_read *r, size_t call, const char *path)
 	const char *interface = limits ? NULL : identity[call - UNIT_PROP_ROWS].interface;
 	const char *name =
 		limits ? unit_prop_rows[call].name : identity[call - UNIT_PROP_ROWS].name;
-	sd_bus_message *m = NULL;
-	int error;
 
 	if (interface == NULL)
 		interface = unit_interface_of(r->record.name);
-	error = sd_bus_message_new_method_call(r->reader->bus, &m, UNIT_BUS_NAME, path,
-					       "org.freedesktop.DBus.Properties", "Get");
-	if (error >= 0)
-		error = sd_bus_message_append(m, "ss", interface, name);
-	if (error >= 0)
-		error = sd_bus_call_async(r->reader->bus, &r->slots[call], m, on_answer, r,
-					  r->reader->timeout_usec);
-	sd_bus_message_unref(m);
-	return error;
+	return sd_bus_call_method_async(r->reader->bus, &r->slots[call], UNIT_BUS_NAME, path,
+					"org.freedesktop.DBus.Properties", "Get", on_answer, r,
+					"ss", interface, name);
 }
 
 static int send_read(struct unit_read *r)
@@ -192,14 +183,14 @@ static int send_read(struct unit_read *r)
 	return 0;
 }
 
-int unit_reader_new(usec_t timeout_usec, struct unit_reader **ret)
+int unit_reader_new(struct unit_reader **ret)
 {
 	struct unit_reader *rr = calloc(1, sizeof *rr);
 
 	if (rr == NULL)
 		return -ENOMEM;
 	rr->refs = 1;
-	rr->timeout_usec = timeout_usec;
+	TAILQ_INIT(&rr->reads);
 	*ret = rr;
 	return 0;
 }
@@ -215,9 +206,9 @@ void unit_reader_free(struct unit_reader *rr)
 
 void unit_reader_set_bus(struct unit_reader *rr, sd_bus *bus)
 {
-	while (rr->first) {
-		struct unit_read *r = rr->first;
+	struct unit_read *r;
 
+	while ((r = TAILQ_FIRST(&rr->reads))) {
 		unlink_read(r);
 		free_read(r);
 	}
@@ -242,9 +233,7 @@ int unit_read_start(struct unit_reader *rr, const char *unit, enum unit_read_wha
 		free(r);
 		return -ENOMEM;
 	}
-	r->prev = rr->last;
-	*(rr->last ? &rr->last->next : &rr->first) = r;
-	rr->last = r;
+	TAILQ_INSERT_TAIL(&rr->reads, r, link);
 	if (rr->in_flight < WINDOW_UNITS) {
 		int error = send_read(r);
 

@@ -34,11 +34,11 @@ struct unit_read;
 typedef void (*unit_read_done)(void *ctx, struct unit_read *r, int error,
 			       struct unit_record *record);
 
-int unit_reader_new(usec_t timeout_usec, struct unit_reader **ret);
+int unit_reader_new(struct unit_reader **ret);
 /* Drops all reads without a callback. */
 void unit_reader_free(struct unit_reader *rr);
-/* The connection to use from now on; NULL: none. Drops all reads of the last one without a
- * callback.
+/* The connection to use from now on, with its timeout; NULL: none. Drops all reads of the last one
+ * without a callback.
  */
 void unit_reader_set_bus(struct unit_reader *rr, sd_bus *bus);
 

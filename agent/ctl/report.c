@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const resource_keys[RESOURCE_COUNT] = {"cpu", "memory"};
 /* What a row has of each resource: the highest of its pods. */
 static const char *const highest_keys[] = {"request", "limit", "use_p50", "use_p95",
 					   "use_max", "lower", "target",  "upper"};
@@ -250,13 +249,13 @@ static bool add_total(cJSON *report, const cJSON *rows, int nodes)
 		  set_amount(total, "containers", 0);
 
 	for (enum resource r = 0; ok && r < RESOURCE_COUNT; r++) {
-		cJSON *o = cJSON_AddObjectToObject(total, resource_keys[r]);
+		cJSON *o = cJSON_AddObjectToObject(total, resource_names[r]);
 
 		for (size_t i = 0; ok && i < ARRAY_SIZE(summed_keys); i++)
 			ok = set_amount(o, summed_keys[i], 0);
 		cJSON_ArrayForEach (row, rows)
 			for (size_t i = 0; ok && i < ARRAY_SIZE(summed_keys); i++)
-				ok = take_sum(o, json_object(row, resource_keys[r]),
+				ok = take_sum(o, json_object(row, resource_names[r]),
 					      summed_keys[i]);
 	}
 	cJSON_ArrayForEach (row, rows)

@@ -208,7 +208,7 @@ struct template_change {
 /* The request that is worth a change: 10 % off, and never below the target. */
 static struct template_change change_of(const cJSON *row, enum resource r)
 {
-	const cJSON *o = json_object(row, r == RESOURCE_CPU ? "cpu" : "memory");
+	const cJSON *o = json_object(row, resource_names[r]);
 	uint64_t request = json_amount(o, "request"), target = json_amount(o, "target");
 	uint64_t limit = json_amount(o, "original");
 	struct template_change ret = {.set = false};
@@ -255,19 +255,20 @@ static void put_head(const struct ctl *c, const cJSON *row, const struct owner *
 static void put_change(const struct ctl *c, const cJSON *row, const struct template_change *changes,
 		       int in)
 {
-	static const char *const names[RESOURCE_COUNT] = {"cpu", "memory"};
 	bool over = changes[RESOURCE_CPU].over || changes[RESOURCE_MEMORY].over;
 
 	fprintf(c->out, "%*s- name: \"%s\"\n%*s  resources:\n%*s    requests:\n", in, "",
 		json_text(row, "container"), in, "", in, "");
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (changes[r].set)
-			fprintf(c->out, "%*s      %s: %s\n", in, "", names[r], changes[r].request);
+			fprintf(c->out, "%*s      %s: %s\n", in, "", resource_names[r],
+				changes[r].request);
 	if (over)
 		fprintf(c->out, "%*s    limits:\n", in, "");
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (changes[r].over)
-			fprintf(c->out, "%*s      %s: %s\n", in, "", names[r], changes[r].request);
+			fprintf(c->out, "%*s      %s: %s\n", in, "", resource_names[r],
+				changes[r].request);
 }
 
 void report_patch(const struct ctl *c, const cJSON *report)

@@ -259,14 +259,13 @@ struct sums {
 
 static void add_unit(struct sums *s, const cJSON *unit)
 {
-	static const char *const keys[RESOURCE_COUNT] = {"cpu", "memory"};
 
 	if (strcmp(json_text(unit, "state"), "managed") == 0)
 		s->managed++;
 	else
 		s->other++;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		const cJSON *resource = json_object(unit, keys[r]);
+		const cJSON *resource = json_object(unit, resource_names[r]);
 
 		if (limit_of(resource) == LIMIT_MAX)
 			continue;

@@ -6,7 +6,7 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
-#include "systemd/unit_sync.h"
+#include "systemd/unit_dropin.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -2,8 +2,6 @@
 #include "agent/metrics/metrics_text.h"
 #include <string.h>
 
-static const char *const resource_names[RESOURCE_COUNT] = {"cpu", "memory"};
-
 static uint64_t number_at(const void *base, size_t offset)
 {
 	uint64_t value;

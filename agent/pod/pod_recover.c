@@ -5,7 +5,7 @@
 #include "agent/pod/pod_recover.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
-#include "agent/kube/model/originals.h"
+#include "agent/kube/model/published.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"

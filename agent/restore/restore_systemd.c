@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/restore/restore_systemd.h"
+#include "systemd/unit_dropin.h"
 #include "systemd/unit_sync.h"
 #include <errno.h>
 #include <stdio.h>

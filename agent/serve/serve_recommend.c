@@ -64,9 +64,8 @@ static bool add_resource(cJSON *container, const struct kube_container *c, const
 	cJSON *o;
 
 	if (range->target == 0)
-		return cJSON_AddNullToObject(container, r == RESOURCE_CPU ? "cpu" : "memory") !=
-		       NULL;
-	o = cJSON_AddObjectToObject(container, r == RESOURCE_CPU ? "cpu" : "memory");
+		return cJSON_AddNullToObject(container, resource_names[r]) != NULL;
+	o = cJSON_AddObjectToObject(container, resource_names[r]);
 	return o != NULL && add_amount(o, "request", range->target) &&
 	       (c->spec.limit[r] == LIMIT_MAX ||
 		add_amount(o, "limit", MAX(range->peak, range->target))) &&

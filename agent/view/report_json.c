@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static const char *const resource_keys[RESOURCE_COUNT] = {"cpu", "memory"};
-
 static bool add_amount(cJSON *o, const char *key, uint64_t amount)
 {
 	return amount == VIEW_NONE || amount == LIMIT_MAX ||
@@ -17,7 +15,7 @@ static bool add_resource(cJSON *o, const struct unit_view *v, enum resource r)
 {
 	const struct resource_view *x = &v->resources[r];
 	uint64_t request = v->pod->resources[r].request;
-	cJSON *to = cJSON_AddObjectToObject(o, resource_keys[r]);
+	cJSON *to = cJSON_AddObjectToObject(o, resource_names[r]);
 
 	return to != NULL && add_amount(to, "request", request != 0 ? request : VIEW_NONE) &&
 	       add_amount(to, "limit",

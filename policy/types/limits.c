@@ -2,6 +2,8 @@
 #include "policy/types/limits.h"
 #include "policy/types/usage.h"
 
+const char *const resource_names[RESOURCE_COUNT] = {"cpu", "memory"};
+
 const struct knob_info knobs[KNOB_COUNT] = {
 	[KNOB_CPU_MAX] = {"cpu.max", "CPUQuotaPerSecUSec", RESOURCE_CPU},
 	[KNOB_CPU_BURST] = {"cpu.max.burst", NULL, RESOURCE_CPU},

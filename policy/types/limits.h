@@ -16,6 +16,8 @@
 #define MEM_PAGE_BYTES 4096u
 
 enum resource { RESOURCE_CPU, RESOURCE_MEMORY, RESOURCE_COUNT };
+/* "cpu", "memory": as Kubernetes names them. */
+extern const char *const resource_names[RESOURCE_COUNT];
 
 /* What the kernel holds for one cgroup. LIMIT_MAX means "max". */
 struct limits {

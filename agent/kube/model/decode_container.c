@@ -7,9 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-static const char *const resource_keys[RESOURCE_COUNT] = {"cpu", "memory"};
-
-/* decode_resources.c, errors as those of a field: {"limits": ..., "requests": ...}; absent: no
+/* Errors are those of a field: {"limits": ..., "requests": ...}; absent: no
  * limit, no request. */
 static void decode_resources(const struct field *n, const char *key, struct kube_resources *ret)
 {
@@ -18,8 +16,8 @@ static void decode_resources(const struct field *n, const char *key, struct kube
 	struct field requests = field_object(&resources, "requests");
 
 	for (enum resource i = 0; i < RESOURCE_COUNT; i++) {
-		ret->limit[i] = field_quantity(&limits, resource_keys[i], i);
-		ret->request[i] = field_quantity(&requests, resource_keys[i], i);
+		ret->limit[i] = field_quantity(&limits, resource_names[i], i);
+		ret->request[i] = field_quantity(&requests, resource_names[i], i);
 		/* A limit of 0 is none: the kubelet writes no quota and no memory.max for it. */
 		if (ret->limit[i] == 0)
 			ret->limit[i] = LIMIT_MAX;

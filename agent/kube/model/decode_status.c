@@ -136,15 +136,14 @@ int kube_decode_resize_offered(const char *text, size_t len, bool *ret,
 
 static void read_range(const struct field *limit, struct kube_range_bounds *range)
 {
-	static const char *const keys[RESOURCE_COUNT] = {"cpu", "memory"};
 	struct field min = field_object(limit, "min"), max = field_object(limit, "max");
 	struct field ratio = field_object(limit, "maxLimitRequestRatio");
 
 	for (enum resource i = 0; i < RESOURCE_COUNT; i++) {
-		uint64_t low = field_quantity(&min, keys[i], i);
-		uint64_t high = field_quantity(&max, keys[i], i);
+		uint64_t low = field_quantity(&min, resource_names[i], i);
+		uint64_t high = field_quantity(&max, resource_names[i], i);
 		/* A ratio of "1.5" is 1500 permille, as 1.5 CPUs are 1500 millicores. */
-		uint64_t permille = field_quantity(&ratio, keys[i], RESOURCE_CPU);
+		uint64_t permille = field_quantity(&ratio, resource_names[i], RESOURCE_CPU);
 
 		range->min[i] = MAX(range->min[i], low);
 		if (high > 0 && (range->max[i] == 0 || high < range->max[i]))

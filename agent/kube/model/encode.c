@@ -57,7 +57,7 @@ static bool add_amount(cJSON *object, enum resource r, uint64_t amount)
 		snprintf(text, sizeof text, "%lluMi", (unsigned long long)(amount / MIB));
 	else
 		snprintf(text, sizeof text, "%llu", (unsigned long long)amount);
-	return add_text(object, r == RESOURCE_CPU ? "cpu" : "memory", text);
+	return add_text(object, resource_names[r], text);
 }
 
 /* {"limits": {...}}, left out when there is nothing in it. "No limit" cannot be asked for. */

@@ -247,29 +247,18 @@ static bool shaped(const char *s, const char *pattern)
 	return true;
 }
 
-static int two(const char *s)
-{
-	return (s[0] - '0') * 10 + (s[1] - '0');
-}
-
 static int parse_time(const char *s, usec_t *ret)
 {
 	usec_t unit = USEC_PER_SEC, fraction = 0;
-	struct tm tm;
+	struct tm tm = {0};
 	time_t t;
 
+	/* strptime() also takes fewer digits, and blanks. */
 	if (!shaped(s, "0000-00-00T00:00:00"))
 		return -EINVAL;
-	tm = (struct tm){.tm_year = two(s) * 100 + two(s + 2) - 1900,
-			 .tm_mon = two(s + 5) - 1,
-			 .tm_mday = two(s + 8),
-			 .tm_hour = two(s + 11),
-			 .tm_min = two(s + 14),
-			 .tm_sec = two(s + 17)};
-	if (tm.tm_mon < 0 || tm.tm_mon > 11 || tm.tm_mday < 1 || tm.tm_mday > 31 ||
-	    tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 60)
+	s = strptime(s, "%Y-%m-%dT%H:%M:%S", &tm);
+	if (s == NULL || tm.tm_sec > 60)
 		return -EINVAL;
-	s += strlen("0000-00-00T00:00:00");
 	if (*s == '.')
 		for (s++; *s >= '0' && *s <= '9'; s++) {
 			unit /= 10;

@@ -3,6 +3,7 @@
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
 #include "agent/kube/model/scan.h"
+#include "policy/base/text.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -112,18 +113,11 @@ void kube_peek_watch(const char *text, size_t len, struct kube_peek *ret)
 	drop_invalid(ret);
 }
 
-static uint64_t hash(uint64_t h, const char *text)
-{
-	for (; *text != '\0'; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3;
-	return (h ^ 0xff) * 0x100000001b3;
-}
-
 bool kube_skipped_changed(struct kube_skipped_memory *m, const struct kube_peek *p,
 			  const char *reason)
 {
 	/* An offset in a reason may differ each time: of a known pod the uid alone counts. */
-	uint64_t h = hash(0xcbf29ce484222325, p->uid[0] != '\0' ? p->uid : reason);
+	uint64_t h = text_hash(TEXT_HASH_FIRST, p->uid[0] != '\0' ? p->uid : reason);
 
 	h += h == 0;
 	for (size_t i = 0; i < KUBE_SKIPPED_REPORTED; i++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/published.h"
 #include "agent/kube/model/field.h"
-#include "agent/kube/model/originals.h"
+#include "agent/kube/model/names.h"
 #include "policy/base/arithmetic.h"
 #include "policy/base/quantity.h"
 #include "policy/history/prior.h"
@@ -10,8 +10,6 @@
 #include <string.h>
 
 #define SAMPLES_MAX ((1LL << 53) - 1)
-
-static const char *const resource_keys[RESOURCE_COUNT] = {"cpu", "memory"};
 
 /* As written and read. */
 static const struct {
@@ -46,7 +44,7 @@ static bool add_amount(cJSON *o, const char *key, enum resource r, uint64_t amou
 
 static bool add_resource(cJSON *container, const struct kube_published *p, enum resource r)
 {
-	cJSON *o = cJSON_AddObjectToObject(container, resource_keys[r]);
+	cJSON *o = cJSON_AddObjectToObject(container, resource_names[r]);
 	struct range_of range = p->own.resource[r];
 	bool ok = o != NULL;
 
@@ -66,7 +64,7 @@ static bool add_reason(cJSON *container, const struct kube_published *p)
 
 	if (p->reason == NULL)
 		return true;
-	snprintf(text, sizeof text, "%s: %s", resource_keys[p->reason_resource], p->reason);
+	snprintf(text, sizeof text, "%s: %s", resource_names[p->reason_resource], p->reason);
 	return cJSON_AddStringToObject(container, "reason", text) != NULL;
 }
 
@@ -112,7 +110,7 @@ static bool cut_members(cJSON *list, const char *const *keys, size_t count)
 		for (size_t k = 0; k < count; k++)
 			for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 				cJSON *o = cJSON_GetObjectItemCaseSensitive(container,
-									    resource_keys[r]);
+									    resource_names[r]);
 
 				any |= cJSON_GetObjectItemCaseSensitive(o, keys[k]) != NULL;
 				cJSON_DeleteItemFromObjectCaseSensitive(o, keys[k]);
@@ -146,6 +144,19 @@ bool kube_published_cut(cJSON *root)
 
 /* --- read --- */
 
+/* The annotation's object, owned by the caller. */
+static int read_status(const char *text, cJSON **json, struct field *ret,
+		       struct kube_decode_error *err)
+{
+	size_t len = strnlen(text, KUBE_STATUS_MAX + 1);
+	int r = len <= KUBE_STATUS_MAX ? field_parse(text, len, json, err) : -EBADMSG;
+
+	if (r < 0)
+		return r;
+	*ret = field_root(*json, err);
+	return cJSON_IsObject(*json) ? 0 : -EBADMSG;
+}
+
 /* Written as text, without an exception. */
 static uint64_t read_amount(const struct field *n, const char *key, enum resource r)
 {
@@ -156,7 +167,7 @@ static uint64_t read_amount(const struct field *n, const char *key, enum resourc
 
 static void read_range(const struct field *container, enum resource r, struct kube_published *p)
 {
-	struct field f = field_object(container, resource_keys[r]);
+	struct field f = field_object(container, resource_names[r]);
 	struct range_of *ret = &p->own.resource[r];
 
 	for (size_t i = 0; f.json != NULL && i < ARRAY_SIZE(ranges); i++)
@@ -201,7 +212,7 @@ static void read_shown(const struct field *root, const char *container,
 	struct field c = field_object(&list, container);
 
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		struct field f = field_object(&c, resource_keys[r]);
+		struct field f = field_object(&c, resource_names[r]);
 
 		shown[r] = f.json != NULL ? read_amount(&f, "target", r) : 0;
 	}
@@ -215,17 +226,10 @@ int kube_published_read(const char *text, const char *container, struct kube_pub
 	struct kube_decode_error err;
 	struct kube_published p;
 	struct field root, top, list, c;
-	size_t len = strnlen(text, KUBE_STATUS_MAX + 1);
-	int r;
+	int r = read_status(text, &json, &root, &err);
 
-	if (len > KUBE_STATUS_MAX)
-		return -EBADMSG;
-	r = field_parse(text, len, &json, &err);
 	if (r < 0)
 		return r;
-	if (!cJSON_IsObject(json))
-		return -EBADMSG;
-	root = field_root(json, &err);
 	top = field_object(&root, "recommendation");
 	if (field_error(&root) == 0 && top.json == NULL)
 		return -ENOENT;
@@ -243,4 +247,88 @@ int kube_published_read(const char *text, const char *container, struct kube_pub
 	for (enum resource i = 0; i < RESOURCE_COUNT; i++)
 		shown[i] = targets[i];
 	return 0;
+}
+
+/* --- originals --- */
+
+static void read_resource(const struct field *container, enum resource r, struct kube_originals *o)
+{
+	struct field f = field_object(container, resource_names[r]);
+	uint64_t limit;
+
+	if (f.json == NULL)
+		return;
+	o->limit[r] = read_amount(&f, "original", r);
+	o->request[r] = read_amount(&f, "originalRequest", r);
+	limit = read_amount(&f, "limit", r);
+	read_amount(&f, "target", r);
+	/* Without a limit there is only the original request. */
+	if (o->limit[r] == 0 && limit == 0 && o->request[r] != 0 && !field_has(&f, "original"))
+		return;
+	if (o->limit[r] == 0 || o->limit[r] >= LIMIT_MAX || limit == 0)
+		field_bad(&f, "original", "missing or not positive");
+}
+
+static int read_containers(const struct field *list, const char *container,
+			   struct kube_originals *ret)
+{
+	bool found = false;
+	const cJSON *j;
+
+	cJSON_ArrayForEach (j, list->json) {
+		struct kube_originals o = {{0}, {0}};
+		const struct field f = {.json = j, .up = list, .key = j->string, .err = list->err};
+
+		if (!cJSON_IsObject(j) || !kube_is_label(j->string))
+			return field_bad(list, NULL, "not containers");
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			read_resource(&f, r, &o);
+		if (field_error(list) < 0)
+			return field_error(list);
+		if (strcmp(j->string, container) != 0)
+			continue;
+		/* Of two entries it is not known which one vscaled wrote. */
+		if (found)
+			return field_bad(list, NULL, "a container twice");
+		found = true;
+		*ret = o;
+	}
+	return found ? 0 : -ENOENT;
+}
+
+int kube_originals_read(const char *text, const char *container, struct kube_originals *ret)
+{
+	OWN(drop_json) cJSON *json = NULL;
+	struct kube_decode_error err;
+	struct kube_originals o = {{0}, {0}};
+	struct field root, list;
+	int r = read_status(text, &json, &root, &err);
+
+	if (r < 0)
+		return r;
+	list = field_object(&root, "containers");
+	r = err.error;
+	if (r == 0)
+		r = list.json != NULL ? read_containers(&list, container, &o) : -ENOENT;
+	if (r == 0)
+		*ret = o;
+	return r;
+}
+
+static bool originals_fits(const struct kube_originals *o, const struct kube_container *c,
+			   enum resource r)
+{
+	uint64_t request = o->request[r] != 0 ? o->request[r] : c->spec.request[r];
+
+	return o->limit[r] != 0 && o->limit[r] <= c->spec.limit[r] && request <= o->limit[r];
+}
+
+bool kube_originals_fit(const struct kube_originals *o, const struct kube_container *c,
+			uint32_t resources)
+{
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if ((resources & (1u << r)) && c->spec.limit[r] != LIMIT_MAX &&
+		    !originals_fits(o, c, r))
+			return false;
+	return true;
 }

@@ -64,14 +64,13 @@ static const char *reason_of(const char *message)
 
 uint32_t reporter_resources_named(const char *text)
 {
-	static const char *const names[RESOURCE_COUNT] = {"cpu", "memory"};
 	bool quoted = false;
 	uint32_t found = 0;
 
 	for (; *text != '\0'; text++) {
 		quoted ^= *text == '"';
 		for (size_t r = 0; r < RESOURCE_COUNT && !quoted; r++)
-			if (strncasecmp(text, names[r], strlen(names[r])) == 0)
+			if (strncasecmp(text, resource_names[r], strlen(resource_names[r])) == 0)
 				found |= 1u << r;
 	}
 	return found;

@@ -36,9 +36,8 @@ static bool has_request_changed(const struct report_resource *x)
  * requests only where vscaled changed them. */
 static bool add_resource(cJSON *container, const struct reporter_view *v, size_t i, size_t r)
 {
-	static const char *const names[RESOURCE_COUNT] = {"cpu", "memory"};
 	const struct report_resource *x = &v->containers[i].resource[r];
-	cJSON *o = cJSON_AddObjectToObject(container, names[r]);
+	cJSON *o = cJSON_AddObjectToObject(container, resource_names[r]);
 	bool ok = o != NULL;
 
 	if (ok && x->spec_limit != LIMIT_MAX)
