@@ -45,6 +45,33 @@ const cJSON *json_object(const cJSON *object, const char *key)
 	return cJSON_IsObject(item) ? item : NULL;
 }
 
+/* cJSON writes such as 1790000000000000 as 1.79e+15: it gets the digits. */
+static bool put_digits(cJSON *number)
+{
+	double v = number->valuedouble;
+	char *digits = NULL;
+
+	if (fabs(v) < 1e15 || fabs(v) > 0x1p53 || v != trunc(v))
+		return true;
+	if (asprintf(&digits, "%.0f", v) < 0)
+		return false;
+	number->type = (number->type & ~cJSON_Number) | cJSON_Raw;
+	number->valuestring = digits;
+	return true;
+}
+
+bool json_whole_numbers(cJSON *value)
+{
+	cJSON *item;
+
+	if (cJSON_IsNumber(value))
+		return put_digits(value);
+	cJSON_ArrayForEach (item, value)
+		if (!json_whole_numbers(item))
+			return false;
+	return true;
+}
+
 /* Whether YAML reads the bare word back as this same text. */
 static bool is_plain(const char *text)
 {
@@ -121,10 +148,11 @@ static void yaml_print(FILE *out, const cJSON *value)
 int json_print(const struct ctl *c, cJSON *value)
 {
 	bool yaml = c->output == OUTPUT_YAML;
-	char *text = yaml ? NULL : cJSON_Print(value);
+	bool whole = json_whole_numbers(value);
+	char *text = yaml || !whole ? NULL : cJSON_Print(value);
 	int r = CTL_OK;
 
-	if (yaml)
+	if (yaml && whole)
 		yaml_print(c->out, value);
 	else if (text != NULL)
 		fprintf(c->out, "%s\n", text);

@@ -16,5 +16,8 @@ usec_t json_time(const cJSON *object, const char *key);
 /* NULL when it is missing or no object. */
 const cJSON *json_object(const cJSON *object, const char *key);
 
+/* For a printer of its own: json_print() writes whole numbers of up to 2^53 as digits. False: no
+ * memory. */
+bool json_whole_numbers(cJSON *value);
 /* Prints as JSON or YAML, and frees it. */
 int json_print(const struct ctl *c, cJSON *value);

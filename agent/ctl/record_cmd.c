@@ -88,7 +88,10 @@ static int no_such(const struct reading *r)
 
 static void add_number(cJSON *to, const char *key, uint64_t v)
 {
-	cJSON_AddNumberToObject(to, key, (double)v);
+	if (v == LIMIT_MAX)
+		cJSON_AddStringToObject(to, key, "max");
+	else
+		cJSON_AddNumberToObject(to, key, (double)v);
 }
 
 static cJSON *summary_json(const struct summary *s)
@@ -229,7 +232,7 @@ static int print_each(void *user, const struct flight_event *e)
 		return 0;
 	}
 	o = event_json(e);
-	text = cJSON_PrintUnformatted(o);
+	text = json_whole_numbers(o) ? cJSON_PrintUnformatted(o) : NULL;
 	cJSON_Delete(o);
 	if (text == NULL)
 		return -ENOMEM;

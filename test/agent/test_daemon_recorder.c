@@ -87,6 +87,7 @@ static void test_dump(void)
 	CHECK(strstr(out_text, "(throttled)") != NULL);
 	CHECK(strstr(out_text, "(settled)") != NULL);
 	CHECK_EQ(run("record dump busy.service -o json"), CTL_OK);
+	CHECK(strstr(out_text, "e+") == NULL);
 	CHECK(strstr(out_text, "\"reason\":\"settled\"") != NULL);
 	CHECK_EQ(run("record dump busy.service -o csv"), CTL_OK);
 	snprintf(path, sizeof path, "%s/busy.csv", r.folder);

@@ -111,6 +111,7 @@ static void test_whole(void)
 	CHECK_EQ((int)cJSON_GetNumberValue(cJSON_GetObjectItem(json, "keys")), 2);
 	CHECK_EQ(cJSON_GetArraySize(cJSON_GetObjectItem(json, "faults")), 0);
 	cJSON_Delete(json);
+	CHECK(says("\"seen_realtime_usec\":\t1700000000000000\n"));
 	save(1, "", 0);
 	CHECK_EQ(run(NULL, OUTPUT_TABLE), CTL_OK);
 	CHECK(says("keys     0\n"));
