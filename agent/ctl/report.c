@@ -29,24 +29,79 @@ static const char *fault_of(const cJSON *document)
 	return NULL;
 }
 
-bool report_read(const char *text, cJSON *all, const char **ret_why)
+/* NULL: it was taken, and *at is behind it; else why not. */
+static const char *take_answer(const char **at, cJSON *all)
 {
-	const char *at = text + strspn(text, " \t\r\n");
+	const char *end;
+	cJSON *document = cJSON_ParseWithOpts(*at, &end, false);
+	const char *why = document == NULL ? "not JSON" : fault_of(document);
 
-	*ret_why = "it is empty";
-	if (*at == '\0')
-		return false;
-	while (*at != '\0') {
-		cJSON *document = cJSON_ParseWithOpts(at, &at, false);
+	if (why == NULL && !cJSON_AddItemToArray(all, document))
+		why = "out of memory";
+	if (why == NULL)
+		*at = end;
+	else
+		cJSON_Delete(document);
+	return why;
+}
 
-		*ret_why = document == NULL ? "not JSON" : fault_of(document);
-		if (*ret_why != NULL || !cJSON_AddItemToArray(all, document)) {
-			cJSON_Delete(document);
-			return false;
-		}
-		at += strspn(at, " \t\r\n");
+/* The text around an answer, for what is said of it. */
+struct place {
+	const struct ctl *c;
+	const char *source;
+	const char *text;
+	const char *name; /* up to the end of its line; NULL: none */
+};
+
+static void tell(const struct place *p, const char *at, const char *why)
+{
+	size_t line = 1;
+
+	if (p->name != NULL) {
+		fprintf(p->c->err, "vscalectl: no report of %.*s: %s\n",
+			(int)strcspn(p->name, "\r\n"), p->name, why);
+		return;
 	}
-	return true;
+	for (const char *c = p->text; c < at; c++)
+		line += *c == '\n';
+	fprintf(p->c->err, "vscalectl: no report in %s:%zu: %s\n", p->source, line, why);
+}
+
+/* The next line with which an answer can begin, or the end. */
+static const char *next_answer(const char *at)
+{
+	do {
+		at += strcspn(at, "\n");
+		at += strspn(at, "\r\n");
+	} while (*at != '\0' && *at != '{' && *at != '#');
+	return at;
+}
+
+size_t report_read(const struct ctl *c, const char *source, const char *text, cJSON *all)
+{
+	static const char space[] = " \t\r\n", empty[] = "it is empty";
+	struct place p = {.c = c, .source = source, .text = text};
+	const char *at = text + strspn(text, space), *why;
+	bool due = *at == '\0';
+	size_t skipped = 0;
+
+	for (; *at != '\0'; at += strspn(at, space)) {
+		bool named = *at == '#';
+
+		why = !named ? take_answer(&at, all) : due ? empty : NULL;
+		due = named;
+		if (why != NULL) {
+			tell(&p, at, why);
+			skipped++;
+		}
+		if (named)
+			p.name = at + 1 + strspn(at + 1, " ");
+		if (named || why != NULL)
+			at = named ? at + strcspn(at, "\n") : next_answer(at);
+	}
+	if (due)
+		tell(&p, at, empty);
+	return skipped + due;
 }
 
 /* --- sum up */
@@ -291,21 +346,18 @@ static char *read_all(FILE *f)
 	return NULL;
 }
 
-static int read_file(const struct ctl *c, const char *path, cJSON *all)
+static int read_file(const struct ctl *c, const char *path, cJSON *all, size_t *skipped)
 {
 	bool standard = strcmp(path, "-") == 0;
 	FILE *f = standard ? stdin : fopen(path, "re");
 	OWN(drop_free) char *text = f != NULL ? read_all(f) : NULL;
-	const char *why;
 	int r = errno;
 
 	if (f != NULL && !standard)
 		fclose(f);
 	if (text == NULL)
 		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", path, strerror(r));
-	if (!report_read(text, all, &why))
-		return ctl_fail(c, CTL_ERROR, "give answers of GET /v1/report", "%s: %s",
-				standard ? "standard input" : path, why);
+	*skipped += report_read(c, standard ? "standard input" : path, text, all);
 	return CTL_OK;
 }
 
@@ -319,28 +371,43 @@ static int read_daemon(const struct ctl *c, cJSON *all)
 	return r;
 }
 
-int ctl_report(const struct ctl *c)
+static int print_report(const struct ctl *c, cJSON *report)
 {
-	OWN(drop_json) cJSON *all = cJSON_CreateArray();
-	OWN(drop_json) cJSON *report = NULL;
-	int r = CTL_OK;
-
-	if (c->argument_count == 0)
-		r = read_daemon(c, all);
-	for (int i = 0; r == CTL_OK && i < c->argument_count; i++)
-		r = read_file(c, c->arguments[i], all);
-	if (r != CTL_OK)
-		return r;
-	report = report_sum(all, c->namespace);
-	if (report == NULL)
-		return ctl_fail(c, CTL_ERROR, NULL, "out of memory");
 	if (c->output == OUTPUT_JSON || c->output == OUTPUT_YAML)
-		return json_print(c, STEAL(report));
+		return json_print(c, report);
 	if (c->output == OUTPUT_CSV)
 		report_csv(c, report);
 	else if (c->output == OUTPUT_PATCH)
 		report_patch(c, report);
 	else
 		report_table(c, report);
+	cJSON_Delete(report);
 	return CTL_OK;
+}
+
+int ctl_report(const struct ctl *c)
+{
+	OWN(drop_json) cJSON *all = cJSON_CreateArray();
+	cJSON *report;
+	size_t skipped = 0, count;
+	int r = CTL_OK;
+
+	if (c->argument_count == 0)
+		r = read_daemon(c, all);
+	for (int i = 0; r == CTL_OK && i < c->argument_count; i++)
+		r = read_file(c, c->arguments[i], all, &skipped);
+	if (r != CTL_OK)
+		return r;
+	count = (size_t)cJSON_GetArraySize(all);
+	if (count == 0)
+		return ctl_fail(c, CTL_ERROR, "give answers of GET /v1/report", "no report");
+	report = report_sum(all, c->namespace);
+	if (report == NULL)
+		return ctl_fail(c, CTL_ERROR, NULL, "out of memory");
+	r = print_report(c, report);
+	if (r == CTL_OK && skipped > 0)
+		r = ctl_fail(c, CTL_ERROR, NULL,
+			     "the report is partial: %zu of %zu answers are left out", skipped,
+			     count + skipped);
+	return r;
 }

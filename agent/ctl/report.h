@@ -5,9 +5,10 @@
 
 #include "agent/ctl/json.h"
 
-/* Adds the documents of a text, one after the other, to `all`: an array of them. False: *ret_why
- * says what is wrong. */
-bool report_read(const char *text, cJSON *all, const char **ret_why);
+/* Adds the answers of a text, one after the other, to `all`: an array of them. A line "# NAME"
+ * names the answer after it. What is no answer is named on c->err and left out, up to the next line
+ * that begins with { or #. Returns how many were. source: the text's name. */
+size_t report_read(const struct ctl *c, const char *source, const char *text, cJSON *all);
 
 /* {"rows": [...], "total": {...}}, owned; rows in the order of their names, those of one namespace
  * alone unless it is NULL. Of the pods of a workload requests, limits, use and recommendation are

@@ -4,6 +4,7 @@
 #include "agent/ctl/report.h"
 #include "test/check.h"
 #include <string.h>
+#include <unistd.h>
 
 #define WEB(pod, cpu, memory)                                                                      \
 	"{\"namespace\":\"shop\",\"workload\":\"web\",\"owner\":\"Deployment\",\"pod\":\"" pod     \
@@ -30,10 +31,9 @@ static const char two_nodes[] = NODE(
 static cJSON *summed(const char *text, const char *namespace)
 {
 	OWN(drop_json) cJSON *all = cJSON_CreateArray();
-	const char *why = "";
+	struct ctl c = {.err = stderr};
 
-	CHECK(report_read(text, all, &why));
-	CHECK(why == NULL);
+	CHECK_EQ(report_read(&c, "test", text, all), 0);
 	return report_sum(all, namespace);
 }
 
@@ -193,6 +193,94 @@ static void test_csv_is_safe(void)
 	free(text);
 }
 
+/* How many of a text's answers are left out; *ret_taken are not, *ret_said is owned. */
+static size_t left_out(const char *text, int *ret_taken, char **ret_said)
+{
+	OWN(drop_json) cJSON *all = cJSON_CreateArray();
+	size_t size, n;
+	struct ctl c = {.err = open_memstream(ret_said, &size)};
+
+	n = report_read(&c, "file", text, all);
+	fclose(c.err);
+	*ret_taken = cJSON_GetArraySize(all);
+	return n;
+}
+
+/* A damaged answer is named, and costs none of the others. */
+static void test_partial(void)
+{
+	static const char text[] = "# node n1, pod a\n" NODE(
+		"n1",
+		"") "\n# node n2, pod b\n"
+		    "{\"version\":1,\"node\":\"n2\",\"containers\":[{},\n"
+		    "# node n3, pod c\n\n# node n4, pod d\n" NODE(
+			    "n4",
+			    "") "# node n5, pod e\n<html>\n# node n6, pod f\n{\"version\":2}\n"
+				"# node n7, pod g\n" NODE("n7", "") "# node n8, pod h\n";
+	static const char want[] = "vscalectl: no report of node n2, pod b: not JSON\n"
+				   "vscalectl: no report of node n3, pod c: it is empty\n"
+				   "vscalectl: no report of node n5, pod e: not JSON\n"
+				   "vscalectl: no report of node n6, pod f: not a report of "
+				   "version 1\n"
+				   "vscalectl: no report of node n8, pod h: it is empty\n";
+	char *said;
+	int taken;
+
+	CHECK_EQ(left_out(text, &taken, &said), 5);
+	CHECK_EQ(taken, 3);
+	CHECK_STR(said, want);
+	free(said);
+	/* Without names, the line; an unfinished answer does not take the next one along. */
+	CHECK_EQ(left_out(NODE("n1", "") "{\"version\":1,\"containers\":[\n" NODE("n2", ""), &taken,
+			  &said),
+		 1);
+	CHECK_EQ(taken, 2);
+	CHECK_STR(said, "vscalectl: no report in file:2: not JSON\n");
+	free(said);
+}
+
+static int run(const char *text, char **ret_out, char **ret_err)
+{
+	char path[] = "/tmp/vscaled-report-XXXXXX";
+	char *arguments[] = {path};
+	size_t out_size, err_size;
+	FILE *f = fdopen(mkstemp(path), "w");
+	struct ctl c = {.out = open_memstream(ret_out, &out_size),
+			.err = open_memstream(ret_err, &err_size),
+			.arguments = arguments,
+			.argument_count = 1};
+	int r;
+
+	CHECK(f != NULL && fputs(text, f) >= 0 && fclose(f) == 0);
+	r = ctl_report(&c);
+	fclose(c.out);
+	fclose(c.err);
+	unlink(path);
+	return r;
+}
+
+static void test_partial_status(void)
+{
+	char *out, *err;
+
+	CHECK_EQ(run(two_nodes, &out, &err), CTL_OK);
+	CHECK_STR(err, "");
+	free(out);
+	free(err);
+	CHECK_EQ(run(NODE("n", WEB("web-0", "\"request\":100", "") "\"oom_kills\":0}") "# n2\nx\n",
+		     &out, &err),
+		 CTL_ERROR);
+	CHECK(strstr(out, "shop/web") != NULL);
+	CHECK(strstr(err, "no report of n2: not JSON\n") != NULL);
+	CHECK(strstr(err, "partial: 1 of 2 answers are left out") != NULL);
+	free(out);
+	free(err);
+	CHECK_EQ(run("x", &out, &err), CTL_ERROR);
+	CHECK_STR(out, "");
+	free(out);
+	free(err);
+}
+
 static void test_bad(void)
 {
 	static const char *const texts[] = {
@@ -209,11 +297,12 @@ static void test_bad(void)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		OWN(drop_json) cJSON *all = cJSON_CreateArray();
-		const char *why = NULL;
+		char *said;
+		int taken;
 
-		CHECK(!report_read(texts[i], all, &why));
-		CHECK(why != NULL);
+		CHECK_EQ(left_out(texts[i], &taken, &said), 1);
+		CHECK(said[0] != '\0');
+		free(said);
 	}
 	/* Containers that are none do no harm. */
 	for (size_t i = 0; i < 3; i++) {
@@ -234,6 +323,8 @@ int main(void)
 	test_patch_above_limit();
 	test_rollout();
 	test_csv_is_safe();
+	test_partial();
+	test_partial_status();
 	test_bad();
 	return check_result();
 }

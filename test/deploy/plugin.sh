@@ -20,12 +20,13 @@ case "$*" in
 *"get pod -n shop new "*) ;;
 *"get pod "*) echo "not found" >&2; exit 1 ;;
 *"config view"*) echo shop ;;
-*"get --raw /api/v1/namespaces/vscaled/pods/agent-1:9753/proxy/v1/report") echo '{"report":1}' ;;
+*"get --raw /api/v1/namespaces/vscaled/pods/agent-1:9753/proxy/v1/report") echo "${ANSWER1:-{\"report\":1\}}" ;;
 *"get --raw /api/v1/namespaces/vscaled/pods/agent-2:9753/proxy/v1/report")
 	[ -z "${GONE2:-}" ] || { echo "no route to host" >&2; exit 1; }
+	[ -z "${DAMAGED2:-}" ] || { printf '{"version":1,\n{}\n#\0\n' && exit; }
 	echo '{"report":2}'
 	;;
-*"exec -i -n vscaled agent-1 -c vscaled -- vscalectl report - "*) sort ;;
+*"exec -i -n vscaled agent-1 -c vscaled -- vscalectl report - "*) cat ;;
 *"exec -n vscaled agent-1 "*) printf 'NAME\nshop/a-0/app\n'; exit "${EXIT1:-0}" ;;
 *"exec -n vscaled agent-2 "* | *"exec -it -n vscaled agent-2 "*) printf 'NAME\nshop/web-0/app\n' ;;
 *) echo "unexpected: $*" >&2; exit 1 ;;
@@ -100,16 +101,24 @@ complains "says so" "has no node yet"
 try "a node without an agent" 1 "" explain lonely/app
 complains "says so" "no agent runs in namespace vscaled on node n3"
 try "list on a node without an agent" 1 "" list --node n3
+both=$'# node n1, pod agent-1\n{"report":1} \n# node n2, pod agent-2\n{"report":2} '
 # On this machine there is no vscalectl in the PATH: an agent's is used.
-try "report asks every node" 0 $'{"report":1}\n{"report":2}' report -A -o csv
+try "report asks every node" 0 "$both" report -A -o csv
 asked "and hands the format on" "exec -i -n vscaled agent-1 -c vscaled -- vscalectl report - -o csv"
-try "report of the context's namespace" 0 $'{"report":1}\n{"report":2}' report
+try "report of the context's namespace" 0 "$both" report
 asked "by its name" "exec -i -n vscaled agent-1 -c vscaled -- vscalectl report - -n shop"
-GONE2=1 try "a node that does not answer" 1 '{"report":1}' report -A -o json
+GONE2=1 try "a node that does not answer" 1 $'# node n1, pod agent-1\n{"report":1} ' report -A -o json
 complains "is named" "no report of node n2: no route to host"
-printf '#!/bin/sh\necho "local $*"; sort\n' >"$work/vscalectl"
+printf '#!/bin/sh\necho "local $*"; cat\n' >"$work/vscalectl"
 chmod +x "$work/vscalectl"
-try "the local vscalectl" 0 $'local report - -n infra -o wide\n{"report":1}\n{"report":2}' report -n infra -o wide
+try "the local vscalectl" 0 $'local report - -n infra -o wide\n'"$both" report -n infra -o wide
+ctl=$(find "$1" -name vscalectl -type f -perm -u+x | head -n 1)
+cp "$ctl" "$work/vscalectl"
+DAMAGED2=1 ANSWER1='{"version":1,"node":"n1","containers":[{"namespace":"shop","workload":"web"}]}' \
+	try "a damaged answer costs its node alone" 1 "$("$work/vscalectl" report - -o csv <<<'
+{"version":1,"node":"n1","containers":[{"namespace":"shop","workload":"web"}]}')" report -A -o csv
+complains "it is named" "no report of node n2, pod agent-2: not JSON"
+complains "and counted" "partial: 1 of 2 answers"
 try "report of a node without an agent" 1 "" report --node n3
 try "no command" 2 ""
 try "an unknown command" 2 "" frobnicate
