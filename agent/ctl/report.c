@@ -10,8 +10,8 @@
 #include <string.h>
 
 /* What a row has of each resource: the highest of its pods. */
-static const char *const highest_keys[] = {"request", "limit", "use_p50", "use_p95",
-					   "use_max", "lower", "target",  "upper"};
+static const char *const highest_keys[] = {"request", "limit",  "use_p50", "use_p95", "use_max",
+					   "lower",   "target", "upper",   "peak"};
 /* Summed over all pods. */
 static const char *const summed_keys[] = {"requested", "over_target", "reclaimable"};
 static const char *const name_keys[] = {"namespace", "workload", "container"};
@@ -223,9 +223,23 @@ static bool take_confidence(cJSON *row, const cJSON *container)
 		set_amount(row, key, MIN(json_amount(row, key), (uint64_t)1000)));
 }
 
+/* That of any pod; Guaranteed of one is more than another's. */
+static bool take_class(cJSON *row, const cJSON *container)
+{
+	static const char key[] = "qos_class";
+	const char *more = json_text(container, key);
+
+	if (strcmp(more, "-") == 0 ||
+	    (cJSON_HasObjectItem(row, key) && strcmp(more, "Guaranteed") != 0))
+		return true;
+	cJSON_DeleteItemFromObjectCaseSensitive(row, key);
+	return cJSON_AddStringToObject(row, key, more) != NULL;
+}
+
 static bool take(cJSON *row, const cJSON *container)
 {
-	return add(row, "pods", 1) && take_confidence(row, container) &&
+	return add(row, "pods", 1) && take_class(row, container) &&
+	       take_confidence(row, container) &&
 	       take_highest(row, container, "throttled_permille") &&
 	       take_lowest(row, container, "counted_usec") &&
 	       take_sum(row, container, "oom_kills") && take_resource(row, container, "cpu") &&

@@ -202,15 +202,24 @@ static const struct owner *owner_of(const cJSON *row)
 struct template_change {
 	char request[QUANTITY_TEXT_SIZE];
 	bool set;
-	bool over; /* above the limit of the template, which has to follow */
+	bool limit; /* the template's limit is set to the same */
+	bool stays; /* a lower one would be right, but could change the class of the pod */
 };
 
-/* The request that is worth a change: 10 % off, and never below the target. */
+static bool is_guaranteed(const cJSON *row)
+{
+	return strcmp(json_text(row, "qos_class"), "Guaranteed") == 0;
+}
+
+/* The request that is worth a change: 10 % off, and never below the target. That of a Guaranteed
+ * pod is its limit, too, and limits follow the peak. */
 static struct template_change change_of(const cJSON *row, enum resource r)
 {
 	const cJSON *o = json_object(row, resource_names[r]);
-	uint64_t request = json_amount(o, "request"), target = json_amount(o, "target");
-	uint64_t limit = json_amount(o, "original");
+	bool guaranteed = is_guaranteed(row);
+	uint64_t request = json_amount(o, "request");
+	uint64_t target = json_amount(o, guaranteed ? "peak" : "target");
+	uint64_t in_force = json_amount(o, "limit"), limit = json_amount(o, "original");
 	struct template_change ret = {.set = false};
 
 	if (target == VIEW_NONE || target == LIMIT_MAX)
@@ -218,18 +227,29 @@ static struct template_change change_of(const cJSON *row, enum resource r)
 	if (request == VIEW_NONE)
 		request = 0;
 	if (limit == VIEW_NONE)
-		limit = json_amount(o, "limit");
+		limit = in_force;
 	if (MAX(request, target) - MIN(request, target) <= request / 10)
 		return ret;
 	if (r == RESOURCE_MEMORY)
 		target = round_up(target, MIB);
-	ret.set = true;
-	ret.over = limit != VIEW_NONE && target > limit;
+	ret.stays = !cJSON_HasObjectItem(row, "qos_class") && target < request &&
+		    (request == limit || request == in_force);
+	ret.set = !ret.stays;
+	ret.limit = guaranteed || (limit != VIEW_NONE && target > limit);
 	if (r == RESOURCE_CPU)
 		quantity_format_cpu(target, ret.request, sizeof ret.request);
 	else
 		quantity_format_bytes(target, ret.request, sizeof ret.request);
 	return ret;
+}
+
+static void put_stay(const struct ctl *c, const cJSON *row, enum resource r)
+{
+	fprintf(c->out,
+		"# %s/%s, container %s: the %s request stays: it equals the limit, the report does "
+		"not tell the QoS class, and a lower one would end Guaranteed.\n",
+		json_text(row, "namespace"), json_text(row, "workload"),
+		json_text(row, "container"), resource_names[r]);
 }
 
 static bool same_workload(const cJSON *a, const cJSON *b)
@@ -255,7 +275,7 @@ static void put_head(const struct ctl *c, const cJSON *row, const struct owner *
 static void put_change(const struct ctl *c, const cJSON *row, const struct template_change *changes,
 		       int in)
 {
-	bool over = changes[RESOURCE_CPU].over || changes[RESOURCE_MEMORY].over;
+	bool limits = changes[RESOURCE_CPU].limit || changes[RESOURCE_MEMORY].limit;
 
 	fprintf(c->out, "%*s- name: \"%s\"\n%*s  resources:\n%*s    requests:\n", in, "",
 		json_text(row, "container"), in, "", in, "");
@@ -263,10 +283,10 @@ static void put_change(const struct ctl *c, const cJSON *row, const struct templ
 		if (changes[r].set)
 			fprintf(c->out, "%*s      %s: %s\n", in, "", resource_names[r],
 				changes[r].request);
-	if (over)
+	if (limits)
 		fprintf(c->out, "%*s    limits:\n", in, "");
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		if (changes[r].over)
+		if (changes[r].limit)
 			fprintf(c->out, "%*s      %s: %s\n", in, "", resource_names[r],
 				changes[r].request);
 }
@@ -283,6 +303,9 @@ void report_patch(const struct ctl *c, const cJSON *report)
 			[RESOURCE_MEMORY] = change_of(row, RESOURCE_MEMORY)};
 		const struct owner *owner = owner_of(row);
 
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			if (changes[r].stays)
+				put_stay(c, row, r);
 		if (!changes[RESOURCE_CPU].set && !changes[RESOURCE_MEMORY].set)
 			continue;
 		if (owner == NULL) {

@@ -23,7 +23,7 @@ static bool add_resource(cJSON *o, const struct unit_view *v, enum resource r)
 	       add_amount(to, "original", x->original) && add_amount(to, "use_p50", x->use_p50) &&
 	       add_amount(to, "use_p95", x->use_p95) && add_amount(to, "use_max", x->use_max) &&
 	       add_amount(to, "lower", x->lower) && add_amount(to, "target", x->target) &&
-	       add_amount(to, "upper", x->upper);
+	       add_amount(to, "upper", x->upper) && add_amount(to, "peak", x->peak);
 }
 
 static bool add_recent(cJSON *o, const struct recent_view *v)
@@ -51,6 +51,8 @@ static bool add_container(cJSON *o, const struct unit_view *v)
 	       (p->owner == NULL || cJSON_AddStringToObject(o, "owner", p->owner) != NULL) &&
 	       cJSON_AddStringToObject(o, "pod", p->pod) != NULL &&
 	       cJSON_AddStringToObject(o, "container", p->container) != NULL &&
+	       (p->qos_class == NULL ||
+		cJSON_AddStringToObject(o, "qos_class", p->qos_class) != NULL) &&
 	       cJSON_AddStringToObject(o, "mode", mode_name(v->mode)) != NULL &&
 	       add_amount(o, "confidence_permille", cpu->confidence_permille) &&
 	       add_rollout(o, p) && add_recent(o, &p->recent) && add_resource(o, v, RESOURCE_CPU) &&

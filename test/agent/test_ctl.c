@@ -333,7 +333,8 @@ static const struct outcome with_daemon[] = {
 	{"status -o csv", CTL_USAGE, "", "status has no format csv\n  one of table, json, yaml"},
 	{"report -n none", CTL_OK, "No containers of namespace none are watched", ""},
 	{"report /nonexistent", CTL_ERROR, "", "/nonexistent: No such file"},
-	{"report CMakeLists.txt", CTL_ERROR, "", "CMakeLists.txt: not JSON"},
+	{"report CMakeLists.txt", CTL_ERROR, "",
+	 "vscalectl: no report\n  give answers of GET /v1/report"},
 	{"pause --force", CTL_USAGE, "", "pause takes no such option"},
 	{"--nonsense list", CTL_USAGE, "", "see: vscalectl help"},
 };

@@ -2,6 +2,7 @@
 /* vscalectl report: answers of many nodes, summed up by workload. */
 #include "agent/base/json.h"
 #include "agent/ctl/report.h"
+#include "agent/view/report_json.h"
 #include "test/check.h"
 #include <string.h>
 #include <unistd.h>
@@ -130,6 +131,74 @@ static void test_patch_above_limit(void)
 	fclose(c.out);
 	CHECK(strstr(text, want) != NULL);
 	free(text);
+}
+
+static char *patch_of(const char *text)
+{
+	OWN(drop_json) cJSON *report = summed(text, NULL);
+	char *patch;
+	size_t size;
+	struct ctl c = {.out = open_memstream(&patch, &size), .err = stderr};
+
+	report_patch(&c, report);
+	fclose(c.out);
+	return patch;
+}
+
+#define EQUAL                                                                                      \
+	WEB("web-0", "\"request\":500,\"limit\":500,\"target\":100,\"peak\":200",                  \
+	    "\"request\":104857600,\"limit\":104857600,\"target\":31457280,\"peak\":52428800")
+
+/* What an agent reports of a pod in class Guaranteed keeps it there: limits are lowered with the
+ * requests, to the peak. */
+static void test_patch_guaranteed(void)
+{
+	static const char want[] = "          requests:\n            cpu: 200m\n"
+				   "            memory: 50Mi\n"
+				   "          limits:\n            cpu: 200m\n"
+				   "            memory: 50Mi\n";
+	const struct pod_view pod = {.namespace = "shop",
+				     .workload = "web",
+				     .owner = "Deployment",
+				     .pod = "web-0",
+				     .container = "app",
+				     .qos_class = "Guaranteed",
+				     .resources = {{.request = 500}, {.request = 100 * MIB}}};
+	const struct unit_view v = {
+		.pod = &pod,
+		.resources = {{.kernel = 500, .original = 500, .target = 100, .peak = 200},
+			      {.kernel = 100 * MIB,
+			       .original = 100 * MIB,
+			       .target = 30 * MIB,
+			       .peak = 50 * MIB}}};
+	struct report_json r;
+	char *text = NULL, *patch;
+
+	CHECK_EQ(report_json_begin(&r, "n"), 0);
+	report_json_add(&r, &v);
+	CHECK_EQ(report_json_end(&r, &text), 0);
+	patch = patch_of(text);
+	CHECK(strstr(patch, want) != NULL);
+	free(patch);
+	free(text);
+	patch = patch_of(NODE("n", EQUAL "\"qos_class\":\"Burstable\"}"));
+	CHECK(strstr(patch, "cpu: 100m\n            memory: 30Mi\n") != NULL);
+	CHECK(strstr(patch, "limits:") == NULL);
+	free(patch);
+}
+
+/* The answer of an agent that does not tell the class: no request below an equal limit. */
+static void test_patch_unknown_class(void)
+{
+	static const char why[] = ": it equals the limit, the report does not tell the QoS class, "
+				  "and a lower one would end Guaranteed.\n";
+	char *patch = patch_of(NODE("n", EQUAL "\"oom_kills\":0}"));
+
+	CHECK(strstr(patch, "# shop/web, container app: the cpu request stays") == patch);
+	CHECK(strstr(patch, "the memory request stays") != NULL);
+	CHECK(strstr(patch, why) != NULL);
+	CHECK(strstr(patch, "requests:") == NULL);
+	free(patch);
 }
 
 #define PART(pod, percent, part, kills)                                                            \
@@ -321,6 +390,8 @@ int main(void)
 	test_namespace();
 	test_patch();
 	test_patch_above_limit();
+	test_patch_guaranteed();
+	test_patch_unknown_class();
 	test_rollout();
 	test_csv_is_safe();
 	test_partial();
