@@ -50,7 +50,7 @@ struct place {
 	const struct ctl *c;
 	const char *source;
 	const char *text;
-	const char *name; /* up to the end of its line; NULL: none */
+	const char *name; /* of the answer that is due, up to the end of its line; NULL: none */
 };
 
 static void tell(const struct place *p, const char *at, const char *why)
@@ -94,8 +94,7 @@ size_t report_read(const struct ctl *c, const char *source, const char *text, cJ
 			tell(&p, at, why);
 			skipped++;
 		}
-		if (named)
-			p.name = at + 1 + strspn(at + 1, " ");
+		p.name = named ? at + 1 + strspn(at + 1, " ") : NULL;
 		if (named || why != NULL)
 			at = named ? at + strcspn(at, "\n") : next_answer(at);
 	}

@@ -202,8 +202,8 @@ static const struct owner *owner_of(const cJSON *row)
 struct template_change {
 	char request[QUANTITY_TEXT_SIZE];
 	bool set;
-	bool limit; /* the template's limit is set to the same */
-	bool stays; /* a lower one would be right, but could change the class of the pod */
+	bool limit;        /* the template's limit is set to the same */
+	const char *stays; /* why a lower one is not put there; NULL: there is none, or it is put */
 };
 
 static bool is_guaranteed(const cJSON *row)
@@ -211,45 +211,72 @@ static bool is_guaranteed(const cJSON *row)
 	return strcmp(json_text(row, "qos_class"), "Guaranteed") == 0;
 }
 
-/* The request that is worth a change: 10 % off, and never below the target. That of a Guaranteed
- * pod is its limit, too, and limits follow the peak. */
+/* What a request should be: the target. That of a Guaranteed pod is its limit, too, and limits
+ * follow the peak; of CPU it is lowered as far as confidence allows, as the laws do. */
+static uint64_t aim_of(const cJSON *row, enum resource r, uint64_t limit)
+{
+	bool guaranteed = is_guaranteed(row);
+	uint64_t aim =
+		json_amount(json_object(row, resource_names[r]), guaranteed ? "peak" : "target");
+	uint64_t confidence = json_amount(row, "confidence_permille");
+
+	if (aim == VIEW_NONE || aim == LIMIT_MAX || !guaranteed || r != RESOURCE_CPU)
+		return aim;
+	if (confidence == VIEW_NONE)
+		confidence = 0;
+	return MAX(aim, scale_permille(limit, rest_permille(confidence)));
+}
+
+/* NULL: a request may be changed to aim. limit: that of the template. */
+static const char *stay_of(const cJSON *row, enum resource r, uint64_t aim, uint64_t limit)
+{
+	const cJSON *o = json_object(row, resource_names[r]);
+	uint64_t request = json_amount(o, "request");
+
+	if (is_guaranteed(row) && r == RESOURCE_MEMORY && aim < limit)
+		return "in a Guaranteed pod it is also the limit, and a lower one could be "
+		       "below a heap setting or vscaled.dev/min-memory";
+	if (!cJSON_HasObjectItem(row, "qos_class") && request != VIEW_NONE && aim < request &&
+	    (request == limit || request == json_amount(o, "limit")))
+		return "it equals the limit, the report does not tell the QoS class, and a lower "
+		       "one would end Guaranteed";
+	return NULL;
+}
+
+/* The request that is worth a change: 10 % off, and never below the target. */
 static struct template_change change_of(const cJSON *row, enum resource r)
 {
 	const cJSON *o = json_object(row, resource_names[r]);
-	bool guaranteed = is_guaranteed(row);
-	uint64_t request = json_amount(o, "request");
-	uint64_t target = json_amount(o, guaranteed ? "peak" : "target");
-	uint64_t in_force = json_amount(o, "limit"), limit = json_amount(o, "original");
+	uint64_t request = json_amount(o, "request"), limit = json_amount(o, "original"), aim;
 	struct template_change ret = {.set = false};
 
-	if (target == VIEW_NONE || target == LIMIT_MAX)
-		return ret;
 	if (request == VIEW_NONE)
 		request = 0;
 	if (limit == VIEW_NONE)
-		limit = in_force;
-	if (MAX(request, target) - MIN(request, target) <= request / 10)
+		limit = json_amount(o, "limit");
+	if (limit == VIEW_NONE && is_guaranteed(row))
+		limit = request;
+	aim = aim_of(row, r, limit);
+	if (aim == VIEW_NONE || aim == LIMIT_MAX ||
+	    MAX(request, aim) - MIN(request, aim) <= request / 10)
 		return ret;
 	if (r == RESOURCE_MEMORY)
-		target = round_up(target, MIB);
-	ret.stays = !cJSON_HasObjectItem(row, "qos_class") && target < request &&
-		    (request == limit || request == in_force);
-	ret.set = !ret.stays;
-	ret.limit = guaranteed || (limit != VIEW_NONE && target > limit);
+		aim = round_up(aim, MIB);
+	ret.stays = stay_of(row, r, aim, limit);
+	ret.set = ret.stays == NULL;
+	ret.limit = ret.set && (is_guaranteed(row) || (limit != VIEW_NONE && aim > limit));
 	if (r == RESOURCE_CPU)
-		quantity_format_cpu(target, ret.request, sizeof ret.request);
+		quantity_format_cpu(aim, ret.request, sizeof ret.request);
 	else
-		quantity_format_bytes(target, ret.request, sizeof ret.request);
+		quantity_format_bytes(aim, ret.request, sizeof ret.request);
 	return ret;
 }
 
-static void put_stay(const struct ctl *c, const cJSON *row, enum resource r)
+static void put_stay(const struct ctl *c, const cJSON *row, enum resource r, const char *why)
 {
-	fprintf(c->out,
-		"# %s/%s, container %s: the %s request stays: it equals the limit, the report does "
-		"not tell the QoS class, and a lower one would end Guaranteed.\n",
+	fprintf(c->out, "# %s/%s, container %s: the %s request stays: %s.\n",
 		json_text(row, "namespace"), json_text(row, "workload"),
-		json_text(row, "container"), resource_names[r]);
+		json_text(row, "container"), resource_names[r], why);
 }
 
 static bool same_workload(const cJSON *a, const cJSON *b)
@@ -304,8 +331,8 @@ void report_patch(const struct ctl *c, const cJSON *report)
 		const struct owner *owner = owner_of(row);
 
 		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-			if (changes[r].stays)
-				put_stay(c, row, r);
+			if (changes[r].stays != NULL)
+				put_stay(c, row, r, changes[r].stays);
 		if (!changes[RESOURCE_CPU].set && !changes[RESOURCE_MEMORY].set)
 			continue;
 		if (owner == NULL) {

@@ -149,14 +149,14 @@ static char *patch_of(const char *text)
 	WEB("web-0", "\"request\":500,\"limit\":500,\"target\":100,\"peak\":200",                  \
 	    "\"request\":104857600,\"limit\":104857600,\"target\":31457280,\"peak\":52428800")
 
-/* What an agent reports of a pod in class Guaranteed keeps it there: limits are lowered with the
- * requests, to the peak. */
-static void test_patch_guaranteed(void)
+#define GUARANTEED_MEMORY(request, original, peak)                                                 \
+	NODE("n", WEB("web-0", "\"request\":500,\"limit\":500,\"peak\":500",                       \
+		      "\"request\":" request ",\"limit\":" request ",\"original\":" original       \
+		      ",\"peak\":" peak) "\"qos_class\":\"Guaranteed\"}")
+
+/* The patch of an answer that an agent gives of a Guaranteed pod. Owned. */
+static char *patch_guaranteed(uint32_t confidence_permille)
 {
-	static const char want[] = "          requests:\n            cpu: 200m\n"
-				   "            memory: 50Mi\n"
-				   "          limits:\n            cpu: 200m\n"
-				   "            memory: 50Mi\n";
 	const struct pod_view pod = {.namespace = "shop",
 				     .workload = "web",
 				     .owner = "Deployment",
@@ -164,13 +164,16 @@ static void test_patch_guaranteed(void)
 				     .container = "app",
 				     .qos_class = "Guaranteed",
 				     .resources = {{.request = 500}, {.request = 100 * MIB}}};
-	const struct unit_view v = {
-		.pod = &pod,
-		.resources = {{.kernel = 500, .original = 500, .target = 100, .peak = 200},
-			      {.kernel = 100 * MIB,
-			       .original = 100 * MIB,
-			       .target = 30 * MIB,
-			       .peak = 50 * MIB}}};
+	const struct unit_view v = {.pod = &pod,
+				    .resources = {{.kernel = 400,
+						   .original = 500,
+						   .target = 100,
+						   .peak = 200,
+						   .confidence_permille = confidence_permille},
+						  {.kernel = 100 * MIB,
+						   .original = 100 * MIB,
+						   .target = 30 * MIB,
+						   .peak = 50 * MIB}}};
 	struct report_json r;
 	char *text = NULL, *patch;
 
@@ -178,12 +181,59 @@ static void test_patch_guaranteed(void)
 	report_json_add(&r, &v);
 	CHECK_EQ(report_json_end(&r, &text), 0);
 	patch = patch_of(text);
-	CHECK(strstr(patch, want) != NULL);
-	free(patch);
 	free(text);
+	return patch;
+}
+
+/* The pod keeps its class: the CPU limit is lowered with the request, to the peak and as far as
+ * confidence allows. */
+static void test_patch_guaranteed(void)
+{
+	static const struct {
+		uint32_t confidence_permille;
+		const char *want; /* NULL: no patch */
+	} cases[] = {
+		{1000, "          requests:\n            cpu: 200m\n"
+		       "          limits:\n            cpu: 200m\n"},
+		{300, "          requests:\n            cpu: 350m\n"
+		      "          limits:\n            cpu: 350m\n"},
+		{0, NULL},
+	};
+	char *patch;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		patch = patch_guaranteed(cases[i].confidence_permille);
+		CHECK(cases[i].want != NULL ? strstr(patch, cases[i].want) != NULL
+					    : strstr(patch, "requests:") == NULL);
+		CHECK(strstr(patch, "memory:") == NULL);
+		free(patch);
+	}
 	patch = patch_of(NODE("n", EQUAL "\"qos_class\":\"Burstable\"}"));
 	CHECK(strstr(patch, "cpu: 100m\n            memory: 30Mi\n") != NULL);
 	CHECK(strstr(patch, "limits:") == NULL);
+	CHECK(strchr(patch, '#') == NULL);
+	free(patch);
+}
+
+/* Memory of a Guaranteed pod is raised only, compared with the template. */
+static void test_patch_guaranteed_memory(void)
+{
+	static const char stays[] =
+		"# shop/web, container app: the memory request stays: in a Guaranteed pod it "
+		"is also the limit, and a lower one could be below a heap setting or "
+		"vscaled.dev/min-memory.\n";
+	static const char raised[] = "          requests:\n            memory: 50Mi\n"
+				     "          limits:\n            memory: 50Mi\n";
+	char *patch = patch_of(GUARANTEED_MEMORY("104857600", "104857600", "52428800"));
+
+	CHECK_STR(patch, stays);
+	free(patch);
+	patch = patch_of(GUARANTEED_MEMORY("41943040", "104857600", "52428800"));
+	CHECK_STR(patch, stays);
+	free(patch);
+	patch = patch_of(GUARANTEED_MEMORY("41943040", "41943040", "52428800"));
+	CHECK(strstr(patch, raised) != NULL);
+	CHECK(strchr(patch, '#') == NULL);
 	free(patch);
 }
 
@@ -306,6 +356,13 @@ static void test_partial(void)
 	CHECK_EQ(taken, 2);
 	CHECK_STR(said, "vscalectl: no report in file:2: not JSON\n");
 	free(said);
+	/* A name is that of one answer, taken or left out. */
+	CHECK_EQ(left_out("# n1\n" NODE("n1", "") "{\n# n2\n<html>\n{\n", &taken, &said), 3);
+	CHECK_EQ(taken, 1);
+	CHECK_STR(said, "vscalectl: no report in file:3: not JSON\n"
+			"vscalectl: no report of n2: not JSON\n"
+			"vscalectl: no report in file:6: not JSON\n");
+	free(said);
 }
 
 static int run(const char *text, char **ret_out, char **ret_err)
@@ -391,6 +448,7 @@ int main(void)
 	test_patch();
 	test_patch_above_limit();
 	test_patch_guaranteed();
+	test_patch_guaranteed_memory();
 	test_patch_unknown_class();
 	test_rollout();
 	test_csv_is_safe();
