@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A pebibyte, and far below what overflows in thousandths. */
+#define VALUE_MAX 1.2e15
+
 /* ---- the request ---- */
 
 /* How the names of a workload's pods go on after its own. */
@@ -133,7 +136,7 @@ static int take_sample(const cJSON *pair, struct past_sample *samples, size_t *c
 		return bad(err, "a sample is not a number");
 	if (isnan(value))
 		return 0;
-	if (value < 0 || value > 1e18)
+	if (value < 0 || value > VALUE_MAX)
 		return bad(err, "a sample is negative or too large");
 	now = (usec_t)(seconds * USEC_PER_SEC);
 	if (now <= before)

@@ -95,6 +95,7 @@ int call_new(const struct kube_request *request, struct kube_call **ret)
 	call->metadata_only = request->metadata_only;
 	call->stream = request->stream;
 	call->pieces = request->pieces;
+	call->body_max = request->body_max != 0 ? request->body_max : KUBE_BODY_MAX;
 	call->timeout_usec = request->timeout_usec;
 	call->lines.max = KUBE_LINE_MAX;
 	call->too_long = request->too_long;
@@ -198,7 +199,7 @@ static size_t take_data(char *data, size_t size, size_t count, void *arg)
 	else if (call->stream)
 		call->stop = lines_feed(&call->lines, data, len, on_line, call);
 	else
-		call->stop = keep_body(call, data, len, KUBE_BODY_MAX);
+		call->stop = keep_body(call, data, len, call->body_max);
 	return call->stop < 0 || call->cut ? CURL_WRITEFUNC_ERROR : len;
 }
 
@@ -425,7 +426,9 @@ static const char *detail_of(struct kube_call *call, CURLcode result)
 	if (call->stop == -EMSGSIZE)
 		return call->stream   ? "a line is longer than 2 MiB"
 		       : call->pieces ? "what is around the items is larger than 256 KiB"
-				      : "the body is larger than 32 MiB";
+		       : call->body_max < KUBE_BODY_MAX
+			       ? "the body is larger than the request allows"
+			       : "the body is larger than 32 MiB";
 	if (call->stop < 0)
 		return strerror(-call->stop);
 	if (call->cut)

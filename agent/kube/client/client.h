@@ -8,7 +8,7 @@
 
 /* Of a stream, or an item of a list that is handed on in pieces. */
 #define KUBE_LINE_MAX (2 * MIB)
-/* Of a body that is kept. */
+/* Of a body that is kept, unless the request says otherwise. */
 #define KUBE_BODY_MAX (32 * MIB)
 
 enum kube_content {
@@ -30,7 +30,8 @@ struct kube_request {
 	/* Of a stream: the beginning of a line that is longer than KUBE_LINE_MAX; the rest of it is
 	 * skipped. NULL: it ends the stream with -EMSGSIZE. */
 	kube_line_fn *too_long;
-	bool pieces; /* the body is handed on as it comes, whatever its size, and not kept */
+	bool pieces;     /* the body is handed on as it comes, whatever its size, and not kept */
+	size_t body_max; /* bytes; 0: KUBE_BODY_MAX */
 	usec_t timeout_usec; /* 0: 30 s; a stream: none but for the connection; pieces: for how long
 				none may come, in all 10 min */
 };

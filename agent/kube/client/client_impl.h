@@ -23,6 +23,7 @@ struct kube_call {
 	bool retried;
 	bool stream;
 	bool pieces;
+	size_t body_max;
 	kube_line_fn *too_long;
 	bool cut; /* the body of a failure was longer than is kept */
 	char *method;
