@@ -14,7 +14,7 @@
 
 struct screen_progress {
 	const struct ctl *c;
-	const char *file;
+	int number; /* of the file, from 0 on */
 	time_t shown;
 };
 
@@ -27,7 +27,10 @@ static void show_progress(void *user, const char *policy, uint32_t permille)
 	if (now.tv_sec - p->shown < PROGRESS_FRESH_SEC)
 		return;
 	p->shown = now.tv_sec;
-	fprintf(p->c->err, "\r\033[K%s: %u %% (%s)", p->file, permille / 10, policy);
+	fputs("\r\033[K", p->c->err);
+	if (p->c->argument_count > 1)
+		fprintf(p->c->err, "%d of %d, ", p->number + 1, p->c->argument_count);
+	fprintf(p->c->err, "%s: %u %% (%s)", p->c->arguments[p->number], permille / 10, policy);
 	fflush(p->c->err);
 }
 
@@ -84,9 +87,10 @@ static int load(const struct ctl *c, const char *file, struct series *ret)
 	return CTL_OK;
 }
 
-static int run_file(const struct ctl *c, const char *file, struct backtest_report *ret)
+static int run_file(const struct ctl *c, int number, struct backtest_report *ret)
 {
-	struct screen_progress p = {.c = c, .file = file};
+	const char *file = c->arguments[number];
+	struct screen_progress p = {.c = c, .number = number};
 	bool terminal = isatty(fileno(c->err));
 	struct series s = {0};
 	struct backtest_trace t;
@@ -117,7 +121,7 @@ static int print_table(const struct ctl *c)
 	for (int i = 0; r == CTL_OK && i < c->argument_count; i++) {
 		struct backtest_report report = {0};
 
-		r = run_file(c, c->arguments[i], &report);
+		r = run_file(c, i, &report);
 		if (r == CTL_OK && i > 0)
 			fputc('\n', c->out);
 		if (r == CTL_OK)
@@ -135,7 +139,7 @@ static int print_json(const struct ctl *c)
 	for (int i = 0; r == CTL_OK && i < c->argument_count; i++) {
 		struct backtest_report report = {0};
 
-		r = run_file(c, c->arguments[i], &report);
+		r = run_file(c, i, &report);
 		if (r == CTL_OK && !cJSON_AddItemToArray(list, backtest_report_json(&report)))
 			r = ctl_fail(c, CTL_ERROR, NULL, "%s", strerror(ENOMEM));
 	}
@@ -150,7 +154,7 @@ static int print_html(const struct ctl *c)
 	for (int i = 0; r == CTL_OK && i < c->argument_count; i++) {
 		struct backtest_report report = {0};
 
-		r = run_file(c, c->arguments[i], &report);
+		r = run_file(c, i, &report);
 		if (r == CTL_OK)
 			backtest_html_report(&report, c->out);
 	}

@@ -12,6 +12,7 @@
 #include "policy/backtest/backtest_demand.h"
 #include "policy/backtest/backtest_vpa.h"
 #include "policy/backtest/captain.h"
+#include "policy/backtest/cpu_fast.h"
 #include "policy/backtest/rig.h"
 
 #define BACKTEST_CPUS_MAX SIM_THREADS_MAX
@@ -84,7 +85,7 @@ struct backtest_result {
 struct backtest_peer {
 	struct captain captain;
 	struct backtest_vpa vpa;
-	uint64_t wanted_milli[20]; /* CPU_FAST: of the last 20 s */
+	struct cpu_fast cpu_fast;
 	usec_t above_since[RESOURCE_COUNT];
 	uint64_t used_usec, throttled; /* at the last second */
 	uint64_t period_used_usec;     /* at the last period */

@@ -6,11 +6,6 @@
 #define PERIODS_PER_SECOND 10
 #define PERIODS_PER_MINUTE 600
 
-/* K8s-CPU-Fast of Autothrottle's evaluation: every second, stable for 20 s. Kubernetes' own
- * tolerance; the target share of the limit is the middle of those tried there. */
-#define FAST_TARGET_PERMILLE    500
-#define FAST_TOLERANCE_PERMILLE 100
-
 static bool every(const struct backtest *b, uint64_t periods)
 {
 	return b->periods % periods == 0;
@@ -104,32 +99,23 @@ static void begin_p95(struct backtest *b)
 static void act_cpu_fast(struct backtest *b)
 {
 	struct backtest_peer *p = &b->peer;
-	uint64_t used, limit = sim_milli(&b->rig.sim), share, want = 0;
+	uint64_t want;
 
 	if (!every(b, PERIODS_PER_SECOND))
 		return;
-	used = second_milli(b);
-	share = used * 1000 / limit;
-	p->wanted_milli[b->periods / PERIODS_PER_SECOND % ARRAY_SIZE(p->wanted_milli)] =
-		used * 1000 / FAST_TARGET_PERMILLE;
-	if (share * 1000 >= FAST_TARGET_PERMILLE * (1000 - FAST_TOLERANCE_PERMILLE) &&
-	    share * 1000 <= FAST_TARGET_PERMILLE * (1000 + FAST_TOLERANCE_PERMILLE))
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(p->wanted_milli); i++)
-		want = MAX(want, p->wanted_milli[i]);
-	backtest_set_cpu(b, want);
+	want = cpu_fast_act(&p->cpu_fast, second_milli(b), sim_milli(&b->rig.sim));
+	if (want != 0)
+		backtest_set_cpu(b, want);
 }
 
-/* Nothing goes down before 20 s have passed. */
 static void begin_cpu_fast(struct backtest *b)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(b->peer.wanted_milli); i++)
-		b->peer.wanted_milli[i] = b->oracle->max_milli;
+	cpu_fast_init(&b->peer.cpu_fast, b->oracle->max_milli);
 }
 
 static void begin_captain(struct backtest *b)
 {
-	captain_init(&b->peer.captain, (double)b->oracle->max_milli / 1000);
+	captain_init(&b->peer.captain, (double)b->oracle->max_milli / 1000, CAPTAIN_TARGET);
 }
 
 static void act_captain(struct backtest *b)

@@ -6,9 +6,9 @@
 #define MARGIN_FIRST 3.0
 #define CORES_MIN    0.01
 
-void captain_init(struct captain *c, double cores)
+void captain_init(struct captain *c, double cores, double target)
 {
-	*c = (struct captain){.cores = cores, .margin = MARGIN_FIRST};
+	*c = (struct captain){.cores = cores, .target = target, .margin = MARGIN_FIRST};
 }
 
 void captain_sample(struct captain *c, double cores)
@@ -37,13 +37,13 @@ bool captain_act(struct captain *c, uint64_t throttled)
 {
 	double ratio = (double)throttled / PERIODS, before = c->before, want;
 
-	c->margin = fmax(c->margin + ratio - CAPTAIN_TARGET, 0);
+	c->margin = fmax(c->margin + ratio - c->target, 0);
 	c->before = 0;
-	if (ratio > 3 * CAPTAIN_TARGET) {
+	if (ratio > 3 * c->target) {
 		if (before > 0)
 			c->cores = before;
 		else
-			c->cores *= 1 + ratio - 3 * CAPTAIN_TARGET;
+			c->cores *= 1 + ratio - 3 * c->target;
 		return true;
 	}
 	if (c->samples < CAPTAIN_SAMPLES)

@@ -17,13 +17,14 @@
 
 struct captain {
 	double cores; /* the limit */
+	double target;
 	double margin;
 	double before; /* a shrink just made; 0: none */
 	double sample[CAPTAIN_SAMPLES];
 	unsigned samples, next;
 };
 
-void captain_init(struct captain *c, double cores);
+void captain_init(struct captain *c, double cores, double target);
 /* Every 100 ms: what was used since the last one. */
 void captain_sample(struct captain *c, double cores);
 /* Every second: throttled periods of the ten since the last one. True: the limit has changed. */

@@ -131,12 +131,13 @@ static void run_thread(struct sim *s, uint32_t i, bool limited)
 static void step_cpu(struct sim *s)
 {
 	bool limited = s->u.limits.cpu_quota_usec != LIMIT_MAX, waited = false;
-	uint32_t running = 0;
+	uint32_t running = 0, threads = s->load.threads,
+		 first = threads > 0 ? s->turn % threads : 0;
 
 	end_period(s);
 	arrivals(s);
-	for (uint32_t k = 0; k < s->load.threads; k++) {
-		uint32_t i = (k + s->turn) % s->load.threads;
+	for (uint32_t k = 0; k < threads; k++) {
+		uint32_t i = first + k < threads ? first + k : first + k - threads;
 
 		if (s->pending[i] == 0)
 			continue;

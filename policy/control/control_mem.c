@@ -212,16 +212,18 @@ static void grow(struct control *c, const struct control_context *x, uint64_t de
  * its memory.high. */
 static void drop_trial(struct control *c, const struct control_context *x)
 {
-	struct mem_shrink_input in = control_shrink_input(c, x);
-	struct mem_law before = c->mem;
+	const struct shrink_floor floor = c->mem.floor;
+	const usec_t backoff = c->mem.backoff_usec, backoff_until = c->mem.backoff_until;
+	struct mem_shrink_input in;
 	struct mem_step back;
 
 	if (c->mem.trial.phase == MEM_IDLE)
 		return;
+	in = control_shrink_input(c, x);
 	back = mem_trial_abort(&x->tuning->memory, &c->mem, &in);
-	c->mem.floor = before.floor;
-	c->mem.backoff_usec = before.backoff_usec;
-	c->mem.backoff_until = before.backoff_until;
+	c->mem.floor = floor;
+	c->mem.backoff_usec = backoff;
+	c->mem.backoff_until = backoff_until;
 	if (back.high != 0)
 		control_plan_mem(c, x, KNOB_MEM_HIGH, back.high, REASON_LIFT);
 }

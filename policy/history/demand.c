@@ -11,20 +11,37 @@ static uint64_t milli_of(uint64_t cpu_usec, usec_t span_usec)
 	return mul_div(cpu_usec, 1000, span_usec);
 }
 
-static bool went_back(const struct usage *prev, const struct usage *cur)
+struct cpu_mark cpu_mark_of(const struct usage *u, usec_t at)
 {
-	return cur->cpu_usage_usec < prev->cpu_usage_usec || cur->nr_periods < prev->nr_periods ||
-	       cur->nr_throttled < prev->nr_throttled || cur->throttled_usec < prev->throttled_usec;
+	return (struct cpu_mark){
+		.at = at,
+		.have = u->have,
+		.used_usec = u->cpu_usage_usec,
+		.periods = u->nr_periods,
+		.throttled = u->nr_throttled,
+		.waited_usec = u->throttled_usec,
+	};
+}
+
+static bool went_back(const struct cpu_mark *then, const struct usage *cur)
+{
+	return cur->cpu_usage_usec < then->used_usec || cur->nr_periods < then->periods ||
+	       cur->nr_throttled < then->throttled || cur->throttled_usec < then->waited_usec;
 }
 
 /* The demand of the active part of the span. */
 static void fill_demand(struct cpu_rates *r, uint64_t used_usec, uint64_t waited_usec,
 			uint64_t limit_milli, uint64_t node_milli)
 {
-	uint64_t per_active = milli_of(used_usec, r->active_usec), most;
+	/* Divisions are dear, and this is the loop's most frequent call. */
+	uint64_t per_active = r->active_usec == r->span_usec ? r->used_milli
+							     : milli_of(used_usec, r->active_usec);
+	uint64_t evidence = waited_usec == 0
+				    ? per_active
+				    : milli_of(add_sat(used_usec, waited_usec), r->active_usec);
+	uint64_t most;
 
-	r->evidence_milli =
-		MIN(milli_of(add_sat(used_usec, waited_usec), r->active_usec), node_milli);
+	r->evidence_milli = MIN(evidence, node_milli);
 	if (r->throttled == 0) {
 		/* Bandwidth control allows no more than the limit in a period. */
 		r->demand_milli = MIN(per_active, limit_milli);
@@ -51,37 +68,53 @@ static usec_t active_part(const struct cpu_rates *r, usec_t period_usec)
 	return active >= in_span + 1 ? r->span_usec : MIN(r->span_usec, active * period_usec);
 }
 
-int cpu_rates_between(const struct usage *prev, const struct usage *cur, usec_t span_usec,
-		      uint64_t node_milli, struct cpu_rates *ret)
+/* before: the limits at the mark; NULL: the same. */
+static int rates_of(const struct cpu_mark *then, const struct limits *before,
+		    const struct usage *cur, usec_t span_usec, uint64_t node_milli,
+		    struct cpu_rates *ret)
 {
-	const struct limits *l = &cur->limits, *before = &prev->limits;
-	uint64_t used = cur->cpu_usage_usec - prev->cpu_usage_usec;
+	const struct limits *l = &cur->limits;
+	uint64_t used = cur->cpu_usage_usec - then->used_usec;
 	uint64_t limit_milli = LIMIT_MAX;
 	struct cpu_rates r = {.span_usec = span_usec};
 
-	if (span_usec == 0 || !(cur->have & prev->have & USAGE_CPU) || went_back(prev, cur))
+	if (span_usec == 0 || !(cur->have & then->have & USAGE_CPU) || went_back(then, cur))
 		return -EINVAL;
 
 	r.used_milli = milli_of(used, span_usec);
 	r.active_usec = span_usec;
-	if (cur->have & prev->have & USAGE_THROTTLE) {
-		r.periods = cur->nr_periods - prev->nr_periods;
-		r.throttled = MIN(cur->nr_throttled - prev->nr_throttled, r.periods);
+	if (cur->have & then->have & USAGE_THROTTLE) {
+		r.periods = cur->nr_periods - then->periods;
+		r.throttled = MIN(cur->nr_throttled - then->throttled, r.periods);
 	}
 	if (cur->have & USAGE_CPU_LIMIT)
 		limit_milli = cpu_milli_of(l->cpu_quota_usec, l->cpu_period_usec);
-	if (r.periods > 0) {
+	if (r.periods > 0 && limit_milli != LIMIT_MAX)
+		r.active_usec = active_part(&r, l->cpu_period_usec);
+	if (r.throttled > 0) {
 		r.throttle_ppm = (uint32_t)mul_div(r.throttled, PPM, r.periods);
-		if (limit_milli != LIMIT_MAX)
-			r.active_usec = active_part(&r, l->cpu_period_usec);
 		/* Throttling below the former limit is no evidence against the new one. */
-		if (r.throttled > 0 && (prev->have & USAGE_CPU_LIMIT))
+		if (before != NULL && (then->have & USAGE_CPU_LIMIT))
 			limit_milli = MIN(limit_milli, cpu_milli_of(before->cpu_quota_usec,
 								    before->cpu_period_usec));
 	}
-	fill_demand(&r, used, cur->throttled_usec - prev->throttled_usec, limit_milli, node_milli);
+	fill_demand(&r, used, cur->throttled_usec - then->waited_usec, limit_milli, node_milli);
 	*ret = r;
 	return 0;
+}
+
+int cpu_rates_between(const struct usage *prev, const struct usage *cur, usec_t span_usec,
+		      uint64_t node_milli, struct cpu_rates *ret)
+{
+	const struct cpu_mark then = cpu_mark_of(prev, 0);
+
+	return rates_of(&then, &prev->limits, cur, span_usec, node_milli, ret);
+}
+
+int cpu_rates_since(const struct cpu_mark *m, const struct usage *cur, usec_t now,
+		    uint64_t node_milli, struct cpu_rates *ret)
+{
+	return rates_of(m, NULL, cur, now - m->at, node_milli, ret);
 }
 
 void recent_max_add(struct recent_max *r, uint64_t value, usec_t keep_usec, usec_t now)

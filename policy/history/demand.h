@@ -16,6 +16,16 @@
 
 #include "policy/types/usage.h"
 
+/* The counters of a moment. */
+struct cpu_mark {
+	usec_t at; /* 0: none */
+	uint32_t have;
+	uint64_t used_usec;
+	uint64_t periods;
+	uint64_t throttled;
+	uint64_t waited_usec;
+};
+
 struct cpu_rates {
 	usec_t span_usec;        /* between the observations */
 	usec_t active_usec;      /* part of the span in which the group wanted CPU */
@@ -27,12 +37,16 @@ struct cpu_rates {
 	uint32_t throttle_ppm; /* throttled / periods, 0 without periods */
 };
 
-/* cur - prev over span_usec. limit_milli = the CPU limit during the span (LIMIT_MAX: none),
- * node_milli = CPUs of the node x 1000.
+struct cpu_mark cpu_mark_of(const struct usage *u, usec_t at);
+
+/* cur - prev over span_usec. node_milli = CPUs of the node x 1000.
  * -EINVAL when the counters went back (another cgroup), usage is missing or span is 0; ret
  * untouched. */
 int cpu_rates_between(const struct usage *prev, const struct usage *cur, usec_t span_usec,
 		      uint64_t node_milli, struct cpu_rates *ret);
+/* The same since a mark, all of it under cur's limit. */
+int cpu_rates_since(const struct cpu_mark *m, const struct usage *cur, usec_t now,
+		    uint64_t node_milli, struct cpu_rates *ret);
 
 /* Highest value of at least the last `keep` microseconds, in slots of a tenth of it. */
 #define RECENT_SLOTS 11

@@ -62,35 +62,9 @@ uint64_t cpu_reflex_desired(const struct tuning_cpu *t, uint64_t limit_milli,
 	return desired < least ? limit_milli : desired;
 }
 
-static struct cpu_mark mark_of(const struct usage *u, usec_t now)
-{
-	return (struct cpu_mark){
-		.at = now,
-		.have = u->have,
-		.used_usec = u->cpu_usage_usec,
-		.periods = u->nr_periods,
-		.throttled = u->nr_throttled,
-		.waited_usec = u->throttled_usec,
-	};
-}
-
-static int rates_since(const struct cpu_mark *m, const struct usage *u, uint64_t node_milli,
-		       usec_t now, struct cpu_rates *ret)
-{
-	const struct usage then = {
-		.have = m->have,
-		.cpu_usage_usec = m->used_usec,
-		.nr_periods = m->periods,
-		.nr_throttled = m->throttled,
-		.throttled_usec = m->waited_usec,
-	};
-
-	return cpu_rates_between(&then, u, now - m->at, node_milli, ret);
-}
-
 static void window_restart(struct cpu_window *w, const struct usage *u, usec_t now)
 {
-	w->base = w->half = mark_of(u, now);
+	w->base = w->half = cpu_mark_of(u, now);
 }
 
 static void window_slide(struct cpu_window *w, const struct usage *u, usec_t length, usec_t now)
@@ -98,8 +72,8 @@ static void window_slide(struct cpu_window *w, const struct usage *u, usec_t len
 	if (now - w->half.at < length / 2)
 		return;
 	if (now - w->base.at >= length)
-		w->base = now - w->half.at >= length ? mark_of(u, now) : w->half;
-	w->half = mark_of(u, now);
+		w->base = now - w->half.at >= length ? cpu_mark_of(u, now) : w->half;
+	w->half = cpu_mark_of(u, now);
 }
 
 void cpu_window_restart(struct cpu_law *c, const struct usage *u, usec_t now)
@@ -122,7 +96,7 @@ int cpu_window_rates(struct cpu_law *c, const struct usage *u, uint64_t node_mil
 			window_restart(w, u, now);
 		return -EAGAIN;
 	}
-	r = rates_since(&w->base, u, node_milli, now, ret);
+	r = cpu_rates_since(&w->base, u, now, node_milli, ret);
 	if (r < 0)
 		window_restart(w, u, now);
 	else
@@ -156,9 +130,9 @@ void cpu_prove(struct cpu_law *c, const struct usage *u, uint64_t node_milli, us
 		c->burst_at = now;
 	}
 	if (c->seen.at == 0 || c->seen.periods != u->nr_periods)
-		c->seen = mark_of(u, now);
+		c->seen = cpu_mark_of(u, now);
 	c->proven_milli = LIMIT_MAX;
-	if (now == c->burst.base.at || rates_since(&c->burst.base, u, node_milli, now, &r) < 0)
+	if (now == c->burst.base.at || cpu_rates_since(&c->burst.base, u, now, node_milli, &r) < 0)
 		return;
 	window_slide(&c->burst, u, BURST_USEC, now);
 	/* The first raise needs no proof: a group throttled at a limit needs at least that much. */
@@ -207,7 +181,7 @@ void cpu_note_periods(const struct tuning_cpu *t, const struct cpu_goal *g, stru
 	uint64_t limit = cpu_milli_of(u->limits.cpu_quota_usec, u->limits.cpu_period_usec);
 	uint64_t periods, throttled, milli;
 
-	c->spread_mark = mark_of(u, now);
+	c->spread_mark = cpu_mark_of(u, now);
 	if (last.at == 0 || now <= last.at || now - last.at > farthest ||
 	    !(u->have & last.have & USAGE_THROTTLE) || limit == LIMIT_MAX)
 		return;

@@ -26,16 +26,6 @@ struct cpu_trial {
 	usec_t since;
 };
 
-/* The counters of a moment. */
-struct cpu_mark {
-	usec_t at; /* 0: none */
-	uint32_t have;
-	uint64_t used_usec;
-	uint64_t periods;
-	uint64_t throttled;
-	uint64_t waited_usec;
-};
-
 /* Rates from base on. The base slides: it stays between half of the window's length and all of it
  * back. */
 struct cpu_window {

@@ -14,8 +14,13 @@ const struct knob_info knobs[KNOB_COUNT] = {
 
 uint64_t cpu_milli_of(uint64_t quota_usec, uint64_t period_usec)
 {
+	uint64_t milli;
+
 	if (quota_usec == LIMIT_MAX || period_usec == 0)
 		return LIMIT_MAX;
+	/* A division of 128 bits takes ten times as long. */
+	if (!__builtin_mul_overflow(quota_usec, 1000, &milli))
+		return milli / period_usec;
 	return (uint64_t)((unsigned __int128)quota_usec * 1000 / period_usec);
 }
 

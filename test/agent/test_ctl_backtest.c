@@ -4,32 +4,43 @@
 #include "agent/ctl/ctl.h"
 #include "policy/backtest/backtest.h"
 #include "test/check.h"
+#include <fcntl.h>
+#include <pty.h>
+#include <unistd.h>
 
 #define GOLDEN_DIR "test/agent/golden"
 #define SERIES     "test/agent/backtest/"
 
 static char *out_text, *err_text;
 
-static int run(const char *line)
+/* err: closed; err_text has what is written to it if it is a memory stream. */
+static int run_with(const char *line, FILE *err)
 {
 	char *words = strdup(line), *save = NULL, *argv[24] = {"vscalectl"};
-	size_t out_size, err_size;
+	size_t out_size;
 	int argc = 1, r;
 	struct ctl c;
 
 	free(out_text);
-	free(err_text);
 	for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
 	ctl_default(&c);
 	c.config = "/nonexistent";
 	c.out = open_memstream(&out_text, &out_size);
-	c.err = open_memstream(&err_text, &err_size);
+	c.err = err;
 	r = ctl_main(&c, argc, argv);
 	fclose(c.out);
 	fclose(c.err);
 	free(words);
 	return r;
+}
+
+static int run(const char *line)
+{
+	size_t size;
+
+	free(err_text);
+	return run_with(line, open_memstream(&err_text, &size));
 }
 
 static void check_golden(const char *line, const char *name)
@@ -60,6 +71,38 @@ static void check_failure(const char *line, int code, const char *err)
 	CHECK(strstr(err_text, err) != NULL);
 	if (strstr(err_text, err) == NULL)
 		fprintf(stderr, "%s: %s", line, err_text);
+}
+
+/* On a terminal it tells how far it is, and of which file; nothing of it stays. */
+static void test_progress(void)
+{
+	static const char clear[] = "\r\033[K";
+	char name[] = "/tmp/vscaled-series-XXXXXX", line[128], want[64], seen[4096] = "";
+	FILE *series = fdopen(mkstemp(name), "we");
+	size_t size = 0;
+	int mine, other;
+	ssize_t n;
+
+	fputs("time,cpu_cores\n", series);
+	for (int i = 0; i < 600; i++)
+		fprintf(series, "%d,0.5\n", i);
+	CHECK_EQ(fclose(series), 0);
+	CHECK_EQ(openpty(&mine, &other, NULL, NULL, NULL), 0);
+	snprintf(line, sizeof line, "backtest %s %s", name, name);
+	CHECK_EQ(run_with(line, fdopen(dup(other), "we")), CTL_OK);
+	CHECK_EQ(fcntl(mine, F_SETFL, O_NONBLOCK), 0);
+	while ((n = read(mine, seen + size, sizeof seen - 1 - size)) > 0)
+		size += (size_t)n;
+	CHECK(size > strlen(clear));
+	for (int i = 1; i <= 2; i++) {
+		snprintf(want, sizeof want, "%s%d of 2, %s: ", clear, i, name);
+		CHECK(strstr(seen, want) != NULL);
+	}
+	CHECK(strstr(seen, " % (") != NULL);
+	CHECK_STR(seen + size - MIN(size, strlen(clear)), clear);
+	close(mine);
+	close(other);
+	unlink(name);
 }
 
 /* Another seed is another demand; the same one is the same. */
@@ -127,6 +170,7 @@ int main(void)
 	check_golden("backtest --cpus 8 " SERIES "ramp.csv " SERIES "percent.csv", "backtest.txt");
 	check_golden("backtest --cpus 8 --seed 18446744073709551615 -o json " SERIES "ramp.csv",
 		     "backtest.json");
+	test_progress();
 	test_seed();
 	check_failure("backtest", CTL_USAGE, "backtest needs an argument");
 	check_failure("backtest --cpus 0 x", CTL_USAGE, "not a number from 1 to 16: 0");

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * What each goal costs in limit area and throttling, beside static limits that know the future and
- * Autothrottle's Captain, for the same work: bandwidth control in steps of a millisecond
+ * the laws of others, for the same work: bandwidth control in steps of a millisecond
  * (policy/backtest/sim.h), four threads, original limit 4 cores, a day after 26 h of warm-up.
  *
- * bench_goals [--seeds N] [--hours N] [KIND | FILE.csv=MEAN_CORES]...: default all kinds, seed 1.
+ * bench_goals [--seeds N] [--hours N] [--policy NAME] [KIND | FILE.csv=MEAN_CORES]...: default all
+ * policies and kinds, seed 1.
  */
+#include "policy/backtest/backtest_vpa.h"
 #include "policy/backtest/captain.h"
+#include "policy/backtest/cpu_fast.h"
 #include "policy/backtest/rig.h"
 #include "policy/base/arithmetic.h"
+#include "policy/laws/threshold.h"
 #include "test/bench/goal_load.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,27 +24,31 @@
 #define ORIGINAL_MILLI 4000
 #define WARM_SEC       (26 * 3600)
 #define HOUR_SEC       3600
+#define MINUTE_SEC     60
 /* Looks lie across two periods. */
 #define PHASE (37 * MS)
 /* Work behind an unlimited run by more than this share of a second's: the second is late. */
 #define LATE_DIVISOR 10
 #define WANTS        4001
 
-enum kind { STATIC, GOAL, CAPTAIN };
+enum kind { STATIC, GOAL, CAPTAIN, CPU_FAST, VPA, THRESHOLD };
 
 static const struct policy {
 	const char *name;
 	enum kind kind;
 	enum goal goal;
-	double below; /* STATIC: this share of the periods wants no more */
+	double share; /* STATIC: of the periods that want no more; CAPTAIN: its target */
 } policies[] = {
 	{"static-p99.99", STATIC, 0, 0.9999}, {"static-p99", STATIC, 0, 0.99},
-	{"static-p98", STATIC, 0, 0.98},      {"captain", CAPTAIN, 0, 0},
-	{"latency", GOAL, GOAL_LATENCY, 0},   {"balanced", GOAL, GOAL_BALANCED, 0},
-	{"savings", GOAL, GOAL_SAVINGS, 0},
+	{"static-p98", STATIC, 0, 0.98},      {"captain", CAPTAIN, 0, CAPTAIN_TARGET},
+	{"captain-1", CAPTAIN, 0, 0.01},      {"captain-0.2", CAPTAIN, 0, 0.002},
+	{"k8s-cpu-fast", CPU_FAST, 0, 0},     {"vpa", VPA, 0, 0},
+	{"threshold", THRESHOLD, 0, 0},       {"latency", GOAL, GOAL_LATENCY, 0},
+	{"balanced", GOAL, GOAL_BALANCED, 0}, {"savings", GOAL, GOAL_SAVINGS, 0},
 };
 
 static uint32_t hours = 24;
+static const char *only; /* this policy; NULL: all */
 
 /* What an unlimited run leaves behind. */
 struct free_run {
@@ -57,6 +65,9 @@ struct run {
 	const struct policy *policy;
 	struct rig rig;
 	struct captain captain;
+	struct cpu_fast cpu_fast;
+	struct backtest_vpa vpa;
+	usec_t above_since;
 	uint64_t used_usec, throttled; /* when it last looked */
 	uint64_t changes;
 };
@@ -133,7 +144,7 @@ static uint64_t static_milli(const struct free_run *f, double below)
 
 static void begin(struct run *r, const struct policy *p, const struct free_run *f)
 {
-	struct limits l = limits_of(p->kind == STATIC ? static_milli(f, p->below) : ORIGINAL_MILLI);
+	struct limits l = limits_of(p->kind == STATIC ? static_milli(f, p->share) : ORIGINAL_MILLI);
 	struct policy_rule rule = policy_rule_default;
 
 	*r = (struct run){.policy = p};
@@ -147,44 +158,119 @@ static void begin(struct run *r, const struct policy *p, const struct free_run *
 		control_init(&r->rig.c, &r->rig.t, &rule, &l);
 		control_restarted(&r->rig.c, &l, r->rig.sim.now);
 	}
-	captain_init(&r->captain, ORIGINAL_MILLI / 1000.0);
+	captain_init(&r->captain, ORIGINAL_MILLI / 1000.0, p->share);
+	cpu_fast_init(&r->cpu_fast, ORIGINAL_MILLI);
+	if (p->kind == VPA)
+		backtest_vpa_init(&r->vpa, RESOURCES_CPU, r->rig.now_real);
 }
 
-static void act_captain(struct run *r, bool second_over)
+static void end(struct run *r)
+{
+	if (r->policy->kind == GOAL)
+		control_drop(&r->rig.c);
+	if (r->policy->kind == VPA)
+		backtest_vpa_drop(&r->vpa);
+}
+
+/* Microseconds of CPU since it last looked. */
+static uint64_t used(struct run *r)
+{
+	uint64_t before = r->used_usec;
+
+	r->used_usec = r->rig.sim.u.cpu_usage_usec;
+	return r->used_usec - before;
+}
+
+static void set_cpu(struct run *r, uint64_t milli)
 {
 	struct sim *s = &r->rig.sim;
-	uint64_t quota;
+	uint64_t bounded = MIN(MAX(milli, CPU_QUANTUM_MILLI), CPUS * 1000u);
 
-	captain_sample(&r->captain, (double)(s->u.cpu_usage_usec - r->used_usec) / (100.0 * MS));
-	r->used_usec = s->u.cpu_usage_usec;
-	if (!second_over)
-		return;
+	r->changes += bounded != sim_milli(s);
+	sim_write(s, KNOB_CPU_MAX, bounded * 100);
+}
+
+static void act_captain(struct run *r)
+{
+	const struct sim *s = &r->rig.sim;
+
 	if (captain_act(&r->captain, s->u.nr_throttled - r->throttled)) {
-		quota = (uint64_t)(r->captain.cores * 100) * MS;
-		quota = MIN(MAX(quota, MS), CPUS * 100 * MS);
-		r->changes += quota != s->u.limits.cpu_quota_usec;
-		sim_write(s, KNOB_CPU_MAX, quota);
-		r->captain.cores = (double)quota / (100.0 * MS);
+		set_cpu(r, (uint64_t)(r->captain.cores * 100) * CPU_QUANTUM_MILLI);
+		r->captain.cores = (double)sim_milli(s) / 1000;
 	}
 	r->throttled = s->u.nr_throttled;
 }
 
-static void act(struct run *r, bool second_over)
+static void act_cpu_fast(struct run *r)
+{
+	uint64_t milli = cpu_fast_act(&r->cpu_fast, used(r) / MS, sim_milli(&r->rig.sim));
+
+	if (milli != 0)
+		set_cpu(r, round_up(milli, CPU_QUANTUM_MILLI));
+}
+
+static void act_vpa(struct run *r)
+{
+	const int64_t max[RESOURCE_COUNT] = {CPUS * 1000};
+	int64_t request[RESOURCE_COUNT] = {(int64_t)sim_milli(&r->rig.sim)}, to[RESOURCE_COUNT];
+
+	vpa_add_cpu(&r->vpa.container, (int64_t)(used(r) / (MINUTE_SEC * MS)), r->rig.now_real);
+	if (backtest_vpa_update(&r->vpa, request, max, r->rig.now_real, to))
+		set_cpu(r, round_up((uint64_t)to[RESOURCE_CPU], CPU_QUANTUM_MILLI));
+}
+
+static void act_threshold(struct run *r)
+{
+	const struct tuning_threshold *t = &tuning_default.threshold;
+	uint64_t limit = sim_milli(&r->rig.sim);
+	usec_t now = r->rig.sim.now;
+
+	threshold_note(t, &r->above_since, used(r) / MS, limit, now);
+	if (!threshold_due(t, r->above_since, now))
+		return;
+	r->above_since = 0;
+	set_cpu(r, 2 * limit);
+}
+
+static void act_period(struct run *r)
 {
 	r->rig.now_real += 100 * MS;
 	if (r->policy->kind == GOAL)
 		rig_decide(&r->rig);
 	if (r->policy->kind == CAPTAIN)
-		act_captain(r, second_over);
+		captain_sample(&r->captain, (double)used(r) / (100.0 * MS));
 }
 
-static void one_second(struct run *r, const struct second *w, struct outcome *o)
+static void act_second(struct run *r, uint64_t second)
+{
+	switch (r->policy->kind) {
+	case CAPTAIN:
+		act_captain(r);
+		break;
+	case CPU_FAST:
+		act_cpu_fast(r);
+		break;
+	case VPA:
+		if ((second + 1) % MINUTE_SEC == 0)
+			act_vpa(r);
+		break;
+	case THRESHOLD:
+		act_threshold(r);
+		break;
+	case STATIC:
+	case GOAL:
+		break;
+	}
+}
+
+static void one_second(struct run *r, const struct second *w, uint64_t second, struct outcome *o)
 {
 	for (uint32_t at = 0; at < LOAD_MS; at += 100) {
 		run_span(&r->rig.sim, w, at, at + 100);
 		o->area_core_sec += (double)sim_milli(&r->rig.sim) / 1e4;
-		act(r, at + 100 == LOAD_MS);
+		act_period(r);
 	}
+	act_second(r, second);
 }
 
 static struct outcome run_policy(const struct load *l, uint64_t seed, uint64_t seconds,
@@ -204,7 +290,7 @@ static struct outcome run_policy(const struct load *l, uint64_t seed, uint64_t s
 			warm = (struct outcome){.periods = s->u.nr_periods,
 						.throttled = s->u.nr_throttled,
 						.changes = r.changes + r.rig.count[KNOB_CPU_MAX]};
-		one_second(&r, &w, sec < WARM_SEC ? &warm : &o);
+		one_second(&r, &w, sec, sec < WARM_SEC ? &warm : &o);
 		if (sec < WARM_SEC)
 			continue;
 		o.demand_core_sec += (double)w.total_usec / 1e6;
@@ -213,8 +299,7 @@ static struct outcome run_policy(const struct load *l, uint64_t seed, uint64_t s
 	o.periods = s->u.nr_periods - warm.periods;
 	o.throttled = s->u.nr_throttled - warm.throttled;
 	o.changes = r.changes + r.rig.count[KNOB_CPU_MAX] - warm.changes;
-	if (p->kind == GOAL)
-		control_drop(&r.rig.c);
+	end(&r);
 	return o;
 }
 
@@ -245,8 +330,11 @@ static int run_load(const struct load *l, uint64_t seed)
 		return 1;
 	run_free(l, seed, seconds, &f);
 	for (size_t i = 0; i < ARRAY_SIZE(policies); i++) {
-		struct outcome o = run_policy(l, seed, seconds, &policies[i], &f);
+		struct outcome o;
 
+		if (only != NULL && strcmp(only, policies[i].name) != 0)
+			continue;
+		o = run_policy(l, seed, seconds, &policies[i], &f);
 		print(l->name, seed, policies[i].name, &o);
 	}
 	free(f.left_usec);
@@ -297,6 +385,8 @@ int main(int argc, char **argv)
 			seeds = strtoull(argv[i + 1], NULL, 10);
 		else if (strcmp(argv[i], "--hours") == 0)
 			hours = (uint32_t)MAX(atoi(argv[i + 1]), 1);
+		else if (strcmp(argv[i], "--policy") == 0)
+			only = argv[i + 1];
 	}
 	for (size_t n = 0; i == argc && r == 0 && load_kind(n) != NULL; n++)
 		r = run_seeds(load_kind(n), seeds);

@@ -151,7 +151,7 @@ static struct outcome run_captain(const struct step *s, const struct load *l)
 	struct sim sim;
 
 	sim_init(&sim, &limits, cpus, l->seed);
-	captain_init(&c, (double)s->from / 1000);
+	captain_init(&c, (double)s->from / 1000, CAPTAIN_TARGET);
 	begin_load(&sim, l, &w);
 	for (usec_t at = l->look; sim.now < w.begin + PEERS; at += FINE) {
 		sim_run(&sim, FINE);

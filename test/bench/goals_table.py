@@ -2,7 +2,8 @@
 """Figures of bench_goals as the tables and the plot of docs/tuning.md.
 
 usage: goals_table.py [--svg FILE] FIGURES.json
-Prints a Markdown table per load, and one of the means over loads that have several seeds.
+Prints a Markdown table per load and of the means, and below each which policies are better than a goal: less area at
+the same or fewer throttled periods and late seconds.
 """
 import json
 import math
@@ -40,12 +41,25 @@ def table(title, policies):
         print(f"| {policy} | {figures['slack']:.2f} | {figures['throttled']:.3f} | "
               f"{figures['late']:.2f} | {figures['changes']:,.0f} |")
     print()
+    for goal, policy, less in better(policies):
+        print(f"* {policy} has {less:.1%} less area than {goal}.")
+    print()
+
+
+def better(policies):
+    """Yields goal, policy and the share of the goal's area that the policy does without."""
+    for goal in OURS:
+        ours = policies[goal]
+        for policy, figures in policies.items():
+            if policy not in OURS and figures["slack"] < ours["slack"] and all(
+                    figures[name] <= ours[name] for name in ("throttled", "late")):
+                yield goal, policy, 1 - figures["slack"] / ours["slack"]
 
 
 def plot(policies, path):
     """Slack over throttled periods, logarithmic; to the lower left is better."""
     width, height, left, bottom = 640, 400, 60, 50
-    low, high = -3.0, 1.0
+    low, high = -3.0, 2.0
     top = max(f["slack"] for f in policies.values()) * 1.1
 
     def x_of(percent):
@@ -71,9 +85,10 @@ def plot(policies, path):
     out.append(f'<polyline points="{line}" fill="none" stroke="{COLOURS[True]}"/>')
     for policy, figures in policies.items():
         x, y = x_of(figures["throttled"]), y_of(figures["slack"])
-        colour = COLOURS[policy in OURS]
+        colour, left_of = COLOURS[policy in OURS], policy.startswith("captain")
         out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>'
-                   f'<text x="{x + 7:.1f}" y="{y + 4 if policy in OURS else y - 7:.1f}" fill="{colour}">{policy}</text>')
+                   f'<text x="{x - 7 if left_of else x + 7:.1f}" y="{y + 14 if left_of else y + 4 if policy in OURS else y - 7:.1f}" '
+                   f'text-anchor="{"end" if left_of else "start"}" fill="{colour}">{policy}</text>')
     with open(path, "w", encoding="utf-8") as f:
         f.write("\n".join(out) + "\n</svg>\n")
 

@@ -97,7 +97,7 @@ static void agent_begin(struct run *, int64_t)
 
 static void captain_begin(struct run *r, int64_t now)
 {
-	captain_init(&r->captain, (double)r->limit / 1000);
+	captain_init(&r->captain, (double)r->limit / 1000, CAPTAIN_TARGET);
 	r->sample_usage = r->usage;
 	r->act_throttled = r->throttled;
 	r->sample_at = now + SAMPLE_NSEC;
