@@ -364,9 +364,12 @@ static size_t described_count(const struct cluster *c)
 int cluster_kin_describe(struct cluster *c, const struct kube_pod *pod, const char *container,
 			 struct prior *ret)
 {
-	struct cluster_kin *k = find(c, pod);
+	struct cluster_kin *k;
 
-	if (!has_kin(c, pod) || (k == NULL && described_count(c) >= DESCRIBED_MAX))
+	if (!has_kin(c, pod))
+		return -ENOENT;
+	k = find(c, pod);
+	if (k == NULL && described_count(c) >= DESCRIBED_MAX)
 		return -ENOENT;
 	if (k == NULL)
 		k = kin_new(c, pod);

@@ -17,8 +17,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* When PID 1 may be called for a container: not while its runtime creates it. Files may be written
- * at any time; the runtime's own Set replaces them once, and is corrected like any echo. */
+/* --- the start of a container ---
+ * PID 1 may not be called while its runtime creates it. Files may be written at any time; the
+ * runtime's own Set replaces them once, and is corrected like any echo. */
 
 /* Beyond UNIT_CREATING_USEC. */
 #define LATE_USEC (50 * USEC_PER_SEC)

@@ -81,7 +81,7 @@ static uint64_t spec_replay_bytes(const struct managed *m, const struct kube_con
 	return asked != 0 ? MIN(asked, m->container.runtime_mem_max) : m->container.runtime_mem_max;
 }
 
-/* Bounds of one container for the laws: request, LimitRange, heap and the like. */
+/* --- bounds of one container for the laws: request, LimitRange, heap and the like --- */
 
 static bool qos_near(const struct managed *m, const struct kube_pod *s)
 {

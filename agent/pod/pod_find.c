@@ -192,7 +192,7 @@ static const char *unit_of(const struct pid1 *pid1, const struct kubepods_name *
 	return n->unit[0] != '\0' && !pid1->absent ? n->unit : NULL;
 }
 
-/* A limit that may not be written, see scope.h. */
+/* A limit that may not be written, see scope_out_of_reach(). */
 static bool is_out_of_reach(const struct managed *m, const char *path)
 {
 	return m->container.rule.rule.mode != MODE_OFF && scope_out_of_reach(m->pid1, path);

@@ -95,6 +95,7 @@ static void count_in(struct ledger *l, const struct ledger_entry *e)
 	l->outstanding += outstanding(l, e);
 	l->pods_outstanding += e->pod ? outstanding(l, e) : 0;
 	l->demand_total += demand(l, e);
+	l->pods_demand += e->pod ? demand(l, e) : 0;
 }
 
 static void count_out(struct ledger *l, const struct ledger_entry *e)
@@ -102,6 +103,7 @@ static void count_out(struct ledger *l, const struct ledger_entry *e)
 	l->outstanding -= outstanding(l, e);
 	l->pods_outstanding -= e->pod ? outstanding(l, e) : 0;
 	l->demand_total -= demand(l, e);
+	l->pods_demand -= e->pod ? demand(l, e) : 0;
 }
 
 void ledger_begin(struct ledger *l, const struct ledger_node *node, struct ledger_entry *entries,
@@ -165,10 +167,27 @@ struct kept {
 	uint32_t first;
 };
 
-static struct kept kept_above(const struct ledger *l, uint32_t entry)
+/* Of the room, and of what is left to pods, which units take nothing of. */
+struct kept_of {
+	struct kept node, pods;
+};
+
+static const struct kept_of kept_none = {
+	.node.first = LEDGER_NO_ENTRY,
+	.pods.first = LEDGER_NO_ENTRY,
+};
+
+static void keep_for(const struct ledger *l, uint32_t entry, uint64_t bytes, struct kept *k)
+{
+	k->bytes += bytes;
+	if (k->first == LEDGER_NO_ENTRY || ledger_before(&l->entries[entry], &l->entries[k->first]))
+		k->first = entry;
+}
+
+static struct kept_of kept_above(const struct ledger *l, uint32_t entry)
 {
 	const struct ledger_entry *self = &l->entries[entry];
-	struct kept k = {.first = LEDGER_NO_ENTRY};
+	struct kept_of k = kept_none;
 
 	/* Most of the time no other entry waits. */
 	if (l->demand_total == demand(l, self))
@@ -179,9 +198,9 @@ static struct kept kept_above(const struct ledger *l, uint32_t entry)
 
 		if (i == entry || waits == 0)
 			continue;
-		k.bytes += waits;
-		if (k.first == LEDGER_NO_ENTRY || ledger_before(e, &l->entries[k.first]))
-			k.first = i;
+		keep_for(l, i, waits, &k.node);
+		if (e->pod)
+			keep_for(l, i, waits, &k.pods);
 	}
 	return k;
 }
@@ -198,9 +217,13 @@ static uint64_t pods_room(const struct ledger *l)
 	return l->node.pods != LIMIT_MAX ? less(l->node.pods, l->pods_outstanding) : LIMIT_MAX;
 }
 
-static uint64_t room_for(const struct ledger *l, const struct ledger_entry *e)
+/* What is left beside these amounts, kept of the room and of what is left to pods. */
+static uint64_t room_beside(const struct ledger *l, const struct ledger_entry *e, uint64_t kept,
+			    uint64_t kept_pods)
 {
-	return e->pod ? MIN(room(l), pods_room(l)) : room(l);
+	uint64_t bytes = less(room(l), kept);
+
+	return e->pod ? MIN(bytes, less(pods_room(l), kept_pods)) : bytes;
 }
 
 /* The limit of an entry when it adds at most `bytes` to outstanding. */
@@ -217,35 +240,37 @@ static uint64_t limit_with(const struct ledger *l, const struct ledger_entry *e,
 }
 
 static uint64_t ledger_decide(const struct ledger *l, uint32_t entry, uint64_t desired,
-			      struct kept *ret_kept)
+			      struct kept_of *ret_kept)
 {
 	const struct ledger_entry *e = &l->entries[entry];
 
 	assert(entry < l->count);
-	*ret_kept = (struct kept){.first = LEDGER_NO_ENTRY};
+	*ret_kept = kept_none;
 	if (desired == LIMIT_MAX && e->original != LIMIT_MAX)
 		desired--; /* LIMIT_MAX costs nothing, as it is never granted */
 	/* It needs no grant, or fits beside all that others wait for. */
-	if (cost(l, e, desired) <= less(room_for(l, e), l->demand_total))
+	if (cost(l, e, desired) <= room_beside(l, e, l->demand_total, l->pods_demand))
 		return desired;
 	*ret_kept = kept_above(l, entry);
-	return limit_with(l, e, less(room_for(l, e), ret_kept->bytes), desired);
+	return limit_with(l, e, room_beside(l, e, ret_kept->node.bytes, ret_kept->pods.bytes),
+			  desired);
 }
 
 uint64_t ledger_most(const struct ledger *l, uint32_t entry, uint64_t desired)
 {
-	struct kept kept;
+	struct kept_of kept;
 
 	return ledger_decide(l, entry, desired, &kept);
 }
 
-static void find_holder(const struct ledger *l, uint32_t entry, struct ledger_verdict *v)
+static void find_holder(const struct ledger *l, uint32_t entry, bool by_pods,
+			struct ledger_verdict *v)
 {
 	for (uint32_t i = 0; i < l->count; i++) {
 		uint64_t bytes = i == entry ? 0 : outstanding(l, &l->entries[i]);
 
 		/* What bounds pods alone, only they hold. */
-		if (bytes <= v->holder_bytes || (v->room < room(l) && !l->entries[i].pod))
+		if (bytes <= v->holder_bytes || (by_pods && !l->entries[i].pod))
 			continue;
 		v->holder = i;
 		v->holder_bytes = bytes;
@@ -256,21 +281,25 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t desired,
 		  struct ledger_verdict *ret)
 {
 	const struct ledger_entry *e = &l->entries[entry];
-	struct kept kept;
+	struct kept_of kept;
+	uint64_t allowed = ledger_decide(l, entry, desired, &kept);
+	bool by_pods =
+		e->pod && less(pods_room(l), kept.pods.bytes) < less(room(l), kept.node.bytes);
+	const struct kept *k = by_pods ? &kept.pods : &kept.node;
 	struct ledger_verdict v = {
 		.desired = desired,
-		.allowed = ledger_decide(l, entry, desired, &kept),
+		.allowed = allowed,
 		.available = l->node.available,
 		.reserve = l->node.reserve,
 		.kubelet = l->node.eviction != 0,
 		.outstanding = l->outstanding,
-		.room = room_for(l, e),
-		.kept = MIN(kept.bytes, room_for(l, e)),
-		.kept_for = kept.first,
+		.room = by_pods ? pods_room(l) : room(l),
+		.kept = MIN(k->bytes, by_pods ? pods_room(l) : room(l)),
+		.kept_for = k->first,
 		.holder = LEDGER_NO_ENTRY,
 	};
 
-	if (v.room < room(l)) {
+	if (by_pods) {
 		v.kubelet = true;
 		v.available = add_sat(l->node.pods, l->node.pods_eviction);
 		v.reserve = l->node.pods_eviction;
@@ -280,7 +309,7 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t desired,
 		v.reserve = l->node.eviction;
 	}
 	if (v.allowed < desired)
-		find_holder(l, entry, &v);
+		find_holder(l, entry, by_pods, &v);
 	*ret = v;
 }
 

@@ -66,6 +66,7 @@ struct ledger {
 	uint64_t pods_outstanding; /* the part of pods */
 	uint64_t demand_total; /* sum over all entries of what the higher of denied and projected
 			     adds to outstanding */
+	uint64_t pods_demand;  /* the part of pods */
 };
 
 /* The answer to a desired limit, and its reasons. Amounts as they were before the grant. */

@@ -8,9 +8,9 @@
  *  - Burstable, RequestsAndLimits: the request follows, so it is no floor. Sent: the limit as held;
  *    request = target, within limit / ratio and limit. A quantum between both where qos_near.
  *  - Guaranteed, LimitsOnly: cgroup: limit >= the original request. Sent: no CPU; memory as held,
- * at least the original request, request = limit.
+ *    at least the original request, request = limit.
  *  - Guaranteed, RequestsAndLimits: the limit follows the peak. Sent: limit as held, request =
- * limit.
+ *    limit.
  *  - RequestsOnly: the cgroup is never written (limits_stay). Sent: request = target; of a
  *    Guaranteed pod nothing.
  *

@@ -325,6 +325,10 @@ static void test_described(void)
 	CHECK_EQ(lists(), 1);
 	/* What names no workload is not asked for, nor is what a label cannot be. */
 	check_described(DESCRIBED("", LABELS("bbb")), "\"source\":\"none\"");
+	check_described(
+		"{\"metadata\":{\"namespace\":\"default\",\"name\":\"web\",\"labels\":" LABELS(
+			"bbb") "},\"spec\":{\"containers\":[{\"name\":\"app\"}]}}",
+		"\"pending\":false");
 	check_described(DESCRIBED(OWNER("ReplicaSet", "api-bbb"), "{\"app\":\"a&limit=9 \"}"),
 			"\"pending\":false");
 	rig_run(&c.rig, 10, burn_50);

@@ -145,11 +145,42 @@ static void test_pods_apart(void)
 	CHECK_EQ(w.l.node.pods, 444 * MIB);
 }
 
+/* What a unit waits for takes nothing of what is left to pods. */
+static void test_pods_beside_a_unit(void)
+{
+	const struct ledger_kubelet k = {9000 * MIB, 1000 * MIB};
+	struct world w = world(9000);
+	struct ledger_verdict v;
+
+	add(&w, 100, 100, 100); /* a unit, of higher rank, and a pod */
+	add(&w, 100, 100, 100);
+	w.e[0].qos = 0;
+	w.e[0].projected = 2100 * MIB;
+	w.e[0].needs = true;
+	w.e[1].pod = true;
+	ledger_supply(&tuning_default.node, 10240 * MIB, 9000 * MIB, &k, &w.node);
+	begin(&w);
+	CHECK_EQ(ledger_most(&w.l, 1, 200 * MIB), 200 * MIB);
+	ledger_weigh(&w.l, 1, 9000 * MIB, &v);
+	CHECK_EQ(v.allowed, (100 + 644) * MIB);
+	CHECK_EQ(v.kept, 0);
+	CHECK_EQ(v.kept_for, LEDGER_NO_ENTRY);
+	/* Another pod's does. */
+	w.e[0].pod = true;
+	w.e[0].projected = 400 * MIB;
+	begin(&w);
+	ledger_weigh(&w.l, 1, 9000 * MIB, &v);
+	CHECK_EQ(v.allowed, (100 + 644 - 300) * MIB);
+	CHECK_EQ(v.kept, 300 * MIB);
+	CHECK_EQ(v.kept_for, 0);
+}
+
 int main(void)
 {
 	test_supply();
 	test_kubelet_bound();
 	test_pods_bound();
 	test_pods_apart();
+	test_pods_beside_a_unit();
 	return check_result();
 }

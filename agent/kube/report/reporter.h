@@ -98,7 +98,8 @@ void reporter_decide_now(struct reporter *r, const char *uid, usec_t now);
 bool reporter_expects(const struct reporter *r, const char *uid);
 /* RESOURCES_* of the container that an external writer set, at the last change of the spec. */
 uint32_t reporter_foreign(const struct reporter *r, const char *uid, size_t container);
-/* May a resize of vscaled's that had no answer still be stored? */
+/* May a resize of vscaled's that had no answer still be stored? True of a pod that was not looked
+ * at yet. */
 bool reporter_late(const struct reporter *r, const char *uid, usec_t now);
 /* Is a resize of vscaled's under way, to the API server or to the kubelet? */
 bool reporter_pending(const struct reporter *r, const char *uid);

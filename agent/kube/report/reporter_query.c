@@ -94,7 +94,8 @@ bool reporter_late(const struct reporter *r, const char *uid, usec_t now)
 {
 	const struct tracked *t = reporter_find(r, uid);
 
-	return t != NULL && t->state != NULL && report_late(t->state, now);
+	/* Not looked at yet, as after a restart: it may have been. */
+	return t == NULL || t->state == NULL || report_late(t->state, now);
 }
 
 usec_t reporter_infeasible_since(const struct reporter *r, const char *uid)
