@@ -28,6 +28,18 @@ bool spec_sent_by_us(const struct managed *m, enum resource r, uint64_t value)
 	       limit_same(r, value, b->sent_over[r]) || limit_same(r, value, b->sent_before[r]);
 }
 
+bool spec_is_owners(const struct managed *m, const struct kube_container *c)
+{
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		uint64_t limit = c->spec.limit[r];
+
+		if (!limit_same(r, limit, persist_original_limit(m, r, limit)) &&
+		    !spec_sent_by_us(m, r, limit))
+			return true;
+	}
+	return false;
+}
+
 static bool differs(uint64_t a, uint64_t b, enum resource r)
 {
 	/* The CPU value is computed from shares and quota, and may differ by a millicore. */

@@ -12,6 +12,8 @@ struct managed;
 bool limit_same(enum resource r, uint64_t a, uint64_t b);
 /* Does the record say that vscaled sent this value of its spec? */
 bool spec_sent_by_us(const struct managed *m, enum resource r, uint64_t value);
+/* A limit in the spec is neither the original on record nor one that vscaled sent. */
+bool spec_is_owners(const struct managed *m, const struct kube_container *c);
 /* The kubelet has an external resize of this container to carry out: what it has read of the spec
  * by now is what the runtime will write, whatever has been sent since. */
 bool spec_resize_under_way(const struct managed *m, const struct kube_container *c);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From containers to their cgroups: by the API server's report, or by the cgroup that appears. */
 #include "agent/pod/pod_find.h"
+#include "agent/apply/release.h"
 #include "agent/apply/start.h"
 #include "agent/config/config.h"
 #include "agent/manage/attach.h"
@@ -10,6 +11,7 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/spec.h"
 #include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_guess.h"
@@ -198,6 +200,28 @@ static bool is_out_of_reach(const struct managed *m, const char *path)
 	return m->container.rule.rule.mode != MODE_OFF && scope_out_of_reach(m->pid1, path);
 }
 
+/* An agent that could call PID 1 has sized this run of it: its files get the originals, once. */
+static void put_back(struct managed *m, const char *path)
+{
+	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
+
+	if (m->hand_back.why != unreachable_why && b != NULL && b->cgroup != NULL &&
+	    strcmp(b->cgroup, path) == 0)
+		lifecycle_release(m, unreachable_why);
+}
+
+/* A pod is put back with all its containers: where each of them may be. */
+static void put_back_level(struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m != NULL && persist_has(m) && m->hand_back.why != unreachable_why)
+			return;
+	}
+	put_back(p->level, p->path);
+}
+
 static struct managed *level_new(struct pod *p)
 {
 	char name[RECORD_NAME_MAX], key[RECORD_NAME_MAX];
@@ -241,9 +265,12 @@ static void find_level(struct pod *p)
 	}
 	if (m == NULL)
 		m = p->level = level_new(p);
-	if (m == NULL || m->state == UNIT_RESTORED || pod_in_doubt(p) ||
-	    is_out_of_reach(m, p->path))
+	if (m == NULL || m->state == UNIT_RESTORED || pod_in_doubt(p))
 		return;
+	if (is_out_of_reach(m, p->path)) {
+		put_back_level(p);
+		return;
+	}
 	level_spec(p->spec, spec);
 	managed_attach_tried(m);
 	if (read_limits(p->pods->host, p->path, &stands) < 0)
@@ -363,6 +390,8 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 	if (is_out_of_reach(m, child->path)) {
 		leave_alone(p, i, unreachable_why);
 		warn_unreachable(p);
+		if (!spec_is_owners(m, c))
+			put_back(m, child->path);
 		return;
 	}
 	managed_attach_tried(m);

@@ -129,6 +129,7 @@ struct restore_job {
 	enum restore_outcome outcome; /* of the last unit */
 	bool quiet;
 	bool quick; /* no client waits for it */
+	bool files; /* in the files alone */
 };
 
 /* Updates held limits, or the pod above would keep room for limits that are gone. */
@@ -227,6 +228,8 @@ static int restore_units(const struct hand_back *h, const char *name, bool force
 
 	if (result < 0)
 		return result;
+	if (job->files)
+		r.units = NULL;
 	if (job->quick && must_wait(h->units, name))
 		return -EAGAIN;
 	systemd.timeout_usec = RESTORE_CALL_USEC;
@@ -303,14 +306,22 @@ static bool is_pending(int r, enum restore_outcome outcome)
 
 static void hand_back(struct hand_back *h, struct managed *m)
 {
-	struct restore_job job = {.units = h->units, .quiet = m->hand_back.reported, .quick = true};
+	bool absent = h->units->pid1->absent;
+	struct restore_job job = {
+		.units = h->units,
+		.quiet = m->hand_back.reported,
+		.quick = true,
+		/* It stays on record: PID 1 gets the originals once it can be called. */
+		.files = absent && managed_rule(m) != NULL,
+	};
 	int r = restore_units(h, m->name, false, &job);
 	bool pending = is_pending(r, job.outcome);
 
 	/* Nothing was reported of one that is tried again at once. */
 	release_tried(m, !pending,
 		      h->units->wake->now + (pending ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC));
-	if ((r < 0 && r != -ENOENT && r != -EAGAIN) || (r >= 0 && job.outcome == RESTORE_FAILED))
+	if (!absent &&
+	    ((r < 0 && r != -ENOENT && r != -EAGAIN) || (r >= 0 && job.outcome == RESTORE_FAILED)))
 		h->not_before =
 			m->hand_back.next_at; /* a PID 1 that hangs is not called for each */
 	/* -ENOENT: it has no record, so no value by vscaled is left. */

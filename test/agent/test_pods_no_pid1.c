@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The agent has no socket of PID 1 (overlay auto-cgroupfs, SELinux). Where PID 1 holds the limits
  * of a pod, the next daemon-reload would write them below the use: such a pod is not written to. */
+#include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
 #include "agent/pod/pods.h"
 #include "test/agent/test_pods.h"
+#include <stdlib.h>
 #include <string.h>
 
 static char noted[256];
@@ -79,17 +81,103 @@ static void test_off(void)
 	rig_close(&r);
 }
 
-/* An agent that could call PID 1 has sized it: the originals are put back when it is taken out. */
-static void test_sized_before(void)
+/* An agent without the socket follows one that had it. The records stay, as with an API server. */
+static void replace_agent(struct rig *r, struct rig_pod *p)
+{
+	rig_stop(r);
+	CHECK_EQ(rig_start(r), 0);
+	CHECK_EQ(setenv("KUBERNETES_SERVICE_HOST", "192.0.2.1", 1), 0);
+	notes = 0;
+	pods_set_hooks(&r->daemon->pods, &(struct pod_hooks){.note = note});
+	pid1_set_absent(&r->daemon->pid1);
+	rig_pod_put(r, p);
+}
+
+static void end(struct rig *r)
+{
+	CHECK_EQ(unsetenv("KUBERNETES_SERVICE_HOST"), 0);
+	CHECK(!r->below);
+	CHECK_EQ(r->kills, 0);
+	rig_close(r);
+}
+
+/* The files get the originals, once: the agent is not there to raise a limit that use outgrows. */
+static void test_lowered_before(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD,
+				       rig_config("  - match: none.service\n"
+						  "kubernetes: {startupTime: 0s}\n"));
+	struct rig_unit *app = p->container[0].unit, *log = p->container[1].unit;
+	const struct managed *m;
+	uint64_t stored;
+
+	p->container[0].spec.limit[RESOURCE_MEMORY] = 400 * MIB;
+	p->container[1].spec.limit[RESOURCE_MEMORY] = 300 * MIB;
+	rig_pod_realise(&r, p);
+	app->anon_bytes = 50 * MIB;
+	rig_pod_put(&r, p);
+	rig_run(&r, 200, pods_burn_20);
+	CHECK(rig_bytes(&r, app, "memory.max") < 200 * MIB);
+	CHECK(rig_bytes(&r, log, "memory.max") < 200 * MIB);
+	CHECK(rig_bytes(&r, p->level, "memory.max") < 400 * MIB);
+	stored = app->props.mem_max;
+	replace_agent(&r, p);
+	rig_run(&r, 10, pods_burn_20);
+	CHECK_EQ(rig_bytes(&r, app, "memory.max"), 400 * MIB);
+	CHECK_EQ(rig_bytes(&r, log, "memory.max"), 300 * MIB);
+	CHECK_EQ(rig_cpu_milli(&r, app), 200);
+	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), 700 * MIB);
+	CHECK_EQ(rig_cpu_milli(&r, p->level), 500);
+	m = pods_of(&r, "default/web-0/app");
+	CHECK_EQ(m->state, UNIT_UNMANAGED);
+	CHECK(m->state_reason != NULL && strstr(m->state_reason, "/run/systemd") != NULL);
+	CHECK(persist_has(m));
+	CHECK_EQ(r.restore_calls, 0);
+	CHECK_EQ(app->props.mem_max, stored);
+	/* It is left alone from then on. */
+	rig_put(&r, app, "memory.max", "419426304\n");
+	rig_put(&r, p->level, "memory.max", "734023680\n");
+	rig_pod_put(&r, p);
+	rig_run(&r, 130, pods_burn_20);
+	CHECK_EQ(rig_bytes(&r, app, "memory.max"), 419426304);
+	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), 734023680);
+	CHECK_EQ(notes, 1);
+	end(&r);
+}
+
+/* A limit that was raised sinks when use and the margin fit in the original. */
+static void test_raised_before(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+	struct rig_unit *app = p->container[0].unit;
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 40, load);
+	CHECK(app->anon_bytes > 64 * MIB);
+	replace_agent(&r, p);
+	rig_run(&r, 70, pods_burn_20);
+	CHECK(rig_bytes(&r, app, "memory.max") > app->anon_bytes);
+	CHECK(rig_bytes(&r, p->level, "memory.max") > app->anon_bytes);
+	CHECK_EQ(rig_cpu_milli(&r, app), 200);
+	app->anon_bytes = 20 * MIB;
+	rig_run(&r, 70, pods_burn_20);
+	CHECK_EQ(rig_bytes(&r, app, "memory.max"), 64 * MIB);
+	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), 96 * MIB);
+	CHECK_EQ(notes, 1);
+	end(&r);
+}
+
+/* The owner has changed the spec since: the record is old. It counts when the pod is taken out. */
+static void test_changed_since(void)
 {
 	struct rig r;
 	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
 	uint64_t had = pods_raise_app(&r, p);
 
-	rig_stop(&r);
-	CHECK_EQ(rig_start(&r), 0);
-	pid1_set_absent(&r.daemon->pid1);
-	rig_pod_put(&r, p);
+	p->container[0].spec.limit[RESOURCE_MEMORY] = 80 * MIB;
+	replace_agent(&r, p);
 	rig_run(&r, 10, pods_burn_800);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_UNMANAGED);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), had);
@@ -98,7 +186,42 @@ static void test_sized_before(void)
 	rig_run(&r, 10, pods_burn_20);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
 	CHECK_EQ(rig_cpu_milli(&r, p->level), 500);
-	rig_close(&r);
+	end(&r);
+}
+
+/* The record is of its former run: it stays, as the spec may hold values of vscaled. */
+static void test_restarted_since(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+
+	pods_raise_app(&r, p);
+	rig_container_stop(&r, &p->container[0]);
+	rig_container_start(&r, p, &p->container[0], false);
+	p->container[0].reported = true;
+	replace_agent(&r, p);
+	rig_run(&r, 10, pods_burn_20);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_UNMANAGED);
+	CHECK(persist_has(pods_of(&r, "default/web-0/app")));
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
+	end(&r);
+}
+
+/* Taken out meanwhile: PID 1 keeps its values, which does not keep the others from their files. */
+static void test_taken_out(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+
+	pods_raise_app(&r, p);
+	rig_put(&r, p->container[1].unit, "cpu.max", "25000 100000\n");
+	p->mode = NULL;
+	r.silent = true;
+	replace_agent(&r, p);
+	rig_run(&r, 10, pods_burn_20);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[1].unit), 300);
+	end(&r);
 }
 
 /* There PID 1 holds nothing. */
@@ -119,7 +242,11 @@ int main(void)
 	test_systemd("Auto");
 	test_systemd("Initial");
 	test_off();
-	test_sized_before();
+	test_lowered_before();
+	test_raised_before();
+	test_changed_since();
+	test_restarted_since();
+	test_taken_out();
 	test_cgroupfs();
 	return check_result();
 }
