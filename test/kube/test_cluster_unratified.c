@@ -365,7 +365,7 @@ static void test_cause(const struct cause *k)
 	CHECK(is_above_spec(&c));
 	CHECK_EQ(memory_max(&c), 128 * MIB);
 	CHECK_EQ(crig_lines(&c, EVENT_MEMORY_ABOVE_SPEC, "its spec allows 64"), 1);
-	CHECK(crig_until(&c, 300, grow, event_is_sent));
+	CHECK(crig_until(&c, 900, grow, event_is_sent));
 	CHECK_EQ(crig_events(&c, "MemoryAboveSpec"), 1);
 	CHECK_EQ(crig_http(&c, "/metrics", &page), 200);
 	CHECK_EQ(metric_of_app(page), 60 * MIB);
