@@ -239,6 +239,7 @@ struct report_state {
 	bool ours;               /* vscaled made the present spec */
 	bool uncertain;          /* a request ended without an answer: it may have been stored */
 	bool carrying;           /* the kubelet has not carried out a request, whatever followed */
+	bool overdue;            /* ... within settle_max_usec: it is no longer waited for */
 	bool restored;           /* the originals were sent */
 	bool leading;            /* the last request is a lead */
 	usec_t lead_at;          /* when the last lead was accepted; 0: the next one goes at once */

@@ -248,7 +248,7 @@ static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 		s->infeasible_since = now;
 	s->phase = REPORT_IDLE;
 	s->back = BACK_FORMER;
-	s->carrying = false;
+	s->carrying = s->overdue = false;
 	for (size_t i = 0; i < s->count; i++)
 		s->container[i].asked = s->container[i].known;
 	/* vscaled raised none of it: no value is the cause, and growth of another must not end. */
@@ -277,6 +277,7 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 		       const struct report_facts *f, usec_t now)
 {
 	bool waiting = s->phase == REPORT_WAITING, stuck = report_lead_stuck(t, s, f, now);
+	bool awaited = waiting || s->overdue;
 	uint32_t changes;
 
 	if (!f->pending_deferred || !s->ours)
@@ -293,9 +294,9 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 			s->container[i].good = s->container[i].known;
 			s->container[i].theirs = 0;
 		}
-		s->carrying = false;
+		s->carrying = s->overdue = false;
 		s->back = BACK_NONE;
-		if (!waiting)
+		if (!awaited)
 			return 0;
 		s->phase = REPORT_IDLE;
 		return REPORT_CHANGE_VERIFY | (s->ours ? REPORT_CHANGE_RATIFIED : 0);
@@ -311,6 +312,7 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 	if (waiting && now - s->since >= t->settle_max_usec) {
 		s->phase = REPORT_IDLE;
 		s->carrying = false;
+		s->overdue = true;
 		changes |= REPORT_CHANGE_VERIFY;
 	}
 	return changes;

@@ -22,6 +22,11 @@ static bool all_reported(struct crig *x)
 	return true;
 }
 
+static bool all_ratified(struct crig *x)
+{
+	return x->rig.events[EVENT_REPORT_RATIFIED] == PODS;
+}
+
 static unsigned probe(const char *path)
 {
 	char *body;
@@ -56,7 +61,8 @@ static void test_comes_back(void)
 	CHECK(crig_until(&c, 200, burn_699, all_reported));
 	for (int i = 0; i < PODS; i++)
 		crig_kubelet(&c, &c.rig.pod[i], NULL);
-	rig_run(&c.rig, 60, burn_699);
+	CHECK(crig_until(&c, 600, burn_699, all_ratified));
+	rig_run(&c.rig, 60, burn_699); /* nothing more follows */
 	CHECK_EQ(crig_requests(&c, "/resize", 0), PODS);
 	CHECK_EQ(crig_requests(&c, "/resize", 200), PODS);
 	CHECK_EQ(c.rig.events[EVENT_API_BACK], 1);

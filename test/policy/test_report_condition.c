@@ -29,6 +29,34 @@ static void test_deferred_is_waited_for(void)
 	}
 }
 
+/* A kubelet that is down for longer than vscaled waits, as in an upgrade of the node: the next
+ * report is no longer held back, and the end is told when it comes. */
+static void test_carried_out_late(void)
+{
+	WITH(g)
+	{
+		accept_raise(&g);
+		g.now += g.t.settle_max_usec;
+		CHECK_EQ(rig_observe(&g), REPORT_CHANGE_VERIFY);
+		CHECK_EQ(rig_observe(&g), 0);
+		CHECK_EQ(g.s->phase, REPORT_IDLE);
+		g.now += 600 * S;
+		CHECK_EQ(rig_echo(&g), REPORT_CHANGE_VERIFY | REPORT_CHANGE_RATIFIED);
+		CHECK_EQ(rig_observe(&g), 0);
+	}
+	/* An external writer replaces it meanwhile: that is carried out, and not ours. */
+	WITH(g)
+	{
+		accept_raise(&g);
+		g.now += g.t.settle_max_usec;
+		rig_observe(&g);
+		rig_res(&g, 0, CPU)->spec_limit = 1700;
+		g.f.generation++;
+		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
+		CHECK_EQ(rig_echo(&g) & REPORT_CHANGE_RATIFIED, 0);
+	}
+}
+
 /* A deferred resize is replaced by another one, which is deferred too: it has a time of its own. */
 static void test_deferred_again(void)
 {
@@ -89,7 +117,7 @@ static void test_deferred_of_others(void)
 	WITH(g)
 	{
 		g.f.generation = g.f.observed_generation = 2;
-		rig_res(&g, 0, CPU)->spec_limit = 900;
+		rig_res(&g, 0, CPU)->spec_limit = 1700;
 		g.f.echoed = false;
 		g.f.pending_deferred = true;
 		rig_observe(&g);
@@ -314,7 +342,7 @@ static void test_new_life(void)
 	{
 		struct report_state *s = report_state_new(RIG_CONTAINERS);
 
-		rig_res(&g, 0, CPU)->spec_limit = 900;
+		rig_res(&g, 0, CPU)->spec_limit = 1700;
 		g.f.ours = true;
 		g.f.generation = g.f.observed_generation = 5;
 		g.f.pending_infeasible = true;
@@ -397,6 +425,7 @@ static void test_new_life_cpu_waits(bool external)
 int main(void)
 {
 	test_deferred_is_waited_for();
+	test_carried_out_late();
 	test_deferred_again();
 	test_deferred_is_withdrawn(false);
 	test_deferred_is_withdrawn(true);
