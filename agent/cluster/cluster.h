@@ -4,6 +4,7 @@
  * daemon waits for any of this. */
 #pragma once
 
+#include "agent/cluster/namespace_table.h"
 #include "agent/kube/report/reporter.h"
 #include "agent/kube/watch/watch.h"
 
@@ -15,29 +16,16 @@ struct prior;
 struct status_view;
 struct unit_table;
 
-/* Something is not done before the API server has answered. Zeroed: it has not been asked. */
-struct cluster_wait {
-	usec_t failing_since; /* first answer that was of no use; 0: none */
-	bool told;
-};
-
 /* What is known about the LimitRanges of one namespace. */
 struct cluster_range {
-	struct cluster *cluster;
-	char *namespace;
+	struct namespace_entry at;
 	struct kube_limit_range range;
-	struct kube_call *call; /* NULL: none under way */
-	usec_t ask_at;
 	bool known; /* the API server has answered, also with a refusal */
-	struct cluster_wait wait;
-	bool used;
 };
 
 struct pod_bounds;
 struct recreate;
 struct room;
-/* The HorizontalPodAutoscalers of one namespace. */
-struct cluster_autoscalers;
 /* What the other pods of one workload publish. */
 struct cluster_kin;
 /* What a Prometheus server is asked for. */
@@ -57,15 +45,13 @@ struct cluster {
 	struct kube_watch *watch;
 	struct recorder *recorder;
 	struct reporter *reporter;
-	struct cluster_range **ranges; /* owned */
-	size_t range_count;
-	struct cluster_kin **kin; /* owned */
+	struct namespace_table ranges;      /* cluster_range */
+	struct namespace_table autoscalers; /* cluster_autoscalers.c */
+	struct cluster_kin **kin;           /* owned */
 	size_t kin_count;
-	struct cluster_past *past;                /* owned; NULL: none is configured */
-	struct recreate *recreate;                /* owned; NULL: not used yet */
-	struct room *room;                        /* owned; NULL: no pod yet */
-	struct cluster_autoscalers **autoscalers; /* owned */
-	size_t autoscaler_count;
+	struct cluster_past *past;         /* owned; NULL: none is configured */
+	struct recreate *recreate;         /* owned; NULL: not used yet */
+	struct room *room;                 /* owned; NULL: no pod yet */
 	struct kube_call *namespaces_call; /* NULL: none under way */
 	usec_t namespaces_at;
 	uint32_t namespaces_failed; /* lists, in all */
@@ -119,19 +105,6 @@ void cluster_hook_status(void *ctx, struct status_view *v);
 /* Sets the bounds of the pods by whether the API server can accept a higher memory limit: after an
  * answer or a refusal (bounds_due), and at each review for refusals that expire. */
 void cluster_bounds_tick(struct cluster *c, bool review);
-
-/* --- cluster_wait.c */
-/* An answer was of no use. Once it has been so for 5 min, the pods of the namespace that it
- * concerns get an Event, one in all: text, and what was wrong with the answer; detail: of its
- * decoder. */
-struct cluster_wait_note {
-	const char *namespace;
-	const char *reason, *action, *text;
-	bool (*concerns)(const struct managed *m);
-};
-void cluster_wait_failed(struct cluster *c, struct cluster_wait *w,
-			 const struct cluster_wait_note *note, const struct kube_answer *a,
-			 const char *detail);
 
 /* --- cluster_warm.c */
 /* After every sample. */

@@ -3,7 +3,6 @@
 #include "agent/cluster/cluster.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
 #include "policy/base/arithmetic.h"
 #include <stdio.h>
@@ -15,61 +14,14 @@
 /* Requests for namespaces that are new to us. */
 #define FIRST_MAX 4
 
-static struct cluster_range *find(const struct cluster *c, const char *namespace)
+static struct cluster_range *of_entry(struct namespace_entry *e)
 {
-	for (size_t i = 0; i < c->range_count; i++)
-		if (strcmp(c->ranges[i]->namespace, namespace) == 0)
-			return c->ranges[i];
-	return NULL;
-}
-
-static struct cluster_range *add(struct cluster *c, const char *namespace)
-{
-	struct cluster_range *r = calloc(1, sizeof *r);
-	void *grown = reallocarray(c->ranges, c->range_count + 1, sizeof *c->ranges);
-
-	if (grown != NULL)
-		c->ranges = grown;
-	if (r != NULL)
-		r->namespace = strdup(namespace);
-	if (r == NULL || grown == NULL || r->namespace == NULL) {
-		free(r != NULL ? r->namespace : NULL);
-		free(r);
-		return NULL;
-	}
-	r->cluster = c;
-	c->ranges[c->range_count++] = r;
-	return r;
-}
-
-static void range_free(struct cluster *c, struct cluster_range *r)
-{
-	if (r->call != NULL)
-		c->port.cancel(c->port.ctx, r->call);
-	free(r->namespace);
-	free(r);
+	return (struct cluster_range *)e;
 }
 
 void cluster_ranges_free(struct cluster *c)
 {
-	for (size_t i = 0; i < c->range_count; i++)
-		range_free(c, c->ranges[i]);
-	free(c->ranges);
-	c->ranges = NULL;
-	c->range_count = 0;
-}
-
-/* Sets the bounds of the namespace's pods at once. */
-static void put_in_force(struct cluster *c, const char *namespace)
-{
-
-	for (size_t i = 0; i < c->units->count; i++) {
-		struct managed *m = c->units->items[i];
-
-		if (m->kind == UNIT_KIND_CONTAINER &&
-		    strcmp(m->pod->spec->namespace, namespace) == 0)
-			pod_set_bounds(m);
-	}
+	namespaces_free(&c->ranges, NULL);
 }
 
 /* Until the first answer nothing bounds; the API server refuses what passes a LimitRange. */
@@ -79,7 +31,7 @@ static void learned(struct cluster_range *r)
 
 	r->known = true;
 	if (!before)
-		put_in_force(r->cluster, r->namespace);
+		namespace_set_bounds(&r->at);
 }
 
 static bool is_sized(const struct managed *m)
@@ -88,74 +40,61 @@ static bool is_sized(const struct managed *m)
 	       m->container.rule.rule.mode != MODE_OFF;
 }
 
-static void failed(struct cluster_range *r, const struct kube_answer *a, const char *detail)
-{
-	const struct cluster_wait_note note = {
-		.namespace = r->namespace,
-		.reason = "LimitRangesUnknown",
-		.action = "Resize",
-		.text = "limits may exceed the LimitRanges of the namespace and be refused: the "
-			"LimitRanges cannot be listed",
-		.concerns = is_sized,
-	};
-
-	if (!r->known)
-		cluster_wait_failed(r->cluster, &r->wait, &note, a, detail);
-}
+static const struct namespace_note note_unknown = {
+	.reason = "LimitRangesUnknown",
+	.action = "Resize",
+	.text = "limits may exceed the LimitRanges of the namespace and be refused: the "
+		"LimitRanges cannot be listed",
+	.concerns = is_sized,
+};
 
 static void on_answer(void *arg, const struct kube_answer *a)
 {
 	struct cluster_range *r = arg;
-	struct cluster *c = r->cluster;
+	struct cluster *c = r->at.cluster;
 	struct kube_limit_range fresh;
 	struct kube_decode_error err = {.text = ""};
 
-	r->call = NULL;
+	r->at.call = NULL;
 	daemon_wake(c->wake);
-	r->ask_at = c->wake->now + RETRY_USEC;
+	r->at.ask_at = c->wake->now + RETRY_USEC;
 	/* The known ranges stay in force while the API server is unreachable; without the right to
 	 * read them there are none. */
 	if (a->status == 403 || a->status == 404) {
-		r->ask_at = c->wake->now + FRESH_USEC;
+		r->at.ask_at = c->wake->now + FRESH_USEC;
 		r->range = (struct kube_limit_range){.container = {.min = {0}}};
 		learned(r);
-		put_in_force(c, r->namespace);
+		namespace_set_bounds(&r->at);
 	}
 	cluster_ranges_first(c);
 	if (a->error != 0 || a->status != 200 ||
 	    kube_decode_limit_ranges(a->body, a->len, &fresh, &err) < 0) {
-		failed(r, a, err.text);
+		if (!r->known)
+			namespace_failed(&r->at, &note_unknown, a, err.text);
 		return;
 	}
-	r->ask_at = c->wake->now + FRESH_USEC;
+	r->at.ask_at = c->wake->now + FRESH_USEC;
 	learned(r);
 	if (memcmp(&fresh, &r->range, sizeof fresh) == 0)
 		return;
 	r->range = fresh;
-	put_in_force(c, r->namespace);
+	namespace_set_bounds(&r->at);
 }
 
-static void ask(struct cluster *c, struct cluster_range *r)
+static void ask(struct cluster *c, struct namespace_entry *e)
 {
 	char path[PATH_BYTES];
 	const struct kube_request request = {.method = "GET", .path = path};
 
 	/* A namespace is a DNS label, checked by the decoder: nothing to escape. */
-	snprintf(path, sizeof path, "/api/v1/namespaces/%s/limitranges", r->namespace);
-	if (c->port.start(c->port.ctx, &request, on_answer, r, &r->call) < 0)
-		r->ask_at = c->wake->now + RETRY_USEC;
+	snprintf(path, sizeof path, "/api/v1/namespaces/%s/limitranges", e->namespace);
+	if (c->port.start(c->port.ctx, &request, on_answer, e, &e->call) < 0)
+		e->ask_at = c->wake->now + RETRY_USEC;
 }
 
 const struct cluster_range *cluster_range_of(struct cluster *c, const char *namespace)
 {
-	struct cluster_range *r = find(c, namespace);
-
-	if (r == NULL)
-		r = add(c, namespace);
-	if (r == NULL)
-		return NULL;
-	r->used = true;
-	return r;
+	return of_entry(namespace_use(c, &c->ranges, namespace, sizeof(struct cluster_range)));
 }
 
 /* --- what they allow a container --- */
@@ -231,20 +170,11 @@ void cluster_range_bound(struct cluster *c, const struct kube_pod *pod,
 
 static void forget_unused(struct cluster *c)
 {
-
-	for (size_t i = 0; i < c->range_count; i++)
-		c->ranges[i]->used = false;
+	namespaces_unmark(&c->ranges);
 	for (size_t i = 0; i < c->pods->count; i++)
 		if (!c->pods->items[i]->observed)
 			cluster_range_of(c, c->pods->items[i]->spec->namespace);
-	for (size_t i = c->range_count; i > 0; i--) {
-		struct cluster_range *r = c->ranges[i - 1];
-
-		if (r->used)
-			continue;
-		c->ranges[i - 1] = c->ranges[--c->range_count];
-		range_free(c, r);
-	}
+	namespaces_forget_unused(&c->ranges, NULL);
 }
 
 static bool is_healthy(const struct cluster *c)
@@ -258,15 +188,15 @@ void cluster_ranges_first(struct cluster *c)
 
 	if (!is_healthy(c))
 		return;
-	for (size_t i = 0; i < c->range_count; i++)
-		calls += c->ranges[i]->call != NULL;
-	for (size_t i = 0; i < c->range_count && calls < FIRST_MAX; i++) {
-		struct cluster_range *r = c->ranges[i];
+	for (size_t i = 0; i < c->ranges.count; i++)
+		calls += c->ranges.items[i]->call != NULL;
+	for (size_t i = 0; i < c->ranges.count && calls < FIRST_MAX; i++) {
+		struct namespace_entry *e = c->ranges.items[i];
 
-		if (r->known || r->call != NULL || r->ask_at > c->wake->now)
+		if (of_entry(e)->known || e->call != NULL || e->ask_at > c->wake->now)
 			continue;
-		ask(c, r);
-		calls += r->call != NULL;
+		ask(c, e);
+		calls += e->call != NULL;
 	}
 }
 
@@ -277,13 +207,13 @@ void cluster_ranges_tick(struct cluster *c)
 	if (!is_healthy(c))
 		return;
 	/* One at a time, so that a node with many namespaces sends no burst. */
-	for (size_t i = 0; i < c->range_count; i++)
-		if (c->ranges[i]->call != NULL)
+	for (size_t i = 0; i < c->ranges.count; i++)
+		if (c->ranges.items[i]->call != NULL)
 			return;
-	for (size_t i = 0; i < c->range_count; i++) {
-		if (c->ranges[i]->ask_at > c->wake->now)
+	for (size_t i = 0; i < c->ranges.count; i++) {
+		if (c->ranges.items[i]->ask_at > c->wake->now)
 			continue;
-		ask(c, c->ranges[i]);
+		ask(c, c->ranges.items[i]);
 		return;
 	}
 }

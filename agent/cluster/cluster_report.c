@@ -233,16 +233,17 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 {
 	struct cluster *c = ctx;
 	struct pod *p = pods_find(c->pods, uid);
+	usec_t sent_at = reporter_sent_at(c->reporter, uid);
 
 	daemon_wake(c->wake);
 	if (p == NULL)
 		return;
 	message_ratified(p, generation);
-	counters_took(&c->tally->apply[BACKEND_API],
-		      c->wake->now - reporter_sent_at(c->reporter, uid));
-	/* No Event for a resize that a former run of the daemon sent. */
-	if (reporter_sent_at(c->reporter, uid) != 0)
+	/* A resize that a former run of the daemon sent has no time here, and gets no Event. */
+	if (sent_at != 0) {
+		counters_took(&c->tally->apply[BACKEND_API], c->wake->now - sent_at);
 		note_ratified(c, p);
+	}
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct kube_container *k = &p->spec->containers[i];
 		struct managed *m = p->members[i].managed;
@@ -252,6 +253,8 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 		persist_ratified(m, has_our_values(m, k));
 		/* Admission may have made another value of it. */
 		persist_sent(m, k->spec.limit, k->spec.limit);
+		/* What it had refused before may be allowed now. */
+		pod_set_bounds(m);
 	}
 	cluster_forget_late(c, p);
 }

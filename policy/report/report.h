@@ -240,7 +240,8 @@ struct report_state {
 	bool uncertain;          /* a request ended without an answer: it may have been stored */
 	bool carrying;           /* the kubelet has not carried out a request, whatever followed */
 	bool overdue;            /* ... within settle_max_usec: it is no longer waited for */
-	bool restored;           /* the originals were sent */
+	bool restoring;          /* the request under way sends the originals */
+	bool restored;           /* they were accepted */
 	bool leading;            /* the last request is a lead */
 	usec_t lead_at;          /* when the last lead was accepted; 0: the next one goes at once */
 	usec_t unanswered_until; /* of the last request without an answer */

@@ -81,7 +81,7 @@ static uint32_t report_observe_compare(const struct report_state *s, struct repo
 	uint32_t moved = 0;
 
 	m->foreign = 0;
-	if (s->phase != REPORT_SENT && !s->uncertain)
+	if (s->phase != REPORT_SENT && (!s->uncertain || now >= s->late_until))
 		m->asked = m->known;
 	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 		if (report_equal(spec, &m->known, r))
@@ -156,7 +156,9 @@ static bool spec_moved(const struct report_state *s, const struct report_facts *
 {
 	if (f->generation != s->generation)
 		return true;
-	for (size_t i = 0; f->generation == 0 && i < report_count_of(s, f); i++) {
+	/* Before 1.33 pods have no generation; and a request that ended without an answer has left
+	 * `known` behind, though its generation was seen. */
+	for (size_t i = 0; i < report_count_of(s, f); i++) {
 		struct report_values spec = report_spec_of(f, i);
 
 		if (!report_equal(&spec, &s->container[i].known, RESOURCE_CPU) ||
@@ -287,6 +289,11 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 	changes = stuck ? report_lead_cut(t, s, f, now) : 0;
 
 	if (carried_out(s, f)) {
+		/* The kubelet could do it after all. */
+		if (s->back == BACK_FORMER && s->ours && raises(s)) {
+			report_forget_refusals(s, true);
+			awaited = true;
+		}
 		report_lead_carried_out(s, f);
 		if (s->ours && raises(s))
 			s->infeasible_since = 0;

@@ -53,6 +53,7 @@ void report_sent(struct report_state *s, const struct report_facts *f,
 	contest_answered(s, patch, now);
 	s->leading = patch->leads || s->phase == REPORT_WAITING;
 	s->phase = REPORT_SENT;
+	s->restoring = f->restoring;
 	s->base = f->generation;
 	s->since = now;
 }
@@ -166,6 +167,17 @@ bool report_retry(struct report_state *s, usec_t now)
 	return true;
 }
 
+/* What the request changed and no external writer has changed since. */
+static void take_stored(struct report_memory *m)
+{
+	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+		if (!report_equal(&m->known, &m->from, r))
+			continue;
+		m->known.limit[r] = m->asked.limit[r];
+		m->known.request[r] = m->asked.request[r];
+	}
+}
+
 static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {
@@ -184,6 +196,8 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 		s->deferred_since = 0;
 	/* The watch was faster and has delivered a later change. */
 	if (f->generation < s->generation) {
+		for (size_t i = 0; i < s->count; i++)
+			take_stored(&s->container[i]);
 		report_back_to(s);
 		return REPORT_CHANGE_VERIFY | REPORT_CHANGE_RETRY;
 	}
@@ -198,7 +212,7 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 	if (others)
 		report_forget_refusals(s, foreign & RESOURCES_MEMORY);
 	s->back = BACK_NONE;
-	s->restored = f->restoring;
+	s->restored = s->restoring;
 	s->ours |= changed;
 	s->carrying |= changed;
 	s->generation = f->generation;

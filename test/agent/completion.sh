@@ -21,7 +21,7 @@ offers()
 	shift
 	COMP_WORDS=(vscalectl "$@") COMP_CWORD=$#
 	COMPREPLY=()
-	_vscalectl || true
+	_vscalectl || true # it fails where nothing matches: COMPREPLY is what counts
 	got=$(printf '%s\n' "${COMPREPLY[@]}" | sort | paste -sd' ')
 	[ "$got" = "$(tr ' ' '\n' <<<"$wanted" | sort | paste -sd' ')" ] && return
 	failed=1

@@ -47,11 +47,14 @@ static void clock_fast(void *, usec_t *ret_boot, usec_t *ret_real)
 	*ret_real = (usec_t)((int64_t)*ret_boot + offset + ahead);
 }
 
-/* The loop as it is, for a tick of the daemon's. */
+/* The loop as it is, for a tick of the daemon's. After a tick that took long the wait is shorter,
+ * so that N ticks last N seconds of the fast clock. */
 static void pump(struct rig *r)
 {
-	usec_t end = daemon_clock() + r->tick_usec / CRIG_FASTER, now;
+	static usec_t end;
+	usec_t tick = r->tick_usec / CRIG_FASTER, now = daemon_clock();
 
+	end = MAX(end + tick, now + tick / 4);
 	while ((now = daemon_clock()) < end)
 		sd_event_run(r->daemon->wake.event, end - now);
 }

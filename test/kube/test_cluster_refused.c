@@ -135,10 +135,10 @@ static void test_deferred(void)
 
 	CHECK(crig_until(&c, 60, burn_699, is_resized));
 	crig_kubelet(&c, p, DEFERRED);
-	rig_run(&c.rig, 280, burn_699);
+	rig_run(&c.rig, 250, burn_699);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 1);
 	CHECK_EQ(crig_events(&c, "ResizeRefused"), 0);
-	CHECK(crig_until(&c, 40, burn_699, is_refused));
+	CHECK(crig_until(&c, 100, burn_699, is_refused));
 	CHECK(crig_until(&c, 10, burn_699, cpu_is_back));
 	rig_run(&c.rig, 20, burn_699);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);

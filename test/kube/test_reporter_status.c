@@ -9,6 +9,10 @@
 #define REFUSED                                                                                    \
 	"{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Forbidden\",\"code\":403,"       \
 	"\"message\":\"pods \\\"u0\\\" is forbidden: exceeded quota: q\"}"
+#define RBAC                                                                                       \
+	"{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Forbidden\",\"code\":403,"       \
+	"\"message\":\"pods \\\"u0\\\" is forbidden: User \\\"x\\\" cannot patch resource "        \
+	"\\\"pods/resize\\\" in API group\"}"
 
 /* A status that stands already is not written again by a new agent. */
 static void test_status_is_known(void)
@@ -42,6 +46,69 @@ static void test_status_is_removed(void)
 		CHECK_EQ(g.pods[0].statuses, 2 + i);
 		CHECK(g.pods[0].status != NULL && strstr(g.pods[0].status, "original") != NULL);
 	}
+	rig_stop(&g);
+}
+
+/* A pod is no longer managed while the right to resize is missing for a while: its originals, which
+ * the annotation holds, go back once it is there again. */
+static void test_restore_waits_for_the_right(void)
+{
+	struct rig g;
+	struct rig_pod *p = &g.pods[0];
+
+	rig_start(&g, 1);
+	rig_run(&g, S);
+	rig_set_held(&g, 0, CPU, 900);
+	rig_run(&g, 70 * S);
+	CHECK_EQ(p->spec.limit[CPU], 900);
+	rig_fail(&g, "resize", 1, 403, RBAC);
+	p->restoring = true;
+	p->mode = NULL;
+	reporter_hurry(g.reporter, "u0");
+	rig_run(&g, 60 * S);
+	CHECK_EQ(p->spec.limit[CPU], 900);
+	CHECK(p->status != NULL);
+	CHECK(reporter_unsent(g.reporter, "u0"));
+	rig_run(&g, 600 * S);
+	CHECK_EQ(p->spec.limit[CPU], 500);
+	CHECK(p->status == NULL);
+	CHECK(!reporter_unsent(g.reporter, "u0"));
+	rig_stop(&g);
+}
+
+/* The server refuses to remove the annotation: tried again at the interval, and not waited for. */
+static void test_removal_is_refused(void)
+{
+	struct rig g;
+
+	rig_start(&g, 1);
+	rig_run(&g, S);
+	rig_fail(&g, "status", 1000, 403, REFUSED);
+	g.pods[0].mode = NULL;
+	reporter_hurry(g.reporter, "u0");
+	rig_run(&g, 3600 * S);
+	CHECK(rig_counted(&g, "status", 403) >= 1 && rig_counted(&g, "status", 403) <= 7);
+	CHECK(!reporter_unsent(g.reporter, "u0"));
+	rig_stop(&g);
+}
+
+/* Two rights are missing, and both are told. Each stands until it is there. */
+static void test_two_rights_are_missing(void)
+{
+	struct rig g;
+
+	rig_start(&g, 1);
+	rig_fail(&g, "status", 1, 403, RBAC);
+	rig_run(&g, 30 * S);
+	CHECK_EQ(g.troubles, 1);
+	rig_set_held(&g, 0, CPU, 900);
+	rig_fail(&g, "resize", 1, 403, RBAC);
+	rig_run(&g, 70 * S);
+	CHECK_EQ(g.troubles, 2);
+	CHECK_EQ(g.troubles_over, 0);
+	rig_run(&g, 1300 * S);
+	CHECK_EQ(g.pods[0].statuses > 0, true);
+	CHECK(g.troubles_over > 0);
 	rig_stop(&g);
 }
 
@@ -135,6 +202,9 @@ int main(void)
 {
 	test_status_is_known();
 	test_status_is_removed();
+	test_restore_waits_for_the_right();
+	test_removal_is_refused();
+	test_two_rights_are_missing();
 	test_refusal_ends();
 	test_status_is_short();
 	return check_result();

@@ -139,6 +139,17 @@ void rig_fill_history(struct rig *r, uint64_t milli, uint64_t bytes, usec_t span
 	}
 }
 
+struct usage rig_memory(uint64_t anon, uint64_t file, uint64_t max)
+{
+	return (struct usage){
+		.have = USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_LIMIT | USAGE_MEM_EVENTS |
+			USAGE_PSI_MEM,
+		.mem_current = anon + file,
+		.stat = {.anon = anon, .file = file, .inactive_file = file},
+		.limits = {.mem_max = max, .mem_high = LIMIT_MAX},
+	};
+}
+
 uint64_t rig_number_from(const char *name, uint64_t otherwise)
 {
 	const char *s = getenv(name);

@@ -9,6 +9,9 @@ struct sim_load sim_steady(uint32_t threads, uint64_t milli);
 /* A new cgroup with the same limits and load: counters and memory start at nothing. */
 void sim_restart(struct sim *s);
 
+/* One reading of a memory cgroup. */
+struct usage rig_memory(uint64_t anon, uint64_t file, uint64_t max);
+
 /* A number of the environment, as VSCALED_SEED. */
 uint64_t rig_number_from(const char *name, uint64_t otherwise);
 

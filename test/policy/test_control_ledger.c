@@ -139,7 +139,8 @@ static void test_hoarder(void)
 	CHECK(n.lowest >= n.reserve);
 }
 
-/* Page cache fills what it was granted: that takes a trial, and nobody dies of it. */
+/* Page cache fills what it was granted: taking it back needs a shrink trial, and
+ * no container is OOM-killed. */
 static void test_cached(void)
 {
 	uint64_t before;
@@ -216,7 +217,8 @@ static void test_successor(void)
 	CHECK(node_slack(&n) >= 0);
 }
 
-/* What the ended leave: what they used, also where a pass has seen it freed before it was gone. */
+/* A container that has ended leaves what it used to the ledger, also where a pass saw the memory
+ * freed before the cgroup was gone. */
 static void test_ended(void)
 {
 	struct rig *r = &n.rig[0];

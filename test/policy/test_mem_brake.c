@@ -18,8 +18,8 @@ static void open_rig(struct rig *r, uint64_t max, uint64_t anon)
 	CHECK_EQ(r->changes, 0);
 }
 
-/* From a minute of standing still, under 64 MiB, with every start between two passes: nobody dies,
- * and nobody waits for long. */
+/* From a minute of standing still, under 64 MiB, with every start between two passes: no OOM
+ * kill, and no long wait at the brake. */
 static void test_growth_from_standstill(void)
 {
 	static const uint64_t rates[] = {1, 10, 50, 200, 500};

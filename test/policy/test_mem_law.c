@@ -7,22 +7,11 @@
 
 static const struct tuning_memory *const tm = &tuning_default.memory;
 
-static struct usage memory(uint64_t anon, uint64_t file, uint64_t max)
-{
-	return (struct usage){
-		.have = USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_LIMIT | USAGE_MEM_EVENTS |
-			USAGE_PSI_MEM,
-		.mem_current = anon + file,
-		.stat = {.anon = anon, .file = file, .inactive_file = file},
-		.limits = {.mem_max = max, .mem_high = LIMIT_MAX},
-	};
-}
-
 /* ---- what is measured ---- */
 
 static void test_use(void)
 {
-	struct usage u = memory(100, 50, LIMIT_MAX);
+	struct usage u = rig_memory(100, 50, LIMIT_MAX);
 
 	CHECK_EQ(mem_use(&u), 100);
 	/* tmpfs stays when everything else is reclaimed. */
@@ -66,12 +55,12 @@ static void test_slope(void)
 {
 	struct mem_law m = {0};
 	usec_t now = USEC_PER_HOUR;
-	struct usage u = memory(100 * MIB, 0, GIB);
+	struct usage u = rig_memory(100 * MIB, 0, GIB);
 
 	mem_observe(tm, &m, NULL, &u, now);
 	CHECK_EQ(m.slope_bps, 0);
 	for (int i = 1; i <= 5; i++) {
-		u = memory((100 + 10 * (uint64_t)i) * MIB, 0, GIB);
+		u = rig_memory((100 + 10 * (uint64_t)i) * MIB, 0, GIB);
 		mem_observe(tm, &m, &u, &u, now + (usec_t)i * USEC_PER_SEC);
 		CHECK_EQ(m.slope_bps, 10 * MIB);
 		CHECK_EQ(m.steady_bps, 10 * MIB);
@@ -81,7 +70,7 @@ static void test_slope(void)
 		mem_observe(tm, &m, &u, &u, now + (usec_t)i * USEC_PER_SEC);
 	CHECK_EQ(m.slope_bps, 0);
 	/* Falling is no growth, and neither is the same instant again. */
-	u = memory(MIB, 0, GIB);
+	u = rig_memory(MIB, 0, GIB);
 	mem_observe(tm, &m, &u, &u, now + 9 * USEC_PER_SEC);
 	CHECK_EQ(m.slope_bps, 0);
 	mem_observe(tm, &m, &u, &u, now + 9 * USEC_PER_SEC);
@@ -95,7 +84,7 @@ static void test_slope_fast(void)
 	usec_t now = USEC_PER_HOUR;
 
 	for (int i = 0; i < 20; i++) {
-		struct usage u = memory(100 * MIB + (i >= 19 ? 10 * MIB : 0), 0, GIB);
+		struct usage u = rig_memory(100 * MIB + (i >= 19 ? 10 * MIB : 0), 0, GIB);
 
 		mem_observe(tm, &m, &u, &u, now + (usec_t)i * 100 * MS);
 	}
@@ -109,7 +98,7 @@ static uint64_t desired_at(uint64_t use, uint64_t slope, uint64_t limit, usec_t 
 {
 	struct mem_law m = {
 		.point = {{USEC_PER_HOUR, use}}, .slope_bps = slope, .steady_bps = slope};
-	struct usage u = memory(use, 0, limit);
+	struct usage u = rig_memory(use, 0, limit);
 	struct mem_growth_input in = {
 		.u = &u, .limit = limit, .original = limit, .tick_usec = tick};
 	enum reason reason = REASON_NONE;

@@ -7,17 +7,6 @@
 
 static const struct tuning_memory *const tm = &tuning_default.memory;
 
-static struct usage memory(uint64_t anon, uint64_t file, uint64_t max)
-{
-	return (struct usage){
-		.have = USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_LIMIT | USAGE_MEM_EVENTS |
-			USAGE_PSI_MEM,
-		.mem_current = anon + file,
-		.stat = {.anon = anon, .file = file, .inactive_file = file},
-		.limits = {.mem_max = max, .mem_high = LIMIT_MAX},
-	};
-}
-
 /* ---- conditions of a shrink ---- */
 
 static enum blocked_reason shrink(struct mem_law *m, const struct mem_shrink_input *in,
@@ -31,7 +20,7 @@ static void test_shrink_conditions(void)
 {
 	const usec_t start = USEC_PER_HOUR;
 	struct mem_law m = {0};
-	struct usage u = memory(100 * MIB, 0, 1000 * MIB);
+	struct usage u = rig_memory(100 * MIB, 0, 1000 * MIB);
 	struct mem_shrink_input in = {.u = &u,
 				      .limit = 1000 * MIB,
 				      .candidate = 200 * MIB,
@@ -91,7 +80,7 @@ struct trial {
 
 static void trial_begin(struct trial *t, uint64_t anon, uint64_t file)
 {
-	*t = (struct trial){.u = memory(anon, file, 1000 * MIB)};
+	*t = (struct trial){.u = rig_memory(anon, file, 1000 * MIB)};
 	t->in = (struct mem_shrink_input){.u = &t->u,
 					  .limit = 1000 * MIB,
 					  .candidate = 200 * MIB,
@@ -165,12 +154,12 @@ static void test_trial_reclaims(void)
 	CHECK(s.high == 0 && s.max == 0);
 	/* Piece by piece, as long as it shrinks. */
 	for (uint64_t file = 640; file > 555; file -= 5) {
-		t.u = memory(300 * MIB, file * MIB, 1000 * MIB);
+		t.u = rig_memory(300 * MIB, file * MIB, 1000 * MIB);
 		s = pass(&t);
 		CHECK_EQ(s.reclaim, (300 + file - 855) * MIB);
 		CHECK_EQ(t.m.trial.phase, MEM_RECLAIM);
 	}
-	t.u = memory(300 * MIB, 555 * MIB, 1000 * MIB);
+	t.u = rig_memory(300 * MIB, 555 * MIB, 1000 * MIB);
 	s = pass(&t);
 	CHECK(s.reclaim == 0 && s.high == 855 * MIB);
 	CHECK_EQ(t.m.trial.phase, MEM_HIGH);

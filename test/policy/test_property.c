@@ -353,8 +353,9 @@ static void random_event(struct rig *r, uint64_t *stored)
 }
 
 /*
- * The brake: whoever stands at it is let go within two seconds and a pass, unless room was made
- * meanwhile. Where writes fail or nothing may be written, the kernel's state is not ours.
+ * The brake (memory.high): a container held at it gets a higher one within two seconds and a pass,
+ * unless room was made meanwhile. Where writes fail or nothing may be written, the kernel's state
+ * is not ours.
  */
 static void check_brake(const struct rig *r)
 {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/base/crc32c.h"
 #include "agent/kube/report/reporter_impl.h"
 #include "policy/base/arithmetic.h"
 #include <errno.h>
@@ -164,30 +163,6 @@ void reporter_changes(struct tracked *t, const struct reporter_view *v, uint32_t
 		t->dirty = true;
 }
 
-static bool reporter_same(const char *a, const char *b)
-{
-	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
-/* Takes the annotation of the pod object: the first time, and when another writer has changed or
- * removed it, so that it is written again. An object from before the last write looks like that
- * too, and costs one more write. */
-static void learn_status(struct tracked *t, const struct kube_pod *pod)
-{
-	const char *have = kube_pod_annotation(pod, "status");
-	uint32_t seen = have != NULL ? crc32c(0, have, strlen(have)) | 1u : 0;
-	bool changed = seen != t->status_seen || !t->status_known;
-
-	if (t->patch.under_way || !changed)
-		return;
-	t->status_known = true;
-	t->status_seen = seen;
-	if (reporter_same(have, t->status))
-		return;
-	free(t->status);
-	t->status = have ? strdup(have) : NULL;
-}
-
 bool reporter_check(struct tracked *t, usec_t now)
 {
 	struct reporter *r = t->reporter;
@@ -211,7 +186,7 @@ bool reporter_check(struct tracked *t, usec_t now)
 	if (t->state == NULL)
 		return false;
 	v->facts.offered = r->offered;
-	learn_status(t, v->pod);
+	reporter_learn_status(t, v->pod);
 	reporter_refusal_ends(t, &v->facts, now);
 	why = v->pod->resize_message ? v->pod->resize_message : "the kubelet cannot do the resize";
 	denied = report_lead_denied(t->state, now);
@@ -241,47 +216,19 @@ static void report_traps(struct tracked *t, const struct report_decision *d)
 				e->write(e->ctx, t->uid, i, (enum resource)r);
 }
 
-char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due)
+/* Does what blocks the resize end by itself? A missing right is tried again after a time. */
+static bool passes(const struct report_decision *d)
 {
-	struct reporter *r = t->reporter;
-	struct reporter_view *v = &r->view;
-	usec_t at = t->status_at ? add_sat(t->status_at, r->options.status_interval_usec) : 0;
-	char *text;
-
-	*ret_due = false;
-	t->status_again = 0;
-	/* The annotation holds the originals: it is removed once they are in the spec again. */
-	if (v->mode == NULL && t->going_back)
-		return NULL;
-	if (t->status_same != 0)
-		at = MAX(at, add_sat(t->status_same, r->options.status_interval_usec / 10));
-	if (t->hurry || v->mode == NULL)
-		at = 0;
-	at = MAX(at, r->status_forbidden_until);
-	if (now < at) {
-		t->status_again = at;
-		return NULL;
+	switch (d->block) {
+	case REPORT_BLOCK_OFFERED:
+		return d->again != 0;
+	case REPORT_BLOCK_NONE:
+	case REPORT_BLOCK_INACTIVE:
+	case REPORT_BLOCK_REFUSED:
+		return false;
+	default:
+		return true;
 	}
-	if (v->mode != NULL && t->status != NULL)
-		reporter_status_keep(t->status, v);
-	text = v->mode ? reporter_status_text(v, t->ratified, t->refusal) : NULL;
-	if (v->mode != NULL && text == NULL)
-		return NULL; /* no memory: another time */
-	if (reporter_same(text, t->status)) {
-		free(text);
-		t->hurry = false;
-		t->status_same = now;
-		return NULL;
-	}
-	*ret_due = true;
-	return text;
-}
-
-/* Holds that end by themselves. */
-static bool passes(enum report_block h)
-{
-	return h != REPORT_BLOCK_NONE && h != REPORT_BLOCK_OFFERED && h != REPORT_BLOCK_INACTIVE &&
-	       h != REPORT_BLOCK_REFUSED;
 }
 
 /* Does the spec hold values of vscaled that must be restored? */
@@ -313,13 +260,14 @@ static void reporter_decide(struct tracked *t, usec_t now, struct report_decisio
 	/* The annotation says until then that it is refused. */
 	if (t->refusal != NULL)
 		t->again = sooner(t->again, reporter_bound_until(t, now));
-	t->going_back = has_our_values(&r->view.facts) &&
-			(ret->send || passes(ret->block) || !r->offered_known);
+	t->going_back =
+		has_our_values(&r->view.facts) && (ret->send || passes(ret) || !r->offered_known);
 	/* A pod that is no longer managed stays tracked until the kubelet has carried out the
 	 * resize, or its end would not be seen. */
 	t->unsent = t->going_back || (r->view.mode == NULL &&
 				      (t->state->phase == REPORT_WAITING ||
-				       (t->status != NULL && now >= r->status_forbidden_until)));
+				       (t->status != NULL && now >= r->status_forbidden_until &&
+					now >= t->status_refused_until)));
 }
 
 /* A request is under way: is there a lead that does not wait for its answer? */

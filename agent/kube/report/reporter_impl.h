@@ -4,6 +4,8 @@
 
 #include "agent/kube/report/reporter.h"
 
+enum { RIGHT_RESIZE = 1, RIGHT_STATUS = 2 };
+
 /* A request to the API server. */
 struct flight {
 	struct kube_call *call;
@@ -31,9 +33,10 @@ struct tracked {
 	uint32_t status_seen; /* checksum of the annotation in the object seen last; 0: none */
 	bool hurry;
 	uint32_t conflicts;
-	usec_t status_at;    /* when it was last sent; 0: never */
-	usec_t status_same;  /* when it was last found to be as it should be; 0: never */
-	usec_t status_again; /* 0: nothing waits for its interval */
+	usec_t status_at;            /* when it was last sent; 0: never */
+	usec_t status_same;          /* when it was last found to be as it should be; 0: never */
+	usec_t status_again;         /* 0: nothing waits for its interval */
+	usec_t status_refused_until; /* the server refused the last write */
 	char *refusal;
 	uint64_t ratified; /* generation */
 };
@@ -56,7 +59,7 @@ struct reporter {
 	struct kube_call *discovery;
 	bool discovering;
 	usec_t status_forbidden_until;
-	bool troubled;
+	uint32_t missing; /* RIGHT_*, as reported */
 	struct reporter_tally tally;
 	struct reporter_view view, answer; /* large: here, not on the stack */
 };
@@ -68,6 +71,12 @@ struct tracked *reporter_find(const struct reporter *r, const char *uid);
 bool reporter_check(struct tracked *t, usec_t now);
 void reporter_changes(struct tracked *t, const struct reporter_view *v, uint32_t changes,
 		      const char *text, usec_t now);
+
+/* --- status_due.c */
+/* Takes the annotation of the pod object: the first time, and when another writer has changed or
+ * removed it, so that it is written again. An object from before the last write looks like that
+ * too, and costs one more write. */
+void reporter_learn_status(struct tracked *t, const struct kube_pod *pod);
 /* The text of the annotation as it should be, owned; NULL: none should be (or no memory). */
 char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due);
 

@@ -18,12 +18,13 @@
 static void on_resize(void *arg, const struct kube_answer *a);
 static void on_status(void *arg, const struct kube_answer *a);
 
-static void trouble(struct reporter *r, const char *text)
+/* The right is there again. Another one that is missing is reported at its next refusal. */
+static void allowed(struct reporter *r, uint32_t right)
 {
-	if (text == NULL && !r->troubled)
+	if (!(r->missing & right))
 		return;
-	r->troubled = text != NULL;
-	r->events.trouble(r->events.ctx, text);
+	r->missing = 0;
+	r->events.trouble(r->events.ctx, NULL);
 }
 
 /* Updates the state of the API server from an answer. */
@@ -115,14 +116,16 @@ void reporter_abandon(struct tracked *t, usec_t now)
 }
 
 /* Says once that a right is missing. */
-static void forbidden(struct reporter *r, const char *what, const struct kube_status *s)
+static void forbidden(struct reporter *r, uint32_t right, const char *what,
+		      const struct kube_status *s)
 {
 	char text[700];
 
-	if (r->troubled)
+	if (r->missing & right)
 		return;
+	r->missing |= right;
 	snprintf(text, sizeof text, "%s: %.500s", what, s->message);
-	trouble(r, text);
+	r->events.trouble(r->events.ctx, text);
 }
 
 /* Fills r->answer with the facts of the pod in the answer. */
@@ -165,9 +168,10 @@ static void on_resize(void *arg, const struct kube_answer *a)
 	if (t->state == NULL)
 		return;
 	if (answer.kind == REPORT_ANSWER_FORBIDDEN)
-		forbidden(r, "resizes are not allowed (pods/resize, verb patch)", &status);
+		forbidden(r, RIGHT_RESIZE, "resizes are not allowed (pods/resize, verb patch)",
+			  &status);
 	if (answer.kind == REPORT_ANSWER_OK) {
-		trouble(r, NULL);
+		allowed(r, RIGHT_RESIZE);
 		if (take_pod(r, a, &pod))
 			v = &r->answer;
 		else
@@ -218,6 +222,7 @@ static void status_written(struct tracked *t, usec_t now)
 	t->status_at = now;
 	t->hurry = false;
 	t->conflicts = 0;
+	allowed(t->reporter, RIGHT_STATUS);
 }
 
 static void on_status(void *arg, const struct kube_answer *a)
@@ -245,7 +250,8 @@ static void on_status(void *arg, const struct kube_answer *a)
 		break;
 	case REPORT_ANSWER_FORBIDDEN:
 		r->status_forbidden_until = add_sat(now, FORBIDDEN_FOR);
-		forbidden(r, "the status annotation is not allowed (pods, verb patch)", &status);
+		forbidden(r, RIGHT_STATUS,
+			  "the status annotation is not allowed (pods, verb patch)", &status);
 		return;
 	case REPORT_ANSWER_SLOW_DOWN:
 	case REPORT_ANSWER_FAILED:
@@ -255,6 +261,7 @@ static void on_status(void *arg, const struct kube_answer *a)
 	}
 	/* This text was refused: the next one is sent after the interval. */
 	t->status_at = now;
+	t->status_refused_until = add_sat(now, r->options.status_interval_usec);
 	t->hurry = false;
 	t->conflicts = 0;
 }

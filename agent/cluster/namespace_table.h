@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the API server is asked for by namespace, for as long as pods here need it. */
+#pragma once
+
+#include "agent/kube/client/client.h"
+#include "policy/base/base.h"
+
+struct cluster;
+struct managed;
+
+/* Begins what is known about a namespace. */
+struct namespace_entry {
+	struct cluster *cluster;
+	char *namespace;
+	struct kube_call *call; /* NULL: none under way */
+	usec_t ask_at;
+	usec_t failing_since; /* first answer that was of no use; 0: none */
+	bool told;            /* the Event of that */
+	bool used;            /* since namespaces_unmark() */
+};
+
+struct namespace_table {
+	struct namespace_entry **items; /* owned */
+	size_t count;
+};
+
+/* The API server gives no answer that is of use. */
+struct namespace_note {
+	const char *reason, *action, *text;
+	bool (*concerns)(const struct managed *m);
+};
+
+/* NULL: not known. */
+struct namespace_entry *namespace_find(const struct namespace_table *t, const char *namespace);
+/* Marks it as used. One that is new: size bytes, zeroed but for the entry; NULL: no memory. */
+struct namespace_entry *namespace_use(struct cluster *c, struct namespace_table *t,
+				      const char *namespace, size_t size);
+void namespaces_unmark(struct namespace_table *t);
+/* free_rest: of what follows the entry; NULL: nothing to free. */
+void namespaces_forget_unused(struct namespace_table *t, void (*free_rest)(void *entry));
+void namespaces_free(struct namespace_table *t, void (*free_rest)(void *entry));
+/* Sets the bounds of the namespace's pods at once. */
+void namespace_set_bounds(const struct namespace_entry *e);
+/* An answer was of no use. Once it has been so for 5 min, the containers of the namespace that it
+ * concerns get an Event, one in all: text, and what was wrong with the answer; detail: of its
+ * decoder. */
+void namespace_failed(struct namespace_entry *e, const struct namespace_note *note,
+		      const struct kube_answer *a, const char *detail);
