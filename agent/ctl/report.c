@@ -238,7 +238,7 @@ static bool take_class(cJSON *row, const cJSON *container)
 static bool take(cJSON *row, const cJSON *container)
 {
 	return add(row, "pods", 1) && take_class(row, container) &&
-	       take_confidence(row, container) &&
+	       take_confidence(row, container) && take_lowest(row, container, "trust_permille") &&
 	       take_highest(row, container, "throttled_permille") &&
 	       take_lowest(row, container, "counted_usec") &&
 	       take_sum(row, container, "oom_kills") && take_resource(row, container, "cpu") &&

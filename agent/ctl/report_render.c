@@ -212,19 +212,19 @@ static bool is_guaranteed(const cJSON *row)
 }
 
 /* What a request should be: the target. That of a Guaranteed pod is its limit, too, and limits
- * follow the peak; of CPU it is lowered as far as confidence allows, as the laws do. */
+ * follow the peak; of CPU it is lowered as far as the laws would lower it. */
 static uint64_t aim_of(const cJSON *row, enum resource r, uint64_t limit)
 {
 	bool guaranteed = is_guaranteed(row);
 	uint64_t aim =
 		json_amount(json_object(row, resource_names[r]), guaranteed ? "peak" : "target");
-	uint64_t confidence = json_amount(row, "confidence_permille");
+	uint64_t trust = json_amount(row, "trust_permille");
 
 	if (aim == VIEW_NONE || aim == LIMIT_MAX || !guaranteed || r != RESOURCE_CPU)
 		return aim;
-	if (confidence == VIEW_NONE)
-		confidence = 0;
-	return MAX(aim, scale_permille(limit, rest_permille(confidence)));
+	if (trust == VIEW_NONE)
+		trust = 0;
+	return MAX(aim, scale_permille(limit, rest_permille(trust)));
 }
 
 /* NULL: a request may be changed to aim. limit: that of the template. */

@@ -59,6 +59,7 @@ static void view_recommendation(struct resource_view *v, const struct control *c
 	const struct range_of *range = &c->recommendation.resource[r];
 
 	v->confidence_permille = c->recommendation.confidence_permille;
+	v->trust_permille = control_trust(c);
 	v->samples = c->history.samples;
 	v->history_usec = c->history.observed_usec;
 	v->past_samples = c->past_samples[r];

@@ -70,6 +70,7 @@ struct resource_view {
 	uint64_t upper;
 	uint64_t peak;
 	uint32_t confidence_permille;
+	uint32_t trust_permille; /* how far below the original a limit may be lowered */
 	uint64_t samples;
 	usec_t history_usec;
 	uint64_t prior_pods;   /* of the workload on other nodes whose needs count; 0: none */

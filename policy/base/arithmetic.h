@@ -22,6 +22,12 @@ static inline uint64_t round_up(uint64_t value, uint64_t quantum)
 	return down > LIMIT_MAX - 1 - quantum ? down : down + quantum;
 }
 
+/* a - b, no less than 0. */
+static inline uint64_t sub_sat(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 /* a x b / c, saturating. c > 0. */
 static inline uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c)
 {

@@ -306,3 +306,5 @@ bool control_denied(const struct control *c, usec_t now);
 uint32_t control_ceiling_kills(const struct control *c, usec_t now);
 /* Since when it has been throttled at all CPUs of the node; 0: it is not. */
 usec_t control_node_throttled(const struct control *c, uint64_t node_milli);
+/* How far the recommendation may lower a limit below the original one, in permille of it. */
+uint32_t control_trust(const struct control *c);

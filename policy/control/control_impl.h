@@ -21,8 +21,6 @@ uint64_t control_bound_back(struct control *c, const struct control_context *x, 
 			    uint64_t desired);
 /* The highest limit that the API server accepts after a refusal; LIMIT_MAX: no refusal applies. */
 uint64_t control_refused(const struct control *c, enum resource r);
-/* How far the recommendation may lower a limit below the original one, in permille of it. */
-uint32_t control_trust(const struct control *c);
 /* Mode Initial has sized it: sets its final requests. Limits are set by the plan. */
 void control_fix_requests(struct control *c, const struct control_context *x);
 /* At a review: how long the requests have been apart from those of the spec. */

@@ -9,11 +9,6 @@
  * OOM-killed one when its successor grows. */
 #define DENIED_LIMIT_USEC (10 * USEC_PER_SEC)
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 /* --- one entry */
 
 /* An entry cannot use more than the node has; so no sum of these overflows. */
@@ -21,7 +16,7 @@ static uint64_t outstanding_at(const struct ledger *l, const struct ledger_entry
 {
 	if (limit == LIMIT_MAX || limit <= e->original)
 		return 0;
-	return MIN(less(limit, e->use), l->node.total);
+	return MIN(sub_sat(limit, e->use), l->node.total);
 }
 
 static uint64_t outstanding(const struct ledger *l, const struct ledger_entry *e)
@@ -32,7 +27,7 @@ static uint64_t outstanding(const struct ledger *l, const struct ledger_entry *e
 /* How much a limit would add to outstanding. */
 static uint64_t cost(const struct ledger *l, const struct ledger_entry *e, uint64_t limit)
 {
-	return limit > e->limit ? less(outstanding_at(l, e, limit), outstanding(l, e)) : 0;
+	return limit > e->limit ? sub_sat(outstanding_at(l, e, limit), outstanding(l, e)) : 0;
 }
 
 static uint64_t demand(const struct ledger *l, const struct ledger_entry *e)
@@ -70,9 +65,9 @@ void ledger_use(struct ledger *l, uint32_t entry, uint64_t use)
 	struct ledger_entry *e = &l->entries[entry];
 
 	assert(entry < l->count);
-	l->node.available = less(l->node.available, less(use, e->use));
+	l->node.available = sub_sat(l->node.available, sub_sat(use, e->use));
 	if (e->pod && l->node.pods != LIMIT_MAX)
-		l->node.pods = less(l->node.pods, less(use, e->use));
+		l->node.pods = sub_sat(l->node.pods, sub_sat(use, e->use));
 	count_out(l, e);
 	e->use = use;
 	count_in(l, e);
@@ -82,7 +77,7 @@ void ledger_use(struct ledger *l, uint32_t entry, uint64_t use)
 
 static uint64_t overdraft(const struct ledger_entry *e)
 {
-	return less(e->use, e->request);
+	return sub_sat(e->use, e->request);
 }
 
 bool ledger_before(const struct ledger_entry *a, const struct ledger_entry *b)
@@ -111,6 +106,16 @@ static uint64_t binds(const struct ledger *l, const struct ledger_entry *e, uint
 	return cost(l, e, equals(e, other) ? e->urgent : limit);
 }
 
+static uint64_t room(const struct ledger *l)
+{
+	return sub_sat(l->node.available, add_sat(l->node.reserve, l->outstanding));
+}
+
+static uint64_t pods_room(const struct ledger *l)
+{
+	return l->node.pods != LIMIT_MAX ? sub_sat(l->node.pods, l->pods_outstanding) : LIMIT_MAX;
+}
+
 /* What entries that come first wait for, and the first of them. */
 struct kept {
 	uint64_t bytes;
@@ -134,6 +139,16 @@ static void keep_for(const struct ledger *l, uint32_t entry, uint64_t bytes, str
 		k->first = entry;
 }
 
+/* What pods wait for is kept of the room as well: of it as much as pods can be given. */
+static struct kept_of with_pods(const struct ledger *l, struct kept_of k)
+{
+	uint64_t bytes = MIN(k.pods.bytes, pods_room(l));
+
+	if (bytes > 0)
+		keep_for(l, k.pods.first, bytes, &k.node);
+	return k;
+}
+
 static struct kept_of kept_above(const struct ledger *l, uint32_t entry)
 {
 	const struct ledger_entry *self = &l->entries[entry];
@@ -148,32 +163,20 @@ static struct kept_of kept_above(const struct ledger *l, uint32_t entry)
 
 		if (i == entry || waits == 0)
 			continue;
-		keep_for(l, i, waits, &k.node);
-		if (e->pod)
-			keep_for(l, i, waits, &k.pods);
+		keep_for(l, i, waits, e->pod ? &k.pods : &k.node);
 	}
-	return k;
+	return with_pods(l, k);
 }
 
 /* --- deciding */
-
-static uint64_t room(const struct ledger *l)
-{
-	return less(l->node.available, add_sat(l->node.reserve, l->outstanding));
-}
-
-static uint64_t pods_room(const struct ledger *l)
-{
-	return l->node.pods != LIMIT_MAX ? less(l->node.pods, l->pods_outstanding) : LIMIT_MAX;
-}
 
 /* What is left beside these amounts, kept of the room and of what is left to pods. */
 static uint64_t room_beside(const struct ledger *l, const struct ledger_entry *e, uint64_t kept,
 			    uint64_t kept_pods)
 {
-	uint64_t bytes = less(room(l), kept);
+	uint64_t bytes = sub_sat(room(l), kept);
 
-	return e->pod ? MIN(bytes, less(pods_room(l), kept_pods)) : bytes;
+	return e->pod ? MIN(bytes, sub_sat(pods_room(l), kept_pods)) : bytes;
 }
 
 /* The limit of an entry when it adds at most `bytes` to outstanding. */
@@ -233,8 +236,8 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t desired,
 	const struct ledger_entry *e = &l->entries[entry];
 	struct kept_of kept;
 	uint64_t allowed = ledger_decide(l, entry, desired, &kept);
-	bool by_pods =
-		e->pod && less(pods_room(l), kept.pods.bytes) < less(room(l), kept.node.bytes);
+	bool by_pods = e->pod &&
+		       sub_sat(pods_room(l), kept.pods.bytes) < sub_sat(room(l), kept.node.bytes);
 	const struct kept *k = by_pods ? &kept.pods : &kept.node;
 	struct ledger_verdict v = {
 		.desired = desired,
@@ -255,7 +258,7 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t desired,
 		v.reserve = l->node.pods_eviction;
 		v.outstanding = l->pods_outstanding;
 	} else if (v.kubelet) {
-		v.available = less(add_sat(v.available, l->node.eviction), l->node.reserve);
+		v.available = sub_sat(add_sat(v.available, l->node.eviction), l->node.reserve);
 		v.reserve = l->node.eviction;
 	}
 	if (v.allowed < desired)
@@ -353,8 +356,8 @@ static uint64_t ask_for(const struct ledger *l, const struct wanted *w,
 	uint64_t to = e->limit;
 
 	for (; taker < TAKER_COUNT; taker++) {
-		uint64_t missing = less(wanted_of(l, w, taker, e), have);
-		uint64_t enough = round_down(less(e->limit, missing), MEM_PAGE_BYTES);
+		uint64_t missing = sub_sat(wanted_of(l, w, taker, e), have);
+		uint64_t enough = round_down(sub_sat(e->limit, missing), MEM_PAGE_BYTES);
 		uint64_t goal = MAX(enough, ledger_lowest(e, taker));
 
 		to = MIN(to, goal);
@@ -443,7 +446,7 @@ uint64_t ledger_projected(const struct tuning_memory *t, uint64_t limit, uint64_
 uint64_t ledger_denied_limit(const struct ledger_denied *c, uint64_t limit, uint64_t use,
 			     usec_t now)
 {
-	uint64_t missing = less(c->limit, limit), freed = less(c->use, use);
+	uint64_t missing = sub_sat(c->limit, limit), freed = sub_sat(c->use, use);
 
 	return missing > freed && now - c->at < DENIED_LIMIT_USEC ? c->limit : 0;
 }
@@ -453,12 +456,12 @@ uint64_t ledger_denied_limit(const struct ledger_denied *c, uint64_t limit, uint
 /* Accounts for what ledger_use() subtracted. */
 static void ledger_settle(struct ledger_reads *r, uint64_t left)
 {
-	uint64_t grown = less(r->given, left);
+	uint64_t grown = sub_sat(r->given, left);
 
 	r->given -= grown;
 	r->taken += grown;
 	if (r->base != LIMIT_MAX)
-		r->base = less(r->base, grown);
+		r->base = sub_sat(r->base, grown);
 }
 
 uint64_t ledger_read(struct ledger_reads *r, uint64_t left, uint64_t available)
@@ -471,6 +474,6 @@ uint64_t ledger_read(struct ledger_reads *r, uint64_t left, uint64_t available)
 void ledger_passed(struct ledger_reads *r, uint64_t left, uint64_t available)
 {
 	ledger_settle(r, left);
-	r->base = less(available, r->taken);
+	r->base = sub_sat(available, r->taken);
 	r->taken = 0;
 }

@@ -3,11 +3,6 @@
 #include "policy/base/arithmetic.h"
 #include "policy/laws/ledger.h"
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 static uint64_t reserve_of(const struct tuning_node *t, uint64_t total)
 {
 	return MAX(scale_permille(total, t->reserve_permille), t->reserve_min_bytes);
@@ -37,7 +32,7 @@ void ledger_supply(const struct tuning_node *t, uint64_t total, uint64_t availab
 	uint64_t reserve = ledger_reserve(t, total);
 	uint64_t eviction = add_sat(ledger_eviction(t, total), eviction_margin(t, total));
 	/* The MemAvailable that would leave the same room. */
-	uint64_t same = less(add_sat(k->available, reserve), eviction);
+	uint64_t same = sub_sat(add_sat(k->available, reserve), eviction);
 	bool kubelet = k->available != LIMIT_MAX && same < available;
 
 	*ret = (struct ledger_node){
@@ -45,7 +40,7 @@ void ledger_supply(const struct tuning_node *t, uint64_t total, uint64_t availab
 		.available = kubelet ? same : available,
 		.reserve = reserve,
 		.eviction = kubelet ? eviction : 0,
-		.pods = k->pods_available != LIMIT_MAX ? less(k->pods_available, eviction)
+		.pods = k->pods_available != LIMIT_MAX ? sub_sat(k->pods_available, eviction)
 						       : LIMIT_MAX,
 		.pods_eviction = eviction,
 	};
@@ -53,5 +48,5 @@ void ledger_supply(const struct tuning_node *t, uint64_t total, uint64_t availab
 
 bool ledger_evicts(const struct ledger_node *n)
 {
-	return n->eviction != 0 || n->pods < less(n->available, n->reserve);
+	return n->eviction != 0 || n->pods < sub_sat(n->available, n->reserve);
 }

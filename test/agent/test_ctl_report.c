@@ -155,7 +155,7 @@ static char *patch_of(const char *text)
 		      ",\"peak\":" peak) "\"qos_class\":\"Guaranteed\"}")
 
 /* The patch of an answer that an agent gives of a Guaranteed pod. Owned. */
-static char *patch_guaranteed(uint32_t confidence_permille)
+static char *patch_guaranteed(uint32_t trust_permille)
 {
 	const struct pod_view pod = {.namespace = "shop",
 				     .workload = "web",
@@ -169,7 +169,8 @@ static char *patch_guaranteed(uint32_t confidence_permille)
 						   .original = 500,
 						   .target = 100,
 						   .peak = 200,
-						   .confidence_permille = confidence_permille},
+						   .confidence_permille = 1000,
+						   .trust_permille = trust_permille},
 						  {.kernel = 100 * MIB,
 						   .original = 100 * MIB,
 						   .target = 30 * MIB,
@@ -186,11 +187,11 @@ static char *patch_guaranteed(uint32_t confidence_permille)
 }
 
 /* The pod keeps its class: the CPU limit is lowered with the request, to the peak and as far as
- * confidence allows. */
+ * the laws would lower it: what other pods publish gives confidence, but not all of that. */
 static void test_patch_guaranteed(void)
 {
 	static const struct {
-		uint32_t confidence_permille;
+		uint32_t trust_permille;
 		const char *want; /* NULL: no patch */
 	} cases[] = {
 		{1000, "          requests:\n            cpu: 200m\n"
@@ -202,7 +203,7 @@ static void test_patch_guaranteed(void)
 	char *patch;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		patch = patch_guaranteed(cases[i].confidence_permille);
+		patch = patch_guaranteed(cases[i].trust_permille);
 		CHECK(cases[i].want != NULL ? strstr(patch, cases[i].want) != NULL
 					    : strstr(patch, "requests:") == NULL);
 		CHECK(strstr(patch, "memory:") == NULL);

@@ -187,12 +187,18 @@ static void test_nonsense(void)
  * CPUs. */
 static void test_greedy(const char *annotations, uint64_t milli)
 {
+	char *page;
+
 	open_rig();
 	begin_new(annotations);
 	add_sized_kin("web-old", OWNER("ReplicaSet", "web-aaa"), LABELS("aaa"), 900000, 4 * MIB);
 	crig_start(&c);
 	CHECK(crig_until(&c, 30, burn_50, is_sized));
 	CHECK_EQ(request(RESOURCE_CPU), milli != 0 ? milli : c.rig.daemon->host.cpu_milli);
+	/* A report gives it confidence, and lets limits be lowered by half. */
+	CHECK_EQ(crig_http(&c, "/v1/report", &page), 200);
+	CHECK(strstr(page, "\"trust_permille\":500,") != NULL);
+	free(page);
 	/* Never below use. */
 	CHECK(request(RESOURCE_MEMORY) >= 16 * MIB);
 	crig_close(&c);

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,13 +17,19 @@ enum lie { SILENT, HUGE, PAGE, CLOSED, IMPOSSIBLE };
 /* Socket buffers take some megabytes. */
 #define TAKEN_MAX (12 * MIB)
 
+/* Shared with the server's process. */
+struct served {
+	atomic_uint requests;
+	atomic_size_t bytes, longest; /* of this answer, of any */
+};
+
 struct liar {
 	pid_t pid;
 	char url[64];
-	atomic_size_t *sent; /* shared: of the longest answer */
+	struct served *served;
 };
 
-static bool put(int fd, const char *text, size_t size, size_t *sent)
+static bool put(int fd, const char *text, size_t size, struct served *served)
 {
 	while (size > 0) {
 		ssize_t n = send(fd, text, size, MSG_NOSIGNAL);
@@ -31,24 +38,25 @@ static bool put(int fd, const char *text, size_t size, size_t *sent)
 			return false;
 		text += n;
 		size -= (size_t)n;
-		*sent += (size_t)n;
+		served->bytes += (size_t)n;
+		served->longest = MAX(served->longest, served->bytes);
 	}
 	return true;
 }
 
-static void put_huge(int fd, size_t *sent)
+static void put_huge(int fd, struct served *served)
 {
 	static char piece[64 * KIB];
 	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{";
 
 	memset(piece, ' ', sizeof piece);
-	if (!put(fd, head, sizeof head - 1, sent))
+	if (!put(fd, head, sizeof head - 1, served))
 		return;
-	for (size_t n = 0; n < 512 * MIB && put(fd, piece, sizeof piece, sent); n += sizeof piece)
+	for (size_t n = 0; n < 512 * MIB && put(fd, piece, sizeof piece, served); n += sizeof piece)
 		;
 }
 
-static void put_answer(int fd, const char *body, size_t *sent)
+static void put_answer(int fd, const char *body, struct served *served)
 {
 	char text[1024];
 	int size = snprintf(text, sizeof text,
@@ -56,24 +64,26 @@ static void put_answer(int fd, const char *body, size_t *sent)
 			    "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
 			    strlen(body), body);
 
-	put(fd, text, (size_t)size, sent);
+	put(fd, text, (size_t)size, served);
 }
 
-static void answer(int fd, enum lie lie, size_t *sent)
+static void answer(int fd, enum lie lie, struct served *served)
 {
 	char request[8192];
 
 	if (recv(fd, request, sizeof request, 0) <= 0)
 		return;
+	served->requests++;
+	served->bytes = 0;
 	switch (lie) {
 	case SILENT:
 		pause();
 		break;
 	case HUGE:
-		put_huge(fd, sent);
+		put_huge(fd, served);
 		break;
 	case PAGE:
-		put_answer(fd, "<html>Log in</html>", sent);
+		put_answer(fd, "<html>Log in</html>", served);
 		break;
 	case CLOSED:
 		break;
@@ -81,7 +91,7 @@ static void answer(int fd, enum lie lie, size_t *sent)
 		put_answer(fd,
 			   "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":"
 			   "[{\"metric\":{},\"values\":[[1800000000,\"1e17\"]]}]}}",
-			   sent);
+			   served);
 		break;
 	}
 }
@@ -91,20 +101,20 @@ static struct liar liar_start(enum lie lie)
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	socklen_t size = sizeof at;
-	struct liar l = {.sent = mmap(NULL, sizeof *l.sent, PROT_READ | PROT_WRITE,
-				      MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
+	struct liar l = {.served = mmap(NULL, sizeof *l.served, PROT_READ | PROT_WRITE,
+					MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
 
-	CHECK(l.sent != MAP_FAILED && fd >= 0);
+	CHECK(l.served != MAP_FAILED && fd >= 0);
 	CHECK(bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && listen(fd, 8) == 0);
 	CHECK_EQ(getsockname(fd, (struct sockaddr *)&at, &size), 0);
 	snprintf(l.url, sizeof l.url, "http://127.0.0.1:%u", (unsigned)ntohs(at.sin_port));
 	l.pid = fork();
+	if (l.pid == 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while (l.pid == 0) {
 		int peer = accept(fd, NULL, NULL);
-		size_t sent = 0;
 
-		answer(peer, lie, &sent);
-		*l.sent = MAX(*l.sent, sent);
+		answer(peer, lie, l.served);
 		close(peer);
 	}
 	close(fd);
@@ -115,7 +125,7 @@ static void liar_stop(struct liar *l)
 {
 	kill(l->pid, SIGKILL);
 	waitpid(l->pid, NULL, 0);
-	munmap(l->sent, sizeof *l->sent);
+	munmap(l->served, sizeof *l->served);
 }
 
 static void open_pod(const struct liar *l)
@@ -156,7 +166,7 @@ static void test_lie(enum lie lie, const char *told)
 	rig_run(&c.rig, 100, burn_699);
 	CHECK_EQ(c.rig.events[EVENT_PAST_FAILED], 1);
 	CHECK_EQ(crig_lines(&c, EVENT_PAST_FAILED, told), 1);
-	CHECK(*l.sent < TAKEN_MAX);
+	CHECK(l.served->longest < TAKEN_MAX);
 	check_sized();
 	crig_close(&c);
 	liar_stop(&l);
@@ -168,6 +178,9 @@ static void test_silent(void)
 	struct liar l = liar_start(SILENT);
 
 	open_pod(&l);
+	for (unsigned i = 0; i < 600 && l.served->requests == 0; i++)
+		rig_run(&c.rig, 1, burn_699);
+	CHECK_EQ(l.served->requests, 1);
 	CHECK(crig_until(&c, 300, burn_699, is_resized));
 	check_sized();
 	CHECK_EQ(c.rig.events[EVENT_PAST_FAILED], 0);
@@ -178,7 +191,7 @@ static void test_silent(void)
 int main(void)
 {
 	test_silent();
-	test_lie(HUGE, "larger than the request allows");
+	test_lie(HUGE, "larger than 512 KiB");
 	test_lie(PAGE, "no JSON");
 	test_lie(CLOSED, "");
 	test_lie(IMPOSSIBLE, "too large");

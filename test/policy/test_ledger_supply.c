@@ -175,6 +175,37 @@ static void test_pods_beside_a_unit(void)
 	CHECK_EQ(v.kept_for, 0);
 }
 
+/* What a pod waits for is kept from a unit as far as pods can be given it. */
+static void test_unit_beside_a_pod(void)
+{
+	const struct ledger_kubelet k = {9000 * MIB, 1000 * MIB};
+	struct world w = world(9000);
+	struct ledger_verdict v;
+	uint64_t room;
+
+	add(&w, 100, 100, 100); /* a unit, and a pod of higher rank */
+	add(&w, 100, 100, 100);
+	w.e[1].pod = true;
+	w.e[1].qos = 0;
+	ledger_supply(&tuning_default.node, 10240 * MIB, 9000 * MIB, &k, &w.node);
+	begin(&w);
+	ledger_weigh(&w.l, 0, 20000 * MIB, &v);
+	room = v.allowed - 100 * MIB;
+	w.e[1].projected = 5100 * MIB;
+	w.e[1].needs = true;
+	begin(&w);
+	ledger_weigh(&w.l, 0, 20000 * MIB, &v);
+	CHECK_EQ(v.allowed, 100 * MIB + room - 644 * MIB);
+	CHECK_EQ(v.kept, 644 * MIB);
+	CHECK_EQ(v.kept_for, 1);
+	/* Nothing is left to pods. */
+	w.node.pods = 0;
+	begin(&w);
+	ledger_weigh(&w.l, 0, 20000 * MIB, &v);
+	CHECK_EQ(v.allowed, 100 * MIB + room);
+	CHECK_EQ(v.kept_for, LEDGER_NO_ENTRY);
+}
+
 int main(void)
 {
 	test_supply();
@@ -182,5 +213,6 @@ int main(void)
 	test_pods_bound();
 	test_pods_apart();
 	test_pods_beside_a_unit();
+	test_unit_beside_a_pod();
 	return check_result();
 }

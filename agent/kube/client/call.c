@@ -421,14 +421,21 @@ static int error_of(const struct kube_call *call, CURLcode result)
 	return -EPROTO;
 }
 
+static const char *body_too_large(struct kube_call *call)
+{
+	bool mib = call->body_max % MIB == 0;
+
+	snprintf(call->problem, sizeof call->problem, "the body is larger than %llu %s",
+		 (unsigned long long)call->body_max / (mib ? MIB : KIB), mib ? "MiB" : "KiB");
+	return call->problem;
+}
+
 static const char *detail_of(struct kube_call *call, CURLcode result)
 {
 	if (call->stop == -EMSGSIZE)
 		return call->stream   ? "a line is longer than 2 MiB"
 		       : call->pieces ? "what is around the items is larger than 256 KiB"
-		       : call->body_max < KUBE_BODY_MAX
-			       ? "the body is larger than the request allows"
-			       : "the body is larger than 32 MiB";
+				      : body_too_large(call);
 	if (call->stop < 0)
 		return strerror(-call->stop);
 	if (call->cut)
