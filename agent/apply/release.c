@@ -18,6 +18,7 @@ void unit_update_blocked(struct managed *m)
 void lifecycle_release(struct managed *m, const char *why)
 {
 	m->hand_back.due = true;
+	m->hand_back.done = false;
 	m->hand_back.reported = false;
 	m->hand_back.why = why;
 	m->hand_back.next_at = 0;
@@ -35,6 +36,12 @@ void release_tried(struct managed *m, bool reported, usec_t next_at)
 void release_end(struct managed *m)
 {
 	m->hand_back.due = false;
+}
+
+void release_done(struct managed *m)
+{
+	m->hand_back.due = false;
+	m->hand_back.done = true;
 }
 
 void release_settle(struct managed *m, usec_t until)

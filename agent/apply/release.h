@@ -13,7 +13,9 @@ void unit_update_blocked(struct managed *m);
 void lifecycle_release(struct managed *m, const char *why);
 /* A try failed: the next one is not before next_at. reported: its failure is in the journal. */
 void release_tried(struct managed *m, bool reported, usec_t next_at);
-/* It was handed back, or is managed again. */
+/* It is managed again. */
 void release_end(struct managed *m);
+/* It was handed back. */
+void release_done(struct managed *m);
 /* Nothing new is written until then. */
 void release_settle(struct managed *m, usec_t until);

@@ -319,16 +319,14 @@ void message_unsaved_baseline(struct unit_table *t, int error)
 	}
 }
 
-/* before: what stood when it began. */
-void message_restored(struct managed *m, const struct restore_result *result,
-		      const struct limits *before)
+void message_restored(struct managed *m, const struct restore_result *result)
 {
-	const struct limits *o = &m->control.original;
+	const struct limits *from = &result->from, *to = &result->to;
 	struct change_event e = {
 		.who = message_who(m),
 		.resource = RESOURCE_MEMORY,
-		.from = before->mem_max,
-		.to = o->mem_max,
+		.from = from->mem_max,
+		.to = to->mem_max,
 		.reason = REASON_RESTORE,
 	};
 
@@ -344,8 +342,8 @@ void message_restored(struct managed *m, const struct restore_result *result,
 	}
 	e.resource = RESOURCE_CPU;
 	e.detail = NULL;
-	e.from = cpu_milli_of(before->cpu_quota_usec, before->cpu_period_usec);
-	e.to = cpu_milli_of(o->cpu_quota_usec, o->cpu_period_usec);
+	e.from = cpu_milli_of(from->cpu_quota_usec, from->cpu_period_usec);
+	e.to = cpu_milli_of(to->cpu_quota_usec, to->cpu_period_usec);
 	if (result->outcome != RESTORE_FAILED && e.from != e.to)
 		event_change(EVENT_RESTORED, &e);
 }

@@ -39,8 +39,7 @@ void message_originals_unknown(struct managed *m, const char *why);
 void message_released(struct managed *m, const char *owner);
 void message_property_failed(struct managed *m, int error, usec_t span);
 void message_unsaved_baseline(struct unit_table *t, int error);
-void message_restored(struct managed *m, const struct restore_result *result,
-		      const struct limits *before);
+void message_restored(struct managed *m, const struct restore_result *result);
 /* The same for a unit that is not in the table. */
 void message_stray(const char *unit, enum restore_outcome outcome);
 /* The pod's annotations cannot be understood: it is Off. */

@@ -94,6 +94,7 @@ struct managed_properties {
 /* Its originals are to be put back. Written by agent/apply (release.c). */
 struct managed_hand_back {
 	bool due;
+	bool done; /* the last release has ended: no value by vscaled was left */
 	bool reported;
 	const char *why; /* static text */
 	usec_t next_at;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From containers to their cgroups: by the API server's report, or by the cgroup that appears. */
 #include "agent/pod/pod_find.h"
-#include "agent/apply/release.h"
 #include "agent/apply/start.h"
 #include "agent/config/config.h"
 #include "agent/manage/attach.h"
@@ -15,6 +14,7 @@
 #include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_guess.h"
+#include "agent/pod/pod_put_back.h"
 #include "agent/pod/pod_recover.h"
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pod_spec.h"
@@ -34,9 +34,6 @@
 /* Longer than that, a limit of the spec is not going to be there. */
 #define READY_USEC   (10 * USEC_PER_SEC)
 #define LIMITS_USAGE (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
-
-static const char unreachable_why[] =
-	"systemd holds its limits and cannot be called: mount /run/systemd (components/systemd)";
 
 /* --- watches --- */
 
@@ -194,34 +191,6 @@ static const char *unit_of(const struct pid1 *pid1, const struct kubepods_name *
 	return n->unit[0] != '\0' && !pid1->absent ? n->unit : NULL;
 }
 
-/* A limit that may not be written, see scope_out_of_reach(). */
-static bool is_out_of_reach(const struct managed *m, const char *path)
-{
-	return m->container.rule.rule.mode != MODE_OFF && scope_out_of_reach(m->pid1, path);
-}
-
-/* An agent that could call PID 1 has sized this run of it: its files get the originals, once. */
-static void put_back(struct managed *m, const char *path)
-{
-	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
-
-	if (m->hand_back.why != unreachable_why && b != NULL && b->cgroup != NULL &&
-	    strcmp(b->cgroup, path) == 0)
-		lifecycle_release(m, unreachable_why);
-}
-
-/* A pod is put back with all its containers: where each of them may be. */
-static void put_back_level(struct pod *p)
-{
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-
-		if (m != NULL && persist_has(m) && m->hand_back.why != unreachable_why)
-			return;
-	}
-	put_back(p->level, p->path);
-}
-
 static struct managed *level_new(struct pod *p)
 {
 	char name[RECORD_NAME_MAX], key[RECORD_NAME_MAX];
@@ -251,7 +220,7 @@ static struct managed *level_new(struct pod *p)
 	return m;
 }
 
-static void find_level(struct pod *p)
+static void find_level(struct pod *p, const struct pod_children *all)
 {
 	uint64_t spec[RESOURCE_COUNT];
 	struct limits stands, was;
@@ -267,8 +236,8 @@ static void find_level(struct pod *p)
 		m = p->level = level_new(p);
 	if (m == NULL || m->state == UNIT_RESTORED || pod_in_doubt(p))
 		return;
-	if (is_out_of_reach(m, p->path)) {
-		put_back_level(p);
+	if (pod_out_of_reach(m, p->path)) {
+		pod_put_back_level(p, all);
 		return;
 	}
 	level_spec(p->spec, spec);
@@ -367,7 +336,7 @@ static void leave_alone(struct pod *p, size_t i, const char *why)
 static void warn_unreachable(struct pod *p)
 {
 	if (!p->unreachable_reported)
-		pod_warn(p, "SystemdUnreachable", "Resize", unreachable_why);
+		pod_warn(p, "SystemdUnreachable", "Resize", pod_unreachable_why);
 	p->unreachable_reported = true;
 }
 
@@ -387,11 +356,11 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 
 	if (m->originals.trust == ORIGINALS_UNKNOWN)
 		return;
-	if (is_out_of_reach(m, child->path)) {
-		leave_alone(p, i, unreachable_why);
+	if (pod_out_of_reach(m, child->path)) {
+		leave_alone(p, i, pod_unreachable_why);
 		warn_unreachable(p);
 		if (!spec_is_owners(m, c))
-			put_back(m, child->path);
+			pod_put_back(m, child->path);
 		return;
 	}
 	managed_attach_tried(m);
@@ -483,7 +452,7 @@ void pod_scan(struct pod *p)
 		return;
 	p->newcomers = false;
 	pod_recover(p);
-	find_level(p);
+	find_level(p, &all);
 	pod_check_guesses(p, &all);
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		find_container(p, i, &all);

@@ -43,6 +43,14 @@ static bool is_named(const struct baseline *b, const char *name)
 	       strncmp(shown, name, length) == 0 && shown[length] == '/';
 }
 
+/* NULL: all are. */
+static bool is_wanted(const struct restore *r, const struct baseline *b, const char *name)
+{
+	if (name != NULL && r->exact)
+		return strcmp(restore_shown_name(b), name) == 0;
+	return name == NULL || is_named(b, name);
+}
+
 static bool is_pod_key(const char *key)
 {
 	return strncmp(key, BASELINE_POD_PREFIX, strlen(BASELINE_POD_PREFIX)) == 0;
@@ -89,7 +97,7 @@ static int targets_of(const struct restore *r, const struct baseline_set *set, c
 		return -ENOMEM;
 	for (size_t i = 0; i < set->count; i++) {
 		const struct baseline *b = &set->items[i];
-		bool wanted = name == NULL || is_named(b, name);
+		bool wanted = is_wanted(r, b, name);
 
 		if (!wanted && !is_parent_of_named(set, b, name))
 			continue;

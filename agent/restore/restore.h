@@ -26,6 +26,7 @@ struct restore {
 	bool spec_stays; /* the API server is not informed: the result says where the pod's spec
 			    holds values of vscaled */
 	bool keep_pods; /* the daemon restores the specs: records of pods stay until that is done */
+	bool exact; /* name is a single record: of a pod its own cgroup, without its containers */
 	/* Returns a static text: why the unit or container of this name must not be touched now;
 	 * NULL: it may be. Called once for each one to be restored, before the first write. Nothing
 	 * is written to a pending one, except that the memory of a pod is raised for the containers

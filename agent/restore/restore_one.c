@@ -359,12 +359,14 @@ static int work_open(const struct restore *r, const struct restore_target *t, st
 	return 0;
 }
 
-void restore_grow(const struct restore *r, const struct restore_target *t)
+void restore_grow(const struct restore *r, struct restore_target *t)
 {
 	struct work w;
 
 	if (work_open(r, t, &w) < 0)
 		return;
+	t->before = w.usage.limits;
+	t->was_read = true;
 	if (w.usage.limits.mem_max < w.original->mem_max)
 		(void)write_knob(&w, KNOB_MEM_MAX, w.original->mem_max);
 	if (w.usage.limits.mem_high < w.original->mem_high)
@@ -379,6 +381,7 @@ void restore_unit(const struct restore *r, const struct restore_target *t,
 	int e = work_open(r, t, &w);
 
 	*ret = (struct restore_result){.unit = t->name, .outcome = RESTORE_RESTORED};
+	ret->from = ret->to = t->baseline->limits;
 	if (e == -ENOENT || e == -ENODEV) {
 		restore_gone(r, t, ret);
 		say_ratified(r, t, ret);
@@ -390,6 +393,7 @@ void restore_unit(const struct restore *r, const struct restore_target *t,
 		say(ret, "its cgroup cannot be read: %s", strerror(-e));
 		return;
 	}
+	ret->from = t->was_read ? t->before : w.usage.limits;
 	check_memory(&w);
 	lower_memory(&w);
 	lower_burst(&w);

@@ -23,13 +23,16 @@ struct restore_target {
 	bool grow_only;      /* the pod of what is restored */
 	const char *pending; /* why it must not be touched now; NULL: it may be */
 	unsigned depth;
+	bool was_read;        /* by restore_grow(), before it wrote: */
+	struct limits before; /* what stood */
 };
 
 /* Finds the cgroup and what systemd calls it. */
 void restore_locate(const struct restore *r, const struct baseline *b, struct restore_target *ret);
 
-/* Raises memory.max and memory.high where the original is higher. Errors show up in the next. */
-void restore_grow(const struct restore *r, const struct restore_target *t);
+/* Notes what stands, and raises memory.max and memory.high where the original is higher. Errors
+ * show up in the next. */
+void restore_grow(const struct restore *r, struct restore_target *t);
 /* Restores everything else, and fills the result. */
 void restore_unit(const struct restore *r, const struct restore_target *t,
 		  struct restore_result *ret);

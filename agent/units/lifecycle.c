@@ -152,7 +152,7 @@ static void on_result(void *arg, const struct restore_result *result)
 
 	job->outcome = result->outcome;
 	if (m != NULL && tried && !job->quiet)
-		message_restored(m, result, &m->control.kernel);
+		message_restored(m, result);
 	if (m != NULL && tried && result->outcome != RESTORE_FAILED) {
 		originals_restored(m);
 		boost_forget(m);
@@ -228,8 +228,11 @@ static int restore_units(const struct hand_back *h, const char *name, bool force
 
 	if (result < 0)
 		return result;
-	if (job->files)
+	if (job->files) {
 		r.units = NULL;
+		/* The record of a container that was restarted stays. */
+		r.exact = true;
+	}
 	if (job->quick && must_wait(h->units, name))
 		return -EAGAIN;
 	systemd.timeout_usec = RESTORE_CALL_USEC;
@@ -277,7 +280,7 @@ int lifecycle_restore(struct hand_back *h, const char *name, bool force, control
 
 static void given_back(struct managed *m)
 {
-	release_end(m);
+	release_done(m);
 	managed_reattach(m);
 	if (managed_rule(m) == NULL)
 		managed_set_state(m, UNIT_UNMANAGED, m->hand_back.why);

@@ -2,7 +2,7 @@
 /* The result of restoring one unit or container. */
 #pragma once
 
-#include "policy/base/base.h"
+#include "policy/types/limits.h"
 
 enum restore_outcome {
 	RESTORE_RESTORED, /* everything is as it was, and was read back */
@@ -17,6 +17,8 @@ struct restore_result {
 	const char *unit; /* or NAMESPACE/POD[/CONTAINER] */
 	enum restore_outcome outcome;
 	char detail[320]; /* in words; "" when there is nothing to add */
+	/* What stood before the first write, and the originals; equal where nothing was read. */
+	struct limits from, to;
 };
 
 /* "restored", "left", "gone", "failed", "pending". */

@@ -10,6 +10,21 @@
 
 static char noted[256];
 static unsigned notes;
+static unsigned restored;             /* entries */
+static char restored_app[128];        /* app's memory */
+static char kept[EVENT_MESSAGE_SIZE]; /* app's memory */
+
+static void take_entry(struct rig *, const struct event_record *e, const char *message)
+{
+	bool app = strstr(message, "default/web-0/app memory") != NULL;
+
+	if (e->kind == EVENT_RESTORED)
+		restored++;
+	if (e->kind == EVENT_RESTORED && app)
+		snprintf(restored_app, sizeof restored_app, "%s", message);
+	if (e->kind == EVENT_RESTORE_LEFT && app)
+		snprintf(kept, sizeof kept, "%s", message);
+}
 
 static void note(void *, const struct kube_pod *, const char *, const char *reason, const char *,
 		 const char *text)
@@ -88,6 +103,9 @@ static void replace_agent(struct rig *r, struct rig_pod *p)
 	CHECK_EQ(rig_start(r), 0);
 	CHECK_EQ(setenv("KUBERNETES_SERVICE_HOST", "192.0.2.1", 1), 0);
 	notes = 0;
+	restored = 0;
+	restored_app[0] = kept[0] = '\0';
+	r->reported = take_entry;
 	pods_set_hooks(&r->daemon->pods, &(struct pod_hooks){.note = note});
 	pid1_set_absent(&r->daemon->pid1);
 	rig_pod_put(r, p);
@@ -129,6 +147,9 @@ static void test_lowered_before(void)
 	CHECK_EQ(rig_cpu_milli(&r, app), 200);
 	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), 700 * MIB);
 	CHECK_EQ(rig_cpu_milli(&r, p->level), 500);
+	/* CPU and memory of both containers, CPU of the pod, whose memory was raised for them. */
+	CHECK_EQ(restored, 5);
+	CHECK(strstr(restored_app, "-> 400.00Mi") != NULL);
 	m = pods_of(&r, "default/web-0/app");
 	CHECK_EQ(m->state, UNIT_UNMANAGED);
 	CHECK(m->state_reason != NULL && strstr(m->state_reason, "/run/systemd") != NULL);
@@ -146,8 +167,9 @@ static void test_lowered_before(void)
 	end(&r);
 }
 
-/* A limit that was raised sinks when use and the margin fit in the original. */
-static void test_raised_before(void)
+/* A limit that was raised sinks when use and the margin fit in the original. rule: the owner
+ * changes an annotation meanwhile. */
+static void test_raised_before(bool rule)
 {
 	struct rig r;
 	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
@@ -158,9 +180,18 @@ static void test_raised_before(void)
 	CHECK(app->anon_bytes > 64 * MIB);
 	replace_agent(&r, p);
 	rig_run(&r, 70, pods_burn_20);
+	CHECK(strstr(kept, "memory at 256.00Mi: its original 64.00Mi is below its use") != NULL);
 	CHECK(rig_bytes(&r, app, "memory.max") > app->anon_bytes);
 	CHECK(rig_bytes(&r, p->level, "memory.max") > app->anon_bytes);
 	CHECK_EQ(rig_cpu_milli(&r, app), 200);
+	if (rule) {
+		p->extra_key = "goal";
+		p->extra_value = "savings";
+		rig_pod_put(&r, p);
+		/* It fits in the pod's original, and not in the container's. */
+		app->anon_bytes = 66 * MIB;
+		rig_run(&r, 70, pods_burn_20);
+	}
 	app->anon_bytes = 20 * MIB;
 	rig_run(&r, 70, pods_burn_20);
 	CHECK_EQ(rig_bytes(&r, app, "memory.max"), 64 * MIB);
@@ -204,6 +235,26 @@ static void test_restarted_since(void)
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_UNMANAGED);
 	CHECK(persist_has(pods_of(&r, "default/web-0/app")));
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
+	CHECK_EQ(rig_cpu_milli(&r, p->level), 500);
+	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), 96 * MIB);
+	end(&r);
+}
+
+/* A container that its policy leaves out now does not keep the pod from its originals. */
+static void test_one_off(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+
+	pods_raise_app(&r, p);
+	p->extra_key = "policy";
+	p->extra_value = "{\"containerPolicies\":[{\"containerName\":\"log\",\"mode\":\"Off\"}]}";
+	replace_agent(&r, p);
+	rig_run(&r, 10, pods_burn_20);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[1].unit), 300);
+	CHECK_EQ(rig_cpu_milli(&r, p->level), 500);
+	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), 96 * MIB);
 	end(&r);
 }
 
@@ -243,9 +294,11 @@ int main(void)
 	test_systemd("Initial");
 	test_off();
 	test_lowered_before();
-	test_raised_before();
+	test_raised_before(false);
+	test_raised_before(true);
 	test_changed_since();
 	test_restarted_since();
+	test_one_off();
 	test_taken_out();
 	test_cgroupfs();
 	return check_result();
