@@ -18,7 +18,7 @@ static void test_ratified(enum cgroup_driver driver)
 	struct rig_pod *p = begin(driver, NULL, AUTO);
 	uint64_t held;
 
-	CHECK(crig_until(&c, 60, burn_699, is_resized));
+	CHECK(crig_until(&c, 240, burn_699, is_resized));
 	held = rig_cpu_milli(&c.rig, app_of(p));
 	CHECK_EQ(held, 700);
 	rig_run(&c.rig, 2, burn_699);
@@ -27,9 +27,9 @@ static void test_ratified(enum cgroup_driver driver)
 	CHECK_EQ(crig_spec(&c, p, "log", RESOURCE_CPU), 300);
 	CHECK_EQ(c.rig.events[EVENT_REPORT_RATIFIED], 0); /* the kubelet has not done it */
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 20, burn_699, has_ratified));
-	CHECK(crig_until(&c, 40, burn_699, status_is_reported));
-	CHECK(crig_until(&c, 30, burn_699, resize_is_reported));
+	CHECK(crig_until(&c, 80, burn_699, has_ratified));
+	CHECK(crig_until(&c, 160, burn_699, status_is_reported));
+	CHECK(crig_until(&c, 120, burn_699, resize_is_reported));
 	rig_run(&c.rig, 30, burn_699);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), held);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 1);
@@ -71,7 +71,7 @@ static void test_own_pod(void)
 	setenv("POD_NAME", "vscaled-x", 1);
 	own = crig_pod(&c, DRIVER_CGROUPFS, "vscaled-x", AUTO);
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_699, is_listed));
+	CHECK(crig_until(&c, 240, burn_699, is_listed));
 	rig_run(&c.rig, 20, burn_699);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(own)), 200);
 	CHECK_EQ(crig_requests(&c, "PATCH", 0), 0);
@@ -95,14 +95,14 @@ static void test_annotation_removed(enum cgroup_driver driver, unsigned lag_sec)
 	struct rig_pod *p = begin(driver, NULL, AUTO);
 
 	ratify(p);
-	CHECK(crig_until(&c, 40, burn_699, status_is_reported));
+	CHECK(crig_until(&c, 160, burn_699, status_is_reported));
 	crig_annotate(&c, p, "mode", NULL);
-	CHECK(crig_until(&c, 60, burn_699, is_put_back));
+	CHECK(crig_until(&c, 240, burn_699, is_put_back));
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 	rig_run(&c.rig, lag_sec, burn_699);
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 60, burn_699, status_is_gone));
-	CHECK(crig_until(&c, 60, burn_699, is_dropped));
+	CHECK(crig_until(&c, 240, burn_699, status_is_gone));
+	CHECK(crig_until(&c, 240, burn_699, is_dropped));
 	rig_run(&c.rig, 20, burn_699);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 64 * MIB);
@@ -136,7 +136,7 @@ static void test_user_resizes(enum cgroup_driver driver)
 	crig_user_resizes(&c, p, "1500m", NULL);
 	rig_run(&c.rig, 2, burn_699);
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 8, burn_699, is_adopted));
+	CHECK(crig_until(&c, 32, burn_699, is_adopted));
 	rig_run(&c.rig, 60, burn_699);
 	CHECK(is_adopted(&c));
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 1500);
@@ -162,7 +162,7 @@ static void test_limit_range(void)
 			      "\"name\":\"all\"},\"spec\":{\"limits\":[{\"type\":\"Container\","
 			      "\"max\":{\"cpu\":\"500m\"}}]}}"));
 	crig_start(&c);
-	CHECK(crig_until(&c, 20, burn_50, knows_ranges));
+	CHECK(crig_until(&c, 80, burn_50, knows_ranges));
 	rig_run(&c.rig, 2, burn_50);
 	ratify(p);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 500);
@@ -182,7 +182,7 @@ static void test_invalid(void)
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, "{\"vscaled.dev/mode\":\"Automatic\"}");
 	char *page = NULL;
 
-	CHECK(crig_until(&c, 60, burn_699, warning_is_reported));
+	CHECK(crig_until(&c, 240, burn_699, warning_is_reported));
 	crig_annotate(&c, p, "other", "x");
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 40, burn_699);

@@ -10,8 +10,8 @@ static bool is_handed_back(struct crig *x)
 
 static void check_back(struct rig_pod *p)
 {
-	CHECK(crig_until(&c, 60, burn_699, is_handed_back));
-	CHECK(crig_until(&c, 60, burn_699, is_put_back));
+	CHECK(crig_until(&c, 240, burn_699, is_handed_back));
+	CHECK(crig_until(&c, 240, burn_699, is_put_back));
 	rig_run(&c.rig, 2, burn_699);
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 90, burn_699);
@@ -70,7 +70,7 @@ static void test_gone_before_the_echo(void)
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 	const struct managed *m;
 
-	CHECK(crig_until(&c, 60, burn_699, is_resized));
+	CHECK(crig_until(&c, 240, burn_699, is_resized));
 	rig_stop(&c.rig);
 	crig_start(&c);
 	rig_run(&c.rig, 20, burn_699);
@@ -79,7 +79,7 @@ static void test_gone_before_the_echo(void)
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
 	/* How long it took is not known here. */
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 60, burn_699, has_ratified));
+	CHECK(crig_until(&c, 240, burn_699, has_ratified));
 	CHECK_EQ(c.rig.daemon->tally.apply[BACKEND_API].count, 0);
 	crig_annotate(&c, p, "mode", "Off");
 	check_back(p);
@@ -156,7 +156,7 @@ static void test_owner_meanwhile(void)
 	crig_user_resizes(&c, p, "500m", NULL);
 	crig_kubelet(&c, p, NULL);
 	crig_start(&c);
-	CHECK(crig_until(&c, 30, burn_50, is_adopted));
+	CHECK(crig_until(&c, 120, burn_50, is_adopted));
 	m = managed_find(&c.rig.daemon->units, "default/web-0/app");
 	CHECK_EQ(m->control.resource[RESOURCE_MEMORY].original, 64 * MIB);
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 1);
@@ -216,20 +216,20 @@ static struct rig_pod *begin_grown(enum cgroup_driver driver)
 
 	rig_run(&c.rig, 10, burn_50);
 	rig_run(&c.rig, 12, grow);
-	CHECK(crig_until(&c, 20, burn_50, has_headroom));
+	CHECK(crig_until(&c, 80, burn_50, has_headroom));
 	rig_run(&c.rig, 2, burn_50);
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 20, burn_50, has_ratified));
+	CHECK(crig_until(&c, 80, burn_50, has_ratified));
 	return p;
 }
 
 static void check_memory_back(struct rig_pod *p)
 {
 	crig_annotate(&c, p, "mode", NULL);
-	CHECK(crig_until(&c, 60, burn_50, memory_is_original));
+	CHECK(crig_until(&c, 240, burn_50, memory_is_original));
 	rig_run(&c.rig, 2, burn_50);
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 60, burn_50, is_forgotten));
+	CHECK(crig_until(&c, 240, burn_50, is_forgotten));
 	CHECK_EQ(memory_of(&c), 64 * MIB);
 	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 64 * MIB);
 	CHECK_EQ(c.rig.kills, 0);
@@ -288,12 +288,12 @@ static void test_use_holds_the_spec(enum cgroup_driver driver)
 	app_of(p)->anon_bytes = 20 * MIB;
 	crig_fault(&c, "500", "\"match\":\"PATCH .*/resize\",\"count\":-1");
 	crig_annotate(&c, p, "mode", NULL);
-	CHECK(crig_until(&c, 30, burn_50, cgroup_is_original));
+	CHECK(crig_until(&c, 120, burn_50, cgroup_is_original));
 	crig_kubelet(&c, p, NULL);
 	app_of(p)->anon_bytes = 120 * MIB;
 	rig_run(&c.rig, 2, burn_50);
 	crig_heal(&c);
-	CHECK(crig_until(&c, 90, burn_50, is_lower));
+	CHECK(crig_until(&c, 360, burn_50, is_lower));
 	CHECK(memory_of(&c) > 120 * MIB);
 	crig_kubelet(&c, p, NULL);
 	app_of(p)->anon_bytes = 130 * MIB;
@@ -307,7 +307,7 @@ static void test_use_holds_the_spec(enum cgroup_driver driver)
 	CHECK(crig_until(&c, 400, burn_50, memory_is_original));
 	rig_run(&c.rig, 2, burn_50);
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 60, burn_50, is_forgotten));
+	CHECK(crig_until(&c, 240, burn_50, is_forgotten));
 	CHECK(cgroup_is_original(&c));
 	CHECK_EQ(c.rig.kills, 0);
 	crig_close(&c);
@@ -338,7 +338,7 @@ static void test_owners_value_waits_over_a_restart(void)
 	rig_run(&c.rig, 10, burn_50);
 	crig_user_resizes(&c, p, "64", NULL);
 	crig_kubelet(&c, p, NO_ROOM);
-	CHECK(crig_until(&c, 20, grow_8, leads));
+	CHECK(crig_until(&c, 80, grow_8, leads));
 	crig_kubelet(&c, p, NO_ROOM);
 	rig_run(&c.rig, 3, burn_50);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 64000);

@@ -72,7 +72,7 @@ static void test_reported(enum cgroup_driver driver)
 	unsigned resizes;
 
 	started_now(p);
-	CHECK(crig_until(&c, 60, burn_50, is_boosted));
+	CHECK(crig_until(&c, 240, burn_50, is_boosted));
 	/* Longer than any lease. */
 	rig_run(&c.rig, 120, burn_50);
 	CHECK(is_boosted(&c));
@@ -83,19 +83,19 @@ static void test_reported(enum cgroup_driver driver)
 	CHECK(crig_until(&c, 180, burn_50, memory_is_reported));
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 20, burn_50, has_ratified));
+	CHECK(crig_until(&c, 80, burn_50, has_ratified));
 	/* Growth has ended: what the spec was ahead by goes after its lease. */
-	CHECK(crig_until(&c, 60, burn_50, memory_is_lowered));
+	CHECK(crig_until(&c, 240, burn_50, memory_is_lowered));
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 20, burn_50, has_ratified_twice));
+	CHECK(crig_until(&c, 80, burn_50, has_ratified_twice));
 	/* The kubelet has replayed the spec. */
-	CHECK(crig_until(&c, 20, burn_50, is_boosted));
+	CHECK(crig_until(&c, 80, burn_50, is_boosted));
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
 	resizes = crig_requests(&c, "/resize", 0);
 	ready_now(p);
 	rig_run(&c.rig, 5, burn_50);
 	CHECK(is_boosted(&c));
-	CHECK(crig_until(&c, 20, burn_50, is_over));
+	CHECK(crig_until(&c, 80, burn_50, is_over));
 	rig_run(&c.rig, 120, burn_50);
 	CHECK(is_over(&c));
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
@@ -118,7 +118,7 @@ static void test_restored(void)
 	const struct baseline *b;
 
 	started_now(p);
-	CHECK(crig_until(&c, 60, burn_50, is_boosted));
+	CHECK(crig_until(&c, 240, burn_50, is_boosted));
 	m = managed_find(&d->units, "default/web-0/app");
 	CHECK_EQ(baseline_find(&d->records.baselines, m->key)->boost_base_milli, 200);
 	CHECK_EQ(c.rig.loop->serve.api.ops->restore(&c.rig.loop->serve, "default/web-0", false,
@@ -137,7 +137,7 @@ static void test_invalid(void)
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, BOOSTED("2x"));
 
 	started_now(p);
-	CHECK(crig_until(&c, 60, burn_699, is_warned));
+	CHECK(crig_until(&c, 240, burn_699, is_warned));
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 	CHECK_EQ(crig_events(&c, "InvalidAnnotation"), 1);
 	crig_close(&c);

@@ -84,7 +84,7 @@ static void check_fault(const struct fault *f)
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 	int fds;
 
-	CHECK(crig_until(&c, 60, burn_50, is_listed));
+	CHECK(crig_until(&c, 240, burn_50, is_listed));
 	rig_run(&c.rig, 5, burn_50);
 	fds = fake_open_fds();
 	crig_debug(&c, "cut", "{}");
@@ -115,7 +115,7 @@ static void test_token_rotates(void)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 
-	CHECK(crig_until(&c, 60, burn_50, is_listed));
+	CHECK(crig_until(&c, 240, burn_50, is_listed));
 	crig_debug(&c, "rotate", "{\"identity\":\"agent\"}");
 	crig_debug(&c, "cut", "{}");
 	ratify(p);
@@ -133,10 +133,10 @@ static void test_certificate_expires(void)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 
-	CHECK(crig_until(&c, 60, burn_50, is_listed));
+	CHECK(crig_until(&c, 240, burn_50, is_listed));
 	rig_run(&c.rig, 5, burn_50); /* the watch is open by then: it is to be cut */
 	crig_debug(&c, "certificate", "{\"kind\":\"expired\"}");
-	CHECK(crig_until(&c, 60, burn_650, is_lost));
+	CHECK(crig_until(&c, 240, burn_650, is_lost));
 	rig_run(&c.rig, 40, burn_650);
 	CHECK(crig_lines(&c, EVENT_API_LOST, "certificate") >= 1);
 	granted(rig_cpu_milli(&c.rig, app_of(p)));

@@ -67,20 +67,20 @@ static void test_limits_only(enum cgroup_driver driver)
 	p = crig_pod_with(&c, driver, "web-0", AUTO, GUARANTEED);
 	app = app_of(p);
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_699, cpu_is_700));
+	CHECK(crig_until(&c, 240, burn_699, cpu_is_700));
 	rig_run(&c.rig, 60, burn_699);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
 
 	/* Memory takes its request along, and no CPU. */
 	rig_grow(&c.rig, app, 60 * MIB);
-	CHECK(crig_until(&c, 60, burn_699, memory_is_reported));
+	CHECK(crig_until(&c, 240, burn_699, memory_is_reported));
 	CHECK_EQ(request_of(&c, RESOURCE_MEMORY), limit_of(&c, RESOURCE_MEMORY));
 	CHECK_EQ(limit_of(&c, RESOURCE_CPU), 200);
 	CHECK_EQ(request_of(&c, RESOURCE_CPU), 200);
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 20, burn_699, has_ratified));
+	CHECK(crig_until(&c, 80, burn_699, has_ratified));
 	/* The kubelet has written the spec's 200m along with it. */
-	CHECK(crig_until(&c, 20, burn_699, cpu_is_700));
+	CHECK(crig_until(&c, 80, burn_699, cpu_is_700));
 	/* What was raised along is no floor. */
 	CHECK_EQ(managed_find(&c.rig.daemon->units, "default/web-0/app")
 			 ->control.pod.resource[RESOURCE_MEMORY]
@@ -113,7 +113,7 @@ static void test_owner(void)
 	CHECK(crig_open(&c, NULL, QUICK));
 	p = crig_pod_with(&c, DRIVER_CGROUPFS, "web-0", AUTO, GUARANTEED);
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_699, cpu_is_700));
+	CHECK(crig_until(&c, 240, burn_699, cpu_is_700));
 	cJSON_Delete(
 		crig_ask(&c, "PATCH",
 			 "/api/v1/namespaces/default/pods/web-0/resize?fieldManager=kubectl-patch",

@@ -102,7 +102,7 @@ static void test_birth(const char *annotations)
 	begin_new(annotations);
 	add_sized_kin("web-old", OWNER("ReplicaSet", "web-aaa"), LABELS("aaa"), 250, 96 * MIB);
 	crig_start(&c);
-	CHECK(crig_until(&c, 30, burn_50, is_sized));
+	CHECK(crig_until(&c, 120, burn_50, is_sized));
 	CHECK(request(RESOURCE_CPU) >= 225 && request(RESOURCE_CPU) <= 275);
 	CHECK(request(RESOURCE_MEMORY) >= 87 * MIB && request(RESOURCE_MEMORY) <= 105 * MIB);
 	CHECK_EQ(lists(), 1);
@@ -134,7 +134,7 @@ static void test_birth_limits(const char *annotations)
 	p = begin_with(annotations, "\"restartPolicy\":\"Always\"");
 	add_sized_kin("web-old", OWNER("ReplicaSet", "web-aaa"), LABELS("aaa"), 450, 96 * MIB);
 	crig_start(&c);
-	CHECK(crig_until(&c, 90, burn_50, is_raised));
+	CHECK(crig_until(&c, 360, burn_50, is_raised));
 	CHECK(limit(RESOURCE_CPU) >= 430 && limit(RESOURCE_CPU) <= 500);
 	CHECK(limit(RESOURCE_MEMORY) >= 90 * MIB && limit(RESOURCE_MEMORY) <= 128 * MIB);
 	CHECK(rig_bytes(&c.rig, app_of(p), "memory.max") >= 90 * MIB);
@@ -175,7 +175,7 @@ static void test_nonsense(void)
 	add_sized_kin("other", OWNER("ReplicaSet", "api-aaa"), LABELS("aaa"), 5000, GIB);
 	add_sized_kin("web", "null", LABELS("aaa"), 5000, GIB);
 	crig_start(&c);
-	CHECK(crig_until(&c, 30, burn_50, has_asked));
+	CHECK(crig_until(&c, 120, burn_50, has_asked));
 	rig_run(&c.rig, 5, burn_50);
 	CHECK_EQ(request(RESOURCE_CPU), 100);
 	CHECK_EQ(app_of(p)->anon_bytes, 20 * MIB);
@@ -193,7 +193,7 @@ static void test_greedy(const char *annotations, uint64_t milli)
 	begin_new(annotations);
 	add_sized_kin("web-old", OWNER("ReplicaSet", "web-aaa"), LABELS("aaa"), 900000, 4 * MIB);
 	crig_start(&c);
-	CHECK(crig_until(&c, 30, burn_50, is_sized));
+	CHECK(crig_until(&c, 120, burn_50, is_sized));
 	CHECK_EQ(request(RESOURCE_CPU), milli != 0 ? milli : c.rig.daemon->host.cpu_milli);
 	/* A report gives it confidence, and lets limits be lowered by half. */
 	CHECK_EQ(crig_http(&c, "/v1/report", &page), 200);
@@ -212,11 +212,11 @@ static void test_fails(void)
 	add_sized_kin("web-old", OWNER("ReplicaSet", "web-aaa"), LABELS("aaa"), 250, 96 * MIB);
 	crig_fault(&c, "503", "\"match\":\"labelSelector\",\"count\":1");
 	crig_start(&c);
-	CHECK(crig_until(&c, 30, burn_50, has_asked));
+	CHECK(crig_until(&c, 120, burn_50, has_asked));
 	rig_run(&c.rig, 20, burn_50);
 	CHECK_EQ(request(RESOURCE_CPU), 100);
 	CHECK_EQ(lists(), 1);
-	CHECK(crig_until(&c, 90, burn_50, is_sized));
+	CHECK(crig_until(&c, 360, burn_50, is_sized));
 	CHECK_EQ(lists(), 2);
 	crig_close(&c);
 }
@@ -269,7 +269,7 @@ static void test_starving(const char *annotations)
 		"\"peak\":\"1m\"},\"memory\":{\"target\":\"1Ki\",\"peak\":\"1Ki\"},\"samples\":1,"
 		"\"confidence\":1}}}}");
 	crig_start(&c);
-	CHECK(crig_until(&c, 30, burn_50, is_lowered));
+	CHECK(crig_until(&c, 120, burn_50, is_lowered));
 	CHECK(rig_cpu_milli(&c.rig, app_of(p)) >= 100);
 	CHECK(rig_bytes(&c.rig, app_of(p), "memory.max") >= 32 * MIB);
 	crig_close(&c);
@@ -315,14 +315,14 @@ static void test_described(void)
 	open_rig();
 	add_sized_kin("web-old", OWNER("ReplicaSet", "web-aaa"), LABELS("aaa"), 250, 96 * MIB);
 	crig_start(&c);
-	CHECK(crig_until(&c, 30, burn_50, is_listed));
+	CHECK(crig_until(&c, 120, burn_50, is_listed));
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		OWN(drop_free) char *shown = NULL;
 
 		CHECK_EQ(crig_control_post(&c, "/v1/recommendation", bad[i], &shown), 400);
 	}
 	check_described(web, "\"pending\":true");
-	CHECK(crig_until(&c, 30, burn_50, has_asked));
+	CHECK(crig_until(&c, 120, burn_50, has_asked));
 	rig_run(&c.rig, 5, burn_50);
 	check_described(web, "\"source\":\"kin\"");
 	check_described(web, "\"cpu\":{\"request\":250,\"limit\":250,");

@@ -87,7 +87,7 @@ static void check_kept(const struct rig_pod *p)
 static void check_goes_back(struct rig_pod *p)
 {
 	crig_annotate(&c, p, "mode", NULL);
-	CHECK(crig_until(&c, 60, burn_50, is_put_back));
+	CHECK(crig_until(&c, 240, burn_50, is_put_back));
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 }
 

@@ -15,7 +15,7 @@ static void begin_observing(const char *keys, size_t pods)
 	for (size_t i = 0; i < pods; i++)
 		crig_pod(&c, DRIVER_CGROUPFS, names[i], NULL);
 	crig_start(&c);
-	CHECK(crig_until(&c, 20, burn_699, is_listed));
+	CHECK(crig_until(&c, 80, burn_699, is_listed));
 }
 
 /* The target of a container, in millicores; 0: it is not observed. */
@@ -72,11 +72,11 @@ static void test_observed(void)
 	CHECK_EQ(crig_requests(&c, "labelSelector", 0), 0);
 	crig_annotate(&c, p, "containers", "app");
 	crig_annotate(&c, p, "mode", "Auto");
-	CHECK(crig_until(&c, 60, burn_699, is_sized));
-	CHECK(crig_until(&c, 60, burn_699, is_resized));
+	CHECK(crig_until(&c, 240, burn_699, is_sized));
+	CHECK(crig_until(&c, 240, burn_699, is_resized));
 	crig_kubelet(&c, p, NULL);
 	crig_annotate(&c, p, "mode", NULL);
-	CHECK(crig_until(&c, 60, burn_50, is_back));
+	CHECK(crig_until(&c, 240, burn_50, is_back));
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 60, burn_699);
 	CHECK(is_back(&c));
@@ -98,7 +98,7 @@ static void test_bounded(void)
 	CHECK_EQ(target_of("web-1"), 0);
 	CHECK_EQ(c.rig.events[EVENT_OBSERVATION_FULL], 1);
 	cJSON_Delete(crig_ask(&c, "DELETE", PODS "/web-0?gracePeriodSeconds=0", NULL));
-	CHECK(crig_until(&c, 60, burn_699, sees_other));
+	CHECK(crig_until(&c, 240, burn_699, sees_other));
 	CHECK_EQ(c.rig.events[EVENT_OBSERVATION_FULL], 1);
 	crig_close(&c);
 }

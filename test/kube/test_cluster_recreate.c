@@ -55,9 +55,9 @@ static void test_budget(void)
 	rig_run(&c.rig, 650, burn_699);
 	CHECK_EQ(evictions(429), 1);
 	/* The resize is tried again, and the node still has no room. */
-	CHECK(crig_until(&c, 60, burn_699, are_resized));
+	CHECK(crig_until(&c, 240, burn_699, are_resized));
 	tell_all(INFEASIBLE);
-	CHECK(crig_until(&c, 60, burn_699, are_original));
+	CHECK(crig_until(&c, 240, burn_699, are_original));
 	tell_all(NULL);
 	rig_run(&c.rig, 620, burn_699);
 	CHECK_EQ(evictions(429), 2);

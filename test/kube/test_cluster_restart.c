@@ -74,7 +74,7 @@ static struct rig_pod *begin_full(enum cgroup_driver driver, const char *annotat
 	struct rig_pod *p = begin_growing(driver, annotations, false);
 
 	rig_grow(&c.rig, app_of(p), 24 * MIB);
-	CHECK(crig_until(&c, 60, press, at_most));
+	CHECK(crig_until(&c, 240, press, at_most));
 	return p;
 }
 
@@ -93,14 +93,14 @@ static void test_allowed(enum cgroup_driver driver)
 	OWN(drop_free) char *text = NULL;
 	uint64_t sent;
 
-	CHECK(crig_until(&c, 60, press, is_sent));
+	CHECK(crig_until(&c, 240, press, is_sent));
 	sent = crig_spec(&c, p, "app", RESOURCE_MEMORY);
 	CHECK_EQ(sent, 192 * MIB);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
 	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &text), 200);
 	CHECK(text != NULL && strstr(text, "\"restart\":\"allowed\"") != NULL);
 	restart(p);
-	CHECK(crig_until(&c, 30, burn_50, has_ratified));
+	CHECK(crig_until(&c, 120, burn_50, has_ratified));
 	/* Room for more than killed or stopped it; full again: not within the hour, nor lower. */
 	for (int i = 0; i < 16; i++) {
 		rig_grow(&c.rig, app_of(p), 10 * MIB);
@@ -147,10 +147,10 @@ static void test_not_done(void)
 	struct rig_pod *p = begin_growing(DRIVER_CGROUPFS, "{" MODE ALLOWED "}", true);
 
 	app_of(p)->oom_kills++;
-	CHECK(crig_until(&c, 20, burn_50, is_counted));
+	CHECK(crig_until(&c, 80, burn_50, is_counted));
 	rig_grow(&c.rig, app_of(p), 24 * MIB);
 	CHECK(crig_until(&c, 120, press, is_answered));
-	CHECK(crig_until(&c, 20, press, kill_is_open));
+	CHECK(crig_until(&c, 80, press, kill_is_open));
 	crig_heal(&c);
 	CHECK(crig_until(&c, 120, press, is_sent));
 	CHECK(!kill_is_open(&c));
@@ -167,11 +167,11 @@ static void test_infeasible(void)
 {
 	struct rig_pod *p = begin_full(DRIVER_CGROUPFS, "{" MODE ALLOWED "}");
 
-	CHECK(crig_until(&c, 60, press, is_sent));
+	CHECK(crig_until(&c, 240, press, is_sent));
 	crig_kubelet(&c, p,
 		     "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":"
 		     "\"Infeasible\",\"message\":\"Node didn't have enough capacity: memory\"}");
-	CHECK(crig_until(&c, 60, press, is_undone));
+	CHECK(crig_until(&c, 240, press, is_undone));
 	CHECK_EQ(crig_events(&c, "ResizeRefused"), 1);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 2);
 	crig_kubelet(&c, p, NULL);

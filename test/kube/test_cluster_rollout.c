@@ -96,7 +96,7 @@ static void kill_sized(void)
 static void test_half(void)
 {
 	begin_half();
-	CHECK(crig_until(&c, 90, burn_699, half_is_sized));
+	CHECK(crig_until(&c, 360, burn_699, half_is_sized));
 	others_stay();
 	/* The rest is recommended for. */
 	CHECK(shows("/v1/units/default%2Fweb-1%2Fapp", "\"mode\":\"Off\""));
@@ -128,14 +128,14 @@ static bool is_told(struct crig *x)
 static void test_hurt(void)
 {
 	begin_half();
-	CHECK(crig_until(&c, 90, burn_699, half_is_sized));
+	CHECK(crig_until(&c, 360, burn_699, half_is_sized));
 	rig_run(&c.rig, 5, burn_699);
 	kill_sized();
-	CHECK(crig_until(&c, 60, burn_50, none_is_sized));
+	CHECK(crig_until(&c, 240, burn_50, none_is_sized));
 	CHECK_EQ(c.rig.events[EVENT_ROLLOUT_STOPPED], 1);
 	CHECK_EQ(crig_lines(&c, EVENT_ROLLOUT_STOPPED, "default/web, 50 %"), 1);
 	CHECK_EQ(crig_lines(&c, EVENT_ROLLOUT_STOPPED, "2 OOM kills"), 1);
-	CHECK(crig_until(&c, 60, burn_50, is_told));
+	CHECK(crig_until(&c, 240, burn_50, is_told));
 	CHECK(metric_says("vscaled_rollouts_stopped 1\n"));
 	CHECK(shows("/v1/units/default%2Fweb-0%2Fapp", "stopped on this node"));
 	CHECK(shows("/v1/report", "\"rollout\":\"stopped\""));
@@ -148,7 +148,7 @@ static void test_hurt(void)
 	/* After a restart, too. */
 	rig_stop(&c.rig);
 	CHECK_EQ(rig_start(&c.rig), 0);
-	CHECK(crig_until(&c, 60, burn_699, is_listed));
+	CHECK(crig_until(&c, 240, burn_699, is_listed));
 	rig_run(&c.rig, 60, burn_699);
 	CHECK(none_is_sized(&c));
 	CHECK(metric_says("vscaled_rollouts_stopped 1\n"));

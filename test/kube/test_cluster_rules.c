@@ -20,7 +20,7 @@ static struct rig_pod *begin_owned(const char *extra)
 	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", NULL);
 	cJSON_Delete(crig_ask(&c, "PATCH", PATH, OWNED));
 	crig_start(&c);
-	CHECK(crig_until(&c, 20, burn_699, is_listed));
+	CHECK(crig_until(&c, 80, burn_699, is_listed));
 	return p;
 }
 
@@ -58,16 +58,16 @@ static void test_reload(void)
 	rig_run(&c.rig, 5, burn_699);
 	CHECK_EQ(c.rig.daemon->pods.count, 0);
 	crig_reload(&c, RULE("Deployment"));
-	CHECK(crig_until(&c, 30, burn_699, is_sized));
+	CHECK(crig_until(&c, 120, burn_699, is_sized));
 	ratify(p);
 	CHECK_EQ(rig_cpu_milli(&c.rig, p->container[1].unit), 300);
 	CHECK_EQ(crig_control(&c, "/v1/units/default%2Fweb-0%2Fapp", &shown), 200);
 	CHECK(strstr(shown, "\"key\":\"max-cpu\",\"value\":\"700m\",\"source\":\"pods[0], /tmp/") !=
 	      NULL);
 	crig_reload(&c, NULL);
-	CHECK(crig_until(&c, 60, burn_50, is_original));
+	CHECK(crig_until(&c, 240, burn_50, is_original));
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 60, burn_50, is_forgotten));
+	CHECK(crig_until(&c, 240, burn_50, is_forgotten));
 	crig_close(&c);
 }
 
@@ -76,18 +76,18 @@ static void test_pod_wins(void)
 {
 	struct rig_pod *p = begin_owned(RULE("Deployment"));
 
-	CHECK(crig_until(&c, 30, burn_699, is_sized));
+	CHECK(crig_until(&c, 120, burn_699, is_sized));
 	ratify(p);
 	crig_annotate(&c, p, "mode", "Off");
-	CHECK(crig_until(&c, 60, burn_50, is_original));
+	CHECK(crig_until(&c, 240, burn_50, is_original));
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 20, burn_699);
 	CHECK(is_original(&c));
 	crig_annotate(&c, p, "mode", NULL);
-	CHECK(crig_until(&c, 60, burn_699, is_sized));
+	CHECK(crig_until(&c, 240, burn_699, is_sized));
 	crig_annotate(&c, p, "max-cpu", "much");
-	CHECK(crig_until(&c, 60, burn_50, is_original));
-	CHECK(crig_until(&c, 60, burn_50, is_warned));
+	CHECK(crig_until(&c, 240, burn_50, is_original));
+	CHECK(crig_until(&c, 240, burn_50, is_warned));
 	crig_close(&c);
 }
 
@@ -167,7 +167,7 @@ static void test_namespace(void)
 	OWN(drop_free) char *shown = NULL;
 	struct rig_pod *p = begin_namespace(true);
 
-	CHECK(crig_until(&c, 60, burn_699, is_sized));
+	CHECK(crig_until(&c, 240, burn_699, is_sized));
 	ratify(p);
 	CHECK_EQ(rig_cpu_milli(&c.rig, p->container[1].unit), 300);
 	CHECK_EQ(crig_control(&c, "/v1/units/default%2Fweb-0%2Fapp", &shown), 200);
@@ -177,13 +177,13 @@ static void test_namespace(void)
 	CHECK(crig_until(&c, 400, burn_1000, is_at_900));
 	annotate_namespace("max-cpu", "much");
 	CHECK(crig_until(&c, 400, burn_699, is_warned));
-	CHECK(crig_until(&c, 60, burn_1200, is_above_900));
+	CHECK(crig_until(&c, 240, burn_1200, is_above_900));
 	CHECK_EQ(crig_lines(&c, EVENT_ANNOTATION_INVALID, "namespace default: vscaled.dev/max-cpu"),
 		 1);
 	annotate_namespace("mode", NULL);
 	CHECK(crig_until(&c, 400, burn_50, is_original));
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 60, burn_50, is_forgotten));
+	CHECK(crig_until(&c, 240, burn_50, is_forgotten));
 	crig_close(&c);
 }
 
@@ -191,11 +191,11 @@ static void test_namespace(void)
 static void test_namespace_restart(void)
 {
 	begin_namespace(true);
-	CHECK(crig_until(&c, 60, burn_699, is_sized));
+	CHECK(crig_until(&c, 240, burn_699, is_sized));
 	rig_stop(&c.rig);
 	crig_fault(&c, "503", "\"match\":\"/namespaces[?]\",\"count\":1");
 	CHECK_EQ(rig_start(&c.rig), 0);
-	CHECK(crig_until(&c, 20, burn_699, is_listed));
+	CHECK(crig_until(&c, 80, burn_699, is_listed));
 	rig_run(&c.rig, 20, burn_699);
 	CHECK(is_sized(&c));
 	CHECK_EQ(c.rig.daemon->pods.count, 0);
@@ -218,7 +218,7 @@ static void test_namespace_opts_out(void)
 	grant_namespaces();
 	crig_fault(&c, "503", "\"match\":\"/namespaces\\\\?\",\"count\":1");
 	crig_start(&c);
-	CHECK(crig_until(&c, 20, burn_699, is_listed));
+	CHECK(crig_until(&c, 80, burn_699, is_listed));
 	rig_run(&c.rig, 40, burn_699);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 	rig_run(&c.rig, 60, burn_699);
@@ -252,7 +252,7 @@ static void test_namespace_denied(void)
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 	crig_annotate(&c, p, "mode", "Auto");
 	crig_annotate(&c, p, "max-cpu", "700m");
-	CHECK(crig_until(&c, 60, burn_699, is_sized));
+	CHECK(crig_until(&c, 240, burn_699, is_sized));
 	rig_run(&c.rig, 200, burn_699);
 	CHECK_EQ(c.rig.events[EVENT_NAMESPACES_DENIED], 1);
 	CHECK_EQ(crig_requests(&c, "/api/v1/namespaces?", 403), 1);

@@ -42,7 +42,7 @@ static void test_burst(enum cgroup_driver driver)
 	const struct managed *m;
 	char *body, *ends;
 
-	CHECK(crig_until(&c, 10, burn_699, is_raised));
+	CHECK(crig_until(&c, 40, burn_699, is_raised));
 	m = managed_find(&c.rig.daemon->units, "default/web-0/app");
 	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &body), 200);
 	/* CPU comes first. */
@@ -54,7 +54,7 @@ static void test_burst(enum cgroup_driver driver)
 		rig_run(&c.rig, 1, burn_50);
 	CHECK(is_raised(&c));
 	CHECK(histogram_empty(&m->control.history.cpu));
-	CHECK(crig_until(&c, 60, burn_50, is_low_again));
+	CHECK(crig_until(&c, 240, burn_50, is_low_again));
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
 	/* A decrease below the original is sent as always. */
 	rig_run(&c.rig, LEASE_SEC + 10, burn_50);

@@ -54,7 +54,7 @@ static struct rig_pod *lose_state(enum cgroup_driver driver)
 	int dir;
 
 	ratify(p);
-	CHECK(crig_until(&c, 60, burn_699, status_is_reported));
+	CHECK(crig_until(&c, 240, burn_699, status_is_reported));
 	dir = open(c.rig.daemon->config.paths.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	rig_stop(&c.rig);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
@@ -87,7 +87,7 @@ static void test_recovered(enum cgroup_driver driver)
 	CHECK(!c.rig.daemon->records.originals_lost);
 	/* And so it goes back to where it was. */
 	crig_annotate(&c, p, "mode", NULL);
-	CHECK(crig_until(&c, 60, burn_50, is_put_back));
+	CHECK(crig_until(&c, 240, burn_50, is_put_back));
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 	CHECK_EQ(rig_cpu_milli(&c.rig, p->level), 500);
 	CHECK_EQ(rig_bytes(&c.rig, p->level, "memory.max"), 96 * MIB);
@@ -121,7 +121,7 @@ static void test_unknown(const char *status)
 
 	crig_annotate(&c, p, "status", status);
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_50, reported_unknown));
+	CHECK(crig_until(&c, 240, burn_50, reported_unknown));
 	check_untouched(p);
 	crig_close(&c);
 }
@@ -154,7 +154,7 @@ static void test_never_ours(void)
 
 	crig_user_resizes(&c, p, "300m", NULL);
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 30, burn_699, is_resized));
+	CHECK(crig_until(&c, 120, burn_699, is_resized));
 	rig_run(&c.rig, 5, burn_699);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_UNKNOWN], 0);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_RECOVERED], 0);
@@ -243,7 +243,7 @@ static struct rig_pod *damage_state(enum cgroup_driver driver, bool copy_too, bo
 	struct rig_pod *p = begin(driver, NULL, AUTO);
 
 	ratify(p);
-	CHECK(crig_until(&c, 60, burn_699, status_is_reported));
+	CHECK(crig_until(&c, 240, burn_699, status_is_reported));
 	dir = open(c.rig.daemon->config.paths.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	rig_stop(&c.rig);
 	damage(dir, "baseline", cut);
@@ -289,7 +289,7 @@ static void check_restore(struct rig_pod *p)
 	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 64 * MIB);
 	CHECK_EQ(rig_cpu_milli(&c.rig, p->level), 500);
 	CHECK_EQ(rig_bytes(&c.rig, p->level, "memory.max"), 96 * MIB);
-	CHECK(crig_until(&c, 60, burn_50, is_put_back));
+	CHECK(crig_until(&c, 240, burn_50, is_put_back));
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_MEMORY), 64 * MIB);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 }
@@ -329,7 +329,7 @@ static void test_damaged(enum cgroup_driver driver, bool cut)
 	/* What was recovered is what the next start reads. */
 	rig_stop(&c.rig);
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_699, is_managed));
+	CHECK(crig_until(&c, 240, burn_699, is_managed));
 	CHECK_EQ(wrong_originals(), 0);
 	check_restore(p);
 	crig_close(&c);
@@ -342,7 +342,7 @@ static void test_one_damaged(void)
 
 	crig_start(&c);
 	CHECK(!on_disk("originals-lost"));
-	CHECK(crig_until(&c, 60, burn_699, is_managed));
+	CHECK(crig_until(&c, 240, burn_699, is_managed));
 	CHECK_EQ(wrong_originals(), 0);
 	CHECK_EQ(original(RESOURCE_CPU), 200);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_RECOVERED], 0);

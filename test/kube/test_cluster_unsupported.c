@@ -48,7 +48,7 @@ static void test_in_cluster(enum cg_mode mode, const char *word)
 	plain = crig_pod(&c, DRIVER_CGROUPFS, "plain-0", NULL);
 	crig_start(&c);
 	CHECK_STR(c.rig.daemon->host.unsupported, word);
-	CHECK(crig_until(&c, 60, burn_699, is_sent_already));
+	CHECK(crig_until(&c, 240, burn_699, is_sent_already));
 	crig_annotate(&c, p, "max-cpu", "800m");
 	reload_config(&c.rig.loop->reload);
 	rig_run(&c.rig, 60, burn_699);
@@ -109,13 +109,13 @@ static void test_records_stay(void)
 	char before[8192], after[8192];
 	size_t n;
 
-	CHECK(crig_until(&c, 60, burn_699, is_resized));
+	CHECK(crig_until(&c, 240, burn_699, is_resized));
 	rig_stop(&c.rig);
 	n = read_baseline(before, sizeof before);
 	CHECK(n > 0 && n < sizeof before);
 	c.rig.mode = CG_MODE_V1;
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_699, is_sent_already));
+	CHECK(crig_until(&c, 240, burn_699, is_sent_already));
 	rig_run(&c.rig, 30, burn_699);
 	CHECK_EQ(lifecycle_restore(&c.rig.loop->hand_back, NULL, true, take_result, NULL),
 		 -ENOTSUP);
@@ -127,7 +127,7 @@ static void test_records_stay(void)
 	rig_stop(&c.rig);
 	c.rig.mode = CG_MODE_NONE;
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_699, is_listed));
+	CHECK(crig_until(&c, 240, burn_699, is_listed));
 	rig_run(&c.rig, 5, burn_699);
 	CHECK_EQ(managed_find(&c.rig.daemon->units, "default/web-0/app")
 			 ->control.resource[RESOURCE_CPU]
